@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+# Short commands in front of CMake. `make demo` and `make check` install what is missing, build and run.
+#   make            the library and the command, in build/release
+#   make demo       the whole road on the small network inside the program
+#   make check      all tests; check-scalar, check-asan, check-tsan, check-aarch64: the same under other conditions
+#   make interop    against onnx and ONNX Runtime, in a virtual environment; check-torch: against PyTorch too
+#   make install    PREFIX=/usr/local, DESTDIR=
+PREFIX ?= /usr/local
+export DESTDIR
+
+.PHONY: all demo check check-scalar check-asan check-tsan check-aarch64 interop check-torch format \
+  lint bench install clean update-golden
+
+all: build-release
+
+# build-PRESET: configured once; afterwards ninja knows when to do it again.
+configure-%:
+	@tools/setup build check
+	@test -f build/$*/build.ninja || cmake --preset $*
+
+build-%: configure-%
+	@cmake --build build/$*
+
+demo: configure-release
+	@cmake --build build/release --target lacuna
+	@build/release/lacuna demo --force lacuna-demo
+
+check: build-release
+	@tools/suite build/release
+
+check-scalar: build-release
+	@LAC_CPU=scalar tools/suite build/release
+
+check-asan: build-asan
+	@tools/suite build/asan
+
+check-tsan: build-tsan
+	@tools/suite build/tsan --label-regex unit
+
+check-aarch64: build-release
+	@tools/setup aarch64
+	@tools/check_aarch64
+
+interop: build-release
+	@tools/setup interop
+	@tools/interop build/release -m "not torch"
+
+check-torch: build-release
+	@tools/setup interop
+	@tools/interop --torch build/release
+
+update-golden: build-release
+	@tests/cli/run.py --lacuna build/release/lacuna --update
+
+format:
+	@tools/setup lint
+	@tools/format
+
+lint:
+	@tools/setup lint
+	@tools/format --check
+	@tools/check_rooms
+	@tools/check_size
+
+bench: build-release
+	@for program in build/release/bench/*_bench; do $$program || exit 1; done
+
+# Configured again, since the pkg-config file names the prefix.
+install: configure-release
+	@cmake --preset release -DCMAKE_INSTALL_PREFIX=$(PREFIX) > build/release/configure.log
+	@cmake --build build/release
+	@cmake --install build/release
+
+clean:
+	@rm -rf build

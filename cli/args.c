@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The parser. It walks argv once; every word is an option of the table, its value, or the operand.
+ * The rules are those of GNU's getopt_long (--name value, --name=value, -n value, -nvalue, --
+ * ends), with _ for - in names and --no- before every switch. The tables are in args.h; nearest.c
+ * says what an unknown word could have meant. */
+#include "args.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+
+enum { MOST_PLACES = 1024, LONGEST_NAME = 64 };
+
+const verb_row verb_table[VERB_COUNT] = {
+#define LAC_VERB(id, operands, least, most, summary, description) \
+  [VERB_##id] = {#id, operands, least, most, summary, description},
+#include "verbs.def"
+#undef LAC_VERB
+};
+
+const option_row option_table[] = {
+#define LAC_OPTION(kind, id, letter, argument, initial, verbs, help) \
+  {OPTION_##kind, #id, letter, argument, initial, verbs, help, offsetof(arguments, id)},
+#include "options.def"
+#undef LAC_OPTION
+};
+const int n_options = sizeof option_table / sizeof option_table[0];
+
+bool option_shown(const option_row *option, verb_id verb) {
+  return (option->verbs >> verb & 1) && option->help[0];
+}
+
+const char *text_dashed(const char *name) {
+  static _Thread_local char texts[4][LONGEST_NAME];
+  static _Thread_local unsigned turn;
+  char *text = texts[turn++ % 4];
+  size_t i = 0;
+  for (; name[i] && i < LONGEST_NAME - 1; i++) text[i] = name[i] == '_' ? '-' : name[i];
+  text[i] = 0;
+  return text;
+}
+
+static bool same_name(const char *name, const char *typed, size_t n_typed) {
+  if (strlen(name) != n_typed) return false;
+  for (size_t i = 0; i < n_typed; i++) {
+    if (name[i] != (typed[i] == '-' ? '_' : typed[i])) return false;
+  }
+  return true;
+}
+
+static const option_row *option_by_name(verb_id verb, const char *typed, size_t n_typed) {
+  for (int i = 0; i < n_options; i++) {
+    const option_row *option = &option_table[i];
+    if ((option->verbs >> verb & 1) && same_name(option->name, typed, n_typed)) return option;
+  }
+  return NULL;
+}
+
+static const option_row *option_by_letter(verb_id verb, char letter) {
+  for (int i = 0; i < n_options; i++) {
+    const option_row *option = &option_table[i];
+    if ((option->verbs >> verb & 1) && option->letter == letter) return option;
+  }
+  return NULL;
+}
+
+static bool takes_value(const option_row *option) {
+  return option->kind != OPTION_SWITCH && option->kind != OPTION_COUNT;
+}
+
+static bool is_choice(const char *choices, const char *value) {
+  size_t n = strlen(value);
+  for (const char *at = choices; at; at = strchr(at, '|')) {
+    if (*at == '|') at++;
+    if (n && strcspn(at, "|") == n && memcmp(at, value, n) == 0) return true;
+  }
+  return false;
+}
+
+static lac_status parse_number(const option_row *option, const char *value, uint64_t most,
+                               uint64_t *number, lac_error *err) {
+  char *end = NULL;
+  errno = 0;
+  *number = strtoull(value, &end, 10);
+  if (!isdigit((unsigned char)value[0]) || *end || errno || *number > most) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "--%s %s: wanted a whole number from 0 to %llu",
+                     text_dashed(option->name), value, (unsigned long long)most);
+  }
+  return LAC_OK;
+}
+
+static lac_status list_add(text_list *list, const char *value, lac_error *err) {
+  const char **items =
+      laci_resize(list->items, (size_t)list->n, (size_t)list->n + 1, sizeof *items);
+  if (!items) return laci_fail_memory(err, "the command line");
+  list->items = items;
+  list->items[list->n++] = value;
+  return LAC_OK;
+}
+
+/* Stores a value in the option's field. Switches and counts come as "yes" and "no". */
+static lac_status store(arguments *args, const option_row *option, const char *value,
+                        lac_error *err) {
+  void *field = (char *)args + option->offset;
+  bool yes = strcmp(value, "yes") == 0;
+  uint64_t number = 0;
+  lac_status st = LAC_OK;
+  switch (option->kind) {
+    case OPTION_SWITCH: *(bool *)field = yes; return LAC_OK;
+    case OPTION_COUNT: *(int *)field = yes ? *(int *)field + 1 : 0; return LAC_OK;
+    case OPTION_TEXT:
+    case OPTION_FILE: break;
+    case OPTION_CHOICE:
+      if (!is_choice(option->argument, value)) {
+        return laci_fail(err, LAC_BAD_ARGUMENT, "--%s %s: wanted %s", text_dashed(option->name),
+                         value, option->argument);
+      }
+      break;
+    case OPTION_LIST: return list_add(field, value, err);
+    case OPTION_NUMBER: return parse_number(option, value, UINT64_MAX, field, err);
+    case OPTION_PLACES:
+      st = parse_number(option, value, MOST_PLACES, &number, err);
+      if (!st) *(int *)field = (int)number;
+      return st;
+  }
+  if (!value[0]) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "--%s: its value %s is empty",
+                     text_dashed(option->name), option->argument);
+  }
+  *(const char **)field = value;
+  return LAC_OK;
+}
+
+static lac_status fail_unknown_option(verb_id verb, const char *word, lac_error *err) {
+  char names[sizeof option_table / sizeof option_table[0] * 2][LONGEST_NAME];
+  const char *candidates[sizeof names / sizeof names[0]];
+  int n = 0;
+  for (int i = 0; i < n_options; i++) {
+    const option_row *option = &option_table[i];
+    if (!option_shown(option, verb)) continue;
+    const char *const forms[] = {"--", "--no-"};
+    for (int form = 0; form < (option->kind == OPTION_SWITCH ? 2 : 1); form++) {
+      snprintf(names[n], sizeof names[n], "%s%s", forms[form], text_dashed(option->name));
+      candidates[n] = names[n];
+      n++;
+    }
+  }
+  char typed[LONGEST_NAME];
+  snprintf(typed, sizeof typed, "%.*s", (int)strcspn(word, "="), word);
+  const char *nearest = nearest_text(text_dashed(typed), candidates, n);
+  return laci_fail(err, LAC_BAD_ARGUMENT, "%s: unknown option of %s%s%s%s", word,
+                   verb_table[verb].name, nearest ? ", did you mean " : "", nearest ? nearest : "",
+                   nearest ? "?" : "");
+}
+
+/* Where the parser stands. `next` is the index of the word after the current one. */
+typedef struct cursor {
+  int argc, next;
+  char **argv;
+} cursor;
+
+static lac_status take_value(cursor *at, const option_row *option, const char **value,
+                             lac_error *err) {
+  if (at->next == at->argc) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "--%s: its value %s is missing",
+                     text_dashed(option->name), option->argument);
+  }
+  *value = at->argv[at->next++];
+  return LAC_OK;
+}
+
+/* --name, --name=value, --name value, --no-name */
+static lac_status parse_long(cursor *at, const char *word, arguments *args, lac_error *err) {
+  const char *name = word + 2;
+  size_t n_name = strcspn(name, "=");
+  const char *value = name[n_name] ? name + n_name + 1 : NULL;
+  const option_row *option = option_by_name(args->verb, name, n_name);
+  const char *plain = "yes";
+  if (!option && n_name > 3 && memcmp(name, "no", 2) == 0 && (name[2] == '-' || name[2] == '_')) {
+    option = option_by_name(args->verb, name + 3, n_name - 3);
+    if (option && takes_value(option)) option = NULL;
+    plain = "no";
+  }
+  if (!option) return fail_unknown_option(args->verb, word, err);
+  if (!takes_value(option)) {
+    if (value) return laci_fail(err, LAC_BAD_ARGUMENT, "%s: it takes no value", word);
+    return store(args, option, plain, err);
+  }
+  lac_status st = value ? LAC_OK : take_value(at, option, &value, err);
+  return st ? st : store(args, option, value, err);
+}
+
+/* -q, -vv, -qv, -o FILE, -oFILE */
+static lac_status parse_letters(cursor *at, const char *word, arguments *args, lac_error *err) {
+  for (const char *letter = word + 1; *letter; letter++) {
+    const option_row *option = option_by_letter(args->verb, *letter);
+    if (!option) return fail_unknown_option(args->verb, word, err);
+    if (!takes_value(option)) {
+      lac_status st = store(args, option, "yes", err);
+      if (st) return st;
+      continue;
+    }
+    const char *value = letter + 1;
+    lac_status st = *value ? LAC_OK : take_value(at, option, &value, err);
+    return st ? st : store(args, option, value, err);
+  }
+  return LAC_OK;
+}
+
+static lac_status parse_operand(const char *word, arguments *args, lac_error *err) {
+  const verb_row *row = &verb_table[args->verb];
+  if (args->operand || row->most == 0) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "%s: one argument too many; wanted lacuna %s%s%s", word,
+                     row->name, row->operands[0] ? " " : "", row->operands);
+  }
+  args->operand = word;
+  return LAC_OK;
+}
+
+static lac_status parse_verb(const char *word, verb_id *verb, lac_error *err) {
+  const char *names[VERB_COUNT];
+  for (int i = 0; i < VERB_COUNT; i++) {
+    names[i] = verb_table[i].name;
+    if (strcmp(word, names[i]) == 0) {
+      *verb = i;
+      return LAC_OK;
+    }
+  }
+  const char *nearest = nearest_text(word, names, VERB_COUNT);
+  return laci_fail(err, LAC_BAD_ARGUMENT, "%s: unknown verb%s%s%s", word,
+                   nearest ? ", did you mean " : "", nearest ? nearest : "",
+                   nearest ? "?" : " (see lacuna help)");
+}
+
+static lac_status set_initial_values(arguments *args, lac_error *err) {
+  for (int i = 0; i < n_options; i++) {
+    if (!option_table[i].initial) continue;
+    lac_status st = store(args, &option_table[i], option_table[i].initial, err);
+    if (st) return st;
+  }
+  return LAC_OK;
+}
+
+lac_status arguments_parse(int argc, char **argv, arguments *args, lac_error *err) {
+  *args = (arguments){.verb = VERB_help};
+  cursor at = {.argc = argc, .next = 1, .argv = argv};
+  bool only_operands = false;
+  lac_status st = set_initial_values(args, err);
+  if (st) return st;
+  if (argc < 2) return laci_fail(err, LAC_BAD_ARGUMENT, "a verb is missing (see lacuna help)");
+  const char *first = argv[at.next++];
+  if (strcmp(first, "--version") == 0) first = "version";
+  if (strcmp(first, "--help") == 0 || strcmp(first, "-h") == 0) first = "help";
+  st = parse_verb(first, &args->verb, err);
+  while (!st && at.next < argc) {
+    const char *word = argv[at.next++];
+    if (only_operands || word[0] != '-' || !word[1]) st = parse_operand(word, args, err);
+    else if (strcmp(word, "--") == 0) only_operands = true;
+    else if (word[1] == '-') st = parse_long(&at, word, args, err);
+    else st = parse_letters(&at, word, args, err);
+  }
+  if (!st && !args->operand && !args->help && verb_table[args->verb].least > 0) {
+    st = laci_fail(err, LAC_BAD_ARGUMENT, "%s is missing; wanted lacuna %s [options] %s",
+                   verb_table[args->verb].operands, verb_table[args->verb].name,
+                   verb_table[args->verb].operands);
+  }
+  return st;
+}
+
+void arguments_clear(arguments *args) {
+#define CLEAR_SWITCH(field)
+#define CLEAR_COUNT(field)
+#define CLEAR_TEXT(field)
+#define CLEAR_FILE(field)
+#define CLEAR_CHOICE(field)
+#define CLEAR_NUMBER(field)
+#define CLEAR_PLACES(field)
+#define CLEAR_LIST(field) laci_free((void *)(field).items);
+#define LAC_OPTION(kind, id, letter, argument, initial, verbs, help) CLEAR_##kind(args->id)
+#include "options.def"
+#undef LAC_OPTION
+  *args = (arguments){.verb = VERB_help};
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The command line as data: one table of verbs (verbs.def) and one of options (options.def), and
+ * the parser that fills struct arguments from them. help.c, manual.c and completion.c print the
+ * same tables. */
+#ifndef CLI_ARGS_H
+#define CLI_ARGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lacuna/status.h"
+
+typedef enum verb_id {
+#define LAC_VERB(id, ...) VERB_##id,
+#include "verbs.def"
+#undef LAC_VERB
+  VERB_COUNT
+} verb_id;
+
+#define ON(id) (1u << VERB_##id)
+#define ALL_VERBS ((1u << VERB_COUNT) - 1)
+
+typedef enum option_kind {
+  OPTION_SWITCH,
+  OPTION_COUNT,
+  OPTION_TEXT,
+  OPTION_FILE,
+  OPTION_CHOICE,
+  OPTION_LIST,
+  OPTION_NUMBER,
+  OPTION_PLACES,
+} option_kind;
+
+/** Values of an option that may be given several times; views of argv. */
+typedef struct text_list {
+  const char **items;
+  int n;
+} text_list;
+
+typedef bool SWITCH_value;
+typedef int COUNT_value;
+typedef const char *TEXT_value;
+typedef const char *FILE_value;
+typedef const char *CHOICE_value;
+typedef text_list LIST_value;
+typedef uint64_t NUMBER_value;
+typedef int PLACES_value;
+
+typedef struct arguments {
+  verb_id verb;
+  const char *operand; /* NULL: not given */
+#define LAC_OPTION(kind, id, letter, argument, initial, verbs, help) kind##_value id;
+#include "options.def"
+#undef LAC_OPTION
+} arguments;
+
+typedef struct verb_row {
+  const char *name, *operands;
+  int least, most; /* operands */
+  const char *summary, *description;
+} verb_row;
+
+typedef struct option_row {
+  option_kind kind;
+  const char *name; /* with _; text_dashed shows it */
+  char letter;      /* 0: none */
+  const char *argument, *initial;
+  unsigned verbs; /* set of ON(id) */
+  const char *help;
+  size_t offset; /* in struct arguments */
+} option_row;
+
+extern const verb_row verb_table[VERB_COUNT];
+extern const option_row option_table[];
+extern const int n_options;
+
+/** Fills args from argv (views of it). Fails LAC_BAD_ARGUMENT with a text that says what was found
+ * and, for an unknown name, what is nearest. After --help nothing more is required. Clear it in any
+ * case. */
+LAC_MUST_CHECK lac_status arguments_parse(int argc, char **argv, arguments *args, lac_error *err);
+void arguments_clear(arguments *args);
+
+/** True for options that help, manual and completions show under this verb. */
+bool option_shown(const option_row *option, verb_id verb);
+
+/** The name as it is typed, with - for _; valid until the fourth next call of the same thread. */
+const char *text_dashed(const char *name);
+
+/** The candidate nearest to text by edit distance, or NULL where none is near enough to be what was
+ * meant. */
+const char *nearest_text(const char *text, const char *const *candidates, int n);
+
+#endif

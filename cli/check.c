@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * `lacuna check`: what is sparse, and whether every layer that should hold the pattern does. */
+#include <inttypes.h>
+
+#include "base/error.h"
+#include "input.h"
+#include "layers.h"
+#include "masks.h"
+#include "outputs.h"
+#include "verbs.h"
+
+static lac_status print_result(const arguments *args, const lac_model *model,
+                               const lac_report *report, lac_error *err) {
+  lac_status st = layers_print_sparsity(report, stdout, err);
+  for (int i = 0; !st && args->show && i < report->n_layers; i++) {
+    st = mask_draw(model, report, &report->layers[i], args->show, stdout, err);
+  }
+  if (st) return st;
+  layers_print_pruned(report, stdout);
+  if (args->against) layers_print_permuted(report, stdout);
+  else layers_print_permutable(report, stdout);
+  return LAC_OK;
+}
+
+/* The verdict: every eligible layer holds the pattern. */
+static exit_code judge(const arguments *args, const lac_report *report, lac_error *err) {
+  int n_missing = 0, n_eligible = 0;
+  const char *first = NULL;
+  for (int i = 0; i < report->n_layers; i++) {
+    const lac_layer *layer = &report->layers[i];
+    n_eligible += layer->eligible;
+    if (!layer->eligible || layer->holds_pattern) continue;
+    if (n_missing++ == 0) first = layer->name;
+  }
+  if (!n_missing) return EXIT_DONE;
+  (void)laci_fail(err, LAC_BAD_VALUE,
+                  "%s: %d of %d layers that should hold %s do not, the first is %s", args->operand,
+                  n_missing, n_eligible, args->pattern, first);
+  return EXIT_FAILED;
+}
+
+exit_code verb_check(const arguments *args, lac_error *err) {
+  lac_model *model = NULL, *original = NULL;
+  lac_report *report = NULL;
+  lac_options options;
+  outputs plan;
+  exit_code code = EXIT_DONE;
+  lac_status st = input_options(args, &options, err);
+  if (!st) st = outputs_plan(args, &plan, err);
+  if (!st) st = input_model(args->operand, &model, err);
+  if (!st && args->against) st = input_model(args->against, &original, err);
+  if (!st) st = lac_check(model, original, &options, &report, err);
+  if (!st)
+    st = outputs_write(&plan, model, report,
+                       err); /* the report is the result, whatever the verdict */
+  if (st) goto out;
+  outputs_tell(&plan);
+  if (!plan.uses_stdout) st = print_result(args, model, report, err);
+  if (!st) code = judge(args, report, err);
+out:
+  lac_report_destroy(report);
+  lac_model_destroy(original);
+  lac_model_destroy(model);
+  return st ? exit_code_of(st) : code;
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Reading the model (from a file or from standard input) and translating options. */
+#include "input.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+
+/* All of standard input, in memory of laci_alloc. */
+static lac_status read_stdin(uint8_t **bytes, size_t *size_bytes, lac_error *err) {
+  size_t room = 1 << 20;
+  *size_bytes = 0;
+  *bytes = laci_alloc(room, 1);
+  while (*bytes) {
+    *size_bytes += fread(*bytes + *size_bytes, 1, room - *size_bytes, stdin);
+    if (ferror(stdin)) return laci_fail(err, LAC_IO, "standard input: %s", strerror(errno));
+    if (*size_bytes < room) return LAC_OK;
+    uint8_t *larger = laci_resize(*bytes, room, room * 2, 1);
+    if (!larger) break;
+    *bytes = larger;
+    room *= 2;
+  }
+  return laci_fail_memory(err, "standard input");
+}
+
+lac_status input_model(const char *path, lac_model **model, lac_error *err) {
+  *model = NULL;
+  if (strcmp(path, "-") != 0) return lac_model_load(path, model, err);
+  uint8_t *bytes = NULL;
+  size_t size_bytes = 0;
+  lac_status st = read_stdin(&bytes, &size_bytes, err);
+  if (!st) st = lac_model_load_memory(bytes, size_bytes, NULL, model, err);
+  laci_free(bytes);
+  return st;
+}
+
+static lac_status parse_pattern(const char *text, int *n, int *m, lac_error *err) {
+  int used = 0;
+  if (strspn(text, "0123456789:") != strlen(text) || sscanf(text, "%2d:%2d%n", n, m, &used) != 2 ||
+      text[used] || *n < 1 || *n >= *m || *m > 64) {
+    return laci_fail(err, LAC_BAD_ARGUMENT,
+                     "--pattern %s: wanted N:M with 1 <= N < M <= 64, such as 2:4", text);
+  }
+  return LAC_OK;
+}
+
+lac_status input_options(const arguments *args, lac_options *options, lac_error *err) {
+  *options = lac_options_default();
+  options->permute = args->permute;
+  options->padding = args->padding;
+  options->all_sizes = args->all_sizes;
+  options->verify = args->verify;
+  options->include = args->include;
+  options->exclude = args->exclude;
+  options->score = args->score;
+  options->effort = strcmp(args->effort, "fast") == 0   ? LAC_EFFORT_FAST
+                    : strcmp(args->effort, "best") == 0 ? LAC_EFFORT_BEST
+                                                        : LAC_EFFORT_NORMAL;
+  options->seed = args->seed;
+  options->threads = args->threads;
+  options->assume = args->assume.items;
+  options->n_assume = args->assume.n;
+  options->input_shapes = args->input_shape.items;
+  options->n_input_shapes = args->input_shape.n;
+  return parse_pattern(args->pattern, &options->n, &options->m, err);
+}

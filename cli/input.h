@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * From the command line to the library: the model that is read, and its options. */
+#ifndef CLI_INPUT_H
+#define CLI_INPUT_H
+
+#include "args.h"
+#include "lacuna/prune.h"
+
+/** Loads the model at path; - is standard input. *model is NULL on failure. */
+LAC_MUST_CHECK lac_status input_model(const char *path, lac_model **model, lac_error *err);
+
+/** The library's options from the command line's; views of args. Fails LAC_BAD_ARGUMENT on a
+ * malformed pattern. */
+LAC_MUST_CHECK lac_status input_options(const arguments *args, lac_options *options,
+                                        lac_error *err);
+
+#endif

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * `lacuna inspect`: layers and groups of channels, and what freezes them. */
+#include "input.h"
+#include "layers.h"
+#include "outputs.h"
+#include "table.h"
+#include "verbs.h"
+
+/* "conv1, conv2 and 5 more" of the names. */
+static void name_cell(text_table *table, const char *const *names, int n) {
+  enum { SHOWN = 2 };
+  if (n == 0) table_cell(table, "%s", "");
+  else if (n == 1) table_cell(table, "%s", names[0]);
+  else if (n == SHOWN) table_cell(table, "%s, %s", names[0], names[1]);
+  else table_cell(table, "%s, %s and %d more", names[0], names[1], n - SHOWN);
+}
+
+static lac_status print_groups(const lac_report *report, lac_error *err) {
+  text_table table = {0};
+  table_begin(&table, ">group|>channels|producers|consumers|");
+  for (int i = 0; i < report->n_groups; i++) {
+    const lac_group *group = &report->groups[i];
+    table_cell(&table, "%d", group->id);
+    table_cell(&table, "%d", group->channels);
+    name_cell(&table, group->producers, group->n_producers);
+    name_cell(&table, group->consumers, group->n_consumers);
+    table_cell(&table, "%s%s", group->frozen ? "frozen: " : "free",
+               group->cause ? group->cause : "");
+  }
+  lac_status st = table_print(&table, stdout, err);
+  table_clear(&table);
+  return st;
+}
+
+static lac_status print_result(const lac_report *report, lac_error *err) {
+  lac_status st = layers_print(report, stdout, err);
+  if (st) return st;
+  fputc('\n', stdout);
+  st = print_groups(report, err);
+  const lac_summary *summary = &report->summary;
+  printf(
+      "\n%d layers (Conv or Dense), %d eligible for %d:%d, %d of these in %d groups that can be "
+      "searched\n",
+      summary->layers, summary->eligible, report->pattern_n, report->pattern_m, summary->permuted,
+      summary->groups);
+  return st;
+}
+
+static lac_status print_why(const arguments *args, const lac_options *options,
+                            const lac_model *model, lac_error *err) {
+  char *text = NULL;
+  lac_status st = lac_inspect_why(model, options, args->why, &text, err);
+  if (!st) fputs(text, stdout);
+  lac_text_free(text);
+  return st;
+}
+
+exit_code verb_inspect(const arguments *args, lac_error *err) {
+  lac_model *model = NULL;
+  lac_report *report = NULL;
+  lac_options options;
+  outputs plan;
+  lac_status st = input_options(args, &options, err);
+  if (!st) st = outputs_plan(args, &plan, err);
+  if (!st) st = input_model(args->operand, &model, err);
+  if (!st && (args->json || !args->why)) {
+    st = lac_inspect(model, &options, &report, err);
+    if (!st) st = outputs_write(&plan, model, report, err);
+    if (!st) outputs_tell(&plan);
+  }
+  if (st || plan.uses_stdout) goto out;
+  st = args->why ? print_why(args, &options, model, err) : print_result(report, err);
+out:
+  lac_report_destroy(report);
+  lac_model_destroy(model);
+  return exit_code_of(st);
+}

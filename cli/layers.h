@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What the verbs say about layers: tables and closing lines on standard output. */
+#ifndef CLI_LAYERS_H
+#define CLI_LAYERS_H
+
+#include <stdio.h>
+
+#include "lacuna/report.h"
+
+/** prune, permute, inspect: layer, what was (or may be) reordered, shape, share of kept magnitude,
+ * remark. */
+LAC_MUST_CHECK lac_status layers_print(const lac_report *report, FILE *out, lac_error *err);
+
+/** check: layer, operator, shape, structure, share of zeros, non-zeros of all elements, remark. */
+LAC_MUST_CHECK lac_status layers_print_sparsity(const lac_report *report, FILE *out,
+                                                lac_error *err);
+
+/** "53/54 layers (Conv or Dense) are pruned" and, where it is known, "53/53 layers are permuted".
+ * */
+void layers_print_pruned(const lac_report *report, FILE *out);
+void layers_print_permuted(const lac_report *report, FILE *out);
+/** The same where only the network as it is now is known. */
+void layers_print_permutable(const lac_report *report, FILE *out);
+
+/** Kept and proven, one line each. */
+void layers_print_figures(const lac_report *report, FILE *out);
+
+/** "64x3x7x7" of the layer's weight; returns text. */
+const char *layer_shape(const lac_layer *layer, char *text, size_t size_bytes);
+
+#endif

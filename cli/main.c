@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The command `lacuna`: parse, listen, run the verb, say how it ended.
+ *
+ * Standard output carries the result, standard error the story, the status is 0 done, 1 failed, 2
+ * misuse. The first Ctrl-C asks running work to end, the second ends the program at once. Next:
+ * verbs.def, options.def, args.h. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "help.h"
+#include "lacuna/log.h"
+#include "lacuna/prune.h"
+#include "outputs.h"
+#include "story.h"
+#include "verbs.h"
+
+enum { STATUS_OF_SIGNAL = 128 };
+
+static volatile sig_atomic_t n_interrupts;
+
+static void hear_interrupt(int signal) {
+  n_interrupts = n_interrupts + 1;
+  if (n_interrupts == 1) {
+    lac_interrupt(true);
+    return;
+  }
+  outputs_abandon();
+  _exit(STATUS_OF_SIGNAL + signal);
+}
+
+exit_code exit_code_of(lac_status status) {
+  if (status == LAC_BAD_ARGUMENT) return EXIT_MISUSE;
+  return status ? EXIT_FAILED : EXIT_DONE;
+}
+
+exit_code verb_version(const arguments *args, lac_error *err) {
+  (void)args;
+  (void)err;
+  printf("lacuna %s\n", lac_version());
+  return EXIT_DONE;
+}
+
+static exit_code run_verb(const arguments *args, lac_error *err) {
+  static exit_code (*const verbs[VERB_COUNT])(const arguments *, lac_error *) = {
+#define LAC_VERB(id, ...) [VERB_##id] = verb_##id,
+#include "verbs.def"
+#undef LAC_VERB
+  };
+  if (args->help) {
+    help_print(stdout, args->verb);
+    return EXIT_DONE;
+  }
+  return verbs[args->verb](args, err);
+}
+
+/* A name inside err may hold control characters; a failure is one line all the same. */
+static void say_failure(lac_error *err) {
+  for (char *c = err->text; *c; c++) {
+    if ((unsigned char)*c < 0x20 || *c == 0x7f) *c = '?';
+  }
+  fprintf(stderr, "lacuna: %s\n", err->text);
+}
+
+int main(int argc, char **argv) {
+  lac_error err = {0};
+  arguments args;
+  (void)signal(SIGINT, hear_interrupt);
+  (void)signal(SIGTERM, hear_interrupt);
+  exit_code code = exit_code_of(arguments_parse(argc, argv, &args, &err));
+  if (code == EXIT_DONE) {
+    story_begin(&args);
+    code = run_verb(&args, &err);
+    story_end();
+  }
+  if (code == EXIT_DONE && (fflush(stdout) != 0 || ferror(stdout))) {
+    code = exit_code_of(laci_fail(&err, LAC_IO, "standard output: %s", strerror(errno)));
+  }
+  if (code != EXIT_DONE) say_failure(&err);
+  arguments_clear(&args);
+  return (int)code;
+}

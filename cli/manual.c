@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Manual pages from the tables, as roff with the man macros: `lacuna help --man [VERB]`. `make
+ * install` puts them where man finds them. */
+#include <string.h>
+
+#include "help.h"
+#include "lacuna/prune.h"
+
+/* Text as roff: - is a minus sign that can be copied, a backslash is itself, a blank line starts a
+ * paragraph, and no line begins with a control character. */
+static void print_roff(FILE *out, const char *text) {
+  if (*text == '.' || *text == '\'') fputs("\\&", out);
+  for (; *text; text++) {
+    if (*text == '\\') fputs("\\e", out);
+    else if (*text == '-') fputs("\\-", out);
+    else if (strncmp(text, "\n\n", 2) == 0) fputs("\n.PP\n", out), text++;
+    else fputc(*text, out);
+  }
+}
+
+static void print_section(FILE *out, const char *title, const char *text) {
+  fprintf(out, ".SH %s\n", title);
+  print_roff(out, text);
+  fputc('\n', out);
+}
+
+static void print_option(FILE *out, const option_row *option) {
+  fprintf(out, ".TP\n");
+  if (option->letter) fprintf(out, "\\fB\\-%c\\fR, ", option->letter);
+  fprintf(out, "\\fB\\-\\-");
+  if (option->kind == OPTION_SWITCH && strcmp(option->initial, "yes") == 0)
+    fprintf(out, "\\fR[\\fBno\\-\\fR]\\fB");
+  print_roff(out, text_dashed(option->name));
+  fprintf(out, "\\fR");
+  if (option->argument) {
+    fprintf(out, " \\fI");
+    print_roff(out, option->argument);
+    fprintf(out, "\\fR");
+  }
+  fputc('\n', out);
+  print_roff(out, option->help);
+  if (option->initial && strcmp(option->initial, "no") != 0) {
+    fprintf(out, " (default ");
+    print_roff(out, option->initial);
+    fputc(')', out);
+  }
+  fprintf(out, ".\n");
+}
+
+static void print_endings(FILE *out) {
+  print_section(out, "EXIT STATUS", "0 done; 1 failed, or a check did not hold; 2 misuse.");
+  print_section(out, "ENVIRONMENT",
+                "LAC_CPU=scalar|avx2|avx512 caps the instruction sets that are used.");
+}
+
+static void print_program(FILE *out) {
+  fprintf(out, ".TH LACUNA 1 \"\" \"lacuna %s\" \"Lacuna Manual\"\n", lac_version());
+  print_section(out, "NAME", "lacuna - N:M structured sparsity for trained neural networks");
+  fprintf(out, ".SH SYNOPSIS\n.B lacuna\n.I VERB\n[options]\n.I MODEL\n");
+  print_section(out, "DESCRIPTION",
+                "Lacuna reads a trained ONNX network, finds which of its channels may change "
+                "places, searches the "
+                "order in which N:M pruning keeps the most weight magnitude, prunes, proves that "
+                "the reordered network "
+                "computes the same, and writes ONNX again.\n\n"
+                "A command that fails leaves no output behind. An output that exists is kept "
+                "unless --force is "
+                "given; an input is never replaced.");
+  fprintf(out, ".SH VERBS\n");
+  for (int i = 0; i < VERB_COUNT; i++) {
+    fprintf(out, ".TP\n\\fBlacuna\\-%s\\fR(1)\n", verb_table[i].name);
+    print_roff(out, verb_table[i].summary);
+    fputc('\n', out);
+  }
+  print_endings(out);
+}
+
+void manual_print(FILE *out, verb_id verb) {
+  if (verb == VERB_COUNT) {
+    print_program(out);
+    return;
+  }
+  const verb_row *row = &verb_table[verb];
+  fprintf(out, ".TH LACUNA\\-%s 1 \"\" \"lacuna %s\" \"Lacuna Manual\"\n.SH NAME\nlacuna\\-%s \\- ",
+          row->name, lac_version(), row->name);
+  print_roff(out, row->summary);
+  fprintf(out, "\n.SH SYNOPSIS\n.B lacuna %s\n[options]\n", row->name);
+  if (row->operands[0]) fprintf(out, ".I %s\n", row->operands);
+  print_section(out, "DESCRIPTION", row->description);
+  fprintf(out, ".SH OPTIONS\n");
+  for (int i = 0; i < n_options; i++) {
+    if (option_shown(&option_table[i], verb)) print_option(out, &option_table[i]);
+  }
+  fprintf(out, ".PP\n");
+  print_roff(out,
+             "A value may follow after a space or =, _ in names is -, every switch has a --no- "
+             "form, and -- ends the "
+             "options.\n");
+  print_endings(out);
+  fprintf(out, ".SH SEE ALSO\n\\fBlacuna\\fR(1)\n");
+}

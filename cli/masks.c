@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Masks as text, read from the stored tensor itself. Groups of m lie along the axis of input
+ * channels; the other axes, last fastest, number the rows that the groups are cut from. */
+#include "masks.h"
+
+#include <string.h>
+
+enum { WIDTH = 80 };
+
+static bool is_float(lac_dtype dtype) {
+  return dtype == LAC_DTYPE_F16 || dtype == LAC_DTYPE_BF16 || dtype == LAC_DTYPE_F32 ||
+         dtype == LAC_DTYPE_F64;
+}
+
+/* -0.0 is zero too: the sign bit of a float is not looked at. */
+static bool is_zero(const lac_tensor *tensor, int64_t at, size_t size) {
+  const uint8_t *bytes = (const uint8_t *)tensor->bytes + (size_t)at * size;
+  uint8_t any = is_float(tensor->dtype) ? bytes[size - 1] & 0x7f : bytes[size - 1];
+  for (size_t i = 0; i + 1 < size; i++) any |= bytes[i];
+  return any == 0;
+}
+
+/* Integers may be stored with a zero point that is not 0; then what the library counted as zero is
+ * not what lies here. */
+static bool zeros_lie_here(const lac_tensor *tensor, const lac_layer *layer, size_t size) {
+  if (is_float(tensor->dtype)) return true;
+  int64_t n_zeros = 0;
+  for (int64_t i = 0; i < layer->n_elements; i++) n_zeros += is_zero(tensor, i, size);
+  return n_zeros == layer->n_zeros;
+}
+
+/* Where row number `row` of the groups begins: the index of its element with input channel 0. */
+static int64_t row_start(const lac_layer *layer, int64_t row) {
+  int64_t at = 0, stride = 1;
+  for (int axis = layer->rank - 1; axis >= 0; axis--) {
+    if (axis != layer->c_axis) {
+      at += row % layer->shape[axis] * stride;
+      row /= layer->shape[axis];
+    }
+    stride *= layer->shape[axis];
+  }
+  return at;
+}
+
+static int64_t channel_stride(const lac_layer *layer) {
+  int64_t stride = 1;
+  for (int axis = layer->rank - 1; axis > layer->c_axis; axis--) stride *= layer->shape[axis];
+  return stride;
+}
+
+lac_status mask_draw(const lac_model *model, const lac_report *report, const lac_layer *layer,
+                     int n_groups, FILE *out, lac_error *err) {
+  lac_tensor tensor;
+  lac_status st = lac_model_find_tensor(model, layer->weight, &tensor, err);
+  size_t size = st ? 0 : lac_dtype_size(tensor.dtype);
+  if (st || size == 0 || layer->n_elements == 0 || layer->c_axis >= layer->rank) return st;
+  int name_width = fprintf(out, "%s ", layer->weight), column = name_width;
+  if (!zeros_lie_here(&tensor, layer, size)) {
+    fprintf(out, " stored with a zero point, not drawn\n");
+    return LAC_OK;
+  }
+  int64_t n_channels = layer->shape[layer->c_axis], stride = channel_stride(layer);
+  int64_t n_rows = layer->n_elements / n_channels;
+  for (int64_t row = 0; row < n_rows; row++) {
+    int64_t start = row_start(layer, row);
+    for (int64_t channel = 0; channel < n_channels; channel++) {
+      if (channel % report->pattern_m == 0) {
+        if (n_groups-- == 0) goto out;
+        if (column + 1 + report->pattern_m > WIDTH && column > name_width) {
+          column = fprintf(out, "\n%*s", name_width, "") - 1;
+        }
+        column += fprintf(out, " ");
+      }
+      column += fprintf(out, "%d", !is_zero(&tensor, start + channel * stride, size));
+    }
+  }
+out:
+  fputc('\n', out);
+  return LAC_OK;
+}

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * All output files of a command, or none of them. Order of writing: drawing, permutation and report
+ * to temporary names, then the model (the library writes it atomically, and it is what can fail
+ * late, on a full disk), then the temporary files get their names, which no longer needs space. */
+#define _GNU_SOURCE /* renameat2, realpath */
+#include "outputs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "story.h"
+
+/* What outputs_abandon cleans up: the signal handler has no other way to know. */
+static outputs *volatile being_written;
+
+static const char *const option_names[OUTPUT_COUNT] = {"output", "plot", "save-permutation",
+                                                       "json"};
+
+static bool is_stdout(const char *path) { return path && strcmp(path, "-") == 0; }
+
+static lac_status fail_errno(lac_error *err, const char *path) {
+  return laci_fail(err, LAC_IO, "%s: %s", path, strerror(errno));
+}
+
+/* Fills real: the folder resolved, then the last part of the path. */
+static lac_status resolve(output_file *file, lac_error *err) {
+  char folder[PATH_MAX], last[PATH_MAX], resolved[PATH_MAX];
+  if (strlen(file->path) >= sizeof folder)
+    return laci_fail(err, LAC_IO, "%s: the name is too long", file->path);
+  strcpy(folder, file->path);
+  strcpy(last, file->path);
+  if (!realpath(dirname(folder), resolved)) {
+    return laci_fail(err, LAC_IO, "%s: its folder: %s", file->path, strerror(errno));
+  }
+  int n = snprintf(file->real, sizeof file->real, "%s/%s",
+                   strcmp(resolved, "/") == 0 ? "" : resolved, basename(last));
+  if (n < 0 || (size_t)n >= sizeof file->real)
+    return laci_fail(err, LAC_IO, "%s: the name is too long", file->path);
+  return LAC_OK;
+}
+
+static bool same_file(const struct stat *found, const char *input) {
+  struct stat other;
+  return input && stat(input, &other) == 0 && other.st_dev == found->st_dev &&
+         other.st_ino == found->st_ino;
+}
+
+/* The name must be free, or ours to replace. */
+static lac_status check_free(const output_file *file, const arguments *args, lac_error *err) {
+  struct stat found;
+  if (stat(file->path, &found) != 0) return errno == ENOENT ? LAC_OK : fail_errno(err, file->path);
+  const char *const inputs[] = {args->operand, args->against, args->apply, args->invert};
+  for (size_t i = 0; i < sizeof inputs / sizeof inputs[0]; i++) {
+    if (same_file(&found, inputs[i]))
+      return laci_fail(err, LAC_EXISTS, "%s: it is the input", file->path);
+  }
+  if (!S_ISREG(found.st_mode))
+    return laci_fail(err, LAC_EXISTS, "%s: it exists and is no regular file", file->path);
+  if (!args->force)
+    return laci_fail(err, LAC_EXISTS, "%s: it exists already (--force replaces it)", file->path);
+  return LAC_OK;
+}
+
+static lac_status check_drawing(const char *path, lac_error *err) {
+  const char *ending = strrchr(path, '.');
+  static const char *const formats[] = {".svg", ".pdf", ".png", ".dot"};
+  for (size_t i = 0; ending && i < sizeof formats / sizeof formats[0]; i++) {
+    if (strcmp(ending, formats[i]) == 0) return LAC_OK;
+  }
+  return laci_fail(err, LAC_BAD_ARGUMENT, "%s: wanted a name ending in .svg, .pdf, .png or .dot",
+                   path);
+}
+
+static lac_status plan_file(outputs *plan, output_role role, const arguments *args,
+                            lac_error *err) {
+  output_file *file = &plan->files[role];
+  if (!file->path) return LAC_OK;
+  if (is_stdout(file->path)) {
+    if (role == OUTPUT_PLOT || role == OUTPUT_PERMUTATION || plan->uses_stdout) {
+      return laci_fail(err, LAC_BAD_ARGUMENT,
+                       "--%s -: standard output is not for that, or taken already",
+                       option_names[role]);
+    }
+    plan->uses_stdout = true;
+    return LAC_OK;
+  }
+  if (role == OUTPUT_PLOT) {
+    lac_status st = check_drawing(file->path, err);
+    if (st) return st;
+  }
+  lac_status st = resolve(file, err);
+  if (!st) st = check_free(file, args, err);
+  for (int other = 0; !st && other < (int)role; other++) {
+    if (strcmp(plan->files[other].real, file->real) == 0) {
+      st = laci_fail(err, LAC_BAD_ARGUMENT, "%s: --%s and --%s name the same file", file->path,
+                     option_names[other], option_names[role]);
+    }
+  }
+  return st;
+}
+
+lac_status outputs_plan(const arguments *args, outputs *plan, lac_error *err) {
+  memset(plan, 0, sizeof *plan);
+  plan->force = args->force;
+  if (args->verb == VERB_plot) {
+    plan->files[OUTPUT_PLOT].path = args->output;
+  } else {
+    plan->files[OUTPUT_MODEL].path = args->output;
+    plan->files[OUTPUT_PLOT].path = args->plot;
+  }
+  plan->files[OUTPUT_PERMUTATION].path = args->save_permutation;
+  plan->files[OUTPUT_JSON].path = args->json;
+  bool writes_one =
+      args->verb == VERB_prune || args->verb == VERB_permute || args->verb == VERB_plot;
+  if (writes_one && !args->output) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "-o FILE is missing: where the result goes");
+  }
+  lac_status st = LAC_OK;
+  for (int role = 0; !st && role < OUTPUT_COUNT; role++) st = plan_file(plan, role, args, err);
+  return st;
+}
+
+/* Makes an empty file of a name that nobody has, beside the final one and with its ending. */
+static lac_status reserve(output_file *file, lac_error *err) {
+  const char *slash = strrchr(file->real, '/'), *ending = strrchr(slash, '.');
+  int n_ending = ending ? (int)strlen(ending) : 0;
+  int n = snprintf(file->temporary, sizeof file->temporary, "%.*s.lacuna-XXXXXX%s",
+                   (int)(slash + 1 - file->real), file->real, ending ? ending : "");
+  if (n < 0 || (size_t)n >= sizeof file->temporary) {
+    return laci_fail(err, LAC_IO, "%s: the name is too long", file->path);
+  }
+  int handle = mkstemps(file->temporary, n_ending);
+  if (handle < 0) {
+    file->temporary[0] = 0;
+    return fail_errno(err, file->path);
+  }
+  file->written = true;
+  mode_t mask = umask(0);
+  umask(mask);
+  (void)fchmod(handle, 0666 & ~mask);
+  return close(handle) == 0 ? LAC_OK : fail_errno(err, file->path);
+}
+
+static lac_status write_json(outputs *plan, const lac_report *report, char **text, lac_error *err) {
+  output_file *file = &plan->files[OUTPUT_JSON];
+  if (!file->path) return LAC_OK;
+  lac_status st = lac_report_json(report, text, err);
+  if (st || is_stdout(file->path)) return st;
+  st = reserve(file, err);
+  return st ? st : laci_file_write(file->temporary, *text, strlen(*text), true, err);
+}
+
+/* Saves to a folder of its own and copies the file: the library writes to names only. */
+static lac_status model_to_stdout(lac_model *model, lac_error *err) {
+  const char *parent = getenv("TMPDIR");
+  char folder[PATH_MAX - 16], path[PATH_MAX], chunk[1 << 16];
+  snprintf(folder, sizeof folder, "%s/lacuna-XXXXXX", parent && parent[0] ? parent : "/tmp");
+  if (!mkdtemp(folder)) return fail_errno(err, folder);
+  snprintf(path, sizeof path, "%s/-.onnx", folder);
+  lac_status st = lac_model_save(model, path, false, err);
+  FILE *in = st ? NULL : fopen(path, "rb");
+  if (!st && !in) st = fail_errno(err, path);
+  (void)unlink(path);
+  if (!st && rmdir(folder) != 0) {
+    st = laci_fail(err, LAC_UNSUPPORTED,
+                   "standard output: the model has external data, which needs a file (see %s)",
+                   folder);
+  }
+  for (size_t n; !st && (n = fread(chunk, 1, sizeof chunk, in)) > 0;) {
+    if (fwrite(chunk, 1, n, stdout) != n) st = fail_errno(err, "standard output");
+  }
+  if (in) fclose(in);
+  return st;
+}
+
+static lac_status write_all(outputs *plan, lac_model *model, const lac_report *report, char **json,
+                            lac_error *err) {
+  output_file *plot = &plan->files[OUTPUT_PLOT], *permutation = &plan->files[OUTPUT_PERMUTATION];
+  const char *out = plan->files[OUTPUT_MODEL].path;
+  lac_status st = write_json(plan, report, json, err);
+  if (!st && plot->path) {
+    st = reserve(plot, err);
+    if (!st) st = lac_plot(model, report, plot->temporary, true, err);
+  }
+  if (!st && permutation->path) {
+    st = reserve(permutation, err);
+    if (!st) st = lac_permutation_save(report, permutation->temporary, true, err);
+  }
+  if (!st && out)
+    st =
+        is_stdout(out) ? model_to_stdout(model, err) : lac_model_save(model, out, plan->force, err);
+  return st;
+}
+
+/* Gives the temporary files their names. Without --force a name that was taken meanwhile stays as
+ * it is. */
+static lac_status place_all(outputs *plan, lac_error *err) {
+  lac_status st = LAC_OK;
+  int role = 0;
+  for (; !st && role < OUTPUT_COUNT; role++) {
+    output_file *file = &plan->files[role];
+    if (!file->written) continue;
+    int failed = renameat2(AT_FDCWD, file->temporary, AT_FDCWD, file->real,
+                           plan->force ? 0 : RENAME_NOREPLACE);
+    if (failed && (errno == EINVAL || errno == ENOSYS))
+      failed = rename(file->temporary, file->real);
+    if (failed) st = fail_errno(err, file->path);
+    else file->temporary[0] = 0;
+  }
+  if (!st) return st;
+  for (int i = 0; i < role; i++) {
+    const output_file *file = &plan->files[i];
+    bool placed = i == OUTPUT_MODEL ? file->real[0] != 0 : file->written && !file->temporary[0];
+    if (placed) (void)unlink(file->real);
+  }
+  return st;
+}
+
+lac_status outputs_write(outputs *plan, lac_model *model, const lac_report *report,
+                         lac_error *err) {
+  char *json = NULL;
+  being_written = plan;
+  lac_status st = write_all(plan, model, report, &json, err);
+  if (!st) st = place_all(plan, err);
+  outputs_abandon(); /* what has its name already is not temporary any more */
+  being_written = NULL;
+  if (!st && is_stdout(plan->files[OUTPUT_JSON].path)) fputs(json, stdout);
+  lac_text_free(json);
+  return st;
+}
+
+void outputs_abandon(void) {
+  const outputs *plan = being_written;
+  for (int role = 0; plan && role < OUTPUT_COUNT; role++) {
+    if (plan->files[role].temporary[0]) (void)unlink(plan->files[role].temporary);
+  }
+}
+
+void outputs_tell(const outputs *plan) {
+  for (int role = 0; role < OUTPUT_COUNT; role++) {
+    if (plan->files[role].real[0]) story_tell("saved %s", plan->files[role].path);
+  }
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The files that one command writes, all of them or none: names are checked before the long work,
+ * the contents go to temporary names beside them, and only when everything is there they get their
+ * names. */
+#ifndef CLI_OUTPUTS_H
+#define CLI_OUTPUTS_H
+
+#include <limits.h>
+
+#include "args.h"
+#include "lacuna/prune.h"
+
+typedef enum output_role {
+  OUTPUT_MODEL,
+  OUTPUT_PLOT,
+  OUTPUT_PERMUTATION,
+  OUTPUT_JSON,
+  OUTPUT_COUNT
+} output_role;
+
+typedef struct output_file {
+  const char *path;    /* as given; NULL: not wanted */
+  char real[PATH_MAX]; /* its folder resolved: what is compared with the other outputs */
+  char temporary[PATH_MAX];
+  bool written; /* temporary holds the content */
+} output_file;
+
+typedef struct outputs {
+  output_file files[OUTPUT_COUNT];
+  bool force;
+  bool uses_stdout; /* one of them goes to standard output: nothing else may */
+} outputs;
+
+/** Fills the caller's struct from args and checks: folders exist, names are free (unless --force),
+ * none is an input and no two are the same. Fails LAC_EXISTS, LAC_IO, LAC_BAD_ARGUMENT. Nothing is
+ * written. */
+LAC_MUST_CHECK lac_status outputs_plan(const arguments *args, outputs *plan, lac_error *err);
+
+/** Writes them all; report and model are what the library made. On failure no file is left that was
+ * not there. */
+LAC_MUST_CHECK lac_status outputs_write(outputs *plan, lac_model *model, const lac_report *report,
+                                        lac_error *err);
+
+/** Removes the temporary files of the plan that is being written. Safe in a signal handler. */
+void outputs_abandon(void);
+
+/** The words for files that were written, "saved OUT, OUT.svg"; to the story. */
+void outputs_tell(const outputs *plan);
+
+#endif

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * `lacuna permute`: a searched permutation, or a saved one replayed or undone. */
+#include "base/error.h"
+#include "road.h"
+
+static lac_status permute(const arguments *args, const lac_options *options, lac_model *model,
+                          lac_report **report, lac_error *err) {
+  if (!args->apply && !args->invert) return lac_permute(model, options, report, err);
+  bool invert = args->invert != NULL;
+  return lac_permutation_apply(model, invert ? args->invert : args->apply, invert, options, report,
+                               err);
+}
+
+exit_code verb_permute(const arguments *args, lac_error *err) {
+  if (args->apply && args->invert) {
+    return exit_code_of(
+        laci_fail(err, LAC_BAD_ARGUMENT, "--apply and --invert: only one of them can be done"));
+  }
+  return road_run(args, permute, err);
+}

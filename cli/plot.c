@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * `lacuna plot`: the operation graph of a network as it is. */
+#include "input.h"
+#include "outputs.h"
+#include "verbs.h"
+
+exit_code verb_plot(const arguments *args, lac_error *err) {
+  lac_model *model = NULL;
+  lac_report *report = NULL;
+  lac_options options;
+  outputs plan;
+  lac_status st = input_options(args, &options, err);
+  if (!st) st = outputs_plan(args, &plan, err);
+  if (!st) st = input_model(args->operand, &model, err);
+  if (!st) st = lac_inspect(model, &options, &report, err);
+  if (!st) st = outputs_write(&plan, model, report, err);
+  if (!st) outputs_tell(&plan);
+  lac_report_destroy(report);
+  lac_model_destroy(model);
+  return exit_code_of(st);
+}

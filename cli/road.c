@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The road of prune and permute. Everything that can be refused is refused before the long work,
+ * and standard output is written last, when all files have their names. */
+#include "road.h"
+
+#include "input.h"
+#include "layers.h"
+#include "outputs.h"
+#include "story.h"
+
+static lac_status print_result(const lac_report *report, verb_id verb, lac_error *err) {
+  lac_status st = layers_print(report, stdout, err);
+  if (st) return st;
+  layers_print_figures(report, stdout);
+  if (verb == VERB_prune) layers_print_pruned(report, stdout);
+  layers_print_permuted(report, stdout);
+  return LAC_OK;
+}
+
+exit_code road_run(const arguments *args, road_step *step, lac_error *err) {
+  lac_model *model = NULL;
+  lac_report *report = NULL;
+  lac_options options;
+  outputs plan;
+  lac_status st = input_options(args, &options, err);
+  if (!st) st = outputs_plan(args, &plan, err);
+  if (!st) st = input_model(args->operand, &model, err);
+  if (!st) st = step(args, &options, model, &report, err);
+  if (!st) st = outputs_write(&plan, model, report, err);
+  if (st) goto out;
+  outputs_tell(&plan);
+  if (!plan.uses_stdout) st = print_result(report, args->verb, err);
+out:
+  lac_report_destroy(report);
+  lac_model_destroy(model);
+  return exit_code_of(st);
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Standard error: lines and one progress bar, which is wiped before a line and drawn again after
+ * it. The library calls the two sinks from any thread, each one call at a time; one mutex keeps
+ * them from mixing. */
+#include "story.h"
+
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+
+enum { BAR_WIDTH = 30 };
+static const double BAR_EVERY_S = 0.1, LINE_EVERY_S = 5;
+
+static struct {
+  pthread_mutex_t lock;
+  bool quiet, is_terminal;
+  char bar[128]; /* what stands in the last line; empty: nothing */
+  char job[64];
+  double shown_s; /* when progress was shown last */
+} story = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void wipe_bar(void) {
+  if (story.bar[0]) fputs("\r\033[K", stderr);
+}
+
+static void hear_line(lac_log_level level, const char *line, void *context) {
+  (void)context;
+  static const char *const marks[] = {"error: ", "warning: ", "", "  ", "    "};
+  pthread_mutex_lock(&story.lock);
+  wipe_bar();
+  fprintf(stderr, "%s%s\n%s", (unsigned)level < sizeof marks / sizeof marks[0] ? marks[level] : "",
+          line, story.bar);
+  fflush(stderr);
+  pthread_mutex_unlock(&story.lock);
+}
+
+static void draw_bar(const char *what, double share) {
+  char full[BAR_WIDTH + 1] = {0};
+  int n_full = (int)(share * BAR_WIDTH);
+  for (int i = 0; i < BAR_WIDTH; i++) full[i] = i < n_full ? '#' : '.';
+  wipe_bar();
+  snprintf(story.bar, sizeof story.bar, "%.40s [%s] %3d%%", what, full, (int)(100 * share));
+  fputs(story.bar, stderr);
+}
+
+static void hear_progress(const char *what, int64_t done, int64_t total, void *context) {
+  (void)context;
+  double now = laci_clock_seconds();
+  double share = total > 0 && done < total ? (double)done / (double)total : 1;
+  pthread_mutex_lock(&story.lock);
+  if (strncmp(what, story.job, sizeof story.job - 1) != 0) {
+    snprintf(story.job, sizeof story.job, "%s", what);
+    story.shown_s = now; /* short jobs show nothing */
+  }
+  if (done >= total) {
+    wipe_bar();
+    story.bar[0] = story.job[0] = 0;
+  } else if (now - story.shown_s >= (story.is_terminal ? BAR_EVERY_S : LINE_EVERY_S)) {
+    story.shown_s = now;
+    if (story.is_terminal) draw_bar(what, share);
+    else fprintf(stderr, "%s: %d%%\n", what, (int)(100 * share));
+  }
+  fflush(stderr);
+  pthread_mutex_unlock(&story.lock);
+}
+
+void story_begin(const arguments *args) {
+  static const lac_log_level levels[] = {LAC_LOG_INFO, LAC_LOG_DEBUG, LAC_LOG_TRACE};
+  story.quiet = args->quiet;
+  const char *terminal = getenv("TERM");
+  story.is_terminal = isatty(STDERR_FILENO) && terminal && strcmp(terminal, "dumb") != 0;
+  if (story.quiet) return;
+  lac_log_set(levels[args->verbose < 2 ? args->verbose : 2], hear_line, NULL);
+  lac_progress_set(hear_progress, NULL);
+}
+
+void story_end(void) {
+  lac_progress_set(NULL, NULL);
+  lac_log_set(LAC_LOG_ERROR, NULL, NULL);
+  pthread_mutex_lock(&story.lock);
+  wipe_bar();
+  story.bar[0] = 0;
+  fflush(stderr);
+  pthread_mutex_unlock(&story.lock);
+}
+
+void story_tell(const char *format, ...) {
+  if (story.quiet) return;
+  char line[1024];
+  va_list values;
+  va_start(values, format);
+  vsnprintf(line, sizeof line, format, values);
+  va_end(values);
+  hear_line(LAC_LOG_INFO, line, NULL);
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The story on standard error: what the library logs, and the progress of long work. */
+#ifndef CLI_STORY_H
+#define CLI_STORY_H
+
+#include "args.h"
+
+/** Hears the library from now on, as -q and -v say. On a terminal progress is a bar in the last
+ * line; elsewhere it is a plain line every few seconds. */
+void story_begin(const arguments *args);
+
+/** Takes the bar away and listens no more. */
+void story_end(void);
+
+/** A line of the command's own, at the level of the library's plain information. */
+void story_tell(const char *format, ...) LAC_PRINTF(1, 2);
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Text tables: columns as wide as their widest cell, numbers to the right, two spaces between. */
+#ifndef CLI_TABLE_H
+#define CLI_TABLE_H
+
+#include <stdio.h>
+
+#include "base/memory.h"
+#include "lacuna/status.h"
+
+enum { TABLE_COLUMNS = 8 };
+
+/** Zero-initialised is empty; table_begin names the columns. */
+typedef struct text_table {
+  int n_columns, n_rows;
+  bool to_right[TABLE_COLUMNS];
+  const char **cells; /* [n_rows, n_columns], the heads first; in the arena */
+  size_t n_cells, room;
+  laci_arena arena;
+  bool out_of_memory; /* cells are missing; table_print fails */
+} text_table;
+
+/** Heads separated by |; > before a head puts its column to the right: "layer|op|>zeros". */
+void table_begin(text_table *table, const char *heads);
+
+/** Fills the next cell, row after row. */
+void table_cell(text_table *table, const char *format, ...) LAC_PRINTF(2, 3);
+
+/** Fails LAC_NO_MEMORY where a cell could not be stored. */
+LAC_MUST_CHECK lac_status table_print(const text_table *table, FILE *out, lac_error *err);
+
+void table_clear(text_table *table);
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Element types of stored tensors. The values are ONNX's own numbers. */
+#ifndef LACUNA_DTYPE_H
+#define LACUNA_DTYPE_H
+
+#include <stddef.h>
+
+#include "lacuna/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum lac_dtype {
+#define LAC_DTYPE(name, code, bytes, kind) LAC_DTYPE_##name = code,
+#include "lacuna/dtype.def"
+#undef LAC_DTYPE
+  LAC_DTYPE_COUNT
+} lac_dtype;
+
+/** "f32", "bf16", ...; "unknown" for a number outside the list. */
+LAC_API const char *lac_dtype_name(lac_dtype dtype);
+
+/** Bytes an element takes; 0 where elements have no fixed whole number of bytes. */
+LAC_API size_t lac_dtype_size(lac_dtype dtype);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

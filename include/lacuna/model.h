@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A network, loaded from ONNX and written back as ONNX. */
+#ifndef LACUNA_MODEL_H
+#define LACUNA_MODEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lacuna/dtype.h"
+#include "lacuna/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct lac_model lac_model;
+
+/** A stored tensor: view, dies with the model or with its next change. rank is -1 above 8 dimensions. */
+typedef struct lac_tensor {
+  const char *name;
+  lac_dtype dtype;
+  int rank;
+  int64_t shape[8];
+  const void *bytes; /* little-endian, row-major, packed */
+  size_t size_bytes;
+} lac_tensor;
+
+/** Reads FILE.onnx; external data is mapped from beside it. *model is NULL on failure. Fails LAC_IO, LAC_BAD_FILE,
+ *  LAC_UNSUPPORTED (opset or IR outside the range), LAC_NO_MEMORY. */
+LAC_API LAC_MUST_CHECK lac_status lac_model_load(const char *path, lac_model **model,
+                                                 lac_error *err);
+
+/** The same from memory (copied as far as needed). data_dir: where external data lies; NULL: there must be none. */
+LAC_API LAC_MUST_CHECK lac_status lac_model_load_memory(const void *bytes, size_t size_bytes,
+                                                        const char *data_dir, lac_model **model,
+                                                        lac_error *err);
+
+/** Writes the model with its stored tensors as they are now; all else as it was read. Atomic: a temporary name, then
+ *  renamed. Fails LAC_EXISTS unless force; never overwrites the model's own input. */
+LAC_API LAC_MUST_CHECK lac_status lac_model_save(lac_model *model, const char *path, bool force,
+                                                 lac_error *err);
+
+LAC_API void lac_model_destroy(lac_model *model);
+
+LAC_API int lac_model_tensor_count(const lac_model *model);
+LAC_API void lac_model_tensor(const lac_model *model, int index, lac_tensor *tensor);
+/** Fails LAC_NOT_FOUND. */
+LAC_API LAC_MUST_CHECK lac_status lac_model_find_tensor(const lac_model *model, const char *name,
+                                                        lac_tensor *tensor, lac_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

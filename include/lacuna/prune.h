@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The road: analyse, permute, prune, prove; and the checks on the result. */
+#ifndef LACUNA_PRUNE_H
+#define LACUNA_PRUNE_H
+
+#include "lacuna/model.h"
+#include "lacuna/report.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum lac_effort { LAC_EFFORT_FAST, LAC_EFFORT_NORMAL, LAC_EFFORT_BEST } lac_effort;
+
+/** Start from lac_options_default() and set fields. */
+typedef struct lac_options {
+  int n, m;     /* pattern: at most n of every m input channels are kept; 1 <= n < m <= 64 (2, 4) */
+  bool permute; /* search channel orders (true) */
+  bool
+      padding; /* a Dense layer's input channels count as rounded up to the eligible size (false) */
+  bool
+      all_sizes; /* prune every layer whose input channels reach m, not only Tensor Core sizes (false) */
+  bool verify; /* prove the reordering (true) */
+  const char *
+      include; /* POSIX extended regular expression on node or weight names: only these are pruned (NULL) */
+  const char *exclude;       /* these are not (NULL) */
+  const char *score;         /* "magnitude" */
+  const char *strategy;      /* of the search; NULL: chosen by the problem */
+  lac_effort effort;         /* (LAC_EFFORT_NORMAL) */
+  uint64_t seed;             /* (0) */
+  int threads;               /* 0: the cores this process may use */
+  const char *const *assume; /* n_assume texts "OP=same" or "domain.OP=same" */
+  int n_assume;
+  const char *const *input_shapes; /* n_input_shapes texts "NAME=1x3x224x224" */
+  int n_input_shapes;
+} lac_options;
+
+LAC_API lac_options lac_options_default(void);
+
+/** Permutes (options->permute), prunes and proves; the model's stored tensors change. On failure they are as before.
+ *  Fails LAC_BAD_VALUE (NaN or Inf in a weight), LAC_PROOF_FAILED, LAC_BAD_ARGUMENT, LAC_NO_MEMORY. */
+LAC_API LAC_MUST_CHECK lac_status lac_prune(lac_model *model, const lac_options *options,
+                                            lac_report **report, lac_error *err);
+
+/** The permutation alone. */
+LAC_API LAC_MUST_CHECK lac_status lac_permute(lac_model *model, const lac_options *options,
+                                              lac_report **report, lac_error *err);
+
+/** Analysis without change: what could be permuted and pruned, and what stands in the way. */
+LAC_API LAC_MUST_CHECK lac_status lac_inspect(const lac_model *model, const lac_options *options,
+                                              lac_report **report, lac_error *err);
+
+/** Why the input channels of a node (name of node or of weight) are frozen: the path from it to the first cause, a line
+ *  a step; free with lac_text_free. Fails LAC_NOT_FOUND. */
+LAC_API LAC_MUST_CHECK lac_status lac_inspect_why(const lac_model *model,
+                                                  const lac_options *options, const char *node,
+                                                  char **text, lac_error *err);
+
+/** What is sparse. original, if given: proves too that model is original reordered and masked (LAC_PROOF_FAILED). */
+LAC_API LAC_MUST_CHECK lac_status lac_check(const lac_model *model, const lac_model *original,
+                                            const lac_options *options, lac_report **report,
+                                            lac_error *err);
+
+/** Saves the orders of a report (lac_prune, lac_permute) as a permutation file. */
+LAC_API LAC_MUST_CHECK lac_status lac_permutation_save(const lac_report *report, const char *path,
+                                                       bool force, lac_error *err);
+
+/** Replays a saved permutation, or undoes it (invert), and proves it. Fails LAC_BAD_FILE where the file belongs to
+ *  another network. */
+LAC_API LAC_MUST_CHECK lac_status lac_permutation_apply(lac_model *model, const char *path,
+                                                        bool invert, const lac_options *options,
+                                                        lac_report **report, lac_error *err);
+
+/** Draws the operation graph; the format is the file's ending: .svg .pdf .png .dot. `report` belongs to the model. */
+LAC_API LAC_MUST_CHECK lac_status lac_plot(const lac_model *model, const lac_report *report,
+                                           const char *path, bool force, lac_error *err);
+
+/** Version of the library, "0.1.0". */
+LAC_API const char *lac_version(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a command found and did, as plain data: the layers, the groups of channels, and a summary.
+ *
+ * A report owns all it points to; it dies with lac_report_destroy. Its JSON form is described in docs/json.md. */
+#ifndef LACUNA_REPORT_H
+#define LACUNA_REPORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lacuna/dtype.h"
+#include "lacuna/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** A node with a stored weight that could be pruned by its kind (Conv, Gemm, MatMul, ConvTranspose). */
+typedef struct lac_layer {
+  const char *name;   /* node */
+  const char *op;     /* "Conv" */
+  const char *weight; /* stored tensor */
+  lac_dtype dtype;    /* of the stored tensor */
+  int rank;
+  int64_t shape[8];           /* of the stored tensor */
+  int64_t channels_in;        /* per convolution group */
+  int64_t channels_out;       /* per convolution group */
+  int64_t convolution_groups; /* 1 for everything but grouped convolutions */
+  int k_axis,
+      c_axis;    /* axes of shape: output channels, input channels (along which groups of m lie) */
+  bool eligible; /* may be pruned under the options given */
+  bool pruned;   /* prune: was pruned now; check, inspect: at most N of every M are non-zero */
+  bool permuted_c, permuted_k; /* its input / output channels were reordered (inspect: may be) */
+  bool searchable; /* its input channels belong to a group that was free to be searched */
+  bool holds_pattern;
+  int group_c, group_k; /* ids in groups (most of the axis' channels); -1: none */
+  int64_t n_zeros, n_elements;
+  double zero_ratio;    /* n_zeros / n_elements */
+  double kept_identity; /* sum of |w| that N:M keeps in the order found in the file */
+  double kept;          /* the same in the order written */
+  double total;         /* sum of |w| */
+  const char
+      *reason; /* why it was not pruned or not permuted, one sentence; NULL: nothing to say */
+} lac_layer;
+
+/** Channels that may change places with each other, and do so everywhere at once; or that may not (frozen). */
+typedef struct lac_group {
+  int id; /* from 1 */
+  int channels;
+  int n_consumers, n_producers;
+  const char *const *consumers; /* prunable layers in whose input channels the group lies */
+  const char *const *producers; /* layers whose output channels it is */
+  bool frozen;
+  const char *cause; /* why it is frozen; NULL otherwise */
+  const int32_t
+      *permutation; /* [channels]: old index of the channel now at place j; NULL when frozen */
+  double kept_identity, kept,
+      upper_bound; /* sums of |w| over the blocks that hold one of its channels */
+  double
+      efficacy; /* percent: (kept - kept_identity) / (upper_bound - kept_identity); 0: nothing to gain */
+  const char *strategy; /* of the search; NULL: not searched */
+  int64_t iterations;
+  bool proven; /* no better order exists */
+} lac_group;
+
+typedef struct lac_summary {
+  int layers, eligible, permuted, pruned;
+  int groups;         /* with at least one prunable consumer, free to be searched */
+  double kept_before; /* over the pruned (or, without pruning, eligible) layers */
+  double kept_after;
+  bool verified;        /* the proof was run and held */
+  double max_abs_error; /* of the outputs, reordering alone */
+  double max_abs_output;
+  double worst_ratio; /* over all intermediate values, relative to each one's scale */
+  int values_compared, values_skipped;
+  double search_seconds, proof_seconds, total_seconds;
+} lac_summary;
+
+typedef struct lac_report {
+  const char *verb;  /* "prune", "permute", "check", "inspect" */
+  const char *model; /* path, or "(memory)" */
+  int pattern_n, pattern_m;
+  uint64_t seed;
+  lac_summary summary;
+  int n_layers, n_groups;
+  const lac_layer *layers;
+  const lac_group *groups;
+} lac_report;
+
+LAC_API void lac_report_destroy(lac_report *report);
+
+/** The report as JSON text (UTF-8, two-space indent, final newline); free with lac_text_free. */
+LAC_API LAC_MUST_CHECK lac_status lac_report_json(const lac_report *report, char **text,
+                                                  lac_error *err);
+LAC_API void lac_text_free(char *text);
+
+/** Order of `axis` of the stored tensor: order[j] = old index now at place j; room for `count` == its size. For the
+ *  input channels of a grouped convolution's weight: count == convolution_groups * size, group after group.
+ *  Identity where nothing moved. Fails LAC_NOT_FOUND. */
+LAC_API LAC_MUST_CHECK lac_status lac_report_order(const lac_report *report, const char *tensor,
+                                                   int axis, int32_t *order, size_t count,
+                                                   lac_error *err);
+
+/** Mask of a pruned stored tensor in the tensor's own order, one byte an element, 1 = kept; count == its elements.
+ *  Fails LAC_NOT_FOUND where the tensor was not pruned. */
+LAC_API LAC_MUST_CHECK lac_status lac_report_mask(const lac_report *report, const char *tensor,
+                                                  uint8_t *mask, size_t count, lac_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

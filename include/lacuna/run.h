@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Running a network on float32 inputs with the plain engine: slow (double accumulation), and the
+ * definition of right. It is there to compare networks before and after, not to serve them. */
+#ifndef LACUNA_RUN_H
+#define LACUNA_RUN_H
+
+#include <stdint.h>
+
+#include "lacuna/model.h"
+#include "lacuna/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** An input or an output. As an input: view of the caller's memory. As an output: belongs to its
+ * lac_run_result. */
+typedef struct lac_run_tensor {
+  const char *name; /* of the network's input or output; NULL: the input at the same place */
+  int rank;         /* 0 .. 8 */
+  int64_t shape[8];
+  const float *values; /* row-major, product of shape elements */
+} lac_run_tensor;
+
+typedef struct lac_run_result {
+  int n_outputs;
+  const lac_run_tensor *outputs; /* in the network's order; integers and f64 are converted to f32 */
+} lac_run_result;
+
+/** Runs the model on n_inputs inputs: all that have no stored value must be given. Inputs are
+ * converted to the element type that the network declares. threads 0: the cores this process may
+ * use. *result is NULL on failure. Fails LAC_NOT_FOUND (no input of that name, or one is missing),
+ * LAC_BAD_SHAPE, LAC_UNSUPPORTED (an operator that the plain engine cannot run), LAC_NO_MEMORY,
+ * LAC_INTERRUPTED. */
+LAC_API LAC_MUST_CHECK lac_status lac_run(const lac_model *model, const lac_run_tensor *inputs,
+                                          int n_inputs, int threads, lac_run_result **result,
+                                          lac_error *err);
+
+LAC_API void lac_run_result_destroy(lac_run_result *result);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The analysis from end to end: tracks, classes, layers, groups. */
+#include "analyze/analyze.h"
+
+#include "analyze/classes_in.h"
+#include "analyze/layers_in.h"
+#include "base/error.h"
+
+lac_status laci_analyze(const laci_graph *graph, const laci_rules *rules, laci_analysis **out,
+                        lac_error *err) {
+  *out = NULL;
+  laci_analysis *analysis = laci_alloc(1, sizeof *analysis);
+  if (!analysis) return laci_fail_memory(err, "the analysis");
+  analysis->graph = graph;
+  analysis->tracks = laci_alloc(1, sizeof *analysis->tracks);
+  analysis->classes = laci_alloc(1, sizeof *analysis->classes);
+  lac_status st = LAC_OK;
+  if (!analysis->tracks || !analysis->classes) st = laci_fail_memory(err, "the analysis");
+  if (!st) st = laci_tracks_build(graph, analysis->tracks, err);
+  if (!st) st = laci_classes_find(analysis->tracks, analysis->classes, err);
+  if (!st) st = laci_find_layers(analysis, rules, err);
+  if (!st) st = laci_find_groups(analysis, err);
+  if (st) laci_analysis_destroy(analysis);
+  else *out = analysis;
+  return st;
+}
+
+void laci_analysis_destroy(laci_analysis *analysis) {
+  if (!analysis) return;
+  if (analysis->tracks) laci_tracks_clear(analysis->tracks);
+  if (analysis->classes) laci_classes_clear(analysis->classes);
+  laci_free(analysis->tracks);
+  laci_free(analysis->classes);
+  laci_free(analysis->layers);
+  laci_free(analysis->groups);
+  laci_arena_clear(&analysis->arena);
+  laci_free(analysis);
+}
+
+void laci_analysis_node(const laci_analysis *analysis, int node_id, laci_node_channels *channels) {
+  const laci_node *node = &analysis->graph->nodes[node_id];
+  const laci_tracks *t = analysis->tracks;
+  const laci_classes *c = analysis->classes;
+  *channels = (laci_node_channels){0};
+  for (int i = 0; i < node->n_outputs; i++) {
+    if (node->outputs[i] < 0) continue;
+    const laci_layout *layout = &t->layouts[node->outputs[i]];
+    for (int b = 0; layout->rank >= 0 && b < layout->n_bundles; b++) {
+      int root = laci_track_root(t, layout->bundles[b].track);
+      for (int64_t p = 0; p < t->tracks[root].n && !channels->free; p++) {
+        int class = c->class_of[c->first[root] + p];
+        channels->free = class >= 0 && c->classes[class].n_channels > 1;
+      }
+    }
+  }
+  for (int g = 0; g < analysis->n_groups; g++) {
+    if (!analysis->groups[g].frozen) continue;
+    for (size_t k = 0; k < t->n_causes && !channels->blocks; k++) {
+      channels->blocks =
+          t->causes[k].node == node_id && t->causes[k].text == analysis->groups[g].cause;
+    }
+  }
+}
+
+int laci_group_slots(const laci_analysis *analysis, int group) {
+  int class = analysis->groups[group].class_id;
+  return class < 0 ? 0 : analysis->classes->classes[class].n_slots;
+}
+
+laci_slot laci_group_slot(const laci_analysis *analysis, int group, int slot) {
+  const laci_class *class = &analysis->classes->classes[analysis->groups[group].class_id];
+  return (laci_slot){.track = class->track[slot],
+                     .position = class->position + (int64_t)slot * class->n_channels};
+}
+
+void laci_track_stored_axes(const laci_analysis *analysis, int track, laci_stored_axis_visit *visit,
+                            void *context) {
+  for (int s = 0; s < analysis->graph->n_stored; s++) {
+    const laci_layout *layout = &analysis->tracks->layouts[analysis->graph->stored[s].value];
+    for (int b = 0; layout->rank >= 0 && b < layout->n_bundles; b++) {
+      const laci_bundle *bundle = &layout->bundles[b];
+      if (laci_track_root(analysis->tracks, bundle->track) == track)
+        visit(s, bundle->axes[0], bundle->n_groups, context);
+    }
+  }
+}
+
+int laci_analysis_tracks(const laci_analysis *analysis) { return (int)analysis->tracks->n_tracks; }
+
+int64_t laci_track_size(const laci_analysis *analysis, int track) {
+  const laci_track *one = &analysis->tracks->tracks[track];
+  return one->parent == track ? one->n : 0;
+}
+
+int laci_value_on_tracks(const laci_analysis *analysis, int value, laci_value_axes *axes) {
+  const laci_layout *layout = &analysis->tracks->layouts[value];
+  if (layout->rank < 0) return 0;
+  for (int b = 0; b < layout->n_bundles; b++) {
+    const laci_bundle *bundle = &layout->bundles[b];
+    axes[b] = (laci_value_axes){.track = laci_track_root(analysis->tracks, bundle->track),
+                                .n_axes = bundle->n_axes,
+                                .n_groups = bundle->n_groups,
+                                .row_axis = bundle->row_axis};
+    for (int k = 0; k < bundle->n_axes; k++) axes[b].axes[k] = bundle->axes[k];
+  }
+  return layout->n_bundles;
+}
+
+int laci_analysis_certify(const laci_analysis *analysis, int32_t *const *order) {
+  int class = laci_classes_certify(analysis->tracks, analysis->classes, order);
+  if (class < 0) return class;
+  for (int g = 0; g < analysis->n_groups; g++) {
+    if (analysis->groups[g].class_id == class) return g;
+  }
+  return -2;
+}

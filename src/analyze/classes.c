@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Finding classes: components of positions by union-find, then a canonical walk over each free component.
+ *
+ * The walk starts at a position of the track in which the component has the fewest, follows links in their order (up to
+ * the small side, then down by link and copy) and hashes what it meets. Components of equal hash are exchangeable; the
+ * order in which the walk met their positions matches them. The certificate checks every link of the result again. */
+#include "analyze/classes_in.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+
+enum {
+  MAX_ROOTS = 4096,
+  MAX_WALK = 1 << 22
+}; /* starts tried, and positions walked, for one component */
+
+typedef struct down_edge { /* from a small position to a big one */
+  int32_t link, copy;
+  int64_t to;
+} down_edge;
+
+typedef struct walker {
+  const laci_tracks *t;
+  laci_classes *out;
+  int64_t n;
+  int32_t *track_of;   /* [n] root track of a vertex */
+  int64_t *down_first; /* [n + 1] into down */
+  down_edge *down;
+  int64_t *member_first; /* [n_components + 1] into member */
+  int64_t *member;       /* vertices by component, ascending */
+  int32_t *up_links;     /* links by big root track */
+  int64_t *up_first;     /* [n_tracks + 1] */
+  int32_t *seen;         /* [n] index in the walk + 1, 0: not yet */
+  int64_t *queue;        /* [n] */
+  int64_t *best;         /* [n] the walk to keep, by member offset */
+  int32_t n_components;
+} walker;
+
+typedef struct signature {
+  uint64_t a, b;
+} signature;
+
+typedef struct component {
+  int32_t id;
+  int64_t size;
+  signature sign;
+  int64_t root;
+} component;
+
+static signature signature_add(signature s, uint64_t x) {
+  s.a = (s.a ^ x) * 0x9FB21C651E98DF25u;
+  s.a ^= s.a >> 31;
+  s.b = (s.b + x) * 0xC2B2AE3D27D4EB4Fu;
+  s.b = (s.b << 27) | (s.b >> 37);
+  return s;
+}
+
+static int64_t find(int64_t *parent, int64_t v) {
+  while (parent[v] != v) v = parent[v] = parent[parent[v]];
+  return v;
+}
+
+/* Numbers the positions of all root tracks. */
+static bool number_positions(walker *w) {
+  const laci_tracks *t = w->t;
+  w->out->first = laci_alloc(t->n_tracks, sizeof *w->out->first);
+  if (!w->out->first) return false;
+  for (size_t i = 0; i < t->n_tracks; i++) {
+    w->out->first[i] = t->tracks[i].parent == (int)i ? w->n : -1;
+    if (t->tracks[i].parent == (int)i) w->n += t->tracks[i].n;
+  }
+  if (w->n > INT32_MAX) return false;
+  w->out->n_positions = w->n;
+  size_t n = (size_t)w->n;
+  w->track_of = laci_alloc(n, sizeof *w->track_of);
+  w->out->class_of = laci_alloc(n, sizeof *w->out->class_of);
+  w->out->cause_of = laci_alloc(n, sizeof *w->out->cause_of);
+  w->out->component_of = laci_alloc(n, sizeof *w->out->component_of);
+  w->seen = laci_alloc(n, sizeof *w->seen);
+  w->queue = laci_alloc(n, sizeof *w->queue);
+  w->best = laci_alloc(n, sizeof *w->best);
+  w->member = laci_alloc(n, sizeof *w->member);
+  if (!w->track_of || !w->out->class_of || !w->out->cause_of || !w->out->component_of || !w->seen ||
+      !w->queue || !w->best || !w->member) {
+    return false;
+  }
+  for (size_t i = 0; i < t->n_tracks; i++) {
+    for (int64_t p = 0; w->out->first[i] >= 0 && p < t->tracks[i].n; p++) {
+      w->track_of[w->out->first[i] + p] = (int32_t)i;
+    }
+  }
+  return true;
+}
+
+static int64_t vertex(const walker *w, int track, int64_t position) {
+  return w->out->first[laci_track_root(w->t, track)] + position;
+}
+
+static bool find_components(walker *w) {
+  int64_t *parent = w->queue; /* borrowed: no walk yet */
+  for (int64_t v = 0; v < w->n; v++) parent[v] = v;
+  for (size_t l = 0; l < w->t->n_links; l++) {
+    const laci_link *link = &w->t->links[l];
+    int64_t n = laci_track_at(w->t, link->big)->n;
+    for (int64_t p = 0; p < n; p++) {
+      if (link->to[p] < 0) continue;
+      int64_t a = find(parent, vertex(w, link->big, p)),
+              b = find(parent, vertex(w, link->small, link->to[p]));
+      if (a < b) parent[b] = a;
+      else parent[a] = b;
+    }
+  }
+  for (int64_t v = 0; v < w->n; v++) {
+    if (find(parent, v) == v) w->out->component_of[v] = w->n_components++;
+  }
+  w->member_first = laci_alloc((size_t)w->n_components + 1, sizeof *w->member_first);
+  if (!w->member_first) return false;
+  for (int64_t v = 0; v < w->n; v++) {
+    w->out->component_of[v] = w->out->component_of[find(parent, v)];
+    w->member_first[w->out->component_of[v] + 1]++;
+  }
+  for (int32_t c = 0; c < w->n_components; c++) w->member_first[c + 1] += w->member_first[c];
+  int64_t *at = w->best; /* borrowed too */
+  for (int32_t c = 0; c < w->n_components; c++) at[c] = w->member_first[c];
+  for (int64_t v = 0; v < w->n; v++) w->member[at[w->out->component_of[v]]++] = v;
+  return true;
+}
+
+static int compare_edges(const void *a, const void *b) {
+  const down_edge *x = a, *y = b;
+  if (x->link != y->link) return x->link < y->link ? -1 : 1;
+  if (x->copy != y->copy) return x->copy < y->copy ? -1 : 1;
+  return x->to < y->to ? -1 : x->to > y->to;
+}
+
+static bool index_links(walker *w) {
+  const laci_tracks *t = w->t;
+  w->down_first = laci_alloc((size_t)w->n + 1, sizeof *w->down_first);
+  w->up_first = laci_alloc(t->n_tracks + 1, sizeof *w->up_first);
+  w->up_links = laci_alloc(t->n_links, sizeof *w->up_links);
+  if (!w->down_first || !w->up_first || !w->up_links) return false;
+  for (size_t l = 0; l < t->n_links; l++) {
+    const laci_link *link = &t->links[l];
+    w->up_first[laci_track_root(t, link->big) + 1]++;
+    int64_t n = laci_track_at(t, link->big)->n;
+    for (int64_t p = 0; p < n; p++) {
+      if (link->to[p] >= 0) w->down_first[vertex(w, link->small, link->to[p]) + 1]++;
+    }
+  }
+  for (int64_t v = 0; v < w->n; v++) w->down_first[v + 1] += w->down_first[v];
+  for (size_t i = 0; i < t->n_tracks; i++) w->up_first[i + 1] += w->up_first[i];
+  w->down = laci_alloc((size_t)w->down_first[w->n], sizeof *w->down);
+  int64_t *fill = laci_alloc((size_t)w->n, sizeof *fill);
+  int64_t *fill_up = laci_alloc(t->n_tracks, sizeof *fill_up);
+  bool ok = w->down && fill && fill_up;
+  for (size_t l = 0; ok && l < t->n_links; l++) {
+    const laci_link *link = &t->links[l];
+    int root = laci_track_root(t, link->big);
+    w->up_links[w->up_first[root] + fill_up[root]++] = (int32_t)l;
+    int64_t n = laci_track_at(t, link->big)->n;
+    for (int64_t p = 0; p < n; p++) {
+      if (link->to[p] < 0) continue;
+      int64_t v = vertex(w, link->small, link->to[p]);
+      w->down[w->down_first[v] + fill[v]++] = (down_edge){.link = (int32_t)l,
+                                                          .copy = link->copy ? link->copy[p] : 0,
+                                                          .to = vertex(w, link->big, p)};
+    }
+  }
+  for (int64_t v = 0; ok && v < w->n; v++) {
+    qsort(w->down + w->down_first[v], (size_t)(w->down_first[v + 1] - w->down_first[v]),
+          sizeof *w->down, compare_edges);
+  }
+  laci_free(fill);
+  laci_free(fill_up);
+  return ok;
+}
+
+/* Frozen if a position is, or if nothing in it comes from a source. */
+static int32_t frozen_cause(const walker *w, int32_t c, bool *sourced) {
+  int32_t cause = -1;
+  *sourced = false;
+  for (int64_t i = w->member_first[c]; i < w->member_first[c + 1]; i++) {
+    int64_t v = w->member[i], p = v - w->out->first[w->track_of[v]];
+    const laci_track *track = &w->t->tracks[w->track_of[v]];
+    if (track->frozen && track->frozen[p] >= 0 && (cause < 0 || track->frozen[p] < cause))
+      cause = track->frozen[p];
+    *sourced |= track->sourced || (track->fill && track->fill[p]);
+  }
+  return cause;
+}
+
+static void visit(walker *w, int64_t v, int64_t *n_queued, signature *s) {
+  if (!w->seen[v]) {
+    w->queue[*n_queued] = v;
+    w->seen[v] = (int32_t)++ * n_queued;
+  }
+  *s = signature_add(*s, (uint64_t)w->seen[v]);
+}
+
+/* The canonical walk from root; w->queue holds the positions met. */
+static signature walk(walker *w, int64_t root) {
+  signature s = {1, 2};
+  int64_t n_queued = 0;
+  visit(w, root, &n_queued, &s);
+  for (int64_t q = 0; q < n_queued; q++) {
+    int64_t v = w->queue[q], p = v - w->out->first[w->track_of[v]];
+    int track = w->track_of[v];
+    s = signature_add(s, (uint64_t)track);
+    if (w->t->tracks[track].colour) s = signature_add(s, w->t->tracks[track].colour[p]);
+    for (int64_t u = w->up_first[track]; u < w->up_first[track + 1]; u++) {
+      const laci_link *link = &w->t->links[w->up_links[u]];
+      if (link->to[p] < 0) continue;
+      s = signature_add(s, (uint64_t)w->up_links[u] * 2 + 1);
+      s = signature_add(s, (uint64_t)(link->copy ? link->copy[p] : 0));
+      visit(w, vertex(w, link->small, link->to[p]), &n_queued, &s);
+    }
+    for (int64_t d = w->down_first[v]; d < w->down_first[v + 1]; d++) {
+      s = signature_add(s, (uint64_t)w->down[d].link * 2);
+      s = signature_add(s, (uint64_t)w->down[d].copy);
+      visit(w, w->down[d].to, &n_queued, &s);
+    }
+  }
+  for (int64_t q = 0; q < n_queued; q++) w->seen[w->queue[q]] = 0;
+  return s;
+}
+
+/* The track of the component with the fewest positions in it, the lowest id among equals. */
+static int scarcest_track(const walker *w, int32_t c, int64_t *count) {
+  int best = -1, current = -1;
+  int64_t run = 0;
+  *count = INT64_MAX;
+  for (int64_t i = w->member_first[c]; i <= w->member_first[c + 1]; i++) {
+    int track = i < w->member_first[c + 1] ? w->track_of[w->member[i]] : -1;
+    if (track == current) {
+      run++;
+      continue;
+    }
+    if (current >= 0 && run < *count) {
+      *count = run;
+      best = current;
+    }
+    current = track;
+    run = 1;
+  }
+  return best;
+}
+
+static void sign_component(walker *w, component *comp) {
+  int64_t first = w->member_first[comp->id], last = w->member_first[comp->id + 1], count;
+  int track = scarcest_track(w, comp->id, &count);
+  int64_t tried = 0;
+  bool have = false;
+  for (int64_t i = first; i < last && tried < MAX_ROOTS && tried * comp->size <= MAX_WALK; i++) {
+    if (w->track_of[w->member[i]] != track) continue;
+    tried++;
+    signature s = walk(w, w->member[i]);
+    if (have && (s.a > comp->sign.a || (s.a == comp->sign.a && s.b >= comp->sign.b))) continue;
+    have = true;
+    comp->sign = s;
+    comp->root = w->member[i];
+    memcpy(w->best + first, w->queue, (size_t)comp->size * sizeof *w->queue);
+  }
+  if (tried < count)
+    comp->sign = (signature){(uint64_t)comp->id, 0}; /* too large to compare: a class of its own */
+}
+
+static int compare_components(const void *a, const void *b) {
+  const component *x = a, *y = b;
+  if (x->size != y->size) return x->size < y->size ? -1 : 1;
+  if (x->sign.a != y->sign.a) return x->sign.a < y->sign.a ? -1 : 1;
+  if (x->sign.b != y->sign.b) return x->sign.b < y->sign.b ? -1 : 1;
+  return x->root < y->root ? -1 : x->root > y->root;
+}
+
+static bool same_class(const component *a, const component *b) {
+  return a->size == b->size && a->sign.a == b->sign.a && a->sign.b == b->sign.b;
+}
+
+static bool make_class(walker *w, const component *members, int n) {
+  laci_class *class = &w->out->classes[w->out->n_classes];
+  int n_slots = (int)members[0].size;
+  int32_t *track = laci_arena_alloc(&w->out->arena, (size_t)n_slots, sizeof *track);
+  int32_t *position =
+      laci_arena_alloc(&w->out->arena, (size_t)n_slots * (size_t)n, sizeof *position);
+  if (!track || !position) return false;
+  for (int c = 0; c < n; c++) {
+    const int64_t *met = w->best + w->member_first[members[c].id];
+    for (int s = 0; s < n_slots; s++) {
+      track[s] = w->track_of[met[s]];
+      position[(int64_t)s * n + c] = (int32_t)(met[s] - w->out->first[track[s]]);
+      w->out->class_of[met[s]] = w->out->n_classes;
+    }
+  }
+  *class = (laci_class){.n_channels = n, .n_slots = n_slots, .track = track, .position = position};
+  w->out->n_classes++;
+  return true;
+}
+
+static bool group_components(walker *w, component *free_ones, int n_free) {
+  qsort(free_ones, (size_t)n_free, sizeof *free_ones, compare_components);
+  w->out->classes = laci_alloc((size_t)n_free, sizeof *w->out->classes);
+  if (!w->out->classes) return false;
+  for (int i = 0; i < n_free;) {
+    int n = 1;
+    while (i + n < n_free && same_class(&free_ones[i], &free_ones[i + n])) n++;
+    if (!make_class(w, free_ones + i, n)) return false;
+    i += n;
+  }
+  return true;
+}
+
+static bool classify(walker *w, int32_t no_source) {
+  component *free_ones = laci_alloc((size_t)w->n_components, sizeof *free_ones);
+  if (!free_ones) return false;
+  int n_free = 0;
+  for (int32_t c = 0; c < w->n_components; c++) {
+    bool sourced;
+    int32_t cause = frozen_cause(w, c, &sourced);
+    if (cause < 0 && !sourced) cause = no_source;
+    for (int64_t i = w->member_first[c]; i < w->member_first[c + 1]; i++) {
+      w->out->class_of[w->member[i]] = -1;
+      w->out->cause_of[w->member[i]] = cause;
+    }
+    if (cause >= 0) continue;
+    component *comp = &free_ones[n_free++];
+    *comp = (component){.id = c, .size = w->member_first[c + 1] - w->member_first[c]};
+    sign_component(w, comp);
+  }
+  bool ok = group_components(w, free_ones, n_free);
+  laci_free(free_ones);
+  return ok;
+}
+
+lac_status laci_classes_find(const laci_tracks *t, laci_classes *classes, lac_error *err) {
+  *classes = (laci_classes){0};
+  walker w = {.t = t, .out = classes};
+  bool ok = number_positions(&w) && find_components(&w) && index_links(&w) && classify(&w, 0);
+  laci_free(w.track_of);
+  laci_free(w.down_first);
+  laci_free(w.down);
+  laci_free(w.member_first);
+  laci_free(w.member);
+  laci_free(w.up_links);
+  laci_free(w.up_first);
+  laci_free(w.seen);
+  laci_free(w.queue);
+  laci_free(w.best);
+  if (ok) return LAC_OK;
+  laci_classes_clear(classes);
+  return laci_fail_memory(err, "the channels' classes");
+}
+
+void laci_classes_clear(laci_classes *classes) {
+  laci_free(classes->classes);
+  laci_free(classes->first);
+  laci_free(classes->class_of);
+  laci_free(classes->cause_of);
+  laci_free(classes->component_of);
+  laci_arena_clear(&classes->arena);
+  *classes = (laci_classes){0};
+}
+
+static int64_t place(int32_t *const *order, int root, int64_t p) {
+  return order[root] ? order[root][p] : p;
+}
+
+int laci_classes_certify(const laci_tracks *t, const laci_classes *classes, int32_t *const *order) {
+  for (size_t i = 0; i < t->n_tracks; i++) {
+    const laci_track *track = &t->tracks[i];
+    if (track->parent != (int)i || !order[i]) continue;
+    for (int64_t p = 0; p < track->n; p++) {
+      int64_t from = order[i][p];
+      bool good =
+          from >= 0 && from < track->n &&
+          (!track->colour || track->colour[p] == track->colour[from]) &&
+          (!track->frozen || from == p || (track->frozen[p] < 0 && track->frozen[from] < 0));
+      if (good) continue;
+      int class = classes->class_of[classes->first[i] + p];
+      return class >= 0 ? class : -2;
+    }
+  }
+  for (size_t l = 0; l < t->n_links; l++) {
+    const laci_link *link = &t->links[l];
+    int big = laci_track_root(t, link->big), small = laci_track_root(t, link->small);
+    for (int64_t p = 0; p < t->tracks[big].n; p++) {
+      int64_t from = place(order, big, p);
+      int32_t here = link->to[p], there = link->to[from];
+      bool good = here < 0 ? there < 0 : there >= 0 && place(order, small, here) == there;
+      if (good && link->copy && here >= 0) good = link->copy[p] == link->copy[from];
+      if (good) continue;
+      int class = classes->class_of[classes->first[big] + p];
+      return class >= 0 ? class : -2;
+    }
+  }
+  return -1;
+}

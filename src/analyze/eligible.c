@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Which layers may be pruned, and for each of the others the reason in one sentence.
+ *
+ * Sparse Tensor Cores want input channels in multiples of 16 and output channels in multiples of 8. A tensor is masked
+ * only if everybody who reads it is a layer that may be pruned and sees the same input axis. */
+#include <inttypes.h>
+#include <regex.h>
+#include <string.h>
+
+#include "analyze/layers_in.h"
+#include "base/error.h"
+
+enum { TENSOR_CORE_IN = 16, TENSOR_CORE_OUT = 8 };
+
+static bool is_dense(const laci_node *node) {
+  return strcmp(node->type, "Gemm") == 0 || strcmp(node->type, "MatMul") == 0;
+}
+
+static bool dtype_can_hold_zeros(lac_dtype dtype) {
+  switch (dtype) {
+    case LAC_DTYPE_F16:
+    case LAC_DTYPE_BF16:
+    case LAC_DTYPE_F32:
+    case LAC_DTYPE_F64:
+    case LAC_DTYPE_I8:
+    case LAC_DTYPE_U8: return true;
+    default: return false;
+  }
+}
+
+static const char *judge_size(laci_analysis *analysis, const laci_layer *layer,
+                              const laci_rules *rules) {
+  int m = rules->pattern.m;
+  int64_t in = layer->channels_in, out = layer->channels_out;
+  int step_in = m <= TENSOR_CORE_IN && TENSOR_CORE_IN % m == 0 ? TENSOR_CORE_IN : m;
+  if (in == 1 && layer->groups > 1)
+    return laci_analysis_text(analysis, "depthwise: 1 input channel in each group");
+  if (in < m) {
+    return laci_analysis_text(analysis, "%" PRId64 " input channel%s%s, fewer than %d", in,
+                              in == 1 ? "" : "s", layer->groups > 1 ? " in each group" : "", m);
+  }
+  if (rules->all_sizes) return NULL;
+  bool padded = rules->padding && is_dense(&analysis->graph->nodes[layer->node]);
+  if (in % step_in && !padded) {
+    return laci_analysis_text(analysis, "%" PRId64 " input channels%s, not a multiple of %d", in,
+                              layer->groups > 1 ? " in each group" : "", step_in);
+  }
+  if (out % TENSOR_CORE_OUT) {
+    return laci_analysis_text(analysis, "%" PRId64 " output channels%s, not a multiple of %d", out,
+                              layer->groups > 1 ? " in each group" : "", TENSOR_CORE_OUT);
+  }
+  return NULL;
+}
+
+static bool matches(const regex_t *expression, const laci_analysis *analysis,
+                    const laci_layer *layer) {
+  return regexec(expression, analysis->graph->nodes[layer->node].name, 0, NULL, 0) == 0 ||
+         regexec(expression, analysis->graph->stored[layer->stored].name, 0, NULL, 0) == 0;
+}
+
+static lac_status compile(const char *text, const char *option, regex_t *out, lac_error *err) {
+  int code = regcomp(out, text, REG_EXTENDED | REG_NOSUB);
+  if (!code) return LAC_OK;
+  char why[256];
+  regerror(code, out, why, sizeof why);
+  return laci_fail(err, LAC_BAD_ARGUMENT, "%s: \"%s\" is not a regular expression: %s", option,
+                   text, why);
+}
+
+static lac_status judge_names(laci_analysis *analysis, const laci_rules *rules, lac_error *err) {
+  regex_t include, exclude;
+  bool has_include = false, has_exclude = false;
+  lac_status st = LAC_OK;
+  if (rules->include) {
+    st = compile(rules->include, "include", &include, err);
+    if (st) goto out;
+    has_include = true;
+  }
+  if (rules->exclude) {
+    st = compile(rules->exclude, "exclude", &exclude, err);
+    if (st) goto out;
+    has_exclude = true;
+  }
+  for (int l = 0; l < analysis->n_layers; l++) {
+    laci_layer *layer = &analysis->layers[l];
+    if (layer->reason) continue;
+    if (has_include && !matches(&include, analysis, layer)) layer->reason = "left out by --include";
+    else if (has_exclude && matches(&exclude, analysis, layer))
+      layer->reason = "left out by --exclude";
+  }
+out:
+  if (has_include) regfree(&include);
+  if (has_exclude) regfree(&exclude);
+  return st;
+}
+
+static int layer_of_node(const laci_analysis *analysis, int node) {
+  for (int l = 0; l < analysis->n_layers; l++) {
+    if (analysis->layers[l].node == node) return l;
+  }
+  return -1;
+}
+
+static int count_reads(const laci_node *node, int value) {
+  int n = 0;
+  for (int i = 0; i < node->n_inputs; i++) n += node->inputs[i] == value;
+  for (int i = 0; i < node->n_captures; i++)
+    n += 2 * (node->captures[i] == value); /* never alone */
+  return n;
+}
+
+/* Is every reader of the values from the stored tensor to this layer a layer of the same tensor, or a step on the way? */
+static const char *judge_readers(laci_analysis *analysis, const laci_layer *layer, int value,
+                                 int depth) {
+  const laci_value *v = &analysis->graph->values[value];
+  const char *name = analysis->graph->stored[layer->stored].name;
+  if (v->is_output)
+    return laci_analysis_text(analysis, "its weight %s is an output of the network", name);
+  for (int i = 0; i < v->n_readers; i++) {
+    const laci_node *reader = &analysis->graph->nodes[v->readers[i]];
+    int other = layer_of_node(analysis, v->readers[i]);
+    bool as_weight = other >= 0 && analysis->layers[other].stored == layer->stored &&
+                     count_reads(reader, value) == 1;
+    if (as_weight) {
+      const laci_layer *o = &analysis->layers[other];
+      if (o->reason && o != layer) {
+        return laci_analysis_text(analysis,
+                                  "its weight %s is shared with %s, which is not pruned: %s", name,
+                                  reader->name, o->reason);
+      }
+      if (o->c_axis != layer->c_axis || o->view.run != layer->view.run) {
+        return laci_analysis_text(
+            analysis, "its weight %s is shared with %s, which reduces over another axis", name,
+            reader->name);
+      }
+      continue;
+    }
+    laci_weight_source source;
+    bool step = other < 0 && depth < 16 && reader->n_outputs == 1 && reader->outputs[0] >= 0 &&
+                laci_trace_weight(analysis->graph, reader->outputs[0], &source) &&
+                source.stored == layer->stored && count_reads(reader, value) == 1;
+    if (!step) {
+      return laci_analysis_text(analysis,
+                                "its weight %s is also read by %s (%s), which needs it whole", name,
+                                reader->name, reader->type);
+    }
+    const char *reason = judge_readers(analysis, layer, reader->outputs[0], depth + 1);
+    if (reason) return reason;
+  }
+  return NULL;
+}
+
+/* Sharing spreads: a tensor that one reader keeps whole stays whole for all. */
+static void judge_sharing(laci_analysis *analysis) {
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (int l = 0; l < analysis->n_layers; l++) {
+      laci_layer *layer = &analysis->layers[l];
+      if (layer->reason) continue;
+      layer->reason =
+          judge_readers(analysis, layer, analysis->graph->stored[layer->stored].value, 0);
+      changed |= layer->reason != NULL;
+    }
+  }
+}
+
+lac_status laci_judge_layers(laci_analysis *analysis, const laci_rules *rules, lac_error *err) {
+  for (int l = 0; l < analysis->n_layers; l++) {
+    laci_layer *layer = &analysis->layers[l];
+    if (!layer->reason && !dtype_can_hold_zeros(layer->view.dtype)) {
+      layer->reason = laci_analysis_text(analysis, "weights of type %s cannot be pruned",
+                                         lac_dtype_name(layer->view.dtype));
+    }
+    if (!layer->reason) layer->reason = judge_size(analysis, layer, rules);
+  }
+  lac_status st = judge_names(analysis, rules, err);
+  if (st) return st;
+  judge_sharing(analysis);
+  for (int l = 0; l < analysis->n_layers; l++)
+    analysis->layers[l].eligible = !analysis->layers[l].reason;
+  return LAC_OK;
+}

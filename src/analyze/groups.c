@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * From classes of positions to groups of channels as layers see them.
+ *
+ * Searchable groups come first, in the order of their first consumer; then free groups without one; then the frozen
+ * ones, one for each track whose channels may not move. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/classes_in.h"
+#include "analyze/layers_in.h"
+#include "base/error.h"
+
+/* One layer's axis: its track and which positions it covers; track -1: nothing moves along it. */
+typedef struct axis_view {
+  int track; /* root */
+  int64_t n; /* positions */
+  int cause; /* where track is -1 */
+  int conv_groups;
+} axis_view;
+
+static axis_view view_axis(const laci_analysis *analysis, const laci_layer *layer, int axis) {
+  const laci_tracks *t = analysis->tracks;
+  int value = analysis->graph->stored[layer->stored].value;
+  const laci_layout *layout = &t->layouts[value];
+  axis_view view = {.track = -1};
+  if (layout->rank < 0) return view;
+  if (layout->bundle[axis] < 0) {
+    view.cause = layout->bundle[axis] == LACI_AXIS_FIXED ? layout->cause[axis] : 0;
+    view.n = analysis->graph->stored[layer->stored].shape.dims[axis];
+    return view;
+  }
+  const laci_bundle *bundle = &layout->bundles[layout->bundle[axis]];
+  view.track = laci_track_root(t, bundle->track);
+  view.n = t->tracks[view.track].n;
+  view.conv_groups = bundle->n_groups;
+  return view;
+}
+
+typedef struct builder {
+  laci_analysis *a;
+  int *group_of_class; /* [n_classes] -1: none yet */
+  int *group_of_track; /* [n_tracks] frozen group, -1 */
+  int *group_of_cause; /* [n_causes] frozen group of axes that lie on no track, -1 */
+  size_t room;
+} builder;
+
+static int add_group(builder *b, laci_group group) {
+  if (!laci_grow((void **)&b->a->groups, (size_t)b->a->n_groups, &b->room, sizeof *b->a->groups))
+    return -1;
+  b->a->groups[b->a->n_groups] = group;
+  return b->a->n_groups++;
+}
+
+/* Groups that the positions of an axis belong to are made on first sight; the one with most positions comes back. */
+static int group_of_axis(builder *b, const axis_view *view, bool *ok) {
+  const laci_tracks *t = b->a->tracks;
+  const laci_classes *c = b->a->classes;
+  if (view->track < 0) {
+    int *slot = &b->group_of_cause[view->cause];
+    if (*slot < 0) {
+      *slot = add_group(b, (laci_group){.n_channels = (int)view->n,
+                                        .frozen = true,
+                                        .cause = t->causes[view->cause].text,
+                                        .class_id = -1});
+    }
+    *ok &= *slot >= 0;
+    return *slot;
+  }
+  int best = -1;
+  int64_t most = 0;
+  int64_t *seen = laci_alloc((size_t)c->n_classes + 1, sizeof *seen);
+  if (!seen) {
+    *ok = false;
+    return -1;
+  }
+  for (int64_t p = 0; p < view->n; p++) {
+    int64_t v = c->first[view->track] + p;
+    int class = c->class_of[v], *slot;
+    if (class >= 0 && c->classes[class].n_channels < 2) continue; /* alone: no group */
+    slot = class >= 0 ? &b->group_of_class[class] : &b->group_of_track[view->track];
+    if (*slot < 0) {
+      laci_group fresh = {.class_id = class, .frozen = class < 0};
+      if (class >= 0) fresh.n_channels = c->classes[class].n_channels;
+      else fresh.cause = t->causes[c->cause_of[v]].text;
+      *slot = add_group(b, fresh);
+      if (*slot < 0) {
+        *ok = false;
+        break;
+      }
+    }
+    int64_t n = ++seen[class + 1];
+    if (class < 0 && n > b->a->groups[*slot].n_channels) b->a->groups[*slot].n_channels = (int)n;
+    if (n > most) {
+      most = n;
+      best = *slot;
+    }
+  }
+  laci_free(seen);
+  return best;
+}
+
+/* Slots of a class that lie on a track, as columns of a layer. */
+static bool add_consumers(laci_analysis *analysis, laci_group *group, int l, laci_consumer **list,
+                          size_t *room) {
+  const laci_layer *layer = &analysis->layers[l];
+  axis_view view = view_axis(analysis, layer, layer->c_axis);
+  if (view.track < 0 || group->class_id < 0) return true;
+  const laci_class *class = &analysis->classes->classes[group->class_id];
+  for (int s = 0; s < class->n_slots; s++) {
+    if (class->track[s] != view.track) continue;
+    const int32_t *position = class->position + (int64_t)s * class->n_channels;
+    int conv_group = -1;
+    const int32_t *column = position;
+    if (view.conv_groups > 0) {
+      int64_t size = view.n / view.conv_groups;
+      int32_t *inside =
+          laci_arena_alloc(&analysis->arena, (size_t) class->n_channels, sizeof *inside);
+      if (!inside) return false;
+      conv_group = (int)(position[0] / size);
+      for (int c = 0; c < class->n_channels; c++) inside[c] = (int32_t)(position[c] % size);
+      column = inside;
+    }
+    if (!laci_grow((void **)list, (size_t)group->n_consumers, room, sizeof **list)) return false;
+    (*list)[group->n_consumers++] =
+        (laci_consumer){.layer = l, .conv_group = conv_group, .column = column};
+  }
+  return true;
+}
+
+static bool axis_holds_class(const laci_analysis *analysis, const axis_view *view, int class) {
+  if (view->track < 0 || class < 0) return false;
+  const laci_class *one = &analysis->classes->classes[class];
+  for (int s = 0; s < one->n_slots; s++) {
+    if (one->track[s] == view->track) return true;
+  }
+  return false;
+}
+
+static bool list_members(laci_analysis *analysis, int g, laci_consumer **list, size_t *room,
+                         int *scratch) {
+  laci_group *group = &analysis->groups[g];
+  group->n_consumers = group->n_layers = group->n_producers = 0;
+  int *producers = scratch + analysis->n_layers;
+  for (int l = 0; l < analysis->n_layers; l++) {
+    laci_layer *layer = &analysis->layers[l];
+    axis_view c = view_axis(analysis, layer, layer->c_axis),
+              k = view_axis(analysis, layer, layer->k_axis);
+    bool consumes =
+        group->frozen ? layer->group_c == g : axis_holds_class(analysis, &c, group->class_id);
+    bool produces =
+        group->frozen ? layer->group_k == g : axis_holds_class(analysis, &k, group->class_id);
+    if (consumes && !group->frozen) layer->searchable = true;
+    if (consumes && layer->eligible) {
+      scratch[group->n_layers++] = l;
+      if (!add_consumers(analysis, group, l, list, room)) return false;
+    }
+    if (produces) producers[group->n_producers++] = l;
+  }
+  int *layers = laci_arena_alloc(&analysis->arena, (size_t)(group->n_layers + group->n_producers),
+                                 sizeof *layers);
+  laci_consumer *consumers =
+      laci_arena_alloc(&analysis->arena, (size_t)group->n_consumers, sizeof *consumers);
+  if (!layers || !consumers) return false;
+  if (group->n_layers) memcpy(layers, scratch, (size_t)group->n_layers * sizeof *layers);
+  if (group->n_producers) {
+    memcpy(layers + group->n_layers, producers, (size_t)group->n_producers * sizeof *layers);
+  }
+  if (group->n_consumers) memcpy(consumers, *list, (size_t)group->n_consumers * sizeof *consumers);
+  group->layers = layers;
+  group->producers = layers + group->n_layers;
+  group->consumers = consumers;
+  return true;
+}
+
+static int rank_of(const laci_group *group) {
+  if (group->frozen) return 2;
+  return group->n_layers > 0 ? 0 : 1;
+}
+
+/* Searchable ones first; within a kind the order of first sight. */
+static bool sort_groups(laci_analysis *analysis) {
+  int n = analysis->n_groups, *new_id = laci_alloc((size_t)n, sizeof *new_id), at = 0;
+  laci_group *sorted = laci_alloc((size_t)n, sizeof *sorted);
+  bool ok = new_id && sorted;
+  for (int rank = 0; ok && rank < 3; rank++) {
+    for (int g = 0; g < n; g++) {
+      if (rank_of(&analysis->groups[g]) != rank) continue;
+      new_id[g] = at;
+      sorted[at++] = analysis->groups[g];
+    }
+    if (rank == 0) analysis->n_searchable = at;
+  }
+  for (int l = 0; ok && l < analysis->n_layers; l++) {
+    laci_layer *layer = &analysis->layers[l];
+    if (layer->group_c >= 0) layer->group_c = new_id[layer->group_c];
+    if (layer->group_k >= 0) layer->group_k = new_id[layer->group_k];
+  }
+  laci_free(new_id);
+  if (ok) {
+    laci_free(analysis->groups);
+    analysis->groups = sorted;
+  } else {
+    laci_free(sorted);
+  }
+  return ok;
+}
+
+static void explain(laci_analysis *analysis) {
+  for (int l = 0; l < analysis->n_layers; l++) {
+    laci_layer *layer = &analysis->layers[l];
+    if (layer->searchable || layer->reason) continue;
+    const char *cause = layer->group_c >= 0 ? analysis->groups[layer->group_c].cause : NULL;
+    layer->reason =
+        cause ? laci_analysis_text(analysis, "its input channels stay in place: %s", cause)
+              : "no two of its input channels may change places";
+  }
+}
+
+lac_status laci_find_groups(laci_analysis *analysis, lac_error *err) {
+  builder b = {.a = analysis};
+  size_t n_classes = (size_t)analysis->classes->n_classes, n_tracks = analysis->tracks->n_tracks,
+         n_causes = analysis->tracks->n_causes, room = 0;
+  int *ids = laci_alloc(n_classes + n_tracks + n_causes, sizeof *ids);
+  int *scratch = laci_alloc(2 * (size_t)analysis->n_layers + 1, sizeof *scratch);
+  laci_consumer *list = NULL;
+  bool ok = ids && scratch;
+  for (size_t i = 0; ok && i < n_classes + n_tracks + n_causes; i++) ids[i] = -1;
+  b.group_of_class = ids;
+  b.group_of_track = ids + n_classes;
+  b.group_of_cause = b.group_of_track + n_tracks;
+  for (int l = 0; ok && l < analysis->n_layers; l++) {
+    laci_layer *layer = &analysis->layers[l];
+    axis_view c = view_axis(analysis, layer, layer->c_axis),
+              k = view_axis(analysis, layer, layer->k_axis);
+    layer->group_c = group_of_axis(&b, &c, &ok);
+    layer->group_k = group_of_axis(&b, &k, &ok);
+  }
+  for (int g = 0; ok && g < analysis->n_groups; g++)
+    ok = list_members(analysis, g, &list, &room, scratch);
+  ok = ok && (analysis->n_groups == 0 || sort_groups(analysis));
+  if (ok) explain(analysis);
+  laci_free(list);
+  laci_free(ids);
+  laci_free(scratch);
+  return ok ? LAC_OK : laci_fail_memory(err, "the groups");
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Finding the layers of a graph and seeing their stored tensors as weights. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analyze/layers_in.h"
+#include "base/error.h"
+#include "graph/op.h"
+
+const char *laci_analysis_text(laci_analysis *analysis, const char *format, ...) {
+  char text[1024];
+  va_list args;
+  va_start(args, format);
+  (void)vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  return laci_arena_text(&analysis->arena, text);
+}
+
+/* Stored float or integer tensor as doubles in the arena. */
+static const double *read_doubles(laci_analysis *analysis, int value, int64_t *n) {
+  const laci_stored *stored = &analysis->graph->stored[analysis->graph->values[value].stored];
+  *n = laci_shape_count(&stored->shape);
+  double *out = laci_arena_alloc(&analysis->arena, (size_t)*n, sizeof *out);
+  if (!out) return NULL;
+  if (laci_dtype_is_float(stored->dtype)) {
+    laci_read_f(stored->dtype, stored->bytes, 0, *n, out);
+  } else {
+    for (int64_t k = 0; k < *n; k++) {
+      int64_t one;
+      laci_read_i(stored->dtype, stored->bytes, k, 1, &one);
+      out[k] = (double)one;
+    }
+  }
+  return out;
+}
+
+static int64_t stride_of(const laci_shape *shape, int axis) {
+  return laci_shape_count_range(shape, axis + 1, shape->rank);
+}
+
+/* Scales of a dequantised or multiplied weight, along at most one axis. */
+static bool set_scales(laci_analysis *analysis, const laci_weight_source *source,
+                       laci_layer *layer) {
+  const laci_shape *shape = &analysis->graph->stored[source->stored].shape;
+  laci_weight_view *view = &layer->view;
+  int axis = source->scale_axis >= 0 ? source->scale_axis : source->factor_axis;
+  if (source->scale_axis >= 0 && source->factor_axis >= 0 &&
+      source->scale_axis != source->factor_axis)
+    return false;
+  if (source->scale_value < 0 && source->factor_value < 0) return true;
+  int64_t n = axis >= 0 ? shape->dims[axis] : 1;
+  double *scale = laci_arena_alloc(&analysis->arena, (size_t)n, sizeof *scale);
+  double *zero =
+      source->zero_value >= 0 ? laci_arena_alloc(&analysis->arena, (size_t)n, sizeof *zero) : NULL;
+  if (!scale || (source->zero_value >= 0 && !zero)) return false;
+  for (int64_t k = 0; k < n; k++) scale[k] = 1;
+  const int values[3] = {source->scale_value, source->factor_value, source->zero_value};
+  for (int i = 0; i < 3; i++) {
+    if (values[i] < 0) continue;
+    int64_t count;
+    const double *read = read_doubles(analysis, values[i], &count);
+    if (!read || (count != 1 && count != n)) return false;
+    for (int64_t k = 0; k < n; k++) {
+      if (i < 2) scale[k] *= read[count == 1 ? 0 : k];
+      else zero[k] = read[count == 1 ? 0 : k];
+    }
+  }
+  view->n_scales = n;
+  view->scale_stride = axis >= 0 ? stride_of(shape, axis) : 1;
+  view->scale = scale;
+  view->zero = zero;
+  return true;
+}
+
+/* False: this operand is not a stored weight of a shape that makes sense. */
+static bool describe(laci_analysis *analysis, int node_id, const laci_weight_axes *axes,
+                     laci_layer *layer) {
+  const laci_graph *graph = analysis->graph;
+  laci_weight_source source;
+  int value = graph->nodes[node_id].inputs[axes->port];
+  if (value < 0 || !laci_trace_weight(graph, value, &source)) return false;
+  const laci_stored *stored = &graph->stored[source.stored];
+  const laci_shape *shape = &stored->shape;
+  if (shape->rank < 2 || shape->rank != graph->values[value].type.shape.rank ||
+      laci_shape_count(shape) <= 0) {
+    return false;
+  }
+  *layer = (laci_layer){.node = node_id,
+                        .stored = source.stored,
+                        .k_axis = source.axis_of[axes->k_axis],
+                        .c_axis = source.axis_of[axes->c_axis],
+                        .groups = axes->groups,
+                        .group_c = -1,
+                        .group_k = -1};
+  int64_t c = shape->dims[layer->c_axis], k = shape->dims[layer->k_axis];
+  bool groups_along_c =
+      axes->c_axis < axes->k_axis && axes->groups > 1; /* ConvTranspose: axis 0 holds all groups */
+  layer->channels_in = groups_along_c ? c / axes->groups : c;
+  layer->channels_out = groups_along_c ? k : k / axes->groups;
+  layer->view = (laci_weight_view){.name = stored->name,
+                                   .dtype = stored->dtype,
+                                   .bytes = stored->bytes,
+                                   .outer = laci_shape_count_range(shape, 0, layer->c_axis),
+                                   .columns = c,
+                                   .inner = stride_of(shape, layer->c_axis),
+                                   .run = layer->channels_in};
+  if (!set_scales(analysis, &source, layer)) layer->reason = "its scales run along two axes";
+  if (axes->groups > 1 && source.n_chain)
+    layer->reason = "a grouped weight that is computed from a stored one";
+  return true;
+}
+
+lac_status laci_find_layers(laci_analysis *analysis, const laci_rules *rules, lac_error *err) {
+  const laci_graph *graph = analysis->graph;
+  analysis->layers = laci_alloc((size_t)graph->n_nodes, sizeof *analysis->layers);
+  if (!analysis->layers) return laci_fail_memory(err, "the layers");
+  for (int n = 0; n < graph->n_nodes; n++) {
+    const laci_node *node = &graph->nodes[n];
+    laci_weight_axes axes[2];
+    int candidates = node->op && node->op->weights ? node->op->weights(graph, node, axes) : 0;
+    for (int i = 0; i < candidates; i++) {
+      if (!describe(analysis, n, &axes[i], &analysis->layers[analysis->n_layers])) continue;
+      analysis->n_layers++;
+      break;
+    }
+  }
+  return laci_judge_layers(analysis, rules, err);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Finding layers: private to analyze. */
+#ifndef LACI_ANALYZE_LAYERS_IN_H
+#define LACI_ANALYZE_LAYERS_IN_H
+
+#include "analyze/analyze.h"
+
+/** Fills analysis->layers with view, eligibility and reasons (layers.c). */
+LAC_MUST_CHECK lac_status laci_find_layers(laci_analysis *analysis, const laci_rules *rules,
+                                           lac_error *err);
+/** Decides which layers are eligible (eligible.c); the weights' other readers count too. */
+LAC_MUST_CHECK lac_status laci_judge_layers(laci_analysis *analysis, const laci_rules *rules,
+                                            lac_error *err);
+/** Fills analysis->groups, and the layers' group_c, group_k, searchable (groups.c). */
+LAC_MUST_CHECK lac_status laci_find_groups(laci_analysis *analysis, lac_error *err);
+
+/** Where the weight of a node comes from. */
+typedef struct laci_weight_source {
+  int stored;
+  int n_chain;
+  int chain[16]; /* nodes between the stored tensor and the layer, from the layer backwards */
+  int axis_of[LACI_MAX_RANK]; /* axis of the weight at the layer -> axis of the stored tensor */
+  int scale_value, zero_value,
+      factor_value; /* DequantizeLinear's operands, Mul's constant; -1: none */
+  int scale_axis;   /* axis of the stored tensor; -1: one scale for all */
+  int factor_axis;  /* likewise */
+} laci_weight_source;
+
+/** Follows value backwards through Identity, Cast, Transpose, DequantizeLinear and Mul by a constant. False: it does not
+ *  come from a stored tensor that way. */
+bool laci_trace_weight(const laci_graph *graph, int value, laci_weight_source *source);
+
+/** printf into the analysis' arena; NULL when there is no memory. */
+const char *laci_analysis_text(laci_analysis *analysis, const char *format, ...) LAC_PRINTF(2, 3);
+
+#endif

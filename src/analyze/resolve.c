@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The walk over all nodes that turns couplings into tracks.
+ *
+ * Safe by default: an input that no coupling describes is frozen, an output axis about which nothing was said is
+ * fixed. See graph/coupling.h for the language, tracks_in.h for the result. */
+#include "analyze/resolve_in.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+
+laci_layout *laci_port_layout(const laci_resolve *r, int port) {
+  int value = laci_port_value(r, port);
+  if (value < 0 || r->t->layouts[value].rank < 0) return NULL;
+  return &r->t->layouts[value];
+}
+
+const laci_shape *laci_port_value_shape(const laci_resolve *r, int port) {
+  return &r->t->graph->values[laci_port_value(r, port)].type.shape;
+}
+
+const laci_bundle *laci_port_bundle(const laci_resolve *r, int port, int axis) {
+  const laci_layout *layout = laci_port_layout(r, port);
+  return layout && layout->bundle[axis] >= 0 ? &layout->bundles[layout->bundle[axis]] : NULL;
+}
+
+bool laci_is_grouped_axis(const laci_resolve *r, int port, int axis) {
+  for (size_t i = 0; i < r->c->n_grouped; i++) {
+    if (r->c->grouped[i].port == port && r->c->grouped[i].axis == axis) return true;
+  }
+  return false;
+}
+
+int laci_resolve_cause(laci_resolve *r) {
+  if (r->cause >= 0) return r->cause;
+  char text[512];
+  if (!r->node->op) {
+    (void)snprintf(text, sizeof text,
+                   "%s: operator %s%s%s is not known, so nothing that reaches it may move",
+                   r->node->name, r->node->domain, r->node->domain[0] ? "." : "", r->node->type);
+  } else {
+    const char *why = r->c && r->c->why ? r->c->why : NULL;
+    (void)snprintf(text, sizeof text, "%s: %s%s", r->node->name, why ? why : "order matters to ",
+                   why ? "" : r->node->type);
+  }
+  r->cause = laci_cause_new(r->t, r->node_id, -1, text);
+  return r->cause;
+}
+
+/* The weight of a grouped convolution: each group has its own order along the input axis, where nobody else reads the
+ * weight; else one order for all groups. */
+static void resolve_grouped(laci_resolve *r, const laci_grouped_axis *g) {
+  laci_tracks *t = r->t;
+  int weight = laci_port_value(r, g->port);
+  laci_layout *layout = laci_port_layout(r, g->port);
+  if (!layout || layout->bundle[g->axis] < 0) { /* a fixed weight axis fixes the data it meets */
+    int data = laci_port_value(r, g->data_port);
+    if (laci_port_layout(r, g->data_port))
+      laci_layout_freeze_axis(t, data, g->data_axis, laci_resolve_cause(r));
+    return;
+  }
+  laci_bundle *along = &layout->bundles[layout->bundle[g->axis]];
+  const laci_bundle *data = laci_port_bundle(r, g->data_port, g->data_axis);
+  int64_t size = t->graph->values[weight].type.shape.dims[g->axis];
+  if (!data || data->n_axes != 1 || along->n_axes != 1 || data->n_groups ||
+      laci_track_at(t, data->track)->n != size * g->n_groups) {
+    laci_track_freeze(t, along->track, laci_resolve_cause(r));
+    if (data) laci_track_freeze(t, data->track, laci_resolve_cause(r));
+    return;
+  }
+  const laci_value *value = &t->graph->values[weight];
+  if (along->n_groups == g->n_groups) {
+    along->track = laci_track_union(t, along->track, data->track);
+    return;
+  }
+  if (value->stored >= 0 && value->n_readers == 1 && !value->is_output && along->n_groups == 0) {
+    along->track = data->track;
+    along->n_groups = (int)g->n_groups;
+    along->row_axis = g->row_axis;
+    laci_track_at(t, data->track)->sourced = true;
+    return;
+  }
+  int64_t n = size * g->n_groups;
+  int32_t *to = laci_alloc((size_t)n, sizeof *to), *copy = laci_alloc((size_t)n, sizeof *copy);
+  for (int64_t p = 0; to && copy && p < n; p++) {
+    to[p] = (int32_t)(p % size);
+    copy[p] = (int32_t)(p / size);
+  }
+  if (!copy) t->no_memory = true;
+  laci_link_add(t, r->node_id, data->track, along->track, to, copy);
+}
+
+/* Equal contents that are worked on part by part are equal within a part only: such outputs are not uniform. */
+static void fix_uniform_parts(laci_resolve *r, const laci_axis_parts *part) {
+  int label = laci_port_labels_of(r, part->port)->label[part->axis];
+  for (int i = 0; i < r->node->n_outputs; i++) {
+    laci_layout *out = r->node->outputs[i] >= 0 ? laci_port_layout(r, LACI_OUT(i)) : NULL;
+    for (int a = 0; out && a < out->rank; a++) {
+      bool is_part = LACI_OUT(i) == part->port && a == part->axis;
+      bool same = label > 0 && laci_port_labels_of(r, LACI_OUT(i))->label[a] == label;
+      if (out->bundle[a] != LACI_AXIS_UNIFORM || !(is_part || same)) continue;
+      out->bundle[a] = LACI_AXIS_FIXED;
+      out->cause[a] = laci_resolve_cause(r);
+    }
+  }
+}
+
+static void resolve_parts(laci_resolve *r, const laci_axis_parts *part) {
+  const laci_layout *layout = laci_port_layout(r, part->port);
+  if (layout && layout->bundle[part->axis] == LACI_AXIS_UNIFORM) fix_uniform_parts(r, part);
+  const laci_bundle *bundle = layout ? laci_port_bundle(r, part->port, part->axis) : NULL;
+  if (!bundle) return;
+  const laci_shape *shape = laci_port_value_shape(r, part->port);
+  laci_track *track = laci_track_at(r->t, bundle->track);
+  int64_t run = shape->dims[part->axis] / part->n_parts;
+  int which = 0;
+  while (bundle->axes[which] != part->axis) which++;
+  int32_t *index = laci_alloc((size_t)track->n, sizeof *index);
+  if (!index || run < 1) {
+    r->t->no_memory |= !index;
+    laci_free(index);
+    return;
+  }
+  for (int64_t p = 0; p < track->n; p++) {
+    index[p] = (int32_t)(laci_bundle_index(bundle, shape, which, p) / run);
+  }
+  laci_track_tag(r->t, bundle->track, 0x6A09u + (uint64_t)r->node_id, index);
+  laci_free(index);
+}
+
+/* An operator cannot speak about shapes that nobody knows: whoever made them unknown is to blame. */
+static int blame_unknown_shape(laci_resolve *r) {
+  for (int port = 0; port < r->node->n_inputs; port++) {
+    int value = r->node->inputs[port];
+    if (value >= 0 && r->t->layouts[value].rank < 0) return r->t->layouts[value].cause[0];
+  }
+  return -1;
+}
+
+/* Inputs that the coupling leaves out, and axes it calls fixed. */
+static void freeze_undescribed(laci_resolve *r) {
+  int blamed = blame_unknown_shape(r);
+  for (int port = 0; port < r->node->n_inputs; port++) {
+    laci_layout *layout = laci_port_layout(r, port);
+    if (!layout) continue;
+    const laci_port_labels *labels = laci_port_labels_of(r, port);
+    if (r->c->recut && port == 0) continue;
+    if (!labels->described && blamed >= 0) r->cause = blamed;
+    for (int a = 0; a < layout->rank; a++) {
+      bool fixed = !labels->described || labels->label[a] == LACI_FIXED;
+      if (layout->bundle[a] < 0 || laci_is_grouped_axis(r, port, a)) continue;
+      const laci_bundle *bundle = &layout->bundles[layout->bundle[a]];
+      if (bundle->n_groups && labels->label[a] != LACI_FIXED)
+        fixed = true; /* per-group orders mean nothing here */
+      if (bundle->n_groups && fixed) laci_track_freeze(r->t, bundle->track, laci_resolve_cause(r));
+      else if (fixed)
+        laci_layout_freeze_axis(r->t, laci_port_value(r, port), a, laci_resolve_cause(r));
+    }
+  }
+}
+
+static void finish_outputs(laci_resolve *r) {
+  for (int i = 0; i < r->node->n_outputs; i++) {
+    if (r->node->outputs[i] < 0) continue;
+    laci_layout *layout = &r->t->layouts[r->node->outputs[i]];
+    if (layout->rank < 0) {
+      int blamed = blame_unknown_shape(r);
+      layout->cause[0] = blamed >= 0 ? blamed : laci_resolve_cause(r);
+    }
+    for (int a = 0; a < layout->rank; a++) {
+      if (layout->bundle[a] != LACI_AXIS_PENDING) continue;
+      layout->bundle[a] = LACI_AXIS_FIXED;
+      layout->cause[a] = laci_resolve_cause(r);
+    }
+  }
+}
+
+static void freeze_inputs(laci_resolve *r) {
+  for (int i = 0; i < r->node->n_inputs; i++) {
+    if (r->node->inputs[i] >= 0)
+      laci_layout_freeze(r->t, r->node->inputs[i], laci_resolve_cause(r));
+  }
+}
+
+static lac_status resolve_node(laci_tracks *t, int node_id, lac_error *err) {
+  const laci_node *node = &t->graph->nodes[node_id];
+  laci_coupling coupling = {0};
+  laci_resolve r = {.t = t, .c = &coupling, .node = node, .node_id = node_id, .cause = -1};
+  lac_status st = laci_coupling_init(&coupling, t->graph, node);
+  if (st) goto out;
+  if (node->op && node->op->couple) {
+    st = node->op->couple(t->graph, node, &coupling);
+    if (st) goto out;
+    if (coupling.recut) laci_resolve_recut(&r);
+    freeze_undescribed(&r);
+    laci_resolve_maps(&r);
+    laci_resolve_labels(&r);
+    laci_resolve_labelled_maps(&r);
+    for (size_t i = 0; i < coupling.n_grouped; i++) resolve_grouped(&r, &coupling.grouped[i]);
+    for (size_t i = 0; i < coupling.n_parts; i++) resolve_parts(&r, &coupling.parts[i]);
+  } else {
+    freeze_inputs(&r);
+  }
+  for (int i = 0; i < node->n_captures; i++)
+    laci_layout_freeze(t, node->captures[i], laci_resolve_cause(&r));
+  finish_outputs(&r);
+  if (t->no_memory) st = LAC_NO_MEMORY;
+out:
+  laci_coupling_clear(&coupling);
+  return st ? laci_fail(err, st, "%s: %s while reading how channels pass through", node->name,
+                        lac_status_text(st))
+            : LAC_OK;
+}
+
+/* Before any node: stored tensors have a track an axis, graph inputs are fixed, all else is pending. */
+static void start_layout(laci_tracks *t, int id) {
+  const laci_value *value = &t->graph->values[id];
+  laci_layout *layout = &t->layouts[id];
+  const laci_shape *shape = &value->type.shape;
+  layout->rank = shape->rank;
+  int cause = -1;
+  char text[512];
+  if (value->stored >= 0 && t->graph->stored[value->stored].overridable) {
+    (void)snprintf(text, sizeof text, "%s may be replaced by the caller: it is listed as an input",
+                   value->name);
+    cause = laci_cause_new(t, -1, id, text);
+  } else if (value->stored < 0 && value->producer < 0) {
+    (void)snprintf(text, sizeof text, "%s is an input of the network", value->name);
+    cause = laci_cause_new(t, -1, id, text);
+  }
+  layout->cause[0] = cause < 0 ? 0 : cause;
+  for (int a = 0; a < layout->rank; a++) {
+    layout->bundle[a] = value->producer >= 0 ? LACI_AXIS_PENDING : LACI_AXIS_FIXED;
+    layout->cause[a] = cause < 0 ? 0 : cause;
+    if (value->stored < 0 || cause >= 0) continue;
+    if (shape->dims[a] == 1 || shape->dims[a] > LACI_TRACK_LIMIT) {
+      layout->bundle[a] = shape->dims[a] == 1 ? LACI_AXIS_UNIFORM : LACI_AXIS_FIXED;
+      continue;
+    }
+    int track = laci_track_new(t, shape->dims[a], true);
+    if (track < 0) return;
+    laci_bundle bundle = laci_bundle_of_axis(track, a);
+    laci_layout_put(t, id, &bundle);
+  }
+}
+
+lac_status laci_tracks_build(const laci_graph *graph, laci_tracks *t, lac_error *err) {
+  *t = (laci_tracks){.graph = graph};
+  t->layouts = laci_alloc((size_t)graph->n_values, sizeof *t->layouts);
+  if (!t->layouts) return laci_fail_memory(err, "the analysis");
+  (void)laci_cause_new(t, -1, -1, "nothing is known about this axis");
+  lac_status st = LAC_OK;
+  for (int v = 0; v < graph->n_values; v++) start_layout(t, v);
+  for (int n = 0; n < graph->n_nodes && !st; n++) st = resolve_node(t, n, err);
+  for (int i = 0; i < graph->n_outputs && !st; i++) {
+    char text[512];
+    (void)snprintf(text, sizeof text, "%s is an output of the network",
+                   graph->values[graph->outputs[i]].name);
+    laci_layout_freeze(t, graph->outputs[i], laci_cause_new(t, -1, graph->outputs[i], text));
+  }
+  if (!st && t->no_memory) st = laci_fail_memory(err, "the analysis");
+  if (st) laci_tracks_clear(t);
+  return st;
+}

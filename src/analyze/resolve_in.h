@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Reading one node's coupling into tracks: shared by the resolve_*.c files.
+ *
+ * resolve.c walks the nodes; for each, maps are lifted first (resolve_maps.c), then labels are joined
+ * (resolve_labels.c); re-cut axes (Reshape) have a file of their own (resolve_recut.c). */
+#ifndef LACI_ANALYZE_RESOLVE_IN_H
+#define LACI_ANALYZE_RESOLVE_IN_H
+
+#include "analyze/tracks_in.h"
+#include "graph/coupling.h"
+
+typedef struct laci_resolve {
+  laci_tracks *t;
+  const laci_coupling *c;
+  const laci_node *node;
+  int node_id;
+  int cause; /* of this node; -1: not made yet */
+} laci_resolve;
+
+/** This node as a cause, made on first use. */
+int laci_resolve_cause(laci_resolve *r);
+
+static inline int laci_port_value(const laci_resolve *r, int port) {
+  return port >= 0 ? r->node->inputs[port] : r->node->outputs[~port];
+}
+static inline const laci_port_labels *laci_port_labels_of(const laci_resolve *r, int port) {
+  return port >= 0 ? &r->c->in[port] : &r->c->out[~port];
+}
+/** NULL: the port is absent, or its value's rank is unknown. */
+laci_layout *laci_port_layout(const laci_resolve *r, int port);
+const laci_shape *laci_port_value_shape(const laci_resolve *r, int port);
+/** The bundle an axis of the port lies on; NULL: none. */
+const laci_bundle *laci_port_bundle(const laci_resolve *r, int port, int axis);
+bool laci_is_grouped_axis(const laci_resolve *r, int port, int axis);
+
+/** State of a fresh output axis: LACI_AXIS_PENDING until something is said about it. */
+enum { LACI_AXIS_PENDING = -3 };
+
+void laci_resolve_maps(laci_resolve *r);          /* MAPPED output axes */
+void laci_resolve_labels(laci_resolve *r);        /* labels */
+void laci_resolve_labelled_maps(laci_resolve *r); /* maps whose output axis is labelled too */
+void laci_resolve_recut(laci_resolve *r);         /* out 0 is in 0 with other axes */
+
+#endif

@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Joining the axes that carry the same label.
+ *
+ * Labels that lie together on a composite bundle (heads x size) must be treated together: they form a *set*. In each
+ * set one bundle that holds all of it, the full one, leads:
+ *   - a bundle of the same labels in the same order is in step with it; in another order: a link position by position;
+ *   - a bundle of some of its labels (the others are broadcast, or reduced): where these are the inner ones a link with
+ *     the rest as copy label; else the full track is tagged by them and the small bundle stays in place;
+ *   - an axis along which nothing may move tags the full track by its index;
+ *   - an output with all labels lies on the full track, one with some of them is treated as such a bundle. */
+#include <string.h>
+
+#include "analyze/resolve_in.h"
+
+enum { MAX_SET = 2 * LACI_MAX_RANK };
+
+/* A set of labels in the order of its full bundle. Axes of the full bundle without a label (fixed or mapped there) take
+ * the pseudo-label -1. */
+typedef struct label_set {
+  int n;
+  int label[MAX_SET];
+  int64_t size[MAX_SET];
+  int track;       /* of the full bundle */
+  bool any_bundle; /* some input bundle takes part */
+  int fixed_cause; /* cause of a fixed input axis in the set; -1: none */
+  bool broken;     /* no full bundle, or sizes that contradict: nothing may move */
+} label_set;
+
+static int label_at(const laci_resolve *r, int port, int axis) {
+  const laci_port_labels *labels = laci_port_labels_of(r, port);
+  return labels->described ? labels->label[axis] : LACI_FIXED;
+}
+
+static int set_find(const label_set *set, int label) {
+  for (int k = 0; k < set->n; k++) {
+    if (label > 0 && set->label[k] == label) return k;
+  }
+  return -1;
+}
+
+/* A bundle takes part in label joining when it has a label and no mapped axis (those were lifted or frozen). */
+static bool bundle_takes_part(const laci_resolve *r, int port, const laci_bundle *bundle) {
+  if (bundle->n_groups) return false;
+  bool any = false;
+  for (int k = 0; k < bundle->n_axes; k++) {
+    int label = label_at(r, port, bundle->axes[k]);
+    if (label == LACI_MAPPED) return false;
+    any |= label > 0;
+  }
+  return any;
+}
+
+/* Union-find over labels: labels on one bundle belong together. */
+static int find(int *parent, int label) {
+  while (parent[label] != label) label = parent[label] = parent[parent[label]];
+  return label;
+}
+
+static void connect_labels(const laci_resolve *r, int *parent) {
+  for (int l = 0; l <= r->c->n_labels; l++) parent[l] = l;
+  for (int port = 0; port < r->node->n_inputs; port++) {
+    const laci_layout *layout = laci_port_layout(r, port);
+    for (int b = 0; layout && b < layout->n_bundles; b++) {
+      const laci_bundle *bundle = &layout->bundles[b];
+      if (!bundle_takes_part(r, port, bundle)) continue;
+      int first = 0;
+      for (int k = 0; k < bundle->n_axes; k++) {
+        int label = label_at(r, port, bundle->axes[k]);
+        if (label <= 0) continue;
+        if (first) parent[find(parent, label)] = find(parent, first);
+        else first = label;
+      }
+    }
+  }
+}
+
+static int count_labels(const laci_resolve *r, const int *parent, int root) {
+  int n = 0;
+  for (int l = 1; l <= r->c->n_labels; l++) n += find((int *)parent, l) == root;
+  return n;
+}
+
+/* Chooses the full bundle of the set and looks for fixed axes in it. */
+static void describe_set(laci_resolve *r, int *parent, int root, label_set *set) {
+  *set = (label_set){.track = -1, .fixed_cause = -1};
+  int wanted = count_labels(r, parent, root);
+  for (int port = 0; port < r->node->n_inputs; port++) {
+    const laci_layout *layout = laci_port_layout(r, port);
+    if (!layout) continue;
+    const laci_shape *shape = laci_port_value_shape(r, port);
+    for (int a = 0; a < layout->rank; a++) {
+      int label = label_at(r, port, a);
+      if (label <= 0 || find(parent, label) != root || set->fixed_cause >= 0) continue;
+      int state = layout->bundle[a];
+      if (state == LACI_AXIS_FIXED) set->fixed_cause = layout->cause[a];
+      /* Of a composite that was mapped and is frozen, or whose output stands already: never uniform. */
+      else if (state >= 0 && !bundle_takes_part(r, port, &layout->bundles[state])) {
+        set->fixed_cause = laci_resolve_cause(r);
+      }
+    }
+    for (int b = 0; b < layout->n_bundles; b++) {
+      const laci_bundle *bundle = &layout->bundles[b];
+      if (!bundle_takes_part(r, port, bundle)) continue;
+      int has = 0, first = 0;
+      for (int k = 0; k < bundle->n_axes; k++) {
+        int label = label_at(r, port, bundle->axes[k]);
+        if (label > 0 && !first) first = label;
+        has += label > 0;
+      }
+      if (find(parent, first) != root) continue;
+      set->any_bundle = true;
+      if (has != wanted || set->track >= 0) continue;
+      set->track = bundle->track;
+      set->n = bundle->n_axes;
+      for (int k = 0; k < bundle->n_axes; k++) {
+        int label = label_at(r, port, bundle->axes[k]);
+        set->label[k] = label > 0 ? label : -1;
+        set->size[k] = shape->dims[bundle->axes[k]];
+      }
+    }
+  }
+  set->broken = set->any_bundle && set->track < 0;
+}
+
+/* For each position of the full track its row-major index over the chosen labels (part, in the order of `labels`), and
+ * over all the others (rest). */
+static bool project(laci_resolve *r, const label_set *set, const int *labels, int n, int32_t **part,
+                    int32_t **rest) {
+  int64_t total = laci_track_at(r->t, set->track)->n;
+  *part = laci_alloc((size_t)total, sizeof **part);
+  *rest = laci_alloc((size_t)total, sizeof **rest);
+  if (!*part || !*rest) {
+    laci_free(*part);
+    laci_free(*rest);
+    r->t->no_memory = true;
+    return false;
+  }
+  for (int64_t p = 0; p < total; p++) {
+    int64_t index[MAX_SET], left = p, a = 0, b = 0;
+    for (int k = set->n - 1; k >= 0; k--) {
+      index[k] = left % set->size[k];
+      left /= set->size[k];
+    }
+    for (int j = 0; j < n; j++) {
+      int k = set_find(set, labels[j]);
+      a = a * set->size[k] + index[k];
+    }
+    for (int k = 0; k < set->n; k++) {
+      bool chosen = false;
+      for (int j = 0; j < n; j++) chosen |= set_find(set, labels[j]) == k;
+      if (!chosen) b = b * set->size[k] + index[k];
+    }
+    (*part)[p] = (int32_t)a;
+    (*rest)[p] = (int32_t)b;
+  }
+  return true;
+}
+
+static void tag_by(laci_resolve *r, const label_set *set, const int *labels, int n, uint64_t salt) {
+  int32_t *part, *rest;
+  if (!project(r, set, labels, n, &part, &rest)) return;
+  laci_track_tag(r->t, set->track, 0x51B3u + salt, part);
+  laci_free(part);
+  laci_free(rest);
+}
+
+static bool has_innermost(const label_set *set, const int *labels, int n) {
+  for (int j = 0; j < n; j++) {
+    if (set_find(set, labels[j]) == set->n - 1) return true;
+  }
+  return false;
+}
+
+static bool same_as_full(const label_set *set, const int *labels, int n) {
+  if (n != set->n) return false;
+  for (int j = 0; j < n; j++) {
+    if (labels[j] != set->label[j]) return false;
+  }
+  return true;
+}
+
+/* Labels of the port that are in the set, in the order of the axes given (a bundle's, or all axes of the value whose
+ * state is `state`). False when a label stands twice or a size contradicts. */
+typedef struct part_of {
+  int n;
+  int label[MAX_SET];
+  int axis[MAX_SET];
+  bool sound;
+} part_of;
+
+static void part_add(const laci_resolve *r, const label_set *set, int port, int axis,
+                     part_of *part) {
+  int label = label_at(r, port, axis), k = set_find(set, label);
+  if (k < 0) return;
+  for (int j = 0; j < part->n; j++) {
+    if (part->label[j] == label) part->sound = false;
+  }
+  if (part->n == MAX_SET || laci_port_value_shape(r, port)->dims[axis] != set->size[k]) {
+    part->sound = false;
+    return;
+  }
+  part->label[part->n] = label;
+  part->axis[part->n++] = axis;
+}
+
+static part_of part_of_axes(const laci_resolve *r, const label_set *set, int port, int state) {
+  part_of part = {.sound = true};
+  const laci_layout *layout = laci_port_layout(r, port);
+  for (int a = 0; layout && a < layout->rank; a++) {
+    if (layout->bundle[a] == state) part_add(r, set, port, a, &part);
+  }
+  return part;
+}
+
+static void join_bundle(laci_resolve *r, const label_set *set, int port, laci_bundle bundle) {
+  part_of part = {.sound = true};
+  for (int k = 0; k < bundle.n_axes; k++) {
+    if (label_at(r, port, bundle.axes[k]) > 0) part_add(r, set, port, bundle.axes[k], &part);
+  }
+  if (!part.n) return;
+  int cause = 0;
+  if (!part.sound || part.n != bundle.n_axes) cause = laci_resolve_cause(r);
+  if (!part.sound || (part.n != bundle.n_axes && bundle.track != set->track)) {
+    laci_track_freeze(r->t, set->track, cause);
+    laci_track_freeze(r->t, bundle.track, cause);
+    return;
+  }
+  if (part.n != bundle.n_axes) return; /* the full bundle itself, with axes that have no label */
+  if (same_as_full(set, part.label, part.n)) {
+    (void)laci_track_union(r->t, set->track, bundle.track);
+    return;
+  }
+  if (!has_innermost(set, part.label, part.n) && part.n < set->n) {
+    tag_by(r, set, part.label, part.n, (uint64_t)r->node_id);
+    laci_track_freeze(r->t, bundle.track, laci_resolve_cause(r));
+    return;
+  }
+  int32_t *to, *copy;
+  if (project(r, set, part.label, part.n, &to, &copy)) {
+    laci_link_add(r->t, r->node_id, set->track, bundle.track, to, copy);
+  }
+}
+
+static void place_output(laci_resolve *r, const label_set *set, int port) {
+  part_of part = part_of_axes(r, set, port, LACI_AXIS_PENDING);
+  if (!part.n) return;
+  laci_layout *layout = laci_port_layout(r, port);
+  /* In the order of the full bundle, whatever the order of the axes. */
+  laci_bundle bundle = {.track = set->track};
+  int ordered[MAX_SET];
+  int64_t n = 1;
+  for (int k = 0; k < set->n; k++) {
+    for (int j = 0; j < part.n; j++) {
+      if (part.label[j] != set->label[k] || bundle.n_axes == LACI_MAX_RANK) continue;
+      ordered[bundle.n_axes] = part.label[j];
+      bundle.axes[bundle.n_axes++] = (int8_t)part.axis[j];
+      n *= set->size[k];
+    }
+  }
+  bool whole = part.sound && same_as_full(set, ordered, bundle.n_axes);
+  if (!whole && (!part.sound || !has_innermost(set, ordered, bundle.n_axes))) {
+    if (part.sound) tag_by(r, set, ordered, bundle.n_axes, (uint64_t)r->node_id);
+    else laci_track_freeze(r->t, set->track, laci_resolve_cause(r));
+    for (int j = 0; j < part.n; j++) {
+      layout->bundle[part.axis[j]] = LACI_AXIS_FIXED;
+      layout->cause[part.axis[j]] = laci_resolve_cause(r);
+    }
+    return;
+  }
+  if (!whole) {
+    int32_t *to, *copy;
+    bundle.track = laci_track_new(r->t, n, false);
+    if (bundle.track < 0 || !project(r, set, ordered, bundle.n_axes, &to, &copy)) return;
+    laci_link_add(r->t, r->node_id, set->track, bundle.track, to, copy);
+  }
+  laci_layout_put(r->t, laci_port_value(r, port), &bundle);
+}
+
+/* Where nothing is joined: all that carries a label of the set stays in place. */
+static void freeze_set(laci_resolve *r, int *parent, int root) {
+  int cause = laci_resolve_cause(r);
+  for (int port = 0; port < r->node->n_inputs; port++) {
+    const laci_layout *layout = laci_port_layout(r, port);
+    for (int a = 0; layout && a < layout->rank; a++) {
+      int label = label_at(r, port, a);
+      if (label > 0 && find(parent, label) == root && layout->bundle[a] >= 0) {
+        laci_track_freeze(r->t, layout->bundles[layout->bundle[a]].track, cause);
+      }
+    }
+  }
+}
+
+/* The output channels of a grouped ConvTranspose come from its weight, group by group: a track of their own, which
+ * the weight joins (resolve.c). False: the axis is not of that kind. */
+static bool start_grouped_output(laci_resolve *r, int port, int axis) {
+  for (size_t i = 0; i < r->c->n_grouped; i++) {
+    const laci_grouped_axis *g = &r->c->grouped[i];
+    if (g->data_port != port || g->data_axis != axis) continue;
+    int64_t n = laci_port_value_shape(r, port)->dims[axis];
+    if (n < 1 || n > LACI_TRACK_LIMIT) return false;
+    laci_bundle bundle = laci_bundle_of_axis(laci_track_new(r->t, n, false), axis);
+    if (bundle.track >= 0) laci_layout_put(r->t, laci_port_value(r, port), &bundle);
+    return true;
+  }
+  return false;
+}
+
+static void fill_outputs(laci_resolve *r, int *parent, int root, int state, int cause) {
+  for (int i = 0; i < r->node->n_outputs; i++) {
+    laci_layout *layout = r->node->outputs[i] >= 0 ? laci_port_layout(r, LACI_OUT(i)) : NULL;
+    for (int a = 0; layout && a < layout->rank; a++) {
+      int label = label_at(r, LACI_OUT(i), a);
+      if (label <= 0 || find(parent, label) != root || layout->bundle[a] != LACI_AXIS_PENDING)
+        continue;
+      if (state == LACI_AXIS_UNIFORM && start_grouped_output(r, LACI_OUT(i), a)) continue;
+      layout->bundle[a] = state;
+      if (state == LACI_AXIS_FIXED) layout->cause[a] = cause;
+    }
+  }
+}
+
+static void tag_by_fixed_axes(laci_resolve *r, const label_set *set, int port) {
+  part_of fixed = part_of_axes(r, set, port, LACI_AXIS_FIXED);
+  if (!fixed.n && fixed.sound) return;
+  const laci_layout *layout = laci_port_layout(r, port);
+  int cause = fixed.n ? layout->cause[fixed.axis[0]] : laci_resolve_cause(r);
+  if (!fixed.sound || fixed.n == set->n) laci_track_freeze(r->t, set->track, cause);
+  else tag_by(r, set, fixed.label, fixed.n, 0x77u + (uint64_t)cause);
+}
+
+/* A softmax or a normalisation over a part of the track must keep the rest in place. */
+static void tag_by_normalised(laci_resolve *r, const label_set *set) {
+  int rest[MAX_SET], n_rest = 0, n_normalised = 0;
+  for (int k = 0; k < set->n; k++) {
+    int label = set->label[k];
+    bool normalised = label > 0 && r->c->normalised && r->c->normalised[label];
+    n_normalised += normalised;
+    if (!normalised && label > 0) rest[n_rest++] = label;
+  }
+  if (n_normalised && n_rest) tag_by(r, set, rest, n_rest, 0x99u + (uint64_t)r->node_id);
+}
+
+static void resolve_set(laci_resolve *r, int *parent, int root) {
+  label_set set;
+  describe_set(r, parent, root, &set);
+  if (!set.any_bundle) {
+    bool fixed = set.fixed_cause >= 0;
+    fill_outputs(r, parent, root, fixed ? LACI_AXIS_FIXED : LACI_AXIS_UNIFORM,
+                 fixed ? set.fixed_cause : 0);
+    return;
+  }
+  if (set.broken) {
+    freeze_set(r, parent, root);
+    fill_outputs(r, parent, root, LACI_AXIS_FIXED, laci_resolve_cause(r));
+    return;
+  }
+  for (int port = 0; port < r->node->n_inputs; port++) {
+    laci_layout *layout = laci_port_layout(r, port);
+    if (!layout) continue;
+    for (int b = 0; b < layout->n_bundles; b++) {
+      if (bundle_takes_part(r, port, &layout->bundles[b]))
+        join_bundle(r, &set, port, layout->bundles[b]);
+    }
+    tag_by_fixed_axes(r, &set, port);
+  }
+  tag_by_normalised(r, &set);
+  for (int i = 0; i < r->node->n_outputs; i++) {
+    if (r->node->outputs[i] < 0) continue;
+    tag_by_fixed_axes(r, &set, LACI_OUT(i)); /* those that a lifted map could not carry */
+    place_output(r, &set, LACI_OUT(i));
+  }
+}
+
+/* Sizes of a label must agree wherever it stands; else the operator's description does not fit the shapes. */
+static bool sizes_agree(const laci_resolve *r, int *parent, int root) {
+  for (int l = 1; l <= r->c->n_labels; l++) {
+    if (find(parent, l) != root) continue;
+    int64_t size = 0;
+    bool seen = false;
+    for (int k = 0; k < r->node->n_inputs + r->node->n_outputs; k++) {
+      int port = k < r->node->n_inputs ? k : LACI_OUT(k - r->node->n_inputs);
+      const laci_layout *layout = laci_port_value(r, port) >= 0 ? laci_port_layout(r, port) : NULL;
+      for (int a = 0; layout && a < layout->rank; a++) {
+        if (label_at(r, port, a) != l) continue;
+        int64_t here = laci_port_value_shape(r, port)->dims[a];
+        if (seen && here != size) return false;
+        seen = true;
+        size = here;
+      }
+    }
+  }
+  return true;
+}
+
+void laci_resolve_labels(laci_resolve *r) {
+  int *parent = laci_alloc((size_t)r->c->n_labels + 1, sizeof *parent);
+  if (!parent) {
+    r->t->no_memory = true;
+    return;
+  }
+  connect_labels(r, parent);
+  for (int l = 1; l <= r->c->n_labels; l++) {
+    if (find(parent, l) != l) continue;
+    if (sizes_agree(r, parent, l)) {
+      resolve_set(r, parent, l);
+    } else {
+      freeze_set(r, parent, l);
+      fill_outputs(r, parent, l, LACI_AXIS_FIXED, laci_resolve_cause(r));
+    }
+  }
+  laci_free(parent);
+}

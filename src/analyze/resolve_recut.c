@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Reshape and its kin: the same elements in the same order under other axes.
+ *
+ * Sizes are matched from both ends into segments whose products agree; axes of size 1 fall out. A segment of one axis
+ * on either side passes through. In a segment that is re-cut one bundle, the carrier, is followed: its positions reach
+ * the new axes, and the index along all other axes of the segment tells copies apart (a channel of C x H x W becomes
+ * H * W copies). Segments that share a composite bundle are treated as one. */
+#include <string.h>
+
+#include "analyze/resolve_in.h"
+
+typedef struct segment {
+  int n_in, n_out;
+  int in[LACI_MAX_RANK], out[LACI_MAX_RANK];
+  bool unknown; /* sizes that do not resolve */
+} segment;
+
+typedef struct recut {
+  laci_resolve *r;
+  const laci_shape *in_shape, *out_shape;
+  laci_layout *in, *out;
+  int n_segments;
+  segment segments[LACI_MAX_RANK + 1];
+  int joined[LACI_MAX_RANK + 1]; /* the lowest segment it hangs together with */
+} recut;
+
+static int list_long_axes(const laci_shape *shape, int *axes) {
+  int n = 0;
+  for (int a = 0; a < shape->rank; a++) {
+    if (shape->dims[a] != 1) axes[n++] = a;
+  }
+  return n;
+}
+
+static void add_segment(recut *c, const int *in, int n_in, const int *out, int n_out,
+                        bool unknown) {
+  segment *s = &c->segments[c->n_segments];
+  c->joined[c->n_segments] = c->n_segments;
+  c->n_segments++;
+  s->n_in = n_in;
+  s->n_out = n_out;
+  s->unknown = unknown;
+  memcpy(s->in, in, (size_t)n_in * sizeof *in);
+  memcpy(s->out, out, (size_t)n_out * sizeof *out);
+}
+
+/* Cuts both lists into segments of equal products. */
+static void find_segments(recut *c) {
+  int in[LACI_MAX_RANK], out[LACI_MAX_RANK];
+  int n_in = list_long_axes(c->in_shape, in), n_out = list_long_axes(c->out_shape, out);
+  const int64_t *a = c->in_shape->dims, *b = c->out_shape->dims;
+  int i = 0, o = 0;
+  while (i < n_in && o < n_out) {
+    int i0 = i, o0 = o;
+    if (a[in[i]] == b[out[o]]) {
+      i++, o++;
+      add_segment(c, in + i0, 1, out + o0, 1, false);
+      continue;
+    }
+    int64_t x = a[in[i]], y = b[out[o]];
+    while (x > 0 && y > 0 && x != y) {
+      if (x < y) {
+        if (++i >= n_in || a[in[i]] <= 0 || __builtin_mul_overflow(x, a[in[i]], &x)) break;
+      } else {
+        if (++o >= n_out || b[out[o]] <= 0 || __builtin_mul_overflow(y, b[out[o]], &y)) break;
+      }
+    }
+    if (x == y && x > 0) {
+      i++, o++;
+      add_segment(c, in + i0, i - i0, out + o0, o - o0, false);
+      continue;
+    }
+    i = i0, o = o0;
+    break;
+  }
+  int i_end = n_in,
+      o_end = n_out; /* the rest: what still agrees from the right, and an unknown middle */
+  while (i_end > i && o_end > o && a[in[i_end - 1]] == b[out[o_end - 1]]) i_end--, o_end--;
+  if (i < i_end || o < o_end) add_segment(c, in + i, i_end - i, out + o, o_end - o, true);
+  for (; i_end < n_in; i_end++, o_end++) add_segment(c, in + i_end, 1, out + o_end, 1, false);
+}
+
+static int segment_of(const recut *c, int in_axis) {
+  for (int s = 0; s < c->n_segments; s++) {
+    for (int k = 0; k < c->segments[s].n_in; k++) {
+      if (c->segments[s].in[k] == in_axis) return s;
+    }
+  }
+  return -1;
+}
+
+static void join_segments(recut *c) {
+  for (int b = 0; b < c->in->n_bundles; b++) {
+    const laci_bundle *bundle = &c->in->bundles[b];
+    int first = -1;
+    for (int k = 0; k < bundle->n_axes; k++) {
+      int s = segment_of(c, bundle->axes[k]);
+      if (s < 0) continue;
+      if (first < 0) first = c->joined[s];
+      int low = first < c->joined[s] ? first : c->joined[s],
+          high = first < c->joined[s] ? c->joined[s] : first;
+      for (int j = 0; j < c->n_segments; j++) {
+        if (c->joined[j] == high) c->joined[j] = low;
+      }
+      first = low;
+    }
+  }
+}
+
+static void fix_outputs(recut *c, const segment *s, int cause) {
+  for (int k = 0; k < s->n_out; k++) {
+    c->out->bundle[s->out[k]] = LACI_AXIS_FIXED;
+    c->out->cause[s->out[k]] = cause;
+  }
+}
+
+/* All axes of the segments that hang together, in the values' order. */
+static segment merge(const recut *c, int first, bool *plain) {
+  segment all = {0};
+  *plain = true;
+  for (int s = first; s < c->n_segments; s++) {
+    if (c->joined[s] != first) continue;
+    const segment *one = &c->segments[s];
+    for (int k = 0; k < one->n_in; k++) all.in[all.n_in++] = one->in[k];
+    for (int k = 0; k < one->n_out; k++) all.out[all.n_out++] = one->out[k];
+    all.unknown |= one->unknown;
+    *plain &= one->n_in == 1 && one->n_out == 1;
+  }
+  return all;
+}
+
+/* Segments of one axis each: the bundles pass with their axes renamed. */
+static void pass_through(recut *c, const segment *all) {
+  for (int k = 0; k < all->n_in; k++) {
+    int state = c->in->bundle[all->in[k]];
+    if (state < 0) {
+      c->out->bundle[all->out[k]] = state;
+      c->out->cause[all->out[k]] = c->in->cause[all->in[k]];
+      continue;
+    }
+    laci_bundle bundle = c->in->bundles[state];
+    bool first = bundle.axes[0] == all->in[k];
+    if (!first) continue;
+    for (int j = 0; j < bundle.n_axes; j++) {
+      for (int q = 0; q < all->n_in; q++) {
+        if (all->in[q] == c->in->bundles[state].axes[j]) bundle.axes[j] = (int8_t)all->out[q];
+      }
+    }
+    laci_layout_put(c->r->t, laci_port_value(c->r, LACI_OUT(0)), &bundle);
+  }
+}
+
+/* The index along every in axis (by axis number) of flat out position p of the merged segments. */
+static void in_index(const recut *c, int first, const int64_t *out_index, int64_t *index) {
+  for (int s = first; s < c->n_segments; s++) {
+    if (c->joined[s] != first) continue;
+    const segment *one = &c->segments[s];
+    int64_t flat = 0;
+    for (int k = 0; k < one->n_out; k++)
+      flat = flat * c->out_shape->dims[one->out[k]] + out_index[one->out[k]];
+    for (int k = one->n_in - 1; k >= 0; k--) {
+      int64_t size = c->in_shape->dims[one->in[k]];
+      index[one->in[k]] = flat % size;
+      flat /= size;
+    }
+  }
+}
+
+static bool fill_link(const recut *c, int first, const segment *all, const laci_bundle *carrier,
+                      int32_t *to, int32_t *copy) {
+  int64_t n = 1;
+  for (int k = 0; k < all->n_out; k++) n *= c->out_shape->dims[all->out[k]];
+  bool identity = true;
+  int64_t out_index[LACI_MAX_RANK] = {0}, index[LACI_MAX_RANK] = {0};
+  for (int64_t p = 0; p < n; p++) {
+    in_index(c, first, out_index, index);
+    int64_t at = 0, rest = 0;
+    for (int k = 0; k < carrier->n_axes; k++)
+      at = at * c->in_shape->dims[carrier->axes[k]] + index[carrier->axes[k]];
+    for (int k = 0; k < all->n_in; k++) {
+      bool carried = false;
+      for (int j = 0; j < carrier->n_axes; j++) carried |= carrier->axes[j] == all->in[k];
+      if (!carried) rest = rest * c->in_shape->dims[all->in[k]] + index[all->in[k]];
+    }
+    to[p] = (int32_t)at;
+    copy[p] = (int32_t)rest;
+    identity &= at == p && rest == 0;
+    for (int k = all->n_out - 1; k >= 0; k--) {
+      if (++out_index[all->out[k]] < c->out_shape->dims[all->out[k]]) break;
+      out_index[all->out[k]] = 0;
+    }
+  }
+  return identity;
+}
+
+/* The bundle to follow: the first that lies wholly in the segments; all others must stay in place. */
+static int choose_carrier(recut *c, const segment *all) {
+  int best = -1;
+  int64_t most = 0;
+  for (int k = 0; k < all->n_in; k++) {
+    int state = c->in->bundle[all->in[k]];
+    if (state < 0) continue;
+    const laci_track *track = laci_track_at(c->r->t, c->in->bundles[state].track);
+    if (!c->in->bundles[state].n_groups && track->n > most) {
+      best = state;
+      most = track->n;
+    }
+  }
+  for (int k = 0; k < all->n_in; k++) {
+    int state = c->in->bundle[all->in[k]];
+    if (state >= 0 && state != best) {
+      laci_track_freeze(c->r->t, c->in->bundles[state].track, laci_resolve_cause(c->r));
+    }
+  }
+  return best;
+}
+
+static void recut_segment(recut *c, int first, const segment *all) {
+  laci_tracks *t = c->r->t;
+  int best = all->unknown ? -1 : choose_carrier(c, all);
+  int64_t n = 1;
+  for (int k = 0; k < all->n_out && n >= 0; k++) {
+    int64_t size = c->out_shape->dims[all->out[k]];
+    if (size <= 0 || __builtin_mul_overflow(n, size, &n) || n > LACI_TRACK_LIMIT) n = -1;
+  }
+  int cause = -1;
+  bool all_uniform = true;
+  for (int k = 0; k < all->n_in; k++) {
+    int state = c->in->bundle[all->in[k]];
+    all_uniform &= state == LACI_AXIS_UNIFORM;
+    if (state == LACI_AXIS_FIXED && cause < 0) cause = c->in->cause[all->in[k]];
+  }
+  if (best < 0 || n < 0) {
+    for (int k = 0; k < all->n_in; k++) {
+      int state = c->in->bundle[all->in[k]];
+      if (state >= 0) laci_track_freeze(t, c->in->bundles[state].track, laci_resolve_cause(c->r));
+    }
+    if (all_uniform && !all->unknown && all->n_in) {
+      for (int k = 0; k < all->n_out; k++) c->out->bundle[all->out[k]] = LACI_AXIS_UNIFORM;
+    } else {
+      fix_outputs(c, all, cause >= 0 ? cause : laci_resolve_cause(c->r));
+    }
+    return;
+  }
+  laci_bundle carrier = c->in->bundles[best], bundle = {.n_axes = all->n_out};
+  for (int k = 0; k < all->n_out; k++) bundle.axes[k] = (int8_t)all->out[k];
+  int32_t *to = laci_alloc((size_t)n, sizeof *to), *copy = laci_alloc((size_t)n, sizeof *copy);
+  if (!to || !copy) {
+    laci_free(to);
+    laci_free(copy);
+    t->no_memory = true;
+    return;
+  }
+  if (fill_link(c, first, all, &carrier, to, copy) && n == laci_track_at(t, carrier.track)->n) {
+    bundle.track = carrier.track;
+    laci_free(to);
+    laci_free(copy);
+  } else {
+    bundle.track = laci_track_new(t, n, false);
+    if (bundle.track < 0) {
+      laci_free(to);
+      laci_free(copy);
+      return;
+    }
+    laci_link_add(t, c->r->node_id, bundle.track, carrier.track, to, copy);
+  }
+  laci_layout_put(t, laci_port_value(c->r, LACI_OUT(0)), &bundle);
+}
+
+void laci_resolve_recut(laci_resolve *r) {
+  laci_layout *in = laci_port_layout(r, 0), *out = laci_port_layout(r, LACI_OUT(0));
+  if (!in || !out) {
+    if (in) laci_layout_freeze(r->t, laci_port_value(r, 0), laci_resolve_cause(r));
+    return;
+  }
+  recut c = {.r = r,
+             .in = in,
+             .out = out,
+             .in_shape = laci_port_value_shape(r, 0),
+             .out_shape = laci_port_value_shape(r, LACI_OUT(0))};
+  find_segments(&c);
+  join_segments(&c);
+  for (int a = 0; a < out->rank; a++) {
+    if (c.out_shape->dims[a] == 1) out->bundle[a] = LACI_AXIS_UNIFORM;
+  }
+  for (int s = 0; s < c.n_segments; s++) {
+    if (c.joined[s] != s) continue;
+    bool plain;
+    segment all = merge(&c, s, &plain);
+    if (plain) pass_through(&c, &all);
+    else recut_segment(&c, s, &all);
+  }
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Where a layer's weight comes from: the stored tensor behind casts, transposes and dequantisation. */
+#include <string.h>
+
+#include "analyze/layers_in.h"
+
+static bool is_type(const laci_node *node, const char *type) {
+  return strcmp(node->type, type) == 0 &&
+         (node->domain[0] == 0 || strcmp(node->domain, "ai.onnx") == 0);
+}
+
+/* A stored operand that is one number, or runs along one axis of a value of that rank. *axis: -1 for one number. */
+static bool stored_along_one_axis(const laci_graph *graph, int value, int rank, int *axis) {
+  if (value < 0 || graph->values[value].stored < 0) return false;
+  const laci_shape *shape = &graph->values[value].type.shape;
+  *axis = -1;
+  for (int a = 0; a < shape->rank; a++) {
+    if (shape->dims[a] == 1) continue;
+    if (*axis >= 0) return false;
+    *axis = a + rank - shape->rank;
+  }
+  return shape->rank >= 0 && shape->rank <= rank;
+}
+
+static bool step_transpose(const laci_graph *graph, const laci_node *node, laci_weight_source *s) {
+  size_t n;
+  const int64_t *perm = laci_node_ints(node, "perm", &n);
+  int rank = graph->values[node->inputs[0]].type.shape.rank;
+  if (rank < 0 || (perm && n != (size_t)rank)) return false;
+  int through[LACI_MAX_RANK];
+  for (int a = 0; a < rank; a++) {
+    int64_t to = perm ? perm[a] : rank - 1 - a;
+    if (to < 0 || to >= rank) return false;
+    through[a] = (int)to;
+  }
+  for (int a = 0; a < LACI_MAX_RANK; a++) {
+    if (s->axis_of[a] < rank) s->axis_of[a] = through[s->axis_of[a]];
+  }
+  if (s->scale_axis >= 0) s->scale_axis = through[s->scale_axis];
+  if (s->factor_axis >= 0) s->factor_axis = through[s->factor_axis];
+  return true;
+}
+
+static bool step_dequantize(const laci_graph *graph, const laci_node *node, laci_weight_source *s) {
+  if (s->scale_value >= 0 || node->n_inputs < 2 || laci_node_int(node, "block_size", 0) != 0)
+    return false;
+  int rank = graph->values[node->inputs[0]].type.shape.rank, along;
+  if (rank < 0 || !stored_along_one_axis(graph, node->inputs[1], rank, &along)) return false;
+  int64_t axis = laci_node_int(node, "axis", 1);
+  if (axis < 0) axis += rank;
+  s->scale_value = node->inputs[1];
+  s->scale_axis = along < 0 ? -1 : (int)axis;
+  s->zero_value = node->n_inputs > 2 ? node->inputs[2] : -1;
+  return axis < rank && (s->zero_value < 0 || graph->values[s->zero_value].stored >= 0);
+}
+
+static bool step_mul(const laci_graph *graph, const laci_node *node, int *next,
+                     laci_weight_source *s) {
+  if (s->factor_value >= 0 || node->n_inputs != 2) return false;
+  for (int side = 0; side < 2; side++) {
+    int other = node->inputs[1 - side], rank = graph->values[node->inputs[side]].type.shape.rank,
+        axis;
+    if (rank < 2 || !stored_along_one_axis(graph, other, rank, &axis)) continue;
+    s->factor_value = other;
+    s->factor_axis = axis;
+    *next = node->inputs[side];
+    return true;
+  }
+  return false;
+}
+
+bool laci_trace_weight(const laci_graph *graph, int value, laci_weight_source *s) {
+  *s = (laci_weight_source){.stored = -1,
+                            .scale_value = -1,
+                            .zero_value = -1,
+                            .factor_value = -1,
+                            .scale_axis = -1,
+                            .factor_axis = -1};
+  for (int a = 0; a < LACI_MAX_RANK; a++) s->axis_of[a] = a;
+  while (value >= 0 && graph->values[value].stored < 0) {
+    int producer = graph->values[value].producer;
+    if (producer < 0 || s->n_chain == (int)(sizeof s->chain / sizeof *s->chain)) return false;
+    const laci_node *node = &graph->nodes[producer];
+    if (node->n_inputs < 1 || node->inputs[0] < 0) return false;
+    int next = node->inputs[0];
+    bool known = is_type(node, "Identity") || is_type(node, "Cast") ||
+                 (is_type(node, "Transpose") && step_transpose(graph, node, s)) ||
+                 (is_type(node, "DequantizeLinear") && step_dequantize(graph, node, s)) ||
+                 (is_type(node, "Mul") && step_mul(graph, node, &next, s));
+    if (!known) return false;
+    s->chain[s->n_chain++] = producer;
+    value = next;
+  }
+  if (value < 0) return false;
+  s->stored = graph->values[value].stored;
+  return true;
+}

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Tracks, links, tags and freezing: the bookkeeping. What they mean stands in tracks_in.h. */
+#include "analyze/tracks_in.h"
+
+#include <string.h>
+
+int laci_track_new(laci_tracks *t, int64_t n, bool sourced) {
+  if (n < 0 || n > LACI_TRACK_LIMIT ||
+      !laci_grow((void **)&t->tracks, t->n_tracks, &t->track_room, sizeof *t->tracks)) {
+    t->no_memory = true;
+    return -1;
+  }
+  int id = (int)t->n_tracks++;
+  t->tracks[id] = (laci_track){.parent = id, .n = n, .sourced = sourced};
+  return id;
+}
+
+int laci_track_root(const laci_tracks *t, int track) {
+  laci_track *all = t->tracks;
+  while (all[track].parent != track) {
+    all[track].parent = all[all[track].parent].parent; /* halves the path for the next one */
+    track = all[track].parent;
+  }
+  return track;
+}
+
+laci_track *laci_track_at(const laci_tracks *t, int track) {
+  return &t->tracks[laci_track_root(t, track)];
+}
+
+static uint64_t mix(uint64_t a, uint64_t b) {
+  uint64_t x = a * 0x9E3779B97F4A7C15u + b;
+  x ^= x >> 32;
+  x *= 0xD6E8FEB86659FD93u;
+  x ^= x >> 29;
+  return x * 0xD6E8FEB86659FD93u + 1;
+}
+
+/* Moves what `from` says about its positions over to `into`. */
+static void absorb(laci_track *into, laci_track *from) {
+  if (from->colour) {
+    if (into->colour) {
+      for (int64_t p = 0; p < into->n; p++) into->colour[p] = mix(into->colour[p], from->colour[p]);
+      laci_free(from->colour);
+    } else {
+      into->colour = from->colour;
+    }
+    from->colour = NULL;
+  }
+  if (from->frozen) {
+    if (into->frozen) {
+      for (int64_t p = 0; p < into->n; p++) {
+        int32_t other = from->frozen[p];
+        if (other >= 0 && (into->frozen[p] < 0 || other < into->frozen[p])) into->frozen[p] = other;
+      }
+      laci_free(from->frozen);
+    } else {
+      into->frozen = from->frozen;
+    }
+    from->frozen = NULL;
+  }
+  if (from->fill) {
+    if (into->fill) {
+      for (int64_t p = 0; p < into->n; p++) into->fill[p] |= from->fill[p];
+      laci_free(from->fill);
+    } else {
+      into->fill = from->fill;
+    }
+    from->fill = NULL;
+  }
+  into->sourced |= from->sourced;
+}
+
+int laci_track_union(laci_tracks *t, int a, int b) {
+  a = laci_track_root(t, a);
+  b = laci_track_root(t, b);
+  if (a == b) return a;
+  int root = a < b ? a : b,
+      other = a < b ? b : a; /* the oldest stays: ids do not depend on the path */
+  absorb(&t->tracks[root], &t->tracks[other]);
+  t->tracks[other].parent = root;
+  return root;
+}
+
+void laci_link_add(laci_tracks *t, int node, int big, int small, int32_t *to, int32_t *copy) {
+  if (!to || !laci_grow((void **)&t->links, t->n_links, &t->link_room, sizeof *t->links)) {
+    laci_free(to);
+    laci_free(copy);
+    t->no_memory = true;
+    return;
+  }
+  t->links[t->n_links++] =
+      (laci_link){.node = node, .big = big, .small = small, .to = to, .copy = copy};
+}
+
+int laci_cause_new(laci_tracks *t, int node, int value, const char *text) {
+  char *copy = laci_arena_text(&t->arena, text);
+  if (!copy || !laci_grow((void **)&t->causes, t->n_causes, &t->cause_room, sizeof *t->causes)) {
+    t->no_memory = true;
+    return 0;
+  }
+  t->causes[t->n_causes] = (laci_cause){.node = node, .value = value, .text = copy};
+  return (int)t->n_causes++;
+}
+
+static bool has_frozen(laci_tracks *t, laci_track *track) {
+  if (track->frozen) return true;
+  track->frozen = laci_alloc((size_t)track->n, sizeof *track->frozen);
+  if (!track->frozen) {
+    t->no_memory = true;
+    return false;
+  }
+  for (int64_t p = 0; p < track->n; p++) track->frozen[p] = -1;
+  return true;
+}
+
+void laci_track_freeze(laci_tracks *t, int id, int cause) {
+  laci_track *track = laci_track_at(t, id);
+  if (!has_frozen(t, track)) return;
+  for (int64_t p = 0; p < track->n; p++) {
+    if (track->frozen[p] < 0) track->frozen[p] = cause;
+  }
+}
+
+void laci_track_freeze_at(laci_tracks *t, int id, int64_t position, int cause) {
+  laci_track *track = laci_track_at(t, id);
+  if (has_frozen(t, track) && track->frozen[position] < 0) track->frozen[position] = cause;
+}
+
+void laci_track_tag(laci_tracks *t, int id, uint64_t salt, const int32_t *index) {
+  laci_track *track = laci_track_at(t, id);
+  if (!track->colour) track->colour = laci_alloc((size_t)track->n, sizeof *track->colour);
+  if (!track->colour) {
+    t->no_memory = true;
+    return;
+  }
+  for (int64_t p = 0; p < track->n; p++) {
+    uint64_t label = mix(salt, (uint64_t)(index ? index[p] : p));
+    track->colour[p] = mix(track->colour[p], label);
+  }
+}
+
+laci_bundle laci_bundle_of_axis(int track, int axis) {
+  return (laci_bundle){.track = track, .n_axes = 1, .axes = {(int8_t)axis}};
+}
+
+void laci_layout_put(laci_tracks *t, int value, const laci_bundle *bundle) {
+  laci_layout *layout = &t->layouts[value];
+  int id = layout->n_bundles++;
+  layout->bundles[id] = *bundle;
+  for (int k = 0; k < bundle->n_axes; k++) layout->bundle[bundle->axes[k]] = id;
+}
+
+int64_t laci_bundle_index(const laci_bundle *bundle, const laci_shape *shape, int which,
+                          int64_t position) {
+  for (int k = bundle->n_axes - 1; k > which; k--) position /= shape->dims[bundle->axes[k]];
+  return position % shape->dims[bundle->axes[which]];
+}
+
+void laci_layout_freeze_axis(laci_tracks *t, int value, int axis, int cause) {
+  laci_layout *layout = &t->layouts[value];
+  if (layout->rank < 0 || layout->bundle[axis] < 0) return;
+  const laci_bundle *bundle = &layout->bundles[layout->bundle[axis]];
+  laci_track *track = laci_track_at(t, bundle->track);
+  if (bundle->n_axes == 1) {
+    laci_track_freeze(t, bundle->track, cause);
+    return;
+  }
+  /* Part of a composite stays in place: channels never cross it. */
+  int which = 0;
+  while (bundle->axes[which] != axis) which++;
+  int32_t *index = laci_alloc((size_t)track->n, sizeof *index);
+  if (!index) {
+    t->no_memory = true;
+    return;
+  }
+  const laci_shape *shape = &t->graph->values[value].type.shape;
+  for (int64_t p = 0; p < track->n; p++)
+    index[p] = (int32_t)laci_bundle_index(bundle, shape, which, p);
+  laci_track_tag(t, bundle->track, 0x0F1Du + (uint64_t)cause, index);
+  laci_free(index);
+}
+
+void laci_layout_freeze(laci_tracks *t, int value, int cause) {
+  const laci_layout *layout = &t->layouts[value];
+  if (layout->rank < 0) return;
+  for (int b = 0; b < layout->n_bundles; b++) laci_track_freeze(t, layout->bundles[b].track, cause);
+}
+
+void laci_tracks_clear(laci_tracks *t) {
+  for (size_t i = 0; i < t->n_tracks; i++) {
+    laci_free(t->tracks[i].colour);
+    laci_free(t->tracks[i].frozen);
+    laci_free(t->tracks[i].fill);
+  }
+  for (size_t i = 0; i < t->n_links; i++) {
+    laci_free(t->links[i].to);
+    laci_free(t->links[i].copy);
+  }
+  laci_free(t->tracks);
+  laci_free(t->links);
+  laci_free(t->causes);
+  laci_free(t->layouts);
+  laci_arena_clear(&t->arena);
+  *t = (laci_tracks){0};
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Tracks: the places where channels stand, and what ties them to each other.
+ *
+ * A track is an axis of a value, or several axes taken together, with one position an index. Axes that an operator
+ * keeps in step share one track (union-find); where an operator moves positions (Concat, Slice, Reshape ...) a *link*
+ * joins two tracks position by position. Connected positions are one channel (classes.c).
+ * Tags colour positions: only positions of equal colour may change places. Frozen positions carry their cause.
+ * resolve.c fills this from the operators' couplings. */
+#ifndef LACI_ANALYZE_TRACKS_IN_H
+#define LACI_ANALYZE_TRACKS_IN_H
+
+#include "graph/graph.h"
+
+/** Why something may not move. */
+typedef struct laci_cause {
+  int node;  /* where it was decided; -1: not at a node */
+  int value; /* the value whose axis it was */
+  const char *text;
+} laci_cause;
+
+typedef struct laci_track {
+  int parent; /* union-find; itself when it is a root */
+  int64_t n;
+  bool sourced;     /* its contents come from a stored tensor */
+  uint64_t *colour; /* [n] tags, mixed; NULL: none */
+  int32_t *frozen;  /* [n] cause or -1; NULL: none */
+  uint8_t *fill;    /* [n] 1: a constant fill stands here, which is a source; NULL: none */
+} laci_track;
+
+/** Position p of the big track is joined with position to[p] of the small one (-1: with nothing). copy[p] tells apart
+ *  those that share one small position; NULL: all 0. (to, copy) is unique within a link. */
+typedef struct laci_link {
+  int node;
+  int big, small;
+  int32_t *to;   /* [n of big] */
+  int32_t *copy; /* [n of big] or NULL */
+} laci_link;
+
+/** Axes of one value that lie on a track, slowest first.  position = row-major index over `axes`.
+ *  n_groups > 0: the input axis (one axis) of a grouped convolution's stored weight: row r of `row_axis` in group g sees
+ *  positions g * size(axis) + j. */
+typedef struct laci_bundle {
+  int track;
+  int n_axes;
+  int8_t axes[LACI_MAX_RANK];
+  int n_groups;
+  int row_axis;
+} laci_bundle;
+
+/** How a value's axes lie: bundle[a] >= 0 is an index into bundles; LACI_AXIS_FIXED: nothing may move along a (why:
+ *  cause[a]); LACI_AXIS_UNIFORM: all that stands along a is equal, so that it takes any order. */
+enum { LACI_AXIS_FIXED = -1, LACI_AXIS_UNIFORM = -2 };
+typedef struct laci_layout {
+  int rank; /* -1: unknown, all fixed */
+  int bundle[LACI_MAX_RANK];
+  int cause[LACI_MAX_RANK];
+  int n_bundles;
+  laci_bundle bundles[LACI_MAX_RANK];
+} laci_layout;
+
+typedef struct laci_tracks {
+  const laci_graph *graph;
+  laci_arena arena;
+  laci_layout *layouts; /* [n_values] */
+  laci_track *tracks;
+  size_t n_tracks, track_room;
+  laci_link *links;
+  size_t n_links, link_room;
+  laci_cause *causes;
+  size_t n_causes, cause_room;
+  bool no_memory; /* something failed for want of memory: results are void */
+} laci_tracks;
+
+enum { LACI_TRACK_LIMIT = 1 << 26 }; /* positions a single track may have */
+
+/* Making. Ids come back; -1 (and no_memory) when there is no memory. */
+int laci_track_new(laci_tracks *t, int64_t n, bool sourced);
+int laci_track_root(const laci_tracks *t, int track);
+laci_track *laci_track_at(const laci_tracks *t, int track); /* the root's record */
+/** The two are in step from now on; sizes must be equal. Returns the root. */
+int laci_track_union(laci_tracks *t, int a, int b);
+/** Takes to and copy (from laci_alloc; copy may be NULL). */
+void laci_link_add(laci_tracks *t, int node, int big, int small, int32_t *to, int32_t *copy);
+
+int laci_cause_new(laci_tracks *t, int node, int value, const char *text);
+void laci_track_freeze(laci_tracks *t, int track, int cause);
+void laci_track_freeze_at(laci_tracks *t, int track, int64_t position, int cause);
+/** Mixes index[p] (NULL: p itself) into the colour of every position, under the name `salt`. */
+void laci_track_tag(laci_tracks *t, int track, uint64_t salt, const int32_t *index);
+
+/* Layouts. */
+void laci_layout_freeze(laci_tracks *t, int value,
+                        int cause); /* every axis, whatever stands there already */
+void laci_layout_freeze_axis(laci_tracks *t, int value, int axis, int cause);
+/** Index of flat position `position` of the bundle along its axis number `which`. */
+int64_t laci_bundle_index(const laci_bundle *bundle, const laci_shape *shape, int which,
+                          int64_t position);
+laci_bundle laci_bundle_of_axis(int track, int axis);
+void laci_layout_put(laci_tracks *t, int value, const laci_bundle *bundle);
+
+/** Layouts of all values, from the operators' couplings (resolve.c). */
+LAC_MUST_CHECK lac_status laci_tracks_build(const laci_graph *graph, laci_tracks *t,
+                                            lac_error *err);
+void laci_tracks_clear(laci_tracks *t);
+
+#endif

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Recovering the orders between two networks of the same structure from their contents.
+ *
+ * A channel is known by what stands in its slices of the tensors that were not masked (as a multiset, for the other
+ * axes may be reordered too); where that leaves several, by the masked tensors: what is not zero in the new slice must
+ * be in the old one. Every element is compared at the end, so a wrong guess cannot pass. */
+#include "api/against.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+
+typedef struct pair {
+  const laci_stored *old, *fresh;
+  bool is_weight; /* of a layer: may be masked */
+  bool masked;    /* its contents are not a rearrangement of the old ones */
+  double zero;    /* what a masked element holds */
+} pair;
+
+typedef struct matcher {
+  laci_plan *plan;
+  pair *pairs;                     /* [n_stored] */
+  uint64_t *old_print, *new_print; /* [n_channels] of the current group */
+  int n;
+  const int32_t *position; /* of the current slot */
+  bool masked_pass;
+  uint8_t *possible; /* [new * n + old], masked pass */
+} matcher;
+
+static uint64_t element(const laci_stored *stored, int64_t at) {
+  size_t size = lac_dtype_size(stored->dtype);
+  uint64_t bits = 0;
+  memcpy(&bits, stored->bytes + (size_t)at * size, size);
+  return bits;
+}
+
+static uint64_t scatter(uint64_t x) {
+  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
+  x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
+  return x ^ (x >> 31);
+}
+
+static uint64_t multiset(const laci_stored *stored) {
+  uint64_t sum = 0;
+  int64_t n = laci_shape_count(&stored->shape);
+  for (int64_t e = 0; e < n; e++) sum += scatter(element(stored, e) + 0x9E37u);
+  return sum;
+}
+
+static bool is_zero(const pair *p, uint64_t bits) {
+  switch (p->old->dtype) { /* -0 is zero too */
+    case LAC_DTYPE_F32: return (bits & 0x7FFFFFFFu) == 0;
+    case LAC_DTYPE_F64: return (bits & INT64_MAX) == 0;
+    case LAC_DTYPE_F16:
+    case LAC_DTYPE_BF16: return (bits & 0x7FFFu) == 0;
+    case LAC_DTYPE_I8: return (double)(int8_t)bits == p->zero;
+    default: return (double)bits == p->zero;
+  }
+}
+
+/* The elements of index `at` along axis (of rows of a convolution group only, where conv_groups > 0). */
+typedef struct slice {
+  int64_t outer, size, inner; /* of the axis */
+  int64_t at;
+  int64_t first_row, n_rows; /* of the outer index */
+} slice;
+
+static slice slice_of(const laci_stored *stored, int axis, int conv_groups, int64_t position) {
+  slice s = {.outer = laci_shape_count_range(&stored->shape, 0, axis),
+             .size = stored->shape.dims[axis],
+             .inner = laci_shape_count_range(&stored->shape, axis + 1, stored->shape.rank)};
+  s.at = position % s.size;
+  s.n_rows = s.outer;
+  if (conv_groups > 0) {
+    s.n_rows = s.outer / conv_groups;
+    s.first_row = position / s.size * s.n_rows;
+  }
+  return s;
+}
+
+static int64_t slice_count(const slice *s) { return s->n_rows * s->inner; }
+static int64_t slice_element(const slice *s, int64_t k) {
+  return ((s->first_row + k / s->inner) * s->size + s->at) * s->inner + k % s->inner;
+}
+
+static void add_prints(matcher *m, const pair *p, int stored_id, int axis, int conv_groups) {
+  for (int c = 0; c < m->n; c++) {
+    slice s = slice_of(p->old, axis, conv_groups, m->position[c]);
+    uint64_t old_sum = 0, new_sum = 0;
+    for (int64_t k = 0; k < slice_count(&s); k++) {
+      old_sum += scatter(element(p->old, slice_element(&s, k)) + 0x9E37u);
+      new_sum += scatter(element(p->fresh, slice_element(&s, k)) + 0x9E37u);
+    }
+    uint64_t salt = scatter((uint64_t)stored_id * 64 + (uint64_t)axis);
+    m->old_print[c] = scatter(m->old_print[c] ^ (old_sum + salt));
+    m->new_print[c] = scatter(m->new_print[c] ^ (new_sum + salt));
+  }
+}
+
+static int compare_bits(const void *a, const void *b) {
+  uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+  return x < y ? -1 : x > y;
+}
+
+/* Rules out old channels whose slice lacks something that stands in the new one. */
+static void rule_out(matcher *m, const pair *p, int axis, int conv_groups) {
+  slice s = slice_of(p->old, axis, conv_groups, m->position[0]);
+  int64_t n = slice_count(&s);
+  uint64_t *sorted = laci_alloc((size_t)n, sizeof *sorted);
+  for (int old = 0; sorted && old < m->n; old++) {
+    s = slice_of(p->old, axis, conv_groups, m->position[old]);
+    for (int64_t k = 0; k < n; k++) sorted[k] = element(p->old, slice_element(&s, k));
+    qsort(sorted, (size_t)n, sizeof *sorted, compare_bits);
+    for (int fresh = 0; fresh < m->n; fresh++) {
+      uint8_t *possible = &m->possible[(int64_t)fresh * m->n + old];
+      slice t = slice_of(p->old, axis, conv_groups, m->position[fresh]);
+      int tried = 0;
+      for (int64_t k = 0; *possible && k < n && tried < 16; k++) {
+        uint64_t bits = element(p->fresh, slice_element(&t, k));
+        if (is_zero(p, bits)) continue;
+        tried++;
+        *possible = bsearch(&bits, sorted, (size_t)n, sizeof bits, compare_bits) != NULL;
+      }
+    }
+  }
+  laci_free(sorted);
+}
+
+static void visit_place(int stored_id, int axis, int conv_groups, void *context) {
+  matcher *m = context;
+  const pair *p = &m->pairs[stored_id];
+  if (p->masked != m->masked_pass || !m->n) return;
+  if (m->masked_pass) rule_out(m, p, axis, conv_groups);
+  else add_prints(m, p, stored_id, axis, conv_groups);
+}
+
+static void visit_slots(matcher *m, int g, bool masked_pass) {
+  m->masked_pass = masked_pass;
+  for (int s = 0; s < laci_group_slots(m->plan->analysis, g); s++) {
+    laci_slot slot = laci_group_slot(m->plan->analysis, g, s);
+    m->position = slot.position;
+    laci_track_stored_axes(m->plan->analysis, slot.track, visit_place, m);
+  }
+}
+
+/* The old channel for every new place; the same place is preferred where several would do. */
+static lac_status match_group(matcher *m, int g, lac_error *err) {
+  int n = m->n = m->plan->analysis->groups[g].n_channels;
+  m->old_print = laci_alloc((size_t)n, sizeof *m->old_print);
+  m->new_print = laci_alloc((size_t)n, sizeof *m->new_print);
+  m->possible = laci_alloc((size_t)n * (size_t)n, 1);
+  uint8_t *used = laci_alloc((size_t)n, 1);
+  lac_status st = m->old_print && m->new_print && m->possible && used
+                      ? LAC_OK
+                      : laci_fail_memory(err, "the match");
+  if (!st) {
+    visit_slots(m, g, false);
+    bool several = false;
+    for (int c = 0; c < n; c++) {
+      int count = 0;
+      for (int old = 0; old < n; old++) {
+        m->possible[(int64_t)c * n + old] = m->new_print[c] == m->old_print[old];
+        count += m->possible[(int64_t)c * n + old];
+      }
+      several |= count > 1;
+    }
+    if (several) visit_slots(m, g, true);
+  }
+  for (int c = 0; c < n && !st; c++) {
+    int best = m->possible[(int64_t)c * n + c] && !used[c] ? c : -1;
+    for (int old = 0; best < 0 && old < n; old++) {
+      if (m->possible[(int64_t)c * n + old] && !used[old]) best = old;
+    }
+    if (best < 0) {
+      st = laci_fail(err, LAC_PROOF_FAILED,
+                     "group %d: channel %d is none of the original's channels", g + 1, c);
+      break;
+    }
+    used[best] = 1;
+    m->plan->found[g].order[c] = best;
+  }
+  laci_free(used);
+  laci_free(m->old_print);
+  laci_free(m->new_print);
+  laci_free(m->possible);
+  return st;
+}
+
+static lac_status compare_tensor(const laci_plan *plan, const pair *p, lac_error *err) {
+  const laci_value_orders *orders = &plan->orders.values[p->old->value];
+  uint8_t *moved = laci_alloc(p->old->size_bytes, 1);
+  if (!moved) return laci_fail_memory(err, p->old->name);
+  lac_status st = laci_reorder(&p->old->shape, lac_dtype_size(p->old->dtype), orders, p->old->bytes,
+                               moved, err);
+  laci_stored view = *p->old;
+  view.bytes = moved;
+  int64_t n = laci_shape_count(&p->old->shape);
+  for (int64_t e = 0; e < n && !st; e++) {
+    uint64_t wanted = element(&view, e), found = element(p->fresh, e);
+    if (wanted == found || (p->is_weight && is_zero(p, found))) continue;
+    st = laci_fail(err, LAC_PROOF_FAILED,
+                   "%s: element %lld is neither the original's, reordered, nor masked out",
+                   p->old->name, (long long)e);
+  }
+  laci_free(moved);
+  return st;
+}
+
+/* Tensors go together by name; structure and shapes must be the same. */
+static lac_status pair_up(const laci_analysis *a, const laci_graph *changed, pair *pairs,
+                          lac_error *err) {
+  if (a->graph->n_nodes != changed->n_nodes || a->graph->n_stored != changed->n_stored) {
+    return laci_fail(err, LAC_PROOF_FAILED,
+                     "%d nodes and %d stored tensors, the original has %d and %d", changed->n_nodes,
+                     changed->n_stored, a->graph->n_nodes, a->graph->n_stored);
+  }
+  for (int n = 0; n < changed->n_nodes; n++) {
+    if (strcmp(changed->nodes[n].type, a->graph->nodes[n].type) == 0) continue;
+    return laci_fail(err, LAC_PROOF_FAILED, "%s: a %s, the original has a %s there",
+                     changed->nodes[n].name, changed->nodes[n].type, a->graph->nodes[n].type);
+  }
+  for (int s = 0; s < changed->n_stored; s++) {
+    const laci_stored *old = &a->graph->stored[s];
+    int value = laci_graph_find_value(changed, old->name);
+    int other = value < 0 ? -1 : changed->values[value].stored;
+    if (other < 0)
+      return laci_fail(err, LAC_PROOF_FAILED, "%s: the original's tensor is missing", old->name);
+    const laci_stored *fresh = &changed->stored[other];
+    if (fresh->dtype != old->dtype || fresh->size_bytes != old->size_bytes ||
+        !laci_shape_equal(&fresh->shape, &old->shape)) {
+      char here[96], there[96];
+      return laci_fail(
+          err, LAC_PROOF_FAILED, "%s: %s %s, the original's is %s %s", old->name,
+          lac_dtype_name(fresh->dtype), laci_shape_text(&fresh->shape, here, sizeof here),
+          lac_dtype_name(old->dtype), laci_shape_text(&old->shape, there, sizeof there));
+    }
+    pairs[s] = (pair){.old = old, .fresh = fresh};
+  }
+  for (int l = 0; l < a->n_layers; l++) {
+    pair *p = &pairs[a->layers[l].stored];
+    p->is_weight = true;
+    p->masked = multiset(p->old) != multiset(p->fresh);
+    p->zero = a->layers[l].view.zero ? a->layers[l].view.zero[0] : 0;
+  }
+  return LAC_OK;
+}
+
+lac_status laci_explain_changes(laci_plan *plan, const laci_graph *changed, lac_error *err) {
+  const laci_analysis *a = plan->analysis;
+  matcher m = {.plan = plan};
+  m.pairs = laci_alloc((size_t)a->graph->n_stored, sizeof *m.pairs);
+  lac_status st = m.pairs ? pair_up(a, changed, m.pairs, err) : laci_fail_memory(err, "the match");
+  for (int g = 0; g < a->n_groups && !st; g++) {
+    if (!a->groups[g].frozen) st = match_group(&m, g, err);
+  }
+  if (!st) st = laci_plan_complete(plan, err);
+  for (int s = 0; s < a->graph->n_stored && !st; s++) {
+    const pair *p = &m.pairs[s];
+    if (lac_dtype_size(p->old->dtype) && p->old->shape.rank >= 0) st = compare_tensor(plan, p, err);
+    else if (memcmp(p->old->bytes, p->fresh->bytes, p->old->size_bytes) != 0) {
+      st = laci_fail(err, LAC_PROOF_FAILED, "%s: differs from the original's", p->old->name);
+    }
+  }
+  laci_free(m.pairs);
+  return st;
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What is sparse in a network, and whether it is another one reordered and masked. */
+#include <string.h>
+
+#include "api/against.h"
+#include "api/apply.h"
+#include "api/prune_in.h"
+#include "base/error.h"
+
+/* A layer is pruned when the pattern says something about it and it holds. */
+static void judge(laci_report *report, laci_pattern pattern) {
+  for (int l = 0; l < report->pub.n_layers; l++) {
+    lac_layer *layer = &report->layers[l];
+    layer->pruned = layer->holds_pattern && layer->channels_in > pattern.n;
+    layer->kept = layer->kept_identity;
+  }
+  laci_report_sum(report);
+}
+
+static lac_status compare(const lac_model *original, const lac_model *model,
+                          const lac_options *options, laci_report *report, lac_error *err) {
+  laci_session session;
+  laci_plan *plan = NULL;
+  laci_report *orders = NULL;
+  lac_status st = laci_session_open((lac_model *)original, options, &session, err);
+  if (st) return st;
+  st = laci_plan_create(session.analysis, &plan, err);
+  if (!st) st = laci_explain_changes(plan, model->graph, err);
+  if (!st && options->verify)
+    st = laci_prove_plan(plan, options, session.pool, &report->pub.summary, err);
+  if (!st)
+    st = laci_report_create(original, "check", options, session.analysis, plan, &orders, err);
+  for (int l = 0; !st && l < report->pub.n_layers && l < orders->pub.n_layers; l++) {
+    report->layers[l].permuted_c = orders->layers[l].permuted_c;
+    report->layers[l].permuted_k = orders->layers[l].permuted_k;
+  }
+  bool moved = false;
+  for (int l = 0; !st && l < report->pub.n_layers; l++) {
+    moved |= report->layers[l].permuted_c || report->layers[l].permuted_k;
+  }
+  if (!moved) report->pub.summary.permuted = 0; /* all in the order it was: nobody permuted it */
+  if (!st) st = laci_report_keep_orders(report, session.analysis, plan, options, err);
+  if (orders) lac_report_destroy(&orders->pub);
+  laci_plan_destroy(plan);
+  laci_session_close(&session);
+  return st;
+}
+
+lac_status lac_check(const lac_model *model, const lac_model *original, const lac_options *options,
+                     lac_report **out, lac_error *err) {
+  if (!model || !options || !out) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "a model, options and room for a report are needed");
+  }
+  *out = NULL;
+  laci_session session;
+  laci_report *report = NULL;
+  laci_pattern pattern = {options->n, options->m};
+  lac_status st = laci_session_open((lac_model *)model, options, &session, err);
+  if (st) return st;
+  st = laci_report_create(model, "check", options, session.analysis, NULL, &report, err);
+  if (!st) st = laci_measure_layers(report, session.analysis, NULL, pattern, session.pool, err);
+  if (!st) judge(report, pattern);
+  if (!st && original) st = compare(original, model, options, report, err);
+  laci_session_close(&session);
+  if (!st) *out = &report->pub;
+  else if (report) lac_report_destroy(&report->pub);
+  return st;
+}

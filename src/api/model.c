@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Loading, saving and looking into a network. */
+#include "lacuna/model.h"
+
+#include <string.h>
+
+#include "api/model_in.h"
+#include "base/error.h"
+
+static char *copy_text(const char *text) {
+  size_t n = strlen(text) + 1;
+  char *copy = laci_alloc(n, 1);
+  if (copy) memcpy(copy, text, n);
+  return copy;
+}
+
+static lac_status new_model(const char *path, lac_model **model, lac_error *err) {
+  *model = laci_alloc(1, sizeof **model);
+  if (*model) (*model)->path = copy_text(path);
+  if (*model && (*model)->path) return LAC_OK;
+  lac_model_destroy(*model);
+  *model = NULL;
+  return laci_fail_memory(err, "the model");
+}
+
+lac_status lac_model_load(const char *path, lac_model **model, lac_error *err) {
+  *model = NULL;
+  if (!path) return laci_fail(err, LAC_BAD_ARGUMENT, "no path of a model given");
+  lac_model *made;
+  lac_status st = new_model(path, &made, err);
+  if (st) return st;
+  st = laci_onnx_load(path, &made->file, &made->graph, err);
+  if (st) lac_model_destroy(made);
+  else *model = made;
+  return st;
+}
+
+lac_status lac_model_load_memory(const void *bytes, size_t size_bytes, const char *data_dir,
+                                 lac_model **model, lac_error *err) {
+  *model = NULL;
+  if (!bytes) return laci_fail(err, LAC_BAD_ARGUMENT, "no bytes of a model given");
+  lac_model *made;
+  lac_status st = new_model("(memory)", &made, err);
+  if (st) return st;
+  st = laci_onnx_load_memory(bytes, size_bytes, data_dir, &made->file, &made->graph, err);
+  if (st) lac_model_destroy(made);
+  else *model = made;
+  return st;
+}
+
+lac_status lac_model_save(lac_model *model, const char *path, bool force, lac_error *err) {
+  if (!model || !path) return laci_fail(err, LAC_BAD_ARGUMENT, "no model or no path given");
+  return laci_onnx_save(model->file, model->graph, path, force, err);
+}
+
+void lac_model_destroy(lac_model *model) {
+  if (!model) return;
+  laci_graph_destroy(model->graph);
+  laci_onnx_destroy(model->file);
+  laci_free(model->path);
+  laci_free(model->assumed);
+  laci_free(model);
+}
+
+int lac_model_tensor_count(const lac_model *model) { return model ? model->graph->n_stored : 0; }
+
+void lac_model_tensor(const lac_model *model, int index, lac_tensor *tensor) {
+  *tensor = (lac_tensor){.rank = -1};
+  if (!model || index < 0 || index >= model->graph->n_stored) return;
+  const laci_stored *stored = &model->graph->stored[index];
+  *tensor = (lac_tensor){.name = stored->name,
+                         .dtype = stored->dtype,
+                         .rank = stored->shape.rank,
+                         .bytes = stored->bytes,
+                         .size_bytes = stored->size_bytes};
+  for (int a = 0; a < stored->shape.rank; a++) tensor->shape[a] = stored->shape.dims[a];
+}
+
+lac_status lac_model_find_tensor(const lac_model *model, const char *name, lac_tensor *tensor,
+                                 lac_error *err) {
+  for (int i = 0; i < lac_model_tensor_count(model); i++) {
+    lac_model_tensor(model, i, tensor);
+    if (strcmp(tensor->name, name) == 0) return LAC_OK;
+  }
+  return laci_fail(err, LAC_NOT_FOUND, "%s: no stored tensor has this name", name);
+}

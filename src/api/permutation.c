@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Permutation files: saving a report's orders, replaying and undoing them. */
+#include <string.h>
+
+#include "api/apply.h"
+#include "api/prune_in.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "permute/file.h"
+
+enum { MAX_FILE_BYTES = 1 << 30 };
+
+lac_status lac_permutation_save(const lac_report *pub, const char *path, bool force,
+                                lac_error *err) {
+  const laci_report *report = (const laci_report *)pub;
+  if (!report || !path) return laci_fail(err, LAC_BAD_ARGUMENT, "no report or no path given");
+  if (!report->permutation) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "%s: a report of %s holds no permutation", path,
+                     pub->verb);
+  }
+  return laci_file_write(path, report->permutation, strlen(report->permutation), force, err);
+}
+
+static lac_status replay(lac_model *model, const laci_session *session, const char *path,
+                         bool invert, const lac_options *options, laci_report **out,
+                         lac_error *err) {
+  const laci_analysis *a = session->analysis;
+  laci_pattern pattern = {options->n, options->m};
+  char *text = NULL;
+  laci_plan *plan = NULL;
+  laci_report *report = NULL;
+  lac_status st = laci_file_read_text(path, MAX_FILE_BYTES, &text, err);
+  if (!st) st = laci_plan_create(a, &plan, err);
+  if (!st) st = laci_permutation_read(plan, path, text, invert, err);
+  if (!st) st = laci_report_create(model, "permute", options, a, plan, &report, err);
+  if (!st) st = laci_measure_layers(report, a, plan, pattern, session->pool, err);
+  if (!st && options->verify)
+    st = laci_prove_plan(plan, options, session->pool, &report->pub.summary, err);
+  if (!st) st = laci_report_keep_orders(report, a, plan, options, err);
+  if (!st) st = laci_apply(model->graph, a, plan, false, pattern, session->pool, NULL, err);
+  if (!st) {
+    laci_report_sum(report);
+    *out = report;
+    report = NULL;
+  }
+  if (report) lac_report_destroy(&report->pub);
+  laci_plan_destroy(plan);
+  laci_free(text);
+  return st;
+}
+
+lac_status lac_permutation_apply(lac_model *model, const char *path, bool invert,
+                                 const lac_options *options, lac_report **report, lac_error *err) {
+  if (!model || !path || !options || !report) {
+    return laci_fail(err, LAC_BAD_ARGUMENT,
+                     "a model, a path, options and room for a report are needed");
+  }
+  *report = NULL;
+  double start = laci_clock_seconds();
+  laci_session session;
+  laci_report *made = NULL;
+  lac_status st = laci_session_open(model, options, &session, err);
+  if (st) return st;
+  st = replay(model, &session, path, invert, options, &made, err);
+  laci_session_close(&session);
+  if (st) return st;
+  made->pub.summary.total_seconds = laci_clock_seconds() - start;
+  *report = &made->pub;
+  return LAC_OK;
+}

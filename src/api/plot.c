@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What the drawing says about each node, from the graph and a report. */
+#include "report/plot.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "api/report_in.h"
+#include "base/error.h"
+#include "graph/op.h"
+
+/* Does somebody's orange belong here: a node with stored parameters of its own that are reordered with the channels? */
+static bool has_parameters(const laci_graph *graph, const laci_node *node) {
+  for (int i = 0; i < node->n_inputs; i++) {
+    int value = node->inputs[i];
+    if (value >= 0 && graph->values[value].stored >= 0 &&
+        laci_shape_count(&graph->stored[graph->values[value].stored].shape) > 1) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/* Shape arithmetic and what else does not depend on the input. */
+static bool is_constant(const laci_graph *graph, const laci_node *node) {
+  for (int i = 0; i < node->n_outputs; i++) {
+    if (node->outputs[i] >= 0 && !graph->values[node->outputs[i]].known) return false;
+  }
+  return true;
+}
+
+static laci_plot_colour colour_of(const laci_analysis *a, int node_id, const lac_layer *layer) {
+  const laci_node *node = &a->graph->nodes[node_id];
+  if (layer)
+    return layer->pruned || layer->permuted_c || layer->permuted_k ? LACI_PLOT_GREEN
+                                                                   : LACI_PLOT_RED;
+  if (!node->op && !node->assume) return LACI_PLOT_RED;
+  if (node->op->role == LACI_ROLE_SKIP || is_constant(a->graph, node)) return LACI_PLOT_GREY;
+  laci_node_channels channels;
+  laci_analysis_node(a, node_id, &channels);
+  if (channels.blocks) return LACI_PLOT_RED;
+  if (node->op->role == LACI_ROLE_INFER || (channels.free && has_parameters(a->graph, node)))
+    return LACI_PLOT_ORANGE;
+  return LACI_PLOT_YELLOW;
+}
+
+static const char *detail_of(laci_arena *arena, const lac_layer *layer) {
+  char text[256], group[64] = "";
+  if (layer->group_c > 0 || layer->group_k > 0) {
+    char c[16] = "-", k[16] = "-";
+    if (layer->group_c > 0) (void)snprintf(c, sizeof c, "%d", layer->group_c);
+    if (layer->group_k > 0) (void)snprintf(k, sizeof k, "%d", layer->group_k);
+    (void)snprintf(group, sizeof group, "group %s -> %s", c, k);
+  }
+  const char *permuted = layer->permuted_k && layer->permuted_c ? "[K,C]"
+                         : layer->permuted_k                    ? "[K]"
+                         : layer->permuted_c                    ? "[C]"
+                                                                : "";
+  (void)snprintf(text, sizeof text, "%s%s%s%s%s", group, group[0] && permuted[0] ? "  " : "",
+                 permuted, layer->pruned ? "  " : "", layer->pruned ? "S" : "");
+  return laci_arena_text(arena, text);
+}
+
+static const lac_layer *layer_of(const laci_analysis *a, const lac_report *report, int node) {
+  for (int l = 0; l < a->n_layers && l < report->n_layers; l++) {
+    if (a->layers[l].node == node) return &report->layers[l];
+  }
+  return NULL;
+}
+
+static const char *first_cause(const laci_analysis *a, int node) {
+  const char *name = a->graph->nodes[node].name;
+  size_t n = strlen(name);
+  for (int g = 0; g < a->n_groups; g++) {
+    const char *cause = a->groups[g].cause;
+    if (cause && strncmp(cause, name, n) == 0 && cause[n] == ':') return cause + n + 2;
+  }
+  return a->graph->nodes[node].op ? NULL : "operator is not known";
+}
+
+lac_status lac_plot(const lac_model *model, const lac_report *report, const char *path, bool force,
+                    lac_error *err) {
+  if (!model || !report || !path)
+    return laci_fail(err, LAC_BAD_ARGUMENT, "a model, a report and a path are needed");
+  lac_options options = lac_options_default();
+  options.n = report->pattern_n;
+  options.m = report->pattern_m;
+  laci_analysis *a = NULL;
+  laci_arena arena = {0};
+  if (!model->inferred)
+    return laci_fail(err, LAC_BAD_ARGUMENT, "%s: the report is not of this model", model->path);
+  laci_rules rules = {.pattern = {options.n, options.m}};
+  lac_status st = laci_analyze(model->graph, &rules, &a, err);
+  if (st) return st;
+  int n_nodes = model->graph->n_nodes;
+  laci_plot_node *nodes = laci_alloc((size_t)n_nodes, sizeof *nodes);
+  if (!nodes) st = laci_fail_memory(err, "the drawing");
+  for (int n = 0; n < n_nodes && !st; n++) {
+    const lac_layer *layer = layer_of(a, report, n);
+    nodes[n].colour = colour_of(a, n, layer);
+    if (layer) nodes[n].detail = detail_of(&arena, layer);
+    if (nodes[n].colour == LACI_PLOT_RED || (layer && !layer->pruned)) {
+      nodes[n].reason = layer ? layer->reason : first_cause(a, n);
+    }
+  }
+  char title[512], summary[256];
+  const lac_summary *sum = &report->summary;
+  const char *base = strrchr(report->model, '/');
+  (void)snprintf(title, sizeof title, "%s, %d:%d", base ? base + 1 : report->model,
+                 report->pattern_n, report->pattern_m);
+  (void)snprintf(summary, sizeof summary, "%d/%d layers pruned, %d/%d permuted, %d groups",
+                 sum->pruned, sum->layers, sum->permuted, sum->eligible, sum->groups);
+  laci_plot plot = {.title = title, .summary = summary, .nodes = nodes};
+  if (!st) st = laci_plot_write(model->graph, &plot, path, force, err);
+  laci_free(nodes);
+  laci_arena_clear(&arena);
+  laci_analysis_destroy(a);
+  return st;
+}

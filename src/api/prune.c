@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The road: analyse, search, prove, apply. */
+#include "lacuna/prune.h"
+
+#include <stdio.h>
+
+#include "api/apply.h"
+#include "api/prune_in.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "prove/prove.h"
+
+const char *lac_version(void) { return LAC_VERSION; }
+
+static lac_status search(laci_plan *plan, const lac_options *options, laci_pool *pool,
+                         laci_report *report, lac_error *err) {
+  laci_search_options how = {
+      .effort = (laci_effort)options->effort, .seed = options->seed, .strategy = options->strategy};
+  double start = laci_clock_seconds();
+  lac_status st = laci_plan_search(plan, (laci_pattern){options->n, options->m}, &how, pool, err);
+  report->pub.summary.search_seconds = laci_clock_seconds() - start;
+  return st;
+}
+
+static bool moves(const laci_plan *plan) {
+  for (int g = 0; g < plan->analysis->n_groups; g++) {
+    if (laci_plan_moves(plan, g)) return true;
+  }
+  return false;
+}
+
+lac_status laci_prove_plan(const laci_plan *plan, const lac_options *options, laci_pool *pool,
+                           lac_summary *summary, lac_error *err) {
+  if (!moves(plan)) {
+    summary->verified = true;
+    return LAC_OK;
+  }
+  double start = laci_clock_seconds();
+  laci_proof proof = {0};
+  laci_proof_options how = {.seed = options->seed, .tolerance = 1e-9};
+  lac_status st = laci_prove(plan->analysis->graph, &plan->orders, &how, pool, &proof, err);
+  summary->proof_seconds = laci_clock_seconds() - start;
+  summary->max_abs_error = proof.max_abs_error;
+  summary->max_abs_output = proof.max_abs_output;
+  summary->worst_ratio = proof.worst_ratio;
+  summary->values_compared = proof.n_compared;
+  summary->values_skipped = proof.n_skipped;
+  summary->verified = !st;
+  if (!st) {
+    laci_log(
+        LAC_LOG_INFO,
+        "proof: outputs differ by %.3g at most (scale %.3g), all %d values by %.3g of their scale",
+        proof.max_abs_error, proof.max_abs_output, proof.n_compared, proof.worst_ratio);
+  }
+  if (proof.n_skipped) {
+    laci_log(LAC_LOG_WARNING, "proof: %d values could not be computed: %s", proof.n_skipped,
+             proof.first_skipped ? proof.first_skipped : "unknown");
+  }
+  return st;
+}
+
+static void tell(const laci_report *report) {
+  for (int g = 0; g < report->pub.n_groups; g++) {
+    const lac_group *group = &report->pub.groups[g];
+    if (group->frozen || !group->strategy) continue;
+    laci_log(LAC_LOG_DEBUG,
+             "group %d: %d channels, %d layers, kept %.6g -> %.6g, efficacy %.2f %% (%s)",
+             group->id, group->channels, group->n_consumers, group->kept_identity, group->kept,
+             group->efficacy, group->strategy);
+  }
+  for (int l = 0; l < report->pub.n_layers; l++) {
+    const lac_layer *layer = &report->pub.layers[l];
+    char what[64];
+    (void)snprintf(what, sizeof what, "%s%s%s", layer->pruned ? "pruned" : "",
+                   layer->pruned && (layer->permuted_k || layer->permuted_c) ? ", " : "",
+                   layer->permuted_k && layer->permuted_c ? "permuted [K,C]"
+                   : layer->permuted_k                    ? "permuted [K]"
+                   : layer->permuted_c                    ? "permuted [C]"
+                                                          : "");
+    laci_log(LAC_LOG_INFO, "%s: %s", layer->name, what[0] ? what : "as it was");
+  }
+}
+
+/* A network's own order must never be worse than before: sheets that the search could not score (copies of a channel
+ * that share blocks) are seen here. */
+static lac_status settle(laci_plan *plan, laci_report *report, const lac_options *options,
+                         laci_pool *pool, lac_error *err) {
+  laci_pattern pattern = {options->n, options->m};
+  const laci_analysis *a = plan->analysis;
+  lac_status st = laci_measure_layers(report, a, plan, pattern, pool, err);
+  bool changed = false;
+  for (int g = 0; g < a->n_searchable && !st; g++) {
+    double before = 0, after = 0;
+    for (int i = 0; i < a->groups[g].n_layers; i++) {
+      before += report->layers[a->groups[g].layers[i]].kept_identity;
+      after += report->layers[a->groups[g].layers[i]].kept;
+    }
+    if (!(after < before) || !laci_plan_moves(plan, g)) continue;
+    for (int c = 0; c < a->groups[g].n_channels; c++) plan->found[g].order[c] = c;
+    plan->found[g].kept = plan->found[g].kept_identity;
+    changed = true;
+  }
+  if (!st && changed) {
+    st = laci_plan_complete(plan, err);
+    if (!st) st = laci_measure_layers(report, a, plan, pattern, pool, err);
+  }
+  return st;
+}
+
+static lac_status run(lac_model *model, const lac_options *options, bool permute, bool prune,
+                      laci_report **out, lac_error *err) {
+  *out = NULL;
+  double start = laci_clock_seconds();
+  laci_session session;
+  laci_plan *plan = NULL;
+  laci_report *report = NULL, *figures = NULL;
+  laci_pattern pattern = {options->n, options->m};
+  lac_status st = laci_session_open(model, options, &session, err);
+  if (st) return st;
+  const laci_analysis *a = session.analysis;
+  st = laci_plan_create(a, &plan, err);
+  if (!st)
+    st = laci_report_create(model, prune ? "prune" : "permute", options, a, NULL, &figures, err);
+  if (!st)
+    st = laci_measure_layers(figures, a, NULL, pattern, session.pool,
+                             err); /* NaN shows before long work */
+  if (!st && permute) st = search(plan, options, session.pool, figures, err);
+  if (!st) st = settle(plan, figures, options, session.pool, err);
+  if (!st)
+    st = laci_report_create(model, prune ? "prune" : "permute", options, a, plan, &report, err);
+  if (st) goto out;
+  for (int l = 0; l < a->n_layers; l++) {
+    const lac_layer *from = &figures->layers[l];
+    lac_layer *to = &report->layers[l];
+    to->kept_identity = from->kept_identity;
+    to->kept = from->kept;
+    to->total = from->total;
+    to->n_zeros = from->n_zeros;
+    to->zero_ratio = from->zero_ratio;
+    to->holds_pattern = from->holds_pattern;
+  }
+  report->pub.summary.search_seconds = figures->pub.summary.search_seconds;
+  if (options->verify) st = laci_prove_plan(plan, options, session.pool, &report->pub.summary, err);
+  if (!st) st = laci_report_keep_orders(report, a, plan, options, err);
+  if (!st) st = laci_apply(model->graph, a, plan, prune, pattern, session.pool, report, err);
+  if (st) goto out;
+  laci_report_sum(report);
+  report->pub.summary.total_seconds = laci_clock_seconds() - start;
+  tell(report);
+  *out = report;
+  report = NULL;
+out:
+  if (report) lac_report_destroy(&report->pub);
+  if (figures) lac_report_destroy(&figures->pub);
+  laci_plan_destroy(plan);
+  laci_session_close(&session);
+  return st;
+}
+
+static lac_status check_arguments(const void *model, const void *options, const void *report,
+                                  lac_error *err) {
+  if (model && options && report) return LAC_OK;
+  return laci_fail(err, LAC_BAD_ARGUMENT, "a model, options and room for a report are needed");
+}
+
+lac_status lac_prune(lac_model *model, const lac_options *options, lac_report **report,
+                     lac_error *err) {
+  lac_status st = check_arguments(model, options, report, err);
+  return st ? st : run(model, options, options->permute, true, (laci_report **)report, err);
+}
+
+lac_status lac_permute(lac_model *model, const lac_options *options, lac_report **report,
+                       lac_error *err) {
+  lac_status st = check_arguments(model, options, report, err);
+  return st ? st : run(model, options, true, false, (laci_report **)report, err);
+}
+
+lac_status lac_inspect(const lac_model *model, const lac_options *options, lac_report **out,
+                       lac_error *err) {
+  lac_status st = check_arguments(model, options, out, err);
+  if (st) return st;
+  laci_session session;
+  laci_report *report = NULL;
+  *out = NULL;
+  st = laci_session_open((lac_model *)model, options, &session,
+                         err); /* only what is derived is written */
+  if (st) return st;
+  const laci_analysis *a = session.analysis;
+  st = laci_report_create(model, "inspect", options, a, NULL, &report, err);
+  if (!st)
+    st = laci_measure_layers(report, a, NULL, (laci_pattern){options->n, options->m}, session.pool,
+                             err);
+  for (int l = 0; l < a->n_layers && !st; l++) {
+    lac_layer *layer = &report->layers[l];
+    layer->pruned = layer->holds_pattern;
+    layer->permuted_c = a->layers[l].searchable;
+    layer->permuted_k = layer->group_k > 0 && !report->groups[layer->group_k - 1].frozen;
+  }
+  if (!st) {
+    laci_report_sum(report);
+    *out = &report->pub;
+  } else if (report) {
+    lac_report_destroy(&report->pub);
+  }
+  laci_session_close(&session);
+  return st;
+}
+
+lac_status lac_inspect_why(const lac_model *model, const lac_options *options, const char *node,
+                           char **text, lac_error *err) {
+  lac_status st = check_arguments(model, options, text, err);
+  if (st) return st;
+  laci_session session;
+  *text = NULL;
+  st = laci_session_open((lac_model *)model, options, &session, err);
+  if (st) return st;
+  st = laci_analysis_why(session.analysis, node, text, err);
+  laci_session_close(&session);
+  return st;
+}

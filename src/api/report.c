@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * From analysis and plan to the plain data of a report. */
+#include "report/json.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "api/report_in.h"
+#include "base/error.h"
+#include "permute/file.h"
+
+static const char *keep(laci_report *report, const char *text, bool *ok) {
+  if (!text) return NULL;
+  const char *copy = laci_arena_text(&report->arena, text);
+  *ok &= copy != NULL;
+  return copy;
+}
+
+static double percent(double identity, double kept, double upper) {
+  return upper > identity ? 100 * (kept - identity) / (upper - identity) : 0;
+}
+
+static bool fill_layer(laci_report *report, const laci_analysis *a, const laci_plan *plan, int l) {
+  const laci_layer *from = &a->layers[l];
+  const laci_stored *stored = &a->graph->stored[from->stored];
+  lac_layer *to = &report->layers[l];
+  bool ok = true;
+  *to = (lac_layer){.name = keep(report, a->graph->nodes[from->node].name, &ok),
+                    .op = keep(report, a->graph->nodes[from->node].type, &ok),
+                    .weight = keep(report, stored->name, &ok),
+                    .dtype = stored->dtype,
+                    .rank = stored->shape.rank,
+                    .channels_in = from->channels_in,
+                    .channels_out = from->channels_out,
+                    .convolution_groups = from->groups,
+                    .c_axis = from->c_axis,
+                    .k_axis = from->k_axis,
+                    .eligible = from->eligible,
+                    .searchable = from->searchable,
+                    .group_c = from->group_c < 0 ? -1 : from->group_c + 1,
+                    .group_k = from->group_k < 0 ? -1 : from->group_k + 1,
+                    .n_elements = laci_shape_count(&stored->shape),
+                    .reason = keep(report, from->reason, &ok)};
+  for (int d = 0; d < stored->shape.rank; d++) to->shape[d] = stored->shape.dims[d];
+  const laci_value_orders *orders = plan ? &plan->orders.values[stored->value] : NULL;
+  for (int i = 0; orders && i < orders->n; i++) {
+    const laci_axis_order *order = &orders->items[i];
+    laci_value_orders one = {.n = 1, .items = &orders->items[i]};
+    if (laci_orders_are_identity(&one)) continue;
+    to->permuted_c |= order->axes[0] == from->c_axis;
+    to->permuted_k |= order->axes[0] == from->k_axis;
+  }
+  return ok;
+}
+
+static const char *const *names_of(laci_report *report, const int *layers, int n, bool *ok) {
+  const char **names = laci_arena_alloc(&report->arena, (size_t)n, sizeof *names);
+  *ok &= names != NULL;
+  for (int i = 0; names && i < n; i++) names[i] = report->layers[layers[i]].name;
+  return names;
+}
+
+static bool fill_group(laci_report *report, const laci_analysis *a, const laci_plan *plan, int g) {
+  const laci_group *from = &a->groups[g];
+  bool ok = true;
+  lac_group *to = &report->groups[g];
+  *to = (lac_group){.id = g + 1,
+                    .channels = from->n_channels,
+                    .n_consumers = from->n_layers,
+                    .n_producers = from->n_producers,
+                    .frozen = from->frozen,
+                    .cause = keep(report, from->cause, &ok)};
+  to->consumers = names_of(report, from->layers, from->n_layers, &ok);
+  to->producers = names_of(report, from->producers, from->n_producers, &ok);
+  if (!plan || from->frozen) return ok;
+  const laci_found *found = &plan->found[g];
+  int32_t *order = laci_arena_alloc(&report->arena, (size_t)from->n_channels, sizeof *order);
+  if (!order) return false;
+  memcpy(order, found->order, (size_t)from->n_channels * sizeof *order);
+  to->permutation = order;
+  to->kept_identity = found->kept_identity;
+  to->kept = found->kept;
+  to->upper_bound = found->upper;
+  to->efficacy = percent(found->kept_identity, found->kept, found->upper);
+  to->strategy = keep(report, found->strategy, &ok);
+  to->iterations = found->iterations;
+  to->proven = found->proven;
+  return ok;
+}
+
+lac_status laci_report_create(const lac_model *model, const char *verb, const lac_options *options,
+                              const laci_analysis *a, const laci_plan *plan, laci_report **out,
+                              lac_error *err) {
+  *out = NULL;
+  laci_report *report = laci_alloc(1, sizeof *report);
+  if (!report) return laci_fail_memory(err, "the report");
+  report->layers = laci_alloc((size_t)a->n_layers, sizeof *report->layers);
+  report->groups = laci_alloc((size_t)a->n_groups, sizeof *report->groups);
+  report->masks = laci_alloc((size_t)a->n_layers, sizeof *report->masks);
+  report->orders = laci_alloc((size_t)a->graph->n_stored * LACI_MAX_RANK, sizeof *report->orders);
+  bool ok = report->layers && report->groups && report->masks && report->orders;
+  report->pub = (lac_report){.verb = verb,
+                             .pattern_n = options->n,
+                             .pattern_m = options->m,
+                             .seed = options->seed,
+                             .n_layers = a->n_layers,
+                             .n_groups = a->n_groups,
+                             .layers = report->layers,
+                             .groups = report->groups};
+  report->pub.model = keep(report, model->path, &ok);
+  report->pub.summary.groups = a->n_searchable;
+  for (int l = 0; ok && l < a->n_layers; l++) ok = fill_layer(report, a, plan, l);
+  for (int g = 0; ok && g < a->n_groups; g++) ok = fill_group(report, a, plan, g);
+  if (ok) {
+    *out = report;
+    return LAC_OK;
+  }
+  lac_report_destroy(&report->pub);
+  return laci_fail_memory(err, "the report");
+}
+
+void laci_report_sum(laci_report *report) {
+  lac_summary *sum = &report->pub.summary;
+  sum->layers = report->pub.n_layers;
+  sum->eligible = sum->permuted = sum->pruned = 0;
+  sum->kept_before = sum->kept_after = 0;
+  for (int l = 0; l < report->pub.n_layers; l++) {
+    const lac_layer *layer = &report->layers[l];
+    sum->eligible += layer->eligible;
+    sum->permuted += layer->eligible && layer->searchable;
+    sum->pruned += layer->pruned;
+    if (!layer->eligible) continue;
+    sum->kept_before += layer->kept_identity;
+    sum->kept_after += layer->kept;
+  }
+}
+
+lac_status laci_report_keep_orders(laci_report *report, const laci_analysis *a,
+                                   const laci_plan *plan, const lac_options *options,
+                                   lac_error *err) {
+  for (int s = 0; s < a->graph->n_stored; s++) {
+    const laci_stored *stored = &a->graph->stored[s];
+    const laci_value_orders *orders = &plan->orders.values[stored->value];
+    for (int i = 0; i < orders->n; i++) {
+      const laci_axis_order *from = &orders->items[i];
+      laci_report_order *to = &report->orders[report->n_orders];
+      *to = (laci_report_order){
+          .tensor = laci_arena_text(&report->arena, stored->name),
+          .axis = from->axes[0],
+          .count = from->count,
+          .order = laci_arena_alloc(&report->arena, (size_t)from->count, sizeof *to->order)};
+      if (!to->tensor || !to->order) return laci_fail_memory(err, "the report");
+      memcpy(to->order, from->order, (size_t)from->count * sizeof *to->order);
+      if (from->n_groups > 0) { /* a group's own numbers */
+        int64_t size = from->count / from->n_groups;
+        for (int64_t p = 0; p < from->count; p++)
+          to->order[p] = (int32_t)(to->order[p] - p / size * size);
+      }
+      report->n_orders++;
+    }
+  }
+  laci_pattern pattern = {options->n, options->m};
+  return laci_permutation_text(plan, pattern, options->seed, &report->permutation, err);
+}
+
+lac_status laci_report_keep_mask(laci_report *report, const char *tensor, const uint8_t *mask,
+                                 int64_t count, lac_error *err) {
+  laci_report_mask *to = &report->masks[report->n_masks];
+  *to = (laci_report_mask){.tensor = laci_arena_text(&report->arena, tensor),
+                           .count = count,
+                           .bits = laci_arena_alloc(&report->arena, (size_t)(count + 7) / 8, 1)};
+  if (!to->tensor || !to->bits) return laci_fail_memory(err, "the masks");
+  for (int64_t e = 0; e < count; e++) to->bits[e / 8] |= (uint8_t)((mask[e] & 1) << (e % 8));
+  report->n_masks++;
+  return LAC_OK;
+}
+
+void lac_report_destroy(lac_report *pub) {
+  if (!pub) return;
+  laci_report *report = (laci_report *)pub;
+  laci_free(report->layers);
+  laci_free(report->groups);
+  laci_free(report->masks);
+  laci_free(report->orders);
+  laci_free(report->permutation);
+  laci_arena_clear(&report->arena);
+  laci_free(report);
+}
+
+lac_status lac_report_json(const lac_report *report, char **text, lac_error *err) {
+  return laci_report_json(report, text, err);
+}
+
+void lac_text_free(char *text) { laci_free(text); }
+
+lac_status lac_report_order(const lac_report *pub, const char *tensor, int axis, int32_t *order,
+                            size_t count, lac_error *err) {
+  const laci_report *report = (const laci_report *)pub;
+  for (size_t i = 0; i < report->n_orders; i++) {
+    const laci_report_order *one = &report->orders[i];
+    if (strcmp(one->tensor, tensor) != 0 || one->axis != axis) continue;
+    if ((size_t)one->count != count) {
+      return laci_fail(err, LAC_BAD_ARGUMENT, "%s axis %d: room for %zu indices, wanted %lld",
+                       tensor, axis, count, (long long)one->count);
+    }
+    memcpy(order, one->order, count * sizeof *order);
+    return LAC_OK;
+  }
+  for (int l = 0; l < pub->n_layers; l++) {
+    if (strcmp(pub->layers[l].weight, tensor) != 0 || axis < 0 || axis >= pub->layers[l].rank)
+      continue;
+    int64_t size = pub->layers[l].shape[axis];
+    for (size_t k = 0; k < count && size > 0; k++) order[k] = (int32_t)((int64_t)k % size);
+    return LAC_OK;
+  }
+  return laci_fail(err, LAC_NOT_FOUND, "%s axis %d: not a layer's weight, and not reordered",
+                   tensor, axis);
+}
+
+lac_status lac_report_mask(const lac_report *pub, const char *tensor, uint8_t *mask, size_t count,
+                           lac_error *err) {
+  const laci_report *report = (const laci_report *)pub;
+  for (size_t i = 0; i < report->n_masks; i++) {
+    const laci_report_mask *one = &report->masks[i];
+    if (strcmp(one->tensor, tensor) != 0) continue;
+    if ((size_t)one->count != count) {
+      return laci_fail(err, LAC_BAD_ARGUMENT, "%s: room for %zu elements, wanted %lld", tensor,
+                       count, (long long)one->count);
+    }
+    for (size_t e = 0; e < count; e++) mask[e] = one->bits[e / 8] >> (e % 8) & 1;
+    return LAC_OK;
+  }
+  return laci_fail(err, LAC_NOT_FOUND, "%s: this tensor was not pruned", tensor);
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A report with what belongs to it: memory, masks, orders, the text of its permutation file. */
+#ifndef LACI_API_REPORT_IN_H
+#define LACI_API_REPORT_IN_H
+
+#include "api/model_in.h"
+#include "permute/plan.h"
+
+/** Of one stored tensor that was masked: one bit an element, 1 = kept, lowest bit first. */
+typedef struct laci_report_mask {
+  const char *tensor;
+  int64_t count;
+  uint8_t *bits; /* arena */
+} laci_report_mask;
+
+typedef struct laci_report_order {
+  const char *tensor;
+  int axis;
+  int64_t count;
+  int32_t *order; /* arena */
+} laci_report_order;
+
+typedef struct laci_report {
+  lac_report pub; /* first: a lac_report * is a laci_report * */
+  laci_arena arena;
+  lac_layer *layers;
+  lac_group *groups;
+  size_t n_masks, n_orders;
+  laci_report_mask *masks;   /* [n stored] */
+  laci_report_order *orders; /* [n stored * LACI_MAX_RANK] */
+  char *permutation;         /* text of the permutation file; NULL: none */
+} laci_report;
+
+/** A report of the analysis (plan may be NULL: nothing moved): layers without figures, groups, names. */
+LAC_MUST_CHECK lac_status laci_report_create(const lac_model *model, const char *verb,
+                                             const lac_options *options,
+                                             const laci_analysis *analysis, const laci_plan *plan,
+                                             laci_report **report, lac_error *err);
+
+/** Copies the orders of all stored tensors that the plan moves, and the permutation file's text. */
+LAC_MUST_CHECK lac_status laci_report_keep_orders(laci_report *report,
+                                                  const laci_analysis *analysis,
+                                                  const laci_plan *plan, const lac_options *options,
+                                                  lac_error *err);
+
+/** Keeps a mask of `count` bytes. */
+LAC_MUST_CHECK lac_status laci_report_keep_mask(laci_report *report, const char *tensor,
+                                                const uint8_t *mask, int64_t count, lac_error *err);
+
+/** Sums over the layers: pruned, permuted, kept_before, kept_after. */
+void laci_report_sum(laci_report *report);
+
+#endif

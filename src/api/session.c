@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What every verb starts with: options checked, shapes inferred, the network analysed. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/model_in.h"
+#include "base/error.h"
+#include "graph/assume.h"
+#include "graph/infer.h"
+
+lac_options lac_options_default(void) {
+  return (lac_options){.n = 2,
+                       .m = 4,
+                       .permute = true,
+                       .verify = true,
+                       .score = "magnitude",
+                       .effort = LAC_EFFORT_NORMAL};
+}
+
+static lac_status check_options(const lac_options *options, lac_error *err) {
+  if (options->m < 2 || options->m > 64 || options->n < 1 || options->n >= options->m) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "pattern %d:%d: wanted N:M with 1 <= N < M <= 64",
+                     options->n, options->m);
+  }
+  if (options->score && strcmp(options->score, "magnitude") != 0) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "score %s: only magnitude is known", options->score);
+  }
+  if (options->threads < 0 || options->threads > 1024) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "threads %d: wanted 0 (all cores) to 1024",
+                     options->threads);
+  }
+  return LAC_OK;
+}
+
+/* "NAME=1x3x224x224"; ? or -1 leaves a size as it is. */
+static lac_status parse_input_shape(const char *text, laci_arena *arena, laci_input_shape *out,
+                                    lac_error *err) {
+  const char *equals = strrchr(text, '=');
+  if (!equals || equals == text) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "input shape \"%s\": wanted NAME=1x3x224x224", text);
+  }
+  char *name = laci_arena_text_n(arena, text, (size_t)(equals - text));
+  if (!name) return laci_fail_memory(err, "the input shapes");
+  *out = (laci_input_shape){.name = name};
+  for (const char *at = equals + 1; *at;) {
+    char *end;
+    long long size = *at == '?' ? -1 : strtoll(at, &end, 10);
+    if (*at == '?') end = (char *)at + 1;
+    bool good = end != at && (*end == 'x' || *end == 0) && size >= -1 && size != 0 &&
+                size <= INT32_MAX && out->shape.rank < LACI_MAX_RANK &&
+                !(*end == 'x' && end[1] == 0);
+    if (!good) {
+      return laci_fail(err, LAC_BAD_ARGUMENT,
+                       "input shape \"%s\": wanted NAME=1x3x224x224 (sizes from 1, at most %d)",
+                       text, LACI_MAX_RANK);
+    }
+    out->shape.dims[out->shape.rank++] = size;
+    at = *end ? end + 1 : end;
+  }
+  return LAC_OK;
+}
+
+static char *join(const lac_options *options, lac_error *err) {
+  size_t n = 1;
+  for (int i = 0; i < options->n_input_shapes; i++) n += strlen(options->input_shapes[i]) + 1;
+  for (int i = 0; i < options->n_assume; i++) n += strlen(options->assume[i]) + 1;
+  char *text = laci_alloc(n, 1), *at = text;
+  if (!text) {
+    (void)laci_fail_memory(err, "the options");
+    return NULL;
+  }
+  for (int i = 0; i < options->n_input_shapes; i++)
+    at += sprintf(at, "%s\n", options->input_shapes[i]);
+  for (int i = 0; i < options->n_assume; i++) at += sprintf(at, "%s\n", options->assume[i]);
+  return text;
+}
+
+static lac_status infer(lac_model *model, const lac_options *options, lac_error *err) {
+  char *wanted = join(options, err);
+  if (!wanted) return LAC_NO_MEMORY;
+  laci_arena arena = {0};
+  laci_input_shape *fixed = NULL;
+  lac_status st = LAC_OK;
+  if (model->inferred) {
+    if (strcmp(wanted, model->assumed) != 0) {
+      st = laci_fail(err, LAC_BAD_ARGUMENT,
+                     "%s: input shapes and assumptions stay for as long as a model is loaded",
+                     model->path);
+    }
+    goto out;
+  }
+  fixed = laci_alloc((size_t)options->n_input_shapes, sizeof *fixed);
+  if (!fixed) st = laci_fail_memory(err, "the input shapes");
+  for (int i = 0; i < options->n_input_shapes && !st; i++) {
+    st = parse_input_shape(options->input_shapes[i], &arena, &fixed[i], err);
+  }
+  for (int i = 0; i < options->n_assume && !st; i++)
+    st = laci_graph_assume(model->graph, options->assume[i], err);
+  if (!st) st = laci_graph_infer(model->graph, fixed, options->n_input_shapes, err);
+  if (!st) {
+    model->inferred = true;
+    model->assumed = wanted;
+    wanted = NULL;
+  }
+out:
+  laci_free(wanted);
+  laci_free(fixed);
+  laci_arena_clear(&arena);
+  return st;
+}
+
+lac_status laci_session_open(lac_model *model, const lac_options *options, laci_session *session,
+                             lac_error *err) {
+  *session = (laci_session){0};
+  lac_status st = check_options(options, err);
+  if (!st) st = infer(model, options, err);
+  if (!st) st = laci_pool_create(options->threads, &session->pool, err);
+  laci_rules rules = {.pattern = {options->n, options->m},
+                      .padding = options->padding,
+                      .all_sizes = options->all_sizes,
+                      .include = options->include,
+                      .exclude = options->exclude};
+  if (!st) st = laci_analyze(model->graph, &rules, &session->analysis, err);
+  if (st) laci_session_close(session);
+  return st;
+}
+
+void laci_session_close(laci_session *session) {
+  laci_analysis_destroy(session->analysis);
+  laci_pool_destroy(session->pool);
+  *session = (laci_session){0};
+}

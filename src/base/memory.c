@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Checked allocation and the arena. */
+#include "base/memory.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ALIGNMENT = 64, CHUNK_BYTES = 64 * 1024 };
+
+static atomic_long fail_countdown; /* 0: off; n: the n-th allocation fails; -1: all fail */
+
+void laci_memory_fail_at(long n) { atomic_store(&fail_countdown, n); }
+
+static bool fails_now(void) {
+  long left = atomic_load(&fail_countdown);
+  if (left == 0) return false;
+  if (left < 0) return true;
+  if (left == 1) {
+    atomic_store(&fail_countdown, -1);
+    return true;
+  }
+  atomic_fetch_sub(&fail_countdown, 1);
+  return false;
+}
+
+void *laci_alloc(size_t n, size_t size) {
+  size_t bytes;
+  if (__builtin_mul_overflow(n, size, &bytes) || bytes > SIZE_MAX / 2 || fails_now()) return NULL;
+  /* Large blocks come zeroed from the system: calloc leaves untouched pages untouched. */
+  if (bytes >= 1024 * 1024) {
+    char *raw = calloc(1, bytes + 2 * ALIGNMENT);
+    if (!raw) return NULL;
+    char *aligned = (char *)(((uintptr_t)raw + 2 * ALIGNMENT) & ~(uintptr_t)(ALIGNMENT - 1));
+    ((void **)aligned)[-1] = raw;
+    return aligned;
+  }
+  char *raw = malloc(bytes + 2 * ALIGNMENT);
+  if (!raw) return NULL;
+  char *aligned = (char *)(((uintptr_t)raw + 2 * ALIGNMENT) & ~(uintptr_t)(ALIGNMENT - 1));
+  ((void **)aligned)[-1] = raw;
+  memset(aligned, 0, bytes);
+  return aligned;
+}
+
+void laci_free(void *memory) {
+  if (memory) free(((void **)memory)[-1]);
+}
+
+void *laci_resize(void *old, size_t old_n, size_t n, size_t size) {
+  void *fresh = laci_alloc(n, size);
+  if (!fresh) return NULL;
+  if (old) memcpy(fresh, old, (old_n < n ? old_n : n) * size);
+  laci_free(old);
+  return fresh;
+}
+
+bool laci_grow(void **array, size_t n, size_t *capacity, size_t size) {
+  if (n < *capacity) return true;
+  size_t wanted = *capacity < 8 ? 16 : *capacity * 2;
+  void *fresh = laci_resize(*array, n, wanted, size);
+  if (!fresh) return false;
+  *array = fresh;
+  *capacity = wanted;
+  return true;
+}
+
+struct laci_arena_chunk {
+  struct laci_arena_chunk *next;
+  size_t used, size;
+  _Alignas(16) char bytes[];
+};
+
+void *laci_arena_alloc(laci_arena *arena, size_t n, size_t size) {
+  size_t bytes;
+  if (__builtin_mul_overflow(n, size, &bytes) || bytes > SIZE_MAX / 2) return NULL;
+  bytes = (bytes + 15) & ~(size_t)15;
+  struct laci_arena_chunk *chunk = arena->chunks;
+  if (!chunk || chunk->size - chunk->used < bytes) {
+    size_t room = bytes > CHUNK_BYTES / 4 ? bytes : CHUNK_BYTES;
+    struct laci_arena_chunk *fresh = laci_alloc(1, sizeof *fresh + room);
+    if (!fresh) return NULL;
+    fresh->size = room;
+    if (chunk && room == bytes) { /* a big one goes behind, so that the open chunk stays in use */
+      fresh->next = chunk->next;
+      chunk->next = fresh;
+    } else {
+      fresh->next = chunk;
+      arena->chunks = fresh;
+    }
+    chunk = fresh;
+  }
+  void *out = chunk->bytes + chunk->used;
+  chunk->used += bytes;
+  return out;
+}
+
+char *laci_arena_text_n(laci_arena *arena, const char *text, size_t n_bytes) {
+  char *copy = laci_arena_alloc(arena, n_bytes + 1, 1);
+  if (copy && n_bytes) memcpy(copy, text, n_bytes);
+  return copy;
+}
+
+char *laci_arena_text(laci_arena *arena, const char *text) {
+  return laci_arena_text_n(arena, text, strlen(text));
+}
+
+void laci_arena_clear(laci_arena *arena) {
+  while (arena->chunks) {
+    struct laci_arena_chunk *next = arena->chunks->next;
+    laci_free(arena->chunks);
+    arena->chunks = next;
+  }
+}

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The worker pool: threads sleep until a loop is posted, then take its parts one after the other
+ * from an atomic counter.
+ *
+ * A loop is a stack variable of the thread that posts it. It may leave only when no worker looks at
+ * it any more, so every worker that joined signs off (n_inside) under the lock. A worker that wakes
+ * too late finds no loop and sleeps on. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* sched_getaffinity */
+#endif
+#include "cpu/pool.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+
+enum { MAX_THREADS = 1024 };
+
+typedef struct loop {
+  int64_t n, grain;
+  laci_pool_body *body;
+  void *context;
+  _Atomic int64_t next;
+} loop;
+
+struct laci_pool {
+  pthread_mutex_t lock;
+  pthread_cond_t posted; /* a loop is there, or the end */
+  pthread_cond_t left;   /* the last worker has signed off */
+  loop *current;         /* NULL: nothing to join */
+  uint64_t n_posted;     /* so that a worker joins each loop once */
+  int n_inside;          /* workers inside the current loop */
+  bool closing;
+  int n_workers;
+  pthread_t workers[];
+};
+
+static _Thread_local bool inside_body; /* a loop posted from a body runs where it stands */
+
+static int cores_allowed(void) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof set, &set)) return 1;
+  int n = CPU_COUNT(&set);
+  return n > 0 ? n : 1;
+}
+
+static void take_parts(loop *l) {
+  inside_body = true;
+  for (;;) {
+    int64_t begin = atomic_fetch_add_explicit(&l->next, l->grain, memory_order_relaxed);
+    if (begin >= l->n) break;
+    int64_t end = l->n - begin > l->grain ? begin + l->grain : l->n;
+    l->body(begin, end, l->context);
+  }
+  inside_body = false;
+}
+
+static void *work(void *context) {
+  laci_pool *pool = context;
+  uint64_t seen = 0;
+  pthread_mutex_lock(&pool->lock);
+  for (;;) {
+    while (!pool->closing && (!pool->current || pool->n_posted == seen)) {
+      pthread_cond_wait(&pool->posted, &pool->lock);
+    }
+    if (pool->closing) break;
+    seen = pool->n_posted;
+    loop *l = pool->current;
+    pool->n_inside++;
+    pthread_mutex_unlock(&pool->lock);
+    take_parts(l);
+    pthread_mutex_lock(&pool->lock);
+    if (--pool->n_inside == 0) pthread_cond_signal(&pool->left);
+  }
+  pthread_mutex_unlock(&pool->lock);
+  return NULL;
+}
+
+/* Workers take no signals: those belong to the caller's threads, which know what Ctrl-C means. */
+static void start_workers(laci_pool *pool, int n) {
+  sigset_t all, old;
+  sigfillset(&all);
+  bool masked = !pthread_sigmask(SIG_SETMASK, &all, &old);
+  while (pool->n_workers < n &&
+         !pthread_create(&pool->workers[pool->n_workers], NULL, work, pool)) {
+    pool->n_workers++; /* a thread that does not start only makes us fewer */
+  }
+  if (masked) (void)pthread_sigmask(SIG_SETMASK, &old, NULL);
+}
+
+lac_status laci_pool_create(int n_threads, laci_pool **pool, lac_error *err) {
+  *pool = NULL;
+  int n = n_threads > 0 ? n_threads : cores_allowed();
+  if (n > MAX_THREADS) n = MAX_THREADS;
+  laci_pool *p = laci_alloc(1, sizeof *p + (size_t)(n - 1) * sizeof(pthread_t));
+  if (!p) return laci_fail_memory(err, "the worker pool");
+  pthread_mutex_init(&p->lock, NULL); /* these three never fail with default attributes */
+  pthread_cond_init(&p->posted, NULL);
+  pthread_cond_init(&p->left, NULL);
+  start_workers(p, n - 1);
+  *pool = p;
+  return LAC_OK;
+}
+
+void laci_pool_destroy(laci_pool *pool) {
+  if (!pool) return;
+  pthread_mutex_lock(&pool->lock);
+  pool->closing = true;
+  pthread_cond_broadcast(&pool->posted);
+  pthread_mutex_unlock(&pool->lock);
+  for (int i = 0; i < pool->n_workers; i++) pthread_join(pool->workers[i], NULL);
+  pthread_cond_destroy(&pool->left);
+  pthread_cond_destroy(&pool->posted);
+  pthread_mutex_destroy(&pool->lock);
+  laci_free(pool);
+}
+
+int laci_pool_threads(const laci_pool *pool) { return pool ? pool->n_workers + 1 : 1; }
+
+static void run_serially(int64_t n, int64_t grain, laci_pool_body *body, void *context) {
+  for (int64_t begin = 0; begin < n; begin += grain) {
+    body(begin, n - begin > grain ? begin + grain : n, context);
+    if (n - begin <= grain) break; /* begin + grain could overflow */
+  }
+}
+
+void laci_pool_for(laci_pool *pool, int64_t n, int64_t grain, laci_pool_body *body, void *context) {
+  if (n <= 0) return;
+  if (grain < 1) grain = 1;
+  if (!pool || pool->n_workers == 0 || inside_body || n <= grain) {
+    run_serially(n, grain, body, context);
+    return;
+  }
+  loop l = {.n = n, .grain = grain, .body = body, .context = context};
+  pthread_mutex_lock(&pool->lock);
+  bool busy = pool->current != NULL; /* another thread's loop: then we do ours alone */
+  if (!busy) {
+    pool->current = &l;
+    pool->n_posted++;
+    pthread_cond_broadcast(&pool->posted);
+  }
+  pthread_mutex_unlock(&pool->lock);
+  if (busy) {
+    run_serially(n, grain, body, context);
+    return;
+  }
+  take_parts(&l);
+  pthread_mutex_lock(&pool->lock);
+  pool->current = NULL;
+  while (pool->n_inside > 0) pthread_cond_wait(&pool->left, &pool->lock);
+  pthread_mutex_unlock(&pool->lock);
+}

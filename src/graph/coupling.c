@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Writing down a coupling: labels, maps, parts, and the ready-made descriptions of element-wise
+ * operators.
+ *
+ * Every helper fails softly: it sets no_memory, and laci_coupling_ok() turns that into a status at
+ * the end, so that couple() functions read as plain descriptions. Users: the operators in ops/; the
+ * reader is room analyze. */
+#include "graph/coupling.h"
+
+#include <string.h>
+
+lac_status laci_coupling_init(laci_coupling *c, const laci_graph *graph, const laci_node *node) {
+  *c = (laci_coupling){.graph = graph, .node = node};
+  c->in = laci_arena_alloc(&c->arena, (size_t)node->n_inputs, sizeof *c->in);
+  c->out = laci_arena_alloc(&c->arena, (size_t)node->n_outputs, sizeof *c->out);
+  if (c->in && c->out) return LAC_OK;
+  laci_coupling_clear(c);
+  return LAC_NO_MEMORY;
+}
+
+void laci_coupling_clear(laci_coupling *c) {
+  laci_free(c->normalised);
+  laci_free(c->maps);
+  laci_free(c->parts);
+  laci_free(c->grouped);
+  laci_arena_clear(&c->arena);
+  *c = (laci_coupling){0};
+}
+
+lac_status laci_coupling_ok(laci_coupling *c) { return c->no_memory ? LAC_NO_MEMORY : LAC_OK; }
+
+/** The labels of a port; NULL: the node has no such port, or leaves it out. */
+static laci_port_labels *labels_of(const laci_coupling *c, int port) {
+  const laci_node *node = c->node;
+  if (port >= 0) return port < node->n_inputs && node->inputs[port] >= 0 ? &c->in[port] : NULL;
+  int out = LACI_OUT(port);
+  return out < node->n_outputs && node->outputs[out] >= 0 ? &c->out[out] : NULL;
+}
+
+const laci_shape *laci_port_shape(const laci_coupling *c, int port) {
+  if (!labels_of(c, port)) return NULL;
+  int value = port >= 0 ? c->node->inputs[port] : c->node->outputs[LACI_OUT(port)];
+  const laci_shape *shape = &c->graph->values[value].type.shape;
+  return shape->rank >= 0 ? shape : NULL;
+}
+
+int laci_label(laci_coupling *c) {
+  size_t wanted = (size_t)c->n_labels + 2; /* labels count from 1 */
+  while (c->normalised_room < wanted) {
+    void *array = c->normalised;
+    if (!laci_grow(&array, c->normalised_room, &c->normalised_room, sizeof *c->normalised)) {
+      c->no_memory = true;
+      return 0;
+    }
+    c->normalised = array;
+  }
+  return ++c->n_labels;
+}
+
+void laci_describe(laci_coupling *c, int port) {
+  laci_port_labels *labels = labels_of(c, port);
+  if (labels) labels->described = true;
+}
+
+/** The axis of the port, counted from the front, or -1. */
+static int axis_in(const laci_coupling *c, int port, int axis) {
+  const laci_shape *shape = laci_port_shape(c, port);
+  if (!shape) return -1;
+  if (axis < 0) axis += shape->rank;
+  return axis >= 0 && axis < shape->rank ? axis : -1;
+}
+
+void laci_set_label(laci_coupling *c, int port, int axis, int label) {
+  axis = axis_in(c, port, axis);
+  if (axis < 0) return;
+  laci_port_labels *labels = labels_of(c, port);
+  labels->described = true;
+  labels->label[axis] = label;
+}
+
+int laci_get_label(const laci_coupling *c, int port, int axis) {
+  axis = axis_in(c, port, axis);
+  return axis < 0 ? LACI_FIXED : labels_of(c, port)->label[axis];
+}
+
+void laci_fresh_axes(laci_coupling *c, int port, int from, int to) {
+  laci_describe(c, port);
+  for (int axis = from; axis < to; axis++) laci_set_label(c, port, axis, laci_label(c));
+}
+
+void laci_normalise(laci_coupling *c, int label) {
+  if (label > 0 && label <= c->n_labels) c->normalised[label] = 1;
+}
+
+/** Label of out axis `axis` after the port's axis of that size met it: 0 where the two may or may
+ * not be the same. */
+static int meet(laci_coupling *c, int64_t in_size, int64_t out_size, int label) {
+  if (in_size == out_size) return label;
+  return in_size == 1 ? laci_label(c) : LACI_FIXED;
+}
+
+/** Every port that carries `label` along the axis that is `back` from the end loses it: sizes are
+ * not sure. */
+static void drop_label(laci_coupling *c, const int *ports, int n, int back, int label) {
+  for (int at = 0; at < n; at++) {
+    if (laci_get_label(c, ports[at], -back) == label)
+      laci_set_label(c, ports[at], -back, LACI_FIXED);
+  }
+  laci_set_label(c, LACI_OUT(0), -back, LACI_FIXED);
+}
+
+void laci_couple_elementwise(laci_coupling *c, const int *ports, int n) {
+  const laci_shape *out = laci_port_shape(c, LACI_OUT(0));
+  if (!out) return;
+  for (int at = 0; at < n; at++) {
+    if (labels_of(c, ports[at]) && !laci_port_shape(c, ports[at]))
+      return; /* rank unknown: all fixed */
+  }
+  laci_describe(c, LACI_OUT(0));
+  for (int at = 0; at < n; at++) laci_describe(c, ports[at]);
+  for (int back = 1; back <= out->rank; back++) {
+    int64_t out_size = out->dims[out->rank - back];
+    int label = laci_label(c);
+    bool sure = true;
+    laci_set_label(c, LACI_OUT(0), -back, label);
+    for (int at = 0; at < n; at++) {
+      const laci_shape *in = laci_port_shape(c, ports[at]);
+      if (!in || back > in->rank) continue;
+      int met = meet(c, in->dims[in->rank - back], out_size, label);
+      laci_set_label(c, ports[at], -back, met);
+      sure &= met != LACI_FIXED;
+    }
+    if (!sure) drop_label(c, ports, n, back, label);
+  }
+}
+
+void laci_couple_same(laci_coupling *c, int in_port, int out_port) {
+  const laci_shape *in = laci_port_shape(c, in_port), *out = laci_port_shape(c, out_port);
+  if (!in || !out || in->rank != out->rank) return;
+  laci_describe(c, in_port);
+  laci_describe(c, out_port);
+  for (int axis = 0; axis < in->rank; axis++) {
+    if (in->dims[axis] >= 0 && out->dims[axis] >= 0 && in->dims[axis] != out->dims[axis]) continue;
+    int label = laci_get_label(c, in_port, axis);
+    if (label <= 0) label = laci_label(c);
+    laci_set_label(c, in_port, axis, label);
+    laci_set_label(c, out_port, axis, label);
+  }
+}
+
+laci_axis_map *laci_map(laci_coupling *c, int out_port, int out_axis, int in_port, int in_axis,
+                        int64_t n_out) {
+  void *array = c->maps;
+  int32_t *from = laci_arena_alloc(&c->arena, (size_t)n_out, sizeof *from);
+  if (!from || !laci_grow(&array, c->n_maps, &c->map_room, sizeof *c->maps)) {
+    c->no_memory = true;
+    return NULL;
+  }
+  c->maps = array;
+  for (int64_t at = 0; at < n_out; at++) from[at] = -1;
+  if (out_axis >= 0) laci_set_label(c, out_port, out_axis, LACI_MAPPED);
+  laci_set_label(c, in_port, in_axis, LACI_MAPPED);
+  laci_axis_map *map = &c->maps[c->n_maps++];
+  *map = (laci_axis_map){.out_port = out_port,
+                         .out_axis = out_axis,
+                         .in_port = in_port,
+                         .in_axis = in_axis,
+                         .n_out = n_out,
+                         .from = from};
+  return map;
+}
+
+bool laci_parts(laci_coupling *c, int port, int axis, int64_t n_parts) {
+  void *array = c->parts;
+  if (!laci_grow(&array, c->n_parts, &c->part_room, sizeof *c->parts)) {
+    c->no_memory = true;
+    return false;
+  }
+  c->parts = array;
+  c->parts[c->n_parts++] = (laci_axis_parts){.port = port, .axis = axis, .n_parts = n_parts};
+  return true;
+}
+
+bool laci_grouped(laci_coupling *c, laci_grouped_axis grouped) {
+  void *array = c->grouped;
+  if (!laci_grow(&array, c->n_grouped, &c->grouped_room, sizeof *c->grouped)) {
+    c->no_memory = true;
+    return false;
+  }
+  c->grouped = array;
+  c->grouped[c->n_grouped++] = grouped;
+  return true;
+}
+
+lac_status laci_couple_unary(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+  (void)graph;
+  (void)node;
+  laci_couple_elementwise(c, (const int[]){0}, 1);
+  return laci_coupling_ok(c);
+}
+
+lac_status laci_couple_nary(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+  (void)graph;
+  int *ports = laci_arena_alloc(&c->arena, (size_t)node->n_inputs, sizeof *ports);
+  if (!ports) return LAC_NO_MEMORY;
+  for (int port = 0; port < node->n_inputs; port++) ports[port] = port;
+  laci_couple_elementwise(c, ports, node->n_inputs);
+  return laci_coupling_ok(c);
+}
+
+lac_status laci_couple_nothing(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+  (void)graph;
+  (void)node;
+  return laci_coupling_ok(c);
+}

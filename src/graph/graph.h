@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A network as a graph: stored tensors, values and nodes in execution order.
+ *
+ * A graph knows nothing of files: an importer fills it through the builder below and keeps its own handles in
+ * `source`. Everything but the modified bytes of stored tensors lives in the graph's arena and dies with it.
+ * Values, nodes and stored tensors are named by their index. Next: op.h (what an operator is), infer.h (shapes). */
+#ifndef LACI_GRAPH_GRAPH_H
+#define LACI_GRAPH_GRAPH_H
+
+#include "base/memory.h"
+#include "tensor/buf.h"
+#include "tensor/shape.h"
+
+struct laci_op;
+
+/** A tensor that is stored in the file: an initializer, or the constant of a Constant node. */
+typedef struct laci_stored {
+  const char *name; /* initializer's name, or the Constant node's output; unique */
+  lac_dtype dtype;
+  laci_shape shape; /* known; rank > LACI_MAX_RANK: shape.rank == -1 and only `bytes` can be used */
+  const uint8_t
+      *bytes; /* little-endian, packed, row-major; a view into the importer's memory, or `owned` */
+  size_t size_bytes;     /* count * element size */
+  uint8_t *owned;        /* not NULL: a modified copy, freed with the graph */
+  bool overridable;      /* from IR 4 on: also listed as graph input, so a caller may replace it */
+  bool in_function;      /* lives in a local function's body; all calls share it */
+  bool in_constant_node; /* from a Constant node */
+  int value;             /* the value that it is */
+  void *source;          /* importer's own */
+} laci_stored;
+
+typedef struct laci_value {
+  const char *name; /* unique; never NULL */
+  laci_type type;   /* declared in the file, refined by inference */
+  int producer;     /* node, or -1: graph input or stored */
+  int stored;       /* stored tensor, or -1 */
+  bool is_input, is_output;
+  int n_readers;
+  const int *readers; /* nodes that read it (inputs or captures), ascending, each once */
+  laci_buf *
+      known; /* contents as far as inference found them (symbols inside), or NULL; owned by the graph */
+} laci_value;
+
+typedef enum laci_attr_kind {
+  LACI_ATTR_INT = 1,
+  LACI_ATTR_FLOAT,
+  LACI_ATTR_TEXT,
+  LACI_ATTR_INTS,
+  LACI_ATTR_FLOATS,
+  LACI_ATTR_TEXTS,
+  LACI_ATTR_TENSOR, /* of an attribute that is a tensor: `tensor` */
+  LACI_ATTR_OTHER,  /* graphs, sparse tensors, types: kept by the importer only */
+} laci_attr_kind;
+
+typedef struct laci_attr {
+  const char *name;
+  laci_attr_kind kind;
+  int64_t i;
+  float f;
+  const char *text;
+  size_t n; /* of ints, floats or texts */
+  const int64_t *ints;
+  const float *floats;
+  const char *const *texts;
+  const laci_buf *tensor; /* owned by the graph */
+} laci_attr;
+
+typedef struct laci_node {
+  const char *
+      name; /* for people and reports: unique; the file's name where that is unique and not empty */
+  const char *type;         /* operator, as in the file */
+  const char *domain;       /* "" is ai.onnx */
+  int version;              /* opset version of its domain; 0: not imported */
+  const struct laci_op *op; /* NULL: nobody declared this operator */
+  int n_inputs, n_outputs;
+  const int *inputs;  /* values; -1: absent */
+  const int *outputs; /* values; -1: absent */
+  int n_captures;     /* outer values that the bodies of If, Loop, Scan read */
+  const int *captures;
+  int n_attrs;
+  const laci_attr *attrs;
+  const char
+      *assume; /* "same": the user declares that it passes channel orders through; else NULL */
+} laci_node;
+
+typedef struct laci_graph {
+  laci_arena arena;
+  int ir_version;
+  int n_nodes, n_values, n_stored, n_inputs, n_outputs;
+  laci_node *nodes; /* sorted: producers before readers */
+  laci_value *values;
+  laci_stored *stored;
+  int *inputs;   /* values, without stored tensors */
+  int *outputs;  /* values */
+  int n_symbols; /* symbols 1 .. n_symbols are in use */
+  size_t node_room, value_room, stored_room, input_room, output_room; /* builder's */
+  struct laci_names *names; /* name -> value; builder's, kept for laci_graph_find_value */
+  laci_buf **bufs;          /* attribute tensors, freed with the graph */
+  size_t n_bufs, buf_room;
+} laci_graph;
+
+LAC_MUST_CHECK lac_status laci_graph_create(laci_graph **graph, lac_error *err);
+void laci_graph_destroy(laci_graph *graph);
+
+/* Building. Texts and arrays are copied. Ids come back as results >= 0. */
+
+/** The value of that name, made if there is none yet. Never fails on content; -1: no memory. */
+int laci_graph_value(laci_graph *graph, const char *name);
+/** -1: there is none. */
+int laci_graph_find_value(const laci_graph *graph, const char *name);
+
+/** Adds a stored tensor (bytes stay the caller's, for as long as the graph lives). Fails LAC_BAD_FILE on a name that
+ *  is defined already. */
+LAC_MUST_CHECK lac_status laci_graph_add_stored(laci_graph *graph, const laci_stored *stored,
+                                                int *id, lac_error *err);
+/** Fails LAC_BAD_FILE where an output is defined already. attrs are copied deeply, but for `tensor`, which the graph
+ *  takes. `name` may be NULL or taken already: the graph finds a unique one. op is looked up by type and domain. */
+LAC_MUST_CHECK lac_status laci_graph_add_node(laci_graph *graph, const laci_node *node, int *id,
+                                              lac_error *err);
+LAC_MUST_CHECK lac_status laci_graph_add_input(laci_graph *graph, const char *name,
+                                               const laci_type *type, lac_error *err);
+LAC_MUST_CHECK lac_status laci_graph_add_output(laci_graph *graph, const char *name,
+                                                lac_error *err);
+/** A new size symbol, as the (negative) number that stands in a shape. */
+int64_t laci_graph_symbol(laci_graph *graph);
+
+/** Sorts the nodes, fills readers, checks that every value read is defined and that there is no cycle
+ *  (LAC_BAD_FILE, naming it). The last step of building; ids of nodes change here. */
+LAC_MUST_CHECK lac_status laci_graph_finish(laci_graph *graph, lac_error *err);
+
+/** Bytes of a stored tensor to write to: copies them on first use. NULL: no memory. */
+uint8_t *laci_stored_mut(laci_stored *stored);
+
+/* Attributes; the default comes back where the attribute is absent or of another kind. */
+const laci_attr *laci_node_attr(const laci_node *node, const char *name);
+int64_t laci_node_int(const laci_node *node, const char *name, int64_t otherwise);
+float laci_node_float(const laci_node *node, const char *name, float otherwise);
+const char *laci_node_text(const laci_node *node, const char *name, const char *otherwise);
+/** NULL where absent; *n its length. */
+const int64_t *laci_node_ints(const laci_node *node, const char *name, size_t *n);
+
+#endif

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Shape inference: node by node in execution order, shapes first, then the contents of small
+ * tensors.
+ *
+ * Old and new exporters compute sizes with the network itself (Shape, Gather, Concat, Reshape).
+ * Evaluating those chains on contents that hold symbols for unknown sizes makes most of them plain
+ * constants. What inference learned wins over what the file declares, for exporters lie. Next: op.h
+ * (what an operator tells), ops/op_in.h. */
+#include "graph/infer.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "graph/op.h"
+
+enum {
+  KEPT_ELEMENTS = 4096, /* contents up to this many elements are kept */
+  SYMBOL_ELEMENTS =
+      64, /* an integer tensor of unknown content up to this long is filled with symbols */
+};
+
+typedef struct inference {
+  laci_graph *graph;
+  int symbols_before; /* symbols above this are the current node's own */
+  lac_error *err;
+} inference;
+
+/* ---- Sizes that the caller fixes
+ * --------------------------------------------------------------------------- */
+
+static lac_status bind_symbol(int64_t *bound, const char *input, int64_t symbol, int64_t size,
+                              lac_error *err) {
+  int64_t *slot = &bound[-symbol];
+  if (*slot >= 0 && *slot != size) {
+    return laci_fail(err, LAC_BAD_SHAPE,
+                     "input '%s': one size is asked to be %" PRId64 " and %" PRId64, input, *slot,
+                     size);
+  }
+  *slot = size;
+  return LAC_OK;
+}
+
+static lac_status fix_input(laci_graph *graph, const laci_input_shape *fixed, int64_t *bound,
+                            lac_error *err) {
+  int id = laci_graph_find_value(graph, fixed->name);
+  if (id < 0 || !graph->values[id].is_input) {
+    return laci_fail(err, LAC_NOT_FOUND, "the network has no input '%s'", fixed->name);
+  }
+  laci_shape *shape = &graph->values[id].type.shape;
+  if (shape->rank < 0) {
+    *shape = fixed->shape;
+    for (int axis = 0; axis < shape->rank; axis++) {
+      if (shape->dims[axis] < 0) shape->dims[axis] = laci_graph_symbol(graph);
+    }
+    return LAC_OK;
+  }
+  char found[128], wanted[128];
+  bool fits = shape->rank == fixed->shape.rank;
+  for (int axis = 0; fits && axis < shape->rank; axis++) {
+    int64_t size = fixed->shape.dims[axis];
+    if (size < 0) continue;
+    if (shape->dims[axis] < 0) {
+      lac_status st = bind_symbol(bound, fixed->name, shape->dims[axis], size, err);
+      if (st) return st;
+    } else if (shape->dims[axis] != size) {
+      fits = false;
+    }
+  }
+  if (fits) return LAC_OK;
+  return laci_fail(err, LAC_BAD_SHAPE, "input '%s' has shape %s, which cannot be %s", fixed->name,
+                   laci_shape_text(shape, found, sizeof found),
+                   laci_shape_text(&fixed->shape, wanted, sizeof wanted));
+}
+
+/** Fixed sizes reach every declared shape that shares their symbol. */
+static lac_status fix_inputs(laci_graph *graph, const laci_input_shape *fixed, int n_fixed,
+                             lac_error *err) {
+  if (n_fixed == 0) return LAC_OK;
+  int n_symbols = graph->n_symbols;
+  int64_t *bound = laci_alloc((size_t)n_symbols + 1, sizeof *bound);
+  if (!bound) return laci_fail_memory(err, "input shapes");
+  for (int at = 0; at <= n_symbols; at++) bound[at] = -1;
+  lac_status st = LAC_OK;
+  for (int at = 0; at < n_fixed && !st; at++) st = fix_input(graph, &fixed[at], bound, err);
+  for (int v = 0; v < graph->n_values && !st; v++) {
+    laci_shape *shape = &graph->values[v].type.shape;
+    for (int axis = 0; axis < shape->rank; axis++) {
+      int64_t size = shape->dims[axis];
+      if (size < 0 && -size <= n_symbols && bound[-size] >= 0) shape->dims[axis] = bound[-size];
+    }
+  }
+  laci_free(bound);
+  return st;
+}
+
+/* ---- Contents
+ * ---------------------------------------------------------------------------------------------- */
+
+static bool has_symbols(const laci_buf *buf) {
+  for (int64_t at = 0; buf && buf->i && at < buf->count; at++) {
+    if (laci_is_symbol(buf->i[at])) return true;
+  }
+  return false;
+}
+
+static lac_status keep_stored(laci_graph *graph, const laci_stored *stored) {
+  laci_value *value = &graph->values[stored->value];
+  int64_t count = laci_shape_count(&stored->shape);
+  bool small = count >= 0 && count <= KEPT_ELEMENTS;
+  if (!small || stored->overridable) return LAC_OK;
+  laci_type type = {.dtype = stored->dtype, .shape = stored->shape};
+  lac_status st =
+      laci_buf_from_bytes(&type, stored->bytes, stored->size_bytes, &value->known, NULL);
+  if (st == LAC_NO_MEMORY) return st;
+  /* An element that reads as a symbol would be taken for one: better to know nothing of such a
+   * tensor. */
+  if (has_symbols(value->known)) {
+    laci_buf_destroy(value->known);
+    value->known = NULL;
+  }
+  return LAC_OK;
+}
+
+static void fill_symbols(laci_graph *graph, laci_buf *buf) {
+  for (int64_t at = 0; at < buf->count; at++) {
+    buf->i[at] = laci_element_from_size(laci_graph_symbol(graph));
+  }
+}
+
+/** A short integer tensor of unknown content: each element is a symbol, so that chains built on it
+ * keep their length. */
+static lac_status make_symbols(laci_graph *graph, laci_value *value) {
+  int64_t count = laci_shape_count(&value->type.shape);
+  if (value->known || count < 0 || count > SYMBOL_ELEMENTS) return LAC_OK;
+  if (!laci_dtype_is_integer(value->type.dtype)) return LAC_OK;
+  lac_status st = laci_buf_create(value->type.dtype, &value->type.shape, &value->known, NULL);
+  if (!st) fill_symbols(graph, value->known);
+  return st;
+}
+
+static int64_t new_element(const laci_eval *eval) {
+  return laci_element_from_size(laci_graph_symbol(eval->owner));
+}
+
+/** What one node sees; the arrays lie in one block. */
+typedef struct node_view {
+  const laci_type **in;
+  const laci_buf **known;
+  laci_type *out;
+  const laci_buf **operands;
+  laci_buf **results;
+  laci_buf *shapes; /* contentless operands of shape_only operators */
+} node_view;
+
+static void node_view_clear(const laci_node *node, node_view *view) {
+  for (int at = 0; view->results && at < node->n_outputs; at++) laci_buf_destroy(view->results[at]);
+  laci_free(view->in);
+  laci_free(view->known);
+  laci_free(view->out);
+  laci_free(view->operands);
+  laci_free(view->results);
+  laci_free(view->shapes);
+}
+
+static bool node_view_init(const laci_graph *graph, const laci_node *node, node_view *view) {
+  size_t n_in = (size_t)node->n_inputs, n_out = (size_t)node->n_outputs;
+  *view = (node_view){.in = laci_alloc(n_in, sizeof *view->in),
+                      .known = laci_alloc(n_in, sizeof *view->known),
+                      .out = laci_alloc(n_out, sizeof *view->out),
+                      .operands = laci_alloc(n_in, sizeof *view->operands),
+                      .results = laci_alloc(n_out, sizeof *view->results),
+                      .shapes = laci_alloc(n_in, sizeof *view->shapes)};
+  if (!view->in || !view->known || !view->out || !view->operands || !view->results ||
+      !view->shapes) {
+    return false;
+  }
+  for (int at = 0; at < node->n_inputs; at++) {
+    if (node->inputs[at] < 0) continue;
+    const laci_value *value = &graph->values[node->inputs[at]];
+    view->in[at] = &value->type;
+    view->known[at] = value->known;
+  }
+  for (int at = 0; at < node->n_outputs; at++) view->out[at].shape = laci_shape_unknown();
+  return true;
+}
+
+/** Can the node be evaluated on what is known? Then its operands are set. */
+static bool find_operands(const laci_node *node, node_view *view) {
+  for (int at = 0; at < node->n_inputs; at++) {
+    if (!view->in[at]) continue;
+    view->operands[at] = view->known[at];
+    if (!view->operands[at] && node->op->shape_only && view->in[at]->shape.rank >= 0) {
+      view->shapes[at] =
+          (laci_buf){.dtype = view->in[at]->dtype, .shape = view->in[at]->shape, .count = -1};
+      view->operands[at] = &view->shapes[at];
+    }
+    if (!view->operands[at]) return false;
+  }
+  return true;
+}
+
+static lac_status make_results(const laci_graph *graph, const laci_node *node, node_view *view) {
+  for (int at = 0; at < node->n_outputs; at++) {
+    if (node->outputs[at] < 0) continue;
+    const laci_type *type = &graph->values[node->outputs[at]].type;
+    int64_t count = laci_shape_count(&type->shape);
+    if (count < 0 || count > KEPT_ELEMENTS) return LAC_UNSUPPORTED;
+    lac_status st = laci_buf_create(type->dtype, &type->shape, &view->results[at], NULL);
+    if (st) return st;
+  }
+  return LAC_OK;
+}
+
+static void keep_results(laci_graph *graph, const laci_node *node, node_view *view,
+                         bool symbols_in) {
+  bool careful = node->op->moves_data || node->op->symbol_safe || node->op->shape_only;
+  for (int at = 0; at < node->n_outputs; at++) {
+    laci_buf *result = view->results[at];
+    if (!result || (symbols_in && result->f)) continue; /* no symbols among floats: unknown */
+    if (symbols_in && !careful) fill_symbols(graph, result);
+    graph->values[node->outputs[at]].known = result;
+    view->results[at] = NULL;
+  }
+}
+
+/** Evaluates a small pure node. Where that fails (an index outside, say), its contents are just not
+ * known. */
+static lac_status fold(laci_graph *graph, const laci_node *node, node_view *view) {
+  if (!find_operands(node, view)) return LAC_OK;
+  lac_status st = make_results(graph, node, view);
+  if (st) return st == LAC_NO_MEMORY ? st : LAC_OK;
+  bool symbols_in = false;
+  for (int at = 0; at < node->n_inputs; at++) symbols_in |= has_symbols(view->operands[at]);
+  laci_eval eval = {.node = node,
+                    .n_in = node->n_inputs,
+                    .n_out = node->n_outputs,
+                    .in = view->operands,
+                    .out = view->results,
+                    .new_symbol = new_element,
+                    .owner = graph};
+  st = node->op->eval(&eval);
+  if (!st) keep_results(graph, node, view, symbols_in);
+  return st == LAC_NO_MEMORY ? st : LAC_OK;
+}
+
+/* ---- Nodes
+ * -------------------------------------------------------------------------------------------------
+ */
+
+static int64_t new_size(laci_infer *infer) {
+  inference *job = infer->owner;
+  return laci_graph_symbol(job->graph);
+}
+
+/** The inferred size, or the declared one where inference only made up a symbol. */
+static int64_t merge_size(const inference *job, int64_t inferred, int64_t declared) {
+  return inferred < -(int64_t)job->symbols_before ? declared : inferred;
+}
+
+static void merge_type(const inference *job, laci_value *value, const laci_type *inferred) {
+  const laci_shape *declared = &value->type.shape;
+  laci_shape shape = inferred->shape;
+  if (inferred->dtype != LAC_DTYPE_NONE) value->type.dtype = inferred->dtype;
+  if (shape.rank < 0) return;
+  bool differs = declared->rank >= 0 && declared->rank != shape.rank;
+  for (int axis = 0; axis < shape.rank && declared->rank == shape.rank; axis++) {
+    int64_t size = merge_size(job, shape.dims[axis], declared->dims[axis]);
+    differs |= size >= 0 && declared->dims[axis] >= 0 && size != declared->dims[axis];
+    shape.dims[axis] = size;
+  }
+  if (differs && laci_log_wanted(LAC_LOG_DEBUG)) {
+    char found[128], said[128];
+    laci_log(LAC_LOG_DEBUG, "'%s' is declared as %s but is %s", value->name,
+             laci_shape_text(declared, said, sizeof said),
+             laci_shape_text(&shape, found, sizeof found));
+  }
+  value->type.shape = shape;
+}
+
+static lac_status infer_types(inference *job, const laci_node *node, node_view *view) {
+  lac_error why = {0};
+  laci_infer infer = {.node = node,
+                      .n_in = node->n_inputs,
+                      .n_out = node->n_outputs,
+                      .in = view->in,
+                      .known = view->known,
+                      .out = view->out,
+                      .new_symbol = new_size,
+                      .owner = job,
+                      .err = &why};
+  lac_status st = node->op->infer(&infer);
+  if (st ==
+      LAC_UNSUPPORTED) { /* a form of the operator that we do not know: its outputs stay unknown */
+    laci_log(LAC_LOG_DEBUG, "%s", why.text);
+    for (int at = 0; at < node->n_outputs; at++) {
+      view->out[at] = (laci_type){.shape = laci_shape_unknown()};
+    }
+    return LAC_OK;
+  }
+  return st ? laci_fail(job->err, st, "%s", why.text) : LAC_OK;
+}
+
+static lac_status infer_node(inference *job, const laci_node *node) {
+  laci_graph *graph = job->graph;
+  node_view view;
+  lac_status st = LAC_OK;
+  job->symbols_before = graph->n_symbols;
+  if (!node_view_init(graph, node, &view)) {
+    st = laci_fail_memory(job->err, "shape inference");
+    goto out;
+  }
+  if (node->op && node->op->infer) st = infer_types(job, node, &view);
+  else if (node->assume && node->n_inputs && node->n_outputs && view.in[0])
+    view.out[0] = *view.in[0];
+  for (int at = 0; at < node->n_outputs && !st; at++) {
+    if (node->outputs[at] >= 0) merge_type(job, &graph->values[node->outputs[at]], &view.out[at]);
+  }
+  if (st || !node->op || !node->op->is_fold || !node->op->eval) goto out;
+  st = fold(graph, node, &view);
+  for (int at = 0; at < node->n_outputs && !st; at++) {
+    if (node->outputs[at] >= 0) st = make_symbols(graph, &graph->values[node->outputs[at]]);
+  }
+  if (st) st = laci_fail_memory(job->err, "shape inference");
+out:
+  node_view_clear(node, &view);
+  return st;
+}
+
+lac_status laci_graph_infer(laci_graph *graph, const laci_input_shape *fixed, int n_fixed,
+                            lac_error *err) {
+  inference job = {.graph = graph, .err = err};
+  lac_status st = fix_inputs(graph, fixed, n_fixed, err);
+  if (st) return st;
+  for (int v = 0; v < graph->n_values; v++) {
+    laci_buf_destroy(graph->values[v].known);
+    graph->values[v].known = NULL;
+  }
+  for (int at = 0; at < graph->n_stored && !st; at++) st = keep_stored(graph, &graph->stored[at]);
+  for (int at = 0; at < graph->n_inputs && !st; at++) {
+    st = make_symbols(graph, &graph->values[graph->inputs[at]]);
+  }
+  if (st) return laci_fail_memory(err, "shape inference");
+  for (int n = 0; n < graph->n_nodes && !st; n++) st = infer_node(&job, &graph->nodes[n]);
+  return st;
+}

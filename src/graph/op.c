@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The table of operators, made from ops/ops.def, and finding one by name.
+ * A binary search over an index that is sorted by (name, domain) once; next: ops/ops.def. */
+#include "graph/op.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <threads.h>
+
+#define LAC_OP(name) extern const laci_op laci_op_##name;
+#include "graph/ops/ops.def"
+#undef LAC_OP
+
+static const laci_op *const all_ops[] = {
+#define LAC_OP(name) &laci_op_##name,
+#include "graph/ops/ops.def"
+#undef LAC_OP
+};
+
+enum { N_OPS = sizeof all_ops / sizeof all_ops[0] };
+
+static const laci_op *by_name[N_OPS];
+static once_flag sort_once = ONCE_FLAG_INIT;
+
+static const char *plain_domain(const char *domain) {
+  return domain && strcmp(domain, "ai.onnx") != 0 ? domain : "";
+}
+
+static int compare_names(const laci_op *op, const char *name, const char *domain) {
+  int order = strcmp(op->name, name);
+  return order ? order : strcmp(plain_domain(op->domain), plain_domain(domain));
+}
+
+static int compare_ops(const void *a, const void *b) {
+  const laci_op *const *left = a, *const *right = b;
+  return compare_names(*left, (*right)->name, (*right)->domain);
+}
+
+static void sort_ops(void) {
+  memcpy(by_name, all_ops, sizeof by_name);
+  qsort(by_name, N_OPS, sizeof by_name[0], compare_ops);
+}
+
+const laci_op *laci_op_find(const char *name, const char *domain) {
+  call_once(&sort_once, sort_ops);
+  size_t low = 0, high = N_OPS;
+  while (low < high) {
+    size_t middle = low + (high - low) / 2;
+    int order = compare_names(by_name[middle], name, domain);
+    if (order == 0) return by_name[middle];
+    if (order < 0) low = middle + 1;
+    else high = middle;
+  }
+  return NULL;
+}
+
+const laci_op *const *laci_op_all(int *n) {
+  *n = N_OPS;
+  return all_ops;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Abs: y = |x|, element by element. */
+#include <math.h>
+
+#include "graph/ops/op_in.h"
+
+static double value(double x, const void *context) {
+  (void)context;
+  return fabs(x);
+}
+
+static int64_t value_integer(int64_t x, const void *context) {
+  (void)context;
+  return x < 0 ? (int64_t)(0 - (uint64_t)x) : x;
+}
+
+static lac_status eval(laci_eval *eval) {
+  return laci_eval_unary(eval, &(laci_unary){.f = value, .i = value_integer}, NULL);
+}
+
+const laci_op laci_op_abs = {.name = "Abs",
+                             .role = LACI_ROLE_CLEAR,
+                             .is_fold = true,
+                             .symbol_safe = true,
+                             .infer = laci_infer_same,
+                             .eval = eval,
+                             .couple = laci_couple_unary};

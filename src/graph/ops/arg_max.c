@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * ArgMax: the place of the largest element along an axis; of equal ones the first, or the last
+ * (select_last_index). Its result is a place, so nothing may move along the axis; the others pass
+ * through. arg_min.c shares all of it. */
+#include "graph/ops/arg_in.h"
+
+lac_status laci_arg_infer(laci_infer *infer) {
+  lac_status st = laci_want_inputs(infer, 1, 1);
+  if (st) return st;
+  infer->out[0].dtype = LAC_DTYPE_I64;
+  const laci_shape *x = laci_in_shape(infer, 0);
+  if (!x) return LAC_OK;
+  int64_t axis = laci_node_int(infer->node, "axis", 0);
+  st = laci_axis_check(infer->node, x->rank, &axis, infer->err);
+  if (st) return st;
+  if (x->dims[axis] == 0) {
+    return laci_node_fail(infer->node, infer->err, LAC_BAD_SHAPE, "axis %d is empty", (int)axis);
+  }
+  bool keep = laci_node_int(infer->node, "keepdims", 1) != 0;
+  laci_shape *out = &infer->out[0].shape;
+  out->rank = 0;
+  for (int at = 0; at < x->rank; at++) {
+    if (at != axis) out->dims[out->rank++] = x->dims[at];
+    else if (keep) out->dims[out->rank++] = 1;
+  }
+  return LAC_OK;
+}
+
+/** Does element `at` beat the best one so far? */
+static bool beats(const laci_buf *x, int64_t at, int64_t best, bool largest, bool last) {
+  int order; /* sign of x[at] - x[best] */
+  if (x->f) order = (x->f[at] > x->f[best]) - (x->f[at] < x->f[best]);
+  else order = (x->i[at] > x->i[best]) - (x->i[at] < x->i[best]);
+  if (!largest) order = -order;
+  return order > 0 || (order == 0 && last);
+}
+
+lac_status laci_arg_eval(laci_eval *eval, bool largest) {
+  const laci_buf *x = eval->in[0];
+  bool last = laci_node_int(eval->node, "select_last_index", 0) != 0;
+  int64_t axis = laci_node_int(eval->node, "axis", 0);
+  lac_status st = laci_axis_check(eval->node, x->shape.rank, &axis, eval->err);
+  if (st) return st;
+  int64_t n = x->shape.dims[axis];
+  int64_t inner = laci_shape_count_range(&x->shape, (int)axis + 1, x->shape.rank);
+  for (int64_t lane = 0; lane < eval->out[0]->count; lane++) {
+    int64_t from = lane / inner * n * inner + lane % inner, best = 0;
+    for (int64_t i = 1; i < n; i++) {
+      if (beats(x, from + i * inner, from + best * inner, largest, last)) best = i;
+    }
+    eval->out[0]->i[lane] = best;
+  }
+  return LAC_OK;
+}
+
+lac_status laci_arg_couple(const laci_node *node, laci_coupling *c, const char *why) {
+  const laci_shape *x = laci_port_shape(c, 0), *y = laci_port_shape(c, LACI_OUT(0));
+  int axis = x ? laci_axis_of(laci_node_int(node, "axis", 0), x->rank) : -1;
+  c->why = why;
+  if (axis < 0 || !y) return laci_coupling_ok(c);
+  bool keep = laci_node_int(node, "keepdims", 1) != 0;
+  laci_describe(c, 0);
+  laci_describe(c, LACI_OUT(0));
+  for (int at = 0, to = 0; at < x->rank; at++) {
+    if (at == axis) {
+      if (keep) laci_set_label(c, LACI_OUT(0), to++, laci_label(c));
+      continue;
+    }
+    int label = laci_label(c);
+    laci_set_label(c, 0, at, label);
+    laci_set_label(c, LACI_OUT(0), to++, label);
+  }
+  return laci_coupling_ok(c);
+}
+
+static lac_status eval(laci_eval *eval) { return laci_arg_eval(eval, true); }
+
+static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+  (void)graph;
+  return laci_arg_couple(node, c, "order matters to ArgMax");
+}
+
+const laci_op laci_op_arg_max = {.name = "ArgMax",
+                                 .role = LACI_ROLE_CLEAR,
+                                 .infer = laci_arg_infer,
+                                 .eval = eval,
+                                 .couple = couple};

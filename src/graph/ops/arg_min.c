@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * ArgMin: the place of the smallest element along an axis. See arg_max.c. */
+#include "graph/ops/arg_in.h"
+
+static lac_status eval(laci_eval *eval) { return laci_arg_eval(eval, false); }
+
+static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+  (void)graph;
+  return laci_arg_couple(node, c, "order matters to ArgMin");
+}
+
+const laci_op laci_op_arg_min = {.name = "ArgMin",
+                                 .role = LACI_ROLE_CLEAR,
+                                 .infer = laci_arg_infer,
+                                 .eval = eval,
+                                 .couple = couple};

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Asinh: y = asinh(x), element by element. */
+#include <math.h>
+
+#include "graph/ops/op_in.h"
+
+static double value(double x, const void *context) {
+  (void)context;
+  return asinh(x);
+}
+
+static lac_status eval(laci_eval *eval) {
+  return laci_eval_unary(eval, &(laci_unary){.f = value}, NULL);
+}
+
+const laci_op laci_op_asinh = {.name = "Asinh",
+                               .role = LACI_ROLE_CLEAR,
+                               .infer = laci_infer_same,
+                               .eval = eval,
+                               .couple = laci_couple_unary};

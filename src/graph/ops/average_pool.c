@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * AveragePool: the mean under the window; with count_include_pad = 1 the padding counts as zeros.
+ * */
+#include "graph/ops/pool_in.h"
+
+static void step(laci_pool_state *state, double x, int64_t at) {
+  (void)at;
+  state->value += x;
+}
+
+static double end_inside(const laci_pool_state *state) {
+  return state->n_inside > 0 ? state->value / (double)state->n_inside : 0;
+}
+
+static double end_padded(const laci_pool_state *state) {
+  return state->n_padded > 0 ? state->value / (double)state->n_padded : 0;
+}
+
+static lac_status eval(laci_eval *eval) {
+  static const laci_pooling inside = {.step = step, .end = end_inside};
+  static const laci_pooling padded = {.step = step, .end = end_padded};
+  bool with_pad = laci_node_int(eval->node, "count_include_pad", 0) != 0;
+  return laci_pooling_eval(eval, with_pad ? &padded : &inside, NULL);
+}
+
+const laci_op laci_op_average_pool = {.name = "AveragePool",
+                                      .role = LACI_ROLE_CLEAR,
+                                      .infer = laci_pooling_infer,
+                                      .eval = eval,
+                                      .couple = laci_pooling_couple};

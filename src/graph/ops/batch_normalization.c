@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * BatchNormalization: y = (x - mean[c]) / sqrt(var[c] + epsilon) * scale[c] + bias[c].
+ *
+ * In training (training_mode from opset 14 on, further outputs before it) mean and variance are the
+ * batch's own, and the running ones come out: running * momentum + batch * (1 - momentum). The four
+ * parameters follow the channels. */
+#include <math.h>
+
+#include "graph/ops/norm_in.h"
+
+enum { SCALE = 1, BIAS, MEAN, VARIANCE, N_INPUTS };
+
+static bool trains(const laci_node *node) {
+  if (node->version >= 14) return laci_node_int(node, "training_mode", 0) != 0;
+  return laci_has_output(node, 1);
+}
+
+static bool per_element(
+    const laci_node *node) { /* opset 7 could normalise every place of its own */
+  return node->version < 9 && laci_node_int(node, "spatial", 1) == 0;
+}
+
+static lac_status infer(laci_infer *infer) {
+  lac_status st = laci_want_inputs(infer, N_INPUTS, N_INPUTS);
+  if (st) return st;
+  const laci_shape *x = laci_in_shape(infer, 0);
+  infer->out[0] = *infer->in[0];
+  if (x && x->rank < 1) {
+    return laci_node_fail(infer->node, infer->err, LAC_BAD_SHAPE, "the input has no channel axis");
+  }
+  int64_t channels = !x ? -1 : x->rank == 1 ? 1 : x->dims[1];
+  for (int port = SCALE; port < N_INPUTS && !per_element(infer->node); port++) {
+    st = laci_want_vector(infer, port, channels);
+    if (st) return st;
+  }
+  for (int out = 1; out < infer->n_out; out++) infer->out[out] = *infer->in[MEAN];
+  return LAC_OK;
+}
+
+typedef struct job {
+  const laci_eval *eval;
+  const double *mean, *variance;
+  double epsilon;
+  int64_t channels, plane, n_images;
+} job;
+
+static void normalise_planes(int64_t begin, int64_t end, void *context) {
+  const job *j = context;
+  const laci_eval *eval = j->eval;
+  for (int64_t at = begin; at < end; at++) {
+    int64_t channel = at % j->channels;
+    double factor = eval->in[SCALE]->f[channel] / sqrt(j->variance[channel] + j->epsilon);
+    double mean = j->mean[channel], bias = eval->in[BIAS]->f[channel];
+    const double *x = eval->in[0]->f + at * j->plane;
+    double *y = eval->out[0]->f + at * j->plane;
+    for (int64_t i = 0; i < j->plane; i++) y[i] = (x[i] - mean) * factor + bias;
+  }
+}
+
+/** The batch's own moments of one channel, over all images and places. */
+static laci_moments batch_moments(const job *j, int64_t channel) {
+  const double *x = j->eval->in[0]->f + channel * j->plane;
+  int64_t image = j->channels * j->plane, n = j->n_images * j->plane;
+  double sum = 0, squares = 0;
+  for (int64_t at = 0; at < n; at++) sum += x[at / j->plane * image + at % j->plane];
+  double mean = sum / (double)n;
+  for (int64_t at = 0; at < n; at++) {
+    double off = x[at / j->plane * image + at % j->plane] - mean;
+    squares += off * off;
+  }
+  return (laci_moments){.mean = mean, .variance = squares / (double)n};
+}
+
+static lac_status eval_training(laci_eval *eval, job *j) {
+  double keep = laci_node_float(eval->node, "momentum", 0.9f);
+  laci_shape shape = laci_shape_of(1, &j->channels);
+  laci_buf *mean = NULL, *variance = NULL;
+  lac_status st = laci_buf_create(LAC_DTYPE_F64, &shape, &mean, eval->err);
+  if (!st) st = laci_buf_create(LAC_DTYPE_F64, &shape, &variance, eval->err);
+  if (st) goto out;
+  for (int64_t channel = 0; channel < j->channels; channel++) {
+    laci_moments own = batch_moments(j, channel);
+    mean->f[channel] = own.mean;
+    variance->f[channel] = own.variance;
+    const double now[] = {own.mean, own.variance};
+    for (int out = 1; out < eval->n_out; out++) {
+      if (!eval->out[out]) continue;
+      bool running = out <= 2; /* before opset 14, outputs 3 and 4 are the batch's own */
+      double old = eval->in[MEAN + (out - 1) % 2]->f[channel], fresh = now[(out - 1) % 2];
+      eval->out[out]->f[channel] = running ? old * keep + fresh * (1 - keep) : fresh;
+    }
+  }
+  j->mean = mean->f;
+  j->variance = variance->f;
+  laci_eval_parallel(eval, j->n_images * j->channels, normalise_planes, j);
+out:
+  laci_buf_destroy(mean);
+  laci_buf_destroy(variance);
+  return st;
+}
+
+static lac_status eval(laci_eval *eval) {
+  lac_status st = laci_want_floats(eval);
+  if (st) return st;
+  if (per_element(eval->node)) {
+    return laci_node_fail(eval->node, eval->err, LAC_UNSUPPORTED, "spatial = 0 cannot be run");
+  }
+  const laci_shape *x = &eval->in[0]->shape;
+  job j = {.eval = eval,
+           .mean = eval->in[MEAN]->f,
+           .variance = eval->in[VARIANCE]->f,
+           .epsilon = laci_epsilon(eval->node),
+           .channels = x->rank > 1 ? x->dims[1] : 1,
+           .plane = laci_shape_count_range(x, x->rank > 1 ? 2 : 1, x->rank),
+           .n_images = x->dims[0]};
+  if (trains(eval->node)) return eval_training(eval, &j);
+  laci_eval_parallel(eval, j.n_images * j.channels, normalise_planes, &j);
+  return LAC_OK;
+}
+
+static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+  (void)graph;
+  if (per_element(node) || !laci_couple_channels(c, SCALE, VARIANCE)) return laci_coupling_ok(c);
+  const laci_shape *x = laci_port_shape(c, 0);
+  for (int out = 1; out < node->n_outputs; out++) {
+    laci_set_label(c, LACI_OUT(out), 0, laci_get_label(c, 0, 1));
+  }
+  for (int axis = 0; axis < x->rank && trains(node); axis++) {
+    if (axis != 1) laci_normalise(c, laci_get_label(c, 0, axis));
+  }
+  return laci_coupling_ok(c);
+}
+
+const laci_op laci_op_batch_normalization = {.name = "BatchNormalization",
+                                             .role = LACI_ROLE_INFER,
+                                             .infer = infer,
+                                             .eval = eval,
+                                             .couple = couple};

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * BitShift: x shifted by y bits, direction LEFT or RIGHT, of unsigned integers, broadcast.
+ * Shifting by the whole width or more leaves nothing. */
+#include "graph/ops/op_in.h"
+
+static int64_t shift_left(int64_t x, int64_t n) {
+  return n < 0 || n > 63 ? 0 : (int64_t)((uint64_t)x << n);
+}
+
+static int64_t shift_right(int64_t x, int64_t n) {
+  return n < 0 || n > 63 ? 0 : (int64_t)((uint64_t)x >> n);
+}
+
+static lac_status eval(laci_eval *eval) {
+  static const laci_binary left = {.i = shift_left}, right = {.i = shift_right};
+  const char *direction = laci_node_text(eval->node, "direction", "");
+  if (strcmp(direction, "LEFT") == 0) return laci_eval_binary(eval, &left);
+  if (strcmp(direction, "RIGHT") == 0) return laci_eval_binary(eval, &right);
+  return laci_node_fail(eval->node, eval->err, LAC_BAD_FILE,
+                        "direction is '%s', wanted LEFT or RIGHT", direction);
+}
+
+const laci_op laci_op_bit_shift = {.name = "BitShift",
+                                   .role = LACI_ROLE_CLEAR,
+                                   .infer = laci_infer_broadcast,
+                                   .eval = eval,
+                                   .couple = laci_couple_nary};

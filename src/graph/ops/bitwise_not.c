@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * BitwiseNot: y = ~x of integers. */
+#include "graph/ops/op_in.h"
+
+static int64_t value_integer(int64_t x, const void *context) {
+  (void)context;
+  return ~x;
+}
+
+static lac_status eval(laci_eval *eval) {
+  return laci_eval_unary(eval, &(laci_unary){.i = value_integer}, NULL);
+}
+
+const laci_op laci_op_bitwise_not = {.name = "BitwiseNot",
+                                     .role = LACI_ROLE_CLEAR,
+                                     .infer = laci_infer_same,
+                                     .eval = eval,
+                                     .couple = laci_couple_unary};

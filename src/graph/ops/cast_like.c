@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * CastLike: y = x in the element type of the second input, whose content nobody looks at.
+ * Every channel order of x passes through, and the second input may have any. */
+#include "graph/ops/op_in.h"
+
+static lac_status infer(laci_infer *infer) {
+  lac_status st = laci_want_inputs(infer, 2, 2);
+  if (!st) infer->out[0] = (laci_type){.dtype = infer->in[1]->dtype, .shape = infer->in[0]->shape};
+  return st;
+}
+
+static lac_status eval(laci_eval *eval) {
+  laci_eval_convert(eval, eval->in[0], eval->out[0]);
+  return LAC_OK;
+}
+
+static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+  (void)graph;
+  (void)node;
+  laci_couple_elementwise(c, (const int[]){0}, 1);
+  const laci_shape *like = laci_port_shape(c, 1);
+  if (like) laci_fresh_axes(c, 1, 0, like->rank);
+  return laci_coupling_ok(c);
+}
+
+const laci_op laci_op_cast_like = {.name = "CastLike",
+                                   .role = LACI_ROLE_CLEAR,
+                                   .symbol_safe = true,
+                                   .is_fold = true,
+                                   .infer = infer,
+                                   .eval = eval,
+                                   .couple = couple};

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Ceil: up to the next whole number. Folds: exporters write size arithmetic with it. */
+#include <math.h>
+
+#include "graph/ops/op_in.h"
+
+static double value(double x, const void *context) {
+  (void)context;
+  return ceil(x);
+}
+
+static lac_status eval(laci_eval *eval) {
+  return laci_eval_unary(eval, &(laci_unary){.f = value}, NULL);
+}
+
+const laci_op laci_op_ceil = {.name = "Ceil",
+                              .role = LACI_ROLE_CLEAR,
+                              .is_fold = true,
+                              .symbol_safe = true,
+                              .infer = laci_infer_same,
+                              .eval = eval,
+                              .couple = laci_couple_unary};

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Clip: y = min(max(x, low), high); NaN stays NaN.
+ * The bounds are attributes in opset 6 and scalar inputs from 11 on; each may be absent. */
+#include <math.h>
+
+#include "graph/ops/op_in.h"
+
+typedef struct bounds {
+  double low, high;
+  int64_t low_integer, high_integer;
+} bounds;
+
+static double value(double x, const void *context) {
+  const bounds *b = context;
+  double y = x < b->low ? b->low : x;
+  return y > b->high ? b->high : y;
+}
+
+static int64_t value_integer(int64_t x, const void *context) {
+  const bounds *b = context;
+  int64_t y = x < b->low_integer ? b->low_integer : x;
+  return y > b->high_integer ? b->high_integer : y;
+}
+
+static lac_status eval(laci_eval *eval) {
+  bounds b = {.low = laci_node_float(eval->node, "min", -INFINITY),
+              .high = laci_node_float(eval->node, "max", INFINITY),
+              .low_integer = INT64_MIN,
+              .high_integer = INT64_MAX};
+  const laci_buf *low = laci_operand(eval, 1), *high = laci_operand(eval, 2);
+  if ((low && low->count != 1) || (high && high->count != 1)) {
+    return laci_node_fail(eval->node, eval->err, LAC_BAD_SHAPE, "the bounds must be scalars");
+  }
+  if (low) {
+    b.low = laci_buf_get_f(low, 0);
+    b.low_integer = laci_buf_get_i(low, 0);
+  }
+  if (high) {
+    b.high = laci_buf_get_f(high, 0);
+    b.high_integer = laci_buf_get_i(high, 0);
+  }
+  return laci_eval_unary(eval, &(laci_unary){.f = value, .i = value_integer}, &b);
+}
+
+const laci_op laci_op_clip = {.name = "Clip",
+                              .role = LACI_ROLE_CLEAR,
+                              .infer = laci_infer_same,
+                              .eval = eval,
+                              .couple = laci_couple_unary};

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Conv: y[n k o] = bias[k] + sum over c, t of x[n c o*stride - pad + t*dilation] * weight[k c t].
+ *
+ * Channels: x's are reduced over against the weight's axis 1, the weight's axis 0 makes y's; space
+ * is fixed. One channel a group (depthwise) is computed directly, all else through conv_in.h's
+ * patches. */
+#include <string.h>
+
+#include "base/error.h"
+#include "graph/ops/conv_in.h"
+#include "graph/ops/op_in.h"
+
+static lac_status check_channels(laci_infer *infer, int64_t n_groups) {
+  const laci_shape *x = &infer->in[0]->shape, *w = &infer->in[1]->shape;
+  if (w->rank < 0) return LAC_OK;
+  if (w->dims[0] >= 0 && w->dims[0] % n_groups != 0) {
+    return laci_fail(infer->err, LAC_BAD_SHAPE, "%s: %lld output channels in %lld groups",
+                     infer->node->name, (long long)w->dims[0], (long long)n_groups);
+  }
+  if (x->rank < 0 || x->dims[1] < 0 || w->dims[1] < 0) return LAC_OK;
+  if (x->dims[1] % n_groups == 0 && x->dims[1] / n_groups == w->dims[1]) return LAC_OK;
+  return laci_fail(infer->err, LAC_BAD_SHAPE,
+                   "%s: the input has %lld channels in %lld groups, the weight wants %lld a group",
+                   infer->node->name, (long long)x->dims[1], (long long)n_groups,
+                   (long long)w->dims[1]);
+}
+
+static lac_status infer(laci_infer *infer) {
+  int n_spatial = 0;
+  int64_t n_groups = 1;
+  lac_status st = laci_want_inputs(infer, 2, 3);
+  if (!st) st = laci_conv_groups(infer->node, &n_groups, infer->err);
+  if (!st) st = laci_conv_check_ranks(infer, &n_spatial);
+  if (st) return st;
+  const laci_shape *x = &infer->in[0]->shape, *w = &infer->in[1]->shape;
+  infer->out[0].dtype = infer->in[0]->dtype;
+  if (n_spatial == 0) return LAC_OK;
+  laci_window window;
+  st = check_channels(infer, n_groups);
+  if (!st) st = laci_conv_check_bias(infer, w->rank < 0 ? -1 : w->dims[0]);
+  if (!st) st = laci_window_read(infer->node, n_spatial, w, &window, infer->err);
+  if (st) return st;
+  laci_shape unknown = *x;
+  if (x->rank < 0) {
+    unknown.rank = w->rank;
+    for (int at = 0; at < w->rank; at++) unknown.dims[at] = infer->new_symbol(infer);
+  }
+  laci_shape *y = &infer->out[0].shape;
+  y->rank = n_spatial + 2;
+  y->dims[0] = unknown.dims[0];
+  y->dims[1] = w->rank >= 0 ? w->dims[0] : infer->new_symbol(infer);
+  return laci_window_infer(infer, &window, &unknown, y);
+}
+
+typedef struct depthwise {
+  const laci_patches *patches;
+  const double *w;
+  double *y;
+  int64_t channels_out, multiplier;
+} depthwise;
+
+/** out += weight * x along one line. */
+static void add_line(const laci_conv_axis *axis, const double *x, int64_t t, double w, double *y) {
+  int64_t start = t * axis->dilation - axis->pad;
+  int64_t first = start < 0 ? (-start + axis->stride - 1) / axis->stride : 0;
+  const double *from = x + start + first * axis->stride;
+  for (int64_t o = first; o < axis->out && start + o * axis->stride < axis->in; o++) {
+    y[o] += w * *from;
+    from += axis->stride;
+  }
+}
+
+static void depthwise_planes(int64_t begin, int64_t end, void *context) {
+  const depthwise *d = context;
+  const laci_conv_axis *axis = d->patches->axis;
+  int64_t in = laci_patches_in(d->patches), out = laci_patches_out(d->patches);
+  int64_t kernel = laci_patches_kernel(d->patches);
+  for (int64_t plane = begin; plane < end; plane++) {
+    const double *x = d->patches->x + plane / d->multiplier * in;
+    const double *w = d->w + plane % d->channels_out * kernel;
+    for (int64_t t = 0; t < kernel; t++) {
+      int64_t t2 = t % axis[2].kernel, t1 = t / axis[2].kernel % axis[1].kernel;
+      int64_t t0 = t / axis[2].kernel / axis[1].kernel;
+      for (int64_t line = 0; line < axis[0].out * axis[1].out; line++) {
+        int64_t i0 = line / axis[1].out * axis[0].stride - axis[0].pad + t0 * axis[0].dilation;
+        int64_t i1 = line % axis[1].out * axis[1].stride - axis[1].pad + t1 * axis[1].dilation;
+        if (i0 < 0 || i0 >= axis[0].in || i1 < 0 || i1 >= axis[1].in) continue;
+        add_line(&axis[2], x + (i0 * axis[1].in + i1) * axis[2].in, t2, w[t],
+                 d->y + plane * out + line * axis[2].out);
+      }
+    }
+  }
+}
+
+static lac_status eval(laci_eval *eval) {
+  int64_t n_groups;
+  laci_window window;
+  laci_patches patches;
+  const laci_shape *x = &eval->in[0]->shape, *w = &eval->in[1]->shape;
+  lac_status st = laci_want_floats(eval);
+  if (!st) st = laci_conv_groups(eval->node, &n_groups, eval->err);
+  if (!st) st = laci_window_read(eval->node, x->rank - 2, w, &window, eval->err);
+  if (st) return st;
+  for (int at = 0; at < window.n_spatial; at++) laci_window_out_size(&window, at, x->dims[at + 2]);
+  st = laci_patches_init(&patches, eval, &window);
+  if (st) return st;
+  patches.channels = w->dims[1];
+  laci_conv_start(eval);
+  if (w->dims[1] != 1) return laci_conv_multiply(eval, &patches, eval->in[1]->f, n_groups);
+  depthwise d = {.patches = &patches,
+                 .w = eval->in[1]->f,
+                 .y = eval->out[0]->f,
+                 .channels_out = w->dims[0],
+                 .multiplier = w->dims[0] / n_groups};
+  laci_eval_parallel(eval, x->dims[0] * w->dims[0], depthwise_planes, &d);
+  return LAC_OK;
+}
+
+static bool identity_map(laci_coupling *c, int port, int64_t n) {
+  laci_axis_map *map = laci_map(c, LACI_OUT(0), 1, port, 0, n);
+  for (int64_t at = 0; map && at < n; at++) map->from[at] = (int32_t)at;
+  return map != NULL;
+}
+
+/** Each channel of x makes `multiplier` neighbouring channels of y, in places of their own: channel
+ *  o of y reads channel o / multiplier of x, row o of the weight and element o of the bias. */
+static void couple_copies(laci_coupling *c, const laci_shape *w, int64_t multiplier) {
+  laci_axis_map *map = laci_map(c, LACI_OUT(0), 1, 0, 1, w->dims[0]);
+  for (int64_t at = 0; map && at < w->dims[0]; at++) map->from[at] = (int32_t)(at / multiplier);
+  identity_map(c, 1, w->dims[0]);
+  if (laci_port_shape(c, 2)) identity_map(c, 2, w->dims[0]);
+}
+
+static void couple_channels(laci_coupling *c, const laci_shape *w, int64_t n_groups) {
+  bool depth = w->dims[1] == 1 && n_groups > 1;
+  if (depth && w->dims[0] != n_groups) {
+    couple_copies(c, w, w->dims[0] / n_groups);
+    return;
+  }
+  int in = laci_label(c), out = depth ? in : laci_label(c);
+  laci_set_label(c, 0, 1, in);
+  laci_set_label(c, 1, 0, out);
+  laci_set_label(c, LACI_OUT(0), 1, out);
+  if (laci_port_shape(c, 2)) laci_set_label(c, 2, 0, out);
+  if (depth) return;
+  if (n_groups == 1) {
+    laci_set_label(c, 1, 1, in);
+    return;
+  }
+  laci_grouped(c, (laci_grouped_axis){.port = 1,
+                                      .row_axis = 0,
+                                      .axis = 1,
+                                      .data_port = 0,
+                                      .data_axis = 1,
+                                      .n_groups = n_groups});
+  laci_parts(c, 0, 1, n_groups);
+  laci_parts(c, LACI_OUT(0), 1, n_groups);
+}
+
+static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+  (void)graph;
+  const laci_shape *x = laci_port_shape(c, 0), *w = laci_port_shape(c, 1);
+  const laci_shape *y = laci_port_shape(c, LACI_OUT(0));
+  int64_t n_groups = laci_node_int(node, "group", 1);
+  c->why = "places along height and width matter to Conv";
+  if (!x || !w || !y || x->rank < 3 || w->rank != x->rank) return laci_coupling_ok(c);
+  if (n_groups < 1 || w->dims[0] < 0 || w->dims[1] < 0 || w->dims[0] % n_groups != 0) {
+    return laci_coupling_ok(c);
+  }
+  laci_describe(c, 0);
+  laci_describe(c, 1);
+  laci_describe(c, LACI_OUT(0));
+  int batch = laci_label(c);
+  laci_set_label(c, 0, 0, batch);
+  laci_set_label(c, LACI_OUT(0), 0, batch);
+  couple_channels(c, w, n_groups);
+  return laci_coupling_ok(c);
+}
+
+static int weights(const laci_graph *graph, const laci_node *node, laci_weight_axes axes[2]) {
+  (void)graph;
+  if (node->n_inputs < 2 || node->inputs[1] < 0) return 0;
+  axes[0] = (laci_weight_axes){
+      .port = 1, .k_axis = 0, .c_axis = 1, .groups = laci_node_int(node, "group", 1)};
+  return 1;
+}
+
+const laci_op laci_op_conv = {.name = "Conv",
+                              .role = LACI_ROLE_ALLOW,
+                              .weights = weights,
+                              .infer = infer,
+                              .eval = eval,
+                              .couple = couple};

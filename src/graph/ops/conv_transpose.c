@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * ConvTranspose: the input spread apart by the strides, then convolved with the weight [C, K/g,
+ * kernel].
+ *
+ *   out = stride * (in - 1) + output_padding + (kernel - 1) * dilation + 1 - pad_begin - pad_end
+ *
+ * Channels mirror Conv's: the weight's axis 0 is reduced against x's channels, its axis 1 makes
+ * y's. */
+#include "base/error.h"
+#include "base/memory.h"
+#include "graph/ops/conv_in.h"
+#include "graph/ops/op_in.h"
+
+/** Sizes and pads of every spatial axis; x has known spatial sizes. */
+typedef struct plan {
+  laci_window window;
+  int64_t out[LACI_MAX_SPATIAL];
+} plan;
+
+static lac_status checked_ints(const laci_node *node, const char *name, int n_spatial,
+                               const int64_t **values, lac_error *err) {
+  size_t n = 0;
+  *values = laci_node_ints(node, name, &n);
+  for (size_t at = 0; *values && at < n; at++) {
+    if ((*values)[at] < 0 || (*values)[at] > INT32_MAX) {
+      return laci_fail(err, LAC_BAD_SHAPE, "%s: attribute %s[%zu] is %lld", node->name, name, at,
+                       (long long)(*values)[at]);
+    }
+  }
+  /* Old exporters write batch and channels into output_shape as well. */
+  if (*values && n == (size_t)n_spatial + 2) *values += 2;
+  else if (*values && n != (size_t)n_spatial) {
+    return laci_fail(err, LAC_BAD_SHAPE, "%s: attribute %s has %zu values, wanted %d", node->name,
+                     name, n, n_spatial);
+  }
+  return LAC_OK;
+}
+
+/** Sizes that follow from a given output: the pads take what is left, the odd one goes to the end,
+ *  but for SAME_LOWER (and, by the letter of the operator, to the begin where no auto_pad is
+ *  given). */
+static void pads_from_output(laci_window_axis *axis, laci_auto_pad mode, int64_t in, int64_t extra,
+                             int64_t out) {
+  int64_t total = axis->stride * (in - 1) + extra + (axis->kernel - 1) * axis->dilation + 1 - out;
+  if (total < 0) total = 0;
+  axis->pad_begin = mode == LACI_PAD_SAME_UPPER ? total / 2 : total - total / 2;
+  axis->pad_end = total - axis->pad_begin;
+}
+
+static lac_status make_plan(const laci_node *node, const laci_shape *x, const laci_shape *w,
+                            plan *p, lac_error *err) {
+  int n_spatial = x->rank - 2;
+  const int64_t *extra = NULL, *shape = NULL;
+  lac_status st = laci_window_read(node, n_spatial, w, &p->window, err);
+  if (!st) st = checked_ints(node, "output_padding", n_spatial, &extra, err);
+  if (!st) st = checked_ints(node, "output_shape", n_spatial, &shape, err);
+  if (st) return st;
+  laci_auto_pad mode = p->window.auto_pad;
+  for (int at = 0; at < n_spatial; at++) {
+    laci_window_axis *axis = &p->window.axis[at];
+    int64_t in = x->dims[at + 2], more = extra ? extra[at] : 0;
+    bool same = mode == LACI_PAD_SAME_UPPER || mode == LACI_PAD_SAME_LOWER;
+    if (shape || same) {
+      p->out[at] = shape ? shape[at] : in * axis->stride;
+      pads_from_output(axis, mode, in, more, p->out[at]);
+    } else {
+      p->out[at] = axis->stride * (in - 1) + more + (axis->kernel - 1) * axis->dilation + 1 -
+                   axis->pad_begin - axis->pad_end;
+    }
+    if (in > INT32_MAX || p->out[at] < 0) {
+      return laci_fail(err, LAC_BAD_SHAPE, "%s: axis %d of size %lld gives an output of size %lld",
+                       node->name, at + 2, (long long)in, (long long)p->out[at]);
+    }
+  }
+  return LAC_OK;
+}
+
+static lac_status check_channels(laci_infer *infer, int64_t n_groups) {
+  const laci_shape *x = &infer->in[0]->shape, *w = &infer->in[1]->shape;
+  if (x->rank < 0 || w->rank < 0 || x->dims[1] < 0 || w->dims[0] < 0) return LAC_OK;
+  if (x->dims[1] == w->dims[0] && w->dims[0] % n_groups == 0) return LAC_OK;
+  return laci_fail(infer->err, LAC_BAD_SHAPE,
+                   "%s: the input has %lld channels, the weight wants %lld in %lld groups",
+                   infer->node->name, (long long)x->dims[1], (long long)w->dims[0],
+                   (long long)n_groups);
+}
+
+static lac_status infer(laci_infer *infer) {
+  int n_spatial = 0;
+  int64_t n_groups = 1;
+  lac_status st = laci_want_inputs(infer, 2, 3);
+  if (!st) st = laci_conv_groups(infer->node, &n_groups, infer->err);
+  if (!st) st = laci_conv_check_ranks(infer, &n_spatial);
+  if (!st) st = check_channels(infer, n_groups);
+  if (st) return st;
+  const laci_shape *x = &infer->in[0]->shape, *w = &infer->in[1]->shape;
+  infer->out[0].dtype = infer->in[0]->dtype;
+  if (n_spatial == 0) return LAC_OK;
+  laci_shape *y = &infer->out[0].shape;
+  bool k_known = w->rank >= 0 && w->dims[1] >= 0 && w->dims[1] <= INT32_MAX;
+  int64_t channels_out = k_known ? w->dims[1] * n_groups : -1;
+  st = laci_conv_check_bias(infer, channels_out);
+  if (st) return st;
+  y->dims[0] = x->rank >= 0 ? x->dims[0] : infer->new_symbol(infer);
+  y->dims[1] = channels_out >= 0 ? channels_out : infer->new_symbol(infer);
+  y->rank = n_spatial + 2;
+  bool known = x->rank >= 0 && w->rank >= 0;
+  for (int at = 2; known && at < y->rank; at++) known = x->dims[at] >= 0 && w->dims[at] >= 0;
+  plan p;
+  if (known) st = make_plan(infer->node, x, w, &p, infer->err);
+  if (st) return st;
+  for (int at = 0; at < n_spatial; at++) {
+    y->dims[at + 2] = known ? p.out[at] : infer->new_symbol(infer);
+  }
+  return LAC_OK;
+}
+
+/** [C, K/g, kernel] -> [g][K/g][C/g][kernel], the shape in which the GEMM reads it. */
+static double *turned_weight(const laci_buf *w, int64_t n_groups) {
+  int64_t channels = w->shape.dims[0] / n_groups, rows = w->shape.dims[1];
+  int64_t kernel = laci_shape_count_range(&w->shape, 2, w->shape.rank);
+  double *turned = laci_alloc((size_t)w->count, sizeof *turned), *to = turned;
+  for (int64_t at = 0; turned && at < n_groups * rows * channels; at++) {
+    int64_t channel = at % channels, row = at / channels % rows, group = at / channels / rows;
+    const double *from = w->f + ((group * channels + channel) * rows + row) * kernel;
+    for (int64_t t = 0; t < kernel; t++) *to++ = from[t];
+  }
+  return turned;
+}
+
+static lac_status eval(laci_eval *eval) {
+  int64_t n_groups;
+  plan p;
+  laci_patches patches;
+  const laci_shape *x = &eval->in[0]->shape, *w = &eval->in[1]->shape;
+  lac_status st = laci_want_floats(eval);
+  if (!st) st = laci_conv_groups(eval->node, &n_groups, eval->err);
+  if (!st) st = make_plan(eval->node, x, w, &p, eval->err);
+  if (!st) st = laci_patches_init(&patches, eval, &p.window);
+  if (st) return st;
+  double *turned = turned_weight(eval->in[1], n_groups);
+  if (!turned) return laci_fail_memory(eval->err, eval->node->name);
+  patches.transposed = true;
+  patches.channels = w->dims[0] / n_groups;
+  laci_conv_start(eval);
+  st = laci_conv_multiply(eval, &patches, turned, n_groups);
+  laci_free(turned);
+  return st;
+}
+
+static void couple_channels(laci_coupling *c, const laci_shape *w, int64_t n_groups) {
+  bool depth = n_groups > 1 && w->dims[1] == 1 && w->dims[0] == n_groups;
+  int in = laci_label(c), out = depth ? in : laci_label(c);
+  laci_set_label(c, 0, 1, in);
+  laci_set_label(c, 1, 0, in);
+  laci_set_label(c, LACI_OUT(0), 1, out);
+  if (laci_port_shape(c, 2)) laci_set_label(c, 2, 0, out);
+  if (depth) return;
+  if (n_groups == 1) {
+    laci_set_label(c, 1, 1, out);
+    return;
+  }
+  laci_grouped(c, (laci_grouped_axis){.port = 1,
+                                      .row_axis = 0,
+                                      .axis = 1,
+                                      .data_port = LACI_OUT(0),
+                                      .data_axis = 1,
+                                      .n_groups = n_groups});
+  laci_parts(c, 0, 1, n_groups);
+  laci_parts(c, LACI_OUT(0), 1, n_groups);
+}
+
+static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+  (void)graph;
+  const laci_shape *x = laci_port_shape(c, 0), *w = laci_port_shape(c, 1);
+  const laci_shape *y = laci_port_shape(c, LACI_OUT(0));
+  int64_t n_groups = laci_node_int(node, "group", 1);
+  c->why = "places along height and width matter to ConvTranspose";
+  if (!x || !w || !y || x->rank < 3 || w->rank != x->rank) return laci_coupling_ok(c);
+  if (n_groups < 1 || w->dims[0] < 0 || w->dims[1] < 0) return laci_coupling_ok(c);
+  laci_describe(c, 0);
+  laci_describe(c, 1);
+  laci_describe(c, LACI_OUT(0));
+  int batch = laci_label(c);
+  laci_set_label(c, 0, 0, batch);
+  laci_set_label(c, LACI_OUT(0), 0, batch);
+  couple_channels(c, w, n_groups);
+  return laci_coupling_ok(c);
+}
+
+static int weights(const laci_graph *graph, const laci_node *node, laci_weight_axes axes[2]) {
+  (void)graph;
+  if (node->n_inputs < 2 || node->inputs[1] < 0) return 0;
+  axes[0] = (laci_weight_axes){
+      .port = 1, .k_axis = 1, .c_axis = 0, .groups = laci_node_int(node, "group", 1)};
+  return 1;
+}
+
+const laci_op laci_op_conv_transpose = {.name = "ConvTranspose",
+                                        .role = LACI_ROLE_ALLOW,
+                                        .weights = weights,
+                                        .infer = infer,
+                                        .eval = eval,
+                                        .couple = couple};

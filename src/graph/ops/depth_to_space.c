@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * DepthToSpace (pixel shuffle): b * b channels become the blocks of one: out channel c reads, at
+ * offset k of each block, channel k * C + c (mode DCR) or c * b * b + k (mode CRD, opset 11). One
+ * map for each offset k: all b * b in channels of an out channel are one channel with it. Space is
+ * fixed. */
+#include "graph/ops/block_in.h"
+
+static bool is_column_row(const laci_node *node) {
+  return strcmp(laci_node_text(node, "mode", "DCR"), "CRD") == 0;
+}
+
+static lac_status infer(laci_infer *infer) {
+  const char *mode = laci_node_text(infer->node, "mode", "DCR");
+  if (strcmp(mode, "DCR") != 0 && strcmp(mode, "CRD") != 0) {
+    return laci_node_fail(infer->node, infer->err, LAC_UNSUPPORTED, "mode '%s'", mode);
+  }
+  return laci_block_infer(infer, true);
+}
+
+static lac_status eval(laci_eval *eval) {
+  int64_t b;
+  const laci_buf *x = eval->in[0];
+  const laci_shape *out = &eval->out[0]->shape;
+  lac_status st = laci_block_size(eval->node, &b, eval->err);
+  if (st) return st;
+  int64_t height = x->shape.dims[2], width = x->shape.dims[3], plane = height * width;
+  /* out as [N, C, H, row, W, column] */
+  laci_shape space = {.rank = 6, .dims = {out->dims[0], out->dims[1], height, b, width, b}};
+  int64_t channel = is_column_row(eval->node) ? b * b * plane : plane;
+  int64_t offset = is_column_row(eval->node) ? plane : out->dims[1] * plane;
+  int64_t strides[6] = {x->shape.dims[1] * plane, channel, width, b * offset, 1, offset};
+  laci_move_strided(eval, x, &space, strides, 0, eval->out[0]);
+  return LAC_OK;
+}
+
+static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+  (void)graph;
+  int64_t b;
+  const laci_shape *x = laci_port_shape(c, 0), *y = laci_port_shape(c, LACI_OUT(0));
+  c->why = "DepthToSpace moves places along height and width";
+  if (!x || !y || x->rank != 4 || y->rank != 4 || laci_block_size(node, &b, NULL))
+    return laci_coupling_ok(c);
+  int batch = laci_label(c);
+  laci_set_label(c, 0, 0, batch);
+  laci_set_label(c, LACI_OUT(0), 0, batch);
+  if (!laci_mappable(c, 0, 1) || !laci_mappable(c, LACI_OUT(0), 1)) return laci_coupling_ok(c);
+  if (y->dims[1] * b * b != x->dims[1]) return laci_coupling_ok(c);
+  for (int64_t offset = 0; offset < b * b; offset++) {
+    laci_axis_map *map = laci_map(c, LACI_OUT(0), 1, 0, 1, y->dims[1]);
+    for (int64_t o = 0; map && o < y->dims[1]; o++) {
+      map->from[o] = (int32_t)(is_column_row(node) ? o * b * b + offset : offset * y->dims[1] + o);
+    }
+  }
+  return laci_coupling_ok(c);
+}
+
+const laci_op laci_op_depth_to_space = {.name = "DepthToSpace",
+                                        .role = LACI_ROLE_CLEAR,
+                                        .infer = infer,
+                                        .eval = eval,
+                                        .couple = couple};

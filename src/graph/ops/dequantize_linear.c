@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * DequantizeLinear: y = (x - zero) * scale, with one scale for all or one for each place along
+ * `axis` (opset 13). Every channel order passes through; scales and zero points of an axis follow
+ * it. quantize_linear.c shares the checks. */
+#include "graph/ops/quant_in.h"
+
+static lac_status decline_blocks(const laci_node *node, lac_error *err) {
+  int64_t block = laci_node_int(node, "block_size", 0);
+  if (block == 0) return LAC_OK;
+  return laci_node_fail(node, err, LAC_UNSUPPORTED, "scales for blocks of %lld", (long long)block);
+}
+
+lac_status laci_quant_check(laci_infer *infer) {
+  lac_status st = laci_want_inputs(infer, 2, 3);
+  if (!st) st = decline_blocks(infer->node, infer->err);
+  const laci_shape *x = laci_in_shape(infer, 0), *scale = laci_in_shape(infer, 1),
+                   *zero = laci_in_shape(infer, 2);
+  if (st || !x || !scale) return st;
+  if (scale->rank > 1) {
+    return laci_node_fail(infer->node, infer->err, LAC_UNSUPPORTED, "a scale of %d axes",
+                          scale->rank);
+  }
+  if (zero && scale->rank == zero->rank && laci_shape_known(scale) && laci_shape_known(zero) &&
+      !laci_shape_equal(scale, zero)) {
+    return laci_node_fail(infer->node, infer->err, LAC_BAD_SHAPE,
+                          "scale and zero point differ in shape");
+  }
+  if (scale->rank == 0 || scale->dims[0] == 1 || scale->dims[0] < 0) return LAC_OK;
+  int64_t axis = laci_node_int(infer->node, "axis", 1);
+  st = laci_axis_check(infer->node, x->rank, &axis, infer->err);
+  if (st || x->dims[axis] < 0 || x->dims[axis] == scale->dims[0]) return st;
+  return laci_node_fail(infer->node, infer->err, LAC_BAD_SHAPE,
+                        "%lld scales for an axis of size %lld", (long long)scale->dims[0],
+                        (long long)x->dims[axis]);
+}
+
+lac_status laci_quant_read(const laci_eval *eval, laci_quant *quant) {
+  const laci_shape *x = &eval->in[0]->shape;
+  *quant = (laci_quant){.inner = 1, .n = 1, .scale = eval->in[1], .zero = laci_operand(eval, 2)};
+  bool fits = quant->scale->f && quant->scale->count > 0 &&
+              (!quant->zero || quant->zero->count == quant->scale->count);
+  if (!fits)
+    return laci_node_fail(eval->node, eval->err, LAC_BAD_SHAPE, "scale and zero point do not fit");
+  if (quant->scale->count == 1) return LAC_OK;
+  int64_t axis = laci_node_int(eval->node, "axis", 1);
+  lac_status st = laci_axis_check(eval->node, x->rank, &axis, eval->err);
+  if (st) return st;
+  quant->n = quant->scale->count;
+  quant->inner = laci_shape_count_range(x, (int)axis + 1, x->rank);
+  return LAC_OK;
+}
+
+/** The label of the data's axis goes to a one-dimensional parameter of that size. */
+static void couple_parameter(laci_coupling *c, int port, int axis) {
+  const laci_shape *x = laci_port_shape(c, 0), *parameter = laci_port_shape(c, port);
+  if (!parameter || parameter->rank != 1) return;
+  if (axis >= 0 && parameter->dims[0] == x->dims[axis])
+    laci_set_label(c, port, 0, laci_get_label(c, 0, axis));
+  else if (parameter->dims[0] == 1) laci_set_label(c, port, 0, laci_label(c));
+  else if (axis >= 0) { /* sizes are not sure: nothing may move there */
+    laci_set_label(c, 0, axis, LACI_FIXED);
+    laci_set_label(c, LACI_OUT(0), axis, LACI_FIXED);
+  }
+}
+
+lac_status laci_quant_couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+  (void)graph;
+  const laci_shape *x = laci_port_shape(c, 0), *scale = laci_port_shape(c, 1);
+  if (!x || !scale || scale->rank > 1 || decline_blocks(node, NULL)) return laci_coupling_ok(c);
+  if (laci_has_input(node, 2) && !laci_port_shape(c, 2)) return laci_coupling_ok(c);
+  laci_couple_elementwise(c, (const int[]){0}, 1);
+  int axis = laci_axis_of(laci_node_int(node, "axis", 1), x->rank);
+  couple_parameter(c, 2, axis);
+  couple_parameter(c, 1, axis);
+  if (axis >= 0 &&
+      laci_get_label(c, 0, axis) == LACI_FIXED) { /* one of them was not sure: all stand still */
+    laci_set_label(c, 1, 0, LACI_FIXED);
+    laci_set_label(c, 2, 0, LACI_FIXED);
+  }
+  return laci_coupling_ok(c);
+}
+
+static lac_status infer(laci_infer *infer) {
+  lac_status st = laci_quant_check(infer);
+  if (st) return st;
+  infer->out[0].shape = infer->in[0]->shape;
+  infer->out[0].dtype = (lac_dtype)laci_node_int(infer->node, "output_dtype", 0);
+  if (infer->out[0].dtype == LAC_DTYPE_NONE) infer->out[0].dtype = infer->in[1]->dtype;
+  if (infer->out[0].dtype == LAC_DTYPE_NONE || laci_dtype_is_float(infer->out[0].dtype))
+    return LAC_OK;
+  return laci_node_fail(infer->node, infer->err, LAC_UNSUPPORTED, "dequantising to %s",
+                        lac_dtype_name(infer->out[0].dtype));
+}
+
+static lac_status eval(laci_eval *eval) {
+  laci_quant quant;
+  const laci_buf *x = eval->in[0];
+  lac_status st = laci_quant_read(eval, &quant);
+  if (st) return st;
+  for (int64_t at = 0; at < x->count; at++) {
+    int64_t k = laci_quant_at(&quant, at);
+    double zero = quant.zero ? laci_buf_get_f(quant.zero, k) : 0;
+    eval->out[0]->f[at] = (laci_buf_get_f(x, at) - zero) * quant.scale->f[k];
+  }
+  return LAC_OK;
+}
+
+const laci_op laci_op_dequantize_linear = {.name = "DequantizeLinear",
+                                           .role = LACI_ROLE_INFER,
+                                           .infer = infer,
+                                           .eval = eval,
+                                           .couple = laci_quant_couple};

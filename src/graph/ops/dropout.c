@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Dropout as inference sees it: y = x, and a mask of ones where it is asked for.
+ * Every channel order passes through; the mask holds the same everywhere. */
+#include "graph/ops/op_in.h"
+
+static lac_status infer(laci_infer *infer) {
+  lac_status st = laci_want_inputs(infer, 1, 3);
+  if (st) return st;
+  infer->out[0] = *infer->in[0];
+  if (infer->n_out > 1) {
+    infer->out[1].dtype = infer->node->version >= 10 ? LAC_DTYPE_BOOL : infer->in[0]->dtype;
+    infer->out[1].shape = infer->in[0]->shape;
+  }
+  return LAC_OK;
+}
+
+static lac_status eval(laci_eval *eval) {
+  const laci_buf *training = laci_operand(eval, 2);
+  if (training && training->count && laci_buf_get_i(training, 0)) {
+    return laci_node_fail(eval->node, eval->err, LAC_UNSUPPORTED, "training_mode is set");
+  }
+  laci_move(eval->out[0], 0, eval->in[0], 0, eval->in[0]->count);
+  laci_buf *mask = laci_result(eval, 1);
+  for (int64_t at = 0; mask && at < mask->count; at++) {
+    if (mask->f) mask->f[at] = 1;
+    else mask->i[at] = 1;
+  }
+  return LAC_OK;
+}
+
+static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+  (void)graph;
+  (void)node;
+  laci_couple_elementwise(c, (const int[]){0}, 1);
+  const laci_shape *mask = laci_port_shape(c, LACI_OUT(1));
+  if (mask) laci_fresh_axes(c, LACI_OUT(1), 0, mask->rank);
+  return laci_coupling_ok(c);
+}
+
+const laci_op laci_op_dropout = {
+    .name = "Dropout", .role = LACI_ROLE_CLEAR, .infer = infer, .eval = eval, .couple = couple};

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Elu: y = x where x >= 0, else alpha * (e^x - 1). */
+#include <math.h>
+
+#include "graph/ops/op_in.h"
+
+typedef struct parameters {
+  double alpha;
+} parameters;
+
+static double value(double x, const void *context) {
+  const parameters *p = context;
+  return x < 0 ? p->alpha * expm1(x) : x;
+}
+
+static lac_status eval(laci_eval *eval) {
+  parameters p = {.alpha = laci_node_float(eval->node, "alpha", 1)};
+  return laci_eval_unary(eval, &(laci_unary){.f = value}, &p);
+}
+
+const laci_op laci_op_elu = {.name = "Elu",
+                             .role = LACI_ROLE_CLEAR,
+                             .infer = laci_infer_same,
+                             .eval = eval,
+                             .couple = laci_couple_unary};

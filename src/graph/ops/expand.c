@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Expand: broadcasts x to a given shape (or to the broadcast of both, where x is larger).
+ * An axis that grows from size 1 is uniform: its input place joins nothing. All others keep their
+ * orders. */
+#include "graph/ops/op_in.h"
+
+static lac_status infer(laci_infer *infer) {
+  lac_status st = laci_want_inputs(infer, 2, 2);
+  if (st) return st;
+  infer->out[0].dtype = infer->in[0]->dtype;
+  const laci_shape *x = laci_in_shape(infer, 0), *sizes = laci_in_shape(infer, 1);
+  const laci_buf *content = laci_in_known(infer, 1);
+  if (!x || !sizes || sizes->rank != 1 || sizes->dims[0] < 0) return LAC_OK;
+  if (sizes->dims[0] > LACI_MAX_RANK) {
+    return laci_node_fail(infer->node, infer->err, LAC_UNSUPPORTED, "a tensor of %lld axes",
+                          (long long)sizes->dims[0]);
+  }
+  laci_shape wanted = {.rank = (int)sizes->dims[0]};
+  for (int axis = 0; axis < wanted.rank; axis++) {
+    bool known = content && content->i;
+    wanted.dims[axis] = known ? laci_size_from_element(content->i[axis]) : infer->new_symbol(infer);
+    if (known && content->i[axis] < 0 && !laci_is_symbol(content->i[axis])) {
+      return laci_node_fail(infer->node, infer->err, LAC_BAD_SHAPE, "size %lld of axis %d",
+                            (long long)content->i[axis], axis);
+    }
+  }
+  return laci_broadcast(infer, x, &wanted, &infer->out[0].shape);
+}
+
+static lac_status eval(laci_eval *eval) {
+  const laci_buf *x = eval->in[0];
+  laci_walk walk;
+  laci_walk_start(&walk, &eval->out[0]->shape);
+  laci_walk_broadcast(&walk, &x->shape);
+  laci_move_strided(eval, x, &eval->out[0]->shape, walk.stride[0], 0, eval->out[0]);
+  return LAC_OK;
+}
+
+const laci_op laci_op_expand = {.name = "Expand",
+                                .role = LACI_ROLE_CLEAR,
+                                .moves_data = true,
+                                .is_fold = true,
+                                .infer = infer,
+                                .eval = eval,
+                                .couple = laci_couple_unary};

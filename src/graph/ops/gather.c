@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Gather: takes slices of x along one axis, by indices of any shape.
+ *
+ * Constant indices in a row are a map along that axis (channel shuffles are written so); a scalar
+ * one leaves a virtual place. Indices that are computed, or lie in several axes, freeze the axis.
+ * The other axes of x pass through. */
+#include "graph/ops/op_in.h"
+
+static lac_status infer(laci_infer *infer) {
+  lac_status st = laci_want_inputs(infer, 2, 2);
+  if (st) return st;
+  infer->out[0].dtype = infer->in[0]->dtype;
+  const laci_shape *x = laci_in_shape(infer, 0), *indices = laci_in_shape(infer, 1);
+  if (!x || !indices) return LAC_OK;
+  int64_t axis = laci_node_int(infer->node, "axis", 0);
+  st = laci_axis_check(infer->node, x->rank, &axis, infer->err);
+  if (st) return st;
+  laci_shape out = {.rank = x->rank - 1 + indices->rank};
+  if (out.rank > LACI_MAX_RANK) {
+    return laci_node_fail(infer->node, infer->err, LAC_UNSUPPORTED, "a tensor of %d axes",
+                          out.rank);
+  }
+  int to = 0;
+  for (int at = 0; at < axis; at++) out.dims[to++] = x->dims[at];
+  for (int at = 0; at < indices->rank; at++) out.dims[to++] = indices->dims[at];
+  for (int at = (int)axis + 1; at < x->rank; at++) out.dims[to++] = x->dims[at];
+  infer->out[0].shape = out;
+  return LAC_OK;
+}
+
+static lac_status eval(laci_eval *eval) {
+  const laci_buf *x = eval->in[0], *indices = eval->in[1];
+  int64_t axis = laci_node_int(eval->node, "axis", 0);
+  lac_status st = laci_axis_check(eval->node, x->shape.rank, &axis, eval->err);
+  if (st) return st;
+  int64_t n = x->shape.dims[axis], to = 0;
+  int64_t n_outer = laci_shape_count_range(&x->shape, 0, (int)axis);
+  int64_t inner = laci_shape_count_range(&x->shape, (int)axis + 1, x->shape.rank);
+  for (int64_t outer = 0; outer < n_outer; outer++) {
+    for (int64_t at = 0; at < indices->count; at++, to += inner) {
+      int64_t index = laci_buf_get_i(indices, at);
+      st = laci_index_check(eval, n, &index);
+      if (st) return st;
+      laci_move(eval->out[0], to, x, (outer * n + index) * inner, inner);
+    }
+  }
+  return LAC_OK;
+}
+
+/** The map along the axis; nothing is said where an index lies outside. */
+static void couple_indices(laci_coupling *c, int axis, const laci_buf *indices, int64_t n) {
+  for (int64_t at = 0; at < indices->count; at++) {
+    int64_t index = laci_buf_get_i(indices, at);
+    if (index < -n || index >= n) return;
+  }
+  bool scalar = indices->shape.rank == 0;
+  laci_axis_map *map = laci_map(c, LACI_OUT(0), scalar ? -1 : axis, 0, axis, indices->count);
+  for (int64_t at = 0; map && at < indices->count; at++) {
+    int64_t index = laci_buf_get_i(indices, at);
+    map->from[at] = (int32_t)(index < 0 ? index + n : index);
+  }
+}
+
+static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+  const laci_shape *x = laci_port_shape(c, 0), *y = laci_port_shape(c, LACI_OUT(0));
+  const laci_shape *indices = laci_port_shape(c, 1);
+  int axis = x ? laci_axis_of(laci_node_int(node, "axis", 0), x->rank) : -1;
+  if (axis < 0 || !y || !indices || y->rank != x->rank - 1 + indices->rank)
+    return laci_coupling_ok(c);
+  laci_describe(c, 0);
+  laci_describe(c, LACI_OUT(0));
+  c->why = "Gather's indices are not a constant list";
+  for (int at = 0; at < x->rank; at++) {
+    if (at == axis) continue;
+    int label = laci_label(c);
+    laci_set_label(c, 0, at, label);
+    laci_set_label(c, LACI_OUT(0), at < axis ? at : at - 1 + indices->rank, label);
+  }
+  int64_t count = laci_shape_count(indices);
+  if (indices->rank > 1 || !laci_mappable(c, 0, axis) || count < 0 || count > LACI_MAP_LIMIT) {
+    return laci_coupling_ok(c);
+  }
+  laci_buf *content = laci_contents_copy(graph, node, 1);
+  if (content) couple_indices(c, axis, content, x->dims[axis]);
+  laci_buf_destroy(content);
+  return laci_coupling_ok(c);
+}
+
+const laci_op laci_op_gather = {.name = "Gather",
+                                .role = LACI_ROLE_CLEAR,
+                                .moves_data = true,
+                                .is_fold = true,
+                                .infer = infer,
+                                .eval = eval,
+                                .couple = couple};

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Gelu: y = x / 2 * (1 + erf(x / sqrt 2)), or with approximate = "tanh"
+ *       y = x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))). */
+#include <math.h>
+
+#include "graph/ops/op_in.h"
+
+static double value(double x, const void *context) {
+  (void)context;
+  return x / 2 * (1 + erf(x * M_SQRT1_2));
+}
+
+static double value_tanh(double x, const void *context) {
+  (void)context;
+  return x / 2 * (1 + tanh(M_SQRT2 / sqrt(M_PI) * (x + 0.044715 * x * x * x)));
+}
+
+static lac_status eval(laci_eval *eval) {
+  bool by_tanh = strcmp(laci_node_text(eval->node, "approximate", "none"), "tanh") == 0;
+  return laci_eval_unary(eval, &(laci_unary){.f = by_tanh ? value_tanh : value}, NULL);
+}
+
+const laci_op laci_op_gelu = {.name = "Gelu",
+                              .role = LACI_ROLE_CLEAR,
+                              .infer = laci_infer_same,
+                              .eval = eval,
+                              .couple = laci_couple_unary};

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Gemm: y = alpha * op(A) * op(B) + beta * C, op transposing where transA or transB say so; C is
+ * broadcast.
+ *
+ * Channels: the contracted axis of A and B is one, B's other axis makes y's columns, C follows. */
+#include "graph/ops/gemm_f64.h"
+#include "graph/ops/op_in.h"
+
+/** Which axes are what; port 0 is A, port 1 B. */
+typedef struct roles {
+  int a_row, a_deep, b_deep, b_col;
+} roles;
+
+static roles roles_of(const laci_node *node) {
+  int trans_a = laci_node_int(node, "transA", 0) != 0,
+      trans_b = laci_node_int(node, "transB", 0) != 0;
+  return (roles){.a_row = trans_a, .a_deep = !trans_a, .b_deep = trans_b, .b_col = !trans_b};
+}
+
+static lac_status check_shapes(laci_infer *infer, const roles *r) {
+  const laci_shape *a = &infer->in[0]->shape, *b = &infer->in[1]->shape;
+  char a_text[128], b_text[128];
+  bool fits = (a->rank < 0 || a->rank == 2) && (b->rank < 0 || b->rank == 2);
+  if (fits && a->rank == 2 && b->rank == 2) {
+    int64_t left = a->dims[r->a_deep], right = b->dims[r->b_deep];
+    fits = left < 0 || right < 0 || left == right;
+  }
+  if (fits) return LAC_OK;
+  return laci_node_fail(infer->node, infer->err, LAC_BAD_SHAPE,
+                        "%s and %s cannot be multiplied (axis %d by axis %d)",
+                        laci_shape_text(a, a_text, sizeof a_text),
+                        laci_shape_text(b, b_text, sizeof b_text), r->a_deep, r->b_deep);
+}
+
+static lac_status infer(laci_infer *infer) {
+  lac_status st = laci_want_inputs(infer, 2, 3);
+  if (st) return st;
+  roles r = roles_of(infer->node);
+  st = check_shapes(infer, &r);
+  if (st) return st;
+  const laci_shape *a = &infer->in[0]->shape, *b = &infer->in[1]->shape;
+  laci_shape *y = &infer->out[0].shape;
+  infer->out[0].dtype = infer->in[0]->dtype;
+  y->rank = 2;
+  y->dims[0] = a->rank == 2 ? a->dims[r.a_row] : infer->new_symbol(infer);
+  y->dims[1] = b->rank == 2 ? b->dims[r.b_col] : infer->new_symbol(infer);
+  const laci_shape *c = laci_in_shape(infer, 2);
+  for (int back = 1; c && back <= c->rank; back++) {
+    int64_t have = c->dims[c->rank - back], want = back <= 2 ? y->dims[2 - back] : 1;
+    if (have < 0 || want < 0 || have == want || have == 1) continue;
+    char text[128];
+    return laci_node_fail(
+        infer->node, infer->err, LAC_BAD_SHAPE, "C is %s, which does not fit [%lld, %lld]",
+        laci_shape_text(c, text, sizeof text), (long long)y->dims[0], (long long)y->dims[1]);
+  }
+  return LAC_OK;
+}
+
+/** y = alpha * y + beta * C, broadcast. */
+static void scale_and_add(const laci_eval *eval, double alpha, double beta) {
+  laci_buf *y = eval->out[0];
+  const laci_buf *c = laci_operand(eval, 2);
+  for (int64_t at = 0; at < y->count; at++) y->f[at] *= alpha;
+  if (!c || y->count == 0) return;
+  laci_walk walk;
+  laci_walk_start(&walk, &y->shape);
+  laci_walk_broadcast(&walk, &c->shape);
+  laci_walk_ready(&walk);
+  laci_walk_seek(&walk, 0);
+  for (int64_t run = 0; run < walk.n_runs; run++, laci_walk_next(&walk)) {
+    double *to = y->f + run * walk.run;
+    for (int64_t i = 0; i < walk.run; i++) to[i] += beta * c->f[walk.at[0] + i * walk.inner[0]];
+  }
+}
+
+static lac_status eval(laci_eval *eval) {
+  lac_status st = laci_want_floats(eval);
+  if (st) return st;
+  const laci_buf *a = eval->in[0], *b = eval->in[1];
+  roles r = roles_of(eval->node);
+  int64_t a_stride[2] = {a->shape.dims[1], 1}, b_stride[2] = {b->shape.dims[1], 1}, zero = 0;
+  laci_gemm_matrix right = {.data = b->f,
+                            .row_stride = b_stride[r.b_deep],
+                            .col_stride = b_stride[r.b_col],
+                            .offset = &zero};
+  laci_gemm product = {.n_batch = 1,
+                       .m = a->shape.dims[r.a_row],
+                       .n = b->shape.dims[r.b_col],
+                       .k = a->shape.dims[r.a_deep],
+                       .a = a->f,
+                       .a_row_stride = a_stride[r.a_row],
+                       .a_col_stride = a_stride[r.a_deep],
+                       .a_offset = &zero,
+                       .a_period = 1,
+                       .pack_b = laci_gemm_pack_matrix,
+                       .pack_context = &right,
+                       .c = eval->out[0]->f,
+                       .c_row_stride = b->shape.dims[r.b_col],
+                       .c_offset = &zero};
+  st = laci_gemm_run(eval, &product);
+  if (st) return st;
+  scale_and_add(eval, laci_node_float(eval->node, "alpha", 1),
+                laci_node_float(eval->node, "beta", 1));
+  return LAC_OK;
+}
+
+/** Takes a label off A, B and y. */
+static void drop_label(laci_coupling *c, int label) {
+  const int ports[] = {0, 1, LACI_OUT(0)};
+  for (int at = 0; at < 3; at++) {
+    for (int axis = 0; axis < 2; axis++) {
+      if (laci_get_label(c, ports[at], axis) == label)
+        laci_set_label(c, ports[at], axis, LACI_FIXED);
+    }
+  }
+}
+
+/** C is right-aligned against y; where it has size 1 against more it stands for itself. */
+static void couple_bias(laci_coupling *c) {
+  const laci_shape *bias = laci_port_shape(c, 2), *y = laci_port_shape(c, LACI_OUT(0));
+  if (!bias || bias->rank > 2) return;
+  laci_describe(c, 2);
+  for (int back = 1; back <= bias->rank; back++) {
+    int64_t have = bias->dims[bias->rank - back], full = y->dims[2 - back];
+    if (have == full) {
+      laci_set_label(c, 2, bias->rank - back, laci_get_label(c, LACI_OUT(0), 2 - back));
+    } else if (have == 1) {
+      laci_set_label(c, 2, bias->rank - back, laci_label(c));
+    } else { /* sizes unknown: it might be broadcast or not */
+      drop_label(c, laci_get_label(c, LACI_OUT(0), 2 - back));
+    }
+  }
+}
+
+static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+  (void)graph;
+  const laci_shape *a = laci_port_shape(c, 0), *b = laci_port_shape(c, 1);
+  const laci_shape *y = laci_port_shape(c, LACI_OUT(0));
+  if (!a || !b || !y || a->rank != 2 || b->rank != 2 || y->rank != 2) return laci_coupling_ok(c);
+  roles r = roles_of(node);
+  int row = laci_label(c), deep = laci_label(c), col = laci_label(c);
+  laci_set_label(c, 0, r.a_row, row);
+  laci_set_label(c, 0, r.a_deep, deep);
+  laci_set_label(c, 1, r.b_deep, deep);
+  laci_set_label(c, 1, r.b_col, col);
+  laci_set_label(c, LACI_OUT(0), 0, row);
+  laci_set_label(c, LACI_OUT(0), 1, col);
+  couple_bias(c);
+  return laci_coupling_ok(c);
+}
+
+static int weights(const laci_graph *graph, const laci_node *node, laci_weight_axes axes[2]) {
+  (void)graph;
+  roles r = roles_of(node);
+  int n = 0;
+  if (laci_has_input(node, 1)) {
+    axes[n++] = (laci_weight_axes){.port = 1, .k_axis = r.b_col, .c_axis = r.b_deep, .groups = 1};
+  }
+  if (laci_has_input(node, 0)) {
+    axes[n++] = (laci_weight_axes){.port = 0, .k_axis = r.a_row, .c_axis = r.a_deep, .groups = 1};
+  }
+  return n;
+}
+
+const laci_op laci_op_gemm = {.name = "Gemm",
+                              .role = LACI_ROLE_ALLOW,
+                              .weights = weights,
+                              .infer = infer,
+                              .eval = eval,
+                              .couple = couple};

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * GlobalLpPool: (sum |x|^p)^(1/p) over all places of each channel.
+ *
+ * p rides along in the state's second number, so that the reduction's frame need not know of it. */
+#include <math.h>
+
+#include "graph/ops/reduce_in.h"
+
+static void step(laci_reduce_state *state, double x) { state->a += pow(fabs(x), state->b); }
+
+static double end(const laci_reduce_state *state, int64_t n) {
+  (void)n;
+  return pow(state->a, 1 / state->b);
+}
+
+static lac_status eval(laci_eval *eval) {
+  laci_reducer reducer = {
+      .start = {0, (double)laci_node_int(eval->node, "p", 2)}, .step = step, .end = end};
+  return laci_global_eval(eval, &reducer);
+}
+
+const laci_op laci_op_global_lp_pool = {.name = "GlobalLpPool",
+                                        .role = LACI_ROLE_CLEAR,
+                                        .infer = laci_global_infer,
+                                        .eval = eval,
+                                        .couple = laci_global_couple};

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * GlobalMaxPool: the largest over all places of each channel; space shrinks to size 1. NaN wins. */
+#include <math.h>
+
+#include "graph/ops/reduce_in.h"
+
+static void step(laci_reduce_state *state, double x) {
+  if (x > state->a || isnan(x)) state->a = x;
+}
+
+static lac_status eval(laci_eval *eval) {
+  static const laci_reducer reducer = {.start = {.a = -INFINITY}, .step = step};
+  return laci_global_eval(eval, &reducer);
+}
+
+const laci_op laci_op_global_max_pool = {.name = "GlobalMaxPool",
+                                         .role = LACI_ROLE_CLEAR,
+                                         .infer = laci_global_infer,
+                                         .eval = eval,
+                                         .couple = laci_global_couple};

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * GroupNormalization: the channels, in num_groups equal runs; every run of every image is brought
+ * to mean 0 and variance 1, then scaled and shifted. Scale and bias are one a group in opset 18,
+ * one a channel from 21 on.
+ *
+ * Channels may change places within their run; the parameters of opset 18 stay where they are. */
+#include "graph/ops/norm_in.h"
+
+static bool parameters_per_channel(const laci_node *node) { return node->version >= 21; }
+
+static int64_t n_groups_of(const laci_node *node) { return laci_node_int(node, "num_groups", 0); }
+
+static lac_status infer(laci_infer *infer) {
+  lac_status st = laci_want_inputs(infer, 3, 3);
+  if (st) return st;
+  const laci_shape *x = laci_in_shape(infer, 0);
+  infer->out[0] = *infer->in[0];
+  int64_t n_groups = n_groups_of(infer->node), channels = x && x->rank >= 2 ? x->dims[1] : -1;
+  if (n_groups < 1 || (x && x->rank < 2) || (channels >= 0 && channels % n_groups != 0)) {
+    return laci_node_fail(infer->node, infer->err, LAC_BAD_SHAPE, "%lld channels in %lld groups",
+                          (long long)channels, (long long)n_groups);
+  }
+  int64_t size = parameters_per_channel(infer->node) ? channels : n_groups;
+  st = laci_want_vector(infer, 1, size);
+  return st ? st : laci_want_vector(infer, 2, size);
+}
+
+typedef struct job {
+  const laci_eval *eval;
+  int64_t n_groups, group_channels, plane;
+} job;
+
+static void normalise_groups(int64_t begin, int64_t end, void *context) {
+  const job *j = context;
+  const laci_eval *eval = j->eval;
+  int64_t run = j->group_channels * j->plane;
+  bool per_channel = parameters_per_channel(eval->node);
+  double epsilon = laci_epsilon(eval->node);
+  for (int64_t at = begin; at < end; at++) {
+    int64_t group = at % j->n_groups;
+    const double *x = eval->in[0]->f + at * run;
+    double *y = eval->out[0]->f + at * run;
+    laci_normalise_run(x, run, laci_moments_of(x, run), epsilon, y);
+    for (int64_t i = 0; i < run; i++) {
+      int64_t parameter = per_channel ? group * j->group_channels + i / j->plane : group;
+      y[i] = y[i] * eval->in[1]->f[parameter] + eval->in[2]->f[parameter];
+    }
+  }
+}
+
+static lac_status eval(laci_eval *eval) {
+  lac_status st = laci_want_floats(eval);
+  if (st) return st;
+  const laci_shape *x = &eval->in[0]->shape;
+  job j = {.eval = eval,
+           .n_groups = n_groups_of(eval->node),
+           .plane = laci_shape_count_range(x, 2, x->rank)};
+  j.group_channels = x->dims[1] / j.n_groups;
+  laci_eval_parallel(eval, x->dims[0] * j.n_groups, normalise_groups, &j);
+  return LAC_OK;
+}
+
+static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+  (void)graph;
+  bool per_channel = parameters_per_channel(node);
+  c->why = "GroupNormalization has one parameter a group";
+  if (n_groups_of(node) < 1 || !laci_couple_channels(c, 1, per_channel ? 2 : 0)) {
+    return laci_coupling_ok(c);
+  }
+  laci_parts(c, 0, 1, n_groups_of(node));
+  for (int axis = 1; axis < laci_port_shape(c, 0)->rank; axis++) {
+    laci_normalise(c, laci_get_label(c, 0, axis));
+  }
+  return laci_coupling_ok(c);
+}
+
+const laci_op laci_op_group_normalization = {.name = "GroupNormalization",
+                                             .role = LACI_ROLE_INFER,
+                                             .infer = infer,
+                                             .eval = eval,
+                                             .couple = couple};

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * HardSigmoid: y = clamp(alpha * x + beta, 0, 1). */
+#include "graph/ops/op_in.h"
+
+typedef struct parameters {
+  double alpha, beta;
+} parameters;
+
+static double value(double x, const void *context) {
+  const parameters *p = context;
+  double y = p->alpha * x + p->beta;
+  return y < 0 ? 0 : y > 1 ? 1 : y;
+}
+
+static lac_status eval(laci_eval *eval) {
+  parameters p = {.alpha = laci_node_float(eval->node, "alpha", 0.2f),
+                  .beta = laci_node_float(eval->node, "beta", 0.5f)};
+  return laci_eval_unary(eval, &(laci_unary){.f = value}, &p);
+}
+
+const laci_op laci_op_hard_sigmoid = {.name = "HardSigmoid",
+                                      .role = LACI_ROLE_CLEAR,
+                                      .infer = laci_infer_same,
+                                      .eval = eval,
+                                      .couple = laci_couple_unary};

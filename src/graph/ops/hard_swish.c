@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * HardSwish: y = x * clamp(x / 6 + 1/2, 0, 1), element by element. */
+#include "graph/ops/op_in.h"
+
+static double value(double x, const void *context) {
+  (void)context;
+  double gate = x / 6 + 0.5;
+  return x * (gate < 0 ? 0 : gate > 1 ? 1 : gate);
+}
+
+static lac_status eval(laci_eval *eval) {
+  return laci_eval_unary(eval, &(laci_unary){.f = value}, NULL);
+}
+
+const laci_op laci_op_hard_swish = {.name = "HardSwish",
+                                    .role = LACI_ROLE_CLEAR,
+                                    .infer = laci_infer_same,
+                                    .eval = eval,
+                                    .couple = laci_couple_unary};

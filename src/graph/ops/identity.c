@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Identity: y = x. Exporters leave it behind where a weight is shared or a layer was removed.
+ * Every channel order passes through. */
+#include "graph/ops/op_in.h"
+
+static lac_status eval(laci_eval *eval) {
+  laci_move(eval->out[0], 0, eval->in[0], 0, eval->in[0]->count);
+  return LAC_OK;
+}
+
+const laci_op laci_op_identity = {.name = "Identity",
+                                  .role = LACI_ROLE_CLEAR,
+                                  .moves_data = true,
+                                  .is_fold = true,
+                                  .infer = laci_infer_same,
+                                  .eval = eval,
+                                  .couple = laci_couple_unary};

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * InstanceNormalization: every channel of every image is brought to mean 0 and variance 1 over its
+ * places, then scaled and shifted: y = (x - mean) / sqrt(var + epsilon) * scale[c] + bias[c]. */
+#include "graph/ops/norm_in.h"
+
+static lac_status infer(laci_infer *infer) {
+  lac_status st = laci_want_inputs(infer, 3, 3);
+  if (st) return st;
+  const laci_shape *x = laci_in_shape(infer, 0);
+  infer->out[0] = *infer->in[0];
+  if (x && x->rank < 2) {
+    return laci_node_fail(infer->node, infer->err, LAC_BAD_SHAPE, "the input has no channel axis");
+  }
+  st = laci_want_vector(infer, 1, x ? x->dims[1] : -1);
+  return st ? st : laci_want_vector(infer, 2, x ? x->dims[1] : -1);
+}
+
+static void normalise_planes(int64_t begin, int64_t end, void *context) {
+  const laci_eval *eval = context;
+  const laci_shape *shape = &eval->in[0]->shape;
+  int64_t plane = laci_shape_count_range(shape, 2, shape->rank);
+  double epsilon = laci_epsilon(eval->node);
+  for (int64_t at = begin; at < end; at++) {
+    const double *x = eval->in[0]->f + at * plane;
+    double *y = eval->out[0]->f + at * plane;
+    double scale = eval->in[1]->f[at % shape->dims[1]], bias = eval->in[2]->f[at % shape->dims[1]];
+    laci_normalise_run(x, plane, laci_moments_of(x, plane), epsilon, y);
+    for (int64_t i = 0; i < plane; i++) y[i] = y[i] * scale + bias;
+  }
+}
+
+static lac_status eval(laci_eval *eval) {
+  lac_status st = laci_want_floats(eval);
+  if (st) return st;
+  const laci_shape *x = &eval->in[0]->shape;
+  laci_eval_parallel(eval, x->dims[0] * x->dims[1], normalise_planes, eval);
+  return LAC_OK;
+}
+
+static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+  (void)graph, (void)node;
+  if (!laci_couple_channels(c, 1, 2)) return laci_coupling_ok(c);
+  for (int axis = 2; axis < laci_port_shape(c, 0)->rank; axis++) {
+    laci_normalise(c, laci_get_label(c, 0, axis));
+  }
+  return laci_coupling_ok(c);
+}
+
+const laci_op laci_op_instance_normalization = {.name = "InstanceNormalization",
+                                                .role = LACI_ROLE_INFER,
+                                                .infer = infer,
+                                                .eval = eval,
+                                                .couple = couple};

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * IsNaN: true where x is not a number. */
+#include <math.h>
+
+#include "graph/ops/op_in.h"
+
+static int64_t value_test(double x, const void *context) {
+  (void)context;
+  return isnan(x) != 0;
+}
+
+static lac_status eval(laci_eval *eval) {
+  return laci_eval_unary(eval, &(laci_unary){.test = value_test}, NULL);
+}
+
+const laci_op laci_op_is_nan = {.name = "IsNaN",
+                                .role = LACI_ROLE_CLEAR,
+                                .infer = laci_infer_compare,
+                                .eval = eval,
+                                .couple = laci_couple_unary};

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * LayerNormalization: all axes from `axis` on are brought to mean 0 and variance 1 together, then
+ * scaled and shifted by parameters that are broadcast from the right. Mean and 1 / sqrt(var +
+ * epsilon) may come out as well. */
+#include <math.h>
+
+#include "graph/ops/norm_in.h"
+
+static lac_status infer(laci_infer *infer) {
+  lac_status st = laci_want_inputs(infer, 2, 3);
+  if (st) return st;
+  infer->out[0] = *infer->in[0];
+  const laci_shape *x = laci_in_shape(infer, 0);
+  if (!x) return LAC_OK;
+  int64_t axis = laci_node_int(infer->node, "axis", -1);
+  st = laci_axis_check(infer->node, x->rank, &axis, infer->err);
+  for (int port = 1; !st && port < infer->n_in; port++) {
+    laci_shape both;
+    if (laci_in_shape(infer, port)) st = laci_broadcast(infer, x, &infer->in[port]->shape, &both);
+    if (!st && laci_in_shape(infer, port) && both.rank > x->rank) {
+      st = laci_node_fail(infer->node, infer->err, LAC_BAD_SHAPE,
+                          "input %d has more axes than the data", port);
+    }
+  }
+  if (st) return st;
+  for (int out = 1; out < infer->n_out; out++) {
+    bool kept_type = laci_node_int(infer->node, "stash_type", 1) != 1;
+    infer->out[out] = *infer->in[0];
+    if (!kept_type) infer->out[out].dtype = LAC_DTYPE_F32;
+    for (int at = (int)axis; at < x->rank; at++) infer->out[out].shape.dims[at] = 1;
+  }
+  return LAC_OK;
+}
+
+typedef struct job {
+  const laci_eval *eval;
+  int64_t n;
+} job;
+
+static void normalise_rows(int64_t begin, int64_t end, void *context) {
+  const job *j = context;
+  const laci_eval *eval = j->eval;
+  laci_buf *mean = laci_result(eval, 1), *inverse = laci_result(eval, 2);
+  double epsilon = laci_epsilon(eval->node);
+  for (int64_t row = begin; row < end; row++) {
+    laci_moments m = laci_moments_of(eval->in[0]->f + row * j->n, j->n);
+    laci_normalise_run(eval->in[0]->f + row * j->n, j->n, m, epsilon, eval->out[0]->f + row * j->n);
+    if (mean) mean->f[row] = m.mean;
+    if (inverse) inverse->f[row] = 1 / sqrt(m.variance + epsilon);
+  }
+}
+
+/** y = y * p or y + p, broadcast. */
+static void apply_parameter(laci_buf *y, const laci_buf *p, bool multiply) {
+  laci_walk walk;
+  laci_walk_start(&walk, &y->shape);
+  laci_walk_broadcast(&walk, &p->shape);
+  laci_walk_ready(&walk);
+  laci_walk_seek(&walk, 0);
+  for (int64_t run = 0; run < walk.n_runs; run++, laci_walk_next(&walk)) {
+    double *to = y->f + run * walk.run;
+    const double *from = p->f + walk.at[0];
+    for (int64_t i = 0; i < walk.run; i++) {
+      double v = from[i * walk.inner[0]];
+      to[i] = multiply ? to[i] * v : to[i] + v;
+    }
+  }
+}
+
+static lac_status eval(laci_eval *eval) {
+  const laci_shape *x = &eval->in[0]->shape;
+  int64_t axis = laci_node_int(eval->node, "axis", -1);
+  lac_status st = laci_want_floats(eval);
+  if (!st) st = laci_axis_check(eval->node, x->rank, &axis, eval->err);
+  if (st || eval->in[0]->count == 0) return st;
+  job j = {.eval = eval, .n = laci_shape_count_range(x, (int)axis, x->rank)};
+  laci_eval_parallel(eval, eval->in[0]->count / j.n, normalise_rows, &j);
+  apply_parameter(eval->out[0], eval->in[1], true);
+  if (laci_operand(eval, 2)) apply_parameter(eval->out[0], eval->in[2], false);
+  return LAC_OK;
+}
+
+static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+  (void)graph;
+  const laci_shape *x = laci_port_shape(c, 0);
+  int axis = x ? laci_axis_of(laci_node_int(node, "axis", -1), x->rank) : -1;
+  if (axis < 0) return laci_coupling_ok(c);
+  laci_couple_elementwise(c, (const int[]){0, 1, 2}, laci_port_shape(c, 2) ? 3 : 2);
+  for (int at = axis; at < x->rank; at++) laci_normalise(c, laci_get_label(c, 0, at));
+  for (int out = 1; out < node->n_outputs; out++) {
+    for (int at = 0; at < x->rank; at++) {
+      laci_set_label(c, LACI_OUT(out), at, at < axis ? laci_get_label(c, 0, at) : laci_label(c));
+    }
+  }
+  return laci_coupling_ok(c);
+}
+
+const laci_op laci_op_layer_normalization = {.name = "LayerNormalization",
+                                             .role = LACI_ROLE_INFER,
+                                             .infer = infer,
+                                             .eval = eval,
+                                             .couple = couple};

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * LeakyRelu: y = x where x >= 0, else alpha * x. */
+#include "graph/ops/op_in.h"
+
+typedef struct parameters {
+  double alpha;
+} parameters;
+
+static double value(double x, const void *context) {
+  const parameters *p = context;
+  return x < 0 ? p->alpha * x : x;
+}
+
+static lac_status eval(laci_eval *eval) {
+  parameters p = {.alpha = laci_node_float(eval->node, "alpha", 0.01f)};
+  return laci_eval_unary(eval, &(laci_unary){.f = value}, &p);
+}
+
+const laci_op laci_op_leaky_relu = {.name = "LeakyRelu",
+                                    .role = LACI_ROLE_CLEAR,
+                                    .infer = laci_infer_same,
+                                    .eval = eval,
+                                    .couple = laci_couple_unary};

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Less: true where a < b, broadcast; never where one is NaN. */
+#include "graph/ops/op_in.h"
+
+static int64_t value_integer(int64_t a, int64_t b) { return a < b; }
+
+static int64_t value_test(double a, double b) { return a < b; }
+
+static lac_status eval(laci_eval *eval) {
+  static const laci_binary operation = {.i = value_integer, .test = value_test};
+  return laci_eval_binary(eval, &operation);
+}
+
+const laci_op laci_op_less = {.name = "Less",
+                              .role = LACI_ROLE_CLEAR,
+                              .is_fold = true,
+                              .symbol_safe = true,
+                              .infer = laci_infer_compare,
+                              .eval = eval,
+                              .couple = laci_couple_nary};

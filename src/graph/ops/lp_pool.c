@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * LpPool: (sum |x|^p)^(1/p) under the window. */
+#include <math.h>
+
+#include "graph/ops/pool_in.h"
+
+static void step(laci_pool_state *state, double x, int64_t at) {
+  (void)at;
+  state->value += pow(fabs(x), state->parameter);
+}
+
+static double end(const laci_pool_state *state) { return pow(state->value, 1 / state->parameter); }
+
+static lac_status eval(laci_eval *eval) {
+  laci_pooling pooling = {
+      .start = {.parameter = (double)laci_node_int(eval->node, "p", 2)}, .step = step, .end = end};
+  return laci_pooling_eval(eval, &pooling, NULL);
+}
+
+const laci_op laci_op_lp_pool = {.name = "LpPool",
+                                 .role = LACI_ROLE_CLEAR,
+                                 .infer = laci_pooling_infer,
+                                 .eval = eval,
+                                 .couple = laci_pooling_couple};

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * MatMul: products of the last two axes, with NumPy's rules: an operand of one axis is a row on the
+ * left, a column on the right, and that axis vanishes; the axes before the last two are broadcast.
+ *
+ * Channels: the contracted axis of both sides is one; rows, columns and batch axes go through. */
+#include "base/memory.h"
+#include "graph/ops/gemm_f64.h"
+#include "graph/ops/op_in.h"
+
+/** Both operands with at least two axes. */
+typedef struct matrices {
+  laci_shape a, b;
+  bool row_vanishes, col_vanishes;
+} matrices;
+
+static matrices with_two_axes(const laci_shape *a, const laci_shape *b) {
+  matrices m = {.a = *a, .b = *b};
+  if (a->rank == 1) m.a = laci_shape_of(2, (int64_t[]){1, a->dims[0]});
+  if (b->rank == 1) m.b = laci_shape_of(2, (int64_t[]){b->dims[0], 1});
+  m.row_vanishes = a->rank == 1;
+  m.col_vanishes = b->rank == 1;
+  return m;
+}
+
+static lac_status infer(laci_infer *infer) {
+  lac_status st = laci_want_inputs(infer, 2, 2);
+  if (st) return st;
+  infer->out[0].dtype = infer->in[0]->dtype;
+  const laci_shape *a = laci_in_shape(infer, 0), *b = laci_in_shape(infer, 1);
+  if (!a || !b) return LAC_OK;
+  char a_text[128], b_text[128];
+  matrices m = with_two_axes(a, b);
+  int64_t left = a->rank > 0 ? m.a.dims[m.a.rank - 1] : -1;
+  int64_t right = b->rank > 0 ? m.b.dims[m.b.rank - 2] : -1;
+  if (a->rank < 1 || b->rank < 1 || (left >= 0 && right >= 0 && left != right)) {
+    return laci_node_fail(infer->node, infer->err, LAC_BAD_SHAPE, "%s and %s cannot be multiplied",
+                          laci_shape_text(a, a_text, sizeof a_text),
+                          laci_shape_text(b, b_text, sizeof b_text));
+  }
+  laci_shape a_batch = laci_shape_of(m.a.rank - 2, m.a.dims);
+  laci_shape b_batch = laci_shape_of(m.b.rank - 2, m.b.dims);
+  laci_shape *y = &infer->out[0].shape;
+  st = laci_broadcast(infer, &a_batch, &b_batch, y);
+  if (st || y->rank < 0) return st;
+  if (!m.row_vanishes) y->dims[y->rank++] = m.a.dims[m.a.rank - 2];
+  if (!m.col_vanishes) y->dims[y->rank++] = m.b.dims[m.b.rank - 1];
+  return LAC_OK;
+}
+
+/** offsets[batch] of an operand whose batch axes are broadcast to `batches`; each matrix has `size`
+ *  elements. */
+static void batch_offsets(const laci_shape *batches, const laci_shape *operand, int64_t size,
+                          int64_t *offsets) {
+  laci_shape own = laci_shape_of(operand->rank - 2, operand->dims);
+  laci_walk walk;
+  laci_walk_start(&walk, batches);
+  laci_walk_broadcast(&walk, &own);
+  laci_walk_ready(&walk);
+  laci_walk_seek(&walk, 0);
+  for (int64_t run = 0; run < walk.n_runs; run++, laci_walk_next(&walk)) {
+    for (int64_t i = 0; i < walk.run; i++) {
+      offsets[run * walk.run + i] = (walk.at[0] + i * walk.inner[0]) * size;
+    }
+  }
+}
+
+static lac_status multiply(const laci_eval *eval, const matrices *m, const laci_shape *batches) {
+  int64_t n_batch = laci_shape_count(batches);
+  int64_t rows = m->a.dims[m->a.rank - 2], deep = m->a.dims[m->a.rank - 1];
+  int64_t cols = m->b.dims[m->b.rank - 1];
+  int64_t *offsets = laci_alloc((size_t)n_batch * 3, sizeof *offsets);
+  if (!offsets) return laci_fail_memory(eval->err, eval->node->name);
+  batch_offsets(batches, &m->a, rows * deep, offsets);
+  batch_offsets(batches, &m->b, deep * cols, offsets + n_batch);
+  for (int64_t at = 0; at < n_batch; at++) offsets[2 * n_batch + at] = at * rows * cols;
+  laci_gemm_matrix right = {
+      .data = eval->in[1]->f, .row_stride = cols, .col_stride = 1, .offset = offsets + n_batch};
+  laci_gemm product = {.n_batch = n_batch,
+                       .m = rows,
+                       .n = cols,
+                       .k = deep,
+                       .a = eval->in[0]->f,
+                       .a_row_stride = deep,
+                       .a_col_stride = 1,
+                       .a_offset = offsets,
+                       .a_period = m->a.rank == 2 ? 1 : n_batch,
+                       .pack_b = laci_gemm_pack_matrix,
+                       .pack_context = &right,
+                       .c = eval->out[0]->f,
+                       .c_row_stride = cols,
+                       .c_offset = offsets + 2 * n_batch};
+  lac_status st = laci_gemm_run(eval, &product);
+  laci_free(offsets);
+  return st;
+}
+
+static lac_status eval(laci_eval *eval) {
+  lac_status st = laci_want_floats(eval);
+  if (st || eval->out[0]->count == 0) return st;
+  matrices m = with_two_axes(&eval->in[0]->shape, &eval->in[1]->shape);
+  laci_shape batches = eval->out[0]->shape;
+  batches.rank -= !m.row_vanishes + !m.col_vanishes;
+  if (m.b.rank == 2 && !m.row_vanishes) {
+    /* One matrix on the right: all rows on the left, whatever their batch, are one tall matrix. */
+    int64_t deep = m.a.dims[m.a.rank - 1];
+    int64_t rows = laci_shape_count_range(&m.a, 0, m.a.rank - 1);
+    m.a = laci_shape_of(2, (int64_t[]){rows, deep});
+    batches.rank = 0;
+  }
+  return multiply(eval, &m, &batches);
+}
+
+/** Batch axes, right-aligned before the last two; `tail` is how many axes of y follow them. */
+static void couple_batches(laci_coupling *c, int a_rank, int b_rank, int tail) {
+  const laci_shape *a = laci_port_shape(c, 0), *b = laci_port_shape(c, 1);
+  const laci_shape *y = laci_port_shape(c, LACI_OUT(0));
+  for (int back = 1; back <= y->rank - tail; back++) {
+    int y_axis = y->rank - tail - back, a_axis = a_rank - 2 - back, b_axis = b_rank - 2 - back;
+    int64_t full = y->dims[y_axis];
+    int label = laci_label(c);
+    bool certain = true;
+    for (int port = 0; port < 2; port++) {
+      int axis = port == 0 ? a_axis : b_axis;
+      if (axis < 0) continue;
+      int64_t size = (port == 0 ? a : b)->dims[axis];
+      if (size == full) laci_set_label(c, port, axis, label);
+      else if (size == 1) laci_set_label(c, port, axis, laci_label(c));
+      else certain = false; /* stays FIXED, and so must what it meets */
+    }
+    if (certain) {
+      laci_set_label(c, LACI_OUT(0), y_axis, label);
+      continue;
+    }
+    if (a_axis >= 0) laci_set_label(c, 0, a_axis, LACI_FIXED);
+    if (b_axis >= 0) laci_set_label(c, 1, b_axis, LACI_FIXED);
+  }
+}
+
+static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+  (void)graph, (void)node;
+  const laci_shape *a = laci_port_shape(c, 0), *b = laci_port_shape(c, 1);
+  const laci_shape *y = laci_port_shape(c, LACI_OUT(0));
+  if (!a || !b || !y || a->rank < 1 || b->rank < 1) return laci_coupling_ok(c);
+  int tail = (a->rank > 1) + (b->rank > 1), batches = y->rank - tail;
+  int widest = (a->rank > b->rank ? a->rank : b->rank) - 2;
+  if (batches != (widest > 0 ? widest : 0)) return laci_coupling_ok(c);
+  laci_describe(c, 0);
+  laci_describe(c, 1);
+  laci_describe(c, LACI_OUT(0));
+  int deep = laci_label(c);
+  laci_set_label(c, 0, -1, deep);
+  laci_set_label(c, 1, b->rank > 1 ? -2 : -1, deep);
+  if (a->rank > 1) {
+    int row = laci_label(c);
+    laci_set_label(c, 0, -2, row);
+    laci_set_label(c, LACI_OUT(0), batches, row);
+  }
+  if (b->rank > 1) {
+    int col = laci_label(c);
+    laci_set_label(c, 1, -1, col);
+    laci_set_label(c, LACI_OUT(0), y->rank - 1, col);
+  }
+  couple_batches(c, a->rank, b->rank, tail);
+  return laci_coupling_ok(c);
+}
+
+/** A matrix of two axes on either side; a batch of matrices is not one weight. */
+static int weights(const laci_graph *graph, const laci_node *node, laci_weight_axes axes[2]) {
+  int n = 0;
+  for (int port = 1; port >= 0; port--) {
+    if (!laci_has_input(node, port)) continue;
+    if (graph->values[node->inputs[port]].type.shape.rank != 2) continue;
+    axes[n++] = (laci_weight_axes){.port = port, .k_axis = port, .c_axis = !port, .groups = 1};
+  }
+  return n;
+}
+
+const laci_op laci_op_mat_mul = {.name = "MatMul",
+                                 .role = LACI_ROLE_ALLOW,
+                                 .weights = weights,
+                                 .infer = infer,
+                                 .eval = eval,
+                                 .couple = couple};

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Max: the largest of any number of operands, broadcast; NaN wins. */
+#include <math.h>
+
+#include "graph/ops/op_in.h"
+
+static double value(double a, double b) { return a > b || isnan(a) ? a : b; }
+
+static int64_t value_integer(int64_t a, int64_t b) { return a > b ? a : b; }
+
+static lac_status eval(laci_eval *eval) {
+  static const laci_binary operation = {.f = value, .i = value_integer};
+  return laci_eval_nary(eval, &operation);
+}
+
+const laci_op laci_op_max = {.name = "Max",
+                             .role = LACI_ROLE_CLEAR,
+                             .is_fold = true,
+                             .symbol_safe = true,
+                             .infer = laci_infer_broadcast,
+                             .eval = eval,
+                             .couple = laci_couple_nary};

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * MaxPool: the largest element under the window, and where it lies (Indices: flat over the whole
+ * tensor; with storage_order = 1 places within a plane count column by column).
+ *
+ * Where the indices are used, they number channels: then everything is FIXED. */
+#include <math.h>
+
+#include "graph/ops/pool_in.h"
+
+static lac_status infer(laci_infer *infer) {
+  lac_status st = laci_pooling_infer(infer);
+  if (st || infer->n_out < 2) return st;
+  infer->out[1] = (laci_type){.dtype = LAC_DTYPE_I64, .shape = infer->out[0].shape};
+  return LAC_OK;
+}
+
+static void step(laci_pool_state *state, double x, int64_t at) {
+  if (!(x > state->value || isnan(x)) && state->at >= 0) return;
+  state->value = x;
+  state->at = at;
+}
+
+/** Row-major places within planes become column-major ones. */
+static void count_by_columns(const laci_shape *x, laci_buf *indices) {
+  int64_t plane = laci_shape_count_range(x, 2, x->rank);
+  for (int64_t at = 0; at < indices->count; at++) {
+    int64_t place = indices->i[at] % plane, stride = plane, turned = 0;
+    for (int axis = x->rank - 1; axis >= 2; axis--) {
+      stride /= x->dims[axis];
+      turned += place % x->dims[axis] * stride;
+      place /= x->dims[axis];
+    }
+    indices->i[at] += turned - indices->i[at] % plane;
+  }
+}
+
+static lac_status eval(laci_eval *eval) {
+  static const laci_pooling pooling = {.start = {.value = -INFINITY, .at = -1}, .step = step};
+  laci_buf *indices = laci_result(eval, 1);
+  lac_status st = laci_pooling_eval(eval, &pooling, indices);
+  if (st || !indices || !laci_node_int(eval->node, "storage_order", 0)) return st;
+  count_by_columns(&eval->in[0]->shape, indices);
+  return LAC_OK;
+}
+
+static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+  if (laci_has_output(node, 1)) {
+    const laci_value *indices = &graph->values[node->outputs[1]];
+    if (indices->n_readers > 0 || indices->is_output) {
+      c->why = "the indices of MaxPool are used, and they number the channels";
+      return laci_coupling_ok(c);
+    }
+  }
+  return laci_pooling_couple(graph, node, c);
+}
+
+const laci_op laci_op_max_pool = {
+    .name = "MaxPool", .role = LACI_ROLE_CLEAR, .infer = infer, .eval = eval, .couple = couple};

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Mean: the mean of any number of operands, broadcast: Sum, then divided by their number. */
+#include "graph/ops/op_in.h"
+
+static double value(double a, double b) { return a + b; }
+
+static lac_status eval(laci_eval *eval) {
+  static const laci_binary operation = {.f = value};
+  lac_status st = laci_eval_nary(eval, &operation);
+  if (st) return st;
+  laci_buf *out = eval->out[0];
+  for (int64_t at = 0; at < out->count; at++) out->f[at] /= eval->n_in;
+  return LAC_OK;
+}
+
+const laci_op laci_op_mean = {.name = "Mean",
+                              .role = LACI_ROLE_CLEAR,
+                              .infer = laci_infer_broadcast,
+                              .eval = eval,
+                              .couple = laci_couple_nary};

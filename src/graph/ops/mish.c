@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Mish: y = x * tanh(log(1 + e^x)), element by element. */
+#include <math.h>
+
+#include "graph/ops/op_in.h"
+
+static double value(double x, const void *context) {
+  (void)context;
+  double soft = x > 0 ? x + log1p(exp(-x)) : log1p(exp(x));
+  return x * tanh(soft);
+}
+
+static lac_status eval(laci_eval *eval) {
+  return laci_eval_unary(eval, &(laci_unary){.f = value}, NULL);
+}
+
+const laci_op laci_op_mish = {.name = "Mish",
+                              .role = LACI_ROLE_CLEAR,
+                              .infer = laci_infer_same,
+                              .eval = eval,
+                              .couple = laci_couple_unary};

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Mod: the remainder, broadcast. It has the divisor's sign, or with fmod = 1 the dividend's as in
+ * C. A zero integer divisor has no defined result: it gives 0 here, never a trap. */
+#include <math.h>
+
+#include "graph/ops/op_in.h"
+
+static double remainder_c(double a, double b) { return fmod(a, b); }
+
+static double remainder_floor(double a, double b) {
+  double rest = fmod(a, b);
+  return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+}
+
+static int64_t remainder_c_integer(int64_t a, int64_t b) { return b == 0 || b == -1 ? 0 : a % b; }
+
+static int64_t remainder_floor_integer(int64_t a, int64_t b) {
+  int64_t rest = remainder_c_integer(a, b);
+  return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+}
+
+static lac_status eval(laci_eval *eval) {
+  static const laci_binary like_c = {.f = remainder_c, .i = remainder_c_integer};
+  static const laci_binary like_floor = {.f = remainder_floor, .i = remainder_floor_integer};
+  return laci_eval_binary(eval, laci_node_int(eval->node, "fmod", 0) ? &like_c : &like_floor);
+}
+
+const laci_op laci_op_mod = {.name = "Mod",
+                             .role = LACI_ROLE_CLEAR,
+                             .is_fold = true,
+                             .symbol_safe = true,
+                             .infer = laci_infer_broadcast,
+                             .eval = eval,
+                             .couple = laci_couple_nary};

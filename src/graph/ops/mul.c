@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Mul: y = a * b, broadcast. Folds: symbols of sizes survive * 1. */
+#include "graph/ops/op_in.h"
+
+static double value(double a, double b) { return a * b; }
+
+static int64_t value_integer(int64_t a, int64_t b) { return (int64_t)((uint64_t)a * (uint64_t)b); }
+
+static lac_status eval(laci_eval *eval) {
+  static const laci_binary operation = {
+      .f = value, .i = value_integer, .neutral = LACI_NEUTRAL_ONE};
+  return laci_eval_binary(eval, &operation);
+}
+
+const laci_op laci_op_mul = {.name = "Mul",
+                             .role = LACI_ROLE_CLEAR,
+                             .is_fold = true,
+                             .symbol_safe = true,
+                             .infer = laci_infer_broadcast,
+                             .eval = eval,
+                             .couple = laci_couple_nary};

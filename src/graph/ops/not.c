@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Not: y = !x of booleans. */
+#include "graph/ops/op_in.h"
+
+static int64_t value_integer(int64_t x, const void *context) {
+  (void)context;
+  return x == 0;
+}
+
+static lac_status eval(laci_eval *eval) {
+  return laci_eval_unary(eval, &(laci_unary){.i = value_integer}, NULL);
+}
+
+const laci_op laci_op_not = {.name = "Not",
+                             .role = LACI_ROLE_CLEAR,
+                             .is_fold = true,
+                             .symbol_safe = true,
+                             .infer = laci_infer_same,
+                             .eval = eval,
+                             .couple = laci_couple_unary};

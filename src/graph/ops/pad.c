@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Pad: puts places before and after x along its axes, filled with a constant or with places of x
+ * (reflect, edge, wrap); negative pads crop. pads is an attribute before opset 11, then an input,
+ * with axes of its own from opset 18 on.
+ *
+ * Constant fill is uniform: those places of the map read nothing. The other modes read places by
+ * their position, so nothing may move along such an axis. Axes without pads pass through. */
+#include "graph/ops/op_in.h"
+
+typedef enum pad_mode { PAD_CONSTANT, PAD_REFLECT, PAD_EDGE, PAD_WRAP } pad_mode;
+
+typedef struct pad_args {
+  pad_mode mode;
+  bool known; /* begin and end are */
+  int64_t begin[LACI_MAX_RANK], end[LACI_MAX_RANK];
+} pad_args;
+
+static lac_status read_mode(const laci_node *node, pad_mode *mode, lac_error *err) {
+  static const char *const names[] = {"constant", "reflect", "edge", "wrap"};
+  const char *text = laci_node_text(node, "mode", "constant");
+  for (int at = 0; at < 4; at++) {
+    if (strcmp(text, names[at]) != 0) continue;
+    *mode = (pad_mode)at;
+    return LAC_OK;
+  }
+  return laci_node_fail(node, err, LAC_UNSUPPORTED, "mode '%s'", text);
+}
+
+static lac_status read_args(const laci_node *node, int rank, const laci_buf *const content[2],
+                            pad_args *args, lac_error *err) {
+  bool inputs = node->version >= 11 || node->version == 0;
+  laci_ints pads = laci_ints_of(node, inputs ? NULL : "pads", inputs ? 1 : -1, content[0]);
+  laci_ints axes = laci_ints_of(node, NULL, inputs ? 3 : -1, content[1]);
+  *args = (pad_args){.known = false};
+  lac_status st = read_mode(node, &args->mode, err);
+  if (st) return st;
+  if (!pads.present) return laci_node_fail(node, err, LAC_BAD_FILE, "pads are missing");
+  if (!pads.known || pads.has_symbols || (axes.present && (!axes.known || axes.has_symbols)))
+    return LAC_OK;
+  int n = axes.present ? axes.n : rank;
+  if (pads.n != 2 * n)
+    return laci_node_fail(node, err, LAC_BAD_SHAPE, "%d pads for %d axes", pads.n, n);
+  args->known = true;
+  for (int at = 0; at < n; at++) {
+    int64_t axis = axes.present ? axes.v[at] : at;
+    st = laci_axis_check(node, rank, &axis, err);
+    if (st) return st;
+    args->begin[axis] = pads.v[at];
+    args->end[axis] = pads.v[at + n];
+  }
+  return LAC_OK;
+}
+
+static lac_status infer(laci_infer *infer) {
+  pad_args args;
+  lac_status st = laci_want_inputs(infer, 1, 4);
+  if (st) return st;
+  infer->out[0].dtype = infer->in[0]->dtype;
+  const laci_shape *x = laci_in_shape(infer, 0);
+  if (!x) return LAC_OK;
+  const laci_buf *content[2] = {laci_in_known(infer, 1), laci_in_known(infer, 3)};
+  st = read_args(infer->node, x->rank, content, &args, infer->err);
+  if (st) return st;
+  laci_shape *out = &infer->out[0].shape;
+  out->rank = x->rank;
+  for (int axis = 0; axis < x->rank; axis++) {
+    int64_t size = x->dims[axis];
+    bool none = args.known && args.begin[axis] == 0 && args.end[axis] == 0;
+    if (none) out->dims[axis] = size;
+    else if (!args.known || size < 0) out->dims[axis] = infer->new_symbol(infer);
+    else {
+      bool bad = __builtin_add_overflow(size, args.begin[axis], &size);
+      bad |= __builtin_add_overflow(size, args.end[axis], &size);
+      if (bad || size < 0) {
+        return laci_node_fail(
+            infer->node, infer->err, LAC_BAD_SHAPE, "pads %lld and %lld of an axis of size %lld",
+            (long long)args.begin[axis], (long long)args.end[axis], (long long)x->dims[axis]);
+      }
+      out->dims[axis] = size;
+    }
+  }
+  return LAC_OK;
+}
+
+static int64_t positive_mod(int64_t x, int64_t n) { return (x % n + n) % n; }
+
+/** The place of x that place o reads along an axis, or -1: the fill. What is left after cropping is
+ * padded. */
+static int64_t source(pad_mode mode, int64_t o, int64_t begin, int64_t end, int64_t size) {
+  int64_t start = begin < 0 ? -begin : 0, n = size - start + (end < 0 ? end : 0);
+  int64_t i = o - (begin > 0 ? begin : 0);
+  if (i >= 0 && i < n) return i + start;
+  if (mode == PAD_CONSTANT || n <= 0) return -1;
+  if (mode == PAD_EDGE) return (i < 0 ? 0 : n - 1) + start;
+  if (mode == PAD_WRAP) return positive_mod(i, n) + start;
+  if (n == 1) return start;
+  int64_t swing = positive_mod(i, 2 * (n - 1)); /* there and back again, the ends once */
+  return (swing < n ? swing : 2 * (n - 1) - swing) + start;
+}
+
+typedef struct padding {
+  const laci_buf *x;
+  laci_buf *out;
+  int64_t *from[LACI_MAX_RANK]; /* [size of out's axis] */
+  const laci_buf *fill;         /* NULL: fill_value */
+  double fill_value;
+} padding;
+
+static void put_fill(const padding *job, int64_t at) {
+  if (job->fill) laci_move(job->out, at, job->fill, 0, 1);
+  else if (job->out->f) job->out->f[at] = job->fill_value;
+  else job->out->i[at] = laci_int_from_f(job->fill_value);
+}
+
+static void pad_rows(int64_t begin, int64_t end, void *context) {
+  const padding *job = context;
+  const laci_shape *x = &job->x->shape, *out = &job->out->shape;
+  int last = out->rank - 1;
+  for (int64_t row = begin; row < end; row++) {
+    int64_t rest = row, base = 0, stride = x->dims[last];
+    bool filled = false;
+    for (int axis = last - 1; axis >= 0; axis--) {
+      int64_t from = job->from[axis][rest % out->dims[axis]];
+      filled |= from < 0;
+      base += from * stride;
+      stride *= x->dims[axis];
+      rest /= out->dims[axis];
+    }
+    for (int64_t o = 0; o < out->dims[last]; o++) {
+      int64_t from = job->from[last][o], to = row * out->dims[last] + o;
+      if (filled || from < 0) put_fill(job, to);
+      else laci_move(job->out, to, job->x, base + from, 1);
+    }
+  }
+}
+
+static lac_status read_fill(const laci_eval *eval, padding *job) {
+  bool inputs = eval->node->version >= 11 || eval->node->version == 0;
+  job->fill = inputs ? laci_operand(eval, 2) : NULL;
+  job->fill_value = inputs ? 0 : laci_node_float(eval->node, "value", 0);
+  if (job->fill && (job->fill->count < 1 || !job->fill->f != !job->out->f)) {
+    return laci_node_fail(eval->node, eval->err, LAC_BAD_SHAPE,
+                          "constant_value is no scalar of the input's type");
+  }
+  return LAC_OK;
+}
+
+static lac_status eval(laci_eval *eval) {
+  pad_args args;
+  padding job = {.x = eval->in[0], .out = eval->out[0]};
+  const laci_shape *out = &job.out->shape;
+  const laci_buf *content[2] = {laci_operand(eval, 1), laci_operand(eval, 3)};
+  lac_status st = read_args(eval->node, out->rank, content, &args, eval->err);
+  if (!st) st = read_fill(eval, &job);
+  if (st || job.out->count == 0) return st;
+  if (out->rank == 0) {
+    laci_move(job.out, 0, job.x, 0, 1);
+    return LAC_OK;
+  }
+  size_t total = 0;
+  for (int axis = 0; axis < out->rank; axis++) total += (size_t)out->dims[axis];
+  int64_t *table = laci_alloc(total, sizeof *table), *next = table;
+  if (!table) return laci_fail_memory(eval->err, "Pad");
+  for (int axis = 0; axis < out->rank; axis++) {
+    job.from[axis] = next;
+    for (int64_t o = 0; o < out->dims[axis]; o++) {
+      next[o] = source(args.mode, o, args.begin[axis], args.end[axis], job.x->shape.dims[axis]);
+    }
+    next += out->dims[axis];
+  }
+  laci_eval_parallel(eval, job.out->count / out->dims[out->rank - 1], pad_rows, &job);
+  laci_free(table);
+  return LAC_OK;
+}
+
+static void couple_axis(laci_coupling *c, int axis, const pad_args *args) {
+  bool none = args->begin[axis] == 0 && args->end[axis] == 0;
+  int label = none ? laci_label(c) : LACI_FIXED;
+  laci_set_label(c, 0, axis, label);
+  laci_set_label(c, LACI_OUT(0), axis, label);
+  if (none || args->mode != PAD_CONSTANT) return;
+  if (!laci_mappable(c, 0, axis) || !laci_mappable(c, LACI_OUT(0), axis)) return;
+  int64_t n = laci_port_shape(c, LACI_OUT(0))->dims[axis], size = laci_port_shape(c, 0)->dims[axis];
+  laci_axis_map *map = laci_map(c, LACI_OUT(0), axis, 0, axis, n);
+  for (int64_t o = 0; map && o < n; o++) {
+    map->from[o] = (int32_t)source(PAD_CONSTANT, o, args->begin[axis], args->end[axis], size);
+  }
+}
+
+static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+  pad_args args;
+  const laci_shape *x = laci_port_shape(c, 0), *y = laci_port_shape(c, LACI_OUT(0));
+  const laci_buf *content[2] = {laci_contents(graph, node, 1), laci_contents(graph, node, 3)};
+  c->why = "Pad reads places by their position";
+  if (!x || !y || x->rank != y->rank || read_args(node, x->rank, content, &args, NULL) ||
+      !args.known) {
+    return laci_coupling_ok(c);
+  }
+  for (int axis = 0; axis < x->rank; axis++) couple_axis(c, axis, &args);
+  return laci_coupling_ok(c);
+}
+
+const laci_op laci_op_pad = {.name = "Pad",
+                             .role = LACI_ROLE_CLEAR,
+                             .moves_data = true,
+                             .is_fold = true,
+                             .infer = infer,
+                             .eval = eval,
+                             .couple = couple};

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The frame of the pools. Along every axis the kernel positions that lie inside the input are a
+ * range, found by division, so that a huge kernel costs no more than the input is large. */
+#include "graph/ops/pool_in.h"
+
+lac_status laci_pooling_infer(laci_infer *infer) {
+  lac_status st = laci_want_inputs(infer, 1, 1);
+  if (st) return st;
+  const laci_shape *x = laci_in_shape(infer, 0);
+  infer->out[0].dtype = infer->in[0]->dtype;
+  if (!x) return LAC_OK;
+  laci_window window;
+  st = laci_window_read(infer->node, x->rank - 2, NULL, &window, infer->err);
+  if (st) return st;
+  laci_shape *y = &infer->out[0].shape;
+  y->rank = x->rank;
+  y->dims[0] = x->dims[0];
+  y->dims[1] = x->dims[1];
+  return laci_window_infer(infer, &window, x, y);
+}
+
+/** Along one axis, for one output position. */
+typedef struct reach {
+  int64_t start;       /* input position of kernel position 0 */
+  int64_t first, last; /* kernel positions [first, last) inside the input */
+  int64_t n_padded;    /* kernel positions inside the padded input */
+} reach;
+
+typedef struct job {
+  const laci_pooling *pooling;
+  const laci_window *window;
+  const laci_buf *x;
+  laci_buf *y, *indices;
+  int64_t in_plane, out_plane;
+} job;
+
+static int64_t ceil_div(int64_t a, int64_t b) { return a >= 0 ? (a + b - 1) / b : -(-a / b); }
+static int64_t clamp(int64_t x, int64_t low, int64_t high) {
+  return x < low ? low : x > high ? high : x;
+}
+
+static reach reach_of(const laci_window_axis *axis, int64_t size, int64_t o) {
+  reach r = {.start = o * axis->stride - axis->pad_begin};
+  r.first = clamp(ceil_div(-r.start, axis->dilation), 0, axis->kernel);
+  r.last = clamp(ceil_div(size - r.start, axis->dilation), r.first, axis->kernel);
+  r.n_padded = clamp(ceil_div(size + axis->pad_end - r.start, axis->dilation), 0, axis->kernel);
+  return r;
+}
+
+/** Steps through the window's elements inside the plane, last axis fastest. */
+static void visit(const job *j, const reach *r, const double *plane, const int64_t *integers,
+                  laci_pool_state *state) {
+  int n = j->window->n_spatial;
+  int64_t t[LACI_MAX_SPATIAL];
+  for (int axis = 0; axis < n; axis++) t[axis] = r[axis].first;
+  for (int64_t left = state->n_inside; left > 0; left--) {
+    int64_t at = 0;
+    for (int axis = 0; axis < n; axis++) {
+      int64_t place = r[axis].start + t[axis] * j->window->axis[axis].dilation;
+      at = at * j->x->shape.dims[axis + 2] + place;
+    }
+    j->pooling->step(state, plane ? plane[at] : (double)integers[at], at);
+    for (int axis = n - 1; axis >= 0; axis--) {
+      if (++t[axis] < r[axis].last) break;
+      t[axis] = r[axis].first;
+    }
+  }
+}
+
+static void pool_planes(int64_t begin, int64_t end, void *context) {
+  const job *j = context;
+  int n = j->window->n_spatial;
+  for (int64_t at = begin; at < end; at++) {
+    int64_t plane = at / j->out_plane, rest = at % j->out_plane;
+    reach r[LACI_MAX_SPATIAL];
+    laci_pool_state state = j->pooling->start;
+    state.n_inside = state.n_padded = 1;
+    for (int axis = n - 1; axis >= 0; axis--) {
+      int64_t size = j->y->shape.dims[axis + 2];
+      r[axis] = reach_of(&j->window->axis[axis], j->x->shape.dims[axis + 2], rest % size);
+      state.n_inside *= r[axis].last - r[axis].first;
+      state.n_padded *= r[axis].n_padded;
+      rest /= size;
+    }
+    visit(j, r, j->x->f ? j->x->f + plane * j->in_plane : NULL,
+          j->x->i ? j->x->i + plane * j->in_plane : NULL, &state);
+    double value = j->pooling->end ? j->pooling->end(&state) : state.value;
+    if (j->y->f) j->y->f[at] = value;
+    else j->y->i[at] = laci_int_from_f(value);
+    if (j->indices) j->indices->i[at] = plane * j->in_plane + state.at;
+  }
+}
+
+lac_status laci_pooling_eval(const laci_eval *eval, const laci_pooling *pooling,
+                             laci_buf *indices) {
+  const laci_buf *x = eval->in[0];
+  laci_buf *y = eval->out[0];
+  laci_window window;
+  lac_status st = laci_window_read(eval->node, x->shape.rank - 2, NULL, &window, eval->err);
+  if (st) return st;
+  if (!x->f != !y->f || (indices && !indices->i)) {
+    return laci_node_fail(eval->node, eval->err, LAC_UNSUPPORTED, "mixed element types");
+  }
+  for (int at = 0; at < window.n_spatial; at++) {
+    laci_window_out_size(&window, at, x->shape.dims[at + 2]);
+  }
+  job j = {.pooling = pooling,
+           .window = &window,
+           .x = x,
+           .y = y,
+           .indices = indices,
+           .in_plane = laci_shape_count_range(&x->shape, 2, x->shape.rank),
+           .out_plane = laci_shape_count_range(&y->shape, 2, y->shape.rank)};
+  laci_eval_parallel(eval, y->count, pool_planes, &j);
+  return LAC_OK;
+}
+
+lac_status laci_pooling_couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+  (void)graph, (void)node;
+  const laci_shape *x = laci_port_shape(c, 0), *y = laci_port_shape(c, LACI_OUT(0));
+  c->why = "places along height and width matter to pools";
+  if (!x || !y || x->rank != y->rank || x->rank < 3) return laci_coupling_ok(c);
+  for (int axis = 0; axis < 2; axis++) {
+    int label = laci_label(c);
+    laci_set_label(c, 0, axis, label);
+    laci_set_label(c, LACI_OUT(0), axis, label);
+  }
+  return laci_coupling_ok(c);
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Pow: y = a^b, broadcast, of a's type. From opset 12 on the exponent may be of another type than
+ * the base: it is brought to the base's class first. An integer base with a fractional exponent is
+ * declined. */
+#include <math.h>
+
+#include "graph/ops/op_in.h"
+
+static double value(double a, double b) { return pow(a, b); }
+
+static int64_t value_integer(int64_t a, int64_t b) {
+  if (b < 0) return a == 1 ? 1 : a == -1 ? (b % 2 ? -1 : 1) : 0;
+  uint64_t result = 1, factor = (uint64_t)a;
+  for (; b > 0; b /= 2) {
+    if (b % 2) result *= factor;
+    factor *= factor;
+  }
+  return (int64_t)result;
+}
+
+static lac_status to_class(const laci_buf *from, lac_dtype dtype, laci_buf **to, lac_error *err) {
+  lac_status st = laci_buf_create(dtype, &from->shape, to, err);
+  for (int64_t at = 0; !st && at < from->count; at++) {
+    if ((*to)->f) (*to)->f[at] = laci_buf_get_f(from, at);
+    else (*to)->i[at] = laci_buf_get_i(from, at);
+  }
+  return st;
+}
+
+static bool all_whole(const laci_buf *buf) {
+  for (int64_t at = 0; at < buf->count; at++) {
+    if (!(buf->f[at] == rint(buf->f[at]) && fabs(buf->f[at]) < 9e18)) return false;
+  }
+  return true;
+}
+
+static lac_status eval(laci_eval *eval) {
+  static const laci_binary operation = {
+      .f = value, .i = value_integer, .neutral = LACI_NEUTRAL_ONE_RIGHT};
+  const laci_buf *base = eval->in[0], *exponent = eval->in[1];
+  if (!base->f == !exponent->f) return laci_eval_binary(eval, &operation);
+  if (exponent->f && !all_whole(exponent)) {
+    return laci_node_fail(eval->node, eval->err, LAC_UNSUPPORTED,
+                          "an integer base with a fractional exponent");
+  }
+  laci_buf *same_class = NULL;
+  lac_status st = to_class(exponent, base->dtype, &same_class, eval->err);
+  if (st) goto out;
+  const laci_buf *in[2] = {base, same_class};
+  laci_eval inner = *eval;
+  inner.in = in;
+  st = laci_eval_binary(&inner, &operation);
+out:
+  laci_buf_destroy(same_class);
+  return st;
+}
+
+const laci_op laci_op_pow = {.name = "Pow",
+                             .role = LACI_ROLE_CLEAR,
+                             .is_fold = true,
+                             .symbol_safe = true,
+                             .infer = laci_infer_broadcast,
+                             .eval = eval,
+                             .couple = laci_couple_nary};

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * QuantizeLinear: y = x / scale, rounded half to even, + zero, held inside the range of y's type.
+ * Every channel order passes through; scales and zero points of an axis follow it. See
+ * dequantize_linear.c. */
+#include <math.h>
+
+#include "graph/ops/quant_in.h"
+
+static lac_status infer(laci_infer *infer) {
+  lac_status st = laci_quant_check(infer);
+  if (st) return st;
+  lac_dtype wanted = (lac_dtype)laci_node_int(infer->node, "output_dtype", 0);
+  if (wanted == LAC_DTYPE_NONE)
+    wanted = infer->n_in > 2 && infer->in[2] ? infer->in[2]->dtype : LAC_DTYPE_U8;
+  infer->out[0] = (laci_type){.dtype = wanted, .shape = infer->in[0]->shape};
+  return LAC_OK;
+}
+
+/** Smallest and largest number of a type; false: nothing is quantised to it. */
+static bool find_range(lac_dtype dtype, double *low, double *high) {
+  switch (dtype) {
+    case LAC_DTYPE_U8: *low = 0, *high = UINT8_MAX; break;
+    case LAC_DTYPE_I8: *low = INT8_MIN, *high = INT8_MAX; break;
+    case LAC_DTYPE_U16: *low = 0, *high = UINT16_MAX; break;
+    case LAC_DTYPE_I16: *low = INT16_MIN, *high = INT16_MAX; break;
+    case LAC_DTYPE_I32: *low = INT32_MIN, *high = INT32_MAX; break;
+    default: return false;
+  }
+  return true;
+}
+
+static lac_status eval(laci_eval *eval) {
+  laci_quant quant;
+  double low, high;
+  laci_buf *out = eval->out[0];
+  lac_status st = laci_quant_read(eval, &quant);
+  if (st) return st;
+  if (!find_range(out->dtype, &low, &high)) {
+    return laci_node_fail(eval->node, eval->err, LAC_UNSUPPORTED, "quantising to %s",
+                          lac_dtype_name(out->dtype));
+  }
+  for (int64_t at = 0; at < out->count; at++) {
+    int64_t k = laci_quant_at(&quant, at);
+    double zero = quant.zero ? laci_buf_get_f(quant.zero, k) : 0;
+    double y = rint(laci_buf_get_f(eval->in[0], at) / quant.scale->f[k]) + zero;
+    out->i[at] = laci_int_from_f(y < low ? low : y > high ? high : y);
+  }
+  return LAC_OK;
+}
+
+const laci_op laci_op_quantize_linear = {.name = "QuantizeLinear",
+                                         .role = LACI_ROLE_INFER,
+                                         .infer = infer,
+                                         .eval = eval,
+                                         .couple = laci_quant_couple};

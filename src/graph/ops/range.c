@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Range: start, start + delta, ... before limit. Its places are numbers, so nothing may move along
+ * it. */
+#include <math.h>
+
+#include "graph/ops/op_in.h"
+
+/** How many steps; -1: the three numbers make no sense. Integer steps are counted exactly. */
+static int64_t count_steps(const laci_buf *start, const laci_buf *limit, const laci_buf *delta) {
+  if (start->count != 1 || limit->count != 1 || delta->count != 1) return -1;
+  if (start->i && limit->i && delta->i) {
+    int64_t step = delta->i[0], span;
+    if (step == 0 || step == INT64_MIN || __builtin_sub_overflow(limit->i[0], start->i[0], &span))
+      return -1;
+    if ((span > 0) != (step > 0) || span == 0) return 0;
+    return span / step + (span % step != 0);
+  }
+  double n = ceil((laci_buf_get_f(limit, 0) - laci_buf_get_f(start, 0)) / laci_buf_get_f(delta, 0));
+  if (!(n < 0x1p53)) return -1;
+  return n > 0 ? (int64_t)n : 0;
+}
+
+static bool has_symbol(const laci_buf *buf) {
+  return buf->i && buf->count == 1 && laci_is_symbol(buf->i[0]);
+}
+
+static lac_status infer(laci_infer *infer) {
+  lac_status st = laci_want_inputs(infer, 3, 3);
+  if (st) return st;
+  infer->out[0].dtype = infer->in[0]->dtype;
+  infer->out[0].shape.rank = 1;
+  const laci_buf *start = laci_in_known(infer, 0), *limit = laci_in_known(infer, 1);
+  const laci_buf *delta = laci_in_known(infer, 2);
+  int64_t *n = &infer->out[0].shape.dims[0];
+  if (!start || !limit || !delta || has_symbol(start) || has_symbol(delta)) {
+    *n = infer->new_symbol(infer);
+    return LAC_OK;
+  }
+  if (has_symbol(limit)) { /* Range(0, n, 1) has n places */
+    bool counts = start->i && start->count == 1 && start->i[0] == 0 && delta->i && delta->i[0] == 1;
+    *n = counts ? laci_size_from_element(limit->i[0]) : infer->new_symbol(infer);
+    return LAC_OK;
+  }
+  *n = count_steps(start, limit, delta);
+  if (*n >= 0) return LAC_OK;
+  return laci_node_fail(infer->node, infer->err, LAC_BAD_SHAPE,
+                        "start, limit and delta give no range");
+}
+
+static lac_status eval(laci_eval *eval) {
+  laci_buf *out = eval->out[0];
+  for (int64_t at = 0; at < out->count; at++) {
+    if (out->f)
+      out->f[at] = laci_buf_get_f(eval->in[0], 0) + (double)at * laci_buf_get_f(eval->in[2], 0);
+    else out->i[at] = laci_buf_get_i(eval->in[0], 0) + at * laci_buf_get_i(eval->in[2], 0);
+  }
+  return LAC_OK;
+}
+
+const laci_op laci_op_range = {.name = "Range",
+                               .role = LACI_ROLE_SKIP,
+                               .is_fold = true,
+                               .infer = infer,
+                               .eval = eval,
+                               .couple = laci_couple_nothing};

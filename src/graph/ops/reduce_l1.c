@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * ReduceL1: the sum of |x| over axes. */
+#include <math.h>
+
+#include "graph/ops/reduce_in.h"
+
+static void step(laci_reduce_state *state, double x) { state->a += fabs(x); }
+
+static int64_t step_integer(int64_t state, int64_t x) {
+  return (int64_t)((uint64_t)state + (x < 0 ? 0 - (uint64_t)x : (uint64_t)x));
+}
+
+static lac_status eval(laci_eval *eval) {
+  static const laci_reducer reducer = {
+      .start = {.a = 0}, .step = step, .start_integer = 0, .step_integer = step_integer};
+  return laci_reduce_eval(eval, &reducer);
+}
+
+const laci_op laci_op_reduce_l1 = {.name = "ReduceL1",
+                                   .role = LACI_ROLE_CLEAR,
+                                   .infer = laci_reduce_infer,
+                                   .eval = eval,
+                                   .couple = laci_reduce_couple};

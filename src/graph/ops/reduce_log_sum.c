@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * ReduceLogSum: the logarithm of the sum over axes. */
+#include <math.h>
+
+#include "graph/ops/reduce_in.h"
+
+static double end(const laci_reduce_state *state, int64_t n) {
+  (void)n;
+  return log(state->a);
+}
+
+static lac_status eval(laci_eval *eval) {
+  static const laci_reducer reducer = {.start = {.a = 0}, .step = laci_reduce_add, .end = end};
+  return laci_reduce_eval(eval, &reducer);
+}
+
+const laci_op laci_op_reduce_log_sum = {.name = "ReduceLogSum",
+                                        .role = LACI_ROLE_CLEAR,
+                                        .infer = laci_reduce_infer,
+                                        .eval = eval,
+                                        .couple = laci_reduce_couple};

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * ReduceLogSumExp: log(sum e^x) over axes, in one pass: a is the largest x so far, b the sum of
+ * e^(x - a). A new largest scales b down; nothing overflows. */
+#include <math.h>
+
+#include "graph/ops/reduce_in.h"
+
+static void step(laci_reduce_state *state, double x) {
+  if (x > state->a) {
+    state->b = state->b * exp(state->a - x) + 1;
+    state->a = x;
+  } else if (x != -INFINITY) {
+    state->b += x == state->a ? 1 : exp(x - state->a);
+  }
+}
+
+static double end(const laci_reduce_state *state, int64_t n) {
+  (void)n;
+  return state->a + log(state->b);
+}
+
+static lac_status eval(laci_eval *eval) {
+  static const laci_reducer reducer = {.start = {.a = -INFINITY}, .step = step, .end = end};
+  return laci_reduce_eval(eval, &reducer);
+}
+
+const laci_op laci_op_reduce_log_sum_exp = {.name = "ReduceLogSumExp",
+                                            .role = LACI_ROLE_CLEAR,
+                                            .infer = laci_reduce_infer,
+                                            .eval = eval,
+                                            .couple = laci_reduce_couple};

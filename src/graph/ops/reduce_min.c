@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * ReduceMin: the smallest over axes; NaN wins. Of nothing: infinity. */
+#include <math.h>
+
+#include "graph/ops/reduce_in.h"
+
+static void step(laci_reduce_state *state, double x) {
+  if (x < state->a || isnan(x)) state->a = x;
+}
+
+static int64_t step_integer(int64_t state, int64_t x) { return x < state ? x : state; }
+
+static lac_status eval(laci_eval *eval) {
+  static const laci_reducer reducer = {.start = {.a = INFINITY},
+                                       .step = step,
+                                       .start_integer = INT64_MAX,
+                                       .step_integer = step_integer};
+  return laci_reduce_eval(eval, &reducer);
+}
+
+const laci_op laci_op_reduce_min = {.name = "ReduceMin",
+                                    .role = LACI_ROLE_CLEAR,
+                                    .is_fold = true,
+                                    .infer = laci_reduce_infer,
+                                    .eval = eval,
+                                    .couple = laci_reduce_couple};

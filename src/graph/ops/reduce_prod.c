@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * ReduceProd: the product over axes. Folds: exporters count elements with it. */
+#include "graph/ops/reduce_in.h"
+
+static void step(laci_reduce_state *state, double x) { state->a *= x; }
+
+static int64_t step_integer(int64_t state, int64_t x) {
+  return (int64_t)((uint64_t)state * (uint64_t)x);
+}
+
+static lac_status eval(laci_eval *eval) {
+  static const laci_reducer reducer = {
+      .start = {.a = 1}, .step = step, .start_integer = 1, .step_integer = step_integer};
+  return laci_reduce_eval(eval, &reducer);
+}
+
+const laci_op laci_op_reduce_prod = {.name = "ReduceProd",
+                                     .role = LACI_ROLE_CLEAR,
+                                     .is_fold = true,
+                                     .infer = laci_reduce_infer,
+                                     .eval = eval,
+                                     .couple = laci_reduce_couple};

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * ReduceSum: the sum over axes. Axes became an input with opset 13, for all others with 18. */
+#include "graph/ops/reduce_in.h"
+
+static lac_status eval(laci_eval *eval) {
+  static const laci_reducer reducer = {.start = {.a = 0},
+                                       .step = laci_reduce_add,
+                                       .start_integer = 0,
+                                       .step_integer = laci_reduce_add_integer};
+  return laci_reduce_eval(eval, &reducer);
+}
+
+const laci_op laci_op_reduce_sum = {.name = "ReduceSum",
+                                    .role = LACI_ROLE_CLEAR,
+                                    .is_fold = true,
+                                    .infer = laci_reduce_infer,
+                                    .eval = eval,
+                                    .couple = laci_reduce_couple};

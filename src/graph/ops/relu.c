@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Relu: y = max(x, 0), element by element; NaN stays NaN.
+ * It passes any channel order through. */
+#include "graph/ops/op_in.h"
+
+static double value(double x, const void *context) {
+  (void)context;
+  return x < 0 ? 0 : x;
+}
+
+static int64_t value_integer(int64_t x, const void *context) {
+  (void)context;
+  return x < 0 ? 0 : x;
+}
+
+static lac_status eval(laci_eval *eval) {
+  return laci_eval_unary(eval, &(laci_unary){.f = value, .i = value_integer}, NULL);
+}
+
+const laci_op laci_op_relu = {.name = "Relu",
+                              .role = LACI_ROLE_CLEAR,
+                              .infer = laci_infer_same,
+                              .eval = eval,
+                              .couple = laci_couple_unary};

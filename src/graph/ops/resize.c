@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Resize: an image (or any axes) resampled to other sizes, given as scales or as sizes.
+ *
+ * Opset 10 has scales as its second input and asymmetric places; from 11 on the inputs are roi,
+ * scales, sizes; from 18 on axes, antialias and keep_aspect_ratio_policy. Axes that keep their size
+ * keep their labels, others are FIXED. */
+#include <math.h>
+
+#include "graph/ops/op_in.h"
+#include "graph/ops/resample_in.h"
+
+/** What the inputs say, for every axis of x. */
+typedef struct plan {
+  bool known;                  /* the sizes are */
+  int64_t size[LACI_MAX_RANK]; /* -1 or a symbol: unknown */
+  laci_resample_axis axis[LACI_MAX_RANK];
+} plan;
+
+typedef struct contents {
+  const laci_buf *roi, *scales, *sizes; /* NULL: absent, unknown or empty */
+} contents;
+
+/** An operand of float or integers, as far as its content is here. */
+static const laci_buf *not_empty(const laci_buf *buf) { return buf && buf->count > 0 ? buf : NULL; }
+
+static int scales_port(const laci_node *node) { return node->version < 11 ? 1 : 2; }
+static int sizes_port(const laci_node *node) { return node->version < 11 ? -1 : 3; }
+
+/** axes[0 .. n): which axis of x the i-th scale or size is about. */
+static lac_status listed_axes(const laci_node *node, int rank, int *axes, int *n, lac_error *err) {
+  size_t given = 0;
+  const int64_t *list = laci_node_ints(node, "axes", &given);
+  *n = list ? (int)given : rank;
+  if (given > LACI_MAX_RANK) {
+    return laci_node_fail(node, err, LAC_BAD_SHAPE, "%zu axes for rank %d", given, rank);
+  }
+  for (int at = 0; at < *n; at++) {
+    int64_t axis = list ? list[at] : at;
+    lac_status st = laci_axis_check(node, rank, &axis, err);
+    if (st) return st;
+    axes[at] = (int)axis;
+  }
+  return LAC_OK;
+}
+
+static lac_status plan_from_scales(const laci_node *node, const laci_shape *x, const int *axes,
+                                   int n, const laci_buf *scales, plan *p, lac_error *err) {
+  for (int at = 0; at < n; at++) {
+    double scale = laci_buf_get_f(scales, at);
+    int64_t in = x->dims[axes[at]];
+    if (!(scale > 0) || !(fabs(scale * (double)in) < 9e15)) {
+      return laci_node_fail(node, err, LAC_BAD_VALUE, "scale %d is %g", at, scale);
+    }
+    p->axis[axes[at]].scale = scale;
+    if (in >= 0) p->size[axes[at]] = (int64_t)floor((double)in * scale);
+    else if (scale != 1) p->size[axes[at]] = -1;
+  }
+  return LAC_OK;
+}
+
+/** Sizes, with the policy that keeps the aspect ratio: one scale for all listed axes. */
+static void plan_from_sizes(const laci_node *node, const laci_shape *x, const int *axes, int n,
+                            const laci_buf *sizes, plan *p) {
+  const char *policy = laci_node_text(node, "keep_aspect_ratio_policy", "stretch");
+  bool larger = strcmp(policy, "not_smaller") == 0;
+  bool common = larger || strcmp(policy, "not_larger") == 0;
+  double scale = larger ? 0 : INFINITY;
+  for (int at = 0; at < n; at++) {
+    int64_t size = laci_size_from_element(laci_buf_get_i(sizes, at)), in = x->dims[axes[at]];
+    p->size[axes[at]] = size;
+    double own = size >= 0 && in > 0 ? (double)size / (double)in : NAN;
+    p->axis[axes[at]].scale = size == in ? 1 : own;
+    scale = isnan(own) || (larger ? own > scale : own < scale) ? own : scale;
+    if (isnan(own)) break;
+  }
+  for (int at = 0; common && at < n; at++) {
+    int64_t in = x->dims[axes[at]];
+    p->axis[axes[at]].scale = scale;
+    p->size[axes[at]] = isnan(scale) || in < 0 ? -1 : (int64_t)floor((double)in * scale + 0.5);
+  }
+}
+
+static lac_status make_plan(const laci_node *node, const laci_shape *x, const contents *c, plan *p,
+                            lac_error *err) {
+  int axes[LACI_MAX_RANK], n;
+  *p = (plan){.known = c->scales || c->sizes};
+  lac_status st = listed_axes(node, x->rank, axes, &n, err);
+  if (st) return st;
+  for (int axis = 0; axis < x->rank; axis++) {
+    p->size[axis] = x->dims[axis];
+    p->axis[axis] = (laci_resample_axis){.scale = 1, .crop_begin = 0, .crop_end = 1};
+  }
+  const laci_buf *list = c->sizes ? c->sizes : c->scales;
+  if ((list && list->count != n) || (c->roi && c->roi->count != 2 * n)) {
+    return laci_node_fail(node, err, LAC_BAD_SHAPE, "%lld sizes or scales and %lld roi for %d axes",
+                          (long long)(list ? list->count : 0),
+                          (long long)(c->roi ? c->roi->count : 0), n);
+  }
+  for (int at = 0; c->roi && at < n; at++) {
+    p->axis[axes[at]].crop_begin = laci_buf_get_f(c->roi, at);
+    p->axis[axes[at]].crop_end = laci_buf_get_f(c->roi, at + n);
+  }
+  if (c->sizes) plan_from_sizes(node, x, axes, n, c->sizes, p);
+  else if (c->scales) st = plan_from_scales(node, x, axes, n, c->scales, p, err);
+  return st;
+}
+
+static lac_status infer(laci_infer *infer) {
+  lac_status st = laci_want_inputs(infer, 1, 4);
+  if (st) return st;
+  infer->out[0].dtype = infer->in[0]->dtype;
+  const laci_shape *x = laci_in_shape(infer, 0);
+  if (!x) return LAC_OK;
+  int sizes = sizes_port(infer->node);
+  contents c = {.scales = not_empty(laci_in_known(infer, scales_port(infer->node))),
+                .sizes = sizes < 0 ? NULL : not_empty(laci_in_known(infer, sizes))};
+  plan p;
+  st = make_plan(infer->node, x, &c, &p, infer->err);
+  if (st) return st;
+  laci_shape *y = &infer->out[0].shape;
+  y->rank = x->rank;
+  for (int axis = 0; axis < x->rank; axis++) {
+    bool sure = p.known && (p.size[axis] >= 0 || p.size[axis] == x->dims[axis]);
+    y->dims[axis] = sure ? p.size[axis] : infer->new_symbol(infer);
+  }
+  return LAC_OK;
+}
+
+/** The index of `text` among n names, or -1. */
+static int chosen(const char *text, const char *const *names, int n) {
+  for (int at = 0; at < n; at++) {
+    if (names[at] && strcmp(text, names[at]) == 0) return at;
+  }
+  return -1;
+}
+
+static lac_status read_attributes(const laci_node *node, laci_resampling *r, lac_error *err) {
+  static const char *const modes[] = {"nearest", "linear", "cubic"};
+  static const char *const places[] = {[LACI_HALF_PIXEL] = "half_pixel",
+                                       [LACI_HALF_PIXEL_SYMMETRIC] = "half_pixel_symmetric",
+                                       [LACI_PYTORCH_HALF_PIXEL] = "pytorch_half_pixel",
+                                       [LACI_ALIGN_CORNERS] = "align_corners",
+                                       [LACI_ASYMMETRIC] = "asymmetric",
+                                       [LACI_CROP_AND_RESIZE] = "tf_crop_and_resize",
+                                       [LACI_HALF_PIXEL_FOR_NEAREST] = "tf_half_pixel_for_nn"};
+  static const char *const rounds[] = {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"};
+  bool old = node->version < 11;
+  const char *mode = laci_node_text(node, "mode", "nearest");
+  const char *place =
+      laci_node_text(node, "coordinate_transformation_mode", old ? "asymmetric" : "half_pixel");
+  const char *round = laci_node_text(node, "nearest_mode", "round_prefer_floor");
+  int m = chosen(mode, modes, 3), q = chosen(place, places, 7), n = chosen(round, rounds, 4);
+  if (m < 0 || q < 0 || n < 0) {
+    return laci_node_fail(node, err, LAC_UNSUPPORTED, "mode %s, %s, %s", mode, place, round);
+  }
+  *r = (laci_resampling){.mode = (laci_resample_mode)m,
+                         .place = (laci_resample_place)q,
+                         .round = old ? LACI_ROUND_OLD : (laci_resample_round)n,
+                         .cubic_a = laci_node_float(node, "cubic_coeff_a", -0.75f),
+                         .outside_value = laci_node_float(node, "extrapolation_value", 0),
+                         .antialias = laci_node_int(node, "antialias", 0) != 0,
+                         .exclude_outside = laci_node_int(node, "exclude_outside", 0) != 0};
+  return LAC_OK;
+}
+
+static lac_status eval(laci_eval *eval) {
+  const laci_node *node = eval->node;
+  int sizes = sizes_port(node);
+  contents c = {.scales = not_empty(laci_operand(eval, scales_port(node))),
+                .sizes = sizes < 0 ? NULL : not_empty(laci_operand(eval, sizes))};
+  laci_resampling r;
+  plan p;
+  lac_status st = read_attributes(node, &r, eval->err);
+  if (st) return st;
+  if (r.place == LACI_CROP_AND_RESIZE) c.roi = not_empty(laci_operand(eval, 1));
+  if (!c.scales && !c.sizes) {
+    return laci_node_fail(node, eval->err, LAC_BAD_FILE, "neither scales nor sizes are given");
+  }
+  st = make_plan(node, &eval->in[0]->shape, &c, &p, eval->err);
+  return st ? st : laci_resample(eval, &r, p.axis);
+}
+
+static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+  const laci_shape *x = laci_port_shape(c, 0), *y = laci_port_shape(c, LACI_OUT(0));
+  int sizes = sizes_port(node);
+  c->why = "order matters along an axis that Resize resamples";
+  if (!x || !y || x->rank != y->rank) return laci_coupling_ok(c);
+  contents known = {.scales = not_empty(laci_contents(graph, node, scales_port(node))),
+                    .sizes = sizes < 0 ? NULL : not_empty(laci_contents(graph, node, sizes))};
+  const char *place = laci_node_text(node, "coordinate_transformation_mode", "half_pixel");
+  plan p;
+  if (make_plan(node, x, &known, &p, NULL) || !p.known) return laci_coupling_ok(c);
+  if (strcmp(place, "tf_crop_and_resize") == 0) return laci_coupling_ok(c);
+  laci_describe(c, 0);
+  laci_describe(c, LACI_OUT(0));
+  for (int axis = 0; axis < x->rank; axis++) {
+    if (p.axis[axis].scale != 1 || x->dims[axis] != y->dims[axis]) continue;
+    int label = laci_label(c);
+    laci_set_label(c, 0, axis, label);
+    laci_set_label(c, LACI_OUT(0), axis, label);
+  }
+  return laci_coupling_ok(c);
+}
+
+const laci_op laci_op_resize = {
+    .name = "Resize", .role = LACI_ROLE_CLEAR, .infer = infer, .eval = eval, .couple = couple};

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Shape: the sizes of x, from axis `start` to before `end` (opset 15), as integers.
+ *
+ * Only sizes are read: any channel order of x is welcome, and none comes out. Inference evaluates
+ * it on shapes that hold symbols, which is where the symbols of shape arithmetic come from. */
+#include "graph/ops/op_in.h"
+
+/** Clamped [start, end) of the axes that are wanted. */
+static void find_range(const laci_node *node, int rank, int *start, int *end) {
+  int64_t from = laci_node_int(node, "start", 0), to = laci_node_int(node, "end", rank);
+  if (from < 0) from += rank;
+  if (to < 0) to += rank;
+  *start = from < 0 ? 0 : from > rank ? rank : (int)from;
+  *end = to > rank ? rank : to < *start ? *start : (int)to;
+}
+
+static lac_status infer(laci_infer *infer) {
+  lac_status st = laci_want_inputs(infer, 1, 1);
+  if (st) return st;
+  int start, end;
+  infer->out[0].dtype = LAC_DTYPE_I64;
+  infer->out[0].shape = (laci_shape){.rank = 1, .dims = {-1}};
+  const laci_shape *x = laci_in_shape(infer, 0);
+  if (!x) {
+    infer->out[0].shape.dims[0] = infer->new_symbol(infer);
+    return LAC_OK;
+  }
+  find_range(infer->node, x->rank, &start, &end);
+  infer->out[0].shape.dims[0] = end - start;
+  return LAC_OK;
+}
+
+static lac_status eval(laci_eval *eval) {
+  int start, end;
+  const laci_shape *x = &eval->in[0]->shape;
+  find_range(eval->node, x->rank, &start, &end);
+  for (int axis = start; axis < end; axis++) {
+    eval->out[0]->i[axis - start] = laci_element_from_size(x->dims[axis]);
+  }
+  return LAC_OK;
+}
+
+static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+  (void)graph;
+  (void)node;
+  const laci_shape *x = laci_port_shape(c, 0);
+  if (x) laci_fresh_axes(c, 0, 0, x->rank);
+  return laci_coupling_ok(c);
+}
+
+const laci_op laci_op_shape = {.name = "Shape",
+                               .role = LACI_ROLE_SKIP,
+                               .is_fold = true,
+                               .shape_only = true,
+                               .infer = infer,
+                               .eval = eval,
+                               .couple = couple};

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Sign: -1, 0 or 1; NaN stays NaN. */
+#include <math.h>
+
+#include "graph/ops/op_in.h"
+
+static double value(double x, const void *context) {
+  (void)context;
+  return isnan(x) ? x : (double)((x > 0) - (x < 0));
+}
+
+static int64_t value_integer(int64_t x, const void *context) {
+  (void)context;
+  return (x > 0) - (x < 0);
+}
+
+static lac_status eval(laci_eval *eval) {
+  return laci_eval_unary(eval, &(laci_unary){.f = value, .i = value_integer}, NULL);
+}
+
+const laci_op laci_op_sign = {.name = "Sign",
+                              .role = LACI_ROLE_CLEAR,
+                              .infer = laci_infer_same,
+                              .eval = eval,
+                              .couple = laci_couple_unary};

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Size: how many elements x has, as an integer. Like Shape it reads sizes only: any channel order
+ * is welcome. */
+#include "graph/ops/op_in.h"
+
+static lac_status infer(laci_infer *infer) {
+  lac_status st = laci_want_inputs(infer, 1, 1);
+  if (!st) infer->out[0] = (laci_type){.dtype = LAC_DTYPE_I64, .shape = laci_shape_of(0, NULL)};
+  return st;
+}
+
+static lac_status eval(laci_eval *eval) {
+  int64_t count = laci_shape_count(&eval->in[0]->shape);
+  if (count < 0 && !eval->new_symbol) {
+    return laci_node_fail(eval->node, eval->err, LAC_BAD_SHAPE, "the size is not known");
+  }
+  eval->out[0]->i[0] = count < 0 ? eval->new_symbol(eval) : count;
+  return LAC_OK;
+}
+
+static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+  (void)graph;
+  (void)node;
+  const laci_shape *x = laci_port_shape(c, 0);
+  if (x) laci_fresh_axes(c, 0, 0, x->rank);
+  return laci_coupling_ok(c);
+}
+
+const laci_op laci_op_size = {.name = "Size",
+                              .role = LACI_ROLE_SKIP,
+                              .is_fold = true,
+                              .shape_only = true,
+                              .infer = infer,
+                              .eval = eval,
+                              .couple = couple};

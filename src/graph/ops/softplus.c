@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Softplus: y = log(1 + e^x), written so that large x neither overflow nor lose digits. */
+#include <math.h>
+
+#include "graph/ops/op_in.h"
+
+static double value(double x, const void *context) {
+  (void)context;
+  return x > 0 ? x + log1p(exp(-x)) : log1p(exp(x));
+}
+
+static lac_status eval(laci_eval *eval) {
+  return laci_eval_unary(eval, &(laci_unary){.f = value}, NULL);
+}
+
+const laci_op laci_op_softplus = {.name = "Softplus",
+                                  .role = LACI_ROLE_CLEAR,
+                                  .infer = laci_infer_same,
+                                  .eval = eval,
+                                  .couple = laci_couple_unary};

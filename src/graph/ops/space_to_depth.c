@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SpaceToDepth: blocks of b x b places become channels: out channel (row * b + column) * C + c
+ * reads channel c. A map says so; height and width are fixed. The sizes shared with
+ * depth_to_space.c are here too. */
+#include "graph/ops/block_in.h"
+
+lac_status laci_block_size(const laci_node *node, int64_t *block, lac_error *err) {
+  *block = laci_node_int(node, "blocksize", 0);
+  if (*block >= 1 && *block <= 1 << 15) return LAC_OK;
+  return laci_node_fail(node, err, LAC_BAD_SHAPE, "blocksize %lld", (long long)*block);
+}
+
+/** size * factor or size / factor, symbols staying unknown. False where it does not divide. */
+static bool scale_size(laci_infer *infer, int64_t size, int64_t factor, bool grow, int64_t *out) {
+  if (factor == 1) *out = size;
+  else if (size < 0) *out = infer->new_symbol(infer);
+  else if (grow) return !__builtin_mul_overflow(size, factor, out);
+  else *out = size / factor;
+  return grow || size < 0 || size % factor == 0;
+}
+
+lac_status laci_block_infer(laci_infer *infer, bool to_wide) {
+  int64_t b;
+  char text[128];
+  lac_status st = laci_want_inputs(infer, 1, 1);
+  if (!st) st = laci_block_size(infer->node, &b, infer->err);
+  if (st) return st;
+  infer->out[0].dtype = infer->in[0]->dtype;
+  const laci_shape *x = laci_in_shape(infer, 0);
+  if (!x) return LAC_OK;
+  laci_shape out = {.rank = 4};
+  out.dims[0] = x->dims[0];
+  bool fits = x->rank == 4 && scale_size(infer, x->dims[1], b * b, !to_wide, &out.dims[1]);
+  for (int axis = 2; fits && axis < 4; axis++)
+    fits = scale_size(infer, x->dims[axis], b, to_wide, &out.dims[axis]);
+  infer->out[0].shape = fits ? out : laci_shape_unknown();
+  if (fits) return LAC_OK;
+  return laci_node_fail(infer->node, infer->err, LAC_BAD_SHAPE,
+                        "%s cannot be cut into blocks of %lld",
+                        laci_shape_text(x, text, sizeof text), (long long)b);
+}
+
+static lac_status infer(laci_infer *infer) { return laci_block_infer(infer, false); }
+
+static lac_status eval(laci_eval *eval) {
+  int64_t b;
+  const laci_buf *x = eval->in[0];
+  lac_status st = laci_block_size(eval->node, &b, eval->err);
+  if (st) return st;
+  int64_t channels = x->shape.dims[1], height = x->shape.dims[2], width = x->shape.dims[3];
+  /* out as [N, row, column, C, H / b, W / b] */
+  laci_shape space = {.rank = 6, .dims = {x->shape.dims[0], b, b, channels, height / b, width / b}};
+  int64_t plane = height * width;
+  int64_t strides[6] = {channels * plane, width, 1, plane, b * width, b};
+  laci_move_strided(eval, x, &space, strides, 0, eval->out[0]);
+  return LAC_OK;
+}
+
+static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+  (void)graph;
+  (void)node;
+  const laci_shape *x = laci_port_shape(c, 0), *y = laci_port_shape(c, LACI_OUT(0));
+  c->why = "SpaceToDepth moves places along height and width";
+  if (!x || !y || x->rank != 4 || y->rank != 4) return laci_coupling_ok(c);
+  int batch = laci_label(c);
+  laci_set_label(c, 0, 0, batch);
+  laci_set_label(c, LACI_OUT(0), 0, batch);
+  if (!laci_mappable(c, 0, 1) || !laci_mappable(c, LACI_OUT(0), 1) || x->dims[1] == 0)
+    return laci_coupling_ok(c);
+  laci_axis_map *map = laci_map(c, LACI_OUT(0), 1, 0, 1, y->dims[1]);
+  for (int64_t o = 0; map && o < y->dims[1]; o++) map->from[o] = (int32_t)(o % x->dims[1]);
+  return laci_coupling_ok(c);
+}
+
+const laci_op laci_op_space_to_depth = {.name = "SpaceToDepth",
+                                        .role = LACI_ROLE_CLEAR,
+                                        .infer = infer,
+                                        .eval = eval,
+                                        .couple = couple};

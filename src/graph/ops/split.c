@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Split: cuts x along one axis. Sizes are given (attribute before opset 13, then an input), or
+ * equal parts are made, the last one smaller where num_outputs (opset 18) does not divide the axis.
+ * Each output reads its own run of places along that axis (a map each); the other axes pass
+ * through. */
+#include "graph/ops/op_in.h"
+
+/** The sizes that are given, of any number; NULL where they are not, or (with *present) not known.
+ */
+static const int64_t *find_sizes(const laci_node *node, const laci_buf *content, int64_t *n,
+                                 bool *present) {
+  size_t n_attr = 0;
+  const int64_t *sizes = NULL;
+  *present = laci_has_input(node, 1);
+  if (*present) {
+    *n = content ? content->count : 0;
+    return content ? content->i : NULL;
+  }
+  if (node->version < 13) sizes = laci_node_ints(node, "split", &n_attr);
+  *present = sizes != NULL;
+  *n = (int64_t)n_attr;
+  return sizes;
+}
+
+/** Size of part `part` of an axis of known size, where no sizes are given. */
+static int64_t equal_part(int64_t size, int n_parts, int part) {
+  int64_t chunk = (size + n_parts - 1) / n_parts, start = chunk * part;
+  return start >= size ? 0 : size - start < chunk ? size - start : chunk;
+}
+
+static lac_status check_sizes(laci_infer *infer, const int64_t *sizes, int64_t n,
+                              int64_t axis_size) {
+  int64_t sum = 0;
+  bool symbols = false;
+  if (n != infer->n_out) {
+    return laci_node_fail(infer->node, infer->err, LAC_BAD_SHAPE, "%lld sizes for %d outputs",
+                          (long long)n, infer->n_out);
+  }
+  for (int64_t at = 0; at < n; at++) {
+    if (laci_is_symbol(sizes[at])) {
+      symbols = true;
+    } else if (sizes[at] < 0 || __builtin_add_overflow(sum, sizes[at], &sum)) {
+      return laci_node_fail(infer->node, infer->err, LAC_BAD_SHAPE, "part %lld has size %lld",
+                            (long long)at, (long long)sizes[at]);
+    }
+  }
+  if (axis_size < 0 || symbols || sum == axis_size) return LAC_OK;
+  return laci_node_fail(infer->node, infer->err, LAC_BAD_SHAPE,
+                        "the parts have size %lld together, the axis %lld", (long long)sum,
+                        (long long)axis_size);
+}
+
+static lac_status infer(laci_infer *infer) {
+  lac_status st = laci_want_inputs(infer, 1, 2);
+  if (st) return st;
+  const laci_shape *x = laci_in_shape(infer, 0);
+  for (int part = 0; part < infer->n_out; part++) infer->out[part].dtype = infer->in[0]->dtype;
+  if (!x) return LAC_OK;
+  int64_t axis = laci_node_int(infer->node, "axis", 0), n = 0;
+  st = laci_axis_check(infer->node, x->rank, &axis, infer->err);
+  if (st) return st;
+  bool present;
+  const int64_t *sizes = find_sizes(infer->node, laci_in_known(infer, 1), &n, &present);
+  int64_t size = x->dims[axis];
+  if (sizes) st = check_sizes(infer, sizes, n, size);
+  for (int part = 0; part < infer->n_out && !st; part++) {
+    laci_shape *out = &infer->out[part].shape;
+    *out = *x;
+    if (sizes) out->dims[axis] = laci_size_from_element(sizes[part]);
+    else if (present || size < 0) out->dims[axis] = infer->new_symbol(infer);
+    else out->dims[axis] = equal_part(size, infer->n_out, part);
+  }
+  return st;
+}
+
+static lac_status eval(laci_eval *eval) {
+  const laci_buf *x = eval->in[0];
+  int64_t axis = laci_node_int(eval->node, "axis", 0), start = 0, n;
+  lac_status st = laci_axis_check(eval->node, x->shape.rank, &axis, eval->err);
+  if (st) return st;
+  bool present;
+  const int64_t *sizes = find_sizes(eval->node, laci_operand(eval, 1), &n, &present);
+  int64_t n_outer = laci_shape_count_range(&x->shape, 0, (int)axis);
+  int64_t inner = laci_shape_count_range(&x->shape, (int)axis + 1, x->shape.rank);
+  int64_t row = x->shape.dims[axis] * inner;
+  for (int part = 0; part < eval->n_out; part++) {
+    laci_buf *out = eval->out[part];
+    int64_t own =
+        inner * (sizes ? sizes[part] : equal_part(x->shape.dims[axis], eval->n_out, part));
+    for (int64_t outer = 0; out && outer < n_outer; outer++) {
+      laci_move(out, outer * own, x, outer * row + start, own);
+    }
+    start += own;
+  }
+  return LAC_OK;
+}
+
+/** Labels of the other axes, shared by x and every part. */
+static void couple_shared(laci_coupling *c, const laci_node *node, const laci_shape *x, int axis) {
+  for (int at = 0; at < x->rank; at++) {
+    int label = at == axis ? LACI_FIXED : laci_label(c);
+    laci_set_label(c, 0, at, label);
+    for (int part = 0; part < node->n_outputs; part++) laci_set_label(c, LACI_OUT(part), at, label);
+  }
+}
+
+static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+  const laci_shape *x = laci_port_shape(c, 0);
+  int axis = x ? laci_axis_of(laci_node_int(node, "axis", 0), x->rank) : -1;
+  if (axis < 0) return laci_coupling_ok(c);
+  couple_shared(c, node, x, axis);
+  int64_t n;
+  bool present;
+  const int64_t *sizes = find_sizes(node, laci_contents(graph, node, 1), &n, &present);
+  if (!laci_mappable(c, 0, axis) || present != (sizes != NULL) || (sizes && n != node->n_outputs)) {
+    return laci_coupling_ok(c);
+  }
+  int64_t start = 0;
+  for (int part = 0; part < node->n_outputs; part++) {
+    int64_t own = sizes ? sizes[part] : equal_part(x->dims[axis], node->n_outputs, part);
+    const laci_shape *y = laci_port_shape(c, LACI_OUT(part));
+    if (own < 0 || start + own > x->dims[axis]) break; /* a lie that inference did not see */
+    if (y && y->dims[axis] == own) {
+      laci_axis_map *map = laci_map(c, LACI_OUT(part), axis, 0, axis, own);
+      for (int64_t at = 0; map && at < own; at++) map->from[at] = (int32_t)(start + at);
+    }
+    start += own;
+  }
+  return laci_coupling_ok(c);
+}
+
+const laci_op laci_op_split = {.name = "Split",
+                               .role = LACI_ROLE_CLEAR,
+                               .moves_data = true,
+                               .is_fold = true,
+                               .infer = infer,
+                               .eval = eval,
+                               .couple = couple};

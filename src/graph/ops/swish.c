@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Swish (opset 24): y = x / (1 + e^(-alpha * x)). */
+#include <math.h>
+
+#include "graph/ops/op_in.h"
+
+typedef struct parameters {
+  double alpha;
+} parameters;
+
+static double value(double x, const void *context) {
+  const parameters *p = context;
+  return x / (1 + exp(-p->alpha * x));
+}
+
+static lac_status eval(laci_eval *eval) {
+  parameters p = {.alpha = laci_node_float(eval->node, "alpha", 1)};
+  return laci_eval_unary(eval, &(laci_unary){.f = value}, &p);
+}
+
+const laci_op laci_op_swish = {.name = "Swish",
+                               .role = LACI_ROLE_CLEAR,
+                               .infer = laci_infer_same,
+                               .eval = eval,
+                               .couple = laci_couple_unary};

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Transpose: output axis a is input axis perm[a]; without perm the axes are reversed.
+ * Channel orders move with their axes. */
+#include "graph/ops/op_in.h"
+
+/** perm of a tensor of that rank, checked to be a permutation. */
+static lac_status read_perm(const laci_node *node, int rank, int perm[LACI_MAX_RANK],
+                            lac_error *err) {
+  bool seen[LACI_MAX_RANK] = {false};
+  size_t n;
+  const int64_t *given = laci_node_ints(node, "perm", &n);
+  if (given && n != (size_t)rank) {
+    return laci_node_fail(node, err, LAC_BAD_SHAPE, "perm has %zu entries for a tensor of %d axes",
+                          n, rank);
+  }
+  for (int axis = 0; axis < rank; axis++) {
+    int64_t from = given ? given[axis] : rank - 1 - axis;
+    lac_status st = laci_axis_check(node, rank, &from, err);
+    if (st) return st;
+    if (seen[from])
+      return laci_node_fail(node, err, LAC_BAD_SHAPE, "perm names axis %d twice", (int)from);
+    seen[from] = true;
+    perm[axis] = (int)from;
+  }
+  return LAC_OK;
+}
+
+static lac_status infer(laci_infer *infer) {
+  int perm[LACI_MAX_RANK];
+  lac_status st = laci_want_inputs(infer, 1, 1);
+  if (st) return st;
+  infer->out[0].dtype = infer->in[0]->dtype;
+  const laci_shape *x = laci_in_shape(infer, 0);
+  if (!x) return LAC_OK;
+  st = read_perm(infer->node, x->rank, perm, infer->err);
+  if (st) return st;
+  infer->out[0].shape.rank = x->rank;
+  for (int axis = 0; axis < x->rank; axis++) infer->out[0].shape.dims[axis] = x->dims[perm[axis]];
+  return LAC_OK;
+}
+
+static lac_status eval(laci_eval *eval) {
+  int perm[LACI_MAX_RANK];
+  int64_t own[LACI_MAX_RANK], strides[LACI_MAX_RANK];
+  const laci_buf *x = eval->in[0];
+  lac_status st = read_perm(eval->node, x->shape.rank, perm, eval->err);
+  if (st) return st;
+  laci_strides(&x->shape, own);
+  for (int axis = 0; axis < x->shape.rank; axis++) strides[axis] = own[perm[axis]];
+  laci_move_strided(eval, x, &eval->out[0]->shape, strides, 0, eval->out[0]);
+  return LAC_OK;
+}
+
+static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+  (void)graph;
+  int perm[LACI_MAX_RANK];
+  const laci_shape *x = laci_port_shape(c, 0), *y = laci_port_shape(c, LACI_OUT(0));
+  if (!x || !y || x->rank != y->rank || read_perm(node, x->rank, perm, NULL))
+    return laci_coupling_ok(c);
+  for (int axis = 0; axis < x->rank; axis++) {
+    int label = laci_label(c);
+    laci_set_label(c, 0, perm[axis], label);
+    laci_set_label(c, LACI_OUT(0), axis, label);
+  }
+  return laci_coupling_ok(c);
+}
+
+const laci_op laci_op_transpose = {.name = "Transpose",
+                                   .role = LACI_ROLE_CLEAR,
+                                   .moves_data = true,
+                                   .is_fold = true,
+                                   .infer = infer,
+                                   .eval = eval,
+                                   .couple = couple};

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Upsample, Resize's ancestor: scales as attribute (opset 7) or input (9), asymmetric places,
+ * rounded down. */
+#include <math.h>
+
+#include "graph/ops/op_in.h"
+#include "graph/ops/resample_in.h"
+
+/** scales[axis]; *known is false where they come from an input of unknown content. */
+static lac_status read_scales(const laci_node *node, const laci_buf *input, int rank,
+                              double *scales, bool *known, lac_error *err) {
+  const laci_attr *attr = laci_node_attr(node, "scales");
+  bool listed = attr && attr->kind == LACI_ATTR_FLOATS;
+  int64_t n = listed ? (int64_t)attr->n : input ? input->count : -1;
+  *known = n >= 0;
+  if (!*known) return LAC_OK;
+  if (n != rank) {
+    return laci_node_fail(node, err, LAC_BAD_SHAPE, "%lld scales for rank %d", (long long)n, rank);
+  }
+  for (int axis = 0; axis < rank; axis++) {
+    scales[axis] = listed ? attr->floats[axis] : laci_buf_get_f(input, axis);
+    if (!(scales[axis] > 0 && scales[axis] < 1e6)) {
+      return laci_node_fail(node, err, LAC_BAD_VALUE, "scale %d is %g", axis, scales[axis]);
+    }
+  }
+  return LAC_OK;
+}
+
+static lac_status infer(laci_infer *infer) {
+  lac_status st = laci_want_inputs(infer, 1, 2);
+  if (st) return st;
+  infer->out[0].dtype = infer->in[0]->dtype;
+  const laci_shape *x = laci_in_shape(infer, 0);
+  if (!x) return LAC_OK;
+  double scales[LACI_MAX_RANK];
+  bool known;
+  st = read_scales(infer->node, laci_in_known(infer, 1), x->rank, scales, &known, infer->err);
+  if (st) return st;
+  laci_shape *y = &infer->out[0].shape;
+  y->rank = x->rank;
+  for (int axis = 0; axis < x->rank; axis++) {
+    int64_t in = x->dims[axis];
+    if (known && scales[axis] == 1) y->dims[axis] = in;
+    else if (known && in >= 0 && in < INT32_MAX)
+      y->dims[axis] = (int64_t)floor((double)in * scales[axis]);
+    else y->dims[axis] = infer->new_symbol(infer);
+  }
+  return LAC_OK;
+}
+
+static lac_status eval(laci_eval *eval) {
+  const char *mode = laci_node_text(eval->node, "mode", "nearest");
+  bool nearest = strcmp(mode, "nearest") == 0;
+  bool linear = strcmp(mode, "linear") == 0 || strcmp(mode, "bilinear") == 0;
+  if (!nearest && !linear) {
+    return laci_node_fail(eval->node, eval->err, LAC_UNSUPPORTED, "mode %s", mode);
+  }
+  double scales[LACI_MAX_RANK];
+  bool known;
+  int rank = eval->in[0]->shape.rank;
+  lac_status st = read_scales(eval->node, laci_operand(eval, 1), rank, scales, &known, eval->err);
+  if (st) return st;
+  if (!known) return laci_node_fail(eval->node, eval->err, LAC_BAD_FILE, "there are no scales");
+  laci_resample_axis axes[LACI_MAX_RANK];
+  for (int axis = 0; axis < rank; axis++) axes[axis] = (laci_resample_axis){.scale = scales[axis]};
+  laci_resampling how = {.mode = nearest ? LACI_NEAREST : LACI_LINEAR,
+                         .place = LACI_ASYMMETRIC,
+                         .round = LACI_ROUND_OLD};
+  return laci_resample(eval, &how, axes);
+}
+
+static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+  const laci_shape *x = laci_port_shape(c, 0), *y = laci_port_shape(c, LACI_OUT(0));
+  double scales[LACI_MAX_RANK];
+  bool known;
+  c->why = "order matters along an axis that Upsample stretches";
+  if (!x || !y || x->rank != y->rank) return laci_coupling_ok(c);
+  const laci_buf *input = laci_contents(graph, node, 1);
+  if (read_scales(node, input, x->rank, scales, &known, NULL) || !known) return laci_coupling_ok(c);
+  for (int axis = 0; axis < x->rank; axis++) {
+    if (scales[axis] != 1) continue;
+    int label = laci_label(c);
+    laci_set_label(c, 0, axis, label);
+    laci_set_label(c, LACI_OUT(0), axis, label);
+  }
+  return laci_coupling_ok(c);
+}
+
+const laci_op laci_op_upsample = {
+    .name = "Upsample", .role = LACI_ROLE_CLEAR, .infer = infer, .eval = eval, .couple = couple};

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Where: out = condition ? x : y, all three broadcast. Channel orders pass through element by
+ * element. In shape arithmetic a condition that is not known gives a fresh symbol, unless both
+ * sides agree. */
+#include "graph/ops/op_in.h"
+
+static lac_status infer(laci_infer *infer) {
+  lac_status st = laci_want_inputs(infer, 3, 3);
+  if (st) return st;
+  laci_shape *out = &infer->out[0].shape;
+  infer->out[0].dtype = infer->in[1]->dtype;
+  st = laci_broadcast(infer, &infer->in[0]->shape, &infer->in[1]->shape, out);
+  return st ? st : laci_broadcast(infer, out, &infer->in[2]->shape, out);
+}
+
+typedef struct choice {
+  const laci_eval *eval;
+  laci_walk walk;
+} choice;
+
+static void choose_runs(int64_t begin, int64_t end, void *context) {
+  const choice *job = context;
+  const laci_buf *const *in = job->eval->in;
+  laci_buf *out = job->eval->out[0];
+  laci_walk walk = job->walk;
+  laci_walk_seek(&walk, begin);
+  for (int64_t run = begin; run < end; run++, laci_walk_next(&walk)) {
+    for (int64_t i = 0; i < walk.run; i++) {
+      int64_t at[3], to = run * walk.run + i;
+      for (int k = 0; k < 3; k++) at[k] = walk.at[k] + i * walk.inner[k];
+      int64_t condition = in[0]->i[at[0]];
+      bool unsure = laci_eval_is_symbol(job->eval, condition) && !out->f &&
+                    in[1]->i[at[1]] != in[2]->i[at[2]];
+      if (unsure) out->i[to] = job->eval->new_symbol(job->eval);
+      else if (condition) laci_move(out, to, in[1], at[1], 1);
+      else laci_move(out, to, in[2], at[2], 1);
+    }
+  }
+}
+
+static lac_status eval(laci_eval *eval) {
+  choice job = {.eval = eval};
+  if (!eval->in[0]->i || !eval->in[1]->f != !eval->out[0]->f ||
+      !eval->in[2]->f != !eval->out[0]->f) {
+    return laci_node_fail(eval->node, eval->err, LAC_UNSUPPORTED, "operands of different types");
+  }
+  laci_walk_start(&job.walk, &eval->out[0]->shape);
+  for (int port = 0; port < 3; port++) laci_walk_broadcast(&job.walk, &eval->in[port]->shape);
+  laci_walk_ready(&job.walk);
+  laci_eval_parallel(eval, job.walk.n_runs, choose_runs, &job);
+  return LAC_OK;
+}
+
+const laci_op laci_op_where = {.name = "Where",
+                               .role = LACI_ROLE_CLEAR,
+                               .symbol_safe = true,
+                               .is_fold = true,
+                               .infer = infer,
+                               .eval = eval,
+                               .couple = laci_couple_nary};

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What the bodies of If, Loop and Scan read from outside.
+ *
+ * A body stays closed: the graph only learns which outer values go in. Nodes are taken in order, so that a name is
+ * the outer value up to where the body defines it itself. Next: node.c. */
+#include "onnx/import_in.h"
+
+#include "base/error.h"
+
+/** Names that a body has defined so far, and the body around it. */
+typedef struct body_scope {
+  laci_name_table defined;
+  const struct body_scope *outer;
+} body_scope;
+
+typedef struct capture_list {
+  laci_importer *im;
+  const laci_scope *scope;
+  const char *node; /* for messages */
+  laci_name_table seen;
+  int *ids;
+  size_t n, room;
+} capture_list;
+
+static lac_status define(capture_list *list, body_scope *body, const char *name, lac_error *err) {
+  if (!name || !name[0] || laci_name_find(&body->defined, name) >= 0) return LAC_OK;
+  if (laci_name_add(&body->defined, name, 0)) return LAC_OK;
+  return laci_fail_memory(err, list->node);
+}
+
+/** The value outside of all bodies, -1 where there is none. Unlike a node's input it need not be there: a body whose
+ *  nodes are out of order may define it later. */
+static int find_outside(const capture_list *list, const char *name) {
+  if (!list->scope->function) return laci_graph_find_value(list->im->graph, name);
+  return laci_name_find(&list->scope->values, name) - 1;
+}
+
+static lac_status read_name(capture_list *list, const body_scope *body, const char *name,
+                            lac_error *err) {
+  if (!name || !name[0]) return LAC_OK;
+  for (; body; body = body->outer) {
+    if (laci_name_find(&body->defined, name) >= 0) return LAC_OK;
+  }
+  int value = find_outside(list, name);
+  if (value < 0 || laci_name_find(&list->seen, name) >= 0) return LAC_OK;
+  void *array = list->ids;
+  bool grown = laci_grow(&array, list->n, &list->room, sizeof *list->ids);
+  list->ids = array;
+  if (!grown || !laci_name_add(&list->seen, name, 0)) return laci_fail_memory(err, list->node);
+  for (size_t at = 0; at < list->n; at++) {
+    if (list->ids[at] == value) return LAC_OK; /* two names of one value: a function's input given twice */
+  }
+  list->ids[list->n++] = value;
+  return LAC_OK;
+}
+
+static lac_status walk_body(capture_list *list, const Onnx__GraphProto *graph,
+                            const body_scope *outer, lac_error *err);
+
+static lac_status walk_attribute(capture_list *list, const Onnx__AttributeProto *attr,
+                                 const body_scope *outer, lac_error *err) {
+  lac_status st = attr->g ? walk_body(list, attr->g, outer, err) : LAC_OK;
+  for (size_t at = 0; at < attr->n_graphs && !st; at++) {
+    st = walk_body(list, attr->graphs[at], outer, err);
+  }
+  return st;
+}
+
+static lac_status walk_node(capture_list *list, const Onnx__NodeProto *node, body_scope *body,
+                            lac_error *err) {
+  lac_status st = LAC_OK;
+  for (size_t at = 0; at < node->n_input && !st; at++) {
+    st = read_name(list, body, node->input[at], err);
+  }
+  for (size_t at = 0; at < node->n_attribute && !st; at++) {
+    st = walk_attribute(list, node->attribute[at], body, err);
+  }
+  for (size_t at = 0; at < node->n_output && !st; at++) {
+    st = define(list, body, node->output[at], err);
+  }
+  return st;
+}
+
+static lac_status walk_body(capture_list *list, const Onnx__GraphProto *graph,
+                            const body_scope *outer, lac_error *err) {
+  body_scope body = {.outer = outer};
+  lac_status st = LAC_OK;
+  for (size_t at = 0; at < graph->n_input && !st; at++) {
+    st = define(list, &body, graph->input[at]->name, err);
+  }
+  for (size_t at = 0; at < graph->n_initializer && !st; at++) {
+    st = define(list, &body, graph->initializer[at]->name, err);
+  }
+  for (size_t at = 0; at < graph->n_sparse_initializer && !st; at++) {
+    const Onnx__TensorProto *values = graph->sparse_initializer[at]->values;
+    st = define(list, &body, values ? values->name : NULL, err);
+  }
+  for (size_t at = 0; at < graph->n_node && !st; at++) {
+    st = walk_node(list, graph->node[at], &body, err);
+  }
+  for (size_t at = 0; at < graph->n_output && !st; at++) {
+    st = read_name(list, &body, graph->output[at]->name, err);
+  }
+  laci_name_table_clear(&body.defined);
+  return st;
+}
+
+lac_status laci_import_captures(laci_importer *im, const laci_scope *scope,
+                                const Onnx__NodeProto *node, const int **ids, int *n,
+                                lac_error *err) {
+  capture_list list = {.im = im, .scope = scope, .node = laci_onnx_name(node->name)};
+  lac_status st = LAC_OK;
+  for (size_t at = 0; at < node->n_attribute && !st; at++) {
+    st = walk_attribute(&list, node->attribute[at], NULL, err);
+  }
+  int *copy = laci_arena_alloc(&im->scratch, list.n, sizeof *copy);
+  if (!st && !copy) st = laci_fail_memory(err, list.node);
+  for (size_t at = 0; !st && at < list.n; at++) copy[at] = list.ids[at];
+  *ids = copy;
+  *n = st ? 0 : (int)list.n;
+  laci_name_table_clear(&list.seen);
+  laci_free(list.ids);
+  return st;
+}

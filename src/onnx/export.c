@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Writing a model: the decoded file, with changed tensors in place of the old ones.
+ *
+ * The message itself is patched for as long as it is being written and restored afterwards: pointers to arrays, not
+ * their contents, so that nothing large is copied. A tensor goes back into the kind of field that it came from.
+ * Next: export_data.c. */
+#include "onnx/export_in.h"
+
+#include "base/error.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static const uint64_t max_model_bytes = INT32_MAX;
+
+/* ---- Patching the message ---------------------------------------------------------------------------------- */
+
+lac_status laci_export_patch(laci_export *x, void *place, const void *bytes, size_t size_bytes,
+                             lac_error *err) {
+  void *array = x->patches;
+  if (!laci_grow(&array, x->n_patches, &x->patch_room, sizeof *x->patches)) {
+    return laci_fail_memory(err, x->path);
+  }
+  x->patches = array;
+  laci_patch *patch = &x->patches[x->n_patches++];
+  *patch = (laci_patch){.place = place, .size_bytes = size_bytes};
+  memcpy(patch->old, place, size_bytes);
+  memcpy(place, bytes, size_bytes);
+  return LAC_OK;
+}
+
+static void undo_patches(laci_export *x) {
+  while (x->n_patches > 0) {
+    const laci_patch *patch = &x->patches[--x->n_patches];
+    memcpy(patch->place, patch->old, patch->size_bytes);
+  }
+}
+
+/** The wide array with changed elements. What did not change keeps its bits: writers differ in what they leave above
+ *  a narrow element. A signed element is extended as its readers expect. */
+static lac_status widen(laci_export *x, const laci_home *home, const laci_stored *stored,
+                        void **widened, lac_error *err) {
+  size_t narrow = home->narrow_bytes, wide = home->wide_bytes;
+  size_t n = stored->size_bytes / narrow;
+  bool is_signed = stored->dtype == LAC_DTYPE_I8 || stored->dtype == LAC_DTYPE_I16;
+  uint8_t *to = laci_arena_alloc(&x->arena, n, wide);
+  if (!to) return laci_fail_memory(err, stored->name);
+  memcpy(to, *home->array, n * wide);
+  for (size_t at = 0; at < n; at++) {
+    const uint8_t *element = stored->owned + at * narrow;
+    if (memcmp(to + at * wide, element, narrow) == 0) continue;
+    memcpy(to + at * wide, element, narrow);
+    memset(to + at * wide + narrow, is_signed && element[narrow - 1] >> 7 ? 0xff : 0, wide - narrow);
+  }
+  *widened = to;
+  return LAC_OK;
+}
+
+static lac_status patch_stored(laci_export *x, const laci_stored *stored, lac_error *err) {
+  const laci_home *home = stored->source;
+  void *bytes = stored->owned;
+  if (!bytes || stored->size_bytes == 0) return LAC_OK;
+  switch (home->kind) {
+    case LACI_HOME_ARRAY: return laci_export_patch(x, home->array, &bytes, sizeof bytes, err);
+    case LACI_HOME_SCALAR:
+      return laci_export_patch(x, home->scalar, bytes, stored->size_bytes, err);
+    case LACI_HOME_WIDENED: {
+      lac_status st = widen(x, home, stored, &bytes, err);
+      return st ? st : laci_export_patch(x, home->array, &bytes, sizeof bytes, err);
+    }
+    case LACI_HOME_EXTERNAL: home->external->fresh = bytes; return LAC_OK;
+    case LACI_HOME_NONE: break;
+  }
+  return laci_fail(err, LAC_UNSUPPORTED, "tensor '%s': its place in the file cannot be changed",
+                   stored->name);
+}
+
+/* ---- Writing ----------------------------------------------------------------------------------------------- */
+
+/** protobuf-c's idea of a place to write to. */
+typedef struct sink {
+  ProtobufCBuffer base;
+  laci_writer *writer;
+  lac_status status;
+  lac_error *err;
+} sink;
+
+static void append(ProtobufCBuffer *base, size_t size_bytes, const uint8_t *bytes) {
+  sink *s = (sink *)base;
+  if (!s->status) s->status = laci_writer_append(s->writer, bytes, size_bytes, s->err);
+}
+
+static lac_status write_model(laci_export *x, laci_writer *writer, lac_error *err) {
+  const ProtobufCMessage *message = &x->file->model->base;
+  sink s = {.base.append = append, .writer = writer, .err = err};
+  size_t size = protobuf_c_message_get_packed_size(message);
+  if (size > max_model_bytes) {
+    return laci_fail(err, LAC_UNSUPPORTED,
+                     "%s: would be %zu bytes, more than the 2 GiB that a model file can have; keep"
+                     " its tensors in external data",
+                     x->path, size);
+  }
+  (void)protobuf_c_message_pack_to_buffer(message, &s.base);
+  return s.status ? s.status : laci_writer_finish(writer, err);
+}
+
+/** Data files first: a model that is there has its data. A later failure takes back what was new. */
+static lac_status commit(laci_export *x, laci_writer *model, lac_error *err) {
+  lac_status st = LAC_OK;
+  size_t done = 0, n = x->file->n_data_files;
+  for (; done < n && !st; done++) st = laci_writer_commit(x->writers[done], err);
+  if (!st) st = laci_writer_commit(model, err);
+  for (size_t at = 0; st && at < done; at++) laci_writer_retract(x->writers[at]);
+  return st;
+}
+
+/** Which files were read: they survive, whatever path is called. */
+static lac_status list_inputs(laci_export *x, lac_error *err) {
+  const laci_onnx *file = x->file;
+  x->inputs = laci_arena_alloc(&x->arena, file->n_data_files + 1, sizeof *x->inputs);
+  x->names = laci_arena_alloc(&x->arena, file->n_data_files, sizeof *x->names);
+  x->writers = laci_arena_alloc(&x->arena, file->n_data_files, sizeof *x->writers);
+  if (!x->inputs || !x->names || !x->writers) return laci_fail_memory(err, x->path);
+  if (file->has_id) x->inputs[x->n_inputs++] = file->id;
+  for (size_t at = 0; at < file->n_data_files; at++) {
+    x->inputs[x->n_inputs++] = file->data_files[at].map.id;
+  }
+  return LAC_OK;
+}
+
+static void clear_marks(laci_onnx *file) {
+  for (size_t at = 0; at < file->n_externals; at++) {
+    file->externals[at].fresh = NULL;
+    file->externals[at].moved = false;
+  }
+}
+
+lac_status laci_onnx_save(laci_onnx *file, const laci_graph *graph, const char *path, bool force,
+                          lac_error *err) {
+  laci_export x = {.file = file, .path = path, .force = force};
+  laci_writer *model = NULL;
+  lac_status st = list_inputs(&x, err);
+  if (!st) {
+    laci_write_options options = {.force = force, .keep = x.inputs, .n_keep = x.n_inputs};
+    st = laci_writer_open(path, &options, &model, err);
+  }
+  for (int at = 0; at < graph->n_stored && !st; at++) {
+    st = patch_stored(&x, &graph->stored[at], err);
+  }
+  if (!st) st = laci_export_data(&x, err);
+  if (!st) st = write_model(&x, model, err);
+  if (!st) st = commit(&x, model, err);
+  undo_patches(&x);
+  clear_marks(file);
+  for (size_t at = 0; x.writers && at < file->n_data_files; at++) laci_writer_destroy(x.writers[at]);
+  laci_writer_destroy(model);
+  laci_free(x.patches);
+  laci_arena_clear(&x.arena);
+  return st;
+}

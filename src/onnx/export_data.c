@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Writing data files: copies of the old ones with changed tensors at their old places.
+ *
+ * Tensors may share bytes of a data file (tied weights). A changed tensor keeps its place only if whatever else lies
+ * there has the same new content; else it moves to the end of the file. Files are streamed through the mapping a
+ * piece at a time, so that their size does not matter. */
+#include "onnx/export_in.h"
+
+#include "base/error.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+  MOVED_ALIGNMENT = 4096, /* so that readers can map a moved tensor by itself */
+  PIECE_BYTES = 1 << 24,
+};
+
+/* ---- Names ------------------------------------------------------------------------------------------------- */
+
+static const char *base_name(const char *path) {
+  const char *slash = strrchr(path, '/');
+  return slash ? slash + 1 : path;
+}
+
+/** True where OUT goes into the folder that the old data files are in (or one that cannot be told). */
+static bool is_same_folder(laci_export *x) {
+  char resolved[PATH_MAX];
+  size_t n = laci_path_folder(x->path);
+  const char *folder = n ? laci_arena_text_n(&x->arena, x->path, n) : ".";
+  if (!folder || !x->file->data_dir || !realpath(folder, resolved)) return true;
+  return strcmp(resolved, x->file->data_dir) == 0;
+}
+
+/** In another folder the old names serve, unless one has a folder of its own or is OUT's name. */
+static bool can_keep_names(laci_export *x) {
+  if (is_same_folder(x)) return false;
+  for (size_t at = 0; at < x->file->n_data_files; at++) {
+    const char *name = x->file->data_files[at].location;
+    if (strchr(name, '/') || strcmp(name, base_name(x->path)) == 0) return false;
+  }
+  return true;
+}
+
+/** OUT's name without .onnx, then .data, .1.data, .2.data ... */
+static const char *derived_name(laci_export *x, size_t at) {
+  const char *base = base_name(x->path);
+  const char *dot = strrchr(base, '.');
+  int n_stem = dot && dot != base ? (int)(dot - base) : (int)strlen(base);
+  char *name = laci_arena_alloc(&x->arena, (size_t)n_stem + 40, 1);
+  if (!name) return NULL;
+  /* model.data as OUT would make its own data file's name. */
+  const char *ending = dot && strcmp(dot, ".data") == 0 ? "external.data" : "data";
+  if (at == 0) (void)snprintf(name, (size_t)n_stem + 40, "%.*s.%s", n_stem, base, ending);
+  else (void)snprintf(name, (size_t)n_stem + 40, "%.*s.%zu.%s", n_stem, base, at, ending);
+  return name;
+}
+
+/** Path of a new data file: beside OUT. */
+static const char *path_of(laci_export *x, const char *name) {
+  size_t n = (size_t)(base_name(x->path) - x->path), n_name = strlen(name);
+  char *path = laci_arena_alloc(&x->arena, n + n_name + 1, 1);
+  if (!path) return NULL;
+  if (n) memcpy(path, x->path, n);
+  memcpy(path + n, name, n_name);
+  return path;
+}
+
+/* ---- Places ------------------------------------------------------------------------------------------------ */
+
+static int compare_places(const void *a, const void *b) {
+  const laci_external *left = *(laci_external *const *)a, *right = *(laci_external *const *)b;
+  if (left->file != right->file) return left->file < right->file ? -1 : 1;
+  if (left->offset != right->offset) return left->offset < right->offset ? -1 : 1;
+  if (left->length != right->length) return left->length < right->length ? -1 : 1;
+  return left->order < right->order ? -1 : 1; /* addresses would differ from run to run */
+}
+
+static const uint8_t *content(const laci_export *x, const laci_external *e) {
+  return e->fresh ? e->fresh : x->file->data_files[e->file].map.bytes + e->offset;
+}
+
+/** True where both want the same bytes at the same place. */
+static bool agree(const laci_export *x, const laci_external *a, const laci_external *b) {
+  if (a->offset != b->offset || a->length != b->length) return false;
+  return memcmp(content(x, a), content(x, b), a->length) == 0;
+}
+
+/** Marks the changed ones among n tensors of one file, sorted by place, that cannot keep their places. */
+static void mark_moved(const laci_export *x, laci_external **places, size_t n) {
+  size_t run = 0; /* places[run ..] may reach as far as places[at] */
+  uint64_t reach = 0;
+  for (size_t at = 0; at < n; at++) {
+    if (places[at]->offset >= reach) run = at;
+    uint64_t end = places[at]->offset + places[at]->length;
+    if (end > reach) reach = end;
+    if (!places[at]->length) continue;
+    for (size_t before = run; before < at; before++) {
+      laci_external *a = places[before], *b = places[at];
+      if (!a->length || a->offset + a->length <= b->offset || (!a->fresh && !b->fresh)) continue;
+      if (agree(x, a, b)) continue;
+      a->moved |= a->fresh != NULL;
+      b->moved |= b->fresh != NULL;
+    }
+  }
+}
+
+/* ---- Contents ---------------------------------------------------------------------------------------------- */
+
+static lac_status append_zeros(laci_writer *writer, uint64_t n, lac_error *err) {
+  static const uint8_t zeros[MOVED_ALIGNMENT];
+  return laci_writer_append(writer, zeros, (size_t)n, err);
+}
+
+/** Old bytes [from, to). */
+static lac_status append_old(laci_writer *writer, const laci_mapped_file *map, uint64_t from,
+                             uint64_t to, lac_error *err) {
+  lac_status st = LAC_OK;
+  while (from < to && !st) {
+    size_t n = to - from < PIECE_BYTES ? (size_t)(to - from) : PIECE_BYTES;
+    st = laci_writer_append(writer, map->bytes + from, n, err);
+    laci_file_forget(map, (size_t)from, n);
+    from += n;
+  }
+  return st;
+}
+
+static lac_status write_data(laci_external **places, size_t n, laci_writer *writer,
+                             const laci_mapped_file *map, lac_error *err) {
+  uint64_t done = 0, end = map->size_bytes;
+  lac_status st = LAC_OK;
+  for (size_t at = 0; at < n && !st; at++) {
+    const laci_external *e = places[at];
+    if (!e->fresh || e->moved || e->offset < done) continue; /* < done: a twin of the same content */
+    st = append_old(writer, map, done, e->offset, err);
+    if (!st) st = laci_writer_append(writer, e->fresh, e->length, err);
+    done = e->offset + e->length;
+  }
+  if (!st) st = append_old(writer, map, done, end, err);
+  for (size_t at = 0; at < n && !st; at++) {
+    laci_external *e = places[at];
+    if (!e->moved) continue;
+    e->new_offset = (end + MOVED_ALIGNMENT - 1) / MOVED_ALIGNMENT * MOVED_ALIGNMENT;
+    st = append_zeros(writer, e->new_offset - end, err);
+    if (!st) st = laci_writer_append(writer, e->fresh, e->length, err);
+    end = e->new_offset + e->length;
+  }
+  return st ? st : laci_writer_finish(writer, err);
+}
+
+/* ---- References -------------------------------------------------------------------------------------------- */
+
+static Onnx__StringStringEntryProto *new_entry(laci_export *x, const char *key, const char *value) {
+  Onnx__StringStringEntryProto *entry = laci_arena_alloc(&x->arena, 1, sizeof *entry);
+  if (!entry) return NULL;
+  *entry = (Onnx__StringStringEntryProto)ONNX__STRING_STRING_ENTRY_PROTO__INIT;
+  entry->key = (char *)key;
+  entry->value = (char *)value;
+  return entry;
+}
+
+/** The tensor's entries with the new location and offset. The file's checksum goes where the file changed. */
+static lac_status refer(laci_export *x, const laci_external *e, bool file_changed, lac_error *err) {
+  Onnx__TensorProto *tensor = e->tensor;
+  Onnx__StringStringEntryProto **entries =
+      laci_arena_alloc(&x->arena, tensor->n_external_data + 2, sizeof *entries);
+  char *offset = laci_arena_alloc(&x->arena, 24, 1);
+  if (!entries || !offset) return laci_fail_memory(err, x->path);
+  (void)snprintf(offset, 24, "%" PRIu64, e->new_offset);
+  Onnx__StringStringEntryProto *location = new_entry(x, "location", x->names[e->file]);
+  Onnx__StringStringEntryProto *moved = new_entry(x, "offset", offset);
+  if (!location || !moved) return laci_fail_memory(err, x->path);
+  size_t n = 0;
+  bool has_offset = false;
+  for (size_t at = 0; at < tensor->n_external_data; at++) {
+    Onnx__StringStringEntryProto *old = tensor->external_data[at];
+    const char *key = laci_onnx_name(old->key);
+    bool is_offset = e->moved && strcmp(key, "offset") == 0;
+    if (file_changed && strcmp(key, "checksum") == 0) continue;
+    has_offset |= is_offset;
+    entries[n++] = strcmp(key, "location") == 0 ? location : is_offset ? moved : old;
+  }
+  if (e->moved && !has_offset) entries[n++] = moved;
+  lac_status st = laci_export_patch(x, &tensor->external_data, &entries, sizeof entries, err);
+  return st ? st : laci_export_patch(x, &tensor->n_external_data, &n, sizeof n, err);
+}
+
+/* ---- One file after the other ------------------------------------------------------------------------------ */
+
+/** Opens, fills and finishes the data file that places (n, sorted) lie in. */
+static lac_status export_file(laci_export *x, int file, laci_external **places, size_t n,
+                              lac_error *err) {
+  laci_write_options options = {.force = x->force, .keep = x->inputs, .n_keep = x->n_inputs};
+  const char *path = path_of(x, x->names[file]);
+  if (!path) return laci_fail_memory(err, x->path);
+  mark_moved(x, places, n);
+  lac_status st = laci_writer_open(path, &options, &x->writers[file], err);
+  const laci_mapped_file *map = &x->file->data_files[file].map;
+  if (!st) st = write_data(places, n, x->writers[file], map, err);
+  bool changed = false;
+  for (size_t at = 0; at < n; at++) changed |= places[at]->fresh != NULL;
+  for (size_t at = 0; at < n && !st; at++) st = refer(x, places[at], changed, err);
+  return st;
+}
+
+lac_status laci_export_data(laci_export *x, lac_error *err) {
+  laci_onnx *file = x->file;
+  bool keep_names = can_keep_names(x);
+  laci_external **places = laci_arena_alloc(&x->arena, file->n_externals, sizeof(laci_external *));
+  if (!places) return laci_fail_memory(err, x->path);
+  for (size_t at = 0; at < file->n_externals; at++) places[at] = &file->externals[at];
+  if (file->n_externals) qsort(places, file->n_externals, sizeof *places, compare_places);
+  for (size_t at = 0; at < file->n_data_files; at++) {
+    x->names[at] = keep_names ? file->data_files[at].location : derived_name(x, at);
+    if (!x->names[at]) return laci_fail_memory(err, x->path);
+  }
+  lac_status st = LAC_OK;
+  for (size_t first = 0, next; first < file->n_externals && !st; first = next) {
+    int id = places[first]->file;
+    for (next = first; next < file->n_externals && places[next]->file == id;) next++;
+    st = export_file(x, id, places + first, next - first, err);
+  }
+  return st;
+}

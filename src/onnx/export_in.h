@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What saving needs to change in the decoded file, and to change back: export.c writes the model's file,
+ * export_data.c the data files beside it. */
+#ifndef LACI_ONNX_EXPORT_IN_H
+#define LACI_ONNX_EXPORT_IN_H
+
+#include "onnx/onnx_in.h"
+
+/** A few bytes of the message that were replaced. */
+typedef struct laci_patch {
+  void *place;
+  size_t size_bytes;
+  uint8_t old[8];
+} laci_patch;
+
+/** A save in progress. */
+typedef struct laci_export {
+  laci_onnx *file;
+  const char *path; /* of the model's file to be */
+  bool force;
+  laci_arena arena;
+  laci_patch *patches; /* undone from the last to the first */
+  size_t n_patches, patch_room;
+  laci_file_id *inputs; /* never to be replaced: the model that was read and its data files */
+  size_t n_inputs;
+  const char **names;    /* [n_data_files] new locations */
+  laci_writer **writers; /* [n_data_files] */
+} laci_export;
+
+/** Replaces up to 8 bytes of the message until the save is over. */
+LAC_MUST_CHECK lac_status laci_export_patch(laci_export *x, void *place, const void *bytes,
+                                            size_t size_bytes, lac_error *err);
+
+/** Writes all data files under temporary names, and makes the model refer to them. */
+LAC_MUST_CHECK lac_status laci_export_data(laci_export *x, lac_error *err);
+
+#endif

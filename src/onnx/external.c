@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * External data: tensors whose bytes lie in files beside the model.
+ *
+ * A model is not trusted: a location must be relative, and the file it leads to, links resolved, must lie in the
+ * model's folder; offsets and lengths must lie in the file. Data files are mapped, never read as a whole.
+ * Next: export.c writes them again. */
+#include "onnx/onnx_in.h"
+
+#include "base/error.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+/** What a tensor says about its data. Absent: text NULL. */
+typedef struct claim {
+  const char *location, *offset, *length;
+} claim;
+
+static claim claim_of(const Onnx__TensorProto *tensor) {
+  claim c = {0};
+  for (size_t at = 0; at < tensor->n_external_data; at++) {
+    const char *key = laci_onnx_name(tensor->external_data[at]->key);
+    const char *value = laci_onnx_name(tensor->external_data[at]->value);
+    if (strcmp(key, "location") == 0) c.location = value;
+    if (strcmp(key, "offset") == 0) c.offset = value;
+    if (strcmp(key, "length") == 0) c.length = value;
+  }
+  return c;
+}
+
+/** A decimal number and nothing else. */
+static bool parse_number(const char *text, uint64_t *number) {
+  *number = 0;
+  for (const char *c = text; *c; c++) {
+    if (*c < '0' || *c > '9') return false;
+    if (__builtin_mul_overflow(*number, UINT64_C(10), number) ||
+        __builtin_add_overflow(*number, (uint64_t)(*c - '0'), number)) {
+      return false;
+    }
+  }
+  return *text != '\0';
+}
+
+static bool has_parent_step(const char *path) {
+  for (const char *part = path; part; part = strchr(part, '/'), part = part ? part + 1 : NULL) {
+    if (strncmp(part, "..", 2) == 0 && (part[2] == '/' || part[2] == '\0')) return true;
+  }
+  return false;
+}
+
+/** The path of a location, links resolved; checked to lie in the model's folder. */
+static lac_status resolve(const laci_onnx *file, const char *name, const char *location,
+                          char path[PATH_MAX], lac_error *err) {
+  if (!file->data_dir) {
+    return laci_fail(err, LAC_BAD_FILE,
+                     "tensor '%s': external data '%s', but the model came without a folder", name,
+                     location);
+  }
+  if (location[0] == '\0' || location[0] == '/' || has_parent_step(location)) {
+    return laci_fail(err, LAC_BAD_FILE,
+                     "tensor '%s': external data '%s' does not lie in the model's folder", name,
+                     location);
+  }
+  size_t n_dir = strlen(file->data_dir), n_location = strlen(location);
+  char *joined = laci_alloc(n_dir + n_location + 2, 1);
+  if (!joined) return laci_fail_memory(err, location);
+  memcpy(joined, file->data_dir, n_dir);
+  joined[n_dir] = '/';
+  memcpy(joined + n_dir + 1, location, n_location);
+  char *resolved = realpath(joined, path);
+  laci_free(joined);
+  if (!resolved) {
+    return laci_fail(err, LAC_NOT_FOUND, "tensor '%s': cannot find external data '%s' in %s", name,
+                     location, file->data_dir);
+  }
+  bool is_root = strcmp(file->data_dir, "/") == 0;
+  if (!is_root && (strncmp(path, file->data_dir, n_dir) != 0 || path[n_dir] != '/')) {
+    return laci_fail(err, LAC_BAD_FILE,
+                     "tensor '%s': external data '%s' leads out of the model's folder", name,
+                     location);
+  }
+  return LAC_OK;
+}
+
+/** Maps a data file, or finds it mapped already. Most models have one; some have one for each tensor, in order. */
+static lac_status open_data_file(laci_onnx *file, const char *name, const char *location, int *id,
+                                 lac_error *err) {
+  char path[PATH_MAX];
+  for (size_t at = file->n_data_files; at-- > 0;) {
+    if (strcmp(file->data_files[at].location, location) != 0) continue;
+    *id = (int)at;
+    return LAC_OK;
+  }
+  lac_status st = resolve(file, name, location, path, err);
+  if (st) return st;
+  void *array = file->data_files;
+  if (!laci_grow(&array, file->n_data_files, &file->data_file_room, sizeof *file->data_files)) {
+    return laci_fail_memory(err, location);
+  }
+  file->data_files = array;
+  laci_data_file *added = &file->data_files[file->n_data_files];
+  *added = (laci_data_file){.location = location};
+  st = laci_file_map(path, &added->map, err);
+  if (st) return laci_fail_in(err, st, "tensor '%s'", name);
+  *id = (int)file->n_data_files++;
+  return LAC_OK;
+}
+
+/** Bytes that the dims want; 0 where the element type has no fixed size. */
+static lac_status wanted_bytes(const Onnx__TensorProto *tensor, const char *name, uint64_t *wanted,
+                               bool *is_known, lac_error *err) {
+  int64_t count;
+  size_t element = tensor->data_type > 0 && tensor->data_type < LAC_DTYPE_COUNT
+                       ? lac_dtype_size((lac_dtype)tensor->data_type)
+                       : 0;
+  *is_known = element != 0;
+  *wanted = 0;
+  lac_status st = laci_onnx_count(tensor, name, &count, err);
+  if (st) return st;
+  if (__builtin_mul_overflow((uint64_t)count, element, wanted)) {
+    return laci_fail(err, LAC_BAD_FILE, "tensor '%s': its dims overflow 64 bits", name);
+  }
+  return LAC_OK;
+}
+
+static lac_status check_range(const laci_data_file *data, const char *name, const claim *c,
+                              laci_external *external, lac_error *err) {
+  uint64_t wanted, size = data->map.size_bytes;
+  bool is_known;
+  if ((c->offset && !parse_number(c->offset, &external->offset)) ||
+      (c->length && !parse_number(c->length, &external->length))) {
+    return laci_fail(err, LAC_BAD_FILE,
+                     "tensor '%s': offset '%s' and length '%s' of its external data: not numbers",
+                     name, laci_onnx_name(c->offset), laci_onnx_name(c->length));
+  }
+  lac_status st = wanted_bytes(external->tensor, name, &wanted, &is_known, err);
+  if (st) return st;
+  if (!c->length) {
+    uint64_t rest = external->offset < size ? size - external->offset : 0;
+    external->length = is_known ? wanted : rest;
+  }
+  if (is_known && external->length != wanted) {
+    return laci_fail(err, LAC_BAD_FILE,
+                     "tensor '%s': %" PRIu64 " bytes of external data, but its dims want %" PRIu64,
+                     name, external->length, wanted);
+  }
+  if (external->offset > size || external->length > size - external->offset) {
+    return laci_fail(err, LAC_BAD_FILE,
+                     "tensor '%s': %" PRIu64 " bytes at %" PRIu64
+                     " of external data '%s', which has %" PRIu64,
+                     name, external->length, external->offset, data->location, size);
+  }
+  return LAC_OK;
+}
+
+static lac_status add_external(Onnx__TensorProto *tensor, void *context, lac_error *err) {
+  laci_onnx *file = context;
+  if (tensor->data_location != ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL) return LAC_OK;
+  const char *name = laci_onnx_name(tensor->name);
+  claim c = claim_of(tensor);
+  if (!c.location) {
+    return laci_fail(err, LAC_BAD_FILE, "tensor '%s': external data without a location", name);
+  }
+  laci_external external = {.tensor = tensor, .order = file->n_externals};
+  lac_status st = open_data_file(file, name, c.location, &external.file, err);
+  if (!st) st = check_range(&file->data_files[external.file], name, &c, &external, err);
+  if (st) return st;
+  void *array = file->externals;
+  if (!laci_grow(&array, file->n_externals, &file->external_room, sizeof *file->externals)) {
+    return laci_fail_memory(err, name);
+  }
+  file->externals = array;
+  file->externals[file->n_externals++] = external;
+  return LAC_OK;
+}
+
+static int compare_tensors(const void *a, const void *b) {
+  uintptr_t left = (uintptr_t)((const laci_external *)a)->tensor;
+  uintptr_t right = (uintptr_t)((const laci_external *)b)->tensor;
+  return (left > right) - (left < right);
+}
+
+lac_status laci_onnx_map_external(laci_onnx *file, lac_error *err) {
+  lac_status st = laci_onnx_each_tensor(&file->model->base, add_external, file, err);
+  if (!st && file->n_externals) {
+    qsort(file->externals, file->n_externals, sizeof *file->externals, compare_tensors);
+  }
+  return st;
+}
+
+laci_external *laci_onnx_external(const laci_onnx *file, const Onnx__TensorProto *tensor) {
+  laci_external key = {.tensor = (Onnx__TensorProto *)tensor};
+  if (!file->n_externals) return NULL;
+  return bsearch(&key, file->externals, file->n_externals, sizeof key, compare_tensors);
+}

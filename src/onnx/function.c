@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Local functions: every call in the graph is replaced by the function's nodes, with names of their own.
+ *
+ * The file keeps its functions, so what the graph changes in one call changes in all: a Constant node of a body is one
+ * stored tensor, shared by the calls. A function that is also called from where the graph does not look (bodies of If
+ * and Loop, training graphs) must keep its constants: they are declared replaceable, which freezes them.
+ * A small file can describe an enormous expansion, so there is a budget. Next: node.c. */
+#include "onnx/import_in.h"
+
+#include "base/error.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { MAX_CALL_DEPTH = 100 };
+
+static bool is_text(const char *a, const char *b) {
+  return strcmp(laci_onnx_name(a), laci_onnx_name(b)) == 0;
+}
+
+lac_status laci_import_spend(laci_importer *im, size_t size_bytes, lac_error *err) {
+  im->budget -= size_bytes < INT32_MAX ? (int64_t)size_bytes : INT32_MAX;
+  if (im->budget >= 0) return LAC_OK;
+  im->budget = 0;
+  return laci_fail(err, LAC_UNSUPPORTED, "its local functions expand to an absurd size");
+}
+
+enum { SUFFIX_ROOM = 16 };
+
+/** first + second with room behind for a suffix. */
+static lac_status join(laci_importer *im, const char *first, const char *second, char **joined,
+                       lac_error *err) {
+  size_t n_first = strlen(first), n_second = strlen(second);
+  *joined = NULL;
+  /* What the name's owner takes in the graph is of the order of a node. */
+  lac_status st = laci_import_spend(im, n_first + n_second + sizeof(laci_node), err);
+  if (st) return st;
+  char *text = laci_arena_alloc(&im->scratch, n_first + n_second + SUFFIX_ROOM, 1);
+  if (!text) return laci_fail_memory(err, "a name");
+  if (n_first) memcpy(text, first, n_first);
+  if (n_second) memcpy(text + n_first, second, n_second);
+  *joined = text;
+  return LAC_OK;
+}
+
+lac_status laci_import_join(laci_importer *im, const char *first, const char *second,
+                            const char **joined, lac_error *err) {
+  char *text;
+  lac_status st = join(im, first, second, &text, err);
+  *joined = text;
+  return st;
+}
+
+lac_status laci_import_value_name(laci_importer *im, const char *first, const char *second,
+                                  const char **name, lac_error *err) {
+  char *text;
+  lac_status st = join(im, first, second, &text, err);
+  *name = text;
+  if (st) return st;
+  char *suffix = text + strlen(text);
+  while (laci_graph_find_value(im->graph, text) >= 0) {
+    (void)snprintf(suffix, SUFFIX_ROOM, "_%d", ++im->n_fresh);
+  }
+  return LAC_OK;
+}
+
+/* ---- Which functions there are ----------------------------------------------------------------------------- */
+
+laci_function *laci_import_function(const laci_importer *im, const Onnx__NodeProto *node) {
+  int id = im->n_functions ? laci_name_find(&im->function_ids, laci_onnx_name(node->op_type)) : -1;
+  for (; id >= 0; id = im->functions[id].next_of_name) {
+    const Onnx__FunctionProto *f = im->functions[id].proto;
+    if (is_text(f->overload, node->overload) &&
+        strcmp(laci_onnx_domain(f->domain), laci_onnx_domain(node->domain)) == 0) {
+      return &im->functions[id];
+    }
+  }
+  return NULL;
+}
+
+/** Functions found to be hidden whose own calls are still to be followed. */
+typedef struct hidden_list {
+  laci_importer *im;
+  laci_function **items; /* [n_functions]: each comes here once */
+  size_t n;
+} hidden_list;
+
+static void hide_called(hidden_list *list, const Onnx__NodeProto *node) {
+  laci_function *function = laci_import_function(list->im, node);
+  if (!function || function->is_hidden) return;
+  function->is_hidden = true;
+  list->items[list->n++] = function;
+}
+
+static void hide_graph(hidden_list *list, const Onnx__GraphProto *graph);
+
+static void hide_bodies(hidden_list *list, const Onnx__NodeProto *node) {
+  for (size_t at = 0; at < node->n_attribute; at++) {
+    const Onnx__AttributeProto *attr = node->attribute[at];
+    if (attr->g) hide_graph(list, attr->g);
+    for (size_t body = 0; body < attr->n_graphs; body++) hide_graph(list, attr->graphs[body]);
+  }
+}
+
+static void hide_graph(hidden_list *list, const Onnx__GraphProto *graph) {
+  for (size_t at = 0; at < graph->n_node; at++) {
+    hide_called(list, graph->node[at]);
+    hide_bodies(list, graph->node[at]);
+  }
+}
+
+static void hide_all(hidden_list *list) {
+  const Onnx__ModelProto *model = list->im->file->model;
+  for (size_t at = 0; at < model->graph->n_node; at++) hide_bodies(list, model->graph->node[at]);
+  for (size_t at = 0; at < model->n_functions; at++) {
+    const Onnx__FunctionProto *f = model->functions[at];
+    for (size_t n = 0; n < f->n_node; n++) hide_bodies(list, f->node[n]);
+  }
+  for (size_t at = 0; at < model->n_training_info; at++) {
+    const Onnx__TrainingInfoProto *info = model->training_info[at];
+    if (info->initialization) hide_graph(list, info->initialization);
+    if (info->algorithm) hide_graph(list, info->algorithm);
+  }
+  while (list->n > 0) {
+    const Onnx__FunctionProto *f = list->items[--list->n]->proto;
+    for (size_t n = 0; n < f->n_node; n++) hide_called(list, f->node[n]);
+  }
+}
+
+static lac_status list_function(laci_importer *im, size_t at, lac_error *err) {
+  const Onnx__FunctionProto *proto = im->file->model->functions[at];
+  const char *name = laci_onnx_name(proto->name);
+  Onnx__NodeProto call = ONNX__NODE_PROTO__INIT;
+  call.op_type = proto->name;
+  call.domain = proto->domain;
+  call.overload = proto->overload;
+  if (!name[0]) return laci_fail(err, LAC_BAD_FILE, "local function %zu has no name", at);
+  if (laci_import_function(im, &call)) {
+    return laci_fail(err, LAC_BAD_FILE, "function '%s' of domain '%s' is defined twice", name,
+                     laci_onnx_name(proto->domain));
+  }
+  int first = laci_name_find(&im->function_ids, name);
+  laci_function *function = &im->functions[im->n_functions];
+  *function = (laci_function){.proto = proto, .next_of_name = -1};
+  if (first >= 0) {
+    function->next_of_name = im->functions[first].next_of_name;
+    im->functions[first].next_of_name = (int)im->n_functions;
+  } else if (!laci_name_add(&im->function_ids, name, (int)im->n_functions)) {
+    return laci_fail_memory(err, name);
+  }
+  im->n_functions++;
+  return LAC_OK;
+}
+
+lac_status laci_import_functions(laci_importer *im, lac_error *err) {
+  size_t n = im->file->model->n_functions;
+  if (n == 0) return LAC_OK;
+  hidden_list list = {.im = im, .items = laci_alloc(n, sizeof *list.items)};
+  im->functions = laci_alloc(n, sizeof *im->functions);
+  lac_status st = list.items && im->functions ? LAC_OK : laci_fail_memory(err, "local functions");
+  for (size_t at = 0; at < n && !st; at++) st = list_function(im, at, err);
+  if (!st) hide_all(&list);
+  laci_free(list.items);
+  return st;
+}
+
+/* ---- Calls ------------------------------------------------------------------------------------------------- */
+
+static Onnx__AttributeProto *find_attr(Onnx__AttributeProto *const *attrs, size_t n,
+                                       const char *name) {
+  for (size_t at = 0; at < n; at++) {
+    if (is_text(attrs[at]->name, name)) return attrs[at];
+  }
+  return NULL;
+}
+
+lac_status laci_import_resolve(const laci_scope *scope, Onnx__AttributeProto *attr,
+                               Onnx__AttributeProto **resolved, lac_error *err) {
+  *resolved = attr;
+  for (; attr && attr->ref_attr_name && attr->ref_attr_name[0]; scope = scope->caller) {
+    const char *name = attr->ref_attr_name;
+    if (!scope->function) {
+      return laci_fail(err, LAC_BAD_FILE, "attribute '%s' refers to '%s', but is in no function",
+                       laci_onnx_name(attr->name), name);
+    }
+    const Onnx__FunctionProto *proto = scope->function->proto;
+    attr = find_attr(scope->call->attribute, scope->call->n_attribute, name);
+    *resolved = attr ? attr : find_attr(proto->attribute_proto, proto->n_attribute_proto, name);
+  }
+  return LAC_OK;
+}
+
+/** The function's own tensors, added with its first call. */
+static lac_status add_constants(laci_importer *im, laci_function *function, lac_error *err) {
+  const Onnx__FunctionProto *proto = function->proto;
+  const char *prefix, *name;
+  lac_status st = laci_import_join(im, laci_onnx_name(proto->name), "/", &prefix, err);
+  for (size_t at = 0; at < proto->n_node && !st; at++) {
+    const Onnx__NodeProto *node = proto->node[at];
+    Onnx__AttributeProto *attr = laci_import_constant_attr(node);
+    if (!attr || (attr->ref_attr_name && attr->ref_attr_name[0])) continue;
+    if (laci_name_find(&function->constants, node->output[0]) >= 0) {
+      return laci_fail(err, LAC_BAD_FILE, "function '%s': '%s' is defined twice", proto->name,
+                       node->output[0]);
+    }
+    st = laci_import_value_name(im, prefix, node->output[0], &name, err);
+    laci_stored about = {.name = name, .in_function = true, .overridable = function->is_hidden};
+    int value = -1;
+    if (!st) st = laci_import_constant(im, attr, &about, false, &value, err);
+    if (!st && !laci_name_add(&function->constants, node->output[0], value)) {
+      st = laci_fail_memory(err, name);
+    }
+  }
+  function->has_constants = !st;
+  return st;
+}
+
+static lac_status define(laci_scope *scope, const char *name, int value, lac_error *err) {
+  const char *function = laci_onnx_name(scope->function->proto->name);
+  if (laci_name_find(&scope->values, name) >= 0) {
+    return laci_fail(err, LAC_BAD_FILE, "function '%s': '%s' is defined twice", function, name);
+  }
+  if (laci_name_add(&scope->values, name, value + 1)) return LAC_OK;
+  return laci_fail_memory(err, function);
+}
+
+static lac_status define_inputs(laci_importer *im, laci_scope *scope, lac_error *err) {
+  const Onnx__FunctionProto *f = scope->function->proto;
+  lac_status st = LAC_OK;
+  for (size_t at = 0; at < f->n_input && !st; at++) {
+    int value = -1;
+    if (at < scope->call->n_input) {
+      st = laci_import_lookup(im, scope->caller, scope->call->input[at], &value, err);
+    }
+    if (!st) st = define(scope, f->input[at], value, err);
+  }
+  return st;
+}
+
+/** The value that the call makes of the function's output of that name; -1: none. */
+static lac_status actual_output(laci_importer *im, const laci_scope *scope, const char *name,
+                                int *value, lac_error *err) {
+  const Onnx__FunctionProto *f = scope->function->proto;
+  *value = -1;
+  for (size_t at = 0; at < f->n_output && at < scope->call->n_output; at++) {
+    if (strcmp(f->output[at], name) != 0) continue;
+    return laci_import_lookup(im, scope->caller, scope->call->output[at], value, err);
+  }
+  return LAC_OK;
+}
+
+/** One value for each output of the function's nodes: the call's own, the shared constant, or a fresh one. */
+static lac_status define_node_outputs(laci_importer *im, laci_scope *scope,
+                                      const Onnx__NodeProto *node, lac_error *err) {
+  const char *fresh;
+  lac_status st = LAC_OK;
+  Onnx__AttributeProto *constant = laci_import_constant_attr(node);
+  if (constant && !(constant->ref_attr_name && constant->ref_attr_name[0])) {
+    int shared = laci_name_find(&scope->function->constants, node->output[0]);
+    return define(scope, node->output[0], shared, err);
+  }
+  for (size_t at = 0; at < node->n_output && !st; at++) {
+    int value = -1;
+    if (!node->output[at][0]) continue;
+    st = actual_output(im, scope, node->output[at], &value, err);
+    if (!st && value < 0) {
+      st = laci_import_value_name(im, scope->prefix, node->output[at], &fresh, err);
+      if (!st) value = laci_graph_value(im->graph, fresh);
+      if (!st && value < 0) st = laci_fail_memory(err, fresh);
+    }
+    if (!st) st = define(scope, node->output[at], value, err);
+  }
+  return st;
+}
+
+/** Outputs that no node of the function makes (an input handed through, a shared constant) are copied. */
+static lac_status copy_outputs(laci_importer *im, const laci_scope *scope, lac_error *err) {
+  const Onnx__FunctionProto *f = scope->function->proto;
+  const laci_scope model = {0};
+  lac_status st = LAC_OK;
+  for (size_t at = 0; at < f->n_output && at < scope->call->n_output && !st; at++) {
+    int inner, outer, id;
+    st = laci_import_lookup(im, scope->caller, scope->call->output[at], &outer, err);
+    if (st || outer < 0) continue;
+    st = laci_import_lookup(im, scope, f->output[at], &inner, err);
+    if (st || inner == outer) continue;
+    if (inner < 0) {
+      st = laci_fail(err, LAC_BAD_FILE, "function '%s': output '%s' is an input that is left out",
+                     laci_onnx_name(f->name), f->output[at]);
+      continue;
+    }
+    laci_node node = {.type = "Identity", .domain = "", .n_inputs = 1, .n_outputs = 1};
+    node.inputs = &inner;
+    node.outputs = &outer;
+    node.version = laci_import_version(im, &model, "");
+    st = laci_import_join(im, scope->prefix, f->output[at], &node.name, err);
+    if (!st) st = laci_graph_add_node(im->graph, &node, &id, err);
+  }
+  return st;
+}
+
+static lac_status check_call(const laci_scope *scope, const Onnx__NodeProto *call,
+                             const laci_function *function, lac_error *err) {
+  const Onnx__FunctionProto *f = function->proto;
+  if (call->n_input > f->n_input || call->n_output > f->n_output) {
+    return laci_fail(err, LAC_BAD_FILE,
+                     "call '%s' of function '%s': %zu inputs and %zu outputs, it has %zu and %zu",
+                     laci_onnx_name(call->name), f->name, call->n_input, call->n_output, f->n_input,
+                     f->n_output);
+  }
+  if (scope->depth >= MAX_CALL_DEPTH) {
+    return laci_fail(err, LAC_UNSUPPORTED, "function '%s': calls nested more than %d deep", f->name,
+                     MAX_CALL_DEPTH);
+  }
+  for (const laci_scope *s = scope; s; s = s->caller) {
+    if (s->function != function) continue;
+    return laci_fail(err, LAC_BAD_FILE, "function '%s' calls itself", f->name);
+  }
+  return laci_import_check_opsets(f->opset_import, f->n_opset_import, err);
+}
+
+lac_status laci_import_call(laci_importer *im, const laci_scope *scope, const Onnx__NodeProto *call,
+                            laci_function *function, lac_error *err) {
+  const Onnx__FunctionProto *f = function->proto;
+  laci_scope inner = {
+      .caller = scope, .function = function, .call = call, .depth = scope->depth + 1};
+  const char *own = laci_onnx_name(call->name)[0] ? call->name : f->name;
+  lac_status st = check_call(scope, call, function, err);
+  if (!st) st = laci_import_join(im, scope->prefix, own, &inner.prefix, err);
+  if (!st) st = laci_import_join(im, inner.prefix, "/", &inner.prefix, err);
+  if (!st && !function->has_constants) st = add_constants(im, function, err);
+  if (!st) st = define_inputs(im, &inner, err);
+  for (size_t at = 0; at < f->n_node && !st; at++) {
+    st = define_node_outputs(im, &inner, f->node[at], err);
+  }
+  for (size_t at = 0; at < f->n_node && !st; at++) {
+    st = laci_import_node(im, &inner, f->node[at], err);
+  }
+  if (!st) st = copy_outputs(im, &inner, err);
+  laci_name_table_clear(&inner.values);
+  return st;
+}

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * From the decoded file to the graph: inputs, outputs, declared types, initializers; then the nodes, one by one.
+ *
+ * All names of the main graph get their values first, so that the names which inlining makes up never meet them.
+ * Next: node.c, function.c, body.c. */
+#include "onnx/import_in.h"
+
+#include "base/error.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+  MIN_IR = 3,
+  MAX_IR = 13,
+  FIRST_IR_WITH_DEFAULTS = 4, /* from here on an initializer that is listed as input is a default value */
+  MIN_OPSET = 7,
+  MAX_OPSET = 25,
+};
+
+static const int64_t inlining_bytes = INT64_C(1) << 28;
+
+/* ---- Versions ---------------------------------------------------------------------------------------------- */
+
+lac_status laci_import_check_opsets(Onnx__OperatorSetIdProto *const *sets, size_t n,
+                                    lac_error *err) {
+  for (size_t at = 0; at < n; at++) {
+    if (laci_onnx_domain(sets[at]->domain)[0]) continue;
+    if (sets[at]->version >= MIN_OPSET && sets[at]->version <= MAX_OPSET) continue;
+    return laci_fail(err, LAC_UNSUPPORTED, "opset %" PRId64 " of ai.onnx; %d to %d are supported",
+                     sets[at]->version, MIN_OPSET, MAX_OPSET);
+  }
+  return LAC_OK;
+}
+
+static lac_status check_versions(const Onnx__ModelProto *model, lac_error *err) {
+  if (model->ir_version < MIN_IR || model->ir_version > MAX_IR) {
+    return laci_fail(err, LAC_UNSUPPORTED, "IR version %" PRId64 "; %d to %d are supported",
+                     model->ir_version, MIN_IR, MAX_IR);
+  }
+  return laci_import_check_opsets(model->opset_import, model->n_opset_import, err);
+}
+
+/* ---- Types ------------------------------------------------------------------------------------------------- */
+
+/** Sizes of one name are one symbol; a size without a name is a symbol of its own. */
+static lac_status convert_dim(laci_importer *im, const Onnx__TensorShapeProto__Dimension *dim,
+                              const char *name, int64_t *size, lac_error *err) {
+  if (dim->has_dim_value && dim->dim_value != -1) { /* some exporters write -1 for "unknown" */
+    *size = dim->dim_value;
+    if (*size >= 0) return LAC_OK;
+    return laci_fail(err, LAC_BAD_FILE, "value '%s': %" PRId64 " is no size", name, *size);
+  }
+  if (!dim->dim_param || !dim->dim_param[0]) {
+    *size = laci_graph_symbol(im->graph);
+    return LAC_OK;
+  }
+  int symbol = laci_name_find(&im->symbols, dim->dim_param);
+  if (symbol < 0) {
+    symbol = (int)-laci_graph_symbol(im->graph);
+    if (!laci_name_add(&im->symbols, dim->dim_param, symbol)) return laci_fail_memory(err, name);
+  }
+  *size = -symbol;
+  return LAC_OK;
+}
+
+static lac_status convert_type(laci_importer *im, const Onnx__ValueInfoProto *info, laci_type *type,
+                               lac_error *err) {
+  const char *name = laci_onnx_name(info->name);
+  const Onnx__TypeProto__Tensor *tensor = info->type ? info->type->tensor_type : NULL;
+  *type = (laci_type){.shape = laci_shape_unknown()};
+  if (!tensor) return LAC_OK;
+  if (tensor->elem_type > 0 && tensor->elem_type < LAC_DTYPE_COUNT) {
+    type->dtype = (lac_dtype)tensor->elem_type;
+  }
+  if (!tensor->shape) return LAC_OK;
+  int64_t dims[LACI_MAX_RANK], beyond;
+  lac_status st = LAC_OK;
+  for (size_t axis = 0; axis < tensor->shape->n_dim && !st; axis++) {
+    int64_t *size = axis < LACI_MAX_RANK ? &dims[axis] : &beyond;
+    st = convert_dim(im, tensor->shape->dim[axis], name, size, err);
+  }
+  if (!st && tensor->shape->n_dim <= LACI_MAX_RANK) {
+    type->shape = laci_shape_of((int)tensor->shape->n_dim, dims);
+  }
+  return st;
+}
+
+/** The declared type of a value that is not an input; inference refines it. */
+static lac_status declare(laci_importer *im, const Onnx__ValueInfoProto *info, lac_error *err) {
+  laci_type type;
+  int value = laci_graph_find_value(im->graph, laci_onnx_name(info->name));
+  if (value < 0) return LAC_OK;
+  lac_status st = convert_type(im, info, &type, err);
+  laci_value *v = &im->graph->values[value];
+  if (!st && !v->is_input && v->stored < 0) v->type = type;
+  return st;
+}
+
+/* ---- The frame --------------------------------------------------------------------------------------------- */
+
+static lac_status reserve_names(laci_importer *im, const Onnx__GraphProto *graph, lac_error *err) {
+  for (size_t at = 0; at < graph->n_node; at++) {
+    const Onnx__NodeProto *node = graph->node[at];
+    for (size_t out = 0; out < node->n_output; out++) {
+      if (!node->output[out][0]) continue;
+      if (laci_graph_value(im->graph, node->output[out]) < 0) {
+        return laci_fail_memory(err, "the values");
+      }
+    }
+  }
+  return LAC_OK;
+}
+
+static lac_status add_initializer(laci_importer *im, Onnx__TensorProto *tensor, lac_error *err) {
+  const char *name = laci_onnx_name(tensor->name);
+  laci_tensor_view view;
+  int id;
+  if (!name[0]) return laci_fail(err, LAC_BAD_FILE, "an initializer without a name");
+  lac_status st = laci_onnx_view(im->file, tensor, name, &view, err);
+  if (st) return st;
+  laci_home *home = laci_arena_alloc(&im->file->arena, 1, sizeof *home);
+  if (!home) return laci_fail_memory(err, name);
+  *home = view.home;
+  laci_stored stored = {.name = name,
+                        .dtype = view.dtype,
+                        .shape = view.shape,
+                        .bytes = view.bytes,
+                        .size_bytes = view.size_bytes,
+                        .source = home};
+  return laci_graph_add_stored(im->graph, &stored, &id, err);
+}
+
+/** A sparse initializer is a value that comes from an operator which nobody declared. */
+static lac_status add_sparse(laci_importer *im, const Onnx__SparseTensorProto *sparse,
+                             lac_error *err) {
+  const char *name = sparse->values ? laci_onnx_name(sparse->values->name) : "";
+  int id;
+  if (!name[0]) return laci_fail(err, LAC_BAD_FILE, "a sparse initializer without a name");
+  int value = laci_graph_value(im->graph, name);
+  if (value < 0) return laci_fail_memory(err, name);
+  laci_node node = {.name = name, .type = "SparseInitializer", .domain = "", .n_outputs = 1};
+  node.outputs = &value;
+  return laci_graph_add_node(im->graph, &node, &id, err);
+}
+
+static lac_status add_input(laci_importer *im, const Onnx__ValueInfoProto *info, lac_error *err) {
+  const char *name = laci_onnx_name(info->name);
+  if (!name[0]) return laci_fail(err, LAC_BAD_FILE, "a graph input without a name");
+  laci_graph *graph = im->graph;
+  int value = laci_graph_find_value(graph, name);
+  if (value >= 0 && graph->values[value].stored >= 0) {
+    laci_stored *stored = &graph->stored[graph->values[value].stored];
+    stored->overridable = graph->ir_version >= FIRST_IR_WITH_DEFAULTS;
+    return LAC_OK;
+  }
+  if (value >= 0 && graph->values[value].producer >= 0) return LAC_OK; /* a sparse initializer */
+  laci_type type;
+  lac_status st = convert_type(im, info, &type, err);
+  return st ? st : laci_graph_add_input(graph, name, &type, err);
+}
+
+static lac_status add_output(laci_importer *im, const Onnx__ValueInfoProto *info, lac_error *err) {
+  const char *name = laci_onnx_name(info->name);
+  if (!name[0]) return laci_fail(err, LAC_BAD_FILE, "a graph output without a name");
+  lac_status st = laci_graph_add_output(im->graph, name, err);
+  return st ? st : declare(im, info, err);
+}
+
+static lac_status import_graph(laci_importer *im, Onnx__GraphProto *proto, lac_error *err) {
+  const laci_scope main_graph = {.prefix = ""};
+  lac_status st = reserve_names(im, proto, err);
+  for (size_t at = 0; at < proto->n_initializer && !st; at++) {
+    st = add_initializer(im, proto->initializer[at], err);
+  }
+  for (size_t at = 0; at < proto->n_sparse_initializer && !st; at++) {
+    st = add_sparse(im, proto->sparse_initializer[at], err);
+  }
+  for (size_t at = 0; at < proto->n_input && !st; at++) st = add_input(im, proto->input[at], err);
+  for (size_t at = 0; at < proto->n_node && !st; at++) {
+    st = laci_import_node(im, &main_graph, proto->node[at], err);
+  }
+  for (size_t at = 0; at < proto->n_value_info && !st; at++) {
+    st = declare(im, proto->value_info[at], err);
+  }
+  if (!st && proto->n_output == 0) st = laci_fail(err, LAC_BAD_FILE, "the graph has no outputs");
+  for (size_t at = 0; at < proto->n_output && !st; at++) {
+    st = add_output(im, proto->output[at], err);
+  }
+  return st ? st : laci_graph_finish(im->graph, err);
+}
+
+static lac_status import_model(laci_onnx *file, laci_graph **graph, lac_error *err) {
+  laci_importer im = {.file = file, .budget = inlining_bytes};
+  lac_status st = check_versions(file->model, err);
+  if (!st) st = laci_graph_create(&im.graph, err);
+  if (!st) im.graph->ir_version = (int)file->model->ir_version;
+  if (!st) st = laci_import_functions(&im, err);
+  if (!st) st = import_graph(&im, file->model->graph, err);
+  for (size_t at = 0; at < im.n_functions; at++) laci_name_table_clear(&im.functions[at].constants);
+  laci_free(im.functions);
+  laci_name_table_clear(&im.function_ids);
+  laci_name_table_clear(&im.symbols);
+  laci_arena_clear(&im.scratch);
+  if (st) laci_graph_destroy(im.graph);
+  else *graph = im.graph;
+  return st;
+}
+
+/* ---- Loading ----------------------------------------------------------------------------------------------- */
+
+/** The folder's path, links resolved. A folder that is not there holds no data; that shows when data is wanted. */
+static lac_status keep_folder(laci_onnx *file, const char *folder, lac_error *err) {
+  char *resolved = realpath(folder, NULL);
+  if (!resolved) return LAC_OK;
+  file->data_dir = laci_arena_text(&file->arena, resolved);
+  free(resolved);
+  return file->data_dir ? LAC_OK : laci_fail_memory(err, "the model's folder");
+}
+
+static lac_status keep_folder_of(laci_onnx *file, const char *path, lac_error *err) {
+  size_t n = laci_path_folder(path);
+  char *folder = n ? laci_arena_text_n(&file->arena, path, n) : laci_arena_text(&file->arena, ".");
+  if (!folder) return laci_fail_memory(err, "the model's folder");
+  return keep_folder(file, folder, err);
+}
+
+/** Everything behind the bytes; file holds the folder already. */
+static lac_status load(laci_onnx *file, laci_mapped_file *map, laci_graph **graph, lac_error *err) {
+  lac_status st = laci_onnx_unpack(map->bytes, map->size_bytes, &file->model, err);
+  laci_file_unmap(map); /* before the analysis, so that the file is in memory once */
+  if (!st) st = laci_onnx_map_external(file, err);
+  if (!st) st = import_model(file, graph, err);
+  return st;
+}
+
+lac_status laci_onnx_load(const char *path, laci_onnx **file, laci_graph **graph, lac_error *err) {
+  laci_mapped_file map = {0};
+  *file = NULL;
+  *graph = NULL;
+  laci_onnx *made = laci_alloc(1, sizeof *made);
+  if (!made) return laci_fail_memory(err, path);
+  lac_status st = laci_file_map(path, &map, err);
+  if (st) goto out; /* that text names the path already */
+  made->id = map.id;
+  made->has_id = true;
+  st = keep_folder_of(made, path, err);
+  if (!st) st = load(made, &map, graph, err);
+  if (st) st = laci_fail_in(err, st, "%s", path);
+out:
+  laci_file_unmap(&map);
+  if (st) laci_onnx_destroy(made);
+  else *file = made;
+  return st;
+}
+
+lac_status laci_onnx_load_memory(const void *bytes, size_t size_bytes, const char *data_dir,
+                                 laci_onnx **file, laci_graph **graph, lac_error *err) {
+  *file = NULL;
+  *graph = NULL;
+  laci_onnx *made = laci_alloc(1, sizeof *made);
+  if (!made) return laci_fail_memory(err, "the model");
+  lac_status st = data_dir ? keep_folder(made, data_dir, err) : LAC_OK;
+  if (!st) st = laci_onnx_unpack(bytes, size_bytes, &made->model, err);
+  if (!st) st = laci_onnx_map_external(made, err);
+  if (!st) st = import_model(made, graph, err);
+  if (st) laci_onnx_destroy(made);
+  else *file = made;
+  return st;
+}
+
+void laci_onnx_destroy(laci_onnx *file) {
+  if (!file) return;
+  for (size_t at = 0; at < file->n_data_files; at++) laci_file_unmap(&file->data_files[at].map);
+  laci_free(file->data_files);
+  laci_free(file->externals);
+  laci_onnx_free_model(file->model);
+  laci_arena_clear(&file->arena);
+  laci_free(file);
+}

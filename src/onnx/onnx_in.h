@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What the files of this room share: the decoded file, where the bytes of tensors live, and the importer's parts.
+ *
+ * protobuf-c decodes the message; everything here only points into it. */
+#ifndef LACI_ONNX_ONNX_IN_H
+#define LACI_ONNX_ONNX_IN_H
+
+#include "base/file.h"
+#include "onnx/onnx.h"
+
+#include "onnx.pb-c.h"
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+               "stored tensors are handed out as they lie in the file: little-endian");
+
+/** How a tensor's bytes are kept. */
+typedef enum laci_home_kind {
+  LACI_HOME_NONE,     /* no bytes to hand out: text, elements of less than a byte, or set by a function's caller */
+  LACI_HOME_ARRAY,    /* an array of the message, in the layout that the graph sees: `*array` */
+  LACI_HOME_SCALAR,   /* a number of the message: `scalar` */
+  LACI_HOME_WIDENED,  /* an array of the message with a wider element (float16 in int32_data): `*array` */
+  LACI_HOME_EXTERNAL, /* in a data file: `external` */
+} laci_home_kind;
+
+/** A stored tensor's `source`. */
+typedef struct laci_home {
+  laci_home_kind kind;
+  void **array;
+  void *scalar;
+  size_t wide_bytes; /* WIDENED: size of the array's element, 4 or 8 */
+  size_t narrow_bytes;
+  struct laci_external *external;
+} laci_home;
+
+/** A tensor of the message, checked: as many bytes as its dims want. */
+typedef struct laci_tensor_view {
+  lac_dtype dtype;
+  laci_shape shape;
+  const uint8_t *bytes;
+  size_t size_bytes;
+  laci_home home;
+} laci_tensor_view;
+
+/** One tensor in a data file. */
+typedef struct laci_external {
+  Onnx__TensorProto *tensor;
+  int file;
+  size_t order; /* in the message */
+  uint64_t offset, length;
+  const uint8_t *fresh; /* while saving: what to write there instead; NULL: as it was */
+  bool moved;           /* while saving: it shared its place with a tensor of other content */
+  uint64_t new_offset;
+} laci_external;
+
+/** A data file. */
+typedef struct laci_data_file {
+  const char *location; /* as the model says it */
+  laci_mapped_file map;
+} laci_data_file;
+
+struct laci_onnx {
+  laci_arena arena;
+  Onnx__ModelProto *model;
+  laci_file_id id; /* of the model's file */
+  bool has_id;
+  char *data_dir;             /* where external data lies, resolved; NULL: nowhere */
+  laci_data_file *data_files; /* in order of first use */
+  size_t n_data_files, data_file_room;
+  laci_external *externals; /* sorted by tensor's address */
+  size_t n_externals, external_room;
+};
+
+/* wire.c */
+
+/** Checks the bytes and decodes them. Texts of failures start with "not an ONNX model: ". */
+LAC_MUST_CHECK lac_status laci_onnx_unpack(const uint8_t *bytes, size_t size_bytes,
+                                           Onnx__ModelProto **model, lac_error *err);
+void laci_onnx_free_model(Onnx__ModelProto *model);
+/** The bytes of an attribute as text. Every block of a decoded message ends in a zero byte (see wire.c). */
+const char *laci_onnx_text(const ProtobufCBinaryData *bytes);
+
+typedef lac_status laci_tensor_visit(Onnx__TensorProto *tensor, void *context, lac_error *err);
+/** Calls visit for every tensor of the message, at any depth. */
+LAC_MUST_CHECK lac_status laci_onnx_each_tensor(const ProtobufCMessage *message,
+                                                laci_tensor_visit *visit, void *context,
+                                                lac_error *err);
+
+/* external.c */
+
+/** Maps the data files of all external tensors and checks that each lies inside its file. */
+LAC_MUST_CHECK lac_status laci_onnx_map_external(laci_onnx *file, lac_error *err);
+/** The record of an external tensor; NULL: it is none. */
+laci_external *laci_onnx_external(const laci_onnx *file, const Onnx__TensorProto *tensor);
+
+/* tensor.c */
+
+/** Checks a tensor and finds its bytes. `name` is for messages. Memory comes from file's arena. */
+LAC_MUST_CHECK lac_status laci_onnx_view(laci_onnx *file, Onnx__TensorProto *tensor,
+                                         const char *name, laci_tensor_view *view, lac_error *err);
+/** The product of dims times bytes an element. Fails on negative and absurd dims. */
+LAC_MUST_CHECK lac_status laci_onnx_count(const Onnx__TensorProto *tensor, const char *name,
+                                          int64_t *count, lac_error *err);
+
+/* text helpers: absent texts are empty */
+static inline const char *laci_onnx_name(const char *text) { return text ? text : ""; }
+/** "" for ai.onnx, whichever way it is written. */
+const char *laci_onnx_domain(const char *domain);
+
+#endif

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A tensor of the message as bytes: which field holds them, and whether there are as many as its dims want.
+ *
+ * Where the field has the graph's layout already (raw bytes, floats, int64 ...) the bytes are the message's own; where
+ * it holds wider elements (float16 in int32_data) a narrow copy is made. Next: external.c, import.c. */
+#include "onnx/onnx_in.h"
+
+#include "base/error.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static const uint8_t no_bytes[1];
+
+const char *laci_onnx_domain(const char *domain) {
+  return domain && strcmp(domain, "ai.onnx") != 0 ? domain : "";
+}
+
+lac_status laci_onnx_count(const Onnx__TensorProto *tensor, const char *name, int64_t *count,
+                           lac_error *err) {
+  bool is_empty = false, overflows = false;
+  *count = 1;
+  for (size_t axis = 0; axis < tensor->n_dims; axis++) {
+    int64_t dim = tensor->dims[axis];
+    if (dim < 0) {
+      return laci_fail(err, LAC_BAD_FILE, "tensor '%s': dim %zu is %" PRId64 ", not a size", name,
+                       axis, dim);
+    }
+    is_empty |= dim == 0;
+    overflows |= __builtin_mul_overflow(*count, dim, count);
+  }
+  if (is_empty) *count = 0;
+  else if (overflows) {
+    return laci_fail(err, LAC_BAD_FILE, "tensor '%s': its dims overflow 64 bits", name);
+  }
+  return LAC_OK;
+}
+
+/** A field of numbers: where its array is, how many elements it has and of how many bytes. */
+typedef struct typed_field {
+  void **array;
+  size_t n, element_bytes;
+} typed_field;
+
+/** The typed field that the element type goes into; array NULL: there is none (text, unknown types). */
+static typed_field typed_field_of(Onnx__TensorProto *t, lac_dtype dtype) {
+  switch (dtype) {
+    case LAC_DTYPE_F32:
+    case LAC_DTYPE_C64: return (typed_field){(void **)&t->float_data, t->n_float_data, 4};
+    case LAC_DTYPE_F64:
+    case LAC_DTYPE_C128: return (typed_field){(void **)&t->double_data, t->n_double_data, 8};
+    case LAC_DTYPE_I64: return (typed_field){(void **)&t->int64_data, t->n_int64_data, 8};
+    case LAC_DTYPE_U32:
+    case LAC_DTYPE_U64: return (typed_field){(void **)&t->uint64_data, t->n_uint64_data, 8};
+    case LAC_DTYPE_NONE:
+    case LAC_DTYPE_TEXT: return (typed_field){NULL, 0, 0};
+    default: return (typed_field){(void **)&t->int32_data, t->n_int32_data, 4};
+  }
+}
+
+static lac_status fail_size(lac_error *err, const char *name, const laci_tensor_view *view,
+                            uint64_t found, uint64_t wanted) {
+  char text[256];
+  return laci_fail(err, LAC_BAD_FILE,
+                   "tensor '%s': %" PRIu64 " bytes of data, but %s %s takes %" PRIu64, name, found,
+                   lac_dtype_name(view->dtype), laci_shape_text(&view->shape, text, sizeof text),
+                   wanted);
+}
+
+/** Elements as wide as the array's, or two of them (complex numbers): the array as it is. Else a narrow copy. */
+static lac_status view_typed(laci_onnx *file, const char *name, typed_field field,
+                             laci_tensor_view *view, lac_error *err) {
+  size_t element = lac_dtype_size(view->dtype);
+  bool is_narrow = element < field.element_bytes;
+  size_t found = field.n * (is_narrow ? element : field.element_bytes);
+  if (found != view->size_bytes) return fail_size(err, name, view, found, view->size_bytes);
+  if (!is_narrow) {
+    view->home = (laci_home){.kind = LACI_HOME_ARRAY, .array = field.array};
+    view->bytes = *field.array;
+    return LAC_OK;
+  }
+  uint8_t *narrow = laci_arena_alloc(&file->arena, field.n, element);
+  if (!narrow) return laci_fail_memory(err, name);
+  const uint8_t *wide = *field.array;
+  for (size_t at = 0; at < field.n; at++) {
+    memcpy(narrow + at * element, wide + at * field.element_bytes, element);
+  }
+  view->home = (laci_home){.kind = LACI_HOME_WIDENED,
+                           .array = field.array,
+                           .wide_bytes = field.element_bytes,
+                           .narrow_bytes = element};
+  view->bytes = narrow;
+  return LAC_OK;
+}
+
+static lac_status view_external(laci_onnx *file, const Onnx__TensorProto *tensor, const char *name,
+                                laci_tensor_view *view, lac_error *err) {
+  laci_external *external = laci_onnx_external(file, tensor);
+  if (!external) return laci_fail(err, LAC_INTERNAL, "tensor '%s': no external data", name);
+  if (external->length != view->size_bytes) {
+    return fail_size(err, name, view, external->length, view->size_bytes);
+  }
+  const uint8_t *bytes = file->data_files[external->file].map.bytes;
+  view->home = (laci_home){.kind = LACI_HOME_EXTERNAL, .external = external};
+  view->bytes = bytes ? bytes + external->offset : NULL;
+  return LAC_OK;
+}
+
+static lac_status view_bytes(laci_onnx *file, Onnx__TensorProto *tensor, const char *name,
+                             laci_tensor_view *view, lac_error *err) {
+  typed_field field = typed_field_of(tensor, view->dtype);
+  if (tensor->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL) {
+    return view_external(file, tensor, name, view, err);
+  }
+  if (tensor->raw_data.len && field.n) {
+    return laci_fail(err, LAC_BAD_FILE, "tensor '%s': its data is given twice, raw and typed", name);
+  }
+  if (field.n) return view_typed(file, name, field, view, err);
+  if (tensor->raw_data.len != view->size_bytes) {
+    return fail_size(err, name, view, tensor->raw_data.len, view->size_bytes);
+  }
+  view->home = (laci_home){.kind = LACI_HOME_ARRAY, .array = (void **)&tensor->raw_data.data};
+  view->bytes = tensor->raw_data.data;
+  return LAC_OK;
+}
+
+lac_status laci_onnx_view(laci_onnx *file, Onnx__TensorProto *tensor, const char *name,
+                          laci_tensor_view *view, lac_error *err) {
+  int64_t count;
+  *view = (laci_tensor_view){.shape = laci_shape_unknown(), .bytes = no_bytes};
+  lac_status st = laci_onnx_count(tensor, name, &count, err);
+  if (st) return st;
+  if (tensor->segment) {
+    return laci_fail(err, LAC_UNSUPPORTED, "tensor '%s': stored in segments", name);
+  }
+  if (tensor->data_type <= 0) {
+    return laci_fail(err, LAC_BAD_FILE, "tensor '%s': %d is no element type", name,
+                     tensor->data_type);
+  }
+  if (tensor->data_type < LAC_DTYPE_COUNT) view->dtype = (lac_dtype)tensor->data_type;
+  if (tensor->n_dims <= LACI_MAX_RANK) {
+    view->shape = laci_shape_of((int)tensor->n_dims, tensor->dims);
+  }
+  if (view->dtype == LAC_DTYPE_TEXT && tensor->n_string_data != (size_t)count) {
+    return laci_fail(err, LAC_BAD_FILE, "tensor '%s': %zu texts, but its dims want %" PRId64, name,
+                     tensor->n_string_data, count);
+  }
+  size_t element = lac_dtype_size(view->dtype);
+  if (element == 0) return LAC_OK;
+  if (__builtin_mul_overflow((uint64_t)count, element, &view->size_bytes)) {
+    return laci_fail(err, LAC_BAD_FILE, "tensor '%s': its dims overflow 64 bits", name);
+  }
+  st = view_bytes(file, tensor, name, view, err);
+  if (!view->bytes) view->bytes = no_bytes;
+  return st;
+}

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * From bytes to a decoded message, and walking one.
+ *
+ * protobuf-c decodes recursively and says only yes or no. So the bytes are walked first, by the same description of
+ * the messages: that bounds the depth, finds lying lengths before anything is allocated, and can say what is wrong
+ * and where. Next: import.c. */
+#include "onnx/onnx_in.h"
+
+#include "base/error.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum {
+  MAX_DEPTH = 200, /* messages in messages; a graph in a graph takes three */
+};
+
+static const uint64_t max_model_bytes = INT32_MAX; /* what protobuf can count */
+
+typedef struct cursor {
+  const uint8_t *begin, *at, *end; /* begin: of the whole file, for messages */
+} cursor;
+
+static lac_status fail_at(const cursor *c, lac_error *err, const char *what) {
+  return laci_fail(err, LAC_BAD_FILE, "not an ONNX model: %s at byte %zu", what,
+                   (size_t)(c->at - c->begin));
+}
+
+static bool read_varint(cursor *c, uint64_t *value) {
+  *value = 0;
+  for (int shift = 0; shift < 70 && c->at < c->end; shift += 7) {
+    uint8_t byte = *c->at++;
+    if (shift < 64) *value |= (uint64_t)(byte & 0x7f) << shift;
+    if (byte < 0x80) return true;
+  }
+  return false;
+}
+
+static ProtobufCWireType wire_type_of(ProtobufCType type) {
+  switch (type) {
+    case PROTOBUF_C_TYPE_SFIXED32:
+    case PROTOBUF_C_TYPE_FIXED32:
+    case PROTOBUF_C_TYPE_FLOAT: return PROTOBUF_C_WIRE_TYPE_32BIT;
+    case PROTOBUF_C_TYPE_SFIXED64:
+    case PROTOBUF_C_TYPE_FIXED64:
+    case PROTOBUF_C_TYPE_DOUBLE: return PROTOBUF_C_WIRE_TYPE_64BIT;
+    case PROTOBUF_C_TYPE_STRING:
+    case PROTOBUF_C_TYPE_BYTES:
+    case PROTOBUF_C_TYPE_MESSAGE: return PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED;
+    default: return PROTOBUF_C_WIRE_TYPE_VARINT;
+  }
+}
+
+/** Elements of a repeated number may come one by one or packed, whatever the description says. */
+static bool wire_type_fits(const ProtobufCFieldDescriptor *field, uint64_t wire_type) {
+  if (wire_type == (uint64_t)wire_type_of(field->type)) return true;
+  return wire_type == PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED &&
+         field->label == PROTOBUF_C_LABEL_REPEATED;
+}
+
+static lac_status check_packed(cursor inner, ProtobufCType type, lac_error *err) {
+  ProtobufCWireType wire_type = wire_type_of(type);
+  size_t n = (size_t)(inner.end - inner.at);
+  if (wire_type != PROTOBUF_C_WIRE_TYPE_VARINT) {
+    size_t element = wire_type == PROTOBUF_C_WIRE_TYPE_32BIT ? 4 : 8;
+    return n % element ? fail_at(&inner, err, "a list of numbers that ends within a number") : LAC_OK;
+  }
+  uint64_t value;
+  while (inner.at < inner.end) {
+    if (!read_varint(&inner, &value)) return fail_at(&inner, err, "a number without end");
+  }
+  return LAC_OK;
+}
+
+static lac_status check_message(cursor c, const ProtobufCMessageDescriptor *message, int depth,
+                                lac_error *err);
+
+static lac_status check_content(cursor inner, const ProtobufCFieldDescriptor *field, int depth,
+                                lac_error *err) {
+  switch (field->type) {
+    case PROTOBUF_C_TYPE_MESSAGE: return check_message(inner, field->descriptor, depth + 1, err);
+    case PROTOBUF_C_TYPE_BYTES: return LAC_OK;
+    case PROTOBUF_C_TYPE_STRING:
+      /* Texts are handled as C strings: one with a zero byte inside could not be written back. */
+      if (inner.at < inner.end && memchr(inner.at, 0, (size_t)(inner.end - inner.at))) {
+        return fail_at(&inner, err, "a text with a zero byte");
+      }
+      return LAC_OK;
+    default: return check_packed(inner, field->type, err);
+  }
+}
+
+/** One field: its tag and what follows. `seen` has a bit for every single message met so far in this message. */
+static lac_status check_field(cursor *c, const ProtobufCMessageDescriptor *message, int depth,
+                              uint32_t *seen, lac_error *err) {
+  uint64_t tag, value = 0;
+  const cursor start = *c;
+  if (!read_varint(c, &tag) || tag >> 3 == 0 || tag >> 3 > (1u << 29) - 1) {
+    return fail_at(&start, err, "no valid field");
+  }
+  const ProtobufCFieldDescriptor *field =
+      protobuf_c_message_descriptor_get_field(message, (unsigned)(tag >> 3));
+  if (field && !wire_type_fits(field, tag & 7)) return fail_at(&start, err, "a field of a wrong kind");
+  switch (tag & 7) {
+    case PROTOBUF_C_WIRE_TYPE_VARINT:
+      return read_varint(c, &value) ? LAC_OK : fail_at(&start, err, "a number without end");
+    case PROTOBUF_C_WIRE_TYPE_64BIT: value = 8; break;
+    case PROTOBUF_C_WIRE_TYPE_32BIT: value = 4; break;
+    case PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED:
+      if (!read_varint(c, &value)) return fail_at(&start, err, "a length without end");
+      break;
+    default: return fail_at(&start, err, "a field of a wrong kind");
+  }
+  if (value > (uint64_t)(c->end - c->at)) {
+    return laci_fail(err, LAC_BAD_FILE,
+                     "not an ONNX model: a field of %" PRIu64 " bytes at byte %zu, where %zu are left"
+                     " (cut short?)",
+                     value, (size_t)(start.at - c->begin), (size_t)(c->end - c->at));
+  }
+  cursor inner = {c->begin, c->at, c->at + value};
+  c->at += value;
+  if (!field || (tag & 7) != PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED) return LAC_OK;
+  if (field->type == PROTOBUF_C_TYPE_MESSAGE && field->label != PROTOBUF_C_LABEL_REPEATED) {
+    /* Decoders would merge the two, piece by piece and slowly; no writer does this. */
+    if (*seen >> (field->id & 31) & 1) return fail_at(&start, err, "a single field given twice");
+    *seen |= 1u << (field->id & 31);
+  }
+  return check_content(inner, field, depth, err);
+}
+
+static lac_status check_message(cursor c, const ProtobufCMessageDescriptor *message, int depth,
+                                lac_error *err) {
+  uint32_t seen = 0;
+  if (depth > MAX_DEPTH) return fail_at(&c, err, "nested too deeply");
+  lac_status st = LAC_OK;
+  while (!st && c.at < c.end) st = check_field(&c, message, depth, &seen, err);
+  return st;
+}
+
+/* Blocks are zeroed and one byte longer than asked for, so that bytes fields can be read as texts. */
+static void *block_alloc(void *failed, size_t size) {
+  void *block = laci_alloc(size + 1, 1);
+  if (!block && failed) *(bool *)failed = true;
+  return block;
+}
+
+static void block_free(void *failed, void *block) {
+  (void)failed;
+  laci_free(block);
+}
+
+const char *laci_onnx_text(const ProtobufCBinaryData *bytes) {
+  return bytes->data ? (const char *)bytes->data : "";
+}
+
+lac_status laci_onnx_unpack(const uint8_t *bytes, size_t size_bytes, Onnx__ModelProto **model,
+                            lac_error *err) {
+  bool failed = false;
+  ProtobufCAllocator allocator = {block_alloc, block_free, &failed};
+  *model = NULL;
+  if (size_bytes == 0) return laci_fail(err, LAC_BAD_FILE, "not an ONNX model: an empty file");
+  if (size_bytes > max_model_bytes) {
+    return laci_fail(err, LAC_UNSUPPORTED,
+                     "not an ONNX model: %zu bytes, more than the 2 GiB that a model file can have",
+                     size_bytes);
+  }
+  cursor all = {bytes, bytes, bytes + size_bytes};
+  lac_status st = check_message(all, &onnx__model_proto__descriptor, 0, err);
+  if (st) return st;
+  Onnx__ModelProto *made = onnx__model_proto__unpack(&allocator, size_bytes, bytes);
+  if (!made) {
+    if (failed) return laci_fail_memory(err, "the decoded model");
+    return laci_fail(err, LAC_BAD_FILE, "not an ONNX model: its fields cannot be decoded");
+  }
+  if (!made->has_ir_version || !made->graph) {
+    st = laci_fail(err, LAC_BAD_FILE, "not an ONNX model: it has no %s",
+                   made->has_ir_version ? "graph" : "IR version");
+    laci_onnx_free_model(made);
+    return st;
+  }
+  *model = made;
+  return LAC_OK;
+}
+
+void laci_onnx_free_model(Onnx__ModelProto *model) {
+  ProtobufCAllocator allocator = {block_alloc, block_free, NULL};
+  if (model) onnx__model_proto__free_unpacked(model, &allocator);
+}
+
+/* ---- Walking ----------------------------------------------------------------------------------------------- */
+
+lac_status laci_onnx_each_tensor(const ProtobufCMessage *message, laci_tensor_visit *visit,
+                                 void *context, lac_error *err) {
+  if (message->descriptor == &onnx__tensor_proto__descriptor) {
+    return visit((Onnx__TensorProto *)message, context, err);
+  }
+  lac_status st = LAC_OK;
+  for (unsigned at = 0; at < message->descriptor->n_fields && !st; at++) {
+    const ProtobufCFieldDescriptor *field = &message->descriptor->fields[at];
+    if (field->type != PROTOBUF_C_TYPE_MESSAGE) continue;
+    const uint8_t *base = (const uint8_t *)message;
+    const void *place = base + field->offset;
+    bool is_list = field->label == PROTOBUF_C_LABEL_REPEATED;
+    size_t n = is_list ? *(const size_t *)(const void *)(base + field->quantifier_offset) : 1;
+    ProtobufCMessage *const *items =
+        is_list ? *(ProtobufCMessage *const *const *)place : (ProtobufCMessage *const *)place;
+    for (size_t item = 0; item < n && !st; item++) {
+      if (items[item]) st = laci_onnx_each_tensor(items[item], visit, context, err);
+    }
+  }
+  return st;
+}

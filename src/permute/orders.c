@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Gathering a tensor through its axis orders.
+ *
+ * Each order becomes a table of old offsets, one entry for each combined index of its axes; the old place of a new
+ * element is then the sum of one entry a table, so any number of orders costs one pass. Everything behind the last
+ * axis that moves stays together as one run. */
+#include "permute/orders.h"
+
+#include <string.h>
+
+#include "base/error.h"
+
+enum { SOURCES_AT_ONCE = 512 };
+
+void laci_orders_clear(laci_orders *orders) {
+  laci_arena_clear(&orders->arena);
+  orders->values = NULL;
+  orders->n_values = 0;
+}
+
+static bool is_identity(const laci_axis_order *item) {
+  for (int64_t i = 0; i < item->count; i++) {
+    if (item->order[i] != i) return false;
+  }
+  return true;
+}
+
+bool laci_orders_are_identity(const laci_value_orders *orders) {
+  for (int i = 0; i < orders->n; i++) {
+    if (!is_identity(&orders->items[i])) return false;
+  }
+  return true;
+}
+
+/* The axes exist, are taken once over all orders, and `count` is what their sizes say. */
+static lac_status check_axes(const laci_axis_order *item, const laci_shape *shape, unsigned *taken,
+                             lac_error *err) {
+  bool grouped = item->n_groups > 0;
+  if (item->n_axes < 1 || item->n_axes > shape->rank || (grouped && item->n_axes != 1)) {
+    return laci_fail(err, LAC_INTERNAL, "an order covers %d axes of a tensor of rank %d",
+                     item->n_axes, shape->rank);
+  }
+  int64_t count = grouped ? item->n_groups : 1;
+  for (int i = 0; i < item->n_axes; i++) {
+    int axis = item->axes[i];
+    if (axis < 0 || axis >= shape->rank || (*taken >> axis & 1)) {
+      return laci_fail(err, LAC_INTERNAL,
+                       "an order names axis %d, which is absent or has an order already", axis);
+    }
+    *taken |= 1u << axis;
+    if (__builtin_mul_overflow(count, shape->dims[axis], &count)) count = -1;
+  }
+  if (count != item->count) {
+    return laci_fail(err, LAC_INTERNAL, "an order of %lld places on axes that have %lld",
+                     (long long)item->count, (long long)count);
+  }
+  if (!grouped) return LAC_OK;
+  int row_axis = item->row_axis;
+  if (row_axis < 0 || row_axis >= shape->rank || row_axis == item->axes[0] ||
+      shape->dims[row_axis] % item->n_groups != 0) {
+    return laci_fail(err, LAC_INTERNAL,
+                     "a grouped order of %lld groups does not fit its rows on axis %d",
+                     (long long)item->n_groups, row_axis);
+  }
+  return LAC_OK;
+}
+
+/* A permutation; a grouped one keeps every place inside its own group. */
+static lac_status check_places(const laci_axis_order *item, lac_error *err) {
+  int64_t part = item->n_groups > 0 ? item->count / item->n_groups : item->count;
+  lac_status st = LAC_OK;
+  uint8_t *seen = laci_alloc((size_t)item->count, 1);
+  if (!seen) return laci_fail_memory(err, "an order");
+  for (int64_t i = 0; i < item->count && !st; i++) {
+    int64_t from = item->order[i];
+    if (from < 0 || from >= item->count || seen[from] || from / part != i / part) {
+      st = laci_fail(err, LAC_INTERNAL, "an order is no permutation: place %lld takes %lld of %lld",
+                     (long long)i, (long long)from, (long long)item->count);
+    } else {
+      seen[from] = 1;
+    }
+  }
+  laci_free(seen);
+  return st;
+}
+
+/* offset[q] = where the channel that comes to combined index q lay, counted along this order's axes only. */
+static lac_status fill_item(struct laci_walk_item *to, const laci_walk *walk,
+                            const laci_axis_order *item, lac_error *err) {
+  to->row_axis = -1;
+  to->offset = laci_alloc((size_t)item->count, sizeof *to->offset);
+  if (!to->offset) return laci_fail_memory(err, "an order's offsets");
+  int64_t step = 1;
+  for (int i = item->n_axes - 1; i >= 0; i--) {
+    to->step[item->axes[i]] = step;
+    step *= walk->dims[item->axes[i]];
+  }
+  if (item->n_groups > 0) {
+    to->row_axis = item->row_axis;
+    to->rows_per_group = walk->dims[item->row_axis] / item->n_groups;
+    to->size = walk->dims[item->axes[0]];
+  }
+  for (int64_t q = 0; q < item->count; q++) {
+    int64_t left = item->order[q];
+    for (int i = item->n_axes - 1; i >= 0; i--) {
+      int axis = item->axes[i];
+      to->offset[q] += left % walk->dims[axis] * walk->strides[axis];
+      left /= walk->dims[axis]; /* grouped: what is left is the group, which the row chooses */
+    }
+  }
+  return LAC_OK;
+}
+
+/* Cuts the axes behind the last moving one off into the run, and lets an axis without an order step by its stride. */
+static void cut_runs(laci_walk *walk, unsigned moving) {
+  while (walk->rank > 0 && !(moving >> (walk->rank - 1) & 1)) walk->run *= walk->dims[--walk->rank];
+  walk->n_runs = 1;
+  for (int axis = 0; axis < walk->rank; axis++) walk->n_runs *= walk->dims[axis];
+}
+
+lac_status laci_walk_init(laci_walk *walk, const laci_shape *shape, const laci_value_orders *orders,
+                          lac_error *err) {
+  memset(walk, 0, sizeof *walk);
+  if (laci_shape_count(shape) < 0)
+    return laci_fail(err, LAC_INTERNAL, "a reordered tensor has no known shape");
+  walk->run = 1;
+  walk->rank = shape->rank;
+  int64_t stride = 1;
+  for (int axis = shape->rank - 1; axis >= 0; axis--) {
+    walk->dims[axis] = shape->dims[axis];
+    walk->strides[axis] = stride;
+    stride *= shape->dims[axis];
+  }
+  unsigned taken = 0, moving = 0;
+  for (int i = 0; orders && i < orders->n; i++) {
+    const laci_axis_order *item = &orders->items[i];
+    lac_status st = check_axes(item, shape, &taken, err);
+    if (!st) st = check_places(item, err);
+    if (st) return st;
+    if (is_identity(item)) continue;
+    struct laci_walk_item *to = &walk->items[walk->n_items++];
+    st = fill_item(to, walk, item, err);
+    if (st) return st;
+    for (int k = 0; k < item->n_axes; k++) moving |= 1u << item->axes[k];
+    if (to->row_axis >= 0) moving |= 1u << to->row_axis;
+  }
+  /* The stride of an axis now says how far a step along it goes where no table answers for it. */
+  for (int i = 0; i < walk->n_items; i++) {
+    for (int axis = 0; axis < walk->rank; axis++) {
+      if (walk->items[i].step[axis]) walk->strides[axis] = 0;
+    }
+  }
+  cut_runs(walk, moving);
+  return LAC_OK;
+}
+
+void laci_walk_clear(laci_walk *walk) {
+  for (int i = 0; i < walk->n_items; i++) laci_free(walk->items[i].offset);
+  memset(walk, 0, sizeof *walk);
+}
+
+/* Adds one table's part for n runs that differ in the innermost axis only, from index `at` of it on. */
+static void add_item(const struct laci_walk_item *item, int inner, const int64_t *index, int64_t at,
+                     int64_t n, int64_t *sources) {
+  int64_t q = 0;
+  for (int axis = 0; axis < inner; axis++) q += item->step[axis] * index[axis];
+  if (item->row_axis == inner) {
+    for (int64_t i = 0; i < n; i++)
+      sources[i] += item->offset[q + (at + i) / item->rows_per_group * item->size];
+    return;
+  }
+  if (item->row_axis >= 0) q += index[item->row_axis] / item->rows_per_group * item->size;
+  int64_t step = item->step[inner];
+  const int64_t *offset = item->offset + q + at * step;
+  for (int64_t i = 0; i < n; i++) sources[i] += offset[i * step];
+}
+
+void laci_walk_sources(const laci_walk *walk, int64_t first, int64_t n, int64_t *sources) {
+  int inner = walk->rank - 1;
+  if (inner < 0) { /* nothing moves: one run */
+    if (n > 0) sources[0] = 0;
+    return;
+  }
+  while (n > 0) {
+    int64_t index[LACI_MAX_RANK] = {0}, base = 0, left = first;
+    for (int axis = inner; axis >= 0; axis--) {
+      index[axis] = left % walk->dims[axis];
+      left /= walk->dims[axis];
+      if (axis < inner) base += index[axis] * walk->strides[axis];
+    }
+    int64_t at = index[inner], now = walk->dims[inner] - at < n ? walk->dims[inner] - at : n;
+    for (int64_t i = 0; i < now; i++) sources[i] = base + (at + i) * walk->strides[inner];
+    for (int i = 0; i < walk->n_items; i++)
+      add_item(&walk->items[i], inner, index, at, now, sources);
+    first += now;
+    n -= now;
+    sources += now;
+  }
+}
+
+/* Elements as plain numbers of their size, at any address and whatever they mean. */
+typedef uint16_t word16 __attribute__((may_alias, aligned(1)));
+typedef uint32_t word32 __attribute__((may_alias, aligned(1)));
+typedef uint64_t word64 __attribute__((may_alias, aligned(1)));
+
+#define GATHER(type)                                                                   \
+  do {                                                                                 \
+    for (int64_t i = 0; i < n; i++) ((type *)out)[i] = ((const type *)in)[sources[i]]; \
+  } while (0)
+
+/* Single elements are moved as numbers (gathering columns is the common case), longer runs as bytes. */
+static void gather(const int64_t *sources, int64_t n, int64_t run, size_t element_size,
+                   const void *in, void *out) {
+  switch (run == 1 ? element_size : 0) {
+    case 1: GATHER(uint8_t); return;
+    case 2: GATHER(word16); return;
+    case 4: GATHER(word32); return;
+    case 8: GATHER(word64); return;
+  }
+  size_t bytes = (size_t)run * element_size;
+  for (int64_t i = 0; i < n; i++) {
+    memcpy((uint8_t *)out + (size_t)i * bytes,
+           (const uint8_t *)in + (size_t)sources[i] * element_size, bytes);
+  }
+}
+
+lac_status laci_reorder(const laci_shape *shape, size_t element_size,
+                        const laci_value_orders *orders, const void *in, void *out,
+                        lac_error *err) {
+  laci_walk walk;
+  lac_status st = laci_walk_init(&walk, shape, orders, err);
+  if (st) goto out;
+  int64_t sources[SOURCES_AT_ONCE];
+  for (int64_t first = 0; first < walk.n_runs; first += SOURCES_AT_ONCE) {
+    int64_t n = walk.n_runs - first < SOURCES_AT_ONCE ? walk.n_runs - first : SOURCES_AT_ONCE;
+    laci_walk_sources(&walk, first, n, sources);
+    gather(sources, n, walk.run, element_size, in,
+           (uint8_t *)out + (size_t)(first * walk.run) * element_size);
+  }
+out:
+  laci_walk_clear(&walk);
+  return st;
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A chosen reordering, as every value and stored tensor sees it.
+ *
+ * A value's axes are reordered by zero or more *axis orders*; each covers one axis, or several taken together (heads x
+ * size). With the index along its axes written as one number, first axis slowest:  new[p] = old[order[p]]. */
+#ifndef LACI_PERMUTE_ORDERS_H
+#define LACI_PERMUTE_ORDERS_H
+
+#include "graph/graph.h"
+
+typedef struct laci_axis_order {
+  int n_axes;
+  int axes[LACI_MAX_RANK]; /* slowest first */
+  int64_t count; /* product of the sizes of those axes (grouped: n_groups * size of axes[0]) */
+  const int32_t *order; /* [count] */
+  int64_t
+      n_groups; /* > 0: the weight of a grouped convolution: axes[0] is reordered by group: with s = size of
+                              axes[0], rows of group g (along row_axis, counted in the NEW rows) take
+                              new[.., j, ..] = old[.., order[g * s + j] - g * s, ..] */
+  int row_axis;
+} laci_axis_order;
+
+typedef struct laci_value_orders {
+  int n;
+  laci_axis_order *items;
+} laci_value_orders;
+
+/** For all values of a graph (stored tensors through their value): [n_values]. Everything lives in the arena. */
+typedef struct laci_orders {
+  laci_arena arena;
+  int n_values;
+  laci_value_orders *values;
+} laci_orders;
+
+void laci_orders_clear(laci_orders *orders);
+
+/** True when the orders move nothing (all identities, or none). */
+bool laci_orders_are_identity(const laci_value_orders *orders);
+
+/** out = in with every order of `orders` applied; both row-major of `shape` with elements of element_size bytes, not
+ *  overlapping. Fails LAC_NO_MEMORY, LAC_INTERNAL where an order does not fit the shape. */
+LAC_MUST_CHECK lac_status laci_reorder(const laci_shape *shape, size_t element_size,
+                                       const laci_value_orders *orders, const void *in, void *out,
+                                       lac_error *err);
+
+/** Where every element of a reordered tensor comes from, as runs of neighbours: run r of the new tensor (elements
+ *  [r * run, (r + 1) * run)) is the old tensor's elements from laci_walk_sources' sources[r] on. It lets a caller
+ *  compare or gather in place. Zero-initialise; clear also after a failure. */
+typedef struct laci_walk {
+  int64_t n_runs, run; /* n_runs * run == elements of the tensor */
+  int rank; /* axes that still count: the last of them that anything moves along is the innermost */
+  int64_t dims[LACI_MAX_RANK], strides[LACI_MAX_RANK];
+  int n_items;
+  struct laci_walk_item {
+    int64_t *offset;              /* [count] old offset for each combined index */
+    int64_t step[LACI_MAX_RANK];  /* combined index += step * index of the axis */
+    int row_axis;                 /* grouped: the axis that chooses the group; else -1 */
+    int64_t rows_per_group, size; /* grouped: combined index += (row / rows_per_group) * size */
+  } items[LACI_MAX_RANK];
+} laci_walk;
+
+/** Fails LAC_NO_MEMORY, LAC_INTERNAL where an order does not fit the shape or is no permutation. */
+LAC_MUST_CHECK lac_status laci_walk_init(laci_walk *walk, const laci_shape *shape,
+                                         const laci_value_orders *orders, lac_error *err);
+void laci_walk_clear(laci_walk *walk);
+/** sources[i] = old offset (in elements) of run first + i, 0 <= i < n. Any thread. */
+void laci_walk_sources(const laci_walk *walk, int64_t first, int64_t n, int64_t *sources);
+
+#endif

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The permutation search from outside: measure, let a strategy work, tidy up, and believe only what
+ * float64 confirms. Classes are independent: many are searched at a time, the most expensive first;
+ * one that is larger than a thread's fair share is searched alone, by all threads together. Next:
+ * strategy.h, search_cut.h. */
+#include "permute/search.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "permute/strategy.h"
+
+static const laci_strategy *const strategies[] = {
+#define LACI_STRATEGY(id) &laci_strategy_##id,
+#include "permute/strategy.def"
+#undef LACI_STRATEGY
+};
+enum { N_STRATEGIES = sizeof strategies / sizeof *strategies };
+
+static lac_status check_name(const char *name, lac_error *err) {
+  if (!name) return LAC_OK;
+  for (int i = 0; i < N_STRATEGIES; i++) {
+    if (!strcmp(name, strategies[i]->name)) return LAC_OK;
+  }
+  return laci_fail(err, LAC_NOT_FOUND, "no search strategy is called %s", name);
+}
+
+/* The wanted one where it fits, else the first that does: the last but one fits everything. */
+static const laci_strategy *choose(const laci_cuts *cuts, const char *name) {
+  const laci_strategy *first = NULL;
+  for (int i = 0; i < N_STRATEGIES; i++) {
+    const laci_strategy *s = strategies[i];
+    if (!s->fits(cuts)) continue;
+    if (name && !strcmp(name, s->name)) return s;
+    if (!first) first = s;
+  }
+  return first;
+}
+
+static int ascending(const void *a, const void *b) {
+  int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
+  return (x > y) - (x < y);
+}
+
+/* A block of a plain cut with the channels that a search put there. */
+typedef struct content {
+  int size;
+  int32_t channel[64];
+} content;
+
+static int by_first_channel(const void *a, const void *b) {
+  const content *x = a, *y = b;
+  return ascending(&x->channel[0], &y->channel[0]);
+}
+
+/* Places of a block are interchangeable, and so are blocks of one size: of all orders that keep the
+ * same, the one that reads best. Channels ascend inside a block, and full blocks by their first
+ * channel. */
+static lac_status tidy(const laci_cuts *cuts, int32_t *order, lac_error *err) {
+  const laci_cut *cut = &cuts->cuts[0];
+  content *blocks = laci_alloc((size_t)cut->n_blocks, sizeof *blocks);
+  if (!blocks) return laci_fail_memory(err, cuts->problem->name);
+  int n_full = 0;
+  for (int g = 0; g < cut->n_blocks; g++) {
+    content c = {.size = cut->block_begin[g + 1] - cut->block_begin[g]};
+    const laci_entry *entries = cut->entries + cut->block_begin[g];
+    for (int i = 0; i < c.size; i++) c.channel[i] = order[entries[i].place];
+    qsort(c.channel, (size_t)c.size, sizeof *c.channel, ascending);
+    for (int i = 0; i < c.size; i++) order[entries[i].place] = c.channel[i];
+    if (c.size == cuts->pattern.m) blocks[n_full++] = c;
+  }
+  qsort(blocks, (size_t)n_full, sizeof *blocks, by_first_channel);
+  for (int g = 0, next = 0; g < cut->n_blocks; g++) {
+    int size = cut->block_begin[g + 1] - cut->block_begin[g];
+    if (size != cuts->pattern.m) continue;
+    for (int i = 0; i < size; i++)
+      order[cut->entries[cut->block_begin[g] + i].place] = blocks[next].channel[i];
+    next++;
+  }
+  laci_free(blocks);
+  return LAC_OK;
+}
+
+static void set_identity(int32_t *order, int n) {
+  for (int j = 0; j < n; j++) order[j] = j;
+}
+
+/* Takes what the strategy found, if it is better than nothing. */
+static lac_status confirm(const laci_cuts *cuts, laci_pool *pool, laci_found *found,
+                          lac_error *err) {
+  lac_status st = laci_cuts_plain(cuts) ? tidy(cuts, found->order, err) : LAC_OK;
+  double kept = 0;
+  if (!st) st = laci_cuts_score(cuts, found->order, pool, &kept, err);
+  if (st) return st;
+  found->kept = kept;
+  if (!(kept > found->kept_identity)) {
+    found->kept = found->kept_identity;
+    set_identity(found->order, cuts->n_channels);
+  }
+  return LAC_OK;
+}
+
+static double efficacy(const laci_found *found) {
+  double room = found->upper - found->kept_identity;
+  return room > 0 ? 100 * (found->kept - found->kept_identity) / room : 0;
+}
+
+static lac_status search_cuts(const laci_cuts *cuts, const laci_search_options *options,
+                              laci_pool *pool, laci_found *found, lac_error *err) {
+  laci_measure measure;
+  lac_status st = laci_cuts_measure(cuts, pool, &measure, err);
+  if (st) return st;
+  const laci_strategy *strategy = choose(cuts, options->strategy);
+  laci_task task = {
+      .cuts = cuts, .measure = &measure, .effort = options->effort, .seed = options->seed};
+  task.pool = pool;
+  task.order = found->order;
+  found->kept_identity = found->kept = measure.kept_identity;
+  found->upper = measure.upper;
+  found->strategy = strategy->name;
+  st = strategy->run(&task, err);
+  if (!st) st = confirm(cuts, pool, found, err);
+  found->iterations = task.iterations;
+  found->proven = task.proven;
+  return st;
+}
+
+lac_status laci_search(const laci_problem *problem, const laci_search_options *options,
+                       laci_pool *pool, laci_found *found, lac_error *err) {
+  int32_t *order = found->order;
+  double start = laci_clock_seconds();
+  laci_cuts cuts;
+  *found = (laci_found){.order = order, .strategy = "none", .proven = 1};
+  lac_status st = check_name(options->strategy, err);
+  if (st) return st;
+  set_identity(order, problem->n_channels > 0 ? problem->n_channels : 0);
+  st = laci_cuts_init(&cuts, problem, err);
+  if (!st && cuts.n_cuts > 0) st = search_cuts(&cuts, options, pool, found, err);
+  laci_cuts_clear(&cuts);
+  if (!st && laci_log_wanted(LAC_LOG_DEBUG)) {
+    laci_log(LAC_LOG_DEBUG,
+             "search %s: %d channels, %s, %lld iterations, kept %.6g -> %.6g of at most %.6g, "
+             "efficacy %.2f%s, %.0f ms",
+             problem->name, problem->n_channels, found->strategy, (long long)found->iterations,
+             found->kept_identity, found->kept, found->upper, efficacy(found),
+             found->proven ? " (proven)" : "", 1e3 * (laci_clock_seconds() - start));
+  }
+  return st;
+}
+
+/* What a problem will cost, roughly: reading its weights, and a table of values every iteration. */
+static double cost(const laci_problem *problem) {
+  double rows = 0, n = problem->n_channels;
+  for (int i = 0; i < problem->n_sheets; i++) {
+    const laci_sheet *s = &problem->sheets[i];
+    rows += (double)(s->outer_end - s->outer_begin) * (double)s->weight.inner;
+  }
+  double blocks = n / (problem->pattern.m > 0 ? problem->pattern.m : 1);
+  return n <= 64 ? n * rows : n * rows + 2 * blocks * blocks * rows;
+}
+
+typedef struct ranked {
+  double cost;
+  int problem;
+} ranked;
+
+static int most_expensive_first(const void *a, const void *b) {
+  const ranked *x = a, *y = b;
+  if (x->cost != y->cost) return x->cost > y->cost ? -1 : 1;
+  return x->problem - y->problem;
+}
+
+typedef struct all {
+  const laci_problem *problems;
+  const laci_search_options *options;
+  laci_pool *inner; /* for problems that are searched alone */
+  laci_found *found;
+  const ranked *ranked;
+  lac_status *statuses; /* [n]; the errors of failed ones */
+  lac_error *errors;
+  int64_t n, n_done;
+  pthread_mutex_t lock; /* of n_done: progress never goes back */
+} all;
+
+static void search_ranked(int64_t begin, int64_t end, void *context) {
+  all *a = context;
+  for (int64_t i = begin; i < end; i++) {
+    int p = a->ranked[i].problem;
+    a->statuses[p] =
+        laci_search(&a->problems[p], a->options, a->inner, &a->found[p], &a->errors[p]);
+    pthread_mutex_lock(&a->lock);
+    laci_progress("search", ++a->n_done, a->n);
+    pthread_mutex_unlock(&a->lock);
+  }
+}
+
+lac_status laci_search_all(const laci_problem *problems, int n, const laci_search_options *options,
+                           laci_pool *pool, laci_found *found, lac_error *err) {
+  all a = {.problems = problems, .options = options, .found = found, .n = n};
+  lac_status st = LAC_OK;
+  ranked *order = laci_alloc((size_t)n, sizeof *order);
+  double left = 0;
+  int64_t at = 0;
+  pthread_mutex_init(&a.lock, NULL);
+  a.ranked = order;
+  a.statuses = laci_alloc((size_t)n, sizeof *a.statuses);
+  a.errors = laci_alloc((size_t)n, sizeof *a.errors);
+  if (!order || !a.statuses || !a.errors) {
+    st = laci_fail_memory(err, "the search");
+    goto out;
+  }
+  for (int i = 0; i < n; i++) {
+    order[i] = (ranked){cost(&problems[i]), i};
+    left += order[i].cost;
+  }
+  qsort(order, (size_t)n, sizeof *order, most_expensive_first);
+  a.inner = pool;
+  for (; at < n && order[at].cost * laci_pool_threads(pool) > left; at++) {
+    left -= order[at].cost;
+    search_ranked(at, at + 1, &a);
+  }
+  a.inner = NULL;
+  a.ranked = order + at;
+  laci_pool_for(pool, n - at, 1, search_ranked, &a);
+  for (int i = 0; i < n && !st;
+       i++) { /* the first failure in the caller's order, whoever came first in time */
+    st = a.statuses[i];
+    if (st && err) *err = a.errors[i];
+  }
+out:
+  pthread_mutex_destroy(&a.lock);
+  laci_free(a.errors);
+  laci_free(a.statuses);
+  laci_free(order);
+  return st;
+}

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The step: offer, value, add noise, assign, deal. Only the assignment is serial; the rest is
+ * shared by rows. */
+#include "permute/search_anneal.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "base/rng.h"
+#include "kernel/maxsum.h"
+#include "permute/search_noise.h"
+
+enum { ROWS_A_PART = 8, MOST_REMEMBERED = 11264 }; /* a table of 11264 x 11264 takes 484 MiB */
+
+static lac_status list_places(laci_anneal *a, const laci_cut *cut, lac_error *err) {
+  const int n = a->values.cuts->n_channels;
+  int32_t *begin = laci_arena_alloc(&a->arena, (size_t)cut->n_blocks + 1, sizeof *begin);
+  int32_t *places = laci_arena_alloc(&a->arena, (size_t)n, sizeof *places);
+  if (!begin || !places) return laci_fail_memory(err, a->values.cuts->problem->name);
+  int at = 0;
+  for (int g = 0; g < cut->n_blocks; g++) {
+    for (int e = cut->block_begin[g]; e < cut->block_begin[g + 1]; e++) {
+      if (cut->entries[e].place >= 0) places[at++] = cut->entries[e].place;
+    }
+    begin[g + 1] = at;
+  }
+  a->n_groups = cut->n_blocks;
+  a->place_begin = begin;
+  a->places = places;
+  return LAC_OK;
+}
+
+lac_status laci_anneal_init(laci_anneal *a, const laci_cuts *cuts, const laci_cut *cut,
+                            const int32_t *order, laci_pool *pool, lac_error *err) {
+  *a = (laci_anneal){0};
+  const size_t n = (size_t)cuts->n_channels, g = (size_t)cut->n_blocks;
+  lac_status st =
+      laci_values_init(&a->values, cuts, cut, LACI_I16, cuts->n_channels <= MOST_REMEMBERED, err);
+  if (!st) st = laci_lap_init(&a->lap, cut->n_blocks, err);
+  if (!st) st = list_places(a, cut, err);
+  if (st) return st;
+  a->slot = laci_arena_alloc(&a->arena, g, sizeof *a->slot);
+  a->moved = laci_arena_alloc(&a->arena, g, sizeof *a->moved);
+  a->dealt = laci_arena_alloc(&a->arena, g, sizeof *a->dealt);
+  a->noise_key = laci_arena_alloc(&a->arena, g, sizeof *a->noise_key);
+  a->column_sum = laci_arena_alloc(&a->arena, g, sizeof *a->column_sum);
+  a->order = laci_arena_alloc(&a->arena, n, sizeof *a->order);
+  a->table = laci_alloc(g, g * sizeof *a->table);
+  a->cost = laci_alloc(g, g * sizeof *a->cost);
+  if (!a->slot || !a->moved || !a->dealt || !a->noise_key || !a->column_sum || !a->order ||
+      !a->table || !a->cost) {
+    return laci_fail_memory(err, cuts->problem->name);
+  }
+  memcpy(a->order, order, n * sizeof *order);
+  /* waking threads costs microseconds: a step must be worth many of them */
+  if ((double)g * (double)g * (double)laci_matrix_rows(cut) > 4e6) a->pool = pool;
+  return LAC_OK;
+}
+
+void laci_anneal_clear(laci_anneal *a) {
+  laci_free(a->cost);
+  laci_free(a->table);
+  laci_lap_clear(&a->lap);
+  laci_values_clear(&a->values);
+  laci_arena_clear(&a->arena);
+}
+
+void laci_anneal_use(laci_anneal *a, const laci_matrix *x) {
+  laci_values_use(&a->values, x, a->order, a->pool);
+  a->total = laci_values_total(&a->values, a->order);
+}
+
+static void offer_slots(laci_anneal *a, int64_t iteration) {
+  for (int g = 0; g < a->n_groups; g++) {
+    uint64_t n = (uint64_t)(a->place_begin[g + 1] - a->place_begin[g]);
+    uint64_t bits = laci_rng(a->seed, (uint64_t)iteration,
+                             (uint64_t)g); /* half for the slot, half for its noise */
+    a->slot[g] = a->places[a->place_begin[g] + (int32_t)((bits >> 32) * n >> 32)];
+    a->noise_key[g] = (uint32_t)bits;
+    a->dealt[g] = a->order[a->slot[g]];
+  }
+}
+
+typedef struct row_job {
+  laci_anneal *anneal;
+  laci_anneal_step step;
+} row_job;
+
+/* Values straight from the kernel: rows [begin, end) of the table. */
+static void value_rows(laci_anneal *a, int64_t begin, int64_t end) {
+  enum { BATCH = 64 };
+  const laci_matrix *x = a->values.x;
+  const void *open[ROWS_A_PART], *columns[BATCH];
+  laci_maxsum_job job = {.t = open, .x = columns, .nt = (int)(end - begin), .rows = x->rows};
+  job.out_stride = (size_t)a->n_groups;
+  for (int i = 0; i < job.nt; i++) open[i] = laci_values_open(&a->values, a->slot[begin + i]);
+  for (int h = 0; h < a->n_groups; h += BATCH) {
+    job.nx = a->n_groups - h < BATCH ? a->n_groups - h : BATCH;
+    for (int i = 0; i < job.nx; i++) columns[i] = laci_matrix_column(x, a->dealt[h + i]);
+    job.out = a->table + begin * a->n_groups + h;
+    laci_maxsum_table(x->number, &job);
+  }
+}
+
+static void remembered_rows(laci_anneal *a, int64_t begin, int64_t end) {
+  for (int64_t k = begin; k < end; k++) {
+    const int32_t *values = laci_values_row(&a->values, a->slot[k]);
+    int32_t *table = a->table + k * a->n_groups;
+    for (int h = 0; h < a->n_groups; h++) table[h] = values[a->dealt[h]];
+  }
+}
+
+static void cost_rows(int64_t begin, int64_t end, void *context) {
+  const row_job *j = context;
+  laci_anneal *a = j->anneal;
+  if (j->step.remembers) remembered_rows(a, begin, end);
+  else value_rows(a, begin, end);
+  for (int64_t k = begin; k < end; k++) {
+    const int32_t *table = a->table + k * a->n_groups;
+    int32_t *cost = a->cost + k * a->n_groups, own = table[k];
+    for (int h = 0; h < a->n_groups; h++) cost[h] = own - table[h];
+    if (j->step.temperature == 0) continue;
+    laci_noise_subtract(cost, a->n_groups, j->step.temperature, a->noise_key[k]);
+  }
+}
+
+static int deal(laci_anneal *a) {
+  int n_moved = 0;
+  for (int k = 0; k < a->n_groups; k++) {
+    int h = a->lap.column_of[k];
+    if (h == k) continue;
+    const int32_t *table = a->table + (int64_t)k * a->n_groups;
+    a->total += table[h] - table[k];
+    a->order[a->slot[k]] = a->dealt[h];
+    a->moved[n_moved++] = a->slot[k];
+  }
+  laci_values_changed(&a->values, a->moved, n_moved, a->order, a->pool);
+  return n_moved;
+}
+
+int laci_anneal_do(laci_anneal *a, laci_anneal_step step) {
+  if (!a->values.table) step.remembers = false;
+  offer_slots(a, step.iteration);
+  if (step.remembers) laci_values_rows(&a->values, a->slot, a->n_groups, a->pool);
+  row_job j = {.anneal = a, .step = step};
+  laci_pool_for(a->pool, a->n_groups, ROWS_A_PART, cost_rows, &j);
+  laci_lap_solve(&a->lap, a->cost);
+  return deal(a);
+}
+
+int64_t laci_anneal_spread(const laci_anneal *a) {
+  const int n = a->n_groups;
+  int64_t all = 0, sum = 0, *column = a->column_sum;
+  for (int h = 0; h < n; h++) {
+    column[h] = 0;
+    for (int k = 0; k < n; k++) column[h] += a->table[(int64_t)k * n + h];
+    all += column[h];
+  }
+  for (int k = 0; k < n; k++) {
+    const int32_t *table = a->table + (int64_t)k * n;
+    int64_t row = 0;
+    for (int h = 0; h < n; h++) row += table[h];
+    for (int h = 0; h < n; h++) {
+      int64_t centred = table[h] - row / n - column[h] / n + all / n / n;
+      sum += centred < 0 ? -centred : centred;
+    }
+  }
+  return sum / n / n;
+}

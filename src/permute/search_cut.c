@@ -1,0 +1,424 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * From sheets to cuts. First sheets of one weight and one range of rows are brought together (a
+ * *field*), so that blocks see all copies of the class in it; then sheets with equal blocks are
+ * stacked. Everything lives in the cuts' arena. */
+#include "permute/search_cut.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "sparse/score.h"
+
+/* Sheets on the same rows of the same weight. Arrays are by column of the weight. */
+typedef struct field {
+  const laci_sheet *first; /* weight, rows and held columns */
+  int n_copies;
+  const laci_sheet **copies;
+  int32_t *copy_at, *place_at; /* -1 where no place of the class stands */
+  bool mixes_copies;           /* some block holds two copies */
+} field;
+
+/* Sheets that cut the places into the same blocks. */
+typedef struct stack {
+  int32_t *block_of; /* [n_channels]: blocks numbered as they first appear */
+  int n_blocks, n_members;
+  const laci_sheet **members; /* room for all sheets */
+  const field **fields;       /* of the members */
+} stack;
+
+typedef struct builder {
+  laci_cuts *cuts;
+  const laci_problem *problem;
+  lac_error *err;
+  field *fields;
+  stack *stacks;
+  int n_fields, n_stacks;
+} builder;
+
+static void *take(builder *b, int64_t n, size_t size) {
+  return laci_arena_alloc(&b->cuts->arena, (size_t)n, size);
+}
+
+static lac_status no_memory(const builder *b) { return laci_fail_memory(b->err, b->problem->name); }
+
+/* Blocks of a weight are numbered through all runs. */
+static int64_t block_at(const laci_weight_view *w, int m, int64_t column) {
+  return column / w->run * ((w->run + m - 1) / m) + column % w->run / m;
+}
+
+static int64_t first_column_of_block(const laci_weight_view *w, int m, int64_t column) {
+  return column - column % w->run % m;
+}
+
+static int columns_in_block(const laci_weight_view *w, int m, int64_t first) {
+  int64_t left = w->run - first % w->run;
+  return left < m ? (int)left : m;
+}
+
+static lac_status check_sheet(const builder *b, const laci_sheet *s) {
+  lac_status st = laci_weight_check(&s->weight, b->problem->pattern, b->err);
+  if (st) return st;
+  if (s->outer_begin < 0 || s->outer_begin > s->outer_end || s->outer_end > s->weight.outer ||
+      s->weight.columns > INT32_MAX) {
+    return laci_fail(b->err, LAC_BAD_ARGUMENT, "%s: rows %lld to %lld of %lld", s->weight.name,
+                     (long long)s->outer_begin, (long long)s->outer_end,
+                     (long long)s->weight.outer);
+  }
+  for (int j = 0; j < b->problem->n_channels; j++) {
+    if (s->column[j] < 0 || s->column[j] >= s->weight.columns) {
+      return laci_fail(b->err, LAC_BAD_ARGUMENT, "%s: place %d at column %d of %lld",
+                       s->weight.name, j, (int)s->column[j], (long long)s->weight.columns);
+    }
+  }
+  for (int64_t p = 0; s->held && p < s->weight.columns; p++) {
+    if (s->held[p] < 0 || s->held[p] >= s->weight.columns) {
+      return laci_fail(b->err, LAC_BAD_ARGUMENT, "%s: column %lld holds column %d of %lld",
+                       s->weight.name, (long long)p, (int)s->held[p], (long long)s->weight.columns);
+    }
+  }
+  return LAC_OK;
+}
+
+static bool on_same_rows(const laci_sheet *a, const laci_sheet *b) {
+  return a->weight.bytes == b->weight.bytes && a->outer_begin == b->outer_begin &&
+         a->outer_end == b->outer_end && a->weight.columns == b->weight.columns &&
+         a->weight.inner == b->weight.inner;
+}
+
+static lac_status add_field(builder *b, const laci_sheet *s, field **out) {
+  field *f = &b->fields[b->n_fields];
+  *f = (field){.first = s};
+  f->copies = take(b, b->problem->n_sheets, sizeof(const laci_sheet *));
+  f->copy_at = take(b, s->weight.columns, sizeof *f->copy_at);
+  f->place_at = take(b, s->weight.columns, sizeof *f->place_at);
+  if (!f->copies || !f->copy_at || !f->place_at) return no_memory(b);
+  for (int64_t p = 0; p < s->weight.columns; p++) f->copy_at[p] = f->place_at[p] = -1;
+  b->n_fields++;
+  *out = f;
+  return LAC_OK;
+}
+
+static lac_status join_field(builder *b, const laci_sheet *s) {
+  field *f = NULL;
+  for (int i = 0; i < b->n_fields && !f; i++) {
+    if (on_same_rows(b->fields[i].first, s)) f = &b->fields[i];
+  }
+  if (!f) {
+    lac_status st = add_field(b, s, &f);
+    if (st) return st;
+  }
+  for (int j = 0; j < b->problem->n_channels; j++) {
+    int32_t p = s->column[j];
+    if (f->place_at[p] >= 0) {
+      return laci_fail(b->err, LAC_BAD_ARGUMENT, "%s: column %d is place %d and place %d",
+                       s->weight.name, (int)p, (int)f->place_at[p], j);
+    }
+    f->place_at[p] = j;
+    f->copy_at[p] = f->n_copies;
+  }
+  f->copies[f->n_copies++] = s;
+  return LAC_OK;
+}
+
+static void find_mixing(const builder *b, field *f) {
+  const laci_weight_view *w = &f->first->weight;
+  int32_t copy = -1;
+  for (int64_t p = 0; p < w->columns; p++) {
+    if (p % w->run % b->problem->pattern.m == 0) copy = -1;
+    if (f->copy_at[p] < 0) continue;
+    if (copy >= 0 && copy != f->copy_at[p]) f->mixes_copies = true;
+    copy = f->copy_at[p];
+  }
+}
+
+/* Writes which block every place stands in, blocks numbered as they first appear; returns their
+ * number, -1: no memory. */
+static int number_blocks(const builder *b, const laci_sheet *s, int32_t *block_of) {
+  const int m = b->problem->pattern.m;
+  int64_t n = s->weight.columns ? block_at(&s->weight, m, s->weight.columns - 1) + 1 : 0;
+  int32_t *number = laci_alloc((size_t)n, sizeof *number); /* 0: not seen yet */
+  int n_seen = 0;
+  if (!number) return -1;
+  for (int j = 0; j < b->problem->n_channels; j++) {
+    int64_t block = block_at(&s->weight, m, s->column[j]);
+    if (!number[block]) number[block] = ++n_seen;
+    block_of[j] = number[block] - 1;
+  }
+  laci_free(number);
+  return n_seen;
+}
+
+static lac_status join_stack(builder *b, const field *f, const laci_sheet *s) {
+  const int n = b->problem->n_channels;
+  int32_t *block_of = take(b, n, sizeof *block_of);
+  int n_blocks = block_of ? number_blocks(b, s, block_of) : -1;
+  if (n_blocks < 0) return no_memory(b);
+  stack *found = NULL;
+  for (int i = 0; i < b->n_stacks && !found; i++) {
+    if (!memcmp(b->stacks[i].block_of, block_of, (size_t)n * sizeof *block_of))
+      found = &b->stacks[i];
+  }
+  if (!found) {
+    found = &b->stacks[b->n_stacks];
+    *found = (stack){.block_of = block_of, .n_blocks = n_blocks};
+    found->members = take(b, b->problem->n_sheets, sizeof(const laci_sheet *));
+    found->fields = take(b, b->problem->n_sheets, sizeof(const field *));
+    if (!found->members || !found->fields) return no_memory(b);
+    b->n_stacks++;
+  }
+  found->members[found->n_members] = s;
+  found->fields[found->n_members++] = f;
+  return LAC_OK;
+}
+
+/* One column to read: where from, and where to. */
+typedef struct link {
+  int64_t source;
+  int32_t column;
+} link;
+
+static int by_source(const void *a, const void *b) {
+  const link *x = a, *y = b;
+  if (x->source != y->source) return x->source < y->source ? -1 : 1;
+  return (x->column > y->column) - (x->column < y->column);
+}
+
+static lac_status fill_piece(builder *b, const laci_sheet *s, link *links, int n,
+                             laci_piece *piece) {
+  int64_t *source = take(b, n, sizeof *source);
+  int32_t *column = take(b, n, sizeof *column);
+  if (!source || !column) return no_memory(b);
+  qsort(links, (size_t)n, sizeof *links, by_source);
+  for (int i = 0; i < n; i++) {
+    source[i] = links[i].source;
+    column[i] = links[i].column;
+  }
+  piece->weight = &s->weight;
+  piece->outer_begin = s->outer_begin;
+  piece->n_rows = (s->outer_end - s->outer_begin) * s->weight.inner;
+  piece->n_read = n;
+  piece->source = source;
+  piece->column = column;
+  return LAC_OK;
+}
+
+static int64_t held_at(const laci_sheet *s, int64_t p) { return s->held ? s->held[p] : p; }
+
+static int least(int a, int b) { return a < b ? a : b; }
+
+/* Counts the columns of the blocks of sheet s that are no place of the class, per block:
+ * held[block_of]. With links, also writes where each comes from (fixed_begin: the cut's column of
+ * the first one of each block); returns how many. */
+static int held_columns(const builder *b, const stack *k, int member, const int32_t *fixed_begin,
+                        int32_t *held, link *links) {
+  const int m = b->problem->pattern.m;
+  const laci_sheet *s = k->members[member];
+  const field *f = k->fields[member];
+  int n = 0;
+  memset(held, 0, (size_t)k->n_blocks * sizeof *held);
+  int next_block = 0; /* each block is looked at once, through its first place */
+  for (int j = 0; j < b->problem->n_channels; j++) {
+    if (k->block_of[j] != next_block) continue;
+    int64_t first = first_column_of_block(&s->weight, m, s->column[j]);
+    for (int i = 0; i < columns_in_block(&s->weight, m, first); i++) {
+      if (f->place_at[first + i] >= 0) continue;
+      if (links) {
+        links[n] = (link){held_at(s, first + i), fixed_begin[next_block] + held[next_block]};
+      }
+      held[next_block]++;
+      n++;
+    }
+    next_block++;
+  }
+  return n;
+}
+
+/* Block by block: the places that stand there, then the columns held there. */
+static lac_status fill_stacked_blocks(builder *b, const stack *k, const int32_t *n_fixed,
+                                      laci_cut *cut) {
+  const int n = b->problem->n_channels;
+  int32_t *begin = take(b, k->n_blocks + 1, sizeof *begin);
+  int32_t *used = take(b, k->n_blocks, sizeof *used);
+  laci_entry *entries = take(b, n + cut->n_fixed, sizeof *entries);
+  if (!begin || !used || !entries) return no_memory(b);
+  for (int j = 0; j < n; j++) begin[k->block_of[j] + 1]++;
+  for (int g = 0; g < k->n_blocks; g++) begin[g + 1] += begin[g] + n_fixed[g];
+  for (int j = 0; j < n; j++) {
+    int g = k->block_of[j];
+    entries[begin[g] + used[g]++] = (laci_entry){.place = j, .fixed = -1};
+  }
+  int32_t column = n;
+  for (int g = 0; g < k->n_blocks; g++) {
+    for (int i = 0; i < n_fixed[g]; i++) {
+      entries[begin[g] + used[g]++] = (laci_entry){.place = -1, .fixed = column++};
+    }
+  }
+  cut->n_blocks = k->n_blocks;
+  cut->block_begin = begin;
+  cut->entries = entries;
+  return LAC_OK;
+}
+
+static lac_status fill_stacked_piece(builder *b, const stack *k, int member,
+                                     const int32_t *fixed_begin, const laci_cut *cut,
+                                     laci_piece *piece) {
+  const int n = b->problem->n_channels;
+  link *links = laci_alloc((size_t)cut->n_columns, sizeof *links);
+  int32_t *held = laci_alloc((size_t)k->n_blocks, sizeof *held);
+  lac_status st = LAC_OK;
+  if (!links || !held) {
+    st = no_memory(b);
+    goto out;
+  }
+  for (int q = 0; q < n; q++) links[q] = (link){k->members[member]->column[q], q};
+  int n_held = held_columns(b, k, member, fixed_begin, held, links + n);
+  st = fill_piece(b, k->members[member], links, n + n_held, piece);
+  for (int j = 0; j < n; j++) held[k->block_of[j]]++; /* now: columns of the block */
+  for (int g = 0; g < k->n_blocks; g++) piece->n_kept += least(b->problem->pattern.n, held[g]);
+out:
+  laci_free(held);
+  laci_free(links);
+  return st;
+}
+
+static lac_status cut_from_stack(builder *b, const stack *k, laci_cut *cut) {
+  const int n = b->problem->n_channels;
+  int32_t *map = take(b, n, sizeof *map), *fixed_begin = take(b, k->n_blocks, sizeof *fixed_begin);
+  int32_t *n_fixed = take(b, k->n_blocks, sizeof *n_fixed),
+          *held = take(b, k->n_blocks, sizeof *held);
+  cut->pieces = take(b, k->n_members, sizeof *cut->pieces);
+  if (!map || !fixed_begin || !n_fixed || !held || !cut->pieces) return no_memory(b);
+  for (int q = 0; q < n; q++) map[q] = q;
+  for (int i = 0; i < k->n_members; i++) { /* a block has room for what any member holds there */
+    held_columns(b, k, i, NULL, held, NULL);
+    for (int g = 0; g < k->n_blocks; g++) n_fixed[g] = n_fixed[g] > held[g] ? n_fixed[g] : held[g];
+  }
+  for (int g = 0; g < k->n_blocks; g++) {
+    fixed_begin[g] = n + cut->n_fixed;
+    cut->n_fixed += n_fixed[g];
+  }
+  cut->stacked = true;
+  cut->n_columns = n + cut->n_fixed;
+  cut->n_copies = 1;
+  cut->map = map;
+  lac_status st = fill_stacked_blocks(b, k, n_fixed, cut);
+  cut->n_pieces = k->n_members;
+  for (int i = 0; !st && i < k->n_members; i++) {
+    st = fill_stacked_piece(b, k, i, fixed_begin, cut, &cut->pieces[i]);
+    cut->n_rows += cut->pieces[i].n_rows;
+  }
+  return st;
+}
+
+/* The entries of a weight whose blocks mix copies; columns held still are numbered behind those of
+ * the class. Returns the number of entries; entries NULL: only counts. */
+static int field_entries(const builder *b, const field *f, laci_cut *cut, laci_entry *entries,
+                         int32_t *begin, link *links) {
+  const int m = b->problem->pattern.m;
+  const laci_weight_view *w = &f->first->weight;
+  int n = 0;
+  cut->n_blocks = cut->n_fixed = 0;
+  for (int64_t first = 0; first < w->columns; first += columns_in_block(w, m, first)) {
+    bool touched = false;
+    for (int i = 0; i < columns_in_block(w, m, first); i++) touched |= f->place_at[first + i] >= 0;
+    if (!touched) continue;
+    for (int i = 0; i < columns_in_block(w, m, first); i++) {
+      int64_t p = first + i;
+      int32_t fixed =
+          f->place_at[p] >= 0 ? -1 : f->n_copies * b->problem->n_channels + cut->n_fixed++;
+      if (entries) entries[n] = (laci_entry){f->place_at[p], f->copy_at[p], fixed};
+      if (links && fixed >= 0) links[fixed] = (link){held_at(f->first, p), fixed};
+      n++;
+    }
+    cut->n_blocks++;
+    if (begin) begin[cut->n_blocks] = n;
+  }
+  return n;
+}
+
+static lac_status cut_from_field(builder *b, const field *f, laci_cut *cut) {
+  const int n = b->problem->n_channels, n_moving = f->n_copies * n;
+  const int n_entries = field_entries(b, f, cut, NULL, NULL, NULL);
+  int32_t *map = take(b, n_moving, sizeof *map), *begin = take(b, cut->n_blocks + 1, sizeof *begin);
+  laci_entry *entries = take(b, n_entries, sizeof *entries);
+  link *links = take(b, n_moving + cut->n_fixed, sizeof *links);
+  cut->pieces = take(b, 1, sizeof *cut->pieces);
+  if (!map || !begin || !entries || !links || !cut->pieces) return no_memory(b);
+  field_entries(b, f, cut, entries, begin, links);
+  for (int copy = 0; copy < f->n_copies; copy++) {
+    for (int q = 0; q < n; q++) {
+      int32_t column = copy * n + q;
+      map[column] = column;
+      links[column] = (link){f->copies[copy]->column[q], column};
+    }
+  }
+  cut->n_columns = n_moving + cut->n_fixed;
+  cut->n_copies = f->n_copies;
+  cut->map = map;
+  cut->block_begin = begin;
+  cut->entries = entries;
+  cut->n_pieces = 1;
+  lac_status st = fill_piece(b, f->first, links, cut->n_columns, &cut->pieces[0]);
+  cut->n_rows = cut->pieces[0].n_rows;
+  for (int g = 0; g < cut->n_blocks; g++) {
+    cut->pieces[0].n_kept += least(b->problem->pattern.n, begin[g + 1] - begin[g]);
+  }
+  return st;
+}
+
+/* Stable: cuts of equal weight stay in the order of their first sheets. */
+static void heaviest_first(laci_cuts *cuts) {
+  for (int i = 1; i < cuts->n_cuts; i++) {
+    laci_cut moving = cuts->cuts[i];
+    double weight = (double)moving.n_rows * moving.n_columns;
+    int at = i;
+    while (at > 0 && (double)cuts->cuts[at - 1].n_rows * cuts->cuts[at - 1].n_columns < weight) {
+      cuts->cuts[at] = cuts->cuts[at - 1];
+      at--;
+    }
+    cuts->cuts[at] = moving;
+  }
+}
+
+static lac_status build(builder *b) {
+  lac_status st = LAC_OK;
+  for (int i = 0; !st && i < b->problem->n_sheets; i++) {
+    st = check_sheet(b, &b->problem->sheets[i]);
+    if (!st) st = join_field(b, &b->problem->sheets[i]);
+  }
+  for (int i = 0; !st && i < b->n_fields; i++) {
+    field *f = &b->fields[i];
+    find_mixing(b, f);
+    for (int copy = 0; !st && !f->mixes_copies && copy < f->n_copies; copy++) {
+      st = join_stack(b, f, f->copies[copy]);
+    }
+  }
+  laci_cuts *cuts = b->cuts;
+  for (int i = 0; !st && i < b->n_stacks; i++) {
+    st = cut_from_stack(b, &b->stacks[i], &cuts->cuts[cuts->n_cuts++]);
+  }
+  for (int i = 0; !st && i < b->n_fields; i++) {
+    if (b->fields[i].mixes_copies)
+      st = cut_from_field(b, &b->fields[i], &cuts->cuts[cuts->n_cuts++]);
+  }
+  if (!st) heaviest_first(cuts);
+  return st;
+}
+
+lac_status laci_cuts_init(laci_cuts *cuts, const laci_problem *problem, lac_error *err) {
+  *cuts = (laci_cuts){
+      .problem = problem, .n_channels = problem->n_channels, .pattern = problem->pattern};
+  builder b = {.cuts = cuts, .problem = problem, .err = err};
+  if (problem->n_channels < 0 || problem->n_sheets < 0) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "%s: %d channels in %d weights", problem->name,
+                     problem->n_channels, problem->n_sheets);
+  }
+  b.fields = take(&b, problem->n_sheets, sizeof *b.fields);
+  b.stacks = take(&b, problem->n_sheets, sizeof *b.stacks);
+  cuts->cuts = take(&b, 2 * (int64_t)problem->n_sheets, sizeof *cuts->cuts);
+  if (!b.fields || !b.stacks || !cuts->cuts) return no_memory(&b);
+  return problem->n_channels ? build(&b) : LAC_OK;
+}
+
+void laci_cuts_clear(laci_cuts *cuts) { laci_arena_clear(&cuts->arena); }

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Integer logarithms by repeated squaring, and the table of Gumbel quantiles made from them. */
+#include "permute/search_noise.h"
+
+#include <pthread.h>
+
+enum { N_QUANTILES = 1 << LACI_NOISE_BITS, LOG_BITS = 24 };
+
+static int16_t table[N_QUANTILES];
+static pthread_once_t table_once = PTHREAD_ONCE_INIT;
+
+/* log2 of x >= 1 with LOG_BITS fraction bits: squaring a number in [1, 2) doubles its logarithm,
+ * and each time it leaves the interval the next bit is one. */
+static int64_t log2_fixed(uint64_t x) {
+  int whole = 63 - __builtin_clzll(x);
+  uint64_t mantissa = whole >= 31 ? x >> (whole - 31) : x << (31 - whole); /* [2^31, 2^32) */
+  int64_t log = whole;
+  for (int bit = 0; bit < LOG_BITS; bit++) {
+    uint64_t square = mantissa * mantissa >> 31; /* [2^31, 2^33) */
+    int carry = square >> 32 != 0;
+    mantissa = square >> carry;
+    log = 2 * log + carry;
+  }
+  return log;
+}
+
+/* -ln(-ln u), u = (2i + 1) / 8192:  -ln u = (13 - log2(2i + 1)) * ln 2 =: y,  and -ln y likewise
+ * from log2 y. */
+static void make_table(void) {
+  const int64_t ln2 = 11629080; /* ln 2 * 2^24 */
+  for (int i = 0; i < N_QUANTILES; i++) {
+    int64_t log_u = ((int64_t)(LACI_NOISE_BITS + 1) << LOG_BITS) - log2_fixed(2 * (uint64_t)i + 1);
+    int64_t y = log_u * ln2 >> LOG_BITS; /* 24 fraction bits */
+    int64_t log_y = log2_fixed((uint64_t)y) - ((int64_t)LOG_BITS << LOG_BITS);
+    int64_t gumbel =
+        -(log_y * (ln2 >> 4) / (1 << 20)); /* 24 fraction bits; / rounds alike on every machine */
+    table[i] = (int16_t)(gumbel * LACI_NOISE_ONE / (1 << LOG_BITS));
+  }
+}
+
+const int16_t *laci_noise_table(void) {
+  (void)pthread_once(&table_once, make_table);
+  return table;
+}
+
+/* A good mixer of 32 bits: multiply and fold, with the constants that Chris Wellons found by search
+ * ("Prospecting for hash functions", 2018: lowbias32). */
+static inline uint32_t mix(uint32_t x) {
+  x = (x ^ x >> 16) * 0x7feb352dU;
+  x = (x ^ x >> 15) * 0x846ca68bU;
+  return x ^ x >> 16;
+}
+
+/* One hash serves two elements. The multiplication is one of 16 by 15 bits, so it fits the lanes
+ * that gains have. */
+void laci_noise_subtract(int32_t *cost, int n, int64_t temperature, uint32_t key) {
+  enum { PAIRS = 128, MASK = N_QUANTILES - 1, ONE_BITS = 11 + LACI_TEMPERATURE_BITS };
+  const int16_t *quantile = laci_noise_table();
+  int shift = 0;
+  while (temperature >> shift >= 1 << 15) shift++;
+  const int32_t factor = (int32_t)(temperature >> shift);
+  const int up = shift > ONE_BITS ? shift - ONE_BITS : 0,
+            down = shift < ONE_BITS ? ONE_BITS - shift : 0;
+  for (int at = 0; at < n; at += 2 * PAIRS) {
+    uint32_t bits[PAIRS];
+    int32_t noise[2 * PAIRS];
+    int length = n - at < 2 * PAIRS ? n - at : 2 * PAIRS;
+    for (int i = 0; i < (length + 1) / 2; i++)
+      bits[i] = mix(key + (uint32_t)(at / 2 + i) * 0x9E3779B9U);
+    for (int i = 0; i < (length + 1) / 2; i++) {
+      noise[2 * i] = quantile[bits[i] & MASK];
+      noise[2 * i + 1] = quantile[bits[i] >> 16 & MASK];
+    }
+    for (int i = 0; i < length; i++) cost[at + i] -= (noise[i] * factor >> down) * (1 << up);
+  }
+}
+
+int64_t laci_cool(int64_t temperature, int64_t x) {
+  int64_t square = x * x >> 16, cube = square * x / (1 << 16);
+  int64_t factor = (1 << 16) - x + square / 2 - cube / 6; /* of 2^16 */
+  return temperature * factor >> 16;
+}

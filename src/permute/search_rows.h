@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Reading the rows of a cut: a tile is up to 32 rows of all its columns, as float64 scores, one
+ * array of rows a column. Tiles are numbered through the pieces of a cut, so that parallel loops
+ * can share them out. */
+#ifndef LACI_PERMUTE_SEARCH_ROWS_H
+#define LACI_PERMUTE_SEARCH_ROWS_H
+
+#include "permute/search_cut.h"
+
+enum { LACI_TILE_ROWS = 32 };
+
+typedef struct laci_tile {
+  const laci_piece *piece;
+  int64_t first_row; /* within the cut: rows of earlier pieces come first */
+  int n_rows;
+  double *score; /* [n_columns][LACI_TILE_ROWS]; rows that the tile does not have, and columns that
+                    the piece does not have, are 0 */
+} laci_tile;
+
+int64_t laci_tiles_count(const laci_cut *cut);
+
+/** Reads tile `index`; tile->score is the caller's, with room for n_columns * LACI_TILE_ROWS. */
+void laci_tile_read(const laci_cut *cut, int64_t index, laci_tile *tile);
+
+#endif

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Scoring an order tile by tile. Every tile's sum depends on nothing but the tile, and tiles are
+ * added up in their order, so neither threads nor vector width can change a bit. */
+#include "permute/search_score.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "permute/search_rows.h"
+#include "sparse/mask.h"
+#include "sparse/score.h"
+
+enum { SAMPLE = 65536, SAMPLED_OF_1000 = 2 };
+
+/* Keeps the largest in front: elements equal to the pivot end the search, so equal weights (zeros
+ * of a pruned network) cost no more than others. Partitions move elements without a branch. */
+void laci_select_largest(double *values, int64_t n, int64_t k) {
+  double *low = values;
+  while (k > 0 && k < n) {
+    double a = low[0], b = low[n / 2], c = low[n - 1];
+    double high = a > b ? a : b, small = a > b ? b : a;
+    double pivot = c > high ? high : c > small ? c : small;
+    int64_t n_larger = 0;
+    for (int64_t i = 0; i < n; i++) {
+      double value = low[i];
+      low[i] = low[n_larger];
+      low[n_larger] = value;
+      n_larger += value > pivot;
+    }
+    if (k <= n_larger) {
+      n = n_larger;
+      continue;
+    }
+    int64_t n_equal = n_larger;
+    for (int64_t i = n_larger; i < n; i++) {
+      double value = low[i];
+      low[i] = low[n_equal];
+      low[n_equal] = value;
+      n_equal += value == pivot;
+    }
+    if (k <= n_equal) return;
+    low += n_equal;
+    n -= n_equal;
+    k -= n_equal;
+  }
+}
+
+typedef struct tile_sum {
+  double kept, upper, largest;
+} tile_sum;
+
+typedef struct job {
+  const laci_cuts *cuts;
+  const laci_cut *cut;
+  const int32_t *order;
+  bool measures;
+  tile_sum *sums;      /* one a tile */
+  double *sample;      /* [n_sampled rows][n_columns] */
+  int64_t sample_step; /* every so many rows */
+  atomic_bool no_memory;
+} job;
+
+/* Working memory of a thread's visit. */
+typedef struct bench {
+  laci_tile tile;
+  double *row; /* [n_columns] */
+} bench;
+
+/* Adds what the n largest of a block's columns are, row by row: four columns keeping two is the
+ * case that counts. */
+static void add_two_of_four(const double *const column[4], double *sum) {
+  for (int r = 0; r < LACI_TILE_ROWS; r++) {
+    double a = column[0][r], b = column[1][r], c = column[2][r], d = column[3][r];
+    double high_ab = a > b ? a : b, low_ab = a > b ? b : a;
+    double high_cd = c > d ? c : d, low_cd = c > d ? d : c;
+    double first = high_ab > high_cd ? high_ab : high_cd,
+           other = high_ab > high_cd ? high_cd : high_ab;
+    double low = low_ab > low_cd ? low_ab : low_cd;
+    sum[r] += first + (other > low ? other : low);
+  }
+}
+
+static void add_top(const double *const *column, int n_columns, int n, double *sum) {
+  double top[64][LACI_TILE_ROWS];
+  memset(top, 0, (size_t)n * sizeof *top);
+  for (int c = 0; c < n_columns; c++) {
+    double sinking[LACI_TILE_ROWS];
+    memcpy(sinking, column[c], sizeof sinking);
+    for (int place = 0; place < n; place++) {
+      for (int r = 0; r < LACI_TILE_ROWS; r++) {
+        double here = top[place][r], larger = here > sinking[r] ? here : sinking[r];
+        sinking[r] = here > sinking[r] ? sinking[r] : here;
+        top[place][r] = larger;
+      }
+    }
+  }
+  for (int place = 0; place < n; place++) {
+    for (int r = 0; r < LACI_TILE_ROWS; r++) sum[r] += top[place][r];
+  }
+}
+
+static double kept_of_tile(const job *j, const laci_tile *tile) {
+  const laci_cut *cut = j->cut;
+  const laci_pattern pattern = j->cuts->pattern;
+  double sum[LACI_TILE_ROWS] = {0}, total = 0;
+  for (int g = 0; g < cut->n_blocks; g++) {
+    const double *column[64];
+    int n = 0;
+    for (int e = cut->block_begin[g]; e < cut->block_begin[g + 1]; e++) {
+      int32_t at = laci_entry_column(j->cuts, cut, &cut->entries[e], j->order);
+      column[n++] = tile->score + (int64_t)at * LACI_TILE_ROWS;
+    }
+    if (n == 4 && pattern.n == 2) add_two_of_four(column, sum);
+    else add_top(column, n, n < pattern.n ? n : pattern.n, sum);
+  }
+  for (int r = 0; r < LACI_TILE_ROWS; r++) total += sum[r];
+  return total;
+}
+
+static void measure_rows(const job *j, bench *b, tile_sum *out) {
+  const laci_tile *tile = &b->tile;
+  const int n = j->cut->n_columns;
+  for (int r = 0; r < tile->n_rows; r++) {
+    int64_t row = tile->first_row + r;
+    for (int c = 0; c < n; c++) {
+      b->row[c] = tile->score[(int64_t)c * LACI_TILE_ROWS + r];
+      out->largest = b->row[c] > out->largest ? b->row[c] : out->largest;
+    }
+    if (row % j->sample_step == 0) {
+      memcpy(j->sample + row / j->sample_step * n, b->row, (size_t)n * sizeof *b->row);
+    }
+    int64_t k = tile->piece->n_kept < n ? tile->piece->n_kept : n;
+    laci_select_largest(b->row, n, k);
+    for (int64_t i = 0; i < k; i++) out->upper += b->row[i];
+  }
+}
+
+static void do_tiles(int64_t begin, int64_t end, void *context) {
+  job *j = context;
+  const size_t n = (size_t)j->cut->n_columns;
+  bench b = {.tile.score = laci_alloc(n * LACI_TILE_ROWS, sizeof(double)),
+             .row = laci_alloc(n, sizeof(double))};
+  if (!b.tile.score || !b.row) {
+    atomic_store(&j->no_memory, true);
+  } else {
+    for (int64_t index = begin; index < end; index++) {
+      laci_tile_read(j->cut, index, &b.tile);
+      j->sums[index].kept = kept_of_tile(j, &b.tile);
+      if (j->measures) measure_rows(j, &b, &j->sums[index]);
+    }
+  }
+  laci_free(b.tile.score);
+  laci_free(b.row);
+}
+
+static int64_t grain_for(int64_t n_tiles, laci_pool *pool) {
+  int64_t grain = n_tiles / (8 * (int64_t)laci_pool_threads(pool));
+  return grain > 0 ? grain : 1;
+}
+
+/* Runs over all tiles of one cut and adds their sums to `total`, in order. */
+static lac_status sum_cut(job *j, laci_pool *pool, tile_sum *total, lac_error *err) {
+  int64_t n_tiles = laci_tiles_count(j->cut);
+  j->sums = laci_alloc((size_t)n_tiles, sizeof *j->sums);
+  if (!j->sums) return laci_fail_memory(err, j->cuts->problem->name);
+  laci_pool_for(pool, n_tiles, grain_for(n_tiles, pool), do_tiles, j);
+  for (int64_t i = 0; i < n_tiles; i++) {
+    total->kept += j->sums[i].kept;
+    total->upper += j->sums[i].upper;
+    total->largest = j->sums[i].largest > total->largest ? j->sums[i].largest : total->largest;
+  }
+  laci_free(j->sums);
+  return atomic_load(&j->no_memory) ? laci_fail_memory(err, j->cuts->problem->name) : LAC_OK;
+}
+
+static lac_status check_finite(const laci_cuts *cuts, lac_error *err) {
+  for (int i = 0; i < cuts->problem->n_sheets; i++) {
+    const laci_sheet *s = &cuts->problem->sheets[i];
+    const laci_weight_view *w = &s->weight;
+    bool seen = false; /* copies share their weight */
+    for (int k = 0; k < i && !seen; k++) {
+      const laci_sheet *t = &cuts->problem->sheets[k];
+      seen = t->weight.bytes == w->bytes && t->outer_begin == s->outer_begin &&
+             t->outer_end >= s->outer_end;
+    }
+    if (seen) continue;
+    int64_t first = s->outer_begin * w->columns * w->inner,
+            last = s->outer_end * w->columns * w->inner;
+    const uint8_t *bytes = w->bytes + (size_t)first * lac_dtype_size(w->dtype);
+    int64_t at = laci_find_not_finite(w->dtype, bytes, last - first);
+    if (at >= 0) return laci_fail_not_finite(w, first + at, err);
+  }
+  return LAC_OK;
+}
+
+static int64_t sample_step(const laci_cuts *cuts) {
+  double elements = 0;
+  for (int i = 0; i < cuts->n_cuts; i++)
+    elements += (double)cuts->cuts[i].n_rows * cuts->cuts[i].n_columns;
+  return 1 + (int64_t)(elements / SAMPLE);
+}
+
+lac_status laci_cuts_measure(const laci_cuts *cuts, laci_pool *pool, laci_measure *measure,
+                             lac_error *err) {
+  lac_status st = check_finite(cuts, err);
+  if (st) return st;
+  const int64_t step = sample_step(cuts);
+  int64_t n_sample = 0, at = 0;
+  tile_sum total = {0};
+  for (int i = 0; i < cuts->n_cuts; i++) {
+    n_sample += (cuts->cuts[i].n_rows + step - 1) / step * cuts->cuts[i].n_columns;
+  }
+  double *sample = laci_alloc((size_t)n_sample, sizeof *sample);
+  int32_t *identity = laci_alloc((size_t)cuts->n_channels, sizeof *identity);
+  if (!sample || !identity) st = laci_fail_memory(err, cuts->problem->name);
+  for (int j = 0; !st && j < cuts->n_channels; j++) identity[j] = j;
+  for (int i = 0; !st && i < cuts->n_cuts; i++) {
+    const laci_cut *cut = &cuts->cuts[i];
+    job j = {.cuts = cuts, .cut = cut, .order = identity, .measures = true};
+    j.sample = sample + at;
+    j.sample_step = step;
+    at += (cut->n_rows + step - 1) / step * cut->n_columns;
+    st = sum_cut(&j, pool, &total, err);
+  }
+  if (!st) {
+    int64_t k = n_sample * SAMPLED_OF_1000 / 1000 + 1;
+    *measure = (laci_measure){total.kept, total.upper, total.largest, total.largest};
+    laci_select_largest(sample, n_sample, k);
+    for (int64_t i = 0; i < k && i < n_sample; i++) { /* the smallest of the largest */
+      measure->common = sample[i] < measure->common ? sample[i] : measure->common;
+    }
+    if (!(measure->common > 0)) measure->common = measure->largest;
+  }
+  laci_free(identity);
+  laci_free(sample);
+  return st;
+}
+
+lac_status laci_cuts_score(const laci_cuts *cuts, const int32_t *order, laci_pool *pool,
+                           double *kept, lac_error *err) {
+  tile_sum total = {0};
+  lac_status st = LAC_OK;
+  for (int i = 0; !st && i < cuts->n_cuts; i++) {
+    job j = {.cuts = cuts, .cut = &cuts->cuts[i], .order = order};
+    st = sum_cut(&j, pool, &total, err);
+  }
+  *kept = total.kept;
+  return st;
+}

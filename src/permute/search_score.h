@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The truth about an order: what it keeps, in float64, summed in a fixed order. Searches count in
+ * integers; what they find is believed only when this says so. */
+#ifndef LACI_PERMUTE_SEARCH_SCORE_H
+#define LACI_PERMUTE_SEARCH_SCORE_H
+
+#include "permute/search_cut.h"
+
+typedef struct laci_measure {
+  double kept_identity, upper; /* as in search.h */
+  double largest;              /* largest score of all */
+  double common;               /* 99.8 % of the scores are at most this (by a fixed sample) */
+} laci_measure;
+
+/** One pass over the weights. Fails LAC_BAD_VALUE naming weight and index of a NaN or Inf. */
+LAC_MUST_CHECK lac_status laci_cuts_measure(const laci_cuts *cuts, laci_pool *pool,
+                                            laci_measure *measure, lac_error *err);
+
+/** What `order` keeps. The same bits for any pool. */
+LAC_MUST_CHECK lac_status laci_cuts_score(const laci_cuts *cuts, const int32_t *order,
+                                          laci_pool *pool, double *kept, lac_error *err);
+
+/** Moves the k largest of values[0 .. n) to the front (0 <= k <= n). O(n); the same swaps on every
+ * machine. */
+void laci_select_largest(double *values, int64_t n, int64_t k);
+
+#endif

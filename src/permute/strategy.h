@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a search strategy is: one const laci_strategy in one file, strategy_NAME.c, and one line in
+ * strategy.def.
+ *
+ * search.c measures the problem, lets a strategy work on it, and believes no result that float64
+ * does not confirm: a strategy only has to leave a permutation behind. It must find the same one
+ * for any number of threads and on any machine: integers decide, random numbers come from
+ * base/rng.h, budgets are iterations and never seconds. */
+#ifndef LACI_PERMUTE_STRATEGY_H
+#define LACI_PERMUTE_STRATEGY_H
+
+#include "permute/search_score.h"
+
+typedef struct laci_task {
+  const laci_cuts *cuts;
+  const laci_measure *measure;
+  laci_effort effort;
+  uint64_t seed;
+  laci_pool *pool;    /* may be NULL */
+  int32_t *order;     /* [n_channels] in: where to start (a permutation); out: what was found */
+  int64_t iterations; /* out: rounds of whatever the strategy counts */
+  bool proven;        /* out: there is no better order */
+} laci_task;
+
+typedef struct laci_strategy {
+  const char *name;
+  bool (*fits)(const laci_cuts *cuts);
+  lac_status (*run)(laci_task *task, lac_error *err);
+} laci_strategy;
+
+#define LACI_STRATEGY(id) extern const laci_strategy laci_strategy_##id;
+#include "permute/strategy.def"
+#undef LACI_STRATEGY
+
+/** Annealed assignment on one stacked cut of the task (strategy_assign.c); others build on it. */
+LAC_MUST_CHECK lac_status laci_assign_cut(laci_task *task, const laci_cut *cut, lac_error *err);
+
+/** Swaps of pairs on all cuts until none helps or the budget is spent (strategy_swap.c). */
+LAC_MUST_CHECK lac_status laci_swap_all(laci_task *task, lac_error *err);
+
+#endif

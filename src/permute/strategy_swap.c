@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * swap: exchanges pairs of channels as long as that helps, judged by all cuts together. It works
+ * for every problem.
+ *
+ * In a stacked cut the change is read from the table of values: with a and b in different blocks it
+ * is value(a, xb) - value(a, xa) + value(b, xa) - value(b, xb). Where copies of one channel share a
+ * block, the blocks that hold a or b are counted anew. The budget is counted in elements looked at,
+ * never in seconds. */
+#include <string.h>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "kernel/topn.h"
+#include "permute/search_values.h"
+#include "permute/strategy.h"
+
+enum { MOST_TABLED = 4096, FINE_ELEMENTS = 1 << 24 };
+
+/* One cut at work. */
+typedef struct side {
+  const laci_cut *cut;
+  laci_matrix x;
+  bool tabled;
+  laci_values values;    /* tabled */
+  int64_t *kept;         /* [n_blocks]; not tabled, like all below */
+  int32_t *blocks_begin; /* [n_channels + 1]: blocks that hold a place */
+  int32_t *blocks;
+} side;
+
+typedef struct search {
+  laci_task *task;
+  const laci_cuts *cuts;
+  int n;
+  int32_t *order;
+  side *sides;
+  int64_t left; /* of the budget */
+  int64_t clock;
+  int64_t *changed, *looked; /* [n] when a place changed; when its pairs were looked at: unchanged
+                                pairs are skipped */
+  laci_arena arena;
+} search;
+
+static lac_status no_memory(const search *s, lac_error *err) {
+  return laci_fail_memory(err, s->cuts->problem->name);
+}
+
+static int64_t block_kept(const search *s, const side *d, int g, const int32_t *order) {
+  const void *columns[64];
+  int n = 0, keep = s->cuts->pattern.n;
+  for (int e = d->cut->block_begin[g]; e < d->cut->block_begin[g + 1]; e++) {
+    columns[n++] =
+        laci_matrix_column(&d->x, laci_entry_column(s->cuts, d->cut, &d->cut->entries[e], order));
+  }
+  return laci_top_sum(d->x.number, columns, n, keep < n ? keep : n, d->x.rows);
+}
+
+/* Which blocks hold a place: each once, ascending. Two passes: count, then write, which moves every
+ * beginning on to where the next place begins: so they are counted one place further. */
+static lac_status list_blocks(search *s, side *d, lac_error *err) {
+  const laci_cut *cut = d->cut;
+  const int n_entries = cut->block_begin[cut->n_blocks];
+  d->blocks_begin = laci_arena_alloc(&s->arena, (size_t)s->n + 2, sizeof *d->blocks_begin);
+  d->blocks = laci_arena_alloc(&s->arena, (size_t)n_entries, sizeof *d->blocks);
+  int32_t *last =
+      laci_arena_alloc(&s->arena, (size_t)s->n, sizeof *last); /* last block seen, plus 1 */
+  if (!d->blocks_begin || !d->blocks || !last) return no_memory(s, err);
+  for (int pass = 0; pass < 2; pass++) {
+    memset(last, 0, (size_t)s->n * sizeof *last);
+    for (int g = 0; g < cut->n_blocks; g++) {
+      for (int e = cut->block_begin[g]; e < cut->block_begin[g + 1]; e++) {
+        int32_t place = cut->entries[e].place;
+        if (place < 0 || last[place] == g + 1) continue;
+        last[place] = g + 1;
+        if (pass == 0) d->blocks_begin[place + 2]++;
+        else d->blocks[d->blocks_begin[place + 1]++] = g;
+      }
+    }
+    for (int j = 0; pass == 0 && j < s->n; j++) d->blocks_begin[j + 2] += d->blocks_begin[j + 1];
+  }
+  return LAC_OK;
+}
+
+static int64_t elements(const laci_cuts *cuts) {
+  double all = 0;
+  for (int i = 0; i < cuts->n_cuts; i++)
+    all += (double)cuts->cuts[i].n_rows * cuts->cuts[i].n_columns;
+  return all < 1e18 ? (int64_t)all : INT64_MAX;
+}
+
+static lac_status open_side(search *s, side *d, lac_error *err) {
+  laci_number number = elements(s->cuts) <= FINE_ELEMENTS ? LACI_I16 : LACI_U8;
+  lac_status st =
+      laci_matrix_init(&d->x, number, s->cuts, d->cut, s->task->measure, s->task->pool, err);
+  if (st) return st;
+  d->tabled = d->cut->stacked && s->n <= MOST_TABLED;
+  if (d->tabled) {
+    st = laci_values_init(&d->values, s->cuts, d->cut, number, true, err);
+    if (!st) laci_values_use(&d->values, &d->x, s->order, s->task->pool);
+    return st;
+  }
+  d->kept = laci_arena_alloc(&s->arena, (size_t)d->cut->n_blocks, sizeof *d->kept);
+  if (!d->kept) return no_memory(s, err);
+  for (int g = 0; g < d->cut->n_blocks; g++) d->kept[g] = block_kept(s, d, g, s->order);
+  return list_blocks(s, d, err);
+}
+
+/* The blocks that hold a or b, each once, ascending: two sorted lists as one. */
+typedef struct merged {
+  const int32_t *a, *a_end, *b, *b_end;
+} merged;
+
+static merged merge(const side *d, int a, int b) {
+  const int32_t *begin = d->blocks_begin;
+  return (merged){d->blocks + begin[a], d->blocks + begin[a + 1], d->blocks + begin[b],
+                  d->blocks + begin[b + 1]};
+}
+
+static int next_block(merged *m) {
+  if (m->a == m->a_end) return m->b == m->b_end ? -1 : *m->b++;
+  if (m->b == m->b_end || *m->a < *m->b) return *m->a++;
+  if (*m->a == *m->b) m->a++;
+  return *m->b++;
+}
+
+static void swap_places(int32_t *order, int a, int b) {
+  int32_t channel = order[a];
+  order[a] = order[b];
+  order[b] = channel;
+}
+
+/* What the swap changes in one cut; spends the budget by what it looks at. */
+static int64_t tabled_gain(search *s, side *d, int a, int b) {
+  if (d->values.block_of[a] == d->values.block_of[b]) return 0;
+  const int32_t pair[2] = {a, b};
+  for (int i = 0; i < 2; i++) {
+    if (!d->values.valid[pair[i]]) s->left -= (int64_t)d->x.rows * s->n / 16;
+  }
+  laci_values_rows(&d->values, pair, 2, NULL);
+  const int32_t *at_a = laci_values_row(&d->values, a), *at_b = laci_values_row(&d->values, b);
+  int32_t xa = s->order[a], xb = s->order[b];
+  return (int64_t)at_a[xb] - at_a[xa] + at_b[xa] - at_b[xb];
+}
+
+/* order: with the swap done */
+static int64_t counted_gain(search *s, side *d, int a, int b, const int32_t *order) {
+  int64_t gain = 0;
+  merged m = merge(d, a, b);
+  for (int g = next_block(&m); g >= 0; g = next_block(&m)) {
+    gain += block_kept(s, d, g, order) - d->kept[g];
+    s->left -= (int64_t)d->x.rows * (d->cut->block_begin[g + 1] - d->cut->block_begin[g]) *
+               s->cuts->pattern.n;
+  }
+  return gain;
+}
+
+static int64_t gain_of(search *s, int a, int b) {
+  int64_t gain = 0;
+  for (int i = 0; i < s->cuts->n_cuts; i++) {
+    if (s->sides[i].tabled) gain += tabled_gain(s, &s->sides[i], a, b);
+  }
+  swap_places(s->order, a, b);
+  for (int i = 0; i < s->cuts->n_cuts; i++) {
+    if (!s->sides[i].tabled) gain += counted_gain(s, &s->sides[i], a, b, s->order);
+  }
+  swap_places(s->order, a, b);
+  s->left -= 4;
+  return gain;
+}
+
+static void apply(search *s, int a, int b) {
+  const int32_t pair[2] = {a, b};
+  swap_places(s->order, a, b);
+  for (int i = 0; i < s->cuts->n_cuts; i++) {
+    side *d = &s->sides[i];
+    if (d->tabled) {
+      if (d->values.block_of[a] == d->values.block_of[b])
+        continue; /* the block holds what it held */
+      laci_values_changed(&d->values, pair, 2, s->order, NULL);
+      for (int j = 0; j < s->n; j++) {
+        int g = d->values.block_of[j];
+        if (g == d->values.block_of[a] || g == d->values.block_of[b]) s->changed[j] = s->clock;
+      }
+      continue;
+    }
+    merged m = merge(d, a, b);
+    for (int g = next_block(&m); g >= 0; g = next_block(&m)) {
+      d->kept[g] = block_kept(s, d, g, s->order);
+      for (int e = d->cut->block_begin[g]; e < d->cut->block_begin[g + 1]; e++) {
+        if (d->cut->entries[e].place >= 0) s->changed[d->cut->entries[e].place] = s->clock;
+      }
+    }
+  }
+  s->changed[a] = s->changed[b] = s->clock;
+}
+
+/* All pairs once, the first improvement is taken; true if there was one. */
+static bool sweep(search *s) {
+  bool improved = false;
+  for (int a = 0; a < s->n; a++) {
+    int64_t seen = s->looked[a];
+    s->looked[a] = ++s->clock;
+    for (int b = a + 1; b < s->n; b++) {
+      if (s->changed[a] < seen && s->changed[b] < seen) continue;
+      if (s->left <= 0 || laci_interrupted()) return false;
+      if (gain_of(s, a, b) <= 0) continue;
+      s->clock++;
+      apply(s, a, b);
+      improved = true;
+    }
+  }
+  return improved;
+}
+
+lac_status laci_swap_all(laci_task *task, lac_error *err) {
+  static const int64_t budget[] = {[LACI_EFFORT_FAST] = 250000000,
+                                   [LACI_EFFORT_NORMAL] = 1000000000,
+                                   [LACI_EFFORT_BEST] = 10000000000};
+  search s = {.task = task, .cuts = task->cuts, .n = task->cuts->n_channels, .order = task->order};
+  s.left = budget[task->effort];
+  lac_status st = LAC_OK;
+  s.sides = laci_arena_alloc(&s.arena, (size_t)s.cuts->n_cuts, sizeof *s.sides);
+  s.changed = laci_arena_alloc(&s.arena, (size_t)s.n, sizeof *s.changed);
+  s.looked = laci_arena_alloc(&s.arena, (size_t)s.n, sizeof *s.looked);
+  if (!s.sides || !s.changed || !s.looked) st = no_memory(&s, err);
+  for (int i = 0; !st && i < s.cuts->n_cuts; i++) {
+    s.sides[i].cut = &s.cuts->cuts[i];
+    st = open_side(&s, &s.sides[i], err);
+  }
+  for (bool improved = !st; improved; task->iterations++) improved = sweep(&s);
+  for (int i = 0; s.sides && i < s.cuts->n_cuts; i++) {
+    laci_values_clear(&s.sides[i].values);
+    laci_matrix_clear(&s.sides[i].x);
+  }
+  laci_arena_clear(&s.arena);
+  return st;
+}
+
+static bool fits(const laci_cuts *cuts) {
+  (void)cuts;
+  return true;
+}
+
+const laci_strategy laci_strategy_swap = {.name = "swap", .fits = fits, .run = laci_swap_all};

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Labels: growing text, escaping, wrapping. */
+#include "report/label.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "report/utf8.h"
+
+void laci_label_clear(laci_label *label) {
+  laci_free(label->text);
+  memset(label, 0, sizeof *label);
+}
+
+void laci_label_reset(laci_label *label) {
+  label->n = 0;
+  if (label->text) label->text[0] = '\0';
+}
+
+/* Room for n more bytes and the final zero. */
+static bool reserve(laci_label *label, size_t n) {
+  while (!label->failed && label->room - label->n <= n) {
+    size_t room = label->room ? label->room * 2 : 1024;
+    char *fresh = laci_resize(label->text, label->n + (label->text != NULL), room, 1);
+    if (!fresh) {
+      label->failed = true;
+      break;
+    }
+    label->text = fresh;
+    label->room = room;
+  }
+  return !label->failed;
+}
+
+static void put(laci_label *label, const char *bytes, size_t n) {
+  if (!reserve(label, n)) return;
+  memcpy(label->text + label->n, bytes, n);
+  label->n += n;
+  label->text[label->n] = '\0';
+}
+
+void laci_label_markup(laci_label *label, const char *format, ...) {
+  char text[512];
+  va_list args;
+  va_start(args, format);
+  int n = vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  if (n < 0 || (size_t)n >= sizeof text) label->failed = true;
+  else put(label, text, (size_t)n);
+}
+
+static void put_character(laci_label *label, const char *text, size_t n, uint32_t code) {
+  if (n == 0 || code == 0xFFFE || code == 0xFFFF)
+    put(label, "\xEF\xBF\xBD", 3); /* what XML cannot hold, too */
+  else if (code < 0x20 || (code >= 0x7F && code < 0xA0)) put(label, " ", 1);
+  else if (code == '&') put(label, "&amp;", 5);
+  else if (code == '<') put(label, "&lt;", 4);
+  else if (code == '>') put(label, "&gt;", 4);
+  else if (code == '"') put(label, "&quot;", 6);
+  else put(label, text, n);
+}
+
+/* Bytes of the line that starts at text, with the separator it is broken behind. */
+static size_t line_bytes(const char *text, size_t width) {
+  size_t at = 0, after_separator = 0;
+  for (size_t n = 0; text[at] && text[at] != '\n'; n++) {
+    if (n == width) return after_separator > 0 ? after_separator : at;
+    uint32_t code = 0;
+    size_t bytes = laci_utf8_next(text + at, &code);
+    at += bytes ? bytes : 1;
+    bool early = n < width / 3; /* breaking there would waste the line */
+    if (!early && code > 0 && code < 0x80 && strchr(" /._,;:-", (int)code)) after_separator = at;
+  }
+  return at;
+}
+
+void laci_label_text(laci_label *label, const char *text, size_t width) {
+  while (*text) {
+    const char *end = text + line_bytes(text, width);
+    while (text < end) {
+      uint32_t code = 0;
+      size_t n = laci_utf8_next(text, &code);
+      put_character(label, text, n, code);
+      text += n ? n : 1;
+    }
+    if (*text == '\n') text++;
+    if (*text) put(label, "<BR/>", 5);
+  }
+}

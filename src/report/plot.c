@@ -1,0 +1,506 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The operation graph as a drawing: one box a node, from the inputs down to the outputs.
+ *
+ * Parameters that belong to a box (weights, normalisation) are lines in it; constants that stand alone are small grey
+ * boxes, one for each reader, so that a shared constant draws no long edges. Every box says its role in words too, for
+ * eyes that do not tell the colours apart. Escaping is label.h's, layout and formats are render.h's. */
+#include "report/plot.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "graph/op.h"
+#include "report/label.h"
+#include "report/render.h"
+
+enum {
+  NAME_WIDTH = 48,
+  TEXT_WIDTH = 58,
+  PARAMETER_WIDTH = 64,
+  SHOWN_ELEMENTS = 4,
+  MIN_SPAN = 12,
+  MAX_PASSED = 3 /* a node */
+};
+
+static const struct style {
+  const char *fill, *line, *tag, *meaning;
+} styles[] = {
+    [LACI_PLOT_GREEN] = {"#C9E8CB", "#2E7D32", "layer", "a layer that was permuted or pruned"},
+    [LACI_PLOT_YELLOW] = {"#FFF7C2", "#6B5C00", "passes", "passes channel orders through"},
+    [LACI_PLOT_ORANGE] = {"#FFDDB0", "#8F4400", "follows", "follows with parameters of its own"},
+    [LACI_PLOT_RED] = {"#FFCFCB", "#B71C1C", "blocks",
+                       "blocks orders, or a layer that was not pruned"},
+    [LACI_PLOT_GREY] = {"#E6E6E6", "#5E5E5E", "constant", "constants and shape arithmetic"},
+};
+enum { N_STYLES = sizeof styles / sizeof *styles };
+
+/* What is being drawn, and with what. */
+typedef struct canvas {
+  const laci_graph *graph;
+  const laci_plot *plot;
+  Agraph_t *drawing;
+  Agnode_t **boxes;       /* [n_nodes] */
+  Agnode_t **input_boxes; /* [n_values], where a value is an input that was drawn */
+  int *depth;             /* [n_nodes] nodes on the longest way to it */
+  int max_span;           /* an edge that goes down further is a line in its reader's box instead */
+  laci_label label;
+  int n_small; /* grey boxes of constants */
+  bool failed; /* graphviz had no memory */
+} canvas;
+
+/* cgraph takes texts as char * but copies them. */
+static void set(void *object, const char *key, const char *text) {
+  agsafeset(object, (char *)key, (char *)text, "");
+}
+
+static void set_default(canvas *c, int kind, const char *key, const char *text) {
+  if (!agattr(c->drawing, kind, (char *)key, (char *)text)) c->failed = true;
+}
+
+/* Gives the object the markup written so far as its label. */
+static void set_label(canvas *c, void *object) {
+  if (c->label.failed || !c->label.text) return;
+  char *html = agstrdup_html(c->drawing, c->label.text);
+  if (!html) c->failed = true;
+  else agsafeset(object, "label", html, "");
+}
+
+static Agnode_t *add_box(canvas *c, const char *kind, int id, const struct style *style) {
+  char name[64];
+  (void)snprintf(name, sizeof name, "%s%d", kind, id);
+  Agnode_t *box = agnode(c->drawing, name, 1);
+  if (!box) {
+    c->failed = true;
+    return NULL;
+  }
+  set_label(c, box);
+  set(box, "fillcolor", style->fill);
+  set(box, "color", style->line);
+  return box;
+}
+
+static Agedge_t *add_edge(canvas *c, Agnode_t *from, Agnode_t *to) {
+  Agedge_t *edge = from && to ? agedge(c->drawing, from, to, NULL, 1) : NULL;
+  if (!edge) c->failed = true;
+  return edge;
+}
+
+/* The last part of a dotted or slashed name: "layer1.0.conv1.weight" is "weight" inside the box of that layer. */
+static const char *short_name(const char *name) {
+  const char *tail = name;
+  for (const char *at = name; *at; at++) {
+    if (strchr("./:", *at) && at[1]) tail = at + 1;
+  }
+  return tail;
+}
+
+static void open_row(canvas *c) {
+  laci_label_markup(&c->label, "<TR><TD COLSPAN=\"2\" ALIGN=\"LEFT\" BALIGN=\"LEFT\">");
+}
+static void close_row(canvas *c) { laci_label_markup(&c->label, "</TD></TR>"); }
+static void open_table(canvas *c) {
+  laci_label_reset(&c->label);
+  laci_label_markup(&c->label,
+                    "<TABLE BORDER=\"0\" CELLBORDER=\"0\" CELLSPACING=\"0\" CELLPADDING=\"1\">");
+}
+static void close_table(canvas *c) { laci_label_markup(&c->label, "</TABLE>"); }
+
+static const laci_stored *stored_input(const laci_graph *graph, int value) {
+  int stored = value >= 0 ? graph->values[value].stored : -1;
+  return stored >= 0 ? &graph->stored[stored] : NULL;
+}
+
+/* Parameters are lines of their node's box; a constant that is just an operand is a box of its own. */
+static bool is_folded(const laci_node *node, const laci_stored *stored) {
+  bool has_parameters =
+      node->op && (node->op->role == LACI_ROLE_ALLOW || node->op->role == LACI_ROLE_INFER);
+  return has_parameters && stored->shape.rank != 0;
+}
+
+/* One line for all parameters of one shape: "weight, bias  [64]". */
+static void parameter_line(canvas *c, const laci_node *node, int first) {
+  char line[512], shape[128];
+  const laci_stored *of = stored_input(c->graph, node->inputs[first]);
+  size_t used = 0;
+  for (int port = first; port < node->n_inputs && used < 300; port++) {
+    const laci_stored *stored = stored_input(c->graph, node->inputs[port]);
+    if (!stored || !is_folded(node, stored) || !laci_shape_equal(&stored->shape, &of->shape))
+      continue;
+    int n = snprintf(line + used, sizeof line - used, "%s%.80s", used ? ", " : "",
+                     short_name(stored->name));
+    if (n > 0) used += (size_t)n;
+  }
+  (void)snprintf(line + used, sizeof line - used, "  %s",
+                 laci_shape_text(&of->shape, shape, sizeof shape));
+  open_row(c);
+  laci_label_text(&c->label, line, PARAMETER_WIDTH);
+  close_row(c);
+}
+
+static void parameter_lines(canvas *c, const laci_node *node) {
+  for (int port = 0; port < node->n_inputs; port++) {
+    const laci_stored *stored = stored_input(c->graph, node->inputs[port]);
+    bool shown = !stored || !is_folded(node, stored);
+    for (int before = 0; before < port && !shown; before++) {
+      const laci_stored *other = stored_input(c->graph, node->inputs[before]);
+      shown = other && is_folded(node, other) && laci_shape_equal(&stored->shape, &other->shape);
+    }
+    if (!shown) parameter_line(c, node, port);
+  }
+}
+
+static void output_shapes(canvas *c, const laci_node *node) {
+  char shape[128];
+  for (int i = 0; i < node->n_outputs; i++) {
+    if (node->outputs[i] < 0) continue;
+    const laci_shape *out = &c->graph->values[node->outputs[i]].type.shape;
+    if (out->rank < 0) continue;
+    open_row(c);
+    laci_label_markup(&c->label, "&#8594; ");
+    laci_label_text(&c->label, laci_shape_text(out, shape, sizeof shape), TEXT_WIDTH);
+    close_row(c);
+  }
+}
+
+/* How many nodes deeper than its producer a node reads the value of an input or capture; 0 elsewhere. */
+static int span_of(const canvas *c, int node, int value) {
+  int producer = value >= 0 ? c->graph->values[value].producer : -1;
+  return producer >= 0 ? c->depth[node] - c->depth[producer] : 0;
+}
+
+static int value_read(const laci_node *node, int i) {
+  return i < node->n_inputs ? node->inputs[i] : node->captures[i - node->n_inputs];
+}
+
+static void measure_depth(canvas *c) {
+  for (int id = 0; id < c->graph->n_nodes; id++) {
+    const laci_node *node = &c->graph->nodes[id];
+    for (int i = 0; i < node->n_inputs + node->n_captures; i++) {
+      int value = value_read(node, i);
+      int producer = value >= 0 ? c->graph->values[value].producer : -1;
+      if (producer >= 0 && c->depth[producer] >= c->depth[id])
+        c->depth[id] = c->depth[producer] + 1;
+    }
+  }
+}
+
+/* Nodes that the drawn edges pass by: what layout takes its time for. */
+static int64_t passed_by(const canvas *c) {
+  int64_t total = 0;
+  for (int id = 0; id < c->graph->n_nodes; id++) {
+    const laci_node *node = &c->graph->nodes[id];
+    for (int i = 0; i < node->n_inputs + node->n_captures; i++) {
+      int span = span_of(c, id, value_read(node, i));
+      if (span > 1 && span <= c->max_span) total += span - 1;
+    }
+  }
+  return total;
+}
+
+/* DenseNet has hundreds of edges that pass dozens of nodes: slow to lay out, and nobody could follow them. There the
+ * longest edges become words, until what is left passes few boxes for each there is. */
+static void choose_span(canvas *c) {
+  c->max_span = 3 << 18;
+  while (c->max_span > MIN_SPAN && passed_by(c) > (int64_t)MAX_PASSED * c->graph->n_nodes)
+    c->max_span /= 2;
+}
+
+/* The longest way through the network is drawn as one straight line: that keeps the drawing a single column. */
+static void straighten_longest_way(canvas *c) {
+  int at = -1;
+  for (int id = 0; id < c->graph->n_nodes; id++) {
+    if (at < 0 || c->depth[id] > c->depth[at]) at = id;
+  }
+  while (at >= 0) {
+    if (c->boxes[at]) set(c->boxes[at], "group", "longest");
+    const laci_node *node = &c->graph->nodes[at];
+    int before = -1;
+    for (int i = 0; i < node->n_inputs + node->n_captures; i++) {
+      int value = value_read(node, i);
+      if (span_of(c, at, value) == 1) before = c->graph->values[value].producer;
+    }
+    at = before;
+  }
+}
+
+/* The sources whose edges are too long to draw. */
+static void source_lines(canvas *c, int id) {
+  const laci_node *node = &c->graph->nodes[id];
+  for (int i = 0; i < node->n_inputs + node->n_captures; i++) {
+    int value = value_read(node, i);
+    if (span_of(c, id, value) <= c->max_span) continue;
+    open_row(c);
+    laci_label_markup(&c->label, "&#8592; ");
+    laci_label_text(&c->label, c->graph->nodes[c->graph->values[value].producer].name, NAME_WIDTH);
+    close_row(c);
+  }
+}
+
+static const char *tag_of(const laci_node *node, laci_plot_colour colour) {
+  bool layer = node->op && node->op->role == LACI_ROLE_ALLOW;
+  if (colour == LACI_PLOT_RED && layer) return "not pruned";
+  if (colour == LACI_PLOT_GREY) return "shapes";
+  return styles[colour].tag;
+}
+
+static void node_label(canvas *c, int id, const laci_plot_node *info) {
+  const laci_node *node = &c->graph->nodes[id];
+  laci_label *label = &c->label;
+  open_table(c);
+  laci_label_markup(label, "<TR><TD ALIGN=\"LEFT\"><B>");
+  laci_label_text(label, node->type, NAME_WIDTH);
+  laci_label_markup(
+      label,
+      "</B></TD><TD ALIGN=\"RIGHT\"><FONT POINT-SIZE=\"8\" COLOR=\"%s\">   %s</FONT></TD></TR>",
+      styles[info->colour].line, tag_of(node, info->colour));
+  open_row(c);
+  laci_label_text(label, node->name, NAME_WIDTH);
+  close_row(c);
+  source_lines(c, id);
+  output_shapes(c, node);
+  parameter_lines(c, node);
+  if (info->detail && *info->detail) {
+    open_row(c);
+    laci_label_text(label, info->detail, TEXT_WIDTH);
+    close_row(c);
+  }
+  if (info->reason && *info->reason) {
+    open_row(c);
+    laci_label_markup(label, "<FONT COLOR=\"%s\"><I>", styles[LACI_PLOT_RED].line);
+    laci_label_text(label, info->reason, TEXT_WIDTH);
+    laci_label_markup(label, "</I></FONT>");
+    close_row(c);
+  }
+  close_table(c);
+}
+
+/* "[1, -1]" for the few elements of a small constant; false where it is too long to be shown so. */
+static bool constant_text(const laci_stored *stored, char *text, size_t size) {
+  int64_t n = laci_shape_count(&stored->shape);
+  bool is_float = laci_dtype_is_float(stored->dtype);
+  if (n < 1 || n > SHOWN_ELEMENTS || !(is_float || laci_dtype_is_integer(stored->dtype)))
+    return false;
+  double f[SHOWN_ELEMENTS];
+  int64_t i[SHOWN_ELEMENTS];
+  if (is_float) laci_read_f(stored->dtype, stored->bytes, 0, n, f);
+  else laci_read_i(stored->dtype, stored->bytes, 0, n, i);
+  bool scalar = stored->shape.rank == 0;
+  size_t used = (size_t)snprintf(text, size, "%s", scalar ? "" : "[");
+  for (int64_t k = 0; k < n && used < size; k++) {
+    const char *comma = k ? ", " : "";
+    int wrote = is_float ? snprintf(text + used, size - used, "%s%.5g", comma, f[k])
+                         : snprintf(text + used, size - used, "%s%lld", comma, (long long)i[k]);
+    used += (size_t)wrote;
+  }
+  if (used < size) (void)snprintf(text + used, size - used, "%s", scalar ? "" : "]");
+  return true;
+}
+
+/* A small grey box for one reader of a constant. */
+static Agnode_t *constant_box(canvas *c, const laci_stored *stored) {
+  char text[256];
+  open_table(c);
+  open_row(c);
+  laci_label_text(&c->label, short_name(stored->name), NAME_WIDTH);
+  close_row(c);
+  if (!constant_text(stored, text, sizeof text)) laci_shape_text(&stored->shape, text, sizeof text);
+  open_row(c);
+  laci_label_text(&c->label, text, NAME_WIDTH);
+  close_row(c);
+  close_table(c);
+  Agnode_t *box = add_box(c, "constant", c->n_small++, &styles[LACI_PLOT_GREY]);
+  if (box) {
+    set(box, "fontsize", "8");
+    set(box, "style", "filled");
+  }
+  return box;
+}
+
+static Agnode_t *end_box(canvas *c, const char *kind, int value) {
+  static const struct style plain = {.fill = "#FFFFFF", .line = "#424242"};
+  char shape[128];
+  const laci_value *of = &c->graph->values[value];
+  open_table(c);
+  open_row(c);
+  laci_label_markup(&c->label, "<B>%s</B>  ", kind);
+  laci_label_text(&c->label, of->name, NAME_WIDTH);
+  close_row(c);
+  if (of->type.shape.rank >= 0) {
+    open_row(c);
+    laci_label_text(&c->label, laci_shape_text(&of->type.shape, shape, sizeof shape), NAME_WIDTH);
+    close_row(c);
+  }
+  close_table(c);
+  return add_box(c, kind, value, &plain);
+}
+
+/* The box a value comes from; constants get a new one each time. */
+static Agnode_t *source_box(canvas *c, int value) {
+  const laci_value *of = &c->graph->values[value];
+  if (of->stored >= 0) return constant_box(c, &c->graph->stored[of->stored]);
+  if (of->producer >= 0) return c->boxes[of->producer];
+  if (!c->input_boxes[value]) c->input_boxes[value] = end_box(c, "input", value);
+  return c->input_boxes[value];
+}
+
+static void draw_edges(canvas *c, int id) {
+  const laci_node *node = &c->graph->nodes[id];
+  for (int i = 0; i < node->n_inputs + node->n_captures; i++) {
+    int value = value_read(node, i);
+    bool captured = i >= node->n_inputs;
+    const laci_stored *stored = stored_input(c->graph, value);
+    bool folded = stored && !captured && is_folded(node, stored);
+    if (value < 0 || folded || span_of(c, id, value) > c->max_span) continue;
+    Agedge_t *edge = add_edge(c, source_box(c, value), c->boxes[id]);
+    if (edge && captured) set(edge, "style", "dashed");
+  }
+}
+
+static void draw_boxes(canvas *c) {
+  const laci_graph *graph = c->graph;
+  for (int i = 0; i < graph->n_inputs; i++) (void)source_box(c, graph->inputs[i]);
+  for (int id = 0; id < graph->n_nodes; id++) {
+    const laci_plot_node *info = &c->plot->nodes[id];
+    node_label(c, id, info);
+    c->boxes[id] = add_box(c, "node", id, &styles[info->colour]);
+    if (c->boxes[id] && info->colour == LACI_PLOT_RED) set(c->boxes[id], "penwidth", "2");
+  }
+  for (int id = 0; id < graph->n_nodes; id++) draw_edges(c, id);
+  for (int i = 0; i < graph->n_outputs; i++) {
+    Agnode_t *from = source_box(c, graph->outputs[i]);
+    (void)add_edge(c, from, end_box(c, "output", graph->outputs[i]));
+  }
+}
+
+/* Title, summary and what the colours mean, above the drawing. */
+static void draw_legend(canvas *c) {
+  int counts[N_STYLES] = {[LACI_PLOT_GREY] = c->n_small};
+  for (int id = 0; id < c->graph->n_nodes; id++) counts[c->plot->nodes[id].colour]++;
+  laci_label *label = &c->label;
+  laci_label_reset(label);
+  laci_label_markup(label,
+                    "<TABLE BORDER=\"0\" CELLBORDER=\"0\" CELLSPACING=\"3\" CELLPADDING=\"3\">");
+  const char *const lines[] = {c->plot->title, c->plot->summary};
+  for (int i = 0; i < 2; i++) {
+    if (!lines[i] || !*lines[i]) continue;
+    laci_label_markup(
+        label, "<TR><TD COLSPAN=\"3\" ALIGN=\"LEFT\" BALIGN=\"LEFT\"><FONT POINT-SIZE=\"%d\">%s",
+        i == 0 ? 18 : 12, i == 0 ? "<B>" : "");
+    laci_label_text(label, lines[i], TEXT_WIDTH);
+    laci_label_markup(label, "%s</FONT></TD></TR>", i == 0 ? "</B>" : "");
+  }
+  for (int i = 0; i < N_STYLES; i++) {
+    laci_label_markup(label,
+                      "<TR><TD BGCOLOR=\"%s\" COLOR=\"%s\" BORDER=\"1\" ALIGN=\"LEFT\">%s</TD><TD "
+                      "ALIGN=\"RIGHT\">%d</TD>"
+                      "<TD ALIGN=\"LEFT\">%s</TD></TR>",
+                      styles[i].fill, styles[i].line, styles[i].tag, counts[i], styles[i].meaning);
+  }
+  close_table(c);
+  set_label(c, c->drawing);
+}
+
+static void set_defaults(canvas *c) {
+  static const struct {
+    int kind;
+    const char *key, *value;
+  } defaults[] = {
+      {AGRAPH, "rankdir", "TB"},
+      {AGRAPH, "labelloc", "t"},
+      {AGRAPH, "labeljust", "l"},
+      {AGRAPH, "nodesep", "0.25"},
+      {AGRAPH, "ranksep", "0.28"},
+      {AGRAPH, "fontname", "Helvetica"},
+      {AGRAPH, "fontsize", "11"},
+      {AGRAPH, "splines", "polyline"},
+      {AGRAPH, "charset", "UTF-8"},
+      {AGRAPH, "label", ""},
+      {AGNODE, "shape", "box"},
+      {AGNODE, "style", "rounded,filled"},
+      {AGNODE, "fontname", "Helvetica"},
+      {AGNODE, "fontsize", "10"},
+      {AGNODE, "fontcolor", "#1A1A1A"},
+      {AGNODE, "margin", "0.1,0.05"},
+      {AGNODE, "height", "0.1"},
+      {AGNODE, "width", "0.1"},
+      {AGNODE, "label", ""},
+      {AGEDGE, "color", "#616161"},
+      {AGEDGE, "arrowsize", "0.6"},
+      {AGRAPH, "bgcolor", "#FFFFFF"},
+  };
+  for (size_t i = 0; i < sizeof defaults / sizeof *defaults; i++) {
+    set_default(c, defaults[i].kind, defaults[i].key, defaults[i].value);
+  }
+}
+
+static lac_status plot_bytes(const laci_graph *graph, const laci_plot *plot, laci_picture picture,
+                             char **bytes, size_t *size_bytes, lac_error *err) {
+  lac_status st = LAC_OK;
+  canvas c = {.graph = graph, .plot = plot};
+  c.boxes = laci_alloc((size_t)graph->n_nodes, sizeof *c.boxes);
+  c.input_boxes = laci_alloc((size_t)graph->n_values, sizeof *c.input_boxes);
+  c.depth = laci_alloc((size_t)graph->n_nodes, sizeof *c.depth);
+  c.drawing = agopen("network", Agdirected, NULL);
+  if (!c.boxes || !c.input_boxes || !c.depth || !c.drawing) {
+    st = laci_fail_memory(err, "a drawing");
+    goto out;
+  }
+  set_defaults(&c);
+  measure_depth(&c);
+  choose_span(&c);
+  draw_boxes(&c);
+  straighten_longest_way(&c);
+  draw_legend(&c);
+  if (c.failed || c.label.failed) {
+    st = laci_fail_memory(err, "a drawing");
+    goto out;
+  }
+  st = laci_render(c.drawing, picture, bytes, size_bytes, err);
+out:
+  if (c.drawing) agclose(c.drawing);
+  laci_label_clear(&c.label);
+  laci_free(c.depth);
+  laci_free(c.input_boxes);
+  laci_free(c.boxes);
+  return st;
+}
+
+static lac_status find_picture(const char *path, laci_picture *picture, lac_error *err) {
+  static const char *const endings[] = {".svg", ".pdf", ".png", ".dot"};
+  const char *dot = strrchr(path, '.');
+  for (int i = 0; dot && i < 4; i++) {
+    if (strcasecmp(dot, endings[i]) == 0) {
+      *picture = (laci_picture)i;
+      return LAC_OK;
+    }
+  }
+  return laci_fail(err, LAC_BAD_ARGUMENT, "%s: a plot ends in .svg, .pdf, .png or .dot", path);
+}
+
+lac_status laci_plot_draw(const laci_graph *graph, const laci_plot *plot, const char *path,
+                          char **bytes, size_t *size_bytes, lac_error *err) {
+  static pthread_mutex_t graphviz = PTHREAD_MUTEX_INITIALIZER; /* it keeps state of its own */
+  laci_picture picture = LACI_PICTURE_SVG;
+  *bytes = NULL;
+  *size_bytes = 0;
+  lac_status st = find_picture(path, &picture, err);
+  if (st) return st;
+  (void)pthread_mutex_lock(&graphviz);
+  st = plot_bytes(graph, plot, picture, bytes, size_bytes, err);
+  (void)pthread_mutex_unlock(&graphviz);
+  return st;
+}
+
+lac_status laci_plot_write(const laci_graph *graph, const laci_plot *plot, const char *path,
+                           bool force, lac_error *err) {
+  char *bytes;
+  size_t size_bytes;
+  lac_status st = laci_plot_draw(graph, plot, path, &bytes, &size_bytes, err);
+  if (!st) st = laci_file_write(path, bytes, size_bytes, force, err);
+  laci_free(bytes);
+  return st;
+}

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * N:M masks, tile by tile.
+ *
+ * A tile is some whole blocks, turned so that one array holds the first column of all of them, the
+ * next array the second, and so on. The rank of an element in its block is then a count of
+ * comparisons between arrays, without a branch:
+ *
+ *     rank(c) = #{d < c : score(d) >= score(c)} + #{d > c : score(d) > score(c)},   kept = rank < n
+ *
+ * so ties keep the lowest column. Partial sums belong to fixed parts of the weight and are added in
+ * their order: the same bits for any number of threads. Next: score.h (what a score is). */
+#include "sparse/mask.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "sparse/score.h"
+#include "tensor/buf.h"
+
+enum {
+  TILE_ELEMENTS = 4096, /* 32 KiB of scores */
+  TILES_A_PART = 16,
+  SCAN_ELEMENTS = 1 << 18,
+};
+
+/* How a weight is cut. A segment is a stretch of columns that blocks are aligned in: the whole
+ * weight where runs are whole blocks, else one run of one outer index. */
+typedef struct cut {
+  const laci_weight_view *weight;
+  laci_pattern pattern;
+  int64_t n_segments, segment_columns;
+  int64_t full_blocks, blocks_a_tile, full_tiles; /* of a segment */
+  int partial;             /* columns of the last block of a segment; 0: it is whole */
+  int64_t chunk, n_chunks; /* a tile's share of `inner` */
+  int64_t n_tiles;
+} cut;
+
+/* Where a tile lies: blocks of m columns (m < pattern.m in a partial one), lanes = n_blocks *
+ * width. */
+typedef struct tile {
+  int64_t first; /* flat index of its first element */
+  int64_t n_blocks, width;
+  int m;
+} tile;
+
+static int64_t ceil_div(int64_t a, int64_t b) { return a / b + (a % b != 0); }
+
+static cut cut_weight(const laci_weight_view *w, laci_pattern pattern) {
+  cut c = {.weight = w, .pattern = pattern};
+  if (!w->outer || !w->columns || !w->inner) return c;
+  bool whole = w->run % pattern.m == 0;
+  c.segment_columns = whole ? w->outer * w->columns : w->run;
+  c.n_segments = whole ? 1 : w->outer * (w->columns / w->run);
+  c.full_blocks = c.segment_columns / pattern.m;
+  c.partial = (int)(c.segment_columns % pattern.m);
+  int64_t room = TILE_ELEMENTS / pattern.m; /* lanes */
+  c.chunk = w->inner < room ? w->inner : room;
+  c.n_chunks = ceil_div(w->inner, c.chunk);
+  c.blocks_a_tile = room / c.chunk;
+  if (c.n_chunks > 1) c.blocks_a_tile = 1;
+  c.full_tiles = ceil_div(c.full_blocks, c.blocks_a_tile);
+  c.n_tiles = c.n_segments * (c.full_tiles + (c.partial > 0)) * c.n_chunks;
+  return c;
+}
+
+static tile tile_at(const cut *c, int64_t index) {
+  int64_t a_segment = c->full_tiles + (c->partial > 0);
+  int64_t chunk = index % c->n_chunks, rest = index / c->n_chunks;
+  int64_t in_segment = rest % a_segment, segment = rest / a_segment;
+  tile t = {.n_blocks = 1, .m = c->partial};
+  int64_t block = c->full_blocks;
+  if (in_segment < c->full_tiles) {
+    block = in_segment * c->blocks_a_tile;
+    t.m = c->pattern.m;
+    t.n_blocks =
+        c->full_blocks - block < c->blocks_a_tile ? c->full_blocks - block : c->blocks_a_tile;
+  }
+  int64_t column = segment * c->segment_columns + block * c->pattern.m;
+  int64_t inner_at = chunk * c->chunk, inner_left = c->weight->inner - inner_at;
+  t.width = inner_left < c->chunk ? inner_left : c->chunk;
+  t.first = column * c->weight->inner + inner_at;
+  return t;
+}
+
+/* Working memory of one tile: arrays of lanes, one a column. */
+typedef struct bench {
+  double raw[TILE_ELEMENTS];     /* as stored */
+  double score[TILE_ELEMENTS];   /* [m][lanes] */
+  int64_t rank[TILE_ELEMENTS];   /* [lanes] */
+  int64_t filled[TILE_ELEMENTS]; /* [lanes]: elements of the block that are not zero */
+  int64_t n_zeros;
+} bench;
+
+/* Columns of a block are `inner` apart in the weight: where the tile has all of inner, it is one
+ * stretch of elements, else one stretch a column. */
+typedef void element_job(const laci_weight_view *weight, int64_t first, int64_t n, double *out);
+
+static void for_stretches(const cut *c, const tile *t, element_job *job, double *raw) {
+  if (t->width == c->weight->inner) {
+    job(c->weight, t->first, t->n_blocks * t->m * t->width, raw);
+    return;
+  }
+  for (int column = 0; column < t->m; column++) {
+    job(c->weight, t->first + column * c->weight->inner, t->width, raw + column * t->width);
+  }
+}
+
+static void turn(const tile *t, bench *b) {
+  const int64_t lanes = t->n_blocks * t->width;
+  for (int64_t block = 0; block < t->n_blocks; block++) {
+    for (int column = 0; column < t->m; column++) {
+      const double *from = b->raw + (block * t->m + column) * t->width;
+      double *to = b->score + column * lanes + block * t->width;
+      for (int64_t i = 0; i < t->width; i++) to[i] = from[i];
+    }
+  }
+}
+
+static void count_filled(const tile *t, bench *b) {
+  const int64_t lanes = t->n_blocks * t->width;
+  int64_t n_filled = 0;
+  memset(b->filled, 0, (size_t)lanes * sizeof *b->filled);
+  for (int column = 0; column < t->m; column++) {
+    const double *distance = b->score + column * lanes;
+    for (int64_t i = 0; i < lanes; i++) b->filled[i] += distance[i] != 0;
+  }
+  for (int64_t i = 0; i < lanes; i++) n_filled += b->filled[i];
+  b->n_zeros = lanes * t->m - n_filled;
+}
+
+static void load(const cut *c, const tile *t, bool count, bench *b) {
+  for_stretches(c, t, laci_distances_read, b->raw);
+  turn(t, b);
+  if (count) count_filled(t, b);
+  if (!c->weight->n_scales) return;
+  for_stretches(c, t, laci_distances_scale, b->raw);
+  turn(t, b);
+}
+
+static void rank_column(const tile *t, int column, bench *b) {
+  const int64_t lanes = t->n_blocks * t->width;
+  const double *mine = b->score + column * lanes;
+  memset(b->rank, 0, (size_t)lanes * sizeof *b->rank);
+  for (int d = 0; d < column; d++) {
+    const double *other = b->score + d * lanes;
+    for (int64_t i = 0; i < lanes; i++) b->rank[i] += other[i] >= mine[i];
+  }
+  for (int d = column + 1; d < t->m; d++) {
+    const double *other = b->score + d * lanes;
+    for (int64_t i = 0; i < lanes; i++) b->rank[i] += other[i] > mine[i];
+  }
+}
+
+typedef struct job {
+  const cut *cut;
+  uint8_t *mask;          /* choose */
+  laci_mask_stats *parts; /* measure: one a part */
+  atomic_bool no_memory;
+} job;
+
+static void choose_tile(const cut *c, const tile *t, bench *b, uint8_t *mask) {
+  load(c, t, false, b);
+  for (int column = 0; column < t->m; column++) {
+    rank_column(t, column, b);
+    for (int64_t block = 0; block < t->n_blocks; block++) {
+      uint8_t *out = mask + t->first + (block * t->m + column) * c->weight->inner;
+      const int64_t *rank = b->rank + block * t->width;
+      for (int64_t i = 0; i < t->width; i++) out[i] = rank[i] < c->pattern.n;
+    }
+  }
+}
+
+static void measure_tile(const cut *c, const tile *t, bench *b, laci_mask_stats *stats) {
+  const int64_t lanes = t->n_blocks * t->width;
+  double kept = 0, total = 0;
+  load(c, t, true, b);
+  for (int column = 0; column < t->m; column++) {
+    const double *score = b->score + column * lanes;
+    rank_column(t, column, b);
+    for (int64_t i = 0; i < lanes; i++) {
+      kept += b->rank[i] < c->pattern.n ? score[i] : 0;
+      total += score[i];
+    }
+  }
+  for (int64_t i = 0; i < lanes; i++) {
+    if (b->filled[i] > c->pattern.n) stats->holds_pattern = false;
+  }
+  stats->n_elements += lanes * t->m;
+  stats->n_zeros += b->n_zeros;
+  stats->kept += kept;
+  stats->total += total;
+}
+
+static void do_parts(int64_t begin, int64_t end, void *context) {
+  job *j = context;
+  bench *b = laci_alloc(1, sizeof *b);
+  if (!b) {
+    atomic_store(&j->no_memory, true);
+    return;
+  }
+  for (int64_t part = begin; part < end; part++) {
+    int64_t last = (part + 1) * TILES_A_PART;
+    if (last > j->cut->n_tiles) last = j->cut->n_tiles;
+    if (j->parts) j->parts[part].holds_pattern = true;
+    for (int64_t i = part * TILES_A_PART; i < last; i++) {
+      tile t = tile_at(j->cut, i);
+      if (j->parts) measure_tile(j->cut, &t, b, &j->parts[part]);
+      else choose_tile(j->cut, &t, b, j->mask);
+    }
+  }
+  laci_free(b);
+}
+
+typedef struct scan {
+  const laci_weight_view *weight;
+  int64_t count;
+  _Atomic int64_t first; /* lowest index found so far */
+} scan;
+
+static void scan_parts(int64_t begin, int64_t end, void *context) {
+  scan *s = context;
+  for (int64_t part = begin; part < end; part++) {
+    int64_t from = part * SCAN_ELEMENTS, n = s->count - from;
+    if (n > SCAN_ELEMENTS) n = SCAN_ELEMENTS;
+    int64_t at = laci_find_not_finite(
+        s->weight->dtype, s->weight->bytes + (size_t)from * lac_dtype_size(s->weight->dtype), n);
+    if (at < 0) continue;
+    int64_t lowest = atomic_load(&s->first);
+    while (from + at < lowest && !atomic_compare_exchange_weak(&s->first, &lowest, from + at)) {}
+  }
+}
+
+static lac_status check_finite(const laci_weight_view *w, laci_pool *pool, lac_error *err) {
+  if (!laci_dtype_is_float(w->dtype)) return LAC_OK;
+  scan s = {.weight = w, .count = w->outer * w->columns * w->inner, .first = INT64_MAX};
+  laci_pool_for(pool, ceil_div(s.count, SCAN_ELEMENTS), 1, scan_parts, &s);
+  int64_t first = atomic_load(&s.first);
+  return first == INT64_MAX ? LAC_OK : laci_fail_not_finite(w, first, err);
+}
+
+/* A part is worth a thread's visit; the working memory is made once a visit. */
+static lac_status run(job *j, laci_pool *pool, lac_error *err) {
+  int64_t n_parts = ceil_div(j->cut->n_tiles, TILES_A_PART);
+  int64_t visits = 8 * (int64_t)laci_pool_threads(pool), grain = ceil_div(n_parts, visits);
+  laci_pool_for(pool, n_parts, grain > 0 ? grain : 1, do_parts, j);
+  return atomic_load(&j->no_memory) ? laci_fail_memory(err, j->cut->weight->name) : LAC_OK;
+}
+
+lac_status laci_mask_choose(const laci_weight_view *weight, laci_pattern pattern, laci_pool *pool,
+                            uint8_t *mask, lac_error *err) {
+  lac_status st = laci_weight_check(weight, pattern, err);
+  if (!st) st = check_finite(weight, pool, err);
+  if (st) return st;
+  cut c = cut_weight(weight, pattern);
+  job j = {.cut = &c, .mask = mask};
+  return run(&j, pool, err);
+}
+
+lac_status laci_mask_measure(const laci_weight_view *weight, laci_pattern pattern, laci_pool *pool,
+                             laci_mask_stats *stats, lac_error *err) {
+  *stats = (laci_mask_stats){.holds_pattern = true};
+  lac_status st = laci_weight_check(weight, pattern, err);
+  if (!st) st = check_finite(weight, pool, err);
+  if (st) return st;
+  cut c = cut_weight(weight, pattern);
+  int64_t n_parts = ceil_div(c.n_tiles, TILES_A_PART);
+  job j = {.cut = &c, .parts = laci_alloc((size_t)n_parts, sizeof *j.parts)};
+  if (!j.parts) return laci_fail_memory(err, weight->name);
+  st = run(&j, pool, err);
+  for (int64_t part = 0; !st && part < n_parts; part++) {
+    stats->n_elements += j.parts[part].n_elements;
+    stats->n_zeros += j.parts[part].n_zeros;
+    stats->holds_pattern &= j.parts[part].holds_pattern;
+    stats->kept += j.parts[part].kept;
+    stats->total += j.parts[part].total;
+  }
+  laci_free(j.parts);
+  return st;
+}
+
+/* Weights are zeroed without a branch: half of them go, in no order that a processor could guess.
+ */
+#define AND_LOOP(type)                                                    \
+  for (int64_t e = 0; e < count; e++) {                                   \
+    type element;                                                         \
+    memcpy(&element, bytes + (size_t)e * sizeof element, sizeof element); \
+    element &= (type)(mask[e] ? ~(type)0 : 0);                            \
+    memcpy(bytes + (size_t)e * sizeof element, &element, sizeof element); \
+  }
+
+static void clear_masked(size_t size, int64_t count, const uint8_t *mask, uint8_t *bytes) {
+  switch (size) {
+    case 1: AND_LOOP(uint8_t) break;
+    case 2: AND_LOOP(uint16_t) break;
+    case 4: AND_LOOP(uint32_t) break;
+    default: AND_LOOP(uint64_t) break;
+  }
+}
+
+/* Every supported zero point is a whole number of the element's own type; floats have none (score.c
+ * sees to it). */
+void laci_mask_apply(const laci_weight_view *w, const uint8_t *mask, uint8_t *bytes) {
+  const int64_t count = w->outer * w->columns * w->inner;
+  const size_t size = lac_dtype_size(w->dtype);
+  if (!w->n_scales || !w->zero || laci_dtype_is_float(w->dtype)) {
+    clear_masked(size, count, mask, bytes);
+    return;
+  }
+  for (int64_t e = 0; e < count; e++) {
+    if (mask[e]) continue;
+    int64_t value = (int64_t)w->zero[e / w->scale_stride % w->n_scales];
+    for (size_t byte = 0; byte < size; byte++) {
+      bytes[(size_t)e * size + byte] = (uint8_t)((uint64_t)value >> (8 * byte));
+    }
+  }
+}

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Scores from stored elements: |w - zero| * |scale|, in double, which holds every supported element
+ * exactly (int64 beyond 2^53 is rounded, and no network has such weights). Next: mask.c. */
+#include "sparse/score.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "sparse/mask.h"
+#include "tensor/buf.h"
+
+enum { INTEGERS_AT_ONCE = 512 };
+
+static bool dtype_has_scores(lac_dtype dtype) {
+  bool is_number = laci_dtype_is_float(dtype) || laci_dtype_is_integer(dtype);
+  return is_number && dtype != LAC_DTYPE_BOOL && dtype != LAC_DTYPE_U64;
+}
+
+static lac_status check_shape(const laci_weight_view *w, lac_error *err) {
+  int64_t count;
+  if (w->outer < 0 || w->columns < 0 || w->inner < 0 ||
+      __builtin_mul_overflow(w->outer, w->columns, &count) ||
+      __builtin_mul_overflow(count, w->inner, &count) || count > INT64_MAX / 8) {
+    return laci_fail(err, LAC_BAD_SHAPE, "%s: %lld x %lld x %lld elements are no weight", w->name,
+                     (long long)w->outer, (long long)w->columns, (long long)w->inner);
+  }
+  if (w->columns > 0 && (w->run < 1 || w->columns % w->run)) {
+    return laci_fail(err, LAC_BAD_SHAPE, "%s: %lld columns, not a multiple of the run of %lld",
+                     w->name, (long long)w->columns, (long long)w->run);
+  }
+  return LAC_OK;
+}
+
+static lac_status check_scales(const laci_weight_view *w, lac_error *err) {
+  if (w->n_scales < 0 || (w->n_scales > 0 && w->scale_stride < 1)) {
+    return laci_fail(err, LAC_BAD_SHAPE, "%s: %lld scales with stride %lld", w->name,
+                     (long long)w->n_scales, (long long)w->scale_stride);
+  }
+  for (int64_t k = 0; k < w->n_scales; k++) {
+    double scale = w->scale ? w->scale[k] : 1, zero = w->zero ? w->zero[k] : 0;
+    if (!isfinite(scale) || !isfinite(zero)) {
+      return laci_fail(err, LAC_BAD_VALUE, "%s: scale or zero point %lld is not finite", w->name,
+                       (long long)k);
+    }
+    if (zero != 0 && laci_dtype_is_float(w->dtype)) {
+      return laci_fail(err, LAC_UNSUPPORTED, "%s: a zero point on elements of type %s", w->name,
+                       lac_dtype_name(w->dtype));
+    }
+  }
+  return LAC_OK;
+}
+
+lac_status laci_weight_check(const laci_weight_view *w, laci_pattern pattern, lac_error *err) {
+  if (pattern.n < 1 || pattern.n >= pattern.m || pattern.m > 64) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "pattern %d:%d: wanted 1 <= n < m <= 64", pattern.n,
+                     pattern.m);
+  }
+  if (!dtype_has_scores(w->dtype)) {
+    return laci_fail(err, LAC_UNSUPPORTED, "%s: elements of type %s have no magnitude to score",
+                     w->name, lac_dtype_name(w->dtype));
+  }
+  lac_status st = check_shape(w, err);
+  return st ? st : check_scales(w, err);
+}
+
+/* Calls for every stretch of [first, first + n) that shares one scale: at most n of them. */
+static int64_t stretch(const laci_weight_view *w, int64_t first, int64_t n, int64_t *k) {
+  *k = first / w->scale_stride % w->n_scales;
+  int64_t left = w->n_scales == 1 ? n : w->scale_stride - first % w->scale_stride;
+  return left < n ? left : n;
+}
+
+static void subtract_zeros(const laci_weight_view *w, int64_t first, int64_t n, double *out) {
+  for (int64_t done = 0; done < n;) {
+    int64_t k, length = stretch(w, first + done, n - done, &k);
+    double zero = w->zero[k];
+    for (int64_t i = done; i < done + length; i++) out[i] -= zero;
+    done += length;
+  }
+}
+
+static void read_integers(const laci_weight_view *w, int64_t first, int64_t n, double *out) {
+  int64_t whole[INTEGERS_AT_ONCE];
+  for (int64_t done = 0; done < n; done += INTEGERS_AT_ONCE) {
+    int64_t length = n - done < INTEGERS_AT_ONCE ? n - done : INTEGERS_AT_ONCE;
+    laci_read_i(w->dtype, w->bytes, first + done, length, whole);
+    for (int64_t i = 0; i < length; i++) out[done + i] = (double)whole[i];
+  }
+}
+
+void laci_distances_read(const laci_weight_view *w, int64_t first, int64_t n, double *out) {
+  if (laci_dtype_is_float(w->dtype)) laci_read_f(w->dtype, w->bytes, first, n, out);
+  else read_integers(w, first, n, out);
+  if (w->n_scales && w->zero) subtract_zeros(w, first, n, out);
+  for (int64_t i = 0; i < n; i++) out[i] = fabs(out[i]);
+}
+
+void laci_distances_scale(const laci_weight_view *w, int64_t first, int64_t n, double *out) {
+  if (!w->n_scales || !w->scale) return;
+  for (int64_t done = 0; done < n;) {
+    int64_t k, length = stretch(w, first + done, n - done, &k);
+    double scale = fabs(w->scale[k]);
+    for (int64_t i = done; i < done + length; i++) out[i] *= scale;
+    done += length;
+  }
+}
+
+void laci_scores_read(const laci_weight_view *w, int64_t first, int64_t n, double *out) {
+  laci_distances_read(w, first, n, out);
+  laci_distances_scale(w, first, n, out);
+}
+
+/* The exponent's bits tell: all ones are infinities and NaNs. */
+#define FIND_LOOP(type, exponent)                                 \
+  for (int64_t at = 0; at < n; at++) {                            \
+    type bits;                                                    \
+    memcpy(&bits, bytes + (size_t)at * sizeof bits, sizeof bits); \
+    if ((bits & (exponent)) == (exponent)) return at;             \
+  }
+
+int64_t laci_find_not_finite(lac_dtype dtype, const uint8_t *bytes, int64_t n) {
+  switch (dtype) {
+    case LAC_DTYPE_F16: FIND_LOOP(uint16_t, 0x7C00u) break;
+    case LAC_DTYPE_BF16: FIND_LOOP(uint16_t, 0x7F80u) break;
+    case LAC_DTYPE_F32: FIND_LOOP(uint32_t, 0x7F800000u) break;
+    case LAC_DTYPE_F64: FIND_LOOP(uint64_t, 0x7FF0000000000000u) break;
+    default: break;
+  }
+  return -1;
+}
+
+lac_status laci_fail_not_finite(const laci_weight_view *weight, int64_t at, lac_error *err) {
+  double value = 0;
+  laci_read_f(weight->dtype, weight->bytes, at, 1, &value);
+  return laci_fail(err, LAC_BAD_VALUE, "%s[%lld]: found %s, wanted a finite number", weight->name,
+                   (long long)at,
+                   isnan(value) ? "NaN"
+                   : value > 0  ? "inf"
+                                : "-inf");
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Reading a weight's scores piece by piece, whatever its element type: nothing is ever expanded as
+ * a whole. Masks (mask.c) and the permutation search read weights through this door only, so both
+ * mean the same by "score". */
+#ifndef LACI_SPARSE_SCORE_H
+#define LACI_SPARSE_SCORE_H
+
+#include "sparse/weight_view.h"
+
+/** Fails LAC_BAD_ARGUMENT, LAC_BAD_SHAPE, LAC_UNSUPPORTED or LAC_BAD_VALUE (a scale or zero point),
+ * naming the weight, where the view or the pattern makes no sense. The elements themselves are not
+ * looked at. */
+LAC_MUST_CHECK lac_status laci_weight_check(const laci_weight_view *weight, laci_pattern pattern,
+                                            lac_error *err);
+
+/** out[i] = |w[first + i] - zero|: 0 exactly where the stored element is its zero. */
+void laci_distances_read(const laci_weight_view *weight, int64_t first, int64_t n, double *out);
+
+/** out[i] *= |scale| of element first + i: distances become scores. Nothing to do without scales.
+ */
+void laci_distances_scale(const laci_weight_view *weight, int64_t first, int64_t n, double *out);
+
+/** Both in one: the scores of elements [first, first + n). */
+void laci_scores_read(const laci_weight_view *weight, int64_t first, int64_t n, double *out);
+
+/** Fails LAC_BAD_VALUE naming tensor and flat index, if the element at `at` (>= 0) is what
+ * laci_find_not_finite found. */
+LAC_MUST_CHECK lac_status laci_fail_not_finite(const laci_weight_view *weight, int64_t at,
+                                               lac_error *err);
+
+#endif

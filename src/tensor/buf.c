@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Exact tensors, and reading stored bytes of any element type into double, int64 or float
+ * magnitudes. The readers go element by element through memcpy: stored bytes may lie at any
+ * address. */
+#include "tensor/buf.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+               "stored tensors are read as little-endian");
+
+bool laci_dtype_is_float(lac_dtype dtype) {
+  return dtype == LAC_DTYPE_F16 || dtype == LAC_DTYPE_BF16 || dtype == LAC_DTYPE_F32 ||
+         dtype == LAC_DTYPE_F64;
+}
+
+bool laci_dtype_is_integer(lac_dtype dtype) {
+  switch (dtype) {
+    case LAC_DTYPE_BOOL:
+    case LAC_DTYPE_U8:
+    case LAC_DTYPE_I8:
+    case LAC_DTYPE_U16:
+    case LAC_DTYPE_I16:
+    case LAC_DTYPE_U32:
+    case LAC_DTYPE_I32:
+    case LAC_DTYPE_U64:
+    case LAC_DTYPE_I64: return true;
+    default: return false;
+  }
+}
+
+lac_status laci_buf_create(lac_dtype dtype, const laci_shape *shape, laci_buf **buf,
+                           lac_error *err) {
+  char text[128];
+  *buf = NULL;
+  bool is_float = laci_dtype_is_float(dtype);
+  if (!is_float && !laci_dtype_is_integer(dtype)) {
+    return laci_fail(err, LAC_UNSUPPORTED, "cannot compute with elements of type %s",
+                     lac_dtype_name(dtype));
+  }
+  int64_t count = laci_shape_count(shape);
+  if (count < 0) {
+    return laci_fail(err, LAC_BAD_SHAPE, "a tensor needs a known size, found %s",
+                     laci_shape_text(shape, text, sizeof text));
+  }
+  laci_buf *made = laci_alloc(1, sizeof *made);
+  void *data = made ? laci_alloc((size_t)count, 8) : NULL;
+  if (!data) {
+    laci_free(made);
+    return laci_fail(err, LAC_NO_MEMORY, "not enough memory for a tensor %s",
+                     laci_shape_text(shape, text, sizeof text));
+  }
+  made->dtype = dtype;
+  made->shape = *shape;
+  made->count = count;
+  if (is_float) made->f = data;
+  else made->i = data;
+  *buf = made;
+  return LAC_OK;
+}
+
+void laci_buf_destroy(laci_buf *buf) {
+  if (!buf) return;
+  laci_free(buf->f);
+  laci_free(buf->i);
+  laci_free(buf);
+}
+
+lac_status laci_buf_from_bytes(const laci_type *type, const void *bytes, size_t size_bytes,
+                               laci_buf **buf, lac_error *err) {
+  *buf = NULL;
+  int64_t count = laci_shape_count(&type->shape);
+  size_t element = lac_dtype_size(type->dtype), wanted = 0;
+  if (count < 0 || __builtin_mul_overflow((size_t)count, element, &wanted) || wanted > size_bytes) {
+    char text[128];
+    return laci_fail(err, LAC_BAD_SHAPE, "%zu bytes do not hold %s %s", size_bytes,
+                     lac_dtype_name(type->dtype), laci_shape_text(&type->shape, text, sizeof text));
+  }
+  lac_status st = laci_buf_create(type->dtype, &type->shape, buf, err);
+  if (st) return st;
+  if ((*buf)->f) laci_read_f(type->dtype, bytes, 0, count, (*buf)->f);
+  else laci_read_i(type->dtype, bytes, 0, count, (*buf)->i);
+  return LAC_OK;
+}
+
+int64_t laci_int_from_f(double x) {
+  if (!(x == x)) return 0;
+  if (x >= 0x1p63) return INT64_MAX;
+  if (x < -0x1p63) return INT64_MIN;
+  return (int64_t)x;
+}
+
+int64_t laci_int_wrap(lac_dtype dtype, int64_t x) {
+  switch (dtype) {
+    case LAC_DTYPE_BOOL: return x != 0;
+    case LAC_DTYPE_U8: return (uint8_t)x;
+    case LAC_DTYPE_I8: return (int8_t)(uint8_t)x;
+    case LAC_DTYPE_U16: return (uint16_t)x;
+    case LAC_DTYPE_I16: return (int16_t)(uint16_t)x;
+    case LAC_DTYPE_U32: return (uint32_t)x;
+    case LAC_DTYPE_I32: return (int32_t)(uint32_t)x;
+    default: return x;
+  }
+}
+
+double laci_buf_get_f(const laci_buf *buf, int64_t at) {
+  return buf->f ? buf->f[at] : (double)buf->i[at];
+}
+
+int64_t laci_buf_get_i(const laci_buf *buf, int64_t at) {
+  return buf->i ? buf->i[at] : laci_int_from_f(buf->f[at]);
+}
+
+static double f16_value(uint16_t bits) {
+  int exponent = bits >> 10 & 31, fraction = bits & 1023;
+  double magnitude = exponent == 0    ? ldexp(fraction, -24)
+                     : exponent == 31 ? (fraction ? NAN : INFINITY)
+                                      : ldexp(1024 + fraction, exponent - 25);
+  return bits & 0x8000 ? -magnitude : magnitude;
+}
+
+static float bf16_value(uint16_t bits) {
+  uint32_t wide = (uint32_t)bits << 16;
+  float x;
+  memcpy(&x, &wide, sizeof x);
+  return x;
+}
+
+/* One loop a type: `type` is what memcpy reads, `x` the element in the expression that is stored.
+ */
+#define READ_LOOP(type, expression)                       \
+  do {                                                    \
+    const uint8_t *from = bytes;                          \
+    from += (size_t)first * sizeof(type);                 \
+    for (int64_t at = 0; at < n; at++) {                  \
+      type x;                                             \
+      memcpy(&x, from + (size_t)at * sizeof x, sizeof x); \
+      out[at] = (expression);                             \
+    }                                                     \
+  } while (0)
+
+void laci_read_f(lac_dtype dtype, const void *bytes, int64_t first, int64_t n, double *out) {
+  switch (dtype) {
+    case LAC_DTYPE_F16: READ_LOOP(uint16_t, f16_value(x)); break;
+    case LAC_DTYPE_BF16: READ_LOOP(uint16_t, (double)bf16_value(x)); break;
+    case LAC_DTYPE_F32: READ_LOOP(float, (double)x); break;
+    case LAC_DTYPE_F64: READ_LOOP(double, x); break;
+    default: memset(out, 0, (size_t)n * sizeof *out); break;
+  }
+}
+
+void laci_read_i(lac_dtype dtype, const void *bytes, int64_t first, int64_t n, int64_t *out) {
+  switch (dtype) {
+    case LAC_DTYPE_BOOL: READ_LOOP(uint8_t, x != 0); break;
+    case LAC_DTYPE_U8: READ_LOOP(uint8_t, x); break;
+    case LAC_DTYPE_I8: READ_LOOP(int8_t, x); break;
+    case LAC_DTYPE_U16: READ_LOOP(uint16_t, x); break;
+    case LAC_DTYPE_I16: READ_LOOP(int16_t, x); break;
+    case LAC_DTYPE_U32: READ_LOOP(uint32_t, x); break;
+    case LAC_DTYPE_I32: READ_LOOP(int32_t, x); break;
+    case LAC_DTYPE_U64: READ_LOOP(uint64_t, (int64_t)x); break;
+    case LAC_DTYPE_I64: READ_LOOP(int64_t, x); break;
+    default: memset(out, 0, (size_t)n * sizeof *out); break;
+  }
+}
+
+void laci_read_abs_f32(lac_dtype dtype, const void *bytes, int64_t first, int64_t n, float *out) {
+  switch (dtype) {
+    case LAC_DTYPE_F16: READ_LOOP(uint16_t, fabsf((float)f16_value(x))); break;
+    case LAC_DTYPE_BF16: READ_LOOP(uint16_t, fabsf(bf16_value(x))); break;
+    case LAC_DTYPE_F32: READ_LOOP(float, fabsf(x)); break;
+    case LAC_DTYPE_F64: READ_LOOP(double, fabsf((float)x)); break;
+    case LAC_DTYPE_BOOL: READ_LOOP(uint8_t, x ? 1.0F : 0.0F); break;
+    case LAC_DTYPE_U8: READ_LOOP(uint8_t, (float)x); break;
+    case LAC_DTYPE_I8: READ_LOOP(int8_t, fabsf((float)x)); break;
+    case LAC_DTYPE_U16: READ_LOOP(uint16_t, (float)x); break;
+    case LAC_DTYPE_I16: READ_LOOP(int16_t, fabsf((float)x)); break;
+    case LAC_DTYPE_U32: READ_LOOP(uint32_t, (float)x); break;
+    case LAC_DTYPE_I32: READ_LOOP(int32_t, fabsf((float)x)); break;
+    case LAC_DTYPE_U64: READ_LOOP(uint64_t, (float)x); break;
+    case LAC_DTYPE_I64: READ_LOOP(int64_t, fabsf((float)x)); break;
+    default: memset(out, 0, (size_t)n * sizeof *out); break;
+  }
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A dense tensor for exact work: all floats are held as double, all integers and booleans as int64.
+ * It is what shape arithmetic and the plain engine compute with; never what a fast path uses. */
+#ifndef LACI_TENSOR_BUF_H
+#define LACI_TENSOR_BUF_H
+
+#include "tensor/shape.h"
+
+/** Exactly one of f and i is set (f for float types). Row-major. The shape is wholly known. */
+typedef struct laci_buf {
+  lac_dtype dtype;
+  laci_shape shape;
+  int64_t count;
+  double *f;
+  int64_t *i;
+} laci_buf;
+
+bool laci_dtype_is_float(lac_dtype dtype);   /* f16 bf16 f32 f64 */
+bool laci_dtype_is_integer(lac_dtype dtype); /* integers and bool */
+
+/** A zeroed tensor; data comes with laci_alloc. Fails LAC_UNSUPPORTED for text, complex and sub-byte types. */
+LAC_MUST_CHECK lac_status laci_buf_create(lac_dtype dtype, const laci_shape *shape, laci_buf **buf,
+                                          lac_error *err);
+void laci_buf_destroy(laci_buf *buf);
+/** The tensor that little-endian packed `bytes` hold. Fails LAC_BAD_SHAPE where they are fewer than the shape wants. */
+LAC_MUST_CHECK lac_status laci_buf_from_bytes(const laci_type *type, const void *bytes,
+                                              size_t size_bytes, laci_buf **buf, lac_error *err);
+
+/** Element as double or as int64, whichever class it has (floats are truncated towards zero). */
+double laci_buf_get_f(const laci_buf *buf, int64_t at);
+int64_t laci_buf_get_i(const laci_buf *buf, int64_t at);
+/** Truncated towards zero and held inside int64; NaN is 0. */
+int64_t laci_int_from_f(double x);
+/** x as an element of an integer type holds it: wrapped around, bool: x != 0. */
+int64_t laci_int_wrap(lac_dtype dtype, int64_t x);
+
+/** n elements of little-endian `bytes` (any alignment) of type dtype as double / int64. dtype must be of that class. */
+void laci_read_f(lac_dtype dtype, const void *bytes, int64_t first, int64_t n, double *out);
+void laci_read_i(lac_dtype dtype, const void *bytes, int64_t first, int64_t n, int64_t *out);
+/** The same as float32 magnitudes |w|, for float and integer types alike. */
+void laci_read_abs_f32(lac_dtype dtype, const void *bytes, int64_t first, int64_t n, float *out);
+
+#endif

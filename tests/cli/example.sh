@@ -1,0 +1,24 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# example.sh PRUNE_MODEL: the example program of docs/c-api.md does what the page says.
+set -u
+folder=$(mktemp -d) || exit 1
+trap 'rm -rf "$folder"' EXIT
+passed=0 failed=0
+expect() { # expect SENTENCE COMMAND...
+  sentence=$1
+  shift
+  if "$@"; then passed=$((passed + 1)); else failed=$((failed + 1)); echo "failed: $sentence"; fi
+}
+digits=$LAC_SOURCE_DIR/examples/digits/digits.onnx
+expect "prunes the digits network" sh -c "$1 $digits $folder/out.onnx > $folder/said.txt"
+expect "says how many layers can be pruned" grep -q "layers can be pruned" "$folder/said.txt"
+expect "names a tensor's order and mask" grep -q "^fc.weight\|conv.*: first channel was [0-9]*, first weight" "$folder/said.txt"
+expect "the result holds the pattern" sh -c "$LAC_BUILD_DIR/lacuna check -q $folder/out.onnx > /dev/null"
+expect "fails with status 1 on a file that is not there" sh -c "$1 $folder/none.onnx $folder/x.onnx 2> /dev/null; test \$? = 1"
+expect "ends with status 2 without arguments" sh -c "$1 2> /dev/null; test \$? = 2"
+# The page shows the program as it is.
+expect "docs/c-api.md names every function of the list" sh -c "! sed 's/.*/\`&/' $LAC_SOURCE_DIR/src/lacuna.symbols |
+  while read -r name; do grep -qF \"\$name\" $LAC_SOURCE_DIR/docs/c-api.md || echo \"\$name\"; done | grep ."
+echo "$passed passed, $failed failed"
+exit $((failed > 0))

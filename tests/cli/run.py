@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Golden tests of the command: tests/cli/golden/*.txt are transcripts.
+
+    # a sentence says what the test shows
+    $ shell commands, run in a folder of the test's own; lacuna is the program under test
+    a line of standard output
+    ! a line of standard error
+    = 2                                 (the status, where it is not 0)
+
+A test goes from its # line to the next one. $SRC is the repository. In the output the repository's path becomes $SRC,
+and what differs from run to run (seconds) becomes S. --update writes what the program does now; review the diff.
+"""
+import argparse
+import difflib
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+TOP = HERE.parent.parent
+VARIABLE = [(re.compile(r"\b\d+\.\d+ s\b"), "S s"), (re.compile(r'(_seconds": )[0-9.e+-]+'), r"\1S"),
+            (re.compile(r"(differ by at most )\S+( of )"), r"\1E\2")]
+
+
+def split_tests(text):
+    """[lines] of each test; what stands before the first # line is the file's own comment."""
+    tests = []
+    for line in text.splitlines():
+        if line.startswith("# "):
+            tests.append([line])
+        elif tests:
+            tests[-1].append(line)
+    return tests
+
+
+def tidy(text):
+    text = text.replace(str(TOP), "$SRC")
+    for pattern, by in VARIABLE:
+        text = pattern.sub(by, text)
+    return text.splitlines()
+
+
+def run_test(lines, lacuna):
+    """The transcript as the program makes it now."""
+    env = dict(os.environ, SRC=str(TOP), PATH=f"{lacuna.parent}:{os.environ['PATH']}", LC_ALL="C.UTF-8", TERM="dumb")
+    result = [lines[0]]
+    with tempfile.TemporaryDirectory() as folder:
+        for command in (line[2:] for line in lines if line.startswith("$ ")):
+            done = subprocess.run(["bash", "-c", command], cwd=folder, env=env, capture_output=True, timeout=300)
+            result.append("$ " + command)
+            result += tidy(done.stdout.decode(errors="replace"))
+            result += [f"! {line}".rstrip() for line in tidy(done.stderr.decode(errors="replace"))]
+            if done.returncode:
+                result.append(f"= {done.returncode}")
+    return result + [""]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--lacuna", type=pathlib.Path, required=True)
+    parser.add_argument("--update", action="store_true")
+    parser.add_argument("--only", default="", help="files whose name holds this")
+    args = parser.parse_args()
+    passed = failed = 0
+    for path in sorted(HERE.glob("golden/*.txt")):
+        if args.only not in path.name:
+            continue
+        text = path.read_text()
+        head = text[:text.index("\n# ") + 1] if not text.startswith("# ") else ""
+        want = split_tests(text)
+        got = [run_test(lines, args.lacuna.resolve()) for lines in want]
+        if args.update:
+            path.write_text(head + "\n".join(line for test in got for line in test))
+            continue
+        for a, b in zip(want, got):
+            a, b = [[line.rstrip() for line in x if line.strip()] for x in (a, b)]
+            if a == b:
+                passed += 1
+                continue
+            failed += 1
+            print("\n".join(difflib.unified_diff(a, b, f"{path.name}: want", f"{path.name}: got", lineterm="", n=9)))
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+sys.exit(main())

@@ -1,0 +1,59 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The tables of verbs and options, and everything that is made from them or speaks of them, say the same."""
+import argparse
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+TOP = pathlib.Path(__file__).resolve().parent.parent.parent
+RESULTS = []
+
+
+def expect(sentence, held, detail=""):
+    RESULTS.append(held)
+    if not held:
+        print(f"{sentence}: {detail}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--lacuna", required=True)
+    lacuna = parser.parse_args().lacuna
+
+    def output(*words):
+        return subprocess.run([lacuna, *words], capture_output=True, text=True, check=True).stdout
+
+    verbs = re.findall(r"^LAC_VERB\((\w+),", (TOP / "cli/verbs.def").read_text(), re.M)
+    ids = re.findall(r"^LAC_OPTION\(\w+, (\w+),", (TOP / "cli/options.def").read_text(), re.M)
+    known = {name.replace("_", "-") for name in ids}
+    readme = (TOP / "README.md").read_text()
+    everything = output("help")
+    for verb in verbs:
+        page, manual = output("help", verb), output("help", "--man", verb)
+        expect(f"help lists {verb}", re.search(rf"^  {verb}\b", everything, re.M) is not None)
+        expect(f"{verb} --help is help {verb}", output(verb, "--help") == page)
+        expect(f"README names {verb}", f"`{verb}" in readme)
+        shown = set(re.findall(r"^  (?:-\w, |    )--(?:\[no-\])?([a-z-]+)", page, re.M))
+        expect(f"{verb} shows options of the table", shown <= known, shown - known)
+        in_manual = {name.replace("\\-", "-")
+                     for name in re.findall(r"^(?:\\fB\\-\w\\fR, )?\\fB\\-\\-(?:\\fR\[\\fBno\\-\\fR\]\\fB)?([a-z\\-]+?)\\fR",
+                                            manual, re.M)}
+        expect(f"{verb}: manual and help have the same options", shown == in_manual, shown ^ in_manual)
+        expect(f"{verb}: lines of help fit 80 columns", max(map(len, page.splitlines())) <= 80)
+        if shutil.which("groff"):
+            done = subprocess.run(["groff", "-man", "-ww", "-Tutf8", "-z"], input=manual, capture_output=True, text=True)
+            expect(f"{verb}: the manual page is good roff", not done.stderr, done.stderr)
+    for shell in ("bash", "zsh", "fish"):
+        script = output("help", "--completion", shell)
+        expect(f"{shell} completion knows every verb", all(re.search(rf"\b{verb}\b", script) for verb in verbs))
+        if shutil.which(shell):
+            done = subprocess.run([shell, "-n"], input=script, capture_output=True, text=True)
+            expect(f"{shell} reads its completion script", done.returncode == 0, done.stderr)
+    print(f"{sum(RESULTS)} passed, {len(RESULTS) - sum(RESULTS)} failed")
+    return 0 if all(RESULTS) else 1
+
+
+sys.exit(main())

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Is there any way to keep what a network computes after two indices of one stored tensor's axis changed places?
+ *
+ * Nothing is known of couplings here: the other stored tensors are reordered by trial (not at all, as a moved operand
+ * is seen to be, or by any transposition), the node is run, and a branch dies where an output is not the old one with
+ * one axis reordered. The walk is depth-first over the nodes and gives up after a budget of evaluations. */
+#ifndef TESTS_SUPPORT_BRUTE_FORCE_H
+#define TESTS_SUPPORT_BRUTE_FORCE_H
+
+#include "support/graph_run.h"
+
+enum { BRUTE_MAX_SIZE = 64, BRUTE_MAX_SEEN = 3 };
+
+typedef enum brute_answer { BRUTE_NO, BRUTE_YES, BRUTE_GAVE_UP } brute_answer;
+
+typedef struct brute_order {
+  int64_t n;
+  int64_t from[BRUTE_MAX_SIZE]; /* new[p] = old[from[p]] */
+} brute_order;
+
+/** Parameters move; numbers that say what an operator does (sizes, scales, limits: names with k), and what the caller
+ *  sees, do not. */
+static inline bool brute_may_move(const laci_graph *graph, int value) {
+  const laci_value *v = &graph->values[value];
+  return v->stored >= 0 && !v->is_output && laci_dtype_is_float(v->type.dtype) && v->name[0] != 'k';
+}
+
+typedef struct brute {
+  const laci_graph *graph;
+  laci_buf *const *old; /* [n_values] */
+  laci_buf **now;       /* [n_values] */
+  long budget;          /* node evaluations left */
+} brute;
+
+static inline void brute_reorder_axis(const laci_buf *in, int axis, const brute_order *order, laci_buf *out) {
+  int64_t n = in->shape.dims[axis], inner = laci_shape_count_range(&in->shape, axis + 1, in->shape.rank);
+  for (int64_t i = 0; i < in->count; i++) {
+    int64_t p = i / inner % n, from = i + (order->from[p] - p) * inner;
+    if (in->f) out->f[i] = in->f[from];
+    else out->i[i] = in->i[from];
+  }
+}
+
+static inline bool brute_slices_close(const laci_buf *now, int64_t p, const laci_buf *old, int64_t q, int axis,
+                                      double tolerance) {
+  int64_t n = now->shape.dims[axis], inner = laci_shape_count_range(&now->shape, axis + 1, now->shape.rank);
+  int64_t outer = now->count / (n * inner);
+  for (int64_t o = 0; o < outer; o++) {
+    for (int64_t i = 0; i < inner; i++) {
+      if (!buf_element_close(now, (o * n + p) * inner + i, old, (o * n + q) * inner + i, tolerance)) return false;
+    }
+  }
+  return true;
+}
+
+/** The order along the axis that makes `now` of `old`, if there is one. */
+static inline bool brute_order_along(const laci_buf *now, const laci_buf *old, int axis, double tolerance,
+                                     brute_order *order) {
+  bool used[BRUTE_MAX_SIZE] = {false};
+  order->n = now->shape.dims[axis];
+  if (order->n > BRUTE_MAX_SIZE) return false;
+  for (int64_t p = 0; p < order->n; p++) {
+    int64_t found = -1;
+    for (int64_t k = 0; k < order->n && found < 0; k++) {
+      int64_t q = (p + k) % order->n; /* in place first: equal slices stay where they are */
+      if (!used[q] && brute_slices_close(now, p, old, q, axis, tolerance)) found = q;
+    }
+    if (found < 0) return false;
+    used[found] = true;
+    order->from[p] = found;
+  }
+  return true;
+}
+
+static inline double brute_tolerance(const laci_buf *old) { return 1e-9 * (1e-3 + buf_scale(old)); }
+
+static inline bool brute_moved_along_one_axis(const laci_buf *now, const laci_buf *old) {
+  double tolerance = brute_tolerance(old);
+  brute_order order;
+  if (buf_close(now, old, tolerance)) return true;
+  for (int axis = 0; axis < now->shape.rank; axis++) {
+    if (now->count && brute_order_along(now, old, axis, tolerance, &order)) return true;
+  }
+  return false;
+}
+
+/** Orders that the node's other operands show. */
+static inline int brute_seen_orders(const brute *b, const laci_node *node, brute_order *seen) {
+  int n = 0;
+  for (int i = 0; i < node->n_inputs; i++) {
+    int v = node->inputs[i];
+    if (v < 0 || !b->now[v] || !b->now[v]->count) continue;
+    double tolerance = brute_tolerance(b->old[v]);
+    if (buf_close(b->now[v], b->old[v], tolerance)) continue;
+    for (int axis = 0; axis < b->now[v]->shape.rank && n < BRUTE_MAX_SEEN; axis++) {
+      if (brute_order_along(b->now[v], b->old[v], axis, tolerance, &seen[n])) n++;
+    }
+  }
+  return n;
+}
+
+static inline brute_answer brute_node(brute *b, int node_id);
+
+static inline void brute_forget(brute *b, const laci_node *node) {
+  for (int i = 0; i < node->n_outputs; i++) {
+    int v = node->outputs[i];
+    if (v < 0) continue;
+    laci_buf_destroy(b->now[v]);
+    b->now[v] = NULL;
+  }
+}
+
+/** All operands are chosen: computes the node and goes on. */
+static inline brute_answer brute_step(brute *b, int node_id) {
+  const laci_node *node = &b->graph->nodes[node_id];
+  if (b->budget-- <= 0) return BRUTE_GAVE_UP;
+  if (run_node(b->graph, node_id, b->now, NULL)) return BRUTE_NO;
+  bool sane = true;
+  for (int i = 0; i < node->n_outputs && sane; i++) {
+    int v = node->outputs[i];
+    if (v < 0) continue;
+    if (b->graph->values[v].is_output) sane = buf_close(b->now[v], b->old[v], brute_tolerance(b->old[v]));
+    else sane = brute_moved_along_one_axis(b->now[v], b->old[v]);
+  }
+  brute_answer answer = sane ? brute_node(b, node_id + 1) : BRUTE_NO;
+  brute_forget(b, node);
+  return answer;
+}
+
+/** Orders to try along the axes of a node's stored operands: those seen, and at most one transposition. */
+typedef struct brute_choice {
+  int n;
+  brute_order order[BRUTE_MAX_SEEN + 1];
+  int64_t swap_a, swap_b; /* the last of order[]; -1: none */
+} brute_choice;
+
+static inline brute_answer brute_operand(brute *b, int node_id, int port, const brute_choice *choice, bool swapped);
+
+/** Operand `port`, with the axes from `axis` on still to be chosen; at most two axes move. */
+static inline brute_answer brute_axes(brute *b, int node_id, int port, int axis, int n_moved,
+                                      const brute_choice *choice, bool swapped) {
+  int v = b->graph->nodes[node_id].inputs[port];
+  brute_answer worst = BRUTE_NO;
+  if (axis == b->now[v]->shape.rank) return brute_operand(b, node_id, port + 1, choice, swapped);
+  for (int k = -1; k < choice->n; k++) {
+    bool is_swap = choice->swap_a >= 0 && k == choice->n - 1;
+    int64_t size = b->now[v]->shape.dims[axis];
+    if (k >= 0 && n_moved == 2) continue;
+    if (k >= 0 && (is_swap ? choice->swap_b >= size : choice->order[k].n != size)) continue;
+    laci_buf *before = NULL;
+    if (k >= 0) {
+      brute_order order = choice->order[k];
+      before = b->now[v];
+      b->now[v] = buf_copy(before);
+      for (int64_t p = order.n; p < size; p++) order.from[p] = p;
+      brute_reorder_axis(before, axis, &order, b->now[v]);
+    }
+    brute_answer answer = brute_axes(b, node_id, port, axis + 1, n_moved + (k >= 0), choice, swapped || is_swap);
+    if (before) {
+      laci_buf_destroy(b->now[v]);
+      b->now[v] = before;
+    }
+    if (answer == BRUTE_YES) return answer;
+    if (answer == BRUTE_GAVE_UP) worst = answer;
+    if (b->budget <= 0) return BRUTE_GAVE_UP;
+  }
+  return worst;
+}
+
+/** Operands from `port` on: those that are stored and not chosen yet get every choice. */
+static inline brute_answer brute_operand(brute *b, int node_id, int port, const brute_choice *choice, bool swapped) {
+  const laci_node *node = &b->graph->nodes[node_id];
+  while (port < node->n_inputs && (node->inputs[port] < 0 || b->now[node->inputs[port]])) port++;
+  if (port == node->n_inputs) {
+    return choice->swap_a >= 0 && !swapped ? BRUTE_NO : brute_step(b, node_id); /* without: tried elsewhere */
+  }
+  int v = node->inputs[port];
+  b->now[v] = buf_copy(b->old[v]);
+  brute_answer answer = brute_may_move(b->graph, v)
+                            ? brute_axes(b, node_id, port, 0, 0, choice, swapped)
+                            : brute_operand(b, node_id, port + 1, choice, swapped);
+  laci_buf_destroy(b->now[v]);
+  b->now[v] = NULL;
+  return answer;
+}
+
+static inline int64_t brute_longest_axis(const brute *b, const laci_node *node) {
+  int64_t most = 0;
+  for (int i = 0; i < node->n_inputs; i++) {
+    int v = node->inputs[i];
+    if (v < 0 || b->now[v] || !brute_may_move(b->graph, v)) continue;
+    for (int a = 0; a < b->old[v]->shape.rank; a++) {
+      if (b->old[v]->shape.dims[a] > most) most = b->old[v]->shape.dims[a];
+    }
+  }
+  return most > BRUTE_MAX_SIZE ? 0 : most;
+}
+
+static inline brute_answer brute_node(brute *b, int node_id) {
+  if (node_id == b->graph->n_nodes) return BRUTE_YES;
+  const laci_node *node = &b->graph->nodes[node_id];
+  brute_choice choice = {.swap_a = -1};
+  choice.n = brute_seen_orders(b, node, choice.order);
+  brute_answer worst = brute_operand(b, node_id, 0, &choice, false);
+  int64_t size = brute_longest_axis(b, node);
+  int last = choice.n++;
+  for (int64_t q = 1; q < size && worst != BRUTE_YES; q++) {
+    for (int64_t p = 0; p < q && worst != BRUTE_YES; p++) {
+      if (b->budget <= 0) return BRUTE_GAVE_UP;
+      brute_order *swap = &choice.order[last];
+      swap->n = q + 1;
+      for (int64_t k = 0; k <= q; k++) swap->from[k] = k;
+      swap->from[p] = q;
+      swap->from[q] = p;
+      choice.swap_a = p;
+      choice.swap_b = q;
+      brute_answer answer = brute_operand(b, node_id, 0, &choice, false);
+      if (answer != BRUTE_NO) worst = answer;
+    }
+  }
+  return worst;
+}
+
+/** Exchanges indices p and q of a stored tensor's axis and searches. `old`: all values of the graph as it is. */
+static inline brute_answer brute_exchange(const laci_graph *graph, laci_buf *const *old, int stored, int axis,
+                                          int64_t p, int64_t q, long budget) {
+  int v = graph->stored[stored].value;
+  brute b = {.graph = graph, .old = old, .budget = budget};
+  b.now = laci_alloc((size_t)graph->n_values + 1, sizeof *b.now);
+  if (!b.now) abort();
+  for (int i = 0; i < graph->n_inputs; i++) b.now[graph->inputs[i]] = buf_copy(old[graph->inputs[i]]);
+  brute_order swap = {.n = old[v]->shape.dims[axis]};
+  for (int64_t k = 0; k < swap.n; k++) swap.from[k] = k;
+  swap.from[p] = q;
+  swap.from[q] = p;
+  b.now[v] = buf_copy(old[v]);
+  brute_reorder_axis(old[v], axis, &swap, b.now[v]);
+  brute_answer answer = brute_node(&b, 0);
+  run_clear(graph, b.now);
+  return answer;
+}
+
+#endif

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Graphs from text, one statement a line, so that a test shows its network and a failing random one can be pasted:
+ *
+ *    input x 1x3x4x4            a graph input; a type may follow: i64, bool, f16 ...
+ *    stored w 8x3x3x3           a stored tensor of generic numbers, the same for the same name; "positive" for |numbers|
+ *    stored s 2 i64 = 1 -1      a stored tensor of given contents; "" is a scalar's shape; "listed": may be overridden
+ *    y, _ = Conv(x, w, _) group=2 pads=1,1,1,1 mode="text" eps=0.5 name="a name" domain="my"
+ *    output y
+ *    shape y 1x8x4x4            what the file declares of a value
+ *    opset 13                   of the nodes that follow (default 22)
+ *
+ * A number with a point is a float, one with a comma a list ("axes=1," has one element). */
+#ifndef TESTS_SUPPORT_GRAPH_BUILD_H
+#define TESTS_SUPPORT_GRAPH_BUILD_H
+
+#include <ctype.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/rng.h"
+#include "graph/graph.h"
+#include "graph/infer.h"
+
+enum { NET_MAX_PORTS = 16, NET_MAX_ATTRS = 12, NET_MAX_INTS = 64, NET_LINE = 1024 };
+
+/** Another salt, other numbers: what holds for one set of contents by accident does not hold for three. */
+static inline uint64_t *net_salt(void) {
+  static uint64_t salt;
+  return &salt;
+}
+
+/** Generic numbers in +-[0.25, 1.25): no two alike, no sum of few of them zero. */
+static inline double net_number(const char *name, int64_t at) {
+  uint64_t stream = 1469598103934665603u + *net_salt();
+  for (const char *c = name; *c; c++) stream = (stream ^ (uint8_t)*c) * 1099511628211u;
+  double u = laci_rng_unit(20, stream, (uint64_t)at);
+  return u < 0.5 ? -0.25 - 2 * u : 0.25 + 2 * (u - 0.5);
+}
+
+static inline const char *net_skip(const char *at) {
+  while (*at == ' ' || *at == ',') at++;
+  return at;
+}
+
+/** A word of letters, digits, '_', '.', '/'; the rest of the line comes back. */
+static inline const char *net_word(const char *at, char word[64]) {
+  size_t n = 0;
+  at = net_skip(at);
+  while (n < 63 && (isalnum((unsigned char)*at) || strchr("_./-", *at)) && *at) word[n++] = *at++;
+  word[n] = 0;
+  return at;
+}
+
+static inline laci_shape net_shape(const char *text) {
+  laci_shape shape = {0};
+  while (*text) {
+    char *end;
+    shape.dims[shape.rank++] = strtoll(text, &end, 10);
+    if (end == text || (*end && *end != 'x')) return laci_shape_unknown();
+    text = *end == 'x' ? end + 1 : end;
+  }
+  return shape;
+}
+
+static inline lac_dtype net_dtype(const char *word) {
+  for (int d = 1; d < LAC_DTYPE_COUNT; d++) {
+    if (strcmp(lac_dtype_name((lac_dtype)d), word) == 0) return (lac_dtype)d;
+  }
+  return LAC_DTYPE_F32;
+}
+
+static inline void net_put(lac_dtype dtype, uint8_t *bytes, int64_t at, double x) {
+  float f = (float)x;
+  int64_t i = (int64_t)x;
+  size_t size = lac_dtype_size(dtype);
+  if (dtype == LAC_DTYPE_F64) memcpy(bytes + at * 8, &x, 8);
+  else if (dtype == LAC_DTYPE_F32) memcpy(bytes + at * 4, &f, 4);
+  else if (dtype == LAC_DTYPE_BF16) memcpy(bytes + at * 2, (uint8_t *)&f + 2, 2);
+  else memcpy(bytes + at * (int64_t)size, &i, size); /* little-endian hosts only */
+}
+
+/** `stored NAME SHAPE [TYPE] [positive] [listed] [= numbers]`. */
+static inline lac_status net_stored(laci_graph *graph, const char *line, lac_error *err) {
+  char name[64], word[64];
+  line = net_word(line, name);
+  while (*line == ' ') line++;
+  size_t n = 0;
+  if (*line == '"') line += 2; /* a scalar */
+  else while (n < 63 && *line && *line != ' ') word[n++] = *line++;
+  word[n] = 0;
+  laci_stored stored = {.name = name, .dtype = LAC_DTYPE_F32, .shape = net_shape(word)};
+  bool positive = false;
+  for (line = net_skip(line); *line && *line != '='; line = net_skip(line)) {
+    line = net_word(line, word);
+    if (strcmp(word, "positive") == 0) positive = true;
+    else if (strcmp(word, "listed") == 0) stored.overridable = true;
+    else stored.dtype = net_dtype(word);
+  }
+  int64_t count = laci_shape_count(&stored.shape);
+  if (count < 0) return laci_fail(err, LAC_BAD_FILE, "stored %s: bad shape", name);
+  stored.size_bytes = (size_t)count * lac_dtype_size(stored.dtype);
+  uint8_t *bytes = laci_arena_alloc(&graph->arena, stored.size_bytes + 1, 1);
+  if (!bytes) return LAC_NO_MEMORY;
+  bool given = *line == '=';
+  if (given) line++;
+  for (int64_t i = 0; i < count; i++) {
+    double x = net_number(name, i);
+    if (positive) x = fabs(x);
+    if (!given && !laci_dtype_is_float(stored.dtype)) x = floor(x * 20);
+    if (given) {
+      char *end;
+      x = strtod(net_skip(line), &end);
+      line = end;
+    }
+    net_put(stored.dtype, bytes, i, x);
+  }
+  int id;
+  stored.bytes = bytes;
+  return laci_graph_add_stored(graph, &stored, &id, err);
+}
+
+/** One attribute value after '='; numbers go to `ints` or `floats` from *used on. */
+static inline const char *net_attr(const char *at, laci_attr *attr, int64_t *ints, float *floats, int *used,
+                                   char *text) {
+  char *end;
+  if (*at == '"') {
+    const char *close = strchr(at + 1, '"');
+    size_t n = close && close - at < 64 ? (size_t)(close - at - 1) : 0;
+    memcpy(text, at + 1, n);
+    text[n] = 0;
+    attr->kind = LACI_ATTR_TEXT;
+    attr->text = text;
+    return close ? close + 1 : at + strlen(at);
+  }
+  int first = *used;
+  bool list = false, is_float = false;
+  do {
+    if (*at == ',') at++;
+    floats[*used] = strtof(at, &end);
+    if (end == at) break;
+    ints[*used] = strtoll(at, NULL, 10);
+    for (const char *c = at; c < end; c++) is_float |= *c == '.';
+    ++*used;
+    at = end;
+    list |= *at == ',';
+  } while (*at == ',' && *used < NET_MAX_INTS);
+  attr->n = (size_t)(*used - first);
+  attr->kind = list ? is_float ? LACI_ATTR_FLOATS : LACI_ATTR_INTS : is_float ? LACI_ATTR_FLOAT : LACI_ATTR_INT;
+  attr->i = ints[first];
+  attr->f = floats[first];
+  attr->ints = attr->kind == LACI_ATTR_INTS ? ints + first : NULL;
+  attr->floats = attr->kind == LACI_ATTR_FLOATS ? floats + first : NULL;
+  return at;
+}
+
+/** `y, z = Op(a, _, b) attributes`. */
+static inline lac_status net_node(laci_graph *graph, const char *line, int opset, lac_error *err) {
+  char word[64], type[64], names[NET_MAX_ATTRS][64], texts[NET_MAX_ATTRS][64], node_name[64] = "", domain[64] = "";
+  int inputs[NET_MAX_PORTS], outputs[NET_MAX_PORTS], used = 0, id;
+  laci_attr attrs[NET_MAX_ATTRS] = {0};
+  int64_t ints[NET_MAX_INTS + 1];
+  float floats[NET_MAX_INTS + 1];
+  laci_node node = {.inputs = inputs, .outputs = outputs, .attrs = attrs, .version = opset, .domain = domain};
+  for (line = net_skip(line); *line && *line != '='; line = net_skip(line)) {
+    line = net_word(line, word);
+    if (node.n_outputs == NET_MAX_PORTS || !word[0]) return laci_fail(err, LAC_BAD_FILE, "bad line");
+    outputs[node.n_outputs++] = strcmp(word, "_") == 0 ? -1 : laci_graph_value(graph, word);
+  }
+  line = net_word(line + (*line == '='), type);
+  node.type = type;
+  for (line = net_skip(line + (*line == '(')); *line && *line != ')'; line = net_skip(line)) {
+    line = net_word(line, word);
+    if (node.n_inputs == NET_MAX_PORTS || !word[0]) return laci_fail(err, LAC_BAD_FILE, "bad line");
+    inputs[node.n_inputs++] = strcmp(word, "_") == 0 ? -1 : laci_graph_value(graph, word);
+  }
+  for (line = net_skip(line + (*line == ')')); *line && node.n_attrs < NET_MAX_ATTRS; line = net_skip(line)) {
+    int at = node.n_attrs;
+    line = net_word(line, names[at]);
+    if (*line != '=') return laci_fail(err, LAC_BAD_FILE, "bad attribute at '%s'", line);
+    line = net_attr(line + 1, &attrs[at], ints, floats, &used, texts[at]);
+    attrs[at].name = names[at];
+    if (strcmp(names[at], "name") == 0) (void)snprintf(node_name, sizeof node_name, "%s", texts[at]);
+    else if (strcmp(names[at], "domain") == 0) (void)snprintf(domain, sizeof domain, "%s", texts[at]);
+    else node.n_attrs++;
+  }
+  node.name = node_name;
+  return laci_graph_add_node(graph, &node, &id, err);
+}
+
+static inline lac_status net_line(laci_graph *graph, const char *line, int *opset, lac_error *err) {
+  char word[64], name[64], shape[64], type[64];
+  const char *rest = net_word(line, word);
+  if (!word[0]) return LAC_OK;
+  if (strcmp(word, "opset") == 0) {
+    *opset = atoi(rest);
+    return LAC_OK;
+  }
+  if (strcmp(word, "stored") == 0) return net_stored(graph, rest, err);
+  if (strcmp(word, "output") == 0) {
+    (void)net_word(rest, name);
+    return laci_graph_add_output(graph, name, err);
+  }
+  if (strcmp(word, "shape") == 0) {
+    (void)net_word(net_word(rest, name), shape);
+    int id = laci_graph_value(graph, name);
+    if (id < 0) return LAC_NO_MEMORY;
+    graph->values[id].type = (laci_type){.dtype = LAC_DTYPE_F32, .shape = net_shape(shape)};
+    return LAC_OK;
+  }
+  if (strcmp(word, "input") != 0) return net_node(graph, line, *opset, err);
+  (void)net_word(net_word(net_word(rest, name), shape), type);
+  laci_type tensor = {.dtype = net_dtype(type), .shape = net_shape(shape)};
+  return laci_graph_add_input(graph, name, &tensor, err);
+}
+
+/** The graph of a text, finished and inferred. */
+static inline lac_status net_read(const char *text, laci_graph **graph, lac_error *err) {
+  char line[NET_LINE];
+  int opset = 22;
+  lac_status st = laci_graph_create(graph, err);
+  if (st) return st;
+  for (; *text && !st; text += strcspn(text, "\n"), text += *text == '\n') {
+    (void)snprintf(line, sizeof line, "%.*s", (int)strcspn(text, "\n"), text);
+    st = net_line(*graph, line, &opset, err);
+  }
+  (*graph)->ir_version = 8;
+  if (!st) st = laci_graph_finish(*graph, err);
+  if (!st) st = laci_graph_infer(*graph, NULL, 0, err);
+  if (st) {
+    laci_graph_destroy(*graph);
+    *graph = NULL;
+  }
+  return st;
+}
+
+#endif

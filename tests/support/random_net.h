@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A whole random network: an input, a first layer, a handful of operators and known patterns, a layer behind most of
+ * what nobody reads yet, outputs. Also: making a failing network small. Next: random_ops.h. */
+#ifndef TESTS_SUPPORT_RANDOM_NET_H
+#define TESTS_SUPPORT_RANDOM_NET_H
+
+#include "graph/op.h"
+#include "support/random_ops.h"
+
+static inline bool try_op(maker *m, const char *op) {
+  template_fn *make = find_template(op);
+  size_t mark = m->n;
+  for (int attempt = 0; make && attempt < 4; attempt++) {
+    if (make(m, op) && keep(m, mark)) return true;
+    m->n = mark;
+    m->text[mark] = 0;
+  }
+  return false;
+}
+
+/* ---- patterns that random draws would seldom hit ---- */
+
+/* [N, g * k, H, W]: cut the channels in g, turn, put together: ShuffleNet's channel shuffle. */
+static inline bool add_shuffle(maker *m) {
+  int v = pick(m, WANT_FLOAT, 4, 4);
+  if (v < 0) return false;
+  const int64_t *x = shape_of(m, v)->dims;
+  int64_t g = a_divisor(m, x[1]), cut[5] = {x[0], g, x[1] / g, x[2], x[3]};
+  name shape = stored_ints(m, 5, cut), back = stored_ints(m, 4, x), a = fresh(m, 'v'), b = fresh(m, 'v'),
+       c = fresh(m, 'v');
+  add(m, "%s = Reshape(%s, %s)\n%s = Transpose(%s) perm=0,2,1,3,4\n%s = Reshape(%s, %s)\n", a.text, name_of(m, v),
+      shape.text, b.text, a.text, c.text, b.text, back.text);
+  if (chance(m, 50)) add(m, "%s = Add(%s, %s)\n", fresh(m, 'v').text, name_of(m, v), c.text);
+  return true;
+}
+
+/* [N, T, D] -> heads of queries, keys, values -> softmax -> [N, T, D'] . */
+static inline bool add_attention(maker *m) {
+  int v = pick(m, WANT_FLOAT, 3, 3);
+  if (v < 0) return false;
+  const int64_t *x = shape_of(m, v)->dims;
+  int64_t heads = 1 + draw(m, 2), size = 1 + draw(m, 3), w[2] = {x[2], heads * size},
+          cut[4] = {x[0], x[1], heads, size}, back[3] = {x[0], x[1], heads * size};
+  name shape = stored_ints(m, 4, cut), merged = stored_ints(m, 3, back), part[3];
+  for (int i = 0; i < 3; i++) {
+    name weight = stored_of(m, laci_shape_of(2, w), ""), a = fresh(m, 'v'), b = fresh(m, 'v');
+    part[i] = fresh(m, 'v');
+    add(m, "%s = MatMul(%s, %s)\n%s = Reshape(%s, %s)\n%s = Transpose(%s) perm=%s\n", a.text, name_of(m, v),
+        weight.text, b.text, a.text, shape.text, part[i].text, b.text, i == 1 ? "0,2,3,1" : "0,2,1,3");
+  }
+  name s = fresh(m, 'v'), p = fresh(m, 'v'), o = fresh(m, 'v'), t = fresh(m, 'v');
+  add(m, "%s = MatMul(%s, %s)\n%s = Softmax(%s) axis=-1\n%s = MatMul(%s, %s)\n", s.text, part[0].text, part[1].text,
+      p.text, s.text, o.text, p.text, part[2].text);
+  add(m, "%s = Transpose(%s) perm=0,2,1,3\n%s = Reshape(%s, %s)\n", t.text, o.text, fresh(m, 'v').text, t.text,
+      merged.text);
+  return true;
+}
+
+/* Queries, keys and values from one layer: [N, T, 3 * heads * size], turned to [3, N, heads, T, size] and taken apart. */
+static inline bool add_fused_attention(maker *m) {
+  int v = pick(m, WANT_FLOAT, 3, 3);
+  if (v < 0) return false;
+  const int64_t *x = shape_of(m, v)->dims;
+  int64_t heads = 1 + draw(m, 2), size = 1 + draw(m, 3), w[2] = {x[2], 3 * heads * size},
+          cut[5] = {x[0], x[1], 3, heads, size}, back[3] = {x[0], x[1], heads * size};
+  name shape = stored_ints(m, 5, cut), merged = stored_ints(m, 3, back), a = fresh(m, 'v'), b = fresh(m, 'v'),
+       c = fresh(m, 'v'), part[3], t = fresh(m, 'v'), s = fresh(m, 'v'), o = fresh(m, 'v'), r = fresh(m, 'v');
+  name weight = weight_of(m, laci_shape_of(2, w));
+  add(m, "%s = MatMul(%s, %s)\n%s = Reshape(%s, %s)\n%s = Transpose(%s) perm=2,0,3,1,4\n", a.text, name_of(m, v),
+      weight.text, b.text, a.text, shape.text, c.text, b.text);
+  for (int i = 0; i < 3; i++) {
+    name at = scalar_of(m, "i64", i == 0 ? "0" : i == 1 ? "1" : "2");
+    part[i] = fresh(m, 'v');
+    add(m, "%s = Gather(%s, %s) axis=0\n", part[i].text, c.text, at.text);
+  }
+  add(m, "%s = Transpose(%s) perm=0,1,3,2\n%s = MatMul(%s, %s)\n%s = MatMul(%s, %s)\n", t.text, part[1].text, s.text,
+      part[0].text, t.text, o.text, s.text, part[2].text);
+  add(m, "%s = Transpose(%s) perm=0,2,1,3\n%s = Reshape(%s, %s)\n", r.text, o.text, fresh(m, 'v').text, r.text,
+      merged.text);
+  return true;
+}
+
+/* x * sigmoid(W2 relu(W1 mean(x))). */
+static inline bool add_squeeze_excite(maker *m) {
+  int v = pick(m, WANT_FLOAT, 4, 4);
+  if (v < 0) return false;
+  int64_t c = shape_of(m, v)->dims[1], d = 1 + draw(m, 4), down[4] = {d, c, 1, 1}, up[4] = {c, d, 1, 1};
+  name w1 = stored_of(m, laci_shape_of(4, down), ""), w2 = stored_of(m, laci_shape_of(4, up), ""), g = fresh(m, 'v'),
+       a = fresh(m, 'v'), b = fresh(m, 'v'), s = fresh(m, 'v');
+  add(m, "%s = GlobalAveragePool(%s)\n%s = Conv(%s, %s)\n%s = Conv(%s, %s)\n%s = Sigmoid(%s)\n", g.text, name_of(m, v),
+      a.text, g.text, w1.text, b.text, a.text, w2.text, s.text, b.text);
+  add(m, "%s = Mul(%s, %s)\n", fresh(m, 'v').text, name_of(m, v), s.text);
+  return true;
+}
+
+/* x + conv(relu(conv(x))). */
+static inline bool add_residual(maker *m) {
+  int v = pick(m, WANT_FLOAT, 4, 4);
+  if (v < 0) return false;
+  int64_t c = shape_of(m, v)->dims[1], d = 1 + draw(m, 6), first[4] = {d, c, 1, 1}, second[4] = {c, d, 1, 1};
+  name w1 = stored_of(m, laci_shape_of(4, first), ""), w2 = stored_of(m, laci_shape_of(4, second), ""),
+       a = fresh(m, 'v'), b = fresh(m, 'v'), e = fresh(m, 'v');
+  add(m, "%s = Conv(%s, %s)\n%s = Relu(%s)\n%s = Conv(%s, %s)\n%s = Add(%s, %s)\n", a.text, name_of(m, v), w1.text,
+      b.text, a.text, e.text, b.text, w2.text, fresh(m, 'v').text, name_of(m, v), e.text);
+  return true;
+}
+
+static inline void try_pattern(maker *m) {
+  static bool (*const patterns[])(maker *) = {add_shuffle, add_attention, add_squeeze_excite, add_residual,
+                                              add_fused_attention};
+  size_t mark = m->n;
+  if (patterns[draw(m, 5)](m) && keep(m, mark)) return;
+  m->n = mark;
+  m->text[mark] = 0;
+}
+
+/* ---- the network ---- */
+
+static inline void add_first_lines(maker *m) {
+  static const char *const inputs[] = {"1x3x4x4", "2x3x3x3", "1x4x3x3", "2x4", "3x5", "1x3x4", "2x4x3", "1x2x6"};
+  int which = (int)draw(m, 8);
+  add(m, "input x %s\n", inputs[which]);
+  (void)keep(m, 0);
+  static const char *const layers[] = {"Conv", "Conv", "Conv", "Gemm", "Gemm", "MatMul", "MatMul", "Conv"};
+  (void)try_op(m, layers[which]);
+}
+
+/* A layer behind an axis that is likely to hold channels. */
+static inline bool add_last_layer(maker *m, int v) {
+  int rank = rank_of(m, v);
+  if (rank < 2) return false;
+  int axis = chance(m, 70) ? (rank == 4 ? 1 : rank - 1) : (int)draw(m, rank);
+  int64_t dims[2] = {shape_of(m, v)->dims[axis], 1 + draw(m, 3)};
+  name turned = fresh(m, 'v'), w = stored_of(m, laci_shape_of(2, dims), ""), out = fresh(m, 'y');
+  add(m, "%s = Transpose(%s) perm=", turned.text, name_of(m, v));
+  for (int a = 0; a < rank; a++) {
+    if (a != axis) add(m, "%d,", a);
+  }
+  add(m, "%d,\n%s = MatMul(%s, %s)\n", axis, out.text, turned.text, w.text);
+  return true;
+}
+
+static inline void add_last_lines(maker *m) {
+  for (int v = 0; v < m->graph->n_values; v++) {
+    if (m->graph->values[v].n_readers || m->graph->values[v].producer < 0 || !fits(m, v, WANT_FLOAT, 2, 6)) continue;
+    size_t mark = m->n;
+    if (!chance(m, 85)) continue;
+    if (add_last_layer(m, v) && keep(m, mark)) v = -1; /* values are numbered anew */
+    else m->n = mark, m->text[mark] = 0;
+    if (m->graph->n_nodes > 24) break;
+  }
+  bool any = false;
+  for (int v = 0; v < m->graph->n_values; v++) {
+    if (m->graph->values[v].n_readers || m->graph->values[v].producer < 0) continue;
+    if (any && chance(m, 8)) continue; /* a branch that ends nowhere */
+    any = true;
+    add(m, "output %s\n", name_of(m, v));
+  }
+}
+
+/** A network that holds the operator, where that can be had. False: nothing came of this seed. */
+static inline bool make_net(maker *m, uint64_t seed, const char *op) {
+  static const char *const likely[] = {"Conv", "MatMul", "Gemm", "Add", "Mul", "Concat", "Split", "Slice", "Reshape",
+                                       "Transpose", "Gather", "Relu", "BatchNormalization", "Pad", "ReduceMean"};
+  int n_ops;
+  const laci_op *const *ops = laci_op_all(&n_ops);
+  *m = (maker){.seed = seed};
+  if (laci_graph_create(&m->graph, NULL)) return false;
+  add_first_lines(m);
+  int n = 1 + (int)draw(m, 6), at = (int)draw(m, n);
+  for (int i = 0; i < n; i++) {
+    if (i == at) (void)try_op(m, op);
+    if (chance(m, 18)) try_pattern(m);
+    else (void)try_op(m, chance(m, 65) ? likely[draw(m, 15)] : ops[draw(m, n_ops)]->name);
+  }
+  add_last_lines(m);
+  return keep(m, m->n) && m->graph->n_outputs > 0;
+}
+
+/* ---- making a failure small ---- */
+
+typedef bool fails_fn(const char *text, void *context);
+
+static inline void replace_word(char *text, const char *from, const char *to) {
+  char *copy = malloc(MAKER_TEXT), *out = text;
+  size_t n = strlen(from);
+  if (!copy) abort();
+  (void)snprintf(copy, MAKER_TEXT, "%s", text);
+  for (const char *at = copy; *at;) {
+    bool starts = at == copy || !(isalnum((unsigned char)at[-1]));
+    if (starts && strncmp(at, from, n) == 0 && !isalnum((unsigned char)at[n])) {
+      out += sprintf(out, "%s", to);
+      at += n;
+    } else *out++ = *at++;
+  }
+  *out = 0;
+  free(copy);
+}
+
+/* `text` without the line at `begin`; a node's readers read its first operand instead where `bypass` is set. */
+static inline void without_line(const char *text, size_t begin, bool bypass, char *out) {
+  const char *end = strchr(text + begin, '\n');
+  char line[NET_LINE], defined[64], read[64];
+  (void)snprintf(line, sizeof line, "%.*s", (int)(end - text - (long)begin), text + begin);
+  (void)snprintf(out, MAKER_TEXT, "%.*s%s", (int)begin, text, end + 1);
+  const char *open = strchr(line, '(');
+  if (!bypass || !open) return;
+  (void)net_word(line, defined);
+  (void)net_word(open + 1, read);
+  replace_word(out, defined, read);
+}
+
+/** Removes lines as long as `fails` still holds. text: MAKER_TEXT bytes. */
+static inline void make_small(char *text, fails_fn *fails, void *context) {
+  char *tried = malloc(MAKER_TEXT);
+  if (!tried) abort();
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (size_t begin = 0; text[begin] && !changed; begin += strcspn(text + begin, "\n") + 1) {
+      for (int bypass = 0; bypass < 2 && !changed; bypass++) {
+        without_line(text, begin, bypass, tried);
+        if (strcmp(tried, text) == 0 || !fails(tried, context)) continue;
+        (void)snprintf(text, MAKER_TEXT, "%s", tried);
+        changed = true;
+      }
+    }
+  }
+  free(tried);
+}
+
+#endif

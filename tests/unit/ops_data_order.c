@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Operators that convert (Cast, quantisation, Dropout), and those to which the order along an axis
+ * matters: TopK, ArgMax, CumSum, Trilu, NonZero ... */
+#include "support/op_case.h"
+
+#define X23 "stored x 2x3 = 1 2 3 4 5 6\n"
+
+static const op_case casts[] = {
+    {"floats are truncated", "stored x 4 = 1.7 -1.7 0.5 300\ny = Cast(x) to=7\noutput y",
+     "y i64 4 = 1 -1 0 300", "a -> a"},
+    {"integers wrap around", "stored x 3 i64 = 300 -1 127\ny = Cast(x) to=3\noutput y",
+     "y i8 3 = 44 -1 127", "a -> a"},
+    {"bool is not zero", "stored x 3 = 0 0.5 -2\ny = Cast(x) to=9\noutput y", "y bool 3 = 0 1 1",
+     NULL},
+    {"integers to floats", "stored x 2 i64 = 3 -4\ny = Cast(x) to=1\noutput y", "y f32 2 = 3 -4",
+     NULL},
+    {"to half precision without a rounding step",
+     "stored x 1 f64 = 0.1\ny = Cast(x) to=10\noutput y", "y f16 1 = 0.1", NULL},
+    {"like another tensor", "stored x 2 = 1.5 2.5\nstored t 3 i32\ny = CastLike(x, t)\noutput y",
+     "y i32 2 = 1 2", "a b -> a"},
+    {"identity", X23 "y = Identity(x)\noutput y", "y f32 2x3 = 1 2 3 4 5 6", "ab -> ab"},
+    {"dropout passes all", X23 "y, m = Dropout(x)\noutput y\noutput m",
+     "y f32 2x3 = 1 2 3 4 5 6\nm bool 2x3 = 1 1 1 1 1 1", "ab -> ab cd"},
+    {"an old dropout's mask",
+     "opset 7\nstored x 2 = 5 6\ny, m = Dropout(x) ratio=0.5\noutput y\noutput m",
+     "y f32 2 = 5 6\nm f32 2 = 1 1", "a -> a b"},
+};
+
+static void casts_convert_every_element(void **state) {
+  (void)state;
+  check_cases(casts, sizeof casts / sizeof *casts);
+}
+
+static const op_case quants[] = {
+    {"one scale",
+     "stored x 2x2 i8 = 0 1 2 -3\nstored s \"\" = 0.5\ny = DequantizeLinear(x, s)\noutput y",
+     "y f32 2x2 = 0 0.5 1 -1.5", "ab s -> ab"},
+    {"a scale for each row",
+     "stored x 2x2 u8 = 0 1 2 3\nstored s 2 = 1 10\nstored z 2 u8 = 1 2\n"
+     "y = DequantizeLinear(x, s, z) axis=0\noutput y",
+     "y f32 2x2 = -1 0 0 10", "ab a a -> ab"},
+    {"a list of one scale is for all",
+     "stored x 2x2 i8 = 0 1 2 3\nstored s 1 = 2\ny = DequantizeLinear(x, s) axis=0\noutput y",
+     "y f32 2x2 = 0 2 4 6", "ab c -> ab"},
+    {"half to even, and held in range",
+     "stored x 5 = 0.5 1.5 2.5 -0.5 1000\nstored s \"\" = 1\ny = QuantizeLinear(x, s)\noutput y",
+     "y u8 5 = 0 2 2 0 255", "a s -> a"},
+    {"signed, with zero points",
+     "stored x 1x2 = 1 -1\nstored s 2 = 0.01 0.5\nstored z 2 i8 = 0 3\n"
+     "y = QuantizeLinear(x, s, z) axis=1\noutput y",
+     "y i8 1x2 = 100 1", "ab b b -> ab"},
+};
+
+static void quantisation_follows_its_axis(void **state) {
+  (void)state;
+  check_cases(quants, sizeof quants / sizeof *quants);
+}
+
+static const op_case orders[] = {
+    {"the two largest", X23 "stored k 1 i64 = 2\nv, i = TopK(x, k)\noutput v\noutput i",
+     "v f32 2x2 = 3 2 6 5\ni i64 2x2 = 2 1 2 1", "a. . -> a. a."},
+    {"the smallest, first of equal ones",
+     "stored x 4 i32 = 2 1 1 3\nstored k 1 i64 = 3\nv, i = TopK(x, k) largest=0\noutput v\noutput "
+     "i",
+     "v i32 3 = 1 1 2\ni i64 3 = 1 2 0", ". . -> . ."},
+    {"k as attribute, along axis 0",
+     "opset 9\n" X23 "v, i = TopK(x) k=1 axis=0\noutput v\noutput i",
+     "v f32 1x3 = 4 5 6\ni i64 1x3 = 1 1 1", ".a -> .a .a"},
+    {"argmax keeps its axis", X23 "y = ArgMax(x) axis=1\noutput y", "y i64 2x1 = 2 2", "a. -> ab"},
+    {"argmin drops it", X23 "y = ArgMin(x) axis=0 keepdims=0\noutput y", "y i64 3 = 0 0 0",
+     ".a -> a"},
+    {"the last of equal ones",
+     "stored x 3 = 5 5 1\ny = ArgMax(x) select_last_index=1 keepdims=0\noutput y", "y i64 s = 1",
+     ". -> s"},
+    {"running sums", X23 "stored a \"\" i64 = 1\ny = CumSum(x, a)\noutput y",
+     "y f32 2x3 = 1 3 6 4 9 15", "a. s -> a."},
+    {"without itself, from the back",
+     X23 "stored a \"\" i64 = -1\ny = CumSum(x, a) exclusive=1 reverse=1\noutput y",
+     "y f32 2x3 = 5 3 0 11 6 0", "a. s -> a."},
+    {"the upper triangle", "stored x 2x2x2 = 1 2 3 4 5 6 7 8\ny = Trilu(x)\noutput y",
+     "y f32 2x2x2 = 1 2 0 4 5 6 0 8", "a.. -> a.."},
+    {"the lower one, strictly",
+     "stored x 2x3 = 1 2 3 4 5 6\nstored k \"\" i64 = -1\ny = Trilu(x, k) upper=0\noutput y",
+     "y f32 2x3 = 0 0 0 4 0 0", ".. s -> .."},
+    {"sequences turned round",
+     "stored x 3x2 = 1 2 3 4 5 6\nstored n 2 i64 = 3 2\ny = ReverseSequence(x, n)\noutput y",
+     "y f32 3x2 = 5 4 3 2 1 6", ".. . -> .."},
+    {"sequences in rows",
+     X23 "stored n 2 i64 = 1 3\ny = ReverseSequence(x, n) batch_axis=0 time_axis=1\noutput y",
+     "y f32 2x3 = 1 2 3 6 5 4", NULL},
+    {"one hot",
+     "stored i 3 i64 = 1 -1 7\nstored d \"\" i64 = 3\nstored v 2 = 0 9\ny = OneHot(i, d, "
+     "v)\noutput y",
+     "y f32 3x3 = 0 9 0 0 0 9 0 0 0", ". s . -> .."},
+    {"one hot along axis 0",
+     "stored i 2 i64 = 1 0\nstored d 1 i64 = 2\nstored v 2 i32 = -1 1\ny = OneHot(i, d, v) "
+     "axis=0\noutput y",
+     "y i32 2x2 = -1 1 1 -1", NULL},
+    {"places that are not zero", "stored x 2x2 = 0 1 2 0\ny = NonZero(x)\noutput y",
+     "y i64 2x2 = 0 1 1 0", ".. -> .."},
+};
+
+static void order_matters_along_one_axis_only(void **state) {
+  (void)state;
+  check_cases(orders, sizeof orders / sizeof *orders);
+}
+
+static const bad_case refused[] = {
+    {"more than there are", X23 "stored k 1 i64 = 4\nv, i = TopK(x, k)\noutput v", LAC_BAD_SHAPE,
+     "k = 4 of an axis of size 3"},
+    {"scales of another number",
+     "stored x 2x2 i8\nstored s 3 = 1 2 3\ny = DequantizeLinear(x, s)\noutput y", LAC_BAD_SHAPE,
+     "3 scales for an axis of size 2"},
+    {"a vector's triangle", "stored x 3\ny = Trilu(x)\noutput y", LAC_BAD_SHAPE, "at least 2"},
+    {"a largest of nothing", "stored x 0x2\ny = ArgMax(x)\noutput y", LAC_BAD_SHAPE, "empty"},
+};
+
+static void what_makes_no_sense_is_refused(void **state) {
+  (void)state;
+  check_refused(refused, sizeof refused / sizeof *refused);
+}
+
+static void blocks_of_scales_are_declined(void **state) {
+  (void)state;
+  lac_error err = {0};
+  laci_graph *graph = NULL;
+  laci_plain *run = NULL;
+  char text[256];
+  const char *net =
+      "stored x 2x2 i8\nstored s 2x1 = 1 2\ny = DequantizeLinear(x, s) axis=1 block_size=2\noutput "
+      "y";
+  assert_int_equal(net_read(net, &graph, &err), LAC_OK); /* inference knows less, that is all */
+  assert_int_equal(graph->values[laci_graph_find_value(graph, "y")].type.shape.rank, -1);
+  assert_int_equal(laci_plain_create(graph, NULL, NULL, NULL, &run, &err), LAC_OK);
+  assert_int_equal(laci_plain_run_all(run, &err), LAC_UNSUPPORTED);
+  laci_plain_destroy(run);
+  coupling_text(graph, &graph->nodes[0], text, sizeof text);
+  assert_string_equal(text, ".. .. -> ?");
+  laci_graph_destroy(graph);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(casts_convert_every_element),
+      cmocka_unit_test(quantisation_follows_its_axis),
+      cmocka_unit_test(order_matters_along_one_axis_only),
+      cmocka_unit_test(what_makes_no_sense_is_refused),
+      cmocka_unit_test(blocks_of_scales_are_declined),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
