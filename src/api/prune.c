@@ -82,8 +82,7 @@ static void tell(const laci_report *report) {
   }
 }
 
-/* A network's own order must never be worse than before: sheets that the search could not score (copies of a channel
- * that share blocks) are seen here. */
+/* Never worse than before: what counts is what the layers keep, whatever the search was able to score. */
 static lac_status settle(laci_plan *plan, laci_report *report, const lac_options *options,
                          laci_pool *pool, lac_error *err) {
   laci_pattern pattern = {options->n, options->m};

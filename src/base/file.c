@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Mapping, reading and atomic writing of files.
  *
- * A new file becomes visible by one rename. Where nothing may be replaced the rename itself checks that
- * (RENAME_NOREPLACE), so that two programs that write the same name at once cannot lose either file. */
+ * A new file becomes visible by one rename. Where nothing may be replaced the rename itself checks
+ * that (RENAME_NOREPLACE), so that two programs that write the same name at once cannot lose either
+ * file. */
 #define _GNU_SOURCE
 #include "base/file.h"
 
@@ -33,7 +34,7 @@ size_t laci_path_folder(const char *path) {
   return slash == path ? 1 : (size_t)(slash - path);
 }
 
-/* ---- Reading ----------------------------------------------------------------------------------------------- */
+/* ---- Reading ---- */
 
 static laci_file_id id_of(const struct stat *info) {
   return (laci_file_id){.device = (uint64_t)info->st_dev, .inode = (uint64_t)info->st_ino};
@@ -124,7 +125,7 @@ lac_status laci_file_read_text(const char *path, size_t max_bytes, char **text, 
   return st;
 }
 
-/* ---- Writing ----------------------------------------------------------------------------------------------- */
+/* ---- Writing ---- */
 
 struct laci_writer {
   char *path, *temporary;
@@ -137,10 +138,11 @@ struct laci_writer {
 };
 
 /** LAC_OK where the target is free, or may be replaced. */
-static lac_status check_target(const char *path, const laci_write_options *options, lac_error *err) {
+static lac_status check_target(const char *path, const laci_write_options *options,
+                               lac_error *err) {
   struct stat info;
   if (stat(path, &info)) {
-    /* A dangling link is a taken name, too; a missing folder shows when the temporary file is made. */
+    /* A dangling link is a taken name, too; a missing folder shows later. */
     if (lstat(path, &info)) return LAC_OK;
     if (options->force) return LAC_OK;
     return laci_fail(err, LAC_EXISTS, "%s: exists already", path);
@@ -159,7 +161,8 @@ static lac_status check_target(const char *path, const laci_write_options *optio
   return laci_fail(err, LAC_EXISTS, "%s: exists already", path);
 }
 
-/** Makes a file beside the target that nobody else could have foreseen, with the permissions that umask leaves. */
+/** Makes a file beside the target that nobody else could have foreseen, with the permissions that
+ * umask leaves. */
 static lac_status create_temporary(laci_writer *writer, lac_error *err) {
   size_t folder = laci_path_folder(writer->path);
   const char *between = folder && writer->path[folder - 1] != '/' ? "/" : "";
@@ -244,8 +247,8 @@ lac_status laci_writer_finish(laci_writer *writer, lac_error *err) {
   return st;
 }
 
-/** The rename that replaces nothing. File systems that do not know it get an empty file of our own making first:
- *  whoever creates the name owns it. */
+/** The rename that replaces nothing. File systems that do not know it get an empty file of our own
+ * making first: whoever creates the name owns it. */
 static int rename_new(const char *from, const char *to) {
   int result = renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE);
   if (!result || (errno != ENOSYS && errno != EINVAL)) return result;
@@ -261,8 +264,8 @@ static int rename_new(const char *from, const char *to) {
   return result;
 }
 
-/** A rename is safe from a power cut once its folder is synced. Not every file system can, and the file is whole
- *  either way, so that a failure here is none. */
+/** A rename is safe from a power cut once its folder is synced. Not every file system can, and the
+ * file is whole either way, so that a failure here is none. */
 static void sync_folder(laci_writer *writer) {
   size_t n = laci_path_folder(writer->path);
   char *folder = laci_alloc(n + 2, 1);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Files: mapping them to read, and writing them so that a reader sees the old file or the new one, never half of it.
+ * Files: mapping them to read, and writing them so that a reader sees the old file or the new one,
+ * never half of it.
  *
- * A writer fills a temporary file beside its target. finish() makes it complete and durable, commit() gives it its
- * name; a writer that is destroyed before that leaves nothing behind. A command with several outputs finishes all of
- * them before it commits the first. */
+ * A writer fills a temporary file beside its target. finish() makes it complete and durable,
+ * commit() gives it its name; a writer that is destroyed before that leaves nothing behind. A
+ * command with several outputs finishes all of them before it commits the first. */
 #ifndef LACI_BASE_FILE_H
 #define LACI_BASE_FILE_H
 
@@ -30,11 +31,12 @@ LAC_MUST_CHECK lac_status laci_file_map(const char *path, laci_mapped_file *file
 /** Makes *file empty again; an empty one is fine. */
 void laci_file_unmap(laci_mapped_file *file);
 
-/** Lets the system take back the memory behind a part that was read; it may be read again at any time. */
+/** Lets the system take back the memory behind a part that was read; it may be read again at any
+ * time. */
 void laci_file_forget(const laci_mapped_file *file, size_t offset, size_t size_bytes);
 
-/** The whole of a text file (or pipe) of at most max_bytes; *text is zero-terminated, the caller's (laci_free).
- *  Fails LAC_BAD_FILE where it is longer or holds a zero byte. */
+/** The whole of a text file (or pipe) of at most max_bytes; *text is zero-terminated, the caller's
+ * (laci_free). Fails LAC_BAD_FILE where it is longer or holds a zero byte. */
 LAC_MUST_CHECK lac_status laci_file_read_text(const char *path, size_t max_bytes, char **text,
                                               lac_error *err);
 
@@ -47,16 +49,19 @@ typedef struct laci_write_options {
 
 typedef struct laci_writer laci_writer;
 
-/** Fails LAC_EXISTS for a taken name, LAC_BAD_ARGUMENT for a target that is to be kept or is no regular file. */
+/** Fails LAC_EXISTS for a taken name, LAC_BAD_ARGUMENT for a target that is to be kept or is no
+ * regular file. */
 LAC_MUST_CHECK lac_status laci_writer_open(const char *path, const laci_write_options *options,
                                            laci_writer **writer, lac_error *err);
 LAC_MUST_CHECK lac_status laci_writer_append(laci_writer *writer, const void *bytes,
                                              size_t size_bytes, lac_error *err);
 /** Writes out, syncs and closes; the file still has its temporary name. */
 LAC_MUST_CHECK lac_status laci_writer_finish(laci_writer *writer, lac_error *err);
-/** Gives the finished file its name. Without force, a file that has taken the name meanwhile survives (LAC_EXISTS). */
+/** Gives the finished file its name. Without force, a file that has taken the name meanwhile
+ * survives (LAC_EXISTS). */
 LAC_MUST_CHECK lac_status laci_writer_commit(laci_writer *writer, lac_error *err);
-/** Takes a commit back, as long as it made a new file; what it replaced is gone. For a later output that failed. */
+/** Takes a commit back, as long as it made a new file; what it replaced is gone. For a later output
+ * that failed. */
 void laci_writer_retract(laci_writer *writer);
 /** Removes the temporary file where it was not committed. NULL is fine. */
 void laci_writer_destroy(laci_writer *writer);

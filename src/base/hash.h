@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Hashes of bytes (XXH3): the same on every machine for the same bytes, fast, and no protection against malice. */
+ * Hashes of bytes (XXH3): the same on every machine for the same bytes, fast, and no protection
+ * against malice. */
 #ifndef LACI_BASE_HASH_H
 #define LACI_BASE_HASH_H
 
@@ -10,7 +11,8 @@ typedef struct laci_hash128 {
   uint64_t high, low;
 } laci_hash128;
 
-/** Hash of size_bytes bytes. To hash several pieces in a row, give the hash of those before as the seed. */
+/** Hash of size_bytes bytes. To hash several pieces in a row, give the hash of those before as the
+ * seed. */
 uint64_t laci_hash64(const void *bytes, size_t size_bytes, uint64_t seed);
 laci_hash128 laci_hash128_of(const void *bytes, size_t size_bytes, uint64_t seed);
 

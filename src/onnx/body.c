@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What the bodies of If, Loop and Scan read from outside.
  *
- * A body stays closed: the graph only learns which outer values go in. Nodes are taken in order, so that a name is
- * the outer value up to where the body defines it itself. Next: node.c. */
+ * A body stays closed: the graph only learns which outer values go in. Nodes are taken in order, so
+ * that a name is the outer value up to where the body defines it itself. Next: node.c. */
 #include "onnx/import_in.h"
 
 #include "base/error.h"
@@ -28,8 +28,8 @@ static lac_status define(capture_list *list, body_scope *body, const char *name,
   return laci_fail_memory(err, list->node);
 }
 
-/** The value outside of all bodies, -1 where there is none. Unlike a node's input it need not be there: a body whose
- *  nodes are out of order may define it later. */
+/** The value outside of all bodies, -1 where there is none. Unlike a node's input it need not be
+ * there: a body whose nodes are out of order may define it later. */
 static int find_outside(const capture_list *list, const char *name) {
   if (!list->scope->function) return laci_graph_find_value(list->im->graph, name);
   return laci_name_find(&list->scope->values, name) - 1;
@@ -48,7 +48,8 @@ static lac_status read_name(capture_list *list, const body_scope *body, const ch
   list->ids = array;
   if (!grown || !laci_name_add(&list->seen, name, 0)) return laci_fail_memory(err, list->node);
   for (size_t at = 0; at < list->n; at++) {
-    if (list->ids[at] == value) return LAC_OK; /* two names of one value: a function's input given twice */
+    if (list->ids[at] == value)
+      return LAC_OK; /* two names of one value: a function's input given twice */
   }
   list->ids[list->n++] = value;
   return LAC_OK;

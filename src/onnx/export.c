@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Writing a model: the decoded file, with changed tensors in place of the old ones.
  *
- * The message itself is patched for as long as it is being written and restored afterwards: pointers to arrays, not
- * their contents, so that nothing large is copied. A tensor goes back into the kind of field that it came from.
- * Next: export_data.c. */
+ * The message itself is patched for as long as it is being written and restored afterwards:
+ * pointers to arrays, not their contents, so that nothing large is copied. A tensor goes back into
+ * the kind of field that it came from. Next: export_data.c. */
 #include "onnx/export_in.h"
 
 #include "base/error.h"
@@ -13,7 +13,7 @@
 
 static const uint64_t max_model_bytes = INT32_MAX;
 
-/* ---- Patching the message ---------------------------------------------------------------------------------- */
+/* ---- Patching the message ---- */
 
 lac_status laci_export_patch(laci_export *x, void *place, const void *bytes, size_t size_bytes,
                              lac_error *err) {
@@ -36,8 +36,8 @@ static void undo_patches(laci_export *x) {
   }
 }
 
-/** The wide array with changed elements. What did not change keeps its bits: writers differ in what they leave above
- *  a narrow element. A signed element is extended as its readers expect. */
+/** The wide array with changed elements. What did not change keeps its bits: writers differ in what
+ * they leave above a narrow element. A signed element is extended as its readers expect. */
 static lac_status widen(laci_export *x, const laci_home *home, const laci_stored *stored,
                         void **widened, lac_error *err) {
   size_t narrow = home->narrow_bytes, wide = home->wide_bytes;
@@ -50,7 +50,8 @@ static lac_status widen(laci_export *x, const laci_home *home, const laci_stored
     const uint8_t *element = stored->owned + at * narrow;
     if (memcmp(to + at * wide, element, narrow) == 0) continue;
     memcpy(to + at * wide, element, narrow);
-    memset(to + at * wide + narrow, is_signed && element[narrow - 1] >> 7 ? 0xff : 0, wide - narrow);
+    memset(to + at * wide + narrow, is_signed && element[narrow - 1] >> 7 ? 0xff : 0,
+           wide - narrow);
   }
   *widened = to;
   return LAC_OK;
@@ -75,7 +76,7 @@ static lac_status patch_stored(laci_export *x, const laci_stored *stored, lac_er
                    stored->name);
 }
 
-/* ---- Writing ----------------------------------------------------------------------------------------------- */
+/* ---- Writing ---- */
 
 /** protobuf-c's idea of a place to write to. */
 typedef struct sink {
@@ -104,7 +105,7 @@ static lac_status write_model(laci_export *x, laci_writer *writer, lac_error *er
   return s.status ? s.status : laci_writer_finish(writer, err);
 }
 
-/** Data files first: a model that is there has its data. A later failure takes back what was new. */
+/** Data files first: a model that is there has its data. A failure takes back what was new. */
 static lac_status commit(laci_export *x, laci_writer *model, lac_error *err) {
   lac_status st = LAC_OK;
   size_t done = 0, n = x->file->n_data_files;
@@ -152,7 +153,8 @@ lac_status laci_onnx_save(laci_onnx *file, const laci_graph *graph, const char *
   if (!st) st = commit(&x, model, err);
   undo_patches(&x);
   clear_marks(file);
-  for (size_t at = 0; x.writers && at < file->n_data_files; at++) laci_writer_destroy(x.writers[at]);
+  for (size_t at = 0; x.writers && at < file->n_data_files; at++)
+    laci_writer_destroy(x.writers[at]);
   laci_writer_destroy(model);
   laci_free(x.patches);
   laci_arena_clear(&x.arena);

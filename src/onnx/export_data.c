@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Writing data files: copies of the old ones with changed tensors at their old places.
  *
- * Tensors may share bytes of a data file (tied weights). A changed tensor keeps its place only if whatever else lies
- * there has the same new content; else it moves to the end of the file. Files are streamed through the mapping a
- * piece at a time, so that their size does not matter. */
+ * Tensors may share bytes of a data file (tied weights). A changed tensor keeps its place only if
+ * whatever else lies there has the same new content; else it moves to the end of the file. Files
+ * are streamed through the mapping a piece at a time, so that their size does not matter. */
 #include "onnx/export_in.h"
 
 #include "base/error.h"
@@ -19,14 +19,14 @@ enum {
   PIECE_BYTES = 1 << 24,
 };
 
-/* ---- Names ------------------------------------------------------------------------------------------------- */
+/* ---- Names ---- */
 
 static const char *base_name(const char *path) {
   const char *slash = strrchr(path, '/');
   return slash ? slash + 1 : path;
 }
 
-/** True where OUT goes into the folder that the old data files are in (or one that cannot be told). */
+/** True where OUT goes into the folder of the old data files (or one that cannot be told). */
 static bool is_same_folder(laci_export *x) {
   char resolved[PATH_MAX];
   size_t n = laci_path_folder(x->path);
@@ -69,7 +69,7 @@ static const char *path_of(laci_export *x, const char *name) {
   return path;
 }
 
-/* ---- Places ------------------------------------------------------------------------------------------------ */
+/* ---- Places ---- */
 
 static int compare_places(const void *a, const void *b) {
   const laci_external *left = *(laci_external *const *)a, *right = *(laci_external *const *)b;
@@ -89,7 +89,8 @@ static bool agree(const laci_export *x, const laci_external *a, const laci_exter
   return memcmp(content(x, a), content(x, b), a->length) == 0;
 }
 
-/** Marks the changed ones among n tensors of one file, sorted by place, that cannot keep their places. */
+/** Marks the changed ones among n tensors of one file, sorted by place, that cannot keep their
+ * places. */
 static void mark_moved(const laci_export *x, laci_external **places, size_t n) {
   size_t run = 0; /* places[run ..] may reach as far as places[at] */
   uint64_t reach = 0;
@@ -108,7 +109,7 @@ static void mark_moved(const laci_export *x, laci_external **places, size_t n) {
   }
 }
 
-/* ---- Contents ---------------------------------------------------------------------------------------------- */
+/* ---- Contents ---- */
 
 static lac_status append_zeros(laci_writer *writer, uint64_t n, lac_error *err) {
   static const uint8_t zeros[MOVED_ALIGNMENT];
@@ -134,7 +135,8 @@ static lac_status write_data(laci_external **places, size_t n, laci_writer *writ
   lac_status st = LAC_OK;
   for (size_t at = 0; at < n && !st; at++) {
     const laci_external *e = places[at];
-    if (!e->fresh || e->moved || e->offset < done) continue; /* < done: a twin of the same content */
+    if (!e->fresh || e->moved || e->offset < done)
+      continue; /* < done: a twin of the same content */
     st = append_old(writer, map, done, e->offset, err);
     if (!st) st = laci_writer_append(writer, e->fresh, e->length, err);
     done = e->offset + e->length;
@@ -151,7 +153,7 @@ static lac_status write_data(laci_external **places, size_t n, laci_writer *writ
   return st ? st : laci_writer_finish(writer, err);
 }
 
-/* ---- References -------------------------------------------------------------------------------------------- */
+/* ---- References ---- */
 
 static Onnx__StringStringEntryProto *new_entry(laci_export *x, const char *key, const char *value) {
   Onnx__StringStringEntryProto *entry = laci_arena_alloc(&x->arena, 1, sizeof *entry);
@@ -162,7 +164,8 @@ static Onnx__StringStringEntryProto *new_entry(laci_export *x, const char *key, 
   return entry;
 }
 
-/** The tensor's entries with the new location and offset. The file's checksum goes where the file changed. */
+/** The tensor's entries with the new location and offset. The file's checksum goes where the file
+ * changed. */
 static lac_status refer(laci_export *x, const laci_external *e, bool file_changed, lac_error *err) {
   Onnx__TensorProto *tensor = e->tensor;
   Onnx__StringStringEntryProto **entries =
@@ -188,7 +191,7 @@ static lac_status refer(laci_export *x, const laci_external *e, bool file_change
   return st ? st : laci_export_patch(x, &tensor->n_external_data, &n, sizeof n, err);
 }
 
-/* ---- One file after the other ------------------------------------------------------------------------------ */
+/* ---- One file after the other ---- */
 
 /** Opens, fills and finishes the data file that places (n, sorted) lie in. */
 static lac_status export_file(laci_export *x, int file, laci_external **places, size_t n,

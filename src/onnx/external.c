@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * External data: tensors whose bytes lie in files beside the model.
  *
- * A model is not trusted: a location must be relative, and the file it leads to, links resolved, must lie in the
- * model's folder; offsets and lengths must lie in the file. Data files are mapped, never read as a whole.
- * Next: export.c writes them again. */
+ * A model is not trusted: a location must be relative, and the file it leads to, links resolved,
+ * must lie in the model's folder; offsets and lengths must lie in the file. Data files are mapped,
+ * never read as a whole. Next: export.c writes them again. */
 #include "onnx/onnx_in.h"
 
 #include "base/error.h"
@@ -84,7 +84,8 @@ static lac_status resolve(const laci_onnx *file, const char *name, const char *l
   return LAC_OK;
 }
 
-/** Maps a data file, or finds it mapped already. Most models have one; some have one for each tensor, in order. */
+/** Maps a data file, or finds it mapped already. Most models have one; some have one for each
+ * tensor, in order. */
 static lac_status open_data_file(laci_onnx *file, const char *name, const char *location, int *id,
                                  lac_error *err) {
   char path[PATH_MAX];

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Local functions: every call in the graph is replaced by the function's nodes, with names of their own.
+ * Local functions: every call in the graph is replaced by the function's nodes, with names of their
+ * own.
  *
- * The file keeps its functions, so what the graph changes in one call changes in all: a Constant node of a body is one
- * stored tensor, shared by the calls. A function that is also called from where the graph does not look (bodies of If
- * and Loop, training graphs) must keep its constants: they are declared replaceable, which freezes them.
- * A small file can describe an enormous expansion, so there is a budget. Next: node.c. */
+ * The file keeps its functions, so what the graph changes in one call changes in all: a Constant
+ * node of a body is one stored tensor, shared by the calls. A function that is also called from
+ * where the graph does not look (bodies of If and Loop, training graphs) must keep its constants:
+ * they are declared replaceable, which freezes them. A small file can describe an enormous
+ * expansion, so there is a budget. Next: node.c. */
 #include "onnx/import_in.h"
 
 #include "base/error.h"
@@ -64,7 +66,7 @@ lac_status laci_import_value_name(laci_importer *im, const char *first, const ch
   return LAC_OK;
 }
 
-/* ---- Which functions there are ----------------------------------------------------------------------------- */
+/* ---- Which functions there are ---- */
 
 laci_function *laci_import_function(const laci_importer *im, const Onnx__NodeProto *node) {
   int id = im->n_functions ? laci_name_find(&im->function_ids, laci_onnx_name(node->op_type)) : -1;
@@ -164,7 +166,7 @@ lac_status laci_import_functions(laci_importer *im, lac_error *err) {
   return st;
 }
 
-/* ---- Calls ------------------------------------------------------------------------------------------------- */
+/* ---- Calls ---- */
 
 static Onnx__AttributeProto *find_attr(Onnx__AttributeProto *const *attrs, size_t n,
                                        const char *name) {
@@ -249,7 +251,8 @@ static lac_status actual_output(laci_importer *im, const laci_scope *scope, cons
   return LAC_OK;
 }
 
-/** One value for each output of the function's nodes: the call's own, the shared constant, or a fresh one. */
+/** One value for each output of the function's nodes: the call's own, the shared constant, or a
+ * fresh one. */
 static lac_status define_node_outputs(laci_importer *im, laci_scope *scope,
                                       const Onnx__NodeProto *node, lac_error *err) {
   const char *fresh;
@@ -273,7 +276,8 @@ static lac_status define_node_outputs(laci_importer *im, laci_scope *scope,
   return st;
 }
 
-/** Outputs that no node of the function makes (an input handed through, a shared constant) are copied. */
+/** Outputs that no node of the function makes (an input handed through, a shared constant) are
+ * copied. */
 static lac_status copy_outputs(laci_importer *im, const laci_scope *scope, lac_error *err) {
   const Onnx__FunctionProto *f = scope->function->proto;
   const laci_scope model = {0};

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * From the decoded file to the graph: inputs, outputs, declared types, initializers; then the nodes, one by one.
+ * From the decoded file to the graph: inputs, outputs, declared types, initializers; then the
+ * nodes, one by one.
  *
- * All names of the main graph get their values first, so that the names which inlining makes up never meet them.
- * Next: node.c, function.c, body.c. */
+ * All names of the main graph get their values first, so that the names which inlining makes up
+ * never meet them. Next: node.c, function.c, body.c. */
 #include "onnx/import_in.h"
 
 #include "base/error.h"
@@ -14,14 +15,14 @@
 enum {
   MIN_IR = 3,
   MAX_IR = 13,
-  FIRST_IR_WITH_DEFAULTS = 4, /* from here on an initializer that is listed as input is a default value */
+  FIRST_IR_WITH_DEFAULTS = 4, /* where an initializer that is listed as input is a default value */
   MIN_OPSET = 7,
   MAX_OPSET = 25,
 };
 
 static const int64_t inlining_bytes = INT64_C(1) << 28;
 
-/* ---- Versions ---------------------------------------------------------------------------------------------- */
+/* ---- Versions ---- */
 
 lac_status laci_import_check_opsets(Onnx__OperatorSetIdProto *const *sets, size_t n,
                                     lac_error *err) {
@@ -42,7 +43,7 @@ static lac_status check_versions(const Onnx__ModelProto *model, lac_error *err) 
   return laci_import_check_opsets(model->opset_import, model->n_opset_import, err);
 }
 
-/* ---- Types ------------------------------------------------------------------------------------------------- */
+/* ---- Types ---- */
 
 /** Sizes of one name are one symbol; a size without a name is a symbol of its own. */
 static lac_status convert_dim(laci_importer *im, const Onnx__TensorShapeProto__Dimension *dim,
@@ -98,7 +99,7 @@ static lac_status declare(laci_importer *im, const Onnx__ValueInfoProto *info, l
   return st;
 }
 
-/* ---- The frame --------------------------------------------------------------------------------------------- */
+/* ---- The frame ---- */
 
 static lac_status reserve_names(laci_importer *im, const Onnx__GraphProto *graph, lac_error *err) {
   for (size_t at = 0; at < graph->n_node; at++) {
@@ -208,9 +209,10 @@ static lac_status import_model(laci_onnx *file, laci_graph **graph, lac_error *e
   return st;
 }
 
-/* ---- Loading ----------------------------------------------------------------------------------------------- */
+/* ---- Loading ---- */
 
-/** The folder's path, links resolved. A folder that is not there holds no data; that shows when data is wanted. */
+/** The folder's path, links resolved. A folder that is not there holds no data; that shows when
+ * data is wanted. */
 static lac_status keep_folder(laci_onnx *file, const char *folder, lac_error *err) {
   char *resolved = realpath(folder, NULL);
   if (!resolved) return LAC_OK;
@@ -235,6 +237,14 @@ static lac_status load(laci_onnx *file, laci_mapped_file *map, laci_graph **grap
   return st;
 }
 
+/** Names in messages come from the file; one with a line break in it must not make two lines of
+ * one. */
+static void keep_one_line(lac_error *err) {
+  for (char *c = err ? err->text : NULL; c && *c; c++) {
+    if ((unsigned char)*c < ' ') *c = '?';
+  }
+}
+
 lac_status laci_onnx_load(const char *path, laci_onnx **file, laci_graph **graph, lac_error *err) {
   laci_mapped_file map = {0};
   *file = NULL;
@@ -248,6 +258,7 @@ lac_status laci_onnx_load(const char *path, laci_onnx **file, laci_graph **graph
   st = keep_folder_of(made, path, err);
   if (!st) st = load(made, &map, graph, err);
   if (st) st = laci_fail_in(err, st, "%s", path);
+  if (st) keep_one_line(err);
 out:
   laci_file_unmap(&map);
   if (st) laci_onnx_destroy(made);
@@ -265,6 +276,7 @@ lac_status laci_onnx_load_memory(const void *bytes, size_t size_bytes, const cha
   if (!st) st = laci_onnx_unpack(bytes, size_bytes, &made->model, err);
   if (!st) st = laci_onnx_map_external(made, err);
   if (!st) st = import_model(made, graph, err);
+  if (st) keep_one_line(err);
   if (st) laci_onnx_destroy(made);
   else *file = made;
   return st;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The importer's state, shared by import.c (the graph's frame), node.c (nodes and constants), function.c (calls of
- * local functions) and body.c (what the bodies of If, Loop and Scan read). */
+ * The importer's state, shared by import.c (the graph's frame), node.c (nodes and constants),
+ * function.c (calls of local functions) and body.c (what the bodies of If, Loop and Scan read). */
 #ifndef LACI_ONNX_IMPORT_IN_H
 #define LACI_ONNX_IMPORT_IN_H
 
@@ -10,19 +10,19 @@
 /** A local function. */
 typedef struct laci_function {
   const Onnx__FunctionProto *proto;
-  int next_of_name;          /* another function whose name is the same, of another domain or overload; -1: none */
-  bool is_hidden;            /* also called from where the graph does not look: its constants must stay as they are */
-  bool has_constants;        /* the table is filled */
+  int next_of_name;   /* another function of this name, of another domain or overload; -1: none */
+  bool is_hidden;     /* also called from where the graph does not look: its constants must stay */
+  bool has_constants; /* the table is filled */
   laci_name_table constants; /* output of a Constant node -> value; one tensor for all calls */
 } laci_function;
 
-/** Where names of nodes' inputs and outputs mean something: the main graph, or one call of a function. */
+/** Where names of values mean something: the main graph, or one call of a function. */
 typedef struct laci_scope {
   const struct laci_scope *caller; /* NULL: the main graph */
   laci_function *function;         /* NULL: the main graph */
   const Onnx__NodeProto *call;
-  const char *prefix;         /* of the names of the call's nodes and values, "call/"; "" in the main graph */
-  laci_name_table values;     /* of a call: name -> value + 1; 0 is an input that the call leaves out */
+  const char *prefix;     /* of the call's nodes and values, "call/"; "" in the main graph */
+  laci_name_table values; /* of a call: name -> value + 1; 0: an input that is left out */
   int depth;
 } laci_scope;
 
@@ -30,7 +30,7 @@ typedef struct laci_importer {
   laci_onnx *file;
   laci_graph *graph;
   laci_arena scratch;
-  laci_name_table symbols; /* name of a size -> its symbol */
+  laci_name_table symbols;      /* name of a size -> its symbol */
   laci_name_table function_ids; /* name -> first function of that name */
   laci_function *functions;
   size_t n_functions;
@@ -39,19 +39,19 @@ typedef struct laci_importer {
 } laci_importer;
 
 /* node.c */
+
 LAC_MUST_CHECK lac_status laci_import_node(laci_importer *im, const laci_scope *scope,
                                            const Onnx__NodeProto *node, lac_error *err);
 /** The attribute with the tensor or the numbers of a Constant node; NULL: it is no such node. */
 Onnx__AttributeProto *laci_import_constant_attr(const Onnx__NodeProto *node);
-/** Adds the content of such an attribute (resolved) as the stored tensor that `about` describes. is_lent: the caller
- *  of a function gives it, so that it must stay as it is. */
+/** Adds the content of such an attribute (resolved) as the stored tensor that `about` describes.
+ * is_lent: the caller of a function gives it, so that it must stay as it is. */
 LAC_MUST_CHECK lac_status laci_import_constant(laci_importer *im, Onnx__AttributeProto *attr,
                                                const laci_stored *about, bool is_lent, int *value,
                                                lac_error *err);
 /** Value of a name; -1 for the empty name and for an input that the call leaves out. */
 LAC_MUST_CHECK lac_status laci_import_lookup(laci_importer *im, const laci_scope *scope,
                                              const char *name, int *value, lac_error *err);
-
 /** The version of a domain's operators that a scope imports; 0: none. */
 int laci_import_version(const laci_importer *im, const laci_scope *scope, const char *domain);
 
@@ -64,7 +64,7 @@ laci_function *laci_import_function(const laci_importer *im, const Onnx__NodePro
 LAC_MUST_CHECK lac_status laci_import_call(laci_importer *im, const laci_scope *scope,
                                            const Onnx__NodeProto *node, laci_function *function,
                                            lac_error *err);
-/** What an attribute stands for in a scope: itself, or what the call gives for it; NULL: nothing. */
+/** What an attribute stands for in a scope: itself, what the call gives for it; NULL: nothing. */
 LAC_MUST_CHECK lac_status laci_import_resolve(const laci_scope *scope, Onnx__AttributeProto *attr,
                                               Onnx__AttributeProto **resolved, lac_error *err);
 
@@ -80,7 +80,7 @@ LAC_MUST_CHECK lac_status laci_import_spend(laci_importer *im, size_t size_bytes
 
 /* body.c */
 
-/** Values that the bodies among the node's attributes read from outside, each once; *ids is the importer's. */
+/** Values that the bodies among the node's attributes read from outside, each once. */
 LAC_MUST_CHECK lac_status laci_import_captures(laci_importer *im, const laci_scope *scope,
                                                const Onnx__NodeProto *node, const int **ids, int *n,
                                                lac_error *err);

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Nodes of the message as nodes of the graph: names become values, attributes become data.
  *
- * Three kinds are not handed on as they are: calls of local functions are expanded (function.c), Constant nodes become
- * stored tensors, and If, Loop, Scan keep only what their bodies read (body.c). Constant is the only operator that is
- * known by name: it is ONNX's second way to store a tensor. */
+ * Three kinds are not handed on as they are: calls of local functions are expanded (function.c),
+ * Constant nodes become stored tensors, and If, Loop, Scan keep only what their bodies read
+ * (body.c). Constant is the only operator that is known by name: it is ONNX's second way to store a
+ * tensor. */
 #include "onnx/import_in.h"
 
 #include "base/error.h"
 
 #include <string.h>
 
-/* ---- Attributes -------------------------------------------------------------------------------------------- */
+/* ---- Attributes ---- */
 
 /** Files of IR 1 and careless writers leave the type out; then it is the field that is set. */
 static Onnx__AttributeProto__AttributeType type_of(const Onnx__AttributeProto *attr) {
@@ -45,8 +46,8 @@ static lac_status convert_tensor(laci_importer *im, Onnx__TensorProto *tensor, l
   return LAC_OK;
 }
 
-static lac_status convert_texts(laci_importer *im, const Onnx__AttributeProto *from, laci_attr *attr,
-                                lac_error *err) {
+static lac_status convert_texts(laci_importer *im, const Onnx__AttributeProto *from,
+                                laci_attr *attr, lac_error *err) {
   const char **texts = laci_arena_alloc(&im->scratch, from->n_strings, sizeof *texts);
   if (!texts) return laci_fail_memory(err, attr->name);
   for (size_t at = 0; at < from->n_strings; at++) texts[at] = laci_onnx_text(&from->strings[at]);
@@ -56,8 +57,8 @@ static lac_status convert_texts(laci_importer *im, const Onnx__AttributeProto *f
   return LAC_OK;
 }
 
-static lac_status convert_attr(laci_importer *im, const Onnx__AttributeProto *from, const char *name,
-                               laci_attr *attr, lac_error *err) {
+static lac_status convert_attr(laci_importer *im, const Onnx__AttributeProto *from,
+                               const char *name, laci_attr *attr, lac_error *err) {
   *attr = (laci_attr){.name = name, .kind = LACI_ATTR_OTHER};
   switch (type_of(from)) {
     case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOAT:
@@ -118,7 +119,7 @@ static lac_status convert_attrs(laci_importer *im, const laci_scope *scope,
   return st;
 }
 
-/* ---- Constant nodes ---------------------------------------------------------------------------------------- */
+/* ---- Constant nodes ---- */
 
 Onnx__AttributeProto *laci_import_constant_attr(const Onnx__NodeProto *node) {
   static const char *const names[] = {"value", "value_float", "value_floats", "value_int",
@@ -171,7 +172,8 @@ static lac_status view_numbers(Onnx__AttributeProto *attr, laci_tensor_view *vie
 }
 
 lac_status laci_import_constant(laci_importer *im, Onnx__AttributeProto *attr,
-                                const laci_stored *about, bool is_lent, int *value, lac_error *err) {
+                                const laci_stored *about, bool is_lent, int *value,
+                                lac_error *err) {
   laci_tensor_view view;
   int id;
   bool is_tensor = type_of(attr) == ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__TENSOR && attr->t;
@@ -185,8 +187,9 @@ lac_status laci_import_constant(laci_importer *im, Onnx__AttributeProto *attr,
   stored.size_bytes = view.size_bytes;
   stored.in_constant_node = true;
   if (is_lent) {
-    /* The same attribute may be read in other ways, too. Declaring the tensor replaceable freezes its orders; integers
-     * are axes and sizes, whose contents must stay known and which no search touches. */
+    /* The same attribute may be read in other ways, too. Declaring the tensor replaceable freezes
+     * its orders; integers are axes and sizes, whose contents must stay known and which no search
+     * touches. */
     view.home = (laci_home){.kind = LACI_HOME_NONE};
     stored.overridable |= laci_dtype_is_float(view.dtype);
   }
@@ -199,7 +202,7 @@ lac_status laci_import_constant(laci_importer *im, Onnx__AttributeProto *attr,
   return st;
 }
 
-/* ---- Nodes ------------------------------------------------------------------------------------------------- */
+/* ---- Nodes ---- */
 
 lac_status laci_import_lookup(laci_importer *im, const laci_scope *scope, const char *name,
                               int *value, lac_error *err) {
@@ -261,8 +264,8 @@ static lac_status add_plain_node(laci_importer *im, const laci_scope *scope,
   return st;
 }
 
-/** A Constant node of the main graph, or of a function where the call says what it holds. Others of a function are
- *  added with the function. */
+/** A Constant node of the main graph, or of a function where the call says what it holds. Others of
+ * a function are added with the function. */
 static lac_status add_constant_node(laci_importer *im, const laci_scope *scope,
                                     const Onnx__NodeProto *from, bool *is_done, lac_error *err) {
   Onnx__AttributeProto *attr = laci_import_constant_attr(from), *resolved = NULL;
@@ -279,7 +282,8 @@ static lac_status add_constant_node(laci_importer *im, const laci_scope *scope,
   int value;
   st = laci_import_lookup(im, scope, from->output[0], &value, err);
   if (st) return st;
-  laci_stored about = {.name = im->graph->values[value].name, .in_function = scope->function != NULL};
+  laci_stored about = {.name = im->graph->values[value].name,
+                       .in_function = scope->function != NULL};
   return laci_import_constant(im, resolved, &about, is_lent, &value, err);
 }
 

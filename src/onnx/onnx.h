@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * ONNX files: reading one into a graph, and writing it again with changed stored tensors.
  *
- * The decoded file stays in memory beside the graph: the graph is a view for analysis (local functions inlined,
- * Constant nodes as stored tensors), while saving writes the decoded file itself. So whatever the graph does not know
- * survives: fields of the future, metadata, the kind of field a tensor came in, the layout of external data.
- * Next: onnx.proto (the wire format), wire.c, import.c, export.c. */
+ * The decoded file stays in memory beside the graph: the graph is a view for analysis (local
+ * functions inlined, Constant nodes as stored tensors), while saving writes the decoded file
+ * itself. So whatever the graph does not know survives: fields of the future, metadata, the kind of
+ * field a tensor came in, the layout of external data. Next: onnx.proto (the wire format), wire.c,
+ * import.c, export.c. */
 #ifndef LACI_ONNX_ONNX_H
 #define LACI_ONNX_ONNX_H
 
@@ -14,20 +15,23 @@
 typedef struct laci_onnx laci_onnx;
 
 /** IR versions 3 to 13, versions 7 to 25 of the standard's operators, any version of other domains.
- *  Fails LAC_BAD_FILE or LAC_UNSUPPORTED with a text that starts with path; both results are NULL then.
- *  External data is mapped and must lie in the model's folder. Memory: the size of the file, twice for a moment. */
+ *  Fails LAC_BAD_FILE or LAC_UNSUPPORTED with a text that starts with path; both results are NULL
+ * then. External data is mapped and must lie in the model's folder. Memory: the size of the file,
+ * twice for a moment. */
 LAC_MUST_CHECK lac_status laci_onnx_load(const char *path, laci_onnx **file, laci_graph **graph,
                                          lac_error *err);
 
-/** The same from memory, which may go away afterwards. data_dir: the folder of external data; NULL: there is none. */
+/** The same from memory, which may go away afterwards. data_dir: the folder of external data; NULL:
+ * there is none. */
 LAC_MUST_CHECK lac_status laci_onnx_load_memory(const void *bytes, size_t size_bytes,
                                                 const char *data_dir, laci_onnx **file,
                                                 laci_graph **graph, lac_error *err);
 
-/** Writes file to path with the stored tensors of graph that have `owned` bytes in place of the old ones. External
- *  data gets a new file (or as many as it had) beside path, same layout: of the same name in another folder, else
- *  named after path (model.onnx: model.data, model.1.data ...). Nothing appears, and nothing is replaced, before all
- *  of it is on disk; inputs are never replaced. Fails LAC_EXISTS without force; LAC_UNSUPPORTED beyond 2 GiB. */
+/** Writes file to path with the stored tensors of graph that have `owned` bytes in place of the old
+ * ones. External data gets a new file (or as many as it had) beside path, same layout: of the same
+ * name in another folder, else named after path (model.onnx: model.data, model.1.data ...). Nothing
+ * appears, and nothing is replaced, before all of it is on disk; inputs are never replaced. Fails
+ * LAC_EXISTS without force; LAC_UNSUPPORTED beyond 2 GiB. */
 LAC_MUST_CHECK lac_status laci_onnx_save(laci_onnx *file, const laci_graph *graph, const char *path,
                                          bool force, lac_error *err);
 

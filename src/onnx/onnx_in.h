@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the files of this room share: the decoded file, where the bytes of tensors live, and the importer's parts.
+ * What the files of this room share: the decoded file, where the bytes of tensors live, and the
+ * importer's parts.
  *
  * protobuf-c decodes the message; everything here only points into it. */
 #ifndef LACI_ONNX_ONNX_IN_H
@@ -15,10 +16,10 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
 
 /** How a tensor's bytes are kept. */
 typedef enum laci_home_kind {
-  LACI_HOME_NONE,     /* no bytes to hand out: text, elements of less than a byte, or set by a function's caller */
+  LACI_HOME_NONE,     /* nothing to change: text, sub-byte elements, what a function's caller set */
   LACI_HOME_ARRAY,    /* an array of the message, in the layout that the graph sees: `*array` */
   LACI_HOME_SCALAR,   /* a number of the message: `scalar` */
-  LACI_HOME_WIDENED,  /* an array of the message with a wider element (float16 in int32_data): `*array` */
+  LACI_HOME_WIDENED,  /* an array with a wider element (float16 in int32_data): `*array` */
   LACI_HOME_EXTERNAL, /* in a data file: `external` */
 } laci_home_kind;
 
@@ -76,7 +77,8 @@ struct laci_onnx {
 LAC_MUST_CHECK lac_status laci_onnx_unpack(const uint8_t *bytes, size_t size_bytes,
                                            Onnx__ModelProto **model, lac_error *err);
 void laci_onnx_free_model(Onnx__ModelProto *model);
-/** The bytes of an attribute as text. Every block of a decoded message ends in a zero byte (see wire.c). */
+/** The bytes of an attribute as text. Every block of a decoded message ends in a zero byte (see
+ * wire.c). */
 const char *laci_onnx_text(const ProtobufCBinaryData *bytes);
 
 typedef lac_status laci_tensor_visit(Onnx__TensorProto *tensor, void *context, lac_error *err);

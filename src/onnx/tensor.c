@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A tensor of the message as bytes: which field holds them, and whether there are as many as its dims want.
+ * A tensor of the message as bytes: which field holds them, and whether there are as many as its
+ * dims want.
  *
- * Where the field has the graph's layout already (raw bytes, floats, int64 ...) the bytes are the message's own; where
- * it holds wider elements (float16 in int32_data) a narrow copy is made. Next: external.c, import.c. */
+ * Where the field has the graph's layout already (raw bytes, floats, int64 ...) the bytes are the
+ * message's own; where it holds wider elements (float16 in int32_data) a narrow copy is made. Next:
+ * external.c, import.c. */
 #include "onnx/onnx_in.h"
 
 #include "base/error.h"
@@ -42,7 +44,8 @@ typedef struct typed_field {
   size_t n, element_bytes;
 } typed_field;
 
-/** The typed field that the element type goes into; array NULL: there is none (text, unknown types). */
+/** The typed field that the element type goes into; array NULL: there is none (text, unknown
+ * types). */
 static typed_field typed_field_of(Onnx__TensorProto *t, lac_dtype dtype) {
   switch (dtype) {
     case LAC_DTYPE_F32:
@@ -61,13 +64,13 @@ static typed_field typed_field_of(Onnx__TensorProto *t, lac_dtype dtype) {
 static lac_status fail_size(lac_error *err, const char *name, const laci_tensor_view *view,
                             uint64_t found, uint64_t wanted) {
   char text[256];
-  return laci_fail(err, LAC_BAD_FILE,
-                   "tensor '%s': %" PRIu64 " bytes of data, but %s %s takes %" PRIu64, name, found,
-                   lac_dtype_name(view->dtype), laci_shape_text(&view->shape, text, sizeof text),
-                   wanted);
+  return laci_fail(
+      err, LAC_BAD_FILE, "tensor '%s': %" PRIu64 " bytes of data, but %s %s takes %" PRIu64, name,
+      found, lac_dtype_name(view->dtype), laci_shape_text(&view->shape, text, sizeof text), wanted);
 }
 
-/** Elements as wide as the array's, or two of them (complex numbers): the array as it is. Else a narrow copy. */
+/** Elements as wide as the array's, or two of them (complex numbers): the array as it is. Else a
+ * narrow copy. */
 static lac_status view_typed(laci_onnx *file, const char *name, typed_field field,
                              laci_tensor_view *view, lac_error *err) {
   size_t element = lac_dtype_size(view->dtype);
@@ -113,7 +116,8 @@ static lac_status view_bytes(laci_onnx *file, Onnx__TensorProto *tensor, const c
     return view_external(file, tensor, name, view, err);
   }
   if (tensor->raw_data.len && field.n) {
-    return laci_fail(err, LAC_BAD_FILE, "tensor '%s': its data is given twice, raw and typed", name);
+    return laci_fail(err, LAC_BAD_FILE, "tensor '%s': its data is given twice, raw and typed",
+                     name);
   }
   if (field.n) return view_typed(file, name, field, view, err);
   if (tensor->raw_data.len != view->size_bytes) {

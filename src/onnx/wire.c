@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * From bytes to a decoded message, and walking one.
  *
- * protobuf-c decodes recursively and says only yes or no. So the bytes are walked first, by the same description of
- * the messages: that bounds the depth, finds lying lengths before anything is allocated, and can say what is wrong
- * and where. Next: import.c. */
+ * protobuf-c decodes recursively and says only yes or no. So the bytes are walked first, by the
+ * same description of the messages: that bounds the depth, finds lying lengths before anything is
+ * allocated, and can say what is wrong and where. Next: import.c. */
 #include "onnx/onnx_in.h"
 
 #include "base/error.h"
@@ -63,7 +63,8 @@ static lac_status check_packed(cursor inner, ProtobufCType type, lac_error *err)
   size_t n = (size_t)(inner.end - inner.at);
   if (wire_type != PROTOBUF_C_WIRE_TYPE_VARINT) {
     size_t element = wire_type == PROTOBUF_C_WIRE_TYPE_32BIT ? 4 : 8;
-    return n % element ? fail_at(&inner, err, "a list of numbers that ends within a number") : LAC_OK;
+    return n % element ? fail_at(&inner, err, "a list of numbers that ends within a number")
+                       : LAC_OK;
   }
   uint64_t value;
   while (inner.at < inner.end) {
@@ -90,7 +91,8 @@ static lac_status check_content(cursor inner, const ProtobufCFieldDescriptor *fi
   }
 }
 
-/** One field: its tag and what follows. `seen` has a bit for every single message met so far in this message. */
+/** One field: its tag and what follows. `seen` has a bit for every single message met so far in
+ * this message. */
 static lac_status check_field(cursor *c, const ProtobufCMessageDescriptor *message, int depth,
                               uint32_t *seen, lac_error *err) {
   uint64_t tag, value = 0;
@@ -100,7 +102,8 @@ static lac_status check_field(cursor *c, const ProtobufCMessageDescriptor *messa
   }
   const ProtobufCFieldDescriptor *field =
       protobuf_c_message_descriptor_get_field(message, (unsigned)(tag >> 3));
-  if (field && !wire_type_fits(field, tag & 7)) return fail_at(&start, err, "a field of a wrong kind");
+  if (field && !wire_type_fits(field, tag & 7))
+    return fail_at(&start, err, "a field of a wrong kind");
   switch (tag & 7) {
     case PROTOBUF_C_WIRE_TYPE_VARINT:
       return read_varint(c, &value) ? LAC_OK : fail_at(&start, err, "a number without end");
@@ -113,7 +116,8 @@ static lac_status check_field(cursor *c, const ProtobufCMessageDescriptor *messa
   }
   if (value > (uint64_t)(c->end - c->at)) {
     return laci_fail(err, LAC_BAD_FILE,
-                     "not an ONNX model: a field of %" PRIu64 " bytes at byte %zu, where %zu are left"
+                     "not an ONNX model: a field of %" PRIu64
+                     " bytes at byte %zu, where %zu are left"
                      " (cut short?)",
                      value, (size_t)(start.at - c->begin), (size_t)(c->end - c->at));
   }
@@ -137,7 +141,7 @@ static lac_status check_message(cursor c, const ProtobufCMessageDescriptor *mess
   return st;
 }
 
-/* Blocks are zeroed and one byte longer than asked for, so that bytes fields can be read as texts. */
+/* Blocks are zeroed and one byte longer than asked for: bytes fields can be read as texts. */
 static void *block_alloc(void *failed, size_t size) {
   void *block = laci_alloc(size + 1, 1);
   if (!block && failed) *(bool *)failed = true;
@@ -187,7 +191,7 @@ void laci_onnx_free_model(Onnx__ModelProto *model) {
   if (model) onnx__model_proto__free_unpacked(model, &allocator);
 }
 
-/* ---- Walking ----------------------------------------------------------------------------------------------- */
+/* ---- Walking ---- */
 
 lac_status laci_onnx_each_tensor(const ProtobufCMessage *message, laci_tensor_visit *visit,
                                  void *context, lac_error *err) {

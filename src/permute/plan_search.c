@@ -15,34 +15,8 @@ typedef struct builder {
   laci_arena arena; /* of the problems */
 } builder;
 
-static int64_t block_of(const laci_weight_view *view, int64_t column, int m) {
-  int64_t blocks_per_run = (view->run + m - 1) / m;
-  return column / view->run * blocks_per_run + column % view->run / m;
-}
-
 static bool same_rows(const laci_consumer *a, const laci_consumer *b) {
   return a->layer == b->layer && a->conv_group == b->conv_group;
-}
-
-/* A slot whose blocks also hold another slot of the same group cannot be scored with that one held still. */
-static bool slot_stands_alone(const builder *b, const laci_group *group, int at) {
-  const laci_analysis *a = b->plan->analysis;
-  const laci_consumer *one = &group->consumers[at];
-  const laci_weight_view *view = &a->layers[one->layer].view;
-  int64_t n_blocks = block_of(view, view->columns - 1, b->pattern.m) + 1;
-  uint8_t *used = laci_alloc((size_t)n_blocks, 1);
-  bool alone = used != NULL;
-  for (int c = 0; alone && c < group->n_channels; c++)
-    used[block_of(view, one->column[c], b->pattern.m)] = 1;
-  for (int k = 0; alone && k < group->n_consumers; k++) {
-    const laci_consumer *other = &group->consumers[k];
-    if (k == at || !same_rows(one, other)) continue;
-    for (int c = 0; alone && c < group->n_channels; c++) {
-      alone = !used[block_of(view, other->column[c], b->pattern.m)];
-    }
-  }
-  laci_free(used);
-  return alone;
 }
 
 /* The same weight read by two layers counts once. */
@@ -91,7 +65,7 @@ static bool make_problem(builder *b, int g, laci_problem *problem) {
   for (int k = 0; k < group->n_consumers; k++) {
     const laci_consumer *one = &group->consumers[k];
     const laci_layer *layer = &a->layers[one->layer];
-    if (seen_before(b, group, k) || !slot_stands_alone(b, group, k)) continue;
+    if (seen_before(b, group, k)) continue;
     laci_sheet *sheet = &sheets[problem->n_sheets++];
     *sheet =
         (laci_sheet){.weight = layer->view, .outer_end = layer->view.outer, .column = one->column};

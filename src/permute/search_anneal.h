@@ -35,8 +35,7 @@ typedef struct laci_anneal {
 typedef struct laci_anneal_step {
   int64_t iteration;
   int64_t temperature; /* LACI_TEMPERATURE_BITS fraction bits, in units of the total */
-  bool remembers; /* reads values from the table of all channels: pays when few blocks still change
-                   */
+  bool remembers;      /* reads values from the table of all channels */
 } laci_anneal_step;
 
 /** order: copied. Clear also after a failure. */

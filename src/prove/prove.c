@@ -2,166 +2,223 @@
  * The proof: two plain runs in step, compared after every node.
  *
  * Run A is the network as it is, run B the reordered one; B's stored tensors are reordered as they are loaded, so that
- * no second set of weights exists. An operator that cannot be run gets the same random outputs in both: its inputs were
- * compared, so nothing that it may do differs. */
+ * no second set of weights exists. Whatever A computed must, read through the value's order, be what B computed. A node
+ * that cannot be run gets the same made-up outputs in both. Next: prove_inputs.c, prove_parameters.c,
+ * prove_compare.c. */
 #include "prove/prove.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "backend/plain/plain.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "prove/prove_in.h"
 
+enum { N_ROUNDS = 2, ROUND_STREAM = 40, INPUT_STREAM = 33 };
+static const double default_tolerance = 1e-9;
+/* What cancels out leaves rounding errors of the operands' size: differences below this share of it mean nothing. */
+static const double rounding = 1e-13;
+
 /* Where the stored tensors of one run come from. */
 typedef struct source {
+  laci_parameters *parameters;
   const laci_graph *graph;
   const laci_orders *orders; /* NULL: as they are */
-  bool redraw;
-  uint64_t seed;
+  bool anew;
 } source;
 
 typedef struct proof_round {
   const laci_graph *graph;
   const laci_orders *orders;
-  const laci_proof_options *options;
+  laci_pool *pool;
   laci_proof *proof;
-  laci_plain *a, *b;
-  source from_a, from_b;
   const int64_t *size_of_symbol;
+  uint64_t seed;
+  double tolerance;
   int number; /* 0: real parameters, 1: drawn anew */
+  source from_a, from_b;
+  laci_plain *a, *b;
+  double *scale;              /* [n_values] largest |element|, of what was compared */
+  int n_floats, n_not_finite; /* float values compared; those without any finite element */
 } proof_round;
 
-static lac_status reorder(const laci_value_orders *orders, const laci_buf *in, laci_buf **out,
-                          lac_error *err) {
-  lac_status st = laci_buf_create(in->dtype, &in->shape, out, err);
-  if (st) return st;
-  const void *from = in->f ? (const void *)in->f : (const void *)in->i;
-  void *to = (*out)->f ? (void *)(*out)->f : (void *)(*out)->i;
-  st = laci_reorder(&in->shape, sizeof(double), orders, from, to, err);
-  if (!st) return LAC_OK;
-  laci_buf_destroy(*out);
-  *out = NULL;
-  return st;
+static const char *value_name(const proof_round *r, int value) {
+  return r->graph->values[value].name;
 }
 
 static lac_status load_stored(void *context, int id, laci_buf **buf, lac_error *err) {
   const source *from = context;
   const laci_stored *stored = &from->graph->stored[id];
-  laci_buf *made = NULL;
-  lac_status st = laci_buf_create(stored->dtype, &stored->shape, &made, err);
-  if (st) return laci_fail_in(err, st, "%s", stored->name);
-  if (made->f) laci_read_f(stored->dtype, stored->bytes, 0, made->count, made->f);
-  else laci_read_i(stored->dtype, stored->bytes, 0, made->count, made->i);
-  if (from->redraw) laci_redraw(made, id, from->seed);
   const laci_value_orders *orders = from->orders ? &from->orders->values[stored->value] : NULL;
-  if (orders && orders->n) {
-    laci_buf *moved = NULL;
-    st = reorder(orders, made, &moved, err);
-    laci_buf_destroy(made);
-    made = moved;
-  }
-  *buf = made;
+  laci_buf *moved = NULL;
+  *buf = NULL;
+  lac_status st = laci_parameters_load(from->parameters, id, from->anew, buf, err);
+  if (!st && (!orders || laci_orders_are_identity(orders))) return LAC_OK;
+  if (!st) st = laci_reordered(*buf, orders, &moved, err);
+  laci_buf_destroy(*buf);
+  *buf = moved;
   return st;
 }
 
-/* Largest |difference| and largest |wanted|; an element that is not finite must be the same on both sides. */
-static bool differences(const laci_buf *wanted, const laci_buf *got, double *error, double *scale) {
-  bool same = wanted->count == got->count && laci_shape_equal(&wanted->shape, &got->shape);
-  *error = *scale = 0;
-  for (int64_t e = 0; same && e < wanted->count; e++) {
-    double w = wanted->f ? wanted->f[e] : (double)wanted->i[e],
-           g = got->f ? got->f[e] : (double)got->i[e];
-    if (!isfinite(w) || !isfinite(g)) {
-      same = (isnan(w) && isnan(g)) || w == g;
-      continue;
+/* The network's outer face, and what nobody can look into, stays as it is. */
+static lac_status check_frozen(const laci_graph *graph, const laci_orders *orders, lac_error *err) {
+  for (int v = 0; v < graph->n_values; v++) {
+    const laci_value *value = &graph->values[v];
+    bool overridable = value->stored >= 0 && graph->stored[value->stored].overridable;
+    bool outer = value->is_input || value->is_output || overridable;
+    if (outer && !laci_orders_are_identity(&orders->values[v])) {
+      return laci_fail(err, LAC_INTERNAL, "%s: an %s of the network was reordered", value->name,
+                       value->is_output ? "output" : "input");
     }
-    double size = fabs(w), apart = fabs(w - g);
-    if (size > *scale) *scale = size;
-    if (apart > *error) *error = apart;
-  }
-  return same;
-}
-
-static lac_status compare_value(proof_round *r, int value, const char *node, lac_error *err) {
-  const laci_buf *a = laci_plain_value(r->a, value), *b = laci_plain_value(r->b, value);
-  if (!a || !b) return LAC_OK; /* nobody reads it, or it was skipped */
-  const laci_value_orders *orders = &r->orders->values[value];
-  laci_buf *moved = NULL;
-  if (orders->n) {
-    lac_status st = reorder(orders, a, &moved, err);
-    if (st) return st;
-  }
-  double error, scale;
-  bool same = differences(moved ? moved : a, b, &error, &scale);
-  bool exact = a->i != NULL;
-  laci_buf_destroy(moved);
-  laci_proof *proof = r->proof;
-  proof->n_compared++;
-  double ratio = scale > 0 ? error / scale : error;
-  if (ratio > proof->worst_ratio || !proof->worst_value) {
-    proof->worst_ratio = ratio;
-    proof->worst_value = r->graph->values[value].name;
-  }
-  if (r->number == 0 && r->graph->values[value].is_output) {
-    if (error > proof->max_abs_error) proof->max_abs_error = error;
-    if (scale > proof->max_abs_output) proof->max_abs_output = scale;
-  }
-  if (same && ratio <= (exact ? 0 : r->options->tolerance)) return LAC_OK;
-  return laci_fail(err, LAC_PROOF_FAILED,
-                   "%s: after the reordering its output %s differs by %g where the largest is %g%s",
-                   node, r->graph->values[value].name, error, scale,
-                   same ? "" : " (or by NaN or Inf)");
-}
-
-/* The same random outputs for an operator that cannot be run. False: a shape is not known. */
-static lac_status make_up_outputs(proof_round *r, const laci_node *node, bool *made,
-                                  lac_error *err) {
-  *made = true;
-  for (int i = 0; i < node->n_inputs; i++) { /* what was skipped before it spreads */
-    int v = node->inputs[i];
-    if (v >= 0 && r->graph->values[v].stored < 0 && !laci_plain_value(r->a, v)) *made = false;
-  }
-  for (int i = 0; i < node->n_outputs && *made; i++) {
-    if (node->outputs[i] < 0) continue;
-    laci_buf *a = NULL, *b = NULL;
-    if (laci_random_value(r->graph, node->outputs[i], r->size_of_symbol, r->options->seed, &a,
-                          NULL)) {
-      *made = false;
-      break;
-    }
-    lac_status st = reorder(&r->orders->values[node->outputs[i]], a, &b, err);
-    if (st) {
-      laci_buf_destroy(a);
-      return st;
-    }
-    laci_plain_set(r->a, node->outputs[i], a);
-    laci_plain_set(r->b, node->outputs[i], b);
   }
   return LAC_OK;
 }
 
-static lac_status step(proof_round *r, int n, lac_error *err) {
-  const laci_node *node = &r->graph->nodes[n];
-  lac_error why = {0};
-  lac_status st = laci_plain_step(r->a, n, &why);
-  if (st == LAC_UNSUPPORTED) {
+/* Nobody knows what an undeclared operator does: what it reads and gives must not move at all. */
+static lac_status check_unknown(const proof_round *r, const laci_node *node, lac_error *err) {
+  if (node->op || node->assume) return LAC_OK;
+  const int *const lists[] = {node->inputs, node->captures, node->outputs};
+  const int counts[] = {node->n_inputs, node->n_captures, node->n_outputs};
+  for (int list = 0; list < 3; list++) {
+    for (int i = 0; i < counts[list]; i++) {
+      int value = lists[list][i];
+      if (value < 0 || laci_orders_are_identity(&r->orders->values[value])) continue;
+      return laci_fail(err, LAC_PROOF_FAILED,
+                       "%s: was reordered, but the unknown operator %s (node %s) %s it",
+                       value_name(r, value), node->type, node->name, list < 2 ? "reads" : "gives");
+    }
+  }
+  return LAC_OK;
+}
+
+static laci_draw draw_for(const proof_round *r, int value) {
+  uint64_t stream =
+      ((uint64_t)(r->number + 1) << ROUND_STREAM) + ((uint64_t)1 << INPUT_STREAM) + (uint64_t)value;
+  return (laci_draw){.seed = r->seed, .stream = stream, .pool = r->pool};
+}
+
+/* The same random content for a value in both runs. *made: false where its shape or type allows none. */
+static lac_status make_up(proof_round *r, int value, bool *made, lac_error *err) {
+  laci_buf *a = NULL, *b = NULL;
+  laci_shape shape;
+  *made = laci_real_shape(&r->graph->values[value].type.shape, r->size_of_symbol, &shape);
+  if (!*made) return LAC_OK;
+  laci_draw draw = draw_for(r, value);
+  lac_status st = laci_random_value(r->graph, value, &shape, &draw, &a, err);
+  if (!st) st = laci_reordered(a, &r->orders->values[value], &b, err);
+  if (st) {
+    laci_buf_destroy(a);
+    *made = false;
+    return st == LAC_UNSUPPORTED ? LAC_OK : st;
+  }
+  r->scale[value] = 1;
+  laci_plain_set(r->a, value, a);
+  laci_plain_set(r->b, value, b);
+  return LAC_OK;
+}
+
+/* A node that cannot be run, or whose operands could not: made-up outputs let the rest of the network be proven. */
+static lac_status skip(proof_round *r, const laci_node *node, lac_error *err) {
+  lac_status st = check_unknown(r, node, err);
+  for (int i = 0; i < node->n_outputs && !st; i++) {
     bool made;
-    st = make_up_outputs(r, node, &made, err);
-    if (st || made) return st;
-    for (int i = 0; i < node->n_outputs; i++) r->proof->n_skipped += node->outputs[i] >= 0;
-    if (!r->proof->first_skipped) r->proof->first_skipped = node->name;
-    return LAC_OK;
+    if (node->outputs[i] < 0) continue;
+    st = make_up(r, node->outputs[i], &made, err);
+    r->proof->n_skipped++;
+  }
+  if (!r->proof->first_skipped) r->proof->first_skipped = node->name;
+  return st;
+}
+
+/* What a difference is measured against: the value's own size, and what rounding of its operands may leave. */
+static double measure_for(const proof_round *r, const laci_node *node, double scale) {
+  double operands = 0;
+  for (int i = 0; i < node->n_inputs; i++) {
+    if (node->inputs[i] >= 0) operands = fmax(operands, r->scale[node->inputs[i]]);
+  }
+  return fmax(scale, operands * rounding / r->tolerance);
+}
+
+static void count_value(proof_round *r, int value, const laci_difference *d, double ratio,
+                        bool is_float) {
+  laci_proof *proof = r->proof;
+  proof->n_compared++;
+  r->scale[value] = d->scale;
+  r->n_floats += is_float;
+  r->n_not_finite += is_float && !d->any_finite;
+  if (!proof->worst_value || ratio > proof->worst_ratio) {
+    proof->worst_ratio = ratio;
+    proof->worst_value = value_name(r, value);
+  }
+  if (r->number > 0 || !r->graph->values[value].is_output) return;
+  proof->max_abs_error = fmax(proof->max_abs_error, d->kind_differs ? INFINITY : d->largest);
+  proof->max_abs_output = fmax(proof->max_abs_output, d->scale);
+}
+
+static lac_status fail_value(const proof_round *r, const laci_node *node, int value,
+                             const laci_buf *got, const laci_difference *d, lac_error *err) {
+  char where[128];
+  laci_shape place = got->shape;
+  int64_t left = d->at;
+  for (int axis = place.rank - 1; axis >= 0; axis--) {
+    place.dims[axis] = left % got->shape.dims[axis];
+    left /= got->shape.dims[axis];
+  }
+  laci_shape_text(&place, where, sizeof where);
+  const char *round = r->number ? " (with parameters drawn anew)" : "";
+  if (d->kind_differs) {
+    return laci_fail(err, LAC_PROOF_FAILED,
+                     "%s: node %s gives NaN or an infinity at %s in only one of the networks "
+                     "before and after the "
+                     "reordering%s",
+                     value_name(r, value), node->name, where, round);
+  }
+  return laci_fail(err, LAC_PROOF_FAILED,
+                   "%s: node %s gives something else after the reordering: at %s off by %.3g, "
+                   "where %.3g is the largest "
+                   "element%s",
+                   value_name(r, value), node->name, where, d->largest, d->scale, round);
+}
+
+static lac_status compare_value(proof_round *r, const laci_node *node, int value, lac_error *err) {
+  const laci_buf *a = laci_plain_value(r->a, value), *b = laci_plain_value(r->b, value);
+  if (!a || !b || a->dtype != b->dtype || !laci_shape_equal(&a->shape, &b->shape)) {
+    return laci_fail(err, LAC_PROOF_FAILED,
+                     "%s: node %s gives another shape or type after the reordering",
+                     value_name(r, value), node->name);
+  }
+  laci_difference d;
+  lac_status st = laci_compare(a, &r->orders->values[value], b, r->pool, &d, err);
+  if (st) return laci_fail_in(err, st, "%s", value_name(r, value));
+  bool is_float = a->f != NULL;
+  double measure = is_float ? measure_for(r, node, d.scale) : d.scale;
+  double ratio = d.at < 0 ? 0 : d.kind_differs || !(measure > 0) ? INFINITY : d.largest / measure;
+  count_value(r, value, &d, ratio, is_float);
+  bool same = is_float ? ratio <= r->tolerance : d.at < 0;
+  return same ? LAC_OK : fail_value(r, node, value, b, &d, err);
+}
+
+static lac_status step(proof_round *r, int id, lac_error *err) {
+  const laci_node *node = &r->graph->nodes[id];
+  lac_error why = {0};
+  lac_status st = laci_plain_step(r->a, id, &why);
+  if (st == LAC_UNSUPPORTED) {
+    st = laci_plain_step(r->b, id, NULL); /* so that it frees what its last step left */
+    if (st != LAC_UNSUPPORTED)
+      return laci_fail(err, st ? st : LAC_INTERNAL, "%s: runs in one network only", node->name);
+    return skip(r, node, err);
   }
   if (st) {
     if (err) *err = why;
     return st;
   }
-  st = laci_plain_step(r->b, n, err);
-  if (st)
-    return laci_fail_in(err, st == LAC_NO_MEMORY ? st : LAC_PROOF_FAILED, "after the reordering");
+  st = laci_plain_step(r->b, id, err);
+  if (st && st != LAC_NO_MEMORY && st != LAC_INTERRUPTED)
+    return laci_fail_in(err, LAC_PROOF_FAILED, "after the reordering");
   for (int i = 0; i < node->n_outputs && !st; i++) {
-    if (node->outputs[i] >= 0) st = compare_value(r, node->outputs[i], node->name, err);
+    if (node->outputs[i] >= 0) st = compare_value(r, node, node->outputs[i], err);
   }
   return st;
 }
@@ -169,70 +226,113 @@ static lac_status step(proof_round *r, int n, lac_error *err) {
 static lac_status set_inputs(proof_round *r, lac_error *err) {
   for (int i = 0; i < r->graph->n_inputs; i++) {
     int value = r->graph->inputs[i];
-    if (!laci_orders_are_identity(&r->orders->values[value])) {
-      return laci_fail(err, LAC_INTERNAL, "%s: an input of the network was reordered",
-                       r->graph->values[value].name);
+    laci_shape shape;
+    if (!laci_real_shape(&r->graph->values[value].type.shape, r->size_of_symbol, &shape)) {
+      return laci_fail(
+          err, LAC_UNSUPPORTED,
+          "%s: the proof needs the shape of this input; --input-shape NAME=SIZES tells it",
+          value_name(r, value));
     }
-    for (int k = 0; k < 2; k++) {
-      laci_buf *buf = NULL;
-      lac_status st =
-          laci_random_value(r->graph, value, r->size_of_symbol, r->options->seed, &buf, err);
-      if (st) return st;
-      laci_plain_set(k ? r->b : r->a, value, buf);
-    }
+    bool made;
+    lac_status st = make_up(r, value, &made, err);
+    if (st) return st;
+    if (made) continue;
+    r->proof->n_skipped++; /* a text, say: its readers will be skipped */
+    if (!r->proof->first_skipped) r->proof->first_skipped = value_name(r, value);
   }
   return LAC_OK;
 }
 
-static lac_status run_round(proof_round *r, laci_pool *pool, lac_error *err) {
-  r->from_a = (source){.graph = r->graph, .redraw = r->number == 1, .seed = r->options->seed};
-  r->from_b = r->from_a;
-  r->from_b.orders = r->orders;
-  lac_status st = laci_plain_create(r->graph, load_stored, &r->from_a, pool, &r->a, err);
-  if (!st) st = laci_plain_create(r->graph, load_stored, &r->from_b, pool, &r->b, err);
-  if (!st) st = set_inputs(r, err);
-  for (int n = 0; n < r->graph->n_nodes && !st; n++) {
-    laci_progress("proof", (int64_t)r->number * r->graph->n_nodes + n,
-                  2 * (int64_t)r->graph->n_nodes);
-    st = laci_interrupted() ? laci_fail(err, LAC_INTERRUPTED, "interrupted during the proof")
-                            : step(r, n, err);
+static lac_status run_nodes(proof_round *r, lac_error *err) {
+  int64_t n_nodes = r->graph->n_nodes;
+  for (int id = 0; id < n_nodes; id++) {
+    if (laci_interrupted()) return laci_fail(err, LAC_INTERRUPTED, "interrupted during the proof");
+    laci_progress("proof", r->number * n_nodes + id, N_ROUNDS * n_nodes);
+    lac_status st = step(r, id, err);
+    if (st) return st;
   }
+  if (r->n_floats > 0 && r->n_not_finite == r->n_floats) {
+    laci_log(LAC_LOG_WARNING, "proof: all %d values are NaN or infinite%s, which says little",
+             r->n_floats, r->number ? " with parameters drawn anew" : "");
+  }
+  return LAC_OK;
+}
+
+static lac_status run_round(proof_round *r, lac_error *err) {
+  lac_status st = LAC_OK;
+  r->from_a.anew = r->from_b.anew = r->number > 0;
+  r->n_floats = r->n_not_finite = 0;
+  memset(r->scale, 0, (size_t)r->graph->n_values * sizeof *r->scale);
+  st = laci_plain_create(r->graph, load_stored, &r->from_a, r->pool, &r->a, err);
+  if (!st) st = laci_plain_create(r->graph, load_stored, &r->from_b, r->pool, &r->b, err);
+  if (!st) st = set_inputs(r, err);
+  if (!st) st = run_nodes(r, err);
   laci_plain_destroy(r->a);
   laci_plain_destroy(r->b);
   r->a = r->b = NULL;
   return st;
 }
 
+/* Adds the sizes of an attempt, as the first input that has dynamic ones shows them: " [2, 3, 32, 32]". */
+static void note_sizes(const proof_round *r, char *tried, size_t size) {
+  char text[128];
+  size_t used = strlen(tried);
+  for (int i = 0; i < r->graph->n_inputs; i++) {
+    const laci_shape *shape = &r->graph->values[r->graph->inputs[i]].type.shape;
+    laci_shape real;
+    if (laci_shape_known(shape) || !laci_real_shape(shape, r->size_of_symbol, &real)) continue;
+    (void)snprintf(tried + used, size - used, " %s", laci_shape_text(&real, text, sizeof text));
+    return;
+  }
+}
+
+/* One round, with the next sizes whenever the network does not accept those tried; *attempt is the first to try. */
+static lac_status find_sizes(proof_round *r, int64_t *sizes, int *attempt, lac_error *err) {
+  char tried[400] = "";
+  lac_error first = {0};
+  laci_proof before = *r->proof;
+  for (; laci_choose_sizes(r->graph, *attempt, sizes); ++*attempt) {
+    lac_error why = {0};
+    *r->proof = before;
+    lac_status st = run_round(r, &why);
+    if (st != LAC_BAD_SHAPE) {
+      if (st && err) *err = why;
+      return st;
+    }
+    if (!first.status) first = why;
+    note_sizes(r, tried, sizeof tried);
+  }
+  if (err) *err = first;
+  if (!tried[0]) return laci_fail_in(err, LAC_BAD_SHAPE, "the proof cannot run this network");
+  return laci_fail_in(
+      err, LAC_BAD_SHAPE,
+      "the proof found no sizes that the network accepts (--input-shape NAME=SIZES tells them); "
+      "tried%s; with the first",
+      tried);
+}
+
 lac_status laci_prove(const laci_graph *graph, const laci_orders *orders,
                       const laci_proof_options *options, laci_pool *pool, laci_proof *proof,
                       lac_error *err) {
+  *proof = (laci_proof){0};
+  laci_parameters *parameters = NULL;
+  proof_round r = {.graph = graph, .orders = orders, .pool = pool, .proof = proof};
+  r.seed = options ? options->seed : 0;
+  r.tolerance = options && options->tolerance > 0 ? options->tolerance : default_tolerance;
   int64_t *sizes = laci_alloc((size_t)graph->n_symbols + 1, sizeof *sizes);
-  if (!sizes) return laci_fail_memory(err, "the proof");
-  lac_status st = LAC_OK;
-  int attempt = 0;
-  for (int number = 0; number < 2 && !st; number++) {
-    bool more = laci_choose_sizes(graph, attempt, sizes);
-    laci_proof before = *proof;
-    for (;;) {
-      proof_round r = {.graph = graph,
-                       .orders = orders,
-                       .options = options,
-                       .proof = proof,
-                       .size_of_symbol = sizes,
-                       .number = number};
-      st = run_round(&r, pool, err);
-      if (st != LAC_BAD_SHAPE || number) break;
-      more = laci_choose_sizes(graph, ++attempt, sizes);
-      if (!more) break;
-      *proof = before;
-    }
-  }
+  r.scale = laci_alloc((size_t)graph->n_values, sizeof *r.scale);
+  lac_status st =
+      sizes && r.scale ? check_frozen(graph, orders, err) : laci_fail_memory(err, "the proof");
+  if (!st) st = laci_parameters_create(graph, r.seed, pool, &parameters, err);
+  r.from_a = (source){.parameters = parameters, .graph = graph};
+  r.from_b = (source){.parameters = parameters, .graph = graph, .orders = orders};
+  r.size_of_symbol = sizes;
+  int attempt = 0; /* sizes that one round could run are the first that the next one tries */
+  for (r.number = 0; r.number < N_ROUNDS && !st; r.number++)
+    st = find_sizes(&r, sizes, &attempt, err);
   if (!st) laci_progress("proof", 1, 1);
-  if (st == LAC_BAD_SHAPE) {
-    st = laci_fail_in(
-        err, LAC_BAD_SHAPE,
-        "the proof cannot run this network (--input-shape NAME=SIZES gives it other sizes)");
-  }
+  laci_parameters_destroy(parameters);
+  laci_free(r.scale);
   laci_free(sizes);
   return st;
 }

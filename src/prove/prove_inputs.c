@@ -1,124 +1,171 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Random inputs and parameters for the proof: any will do that let every channel matter. */
+ * Sizes and random contents for what the proof's networks read.
+ *
+ * Any input will do that lets every channel matter and that the network accepts: images from small to large until one
+ * survives all the strides, indices below the size of the table they look into. */
 #include "prove/prove_in.h"
 
-#include <math.h>
 #include <string.h>
 
-#include "base/error.h"
 #include "base/rng.h"
 
-enum { INPUT_STREAM = 1 << 30, BATCH = 2, TOKENS = 8, MAX_WALK = 8 };
+enum {
+  BATCH = 2,
+  MAX_WALK = 8,
+  LARGE_NETWORK = 4 * 1000 * 1000 /* parameters */,
+  DRAWN_AT_ONCE = 4
+};
 
-static const int64_t spatial_sizes[] = {32, 64, 128, 224, 299, 8, 16, 1};
+/* Attempt by attempt: heights and widths of images, and lengths of anything else. */
+static const int64_t image_sizes[] = {32, 64, 128, 224, 299, 8, 16};
+static const int64_t other_sizes[] = {8, 16, 32, 64, 128, 4, 1};
+enum { N_SIZES = sizeof image_sizes / sizeof *image_sizes };
 
-/* First axes are batches; axes behind the channels of an image are heights and widths; the rest counts tokens. */
-static int64_t size_for(int rank, int axis, int64_t spatial) {
-  if (axis == 0) return BATCH;
-  return rank >= 4 ? spatial : TOKENS;
+static bool is_large(const laci_graph *graph) {
+  int64_t total = 0;
+  for (int s = 0; s < graph->n_stored && total <= LARGE_NETWORK; s++) {
+    int64_t count = laci_shape_count(&graph->stored[s].shape);
+    total += count > 0 ? count : 0;
+  }
+  return total > LARGE_NETWORK;
 }
 
 bool laci_choose_sizes(const laci_graph *graph, int attempt, int64_t *size_of_symbol) {
-  int n_sizes = (int)(sizeof spatial_sizes / sizeof *spatial_sizes);
-  bool any = false;
-  for (int s = 0; s <= graph->n_symbols; s++) size_of_symbol[s] = 0;
+  enum { NONE, BATCHES, OTHERS, IMAGES };
+  bool batches = false, others = false, large = is_large(graph);
+  int n_batches = 1;
+  for (int s = 0; s <= graph->n_symbols; s++) size_of_symbol[s] = NONE;
+  /* A size is what it looks like in its plainest place: first axes are batches, axes of images are behind them. */
   for (int i = 0; i < graph->n_inputs; i++) {
     const laci_shape *shape = &graph->values[graph->inputs[i]].type.shape;
-    for (int a = 0; a < shape->rank; a++) {
-      int64_t symbol = -shape->dims[a];
-      if (symbol <= 0 || size_of_symbol[symbol]) continue;
-      any = true;
-      size_of_symbol[symbol] =
-          size_for(shape->rank, a, spatial_sizes[attempt < n_sizes ? attempt : 0]);
+    for (int axis = 0; axis < shape->rank; axis++) {
+      if (shape->dims[axis] >= 0) continue;
+      int64_t *kind = &size_of_symbol[-shape->dims[axis]];
+      int64_t now = axis == 0 ? BATCHES : shape->rank >= 4 ? IMAGES : OTHERS;
+      if (*kind == NONE || now < *kind) *kind = now;
     }
   }
-  return attempt == 0 || (any && attempt < n_sizes);
-}
-
-static bool resolve(const laci_shape *shape, const int64_t *size_of_symbol, laci_shape *out) {
-  *out = *shape;
-  for (int a = 0; a < shape->rank; a++) {
-    if (shape->dims[a] < 0) out->dims[a] = size_of_symbol[-shape->dims[a]];
-    if (shape->dims[a] < 0 && !out->dims[a]) return false;
+  for (int s = 1; s <= graph->n_symbols; s++) {
+    batches = batches || size_of_symbol[s] == BATCHES;
+    others = others || size_of_symbol[s] == OTHERS || size_of_symbol[s] == IMAGES;
   }
-  return shape->rank >= 0;
+  if (batches && !large)
+    n_batches = 2; /* some networks have a batch of 1 written into their shapes */
+  if (attempt >= n_batches * (others ? N_SIZES : 1)) return false;
+  int at = attempt / n_batches;
+  int64_t batch = large || attempt % n_batches == 1 ? 1 : BATCH;
+  const int64_t sizes[] = {
+      [NONE] = 0, [BATCHES] = batch, [OTHERS] = other_sizes[at], [IMAGES] = image_sizes[at]};
+  for (int s = 1; s <= graph->n_symbols; s++) size_of_symbol[s] = sizes[size_of_symbol[s]];
+  return true;
 }
 
-/* Steps that hand indices on as they are. */
-static bool passes_indices(const char *type) {
+bool laci_real_shape(const laci_shape *shape, const int64_t *size_of_symbol, laci_shape *real) {
+  *real = *shape;
+  for (int axis = 0; axis < shape->rank; axis++) {
+    if (shape->dims[axis] < 0) real->dims[axis] = size_of_symbol[-shape->dims[axis]];
+    if (shape->dims[axis] < 0 && real->dims[axis] <= 0) return false;
+  }
+  return laci_shape_count(real) >= 0;
+}
+
+typedef struct filling {
+  laci_buf *buf;
+  uint64_t seed, stream;
+  double low, width;
+} filling;
+
+/* Each block of the generator gives four numbers of 32 bits: element e is number e % 4 of block e / 4. */
+static void fill_blocks(int64_t begin, int64_t end, void *context) {
+  const filling *f = context;
+  const uint32_t key[2] = {(uint32_t)f->seed, (uint32_t)(f->seed >> 32)};
+  for (int64_t block = begin; block < end; block++) {
+    uint64_t counter = (uint64_t)block;
+    uint32_t bits[DRAWN_AT_ONCE];
+    laci_rng_block((uint32_t[]){(uint32_t)counter, (uint32_t)(counter >> 32), (uint32_t)f->stream,
+                                (uint32_t)(f->stream >> 32)},
+                   key, bits);
+    for (int64_t k = 0; k < DRAWN_AT_ONCE; k++) {
+      int64_t at = block * DRAWN_AT_ONCE + k;
+      if (at >= f->buf->count) break;
+      double unit = bits[k] * 0x1p-32;
+      if (f->buf->f) f->buf->f[at] = f->low + f->width * unit;
+      else f->buf->i[at] = (int64_t)f->low + (int64_t)(f->width * unit);
+    }
+  }
+}
+
+void laci_draw_evenly(laci_buf *buf, const laci_draw *draw, double low, double high) {
+  filling f = {
+      .buf = buf, .seed = draw->seed, .stream = draw->stream, .low = low, .width = high - low};
+  laci_pool_for(draw->pool, (buf->count + DRAWN_AT_ONCE - 1) / DRAWN_AT_ONCE, 1 << 13, fill_blocks,
+                &f);
+}
+
+/* Operators that hand the elements of their first input on. */
+static bool passes_elements(const char *type) {
   static const char *const types[] = {"Cast",     "Reshape", "Unsqueeze", "Squeeze",
-                                      "Identity", "Flatten", "Transpose"};
+                                      "Identity", "Flatten", "Expand",    "Slice",
+                                      "Concat",   "Split",   "Transpose", "Tile"};
   for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
     if (strcmp(type, types[i]) == 0) return true;
   }
   return false;
 }
 
-/* How many things an integer value indexes; 2 where nobody says. */
+/* Size of the axis that `reader` indexes with the value; 0: it does not. */
+static int64_t indexed_by(const laci_graph *graph, const laci_node *reader, int value) {
+  bool gathers = strncmp(reader->type, "Gather", 6) == 0 && reader->n_inputs > 1;
+  if (!gathers || reader->inputs[1] != value || reader->inputs[0] < 0) return 0;
+  const laci_shape *data = &graph->values[reader->inputs[0]].type.shape;
+  if (strcmp(reader->type, "GatherND") == 0) { /* indices into several axes: the shortest */
+    int64_t least = 0;
+    for (int axis = 0; axis < data->rank; axis++) {
+      if (least == 0 || data->dims[axis] < least) least = data->dims[axis];
+    }
+    return least > 0 ? least : 1;
+  }
+  int64_t axis = laci_node_int(reader, "axis", 0);
+  if (axis < 0) axis += data->rank;
+  bool known = axis >= 0 && axis < data->rank && data->dims[axis] > 0;
+  return known ? data->dims[axis] : 1;
+}
+
+/* The smallest size that anybody indexes with the value, directly or through what hands it on; 0: nobody does. */
 static int64_t index_range(const laci_graph *graph, int value, int depth) {
+  int64_t least = 0;
   const laci_value *v = &graph->values[value];
   for (int i = 0; i < v->n_readers; i++) {
     const laci_node *reader = &graph->nodes[v->readers[i]];
-    bool gathers = strncmp(reader->type, "Gather", 6) == 0;
-    if (gathers && reader->n_inputs > 1 && reader->inputs[1] == value && reader->inputs[0] >= 0) {
-      const laci_shape *data = &graph->values[reader->inputs[0]].type.shape;
-      int64_t axis = laci_node_int(reader, "axis", 0);
-      if (axis < 0) axis += data->rank;
-      if (axis >= 0 && axis < data->rank && data->dims[axis] > 0) return data->dims[axis];
+    int64_t range = indexed_by(graph, reader, value);
+    for (int o = 0;
+         range == 0 && depth < MAX_WALK && passes_elements(reader->type) && o < reader->n_outputs;
+         o++) {
+      if (reader->outputs[o] >= 0) range = index_range(graph, reader->outputs[o], depth + 1);
     }
-    if (depth < MAX_WALK && passes_indices(reader->type) && reader->inputs[0] == value &&
-        reader->outputs[0] >= 0) {
-      int64_t range = index_range(graph, reader->outputs[0], depth + 1);
-      if (range != 2) return range;
-    }
+    if (range > 0 && (least == 0 || range < least)) least = range;
   }
-  return 2;
+  return least;
 }
 
-/* Roughly normal: twelve uniforms would be the textbook's, four are enough here. */
-static double around_zero(uint64_t seed, uint64_t stream, uint64_t at) {
-  double sum = 0;
-  for (uint64_t k = 0; k < 4; k++) sum += laci_rng_unit(seed, stream, at * 4 + k);
-  return (sum - 2) * 1.7320508075688772;
-}
-
-lac_status laci_random_value(const laci_graph *graph, int value, const int64_t *size_of_symbol,
-                             uint64_t seed, laci_buf **buf, lac_error *err) {
-  const laci_type *type = &graph->values[value].type;
-  laci_shape shape;
-  if (!resolve(&type->shape, size_of_symbol, &shape)) {
-    return laci_fail(err, LAC_UNSUPPORTED,
-                     "%s: its shape is not known; --input-shape NAME=SIZES tells it",
-                     graph->values[value].name);
+lac_status laci_random_value(const laci_graph *graph, int value, const laci_shape *shape,
+                             const laci_draw *draw, laci_buf **buf, lac_error *err) {
+  lac_dtype dtype = graph->values[value].type.dtype;
+  lac_status st = laci_buf_create(dtype == LAC_DTYPE_NONE ? LAC_DTYPE_F32 : dtype, shape, buf, err);
+  if (st) return st;
+  int64_t range = (*buf)->f ? 0 : index_range(graph, value, 0);
+  double low = 0, high = 2;
+  if ((*buf)->f) {
+    low = -1.75; /* deviation about 1 */
+    high = 1.75;
+  } else if (range > 0) {
+    high = (double)range;
+  } else if (dtype == LAC_DTYPE_U8) { /* pictures, quantised values */
+    high = 256;
+  } else if (dtype == LAC_DTYPE_I8) {
+    low = -128;
+    high = 128;
   }
-  lac_dtype dtype = type->dtype == LAC_DTYPE_NONE ? LAC_DTYPE_F32 : type->dtype;
-  lac_status st = laci_buf_create(dtype, &shape, buf, err);
-  if (st) return laci_fail_in(err, st, "%s", graph->values[value].name);
-  uint64_t stream = INPUT_STREAM + (uint64_t)value;
-  uint64_t range = dtype == LAC_DTYPE_BOOL ? 2 : (uint64_t)index_range(graph, value, 0);
-  for (int64_t e = 0; e < (*buf)->count; e++) {
-    if ((*buf)->f) (*buf)->f[e] = around_zero(seed, stream, (uint64_t)e);
-    else (*buf)->i[e] = (int64_t)laci_rng_below(seed, stream, (uint64_t)e, range);
-  }
+  laci_draw_evenly(*buf, draw, low, high);
   return LAC_OK;
-}
-
-void laci_redraw(laci_buf *buf, int stored, uint64_t seed) {
-  if (!buf->f || buf->count < 2) return;
-  bool positive = true;
-  double sum = 0, squares = 0;
-  for (int64_t e = 0; e < buf->count; e++) {
-    positive &= buf->f[e] >= 0;
-    sum += buf->f[e];
-    squares += buf->f[e] * buf->f[e];
-  }
-  double mean = sum / (double)buf->count, size = sqrt(squares / (double)buf->count);
-  if (!isfinite(mean) || !isfinite(size)) return;
-  if (mean == 0) mean = 1;
-  if (size == 0) size = 0.1;
-  for (int64_t e = 0; e < buf->count; e++) {
-    uint64_t at = (uint64_t)e;
-    buf->f[e] = positive ? mean * (0.5 + laci_rng_unit(seed, (uint64_t)stored, at))
-                         : size * around_zero(seed, (uint64_t)stored, at);
-  }
 }

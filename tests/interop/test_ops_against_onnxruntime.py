@@ -204,6 +204,16 @@ MATMULS = [((3, 4), (4, 5)), ((2, 3, 4), (4, 5)), ((2, 3, 4), (2, 4, 5)), ((7, 1
 for a, b in MATMULS:
     case("MatMul", f32(*a), f32(*b), opset=9, tolerance=1e-4)
 
+case("Einsum", f32(2, 3), f32(3, 4), equation="ij,jk->ik", opset=12)
+case("Einsum", f32(2, 3, 4), f32(2, 5, 4), equation="bid,bjd->bij")
+case("Einsum", f32(2, 3, 4), f32(4, 5), equation="...d,de")
+case("Einsum", f32(2, 1, 3, 4), f32(1, 5, 4, 2), equation="...ij,...jk->...ik")
+case("Einsum", f32(3, 3), equation="ii")
+case("Einsum", f32(3, 3), equation="ii->i")
+case("Einsum", f32(3, 4), equation="ba")
+case("Einsum", f32(2), f32(3), f32(4), equation="i,j,k->kij")
+case("Einsum", f32(2, 3), equation="Ab->")
+
 # ---- Normalisations ----------------------------------------------------------------------------------------------
 
 POSITIVE = dict(low=0.5, high=2.0)

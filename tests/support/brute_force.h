@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Is there any way to keep what a network computes after two indices of one stored tensor's axis changed places?
+ * Is there any way to keep what a network computes after two indices of one stored tensor's axis
+ * changed places?
  *
- * Nothing is known of couplings here: the other stored tensors are reordered by trial (not at all, as a moved operand
- * is seen to be, or by any transposition), the node is run, and a branch dies where an output is not the old one with
- * one axis reordered. The walk is depth-first over the nodes and gives up after a budget of evaluations. */
+ * Nothing is known of couplings here: the other stored tensors are reordered by trial (not at all,
+ * as a moved operand is seen to be, or by any transposition), the node is run, and a branch dies
+ * where an output is not the old one with one axis reordered. The walk is depth-first over the
+ * nodes and gives up after a budget of evaluations. */
 #ifndef TESTS_SUPPORT_BRUTE_FORCE_H
 #define TESTS_SUPPORT_BRUTE_FORCE_H
 
@@ -18,8 +20,8 @@ typedef struct brute_order {
   int64_t from[BRUTE_MAX_SIZE]; /* new[p] = old[from[p]] */
 } brute_order;
 
-/** Parameters move; numbers that say what an operator does (sizes, scales, limits: names with k), and what the caller
- *  sees, do not. */
+/** Parameters move; numbers that say what an operator does (sizes, scales, limits: names with k),
+ * and what the caller sees, do not. */
 static inline bool brute_may_move(const laci_graph *graph, int value) {
   const laci_value *v = &graph->values[value];
   return v->stored >= 0 && !v->is_output && laci_dtype_is_float(v->type.dtype) && v->name[0] != 'k';
@@ -32,8 +34,10 @@ typedef struct brute {
   long budget;          /* node evaluations left */
 } brute;
 
-static inline void brute_reorder_axis(const laci_buf *in, int axis, const brute_order *order, laci_buf *out) {
-  int64_t n = in->shape.dims[axis], inner = laci_shape_count_range(&in->shape, axis + 1, in->shape.rank);
+static inline void brute_reorder_axis(const laci_buf *in, int axis, const brute_order *order,
+                                      laci_buf *out) {
+  int64_t n = in->shape.dims[axis],
+          inner = laci_shape_count_range(&in->shape, axis + 1, in->shape.rank);
   for (int64_t i = 0; i < in->count; i++) {
     int64_t p = i / inner % n, from = i + (order->from[p] - p) * inner;
     if (in->f) out->f[i] = in->f[from];
@@ -41,21 +45,23 @@ static inline void brute_reorder_axis(const laci_buf *in, int axis, const brute_
   }
 }
 
-static inline bool brute_slices_close(const laci_buf *now, int64_t p, const laci_buf *old, int64_t q, int axis,
-                                      double tolerance) {
-  int64_t n = now->shape.dims[axis], inner = laci_shape_count_range(&now->shape, axis + 1, now->shape.rank);
+static inline bool brute_slices_close(const laci_buf *now, int64_t p, const laci_buf *old,
+                                      int64_t q, int axis, double tolerance) {
+  int64_t n = now->shape.dims[axis],
+          inner = laci_shape_count_range(&now->shape, axis + 1, now->shape.rank);
   int64_t outer = now->count / (n * inner);
   for (int64_t o = 0; o < outer; o++) {
     for (int64_t i = 0; i < inner; i++) {
-      if (!buf_element_close(now, (o * n + p) * inner + i, old, (o * n + q) * inner + i, tolerance)) return false;
+      if (!buf_element_close(now, (o * n + p) * inner + i, old, (o * n + q) * inner + i, tolerance))
+        return false;
     }
   }
   return true;
 }
 
 /** The order along the axis that makes `now` of `old`, if there is one. */
-static inline bool brute_order_along(const laci_buf *now, const laci_buf *old, int axis, double tolerance,
-                                     brute_order *order) {
+static inline bool brute_order_along(const laci_buf *now, const laci_buf *old, int axis,
+                                     double tolerance, brute_order *order) {
   bool used[BRUTE_MAX_SIZE] = {false};
   order->n = now->shape.dims[axis];
   if (order->n > BRUTE_MAX_SIZE) return false;
@@ -119,7 +125,8 @@ static inline brute_answer brute_step(brute *b, int node_id) {
   for (int i = 0; i < node->n_outputs && sane; i++) {
     int v = node->outputs[i];
     if (v < 0) continue;
-    if (b->graph->values[v].is_output) sane = buf_close(b->now[v], b->old[v], brute_tolerance(b->old[v]));
+    if (b->graph->values[v].is_output)
+      sane = buf_close(b->now[v], b->old[v], brute_tolerance(b->old[v]));
     else sane = brute_moved_along_one_axis(b->now[v], b->old[v]);
   }
   brute_answer answer = sane ? brute_node(b, node_id + 1) : BRUTE_NO;
@@ -127,14 +134,16 @@ static inline brute_answer brute_step(brute *b, int node_id) {
   return answer;
 }
 
-/** Orders to try along the axes of a node's stored operands: those seen, and at most one transposition. */
+/** Orders to try along the axes of a node's stored operands: those seen, and at most one
+ * transposition. */
 typedef struct brute_choice {
   int n;
   brute_order order[BRUTE_MAX_SEEN + 1];
   int64_t swap_a, swap_b; /* the last of order[]; -1: none */
 } brute_choice;
 
-static inline brute_answer brute_operand(brute *b, int node_id, int port, const brute_choice *choice, bool swapped);
+static inline brute_answer brute_operand(brute *b, int node_id, int port,
+                                         const brute_choice *choice, bool swapped);
 
 /** Operand `port`, with the axes from `axis` on still to be chosen; at most two axes move. */
 static inline brute_answer brute_axes(brute *b, int node_id, int port, int axis, int n_moved,
@@ -155,7 +164,8 @@ static inline brute_answer brute_axes(brute *b, int node_id, int port, int axis,
       for (int64_t p = order.n; p < size; p++) order.from[p] = p;
       brute_reorder_axis(before, axis, &order, b->now[v]);
     }
-    brute_answer answer = brute_axes(b, node_id, port, axis + 1, n_moved + (k >= 0), choice, swapped || is_swap);
+    brute_answer answer =
+        brute_axes(b, node_id, port, axis + 1, n_moved + (k >= 0), choice, swapped || is_swap);
     if (before) {
       laci_buf_destroy(b->now[v]);
       b->now[v] = before;
@@ -168,11 +178,13 @@ static inline brute_answer brute_axes(brute *b, int node_id, int port, int axis,
 }
 
 /** Operands from `port` on: those that are stored and not chosen yet get every choice. */
-static inline brute_answer brute_operand(brute *b, int node_id, int port, const brute_choice *choice, bool swapped) {
+static inline brute_answer brute_operand(brute *b, int node_id, int port,
+                                         const brute_choice *choice, bool swapped) {
   const laci_node *node = &b->graph->nodes[node_id];
   while (port < node->n_inputs && (node->inputs[port] < 0 || b->now[node->inputs[port]])) port++;
   if (port == node->n_inputs) {
-    return choice->swap_a >= 0 && !swapped ? BRUTE_NO : brute_step(b, node_id); /* without: tried elsewhere */
+    return choice->swap_a >= 0 && !swapped ? BRUTE_NO
+                                           : brute_step(b, node_id); /* without: tried elsewhere */
   }
   int v = node->inputs[port];
   b->now[v] = buf_copy(b->old[v]);
@@ -221,14 +233,16 @@ static inline brute_answer brute_node(brute *b, int node_id) {
   return worst;
 }
 
-/** Exchanges indices p and q of a stored tensor's axis and searches. `old`: all values of the graph as it is. */
-static inline brute_answer brute_exchange(const laci_graph *graph, laci_buf *const *old, int stored, int axis,
-                                          int64_t p, int64_t q, long budget) {
+/** Exchanges indices p and q of a stored tensor's axis and searches. `old`: all values of the graph
+ * as it is. */
+static inline brute_answer brute_exchange(const laci_graph *graph, laci_buf *const *old, int stored,
+                                          int axis, int64_t p, int64_t q, long budget) {
   int v = graph->stored[stored].value;
   brute b = {.graph = graph, .old = old, .budget = budget};
   b.now = laci_alloc((size_t)graph->n_values + 1, sizeof *b.now);
   if (!b.now) abort();
-  for (int i = 0; i < graph->n_inputs; i++) b.now[graph->inputs[i]] = buf_copy(old[graph->inputs[i]]);
+  for (int i = 0; i < graph->n_inputs; i++)
+    b.now[graph->inputs[i]] = buf_copy(old[graph->inputs[i]]);
   brute_order swap = {.n = old[v]->shape.dims[axis]};
   for (int64_t k = 0; k < swap.n; k++) swap.from[k] = k;
   swap.from[p] = q;

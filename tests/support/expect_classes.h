@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What tests of the analysis ask of a network given as text: groups by layer and axis ('C' input, 'K' output channels),
- * their members and causes, and which indices of a stored tensor may change places. Failures show where. */
+ * What tests of the analysis ask of a network given as text: groups by layer and axis ('C' input,
+ * 'K' output channels), their members and causes, and which indices of a stored tensor may change
+ * places. Failures show where. */
 #ifndef TESTS_SUPPORT_EXPECT_CLASSES_H
 #define TESTS_SUPPORT_EXPECT_CLASSES_H
 
@@ -59,23 +60,27 @@ static inline int count_free_groups(const analysed *n) {
   return free_ones;
 }
 
-static inline void check_free(const analysed *n, const char *node, char axis, int n_channels, int line) {
+static inline void check_free(const analysed *n, const char *node, char axis, int n_channels,
+                              int line) {
   int g = group_at(n, node, axis);
   if (g < 0) fail_msg("line %d: %s.%c has no group", line, node, axis);
   const laci_group *group = &n->a->groups[g];
   if (group->frozen) fail_msg("line %d: %s.%c is frozen: %s", line, node, axis, group->cause);
   if (group->n_channels != n_channels) {
-    fail_msg("line %d: %s.%c has %d channels, wanted %d", line, node, axis, group->n_channels, n_channels);
+    fail_msg("line %d: %s.%c has %d channels, wanted %d", line, node, axis, group->n_channels,
+             n_channels);
   }
 }
 
-static inline void check_frozen(const analysed *n, const char *node, char axis, const char *cause, int line) {
+static inline void check_frozen(const analysed *n, const char *node, char axis, const char *cause,
+                                int line) {
   int g = group_at(n, node, axis);
   if (g < 0) fail_msg("line %d: %s.%c has no group", line, node, axis);
   const laci_group *group = &n->a->groups[g];
   if (!group->frozen) fail_msg("line %d: %s.%c is free, wanted \"%s\"", line, node, axis, cause);
   if (!strstr(group->cause, cause)) {
-    fail_msg("line %d: %s.%c is frozen because \"%s\", wanted \"%s\"", line, node, axis, group->cause, cause);
+    fail_msg("line %d: %s.%c is frozen because \"%s\", wanted \"%s\"", line, node, axis,
+             group->cause, cause);
   }
 }
 
@@ -91,11 +96,13 @@ static inline void check_members(const analysed *n, int g, const char *wanted, i
     at += (size_t)snprintf(found + at, sizeof found - at, " ");
   }
   if (at) found[at - 1] = 0;
-  if (strcmp(found, wanted) != 0) fail_msg("line %d: group of \"%s\", wanted \"%s\"", line, found, wanted);
+  if (strcmp(found, wanted) != 0)
+    fail_msg("line %d: group of \"%s\", wanted \"%s\"", line, found, wanted);
 }
 
 /** May indices p and q of a stored tensor's axis change places (with all that goes with them)? */
-static inline bool may_exchange(const analysed *n, const char *stored, int axis, int64_t p, int64_t q) {
+static inline bool may_exchange(const analysed *n, const char *stored, int axis, int64_t p,
+                                int64_t q) {
   laci_value_axes axes[LACI_MAX_RANK];
   int value = laci_graph_find_value(n->graph, stored);
   if (value < 0) fail_msg("no tensor %s", stored);
@@ -119,8 +126,10 @@ static inline bool may_exchange(const analysed *n, const char *stored, int axis,
   return false;
 }
 
-/** Indices of an axis as letters, one a class in order of first sight; '.': it changes places with none. */
-static inline void check_pattern(const analysed *n, const char *stored, int axis, const char *wanted, int line) {
+/** Indices of an axis as letters, one a class in order of first sight; '.': it changes places with
+ * none. */
+static inline void check_pattern(const analysed *n, const char *stored, int axis,
+                                 const char *wanted, int line) {
   char found[65] = "";
   int64_t size = n->graph->values[laci_graph_find_value(n->graph, stored)].type.shape.dims[axis];
   char next = 'a';
@@ -132,12 +141,14 @@ static inline void check_pattern(const analysed *n, const char *stored, int axis
     }
     found[p] = with < 0 ? '.' : with < p ? found[with] : next++;
   }
-  if (strcmp(found, wanted) != 0) fail_msg("line %d: %s axis %d: %s, wanted %s", line, stored, axis, found, wanted);
+  if (strcmp(found, wanted) != 0)
+    fail_msg("line %d: %s axis %d: %s, wanted %s", line, stored, axis, found, wanted);
 }
 
 #define expect_free(n, node, axis, n_channels) check_free(n, node, axis, n_channels, __LINE__)
 #define expect_frozen(n, node, axis, cause) check_frozen(n, node, axis, cause, __LINE__)
-#define expect_members(n, node, axis, wanted) check_members(n, group_at(n, node, axis), wanted, __LINE__)
+#define expect_members(n, node, axis, wanted) \
+  check_members(n, group_at(n, node, axis), wanted, __LINE__)
 #define expect_pattern(n, stored, axis, wanted) check_pattern(n, stored, axis, wanted, __LINE__)
 
 #endif

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Graphs from text, one statement a line, so that a test shows its network and a failing random one can be pasted:
+ * Graphs from text, one statement a line, so that a test shows its network and a failing random one
+ * can be pasted:
  *
- *    input x 1x3x4x4            a graph input; a type may follow: i64, bool, f16 ...
- *    stored w 8x3x3x3           a stored tensor of generic numbers, the same for the same name; "positive" for |numbers|
- *    stored s 2 i64 = 1 -1      a stored tensor of given contents; "" is a scalar's shape; "listed": may be overridden
+ *    input x 1x3x4x4       a graph input; a type may follow: i64, bool, f16 ...
+ *    stored w 8x3x3x3      a stored tensor of generic numbers, the same for the same name;
+ *                          "positive": their magnitudes; "listed": a caller may override it
+ *    stored s 2 i64 = 1 -1 a stored tensor of given contents; "" is a scalar's shape
  *    y, _ = Conv(x, w, _) group=2 pads=1,1,1,1 mode="text" eps=0.5 name="a name" domain="my"
  *    output y
- *    shape y 1x8x4x4            what the file declares of a value
- *    opset 13                   of the nodes that follow (default 22)
+ *    shape y 1x8x4x4       what the file declares of a value
+ *    opset 13              of the nodes that follow (default 22)
  *
  * A number with a point is a float, one with a comma a list ("axes=1," has one element). */
 #ifndef TESTS_SUPPORT_GRAPH_BUILD_H
@@ -27,7 +29,8 @@
 
 enum { NET_MAX_PORTS = 16, NET_MAX_ATTRS = 12, NET_MAX_INTS = 64, NET_LINE = 1024 };
 
-/** Another salt, other numbers: what holds for one set of contents by accident does not hold for three. */
+/** Another salt, other numbers: what holds for one set of contents by accident does not hold for
+ * three. */
 static inline uint64_t *net_salt(void) {
   static uint64_t salt;
   return &salt;
@@ -90,7 +93,8 @@ static inline lac_status net_stored(laci_graph *graph, const char *line, lac_err
   while (*line == ' ') line++;
   size_t n = 0;
   if (*line == '"') line += 2; /* a scalar */
-  else while (n < 63 && *line && *line != ' ') word[n++] = *line++;
+  else
+    while (n < 63 && *line && *line != ' ') word[n++] = *line++;
   word[n] = 0;
   laci_stored stored = {.name = name, .dtype = LAC_DTYPE_F32, .shape = net_shape(word)};
   bool positive = false;
@@ -124,8 +128,8 @@ static inline lac_status net_stored(laci_graph *graph, const char *line, lac_err
 }
 
 /** One attribute value after '='; numbers go to `ints` or `floats` from *used on. */
-static inline const char *net_attr(const char *at, laci_attr *attr, int64_t *ints, float *floats, int *used,
-                                   char *text) {
+static inline const char *net_attr(const char *at, laci_attr *attr, int64_t *ints, float *floats,
+                                   int *used, char *text) {
   char *end;
   if (*at == '"') {
     const char *close = strchr(at + 1, '"');
@@ -149,7 +153,9 @@ static inline const char *net_attr(const char *at, laci_attr *attr, int64_t *int
     list |= *at == ',';
   } while (*at == ',' && *used < NET_MAX_INTS);
   attr->n = (size_t)(*used - first);
-  attr->kind = list ? is_float ? LACI_ATTR_FLOATS : LACI_ATTR_INTS : is_float ? LACI_ATTR_FLOAT : LACI_ATTR_INT;
+  attr->kind = list       ? is_float ? LACI_ATTR_FLOATS : LACI_ATTR_INTS
+               : is_float ? LACI_ATTR_FLOAT
+                          : LACI_ATTR_INT;
   attr->i = ints[first];
   attr->f = floats[first];
   attr->ints = attr->kind == LACI_ATTR_INTS ? ints + first : NULL;
@@ -159,15 +165,18 @@ static inline const char *net_attr(const char *at, laci_attr *attr, int64_t *int
 
 /** `y, z = Op(a, _, b) attributes`. */
 static inline lac_status net_node(laci_graph *graph, const char *line, int opset, lac_error *err) {
-  char word[64], type[64], names[NET_MAX_ATTRS][64], texts[NET_MAX_ATTRS][64], node_name[64] = "", domain[64] = "";
+  char word[64], type[64], names[NET_MAX_ATTRS][64], texts[NET_MAX_ATTRS][64], node_name[64] = "",
+                                                                               domain[64] = "";
   int inputs[NET_MAX_PORTS], outputs[NET_MAX_PORTS], used = 0, id;
   laci_attr attrs[NET_MAX_ATTRS] = {0};
   int64_t ints[NET_MAX_INTS + 1];
   float floats[NET_MAX_INTS + 1];
-  laci_node node = {.inputs = inputs, .outputs = outputs, .attrs = attrs, .version = opset, .domain = domain};
+  laci_node node = {
+      .inputs = inputs, .outputs = outputs, .attrs = attrs, .version = opset, .domain = domain};
   for (line = net_skip(line); *line && *line != '='; line = net_skip(line)) {
     line = net_word(line, word);
-    if (node.n_outputs == NET_MAX_PORTS || !word[0]) return laci_fail(err, LAC_BAD_FILE, "bad line");
+    if (node.n_outputs == NET_MAX_PORTS || !word[0])
+      return laci_fail(err, LAC_BAD_FILE, "bad line");
     outputs[node.n_outputs++] = strcmp(word, "_") == 0 ? -1 : laci_graph_value(graph, word);
   }
   line = net_word(line + (*line == '='), type);
@@ -177,14 +186,17 @@ static inline lac_status net_node(laci_graph *graph, const char *line, int opset
     if (node.n_inputs == NET_MAX_PORTS || !word[0]) return laci_fail(err, LAC_BAD_FILE, "bad line");
     inputs[node.n_inputs++] = strcmp(word, "_") == 0 ? -1 : laci_graph_value(graph, word);
   }
-  for (line = net_skip(line + (*line == ')')); *line && node.n_attrs < NET_MAX_ATTRS; line = net_skip(line)) {
+  for (line = net_skip(line + (*line == ')')); *line && node.n_attrs < NET_MAX_ATTRS;
+       line = net_skip(line)) {
     int at = node.n_attrs;
     line = net_word(line, names[at]);
     if (*line != '=') return laci_fail(err, LAC_BAD_FILE, "bad attribute at '%s'", line);
     line = net_attr(line + 1, &attrs[at], ints, floats, &used, texts[at]);
     attrs[at].name = names[at];
-    if (strcmp(names[at], "name") == 0) (void)snprintf(node_name, sizeof node_name, "%s", texts[at]);
-    else if (strcmp(names[at], "domain") == 0) (void)snprintf(domain, sizeof domain, "%s", texts[at]);
+    if (strcmp(names[at], "name") == 0)
+      (void)snprintf(node_name, sizeof node_name, "%s", texts[at]);
+    else if (strcmp(names[at], "domain") == 0)
+      (void)snprintf(domain, sizeof domain, "%s", texts[at]);
     else node.n_attrs++;
   }
   node.name = node_name;

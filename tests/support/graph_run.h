@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Running a small graph node by node, for tests that want to see every value: operators' eval on tensors in double,
- * with no engine between. All shapes must be known. Next: graph_build.h. */
+ * Running a small graph node by node, for tests that want to see every value: operators' eval on
+ * tensors in double, with no engine between. All shapes must be known. Next: graph_build.h. */
 #ifndef TESTS_SUPPORT_GRAPH_RUN_H
 #define TESTS_SUPPORT_GRAPH_RUN_H
 
@@ -16,7 +16,8 @@ static inline laci_buf *buf_copy(const laci_buf *from) {
   return copy;
 }
 
-/** Contents of a graph input (generic numbers) or of a stored tensor. NULL: not of a type that can be run. */
+/** Contents of a graph input (generic numbers) or of a stored tensor. NULL: not of a type that can
+ * be run. */
 static inline laci_buf *run_source(const laci_graph *graph, int value) {
   const laci_value *v = &graph->values[value];
   laci_buf *buf = NULL;
@@ -35,20 +36,27 @@ static inline laci_buf *run_source(const laci_graph *graph, int value) {
 }
 
 /** Computes the outputs of a node into values[], which holds its inputs; there must be none yet. */
-static inline lac_status run_node(const laci_graph *graph, int node_id, laci_buf **values, lac_error *err) {
+static inline lac_status run_node(const laci_graph *graph, int node_id, laci_buf **values,
+                                  lac_error *err) {
   const laci_node *node = &graph->nodes[node_id];
   const laci_buf *in[NET_MAX_PORTS] = {0};
   laci_buf *out[NET_MAX_PORTS] = {0};
   if (!node->op || !node->op->eval) return LAC_UNSUPPORTED;
   lac_status st = LAC_OK;
-  for (int i = 0; i < node->n_inputs; i++) in[i] = node->inputs[i] >= 0 ? values[node->inputs[i]] : NULL;
+  for (int i = 0; i < node->n_inputs; i++)
+    in[i] = node->inputs[i] >= 0 ? values[node->inputs[i]] : NULL;
   for (int i = 0; i < node->n_outputs && !st; i++) {
     if (node->outputs[i] < 0) continue;
     const laci_type *type = &graph->values[node->outputs[i]].type;
     if (type->shape.rank < 0 || laci_shape_count(&type->shape) < 0) st = LAC_UNSUPPORTED;
     else st = laci_buf_create(type->dtype, &type->shape, &out[i], err);
   }
-  laci_eval eval = {.node = node, .n_in = node->n_inputs, .n_out = node->n_outputs, .in = in, .out = out, .err = err};
+  laci_eval eval = {.node = node,
+                    .n_in = node->n_inputs,
+                    .n_out = node->n_outputs,
+                    .in = in,
+                    .out = out,
+                    .err = err};
   if (!st) st = node->op->eval(&eval);
   for (int i = 0; i < node->n_outputs; i++) {
     if (st) laci_buf_destroy(out[i]);
@@ -89,7 +97,8 @@ static inline bool number_close(double a, double b, double tolerance) {
   return a == b || fabs(a - b) <= tolerance || (isnan(a) && isnan(b));
 }
 
-static inline bool buf_element_close(const laci_buf *a, int64_t i, const laci_buf *b, int64_t j, double tolerance) {
+static inline bool buf_element_close(const laci_buf *a, int64_t i, const laci_buf *b, int64_t j,
+                                     double tolerance) {
   return a->f ? number_close(a->f[i], b->f[j], tolerance) : a->i[i] == b->i[j];
 }
 

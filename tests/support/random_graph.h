@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Making random small networks as text, drawn from all declared operators.
  *
- * A maker appends lines to a text and keeps them only if the graph still builds, infers and runs; so a template may
- * propose parameters without proving that they fit. The templates stand in random_ops.h; graph_build.h has the
- * language. Same seed, same text. */
+ * A maker appends lines to a text and keeps them only if the graph still builds, infers and runs;
+ * so a template may propose parameters without proving that they fit. The templates stand in
+ * random_ops.h; graph_build.h has the language. Same seed, same text. */
 #ifndef TESTS_SUPPORT_RANDOM_GRAPH_H
 #define TESTS_SUPPORT_RANDOM_GRAPH_H
 
@@ -19,7 +19,9 @@ typedef struct maker {
   laci_graph *graph; /* of the text as far as it is kept */
 } maker;
 
-static inline int64_t draw(maker *m, int64_t n) { return (int64_t)laci_rng_below(m->seed, 77, m->drawn++, (uint64_t)n); }
+static inline int64_t draw(maker *m, int64_t n) {
+  return (int64_t)laci_rng_below(m->seed, 77, m->drawn++, (uint64_t)n);
+}
 static inline bool chance(maker *m, int percent) { return draw(m, 100) < percent; }
 
 static inline void add(maker *m, const char *format, ...) LAC_PRINTF(2, 3);
@@ -41,9 +43,13 @@ static inline name fresh(maker *m, char kind) {
   return made;
 }
 
-static inline const laci_shape *shape_of(const maker *m, int value) { return &m->graph->values[value].type.shape; }
+static inline const laci_shape *shape_of(const maker *m, int value) {
+  return &m->graph->values[value].type.shape;
+}
 static inline int rank_of(const maker *m, int value) { return shape_of(m, value)->rank; }
-static inline const char *name_of(const maker *m, int value) { return m->graph->values[value].name; }
+static inline const char *name_of(const maker *m, int value) {
+  return m->graph->values[value].name;
+}
 
 typedef enum operand_kind { WANT_FLOAT, WANT_BOOL, WANT_INT } operand_kind;
 
@@ -51,8 +57,11 @@ static inline bool fits(const maker *m, int v, operand_kind kind, int min_rank, 
   const laci_value *value = &m->graph->values[v];
   int rank = value->type.shape.rank;
   bool is_bool = value->type.dtype == LAC_DTYPE_BOOL, is_float = value->type.dtype == LAC_DTYPE_F32;
-  bool right = kind == WANT_FLOAT ? is_float : kind == WANT_BOOL ? is_bool : value->type.dtype == LAC_DTYPE_I64;
-  if (!right || rank < min_rank || rank > max_rank || laci_shape_count(&value->type.shape) < 1) return false;
+  bool right = kind == WANT_FLOAT  ? is_float
+               : kind == WANT_BOOL ? is_bool
+                                   : value->type.dtype == LAC_DTYPE_I64;
+  if (!right || rank < min_rank || rank > max_rank || laci_shape_count(&value->type.shape) < 1)
+    return false;
   return value->stored < 0 || (kind == WANT_FLOAT && rank >= 2);
 }
 
@@ -61,10 +70,12 @@ static inline int pick(maker *m, operand_kind kind, int min_rank, int max_rank) 
   bool stored = chance(m, 6), late = chance(m, 65);
   int found = -1, n = 0;
   for (int v = 0; v < m->graph->n_values; v++) {
-    if (!fits(m, v, kind, min_rank, max_rank) || (m->graph->values[v].stored >= 0) != stored) continue;
+    if (!fits(m, v, kind, min_rank, max_rank) || (m->graph->values[v].stored >= 0) != stored)
+      continue;
     n++;
     bool unread = m->graph->values[v].n_readers == 0;
-    if (found < 0 || (late ? unread || m->graph->values[found].n_readers : draw(m, n) == 0)) found = v;
+    if (found < 0 || (late ? unread || m->graph->values[found].n_readers : draw(m, n) == 0))
+      found = v;
   }
   return found;
 }
@@ -78,7 +89,9 @@ static inline void add_shape(maker *m, const laci_shape *shape) {
 static inline name stored_of(maker *m, laci_shape shape, const char *kind) {
   for (int s = 0; !kind[0] && s < m->graph->n_stored && chance(m, 25); s++) {
     const laci_stored *stored = &m->graph->stored[s];
-    if (stored->dtype != LAC_DTYPE_F32 || !laci_shape_equal(&stored->shape, &shape) || stored->name[0] == 'p') continue;
+    if (stored->dtype != LAC_DTYPE_F32 || !laci_shape_equal(&stored->shape, &shape) ||
+        stored->name[0] == 'p')
+      continue;
     name old;
     (void)snprintf(old.text, sizeof old.text, "%s", stored->name);
     return old;
@@ -113,11 +126,13 @@ static inline name scalar_of(maker *m, const char *type, const char *content) {
 static inline laci_shape smaller_shape(maker *m, const laci_shape *shape) {
   laci_shape part = {0};
   int skip = chance(m, 40) ? (int)draw(m, shape->rank + 1) : 0;
-  for (int a = skip; a < shape->rank; a++) part.dims[part.rank++] = chance(m, 45) ? 1 : shape->dims[a];
+  for (int a = skip; a < shape->rank; a++)
+    part.dims[part.rank++] = chance(m, 45) ? 1 : shape->dims[a];
   return part;
 }
 
-/** Another operand for an operator that broadcasts: a value of the same shape, a part of v, a stored tensor. */
+/** Another operand for an operator that broadcasts: a value of the same shape, a part of v, a
+ * stored tensor. */
 static inline name partner(maker *m, int v) {
   name made;
   const laci_shape *shape = shape_of(m, v);
@@ -132,22 +147,26 @@ static inline name partner(maker *m, int v) {
   }
   if (shape->rank && chance(m, 15)) { /* x[:, i:i+1] */
     int64_t axis = draw(m, shape->rank), first = draw(m, shape->dims[axis]), last = first + 1;
-    name begin = stored_ints(m, 1, &first), end = stored_ints(m, 1, &last), axes = stored_ints(m, 1, &axis);
+    name begin = stored_ints(m, 1, &first), end = stored_ints(m, 1, &last),
+         axes = stored_ints(m, 1, &axis);
     made = fresh(m, 'v');
-    add(m, "%s = Slice(%s, %s, %s, %s)\n", made.text, name_of(m, v), begin.text, end.text, axes.text);
+    add(m, "%s = Slice(%s, %s, %s, %s)\n", made.text, name_of(m, v), begin.text, end.text,
+        axes.text);
     return made;
   }
   return stored_of(m, smaller_shape(m, shape), "");
 }
 
-/** Keeps what was added since `mark`, if it makes a graph that can be run, of sizes that stay small. */
+/** Keeps what was added since `mark`, if it makes a graph that can be run, of sizes that stay
+ * small. */
 static inline bool keep(maker *m, size_t mark) {
   laci_graph *graph = NULL;
   bool ok = m->n + 512 < sizeof m->text && net_read(m->text, &graph, NULL) == LAC_OK;
   for (int v = 0; ok && v < graph->n_values; v++) {
     const laci_shape *shape = &graph->values[v].type.shape;
     ok = laci_shape_known(shape) && laci_shape_count(shape) <= MAKER_MAX_ELEMENTS;
-    for (int a = 0; ok && a < shape->rank; a++) ok = shape->dims[a] <= MAKER_MAX_SIZE && shape->dims[a] > 0;
+    for (int a = 0; ok && a < shape->rank; a++)
+      ok = shape->dims[a] <= MAKER_MAX_SIZE && shape->dims[a] > 0;
   }
   laci_buf **values = ok ? run_graph(graph) : NULL;
   ok &= values != NULL;

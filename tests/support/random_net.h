@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A whole random network: an input, a first layer, a handful of operators and known patterns, a layer behind most of
- * what nobody reads yet, outputs. Also: making a failing network small. Next: random_ops.h. */
+ * A whole random network: an input, a first layer, a handful of operators and known patterns, a
+ * layer behind most of what nobody reads yet, outputs. Also: making a failing network small. Next:
+ * random_ops.h. */
 #ifndef TESTS_SUPPORT_RANDOM_NET_H
 #define TESTS_SUPPORT_RANDOM_NET_H
 
@@ -26,10 +27,10 @@ static inline bool add_shuffle(maker *m) {
   if (v < 0) return false;
   const int64_t *x = shape_of(m, v)->dims;
   int64_t g = a_divisor(m, x[1]), cut[5] = {x[0], g, x[1] / g, x[2], x[3]};
-  name shape = stored_ints(m, 5, cut), back = stored_ints(m, 4, x), a = fresh(m, 'v'), b = fresh(m, 'v'),
-       c = fresh(m, 'v');
-  add(m, "%s = Reshape(%s, %s)\n%s = Transpose(%s) perm=0,2,1,3,4\n%s = Reshape(%s, %s)\n", a.text, name_of(m, v),
-      shape.text, b.text, a.text, c.text, b.text, back.text);
+  name shape = stored_ints(m, 5, cut), back = stored_ints(m, 4, x), a = fresh(m, 'v'),
+       b = fresh(m, 'v'), c = fresh(m, 'v');
+  add(m, "%s = Reshape(%s, %s)\n%s = Transpose(%s) perm=0,2,1,3,4\n%s = Reshape(%s, %s)\n", a.text,
+      name_of(m, v), shape.text, b.text, a.text, c.text, b.text, back.text);
   if (chance(m, 50)) add(m, "%s = Add(%s, %s)\n", fresh(m, 'v').text, name_of(m, v), c.text);
   return true;
 }
@@ -45,38 +46,41 @@ static inline bool add_attention(maker *m) {
   for (int i = 0; i < 3; i++) {
     name weight = stored_of(m, laci_shape_of(2, w), ""), a = fresh(m, 'v'), b = fresh(m, 'v');
     part[i] = fresh(m, 'v');
-    add(m, "%s = MatMul(%s, %s)\n%s = Reshape(%s, %s)\n%s = Transpose(%s) perm=%s\n", a.text, name_of(m, v),
-        weight.text, b.text, a.text, shape.text, part[i].text, b.text, i == 1 ? "0,2,3,1" : "0,2,1,3");
+    add(m, "%s = MatMul(%s, %s)\n%s = Reshape(%s, %s)\n%s = Transpose(%s) perm=%s\n", a.text,
+        name_of(m, v), weight.text, b.text, a.text, shape.text, part[i].text, b.text,
+        i == 1 ? "0,2,3,1" : "0,2,1,3");
   }
   name s = fresh(m, 'v'), p = fresh(m, 'v'), o = fresh(m, 'v'), t = fresh(m, 'v');
-  add(m, "%s = MatMul(%s, %s)\n%s = Softmax(%s) axis=-1\n%s = MatMul(%s, %s)\n", s.text, part[0].text, part[1].text,
-      p.text, s.text, o.text, p.text, part[2].text);
-  add(m, "%s = Transpose(%s) perm=0,2,1,3\n%s = Reshape(%s, %s)\n", t.text, o.text, fresh(m, 'v').text, t.text,
-      merged.text);
+  add(m, "%s = MatMul(%s, %s)\n%s = Softmax(%s) axis=-1\n%s = MatMul(%s, %s)\n", s.text,
+      part[0].text, part[1].text, p.text, s.text, o.text, p.text, part[2].text);
+  add(m, "%s = Transpose(%s) perm=0,2,1,3\n%s = Reshape(%s, %s)\n", t.text, o.text,
+      fresh(m, 'v').text, t.text, merged.text);
   return true;
 }
 
-/* Queries, keys and values from one layer: [N, T, 3 * heads * size], turned to [3, N, heads, T, size] and taken apart. */
+/* Queries, keys and values from one layer: [N, T, 3 * heads * size], turned to [3, N, heads, T,
+ * size] and taken apart. */
 static inline bool add_fused_attention(maker *m) {
   int v = pick(m, WANT_FLOAT, 3, 3);
   if (v < 0) return false;
   const int64_t *x = shape_of(m, v)->dims;
   int64_t heads = 1 + draw(m, 2), size = 1 + draw(m, 3), w[2] = {x[2], 3 * heads * size},
           cut[5] = {x[0], x[1], 3, heads, size}, back[3] = {x[0], x[1], heads * size};
-  name shape = stored_ints(m, 5, cut), merged = stored_ints(m, 3, back), a = fresh(m, 'v'), b = fresh(m, 'v'),
-       c = fresh(m, 'v'), part[3], t = fresh(m, 'v'), s = fresh(m, 'v'), o = fresh(m, 'v'), r = fresh(m, 'v');
+  name shape = stored_ints(m, 5, cut), merged = stored_ints(m, 3, back), a = fresh(m, 'v'),
+       b = fresh(m, 'v'), c = fresh(m, 'v'), part[3], t = fresh(m, 'v'), s = fresh(m, 'v'),
+       o = fresh(m, 'v'), r = fresh(m, 'v');
   name weight = weight_of(m, laci_shape_of(2, w));
-  add(m, "%s = MatMul(%s, %s)\n%s = Reshape(%s, %s)\n%s = Transpose(%s) perm=2,0,3,1,4\n", a.text, name_of(m, v),
-      weight.text, b.text, a.text, shape.text, c.text, b.text);
+  add(m, "%s = MatMul(%s, %s)\n%s = Reshape(%s, %s)\n%s = Transpose(%s) perm=2,0,3,1,4\n", a.text,
+      name_of(m, v), weight.text, b.text, a.text, shape.text, c.text, b.text);
   for (int i = 0; i < 3; i++) {
     name at = scalar_of(m, "i64", i == 0 ? "0" : i == 1 ? "1" : "2");
     part[i] = fresh(m, 'v');
     add(m, "%s = Gather(%s, %s) axis=0\n", part[i].text, c.text, at.text);
   }
-  add(m, "%s = Transpose(%s) perm=0,1,3,2\n%s = MatMul(%s, %s)\n%s = MatMul(%s, %s)\n", t.text, part[1].text, s.text,
-      part[0].text, t.text, o.text, s.text, part[2].text);
-  add(m, "%s = Transpose(%s) perm=0,2,1,3\n%s = Reshape(%s, %s)\n", r.text, o.text, fresh(m, 'v').text, r.text,
-      merged.text);
+  add(m, "%s = Transpose(%s) perm=0,1,3,2\n%s = MatMul(%s, %s)\n%s = MatMul(%s, %s)\n", t.text,
+      part[1].text, s.text, part[0].text, t.text, o.text, s.text, part[2].text);
+  add(m, "%s = Transpose(%s) perm=0,2,1,3\n%s = Reshape(%s, %s)\n", r.text, o.text,
+      fresh(m, 'v').text, r.text, merged.text);
   return true;
 }
 
@@ -84,11 +88,12 @@ static inline bool add_fused_attention(maker *m) {
 static inline bool add_squeeze_excite(maker *m) {
   int v = pick(m, WANT_FLOAT, 4, 4);
   if (v < 0) return false;
-  int64_t c = shape_of(m, v)->dims[1], d = 1 + draw(m, 4), down[4] = {d, c, 1, 1}, up[4] = {c, d, 1, 1};
-  name w1 = stored_of(m, laci_shape_of(4, down), ""), w2 = stored_of(m, laci_shape_of(4, up), ""), g = fresh(m, 'v'),
-       a = fresh(m, 'v'), b = fresh(m, 'v'), s = fresh(m, 'v');
-  add(m, "%s = GlobalAveragePool(%s)\n%s = Conv(%s, %s)\n%s = Conv(%s, %s)\n%s = Sigmoid(%s)\n", g.text, name_of(m, v),
-      a.text, g.text, w1.text, b.text, a.text, w2.text, s.text, b.text);
+  int64_t c = shape_of(m, v)->dims[1], d = 1 + draw(m, 4), down[4] = {d, c, 1, 1},
+          up[4] = {c, d, 1, 1};
+  name w1 = stored_of(m, laci_shape_of(4, down), ""), w2 = stored_of(m, laci_shape_of(4, up), ""),
+       g = fresh(m, 'v'), a = fresh(m, 'v'), b = fresh(m, 'v'), s = fresh(m, 'v');
+  add(m, "%s = GlobalAveragePool(%s)\n%s = Conv(%s, %s)\n%s = Conv(%s, %s)\n%s = Sigmoid(%s)\n",
+      g.text, name_of(m, v), a.text, g.text, w1.text, b.text, a.text, w2.text, s.text, b.text);
   add(m, "%s = Mul(%s, %s)\n", fresh(m, 'v').text, name_of(m, v), s.text);
   return true;
 }
@@ -97,17 +102,20 @@ static inline bool add_squeeze_excite(maker *m) {
 static inline bool add_residual(maker *m) {
   int v = pick(m, WANT_FLOAT, 4, 4);
   if (v < 0) return false;
-  int64_t c = shape_of(m, v)->dims[1], d = 1 + draw(m, 6), first[4] = {d, c, 1, 1}, second[4] = {c, d, 1, 1};
-  name w1 = stored_of(m, laci_shape_of(4, first), ""), w2 = stored_of(m, laci_shape_of(4, second), ""),
-       a = fresh(m, 'v'), b = fresh(m, 'v'), e = fresh(m, 'v');
-  add(m, "%s = Conv(%s, %s)\n%s = Relu(%s)\n%s = Conv(%s, %s)\n%s = Add(%s, %s)\n", a.text, name_of(m, v), w1.text,
-      b.text, a.text, e.text, b.text, w2.text, fresh(m, 'v').text, name_of(m, v), e.text);
+  int64_t c = shape_of(m, v)->dims[1], d = 1 + draw(m, 6), first[4] = {d, c, 1, 1},
+          second[4] = {c, d, 1, 1};
+  name w1 = stored_of(m, laci_shape_of(4, first), ""),
+       w2 = stored_of(m, laci_shape_of(4, second), ""), a = fresh(m, 'v'), b = fresh(m, 'v'),
+       e = fresh(m, 'v');
+  add(m, "%s = Conv(%s, %s)\n%s = Relu(%s)\n%s = Conv(%s, %s)\n%s = Add(%s, %s)\n", a.text,
+      name_of(m, v), w1.text, b.text, a.text, e.text, b.text, w2.text, fresh(m, 'v').text,
+      name_of(m, v), e.text);
   return true;
 }
 
 static inline void try_pattern(maker *m) {
-  static bool (*const patterns[])(maker *) = {add_shuffle, add_attention, add_squeeze_excite, add_residual,
-                                              add_fused_attention};
+  static bool (*const patterns[])(maker *) = {add_shuffle, add_attention, add_squeeze_excite,
+                                              add_residual, add_fused_attention};
   size_t mark = m->n;
   if (patterns[draw(m, 5)](m) && keep(m, mark)) return;
   m->n = mark;
@@ -117,11 +125,13 @@ static inline void try_pattern(maker *m) {
 /* ---- the network ---- */
 
 static inline void add_first_lines(maker *m) {
-  static const char *const inputs[] = {"1x3x4x4", "2x3x3x3", "1x4x3x3", "2x4", "3x5", "1x3x4", "2x4x3", "1x2x6"};
+  static const char *const inputs[] = {"1x3x4x4", "2x3x3x3", "1x4x3x3", "2x4",
+                                       "3x5",     "1x3x4",   "2x4x3",   "1x2x6"};
   int which = (int)draw(m, 8);
   add(m, "input x %s\n", inputs[which]);
   (void)keep(m, 0);
-  static const char *const layers[] = {"Conv", "Conv", "Conv", "Gemm", "Gemm", "MatMul", "MatMul", "Conv"};
+  static const char *const layers[] = {"Conv", "Conv",   "Conv",   "Gemm",
+                                       "Gemm", "MatMul", "MatMul", "Conv"};
   (void)try_op(m, layers[which]);
 }
 
@@ -142,7 +152,9 @@ static inline bool add_last_layer(maker *m, int v) {
 
 static inline void add_last_lines(maker *m) {
   for (int v = 0; v < m->graph->n_values; v++) {
-    if (m->graph->values[v].n_readers || m->graph->values[v].producer < 0 || !fits(m, v, WANT_FLOAT, 2, 6)) continue;
+    if (m->graph->values[v].n_readers || m->graph->values[v].producer < 0 ||
+        !fits(m, v, WANT_FLOAT, 2, 6))
+      continue;
     size_t mark = m->n;
     if (!chance(m, 85)) continue;
     if (add_last_layer(m, v) && keep(m, mark)) v = -1; /* values are numbered anew */
@@ -160,8 +172,21 @@ static inline void add_last_lines(maker *m) {
 
 /** A network that holds the operator, where that can be had. False: nothing came of this seed. */
 static inline bool make_net(maker *m, uint64_t seed, const char *op) {
-  static const char *const likely[] = {"Conv", "MatMul", "Gemm", "Add", "Mul", "Concat", "Split", "Slice", "Reshape",
-                                       "Transpose", "Gather", "Relu", "BatchNormalization", "Pad", "ReduceMean"};
+  static const char *const likely[] = {"Conv",
+                                       "MatMul",
+                                       "Gemm",
+                                       "Add",
+                                       "Mul",
+                                       "Concat",
+                                       "Split",
+                                       "Slice",
+                                       "Reshape",
+                                       "Transpose",
+                                       "Gather",
+                                       "Relu",
+                                       "BatchNormalization",
+                                       "Pad",
+                                       "ReduceMean"};
   int n_ops;
   const laci_op *const *ops = laci_op_all(&n_ops);
   *m = (maker){.seed = seed};
@@ -197,7 +222,8 @@ static inline void replace_word(char *text, const char *from, const char *to) {
   free(copy);
 }
 
-/* `text` without the line at `begin`; a node's readers read its first operand instead where `bypass` is set. */
+/* `text` without the line at `begin`; a node's readers read its first operand instead where
+ * `bypass` is set. */
 static inline void without_line(const char *text, size_t begin, bool bypass, char *out) {
   const char *end = strchr(text + begin, '\n');
   char line[NET_LINE], defined[64], read[64];

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One template for each declared operator: what lines make a node of it, with random parameters, on what is there.
+ * One template for each declared operator: what lines make a node of it, with random parameters, on
+ * what is there.
  *
- * A template returns false where nothing fits; parameters that turn out wrong are dropped by keep(). Operators of one
- * family share a template. Next: random_graph.h (the maker), random_net.h (whole networks). */
+ * A template returns false where nothing fits; parameters that turn out wrong are dropped by
+ * keep(). Operators of one family share a template. Next: random_graph.h (the maker), random_net.h
+ * (whole networks). */
 #ifndef TESTS_SUPPORT_RANDOM_OPS_H
 #define TESTS_SUPPORT_RANDOM_OPS_H
 
@@ -16,15 +18,22 @@ static inline bool add_unary(maker *m, const char *op, int v, const char *attrib
   return true;
 }
 
-static inline bool of_float(maker *m, const char *op) { return add_unary(m, op, pick(m, WANT_FLOAT, 0, 5), ""); }
-static inline bool of_bool(maker *m, const char *op) { return add_unary(m, op, pick(m, WANT_BOOL, 0, 5), ""); }
-static inline bool of_int(maker *m, const char *op) { return add_unary(m, op, pick(m, WANT_INT, 0, 5), ""); }
+static inline bool of_float(maker *m, const char *op) {
+  return add_unary(m, op, pick(m, WANT_FLOAT, 0, 5), "");
+}
+static inline bool of_bool(maker *m, const char *op) {
+  return add_unary(m, op, pick(m, WANT_BOOL, 0, 5), "");
+}
+static inline bool of_int(maker *m, const char *op) {
+  return add_unary(m, op, pick(m, WANT_INT, 0, 5), "");
+}
 
 static inline bool of_guarded(maker *m, const char *op, const char *guard) {
   int v = pick(m, WANT_FLOAT, 0, 5);
   if (v < 0) return false;
   name safe = fresh(m, 'v');
-  add(m, "%s = %s(%s)\n%s = %s(%s)\n", safe.text, guard, name_of(m, v), fresh(m, 'v').text, op, safe.text);
+  add(m, "%s = %s(%s)\n%s = %s(%s)\n", safe.text, guard, name_of(m, v), fresh(m, 'v').text, op,
+      safe.text);
   return true;
 }
 /* Functions that are defined on (0, 1), and on [1, inf). */
@@ -36,8 +45,10 @@ static inline bool of_small(maker *m, const char *op) { return of_guarded(m, op,
 static inline bool of_two(maker *m, const char *op) {
   int v = pick(m, WANT_FLOAT, 0, 5);
   if (v < 0) return false;
-  bool slope = strcmp(op, "PRelu") == 0; /* unread where nothing is negative: so nobody else's value */
-  name other = slope ? stored_of(m, smaller_shape(m, shape_of(m, v)), "") : partner(m, v), out = fresh(m, 'v');
+  bool slope =
+      strcmp(op, "PRelu") == 0; /* unread where nothing is negative: so nobody else's value */
+  name other = slope ? stored_of(m, smaller_shape(m, shape_of(m, v)), "") : partner(m, v),
+       out = fresh(m, 'v');
   const char *attributes = strcmp(op, "Mod") == 0 ? "fmod=1" : "";
   bool swapped = chance(m, 30) && !slope;
   add(m, "%s = %s(%s, %s) %s\n", out.text, op, swapped ? other.text : name_of(m, v),
@@ -49,8 +60,8 @@ static inline bool of_power(maker *m, const char *op) {
   int v = pick(m, WANT_FLOAT, 0, 5);
   if (v < 0) return false;
   name base = fresh(m, 'v'), other = stored_of(m, smaller_shape(m, shape_of(m, v)), "positive");
-  add(m, "%s = Sigmoid(%s)\n%s = %s(%s, %s)\n", base.text, name_of(m, v), fresh(m, 'v').text, op, base.text,
-      other.text);
+  add(m, "%s = Sigmoid(%s)\n%s = %s(%s, %s)\n", base.text, name_of(m, v), fresh(m, 'v').text, op,
+      base.text, other.text);
   return true;
 }
 
@@ -65,16 +76,20 @@ static inline bool of_many(maker *m, const char *op) {
 static inline bool of_bools(maker *m, const char *op) {
   int v = pick(m, WANT_FLOAT, 0, 5), old = pick(m, WANT_BOOL, 0, 5);
   if (v < 0) return false;
-  name zero = scalar_of(m, "f32", "0.1"), a = fresh(m, 'v'), other = partner(m, v), b = fresh(m, 'v');
-  add(m, "%s = Greater(%s, %s)\n%s = Less(%s, %s)\n", a.text, name_of(m, v), zero.text, b.text, other.text, zero.text);
-  add(m, "%s = %s(%s, %s)\n", fresh(m, 'v').text, op, a.text, old >= 0 && chance(m, 30) ? name_of(m, old) : b.text);
+  name zero = scalar_of(m, "f32", "0.1"), a = fresh(m, 'v'), other = partner(m, v),
+       b = fresh(m, 'v');
+  add(m, "%s = Greater(%s, %s)\n%s = Less(%s, %s)\n", a.text, name_of(m, v), zero.text, b.text,
+      other.text, zero.text);
+  add(m, "%s = %s(%s, %s)\n", fresh(m, 'v').text, op, a.text,
+      old >= 0 && chance(m, 30) ? name_of(m, old) : b.text);
   return true;
 }
 
 static inline name add_integers(maker *m, int v, int type) {
-  name scale = scalar_of(m, "f32", "9.5"), big = fresh(m, 'v'), out = fresh(m, 'v'), abs = fresh(m, 'v');
-  add(m, "%s = Abs(%s)\n%s = Mul(%s, %s)\n%s = Cast(%s) to=%d\n", abs.text, name_of(m, v), big.text, abs.text,
-      scale.text, out.text, big.text, type);
+  name scale = scalar_of(m, "f32", "9.5"), big = fresh(m, 'v'), out = fresh(m, 'v'),
+       abs = fresh(m, 'v');
+  add(m, "%s = Abs(%s)\n%s = Mul(%s, %s)\n%s = Cast(%s) to=%d\n", abs.text, name_of(m, v), big.text,
+      abs.text, scale.text, out.text, big.text, type);
   return out;
 }
 
@@ -83,7 +98,8 @@ static inline bool of_integers(maker *m, const char *op) {
   if (v < 0) return false;
   bool shift = strcmp(op, "BitShift") == 0;
   name a = add_integers(m, v, shift ? 12 : 7), b = add_integers(m, v, shift ? 12 : 7);
-  add(m, "%s = %s(%s, %s) %s\n", fresh(m, 'v').text, op, a.text, b.text, shift ? "direction=\"LEFT\"" : "");
+  add(m, "%s = %s(%s, %s) %s\n", fresh(m, 'v').text, op, a.text, b.text,
+      shift ? "direction=\"LEFT\"" : "");
   return true;
 }
 
@@ -119,7 +135,8 @@ static inline bool of_quantize(maker *m, const char *op) {
   if (v < 0) return false;
   int axis = (int)draw(m, rank_of(m, v));
   bool along = chance(m, 60), dequantize = strcmp(op, "DequantizeLinear") == 0;
-  name scale = along ? stored_vector(m, shape_of(m, v)->dims[axis], "positive") : scalar_of(m, "f32", "0.05");
+  name scale = along ? stored_vector(m, shape_of(m, v)->dims[axis], "positive")
+                     : scalar_of(m, "f32", "0.05");
   name q = fresh(m, 'v');
   if (dequantize && chance(m, 60)) { /* a stored weight in integers */
     laci_shape shape = *shape_of(m, v);
@@ -167,14 +184,15 @@ static inline bool of_batch_norm(maker *m, const char *op) {
   int64_t c = shape_of(m, v)->dims[1];
   name a = stored_vector(m, c, ""), b = stored_vector(m, c, ""), mean = stored_vector(m, c, ""),
        variance = stored_vector(m, c, "positive");
-  add(m, "%s = %s(%s, %s, %s, %s, %s)\n", fresh(m, 'v').text, op, name_of(m, v), a.text, b.text, mean.text,
-      variance.text);
+  add(m, "%s = %s(%s, %s, %s, %s, %s)\n", fresh(m, 'v').text, op, name_of(m, v), a.text, b.text,
+      mean.text, variance.text);
   return true;
 }
 
 static inline bool of_instance_norm(maker *m, const char *op) {
   int v = pick(m, WANT_FLOAT, 3, 5);
-  if (v < 0 || laci_shape_count_range(shape_of(m, v), 2, rank_of(m, v)) == 1) return false; /* x - mean is 0 */
+  if (v < 0 || laci_shape_count_range(shape_of(m, v), 2, rank_of(m, v)) == 1)
+    return false; /* x - mean is 0 */
   int64_t c = shape_of(m, v)->dims[1];
   name a = stored_vector(m, c, ""), b = stored_vector(m, c, "");
   add(m, "%s = %s(%s, %s, %s)\n", fresh(m, 'v').text, op, name_of(m, v), a.text, b.text);
@@ -188,8 +206,8 @@ static inline bool of_group_norm(maker *m, const char *op) {
   bool old = chance(m, 30);
   name a = stored_vector(m, old ? groups : c, ""), b = stored_vector(m, old ? groups : c, "");
   if (old) add(m, "opset 18\n");
-  add(m, "%s = %s(%s, %s, %s) num_groups=%lld\n", fresh(m, 'v').text, op, name_of(m, v), a.text, b.text,
-      (long long)groups);
+  add(m, "%s = %s(%s, %s, %s) num_groups=%lld\n", fresh(m, 'v').text, op, name_of(m, v), a.text,
+      b.text, (long long)groups);
   if (old) add(m, "opset 22\n");
   return true;
 }
@@ -214,15 +232,18 @@ static inline bool of_axis(maker *m, const char *op) {
   return add_unary(m, op, v, text);
 }
 
-static inline bool of_lrn(maker *m, const char *op) { return add_unary(m, op, pick(m, WANT_FLOAT, 3, 4), "size=3"); }
+static inline bool of_lrn(maker *m, const char *op) {
+  return add_unary(m, op, pick(m, WANT_FLOAT, 3, 4), "size=3");
+}
 
 static inline bool of_top_k(maker *m, const char *op) {
   int v = pick(m, WANT_FLOAT, 1, 5);
   if (v < 0) return false;
   int64_t k = 1 + draw(m, 2);
   name count = stored_ints(m, 1, &k);
-  add(m, "%s, %s = %s(%s, %s) axis=%d\n", fresh(m, 'v').text, chance(m, 50) ? "_" : fresh(m, 'v').text, op,
-      name_of(m, v), count.text, (int)draw(m, rank_of(m, v)));
+  add(m, "%s, %s = %s(%s, %s) axis=%d\n", fresh(m, 'v').text,
+      chance(m, 50) ? "_" : fresh(m, 'v').text, op, name_of(m, v), count.text,
+      (int)draw(m, rank_of(m, v)));
   return true;
 }
 
@@ -243,15 +264,17 @@ static inline bool of_pool(maker *m, const char *op) {
   if (v < 0) return false;
   bool flat = rank_of(m, v) == 3, indices = strcmp(op, "MaxPool") == 0 && chance(m, 15);
   name out = fresh(m, 'v'), places = fresh(m, 'v');
-  add(m, "%s%s%s = %s(%s) kernel_shape=%s", out.text, indices ? ", " : "", indices ? places.text : "", op,
-      name_of(m, v), flat ? "2," : "2,2");
+  add(m, "%s%s%s = %s(%s) kernel_shape=%s", out.text, indices ? ", " : "",
+      indices ? places.text : "", op, name_of(m, v), flat ? "2," : "2,2");
   if (chance(m, 50)) add(m, " strides=%s", flat ? "2," : "2,2");
   if (chance(m, 30)) add(m, " pads=%s", flat ? "1,0" : "1,0,1,0");
   add(m, "\n");
   return true;
 }
 
-static inline bool of_image(maker *m, const char *op) { return add_unary(m, op, pick(m, WANT_FLOAT, 3, 4), ""); }
+static inline bool of_image(maker *m, const char *op) {
+  return add_unary(m, op, pick(m, WANT_FLOAT, 3, 4), "");
+}
 
 static inline int64_t a_divisor(maker *m, int64_t n) {
   int64_t d = 1 + draw(m, n);
@@ -271,13 +294,17 @@ static inline name weight_of(maker *m, laci_shape shape) {
   name stored = stored_of(m, shape, "");
   if (kind >= 12) return stored;
   if (kind < 8) add(m, "%s = Identity(%s)\n", out.text, stored.text);
-  else add(m, "%s = Mul(%s, %s)\n", out.text, stored.text, stored_of(m, smaller_shape(m, &shape), "").text);
+  else
+    add(m, "%s = Mul(%s, %s)\n", out.text, stored.text,
+        stored_of(m, smaller_shape(m, &shape), "").text);
   return out;
 }
 
-static inline void add_layer(maker *m, const char *op, int v, name weight, int64_t channels_out, const char *rest) {
+static inline void add_layer(maker *m, const char *op, int v, name weight, int64_t channels_out,
+                             const char *rest) {
   name bias = stored_vector(m, channels_out, ""), out = fresh(m, 'v');
-  add(m, "%s = %s(%s, %s, %s) %s\n", out.text, op, name_of(m, v), weight.text, chance(m, 60) ? bias.text : "_", rest);
+  add(m, "%s = %s(%s, %s, %s) %s\n", out.text, op, name_of(m, v), weight.text,
+      chance(m, 60) ? bias.text : "_", rest);
 }
 
 static inline bool of_conv(maker *m, const char *op) {
@@ -353,8 +380,8 @@ static inline bool of_resize(maker *m, const char *op) {
   for (int a = 2; a < rank_of(m, v); a++) add(m, " 2");
   bool upsample = strcmp(op, "Upsample") == 0;
   if (upsample) add(m, "\nopset 9");
-  add(m, "\n%s = %s(%s, %s%s) mode=\"nearest\"\n", fresh(m, 'v').text, op, name_of(m, v), upsample ? "" : "_, ",
-      scales.text);
+  add(m, "\n%s = %s(%s, %s%s) mode=\"nearest\"\n", fresh(m, 'v').text, op, name_of(m, v),
+      upsample ? "" : "_, ", scales.text);
   if (upsample) add(m, "opset 22\n");
   return true;
 }
@@ -364,7 +391,8 @@ static inline bool of_einsum(maker *m, const char *op) {
   if (v < 0) return false;
   int64_t dims[2] = {shape_of(m, v)->dims[2], 1 + draw(m, 5)};
   name w = stored_of(m, laci_shape_of(2, dims), "");
-  add(m, "%s = %s(%s, %s) equation=\"abc,cd->abd\"\n", fresh(m, 'v').text, op, name_of(m, v), w.text);
+  add(m, "%s = %s(%s, %s) equation=\"abc,cd->abd\"\n", fresh(m, 'v').text, op, name_of(m, v),
+      w.text);
   return true;
 }
 
@@ -453,20 +481,24 @@ static inline bool of_split(maker *m, const char *op) {
   sizes[1] = size - sizes[0];
   name list = stored_ints(m, 2, sizes), a = fresh(m, 'v'), b = fresh(m, 'v');
   add(m, "%s, %s = %s(%s, %s) axis=%d\n", a.text, b.text, op, name_of(m, v), list.text, axis);
-  if (sizes[0] == sizes[1] && chance(m, 50)) add(m, "%s = Mul(%s, %s)\n", fresh(m, 'v').text, a.text, b.text);
-  else if (chance(m, 30)) add(m, "%s = %s(%s, %s) axis=%d\n", fresh(m, 'v').text, "Concat", b.text, a.text, axis);
+  if (sizes[0] == sizes[1] && chance(m, 50))
+    add(m, "%s = Mul(%s, %s)\n", fresh(m, 'v').text, a.text, b.text);
+  else if (chance(m, 30))
+    add(m, "%s = %s(%s, %s) axis=%d\n", fresh(m, 'v').text, "Concat", b.text, a.text, axis);
   return true;
 }
 
 static inline bool of_slice(maker *m, const char *op) {
   int v = pick(m, WANT_FLOAT, 1, 5);
   if (v < 0) return false;
-  int64_t axis = draw(m, rank_of(m, v)), size = shape_of(m, v)->dims[axis], begin = draw(m, size), step = 1 + draw(m, 2);
+  int64_t axis = draw(m, rank_of(m, v)), size = shape_of(m, v)->dims[axis], begin = draw(m, size),
+          step = 1 + draw(m, 2);
   int64_t end = begin + 1 + draw(m, size - begin);
   if (chance(m, 20)) begin = size - 1, end = -size - 1, step = -step;
   name a = stored_ints(m, 1, &begin), b = stored_ints(m, 1, &end), c = stored_ints(m, 1, &axis),
        d = stored_ints(m, 1, &step);
-  add(m, "%s = %s(%s, %s, %s, %s, %s)\n", fresh(m, 'v').text, op, name_of(m, v), a.text, b.text, c.text, d.text);
+  add(m, "%s = %s(%s, %s, %s, %s, %s)\n", fresh(m, 'v').text, op, name_of(m, v), a.text, b.text,
+      c.text, d.text);
   return true;
 }
 
@@ -501,7 +533,8 @@ static inline bool of_gather_elements(maker *m, const char *op) {
   if (v < 0) return false;
   int axis = (int)draw(m, rank_of(m, v));
   name zeros = fresh(m, 'v'), k = fresh(m, 'v'), none = scalar_of(m, "f32", "0.0");
-  add(m, "%s = Mul(%s, %s)\n%s = Cast(%s) to=7\n", zeros.text, name_of(m, v), none.text, k.text, zeros.text);
+  add(m, "%s = Mul(%s, %s)\n%s = Cast(%s) to=7\n", zeros.text, name_of(m, v), none.text, k.text,
+      zeros.text);
   add(m, "%s = %s(%s, %s) axis=%d\n", fresh(m, 'v').text, op, name_of(m, v), k.text, axis);
   return true;
 }
@@ -579,7 +612,8 @@ static inline bool of_reverse_sequence(maker *m, const char *op) {
   for (int64_t i = 0; i < shape_of(m, v)->dims[0]; i++) {
     add(m, " %lld", (long long)(1 + draw(m, shape_of(m, v)->dims[1])));
   }
-  add(m, "\n%s = %s(%s, %s) batch_axis=0 time_axis=1\n", fresh(m, 'v').text, op, name_of(m, v), lengths.text);
+  add(m, "\n%s = %s(%s, %s) batch_axis=0 time_axis=1\n", fresh(m, 'v').text, op, name_of(m, v),
+      lengths.text);
   return true;
 }
 
@@ -602,7 +636,8 @@ static inline bool of_constant(maker *m, const char *op) {
   if (v < 0) return false;
   name shape = stored_ints(m, rank_of(m, v), shape_of(m, v)->dims), out = fresh(m, 'v');
   add(m, "%s = %s(%s)\n", out.text, op, shape.text);
-  if (chance(m, 60)) add(m, "%s = Concat(%s, %s) axis=0\n", fresh(m, 'v').text, name_of(m, v), out.text);
+  if (chance(m, 60))
+    add(m, "%s = Concat(%s, %s) axis=0\n", fresh(m, 'v').text, name_of(m, v), out.text);
   return true;
 }
 
@@ -611,8 +646,8 @@ static inline bool of_range(maker *m, const char *op) {
   if (v < 0) return false;
   char text[24];
   (void)snprintf(text, sizeof text, "%lld.0", (long long)shape_of(m, v)->dims[rank_of(m, v) - 1]);
-  name first = scalar_of(m, "f32", "0.0"), last = scalar_of(m, "f32", text), step = scalar_of(m, "f32", "1.0"),
-       out = fresh(m, 'v');
+  name first = scalar_of(m, "f32", "0.0"), last = scalar_of(m, "f32", text),
+       step = scalar_of(m, "f32", "1.0"), out = fresh(m, 'v');
   add(m, "%s = %s(%s, %s, %s)\n", out.text, op, first.text, last.text, step.text);
   add(m, "%s = Add(%s, %s)\n", fresh(m, 'v').text, name_of(m, v), out.text);
   return true;
@@ -622,25 +657,24 @@ static inline bool of_eye(maker *m, const char *op) {
   int v = pick(m, WANT_FLOAT, 2, 2);
   if (v < 0) return false;
   name out = fresh(m, 'v');
-  add(m, "%s = %s(%s)\n%s = Add(%s, %s)\n", out.text, op, name_of(m, v), fresh(m, 'v').text, name_of(m, v), out.text);
+  add(m, "%s = %s(%s)\n%s = Add(%s, %s)\n", out.text, op, name_of(m, v), fresh(m, 'v').text,
+      name_of(m, v), out.text);
   return true;
 }
 
 static inline bool of_one_hot(maker *m, const char *op) {
   int v = pick(m, WANT_FLOAT, 1, 3);
   if (v < 0) return false;
-  name depth = scalar_of(m, "i64", "5"), values = fresh(m, 'k'), out = fresh(m, 'v'), k = add_integers(m, v, 7);
-  add(m, "stored %s 2 = 0.1 1.3\n%s = %s(%s, %s, %s) axis=-1\n", values.text, out.text, op, k.text, depth.text,
-      values.text);
+  name depth = scalar_of(m, "i64", "5"), values = fresh(m, 'k'), out = fresh(m, 'v'),
+       k = add_integers(m, v, 7);
+  add(m, "stored %s 2 = 0.1 1.3\n%s = %s(%s, %s, %s) axis=-1\n", values.text, out.text, op, k.text,
+      depth.text, values.text);
   return true;
 }
 
-/* Its output's length is known only by running: it may stand there, but nothing of the kind is run here. */
-static inline bool of_non_zero(maker *m, const char *op) {
-  (void)m;
-  (void)op;
-  return false;
-}
+/* Its output's length is known only by running: it may stand there, but nothing of the kind is run
+ * here. */
+static inline bool of_non_zero(maker *m, const char *op) { return (void)m, (void)op, false; }
 
 typedef struct op_template {
   const char *op;

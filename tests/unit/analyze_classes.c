@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Exact classes, members and causes on networks small enough to think through; each is a text (support/graph_build.h).
+ * Exact classes, members and causes on networks small enough to think through; each is a text
+ * (support/graph_build.h).
  *
- * expect_pattern() shows the indices of a stored tensor's axis as letters: equal letters may change places. */
+ * expect_pattern() shows the indices of a stored tensor's axis as letters: equal letters may change
+ * places. */
 #include "support/expect_classes.h"
 
 #include "graph/assume.h"
@@ -29,9 +31,9 @@ static void prove_and_clear(analysed *n) {
   analysed_clear(n);
 }
 
-#define FIRST_CONV            \
-  "input x 1x3x4x4\n"         \
-  "stored w1 8x3x3x3\n"       \
+#define FIRST_CONV      \
+  "input x 1x3x4x4\n"   \
+  "stored w1 8x3x3x3\n" \
   "a = Conv(x, w1) pads=1,1,1,1 name=\"c1\"\n"
 
 static void a_chain_is_one_class_from_layer_to_layer(void **state) {
@@ -53,9 +55,10 @@ static void a_chain_is_one_class_from_layer_to_layer(void **state) {
 
 static void siblings_share_the_order_of_their_producer(void **state) {
   (void)state;
-  analysed n = analyse(FIRST_CONV
-                       "stored w2 4x8x1x1\nstored w3 4x8x1x1\n"
-                       "y = Conv(a, w2) name=\"c2\"\nz = Conv(a, w3) name=\"c3\"\noutput y\noutput z\n");
+  analysed n =
+      analyse(FIRST_CONV
+              "stored w2 4x8x1x1\nstored w3 4x8x1x1\n"
+              "y = Conv(a, w2) name=\"c2\"\nz = Conv(a, w3) name=\"c3\"\noutput y\noutput z\n");
   expect_free(&n, "c2", 'C', 8);
   expect_members(&n, "c3", 'C', "c2 c3 < c1");
   prove_and_clear(&n);
@@ -63,12 +66,13 @@ static void siblings_share_the_order_of_their_producer(void **state) {
 
 static void residual_sums_tie_all_that_is_added(void **state) {
   (void)state;
-  analysed n = analyse(FIRST_CONV
-                       "stored w2 4x8x1x1\nstored w3 8x4x1x1\nstored w4 4x8x1x1\nstored w5 8x4x1x1\n"
-                       "b = Conv(a, w2) name=\"c2\"\nc = Conv(b, w3) name=\"c3\"\nd = Add(a, c)\n"
-                       "e = Conv(d, w4) name=\"c4\"\nf = Conv(e, w5) name=\"c5\"\ng = Add(f, d)\n"
-                       "p = GlobalAveragePool(g)\nq = Flatten(p)\nstored w6 3x8\n"
-                       "y = Gemm(q, w6) transB=1 name=\"fc\"\noutput y\n");
+  analysed n =
+      analyse(FIRST_CONV
+              "stored w2 4x8x1x1\nstored w3 8x4x1x1\nstored w4 4x8x1x1\nstored w5 8x4x1x1\n"
+              "b = Conv(a, w2) name=\"c2\"\nc = Conv(b, w3) name=\"c3\"\nd = Add(a, c)\n"
+              "e = Conv(d, w4) name=\"c4\"\nf = Conv(e, w5) name=\"c5\"\ng = Add(f, d)\n"
+              "p = GlobalAveragePool(g)\nq = Flatten(p)\nstored w6 3x8\n"
+              "y = Gemm(q, w6) transB=1 name=\"fc\"\noutput y\n");
   assert_int_equal(n.a->n_searchable, 3);
   expect_members(&n, "fc", 'C', "c2 c4 fc < c1 c3 c5");
   expect_members(&n, "c3", 'C', "c3 < c2");
@@ -96,7 +100,9 @@ static void a_declared_unknown_operator_passes_orders_through(void **state) {
   lac_error err = {0};
   laci_graph *graph;
   assert_int_equal(net_read(FIRST_CONV "b = Strange(a) domain=\"my\"\nstored w2 4x8x1x1\n"
-                                       "y = Conv(b, w2) name=\"c2\"\noutput y\n", &graph, &err), LAC_OK);
+                                       "y = Conv(b, w2) name=\"c2\"\noutput y\n",
+                            &graph, &err),
+                   LAC_OK);
   assert_int_equal(laci_graph_assume(graph, "my.Strange=same", &err), LAC_OK);
   assert_int_equal(laci_graph_infer(graph, NULL, 0, &err), LAC_OK);
   analysed n = analyse_graph(graph);
@@ -117,8 +123,9 @@ static void a_branch_that_ends_nowhere_follows_freely(void **state) {
 
 static void an_input_added_to_a_residual_freezes_it(void **state) {
   (void)state;
-  analysed n = analyse("input extra 1x8x4x4\n" FIRST_CONV
-                       "b = Add(a, extra)\nstored w2 4x8x1x1\ny = Conv(b, w2) name=\"c2\"\noutput y\n");
+  analysed n =
+      analyse("input extra 1x8x4x4\n" FIRST_CONV
+              "b = Add(a, extra)\nstored w2 4x8x1x1\ny = Conv(b, w2) name=\"c2\"\noutput y\n");
   expect_frozen(&n, "c1", 'K', "extra is an input of the network");
   expect_frozen(&n, "c2", 'C', "extra is an input of the network");
   analysed_clear(&n);
@@ -139,9 +146,10 @@ static void nodes_of_the_same_name_and_of_none_stay_apart(void **state) {
 static void shared_weights_tie_their_readers(void **state) {
   (void)state;
   /* c2 and c3 read one weight, so that their outputs have one order, and so have their inputs. */
-  analysed n = analyse(FIRST_CONV
-                       "stored w2 8x8x1x1\nb = Conv(a, w2) name=\"c2\"\nc = Relu(b)\nd = Conv(c, w2) name=\"c3\"\n"
-                       "stored w4 4x8x1x1\ny = Conv(d, w4) name=\"c4\"\noutput y\n");
+  analysed n = analyse(
+      FIRST_CONV
+      "stored w2 8x8x1x1\nb = Conv(a, w2) name=\"c2\"\nc = Relu(b)\nd = Conv(c, w2) name=\"c3\"\n"
+      "stored w4 4x8x1x1\ny = Conv(d, w4) name=\"c4\"\noutput y\n");
   assert_int_equal(n.a->n_searchable, 1);
   expect_members(&n, "c4", 'C', "c2 c3 c4 < c1 c2 c3");
   assert_true(layer_named(&n, "c2")->eligible && layer_named(&n, "c3")->eligible);
@@ -157,13 +165,15 @@ static void casts_in_between_pass(void **state) {
   prove_and_clear(&n);
 }
 
-#define SHUFFLE_BY(g, k)                                                                                    \
-  "stored cut 5 i64 = 1 " #g " " #k " 4 4\nstored back 4 i64 = 1 8 4 4\n"                                   \
+#define SHUFFLE_BY(g, k)                \
+  "stored cut 5 i64 = 1 " #g " " #k     \
+  " 4 4\nstored back 4 i64 = 1 8 4 4\n" \
   "r = Reshape(a, cut)\nt = Transpose(r) perm=0,2,1,3,4\ns = Reshape(t, back)\n"
 
 static void a_channel_shuffle_alone_only_moves_channels(void **state) {
   (void)state;
-  analysed n = analyse(FIRST_CONV SHUFFLE_BY(2, 4) "stored w2 4x8x1x1\ny = Conv(s, w2) name=\"c2\"\noutput y\n");
+  analysed n = analyse(
+      FIRST_CONV SHUFFLE_BY(2, 4) "stored w2 4x8x1x1\ny = Conv(s, w2) name=\"c2\"\noutput y\n");
   expect_free(&n, "c2", 'C', 8);
   expect_members(&n, "c2", 'C', "c2 < c1");
   prove_and_clear(&n);
@@ -171,10 +181,11 @@ static void a_channel_shuffle_alone_only_moves_channels(void **state) {
 
 static void x_plus_its_shuffle_makes_cycles(void **state) {
   (void)state;
-  /* Shuffled place k * 2 + g reads g * 4 + k: 0 and 7 stay; 1 -> 4 -> 2 -> 1 and 3 -> 5 -> 6 -> 3 are cycles of three.
-   * Cycles of one are alike, and so are those of three; the rank within an axis would match wrongly. */
-  analysed n = analyse(FIRST_CONV SHUFFLE_BY(2, 4)
-                       "u = Add(a, s)\nstored w2 4x8x1x1\ny = Conv(u, w2) name=\"c2\"\noutput y\n");
+  /* Shuffled place k * 2 + g reads g * 4 + k: 0 and 7 stay; 1 -> 4 -> 2 -> 1 and 3 -> 5 -> 6 -> 3
+   * are cycles of three. Cycles of one are alike, and so are those of three; the rank within an
+   * axis would match wrongly. */
+  analysed n = analyse(FIRST_CONV SHUFFLE_BY(
+      2, 4) "u = Add(a, s)\nstored w2 4x8x1x1\ny = Conv(u, w2) name=\"c2\"\noutput y\n");
   assert_true(may_exchange(&n, "w2", 1, 0, 7));
   assert_false(may_exchange(&n, "w2", 1, 0, 1));
   int64_t with_one = 0;
@@ -185,8 +196,9 @@ static void x_plus_its_shuffle_makes_cycles(void **state) {
 
 static void concat_of_x_with_itself_has_two_copies(void **state) {
   (void)state;
-  analysed n = analyse(FIRST_CONV
-                       "b = Concat(a, a) axis=1\nstored w2 4x16x1x1\ny = Conv(b, w2) name=\"c2\"\noutput y\n");
+  analysed n = analyse(
+      FIRST_CONV
+      "b = Concat(a, a) axis=1\nstored w2 4x16x1x1\ny = Conv(b, w2) name=\"c2\"\noutput y\n");
   expect_free(&n, "c2", 'C', 8);
   expect_pattern(&n, "w2", 1, "aaaaaaaabbbbbbbb");
   assert_int_equal(n.a->n_searchable, 1);
@@ -207,21 +219,25 @@ static void a_slice_that_is_broadcast_keeps_its_own_place(void **state) {
 
 static void a_scalar_index_leaves_a_place_too(void **state) {
   (void)state;
-  analysed n = analyse(FIRST_CONV
-                       "stored i \"\" i64 = 2\nb = Gather(a, i) axis=1\nc = Mul(a, b)\nstored w2 4x8x1x1\n"
-                       "y = Conv(c, w2) name=\"c2\"\noutput y\n");
+  analysed n =
+      analyse(FIRST_CONV
+              "stored i \"\" i64 = 2\nb = Gather(a, i) axis=1\nc = Mul(a, b)\nstored w2 4x8x1x1\n"
+              "y = Conv(c, w2) name=\"c2\"\noutput y\n");
   expect_pattern(&n, "w2", 1, "aa.aaaaa");
   prove_and_clear(&n);
 }
 
 static void zero_padded_shortcuts_nest(void **state) {
   (void)state;
-  /* CIFAR shortcuts: 4 channels, then 8 with 2 zeros before and after, then 12 with 2 more on each side. */
+  /* CIFAR shortcuts: 4 channels, then 8 with 2 zeros before and after, then 12 with 2 more on each
+   * side. */
   analysed n = analyse(
       "input x 1x3x8x8\nstored w1 4x3x1x1\na = Conv(x, w1) name=\"c1\"\n"
-      "stored z 2 i64 = 0 0\nstored e 2 i64 = 99 99\nstored hw 2 i64 = 2 3\nstored two 2 i64 = 2 2\n"
+      "stored z 2 i64 = 0 0\nstored e 2 i64 = 99 99\nstored hw 2 i64 = 2 3\nstored two 2 i64 = 2 "
+      "2\n"
       "stored p 8 i64 = 0 2 0 0 0 2 0 0\n"
-      "s1 = Slice(a, z, e, hw, two)\nq1 = Pad(s1, p)\nstored w2 8x4x1x1\nb1 = Conv(a, w2) strides=2,2 name=\"c2\"\n"
+      "s1 = Slice(a, z, e, hw, two)\nq1 = Pad(s1, p)\nstored w2 8x4x1x1\nb1 = Conv(a, w2) "
+      "strides=2,2 name=\"c2\"\n"
       "r1 = Add(b1, q1)\n"
       "s2 = Slice(r1, z, e, hw, two)\nq2 = Pad(s2, p)\nstored w3 12x8x1x1\n"
       "b2 = Conv(r1, w3) strides=2,2 name=\"c3\"\nr2 = Add(b2, q2)\n"
@@ -236,9 +252,10 @@ static void zero_padded_shortcuts_nest(void **state) {
 
 static void depthwise_layers_pass_their_channels(void **state) {
   (void)state;
-  analysed n = analyse(FIRST_CONV
-                       "stored wd 8x1x3x3\nstored bd 8\nb = Conv(a, wd, bd) group=8 pads=1,1,1,1 name=\"dw\"\n"
-                       "stored w2 4x8x1x1\ny = Conv(b, w2) name=\"c2\"\noutput y\n");
+  analysed n = analyse(
+      FIRST_CONV
+      "stored wd 8x1x3x3\nstored bd 8\nb = Conv(a, wd, bd) group=8 pads=1,1,1,1 name=\"dw\"\n"
+      "stored w2 4x8x1x1\ny = Conv(b, w2) name=\"c2\"\noutput y\n");
   expect_members(&n, "c2", 'C', "c2 < c1 dw");
   expect_pattern(&n, "wd", 0, "aaaaaaaa");
   assert_false(layer_named(&n, "dw")->eligible);
@@ -247,9 +264,10 @@ static void depthwise_layers_pass_their_channels(void **state) {
 
 static void a_depthwise_multiplier_makes_copies(void **state) {
   (void)state;
-  analysed n = analyse(FIRST_CONV
-                       "stored wd 16x1x3x3\nstored bd 16\nb = Conv(a, wd, bd) group=8 pads=1,1,1,1 name=\"dw\"\n"
-                       "stored w2 4x16x1x1\ny = Conv(b, w2) name=\"c2\"\noutput y\n");
+  analysed n = analyse(
+      FIRST_CONV
+      "stored wd 16x1x3x3\nstored bd 16\nb = Conv(a, wd, bd) group=8 pads=1,1,1,1 name=\"dw\"\n"
+      "stored w2 4x16x1x1\ny = Conv(b, w2) name=\"c2\"\noutput y\n");
   expect_free(&n, "c2", 'C', 8);
   expect_pattern(&n, "w2", 1, "abababababababab");
   expect_pattern(&n, "bd", 0, "abababababababab");
@@ -268,7 +286,8 @@ static void each_group_of_a_grouped_layer_has_its_own_order(void **state) {
   for (int g = 0; g < 4; g++) assert_int_equal(n.a->groups[g].n_channels, 4);
   int conv_groups = 0;
   for (int g = 0; g < 4; g++) {
-    for (int k = 0; k < n.a->groups[g].n_consumers; k++) conv_groups += 1 + n.a->groups[g].consumers[k].conv_group;
+    for (int k = 0; k < n.a->groups[g].n_consumers; k++)
+      conv_groups += 1 + n.a->groups[g].consumers[k].conv_group;
   }
   assert_int_equal(conv_groups, 1 + 2); /* groups 0 and 1 of the grouped layer; -1 for the others */
   prove_and_clear(&n);
@@ -288,16 +307,18 @@ static void a_grouped_transposed_layer_has_orders_by_group(void **state) {
 
 static void equal_weights_of_a_grouped_layer_are_not_equal_outputs(void **state) {
   (void)state;
-  analysed n = analyse("input x 1x4x4x4\nstored d 4 i64 = 4 2 1 1\nw = ConstantOfShape(d)\n"
-                       "b = Conv(x, w) group=2\nstored w2 4x4x1x1\ny = Conv(b, w2) name=\"c2\"\noutput y\n");
+  analysed n = analyse(
+      "input x 1x4x4x4\nstored d 4 i64 = 4 2 1 1\nw = ConstantOfShape(d)\n"
+      "b = Conv(x, w) group=2\nstored w2 4x4x1x1\ny = Conv(b, w2) name=\"c2\"\noutput y\n");
   expect_pattern(&n, "w2", 1, "....");
   prove_and_clear(&n);
 }
 
 static void flattened_images_are_copies_of_channels(void **state) {
   (void)state;
-  analysed n = analyse("input x 1x3x2x2\nstored w1 4x3x1x1\na = Conv(x, w1) name=\"c1\"\nb = Flatten(a)\n"
-                       "stored w2 16x5\ny = MatMul(b, w2) name=\"fc\"\noutput y\n");
+  analysed n = analyse(
+      "input x 1x3x2x2\nstored w1 4x3x1x1\na = Conv(x, w1) name=\"c1\"\nb = Flatten(a)\n"
+      "stored w2 16x5\ny = MatMul(b, w2) name=\"fc\"\noutput y\n");
   expect_free(&n, "fc", 'C', 4);
   expect_pattern(&n, "w2", 0, "abcdabcdabcdabcd");
   assert_int_equal(n.a->groups[group_at(&n, "fc", 'C')].n_consumers, 4);
@@ -306,10 +327,12 @@ static void flattened_images_are_copies_of_channels(void **state) {
 
 static void squeeze_and_excitation_follows_the_scaled_channels(void **state) {
   (void)state;
-  analysed n = analyse(FIRST_CONV
-                       "p = GlobalAveragePool(a)\nstored wd 4x8x1x1\nstored bd 4\nq = Conv(p, wd, bd) name=\"down\"\n"
-                       "r = Relu(q)\nstored wu 8x4x1x1\nu = Conv(r, wu) name=\"up\"\ns = Sigmoid(u)\nm = Mul(a, s)\n"
-                       "stored w2 4x8x1x1\ny = Conv(m, w2) name=\"c2\"\noutput y\n");
+  analysed n = analyse(
+      FIRST_CONV
+      "p = GlobalAveragePool(a)\nstored wd 4x8x1x1\nstored bd 4\nq = Conv(p, wd, bd) "
+      "name=\"down\"\n"
+      "r = Relu(q)\nstored wu 8x4x1x1\nu = Conv(r, wu) name=\"up\"\ns = Sigmoid(u)\nm = Mul(a, s)\n"
+      "stored w2 4x8x1x1\ny = Conv(m, w2) name=\"c2\"\noutput y\n");
   expect_members(&n, "c2", 'C', "down c2 < c1 up");
   expect_members(&n, "up", 'C', "up < down");
   prove_and_clear(&n);
@@ -317,9 +340,10 @@ static void squeeze_and_excitation_follows_the_scaled_channels(void **state) {
 
 static void matmul_chains_work_through_transposes(void **state) {
   (void)state;
-  analysed n = analyse("input x 2x3\nstored w1 8x3\nt1 = Transpose(w1) perm=1,0\na = MatMul(x, t1) name=\"m1\"\n"
-                       "stored b1 8\nb = Add(a, b1)\nc = Gelu(b)\n"
-                       "stored w2 4x8\nt2 = Transpose(w2) perm=1,0\ny = MatMul(c, t2) name=\"m2\"\noutput y\n");
+  analysed n = analyse(
+      "input x 2x3\nstored w1 8x3\nt1 = Transpose(w1) perm=1,0\na = MatMul(x, t1) name=\"m1\"\n"
+      "stored b1 8\nb = Add(a, b1)\nc = Gelu(b)\n"
+      "stored w2 4x8\nt2 = Transpose(w2) perm=1,0\ny = MatMul(c, t2) name=\"m2\"\noutput y\n");
   expect_free(&n, "m2", 'C', 8);
   expect_members(&n, "m2", 'C', "m2 < m1");
   assert_int_equal(layer_named(&n, "m2")->c_axis, 1);
@@ -328,17 +352,22 @@ static void matmul_chains_work_through_transposes(void **state) {
   prove_and_clear(&n);
 }
 
+static const char attention[] =
+    "input x 1x5x6\nstored wq 6x8\nstored wk 6x8\nstored wv 6x8\nstored wo 8x6\nstored cut 4 i64 = "
+    "1 5 2 4\n"
+    "stored back 3 i64 = 1 5 8\n"
+    "q = MatMul(x, wq) name=\"q\"\nq1 = Reshape(q, cut)\nq2 = Transpose(q1) perm=0,2,1,3\n"
+    "k = MatMul(x, wk) name=\"k\"\nk1 = Reshape(k, cut)\nk2 = Transpose(k1) perm=0,2,3,1\n"
+    "v = MatMul(x, wv) name=\"v\"\nv1 = Reshape(v, cut)\nv2 = Transpose(v1) perm=0,2,1,3\n"
+    "s = MatMul(q2, k2)\np = Softmax(s) axis=-1\no = MatMul(p, v2)\no1 = Transpose(o) "
+    "perm=0,2,1,3\n"
+    "o2 = Reshape(o1, back)\ny = MatMul(o2, wo) name=\"o\"\noutput y\n";
+
 static void channels_never_cross_heads(void **state) {
   (void)state;
-  /* Two heads of four: queries and keys share an order, values and the projection another, head by head. */
-  analysed n = analyse(
-      "input x 1x5x6\nstored wq 6x8\nstored wk 6x8\nstored wv 6x8\nstored wo 8x6\nstored cut 4 i64 = 1 5 2 4\n"
-      "stored back 3 i64 = 1 5 8\n"
-      "q = MatMul(x, wq) name=\"q\"\nq1 = Reshape(q, cut)\nq2 = Transpose(q1) perm=0,2,1,3\n"
-      "k = MatMul(x, wk) name=\"k\"\nk1 = Reshape(k, cut)\nk2 = Transpose(k1) perm=0,2,3,1\n"
-      "v = MatMul(x, wv) name=\"v\"\nv1 = Reshape(v, cut)\nv2 = Transpose(v1) perm=0,2,1,3\n"
-      "s = MatMul(q2, k2)\np = Softmax(s) axis=-1\no = MatMul(p, v2)\no1 = Transpose(o) perm=0,2,1,3\n"
-      "o2 = Reshape(o1, back)\ny = MatMul(o2, wo) name=\"o\"\noutput y\n");
+  /* Two heads of four: queries and keys share an order, values and the projection another, head by
+   * head. */
+  analysed n = analyse(attention);
   expect_pattern(&n, "wq", 1, "aaaabbbb");
   expect_pattern(&n, "wk", 1, "aaaabbbb");
   expect_pattern(&n, "wv", 1, "aaaabbbb");
@@ -351,7 +380,8 @@ static void channels_never_cross_heads(void **state) {
 
 static void a_part_taken_from_a_composite_is_not_uniform(void **state) {
   (void)state;
-  /* One layer for queries, keys and values, taken apart by scalar indices: [3, N, heads, T, size][i]. */
+  /* One layer for queries, keys and values, taken apart by scalar indices: [3, N, heads, T,
+   * size][i]. */
   analysed n = analyse(
       "input x 1x5x6\nstored w 6x24\nstored cut 5 i64 = 1 5 3 2 4\n"
       "a = MatMul(x, w) name=\"qkv\"\nb = Reshape(a, cut)\nc = Transpose(b) perm=2,0,3,1,4\n"
@@ -390,8 +420,10 @@ static void concatenations_that_grow_keep_their_segments(void **state) {
 
 static void layer_normalisation_takes_the_whole_axis(void **state) {
   (void)state;
-  analysed n = analyse("input x 2x3x4\nstored w1 4x8\na = MatMul(x, w1) name=\"m1\"\nstored s 8\nstored b 8\n"
-                       "c = LayerNormalization(a, s, b) axis=-1\nstored w2 8x4\ny = MatMul(c, w2) name=\"m2\"\noutput y\n");
+  analysed n = analyse(
+      "input x 2x3x4\nstored w1 4x8\na = MatMul(x, w1) name=\"m1\"\nstored s 8\nstored b 8\n"
+      "c = LayerNormalization(a, s, b) axis=-1\nstored w2 8x4\ny = MatMul(c, w2) "
+      "name=\"m2\"\noutput y\n");
   expect_members(&n, "m2", 'C', "m2 < m1");
   expect_pattern(&n, "s", 0, "aaaaaaaa");
   prove_and_clear(&n);
@@ -409,12 +441,13 @@ static void group_normalisation_keeps_channels_in_their_groups(void **state) {
 
 static void channels_last_networks_work_through_transposes(void **state) {
   (void)state;
-  analysed n = analyse("input x 1x4x4x3\nt = Transpose(x) perm=0,3,1,2\nstored w1 8x3x3x3\n"
-                       "a = Conv(t, w1) pads=1,1,1,1 name=\"c1\"\nb = Transpose(a) perm=0,2,3,1\n"
-                       "stored bias 8\nc = Add(b, bias)\nd = Transpose(c) perm=0,3,1,2\n"
-                       "stored w2 4x8x1x1\ne = Conv(d, w2) name=\"c2\"\nf = Transpose(e) perm=0,2,3,1\n"
-                       "stored axes 2 i64 = 1 2\ng = ReduceMean(f, axes) keepdims=0\n"
-                       "stored w3 4x2\ny = MatMul(g, w3) name=\"fc\"\noutput y\n");
+  analysed n = analyse(
+      "input x 1x4x4x3\nt = Transpose(x) perm=0,3,1,2\nstored w1 8x3x3x3\n"
+      "a = Conv(t, w1) pads=1,1,1,1 name=\"c1\"\nb = Transpose(a) perm=0,2,3,1\n"
+      "stored bias 8\nc = Add(b, bias)\nd = Transpose(c) perm=0,3,1,2\n"
+      "stored w2 4x8x1x1\ne = Conv(d, w2) name=\"c2\"\nf = Transpose(e) perm=0,2,3,1\n"
+      "stored axes 2 i64 = 1 2\ng = ReduceMean(f, axes) keepdims=0\n"
+      "stored w3 4x2\ny = MatMul(g, w3) name=\"fc\"\noutput y\n");
   expect_members(&n, "c2", 'C', "c2 < c1");
   expect_members(&n, "fc", 'C', "fc < c2");
   expect_pattern(&n, "bias", 0, "aaaaaaaa");
@@ -423,13 +456,16 @@ static void channels_last_networks_work_through_transposes(void **state) {
 
 static void a_listed_initializer_is_free_before_ir_4(void **state) {
   (void)state;
-  /* The importer sets overridable from IR 4 on only; before, a listed initializer is an initializer. */
+  /* The importer sets overridable from IR 4 on only; before, a listed initializer is an
+   * initializer. */
   static const char *const kinds[2] = {"", "listed"};
   for (int i = 0; i < 2; i++) {
     char text[512];
     (void)snprintf(text, sizeof text,
-                   FIRST_CONV "stored bias 8x1x1 %s\nb = Add(a, bias)\nstored w2 4x8x1x1\n"
-                              "y = Conv(b, w2) name=\"c2\"\noutput y\n", kinds[i]);
+                   FIRST_CONV
+                   "stored bias 8x1x1 %s\nb = Add(a, bias)\nstored w2 4x8x1x1\n"
+                   "y = Conv(b, w2) name=\"c2\"\noutput y\n",
+                   kinds[i]);
     analysed n = analyse(text);
     if (i) expect_frozen(&n, "c2", 'C', "bias may be replaced by the caller");
     else expect_free(&n, "c2", 'C', 8);
@@ -450,9 +486,10 @@ static void an_intermediate_that_is_an_output_stays(void **state) {
 
 static void order_dependent_operators_freeze_and_say_so(void **state) {
   (void)state;
-  analysed n = analyse(FIRST_CONV
-                       "stored ax \"\" i64 = 1\nb = CumSum(a, ax) name=\"running\"\nstored w2 4x8x1x1\n"
-                       "y = Conv(b, w2) name=\"c2\"\noutput y\n");
+  analysed n =
+      analyse(FIRST_CONV
+              "stored ax \"\" i64 = 1\nb = CumSum(a, ax) name=\"running\"\nstored w2 4x8x1x1\n"
+              "y = Conv(b, w2) name=\"c2\"\noutput y\n");
   expect_frozen(&n, "c2", 'C', "running");
   expect_frozen(&n, "c1", 'K', "running");
   prove_and_clear(&n);
@@ -471,19 +508,48 @@ static void depth_to_space_puts_channels_together(void **state) {
 
 static void parameters_of_groups_tell_equal_channels_apart(void **state) {
   (void)state;
-  analysed n = analyse("stored d 4 i64 = 1 4 2 2\na = ConstantOfShape(d)\nstored s 2\nstored b 2\nopset 18\n"
-                       "c = GroupNormalization(a, s, b) num_groups=2\nstored w2 4x4x1x1\n"
-                       "y = Conv(c, w2) name=\"c2\"\noutput y\n");
+  analysed n = analyse(
+      "stored d 4 i64 = 1 4 2 2\na = ConstantOfShape(d)\nstored s 2\nstored b 2\nopset 18\n"
+      "c = GroupNormalization(a, s, b) num_groups=2\nstored w2 4x4x1x1\n"
+      "y = Conv(c, w2) name=\"c2\"\noutput y\n");
   expect_pattern(&n, "w2", 1, "....");
   prove_and_clear(&n);
 }
 
 static void blocks_of_one_channel_are_not_alike(void **state) {
   (void)state;
-  analysed n = analyse("input x 1x3x4x4\nstored w1 1x3x1x1\na = Conv(x, w1) name=\"c1\"\n"
-                       "b = SpaceToDepth(a) blocksize=2\nstored w2 4x4x1x1\ny = Conv(b, w2) name=\"c2\"\noutput y\n");
+  analysed n = analyse(
+      "input x 1x3x4x4\nstored w1 1x3x1x1\na = Conv(x, w1) name=\"c1\"\n"
+      "b = SpaceToDepth(a) blocksize=2\nstored w2 4x4x1x1\ny = Conv(b, w2) name=\"c2\"\noutput "
+      "y\n");
   expect_pattern(&n, "w2", 1, "....");
   prove_and_clear(&n);
+}
+
+static void fails_cleanly_without_memory(void **state) {
+  (void)state;
+  static const char grouped[] = FIRST_CONV
+      "stored wg 8x4x1x1\nb = Conv(a, wg) group=2\nstored p 8 i64 = 0 1 0 0 0 0 0 0\nc = Pad(b, "
+      "p)\n"
+      "d = Flatten(c)\nstored w2 144x4\ny = MatMul(d, w2)\noutput y\n";
+  const char *const texts[2] = {attention, grouped};
+  laci_rules rules = {.pattern = {2, 4}, .all_sizes = true};
+  for (int i = 0; i < 2; i++) {
+    laci_graph *graph;
+    assert_int_equal(net_read(texts[i], &graph, NULL), LAC_OK);
+    lac_status st = LAC_NO_MEMORY;
+    for (long at = 1; st; at++) {
+      laci_analysis *a;
+      laci_memory_fail_at(at);
+      st = laci_analyze(graph, &rules, &a, NULL);
+      laci_memory_fail_at(0);
+      if (st) assert_int_equal(st, LAC_NO_MEMORY);
+      if (st) assert_null(a);
+      laci_analysis_destroy(a);
+      assert_true(at < 100000);
+    }
+    laci_graph_destroy(graph);
+  }
 }
 
 int main(void) {
@@ -524,6 +590,7 @@ int main(void) {
       cmocka_unit_test(order_dependent_operators_freeze_and_say_so),
       cmocka_unit_test(depth_to_space_puts_channels_together),
       cmocka_unit_test(parameters_of_groups_tell_equal_channels_apart),
+      cmocka_unit_test(fails_cleanly_without_memory),
       cmocka_unit_test(blocks_of_one_channel_are_not_alike),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The analysis against brute force, over random small networks of all declared operators.
  *
- * Sound: whatever order a class allows, every value of the network is the old one reordered, and the plan's certificate
- * and the proof agree. Complete: an exchange of two indices that trial and error finds harmless is one that the classes
- * allow, or stands on the short list of weaknesses in classify(). LAC_RANDOM_GRAPHS sets how many networks,
- * LAC_RANDOM_SEED where they start. Next: support/random_net.h, support/brute_force.h. */
+ * Sound: whatever order a class allows, every value of the network is the old one reordered, and
+ * the plan's certificate and the proof agree. Complete: an exchange of two indices that trial and
+ * error finds harmless is one that the classes allow, or stands on the short list of weaknesses in
+ * classify(). LAC_RANDOM_GRAPHS sets how many networks, LAC_RANDOM_SEED where they start. Next:
+ * support/random_net.h, support/brute_force.h. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,7 +20,7 @@
 #include "support/brute_force.h"
 #include "support/random_net.h"
 
-enum { DEFAULT_GRAPHS = 1500, MAX_REPORTS = 6, FREE_TRIED = 2, FROZEN_TRIED = 10, BUDGET = 1500 };
+enum { DEFAULT_GRAPHS = 2500, MAX_REPORTS = 6, FREE_TRIED = 2, FROZEN_TRIED = 10, BUDGET = 1500 };
 
 static int log_errors;
 
@@ -109,7 +110,8 @@ static bool orders_hold(sound *s) {
     if (s->graph->values[v].producer >= 0) continue;
     now[v] = reordered(s, v);
     ok = now[v] != NULL && (s->graph->values[v].stored >= 0 || buf_close(now[v], s->old[v], 0));
-    if (!ok) (void)snprintf(s->why, sizeof s->why, "%s cannot be reordered", s->graph->values[v].name);
+    if (!ok)
+      (void)snprintf(s->why, sizeof s->why, "%s cannot be reordered", s->graph->values[v].name);
   }
   for (int n = 0; ok && n < s->graph->n_nodes; n++) {
     const laci_node *node = &s->graph->nodes[n];
@@ -119,11 +121,14 @@ static bool orders_hold(sound *s) {
       if (v < 0) continue;
       laci_buf *wanted = reordered(s, v);
       ok = wanted && buf_close(now[v], wanted, brute_tolerance(wanted));
-      if (ok && s->graph->values[v].is_output) ok = buf_close(now[v], s->old[v], brute_tolerance(wanted));
+      if (ok && s->graph->values[v].is_output)
+        ok = buf_close(now[v], s->old[v], brute_tolerance(wanted));
       laci_buf_destroy(wanted);
     }
-    if (!ok) (void)snprintf(s->why, sizeof s->why, "%s (%s) differs", node->outputs[0] >= 0 ?
-                            s->graph->values[node->outputs[0]].name : node->name, node->type);
+    if (!ok)
+      (void)snprintf(s->why, sizeof s->why, "%s (%s) differs",
+                     node->outputs[0] >= 0 ? s->graph->values[node->outputs[0]].name : node->name,
+                     node->type);
   }
   run_clear(s->graph, now);
   return ok;
@@ -171,7 +176,8 @@ static bool plan_is_sound(sound *s) {
     return false;
   }
   for (int g = 0; g < s->a->n_groups; g++) {
-    if (!s->a->groups[g].frozen) shuffle(s, plan->found[g].order, s->a->groups[g].n_channels, false);
+    if (!s->a->groups[g].frozen)
+      shuffle(s, plan->found[g].order, s->a->groups[g].n_channels, false);
   }
   int errors = log_errors;
   lac_status st = laci_plan_complete(plan, &err);
@@ -206,25 +212,39 @@ static bool is_unsound(const char *text, void *context) {
 /* ---- complete ---- */
 
 typedef enum verdict {
-  FOUND_ALLOWED,  /* brute force found an exchange that the classes allow */
-  FOUND_VACUOUS,  /* it found one of contents that no output depends on */
-  FOUND_EQUAL,    /* ... of equal contents */
-  FOUND_WITHIN,   /* ... of two places of one channel: a symmetry inside a channel is no exchange of channels */
-  FOUND_SILENT,   /* ... frozen by what says less than could be said: see is_frozen_by_choice() */
-  FOUND_WHOLE,    /* ... of whole heads or whole groups that are one channel wide */
-  FOUND_COPIES,   /* ... of two outputs of one channel of a depthwise layer with a multiplier: they are copies to us */
-  FOUND_DEGENERATE, /* ... in a network with roundings, comparisons, dead branches or outputs that ignore the inputs */
-  FOUND_ACCIDENT, /* ... that other contents do not allow: rounding, saturation */
-  FOUND_MISSED,   /* ... that the classes should have allowed */
-  NOT_FOUND_FREE, /* nothing found where classes allow the exchange: it needs more than one move on a tensor */
+  FOUND_ALLOWED, /* brute force found an exchange that the classes allow */
+  FOUND_VACUOUS, /* it found one of contents that no output depends on */
+  FOUND_EQUAL,   /* ... of equal contents */
+  FOUND_WITHIN,  /* ... of two places of one channel: a symmetry inside a channel is no exchange of
+                    channels */
+  FOUND_SILENT,  /* ... frozen by what says less than could be said: see is_frozen_by_choice() */
+  FOUND_WHOLE,   /* ... of whole heads or whole groups that are one channel wide */
+  FOUND_COPIES,  /* ... of two outputs of one channel of a depthwise layer with a multiplier: they
+                    are copies to us */
+  FOUND_DEGENERATE, /* ... in a network with roundings, comparisons, dead branches or outputs that
+                       ignore the inputs */
+  FOUND_ACCIDENT,   /* ... that other contents do not allow: rounding, saturation */
+  FOUND_MISSED,     /* ... that the classes should have allowed */
+  NOT_FOUND_FREE, /* nothing found where classes allow the exchange: it needs more than one move on
+                     a tensor */
   NOT_FOUND,      /* classes and brute force agree that it cannot be */
   GAVE_UP,
   N_VERDICTS
 } verdict;
 
-static const char *const verdict_texts[N_VERDICTS] = {
-    "allowed and found",   "nobody cares",           "equal contents", "inside one channel", "a silent operator", "whole heads or groups",
-    "copies of a depthwise layer", "degenerate networks", "by accident", "MISSED BY ANALYSIS", "allowed, beyond the trial", "frozen, none found", "gave up"};
+static const char *const verdict_texts[N_VERDICTS] = {"allowed and found",
+                                                      "nobody cares",
+                                                      "equal contents",
+                                                      "inside one channel",
+                                                      "a silent operator",
+                                                      "whole heads or groups",
+                                                      "copies of a depthwise layer",
+                                                      "degenerate networks",
+                                                      "by accident",
+                                                      "MISSED BY ANALYSIS",
+                                                      "allowed, beyond the trial",
+                                                      "frozen, none found",
+                                                      "gave up"};
 
 typedef struct complete {
   uint64_t seed;
@@ -237,7 +257,8 @@ typedef struct complete {
 } complete;
 
 /* Position of index p of a stored tensor's axis on its track; group -1: not a grouped axis. */
-static int64_t position_of(const laci_value_axes *axes, const laci_shape *shape, int64_t group, int64_t p) {
+static int64_t position_of(const laci_value_axes *axes, const laci_shape *shape, int64_t group,
+                           int64_t p) {
   return group < 0 ? p : group * shape->dims[axes->axes[0]] + p;
 }
 
@@ -282,13 +303,15 @@ static bool is_vacuous(const complete *k, int stored, int axis, int64_t p, int64
   return same;
 }
 
-/* Some value shows the same content at both places, whatever the parameters: a copy (Gather, edge padding), a constant
- * result. Positions of equal content are no channels to the analysis unless the operator says that they are uniform. */
+/* Some value shows the same content at both places, whatever the parameters: a copy (Gather, edge
+ * padding), a constant result. Positions of equal content are no channels to the analysis unless
+ * the operator says that they are uniform. */
 static bool shows_equal_slices(const complete *k, int64_t n, int64_t p, int64_t q) {
   for (int v = 0; v < k->graph->n_values; v++) {
     const laci_buf *buf = k->old[v];
     bool constant = buf->count > 1; /* x - x, x / x */
-    for (int64_t i = 1; i < buf->count && constant; i++) constant = buf_element_close(buf, i, buf, 0, 1e-12);
+    for (int64_t i = 1; i < buf->count && constant; i++)
+      constant = buf_element_close(buf, i, buf, 0, 1e-12);
     if (constant && k->graph->values[v].producer >= 0) return true;
     for (int a = 0; a < buf->shape.rank; a++) {
       if (buf->shape.dims[a] == n && brute_slices_close(buf, p, buf, q, a, 0)) return true;
@@ -303,7 +326,8 @@ static bool has_depthwise_copies(const laci_graph *graph) {
     const laci_node *node = &graph->nodes[n];
     int64_t groups = laci_node_int(node, "group", 1);
     if (groups < 2) continue;
-    const laci_shape *w = &graph->values[node->inputs[1]].type.shape, *x = &graph->values[node->inputs[0]].type.shape;
+    const laci_shape *w = &graph->values[node->inputs[1]].type.shape,
+                     *x = &graph->values[node->inputs[0]].type.shape;
     const laci_shape *y = &graph->values[node->outputs[0]].type.shape;
     if (w->dims[1] == 1 && x->dims[1] != y->dims[1]) return true;
   }
@@ -314,13 +338,24 @@ static bool has_depthwise_copies(const laci_graph *graph) {
 static const char *const silent_ops[] = {
     "TopK",            /* sorted values alone do not tell in which order they came */
     "ReverseSequence", /* passes an axis where the lengths happen to reverse nothing */
-    "MaxPool", "AveragePool", "LpPool", /* places of one window may change places */
-    "ArgMax", "ArgMin",                 /* where neither of the two is ever the largest */
-    "Pad", "Resize", "Upsample",        /* edges and neighbours that random sizes make alike */
-    "Hardmax", "OneHot", /* order matters only among equals, which random numbers never are */
-    "LRN",                              /* all channels in one window */
-    "Trilu",                            /* columns that are kept or dropped alike */
-    "ScatterND", "ScatterElements", "GatherND", "GatherElements", /* whole slices may be read or written */
+    "MaxPool",
+    "AveragePool",
+    "LpPool", /* places of one window may change places */
+    "ArgMax",
+    "ArgMin", /* where neither of the two is ever the largest */
+    "Pad",
+    "Resize",
+    "Upsample", /* edges and neighbours that random sizes make alike */
+    "Hardmax",
+    "OneHot", /* order matters only among equals, which random numbers never are */
+    "DepthToSpace",
+    "SpaceToDepth", /* whole blocks along height and width */
+    "LRN",          /* all channels in one window */
+    "Trilu",        /* columns that are kept or dropped alike */
+    "ScatterND",
+    "ScatterElements",
+    "GatherND",
+    "GatherElements", /* whole slices may be read or written */
 };
 
 static bool value_axis_holds(const complete *k, int value, int axis, int32_t component) {
@@ -334,12 +369,13 @@ static bool value_axis_holds(const complete *k, int value, int axis, int32_t com
   return holds;
 }
 
-/* Height and width of a Conv stay in place, though a window of one place lets them move, and mirrored kernels a mirror
- * image pass: whatever a Conv freezes that is none of its channels. */
+/* Height and width of a Conv stay in place, though a window of one place lets them move, and
+ * mirrored kernels a mirror image pass: whatever a Conv freezes that is none of its channels. */
 static bool is_along_space(const complete *k, const laci_node *node, int32_t component) {
   if (strcmp(node->type, "Conv") != 0 && strcmp(node->type, "ConvTranspose") != 0) return false;
   for (int axis = 0; axis < 2; axis++) {
-    if (value_axis_holds(k, node->inputs[0], axis, component) || value_axis_holds(k, node->inputs[1], axis, component) ||
+    if (value_axis_holds(k, node->inputs[0], axis, component) ||
+        value_axis_holds(k, node->inputs[1], axis, component) ||
         value_axis_holds(k, node->outputs[0], axis, component)) {
       return false;
     }
@@ -380,7 +416,8 @@ static bool is_frozen_by_choice(const complete *k, int64_t vertex) {
          ends_nowhere(k->graph, id);
 }
 
-/* Are the channels of the two positions alike but for their tags? Then it was a whole head or group that moved. */
+/* Are the channels of the two positions alike but for their tags? Then it was a whole head or group
+ * that moved. */
 static bool differ_by_tags_only(const complete *k, int64_t a, int64_t b) {
   const laci_classes *classes = k->a->classes;
   uint64_t plain[2] = {0}, tagged[2] = {0};
@@ -446,7 +483,8 @@ static bool loses_content(const laci_graph *graph) {
   static const char *const ops[] = {"Sign", "Floor", "Ceil", "Round", "Hardmax", "QuantizeLinear"};
   for (int n = 0; n < graph->n_nodes; n++) {
     const laci_node *node = &graph->nodes[n];
-    bool loses = node->outputs[0] >= 0 && !laci_dtype_is_float(graph->values[node->outputs[0]].type.dtype);
+    bool loses =
+        node->outputs[0] >= 0 && !laci_dtype_is_float(graph->values[node->outputs[0]].type.dtype);
     for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) loses |= strcmp(node->type, ops[i]) == 0;
     if (loses || ends_nowhere(graph, n)) return true;
   }
@@ -495,8 +533,8 @@ static void try_exchange(complete *k, int stored, int axis, int64_t p, int64_t q
   k->count[v]++;
   if (v != FOUND_MISSED) return;
   *missed = true;
-  (void)snprintf(k->why, sizeof k->why, "%s, axis %d: %lld and %lld may change places", k->graph->stored[stored].name,
-                 axis, (long long)p, (long long)q);
+  (void)snprintf(k->why, sizeof k->why, "%s, axis %d: %lld and %lld may change places",
+                 k->graph->stored[stored].name, axis, (long long)p, (long long)q);
 }
 
 /* A few exchanges that are allowed, and more that are not. */
@@ -508,7 +546,8 @@ static bool misses_exchange(complete *k) {
     int stored = (int)laci_rng_below(k->seed, 9, at, (uint64_t)k->graph->n_stored);
     const laci_buf *buf = k->old[k->graph->stored[stored].value];
     int value = k->graph->stored[stored].value;
-    if (!brute_may_move(k->graph, value) || !buf->shape.rank || !k->graph->values[value].n_readers) continue;
+    if (!brute_may_move(k->graph, value) || !buf->shape.rank || !k->graph->values[value].n_readers)
+      continue;
     int axis = (int)laci_rng_below(k->seed, 9, at + 1, (uint64_t)buf->shape.rank);
     int64_t n = buf->shape.dims[axis];
     if (n < 2 || n > 8) continue;
@@ -531,7 +570,8 @@ static bool is_incomplete(const char *text, void *context) {
   k->graph = graph;
   k->old = run_graph(graph);
   bool missed = false;
-  if (k->old && graph->n_outputs && graph->n_stored && laci_analyze(graph, &rules, &k->a, NULL) == LAC_OK) {
+  if (k->old && graph->n_outputs && graph->n_stored &&
+      laci_analyze(graph, &rules, &k->a, NULL) == LAC_OK) {
     missed = misses_exchange(k);
     laci_analysis_destroy(k->a);
   }
@@ -567,7 +607,8 @@ static void every_operator_has_a_template(void **state) {
 
 static void every_allowed_order_keeps_every_value(void **state) {
   (void)state;
-  long n = number_from("LAC_RANDOM_GRAPHS", DEFAULT_GRAPHS), first = number_from("LAC_RANDOM_SEED", 0);
+  long n = number_from("LAC_RANDOM_GRAPHS", DEFAULT_GRAPHS),
+       first = number_from("LAC_RANDOM_SEED", 0);
   int n_failed = 0, n_made = 0;
   maker *m = malloc(sizeof *m);
   assert_non_null(m);
@@ -592,7 +633,8 @@ static void every_allowed_order_keeps_every_value(void **state) {
 
 static void every_harmless_exchange_is_allowed(void **state) {
   (void)state;
-  long n = number_from("LAC_RANDOM_GRAPHS", DEFAULT_GRAPHS), first = number_from("LAC_RANDOM_SEED", 0);
+  long n = number_from("LAC_RANDOM_GRAPHS", DEFAULT_GRAPHS),
+       first = number_from("LAC_RANDOM_SEED", 0);
   int n_failed = 0;
   complete all = {0};
   maker *m = malloc(sizeof *m);

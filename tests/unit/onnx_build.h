@@ -40,8 +40,8 @@ static UNUSED void build_push(build *b, void *list, size_t *n, const void *item,
   *array = longer;
   ++*n;
 }
-#define PUSH(b, owner, field, item)                                                              \
-  build_push((b), &(owner)->field, &(owner)->n_##field, (__typeof__(*(owner)->field)[1]){item},  \
+#define PUSH(b, owner, field, item)                                                             \
+  build_push((b), &(owner)->field, &(owner)->n_##field, (__typeof__(*(owner)->field)[1]){item}, \
              sizeof *(owner)->field)
 
 #define BUILD_NEW(b, Type, init) \
@@ -86,8 +86,8 @@ static UNUSED Onnx__ValueInfoProto *build_info(build *b, const char *name, int d
   t->shape = BUILD_NEW(b, Onnx__TensorShapeProto, ONNX__TENSOR_SHAPE_PROTO__INIT);
   char *text = laci_arena_text(&b->arena, dims);
   for (char *part = strtok(text, " "); part; part = strtok(NULL, " ")) {
-    Onnx__TensorShapeProto__Dimension *dim = BUILD_NEW(
-        b, Onnx__TensorShapeProto__Dimension, ONNX__TENSOR_SHAPE_PROTO__DIMENSION__INIT);
+    Onnx__TensorShapeProto__Dimension *dim =
+        BUILD_NEW(b, Onnx__TensorShapeProto__Dimension, ONNX__TENSOR_SHAPE_PROTO__DIMENSION__INIT);
     char *end;
     long long size = strtoll(part, &end, 10);
     if (*end == '\0') {
@@ -144,8 +144,8 @@ static UNUSED Onnx__AttributeProto *build_attr(build *b, Onnx__NodeProto *node, 
   return attr;
 }
 
-static UNUSED Onnx__TensorProto *build_tensor_shape(build *b, const char *name, int dtype,
-                                                    int rank, const int64_t *dims) {
+static UNUSED Onnx__TensorProto *build_tensor_shape(build *b, const char *name, int dtype, int rank,
+                                                    const int64_t *dims) {
   Onnx__TensorProto *t = BUILD_NEW(b, Onnx__TensorProto, ONNX__TENSOR_PROTO__INIT);
   t->name = (char *)name;
   t->has_data_type = 1;
@@ -211,18 +211,18 @@ static UNUSED void loaded_clear(loaded *l) {
   *l = (loaded){0};
 }
 
-#define assert_loaded(l)                                     \
-  do {                                                       \
+#define assert_loaded(l)                                       \
+  do {                                                         \
     if ((l).status) fail_msg("load failed: %s", (l).err.text); \
   } while (0)
 
 /** Loading fails with that status and a text that has `words` in it. */
-#define assert_refused(l, wanted, words)                                                      \
-  do {                                                                                        \
-    if ((l).status != (wanted) || !strstr((l).err.text, (words)) || (l).file || (l).graph) {  \
-      fail_msg("got status %d '%s', want %d with '%s'", (l).status, (l).err.text, (wanted),   \
-               (words));                                                                      \
-    }                                                                                         \
+#define assert_refused(l, wanted, words)                                                     \
+  do {                                                                                       \
+    if ((l).status != (wanted) || !strstr((l).err.text, (words)) || (l).file || (l).graph) { \
+      fail_msg("got status %d '%s', want %d with '%s'", (l).status, (l).err.text, (wanted),  \
+               (words));                                                                     \
+    }                                                                                        \
   } while (0)
 
 static UNUSED const laci_stored *find_stored(const laci_graph *graph, const char *name) {

@@ -102,7 +102,8 @@ static void saves_a_new_data_file_with_the_old_layout(void **state) {
   assert_null(entry_of(&again, 2, "offset"));
   /* the decoded file is as it was: a second save is possible, and refers to its own data */
   assert_string_equal(entry_of(&l, 0, "location"), "w.bin");
-  assert_int_equal(laci_onnx_save(l.file, l.graph, in_folder(&dir, "p.onnx"), false, &l.err), LAC_OK);
+  assert_int_equal(laci_onnx_save(l.file, l.graph, in_folder(&dir, "p.onnx"), false, &l.err),
+                   LAC_OK);
   assert_int_equal(count_files(&dir), 6);
   loaded_clear(&again);
   loaded_clear(&l);
@@ -117,7 +118,8 @@ static void another_folder_keeps_the_names(void **state) {
   make_model(&dir, "w.bin", 3 * PAGE, three_tensors);
   loaded l = load_path(in_folder(&dir, "model.onnx"));
   assert_loaded(l);
-  assert_int_equal(laci_onnx_save(l.file, l.graph, in_folder(&other, "m.onnx"), false, &l.err), LAC_OK);
+  assert_int_equal(laci_onnx_save(l.file, l.graph, in_folder(&other, "m.onnx"), false, &l.err),
+                   LAC_OK);
   loaded again = load_path(in_folder(&other, "m.onnx"));
   assert_loaded(again);
   assert_string_equal(entry_of(&again, 0, "location"), "w.bin");
@@ -126,7 +128,8 @@ static void another_folder_keeps_the_names(void **state) {
   assert_int_equal(laci_onnx_save(l.file, l.graph, in_folder(&other, "q/w.bin"), false, &l.err),
                    LAC_NOT_FOUND);
   assert_int_equal(mkdir(in_folder(&other, "q"), 0777), 0);
-  assert_int_equal(laci_onnx_save(l.file, l.graph, in_folder(&other, "q/w.bin"), false, &l.err), LAC_OK);
+  assert_int_equal(laci_onnx_save(l.file, l.graph, in_folder(&other, "q/w.bin"), false, &l.err),
+                   LAC_OK);
   again = load_path(in_folder(&other, "q/w.bin"));
   assert_loaded(again);
   assert_string_equal(entry_of(&again, 0, "location"), "w.data");
@@ -151,7 +154,8 @@ static void several_data_files_stay_several(void **state) {
   loaded l = load_path(in_folder(&dir, "model.onnx"));
   assert_loaded(l);
   change(&l, "b", 2);
-  assert_int_equal(laci_onnx_save(l.file, l.graph, in_folder(&dir, "o.onnx"), false, &l.err), LAC_OK);
+  assert_int_equal(laci_onnx_save(l.file, l.graph, in_folder(&dir, "o.onnx"), false, &l.err),
+                   LAC_OK);
   loaded again = load_path(in_folder(&dir, "o.onnx"));
   assert_loaded(again);
   assert_string_equal(entry_of(&again, 0, "location"), "o.data");
@@ -181,7 +185,8 @@ static void tensors_that_share_a_place_part_when_they_differ(void **state) {
   memcpy(d_before, find_stored(l.graph, "d")->bytes, sizeof d_before);
   change(&l, "a", 1); /* b keeps its old content */
   change(&l, "c", 3);
-  assert_int_equal(laci_onnx_save(l.file, l.graph, in_folder(&dir, "o.onnx"), false, &l.err), LAC_OK);
+  assert_int_equal(laci_onnx_save(l.file, l.graph, in_folder(&dir, "o.onnx"), false, &l.err),
+                   LAC_OK);
   loaded again = load_path(in_folder(&dir, "o.onnx"));
   assert_loaded(again);
   assert_true(first_of(again.graph, "a") == 1);
@@ -192,7 +197,8 @@ static void tensors_that_share_a_place_part_when_they_differ(void **state) {
   assert_string_equal(entry_of(&again, 1, "offset"), "64");
   loaded_clear(&again);
   change(&l, "b", 1); /* now both want the same */
-  assert_int_equal(laci_onnx_save(l.file, l.graph, in_folder(&dir, "p.onnx"), false, &l.err), LAC_OK);
+  assert_int_equal(laci_onnx_save(l.file, l.graph, in_folder(&dir, "p.onnx"), false, &l.err),
+                   LAC_OK);
   again = load_path(in_folder(&dir, "p.onnx"));
   assert_loaded(again);
   assert_true(first_of(again.graph, "a") == 1 && first_of(again.graph, "b") == 1);
@@ -221,7 +227,8 @@ static void a_checksum_goes_only_where_the_data_changed(void **state) {
     loaded l = load_path(in_folder(&dir, "model.onnx"));
     assert_loaded(l);
     if (changed) change(&l, "a", 2);
-    assert_int_equal(laci_onnx_save(l.file, l.graph, in_folder(&dir, "o.onnx"), true, &l.err), LAC_OK);
+    assert_int_equal(laci_onnx_save(l.file, l.graph, in_folder(&dir, "o.onnx"), true, &l.err),
+                     LAC_OK);
     loaded again = load_path(in_folder(&dir, "o.onnx"));
     assert_loaded(again);
     assert_int_equal(entry_of(&again, 0, "checksum") == NULL, changed);
@@ -252,7 +259,8 @@ static void tensors_in_bodies_follow_the_data_file(void **state) {
   make_model(&dir, "w.bin", 64, hidden_tensors);
   loaded l = load_path(in_folder(&dir, "model.onnx"));
   assert_loaded(l);
-  assert_int_equal(laci_onnx_save(l.file, l.graph, in_folder(&dir, "o.onnx"), false, &l.err), LAC_OK);
+  assert_int_equal(laci_onnx_save(l.file, l.graph, in_folder(&dir, "o.onnx"), false, &l.err),
+                   LAC_OK);
   loaded again = load_path(in_folder(&dir, "o.onnx"));
   assert_loaded(again);
   assert_string_equal(again.file->data_files[0].location, "o.data");
@@ -275,7 +283,8 @@ static void inputs_and_taken_names_survive(void **state) {
   assert_loaded(l);
   /* the data file's derived name is taken */
   write_bytes(in_folder(&dir, "o.data"), "precious", 8);
-  assert_int_equal(laci_onnx_save(l.file, l.graph, in_folder(&dir, "o.onnx"), false, &l.err), LAC_EXISTS);
+  assert_int_equal(laci_onnx_save(l.file, l.graph, in_folder(&dir, "o.onnx"), false, &l.err),
+                   LAC_EXISTS);
   assert_non_null(strstr(l.err.text, "o.data: exists already"));
   assert_int_equal(count_files(&dir), 4); /* no o.onnx, nothing temporary */
   /* the input itself, by another name; and its data file */
@@ -288,7 +297,8 @@ static void inputs_and_taken_names_survive(void **state) {
   assert_int_equal(laci_onnx_save(l.file, l.graph, in_folder(&dir, "v.onnx"), true, &l.err),
                    LAC_BAD_ARGUMENT);
   assert_non_null(strstr(l.err.text, "v.data: is an input file"));
-  assert_int_equal(laci_onnx_save(l.file, l.graph, in_folder(&dir, "o.onnx"), true, &l.err), LAC_OK);
+  assert_int_equal(laci_onnx_save(l.file, l.graph, in_folder(&dir, "o.onnx"), true, &l.err),
+                   LAC_OK);
   loaded_clear(&l);
   folder_remove(&dir);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Local functions: calls become the function's nodes, constants are shared, attributes are handed in. */
+ * Local functions: calls become nodes, constants are shared, attributes are handed in. */
 #include "onnx_build.h"
 
 static Onnx__FunctionProto *add_function(build *b, const char *name, const char *inputs,
@@ -103,7 +103,8 @@ static void attributes_come_from_the_call_or_the_default(void **state) {
   set_int(&b, call(&b, b.graph, "Outer", "b", "t", "y"), "which", -2);
   loaded l = build_load(&b);
   assert_loaded(l);
-  const laci_node *one = find_node(l.graph, "a/in/Softmax"), *two = find_node(l.graph, "b/in/Softmax");
+  const laci_node *one = find_node(l.graph, "a/in/Softmax");
+  const laci_node *two = find_node(l.graph, "b/in/Softmax");
   assert_int_equal(laci_node_int(one, "axis", 0), 5);
   assert_int_equal(laci_node_int(two, "axis", 0), -2);
   assert_null(laci_node_attr(one, "absent"));
@@ -142,7 +143,7 @@ static void a_float_tensor_that_the_call_gives_is_frozen(void **state) {
   build_clear(&b);
 }
 
-/** A body keeps its call closed: what the graph changes in the open call would change there, too. */
+/** What the graph changes in the open call would change in the closed one of a body, too. */
 static void constants_of_a_function_that_a_body_calls_are_frozen(void **state) {
   (void)state;
   for (int hidden = 0; hidden < 2; hidden++) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the importer makes of a file: tensors of every kind of field, types, attributes, bodies; and what it refuses. */
+ * What the importer makes of a file: tensors of every kind of field, types, attributes, bodies; and
+ * what it refuses. */
 #include "onnx_build.h"
 
 #include <math.h>
@@ -117,7 +118,8 @@ static void reads_typed_fields_of_every_type(void **state) {
     assert_int_equal(w->shape.rank, 2);
     assert_int_equal(w->size_bytes, 2 * cases[at].size);
     for (int twice = 0; twice < 2; twice++) {
-      assert_memory_equal(w->bytes + (size_t)twice * cases[at].size, cases[at].bytes, cases[at].size);
+      assert_memory_equal(w->bytes + (size_t)twice * cases[at].size, cases[at].bytes,
+                          cases[at].size);
     }
     loaded_clear(&l);
     build_clear(&b);
@@ -238,7 +240,8 @@ static void converts_attributes_of_all_kinds(void **state) {
   build_clear(&b);
 }
 
-/** If(cond){ then: reads x, defines t, shadows z } whose else body has a Loop that reads w two levels out. */
+/** If(cond){ then: reads x, defines t, shadows z } whose else body has a Loop that reads w two
+ * levels out. */
 static void finds_what_bodies_capture(void **state) {
   (void)state;
   build b;

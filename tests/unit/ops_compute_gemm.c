@@ -139,7 +139,37 @@ static const op_case matmuls[] = {
      NULL},
 };
 
+static const op_case einsums[] = {
+    {"a product",
+     "stored a 1x2 = 1 2\nstored b 1x2 = 3 4\ny = Einsum(a, b) equation=\"ij,kj->ik\"\noutput y",
+     "y f32 1x1 = 11", "ab cb -> ac"},
+    {"implied output",
+     "stored a 1x2 = 1 2\nstored b 2x1 = 3 4\ny = Einsum(a, b) equation=\"ca,ab\"\noutput y",
+     "y f32 1x1 = 11", "ab bc -> ca"},
+    {"a diagonal", "stored a 2x2 = 1 2 3 4\ny = Einsum(a) equation=\"ii->i\"\noutput y",
+     "y f32 2 = 1 4", "aa -> a"},
+    {"axes under dots are broadcast",
+     "stored a 2x1 = 1 2\nstored b 1x1 = 10\ny = Einsum(a, b) equation=\"...i,...i->...i\"\noutput "
+     "y",
+     "y f32 2x1 = 10 20", "ab cb -> ab"},
+    {"everything is summed", "stored a 2x2 = 1 2 3 4\ny = Einsum(a) equation=\"ab->\"\noutput y",
+     "y f32 s = 10", "ab -> s"},
+};
+
+static void einsum_sums_what_the_output_leaves_out(void **state) {
+  (void)state;
+  check_cases(einsums, sizeof einsums / sizeof *einsums);
+}
+
 static const bad_case refused[] = {
+    {"an equation of other ranks", "input a 2x3\ny = Einsum(a) equation=\"abc->a\"\noutput y",
+     LAC_BAD_SHAPE, "'abc->a'"},
+    {"an output nobody has", "input a 2x3\ny = Einsum(a) equation=\"ab->c\"\noutput y",
+     LAC_BAD_SHAPE, "'ab->c'"},
+    {"no equation", "input a 2x3\ny = Einsum(a)\noutput y", LAC_BAD_SHAPE, "''"},
+    {"sizes that contradict",
+     "input a 2x3\ninput b 4x5\ny = Einsum(a, b) equation=\"ab,bc->ac\"\noutput y", LAC_BAD_SHAPE,
+     "does not fit"},
     {"inner sizes differ", "input a 2x3\nstored b 4x5\ny = MatMul(a, b)\noutput y", LAC_BAD_SHAPE,
      "[2, 3] and [4, 5]"},
     {"a scalar", "input a \nstored b 4x5\ny = MatMul(a, b)\noutput y", LAC_BAD_SHAPE, "multiplied"},
@@ -195,6 +225,7 @@ int main(void) {
       cmocka_unit_test(product_adds_to_what_is_there),
       cmocka_unit_test(gemm_scales_and_adds),
       cmocka_unit_test(matmul_follows_numpy),
+      cmocka_unit_test(einsum_sums_what_the_output_leaves_out),
       cmocka_unit_test(what_does_not_fit_is_refused),
       cmocka_unit_test(weights_name_their_channel_axes),
   };

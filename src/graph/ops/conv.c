@@ -6,7 +6,6 @@
  * patches. */
 #include <string.h>
 
-#include "base/error.h"
 #include "graph/ops/conv_in.h"
 #include "graph/ops/op_in.h"
 
@@ -14,15 +13,15 @@ static lac_status check_channels(laci_infer *infer, int64_t n_groups) {
   const laci_shape *x = &infer->in[0]->shape, *w = &infer->in[1]->shape;
   if (w->rank < 0) return LAC_OK;
   if (w->dims[0] >= 0 && w->dims[0] % n_groups != 0) {
-    return laci_fail(infer->err, LAC_BAD_SHAPE, "%s: %lld output channels in %lld groups",
-                     infer->node->name, (long long)w->dims[0], (long long)n_groups);
+    return laci_node_fail(infer->node, infer->err, LAC_BAD_SHAPE,
+                          "%lld output channels in %lld groups", (long long)w->dims[0],
+                          (long long)n_groups);
   }
   if (x->rank < 0 || x->dims[1] < 0 || w->dims[1] < 0) return LAC_OK;
   if (x->dims[1] % n_groups == 0 && x->dims[1] / n_groups == w->dims[1]) return LAC_OK;
-  return laci_fail(infer->err, LAC_BAD_SHAPE,
-                   "%s: the input has %lld channels in %lld groups, the weight wants %lld a group",
-                   infer->node->name, (long long)x->dims[1], (long long)n_groups,
-                   (long long)w->dims[1]);
+  return laci_node_fail(infer->node, infer->err, LAC_BAD_SHAPE,
+                        "the input has %lld channels in %lld groups, the weight wants %lld a group",
+                        (long long)x->dims[1], (long long)n_groups, (long long)w->dims[1]);
 }
 
 static lac_status infer(laci_infer *infer) {

@@ -8,8 +8,8 @@
 
 #include <string.h>
 
-#include "base/error.h"
 #include "base/memory.h"
+#include "graph/ops/op_in.h"
 
 static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
@@ -29,8 +29,9 @@ int64_t laci_patches_kernel(const laci_patches *p) {
 lac_status laci_patches_init(laci_patches *patches, const laci_eval *eval,
                              const laci_window *window) {
   if (window->n_spatial > LACI_CONV_AXES) {
-    return laci_fail(eval->err, LAC_UNSUPPORTED, "%s: %d spatial axes, at most %d can be run",
-                     eval->node->name, window->n_spatial, LACI_CONV_AXES);
+    return laci_node_fail(eval->node, eval->err, LAC_UNSUPPORTED,
+                          "%d spatial axes, at most %d can be run", window->n_spatial,
+                          LACI_CONV_AXES);
   }
   *patches = (laci_patches){.x = eval->in[0]->f};
   int first = LACI_CONV_AXES - window->n_spatial;
@@ -177,8 +178,8 @@ lac_status laci_conv_multiply(const laci_eval *eval, const laci_patches *patches
 lac_status laci_conv_groups(const laci_node *node, int64_t *n_groups, lac_error *err) {
   *n_groups = laci_node_int(node, "group", 1);
   if (*n_groups >= 1 && *n_groups <= INT32_MAX) return LAC_OK;
-  return laci_fail(err, LAC_BAD_SHAPE, "%s: attribute group is %lld, wanted at least 1", node->name,
-                   (long long)*n_groups);
+  return laci_node_fail(node, err, LAC_BAD_SHAPE, "attribute group is %lld, wanted at least 1",
+                        (long long)*n_groups);
 }
 
 lac_status laci_conv_check_ranks(laci_infer *infer, int *n_spatial) {
@@ -187,9 +188,9 @@ lac_status laci_conv_check_ranks(laci_infer *infer, int *n_spatial) {
   int rank = x->rank >= 0 ? x->rank : w->rank;
   if (rank < 0) return LAC_OK;
   if (rank < 3 || (x->rank >= 0 && w->rank >= 0 && x->rank != w->rank)) {
-    return laci_fail(infer->err, LAC_BAD_SHAPE,
-                     "%s: input of rank %d and weight of rank %d, wanted equal ranks of 3 or more",
-                     infer->node->name, x->rank, w->rank);
+    return laci_node_fail(infer->node, infer->err, LAC_BAD_SHAPE,
+                          "input of rank %d and weight of rank %d, wanted equal ranks of 3 or more",
+                          x->rank, w->rank);
   }
   *n_spatial = rank - 2;
   return LAC_OK;
@@ -202,7 +203,6 @@ lac_status laci_conv_check_bias(laci_infer *infer, int64_t channels_out) {
   bool fits = bias->shape.rank == 1 && (size < 0 || channels_out < 0 || size == channels_out);
   if (fits) return LAC_OK;
   char text[128];
-  return laci_fail(infer->err, LAC_BAD_SHAPE, "%s: the bias is %s, wanted [%lld]",
-                   infer->node->name, laci_shape_text(&bias->shape, text, sizeof text),
-                   (long long)channels_out);
+  return laci_node_fail(infer->node, infer->err, LAC_BAD_SHAPE, "the bias is %s, wanted [%lld]",
+                        laci_shape_text(&bias->shape, text, sizeof text), (long long)channels_out);
 }

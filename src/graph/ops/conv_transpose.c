@@ -6,7 +6,6 @@
  *
  * Channels mirror Conv's: the weight's axis 0 is reduced against x's channels, its axis 1 makes
  * y's. */
-#include "base/error.h"
 #include "base/memory.h"
 #include "graph/ops/conv_in.h"
 #include "graph/ops/op_in.h"
@@ -23,15 +22,15 @@ static lac_status checked_ints(const laci_node *node, const char *name, int n_sp
   *values = laci_node_ints(node, name, &n);
   for (size_t at = 0; *values && at < n; at++) {
     if ((*values)[at] < 0 || (*values)[at] > INT32_MAX) {
-      return laci_fail(err, LAC_BAD_SHAPE, "%s: attribute %s[%zu] is %lld", node->name, name, at,
-                       (long long)(*values)[at]);
+      return laci_node_fail(node, err, LAC_BAD_SHAPE, "attribute %s[%zu] is %lld", name, at,
+                            (long long)(*values)[at]);
     }
   }
   /* Old exporters write batch and channels into output_shape as well. */
   if (*values && n == (size_t)n_spatial + 2) *values += 2;
   else if (*values && n != (size_t)n_spatial) {
-    return laci_fail(err, LAC_BAD_SHAPE, "%s: attribute %s has %zu values, wanted %d", node->name,
-                     name, n, n_spatial);
+    return laci_node_fail(node, err, LAC_BAD_SHAPE, "attribute %s has %zu values, wanted %d", name,
+                          n, n_spatial);
   }
   return LAC_OK;
 }
@@ -59,6 +58,10 @@ static lac_status make_plan(const laci_node *node, const laci_shape *x, const la
   for (int at = 0; at < n_spatial; at++) {
     laci_window_axis *axis = &p->window.axis[at];
     int64_t in = x->dims[at + 2], more = extra ? extra[at] : 0;
+    if (in > INT32_MAX) {
+      return laci_node_fail(node, err, LAC_BAD_SHAPE, "axis %d has size %lld", at + 2,
+                            (long long)in);
+    }
     bool same = mode == LACI_PAD_SAME_UPPER || mode == LACI_PAD_SAME_LOWER;
     if (shape || same) {
       p->out[at] = shape ? shape[at] : in * axis->stride;
@@ -67,9 +70,10 @@ static lac_status make_plan(const laci_node *node, const laci_shape *x, const la
       p->out[at] = axis->stride * (in - 1) + more + (axis->kernel - 1) * axis->dilation + 1 -
                    axis->pad_begin - axis->pad_end;
     }
-    if (in > INT32_MAX || p->out[at] < 0) {
-      return laci_fail(err, LAC_BAD_SHAPE, "%s: axis %d of size %lld gives an output of size %lld",
-                       node->name, at + 2, (long long)in, (long long)p->out[at]);
+    if (p->out[at] < 0) {
+      return laci_node_fail(node, err, LAC_BAD_SHAPE,
+                            "axis %d of size %lld gives an output of size %lld", at + 2,
+                            (long long)in, (long long)p->out[at]);
     }
   }
   return LAC_OK;
@@ -79,10 +83,9 @@ static lac_status check_channels(laci_infer *infer, int64_t n_groups) {
   const laci_shape *x = &infer->in[0]->shape, *w = &infer->in[1]->shape;
   if (x->rank < 0 || w->rank < 0 || x->dims[1] < 0 || w->dims[0] < 0) return LAC_OK;
   if (x->dims[1] == w->dims[0] && w->dims[0] % n_groups == 0) return LAC_OK;
-  return laci_fail(infer->err, LAC_BAD_SHAPE,
-                   "%s: the input has %lld channels, the weight wants %lld in %lld groups",
-                   infer->node->name, (long long)x->dims[1], (long long)w->dims[0],
-                   (long long)n_groups);
+  return laci_node_fail(infer->node, infer->err, LAC_BAD_SHAPE,
+                        "the input has %lld channels, the weight wants %lld in %lld groups",
+                        (long long)x->dims[1], (long long)w->dims[0], (long long)n_groups);
 }
 
 static lac_status infer(laci_infer *infer) {

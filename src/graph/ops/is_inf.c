@@ -22,6 +22,6 @@ static lac_status eval(laci_eval *eval) {
 
 const laci_op laci_op_is_inf = {.name = "IsInf",
                                 .role = LACI_ROLE_CLEAR,
-                                .infer = laci_infer_compare,
+                                .infer = laci_infer_test,
                                 .eval = eval,
                                 .couple = laci_couple_unary};

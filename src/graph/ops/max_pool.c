@@ -23,7 +23,7 @@ static void step(laci_pool_state *state, double x, int64_t at) {
 /** Row-major places within planes become column-major ones. */
 static void count_by_columns(const laci_shape *x, laci_buf *indices) {
   int64_t plane = laci_shape_count_range(x, 2, x->rank);
-  for (int64_t at = 0; at < indices->count; at++) {
+  for (int64_t at = 0; plane > 0 && at < indices->count; at++) {
     int64_t place = indices->i[at] % plane, stride = plane, turned = 0;
     for (int axis = x->rank - 1; axis >= 2; axis--) {
       stride /= x->dims[axis];

@@ -6,7 +6,8 @@ static double value(double a, double b) { return a + b; }
 
 static lac_status eval(laci_eval *eval) {
   static const laci_binary operation = {.f = value};
-  lac_status st = laci_eval_nary(eval, &operation);
+  lac_status st = laci_want_floats(eval);
+  if (!st) st = laci_eval_nary(eval, &operation);
   if (st) return st;
   laci_buf *out = eval->out[0];
   for (int64_t at = 0; at < out->count; at++) out->f[at] /= eval->n_in;
@@ -15,6 +16,6 @@ static lac_status eval(laci_eval *eval) {
 
 const laci_op laci_op_mean = {.name = "Mean",
                               .role = LACI_ROLE_CLEAR,
-                              .infer = laci_infer_broadcast,
+                              .infer = laci_infer_variadic,
                               .eval = eval,
                               .couple = laci_couple_nary};

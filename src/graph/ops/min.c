@@ -17,6 +17,6 @@ const laci_op laci_op_min = {.name = "Min",
                              .role = LACI_ROLE_CLEAR,
                              .is_fold = true,
                              .symbol_safe = true,
-                             .infer = laci_infer_broadcast,
+                             .infer = laci_infer_variadic,
                              .eval = eval,
                              .couple = laci_couple_nary};

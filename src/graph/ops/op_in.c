@@ -192,7 +192,13 @@ lac_status laci_infer_same(laci_infer *infer) {
   return st;
 }
 
-static lac_status broadcast_all(laci_infer *infer) {
+lac_status laci_infer_test(laci_infer *infer) {
+  lac_status st = laci_want_inputs(infer, 1, 1);
+  if (!st) infer->out[0] = (laci_type){.dtype = LAC_DTYPE_BOOL, .shape = infer->in[0]->shape};
+  return st;
+}
+
+lac_status laci_infer_variadic(laci_infer *infer) {
   lac_status st = laci_want_inputs(infer, 1, -1);
   if (st) return st;
   laci_shape shape = infer->in[0]->shape;
@@ -201,18 +207,17 @@ static lac_status broadcast_all(laci_infer *infer) {
     st = laci_broadcast(infer, &shape, &infer->in[port]->shape, &shape);
     if (st) return st;
   }
-  infer->out[0].shape = shape;
+  infer->out[0] = (laci_type){.dtype = infer->in[0]->dtype, .shape = shape};
   return LAC_OK;
 }
 
 lac_status laci_infer_broadcast(laci_infer *infer) {
-  lac_status st = broadcast_all(infer);
-  if (!st) infer->out[0].dtype = infer->in[0]->dtype;
-  return st;
+  lac_status st = laci_want_inputs(infer, 2, 2);
+  return st ? st : laci_infer_variadic(infer);
 }
 
 lac_status laci_infer_compare(laci_infer *infer) {
-  lac_status st = broadcast_all(infer);
+  lac_status st = laci_infer_broadcast(infer);
   if (!st) infer->out[0].dtype = LAC_DTYPE_BOOL;
   return st;
 }

@@ -98,10 +98,11 @@ LAC_MUST_CHECK lac_status laci_broadcast(laci_infer *infer, const laci_shape *a,
 int64_t laci_size_product(laci_infer *infer, const laci_shape *shape, int from, int to);
 
 /* Ready-made infer functions. */
-lac_status laci_infer_same(laci_infer *infer); /* output 0 has the type of input 0 */
-lac_status laci_infer_broadcast(
-    laci_infer *infer); /* all inputs broadcast; element type of input 0 */
-lac_status laci_infer_compare(laci_infer *infer); /* all inputs broadcast; bool */
+lac_status laci_infer_same(laci_infer *infer);      /* output 0 has the type of input 0 */
+lac_status laci_infer_test(laci_infer *infer);      /* the shape of input 0; bool */
+lac_status laci_infer_broadcast(laci_infer *infer); /* two inputs, broadcast; type of input 0 */
+lac_status laci_infer_compare(laci_infer *infer);   /* two inputs, broadcast; bool */
+lac_status laci_infer_variadic(laci_infer *infer);  /* any number of inputs, broadcast */
 
 /* ---- Walking over operands
  * --------------------------------------------------------------------------------- */

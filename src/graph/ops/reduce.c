@@ -6,7 +6,8 @@
  * one of each. */
 #include "graph/ops/reduce_in.h"
 
-/* ---- Which axes ---------------------------------------------------------------------------------- */
+/* ---- Which axes
+ * ---------------------------------------------------------------------------------- */
 
 /** *known: flags are right. */
 static lac_status reduced_axes(const laci_node *node, const laci_buf *content, int rank,
@@ -48,7 +49,8 @@ lac_status laci_global_infer(laci_infer *infer) {
   return LAC_OK;
 }
 
-/* ---- Values -------------------------------------------------------------------------------------- */
+/* ---- Values
+ * -------------------------------------------------------------------------------------- */
 
 typedef struct merged_axes {
   int n;
@@ -164,7 +166,8 @@ int64_t laci_reduce_add_integer(int64_t state, int64_t x) {
   return (int64_t)((uint64_t)state + (uint64_t)x);
 }
 
-/* ---- Coupling ------------------------------------------------------------------------------------ */
+/* ---- Coupling
+ * ------------------------------------------------------------------------------------ */
 
 static void couple_flags(laci_coupling *c, const bool *flags, bool keep) {
   const laci_shape *x = laci_port_shape(c, 0), *y = laci_port_shape(c, LACI_OUT(0));

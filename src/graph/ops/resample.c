@@ -20,7 +20,8 @@ typedef struct taps {
   double *weight;       /* [n_out, width]; a position from outside has first == INT64_MIN */
 } taps;
 
-/** Where rounding follows, in float, as runtimes reckon: 3 / 0.6f is 5 there, a little less in double. */
+/** Where rounding follows, in float, as runtimes reckon: 3 / 0.6f is 5 there, a little less in
+ *  double. */
 static double quotient(const laci_resampling *r, double x, double scale) {
   return r->mode == LACI_NEAREST ? (float)(x / scale) : x / scale;
 }

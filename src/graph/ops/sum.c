@@ -16,6 +16,6 @@ const laci_op laci_op_sum = {.name = "Sum",
                              .role = LACI_ROLE_CLEAR,
                              .is_fold = true,
                              .symbol_safe = true,
-                             .infer = laci_infer_broadcast,
+                             .infer = laci_infer_variadic,
                              .eval = eval,
                              .couple = laci_couple_nary};

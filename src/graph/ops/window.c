@@ -9,10 +9,10 @@
 
 #include <string.h>
 
-#include "base/error.h"
+#include "graph/ops/op_in.h"
 
 /* No real window comes near this; below it no sum or product here can overflow. */
-static const int64_t LARGEST = INT32_MAX;
+static const int64_t LARGEST = 1 << 30;
 
 /** Copies the attribute into axis[..].field-by-offset; absent leaves the default. */
 static lac_status read_ints(const laci_node *node, const char *name, size_t wanted, int64_t least,
@@ -21,14 +21,14 @@ static lac_status read_ints(const laci_node *node, const char *name, size_t want
   const int64_t *ints = laci_node_ints(node, name, &n);
   if (!ints) return LAC_OK;
   if (n != wanted) {
-    return laci_fail(err, LAC_BAD_SHAPE, "%s: attribute %s has %zu values, wanted %zu", node->name,
-                     name, n, wanted);
+    return laci_node_fail(node, err, LAC_BAD_SHAPE, "attribute %s has %zu values, wanted %zu", name,
+                          n, wanted);
   }
   for (size_t at = 0; at < n; at++) {
     if (ints[at] < least || ints[at] > LARGEST) {
-      return laci_fail(err, LAC_BAD_SHAPE, "%s: attribute %s[%zu] is %lld, wanted %lld to %lld",
-                       node->name, name, at, (long long)ints[at], (long long)least,
-                       (long long)LARGEST);
+      return laci_node_fail(node, err, LAC_BAD_SHAPE,
+                            "attribute %s[%zu] is %lld, wanted %lld to %lld", name, at,
+                            (long long)ints[at], (long long)least, (long long)LARGEST);
     }
     values[at] = ints[at];
   }
@@ -47,9 +47,8 @@ static lac_status read_auto_pad(const laci_node *node, laci_window *window, lac_
       return LAC_OK;
     }
   }
-  return laci_fail(err, LAC_BAD_SHAPE,
-                   "%s: auto_pad is '%s', wanted NOTSET, VALID, SAME_UPPER or SAME_LOWER",
-                   node->name, text);
+  return laci_node_fail(node, err, LAC_BAD_SHAPE,
+                        "auto_pad is '%s', wanted NOTSET, VALID, SAME_UPPER or SAME_LOWER", text);
 }
 
 /** The kernel's sizes: from the attribute, or from the weight, which must agree. */
@@ -62,17 +61,18 @@ static lac_status read_kernel(const laci_node *node, const laci_shape *weight, i
     int64_t size = weight->dims[at + 2];
     if (size < 0) continue;
     if (kernel[at] >= 0 && kernel[at] != size) {
-      return laci_fail(err, LAC_BAD_SHAPE, "%s: kernel_shape[%d] is %lld, the weight has %lld",
-                       node->name, at, (long long)kernel[at], (long long)size);
+      return laci_node_fail(node, err, LAC_BAD_SHAPE,
+                            "kernel_shape[%d] is %lld, the weight has %lld", at,
+                            (long long)kernel[at], (long long)size);
     }
     if (size == 0 || size > LARGEST) {
-      return laci_fail(err, LAC_BAD_SHAPE, "%s: the weight's kernel has size %lld", node->name,
-                       (long long)size);
+      return laci_node_fail(node, err, LAC_BAD_SHAPE, "the weight's kernel has size %lld",
+                            (long long)size);
     }
     kernel[at] = size;
   }
   if (!weight && kernel[0] < 0) {
-    return laci_fail(err, LAC_BAD_SHAPE, "%s: attribute kernel_shape is missing", node->name);
+    return laci_node_fail(node, err, LAC_BAD_SHAPE, "attribute kernel_shape is missing");
   }
   return LAC_OK;
 }
@@ -82,8 +82,8 @@ lac_status laci_window_read(const laci_node *node, int n_spatial, const laci_sha
   int64_t kernel[LACI_MAX_SPATIAL], strides[LACI_MAX_SPATIAL], dilations[LACI_MAX_SPATIAL];
   int64_t pads[2 * LACI_MAX_SPATIAL] = {0};
   if (n_spatial < 1 || n_spatial > LACI_MAX_SPATIAL) {
-    return laci_fail(err, LAC_BAD_SHAPE, "%s: the input has %d axes, wanted 3 to %d", node->name,
-                     n_spatial + 2, LACI_MAX_RANK);
+    return laci_node_fail(node, err, LAC_BAD_SHAPE, "the input has %d axes, wanted 3 to %d",
+                          n_spatial + 2, LACI_MAX_RANK);
   }
   *window = (laci_window){.n_spatial = n_spatial};
   for (int at = 0; at < n_spatial; at++) strides[at] = dilations[at] = 1;
@@ -141,13 +141,15 @@ lac_status laci_window_infer(laci_infer *infer, laci_window *window, const laci_
       out->dims[at + 2] = size;
     } else if (size < 0 || window->axis[at].kernel < 0) {
       out->dims[at + 2] = infer->new_symbol(infer);
+    } else if (size > LARGEST) {
+      return laci_node_fail(infer->node, infer->err, LAC_BAD_SHAPE, "axis %d has size %lld", at + 2,
+                            (long long)size);
     } else {
       int64_t found = laci_window_out_size(window, at, size);
       if (found <= 0) {
-        return laci_fail(
-            infer->err, LAC_BAD_SHAPE,
-            "%s: axis %d of size %lld is smaller than the window of %lld", infer->node->name,
-            at + 2, (long long)size,
+        return laci_node_fail(
+            infer->node, infer->err, LAC_BAD_SHAPE,
+            "axis %d of size %lld is smaller than the window of %lld", at + 2, (long long)size,
             (long long)((window->axis[at].kernel - 1) * window->axis[at].dilation + 1));
       }
       out->dims[at + 2] = found;

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Einsum: products of operands summed over the indices that the output does not name.
+ *
+ * The equation is read into one number for each axis: a letter's, or for the axes under "..." their
+ * place counted from the right, where sizes of 1 are broadcast. Those numbers are shape rule, loop
+ * order and coupling at once. */
+#include <ctype.h>
+
+#include "graph/ops/op_in.h"
+
+enum { N_LETTERS = 52, N_INDICES = N_LETTERS + LACI_MAX_RANK, MAX_OPERANDS = 8 };
+
+typedef struct term {
+  int n;
+  int index[LACI_MAX_RANK];
+} term;
+
+typedef struct equation {
+  int n_in;
+  term in[MAX_OPERANDS], out;
+} equation;
+
+static int letter_index(char c) { return isupper((unsigned char)c) ? c - 'A' : c - 'a' + 26; }
+
+static bool put(term *t, int index) {
+  if (t->n == LACI_MAX_RANK) return false;
+  t->index[t->n++] = index;
+  return true;
+}
+
+/** Reads one term up to ',', '-' or the end. rank -1: as many "..." axes as `n_dots`; *rest moves
+ *  on. */
+static bool read_term(const char **rest, int rank, int n_dots, term *t) {
+  int n_letters = 0;
+  for (const char *c = *rest; *c && *c != ',' && *c != '-'; c++)
+    n_letters += isalpha((unsigned char)*c) != 0;
+  if (rank >= 0) n_dots = rank - n_letters;
+  bool dots = false;
+  *t = (term){0};
+  const char *c = *rest;
+  for (; *c && *c != ',' && *c != '-'; c++) {
+    if (*c == ' ') continue;
+    if (isalpha((unsigned char)*c)) {
+      if (!put(t, letter_index(*c))) return false;
+    } else if (strncmp(c, "...", 3) == 0 && !dots) {
+      dots = true;
+      c += 2;
+      for (int at = n_dots - 1; at >= 0; at--) {
+        if (!put(t, N_LETTERS + at)) return false;
+      }
+    } else {
+      return false;
+    }
+  }
+  *rest = c;
+  return rank < 0 || t->n == rank;
+}
+
+/** Without "->": the axes under "...", then each letter that occurs once, in the order of the
+ *  alphabet. */
+static bool implied_output(const equation *e, int n_dots, term *out) {
+  int times[N_INDICES] = {0};
+  for (int k = 0; k < e->n_in; k++) {
+    for (int at = 0; at < e->in[k].n; at++) times[e->in[k].index[at]]++;
+  }
+  *out = (term){0};
+  for (int at = n_dots - 1; at >= 0; at--) {
+    if (!put(out, N_LETTERS + at)) return false;
+  }
+  for (int letter = 0; letter < N_LETTERS; letter++) {
+    if (times[letter] == 1 && !put(out, letter)) return false;
+  }
+  return true;
+}
+
+static bool parse(const char *rest, const laci_shape *const *shapes, int n_in, equation *e) {
+  int n_dots = 0;
+  bool read = false;
+  if (n_in > MAX_OPERANDS) return false;
+  e->n_in = n_in;
+  for (int k = 0; k < n_in; k++) {
+    if (k > 0 && *rest++ != ',') return false;
+    if (!read_term(&rest, shapes[k]->rank, 0, &e->in[k])) return false;
+    for (int at = 0; at < e->in[k].n; at++) {
+      int place = e->in[k].index[at] - N_LETTERS + 1;
+      if (place > n_dots) n_dots = place;
+    }
+  }
+  if (!*rest) return implied_output(e, n_dots, &e->out);
+  if (strncmp(rest, "->", 2) != 0) return false;
+  rest += 2;
+  read = read_term(&rest, -1, n_dots, &e->out);
+  return read && !*rest;
+}
+
+/** size[index], -1 where no operand has it: known sizes win over symbols, larger ones over the 1 of
+ *  a broadcast. False where sizes contradict each other, or the output names an index twice or one
+ *  that nobody has. */
+static bool find_sizes(const equation *e, const laci_shape *const *shapes, int64_t *size,
+                       bool *has) {
+  memset(has, 0, N_INDICES * sizeof *has);
+  for (int k = 0; k < e->n_in; k++) {
+    for (int at = 0; at < e->in[k].n; at++) {
+      int index = e->in[k].index[at];
+      int64_t found = shapes[k]->dims[at];
+      bool broadcasts = index >= N_LETTERS;
+      if (!has[index] || (broadcasts && size[index] == 1) ||
+          (size[index] < 0 && found >= 0 && !(broadcasts && found == 1))) {
+        size[index] = found;
+      } else if (found >= 0 && size[index] >= 0 && found != size[index] &&
+                 !(broadcasts && found == 1)) {
+        return false;
+      }
+      has[index] = true;
+    }
+  }
+  bool named[N_INDICES] = {false};
+  for (int at = 0; at < e->out.n; at++) {
+    if (!has[e->out.index[at]] || named[e->out.index[at]]) return false;
+    named[e->out.index[at]] = true;
+  }
+  return true;
+}
+
+static lac_status read_all(const laci_node *node, const laci_shape *const *shapes, int n_in,
+                           equation *e, int64_t *size, lac_error *err) {
+  bool has[N_INDICES];
+  const char *text = laci_node_text(node, "equation", "");
+  if (!parse(text, shapes, n_in, e) || !find_sizes(e, shapes, size, has)) {
+    return laci_node_fail(node, err, LAC_BAD_SHAPE, "equation '%s' does not fit %d operands", text,
+                          n_in);
+  }
+  return LAC_OK;
+}
+
+static lac_status infer(laci_infer *infer) {
+  lac_status st = laci_want_inputs(infer, infer->n_in > 1 ? infer->n_in : 1, MAX_OPERANDS);
+  if (st) return st;
+  const laci_shape *shapes[MAX_OPERANDS];
+  infer->out[0].dtype = infer->in[0]->dtype;
+  for (int k = 0; k < infer->n_in; k++) {
+    shapes[k] = laci_in_shape(infer, k);
+    if (!shapes[k]) return LAC_OK;
+  }
+  equation e;
+  int64_t size[N_INDICES];
+  st = read_all(infer->node, shapes, infer->n_in, &e, size, infer->err);
+  if (st) return st;
+  laci_shape *y = &infer->out[0].shape;
+  y->rank = e.out.n;
+  for (int at = 0; at < e.out.n; at++) y->dims[at] = size[e.out.index[at]];
+  return LAC_OK;
+}
+
+typedef struct job {
+  const laci_eval *eval;
+  int n_in, n_out, n_sum;
+  int64_t size[N_INDICES]; /* of the loops: the output's axes, then the summed indices */
+  int64_t stride[MAX_OPERANDS][N_INDICES];
+  int64_t n_terms; /* products in one sum */
+} job;
+
+static void make_loops(const equation *e, const int64_t *size, job *j) {
+  int loop_of[N_INDICES];
+  for (int at = 0; at < N_INDICES; at++) loop_of[at] = -1;
+  int n_loops = 0;
+  for (; n_loops < e->out.n; n_loops++) {
+    loop_of[e->out.index[n_loops]] = n_loops;
+    j->size[n_loops] = size[e->out.index[n_loops]];
+  }
+  j->n_out = n_loops;
+  j->n_terms = 1;
+  for (int k = 0; k < e->n_in; k++) {
+    const laci_shape *shape = &j->eval->in[k]->shape;
+    int64_t strides[LACI_MAX_RANK];
+    laci_strides(shape, strides);
+    for (int at = 0; at < e->in[k].n; at++) {
+      int index = e->in[k].index[at];
+      if (loop_of[index] < 0) {
+        loop_of[index] = n_loops;
+        j->n_terms *= size[index];
+        j->size[n_loops++] = size[index];
+      }
+      if (shape->dims[at] == size[index]) j->stride[k][loop_of[index]] += strides[at];
+    }
+  }
+  j->n_sum = n_loops - j->n_out;
+}
+
+/** Flat places of all operands for the at-th element of loops [first, first + n). */
+static void places_of(const job *j, int first, int n, int64_t at, int64_t *places) {
+  for (int loop = first + n - 1; loop >= first; loop--) {
+    int64_t index = at % j->size[loop];
+    at /= j->size[loop];
+    for (int k = 0; k < j->n_in; k++) places[k] += index * j->stride[k][loop];
+  }
+}
+
+static void sum_range(int64_t begin, int64_t end, void *context) {
+  const job *j = context;
+  for (int64_t at = begin; at < end; at++) {
+    int64_t base[MAX_OPERANDS] = {0};
+    double sum = 0;
+    places_of(j, 0, j->n_out, at, base);
+    for (int64_t term_at = 0; term_at < j->n_terms; term_at++) {
+      int64_t places[MAX_OPERANDS];
+      memcpy(places, base, sizeof places);
+      places_of(j, j->n_out, j->n_sum, term_at, places);
+      double product = 1;
+      for (int k = 0; k < j->n_in; k++) product *= j->eval->in[k]->f[places[k]];
+      sum += product;
+    }
+    j->eval->out[0]->f[at] = sum;
+  }
+}
+
+static lac_status eval(laci_eval *eval) {
+  lac_status st = laci_want_floats(eval);
+  if (st) return st;
+  const laci_shape *shapes[MAX_OPERANDS];
+  for (int k = 0; k < eval->n_in; k++) shapes[k] = &eval->in[k]->shape;
+  equation e;
+  int64_t size[N_INDICES];
+  st = read_all(eval->node, shapes, eval->n_in, &e, size, eval->err);
+  if (st) return st;
+  job j = {.eval = eval, .n_in = eval->n_in};
+  make_loops(&e, size, &j);
+  laci_eval_parallel(eval, eval->out[0]->count, sum_range, &j);
+  return LAC_OK;
+}
+
+/** Every index is a label. A size of 1 that is broadcast stands for itself; where it is not sure
+ *  whether it is, all axes of that index stay FIXED. */
+static void couple_indices(laci_coupling *c, const equation *e, const laci_shape *const *shapes,
+                           const int64_t *size) {
+  int label[N_INDICES];
+  for (int index = 0; index < N_INDICES; index++) label[index] = -1;
+  for (int k = 0; k < e->n_in; k++) {
+    for (int at = 0; at < e->in[k].n; at++) {
+      int index = e->in[k].index[at];
+      bool sure = shapes[k]->dims[at] == size[index] || shapes[k]->dims[at] == 1;
+      if (!sure) label[index] = LACI_FIXED;
+      else if (label[index] < 0) label[index] = laci_label(c);
+    }
+  }
+  for (int k = 0; k < e->n_in; k++) {
+    laci_describe(c, k);
+    for (int at = 0; at < e->in[k].n; at++) {
+      int index = e->in[k].index[at];
+      bool alone = shapes[k]->dims[at] != size[index] && label[index] > 0;
+      laci_set_label(c, k, at, alone ? laci_label(c) : label[index]);
+    }
+  }
+  laci_describe(c, LACI_OUT(0));
+  for (int at = 0; at < e->out.n; at++) laci_set_label(c, LACI_OUT(0), at, label[e->out.index[at]]);
+}
+
+static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+  (void)graph;
+  const laci_shape *shapes[MAX_OPERANDS];
+  if (node->n_inputs > MAX_OPERANDS || !laci_port_shape(c, LACI_OUT(0))) return laci_coupling_ok(c);
+  for (int k = 0; k < node->n_inputs; k++) {
+    shapes[k] = laci_port_shape(c, k);
+    if (!shapes[k]) return laci_coupling_ok(c);
+  }
+  equation e;
+  int64_t size[N_INDICES];
+  if (!read_all(node, shapes, node->n_inputs, &e, size, NULL)) couple_indices(c, &e, shapes, size);
+  return laci_coupling_ok(c);
+}
+
+const laci_op laci_op_einsum = {
+    .name = "Einsum", .role = LACI_ROLE_CLEAR, .infer = infer, .eval = eval, .couple = couple};

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Comparing a value with its reordered twin, in place.
+ *
+ * The walk of orders.h says which run of the one stands where in the other; the work is cut into parts of equal size,
+ * each part finds its own largest difference, and parts are put together in their order, so that the answer does not
+ * depend on who did which. */
+#include "prove/prove_in.h"
+
+#include <float.h>
+#include <math.h>
+
+#include "base/error.h"
+
+enum { PIECE = 1 << 14, MAX_PARTS = 64, SOURCES_AT_ONCE = 256 };
+
+/* A run is compared in pieces of at most PIECE elements; pieces are numbered through all runs. */
+typedef struct comparison {
+  const laci_buf *wanted, *got;
+  const laci_walk *walk;
+  int64_t pieces_a_run, n_pieces, pieces_a_part;
+  laci_difference parts[MAX_PARTS];
+} comparison;
+
+/* The rare elements: further apart than any before, or not finite. */
+static void note(laci_difference *part, double wanted, double got, double apart, int64_t at) {
+  if (part->kind_differs || wanted == got || (isnan(wanted) && isnan(got))) return;
+  if (!isfinite(wanted) || !isfinite(got)) {
+    part->kind_differs = true;
+    part->at = at;
+  } else if (apart > part->largest) {
+    part->largest = apart;
+    part->at = at;
+  }
+}
+
+static void compare_floats(laci_difference *part, const double *wanted, const double *got,
+                           int64_t n, int64_t at) {
+  double scale = part->any_finite ? part->scale : -1;
+  for (int64_t i = 0; i < n; i++) {
+    double apart = fabs(wanted[i] - got[i]), size = fabs(wanted[i]);
+    if (!(apart <= part->largest)) note(part, wanted[i], got[i], apart, at + i);
+    if (size > scale && size <= DBL_MAX) scale = size;
+  }
+  part->any_finite = scale >= 0;
+  part->scale = part->any_finite ? scale : 0;
+}
+
+static void compare_integers(laci_difference *part, const int64_t *wanted, const int64_t *got,
+                             int64_t n, int64_t at) {
+  for (int64_t i = 0; i < n; i++) {
+    double size = fabs((double)wanted[i]);
+    if (size > part->scale) part->scale = size;
+    if (wanted[i] == got[i]) continue;
+    double apart = fabs((double)wanted[i] - (double)got[i]);
+    note(part, 0, 1, fmax(apart, 1),
+         at + i); /* large neighbours are equal as doubles, but they do differ */
+  }
+  part->any_finite = part->any_finite || n > 0;
+}
+
+static void compare_run(const comparison *c, laci_difference *part, int64_t from, int64_t to,
+                        int64_t n) {
+  if (c->wanted->f) compare_floats(part, c->wanted->f + from, c->got->f + to, n, to);
+  else compare_integers(part, c->wanted->i + from, c->got->i + to, n, to);
+}
+
+static void compare_part(comparison *c, int64_t number) {
+  int64_t run = c->walk->run, sources[SOURCES_AT_ONCE];
+  int64_t piece = number * c->pieces_a_part, end = piece + c->pieces_a_part;
+  laci_difference *part = &c->parts[number];
+  *part = (laci_difference){.at = -1};
+  if (end > c->n_pieces) end = c->n_pieces;
+  while (piece < end) {
+    if (c->pieces_a_run > 1) { /* long runs */
+      int64_t begin = piece % c->pieces_a_run * PIECE, first = piece / c->pieces_a_run;
+      laci_walk_sources(c->walk, first, 1, sources);
+      compare_run(c, part, sources[0] + begin, first * run + begin,
+                  run - begin < PIECE ? run - begin : PIECE);
+      piece++;
+      continue;
+    }
+    int64_t n = end - piece < SOURCES_AT_ONCE ? end - piece : SOURCES_AT_ONCE;
+    laci_walk_sources(c->walk, piece, n, sources);
+    for (int64_t i = 0; i < n; i++) compare_run(c, part, sources[i], (piece + i) * run, run);
+    piece += n;
+  }
+}
+
+static void compare_parts(int64_t begin, int64_t end, void *context) {
+  for (int64_t number = begin; number < end; number++) compare_part(context, number);
+}
+
+/* Adds what part `other`, which lies behind, has found. */
+static void merge(laci_difference *to, const laci_difference *other) {
+  to->any_finite = to->any_finite || other->any_finite;
+  if (other->scale > to->scale) to->scale = other->scale;
+  bool first_kind = other->kind_differs && !to->kind_differs;
+  if (first_kind || (!to->kind_differs && other->largest > to->largest)) to->at = other->at;
+  to->kind_differs = to->kind_differs || other->kind_differs;
+  if (other->largest > to->largest) to->largest = other->largest;
+}
+
+lac_status laci_compare(const laci_buf *wanted, const laci_value_orders *orders,
+                        const laci_buf *got, laci_pool *pool, laci_difference *difference,
+                        lac_error *err) {
+  laci_walk walk;
+  *difference = (laci_difference){.at = -1};
+  lac_status st = laci_walk_init(&walk, &wanted->shape, orders, err);
+  if (st || wanted->count == 0) goto out;
+  comparison c = {.wanted = wanted, .got = got, .walk = &walk};
+  c.pieces_a_run = (walk.run + PIECE - 1) / PIECE;
+  c.n_pieces = c.pieces_a_run * walk.n_runs;
+  int64_t piece_size = walk.run < PIECE ? walk.run : PIECE;
+  c.pieces_a_part = (c.n_pieces + MAX_PARTS - 1) / MAX_PARTS;
+  if (c.pieces_a_part * piece_size < PIECE) c.pieces_a_part = PIECE / piece_size;
+  int64_t n_parts = (c.n_pieces + c.pieces_a_part - 1) / c.pieces_a_part;
+  laci_pool_for(pool, n_parts, 1, compare_parts, &c);
+  for (int64_t number = 0; number < n_parts; number++) merge(difference, &c.parts[number]);
+out:
+  laci_walk_clear(&walk);
+  return st;
+}
+
+lac_status laci_reordered(const laci_buf *in, const laci_value_orders *orders, laci_buf **out,
+                          lac_error *err) {
+  *out = NULL;
+  lac_status st = laci_buf_create(in->dtype, &in->shape, out, err);
+  if (st) return st;
+  const void *from = in->f ? (const void *)in->f : (const void *)in->i;
+  void *to = (*out)->f ? (void *)(*out)->f : (void *)(*out)->i;
+  st = laci_reorder(&in->shape, sizeof(double), orders, from, to, err);
+  if (!st) return LAC_OK;
+  laci_buf_destroy(*out);
+  *out = NULL;
+  return st;
+}

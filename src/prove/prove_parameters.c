@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The stored tensors as the proof's two runs read them: as they are, or drawn anew.
+ *
+ * Drawn anew means: other numbers of the same mean and spread, so that a layer that is switched off (a gamma of 0) or
+ * saturated comes alive, and signals keep their size. What is no parameter stays: single numbers, bounds, masks, and
+ * whatever decides over shapes. */
+#include "prove/prove_in.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "graph/op.h"
+
+enum { MAX_WALK = 8, SMALL = 64 };
+static const double least_spread = 0.1,
+                    bound = 1e6; /* a number beyond the bound stands for infinity */
+
+typedef struct rule {
+  enum { UNDECIDED, KEEP, EVENLY } kind;
+  double low, high;
+} rule;
+
+struct laci_parameters {
+  const laci_graph *graph;
+  laci_pool *pool;
+  uint64_t seed;
+  rule *rules; /* [n_stored], decided when a tensor is read first */
+};
+
+lac_status laci_parameters_create(const laci_graph *graph, uint64_t seed, laci_pool *pool,
+                                  laci_parameters **parameters, lac_error *err) {
+  *parameters = NULL;
+  laci_parameters *made = laci_alloc(1, sizeof *made);
+  rule *rules = laci_alloc((size_t)graph->n_stored, sizeof *rules);
+  if (!made || !rules) {
+    laci_free(made);
+    laci_free(rules);
+    return laci_fail_memory(err, "the proof");
+  }
+  *made = (laci_parameters){.graph = graph, .pool = pool, .seed = seed, .rules = rules};
+  *parameters = made;
+  return LAC_OK;
+}
+
+void laci_parameters_destroy(laci_parameters *parameters) {
+  if (!parameters) return;
+  laci_free(parameters->rules);
+  laci_free(parameters);
+}
+
+/* Does a shape depend on the value: a Resize's scales, floats that are cast to whole numbers? */
+static bool decides_shapes(const laci_graph *graph, int value, int depth) {
+  const laci_value *v = &graph->values[value];
+  for (int i = 0; i < v->n_readers; i++) {
+    const laci_node *reader = &graph->nodes[v->readers[i]];
+    bool resizes = strcmp(reader->type, "Resize") == 0 || strcmp(reader->type, "Upsample") == 0;
+    if (resizes && reader->inputs[0] != value) return true;
+    for (int o = 0; o < reader->n_outputs; o++) {
+      int out = reader->outputs[o];
+      if (out < 0) continue;
+      const laci_type *type = &graph->values[out].type;
+      int64_t count = laci_shape_count(&type->shape);
+      if (count < 0 || count > SMALL) continue;
+      if (laci_dtype_is_integer(type->dtype)) return true;
+      if (depth < MAX_WALK && decides_shapes(graph, out, depth + 1)) return true;
+    }
+  }
+  return false;
+}
+
+static bool is_quantised(const laci_graph *graph, int value) {
+  const laci_value *v = &graph->values[value];
+  for (int i = 0; i < v->n_readers; i++) {
+    const laci_node *reader = &graph->nodes[v->readers[i]];
+    bool whole = strcmp(reader->type, "DequantizeLinear") == 0 && reader->inputs[0] == value;
+    if (!whole) return false;
+  }
+  return v->n_readers > 0;
+}
+
+static rule rule_of_floats(const laci_buf *buf) {
+  double sum = 0, squares = 0, largest = 0;
+  bool positive = true;
+  for (int64_t e = 0; e < buf->count; e++) {
+    double x = buf->f[e];
+    if (!(fabs(x) <= bound)) return (rule){.kind = KEEP};
+    positive = positive && x >= 0;
+    largest = fmax(largest, fabs(x));
+    sum += x;
+    squares += x * x;
+  }
+  double n = (double)buf->count, mean = sum / n;
+  if (positive) {
+    double middle = fmax(mean, largest > 0 ? largest * 1e-3 : least_spread);
+    return (rule){.kind = EVENLY, .low = 0.5 * middle, .high = 1.5 * middle};
+  }
+  double spread = sqrt(fmax(squares / n - mean * mean, 0));
+  if (spread < 1e-3 * fabs(mean)) spread = least_spread * fabs(mean);
+  double half = sqrt(3) * spread; /* an even draw of that deviation */
+  return (rule){.kind = EVENLY, .low = mean - half, .high = mean + half};
+}
+
+static rule rule_of_integers(const laci_buf *buf) {
+  int64_t low = buf->i[0], high = buf->i[0];
+  for (int64_t e = 1; e < buf->count; e++) {
+    if (buf->i[e] < low) low = buf->i[e];
+    if (buf->i[e] > high) high = buf->i[e];
+  }
+  return (rule){.kind = EVENLY, .low = (double)low, .high = (double)high + 1};
+}
+
+static rule decide(const laci_graph *graph, int stored, const laci_buf *buf) {
+  int value = graph->stored[stored].value;
+  if (buf->count < 2 || (buf->count <= SMALL && decides_shapes(graph, value, 0)))
+    return (rule){.kind = KEEP};
+  if (buf->f) return rule_of_floats(buf);
+  bool bytes = buf->dtype == LAC_DTYPE_I8 || buf->dtype == LAC_DTYPE_U8;
+  return bytes && is_quantised(graph, value) ? rule_of_integers(buf) : (rule){.kind = KEEP};
+}
+
+lac_status laci_parameters_load(laci_parameters *parameters, int stored, bool anew, laci_buf **buf,
+                                lac_error *err) {
+  const laci_stored *from = &parameters->graph->stored[stored];
+  laci_type type = {.dtype = from->dtype, .shape = from->shape};
+  rule *how = &parameters->rules[stored];
+  lac_status st = LAC_OK;
+  *buf = NULL;
+  if (anew && how->kind == EVENLY) {
+    st = laci_buf_create(from->dtype, &from->shape, buf, err);
+  } else {
+    st = laci_buf_from_bytes(&type, from->bytes, from->size_bytes, buf, err);
+    if (!st && anew && how->kind == UNDECIDED) *how = decide(parameters->graph, stored, *buf);
+  }
+  if (st || !anew || how->kind == KEEP) return st;
+  laci_draw draw = {.seed = parameters->seed, .stream = (uint64_t)stored, .pool = parameters->pool};
+  laci_draw_evenly(*buf, &draw, how->low, how->high);
+  return LAC_OK;
+}
