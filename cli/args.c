@@ -218,6 +218,9 @@ static lac_status parse_operand(const char *word, arguments *args, lac_error *er
     return laci_fail(err, LAC_BAD_ARGUMENT, "%s: one argument too many; wanted lacuna %s%s%s", word,
                      row->name, row->operands[0] ? " " : "", row->operands);
   }
+  if (!word[0])
+    return laci_fail(err, LAC_BAD_ARGUMENT, "%s is an empty name; wanted lacuna %s [options] %s",
+                     row->operands, row->name, row->operands);
   args->operand = word;
   return LAC_OK;
 }

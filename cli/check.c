@@ -48,11 +48,14 @@ exit_code verb_check(const arguments *args, lac_error *err) {
   lac_status st = input_options(args, &options, err);
   if (!st) st = outputs_plan(args, &plan, err);
   if (!st) st = input_model(args->operand, &model, err);
-  if (!st && args->against) st = input_model(args->against, &original, err);
+  if (!st) st = outputs_guard(&plan, model, args->operand, err);
+  if (!st && args->against) {
+    st = input_model(args->against, &original, err);
+    if (!st) st = outputs_guard(&plan, original, args->against, err);
+  }
   if (!st) st = lac_check(model, original, &options, &report, err);
-  if (!st)
-    st = outputs_write(&plan, model, report,
-                       err); /* the report is the result, whatever the verdict */
+  /* The report is the result, whatever the verdict. */
+  if (!st) st = outputs_write(&plan, model, report, err);
   if (st) goto out;
   outputs_tell(&plan);
   if (!plan.uses_stdout) st = print_result(args, model, report, err);

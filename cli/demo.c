@@ -155,10 +155,12 @@ exit_code verb_demo(const arguments *args, lac_error *err) {
   lac_status st = prepare_folder(folder, args->force, err);
   if (!st) st = digits_init(&images, err);
   if (st) goto out;
-  story_tell("a small residual network on %d handwritten digits it has not seen",
+  story_tell("a small residual network names %d handwritten digits it has not seen",
              images.n - DIGITS_TRAINING);
   st = try(&dense, NULL, &images, args->threads, err);
+  story_tell("the same, pruned 2:4 with its channels as they are");
   if (!st) st = try(&plain, &as_it_is, &images, args->threads, err);
+  story_tell("the same, with channels permuted so that pruning takes less, and the order proven");
   if (!st) st = try(&permuted, &options, &images, args->threads, err);
   if (!st) st = save(folder, &dense, &permuted, args->force, err);
   if (st) goto out;
@@ -166,7 +168,8 @@ exit_code verb_demo(const arguments *args, lac_error *err) {
   if (st) goto out;
   printf("\n");
   print_accuracies(&dense, &plain, &permuted);
-  printf("\ndigits.onnx, digits-2to4.onnx and the drawing digits.svg are in %s\n", folder);
+  printf("\nin %s: digits.onnx, digits-2to4.onnx, and digits.svg, a drawing of what was done\n",
+         folder);
   story_tell("%.1f s", laci_clock_seconds() - begin);
 out:
   digits_clear(&images);

@@ -52,7 +52,7 @@ lac_status layers_print_sparsity(const lac_report *report, FILE *out, lac_error 
     table_cell(&table, "%s", layer->name);
     table_cell(&table, "%s", layer->op);
     table_cell(&table, "%s", layer_shape(layer, shape, sizeof shape));
-    if (layer->holds_pattern) table_cell(&table, "%d:%d", report->pattern_n, report->pattern_m);
+    if (layer->pruned) table_cell(&table, "%d:%d", report->pattern_n, report->pattern_m);
     else table_cell(&table, "%s", layer->n_zeros ? "unstructured" : "dense");
     table_cell(&table, "%.4f", layer->zero_ratio);
     table_cell(&table, "%" PRId64 "/%" PRId64, layer->n_elements - layer->n_zeros,
@@ -74,7 +74,7 @@ void layers_print_permuted(const lac_report *report, FILE *out) {
 }
 
 void layers_print_permutable(const lac_report *report, FILE *out) {
-  fprintf(out, "%d/%d layers are permuted or may be: --against ORIGINAL tells\n",
+  fprintf(out, "%d/%d layers are permuted, or could be (--against ORIGINAL tells)\n",
           report->summary.permuted, report->summary.eligible);
 }
 

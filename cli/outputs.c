@@ -5,12 +5,14 @@
 #define _GNU_SOURCE /* renameat2, realpath */
 #include "outputs.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -23,6 +25,10 @@ static outputs *volatile being_written;
 
 static const char *const option_names[OUTPUT_COUNT] = {"output", "plot", "save-permutation",
                                                        "json"};
+
+static const char *option_name(const arguments *args, output_role role) {
+  return args->verb == VERB_plot && role == OUTPUT_PLOT ? "output" : option_names[role];
+}
 
 static bool is_stdout(const char *path) { return path && strcmp(path, "-") == 0; }
 
@@ -40,6 +46,10 @@ static lac_status resolve(output_file *file, lac_error *err) {
   if (!realpath(dirname(folder), resolved)) {
     return laci_fail(err, LAC_IO, "%s: its folder: %s", file->path, strerror(errno));
   }
+  if (access(resolved, W_OK | X_OK) != 0) {
+    return laci_fail(err, LAC_IO, "%s: nothing can be written to its folder: %s", file->path,
+                     strerror(errno));
+  }
   int n = snprintf(file->real, sizeof file->real, "%s/%s",
                    strcmp(resolved, "/") == 0 ? "" : resolved, basename(last));
   if (n < 0 || (size_t)n >= sizeof file->real)
@@ -53,14 +63,17 @@ static bool same_file(const struct stat *found, const char *input) {
          other.st_ino == found->st_ino;
 }
 
+static lac_status fail_input(const output_file *file, lac_error *err) {
+  return laci_fail(err, LAC_EXISTS, "%s: it is an input, which is never replaced", file->path);
+}
+
 /* The name must be free, or ours to replace. */
 static lac_status check_free(const output_file *file, const arguments *args, lac_error *err) {
   struct stat found;
   if (stat(file->path, &found) != 0) return errno == ENOENT ? LAC_OK : fail_errno(err, file->path);
   const char *const inputs[] = {args->operand, args->against, args->apply, args->invert};
   for (size_t i = 0; i < sizeof inputs / sizeof inputs[0]; i++) {
-    if (same_file(&found, inputs[i]))
-      return laci_fail(err, LAC_EXISTS, "%s: it is the input", file->path);
+    if (same_file(&found, inputs[i])) return fail_input(file, err);
   }
   if (!S_ISREG(found.st_mode))
     return laci_fail(err, LAC_EXISTS, "%s: it exists and is no regular file", file->path);
@@ -73,7 +86,7 @@ static lac_status check_drawing(const char *path, lac_error *err) {
   const char *ending = strrchr(path, '.');
   static const char *const formats[] = {".svg", ".pdf", ".png", ".dot"};
   for (size_t i = 0; ending && i < sizeof formats / sizeof formats[0]; i++) {
-    if (strcmp(ending, formats[i]) == 0) return LAC_OK;
+    if (strcasecmp(ending, formats[i]) == 0) return LAC_OK;
   }
   return laci_fail(err, LAC_BAD_ARGUMENT, "%s: wanted a name ending in .svg, .pdf, .png or .dot",
                    path);
@@ -86,8 +99,9 @@ static lac_status plan_file(outputs *plan, output_role role, const arguments *ar
   if (is_stdout(file->path)) {
     if (role == OUTPUT_PLOT || role == OUTPUT_PERMUTATION || plan->uses_stdout) {
       return laci_fail(err, LAC_BAD_ARGUMENT,
-                       "--%s -: standard output is not for that, or taken already",
-                       option_names[role]);
+                       plan->uses_stdout ? "--%s -: standard output is taken already"
+                                         : "--%s -: this goes to a file only",
+                       option_name(args, role));
     }
     plan->uses_stdout = true;
     return LAC_OK;
@@ -128,6 +142,44 @@ lac_status outputs_plan(const arguments *args, outputs *plan, lac_error *err) {
   return st;
 }
 
+static const char *base_name(const char *path) {
+  const char *slash = strrchr(path, '/');
+  return slash ? slash + 1 : path;
+}
+
+/* Saving a model makes data files beside it where it has external data: OUT.onnx's are called
+ * OUT.data, OUT.1.data ..., or as they were called where they come from (a folder of OUT's own). */
+static bool is_data_name(const char *out, const char *real, const lac_model *model,
+                         const char *input) {
+  size_t n_folder = (size_t)(base_name(out) - out);
+  if (strncmp(out, real, n_folder) != 0 || strchr(real + n_folder, '/')) return false;
+  const char *name = real + n_folder, *ending = strrchr(out + n_folder, '.');
+  size_t n_stem = ending ? (size_t)(ending - out) - n_folder : strlen(out + n_folder);
+  size_t n_name = strlen(name), n_data = strlen(".data");
+  if (strncmp(name, out + n_folder, n_stem) == 0 && n_name >= n_stem + n_data &&
+      strcmp(name + n_name - n_data, ".data") == 0)
+    return true;
+  char beside[PATH_MAX];
+  int n = snprintf(beside, sizeof beside, "%.*s%s", (int)(base_name(input) - input), input, name);
+  return n > 0 && (size_t)n < sizeof beside && strcmp(base_name(input), name) != 0 &&
+         lac_model_reads(model, beside);
+}
+
+lac_status outputs_guard(const outputs *plan, const lac_model *model, const char *input,
+                         lac_error *err) {
+  const output_file *out = &plan->files[OUTPUT_MODEL];
+  for (int role = 0; role < OUTPUT_COUNT; role++) {
+    const output_file *file = &plan->files[role];
+    if (!file->real[0]) continue;
+    if (lac_model_reads(model, file->real)) return fail_input(file, err);
+    if (role != OUTPUT_MODEL && out->real[0] && is_data_name(out->real, file->real, model, input)) {
+      return laci_fail(err, LAC_EXISTS, "%s: this name is kept for the data of %s", file->path,
+                       out->path);
+    }
+  }
+  return LAC_OK;
+}
+
 /* Makes an empty file of a name that nobody has, beside the final one and with its ending. */
 static lac_status reserve(output_file *file, lac_error *err) {
   const char *slash = strrchr(file->real, '/'), *ending = strrchr(slash, '.');
@@ -158,6 +210,20 @@ static lac_status write_json(outputs *plan, const lac_report *report, char **tex
   return st ? st : laci_file_write(file->temporary, *text, strlen(*text), true, err);
 }
 
+/* Removes the folder and the files in it; how many there were. */
+static int remove_folder(const char *folder) {
+  int n_files = 0;
+  DIR *files = opendir(folder);
+  for (struct dirent *file; files && (file = readdir(files));) {
+    if (strcmp(file->d_name, ".") == 0 || strcmp(file->d_name, "..") == 0) continue;
+    n_files++;
+    (void)unlinkat(dirfd(files), file->d_name, 0);
+  }
+  if (files) (void)closedir(files);
+  (void)rmdir(folder);
+  return n_files;
+}
+
 /* Saves to a folder of its own and copies the file: the library writes to names only. */
 static lac_status model_to_stdout(lac_model *model, lac_error *err) {
   const char *parent = getenv("TMPDIR");
@@ -168,11 +234,9 @@ static lac_status model_to_stdout(lac_model *model, lac_error *err) {
   lac_status st = lac_model_save(model, path, false, err);
   FILE *in = st ? NULL : fopen(path, "rb");
   if (!st && !in) st = fail_errno(err, path);
-  (void)unlink(path);
-  if (!st && rmdir(folder) != 0) {
+  if (remove_folder(folder) > 1 && !st) {
     st = laci_fail(err, LAC_UNSUPPORTED,
-                   "standard output: the model has external data, which needs a file (see %s)",
-                   folder);
+                   "standard output: the model has external data, which needs a file of its own");
   }
   for (size_t n; !st && (n = fread(chunk, 1, sizeof chunk, in)) > 0;) {
     if (fwrite(chunk, 1, n, stdout) != n) st = fail_errno(err, "standard output");

@@ -36,6 +36,12 @@ typedef struct outputs {
  * written. */
 LAC_MUST_CHECK lac_status outputs_plan(const arguments *args, outputs *plan, lac_error *err);
 
+/** The same for what only the loaded model tells: none of the files is one of those it was read
+ * from (its external data, too), or will be taken by the data of the model that is written. input:
+ * the model's path. Call it before the work. */
+LAC_MUST_CHECK lac_status outputs_guard(const outputs *plan, const lac_model *model,
+                                        const char *input, lac_error *err);
+
 /** Writes them all; report and model are what the library made. On failure no file is left that was
  * not there. */
 LAC_MUST_CHECK lac_status outputs_write(outputs *plan, lac_model *model, const lac_report *report,

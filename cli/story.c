@@ -71,12 +71,14 @@ static void hear_progress(const char *what, int64_t done, int64_t total, void *c
 }
 
 void story_begin(const arguments *args) {
-  static const lac_log_level levels[] = {LAC_LOG_INFO, LAC_LOG_DEBUG, LAC_LOG_TRACE};
+  static const lac_log_level levels[] = {LAC_LOG_WARNING, LAC_LOG_INFO, LAC_LOG_DEBUG,
+                                         LAC_LOG_TRACE};
+  int level = args->verbose + (args->verb != VERB_demo); /* the demo tells a story of its own */
   story.quiet = args->quiet;
   const char *terminal = getenv("TERM");
   story.is_terminal = isatty(STDERR_FILENO) && terminal && strcmp(terminal, "dumb") != 0;
   if (story.quiet) return;
-  lac_log_set(levels[args->verbose < 2 ? args->verbose : 2], hear_line, NULL);
+  lac_log_set(levels[level < 3 ? level : 3], hear_line, NULL);
   lac_progress_set(hear_progress, NULL);
 }
 

@@ -41,6 +41,10 @@ LAC_API LAC_MUST_CHECK lac_status lac_model_load_memory(const void *bytes, size_
 LAC_API LAC_MUST_CHECK lac_status lac_model_save(lac_model *model, const char *path, bool force,
                                                  lac_error *err);
 
+/** True where path names a file that the model was read from, its own or one of its data files, by
+ *  whatever name: for callers that write files beside it. */
+LAC_API bool lac_model_reads(const lac_model *model, const char *path);
+
 LAC_API void lac_model_destroy(lac_model *model);
 
 LAC_API int lac_model_tensor_count(const lac_model *model);

@@ -53,6 +53,10 @@ lac_status lac_model_save(lac_model *model, const char *path, bool force, lac_er
   return laci_onnx_save(model->file, model->graph, path, force, err);
 }
 
+bool lac_model_reads(const lac_model *model, const char *path) {
+  return model && path && laci_onnx_reads(model->file, path);
+}
+
 void lac_model_destroy(lac_model *model) {
   if (!model) return;
   laci_graph_destroy(model->graph);

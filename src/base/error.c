@@ -15,6 +15,13 @@ const char *lac_status_text(lac_status status) {
   return (unsigned)status < LAC_STATUS_COUNT ? texts[status] : "unknown status";
 }
 
+/* A message is one line, whatever the names in a file hold. */
+static void one_line(char *text) {
+  for (; *text; text++) {
+    if ((unsigned char)*text < ' ' || *text == 0x7F) *text = '?';
+  }
+}
+
 lac_status laci_fail(lac_error *err, lac_status status, const char *format, ...) {
   if (!err) return status;
   err->status = status;
@@ -22,20 +29,25 @@ lac_status laci_fail(lac_error *err, lac_status status, const char *format, ...)
   va_start(args, format);
   (void)vsnprintf(err->text, sizeof err->text, format, args);
   va_end(args);
+  one_line(err->text);
   return status;
 }
 
 lac_status laci_fail_in(lac_error *err, lac_status status, const char *format, ...) {
   if (!err) return status;
-  char old[sizeof err->text];
-  memcpy(old, err->text, sizeof old);
+  char front[sizeof err->text];
   va_list args;
   va_start(args, format);
-  int used = vsnprintf(err->text, sizeof err->text, format, args);
+  (void)vsnprintf(front, sizeof front, format, args);
   va_end(args);
-  if (used >= 0 && (size_t)used < sizeof err->text) {
-    (void)snprintf(err->text + used, sizeof err->text - (size_t)used, ": %s", old);
-  }
+  size_t n = strlen(front), room = sizeof err->text - 3;
+  if (n > room) n = room;
+  size_t old = strlen(err->text), kept = old < room - n ? old : room - n;
+  memmove(err->text + n + 2, err->text, kept);
+  memcpy(err->text, front, n);
+  memcpy(err->text + n, ": ", 2);
+  err->text[n + 2 + kept] = 0;
+  one_line(err->text);
   err->status = status;
   return status;
 }

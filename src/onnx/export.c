@@ -10,6 +10,7 @@
 
 #include <inttypes.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static const uint64_t max_model_bytes = INT32_MAX;
 
@@ -127,6 +128,18 @@ static lac_status list_inputs(laci_export *x, lac_error *err) {
     x->inputs[x->n_inputs++] = file->data_files[at].map.id;
   }
   return LAC_OK;
+}
+
+bool laci_onnx_reads(const laci_onnx *file, const char *path) {
+  struct stat found;
+  if (stat(path, &found) != 0) return false;
+  laci_file_id id = {.device = found.st_dev, .inode = found.st_ino};
+  bool reads = file->has_id && file->id.device == id.device && file->id.inode == id.inode;
+  for (size_t at = 0; at < file->n_data_files; at++) {
+    const laci_file_id *data = &file->data_files[at].map.id;
+    reads |= data->device == id.device && data->inode == id.inode;
+  }
+  return reads;
 }
 
 static void clear_marks(laci_onnx *file) {

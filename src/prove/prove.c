@@ -52,14 +52,7 @@ static lac_status load_stored(void *context, int id, laci_buf **buf, lac_error *
   const source *from = context;
   const laci_stored *stored = &from->graph->stored[id];
   const laci_value_orders *orders = from->orders ? &from->orders->values[stored->value] : NULL;
-  laci_buf *moved = NULL;
-  *buf = NULL;
-  lac_status st = laci_parameters_load(from->parameters, id, from->anew, buf, err);
-  if (!st && (!orders || laci_orders_are_identity(orders))) return LAC_OK;
-  if (!st) st = laci_reordered(*buf, orders, &moved, err);
-  laci_buf_destroy(*buf);
-  *buf = moved;
-  return st;
+  return laci_parameters_load(from->parameters, id, from->anew, orders, buf, err);
 }
 
 /* The network's outer face, and what nobody can look into, stays as it is. */

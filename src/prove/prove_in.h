@@ -20,8 +20,10 @@ typedef struct laci_draw {
   laci_pool *pool;
 } laci_draw;
 
-/** Fills buf evenly from low to high; integers from low to high - 1, and at least low. */
-void laci_draw_evenly(laci_buf *buf, const laci_draw *draw, double low, double high);
+/** Fills buf evenly from low to high; integers from low to high - 1, and at least low. walk, if given, says which element
+ *  of the tensor as drawn stands where: the tensor comes out reordered. */
+void laci_draw_evenly(laci_buf *buf, const laci_draw *draw, double low, double high,
+                      const laci_walk *walk);
 
 /** Content for a value (a graph input, or what an operator that cannot run would have given): floats around 0, integers
  *  below the size of what they index. Fails LAC_UNSUPPORTED for texts and other types that no tensor of ours holds. */
@@ -35,9 +37,10 @@ LAC_MUST_CHECK lac_status laci_parameters_create(const laci_graph *graph, uint64
                                                  laci_pool *pool, laci_parameters **parameters,
                                                  lac_error *err);
 void laci_parameters_destroy(laci_parameters *parameters);
-/** Content of a stored tensor, as it is or drawn anew with the same mean and spread. */
+/** Content of a stored tensor, as it is or drawn anew with the same mean and spread; reordered, if orders are given. */
 LAC_MUST_CHECK lac_status laci_parameters_load(laci_parameters *parameters, int stored, bool anew,
-                                               laci_buf **buf, lac_error *err);
+                                               const laci_value_orders *orders, laci_buf **buf,
+                                               lac_error *err);
 
 /** How far got is from wanted, reordered. */
 typedef struct laci_difference {

@@ -13,7 +13,7 @@ enum {
   BATCH = 2,
   MAX_WALK = 8,
   LARGE_NETWORK = 4 * 1000 * 1000 /* parameters */,
-  DRAWN_AT_ONCE = 4
+  AT_ONCE = 1 << 15
 };
 
 /* Attempt by attempt: heights and widths of images, and lengths of anything else. */
@@ -71,35 +71,57 @@ bool laci_real_shape(const laci_shape *shape, const int64_t *size_of_symbol, lac
 
 typedef struct filling {
   laci_buf *buf;
+  const laci_walk *walk;
   uint64_t seed, stream;
   double low, width;
 } filling;
 
-/* Each block of the generator gives four numbers of 32 bits: element e is number e % 4 of block e / 4. */
-static void fill_blocks(int64_t begin, int64_t end, void *context) {
-  const filling *f = context;
+/* Elements [from, from + n) of the draw. Each block of the generator gives four of them, of 32 bits each. */
+static void fill(const filling *f, int64_t from, int64_t to, int64_t n) {
   const uint32_t key[2] = {(uint32_t)f->seed, (uint32_t)(f->seed >> 32)};
-  for (int64_t block = begin; block < end; block++) {
-    uint64_t counter = (uint64_t)block;
-    uint32_t bits[DRAWN_AT_ONCE];
-    laci_rng_block((uint32_t[]){(uint32_t)counter, (uint32_t)(counter >> 32), (uint32_t)f->stream,
-                                (uint32_t)(f->stream >> 32)},
-                   key, bits);
-    for (int64_t k = 0; k < DRAWN_AT_ONCE; k++) {
-      int64_t at = block * DRAWN_AT_ONCE + k;
-      if (at >= f->buf->count) break;
-      double unit = bits[k] * 0x1p-32;
-      if (f->buf->f) f->buf->f[at] = f->low + f->width * unit;
-      else f->buf->i[at] = (int64_t)f->low + (int64_t)(f->width * unit);
+  uint32_t bits[4];
+  for (int64_t i = 0; i < n; i++) {
+    uint64_t element = (uint64_t)(from + i), block = element / 4;
+    if (i == 0 || element % 4 == 0) {
+      laci_rng_block((uint32_t[]){(uint32_t)block, (uint32_t)(block >> 32), (uint32_t)f->stream,
+                                  (uint32_t)(f->stream >> 32)},
+                     key, bits);
     }
+    double unit = bits[element % 4] * 0x1p-32;
+    if (f->buf->f) f->buf->f[to + i] = f->low + f->width * unit;
+    else f->buf->i[to + i] = (int64_t)f->low + (int64_t)(f->width * unit);
   }
 }
 
-void laci_draw_evenly(laci_buf *buf, const laci_draw *draw, double low, double high) {
-  filling f = {
-      .buf = buf, .seed = draw->seed, .stream = draw->stream, .low = low, .width = high - low};
-  laci_pool_for(draw->pool, (buf->count + DRAWN_AT_ONCE - 1) / DRAWN_AT_ONCE, 1 << 13, fill_blocks,
-                &f);
+static void fill_range(int64_t begin, int64_t end, void *context) {
+  fill(context, begin, begin, end - begin);
+}
+
+static void fill_runs(int64_t begin, int64_t end, void *context) {
+  const filling *f = context;
+  int64_t sources[256], run = f->walk->run;
+  while (begin < end) {
+    int64_t n = end - begin < 256 ? end - begin : 256;
+    laci_walk_sources(f->walk, begin, n, sources);
+    for (int64_t i = 0; i < n; i++) fill(f, sources[i], (begin + i) * run, run);
+    begin += n;
+  }
+}
+
+void laci_draw_evenly(laci_buf *buf, const laci_draw *draw, double low, double high,
+                      const laci_walk *walk) {
+  filling f = {.buf = buf,
+               .walk = walk,
+               .seed = draw->seed,
+               .stream = draw->stream,
+               .low = low,
+               .width = high - low};
+  if (!walk || walk->n_runs < 2) {
+    laci_pool_for(draw->pool, buf->count, AT_ONCE, fill_range, &f);
+  } else {
+    laci_pool_for(draw->pool, walk->n_runs, walk->run < AT_ONCE ? AT_ONCE / walk->run : 1,
+                  fill_runs, &f);
+  }
 }
 
 /* Operators that hand the elements of their first input on. */
@@ -166,6 +188,6 @@ lac_status laci_random_value(const laci_graph *graph, int value, const laci_shap
     low = -128;
     high = 128;
   }
-  laci_draw_evenly(*buf, draw, low, high);
+  laci_draw_evenly(*buf, draw, low, high, NULL);
   return LAC_OK;
 }

@@ -119,21 +119,46 @@ static rule decide(const laci_graph *graph, int stored, const laci_buf *buf) {
   return bytes && is_quantised(graph, value) ? rule_of_integers(buf) : (rule){.kind = KEEP};
 }
 
-lac_status laci_parameters_load(laci_parameters *parameters, int stored, bool anew, laci_buf **buf,
-                                lac_error *err) {
-  const laci_stored *from = &parameters->graph->stored[stored];
+static lac_status read_stored(const laci_stored *from, const laci_value_orders *orders,
+                              laci_buf **buf, lac_error *err) {
   laci_type type = {.dtype = from->dtype, .shape = from->shape};
-  rule *how = &parameters->rules[stored];
-  lac_status st = LAC_OK;
-  *buf = NULL;
-  if (anew && how->kind == EVENLY) {
-    st = laci_buf_create(from->dtype, &from->shape, buf, err);
-  } else {
-    st = laci_buf_from_bytes(&type, from->bytes, from->size_bytes, buf, err);
-    if (!st && anew && how->kind == UNDECIDED) *how = decide(parameters->graph, stored, *buf);
-  }
-  if (st || !anew || how->kind == KEEP) return st;
+  if (!orders) return laci_buf_from_bytes(&type, from->bytes, from->size_bytes, buf, err);
+  /* Reordered as packed bytes: a quarter or half of what the numbers take as double. */
+  uint8_t *moved = laci_alloc(from->size_bytes, 1);
+  if (!moved) return laci_fail_memory(err, from->name);
+  lac_status st =
+      laci_reorder(&from->shape, lac_dtype_size(from->dtype), orders, from->bytes, moved, err);
+  if (!st) st = laci_buf_from_bytes(&type, moved, from->size_bytes, buf, err);
+  laci_free(moved);
+  return st;
+}
+
+static lac_status draw_anew(const laci_parameters *parameters, int stored,
+                            const laci_value_orders *orders, laci_buf **buf, lac_error *err) {
+  const laci_stored *from = &parameters->graph->stored[stored];
+  const rule *how = &parameters->rules[stored];
   laci_draw draw = {.seed = parameters->seed, .stream = (uint64_t)stored, .pool = parameters->pool};
-  laci_draw_evenly(*buf, &draw, how->low, how->high);
-  return LAC_OK;
+  laci_walk walk;
+  lac_status st = laci_walk_init(&walk, &from->shape, orders, err);
+  if (!st) st = laci_buf_create(from->dtype, &from->shape, buf, err);
+  if (!st) laci_draw_evenly(*buf, &draw, how->low, how->high, &walk);
+  laci_walk_clear(&walk);
+  return st;
+}
+
+lac_status laci_parameters_load(laci_parameters *parameters, int stored, bool anew,
+                                const laci_value_orders *orders, laci_buf **buf, lac_error *err) {
+  const laci_stored *from = &parameters->graph->stored[stored];
+  rule *how = &parameters->rules[stored];
+  *buf = NULL;
+  if (orders && laci_orders_are_identity(orders)) orders = NULL;
+  if (anew && how->kind == UNDECIDED) {
+    laci_buf *real = NULL;
+    lac_status st = read_stored(from, NULL, &real, err);
+    if (st) return st;
+    *how = decide(parameters->graph, stored, real);
+    laci_buf_destroy(real);
+  }
+  return anew && how->kind == EVENLY ? draw_anew(parameters, stored, orders, buf, err)
+                                     : read_stored(from, orders, buf, err);
 }

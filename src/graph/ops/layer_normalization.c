@@ -6,6 +6,15 @@
 
 #include "graph/ops/norm_in.h"
 
+/** Is x, broadcast with a parameter, still as large as it was? */
+static bool keeps_shape(const laci_shape *x, const laci_shape *both) {
+  bool same = both->rank == x->rank;
+  for (int axis = 0; same && axis < x->rank; axis++) {
+    same = x->dims[axis] < 0 || both->dims[axis] < 0 || x->dims[axis] == both->dims[axis];
+  }
+  return same;
+}
+
 static lac_status infer(laci_infer *infer) {
   lac_status st = laci_want_inputs(infer, 2, 3);
   if (st) return st;
@@ -17,9 +26,9 @@ static lac_status infer(laci_infer *infer) {
   for (int port = 1; !st && port < infer->n_in; port++) {
     laci_shape both;
     if (laci_in_shape(infer, port)) st = laci_broadcast(infer, x, &infer->in[port]->shape, &both);
-    if (!st && laci_in_shape(infer, port) && both.rank > x->rank) {
+    if (!st && laci_in_shape(infer, port) && !keeps_shape(x, &both)) {
       st = laci_node_fail(infer->node, infer->err, LAC_BAD_SHAPE,
-                          "input %d has more axes than the data", port);
+                          "input %d does not broadcast into the data", port);
     }
   }
   if (st) return st;

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Networks as the installed PyTorch exports them today, by both exporters: the whole road, and the same outputs."""
+import json
+import os
+import pathlib
+import subprocess
+
+import numpy as np
+import onnxruntime
+import pytest
+
+TOP = pathlib.Path(os.environ.get("LAC_SOURCE_DIR", pathlib.Path(__file__).resolve().parents[2]))
+LACUNA = pathlib.Path(os.environ.get("LAC_BUILD_DIR", TOP / "build/release")) / "lacuna"
+# network: layers, eligible ones (which are all permuted), groups
+WANTED = {"resnet18": (21, 20, 12), "resnet50": (54, 53, 37), "mobilenet_v2": (53, 33, 24),
+          "shufflenet_v2_x1_5": (57, 28, 74), "efficientnet_b0": (82, 38, 26), "densenet121": (121, 120, 120)}
+
+pytestmark = pytest.mark.torch
+
+
+def randomise(network, torch):
+    """Statistics and scales that matter: the initial ones are all 0 and 1."""
+    for module in network.modules():
+        if isinstance(module, torch.nn.BatchNorm2d):
+            for tensor in (module.weight, module.running_var):
+                torch.nn.init.uniform_(tensor, 0.5, 1.5)
+            for tensor in (module.bias, module.running_mean):
+                torch.nn.init.normal_(tensor, 0, 0.1)
+
+
+@pytest.mark.parametrize("dynamo", [False, True], ids=["torchscript", "dynamo"])
+@pytest.mark.parametrize("name", WANTED)
+def test_road(name, dynamo, tmp_path):
+    import torch
+    import torchvision
+    torch.manual_seed(0)
+    network = getattr(torchvision.models, name)(weights=None).eval()
+    randomise(network, torch)
+    model, permuted, pruned = (tmp_path / f"{x}.onnx" for x in ("model", "permuted", "pruned"))
+    image = torch.randn(1, 3, 64, 64)
+    torch.onnx.export(network, (image,), str(model), dynamo=dynamo, input_names=["image"])
+
+    subprocess.run([LACUNA, "permute", "-q", "-o", permuted, model], check=True, stdout=subprocess.DEVNULL)
+    with torch.no_grad():
+        wanted = network(image).numpy()
+    session = onnxruntime.InferenceSession(str(permuted), providers=["CPUExecutionProvider"])
+    found = session.run(None, {"image": image.numpy()})[0]
+    assert np.abs(found - wanted).max() <= 1e-4 * np.abs(wanted).max()
+
+    done = subprocess.run([LACUNA, "prune", "-q", "-o", pruned, "--json", "-", model], check=True, stdout=subprocess.PIPE)
+    summary = json.loads(done.stdout)["summary"]
+    layers, eligible, groups = WANTED[name]
+    assert (summary["layers"], summary["eligible"], summary["permuted"], summary["pruned"], summary["groups"]) == (
+        layers, eligible, eligible, eligible, groups)
+    assert summary["max_abs_error"] <= 1e-9 * summary["max_abs_output"]
+    subprocess.run([LACUNA, "check", "-q", "--against", model, pruned], check=True, stdout=subprocess.DEVNULL)
