@@ -56,11 +56,10 @@ exit_code verb_check(const arguments *args, lac_error *err) {
   if (!st) st = lac_check(model, original, &options, &report, err);
   /* The report is the result, whatever the verdict. */
   if (!st) st = outputs_write(&plan, model, report, err);
-  if (st) goto out;
-  outputs_tell(&plan);
-  if (!plan.uses_stdout) st = print_result(args, model, report, err);
+  if (!st && !plan.uses_stdout) st = print_result(args, model, report, err);
+  if (!st) st = outputs_finish(&plan, err);
+  if (!st) outputs_tell(&plan);
   if (!st) code = judge(args, report, err);
-out:
   lac_report_destroy(report);
   lac_model_destroy(original);
   lac_model_destroy(model);

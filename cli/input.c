@@ -32,7 +32,10 @@ lac_status input_model(const char *path, lac_model **model, lac_error *err) {
   uint8_t *bytes = NULL;
   size_t size_bytes = 0;
   lac_status st = read_stdin(&bytes, &size_bytes, err);
-  if (!st) st = lac_model_load_memory(bytes, size_bytes, NULL, model, err);
+  if (!st) {
+    st = lac_model_load_memory(bytes, size_bytes, NULL, model, err);
+    if (st) st = laci_fail_in(err, st, "standard input");
+  }
   laci_free(bytes);
   return st;
 }

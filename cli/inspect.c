@@ -67,11 +67,12 @@ exit_code verb_inspect(const arguments *args, lac_error *err) {
   if (!st && (args->json || !args->why)) {
     st = lac_inspect(model, &options, &report, err);
     if (!st) st = outputs_write(&plan, model, report, err);
-    if (!st) outputs_tell(&plan);
   }
-  if (st || plan.uses_stdout) goto out;
-  st = args->why ? print_why(args, &options, model, err) : print_result(report, err);
-out:
+  if (!st && !plan.uses_stdout) {
+    st = args->why ? print_why(args, &options, model, err) : print_result(report, err);
+  }
+  if (!st) st = outputs_finish(&plan, err);
+  if (!st) outputs_tell(&plan);
   lac_report_destroy(report);
   lac_model_destroy(model);
   return exit_code_of(st);

@@ -194,11 +194,19 @@ static lac_status reserve(output_file *file, lac_error *err) {
     file->temporary[0] = 0;
     return fail_errno(err, file->path);
   }
-  file->written = true;
   mode_t mask = umask(0);
   umask(mask);
   (void)fchmod(handle, 0666 & ~mask);
   return close(handle) == 0 ? LAC_OK : fail_errno(err, file->path);
+}
+
+/* A failure speaks of the file by the name that the user gave it. */
+static lac_status fail_by_name(const output_file *file, lac_status status, lac_error *err) {
+  size_t n = strlen(file->temporary);
+  if (n == 0 || strncmp(err->text, file->temporary, n) != 0) return status;
+  char rest[sizeof err->text];
+  snprintf(rest, sizeof rest, "%s", err->text + n);
+  return laci_fail(err, status, "%s%s", file->path, rest);
 }
 
 static lac_status write_json(outputs *plan, const lac_report *report, char **text, lac_error *err) {
@@ -207,7 +215,8 @@ static lac_status write_json(outputs *plan, const lac_report *report, char **tex
   lac_status st = lac_report_json(report, text, err);
   if (st || is_stdout(file->path)) return st;
   st = reserve(file, err);
-  return st ? st : laci_file_write(file->temporary, *text, strlen(*text), true, err);
+  if (!st) st = laci_file_write(file->temporary, *text, strlen(*text), true, err);
+  return st ? fail_by_name(file, st, err) : LAC_OK;
 }
 
 /* Removes the folder and the files in it; how many there were. */
@@ -253,14 +262,17 @@ static lac_status write_all(outputs *plan, lac_model *model, const lac_report *r
   if (!st && plot->path) {
     st = reserve(plot, err);
     if (!st) st = lac_plot(model, report, plot->temporary, true, err);
+    if (st) st = fail_by_name(plot, st, err);
   }
   if (!st && permutation->path) {
     st = reserve(permutation, err);
     if (!st) st = lac_permutation_save(report, permutation->temporary, true, err);
+    if (st) st = fail_by_name(permutation, st, err);
   }
-  if (!st && out)
-    st =
-        is_stdout(out) ? model_to_stdout(model, err) : lac_model_save(model, out, plan->force, err);
+  if (st || !out) return st;
+  if (is_stdout(out)) return model_to_stdout(model, err);
+  st = lac_model_save(model, out, plan->force, err);
+  plan->files[OUTPUT_MODEL].placed = !st;
   return st;
 }
 
@@ -268,24 +280,46 @@ static lac_status write_all(outputs *plan, lac_model *model, const lac_report *r
  * it is. */
 static lac_status place_all(outputs *plan, lac_error *err) {
   lac_status st = LAC_OK;
-  int role = 0;
-  for (; !st && role < OUTPUT_COUNT; role++) {
+  for (int role = 0; !st && role < OUTPUT_COUNT; role++) {
     output_file *file = &plan->files[role];
-    if (!file->written) continue;
+    if (!file->temporary[0]) continue;
     int failed = renameat2(AT_FDCWD, file->temporary, AT_FDCWD, file->real,
                            plan->force ? 0 : RENAME_NOREPLACE);
     if (failed && (errno == EINVAL || errno == ENOSYS))
       failed = rename(file->temporary, file->real);
     if (failed) st = fail_errno(err, file->path);
     else file->temporary[0] = 0;
-  }
-  if (!st) return st;
-  for (int i = 0; i < role; i++) {
-    const output_file *file = &plan->files[i];
-    bool placed = i == OUTPUT_MODEL ? file->real[0] != 0 : file->written && !file->temporary[0];
-    if (placed) (void)unlink(file->real);
+    file->placed = !failed;
   }
   return st;
+}
+
+/* Removes a model that was written, with its data files: it knows itself which those are. */
+static void remove_model(const char *path) {
+  lac_model *written = NULL;
+  int n_folder = (int)(base_name(path) - path);
+  char beside[PATH_MAX];
+  snprintf(beside, sizeof beside, "%.*s", n_folder, path);
+  DIR *files = lac_model_load(path, &written, NULL) ? NULL : opendir(beside);
+  for (struct dirent *file; files && (file = readdir(files));) {
+    int n = snprintf(beside, sizeof beside, "%.*s%s", n_folder, path, file->d_name);
+    if (n > 0 && (size_t)n < sizeof beside && lac_model_reads(written, beside)) {
+      (void)unlink(beside);
+    }
+  }
+  if (files) (void)closedir(files);
+  (void)unlink(path);
+  lac_model_destroy(written);
+}
+
+static void retract_all(outputs *plan) {
+  for (int role = 0; role < OUTPUT_COUNT; role++) {
+    output_file *file = &plan->files[role];
+    if (!file->placed) continue;
+    if (role == OUTPUT_MODEL) remove_model(file->real);
+    else (void)unlink(file->real);
+    file->placed = false;
+  }
 }
 
 lac_status outputs_write(outputs *plan, lac_model *model, const lac_report *report,
@@ -294,10 +328,18 @@ lac_status outputs_write(outputs *plan, lac_model *model, const lac_report *repo
   being_written = plan;
   lac_status st = write_all(plan, model, report, &json, err);
   if (!st) st = place_all(plan, err);
+  if (st) retract_all(plan);
   outputs_abandon(); /* what has its name already is not temporary any more */
   being_written = NULL;
   if (!st && is_stdout(plan->files[OUTPUT_JSON].path)) fputs(json, stdout);
   lac_text_free(json);
+  return st;
+}
+
+lac_status outputs_finish(outputs *plan, lac_error *err) {
+  if (fflush(stdout) == 0 && !ferror(stdout)) return LAC_OK;
+  lac_status st = fail_errno(err, "standard output");
+  retract_all(plan);
   return st;
 }
 

@@ -19,10 +19,10 @@ typedef enum output_role {
 } output_role;
 
 typedef struct output_file {
-  const char *path;    /* as given; NULL: not wanted */
-  char real[PATH_MAX]; /* its folder resolved: what is compared with the other outputs */
-  char temporary[PATH_MAX];
-  bool written; /* temporary holds the content */
+  const char *path;         /* as given; NULL: not wanted */
+  char real[PATH_MAX];      /* its folder resolved: what is compared with the other outputs */
+  char temporary[PATH_MAX]; /* empty: there is none (any more) */
+  bool placed;              /* it stands under its name */
 } output_file;
 
 typedef struct outputs {
@@ -46,6 +46,10 @@ LAC_MUST_CHECK lac_status outputs_guard(const outputs *plan, const lac_model *mo
  * not there. */
 LAC_MUST_CHECK lac_status outputs_write(outputs *plan, lac_model *model, const lac_report *report,
                                         lac_error *err);
+
+/** The last step, after all that goes to standard output: where that could not be written, the files
+ * go too. Fails LAC_IO. */
+LAC_MUST_CHECK lac_status outputs_finish(outputs *plan, lac_error *err);
 
 /** Removes the temporary files of the plan that is being written. Safe in a signal handler. */
 void outputs_abandon(void);

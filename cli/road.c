@@ -28,10 +28,9 @@ exit_code road_run(const arguments *args, road_step *step, lac_error *err) {
   if (!st) st = outputs_guard(&plan, model, args->operand, err);
   if (!st) st = step(args, &options, model, &report, err);
   if (!st) st = outputs_write(&plan, model, report, err);
-  if (st) goto out;
-  outputs_tell(&plan);
-  if (!plan.uses_stdout) st = print_result(report, args->verb, err);
-out:
+  if (!st && !plan.uses_stdout) st = print_result(report, args->verb, err);
+  if (!st) st = outputs_finish(&plan, err);
+  if (!st) outputs_tell(&plan);
   lac_report_destroy(report);
   lac_model_destroy(model);
   return exit_code_of(st);

@@ -225,6 +225,11 @@ static void start_layout(laci_tracks *t, int id) {
     (void)snprintf(text, sizeof text, "%s may be replaced by the caller: it is listed as an input",
                    value->name);
     cause = laci_cause_new(t, -1, id, text);
+  } else if (value->stored >= 0 && !lac_dtype_size(t->graph->stored[value->stored].dtype)) {
+    (void)snprintf(text, sizeof text,
+                   "%s has elements of type %s, which cannot be moved one by one", value->name,
+                   lac_dtype_name(t->graph->stored[value->stored].dtype));
+    cause = laci_cause_new(t, -1, id, text);
   } else if (value->stored < 0 && value->producer < 0) {
     (void)snprintf(text, sizeof text, "%s is an input of the network", value->name);
     cause = laci_cause_new(t, -1, id, text);

@@ -49,19 +49,29 @@ static void freeze_positions(laci_resolve *r, int track, const laci_axis_map *ma
   }
 }
 
+/* Equal contents along the input axis: but not those of another input, and what reads one place several times
+ * (SpaceToDepth) may take something else each time. */
+static void tag_uniform(laci_resolve *r, int track, const laci_axis_map *map, int nth) {
+  int64_t n_in = laci_port_value_shape(r, map->in_port)->dims[map->in_axis];
+  if (!in_range(map, n_in)) {
+    freeze_positions(r, track, map, laci_resolve_cause(r));
+    return;
+  }
+  int32_t *index = count_copies(r, map->from, map->n_out, n_in);
+  for (int64_t p = 0; index && p < map->n_out; p++) {
+    index[p] = map->from[p] >= 0 ? index[p] + 1 : 0;
+  }
+  if (index)
+    laci_track_tag(r->t, track, 0x3C6Eu + (uint64_t)r->node_id * 4096 + (uint64_t)nth, index);
+  laci_free(index);
+}
+
 /* Joins `track` (one position an out position) with what the map reads. */
 static void join_map(laci_resolve *r, int track, const laci_axis_map *map, int nth) {
   const laci_layout *layout = laci_port_layout(r, map->in_port);
   int state = layout ? layout->bundle[map->in_axis] : LACI_AXIS_FIXED;
-  if (state == LACI_AXIS_UNIFORM) { /* equal contents, but not those of another input */
-    int32_t *index = laci_alloc((size_t)map->n_out, sizeof *index);
-    if (!index) {
-      r->t->no_memory = true;
-      return;
-    }
-    for (int64_t p = 0; p < map->n_out; p++) index[p] = map->from[p] >= 0 ? nth + 1 : 0;
-    laci_track_tag(r->t, track, 0x3C6Eu + (uint64_t)r->node_id, index);
-    laci_free(index);
+  if (state == LACI_AXIS_UNIFORM) {
+    tag_uniform(r, track, map, nth);
     return;
   }
   if (state < 0) {

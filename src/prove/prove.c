@@ -96,7 +96,7 @@ static laci_draw draw_for(const proof_round *r, int value) {
 static lac_status make_up(proof_round *r, int value, bool *made, lac_error *err) {
   laci_buf *a = NULL, *b = NULL;
   laci_shape shape;
-  *made = laci_real_shape(&r->graph->values[value].type.shape, r->size_of_symbol, &shape);
+  *made = laci_real_shape(r->graph, &r->graph->values[value].type.shape, r->size_of_symbol, &shape);
   if (!*made) return LAC_OK;
   laci_draw draw = draw_for(r, value);
   lac_status st = laci_random_value(r->graph, value, &shape, &draw, &a, err);
@@ -220,7 +220,8 @@ static lac_status set_inputs(proof_round *r, lac_error *err) {
   for (int i = 0; i < r->graph->n_inputs; i++) {
     int value = r->graph->inputs[i];
     laci_shape shape;
-    if (!laci_real_shape(&r->graph->values[value].type.shape, r->size_of_symbol, &shape)) {
+    if (!laci_real_shape(r->graph, &r->graph->values[value].type.shape, r->size_of_symbol,
+                         &shape)) {
       return laci_fail(
           err, LAC_UNSUPPORTED,
           "%s: the proof needs the shape of this input; --input-shape NAME=SIZES tells it",
@@ -273,7 +274,8 @@ static void note_sizes(const proof_round *r, char *tried, size_t size) {
   for (int i = 0; i < r->graph->n_inputs; i++) {
     const laci_shape *shape = &r->graph->values[r->graph->inputs[i]].type.shape;
     laci_shape real;
-    if (laci_shape_known(shape) || !laci_real_shape(shape, r->size_of_symbol, &real)) continue;
+    if (laci_shape_known(shape) || !laci_real_shape(r->graph, shape, r->size_of_symbol, &real))
+      continue;
     (void)snprintf(tried + used, size - used, " %s", laci_shape_text(&real, text, sizeof text));
     return;
   }

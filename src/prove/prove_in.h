@@ -12,7 +12,8 @@
 bool laci_choose_sizes(const laci_graph *graph, int attempt, int64_t *size_of_symbol);
 
 /** The type's shape with its symbols replaced; false where one has no size. */
-bool laci_real_shape(const laci_shape *shape, const int64_t *size_of_symbol, laci_shape *real);
+bool laci_real_shape(const laci_graph *graph, const laci_shape *shape,
+                     const int64_t *size_of_symbol, laci_shape *real);
 
 /** Where the numbers of a draw come from: the same (seed, stream) gives the same tensor, whoever asks. */
 typedef struct laci_draw {

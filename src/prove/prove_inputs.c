@@ -39,7 +39,7 @@ bool laci_choose_sizes(const laci_graph *graph, int attempt, int64_t *size_of_sy
   for (int i = 0; i < graph->n_inputs; i++) {
     const laci_shape *shape = &graph->values[graph->inputs[i]].type.shape;
     for (int axis = 0; axis < shape->rank; axis++) {
-      if (shape->dims[axis] >= 0) continue;
+      if (shape->dims[axis] >= 0 || -shape->dims[axis] > graph->n_symbols) continue;
       int64_t *kind = &size_of_symbol[-shape->dims[axis]];
       int64_t now = axis == 0 ? BATCHES : shape->rank >= 4 ? IMAGES : OTHERS;
       if (*kind == NONE || now < *kind) *kind = now;
@@ -60,11 +60,14 @@ bool laci_choose_sizes(const laci_graph *graph, int attempt, int64_t *size_of_sy
   return true;
 }
 
-bool laci_real_shape(const laci_shape *shape, const int64_t *size_of_symbol, laci_shape *real) {
+bool laci_real_shape(const laci_graph *graph, const laci_shape *shape,
+                     const int64_t *size_of_symbol, laci_shape *real) {
   *real = *shape;
   for (int axis = 0; axis < shape->rank; axis++) {
-    if (shape->dims[axis] < 0) real->dims[axis] = size_of_symbol[-shape->dims[axis]];
-    if (shape->dims[axis] < 0 && real->dims[axis] <= 0) return false;
+    int64_t symbol = -shape->dims[axis];
+    if (symbol <= 0) continue;
+    if (symbol > graph->n_symbols || size_of_symbol[symbol] <= 0) return false;
+    real->dims[axis] = size_of_symbol[symbol];
   }
   return laci_shape_count(real) >= 0;
 }

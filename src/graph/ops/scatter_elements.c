@@ -76,7 +76,7 @@ static lac_status infer(laci_infer *infer) {
 static lac_status eval(laci_eval *eval) {
   const laci_buf *x = eval->in[0], *indices = eval->in[1], *updates = eval->in[2];
   laci_buf *out = eval->out[0];
-  laci_scatter scatter;
+  laci_scatter scatter = LACI_SCATTER_SET;
   int64_t axis = laci_node_int(eval->node, "axis", 0), strides[LACI_MAX_RANK];
   lac_status st = laci_axis_check(eval->node, x->shape.rank, &axis, eval->err);
   if (!st) st = laci_scatter_read(eval->node, &scatter, eval->err);

@@ -12,7 +12,7 @@ static lac_status infer(laci_infer *infer) {
 
 static lac_status eval(laci_eval *eval) {
   const laci_buf *x = eval->in[0], *indices = eval->in[1], *updates = eval->in[2];
-  laci_scatter scatter;
+  laci_scatter scatter = LACI_SCATTER_SET;
   lac_status st = laci_scatter_read(eval->node, &scatter, eval->err);
   if (st) return st;
   int rank = indices->shape.rank;
