@@ -19,17 +19,16 @@ static void judge(laci_report *report, laci_pattern pattern) {
 
 static lac_status compare(const lac_model *original, const lac_model *model,
                           const lac_options *options, laci_report *report, lac_error *err) {
-  laci_session session;
+  laci_job job;
   laci_plan *plan = NULL;
   laci_report *orders = NULL;
-  lac_status st = laci_session_open((lac_model *)original, options, &session, err);
+  lac_status st = laci_job_open((lac_model *)original, options, &job, err);
   if (st) return st;
-  st = laci_plan_create(session.analysis, &plan, err);
+  st = laci_plan_create(job.analysis, &plan, err);
   if (!st) st = laci_explain_changes(plan, model->graph, err);
   if (!st && options->verify)
-    st = laci_prove_plan(plan, options, session.pool, &report->pub.summary, err);
-  if (!st)
-    st = laci_report_create(original, "check", options, session.analysis, plan, &orders, err);
+    st = laci_prove_plan(plan, options, job.pool, &report->pub.summary, err);
+  if (!st) st = laci_report_create(original, "check", options, job.analysis, plan, &orders, err);
   for (int l = 0; !st && l < report->pub.n_layers && l < orders->pub.n_layers; l++) {
     report->layers[l].permuted_c = orders->layers[l].permuted_c;
     report->layers[l].permuted_k = orders->layers[l].permuted_k;
@@ -39,10 +38,10 @@ static lac_status compare(const lac_model *original, const lac_model *model,
     moved |= report->layers[l].permuted_c || report->layers[l].permuted_k;
   }
   if (!moved) report->pub.summary.permuted = 0; /* all in the order it was: nobody permuted it */
-  if (!st) st = laci_report_keep_orders(report, session.analysis, plan, options, err);
+  if (!st) st = laci_report_keep_orders(report, job.analysis, plan, options, err);
   if (orders) lac_report_destroy(&orders->pub);
   laci_plan_destroy(plan);
-  laci_session_close(&session);
+  laci_job_close(&job);
   return st;
 }
 
@@ -52,16 +51,16 @@ lac_status lac_check(const lac_model *model, const lac_model *original, const la
     return laci_fail(err, LAC_BAD_ARGUMENT, "a model, options and room for a report are needed");
   }
   *out = NULL;
-  laci_session session;
+  laci_job job;
   laci_report *report = NULL;
   laci_pattern pattern = {options->n, options->m};
-  lac_status st = laci_session_open((lac_model *)model, options, &session, err);
+  lac_status st = laci_job_open((lac_model *)model, options, &job, err);
   if (st) return st;
-  st = laci_report_create(model, "check", options, session.analysis, NULL, &report, err);
-  if (!st) st = laci_measure_layers(report, session.analysis, NULL, pattern, session.pool, err);
+  st = laci_report_create(model, "check", options, job.analysis, NULL, &report, err);
+  if (!st) st = laci_measure_layers(report, job.analysis, NULL, pattern, job.pool, err);
   if (!st) judge(report, pattern);
   if (!st && original) st = compare(original, model, options, report, err);
-  laci_session_close(&session);
+  laci_job_close(&job);
   if (!st) *out = &report->pub;
   else if (report) lac_report_destroy(&report->pub);
   return st;

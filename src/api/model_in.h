@@ -19,13 +19,13 @@ struct lac_model {
 };
 
 /** What every verb starts with: shapes inferred, a pool, the analysis. */
-typedef struct laci_session {
+typedef struct laci_job {
   laci_pool *pool;
   laci_analysis *analysis;
-} laci_session;
+} laci_job;
 
-LAC_MUST_CHECK lac_status laci_session_open(lac_model *model, const lac_options *options,
-                                            laci_session *session, lac_error *err);
-void laci_session_close(laci_session *session);
+LAC_MUST_CHECK lac_status laci_job_open(lac_model *model, const lac_options *options, laci_job *job,
+                                        lac_error *err);
+void laci_job_close(laci_job *job);
 
 #endif

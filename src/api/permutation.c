@@ -22,10 +22,9 @@ lac_status lac_permutation_save(const lac_report *pub, const char *path, bool fo
   return laci_file_write(path, report->permutation, strlen(report->permutation), force, err);
 }
 
-static lac_status replay(lac_model *model, const laci_session *session, const char *path,
-                         bool invert, const lac_options *options, laci_report **out,
-                         lac_error *err) {
-  const laci_analysis *a = session->analysis;
+static lac_status replay(lac_model *model, const laci_job *job, const char *path, bool invert,
+                         const lac_options *options, laci_report **out, lac_error *err) {
+  const laci_analysis *a = job->analysis;
   laci_pattern pattern = {options->n, options->m};
   char *text = NULL;
   laci_plan *plan = NULL;
@@ -34,11 +33,11 @@ static lac_status replay(lac_model *model, const laci_session *session, const ch
   if (!st) st = laci_plan_create(a, &plan, err);
   if (!st) st = laci_permutation_read(plan, path, text, invert, err);
   if (!st) st = laci_report_create(model, "permute", options, a, plan, &report, err);
-  if (!st) st = laci_measure_layers(report, a, plan, pattern, session->pool, err);
+  if (!st) st = laci_measure_layers(report, a, plan, pattern, job->pool, err);
   if (!st && options->verify)
-    st = laci_prove_plan(plan, options, session->pool, &report->pub.summary, err);
+    st = laci_prove_plan(plan, options, job->pool, &report->pub.summary, err);
   if (!st) st = laci_report_keep_orders(report, a, plan, options, err);
-  if (!st) st = laci_apply(model->graph, a, plan, false, pattern, session->pool, NULL, err);
+  if (!st) st = laci_apply(model->graph, a, plan, false, pattern, job->pool, NULL, err);
   if (!st) {
     laci_report_sum(report);
     *out = report;
@@ -58,12 +57,12 @@ lac_status lac_permutation_apply(lac_model *model, const char *path, bool invert
   }
   *report = NULL;
   double start = laci_clock_seconds();
-  laci_session session;
+  laci_job job;
   laci_report *made = NULL;
-  lac_status st = laci_session_open(model, options, &session, err);
+  lac_status st = laci_job_open(model, options, &job, err);
   if (st) return st;
-  st = replay(model, &session, path, invert, options, &made, err);
-  laci_session_close(&session);
+  st = replay(model, &job, path, invert, options, &made, err);
+  laci_job_close(&job);
   if (st) return st;
   made->pub.summary.total_seconds = laci_clock_seconds() - start;
   *report = &made->pub;

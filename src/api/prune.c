@@ -111,21 +111,21 @@ static lac_status run(lac_model *model, const lac_options *options, bool permute
                       laci_report **out, lac_error *err) {
   *out = NULL;
   double start = laci_clock_seconds();
-  laci_session session;
+  laci_job job;
   laci_plan *plan = NULL;
   laci_report *report = NULL, *figures = NULL;
   laci_pattern pattern = {options->n, options->m};
-  lac_status st = laci_session_open(model, options, &session, err);
+  lac_status st = laci_job_open(model, options, &job, err);
   if (st) return st;
-  const laci_analysis *a = session.analysis;
+  const laci_analysis *a = job.analysis;
   st = laci_plan_create(a, &plan, err);
   if (!st)
     st = laci_report_create(model, prune ? "prune" : "permute", options, a, NULL, &figures, err);
   if (!st)
-    st = laci_measure_layers(figures, a, NULL, pattern, session.pool,
+    st = laci_measure_layers(figures, a, NULL, pattern, job.pool,
                              err); /* NaN shows before long work */
-  if (!st && permute) st = search(plan, options, session.pool, figures, err);
-  if (!st) st = settle(plan, figures, options, session.pool, err);
+  if (!st && permute) st = search(plan, options, job.pool, figures, err);
+  if (!st) st = settle(plan, figures, options, job.pool, err);
   if (!st)
     st = laci_report_create(model, prune ? "prune" : "permute", options, a, plan, &report, err);
   if (st) goto out;
@@ -140,9 +140,9 @@ static lac_status run(lac_model *model, const lac_options *options, bool permute
     to->holds_pattern = from->holds_pattern;
   }
   report->pub.summary.search_seconds = figures->pub.summary.search_seconds;
-  if (options->verify) st = laci_prove_plan(plan, options, session.pool, &report->pub.summary, err);
+  if (options->verify) st = laci_prove_plan(plan, options, job.pool, &report->pub.summary, err);
   if (!st) st = laci_report_keep_orders(report, a, plan, options, err);
-  if (!st) st = laci_apply(model->graph, a, plan, prune, pattern, session.pool, report, err);
+  if (!st) st = laci_apply(model->graph, a, plan, prune, pattern, job.pool, report, err);
   if (st) goto out;
   laci_report_sum(report);
   report->pub.summary.total_seconds = laci_clock_seconds() - start;
@@ -153,7 +153,7 @@ out:
   if (report) lac_report_destroy(&report->pub);
   if (figures) lac_report_destroy(&figures->pub);
   laci_plan_destroy(plan);
-  laci_session_close(&session);
+  laci_job_close(&job);
   return st;
 }
 
@@ -179,17 +179,16 @@ lac_status lac_inspect(const lac_model *model, const lac_options *options, lac_r
                        lac_error *err) {
   lac_status st = check_arguments(model, options, out, err);
   if (st) return st;
-  laci_session session;
+  laci_job job;
   laci_report *report = NULL;
   *out = NULL;
-  st = laci_session_open((lac_model *)model, options, &session,
-                         err); /* only what is derived is written */
+  st = laci_job_open((lac_model *)model, options, &job, err); /* only what is derived is written */
   if (st) return st;
-  const laci_analysis *a = session.analysis;
+  const laci_analysis *a = job.analysis;
   st = laci_report_create(model, "inspect", options, a, NULL, &report, err);
   if (!st)
-    st = laci_measure_layers(report, a, NULL, (laci_pattern){options->n, options->m}, session.pool,
-                             err);
+    st =
+        laci_measure_layers(report, a, NULL, (laci_pattern){options->n, options->m}, job.pool, err);
   for (int l = 0; l < a->n_layers && !st; l++) {
     lac_layer *layer = &report->layers[l];
     layer->pruned = layer->holds_pattern;
@@ -202,7 +201,7 @@ lac_status lac_inspect(const lac_model *model, const lac_options *options, lac_r
   } else if (report) {
     lac_report_destroy(&report->pub);
   }
-  laci_session_close(&session);
+  laci_job_close(&job);
   return st;
 }
 
@@ -210,11 +209,11 @@ lac_status lac_inspect_why(const lac_model *model, const lac_options *options, c
                            char **text, lac_error *err) {
   lac_status st = check_arguments(model, options, text, err);
   if (st) return st;
-  laci_session session;
+  laci_job job;
   *text = NULL;
-  st = laci_session_open((lac_model *)model, options, &session, err);
+  st = laci_job_open((lac_model *)model, options, &job, err);
   if (st) return st;
-  st = laci_analysis_why(session.analysis, node, text, err);
-  laci_session_close(&session);
+  st = laci_analysis_why(job.analysis, node, text, err);
+  laci_job_close(&job);
   return st;
 }

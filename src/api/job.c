@@ -110,24 +110,24 @@ out:
   return st;
 }
 
-lac_status laci_session_open(lac_model *model, const lac_options *options, laci_session *session,
-                             lac_error *err) {
-  *session = (laci_session){0};
+lac_status laci_job_open(lac_model *model, const lac_options *options, laci_job *job,
+                         lac_error *err) {
+  *job = (laci_job){0};
   lac_status st = check_options(options, err);
   if (!st) st = infer(model, options, err);
-  if (!st) st = laci_pool_create(options->threads, &session->pool, err);
+  if (!st) st = laci_pool_create(options->threads, &job->pool, err);
   laci_rules rules = {.pattern = {options->n, options->m},
                       .padding = options->padding,
                       .all_sizes = options->all_sizes,
                       .include = options->include,
                       .exclude = options->exclude};
-  if (!st) st = laci_analyze(model->graph, &rules, &session->analysis, err);
-  if (st) laci_session_close(session);
+  if (!st) st = laci_analyze(model->graph, &rules, &job->analysis, err);
+  if (st) laci_job_close(job);
   return st;
 }
 
-void laci_session_close(laci_session *session) {
-  laci_analysis_destroy(session->analysis);
-  laci_pool_destroy(session->pool);
-  *session = (laci_session){0};
+void laci_job_close(laci_job *job) {
+  laci_analysis_destroy(job->analysis);
+  laci_pool_destroy(job->pool);
+  *job = (laci_job){0};
 }
