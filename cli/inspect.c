@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * `lacuna inspect`: layers and groups of channels, and what freezes them. */
+#include <string.h>
+
 #include "input.h"
 #include "layers.h"
 #include "outputs.h"
@@ -15,13 +17,30 @@ static void name_cell(text_table *table, const char *const *names, int n) {
   else table_cell(table, "%s, %s and %d more", names[0], names[1], n - SHOWN);
 }
 
+static bool same_names(const char *const *a, int n_a, const char *const *b, int n_b) {
+  bool same = n_a == n_b;
+  for (int i = 0; i < n_a && same; i++) same = strcmp(a[i], b[i]) == 0;
+  return same;
+}
+
+/* A grouped convolution has as many groups of channels that differ in nothing but their number. */
+static bool is_alike(const lac_group *a, const lac_group *b) {
+  return a->channels == b->channels && a->frozen == b->frozen &&
+         strcmp(a->cause ? a->cause : "", b->cause ? b->cause : "") == 0 &&
+         same_names(a->producers, a->n_producers, b->producers, b->n_producers) &&
+         same_names(a->consumers, a->n_consumers, b->consumers, b->n_consumers);
+}
+
 static lac_status print_groups(const lac_report *report, lac_error *err) {
   text_table table = {0};
   table_begin(&table, ">group|>channels|producers|consumers|");
-  for (int i = 0; i < report->n_groups; i++) {
+  for (int i = 0, next; i < report->n_groups; i = next) {
     const lac_group *group = &report->groups[i];
-    table_cell(&table, "%d", group->id);
-    table_cell(&table, "%d", group->channels);
+    for (next = i + 1; next < report->n_groups && is_alike(group, &report->groups[next]);) next++;
+    if (next - i > 1) table_cell(&table, "%d-%d", group->id, report->groups[next - 1].id);
+    else table_cell(&table, "%d", group->id);
+    if (next - i > 1) table_cell(&table, "%d each", group->channels);
+    else table_cell(&table, "%d", group->channels);
     name_cell(&table, group->producers, group->n_producers);
     name_cell(&table, group->consumers, group->n_consumers);
     table_cell(&table, "%s%s", group->frozen ? "frozen: " : "free",

@@ -48,6 +48,17 @@ int laci_resolve_cause(laci_resolve *r) {
   return r->cause;
 }
 
+int laci_resolve_part_cause(laci_resolve *r) {
+  if (r->part_cause >= 0) return r->part_cause;
+  char text[512];
+  (void)snprintf(
+      text, sizeof text,
+      "%s: %s sees a part of split channels (such as heads) by itself, and that part stays",
+      r->node->name, r->node->type);
+  r->part_cause = laci_cause_new(r->t, r->node_id, -1, text);
+  return r->part_cause;
+}
+
 /* The weight of a grouped convolution: each group has its own order along the input axis, where nobody else reads the
  * weight; else one order for all groups. */
 static void resolve_grouped(laci_resolve *r, const laci_grouped_axis *g) {
@@ -186,7 +197,8 @@ static void freeze_inputs(laci_resolve *r) {
 static lac_status resolve_node(laci_tracks *t, int node_id, lac_error *err) {
   const laci_node *node = &t->graph->nodes[node_id];
   laci_coupling coupling = {0};
-  laci_resolve r = {.t = t, .c = &coupling, .node = node, .node_id = node_id, .cause = -1};
+  laci_resolve r = {
+      .t = t, .c = &coupling, .node = node, .node_id = node_id, .cause = -1, .part_cause = -1};
   lac_status st = laci_coupling_init(&coupling, t->graph, node);
   if (st) goto out;
   if (node->op && node->op->couple) {

@@ -14,11 +14,14 @@ typedef struct laci_resolve {
   const laci_coupling *c;
   const laci_node *node;
   int node_id;
-  int cause; /* of this node; -1: not made yet */
+  int cause;      /* of this node; -1: not made yet */
+  int part_cause; /* the same for parts of a composite */
 } laci_resolve;
 
 /** This node as a cause, made on first use. */
 int laci_resolve_cause(laci_resolve *r);
+/** Likewise where the outer part of a composite (heads) stays, because the operator sees it apart from the rest. */
+int laci_resolve_part_cause(laci_resolve *r);
 
 static inline int laci_port_value(const laci_resolve *r, int port) {
   return port >= 0 ? r->node->inputs[port] : r->node->outputs[~port];

@@ -232,7 +232,7 @@ static void join_bundle(laci_resolve *r, const label_set *set, int port, laci_bu
   }
   if (!has_innermost(set, part.label, part.n) && part.n < set->n) {
     tag_by(r, set, part.label, part.n, (uint64_t)r->node_id);
-    laci_track_freeze(r->t, bundle.track, laci_resolve_cause(r));
+    laci_track_freeze(r->t, bundle.track, laci_resolve_part_cause(r));
     return;
   }
   int32_t *to, *copy;
@@ -263,7 +263,7 @@ static void place_output(laci_resolve *r, const label_set *set, int port) {
     else laci_track_freeze(r->t, set->track, laci_resolve_cause(r));
     for (int j = 0; j < part.n; j++) {
       layout->bundle[part.axis[j]] = LACI_AXIS_FIXED;
-      layout->cause[part.axis[j]] = laci_resolve_cause(r);
+      layout->cause[part.axis[j]] = laci_resolve_part_cause(r);
     }
     return;
   }

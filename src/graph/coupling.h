@@ -69,7 +69,6 @@ typedef struct laci_coupling {
   size_t n_grouped, grouped_room;
   bool
       recut; /* output 0 is input 0 with the same elements in the same row-major order, other axes */
-  bool requires_constant_fill; /* reserved for Pad: see ops/pad.c */
   bool no_memory;              /* a helper failed; laci_coupling_ok() says so */
   const char *why; /* why FIXED axes are fixed: "order matters to ArgMax"; NULL: a default text */
 } laci_coupling;

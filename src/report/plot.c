@@ -2,7 +2,8 @@
  * The operation graph as a drawing: one box a node, from the inputs down to the outputs.
  *
  * Parameters that belong to a box (weights, normalisation) are lines in it; constants that stand alone are small grey
- * boxes, one for each reader, so that a shared constant draws no long edges. Every box says its role in words too, for
+ * boxes, one for each reader, so that a shared constant draws no long edges; nodes that only make constants (shape
+ * arithmetic, weights being dequantised) are grey lines in the boxes that read them. Every box says its role in words too, for
  * eyes that do not tell the colours apart. Escaping is label.h's, layout and formats are render.h's. */
 #include "report/plot.h"
 
@@ -23,18 +24,20 @@ enum {
   PARAMETER_WIDTH = 64,
   SHOWN_ELEMENTS = 4,
   MIN_SPAN = 12,
-  MAX_PASSED = 3 /* a node */
+  MAX_PASSED = 3, /* a node */
+  MAX_FOLDED = 24 /* lines a box */
 };
 
 static const struct style {
   const char *fill, *line, *tag, *meaning;
 } styles[] = {
-    [LACI_PLOT_GREEN] = {"#C9E8CB", "#2E7D32", "layer", "a layer that was permuted or pruned"},
+    [LACI_PLOT_GREEN] = {"#C9E8CB", "#2E7D32", "layer",
+                         "a layer that is, or may be, permuted or pruned"},
     [LACI_PLOT_YELLOW] = {"#FFF7C2", "#6B5C00", "passes", "passes channel orders through"},
     [LACI_PLOT_ORANGE] = {"#FFDDB0", "#8F4400", "follows", "follows with parameters of its own"},
     [LACI_PLOT_RED] = {"#FFCFCB", "#B71C1C", "blocks",
                        "blocks orders, or a layer that was not pruned"},
-    [LACI_PLOT_GREY] = {"#E6E6E6", "#5E5E5E", "constant", "constants and shape arithmetic"},
+    [LACI_PLOT_GREY] = {"#E6E6E6", "#5E5E5E", "constant", "constants and what computes them"},
 };
 enum { N_STYLES = sizeof styles / sizeof *styles };
 
@@ -45,7 +48,8 @@ typedef struct canvas {
   Agraph_t *drawing;
   Agnode_t **boxes;       /* [n_nodes] */
   Agnode_t **input_boxes; /* [n_values], where a value is an input that was drawn */
-  int *depth;             /* [n_nodes] nodes on the longest way to it */
+  bool *folded;           /* [n_nodes] it makes constants only: a line in its reader's box */
+  int *depth;             /* [n_nodes] drawn nodes on the longest way to it */
   int max_span;           /* an edge that goes down further is a line in its reader's box instead */
   laci_label label;
   int n_small; /* grey boxes of constants */
@@ -169,20 +173,66 @@ static void output_shapes(canvas *c, const laci_node *node) {
 /* How many nodes deeper than its producer a node reads the value of an input or capture; 0 elsewhere. */
 static int span_of(const canvas *c, int node, int value) {
   int producer = value >= 0 ? c->graph->values[value].producer : -1;
-  return producer >= 0 ? c->depth[node] - c->depth[producer] : 0;
+  bool drawn = producer >= 0 && !c->folded[producer] && !c->folded[node];
+  return drawn ? c->depth[node] - c->depth[producer] : 0;
 }
 
 static int value_read(const laci_node *node, int i) {
   return i < node->n_inputs ? node->inputs[i] : node->captures[i - node->n_inputs];
 }
 
+/* The node that makes the i-th value that `node` reads, if it is folded; -1 elsewhere. */
+static int folded_source(const canvas *c, const laci_node *node, int i) {
+  int value = value_read(node, i);
+  int producer = value >= 0 ? c->graph->values[value].producer : -1;
+  return producer >= 0 && c->folded[producer] ? producer : -1;
+}
+
+static bool makes_constants(const canvas *c, int id) {
+  const laci_node *node = &c->graph->nodes[id];
+  laci_plot_colour colour = c->plot->nodes[id].colour;
+  if (colour == LACI_PLOT_GREY) return true;
+  if (colour == LACI_PLOT_RED || !node->op || node->op->role == LACI_ROLE_ALLOW) return false;
+  if (node->n_inputs + node->n_captures == 0) return false; /* random numbers, say */
+  for (int i = 0; i < node->n_inputs + node->n_captures; i++) {
+    int value = value_read(node, i);
+    if (value < 0 || c->graph->values[value].stored >= 0) continue;
+    if (folded_source(c, node, i) < 0) return false;
+  }
+  return true;
+}
+
+/* Nodes come after what they read. What nobody reads, or the network gives out, keeps its box. */
+static lac_status choose_folded(canvas *c, lac_error *err) {
+  const laci_graph *graph = c->graph;
+  bool *has_reader = laci_alloc((size_t)graph->n_nodes, sizeof *has_reader);
+  if (!has_reader) return laci_fail_memory(err, "a drawing");
+  for (int id = 0; id < graph->n_nodes; id++) {
+    const laci_node *node = &graph->nodes[id];
+    c->folded[id] = makes_constants(c, id);
+    for (int i = 0; i < node->n_inputs + node->n_captures; i++) {
+      int value = value_read(node, i);
+      int producer = value >= 0 ? graph->values[value].producer : -1;
+      if (producer >= 0) has_reader[producer] = true;
+    }
+  }
+  for (int id = 0; id < graph->n_nodes; id++) c->folded[id] &= has_reader[id];
+  for (int i = 0; i < graph->n_outputs; i++) {
+    int producer = graph->values[graph->outputs[i]].producer;
+    if (producer >= 0) c->folded[producer] = false;
+  }
+  laci_free(has_reader);
+  return LAC_OK;
+}
+
 static void measure_depth(canvas *c) {
   for (int id = 0; id < c->graph->n_nodes; id++) {
+    if (c->folded[id]) continue;
     const laci_node *node = &c->graph->nodes[id];
     for (int i = 0; i < node->n_inputs + node->n_captures; i++) {
       int value = value_read(node, i);
       int producer = value >= 0 ? c->graph->values[value].producer : -1;
-      if (producer >= 0 && c->depth[producer] >= c->depth[id])
+      if (producer >= 0 && !c->folded[producer] && c->depth[producer] >= c->depth[id])
         c->depth[id] = c->depth[producer] + 1;
     }
   }
@@ -223,6 +273,9 @@ static void straighten_longest_way(canvas *c) {
       int value = value_read(node, i);
       if (span_of(c, at, value) == 1) before = c->graph->values[value].producer;
     }
+    Agnode_t *from = before >= 0 ? c->boxes[before] : NULL;
+    Agedge_t *edge = from && c->boxes[at] ? agedge(c->drawing, from, c->boxes[at], NULL, 0) : NULL;
+    if (edge) set(edge, "weight", "100");
     at = before;
   }
 }
@@ -237,6 +290,44 @@ static void source_lines(canvas *c, int id) {
     laci_label_markup(&c->label, "&#8592; ");
     laci_label_text(&c->label, c->graph->nodes[c->graph->values[value].producer].name, NAME_WIDTH);
     close_row(c);
+  }
+}
+
+/* The folded nodes behind a box, each once, and below each what it reads. */
+typedef struct fold_list {
+  int seen[MAX_FOLDED], n;
+  bool cut;
+} fold_list;
+
+static void folded_line(canvas *c, const laci_node *node) {
+  char line[512];
+  size_t used = (size_t)snprintf(line, sizeof line, "%.60s %.300s", node->type, node->name);
+  for (int i = 0; i < node->n_inputs && used < 400; i++) {
+    const laci_stored *stored = stored_input(c->graph, node->inputs[i]);
+    int n =
+        stored ? snprintf(line + used, sizeof line - used, ", %.80s", short_name(stored->name)) : 0;
+    if (n > 0) used += (size_t)n;
+  }
+  open_row(c);
+  laci_label_markup(&c->label, "<FONT POINT-SIZE=\"8\" COLOR=\"%s\">", styles[LACI_PLOT_GREY].line);
+  laci_label_text(&c->label, line, PARAMETER_WIDTH);
+  laci_label_markup(&c->label, "</FONT>");
+  close_row(c);
+}
+
+static void folded_lines(canvas *c, const laci_node *node, fold_list *fold) {
+  for (int i = 0; i < node->n_inputs + node->n_captures; i++) {
+    int source = folded_source(c, node, i);
+    bool known = source < 0;
+    for (int k = 0; k < fold->n && !known; k++) known = fold->seen[k] == source;
+    if (known) continue;
+    if (fold->n == MAX_FOLDED) {
+      fold->cut = true;
+      return;
+    }
+    fold->seen[fold->n++] = source;
+    folded_line(c, &c->graph->nodes[source]);
+    folded_lines(c, &c->graph->nodes[source], fold); /* no deeper than MAX_FOLDED */
   }
 }
 
@@ -263,6 +354,9 @@ static void node_label(canvas *c, int id, const laci_plot_node *info) {
   source_lines(c, id);
   output_shapes(c, node);
   parameter_lines(c, node);
+  fold_list fold = {.n = 0};
+  folded_lines(c, node, &fold);
+  if (fold.cut) laci_label_markup(label, "<TR><TD COLSPAN=\"2\" ALIGN=\"LEFT\">...</TD></TR>");
   if (info->detail && *info->detail) {
     open_row(c);
     laci_label_text(label, info->detail, TEXT_WIDTH);
@@ -354,7 +448,8 @@ static void draw_edges(canvas *c, int id) {
     bool captured = i >= node->n_inputs;
     const laci_stored *stored = stored_input(c->graph, value);
     bool folded = stored && !captured && is_folded(node, stored);
-    if (value < 0 || folded || span_of(c, id, value) > c->max_span) continue;
+    bool is_line = folded || folded_source(c, node, i) >= 0;
+    if (value < 0 || is_line || span_of(c, id, value) > c->max_span) continue;
     Agedge_t *edge = add_edge(c, source_box(c, value), c->boxes[id]);
     if (edge && captured) set(edge, "style", "dashed");
   }
@@ -365,11 +460,14 @@ static void draw_boxes(canvas *c) {
   for (int i = 0; i < graph->n_inputs; i++) (void)source_box(c, graph->inputs[i]);
   for (int id = 0; id < graph->n_nodes; id++) {
     const laci_plot_node *info = &c->plot->nodes[id];
+    if (c->folded[id]) continue;
     node_label(c, id, info);
     c->boxes[id] = add_box(c, "node", id, &styles[info->colour]);
     if (c->boxes[id] && info->colour == LACI_PLOT_RED) set(c->boxes[id], "penwidth", "2");
   }
-  for (int id = 0; id < graph->n_nodes; id++) draw_edges(c, id);
+  for (int id = 0; id < graph->n_nodes; id++) {
+    if (!c->folded[id]) draw_edges(c, id);
+  }
   for (int i = 0; i < graph->n_outputs; i++) {
     Agnode_t *from = source_box(c, graph->outputs[i]);
     (void)add_edge(c, from, end_box(c, "output", graph->outputs[i]));
@@ -379,7 +477,9 @@ static void draw_boxes(canvas *c) {
 /* Title, summary and what the colours mean, above the drawing. */
 static void draw_legend(canvas *c) {
   int counts[N_STYLES] = {[LACI_PLOT_GREY] = c->n_small};
-  for (int id = 0; id < c->graph->n_nodes; id++) counts[c->plot->nodes[id].colour]++;
+  for (int id = 0; id < c->graph->n_nodes; id++) {
+    counts[c->folded[id] ? LACI_PLOT_GREY : c->plot->nodes[id].colour]++;
+  }
   laci_label *label = &c->label;
   laci_label_reset(label);
   laci_label_markup(label,
@@ -430,6 +530,7 @@ static void set_defaults(canvas *c) {
       {AGNODE, "label", ""},
       {AGEDGE, "color", "#616161"},
       {AGEDGE, "arrowsize", "0.6"},
+      {AGEDGE, "weight", "1"},
       {AGRAPH, "bgcolor", "#FFFFFF"},
   };
   for (size_t i = 0; i < sizeof defaults / sizeof *defaults; i++) {
@@ -444,11 +545,14 @@ static lac_status plot_bytes(const laci_graph *graph, const laci_plot *plot, lac
   c.boxes = laci_alloc((size_t)graph->n_nodes, sizeof *c.boxes);
   c.input_boxes = laci_alloc((size_t)graph->n_values, sizeof *c.input_boxes);
   c.depth = laci_alloc((size_t)graph->n_nodes, sizeof *c.depth);
+  c.folded = laci_alloc((size_t)graph->n_nodes, sizeof *c.folded);
   c.drawing = agopen("network", Agdirected, NULL);
-  if (!c.boxes || !c.input_boxes || !c.depth || !c.drawing) {
+  if (!c.boxes || !c.input_boxes || !c.depth || !c.folded || !c.drawing) {
     st = laci_fail_memory(err, "a drawing");
     goto out;
   }
+  st = choose_folded(&c, err);
+  if (st) goto out;
   set_defaults(&c);
   measure_depth(&c);
   choose_span(&c);
@@ -463,6 +567,7 @@ static lac_status plot_bytes(const laci_graph *graph, const laci_plot *plot, lac
 out:
   if (c.drawing) agclose(c.drawing);
   laci_label_clear(&c.label);
+  laci_free(c.folded);
   laci_free(c.depth);
   laci_free(c.input_boxes);
   laci_free(c.boxes);

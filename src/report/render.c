@@ -87,6 +87,14 @@ static lac_status write_text(Agraph_t *graph, char **bytes, size_t *size_bytes, 
   return st;
 }
 
+/* One context serves the whole process and is never freed: the text measuring plug-in remembers its last font by a
+ * pointer into the context, and would follow it from the next context on. */
+static GVC_t *shared_context(void) {
+  static GVC_t *context;
+  if (!context) context = gvContext();
+  return context;
+}
+
 static lac_status draw(Agraph_t *graph, laci_picture picture, char **bytes, size_t *size_bytes,
                        lac_error *err) {
   static const char *const formats[] = {
@@ -95,7 +103,7 @@ static lac_status draw(Agraph_t *graph, laci_picture picture, char **bytes, size
   char *drawn = NULL;
   unsigned int n = 0;
   bool laid_out = false;
-  GVC_t *gvc = gvContext();
+  GVC_t *gvc = shared_context();
   if (!gvc) return laci_fail_memory(err, "graphviz");
   laid_out = gvLayout(gvc, graph, "dot") == 0;
   if (!laid_out) {
@@ -111,7 +119,6 @@ static lac_status draw(Agraph_t *graph, laci_picture picture, char **bytes, size
 out:
   if (drawn) gvFreeRenderData(drawn);
   if (laid_out) gvFreeLayout(gvc, graph);
-  gvFreeContext(gvc);
   return st;
 }
 

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The drawing: what stands in it, any names, all formats and their limits, files. How it looks is for eyes to judge.
+ * Networks are in graph_build.h's notation. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <unistd.h>
+
+#include "report/plot.h"
+#include "support/graph_build.h"
+
+static laci_graph *read_net(const char *net) {
+  laci_graph *graph = NULL;
+  lac_error err = {0};
+  if (net_read(net, &graph, &err)) fail_msg("%s", err.text);
+  return graph;
+}
+
+/* The drawing as zero-terminated text (PDF and PNG: bytes); freed with laci_free. */
+static char *draw(const laci_graph *graph, const laci_plot_node *nodes, const char *path,
+                  size_t *size) {
+  laci_plot plot = {.title = "net.onnx, 2:4", .summary = "1/2 layers pruned", .nodes = nodes};
+  char *bytes = NULL;
+  size_t n = 0;
+  lac_error err = {0};
+  if (laci_plot_draw(graph, &plot, path, &bytes, &n, &err)) fail_msg("%s", err.text);
+  char *text = laci_resize(bytes, n, n + 1, 1);
+  assert_non_null(text);
+  if (size) *size = n;
+  return text;
+}
+
+static void expect_text(const char *text, const char *wanted) {
+  if (!strstr(text, wanted)) fail_msg("'%s' is not in the drawing", wanted);
+}
+
+static int count_text(const char *text, const char *wanted) {
+  int n = 0;
+  for (const char *at = strstr(text, wanted); at; at = strstr(at + 1, wanted)) n++;
+  return n;
+}
+
+static const char net[] =
+    "input x 1x3x8x8\nstored features.0.weight 8x3x3x3\nstored features.0.bias 8\nstored scale "
+    "\"\" = 0.5\n"
+    "stored add 8x1x1\nstored to 2 i64 = 1 288\nc = Conv(x, features.0.weight, features.0.bias) "
+    "name=\"first\"\n"
+    "r = Relu(c)\nm = Mul(r, scale)\na = Add(m, add)\nu = Odd(a) domain=\"my\" "
+    "name=\"odd\"\noutput u\n";
+
+static const laci_plot_node looks[] = {
+    {.colour = LACI_PLOT_GREEN, .detail = "group 1 -> 2   [K,C]  S\nhalf is kept"},
+    {.colour = LACI_PLOT_YELLOW},
+    {.colour = LACI_PLOT_ORANGE},
+    {.colour = LACI_PLOT_YELLOW},
+    {.colour = LACI_PLOT_RED,
+     .reason = "nobody declared this operator, so that nothing which reaches it may move at all"},
+};
+
+static void says_what_each_node_is(void **state) {
+  (void)state;
+  laci_graph *graph = read_net(net);
+  char *dot = draw(graph, looks, "a.dot", NULL);
+  static const char *const wanted[] = {"digraph",
+                                       "net.onnx, 2:4",
+                                       "1/2 layers pruned",
+                                       "first",
+                                       "[1, 8, 6, 6]",
+                                       "weight  [8, 3, 3, 3]",
+                                       "bias  [8]",
+                                       "group 1 -&gt; 2",
+                                       "half is kept",
+                                       "blocks",
+                                       "follows",
+                                       "passes",
+                                       "<BR/>",
+                                       "0.5",
+                                       "[8, 1, 1]"};
+  for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) expect_text(dot, wanted[i]);
+  assert_int_equal(count_text(dot, " -> "),
+                   7); /* input, four in a row, output; two constants on their own */
+  laci_free(dot);
+  laci_graph_destroy(graph);
+}
+
+static void every_format_is_drawn(void **state) {
+  (void)state;
+  static const char *const starts[][2] = {
+      {"a.svg", "<?xml"}, {"b.PDF", "%PDF-"}, {"c.png", "\x89PNG"}, {"d.e.dot", "digraph"}};
+  laci_graph *graph = read_net(net);
+  for (size_t i = 0; i < sizeof starts / sizeof *starts; i++) {
+    char *bytes = draw(graph, looks, starts[i][0], NULL);
+    if (strncmp(bytes, starts[i][1], strlen(starts[i][1])) != 0) fail_msg("%s", starts[i][0]);
+    laci_free(bytes);
+  }
+  laci_graph_destroy(graph);
+}
+
+static void the_same_network_gives_the_same_picture(void **state) {
+  (void)state;
+  static const char *const paths[] = {"a.svg", "a.png", "a.dot"};
+  laci_graph *graph = read_net(net);
+  for (int i = 0; i < 3; i++) {
+    size_t n, m;
+    char *one = draw(graph, looks, paths[i], &n), *two = draw(graph, looks, paths[i], &m);
+    assert_int_equal(n, m);
+    assert_memory_equal(one, two, n);
+    laci_free(one);
+    laci_free(two);
+  }
+  laci_graph_destroy(graph);
+}
+
+static void names_may_hold_any_bytes(void **state) {
+  (void)state;
+  laci_graph *graph = read_net("input x 3\ny = Relu(x)\noutput y\n");
+  laci_plot_node look = {.colour = LACI_PLOT_YELLOW, .detail = "tab\tand \x01 \x7f"};
+  graph->nodes[0].name = "a<b>&\"c\" \\N \\G \xff\xc3\xa9 ]]> <TABLE>";
+  char *svg = draw(graph, &look, "a.svg", NULL);
+  puts(svg); expect_text(svg, "a&lt;b&gt;&amp;&quot;c&quot; \\N \\G \xEF\xBF\xBD\xc3\xa9");
+  expect_text(svg, "tab and");
+  for (const char *at = svg; *at; at++) assert_true((uint8_t)*at >= 0x20 || *at == '\n');
+  laci_free(svg);
+  laci_graph_destroy(graph);
+}
+
+/* A chain of n nodes. */
+static laci_graph *read_chain(int n) {
+  size_t room = (size_t)n * 80 + 200, used = 0;
+  char *text = laci_alloc(room, 1);
+  assert_non_null(text);
+  used += (size_t)snprintf(text, room, "input v0 1x3\n");
+  for (int i = 1; i <= n; i++) {
+    used += (size_t)snprintf(text + used, room - used,
+                             "v%d = Relu(v%d) name=\"node %d of the chain\"\n", i, i - 1, i);
+  }
+  (void)snprintf(text + used, room - used, "output v%d\n", n);
+  laci_graph *graph = read_net(text);
+  laci_free(text);
+  return graph;
+}
+
+static uint32_t png_number(const char *at) {
+  const uint8_t *b = (const uint8_t *)at;
+  return (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3];
+}
+
+static void tall_drawings_are_whole_in_every_format(void **state) {
+  (void)state;
+  enum { N = 900 };
+  laci_graph *graph = read_chain(N);
+  laci_plot_node *all = laci_alloc(N, sizeof *all);
+  assert_non_null(all);
+  char *svg = draw(graph, all, "a.svg", NULL);
+  assert_int_equal(count_text(svg, " of the chain<"), N);
+  laci_free(svg);
+  size_t size;
+  char *png = draw(graph, all, "a.png", &size);
+  assert_true(size > 24 && png_number(png + 20) > 10000 &&
+              png_number(png + 20) <= 32767); /* height, from the header */
+  laci_free(png);
+  char *pdf = draw(graph, all, "a.pdf", &size);
+  const char *page = pdf;
+  while (page < pdf + size && memcmp(page, "/MediaBox", 9) != 0) page++;
+  double width = 0, height = 0;
+  if (page < pdf + size) { /* not compressed, then */
+    assert_int_equal(sscanf(page, "/MediaBox [ %*f %*f %lf %lf", &width, &height), 2);
+    if (!(height > 10000 && height <= 14400)) fail_msg("the page is %g points high", height);
+  }
+  laci_free(pdf);
+  laci_free(all);
+  laci_graph_destroy(graph);
+}
+
+static void edges_that_nobody_could_follow_become_words(void **state) {
+  (void)state;
+  enum { N = 120 };
+  char text[N * 64 + 200];
+  size_t used = (size_t)snprintf(text, sizeof text, "input x 1x3\nv0 = Relu(x) name=\"source\"\n");
+  for (int i = 1; i < N; i++) {
+    used += (size_t)snprintf(text + used, sizeof text - used, "v%d = Add(v%d, v0) name=\"n%d\"\n",
+                             i, i - 1, i);
+  }
+  (void)snprintf(text + used, sizeof text - used, "output v%d\n", N - 1);
+  laci_graph *graph = read_net(text);
+  laci_plot_node looks_alike[N] = {0};
+  char *dot = draw(graph, looks_alike, "a.dot", NULL);
+  int words = count_text(dot, "&#8592; source"), edges = count_text(dot, " -> ");
+  assert_true(words > N / 2);
+  assert_int_equal(words + edges, 2 * (N - 1) + 2); /* each input is told in one way */
+  laci_free(dot);
+  laci_graph_destroy(graph);
+}
+
+static void long_reasons_are_wrapped(void **state) {
+  (void)state;
+  laci_graph *graph = read_net("input x 3\ny = Relu(x)\noutput y\n");
+  char reason[2001];
+  for (size_t i = 0; i < sizeof reason - 1; i++) reason[i] = i % 9 == 8 ? ' ' : 'a';
+  reason[sizeof reason - 1] = 0;
+  laci_plot_node look = {.colour = LACI_PLOT_RED, .reason = reason};
+  char *dot = draw(graph, &look, "a.dot", NULL);
+  assert_true(count_text(dot, "<BR/>") > 30);
+  laci_free(dot);
+  memset(reason, 'x', sizeof reason - 1); /* no place to break it */
+  dot = draw(graph, &look, "a.dot", NULL);
+  assert_true(count_text(dot, "<BR/>") > 30);
+  laci_free(dot);
+  laci_graph_destroy(graph);
+}
+
+static void files_are_written_with_care(void **state) {
+  (void)state;
+  char folder[] = "/tmp/lacuna_plot_XXXXXX", path[64];
+  assert_non_null(mkdtemp(folder));
+  laci_graph *graph = read_net(net);
+  laci_plot plot = {.title = "t", .nodes = looks};
+  lac_error err = {0};
+  (void)snprintf(path, sizeof path, "%s/a.jpeg", folder);
+  assert_int_equal(laci_plot_write(graph, &plot, path, true, &err), LAC_BAD_ARGUMENT);
+  assert_non_null(strstr(err.text, ".svg"));
+  assert_int_equal(access(path, F_OK), -1);
+  (void)snprintf(path, sizeof path, "%s/a.svg", folder);
+  assert_int_equal(laci_plot_write(graph, &plot, path, false, NULL), LAC_OK);
+  assert_int_equal(laci_plot_write(graph, &plot, path, false, NULL), LAC_EXISTS);
+  assert_int_equal(laci_plot_write(graph, &plot, path, true, NULL), LAC_OK);
+  assert_int_equal(unlink(path), 0);
+  assert_int_equal(rmdir(folder), 0);
+  laci_graph_destroy(graph);
+}
+
+static void fails_cleanly_without_memory(void **state) {
+  (void)state;
+  laci_graph *graph = read_net(net);
+  laci_plot plot = {.title = "t", .nodes = looks};
+  for (long n = 1; n < 1000; n++) {
+    char *bytes;
+    size_t size;
+    laci_memory_fail_at(n);
+    lac_status st = laci_plot_draw(graph, &plot, "a.dot", &bytes, &size, NULL);
+    laci_memory_fail_at(0);
+    laci_free(bytes);
+    if (!st) {
+      laci_graph_destroy(graph);
+      return;
+    }
+    assert_int_equal(st, LAC_NO_MEMORY);
+    assert_null(bytes);
+  }
+  fail_msg("never succeeded");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(says_what_each_node_is),
+      cmocka_unit_test(every_format_is_drawn),
+      cmocka_unit_test(the_same_network_gives_the_same_picture),
+      cmocka_unit_test(names_may_hold_any_bytes),
+      cmocka_unit_test(tall_drawings_are_whole_in_every_format),
+      cmocka_unit_test(edges_that_nobody_could_follow_become_words),
+      cmocka_unit_test(long_reasons_are_wrapped),
+      cmocka_unit_test(files_are_written_with_care),
+      cmocka_unit_test(fails_cleanly_without_memory),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
