@@ -16,7 +16,8 @@ extern "C" {
 
 typedef struct lac_model lac_model;
 
-/** A stored tensor: view, dies with the model or with its next change. rank is -1 above 8 dimensions. */
+/** A stored tensor: view, dies with the model or with its next change. rank is -1 above 8
+ * dimensions. */
 typedef struct lac_tensor {
   const char *name;
   lac_dtype dtype;
@@ -26,18 +27,20 @@ typedef struct lac_tensor {
   size_t size_bytes;
 } lac_tensor;
 
-/** Reads FILE.onnx; external data is mapped from beside it. *model is NULL on failure. Fails LAC_IO, LAC_BAD_FILE,
- *  LAC_UNSUPPORTED (opset or IR outside the range), LAC_NO_MEMORY. */
+/** Reads FILE.onnx; external data is mapped from beside it. *model is NULL on failure. Fails
+ * LAC_IO, LAC_BAD_FILE, LAC_UNSUPPORTED (opset or IR outside the range), LAC_NO_MEMORY. */
 LAC_API LAC_MUST_CHECK lac_status lac_model_load(const char *path, lac_model **model,
                                                  lac_error *err);
 
-/** The same from memory (copied as far as needed). data_dir: where external data lies; NULL: there must be none. */
+/** The same from memory (copied as far as needed). data_dir: where external data lies; NULL: there
+ * must be none. */
 LAC_API LAC_MUST_CHECK lac_status lac_model_load_memory(const void *bytes, size_t size_bytes,
                                                         const char *data_dir, lac_model **model,
                                                         lac_error *err);
 
-/** Writes the model with its stored tensors as they are now; all else as it was read. Atomic: a temporary name, then
- *  renamed. Fails LAC_EXISTS unless force; never overwrites the model's own input. */
+/** Writes the model with its stored tensors as they are now; all else as it was read. Atomic: a
+ * temporary name, then renamed. Fails LAC_EXISTS unless force; never overwrites the model's own
+ * input. */
 LAC_API LAC_MUST_CHECK lac_status lac_model_save(lac_model *model, const char *path, bool force,
                                                  lac_error *err);
 

@@ -18,13 +18,13 @@ typedef struct lac_options {
   bool permute; /* search channel orders (true) */
   bool
       padding; /* a Dense layer's input channels count as rounded up to the eligible size (false) */
-  bool
-      all_sizes; /* prune every layer whose input channels reach m, not only Tensor Core sizes (false) */
-  bool verify; /* prove the reordering (true) */
-  const char *
-      include; /* POSIX extended regular expression on node or weight names: only these are pruned (NULL) */
-  const char *exclude;       /* these are not (NULL) */
-  const char *score;         /* "magnitude" */
+  bool all_sizes;      /* prune every layer whose input channels reach m, not only Tensor Core sizes
+                          (false) */
+  bool verify;         /* prove the reordering (true) */
+  const char *include; /* POSIX extended regular expression on node or weight names: only these are
+                          pruned (NULL) */
+  const char *exclude; /* these are not (NULL) */
+  const char *score;   /* "magnitude" */
   const char *strategy;      /* of the search; NULL: chosen by the problem */
   lac_effort effort;         /* (LAC_EFFORT_NORMAL) */
   uint64_t seed;             /* (0) */
@@ -37,8 +37,9 @@ typedef struct lac_options {
 
 LAC_API lac_options lac_options_default(void);
 
-/** Permutes (options->permute), prunes and proves; the model's stored tensors change. On failure they are as before.
- *  Fails LAC_BAD_VALUE (NaN or Inf in a weight), LAC_PROOF_FAILED, LAC_BAD_ARGUMENT, LAC_NO_MEMORY. */
+/** Permutes (options->permute), prunes and proves; the model's stored tensors change. On failure
+ * they are as before. Fails LAC_BAD_VALUE (NaN or Inf in a weight), LAC_PROOF_FAILED,
+ * LAC_BAD_ARGUMENT, LAC_NO_MEMORY. */
 LAC_API LAC_MUST_CHECK lac_status lac_prune(lac_model *model, const lac_options *options,
                                             lac_report **report, lac_error *err);
 
@@ -50,13 +51,14 @@ LAC_API LAC_MUST_CHECK lac_status lac_permute(lac_model *model, const lac_option
 LAC_API LAC_MUST_CHECK lac_status lac_inspect(const lac_model *model, const lac_options *options,
                                               lac_report **report, lac_error *err);
 
-/** Why the input channels of a node (name of node or of weight) are frozen: the path from it to the first cause, a line
- *  a step; free with lac_text_free. Fails LAC_NOT_FOUND. */
+/** Why the input channels of a node (name of node or of weight) are frozen: the path from it to the
+ * first cause, a line a step; free with lac_text_free. Fails LAC_NOT_FOUND. */
 LAC_API LAC_MUST_CHECK lac_status lac_inspect_why(const lac_model *model,
                                                   const lac_options *options, const char *node,
                                                   char **text, lac_error *err);
 
-/** What is sparse. original, if given: proves too that model is original reordered and masked (LAC_PROOF_FAILED). */
+/** What is sparse. original, if given: proves too that model is original reordered and masked
+ * (LAC_PROOF_FAILED). */
 LAC_API LAC_MUST_CHECK lac_status lac_check(const lac_model *model, const lac_model *original,
                                             const lac_options *options, lac_report **report,
                                             lac_error *err);
@@ -65,13 +67,14 @@ LAC_API LAC_MUST_CHECK lac_status lac_check(const lac_model *model, const lac_mo
 LAC_API LAC_MUST_CHECK lac_status lac_permutation_save(const lac_report *report, const char *path,
                                                        bool force, lac_error *err);
 
-/** Replays a saved permutation, or undoes it (invert), and proves it. Fails LAC_BAD_FILE where the file belongs to
- *  another network. */
+/** Replays a saved permutation, or undoes it (invert), and proves it. Fails LAC_BAD_FILE where the
+ * file belongs to another network. */
 LAC_API LAC_MUST_CHECK lac_status lac_permutation_apply(lac_model *model, const char *path,
                                                         bool invert, const lac_options *options,
                                                         lac_report **report, lac_error *err);
 
-/** Draws the operation graph; the format is the file's ending: .svg .pdf .png .dot. `report` belongs to the model. */
+/** Draws the operation graph; the format is the file's ending: .svg .pdf .png .dot. `report`
+ * belongs to the model. */
 LAC_API LAC_MUST_CHECK lac_status lac_plot(const lac_model *model, const lac_report *report,
                                            const char *path, bool force, lac_error *err);
 

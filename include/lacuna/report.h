@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What a command found and did, as plain data: the layers, the groups of channels, and a summary.
  *
- * A report owns all it points to; it dies with lac_report_destroy. Its JSON form is described in docs/json.md. */
+ * A report owns all it points to; it dies with lac_report_destroy. Its JSON form is described in
+ * docs/json.md. */
 #ifndef LACUNA_REPORT_H
 #define LACUNA_REPORT_H
 
@@ -16,7 +17,8 @@
 extern "C" {
 #endif
 
-/** A node with a stored weight that could be pruned by its kind (Conv, Gemm, MatMul, ConvTranspose). */
+/** A node with a stored weight that could be pruned by its kind (Conv, Gemm, MatMul,
+ * ConvTranspose). */
 typedef struct lac_layer {
   const char *name;   /* node */
   const char *op;     /* "Conv" */
@@ -44,7 +46,8 @@ typedef struct lac_layer {
       *reason; /* why it was not pruned or not permuted, one sentence; NULL: nothing to say */
 } lac_layer;
 
-/** Channels that may change places with each other, and do so everywhere at once; or that may not (frozen). */
+/** Channels that may change places with each other, and do so everywhere at once; or that may not
+ * (frozen). */
 typedef struct lac_group {
   int id; /* from 1 */
   int channels;
@@ -57,8 +60,8 @@ typedef struct lac_group {
       *permutation; /* [channels]: old index of the channel now at place j; NULL when frozen */
   double kept_identity, kept,
       upper_bound; /* sums of |w| over the blocks that hold one of its channels */
-  double
-      efficacy; /* percent: (kept - kept_identity) / (upper_bound - kept_identity); 0: nothing to gain */
+  double efficacy; /* percent: (kept - kept_identity) / (upper_bound - kept_identity); 0: nothing to
+                      gain */
   const char *strategy; /* of the search; NULL: not searched */
   int64_t iterations;
   bool proven; /* no better order exists */
@@ -95,15 +98,15 @@ LAC_API LAC_MUST_CHECK lac_status lac_report_json(const lac_report *report, char
                                                   lac_error *err);
 LAC_API void lac_text_free(char *text);
 
-/** Order of `axis` of the stored tensor: order[j] = old index now at place j; room for `count` == its size. For the
- *  input channels of a grouped convolution's weight: count == convolution_groups * size, group after group.
- *  Identity where nothing moved. Fails LAC_NOT_FOUND. */
+/** Order of `axis` of the stored tensor: order[j] = old index now at place j; room for `count` ==
+ * its size. For the input channels of a grouped convolution's weight: count == convolution_groups *
+ * size, group after group. Identity where nothing moved. Fails LAC_NOT_FOUND. */
 LAC_API LAC_MUST_CHECK lac_status lac_report_order(const lac_report *report, const char *tensor,
                                                    int axis, int32_t *order, size_t count,
                                                    lac_error *err);
 
-/** Mask of a pruned stored tensor in the tensor's own order, one byte an element, 1 = kept; count == its elements.
- *  Fails LAC_NOT_FOUND where the tensor was not pruned. */
+/** Mask of a pruned stored tensor in the tensor's own order, one byte an element, 1 = kept; count
+ * == its elements. Fails LAC_NOT_FOUND where the tensor was not pruned. */
 LAC_API LAC_MUST_CHECK lac_status lac_report_mask(const lac_report *report, const char *tensor,
                                                   uint8_t *mask, size_t count, lac_error *err);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * How a call ended, and why.
  *
- * Whatever can fail returns a lac_status and takes a last `lac_error *` that may be NULL. The text names the
- * thing, what was found and what was wanted. */
+ * Whatever can fail returns a lac_status and takes a last `lac_error *` that may be NULL. The text
+ * names the thing, what was found and what was wanted. */
 #ifndef LACUNA_STATUS_H
 #define LACUNA_STATUS_H
 

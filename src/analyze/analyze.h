@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The analysis: layers, the groups of channels that may change places, and what stands in the way.
  *
- * tracks_in.h says what a track is, classes_in.h what a class; this header is what the other rooms see. */
+ * tracks_in.h says what a track is, classes_in.h what a class; this header is what the other rooms
+ * see. */
 #ifndef LACI_ANALYZE_ANALYZE_H
 #define LACI_ANALYZE_ANALYZE_H
 
@@ -29,7 +30,8 @@ typedef struct laci_layer {
   const char *reason;   /* why it is not eligible, or else not searchable; NULL: nothing to say */
 } laci_layer;
 
-/** Places of a group in the input axis of one layer: column[c] of the weight, for rows of convolution group conv_group
+/** Places of a group in the input axis of one layer: column[c] of the weight, for rows of
+ * convolution group conv_group
  *  (-1: all rows). Slots of one group in one layer differ by their copy label. */
 typedef struct laci_consumer {
   int layer, conv_group;
@@ -59,14 +61,14 @@ typedef struct laci_analysis {
   laci_group *groups;
 } laci_analysis;
 
-/** The graph must be inferred already and must outlive the analysis. Fails LAC_BAD_ARGUMENT for a bad regular
- *  expression, LAC_NO_MEMORY. */
+/** The graph must be inferred already and must outlive the analysis. Fails LAC_BAD_ARGUMENT for a
+ * bad regular expression, LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_analyze(const laci_graph *graph, const laci_rules *rules,
                                        laci_analysis **analysis, lac_error *err);
 void laci_analysis_destroy(laci_analysis *analysis);
 
-/** One line a step, from the node to the first cause that keeps its input (or output) channels in place; text from
- *  laci_alloc. Fails LAC_NOT_FOUND. */
+/** One line a step, from the node to the first cause that keeps its input (or output) channels in
+ * place; text from laci_alloc. Fails LAC_NOT_FOUND. */
 LAC_MUST_CHECK lac_status laci_analysis_why(const laci_analysis *analysis, const char *node,
                                             char **text, lac_error *err);
 
@@ -77,8 +79,8 @@ typedef struct laci_node_channels {
 } laci_node_channels;
 void laci_analysis_node(const laci_analysis *analysis, int node, laci_node_channels *channels);
 
-/** First place of group's channel c in slot s, for the permutation file and for matching two models: walks all slots.
- *  A slot is a set of positions of one track, one a channel. */
+/** First place of group's channel c in slot s, for the permutation file and for matching two
+ * models: walks all slots. A slot is a set of positions of one track, one a channel. */
 typedef struct laci_slot {
   int track;               /* root */
   const int32_t *position; /* [n_channels] */
@@ -90,7 +92,8 @@ laci_slot laci_group_slot(const laci_analysis *analysis, int group, int slot);
 int laci_analysis_tracks(const laci_analysis *analysis);
 int64_t laci_track_size(const laci_analysis *analysis, int track);
 
-/** Axes of a value that lie on a track: position = row-major index over axes. n_groups > 0: see laci_axis_order. */
+/** Axes of a value that lie on a track: position = row-major index over axes. n_groups > 0: see
+ * laci_axis_order. */
 typedef struct laci_value_axes {
   int track; /* root */
   int n_axes;
@@ -101,11 +104,13 @@ typedef struct laci_value_axes {
 /** Fills axes (room for LACI_MAX_RANK) and returns how many there are. */
 int laci_value_on_tracks(const laci_analysis *analysis, int value, laci_value_axes *axes);
 
-/** The certificate: do the orders of all tracks (order[track]: new place -> old position, NULL: identity) respect every
- *  link, tag and frozen position? -1: yes; else the group (or -2) that breaks one, which is a mistake of the analysis. */
+/** The certificate: do the orders of all tracks (order[track]: new place -> old position, NULL:
+ * identity) respect every link, tag and frozen position? -1: yes; else the group (or -2) that
+ * breaks one, which is a mistake of the analysis. */
 int laci_analysis_certify(const laci_analysis *analysis, int32_t *const *order);
 
-/** The (single-axis) places of a track in stored tensors: calls visit for each. conv_groups > 0: a grouped weight. */
+/** The (single-axis) places of a track in stored tensors: calls visit for each. conv_groups > 0: a
+ * grouped weight. */
 typedef void laci_stored_axis_visit(int stored, int axis, int conv_groups, void *context);
 void laci_track_stored_axes(const laci_analysis *analysis, int track, laci_stored_axis_visit *visit,
                             void *context);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Finding classes: components of positions by union-find, then a canonical walk over each free component.
+ * Finding classes: components of positions by union-find, then a canonical walk over each free
+ * component.
  *
- * The walk starts at a position of the track in which the component has the fewest, follows links in their order (up to
- * the small side, then down by link and copy) and hashes what it meets. Components of equal hash are exchangeable; the
- * order in which the walk met their positions matches them. The certificate checks every link of the result again. */
+ * The walk starts at a position of the track in which the component has the fewest, follows links
+ * in their order (up to the small side, then down by link and copy) and hashes what it meets.
+ * Components of equal hash are exchangeable; the order in which the walk met their positions
+ * matches them. The certificate checks every link of the result again. */
 #include "analyze/classes_in.h"
 
 #include <stdlib.h>

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Channels and classes: which connected positions may change places with which.
  *
- * A channel is a connected component of positions. Two channels are exchangeable when walking their labelled links in
- * step, from one position of each, visits the same tracks and colours; the walk also says which position of the one
- * goes with which of the other. Exchangeable channels form a class. */
+ * A channel is a connected component of positions. Two channels are exchangeable when walking their
+ * labelled links in step, from one position of each, visits the same tracks and colours; the walk
+ * also says which position of the one goes with which of the other. Exchangeable channels form a
+ * class. */
 #ifndef LACI_ANALYZE_CLASSES_IN_H
 #define LACI_ANALYZE_CLASSES_IN_H
 
 #include "analyze/tracks_in.h"
 
-/** position[s * n_channels + c]: where channel c of the class stands in track[s]. Channels are numbered by their first
- *  position. A track may appear in several slots (copies). */
+/** position[s * n_channels + c]: where channel c of the class stands in track[s]. Channels are
+ * numbered by their first position. A track may appear in several slots (copies). */
 typedef struct laci_class {
   int n_channels, n_slots;
   const int32_t *track; /* [n_slots] roots */
@@ -32,9 +33,9 @@ LAC_MUST_CHECK lac_status laci_classes_find(const laci_tracks *t, laci_classes *
                                             lac_error *err);
 void laci_classes_clear(laci_classes *classes);
 
-/** The certificate: checks in integers that the orders (order[root] [n] or NULL: identity; new place -> old position)
- *  respect every link, colour and frozen position. Returns the class of the first miss, -1: all hold. A miss outside
- *  every class comes back as -2. */
+/** The certificate: checks in integers that the orders (order[root] [n] or NULL: identity; new
+ * place -> old position) respect every link, colour and frozen position. Returns the class of the
+ * first miss, -1: all hold. A miss outside every class comes back as -2. */
 int laci_classes_certify(const laci_tracks *t, const laci_classes *classes, int32_t *const *order);
 
 #endif

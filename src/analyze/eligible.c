@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Which layers may be pruned, and for each of the others the reason in one sentence.
  *
- * Sparse Tensor Cores want input channels in multiples of 16 and output channels in multiples of 8. A tensor is masked
- * only if everybody who reads it is a layer that may be pruned and sees the same input axis. */
+ * Sparse Tensor Cores want input channels in multiples of 16 and output channels in multiples of 8.
+ * A tensor is masked only if everybody who reads it is a layer that may be pruned and sees the same
+ * input axis. */
 #include <inttypes.h>
 #include <regex.h>
 #include <string.h>
@@ -109,7 +110,8 @@ static int count_reads(const laci_node *node, int value) {
   return n;
 }
 
-/* Is every reader of the values from the stored tensor to this layer a layer of the same tensor, or a step on the way? */
+/* Is every reader of the values from the stored tensor to this layer a layer of the same tensor, or
+ * a step on the way? */
 static const char *judge_readers(laci_analysis *analysis, const laci_layer *layer, int value,
                                  int depth) {
   const laci_value *v = &analysis->graph->values[value];

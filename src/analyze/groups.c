@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * From classes of positions to groups of channels as layers see them.
  *
- * Searchable groups come first, in the order of their first consumer; then free groups without one; then the frozen
- * ones, one for each track whose channels may not move. */
+ * Searchable groups come first, in the order of their first consumer; then free groups without one;
+ * then the frozen ones, one for each track whose channels may not move. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,7 +51,8 @@ static int add_group(builder *b, laci_group group) {
   return b->a->n_groups++;
 }
 
-/* Groups that the positions of an axis belong to are made on first sight; the one with most positions comes back. */
+/* Groups that the positions of an axis belong to are made on first sight; the one with most
+ * positions comes back. */
 static int group_of_axis(builder *b, const axis_view *view, bool *ok) {
   const laci_tracks *t = b->a->tracks;
   const laci_classes *c = b->a->classes;

@@ -26,8 +26,8 @@ typedef struct laci_weight_source {
   int factor_axis;  /* likewise */
 } laci_weight_source;
 
-/** Follows value backwards through Identity, Cast, Transpose, DequantizeLinear and Mul by a constant. False: it does not
- *  come from a stored tensor that way. */
+/** Follows value backwards through Identity, Cast, Transpose, DequantizeLinear and Mul by a
+ * constant. False: it does not come from a stored tensor that way. */
 bool laci_trace_weight(const laci_graph *graph, int value, laci_weight_source *source);
 
 /** printf into the analysis' arena; NULL when there is no memory. */

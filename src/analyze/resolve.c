@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The walk over all nodes that turns couplings into tracks.
  *
- * Safe by default: an input that no coupling describes is frozen, an output axis about which nothing was said is
- * fixed. See graph/coupling.h for the language, tracks_in.h for the result. */
+ * Safe by default: an input that no coupling describes is frozen, an output axis about which
+ * nothing was said is fixed. See graph/coupling.h for the language, tracks_in.h for the result. */
 #include "analyze/resolve_in.h"
 
 #include <stdio.h>
@@ -59,8 +59,8 @@ int laci_resolve_part_cause(laci_resolve *r) {
   return r->part_cause;
 }
 
-/* The weight of a grouped convolution: each group has its own order along the input axis, where nobody else reads the
- * weight; else one order for all groups. */
+/* The weight of a grouped convolution: each group has its own order along the input axis, where
+ * nobody else reads the weight; else one order for all groups. */
 static void resolve_grouped(laci_resolve *r, const laci_grouped_axis *g) {
   laci_tracks *t = r->t;
   int weight = laci_port_value(r, g->port);
@@ -102,7 +102,8 @@ static void resolve_grouped(laci_resolve *r, const laci_grouped_axis *g) {
   laci_link_add(t, r->node_id, data->track, along->track, to, copy);
 }
 
-/* Equal contents that are worked on part by part are equal within a part only: such outputs are not uniform. */
+/* Equal contents that are worked on part by part are equal within a part only: such outputs are not
+ * uniform. */
 static void fix_uniform_parts(laci_resolve *r, const laci_axis_parts *part) {
   int label = laci_port_labels_of(r, part->port)->label[part->axis];
   for (int i = 0; i < r->node->n_outputs; i++) {
@@ -140,7 +141,8 @@ static void resolve_parts(laci_resolve *r, const laci_axis_parts *part) {
   laci_free(index);
 }
 
-/* An operator cannot speak about shapes that nobody knows: whoever made them unknown is to blame. */
+/* An operator cannot speak about shapes that nobody knows: whoever made them unknown is to blame.
+ */
 static int blame_unknown_shape(laci_resolve *r) {
   for (int port = 0; port < r->node->n_inputs; port++) {
     int value = r->node->inputs[port];
@@ -225,7 +227,8 @@ out:
             : LAC_OK;
 }
 
-/* Before any node: stored tensors have a track an axis, graph inputs are fixed, all else is pending. */
+/* Before any node: stored tensors have a track an axis, graph inputs are fixed, all else is
+ * pending. */
 static void start_layout(laci_tracks *t, int id) {
   const laci_value *value = &t->graph->values[id];
   laci_layout *layout = &t->layouts[id];

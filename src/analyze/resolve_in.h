@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Reading one node's coupling into tracks: shared by the resolve_*.c files.
  *
- * resolve.c walks the nodes; for each, maps are lifted first (resolve_maps.c), then labels are joined
- * (resolve_labels.c); re-cut axes (Reshape) have a file of their own (resolve_recut.c). */
+ * resolve.c walks the nodes; for each, maps are lifted first (resolve_maps.c), then labels are
+ * joined (resolve_labels.c); re-cut axes (Reshape) have a file of their own (resolve_recut.c). */
 #ifndef LACI_ANALYZE_RESOLVE_IN_H
 #define LACI_ANALYZE_RESOLVE_IN_H
 
@@ -20,7 +20,8 @@ typedef struct laci_resolve {
 
 /** This node as a cause, made on first use. */
 int laci_resolve_cause(laci_resolve *r);
-/** Likewise where the outer part of a composite (heads) stays, because the operator sees it apart from the rest. */
+/** Likewise where the outer part of a composite (heads) stays, because the operator sees it apart
+ * from the rest. */
 int laci_resolve_part_cause(laci_resolve *r);
 
 static inline int laci_port_value(const laci_resolve *r, int port) {

@@ -1,21 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Joining the axes that carry the same label.
  *
- * Labels that lie together on a composite bundle (heads x size) must be treated together: they form a *set*. In each
- * set one bundle that holds all of it, the full one, leads:
- *   - a bundle of the same labels in the same order is in step with it; in another order: a link position by position;
- *   - a bundle of some of its labels (the others are broadcast, or reduced): where these are the inner ones a link with
- *     the rest as copy label; else the full track is tagged by them and the small bundle stays in place;
+ * Labels that lie together on a composite bundle (heads x size) must be treated together: they form
+ * a *set*. In each set one bundle that holds all of it, the full one, leads:
+ *   - a bundle of the same labels in the same order is in step with it; in another order: a link
+ *     position by position;
+ *   - a bundle of some of its labels (the others are broadcast, or reduced): where these are the
+ *     inner ones a link with the rest as copy label; else the full track is tagged by them and the
+ *     small bundle stays in place;
  *   - an axis along which nothing may move tags the full track by its index;
- *   - an output with all labels lies on the full track, one with some of them is treated as such a bundle. */
+ *   - an output with all labels lies on the full track, one with some of them is treated as such a
+ *     bundle. */
 #include <string.h>
 
 #include "analyze/resolve_in.h"
 
 enum { MAX_SET = 2 * LACI_MAX_RANK };
 
-/* A set of labels in the order of its full bundle. Axes of the full bundle without a label (fixed or mapped there) take
- * the pseudo-label -1. */
+/* A set of labels in the order of its full bundle. Axes of the full bundle without a label (fixed
+ * or mapped there) take the pseudo-label -1. */
 typedef struct label_set {
   int n;
   int label[MAX_SET];
@@ -38,7 +41,8 @@ static int set_find(const label_set *set, int label) {
   return -1;
 }
 
-/* A bundle takes part in label joining when it has a label and no mapped axis (those were lifted or frozen). */
+/* A bundle takes part in label joining when it has a label and no mapped axis (those were lifted or
+ * frozen). */
 static bool bundle_takes_part(const laci_resolve *r, int port, const laci_bundle *bundle) {
   if (bundle->n_groups) return false;
   bool any = false;
@@ -93,7 +97,8 @@ static void describe_set(laci_resolve *r, int *parent, int root, label_set *set)
       if (label <= 0 || find(parent, label) != root || set->fixed_cause >= 0) continue;
       int state = layout->bundle[a];
       if (state == LACI_AXIS_FIXED) set->fixed_cause = layout->cause[a];
-      /* Of a composite that was mapped and is frozen, or whose output stands already: never uniform. */
+      /* Of a composite that was mapped and is frozen, or whose output stands already: never
+       * uniform. */
       else if (state >= 0 && !bundle_takes_part(r, port, &layout->bundles[state])) {
         set->fixed_cause = laci_resolve_cause(r);
       }
@@ -122,8 +127,8 @@ static void describe_set(laci_resolve *r, int *parent, int root, label_set *set)
   set->broken = set->any_bundle && set->track < 0;
 }
 
-/* For each position of the full track its row-major index over the chosen labels (part, in the order of `labels`), and
- * over all the others (rest). */
+/* For each position of the full track its row-major index over the chosen labels (part, in the
+ * order of `labels`), and over all the others (rest). */
 static bool project(laci_resolve *r, const label_set *set, const int *labels, int n, int32_t **part,
                     int32_t **rest) {
   int64_t total = laci_track_at(r->t, set->track)->n;
@@ -179,8 +184,8 @@ static bool same_as_full(const label_set *set, const int *labels, int n) {
   return true;
 }
 
-/* Labels of the port that are in the set, in the order of the axes given (a bundle's, or all axes of the value whose
- * state is `state`). False when a label stands twice or a size contradicts. */
+/* Labels of the port that are in the set, in the order of the axes given (a bundle's, or all axes
+ * of the value whose state is `state`). False when a label stands twice or a size contradicts. */
 typedef struct part_of {
   int n;
   int label[MAX_SET];
@@ -290,8 +295,8 @@ static void freeze_set(laci_resolve *r, int *parent, int root) {
   }
 }
 
-/* The output channels of a grouped ConvTranspose come from its weight, group by group: a track of their own, which
- * the weight joins (resolve.c). False: the axis is not of that kind. */
+/* The output channels of a grouped ConvTranspose come from its weight, group by group: a track of
+ * their own, which the weight joins (resolve.c). False: the axis is not of that kind. */
 static bool start_grouped_output(laci_resolve *r, int port, int axis) {
   for (size_t i = 0; i < r->c->n_grouped; i++) {
     const laci_grouped_axis *g = &r->c->grouped[i];
@@ -371,7 +376,8 @@ static void resolve_set(laci_resolve *r, int *parent, int root) {
   }
 }
 
-/* Sizes of a label must agree wherever it stands; else the operator's description does not fit the shapes. */
+/* Sizes of a label must agree wherever it stands; else the operator's description does not fit the
+ * shapes. */
 static bool sizes_agree(const laci_resolve *r, int *parent, int root) {
   for (int l = 1; l <= r->c->n_labels; l++) {
     if (find(parent, l) != root) continue;

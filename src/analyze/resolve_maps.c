@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Axes that an operator describes by maps: Concat, Split, Slice, Gather, Pad, channel multipliers.
  *
- * An output axis with maps becomes a track of its own, linked position by position with what it reads. Where the axis
- * is part of a composite, the map is lifted: it acts on that index and leaves the others alone. */
+ * An output axis with maps becomes a track of its own, linked position by position with what it
+ * reads. Where the axis is part of a composite, the map is lifted: it acts on that index and leaves
+ * the others alone. */
 #include <string.h>
 
 #include "analyze/resolve_in.h"
 
-/* copy[o]: how many earlier out positions read the same in position, so that (from, copy) is unique. */
+/* copy[o]: how many earlier out positions read the same in position, so that (from, copy) is
+ * unique. */
 static int32_t *count_copies(laci_resolve *r, const int32_t *from, int64_t n, int64_t n_in) {
   int32_t *copy = laci_alloc((size_t)n, sizeof *copy),
           *seen = laci_alloc((size_t)n_in, sizeof *seen);
@@ -49,8 +51,8 @@ static void freeze_positions(laci_resolve *r, int track, const laci_axis_map *ma
   }
 }
 
-/* Equal contents along the input axis: but not those of another input, and what reads one place several times
- * (SpaceToDepth) may take something else each time. */
+/* Equal contents along the input axis: but not those of another input, and what reads one place
+ * several times (SpaceToDepth) may take something else each time. */
 static void tag_uniform(laci_resolve *r, int track, const laci_axis_map *map, int nth) {
   int64_t n_in = laci_port_value_shape(r, map->in_port)->dims[map->in_axis];
   if (!in_range(map, n_in)) {
@@ -184,7 +186,8 @@ static bool describe_lift(const laci_resolve *r, const laci_axis_map *map,
   return out->which >= 0;
 }
 
-/* Another input that carries one of the composite's labels without being mapped with it would have to be joined too. */
+/* Another input that carries one of the composite's labels without being mapped with it would have
+ * to be joined too. */
 static bool labels_are_free(const laci_resolve *r, const lift *l, const laci_axis_map *const *maps,
                             int n_maps) {
   for (int port = 0; port < r->node->n_inputs; port++) {
@@ -287,7 +290,8 @@ static void freeze_maps(laci_resolve *r, const laci_axis_map *const *maps, int n
   for (int i = 0; i < n_maps; i++) {
     const laci_bundle *bundle = laci_port_bundle(r, maps[i]->in_port, maps[i]->in_axis);
     if (bundle) laci_track_freeze(r->t, bundle->track, cause);
-    /* Also where the mapped axis itself is gone (a scalar index): what is left of the composite is no uniform axis. */
+    /* Also where the mapped axis itself is gone (a scalar index): what is left of the composite is
+     * no uniform axis. */
     for (int o = 0; o < r->node->n_outputs; o++)
       freeze_output_of_map(r, maps[i], bundle, LACI_OUT(o), cause);
   }
@@ -351,7 +355,8 @@ void laci_resolve_labelled_maps(laci_resolve *r) {
       join_map(r, out->track, map, (int)i);
       continue;
     }
-    /* The output cannot move, so what it reads cannot either; nor is it uniform, for it reads that too. */
+    /* The output cannot move, so what it reads cannot either; nor is it uniform, for it reads that
+     * too. */
     laci_layout *layout = laci_port_layout(r, map->out_port);
     if (out) laci_track_freeze(r->t, out->track, laci_resolve_cause(r));
     if (in) laci_track_freeze(r->t, in->track, laci_resolve_cause(r));

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Reshape and its kin: the same elements in the same order under other axes.
  *
- * Sizes are matched from both ends into segments whose products agree; axes of size 1 fall out. A segment of one axis
- * on either side passes through. In a segment that is re-cut one bundle, the carrier, is followed: its positions reach
- * the new axes, and the index along all other axes of the segment tells copies apart (a channel of C x H x W becomes
- * H * W copies). Segments that share a composite bundle are treated as one. */
+ * Sizes are matched from both ends into segments whose products agree; axes of size 1 fall out. A
+ * segment of one axis on either side passes through. In a segment that is re-cut one bundle, the
+ * carrier, is followed: its positions reach the new axes, and the index along all other axes of the
+ * segment tells copies apart (a channel of C x H x W becomes H * W copies). Segments that share a
+ * composite bundle are treated as one. */
 #include <string.h>
 
 #include "analyze/resolve_in.h"
@@ -193,7 +194,8 @@ static bool fill_link(const recut *c, int first, const segment *all, const laci_
   return identity;
 }
 
-/* The bundle to follow: the first that lies wholly in the segments; all others must stay in place. */
+/* The bundle to follow: the first that lies wholly in the segments; all others must stay in place.
+ */
 static int choose_carrier(recut *c, const segment *all) {
   int best = -1;
   int64_t most = 0;

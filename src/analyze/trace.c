@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Where a layer's weight comes from: the stored tensor behind casts, transposes and dequantisation. */
+ * Where a layer's weight comes from: the stored tensor behind casts, transposes and dequantisation.
+ */
 #include <string.h>
 
 #include "analyze/layers_in.h"
@@ -9,7 +10,8 @@ static bool is_type(const laci_node *node, const char *type) {
          (node->domain[0] == 0 || strcmp(node->domain, "ai.onnx") == 0);
 }
 
-/* A stored operand that is one number, or runs along one axis of a value of that rank. *axis: -1 for one number. */
+/* A stored operand that is one number, or runs along one axis of a value of that rank. *axis: -1
+ * for one number. */
 static bool stored_along_one_axis(const laci_graph *graph, int value, int rank, int *axis) {
   if (value < 0 || graph->values[value].stored < 0) return false;
   const laci_shape *shape = &graph->values[value].type.shape;

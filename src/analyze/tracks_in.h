@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Tracks: the places where channels stand, and what ties them to each other.
  *
- * A track is an axis of a value, or several axes taken together, with one position an index. Axes that an operator
- * keeps in step share one track (union-find); where an operator moves positions (Concat, Slice, Reshape ...) a *link*
- * joins two tracks position by position. Connected positions are one channel (classes.c).
- * Tags colour positions: only positions of equal colour may change places. Frozen positions carry their cause.
- * resolve.c fills this from the operators' couplings. */
+ * A track is an axis of a value, or several axes taken together, with one position an index. Axes
+ * that an operator keeps in step share one track (union-find); where an operator moves positions
+ * (Concat, Slice, Reshape ...) a *link* joins two tracks position by position. Connected positions
+ * are one channel (classes.c). Tags colour positions: only positions of equal colour may change
+ * places. Frozen positions carry their cause. resolve.c fills this from the operators' couplings.
+ */
 #ifndef LACI_ANALYZE_TRACKS_IN_H
 #define LACI_ANALYZE_TRACKS_IN_H
 
@@ -27,8 +28,9 @@ typedef struct laci_track {
   uint8_t *fill;    /* [n] 1: a constant fill stands here, which is a source; NULL: none */
 } laci_track;
 
-/** Position p of the big track is joined with position to[p] of the small one (-1: with nothing). copy[p] tells apart
- *  those that share one small position; NULL: all 0. (to, copy) is unique within a link. */
+/** Position p of the big track is joined with position to[p] of the small one (-1: with nothing).
+ * copy[p] tells apart those that share one small position; NULL: all 0. (to, copy) is unique within
+ * a link. */
 typedef struct laci_link {
   int node;
   int big, small;
@@ -37,8 +39,8 @@ typedef struct laci_link {
 } laci_link;
 
 /** Axes of one value that lie on a track, slowest first.  position = row-major index over `axes`.
- *  n_groups > 0: the input axis (one axis) of a grouped convolution's stored weight: row r of `row_axis` in group g sees
- *  positions g * size(axis) + j. */
+ *  n_groups > 0: the input axis (one axis) of a grouped convolution's stored weight: row r of
+ * `row_axis` in group g sees positions g * size(axis) + j. */
 typedef struct laci_bundle {
   int track;
   int n_axes;
@@ -47,8 +49,9 @@ typedef struct laci_bundle {
   int row_axis;
 } laci_bundle;
 
-/** How a value's axes lie: bundle[a] >= 0 is an index into bundles; LACI_AXIS_FIXED: nothing may move along a (why:
- *  cause[a]); LACI_AXIS_UNIFORM: all that stands along a is equal, so that it takes any order. */
+/** How a value's axes lie: bundle[a] >= 0 is an index into bundles; LACI_AXIS_FIXED: nothing may
+ * move along a (why: cause[a]); LACI_AXIS_UNIFORM: all that stands along a is equal, so that it
+ * takes any order. */
 enum { LACI_AXIS_FIXED = -1, LACI_AXIS_UNIFORM = -2 };
 typedef struct laci_layout {
   int rank; /* -1: unknown, all fixed */

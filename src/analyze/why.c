@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * inspect --why: the way from a node to the first cause that keeps its channels in place.
  *
- * The channels of the node's axis are followed breadth-first over the nodes that share them, until one is met that
- * froze them. */
+ * The channels of the node's axis are followed breadth-first over the nodes that share them, until
+ * one is met that froze them. */
 #include <stdio.h>
 #include <string.h>
 
@@ -62,7 +62,8 @@ static bool node_holds(const laci_analysis *a, int node_id, int32_t component, i
   return false;
 }
 
-/* Breadth-first over nodes that share the component, from `start` to `goal`; came[n]: node before n + 1. */
+/* Breadth-first over nodes that share the component, from `start` to `goal`; came[n]: node before n
+ * + 1. */
 static bool find_path(const laci_analysis *a, int start, int goal, int32_t component, int *came,
                       int *queue) {
   int n_queued = 0, ignored;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Recovering the orders between two networks of the same structure from their contents.
  *
- * A channel is known by what stands in its slices of the tensors that were not masked (as a multiset, for the other
- * axes may be reordered too); where that leaves several, by the masked tensors: what is not zero in the new slice must
- * be in the old one. Every element is compared at the end, so a wrong guess cannot pass. */
+ * A channel is known by what stands in its slices of the tensors that were not masked (as a
+ * multiset, for the other axes may be reordered too); where that leaves several, by the masked
+ * tensors: what is not zero in the new slice must be in the old one. Every element is compared at
+ * the end, so a wrong guess cannot pass. */
 #include "api/against.h"
 
 #include <stdlib.h>
@@ -59,7 +60,8 @@ static bool is_zero(const pair *p, uint64_t bits) {
   }
 }
 
-/* The elements of index `at` along axis (of rows of a convolution group only, where conv_groups > 0). */
+/* The elements of index `at` along axis (of rows of a convolution group only, where conv_groups >
+ * 0). */
 typedef struct slice {
   int64_t outer, size, inner; /* of the axis */
   int64_t at;

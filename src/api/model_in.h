@@ -14,8 +14,8 @@ struct lac_model {
   laci_graph *graph;
   char *path;    /* "(memory)" where there is none */
   bool inferred; /* shapes are known */
-  char *
-      assumed; /* the shapes and declarations that inference was given; they stay for the model's life */
+  char *assumed; /* the shapes and declarations that inference was given; they stay for the model's
+                    life */
 };
 
 /** What every verb starts with: shapes inferred, a pool, the analysis. */

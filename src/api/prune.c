@@ -82,7 +82,8 @@ static void tell(const laci_report *report) {
   }
 }
 
-/* Never worse than before: what counts is what the layers keep, whatever the search was able to score. */
+/* Never worse than before: what counts is what the layers keep, whatever the search was able to
+ * score. */
 static lac_status settle(laci_plan *plan, laci_report *report, const lac_options *options,
                          laci_pool *pool, lac_error *err) {
   laci_pattern pattern = {options->n, options->m};

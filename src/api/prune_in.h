@@ -5,7 +5,8 @@
 
 #include "api/report_in.h"
 
-/** Proves the plan and writes what was found into the summary; a plan that moves nothing holds by itself. */
+/** Proves the plan and writes what was found into the summary; a plan that moves nothing holds by
+ * itself. */
 LAC_MUST_CHECK lac_status laci_prove_plan(const laci_plan *plan, const lac_options *options,
                                           laci_pool *pool, lac_summary *summary, lac_error *err);
 

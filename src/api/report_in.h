@@ -31,7 +31,8 @@ typedef struct laci_report {
   char *permutation;         /* text of the permutation file; NULL: none */
 } laci_report;
 
-/** A report of the analysis (plan may be NULL: nothing moved): layers without figures, groups, names. */
+/** A report of the analysis (plan may be NULL: nothing moved): layers without figures, groups,
+ * names. */
 LAC_MUST_CHECK lac_status laci_report_create(const lac_model *model, const char *verb,
                                              const lac_options *options,
                                              const laci_analysis *analysis, const laci_plan *plan,

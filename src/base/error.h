@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Filling a lac_error. `return laci_fail(err, LAC_BAD_SHAPE, "%s: ...", name)` is the one way to fail. */
+ * Filling a lac_error. `return laci_fail(err, LAC_BAD_SHAPE, "%s: ...", name)` is the one way to
+ * fail. */
 #ifndef LACI_BASE_ERROR_H
 #define LACI_BASE_ERROR_H
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Memory: checked allocation of arrays, and an arena for things that live and die together.
  *
- * All heap memory of the library comes through here, so that tests can make each allocation fail in turn
- * (laci_memory_fail_at). Counts are checked for overflow; results are zeroed. Free with laci_free. */
+ * All heap memory of the library comes through here, so that tests can make each allocation fail in
+ * turn (laci_memory_fail_at). Counts are checked for overflow; results are zeroed. Free with
+ * laci_free. */
 #ifndef LACI_BASE_MEMORY_H
 #define LACI_BASE_MEMORY_H
 
@@ -10,20 +11,22 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** n elements of `size` bytes, zeroed, 64-byte aligned; NULL when there is no memory or n * size overflows.
- *  n == 0 gives a valid pointer. */
+/** n elements of `size` bytes, zeroed, 64-byte aligned; NULL when there is no memory or n * size
+ * overflows. n == 0 gives a valid pointer. */
 void *laci_alloc(size_t n, size_t size);
 
-/** Room for n elements at the start of which the first old_n are kept; the rest is zeroed. The old block is freed on
- *  success only. */
+/** Room for n elements at the start of which the first old_n are kept; the rest is zeroed. The old
+ * block is freed on success only. */
 void *laci_resize(void *old, size_t old_n, size_t n, size_t size);
 
 void laci_free(void *memory);
 
-/** Makes room for one more element: doubles *capacity when n == *capacity. False when there is no memory. */
+/** Makes room for one more element: doubles *capacity when n == *capacity. False when there is no
+ * memory. */
 bool laci_grow(void **array, size_t n, size_t *capacity, size_t size);
 
-/** The n-th allocation from now fails (1 = the next), and all after it; 0 switches this off. For tests. */
+/** The n-th allocation from now fails (1 = the next), and all after it; 0 switches this off. For
+ * tests. */
 void laci_memory_fail_at(long n);
 
 /** Chunks of memory that are freed together. Zero-initialised is empty. Not for several threads. */

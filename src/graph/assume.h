@@ -5,9 +5,9 @@
 
 #include "graph/graph.h"
 
-/** "OP=same" or "DOMAIN.OP=same": nodes of that type pass every order from their inputs to their outputs, element by
- *  element. Only for operators that are not declared already. Fails LAC_BAD_ARGUMENT for another text, LAC_NOT_FOUND
- *  where the graph has no such node. */
+/** "OP=same" or "DOMAIN.OP=same": nodes of that type pass every order from their inputs to their
+ * outputs, element by element. Only for operators that are not declared already. Fails
+ * LAC_BAD_ARGUMENT for another text, LAC_NOT_FOUND where the graph has no such node. */
 LAC_MUST_CHECK lac_status laci_graph_assume(laci_graph *graph, const char *text, lac_error *err);
 
 #endif

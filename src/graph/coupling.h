@@ -1,17 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How an operator's axes hang together: a description in data, made by op->couple and interpreted by `analyze`.
+ * How an operator's axes hang together: a description in data, made by op->couple and interpreted
+ * by `analyze`.
  *
- * Every axis of every port (input or output) gets a *label*, as in an einsum. Reordering the indices of one label at
- * all places that carry it, together, must commute with the operator. Conv: x[n c h w] weight[k c . .] bias[k] ->
- * y[n k . .]. The rules:
+ * Every axis of every port (input or output) gets a *label*, as in an einsum. Reordering the
+ * indices of one label at all places that carry it, together, must commute with the operator. Conv:
+ * x[n c h w] weight[k c . .] bias[k] -> y[n k . .]. The rules:
  *   - the same label at two places: the same index runs over both (sizes are equal);
- *   - label only in inputs: reduced over, in a way that does not care for the order (sum, max, mean);
- *   - label only in an output: *uniform*, all indices along it hold the same content (Expand of a size-1 axis);
- *   - LACI_FIXED: the operator says nothing, or order matters there: nothing may move along this axis;
+ *   - label only in inputs: reduced over, in a way that does not care for the order (sum, max,
+ * mean);
+ *   - label only in an output: *uniform*, all indices along it hold the same content (Expand of a
+ *     size-1 axis);
+ *   - LACI_FIXED: the operator says nothing, or order matters there: nothing may move along it;
  *   - LACI_MAPPED: the axis is described by a map (Concat, Slice, Gather, Pad ...).
- * A size-1 axis that is broadcast against a longer one gets a fresh label of its own: it joins nothing.
- * Ports that couple() leaves untouched are wholly FIXED, so forgetting is safe.
- * Composite tracks (heads x size on two axes) are the interpreter's business: an operator only speaks of axes. */
+ *
+ * A size-1 axis that is broadcast against a longer one gets a fresh label of its own: it joins
+ * nothing. Ports that couple() leaves untouched are wholly FIXED, so forgetting is safe. Composite
+ * tracks (heads x size on two axes) are the interpreter's business: an operator only speaks of
+ * axes. */
 #ifndef LACI_GRAPH_COUPLING_H
 #define LACI_GRAPH_COUPLING_H
 
@@ -19,28 +24,32 @@
 
 enum { LACI_FIXED = 0, LACI_MAPPED = -1 };
 
-/** A place: axis `axis` of input `port` (port >= 0) or of output ~port (port < 0; LACI_OUT(0) is the first output). */
+/** A place: axis `axis` of input `port` (port >= 0) or of output ~port (port < 0; LACI_OUT(0) is
+ * the first output). */
 #define LACI_OUT(i) (-1 - (i))
 
-/** Out position o of (out_port, out_axis) reads in position from[o] of (in_port, in_axis); -1: reads nothing there
- *  (a constant fill, or another map of the same out axis covers it). Both axes are LACI_MAPPED.
- *  Several maps may share an out axis (Concat) or an in axis (Split); where several of them cover the same out position
- *  (DepthToSpace: one map a block offset), all the in positions they name are one channel with it. A scalar index (Gather)
- *  leaves out_axis == -1: one virtual out position. n_out == size of the out axis (1 when virtual). */
+/** Out position o of (out_port, out_axis) reads in position from[o] of (in_port, in_axis); -1:
+ * reads nothing there (a constant fill, or another map of the same out axis covers it). Both axes
+ * are LACI_MAPPED. Several maps may share an out axis (Concat) or an in axis (Split); where several
+ * of them cover the same out position (DepthToSpace: one map a block offset), all the in positions
+ * they name are one channel with it. A scalar index (Gather) leaves out_axis == -1: one virtual out
+ * position. n_out == size of the out axis (1 when virtual). */
 typedef struct laci_axis_map {
   int out_port, out_axis, in_port, in_axis;
   int64_t n_out;
   int32_t *from; /* arena of the coupling */
 } laci_axis_map;
 
-/** Positions of an axis are cut into n_parts equal runs that nothing may cross (grouped convolution). */
+/** Positions of an axis are cut into n_parts equal runs that nothing may cross (grouped
+ * convolution). */
 typedef struct laci_axis_parts {
   int port, axis;
   int64_t n_parts;
 } laci_axis_parts;
 
-/** The weight of a grouped Conv: along `axis` each of the n_groups runs of `row_axis` has its own order, which is that
- *  run's part of (data_port, data_axis): position j of group g is channel g * size(axis) + j there. */
+/** The weight of a grouped Conv: along `axis` each of the n_groups runs of `row_axis` has its own
+ * order, which is that run's part of (data_port, data_axis): position j of group g is channel g *
+ * size(axis) + j there. */
 typedef struct laci_grouped_axis {
   int port, row_axis, axis;
   int data_port, data_axis;
@@ -67,14 +76,14 @@ typedef struct laci_coupling {
   size_t n_parts, part_room;
   laci_grouped_axis *grouped;
   size_t n_grouped, grouped_room;
-  bool
-      recut; /* output 0 is input 0 with the same elements in the same row-major order, other axes */
-  bool no_memory;              /* a helper failed; laci_coupling_ok() says so */
+  bool recut; /* output 0 is input 0 with the same elements in the same row-major order, other axes
+               */
+  bool no_memory;  /* a helper failed; laci_coupling_ok() says so */
   const char *why; /* why FIXED axes are fixed: "order matters to ArgMax"; NULL: a default text */
 } laci_coupling;
 
-/* Helpers for couple(). All return the label, or 0 / false when there is no memory (couple then returns
- * LAC_NO_MEMORY; laci_coupling_ok() at the end turns that into a status). */
+/* Helpers for couple(). All return the label, or 0 / false when there is no memory (couple then
+ * returns LAC_NO_MEMORY; laci_coupling_ok() at the end turns that into a status). */
 int laci_label(laci_coupling *c); /* a fresh label */
 void laci_set_label(laci_coupling *c, int port, int axis,
                     int label); /* axis may be negative; marks port described */
@@ -84,13 +93,14 @@ const laci_shape *laci_port_shape(const laci_coupling *c,
 void laci_describe(laci_coupling *c, int port); /* described, all axes FIXED so far */
 void laci_fresh_axes(laci_coupling *c, int port, int from,
                      int to); /* fresh labels on axes [from, to) */
-/** All given ports (n) are read elementwise with NumPy broadcasting into output 0 (and further outputs of equal shape,
- *  if listed): labels for every axis. For unary ops: ports = {0}, n = 1. */
+/** All given ports (n) are read elementwise with NumPy broadcasting into output 0 (and further
+ * outputs of equal shape, if listed): labels for every axis. For unary ops: ports = {0}, n = 1. */
 void laci_couple_elementwise(laci_coupling *c, const int *ports, int n);
 /** Output `out_port` has the axes of input `in_port`, one to one: same labels. */
 void laci_couple_same(laci_coupling *c, int in_port, int out_port);
 void laci_normalise(laci_coupling *c, int label);
-/** A map record with from[] to be filled by the caller (all -1). NULL: no memory. Sets both axes MAPPED. */
+/** A map record with from[] to be filled by the caller (all -1). NULL: no memory. Sets both axes
+ * MAPPED. */
 laci_axis_map *laci_map(laci_coupling *c, int out_port, int out_axis, int in_port, int in_axis,
                         int64_t n_out);
 bool laci_parts(laci_coupling *c, int port, int axis, int64_t n_parts);

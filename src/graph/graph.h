@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A network as a graph: stored tensors, values and nodes in execution order.
  *
- * A graph knows nothing of files: an importer fills it through the builder below and keeps its own handles in
- * `source`. Everything but the modified bytes of stored tensors lives in the graph's arena and dies with it.
- * Values, nodes and stored tensors are named by their index. Next: op.h (what an operator is), infer.h (shapes). */
+ * A graph knows nothing of files: an importer fills it through the builder below and keeps its own
+ * handles in `source`. Everything but the modified bytes of stored tensors lives in the graph's
+ * arena and dies with it. Values, nodes and stored tensors are named by their index. Next: op.h
+ * (what an operator is), infer.h (shapes). */
 #ifndef LACI_GRAPH_GRAPH_H
 #define LACI_GRAPH_GRAPH_H
 
@@ -37,8 +38,8 @@ typedef struct laci_value {
   bool is_input, is_output;
   int n_readers;
   const int *readers; /* nodes that read it (inputs or captures), ascending, each once */
-  laci_buf *
-      known; /* contents as far as inference found them (symbols inside), or NULL; owned by the graph */
+  laci_buf *known;    /* contents as far as inference found them (symbols inside), or NULL; owned by
+                         the graph */
 } laci_value;
 
 typedef enum laci_attr_kind {
@@ -109,12 +110,13 @@ int laci_graph_value(laci_graph *graph, const char *name);
 /** -1: there is none. */
 int laci_graph_find_value(const laci_graph *graph, const char *name);
 
-/** Adds a stored tensor (bytes stay the caller's, for as long as the graph lives). Fails LAC_BAD_FILE on a name that
- *  is defined already. */
+/** Adds a stored tensor (bytes stay the caller's, for as long as the graph lives). Fails
+ * LAC_BAD_FILE on a name that is defined already. */
 LAC_MUST_CHECK lac_status laci_graph_add_stored(laci_graph *graph, const laci_stored *stored,
                                                 int *id, lac_error *err);
-/** Fails LAC_BAD_FILE where an output is defined already. attrs are copied deeply, but for `tensor`, which the graph
- *  takes. `name` may be NULL or taken already: the graph finds a unique one. op is looked up by type and domain. */
+/** Fails LAC_BAD_FILE where an output is defined already. attrs are copied deeply, but for
+ * `tensor`, which the graph takes. `name` may be NULL or taken already: the graph finds a unique
+ * one. op is looked up by type and domain. */
 LAC_MUST_CHECK lac_status laci_graph_add_node(laci_graph *graph, const laci_node *node, int *id,
                                               lac_error *err);
 LAC_MUST_CHECK lac_status laci_graph_add_input(laci_graph *graph, const char *name,
@@ -124,8 +126,8 @@ LAC_MUST_CHECK lac_status laci_graph_add_output(laci_graph *graph, const char *n
 /** A new size symbol, as the (negative) number that stands in a shape. */
 int64_t laci_graph_symbol(laci_graph *graph);
 
-/** Sorts the nodes, fills readers, checks that every value read is defined and that there is no cycle
- *  (LAC_BAD_FILE, naming it). The last step of building; ids of nodes change here. */
+/** Sorts the nodes, fills readers, checks that every value read is defined and that there is no
+ * cycle (LAC_BAD_FILE, naming it). The last step of building; ids of nodes change here. */
 LAC_MUST_CHECK lac_status laci_graph_finish(laci_graph *graph, lac_error *err);
 
 /** Bytes of a stored tensor to write to: copies them on first use. NULL: no memory. */

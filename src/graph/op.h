@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What an operator is: one const laci_op in one file of graph/ops, and one line in ops.def.
  *
- *   infer   shapes and types of the outputs (used for analysis with symbols, and by the plain engine with real sizes)
- *   eval    the slow definition of right, in double
- *   couple  how channels pass through (coupling.h)
- *   weights which inputs could be prunable weights (the number of candidates comes back; MatMul has up to two)
+ *   infer   shapes and types of the outputs (used for analysis with symbols, and by the plain
+ * engine with real sizes) eval    the slow definition of right, in double couple  how channels pass
+ * through (coupling.h) weights which inputs could be prunable weights (the number of candidates
+ * comes back; MatMul has up to two)
  *
  * An operator that nobody declared has op == NULL: it freezes every order that reaches it. */
 #ifndef LACI_GRAPH_OP_H
@@ -23,9 +23,9 @@ typedef enum laci_role {
   LACI_ROLE_SKIP,    /* constants, shape arithmetic */
 } laci_role;
 
-/** What `infer` sees and fills. Inputs that are absent are NULL; in[i]->shape.rank may be -1 and sizes may be symbols.
- *  known[i] is the content of the input where it is known (integers may hold symbols), else NULL.
- *  out[i] comes with dtype NONE and rank -1: what stays so is unknown. */
+/** What `infer` sees and fills. Inputs that are absent are NULL; in[i]->shape.rank may be -1 and
+ * sizes may be symbols. known[i] is the content of the input where it is known (integers may hold
+ * symbols), else NULL. out[i] comes with dtype NONE and rank -1: what stays so is unknown. */
 typedef struct laci_infer {
   const laci_node *node;
   int n_in, n_out;
@@ -37,10 +37,12 @@ typedef struct laci_infer {
   lac_error *err;
 } laci_infer;
 
-/** Runs body(begin, end, context) over [0, n) in parts of any number; NULL-safe through laci_eval_parallel. */
+/** Runs body(begin, end, context) over [0, n) in parts of any number; NULL-safe through
+ * laci_eval_parallel. */
 typedef void laci_range_body(int64_t begin, int64_t end, void *context);
 
-/** What `eval` sees and fills: out[i] (NULL where absent) is allocated with the shape that infer gave, zeroed. */
+/** What `eval` sees and fills: out[i] (NULL where absent) is allocated with the shape that infer
+ * gave, zeroed. */
 typedef struct laci_eval {
   const laci_node *node;
   int n_in, n_out;
@@ -54,14 +56,16 @@ typedef struct laci_eval {
   lac_error *err;
 } laci_eval;
 
-/** Splits [0, n) over the threads; each index is computed by exactly one call, so results do not depend on how many. */
+/** Splits [0, n) over the threads; each index is computed by exactly one call, so results do not
+ * depend on how many. */
 static inline void laci_eval_parallel(const laci_eval *eval, int64_t n, laci_range_body *body,
                                       void *context) {
   if (eval->parallel) eval->parallel(eval->pool, n, body, context);
   else body(0, n, context);
 }
 
-/** An input that could be a prunable weight: its axes, in the weight's own order. Kernel axes are all others. */
+/** An input that could be a prunable weight: its axes, in the weight's own order. Kernel axes are
+ * all others. */
 typedef struct laci_weight_axes {
   int port;
   int k_axis, c_axis; /* output channels, input channels (the reduction axis) */
@@ -76,18 +80,19 @@ typedef struct laci_op {
                  laci_weight_axes axes[2]); /* NULL: no layer */
   bool moves_data; /* output elements are copies of input elements: symbols survive eval */
   bool is_fold; /* pure and cheap on small tensors: inference may eval it to know shape contents */
-  bool
-      symbol_safe; /* eval looks for symbols itself where eval->new_symbol is set (op_in.h's elementwise helpers do);
-                       with neither this nor moves_data, symbols going in make every integer coming out a fresh one */
-  bool
-      shape_only; /* eval reads the shapes of its inputs, which may hold symbols; their f and i may both be NULL */
+  bool symbol_safe; /* eval looks for symbols itself where eval->new_symbol is set (op_in.h's
+                       elementwise helpers do); with neither this nor moves_data, symbols going in
+                       make every integer coming out a fresh one */
+  bool shape_only; /* eval reads the shapes of its inputs, which may hold symbols; their f and i may
+                      both be NULL */
   lac_status (*infer)(laci_infer *infer);
   lac_status (*eval)(laci_eval *eval); /* NULL: cannot be run by the plain engine */
   lac_status (*couple)(const laci_graph *graph, const laci_node *node,
                        struct laci_coupling *coupling);
 } laci_op;
 
-/** The operator of that name and domain ("" and "ai.onnx" are the same); NULL: nobody declared it. */
+/** The operator of that name and domain ("" and "ai.onnx" are the same); NULL: nobody declared it.
+ */
 const laci_op *laci_op_find(const char *name, const char *domain);
 /** All declared operators, in the order of ops.def. */
 const laci_op *const *laci_op_all(int *n);

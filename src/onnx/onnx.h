@@ -35,7 +35,8 @@ LAC_MUST_CHECK lac_status laci_onnx_load_memory(const void *bytes, size_t size_b
 LAC_MUST_CHECK lac_status laci_onnx_save(laci_onnx *file, const laci_graph *graph, const char *path,
                                          bool force, lac_error *err);
 
-/** True where path names a file that was read: the model or one of its data files, by whatever name. */
+/** True where path names a file that was read: the model or one of its data files, by whatever
+ * name. */
 bool laci_onnx_reads(const laci_onnx *file, const char *path);
 
 /** NULL is fine. */

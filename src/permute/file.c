@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Writing and reading permutation files with jansson.
  *
- * The places are there for other programs (and people): this library finds them again by its own analysis and takes
- * them as a check that the file means the same channels. */
+ * The places are there for other programs (and people): this library finds them again by its own
+ * analysis and takes them as a check that the file means the same channels. */
 #include "permute/file.h"
 
 #include <inttypes.h>

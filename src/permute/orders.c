@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Gathering a tensor through its axis orders.
  *
- * Each order becomes a table of old offsets, one entry for each combined index of its axes; the old place of a new
- * element is then the sum of one entry a table, so any number of orders costs one pass. Everything behind the last
- * axis that moves stays together as one run. */
+ * Each order becomes a table of old offsets, one entry for each combined index of its axes; the old
+ * place of a new element is then the sum of one entry a table, so any number of orders costs one
+ * pass. Everything behind the last axis that moves stays together as one run. */
 #include "permute/orders.h"
 
 #include <string.h>
@@ -84,7 +84,8 @@ static lac_status check_places(const laci_axis_order *item, lac_error *err) {
   return st;
 }
 
-/* offset[q] = where the channel that comes to combined index q lay, counted along this order's axes only. */
+/* offset[q] = where the channel that comes to combined index q lay, counted along this order's axes
+ * only. */
 static lac_status fill_item(struct laci_walk_item *to, const laci_walk *walk,
                             const laci_axis_order *item, lac_error *err) {
   to->row_axis = -1;
@@ -111,7 +112,8 @@ static lac_status fill_item(struct laci_walk_item *to, const laci_walk *walk,
   return LAC_OK;
 }
 
-/* Cuts the axes behind the last moving one off into the run, and lets an axis without an order step by its stride. */
+/* Cuts the axes behind the last moving one off into the run, and lets an axis without an order step
+ * by its stride. */
 static void cut_runs(laci_walk *walk, unsigned moving) {
   while (walk->rank > 0 && !(moving >> (walk->rank - 1) & 1)) walk->run *= walk->dims[--walk->rank];
   walk->n_runs = 1;
@@ -159,7 +161,8 @@ void laci_walk_clear(laci_walk *walk) {
   memset(walk, 0, sizeof *walk);
 }
 
-/* Adds one table's part for n runs that differ in the innermost axis only, from index `at` of it on. */
+/* Adds one table's part for n runs that differ in the innermost axis only, from index `at` of it
+ * on. */
 static void add_item(const struct laci_walk_item *item, int inner, const int64_t *index, int64_t at,
                      int64_t n, int64_t *sources) {
   int64_t q = 0;
@@ -208,7 +211,8 @@ typedef uint64_t word64 __attribute__((may_alias, aligned(1)));
     for (int64_t i = 0; i < n; i++) ((type *)out)[i] = ((const type *)in)[sources[i]]; \
   } while (0)
 
-/* Single elements are moved as numbers (gathering columns is the common case), longer runs as bytes. */
+/* Single elements are moved as numbers (gathering columns is the common case), longer runs as
+ * bytes. */
 static void gather(const int64_t *sources, int64_t n, int64_t run, size_t element_size,
                    const void *in, void *out) {
   switch (run == 1 ? element_size : 0) {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A chosen reordering, as every value and stored tensor sees it.
  *
- * A value's axes are reordered by zero or more *axis orders*; each covers one axis, or several taken together (heads x
- * size). With the index along its axes written as one number, first axis slowest:  new[p] = old[order[p]]. */
+ * A value's axes are reordered by zero or more *axis orders*; each covers one axis, or several
+ * taken together (heads x size). With the index along its axes written as one number, first axis
+ * slowest:  new[p] = old[order[p]]. */
 #ifndef LACI_PERMUTE_ORDERS_H
 #define LACI_PERMUTE_ORDERS_H
 
@@ -13,10 +14,9 @@ typedef struct laci_axis_order {
   int axes[LACI_MAX_RANK]; /* slowest first */
   int64_t count; /* product of the sizes of those axes (grouped: n_groups * size of axes[0]) */
   const int32_t *order; /* [count] */
-  int64_t
-      n_groups; /* > 0: the weight of a grouped convolution: axes[0] is reordered by group: with s = size of
-                              axes[0], rows of group g (along row_axis, counted in the NEW rows) take
-                              new[.., j, ..] = old[.., order[g * s + j] - g * s, ..] */
+  int64_t n_groups; /* > 0: the weight of a grouped convolution: axes[0] is reordered by group: with
+                       s = size of axes[0], rows of group g (along row_axis, counted in the NEW
+                       rows) take new[.., j, ..] = old[.., order[g * s + j] - g * s, ..] */
   int row_axis;
 } laci_axis_order;
 
@@ -25,7 +25,8 @@ typedef struct laci_value_orders {
   laci_axis_order *items;
 } laci_value_orders;
 
-/** For all values of a graph (stored tensors through their value): [n_values]. Everything lives in the arena. */
+/** For all values of a graph (stored tensors through their value): [n_values]. Everything lives in
+ * the arena. */
 typedef struct laci_orders {
   laci_arena arena;
   int n_values;
@@ -37,15 +38,17 @@ void laci_orders_clear(laci_orders *orders);
 /** True when the orders move nothing (all identities, or none). */
 bool laci_orders_are_identity(const laci_value_orders *orders);
 
-/** out = in with every order of `orders` applied; both row-major of `shape` with elements of element_size bytes, not
- *  overlapping. Fails LAC_NO_MEMORY, LAC_INTERNAL where an order does not fit the shape. */
+/** out = in with every order of `orders` applied; both row-major of `shape` with elements of
+ * element_size bytes, not overlapping. Fails LAC_NO_MEMORY, LAC_INTERNAL where an order does not
+ * fit the shape. */
 LAC_MUST_CHECK lac_status laci_reorder(const laci_shape *shape, size_t element_size,
                                        const laci_value_orders *orders, const void *in, void *out,
                                        lac_error *err);
 
-/** Where every element of a reordered tensor comes from, as runs of neighbours: run r of the new tensor (elements
- *  [r * run, (r + 1) * run)) is the old tensor's elements from laci_walk_sources' sources[r] on. It lets a caller
- *  compare or gather in place. Zero-initialise; clear also after a failure. */
+/** Where every element of a reordered tensor comes from, as runs of neighbours: run r of the new
+ * tensor (elements [r * run, (r + 1) * run)) is the old tensor's elements from laci_walk_sources'
+ * sources[r] on. It lets a caller compare or gather in place. Zero-initialise; clear also after a
+ * failure. */
 typedef struct laci_walk {
   int64_t n_runs, run; /* n_runs * run == elements of the tensor */
   int rank; /* axes that still count: the last of them that anything moves along is the innermost */

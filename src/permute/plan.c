@@ -92,7 +92,8 @@ static bool fill_value(laci_plan *plan, int value) {
   return true;
 }
 
-/* Track orders of all groups; a group that breaks the certificate is set back and all is done again. */
+/* Track orders of all groups; a group that breaks the certificate is set back and all is done
+ * again. */
 static lac_status order_tracks(laci_plan *plan, lac_error *err) {
   const laci_analysis *a = plan->analysis;
   for (;;) {

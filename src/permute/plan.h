@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A plan: one chosen order for each group of channels, and what it means for every tensor of the network. */
+ * A plan: one chosen order for each group of channels, and what it means for every tensor of the
+ * network. */
 #ifndef LACI_PERMUTE_PLAN_H
 #define LACI_PERMUTE_PLAN_H
 
@@ -10,8 +11,8 @@
 typedef struct laci_plan {
   const laci_analysis *analysis;
   laci_arena arena;
-  laci_found *
-      found; /* [n_groups]; order: [n_channels] place -> old channel, identity for groups not searched */
+  laci_found *found; /* [n_groups]; order: [n_channels] place -> old channel, identity for groups
+                        not searched */
   int32_t **track_order; /* [n_tracks] place -> old position, NULL: identity */
   laci_orders orders;    /* of all values */
 } laci_plan;
@@ -21,14 +22,15 @@ LAC_MUST_CHECK lac_status laci_plan_create(const laci_analysis *analysis, laci_p
                                            lac_error *err);
 void laci_plan_destroy(laci_plan *plan);
 
-/** Searches all searchable groups (several at a time) and completes the plan. The result keeps no less magnitude than
- *  the order that is there. */
+/** Searches all searchable groups (several at a time) and completes the plan. The result keeps no
+ * less magnitude than the order that is there. */
 LAC_MUST_CHECK lac_status laci_plan_search(laci_plan *plan, laci_pattern pattern,
                                            const laci_search_options *options, laci_pool *pool,
                                            lac_error *err);
 
-/** From found[g].order of all groups: track orders, checked by the certificate, and the orders of all values. A group
- *  that fails the certificate goes back to the identity, with an error in the log. */
+/** From found[g].order of all groups: track orders, checked by the certificate, and the orders of
+ * all values. A group that fails the certificate goes back to the identity, with an error in the
+ * log. */
 LAC_MUST_CHECK lac_status laci_plan_complete(laci_plan *plan, lac_error *err);
 
 /** Is the order of group g the identity? */

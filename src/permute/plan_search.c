@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Turning groups into search problems, and their results into a plan.
  *
- * Groups whose blocks hold no channel of another searched group are independent and go together; the others follow one
- * by one, each with the orders found so far held still. */
+ * Groups whose blocks hold no channel of another searched group are independent and go together;
+ * the others follow one by one, each with the orders found so far held still. */
 #include <string.h>
 
 #include "base/error.h"
@@ -34,7 +34,8 @@ static bool seen_before(const builder *b, const laci_group *group, int at) {
   return false;
 }
 
-/* What now stands at every column of the consumer's rows: the orders found so far. NULL: nothing has moved. */
+/* What now stands at every column of the consumer's rows: the orders found so far. NULL: nothing
+ * has moved. */
 static bool held_columns(builder *b, const laci_consumer *one, const int32_t **held) {
   const laci_analysis *a = b->plan->analysis;
   const laci_layer *layer = &a->layers[one->layer];

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The permutation search: the order of one class' channels that keeps the most weight magnitude under N:M.
+ * The permutation search: the order of one class' channels that keeps the most weight magnitude
+ * under N:M.
  *
- * A problem is a class of n channels and its *sheets*: a sheet is one weight in whose C axis the class lies (one
- * convolution group of it, one copy label). Sheets that cut the places into the same blocks simply stack their rows. */
+ * A problem is a class of n channels and its *sheets*: a sheet is one weight in whose C axis the
+ * class lies (one convolution group of it, one copy label). Sheets that cut the places into the
+ * same blocks simply stack their rows. */
 #ifndef LACI_PERMUTE_SEARCH_H
 #define LACI_PERMUTE_SEARCH_H
 
@@ -13,9 +15,8 @@ typedef struct laci_sheet {
   laci_weight_view weight;
   int64_t outer_begin, outer_end; /* rows of this sheet: o in [outer_begin, outer_end), all i */
   const int32_t *column; /* [n_channels]: place j of the class is this column of the weight */
-  const int32_t
-      *held; /* [columns] or NULL (identity): the old column that now stands at a column that
-                                     does not belong to the class (blocks that mix classes: those are held still) */
+  const int32_t *held;   /* [columns] or NULL (identity): the old column that now stands at a column
+                            outside the class; blocks that mix classes hold it still */
 } laci_sheet;
 
 typedef struct laci_problem {
@@ -34,9 +35,10 @@ typedef struct laci_search_options {
   const char *strategy; /* NULL: chosen by the problem */
 } laci_search_options;
 
-/** kept: sum of |w| (scores, float64, summed in a fixed order) over what N:M keeps of all blocks that hold a column of
- *  the class; upper: every row keeps its largest as if blocks could be chosen freely (row by row over the class'
- *  columns plus those held still in mixed blocks). kept >= kept_identity always. */
+/** kept: sum of |w| (scores, float64, summed in a fixed order) over what N:M keeps of all blocks
+ * that hold a column of the class; upper: every row keeps its largest as if blocks could be chosen
+ * freely (row by row over the class' columns plus those held still in mixed blocks). kept >=
+ * kept_identity always. */
 typedef struct laci_found {
   int32_t *order; /* [n_channels], caller's: order[j] = old channel (class rank) now at place j */
   double kept_identity, kept, upper;
@@ -45,13 +47,15 @@ typedef struct laci_found {
   int proven; /* 1: the best there is */
 } laci_found;
 
-/** Searches one problem on the calling thread (pool may help inside a large one; NULL is fine). The same bytes for any
- *  number of threads and any instruction set. Ends early with the best found when laci_interrupted(). */
+/** Searches one problem on the calling thread (pool may help inside a large one; NULL is fine). The
+ * same bytes for any number of threads and any instruction set. Ends early with the best found when
+ * laci_interrupted(). */
 LAC_MUST_CHECK lac_status laci_search(const laci_problem *problem,
                                       const laci_search_options *options, laci_pool *pool,
                                       laci_found *found, lac_error *err);
 
-/** Many problems, several at a time (the most expensive first); found[i] belongs to problems[i]. Reports progress. */
+/** Many problems, several at a time (the most expensive first); found[i] belongs to problems[i].
+ * Reports progress. */
 LAC_MUST_CHECK lac_status laci_search_all(const laci_problem *problems, int n,
                                           const laci_search_options *options, laci_pool *pool,
                                           laci_found *found, lac_error *err);

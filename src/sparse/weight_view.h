@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A stored tensor seen as a prunable weight: which of its axes is reduced over, and how an element is scored. */
+ * A stored tensor seen as a prunable weight: which of its axes is reduced over, and how an element
+ * is scored. */
 #ifndef LACI_SPARSE_WEIGHT_VIEW_H
 #define LACI_SPARSE_WEIGHT_VIEW_H
 
@@ -13,11 +14,12 @@ typedef struct laci_pattern {
   int n, m;
 } laci_pattern;
 
-/** Element (o, c, i) stands at flat index (o * columns + c) * inner + i; c is the input channel ("column"), and every
- *  (o, i) is a row. Columns are cut into runs of `run` (one a convolution group where the C axis holds them all; else
- *  run == columns); blocks of m are aligned inside a run, the last one of a run may be partial.
- *  Score of element e: |w[e] - zero[k]| * |scale[k]|, k = (e / scale_stride) % n_scales; without scales: |w[e]|.
- *  A pruned element gets the value zero[k] (0 without zeros). */
+/** Element (o, c, i) stands at flat index (o * columns + c) * inner + i; c is the input channel
+ * ("column"), and every (o, i) is a row. Columns are cut into runs of `run` (one a convolution
+ * group where the C axis holds them all; else run == columns); blocks of m are aligned inside a
+ * run, the last one of a run may be partial. Score of element e: |w[e] - zero[k]| * |scale[k]|, k =
+ * (e / scale_stride) % n_scales; without scales: |w[e]|. A pruned element gets the value zero[k] (0
+ * without zeros). */
 typedef struct laci_weight_view {
   const char *name; /* stored tensor, for messages */
   lac_dtype dtype;  /* f16 bf16 f32 f64 i8 u8 (other integer types too) */

@@ -18,11 +18,13 @@ typedef struct laci_buf {
 bool laci_dtype_is_float(lac_dtype dtype);   /* f16 bf16 f32 f64 */
 bool laci_dtype_is_integer(lac_dtype dtype); /* integers and bool */
 
-/** A zeroed tensor; data comes with laci_alloc. Fails LAC_UNSUPPORTED for text, complex and sub-byte types. */
+/** A zeroed tensor; data comes with laci_alloc. Fails LAC_UNSUPPORTED for text, complex and
+ * sub-byte types. */
 LAC_MUST_CHECK lac_status laci_buf_create(lac_dtype dtype, const laci_shape *shape, laci_buf **buf,
                                           lac_error *err);
 void laci_buf_destroy(laci_buf *buf);
-/** The tensor that little-endian packed `bytes` hold. Fails LAC_BAD_SHAPE where they are fewer than the shape wants. */
+/** The tensor that little-endian packed `bytes` hold. Fails LAC_BAD_SHAPE where they are fewer than
+ * the shape wants. */
 LAC_MUST_CHECK lac_status laci_buf_from_bytes(const laci_type *type, const void *bytes,
                                               size_t size_bytes, laci_buf **buf, lac_error *err);
 
@@ -34,7 +36,8 @@ int64_t laci_int_from_f(double x);
 /** x as an element of an integer type holds it: wrapped around, bool: x != 0. */
 int64_t laci_int_wrap(lac_dtype dtype, int64_t x);
 
-/** n elements of little-endian `bytes` (any alignment) of type dtype as double / int64. dtype must be of that class. */
+/** n elements of little-endian `bytes` (any alignment) of type dtype as double / int64. dtype must
+ * be of that class. */
 void laci_read_f(lac_dtype dtype, const void *bytes, int64_t first, int64_t n, double *out);
 void laci_read_i(lac_dtype dtype, const void *bytes, int64_t first, int64_t n, int64_t *out);
 /** The same as float32 magnitudes |w|, for float and integer types alike. */

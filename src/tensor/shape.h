@@ -11,7 +11,8 @@
 
 enum { LACI_MAX_RANK = 8 };
 
-/** rank -1: nothing is known. A size >= 0 is known; -k (k >= 1) is symbol k: equal symbols are equal sizes. */
+/** rank -1: nothing is known. A size >= 0 is known; -k (k >= 1) is symbol k: equal symbols are
+ * equal sizes. */
 typedef struct laci_shape {
   int rank;
   int64_t dims[LACI_MAX_RANK];
@@ -22,8 +23,9 @@ typedef struct laci_type {
   laci_shape shape;
 } laci_type;
 
-/** Inside integer tensors whose contents are partly known (shape arithmetic), symbol k is the element
- *  LACI_SYMBOL_BASE + k: moving data moves symbols along, arithmetic asks laci_is_symbol first. */
+/** Inside integer tensors whose contents are partly known (shape arithmetic), symbol k is the
+ * element LACI_SYMBOL_BASE + k: moving data moves symbols along, arithmetic asks laci_is_symbol
+ * first. */
 #define LACI_SYMBOL_BASE (INT64_MIN / 2)
 static inline bool laci_is_symbol(int64_t element) {
   return element > LACI_SYMBOL_BASE && element <= LACI_SYMBOL_BASE + INT32_MAX;

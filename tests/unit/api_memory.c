@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Every allocation of the main road fails in turn: the call says so, leaks nothing (the sanitizers look) and leaves the
- * model as it was. */
+ * Every allocation of the main road fails in turn: the call says so, leaks nothing (the sanitizers
+ * look) and leaves the model as it was. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The public functions on the digits network: what is promised of masks, orders, undoing and repeating. */
+ * The public functions on the digits network: what is promised of masks, orders, undoing and
+ * repeating. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reordering a tensor against the definition, element by element: one axis, several, axes taken together, grouped
- * weights, and orders that do not fit. */
+ * Reordering a tensor against the definition, element by element: one axis, several, axes taken
+ * together, grouped weights, and orders that do not fit. */
 #include "permute/orders.h"
 
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The drawing: what stands in it, any names, all formats and their limits, files. How it looks is for eyes to judge.
- * Networks are in graph_build.h's notation. */
+ * The drawing: what stands in it, any names, all formats and their limits, files. How it looks is
+ * for eyes to judge. Networks are in graph_build.h's notation. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,6 +11,14 @@
 
 #include "report/plot.h"
 #include "support/graph_build.h"
+
+/* graphviz 2.42 and what it draws with do not free all they allocate for a label; ours is looked at
+ * as ever. */
+const char *__lsan_default_suppressions(void);
+const char *__lsan_default_suppressions(void) {
+  return "leak:libgvc\nleak:libcgraph\nleak:libglib\nleak:libpango\nleak:libfontconfig\nleak:"
+         "libcairo\n";
+}
 
 static laci_graph *read_net(const char *net) {
   laci_graph *graph = NULL;
@@ -120,7 +128,7 @@ static void names_may_hold_any_bytes(void **state) {
   laci_plot_node look = {.colour = LACI_PLOT_YELLOW, .detail = "tab\tand \x01 \x7f"};
   graph->nodes[0].name = "a<b>&\"c\" \\N \\G \xff\xc3\xa9 ]]> <TABLE>";
   char *svg = draw(graph, &look, "a.svg", NULL);
-  puts(svg); expect_text(svg, "a&lt;b&gt;&amp;&quot;c&quot; \\N \\G \xEF\xBF\xBD\xc3\xa9");
+  expect_text(svg, "a&lt;b&gt;&amp;&quot;c&quot; \\N \\G \xEF\xBF\xBD\xc3\xa9");
   expect_text(svg, "tab and");
   for (const char *at = svg; *at; at++) assert_true((uint8_t)*at >= 0x20 || *at == '\n');
   laci_free(svg);
