@@ -53,7 +53,10 @@ exit_code verb_check(const arguments *args, lac_error *err) {
     st = input_model(args->against, &original, err);
     if (!st) st = outputs_guard(&plan, original, args->against, err);
   }
-  if (!st) st = lac_check(model, original, &options, &report, err);
+  if (!st) {
+    st = lac_check(model, original, &options, &report, err);
+    if (st == LAC_PROOF_FAILED) st = laci_fail_in(err, st, "%s", args->operand);
+  }
   /* The report is the result, whatever the verdict. */
   if (!st) st = outputs_write(&plan, model, report, err);
   if (!st && !plan.uses_stdout) st = print_result(args, model, report, err);

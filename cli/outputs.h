@@ -47,8 +47,8 @@ LAC_MUST_CHECK lac_status outputs_guard(const outputs *plan, const lac_model *mo
 LAC_MUST_CHECK lac_status outputs_write(outputs *plan, lac_model *model, const lac_report *report,
                                         lac_error *err);
 
-/** The last step, after all that goes to standard output: where that could not be written, the files
- * go too. Fails LAC_IO. */
+/** The last step, after all that goes to standard output: where that could not be written, the
+ * files go too. Fails LAC_IO. */
 LAC_MUST_CHECK lac_status outputs_finish(outputs *plan, lac_error *err);
 
 /** Removes the temporary files of the plan that is being written. Safe in a signal handler. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The proof: two plain runs in step, compared after every node.
  *
- * Run A is the network as it is, run B the reordered one; B's stored tensors are reordered as they are loaded, so that
- * no second set of weights exists. Whatever A computed must, read through the value's order, be what B computed. A node
- * that cannot be run gets the same made-up outputs in both. Next: prove_inputs.c, prove_parameters.c,
- * prove_compare.c. */
+ * Run A is the network as it is, run B the reordered one; B's stored tensors are reordered as they
+ * are loaded, so that no second set of weights exists. Whatever A computed must, read through the
+ * value's order, be what B computed. A node that cannot be run gets the same made-up outputs in
+ * both. Next: prove_inputs.c, prove_parameters.c, prove_compare.c. */
 #include "prove/prove.h"
 
 #include <math.h>
@@ -18,7 +18,8 @@
 
 enum { N_ROUNDS = 2, ROUND_STREAM = 40, INPUT_STREAM = 33 };
 static const double default_tolerance = 1e-9;
-/* What cancels out leaves rounding errors of the operands' size: differences below this share of it mean nothing. */
+/* What cancels out leaves rounding errors of the operands' size: differences below this share of it
+ * mean nothing. */
 static const double rounding = 1e-13;
 
 /* Where the stored tensors of one run come from. */
@@ -92,7 +93,8 @@ static laci_draw draw_for(const proof_round *r, int value) {
   return (laci_draw){.seed = r->seed, .stream = stream, .pool = r->pool};
 }
 
-/* The same random content for a value in both runs. *made: false where its shape or type allows none. */
+/* The same random content for a value in both runs. *made: false where its shape or type allows
+ * none. */
 static lac_status make_up(proof_round *r, int value, bool *made, lac_error *err) {
   laci_buf *a = NULL, *b = NULL;
   laci_shape shape;
@@ -112,7 +114,8 @@ static lac_status make_up(proof_round *r, int value, bool *made, lac_error *err)
   return LAC_OK;
 }
 
-/* A node that cannot be run, or whose operands could not: made-up outputs let the rest of the network be proven. */
+/* A node that cannot be run, or whose operands could not: made-up outputs let the rest of the
+ * network be proven. */
 static lac_status skip(proof_round *r, const laci_node *node, lac_error *err) {
   lac_status st = check_unknown(r, node, err);
   for (int i = 0; i < node->n_outputs && !st; i++) {
@@ -125,7 +128,8 @@ static lac_status skip(proof_round *r, const laci_node *node, lac_error *err) {
   return st;
 }
 
-/* What a difference is measured against: the value's own size, and what rounding of its operands may leave. */
+/* What a difference is measured against: the value's own size, and what rounding of its operands
+ * may leave. */
 static double measure_for(const proof_round *r, const laci_node *node, double scale) {
   double operands = 0;
   for (int i = 0; i < node->n_inputs; i++) {
@@ -267,7 +271,8 @@ static lac_status run_round(proof_round *r, lac_error *err) {
   return st;
 }
 
-/* Adds the sizes of an attempt, as the first input that has dynamic ones shows them: " [2, 3, 32, 32]". */
+/* Adds the sizes of an attempt, as the first input that has dynamic ones shows them: " [2, 3, 32,
+ * 32]". */
 static void note_sizes(const proof_round *r, char *tried, size_t size) {
   char text[128];
   size_t used = strlen(tried);
@@ -281,7 +286,8 @@ static void note_sizes(const proof_round *r, char *tried, size_t size) {
   }
 }
 
-/* One round, with the next sizes whenever the network does not accept those tried; *attempt is the first to try. */
+/* One round, with the next sizes whenever the network does not accept those tried; *attempt is the
+ * first to try. */
 static lac_status find_sizes(proof_round *r, int64_t *sizes, int *attempt, lac_error *err) {
   char tried[400] = "";
   lac_error first = {0};

@@ -1,33 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the proof is made of: sizes and inputs (prove_inputs.c), parameters (prove_parameters.c), the comparison of two
- * values (prove_compare.c). Private to prove. */
+ * What the proof is made of: sizes and inputs (prove_inputs.c), parameters (prove_parameters.c),
+ * the comparison of two values (prove_compare.c). Private to prove. */
 #ifndef LACI_PROVE_PROVE_IN_H
 #define LACI_PROVE_PROVE_IN_H
 
 #include "cpu/pool.h"
 #include "permute/orders.h"
 
-/** Sizes for the graph's symbols that its inputs use (0: no input uses it), for the attempt-th attempt from 0 on:
- *  batches of 2 (1 for large networks) and then of 1, other sizes from small to large. False: nothing left to try. */
+/** Sizes for the graph's symbols that its inputs use (0: no input uses it), for the attempt-th
+ * attempt from 0 on: batches of 2 (1 for large networks) and then of 1, other sizes from small to
+ * large. False: nothing left to try. */
 bool laci_choose_sizes(const laci_graph *graph, int attempt, int64_t *size_of_symbol);
 
 /** The type's shape with its symbols replaced; false where one has no size. */
 bool laci_real_shape(const laci_graph *graph, const laci_shape *shape,
                      const int64_t *size_of_symbol, laci_shape *real);
 
-/** Where the numbers of a draw come from: the same (seed, stream) gives the same tensor, whoever asks. */
+/** Where the numbers of a draw come from: the same (seed, stream) gives the same tensor, whoever
+ * asks. */
 typedef struct laci_draw {
   uint64_t seed, stream;
   laci_pool *pool;
 } laci_draw;
 
-/** Fills buf evenly from low to high; integers from low to high - 1, and at least low. walk, if given, says which element
- *  of the tensor as drawn stands where: the tensor comes out reordered. */
+/** Fills buf evenly from low to high; integers from low to high - 1, and at least low. walk, if
+ * given, says which element of the tensor as drawn stands where: the tensor comes out reordered. */
 void laci_draw_evenly(laci_buf *buf, const laci_draw *draw, double low, double high,
                       const laci_walk *walk);
 
-/** Content for a value (a graph input, or what an operator that cannot run would have given): floats around 0, integers
- *  below the size of what they index. Fails LAC_UNSUPPORTED for texts and other types that no tensor of ours holds. */
+/** Content for a value (a graph input, or what an operator that cannot run would have given):
+ * floats around 0, integers below the size of what they index. Fails LAC_UNSUPPORTED for texts and
+ * other types that no tensor of ours holds. */
 LAC_MUST_CHECK lac_status laci_random_value(const laci_graph *graph, int value,
                                             const laci_shape *shape, const laci_draw *draw,
                                             laci_buf **buf, lac_error *err);
@@ -38,7 +41,8 @@ LAC_MUST_CHECK lac_status laci_parameters_create(const laci_graph *graph, uint64
                                                  laci_pool *pool, laci_parameters **parameters,
                                                  lac_error *err);
 void laci_parameters_destroy(laci_parameters *parameters);
-/** Content of a stored tensor, as it is or drawn anew with the same mean and spread; reordered, if orders are given. */
+/** Content of a stored tensor, as it is or drawn anew with the same mean and spread; reordered, if
+ * orders are given. */
 LAC_MUST_CHECK lac_status laci_parameters_load(laci_parameters *parameters, int stored, bool anew,
                                                const laci_value_orders *orders, laci_buf **buf,
                                                lac_error *err);
@@ -47,13 +51,14 @@ LAC_MUST_CHECK lac_status laci_parameters_load(laci_parameters *parameters, int 
 typedef struct laci_difference {
   double largest; /* |difference|, over what is finite on both sides */
   double scale;   /* largest finite |element| of wanted */
-  int64_t
-      at; /* element of got where the largest difference is, or the first of another kind; -1: equal */
+  int64_t at; /* element of got where the largest difference is, or the first of another kind; -1:
+                 equal */
   bool kind_differs; /* NaN or an infinity stands where the other side has something else */
   bool any_finite;
 } laci_difference;
 
-/** Both have the same shape and class. Nothing is copied. Fails LAC_NO_MEMORY, LAC_INTERNAL (orders do not fit). */
+/** Both have the same shape and class. Nothing is copied. Fails LAC_NO_MEMORY, LAC_INTERNAL (orders
+ * do not fit). */
 LAC_MUST_CHECK lac_status laci_compare(const laci_buf *wanted, const laci_value_orders *orders,
                                        const laci_buf *got, laci_pool *pool,
                                        laci_difference *difference, lac_error *err);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Sizes and random contents for what the proof's networks read.
  *
- * Any input will do that lets every channel matter and that the network accepts: images from small to large until one
- * survives all the strides, indices below the size of the table they look into. */
+ * Any input will do that lets every channel matter and that the network accepts: images from small
+ * to large until one survives all the strides, indices below the size of the table they look into.
+ */
 #include "prove/prove_in.h"
 
 #include <string.h>
@@ -35,7 +36,8 @@ bool laci_choose_sizes(const laci_graph *graph, int attempt, int64_t *size_of_sy
   bool batches = false, others = false, large = is_large(graph);
   int n_batches = 1;
   for (int s = 0; s <= graph->n_symbols; s++) size_of_symbol[s] = NONE;
-  /* A size is what it looks like in its plainest place: first axes are batches, axes of images are behind them. */
+  /* A size is what it looks like in its plainest place: first axes are batches, axes of images are
+   * behind them. */
   for (int i = 0; i < graph->n_inputs; i++) {
     const laci_shape *shape = &graph->values[graph->inputs[i]].type.shape;
     for (int axis = 0; axis < shape->rank; axis++) {
@@ -79,7 +81,8 @@ typedef struct filling {
   double low, width;
 } filling;
 
-/* Elements [from, from + n) of the draw. Each block of the generator gives four of them, of 32 bits each. */
+/* Elements [from, from + n) of the draw. Each block of the generator gives four of them, of 32 bits
+ * each. */
 static void fill(const filling *f, int64_t from, int64_t to, int64_t n) {
   const uint32_t key[2] = {(uint32_t)f->seed, (uint32_t)(f->seed >> 32)};
   uint32_t bits[4];
@@ -156,7 +159,8 @@ static int64_t indexed_by(const laci_graph *graph, const laci_node *reader, int 
   return known ? data->dims[axis] : 1;
 }
 
-/* The smallest size that anybody indexes with the value, directly or through what hands it on; 0: nobody does. */
+/* The smallest size that anybody indexes with the value, directly or through what hands it on; 0:
+ * nobody does. */
 static int64_t index_range(const laci_graph *graph, int value, int depth) {
   int64_t least = 0;
   const laci_value *v = &graph->values[value];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The stored tensors as the proof's two runs read them: as they are, or drawn anew.
  *
- * Drawn anew means: other numbers of the same mean and spread, so that a layer that is switched off (a gamma of 0) or
- * saturated comes alive, and signals keep their size. What is no parameter stays: single numbers, bounds, masks, and
- * whatever decides over shapes. */
+ * Drawn anew means: other numbers of the same mean and spread, so that a layer that is switched off
+ * (a gamma of 0) or saturated comes alive, and signals keep their size. What is no parameter stays:
+ * single numbers, bounds, masks, and whatever decides over shapes. */
 #include "prove/prove_in.h"
 
 #include <math.h>

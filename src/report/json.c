@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A report as JSON, through jansson.
  *
- * jansson's *_new functions take what they are given, also when it is NULL, and then fail themselves; so a missing
- * piece anywhere shows in the next add(), and one flag (`whole`) tells at the end whether memory sufficed. */
+ * jansson's *_new functions take what they are given, also when it is NULL, and then fail
+ * themselves; so a missing piece anywhere shows in the next add(), and one flag (`whole`) tells at
+ * the end whether memory sufficed. */
 #include "report/json.h"
 
 #include <math.h>
@@ -120,7 +121,8 @@ static json_t *group_json(writer *w, const lac_group *group) {
   return object;
 }
 
-/* JSON's readers hold integers as int64: a larger seed is written as text, so that no digit is lost. */
+/* JSON's readers hold integers as int64: a larger seed is written as text, so that no digit is
+ * lost. */
 static json_t *seed_json(uint64_t seed) {
   return seed > INT64_MAX ? json_sprintf("%llu", (unsigned long long)seed)
                           : json_integer((json_int_t)seed);

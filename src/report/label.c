@@ -58,7 +58,7 @@ static void put_character(laci_label *label, const char *text, size_t n, uint32_
   else if (code == '<') put(label, "&lt;", 4);
   else if (code == '>') put(label, "&gt;", 4);
   else if (code == '"') put(label, "&quot;", 6);
-  else if (code == '\\') put(label, "&#92;", 5); /* \N and \G would become names of graphviz' own */
+  else if (code == '\\') put(label, "\\\\", 2); /* \N alone would become the box's name */
   else put(label, text, n);
 }
 

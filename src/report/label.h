@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Writing graphviz' HTML-like labels: a growing text, and texts of any bytes escaped and wrapped into it.
+ * Writing graphviz' HTML-like labels: a growing text, and texts of any bytes escaped and wrapped
+ * into it.
  *
  * Failure is remembered, not returned: write all, then look at `failed` once. */
 #ifndef LACI_REPORT_LABEL_H
@@ -8,7 +9,8 @@
 #include "base/memory.h"
 #include "lacuna/status.h"
 
-/** Zero-initialised is empty. text is NULL until something was written; free with laci_label_clear. */
+/** Zero-initialised is empty. text is NULL until something was written; free with laci_label_clear.
+ */
 typedef struct laci_label {
   char *text;
   size_t n, room;
@@ -22,9 +24,9 @@ void laci_label_reset(laci_label *label);
 /** Markup as it is, printf-style. */
 void laci_label_markup(laci_label *label, const char *format, ...) LAC_PRINTF(2, 3);
 
-/** text, escaped; what is no valid UTF-8 becomes U+FFFD, control characters a blank. Lines end at '\n' and before
- *  they get longer than `width` characters, behind a blank or a separator of names where there is one.
- *  Lines are parted by <BR/>. */
+/** text, escaped; what is no valid UTF-8 becomes U+FFFD, control characters a blank. Lines end at
+ * '\n' and before they get longer than `width` characters, behind a blank or a separator of names
+ * where there is one. Lines are parted by <BR/>. */
 void laci_label_text(laci_label *label, const char *text, size_t width);
 
 #endif

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The operation graph as a drawing: one box a node, from the inputs down to the outputs.
  *
- * Parameters that belong to a box (weights, normalisation) are lines in it; constants that stand alone are small grey
- * boxes, one for each reader, so that a shared constant draws no long edges; nodes that only make constants (shape
- * arithmetic, weights being dequantised) are grey lines in the boxes that read them. Every box says its role in words too, for
- * eyes that do not tell the colours apart. Escaping is label.h's, layout and formats are render.h's. */
+ * Parameters that belong to a box (weights, normalisation) are lines in it; constants that stand
+ * alone are small grey boxes, one for each reader, so that a shared constant draws no long edges;
+ * nodes that only make constants (shape arithmetic, weights being dequantised) are grey lines in
+ * the boxes that read them. Every box says its role in words too, for eyes that do not tell the
+ * colours apart. Escaping is label.h's, layout and formats are render.h's. */
 #include "report/plot.h"
 
 #include <pthread.h>
@@ -93,7 +94,8 @@ static Agedge_t *add_edge(canvas *c, Agnode_t *from, Agnode_t *to) {
   return edge;
 }
 
-/* The last part of a dotted or slashed name: "layer1.0.conv1.weight" is "weight" inside the box of that layer. */
+/* The last part of a dotted or slashed name: "layer1.0.conv1.weight" is "weight" inside the box of
+ * that layer. */
 static const char *short_name(const char *name) {
   const char *tail = name;
   for (const char *at = name; *at; at++) {
@@ -118,7 +120,8 @@ static const laci_stored *stored_input(const laci_graph *graph, int value) {
   return stored >= 0 ? &graph->stored[stored] : NULL;
 }
 
-/* Parameters are lines of their node's box; a constant that is just an operand is a box of its own. */
+/* Parameters are lines of their node's box; a constant that is just an operand is a box of its own.
+ */
 static bool is_folded(const laci_node *node, const laci_stored *stored) {
   bool has_parameters =
       node->op && (node->op->role == LACI_ROLE_ALLOW || node->op->role == LACI_ROLE_INFER);
@@ -170,7 +173,8 @@ static void output_shapes(canvas *c, const laci_node *node) {
   }
 }
 
-/* How many nodes deeper than its producer a node reads the value of an input or capture; 0 elsewhere. */
+/* How many nodes deeper than its producer a node reads the value of an input or capture; 0
+ * elsewhere. */
 static int span_of(const canvas *c, int node, int value) {
   int producer = value >= 0 ? c->graph->values[value].producer : -1;
   bool drawn = producer >= 0 && !c->folded[producer] && !c->folded[node];
@@ -251,15 +255,17 @@ static int64_t passed_by(const canvas *c) {
   return total;
 }
 
-/* DenseNet has hundreds of edges that pass dozens of nodes: slow to lay out, and nobody could follow them. There the
- * longest edges become words, until what is left passes few boxes for each there is. */
+/* DenseNet has hundreds of edges that pass dozens of nodes: slow to lay out, and nobody could
+ * follow them. There the longest edges become words, until what is left passes few boxes for each
+ * there is. */
 static void choose_span(canvas *c) {
   c->max_span = 3 << 18;
   while (c->max_span > MIN_SPAN && passed_by(c) > (int64_t)MAX_PASSED * c->graph->n_nodes)
     c->max_span /= 2;
 }
 
-/* The longest way through the network is drawn as one straight line: that keeps the drawing a single column. */
+/* The longest way through the network is drawn as one straight line: that keeps the drawing a
+ * single column. */
 static void straighten_longest_way(canvas *c) {
   int at = -1;
   for (int id = 0; id < c->graph->n_nodes; id++) {

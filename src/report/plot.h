@@ -26,13 +26,15 @@ typedef struct laci_plot {
   const laci_plot_node *nodes; /* [n_nodes] */
 } laci_plot;
 
-/** The drawing as bytes, in the format that the ending of path names; the caller frees *bytes with laci_free (NULL on
- *  failure). Fails LAC_BAD_ARGUMENT for another ending, LAC_UNSUPPORTED where graphviz cannot draw it. */
+/** The drawing as bytes, in the format that the ending of path names; the caller frees *bytes with
+ * laci_free (NULL on failure). Fails LAC_BAD_ARGUMENT for another ending, LAC_UNSUPPORTED where
+ * graphviz cannot draw it. */
 LAC_MUST_CHECK lac_status laci_plot_draw(const laci_graph *graph, const laci_plot *plot,
                                          const char *path, char **bytes, size_t *size_bytes,
                                          lac_error *err);
 
-/** Writes path (.svg .pdf .png .dot; atomic; force as everywhere). Fails LAC_BAD_ARGUMENT for another ending. */
+/** Writes path (.svg .pdf .png .dot; atomic; force as everywhere). Fails LAC_BAD_ARGUMENT for
+ * another ending. */
 LAC_MUST_CHECK lac_status laci_plot_write(const laci_graph *graph, const laci_plot *plot,
                                           const char *path, bool force, lac_error *err);
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Layout and drawing through libgvc.
  *
- * Drawings of networks are tall, and formats have limits: Acrobat shows PDF pages of up to 14400 points, cairo draws
- * bitmaps of up to 32767 pixels a side. So the scale is chosen after the layout, when the size is known. */
+ * Drawings of networks are tall, and formats have limits: Acrobat shows PDF pages of up to 14400
+ * points, cairo draws bitmaps of up to 32767 pixels a side. So the scale is chosen after the
+ * layout, when the size is known. */
 #include "report/render.h"
 
 #include <math.h>
@@ -23,7 +24,8 @@ enum {
   PDF_MARGIN = 36
 };
 
-/* What graphviz said while we worked. It hands over its messages in pieces, through a process-wide function. */
+/* What graphviz said while we worked. It hands over its messages in pieces, through a process-wide
+ * function. */
 static char said[512];
 
 static int hear(char *piece) {
@@ -87,8 +89,8 @@ static lac_status write_text(Agraph_t *graph, char **bytes, size_t *size_bytes, 
   return st;
 }
 
-/* One context serves the whole process and is never freed: the text measuring plug-in remembers its last font by a
- * pointer into the context, and would follow it from the next context on. */
+/* One context serves the whole process and is never freed: the text measuring plug-in remembers its
+ * last font by a pointer into the context, and would follow it from the next context on. */
 static GVC_t *shared_context(void) {
   static GVC_t *context;
   if (!context) context = gvContext();

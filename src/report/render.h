@@ -16,10 +16,10 @@ typedef enum laci_picture {
   LACI_PICTURE_DOT
 } laci_picture;
 
-/** Lays the graph out (not for DOT, which is the graph's own text) and draws it. A page is as large as the drawing,
- *  scaled down where a format has a limit. *bytes: freed by the caller with laci_free. Fails LAC_UNSUPPORTED where
- *  graphviz was installed without what the format needs, with graphviz' own words. Not for several threads at a time:
- *  graphviz keeps state of its own. */
+/** Lays the graph out (not for DOT, which is the graph's own text) and draws it. A page is as large
+ * as the drawing, scaled down where a format has a limit. *bytes: freed by the caller with
+ * laci_free. Fails LAC_UNSUPPORTED where graphviz was installed without what the format needs, with
+ * graphviz' own words. Not for several threads at a time: graphviz keeps state of its own. */
 LAC_MUST_CHECK lac_status laci_render(Agraph_t *graph, laci_picture picture, char **bytes,
                                       size_t *size_bytes, lac_error *err);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The proof on small networks: right orders pass, each wrong one is named, zeros hide nothing, unknown operators,
- * dynamic sizes, indices, NaN, threads, interruption, memory. Networks are in graph_build.h's notation. */
+ * The proof on small networks: right orders pass, each wrong one is named, zeros hide nothing,
+ * unknown operators, dynamic sizes, indices, NaN, threads, interruption, memory. Networks are in
+ * graph_build.h's notation. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -182,7 +183,8 @@ static void grouped_weights_and_axes_taken_together_are_proven(void **state) {
 
 static void zeros_hide_nothing(void **state) {
   (void)state;
-  /* The branch is switched off by its gamma, as fresh residual networks are: only the second round sees it. */
+  /* The branch is switched off by its gamma, as fresh residual networks are: only the second round
+   * sees it. */
   setting s = set_up(
       "input x 1x4x6x6\nstored w1 8x4x3x3\nstored gamma 8 = 0 0 0 0 0 0 0 0\nstored beta 8 = 0 0 0 "
       "0 0 0 0 0\n"
@@ -197,7 +199,8 @@ static void zeros_hide_nothing(void **state) {
 
 static void what_cancels_out_may_round(void **state) {
   (void)state;
-  /* The mean of what the mean was taken from: nothing but rounding errors, and they depend on the order. */
+  /* The mean of what the mean was taken from: nothing but rounding errors, and they depend on the
+   * order. */
   setting s = set_up(
       "input x 3x5\nstored a 5x8\nstored k 1 i64 = 1\nh = MatMul(x, a)\nm = ReduceMean(h, k)\nd = "
       "Sub(h, m)\n"
@@ -282,7 +285,8 @@ static void what_has_no_known_shape_is_skipped_and_counted(void **state) {
 
 static void dynamic_sizes_are_found(void **state) {
   (void)state;
-  /* Two strides of 4 and a kernel of 4 want 64 pixels at least; the batch is 1, since the shape says so. */
+  /* Two strides of 4 and a kernel of 4 want 64 pixels at least; the batch is 1, since the shape
+   * says so. */
   setting s = set_up(
       "input x -1x3x-2x-3\nstored w 8x3x4x4\nstored v 4x8x4x4\nstored u 4x8x4x4\nstored k 2 i64 = "
       "1 64\n"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the proof is made of: the comparison against its definition, parameters that both runs draw alike, sizes and
- * inputs. Networks are in graph_build.h's notation. */
+ * What the proof is made of: the comparison against its definition, parameters that both runs draw
+ * alike, sizes and inputs. Networks are in graph_build.h's notation. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

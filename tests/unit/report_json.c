@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The report's JSON: the fields that INTERFACE promises, nulls, names of any bytes, equal bytes for equal reports. */
+ * The report's JSON: the fields that INTERFACE promises, nulls, names of any bytes, equal bytes for
+ * equal reports. */
 #include "report/json.h"
 
 #include <math.h>
