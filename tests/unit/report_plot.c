@@ -12,14 +12,6 @@
 #include "report/plot.h"
 #include "support/graph_build.h"
 
-/* graphviz 2.42 and what it draws with do not free all they allocate for a label; ours is looked at
- * as ever. */
-const char *__lsan_default_suppressions(void);
-const char *__lsan_default_suppressions(void) {
-  return "leak:libgvc\nleak:libcgraph\nleak:libglib\nleak:libpango\nleak:libfontconfig\nleak:"
-         "libcairo\n";
-}
-
 static laci_graph *read_net(const char *net) {
   laci_graph *graph = NULL;
   lac_error err = {0};
