@@ -57,6 +57,7 @@ static int group_of_axis(builder *b, const axis_view *view, bool *ok) {
   const laci_tracks *t = b->a->tracks;
   const laci_classes *c = b->a->classes;
   if (view->track < 0) {
+    if (view->n < 2) return -1; /* one channel is no group */
     int *slot = &b->group_of_cause[view->cause];
     if (*slot < 0) {
       *slot = add_group(b, (laci_group){.n_channels = (int)view->n,

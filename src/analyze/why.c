@@ -110,9 +110,10 @@ static bool add_path(const laci_analysis *a, int start, int64_t vertex, lines *o
   bool ok = came && queue;
   if (ok && goal >= 0 && find_path(a, start, goal, component, came, queue)) {
     int n_path = 0;
+    if (goal != start) add_line(out, "  by way of");
     for (int at = goal; at != start; at = came[at] - 1) queue[n_path++] = at;
     for (int i = n_path - 1; i >= 0; i--) {
-      add_line(out, "  %s (%s)", a->graph->nodes[queue[i]].name, a->graph->nodes[queue[i]].type);
+      add_line(out, "    %s (%s)", a->graph->nodes[queue[i]].name, a->graph->nodes[queue[i]].type);
     }
   }
   add_line(out, "  because %s", cause->text);
@@ -150,8 +151,7 @@ static bool explain_axis(const laci_analysis *a, int l, bool is_c, lines *out) {
     add_line(out, "%s: free, but no two of them are alike", what);
   }
   if (!n_frozen) return !out->failed;
-  add_line(out, "%s: %lld of %lld stay in place, by way of", what, (long long)n_frozen,
-           (long long)n);
+  add_line(out, "%s: %lld of %lld stay in place", what, (long long)n_frozen, (long long)n);
   return add_path(a, layer->node, first_frozen, out);
 }
 

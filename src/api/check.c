@@ -7,11 +7,10 @@
 #include "api/prune_in.h"
 #include "base/error.h"
 
-/* A layer is pruned when the pattern says something about it and it holds. */
 static void judge(laci_report *report, laci_pattern pattern) {
   for (int l = 0; l < report->pub.n_layers; l++) {
     lac_layer *layer = &report->layers[l];
-    layer->pruned = layer->holds_pattern && layer->channels_in > pattern.n;
+    layer->pruned = laci_layer_is_pruned(layer, pattern.n);
     layer->kept = layer->kept_identity;
   }
   laci_report_sum(report);

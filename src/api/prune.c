@@ -20,6 +20,10 @@ static lac_status search(laci_plan *plan, const lac_options *options, laci_pool 
   double start = laci_clock_seconds();
   lac_status st = laci_plan_search(plan, (laci_pattern){options->n, options->m}, &how, pool, err);
   report->pub.summary.search_seconds = laci_clock_seconds() - start;
+  if (!st && laci_interrupted()) { /* that ended the search, not the rest of the way */
+    laci_log(LAC_LOG_WARNING, "search interrupted: going on with the best orders found so far");
+    lac_interrupt(false);
+  }
   return st;
 }
 
@@ -192,7 +196,7 @@ lac_status lac_inspect(const lac_model *model, const lac_options *options, lac_r
         laci_measure_layers(report, a, NULL, (laci_pattern){options->n, options->m}, job.pool, err);
   for (int l = 0; l < a->n_layers && !st; l++) {
     lac_layer *layer = &report->layers[l];
-    layer->pruned = layer->holds_pattern;
+    layer->pruned = laci_layer_is_pruned(layer, options->n);
     layer->permuted_c = a->layers[l].searchable;
     layer->permuted_k = layer->group_k > 0 && !report->groups[layer->group_k - 1].frozen;
   }

@@ -48,6 +48,11 @@ LAC_MUST_CHECK lac_status laci_report_keep_orders(laci_report *report,
 LAC_MUST_CHECK lac_status laci_report_keep_mask(laci_report *report, const char *tensor,
                                                 const uint8_t *mask, int64_t count, lac_error *err);
 
+/** A layer is pruned when the pattern says something about it, and holds. */
+static inline bool laci_layer_is_pruned(const lac_layer *layer, int pattern_n) {
+  return layer->holds_pattern && layer->channels_in > pattern_n;
+}
+
 /** Sums over the layers: pruned, permuted, kept_before, kept_after. */
 void laci_report_sum(laci_report *report);
 

@@ -183,7 +183,12 @@ static lac_status match_classes(laci_plan *plan, const json_t *classes, const ch
     json_decref(places[found]);
     places[found] = NULL;
   }
-  for (int g = 0; g < n; g++) json_decref(places[g]);
+  for (int g = 0; g < n; g++) {
+    if (places[g] && !st) {
+      st = laci_fail(err, LAC_BAD_FILE, "%s: the class of group %d is missing", name, g + 1);
+    }
+    json_decref(places[g]);
+  }
   laci_free(places);
   return st;
 }
