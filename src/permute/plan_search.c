@@ -34,6 +34,22 @@ static bool seen_before(const builder *b, const laci_group *group, int at) {
   return false;
 }
 
+/* Behind an NCHW Flatten a channel is a run of copies. Blocks inside a run hold the same channel in
+ * any order; where runs are much longer than blocks, hardly a block says anything about the order,
+ * and the layer is left out. */
+static bool is_long_run(const builder *b, const laci_group *group, int at) {
+  const laci_consumer *one = &group->consumers[at];
+  int32_t low = one->column[0], high = low, n_copies = 0;
+  for (int k = 0; k < group->n_consumers; k++) {
+    const laci_consumer *other = &group->consumers[k];
+    if (!same_rows(one, other)) continue;
+    n_copies++;
+    if (other->column[0] < low) low = other->column[0];
+    if (other->column[0] > high) high = other->column[0];
+  }
+  return n_copies >= 4 * b->pattern.m && high - low + 1 == n_copies;
+}
+
 /* What now stands at every column of the consumer's rows: the orders found so far. NULL: nothing
  * has moved. */
 static bool held_columns(builder *b, const laci_consumer *one, const int32_t **held) {
@@ -66,7 +82,7 @@ static bool make_problem(builder *b, int g, laci_problem *problem) {
   for (int k = 0; k < group->n_consumers; k++) {
     const laci_consumer *one = &group->consumers[k];
     const laci_layer *layer = &a->layers[one->layer];
-    if (seen_before(b, group, k)) continue;
+    if (seen_before(b, group, k) || is_long_run(b, group, k)) continue;
     laci_sheet *sheet = &sheets[problem->n_sheets++];
     *sheet =
         (laci_sheet){.weight = layer->view, .outer_end = layer->view.outer, .column = one->column};
