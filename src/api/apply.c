@@ -23,8 +23,8 @@ static lac_status reordered(const laci_stored *stored, const laci_plan *plan, ui
   return st;
 }
 
-lac_status laci_measure_layers(laci_report *report, const laci_analysis *a, const laci_plan *plan,
-                               laci_pattern pattern, laci_pool *pool, lac_error *err) {
+lac_status laci_measure_layers(laci_report *report, const laci_analysis *a, laci_pattern pattern,
+                               laci_pool *pool, lac_error *err) {
   for (int l = 0; l < a->n_layers; l++) {
     const laci_layer *layer = &a->layers[l];
     lac_layer *out = &report->layers[l];
@@ -40,16 +40,27 @@ lac_status laci_measure_layers(laci_report *report, const laci_analysis *a, cons
     out->n_elements = stats.n_elements;
     out->zero_ratio = stats.n_elements ? (double)stats.n_zeros / (double)stats.n_elements : 0;
     out->holds_pattern = stats.holds_pattern;
+  }
+  return LAC_OK;
+}
+
+lac_status laci_measure_kept(laci_report *report, const laci_analysis *a, const laci_plan *plan,
+                             laci_pattern pattern, laci_pool *pool, lac_error *err) {
+  for (int l = 0; l < a->n_layers; l++) {
+    const laci_layer *layer = &a->layers[l];
     uint8_t *bytes;
-    st = layer->eligible ? reordered(&a->graph->stored[layer->stored], plan, &bytes, err) : LAC_OK;
+    if (!layer->eligible) continue;
+    report->layers[l].kept = report->layers[l].kept_identity;
+    lac_status st = reordered(&a->graph->stored[layer->stored], plan, &bytes, err);
     if (st) return st;
-    if (!layer->eligible || !bytes) continue;
+    if (!bytes) continue;
+    laci_mask_stats stats;
     laci_weight_view view = layer->view;
     view.bytes = bytes;
     st = laci_mask_measure(&view, pattern, pool, &stats, err);
     laci_free(bytes);
     if (st) return st;
-    out->kept = stats.kept;
+    report->layers[l].kept = stats.kept;
   }
   return LAC_OK;
 }

@@ -6,12 +6,16 @@
 
 #include "api/report_in.h"
 
-/** Kept magnitude of every eligible layer in the order the plan gives (kept), and as it is in the
- * model (kept_identity, total, zeros); fills the report's layers. Fails LAC_BAD_VALUE for NaN or
- * Inf. */
+/** The layers as they are in the model: kept_identity (and kept, equal to it), total, zeros; fills
+ * the report's layers. Fails LAC_BAD_VALUE for NaN or Inf in an eligible one. */
 LAC_MUST_CHECK lac_status laci_measure_layers(laci_report *report, const laci_analysis *analysis,
-                                              const laci_plan *plan, laci_pattern pattern,
-                                              laci_pool *pool, lac_error *err);
+                                              laci_pattern pattern, laci_pool *pool,
+                                              lac_error *err);
+
+/** kept of every eligible layer that the plan reorders; the others must be measured already. */
+LAC_MUST_CHECK lac_status laci_measure_kept(laci_report *report, const laci_analysis *analysis,
+                                            const laci_plan *plan, laci_pattern pattern,
+                                            laci_pool *pool, lac_error *err);
 
 /** Reorders every stored tensor as the plan says and, with prune, masks the eligible layers'
  * weights. On failure the model is as it was. report gets masks, zeros and holds_pattern; it may be

@@ -27,7 +27,8 @@ static lac_status compare(const lac_model *original, const lac_model *model,
   if (!st) st = laci_explain_changes(plan, model->graph, err);
   if (!st && options->verify)
     st = laci_prove_plan(plan, options, job.pool, &report->pub.summary, err);
-  if (!st) st = laci_report_create(original, "check", options, job.analysis, plan, &orders, err);
+  if (!st) st = laci_report_create(original, "check", options, job.analysis, &orders, err);
+  if (!st) st = laci_report_add_plan(orders, job.analysis, plan, err);
   for (int l = 0; !st && l < report->pub.n_layers && l < orders->pub.n_layers; l++) {
     report->layers[l].permuted_c = orders->layers[l].permuted_c;
     report->layers[l].permuted_k = orders->layers[l].permuted_k;
@@ -55,8 +56,8 @@ lac_status lac_check(const lac_model *model, const lac_model *original, const la
   laci_pattern pattern = {options->n, options->m};
   lac_status st = laci_job_open((lac_model *)model, options, &job, err);
   if (st) return st;
-  st = laci_report_create(model, "check", options, job.analysis, NULL, &report, err);
-  if (!st) st = laci_measure_layers(report, job.analysis, NULL, pattern, job.pool, err);
+  st = laci_report_create(model, "check", options, job.analysis, &report, err);
+  if (!st) st = laci_measure_layers(report, job.analysis, pattern, job.pool, err);
   if (!st) judge(report, pattern);
   if (!st && original) st = compare(original, model, options, report, err);
   laci_job_close(&job);

@@ -32,8 +32,10 @@ static lac_status replay(lac_model *model, const laci_job *job, const char *path
   lac_status st = laci_file_read_text(path, MAX_FILE_BYTES, &text, err);
   if (!st) st = laci_plan_create(a, &plan, err);
   if (!st) st = laci_permutation_read(plan, path, text, invert, err);
-  if (!st) st = laci_report_create(model, "permute", options, a, plan, &report, err);
-  if (!st) st = laci_measure_layers(report, a, plan, pattern, job->pool, err);
+  if (!st) st = laci_report_create(model, "permute", options, a, &report, err);
+  if (!st) st = laci_report_add_plan(report, a, plan, err);
+  if (!st) st = laci_measure_layers(report, a, pattern, job->pool, err);
+  if (!st) st = laci_measure_kept(report, a, plan, pattern, job->pool, err);
   if (!st && options->verify)
     st = laci_prove_plan(plan, options, job->pool, &report->pub.summary, err);
   if (!st) st = laci_report_keep_orders(report, a, plan, options, err);

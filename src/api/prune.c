@@ -92,7 +92,7 @@ static lac_status settle(laci_plan *plan, laci_report *report, const lac_options
                          laci_pool *pool, lac_error *err) {
   laci_pattern pattern = {options->n, options->m};
   const laci_analysis *a = plan->analysis;
-  lac_status st = laci_measure_layers(report, a, plan, pattern, pool, err);
+  lac_status st = laci_measure_kept(report, a, plan, pattern, pool, err);
   bool changed = false;
   for (int g = 0; g < a->n_searchable && !st; g++) {
     double before = 0, after = 0;
@@ -107,7 +107,7 @@ static lac_status settle(laci_plan *plan, laci_report *report, const lac_options
   }
   if (!st && changed) {
     st = laci_plan_complete(plan, err);
-    if (!st) st = laci_measure_layers(report, a, plan, pattern, pool, err);
+    if (!st) st = laci_measure_kept(report, a, plan, pattern, pool, err);
   }
   return st;
 }
@@ -118,34 +118,20 @@ static lac_status run(lac_model *model, const lac_options *options, bool permute
   double start = laci_clock_seconds();
   laci_job job;
   laci_plan *plan = NULL;
-  laci_report *report = NULL, *figures = NULL;
+  laci_report *report = NULL;
   laci_pattern pattern = {options->n, options->m};
   lac_status st = laci_job_open(model, options, &job, err);
   if (st) return st;
   const laci_analysis *a = job.analysis;
   st = laci_plan_create(a, &plan, err);
-  if (!st)
-    st = laci_report_create(model, prune ? "prune" : "permute", options, a, NULL, &figures, err);
-  if (!st)
-    st = laci_measure_layers(figures, a, NULL, pattern, job.pool,
-                             err); /* NaN shows before long work */
-  if (!st && permute) st = search(plan, options, job.pool, figures, err);
-  if (!st) st = settle(plan, figures, options, job.pool, err);
-  if (!st)
-    st = laci_report_create(model, prune ? "prune" : "permute", options, a, plan, &report, err);
-  if (st) goto out;
-  for (int l = 0; l < a->n_layers; l++) {
-    const lac_layer *from = &figures->layers[l];
-    lac_layer *to = &report->layers[l];
-    to->kept_identity = from->kept_identity;
-    to->kept = from->kept;
-    to->total = from->total;
-    to->n_zeros = from->n_zeros;
-    to->zero_ratio = from->zero_ratio;
-    to->holds_pattern = from->holds_pattern;
-  }
-  report->pub.summary.search_seconds = figures->pub.summary.search_seconds;
-  if (options->verify) st = laci_prove_plan(plan, options, job.pool, &report->pub.summary, err);
+  if (!st) st = laci_report_create(model, prune ? "prune" : "permute", options, a, &report, err);
+  /* Before the long work: a NaN shows here. */
+  if (!st) st = laci_measure_layers(report, a, pattern, job.pool, err);
+  if (!st && permute) st = search(plan, options, job.pool, report, err);
+  if (!st) st = settle(plan, report, options, job.pool, err);
+  if (!st) st = laci_report_add_plan(report, a, plan, err);
+  if (!st && options->verify)
+    st = laci_prove_plan(plan, options, job.pool, &report->pub.summary, err);
   if (!st) st = laci_report_keep_orders(report, a, plan, options, err);
   if (!st) st = laci_apply(model->graph, a, plan, prune, pattern, job.pool, report, err);
   if (st) goto out;
@@ -156,7 +142,6 @@ static lac_status run(lac_model *model, const lac_options *options, bool permute
   report = NULL;
 out:
   if (report) lac_report_destroy(&report->pub);
-  if (figures) lac_report_destroy(&figures->pub);
   laci_plan_destroy(plan);
   laci_job_close(&job);
   return st;
@@ -190,10 +175,9 @@ lac_status lac_inspect(const lac_model *model, const lac_options *options, lac_r
   st = laci_job_open((lac_model *)model, options, &job, err); /* only what is derived is written */
   if (st) return st;
   const laci_analysis *a = job.analysis;
-  st = laci_report_create(model, "inspect", options, a, NULL, &report, err);
+  st = laci_report_create(model, "inspect", options, a, &report, err);
   if (!st)
-    st =
-        laci_measure_layers(report, a, NULL, (laci_pattern){options->n, options->m}, job.pool, err);
+    st = laci_measure_layers(report, a, (laci_pattern){options->n, options->m}, job.pool, err);
   for (int l = 0; l < a->n_layers && !st; l++) {
     lac_layer *layer = &report->layers[l];
     layer->pruned = laci_layer_is_pruned(layer, options->n);

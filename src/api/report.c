@@ -20,7 +20,7 @@ static double percent(double identity, double kept, double upper) {
   return upper > identity ? 100 * (kept - identity) / (upper - identity) : 0;
 }
 
-static bool fill_layer(laci_report *report, const laci_analysis *a, const laci_plan *plan, int l) {
+static bool fill_layer(laci_report *report, const laci_analysis *a, int l) {
   const laci_layer *from = &a->layers[l];
   const laci_stored *stored = &a->graph->stored[from->stored];
   lac_layer *to = &report->layers[l];
@@ -42,15 +42,21 @@ static bool fill_layer(laci_report *report, const laci_analysis *a, const laci_p
                     .n_elements = laci_shape_count(&stored->shape),
                     .reason = keep(report, from->reason, &ok)};
   for (int d = 0; d < stored->shape.rank; d++) to->shape[d] = stored->shape.dims[d];
-  const laci_value_orders *orders = plan ? &plan->orders.values[stored->value] : NULL;
-  for (int i = 0; orders && i < orders->n; i++) {
+  return ok;
+}
+
+static void add_layer_plan(laci_report *report, const laci_analysis *a, const laci_plan *plan,
+                           int l) {
+  const laci_layer *from = &a->layers[l];
+  lac_layer *to = &report->layers[l];
+  const laci_value_orders *orders = &plan->orders.values[a->graph->stored[from->stored].value];
+  for (int i = 0; i < orders->n; i++) {
     const laci_axis_order *order = &orders->items[i];
     laci_value_orders one = {.n = 1, .items = &orders->items[i]};
     if (laci_orders_are_identity(&one)) continue;
     to->permuted_c |= order->axes[0] == from->c_axis;
     to->permuted_k |= order->axes[0] == from->k_axis;
   }
-  return ok;
 }
 
 static const char *const *names_of(laci_report *report, const int *layers, int n, bool *ok) {
@@ -60,7 +66,7 @@ static const char *const *names_of(laci_report *report, const int *layers, int n
   return names;
 }
 
-static bool fill_group(laci_report *report, const laci_analysis *a, const laci_plan *plan, int g) {
+static bool fill_group(laci_report *report, const laci_analysis *a, int g) {
   const laci_group *from = &a->groups[g];
   bool ok = true;
   lac_group *to = &report->groups[g];
@@ -72,7 +78,15 @@ static bool fill_group(laci_report *report, const laci_analysis *a, const laci_p
                     .cause = keep(report, from->cause, &ok)};
   to->consumers = names_of(report, from->layers, from->n_layers, &ok);
   to->producers = names_of(report, from->producers, from->n_producers, &ok);
-  if (!plan || from->frozen) return ok;
+  return ok;
+}
+
+static bool add_group_plan(laci_report *report, const laci_analysis *a, const laci_plan *plan,
+                           int g) {
+  const laci_group *from = &a->groups[g];
+  lac_group *to = &report->groups[g];
+  bool ok = true;
+  if (from->frozen) return true;
   const laci_found *found = &plan->found[g];
   int32_t *order = laci_arena_alloc(&report->arena, (size_t)from->n_channels, sizeof *order);
   if (!order) return false;
@@ -89,8 +103,7 @@ static bool fill_group(laci_report *report, const laci_analysis *a, const laci_p
 }
 
 lac_status laci_report_create(const lac_model *model, const char *verb, const lac_options *options,
-                              const laci_analysis *a, const laci_plan *plan, laci_report **out,
-                              lac_error *err) {
+                              const laci_analysis *a, laci_report **out, lac_error *err) {
   *out = NULL;
   laci_report *report = laci_alloc(1, sizeof *report);
   if (!report) return laci_fail_memory(err, "the report");
@@ -109,14 +122,23 @@ lac_status laci_report_create(const lac_model *model, const char *verb, const la
                              .groups = report->groups};
   report->pub.model = keep(report, model->path, &ok);
   report->pub.summary.groups = a->n_searchable;
-  for (int l = 0; ok && l < a->n_layers; l++) ok = fill_layer(report, a, plan, l);
-  for (int g = 0; ok && g < a->n_groups; g++) ok = fill_group(report, a, plan, g);
+  for (int l = 0; ok && l < a->n_layers; l++) ok = fill_layer(report, a, l);
+  for (int g = 0; ok && g < a->n_groups; g++) ok = fill_group(report, a, g);
   if (ok) {
     *out = report;
     return LAC_OK;
   }
   lac_report_destroy(&report->pub);
   return laci_fail_memory(err, "the report");
+}
+
+lac_status laci_report_add_plan(laci_report *report, const laci_analysis *a, const laci_plan *plan,
+                                lac_error *err) {
+  for (int l = 0; l < a->n_layers; l++) add_layer_plan(report, a, plan, l);
+  for (int g = 0; g < a->n_groups; g++) {
+    if (!add_group_plan(report, a, plan, g)) return laci_fail_memory(err, "the report");
+  }
+  return LAC_OK;
 }
 
 void laci_report_sum(laci_report *report) {

@@ -31,12 +31,16 @@ typedef struct laci_report {
   char *permutation;         /* text of the permutation file; NULL: none */
 } laci_report;
 
-/** A report of the analysis (plan may be NULL: nothing moved): layers without figures, groups,
- * names. */
+/** A report of the analysis: layers without figures, groups, names; nothing moved. */
 LAC_MUST_CHECK lac_status laci_report_create(const lac_model *model, const char *verb,
                                              const lac_options *options,
-                                             const laci_analysis *analysis, const laci_plan *plan,
-                                             laci_report **report, lac_error *err);
+                                             const laci_analysis *analysis, laci_report **report,
+                                             lac_error *err);
+
+/** What the plan (of the report's analysis) does: which layers move, the groups' orders and scores.
+ */
+LAC_MUST_CHECK lac_status laci_report_add_plan(laci_report *report, const laci_analysis *analysis,
+                                               const laci_plan *plan, lac_error *err);
 
 /** Copies the orders of all stored tensors that the plan moves, and the permutation file's text. */
 LAC_MUST_CHECK lac_status laci_report_keep_orders(laci_report *report,
