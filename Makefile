@@ -4,6 +4,7 @@
 #   make demo       the whole road on the small network inside the program
 #   make check      all tests; check-scalar, check-asan, check-tsan, check-aarch64: the same under other conditions
 #   make interop    against onnx and ONNX Runtime, in a virtual environment; check-torch: against PyTorch too
+#   make bench      kernels, search and the whole road, against the last time; QUICK=1, RECORD=1: bench/README.md
 #   make install    PREFIX=/usr/local, DESTDIR=
 PREFIX ?= /usr/local
 export DESTDIR
@@ -62,8 +63,11 @@ lint:
 	@tools/check_rooms
 	@tools/check_size
 
+# QUICK=1: a short run; RECORD=1: what comes out becomes an entry of bench/ledger.json.
 bench: build-release
-	@for program in build/release/bench/*_bench; do $$program || exit 1; done
+	@bench/kernels.py $(if $(QUICK),--ms 5) $(if $(RECORD),--record)
+	@bench/search.py $(if $(QUICK),--quick) $(if $(RECORD),--record)
+	@bench/road.py $(if $(QUICK),--runs 1 resnet50_ts) $(if $(RECORD),--record)
 
 # Configured again, since the pkg-config file names the prefix.
 install: configure-release

@@ -14,7 +14,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 
-enum { MOST_PLACES = 1024, LONGEST_NAME = 64 };
+enum { MOST_PLACES = 1024, MOST_SECONDS = 1000000000, LONGEST_NAME = 64 };
 
 const verb_row verb_table[VERB_COUNT] = {
 #define LAC_VERB(id, operands, least, most, summary, description) \
@@ -94,6 +94,18 @@ static lac_status parse_number(const option_row *option, const char *value, uint
   return LAC_OK;
 }
 
+static lac_status parse_seconds(const option_row *option, const char *value, double *seconds,
+                                lac_error *err) {
+  char *end = NULL;
+  *seconds = strtod(value, &end);
+  if (!(isdigit((unsigned char)value[0]) || value[0] == '.') || *end ||
+      !(*seconds <= MOST_SECONDS)) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "--%s %s: wanted seconds, 0 to %d, such as 2.5",
+                     text_dashed(option->name), value, MOST_SECONDS);
+  }
+  return LAC_OK;
+}
+
 static lac_status list_add(text_list *list, const char *value, lac_error *err) {
   const char **items =
       laci_resize(list->items, (size_t)list->n, (size_t)list->n + 1, sizeof *items);
@@ -127,6 +139,7 @@ static lac_status store(arguments *args, const option_row *option, const char *v
       st = parse_number(option, value, MOST_PLACES, &number, err);
       if (!st) *(int *)field = (int)number;
       return st;
+    case OPTION_SECONDS: return parse_seconds(option, value, field, err);
   }
   if (!value[0]) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "--%s: its value %s is empty",
@@ -283,6 +296,7 @@ void arguments_clear(arguments *args) {
 #define CLEAR_CHOICE(field)
 #define CLEAR_NUMBER(field)
 #define CLEAR_PLACES(field)
+#define CLEAR_SECONDS(field)
 #define CLEAR_LIST(field) laci_free((void *)(field).items);
 #define LAC_OPTION(kind, id, letter, argument, initial, verbs, help) CLEAR_##kind(args->id)
 #include "options.def"

@@ -30,6 +30,7 @@ typedef enum option_kind {
   OPTION_LIST,
   OPTION_NUMBER,
   OPTION_PLACES,
+  OPTION_SECONDS,
 } option_kind;
 
 /** Values of an option that may be given several times; views of argv. */
@@ -46,6 +47,7 @@ typedef const char *CHOICE_value;
 typedef text_list LIST_value;
 typedef uint64_t NUMBER_value;
 typedef int PLACES_value;
+typedef double SECONDS_value;
 
 typedef struct arguments {
   verb_id verb;

@@ -62,6 +62,8 @@ lac_status input_options(const arguments *args, lac_options *options, lac_error 
   options->effort = strcmp(args->effort, "fast") == 0   ? LAC_EFFORT_FAST
                     : strcmp(args->effort, "best") == 0 ? LAC_EFFORT_BEST
                                                         : LAC_EFFORT_NORMAL;
+  options->strategy = args->strategy;
+  options->time_limit = args->time_limit;
   options->seed = args->seed;
   options->threads = args->threads;
   options->assume = args->assume.items;

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# A kernel's file name says its instruction set: NAME_avx2.c, NAME_avx512.c. Only these files get the flags, and other
-# processors do not compile them at all; the choice between them is made at run time (src/cpu).
+# A kernel's file name says its instruction set: NAME_avx2.c, NAME_avx512.c, NAME_neon.c. Only these files get the
+# flags, and other processors do not compile them at all; the choice between them is made at run time (src/cpu).
 function(lac_kernel_flags sources)
   set(kept ${${sources}})
   if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|amd64|AMD64)$")
@@ -9,11 +9,14 @@ function(lac_kernel_flags sources)
         set_source_files_properties(${file} PROPERTIES COMPILE_OPTIONS "-mavx2;-mfma")
       elseif(file MATCHES "_avx512\\.c$")
         set_source_files_properties(${file} PROPERTIES COMPILE_OPTIONS
-          "-mavx512f;-mavx512bw;-mavx512vl;-mavx512dq;-mavx512vnni")
+          "-mavx512f;-mavx512bw;-mavx512vl;-mavx512dq;-mavx512vnni;-mprefer-vector-width=512")
       endif()
     endforeach()
   else()
     list(FILTER kept EXCLUDE REGEX "_avx(2|512)\\.c$")
+  endif()
+  if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64|ARM64)$") # where every processor has it: no flag
+    list(FILTER kept EXCLUDE REGEX "_neon\\.c$")
   endif()
   set(${sources} ${kept} PARENT_SCOPE)
 endfunction()

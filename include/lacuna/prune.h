@@ -25,10 +25,12 @@ typedef struct lac_options {
                           pruned (NULL) */
   const char *exclude; /* these are not (NULL) */
   const char *score;   /* "magnitude" */
-  const char *strategy;      /* of the search; NULL: chosen by the problem */
-  lac_effort effort;         /* (LAC_EFFORT_NORMAL) */
-  uint64_t seed;             /* (0) */
-  int threads;               /* 0: the cores this process may use */
+  const char *strategy; /* of the search; NULL: chosen by the problem */
+  lac_effort effort;    /* (LAC_EFFORT_NORMAL) */
+  double time_limit;    /* seconds for the whole search, in the place of effort; 0: none. The result
+                           then depends on the machine. (0) */
+  uint64_t seed;        /* (0) */
+  int threads;          /* 0: the cores this process may use */
   const char *const *assume; /* n_assume texts "OP=same" or "domain.OP=same" */
   int n_assume;
   const char *const *input_shapes; /* n_input_shapes texts "NAME=1x3x224x224" */

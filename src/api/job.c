@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "graph/assume.h"
 #include "graph/infer.h"
+#include "permute/search.h"
 
 lac_options lac_options_default(void) {
   return (lac_options){.n = 2,
@@ -25,6 +26,14 @@ static lac_status check_options(const lac_options *options, lac_error *err) {
   }
   if (options->score && strcmp(options->score, "magnitude") != 0) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "score %s: only magnitude is known", options->score);
+  }
+  if (!(options->time_limit >= 0)) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "time limit %g: wanted seconds, 0 for none",
+                     options->time_limit);
+  }
+  if (options->strategy && !laci_search_knows(options->strategy)) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "strategy %s: wanted %s", options->strategy,
+                     laci_search_strategies());
   }
   if (options->threads < 0 || options->threads > 1024) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "threads %d: wanted 0 (all cores) to 1024",

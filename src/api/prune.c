@@ -15,8 +15,10 @@ const char *lac_version(void) { return LAC_VERSION; }
 
 static lac_status search(laci_plan *plan, const lac_options *options, laci_pool *pool,
                          laci_report *report, lac_error *err) {
-  laci_search_options how = {
-      .effort = (laci_effort)options->effort, .seed = options->seed, .strategy = options->strategy};
+  laci_search_options how = {.effort = (laci_effort)options->effort,
+                             .seed = options->seed,
+                             .strategy = options->strategy,
+                             .seconds = options->time_limit};
   double start = laci_clock_seconds();
   lac_status st = laci_plan_search(plan, (laci_pattern){options->n, options->m}, &how, pool, err);
   report->pub.summary.search_seconds = laci_clock_seconds() - start;

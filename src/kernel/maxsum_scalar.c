@@ -16,14 +16,22 @@ static int32_t sum_i16(const int16_t *t, const int16_t *x, size_t rows) {
 
 void laci_maxsum_u8_scalar(const laci_maxsum_job *job) {
   for (int i = 0; i < job->nt; i++) {
+    const uint8_t *t = (const uint8_t *)job->t[i] + job->first;
     int32_t *out = job->out + (size_t)i * job->out_stride;
-    for (int j = 0; j < job->nx; j++) out[j] += sum_u8(job->t[i], job->x[j], job->rows);
+    for (int j = 0; j < job->nx; j++) {
+      int32_t sum = sum_u8(t, (const uint8_t *)job->x[j] + job->first, job->rows);
+      out[j] = job->adds ? out[j] + sum : sum;
+    }
   }
 }
 
 void laci_maxsum_i16_scalar(const laci_maxsum_job *job) {
   for (int i = 0; i < job->nt; i++) {
+    const int16_t *t = (const int16_t *)job->t[i] + job->first;
     int32_t *out = job->out + (size_t)i * job->out_stride;
-    for (int j = 0; j < job->nx; j++) out[j] += sum_i16(job->t[i], job->x[j], job->rows);
+    for (int j = 0; j < job->nx; j++) {
+      int32_t sum = sum_i16(t, (const int16_t *)job->x[j] + job->first, job->rows);
+      out[j] = job->adds ? out[j] + sum : sum;
+    }
   }
 }

@@ -16,18 +16,25 @@
 #include "permute/strategy.h"
 
 static const laci_strategy *const strategies[] = {
-#define LACI_STRATEGY(id) &laci_strategy_##id,
+#define LACI_STRATEGY(id, name) &laci_strategy_##id,
 #include "permute/strategy.def"
 #undef LACI_STRATEGY
 };
 enum { N_STRATEGIES = sizeof strategies / sizeof *strategies };
 
-static lac_status check_name(const char *name, lac_error *err) {
-  if (!name) return LAC_OK;
+bool laci_search_knows(const char *strategy) {
   for (int i = 0; i < N_STRATEGIES; i++) {
-    if (!strcmp(name, strategies[i]->name)) return LAC_OK;
+    if (!strcmp(strategy, strategies[i]->name)) return true;
   }
-  return laci_fail(err, LAC_NOT_FOUND, "no search strategy is called %s", name);
+  return false;
+}
+
+const char *laci_search_strategies(void) {
+#define LACI_STRATEGY(id, name) ", " name
+  return &(
+#include "permute/strategy.def"
+      )[2];
+#undef LACI_STRATEGY
 }
 
 /* The wanted one where it fits, else the first that does: the last but one fits everything. */
@@ -118,6 +125,8 @@ static lac_status search_cuts(const laci_cuts *cuts, const laci_search_options *
   const laci_strategy *strategy = choose(cuts, options->strategy);
   laci_task task = {
       .cuts = cuts, .measure = &measure, .effort = options->effort, .seed = options->seed};
+  task.iterations_wanted = options->iterations;
+  if (options->seconds > 0) task.deadline = laci_clock_seconds() + options->seconds;
   task.pool = pool;
   task.order = found->order;
   found->kept_identity = found->kept = measure.kept_identity;
@@ -136,10 +145,11 @@ lac_status laci_search(const laci_problem *problem, const laci_search_options *o
   double start = laci_clock_seconds();
   laci_cuts cuts;
   *found = (laci_found){.order = order, .strategy = "none", .proven = 1};
-  lac_status st = check_name(options->strategy, err);
-  if (st) return st;
+  if (options->strategy && !laci_search_knows(options->strategy)) {
+    return laci_fail(err, LAC_NOT_FOUND, "no search strategy is called %s", options->strategy);
+  }
   set_identity(order, problem->n_channels > 0 ? problem->n_channels : 0);
-  st = laci_cuts_init(&cuts, problem, err);
+  lac_status st = laci_cuts_init(&cuts, problem, err);
   if (!st && cuts.n_cuts > 0) st = search_cuts(&cuts, options, pool, found, err);
   laci_cuts_clear(&cuts);
   if (!st && laci_log_wanted(LAC_LOG_DEBUG)) {

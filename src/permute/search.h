@@ -8,6 +8,8 @@
 #ifndef LACI_PERMUTE_SEARCH_H
 #define LACI_PERMUTE_SEARCH_H
 
+#include <stdbool.h>
+
 #include "cpu/pool.h"
 #include "sparse/weight_view.h"
 
@@ -33,7 +35,16 @@ typedef struct laci_search_options {
   laci_effort effort;
   uint64_t seed;
   const char *strategy; /* NULL: chosen by the problem */
+  int64_t iterations;   /* of annealing, a problem; 0: by effort and number of channels */
+  double seconds; /* of wall time for all problems of a call together, which then decides instead of
+                     iterations; 0: none. The result then depends on the machine. */
 } laci_search_options;
+
+/** Is there a strategy of that name? */
+bool laci_search_knows(const char *strategy);
+
+/** All names, for messages: "exact, assign, ...". */
+const char *laci_search_strategies(void);
 
 /** kept: sum of |w| (scores, float64, summed in a fixed order) over what N:M keeps of all blocks
  * that hold a column of the class; upper: every row keeps its largest as if blocks could be chosen

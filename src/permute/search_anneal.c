@@ -10,7 +10,11 @@
 #include "kernel/maxsum.h"
 #include "permute/search_noise.h"
 
-enum { ROWS_A_PART = 8, MOST_REMEMBERED = 11264 }; /* a table of 11264 x 11264 takes 484 MiB */
+enum {
+  ROWS_A_PART = 8,
+  MOST_REMEMBERED = 11264, /* a table of 11264 x 11264 takes 484 MiB */
+  LEAST_HINTED = 48,
+};
 
 static lac_status list_places(laci_anneal *a, const laci_cut *cut, lac_error *err) {
   const int n = a->values.cuts->n_channels;
@@ -46,9 +50,9 @@ lac_status laci_anneal_init(laci_anneal *a, const laci_cuts *cuts, const laci_cu
   a->column_sum = laci_arena_alloc(&a->arena, g, sizeof *a->column_sum);
   a->order = laci_arena_alloc(&a->arena, n, sizeof *a->order);
   a->table = laci_alloc(g, g * sizeof *a->table);
-  a->cost = laci_alloc(g, g * sizeof *a->cost);
+  a->price = laci_arena_alloc(&a->arena, n, sizeof *a->price);
   if (!a->slot || !a->moved || !a->dealt || !a->noise_key || !a->column_sum || !a->order ||
-      !a->table || !a->cost) {
+      !a->table || !a->price) {
     return laci_fail_memory(err, cuts->problem->name);
   }
   memcpy(a->order, order, n * sizeof *order);
@@ -58,7 +62,6 @@ lac_status laci_anneal_init(laci_anneal *a, const laci_cuts *cuts, const laci_cu
 }
 
 void laci_anneal_clear(laci_anneal *a) {
-  laci_free(a->cost);
   laci_free(a->table);
   laci_lap_clear(&a->lap);
   laci_values_clear(&a->values);
@@ -102,25 +105,62 @@ static void value_rows(laci_anneal *a, int64_t begin, int64_t end) {
   }
 }
 
-static void remembered_rows(laci_anneal *a, int64_t begin, int64_t end) {
-  for (int64_t k = begin; k < end; k++) {
-    const int32_t *values = laci_values_row(&a->values, a->slot[k]);
-    int32_t *table = a->table + k * a->n_groups;
-    for (int h = 0; h < a->n_groups; h++) table[h] = values[a->dealt[h]];
-  }
+/* Value of slot k for the channel of slot h. */
+static int32_t value(const laci_anneal *a, int64_t k, int h) {
+  if (a->remembers) return laci_values_row(&a->values, a->slot[k])[a->dealt[h]];
+  return a->table[k * a->n_groups + h];
+}
+
+/* A row may be shifted as one likes: by what the slot has now, or, for a solver without a hint,
+ * about its mean, so that rows compete for different columns. */
+static int32_t zero_of_row(const laci_anneal *a, int64_t k) {
+  if (a->n_groups >= LEAST_HINTED) return value(a, k, (int)k);
+  int64_t sum = 0;
+  for (int h = 0; h < a->n_groups; h++) sum += value(a, k, h);
+  return (int32_t)(sum / a->n_groups);
 }
 
 static void cost_rows(int64_t begin, int64_t end, void *context) {
   const row_job *j = context;
   laci_anneal *a = j->anneal;
-  if (j->step.remembers) remembered_rows(a, begin, end);
-  else value_rows(a, begin, end);
+  if (!a->remembers) value_rows(a, begin, end);
   for (int64_t k = begin; k < end; k++) {
-    const int32_t *table = a->table + k * a->n_groups;
-    int32_t *cost = a->cost + k * a->n_groups, own = table[k];
-    for (int h = 0; h < a->n_groups; h++) cost[h] = own - table[h];
+    const int32_t zero = zero_of_row(a, k);
+    int32_t *cost = laci_lap_row(&a->lap, k);
+    if (a->remembers) {
+      const int32_t *values = laci_values_row(&a->values, a->slot[k]), *dealt = a->dealt;
+      for (int h = 0; h < a->n_groups; h++) cost[h] = zero - values[dealt[h]];
+    } else {
+      const int32_t *values = a->table + k * a->n_groups;
+      for (int h = 0; h < a->n_groups; h++) cost[h] = zero - values[h];
+    }
     if (j->step.temperature == 0) continue;
     laci_noise_subtract(cost, a->n_groups, j->step.temperature, a->noise_key[k]);
+  }
+}
+
+static int32_t mean_of(const int32_t *x, int n) {
+  int64_t sum = 0;
+  for (int i = 0; i < n; i++) sum += x[i];
+  return (int32_t)(sum / n);
+}
+
+/* Which channels are scarce hardly changes from step to step: where many compete, solvers that
+ * start from the last prices are several times as fast. Prices have a zero of their own in each
+ * step. */
+static void assign(laci_anneal *a) {
+  if (a->n_groups < LEAST_HINTED) {
+    laci_lap_solve(&a->lap);
+    return;
+  }
+  for (int h = 0; h < a->n_groups; h++) a->lap.price[h] = a->price[a->dealt[h]];
+  laci_lap_solve_hinted(&a->lap);
+  const int32_t mean = mean_of(a->lap.price, a->n_groups);
+  for (int h = 0; h < a->n_groups; h++) {
+    int64_t price = (int64_t)a->lap.price[h] - mean;
+    price = price < LACI_LAP_PRICE_LIMIT ? price : LACI_LAP_PRICE_LIMIT;
+    a->price[a->dealt[h]] =
+        (int32_t)(price > -LACI_LAP_PRICE_LIMIT ? price : -LACI_LAP_PRICE_LIMIT);
   }
 }
 
@@ -129,8 +169,7 @@ static int deal(laci_anneal *a) {
   for (int k = 0; k < a->n_groups; k++) {
     int h = a->lap.column_of[k];
     if (h == k) continue;
-    const int32_t *table = a->table + (int64_t)k * a->n_groups;
-    a->total += table[h] - table[k];
+    a->total += value(a, k, h) - value(a, k, k);
     a->order[a->slot[k]] = a->dealt[h];
     a->moved[n_moved++] = a->slot[k];
   }
@@ -139,12 +178,12 @@ static int deal(laci_anneal *a) {
 }
 
 int laci_anneal_do(laci_anneal *a, laci_anneal_step step) {
-  if (!a->values.table) step.remembers = false;
+  a->remembers = step.remembers && a->values.table;
   offer_slots(a, step.iteration);
-  if (step.remembers) laci_values_rows(&a->values, a->slot, a->n_groups, a->pool);
+  if (a->remembers) laci_values_rows(&a->values, a->slot, a->n_groups, a->pool);
   row_job j = {.anneal = a, .step = step};
   laci_pool_for(a->pool, a->n_groups, ROWS_A_PART, cost_rows, &j);
-  laci_lap_solve(&a->lap, a->cost);
+  assign(a);
   return deal(a);
 }
 

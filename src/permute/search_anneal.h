@@ -21,13 +21,14 @@ typedef struct laci_anneal {
   int32_t *slot;       /* [n_groups] the place that a block offers */
   int32_t *moved;      /* [n_groups] places that got another channel in the last step */
   int32_t *dealt;      /* [n_groups] channels at the slots before the deal */
-  int32_t *table;      /* [n_groups][n_groups] value of slot k for the channel of slot h */
-  int32_t *cost;       /* its diagonal less the same, less noise */
+  int32_t *table;      /* [n_groups][n_groups] value of slot k for the channel of slot h, unless: */
+  bool remembers;      /* this step reads it from the table of all channels */
+  int32_t *price;      /* [n_channels] what a channel's scarcity cost when it was last dealt */
   uint32_t *noise_key; /* [n_groups] */
   int64_t *column_sum; /* [n_groups] */
-  laci_lap lap;
-  int32_t *order; /* [n_channels] the present order */
-  int64_t total;  /* what it keeps */
+  laci_lap lap;        /* its costs: a constant of the row less the table, less noise */
+  int32_t *order;      /* [n_channels] the present order */
+  int64_t total;       /* what it keeps */
   laci_arena arena;
 } laci_anneal;
 
@@ -50,8 +51,8 @@ void laci_anneal_use(laci_anneal *a, const laci_matrix *x);
 /** Makes one step; returns how many blocks changed. */
 int laci_anneal_do(laci_anneal *a, laci_anneal_step step);
 
-/** Mean size of the last step's values after the means of rows and columns are taken off: the scale
- * of the noise. */
+/** Mean size of the last step's values (of its own table) after the means of rows and columns are
+ * taken off: the scale of the noise. */
 int64_t laci_anneal_spread(const laci_anneal *a);
 
 #endif

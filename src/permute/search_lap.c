@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Jonker and Volgenant's steps. A column's price p makes the reduced cost of row i  cost(i, j) -
- * p(j); an assignment in which every row has its cheapest reduced column is optimal.
+ * Jonker and Volgenant's steps, but for their reduction transfer, which costs annealing's tables
+ * more than it spares. A column's price p makes the reduced cost of row i  cost(i, j) -
+ * p(j); an assignment in which every row has its cheapest reduced column is optimal. A constant on
+ * a row changes nothing but where columns begin: a hint of prices is used by taking off each row
+ * its smallest reduced cost.
  *
- * Why 32 bits are enough: while a column is unassigned it keeps its first price, which is one of
- * the costs. Every assigned row prefers its own column j to that one (j0):  p(j) >= cost(i, j) -
- * cost(i, j0) + p(j0) >= -3 largest costs; and the last column to be assigned goes no deeper than
- * twice that. All inner loops are minima over rows of n numbers without a branch, which compilers
- * turn into vector code. */
+ * Why 32 bits are enough. Let U = 2^26. Costs differ by at most 4 U in a row and lie between -U and
+ * 5 U once a hint is taken off (or between -2 U and 2 U without). While a column is unassigned it
+ * keeps its first price, which is one of them. Every assigned row prefers its own column j to that
+ * one (j0), so  p(j) >= cost(i, j) - cost(i, j0) + p(j0) >= -6 U; the last column to be assigned
+ * goes no deeper than twice that. So reduced costs stay below 15 U < 2^30, and ways of two of them
+ * below 2^31. The columns behind n, which only fill up the kernels' lanes, have a reduced cost of
+ * 2^30. Next: kernel/lap_rows.h, where the time goes. */
 #include "permute/search_lap.h"
 
 #include <stdbool.h>
@@ -15,108 +20,81 @@
 #include "base/error.h"
 #include "base/memory.h"
 
-enum { N_ARRAYS = 8 };
+enum { N_ARRAYS = 7, FILLER = 1 << 29 /* cost, and price below zero */ };
 
 lac_status laci_lap_init(laci_lap *lap, int n, lac_error *err) {
-  *lap = (laci_lap){.n = n};
-  int32_t *memory = laci_alloc((size_t)n, N_ARRAYS * sizeof(int32_t));
-  if (!memory) return laci_fail_memory(err, "the assignment of a search");
-  int32_t **arrays[N_ARRAYS] = {&lap->column_of, &lap->row_of,    &lap->price,  &lap->distance,
-                                &lap->reduced,   &lap->free_rows, &lap->parent, &lap->mark};
-  for (int i = 0; i < N_ARRAYS; i++) *arrays[i] = memory + (int64_t)i * n;
+  const int stride = (n + LACI_LAP_LANES - 1) / LACI_LAP_LANES * LACI_LAP_LANES;
+  *lap = (laci_lap){.n = n, .stride = stride, .rows = laci_lap_rows_now()};
+  int32_t *memory = laci_alloc((size_t)stride, N_ARRAYS * sizeof(int32_t));
   lap->memory = memory;
+  lap->cost = laci_alloc((size_t)n, (size_t)stride * sizeof(int32_t));
+  if (!memory || !lap->cost) return laci_fail_memory(err, "the assignment of a search");
+  int32_t **arrays[N_ARRAYS] = {&lap->column_of, &lap->row_of, &lap->price,    &lap->distance,
+                                &lap->parent,    &lap->mark,   &lap->free_rows};
+  for (int i = 0; i < N_ARRAYS; i++) *arrays[i] = memory + (int64_t)i * stride;
+  for (int64_t i = 0; i < n; i++) {
+    for (int j = n; j < stride; j++) laci_lap_row(lap, i)[j] = FILLER;
+  }
   return LAC_OK;
 }
 
-void laci_lap_clear(laci_lap *lap) { laci_free(lap->memory); }
-
-static int32_t least_of(const int32_t *x, int n) {
-  int32_t least = INT32_MAX;
-  for (int j = 0; j < n; j++) least = x[j] < least ? x[j] : least;
-  return least;
+void laci_lap_clear(laci_lap *lap) {
+  laci_free(lap->cost);
+  laci_free(lap->memory);
 }
 
-static int first_equal(const int32_t *x, int32_t value) {
-  int j = 0;
-  while (x[j] != value) j++;
-  return j;
+static void set_fillers(laci_lap *lap) {
+  for (int j = lap->n; j < lap->stride; j++) {
+    lap->price[j] = -FILLER;
+    lap->mark[j] = INT32_MAX;
+  }
 }
 
 /* Every column takes the row that it is cheapest for; a row that is wanted by several goes to the
- * last of them. mark[i] counts how many want row i. Returns how many rows nobody wants. */
-static int reduce_columns(laci_lap *lap, const int32_t *cost) {
+ * first of them. Returns how many rows nobody wants. */
+static int reduce_columns(laci_lap *lap, const int32_t *shift) {
   const int n = lap->n;
+  int32_t *cheapest = lap->parent;
   int n_free = 0;
-  int32_t *restrict price = lap->price, *restrict cheapest = lap->parent;
-  memcpy(price, cost, (size_t)n * sizeof *price);
-  memset(cheapest, 0, (size_t)n * sizeof *cheapest);
-  for (int i = 1; i < n; i++) {
-    const int32_t *row = cost + (int64_t)i * n;
-    for (int j = 0; j < n; j++) {
-      cheapest[j] = row[j] < price[j] ? i : cheapest[j];
-      price[j] = row[j] < price[j] ? row[j] : price[j];
-    }
+  for (int j = 0; j < lap->stride; j++) lap->price[j] = INT32_MAX;
+  for (int i = 0; i < n; i++) {
+    const laci_lap_offer offer = {laci_lap_row(lap, i), i, shift ? shift[i] : 0};
+    lap->rows->lower(&offer, lap->price, cheapest, lap->stride);
   }
+  set_fillers(lap);
   for (int i = 0; i < n; i++) lap->column_of[i] = lap->row_of[i] = -1;
-  memset(lap->mark, 0, (size_t)n * sizeof *lap->mark);
-  for (int j = n - 1; j >= 0; j--) {
+  for (int j = 0; j < n; j++) {
     int i = cheapest[j];
-    if (lap->mark[i]++ > 0) continue;
+    if (lap->column_of[i] >= 0) continue;
     lap->column_of[i] = j;
     lap->row_of[j] = i;
   }
   for (int i = 0; i < n; i++) {
-    if (lap->mark[i] == 0) lap->free_rows[n_free++] = i;
+    if (lap->column_of[i] < 0) lap->free_rows[n_free++] = i;
   }
   return n_free;
 }
 
-/* Two cheapest columns of a row, by reduced cost. */
-typedef struct two_best {
-  int32_t first, second;
-  int column;
-} two_best;
-
-static two_best best_of_row(laci_lap *lap, const int32_t *row) {
-  const int n = lap->n;
-  int32_t *restrict reduced = lap->reduced;
-  const int32_t *restrict price = lap->price;
-  two_best b = {.first = INT32_MAX};
-  for (int j = 0; j < n; j++) {
-    reduced[j] = row[j] - price[j];
-    b.first = reduced[j] < b.first ? reduced[j] : b.first;
-  }
-  b.column = first_equal(reduced, b.first);
-  reduced[b.column] = INT32_MAX;
-  b.second = least_of(reduced, n);
-  return b;
-}
-
-/* A row that alone wanted its column could pay more for it: up to its second best. */
-static void transfer_reductions(laci_lap *lap, const int32_t *cost) {
-  const int n = lap->n;
-  for (int i = 0; i < n; i++) {
-    if (lap->mark[i] != 1) continue;
-    const int32_t *row = cost + (int64_t)i * n;
-    for (int j = 0; j < n; j++) lap->reduced[j] = row[j] - lap->price[j];
-    int own = lap->column_of[i];
-    lap->reduced[own] = INT32_MAX;
-    lap->price[own] -= least_of(lap->reduced, n);
-  }
+/* Another column of the row that costs as much as its best one. */
+static int equal_column(const laci_lap *lap, const int32_t *row, laci_two_least two) {
+  int j = 0;
+  while (j == two.at || row[j] - lap->price[j] != two.second) j++;
+  return j;
 }
 
 /* Free rows outbid others for their best column; who loses it bids next, as long as prices move. */
-static int bid(laci_lap *lap, const int32_t *cost, int n_free) {
+static int bid(laci_lap *lap, int n_free) {
   int still_free = 0, at = 0;
   int64_t bids_left = 4 * (int64_t)lap->n; /* the search below does the rest at a sure price */
   while (at < n_free) {
     int i = lap->free_rows[at++];
-    two_best b = best_of_row(lap, cost + (int64_t)i * lap->n);
-    int j = b.column, loser = lap->row_of[j];
-    bool moves = b.first < b.second && bids_left-- > 0;
+    const int32_t *row = laci_lap_row(lap, i);
+    laci_two_least two = lap->rows->two_least(row, lap->price, lap->stride);
+    int j = two.at, loser = lap->row_of[j];
+    bool moves = two.least < two.second && bids_left-- > 0;
     if (loser >= 0 && !moves) {
-      if (b.first == b.second) { /* just as good: perhaps nobody has it */
-        j = first_equal(lap->reduced, b.second);
+      if (two.least == two.second) { /* just as good: perhaps nobody has it */
+        j = equal_column(lap, row, two);
         loser = lap->row_of[j];
       }
       if (loser >= 0) {
@@ -124,7 +102,7 @@ static int bid(laci_lap *lap, const int32_t *cost, int n_free) {
         continue;
       }
     }
-    if (moves) lap->price[j] -= b.second - b.first;
+    if (moves) lap->price[j] -= two.second - two.least;
     lap->column_of[i] = j;
     lap->row_of[j] = i;
     if (loser < 0) continue;
@@ -134,42 +112,22 @@ static int bid(laci_lap *lap, const int32_t *cost, int n_free) {
   return still_free;
 }
 
-/* Goes on from row i, which is `base` away: shorter ways are noted; returns the nearest column that
- * is not done. Nothing is ever shorter for a column that is done, so only looking for the nearest
- * must skip it: mark lifts it out of sight. */
-static int look_around(laci_lap *lap, const int32_t *row, int32_t i, int32_t base) {
-  const int n = lap->n;
-  int32_t *distance = lap->distance, *parent = lap->parent, *through = lap->reduced;
-  const int32_t *price = lap->price, *mark = lap->mark;
-  for (int j = 0; j < n; j++) through[j] = base + (row[j] - price[j]);
-  for (int j = 0; j < n;
-       j++) { /* small loops: compilers check their arrays for overlap, but not many at once */
-    int32_t shorter = -(int32_t)(through[j] < distance[j]);
-    parent[j] = (i & shorter) | (parent[j] & ~shorter);
-    distance[j] = (through[j] & shorter) | (distance[j] & ~shorter);
-  }
-  for (int j = 0; j < n; j++) through[j] = distance[j] > mark[j] ? distance[j] : mark[j];
-  return first_equal(through, least_of(through, n));
-}
-
 /* Shortest path from a free row to an unassigned column, by Dijkstra; along it everybody moves one
  * column on. */
-static void augment(laci_lap *lap, const int32_t *cost, int free_row) {
+static void augment(laci_lap *lap, int free_row) {
   const int n = lap->n;
-  for (int j = 0; j < n; j++) {
-    lap->distance[j] = INT32_MAX;
-    lap->mark[j] = INT32_MIN;
-  }
+  for (int j = 0; j < n; j++) lap->mark[j] = INT32_MIN;
+  for (int j = 0; j < lap->stride; j++) lap->distance[j] = INT32_MAX;
+  const laci_lap_front front = {lap->price, lap->mark, lap->distance, lap->parent, lap->stride};
   int i = free_row;
   int32_t base = 0;
   int end;
   for (;;) {
-    const int32_t *row = cost + (int64_t)i * n;
-    end = look_around(lap, row, i, base);
+    end = lap->rows->relax(&front, laci_lap_row(lap, i), i, base);
     if (lap->row_of[end] < 0) break;
     lap->mark[end] = INT32_MAX;
     i = lap->row_of[end];
-    base = lap->distance[end] - (cost[(int64_t)i * n + end] - lap->price[end]);
+    base = lap->distance[end] - (laci_lap_row(lap, i)[end] - lap->price[end]);
   }
   const int32_t length = lap->distance[end];
   for (int j = 0; j < n; j++) {
@@ -184,11 +142,20 @@ static void augment(laci_lap *lap, const int32_t *cost, int free_row) {
   } while (i != free_row);
 }
 
-void laci_lap_solve(laci_lap *lap, const int32_t *cost) {
-  if (lap->n == 0) return;
-  int n_free = reduce_columns(lap, cost);
+static void solve(laci_lap *lap, const int32_t *shift) {
+  int n_free = reduce_columns(lap, shift);
   if (n_free == 0) return;
-  transfer_reductions(lap, cost);
-  for (int round = 0; round < 2 && n_free > 0; round++) n_free = bid(lap, cost, n_free);
-  for (int k = 0; k < n_free; k++) augment(lap, cost, lap->free_rows[k]);
+  for (int round = 0; round < 2 && n_free > 0; round++) n_free = bid(lap, n_free);
+  for (int k = 0; k < n_free; k++) augment(lap, lap->free_rows[k]);
+}
+
+void laci_lap_solve(laci_lap *lap) { solve(lap, NULL); }
+
+void laci_lap_solve_hinted(laci_lap *lap) {
+  int32_t *shift = lap->distance;
+  set_fillers(lap);
+  for (int i = 0; i < lap->n; i++) {
+    shift[i] = lap->rows->least(laci_lap_row(lap, i), lap->price, lap->stride);
+  }
+  solve(lap, shift);
 }

@@ -1,15 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Quantising a cut straight from its stored weights, tile by tile. Only additions, multiplications
- * and truncation touch a score, each rounded once: every machine gets the same integers. */
+ * Quantising a cut straight from its stored weights, block by block: elements that neighbour in the
+ * file become integers in one go, in the file's order, and are then dealt out to their columns.
+ * Only multiplications, additions and truncation touch a score, each rounded once: every machine
+ * gets the same integers. Next: kernel/quantise.h, kernel/turn.h. */
 #include "permute/search_matrix.h"
 
 #include <stdatomic.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "kernel/maxsum.h"
-#include "permute/search_rows.h"
+#include "kernel/quantise.h"
+#include "kernel/turn.h"
+#include "sparse/score.h"
 
 #define MOST_ELEMENTS (INT64_C(1) << 26)
+
+/* A block is read in stretches of up to STRETCH elements: long enough for the memory, short enough
+ * for a block of many rows to stay in the second cache. */
+enum { STRETCH = 512, BLOCK = 64 * STRETCH, DOUBLES_AT_ONCE = 256 };
 
 static int64_t row_step(const laci_cut *cut) {
   double elements = (double)cut->n_rows * cut->n_columns;
@@ -39,42 +48,200 @@ static int largest_element(laci_number number, const laci_cuts *cuts) {
 typedef struct job {
   const laci_cut *cut;
   laci_matrix *matrix;
-  int64_t step;
-  double largest; /* element */
+  int64_t step; /* every so many rows of the cut are kept */
+  int largest;  /* element */
   atomic_bool no_memory;
 } job;
 
-static double quantised(double score, const job *j) {
-  double scaled = score * j->matrix->scale;
-  return scaled < j->largest ? scaled + 0.5 : j->largest;
+/* How a piece is cut into blocks: some outer indices, some columns, and all of inner or, where that
+ * is long, a part of it for one outer index. Where rows are left out and each has an outer index of
+ * its own, only the kept ones are counted, and read. */
+typedef struct tiling {
+  int64_t first_outer, outer_step, n_outers;
+  int64_t outers, columns, inners; /* of a block */
+  int64_t n_by_outer, n_by_inner, n_by_column;
+} tiling;
+
+static int64_t divided_up(int64_t n, int64_t by) { return (n + by - 1) / by; }
+
+static tiling tiling_of(const laci_piece *piece, int64_t first_row, int64_t step) {
+  const int64_t inner = piece->weight->inner;
+  tiling t = {.outer_step = 1, .columns = 1, .inners = 1, .outers = 1};
+  if (piece->n_rows == 0) return t;
+  t.n_outers = piece->n_rows / inner;
+  if (inner == 1) {
+    t.first_outer = (step - first_row % step) % step;
+    t.outer_step = step;
+    t.n_outers = t.first_outer < t.n_outers ? divided_up(t.n_outers - t.first_outer, step) : 0;
+  }
+  t.inners = inner < STRETCH ? inner : STRETCH;
+  t.columns = STRETCH / t.inners;
+  if (t.columns > piece->n_read) t.columns = piece->n_read > 0 ? piece->n_read : 1;
+  if (t.inners == inner) t.outers = BLOCK / (t.columns * t.inners);
+  t.n_by_outer = divided_up(t.n_outers, t.outers);
+  t.n_by_inner = divided_up(inner, t.inners);
+  t.n_by_column = divided_up(piece->n_read, t.columns);
+  return t;
 }
 
-static void write_tile(const job *j, const laci_tile *tile) {
-  for (int c = 0; c < j->matrix->n_columns; c++) {
-    void *column = laci_matrix_column(j->matrix, c);
-    const double *score = tile->score + (int64_t)c * LACI_TILE_ROWS;
-    for (int r = (int)((j->step - tile->first_row % j->step) % j->step); r < tile->n_rows;
-         r += (int)j->step) {
-      int64_t row = (tile->first_row + r) / j->step;
-      if (j->matrix->number == LACI_U8) ((uint8_t *)column)[row] = (uint8_t)quantised(score[r], j);
-      else ((int16_t *)column)[row] = (int16_t)quantised(score[r], j);
+static int64_t blocks_of(const tiling *t) { return t->n_by_outer * t->n_by_inner * t->n_by_column; }
+
+/* One block; its rows are numbered within the cut. */
+typedef struct block {
+  const laci_piece *piece;
+  int64_t outer, outer_step; /* from the piece's first on */
+  int64_t inner;
+  int column; /* from here on, of those the piece reads */
+  int n_outers, n_inners, n_columns;
+  int64_t row;
+} block;
+
+static int at_most(int64_t n, int64_t most) { return (int)(n < most ? n : most); }
+
+static block block_at(const job *j, int64_t index) {
+  const laci_piece *piece = j->cut->pieces;
+  int64_t first_row = 0;
+  tiling t = tiling_of(piece, first_row, j->step);
+  while (index >= blocks_of(&t)) {
+    index -= blocks_of(&t);
+    first_row += piece->n_rows;
+    t = tiling_of(++piece, first_row, j->step);
+  }
+  int64_t by_column = index % t.n_by_column, by_inner = index / t.n_by_column % t.n_by_inner,
+          by_outer = index / t.n_by_column / t.n_by_inner;
+  block b = {.piece = piece, .outer_step = t.outer_step};
+  b.outer = t.first_outer + by_outer * t.outers * t.outer_step;
+  b.inner = by_inner * t.inners;
+  b.column = (int)(by_column * t.columns);
+  b.n_outers = at_most(t.n_outers - by_outer * t.outers, t.outers);
+  b.n_inners = at_most(piece->weight->inner - b.inner, t.inners);
+  b.n_columns = at_most(piece->n_read - b.column, t.columns);
+  b.row = first_row + b.outer * piece->weight->inner + b.inner;
+  return b;
+}
+
+static int64_t count_blocks(const job *j) {
+  int64_t n = 0, first_row = 0;
+  for (int i = 0; i < j->cut->n_pieces; i++) {
+    tiling t = tiling_of(&j->cut->pieces[i], first_row, j->step);
+    n += blocks_of(&t);
+    first_row += j->cut->pieces[i].n_rows;
+  }
+  return n;
+}
+
+/* By the long way, which every element type and scale can go. */
+static void quantise_doubles(const job *j, const laci_weight_view *w, int64_t first, int64_t n,
+                             void *out) {
+  double score[DOUBLES_AT_ONCE];
+  for (int64_t done = 0; done < n; done += DOUBLES_AT_ONCE) {
+    int64_t here = n - done < DOUBLES_AT_ONCE ? n - done : DOUBLES_AT_ONCE;
+    laci_scores_read(w, first + done, here, score);
+    for (int64_t i = 0; i < here; i++) {
+      double scaled = score[i] * j->matrix->scale;
+      int element = (int)((scaled < j->largest ? scaled : j->largest) + 0.5);
+      if (j->matrix->number == LACI_U8) ((uint8_t *)out)[done + i] = (uint8_t)element;
+      else ((int16_t *)out)[done + i] = (int16_t)element;
     }
   }
 }
 
-static void do_tiles(int64_t begin, int64_t end, void *context) {
+/* Elements [first, first + n) of a weight. */
+static void quantise(const job *j, const laci_weight_view *w, int64_t first, int64_t n, void *out) {
+  const laci_matrix *m = j->matrix;
+  if (w->n_scales || !laci_quantise_fits(w->dtype, m->scale)) {
+    quantise_doubles(j, w, first, n, out);
+    return;
+  }
+  laci_quantiser q = {w->dtype, m->number, (float)m->scale, (float)j->largest};
+  laci_quantise(&q, w->bytes + (size_t)first * lac_dtype_size(w->dtype), (size_t)n, out);
+}
+
+/* How many of the next n columns neighbour in the weight. Sources ascend, so the ends tell; a
+ * shorter run than the longest does no harm. */
+static int neighbours(const int64_t *source, int n) {
+  while (source[n - 1] - source[0] != n - 1) n = (n + 1) / 2;
+  return n;
+}
+
+/* integers [n_outers][n_columns][n_inners] */
+static void read_block(const job *j, const block *b, uint8_t *integers) {
+  const laci_weight_view *w = b->piece->weight;
+  const size_t size = laci_number_size(j->matrix->number);
+  for (int o = 0; o < b->n_outers; o++) {
+    int64_t outer = b->piece->outer_begin + b->outer + o * b->outer_step;
+    for (int at = 0, n; at < b->n_columns; at += n) {
+      const int64_t *source = b->piece->source + b->column + at;
+      n = b->n_inners == w->inner ? neighbours(source, b->n_columns - at) : 1;
+      int64_t first = (outer * w->columns + source[0]) * w->inner + b->inner;
+      quantise(j, w, first, (int64_t)n * b->n_inners, integers);
+      integers += (size_t)n * (size_t)b->n_inners * size;
+    }
+  }
+}
+
+static void *column_of(const job *j, const block *b, int c) {
+  return laci_matrix_column(j->matrix, b->piece->column[b->column + c]);
+}
+
+/* Each outer index is one row. */
+static void deal_rows(const job *j, const block *b, const uint8_t *integers) {
+  void *to[STRETCH];
+  for (int c = 0; c < b->n_columns; c++) to[c] = column_of(j, b, c);
+  laci_turn(j->matrix->number, integers, b->n_outers, b->n_columns, to, (size_t)(b->row / j->step));
+}
+
+/* Writes the kept ones of n rows, the first of which is `row`. */
+static void write_rows(const job *j, void *column, int64_t row, int64_t n,
+                       const uint8_t *integers) {
+  const size_t size = laci_number_size(j->matrix->number);
+  if (j->step == 1) {
+    memcpy((uint8_t *)column + (size_t)row * size, integers, (size_t)n * size);
+    return;
+  }
+  for (int64_t r = (j->step - row % j->step) % j->step; r < n; r += j->step) {
+    memcpy((uint8_t *)column + (size_t)((row + r) / j->step) * size, integers + (size_t)r * size,
+           size);
+  }
+}
+
+/* Each outer index holds a few rows of every column: a column's are gathered, 16 bytes at a time
+ * with the next ones written over what was too much, and go out together. */
+static void deal_gathered(const job *j, const block *b, const uint8_t *integers,
+                          uint8_t *gathered) {
+  const size_t size = laci_number_size(j->matrix->number), length = (size_t)b->n_inners * size;
+  for (int c = 0; c < b->n_columns; c++) {
+    const uint8_t *from = integers + (size_t)c * length;
+    uint8_t *to = gathered;
+    for (int o = 0; o < b->n_outers; o++, from += (size_t)b->n_columns * length, to += length) {
+      for (size_t at = 0; at < length; at += 16) memcpy(to + at, from + at, 16);
+    }
+    write_rows(j, column_of(j, b, c), b->row, (int64_t)b->n_outers * b->n_inners, gathered);
+  }
+}
+
+/* What a thread works with: a block's integers, and beside them a column's gathered rows. */
+static uint8_t *make_room(const job *j, size_t *each) {
+  int64_t all = j->cut->n_rows * j->cut->n_columns; /* small networks have smaller blocks */
+  *each = (size_t)(all < BLOCK ? all : BLOCK) * laci_number_size(j->matrix->number) + 16;
+  return laci_alloc(2, *each);
+}
+
+static void do_blocks(int64_t begin, int64_t end, void *context) {
   job *j = context;
-  laci_tile tile = {.score =
-                        laci_alloc((size_t)j->cut->n_columns * LACI_TILE_ROWS, sizeof(double))};
-  if (!tile.score) {
+  size_t each = 0;
+  uint8_t *integers = make_room(j, &each);
+  if (!integers) {
     atomic_store(&j->no_memory, true);
     return;
   }
   for (int64_t index = begin; index < end; index++) {
-    laci_tile_read(j->cut, index, &tile);
-    write_tile(j, &tile);
+    block b = block_at(j, index);
+    read_block(j, &b, integers);
+    if (b.piece->weight->inner == 1) deal_rows(j, &b, integers);
+    else deal_gathered(j, &b, integers, integers + each);
   }
-  laci_free(tile.score);
+  laci_free(integers);
 }
 
 lac_status laci_matrix_init(laci_matrix *matrix, laci_number number, const laci_cuts *cuts,
@@ -92,8 +259,8 @@ lac_status laci_matrix_init(laci_matrix *matrix, laci_number number, const laci_
   matrix->bytes = laci_alloc((size_t)cut->n_columns, matrix->column_bytes);
   if (!matrix->bytes) return laci_fail_memory(err, cuts->problem->name);
   job j = {.cut = cut, .matrix = matrix, .step = row_step(cut), .largest = largest};
-  int64_t n_tiles = laci_tiles_count(cut), grain = n_tiles / (8 * (int64_t)laci_pool_threads(pool));
-  laci_pool_for(pool, n_tiles, grain > 0 ? grain : 1, do_tiles, &j);
+  int64_t n_blocks = count_blocks(&j), grain = n_blocks / (8 * (int64_t)laci_pool_threads(pool));
+  laci_pool_for(pool, n_blocks, grain > 0 ? grain : 1, do_blocks, &j);
   if (!atomic_load(&j.no_memory)) return LAC_OK;
   laci_matrix_clear(matrix);
   return laci_fail_memory(err, cuts->problem->name);

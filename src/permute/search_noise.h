@@ -11,19 +11,22 @@
 #include <stdint.h>
 
 enum {
-  LACI_NOISE_BITS = 12,     /* 4096 quantiles */
-  LACI_NOISE_ONE = 1 << 11, /* noise of size 1 */
-  LACI_TEMPERATURE_BITS = 8 /* fraction bits of a temperature */
+  LACI_NOISE_BITS = 12,      /* 4096 quantiles */
+  LACI_NOISE_ONE = 1 << 11,  /* noise of size 1 */
+  LACI_TEMPERATURE_BITS = 20 /* fraction bits of a temperature: slow cooling takes off little */
 };
 
-#define LACI_TEMPERATURE_LIMIT ((INT64_C(1) << (27 + LACI_TEMPERATURE_BITS)) / 10)
+#define LACI_TEMPERATURE_LIMIT ((INT64_C(1) << (26 + LACI_TEMPERATURE_BITS)) / 10)
 
 /** Quantile (i + 1/2) / 4096 of the Gumbel distribution, -ln(-ln u), times LACI_NOISE_ONE. Made on
  * first use. */
 const int16_t *laci_noise_table(void);
 
+/** Many of them in random order. */
+const int16_t *laci_noise_pool(void);
+
 /** cost[i] -= temperature * Gumbel for a row of n costs; temperature <= LACI_TEMPERATURE_LIMIT, so
- * that no noise exceeds 2^27. key: random, of (seed, iteration, row). */
+ * that no noise exceeds 2^26. key: random, of (seed, iteration, row). */
 void laci_noise_subtract(int32_t *cost, int n, int64_t temperature, uint32_t key);
 
 /** temperature * e^(-x / 2^16), |x| <= 2^14: four terms of the series. */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Tiles from stored weights. Columns that neighbour in the weight are read as one stretch and
- * turned; where a row index runs inside (convolution kernels, transposed weights), rows of one
- * column neighbour and come straight. */
+ * turned, some columns of all rows at a time; where a long row index runs inside (transposed
+ * weights), rows of one column neighbour and come straight. */
 #include "permute/search_rows.h"
 
 #include <string.h>
 
 #include "sparse/score.h"
 
-enum { STRETCH = 2048 };
+enum { BLOCK = 2048 };
 
 /* Rows of one outer index are cut into chunks of at most a tile, or several outer indices share a
  * tile. */
@@ -34,26 +34,46 @@ int64_t laci_tiles_count(const laci_cut *cut) {
   return n;
 }
 
-/* Columns [at, at + n) of the piece, which neighbour in the weight, with all of inner: into rows
- * from `row` on. */
-static void read_stretch(const laci_piece *piece, int64_t outer, int at, int n, double *score) {
+/* How many of the next n columns neighbour in the weight. Sources ascend, so the ends tell; a
+ * shorter run than the longest does no harm. */
+static int neighbours(const int64_t *source, int n) {
+  while (source[n - 1] - source[0] != n - 1) n = (n + 1) / 2;
+  return n;
+}
+
+/* Columns [at, at + n) of one outer index, with all of inner, as they neighbour. */
+static void read_outer(const laci_piece *piece, int64_t outer, int at, int n, double *raw) {
   const laci_weight_view *w = piece->weight;
-  double raw[STRETCH];
-  laci_scores_read(w, (outer * w->columns + piece->source[at]) * w->inner, n * w->inner, raw);
-  for (int c = 0; c < n; c++) {
-    double *to = score + (int64_t)piece->column[at + c] * LACI_TILE_ROWS;
-    for (int64_t i = 0; i < w->inner; i++) to[i] = raw[c * w->inner + i];
+  for (int end = at + n, here; at < end; at += here) {
+    here = neighbours(piece->source + at, end - at);
+    laci_scores_read(w, (outer * w->columns + piece->source[at]) * w->inner, here * w->inner, raw);
+    raw += here * w->inner;
   }
 }
 
-static void read_outer(const laci_piece *piece, int64_t outer, double *score) {
-  const int room = (int)(STRETCH / piece->weight->inner);
-  for (int at = 0; at < piece->n_read;) {
-    int n = 1;
-    while (n < room && at + n < piece->n_read && piece->source[at + n] == piece->source[at] + n)
-      n++;
-    read_stretch(piece, outer, at, n, score);
-    at += n;
+/* n stretches of `inner` elements, one after the other; most have one element. */
+static void gather(const double *from, int stride, int n, int inner, double *to) {
+  if (inner == 1) {
+    for (int o = 0; o < n; o++) to[o] = from[o * stride];
+    return;
+  }
+  for (int o = 0; o < n; o++) {
+    for (int i = 0; i < inner; i++) *to++ = from[o * stride + i];
+  }
+}
+
+/* Outer indices [outer, outer + n_outers): a few columns are read of all of them, and turned while
+ * they are in the first cache. */
+static void read_outers(const laci_piece *piece, int64_t outer, int n_outers, double *score) {
+  const int inner = (int)piece->weight->inner, room = BLOCK / (n_outers * inner);
+  double raw[BLOCK];
+  for (int at = 0; at < piece->n_read; at += room) {
+    const int n = piece->n_read - at < room ? piece->n_read - at : room, stride = n * inner;
+    for (int o = 0; o < n_outers; o++) read_outer(piece, outer + o, at, n, raw + o * stride);
+    for (int c = 0; c < n; c++) {
+      double *to = score + (int64_t)piece->column[at + c] * LACI_TILE_ROWS;
+      gather(raw + c * inner, stride, n_outers, inner, to);
+    }
   }
 }
 
@@ -63,6 +83,18 @@ static void read_chunk(const laci_piece *piece, int64_t outer, int64_t inner_at,
   for (int c = 0; c < piece->n_read; c++) {
     int64_t first = (outer * w->columns + piece->source[c]) * w->inner + inner_at;
     laci_scores_read(w, first, n, score + (int64_t)piece->column[c] * LACI_TILE_ROWS);
+  }
+}
+
+/* Zeros where nothing will be read. */
+static void clear_rest(const laci_cut *cut, const laci_tile *tile) {
+  if (tile->piece->n_read < cut->n_columns) {
+    memset(tile->score, 0, (size_t)cut->n_columns * LACI_TILE_ROWS * sizeof *tile->score);
+    return;
+  }
+  for (int c = 0; c < cut->n_columns && tile->n_rows < LACI_TILE_ROWS; c++) {
+    double *rows = tile->score + (int64_t)c * LACI_TILE_ROWS;
+    for (int r = tile->n_rows; r < LACI_TILE_ROWS; r++) rows[r] = 0;
   }
 }
 
@@ -76,18 +108,16 @@ void laci_tile_read(const laci_cut *cut, int64_t index, laci_tile *tile) {
     t = tiling_of(++piece);
   }
   tile->piece = piece;
-  memset(tile->score, 0, (size_t)cut->n_columns * LACI_TILE_ROWS * sizeof *tile->score);
   int64_t outer = index / t.n_chunks * t.outers, inner_at = index % t.n_chunks * t.chunk;
   tile->first_row += outer * t.inner + inner_at;
   if (t.n_chunks > 1) {
     tile->n_rows = (int)(t.inner - inner_at < t.chunk ? t.inner - inner_at : t.chunk);
+    clear_rest(cut, tile);
     read_chunk(piece, piece->outer_begin + outer, inner_at, tile->n_rows, tile->score);
     return;
   }
-  int64_t n_outer = piece->n_rows / t.inner,
-          last = outer + t.outers < n_outer ? outer + t.outers : n_outer;
-  tile->n_rows = (int)((last - outer) * t.inner);
-  for (int64_t o = outer; o < last; o++) {
-    read_outer(piece, piece->outer_begin + o, tile->score + (o - outer) * t.inner);
-  }
+  int64_t left = piece->n_rows / t.inner - outer, n_outers = left < t.outers ? left : t.outers;
+  tile->n_rows = (int)(n_outers * t.inner);
+  clear_rest(cut, tile);
+  read_outers(piece, piece->outer_begin + outer, (int)n_outers, tile->score);
 }

@@ -16,7 +16,9 @@ typedef struct laci_task {
   const laci_measure *measure;
   laci_effort effort;
   uint64_t seed;
-  laci_pool *pool;    /* may be NULL */
+  laci_pool *pool;           /* may be NULL */
+  int64_t iterations_wanted; /* 0: by effort */
+  double deadline;           /* on base/clock.h's clock: end by then, as good as may be; 0: none */
   int32_t *order;     /* [n_channels] in: where to start (a permutation); out: what was found */
   int64_t iterations; /* out: rounds of whatever the strategy counts */
   bool proven;        /* out: there is no better order */
@@ -28,9 +30,12 @@ typedef struct laci_strategy {
   lac_status (*run)(laci_task *task, lac_error *err);
 } laci_strategy;
 
-#define LACI_STRATEGY(id) extern const laci_strategy laci_strategy_##id;
+#define LACI_STRATEGY(id, name) extern const laci_strategy laci_strategy_##id;
 #include "permute/strategy.def"
 #undef LACI_STRATEGY
+
+/** Iterations of annealed assignment at an effort: the cost model. */
+int64_t laci_assign_iterations(laci_effort effort, int n_channels);
 
 /** Annealed assignment on one stacked cut of the task (strategy_assign.c); others build on it. */
 LAC_MUST_CHECK lac_status laci_assign_cut(laci_task *task, const laci_cut *cut, lac_error *err);

@@ -7,6 +7,7 @@
  * are search_anneal.h's. */
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "permute/search_anneal.h"
@@ -14,59 +15,58 @@
 #include "permute/strategy.h"
 
 enum {
-  ONE = 1 << 16,          /* of fixed-point factors and logarithms */
-  FALL = 256381,          /* ln(0.15 / 0.003) * ONE */
-  MOST_COOLING = ONE / 4, /* of the temperature's logarithm, in one step */
+  LOG_ONE = 1 << 16,          /* of logarithms */
+  FALL = 256381,              /* ln(0.15 / 0.003) * LOG_ONE */
+  MOST_COOLING = LOG_ONE / 4, /* of the temperature's logarithm, in one step */
+  WARM_STEPS = 3,             /* without noise, to begin with */
+  MOST_FINE = 64,             /* channels that need no coarse integers */
+  LEAST_REMEMBERED = 32,      /* steps that a table of all channels has to serve */
 };
-#define SHARE_ONE (INT64_C(1) << 32) /* of shares of blocks */
-#define SHARE_FIRST (SHARE_ONE * 15 / 100)
-#define SHARE_REMEMBERED \
-  (SHARE_ONE / 12) /* below it the table of all channels is the cheaper way */
+#define ONE (INT64_C(1) << 32) /* of progress, and of shares of blocks */
+#define SHARE_FIRST (ONE * 15 / 100)
+#define SHARE_REMEMBERED (ONE / 12) /* below it the table of all channels is the cheaper way */
+#define WARM_END (ONE / 25)
+#define COARSE_END (ONE * 85 / 100)
+#define NOISE_END (ONE * 97 / 100)
 
-static int64_t budget(laci_effort effort, int n_channels) {
+int64_t laci_assign_iterations(laci_effort effort, int n_channels) {
   static const int64_t base[] = {
       [LACI_EFFORT_FAST] = 25, [LACI_EFFORT_NORMAL] = 100, [LACI_EFFORT_BEST] = 1000};
   int64_t times = n_channels <= 64 ? 10 : n_channels <= 128 ? 4 : n_channels <= 256 ? 2 : 1;
   return base[effort] * times;
 }
 
-/* The plan of a whole search. */
-typedef struct schedule {
-  int64_t n, warm, fine,
-      cold;     /* iterations in all; until noise, until i16, until no noise any more */
-  int64_t rate; /* of the feedback */
-  int64_t fall; /* of the wanted share's logarithm in a step */
-} schedule;
+/* How far a search is, from 0 to ONE: by iterations, or by the clock where there is a deadline. */
+typedef struct pace {
+  int64_t n;         /* iterations, without a deadline */
+  double begin, end; /* end 0: no deadline */
+  int64_t now, step; /* progress, and what the last iteration added to it */
+} pace;
 
-static schedule plan(laci_effort effort, int n_channels) {
-  int64_t n = budget(effort, n_channels);
-  schedule s = {.n = n, .warm = n >= 50 ? 3 : 1, .fine = n_channels <= 64 ? 0 : n * 85 / 100};
-  s.cold = n - (n * 3 / 100 > 2 ? n * 3 / 100 : 2);
-  s.rate = n > 50 ? 10 * ONE / n : ONE / 5;
-  s.fall = FALL / (s.cold - s.warm);
-  return s;
-}
-
-/* Cools by how much more blocks changed than were wanted to. On average that is nothing when as
- * many change as wanted, also where a change is rare; clamping the logarithm instead would leave
- * small problems too hot. */
-static int64_t follow(int64_t temperature, const schedule *s, int64_t wanted, int n_changed,
-                      int n_groups) {
-  int64_t share = SHARE_ONE * n_changed / n_groups;
-  int64_t off = share * ONE / wanted - ONE, cooling = s->rate * off / ONE;
-  int64_t next = laci_cool(temperature, cooling < MOST_COOLING ? cooling : MOST_COOLING);
-  return next < 1 ? 1 : next < LACI_TEMPERATURE_LIMIT ? next : LACI_TEMPERATURE_LIMIT;
+static void advance(pace *p, int64_t iterations) {
+  int64_t before = p->now;
+  if (p->end > 0) {
+    double share = (laci_clock_seconds() - p->begin) / (p->end - p->begin);
+    p->now = share < 1 ? (int64_t)(share * (double)ONE) : ONE;
+  } else {
+    p->now = iterations < p->n ? (int64_t)((double)iterations / (double)p->n * (double)ONE) : ONE;
+  }
+  p->step = p->now - before;
 }
 
 typedef struct search {
   laci_task *task;
   laci_anneal anneal;
-  laci_matrix coarse, fine;
-  int32_t *best_order; /* the task's */
+  laci_matrix coarse, fine; /* coarse is left out of small problems */
+  int32_t *best_order;      /* the task's */
   int64_t best_total;
+  pace pace;
+  int64_t noise_begin; /* progress at which noise sets in; -1: not yet */
   int64_t temperature;
+  int64_t carry;  /* cooling too small to show in the temperature, of LOG_ONE * LOG_ONE */
   int64_t wanted; /* share of blocks that should change in a step */
-  bool remembers;
+  int64_t fallen; /* how far its logarithm has come down */
+  bool is_coarse, remembers;
 } search;
 
 static void keep_best(search *s) {
@@ -75,12 +75,39 @@ static void keep_best(search *s) {
   memcpy(s->best_order, s->anneal.order, (size_t)s->task->cuts->n_channels * sizeof *s->best_order);
 }
 
+/* Cools by how much more blocks changed than were wanted to. On average that is nothing when as
+ * many change as wanted, also where a change is rare; clamping the logarithm instead would leave
+ * small problems too hot. */
+static void follow(search *s, int n_changed) {
+  int64_t share = ONE * n_changed / s->anneal.n_groups;
+  int64_t off = share * LOG_ONE / s->wanted - LOG_ONE;
+  int64_t rate = 10 * s->pace.step < ONE / 5 ? 10 * s->pace.step : ONE / 5;
+  int64_t cooling = rate / LOG_ONE * off;
+  const int64_t most = (int64_t)MOST_COOLING * LOG_ONE;
+  s->carry += cooling < most ? cooling : most;
+  int64_t whole = s->carry / LOG_ONE;
+  s->carry -= whole * LOG_ONE;
+  int64_t next = laci_cool(s->temperature, whole);
+  s->temperature = next < 1 ? 1 : next < LACI_TEMPERATURE_LIMIT ? next : LACI_TEMPERATURE_LIMIT;
+}
+
+/* The wanted share falls evenly on a logarithmic scale while there is noise. */
+static void lower_wanted(search *s) {
+  int64_t done = s->pace.now - s->noise_begin, all = NOISE_END - s->noise_begin;
+  int64_t fall = (done < all ? done : all) * FALL / all - s->fallen;
+  while (fall > 0) {
+    int64_t part = fall < MOST_COOLING ? fall : MOST_COOLING;
+    s->wanted = laci_cool(s->wanted, part);
+    s->fallen += part;
+    fall -= part;
+  }
+}
+
 /* The table of all channels costs as much as 16 steps without it, and then makes steps cheap: if
  * few blocks change, and if there are steps enough until the integers change. */
-static bool remembers(search *s, const schedule *plan, int64_t i) {
-  int64_t end = i < plan->fine ? plan->fine : plan->n;
-  if (i == plan->fine) s->remembers = false;
-  s->remembers |= s->wanted < SHARE_REMEMBERED && end - i >= 32;
+static bool remembers(search *s) {
+  int64_t left = (s->is_coarse ? COARSE_END : ONE) - s->pace.now;
+  s->remembers |= s->wanted < SHARE_REMEMBERED && left >= LEAST_REMEMBERED * s->pace.step;
   return s->remembers;
 }
 
@@ -90,44 +117,57 @@ static void refine(search *s) {
   laci_anneal_use(&s->anneal, &s->fine);
   s->best_total = laci_values_total(&s->anneal.values, s->best_order);
   keep_best(s);
+  s->is_coarse = s->remembers = false;
 }
 
-static void iterate(search *s, const schedule *plan) {
-  laci_anneal_use(&s->anneal, plan->fine > 0 ? &s->coarse : &s->fine);
+/* Noise sets in when a few steps have done the easy part, and ends two steps before the end at the
+ * latest. */
+static bool is_noisy(search *s) {
+  if (s->noise_begin < 0) {
+    if (s->task->iterations < WARM_STEPS && s->pace.now < WARM_END) return false;
+    s->noise_begin = s->pace.now;
+    s->temperature = laci_anneal_spread(&s->anneal) * (1 << LACI_TEMPERATURE_BITS) / 10 + 1;
+  }
+  return s->pace.now < NOISE_END && s->pace.now + 2 * s->pace.step < ONE;
+}
+
+static void iterate(search *s) {
+  laci_anneal_use(&s->anneal, s->is_coarse ? &s->coarse : &s->fine);
   s->best_total = s->anneal.total;
   s->wanted = SHARE_FIRST;
-  for (int64_t i = 0; i < plan->n && !laci_interrupted(); i++) {
-    if (i == plan->fine && i > 0) refine(s);
-    if (i == plan->warm) {
-      s->temperature = laci_anneal_spread(&s->anneal) * (1 << LACI_TEMPERATURE_BITS) / 10 + 1;
-    }
-    bool noisy = i >= plan->warm && i < plan->cold;
-    laci_anneal_step step = {.iteration = i, .temperature = noisy ? s->temperature : 0};
-    step.remembers = remembers(s, plan, i);
+  s->noise_begin = -1;
+  while (s->pace.now < ONE && !laci_interrupted()) {
+    if (s->is_coarse && s->pace.now >= COARSE_END) refine(s);
+    bool noisy = is_noisy(s);
+    laci_anneal_step step = {.iteration = s->task->iterations, .remembers = remembers(s)};
+    if (noisy) step.temperature = s->temperature;
     int n_changed = laci_anneal_do(&s->anneal, step);
-    if (noisy) {
-      s->temperature = follow(s->temperature, plan, s->wanted, n_changed, s->anneal.n_groups);
-      s->wanted = laci_cool(s->wanted, plan->fall);
-    }
     keep_best(s);
-    s->task->iterations++;
+    advance(&s->pace, ++s->task->iterations);
+    if (!noisy) continue;
+    follow(s, n_changed);
+    lower_wanted(s);
   }
 }
 
 lac_status laci_assign_cut(laci_task *task, const laci_cut *cut, lac_error *err) {
   search s = {.task = task, .best_order = task->order};
-  schedule planned = plan(task->effort, task->cuts->n_channels);
+  const int n = task->cuts->n_channels;
+  s.is_coarse = n > MOST_FINE;
+  s.pace = (pace){.n = task->iterations_wanted, .begin = laci_clock_seconds()};
+  s.pace.end = task->deadline;
+  if (s.pace.n == 0) s.pace.n = laci_assign_iterations(task->effort, n);
   if (cut->n_blocks < 2) return LAC_OK; /* one block: every order keeps the same */
   lac_status st = laci_anneal_init(&s.anneal, task->cuts, cut, task->order, task->pool, err);
   if (st) goto out;
   s.anneal.seed = task->seed;
   st = laci_matrix_init(&s.fine, LACI_I16, task->cuts, cut, task->measure, task->pool, err);
   if (st) goto out;
-  if (planned.fine > 0) {
+  if (s.is_coarse) {
     st = laci_matrix_init(&s.coarse, LACI_U8, task->cuts, cut, task->measure, task->pool, err);
     if (st) goto out;
   }
-  iterate(&s, &planned);
+  iterate(&s);
 out:
   laci_matrix_clear(&s.coarse);
   laci_matrix_clear(&s.fine);

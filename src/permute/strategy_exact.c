@@ -1,27 +1,43 @@
 /* SPDX-License-Identifier: Apache-2.0
- * exact: the proven best order of up to 20 channels, by dynamic programming over subsets.
+ * exact: the proven best order of up to 20 channels (24 on request), by dynamic programming over
+ * sets of channels.
  *
- *     best(S) = max over blocks B in S:  best(S without B) + score(B)
+ *     best(S) = max over blocks B in S that hold S' highest channel:  best(S without B) + score(B)
  *
- * Blocks are interchangeable, so the lowest channel that has no block yet may always be dealt next.
- * A last block that is not full is dealt first, in every possible way. Scores are float64 sums over
- * all rows. */
+ * Blocks are interchangeable, so the highest channel that is left may always go next. With j blocks
+ * left of K, only sets of the lowest n - K + j channels are then ever asked for: half a million of
+ * the 2^24 sets at 24 channels. Sets are numbered among those of their size (colexicographic rank),
+ * so tables have no holes. A last block that is not full is tried in every possible way at the end.
+ * All sums are float64 in a fixed order: the integers of other searches round, a proof may not. */
 #include <string.h>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "base/memory.h"
 #include "permute/search_rows.h"
 #include "permute/strategy.h"
 
-enum { MOST_CHANNELS = 20 };
-#define MOST_WORK 4e8 /* sets of columns times rows: about a second */
+enum {
+  MOST_CHANNELS = 20, /* by itself */
+  MOST_CHANNELS_ASKED = 24,
+  MOST_BLOCK = 16,
+  HALF = 12, /* ranks are looked up by halves of a set */
+  TILES_AT_ONCE = 32,
+};
+/* What a problem may cost, in elements that are sorted or added and in splits of sets: from half a
+ * nanosecond each (2:4) to three (large blocks). */
+#define MOST_WORK 1e8
+#define MOST_WORK_ASKED 4e9
 
 typedef struct tables {
-  int n, m, keep,
-      rest; /* channels, block, kept of a block, channels of the block that is not full (0: none) */
-  double *score;  /* [2^n] of sets of m (and of `rest`) channels */
-  double *best;   /* [2^n] -1: not reached */
-  uint32_t *last; /* [2^n] the block that was dealt last */
+  int n, m, keep, rest, n_blocks; /* channels, block, kept of a block, channels of the block that is
+                                     not full (0: none), full blocks */
+  uint32_t choose[MOST_CHANNELS_ASKED + 1][MOST_CHANNELS_ASKED + 1];
+  uint32_t low[1 << HALF];           /* rank of the lower half of a set */
+  double *block_score, *rest_score;  /* of sets of m and of `rest` channels, by rank */
+  double *best[MOST_CHANNELS_ASKED]; /* [j] of sets of j blocks, by rank */
+  laci_pool *pool;
+  laci_arena arena;
 } tables;
 
 static double binomial(int n, int k) {
@@ -39,11 +55,24 @@ static bool blocks_are_full(const laci_cuts *cuts) {
   return n_short == (cuts->n_channels % cuts->pattern.m != 0);
 }
 
-static bool fits(const laci_cuts *cuts) {
-  if (!laci_cuts_plain(cuts) || cuts->n_channels > MOST_CHANNELS || !blocks_are_full(cuts))
-    return false;
-  return binomial(cuts->n_channels, cuts->pattern.m) * (double)cuts->cuts[0].n_rows < MOST_WORK;
+static double work(const laci_cuts *cuts) {
+  const int n = cuts->n_channels, m = cuts->pattern.m, n_blocks = n / m;
+  double all = binomial(n, m < n ? m : n) * (double)cuts->cuts[0].n_rows * cuts->pattern.n;
+  for (int j = 1; j <= n_blocks; j++) {
+    all += binomial(n - n_blocks + j, j * m) * binomial(j * m - 1, m - 1);
+  }
+  return all;
 }
+
+static bool fits_asked(const laci_cuts *cuts, bool asked) {
+  return laci_cuts_plain(cuts) && blocks_are_full(cuts) && cuts->pattern.m <= MOST_BLOCK &&
+         cuts->n_channels <= (asked ? MOST_CHANNELS_ASKED : MOST_CHANNELS) &&
+         work(cuts) <= (asked ? MOST_WORK_ASKED : MOST_WORK);
+}
+
+static bool fits(const laci_cuts *cuts) { return fits_asked(cuts, false); }
+
+/* ---- scores of sets ---- */
 
 /* Sums go by four lanes, in an order that no compiler may change. */
 static double sum_of_max(const double *open, const double *x) {
@@ -63,7 +92,9 @@ static double sum_of(const double *x) {
 }
 
 /* The `keep` largest of some columns, row by row, sorted. */
-typedef double top_rows[MOST_CHANNELS][LACI_TILE_ROWS];
+typedef double top_rows[MOST_BLOCK][LACI_TILE_ROWS];
+
+static const top_rows nothing = {{0}};
 
 static void sink(top_rows to, const top_rows from, int keep, const double *x) {
   double sinking[LACI_TILE_ROWS];
@@ -77,118 +108,252 @@ static void sink(top_rows to, const top_rows from, int keep, const double *x) {
   }
 }
 
-/* Adds one tile to the scores of all sets of `left` more channels from `first` on. The last one of
- * a set needs no sorting: it joins as max(n-th largest of the others, x). */
-static void score_sets(const tables *t, const double *tile, const top_rows top, uint32_t set,
-                       int first, int left) {
-  if (left == 1) {
+/* Adds one tile to the scores of all sets that hold what is in `top` and `more` of the channels
+ * below `below`. Channels come downwards, so that sets which differ in the last one only have
+ * neighbouring ranks; it needs no sorting: it joins as max(n-th largest of the others, x). */
+static void add_sets(const tables *t, const double *tile, const top_rows top, int below, int more,
+                     double *score) {
+  if (more == 1) {
     double others = 0;
     for (int place = 0; place < t->keep - 1; place++) others += sum_of(top[place]);
-    for (int c = first; c < t->n; c++) {
-      t->score[set | 1U << c] +=
-          others + sum_of_max(top[t->keep - 1], tile + (int64_t)c * LACI_TILE_ROWS);
+    for (int c = 0; c < below; c++) {
+      score[c] += others + sum_of_max(top[t->keep - 1], tile + (int64_t)c * LACI_TILE_ROWS);
     }
     return;
   }
-  for (int c = first; c <= t->n - left; c++) {
+  for (int c = more - 1; c < below; c++) {
     top_rows next;
     sink(next, top, t->keep, tile + (int64_t)c * LACI_TILE_ROWS);
-    score_sets(t, tile, next, set | 1U << c, c + 1, left - 1);
+    add_sets(t, tile, next, c, more - 1, score + t->choose[c][more]);
+  }
+}
+
+typedef struct batch {
+  const tables *t;
+  const double *tiles; /* [n_tiles][n][LACI_TILE_ROWS] */
+  int n_tiles;
+} batch;
+
+/* Blocks by their highest channel, the most numerous ones first. Threads share sets, not rows:
+ * every set's tiles are added in their order. */
+static void score_blocks(int64_t begin, int64_t end, void *context) {
+  const batch *b = context;
+  const tables *t = b->t;
+  for (int64_t i = begin; i < end; i++) {
+    const int highest = t->n - 1 - (int)i;
+    for (int k = 0; k < b->n_tiles && !laci_interrupted(); k++) {
+      const double *tile = b->tiles + (int64_t)k * t->n * LACI_TILE_ROWS;
+      top_rows top;
+      sink(top, nothing, t->keep, tile + (int64_t)highest * LACI_TILE_ROWS);
+      add_sets(t, tile, top, highest, t->m - 1, t->block_score + t->choose[highest][t->m]);
+    }
   }
 }
 
 static lac_status score_all(const tables *t, const laci_cut *cut, lac_error *err) {
-  laci_tile tile = {.score = laci_alloc((size_t)t->n * LACI_TILE_ROWS, sizeof(double))};
-  if (!tile.score) return laci_fail_memory(err, "the scores of a search");
-  static const top_rows nothing = {{0}};
-  int64_t n_tiles = laci_tiles_count(cut);
-  for (int64_t index = 0; index < n_tiles; index++) {
-    laci_tile_read(cut, index, &tile);
-    if (t->n >= t->m) score_sets(t, tile.score, nothing, 0, 0, t->m);
-    if (t->rest > 0) score_sets(t, tile.score, nothing, 0, 0, t->rest);
+  const int64_t n_tiles = laci_tiles_count(cut), tile_size = (int64_t)t->n * LACI_TILE_ROWS;
+  double *tiles = laci_alloc((size_t)(TILES_AT_ONCE * tile_size), sizeof *tiles);
+  if (!tiles) return laci_fail_memory(err, "the scores of a search");
+  for (int64_t first = 0; first < n_tiles && !laci_interrupted(); first += TILES_AT_ONCE) {
+    batch b = {.t = t, .tiles = tiles};
+    for (; b.n_tiles < TILES_AT_ONCE && first + b.n_tiles < n_tiles; b.n_tiles++) {
+      laci_tile tile = {.score = tiles + b.n_tiles * tile_size};
+      laci_tile_read(cut, first + b.n_tiles, &tile);
+      if (t->rest > 0) add_sets(t, tile.score, nothing, t->n, t->rest, t->rest_score);
+    }
+    laci_pool_for(t->pool, t->n - t->m + 1, 1, score_blocks, &b);
   }
-  laci_free(tile.score);
+  laci_free(tiles);
   return LAC_OK;
 }
 
-/* Deals `left` more channels, free ones from index `first` on, to a block that already holds
- * `block`. */
-static void deal(const tables *t, uint32_t dealt, const int *free_channels, int n_free, int first,
-                 uint32_t block, int left) {
-  if (left > 0) {
-    for (int i = first; i <= n_free - left; i++) {
-      deal(t, dealt, free_channels, n_free, i + 1, block | 1U << free_channels[i], left - 1);
-    }
-    return;
+/* ---- ranks ---- */
+
+/* Rank among the sets of one size:  sum of choose(c_i, i + 1)  over channels c_0 < c_1 < ...;
+ * this is the part of the channels base + bits of `half`, of which the lowest is c_first. */
+static uint32_t rank_part(const tables *t, uint32_t half, int base, int first) {
+  uint32_t rank = 0;
+  for (; half; half &= half - 1) rank += t->choose[base + __builtin_ctz(half)][++first];
+  return rank;
+}
+
+static uint32_t set_at(const tables *t, uint32_t rank, int size) {
+  uint32_t set = 0;
+  for (int c = t->n - 1; size > 0; c--) {
+    if (t->choose[c][size] > rank) continue;
+    rank -= t->choose[c][size--];
+    set |= 1U << c;
   }
-  double total = t->best[dealt] + t->score[block];
-  if (total > t->best[dealt | block]) {
-    t->best[dealt | block] = total;
-    t->last[dealt | block] = block;
+  return set;
+}
+
+/* The next larger number with as many bits: the set of the next rank. */
+static uint32_t next_set(uint32_t set) {
+  uint32_t lowest = set & -set, carried = set + lowest;
+  return carried | ((set ^ carried) >> 2) / lowest;
+}
+
+/* ---- best splits ---- */
+
+typedef struct level {
+  const tables *t;
+  int n_blocks;             /* of its sets */
+  const double *below;      /* best of the sets that are one block smaller */
+  uint32_t high[1 << HALF]; /* rank of their upper half */
+} level;
+
+typedef struct split {
+  double kept;
+  uint32_t left; /* the set without the block */
+} split;
+
+/* The best of the blocks that want one more channel, one of the first n_channels in channel[]. */
+static inline split take_last(const level *l, const int8_t *channel, int n_channels, uint32_t left,
+                              const double *score) {
+  split best = {.kept = -1};
+  for (int i = 0; i < n_channels; i++) {
+    uint32_t set = left ^ 1U << channel[i];
+    double kept = l->below[l->t->low[set & ((1 << HALF) - 1)] + l->high[set >> HALF]];
+    kept += score[channel[i]];
+    best.left = kept > best.kept ? set : best.left;
+    best.kept = kept > best.kept ? kept : best.kept;
   }
+  return best;
+}
+
+/* The best block made of what `left` no longer holds and `more` of the first n_channels in
+ * channel[] (ascending); score: of the blocks that it may become, from the lowest rank on. */
+static split take_more(const level *l, const int8_t *channel, int n_channels, uint32_t left,
+                       int more, const double *score) {
+  if (more == 1) return take_last(l, channel, n_channels, left, score);
+  split best = {.kept = -1};
+  for (int i = n_channels - 1; i >= more - 1; i--) {
+    const int c = channel[i];
+    const double *from = score + l->t->choose[c][more];
+    split here = more == 2 ? take_last(l, channel, i, left ^ 1U << c, from)
+                           : take_more(l, channel, i, left ^ 1U << c, more - 1, from);
+    if (here.kept > best.kept) best = here;
+  }
+  return best;
+}
+
+static split split_set(const level *l, uint32_t set) {
+  const tables *t = l->t;
+  int8_t channel[MOST_CHANNELS_ASKED];
+  int n = 0;
+  for (uint32_t bits = set; bits; bits &= bits - 1) channel[n++] = (int8_t)__builtin_ctz(bits);
+  const int highest = channel[n - 1];
+  return take_more(l, channel, n - 1, set ^ 1U << highest, t->m - 1,
+                   t->block_score + t->choose[highest][t->m]);
+}
+
+static void open_level(level *l, const tables *t, int n_blocks) {
+  const int size = (n_blocks - 1) * t->m;
+  l->t = t;
+  l->n_blocks = n_blocks;
+  l->below = t->best[n_blocks - 1];
+  for (uint32_t half = 0; half < 1U << (t->n > HALF ? t->n - HALF : 0); half++) {
+    int in_low = size - __builtin_popcount(half);
+    l->high[half] = in_low >= 0 ? rank_part(t, half, HALF, in_low) : 0;
+  }
+}
+
+static void split_sets(int64_t begin, int64_t end, void *context) {
+  const level *l = context;
+  uint32_t set = set_at(l->t, (uint32_t)begin, l->n_blocks * l->t->m);
+  if (laci_interrupted()) return;
+  for (int64_t i = begin; i < end; i++, set = next_set(set)) {
+    l->t->best[l->n_blocks][i] = split_set(l, set).kept;
+  }
+}
+
+static uint32_t n_sets(const tables *t, int n_blocks) {
+  return t->choose[t->n - t->n_blocks + n_blocks][n_blocks * t->m];
 }
 
 static void solve(const tables *t) {
-  const uint32_t n_sets = 1U << t->n;
-  for (uint32_t set = 0; set < n_sets; set++) {
-    bool begins =
-        __builtin_popcount(set) == t->rest; /* the block that is not full, or nothing yet */
-    t->best[set] = begins ? t->score[set] : -1;
-    t->last[set] = begins ? set : 0;
-  }
-  for (uint32_t dealt = 0; dealt + 1 < n_sets; dealt++) {
-    if (t->best[dealt] < 0) continue;
-    int free_channels[MOST_CHANNELS], n_free = 0;
-    for (int c = 0; c < t->n; c++) {
-      if (!(dealt >> c & 1)) free_channels[n_free++] = c;
-    }
-    deal(t, dealt, free_channels, n_free, 1, 1U << free_channels[0], t->m - 1);
+  for (int j = 1; j <= t->n_blocks; j++) {
+    level l;
+    open_level(&l, t, j);
+    laci_pool_for(t->pool, n_sets(t, j), 256, split_sets, &l);
   }
 }
 
-/* Walks back from the full set: its last block goes to the first full block of places, and so on.
- */
-static void write_order(const tables *t, const laci_cut *cut, int32_t *order) {
-  uint32_t left = (1U << t->n) - 1;
-  int next_full = 0;
-  while (left) {
-    uint32_t block = t->last[left];
-    int size = __builtin_popcount(block), g = 0;
-    left &= ~block;
-    if (size == t->m) {
-      while (cut->block_begin[next_full + 1] - cut->block_begin[next_full] < t->m) next_full++;
-      g = next_full++;
-    } else {
-      while (cut->block_begin[g + 1] - cut->block_begin[g] == t->m) g++;
-    }
-    for (int e = cut->block_begin[g]; e < cut->block_begin[g + 1]; e++) {
-      int channel = __builtin_ctz(block);
-      order[cut->entries[e].place] = channel;
-      block &= block - 1;
-    }
+/* ---- the order ---- */
+
+/* Puts the channels of a set into the next block of places that has their number. */
+static void write_block(const laci_cut *cut, uint32_t set, int *next_block, int32_t *order) {
+  const int size = __builtin_popcount(set);
+  int g = *next_block;
+  while (cut->block_begin[g + 1] - cut->block_begin[g] != size) g++;
+  *next_block = g + 1;
+  for (int e = cut->block_begin[g]; set; e++, set &= set - 1) {
+    order[cut->entries[e].place] = __builtin_ctz(set);
   }
+}
+
+/* Tries every block that is not full (the complement of the set of rank i has the i-th rank from
+ * the end), then takes the best splits once more, from the full set down. */
+static void write_order(const tables *t, const laci_cut *cut, int32_t *order) {
+  const uint32_t n_rests = t->choose[t->n][t->rest], all = (1U << t->n) - 1;
+  const double *best = t->best[t->n_blocks];
+  uint32_t rest = 0;
+  for (uint32_t i = 1; i < n_rests; i++) {
+    double kept = best[n_rests - 1 - i] + t->rest_score[i];
+    if (kept > best[n_rests - 1 - rest] + t->rest_score[rest]) rest = i;
+  }
+  uint32_t left = set_at(t, n_rests - 1 - rest, t->n - t->rest);
+  int next_full = 0, next_short = 0;
+  if (t->rest > 0) write_block(cut, all ^ left, &next_short, order);
+  for (int j = t->n_blocks; j > 0; j--) {
+    level l;
+    open_level(&l, t, j);
+    split s = split_set(&l, left);
+    write_block(cut, left ^ s.left, &next_full, order);
+    left = s.left;
+  }
+}
+
+static bool tables_init(tables *t) {
+  for (int i = 0; i <= MOST_CHANNELS_ASKED; i++) {
+    t->choose[i][0] = 1;
+    for (int k = 1; k <= i; k++) t->choose[i][k] = t->choose[i - 1][k - 1] + t->choose[i - 1][k];
+  }
+  for (uint32_t half = 0; half < 1U << HALF; half++) t->low[half] = rank_part(t, half, 0, 0);
+  bool ok = true;
+  for (int j = 0; j <= t->n_blocks; j++) {
+    t->best[j] = laci_arena_alloc(&t->arena, n_sets(t, j), sizeof(double));
+    ok &= t->best[j] != NULL;
+  }
+  /* where there is no full block, there is none to score */
+  uint32_t n_scores = t->n_blocks > 0 ? t->choose[t->n][t->m] : 0;
+  t->block_score = laci_arena_alloc(&t->arena, n_scores, sizeof(double));
+  t->rest_score = laci_arena_alloc(&t->arena, t->choose[t->n][t->rest], sizeof(double));
+  return ok && t->block_score && t->rest_score;
 }
 
 static lac_status run(laci_task *task, lac_error *err) {
   const laci_cut *cut = &task->cuts->cuts[0];
   const laci_pattern pattern = task->cuts->pattern;
-  tables t = {.n = task->cuts->n_channels, .m = pattern.m, .keep = pattern.n};
-  t.rest = t.n % t.m;
-  t.score = laci_alloc((size_t)1 << t.n, sizeof *t.score);
-  t.best = laci_alloc((size_t)1 << t.n, sizeof *t.best);
-  t.last = laci_alloc((size_t)1 << t.n, sizeof *t.last);
+  tables *t = laci_alloc(1, sizeof *t);
+  if (!t) return laci_fail_memory(err, task->cuts->problem->name);
+  t->n = task->cuts->n_channels;
+  t->m = pattern.m;
+  t->keep = pattern.n;
+  t->rest = t->n % t->m;
+  t->n_blocks = t->n / t->m;
+  t->pool = work(task->cuts) > 4e6 ? task->pool : NULL; /* waking threads costs microseconds */
   lac_status st = LAC_OK;
-  if (!t.score || !t.best || !t.last) st = laci_fail_memory(err, task->cuts->problem->name);
-  else st = score_all(&t, cut, err);
-  if (!st) {
-    solve(&t);
-    write_order(&t, cut, task->order);
+  if (!tables_init(t)) st = laci_fail_memory(err, task->cuts->problem->name);
+  else st = score_all(t, cut, err);
+  if (!st) solve(t);
+  if (!st && !laci_interrupted()) { /* else some tables are not whole */
+    write_order(t, cut, task->order);
     task->iterations = 1;
     task->proven = true;
   }
-  laci_free(t.last);
-  laci_free(t.best);
-  laci_free(t.score);
+  laci_arena_clear(&t->arena);
+  laci_free(t);
   return st;
 }
 

@@ -27,12 +27,19 @@ static int64_t least_by_trying(const int32_t *cost, int n, int row, unsigned tak
   return least;
 }
 
+static void fill(laci_lap *lap, const int32_t *cost) {
+  for (int i = 0; i < lap->n; i++) {
+    memcpy(laci_lap_row(lap, i), cost + i * lap->n, (size_t)lap->n * sizeof *cost);
+  }
+}
+
 static void expect_assignment(const int32_t *cost, int n, int64_t want) {
   laci_lap lap;
   unsigned taken = 0;
   int64_t sum = 0;
   assert_int_equal(laci_lap_init(&lap, n, NULL), LAC_OK);
-  laci_lap_solve(&lap, cost);
+  fill(&lap, cost);
+  laci_lap_solve(&lap);
   for (int i = 0; i < n; i++) {
     sum += cost[i * n + lap.column_of[i]];
     taken |= 1U << lap.column_of[i];
@@ -72,10 +79,12 @@ static void large_assignments_stay_within_32_bits(void **state) {
       if (seed % 2)
         cost[i] = (int32_t)(i / N) * (int32_t)(i % N) * ((LACI_LAP_LIMIT - 1) / (N * N));
     }
-    laci_lap_solve(&lap, cost);
+    fill(&lap, cost);
+    laci_lap_solve(&lap);
     for (int i = 0; i < N; i++) sum += cost[i * N + lap.column_of[i]];
     for (int i = 0; i < N * N; i++) cost[i] /= 2; /* half the costs, the same answer */
-    laci_lap_solve(&lap, cost);
+    fill(&lap, cost);
+    laci_lap_solve(&lap);
     for (int i = 0; i < N; i++) shifted += cost[i * N + lap.column_of[i]];
     assert_true(llabs(sum - 2 * shifted) <= 2 * N);
     for (int i = 0; i < N; i++) {

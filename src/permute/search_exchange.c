@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Exchanges, counted row by row from what each block has on offer.
+ *
+ * An offer is one or two columns, sorted as high >= low (low is 0 for one column), and what the
+ * block holds without them: first >= second, the last two that it would keep. A block that gives
+ * one offer away and takes another keeps, besides what is above `first`,
+ *     two largest of {first, second, high, low}
+ *         = first + high + max(0, max(second, low) - min(first, high)),
+ * and all but the last term is known for each offer by itself. */
+#include "permute/search_exchange.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "kernel/maxsum.h"
+
+enum {
+  ROWS = LACI_MAXSUM_ROWS, /* at once: the offers of two blocks of four fit the first cache */
+  BLOCK = LACI_EXCHANGE_BLOCK,
+  MOST_OFFERS = BLOCK + BLOCK * (BLOCK - 1) / 2,
+};
+
+typedef struct offer {
+  int16_t high[ROWS], low[ROWS], first[ROWS], second[ROWS];
+} offer;
+
+/* All offers of a block: single columns, then pairs. */
+typedef struct side {
+  int n_offers, n_single;
+  int8_t columns[MOST_OFFERS][2];
+  int64_t share[MOST_OFFERS]; /* sum over rows: kept up to `first`, and `high` */
+  int64_t kept;               /* of the block as it is */
+  offer offers[MOST_OFFERS];  /* of the rows in work */
+} side;
+
+struct laci_exchange_room {
+  side a, b;
+  int32_t excess[MOST_OFFERS][MOST_OFFERS]; /* last terms of a's offers against b's, both blocks */
+};
+
+laci_exchange_room *laci_exchange_room_create(void) {
+  return laci_alloc(1, sizeof(laci_exchange_room));
+}
+
+/* Pairs are those of the first n_leading columns with later ones. */
+static void list_offers(side *s, int n, int n_leading) {
+  s->n_offers = 0;
+  for (int i = 0; i < n; i++) {
+    s->columns[s->n_offers][0] = s->columns[s->n_offers][1] = (int8_t)i;
+    s->n_offers++;
+  }
+  s->n_single = s->n_offers;
+  for (int i = 0; i < n_leading; i++) {
+    for (int j = i + 1; j < n; j++) {
+      s->columns[s->n_offers][0] = (int8_t)i;
+      s->columns[s->n_offers][1] = (int8_t)j;
+      s->n_offers++;
+    }
+  }
+  s->kept = 0;
+  memset(s->share, 0, (size_t)s->n_offers * sizeof *s->share);
+}
+
+static int32_t sum_of(const int16_t *x) {
+  int32_t sum = 0;
+  for (int r = 0; r < ROWS; r++) sum += x[r];
+  return sum;
+}
+
+/* A block's columns sorted row by row, the n_places largest; 0 where there are fewer columns. */
+static void sort_columns(const laci_exchange_block *b, size_t row, int n_places,
+                         int16_t sorted[][ROWS]) {
+  memset(sorted, 0, (size_t)n_places * sizeof *sorted);
+  for (int i = 0; i < b->n; i++) {
+    int16_t sinking[ROWS];
+    memcpy(sinking, b->column[i] + row, sizeof sinking);
+    for (int place = 0; place < n_places && place <= i; place++) {
+      for (int r = 0; r < ROWS; r++) {
+        int16_t here = sorted[place][r], comes = sinking[r];
+        sorted[place][r] = here > comes ? here : comes;
+        sinking[r] = here > comes ? comes : here;
+      }
+    }
+  }
+}
+
+/* The k-th largest without high and low, from the block's own k-th and the two below it. */
+static inline int16_t leave_out(int16_t high, int16_t low, int16_t own, int16_t below,
+                                int16_t last) {
+  int16_t under = low < below ? below : last;
+  return high < own ? own : under;
+}
+
+/* Fills an offer of the columns x and y; places: the block's own last two kept, then the two below.
+ * Returns its share, less what the block itself keeps above its last one: a sum of the largest
+ * loses max(0, high - next) and then max(0, low - after), which leaves of `high` the smaller of
+ * two. */
+static int32_t fill_offer(offer *restrict o, const int16_t *restrict x, const int16_t *restrict y,
+                          int16_t (*restrict places)[ROWS]) {
+  int32_t sum = 0;
+  for (int r = 0; r < ROWS; r++) {
+    int16_t a = x[r], b = y[r], high = a > b ? a : b, low = a > b ? b : a;
+    int16_t upper = places[0][r], next = places[1][r], after = places[2][r], last = places[3][r];
+    int16_t gives = high < next ? high : next, over = low > after ? low : after;
+    o->high[r] = high;
+    o->low[r] = low;
+    o->first[r] = leave_out(high, low, upper, next, after);
+    o->second[r] = leave_out(high, low, next, after, last);
+    sum += (int16_t)(gives + after - over);
+  }
+  return sum;
+}
+
+/* The places above the block's own start with one that is larger than anything, and not counted: if
+ * only one column is kept, it is `first`. */
+static void prepare(side *s, const laci_exchange_block *b, size_t row, int keep) {
+  static const int16_t nothing[ROWS] = {0};
+  int16_t places[1 + BLOCK + 2][ROWS], (*own)[ROWS] = places + 1;
+  int32_t above = 0;
+  for (int r = 0; r < ROWS; r++) places[0][r] = INT16_MAX;
+  sort_columns(b, row, keep + 2, own);
+  for (int k = 0; k < keep - 1; k++) above += sum_of(own[k]);
+  s->kept += above + sum_of(own[keep - 1]);
+  for (int k = 0; k < s->n_offers; k++) {
+    const int16_t *x = b->column[s->columns[k][0]] + row, *y = b->column[s->columns[k][1]] + row;
+    if (k < s->n_single) y = nothing;
+    s->share[k] += above + fill_offer(&s->offers[k], x, y, places + keep - 1);
+    if (keep == 1) memcpy(s->offers[k].first, places[0], sizeof places[0]);
+  }
+}
+
+/* The last term of the formula for both blocks, x and y having changed places: two times 15 bits
+ * fit 16. */
+static int32_t excess(const offer *x, const offer *y) {
+  uint32_t sum = 0;
+  for (int r = 0; r < ROWS; r++) {
+    int16_t small_x = x->first[r] < y->high[r] ? x->first[r] : y->high[r];
+    int16_t large_x = x->second[r] > y->low[r] ? x->second[r] : y->low[r];
+    int16_t small_y = y->first[r] < x->high[r] ? y->first[r] : x->high[r];
+    int16_t large_y = y->second[r] > x->low[r] ? y->second[r] : x->low[r];
+    uint16_t over_x = (uint16_t)((large_x > small_x ? large_x : small_x) - small_x);
+    uint16_t over_y = (uint16_t)((large_y > small_y ? large_y : small_y) - small_y);
+    sum += (uint16_t)(over_x + over_y);
+  }
+  return (int32_t)sum;
+}
+
+/* Singles go for singles, pairs for pairs: b's offers that may be had for a's offer i. */
+static void partners(const laci_exchange_room *room, int i, int *begin, int *end) {
+  bool single = i < room->a.n_single;
+  *begin = single ? 0 : room->b.n_single;
+  *end = single ? room->b.n_single : room->b.n_offers;
+}
+
+static void add_excess(laci_exchange_room *room) {
+  for (int i = 0; i < room->a.n_offers; i++) {
+    int begin, end;
+    partners(room, i, &begin, &end);
+    for (int j = begin; j < end; j++) {
+      room->excess[i][j] += excess(&room->a.offers[i], &room->b.offers[j]);
+    }
+  }
+}
+
+static laci_exchange best_of(const laci_exchange_room *room) {
+  const side *a = &room->a, *b = &room->b;
+  laci_exchange best = {0};
+  for (int i = 0; i < a->n_offers; i++) {
+    int begin, end;
+    partners(room, i, &begin, &end);
+    for (int j = begin; j < end; j++) {
+      int64_t gain = a->share[i] + b->share[j] + room->excess[i][j] - a->kept - b->kept;
+      if (gain <= best.gain) continue;
+      best = (laci_exchange){.gain = gain, .n = i < a->n_single ? 1 : 2};
+      memcpy(best.from_a, a->columns[i], sizeof best.from_a);
+      memcpy(best.from_b, b->columns[j], sizeof best.from_b);
+    }
+  }
+  return best;
+}
+
+laci_exchange laci_exchange_best(const laci_exchange_block *a, const laci_exchange_block *b,
+                                 int keep, size_t rows, laci_exchange_room *room) {
+  /* of blocks of one size: half for half is the other halves' exchange, more than half is less */
+  const bool alike = a->n == b->n;
+  const int leading = alike && a->n < 4 ? 0 : alike && a->n == 4 ? 1 : a->n;
+  list_offers(&room->a, a->n, leading);
+  list_offers(&room->b, b->n, leading > 0 ? b->n : 0);
+  for (int i = 0; i < room->a.n_offers; i++) {
+    memset(room->excess[i], 0, (size_t)room->b.n_offers * sizeof *room->excess[i]);
+  }
+  for (size_t row = 0; row < rows; row += ROWS) {
+    prepare(&room->a, a, row, keep);
+    prepare(&room->b, b, row, keep);
+    add_excess(room);
+  }
+  return best_of(room);
+}
