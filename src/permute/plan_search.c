@@ -5,6 +5,7 @@
  * the others follow one by one, each with the orders found so far held still. */
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "permute/plan.h"
@@ -159,24 +160,52 @@ static lac_status search_independent(builder *b, const bool *mixed,
   return st;
 }
 
+/* Seconds of a time limit that are left for what costs `part` of `whole`; 0: no limit. */
+static double share_of(double end, double part, double whole) {
+  if (!(end > 0)) return 0;
+  double seconds = (end - laci_clock_seconds()) * (whole > 0 ? part / whole : 1);
+  return seconds > 1e-6 ? seconds : 1e-6;
+}
+
+/* One by one: each holds the orders found so far still. */
+static lac_status search_mixed(builder *b, const bool *mixed, laci_search_options options,
+                               double end, double cost, laci_pool *pool, lac_error *err) {
+  lac_status st = LAC_OK;
+  for (int g = 0; g < b->plan->analysis->n_searchable && !st; g++) {
+    if (!mixed[g]) continue;
+    laci_problem problem;
+    if (!make_problem(b, g, &problem)) return laci_fail_memory(err, "the search");
+    double here = laci_search_cost(&problem, options.effort);
+    options.seconds = share_of(end, here, cost);
+    cost -= here;
+    st = laci_search(&problem, &options, pool, &b->plan->found[g], err);
+    if (!st) st = laci_plan_complete(b->plan, err);
+  }
+  return st;
+}
+
 lac_status laci_plan_search(laci_plan *plan, laci_pattern pattern,
                             const laci_search_options *options, laci_pool *pool, lac_error *err) {
   builder b = {.plan = plan, .pattern = pattern};
-  int n = plan->analysis->n_searchable;
+  const int n = plan->analysis->n_searchable;
+  const double end = options->seconds > 0 ? laci_clock_seconds() + options->seconds : 0;
+  laci_search_options how = *options;
+  double cost[2] = {0}; /* of independent and of mixed groups; the latter use one thread mostly */
   bool *mixed = laci_alloc((size_t)n, sizeof *mixed);
   lac_status st = mixed ? LAC_OK : laci_fail_memory(err, "the search");
   for (int g = 0; g < n && !st; g++) {
-    if (!group_mixes(&b, g, &mixed[g])) st = laci_fail_memory(err, "the search");
-  }
-  if (!st) st = search_independent(&b, mixed, options, pool, err);
-  if (!st) st = laci_plan_complete(plan, err);
-  for (int g = 0; g < n && !st; g++) {
-    if (!mixed[g]) continue;
     laci_problem problem;
-    st = make_problem(&b, g, &problem) ? laci_search(&problem, options, pool, &plan->found[g], err)
-                                       : laci_fail_memory(err, "the search");
-    if (!st) st = laci_plan_complete(plan, err);
+    if (!group_mixes(&b, g, &mixed[g]) || !make_problem(&b, g, &problem)) {
+      st = laci_fail_memory(err, "the search");
+      break;
+    }
+    cost[mixed[g]] += laci_search_cost(&problem, options->effort);
   }
+  cost[0] /= laci_pool_threads(pool);
+  how.seconds = share_of(end, cost[0], cost[0] + cost[1]);
+  if (!st) st = search_independent(&b, mixed, &how, pool, err);
+  if (!st) st = laci_plan_complete(plan, err);
+  if (!st) st = search_mixed(&b, mixed, how, end, cost[1], pool, err);
   laci_arena_clear(&b.arena);
   laci_free(mixed);
   return st;

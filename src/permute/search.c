@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The permutation search from outside: measure, let a strategy work, tidy up, and believe only what
- * float64 confirms. Classes are independent: many are searched at a time, the most expensive first;
- * one that is larger than a thread's fair share is searched alone, by all threads together. Next:
- * strategy.h, search_cut.h. */
+ * The permutation search of one problem: measure, let a strategy work, tidy up, and believe only
+ * what float64 confirms. Next: strategy.h, search_cut.h; search_all.c for many problems. */
 #include "permute/search.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,8 +12,11 @@
 #include "base/memory.h"
 #include "permute/strategy.h"
 
-static const laci_strategy *const strategies[] = {
-#define LACI_STRATEGY(id, name) &laci_strategy_##id,
+static const struct {
+  const char *name;
+  const laci_strategy *strategy;
+} strategies[] = {
+#define LACI_STRATEGY(id, name) {name, &laci_strategy_##id},
 #include "permute/strategy.def"
 #undef LACI_STRATEGY
 };
@@ -24,7 +24,7 @@ enum { N_STRATEGIES = sizeof strategies / sizeof *strategies };
 
 bool laci_search_knows(const char *strategy) {
   for (int i = 0; i < N_STRATEGIES; i++) {
-    if (!strcmp(strategy, strategies[i]->name)) return true;
+    if (!strcmp(strategy, strategies[i].name)) return true;
   }
   return false;
 }
@@ -38,13 +38,13 @@ const char *laci_search_strategies(void) {
 }
 
 /* The wanted one where it fits, else the first that does: the last but one fits everything. */
-static const laci_strategy *choose(const laci_cuts *cuts, const char *name) {
-  const laci_strategy *first = NULL;
+static int choose(const laci_cuts *cuts, const char *name) {
+  int first = -1;
   for (int i = 0; i < N_STRATEGIES; i++) {
-    const laci_strategy *s = strategies[i];
-    if (!s->fits(cuts)) continue;
-    if (name && !strcmp(name, s->name)) return s;
-    if (!first) first = s;
+    const laci_strategy *s = strategies[i].strategy;
+    bool asked = name && !strcmp(name, strategies[i].name);
+    if (asked && s->fits(cuts, true)) return i;
+    if (first < 0 && s->fits(cuts, false)) first = i;
   }
   return first;
 }
@@ -120,19 +120,23 @@ static double efficacy(const laci_found *found) {
 static lac_status search_cuts(const laci_cuts *cuts, const laci_search_options *options,
                               laci_pool *pool, laci_found *found, lac_error *err) {
   laci_measure measure;
+  const double begin = laci_clock_seconds();
   lac_status st = laci_cuts_measure(cuts, pool, &measure, err);
   if (st) return st;
-  const laci_strategy *strategy = choose(cuts, options->strategy);
+  const double measured = laci_clock_seconds();
+  const int chosen = choose(cuts, options->strategy);
   laci_task task = {
       .cuts = cuts, .measure = &measure, .effort = options->effort, .seed = options->seed};
   task.iterations_wanted = options->iterations;
-  if (options->seconds > 0) task.deadline = laci_clock_seconds() + options->seconds;
   task.pool = pool;
   task.order = found->order;
+  if (options->seconds > 0) { /* what comes after the strategy takes half as long as measuring */
+    task.deadline = begin + options->seconds - 0.5 * (measured - begin);
+  }
   found->kept_identity = found->kept = measure.kept_identity;
   found->upper = measure.upper;
-  found->strategy = strategy->name;
-  st = strategy->run(&task, err);
+  found->strategy = strategies[chosen].name;
+  st = strategies[chosen].strategy->run(&task, err);
   if (!st) st = confirm(cuts, pool, found, err);
   found->iterations = task.iterations;
   found->proven = task.proven;
@@ -160,92 +164,5 @@ lac_status laci_search(const laci_problem *problem, const laci_search_options *o
              found->kept_identity, found->kept, found->upper, efficacy(found),
              found->proven ? " (proven)" : "", 1e3 * (laci_clock_seconds() - start));
   }
-  return st;
-}
-
-/* What a problem will cost, roughly: reading its weights, and a table of values every iteration. */
-static double cost(const laci_problem *problem) {
-  double rows = 0, n = problem->n_channels;
-  for (int i = 0; i < problem->n_sheets; i++) {
-    const laci_sheet *s = &problem->sheets[i];
-    rows += (double)(s->outer_end - s->outer_begin) * (double)s->weight.inner;
-  }
-  double blocks = n / (problem->pattern.m > 0 ? problem->pattern.m : 1);
-  return n <= 64 ? n * rows : n * rows + 2 * blocks * blocks * rows;
-}
-
-typedef struct ranked {
-  double cost;
-  int problem;
-} ranked;
-
-static int most_expensive_first(const void *a, const void *b) {
-  const ranked *x = a, *y = b;
-  if (x->cost != y->cost) return x->cost > y->cost ? -1 : 1;
-  return x->problem - y->problem;
-}
-
-typedef struct all {
-  const laci_problem *problems;
-  const laci_search_options *options;
-  laci_pool *inner; /* for problems that are searched alone */
-  laci_found *found;
-  const ranked *ranked;
-  lac_status *statuses; /* [n]; the errors of failed ones */
-  lac_error *errors;
-  int64_t n, n_done;
-  pthread_mutex_t lock; /* of n_done: progress never goes back */
-} all;
-
-static void search_ranked(int64_t begin, int64_t end, void *context) {
-  all *a = context;
-  for (int64_t i = begin; i < end; i++) {
-    int p = a->ranked[i].problem;
-    a->statuses[p] =
-        laci_search(&a->problems[p], a->options, a->inner, &a->found[p], &a->errors[p]);
-    pthread_mutex_lock(&a->lock);
-    laci_progress("search", ++a->n_done, a->n);
-    pthread_mutex_unlock(&a->lock);
-  }
-}
-
-lac_status laci_search_all(const laci_problem *problems, int n, const laci_search_options *options,
-                           laci_pool *pool, laci_found *found, lac_error *err) {
-  all a = {.problems = problems, .options = options, .found = found, .n = n};
-  lac_status st = LAC_OK;
-  ranked *order = laci_alloc((size_t)n, sizeof *order);
-  double left = 0;
-  int64_t at = 0;
-  pthread_mutex_init(&a.lock, NULL);
-  a.ranked = order;
-  a.statuses = laci_alloc((size_t)n, sizeof *a.statuses);
-  a.errors = laci_alloc((size_t)n, sizeof *a.errors);
-  if (!order || !a.statuses || !a.errors) {
-    st = laci_fail_memory(err, "the search");
-    goto out;
-  }
-  for (int i = 0; i < n; i++) {
-    order[i] = (ranked){cost(&problems[i]), i};
-    left += order[i].cost;
-  }
-  qsort(order, (size_t)n, sizeof *order, most_expensive_first);
-  a.inner = pool;
-  for (; at < n && order[at].cost * laci_pool_threads(pool) > left; at++) {
-    left -= order[at].cost;
-    search_ranked(at, at + 1, &a);
-  }
-  a.inner = NULL;
-  a.ranked = order + at;
-  laci_pool_for(pool, n - at, 1, search_ranked, &a);
-  for (int i = 0; i < n && !st;
-       i++) { /* the first failure in the caller's order, whoever came first in time */
-    st = a.statuses[i];
-    if (st && err) *err = a.errors[i];
-  }
-out:
-  pthread_mutex_destroy(&a.lock);
-  laci_free(a.errors);
-  laci_free(a.statuses);
-  laci_free(order);
   return st;
 }

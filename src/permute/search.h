@@ -65,6 +65,10 @@ LAC_MUST_CHECK lac_status laci_search(const laci_problem *problem,
                                       const laci_search_options *options, laci_pool *pool,
                                       laci_found *found, lac_error *err);
 
+/** What searching a problem costs about, in nanoseconds of one core: to rank problems, and to share
+ * time among them. */
+double laci_search_cost(const laci_problem *problem, laci_effort effort);
+
 /** Many problems, several at a time (the most expensive first); found[i] belongs to problems[i].
  * Reports progress. */
 LAC_MUST_CHECK lac_status laci_search_all(const laci_problem *problems, int n,

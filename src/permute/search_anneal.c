@@ -51,8 +51,9 @@ lac_status laci_anneal_init(laci_anneal *a, const laci_cuts *cuts, const laci_cu
   a->order = laci_arena_alloc(&a->arena, n, sizeof *a->order);
   a->table = laci_alloc(g, g * sizeof *a->table);
   a->price = laci_arena_alloc(&a->arena, n, sizeof *a->price);
-  if (!a->slot || !a->moved || !a->dealt || !a->noise_key || !a->column_sum || !a->order ||
-      !a->table || !a->price) {
+  a->priced = laci_arena_alloc(&a->arena, n, sizeof *a->priced);
+  if (!a->priced || !a->slot || !a->moved || !a->dealt || !a->noise_key || !a->column_sum ||
+      !a->order || !a->table || !a->price) {
     return laci_fail_memory(err, cuts->problem->name);
   }
   memcpy(a->order, order, n * sizeof *order);
@@ -68,7 +69,16 @@ void laci_anneal_clear(laci_anneal *a) {
   laci_arena_clear(&a->arena);
 }
 
+static int32_t limited_price(int64_t price) {
+  const int64_t most = LACI_LAP_PRICE_LIMIT;
+  return (int32_t)(price < -most ? -most : price > most ? most : price);
+}
+
 void laci_anneal_use(laci_anneal *a, const laci_matrix *x) {
+  const double growth = a->values.x ? x->scale / a->values.x->scale : 1;
+  for (int c = 0; c < a->values.cuts->n_channels; c++) {
+    a->price[c] = limited_price((int64_t)(a->price[c] * growth));
+  }
   laci_values_use(&a->values, x, a->order, a->pool);
   a->total = laci_values_total(&a->values, a->order);
 }
@@ -139,29 +149,45 @@ static void cost_rows(int64_t begin, int64_t end, void *context) {
   }
 }
 
-static int32_t mean_of(const int32_t *x, int n) {
-  int64_t sum = 0;
-  for (int i = 0; i < n; i++) sum += x[i];
-  return (int32_t)(sum / n);
+/* What a channel costs on average is a fair first price; the level of prices that are known already
+ * decides the level of the new ones. */
+static void price_newcomers(laci_anneal *a) {
+  const int n = a->n_groups;
+  int64_t *sum = a->column_sum, off = 0;
+  int n_known = 0;
+  for (int h = 0; h < n; h++) n_known += a->priced[a->dealt[h]];
+  if (n_known == n) return;
+  memset(sum, 0, (size_t)n * sizeof *sum);
+  for (int k = 0; k < n; k++) {
+    const int32_t *cost = laci_lap_row(&a->lap, k);
+    for (int h = 0; h < n; h++) sum[h] += cost[h];
+  }
+  for (int h = 0; h < n; h++) {
+    if (a->priced[a->dealt[h]]) off += sum[h] / n - a->price[a->dealt[h]];
+  }
+  if (n_known > 0) off /= n_known;
+  for (int h = 0; h < n; h++) {
+    if (a->priced[a->dealt[h]]) continue;
+    a->priced[a->dealt[h]] = true;
+    a->price[a->dealt[h]] = limited_price(sum[h] / n - off);
+  }
 }
 
-/* Which channels are scarce hardly changes from step to step: where many compete, solvers that
- * start from the last prices are several times as fast. Prices have a zero of their own in each
- * step. */
+/* Which channels are scarce hardly changes from step to step: where many compete, a solver that
+ * starts from the last prices is several times as fast. Each solution has a level of its own: what
+ * it adds to all prices is taken off again. */
 static void assign(laci_anneal *a) {
-  if (a->n_groups < LEAST_HINTED) {
+  const int n = a->n_groups;
+  if (n < LEAST_HINTED) {
     laci_lap_solve(&a->lap);
     return;
   }
-  for (int h = 0; h < a->n_groups; h++) a->lap.price[h] = a->price[a->dealt[h]];
+  int64_t rise = 0;
+  price_newcomers(a);
+  for (int h = 0; h < n; h++) a->lap.price[h] = a->price[a->dealt[h]];
   laci_lap_solve_hinted(&a->lap);
-  const int32_t mean = mean_of(a->lap.price, a->n_groups);
-  for (int h = 0; h < a->n_groups; h++) {
-    int64_t price = (int64_t)a->lap.price[h] - mean;
-    price = price < LACI_LAP_PRICE_LIMIT ? price : LACI_LAP_PRICE_LIMIT;
-    a->price[a->dealt[h]] =
-        (int32_t)(price > -LACI_LAP_PRICE_LIMIT ? price : -LACI_LAP_PRICE_LIMIT);
-  }
+  for (int h = 0; h < n; h++) rise += a->lap.price[h] - a->price[a->dealt[h]];
+  for (int h = 0; h < n; h++) a->price[a->dealt[h]] = limited_price(a->lap.price[h] - rise / n);
 }
 
 static int deal(laci_anneal *a) {

@@ -24,6 +24,7 @@ typedef struct laci_anneal {
   int32_t *table;      /* [n_groups][n_groups] value of slot k for the channel of slot h, unless: */
   bool remembers;      /* this step reads it from the table of all channels */
   int32_t *price;      /* [n_channels] what a channel's scarcity cost when it was last dealt */
+  bool *priced;        /* [n_channels] whether it ever was */
   uint32_t *noise_key; /* [n_groups] */
   int64_t *column_sum; /* [n_groups] */
   laci_lap lap;        /* its costs: a constant of the row less the table, less noise */

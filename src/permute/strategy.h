@@ -9,6 +9,8 @@
 #ifndef LACI_PERMUTE_STRATEGY_H
 #define LACI_PERMUTE_STRATEGY_H
 
+#include "base/clock.h"
+#include "base/log.h"
 #include "permute/search_score.h"
 
 typedef struct laci_task {
@@ -25,10 +27,14 @@ typedef struct laci_task {
 } laci_task;
 
 typedef struct laci_strategy {
-  const char *name;
-  bool (*fits)(const laci_cuts *cuts);
+  bool (*fits)(const laci_cuts *cuts, bool asked); /* asked: by name, so that it may take long */
   lac_status (*run)(laci_task *task, lac_error *err);
 } laci_strategy;
+
+/** Time to end with the best found: the user said so, or the deadline does. */
+static inline bool laci_task_over(const laci_task *task) {
+  return laci_interrupted() || (task->deadline > 0 && laci_clock_seconds() >= task->deadline);
+}
 
 #define LACI_STRATEGY(id, name) extern const laci_strategy laci_strategy_##id;
 #include "permute/strategy.def"

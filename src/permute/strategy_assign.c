@@ -7,7 +7,6 @@
  * are search_anneal.h's. */
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "permute/search_anneal.h"
@@ -44,13 +43,13 @@ typedef struct pace {
 } pace;
 
 static void advance(pace *p, int64_t iterations) {
-  int64_t before = p->now;
+  const int64_t before = p->now;
+  double share = (double)iterations / (double)p->n;
   if (p->end > 0) {
-    double share = (laci_clock_seconds() - p->begin) / (p->end - p->begin);
-    p->now = share < 1 ? (int64_t)(share * (double)ONE) : ONE;
-  } else {
-    p->now = iterations < p->n ? (int64_t)((double)iterations / (double)p->n * (double)ONE) : ONE;
+    const double now = laci_clock_seconds();
+    share = now < p->end ? (now - p->begin) / (p->end - p->begin) : 1;
   }
+  p->now = share < 1 ? (int64_t)(share * (double)ONE) : ONE;
   p->step = p->now - before;
 }
 
@@ -175,11 +174,14 @@ out:
   return st;
 }
 
-static bool fits(const laci_cuts *cuts) { return cuts->n_cuts == 1 && cuts->cuts[0].stacked; }
+static bool fits(const laci_cuts *cuts, bool asked) {
+  (void)asked;
+  return cuts->n_cuts == 1 && cuts->cuts[0].stacked;
+}
 
 static lac_status run(laci_task *task, lac_error *err) {
   task->proven = task->cuts->cuts[0].n_blocks < 2;
   return laci_assign_cut(task, &task->cuts->cuts[0], err);
 }
 
-const laci_strategy laci_strategy_assign = {.name = "assign", .fits = fits, .run = run};
+const laci_strategy laci_strategy_assign = {.fits = fits, .run = run};

@@ -15,7 +15,10 @@ static const laci_cut *leader(const laci_cuts *cuts) {
   return NULL;
 }
 
-static bool fits(const laci_cuts *cuts) { return leader(cuts) != NULL; }
+static bool fits(const laci_cuts *cuts, bool asked) {
+  (void)asked;
+  return leader(cuts) != NULL;
+}
 
 static lac_status run(laci_task *task, lac_error *err) {
   const size_t n = (size_t)task->cuts->n_channels;
@@ -23,7 +26,10 @@ static lac_status run(laci_task *task, lac_error *err) {
   double before = 0, after = 0;
   if (!start) return laci_fail_memory(err, task->cuts->problem->name);
   memcpy(start, task->order, n * sizeof *start);
+  const double end = task->deadline, now = laci_clock_seconds();
+  if (end > 0) task->deadline = now + (end - now) / 2; /* half for leading, half for swaps */
   lac_status st = laci_assign_cut(task, leader(task->cuts), err);
+  task->deadline = end;
   if (!st) st = laci_cuts_score(task->cuts, start, task->pool, &before, err);
   if (!st) st = laci_cuts_score(task->cuts, task->order, task->pool, &after, err);
   if (!st && !(after > before)) memcpy(task->order, start, n * sizeof *start);
@@ -32,4 +38,4 @@ static lac_status run(laci_task *task, lac_error *err) {
   return st;
 }
 
-const laci_strategy laci_strategy_assign_swap = {.name = "assign+swap", .fits = fits, .run = run};
+const laci_strategy laci_strategy_assign_swap = {.fits = fits, .run = run};

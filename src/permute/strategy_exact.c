@@ -64,13 +64,11 @@ static double work(const laci_cuts *cuts) {
   return all;
 }
 
-static bool fits_asked(const laci_cuts *cuts, bool asked) {
+static bool fits(const laci_cuts *cuts, bool asked) {
   return laci_cuts_plain(cuts) && blocks_are_full(cuts) && cuts->pattern.m <= MOST_BLOCK &&
          cuts->n_channels <= (asked ? MOST_CHANNELS_ASKED : MOST_CHANNELS) &&
          work(cuts) <= (asked ? MOST_WORK_ASKED : MOST_WORK);
 }
-
-static bool fits(const laci_cuts *cuts) { return fits_asked(cuts, false); }
 
 /* ---- scores of sets ---- */
 
@@ -357,4 +355,4 @@ static lac_status run(laci_task *task, lac_error *err) {
   return st;
 }
 
-const laci_strategy laci_strategy_exact = {.name = "exact", .fits = fits, .run = run};
+const laci_strategy laci_strategy_exact = {.fits = fits, .run = run};

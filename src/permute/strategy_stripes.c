@@ -50,7 +50,7 @@ static void look_at_pairs(int64_t begin, int64_t end, void *context) {
   search *s = context;
   laci_exchange_room *room = laci_exchange_room_create();
   if (!room) atomic_store(&s->no_memory, true);
-  for (int64_t i = begin; room && i < end && !laci_interrupted(); i++) {
+  for (int64_t i = begin; room && i < end && !laci_task_over(s->task); i++) {
     pair *p = &s->pairs[i];
     if (!s->changed[p->a] && !s->changed[p->b]) continue;
     laci_exchange_block a = block_at(s, p->a), b = block_at(s, p->b);
@@ -110,7 +110,8 @@ static lac_status search_open(search *s, lac_error *err) {
   return LAC_OK;
 }
 
-static bool fits(const laci_cuts *cuts) {
+static bool fits(const laci_cuts *cuts, bool asked) {
+  (void)asked;
   return laci_cuts_plain(cuts) && cuts->pattern.m <= LACI_EXCHANGE_BLOCK &&
          cuts->cuts[0].n_blocks <= MOST_BLOCKS;
 }
@@ -124,7 +125,7 @@ static lac_status run(laci_task *task, lac_error *err) {
   for (bool improved = !st; improved; task->iterations++) {
     laci_pool_for(task->pool, s.n_pairs, 64, look_at_pairs, &s);
     if (atomic_load(&s.no_memory)) st = laci_fail_memory(err, task->cuts->problem->name);
-    improved = !st && !laci_interrupted() && apply_best(&s);
+    improved = !st && !laci_task_over(task) && apply_best(&s);
   }
   laci_free(s.changed);
   laci_free(s.ranked);
@@ -133,4 +134,4 @@ static lac_status run(laci_task *task, lac_error *err) {
   return st;
 }
 
-const laci_strategy laci_strategy_stripes = {.name = "stripes", .fits = fits, .run = run};
+const laci_strategy laci_strategy_stripes = {.fits = fits, .run = run};

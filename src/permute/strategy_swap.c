@@ -201,7 +201,7 @@ static bool sweep(search *s) {
     s->looked[a] = ++s->clock;
     for (int b = a + 1; b < s->n; b++) {
       if (s->changed[a] < seen && s->changed[b] < seen) continue;
-      if (s->left <= 0 || laci_interrupted()) return false;
+      if (s->left <= 0 || laci_task_over(s->task)) return false;
       if (gain_of(s, a, b) <= 0) continue;
       s->clock++;
       apply(s, a, b);
@@ -235,9 +235,10 @@ lac_status laci_swap_all(laci_task *task, lac_error *err) {
   return st;
 }
 
-static bool fits(const laci_cuts *cuts) {
+static bool fits(const laci_cuts *cuts, bool asked) {
+  (void)asked;
   (void)cuts;
   return true;
 }
 
-const laci_strategy laci_strategy_swap = {.name = "swap", .fits = fits, .run = laci_swap_all};
+const laci_strategy laci_strategy_swap = {.fits = fits, .run = laci_swap_all};

@@ -63,7 +63,7 @@ static double search(fixture *f, int threads) {
   laci_pool *pool = NULL;
   double kept = 0;
   uint64_t seen = 0;
-  assert_true(laci_strategy_stripes.fits(&f->cuts));
+  assert_true(laci_strategy_stripes.fits(&f->cuts, false));
   assert_int_equal(laci_pool_create(threads, &pool, NULL), LAC_OK);
   laci_task task = {.cuts = &f->cuts, .measure = &f->measure, .pool = pool, .order = f->order};
   assert_int_equal(laci_strategy_stripes.run(&task, NULL), LAC_OK);
@@ -325,11 +325,11 @@ static void an_interrupted_search_leaves_the_order_alone(void **state) {
 static void fits_every_pattern_of_up_to_sixteen(void **state) {
   (void)state;
   fixture *f = make(64, (laci_pattern){4, 32}, 10, false, 1);
-  assert_false(laci_strategy_stripes.fits(&f->cuts));
+  assert_false(laci_strategy_stripes.fits(&f->cuts, false));
   drop(f);
   for (int k = 0; k < N_PATTERNS; k++) {
     f = make(64, patterns[k], 10, false, 1);
-    assert_true(laci_strategy_stripes.fits(&f->cuts));
+    assert_true(laci_strategy_stripes.fits(&f->cuts, false));
     drop(f);
   }
 }

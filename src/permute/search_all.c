@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Many problems at a time. Classes are independent: the most expensive is searched first, and one
+ * that is larger than a thread's fair share alone, by all threads together. A time limit is dealt
+ * out by what problems cost, anew whenever one begins, so that what one leaves goes to the others.
+ * Next: search.c. */
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "permute/search.h"
+#include "permute/strategy.h"
+
+/* Nanoseconds, as measured with AVX-512; ratios matter, and they hold well enough elsewhere. Values
+ * of a table are made anew in a third of the steps. */
+double laci_search_cost(const laci_problem *problem, laci_effort effort) {
+  const double n = problem->n_channels;
+  const double blocks = n / (problem->pattern.m > 0 ? problem->pattern.m : 1);
+  double rows = 0;
+  for (int i = 0; i < problem->n_sheets; i++) {
+    const laci_sheet *s = &problem->sheets[i];
+    rows += (double)(s->outer_end - s->outer_begin) * (double)s->weight.inner;
+  }
+  double reading = 10 * n * rows, step = 500 + blocks * blocks * (2 + 0.002 * rows);
+  return reading + step * (double)laci_assign_iterations(effort, problem->n_channels);
+}
+
+#define LEAST_SECONDS 1e-6
+
+typedef struct ranked {
+  double cost;
+  int problem;
+} ranked;
+
+static int most_expensive_first(const void *a, const void *b) {
+  const ranked *x = a, *y = b;
+  if (x->cost != y->cost) return x->cost > y->cost ? -1 : 1;
+  return x->problem - y->problem;
+}
+
+/* A time limit in the course of being dealt out. */
+typedef struct budget {
+  double end;       /* on the clock; 0: no limit */
+  int n_threads;    /* of the pool */
+  double cost_left; /* of problems that have not begun */
+  double promised;  /* sum of the ends of those that run, each as often as it has threads */
+  int n_busy;       /* threads of those */
+} budget;
+
+typedef struct all {
+  const laci_problem *problems;
+  const laci_search_options *options;
+  laci_pool *inner; /* for problems that are searched alone */
+  laci_found *found;
+  const ranked *ranked;
+  lac_status *statuses; /* [n]; the errors of failed ones */
+  lac_error *errors;
+  int64_t n, n_done;
+  budget budget;
+  pthread_mutex_t lock; /* of n_done, so that progress never goes back, and of the budget */
+} all;
+
+/* The end on the clock for a problem that begins now on n_threads; 0: none. What is left after the
+ * others' promises is shared by cost. */
+static double take_share(all *a, double cost, int n_threads) {
+  budget *b = &a->budget;
+  if (!(b->end > 0)) return 0;
+  const double now = laci_clock_seconds(), most = b->end - now;
+  double free_time = most * b->n_threads - (b->promised - b->n_busy * now);
+  double seconds = b->cost_left > 0 ? free_time * cost / b->cost_left / n_threads : most;
+  seconds = seconds < most ? seconds : most;
+  b->cost_left -= cost;
+  b->promised += (now + seconds) * n_threads;
+  b->n_busy += n_threads;
+  return now + seconds;
+}
+
+static void search_one(all *a, const ranked *r) {
+  const int n_threads = laci_pool_threads(a->inner);
+  laci_search_options options = *a->options;
+  pthread_mutex_lock(&a->lock);
+  const double end = take_share(a, r->cost, n_threads);
+  pthread_mutex_unlock(&a->lock);
+  if (end > 0) {
+    double seconds = end - laci_clock_seconds();
+    options.seconds = seconds > LEAST_SECONDS ? seconds : LEAST_SECONDS; /* 0 would be no limit */
+  }
+  a->statuses[r->problem] = laci_search(&a->problems[r->problem], &options, a->inner,
+                                        &a->found[r->problem], &a->errors[r->problem]);
+  pthread_mutex_lock(&a->lock);
+  a->budget.promised -= end * n_threads;
+  a->budget.n_busy -= n_threads;
+  laci_progress("search", ++a->n_done, a->n);
+  pthread_mutex_unlock(&a->lock);
+}
+
+static void search_ranked(int64_t begin, int64_t end, void *context) {
+  all *a = context;
+  for (int64_t i = begin; i < end; i++) search_one(a, &a->ranked[i]);
+}
+
+static void search_in_order(all *a, const ranked *order, double cost, laci_pool *pool) {
+  const double begin = laci_clock_seconds();
+  a->budget = (budget){.n_threads = laci_pool_threads(pool), .cost_left = cost};
+  if (a->options->seconds > 0) a->budget.end = begin + a->options->seconds;
+  int64_t at = 0;
+  a->inner = pool;
+  for (; at < a->n && order[at].cost * laci_pool_threads(pool) > cost; at++) {
+    cost -= order[at].cost;
+    search_one(a, &order[at]);
+  }
+  a->inner = NULL;
+  a->ranked = order + at;
+  laci_pool_for(pool, a->n - at, 1, search_ranked, a);
+}
+
+lac_status laci_search_all(const laci_problem *problems, int n, const laci_search_options *options,
+                           laci_pool *pool, laci_found *found, lac_error *err) {
+  all a = {.problems = problems, .options = options, .found = found, .n = n};
+  lac_status st = LAC_OK;
+  ranked *order = laci_alloc((size_t)n, sizeof *order);
+  double cost = 0;
+  pthread_mutex_init(&a.lock, NULL);
+  a.statuses = laci_alloc((size_t)n, sizeof *a.statuses);
+  a.errors = laci_alloc((size_t)n, sizeof *a.errors);
+  if (!order || !a.statuses || !a.errors) {
+    st = laci_fail_memory(err, "the search");
+    goto out;
+  }
+  for (int i = 0; i < n; i++) {
+    order[i] = (ranked){laci_search_cost(&problems[i], options->effort), i};
+    cost += order[i].cost;
+  }
+  qsort(order, (size_t)n, sizeof *order, most_expensive_first);
+  search_in_order(&a, order, cost, pool);
+  for (int i = 0; i < n && !st; i++) { /* the first failure in the caller's order, not in time */
+    st = a.statuses[i];
+    if (st && err) *err = a.errors[i];
+  }
+out:
+  pthread_mutex_destroy(&a.lock);
+  laci_free(a.errors);
+  laci_free(a.statuses);
+  laci_free(order);
+  return st;
+}
