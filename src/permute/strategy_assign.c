@@ -25,7 +25,7 @@ enum {
 #define SHARE_FIRST (ONE * 15 / 100)
 #define SHARE_REMEMBERED (ONE / 12) /* below it the table of all channels is the cheaper way */
 #define WARM_END (ONE / 25)
-#define COARSE_END (ONE * 85 / 100)
+#define COARSE_END (ONE * 95 / 100)
 #define NOISE_END (ONE * 97 / 100)
 
 int64_t laci_assign_iterations(laci_effort effort, int n_channels) {
@@ -81,7 +81,7 @@ static void follow(search *s, int n_changed) {
   int64_t share = ONE * n_changed / s->anneal.n_groups;
   int64_t off = share * LOG_ONE / s->wanted - LOG_ONE;
   int64_t rate = 10 * s->pace.step < ONE / 5 ? 10 * s->pace.step : ONE / 5;
-  int64_t cooling = rate / LOG_ONE * off;
+  int64_t cooling = rate * off / LOG_ONE;
   const int64_t most = (int64_t)MOST_COOLING * LOG_ONE;
   s->carry += cooling < most ? cooling : most;
   int64_t whole = s->carry / LOG_ONE;
