@@ -286,7 +286,7 @@ static void a_large_search_is_the_same_on_any_threads(void **state) {
   for (int threads = 2; threads <= 3; threads++) {
     laci_found found = search_with(&f, NULL, threads, order);
     assert_memory_equal(order, want, sizeof want);
-    assert_true(found.kept > found.kept_identity && found.iterations == 25);
+    assert_true(found.kept > found.kept_identity && found.iterations == 50);
   }
   free(w);
 }
