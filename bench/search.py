@@ -127,7 +127,7 @@ def figures_of(results):
             elif s["effort"]:
                 out[f"{row['row']}: {s['effort']} effort"] = ledger.figure(s["efficacy"], "%")
                 out[f"{row['row']}: {s['effort']} effort, time"] = ledger.figure(s["seconds_least"], "s")
-        for way in ("stripes", "exact", "swap", "re-split"):
+        for way in ("stripes", "exact", "swap"):
             end = ended(row, way)
             if end:
                 out[f"{row['row']}: {way}"] = ledger.figure(end["efficacy"], "%")
@@ -198,7 +198,7 @@ def table_of_matrices(results):
     for row in results["rows"]:
         if "ways" not in row:
             continue
-        splits = ended(row, "stripes") or ended(row, "re-split")
+        splits = ended(row, "stripes")
         name = f"{row['rows']} × {row['columns']} {row['weights']}" + f", {row['pattern']}" * (row["pattern"] != "2:4")
         by_limit = {s["limit"]: s for s in samples(row, "assign", limited=True)}
         cells = [f"{by_limit[limit]['efficacy']:.2f}" if limit in by_limit else "" for limit in limits]

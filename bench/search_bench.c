@@ -29,7 +29,6 @@ static const way assign = {"assign", "assign", run_strategy, true};
 static const way stripes = {"stripes", "stripes", run_strategy, false};
 static const way swap = {"swap", "swap", run_strategy, false};
 static const way restarts = {"swap, restarted", "swap", run_restarts, true};
-static const way resplit = {"re-split", NULL, run_resplit, false};
 
 /* ---- a matrix ---- */
 
@@ -59,8 +58,7 @@ static int seeds_for(double seconds, const settings *set) {
 }
 
 static void make_plan(plan *p, const search_case *c, const settings *set) {
-  const bool is_2_4 = c->pattern.n == 2 && c->pattern.m == 4;
-  const way *const ways[] = {&assign, &restarts, &swap, is_2_4 ? &stripes : &resplit};
+  const way *const ways[] = {&assign, &restarts, &swap, &stripes};
   const double longest = set->quick ? 1.0 : TO_THE_END;
   const int few = set->quick ? 1 : 3;
   p->n = 0;
@@ -165,7 +163,7 @@ static void judge(const plan *p, const search_case *c, json_t *list) {
     report_wanted(&took, list);
   }
   if (c->beats) {
-    judge_rival(p, &resplit, c->limits[0], list);
+    judge_rival(p, &stripes, c->limits[0], list);
     judge_rival(p, &restarts, c->limits[0], list);
   }
 }

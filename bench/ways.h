@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Ways to search, all with one face: a matrix and a budget in, efficacy and time out.
  *
- * Most are the library's strategies as they are. Two are made of them here, as rivals that deserve
- * the same time:
- *   swap, restarted   from other random orders until the time is over; the best counts
- *   re-split          all ways to split the 2 M columns of two blocks anew, for every pair of
- * blocks until none helps: what `stripes` is for 2:4, for any N:M. Two blocks are a problem small
- * enough for `exact`. Next: search_bench.c. */
+ * Most are the library's strategies as they are. One is made of them here, as a rival that deserves
+ * the same time: "swap, restarted" begins again from other random orders until the time is over,
+ * and the best counts. Next: search_bench.c. */
 #ifndef BENCH_WAYS_H
 #define BENCH_WAYS_H
 
@@ -108,79 +105,6 @@ static inline bool run_restarts(const matrix *m, const char *strategy, budget b,
   free(start_order);
   free(found.order);
   return fits;
-}
-
-/* ---- re-split ---- */
-
-typedef struct splitting {
-  const matrix *m;
-  matrix pair;        /* the columns of two blocks */
-  laci_found found;   /* of the pair */
-  int32_t *order;     /* [channels] the present order */
-  int64_t *changed;   /* [blocks] sweep in which a block last changed */
-  double kept, until; /* now; second of the clock at which time is over (0: never) */
-  bool fits, over;
-} splitting;
-
-static inline bool resplit_pair(splitting *s, int a, int b) {
-  const int size = s->m->form.pattern.m;
-  int32_t columns[2 * 64];
-  memcpy(columns, s->order + a * size, (size_t)size * sizeof *columns);
-  memcpy(columns + size, s->order + b * size, (size_t)size * sizeof *columns);
-  matrix_gather(&s->pair, s->m, columns);
-  search_matrix(&s->pair, "exact", (budget){0}, NULL, &s->found);
-  s->fits &= strcmp(s->found.strategy, "exact") == 0;
-  double gain = s->found.kept - s->found.kept_identity;
-  if (!s->fits || !(gain > 1e-12 * s->found.kept)) return false;
-  for (int j = 0; j < size; j++) {
-    s->order[a * size + j] = columns[s->found.order[j]];
-    s->order[b * size + j] = columns[s->found.order[size + j]];
-  }
-  s->kept += gain;
-  return true;
-}
-
-static inline bool resplit_sweep(splitting *s, int64_t number) {
-  const int n_blocks = s->m->form.channels / s->m->form.pattern.m;
-  bool improved = false;
-  for (int a = 0; a < n_blocks; a++) {
-    for (int b = a + 1; b < n_blocks && s->fits; b++) {
-      if (s->changed[a] < number - 1 && s->changed[b] < number - 1) continue;
-      s->over = s->until > 0 && laci_clock_seconds() > s->until;
-      if (s->over) return false;
-      if (!resplit_pair(s, a, b)) continue;
-      s->changed[a] = s->changed[b] = number;
-      improved = true;
-    }
-  }
-  return improved;
-}
-
-static inline bool run_resplit(const matrix *m, const char *strategy, budget b, laci_pool *pool,
-                               outcome *out) {
-  (void)strategy;
-  const int n = m->form.channels, size = m->form.pattern.m;
-  double start = laci_clock_seconds();
-  *out = (outcome){0};
-  if (2 * size > 20 || n % size != 0) return false;
-  splitting s = {.m = m, .fits = true, .until = b.seconds > 0 ? start + b.seconds : 0};
-  matrix_form two_blocks = m->form;
-  two_blocks.channels = 2 * size;
-  matrix_init_empty(&s.pair, &two_blocks);
-  s.order = need((size_t)n, sizeof *s.order);
-  s.found.order = need((size_t)(2 * size), sizeof *s.found.order);
-  s.changed = need((size_t)(n / size), sizeof *s.changed);
-  laci_found whole = {.order = s.order};
-  search_matrix(m, "none", b, pool, &whole); /* the measure, and the order as it is */
-  s.kept = whole.kept_identity;
-  while (resplit_sweep(&s, ++out->iterations)) continue;
-  out->seconds = laci_clock_seconds() - start;
-  out->efficacy = efficacy_of(s.kept, &whole);
-  free(s.changed);
-  free(s.found.order);
-  free(s.order);
-  matrix_clear(&s.pair);
-  return s.fits;
 }
 
 #endif

@@ -207,7 +207,7 @@ static void expect_permutation(const int32_t *order, int n) {
 static bool close_to(double a, double b) { return fabs(a - b) <= 1e-9 * (1 + fabs(b)); }
 
 static laci_found search_with(const fixture *f, const char *strategy, int threads, int32_t *order) {
-  laci_search_options options = {.effort = LACI_EFFORT_FAST, .seed = 3, .strategy = strategy};
+  laci_search_options options = {.iterations = 250, .seed = 3, .strategy = strategy};
   laci_found found = {.order = order};
   laci_pool *pool = NULL;
   lac_error err = {0};
@@ -265,10 +265,69 @@ static void orders_are_the_same_on_any_threads_and_processor(void **state) {
   }
 }
 
+/* A limit that is over at once, one that is over in the middle, and one that nobody needs: the
+ * clock may choose the order, but never a bad one. */
+static void time_limits_leave_an_order_behind(void **state) {
+  (void)state;
+  int32_t order[MOST_CHANNELS];
+  for (int kind = 0;; kind++) {
+    fixture *f = kind_of_problem(kind);
+    if (!f) break;
+    for (int s = 0; s < N_STRATEGIES; s++) {
+      for (double seconds = 1e-9; seconds < 0.01; seconds *= 1000) {
+        laci_search_options options = {.strategy = all_strategies[s], .seconds = seconds};
+        laci_found found = {.order = order};
+        assert_int_equal(laci_search(&f->problem, &options, NULL, &found, NULL), LAC_OK);
+        expect_permutation(order, f->problem.n_channels);
+        assert_true(close_to(found.kept, naive_kept(f, order)));
+        assert_true(found.kept >= found.kept_identity);
+      }
+    }
+    free(f);
+  }
+}
+
+static void time_limits_are_shared_by_all_problems(void **state) {
+  (void)state;
+  enum { N = 9 };
+  fixture *f[N];
+  laci_problem problems[N];
+  laci_found found[N] = {{0}};
+  int32_t orders[N][MOST_CHANNELS];
+  laci_pool *pool = NULL;
+  laci_search_options options = {.seconds = 0.05};
+  for (int i = 0; i < N; i++) {
+    f[i] = kind_of_problem(i);
+    problems[i] = f[i]->problem;
+    found[i].order = orders[i];
+  }
+  assert_int_equal(laci_pool_create(3, &pool, NULL), LAC_OK);
+  assert_int_equal(laci_search_all(problems, N, &options, pool, found, NULL), LAC_OK);
+  for (int i = 0; i < N; i++) {
+    expect_permutation(orders[i], problems[i].n_channels);
+    assert_true(close_to(found[i].kept, naive_kept(f[i], orders[i])));
+    free(f[i]);
+  }
+  laci_pool_destroy(pool);
+}
+
+static void iterations_are_what_is_asked_for(void **state) {
+  (void)state;
+  int32_t order[MOST_CHANNELS];
+  fixture *f = kind_of_problem(2);
+  for (int64_t n = 1; n < 3000; n = 3 * n + 1) {
+    laci_search_options options = {.strategy = "assign", .iterations = n};
+    laci_found found = {.order = order};
+    assert_int_equal(laci_search(&f->problem, &options, NULL, &found, NULL), LAC_OK);
+    assert_true(found.iterations == n);
+  }
+  free(f);
+}
+
 /* Large enough for threads to share one step. */
 static void a_large_search_is_the_same_on_any_threads(void **state) {
   (void)state;
-  enum { N = 512, ROWS = 300 };
+  enum { N = 512, ROWS = 200 };
   float *w = malloc(sizeof *w * N * ROWS);
   int32_t column[N], want[N], order[N];
   assert_non_null(w);
@@ -286,7 +345,7 @@ static void a_large_search_is_the_same_on_any_threads(void **state) {
   for (int threads = 2; threads <= 3; threads++) {
     laci_found found = search_with(&f, NULL, threads, order);
     assert_memory_equal(order, want, sizeof want);
-    assert_true(found.kept > found.kept_identity && found.iterations == 50);
+    assert_true(found.kept > found.kept_identity && found.iterations == 250);
   }
   free(w);
 }
@@ -394,7 +453,7 @@ static void searching_all_is_searching_each(void **state) {
   laci_problem problems[N];
   laci_found found[N];
   static int32_t orders[N][MOST_CHANNELS];
-  laci_search_options options = {.effort = LACI_EFFORT_FAST, .seed = 3};
+  laci_search_options options = {.iterations = 250, .seed = 3};
   for (int threads = 1; threads <= 3; threads++) {
     laci_pool *pool = NULL;
     assert_int_equal(laci_pool_create(threads, &pool, NULL), LAC_OK);
@@ -421,7 +480,7 @@ static void seeds_lead_to_different_orders_of_the_same_worth(void **state) {
   fixture *f = plain(64, (laci_pattern){2, 4}, 64, 1);
   int32_t order[2][MOST_CHANNELS];
   for (int seed = 0; seed < 2; seed++) {
-    laci_search_options options = {.effort = LACI_EFFORT_FAST, .seed = (uint64_t)seed};
+    laci_search_options options = {.iterations = 300, .seed = (uint64_t)seed};
     laci_found found = {.order = order[seed]};
     assert_int_equal(laci_search(&f->problem, &options, NULL, &found, NULL), LAC_OK);
     assert_true(found.kept > found.kept_identity);
@@ -490,7 +549,7 @@ static void the_first_failure_of_many_is_told(void **state) {
   laci_found found[N];
   static int32_t orders[N][MOST_CHANNELS];
   lac_error err = {0};
-  laci_search_options options = {.effort = LACI_EFFORT_FAST};
+  laci_search_options options = {.iterations = 100};
   laci_pool *pool = NULL;
   assert_int_equal(laci_pool_create(3, &pool, NULL), LAC_OK);
   for (int i = 0; i < N; i++) {
@@ -578,6 +637,9 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_strategy_tells_the_truth_and_never_harms),
       cmocka_unit_test(orders_are_the_same_on_any_threads_and_processor),
+      cmocka_unit_test(time_limits_leave_an_order_behind),
+      cmocka_unit_test(time_limits_are_shared_by_all_problems),
+      cmocka_unit_test(iterations_are_what_is_asked_for),
       cmocka_unit_test(a_large_search_is_the_same_on_any_threads),
       cmocka_unit_test(exact_finds_what_trying_all_orders_finds),
       cmocka_unit_test(no_strategy_beats_what_is_proven),

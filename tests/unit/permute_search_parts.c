@@ -99,6 +99,61 @@ static void large_assignments_stay_within_32_bits(void **state) {
   laci_lap_clear(&lap);
 }
 
+/* Any hint leads to an optimum, and annealing's own (the prices of the last solution) too. */
+static void hints_change_no_cost(void **state) {
+  (void)state;
+  enum { N = 37 };
+  static int32_t cost[N * N];
+  laci_lap lap;
+  assert_int_equal(laci_lap_init(&lap, N, NULL), LAC_OK);
+  for (uint64_t seed = 0; seed < 200; seed++) {
+    const int32_t range = seed % 4 == 0 ? 3 : seed % 4 == 1 ? LACI_LAP_LIMIT : 5000;
+    int64_t want = 0;
+    for (int i = 0; i < N * N; i++) {
+      cost[i] = (int32_t)laci_rng_below(seed, 0, (uint64_t)i, 2 * (uint64_t)range + 1) - range;
+    }
+    fill(&lap, cost);
+    laci_lap_solve(&lap);
+    for (int i = 0; i < N; i++) want += cost[i * N + lap.column_of[i]];
+    for (int round = 0; round < 3; round++) {
+      int64_t sum = 0;
+      for (int j = 0; j < N; j++) {
+        int64_t price = round == 0 ? lap.price[j] / 4
+                                   : (int64_t)laci_rng_below(seed, 1, (uint64_t)j,
+                                                             2 * LACI_LAP_PRICE_LIMIT + 1) -
+                                         LACI_LAP_PRICE_LIMIT;
+        lap.price[j] = (int32_t)price;
+      }
+      fill(&lap, cost);
+      laci_lap_solve_hinted(&lap);
+      for (int i = 0; i < N; i++) {
+        sum += cost[i * N + lap.column_of[i]];
+        for (int k = 0; k < N; k++) {
+          assert_true((int64_t)cost[i * N + lap.column_of[i]] - lap.price[lap.column_of[i]] <=
+                      (int64_t)cost[i * N + k] - lap.price[k]);
+        }
+      }
+      assert_true(sum == want);
+    }
+  }
+  laci_lap_clear(&lap);
+}
+
+static void a_row_of_noise_is_a_run_of_the_pool(void **state) {
+  (void)state;
+  enum { N = 9000 }; /* longer than a run */
+  static int32_t cost[N];
+  double sum = 0;
+  laci_noise_subtract(cost, N, INT64_C(1000) << LACI_TEMPERATURE_BITS, 12345);
+  for (int i = 0; i < N; i++) sum -= cost[i];
+  /* 1000 times Euler's constant, give or take three deviations of the mean */
+  assert_true(fabs(sum / N - 577.2) < 3 * 1283 / sqrt(N));
+  laci_noise_subtract(cost, N, 0, 1);
+  int32_t before = cost[77];
+  laci_noise_subtract(cost, N, LACI_TEMPERATURE_LIMIT, 2);
+  assert_true(labs((long)before - cost[77]) <= 1 << 26);
+}
+
 static void noise_has_the_quantiles_of_gumbel(void **state) {
   (void)state;
   const int16_t *table = laci_noise_table();
@@ -160,6 +215,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(assigns_as_cheaply_as_any_permutation),
       cmocka_unit_test(large_assignments_stay_within_32_bits),
+      cmocka_unit_test(hints_change_no_cost),
+      cmocka_unit_test(a_row_of_noise_is_a_run_of_the_pool),
       cmocka_unit_test(noise_has_the_quantiles_of_gumbel),
       cmocka_unit_test(noise_scales_with_the_temperature),
       cmocka_unit_test(cooling_follows_the_exponential),
