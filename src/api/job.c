@@ -27,8 +27,8 @@ static lac_status check_options(const lac_options *options, lac_error *err) {
   if (options->score && strcmp(options->score, "magnitude") != 0) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "score %s: only magnitude is known", options->score);
   }
-  if (!(options->time_limit >= 0)) {
-    return laci_fail(err, LAC_BAD_ARGUMENT, "time limit %g: wanted seconds, 0 for none",
+  if (!(options->time_limit >= 0 && options->time_limit <= 1e9)) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "time limit %g: wanted 0 (none) to 1e9 seconds",
                      options->time_limit);
   }
   if (options->strategy && !laci_search_knows(options->strategy)) {

@@ -6,7 +6,7 @@
  * t[i] is what a slot's siblings leave open in every row, x[j] a column that could go there. All
  * sums are integers, so every variant gives the same result. One scalar file defines it
  * (maxsum_scalar.c), one file per instruction set is faster; maxsum.c chooses. Next:
- * permute/strategy_assign.c, the reader. */
+ * permute/search_anneal.c and search_values.c, the readers. */
 #ifndef LACI_KERNEL_MAXSUM_H
 #define LACI_KERNEL_MAXSUM_H
 

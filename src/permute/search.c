@@ -37,7 +37,7 @@ const char *laci_search_strategies(void) {
 #undef LACI_STRATEGY
 }
 
-/* The wanted one where it fits, else the first that does: the last but one fits everything. */
+/* The wanted one where it fits, else the first that does: swap fits everything. */
 static int choose(const laci_cuts *cuts, const char *name) {
   int first = -1;
   for (int i = 0; i < N_STRATEGIES; i++) {
@@ -138,6 +138,7 @@ static lac_status search_cuts(const laci_cuts *cuts, const laci_search_options *
   found->strategy = strategies[chosen].name;
   st = strategies[chosen].strategy->run(&task, err);
   if (!st) st = confirm(cuts, pool, found, err);
+  if (task.found_by) found->strategy = task.found_by;
   found->iterations = task.iterations;
   found->proven = task.proven;
   return st;

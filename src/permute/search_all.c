@@ -90,8 +90,10 @@ static void search_one(all *a, const ranked *r) {
   a->statuses[r->problem] = laci_search(&a->problems[r->problem], &options, a->inner,
                                         &a->found[r->problem], &a->errors[r->problem]);
   pthread_mutex_lock(&a->lock);
-  a->budget.promised -= end * n_threads;
-  a->budget.n_busy -= n_threads;
+  if (end > 0) {
+    a->budget.promised -= end * n_threads;
+    a->budget.n_busy -= n_threads;
+  }
   laci_progress("search", ++a->n_done, a->n);
   pthread_mutex_unlock(&a->lock);
 }

@@ -75,7 +75,7 @@ static int32_t limited_price(int64_t price) {
 }
 
 void laci_anneal_use(laci_anneal *a, const laci_matrix *x) {
-  const double growth = a->values.x ? x->scale / a->values.x->scale : 1;
+  const double growth = a->values.x ? laci_matrix_growth(a->values.x, x) : 1;
   for (int c = 0; c < a->values.cuts->n_channels; c++) {
     a->price[c] = limited_price((int64_t)(a->price[c] * growth));
   }

@@ -63,6 +63,13 @@ static inline int32_t laci_entry_column(const laci_cuts *cuts, const laci_cut *c
   return cut->map[(int64_t)entry->copy * cuts->n_channels + order[entry->place]];
 }
 
+/** How many of a piece's next n columns neighbour in the weight. Sources ascend, so the ends tell;
+ * a shorter run than the longest does no harm. */
+static inline int laci_neighbours(const int64_t *source, int n) {
+  while (source[n - 1] - source[0] != n - 1) n = (n + 1) / 2;
+  return n;
+}
+
 /** One stacked cut without columns held still: groups are interchangeable, and so are the places of
  * a group. */
 static inline bool laci_cuts_plain(const laci_cuts *cuts) {

@@ -18,7 +18,7 @@
 
 /* A block is read in stretches of up to STRETCH elements: long enough for the memory, short enough
  * for a block of many rows to stay in the second cache. */
-enum { STRETCH = 512, BLOCK = 64 * STRETCH, DOUBLES_AT_ONCE = 256 };
+enum { STRETCH = 512, BLOCK = 64 * STRETCH, DOUBLES_AT_ONCE = 256, MOST_SPREAD = 128 };
 
 static int64_t row_step(const laci_cut *cut) {
   double elements = (double)cut->n_rows * cut->n_columns;
@@ -157,13 +157,6 @@ static void quantise(const job *j, const laci_weight_view *w, int64_t first, int
   laci_quantise(&q, w->bytes + (size_t)first * lac_dtype_size(w->dtype), (size_t)n, out);
 }
 
-/* How many of the next n columns neighbour in the weight. Sources ascend, so the ends tell; a
- * shorter run than the longest does no harm. */
-static int neighbours(const int64_t *source, int n) {
-  while (source[n - 1] - source[0] != n - 1) n = (n + 1) / 2;
-  return n;
-}
-
 /* integers [n_outers][n_columns][n_inners] */
 static void read_block(const job *j, const block *b, uint8_t *integers) {
   const laci_weight_view *w = b->piece->weight;
@@ -172,7 +165,7 @@ static void read_block(const job *j, const block *b, uint8_t *integers) {
     int64_t outer = b->piece->outer_begin + b->outer + o * b->outer_step;
     for (int at = 0, n; at < b->n_columns; at += n) {
       const int64_t *source = b->piece->source + b->column + at;
-      n = b->n_inners == w->inner ? neighbours(source, b->n_columns - at) : 1;
+      n = b->n_inners == w->inner ? laci_neighbours(source, b->n_columns - at) : 1;
       int64_t first = (outer * w->columns + source[0]) * w->inner + b->inner;
       quantise(j, w, first, (int64_t)n * b->n_inners, integers);
       integers += (size_t)n * (size_t)b->n_inners * size;
@@ -249,7 +242,11 @@ lac_status laci_matrix_init(laci_matrix *matrix, laci_number number, const laci_
                             lac_error *err) {
   *matrix =
       (laci_matrix){.number = number, .n_columns = cut->n_columns, .rows = laci_matrix_rows(cut)};
-  double top = number == LACI_U8 ? measure->common : measure->largest;
+  /* one giant weight may not take all numbers: what is clipped is kept anyway */
+  double top = measure->common;
+  if (number == LACI_I16) {
+    top = measure->largest < MOST_SPREAD * top ? measure->largest : MOST_SPREAD * top;
+  }
   int largest = largest_element(number, cuts);
   /* columns start a little apart from powers of two, or they would all want the same lines of the
    * cache */

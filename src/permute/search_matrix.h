@@ -29,6 +29,12 @@ LAC_MUST_CHECK lac_status laci_matrix_init(laci_matrix *matrix, laci_number numb
                                            lac_error *err);
 void laci_matrix_clear(laci_matrix *matrix);
 
+/** What a number in one matrix is in another: 1 where scores are so small that there is no scale.
+ */
+static inline double laci_matrix_growth(const laci_matrix *from, const laci_matrix *to) {
+  return from->scale > 0 && to->scale > 0 ? to->scale / from->scale : 1;
+}
+
 static inline void *laci_matrix_column(const laci_matrix *matrix, int64_t column) {
   return matrix->bytes + (size_t)column * matrix->column_bytes;
 }

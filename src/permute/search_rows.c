@@ -34,18 +34,11 @@ int64_t laci_tiles_count(const laci_cut *cut) {
   return n;
 }
 
-/* How many of the next n columns neighbour in the weight. Sources ascend, so the ends tell; a
- * shorter run than the longest does no harm. */
-static int neighbours(const int64_t *source, int n) {
-  while (source[n - 1] - source[0] != n - 1) n = (n + 1) / 2;
-  return n;
-}
-
 /* Columns [at, at + n) of one outer index, with all of inner, as they neighbour. */
 static void read_outer(const laci_piece *piece, int64_t outer, int at, int n, double *raw) {
   const laci_weight_view *w = piece->weight;
   for (int end = at + n, here; at < end; at += here) {
-    here = neighbours(piece->source + at, end - at);
+    here = laci_neighbours(piece->source + at, end - at);
     laci_scores_read(w, (outer * w->columns + piece->source[at]) * w->inner, here * w->inner, raw);
     raw += here * w->inner;
   }

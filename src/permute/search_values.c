@@ -10,7 +10,7 @@
 #include "kernel/maxsum.h"
 #include "kernel/topn.h"
 
-enum { BATCH = 32 };
+enum { BATCH = 32, MOST_FRESH = 1024 };
 
 lac_status laci_values_init(laci_values *v, const laci_cuts *cuts, const laci_cut *cut,
                             laci_number largest, bool with_table, lac_error *err) {
@@ -23,7 +23,7 @@ lac_status laci_values_init(laci_values *v, const laci_cuts *cuts, const laci_cu
   v->open = laci_alloc(n, column);
   if (with_table) {
     v->table = laci_alloc(n, n * sizeof *v->table);
-    v->fresh = laci_alloc((n + 1) / 2, n * sizeof *v->fresh);
+    v->fresh = laci_alloc(n < MOST_FRESH ? n : MOST_FRESH, n * sizeof *v->fresh);
   }
   if (!v->block_of || !v->valid || !v->wanted || !v->open ||
       (with_table && (!v->table || !v->fresh))) {
@@ -126,7 +126,7 @@ static void make_rows(int64_t begin, int64_t end, void *context) {
 }
 
 void laci_values_rows(laci_values *v, const int32_t *places, int n, laci_pool *pool) {
-  const int room = (v->cuts->n_channels + 1) / 2; /* rows that `fresh` holds */
+  const int room = v->cuts->n_channels < MOST_FRESH ? v->cuts->n_channels : MOST_FRESH;
   for (int at = 0; at < n;) {
     int n_wanted = 0;
     while (at < n && n_wanted < room) {

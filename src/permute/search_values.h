@@ -24,8 +24,9 @@ typedef struct laci_values {
   uint8_t *open;        /* [n_channels] columns like those of x */
   int32_t *table;       /* [n_channels][n_channels] values of every place, or NULL */
   uint8_t *valid;       /* [n_channels] which rows of the table are right */
-  int32_t *fresh;       /* working memory of laci_values_rows: as large as half the table */
-  int32_t *wanted;      /* likewise: [n_channels] */
+  int32_t *
+      fresh; /* working memory of laci_values_rows: as many rows of the table as it makes at once */
+  int32_t *wanted; /* likewise: [n_channels] */
 } laci_values;
 
 /** largest: the number that takes most room. The table may be left out. Clear also after a failure.

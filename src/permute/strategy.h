@@ -5,7 +5,7 @@
  * search.c measures the problem, lets a strategy work on it, and believes no result that float64
  * does not confirm: a strategy only has to leave a permutation behind. It must find the same one
  * for any number of threads and on any machine: integers decide, random numbers come from
- * base/rng.h, budgets are iterations and never seconds. */
+ * base/rng.h, budgets are iterations; seconds count only where the caller sets a deadline. */
 #ifndef LACI_PERMUTE_STRATEGY_H
 #define LACI_PERMUTE_STRATEGY_H
 
@@ -21,9 +21,10 @@ typedef struct laci_task {
   laci_pool *pool;           /* may be NULL */
   int64_t iterations_wanted; /* 0: by effort */
   double deadline;           /* on base/clock.h's clock: end by then, as good as may be; 0: none */
-  int32_t *order;     /* [n_channels] in: where to start (a permutation); out: what was found */
-  int64_t iterations; /* out: rounds of whatever the strategy counts */
-  bool proven;        /* out: there is no better order */
+  int32_t *order;       /* [n_channels] in: where to start (a permutation); out: what was found */
+  int64_t iterations;   /* out: rounds of whatever the strategy counts */
+  const char *found_by; /* out: the strategy that had the last word, if it is another; else NULL */
+  bool proven;          /* out: there is no better order */
 } laci_task;
 
 typedef struct laci_strategy {

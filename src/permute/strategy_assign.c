@@ -18,13 +18,12 @@ enum {
   FALL = 256381,              /* ln(0.15 / 0.003) * LOG_ONE */
   MOST_COOLING = LOG_ONE / 4, /* of the temperature's logarithm, in one step */
   WARM_STEPS = 3,             /* without noise, to begin with */
-  MOST_ASKED = 64,
-  MOST_FINE = 64,        /* channels that need no coarse integers */
-  LEAST_REMEMBERED = 32, /* steps that a table of all channels has to serve */
+  MOST_BLOCKS = 12288,        /* a square table of them takes 576 MiB, and there are two */
+  MOST_ASKED = 64,            /* channels up to which stripes is asked too */
+  MOST_FINE = 64,             /* channels that need no coarse integers */
 };
 #define ONE (INT64_C(1) << 32) /* of progress, and of shares of blocks */
 #define SHARE_FIRST (ONE * 15 / 100)
-#define SHARE_REMEMBERED (ONE / 12) /* below it the table of all channels is the cheaper way */
 #define WARM_END (ONE / 25)
 #define COARSE_END (ONE * 95 / 100)
 #define NOISE_END (ONE * 97 / 100)
@@ -82,6 +81,11 @@ static void keep_best(search *s) {
   memcpy(s->best_order, s->anneal.order, (size_t)s->task->cuts->n_channels * sizeof *s->best_order);
 }
 
+static int64_t limited(int64_t temperature) {
+  const int64_t most = LACI_TEMPERATURE_LIMIT;
+  return temperature < 1 ? 1 : temperature < most ? temperature : most;
+}
+
 /* Cools by how much more blocks changed than were wanted to. On average that is nothing when as
  * many change as wanted, also where a change is rare; clamping the logarithm instead would leave
  * small problems too hot. */
@@ -94,8 +98,7 @@ static void follow(search *s, int n_changed) {
   s->carry += cooling < most ? cooling : most;
   int64_t whole = s->carry / LOG_ONE;
   s->carry -= whole * LOG_ONE;
-  int64_t next = laci_cool(s->temperature, whole);
-  s->temperature = next < 1 ? 1 : next < LACI_TEMPERATURE_LIMIT ? next : LACI_TEMPERATURE_LIMIT;
+  s->temperature = limited(laci_cool(s->temperature, whole));
 }
 
 /* The wanted share falls evenly on a logarithmic scale while there is noise. */
@@ -110,17 +113,21 @@ static void lower_wanted(search *s) {
   }
 }
 
-/* The table of all channels costs as much as 16 steps without it, and then makes steps cheap: if
- * few blocks change, and if there are steps enough until the integers change. */
+/* The table of all channels costs as much as m * m steps without it. Then a block that changes
+ * spoils m - 1 rows of it, each m times as long as one without: it pays if few blocks change, and
+ * if there are steps enough until the integers change. */
 static bool remembers(search *s) {
-  int64_t left = (s->is_coarse ? COARSE_END : ONE) - s->pace.now;
-  s->remembers |= s->wanted < SHARE_REMEMBERED && left >= LEAST_REMEMBERED * s->pace.step;
+  const int64_t m = s->task->cuts->pattern.m,
+                left = (s->is_coarse ? COARSE_END : ONE) - s->pace.now;
+  s->remembers |=
+      s->noise_begin >= 0 && s->wanted < ONE * 4 / (3 * m * m) && left >= 2 * m * m * s->pace.step;
   return s->remembers;
 }
 
 /* Changes to fine integers: both the present order and the best so far are counted anew. */
 static void refine(search *s) {
-  s->temperature = (int64_t)((double)s->temperature * (s->fine.scale / s->coarse.scale));
+  s->temperature =
+      limited((int64_t)((double)s->temperature * laci_matrix_growth(&s->coarse, &s->fine)));
   laci_anneal_use(&s->anneal, &s->fine);
   s->best_total = laci_values_total(&s->anneal.values, s->best_order);
   keep_best(s);
@@ -133,7 +140,7 @@ static bool is_noisy(search *s) {
   if (s->noise_begin < 0) {
     if (s->task->iterations < WARM_STEPS && s->pace.now < WARM_END) return false;
     s->noise_begin = s->pace.now;
-    s->temperature = laci_anneal_spread(&s->anneal) * (1 << LACI_TEMPERATURE_BITS) / 10 + 1;
+    s->temperature = limited(laci_anneal_spread(&s->anneal) * (1 << LACI_TEMPERATURE_BITS) / 10);
   }
   return s->pace.now < NOISE_END && s->pace.now + 2 * s->pace.step < ONE;
 }
@@ -163,7 +170,7 @@ lac_status laci_assign_cut(laci_task *task, const laci_cut *cut, lac_error *err)
   s.is_coarse = n > MOST_FINE;
   s.pace = (pace){.n = task->iterations_wanted, .begin = laci_clock_seconds()};
   s.pace.end = task->deadline;
-  if (s.pace.n == 0) s.pace.n = laci_assign_iterations(task->effort, n);
+  if (s.pace.n <= 0) s.pace.n = laci_assign_iterations(task->effort, n);
   if (cut->n_blocks < 2) return LAC_OK; /* one block: every order keeps the same */
   lac_status st = laci_anneal_init(&s.anneal, task->cuts, cut, task->order, task->pool, err);
   if (st) goto out;
@@ -184,7 +191,7 @@ out:
 
 static bool fits(const laci_cuts *cuts, bool asked) {
   (void)asked;
-  return cuts->n_cuts == 1 && cuts->cuts[0].stacked;
+  return cuts->n_cuts == 1 && cuts->cuts[0].stacked && cuts->cuts[0].n_blocks <= MOST_BLOCKS;
 }
 
 /* What annealing leaves to chance shows in small problems, where the classic method may be lucky
@@ -202,7 +209,10 @@ static lac_status ask_stripes(laci_task *task, lac_error *err) {
   lac_status st = stripes->run(&other, err);
   if (!st) st = laci_cuts_score(task->cuts, task->order, task->pool, &kept, err);
   if (!st) st = laci_cuts_score(task->cuts, found, task->pool, &other_kept, err);
-  if (!st && other_kept > kept) memcpy(task->order, found, n * sizeof *found);
+  if (!st && other_kept > kept) {
+    memcpy(task->order, found, n * sizeof *found);
+    task->found_by = "stripes";
+  }
   laci_free(found);
   return st;
 }

@@ -9,10 +9,10 @@
  * the 2^24 sets at 24 channels. Sets are numbered among those of their size (colexicographic rank),
  * so tables have no holes. A last block that is not full is tried in every possible way at the end.
  * All sums are float64 in a fixed order: the integers of other searches round, a proof may not. */
+#include <stdatomic.h>
 #include <string.h>
 
 #include "base/error.h"
-#include "base/log.h"
 #include "base/memory.h"
 #include "permute/search_rows.h"
 #include "permute/strategy.h"
@@ -23,6 +23,7 @@ enum {
   MOST_BLOCK = 16,
   HALF = 12, /* ranks are looked up by halves of a set */
   TILES_AT_ONCE = 32,
+  UNPROVEN_STEPS = 1000, /* of annealing, where time is over: about a millisecond */
 };
 /* What a problem may cost, in elements that are sorted or added and in splits of sets: from half a
  * nanosecond each (2:4) to three (large blocks). */
@@ -37,6 +38,8 @@ typedef struct tables {
   double *block_score, *rest_score;  /* of sets of m and of `rest` channels, by rank */
   double *best[MOST_CHANNELS_ASKED]; /* [j] of sets of j blocks, by rank */
   laci_pool *pool;
+  const laci_task *task;
+  atomic_bool gave_up; /* some tables are not whole */
   laci_arena arena;
 } tables;
 
@@ -68,6 +71,14 @@ static bool fits(const laci_cuts *cuts, bool asked) {
   return laci_cuts_plain(cuts) && blocks_are_full(cuts) && cuts->pattern.m <= MOST_BLOCK &&
          cuts->n_channels <= (asked ? MOST_CHANNELS_ASKED : MOST_CHANNELS) &&
          work(cuts) <= (asked ? MOST_WORK_ASKED : MOST_WORK);
+}
+
+/* Once the time is over nothing more is done, whatever the clock says next. */
+static bool goes_on(tables *t) {
+  if (atomic_load_explicit(&t->gave_up, memory_order_relaxed)) return false;
+  if (!laci_task_over(t->task)) return true;
+  atomic_store_explicit(&t->gave_up, true, memory_order_relaxed);
+  return false;
 }
 
 /* ---- scores of sets ---- */
@@ -127,7 +138,7 @@ static void add_sets(const tables *t, const double *tile, const top_rows top, in
 }
 
 typedef struct batch {
-  const tables *t;
+  tables *t;
   const double *tiles; /* [n_tiles][n][LACI_TILE_ROWS] */
   int n_tiles;
 } batch;
@@ -136,10 +147,10 @@ typedef struct batch {
  * every set's tiles are added in their order. */
 static void score_blocks(int64_t begin, int64_t end, void *context) {
   const batch *b = context;
-  const tables *t = b->t;
+  tables *t = b->t;
   for (int64_t i = begin; i < end; i++) {
     const int highest = t->n - 1 - (int)i;
-    for (int k = 0; k < b->n_tiles && !laci_interrupted(); k++) {
+    for (int k = 0; k < b->n_tiles && goes_on(t); k++) {
       const double *tile = b->tiles + (int64_t)k * t->n * LACI_TILE_ROWS;
       top_rows top;
       sink(top, nothing, t->keep, tile + (int64_t)highest * LACI_TILE_ROWS);
@@ -148,11 +159,11 @@ static void score_blocks(int64_t begin, int64_t end, void *context) {
   }
 }
 
-static lac_status score_all(const tables *t, const laci_cut *cut, lac_error *err) {
+static lac_status score_all(tables *t, const laci_cut *cut, lac_error *err) {
   const int64_t n_tiles = laci_tiles_count(cut), tile_size = (int64_t)t->n * LACI_TILE_ROWS;
   double *tiles = laci_alloc((size_t)(TILES_AT_ONCE * tile_size), sizeof *tiles);
   if (!tiles) return laci_fail_memory(err, "the scores of a search");
-  for (int64_t first = 0; first < n_tiles && !laci_interrupted(); first += TILES_AT_ONCE) {
+  for (int64_t first = 0; first < n_tiles && goes_on(t); first += TILES_AT_ONCE) {
     batch b = {.t = t, .tiles = tiles};
     for (; b.n_tiles < TILES_AT_ONCE && first + b.n_tiles < n_tiles; b.n_tiles++) {
       laci_tile tile = {.score = tiles + b.n_tiles * tile_size};
@@ -194,7 +205,7 @@ static uint32_t next_set(uint32_t set) {
 /* ---- best splits ---- */
 
 typedef struct level {
-  const tables *t;
+  tables *t;
   int n_blocks;             /* of its sets */
   const double *below;      /* best of the sets that are one block smaller */
   uint32_t high[1 << HALF]; /* rank of their upper half */
@@ -245,7 +256,7 @@ static split split_set(const level *l, uint32_t set) {
                    t->block_score + t->choose[highest][t->m]);
 }
 
-static void open_level(level *l, const tables *t, int n_blocks) {
+static void open_level(level *l, tables *t, int n_blocks) {
   const int size = (n_blocks - 1) * t->m;
   l->t = t;
   l->n_blocks = n_blocks;
@@ -259,7 +270,7 @@ static void open_level(level *l, const tables *t, int n_blocks) {
 static void split_sets(int64_t begin, int64_t end, void *context) {
   const level *l = context;
   uint32_t set = set_at(l->t, (uint32_t)begin, l->n_blocks * l->t->m);
-  if (laci_interrupted()) return;
+  if (!goes_on(l->t)) return;
   for (int64_t i = begin; i < end; i++, set = next_set(set)) {
     l->t->best[l->n_blocks][i] = split_set(l, set).kept;
   }
@@ -269,7 +280,7 @@ static uint32_t n_sets(const tables *t, int n_blocks) {
   return t->choose[t->n - t->n_blocks + n_blocks][n_blocks * t->m];
 }
 
-static void solve(const tables *t) {
+static void solve(tables *t) {
   for (int j = 1; j <= t->n_blocks; j++) {
     level l;
     open_level(&l, t, j);
@@ -292,7 +303,7 @@ static void write_block(const laci_cut *cut, uint32_t set, int *next_block, int3
 
 /* Tries every block that is not full (the complement of the set of rank i has the i-th rank from
  * the end), then takes the best splits once more, from the full set down. */
-static void write_order(const tables *t, const laci_cut *cut, int32_t *order) {
+static void write_order(tables *t, const laci_cut *cut, int32_t *order) {
   const uint32_t n_rests = t->choose[t->n][t->rest], all = (1U << t->n) - 1;
   const double *best = t->best[t->n_blocks];
   uint32_t rest = 0;
@@ -340,15 +351,22 @@ static lac_status run(laci_task *task, lac_error *err) {
   t->keep = pattern.n;
   t->rest = t->n % t->m;
   t->n_blocks = t->n / t->m;
+  t->task = task;
   t->pool = work(task->cuts) > 4e6 ? task->pool : NULL; /* waking threads costs microseconds */
   lac_status st = LAC_OK;
   if (!tables_init(t)) st = laci_fail_memory(err, task->cuts->problem->name);
   else st = score_all(t, cut, err);
   if (!st) solve(t);
-  if (!st && !laci_interrupted()) { /* else some tables are not whole */
+  if (!st && !atomic_load(&t->gave_up)) {
     write_order(t, cut, task->order);
     task->iterations = 1;
     task->proven = true;
+  } else if (!st && !laci_interrupted()) { /* no proof in the time that there was: then something
+                                               good at once */
+    task->deadline = 0;
+    task->iterations_wanted = UNPROVEN_STEPS;
+    task->found_by = "assign";
+    st = laci_assign_cut(task, cut, err);
   }
   laci_arena_clear(&t->arena);
   laci_free(t);

@@ -4,8 +4,8 @@
  *
  * In a stacked cut the change is read from the table of values: with a and b in different blocks it
  * is value(a, xb) - value(a, xa) + value(b, xa) - value(b, xb). Where copies of one channel share a
- * block, the blocks that hold a or b are counted anew. The budget is counted in elements looked at,
- * never in seconds. */
+ * block, the blocks that hold a or b are counted anew. The budget is counted in elements looked at.
+ */
 #include <string.h>
 
 #include "base/error.h"
