@@ -24,7 +24,7 @@ static volatile sig_atomic_t n_interrupts;
 
 static void hear_interrupt(int signal) {
   n_interrupts = n_interrupts + 1;
-  if (n_interrupts == 1) {
+  if (n_interrupts == 1 && signal == SIGINT) {
     lac_interrupt(true);
     return;
   }

@@ -25,7 +25,8 @@ typedef struct lac_options {
                           pruned (NULL) */
   const char *exclude; /* these are not (NULL) */
   const char *score;   /* "magnitude" */
-  const char *strategy; /* of the search; NULL: chosen by the problem */
+  const char *strategy; /* of the search: exact, assign, assign+swap, swap, stripes, none, where it
+                           fits; NULL: the first that does (NULL) */
   lac_effort effort;    /* (LAC_EFFORT_NORMAL) */
   double time_limit;    /* seconds for the whole search, in the place of effort; 0: none. The result
                            then depends on the machine. (0) */

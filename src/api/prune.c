@@ -20,10 +20,12 @@ static lac_status search(laci_plan *plan, const lac_options *options, laci_pool 
                              .strategy = options->strategy,
                              .seconds = options->time_limit};
   double start = laci_clock_seconds();
+  if (laci_interrupted()) return laci_fail(err, LAC_INTERRUPTED, "interrupted before the search");
   lac_status st = laci_plan_search(plan, (laci_pattern){options->n, options->m}, &how, pool, err);
   report->pub.summary.search_seconds = laci_clock_seconds() - start;
   if (!st && laci_interrupted()) { /* that ended the search, not the rest of the way */
     laci_log(LAC_LOG_WARNING, "search interrupted: going on with the best orders found so far");
+    report->pub.summary.interrupted = true;
     lac_interrupt(false);
   }
   return st;
@@ -138,6 +140,11 @@ static lac_status run(lac_model *model, const lac_options *options, bool permute
   if (!st) st = laci_apply(model->graph, a, plan, prune, pattern, job.pool, report, err);
   if (st) goto out;
   laci_report_sum(report);
+  if (!permute) report->pub.summary.permuted = report->pub.summary.groups = 0;
+  if (prune && report->pub.summary.pruned == 0) {
+    laci_log(LAC_LOG_WARNING, "no layer takes %d:%d%s", pattern.n, pattern.m,
+             options->all_sizes ? "" : "; --all-sizes prunes what Tensor Cores do not take, too");
+  }
   report->pub.summary.total_seconds = laci_clock_seconds() - start;
   tell(report);
   *out = report;

@@ -51,6 +51,15 @@ static bool is_long_run(const builder *b, const laci_group *group, int at) {
   return n_copies >= 4 * b->pattern.m && high - low + 1 == n_copies;
 }
 
+/* Of such a group no order is proven. */
+static bool leaves_out(const builder *b, int g) {
+  const laci_group *group = &b->plan->analysis->groups[g];
+  for (int k = 0; k < group->n_consumers; k++) {
+    if (is_long_run(b, group, k)) return true;
+  }
+  return false;
+}
+
 /* What now stands at every column of the consumer's rows: the orders found so far. NULL: nothing
  * has moved. */
 static bool held_columns(builder *b, const laci_consumer *one, const int32_t **held) {
@@ -153,7 +162,10 @@ static lac_status search_independent(builder *b, const bool *mixed,
     group[n_problems++] = g;
   }
   if (!st) st = laci_search_all(problems, n_problems, options, pool, found, err);
-  for (int i = 0; i < n_problems && !st; i++) plan->found[group[i]] = found[i];
+  for (int i = 0; i < n_problems && !st; i++) {
+    plan->found[group[i]] = found[i];
+    plan->found[group[i]].proven &= !leaves_out(b, group[i]);
+  }
   laci_free(problems);
   laci_free(found);
   laci_free(group);
@@ -179,6 +191,7 @@ static lac_status search_mixed(builder *b, const bool *mixed, laci_search_option
     options.seconds = share_of(end, here, cost);
     cost -= here;
     st = laci_search(&problem, &options, pool, &b->plan->found[g], err);
+    b->plan->found[g].proven &= !leaves_out(b, g);
     if (!st) st = laci_plan_complete(b->plan, err);
   }
   return st;

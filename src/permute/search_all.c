@@ -40,6 +40,10 @@ static int most_expensive_first(const void *a, const void *b) {
   return x->problem - y->problem;
 }
 
+static int least_expensive_first(const void *a, const void *b) {
+  return most_expensive_first(b, a);
+}
+
 /* A time limit in the course of being dealt out. */
 typedef struct budget {
   double end;       /* on the clock; 0: no limit */
@@ -103,19 +107,36 @@ static void search_ranked(int64_t begin, int64_t end, void *context) {
   for (int64_t i = begin; i < end; i++) search_one(a, &a->ranked[i]);
 }
 
+static bool is_large(const ranked *r, double cost, laci_pool *pool) {
+  return r->cost * laci_pool_threads(pool) > cost;
+}
+
+/* order: the most expensive first. */
 static void search_in_order(all *a, const ranked *order, double cost, laci_pool *pool) {
-  const double begin = laci_clock_seconds();
-  a->budget = (budget){.n_threads = laci_pool_threads(pool), .cost_left = cost};
-  if (a->options->seconds > 0) a->budget.end = begin + a->options->seconds;
-  int64_t at = 0;
-  a->inner = pool;
-  for (; at < a->n && order[at].cost * laci_pool_threads(pool) > cost; at++) {
-    cost -= order[at].cost;
-    search_one(a, &order[at]);
+  int64_t n_large = 0;
+  for (double left = cost; n_large < a->n && is_large(&order[n_large], left, pool); n_large++) {
+    left -= order[n_large].cost;
+    a->inner = pool;
+    search_one(a, &order[n_large]);
   }
   a->inner = NULL;
-  a->ranked = order + at;
-  laci_pool_for(pool, a->n - at, 1, search_ranked, a);
+  a->ranked = order + n_large;
+  laci_pool_for(pool, a->n - n_large, 1, search_ranked, a);
+}
+
+/* What a problem overruns is lost to those that come later: a step of a large one is worth a whole
+ * search of small ones, so the large ones come last. order: the least expensive first. */
+static void search_within(all *a, const ranked *order, double cost, laci_pool *pool) {
+  int64_t n_small = a->n;
+  for (double left = cost; n_small > 0 && is_large(&order[n_small - 1], left, pool); n_small--) {
+    left -= order[n_small - 1].cost;
+  }
+  a->budget = (budget){.n_threads = laci_pool_threads(pool), .cost_left = cost};
+  a->budget.end = laci_clock_seconds() + a->options->seconds;
+  a->ranked = order;
+  laci_pool_for(pool, n_small, 1, search_ranked, a);
+  a->inner = pool;
+  for (int64_t i = n_small; i < a->n; i++) search_one(a, &order[i]);
 }
 
 lac_status laci_search_all(const laci_problem *problems, int n, const laci_search_options *options,
@@ -135,8 +156,13 @@ lac_status laci_search_all(const laci_problem *problems, int n, const laci_searc
     order[i] = (ranked){laci_search_cost(&problems[i], options->effort), i};
     cost += order[i].cost;
   }
-  qsort(order, (size_t)n, sizeof *order, most_expensive_first);
-  search_in_order(&a, order, cost, pool);
+  if (options->seconds > 0) {
+    qsort(order, (size_t)n, sizeof *order, least_expensive_first);
+    search_within(&a, order, cost, pool);
+  } else {
+    qsort(order, (size_t)n, sizeof *order, most_expensive_first);
+    search_in_order(&a, order, cost, pool);
+  }
   for (int i = 0; i < n && !st; i++) { /* the first failure in the caller's order, not in time */
     st = a.statuses[i];
     if (st && err) *err = a.errors[i];

@@ -72,6 +72,7 @@ typedef struct search {
   int64_t carry;  /* cooling too small to show in the temperature, of LOG_ONE * LOG_ONE */
   int64_t wanted; /* share of blocks that should change in a step */
   int64_t fallen; /* how far its logarithm has come down */
+  int64_t least;  /* steps that are made even if time is over: they gain most */
   bool is_coarse, remembers;
 } search;
 
@@ -150,7 +151,7 @@ static void iterate(search *s) {
   s->best_total = s->anneal.total;
   s->wanted = SHARE_FIRST;
   s->noise_begin = -1;
-  while (s->pace.now < ONE && !laci_interrupted()) {
+  while (s->task->iterations < s->least || (s->pace.now < ONE && !laci_interrupted())) {
     if (s->is_coarse && s->pace.now >= COARSE_END) refine(s);
     bool noisy = is_noisy(s);
     laci_anneal_step step = {.iteration = s->task->iterations, .remembers = remembers(s)};
@@ -171,6 +172,7 @@ lac_status laci_assign_cut(laci_task *task, const laci_cut *cut, lac_error *err)
   s.pace = (pace){.n = task->iterations_wanted, .begin = laci_clock_seconds()};
   s.pace.end = task->deadline;
   if (s.pace.n <= 0) s.pace.n = laci_assign_iterations(task->effort, n);
+  s.least = s.pace.n < WARM_STEPS ? s.pace.n : WARM_STEPS;
   if (cut->n_blocks < 2) return LAC_OK; /* one block: every order keeps the same */
   lac_status st = laci_anneal_init(&s.anneal, task->cuts, cut, task->order, task->pool, err);
   if (st) goto out;

@@ -59,6 +59,7 @@ static json_t *summary_json(writer *w, const lac_summary *summary) {
   add(w, object, "worst_ratio", number(summary->worst_ratio));
   add(w, object, "values_compared", json_integer(summary->values_compared));
   add(w, object, "values_skipped", json_integer(summary->values_skipped));
+  add(w, object, "interrupted", json_boolean(summary->interrupted));
   add(w, object, "search_seconds", number(summary->search_seconds));
   add(w, object, "proof_seconds", number(summary->proof_seconds));
   add(w, object, "total_seconds", number(summary->total_seconds));
