@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * `lacuna infer`: runs a network on arrays from .npy files and writes its outputs as such. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "input.h"
+#include "lacuna/infer.h"
+#include "story.h"
+#include "table.h"
+#include "verbs.h"
+
+enum { MOST_RANK = 8 };
+
+/* What the command line said, taken apart. */
+typedef struct request {
+  laci_arena arena;
+  lac_infer_input *inputs;
+  lac_engine_shape *shapes;
+  lac_infer_options options;
+} request;
+
+/* "NAME=FILE.npy" */
+static lac_status parse_input(request *r, const char *text, lac_infer_input *input,
+                              lac_error *err) {
+  const char *equals = strchr(text, '=');
+  if (!equals || equals == text || !equals[1]) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "--input %s: wanted NAME=FILE.npy", text);
+  }
+  input->name = laci_arena_text_n(&r->arena, text, (size_t)(equals - text));
+  input->path = equals + 1;
+  return input->name ? LAC_OK : laci_fail_memory(err, "the command line");
+}
+
+/* "NAME=1x3x224x224"; ? leaves a size as the array has it. */
+static lac_status parse_shape(request *r, const char *text, lac_engine_shape *shape,
+                              lac_error *err) {
+  const char *equals = strrchr(text, '=');
+  bool good = equals && equals != text && equals[1];
+  for (const char *at = good ? equals + 1 : ""; good && *at;) {
+    char *end = (char *)at;
+    long long size = *at == '?' ? -1 : strtoll(at, &end, 10);
+    if (*at == '?') end++;
+    bool digits = *at == '?' || (*at >= '0' && *at <= '9');
+    good = digits && size <= INT32_MAX && shape->rank < MOST_RANK &&
+           (*end == 0 || (*end == 'x' && end[1]));
+    if (good) shape->shape[shape->rank++] = size;
+    at = *end ? end + 1 : end;
+  }
+  if (!good) {
+    return laci_fail(err, LAC_BAD_ARGUMENT,
+                     "--input-shape %s: wanted NAME=1x3x224x224, at most %d sizes", text,
+                     MOST_RANK);
+  }
+  shape->name = laci_arena_text_n(&r->arena, text, (size_t)(equals - text));
+  return shape->name ? LAC_OK : laci_fail_memory(err, "the command line");
+}
+
+static lac_status parse_request(const arguments *args, request *r, lac_error *err) {
+  const text_list *inputs = &args->input, *shapes = &args->input_shape;
+  lac_status st = LAC_OK;
+  if (!args->output) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "-o DIR is missing: where the outputs go");
+  }
+  if (strcmp(args->output, "-") == 0) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "--output -: this goes to a folder only");
+  }
+  r->inputs = laci_arena_alloc(&r->arena, (size_t)inputs->n, sizeof *r->inputs);
+  r->shapes = laci_arena_alloc(&r->arena, (size_t)shapes->n, sizeof *r->shapes);
+  if (!r->inputs || !r->shapes) return laci_fail_memory(err, "the command line");
+  for (int at = 0; at < inputs->n && !st; at++) {
+    st = parse_input(r, inputs->items[at], &r->inputs[at], err);
+  }
+  for (int at = 0; at < shapes->n && !st; at++) {
+    st = parse_shape(r, shapes->items[at], &r->shapes[at], err);
+  }
+  r->options = lac_infer_options_default();
+  r->options.plain = strcmp(args->engine, "plain") == 0;
+  r->options.threads = args->threads;
+  r->options.dtype = strcmp(args->dtype, "bf16") == 0 ? LAC_DTYPE_BF16 : LAC_DTYPE_F32;
+  r->options.shapes = r->shapes;
+  r->options.n_shapes = shapes->n;
+  r->options.force = args->force;
+  return st;
+}
+
+static void shape_cell(text_table *table, const lac_infer_output *output) {
+  char text[256] = "";
+  size_t used = 0;
+  for (int axis = 0; axis < output->rank && used < sizeof text; axis++) {
+    used += (size_t)snprintf(text + used, sizeof text - used, "%s%" PRId64, axis ? "x" : "",
+                             output->shape[axis]);
+  }
+  table_cell(table, "%s", output->rank ? text : "scalar");
+}
+
+static lac_status print_outputs(const lac_infer_result *result, lac_error *err) {
+  text_table table = {0};
+  table_begin(&table, "output|type|shape|file");
+  for (int at = 0; at < result->n_outputs; at++) {
+    const lac_infer_output *output = &result->outputs[at];
+    table_cell(&table, "%s", output->name);
+    table_cell(&table, "%s", lac_dtype_name(output->dtype));
+    shape_cell(&table, output);
+    table_cell(&table, "%s", output->path);
+  }
+  lac_status st = table_print(&table, stdout, err);
+  table_clear(&table);
+  if (!st && (fflush(stdout) != 0 || ferror(stdout))) {
+    st = laci_fail(err, LAC_IO, "standard output: %s", strerror(errno));
+  }
+  return st;
+}
+
+exit_code verb_infer(const arguments *args, lac_error *err) {
+  lac_model *model = NULL;
+  lac_infer_result *result = NULL;
+  request r = {0};
+  lac_status st = parse_request(args, &r, err);
+  if (!st) st = input_model(args->operand, &model, err);
+  if (!st) {
+    st = lac_infer(model, r.inputs, args->input.n, args->output, &r.options, &result, err);
+  }
+  if (!st) {
+    st = print_outputs(result, err);
+    for (int at = 0; st && at < result->n_outputs; at++) (void)unlink(result->outputs[at].path);
+  }
+  if (!st) story_tell("ran in %.3f s", result->seconds);
+  lac_infer_result_destroy(result);
+  lac_model_destroy(model);
+  laci_arena_clear(&r.arena);
+  return exit_code_of(st);
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * `lacuna pack` and `lacuna unpack`: a network with its N:M weights packed, and back. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "input.h"
+#include "lacuna/pack.h"
+#include "outputs.h"
+#include "story.h"
+#include "table.h"
+#include "verbs.h"
+
+/* The names of the outputs, checked; what is written goes to a file of its own. */
+static lac_status plan_outputs(const arguments *args, outputs *plan, lac_error *err) {
+  if (!args->output) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "-o FILE is missing: where the result goes");
+  }
+  if (strcmp(args->output, "-") == 0) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "--output -: this goes to a file only");
+  }
+  return outputs_plan(args, plan, err);
+}
+
+/* ---- pack ---- */
+
+static void shape_cell(text_table *table, const lac_pack_layer *layer) {
+  char text[256] = "";
+  size_t used = 0;
+  for (int axis = 0; axis < layer->rank && used < sizeof text; axis++) {
+    used += (size_t)snprintf(text + used, sizeof text - used, "%s%" PRId64, axis ? "x" : "",
+                             layer->shape[axis]);
+  }
+  table_cell(table, "%s", text);
+}
+
+static lac_status print_layers(const lac_pack_report *report, lac_error *err) {
+  text_table table = {0};
+  table_begin(&table, "layer|op|shape|type|structure|>dense bytes|>packed bytes|");
+  for (int l = 0; l < report->n_layers; l++) {
+    const lac_pack_layer *layer = &report->layers[l];
+    table_cell(&table, "%s", layer->name);
+    table_cell(&table, "%s", layer->op);
+    shape_cell(&table, layer);
+    table_cell(&table, "%s", lac_dtype_name(layer->dtype));
+    if (layer->packed) table_cell(&table, "%d:%d", report->pattern_n, report->pattern_m);
+    else table_cell(&table, "%s", "dense");
+    table_cell(&table, "%" PRIu64, layer->dense_bytes);
+    table_cell(&table, "%" PRIu64, layer->packed_bytes);
+    table_cell(&table, "%s", layer->reason ? layer->reason : "");
+  }
+  lac_status st = table_print(&table, stdout, err);
+  table_clear(&table);
+  return st;
+}
+
+static lac_status print_result(const arguments *args, const lac_pack_report *report,
+                               lac_error *err) {
+  lac_status st = print_layers(report, err);
+  if (st) return st;
+  double share =
+      report->dense_bytes ? (double)report->packed_bytes / (double)report->dense_bytes : 1;
+  printf("%d weights packed %d:%d\n", report->n_packed, report->pattern_n, report->pattern_m);
+  printf("%s: %" PRIu64 " bytes, %.1f%% of the %" PRIu64 " of %s\n", args->output,
+         report->packed_bytes, 100 * share, report->dense_bytes,
+         strcmp(args->operand, "-") == 0 ? "standard input" : args->operand);
+  return LAC_OK;
+}
+
+static lac_status write_json(outputs *plan, const lac_pack_report *report, lac_error *err) {
+  output_file *file = &plan->files[OUTPUT_JSON];
+  char *text = NULL;
+  if (!file->path) return LAC_OK;
+  lac_status st = lac_pack_report_json(report, &text, err);
+  if (!st && plan->uses_stdout) fputs(text, stdout);
+  else if (!st) st = laci_file_write(file->path, text, strlen(text), plan->force, err);
+  file->placed = !st && !plan->uses_stdout;
+  lac_text_free(text);
+  return st;
+}
+
+exit_code verb_pack(const arguments *args, lac_error *err) {
+  lac_model *model = NULL;
+  lac_pack_report *report = NULL;
+  lac_options options;
+  outputs plan;
+  lac_status st = input_options(args, &options, err);
+  if (!st) st = plan_outputs(args, &plan, err);
+  if (!st) st = input_model(args->operand, &model, err);
+  if (!st) st = outputs_guard(&plan, model, args->operand, err);
+  if (!st) st = lac_pack_save(model, args->output, &options, plan.force, &report, err);
+  if (!st) {
+    plan.files[OUTPUT_MODEL].placed = true;
+    st = write_json(&plan, report, err);
+    if (!st && !plan.uses_stdout) st = print_result(args, report, err);
+    if (st) (void)unlink(args->output);
+    else st = outputs_finish(&plan, err);
+  }
+  if (!st) outputs_tell(&plan);
+  lac_pack_report_destroy(report);
+  lac_model_destroy(model);
+  return exit_code_of(st);
+}
+
+/* ---- unpack ---- */
+
+exit_code verb_unpack(const arguments *args, lac_error *err) {
+  outputs plan;
+  lac_status st = plan_outputs(args, &plan, err);
+  if (!st) st = lac_pack_restore(args->operand, args->output, plan.force, err);
+  if (!st) outputs_tell(&plan);
+  return exit_code_of(st);
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Running a network fast: planned once for fixed input shapes, run as often as wanted.
+ *
+ *   lac_engine_options o = lac_engine_options_default();
+ *   lac_engine_create(model, &o, &engine, &err);
+ *   lac_engine_run(engine, inputs, outputs, &err);      pointers in the order of the ports
+ *
+ * Threads. An engine is used by one thread at a time. Several engines, of one model or of several,
+ * may be made and run at the same time from different threads: each run works on its own
+ * `threads` threads, so n engines at once want n times as many cores. Results do not depend on what
+ * else is running; they may differ in the last bits between numbers of threads. */
+#ifndef LACUNA_ENGINE_H
+#define LACUNA_ENGINE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lacuna/dtype.h"
+#include "lacuna/model.h"
+#include "lacuna/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct lac_engine lac_engine;
+
+/** The shape of an input. A size of -1 stays what the file says. */
+typedef struct lac_engine_shape {
+  const char *name;
+  int rank; /* 0 .. 8 */
+  int64_t shape[8];
+} lac_engine_shape;
+
+typedef struct lac_engine_options {
+  int threads;     /* 0 (default): the cores this process may use */
+  lac_dtype dtype; /* LAC_DTYPE_F32 (default), or LAC_DTYPE_BF16: weights and values in bf16 inside,
+                      where the processor has instructions for it; inputs and outputs stay f32 */
+  const lac_engine_shape *shapes; /* of inputs whose sizes the file leaves open; a size that the
+                                     file uses in several places needs to be given once */
+  int n_shapes;                   /* default 0 */
+} lac_engine_options;
+
+/** An input or output as the caller hands it over: row-major and packed, LAC_DTYPE_F32 for float
+ * types of any width, LAC_DTYPE_I64 for integers and booleans. A view; dies with the engine. */
+typedef struct lac_engine_port {
+  const char *name;
+  lac_dtype dtype;
+  int rank;
+  int64_t shape[8];
+  size_t size_bytes;
+} lac_engine_port;
+
+typedef struct lac_engine_memory {
+  size_t arena_bytes;  /* one block for all values between steps */
+  size_t weight_bytes; /* weights in the layouts that the kernels want */
+} lac_engine_memory;
+
+LAC_API lac_engine_options lac_engine_options_default(void);
+
+/** Plans the model. It is borrowed: it must not be changed or destroyed before the engine.
+ * *engine is NULL on failure. Fails LAC_BAD_ARGUMENT (a dtype that is none of the two),
+ * LAC_NOT_FOUND (a shape for an unknown input), LAC_BAD_SHAPE (a size nobody gave, operands that do
+ * not fit), LAC_UNSUPPORTED (an operator that cannot be run, a shape that depends on data, bf16 on
+ * a processor without), LAC_NO_MEMORY. */
+LAC_API LAC_MUST_CHECK lac_status lac_engine_create(const lac_model *model,
+                                                    const lac_engine_options *options,
+                                                    lac_engine **engine, lac_error *err);
+LAC_API void lac_engine_destroy(lac_engine *engine);
+
+/** The ports in the network's order; returns how many. Initializers that are listed as inputs are
+ * not among them. */
+LAC_API int lac_engine_inputs(const lac_engine *engine, const lac_engine_port **ports);
+LAC_API int lac_engine_outputs(const lac_engine *engine, const lac_engine_port **ports);
+
+/** One run: reads inputs[i] and writes outputs[i], size_bytes of each port. Takes no memory, but
+ * for what an operator without a fast form needs for itself (the plan's text says "plain") and
+ * oneDNN's short list of arguments. Fails LAC_BAD_ARGUMENT (a NULL), LAC_BAD_VALUE (an index
+ * outside), LAC_INTERRUPTED, LAC_NO_MEMORY; what the outputs hold then is not defined. */
+LAC_API LAC_MUST_CHECK lac_status lac_engine_run(lac_engine *engine, const void *const *inputs,
+                                                 void *const *outputs, lac_error *err);
+
+/** The plan, a line a step: what it does, the kernel that does it, its result's shape, the node.
+ * Dies with the engine. */
+LAC_API const char *lac_engine_plan_text(const lac_engine *engine);
+LAC_API lac_engine_memory lac_engine_planned(const lac_engine *engine);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Running a network on arrays in files: NumPy's .npy in, a folder of .npy out.
+ *
+ * For arrays in memory see engine.h (fast) and run.h (plain). docs/data.md says which .npy files
+ * are read and how they are written. */
+#ifndef LACUNA_INFER_H
+#define LACUNA_INFER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lacuna/dtype.h"
+#include "lacuna/engine.h"
+#include "lacuna/model.h"
+#include "lacuna/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** An input of the network and the file that holds its array. The array's shape settles the sizes
+ * that the network leaves open; its element type may be any number, but no fractions where the
+ * network wants integers. */
+typedef struct lac_infer_input {
+  const char *name;
+  const char *path;
+} lac_infer_input;
+
+typedef struct lac_infer_options {
+  bool plain;      /* the plain engine, slow and in double; default false: the fast one */
+  int threads;     /* 0 (default): the cores this process may use */
+  lac_dtype dtype; /* of the fast engine, see lac_engine_options; default LAC_DTYPE_F32 */
+  const lac_engine_shape *shapes; /* an array is taken in this shape in the place of its own, which
+                                     must have as many elements; -1: a size as the file has it */
+  int n_shapes;                   /* default 0 */
+  bool force;                     /* replace files that exist; inputs are never replaced */
+} lac_infer_options;
+
+/** An output as it was written. */
+typedef struct lac_infer_output {
+  const char *name;
+  const char *path; /* FOLDER/NAME.npy */
+  lac_dtype dtype;  /* in the file: the network's own type; bf16 becomes f32 */
+  int rank;
+  int64_t shape[8];
+} lac_infer_output;
+
+typedef struct lac_infer_result {
+  int n_outputs;
+  const lac_infer_output *outputs; /* in the network's order */
+  double seconds;                  /* of the run alone, without reading, planning and writing */
+} lac_infer_result;
+
+LAC_API lac_infer_options lac_infer_options_default(void);
+
+/** Runs the model once and writes each output to folder, which is made if need be. A file has the
+ * output's name with every byte but letters, digits, "-", "_" and "." replaced by "_" (a leading
+ * "." too); two outputs that would get the same name are refused, LAC_EXISTS, before the run. All
+ * files are written or none. *result (it may be NULL: not wanted) is the caller's. Tells the plan
+ * at LAC_LOG_DEBUG. Fails LAC_NOT_FOUND (an input that is unknown or missing), LAC_BAD_SHAPE,
+ * LAC_BAD_VALUE (a fraction where integers are wanted), LAC_BAD_FILE, LAC_EXISTS, LAC_IO, and as
+ * lac_engine_create and lac_engine_run do. */
+LAC_API LAC_MUST_CHECK lac_status lac_infer(const lac_model *model, const lac_infer_input *inputs,
+                                            int n_inputs, const char *folder,
+                                            const lac_infer_options *options,
+                                            lac_infer_result **result, lac_error *err);
+
+LAC_API void lac_infer_result_destroy(lac_infer_result *result);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * lac_eval: the loader fills batches ahead of time, the engine runs them, the metrics add up.
+ *
+ * One plan serves all batches: the last one is filled up with zeros, since rows of a batch do not
+ * know of each other. Next: data/loader.h, data/metrics.h, lacuna/engine.h. */
+#include "lacuna/eval.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/infer.h"
+#include "api/model_in.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "data/loader.h"
+#include "data/metrics.h"
+#include "data/npy.h"
+#include "lacuna/engine.h"
+#include "report/utf8.h"
+
+enum { MOST_BATCH = 65536, DEPTH = 2, RANK_IMAGES = 4, RANK_LOGITS = 2 };
+
+/* Everything that one evaluation holds; cleared by evaluation_clear. */
+typedef struct evaluation {
+  laci_dataset *set;
+  laci_loader *loader;
+  lac_engine *engine;
+  laci_writer *predictions; /* NULL: not wanted */
+  laci_recipe recipe;
+  int batch;
+  int64_t images, classes;
+  size_t sample; /* floats of an image */
+  float *pixels[DEPTH];
+  int32_t *labels[DEPTH];
+  void **outputs; /* a buffer for each output of the network; the first are the logits */
+  int n_outputs;
+  laci_metrics metrics;
+} evaluation;
+
+lac_eval_options lac_eval_options_default(void) {
+  laci_recipe recipe = laci_recipe_default();
+  lac_eval_options options = {.dtype = LAC_DTYPE_F32, .batch = 64};
+  memcpy(options.mean, recipe.mean, sizeof options.mean);
+  memcpy(options.std, recipe.std, sizeof options.std);
+  return options;
+}
+
+/* ---- What is run on what ---- */
+
+static lac_status check_options(const lac_eval_options *options, lac_error *err) {
+  if (options->batch < 1 || options->batch > MOST_BATCH) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "batches of %d images: wanted 1 to %d", options->batch,
+                     MOST_BATCH);
+  }
+  if (options->limit < 0) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "a limit of %lld images", (long long)options->limit);
+  }
+  for (int c = 0; c < 3; c++) {
+    if (isfinite(options->mean[c]) && isfinite(options->std[c]) && options->std[c] > 0) continue;
+    return laci_fail(err, LAC_BAD_ARGUMENT,
+                     "mean %g and std %g of channel %d: wanted finite numbers, std above 0",
+                     (double)options->mean[c], (double)options->std[c], c);
+  }
+  return LAC_OK;
+}
+
+static lac_status open_data(evaluation *e, const char *folder, const lac_eval_options *options,
+                            lac_error *err) {
+  laci_dataset_options o = {.part = LACI_PART_TEST, .classes_path = options->classes};
+  lac_status st = laci_dataset_open(folder, &o, &e->set, err);
+  if (st) return st;
+  e->images = laci_dataset_count(e->set);
+  if (options->limit > 0 && options->limit < e->images) e->images = options->limit;
+  e->recipe = laci_dataset_recipe(e->set);
+  if (options->resize) e->recipe.resize = options->resize;
+  if (options->crop) e->recipe.height = e->recipe.width = options->crop;
+  memcpy(e->recipe.mean, options->mean, sizeof e->recipe.mean);
+  memcpy(e->recipe.std, options->std, sizeof e->recipe.std);
+  return laci_recipe_check(&e->recipe, err);
+}
+
+/* The network's one input against [N, 3, H, W] of the prepared images; a size that the file leaves
+ * open is negative. Says what batch to plan for. */
+static lac_status fit_input(evaluation *e, const lac_model *model, int batch, lac_error *err) {
+  const laci_graph *graph = model->graph;
+  if (graph->n_inputs != 1) {
+    return laci_fail(err, LAC_BAD_SHAPE, "the network has %d inputs, wanted one of images",
+                     graph->n_inputs);
+  }
+  const laci_value *input = &graph->values[graph->inputs[0]];
+  const int64_t wanted[RANK_IMAGES] = {0, 3, e->recipe.height, e->recipe.width};
+  const laci_shape *shape = &input->type.shape;
+  char text[256];
+  bool known = shape->rank >= 0, images = !known || shape->rank == RANK_IMAGES;
+  images =
+      images && (input->type.dtype == LAC_DTYPE_NONE || laci_dtype_is_float(input->type.dtype));
+  images = images && !(known && shape->dims[1] >= 0 && shape->dims[1] != 3);
+  if (!images) {
+    return laci_fail(err, LAC_BAD_SHAPE, "input '%s' is %s %s, wanted images: floats [N, 3, H, W]",
+                     input->name, lac_dtype_name(input->type.dtype),
+                     laci_shape_text(shape, text, sizeof text));
+  }
+  for (int axis = 2; known && axis < RANK_IMAGES; axis++) {
+    if (shape->dims[axis] < 0 || shape->dims[axis] == wanted[axis]) continue;
+    return laci_fail(err, LAC_BAD_SHAPE,
+                     "input '%s' is %s, but images are prepared to %d x %d: another crop is wanted",
+                     input->name, laci_shape_text(shape, text, sizeof text), e->recipe.height,
+                     e->recipe.width);
+  }
+  int64_t fixed = known && shape->dims[0] >= 0 ? shape->dims[0] : 0;
+  if (known && shape->dims[0] >= 0 && (fixed < 1 || fixed > MOST_BATCH)) {
+    return laci_fail(err, LAC_BAD_SHAPE, "input '%s' is %s: wanted a batch of 1 to %d", input->name,
+                     laci_shape_text(shape, text, sizeof text), MOST_BATCH);
+  }
+  e->batch = fixed ? (int)fixed : e->images < batch ? (int)e->images : batch;
+  return LAC_OK;
+}
+
+static lac_status fit_output(evaluation *e, lac_error *err) {
+  const lac_engine_port *ports;
+  e->n_outputs = lac_engine_outputs(e->engine, &ports);
+  if (e->n_outputs < 1) return laci_fail(err, LAC_BAD_SHAPE, "the network has no output");
+  const lac_engine_port *logits = &ports[0];
+  if (logits->dtype != LAC_DTYPE_F32 || logits->rank != RANK_LOGITS ||
+      logits->shape[0] != e->batch) {
+    char text[256];
+    laci_shape shape = laci_shape_of(logits->rank, logits->shape);
+    return laci_fail(err, LAC_BAD_SHAPE, "output '%s' is %s %s, wanted floats [N, classes], N = %d",
+                     logits->name, lac_dtype_name(logits->dtype),
+                     laci_shape_text(&shape, text, sizeof text), e->batch);
+  }
+  e->classes = logits->shape[1];
+  if (laci_dataset_classes(e->set) > e->classes) {
+    return laci_fail(err, LAC_BAD_SHAPE, "the data have %d classes, but output '%s' only %lld",
+                     laci_dataset_classes(e->set), logits->name, (long long)e->classes);
+  }
+  return LAC_OK;
+}
+
+static lac_status plan_network(evaluation *e, const lac_model *model,
+                               const lac_eval_options *options, lac_error *err) {
+  lac_status st = fit_input(e, model, options->batch, err);
+  if (st) return st;
+  const laci_value *input = &model->graph->values[model->graph->inputs[0]];
+  lac_engine_shape shape = {.name = input->name,
+                            .rank = RANK_IMAGES,
+                            .shape = {e->batch, 3, e->recipe.height, e->recipe.width}};
+  lac_engine_options o = lac_engine_options_default();
+  o.threads = options->threads;
+  o.dtype = options->dtype;
+  o.shapes = &shape;
+  o.n_shapes = 1;
+  st = lac_engine_create(model, &o, &e->engine, err);
+  if (st) return st;
+  laci_tell_plan(e->engine);
+  return fit_output(e, err);
+}
+
+/* ---- Buffers, loader, predictions ---- */
+
+static lac_status take_memory(evaluation *e, lac_error *err) {
+  const lac_engine_port *ports;
+  bool whole = true;
+  e->sample = 3 * (size_t)e->recipe.height * (size_t)e->recipe.width;
+  e->outputs = laci_alloc((size_t)e->n_outputs, sizeof *e->outputs);
+  (void)lac_engine_outputs(e->engine, &ports);
+  for (int at = 0; e->outputs && at < e->n_outputs; at++) {
+    e->outputs[at] = laci_alloc(ports[at].size_bytes, 1);
+    whole = whole && e->outputs[at];
+  }
+  for (int k = 0; k < DEPTH; k++) {
+    e->pixels[k] = laci_alloc((size_t)e->batch * e->sample, sizeof *e->pixels[k]);
+    e->labels[k] = laci_alloc((size_t)e->batch, sizeof *e->labels[k]);
+    whole = whole && e->pixels[k] && e->labels[k];
+  }
+  return whole && e->outputs ? LAC_OK : laci_fail_memory(err, "batches of images");
+}
+
+static lac_status start_loader(evaluation *e, int threads, lac_error *err) {
+  laci_loader_options o = laci_loader_options_default(e->set);
+  o.recipe = e->recipe;
+  o.batch = e->batch;
+  o.threads = threads;
+  o.depth = DEPTH;
+  o.limit = e->images;
+  lac_status st = laci_loader_create(e->set, &o, &e->loader, err);
+  for (int k = 0; k < DEPTH && !st; k++) {
+    st = laci_loader_put(e->loader, e->pixels[k], e->labels[k], err);
+  }
+  return st;
+}
+
+static lac_status open_predictions(evaluation *e, const lac_model *model,
+                                   const lac_eval_options *options, lac_error *err) {
+  const char *path = options->predictions;
+  if (!path) return LAC_OK;
+  if (lac_model_reads(model, path)) {
+    return laci_fail(err, LAC_EXISTS, "%s: it is an input, which is never replaced", path);
+  }
+  laci_write_options o = {.force = options->force};
+  laci_type type = {LAC_DTYPE_F32, {RANK_LOGITS, {e->images, e->classes}}};
+  lac_status st = laci_writer_open(path, &o, &e->predictions, err);
+  return st ? st : laci_npy_append_header(e->predictions, &type, err);
+}
+
+/* ---- The work ---- */
+
+static lac_status run_batch(evaluation *e, const laci_batch *batch, lac_error *err) {
+  size_t n = (size_t)batch->n, left = (size_t)e->batch - n;
+  memset(batch->pixels + n * e->sample, 0, left * e->sample * sizeof *batch->pixels);
+  lac_status st = lac_engine_run(e->engine, (const void *[]){batch->pixels}, e->outputs, err);
+  if (!st) {
+    st = laci_metrics_add(&e->metrics, e->outputs[0], batch->n, e->classes, batch->labels, err);
+  }
+  if (!st && e->predictions) {
+    st = laci_writer_append(e->predictions, e->outputs[0], n * (size_t)e->classes * sizeof(float),
+                            err);
+  }
+  return st;
+}
+
+static lac_status run_all(evaluation *e, lac_error *err) {
+  for (int64_t done = 0; done < e->images;) {
+    laci_batch batch;
+    if (laci_interrupted()) return laci_fail(err, LAC_INTERRUPTED, "interrupted");
+    lac_status st = laci_loader_take(e->loader, &batch, err);
+    if (!st) st = run_batch(e, &batch, err);
+    if (!st) st = laci_loader_put(e->loader, batch.pixels, batch.labels, err);
+    if (st) return st;
+    done += batch.n;
+    laci_progress("evaluate", done, e->images);
+  }
+  return LAC_OK;
+}
+
+static void evaluation_clear(evaluation *e) {
+  laci_loader_destroy(e->loader); /* first: its threads write to the buffers */
+  laci_writer_destroy(e->predictions);
+  for (int at = 0; e->outputs && at < e->n_outputs; at++) laci_free(e->outputs[at]);
+  laci_free(e->outputs);
+  for (int k = 0; k < DEPTH; k++) {
+    laci_free(e->pixels[k]);
+    laci_free(e->labels[k]);
+  }
+  lac_engine_destroy(e->engine);
+  laci_dataset_close(e->set);
+}
+
+lac_status lac_eval(const lac_model *model, const char *data, const lac_eval_options *options,
+                    lac_eval_result *result, lac_error *err) {
+  lac_eval_options defaults = lac_eval_options_default();
+  evaluation e = {0};
+  if (!options) options = &defaults;
+  *result = (lac_eval_result){0};
+  lac_status st = check_options(options, err);
+  if (!st) st = open_data(&e, data, options, err);
+  if (!st) st = plan_network(&e, model, options, err);
+  if (!st) st = take_memory(&e, err);
+  if (!st) st = open_predictions(&e, model, options, err);
+  double begin = laci_clock_seconds();
+  if (!st) st = start_loader(&e, options->threads, err);
+  if (!st) st = run_all(&e, err);
+  double seconds = laci_clock_seconds() - begin;
+  if (!st && e.predictions) {
+    st = laci_writer_finish(e.predictions, err);
+    if (!st) st = laci_writer_commit(e.predictions, err);
+  }
+  if (!st) {
+    *result = (lac_eval_result){.images = e.metrics.images,
+                                .top1 = laci_metrics_top1(&e.metrics),
+                                .top5 = laci_metrics_top5(&e.metrics),
+                                .loss = laci_metrics_loss(&e.metrics)};
+    if (seconds > 0) result->images_per_second = (double)result->images / seconds;
+  }
+  evaluation_clear(&e);
+  return st;
+}
+
+/* ---- JSON ---- */
+
+/* The loss is infinite where a network gives a true class no chance at all. */
+static json_t *number(double value) { return isfinite(value) ? json_real(value) : json_null(); }
+
+lac_status lac_eval_json(const lac_model *model, const lac_eval_result *result, char **text,
+                         lac_error *err) {
+  laci_arena arena = {0};
+  *text = NULL;
+  const char *path = laci_utf8_clean(&arena, model->path);
+  json_t *root =
+      path ? json_pack("{s:s, s:s, s:s, s:I, s:f, s:f, s:o, s:f}", "lacuna", lac_version(), "verb",
+                       "eval", "model", path, "images", (json_int_t)result->images, "top1",
+                       result->top1, "top5", result->top5, "loss", number(result->loss),
+                       "images_per_second", result->images_per_second)
+           : NULL;
+  /* 15 digits: what a percentage of whole images is to the reader, and more than its double is. */
+  char *dump = root ? json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(15)) : NULL;
+  size_t n = dump ? strlen(dump) : 0;
+  char *out = dump ? laci_alloc(n + 2, 1) : NULL;
+  if (out) {
+    memcpy(out, dump, n);
+    out[n] = '\n';
+    *text = out;
+  }
+  free(dump);
+  json_decref(root);
+  laci_arena_clear(&arena);
+  return out ? LAC_OK : laci_fail_memory(err, "the JSON result");
+}

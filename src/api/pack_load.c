@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The way back from a pack: as a model in memory, as the files that it was, or as packed weights
+ * where they lie. */
+#include <stdio.h>
+#include <string.h>
+
+#include "api/model_in.h"
+#include "api/scratch.h"
+#include "base/error.h"
+#include "lacuna/pack.h"
+#include "pack/packfile.h"
+
+/* ---- Files ---- */
+
+static lac_status to_writer(const void *bytes, size_t size_bytes, void *context, lac_error *err) {
+  return laci_writer_append(context, bytes, size_bytes, err);
+}
+
+/** One of the pack's files, complete under a temporary name. */
+static lac_status restore_file(const laci_packfile *pack, size_t file, const char *path,
+                               const laci_write_options *options, laci_writer **writer,
+                               lac_error *err) {
+  lac_status st = laci_writer_open(path, options, writer, err);
+  if (!st) st = laci_packfile_restore(pack, file, to_writer, *writer, err);
+  return st ? st : laci_writer_finish(*writer, err);
+}
+
+/** The path of a data file that is called name, beside out. */
+static lac_status path_beside(const char *out, const char *name, char path[PATH_MAX],
+                              lac_error *err) {
+  const char *slash = strrchr(out, '/'), *base = slash ? slash + 1 : out;
+  if (strcmp(base, name) == 0) {
+    return laci_fail(err, LAC_EXISTS, "%s: this name is kept for the data of the model", out);
+  }
+  int n = snprintf(path, PATH_MAX, "%.*s%s", (int)(base - out), out, name);
+  if (n > 0 && n < PATH_MAX) return LAC_OK;
+  return laci_fail(err, LAC_UNSUPPORTED, "%s: the name of its data is too long", out);
+}
+
+static lac_status restore_all(const laci_packfile *pack, const char *out,
+                              const laci_write_options *options, laci_writer **writers,
+                              lac_error *err) {
+  size_t n = laci_packfile_n_files(pack);
+  char beside[PATH_MAX];
+  lac_status st = restore_file(pack, 0, out, options, &writers[0], err);
+  for (size_t at = 1; at < n && !st; at++) {
+    st = path_beside(out, laci_packfile_file_name(pack, at), beside, err);
+    if (!st) st = restore_file(pack, at, beside, options, &writers[at], err);
+  }
+  /* Data first: a model that is there has its data. */
+  for (size_t at = n; at-- > 0 && !st;) st = laci_writer_commit(writers[at], err);
+  for (size_t at = 0; st && at < n; at++) laci_writer_retract(writers[at]);
+  return st;
+}
+
+lac_status lac_pack_restore(const char *path, const char *out, bool force, lac_error *err) {
+  laci_packfile *pack = NULL;
+  laci_writer **writers = NULL;
+  if (!path || !out) return laci_fail(err, LAC_BAD_ARGUMENT, "two paths are needed");
+  lac_status st = laci_packfile_open(path, &pack, err);
+  if (st) return st;
+  const laci_file_id id = laci_packfile_id(pack);
+  const laci_write_options options = {.force = force, .keep = &id, .n_keep = 1};
+  writers = laci_alloc(laci_packfile_n_files(pack), sizeof *writers);
+  if (writers) st = restore_all(pack, out, &options, writers, err);
+  else st = laci_fail_memory(err, out);
+  for (size_t at = 0; writers && at < laci_packfile_n_files(pack); at++) {
+    laci_writer_destroy(writers[at]);
+  }
+  laci_free(writers);
+  laci_packfile_close(pack);
+  return st;
+}
+
+/* ---- A model ---- */
+
+/** Where the next bytes go. */
+typedef struct buffer {
+  uint8_t *at;
+} buffer;
+
+static lac_status to_buffer(const void *bytes, size_t size_bytes, void *context, lac_error *err) {
+  buffer *b = context;
+  (void)err;
+  memcpy(b->at, bytes, size_bytes);
+  b->at += size_bytes;
+  return LAC_OK;
+}
+
+/** The data files in a temporary folder; none where there are none. */
+static lac_status restore_data(const laci_packfile *pack, laci_scratch *scratch, lac_error *err) {
+  char path[PATH_MAX];
+  const laci_write_options options = {0};
+  if (laci_packfile_n_files(pack) == 1) return LAC_OK;
+  lac_status st = laci_scratch_create(scratch, err);
+  for (size_t at = 1; at < laci_packfile_n_files(pack) && !st; at++) {
+    laci_writer *writer = NULL;
+    st = laci_scratch_path(scratch, laci_packfile_file_name(pack, at), path, err);
+    if (!st) st = restore_file(pack, at, path, &options, &writer, err);
+    if (!st) st = laci_writer_commit(writer, err);
+    laci_writer_destroy(writer);
+  }
+  return st;
+}
+
+static lac_status load(const laci_packfile *pack, laci_scratch *scratch, lac_model **model,
+                       lac_error *err) {
+  size_t n = (size_t)laci_packfile_file_size(pack, 0);
+  uint8_t *bytes = laci_alloc(n, 1);
+  if (!bytes) return laci_fail_memory(err, "the unpacked model");
+  buffer b = {bytes};
+  lac_status st = laci_packfile_restore(pack, 0, to_buffer, &b, err);
+  if (!st) st = restore_data(pack, scratch, err);
+  if (!st) {
+    const char *data_dir = scratch->folder[0] ? scratch->folder : NULL;
+    st = lac_model_load_memory(bytes, n, data_dir, model, err);
+  }
+  laci_free(bytes);
+  return st;
+}
+
+/* Reports call the model by the name of its pack. */
+static lac_status rename_model(lac_model *model, const char *path, lac_error *err) {
+  size_t n = strlen(path) + 1;
+  char *copy = laci_alloc(n, 1);
+  if (!copy) return laci_fail_memory(err, path);
+  memcpy(copy, path, n);
+  laci_free(model->path);
+  model->path = copy;
+  return LAC_OK;
+}
+
+lac_status lac_pack_load(const char *path, lac_model **model, lac_error *err) {
+  laci_packfile *pack = NULL;
+  laci_scratch scratch = {{0}};
+  lac_model *made = NULL;
+  *model = NULL;
+  if (!path) return laci_fail(err, LAC_BAD_ARGUMENT, "no path of a pack given");
+  lac_status st = laci_packfile_open(path, &pack, err);
+  if (st) return st;
+  st = load(pack, &scratch, &made, err);
+  if (st) st = laci_fail_in(err, st, "%s", path);
+  if (!st) st = rename_model(made, path, err);
+  if (st) lac_model_destroy(made);
+  else *model = made;
+  laci_scratch_remove(&scratch);
+  laci_packfile_close(pack);
+  return st;
+}
+
+/* ---- Packed weights in place ---- */
+
+struct lac_pack {
+  laci_packfile *file;
+};
+
+lac_status lac_pack_open(const char *path, lac_pack **pack, lac_error *err) {
+  *pack = NULL;
+  if (!path) return laci_fail(err, LAC_BAD_ARGUMENT, "no path of a pack given");
+  lac_pack *made = laci_alloc(1, sizeof *made);
+  if (!made) return laci_fail_memory(err, path);
+  lac_status st = laci_packfile_open(path, &made->file, err);
+  if (st) laci_free(made);
+  else *pack = made;
+  return st;
+}
+
+void lac_pack_close(lac_pack *pack) {
+  if (!pack) return;
+  laci_packfile_close(pack->file);
+  laci_free(pack);
+}
+
+uint64_t lac_pack_dense_bytes(const lac_pack *pack) {
+  uint64_t sum = 0;
+  for (size_t at = 0; pack && at < laci_packfile_n_files(pack->file); at++) {
+    sum += laci_packfile_file_size(pack->file, at);
+  }
+  return sum;
+}
+
+uint64_t lac_pack_packed_bytes(const lac_pack *pack) {
+  return pack ? laci_packfile_size(pack->file) : 0;
+}
+
+int lac_pack_tensor_count(const lac_pack *pack) {
+  return pack ? (int)laci_packfile_n_tensors(pack->file) : 0;
+}
+
+void lac_pack_tensor(const lac_pack *pack, int index, lac_packed_tensor *tensor) {
+  *tensor = (lac_packed_tensor){0};
+  if (index < 0 || index >= lac_pack_tensor_count(pack)) return;
+  const laci_packfile_tensor *t = laci_packfile_tensor_at(pack->file, (size_t)index);
+  const laci_packing *p = &t->packing;
+  *tensor = (lac_packed_tensor){.name = p->name,
+                                .dtype = p->dtype,
+                                .n = p->pattern.n,
+                                .m = p->pattern.m,
+                                .outer = p->outer,
+                                .columns = p->columns,
+                                .inner = p->inner,
+                                .run = p->run,
+                                .n_rows = p->n_rows,
+                                .row_values = p->row_values,
+                                .index_words = p->index_words,
+                                .sign_words = t->packed.signs ? p->sign_words : 0,
+                                .index_bits = p->index_bits,
+                                .fill = p->fill,
+                                .values = t->packed.values,
+                                .index = t->packed.index,
+                                .signs = t->packed.signs};
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The fast engine: a graph, planned once for fixed input shapes, run many times.
+ *
+ * Planning decides everything that does not depend on the data: which nodes are constant, which
+ * melt into the layer before them, the layout of every value, the place of every value in one
+ * arena. Running walks a list of steps. Dense work is oneDNN's; what it lacks is done by the
+ * operators' own eval. Next: net_in.h (what a plan is made of), layers.c, tensors.c, place.c. */
+#ifndef LACI_BACKEND_CPU_NET_H
+#define LACI_BACKEND_CPU_NET_H
+
+#include "graph/graph.h"
+#include "graph/infer.h"
+
+typedef struct laci_net laci_net;
+
+typedef struct laci_net_options {
+  int threads;                    /* <= 0: the cores this process may use */
+  bool bf16;                      /* activations and weights in bf16 between oneDNN's steps */
+  const laci_input_shape *shapes; /* of inputs; sizes that the file leaves open must be here */
+  int n_shapes;
+} laci_net_options;
+
+/** An input or output as the caller hands it over: f32 for every float type, i64 for integers and
+ * booleans, row-major. */
+typedef struct laci_net_port {
+  const char *name;
+  laci_type type; /* F32 or I64; the shape is known */
+  size_t size_bytes;
+} laci_net_port;
+
+/** Plans `graph`, which is borrowed, as are its stored bytes, and must not change while the net
+ * lives. Fails LAC_NOT_FOUND (a shape for an unknown input), LAC_BAD_SHAPE (a size nobody fixed,
+ * operands that do not fit), LAC_UNSUPPORTED (an operator that cannot be run, a shape that depends
+ * on data, bf16 on a processor without), LAC_NO_MEMORY. Any thread. */
+LAC_MUST_CHECK lac_status laci_net_create(const laci_graph *graph, const laci_net_options *options,
+                                          laci_net **net, lac_error *err);
+void laci_net_destroy(laci_net *net);
+
+int laci_net_inputs(const laci_net *net, const laci_net_port **ports);
+int laci_net_outputs(const laci_net *net, const laci_net_port **ports);
+/** Bytes of the one block for all that lives between steps, and of the reordered weights. */
+size_t laci_net_arena_bytes(const laci_net *net);
+size_t laci_net_weight_bytes(const laci_net *net);
+/** A line a step; dies with the net. */
+const char *laci_net_text(const laci_net *net);
+
+/** One run; buffers in the order of the ports. Allocates nothing of our own (an operator without a
+ * fast form may take scratch memory for itself; the text names each). One run at a time per net;
+ * different nets run side by side, each on its own threads. */
+LAC_MUST_CHECK lac_status laci_net_run(laci_net *net, const void *const *inputs,
+                                       void *const *outputs, lac_error *err);
+
+#endif

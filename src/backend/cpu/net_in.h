@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a plan is made of, for the files of this folder.
+ *
+ *   buffer   bytes with a lifetime: in the arena, a weight, or the caller's
+ *   tensor   a view of a buffer in one layout; several may show the same content
+ *   step     one primitive or one function over tensors
+ *   layer    a node of the graph with those that melt into it
+ *
+ * Building is written without a check after each call: the first failure stays in net->status,
+ * ids become -1, and what follows does nothing. Order of files: constants.c (types and constants),
+ * layers.c (fusion), build.c (a builder a layer), ops_*.c (the builders), tensors.c (the words they
+ * use), place.c (the arena), net.c (create, run), text.c. */
+#ifndef LACI_BACKEND_CPU_NET_IN_H
+#define LACI_BACKEND_CPU_NET_IN_H
+
+#include "backend/cpu/dnnl_compat.h"
+#include "backend/cpu/net.h"
+#include "cpu/pool.h"
+#include "graph/op.h"
+
+enum { LACI_NET_MAX_POSTS = 6 };
+
+/** Content that does not depend on the inputs: a stored tensor's or a folded one's. Floats are kept
+ * as f32; `f` of a stored tensor is filled when somebody asks (laci_net_floats). */
+typedef struct laci_constant {
+  int64_t count;
+  const float *f; /* or NULL */
+  int64_t *i;     /* or NULL; owned */
+  float *owned;   /* f, where it is not a view of the file */
+} laci_constant;
+
+typedef struct laci_net_value {
+  laci_type type;
+  laci_constant *constant; /* NULL: computed in every run */
+  int n_uses;              /* by nodes that are computed, and as graph outputs */
+  int tensor;              /* -1: not there yet */
+} laci_net_value;
+
+typedef enum laci_place {
+  LACI_PLACE_ARENA,
+  LACI_PLACE_WEIGHT, /* filled while planning, or a view of the file */
+  LACI_PLACE_INPUT,  /* the caller's */
+  LACI_PLACE_OUTPUT,
+} laci_place;
+
+typedef struct laci_net_buffer {
+  laci_place place;
+  size_t bytes;
+  int first, last; /* steps that touch it; first < 0: nobody does */
+  size_t offset;   /* in the arena */
+  void *data;      /* weight: there from the start; caller's: set by every run */
+  bool owned;
+  int port;    /* of a caller's buffer */
+  int pending; /* reads still to be planned, of all values that live here */
+} laci_net_buffer;
+
+typedef struct laci_net_tensor {
+  laci_shape shape; /* as oneDNN sees it: rank >= 1 */
+  dnnl_data_type_t dt;
+  laci_md md; /* NULL: int64 or double elements, row-major */
+  int buffer;
+  int content;  /* equal numbers: the same content in another layout; -1: private */
+  bool partial; /* shows a part of its buffer: not dense */
+  dnnl_memory_t memory;
+} laci_net_tensor;
+
+struct laci_net_step;
+typedef lac_status laci_net_code(laci_net *net, struct laci_net_step *step, lac_error *err);
+
+typedef struct laci_net_step {
+  const laci_node *node; /* NULL: not of the graph */
+  const char *what;      /* for people: "Conv + relu", "reorder" */
+  const char *kernel;    /* oneDNN's name of the implementation, or "plain: why" */
+  int shown;             /* tensor whose shape the text shows */
+  dnnl_primitive_t primitive;
+  laci_net_code *code; /* where primitive is NULL */
+  void *context;       /* code's own, of the net's memory */
+  int n_args;
+  int *codes, *tensors; /* [n_args] */
+  dnnl_exec_arg_t *args;
+} laci_net_step;
+
+typedef struct laci_eltwise {
+  dnnl_alg_kind_t alg;
+  float alpha, beta;
+} laci_eltwise;
+
+/** What happens to a layer's result before it is written: + value, or an element-wise function. */
+typedef struct laci_net_post {
+  int value; /* >= 0: add this value */
+  laci_eltwise eltwise;
+} laci_net_post;
+
+typedef struct laci_net_layer {
+  int node, tail;       /* tail: the last node that melted in; node itself if none */
+  int output;           /* the value that comes out in the end */
+  float *scale, *shift; /* [channels]: y = scale * y + shift before the posts; NULL: none */
+  int64_t channels;
+  int n_posts;
+  laci_net_post posts[LACI_NET_MAX_POSTS];
+} laci_net_layer;
+
+struct laci_net {
+  const laci_graph *graph;
+  laci_arena memory; /* all small things */
+  laci_pool *pool;   /* for plain operators */
+  int n_threads;
+  bool bf16;
+  dnnl_engine_t engine;
+  dnnl_stream_t stream;
+  dnnl_primitive_attr_t attr; /* scratchpads are ours */
+  laci_net_value *values;     /* [n_values] */
+  bool *computed;             /* [n_nodes] neither constant nor unused */
+  laci_net_layer *layers;     /* [n_nodes]; output -1: melted into another, or nothing to do */
+  int *layer_at;              /* [n_nodes] layer that is computed at this place; -1: none */
+  size_t n_tensors, n_buffers, n_steps, tensor_room, buffer_room, step_room;
+  laci_net_tensor *tensors;
+  laci_net_buffer *buffers;
+  laci_net_step *steps;
+  uint8_t *arena;
+  size_t arena_bytes, weight_bytes;
+  int n_inputs, n_outputs;
+  laci_net_port *inputs, *outputs;
+  int *output_tensors;
+  char *text;
+  lac_status status; /* of building */
+  lac_error *err;
+};
+
+/* ---- Failing ---- */
+
+/** Keeps the first failure. */
+void laci_net_fail(laci_net *net, lac_status status, const char *format, ...) LAC_PRINTF(3, 4);
+void laci_net_no_memory(laci_net *net);
+/** oneDNN's answer; true where it was success. `what` is unsupported otherwise. */
+bool laci_net_did(laci_net *net, dnnl_status_t status, const char *what);
+/** Zeroed memory that lives as long as the net; NULL: no memory (noted). */
+void *laci_net_new(laci_net *net, size_t n, size_t size);
+
+/* ---- constants.c ---- */
+
+LAC_MUST_CHECK lac_status laci_net_infer(laci_net *net, const laci_input_shape *fixed, int n_fixed,
+                                         lac_error *err);
+/** A constant as f32, or NULL: integers, no constant, no memory. */
+const float *laci_net_floats(laci_net *net, int value);
+/** One element of a constant of any class. False where the value is none, or has more elements. */
+bool laci_net_scalar(laci_net *net, int value, double *x);
+/** A copy as the operators' eval wants it; destroy it. NULL: no memory, or no constant. */
+laci_buf *laci_net_constant_buf(laci_net *net, int value);
+void laci_constant_clear(laci_constant *constant);
+
+/* ---- layers.c ---- */
+
+LAC_MUST_CHECK lac_status laci_net_fuse(laci_net *net, lac_error *err);
+/** The element-wise functions that a node is, one after the other on input 0 (a constant second
+ * operand included); 0: it is none. */
+int laci_eltwise_of(laci_net *net, const laci_node *node, int *input, laci_eltwise out[2]);
+
+/* ---- Shapes and types ---- */
+
+static inline const laci_shape *laci_net_shape(const laci_net *net, int value) {
+  return &net->values[value].type.shape;
+}
+static inline bool laci_net_is_float(const laci_net *net, int value) {
+  return laci_dtype_is_float(net->values[value].type.dtype);
+}
+static inline bool laci_net_is_constant(const laci_net *net, int value) {
+  return net->values[value].constant != NULL;
+}
+static inline dnnl_data_type_t laci_net_dt(const laci_net *net) {
+  return net->bf16 ? dnnl_bf16 : dnnl_f32;
+}
+static inline bool laci_net_has(const laci_node *node, int port) {
+  return port < node->n_inputs && node->inputs[port] >= 0;
+}
+
+/* ---- tensors.c: the words that builders speak. Ids are -1 after a failure, and may be passed on.
+ * ---- */
+
+/** Descriptor of a row-major tensor, of any layout. NULL after a failure. */
+laci_md laci_net_dense(laci_net *net, const laci_shape *shape, dnnl_data_type_t dt);
+laci_md laci_net_any(laci_net *net, const laci_shape *shape, dnnl_data_type_t dt);
+/** Row-major with the channels (axis 1) innermost. */
+laci_md laci_net_channels_last(laci_net *net, const laci_shape *shape, dnnl_data_type_t dt);
+/** Is this oneDNN's slow definition of right? */
+bool laci_net_is_reference(const_dnnl_primitive_desc_t pd);
+
+int laci_net_buffer_new(laci_net *net, laci_place place, size_t bytes);
+/** Takes md (also on failure). */
+int laci_net_tensor_new(laci_net *net, const laci_shape *shape, dnnl_data_type_t dt, laci_md md,
+                        int buffer);
+/** A tensor over the elements of another: same buffer. Takes md. */
+int laci_net_view(laci_net *net, int tensor, const laci_shape *shape, laci_md md, bool partial);
+
+/** The value as a tensor, in whatever layout it has. Constants become weights. */
+int laci_net_read(laci_net *net, int value);
+/** The same content in that layout and type: as it is, reordered before, or by a step now. */
+int laci_net_as(laci_net *net, int tensor, laci_md_view md, dnnl_data_type_t dt);
+/** Row-major in that type. */
+int laci_net_as_dense(laci_net *net, int tensor, dnnl_data_type_t dt);
+/** Whole, in the type in which the net computes; any dense layout. */
+int laci_net_whole(laci_net *net, int tensor);
+/** Floats as a weight in that layout, reordered now; `floats` may go afterwards. */
+int laci_net_weight(laci_net *net, const laci_shape *shape, const float *floats,
+                    const int64_t *strides, laci_md_view wanted);
+/** A vector of f32 as a weight. */
+int laci_net_vector(laci_net *net, const float *floats, int64_t n);
+/** Binds a value to the tensor that holds it. */
+void laci_net_bind(laci_net *net, int value, int tensor);
+/** The same where the tensor's axes may be cut otherwise than the value's. */
+void laci_net_bind_shaped(laci_net *net, int value, int tensor);
+/** True where this is the last read of what lives in the tensor's buffer, so that it may be
+ * overwritten. */
+bool laci_net_dies(const laci_net *net, int tensor);
+
+/** A tensor like `like` for a result; `like`'s own bytes where it dies and in_place is set. */
+int laci_net_result_like(laci_net *net, int like, bool in_place);
+/** One element-wise function as a step; the result's tensor. */
+int laci_net_apply(laci_net *net, const laci_net_layer *layer, int from, const laci_eltwise *e);
+
+/** Attributes with the layer's posts; `sum` comes out as the value to be added (-1: none). The
+ * caller destroys them. NULL after a failure. */
+dnnl_primitive_attr_t laci_net_posts(laci_net *net, const laci_net_layer *layer, int *sum);
+/** dst of a primitive that adds to what is there: holds the content of `have` in layout md. */
+int laci_net_sum_target(laci_net *net, int have, laci_md_view md, dnnl_data_type_t dt);
+
+/** A step that runs the primitive of pd (taken); args: pairs of oneDNN's argument and a tensor. */
+void laci_net_step_add(laci_net *net, const laci_net_layer *layer, dnnl_primitive_desc_t pd,
+                       int n_args, const int (*args)[2]);
+/** A step that runs a function. */
+laci_net_step *laci_net_step_code(laci_net *net, const laci_node *node, laci_net_code *code,
+                                  int n_tensors, const int *tensors);
+/** Forgets the steps that were added since, and the contents that they would have made. */
+typedef struct laci_net_mark {
+  size_t n_steps, n_tensors;
+} laci_net_mark;
+laci_net_mark laci_net_mark_now(const laci_net *net);
+void laci_net_take_back(laci_net *net, laci_net_mark mark);
+
+/** Where a tensor's bytes are; after placing. */
+void *laci_net_data(const laci_net *net, int tensor);
+
+/* ---- build.c, ops_*.c ---- */
+
+typedef void laci_net_builder(laci_net *net, const laci_net_layer *layer);
+/** All layers in order; then the outputs. */
+void laci_net_build(laci_net *net);
+/** Could the node take posts and a folded scale? Decided before anything is built. */
+bool laci_net_takes_posts(const laci_net *net, const laci_node *node);
+bool laci_net_fits_conv(const laci_net *net, const laci_node *node);
+bool laci_net_fits_matmul(const laci_net *net, const laci_node *node);
+
+laci_net_builder laci_build_conv, laci_build_pool, laci_build_global_pool;
+laci_net_builder laci_build_gemm, laci_build_matmul;
+laci_net_builder laci_build_eltwise, laci_build_binary;
+laci_net_builder laci_build_batch_norm, laci_build_layer_norm, laci_build_softmax,
+    laci_build_reduce;
+laci_net_builder laci_build_concat, laci_build_reshape, laci_build_transpose, laci_build_slice,
+    laci_build_split, laci_build_same, laci_build_resize, laci_build_gather, laci_build_pad;
+laci_net_builder laci_build_plain;
+
+/* ---- place.c, text.c ---- */
+
+/** Gives every arena buffer its offset. */
+void laci_net_place(laci_net *net);
+void laci_net_write_text(laci_net *net);
+
+#endif

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Element by element: functions of one value, and operations of two with broadcasting.
+ *
+ * The first operand lies as it lies, and the result lies like it; oneDNN broadcasts the second one
+ * only. A value that nobody reads again is overwritten. */
+#include <string.h>
+
+#include "backend/cpu/net_in.h"
+
+int laci_net_apply(laci_net *net, const laci_net_layer *layer, int from, const laci_eltwise *e) {
+  dnnl_primitive_desc_t pd = NULL;
+  int to = laci_net_result_like(net, from, true);
+  if (to < 0) return -1;
+  dnnl_status_t st = laci_pd_eltwise(&pd, net->engine, e->alg, (float[]){e->alpha, e->beta},
+                                     net->tensors[from].md, net->attr);
+  if (!laci_net_did(net, st, "element-wise function")) return -1;
+  laci_net_step_add(net, layer, pd, 2, (const int[][2]){{DNNL_ARG_SRC, from}, {DNNL_ARG_DST, to}});
+  return to;
+}
+
+void laci_build_eltwise(laci_net *net, const laci_net_layer *layer) {
+  const laci_node *node = &net->graph->nodes[layer->node];
+  laci_eltwise e[2];
+  int input, n = laci_eltwise_of(net, node, &input, e);
+  int at = laci_net_whole(net, laci_net_read(net, node->inputs[input]));
+  for (int i = 0; i < n; i++) at = laci_net_apply(net, layer, at, &e[i]);
+  laci_net_bind(net, layer->output, at);
+}
+
+/* ---- Two operands ---- */
+
+typedef struct named_binary {
+  const char *type;
+  dnnl_alg_kind_t alg;
+  bool commutes;
+} named_binary;
+
+static const named_binary binaries[] = {
+    {"Add", dnnl_binary_add, true},  {"Sum", dnnl_binary_add, true},
+    {"Sub", dnnl_binary_sub, false}, {"Mul", dnnl_binary_mul, true},
+    {"Div", dnnl_binary_div, false}, {"Max", dnnl_binary_max, true},
+    {"Min", dnnl_binary_min, true},
+};
+
+/** The second operand as oneDNN wants it: as many axes as the first, and lying alike where it is
+ * as large. */
+static int aligned(laci_net *net, int tensor, int first) {
+  if (net->status || tensor < 0 || first < 0) return -1;
+  laci_shape shape = net->tensors[tensor].shape, like = net->tensors[first].shape;
+  if (laci_shape_equal(&shape, &like)) {
+    /* Strides of axes of size 1 are equal to oneDNN, but not to its kernels: described alike. */
+    laci_md md = NULL;
+    tensor = laci_net_as(net, tensor, net->tensors[first].md, net->tensors[first].dt);
+    if (!laci_md_copy(&md, net->tensors[first].md)) laci_net_no_memory(net);
+    return laci_net_view(net, tensor, &like, md, false);
+  }
+  laci_shape wide = {.rank = like.rank};
+  int missing = like.rank - shape.rank;
+  for (int axis = 0; axis < like.rank; axis++) {
+    wide.dims[axis] = axis < missing ? 1 : shape.dims[axis - missing];
+  }
+  int dense = laci_net_as_dense(net, tensor, laci_net_dt(net));
+  if (missing == 0) return dense;
+  return laci_net_view(net, dense, &wide, laci_net_dense(net, &wide, laci_net_dt(net)), false);
+}
+
+typedef struct pair {
+  int a, b;
+  dnnl_primitive_desc_t pd;
+} pair;
+
+/** The operation with its first operand in a layout: 0 as it lies, 1 channels last, 2 row-major. */
+static pair try_layout(laci_net *net, const named_binary *binary, pair from, int layout,
+                       const_dnnl_primitive_attr_t attr) {
+  dnnl_data_type_t dt = laci_net_dt(net);
+  if (net->status || from.a < 0) return (pair){-1, -1, NULL};
+  laci_shape shape = net->tensors[from.a].shape;
+  pair p = {.a = from.a};
+  if (layout == 1) {
+    laci_md md = laci_net_channels_last(net, &shape, dt);
+    p.a = laci_net_as(net, from.a, md, dt);
+    laci_md_drop(md);
+  } else if (layout == 2) {
+    p.a = laci_net_as_dense(net, from.a, dt);
+  }
+  p.b = aligned(net, from.b, p.a);
+  if (net->status) return p;
+  laci_md_view md = net->tensors[p.a].md;
+  dnnl_status_t st = laci_pd_binary(&p.pd, net->engine, binary->alg,
+                                    (const laci_md_view[]){md, net->tensors[p.b].md, md}, attr);
+  if (st && layout == 2) (void)laci_net_did(net, st, "operation of these operands");
+  if (st) p.pd = NULL;
+  return p;
+}
+
+/** As the operands lie; where oneDNN has no quick kernel for that (a broadcast along blocks with
+ * padding), in a layout where it has one: two copies are cheaper. */
+static pair choose_layout(laci_net *net, const named_binary *binary, pair from,
+                          const_dnnl_primitive_attr_t attr) {
+  pair p = {-1, -1, NULL};
+  for (int layout = 0; layout < 3; layout++) {
+    laci_net_mark mark = laci_net_mark_now(net);
+    p = try_layout(net, binary, from, layout, attr);
+    bool quick = p.pd && !laci_net_is_reference(p.pd);
+    if (quick || layout == 2 || net->status) break;
+    if (p.pd) (void)dnnl_primitive_desc_destroy(p.pd);
+    laci_net_take_back(net, mark);
+  }
+  return p;
+}
+
+static void binary_step(laci_net *net, const laci_net_layer *layer, const named_binary *binary,
+                        int a, int b) {
+  int sum;
+  dnnl_primitive_attr_t attr = laci_net_posts(net, layer, &sum);
+  pair p = choose_layout(net, binary, (pair){.a = a, .b = b}, attr);
+  int to = laci_net_result_like(net, p.a, a != b && p.a == a);
+  laci_net_step_add(
+      net, layer, p.pd, 3,
+      (const int[][2]){{DNNL_ARG_SRC_0, p.a}, {DNNL_ARG_SRC_1, p.b}, {DNNL_ARG_DST, to}});
+  laci_net_bind(net, layer->output, to);
+  if (attr) (void)dnnl_primitive_attr_destroy(attr);
+}
+
+void laci_build_binary(laci_net *net, const laci_net_layer *layer) {
+  const laci_node *node = &net->graph->nodes[layer->node];
+  const named_binary *binary = binaries;
+  while (strcmp(node->type, binary->type) != 0) binary++;
+  const laci_shape *y = laci_net_shape(net, layer->output);
+  bool fits = node->n_inputs == 2 && laci_net_has(node, 0) && laci_net_has(node, 1);
+  fits = fits && laci_net_is_float(net, node->inputs[0]) && laci_net_is_float(net, node->inputs[1]);
+  bool left = fits && laci_shape_equal(laci_net_shape(net, node->inputs[0]), y);
+  bool right = fits && laci_shape_equal(laci_net_shape(net, node->inputs[1]), y);
+  /* A constant is no good as the first operand: its layout would rule. */
+  bool swap = right && binary->commutes && (!left || laci_net_is_constant(net, node->inputs[0]));
+  if (!left && !swap) {
+    laci_net_fail(net, LAC_UNSUPPORTED, "operands of this kind");
+    return;
+  }
+  int a = laci_net_whole(net, laci_net_read(net, node->inputs[swap]));
+  int b = laci_net_read(net, node->inputs[!swap]);
+  binary_step(net, layer, binary, a, b);
+}

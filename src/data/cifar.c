@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * CIFAR-10 and CIFAR-100 in their binary layout: records of one or two label bytes and three planes
+ * of 32 x 32 bytes, red, green, blue. The files stay mapped; a record is its own index. */
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "data/dataset_in.h"
+
+enum { SIDE = 32, PLANE_BYTES = SIDE * SIDE, IMAGE_BYTES = 3 * PLANE_BYTES, MAX_FILES = 64 };
+
+/** Which of the two it is. */
+typedef struct layout {
+  int n_labels, n_classes; /* label bytes a record: the last one counts */
+  const char *test, *train, *names;
+} layout;
+
+static const layout cifar10 = {1, 10, "test_batch.bin", "data_batch_%d.bin", "batches.meta.txt"};
+static const layout cifar100 = {2, 100, "test.bin", "train.bin", "fine_label_names.txt"};
+
+typedef struct cifar_file {
+  laci_mapped_file map;
+  const char *path;
+  int64_t first; /* number of its first image in the set */
+} cifar_file;
+
+typedef struct cifar {
+  const layout *layout;
+  size_t record_bytes;
+  int n_files;
+  cifar_file files[MAX_FILES];
+} cifar;
+
+/* ---- Images ---- */
+
+static const cifar_file *file_of(const laci_dataset *set, int64_t at) {
+  const cifar *c = set->own;
+  int k = c->n_files - 1;
+  while (c->files[k].first > at) k--;
+  return &c->files[k];
+}
+
+static void name_image(const laci_dataset *set, int64_t at, char *text, size_t size_bytes) {
+  const cifar_file *file = file_of(set, at);
+  (void)snprintf(text, size_bytes, "%s: record %lld", file->path, (long long)(at - file->first));
+}
+
+static lac_status read_image(const laci_dataset *set, int64_t at, laci_image *image,
+                             lac_error *err) {
+  const cifar *c = set->own;
+  const cifar_file *file = file_of(set, at);
+  const uint8_t *planes =
+      file->map.bytes + (size_t)(at - file->first) * c->record_bytes + (size_t)c->layout->n_labels;
+  lac_status st = laci_image_set_size(image, file->path, SIDE, SIDE, err);
+  if (st) return st;
+  for (int x = 0; x < PLANE_BYTES; x++) {
+    for (int k = 0; k < 3; k++) image->rgb[x * 3 + k] = planes[k * PLANE_BYTES + x];
+  }
+  return LAC_OK;
+}
+
+static void close_files(laci_dataset *set) {
+  cifar *c = set->own;
+  for (int k = 0; c && k < c->n_files; k++) laci_file_unmap(&c->files[k].map);
+  laci_free(c);
+  set->own = NULL;
+}
+
+static const laci_dataset_kind kind = {
+    .image = read_image, .name = name_image, .close = close_files};
+
+/* ---- Opening ---- */
+
+/** A path that does not fit could not be opened either. */
+static bool has(const char *folder, const char *name) {
+  char path[PATH_MAX];
+  int n = snprintf(path, sizeof path, "%s/%s", folder, name);
+  return n > 0 && (size_t)n < sizeof path && access(path, F_OK) == 0;
+}
+
+static bool has_layout(const char *folder, const layout *l) {
+  char train[64];
+  (void)snprintf(train, sizeof train, l->train, 1);
+  return has(folder, l->test) || has(folder, train);
+}
+
+bool laci_cifar_is_there(const char *folder) {
+  return has_layout(folder, &cifar10) || has_layout(folder, &cifar100);
+}
+
+static lac_status add_file(laci_dataset *set, const char *name, lac_error *err) {
+  cifar *c = set->own;
+  cifar_file *file = &c->files[c->n_files];
+  file->path = laci_path_in(&set->arena, set->folder, name);
+  if (!file->path) return laci_fail_memory(err, set->folder);
+  lac_status st = laci_file_map(file->path, &file->map, err);
+  if (st) return st;
+  c->n_files++;
+  file->first = set->count;
+  if (file->map.size_bytes == 0 || file->map.size_bytes % c->record_bytes != 0) {
+    return laci_fail(err, LAC_BAD_FILE, "%s: %zu bytes, wanted whole records of %zu", file->path,
+                     file->map.size_bytes, c->record_bytes);
+  }
+  set->count += (int64_t)(file->map.size_bytes / c->record_bytes);
+  return LAC_OK;
+}
+
+static lac_status add_files(laci_dataset *set, laci_dataset_part part, lac_error *err) {
+  const layout *l = ((cifar *)set->own)->layout;
+  if (part == LACI_PART_TEST) return add_file(set, l->test, err);
+  if (l == &cifar100) return add_file(set, l->train, err);
+  for (int k = 1; k <= MAX_FILES; k++) {
+    char name[64];
+    (void)snprintf(name, sizeof name, "data_batch_%d.bin", k);
+    if (k > 1 && !has(set->folder, name)) break;
+    lac_status st = add_file(set, name, err);
+    if (st) return st;
+  }
+  return LAC_OK;
+}
+
+static lac_status read_labels(laci_dataset *set, lac_error *err) {
+  const cifar *c = set->own;
+  set->labels = laci_alloc((size_t)set->count, sizeof *set->labels);
+  if (!set->labels) return laci_fail_memory(err, set->folder);
+  int64_t at = 0;
+  for (int k = 0; k < c->n_files; k++) {
+    const laci_mapped_file *map = &c->files[k].map;
+    const uint8_t *end = map->bytes + map->size_bytes;
+    for (const uint8_t *record = map->bytes; record < end; record += c->record_bytes, at++) {
+      int label = record[c->layout->n_labels - 1];
+      if (label >= set->n_classes) {
+        return laci_fail(err, LAC_BAD_FILE, "%s: record %lld has label %d, wanted 0 to %d",
+                         c->files[k].path, (long long)(at - c->files[k].first), label,
+                         set->n_classes - 1);
+      }
+      set->labels[at] = label;
+    }
+  }
+  return LAC_OK;
+}
+
+/** The names are a courtesy: a set without them is whole. */
+static lac_status read_names(laci_dataset *set, lac_error *err) {
+  const char *name = ((cifar *)set->own)->layout->names, **lines;
+  int n_lines;
+  if (!has(set->folder, name)) return LAC_OK;
+  const char *path = laci_path_in(&set->arena, set->folder, name);
+  if (!path) return laci_fail_memory(err, set->folder);
+  lac_status st = laci_read_lines(&set->arena, path, &lines, &n_lines, err);
+  if (st) return st;
+  if (n_lines != set->n_classes) {
+    return laci_fail(err, LAC_BAD_FILE, "%s: %d lines, wanted %d class names", path, n_lines,
+                     set->n_classes);
+  }
+  set->class_names = laci_alloc((size_t)n_lines, sizeof *set->class_names);
+  if (!set->class_names) return laci_fail_memory(err, path);
+  memcpy(set->class_names, lines, (size_t)n_lines * sizeof *lines);
+  return LAC_OK;
+}
+
+lac_status laci_cifar_open(laci_dataset *set, const laci_dataset_options *options, lac_error *err) {
+  if (options->classes_path) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "%s: CIFAR's labels are numbers, not names of classes",
+                     options->classes_path);
+  }
+  cifar *c = laci_alloc(1, sizeof *c);
+  if (!c) return laci_fail_memory(err, set->folder);
+  set->kind = &kind;
+  set->own = c;
+  c->layout = has_layout(set->folder, &cifar10) ? &cifar10 : &cifar100;
+  c->record_bytes = (size_t)c->layout->n_labels + IMAGE_BYTES;
+  set->n_classes = c->layout->n_classes;
+  set->recipe = laci_recipe_default();
+  set->recipe.resize = 0;
+  set->recipe.height = set->recipe.width = SIDE;
+  lac_status st = add_files(set, options->part, err);
+  if (!st) st = read_labels(set, err);
+  if (!st) st = read_names(set, err);
+  return st;
+}

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Which class number a folder's name means: by the user's list, by WordNet id, or by sorted order.
+ * A wrong guess here makes every accuracy wrong without a word, so mixed cases are errors. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "data/dataset_in.h"
+
+enum { WORDNET_ID_LENGTH = 9, IMAGENET_CLASSES = 1000 };
+
+static const uint32_t imagenet_ids[] = {
+#include "data/wordnet_ids.def"
+};
+_Static_assert(sizeof imagenet_ids / sizeof *imagenet_ids == IMAGENET_CLASSES,
+               "one id for each class");
+
+/** The class of "n01440764" in ImageNet; -1: none. */
+static int imagenet_class(const char *name) {
+  uint32_t id = 0;
+  if (name[0] != 'n' || strlen(name) != WORDNET_ID_LENGTH) return -1;
+  for (const char *digit = name + 1; *digit; digit++) {
+    if (*digit < '0' || *digit > '9') return -1;
+    id = id * 10 + (uint32_t)(*digit - '0');
+  }
+  int low = 0, high = IMAGENET_CLASSES;
+  while (low < high) {
+    int middle = (low + high) / 2;
+    if (imagenet_ids[middle] < id) low = middle + 1;
+    else high = middle;
+  }
+  return low < IMAGENET_CLASSES && imagenet_ids[low] == id ? low : -1;
+}
+
+/* ---- By the user's list ---- */
+
+typedef struct listed {
+  const char *name, *text;
+  int number;
+} listed;
+
+static int compare_listed(const void *a, const void *b) {
+  return strcmp(((const listed *)a)->name, ((const listed *)b)->name);
+}
+
+/** Lines to (name, text), and sorted for the search. */
+static lac_status sort_list(laci_arena *arena, const char *path, const char **lines, int n,
+                            listed *list, lac_error *err) {
+  for (int at = 0; at < n; at++) {
+    size_t length = strcspn(lines[at], "\t");
+    const char *name = laci_arena_text_n(arena, lines[at], length);
+    if (!name) return laci_fail_memory(err, path);
+    bool has_text = lines[at][length] == '\t';
+    list[at] = (listed){name, has_text ? lines[at] + length + 1 : name, at};
+    if (length == 0) return laci_fail(err, LAC_BAD_FILE, "%s: line %d has no name", path, at + 1);
+  }
+  qsort(list, (size_t)n, sizeof *list, compare_listed);
+  for (int at = 1; at < n; at++) {
+    if (strcmp(list[at - 1].name, list[at].name) != 0) continue;
+    return laci_fail(err, LAC_BAD_FILE, "%s: '%s' is there twice", path, list[at].name);
+  }
+  return LAC_OK;
+}
+
+static lac_status number_by_list(laci_dataset *set, const char *const *folders, int n,
+                                 const char *path, int32_t *numbers, lac_error *err) {
+  const char **lines;
+  int n_lines;
+  lac_status st = laci_read_lines(&set->arena, path, &lines, &n_lines, err);
+  if (st) return st;
+  if (n_lines == 0) return laci_fail(err, LAC_BAD_FILE, "%s: no line, wanted one a class", path);
+  listed *list = laci_arena_alloc(&set->arena, (size_t)n_lines, sizeof *list);
+  set->class_names = laci_alloc((size_t)n_lines, sizeof *set->class_names);
+  if (!list || !set->class_names) return laci_fail_memory(err, path);
+  set->n_classes = n_lines;
+  st = sort_list(&set->arena, path, lines, n_lines, list, err);
+  for (int at = 0; at < n_lines && !st; at++) set->class_names[list[at].number] = list[at].text;
+  for (int at = 0; at < n && !st; at++) {
+    listed key = {.name = folders[at]};
+    const listed *found = bsearch(&key, list, (size_t)n_lines, sizeof *list, compare_listed);
+    if (found) numbers[at] = found->number;
+    else st = laci_fail(err, LAC_BAD_FILE, "%s: no line for the folder '%s'", path, folders[at]);
+  }
+  return st;
+}
+
+/* ---- By WordNet id, or in order ---- */
+
+static lac_status number_by_id(laci_dataset *set, const char *const *folders, int n,
+                               int32_t *numbers, lac_error *err) {
+  set->n_classes = IMAGENET_CLASSES;
+  set->class_names = laci_alloc(IMAGENET_CLASSES, sizeof *set->class_names);
+  if (!set->class_names) return laci_fail_memory(err, set->folder);
+  for (int k = 0; k < IMAGENET_CLASSES; k++) {
+    char name[WORDNET_ID_LENGTH + 1] = "n00000000";
+    uint32_t id = imagenet_ids[k];
+    for (int at = WORDNET_ID_LENGTH - 1; at > 0; at--, id /= 10) name[at] = (char)('0' + id % 10);
+    set->class_names[k] = laci_arena_text(&set->arena, name);
+    if (!set->class_names[k]) return laci_fail_memory(err, set->folder);
+  }
+  for (int at = 0; at < n; at++) numbers[at] = imagenet_class(folders[at]);
+  return LAC_OK;
+}
+
+static lac_status number_in_order(laci_dataset *set, const char *const *folders, int n,
+                                  int32_t *numbers, lac_error *err) {
+  set->n_classes = n;
+  set->class_names = laci_alloc((size_t)n, sizeof *set->class_names);
+  if (!set->class_names) return laci_fail_memory(err, set->folder);
+  for (int at = 0; at < n; at++) {
+    numbers[at] = at;
+    set->class_names[at] = folders[at];
+  }
+  return LAC_OK;
+}
+
+lac_status laci_number_classes(laci_dataset *set, const char *const *folders, int n,
+                               const char *classes_path, int32_t *numbers, lac_error *err) {
+  int n_known = 0;
+  const char *other = NULL;
+  if (classes_path) return number_by_list(set, folders, n, classes_path, numbers, err);
+  for (int at = 0; at < n; at++) {
+    if (imagenet_class(folders[at]) >= 0) n_known++;
+    else other = folders[at];
+  }
+  if (!other) return number_by_id(set, folders, n, numbers, err);
+  if (n_known == 0) return number_in_order(set, folders, n, numbers, err);
+  return laci_fail(err, LAC_BAD_FILE,
+                   "%s: '%s' is none of ImageNet's 1000 classes as %d other folders are; a list of "
+                   "classes must say which is which",
+                   set->folder, other, n_known);
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Labelled images, wherever they lie: a count, a label and an image for each number.
+ *
+ * Known are the binary folders of CIFAR-10 and CIFAR-100 and folders of JPEG files, CLASS/NAME.jpg.
+ * What is opened is only listed; images are read when they are asked for, from any thread. Next:
+ * loader.h, which asks for them ahead of time. */
+#ifndef LACI_DATA_DATASET_H
+#define LACI_DATA_DATASET_H
+
+#include "data/prepare.h"
+
+typedef struct laci_dataset laci_dataset;
+
+typedef enum laci_dataset_part {
+  LACI_PART_TEST,  /* test_batch.bin, test.bin */
+  LACI_PART_TRAIN, /* data_batch_1.bin ..., train.bin */
+} laci_dataset_part;
+
+typedef struct laci_dataset_options {
+  laci_dataset_part part;   /* of CIFAR (default: test); a folder of images has one part only */
+  const char *classes_path; /* numbers of the class folders: a line each, NAME or NAME<TAB>TEXT, in
+                               the order of the network's outputs; NULL: see below */
+} laci_dataset_options;
+
+/** What lies in `folder` is found out from the names in it.
+ *
+ * CIFAR-10: data_batch_N.bin from 1 on, test_batch.bin, one after the other; records of a label and
+ * 3072 bytes. CIFAR-100: train.bin, test.bin; records of two labels, the second (fine) one counts.
+ * Class names come from batches.meta.txt, fine_label_names.txt where they are there.
+ *
+ * Images: classes sorted by their folders' names (bytes), in them the files .jpg .jpeg .JPEG ...,
+ * sorted; names that begin with a dot do not count. The class number is the line in classes_path,
+ * every folder must be there; else ImageNet's (of 1000) where every folder's name is such a WordNet
+ * id (n01440764); else the place in sorted order. Folders of which only some are such ids are
+ * refused, since either reading would be wrong. The class's name is TEXT, or the folder's name.
+ *
+ * Fails LAC_NOT_FOUND, LAC_BAD_FILE (no images, a record cut off, a label beyond the classes),
+ * LAC_BAD_ARGUMENT for classes_path with CIFAR, LAC_IO, LAC_NO_MEMORY. */
+LAC_MUST_CHECK lac_status laci_dataset_open(const char *folder, const laci_dataset_options *options,
+                                            laci_dataset **set, lac_error *err);
+void laci_dataset_close(laci_dataset *set); /* NULL is fine; nothing can fail */
+
+int64_t laci_dataset_count(const laci_dataset *set);
+int laci_dataset_classes(const laci_dataset *set);
+/** NULL where the data do not say. Lives as long as the set. */
+const char *laci_dataset_class_name(const laci_dataset *set, int class_number);
+/** The class of image at, 0 <= at < count. */
+int laci_dataset_label(const laci_dataset *set, int64_t at);
+/** The recipe that is usual with such data: CIFAR as it is, 32 x 32; else laci_recipe_default. Mean
+ * and std are ImageNet's in both. */
+laci_recipe laci_dataset_recipe(const laci_dataset *set);
+
+/** The image as it is stored. Fails as laci_jpeg_read does, naming the file. Any thread, each with
+ * its own *image. */
+LAC_MUST_CHECK lac_status laci_dataset_image(const laci_dataset *set, int64_t at, laci_image *image,
+                                             lac_error *err);
+/** The image as the preparer's recipe wants it, out[3][height][width]; *image is scratch. */
+LAC_MUST_CHECK lac_status laci_dataset_sample(const laci_dataset *set, int64_t at,
+                                              laci_preparer *preparer, laci_image *image,
+                                              float *out, lac_error *err);
+
+#endif

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a kind of data set has to offer: it fills the common part when it is opened, and brings two
+ * functions. dataset.c does the rest. */
+#ifndef LACI_DATA_DATASET_IN_H
+#define LACI_DATA_DATASET_IN_H
+
+#include "base/memory.h"
+#include "data/dataset.h"
+
+typedef struct laci_dataset_kind {
+  lac_status (*image)(const laci_dataset *set, int64_t at, laci_image *image, lac_error *err);
+  /* What to call image `at` in an error's text. */
+  void (*name)(const laci_dataset *set, int64_t at, char *text, size_t size_bytes);
+  void (*close)(laci_dataset *set); /* frees `own` and what hangs on it; own may be NULL */
+} laci_dataset_kind;
+
+struct laci_dataset {
+  const laci_dataset_kind *kind;
+  laci_arena arena; /* all texts */
+  const char *folder;
+  int64_t count;
+  int32_t *labels; /* [count] */
+  int n_classes;
+  const char **class_names; /* [n_classes], or NULL */
+  laci_recipe recipe;
+  void *own; /* the kind's */
+};
+
+/** Both fill a set whose folder is set; on failure the caller closes it. */
+LAC_MUST_CHECK lac_status laci_cifar_open(laci_dataset *set, const laci_dataset_options *options,
+                                          lac_error *err);
+LAC_MUST_CHECK lac_status laci_folder_open(laci_dataset *set, const laci_dataset_options *options,
+                                           lac_error *err);
+/** Whether the folder holds one of CIFAR's files. */
+bool laci_cifar_is_there(const char *folder);
+
+/** folder/name in the arena; NULL: no memory. */
+char *laci_path_in(laci_arena *arena, const char *folder, const char *name);
+
+/** The lines of a text file of at most a mebibyte, without their ends and without empty lines at
+ * the end of the file; copies in the arena. */
+LAC_MUST_CHECK lac_status laci_read_lines(laci_arena *arena, const char *path, const char ***lines,
+                                          int *n_lines, lac_error *err);
+
+/** Gives the folders (sorted names) their class numbers and the set its classes, as dataset.h says.
+ */
+LAC_MUST_CHECK lac_status laci_number_classes(laci_dataset *set, const char *const *folders, int n,
+                                              const char *classes_path, int32_t *numbers,
+                                              lac_error *err);
+
+#endif

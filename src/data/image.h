@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Decoded images, and JPEG, the one format they come in.
+ *
+ * An image is what a photograph shows and nothing else: three bytes a pixel, red, green, blue, rows
+ * from top to bottom. The orientation that a camera notes (EXIF) is ignored, as the recipes do that
+ * networks were trained and measured with. Next: prepare.h, from an image to a network's input. */
+#ifndef LACI_DATA_IMAGE_H
+#define LACI_DATA_IMAGE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lacuna/status.h"
+
+/** Zero-initialised is empty. The memory grows and is used again for the next image. */
+typedef struct laci_image {
+  int width, height; /* pixels */
+  uint8_t *rgb;      /* [height, width, 3] */
+  size_t room_bytes; /* behind rgb */
+} laci_image;
+
+/** What an image may have at most, so that a small file cannot ask for all memory. */
+enum { LACI_IMAGE_MAX_PIXELS = 1 << 26, LACI_IMAGE_MAX_SIDE = 65535 };
+
+/** Gives the image a size (each side at least 1) and room for it; the pixels are undefined. Fails
+ * LAC_UNSUPPORTED beyond the limits, LAC_NO_MEMORY; `name` stands in the text. */
+LAC_MUST_CHECK lac_status laci_image_set_size(laci_image *image, const char *name, int64_t width,
+                                              int64_t height, lac_error *err);
+/** Makes *image empty again; an empty one is fine. */
+void laci_image_clear(laci_image *image);
+
+/** Decodes a JPEG: baseline, progressive or arithmetic, 8 bits; grey becomes three equal bytes,
+ * CMYK and YCCK (inverted, as Adobe writes them) are multiplied by their black. The inverse
+ * transform is the exact integer one and colours are interpolated: the bytes that Pillow and
+ * torchvision give.
+ *
+ * Fails LAC_BAD_FILE for what is no JPEG and for one that is cut off or damaged where pixels would
+ * be lost, LAC_UNSUPPORTED beyond the limits above or more than a hundred scans, LAC_NO_MEMORY.
+ * Any thread, each with its own image. */
+LAC_MUST_CHECK lac_status laci_jpeg_decode(const char *name, const uint8_t *bytes,
+                                           size_t size_bytes, laci_image *image, lac_error *err);
+LAC_MUST_CHECK lac_status laci_jpeg_read(const char *path, laci_image *image, lac_error *err);
+
+#endif

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * JPEG by libjpeg-turbo, from memory.
+ *
+ * The library reports a fatal error by a callback that must not return: ours jumps back to where
+ * decoding began. All state lives in the caller of the function that calls setjmp, so that nothing
+ * is undefined after the jump. What the library calls a warning (a cut-off file, a wrong Huffman
+ * code) is an error here when pixels are lost by it. */
+#include "data/image.h"
+
+#include <setjmp.h>
+#include <stdbool.h>
+#include <stdio.h> /* jpeglib.h wants it */
+
+#include <jpeglib.h>
+
+#include <jerror.h> /* wants to come after it */
+
+#include "base/error.h"
+#include "base/file.h"
+
+/* Real progressive files have about ten scans; each costs a walk over the whole image. */
+enum { MAX_SCANS = 100 };
+/* The first scan spends at least one bit on a block of 8 x 8 pixels of the finest component. Two
+ * components may share being the finest, each in one direction: hence 1024, not 512. */
+enum { MAX_PIXELS_PER_BYTE = 1024 };
+
+typedef struct decoder {
+  struct jpeg_decompress_struct jpeg;
+  struct jpeg_error_mgr messages;
+  struct jpeg_progress_mgr progress;
+  jmp_buf failed;
+  const char *name;
+  lac_error *err;
+  lac_status status;
+} decoder;
+
+/* ---- What the library calls back ---- */
+
+static void fail_by_message(j_common_ptr jpeg) {
+  decoder *d = jpeg->client_data;
+  char text[JMSG_LENGTH_MAX];
+  bool memory = d->messages.msg_code == JERR_OUT_OF_MEMORY;
+  (*d->messages.format_message)(jpeg, text);
+  if (memory) d->status = laci_fail_memory(d->err, d->name);
+  else d->status = laci_fail(d->err, LAC_BAD_FILE, "%s: no whole JPEG: %s", d->name, text);
+  longjmp(d->failed, 1);
+}
+
+static void fail_where_pixels_are_lost(j_common_ptr jpeg, int level) {
+  if (level >= 0) return; /* a trace message */
+  switch (jpeg->err->msg_code) {
+    case JWRN_ADOBE_XFORM: /* odd, but whole: unknown markers, padding between segments */
+    case JWRN_EXTRANEOUS_DATA:
+    case JWRN_JFIF_MAJOR:
+    case JWRN_NOT_SEQUENTIAL: break;
+    default: fail_by_message(jpeg);
+  }
+}
+
+static void print_nothing(j_common_ptr jpeg) { (void)jpeg; }
+
+static void limit_scans(j_common_ptr jpeg) {
+  decoder *d = jpeg->client_data;
+  if (d->jpeg.input_scan_number <= MAX_SCANS) return;
+  d->status =
+      laci_fail(d->err, LAC_UNSUPPORTED, "%s: a JPEG of more than %d scans", d->name, MAX_SCANS);
+  longjmp(d->failed, 1);
+}
+
+/* ---- Decoding ---- */
+
+/** The image's size, if the header can be believed. */
+static lac_status check_size(decoder *d, size_t size_bytes, laci_image *image) {
+  int64_t width = d->jpeg.image_width, height = d->jpeg.image_height;
+  if (!d->jpeg.arith_code && width * height / MAX_PIXELS_PER_BYTE > (int64_t)size_bytes) {
+    return laci_fail(d->err, LAC_BAD_FILE, "%s: claims %d x %d pixels in %zu bytes", d->name,
+                     (int)width, (int)height, size_bytes);
+  }
+  return laci_image_set_size(image, d->name, width, height, d->err);
+}
+
+/** Stored inverted, ink 255 - c over paper: red is what cyan and black both let through. */
+static void rgb_from_cmyk(const uint8_t *cmyk, int width, uint8_t *rgb) {
+  for (int x = 0; x < width; x++, cmyk += 4, rgb += 3) {
+    for (int c = 0; c < 3; c++) rgb[c] = (uint8_t)((cmyk[c] * cmyk[3] + 127) / 255);
+  }
+}
+
+static void read_rows(decoder *d, laci_image *image) {
+  j_decompress_ptr jpeg = &d->jpeg;
+  size_t stride = (size_t)image->width * 3;
+  JSAMPARRAY line = NULL;
+  if (jpeg->out_color_space == JCS_CMYK) {
+    line = (*jpeg->mem->alloc_sarray)((j_common_ptr)jpeg, JPOOL_IMAGE, (JDIMENSION)image->width * 4,
+                                      1);
+  }
+  while (jpeg->output_scanline < jpeg->output_height) {
+    uint8_t *to = image->rgb + jpeg->output_scanline * stride;
+    if (line) {
+      (void)jpeg_read_scanlines(jpeg, line, 1);
+      rgb_from_cmyk(line[0], image->width, to);
+    } else {
+      (void)jpeg_read_scanlines(jpeg, &to, 1);
+    }
+  }
+}
+
+/** Returns here by longjmp on failure. Only *d and *image change, and they are the caller's. */
+static void decode(decoder *d, const uint8_t *bytes, size_t size_bytes, laci_image *image) {
+  if (setjmp(d->failed)) return;
+  jpeg_create_decompress(&d->jpeg);
+  d->jpeg.client_data = d;
+  d->jpeg.progress = &d->progress;
+  jpeg_mem_src(&d->jpeg, bytes, size_bytes);
+  (void)jpeg_read_header(&d->jpeg, TRUE);
+  d->status = check_size(d, size_bytes, image);
+  if (d->status) return;
+  bool inks = d->jpeg.jpeg_color_space == JCS_CMYK || d->jpeg.jpeg_color_space == JCS_YCCK;
+  d->jpeg.out_color_space = inks ? JCS_CMYK : JCS_RGB;
+  d->jpeg.dct_method = JDCT_ISLOW;
+  (void)jpeg_start_decompress(&d->jpeg);
+  read_rows(d, image);
+  /* No jpeg_finish_decompress: all rows are here, and what follows them is nobody's business. */
+}
+
+lac_status laci_jpeg_decode(const char *name, const uint8_t *bytes, size_t size_bytes,
+                            laci_image *image, lac_error *err) {
+  decoder d = {.name = name, .err = err};
+  if (size_bytes == 0)
+    return laci_fail(err, LAC_BAD_FILE, "%s: an empty file, wanted a JPEG", name);
+  d.jpeg.err = jpeg_std_error(&d.messages);
+  d.jpeg.client_data = &d;
+  d.messages.error_exit = fail_by_message;
+  d.messages.emit_message = fail_where_pixels_are_lost;
+  d.messages.output_message = print_nothing;
+  d.progress.progress_monitor = limit_scans;
+  decode(&d, bytes, size_bytes, image);
+  jpeg_destroy_decompress(&d.jpeg);
+  return d.status;
+}
+
+lac_status laci_jpeg_read(const char *path, laci_image *image, lac_error *err) {
+  laci_mapped_file file;
+  lac_status st = laci_file_map(path, &file, err);
+  if (!st) st = laci_jpeg_decode(path, file.bytes, file.size_bytes, image, err);
+  laci_file_unmap(&file);
+  return st;
+}

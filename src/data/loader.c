@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The loader: a ring of slots, one for each buffer that is out, and threads that take images from
+ * the oldest slot that has some left.
+ *
+ * Images are handed out strictly in order, so that everything before a failed image has been handed
+ * out too: once a slot's last image is signed off, the smallest failed index in it is known, for
+ * any number of threads. One lock guards the ring; decoding happens outside of it. */
+#include "data/loader.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "cpu/pool.h"
+
+enum { MAX_DEPTH = 64, MAX_THREADS = 256, MAX_BATCH = 1 << 24 };
+
+/** What a thread needs to decode; the caller of take has one, too. */
+typedef struct desk {
+  laci_preparer *preparer;
+  laci_image image;
+} desk;
+
+typedef struct slot {
+  float *pixels;
+  int32_t *labels;
+  int64_t first;
+  int n, n_given, n_done; /* images: in all, handed out, signed off */
+  int failed_at;          /* the first that failed; n: none */
+  lac_error error;
+} slot;
+
+typedef struct worker {
+  laci_loader *loader;
+  desk desk;
+  pthread_t thread;
+} worker;
+
+struct laci_loader {
+  const laci_dataset *set;
+  laci_loader_options options;
+  size_t sample; /* floats */
+  desk desk;     /* of take */
+  pthread_mutex_t lock;
+  pthread_cond_t wanted; /* a slot was put, or the end */
+  pthread_cond_t filled; /* a slot's last image was signed off */
+  bool closing;
+  uint64_t n_put, n_taken, open; /* batches; open: the first that may have images to hand out */
+  slot slots[MAX_DEPTH];         /* batch b is in slot b % depth */
+  int n_workers;
+  worker workers[];
+};
+
+laci_loader_options laci_loader_options_default(const laci_dataset *set) {
+  return (laci_loader_options){.recipe = laci_dataset_recipe(set), .batch = 1, .depth = 2};
+}
+
+static slot *slot_of(laci_loader *loader, uint64_t batch) {
+  return &loader->slots[batch % (uint64_t)loader->options.depth];
+}
+
+/* ---- Decoding ---- */
+
+static lac_status load_image(laci_loader *loader, desk *b, slot *s, int at, lac_error *err) {
+  int64_t place = s->first + at;
+  int64_t image = loader->options.order ? loader->options.order[place] : place;
+  s->labels[at] = laci_dataset_label(loader->set, image);
+  return laci_dataset_sample(loader->set, image, b->preparer, &b->image,
+                             s->pixels + (size_t)at * loader->sample, err);
+}
+
+/** Takes the next image of the slot, decodes it and signs it off. The lock is held on entry and on
+ * return, and free in between. */
+static void work_on(laci_loader *loader, desk *b, slot *s) {
+  int at = s->n_given++;
+  bool useless = at > s->failed_at; /* nobody will look at it */
+  pthread_mutex_unlock(&loader->lock);
+  lac_error error = {0};
+  lac_status st = useless ? LAC_OK : load_image(loader, b, s, at, &error);
+  pthread_mutex_lock(&loader->lock);
+  if (st && at < s->failed_at) {
+    s->failed_at = at;
+    s->error = error;
+  }
+  if (++s->n_done == s->n) pthread_cond_signal(&loader->filled);
+}
+
+/** The oldest slot with an image to hand out; NULL: none at the moment. */
+static slot *slot_to_fill(laci_loader *loader) {
+  for (; loader->open < loader->n_put; loader->open++) {
+    slot *s = slot_of(loader, loader->open);
+    if (s->n_given < s->n) return s;
+  }
+  return NULL;
+}
+
+static void *work(void *context) {
+  worker *w = context;
+  laci_loader *loader = w->loader;
+  pthread_mutex_lock(&loader->lock);
+  while (!loader->closing) {
+    slot *s = slot_to_fill(loader);
+    if (s) work_on(loader, &w->desk, s);
+    else pthread_cond_wait(&loader->wanted, &loader->lock);
+  }
+  pthread_mutex_unlock(&loader->lock);
+  return NULL;
+}
+
+/* ---- Creating ---- */
+
+static lac_status check_options(const laci_dataset *set, const laci_loader_options *o,
+                                lac_error *err) {
+  int64_t count = laci_dataset_count(set);
+  if (o->batch < 1 || o->batch > MAX_BATCH) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "a batch of %d images, wanted 1 to %d", o->batch,
+                     MAX_BATCH);
+  }
+  if (o->depth < 1 || o->depth > MAX_DEPTH) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "%d buffers, wanted 1 to %d", o->depth, MAX_DEPTH);
+  }
+  if (!o->order) return laci_recipe_check(&o->recipe, err);
+  if (o->limit <= 0) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "an order of images needs their number");
+  }
+  for (int64_t at = 0; at < o->limit; at++) {
+    if (o->order[at] >= 0 && o->order[at] < count) continue;
+    return laci_fail(err, LAC_BAD_ARGUMENT, "image %lld in the order, wanted 0 to %lld",
+                     (long long)o->order[at], (long long)count - 1);
+  }
+  return laci_recipe_check(&o->recipe, err);
+}
+
+/** How many threads `threads` means: the pool knows the cores this process may use. */
+static lac_status count_threads(int threads, int *n, lac_error *err) {
+  laci_pool *pool = NULL;
+  *n = threads;
+  if (threads <= 0) {
+    lac_status st = laci_pool_create(0, &pool, err);
+    if (st) return st;
+    *n = laci_pool_threads(pool);
+    laci_pool_destroy(pool);
+  }
+  if (*n > MAX_THREADS) *n = MAX_THREADS;
+  return LAC_OK;
+}
+
+/* Threads take no signals: those belong to the caller's, which know what Ctrl-C means. A thread
+ * that does not start only makes us fewer, since take helps. */
+static void start_workers(laci_loader *loader, int n) {
+  sigset_t all, old;
+  sigfillset(&all);
+  bool masked = !pthread_sigmask(SIG_SETMASK, &all, &old);
+  for (; loader->n_workers < n; loader->n_workers++) {
+    worker *w = &loader->workers[loader->n_workers];
+    w->loader = loader;
+    if (laci_preparer_create(&loader->options.recipe, &w->desk.preparer, NULL)) break;
+    if (pthread_create(&w->thread, NULL, work, w)) {
+      laci_preparer_destroy(w->desk.preparer);
+      break;
+    }
+  }
+  if (masked) (void)pthread_sigmask(SIG_SETMASK, &old, NULL);
+}
+
+lac_status laci_loader_create(const laci_dataset *set, const laci_loader_options *options,
+                              laci_loader **loader, lac_error *err) {
+  int n_threads = 0;
+  *loader = NULL;
+  lac_status st = check_options(set, options, err);
+  if (!st) st = count_threads(options->threads, &n_threads, err);
+  if (st) return st;
+  laci_loader *made = laci_alloc(1, sizeof *made + (size_t)n_threads * sizeof(worker));
+  if (!made) return laci_fail_memory(err, "loading images");
+  made->set = set;
+  made->options = *options;
+  int64_t count = laci_dataset_count(set);
+  bool whole = !options->order && (options->limit <= 0 || options->limit > count);
+  if (whole) made->options.limit = count;
+  made->sample = 3 * (size_t)options->recipe.height * (size_t)options->recipe.width;
+  st = laci_preparer_create(&options->recipe, &made->desk.preparer, err);
+  if (st) {
+    laci_free(made);
+    return st;
+  }
+  pthread_mutex_init(&made->lock, NULL); /* these three never fail with default attributes */
+  pthread_cond_init(&made->wanted, NULL);
+  pthread_cond_init(&made->filled, NULL);
+  start_workers(made, n_threads);
+  *loader = made;
+  return LAC_OK;
+}
+
+void laci_loader_destroy(laci_loader *loader) {
+  if (!loader) return;
+  pthread_mutex_lock(&loader->lock);
+  loader->closing = true;
+  pthread_cond_broadcast(&loader->wanted);
+  pthread_mutex_unlock(&loader->lock);
+  for (int k = 0; k < loader->n_workers; k++) {
+    worker *w = &loader->workers[k];
+    pthread_join(w->thread, NULL);
+    laci_preparer_destroy(w->desk.preparer);
+    laci_image_clear(&w->desk.image);
+  }
+  laci_preparer_destroy(loader->desk.preparer);
+  laci_image_clear(&loader->desk.image);
+  pthread_cond_destroy(&loader->filled);
+  pthread_cond_destroy(&loader->wanted);
+  pthread_mutex_destroy(&loader->lock);
+  laci_free(loader);
+}
+
+int64_t laci_loader_count(const laci_loader *loader) { return loader->options.limit; }
+
+/* ---- Putting and taking ---- */
+
+lac_status laci_loader_put(laci_loader *loader, float *pixels, int32_t *labels, lac_error *err) {
+  const laci_loader_options *o = &loader->options;
+  if (loader->n_put - loader->n_taken == (uint64_t)o->depth) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "%d buffers are out already", o->depth);
+  }
+  pthread_mutex_lock(&loader->lock);
+  slot *s = slot_of(loader, loader->n_put);
+  int64_t n_batches = o->limit / o->batch + (o->limit % o->batch != 0);
+  bool past = loader->n_put >= (uint64_t)n_batches;
+  int64_t first = past ? o->limit : (int64_t)loader->n_put * o->batch, left = o->limit - first;
+  int n = left < o->batch ? (int)left : o->batch;
+  *s = (slot){.pixels = pixels, .labels = labels, .first = first, .n = n, .failed_at = n};
+  loader->n_put++;
+  if (n > 0) pthread_cond_broadcast(&loader->wanted);
+  pthread_mutex_unlock(&loader->lock);
+  return LAC_OK;
+}
+
+lac_status laci_loader_take(laci_loader *loader, laci_batch *batch, lac_error *err) {
+  lac_status st = LAC_OK;
+  *batch = (laci_batch){0};
+  if (loader->n_taken == loader->n_put) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "no buffer is out");
+  }
+  pthread_mutex_lock(&loader->lock);
+  slot *s = slot_of(loader, loader->n_taken);
+  while (s->n_done < s->n) {
+    if (s->n_given < s->n) work_on(loader, &loader->desk, s);
+    else pthread_cond_wait(&loader->filled, &loader->lock);
+  }
+  loader->n_taken++;
+  /* A slot that nobody looked for images in is behind us now. */
+  if (loader->open < loader->n_taken) loader->open = loader->n_taken;
+  *batch = (laci_batch){s->first, s->n, s->pixels, s->labels};
+  if (s->failed_at < s->n) {
+    st = s->error.status;
+    if (err) *err = s->error;
+  }
+  pthread_mutex_unlock(&loader->lock);
+  return st;
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Batches of prepared images, decoded ahead of time by threads of their own.
+ *
+ * The caller hands over buffers and takes them back filled, first in, first out. However many
+ * buffers it has out is how far ahead the threads may work; nothing is copied and nothing allocated
+ * meanwhile. What a batch holds depends on its number only, never on the threads.
+ *
+ *     put(a); put(b);                                  the two are filled while the network runs
+ *     while (!take(&batch) && batch.n) { run(batch); put(batch.pixels, batch.labels); }        */
+#ifndef LACI_DATA_LOADER_H
+#define LACI_DATA_LOADER_H
+
+#include "data/dataset.h"
+
+typedef struct laci_loader laci_loader;
+
+typedef struct laci_loader_options {
+  laci_recipe recipe;
+  int batch;     /* images, >= 1; the last batch may be smaller */
+  int threads;   /* that decode, besides the one that waits in take; <= 0: as many as cores */
+  int depth;     /* buffers that may be out at a time, 1..64 */
+  int64_t limit; /* images in all; <= 0: as many as there are */
+  const int64_t *order; /* [limit]: which image comes when, for shuffling and for the repetition of
+                           images; NULL: 0, 1, 2 ... up to the set's count. The caller's; it must
+                           live as long as the loader */
+} laci_loader_options;
+
+/** One batch of the set, two buffers, all cores, laci_dataset_recipe. */
+laci_loader_options laci_loader_options_default(const laci_dataset *set);
+
+typedef struct laci_batch {
+  int64_t first;   /* number of its first image in the order of loading */
+  int n;           /* images in it; 0: the end was reached before */
+  float *pixels;   /* [n, 3, height, width], the buffer that was put */
+  int32_t *labels; /* [n], too */
+} laci_batch;
+
+/** Starts the threads. The set must outlive the loader and stay as it is. Fails LAC_BAD_ARGUMENT,
+ * LAC_NO_MEMORY. */
+LAC_MUST_CHECK lac_status laci_loader_create(const laci_dataset *set,
+                                             const laci_loader_options *options,
+                                             laci_loader **loader, lac_error *err);
+/** Waits for the images that are being decoded at this moment, not for those that are queued; then
+ * no thread touches a buffer any more. NULL is fine. */
+void laci_loader_destroy(laci_loader *loader);
+
+/** How many images will come. */
+int64_t laci_loader_count(const laci_loader *loader);
+
+/** Hands over room for the next batch: pixels [batch, 3, height, width], labels [batch]. They
+ * belong to the loader until taken. Fails LAC_BAD_ARGUMENT when `depth` buffers are out already. */
+LAC_MUST_CHECK lac_status laci_loader_put(laci_loader *loader, float *pixels, int32_t *labels,
+                                          lac_error *err);
+
+/** Waits for the oldest buffer that was put, and helps to fill it. When an image of it cannot be
+ * had, fails with the error of the first such image in loading order; *batch is set all the same,
+ * the buffer is back (its contents are undefined), and later batches can still be taken. Fails
+ * LAC_BAD_ARGUMENT when no buffer is out (*batch is then empty). put and take are for one thread at
+ * a time. */
+LAC_MUST_CHECK lac_status laci_loader_take(laci_loader *loader, laci_batch *batch, lac_error *err);
+
+#endif

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Counting what a classifier got right. metrics.h has the definitions. */
+#include "data/metrics.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+#include "base/error.h"
+
+/** Infinitely unlikely (-inf) is an opinion; NaN and inf are none, and neither is -inf for all. */
+static lac_status check_row(const float *row, int64_t classes, int64_t image, float *most,
+                            lac_error *err) {
+  *most = -INFINITY;
+  for (int64_t j = 0; j < classes; j++) {
+    if (!(row[j] < INFINITY)) {
+      return laci_fail(err, LAC_BAD_VALUE,
+                       "image %" PRId64 ", class %" PRId64
+                       ": a logit of %g, wanted a finite number",
+                       image, j, (double)row[j]);
+    }
+    if (row[j] > *most) *most = row[j];
+  }
+  if (*most > -INFINITY) return LAC_OK;
+  return laci_fail(err, LAC_BAD_VALUE, "image %" PRId64 ": all logits are -inf", image);
+}
+
+/** With the largest logit taken off, the sum lies between 1 and the number of classes. */
+static double cross_entropy(const float *row, int64_t classes, float most, int64_t label) {
+  double sum = 0;
+  for (int64_t j = 0; j < classes; j++) sum += exp((double)row[j] - (double)most);
+  return log(sum) + ((double)most - (double)row[label]);
+}
+
+static int64_t count_before(const float *row, int64_t classes, int64_t label) {
+  int64_t n = 0;
+  for (int64_t j = 0; j < classes; j++) {
+    n += row[j] > row[label] || (row[j] == row[label] && j < label);
+  }
+  return n;
+}
+
+lac_status laci_metrics_add(laci_metrics *metrics, const float *logits, int64_t n, int64_t classes,
+                            const int32_t *labels, lac_error *err) {
+  laci_metrics sum = *metrics;
+  for (int64_t i = 0; i < n; i++) {
+    const float *row = logits + i * classes;
+    float most;
+    if (labels[i] < 0 || labels[i] >= classes) {
+      return laci_fail(err, LAC_BAD_SHAPE,
+                       "image %" PRId64 " is of class %" PRId32 ", but the network has %" PRId64
+                       " classes",
+                       sum.images, labels[i], classes);
+    }
+    lac_status st = check_row(row, classes, sum.images, &most, err);
+    if (st) return st;
+    int64_t before = count_before(row, classes, labels[i]);
+    sum.images++;
+    sum.top1 += before < 1;
+    sum.top5 += before < 5;
+    sum.loss_sum += cross_entropy(row, classes, most, labels[i]);
+  }
+  *metrics = sum;
+  return LAC_OK;
+}
+
+static double per_image(double sum, int64_t images) {
+  return images > 0 ? sum / (double)images : 0;
+}
+
+double laci_metrics_top1(const laci_metrics *metrics) {
+  return per_image(100.0 * (double)metrics->top1, metrics->images);
+}
+
+double laci_metrics_top5(const laci_metrics *metrics) {
+  return per_image(100.0 * (double)metrics->top5, metrics->images);
+}
+
+double laci_metrics_loss(const laci_metrics *metrics) {
+  return per_image(metrics->loss_sum, metrics->images);
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * How good a classifier is: top-1, top-5 and loss, from its logits.
+ *
+ * An image counts as right among the best k where fewer than k classes come before its label; class
+ * a comes before b where its logit is greater, or equal and a < b. The loss is the mean softmax
+ * cross entropy, log(sum_j exp(z_j - z_label)), in double, images and classes added in their order:
+ * the same bits for the same logits. */
+#ifndef LACI_DATA_METRICS_H
+#define LACI_DATA_METRICS_H
+
+#include <stdint.h>
+
+#include "lacuna/status.h"
+
+/** Zero-initialised is empty. */
+typedef struct laci_metrics {
+  int64_t images;
+  int64_t top1, top5; /* images that are right */
+  double loss_sum;
+} laci_metrics;
+
+/** Adds n images: logits [n, classes] row by row, labels [n]. Fails, with nothing added,
+ * LAC_BAD_SHAPE for a label outside the classes and LAC_BAD_VALUE for a logit that is NaN or too
+ * large to be one. O(n * classes). */
+LAC_MUST_CHECK lac_status laci_metrics_add(laci_metrics *metrics, const float *logits, int64_t n,
+                                           int64_t classes, const int32_t *labels, lac_error *err);
+
+/** Percent of the images, and the mean; 0 where there are none. */
+double laci_metrics_top1(const laci_metrics *metrics);
+double laci_metrics_top5(const laci_metrics *metrics);
+double laci_metrics_loss(const laci_metrics *metrics);
+
+#endif

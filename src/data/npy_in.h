@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The header of a .npy file, taken apart and put together. */
+#ifndef LACI_DATA_NPY_IN_H
+#define LACI_DATA_NPY_IN_H
+
+#include "data/npy.h"
+
+/** What the header says. */
+typedef struct laci_npy_header {
+  laci_type type;
+  bool big_endian;
+  bool fortran_order;  /* the first axis runs fastest */
+  size_t offset_bytes; /* of the first element */
+} laci_npy_header;
+
+/** Reads magic, version, length and text. Fails LAC_BAD_FILE, LAC_UNSUPPORTED. */
+LAC_MUST_CHECK lac_status laci_npy_header_parse(const char *name, const uint8_t *bytes,
+                                                size_t size_bytes, laci_npy_header *header,
+                                                lac_error *err);
+
+enum { LACI_NPY_HEADER_BYTES = 512 }; /* more than any header of rank 8 takes */
+
+/** Writes the whole header, magic to final newline, as numpy.save does; *size_bytes is a multiple
+ * of 64. Fails LAC_UNSUPPORTED, LAC_BAD_SHAPE. */
+LAC_MUST_CHECK lac_status laci_npy_header_print(const laci_type *type,
+                                                char text[LACI_NPY_HEADER_BYTES],
+                                                size_t *size_bytes, lac_error *err);
+
+#endif

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * From a decoded image to a network's input: shorter side to a size, the middle cut out, scaled.
+ *
+ * The rules are those of Pillow and of torchvision's transforms on Pillow images, to the last bit,
+ * because those prepared the images behind nearly every published accuracy (from version 13 on
+ * Pillow resizes much taller than wide images down first: there one grey level may differ):
+ *
+ * 1. resize: the shorter side becomes `resize` pixels, the longer floor(resize * long / short).
+ *    Bilinear with antialiasing: out pixel k takes in pixels around c = (k + 1/2) s, s = in / out,
+ *    with weights 1 - |x + 1/2 - c| / max(s, 1) where that is positive, normalised to sum 1, held
+ *    in 22 bits of fraction. Across first, then down; both times rounded to whole grey levels.
+ * 2. crop: `height` x `width` from the middle; an odd margin m leaves m / 2 rounded to even, above
+ *    and on the left.
+ * 3. scale: out[c][y][x] = (grey - mean[c]) / std[c] in float32, channels red, green, blue.
+ *
+ * Only pixels inside the crop are computed. Next: dataset.h, where images come from. */
+#ifndef LACI_DATA_PREPARE_H
+#define LACI_DATA_PREPARE_H
+
+#include "data/image.h"
+
+typedef struct laci_recipe {
+  int resize;        /* shorter side after resizing, pixels, 1..LACI_RECIPE_MAX; 0: as it is */
+  int height, width; /* of the crop, pixels, 1..LACI_RECIPE_MAX */
+  float mean[3];     /* grey levels 0..255 */
+  float std[3];      /* grey levels, > 0 */
+} laci_recipe;
+
+enum { LACI_RECIPE_MAX = 16384 };
+
+/** ImageNet's: 256, crop 224 x 224, mean 123.675 116.28 103.53, std 58.395 57.12 57.375. */
+laci_recipe laci_recipe_default(void);
+
+/** LAC_BAD_ARGUMENT where a field is out of its limits or the crop exceeds the resized side. */
+LAC_MUST_CHECK lac_status laci_recipe_check(const laci_recipe *recipe, lac_error *err);
+
+/** A recipe with tables and scratch memory; one for each thread. */
+typedef struct laci_preparer laci_preparer;
+
+LAC_MUST_CHECK lac_status laci_preparer_create(const laci_recipe *recipe, laci_preparer **preparer,
+                                               lac_error *err);
+void laci_preparer_destroy(laci_preparer *preparer); /* NULL is fine */
+
+/** Writes out[3][height][width]. Fails LAC_BAD_SHAPE for an image smaller than the crop (without
+ * resizing), LAC_NO_MEMORY; `name` stands in the text. */
+LAC_MUST_CHECK lac_status laci_prepare(laci_preparer *preparer, const char *name,
+                                       const laci_image *image, float *out, lac_error *err);
+
+#endif

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Finding the bytes of tensors in a model's file without decoding it: a walk along the wire format,
+ * by the same description of the messages that decoding uses. */
+#include "onnx/places.h"
+
+#include "base/error.h"
+#include "onnx/onnx_in.h"
+
+enum { MAX_DEPTH = 200 }; /* as in wire.c, which has accepted the file already */
+
+typedef struct finder {
+  const uint8_t *bytes; /* of the whole file */
+  laci_onnx_span *spans;
+  size_t n, room;
+} finder;
+
+typedef struct stretch {
+  const uint8_t *at, *end;
+} stretch;
+
+static bool read_varint(stretch *s, uint64_t *value) {
+  *value = 0;
+  for (int shift = 0; shift < 70 && s->at < s->end; shift += 7) {
+    uint8_t byte = *s->at++;
+    if (shift < 64) *value |= (uint64_t)(byte & 0x7f) << shift;
+    if (byte < 0x80) return true;
+  }
+  return false;
+}
+
+/* A field's number and content; a number's content is empty. False: no valid field. */
+static bool read_field(stretch *s, unsigned *number, stretch *content) {
+  uint64_t tag, n = 0;
+  if (!read_varint(s, &tag) || tag >> 3 == 0 || tag >> 3 >= 1u << 29) return false;
+  *number = (unsigned)(tag >> 3);
+  *content = (stretch){s->at, s->at};
+  switch (tag & 7) {
+    case PROTOBUF_C_WIRE_TYPE_VARINT: return read_varint(s, &n);
+    case PROTOBUF_C_WIRE_TYPE_64BIT: n = 8; break;
+    case PROTOBUF_C_WIRE_TYPE_32BIT: n = 4; break;
+    case PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED:
+      if (!read_varint(s, &n)) return false;
+      break;
+    default: return false;
+  }
+  if (n > (uint64_t)(s->end - s->at)) return false;
+  bool has_content = (tag & 7) == PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED;
+  *content = (stretch){s->at, has_content ? s->at + n : s->at};
+  s->at += n;
+  return true;
+}
+
+/** Whether a field of a tensor holds elements just as they lie in memory. */
+static bool is_elements(const ProtobufCFieldDescriptor *field) {
+  bool is_list = field->label == PROTOBUF_C_LABEL_REPEATED;
+  return is_list ? field->type == PROTOBUF_C_TYPE_FLOAT || field->type == PROTOBUF_C_TYPE_DOUBLE
+                 : field->type == PROTOBUF_C_TYPE_BYTES;
+}
+
+static lac_status add_span(finder *f, stretch content, lac_error *err) {
+  void *array = f->spans;
+  if (content.at == content.end) return LAC_OK;
+  if (!laci_grow(&array, f->n, &f->room, sizeof *f->spans)) {
+    return laci_fail_memory(err, "the places of tensors");
+  }
+  f->spans = array;
+  f->spans[f->n++] = (laci_onnx_span){.offset = (size_t)(content.at - f->bytes),
+                                      .size_bytes = (size_t)(content.end - content.at)};
+  return LAC_OK;
+}
+
+static lac_status walk(finder *f, stretch s, const ProtobufCMessageDescriptor *message, int depth,
+                       lac_error *err) {
+  bool is_tensor = message == &onnx__tensor_proto__descriptor;
+  lac_status st = LAC_OK;
+  while (!st && s.at < s.end) {
+    size_t here = (size_t)(s.at - f->bytes);
+    unsigned number;
+    stretch content;
+    if (depth > MAX_DEPTH || !read_field(&s, &number, &content)) {
+      return laci_fail(err, LAC_BAD_FILE, "not an ONNX model: no valid field at byte %zu", here);
+    }
+    const ProtobufCFieldDescriptor *field =
+        protobuf_c_message_descriptor_get_field(message, number);
+    if (!field) continue;
+    if (is_tensor && is_elements(field)) st = add_span(f, content, err);
+    else if (field->type == PROTOBUF_C_TYPE_MESSAGE)
+      st = walk(f, content, field->descriptor, depth + 1, err);
+  }
+  return st;
+}
+
+lac_status laci_onnx_find_spans(const uint8_t *bytes, size_t size_bytes, laci_onnx_span **spans,
+                                size_t *n, lac_error *err) {
+  finder f = {.bytes = bytes};
+  *spans = NULL;
+  *n = 0;
+  if (size_bytes == 0) return laci_fail(err, LAC_BAD_FILE, "not an ONNX model: an empty file");
+  const stretch all = {bytes, bytes + size_bytes};
+  lac_status st = walk(&f, all, &onnx__model_proto__descriptor, 0, err);
+  if (st) {
+    laci_free(f.spans);
+    return st;
+  }
+  *spans = f.spans;
+  *n = f.n;
+  return LAC_OK;
+}
+
+size_t laci_onnx_n_data(const laci_onnx *file) { return file->n_data_files; }
+
+laci_onnx_data laci_onnx_data_at(const laci_onnx *file, size_t at) {
+  const laci_data_file *data = &file->data_files[at];
+  return (laci_onnx_data){data->location, data->map.bytes, data->map.size_bytes};
+}
+
+bool laci_onnx_data_place(const laci_stored *stored, size_t *data, size_t *offset) {
+  const laci_home *home = stored->source;
+  if (!home || home->kind != LACI_HOME_EXTERNAL) return false;
+  *data = (size_t)home->external->file;
+  *offset = (size_t)home->external->offset;
+  return true;
+}

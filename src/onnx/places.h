@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Where the elements of tensors lie in the files of a model, byte by byte: for whoever keeps a
+ * file as it is but for these places. */
+#ifndef LACI_ONNX_PLACES_H
+#define LACI_ONNX_PLACES_H
+
+#include "onnx/onnx.h"
+
+typedef struct laci_onnx_span {
+  size_t offset, size_bytes;
+} laci_onnx_span;
+
+/** Every stretch of a model file's bytes that is the elements of a tensor in their own layout (raw
+ * bytes, packed floats and doubles), at any depth, in the file's order. *spans is the caller's
+ * (laci_free). Fails LAC_BAD_FILE where the bytes are no model. */
+LAC_MUST_CHECK lac_status laci_onnx_find_spans(const uint8_t *bytes, size_t size_bytes,
+                                               laci_onnx_span **spans, size_t *n, lac_error *err);
+
+/** A data file, as it was mapped; views. */
+typedef struct laci_onnx_data {
+  const char *location; /* as the model says it */
+  const uint8_t *bytes;
+  size_t size_bytes;
+} laci_onnx_data;
+size_t laci_onnx_n_data(const laci_onnx *file);
+laci_onnx_data laci_onnx_data_at(const laci_onnx *file, size_t at);
+
+/** The data file and the offset of a stored tensor's bytes; false: they lie in the model's file. */
+bool laci_onnx_data_place(const laci_stored *stored, size_t *data, size_t *offset);
+
+#endif

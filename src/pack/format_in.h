@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The pack format, version 1, as it lies in the file. docs/pack.md says the same in words.
+ *
+ *     head | section, zeros to a multiple of 64 | section, zeros ... | directory, zeros | tail
+ *
+ * Sections stand in one fixed order: the pieces of all files (a "rest", or "values", "index" and
+ * maybe "signs"), then "names", "files", "pieces", "tensors". Everything is little-endian; every
+ * byte is covered by a checksum (XXH3, 64 bits) or has to be zero. */
+#ifndef LACI_PACK_FORMAT_IN_H
+#define LACI_PACK_FORMAT_IN_H
+
+#include <stdint.h>
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+               "records are little-endian, as in memory");
+
+enum { PACK_VERSION = 1, PACK_ALIGNMENT = 64 };
+
+/* Neither text nor what a transfer in text mode would leave whole. */
+#define PACK_HEAD_MAGIC "\x89LAC\r\n\x1a\n"
+#define PACK_TAIL_MAGIC "LACends\n"
+#define PACK_LAYOUT "rows1"
+
+/** Texts of up to 8 bytes, filled up with zeros. */
+typedef struct pack_word {
+  char text[8];
+} pack_word;
+
+typedef struct pack_head {
+  pack_word magic;
+  uint32_t version, alignment;
+  uint8_t zero[40];
+  uint64_t hash; /* of the bytes before it */
+} pack_head;
+
+typedef struct pack_tail {
+  uint64_t directory_at, n_sections, directory_hash;
+  uint64_t file_bytes; /* of the whole pack */
+  uint8_t zero[16];
+  pack_word magic;
+  uint64_t hash; /* of the bytes before it */
+} pack_tail;
+
+/** Of the directory. */
+typedef struct pack_section {
+  pack_word kind;
+  uint64_t offset, size_bytes, hash;
+} pack_section;
+
+/** Of "files". Its pieces follow those of the file before it. */
+typedef struct pack_file {
+  uint64_t name; /* place in "names", where it ends with a zero */
+  uint64_t size_bytes;
+  uint64_t hash; /* of its pieces: each one's, with that of the pieces before it as the seed */
+  uint64_t n_pieces;
+} pack_file;
+
+/** "pieces": one byte a piece, of all files in order. */
+enum { PACK_PIECE_REST = 'r', PACK_PIECE_TENSOR = 't' };
+
+/** Of "tensors", in the order of the pieces. */
+typedef struct pack_tensor {
+  uint64_t name; /* as above */
+  pack_word dtype, layout;
+  uint32_t n, m;
+  int64_t outer, columns, inner, run;
+  uint64_t fill;
+} pack_tensor;
+
+_Static_assert(sizeof(pack_head) == 64 && sizeof(pack_tail) == 64, "records have no gaps");
+_Static_assert(sizeof(pack_section) == 32 && sizeof(pack_file) == 32, "records have no gaps");
+_Static_assert(sizeof(pack_tensor) == 72, "records have no gaps");
+
+#endif

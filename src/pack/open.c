@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Opening a pack: everything is checked once, so that nothing has to be checked later.
+ *
+ * From the outside in: head and tail, the directory, each section's place and checksum, the zeros
+ * between them, the order of sections, and last what the records say about each other. A pack that
+ * passes has no byte that could be another without being noticed. Next: restore.c. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/memory.h"
+#include "pack/open_in.h"
+
+/* ---- The frame ---- */
+
+static bool is_word(const pack_word *word, const char *text) {
+  return strncmp(word->text, text, sizeof word->text) == 0;
+}
+
+static bool are_zeros(const uint8_t *bytes, uint64_t n) {
+  uint8_t any = 0;
+  for (uint64_t at = 0; at < n; at++) any |= bytes[at];
+  return any == 0;
+}
+
+static uint64_t aligned(uint64_t at) {
+  return (at + PACK_ALIGNMENT - 1) / PACK_ALIGNMENT * PACK_ALIGNMENT;
+}
+
+static lac_status check_head(const laci_packfile *pack, lac_error *err) {
+  pack_head head;
+  if (pack->size_bytes < sizeof head || memcmp(pack->bytes, PACK_HEAD_MAGIC, 8) != 0) {
+    return laci_fail(err, LAC_BAD_FILE, "not a pack: it does not start as one");
+  }
+  memcpy(&head, pack->bytes, sizeof head);
+  if (head.hash != laci_hash64(&head, offsetof(pack_head, hash), 0)) {
+    return laci_fail(err, LAC_BAD_FILE, "a damaged pack: its head does not fit its checksum");
+  }
+  if (head.version != PACK_VERSION || head.alignment != PACK_ALIGNMENT) {
+    return laci_fail(err, LAC_UNSUPPORTED,
+                     "a pack of version %" PRIu32 " with sections at multiples of %" PRIu32
+                     "; wanted version %d and %d",
+                     head.version, head.alignment, PACK_VERSION, PACK_ALIGNMENT);
+  }
+  if (are_zeros(head.zero, sizeof head.zero)) return LAC_OK;
+  return laci_fail(err, LAC_BAD_FILE, "a damaged pack: its head holds what it should not");
+}
+
+static lac_status check_tail(const laci_packfile *pack, pack_tail *tail, lac_error *err) {
+  uint64_t size = pack->size_bytes;
+  if (size < sizeof(pack_head) + sizeof *tail) {
+    return laci_fail(err, LAC_BAD_FILE, "a damaged pack: %" PRIu64 " bytes, cut short", size);
+  }
+  memcpy(tail, pack->bytes + size - sizeof *tail, sizeof *tail);
+  if (memcmp(tail->magic.text, PACK_TAIL_MAGIC, sizeof tail->magic) != 0 ||
+      tail->hash != laci_hash64(tail, offsetof(pack_tail, hash), 0)) {
+    return laci_fail(err, LAC_BAD_FILE, "a damaged pack: it does not end as one (cut short?)");
+  }
+  if (tail->file_bytes != size) {
+    return laci_fail(err, LAC_BAD_FILE, "a damaged pack: %" PRIu64 " bytes, wanted %" PRIu64, size,
+                     tail->file_bytes);
+  }
+  uint64_t room = size - sizeof *tail, at = tail->directory_at;
+  if (at < sizeof(pack_head) || at > room || at % PACK_ALIGNMENT ||
+      tail->n_sections > (room - at) / sizeof(pack_section) ||
+      aligned(at + tail->n_sections * sizeof(pack_section)) != room ||
+      !are_zeros(tail->zero, sizeof tail->zero)) {
+    return laci_fail(err, LAC_BAD_FILE,
+                     "a damaged pack: a directory of %" PRIu64 " sections at %" PRIu64
+                     " does not fit in %" PRIu64 " bytes",
+                     tail->n_sections, at, size);
+  }
+  size_t n = (size_t)tail->n_sections * sizeof(pack_section);
+  if (tail->directory_hash != laci_hash64(pack->bytes + at, n, 0) ||
+      !are_zeros(pack->bytes + at + n, room - at - n)) {
+    return laci_fail(err, LAC_BAD_FILE, "a damaged pack: its directory does not fit its checksum");
+  }
+  return LAC_OK;
+}
+
+/* ---- Sections ---- */
+
+/** Walks the directory; each section is checked when it is taken. */
+typedef struct reader {
+  laci_packfile *pack;
+  const uint8_t *directory;
+  uint64_t n_left;
+  uint64_t at, end; /* where the next section has to begin; where the directory does */
+} reader;
+
+static pack_section peek(const reader *r) {
+  pack_section section = {0};
+  if (r->n_left) memcpy(&section, r->directory, sizeof section);
+  return section;
+}
+
+static bool next_is(const reader *r, const char *kind) {
+  const pack_section section = peek(r);
+  return r->n_left && is_word(&section.kind, kind);
+}
+
+static lac_status take(reader *r, const char *kind, const uint8_t **bytes, uint64_t *size_bytes,
+                       lac_error *err) {
+  const pack_section s = peek(r);
+  if (!next_is(r, kind)) {
+    return laci_fail(err, LAC_BAD_FILE, "a damaged pack: section '%.8s', wanted '%s'", s.kind.text,
+                     kind);
+  }
+  if (s.offset != r->at || s.size_bytes > r->end - r->at ||
+      aligned(s.offset + s.size_bytes) > r->end) {
+    return laci_fail(err, LAC_BAD_FILE,
+                     "a damaged pack: section '%s' of %" PRIu64 " bytes at %" PRIu64
+                     ", wanted at %" PRIu64 " and before %" PRIu64,
+                     kind, s.size_bytes, s.offset, r->at, r->end);
+  }
+  *bytes = r->pack->bytes + s.offset;
+  *size_bytes = s.size_bytes;
+  r->at = aligned(s.offset + s.size_bytes);
+  r->directory += sizeof s;
+  r->n_left--;
+  if (laci_hash64(*bytes, (size_t)s.size_bytes, 0) == s.hash &&
+      are_zeros(*bytes + s.size_bytes, r->at - s.offset - s.size_bytes)) {
+    return LAC_OK;
+  }
+  return laci_fail(err, LAC_BAD_FILE,
+                   "a damaged pack: section '%s' at %" PRIu64 " does not fit its checksum", kind,
+                   s.offset);
+}
+
+/** Arrays of a packed weight as they lie there; its record comes later. */
+typedef struct arrays {
+  const uint8_t *values, *index, *signs;
+  uint64_t values_bytes, index_bytes, signs_bytes;
+} arrays;
+
+typedef struct tables {
+  arrays *weights; /* [n_tensors], as many as sections say */
+  const uint8_t *names, *files, *pieces, *tensors;
+  uint64_t names_bytes, files_bytes, pieces_bytes, tensors_bytes;
+} tables;
+
+/* The sections of the pieces. There are no more of either kind than sections. */
+static lac_status take_pieces(reader *r, tables *t, lac_error *err) {
+  laci_packfile *pack = r->pack;
+  pack->rests = laci_alloc((size_t)r->n_left, sizeof *pack->rests);
+  t->weights = laci_alloc((size_t)r->n_left, sizeof *t->weights);
+  if (!pack->rests || !t->weights) return laci_fail_memory(err, "the pack's directory");
+  lac_status st = LAC_OK;
+  while (!st && r->n_left && !next_is(r, "names")) {
+    if (next_is(r, "rest")) {
+      uint64_t size;
+      laci_packfile_rest *rest = &pack->rests[pack->n_rests++];
+      st = take(r, "rest", &rest->bytes, &size, err);
+      if (!st) rest->size_bytes = (size_t)size;
+      continue;
+    }
+    arrays *a = &t->weights[pack->n_tensors++];
+    st = take(r, "values", &a->values, &a->values_bytes, err);
+    if (!st) st = take(r, "index", &a->index, &a->index_bytes, err);
+    if (!st && next_is(r, "signs")) st = take(r, "signs", &a->signs, &a->signs_bytes, err);
+  }
+  return st;
+}
+
+static lac_status take_all(reader *r, tables *t, lac_error *err) {
+  lac_status st = take_pieces(r, t, err);
+  if (!st) st = take(r, "names", &t->names, &t->names_bytes, err);
+  if (!st) st = take(r, "files", &t->files, &t->files_bytes, err);
+  if (!st) st = take(r, "pieces", &t->pieces, &t->pieces_bytes, err);
+  if (!st) st = take(r, "tensors", &t->tensors, &t->tensors_bytes, err);
+  if (st) return st;
+  if (r->n_left || r->at != r->end || t->files_bytes % sizeof(pack_file) || t->files_bytes == 0 ||
+      t->tensors_bytes != r->pack->n_tensors * sizeof(pack_tensor)) {
+    return laci_fail(err, LAC_BAD_FILE, "a damaged pack: its tables do not describe its sections");
+  }
+  if (t->names_bytes && t->names[t->names_bytes - 1] == 0) return LAC_OK;
+  return laci_fail(err, LAC_BAD_FILE, "a damaged pack: a name without end");
+}
+
+/* ---- Records ---- */
+
+static lac_status name_at(const tables *t, uint64_t at, const char **name, lac_error *err) {
+  if (at >= t->names_bytes)
+    return laci_fail(err, LAC_BAD_FILE, "a damaged pack: a name is missing");
+  *name = (const char *)t->names + at;
+  return LAC_OK;
+}
+
+static lac_status find_dtype(const pack_tensor *record, const char *name, lac_dtype *dtype,
+                             lac_error *err) {
+  for (int code = 1; code < LAC_DTYPE_COUNT; code++) {
+    if (!is_word(&record->dtype, lac_dtype_name((lac_dtype)code))) continue;
+    *dtype = (lac_dtype)code;
+    return LAC_OK;
+  }
+  return laci_fail(err, LAC_UNSUPPORTED, "%s: elements of type '%.8s'", name, record->dtype.text);
+}
+
+static lac_status read_tensor(laci_packfile *pack, const tables *t, size_t at, lac_error *err) {
+  const arrays *a = &t->weights[at];
+  laci_packfile_tensor *made = &pack->tensors[at];
+  laci_weight_view shape = {0};
+  pack_tensor record;
+  memcpy(&record, t->tensors + at * sizeof record, sizeof record);
+  lac_status st = name_at(t, record.name, &shape.name, err);
+  if (!st) st = find_dtype(&record, shape.name, &shape.dtype, err);
+  if (!st && !is_word(&record.layout, PACK_LAYOUT)) {
+    st = laci_fail(err, LAC_UNSUPPORTED, "%s: layout '%.8s', wanted '%s'", shape.name,
+                   record.layout.text, PACK_LAYOUT);
+  }
+  if (st) return st;
+  shape.outer = record.outer;
+  shape.columns = record.columns;
+  shape.inner = record.inner;
+  shape.run = record.run;
+  laci_pattern pattern = {record.n > 64 ? 0 : (int)record.n, record.m > 64 ? 0 : (int)record.m};
+  st = laci_packing_init(&made->packing, &shape, pattern, record.fill, err);
+  if (st) return laci_fail_in(err, LAC_BAD_FILE, "a damaged pack");
+  const laci_packing *p = &made->packing;
+  if (a->values_bytes != p->values_bytes || a->index_bytes != p->index_bytes ||
+      (a->signs && a->signs_bytes != p->signs_bytes)) {
+    return laci_fail(err, LAC_BAD_FILE,
+                     "%s: %" PRIu64 " bytes of values and %" PRIu64
+                     " of places, wanted %zu and %zu",
+                     shape.name, a->values_bytes, a->index_bytes, p->values_bytes, p->index_bytes);
+  }
+  made->packed = (laci_packed_view){.values = a->values,
+                                    .index = (const uint32_t *)(const void *)a->index,
+                                    .signs = (const uint32_t *)(const void *)a->signs};
+  return LAC_OK;
+}
+
+/* A name becomes a file beside the first one: no folder, nothing that is not a name, no name twice
+ * (they ascend). */
+static lac_status check_file_name(const laci_packfile *pack, size_t at, lac_error *err) {
+  const char *name = pack->files[at].name;
+  bool good = (at == 0) == (name[0] == '\0') && !strchr(name, '/') && strcmp(name, ".") != 0 &&
+              strcmp(name, "..") != 0 && strlen(name) < 256;
+  if (at > 1) good = good && strcmp(pack->files[at - 1].name, name) < 0;
+  if (good) return LAC_OK;
+  return laci_fail(err, LAC_BAD_FILE, "a damaged pack: '%.256s' cannot be the name of its file %zu",
+                   name, at);
+}
+
+/** How far the files' pieces have been followed. */
+typedef struct progress {
+  size_t piece, rest, tensor;
+} progress;
+
+/* The file's pieces have to be there and to give its size together. */
+static lac_status follow_pieces(laci_packfile *pack, laci_packfile_entry *file, uint64_t n_pieces,
+                                progress *done, lac_error *err) {
+  uint64_t size = 0;
+  bool good = n_pieces <= pack->n_pieces - done->piece;
+  file->first_piece = done->piece;
+  file->first_rest = done->rest;
+  file->first_tensor = done->tensor;
+  file->n_pieces = good ? (size_t)n_pieces : 0;
+  for (size_t at = 0; at < file->n_pieces && good; at++) {
+    uint8_t kind = pack->pieces[done->piece++];
+    uint64_t more = 0;
+    if (kind == PACK_PIECE_REST && done->rest < pack->n_rests) {
+      more = pack->rests[done->rest++].size_bytes;
+    } else if (kind == PACK_PIECE_TENSOR && done->tensor < pack->n_tensors) {
+      more = pack->tensors[done->tensor++].packing.dense_bytes;
+    } else {
+      good = false;
+    }
+    good = good && !__builtin_add_overflow(size, more, &size) && size <= SIZE_MAX / 2;
+  }
+  if (good && size == file->size_bytes) return LAC_OK;
+  return laci_fail(err, LAC_BAD_FILE, "a damaged pack: its pieces do not make up its files");
+}
+
+static lac_status read_records(laci_packfile *pack, const tables *t, lac_error *err) {
+  progress done = {0};
+  pack->n_files = (size_t)t->files_bytes / sizeof(pack_file);
+  pack->pieces = t->pieces;
+  pack->n_pieces = (size_t)t->pieces_bytes;
+  pack->files = laci_alloc(pack->n_files, sizeof *pack->files);
+  pack->tensors = laci_alloc(pack->n_tensors, sizeof *pack->tensors);
+  if (!pack->files || !pack->tensors) return laci_fail_memory(err, "the pack's tables");
+  lac_status st = LAC_OK;
+  for (size_t at = 0; at < pack->n_tensors && !st; at++) st = read_tensor(pack, t, at, err);
+  for (size_t at = 0; at < pack->n_files && !st; at++) {
+    laci_packfile_entry *file = &pack->files[at];
+    pack_file record;
+    memcpy(&record, t->files + at * sizeof record, sizeof record);
+    file->size_bytes = record.size_bytes;
+    file->hash = record.hash;
+    st = name_at(t, record.name, &file->name, err);
+    if (!st) st = check_file_name(pack, at, err);
+    if (!st) st = follow_pieces(pack, file, record.n_pieces, &done, err);
+  }
+  if (st || (done.piece == pack->n_pieces && done.rest == pack->n_rests &&
+             done.tensor == pack->n_tensors)) {
+    return st;
+  }
+  return laci_fail(err, LAC_BAD_FILE, "a damaged pack: it holds pieces of no file");
+}
+
+/* ---- Opening ---- */
+
+static lac_status read_pack(laci_packfile *pack, lac_error *err) {
+  pack_tail tail;
+  tables t = {0};
+  lac_status st = check_head(pack, err);
+  if (!st) st = check_tail(pack, &tail, err);
+  if (st) return st;
+  reader r = {.pack = pack,
+              .directory = pack->bytes + tail.directory_at,
+              .n_left = tail.n_sections,
+              .at = sizeof(pack_head),
+              .end = tail.directory_at};
+  st = take_all(&r, &t, err);
+  if (!st) st = read_records(pack, &t, err);
+  laci_free(t.weights);
+  return st;
+}
+
+static lac_status finish(laci_packfile *made, const char *path, laci_packfile **pack,
+                         lac_error *err) {
+  lac_status st = read_pack(made, err);
+  if (st && path) st = laci_fail_in(err, st, "%s", path);
+  if (st) laci_packfile_close(made);
+  else *pack = made;
+  return st;
+}
+
+lac_status laci_packfile_open(const char *path, laci_packfile **pack, lac_error *err) {
+  *pack = NULL;
+  laci_packfile *made = laci_alloc(1, sizeof *made);
+  if (!made) return laci_fail_memory(err, path);
+  lac_status st = laci_file_map(path, &made->map, err);
+  if (st) {
+    laci_packfile_close(made);
+    return st;
+  }
+  made->bytes = made->map.bytes;
+  made->size_bytes = made->map.size_bytes;
+  return finish(made, path, pack, err);
+}
+
+lac_status laci_packfile_open_memory(const void *bytes, size_t size_bytes, laci_packfile **pack,
+                                     lac_error *err) {
+  *pack = NULL;
+  laci_packfile *made = laci_alloc(1, sizeof *made);
+  if (made) made->copy = laci_alloc(size_bytes, 1);
+  if (!made || !made->copy) {
+    laci_packfile_close(made);
+    return laci_fail_memory(err, "the pack");
+  }
+  if (size_bytes) memcpy(made->copy, bytes, size_bytes);
+  made->bytes = made->copy;
+  made->size_bytes = size_bytes;
+  return finish(made, NULL, pack, err);
+}
+
+void laci_packfile_close(laci_packfile *pack) {
+  if (!pack) return;
+  laci_file_unmap(&pack->map);
+  laci_free(pack->copy);
+  laci_free(pack->files);
+  laci_free(pack->rests);
+  laci_free(pack->tensors);
+  laci_free(pack);
+}
+
+laci_file_id laci_packfile_id(const laci_packfile *pack) { return pack->map.id; }
+
+uint64_t laci_packfile_size(const laci_packfile *pack) { return pack->size_bytes; }
+
+size_t laci_packfile_n_files(const laci_packfile *pack) { return pack->n_files; }
+
+const char *laci_packfile_file_name(const laci_packfile *pack, size_t file) {
+  return pack->files[file].name;
+}
+
+uint64_t laci_packfile_file_size(const laci_packfile *pack, size_t file) {
+  return pack->files[file].size_bytes;
+}
+
+size_t laci_packfile_n_tensors(const laci_packfile *pack) { return pack->n_tensors; }
+
+const laci_packfile_tensor *laci_packfile_tensor_at(const laci_packfile *pack, size_t at) {
+  return &pack->tensors[at];
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Packed weights in a file: one or more files (a model, its data files) with holes where their N:M
+ * weights were, and the packed form of these beside them.
+ *
+ * The room knows nothing of ONNX. A file is a row of pieces, plain bytes or a packed weight, and
+ * putting the pieces together gives every byte of it again. A pack is mapped: packed arrays are
+ * used where they lie. The format is described in docs/pack.md; next: format_in.h, write.c,
+ * open.c, restore.c. */
+#ifndef LACI_PACK_PACKFILE_H
+#define LACI_PACK_PACKFILE_H
+
+#include "base/file.h"
+#include "sparse/pack.h"
+
+/* ---- Writing ---- */
+
+/** A file to be kept. name: of a data file, without a folder; "" for the first file, which whoever
+ * unpacks it names; the others' names ascend. */
+typedef struct laci_packfile_part {
+  const char *name;
+  const uint8_t *bytes;
+  size_t size_bytes;
+} laci_packfile_part;
+
+/** A weight at files[file].bytes + offset, dense_bytes long; its survey holds. */
+typedef struct laci_packfile_weight {
+  laci_packing packing; /* its name is kept */
+  bool needs_signs;
+  size_t file, offset;
+} laci_packfile_weight;
+
+typedef struct laci_packfile_input {
+  const laci_packfile_part *files;
+  size_t n_files; /* >= 1 */
+  const laci_packfile_weight *weights;
+  size_t n_weights; /* ascending by file and offset; none overlaps another */
+} laci_packfile_input;
+
+/** Writes the pack to path, atomically; *size_bytes is its size. Each packed weight is unpacked
+ * again and compared before anything of it is written. The same input gives the same bytes.
+ * Memory: twice the largest weight. Fails as laci_writer_open and so on, LAC_NO_MEMORY,
+ * LAC_INTERRUPTED. */
+LAC_MUST_CHECK lac_status laci_packfile_write(const laci_packfile_input *input, const char *path,
+                                              const laci_write_options *options,
+                                              uint64_t *size_bytes, lac_error *err);
+
+/* ---- Reading ---- */
+
+typedef struct laci_packfile laci_packfile;
+
+/** Maps path and checks all of it: sizes, places, counts and checksums, so that nothing that is
+ * read later can lie outside. Fails LAC_BAD_FILE with a text that starts with path, LAC_UNSUPPORTED
+ * for another version of the format. */
+LAC_MUST_CHECK lac_status laci_packfile_open(const char *path, laci_packfile **pack,
+                                             lac_error *err);
+/** The same from memory, which is copied. */
+LAC_MUST_CHECK lac_status laci_packfile_open_memory(const void *bytes, size_t size_bytes,
+                                                    laci_packfile **pack, lac_error *err);
+/** NULL is fine. */
+void laci_packfile_close(laci_packfile *pack);
+
+laci_file_id laci_packfile_id(const laci_packfile *pack);
+/** Size of the pack itself. */
+uint64_t laci_packfile_size(const laci_packfile *pack);
+
+/** Files are numbered from 0; names as in laci_packfile_part, unique and without a folder. */
+size_t laci_packfile_n_files(const laci_packfile *pack);
+const char *laci_packfile_file_name(const laci_packfile *pack, size_t file);
+uint64_t laci_packfile_file_size(const laci_packfile *pack, size_t file);
+
+/** A packed weight; views into the mapping, its values and words at multiples of 64 bytes. */
+typedef struct laci_packfile_tensor {
+  laci_packing packing;
+  laci_packed_view packed;
+} laci_packfile_tensor;
+size_t laci_packfile_n_tensors(const laci_packfile *pack);
+const laci_packfile_tensor *laci_packfile_tensor_at(const laci_packfile *pack, size_t at);
+
+/* ---- Restoring ---- */
+
+typedef lac_status laci_packfile_sink(const void *bytes, size_t size_bytes, void *context,
+                                      lac_error *err);
+/** Gives the file's bytes to the sink, piece by piece, and fails LAC_BAD_FILE at the end where they
+ * are not those that were packed: whoever keeps them waits for LAC_OK. Memory: the largest weight.
+ */
+LAC_MUST_CHECK lac_status laci_packfile_restore(const laci_packfile *pack, size_t file,
+                                                laci_packfile_sink *sink, void *context,
+                                                lac_error *err);
+
+#endif

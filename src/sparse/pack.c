@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Packing and unpacking, one block of columns for a stretch of rows at a time.
+ *
+ * Rows that are neighbours in the packed form are neighbours in the dense one too, while the
+ * columns of a block lie `inner` apart there: so a tile is one block of columns by many rows, and
+ * both sides are walked in short straight stretches. Which columns of a block are kept is a mask of
+ * at most 64 bits. */
+#include "sparse/pack.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "tensor/buf.h"
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "words of the index are little-endian");
+
+enum { TILE_ROWS = 32, WORD_BITS = 32, MAX_BLOCK = 64 };
+
+/* One block of columns in rows [row, row + n_rows) of one outer index. */
+typedef struct tile {
+  int64_t first;       /* flat index of the first row's first column */
+  int64_t row, n_rows; /* packed rows */
+  int columns, kept;   /* of the block */
+  int64_t value, left; /* places in a row: of the block's first value, of its first sign */
+} tile;
+
+/** False ends the walk. */
+typedef bool tile_job(const laci_packing *p, const tile *t, void *context);
+
+/* ---- Geometry ---- */
+
+static int64_t ceil_div(int64_t a, int64_t b) { return a / b + (a % b != 0); }
+
+static lac_status check_shape(const laci_weight_view *w, int64_t *count, lac_error *err) {
+  bool is_weight =
+      w->outer > 0 && w->columns > 0 && w->inner > 0 && w->run > 0 && w->columns % w->run == 0;
+  if (is_weight && !__builtin_mul_overflow(w->outer, w->columns, count) &&
+      !__builtin_mul_overflow(*count, w->inner, count) && *count <= INT64_MAX / 64) {
+    return LAC_OK;
+  }
+  return laci_fail(err, LAC_BAD_SHAPE, "%s: %lld x %lld x %lld elements in runs of %lld: no weight",
+                   w->name, (long long)w->outer, (long long)w->columns, (long long)w->inner,
+                   (long long)w->run);
+}
+
+lac_status laci_packing_init(laci_packing *packing, const laci_weight_view *shape,
+                             laci_pattern pattern, uint64_t fill, lac_error *err) {
+  int64_t count = 0;
+  *packing = (laci_packing){0};
+  if (pattern.n < 1 || pattern.n >= pattern.m || pattern.m > MAX_BLOCK) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "%s: pattern %d:%d: wanted 1 <= n < m <= %d",
+                     shape->name, pattern.n, pattern.m, MAX_BLOCK);
+  }
+  if (!laci_dtype_is_float(shape->dtype) && !laci_dtype_is_integer(shape->dtype)) {
+    return laci_fail(err, LAC_UNSUPPORTED, "%s: elements of type %s cannot be packed", shape->name,
+                     lac_dtype_name(shape->dtype));
+  }
+  lac_status st = check_shape(shape, &count, err);
+  if (st) return st;
+  size_t size = lac_dtype_size(shape->dtype);
+  int last = (int)(shape->run % pattern.m), bits = 1;
+  while (1 << bits < pattern.m) bits++;
+  laci_packing p = {.name = shape->name,
+                    .dtype = shape->dtype,
+                    .pattern = pattern,
+                    .outer = shape->outer,
+                    .columns = shape->columns,
+                    .inner = shape->inner,
+                    .run = shape->run,
+                    .element_bytes = size,
+                    .index_bits = bits};
+  p.fill = fill & (UINT64_MAX >> (64 - 8 * size));
+  p.negative = p.fill;
+  if (laci_dtype_is_float(p.dtype) && p.fill == 0) p.negative = UINT64_C(1) << (8 * size - 1);
+  p.n_rows = p.outer * p.inner;
+  p.row_values =
+      p.columns / p.run * (p.run / pattern.m * pattern.n + (last < pattern.n ? last : pattern.n));
+  p.index_words = ceil_div(p.row_values * bits, WORD_BITS);
+  p.sign_words = ceil_div(p.columns - p.row_values, WORD_BITS);
+  p.dense_bytes = (size_t)count * size;
+  p.values_bytes = (size_t)(p.n_rows * p.row_values) * size;
+  p.index_bytes = (size_t)(p.n_rows * p.index_words) * sizeof(uint32_t);
+  p.signs_bytes = (size_t)(p.n_rows * p.sign_words) * sizeof(uint32_t);
+  *packing = p;
+  return LAC_OK;
+}
+
+/* ---- Walking ---- */
+
+/* The blocks of rows [t->row, + n_rows), whose first element is at `start`. */
+static bool walk_rows(const laci_packing *p, tile *t, int64_t start, tile_job *job, void *context) {
+  t->value = t->left = 0;
+  for (int64_t column = 0; column < p->columns; column += t->columns) {
+    int64_t rest = p->run - column % p->run;
+    t->columns = rest < p->pattern.m ? (int)rest : p->pattern.m;
+    t->kept = t->columns < p->pattern.n ? t->columns : p->pattern.n;
+    t->first = start + column * p->inner;
+    if (!job(p, t, context)) return false;
+    t->value += t->kept;
+    t->left += t->columns - t->kept;
+  }
+  return true;
+}
+
+static bool walk(const laci_packing *p, tile_job *job, void *context) {
+  for (int64_t o = 0; o < p->outer; o++) {
+    for (int64_t i = 0; i < p->inner; i += TILE_ROWS) {
+      tile t = {.row = o * p->inner + i, .n_rows = p->inner - i};
+      if (t.n_rows > TILE_ROWS) t.n_rows = TILE_ROWS;
+      if (!walk_rows(p, &t, o * p->columns * p->inner + i, job, context)) return false;
+    }
+  }
+  return true;
+}
+
+/* ---- Elements and bits ---- */
+
+static uint64_t load(const uint8_t *elements, int64_t at, size_t size) {
+  uint64_t bits = 0;
+  switch (size) {
+    case 1: memcpy(&bits, elements + at, 1); break;
+    case 2: memcpy(&bits, elements + 2 * at, 2); break;
+    case 4: memcpy(&bits, elements + 4 * at, 4); break;
+    default: memcpy(&bits, elements + 8 * at, 8); break;
+  }
+  return bits;
+}
+
+static void store(uint8_t *elements, int64_t at, size_t size, uint64_t bits) {
+  switch (size) {
+    case 1: memcpy(elements + at, &bits, 1); break;
+    case 2: memcpy(elements + 2 * at, &bits, 2); break;
+    case 4: memcpy(elements + 4 * at, &bits, 4); break;
+    default: memcpy(elements + 8 * at, &bits, 8); break;
+  }
+}
+
+static void put_bits(uint32_t *words, int64_t at, int n_bits, uint32_t bits) {
+  int shift = (int)(at % WORD_BITS);
+  words[at / WORD_BITS] |= bits << shift;
+  if (shift + n_bits > WORD_BITS) words[at / WORD_BITS + 1] |= bits >> (WORD_BITS - shift);
+}
+
+static uint32_t get_bits(const uint32_t *words, int64_t at, int n_bits) {
+  int shift = (int)(at % WORD_BITS);
+  uint32_t bits = words[at / WORD_BITS] >> shift;
+  if (shift + n_bits > WORD_BITS) bits |= words[at / WORD_BITS + 1] << (WORD_BITS - shift);
+  return bits & ((UINT32_C(1) << n_bits) - 1);
+}
+
+/* A block's elements in one row, and which columns of it have to be stored. */
+typedef struct block {
+  uint64_t bits[MAX_BLOCK];
+  uint64_t filled, negative; /* a bit a column: neither fill nor -0.0; -0.0 */
+} block;
+
+static void read_block(const laci_packing *p, const tile *t, int64_t row, const uint8_t *dense,
+                       block *b) {
+  b->filled = b->negative = 0;
+  for (int c = 0; c < t->columns; c++) {
+    uint64_t bits = load(dense, t->first + row + c * p->inner, p->element_bytes);
+    bool is_fill = bits == p->fill, is_negative = !is_fill && bits == p->negative;
+    b->bits[c] = bits;
+    b->negative |= (uint64_t)is_negative << c;
+    b->filled |= (uint64_t)(!is_fill && !is_negative) << c;
+  }
+}
+
+/* Those and, up to `kept`, the lowest others; -0.0 first, which saves most signs. */
+static uint64_t choose_kept(const block *b, int kept) {
+  uint64_t mask = b->filled, negative = b->negative;
+  int n = __builtin_popcountll(mask);
+  for (; n < kept && negative; n++, negative &= negative - 1) mask |= negative & -negative;
+  for (; n < kept; n++) mask |= ~mask & (mask + 1);
+  return mask;
+}
+
+/* ---- Looking ---- */
+
+typedef struct look {
+  const uint8_t *dense;
+  laci_pack_survey survey;
+} look;
+
+static bool look_tile(const laci_packing *p, const tile *t, void *context) {
+  look *l = context;
+  block b;
+  for (int64_t row = 0; row < t->n_rows; row++) {
+    read_block(p, t, row, l->dense, &b);
+    if (__builtin_popcountll(b.filled) > t->kept) {
+      l->survey.holds = false;
+      return false;
+    }
+    l->survey.needs_signs |= (b.negative & ~choose_kept(&b, t->kept)) != 0;
+  }
+  return true;
+}
+
+laci_pack_survey laci_pack_look(const laci_packing *packing, const uint8_t *dense) {
+  look l = {.dense = dense, .survey.holds = true};
+  (void)walk(packing, look_tile, &l);
+  return l.survey;
+}
+
+/* ---- Packing ---- */
+
+typedef struct pack_job {
+  const uint8_t *dense;
+  const laci_packed *packed;
+} pack_job;
+
+static bool pack_tile(const laci_packing *p, const tile *t, void *context) {
+  const pack_job *j = context;
+  block b;
+  for (int64_t row = 0; row < t->n_rows; row++) {
+    read_block(p, t, row, j->dense, &b);
+    uint64_t kept = choose_kept(&b, t->kept);
+    int64_t at = t->row + row, value = t->value, left = t->left;
+    uint32_t *index = j->packed->index + at * p->index_words;
+    uint32_t *signs = j->packed->signs ? j->packed->signs + at * p->sign_words : NULL;
+    for (int c = 0; c < t->columns; c++) {
+      if (kept >> c & 1) {
+        store(j->packed->values, at * p->row_values + value, p->element_bytes, b.bits[c]);
+        put_bits(index, value * p->index_bits, p->index_bits, (uint32_t)c);
+        value++;
+      } else {
+        if (signs) put_bits(signs, left, 1, b.bits[c] != p->fill);
+        left++;
+      }
+    }
+  }
+  return true;
+}
+
+void laci_pack(const laci_packing *packing, const uint8_t *dense, const laci_packed *packed) {
+  pack_job j = {.dense = dense, .packed = packed};
+  (void)walk(packing, pack_tile, &j);
+}
+
+/* ---- Unpacking ---- */
+
+typedef struct unpack_job {
+  const laci_packed_view *packed;
+  uint8_t *dense;
+  int64_t bad_row; /* where a block's columns make no sense */
+} unpack_job;
+
+/* The columns of the block that are kept; 0: they do not ascend, or leave the block. */
+static uint64_t read_kept(const laci_packing *p, const tile *t, const uint32_t *index) {
+  uint64_t kept = 0;
+  for (int v = 0; v < t->kept; v++) {
+    uint32_t c = get_bits(index, (t->value + v) * p->index_bits, p->index_bits);
+    if (c >= (uint32_t)t->columns || kept >> c) return 0;
+    kept |= UINT64_C(1) << c;
+  }
+  return kept;
+}
+
+static bool unpack_tile(const laci_packing *p, const tile *t, void *context) {
+  unpack_job *j = context;
+  for (int64_t row = 0; row < t->n_rows; row++) {
+    int64_t at = t->row + row, value = t->value, left = t->left;
+    const uint32_t *signs = j->packed->signs ? j->packed->signs + at * p->sign_words : NULL;
+    uint64_t kept = read_kept(p, t, j->packed->index + at * p->index_words);
+    if (!kept) {
+      j->bad_row = at;
+      return false;
+    }
+    for (int c = 0; c < t->columns; c++) {
+      uint64_t bits;
+      if (kept >> c & 1) {
+        bits = load(j->packed->values, at * p->row_values + value++, p->element_bytes);
+      } else {
+        bits = signs && get_bits(signs, left, 1) ? p->negative : p->fill;
+        left++;
+      }
+      store(j->dense, t->first + row + c * p->inner, p->element_bytes, bits);
+    }
+  }
+  return true;
+}
+
+lac_status laci_unpack(const laci_packing *packing, const laci_packed_view *packed, uint8_t *dense,
+                       lac_error *err) {
+  unpack_job j = {.packed = packed, .dense = dense};
+  if (walk(packing, unpack_tile, &j)) return LAC_OK;
+  return laci_fail(err, LAC_BAD_FILE,
+                   "%s: row %lld: the columns of a block do not ascend inside it", packing->name,
+                   (long long)j.bad_row);
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * One network on the fast engine and on the plain one, compared output by output. The fast one runs
+ * twice, the second time with an allocator that gives nothing. Include after cmocka.h. */
+#ifndef TESTS_SUPPORT_ENGINE_CHECK_H
+#define TESTS_SUPPORT_ENGINE_CHECK_H
+
+#include "backend/cpu/net.h"
+#include "backend/plain/plain.h"
+#include "support/graph_run.h"
+
+enum { MAX_PORTS = 64 };
+
+/** Plain results as f64, row-major; the caller destroys the run. */
+static inline laci_plain *plain_run(const laci_graph *graph, laci_buf *inputs[MAX_PORTS]) {
+  laci_plain *run = NULL;
+  lac_error err = {0};
+  if (laci_plain_create(graph, NULL, NULL, NULL, &run, &err)) fail_msg("%s", err.text);
+  for (int at = 0; at < graph->n_inputs; at++) {
+    laci_plain_set(run, graph->inputs[at], buf_copy(inputs[at]));
+  }
+  if (laci_plain_run_all(run, &err)) fail_msg("plain: %s", err.text);
+  return run;
+}
+
+static inline void *pack(const laci_net_port *port, const laci_buf *buf) {
+  void *bytes = laci_alloc(port->size_bytes, 1);
+  for (int64_t i = 0; i < buf->count; i++) {
+    if (port->type.dtype == LAC_DTYPE_F32) ((float *)bytes)[i] = (float)buf->f[i];
+    else ((int64_t *)bytes)[i] = buf->i[i];
+  }
+  return bytes;
+}
+
+static inline void compare(const char *text, const laci_net_port *port, const void *got,
+                           const laci_buf *want, double tolerance) {
+  double scale = buf_scale(want);
+  if (!laci_shape_equal(&port->type.shape, &want->shape)) fail_msg("another shape:\n%s", text);
+  for (int64_t i = 0; i < want->count; i++) {
+    if (port->type.dtype == LAC_DTYPE_I64) {
+      if (((const int64_t *)got)[i] != want->i[i])
+        fail_msg("integer %d differs:\n%s", (int)i, text);
+      continue;
+    }
+    double x = (double)((const float *)got)[i];
+    if (!number_close(x, want->f[i], tolerance * (scale > 0 ? scale : 1))) {
+      fail_msg("element %d of %s: got %g, want %g, scale %g\n%s", (int)i, port->name, x, want->f[i],
+               scale, text);
+    }
+  }
+}
+
+typedef struct expectation {
+  double tolerance;
+  bool bf16;
+  int plain; /* steps by the plain operator; -1: any number */
+  int steps; /* all steps; 0: any number */
+} expectation;
+
+static inline int count_text(const char *text, const char *what) {
+  int n = 0;
+  for (; (text = strstr(text, what)); text++) n++;
+  return n;
+}
+
+/** Runs the network on both engines, twice on the fast one: the second time without memory. */
+static inline void check_as(const char *text, expectation e) {
+  laci_graph *graph;
+  laci_net *net;
+  lac_error err = {0};
+  laci_buf *inputs[MAX_PORTS];
+  const laci_net_port *in, *out;
+  const void *read[MAX_PORTS];
+  void *written[MAX_PORTS];
+  if (net_read(text, &graph, &err)) fail_msg("%s\n%s", err.text, text);
+  for (int at = 0; at < graph->n_inputs; at++) inputs[at] = run_source(graph, graph->inputs[at]);
+  laci_net_options options = {.threads = 2, .bf16 = e.bf16};
+  if (laci_net_create(graph, &options, &net, &err)) fail_msg("%s\n%s", err.text, text);
+  int n_in = laci_net_inputs(net, &in), n_out = laci_net_outputs(net, &out);
+  for (int at = 0; at < n_in; at++) read[at] = pack(&in[at], inputs[at]);
+  for (int at = 0; at < n_out; at++) written[at] = laci_alloc(out[at].size_bytes, 1);
+  if (laci_net_run(net, read, written, &err)) fail_msg("%s\n%s", err.text, text);
+  const char *plan = laci_net_text(net);
+  int n_plain = count_text(plan, " plain  "), n_steps = count_text(plan, "\n") - 2;
+  if (e.plain == 0) laci_memory_fail_at(1);
+  lac_status st = laci_net_run(net, read, written, &err);
+  laci_memory_fail_at(0);
+  if (st) fail_msg("run takes memory: %s\n%s", err.text, text);
+  if (e.plain >= 0 && n_plain != e.plain) fail_msg("%d plain steps:\n%s%s", n_plain, plan, text);
+  if (e.steps && n_steps != e.steps) fail_msg("%d steps:\n%s%s", n_steps, plan, text);
+  laci_plain *run = plain_run(graph, inputs);
+  for (int at = 0; at < n_out; at++) {
+    compare(text, &out[at], written[at], laci_plain_value(run, graph->outputs[at]), e.tolerance);
+    laci_free(written[at]);
+  }
+  for (int at = 0; at < n_in; at++) {
+    laci_free((void *)(uintptr_t)read[at]);
+    laci_buf_destroy(inputs[at]);
+  }
+  laci_plain_destroy(run);
+  laci_net_destroy(net);
+  laci_graph_destroy(graph);
+}
+
+#endif

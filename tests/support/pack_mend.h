@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Makes the checksums of a damaged pack right again, as an attacker would: what opening then
+ * accepts must be safe to read all the same. */
+#ifndef TESTS_SUPPORT_PACK_MEND_H
+#define TESTS_SUPPORT_PACK_MEND_H
+
+#include <stddef.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "pack/format_in.h"
+
+/** Sections and a directory that lie outside are left alone. */
+static inline void pack_mend(uint8_t *bytes, size_t n) {
+  pack_tail tail;
+  if (n < sizeof(pack_head) + sizeof tail) return;
+  uint64_t hash = laci_hash64(bytes, offsetof(pack_head, hash), 0);
+  memcpy(bytes + offsetof(pack_head, hash), &hash, sizeof hash);
+  memcpy(&tail, bytes + n - sizeof tail, sizeof tail);
+  if (tail.directory_at < n && tail.n_sections <= (n - tail.directory_at) / sizeof(pack_section)) {
+    for (uint64_t at = 0; at < tail.n_sections; at++) {
+      uint8_t *place = bytes + tail.directory_at + at * sizeof(pack_section);
+      pack_section section;
+      memcpy(&section, place, sizeof section);
+      if (section.offset > n || section.size_bytes > n - section.offset) continue;
+      section.hash = laci_hash64(bytes + section.offset, (size_t)section.size_bytes, 0);
+      memcpy(place, &section, sizeof section);
+    }
+    tail.directory_hash =
+        laci_hash64(bytes + tail.directory_at, (size_t)tail.n_sections * sizeof(pack_section), 0);
+  }
+  tail.hash = laci_hash64(&tail, offsetof(pack_tail, hash), 0);
+  memcpy(bytes + n - sizeof tail, &tail, sizeof tail);
+}
+
+#endif

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What the room data makes of files, so that NumPy and Pillow can be asked for their opinion.
+ *
+ *     data_main npy IN.npy OUT.npy                 reads and writes an array again
+ *     data_main bf16 IN.npy OUT.npy                ... its f32 cut to bf16 before it is written
+ *     data_main jpeg IN.jpg OUT.npy                u8 [height, width, 3]
+ *     data_main prepare IN.jpg RESIZE HEIGHT WIDTH OUT.npy
+ *                                                  f32 [3, height, width], ImageNet's mean and std
+ *     data_main set FOLDER PART CLASSES            a line an image: number, label, class name
+ *     data_main batches FOLDER PART BATCH LIMIT THREADS MEAN STD OUT.npy LABELS.npy
+ *                                                  all images as the folder's usual recipe has
+ * them, with one mean and std for all channels; - - for ImageNet's data_main metrics LOGITS.npy
+ * LABELS.npy      top-1, top-5, loss
+ *
+ * PART is test or train, CLASSES a file or -. See tests/interop/test_data.py. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "data/image.h"
+#include "data/loader.h"
+#include "data/metrics.h"
+#include "data/npy.h"
+
+static lac_status copy_array(char **args, lac_error *err) {
+  laci_npy array;
+  lac_status st = laci_npy_read(args[0], &array, err);
+  if (!st) st = laci_npy_write(args[1], &array.type, array.bytes, true, err);
+  laci_npy_clear(&array);
+  return st;
+}
+
+static lac_status cut_to_bf16(char **args, lac_error *err) {
+  laci_npy array;
+  lac_status st = laci_npy_read(args[0], &array, err);
+  if (st) return st;
+  array.type.dtype = LAC_DTYPE_BF16;
+  for (size_t at = 0; at < array.size_bytes / 4; at++) {
+    memcpy(array.bytes + at * 2, array.bytes + at * 4 + 2, 2);
+  }
+  st = laci_npy_write(args[1], &array.type, array.bytes, true, err);
+  laci_npy_clear(&array);
+  return st;
+}
+
+static lac_status decode(char **args, lac_error *err) {
+  laci_image image = {0};
+  lac_status st = laci_jpeg_read(args[0], &image, err);
+  laci_type type = {LAC_DTYPE_U8, {3, {image.height, image.width, 3}}};
+  if (!st) st = laci_npy_write(args[1], &type, image.rgb, true, err);
+  laci_image_clear(&image);
+  return st;
+}
+
+static lac_status prepare(char **args, lac_error *err) {
+  laci_image image = {0};
+  laci_preparer *preparer = NULL;
+  laci_recipe recipe = laci_recipe_default();
+  recipe.resize = atoi(args[1]);
+  recipe.height = atoi(args[2]);
+  recipe.width = atoi(args[3]);
+  laci_type type = {LAC_DTYPE_F32, {3, {3, recipe.height, recipe.width}}};
+  lac_status st = laci_jpeg_read(args[0], &image, err);
+  if (!st) st = laci_preparer_create(&recipe, &preparer, err);
+  if (!st) {
+    float *out = laci_alloc((size_t)laci_shape_count(&type.shape), sizeof *out);
+    st = out ? laci_prepare(preparer, args[0], &image, out, err) : laci_fail_memory(err, "out");
+    if (!st) st = laci_npy_write(args[4], &type, out, true, err);
+    laci_free(out);
+  }
+  laci_preparer_destroy(preparer);
+  laci_image_clear(&image);
+  return st;
+}
+
+static lac_status open_set(const char *folder, const char *part, const char *classes,
+                           laci_dataset **set, lac_error *err) {
+  laci_dataset_options options = {0};
+  if (strcmp(part, "train") == 0) options.part = LACI_PART_TRAIN;
+  if (strcmp(classes, "-") != 0) options.classes_path = classes;
+  return laci_dataset_open(folder, &options, set, err);
+}
+
+static lac_status list_set(char **args, lac_error *err) {
+  laci_dataset *set = NULL;
+  lac_status st = open_set(args[0], args[1], args[2], &set, err);
+  if (st) return st;
+  (void)printf("%" PRId64 " images, %d classes\n", laci_dataset_count(set),
+               laci_dataset_classes(set));
+  for (int64_t at = 0; at < laci_dataset_count(set); at++) {
+    int label = laci_dataset_label(set, at);
+    const char *name = laci_dataset_class_name(set, label);
+    (void)printf("%" PRId64 "\t%d\t%s\n", at, label, name ? name : "-");
+  }
+  laci_dataset_close(set);
+  return LAC_OK;
+}
+
+/** All images through two buffers of a batch each. */
+static lac_status load_all(laci_loader *loader, int batch, size_t sample, float *pixels,
+                           int32_t *labels, lac_error *err) {
+  float *room[2] = {laci_alloc((size_t)batch * sample, sizeof(float)),
+                    laci_alloc((size_t)batch * sample, sizeof(float))};
+  int32_t *label_room[2] = {laci_alloc((size_t)batch, 4), laci_alloc((size_t)batch, 4)};
+  lac_status st = LAC_OK;
+  for (int k = 0; k < 2 && !st; k++) st = laci_loader_put(loader, room[k], label_room[k], err);
+  while (!st) {
+    laci_batch b;
+    st = laci_loader_take(loader, &b, err);
+    if (st || b.n == 0) break;
+    memcpy(pixels + (size_t)b.first * sample, b.pixels, (size_t)b.n * sample * sizeof *pixels);
+    memcpy(labels + b.first, b.labels, (size_t)b.n * sizeof *labels);
+    st = laci_loader_put(loader, b.pixels, b.labels, err);
+  }
+  laci_loader_destroy(loader);
+  for (int k = 0; k < 2; k++) {
+    laci_free(room[k]);
+    laci_free(label_room[k]);
+  }
+  return st;
+}
+
+static lac_status save_batches(laci_dataset *set, char **args, lac_error *err) {
+  laci_loader_options options = laci_loader_options_default(set);
+  laci_loader *loader = NULL;
+  options.batch = atoi(args[2]);
+  options.limit = atoi(args[3]);
+  options.threads = atoi(args[4]);
+  for (int c = 0; c < 3 && strcmp(args[5], "-") != 0; c++) {
+    options.recipe.mean[c] = strtof(args[5], NULL);
+    options.recipe.std[c] = strtof(args[6], NULL);
+  }
+  lac_status st = laci_loader_create(set, &options, &loader, err);
+  if (st) return st;
+  int64_t n = laci_loader_count(loader);
+  laci_type type = {LAC_DTYPE_F32, {4, {n, 3, options.recipe.height, options.recipe.width}}};
+  laci_type label_type = {LAC_DTYPE_I32, {1, {n}}};
+  size_t sample = (size_t)laci_shape_count_range(&type.shape, 1, 4);
+  float *pixels = laci_alloc((size_t)n * sample, sizeof *pixels);
+  int32_t *labels = laci_alloc((size_t)n, sizeof *labels);
+  st = load_all(loader, options.batch, sample, pixels, labels, err);
+  if (!st) st = laci_npy_write(args[7], &type, pixels, true, err);
+  if (!st) st = laci_npy_write(args[8], &label_type, labels, true, err);
+  laci_free(pixels);
+  laci_free(labels);
+  return st;
+}
+
+static lac_status load_batches(char **args, lac_error *err) {
+  laci_dataset *set = NULL;
+  lac_status st = open_set(args[0], args[1], "-", &set, err);
+  if (!st) st = save_batches(set, args, err);
+  laci_dataset_close(set);
+  return st;
+}
+
+static lac_status measure(char **args, lac_error *err) {
+  laci_npy logits = {0}, labels = {0};
+  laci_metrics metrics = {0};
+  lac_status st = laci_npy_read(args[0], &logits, err);
+  if (!st) st = laci_npy_read(args[1], &labels, err);
+  if (!st && (logits.type.dtype != LAC_DTYPE_F32 || labels.type.dtype != LAC_DTYPE_I32)) {
+    st = laci_fail(err, LAC_BAD_ARGUMENT, "wanted f32 and i32");
+  }
+  if (!st) {
+    st = laci_metrics_add(&metrics, (const float *)logits.bytes, logits.type.shape.dims[0],
+                          logits.type.shape.dims[1], (const int32_t *)labels.bytes, err);
+  }
+  if (!st) {
+    (void)printf("%.17g %.17g %.17g\n", laci_metrics_top1(&metrics), laci_metrics_top5(&metrics),
+                 laci_metrics_loss(&metrics));
+  }
+  laci_npy_clear(&logits);
+  laci_npy_clear(&labels);
+  return st;
+}
+
+static const struct {
+  const char *name;
+  int n_args;
+  lac_status (*run)(char **args, lac_error *err);
+} verbs[] = {{"npy", 2, copy_array},  {"bf16", 2, cut_to_bf16}, {"jpeg", 2, decode},
+             {"prepare", 5, prepare}, {"set", 3, list_set},     {"batches", 9, load_batches},
+             {"metrics", 2, measure}};
+
+int main(int argc, char **argv) {
+  lac_error err = {0};
+  for (size_t at = 0; at < sizeof verbs / sizeof *verbs; at++) {
+    if (argc != verbs[at].n_args + 2 || strcmp(argv[1], verbs[at].name) != 0) continue;
+    lac_status st = verbs[at].run(argv + 2, &err);
+    if (st) (void)fprintf(stderr, "%s\n", err.text);
+    return st ? 1 : 0;
+  }
+  (void)fprintf(stderr, "usage: see the head of tests/tools/data_main.c\n");
+  return 2;
+}

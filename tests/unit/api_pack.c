@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The public functions of packing on the digits network: every byte comes back, the model is usable
+ * and the packed weights mean what the dense ones do. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "lacuna/pack.h"
+
+#define DIGITS LAC_SOURCE_DIR "/examples/digits/digits.onnx"
+
+static char folder[] = "api_pack_XXXXXX";
+
+static const char *path_of(const char *name) {
+  static char paths[4][256];
+  static int turn;
+  char *path = paths[turn++ % 4];
+  (void)snprintf(path, sizeof paths[0], "%s/%s", folder, name);
+  return path;
+}
+
+static lac_options options_of(int n, int m) {
+  lac_options options = lac_options_default();
+  options.n = n;
+  options.m = m;
+  options.permute = options.verify = false;
+  options.all_sizes = m % 4 != 0; /* no other size fits Tensor Cores */
+  options.threads = 1;
+  return options;
+}
+
+static lac_model *load(const char *path) {
+  lac_model *model;
+  lac_error err = {0};
+  if (lac_model_load(path, &model, &err)) fail_msg("%s", err.text);
+  return model;
+}
+
+/** Digits pruned n:m, changed in memory only. */
+static lac_model *pruned(int n, int m) {
+  lac_model *model = load(DIGITS);
+  lac_options options = options_of(n, m);
+  lac_report *report;
+  lac_error err = {0};
+  if (lac_prune(model, &options, &report, &err)) fail_msg("%s", err.text);
+  lac_report_destroy(report);
+  return model;
+}
+
+static lac_pack_report *save(lac_model *model, const char *path, int n, int m) {
+  lac_options options = options_of(n, m);
+  lac_pack_report *report;
+  lac_error err = {0};
+  if (lac_pack_save(model, path, &options, true, &report, &err)) fail_msg("%s", err.text);
+  return report;
+}
+
+static void expect_same_files(const char *a, const char *b) {
+  laci_mapped_file x, y;
+  assert_int_equal(laci_file_map(a, &x, NULL), LAC_OK);
+  assert_int_equal(laci_file_map(b, &y, NULL), LAC_OK);
+  assert_int_equal(x.size_bytes, y.size_bytes);
+  assert_memory_equal(x.bytes, y.bytes, x.size_bytes);
+  laci_file_unmap(&x);
+  laci_file_unmap(&y);
+}
+
+static void expect_same_tensors(const lac_model *a, const lac_model *b) {
+  assert_int_equal(lac_model_tensor_count(a), lac_model_tensor_count(b));
+  for (int i = 0; i < lac_model_tensor_count(a); i++) {
+    lac_tensor x, y;
+    lac_model_tensor(a, i, &x);
+    lac_model_tensor(b, i, &y);
+    assert_string_equal(x.name, y.name);
+    assert_int_equal(x.size_bytes, y.size_bytes);
+    if (x.size_bytes) assert_memory_equal(x.bytes, y.bytes, x.size_bytes);
+  }
+}
+
+static void a_model_changed_in_memory_comes_back(void **state) {
+  (void)state;
+  static const struct {
+    int n, m, n_packed;
+  } cases[] = {{2, 4, 8}, {1, 4, 8}, {4, 8, 8}, {2, 16, 8}, {1, 3, 8}};
+  for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
+    lac_model *model = pruned(cases[k].n, cases[k].m), *again;
+    lac_error err = {0};
+    lac_pack_report *report = save(model, path_of("a.pack"), cases[k].n, cases[k].m);
+    assert_true(report->n_packed >= cases[k].n_packed);
+    assert_true(report->packed_bytes < report->dense_bytes);
+    lac_pack_report_destroy(report);
+    if (lac_pack_load(path_of("a.pack"), &again, &err)) fail_msg("%s", err.text);
+    expect_same_tensors(model, again);
+    assert_false(lac_model_reads(again, path_of("a.pack")));
+    assert_int_equal(lac_model_save(model, path_of("a.onnx"), true, &err), LAC_OK);
+    assert_int_equal(lac_pack_restore(path_of("a.pack"), path_of("b.onnx"), true, &err), LAC_OK);
+    expect_same_files(path_of("a.onnx"), path_of("b.onnx"));
+    lac_model_destroy(again);
+    lac_model_destroy(model);
+  }
+}
+
+static void an_unpacked_model_can_be_worked_on(void **state) {
+  (void)state;
+  lac_model *model = pruned(2, 4), *again;
+  lac_pack_report_destroy(save(model, path_of("a.pack"), 2, 4));
+  lac_error err = {0};
+  lac_options options = options_of(2, 4);
+  lac_report *report;
+  assert_int_equal(lac_pack_load(path_of("a.pack"), &again, &err), LAC_OK);
+  assert_int_equal(lac_check(again, NULL, &options, &report, &err), LAC_OK);
+  assert_int_equal(report->summary.pruned, 8);
+  assert_string_equal(report->model, path_of("a.pack"));
+  lac_report_destroy(report);
+  lac_pack_report_destroy(save(again, path_of("b.pack"), 2, 4));
+  expect_same_files(path_of("a.pack"), path_of("b.pack"));
+  lac_model_destroy(again);
+  lac_model_destroy(model);
+}
+
+/* A writer may order fields as it likes; saving would order them, packing keeps them. */
+static void bytes_that_saving_would_change_come_back(void **state) {
+  (void)state;
+  static const uint8_t version_again[] = {5 << 3, 7}; /* model_version a second time: 7 */
+  lac_error err = {0};
+  laci_mapped_file map;
+  lac_model *model = pruned(2, 4);
+  assert_int_equal(lac_model_save(model, path_of("a.onnx"), true, &err), LAC_OK);
+  lac_model_destroy(model);
+  assert_int_equal(laci_file_map(path_of("a.onnx"), &map, &err), LAC_OK);
+  uint8_t *bytes = laci_alloc(map.size_bytes + 2, 1);
+  memcpy(bytes, map.bytes, map.size_bytes);
+  memcpy(bytes + map.size_bytes, version_again, 2);
+  assert_int_equal(laci_file_write(path_of("c.onnx"), bytes, map.size_bytes + 2, true, &err),
+                   LAC_OK);
+  laci_free(bytes);
+  laci_file_unmap(&map);
+  model = load(path_of("c.onnx"));
+  lac_pack_report *report = save(model, path_of("a.pack"), 2, 4);
+  assert_int_equal(report->n_packed, 8);
+  lac_pack_report_destroy(report);
+  lac_model_destroy(model);
+  assert_int_equal(lac_pack_restore(path_of("a.pack"), path_of("b.onnx"), true, &err), LAC_OK);
+  expect_same_files(path_of("c.onnx"), path_of("b.onnx"));
+}
+
+/* weight * mask gives -0.0 for what was negative: such networks are packed, too. */
+static void zeros_keep_their_signs(void **state) {
+  (void)state;
+  lac_model *model = pruned(2, 4), *again;
+  lac_tensor weight;
+  lac_error err = {0};
+  assert_int_equal(lac_model_find_tensor(model, "stage3.conv2.0.weight", &weight, &err), LAC_OK);
+  uint32_t *elements = (uint32_t *)(uintptr_t)weight.bytes;
+  for (size_t at = 0; at < weight.size_bytes / 4; at += 3) {
+    if (elements[at] == 0) elements[at] = UINT32_C(0x80000000);
+  }
+  lac_pack_report *report = save(model, path_of("a.pack"), 2, 4);
+  assert_int_equal(report->n_packed, 8);
+  lac_pack_report_destroy(report);
+  assert_int_equal(lac_pack_load(path_of("a.pack"), &again, &err), LAC_OK);
+  expect_same_tensors(model, again);
+  lac_model_destroy(again);
+  lac_model_destroy(model);
+}
+
+/* Packed rows against the dense weight, as a kernel would read them. */
+static void expect_rows(const lac_packed_tensor *t, const float *dense) {
+  const float *values = t->values;
+  for (int64_t row = 0; row < t->n_rows; row++) {
+    const float *w = dense + row / t->inner * t->columns * t->inner + row % t->inner;
+    float line[1024] = {0};
+    for (int64_t v = 0; v < t->row_values; v++) {
+      uint32_t word = t->index[row * t->index_words + v * t->index_bits / 32];
+      int64_t c = v / t->n * t->m + (word >> (v * t->index_bits % 32) & 3);
+      line[c] = values[row * t->row_values + v];
+    }
+    for (int64_t c = 0; c < t->columns; c++) assert_true(line[c] == w[c * t->inner]);
+  }
+}
+
+static void packed_rows_are_the_weights(void **state) {
+  (void)state;
+  lac_model *model = pruned(2, 4);
+  lac_pack_report_destroy(save(model, path_of("a.pack"), 2, 4));
+  lac_pack *pack;
+  lac_error err = {0};
+  assert_int_equal(lac_pack_open(path_of("a.pack"), &pack, &err), LAC_OK);
+  assert_int_equal(lac_pack_tensor_count(pack), 8);
+  assert_true(lac_pack_packed_bytes(pack) < lac_pack_dense_bytes(pack));
+  for (int i = 0; i < 8; i++) {
+    lac_packed_tensor t;
+    lac_tensor dense;
+    lac_pack_tensor(pack, i, &t);
+    assert_int_equal(t.index_bits, 2);
+    assert_null(t.signs);
+    assert_int_equal(lac_model_find_tensor(model, t.name, &dense, &err), LAC_OK);
+    expect_rows(&t, dense.bytes);
+  }
+  lac_packed_tensor none;
+  lac_pack_tensor(pack, 8, &none);
+  assert_null(none.name);
+  lac_pack_close(pack);
+  lac_model_destroy(model);
+}
+
+static void inputs_and_what_exists_are_kept(void **state) {
+  (void)state;
+  lac_error err = {0};
+  lac_options options = options_of(2, 4);
+  lac_model *model = pruned(2, 4);
+  assert_int_equal(lac_model_save(model, path_of("a.onnx"), true, &err), LAC_OK);
+  lac_model_destroy(model);
+  model = load(path_of("a.onnx"));
+  assert_int_equal(lac_pack_save(model, path_of("a.onnx"), &options, true, NULL, &err),
+                   LAC_BAD_ARGUMENT);
+  assert_int_equal(lac_pack_save(model, path_of("a.pack"), &options, true, NULL, &err), LAC_OK);
+  assert_int_equal(lac_pack_save(model, path_of("a.pack"), &options, false, NULL, &err),
+                   LAC_EXISTS);
+  assert_int_equal(lac_pack_restore(path_of("a.pack"), path_of("a.onnx"), false, &err), LAC_EXISTS);
+  assert_int_equal(lac_pack_restore(path_of("a.pack"), path_of("a.pack"), true, &err),
+                   LAC_BAD_ARGUMENT);
+  lac_model_destroy(model);
+}
+
+static bool there_and_back(lac_error *err) {
+  lac_model *model = NULL, *again = NULL;
+  lac_pack_report *report = NULL;
+  char *text = NULL;
+  lac_options options = options_of(2, 4);
+  bool done = lac_model_load(path_of("a.onnx"), &model, err) == LAC_OK &&
+              lac_pack_save(model, path_of("f.pack"), &options, true, &report, err) == LAC_OK &&
+              lac_pack_report_json(report, &text, err) == LAC_OK &&
+              lac_pack_load(path_of("f.pack"), &again, err) == LAC_OK &&
+              lac_pack_restore(path_of("f.pack"), path_of("f.onnx"), true, err) == LAC_OK;
+  lac_text_free(text);
+  lac_pack_report_destroy(report);
+  lac_model_destroy(again);
+  lac_model_destroy(model);
+  return done;
+}
+
+static void every_failed_allocation_is_survived(void **state) {
+  (void)state;
+  long n_failed = 0;
+  for (long at = 1;; at += 1 + at / 64) {
+    lac_error err = {0};
+    laci_memory_fail_at(at);
+    bool done = there_and_back(&err);
+    laci_memory_fail_at(0);
+    if (done) break;
+    assert_int_equal(err.status, LAC_NO_MEMORY);
+    n_failed++;
+  }
+  assert_true(n_failed > 50);
+}
+
+static int make_folder(void **state) {
+  (void)state;
+  return mkdtemp(folder) ? 0 : -1;
+}
+
+static int remove_folder(void **state) {
+  (void)state;
+  static const char *const names[] = {"a.pack", "b.pack", "f.pack", "a.onnx",
+                                      "b.onnx", "c.onnx", "f.onnx"};
+  for (int k = 0; k < 7; k++) (void)unlink(path_of(names[k]));
+  return rmdir(folder);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_model_changed_in_memory_comes_back),
+      cmocka_unit_test(an_unpacked_model_can_be_worked_on),
+      cmocka_unit_test(bytes_that_saving_would_change_come_back),
+      cmocka_unit_test(zeros_keep_their_signs),
+      cmocka_unit_test(packed_rows_are_the_weights),
+      cmocka_unit_test(inputs_and_what_exists_are_kept),
+      cmocka_unit_test(every_failed_allocation_is_survived),
+  };
+  return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

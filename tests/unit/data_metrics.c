@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * data: what counts as right among the best one and five, how ties fall, and the loss. */
+#include "data/metrics.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void expect_near(double got, double want) {
+  if (!(fabs(got - want) <= 1e-12 * (1 + fabs(want)))) fail_msg("got %.17g, want %.17g", got, want);
+}
+
+static void counts_the_best_one_and_the_best_five(void **state) {
+  (void)state;
+  static const float row[7] = {6, 5, 4, 3, 2, 1, 0};
+  for (int32_t label = 0; label < 7; label++) {
+    laci_metrics m = {0};
+    assert_int_equal(laci_metrics_add(&m, row, 1, 7, &label, NULL), LAC_OK);
+    assert_int_equal(m.top1, label == 0);
+    assert_int_equal(m.top5, label < 5);
+  }
+}
+
+static void ties_go_to_the_lowest_class(void **state) {
+  (void)state;
+  static const float row[7] = {1, 1, 1, 1, 1, 1, 1};
+  for (int32_t label = 0; label < 7; label++) {
+    laci_metrics m = {0};
+    assert_int_equal(laci_metrics_add(&m, row, 1, 7, &label, NULL), LAC_OK);
+    assert_int_equal(m.top1, label == 0);
+    assert_int_equal(m.top5, label < 5);
+    expect_near(laci_metrics_loss(&m), log(7));
+  }
+}
+
+static void the_loss_is_the_cross_entropy_and_survives_large_logits(void **state) {
+  (void)state;
+  static const float rows[3][2] = {{0, 0}, {1000, 999}, {-3e38F, 3e38F}};
+  static const int32_t labels[3] = {1, 1, 1};
+  static const double losses[3] = {0.69314718055994531, 1.3132616875182228, 0};
+  for (int k = 0; k < 3; k++) {
+    laci_metrics m = {0};
+    assert_int_equal(laci_metrics_add(&m, rows[k], 1, 2, &labels[k], NULL), LAC_OK);
+    expect_near(laci_metrics_loss(&m), losses[k]);
+  }
+}
+
+static void batches_add_up(void **state) {
+  (void)state;
+  static const float logits[4][3] = {{3, 1, 2}, {0, 5, 1}, {1, 1, 1}, {-INFINITY, 0, 0}};
+  static const int32_t labels[4] = {0, 2, 0, 1};
+  laci_metrics whole = {0}, parts = {0};
+  assert_int_equal(laci_metrics_add(&whole, logits[0], 4, 3, labels, NULL), LAC_OK);
+  for (int k = 0; k < 4; k++) {
+    assert_int_equal(laci_metrics_add(&parts, logits[k], 1, 3, labels + k, NULL), LAC_OK);
+  }
+  assert_memory_equal(&whole, &parts, sizeof whole);
+  assert_int_equal(whole.images, 4);
+  expect_near(laci_metrics_top1(&whole), 75);
+  expect_near(laci_metrics_top5(&whole), 100);
+}
+
+static void none_is_no_division_by_zero(void **state) {
+  (void)state;
+  laci_metrics m = {0};
+  assert_int_equal(laci_metrics_add(&m, NULL, 0, 10, NULL, NULL), LAC_OK);
+  assert_true(laci_metrics_top1(&m) == 0 && laci_metrics_top5(&m) == 0 &&
+              laci_metrics_loss(&m) == 0);
+}
+
+static void what_is_no_answer_is_refused_and_not_counted(void **state) {
+  (void)state;
+  static const float bad[3][2] = {{0, NAN}, {INFINITY, 0}, {-INFINITY, -INFINITY}};
+  static const char *const texts[3] = {
+      "image 1, class 1: a logit of nan, wanted a finite number",
+      "image 1, class 0: a logit of inf, wanted a finite number",
+      "image 1: all logits are -inf",
+  };
+  static const float good[2] = {1, 0};
+  int32_t label = 0;
+  for (int k = 0; k < 3; k++) {
+    laci_metrics m = {0}, before;
+    lac_error err = {0};
+    assert_int_equal(laci_metrics_add(&m, good, 1, 2, &label, NULL), LAC_OK);
+    before = m;
+    assert_int_equal(laci_metrics_add(&m, bad[k], 1, 2, &label, &err), LAC_BAD_VALUE);
+    assert_string_equal(err.text, texts[k]);
+    assert_memory_equal(&m, &before, sizeof m);
+  }
+  for (label = -1; label <= 2; label += 3) {
+    laci_metrics m = {0};
+    lac_error err = {0};
+    assert_int_equal(laci_metrics_add(&m, good, 1, 2, &label, &err), LAC_BAD_SHAPE);
+    assert_non_null(strstr(err.text, "the network has 2 classes"));
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(counts_the_best_one_and_the_best_five),
+      cmocka_unit_test(ties_go_to_the_lowest_class),
+      cmocka_unit_test(the_loss_is_the_cross_entropy_and_survives_large_logits),
+      cmocka_unit_test(batches_add_up),
+      cmocka_unit_test(none_is_no_division_by_zero),
+      cmocka_unit_test(what_is_no_answer_is_refused_and_not_counted),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

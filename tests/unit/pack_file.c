@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * pack/packfile: files come back byte for byte; a pack that was cut, changed or made up is refused,
+ * or at least does no harm. */
+#include "pack/packfile.h"
+
+#include <dirent.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/memory.h"
+#include "support/pack_mend.h"
+
+enum { MODEL_BYTES = 700, DATA_BYTES = 400, MOST = 1 << 16 };
+
+static char folder[] = "pack_file_XXXXXX";
+static uint8_t model[MODEL_BYTES], data[DATA_BYTES];
+
+static const char *path_of(const char *name) {
+  static char path[256];
+  (void)snprintf(path, sizeof path, "%s/%s", folder, name);
+  return path;
+}
+
+/* Two of four non-zero (a NaN among them), from bytes + offset on. */
+static laci_packfile_weight put_weight(uint8_t *bytes, size_t offset, const char *name,
+                                       laci_weight_view w) {
+  laci_packfile_weight weight = {.offset = offset};
+  w.name = name;
+  w.run = w.columns;
+  assert_int_equal(laci_packing_init(&weight.packing, &w, (laci_pattern){2, 4}, 0, NULL), LAC_OK);
+  const laci_packing *p = &weight.packing;
+  memset(bytes + offset, 0, p->dense_bytes);
+  for (int64_t e = 0; e < (int64_t)(p->dense_bytes / p->element_bytes); e++) {
+    int64_t c = e / p->inner % p->columns, o = e / p->inner / p->columns;
+    if (c % 4 == o % 3 || c % 4 == 3) {
+      memset(bytes + offset + (size_t)e * p->element_bytes, (int)(e % 251 + 1), p->element_bytes);
+    }
+  }
+  laci_pack_survey survey = laci_pack_look(p, bytes + offset);
+  assert_true(survey.holds);
+  weight.needs_signs = survey.needs_signs;
+  return weight;
+}
+
+/* A model of 700 bytes with two weights and a data file that begins with one; a file without any;
+ * an empty one. names: of the three data files. */
+static lac_status write_pack(const char *name, const char *const names[3], lac_error *err) {
+  for (int at = 0; at < MODEL_BYTES; at++) model[at] = (uint8_t)(at * 31 + at / 3);
+  for (int at = 0; at < DATA_BYTES; at++) data[at] = (uint8_t)(at * 17);
+  const laci_weight_view conv = {.dtype = LAC_DTYPE_F32, .outer = 2, .columns = 8, .inner = 4};
+  const laci_weight_view dense = {.dtype = LAC_DTYPE_BF16, .outer = 5, .columns = 10, .inner = 1};
+  laci_packfile_weight weights[3] = {put_weight(model, 41, "conv.weight", conv),
+                                     put_weight(model, 500, "fc.weight", dense),
+                                     put_weight(data, 0, "big.weight", conv)};
+  model[41 + 4 * (5 * 4) + 3] = 0x80; /* column 5: a -0.0 that has to give way */
+  weights[0].needs_signs = laci_pack_look(&weights[0].packing, model + 41).needs_signs;
+  assert_true(weights[0].needs_signs);
+  weights[2].file = 2;
+  const laci_packfile_part files[4] = {{"", model, MODEL_BYTES},
+                                       {names[0], model, 100},
+                                       {names[1], data, DATA_BYTES},
+                                       {names[2], NULL, 0}};
+  const laci_packfile_input input = {files, 4, weights, 3};
+  const laci_write_options options = {.force = true};
+  uint64_t size;
+  return laci_packfile_write(&input, path_of(name), &options, &size, err);
+}
+
+static const char *const good_names[3] = {"a.bin", "b.bin", "c.bin"};
+
+/** The pack's bytes; the caller's. */
+static uint8_t *make_pack(size_t *n) {
+  lac_error err = {0};
+  laci_mapped_file map;
+  if (write_pack("p.pack", good_names, &err)) fail_msg("%s", err.text);
+  assert_int_equal(laci_file_map(path_of("p.pack"), &map, &err), LAC_OK);
+  uint8_t *bytes = laci_alloc(map.size_bytes, 1);
+  memcpy(bytes, map.bytes, *n = map.size_bytes);
+  laci_file_unmap(&map);
+  return bytes;
+}
+
+typedef struct sink {
+  uint8_t bytes[MOST];
+  size_t n;
+} sink;
+
+static lac_status to_sink(const void *bytes, size_t n, void *context, lac_error *err) {
+  sink *s = context;
+  (void)err;
+  if (n > MOST - s->n) return LAC_BAD_FILE; /* a mended pack may hold long files */
+  memcpy(s->bytes + s->n, bytes, n);
+  s->n += n;
+  return LAC_OK;
+}
+
+static void expect_file(const laci_packfile *pack, size_t file, const uint8_t *bytes, size_t n) {
+  static sink s;
+  lac_error err = {0};
+  s.n = 0;
+  if (laci_packfile_restore(pack, file, to_sink, &s, &err)) fail_msg("%s", err.text);
+  assert_int_equal(laci_packfile_file_size(pack, file), n);
+  assert_int_equal(s.n, n);
+  if (n) assert_memory_equal(s.bytes, bytes, n);
+}
+
+static void files_come_back_byte_for_byte(void **state) {
+  (void)state;
+  size_t n;
+  laci_free(make_pack(&n));
+  laci_packfile *pack;
+  lac_error err = {0};
+  if (laci_packfile_open(path_of("p.pack"), &pack, &err)) fail_msg("%s", err.text);
+  assert_int_equal(laci_packfile_n_files(pack), 4);
+  assert_int_equal(laci_packfile_size(pack), n);
+  assert_string_equal(laci_packfile_file_name(pack, 0), "");
+  assert_string_equal(laci_packfile_file_name(pack, 2), "b.bin");
+  expect_file(pack, 2, data, DATA_BYTES); /* in any order */
+  expect_file(pack, 0, model, MODEL_BYTES);
+  expect_file(pack, 1, model, 100);
+  expect_file(pack, 3, NULL, 0);
+  laci_packfile_close(pack);
+}
+
+static void packed_weights_are_used_where_they_lie(void **state) {
+  (void)state;
+  size_t n;
+  laci_free(make_pack(&n));
+  laci_packfile *pack;
+  lac_error err = {0};
+  assert_int_equal(laci_packfile_open(path_of("p.pack"), &pack, &err), LAC_OK);
+  assert_int_equal(laci_packfile_n_tensors(pack), 3);
+  const laci_packfile_tensor *t = laci_packfile_tensor_at(pack, 1);
+  assert_string_equal(t->packing.name, "fc.weight");
+  assert_int_equal(t->packing.dtype, LAC_DTYPE_BF16);
+  assert_int_equal(t->packing.n_rows, 5);
+  assert_int_equal(t->packing.row_values, 6);
+  for (size_t at = 0; at < 3; at++) {
+    t = laci_packfile_tensor_at(pack, at);
+    assert_int_equal((uintptr_t)t->packed.values % 64, 0);
+    assert_int_equal((uintptr_t)t->packed.index % 64, 0);
+    assert_int_equal(t->packed.signs != NULL, at == 0);
+  }
+  laci_packfile_close(pack);
+}
+
+static void the_same_input_gives_the_same_bytes(void **state) {
+  (void)state;
+  size_t n, n_again;
+  uint8_t *bytes = make_pack(&n), *again = make_pack(&n_again);
+  assert_int_equal(n, n_again);
+  assert_memory_equal(bytes, again, n);
+  laci_free(bytes);
+  laci_free(again);
+}
+
+/** Opens the bytes; where that works, reads everything. True: all of it was good. */
+static bool survives(const uint8_t *bytes, size_t n, lac_error *err) {
+  static sink s;
+  laci_packfile *pack;
+  *err = (lac_error){0};
+  lac_status st = laci_packfile_open_memory(bytes, n, &pack, err);
+  assert_int_equal(st == LAC_OK, pack != NULL);
+  for (size_t file = 0; !st && file < laci_packfile_n_files(pack); file++) {
+    s.n = 0;
+    st = laci_packfile_restore(pack, file, to_sink, &s, err);
+  }
+  assert_true(!st || st == LAC_BAD_FILE || st == LAC_UNSUPPORTED || st == LAC_NO_MEMORY);
+  laci_packfile_close(pack);
+  return !st;
+}
+
+static void a_pack_that_was_cut_is_refused(void **state) {
+  (void)state;
+  size_t n;
+  uint8_t *bytes = make_pack(&n);
+  lac_error err;
+  assert_true(survives(bytes, n, &err));
+  for (size_t cut = 0; cut < n; cut++) {
+    if (survives(bytes, cut, &err)) fail_msg("%zu of %zu bytes are a pack", cut, n);
+    assert_true(err.text[0] != '\0');
+  }
+  uint8_t *longer = laci_resize(bytes, n, n + 64, 1);
+  for (size_t more = 1; more <= 64; more++) assert_false(survives(longer, n + more, &err));
+  laci_free(longer);
+}
+
+static void a_pack_with_any_other_bit_is_refused(void **state) {
+  (void)state;
+  size_t n;
+  uint8_t *bytes = make_pack(&n);
+  lac_error err;
+  for (size_t at = 0; at < n; at++) {
+    for (int bit = 0; bit < 8; bit++) {
+      bytes[at] ^= (uint8_t)(1 << bit);
+      if (survives(bytes, n, &err))
+        fail_msg("bit %d of byte %zu of %zu does not count", bit, at, n);
+      if (!strstr(err.text, "pack")) fail_msg("byte %zu: '%s'", at, err.text);
+      bytes[at] ^= (uint8_t)(1 << bit);
+    }
+  }
+  laci_free(bytes);
+}
+
+/* The sanitizers watch. */
+static void a_pack_with_good_checksums_and_bad_contents_does_no_harm(void **state) {
+  (void)state;
+  size_t n;
+  uint8_t *bytes = make_pack(&n), *made = laci_alloc(n, 1);
+  static const uint8_t puts[] = {0, 1, 2, 63, 64, 65, 'r', 't', 127, 128, 255};
+  lac_error err;
+  for (size_t at = 0; at < n; at++) {
+    for (size_t k = 0; k < sizeof puts; k++) {
+      memcpy(made, bytes, n);
+      made[at] = puts[k];
+      pack_mend(made, n);
+      (void)survives(made, n, &err);
+    }
+  }
+  laci_free(made);
+  laci_free(bytes);
+}
+
+static void names_that_lead_elsewhere_are_refused(void **state) {
+  (void)state;
+  static const char *const bad[][3] = {{"../a", "b", "c"}, {"a", "/b", "c"},  {"", "a", "b"},
+                                       {"a", "a", "b"},    {"b", "a", "c"},   {".", "a", "b"},
+                                       {"..", "a", "b"},   {"a\\", "b/", "c"}};
+  for (size_t k = 0; k < sizeof bad / sizeof bad[0]; k++) {
+    laci_packfile *pack;
+    lac_error err = {0};
+    assert_int_equal(write_pack("bad.pack", bad[k], &err), LAC_OK);
+    assert_int_equal(laci_packfile_open(path_of("bad.pack"), &pack, &err), LAC_BAD_FILE);
+    assert_non_null(strstr(err.text, "cannot be the name of its file"));
+    assert_non_null(strstr(err.text, "bad.pack: "));
+  }
+}
+
+static void another_version_says_so(void **state) {
+  (void)state;
+  size_t n;
+  uint8_t *bytes = make_pack(&n);
+  laci_packfile *pack;
+  lac_error err = {0};
+  bytes[offsetof(pack_head, version)] = 2;
+  pack_mend(bytes, n);
+  assert_int_equal(laci_packfile_open_memory(bytes, n, &pack, &err), LAC_UNSUPPORTED);
+  assert_non_null(strstr(err.text, "version 2"));
+  laci_free(bytes);
+}
+
+static void what_is_no_pack_says_so(void **state) {
+  (void)state;
+  laci_packfile *pack;
+  lac_error err = {0};
+  assert_int_equal(laci_packfile_open(LAC_SOURCE_DIR "/README.md", &pack, &err), LAC_BAD_FILE);
+  assert_non_null(strstr(err.text, "README.md: not a pack"));
+  assert_int_equal(laci_packfile_open("no/such", &pack, &err), LAC_NOT_FOUND);
+  assert_int_equal(laci_packfile_open(".", &pack, &err), LAC_BAD_FILE);
+}
+
+static void a_file_that_is_there_is_kept(void **state) {
+  (void)state;
+  size_t n;
+  laci_free(make_pack(&n));
+  const laci_packfile_part file = {"", model, 10};
+  const laci_packfile_input input = {&file, 1, NULL, 0};
+  const laci_write_options options = {0};
+  uint64_t size;
+  lac_error err = {0};
+  assert_int_equal(laci_packfile_write(&input, path_of("p.pack"), &options, &size, &err),
+                   LAC_EXISTS);
+  laci_packfile *pack;
+  assert_int_equal(laci_packfile_open(path_of("p.pack"), &pack, &err), LAC_OK);
+  assert_int_equal(laci_packfile_n_files(pack), 4);
+  laci_packfile_close(pack);
+}
+
+static void writing_and_reading_survive_failed_allocations(void **state) {
+  (void)state;
+  size_t n, n_failed = 0;
+  uint8_t *bytes = make_pack(&n);
+  for (long at = 1;; at++) {
+    lac_error err = {0};
+    laci_memory_fail_at(at);
+    lac_status st = write_pack("failed.pack", good_names, &err);
+    bool read = !st && survives(bytes, n, &err);
+    laci_memory_fail_at(0);
+    if (read) break;
+    assert_true(st == LAC_NO_MEMORY || err.status == LAC_NO_MEMORY);
+    n_failed++;
+  }
+  assert_true(n_failed > 15);
+  laci_free(bytes);
+}
+
+static void the_fuzzers_corpus_is_survived(void **state) {
+  (void)state;
+  const char *name = LAC_SOURCE_DIR "/tests/fuzz/corpus_pack";
+  DIR *listing = opendir(name);
+  int n_files = 0;
+  if (!listing) fail_msg("cannot list %s", name);
+  for (struct dirent *item; (item = readdir(listing));) {
+    char path[4096];
+    laci_mapped_file map;
+    lac_error err = {0};
+    if (item->d_name[0] == '.') continue;
+    (void)snprintf(path, sizeof path, "%s/%s", name, item->d_name);
+    assert_int_equal(laci_file_map(path, &map, &err), LAC_OK);
+    uint8_t *bytes = laci_alloc(map.size_bytes, 1);
+    if (map.size_bytes) memcpy(bytes, map.bytes, map.size_bytes);
+    pack_mend(bytes, map.size_bytes);
+    (void)survives(bytes, map.size_bytes, &err);
+    laci_free(bytes);
+    laci_file_unmap(&map);
+    n_files++;
+  }
+  (void)closedir(listing);
+  assert_true(n_files >= 3);
+}
+
+static int make_folder(void **state) {
+  (void)state;
+  return mkdtemp(folder) ? 0 : -1;
+}
+
+static int remove_folder(void **state) {
+  (void)state;
+  static const char *const names[] = {"p.pack", "bad.pack", "failed.pack"};
+  for (int k = 0; k < 3; k++) (void)unlink(path_of(names[k]));
+  return rmdir(folder);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(files_come_back_byte_for_byte),
+      cmocka_unit_test(packed_weights_are_used_where_they_lie),
+      cmocka_unit_test(the_same_input_gives_the_same_bytes),
+      cmocka_unit_test(a_pack_that_was_cut_is_refused),
+      cmocka_unit_test(a_pack_with_any_other_bit_is_refused),
+      cmocka_unit_test(a_pack_with_good_checksums_and_bad_contents_does_no_harm),
+      cmocka_unit_test(names_that_lead_elsewhere_are_refused),
+      cmocka_unit_test(another_version_says_so),
+      cmocka_unit_test(what_is_no_pack_says_so),
+      cmocka_unit_test(a_file_that_is_there_is_kept),
+      cmocka_unit_test(writing_and_reading_survive_failed_allocations),
+      cmocka_unit_test(the_fuzzers_corpus_is_survived),
+  };
+  return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
