@@ -20,7 +20,7 @@
 #include <stdlib.h>
 
 #include "base/rng.h"
-#include "numpy_random.h"
+#include "support/numpy_random.h"
 #include "permute/search.h"
 
 enum { MATRIX_MOST_CONSUMERS = 8 };

@@ -89,16 +89,6 @@ static lac_status parse_request(const arguments *args, request *r, lac_error *er
   return st;
 }
 
-static void shape_cell(text_table *table, const lac_infer_output *output) {
-  char text[256] = "";
-  size_t used = 0;
-  for (int axis = 0; axis < output->rank && used < sizeof text; axis++) {
-    used += (size_t)snprintf(text + used, sizeof text - used, "%s%" PRId64, axis ? "x" : "",
-                             output->shape[axis]);
-  }
-  table_cell(table, "%s", output->rank ? text : "scalar");
-}
-
 static lac_status print_outputs(const lac_infer_result *result, lac_error *err) {
   text_table table = {0};
   table_begin(&table, "output|type|shape|file");
@@ -106,7 +96,8 @@ static lac_status print_outputs(const lac_infer_result *result, lac_error *err) 
     const lac_infer_output *output = &result->outputs[at];
     table_cell(&table, "%s", output->name);
     table_cell(&table, "%s", lac_dtype_name(output->dtype));
-    shape_cell(&table, output);
+    if (output->rank > 0) table_shape_cell(&table, output->rank, output->shape);
+    else table_cell(&table, "scalar");
     table_cell(&table, "%s", output->path);
   }
   lac_status st = table_print(&table, stdout, err);

@@ -6,16 +6,6 @@
 
 #include "table.h"
 
-const char *layer_shape(const lac_layer *layer, char *text, size_t size_bytes) {
-  size_t used = 0;
-  text[0] = 0;
-  for (int axis = 0; axis < layer->rank && used < size_bytes; axis++) {
-    used += (size_t)snprintf(text + used, size_bytes - used, "%s%" PRId64, axis ? "x" : "",
-                             layer->shape[axis]);
-  }
-  return text;
-}
-
 /* "[K,C]": the axes whose channels were reordered. */
 static const char *layer_axes(const lac_layer *layer) {
   if (layer->permuted_k) return layer->permuted_c ? "[K,C]" : "[K]";
@@ -26,13 +16,12 @@ static const char *text_or_empty(const char *text) { return text ? text : ""; }
 
 lac_status layers_print(const lac_report *report, FILE *out, lac_error *err) {
   text_table table = {0};
-  char shape[256];
   table_begin(&table, "layer|order|shape|>kept|");
   for (int i = 0; i < report->n_layers; i++) {
     const lac_layer *layer = &report->layers[i];
     table_cell(&table, "%s", layer->name);
     table_cell(&table, "%s", layer_axes(layer));
-    table_cell(&table, "%s", layer_shape(layer, shape, sizeof shape));
+    table_shape_cell(&table, layer->rank, layer->shape);
     if (layer->eligible && layer->total > 0)
       table_cell(&table, "%.2f%%", 100 * layer->kept / layer->total);
     else table_cell(&table, "%s", "");
@@ -45,13 +34,12 @@ lac_status layers_print(const lac_report *report, FILE *out, lac_error *err) {
 
 lac_status layers_print_sparsity(const lac_report *report, FILE *out, lac_error *err) {
   text_table table = {0};
-  char shape[256];
   table_begin(&table, "layer|op|shape|structure|>zeros|>non-zero/total|");
   for (int i = 0; i < report->n_layers; i++) {
     const lac_layer *layer = &report->layers[i];
     table_cell(&table, "%s", layer->name);
     table_cell(&table, "%s", layer->op);
-    table_cell(&table, "%s", layer_shape(layer, shape, sizeof shape));
+    table_shape_cell(&table, layer->rank, layer->shape);
     if (layer->pruned) table_cell(&table, "%d:%d", report->pattern_n, report->pattern_m);
     else table_cell(&table, "%s", layer->n_zeros ? "unstructured" : "dense");
     table_cell(&table, "%.4f", layer->zero_ratio);

@@ -25,7 +25,4 @@ void layers_print_permutable(const lac_report *report, FILE *out);
 /** Kept and proven, one line each. */
 void layers_print_figures(const lac_report *report, FILE *out);
 
-/** "64x3x7x7" of the layer's weight; returns text. */
-const char *layer_shape(const lac_layer *layer, char *text, size_t size_bytes);
-
 #endif

@@ -27,16 +27,6 @@ static lac_status plan_outputs(const arguments *args, outputs *plan, lac_error *
 
 /* ---- pack ---- */
 
-static void shape_cell(text_table *table, const lac_pack_layer *layer) {
-  char text[256] = "";
-  size_t used = 0;
-  for (int axis = 0; axis < layer->rank && used < sizeof text; axis++) {
-    used += (size_t)snprintf(text + used, sizeof text - used, "%s%" PRId64, axis ? "x" : "",
-                             layer->shape[axis]);
-  }
-  table_cell(table, "%s", text);
-}
-
 static lac_status print_layers(const lac_pack_report *report, lac_error *err) {
   text_table table = {0};
   table_begin(&table, "layer|op|shape|type|structure|>dense bytes|>packed bytes|");
@@ -44,7 +34,7 @@ static lac_status print_layers(const lac_pack_report *report, lac_error *err) {
     const lac_pack_layer *layer = &report->layers[l];
     table_cell(&table, "%s", layer->name);
     table_cell(&table, "%s", layer->op);
-    shape_cell(&table, layer);
+    table_shape_cell(&table, layer->rank, layer->shape);
     table_cell(&table, "%s", lac_dtype_name(layer->dtype));
     if (layer->packed) table_cell(&table, "%d:%d", report->pattern_n, report->pattern_m);
     else table_cell(&table, "%s", "dense");

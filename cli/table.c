@@ -4,6 +4,7 @@
  * as ?. */
 #include "table.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -41,6 +42,16 @@ void table_cell(text_table *table, const char *format, ...) {
   va_end(again);
   va_end(values);
   add_cell(table, text);
+}
+
+void table_shape_cell(text_table *table, int rank, const int64_t *shape) {
+  char text[256] = "";
+  size_t used = 0;
+  for (int axis = 0; axis < rank && used < sizeof text; axis++) {
+    used += (size_t)snprintf(text + used, sizeof text - used, "%s%" PRId64, axis ? "x" : "",
+                             shape[axis]);
+  }
+  table_cell(table, "%s", text);
 }
 
 static int width_of(const char *text) {

@@ -26,6 +26,9 @@ void table_begin(text_table *table, const char *heads);
 /** Fills the next cell, row after row. */
 void table_cell(text_table *table, const char *format, ...) LAC_PRINTF(2, 3);
 
+/** The same with a shape, "64x3x3x3"; nothing for rank 0. */
+void table_shape_cell(text_table *table, int rank, const int64_t *shape);
+
 /** Fails LAC_NO_MEMORY where a cell could not be stored. */
 LAC_MUST_CHECK lac_status table_print(const text_table *table, FILE *out, lac_error *err);
 

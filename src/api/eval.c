@@ -5,7 +5,6 @@
  * know of each other. Next: data/loader.h, data/metrics.h, lacuna/engine.h. */
 #include "lacuna/eval.h"
 
-#include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +18,7 @@
 #include "data/metrics.h"
 #include "data/npy.h"
 #include "lacuna/engine.h"
-#include "report/utf8.h"
+#include "report/json_writer.h"
 
 enum { MOST_BATCH = 65536, DEPTH = 2, RANK_IMAGES = 4, RANK_LOGITS = 2 };
 
@@ -281,31 +280,19 @@ lac_status lac_eval(const lac_model *model, const char *data, const lac_eval_opt
 
 /* ---- JSON ---- */
 
-/* The loss is infinite where a network gives a true class no chance at all. */
-static json_t *number(double value) { return isfinite(value) ? json_real(value) : json_null(); }
-
 lac_status lac_eval_json(const lac_model *model, const lac_eval_result *result, char **text,
                          lac_error *err) {
-  laci_arena arena = {0};
-  *text = NULL;
-  const char *path = laci_utf8_clean(&arena, model->path);
-  json_t *root =
-      path ? json_pack("{s:s, s:s, s:s, s:I, s:f, s:f, s:o, s:f}", "lacuna", lac_version(), "verb",
-                       "eval", "model", path, "images", (json_int_t)result->images, "top1",
-                       result->top1, "top5", result->top5, "loss", number(result->loss),
-                       "images_per_second", result->images_per_second)
-           : NULL;
+  laci_json_writer w = {.whole = true};
+  json_t *root = json_object();
+  laci_json_add(&w, root, "lacuna", json_string(lac_version()));
+  laci_json_add(&w, root, "verb", json_string("eval"));
+  laci_json_add(&w, root, "model", laci_json_text(&w, model->path));
+  laci_json_add(&w, root, "images", json_integer((json_int_t)result->images));
+  laci_json_add(&w, root, "top1", json_real(result->top1));
+  laci_json_add(&w, root, "top5", json_real(result->top5));
+  /* infinite where a network gives a true class no chance at all */
+  laci_json_add(&w, root, "loss", laci_json_number(result->loss));
+  laci_json_add(&w, root, "images_per_second", json_real(result->images_per_second));
   /* 15 digits: what a percentage of whole images is to the reader, and more than its double is. */
-  char *dump = root ? json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(15)) : NULL;
-  size_t n = dump ? strlen(dump) : 0;
-  char *out = dump ? laci_alloc(n + 2, 1) : NULL;
-  if (out) {
-    memcpy(out, dump, n);
-    out[n] = '\n';
-    *text = out;
-  }
-  free(dump);
-  json_decref(root);
-  laci_arena_clear(&arena);
-  return out ? LAC_OK : laci_fail_memory(err, "the JSON result");
+  return laci_json_finish(&w, root, 15, "the JSON result", text, err);
 }

@@ -208,11 +208,12 @@ lac_status laci_plan_search(laci_plan *plan, laci_pattern pattern,
   lac_status st = mixed ? LAC_OK : laci_fail_memory(err, "the search");
   for (int g = 0; g < n && !st; g++) {
     laci_problem problem;
-    if (!group_mixes(&b, g, &mixed[g]) || !make_problem(&b, g, &problem)) {
-      st = laci_fail_memory(err, "the search");
-      break;
+    bool ok = group_mixes(&b, g, &mixed[g]);
+    if (ok && end > 0) { /* only a time limit has to be shared */
+      ok = make_problem(&b, g, &problem);
+      if (ok) cost[mixed[g]] += laci_search_cost(&problem, options->effort);
     }
-    cost[mixed[g]] += laci_search_cost(&problem, options->effort);
+    if (!ok) st = laci_fail_memory(err, "the search");
   }
   cost[0] /= laci_pool_threads(pool);
   how.seconds = share_of(end, cost[0], cost[0] + cost[1]);

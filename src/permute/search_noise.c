@@ -61,20 +61,15 @@ const int16_t *laci_noise_table(void) {
   return table;
 }
 
-const int16_t *laci_noise_pool(void) {
-  (void)pthread_once(&once, make_all);
-  return pool;
-}
-
 void laci_noise_subtract(int32_t *cost, int n, int64_t temperature, uint32_t key) {
   enum { ONE_BITS = 11 + LACI_TEMPERATURE_BITS };
-  const int16_t *all = laci_noise_pool();
+  (void)pthread_once(&once, make_all);
   const int bits = temperature > 0 ? 64 - __builtin_clzll((uint64_t)temperature) : 0;
   const int shift = bits > 15 ? bits - 15 : 0; /* a product of 16 by 15 bits fits a lane */
   const int16_t factor = (int16_t)(temperature >> shift);
   for (int at = 0; at < n; at += LONGEST_RUN) {
     const int length = n - at < LONGEST_RUN ? n - at : LONGEST_RUN;
-    const int16_t *noise = all + (mix(key + (uint32_t)at) & (N_POOL - 1));
+    const int16_t *noise = pool + (mix(key + (uint32_t)at) & (N_POOL - 1));
     for (int i = 0; i < length; i++) cost[at + i] -= (noise[i] * factor) >> (ONE_BITS - shift);
   }
 }

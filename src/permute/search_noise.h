@@ -22,9 +22,6 @@ enum {
  * first use. */
 const int16_t *laci_noise_table(void);
 
-/** Many of them in random order. */
-const int16_t *laci_noise_pool(void);
-
 /** cost[i] -= temperature * Gumbel for a row of n costs; temperature <= LACI_TEMPERATURE_LIMIT, so
  * that no noise exceeds 2^26. key: random, of (seed, iteration, row). */
 void laci_noise_subtract(int32_t *cost, int n, int64_t temperature, uint32_t key);

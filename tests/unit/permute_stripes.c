@@ -19,6 +19,7 @@
 #include "permute/search_exchange.h"
 #include "permute/search_matrix.h"
 #include "permute/strategy.h"
+#include "support/numpy_random.h"
 
 enum { MOST_CHANNELS = 64, MOST_ROWS = 128 };
 
@@ -257,40 +258,14 @@ static void any_number_of_threads_finds_the_same_order(void **state) {
   }
 }
 
-/* Mersenne Twister MT19937 as NumPy's legacy generator seeds and reads it. */
-static uint32_t twister[624];
-
-static void twister_seed(uint32_t seed) {
-  for (uint32_t i = 0; i < 624; i++) {
-    twister[i] = seed;
-    seed = 1812433253U * (seed ^ seed >> 30) + i + 1;
-  }
-}
-
-static uint32_t twister_word(int at) {
-  if (at % 624 == 0) {
-    for (int i = 0; i < 624; i++) {
-      uint32_t y = (twister[i] & 0x80000000U) | (twister[(i + 1) % 624] & 0x7FFFFFFFU);
-      twister[i] = twister[(i + 397) % 624] ^ y >> 1 ^ (y & 1 ? 0x9908B0DFU : 0);
-    }
-  }
-  uint32_t y = twister[at % 624];
-  y ^= y >> 11;
-  y ^= y << 7 & 0x9D2C5680U;
-  y ^= y << 15 & 0xEFC60000U;
-  return y ^ y >> 18;
-}
-
 /* numpy.random.seed(1); numpy.random.rand(128, 64): the open reference reaches 35.5 by its stripe
  * groups of eight columns without escapes. */
 static void reaches_what_the_reference_reaches(void **state) {
   (void)state;
   fixture *f = make(64, (laci_pattern){2, 4}, 128, false, 1);
-  twister_seed(1);
-  for (int i = 0; i < 128 * 64; i++) {
-    uint32_t a = twister_word(2 * i) >> 5, b = twister_word(2 * i + 1) >> 6;
-    f->weights[i] = (float)((a * 67108864.0 + b) / 9007199254740992.0);
-  }
+  twister t;
+  twister_seed(&t, 1);
+  for (int i = 0; i < 128 * 64; i++) f->weights[i] = (float)twister_unit(&t);
   assert_int_equal(laci_cuts_measure(&f->cuts, NULL, &f->measure, NULL), LAC_OK);
   double kept = search(f, 1), before = f->measure.kept_identity;
   double efficacy = 100 * (kept - before) / (f->measure.upper - before);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The numbers of NumPy's legacy generator: numpy.random.seed(s); numpy.random.rand(...), in order.
  *
- * Figures that others published hold for their matrix only, so a bench that compares itself with
- * them has to make the same one, bit for bit. The generator is the Mersenne Twister MT19937
- * (M. Matsumoto, T. Nishimura, 1998); a float64 takes 53 bits of two outputs. Next: matrices.h. */
-#ifndef BENCH_NUMPY_RANDOM_H
-#define BENCH_NUMPY_RANDOM_H
+ * Figures that others published hold for their matrix only, so a test or bench that compares itself
+ * with them has to make the same one, bit for bit. The generator is the Mersenne Twister MT19937
+ * (M. Matsumoto, T. Nishimura, 1998); a float64 takes 53 bits of two outputs. */
+#ifndef TESTS_SUPPORT_NUMPY_RANDOM_H
+#define TESTS_SUPPORT_NUMPY_RANDOM_H
 
 #include <stdint.h>
 
