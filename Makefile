@@ -5,12 +5,13 @@
 #   make check      all tests; check-scalar, check-asan, check-tsan, check-aarch64: the same under other conditions
 #   make interop    against onnx and ONNX Runtime, in a virtual environment; check-torch: against PyTorch too
 #   make bench      kernels, search and the whole road, against the last time; QUICK=1, RECORD=1: bench/README.md
+#   make compare    against ONNX Runtime, OpenVINO and DeepSparse: 25 minutes; ARGS="--only resnet50", DOCS=1, RECORD=1
 #   make install    PREFIX=/usr/local, DESTDIR=
 PREFIX ?= /usr/local
 export DESTDIR
 
 .PHONY: all demo check check-scalar check-asan check-tsan check-aarch64 interop check-torch format \
-  lint bench install clean update-golden
+  lint bench compare install clean update-golden
 
 all: build-release
 
@@ -68,6 +69,12 @@ bench: build-release
 	@bench/kernels.py $(if $(QUICK),--ms 5) $(if $(RECORD),--record)
 	@bench/search.py $(if $(QUICK),--quick) $(if $(RECORD),--record)
 	@bench/road.py $(if $(QUICK),--runs 1 resnet50_ts) $(if $(RECORD),--record)
+
+# Goes on where an interrupted run was; `rm build/compare.json` or ARGS=--again for a new one. docs/speed.md.
+compare: build-release
+	@tools/setup interop
+	@bench/environment
+	@bench/compare.py --json build/compare.json $(if $(DOCS),--docs) $(if $(RECORD),--record) $(ARGS)
 
 # Configured again, since the pkg-config file names the prefix.
 install: configure-release

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small line charts over a logarithmic time axis, as SVG text.
+"""Small charts as SVG text: lines over a logarithmic time axis (`draw`), and bars in rows (`draw_bars`).
 
 No library: a few hundred elements, the same bytes for the same data, colours that follow the reader's light or dark
-theme, and every line named where it ends rather than in a legend. `draw` is the only function others need.
+theme, and every line named where it ends rather than in a legend.
 """
 import math
 from xml.sax.saxutils import escape
@@ -20,6 +20,7 @@ STYLE = """
   .a { stroke: #0969da } .b { stroke: #bc4c00 } .c { stroke: #1a7f37 }
   .dot.a, text.a { fill: #0969da; stroke: none } .dot.b, text.b { fill: #bc4c00; stroke: none }
   .dot.c, text.c { fill: #1a7f37; stroke: none }
+  .bar.a { fill: #0969da } .bar.b { fill: #bc4c00 } .bar.c { fill: #1a7f37 } .bar.d { fill: #8250df } .bar { stroke: none }
   @media (prefers-color-scheme: dark) {
     text { fill: #9198a1 } .title { fill: #e6edf3 }
     .a { stroke: #58a6ff } .b { stroke: #f0883e } .c { stroke: #56d364 }
@@ -119,4 +120,63 @@ def draw(panels, note):
         out += draw_panel(panel)
         out.append("</g>")
     out.append(f'<text x="{LEFT}" y="{height - 6}">{escape(note)}</text>')
+    return "\n".join(out + ["</svg>"]) + "\n"
+
+
+# ---- bars: a row a thing, a thin bar a way ----
+
+BAR, ROW_GAP, NAMES, SPACE = 6, 10, 132, 216  # of a bar, between rows, for row names, for the bars
+
+
+def bar_row(row, y, scale):
+    """A row's bars at y between its name and, at the right edge, the first bar's value."""
+    height = BAR * len(row["bars"])
+    out = [f'<text x="{NAMES - 8}" y="{y + height / 2 + 4:.1f}" text-anchor="end">{escape(row["name"])}</text>']
+    for i, bar in enumerate(row["bars"]):
+        length = scale * bar["value"]
+        out.append(f'<path class="bar {bar["colour"]}" d="M{NAMES} {y + i * BAR:.1f}h{length:.1f}v{BAR - 1}h{-length:.1f}z">'
+                   f'<title>{escape(bar["name"])}: {bar["value"]:.2f}</title></path>')
+    first = row["bars"][0]
+    out.append(f'<text class="{first["colour"]}" x="{NAMES + SPACE + 4}" y="{y + height / 2 + 4:.1f}">'
+               f'{first["value"]:.2f}</text>')
+    return out
+
+
+def bar_panel(panel, height, most):
+    scale, step = SPACE / most, round_step(most, 4)
+    out = [f'<text class="title" x="{NAMES}" y="16">{escape(panel["title"])}</text>']
+    for i in range(int(most / step + 1e-9) + 1):
+        x = NAMES + scale * step * i
+        out.append(f'<path class="grid" d="M{x:.1f} {TOP}v{height}"/>')
+        out.append(f'<text x="{x:.1f}" y="{TOP + height + 16}" text-anchor="middle">{step * i:g}</text>')
+    y = TOP + ROW_GAP / 2
+    for row in panel["rows"]:
+        out += bar_row(row, y, scale)
+        y += BAR * len(row["bars"]) + ROW_GAP
+    return out
+
+
+def legend(names, y):
+    out, x = [], NAMES
+    for name, colour in names:
+        out.append(f'<path class="bar {colour}" d="M{x} {y - 8}h10v8h-10z"/><text x="{x + 14}" y="{y}">{escape(name)}</text>')
+        x += 32 + 7 * len(name)
+    return out
+
+
+def draw_bars(panels, names, note):
+    """panels: [{title, rows: [{name, bars: [{name, colour: a b c d, value}]}]}]; names: [(name, colour)] of the legend;
+    note: what a bar's length is. All panels have one scale from 0."""
+    most = 1.08 * max(bar["value"] for panel in panels for row in panel["rows"] for bar in row["bars"])
+    tall = max(sum(BAR * len(row["bars"]) + ROW_GAP for row in panel["rows"]) for panel in panels)
+    panel_width = NAMES + SPACE + 40
+    width, height = panel_width * len(panels), TOP + tall + BOTTOM + 24
+    out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
+           f' role="img" aria-label="{escape(note)}">', f"<style>{STYLE}\n</style>"]
+    for i, panel in enumerate(panels):
+        out.append(f'<g transform="translate({i * panel_width} 0)">')
+        out += bar_panel(panel, tall, most)
+        out.append("</g>")
+    out += legend(names, height - 26)
+    out.append(f'<text x="{NAMES}" y="{height - 6}">{escape(note)}</text>')
     return "\n".join(out + ["</svg>"]) + "\n"

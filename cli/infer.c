@@ -15,8 +15,6 @@
 #include "table.h"
 #include "verbs.h"
 
-enum { MOST_RANK = 8 };
-
 /* What the command line said, taken apart. */
 typedef struct request {
   laci_arena arena;
@@ -37,30 +35,6 @@ static lac_status parse_input(request *r, const char *text, lac_infer_input *inp
   return input->name ? LAC_OK : laci_fail_memory(err, "the command line");
 }
 
-/* "NAME=1x3x224x224"; ? leaves a size as the array has it. */
-static lac_status parse_shape(request *r, const char *text, lac_engine_shape *shape,
-                              lac_error *err) {
-  const char *equals = strrchr(text, '=');
-  bool good = equals && equals != text && equals[1];
-  for (const char *at = good ? equals + 1 : ""; good && *at;) {
-    char *end = (char *)at;
-    long long size = *at == '?' ? -1 : strtoll(at, &end, 10);
-    if (*at == '?') end++;
-    bool digits = *at == '?' || (*at >= '0' && *at <= '9');
-    good = digits && size <= INT32_MAX && shape->rank < MOST_RANK &&
-           (*end == 0 || (*end == 'x' && end[1]));
-    if (good) shape->shape[shape->rank++] = size;
-    at = *end ? end + 1 : end;
-  }
-  if (!good) {
-    return laci_fail(err, LAC_BAD_ARGUMENT,
-                     "--input-shape %s: wanted NAME=1x3x224x224, at most %d sizes", text,
-                     MOST_RANK);
-  }
-  shape->name = laci_arena_text_n(&r->arena, text, (size_t)(equals - text));
-  return shape->name ? LAC_OK : laci_fail_memory(err, "the command line");
-}
-
 static lac_status parse_request(const arguments *args, request *r, lac_error *err) {
   const text_list *inputs = &args->input, *shapes = &args->input_shape;
   lac_status st = LAC_OK;
@@ -77,7 +51,7 @@ static lac_status parse_request(const arguments *args, request *r, lac_error *er
     st = parse_input(r, inputs->items[at], &r->inputs[at], err);
   }
   for (int at = 0; at < shapes->n && !st; at++) {
-    st = parse_shape(r, shapes->items[at], &r->shapes[at], err);
+    st = input_shape(shapes->items[at], &r->arena, &r->shapes[at], err);
   }
   r->options = lac_infer_options_default();
   r->options.plain = strcmp(args->engine, "plain") == 0;

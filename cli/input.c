@@ -4,10 +4,13 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/memory.h"
+
+enum { MOST_RANK = 8 };
 
 /* All of standard input, in memory of laci_alloc. */
 static lac_status read_stdin(uint8_t **bytes, size_t *size_bytes, lac_error *err) {
@@ -40,7 +43,30 @@ lac_status input_model(const char *path, lac_model **model, lac_error *err) {
   return st;
 }
 
-static lac_status parse_pattern(const char *text, int *n, int *m, lac_error *err) {
+lac_status input_shape(const char *text, laci_arena *arena, lac_engine_shape *shape,
+                       lac_error *err) {
+  const char *equals = strrchr(text, '=');
+  bool good = equals && equals != text && equals[1];
+  for (const char *at = good ? equals + 1 : ""; good && *at;) {
+    char *end = (char *)at;
+    long long size = *at == '?' ? -1 : strtoll(at, &end, 10);
+    if (*at == '?') end++;
+    bool digits = *at == '?' || (*at >= '0' && *at <= '9');
+    good = digits && size <= INT32_MAX && shape->rank < MOST_RANK &&
+           (*end == 0 || (*end == 'x' && end[1]));
+    if (good) shape->shape[shape->rank++] = size;
+    at = *end ? end + 1 : end;
+  }
+  if (!good) {
+    return laci_fail(err, LAC_BAD_ARGUMENT,
+                     "--input-shape %s: wanted NAME=1x3x224x224, at most %d sizes", text,
+                     MOST_RANK);
+  }
+  shape->name = laci_arena_text_n(arena, text, (size_t)(equals - text));
+  return shape->name ? LAC_OK : laci_fail_memory(err, "the command line");
+}
+
+lac_status input_pattern(const char *text, int *n, int *m, lac_error *err) {
   int used = 0;
   if (strspn(text, "0123456789:") != strlen(text) || sscanf(text, "%2d:%2d%n", n, m, &used) != 2 ||
       text[used] || *n < 1 || *n >= *m || *m > 64) {
@@ -70,5 +96,5 @@ lac_status input_options(const arguments *args, lac_options *options, lac_error 
   options->n_assume = args->assume.n;
   options->input_shapes = args->input_shape.items;
   options->n_input_shapes = args->input_shape.n;
-  return parse_pattern(args->pattern, &options->n, &options->m, err);
+  return input_pattern(args->pattern, &options->n, &options->m, err);
 }

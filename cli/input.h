@@ -4,10 +4,20 @@
 #define CLI_INPUT_H
 
 #include "args.h"
+#include "base/memory.h"
+#include "lacuna/engine.h"
 #include "lacuna/prune.h"
 
 /** Loads the model at path; - is standard input. *model is NULL on failure. */
 LAC_MUST_CHECK lac_status input_model(const char *path, lac_model **model, lac_error *err);
+
+/** "NAME=1x3x224x224" of --input-shape; ? is a size that is left as it comes. The name goes to the
+ * arena. Fails LAC_BAD_ARGUMENT. */
+LAC_MUST_CHECK lac_status input_shape(const char *text, laci_arena *arena, lac_engine_shape *shape,
+                                      lac_error *err);
+
+/** "N:M" of --pattern. Fails LAC_BAD_ARGUMENT. */
+LAC_MUST_CHECK lac_status input_pattern(const char *text, int *n, int *m, lac_error *err);
 
 /** The library's options from the command line's; views of args. Fails LAC_BAD_ARGUMENT on a
  * malformed pattern. */

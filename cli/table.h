@@ -8,7 +8,7 @@
 #include "base/memory.h"
 #include "lacuna/status.h"
 
-enum { TABLE_COLUMNS = 8 };
+enum { TABLE_COLUMNS = 10 };
 
 /** Zero-initialised is empty; table_begin names the columns. */
 typedef struct text_table {

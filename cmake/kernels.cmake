@@ -10,10 +10,13 @@ function(lac_kernel_flags sources)
       elseif(file MATCHES "_avx512\\.c$")
         set_source_files_properties(${file} PROPERTIES COMPILE_OPTIONS
           "-mavx512f;-mavx512bw;-mavx512vl;-mavx512dq;-mavx512vnni;-mprefer-vector-width=512")
+      elseif(file MATCHES "_avx512bf16\\.c$")
+        set_source_files_properties(${file} PROPERTIES COMPILE_OPTIONS
+          "-mavx512f;-mavx512bw;-mavx512vl;-mavx512dq;-mavx512bf16;-mprefer-vector-width=512")
       endif()
     endforeach()
   else()
-    list(FILTER kept EXCLUDE REGEX "_avx(2|512)\\.c$")
+    list(FILTER kept EXCLUDE REGEX "_avx(2|512|512bf16)\\.c$")
   endif()
   if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64|ARM64)$") # where every processor has it: no flag
     list(FILTER kept EXCLUDE REGEX "_neon\\.c$")

@@ -58,11 +58,13 @@ typedef struct lac_engine_memory {
 
 LAC_API lac_engine_options lac_engine_options_default(void);
 
-/** Plans the model. It is borrowed: it must not be changed or destroyed before the engine.
- * *engine is NULL on failure. Fails LAC_BAD_ARGUMENT (a dtype that is none of the two),
- * LAC_NOT_FOUND (a shape for an unknown input), LAC_BAD_SHAPE (a size nobody gave, operands that do
- * not fit), LAC_UNSUPPORTED (an operator that cannot be run, a shape that depends on data, bf16 on
- * a processor without), LAC_NO_MEMORY. */
+/** Plans the model. It is borrowed: it must not be changed or destroyed before the engine. Its
+ * weights are read from its file, a part of each at a time: the most memory that this takes is
+ * weight_bytes and a few megabytes, and a run needs the file no more. *engine is NULL on failure.
+ * Fails LAC_BAD_ARGUMENT (a dtype that is none of the two), LAC_NOT_FOUND (a shape for an unknown
+ * input), LAC_BAD_SHAPE (a size nobody gave, operands that do not fit), LAC_UNSUPPORTED (an
+ * operator that cannot be run, a shape that depends on data, bf16 on a processor without), LAC_IO
+ * (the model's file was cut short), LAC_NO_MEMORY. */
 LAC_API LAC_MUST_CHECK lac_status lac_engine_create(const lac_model *model,
                                                     const lac_engine_options *options,
                                                     lac_engine **engine, lac_error *err);

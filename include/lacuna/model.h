@@ -23,12 +23,15 @@ typedef struct lac_tensor {
   lac_dtype dtype;
   int rank;
   int64_t shape[8];
-  const void *bytes; /* little-endian, row-major, packed */
+  const void *bytes; /* little-endian, row-major, packed; any alignment */
   size_t size_bytes;
 } lac_tensor;
 
-/** Reads FILE.onnx; external data is mapped from beside it. *model is NULL on failure. Fails
- * LAC_IO, LAC_BAD_FILE, LAC_UNSUPPORTED (opset or IR outside the range), LAC_NO_MEMORY. */
+/** Reads FILE.onnx, or a pack (lacuna/pack.h) under any name; external data is mapped from beside
+ * it. Large tensors stay in the file until they are wanted: an engine reads each once, whatever
+ * else needs them brings all into memory. To replace the file meanwhile, rename another over it:
+ * one that is changed in place may fail LAC_IO later. *model is NULL on failure. Fails LAC_IO,
+ * LAC_BAD_FILE, LAC_UNSUPPORTED (opset or IR outside the range), LAC_NO_MEMORY. */
 LAC_API LAC_MUST_CHECK lac_status lac_model_load(const char *path, lac_model **model,
                                                  lac_error *err);
 
@@ -51,6 +54,7 @@ LAC_API bool lac_model_reads(const lac_model *model, const char *path);
 LAC_API void lac_model_destroy(lac_model *model);
 
 LAC_API int lac_model_tensor_count(const lac_model *model);
+/** rank -1 and no bytes where index is outside, or the file cannot be read any more. */
 LAC_API void lac_model_tensor(const lac_model *model, int index, lac_tensor *tensor);
 /** Fails LAC_NOT_FOUND. */
 LAC_API LAC_MUST_CHECK lac_status lac_model_find_tensor(const lac_model *model, const char *name,

@@ -77,7 +77,8 @@ typedef struct lac_summary {
   double max_abs_output;
   double worst_ratio; /* over all intermediate values, relative to each one's scale */
   int values_compared, values_skipped;
-  bool interrupted; /* the search was ended before its time: other runs find other orders */
+  const char *proof_engine; /* that computed the proof's products: "plain", "cpu"; NULL: none */
+  bool interrupted;         /* the search was ended before its time: other runs find other orders */
   double search_seconds, proof_seconds, total_seconds;
 } lac_summary;
 

@@ -235,6 +235,15 @@ static lac_status run_all(evaluation *e, lac_error *err) {
   return LAC_OK;
 }
 
+/* Batches that the loader fills, and the outputs. */
+static void tell_memory(const evaluation *e) {
+  const lac_engine_port *ports;
+  size_t held = DEPTH * (size_t)e->batch * (e->sample * sizeof(float) + sizeof(int32_t));
+  (void)lac_engine_outputs(e->engine, &ports);
+  for (int at = 0; at < e->n_outputs; at++) held += ports[at].size_bytes;
+  laci_tell_memory(e->engine, held);
+}
+
 static void evaluation_clear(evaluation *e) {
   laci_loader_destroy(e->loader); /* first: its threads write to the buffers */
   laci_writer_destroy(e->predictions);
@@ -263,6 +272,7 @@ lac_status lac_eval(const lac_model *model, const char *data, const lac_eval_opt
   if (!st) st = start_loader(&e, options->threads, err);
   if (!st) st = run_all(&e, err);
   double seconds = laci_clock_seconds() - begin;
+  if (!st) tell_memory(&e);
   if (!st && e.predictions) {
     st = laci_writer_finish(e.predictions, err);
     if (!st) st = laci_writer_commit(e.predictions, err);

@@ -198,6 +198,17 @@ void laci_tell_plan(const lac_engine *engine) {
   }
 }
 
+void laci_tell_memory(const lac_engine *engine, size_t held_bytes) {
+  if (!laci_log_wanted(LAC_LOG_DEBUG)) return;
+  const lac_engine_memory planned = lac_engine_planned(engine);
+  size_t sum = planned.weight_bytes + planned.arena_bytes + held_bytes, peak = laci_memory_peak();
+  laci_log(LAC_LOG_DEBUG,
+           "memory: weights %.1f MB + arena %.1f MB + inputs and outputs %.1f MB = %.1f MB planned",
+           (double)planned.weight_bytes / 1e6, (double)planned.arena_bytes / 1e6,
+           (double)held_bytes / 1e6, (double)sum / 1e6);
+  if (peak) laci_log(LAC_LOG_DEBUG, "memory: %.1f MB at most, all in all", (double)peak / 1e6);
+}
+
 /* The values as an engine's port wants them; the caller's, NULL without memory. */
 static void *pack_values(const lac_engine_port *port, const laci_buf *buf) {
   void *bytes = laci_alloc(port->size_bytes, 1);
@@ -236,6 +247,12 @@ static lac_status plan_engine(const inference *run, const lac_model *model, lac_
   return st;
 }
 
+static size_t bytes_of(const lac_engine_port *ports, int n) {
+  size_t sum = 0;
+  for (int at = 0; at < n; at++) sum += ports[at].size_bytes;
+  return sum;
+}
+
 static void free_all(void **blocks, int n) {
   for (int at = 0; blocks && at < n; at++) laci_free(blocks[at]);
   laci_free(blocks);
@@ -263,16 +280,18 @@ static lac_status run_fast(inference *run, const lac_model *model, lac_error *er
   for (int at = 0; !st && at < n_out; at++) {
     st = unpack_values(&out[at], written[at], &run->outputs[at], err);
   }
+  if (!st) laci_tell_memory(engine, bytes_of(in, n_in) + bytes_of(out, n_out));
   free_all(read, n_in);
   free_all(written, n_out);
   lac_engine_destroy(engine);
   return st;
 }
 
-static lac_status run_plain(inference *run, lac_error *err) {
+static lac_status run_plain(inference *run, const lac_model *model, lac_error *err) {
   const laci_graph *graph = run->graph;
   laci_pool *pool = NULL;
-  lac_status st = laci_pool_create(run->options->threads, &pool, err);
+  lac_status st = laci_model_settle(model, err);
+  if (!st) st = laci_pool_create(run->options->threads, &pool, err);
   if (!st) st = laci_plain_create(graph, NULL, NULL, pool, &run->plain, err);
   for (int at = 0; !st && at < graph->n_inputs; at++) {
     laci_plain_set(run->plain, graph->inputs[at], run->inputs[at]);
@@ -454,7 +473,7 @@ lac_status lac_infer(const lac_model *model, const lac_infer_input *inputs, int 
   if (!st) st = read_inputs(&run, inputs, n_inputs, err);
   if (!st) st = name_outputs(&run, folder, err);
   if (!st) st = open_outputs(&run, model, folder, err);
-  if (!st) st = run.options->plain ? run_plain(&run, err) : run_fast(&run, model, err);
+  if (!st) st = run.options->plain ? run_plain(&run, model, err) : run_fast(&run, model, err);
   if (!st) st = write_outputs(&run, err);
   if (!st) run.made_folder = NULL;
   if (!st && result) {

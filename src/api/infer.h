@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What infer and eval have in common: telling the plan. */
+ * What infer and eval have in common: telling the plan and the memory. */
 #ifndef LACI_API_INFER_H
 #define LACI_API_INFER_H
 
@@ -7,5 +7,8 @@
 
 /** The plan's lines, the last with the memory that it needs, to the log at LAC_LOG_DEBUG. */
 void laci_tell_plan(const lac_engine *engine);
+/** What was planned, with what the caller holds for its inputs and outputs, and what the process
+ * had at most, to the log at LAC_LOG_DEBUG. */
+void laci_tell_memory(const lac_engine *engine, size_t held_bytes);
 
 #endif

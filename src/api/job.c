@@ -123,6 +123,7 @@ lac_status laci_job_open(lac_model *model, const lac_options *options, laci_job 
                          lac_error *err) {
   *job = (laci_job){0};
   lac_status st = check_options(options, err);
+  if (!st) st = laci_model_settle(model, err);
   if (!st) st = infer(model, options, err);
   if (!st) st = laci_pool_create(options->threads, &job->pool, err);
   laci_rules rules = {.pattern = {options->n, options->m},

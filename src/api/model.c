@@ -6,6 +6,8 @@
 
 #include "api/model_in.h"
 #include "base/error.h"
+#include "lacuna/pack.h"
+#include "pack/packfile.h"
 
 static char *copy_text(const char *text) {
   size_t n = strlen(text) + 1;
@@ -14,7 +16,7 @@ static char *copy_text(const char *text) {
   return copy;
 }
 
-static lac_status new_model(const char *path, lac_model **model, lac_error *err) {
+lac_status laci_model_new(const char *path, lac_model **model, lac_error *err) {
   *model = laci_alloc(1, sizeof **model);
   if (*model) (*model)->path = copy_text(path);
   if (*model && (*model)->path) return LAC_OK;
@@ -26,8 +28,9 @@ static lac_status new_model(const char *path, lac_model **model, lac_error *err)
 lac_status lac_model_load(const char *path, lac_model **model, lac_error *err) {
   *model = NULL;
   if (!path) return laci_fail(err, LAC_BAD_ARGUMENT, "no path of a model given");
+  if (laci_packfile_is(path)) return lac_pack_load(path, model, err);
   lac_model *made;
-  lac_status st = new_model(path, &made, err);
+  lac_status st = laci_model_new(path, &made, err);
   if (st) return st;
   st = laci_onnx_load(path, &made->file, &made->graph, err);
   if (st) lac_model_destroy(made);
@@ -40,7 +43,7 @@ lac_status lac_model_load_memory(const void *bytes, size_t size_bytes, const cha
   *model = NULL;
   if (!bytes) return laci_fail(err, LAC_BAD_ARGUMENT, "no bytes of a model given");
   lac_model *made;
-  lac_status st = new_model("(memory)", &made, err);
+  lac_status st = laci_model_new("(memory)", &made, err);
   if (st) return st;
   st = laci_onnx_load_memory(bytes, size_bytes, data_dir, &made->file, &made->graph, err);
   if (st) lac_model_destroy(made);
@@ -66,11 +69,17 @@ void lac_model_destroy(lac_model *model) {
   laci_free(model);
 }
 
+lac_status laci_model_settle(const lac_model *model, lac_error *err) {
+  lac_status st = laci_onnx_settle(model->file, err);
+  return st ? laci_fail_in(err, st, "%s", model->path) : st;
+}
+
 int lac_model_tensor_count(const lac_model *model) { return model ? model->graph->n_stored : 0; }
 
 void lac_model_tensor(const lac_model *model, int index, lac_tensor *tensor) {
   *tensor = (lac_tensor){.rank = -1};
   if (!model || index < 0 || index >= model->graph->n_stored) return;
+  if (laci_model_settle(model, NULL)) return;
   const laci_stored *stored = &model->graph->stored[index];
   *tensor = (lac_tensor){.name = stored->name,
                          .dtype = stored->dtype,
@@ -82,6 +91,8 @@ void lac_model_tensor(const lac_model *model, int index, lac_tensor *tensor) {
 
 lac_status lac_model_find_tensor(const lac_model *model, const char *name, lac_tensor *tensor,
                                  lac_error *err) {
+  lac_status st = model ? laci_model_settle(model, err) : LAC_OK;
+  if (st) return st;
   for (int i = 0; i < lac_model_tensor_count(model); i++) {
     lac_model_tensor(model, i, tensor);
     if (strcmp(tensor->name, name) == 0) return LAC_OK;

@@ -13,12 +13,20 @@ struct lac_model {
   laci_onnx *file;
   laci_graph *graph;
   char *path;    /* "(memory)" where there is none */
+  bool packed;   /* from a pack */
   bool inferred; /* shapes are known */
   char *assumed; /* the shapes and declarations that inference was given; they stay for the model's
                     life */
 };
 
-/** What every verb starts with: shapes inferred, a pool, the analysis. */
+/** Without a network yet. */
+LAC_MUST_CHECK lac_status laci_model_new(const char *path, lac_model **model, lac_error *err);
+
+/** To be called before stored bytes are read where they are (an engine fetches them instead). Any
+ * thread. */
+LAC_MUST_CHECK lac_status laci_model_settle(const lac_model *model, lac_error *err);
+
+/** What every verb starts with: stored bytes in memory, shapes inferred, a pool, the analysis. */
 typedef struct laci_job {
   laci_pool *pool;
   laci_analysis *analysis;

@@ -8,6 +8,7 @@
 #include "api/scratch.h"
 #include "base/error.h"
 #include "lacuna/pack.h"
+#include "onnx/places.h"
 #include "pack/packfile.h"
 
 /* ---- Files ---- */
@@ -74,6 +75,19 @@ lac_status lac_pack_restore(const char *path, const char *out, bool force, lac_e
 
 /* ---- A model ---- */
 
+/** A pack as the source of a model's file: pages as large as the file, into which only what is not
+ * packed is put at first. */
+typedef struct packed_source {
+  laci_packfile *pack; /* NULL: all bytes are there */
+  uint8_t *pages;
+  size_t size_bytes;
+} packed_source;
+
+static lac_status fetch(void *context, size_t offset, size_t size_bytes, void *to, lac_error *err) {
+  const packed_source *source = context;
+  return laci_packfile_fetch(source->pack, 0, offset, size_bytes, to, err);
+}
+
 /** Where the next bytes go. */
 typedef struct buffer {
   uint8_t *at;
@@ -85,6 +99,32 @@ static lac_status to_buffer(const void *bytes, size_t size_bytes, void *context,
   memcpy(b->at, bytes, size_bytes);
   b->at += size_bytes;
   return LAC_OK;
+}
+
+static lac_status settle(void *context, lac_error *err) {
+  packed_source *source = context;
+  buffer whole = {laci_pages_create(source->size_bytes)};
+  uint8_t *pages = whole.at;
+  if (!pages) return laci_fail_memory(err, "the unpacked model");
+  lac_status st = laci_packfile_restore(source->pack, 0, to_buffer, &whole, err);
+  if (!st && !laci_pages_move(pages, source->pages, source->size_bytes)) {
+    st = laci_fail_memory(err, "the unpacked model");
+  }
+  if (st) {
+    laci_pages_destroy(pages, source->size_bytes);
+    return st;
+  }
+  laci_packfile_close(source->pack);
+  source->pack = NULL;
+  return LAC_OK;
+}
+
+static void close_source(void *context) {
+  packed_source *source = context;
+  if (!source) return;
+  laci_pages_destroy(source->pages, source->size_bytes);
+  laci_packfile_close(source->pack);
+  laci_free(source);
 }
 
 /** The data files in a temporary folder; none where there are none. */
@@ -103,31 +143,51 @@ static lac_status restore_data(const laci_packfile *pack, laci_scratch *scratch,
   return st;
 }
 
-static lac_status load(const laci_packfile *pack, laci_scratch *scratch, lac_model **model,
-                       lac_error *err) {
-  size_t n = (size_t)laci_packfile_file_size(pack, 0);
-  uint8_t *bytes = laci_alloc(n, 1);
-  if (!bytes) return laci_fail_memory(err, "the unpacked model");
-  buffer b = {bytes};
-  lac_status st = laci_packfile_restore(pack, 0, to_buffer, &b, err);
-  if (!st) st = restore_data(pack, scratch, err);
-  if (!st) {
-    const char *data_dir = scratch->folder[0] ? scratch->folder : NULL;
-    st = lac_model_load_memory(bytes, n, data_dir, model, err);
+/** Large tensors that the pack keeps dense are fetched as well: their pages go again. */
+static lac_status drop_tensors(const packed_source *source, lac_error *err) {
+  laci_onnx_span *spans = NULL;
+  size_t n = 0;
+  lac_status st = laci_onnx_find_spans(source->pages, source->size_bytes, &spans, &n, err);
+  for (size_t at = 0; at < n && !st; at++) {
+    laci_pages_forget(source->pages + spans[at].offset, spans[at].size_bytes);
   }
-  laci_free(bytes);
+  laci_free(spans);
   return st;
 }
 
-/* Reports call the model by the name of its pack. */
-static lac_status rename_model(lac_model *model, const char *path, lac_error *err) {
-  size_t n = strlen(path) + 1;
-  char *copy = laci_alloc(n, 1);
-  if (!copy) return laci_fail_memory(err, path);
-  memcpy(copy, path, n);
-  laci_free(model->path);
-  model->path = copy;
-  return LAC_OK;
+/** The pack's model file without its weights. */
+static lac_status open_source(laci_packfile *pack, packed_source **source, lac_error *err) {
+  *source = laci_alloc(1, sizeof **source);
+  if (!*source) return laci_fail_memory(err, "the pack");
+  (*source)->size_bytes = (size_t)laci_packfile_file_size(pack, 0);
+  if ((*source)->size_bytes == 0) return laci_fail(err, LAC_BAD_FILE, "a pack of an empty file");
+  (*source)->pages = laci_pages_create((*source)->size_bytes);
+  if (!(*source)->pages) return laci_fail_memory(err, "the pack");
+  return laci_packfile_fill(pack, 0, (*source)->pages, err);
+}
+
+static lac_status load(laci_packfile **pack, laci_scratch *scratch, lac_model *model,
+                       lac_error *err) {
+  packed_source *source = NULL;
+  const laci_file_id id = laci_packfile_id(*pack);
+  lac_status st = restore_data(*pack, scratch, err);
+  laci_packfile_forget(*pack); /* checksums have read all of it */
+  if (!st) st = open_source(*pack, &source, err);
+  if (!st) {
+    const laci_onnx_source as = {.bytes = source->pages,
+                                 .size_bytes = source->size_bytes,
+                                 .fetch = fetch,
+                                 .settle = settle,
+                                 .close = close_source,
+                                 .context = source};
+    source->pack = *pack;
+    *pack = NULL;
+    st = laci_onnx_load_source(&as, &id, scratch->folder[0] ? scratch->folder : NULL, &model->file,
+                               &model->graph, err);
+  }
+  if (!st) st = drop_tensors(source, err);
+  else close_source(source);
+  return st;
 }
 
 lac_status lac_pack_load(const char *path, lac_model **model, lac_error *err) {
@@ -138,9 +198,10 @@ lac_status lac_pack_load(const char *path, lac_model **model, lac_error *err) {
   if (!path) return laci_fail(err, LAC_BAD_ARGUMENT, "no path of a pack given");
   lac_status st = laci_packfile_open(path, &pack, err);
   if (st) return st;
-  st = load(pack, &scratch, &made, err);
+  st = laci_model_new(path, &made, err);
+  if (!st) made->packed = true;
+  if (!st) st = load(&pack, &scratch, made, err);
   if (st) st = laci_fail_in(err, st, "%s", path);
-  if (!st) st = rename_model(made, path, err);
   if (st) lac_model_destroy(made);
   else *model = made;
   laci_scratch_remove(&scratch);

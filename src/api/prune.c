@@ -54,12 +54,15 @@ lac_status laci_prove_plan(const laci_plan *plan, const lac_options *options, la
   summary->worst_ratio = proof.worst_ratio;
   summary->values_compared = proof.n_compared;
   summary->values_skipped = proof.n_skipped;
+  summary->proof_engine = proof.engine;
   summary->verified = !st;
   if (!st) {
     laci_log(
         LAC_LOG_INFO,
-        "proof: outputs differ by %.3g at most (scale %.3g), all %d values by %.3g of their scale",
-        proof.max_abs_error, proof.max_abs_output, proof.n_compared, proof.worst_ratio);
+        "proof (%s engine): outputs differ by %.3g at most (scale %.3g), all %d values by %.3g of "
+        "their scale",
+        proof.engine, proof.max_abs_error, proof.max_abs_output, proof.n_compared,
+        proof.worst_ratio);
   }
   if (proof.n_skipped) {
     laci_log(LAC_LOG_WARNING, "proof: %d values could not be computed: %s", proof.n_skipped,

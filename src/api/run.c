@@ -123,6 +123,7 @@ lac_status lac_run(const lac_model *model, const lac_run_tensor *inputs, int n_i
   *out = NULL;
   run_result *result = laci_alloc(1, sizeof *result);
   lac_status st = result ? LAC_OK : laci_fail_memory(err, "a result");
+  if (!st) st = laci_model_settle(model, err);
   if (!st) st = laci_pool_create(threads, &pool, err);
   if (!st) st = laci_plain_create(model->graph, NULL, NULL, pool, &run, err);
   if (!st) st = set_inputs(run, model->graph, inputs, n_inputs, err);

@@ -58,23 +58,80 @@ static lac_status map_open_file(const char *path, int fd, laci_mapped_file *file
   return LAC_OK;
 }
 
-lac_status laci_file_map(const char *path, laci_mapped_file *file, lac_error *err) {
+static void close_kept(laci_mapped_file *file) {
+  if (file->is_open) (void)close(file->fd);
+  file->is_open = false;
+}
+
+lac_status laci_file_map_open(const char *path, laci_mapped_file *file, lac_error *err) {
   *file = (laci_mapped_file){0};
   /* Without O_NONBLOCK, opening a pipe would wait for somebody to write to it. */
   int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return fail_errno(err, path, "cannot open");
   lac_status st = map_open_file(path, fd, file, err);
-  if (st) *file = (laci_mapped_file){0};
-  (void)close(fd);
+  if (st) {
+    *file = (laci_mapped_file){0};
+    (void)close(fd);
+    return st;
+  }
+  file->fd = fd;
+  file->is_open = true;
+  return LAC_OK;
+}
+
+lac_status laci_file_map(const char *path, laci_mapped_file *file, lac_error *err) {
+  lac_status st = laci_file_map_open(path, file, err);
+  close_kept(file);
   return st;
 }
 
 void laci_file_unmap(laci_mapped_file *file) {
-  if (file->bytes) (void)munmap((void *)file->bytes, file->size_bytes);
+  close_kept(file);
+  laci_pages_destroy(file->bytes, file->size_bytes);
   *file = (laci_mapped_file){0};
 }
 
+lac_status laci_file_fetch(const laci_mapped_file *file, size_t offset, size_t size_bytes, void *to,
+                           lac_error *err) {
+  uint8_t *at = to;
+  if (!file->is_open) {
+    if (size_bytes) memcpy(at, file->bytes + offset, size_bytes);
+    return LAC_OK;
+  }
+  while (size_bytes > 0) {
+    ssize_t got = pread(file->fd, at, size_bytes, (off_t)offset);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return laci_fail(err, LAC_IO, "cannot read on: %s", strerror(errno));
+    if (got == 0) {
+      return laci_fail(err, LAC_IO, "the file was %zu bytes long, and was cut to %zu meanwhile",
+                       file->size_bytes, offset);
+    }
+    at += got;
+    offset += (size_t)got;
+    size_bytes -= (size_t)got;
+  }
+  return LAC_OK;
+}
+
+lac_status laci_file_settle(laci_mapped_file *file, lac_error *err) {
+  if (file->is_private || !file->bytes) return LAC_OK;
+  void *pages = laci_pages_create(file->size_bytes);
+  if (!pages) return laci_fail_memory(err, "the file's bytes");
+  lac_status st = laci_file_fetch(file, 0, file->size_bytes, pages, err);
+  if (!st && !laci_pages_move(pages, file->bytes, file->size_bytes)) {
+    st = laci_fail_memory(err, "the file's bytes");
+  }
+  if (st) {
+    laci_pages_destroy(pages, file->size_bytes);
+    return st;
+  }
+  close_kept(file);
+  file->is_private = true;
+  return LAC_OK;
+}
+
 void laci_file_forget(const laci_mapped_file *file, size_t offset, size_t size_bytes) {
+  if (file->is_private) return; /* nobody could bring them back */
   size_t page = (size_t)sysconf(_SC_PAGESIZE);
   size_t begin = offset / page * page;
   size_t end = offset + size_bytes;

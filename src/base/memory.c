@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Checked allocation and the arena. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* mremap */
+#endif
 #include "base/memory.h"
 
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 enum { ALIGNMENT = 64, CHUNK_BYTES = 64 * 1024 };
 
@@ -63,6 +69,41 @@ bool laci_grow(void **array, size_t n, size_t *capacity, size_t size) {
   *array = fresh;
   *capacity = wanted;
   return true;
+}
+
+void *laci_pages_create(size_t size_bytes) {
+  if (fails_now()) return NULL;
+  void *pages = mmap(NULL, size_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return pages == MAP_FAILED ? NULL : pages;
+}
+
+bool laci_pages_move(void *pages, const void *at, size_t size_bytes) {
+  void *to = (void *)(uintptr_t)at;
+  return mremap(pages, size_bytes, size_bytes, MREMAP_MAYMOVE | MREMAP_FIXED, to) != MAP_FAILED;
+}
+
+void laci_pages_forget(void *part, size_t size_bytes) {
+  uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+  uintptr_t begin = ((uintptr_t)part + page - 1) / page * page;
+  uintptr_t end = ((uintptr_t)part + size_bytes) / page * page;
+  if (end > begin) (void)madvise((void *)begin, end - begin, MADV_DONTNEED);
+}
+
+void laci_pages_destroy(const void *pages, size_t size_bytes) {
+  if (pages) (void)munmap((void *)(uintptr_t)pages, size_bytes);
+}
+
+/* Not getrusage: its maximum begins with that of the program before exec. */
+size_t laci_memory_peak(void) {
+  static const char key[] = "VmHWM:";
+  char line[256];
+  unsigned long long kib = 0;
+  FILE *status = fopen("/proc/self/status", "re");
+  while (status && !kib && fgets(line, sizeof line, status)) {
+    if (strncmp(line, key, sizeof key - 1) == 0) kib = strtoull(line + sizeof key - 1, NULL, 10);
+  }
+  if (status) (void)fclose(status);
+  return (size_t)kib * 1024;
 }
 
 struct laci_arena_chunk {

@@ -25,6 +25,19 @@ void laci_free(void *memory);
  * memory. */
 bool laci_grow(void **array, size_t n, size_t *capacity, size_t size);
 
+/** Whole pages, zeroed, that cost nothing before they are written; NULL: no memory. */
+void *laci_pages_create(size_t size_bytes);
+/** Puts pages in the place of the mapping `at` of the same size, in one moment for all that read
+ * there; `pages` is no more. False: no memory, and nothing changed. */
+bool laci_pages_move(void *pages, const void *at, size_t size_bytes);
+/** Empties those pages that lie inside the part wholly: zeros again, at no cost. */
+void laci_pages_forget(void *part, size_t size_bytes);
+/** NULL is fine. */
+void laci_pages_destroy(const void *pages, size_t size_bytes);
+
+/** The most memory that this process has had so far, in bytes; 0: the system does not say. */
+size_t laci_memory_peak(void);
+
 /** The n-th allocation from now fails (1 = the next), and all after it; 0 switches this off. For
  * tests. */
 void laci_memory_fail_at(long n);

@@ -153,7 +153,8 @@ lac_status laci_onnx_save(laci_onnx *file, const laci_graph *graph, const char *
                           lac_error *err) {
   laci_export x = {.file = file, .path = path, .force = force};
   laci_writer *model = NULL;
-  lac_status st = list_inputs(&x, err);
+  lac_status st = laci_onnx_settle(file, err);
+  if (!st) st = list_inputs(&x, err);
   if (!st) {
     laci_write_options options = {.force = force, .keep = x.inputs, .n_keep = x.n_inputs};
     st = laci_writer_open(path, &options, &model, err);

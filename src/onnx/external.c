@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { MOST_OPEN = 16 }; /* data files whose descriptors stay: a process has few */
+
 /** What a tensor says about its data. Absent: text NULL. */
 typedef struct claim {
   const char *location, *offset, *length;
@@ -103,7 +105,8 @@ static lac_status open_data_file(laci_onnx *file, const char *name, const char *
   file->data_files = array;
   laci_data_file *added = &file->data_files[file->n_data_files];
   *added = (laci_data_file){.location = location};
-  st = laci_file_map(path, &added->map, err);
+  st = file->n_data_files < MOST_OPEN ? laci_file_map_open(path, &added->map, err)
+                                      : laci_file_map(path, &added->map, err);
   if (st) return laci_fail_in(err, st, "tensor '%s'", name);
   *id = (int)file->n_data_files++;
   return LAC_OK;

@@ -9,6 +9,7 @@
 #ifndef LACI_ONNX_ONNX_H
 #define LACI_ONNX_ONNX_H
 
+#include "base/file.h"
 #include "graph/graph.h"
 
 /** The decoded file. The graph's stored tensors are views into it: destroy the graph first. */
@@ -16,8 +17,8 @@ typedef struct laci_onnx laci_onnx;
 
 /** IR versions 3 to 13, versions 7 to 25 of the standard's operators, any version of other domains.
  *  Fails LAC_BAD_FILE or LAC_UNSUPPORTED with a text that starts with path; both results are NULL
- * then. External data is mapped and must lie in the model's folder. Memory: the size of the file,
- * twice for a moment. */
+ * then. External data is mapped and must lie in the model's folder. Memory: large tensors stay in
+ * the file until they are read; see laci_onnx_fetch. */
 LAC_MUST_CHECK lac_status laci_onnx_load(const char *path, laci_onnx **file, laci_graph **graph,
                                          lac_error *err);
 
@@ -26,6 +27,39 @@ LAC_MUST_CHECK lac_status laci_onnx_load(const char *path, laci_onnx **file, lac
 LAC_MUST_CHECK lac_status laci_onnx_load_memory(const void *bytes, size_t size_bytes,
                                                 const char *data_dir, laci_onnx **file,
                                                 laci_graph **graph, lac_error *err);
+
+/** Bytes of a model's file that need not be there yet. */
+typedef struct laci_onnx_source {
+  const uint8_t *bytes; /* where the file's bytes are, or will be: addresses that can be read. What
+                           belongs to no tensor is there from the start */
+  size_t size_bytes;
+  /** Copies a part. Any thread, and several at once. */
+  lac_status (*fetch)(void *context, size_t offset, size_t size_bytes, void *to, lac_error *err);
+  /** Makes all bytes be there, for good; fetch is not called any more. Readers may be at work. */
+  lac_status (*settle)(void *context, lac_error *err);
+  /* Lets go of memory that came with looking at bytes; they are there again when looked at. NULL:
+   * there is none */
+  void (*forget)(void *context);
+  void (*close)(void *context);
+  void *context;
+} laci_onnx_source;
+
+/** The same from a source, which is taken (on success). id: of its file, never to be replaced;
+ * NULL: there is none. */
+LAC_MUST_CHECK lac_status laci_onnx_load_source(const laci_onnx_source *source,
+                                                const laci_file_id *id, const char *data_dir,
+                                                laci_onnx **file, laci_graph **graph,
+                                                lac_error *err);
+
+/** Copies n bytes from `bytes`, which lie in a stored tensor of the file's graph. This reads the
+ * file and leaves the memory behind `bytes` as it is; a file that was cut short since it was loaded
+ * is LAC_IO. Any thread. */
+LAC_MUST_CHECK lac_status laci_onnx_fetch(void *file, const uint8_t *bytes, size_t n, void *to,
+                                          lac_error *err);
+
+/** To be called before stored bytes are read where they are: brings all of the model's file into
+ * memory, once. Any thread. External data stays mapped. */
+LAC_MUST_CHECK lac_status laci_onnx_settle(laci_onnx *file, lac_error *err);
 
 /** Writes file to path with the stored tensors of graph that have `owned` bytes in place of the old
  * ones. External data gets a new file (or as many as it had) beside path, same layout: of the same

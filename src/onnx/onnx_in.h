@@ -8,8 +8,11 @@
 
 #include "base/file.h"
 #include "onnx/onnx.h"
+#include "onnx/places.h"
 
 #include "onnx.pb-c.h"
+
+#include <pthread.h>
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
                "stored tensors are handed out as they lie in the file: little-endian");
@@ -64,6 +67,9 @@ struct laci_onnx {
   Onnx__ModelProto *model;
   laci_file_id id; /* of the model's file */
   bool has_id;
+  laci_onnx_source source; /* bytes NULL: the message holds all */
+  pthread_rwlock_t lock;   /* read: to fetch from `source`; write: to settle it */
+  bool has_lock, settled;
   char *data_dir;             /* where external data lies, resolved; NULL: nowhere */
   laci_data_file *data_files; /* in order of first use */
   size_t n_data_files, data_file_room;
@@ -73,10 +79,16 @@ struct laci_onnx {
 
 /* wire.c */
 
-/** Checks the bytes and decodes them. Texts of failures start with "not an ONNX model: ". */
-LAC_MUST_CHECK lac_status laci_onnx_unpack(const uint8_t *bytes, size_t size_bytes,
+/** Whether the bytes are a message that can be decoded. Texts of failures start with "not an ONNX
+ * model: ". */
+LAC_MUST_CHECK lac_status laci_onnx_check_wire(const uint8_t *bytes, size_t size_bytes,
+                                               lac_error *err);
+LAC_MUST_CHECK lac_status laci_onnx_decode(const uint8_t *bytes, size_t size_bytes,
                                            Onnx__ModelProto **model, lac_error *err);
 void laci_onnx_free_model(Onnx__ModelProto *model);
+/** Blocks of a decoded message. NULL: no memory. */
+void *laci_onnx_block(size_t size_bytes);
+void laci_onnx_block_free(void *block);
 /** The bytes of an attribute as text. Every block of a decoded message ends in a zero byte (see
  * wire.c). */
 const char *laci_onnx_text(const ProtobufCBinaryData *bytes);
@@ -86,6 +98,37 @@ typedef lac_status laci_tensor_visit(Onnx__TensorProto *tensor, void *context, l
 LAC_MUST_CHECK lac_status laci_onnx_each_tensor(const ProtobufCMessage *message,
                                                 laci_tensor_visit *visit, void *context,
                                                 lac_error *err);
+
+/* places.c */
+
+typedef struct laci_stretch {
+  const uint8_t *at, *end;
+} laci_stretch;
+
+/** The next field of a message: its number and content; a number's content is empty. False: no
+ * valid field. */
+bool laci_onnx_field(laci_stretch *s, unsigned *number, laci_stretch *content);
+
+/* outline.c */
+
+/** The message of `bytes` (which passed laci_onnx_check_wire) with a laci_onnx_span, as bytes, in
+ * the place of every tensor's raw bytes. *outline is the caller's (laci_free). */
+LAC_MUST_CHECK lac_status laci_onnx_outline(const uint8_t *bytes, size_t size_bytes,
+                                            uint8_t **outline, size_t *n, lac_error *err);
+
+/* source.c */
+
+/** A model's file as a source. */
+LAC_MUST_CHECK lac_status laci_onnx_open_file(const char *path, laci_onnx_source *source,
+                                              laci_file_id *id, lac_error *err);
+/** A copy of the bytes as one. */
+LAC_MUST_CHECK lac_status laci_onnx_open_memory(const void *bytes, size_t size_bytes,
+                                                laci_onnx_source *source, lac_error *err);
+/** Checks and decodes file->source, to file->model. But for small ones, raw bytes of tensors are
+ * views into the source. */
+LAC_MUST_CHECK lac_status laci_onnx_unpack(laci_onnx *file, lac_error *err);
+/** Lets go of the source; the message's views into it first. */
+void laci_onnx_close_source(laci_onnx *file);
 
 /* external.c */
 

@@ -14,11 +14,7 @@ typedef struct finder {
   size_t n, room;
 } finder;
 
-typedef struct stretch {
-  const uint8_t *at, *end;
-} stretch;
-
-static bool read_varint(stretch *s, uint64_t *value) {
+static bool read_varint(laci_stretch *s, uint64_t *value) {
   *value = 0;
   for (int shift = 0; shift < 70 && s->at < s->end; shift += 7) {
     uint8_t byte = *s->at++;
@@ -28,12 +24,11 @@ static bool read_varint(stretch *s, uint64_t *value) {
   return false;
 }
 
-/* A field's number and content; a number's content is empty. False: no valid field. */
-static bool read_field(stretch *s, unsigned *number, stretch *content) {
+bool laci_onnx_field(laci_stretch *s, unsigned *number, laci_stretch *content) {
   uint64_t tag, n = 0;
   if (!read_varint(s, &tag) || tag >> 3 == 0 || tag >> 3 >= 1u << 29) return false;
   *number = (unsigned)(tag >> 3);
-  *content = (stretch){s->at, s->at};
+  *content = (laci_stretch){s->at, s->at};
   switch (tag & 7) {
     case PROTOBUF_C_WIRE_TYPE_VARINT: return read_varint(s, &n);
     case PROTOBUF_C_WIRE_TYPE_64BIT: n = 8; break;
@@ -45,7 +40,7 @@ static bool read_field(stretch *s, unsigned *number, stretch *content) {
   }
   if (n > (uint64_t)(s->end - s->at)) return false;
   bool has_content = (tag & 7) == PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED;
-  *content = (stretch){s->at, has_content ? s->at + n : s->at};
+  *content = (laci_stretch){s->at, has_content ? s->at + n : s->at};
   s->at += n;
   return true;
 }
@@ -57,7 +52,7 @@ static bool is_elements(const ProtobufCFieldDescriptor *field) {
                  : field->type == PROTOBUF_C_TYPE_BYTES;
 }
 
-static lac_status add_span(finder *f, stretch content, lac_error *err) {
+static lac_status add_span(finder *f, laci_stretch content, lac_error *err) {
   void *array = f->spans;
   if (content.at == content.end) return LAC_OK;
   if (!laci_grow(&array, f->n, &f->room, sizeof *f->spans)) {
@@ -69,15 +64,15 @@ static lac_status add_span(finder *f, stretch content, lac_error *err) {
   return LAC_OK;
 }
 
-static lac_status walk(finder *f, stretch s, const ProtobufCMessageDescriptor *message, int depth,
-                       lac_error *err) {
+static lac_status walk(finder *f, laci_stretch s, const ProtobufCMessageDescriptor *message,
+                       int depth, lac_error *err) {
   bool is_tensor = message == &onnx__tensor_proto__descriptor;
   lac_status st = LAC_OK;
   while (!st && s.at < s.end) {
     size_t here = (size_t)(s.at - f->bytes);
     unsigned number;
-    stretch content;
-    if (depth > MAX_DEPTH || !read_field(&s, &number, &content)) {
+    laci_stretch content;
+    if (depth > MAX_DEPTH || !laci_onnx_field(&s, &number, &content)) {
       return laci_fail(err, LAC_BAD_FILE, "not an ONNX model: no valid field at byte %zu", here);
     }
     const ProtobufCFieldDescriptor *field =
@@ -96,7 +91,7 @@ lac_status laci_onnx_find_spans(const uint8_t *bytes, size_t size_bytes, laci_on
   *spans = NULL;
   *n = 0;
   if (size_bytes == 0) return laci_fail(err, LAC_BAD_FILE, "not an ONNX model: an empty file");
-  const stretch all = {bytes, bytes + size_bytes};
+  const laci_stretch all = {bytes, bytes + size_bytes};
   lac_status st = walk(&f, all, &onnx__model_proto__descriptor, 0, err);
   if (st) {
     laci_free(f.spans);

@@ -3,7 +3,7 @@
  *
  * protobuf-c decodes recursively and says only yes or no. So the bytes are walked first, by the
  * same description of the messages: that bounds the depth, finds lying lengths before anything is
- * allocated, and can say what is wrong and where. Next: import.c. */
+ * allocated, and can say what is wrong and where. Next: source.c, import.c. */
 #include "onnx/onnx_in.h"
 
 #include "base/error.h"
@@ -153,15 +153,15 @@ static void block_free(void *failed, void *block) {
   laci_free(block);
 }
 
+void *laci_onnx_block(size_t size_bytes) { return block_alloc(NULL, size_bytes); }
+
+void laci_onnx_block_free(void *block) { block_free(NULL, block); }
+
 const char *laci_onnx_text(const ProtobufCBinaryData *bytes) {
   return bytes->data ? (const char *)bytes->data : "";
 }
 
-lac_status laci_onnx_unpack(const uint8_t *bytes, size_t size_bytes, Onnx__ModelProto **model,
-                            lac_error *err) {
-  bool failed = false;
-  ProtobufCAllocator allocator = {block_alloc, block_free, &failed};
-  *model = NULL;
+lac_status laci_onnx_check_wire(const uint8_t *bytes, size_t size_bytes, lac_error *err) {
   if (size_bytes == 0) return laci_fail(err, LAC_BAD_FILE, "not an ONNX model: an empty file");
   if (size_bytes > max_model_bytes) {
     return laci_fail(err, LAC_UNSUPPORTED,
@@ -169,16 +169,22 @@ lac_status laci_onnx_unpack(const uint8_t *bytes, size_t size_bytes, Onnx__Model
                      size_bytes);
   }
   cursor all = {bytes, bytes, bytes + size_bytes};
-  lac_status st = check_message(all, &onnx__model_proto__descriptor, 0, err);
-  if (st) return st;
+  return check_message(all, &onnx__model_proto__descriptor, 0, err);
+}
+
+lac_status laci_onnx_decode(const uint8_t *bytes, size_t size_bytes, Onnx__ModelProto **model,
+                            lac_error *err) {
+  bool failed = false;
+  ProtobufCAllocator allocator = {block_alloc, block_free, &failed};
+  *model = NULL;
   Onnx__ModelProto *made = onnx__model_proto__unpack(&allocator, size_bytes, bytes);
   if (!made) {
     if (failed) return laci_fail_memory(err, "the decoded model");
     return laci_fail(err, LAC_BAD_FILE, "not an ONNX model: its fields cannot be decoded");
   }
   if (!made->has_ir_version || !made->graph) {
-    st = laci_fail(err, LAC_BAD_FILE, "not an ONNX model: it has no %s",
-                   made->has_ir_version ? "graph" : "IR version");
+    lac_status st = laci_fail(err, LAC_BAD_FILE, "not an ONNX model: it has no %s",
+                              made->has_ir_version ? "graph" : "IR version");
     laci_onnx_free_model(made);
     return st;
   }

@@ -329,11 +329,22 @@ static lac_status finish(laci_packfile *made, const char *path, laci_packfile **
   return st;
 }
 
+bool laci_packfile_is(const char *path) {
+  laci_mapped_file file;
+  char magic[8];
+  if (laci_file_map_open(path, &file, NULL)) return false;
+  bool is = file.size_bytes >= sizeof magic &&
+            laci_file_fetch(&file, 0, sizeof magic, magic, NULL) == LAC_OK &&
+            memcmp(magic, PACK_HEAD_MAGIC, sizeof magic) == 0;
+  laci_file_unmap(&file);
+  return is;
+}
+
 lac_status laci_packfile_open(const char *path, laci_packfile **pack, lac_error *err) {
   *pack = NULL;
   laci_packfile *made = laci_alloc(1, sizeof *made);
   if (!made) return laci_fail_memory(err, path);
-  lac_status st = laci_file_map(path, &made->map, err);
+  lac_status st = laci_file_map_open(path, &made->map, err);
   if (st) {
     laci_packfile_close(made);
     return st;
@@ -366,6 +377,10 @@ void laci_packfile_close(laci_packfile *pack) {
   laci_free(pack->rests);
   laci_free(pack->tensors);
   laci_free(pack);
+}
+
+void laci_packfile_forget(const laci_packfile *pack) {
+  if (pack->map.bytes) laci_file_forget(&pack->map, 0, pack->map.size_bytes);
 }
 
 laci_file_id laci_packfile_id(const laci_packfile *pack) { return pack->map.id; }

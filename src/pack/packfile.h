@@ -56,6 +56,8 @@ LAC_MUST_CHECK lac_status laci_packfile_open(const char *path, laci_packfile **p
 /** The same from memory, which is copied. */
 LAC_MUST_CHECK lac_status laci_packfile_open_memory(const void *bytes, size_t size_bytes,
                                                     laci_packfile **pack, lac_error *err);
+/** Whether a file starts as packs do; false where it cannot be read. */
+bool laci_packfile_is(const char *path);
 /** NULL is fine. */
 void laci_packfile_close(laci_packfile *pack);
 
@@ -77,6 +79,19 @@ size_t laci_packfile_n_tensors(const laci_packfile *pack);
 const laci_packfile_tensor *laci_packfile_tensor_at(const laci_packfile *pack, size_t at);
 
 /* ---- Restoring ---- */
+
+/** What of the file is not packed, to its places in `to`, which has the file's size. */
+LAC_MUST_CHECK lac_status laci_packfile_fill(const laci_packfile *pack, size_t file, uint8_t *to,
+                                             lac_error *err);
+
+/** A part of the file, wherever it lies. Of a packed weight, as many rows are unpacked as the part
+ * touches; all, where its columns are the slowest axis. The mapping is not touched: memory that
+ * stays is none, and a pack that is cut short meanwhile is LAC_IO. Any thread. */
+LAC_MUST_CHECK lac_status laci_packfile_fetch(const laci_packfile *pack, size_t file, size_t offset,
+                                              size_t size_bytes, void *to, lac_error *err);
+
+/** Lets the system take back the memory of the mapping; what is read again comes back. */
+void laci_packfile_forget(const laci_packfile *pack);
 
 typedef lac_status laci_packfile_sink(const void *bytes, size_t size_bytes, void *context,
                                       lac_error *err);

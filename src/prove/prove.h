@@ -4,26 +4,41 @@
  *
  * Both networks run in step on the plain engine; after each node every output of the one,
  * reordered, must be the output of the other. Two rounds: the real parameters, and parameters drawn
- * anew (zero gammas and saturated softmaxes hide errors). */
+ * anew (zero gammas and saturated softmaxes hide errors).
+ *
+ * Large networks have their products (Conv, Gemm, MatMul) computed by the fast engine. The first
+ * round is then the whole network in float32, compared as closely as float32 allows. The second is
+ * exact: the operands of products are small whole numbers, which sum alike in any order, and each
+ * node begins with what it should have read, so that nothing adds up over the layers. What this
+ * finds wrong is not believed before the plain engine alone has found it, too. */
 #ifndef LACI_PROVE_PROVE_H
 #define LACI_PROVE_PROVE_H
 
 #include "cpu/pool.h"
 #include "permute/orders.h"
 
+typedef enum laci_proof_engine {
+  LACI_PROOF_AUTO,  /* plain where that is quick */
+  LACI_PROOF_PLAIN, /* double throughout */
+  LACI_PROOF_CPU,   /* all products on the fast engine, its findings believed: for tests */
+} laci_proof_engine;
+
 typedef struct laci_proof_options {
   uint64_t seed;
   double tolerance; /* of the scale of each value, its largest |element|; default 1e-9 */
+  laci_proof_engine engine;
 } laci_proof_options;
 
 typedef struct laci_proof {
   double max_abs_error;      /* largest |difference| of the network's outputs, real parameters */
   double max_abs_output;     /* largest |output| there */
-  double worst_ratio;        /* largest |difference| / scale, all values and both rounds */
+  double worst_ratio;        /* largest |difference| / scale, all values and both rounds; only the
+                                exact one with the fast engine */
   const char *worst_value;   /* the graph's name of that value */
   int n_compared;            /* values compared, both rounds */
   int n_skipped;             /* values that could not be computed, both rounds */
   const char *first_skipped; /* the graph's name of the first node that could not; NULL: none */
+  const char *engine;        /* "plain", or "cpu": the fast engine computed products */
 } laci_proof;
 
 /** Proves orders over graph. Dynamic sizes get small sensible values (consistent per symbol),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What the proof is made of: sizes and inputs (prove_inputs.c), parameters (prove_parameters.c),
- * the comparison of two values (prove_compare.c). Private to prove. */
+ * products on the fast engine (prove_product.c), the comparison of two values (prove_compare.c).
+ * Private to prove. */
 #ifndef LACI_PROVE_PROVE_IN_H
 #define LACI_PROVE_PROVE_IN_H
 
@@ -46,6 +47,55 @@ void laci_parameters_destroy(laci_parameters *parameters);
 LAC_MUST_CHECK lac_status laci_parameters_load(laci_parameters *parameters, int stored, bool anew,
                                                const laci_value_orders *orders, laci_buf **buf,
                                                lac_error *err);
+
+/* ---- Products on the fast engine ---- */
+
+enum { LACI_WHOLE = 7, LACI_WHOLE_SUMMAND = 127 };
+
+/** A whole number from -most to most, as even as a draw: a function of key and content alone. */
+static inline int laci_whole_number(uint64_t key, uint64_t content, int most) {
+  uint64_t x = (content + 1) * 0x9E3779B97F4A7C15u ^ key;
+  x = (x ^ (x >> 32)) * 0xD6E8FEB86659FD93u;
+  x = (x ^ (x >> 32)) * 0xD6E8FEB86659FD93u;
+  return (int)((x >> 32) * (2 * (uint64_t)most + 1) >> 32) - most;
+}
+
+typedef struct laci_products_options {
+  laci_pool *pool;
+  const laci_graph *graph;
+  const laci_orders *orders; /* of this run's stored tensors; NULL: as they are */
+  const int64_t *size_of_symbol;
+  uint64_t seed;
+  bool whole_numbers; /* operands are exchanged for whole numbers: sums are exact */
+  bool all;           /* however small */
+} laci_products_options;
+
+/** A part of a stored tensor, in elements, row-major. */
+typedef struct laci_slab {
+  int64_t first, n;
+} laci_slab;
+
+/** The slab's elements, reordered, as float32; whole numbers in their stead where the options say
+ * so. The tensor is of f32, f16 or bf16. */
+LAC_MUST_CHECK lac_status laci_parameters_floats(const laci_products_options *options, int stored,
+                                                 const laci_slab *slab, float *out, lac_error *err);
+/** The slab where it lies in the file; NULL: not float32, not aligned, or reordered. */
+const float *laci_parameters_view(const laci_products_options *options, int stored,
+                                  const laci_slab *slab);
+
+/** Multiplications of the graph's products in one run, as far as shapes are known. */
+int64_t laci_products_cost(const laci_graph *graph, const int64_t *size_of_symbol);
+
+/** A copy of a graph whose larger products the fast engine evaluates, for one plain run; what it
+ * declines is evaluated plainly. Borrows all that the options name. */
+typedef struct laci_products laci_products;
+LAC_MUST_CHECK lac_status laci_products_create(const laci_graph *graph,
+                                               const laci_products_options *options,
+                                               laci_products **products, lac_error *err);
+void laci_products_destroy(laci_products *products);
+const laci_graph *laci_products_graph(const laci_products *products);
+/** True where the products read that stored tensor for themselves: the run need not load it. */
+bool laci_products_stream(const laci_products *products, int stored);
 
 /** How far got is from wanted, reordered. */
 typedef struct laci_difference {

@@ -162,3 +162,83 @@ lac_status laci_parameters_load(laci_parameters *parameters, int stored, bool an
   return anew && how->kind == EVENLY ? draw_anew(parameters, stored, orders, buf, err)
                                      : read_stored(from, orders, buf, err);
 }
+
+/* ---- Weights of products, a slab at a time ---- */
+
+typedef struct reading {
+  const laci_stored *from;
+  const laci_walk *walk;
+  const laci_slab *slab;
+  uint64_t key;
+  bool whole;
+  float *out;
+} reading;
+
+/* n neighbours in the file. */
+static void read_run(const reading *r, int64_t source, int64_t n, float *out) {
+  enum { PART = 256 };
+  double part[PART];
+  if (r->whole) {
+    for (int64_t i = 0; i < n; i++) {
+      out[i] = (float)laci_whole_number(r->key, (uint64_t)(source + i), LACI_WHOLE);
+    }
+    return;
+  }
+  if (r->from->dtype == LAC_DTYPE_F32) {
+    memcpy(out, r->from->bytes + (size_t)source * sizeof *out, (size_t)n * sizeof *out);
+    return;
+  }
+  for (int64_t at = 0; at < n; at += PART) {
+    int64_t now = n - at < PART ? n - at : PART;
+    laci_read_f(r->from->dtype, r->from->bytes, source + at, now, part);
+    for (int64_t i = 0; i < now; i++) out[at + i] = (float)part[i];
+  }
+}
+
+/* Elements begin .. end - 1 of the slab: whole runs of the walk, but for the first and the last. */
+static void read_range(int64_t begin, int64_t end, void *context) {
+  enum { SOURCES = 256 };
+  const reading *r = context;
+  int64_t sources[SOURCES], run = r->walk->run;
+  while (begin < end) {
+    int64_t element = r->slab->first + begin, first = element / run, within = element % run;
+    int64_t last = (r->slab->first + end - 1) / run, n = last - first + 1;
+    if (n > SOURCES) n = SOURCES;
+    laci_walk_sources(r->walk, first, n, sources);
+    for (int64_t i = 0; i < n; i++) {
+      int64_t now = run - within < end - begin ? run - within : end - begin;
+      read_run(r, sources[i] + within, now, r->out + begin);
+      begin += now;
+      within = 0;
+    }
+  }
+}
+
+lac_status laci_parameters_floats(const laci_products_options *options, int stored,
+                                  const laci_slab *slab, float *out, lac_error *err) {
+  enum { AT_ONCE = 1 << 15 };
+  const laci_stored *from = &options->graph->stored[stored];
+  laci_walk walk;
+  lac_status st = laci_walk_init(
+      &walk, &from->shape, options->orders ? &options->orders->values[from->value] : NULL, err);
+  reading r = {.from = from,
+               .walk = &walk,
+               .slab = slab,
+               .key = options->seed + ((uint64_t)stored << 32),
+               .whole = options->whole_numbers,
+               .out = out};
+  if (!st) laci_pool_for(options->pool, slab->n, AT_ONCE, read_range, &r);
+  laci_walk_clear(&walk);
+  return st;
+}
+
+const float *laci_parameters_view(const laci_products_options *options, int stored,
+                                  const laci_slab *slab) {
+  const laci_stored *from = &options->graph->stored[stored];
+  bool aligned = (uintptr_t)from->bytes % sizeof(float) == 0;
+  if (from->dtype != LAC_DTYPE_F32 || !aligned || options->whole_numbers) return NULL;
+  if (options->orders && !laci_orders_are_identity(&options->orders->values[from->value])) {
+    return NULL;
+  }
+  return (const float *)(const void *)from->bytes + slab->first;
+}

@@ -8,10 +8,8 @@
  * colours apart. Escaping is label.h's, layout and formats are render.h's. */
 #include "report/plot.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -580,29 +578,16 @@ out:
   return st;
 }
 
-static lac_status find_picture(const char *path, laci_picture *picture, lac_error *err) {
-  static const char *const endings[] = {".svg", ".pdf", ".png", ".dot"};
-  const char *dot = strrchr(path, '.');
-  for (int i = 0; dot && i < 4; i++) {
-    if (strcasecmp(dot, endings[i]) == 0) {
-      *picture = (laci_picture)i;
-      return LAC_OK;
-    }
-  }
-  return laci_fail(err, LAC_BAD_ARGUMENT, "%s: a plot ends in .svg, .pdf, .png or .dot", path);
-}
-
 lac_status laci_plot_draw(const laci_graph *graph, const laci_plot *plot, const char *path,
                           char **bytes, size_t *size_bytes, lac_error *err) {
-  static pthread_mutex_t graphviz = PTHREAD_MUTEX_INITIALIZER; /* it keeps state of its own */
   laci_picture picture = LACI_PICTURE_SVG;
   *bytes = NULL;
   *size_bytes = 0;
-  lac_status st = find_picture(path, &picture, err);
+  lac_status st = laci_picture_of(path, &picture, err);
   if (st) return st;
-  (void)pthread_mutex_lock(&graphviz);
+  laci_render_lock();
   st = plot_bytes(graph, plot, picture, bytes, size_bytes, err);
-  (void)pthread_mutex_unlock(&graphviz);
+  laci_render_unlock();
   return st;
 }
 

@@ -7,9 +7,11 @@
 #include "report/render.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include <graphviz/gvc.h>
 
@@ -23,6 +25,24 @@ enum {
   PDF_MAX_POINTS = 14400,
   PDF_MARGIN = 36
 };
+
+static pthread_mutex_t graphviz = PTHREAD_MUTEX_INITIALIZER;
+
+void laci_render_lock(void) { (void)pthread_mutex_lock(&graphviz); }
+
+void laci_render_unlock(void) { (void)pthread_mutex_unlock(&graphviz); }
+
+lac_status laci_picture_of(const char *path, laci_picture *picture, lac_error *err) {
+  static const char *const endings[] = {".svg", ".pdf", ".png", ".dot"};
+  const char *dot = strrchr(path, '.');
+  for (int i = 0; dot && i < 4; i++) {
+    if (strcasecmp(dot, endings[i]) == 0) {
+      *picture = (laci_picture)i;
+      return LAC_OK;
+    }
+  }
+  return laci_fail(err, LAC_BAD_ARGUMENT, "%s: a plot ends in .svg, .pdf, .png or .dot", path);
+}
 
 /* What graphviz said while we worked. It hands over its messages in pieces, through a process-wide
  * function. */

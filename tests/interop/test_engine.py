@@ -41,9 +41,14 @@ def run_engine(tool, model, inputs, folder, *options):
 
 def inputs_of(session):
     rng = np.random.default_rng(0)
-    return {i.name: rng.standard_normal([d if isinstance(d, int) else 2 if at == 0 else 64
-                                         for at, d in enumerate(i.shape)]).astype(TYPES[i.type])
-            for i in session.get_inputs()}
+    inputs = {}
+    for i in session.get_inputs():
+        shape = [d if isinstance(d, int) else 2 if at == 0 else 64 for at, d in enumerate(i.shape)]
+        if i.type == "tensor(int64)":  # words, masks and kinds of words
+            inputs[i.name] = rng.integers(0, 2, shape)
+        else:
+            inputs[i.name] = rng.standard_normal(shape).astype(TYPES[i.type])
+    return inputs
 
 
 def close(want, got, tolerance):

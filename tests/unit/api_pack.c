@@ -100,7 +100,7 @@ static void a_model_changed_in_memory_comes_back(void **state) {
     lac_pack_report_destroy(report);
     if (lac_pack_load(path_of("a.pack"), &again, &err)) fail_msg("%s", err.text);
     expect_same_tensors(model, again);
-    assert_false(lac_model_reads(again, path_of("a.pack")));
+    assert_true(lac_model_reads(again, path_of("a.pack"))); /* never to be replaced */
     assert_int_equal(lac_model_save(model, path_of("a.onnx"), true, &err), LAC_OK);
     assert_int_equal(lac_pack_restore(path_of("a.pack"), path_of("b.onnx"), true, &err), LAC_OK);
     expect_same_files(path_of("a.onnx"), path_of("b.onnx"));

@@ -51,6 +51,45 @@ static void maps_regular_files_only(void **state) {
   assert_int_equal(laci_file_map("/dev/zero", &map, NULL), LAC_BAD_FILE);
 }
 
+static void fetches_parts_even_of_a_file_that_is_cut(void **state) {
+  (void)state;
+  laci_mapped_file map;
+  lac_error err = {0};
+  char part[8] = {0};
+  write_bytes(in_folder(&dir, "f"), "content", 7);
+  assert_int_equal(laci_file_map_open(in_folder(&dir, "f"), &map, &err), LAC_OK);
+  assert_int_equal(laci_file_fetch(&map, 3, 4, part, &err), LAC_OK);
+  assert_string_equal(part, "tent");
+  assert_int_equal(laci_file_fetch(&map, 7, 0, part, &err), LAC_OK);
+  assert_int_equal(truncate(in_folder(&dir, "f"), 5), 0);
+  assert_int_equal(laci_file_fetch(&map, 3, 4, part, &err), LAC_IO);
+  assert_string_equal(err.text, "the file was 7 bytes long, and was cut to 5 meanwhile");
+  assert_int_equal(laci_file_settle(&map, &err), LAC_IO);
+  laci_file_unmap(&map);
+}
+
+static void a_settled_file_may_change(void **state) {
+  (void)state;
+  laci_mapped_file map;
+  lac_error err = {0};
+  char part[8] = {0};
+  write_bytes(in_folder(&dir, "f"), "content", 7);
+  assert_int_equal(laci_file_map_open(in_folder(&dir, "f"), &map, &err), LAC_OK);
+  const uint8_t *bytes = map.bytes;
+  laci_memory_fail_at(1);
+  assert_int_equal(laci_file_settle(&map, &err), LAC_NO_MEMORY);
+  laci_memory_fail_at(0);
+  assert_int_equal(laci_file_settle(&map, &err), LAC_OK);
+  assert_ptr_equal(map.bytes, bytes);
+  assert_int_equal(truncate(in_folder(&dir, "f"), 0), 0);
+  laci_file_forget(&map, 0, 7); /* is none: nothing could bring the bytes back */
+  assert_memory_equal(bytes, "content", 7);
+  assert_int_equal(laci_file_fetch(&map, 3, 4, part, &err), LAC_OK);
+  assert_string_equal(part, "tent");
+  assert_int_equal(laci_file_settle(&map, &err), LAC_OK);
+  laci_file_unmap(&map);
+}
+
 static void reads_texts_up_to_a_limit(void **state) {
   (void)state;
   char *text = NULL;
@@ -245,6 +284,8 @@ static void hashes_depend_on_bytes_and_seed_only(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(maps_regular_files_only),
+      cmocka_unit_test(fetches_parts_even_of_a_file_that_is_cut),
+      cmocka_unit_test(a_settled_file_may_change),
       cmocka_unit_test(reads_texts_up_to_a_limit),
       cmocka_unit_test(a_file_appears_only_when_it_is_whole),
       cmocka_unit_test(an_abandoned_file_leaves_nothing),

@@ -141,6 +141,8 @@ static void several_engines_run_at_once(void **state) {
     workers[at] = (worker){.model = model, .want = want, .n = values_of(&out[0])};
     assert_int_equal(pthread_create(&threads[at], NULL, work, &workers[at]), 0);
   }
+  lac_tensor tensor; /* brings the file into memory, under the engines' eyes */
+  lac_model_tensor(model, 0, &tensor);
   for (int at = 0; at < WORKERS; at++) pthread_join(threads[at], NULL);
   for (int at = 0; at < WORKERS; at++) assert_int_equal(workers[at].n_wrong, 0);
   lac_engine_destroy(engine);

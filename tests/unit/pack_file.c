@@ -111,6 +111,19 @@ static void expect_file(const laci_packfile *pack, size_t file, const uint8_t *b
   if (n) assert_memory_equal(s.bytes, bytes, n);
 }
 
+/* Parts of every length and place are parts of the whole. */
+static void expect_parts(const laci_packfile *pack, size_t file, const uint8_t *bytes, size_t n) {
+  static uint8_t part[MOST];
+  lac_error err = {0};
+  for (size_t from = 0; from < n; from += 1 + from % 7) {
+    size_t some = (from * 31) % (n - from + 1);
+    memset(part, 0xa5, sizeof part);
+    if (laci_packfile_fetch(pack, file, from, some, part, &err)) fail_msg("%s", err.text);
+    assert_memory_equal(part, bytes + from, some);
+    assert_int_equal(part[some], 0xa5);
+  }
+}
+
 static void files_come_back_byte_for_byte(void **state) {
   (void)state;
   size_t n;
@@ -126,6 +139,40 @@ static void files_come_back_byte_for_byte(void **state) {
   expect_file(pack, 0, model, MODEL_BYTES);
   expect_file(pack, 1, model, 100);
   expect_file(pack, 3, NULL, 0);
+  laci_packfile_close(pack);
+}
+
+static void parts_of_files_come_back_alone(void **state) {
+  (void)state;
+  size_t n;
+  uint8_t *bytes = make_pack(&n), to[MODEL_BYTES];
+  laci_packfile *pack;
+  lac_error err = {0};
+  assert_int_equal(laci_packfile_open(path_of("p.pack"), &pack, &err), LAC_OK);
+  expect_parts(pack, 0, model, MODEL_BYTES);
+  expect_parts(pack, 2, data, DATA_BYTES);
+  memset(to, 0, sizeof to);
+  assert_int_equal(laci_packfile_fill(pack, 0, to, &err), LAC_OK);
+  assert_memory_equal(to, model, 40); /* before the first weight */
+  laci_packfile_close(pack);
+  assert_int_equal(laci_packfile_open_memory(bytes, n, &pack, &err), LAC_OK);
+  expect_parts(pack, 0, model, MODEL_BYTES);
+  laci_packfile_close(pack);
+  laci_free(bytes);
+}
+
+/* Somebody else's program, not a damaged file: it opens well. */
+static void a_pack_cut_while_it_is_open_is_an_error(void **state) {
+  (void)state;
+  size_t n;
+  uint8_t to[MODEL_BYTES];
+  laci_free(make_pack(&n));
+  laci_packfile *pack;
+  lac_error err = {0};
+  assert_int_equal(laci_packfile_open(path_of("p.pack"), &pack, &err), LAC_OK);
+  assert_int_equal(truncate(path_of("p.pack"), 64), 0);
+  assert_int_equal(laci_packfile_fetch(pack, 0, 0, MODEL_BYTES, to, &err), LAC_IO);
+  assert_non_null(strstr(err.text, "cut"));
   laci_packfile_close(pack);
 }
 
@@ -341,6 +388,8 @@ static int remove_folder(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(files_come_back_byte_for_byte),
+      cmocka_unit_test(parts_of_files_come_back_alone),
+      cmocka_unit_test(a_pack_cut_while_it_is_open_is_an_error),
       cmocka_unit_test(packed_weights_are_used_where_they_lie),
       cmocka_unit_test(the_same_input_gives_the_same_bytes),
       cmocka_unit_test(a_pack_that_was_cut_is_refused),

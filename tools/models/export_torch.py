@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# requirements: torch torchvision onnx onnxscript onnxruntime onnxconverter-common numpy
-"""Writes the torch fixtures of tests/fixtures/zoo: randomly initialised torchvision networks as PyTorch's
-two exporters write them, their weights stripped (strip.py).
+# requirements: torch torchvision transformers onnx onnxscript onnxruntime onnxconverter-common numpy
+"""Writes the torch fixtures of tests/fixtures/zoo: randomly initialised networks of torchvision and transformers
+as PyTorch's two exporters write them, their weights stripped (strip.py).
 
     export_torch.py OUT_DIR [NAME_REGEX]
 """
@@ -25,6 +25,7 @@ warnings.simplefilter("ignore")
 FIXTURES = {
     "resnet18_ts": ("resnet18", "ts", 9, ()),
     "resnet50_ts": ("resnet50", "ts", None, ()),
+    "resnet101_ts_dyn": ("resnet101", "ts", 17, (0,)),
     "resnext50_32x4d_ts": ("resnext50_32x4d", "ts", 13, ()),
     "densenet121_ts": ("densenet121", "ts", None, ()),
     "shufflenet_v2_x1_5_ts": ("shufflenet_v2_x1_5", "ts", 11, ()),
@@ -34,6 +35,7 @@ FIXTURES = {
     "googlenet_ts": ("googlenet", "ts", None, ()),
     "inception_v3_ts": ("inception_v3", "ts", 12, ()),
     "vgg16_bn_ts": ("vgg16_bn", "ts", 7, ()),
+    "vgg16_ts_dyn": ("vgg16", "ts", 17, (0,)),
     "squeezenet1_1_ts": ("squeezenet1_1", "ts", 8, ()),
     "regnet_y_400mf_ts": ("regnet_y_400mf", "ts", 18, ()),
     "resnet18_ts_dyn": ("resnet18", "ts", None, (0, 2, 3)),
@@ -50,6 +52,10 @@ FIXTURES = {
     "resnet18_f16": ("resnet18", "f16", None, ()),
     "resnet18_bf16": ("resnet18", "bf16", None, ()),
     "resnet20_qdq": ("resnet20", "qdq", None, ()),
+    "vit_b_16_ts": ("vit_b_16", "ts-folded", 17, ()),
+    "vit_b_16_dynamo": ("vit_b_16", "dynamo", None, (0,)),
+    "bert_base_ts": ("bert_base", "ts-folded", 14, (0, 1)),
+    "bert_base_dynamo": ("bert_base", "dynamo", None, ()),
 }
 KEEP_METADATA = {"mobilenet_v2_dynamo": 12}
 
@@ -75,10 +81,25 @@ def resnet20():
     return torch.nn.Sequential(*layers, torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten(), torch.nn.Linear(64, 10))
 
 
+class Bert(torch.nn.Module):
+    """Configured as bert-base-uncased; the last hidden state and the pooled first token come out."""
+
+    def __init__(self):
+        super().__init__()
+        from transformers import BertConfig, BertModel
+        self.body = BertModel(BertConfig())
+
+    def forward(self, input_ids, attention_mask, token_type_ids):
+        y = self.body(input_ids=input_ids, attention_mask=attention_mask, token_type_ids=token_type_ids)
+        return y.last_hidden_state, y.pooler_output
+
+
 def build(network, randomize):
     torch.manual_seed(0)
     if network == "resnet20":
         model = resnet20()
+    elif network == "bert_base":
+        model = Bert()
     else:
         inception = {"aux_logits": False, "transform_input": False, "init_weights": False}
         extra = inception if network in ("googlenet", "inception_v3") else {}
@@ -90,19 +111,31 @@ def build(network, randomize):
     return model.eval()
 
 
-def export(model, exporter, opset, dynamic, size, path):
-    x = torch.randn(1, 3, size, size)
-    names = {"input_names": ["input"], "output_names": ["output"], "opset_version": opset}
-    axes = {a: {0: "batch", 2: "height", 3: "width"}[a] for a in dynamic}
+def example(network, batch):
+    """Inputs by name, output names, and what its axes are called."""
+    if network == "bert_base":
+        ids, ones = torch.randint(1000, 30000, (batch, 128)), torch.ones(batch, 128, dtype=torch.int64)
+        inputs = {"input_ids": ids, "attention_mask": ones, "token_type_ids": 0 * ones}
+        return inputs, ["last_hidden_state", "pooler_output"], {0: "batch", 1: "sequence"}
+    size = 32 if network == "resnet20" else 299 if network == "inception_v3" else 224
+    return {"input": torch.randn(batch, 3, size, size)}, ["output"], {0: "batch", 2: "height", 3: "width"}
+
+
+def export(model, network, exporter, opset, dynamic, path):
+    # torch.export takes a size of 1 for fixed
+    inputs, outputs, axis_names = example(network, 2 if dynamic and exporter == "dynamo" else 1)
+    names = {"input_names": list(inputs), "output_names": outputs, "opset_version": opset}
+    axes = {a: axis_names[a] for a in dynamic}
+    args = tuple(inputs.values())
     if exporter == "dynamo":
-        shapes = ({a: torch.export.Dim(n) for a, n in axes.items()},) if axes else None
-        program = torch.onnx.export(model, (x,), dynamo=True, dynamic_shapes=shapes, **names)
+        shapes = tuple({a: torch.export.Dim(n) for a, n in axes.items()} for _ in args) if axes else None
+        program = torch.onnx.export(model, args, dynamo=True, dynamic_shapes=shapes, **names)
         return program.model_proto
     # PRESERVE and no folding keep BatchNormalization in its inference form
     keep = {} if exporter == "ts-folded" else {
         "training": torch.onnx.TrainingMode.PRESERVE, "do_constant_folding": False}
-    torch.onnx.export(model, (x,), path, dynamo=False, dynamic_axes={"input": axes, "output": {0: "batch"}} if axes else None,
-                      **keep, **names)
+    moving = {name: axes for name in inputs} | {name: {0: "batch"} for name in outputs} if axes else None
+    torch.onnx.export(model, args, path, dynamo=False, dynamic_axes=moving, **keep, **names)
     return onnx.load(path)
 
 
@@ -155,11 +188,10 @@ def main():
     for name, (network, exporter, opset, dynamic) in FIXTURES.items():
         if not pattern.search(name):
             continue
-        size = 32 if network == "resnet20" else 299 if network == "inception_v3" else 224
         model = build(network, exporter != "ts-tied")
         with tempfile.TemporaryDirectory() as tmp:
             path = os.path.join(tmp, "m.onnx")
-            proto = export(model, exporter, opset, dynamic, size, path)
+            proto = export(model, network, exporter, opset, dynamic, path)
             if exporter == "f16":
                 proto = to_f16(proto)
             if exporter == "bf16":

@@ -48,7 +48,19 @@ static const builder builders[] = {
     {"Upsample", laci_build_resize},
     {"Identity", laci_build_same},
     {"Dropout", laci_build_same},
-    {"Cast", laci_build_same},
+    {"Cast", laci_build_cast},
+    {"Where", laci_build_where},
+    {"Expand", laci_build_expand},
+    {"GatherND", laci_build_gather_nd},
+    {"And", laci_build_logic},
+    {"Or", laci_build_logic},
+    {"Xor", laci_build_logic},
+    {"Not", laci_build_logic},
+    {"Equal", laci_build_logic},
+    {"Less", laci_build_logic},
+    {"LessOrEqual", laci_build_logic},
+    {"Greater", laci_build_logic},
+    {"GreaterOrEqual", laci_build_logic},
 };
 
 static laci_net_builder *builder_of(laci_net *net, const laci_node *node) {
@@ -86,7 +98,8 @@ static void read_done(laci_net *net, int value) {
 /** The layer has read its inputs: once for each place where they stand. */
 static void reads_done(laci_net *net, const laci_net_layer *layer) {
   const laci_node *node = &net->graph->nodes[layer->node];
-  for (int at = 0; at < node->n_inputs; at++) {
+  for (int at = 0; at < layer->n_reads; at++) read_done(net, layer->reads[at]);
+  for (int at = 0; at < node->n_inputs && !layer->build; at++) {
     if (node->inputs[at] >= 0) read_done(net, node->inputs[at]);
   }
   for (int at = 0; at < layer->n_posts; at++) {
@@ -96,7 +109,8 @@ static void reads_done(laci_net *net, const laci_net_layer *layer) {
 
 static void build_layer(laci_net *net, const laci_net_layer *layer) {
   const laci_node *node = &net->graph->nodes[layer->node];
-  laci_net_builder *build = has_elements(net, node) ? builder_of(net, node) : NULL;
+  laci_net_builder *build = layer->build;
+  if (!build && has_elements(net, node)) build = builder_of(net, node);
   laci_net_mark mark = laci_net_mark_now(net);
   if (build) {
     lac_error why = {0}, *err = net->err;
@@ -104,7 +118,7 @@ static void build_layer(laci_net *net, const laci_net_layer *layer) {
     build(net, layer);
     net->err = err;
     bool declined = net->status == LAC_UNSUPPORTED;
-    if (declined && layer->tail == layer->node) {
+    if (declined && layer->tail == layer->node && !layer->build) {
       net->status = LAC_OK;
       laci_net_take_back(net, mark);
       build = NULL;
@@ -158,6 +172,7 @@ static void build_output(laci_net *net, int port) {
 }
 
 void laci_net_build(laci_net *net) {
+  laci_net_choose_blocks(net);
   for (int at = 0; at < net->n_inputs; at++) build_input(net, at);
   for (int n = 0; n < net->graph->n_nodes && !net->status; n++) {
     if (net->layer_at[n] >= 0) build_layer(net, &net->layers[net->layer_at[n]]);

@@ -24,39 +24,82 @@ void laci_constant_clear(laci_constant *constant) {
 
 /* ---- Contents ---- */
 
-const float *laci_net_floats(laci_net *net, int value) {
-  const laci_value *v = &net->graph->values[value];
-  laci_constant *c = net->values[value].constant;
-  if (!c || c->i || c->f || !laci_net_is_float(net, value)) return c ? c->f : NULL;
-  const laci_stored *stored = &net->graph->stored[v->stored];
-  if (stored->dtype == LAC_DTYPE_F32 && (uintptr_t)stored->bytes % sizeof(float) == 0) {
-    c->f = (const float *)(const void *)stored->bytes;
-    return c->f;
+/** Elements of a stored tensor as the file has them. */
+static lac_status fetch(const laci_net *net, const laci_stored *stored, int64_t first, int64_t n,
+                        void *to, lac_error *err) {
+  size_t size = lac_dtype_size(stored->dtype), offset = (size_t)first * size;
+  size_t bytes = (size_t)n * size;
+  if (net->fetch && !stored->owned) {
+    return net->fetch(net->fetch_context, stored->bytes + offset, bytes, to, err);
   }
-  enum { RUN = 1024 };
-  double run[RUN];
-  c->owned = laci_alloc((size_t)c->count, sizeof *c->owned);
-  if (!c->owned) {
+  if (bytes) memcpy(to, stored->bytes + offset, bytes);
+  return LAC_OK;
+}
+
+static const laci_stored *stored_of(const laci_net *net, int value) {
+  return &net->graph->stored[net->graph->values[value].stored];
+}
+
+lac_status laci_net_read_floats(const laci_net *net, int value, int64_t first, int64_t n, float *to,
+                                lac_error *err) {
+  enum { RUN = 2048 };
+  const laci_constant *c = net->values[value].constant;
+  const laci_stored *stored = c->f ? NULL : stored_of(net, value);
+  if (c->f) memcpy(to, c->f + first, (size_t)n * sizeof *to);
+  if (c->f) return LAC_OK;
+  if (stored->dtype == LAC_DTYPE_F32) return fetch(net, stored, first, n, to, err);
+  double run[RUN], bytes[RUN];
+  for (int64_t at = 0; at < n; at += RUN) {
+    int64_t some = n - at < RUN ? n - at : RUN;
+    lac_status st = fetch(net, stored, first + at, some, bytes, err);
+    if (st) return st;
+    laci_read_f(stored->dtype, bytes, 0, some, run);
+    for (int64_t i = 0; i < some; i++) to[at + i] = (float)run[i];
+  }
+  return LAC_OK;
+}
+
+const float *laci_net_floats(laci_net *net, int value) {
+  laci_constant *c = net->values[value].constant;
+  lac_error why = {0};
+  if (!c || c->i || c->f || net->status || !laci_net_is_float(net, value)) return c ? c->f : NULL;
+  float *floats = laci_alloc((size_t)c->count, sizeof *floats);
+  if (!floats) {
     laci_net_no_memory(net);
     return NULL;
   }
-  for (int64_t at = 0; at < c->count; at += RUN) {
-    int64_t n = c->count - at < RUN ? c->count - at : RUN;
-    laci_read_f(stored->dtype, stored->bytes, at, n, run);
-    for (int64_t i = 0; i < n; i++) c->owned[at + i] = (float)run[i];
+  lac_status st = laci_net_read_floats(net, value, 0, c->count, floats, &why);
+  if (st) {
+    laci_net_fail(net, st, "%s: %s", net->graph->values[value].name, why.text);
+    laci_free(floats);
+    return NULL;
   }
-  c->f = c->owned;
-  return c->f;
+  c->f = c->owned = floats;
+  return floats;
+}
+
+static lac_status copy_stored(const laci_net *net, int value, laci_buf **buf, lac_error *err) {
+  const laci_stored *stored = stored_of(net, value);
+  if (!net->fetch || stored->owned) {
+    return laci_buf_from_bytes(&net->values[value].type, stored->bytes, stored->size_bytes, buf,
+                               err);
+  }
+  void *bytes = laci_alloc(stored->size_bytes, 1);
+  if (!bytes) return laci_fail_memory(err, stored->name);
+  lac_status st = fetch(net, stored, 0,
+                        (int64_t)(stored->size_bytes / lac_dtype_size(stored->dtype)), bytes, err);
+  if (!st) {
+    st = laci_buf_from_bytes(&net->values[value].type, bytes, stored->size_bytes, buf, err);
+  }
+  laci_free(bytes);
+  return st;
 }
 
 /** Without a failure on record: inference asks for what it can do without. */
 static lac_status copy_constant(const laci_net *net, int value, laci_buf **buf, lac_error *err) {
   const laci_net_value *v = &net->values[value];
   const laci_constant *c = v->constant;
-  if (!c->f && !c->i) {
-    const laci_stored *stored = &net->graph->stored[net->graph->values[value].stored];
-    return laci_buf_from_bytes(&v->type, stored->bytes, stored->size_bytes, buf, err);
-  }
+  if (!c->f && !c->i) return copy_stored(net, value, buf, err);
   lac_status st = laci_buf_create(v->type.dtype, &v->type.shape, buf, err);
   if (st) return st;
   for (int64_t at = 0; (*buf)->f && at < c->count; at++) (*buf)->f[at] = (double)c->f[at];

@@ -44,6 +44,12 @@ static inline bool laci_md_any(laci_md *md, int n, const int64_t *dims, dnnl_dat
   laci_dims_copy(d, n, dims);
   return dnnl_memory_desc_create_with_tag(md, n, d, dt, dnnl_format_tag_any) == dnnl_success;
 }
+static inline bool laci_md_tagged(laci_md *md, int n, const int64_t *dims, dnnl_data_type_t dt,
+                                  dnnl_format_tag_t tag) {
+  dnnl_dims_t d = {0};
+  laci_dims_copy(d, n, dims);
+  return dnnl_memory_desc_create_with_tag(md, n, d, dt, tag) == dnnl_success;
+}
 static inline bool laci_md_copy(laci_md *md, laci_md_view of) {
   return dnnl_memory_desc_clone(md, of) == dnnl_success;
 }
@@ -60,6 +66,23 @@ static inline bool laci_md_part(laci_md *md, laci_md_view of, int n, const int64
 static inline bool laci_md_permuted(laci_md *md, laci_md_view of, const int *places) {
   return dnnl_memory_desc_permute_axes(md, of, places) == dnnl_success;
 }
+/* The same elements in the same order with axes cut otherwise; false where that is another layout.
+ */
+static inline bool laci_md_reshaped(laci_md *md, laci_md_view of, int n, const int64_t *dims) {
+  dnnl_dims_t d = {0};
+  laci_dims_copy(d, n, dims);
+  return dnnl_memory_desc_reshape(md, of, n, d) == dnnl_success;
+}
+/* Elements from one index of an axis to the next, and before the first; false: there are blocks. */
+static inline bool laci_md_layout(laci_md_view md, int n, int64_t *strides, int64_t *offset) {
+  int blocks = 0;
+  const dnnl_dims_t *s = NULL;
+  if (dnnl_memory_desc_query(md, dnnl_query_inner_nblks_s32, &blocks) || blocks > 0) return false;
+  if (dnnl_memory_desc_query(md, dnnl_query_strides, &s)) return false;
+  if (dnnl_memory_desc_query(md, dnnl_query_submemory_offset_s64, offset)) return false;
+  for (int at = 0; at < n; at++) strides[at] = (*s)[at];
+  return true;
+}
 
 static inline dnnl_status_t laci_post_sum(dnnl_post_ops_t ops) {
   return dnnl_post_ops_append_sum(ops, 1.0f, 0, dnnl_data_type_undef);
@@ -70,11 +93,12 @@ static inline dnnl_status_t laci_post_eltwise(dnnl_post_ops_t ops, dnnl_alg_kind
 }
 
 static inline dnnl_status_t laci_pd_conv(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
-                                         const laci_md_view md[4], const laci_dnnl_window *w,
+                                         dnnl_alg_kind_t alg, const laci_md_view md[4],
+                                         const laci_dnnl_window *w,
                                          const_dnnl_primitive_attr_t attr) {
   return dnnl_convolution_forward_primitive_desc_create(
-      pd, engine, dnnl_forward_inference, dnnl_convolution_direct, md[0], md[1], md[2], md[3],
-      w->strides, w->dilates, w->pads_begin, w->pads_end, attr);
+      pd, engine, dnnl_forward_inference, alg, md[0], md[1], md[2], md[3], w->strides, w->dilates,
+      w->pads_begin, w->pads_end, attr);
 }
 static inline dnnl_status_t laci_pd_pool(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
                                          dnnl_alg_kind_t alg, const laci_md_view md[2],
@@ -167,6 +191,12 @@ static inline bool laci_md_any(laci_md *md, int n, const int64_t *dims, dnnl_dat
   laci_dims_copy(d, n, dims);
   return laci_md_made(md, dnnl_memory_desc_init_by_tag(*md, n, d, dt, dnnl_format_tag_any));
 }
+static inline bool laci_md_tagged(laci_md *md, int n, const int64_t *dims, dnnl_data_type_t dt,
+                                  dnnl_format_tag_t tag) {
+  dnnl_dims_t d = {0};
+  laci_dims_copy(d, n, dims);
+  return laci_md_room(md) && laci_md_made(md, dnnl_memory_desc_init_by_tag(*md, n, d, dt, tag));
+}
 static inline bool laci_md_copy(laci_md *md, laci_md_view of) {
   if (!laci_md_room(md)) return false;
   **md = *of;
@@ -183,6 +213,18 @@ static inline bool laci_md_part(laci_md *md, laci_md_view of, int n, const int64
 static inline bool laci_md_permuted(laci_md *md, laci_md_view of, const int *places) {
   if (!laci_md_room(md)) return false;
   return laci_md_made(md, dnnl_memory_desc_permute_axes(*md, of, places));
+}
+static inline bool laci_md_reshaped(laci_md *md, laci_md_view of, int n, const int64_t *dims) {
+  if (!laci_md_room(md)) return false;
+  dnnl_dims_t d = {0};
+  laci_dims_copy(d, n, dims);
+  return laci_md_made(md, dnnl_memory_desc_reshape(*md, of, n, d));
+}
+static inline bool laci_md_layout(laci_md_view md, int n, int64_t *strides, int64_t *offset) {
+  if (md->format_kind != dnnl_blocked || md->format_desc.blocking.inner_nblks > 0) return false;
+  for (int at = 0; at < n; at++) strides[at] = md->format_desc.blocking.strides[at];
+  *offset = md->offset0;
+  return true;
 }
 
 static inline dnnl_status_t laci_post_sum(dnnl_post_ops_t ops) {
@@ -201,12 +243,13 @@ static inline dnnl_status_t laci_pd_of(dnnl_primitive_desc_t *pd, dnnl_engine_t 
                               : made;
 }
 static inline dnnl_status_t laci_pd_conv(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
-                                         const laci_md_view md[4], const laci_dnnl_window *w,
+                                         dnnl_alg_kind_t alg, const laci_md_view md[4],
+                                         const laci_dnnl_window *w,
                                          const_dnnl_primitive_attr_t attr) {
   dnnl_convolution_desc_t op;
   dnnl_status_t st = dnnl_dilated_convolution_forward_desc_init(
-      &op, dnnl_forward_inference, dnnl_convolution_direct, md[0], md[1], md[2], md[3], w->strides,
-      w->dilates, w->pads_begin, w->pads_end);
+      &op, dnnl_forward_inference, alg, md[0], md[1], md[2], md[3], w->strides, w->dilates,
+      w->pads_begin, w->pads_end);
   return laci_pd_of(pd, engine, st, &op, attr);
 }
 static inline dnnl_status_t laci_pd_pool(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,

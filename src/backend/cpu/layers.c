@@ -5,7 +5,8 @@
  * between: first scales and shifts of its channels (batch norms, constant factors and sums), which
  * go into its weights; then one sum with another value and any element-wise functions, which
  * oneDNN applies before it writes (posts). The layer is computed where its last node stood, since
- * the summand is there by then. Next: build.c. */
+ * the summand is there by then. Before that, nodes that are one thing together become one layer:
+ * attention, and layer norms in pieces. Next: build.c. */
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -13,7 +14,7 @@
 #include "backend/cpu/net_in.h"
 #include "base/error.h"
 
-static bool is(const laci_node *node, const char *type) {
+bool laci_net_is(const laci_node *node, const char *type) {
   return node->op && !node->op->domain && strcmp(node->type, type) == 0;
 }
 
@@ -80,17 +81,17 @@ static int clip_of(laci_net *net, const laci_node *node, laci_eltwise *out) {
 static int named_of(const laci_node *node, laci_eltwise out[2]) {
   for (size_t at = 0; at < sizeof eltwises / sizeof *eltwises; at++) {
     const named_eltwise *e = &eltwises[at];
-    if (!is(node, e->type)) continue;
+    if (!laci_net_is(node, e->type)) continue;
     float alpha = e->alpha_name ? laci_node_float(node, e->alpha_name, e->alpha) : e->alpha;
     out[0] = (laci_eltwise){e->alg, alpha, e->beta};
     return 1;
   }
-  if (is(node, "Gelu")) {
+  if (laci_net_is(node, "Gelu")) {
     bool rough = strcmp(laci_node_text(node, "approximate", "none"), "tanh") == 0;
     out[0] = (laci_eltwise){rough ? dnnl_eltwise_gelu_tanh : dnnl_eltwise_gelu_erf, 0, 0};
     return 1;
   }
-  if (is(node, "HardSigmoid")) {
+  if (laci_net_is(node, "HardSigmoid")) {
     out[0] = (laci_eltwise){dnnl_eltwise_linear, laci_node_float(node, "alpha", 0.2f),
                             laci_node_float(node, "beta", 0.5f)};
     out[1] = (laci_eltwise){dnnl_eltwise_clip, 0, 1};
@@ -104,7 +105,7 @@ static int with_number(laci_net *net, const laci_node *node, int *input, laci_el
   static const char *const types[] = {"Add", "Sub", "Mul", "Div", "Pow"};
   double c = 0;
   int kind = 0;
-  while (kind < 5 && !is(node, types[kind])) kind++;
+  while (kind < 5 && !laci_net_is(node, types[kind])) kind++;
   if (kind == 5 || node->n_inputs != 2) return 0;
   bool right = laci_net_scalar(net, node->inputs[1], &c);
   if (!right && !laci_net_scalar(net, node->inputs[0], &c)) return 0;
@@ -136,7 +137,7 @@ int laci_eltwise_of(laci_net *net, const laci_node *node, int *input, laci_eltwi
   for (int at = 0; at < node->n_inputs; at++) {
     if (node->inputs[at] >= 0 && !laci_net_is_float(net, node->inputs[at])) return 0;
   }
-  if (is(node, "Clip")) return clip_of(net, node, out);
+  if (laci_net_is(node, "Clip")) return clip_of(net, node, out);
   int n = named_of(node, out);
   return n ? n : with_number(net, node, input, out);
 }
@@ -179,7 +180,7 @@ static bool affine_of_constant(laci_net *net, const laci_node *node, const laci_
                                int axis, affine *out) {
   static const char *const types[] = {"Add", "Sub", "Mul", "Div"};
   int kind = 0, rank = laci_net_shape(net, layer->output)->rank;
-  while (kind < 4 && !is(node, types[kind])) kind++;
+  while (kind < 4 && !laci_net_is(node, types[kind])) kind++;
   if (kind == 4 || node->n_inputs != 2) return false;
   bool left = node->inputs[0] == layer->output; /* x is the left operand */
   int other = node->inputs[left];
@@ -199,7 +200,7 @@ static bool affine_of_constant(laci_net *net, const laci_node *node, const laci_
 }
 
 static bool is_inference_norm(const laci_node *node) {
-  if (!is(node, "BatchNormalization") || node->n_inputs < 5) return false;
+  if (!laci_net_is(node, "BatchNormalization") || node->n_inputs < 5) return false;
   if (node->version < 9 && laci_node_int(node, "spatial", 1) == 0) return false;
   if (node->version >= 14 && laci_node_int(node, "training_mode", 0) != 0) return false;
   for (int at = 1; at < node->n_outputs; at++) {
@@ -211,7 +212,7 @@ static bool is_inference_norm(const laci_node *node) {
 static bool take_affine(laci_net *net, laci_net_layer *layer, const laci_node *next) {
   const laci_node *node = &net->graph->nodes[layer->node];
   int rank = laci_net_shape(net, layer->output)->rank;
-  int axis = is(node, "Conv") ? 1 : rank - 1;
+  int axis = laci_net_is(node, "Conv") ? 1 : rank - 1;
   size_t n = (size_t)layer->channels;
   affine a = {.scale = laci_alloc(n, sizeof(float)), .shift = laci_alloc(n, sizeof(float))};
   bool fits = a.scale && a.shift && axis >= 0;
@@ -252,7 +253,26 @@ static int readers_of(const laci_net *net, int value, int readers[2]) {
 
 static bool melted(const laci_net *net, int node) { return net->layers[node].output < 0; }
 
-static void melt(laci_net *net, laci_net_layer *layer, int node) {
+int laci_net_only_reader(const laci_net *net, int value) {
+  int readers[2];
+  if (net->values[value].n_uses != 1 || readers_of(net, value, readers) != 1) return -1;
+  return melted(net, readers[0]) ? -1 : readers[0];
+}
+
+int laci_net_maker(const laci_net *net, int value) {
+  int node = net->graph->values[value].producer;
+  return node < 0 || !net->computed[node] || melted(net, node) ? -1 : node;
+}
+
+void laci_net_absorb(laci_net *net, int last, const int *nodes, int n) {
+  for (int at = 0; at < n; at++) {
+    if (nodes[at] == last) continue;
+    net->layers[nodes[at]].output = -1;
+    net->layer_at[nodes[at]] = -1;
+  }
+}
+
+void laci_net_melt(laci_net *net, laci_net_layer *layer, int node) {
   net->layers[node].output = -1;
   net->layer_at[node] = -1;
   net->layer_at[layer->tail] = -1;
@@ -295,11 +315,11 @@ static bool add_eltwise(laci_net_layer *layer, int n, const laci_eltwise *functi
 static bool take_gated(laci_net *net, laci_net_layer *layer, const int readers[2]) {
   const laci_node *gate = &net->graph->nodes[readers[0]], *product = &net->graph->nodes[readers[1]];
   int inner[2];
-  bool smooth = is(gate, "Sigmoid");
-  bool hard = is(gate, "HardSigmoid") &&
+  bool smooth = laci_net_is(gate, "Sigmoid");
+  bool hard = laci_net_is(gate, "HardSigmoid") &&
               fabsf(laci_node_float(gate, "alpha", 0.2f) * 6 - 1) < 1e-5f &&
               laci_node_float(gate, "beta", 0.5f) == 0.5f;
-  if ((!smooth && !hard) || !is(product, "Mul") || product->n_inputs != 2) return false;
+  if ((!smooth && !hard) || !laci_net_is(product, "Mul") || product->n_inputs != 2) return false;
   if (melted(net, readers[0]) || melted(net, readers[1])) return false;
   int y = gate->outputs[0], x = layer->output;
   if (net->values[y].n_uses != 1 || readers_of(net, y, inner) != 1) return false;
@@ -310,8 +330,8 @@ static bool take_gated(laci_net *net, laci_net_layer *layer, const int readers[2
   laci_eltwise e = {smooth ? dnnl_eltwise_swish : dnnl_eltwise_hardswish, smooth ? 1 : 1.0f / 6,
                     smooth ? 0 : 0.5f};
   if (!add_eltwise(layer, 1, &e)) return false;
-  melt(net, layer, readers[0]);
-  melt(net, layer, readers[1]);
+  laci_net_melt(net, layer, readers[0]);
+  laci_net_melt(net, layer, readers[1]);
   return true;
 }
 
@@ -337,21 +357,22 @@ static bool take_gelu(laci_net *net, laci_net_layer *layer, const int readers[2]
              e[0].alg == dnnl_eltwise_linear && e[0].alpha == 1 && e[0].beta == 1;
   bool half = laci_eltwise_of(net, &graph->nodes[at[4]], &input, e) == 1 &&
               e[0].alg == dnnl_eltwise_linear && e[0].alpha == 0.5f && e[0].beta == 0;
-  bool times_x = is(mul, "Mul") && (mul->inputs[0] == x || mul->inputs[1] == x) &&
+  bool times_x = laci_net_is(mul, "Mul") && (mul->inputs[0] == x || mul->inputs[1] == x) &&
                  mul->inputs[0] != mul->inputs[1];
-  if (!is(&graph->nodes[at[1]], "Erf") || !one || !half || !times_x || readers[1] != at[3]) {
+  if (!laci_net_is(&graph->nodes[at[1]], "Erf") || !one || !half || !times_x ||
+      readers[1] != at[3]) {
     return false;
   }
   laci_eltwise gelu = {dnnl_eltwise_gelu_erf, 0, 0};
   if (!add_eltwise(layer, 1, &gelu)) return false;
-  for (int step = 0; step < 5; step++) melt(net, layer, at[step]);
+  for (int step = 0; step < 5; step++) laci_net_melt(net, layer, at[step]);
   return true;
 }
 
 /** x + another value of the same shape. */
 static bool take_sum(laci_net *net, laci_net_layer *layer, int next) {
   const laci_node *node = &net->graph->nodes[next];
-  if ((!is(node, "Add") && !is(node, "Sum")) || node->n_inputs != 2) return false;
+  if ((!laci_net_is(node, "Add") && !laci_net_is(node, "Sum")) || node->n_inputs != 2) return false;
   int other = node->inputs[node->inputs[0] == layer->output];
   if (other == layer->output || laci_net_is_constant(net, other)) return false;
   if (!laci_shape_equal(laci_net_shape(net, other), laci_net_shape(net, layer->output)))
@@ -361,7 +382,7 @@ static bool take_sum(laci_net *net, laci_net_layer *layer, int next) {
   }
   if (layer->n_posts == LACI_NET_MAX_POSTS) return false;
   layer->posts[layer->n_posts++] = (laci_net_post){.value = other};
-  melt(net, layer, next);
+  laci_net_melt(net, layer, next);
   return true;
 }
 
@@ -378,7 +399,7 @@ static bool take_next(laci_net *net, laci_net_layer *layer, bool heavy) {
   const laci_node *next = &net->graph->nodes[readers[0]];
   if (net->values[layer->output].n_uses != 1 || melted(net, readers[0])) return false;
   if (layer->channels > 0 && layer->n_posts == 0 && take_affine(net, layer, next)) {
-    melt(net, layer, readers[0]);
+    laci_net_melt(net, layer, readers[0]);
     return true;
   }
   int functions = laci_eltwise_of(net, next, &input, e);
@@ -388,7 +409,7 @@ static bool take_next(laci_net *net, laci_net_layer *layer, bool heavy) {
       return false;
     }
     if (!add_eltwise(layer, functions, e)) return false;
-    melt(net, layer, readers[0]);
+    laci_net_melt(net, layer, readers[0]);
     return true;
   }
   return heavy && take_sum(net, layer, readers[0]);
@@ -397,10 +418,10 @@ static bool take_next(laci_net *net, laci_net_layer *layer, bool heavy) {
 /** Channels whose scale can go into the weights; 0: the weights are not constant. */
 static int64_t channels_of(const laci_net *net, const laci_node *node) {
   if (!laci_net_is_constant(net, node->inputs[1])) return 0;
-  if (is(node, "MatMul") && laci_net_shape(net, node->inputs[1])->rank != 2) return 0;
+  if (laci_net_is(node, "MatMul") && laci_net_shape(net, node->inputs[1])->rank != 2) return 0;
   const laci_shape *y = laci_net_shape(net, node->outputs[0]);
   if (y->rank < 1) return 0;
-  return y->dims[is(node, "Conv") ? 1 : y->rank - 1];
+  return y->dims[laci_net_is(node, "Conv") ? 1 : y->rank - 1];
 }
 
 lac_status laci_net_fuse(laci_net *net, lac_error *err) {
@@ -416,11 +437,16 @@ lac_status laci_net_fuse(laci_net *net, lac_error *err) {
     net->layer_at[n] = net->computed[n] ? n : -1;
   }
   for (int n = 0; n < n_nodes; n++) {
+    if (net->layer_at[n] != n) continue;
+    if (!laci_net_find_attention(net, n)) (void)laci_net_find_layer_norm(net, n);
+  }
+  for (int n = 0; n < n_nodes; n++) {
     laci_net_layer *layer = &net->layers[n];
     const laci_node *node = &net->graph->nodes[n];
-    if (net->layer_at[layer->tail] != n || layer->output < 0) continue;
+    if (net->layer_at[layer->tail] != n || layer->output < 0 || layer->build) continue;
     bool heavy = laci_net_takes_posts(net, node);
-    bool light = is(node, "Add") || is(node, "Mul") || is(node, "Sub") || is(node, "Div");
+    bool light = laci_net_is(node, "Add") || laci_net_is(node, "Mul") || laci_net_is(node, "Sub") ||
+                 laci_net_is(node, "Div");
     bool norm = is_inference_norm(node);
     if (heavy) layer->channels = channels_of(net, node);
     int input;

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "backend/cpu/net_in.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "cpu/cpu.h"
@@ -136,11 +137,10 @@ static void bind_memory(laci_net *net) {
   }
 }
 
-/** What only planning needed. */
+/** What only planning needed: weights have their own bytes. */
 static void drop_constants(laci_net *net) {
   for (int v = 0; net->values && v < net->graph->n_values; v++) {
-    laci_constant *c = net->values[v].constant;
-    if (c && net->values[v].tensor < 0) laci_constant_clear(c);
+    laci_constant_clear(net->values[v].constant);
   }
 }
 
@@ -155,10 +155,11 @@ static lac_status plan(laci_net *net, const laci_net_options *options, lac_error
   if (!st) st = laci_net_fuse(net, err);
   if (!st) {
     laci_net_build(net);
+    drop_constants(net);
+    laci_net_drop_weights(net);
     laci_net_place(net);
     bind_memory(net);
     laci_net_write_text(net);
-    drop_constants(net);
     st = net->status;
   }
   (void)use_threads(before);
@@ -176,6 +177,8 @@ lac_status laci_net_create(const laci_graph *graph, const laci_net_options *opti
   laci_net *made = laci_alloc(1, sizeof *made);
   if (!made) return laci_fail_memory(err, "the engine");
   made->graph = graph;
+  made->fetch = options->fetch;
+  made->fetch_context = options->fetch_context;
   made->bf16 = options->bf16;
   made->err = err ? err : &unseen;
   lac_status st = plan(made, options, made->err);
@@ -261,19 +264,35 @@ static lac_status run_step(laci_net *net, laci_net_step *step, lac_error *err) {
                    step->what, (int)st);
 }
 
-lac_status laci_net_run(laci_net *net, const void *const *inputs, void *const *outputs,
-                        lac_error *err) {
+/* seconds: NULL, or where to write what each step took. */
+static lac_status run_steps(laci_net *net, double *seconds, lac_error *err) {
+  lac_status st = LAC_OK;
+  double begin = seconds ? laci_clock_seconds() : 0;
+  for (size_t at = 0; at < net->n_steps && !st; at++) {
+    if (laci_interrupted()) return laci_fail(err, LAC_INTERRUPTED, "interrupted");
+    st = run_step(net, &net->steps[at], err);
+    if (!seconds) continue;
+    double end = laci_clock_seconds();
+    seconds[at] = end - begin;
+    begin = end;
+  }
+  return st;
+}
+
+lac_status laci_net_run_timed(laci_net *net, const void *const *inputs, void *const *outputs,
+                              double *seconds, lac_error *err) {
   set_buffers(net, inputs, outputs);
   if (set_memory(net)) return laci_fail(err, LAC_INTERNAL, "oneDNN refuses the caller's buffers");
   int before = use_threads(net->n_threads);
-  lac_status st = LAC_OK;
-  for (size_t at = 0; at < net->n_steps && !st; at++) {
-    if (laci_interrupted()) st = laci_fail(err, LAC_INTERRUPTED, "interrupted");
-    else st = run_step(net, &net->steps[at], err);
-  }
+  lac_status st = run_steps(net, seconds, err);
   if (dnnl_stream_wait(net->stream) && !st) {
     st = laci_fail(err, LAC_INTERNAL, "oneDNN did not finish");
   }
   (void)use_threads(before);
   return st;
+}
+
+lac_status laci_net_run(laci_net *net, const void *const *inputs, void *const *outputs,
+                        lac_error *err) {
+  return laci_net_run_timed(net, inputs, outputs, NULL, err);
 }

@@ -13,11 +13,17 @@
 
 typedef struct laci_net laci_net;
 
+/** Copies n of a stored tensor's bytes, which need not be in memory. Any thread. */
+typedef lac_status laci_net_fetch(void *context, const uint8_t *bytes, size_t n, void *to,
+                                  lac_error *err);
+
 typedef struct laci_net_options {
   int threads;                    /* <= 0: the cores this process may use */
   bool bf16;                      /* activations and weights in bf16 between oneDNN's steps */
   const laci_input_shape *shapes; /* of inputs; sizes that the file leaves open must be here */
   int n_shapes;
+  laci_net_fetch *fetch; /* NULL: stored bytes are read where they are */
+  void *fetch_context;   /* both for as long as the net is being created */
 } laci_net_options;
 
 /** An input or output as the caller hands it over: f32 for every float type, i64 for integers and
@@ -28,10 +34,10 @@ typedef struct laci_net_port {
   size_t size_bytes;
 } laci_net_port;
 
-/** Plans `graph`, which is borrowed, as are its stored bytes, and must not change while the net
- * lives. Fails LAC_NOT_FOUND (a shape for an unknown input), LAC_BAD_SHAPE (a size nobody fixed,
- * operands that do not fit), LAC_UNSUPPORTED (an operator that cannot be run, a shape that depends
- * on data, bf16 on a processor without), LAC_NO_MEMORY. Any thread. */
+/** Plans `graph`, which is borrowed and must not change while the net lives. Its stored bytes are
+ * read here and never again. Fails LAC_NOT_FOUND (a shape for an unknown input), LAC_BAD_SHAPE (a
+ * size nobody fixed, operands that do not fit), LAC_UNSUPPORTED (an operator that cannot be run, a
+ * shape that depends on data, bf16 on a processor without), LAC_NO_MEMORY. Any thread. */
 LAC_MUST_CHECK lac_status laci_net_create(const laci_graph *graph, const laci_net_options *options,
                                           laci_net **net, lac_error *err);
 void laci_net_destroy(laci_net *net);
@@ -49,5 +55,23 @@ const char *laci_net_text(const laci_net *net);
  * different nets run side by side, each on its own threads. */
 LAC_MUST_CHECK lac_status laci_net_run(laci_net *net, const void *const *inputs,
                                        void *const *outputs, lac_error *err);
+/** The same with the seconds that each step took, [laci_net_step_count]. */
+LAC_MUST_CHECK lac_status laci_net_run_timed(laci_net *net, const void *const *inputs,
+                                             void *const *outputs, double *seconds, lac_error *err);
+
+/** What a step is, for reports (steps.c). Views; they die with the net. */
+typedef struct laci_net_step_info {
+  const char *name;   /* of its node; NULL: it only changes a layout for what comes next */
+  const char *op;     /* the node's operator, "reorder" or "output" */
+  const char *what;   /* with all that melted in */
+  const char *kernel; /* oneDNN's name, "plain", or "own" for a copy of ours */
+  bool plain;
+  int64_t flops; /* multiplications and additions of a product; 0 for all else */
+  int64_t bytes_read, bytes_written; /* every operand and result once */
+} laci_net_step_info;
+
+size_t laci_net_step_count(const laci_net *net);
+laci_net_step_info laci_net_step_look(const laci_net *net, size_t step);
+int laci_net_threads(const laci_net *net);
 
 #endif

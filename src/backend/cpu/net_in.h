@@ -9,7 +9,7 @@
  * Building is written without a check after each call: the first failure stays in net->status,
  * ids become -1, and what follows does nothing. Order of files: constants.c (types and constants),
  * layers.c (fusion), build.c (a builder a layer), ops_*.c (the builders), tensors.c (the words they
- * use), place.c (the arena), net.c (create, run), text.c. */
+ * use), weights.c (constants as weights), place.c (the arena), net.c (create, run), text.c. */
 #ifndef LACI_BACKEND_CPU_NET_IN_H
 #define LACI_BACKEND_CPU_NET_IN_H
 
@@ -18,7 +18,7 @@
 #include "cpu/pool.h"
 #include "graph/op.h"
 
-enum { LACI_NET_MAX_POSTS = 6 };
+enum { LACI_NET_MAX_POSTS = 6, LACI_NET_MAX_READS = 5 };
 
 /** Content that does not depend on the inputs: a stored tensor's or a folded one's. Floats are kept
  * as f32; `f` of a stored tensor is filled when somebody asks (laci_net_floats). */
@@ -26,7 +26,7 @@ typedef struct laci_constant {
   int64_t count;
   const float *f; /* or NULL */
   int64_t *i;     /* or NULL; owned */
-  float *owned;   /* f, where it is not a view of the file */
+  float *owned;   /* f, unless a weight has it */
 } laci_constant;
 
 typedef struct laci_net_value {
@@ -38,7 +38,7 @@ typedef struct laci_net_value {
 
 typedef enum laci_place {
   LACI_PLACE_ARENA,
-  LACI_PLACE_WEIGHT, /* filled while planning, or a view of the file */
+  LACI_PLACE_WEIGHT, /* filled while planning */
   LACI_PLACE_INPUT,  /* the caller's */
   LACI_PLACE_OUTPUT,
 } laci_place;
@@ -50,6 +50,7 @@ typedef struct laci_net_buffer {
   size_t offset;   /* in the arena */
   void *data;      /* weight: there from the start; caller's: set by every run */
   bool owned;
+  bool loose;  /* a weight that only steps read: it goes where none does */
   int port;    /* of a caller's buffer */
   int pending; /* reads still to be planned, of all values that live here */
 } laci_net_buffer;
@@ -91,6 +92,9 @@ typedef struct laci_net_post {
   laci_eltwise eltwise;
 } laci_net_post;
 
+struct laci_net_layer;
+typedef void laci_net_builder(laci_net *net, const struct laci_net_layer *layer);
+
 typedef struct laci_net_layer {
   int node, tail;       /* tail: the last node that melted in; node itself if none */
   int output;           /* the value that comes out in the end */
@@ -98,14 +102,21 @@ typedef struct laci_net_layer {
   int64_t channels;
   int n_posts;
   laci_net_post posts[LACI_NET_MAX_POSTS];
+  laci_net_builder *build; /* of several nodes as one (attention, a layer norm in pieces); it does
+                              not decline. NULL: the node's own */
+  void *pattern;           /* build's */
+  int n_reads, reads[LACI_NET_MAX_READS]; /* values that build reads, as often as its nodes do */
 } laci_net_layer;
 
 struct laci_net {
   const laci_graph *graph;
+  laci_net_fetch *fetch; /* of stored bytes; NULL: they are in memory */
+  void *fetch_context;
   laci_arena memory; /* all small things */
   laci_pool *pool;   /* for plain operators */
   int n_threads;
   bool bf16;
+  bool blocks; /* convolutions' values lie in blocks of 16 channels; laci_net_choose_blocks */
   dnnl_engine_t engine;
   dnnl_stream_t stream;
   dnnl_primitive_attr_t attr; /* scratchpads are ours */
@@ -143,6 +154,9 @@ LAC_MUST_CHECK lac_status laci_net_infer(laci_net *net, const laci_input_shape *
                                          lac_error *err);
 /** A constant as f32, or NULL: integers, no constant, no memory. */
 const float *laci_net_floats(laci_net *net, int value);
+/** Part of a constant of floats as f32: elements [first, first + n). */
+LAC_MUST_CHECK lac_status laci_net_read_floats(const laci_net *net, int value, int64_t first,
+                                               int64_t n, float *to, lac_error *err);
 /** One element of a constant of any class. False where the value is none, or has more elements. */
 bool laci_net_scalar(laci_net *net, int value, double *x);
 /** A copy as the operators' eval wants it; destroy it. NULL: no memory, or no constant. */
@@ -155,6 +169,21 @@ LAC_MUST_CHECK lac_status laci_net_fuse(laci_net *net, lac_error *err);
 /** The element-wise functions that a node is, one after the other on input 0 (a constant second
  * operand included); 0: it is none. */
 int laci_eltwise_of(laci_net *net, const laci_node *node, int *input, laci_eltwise out[2]);
+/** Is the node this operator of ONNX? */
+bool laci_net_is(const laci_node *node, const char *type);
+/** The computed node that alone reads the value, once, and has not melted; -1: none. */
+int laci_net_only_reader(const laci_net *net, int value);
+/** The computed node that makes the value, if it has not melted; -1: none. */
+int laci_net_maker(const laci_net *net, int value);
+/** nodes[0 .. n - 1] become part of the layer of node `last`, which comes after them. */
+void laci_net_absorb(laci_net *net, int last, const int *nodes, int n);
+/** `next` melts into the layer as its new end. */
+void laci_net_melt(laci_net *net, laci_net_layer *layer, int next);
+
+/* ---- Several nodes as one: true where a layer was made of those around the node ---- */
+
+bool laci_net_find_attention(laci_net *net, int node);  /* ops_attention.c; node: its Softmax */
+bool laci_net_find_layer_norm(laci_net *net, int node); /* ops_norm.c; node: its first ReduceMean */
 
 /* ---- Shapes and types ---- */
 
@@ -200,11 +229,6 @@ int laci_net_as(laci_net *net, int tensor, laci_md_view md, dnnl_data_type_t dt)
 int laci_net_as_dense(laci_net *net, int tensor, dnnl_data_type_t dt);
 /** Whole, in the type in which the net computes; any dense layout. */
 int laci_net_whole(laci_net *net, int tensor);
-/** Floats as a weight in that layout, reordered now; `floats` may go afterwards. */
-int laci_net_weight(laci_net *net, const laci_shape *shape, const float *floats,
-                    const int64_t *strides, laci_md_view wanted);
-/** A vector of f32 as a weight. */
-int laci_net_vector(laci_net *net, const float *floats, int64_t n);
 /** Binds a value to the tensor that holds it. */
 void laci_net_bind(laci_net *net, int value, int tensor);
 /** The same where the tensor's axes may be cut otherwise than the value's. */
@@ -217,6 +241,33 @@ bool laci_net_dies(const laci_net *net, int tensor);
 int laci_net_result_like(laci_net *net, int like, bool in_place);
 /** One element-wise function as a step; the result's tensor. */
 int laci_net_apply(laci_net *net, const laci_net_layer *layer, int from, const laci_eltwise *e);
+
+/* ---- weights.c: what is constant, as tensors; done at once ---- */
+
+/** A constant as a layer's weight: element i of it, in the order of the file, times
+ * factor * scale[i / run % n_scale]. */
+typedef struct laci_net_weight {
+  int value;
+  laci_shape shape;               /* as the layer sees it */
+  int64_t strides[LACI_MAX_RANK]; /* of shape, over the constant's elements: each exactly once */
+  const float *scale;             /* [n_scale]; NULL: ones */
+  int64_t n_scale, run;
+  float factor;
+} laci_net_weight;
+/** In that layout, reordered now, a slice after the other: the memory of one is all it takes beside
+ * the weight itself. */
+int laci_net_weight_as(laci_net *net, const laci_net_weight *weight, laci_md_view wanted);
+/** A tensor's bytes as a weight in another layout and type. */
+int laci_net_weight_from(laci_net *net, const laci_net_tensor *from, const void *data,
+                         laci_md_view wanted, dnnl_data_type_t dt);
+/** A vector of f32 as a weight. */
+int laci_net_vector(laci_net *net, const float *floats, int64_t n);
+/** A constant as it is, row-major. */
+int laci_net_constant_tensor(laci_net *net, int value);
+/** Weights that no step reads go: those of builders that gave up, and older layouts. */
+void laci_net_drop_weights(laci_net *net);
+
+/* ---- Posts and steps ---- */
 
 /** Attributes with the layer's posts; `sum` comes out as the value to be added (-1: none). The
  * caller destroys them. NULL after a failure. */
@@ -242,12 +293,14 @@ void *laci_net_data(const laci_net *net, int tensor);
 
 /* ---- build.c, ops_*.c ---- */
 
-typedef void laci_net_builder(laci_net *net, const laci_net_layer *layer);
 /** All layers in order; then the outputs. */
 void laci_net_build(laci_net *net);
 /** Could the node take posts and a folded scale? Decided before anything is built. */
 bool laci_net_takes_posts(const laci_net *net, const laci_node *node);
 bool laci_net_fits_conv(const laci_net *net, const laci_node *node);
+/** Decides net->blocks: from shapes and instructions alone, so that a plan is the same every time.
+ */
+void laci_net_choose_blocks(laci_net *net);
 bool laci_net_fits_matmul(const laci_net *net, const laci_node *node);
 
 laci_net_builder laci_build_conv, laci_build_pool, laci_build_global_pool;
@@ -257,6 +310,8 @@ laci_net_builder laci_build_batch_norm, laci_build_layer_norm, laci_build_softma
     laci_build_reduce;
 laci_net_builder laci_build_concat, laci_build_reshape, laci_build_transpose, laci_build_slice,
     laci_build_split, laci_build_same, laci_build_resize, laci_build_gather, laci_build_pad;
+laci_net_builder laci_build_logic, laci_build_where, laci_build_expand, laci_build_cast;
+laci_net_builder laci_build_gather_nd;
 laci_net_builder laci_build_plain;
 
 /* ---- place.c, text.c ---- */

@@ -1,11 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Convolutions and pools: windows that slide over planes.
  *
- * A convolution leaves the layouts of its input, weights and output to oneDNN; the weights are
- * scaled by what melted in and reordered once. A pool takes its input as it lies. */
+ * A convolution leaves the layouts of its input, weights and output to oneDNN, unless the network's
+ * convolutions lie in blocks, where Winograd's algorithm is at home (laci_net_choose_blocks); the
+ * weights are scaled by what melted in and reordered once. A pool takes its input as it lies. */
 #include <string.h>
 
 #include "backend/cpu/net_in.h"
+#include "cpu/cpu.h"
+
+enum {
+  BLOCK = 16,                 /* channels of oneDNN's nChw16c */
+  WINOGRAD_MIN_CHANNELS = 64, /* of the input and of the output; fewer lose it in the transforms */
+  WINOGRAD_MIN_PLANE = 7,     /* rows and columns of the output */
+  /* The whole network lies in blocks if at least one in so many of its products gains by that. A
+   * depthwise product moves far more bytes than others, so that few of them matter. */
+  WINOGRAD_SHARE = 8,
+  DEPTHWISE_SHARE = 32,
+};
 
 /** Kernel, strides, dilations and pads from the attributes; the end pads follow from the output's
  * size, which the operator's shape rule has found (ceil_mode and auto_pad included). False: not a
@@ -59,27 +71,18 @@ bool laci_net_fits_conv(const laci_net *net, const laci_node *node) {
 /** The weights with the folded scale, in the layout that is wanted. */
 static int conv_weight(laci_net *net, const laci_net_layer *layer, const laci_shape *shape,
                        laci_md_view wanted) {
-  const laci_node *node = &net->graph->nodes[layer->node];
-  const float *floats = laci_net_floats(net, node->inputs[1]);
-  float *scaled = NULL;
-  dnnl_dims_t strides;
-  int64_t count = laci_shape_count(shape), each = count / layer->channels, stride = 1;
-  if (!floats || net->status) return -1;
-  if (layer->scale) {
-    scaled = laci_alloc((size_t)count, sizeof *scaled);
-    if (!scaled) {
-      laci_net_no_memory(net);
-      return -1;
-    }
-    for (int64_t at = 0; at < count; at++) scaled[at] = floats[at] * layer->scale[at / each];
-  }
+  laci_net_weight weight = {.value = net->graph->nodes[layer->node].inputs[1],
+                            .shape = *shape,
+                            .scale = layer->scale,
+                            .n_scale = layer->channels,
+                            .run = laci_shape_count(shape) / layer->channels,
+                            .factor = 1};
+  int64_t stride = 1;
   for (int axis = shape->rank - 1; axis >= 0; axis--) {
-    strides[axis] = stride;
+    weight.strides[axis] = stride;
     stride *= shape->dims[axis];
   }
-  int tensor = laci_net_weight(net, shape, scaled ? scaled : floats, strides, wanted);
-  laci_free(scaled);
-  return tensor;
+  return laci_net_weight_as(net, &weight, wanted);
 }
 
 /** scale * bias + shift; -1 where there is neither bias nor shift. */
@@ -105,6 +108,128 @@ static laci_shape grouped(const laci_shape *weight, int64_t groups) {
   s.dims[1] = weight->dims[0] / groups;
   for (int axis = 1; axis < weight->rank; axis++) s.dims[axis + 1] = weight->dims[axis];
   return s;
+}
+
+/* ---- The way a convolution is computed ---- */
+
+typedef struct conv {
+  const laci_shape *x, *y;
+  laci_shape weight; /* grouped */
+  int64_t groups;
+  laci_dnnl_window window;
+  laci_md bias; /* NULL: none */
+} conv;
+
+static bool read_conv(const laci_net *net, const laci_net_layer *layer, conv *c) {
+  const laci_node *node = &net->graph->nodes[layer->node];
+  const laci_shape *stored = laci_net_shape(net, node->inputs[1]);
+  *c = (conv){.x = laci_net_shape(net, node->inputs[0]),
+              .y = laci_net_shape(net, node->outputs[0]),
+              .groups = groups_of(node)};
+  c->weight = grouped(stored, c->groups);
+  return read_window(node, c->x, c->y, stored->dims + 2, &c->window);
+}
+
+/** Blocks of 16 channels, one plane after the other; any layout where 16 is no divisor. */
+static laci_md blocks_of(laci_net *net, const laci_shape *shape) {
+  laci_md md = NULL;
+  if (shape->rank != 4 || shape->dims[1] % BLOCK != 0) return laci_net_any(net, shape, dnnl_f32);
+  if (!net->status && !laci_md_tagged(&md, 4, shape->dims, dnnl_f32, dnnl_nChw16c)) {
+    laci_net_no_memory(net);
+  }
+  return md;
+}
+
+/** A primitive for c with input and output in blocks or as oneDNN likes; its status is not a
+ * failure yet. */
+static dnnl_status_t try_conv(laci_net *net, const conv *c, dnnl_alg_kind_t alg, bool blocks,
+                              const_dnnl_primitive_attr_t attr, dnnl_primitive_desc_t *pd) {
+  dnnl_data_type_t dt = laci_net_dt(net);
+  laci_md src = blocks ? blocks_of(net, c->x) : laci_net_any(net, c->x, dt);
+  laci_md dst = blocks ? blocks_of(net, c->y) : laci_net_any(net, c->y, dt);
+  laci_md w = laci_net_any(net, &c->weight, dt);
+  dnnl_status_t st = dnnl_out_of_memory;
+  *pd = NULL;
+  if (!net->status) {
+    st = laci_pd_conv(pd, net->engine, alg, (const laci_md_view[]){src, w, c->bias, dst},
+                      &c->window, attr);
+  }
+  laci_md_drop(src);
+  laci_md_drop(w);
+  laci_md_drop(dst);
+  return st;
+}
+
+/** 3x3, stride 1, whole blocks of channels: Winograd's algorithm needs 2.25 (tiles of 2x2) to 4
+ * (4x4) times fewer products, and the measured gain is 1.1 (7x7 planes) to 3. */
+static bool fits_winograd(const laci_net *net, const conv *c) {
+  const laci_dnnl_window *w = &c->window;
+  if (net->bf16 || c->groups != 1 || w->n_spatial != 2) return false;
+  for (int at = 0; at < 2; at++) {
+    if (w->kernel[at] != 3 || w->strides[at] != 1 || w->dilates[at] != 0) return false;
+    if (c->y->dims[2 + at] < WINOGRAD_MIN_PLANE) return false;
+  }
+  return c->x->dims[1] % BLOCK == 0 && c->y->dims[1] % BLOCK == 0 &&
+         c->x->dims[1] >= WINOGRAD_MIN_CHANNELS && c->y->dims[1] >= WINOGRAD_MIN_CHANNELS;
+}
+
+/** Groups that blocks do not cut: depthwise ones, or of whole blocks. */
+static bool fits_blocks(const conv *c) {
+  int64_t in = c->x->dims[1] / c->groups, out = c->y->dims[1] / c->groups;
+  return c->groups == 1 || (in == 1 && out == 1) || (in % BLOCK == 0 && out % BLOCK == 0);
+}
+
+static dnnl_primitive_desc_t choose_conv(laci_net *net, const conv *c,
+                                         const_dnnl_primitive_attr_t attr) {
+  dnnl_primitive_desc_t pd = NULL;
+  bool blocks = net->blocks && fits_blocks(c);
+  if (blocks && fits_winograd(net, c) &&
+      try_conv(net, c, dnnl_convolution_winograd, true, attr, &pd) == dnnl_success) {
+    return pd;
+  }
+  if (blocks && try_conv(net, c, dnnl_convolution_direct, true, attr, &pd) == dnnl_success) {
+    if (!laci_net_is_reference(pd)) return pd;
+    (void)dnnl_primitive_desc_destroy(pd);
+  }
+  dnnl_status_t st = try_conv(net, c, dnnl_convolution_direct, false, attr, &pd);
+  return laci_net_did(net, st, "convolution") ? pd : NULL;
+}
+
+/** Products of the direct algorithm, of all convolutions and of those that gain from blocks. */
+typedef struct products {
+  double all, winograd, depthwise;
+  bool misfits; /* depthwise ones whose channels would need copies into blocks and back */
+} products;
+
+static void count_products(laci_net *net, const laci_net_layer *layer, products *p) {
+  dnnl_primitive_desc_t pd = NULL;
+  conv c;
+  if (!read_conv(net, layer, &c)) return;
+  int64_t channels = c.y->dims[1];
+  double n = (double)laci_shape_count(c.y) * (double)(laci_shape_count(&c.weight) / channels);
+  p->all += n;
+  if (c.groups == c.x->dims[1] && c.groups == channels) {
+    p->depthwise += n;
+    p->misfits = p->misfits || channels % BLOCK != 0;
+  }
+  if (!fits_winograd(net, &c)) return;
+  /* Without AVX-512, and in version 3, oneDNN has none. */
+  if (try_conv(net, &c, dnnl_convolution_winograd, true, net->attr, &pd) != dnnl_success) return;
+  (void)dnnl_primitive_desc_destroy(pd);
+  p->winograd += n;
+}
+
+void laci_net_choose_blocks(laci_net *net) {
+  products p = {0};
+  if (net->bf16 || laci_cpu() != LACI_CPU_AVX512) return; /* narrower vectors have other blocks */
+  for (int n = 0; n < net->graph->n_nodes && !net->status; n++) {
+    const laci_node *node = &net->graph->nodes[n];
+    bool is_conv = net->computed[n] && node->op && !node->op->domain &&
+                   strcmp(node->type, "Conv") == 0 && laci_net_fits_conv(net, node);
+    if (is_conv) count_products(net, &net->layers[n], &p);
+  }
+  net->blocks =
+      p.winograd * WINOGRAD_SHARE > p.all || (p.depthwise * DEPTHWISE_SHARE > p.all && !p.misfits);
 }
 
 static void conv_step(laci_net *net, const laci_net_layer *layer, dnnl_primitive_desc_t pd,
@@ -135,33 +260,19 @@ static void conv_step(laci_net *net, const laci_net_layer *layer, dnnl_primitive
 
 void laci_build_conv(laci_net *net, const laci_net_layer *layer) {
   const laci_node *node = &net->graph->nodes[layer->node];
-  const laci_shape *x = laci_net_shape(net, node->inputs[0]);
-  const laci_shape *y = laci_net_shape(net, layer->output);
-  laci_dnnl_window window;
-  dnnl_primitive_desc_t pd = NULL;
-  if (!laci_net_fits_conv(net, node)) {
+  int sum;
+  conv c;
+  if (!laci_net_fits_conv(net, node) || !read_conv(net, layer, &c)) {
     laci_net_fail(net, LAC_UNSUPPORTED, "weights that change, or a window that oneDNN lacks");
     return;
   }
-  const laci_shape *stored = laci_net_shape(net, node->inputs[1]);
-  (void)read_window(node, x, y, stored->dims + 2, &window);
-  laci_shape weight = grouped(stored, groups_of(node));
   laci_shape channels = laci_shape_of(1, &layer->channels);
-  int sum, bias = conv_bias(net, layer);
+  int bias = conv_bias(net, layer);
   dnnl_primitive_attr_t attr = laci_net_posts(net, layer, &sum);
-  laci_md src = laci_net_any(net, x, laci_net_dt(net)),
-          w = laci_net_any(net, &weight, laci_net_dt(net));
-  laci_md dst = laci_net_any(net, y, laci_net_dt(net));
-  laci_md b = bias >= 0 ? laci_net_dense(net, &channels, dnnl_f32) : NULL;
-  if (!net->status) {
-    dnnl_status_t st =
-        laci_pd_conv(&pd, net->engine, (const laci_md_view[]){src, w, b, dst}, &window, attr);
-    if (laci_net_did(net, st, "convolution")) conv_step(net, layer, pd, &weight, bias, sum);
-  }
-  laci_md_drop(src);
-  laci_md_drop(w);
-  laci_md_drop(b);
-  laci_md_drop(dst);
+  c.bias = bias >= 0 ? laci_net_dense(net, &channels, dnnl_f32) : NULL;
+  dnnl_primitive_desc_t pd = net->status ? NULL : choose_conv(net, &c, attr);
+  if (pd) conv_step(net, layer, pd, &c.weight, bias, sum);
+  laci_md_drop(c.bias);
   if (attr) (void)dnnl_primitive_attr_destroy(attr);
 }
 

@@ -47,25 +47,15 @@ typedef struct right {
 
 static int matrix_weight(laci_net *net, const laci_net_layer *layer, const right *r,
                          laci_md_view wanted) {
-  const laci_node *node = &net->graph->nodes[layer->node];
-  const float *floats = laci_net_floats(net, node->inputs[1]);
-  laci_shape shape = laci_shape_of(2, (int64_t[]){r->deep, r->columns});
-  dnnl_dims_t strides = {r->transposed ? 1 : r->columns, r->transposed ? r->deep : 1};
-  float *scaled = NULL;
-  if (!floats || net->status) return -1;
-  if (layer->scale || r->alpha != 1) {
-    scaled = laci_alloc((size_t)(r->deep * r->columns), sizeof *scaled);
-    if (!scaled) laci_net_no_memory(net);
-    for (int64_t k = 0; scaled && k < r->deep; k++) {
-      for (int64_t c = 0; c < r->columns; c++) {
-        int64_t at = k * strides[0] + c * strides[1];
-        scaled[at] = floats[at] * r->alpha * (layer->scale ? layer->scale[c] : 1);
-      }
-    }
-  }
-  int tensor = laci_net_weight(net, &shape, scaled ? scaled : floats, strides, wanted);
-  laci_free(scaled);
-  return tensor;
+  laci_net_weight weight = {
+      .value = net->graph->nodes[layer->node].inputs[1],
+      .shape = laci_shape_of(2, (int64_t[]){r->deep, r->columns}),
+      .strides = {r->transposed ? 1 : r->columns, r->transposed ? r->deep : 1},
+      .scale = layer->scale,
+      .n_scale = r->columns,
+      .run = r->transposed ? r->deep : 1,
+      .factor = r->alpha};
+  return laci_net_weight_as(net, &weight, wanted);
 }
 
 /** scale * beta * C + shift as [1, columns]; -1: none. */

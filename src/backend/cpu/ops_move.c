@@ -19,13 +19,10 @@ void laci_build_reshape(laci_net *net, const laci_net_layer *layer) {
 
 void laci_build_same(laci_net *net, const laci_net_layer *layer) {
   const laci_node *node = &net->graph->nodes[layer->node];
-  bool is_float = laci_net_is_float(net, node->inputs[0]);
-  bool cast = strcmp(node->type, "Cast") == 0;
-  bool fits = !cast || (is_float && laci_net_is_float(net, layer->output));
-  if (strcmp(node->type, "Dropout") == 0 && laci_net_has(node, 2)) fits = false;
+  bool fits = strcmp(node->type, "Dropout") != 0 || !laci_net_has(node, 2);
   for (int at = 1; at < node->n_outputs; at++) fits = fits && node->outputs[at] < 0;
   if (fits) laci_net_bind(net, layer->output, laci_net_read(net, node->inputs[0]));
-  else unsupported(net, "a conversion or a mask");
+  else unsupported(net, "a mask");
 }
 
 /** Do the axes that are longer than 1 stay in order? Then a row-major tensor only gets new axes. */
@@ -244,26 +241,72 @@ void laci_build_pad(laci_net *net, const laci_net_layer *layer) {
 /* ---- Gather: rows of a table ---- */
 
 typedef struct gather {
-  int64_t outer, size, inner, n; /* table [outer, size, inner], n indices */
+  int64_t outer, n, tuple;             /* n tuples of indices, for each of `outer` tables */
+  int64_t sizes[LACI_MAX_RANK], inner; /* table [sizes[0] .. sizes[tuple - 1], inner] */
+  size_t element;                      /* bytes */
 } gather;
 
 static lac_status run_gather(laci_net *net, laci_net_step *step, lac_error *err) {
   const gather *g = step->context;
-  const float *table = laci_net_data(net, step->tensors[0]);
-  const int64_t *index = laci_net_data(net, step->tensors[1]);
-  float *out = laci_net_data(net, step->tensors[2]);
-  for (int64_t o = 0; o < g->outer; o++) {
-    for (int64_t at = 0; at < g->n; at++) {
-      int64_t row = index[at] < 0 ? index[at] + g->size : index[at];
-      if (row < 0 || row >= g->size) {
-        return laci_fail(err, LAC_BAD_VALUE, "%s (Gather): index %lld, of %lld", step->node->name,
-                         (long long)index[at], (long long)g->size);
+  const char *table = laci_net_data(net, step->tensors[0]);
+  const int64_t *indices = laci_net_data(net, step->tensors[1]);
+  char *out = laci_net_data(net, step->tensors[2]);
+  size_t bytes = (size_t)g->inner * g->element, rows = 1;
+  for (int64_t t = 0; t < g->tuple; t++) rows *= (size_t)g->sizes[t];
+  for (int64_t o = 0; o < g->outer; o++, table += rows * bytes) {
+    const int64_t *index = indices;
+    for (int64_t at = 0; at < g->n; at++, out += bytes) {
+      int64_t row = 0;
+      for (int64_t t = 0; t < g->tuple; t++, index++) {
+        int64_t i = *index < 0 ? *index + g->sizes[t] : *index;
+        if (i < 0 || i >= g->sizes[t]) {
+          return laci_fail(err, LAC_BAD_VALUE, "%s (%s): index %lld, of %lld", step->node->name,
+                           step->node->type, (long long)*index, (long long)g->sizes[t]);
+        }
+        row = row * g->sizes[t] + i;
       }
-      memcpy(out + (o * g->n + at) * g->inner, table + (o * g->size + row) * g->inner,
-             (size_t)g->inner * sizeof *out);
+      memcpy(out, table + (size_t)row * bytes, bytes);
     }
   }
   return LAC_OK;
+}
+
+/** Floats as f32, or integers. */
+static void gather_step(laci_net *net, const laci_net_layer *layer, gather *g) {
+  const laci_node *node = &net->graph->nodes[layer->node];
+  const laci_shape *y = laci_net_shape(net, layer->output);
+  bool is_float = laci_net_is_float(net, layer->output);
+  int table = laci_net_read(net, node->inputs[0]), index = laci_net_read(net, node->inputs[1]);
+  if (is_float) table = laci_net_as_dense(net, table, dnnl_f32);
+  g->element = is_float ? sizeof(float) : sizeof(int64_t);
+  int to = laci_net_tensor_new(
+      net, y, is_float ? dnnl_f32 : dnnl_data_type_undef,
+      is_float ? laci_net_dense(net, y, dnnl_f32) : NULL,
+      laci_net_buffer_new(net, LACI_PLACE_ARENA, (size_t)laci_shape_count(y) * g->element));
+  laci_net_step *step = laci_net_step_code(net, node, run_gather, 3, (int[]){table, index, to});
+  if (!step) return;
+  step->context = g;
+  step->shown = to;
+  laci_net_bind(net, layer->output, to);
+}
+
+/** One index that is known: that part of the table, without the axis. */
+static bool build_known_index(laci_net *net, const laci_net_layer *layer, int64_t axis) {
+  const laci_node *node = &net->graph->nodes[layer->node];
+  const laci_shape *x = laci_net_shape(net, node->inputs[0]);
+  int from = laci_net_read(net, node->inputs[0]);
+  int64_t offsets[LACI_MAX_RANK] = {0};
+  double index = 0;
+  if (from < 0 || !net->tensors[from].md || laci_net_is_constant(net, node->inputs[0]))
+    return false;
+  if (!laci_net_scalar(net, node->inputs[1], &index)) return false;
+  if (index < 0) index += (double)x->dims[axis];
+  if (!(index >= 0 && index < (double)x->dims[axis])) return false;
+  laci_shape part = *x;
+  part.dims[axis] = 1;
+  offsets[axis] = (int64_t)index;
+  laci_net_bind_shaped(net, layer->output, part_of(net, from, &part, offsets));
+  return true;
 }
 
 void laci_build_gather(laci_net *net, const laci_net_layer *layer) {
@@ -271,29 +314,38 @@ void laci_build_gather(laci_net *net, const laci_net_layer *layer) {
   const laci_shape *x = laci_net_shape(net, node->inputs[0]);
   int64_t axis = laci_node_int(node, "axis", 0);
   if (axis < 0) axis += x->rank;
-  bool fits = laci_net_is_float(net, node->inputs[0]) && !laci_net_is_float(net, node->inputs[1]) &&
-              axis >= 0 && axis < x->rank;
-  gather *g = fits ? laci_net_new(net, 1, sizeof *g) : NULL;
-  if (!g) {
-    unsupported(net, "integers");
+  if (laci_net_is_float(net, node->inputs[1]) || axis < 0 || axis >= x->rank) {
+    unsupported(net, "indices or an axis of this kind");
     return;
   }
+  if (laci_net_is_float(net, node->inputs[0]) && build_known_index(net, layer, axis)) return;
+  gather *g = laci_net_new(net, 1, sizeof *g);
+  if (!g) return;
   *g = (gather){.outer = laci_shape_count_range(x, 0, (int)axis),
-                .size = x->dims[axis],
-                .inner = laci_shape_count_range(x, (int)axis + 1, x->rank),
-                .n = laci_shape_count(laci_net_shape(net, node->inputs[1]))};
-  const laci_shape *y = laci_net_shape(net, layer->output);
-  int table = laci_net_as_dense(net, laci_net_read(net, node->inputs[0]), dnnl_f32);
-  int index = laci_net_read(net, node->inputs[1]);
-  laci_md md = laci_net_dense(net, y, dnnl_f32);
-  size_t bytes = md ? dnnl_memory_desc_get_size(md) : 0;
-  int to =
-      laci_net_tensor_new(net, y, dnnl_f32, md, laci_net_buffer_new(net, LACI_PLACE_ARENA, bytes));
-  laci_net_step *step = laci_net_step_code(net, node, run_gather, 3, (int[]){table, index, to});
-  if (!step) return;
-  step->context = g;
-  step->shown = to;
-  laci_net_bind(net, layer->output, to);
+                .n = laci_shape_count(laci_net_shape(net, node->inputs[1])),
+                .tuple = 1,
+                .sizes = {x->dims[axis]},
+                .inner = laci_shape_count_range(x, (int)axis + 1, x->rank)};
+  gather_step(net, layer, g);
+}
+
+void laci_build_gather_nd(laci_net *net, const laci_net_layer *layer) {
+  const laci_node *node = &net->graph->nodes[layer->node];
+  const laci_shape *x = laci_net_shape(net, node->inputs[0]);
+  const laci_shape *i = laci_net_shape(net, node->inputs[1]);
+  int64_t tuple = i->rank > 0 ? i->dims[i->rank - 1] : 0;
+  bool fits = laci_node_int(node, "batch_dims", 0) == 0 && tuple >= 1 && tuple <= x->rank;
+  gather *g = fits ? laci_net_new(net, 1, sizeof *g) : NULL;
+  if (!g) {
+    unsupported(net, "batch axes");
+    return;
+  }
+  *g = (gather){.outer = 1,
+                .n = laci_shape_count_range(i, 0, i->rank - 1),
+                .tuple = tuple,
+                .inner = laci_shape_count_range(x, (int)tuple, x->rank)};
+  for (int64_t t = 0; t < tuple; t++) g->sizes[t] = x->dims[t];
+  gather_step(net, layer, g);
 }
 
 /* ---- Resize ---- */

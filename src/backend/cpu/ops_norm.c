@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Normalisations, softmax, and reductions over axes. */
+ * Normalisations (a layer norm also where a graph spells it out), softmax, and reductions over
+ * axes. */
 #include <string.h>
 
 #include "backend/cpu/net_in.h"
@@ -71,39 +72,180 @@ void laci_build_batch_norm(laci_net *net, const laci_net_layer *layer) {
 
 /* ---- Layer norm ---- */
 
+typedef struct layer_norm {
+  int x, scale,
+      shift; /* values; scale and shift: one number an element of the last axis; -1: none */
+  float epsilon;
+} layer_norm;
+
+/** A constant of floats with as many elements as the last axis, along it. */
+static bool along_last(const laci_net *net, int value, int64_t last) {
+  const laci_shape *s = laci_net_shape(net, value);
+  return laci_net_is_constant(net, value) && laci_net_is_float(net, value) && s->rank > 0 &&
+         s->dims[s->rank - 1] == last && laci_shape_count(s) == last;
+}
+
+/** The constant, or n times `otherwise` where there is none. */
+static int norm_vector(laci_net *net, int value, int64_t n, float otherwise) {
+  const float *floats = value >= 0 ? laci_net_floats(net, value) : NULL;
+  if (net->status || floats) return floats ? laci_net_vector(net, floats, n) : -1;
+  float *same = laci_alloc((size_t)n, sizeof *same);
+  if (!same) laci_net_no_memory(net);
+  for (int64_t at = 0; same && at < n; at++) same[at] = otherwise;
+  int tensor = same ? laci_net_vector(net, same, n) : -1;
+  laci_free(same);
+  return tensor;
+}
+
+/** Over the last axis of a tensor of rank 2 to 5. */
+static void norm_step(laci_net *net, const laci_net_layer *layer, const layer_norm *norm) {
+  dnnl_data_type_t dt = laci_net_dt(net);
+  dnnl_primitive_desc_t pd = NULL;
+  int from = laci_net_as_dense(net, laci_net_whole(net, laci_net_read(net, norm->x)), dt);
+  int to = laci_net_result_like(net, from, true);
+  if (net->status) return;
+  int64_t last = net->tensors[from].shape.dims[net->tensors[from].shape.rank - 1];
+  int scale = norm_vector(net, norm->scale, last, 1),
+      shift = norm_vector(net, norm->shift, last, 0);
+  if (net->status) return;
+  dnnl_status_t st = laci_pd_layer_norm(&pd, net->engine, net->tensors[from].md, norm->epsilon,
+                                        dnnl_use_scale | dnnl_use_shift, net->attr);
+  if (!laci_net_did(net, st, "layer norm")) return;
+  laci_net_step_add(net, layer, pd, 4,
+                    (const int[][2]){{DNNL_ARG_SRC, from},
+                                     {DNNL_ARG_DST, to},
+                                     {DNNL_ARG_SCALE, scale},
+                                     {DNNL_ARG_SHIFT, shift}});
+  laci_net_bind(net, layer->output, to);
+}
+
 void laci_build_layer_norm(laci_net *net, const laci_net_layer *layer) {
   const laci_node *node = &net->graph->nodes[layer->node];
   const laci_shape *x = laci_net_shape(net, node->inputs[0]);
   int64_t axis = laci_node_int(node, "axis", -1), last = x->rank > 0 ? x->dims[x->rank - 1] : 0;
-  dnnl_primitive_desc_t pd = NULL;
+  layer_norm norm = {.x = node->inputs[0],
+                     .scale = laci_net_has(node, 1) ? node->inputs[1] : -1,
+                     .shift = laci_net_has(node, 2) ? node->inputs[2] : -1,
+                     .epsilon = laci_node_float(node, "epsilon", 1e-5f)};
   bool fits = (axis == -1 || axis == x->rank - 1) && x->rank >= 2 && x->rank <= 5;
-  int p[3] = {-1, -1, -1};
   for (int at = 1; at < node->n_outputs; at++) fits = fits && node->outputs[at] < 0;
-  for (int at = 1; at < 3 && fits; at++) {
-    if (!laci_net_has(node, at)) continue;
-    fits = laci_net_is_constant(net, node->inputs[at]) &&
-           laci_net_is_float(net, node->inputs[at]) &&
-           laci_shape_count(laci_net_shape(net, node->inputs[at])) == last;
-    const float *floats = fits ? laci_net_floats(net, node->inputs[at]) : NULL;
-    if (floats) p[at] = laci_net_vector(net, floats, last);
+  if (norm.scale >= 0) fits = fits && along_last(net, norm.scale, last);
+  if (norm.shift >= 0) fits = fits && along_last(net, norm.shift, last);
+  if (fits) norm_step(net, layer, &norm);
+  else unsupported(net, "axes, parameters or outputs that oneDNN lacks");
+}
+
+/* ---- Layer norm in pieces ----
+ *
+ *     x -> ReduceMean -> Sub -> Pow 2 -> ReduceMean -> + epsilon -> Sqrt -> Div [-> * scale] [-> +]
+ *      \_________________/ \__________________________________________/
+ */
+
+static bool reduced_axes(laci_net *net, const laci_node *node, int rank, bool axes[LACI_MAX_RANK]);
+
+static bool is_mean_of_last(laci_net *net, const laci_node *node) {
+  bool axes[LACI_MAX_RANK];
+  if (!laci_net_is(node, "ReduceMean") || !laci_net_is_float(net, node->inputs[0])) return false;
+  int rank = laci_net_shape(net, node->inputs[0])->rank;
+  if (rank < 2 || rank > 5 || laci_node_int(node, "keepdims", 1) == 0) return false;
+  if (!reduced_axes(net, node, rank, axes)) return false;
+  for (int axis = 0; axis < rank; axis++) {
+    if (axes[axis] != (axis == rank - 1)) return false;
   }
-  if (!fits || p[1] < 0) {
-    unsupported(net, "axes, parameters or outputs that oneDNN lacks");
-    return;
+  return true;
+}
+
+/** The node is x^2: by Pow with 2, or x times x. */
+static bool is_square(laci_net *net, const laci_node *node, int x) {
+  double power = 0;
+  if (laci_net_is(node, "Mul")) return node->inputs[0] == x && node->inputs[1] == x;
+  return laci_net_is(node, "Pow") && node->inputs[0] == x &&
+         laci_net_scalar(net, node->inputs[1], &power) && power == 2;
+}
+
+/** The two nodes that read the value, besides each other: its square, and a division by b. */
+static bool square_and_division(laci_net *net, int d, int *square, int *division) {
+  const laci_value *v = &net->graph->values[d];
+  *square = *division = -1;
+  for (int at = 0; at < v->n_readers; at++) {
+    int reader = v->readers[at];
+    if (!net->computed[reader] || net->layers[reader].output < 0) continue;
+    if (is_square(net, &net->graph->nodes[reader], d)) *square = reader;
+    if (laci_net_is(&net->graph->nodes[reader], "Div")) *division = reader;
   }
-  int from = laci_net_as_dense(net, whole_input(net, node), laci_net_dt(net));
-  int to = laci_net_result_like(net, from, true);
-  if (net->status) return;
-  unsigned flags = dnnl_use_scale | (p[2] >= 0 ? dnnl_use_shift : 0u);
-  dnnl_status_t st = laci_pd_layer_norm(&pd, net->engine, net->tensors[from].md,
-                                        laci_node_float(node, "epsilon", 1e-5f), flags, net->attr);
-  if (!laci_net_did(net, st, "layer norm")) return;
-  laci_net_step_add(net, layer, pd, p[2] >= 0 ? 4 : 3,
-                    (const int[][2]){{DNNL_ARG_SRC, from},
-                                     {DNNL_ARG_DST, to},
-                                     {DNNL_ARG_SCALE, p[1]},
-                                     {DNNL_ARG_SHIFT, p[2]}});
-  laci_net_bind(net, layer->output, to);
+  if (*square < 0 || *division < 0) return false;
+  int reads = laci_net_is(&net->graph->nodes[*square], "Mul") ? 3 : 2;
+  return net->values[d].n_uses == reads && net->graph->nodes[*division].inputs[0] == d;
+}
+
+/** From the square to the number that the difference is divided by. */
+static bool is_deviation(laci_net *net, int square, int divisor, int nodes[3], float *epsilon) {
+  const laci_graph *graph = net->graph;
+  laci_eltwise e[2];
+  int input, at = square;
+  for (int i = 0; i < 3; i++) {
+    at = laci_net_only_reader(net, graph->nodes[at].outputs[0]);
+    if (at < 0) return false;
+    nodes[i] = at;
+  }
+  if (!is_mean_of_last(net, &graph->nodes[nodes[0]])) return false;
+  if (!laci_net_is(&graph->nodes[nodes[1]], "Add") || !laci_net_is(&graph->nodes[nodes[2]], "Sqrt"))
+    return false;
+  if (laci_eltwise_of(net, &graph->nodes[nodes[1]], &input, e) != 1) return false;
+  *epsilon = e[0].beta;
+  return *epsilon >= 0 && net->values[divisor].n_uses == 1 &&
+         graph->nodes[nodes[2]].outputs[0] == divisor;
+}
+
+/** A following product with, or sum with, a vector along the last axis: its other operand. */
+static int take_vector(laci_net *net, laci_net_layer *layer, const char *type) {
+  int next = laci_net_only_reader(net, layer->output);
+  if (next < 0) return -1;
+  const laci_node *node = &net->graph->nodes[next];
+  const laci_shape *y = laci_net_shape(net, layer->output);
+  if (!laci_net_is(node, type) || node->n_inputs != 2) return -1;
+  int other = node->inputs[node->inputs[0] == layer->output];
+  if (!along_last(net, other, y->dims[y->rank - 1])) return -1;
+  if (!laci_shape_equal(laci_net_shape(net, node->outputs[0]), y)) return -1;
+  laci_net_melt(net, layer, next);
+  return other;
+}
+
+static void build_pieces(laci_net *net, const laci_net_layer *layer) {
+  size_t first = net->n_steps;
+  norm_step(net, layer, layer->pattern);
+  if (!net->status && net->n_steps > first) {
+    net->steps[net->n_steps - 1].what = "LayerNormalization in pieces";
+  }
+}
+
+bool laci_net_find_layer_norm(laci_net *net, int mean) {
+  const laci_graph *graph = net->graph;
+  layer_norm norm = {.x = graph->nodes[mean].n_inputs > 0 ? graph->nodes[mean].inputs[0] : -1},
+             *kept;
+  int square, division, deviation[3];
+  if (norm.x < 0 || !is_mean_of_last(net, &graph->nodes[mean])) return false;
+  if (laci_shape_count(laci_net_shape(net, norm.x)) == 0) return false;
+  int sub = laci_net_only_reader(net, graph->nodes[mean].outputs[0]);
+  if (sub < 0 || !laci_net_is(&graph->nodes[sub], "Sub")) return false;
+  if (graph->nodes[sub].inputs[0] != norm.x) return false;
+  if (!square_and_division(net, graph->nodes[sub].outputs[0], &square, &division)) return false;
+  if (!is_deviation(net, square, graph->nodes[division].inputs[1], deviation, &norm.epsilon)) {
+    return false;
+  }
+  kept = laci_net_new(net, 1, sizeof *kept);
+  if (!kept) return false;
+  laci_net_layer *layer = &net->layers[division];
+  const int nodes[] = {mean, sub, square, deviation[0], deviation[1], deviation[2]};
+  laci_net_absorb(net, division, nodes, 6);
+  norm.scale = take_vector(net, layer, "Mul");
+  norm.shift = take_vector(net, layer, "Add");
+  *kept = norm;
+  layer->build = build_pieces;
+  layer->pattern = kept;
+  layer->n_reads = 2;
+  layer->reads[0] = layer->reads[1] = norm.x;
+  return true;
 }
 
 /* ---- Softmax ---- */

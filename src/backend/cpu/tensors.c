@@ -3,8 +3,8 @@
  *
  * A value has one tensor; the same content in another layout is another tensor, made by a reorder
  * step the first time somebody wants it and found again afterwards. What is constant is reordered
- * at once and kept as a weight. Buffers in the arena note the first and the last step that touches
- * them, which is all that place.c needs. */
+ * at once and kept as a weight (weights.c). Buffers in the arena note the first and the last step
+ * that touches them, which is all that place.c needs. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -136,15 +136,28 @@ void laci_net_bind(laci_net *net, int value, int tensor) {
   net->buffers[net->tensors[tensor].buffer].pending += net->values[value].n_uses;
 }
 
+/** The elements in their order, with the axes of `shape`: as they lie where strides can say that.
+ */
+static int reshaped(laci_net *net, int tensor, const laci_shape *shape) {
+  dnnl_data_type_t dt = net->tensors[tensor].dt;
+  laci_md_view from = net->tensors[tensor].md;
+  int64_t strides[LACI_MAX_RANK], offset;
+  laci_md md = NULL;
+  bool strided = from && laci_md_layout(from, net->tensors[tensor].shape.rank, strides, &offset);
+  if (strided && laci_md_reshaped(&md, from, shape->rank, shape->dims)) {
+    return laci_net_view(net, tensor, shape, md, false);
+  }
+  int dense = from ? laci_net_as_dense(net, tensor, dt) : tensor;
+  bool has_layout = dense >= 0 && net->tensors[dense].md;
+  return laci_net_view(net, dense, shape, has_layout ? laci_net_dense(net, shape, dt) : NULL,
+                       false);
+}
+
 void laci_net_bind_shaped(laci_net *net, int value, int tensor) {
   const laci_shape shape = with_axis(laci_net_shape(net, value));
   if (net->status || tensor < 0) return;
   if (!laci_shape_equal(&shape, &net->tensors[tensor].shape)) {
-    dnnl_data_type_t dt = net->tensors[tensor].dt;
-    int dense = net->tensors[tensor].md ? laci_net_as_dense(net, tensor, dt) : tensor;
-    bool has_layout = dense >= 0 && net->tensors[dense].md;
-    laci_md md = has_layout ? laci_net_dense(net, &shape, dt) : NULL;
-    tensor = laci_net_view(net, dense, &shape, md, false);
+    tensor = reshaped(net, tensor, &shape);
   }
   laci_net_bind(net, value, tensor);
 }
@@ -176,104 +189,12 @@ bool laci_net_dies(const laci_net *net, int tensor) {
   return buffer->place == LACI_PLACE_ARENA && buffer->pending == 1 && !net->tensors[tensor].partial;
 }
 
-/* ---- Weights: done at once ---- */
-
-static int weight_buffer(laci_net *net, size_t bytes) {
-  int buffer = laci_net_buffer_new(net, LACI_PLACE_WEIGHT, bytes);
-  if (buffer < 0) return -1;
-  net->buffers[buffer].data = laci_alloc(bytes, 1);
-  net->buffers[buffer].owned = true;
-  net->weight_bytes += bytes;
-  if (net->buffers[buffer].data) return buffer;
-  laci_net_no_memory(net);
-  return -1;
-}
-
-static void reorder_now(laci_net *net, laci_md_view from, const void *data, laci_md_view to,
-                        void *out) {
-  dnnl_memory_t source = NULL, target = NULL;
-  dnnl_primitive_desc_t pd = NULL;
-  dnnl_primitive_t primitive = NULL;
-  dnnl_status_t st = dnnl_memory_create(&source, from, net->engine, (void *)(uintptr_t)data);
-  if (!st) st = dnnl_memory_create(&target, to, net->engine, out);
-  if (!st) st = dnnl_reorder_primitive_desc_create(&pd, from, net->engine, to, net->engine, NULL);
-  if (!st) st = dnnl_primitive_create(&primitive, pd);
-  if (!st) {
-    dnnl_exec_arg_t args[] = {{DNNL_ARG_FROM, source}, {DNNL_ARG_TO, target}};
-    st = dnnl_primitive_execute(primitive, net->stream, 2, args);
-  }
-  if (!st) st = dnnl_stream_wait(net->stream);
-  (void)laci_net_did(net, st, "reorder of weights");
-  if (primitive) (void)dnnl_primitive_destroy(primitive);
-  if (pd) (void)dnnl_primitive_desc_destroy(pd);
-  if (source) (void)dnnl_memory_destroy(source);
-  if (target) (void)dnnl_memory_destroy(target);
-}
-
-static int weight_from(laci_net *net, const laci_shape *shape, laci_md_view from, const void *data,
-                       laci_md_view wanted, dnnl_data_type_t dt) {
-  laci_md md = NULL;
-  int buffer = weight_buffer(net, dnnl_memory_desc_get_size(wanted));
-  if (buffer < 0) return -1;
-  reorder_now(net, from, data, wanted, net->buffers[buffer].data);
-  if (!net->status && !laci_md_copy(&md, wanted)) laci_net_no_memory(net);
-  return laci_net_tensor_new(net, shape, dt, md, buffer);
-}
-
-int laci_net_weight(laci_net *net, const laci_shape *shape, const float *floats,
-                    const int64_t *strides, laci_md_view wanted) {
-  laci_md from = NULL;
-  if (net->status) return -1;
-  if (!laci_md_strided(&from, shape->rank, shape->dims, dnnl_f32, strides)) {
-    laci_net_no_memory(net);
-    return -1;
-  }
-  int tensor = weight_from(net, shape, from, floats, wanted, dnnl_f32);
-  laci_md_drop(from);
-  return tensor;
-}
-
-int laci_net_vector(laci_net *net, const float *floats, int64_t n) {
-  laci_shape shape = laci_shape_of(1, &n);
-  laci_md md = laci_net_dense(net, &shape, dnnl_f32);
-  int buffer = weight_buffer(net, (size_t)n * sizeof *floats);
-  if (buffer >= 0) memcpy(net->buffers[buffer].data, floats, (size_t)n * sizeof *floats);
-  return laci_net_tensor_new(net, &shape, dnnl_f32, md, buffer);
-}
-
-/** A constant as a tensor: a view of what there is. */
-static int read_constant(laci_net *net, int value) {
-  const laci_shape *shape = laci_net_shape(net, value);
-  const laci_constant *c = net->values[value].constant;
-  laci_md md = NULL;
-  const void *data;
-  if (laci_net_is_float(net, value)) {
-    data = laci_net_floats(net, value);
-    md = laci_net_dense(net, shape, dnnl_f32);
-  } else {
-    data = c->i;
-  }
-  int buffer = -1;
-  if (!data && !net->status && c->count > 0) { /* stored integers */
-    laci_buf *buf = laci_net_constant_buf(net, value);
-    if (buf) {
-      buffer = weight_buffer(net, (size_t)c->count * sizeof *buf->i);
-      if (buffer >= 0) memcpy(net->buffers[buffer].data, buf->i, (size_t)c->count * sizeof *buf->i);
-    }
-    laci_buf_destroy(buf);
-  } else {
-    buffer = laci_net_buffer_new(net, LACI_PLACE_WEIGHT, (size_t)c->count * sizeof(float));
-    if (buffer >= 0) net->buffers[buffer].data = (void *)(uintptr_t)data;
-  }
-  return laci_net_tensor_new(net, shape, md ? dnnl_f32 : dnnl_data_type_undef, md, buffer);
-}
-
 /* ---- Reading ---- */
 
 int laci_net_read(laci_net *net, int value) {
   if (net->status) return -1;
   laci_net_value *v = &net->values[value];
-  if (v->tensor < 0 && v->constant) laci_net_bind(net, value, read_constant(net, value));
+  if (v->tensor < 0 && v->constant) laci_net_bind(net, value, laci_net_constant_tensor(net, value));
   if (v->tensor < 0) {
     laci_net_fail(net, LAC_INTERNAL, "%s: read before it is there", net->graph->values[value].name);
   }
@@ -306,7 +227,7 @@ int laci_net_as(laci_net *net, int tensor, laci_md_view md, dnnl_data_type_t dt)
   int to;
   const laci_net_buffer *source = &net->buffers[from.buffer];
   if (source->place == LACI_PLACE_WEIGHT) {
-    to = weight_from(net, &from.shape, from.md, source->data, md, dt);
+    to = laci_net_weight_from(net, &from, source->data, md, dt);
   } else {
     laci_md copy = NULL;
     if (!laci_md_copy(&copy, md)) laci_net_no_memory(net);

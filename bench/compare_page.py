@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What bench/compare.py shows of its cells: tables (the same on the terminal and in docs/speed.md), pictures, and the
+figures that the ledger keeps. Reads nothing but the results; bench/README.md has their fields."""
+import pathlib
+import re
+
+import chart
+import ledger
+from compare_models import NETWORKS
+from compare_worker import ENGINES
+
+TOP = pathlib.Path(__file__).resolve().parent.parent
+PAGE, PICTURES = TOP / "docs/speed.md", TOP / "docs/speed"
+BEHIND = 0.95  # of the fastest peer's speed: below it a row says what costs
+NOTE = "Speed as a multiple of the fastest other engine's; longer is faster"
+COLOURS = {"lacuna": "a", "onnxruntime": "b", "openvino": "c", "deepsparse": "d"}
+
+
+def place_of(cell):
+    return cell["dtype"] != "f32", list(NETWORKS).index(cell["network"]), cell["batch"]
+
+
+def measured(cell):
+    """{engine: result} of the engines that answered rightly."""
+    return {engine: one for engine, one in cell["engines"].items() if "min_ms" in one}
+
+
+def field_of(cell):
+    """The time that counts: the least in f32, the median in bf16."""
+    return "min_ms" if cell["dtype"] == "f32" else "median_ms"
+
+
+def ratio(cell):
+    """Lacuna's speed as a multiple of the fastest peer's, or None."""
+    found = measured(cell)
+    peers = [one[field_of(cell)] for engine, one in found.items() if engine != "lacuna"]
+    return min(peers) / found["lacuna"][field_of(cell)] if peers and "lacuna" in found else None
+
+
+def is_behind(cell):
+    found = ratio(cell)
+    return found is not None and found < BEHIND
+
+
+def engines_of(cells):
+    return [engine for engine in ENGINES if any(engine in cell["engines"] for cell in cells)]
+
+
+def name_of(cell):
+    return NETWORKS[cell["network"]][0]
+
+
+def digits(value, n):
+    """At least n digits, and never an exponent."""
+    return f"{value:.0f}" if abs(value) >= 10 ** (n - 1) else f"{value:.{n}g}"
+
+
+def milliseconds(one):
+    if one is None:
+        return ""
+    if "error" in one:
+        return "–"
+    return f"{digits(one['min_ms'], 4)} ({digits(one['median_ms'], 4)})"
+
+
+def ratio_text(cell):
+    found = ratio(cell)
+    return f"{found:.2f} ×" if found else "–"
+
+
+def line_of(cell):
+    """A cell in one line, for the terminal."""
+    times = ", ".join(f"{ENGINES[engine]} {milliseconds(one)}" for engine, one in cell["engines"].items())
+    return f"{name_of(cell)}, {cell['batch']}, {cell['dtype']}: {times} ms; {ratio_text(cell)} ({cell['seconds']:.0f} s)"
+
+
+def table_of_times(cells):
+    engines = engines_of(cells)
+    heads = ["network", "batch", *(ENGINES[e] for e in engines), "against the fastest", "difference"]
+    lines = ["| " + " | ".join(heads) + " |", "|---|---" + "|---:" * (len(engines) + 2) + "|"]
+    for cell in cells:
+        ours = cell["engines"].get("lacuna", {})
+        off = f"{ours['difference']:.1e}" if "difference" in ours else "–"
+        times = [milliseconds(cell["engines"].get(e)) for e in engines]
+        lines.append("| " + " | ".join([name_of(cell), str(cell["batch"]), *times, ratio_text(cell), off]) + " |")
+    return lines
+
+
+def loss_text(row):
+    ours, theirs = row["lacuna_ms"], row["openvino_ms"]
+    return f"{row['kind']} +{digits(ours - theirs, 2)} ms ({digits(ours, 3)}, {digits(theirs, 3)})"
+
+
+def table_of_losses(cells):
+    behind = [cell for cell in cells if is_behind(cell)]
+    if not behind:
+        return [f"No cell is below {BEHIND} × the fastest peer."]
+    lines = ["| network | batch | type | | what costs: Lacuna's loss (its time, OpenVINO's) |", "|---" * 5 + "|"]
+    for cell in behind:
+        what = "; ".join(loss_text(row) for row in cell["losses"]) or "not known: only one side can be measured by operator"
+        lines.append(f"| {name_of(cell)} | {cell['batch']} | {cell['dtype']} | {ratio_text(cell)} | {what} |")
+    return lines
+
+
+def table_of_starts(cells):
+    """First answers and memory; a fresh process an engine."""
+    cells = [cell for cell in cells if cell["dtype"] == "f32" and cell["batch"] == 1]
+    engines = engines_of(cells)
+    heads = [*(f"{ENGINES[e]}, s" for e in engines), *(f"{ENGINES[e]}, MB" for e in engines)]
+    lines = ["| network | " + " | ".join(heads) + " |", "|---" + "|---:" * len(heads) + "|"]
+    for cell in cells:
+        found = measured(cell)
+        seconds = [f"{found[e]['answer_s']:.3g}" if e in found else "–" for e in engines]
+        memory = [f"{found[e]['peak_mb'] - found[e]['base_mb']:.0f}" if e in found else "–" for e in engines]
+        lines.append("| " + " | ".join([name_of(cell), *seconds, *memory]) + " |")
+    return lines
+
+
+def failures(cells):
+    """Why an engine has no time, the same reason once."""
+    found = {}
+    for cell in cells:
+        for engine, one in cell["engines"].items():
+            if "error" in one:
+                where = f"{name_of(cell)} ({cell['batch']}, {cell['dtype']})"
+                found.setdefault((ENGINES[engine], one["error"]), []).append(where)
+    lines = []
+    for (engine, why), places in found.items():
+        where = "everywhere" if len(places) == len(cells) else ", ".join(places)
+        lines.append(f"- {engine}, {where}: {why}")
+    return lines or ["Every engine answered rightly in every cell."]
+
+
+def machine_line(results):
+    here, versions, waiting = results["circumstances"], {}, 0.0
+    for cell in results["cells"]:
+        for engine, one in measured(cell).items():
+            versions[ENGINES[engine]] = one["version"]
+            waiting = max(waiting, one["idle_share"])
+    names = ", ".join(f"{name} {version}" for name, version in versions.items())
+    commits = " and ".join(sorted({cell["commit"] for cell in results["cells"]}))
+    return (f"{here['machine']['cpu']}, {here['threads']} threads, {here['compiler']}, {here['date']}, commit {commits}. "
+            f"{names}. Processor time that waiting engines took: {100 * waiting:.1g} % at most.")
+
+
+def of_dtype(results, dtype):
+    return [cell for cell in results["cells"] if cell["dtype"] == dtype]
+
+
+def text(results):
+    """All tables."""
+    lines = [machine_line(results)]
+    for dtype in ("f32", "bf16"):
+        cells = of_dtype(results, dtype)
+        if cells:
+            lines += ["", f"{dtype}: least (median) of the runs, ms", *table_of_times(cells)]
+    lines += ["", *table_of_losses(results["cells"]), "", "first answer and peak memory, f32, batch 1",
+              *table_of_starts(results["cells"]), "", *failures(results["cells"])]
+    return lines
+
+
+# ---- the page, the ledger ----
+
+def fill(page, name, lines):
+    """Puts a table between its two marks."""
+    begin, end = f"<!-- {name}: written by bench/compare.py --docs -->", f"<!-- end of {name} -->"
+    return re.sub(re.escape(begin) + ".*?" + re.escape(end), lambda _: "\n".join([begin, *lines, end]), page, flags=re.DOTALL)
+
+
+def bars_of(cells):
+    """A row a network: every engine's speed, the fastest peer's as 1."""
+    rows = []
+    for cell in cells:
+        found, field = measured(cell), field_of(cell)
+        peers = [one[field] for engine, one in found.items() if engine != "lacuna"]
+        if peers:
+            bars = [{"name": text, "colour": COLOURS[engine], "value": min(peers) / found[engine][field]}
+                    for engine, text in ENGINES.items() if engine in found]
+            rows.append({"name": name_of(cell), "bars": bars})
+    return rows
+
+
+def draw_pictures(results):
+    """{file name: SVG} of the element types that have rows."""
+    out = {}
+    for dtype in ("f32", "bf16"):
+        cells = of_dtype(results, dtype)
+        panels = [{"title": f"batch {batch}, {dtype}", "rows": bars_of([c for c in cells if c["batch"] == batch])}
+                  for batch in sorted({cell["batch"] for cell in cells})]
+        panels = [panel for panel in panels if panel["rows"]]
+        if panels:
+            seen = set().union(*map(measured, cells))
+            names = [(text, COLOURS[engine]) for engine, text in ENGINES.items() if engine in seen]
+            out[f"{dtype}.svg"] = chart.draw_bars(panels, names, NOTE)
+    return out
+
+
+def write_docs(results):
+    page = PAGE.read_text()
+    parts = {"machine": [machine_line(results)], "f32": table_of_times(of_dtype(results, "f32")),
+             "bf16": table_of_times(of_dtype(results, "bf16")), "losses": table_of_losses(results["cells"]),
+             "starts": table_of_starts(results["cells"]), "failures": failures(results["cells"])}
+    for name, lines in parts.items():
+        page = fill(page, name, lines)
+    PAGE.write_text(page)
+    PICTURES.mkdir(exist_ok=True)
+    for name, svg in draw_pictures(results).items():
+        (PICTURES / name).write_text(svg)
+    print(f"wrote {PAGE.relative_to(TOP)} and {PICTURES.relative_to(TOP)}")
+
+
+def figures_of(results):
+    """What the ledger keeps of a run."""
+    out = {}
+    for cell in results["cells"]:
+        ours, name = measured(cell).get("lacuna"), f"{cell['network']}, batch {cell['batch']}, {cell['dtype']}"
+        if not ours:
+            continue
+        out[name] = ledger.figure(ours[field_of(cell)], "ms")
+        if ratio(cell):
+            out[f"{name}: against the fastest"] = ledger.figure(ratio(cell), "x")
+        if cell["dtype"] == "f32" and cell["batch"] == 1:
+            out[f"{cell['network']}: first answer"] = ledger.figure(ours["answer_s"], "s")
+            out[f"{cell['network']}: peak memory"] = ledger.figure(ours["peak_mb"], "MB")
+    return out

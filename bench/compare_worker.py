@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An engine in a process of its own, that bench/compare.py starts, orders about and holds still.
+
+A worker that waits is stopped (SIGSTOP) and goes on when its turn comes (SIGCONT): engines whose threads spin between two
+runs keep that habit, which makes them fast, and still take nothing from the others. The time a stopped worker has used
+is counted all the same, so that a run can say that it was none.
+"""
+import json
+import os
+import pathlib
+import select
+import signal
+import subprocess
+import tempfile
+import time
+
+TOP = pathlib.Path(__file__).resolve().parent.parent
+ENGINES = {"lacuna": "Lacuna", "onnxruntime": "ONNX Runtime", "openvino": "OpenVINO", "deepsparse": "DeepSparse"}
+BF16_ENGINES = ("lacuna", "openvino")
+TICK = 1 / os.sysconf("SC_CLK_TCK")
+PATIENCE = 300.0  # seconds for an answer, beyond the time that was ordered
+
+
+class Failed(Exception):
+    """An engine did not answer; the text says why, in one line."""
+
+
+def command_of(engine, build, path, dtype, threads):
+    arguments = [path, path.parent, dtype, threads]
+    if engine == "lacuna":
+        return [build / "bench/engine_worker", *arguments]
+    venv = TOP / f"build/venv-{'deepsparse' if engine == 'deepsparse' else 'bench'}"
+    missing = venv / "missing.txt"
+    if missing.exists():
+        raise Failed(" ".join(missing.read_text().split()))
+    if not (venv / "bin/python").exists():
+        raise Failed(f"{venv.relative_to(TOP)} is not there: run bench/environment")
+    return [venv / "bin/python", TOP / "bench/peer_worker.py", engine, *arguments]
+
+
+class Worker:
+    def __init__(self, engine, build, path, dtype, threads, extra=(), **environment):
+        command = [str(part) for part in (*command_of(engine, build, path, dtype, threads), *extra)]
+        self.errors = tempfile.TemporaryFile()
+        self.rest, self.noise, self.idle_s, self.used_s, self.since = b"", [], 0.0, 0.0, None
+        self.process = subprocess.Popen(command, bufsize=0, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors,
+                                        env={**os.environ, "NM_DISABLE_ANALYTICS": "1", **environment})
+        try:
+            self.start = self.answer(PATIENCE)
+        except BaseException:
+            self.close()
+            raise
+        self.hold()
+
+    def stat(self):
+        """State and processor seconds used, of all threads."""
+        try:
+            fields = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        except OSError:  # it has ended
+            return "Z", 0.0
+        return fields[0], (int(fields[11]) + int(fields[12])) * TICK
+
+    def hold(self):
+        self.process.send_signal(signal.SIGSTOP)
+        for _ in range(100):
+            if self.stat()[0] in "TZ":
+                break
+            time.sleep(0.001)
+        self.since = time.monotonic(), self.stat()[1]
+
+    def go_on(self):
+        if self.since:
+            self.idle_s += time.monotonic() - self.since[0]
+            self.used_s += self.stat()[1] - self.since[1]
+            self.since = None
+        self.process.send_signal(signal.SIGCONT)
+
+    def ask(self, order, patience=PATIENCE):
+        self.go_on()
+        try:
+            self.process.stdin.write(order.encode() + b"\n")
+        except OSError:
+            pass  # the answer will be missing, and say why
+        answer = self.answer(patience)
+        self.hold()
+        return answer
+
+    def run(self, seconds):
+        """Milliseconds of each run."""
+        return self.ask(f"run {seconds:.4f}", PATIENCE + seconds)["ms"]
+
+    def answer(self, patience):
+        """The next line that is JSON; other lines (banners, profiles) are kept as noise."""
+        end = time.monotonic() + patience
+        while True:
+            while b"\n" in self.rest:
+                line, _, self.rest = self.rest.partition(b"\n")
+                if line.startswith(b"{"):
+                    return self.parse(line)
+                self.noise.append(line.decode(errors="replace"))
+            ready, _, _ = select.select([self.process.stdout], [], [], max(0.0, end - time.monotonic()))
+            if not ready:
+                raise Failed(f"no answer in {patience:.0f} s")
+            more = os.read(self.process.stdout.fileno(), 1 << 20)
+            if not more:
+                raise Failed(self.last_words())
+            self.rest += more
+
+    @staticmethod
+    def parse(line):
+        try:
+            return json.loads(line)
+        except ValueError:
+            raise Failed(f"not an answer: {line[:80]!r}") from None
+
+    def last_words(self):
+        code = self.process.wait()
+        self.errors.seek(0)
+        lines = [line.strip() for line in self.errors.read().decode(errors="replace").splitlines() if line.strip()]
+        return lines[-1][-200:] if lines else f"ended with status {code}"
+
+    def close(self):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdin.close()
+        self.process.stdout.close()
+        self.errors.close()

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * `lacuna bench`: how fast a network runs, layer by layer; lacuna/bench.h does the work. */
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "input.h"
+#include "lacuna/bench.h"
+#include "outputs.h"
+#include "story.h"
+#include "table.h"
+#include "verbs.h"
+
+enum { MOST_BATCH = 65536, MOST_RUNS = 10000, PERCENT = 100 };
+
+/* ---- The command line ---- */
+
+static lac_status parse_batch(const char *text, int *batch, lac_error *err) {
+  char *end = NULL;
+  long n = isdigit((unsigned char)text[0]) ? strtol(text, &end, 10) : 0;
+  if (!end || *end || n < 1 || n > MOST_BATCH) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "--batch %s: wanted a whole number from 1 to %d", text,
+                     MOST_BATCH);
+  }
+  *batch = (int)n;
+  return LAC_OK;
+}
+
+static lac_status read_options(const arguments *args, laci_arena *arena, lac_bench_options *options,
+                               lac_error *err) {
+  const text_list *shapes = &args->input_shape;
+  lac_engine_shape *made = laci_arena_alloc(arena, (size_t)shapes->n, sizeof *made);
+  *options = lac_bench_options_default();
+  if (!made) return laci_fail_memory(err, "the command line");
+  if (args->runs < 1 || args->runs > MOST_RUNS) {
+    return laci_fail(err, LAC_BAD_ARGUMENT,
+                     "--runs %" PRIu64 ": wanted a whole number from 1 to %d", args->runs,
+                     MOST_RUNS);
+  }
+  lac_status st = args->batch ? parse_batch(args->batch, &options->batch, err) : LAC_OK;
+  if (!st) st = input_pattern(args->pattern, &options->n, &options->m, err);
+  for (int at = 0; at < shapes->n && !st; at++) {
+    st = input_shape(shapes->items[at], arena, &made[at], err);
+  }
+  options->shapes = made;
+  options->n_shapes = shapes->n;
+  options->threads = args->threads;
+  options->dtype = strcmp(args->dtype, "bf16") == 0 ? LAC_DTYPE_BF16 : LAC_DTYPE_F32;
+  options->runs = (int)args->runs;
+  options->seconds = args->time;
+  options->seed = args->seed;
+  return st;
+}
+
+/* ---- Printing ---- */
+
+static double ratio(double over, double under) { return under > 0 ? over / under : 0; }
+
+/* Time, share of it, and for what computes products: their rate, and that as a share of the peak;
+ * then the traffic. */
+static void rate_cells(text_table *table, const lac_bench_result *r, double seconds, int64_t flops,
+                       int64_t bytes) {
+  double rate = ratio((double)flops, seconds);
+  table_cell(table, "%.4f", 1e3 * seconds);
+  table_cell(table, "%.1f%%", PERCENT * ratio(seconds, r->step_seconds));
+  if (flops > 0) {
+    table_cell(table, "%.1f", 1e-9 * rate);
+    table_cell(table, "%.0f%%", PERCENT * ratio(rate, r->peak_flops));
+  } else {
+    table_cell(table, "-");
+    table_cell(table, "-");
+  }
+  table_cell(table, "%.2f", 1e-6 * (double)bytes);
+  table_cell(table, "%.1f", 1e-9 * ratio((double)bytes, seconds));
+}
+
+static lac_status print_layers(const lac_bench_result *r, lac_error *err) {
+  text_table table = {0};
+  table_begin(&table, "layer|step|kernel|>ms|>time|>GFLOP/s|>of peak|>MB|>GB/s");
+  for (int at = 0; at < r->n_layers; at++) {
+    const lac_bench_layer *layer = &r->layers[at];
+    table_cell(&table, "%s", layer->name);
+    table_cell(&table, "%s", layer->what);
+    table_cell(&table, "%s", layer->kernel);
+    rate_cells(&table, r, layer->seconds, layer->flops, layer->bytes_read + layer->bytes_written);
+  }
+  lac_status st = table_print(&table, stdout, err);
+  table_clear(&table);
+  return st;
+}
+
+static lac_status print_kinds(const lac_bench_result *r, lac_error *err) {
+  text_table table = {0};
+  table_begin(&table, "operator|>steps|>plain|>ms|>time|>GFLOP/s|>of peak|>MB|>GB/s");
+  for (int at = 0; at < r->n_kinds; at++) {
+    const lac_bench_kind *kind = &r->kinds[at];
+    table_cell(&table, "%s", kind->op);
+    table_cell(&table, "%d", kind->n_steps);
+    table_cell(&table, "%d", kind->n_plain);
+    rate_cells(&table, r, kind->seconds, kind->flops, kind->bytes);
+  }
+  lac_status st = table_print(&table, stdout, err);
+  table_clear(&table);
+  return st;
+}
+
+static void print_sparse(const lac_bench_result *r) {
+  if (r->has_sparse) {
+    printf("sparse: fastest %.3f ms, median %.3f ms, %.2f of the dense median\n",
+           1e3 * r->sparse.min, 1e3 * r->sparse.median, ratio(r->sparse.median, r->dense.median));
+  } else if (r->n_holding > 0) {
+    printf("sparse: %d layers hold %d:%d and ran by dense kernels: there is no %d:%d kernel yet\n",
+           r->n_holding, r->pattern_n, r->pattern_m, r->pattern_n, r->pattern_m);
+  } else {
+    printf("sparse: no layer holds %d:%d\n", r->pattern_n, r->pattern_m);
+  }
+}
+
+static void print_plain(const lac_bench_result *r) {
+  int n_plain = 0;
+  double seconds = 0;
+  for (int at = 0; at < r->n_layers; at++) {
+    n_plain += r->layers[at].plain;
+    if (r->layers[at].plain) seconds += r->layers[at].seconds;
+  }
+  printf("plain: %d of %d steps have no fast form, %.1f%% of the time\n", n_plain, r->n_layers,
+         PERCENT * ratio(seconds, r->step_seconds));
+}
+
+static void print_summary(const lac_bench_result *r) {
+  printf("batch %" PRId64, r->batch);
+  if (r->fixed_batch > 0) printf(" (the file's is %" PRId64 ")", r->fixed_batch);
+  printf(", %s, %d thread%s, %d run%s\n", lac_dtype_name(r->dtype), r->threads,
+         r->threads == 1 ? "" : "s", r->runs, r->runs == 1 ? "" : "s");
+  double images = ratio((double)r->batch, r->dense.median);
+  printf("dense: fastest %.3f ms, median %.3f ms, %.*f images a second\n", 1e3 * r->dense.min,
+         1e3 * r->dense.median, images < 100 ? 2 : 0, images);
+  print_sparse(r);
+  print_plain(r);
+  printf("peak: %.4g GFLOP/s by %d thread%s, %s multiply-adds in registers; memory: %.3g GB/s\n",
+         1e-9 * r->peak_flops, r->threads, r->threads == 1 ? "" : "s", r->peak_kernel,
+         1e-9 * r->read_bytes);
+  printf("first answer: %.1f ms, of which %.1f to load, %.1f to plan, %.1f to run\n",
+         1e3 * (r->load_seconds + r->plan_seconds + r->first_seconds), 1e3 * r->load_seconds,
+         1e3 * r->plan_seconds, 1e3 * r->first_seconds);
+  printf("memory: %.1f MB weights, %.1f MB arena\n", 1e-6 * (double)r->weight_bytes,
+         1e-6 * (double)r->arena_bytes);
+}
+
+static lac_status print_result(const lac_bench_result *r, lac_error *err) {
+  lac_status st = print_layers(r, err);
+  if (st) return st;
+  putchar('\n');
+  st = print_kinds(r, err);
+  if (st) return st;
+  putchar('\n');
+  print_summary(r);
+  return LAC_OK;
+}
+
+/* ---- Files ---- */
+
+static lac_status write_json(outputs *plan, const lac_bench_result *result, lac_error *err) {
+  output_file *file = &plan->files[OUTPUT_JSON];
+  char *text = NULL;
+  if (!file->path) return LAC_OK;
+  lac_status st = lac_bench_json(result, &text, err);
+  if (!st && plan->uses_stdout) fputs(text, stdout);
+  else if (!st) st = laci_file_write(file->path, text, strlen(text), plan->force, err);
+  file->placed = !st && !plan->uses_stdout;
+  lac_text_free(text);
+  return st;
+}
+
+/* The chart first: it is what can fail, and it is taken back where something after it does. */
+static lac_status report(outputs *plan, const lac_bench_result *result, lac_error *err) {
+  output_file *plot = &plan->files[OUTPUT_PLOT];
+  lac_status st = plot->path ? lac_bench_plot(result, plot->path, plan->force, err) : LAC_OK;
+  plot->placed = plot->path && !st;
+  if (!st) st = write_json(plan, result, err);
+  if (!st && !plan->uses_stdout) st = print_result(result, err);
+  if (!st) return outputs_finish(plan, err);
+  for (int role = 0; role < OUTPUT_COUNT; role++) {
+    if (plan->files[role].placed) (void)unlink(plan->files[role].real);
+  }
+  return st;
+}
+
+exit_code verb_bench(const arguments *args, lac_error *err) {
+  lac_bench_options options;
+  lac_bench_result *result = NULL;
+  lac_model *model = NULL;
+  laci_arena arena = {0};
+  outputs plan;
+  lac_status st = read_options(args, &arena, &options, err);
+  if (!st) st = outputs_plan(args, &plan, err);
+  double begin = laci_clock_seconds();
+  if (!st) st = input_model(args->operand, &model, err);
+  options.load_seconds = laci_clock_seconds() - begin;
+  if (!st) st = outputs_guard(&plan, model, args->operand, err);
+  if (!st) st = lac_bench(model, &options, &result, err);
+  if (!st) st = report(&plan, result, err);
+  if (!st) outputs_tell(&plan);
+  lac_bench_result_destroy(result);
+  lac_model_destroy(model);
+  laci_arena_clear(&arena);
+  return exit_code_of(st);
+}

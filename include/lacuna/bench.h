@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * How fast a network runs here, and where the time goes: a row a step of the fast engine's plan.
+ *
+ * Every run is timed as a whole and step by step, on random inputs. What the processor can do at
+ * best (multiply-adds in registers, reading from memory) is measured between the runs, so that
+ * shares of it hold on a busy machine too. docs/bench.md says how. */
+#ifndef LACUNA_BENCH_H
+#define LACUNA_BENCH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lacuna/dtype.h"
+#include "lacuna/engine.h"
+#include "lacuna/model.h"
+#include "lacuna/report.h" /* lac_text_free */
+#include "lacuna/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct lac_bench_options {
+  int threads;     /* 0 (default): the cores this process may use */
+  lac_dtype dtype; /* LAC_DTYPE_F32 (default) or LAC_DTYPE_BF16, see lac_engine_options */
+  int batch; /* leading size of all inputs, 1 .. 65536; 0 (default): the file's own, 1 where it
+                leaves that open */
+  const lac_engine_shape *shapes; /* of inputs whose other sizes the file leaves open */
+  int n_shapes;                   /* default 0 */
+  int runs;                       /* at most so many are timed, 1 .. 10000, default 1000 */
+  double seconds;      /* ends timing, but not before the third run; 0: no limit; default 5 */
+  uint64_t seed;       /* of the inputs, default 0 */
+  int n, m;            /* which layers hold the pattern n:m; default 2:4 */
+  double load_seconds; /* what loading the model took, to be reported; default 0 */
+} lac_bench_options;
+
+/** Seconds of the fastest and of the middle run. */
+typedef struct lac_bench_time {
+  double min, median;
+} lac_bench_time;
+
+/** A step of the plan. Several steps may belong to one node. */
+typedef struct lac_bench_layer {
+  const char *name;     /* of the node; "NODE (reorder)" for a change of layout on the way to it */
+  const char *op;       /* "Conv", "reorder" */
+  const char *what;     /* with all that melted in: "Conv + scale + function" */
+  const char *kernel;   /* oneDNN's name of the implementation that won, "plain" or "own" */
+  bool plain;           /* done by the operator's slow definition: there is no fast form */
+  bool holds_pattern;   /* its weight is n:m */
+  double dense_seconds; /* fastest of all runs, by dense kernels only */
+  double seconds;       /* the same by the kernel that won */
+  int64_t flops;        /* multiplications and additions of a dense product; 0: it is none */
+  int64_t bytes_read, bytes_written; /* operands and results, each once */
+} lac_bench_layer;
+
+/** All steps of one operator together. */
+typedef struct lac_bench_kind {
+  const char *op;
+  int n_steps, n_plain;
+  double seconds; /* sums over its layers */
+  int64_t flops, bytes;
+} lac_bench_kind;
+
+typedef struct lac_bench_result {
+  const char *model;   /* path, or "(memory)" */
+  int64_t batch;       /* as it was run */
+  int64_t fixed_batch; /* the file's own, where another was put in its place; else 0 */
+  lac_dtype dtype;
+  int threads, runs;
+  lac_bench_time dense;
+  bool has_sparse; /* else no layer ran by an N:M kernel, and sparse is zero */
+  lac_bench_time sparse;
+  int pattern_n, pattern_m;
+  int n_holding;           /* layers of the network that hold the pattern */
+  double items_per_second; /* batch over the median of what won */
+  double load_seconds, plan_seconds, first_seconds; /* up to the first answer */
+  uint64_t weight_bytes, arena_bytes;               /* as planned */
+  const char *peak_kernel; /* what the peak was measured with: "avx512 f32" */
+  double peak_flops;       /* a second, on all threads, the best sample between the runs */
+  double read_bytes;       /* a second, from memory, on all threads */
+  double step_seconds;     /* sum of all layers' seconds */
+  int n_layers, n_kinds;
+  const lac_bench_layer *layers; /* in the order in which they run */
+  const lac_bench_kind *kinds;   /* the longest first */
+} lac_bench_result;
+
+LAC_API lac_bench_options lac_bench_options_default(void);
+
+/** Plans the model and times it. It is the same afterwards. Where its batch is fixed and another
+ * is wanted, inputs and the constants of Reshape are run with that, if shapes allow. Tells the plan
+ * at LAC_LOG_DEBUG and its progress as "bench". *result is the caller's, NULL on failure. Fails
+ * LAC_BAD_ARGUMENT (an option outside its limits), LAC_BAD_SHAPE (an open size that nobody gave; a
+ * batch that the network does not take, naming the node), LAC_INTERRUPTED, and as
+ * lac_engine_create and lac_engine_run do. */
+LAC_API LAC_MUST_CHECK lac_status lac_bench(lac_model *model, const lac_bench_options *options,
+                                            lac_bench_result **result, lac_error *err);
+
+LAC_API void lac_bench_result_destroy(lac_bench_result *result);
+
+/** The result as JSON text (UTF-8, two-space indent, final newline), see docs/json.md; free with
+ * lac_text_free. */
+LAC_API LAC_MUST_CHECK lac_status lac_bench_json(const lac_bench_result *result, char **text,
+                                                 lac_error *err);
+
+/** Draws the slowest layers as bars; the format is the file's ending: .svg .pdf .png .dot. */
+LAC_API LAC_MUST_CHECK lac_status lac_bench_plot(const lac_bench_result *result, const char *path,
+                                                 bool force, lac_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What the files of lac_bench share: the yardsticks (bench_peak.c) and the batch that a network is
+ * run in (bench_batch.c). bench.c runs, bench_report.c adds up and writes. */
+#ifndef LACI_API_BENCH_IN_H
+#define LACI_API_BENCH_IN_H
+
+#include "backend/cpu/net.h"
+#include "cpu/pool.h"
+#include "kernel/peak.h"
+#include "lacuna/bench.h"
+
+typedef struct laci_bench_result {
+  lac_bench_result pub; /* first: a lac_bench_result * is a laci_bench_result * */
+  laci_arena arena;
+  lac_bench_layer *layers;
+  lac_bench_kind *kinds;
+} laci_bench_result;
+
+/* ---- bench_peak.c ---- */
+
+/** Reading memory on all threads of the pool: bytes a second, the best of a few passes. */
+LAC_MUST_CHECK lac_status laci_bench_read(laci_pool *pool, double *bytes_per_second,
+                                          lac_error *err);
+/** One sample of the kernel on all threads of the pool, a few milliseconds: operations a second. */
+double laci_bench_peak(laci_pool *pool, laci_peak_kernel kernel);
+
+/* ---- bench_batch.c ---- */
+
+/** A network whose inputs have another batch than its file says, until that is taken back. */
+typedef struct laci_rebatch {
+  laci_graph *graph;
+  int64_t from, to;         /* from 0: nothing is changed */
+  const uint8_t **bytes;    /* [graph->n_stored] as they were; NULL: not changed */
+  laci_input_shape *shapes; /* [n_shapes] for the plan */
+  int n_shapes;
+  laci_arena arena;
+} laci_rebatch;
+
+/** Do the options want another batch than the file fixes? Then its shapes must have been inferred.
+ */
+bool laci_rebatch_wanted(const laci_graph *graph, const lac_bench_options *options);
+/** Settles the shapes of all inputs: batch (0: the file's own, or 1) in front, and what options
+ * give for the rest. Where the file fixes another batch, the graph is changed: its inputs, and
+ * those constants of Reshape that hold the batch become 0, "as it comes". laci_rebatch_undo in any
+ * case. */
+LAC_MUST_CHECK lac_status laci_rebatch_begin(laci_graph *graph, const lac_bench_options *options,
+                                             laci_rebatch *batch, lac_error *err);
+/** Did the new batch come through to the outputs of the planned net? */
+LAC_MUST_CHECK lac_status laci_rebatch_check(const laci_rebatch *batch, const laci_net *net,
+                                             lac_error *err);
+/** Puts the graph back; not before the nets that were planned of it are gone. */
+void laci_rebatch_undo(laci_rebatch *batch);
+
+/* ---- bench_report.c ---- */
+
+/** Fills kinds and the sums from the layers. */
+LAC_MUST_CHECK lac_status laci_bench_sum(laci_bench_result *result, lac_error *err);
+
+#endif

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A model's message without the bytes of its tensors.
+ *
+ * protobuf-c copies all it decodes, weights above all. So it is given an outline: the same message,
+ * but where raw bytes of a tensor were there are 16 that say where they lie in the file. Decoded,
+ * these become views (source.c). Messages become shorter, so that their lengths are written anew:
+ * in five bytes each, since they are known only at the end. */
+#include "onnx/onnx_in.h"
+
+#include "base/error.h"
+
+#include <stddef.h>
+#include <string.h>
+
+enum {
+  MAX_DEPTH = 200, /* as in wire.c, which has accepted the file already */
+  LENGTH_BYTES = 5,
+  LENGTH_PREFIXED = 2, /* wire type */
+};
+
+typedef struct outline {
+  const uint8_t *file;
+  uint8_t *to;
+  size_t n, room;
+} outline;
+
+static lac_status put(outline *o, const void *bytes, size_t n, lac_error *err) {
+  if (o->room - o->n < n) {
+    size_t room = 2 * o->room + n + 4096;
+    uint8_t *more = laci_resize(o->to, o->n, room, 1);
+    if (!more) return laci_fail_memory(err, "the model's outline");
+    o->to = more;
+    o->room = room;
+  }
+  if (n) memcpy(o->to + o->n, bytes, n);
+  o->n += n;
+  return LAC_OK;
+}
+
+static lac_status put_tag(outline *o, unsigned number, lac_error *err) {
+  uint8_t bytes[5];
+  size_t n = 0;
+  uint32_t tag = (uint32_t)number << 3 | LENGTH_PREFIXED;
+  for (; tag >= 0x80; tag >>= 7) bytes[n++] = (uint8_t)(tag | 0x80);
+  bytes[n++] = (uint8_t)tag;
+  return put(o, bytes, n, err);
+}
+
+/** Where the content lies, in its place. */
+static lac_status put_place(outline *o, unsigned number, laci_stretch content, lac_error *err) {
+  const laci_onnx_span span = {.offset = (size_t)(content.at - o->file),
+                               .size_bytes = (size_t)(content.end - content.at)};
+  const uint8_t n = sizeof span;
+  lac_status st = put_tag(o, number, err);
+  if (!st) st = put(o, &n, 1, err);
+  return st ? st : put(o, &span, sizeof span, err);
+}
+
+static lac_status put_message(outline *o, laci_stretch s, const ProtobufCMessageDescriptor *message,
+                              int depth, lac_error *err);
+
+static lac_status put_inner(outline *o, unsigned number, laci_stretch content,
+                            const ProtobufCMessageDescriptor *message, int depth, lac_error *err) {
+  static const uint8_t unknown[LENGTH_BYTES];
+  lac_status st = put_tag(o, number, err);
+  if (!st) st = put(o, unknown, sizeof unknown, err);
+  size_t begin = o->n;
+  if (!st) st = put_message(o, content, message, depth, err);
+  if (st) return st;
+  size_t length = o->n - begin;
+  if (length > INT32_MAX) {
+    return laci_fail(err, LAC_UNSUPPORTED, "not an ONNX model: a message of more than 2 GiB");
+  }
+  for (int at = 0; at < LENGTH_BYTES; at++) {
+    bool last = at == LENGTH_BYTES - 1;
+    o->to[begin - LENGTH_BYTES + (size_t)at] =
+        (uint8_t)((length >> 7 * at & 0x7f) | (last ? 0 : 0x80));
+  }
+  return LAC_OK;
+}
+
+static bool is_raw(const ProtobufCMessageDescriptor *message,
+                   const ProtobufCFieldDescriptor *field) {
+  return message == &onnx__tensor_proto__descriptor &&
+         field->offset == offsetof(Onnx__TensorProto, raw_data);
+}
+
+static lac_status put_message(outline *o, laci_stretch s, const ProtobufCMessageDescriptor *message,
+                              int depth, lac_error *err) {
+  lac_status st = LAC_OK;
+  while (!st && s.at < s.end) {
+    const uint8_t *begin = s.at;
+    unsigned number;
+    laci_stretch content;
+    if (depth > MAX_DEPTH || !laci_onnx_field(&s, &number, &content)) {
+      return laci_fail(err, LAC_BAD_FILE, "not an ONNX model: no valid field at byte %zu",
+                       (size_t)(begin - o->file));
+    }
+    const ProtobufCFieldDescriptor *field =
+        protobuf_c_message_descriptor_get_field(message, number);
+    if (field && is_raw(message, field)) st = put_place(o, number, content, err);
+    else if (field && field->type == PROTOBUF_C_TYPE_MESSAGE)
+      st = put_inner(o, number, content, field->descriptor, depth + 1, err);
+    else st = put(o, begin, (size_t)(s.at - begin), err);
+  }
+  return st;
+}
+
+lac_status laci_onnx_outline(const uint8_t *bytes, size_t size_bytes, uint8_t **out, size_t *n,
+                             lac_error *err) {
+  outline o = {.file = bytes};
+  const laci_stretch all = {bytes, bytes + size_bytes};
+  *out = NULL;
+  *n = 0;
+  lac_status st = put_message(&o, all, &onnx__model_proto__descriptor, 0, err);
+  if (st) {
+    laci_free(o.to);
+    return st;
+  }
+  *out = o.to;
+  *n = o.n;
+  return LAC_OK;
+}

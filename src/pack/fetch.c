@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Parts of a pack's files, without the rest.
+ *
+ * A file is a row of pieces; a part is copied from those that it touches. Of a packed weight only
+ * the outer indices are unpacked that it touches: their rows lie side by side in each of the three
+ * packed arrays, so that they are a packed weight, too. All is read from the file, not from the
+ * mapping. Next: open.c, sparse/pack.h. */
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "pack/open_in.h"
+
+/** A part of a file that is still to come. */
+typedef struct part {
+  const laci_packfile *pack;
+  uint64_t offset, end; /* in the file */
+  uint8_t *to;
+} part;
+
+/** Bytes of the pack; from a copy of it where it came from memory. */
+static lac_status read_at(const laci_packfile *pack, const void *bytes, size_t n, void *to,
+                          lac_error *err) {
+  size_t offset = (size_t)((const uint8_t *)bytes - pack->bytes);
+  if (!pack->copy) return laci_file_fetch(&pack->map, offset, n, to, err);
+  if (n) memcpy(to, bytes, n);
+  return LAC_OK;
+}
+
+/** Outer indices [first, first + n) of a weight, as one. */
+static laci_packing rows_of(const laci_packing *p, int64_t n) {
+  laci_packing some = *p;
+  size_t all = (size_t)p->outer, few = (size_t)n;
+  some.outer = n;
+  some.n_rows = n * p->inner;
+  some.dense_bytes = p->dense_bytes / all * few;
+  some.values_bytes = p->values_bytes / all * few;
+  some.index_bytes = p->index_bytes / all * few;
+  some.signs_bytes = p->signs_bytes / all * few;
+  return some;
+}
+
+static lac_status unpack_rows(const laci_packfile *pack, const laci_packfile_tensor *t,
+                              int64_t first, int64_t n, uint8_t *dense, lac_error *err) {
+  const laci_packing before = rows_of(&t->packing, first), some = rows_of(&t->packing, n);
+  const uint8_t *index = (const uint8_t *)t->packed.index,
+                *signs = (const uint8_t *)t->packed.signs;
+  size_t n_signs = signs ? some.signs_bytes : 0;
+  uint32_t *words = laci_alloc(some.index_bytes + n_signs, 1);
+  uint8_t *values = laci_alloc(some.values_bytes, 1);
+  lac_status st = words && values ? LAC_OK : laci_fail_memory(err, some.name);
+  laci_packed_view view = {.values = values, .index = words};
+  if (!st)
+    st = read_at(pack, t->packed.values + before.values_bytes, some.values_bytes, values, err);
+  if (!st) st = read_at(pack, index + before.index_bytes, some.index_bytes, words, err);
+  if (!st && signs) {
+    view.signs = words + some.index_bytes / sizeof *words;
+    st = read_at(pack, signs + before.signs_bytes, n_signs,
+                 words + some.index_bytes / sizeof *words, err);
+  }
+  if (!st) st = laci_unpack(&some, &view, dense, err);
+  laci_free(values);
+  laci_free(words);
+  return st;
+}
+
+/** Bytes [from, from + n) of a dense weight. */
+static lac_status fetch_weight(const part *p, const laci_packfile_tensor *t, size_t from, size_t n,
+                               uint8_t *to, lac_error *err) {
+  size_t each = t->packing.dense_bytes / (size_t)t->packing.outer; /* of an outer index */
+  size_t first = from / each, last = (from + n - 1) / each;
+  int64_t n_outer = (int64_t)(last - first + 1);
+  if (from % each == 0 && n % each == 0) {
+    return unpack_rows(p->pack, t, (int64_t)first, n_outer, to, err);
+  }
+  uint8_t *dense = laci_alloc((size_t)n_outer, each);
+  if (!dense) return laci_fail_memory(err, t->packing.name);
+  lac_status st = unpack_rows(p->pack, t, (int64_t)first, n_outer, dense, err);
+  if (!st) memcpy(to, dense + (from - first * each), n);
+  laci_free(dense);
+  return st;
+}
+
+lac_status laci_packfile_fetch(const laci_packfile *pack, size_t file, size_t offset,
+                               size_t size_bytes, void *to, lac_error *err) {
+  const laci_packfile_entry *entry = &pack->files[file];
+  const part p = {.pack = pack, .offset = offset, .end = offset + size_bytes, .to = to};
+  size_t rest = entry->first_rest, tensor = entry->first_tensor;
+  uint64_t begin = 0;
+  lac_status st = LAC_OK;
+  for (size_t at = 0; at < entry->n_pieces && begin < p.end && !st; at++) {
+    bool plain = pack->pieces[entry->first_piece + at] == PACK_PIECE_REST;
+    const laci_packfile_rest *r = plain ? &pack->rests[rest++] : NULL;
+    const laci_packfile_tensor *t = plain ? NULL : &pack->tensors[tensor++];
+    uint64_t end = begin + (plain ? r->size_bytes : t->packing.dense_bytes);
+    uint64_t from = p.offset > begin ? p.offset : begin, until = p.end < end ? p.end : end;
+    if (from < until) {
+      uint8_t *out = p.to + (from - p.offset);
+      size_t skip = (size_t)(from - begin), n = (size_t)(until - from);
+      st = plain ? read_at(pack, r->bytes + skip, n, out, err)
+                 : fetch_weight(&p, t, skip, n, out, err);
+    }
+    begin = end;
+  }
+  return st;
+}
+
+lac_status laci_packfile_fill(const laci_packfile *pack, size_t file, uint8_t *to, lac_error *err) {
+  const laci_packfile_entry *entry = &pack->files[file];
+  size_t rest = entry->first_rest, tensor = entry->first_tensor;
+  lac_status st = LAC_OK;
+  for (size_t at = 0; at < entry->n_pieces && !st; at++) {
+    if (pack->pieces[entry->first_piece + at] == PACK_PIECE_REST) {
+      const laci_packfile_rest *r = &pack->rests[rest++];
+      st = read_at(pack, r->bytes, r->size_bytes, to, err);
+      to += r->size_bytes;
+    } else {
+      to += pack->tensors[tensor++].packing.dense_bytes;
+    }
+  }
+  return st;
+}

@@ -1,0 +1,447 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Products (Conv, Gemm, MatMul) of the proof's runs on the fast engine, one node at a time.
+ *
+ * The plain engine steps through a copy of the graph in which the larger products carry an operator
+ * of ours: the same rules for shapes, another evaluation. What an order must not change is the
+ * result for *any* operands, so they may be exchanged for small whole numbers drawn by their own
+ * content, alike in both networks. Sums of those are exact in float32 whatever their order, and the
+ * proof loses nothing to the faster engine. Weights are read a slab at a time and never held. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* RTLD_DEFAULT */
+#endif
+#include <dlfcn.h>
+#include <math.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "backend/cpu/net.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "graph/op.h"
+#include "prove/prove_in.h"
+
+enum {
+  LEAST_PRODUCT = 1 << 20, /* multiplications below which a node is not worth a plan */
+  SLAB = 1 << 24,          /* elements of a weight that are read at once */
+  LONGEST = 100000,        /* terms of a sum: LACI_WHOLE^2 times that is below 2^24 */
+  AT_ONCE = 1 << 15
+};
+/* Variance of a product of two even draws from -LACI_WHOLE to LACI_WHOLE. */
+static const double product_variance =
+    (double)LACI_WHOLE * (LACI_WHOLE + 1) / 3.0 * LACI_WHOLE * (LACI_WHOLE + 1) / 3.0;
+
+typedef struct product {
+  laci_op op; /* first: an operator of the copied graph is a product */
+  const laci_op *plain;
+  laci_products *owner;
+  int node;
+} product;
+
+struct laci_products {
+  laci_graph graph; /* a copy of the struct with nodes of its own; all else is the original's */
+  const laci_graph *original;
+  laci_products_options how;
+  product *products; /* [n_nodes]; owner NULL: computed as ever */
+  bool *streamed;    /* [n_stored] read by products only, straight from the file */
+};
+
+/* ---- The other threads ----
+ * oneDNN's threads wait for their next work with all their might, on the cores that ours now want.
+ * Between products they are sent home, by OpenMP 5's word for it where its run time has one. */
+
+enum { PAUSE_SOFT = 1 }; /* omp_pause_soft */
+
+static int (*pause_threads)(int kind);
+static pthread_once_t looked = PTHREAD_ONCE_INIT;
+
+static void look_for_pause(void) {
+  void *found = dlsym(RTLD_DEFAULT, "omp_pause_resource_all");
+  if (found) memcpy(&pause_threads, &found, sizeof found);
+}
+
+static void send_home(void) {
+  (void)pthread_once(&looked, look_for_pause);
+  if (pause_threads) (void)pause_threads(PAUSE_SOFT);
+}
+
+/* ---- Which nodes ---- */
+
+static bool is(const laci_node *node, const char *type) { return strcmp(node->type, type) == 0; }
+
+/* Terms of one sum; 0 where the shape is not known. */
+static int64_t terms_of(const laci_node *node, const laci_shape *a, const laci_shape *b) {
+  if (a->rank < 1 || b->rank < 1) return 0;
+  if (is(node, "Conv")) return laci_shape_count_range(b, 1, b->rank);
+  if (is(node, "Gemm")) return a->rank == 2 ? a->dims[laci_node_int(node, "transA", 0) == 0] : 0;
+  return a->dims[a->rank - 1];
+}
+
+static bool is_product(const laci_node *node) {
+  bool kind = is(node, "Conv") || is(node, "Gemm") || is(node, "MatMul");
+  if (!kind || !node->op || node->op->domain || !node->op->eval) return false;
+  if (node->n_inputs < 2 || node->n_outputs != 1 || node->outputs[0] < 0) return false;
+  if (node->inputs[0] < 0 || node->inputs[1] < 0) return false;
+  bool scaled = laci_node_float(node, "alpha", 1) != 1 || laci_node_float(node, "beta", 1) != 1;
+  return !(is(node, "Gemm") && scaled); /* the sum behind the product is ours */
+}
+
+/* Multiplications of a node; 0: no product of ours, or sizes that nobody knows. */
+static int64_t cost_of(const laci_graph *graph, const laci_node *node, const int64_t *sizes) {
+  if (!is_product(node)) return 0;
+  laci_shape a, b, y;
+  const laci_value *values = graph->values;
+  if (!laci_real_shape(graph, &values[node->inputs[0]].type.shape, sizes, &a) ||
+      !laci_real_shape(graph, &values[node->inputs[1]].type.shape, sizes, &b) ||
+      !laci_real_shape(graph, &values[node->outputs[0]].type.shape, sizes, &y)) {
+    return 0;
+  }
+  if (is(node, "MatMul") && (a.rank < 2 || b.rank < 2)) return 0;
+  int64_t terms = terms_of(node, &a, &b), cost = laci_shape_count(&y);
+  if (terms <= 0 || terms > LONGEST || cost <= 0) return 0;
+  return __builtin_mul_overflow(cost, terms, &cost) ? INT64_MAX : cost;
+}
+
+int64_t laci_products_cost(const laci_graph *graph, const int64_t *size_of_symbol) {
+  int64_t total = 0;
+  for (int n = 0; n < graph->n_nodes; n++) {
+    int64_t cost = cost_of(graph, &graph->nodes[n], size_of_symbol);
+    if (__builtin_add_overflow(total, cost, &total)) return INT64_MAX;
+  }
+  return total;
+}
+
+/* Is the tensor nothing but the right operand of products? Then nobody else wants to see it. */
+static bool is_streamed(const laci_products *p, int stored) {
+  const laci_stored *s = &p->original->stored[stored];
+  const laci_value *v = s->value >= 0 ? &p->original->values[s->value] : NULL;
+  bool narrow =
+      s->dtype == LAC_DTYPE_F32 || s->dtype == LAC_DTYPE_F16 || s->dtype == LAC_DTYPE_BF16;
+  if (!v || !narrow || v->is_output || s->overridable || s->shape.rank < 2) return false;
+  for (int i = 0; i < v->n_readers; i++) {
+    const laci_node *node = &p->original->nodes[v->readers[i]];
+    if (!p->products[v->readers[i]].owner) return false;
+    for (int at = 0; at < node->n_inputs; at++) {
+      if ((node->inputs[at] == s->value) != (at == 1)) return false;
+    }
+    if (is(node, "MatMul") && s->shape.rank != 2) return false;
+  }
+  return v->n_readers > 0;
+}
+
+/* ---- One product ---- */
+
+typedef struct operands {
+  const laci_eval *eval;
+  const product *product;
+  float *a, *b; /* owned; b NULL: streamed */
+  bool b_stays; /* b is a weight of the little network, not an input */
+} operands;
+
+static uint64_t key_of(const product *p, int port) {
+  return p->owner->how.seed * 0x9E3779B97F4A7C15u + (uint64_t)p->node * 4 + (uint64_t)port;
+}
+
+typedef struct conversion {
+  const double *from;
+  float *to;
+  uint64_t key;
+  bool whole;
+} conversion;
+
+static float as_whole(uint64_t key, double x) {
+  uint64_t bits;
+  if (!isfinite(x)) return (float)x; /* they must stay where they are */
+  if (x == 0) x = 0;                 /* both zeros are one */
+  memcpy(&bits, &x, sizeof bits);
+  return (float)laci_whole_number(key, bits, LACI_WHOLE);
+}
+
+static void convert(int64_t begin, int64_t end, void *context) {
+  const conversion *c = context;
+  for (int64_t i = begin; i < end; i++) {
+    c->to[i] = c->whole ? as_whole(c->key, c->from[i]) : (float)c->from[i];
+  }
+}
+
+static lac_status read_operand(const product *p, int port, const laci_buf *buf, float **to,
+                               lac_error *err) {
+  *to = laci_alloc((size_t)buf->count, sizeof **to);
+  if (!*to) return laci_fail_memory(err, "an operand of the proof");
+  conversion c = {
+      .from = buf->f, .to = *to, .key = key_of(p, port), .whole = p->owner->how.whole_numbers};
+  laci_pool_for(p->owner->how.pool, buf->count, AT_ONCE, convert, &c);
+  return LAC_OK;
+}
+
+/* The node alone, as a graph: the weights are a stored tensor of it, or an input. */
+static lac_status little_graph(const operands *o, const laci_shape *b_shape, const float *b,
+                               laci_graph **graph, lac_error *err) {
+  const laci_node *from = o->eval->node;
+  laci_type a_type = {LAC_DTYPE_F32, o->eval->in[0]->shape}, b_type = {LAC_DTYPE_F32, *b_shape};
+  laci_stored stored = {.name = "b",
+                        .dtype = LAC_DTYPE_F32,
+                        .shape = *b_shape,
+                        .bytes = (const uint8_t *)b,
+                        .size_bytes = (size_t)laci_shape_count(b_shape) * sizeof *b};
+  int id;
+  lac_status st = laci_graph_create(graph, err);
+  if (!st) st = laci_graph_add_input(*graph, "a", &a_type, err);
+  if (!st && o->b_stays) st = laci_graph_add_stored(*graph, &stored, &id, err);
+  if (!st && !o->b_stays) st = laci_graph_add_input(*graph, "b", &b_type, err);
+  if (st) return st;
+  int inputs[] = {laci_graph_value(*graph, "a"), laci_graph_value(*graph, "b")};
+  int output = laci_graph_value(*graph, "y");
+  if (inputs[0] < 0 || inputs[1] < 0 || output < 0) return laci_fail_memory(err, "a product");
+  laci_node node = {.name = from->name,
+                    .type = from->type,
+                    .domain = from->domain,
+                    .version = from->version,
+                    .n_inputs = 2,
+                    .n_outputs = 1,
+                    .inputs = inputs,
+                    .outputs = &output,
+                    .n_attrs = from->n_attrs,
+                    .attrs = from->attrs};
+  st = laci_graph_add_node(*graph, &node, &id, err);
+  if (!st) st = laci_graph_add_output(*graph, "y", err);
+  return st ? st : laci_graph_finish(*graph, err);
+}
+
+/* What the fast engine declines is done by the operator's own evaluation, on the same operands. */
+static lac_status multiply_plainly(const operands *o, const laci_shape *b_shape, const float *b,
+                                   const laci_shape *y_shape, float *y, lac_error *err) {
+  laci_buf *in[2] = {NULL, NULL}, *out = NULL;
+  const laci_eval *eval = o->eval;
+  lac_status st = laci_buf_create(LAC_DTYPE_F32, &eval->in[0]->shape, &in[0], err);
+  if (!st) st = laci_buf_create(LAC_DTYPE_F32, b_shape, &in[1], err);
+  if (!st) st = laci_buf_create(LAC_DTYPE_F32, y_shape, &out, err);
+  for (int64_t i = 0; !st && i < in[0]->count; i++) in[0]->f[i] = (double)o->a[i];
+  for (int64_t i = 0; !st && i < in[1]->count; i++) in[1]->f[i] = (double)b[i];
+  laci_eval small = *eval;
+  small.n_in = 2;
+  small.in = (const laci_buf *const *)in;
+  small.out = &out;
+  small.err = err;
+  if (!st) st = o->product->plain->eval(&small);
+  for (int64_t i = 0; !st && i < out->count; i++) y[i] = (float)out->f[i];
+  laci_buf_destroy(in[0]);
+  laci_buf_destroy(in[1]);
+  laci_buf_destroy(out);
+  return st;
+}
+
+static lac_status multiply(const operands *o, const laci_shape *b_shape, const float *b,
+                           const laci_shape *y_shape, float *y, lac_error *err) {
+  laci_graph *graph = NULL;
+  laci_net *net = NULL;
+  lac_error why = {0};
+  laci_net_options options = {.threads = laci_pool_threads(o->product->owner->how.pool)};
+  lac_status st = little_graph(o, b_shape, b, &graph, err);
+  if (!st) st = laci_net_create(graph, &options, &net, &why);
+  if (!st) {
+    st = laci_net_run(net, (const void *const[]){o->a, b}, (void *const[]){y}, err);
+  } else if (why.status == LAC_UNSUPPORTED) {
+    laci_log(LAC_LOG_DEBUG, "proof: %s by the plain engine: %s", o->eval->node->name, why.text);
+    st = multiply_plainly(o, b_shape, b, y_shape, y, err);
+  } else if (why.status && err) {
+    *err = why;
+  }
+  laci_net_destroy(net);
+  laci_graph_destroy(graph);
+  send_home();
+  return st;
+}
+
+/* ---- A node ---- */
+
+/* The result as [outer, channels, inner], of which a slab covers channels first .. first + n - 1.
+ */
+typedef struct result {
+  laci_buf *y;
+  int64_t outer, channels, inner;
+  double unit;
+  bool whole;
+} result;
+
+typedef struct landing {
+  const result *r;
+  const float *slab;
+  int64_t first, n;
+} landing;
+
+/* Rounded, should a kernel have gone through fractions; the sum takes the sign off zeros. */
+static void land_run(const result *r, const float *from, double *to, int64_t n) {
+  for (int64_t i = 0; i < n; i++) {
+    to[i] = r->whole ? rint((double)from[i]) * r->unit + 0.0 : (double)from[i];
+  }
+}
+
+static void land_rows(int64_t begin, int64_t end, void *context) {
+  const landing *l = context;
+  const result *r = l->r;
+  for (int64_t row = begin; row < end; row++) { /* of outer x n */
+    int64_t place = row / l->n * r->channels + l->first + row % l->n;
+    land_run(r, l->slab + row * r->inner, r->y->f + place * r->inner, r->inner);
+  }
+}
+
+static void land_all(int64_t begin, int64_t end, void *context) {
+  const landing *l = context;
+  land_run(l->r, l->slab + begin, l->r->y->f + begin, end - begin);
+}
+
+static void land_slab(const operands *o, const result *r, const float *slab, int64_t first,
+                      int64_t n) {
+  laci_pool *pool = o->product->owner->how.pool;
+  landing l = {.r = r, .slab = slab, .first = first, .n = n};
+  if (n == r->channels) laci_pool_for(pool, r->y->count, AT_ONCE, land_all, &l);
+  else laci_pool_for(pool, r->outer * n, 1 + AT_ONCE / (r->inner + 1), land_rows, &l);
+}
+
+/* Output channels are the first axis of the weights, so that these can be read in slabs. */
+static bool in_slabs(const laci_node *node) {
+  if (is(node, "Conv")) return laci_node_int(node, "group", 1) == 1;
+  return is(node, "Gemm") && laci_node_int(node, "transB", 0) != 0;
+}
+
+static result result_of(const operands *o) {
+  const laci_node *node = o->eval->node;
+  laci_buf *y = o->eval->out[0];
+  int axis = is(node, "Conv") ? 1 : y->shape.rank - 1;
+  int64_t terms = terms_of(node, &o->eval->in[0]->shape, &o->eval->in[1]->shape);
+  double size = sqrt(product_variance * (double)terms);
+  return (result){.y = y,
+                  .outer = laci_shape_count_range(&y->shape, 0, axis > 0 ? axis : 0),
+                  .channels = axis >= 0 ? y->shape.dims[axis] : 1,
+                  .inner = laci_shape_count_range(&y->shape, axis + 1, y->shape.rank),
+                  .unit = exp2(-ceil(log2(size))), /* results come out of size 1 */
+                  .whole = o->product->owner->how.whole_numbers};
+}
+
+/* One piece of the weights: channels first .. first + n - 1 (all, where n is all). */
+static lac_status run_slab(const operands *o, const result *r, int64_t first, int64_t n,
+                           lac_error *err) {
+  const laci_products_options *how = &o->product->owner->how;
+  laci_shape b_shape = o->eval->in[1]->shape, y_shape = r->y->shape;
+  int64_t a_row = laci_shape_count(&b_shape) / (b_shape.rank > 0 ? b_shape.dims[0] : 1);
+  bool part = n < r->channels;
+  float *b = NULL, *y = NULL;
+  lac_status st = LAC_OK;
+  if (part) b_shape.dims[0] = n;
+  if (part) y_shape.dims[is(o->eval->node, "Conv") ? 1 : y_shape.rank - 1] = n;
+  const float *weights = o->b;
+  if (!weights) {
+    int stored = o->product->owner->original->values[o->eval->node->inputs[1]].stored;
+    laci_slab slab = {.first = part ? first * a_row : 0, .n = laci_shape_count(&b_shape)};
+    weights = how->whole_numbers ? NULL : laci_parameters_view(how, stored, &slab);
+    if (!weights) {
+      b = laci_alloc((size_t)slab.n, sizeof *b);
+      st = b ? laci_parameters_floats(how, stored, &slab, b, err)
+             : laci_fail_memory(err, "weights of the proof");
+      weights = b;
+    }
+  }
+  if (!st) {
+    y = laci_alloc((size_t)laci_shape_count(&y_shape), sizeof *y);
+    st = y ? multiply(o, &b_shape, weights, &y_shape, y, err)
+           : laci_fail_memory(err, "a result of the proof");
+  }
+  if (!st) land_slab(o, r, y, first, n);
+  laci_free(b);
+  laci_free(y);
+  return st;
+}
+
+/* y += the third operand: one a channel for Conv, broadcast for Gemm. */
+static void add_third(const operands *o, const result *r) {
+  const laci_eval *eval = o->eval;
+  const laci_buf *c = eval->n_in > 2 ? eval->in[2] : NULL;
+  if (!c || !c->f) return;
+  bool conv = is(eval->node, "Conv");
+  int rank = c->shape.rank;
+  int64_t columns = conv ? c->count : rank > 0 ? c->shape.dims[rank - 1] : 1;
+  int64_t rows = columns > 0 ? c->count / columns : 0;
+  if (c->count == 0) return;
+  for (int64_t at = 0; at < r->outer * r->channels; at++) {
+    int64_t row = conv || rows == 1 ? 0 : at / r->channels;
+    int64_t column = columns == 1 ? 0 : at % r->channels;
+    double x = c->f[row * columns + column];
+    if (r->whole && isfinite(x)) {
+      uint64_t bits;
+      if (x == 0) x = 0;
+      memcpy(&bits, &x, sizeof bits);
+      x = laci_whole_number(key_of(o->product, 2), bits, LACI_WHOLE_SUMMAND) * r->unit;
+    }
+    double *to = r->y->f + at * r->inner;
+    for (int64_t i = 0; i < r->inner; i++) to[i] += x;
+  }
+}
+
+static lac_status evaluate(laci_eval *eval) {
+  const product *p = (const product *)(const void *)eval->node->op;
+  const laci_node *node = eval->node;
+  operands o = {.eval = eval, .product = p};
+  int stored = p->owner->original->values[node->inputs[1]].stored;
+  bool streamed = stored >= 0 && p->owner->streamed[stored];
+  if (!eval->in[0]->f || (!streamed && !eval->in[1]->f)) return p->plain->eval(eval);
+  o.b_stays = streamed || !is(node, "MatMul");
+  lac_status st = read_operand(p, 0, eval->in[0], &o.a, eval->err);
+  if (!st && !streamed) st = read_operand(p, 1, eval->in[1], &o.b, eval->err);
+  result r = result_of(&o);
+  int64_t count = laci_shape_count(&eval->in[1]->shape), n = r.channels;
+  if (streamed && count > SLAB && in_slabs(node)) {
+    n = SLAB / (count / r.channels);
+    n = n < 1 ? 1 : n > r.channels ? r.channels : n;
+  }
+  for (int64_t first = 0; first < r.channels && !st; first += n) {
+    st = run_slab(&o, &r, first, r.channels - first < n ? r.channels - first : n, eval->err);
+  }
+  if (!st) add_third(&o, &r);
+  laci_free(o.a);
+  laci_free(o.b);
+  return st;
+}
+
+/* ---- All of them ---- */
+
+lac_status laci_products_create(const laci_graph *graph, const laci_products_options *options,
+                                laci_products **products, lac_error *err) {
+  *products = NULL;
+  size_t n_nodes = (size_t)graph->n_nodes;
+  laci_products *p = laci_alloc(1, sizeof *p);
+  if (!p) return laci_fail_memory(err, "the proof's products");
+  *p = (laci_products){.graph = *graph, .original = graph, .how = *options};
+  p->graph.nodes = laci_alloc(n_nodes, sizeof *p->graph.nodes);
+  p->products = laci_alloc(n_nodes, sizeof *p->products);
+  p->streamed = laci_alloc((size_t)graph->n_stored, sizeof *p->streamed);
+  if (!p->graph.nodes || !p->products || !p->streamed) {
+    laci_products_destroy(p);
+    return laci_fail_memory(err, "the proof's products");
+  }
+  for (int n = 0; n < graph->n_nodes; n++) {
+    const laci_node *node = &graph->nodes[n];
+    p->graph.nodes[n] = *node;
+    int64_t cost = cost_of(graph, node, options->size_of_symbol);
+    if (cost < (options->all ? 1 : LEAST_PRODUCT)) continue;
+    p->products[n] = (product){.op = *node->op, .plain = node->op, .owner = p, .node = n};
+    p->products[n].op.eval = evaluate;
+    p->graph.nodes[n].op = &p->products[n].op;
+  }
+  for (int s = 0; s < graph->n_stored; s++) p->streamed[s] = is_streamed(p, s);
+  *products = p;
+  return LAC_OK;
+}
+
+void laci_products_destroy(laci_products *products) {
+  if (!products) return;
+  laci_free(products->graph.nodes);
+  laci_free(products->products);
+  laci_free(products->streamed);
+  laci_free(products);
+}
+
+const laci_graph *laci_products_graph(const laci_products *products) { return &products->graph; }
+
+bool laci_products_stream(const laci_products *products, int stored) {
+  return products->streamed[stored];
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a plan says about its steps: names, work, traffic, and the time of each in a run. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "backend/cpu/net.h"
+#include "support/graph_build.h"
+
+typedef struct planned {
+  laci_graph *graph;
+  laci_net *net;
+} planned;
+
+static planned plan(const char *text) {
+  planned p = {0};
+  lac_error err = {0};
+  laci_net_options options = {.threads = 1};
+  if (net_read(text, &p.graph, &err)) fail_msg("%s", err.text);
+  if (laci_net_create(p.graph, &options, &p.net, &err)) fail_msg("%s", err.text);
+  return p;
+}
+
+static void planned_clear(planned *p) {
+  laci_net_destroy(p->net);
+  laci_graph_destroy(p->graph);
+}
+
+/* The only step of that operator that multiplies, or whatever it does where `flops` is 0. */
+static laci_net_step_info step_of(const planned *p, const char *op) {
+  for (size_t at = 0; at < laci_net_step_count(p->net); at++) {
+    laci_net_step_info info = laci_net_step_look(p->net, at);
+    if (strcmp(info.op, op) == 0) return info;
+  }
+  fail_msg("no step of operator %s", op);
+  return (laci_net_step_info){0};
+}
+
+static void a_convolution_counts_its_products(void **state) {
+  (void)state;
+  planned p =
+      plan("input x 2x16x8x8\nstored w 32x16x3x3\nc = Conv(x, w) name=\"first\"\noutput c\n");
+  laci_net_step_info info = step_of(&p, "Conv");
+  assert_string_equal(info.name, "first");
+  assert_int_equal(info.flops, 2 * (2 * 32 * 6 * 6) * (16 * 9));
+  assert_true(info.kernel[0] && !info.plain);
+  assert_true(info.bytes_written >= 2 * 32 * 6 * 6 * 4);
+  assert_true(info.bytes_read >= (2 * 16 * 8 * 8 + 32 * 16 * 9) * 4);
+  planned_clear(&p);
+}
+
+static void groups_divide_the_products(void **state) {
+  (void)state;
+  planned p = plan("input x 1x16x8x8\nstored w 16x1x3x3\nc = Conv(x, w) group=16\noutput c\n");
+  assert_int_equal(step_of(&p, "Conv").flops, 2 * (16 * 6 * 6) * 9);
+  planned_clear(&p);
+}
+
+static void matrix_products_count_by_their_common_axis(void **state) {
+  (void)state;
+  planned p = plan(
+      "input x 5x24\nstored w 24x7\nstored v 7x9\ng = Gemm(x, w)\nm = MatMul(g, v)\noutput m\n");
+  assert_int_equal(step_of(&p, "Gemm").flops, 2 * 5 * 7 * 24);
+  assert_int_equal(step_of(&p, "MatMul").flops, 2 * 5 * 9 * 7);
+  planned_clear(&p);
+}
+
+static void a_plain_step_is_known_as_such(void **state) {
+  (void)state;
+  planned p = plan("input x 2x10\ny = CumSum(x, a)\nstored a 1 i64 = 1\noutput y\n");
+  laci_net_step_info info = step_of(&p, "CumSum");
+  assert_true(info.plain);
+  assert_int_equal(info.flops, 0);
+  assert_int_equal(info.bytes_written, 2 * 10 * 4);
+  assert_int_equal(info.bytes_read, 2 * 10 * 4 + 8);
+  planned_clear(&p);
+}
+
+static void a_timed_run_computes_the_same(void **state) {
+  (void)state;
+  planned p = plan("input x 1x16x8x8\nstored w 32x16x3x3\nc = Conv(x, w)\nr = Relu(c)\noutput r\n");
+  static float in[16 * 64], one[32 * 36], two[32 * 36];
+  double seconds[16];
+  lac_error err = {0};
+  size_t n = laci_net_step_count(p.net);
+  assert_true(n > 0 && n <= 16);
+  for (size_t at = 0; at < sizeof in / sizeof *in; at++) in[at] = (float)(at % 13) - 6;
+  for (size_t at = 0; at < n; at++) seconds[at] = -1;
+  assert_int_equal(laci_net_run(p.net, (const void *[]){in}, (void *[]){one}, &err), LAC_OK);
+  assert_int_equal(laci_net_run_timed(p.net, (const void *[]){in}, (void *[]){two}, seconds, &err),
+                   LAC_OK);
+  assert_memory_equal(one, two, sizeof one);
+  for (size_t at = 0; at < n; at++) assert_true(seconds[at] >= 0);
+  planned_clear(&p);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_convolution_counts_its_products),
+      cmocka_unit_test(groups_divide_the_products),
+      cmocka_unit_test(matrix_products_count_by_their_common_axis),
+      cmocka_unit_test(a_plain_step_is_known_as_such),
+      cmocka_unit_test(a_timed_run_computes_the_same),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
