@@ -15,6 +15,7 @@
 #include "lacuna/log.h"
 #include "lacuna/prune.h"
 #include "outputs.h"
+#include "patience.h"
 #include "story.h"
 #include "verbs.h"
 
@@ -68,6 +69,7 @@ static void say_failure(lac_error *err) {
 int main(int argc, char **argv) {
   lac_error err = {0};
   arguments args;
+  patience_settle(argv);
   (void)signal(SIGINT, hear_interrupt);
   (void)signal(SIGTERM, hear_interrupt);
   exit_code code = exit_code_of(arguments_parse(argc, argv, &args, &err));

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The worker pool: threads sleep until a loop is posted, then take its parts one after the other
- * from an atomic counter.
+ * The worker pool: threads that take a loop's parts one after the other from an atomic counter.
+ *
+ * They are the OpenMP run time's, which oneDNN uses, too, where there is one and where it has a
+ * core for each; else threads of our own, which sleep until a loop is posted.
  *
  * A loop is a stack variable of the thread that posts it. It may leave only when no worker looks at
  * it any more, so every worker that joined signs off (n_inside) under the lock. A worker that wakes
@@ -18,6 +20,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "cpu/openmp.h"
 
 enum { MAX_THREADS = 1024 };
 
@@ -36,6 +39,7 @@ struct laci_pool {
   uint64_t n_posted;     /* so that a worker joins each loop once */
   int n_inside;          /* workers inside the current loop */
   bool closing;
+  bool borrows; /* the workers are the run time's */
   int n_workers;
   pthread_t workers[];
 };
@@ -50,7 +54,8 @@ static int cores_allowed(void) {
   return n > 0 ? n : 1;
 }
 
-static void take_parts(loop *l) {
+static void take_parts(void *context) {
+  loop *l = context;
   inside_body = true;
   for (;;) {
     int64_t begin = atomic_fetch_add_explicit(&l->next, l->grain, memory_order_relaxed);
@@ -103,7 +108,9 @@ lac_status laci_pool_create(int n_threads, laci_pool **pool, lac_error *err) {
   pthread_mutex_init(&p->lock, NULL); /* these three never fail with default attributes */
   pthread_cond_init(&p->posted, NULL);
   pthread_cond_init(&p->left, NULL);
-  start_workers(p, n - 1);
+  p->borrows = n > 1 && n <= cores_allowed() && laci_openmp_has_team();
+  if (p->borrows) p->n_workers = n - 1;
+  else start_workers(p, n - 1);
   *pool = p;
   return LAC_OK;
 }
@@ -114,7 +121,7 @@ void laci_pool_destroy(laci_pool *pool) {
   pool->closing = true;
   pthread_cond_broadcast(&pool->posted);
   pthread_mutex_unlock(&pool->lock);
-  for (int i = 0; i < pool->n_workers; i++) pthread_join(pool->workers[i], NULL);
+  for (int i = 0; i < pool->n_workers && !pool->borrows; i++) pthread_join(pool->workers[i], NULL);
   pthread_cond_destroy(&pool->left);
   pthread_cond_destroy(&pool->posted);
   pthread_mutex_destroy(&pool->lock);
@@ -143,14 +150,15 @@ void laci_pool_for(laci_pool *pool, int64_t n, int64_t grain, laci_pool_body *bo
   if (!busy) {
     pool->current = &l;
     pool->n_posted++;
-    pthread_cond_broadcast(&pool->posted);
+    if (!pool->borrows) pthread_cond_broadcast(&pool->posted);
   }
   pthread_mutex_unlock(&pool->lock);
   if (busy) {
     run_serially(n, grain, body, context);
     return;
   }
-  take_parts(&l);
+  if (pool->borrows) laci_openmp_run(laci_pool_threads(pool), take_parts, &l);
+  else take_parts(&l);
   pthread_mutex_lock(&pool->lock);
   pool->current = NULL;
   while (pool->n_inside > 0) pthread_cond_wait(&pool->left, &pool->lock);

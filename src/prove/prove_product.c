@@ -6,12 +6,7 @@
  * result for *any* operands, so they may be exchanged for small whole numbers drawn by their own
  * content, alike in both networks. Sums of those are exact in float32 whatever their order, and the
  * proof loses nothing to the faster engine. Weights are read a slab at a time and never held. */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* RTLD_DEFAULT */
-#endif
-#include <dlfcn.h>
 #include <math.h>
-#include <pthread.h>
 #include <string.h>
 
 #include "backend/cpu/net.h"
@@ -44,25 +39,6 @@ struct laci_products {
   product *products; /* [n_nodes]; owner NULL: computed as ever */
   bool *streamed;    /* [n_stored] read by products only, straight from the file */
 };
-
-/* ---- The other threads ----
- * oneDNN's threads wait for their next work with all their might, on the cores that ours now want.
- * Between products they are sent home, by OpenMP 5's word for it where its run time has one. */
-
-enum { PAUSE_SOFT = 1 }; /* omp_pause_soft */
-
-static int (*pause_threads)(int kind);
-static pthread_once_t looked = PTHREAD_ONCE_INIT;
-
-static void look_for_pause(void) {
-  void *found = dlsym(RTLD_DEFAULT, "omp_pause_resource_all");
-  if (found) memcpy(&pause_threads, &found, sizeof found);
-}
-
-static void send_home(void) {
-  (void)pthread_once(&looked, look_for_pause);
-  if (pause_threads) (void)pause_threads(PAUSE_SOFT);
-}
 
 /* ---- Which nodes ---- */
 
@@ -248,7 +224,6 @@ static lac_status multiply(const operands *o, const laci_shape *b_shape, const f
   }
   laci_net_destroy(net);
   laci_graph_destroy(graph);
-  send_home();
   return st;
 }
 

@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Making a net and running it: plan, place, and the walk over the steps.
  *
- * oneDNN brings its own threads, an OpenMP run time whose number of threads belongs to the calling
- * thread. It decides how primitives are cut, so it is set alike for planning and for each run, and
- * put back afterwards. */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* RTLD_DEFAULT */
-#endif
+ * oneDNN works on the threads of an OpenMP run time, whose number belongs to the calling thread. It
+ * decides how primitives are cut, so it is set alike for planning and for each run, and put back
+ * afterwards. */
 #include "backend/cpu/net.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
 #include <string.h>
 
@@ -18,40 +14,17 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "cpu/cpu.h"
+#include "cpu/openmp.h"
 
-/* ---- Threads of oneDNN ----
- * The run time is whichever oneDNN was linked with (GNU's, LLVM's, or none), so it is asked for by
- * name instead of adding one of our own. */
-
-static void (*set_threads)(int);
-static int (*max_threads)(void);
 static pthread_once_t started = PTHREAD_ONCE_INIT;
 
 /** LAC_CPU caps oneDNN, too: before its first primitive, once a process. */
-static void cap_instructions(void) {
+static void start(void) {
 #if defined(__x86_64__)
   laci_cpu_level level = laci_cpu();
   if (level == LACI_CPU_ANY) (void)dnnl_set_max_cpu_isa(dnnl_cpu_isa_sse41);
   if (level == LACI_CPU_AVX2) (void)dnnl_set_max_cpu_isa(dnnl_cpu_isa_avx2);
 #endif
-}
-
-static void start(void) {
-  void *set = dlsym(RTLD_DEFAULT, "omp_set_num_threads");
-  void *get = dlsym(RTLD_DEFAULT, "omp_get_max_threads");
-  if (set && get) {
-    memcpy(&set_threads, &set, sizeof set);
-    memcpy(&max_threads, &get, sizeof get);
-  }
-  cap_instructions();
-}
-
-/** Sets the calling thread's number; returns the one before. */
-static int use_threads(int n) {
-  if (!set_threads) return n;
-  int before = max_threads();
-  if (before != n) set_threads(n);
-  return before;
 }
 
 /* ---- Creating ---- */
@@ -148,7 +121,7 @@ static lac_status plan(laci_net *net, const laci_net_options *options, lac_error
   lac_status st = laci_pool_create(options->threads, &net->pool, err);
   if (st) return st;
   net->n_threads = laci_pool_threads(net->pool);
-  int before = use_threads(net->n_threads);
+  int before = laci_openmp_use(net->n_threads);
   st = open_dnnl(net, err);
   if (!st) st = laci_net_infer(net, options->shapes, options->n_shapes, err);
   if (!st) st = describe_ports(net, err);
@@ -162,7 +135,7 @@ static lac_status plan(laci_net *net, const laci_net_options *options, lac_error
     laci_net_write_text(net);
     st = net->status;
   }
-  (void)use_threads(before);
+  (void)laci_openmp_use(before);
   return st;
 }
 
@@ -283,12 +256,12 @@ lac_status laci_net_run_timed(laci_net *net, const void *const *inputs, void *co
                               double *seconds, lac_error *err) {
   set_buffers(net, inputs, outputs);
   if (set_memory(net)) return laci_fail(err, LAC_INTERNAL, "oneDNN refuses the caller's buffers");
-  int before = use_threads(net->n_threads);
+  int before = laci_openmp_use(net->n_threads);
   lac_status st = run_steps(net, seconds, err);
   if (dnnl_stream_wait(net->stream) && !st) {
     st = laci_fail(err, LAC_INTERNAL, "oneDNN did not finish");
   }
-  (void)use_threads(before);
+  (void)laci_openmp_use(before);
   return st;
 }
 

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The OpenMP run time of this process, if it has one: oneDNN works on its threads, and so do our
+ * own loops (pool.h), lest two teams of threads fight over the cores.
+ *
+ * It is whichever oneDNN was linked with (GNU's or LLVM's), so it is asked for by name instead of
+ * adding one of our own. */
+#ifndef LACI_CPU_OPENMP_H
+#define LACI_CPU_OPENMP_H
+
+#include <stdbool.h>
+
+/** Is there one, with a way to run a function on its threads? Never where races are looked for:
+ * its barriers cannot be seen by the thread sanitizer. */
+bool laci_openmp_has_team(void);
+/** Runs body(context) on up to n threads, the caller's being one; returns when all have. */
+void laci_openmp_run(int n, void (*body)(void *context), void *context);
+/** How many threads oneDNN's primitives get on the calling thread from now on; returns how many
+ * they had. Without a run time: n, and nothing happens. */
+int laci_openmp_use(int n);
+
+#endif
