@@ -7,9 +7,11 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "digits.h"
 #include "lacuna/prune.h"
@@ -91,13 +93,14 @@ static lac_status file_in(const char *folder, const char *name, char path[PATH_M
                                : laci_fail(err, LAC_IO, "%s: the name is too long", folder);
 }
 
-/* Makes the folder if need be and looks whether the files may be written, before any work. */
-static lac_status prepare_folder(const char *folder, bool force, lac_error *err) {
+/* Makes the folder if need be (*leftover, else -1) and looks whether the files may be written,
+ * before any work. */
+static lac_status prepare_folder(const char *folder, bool force, int *leftover, lac_error *err) {
   static const char *const names[] = {"digits.onnx", "digits-2to4.onnx", "digits.svg"};
   char path[PATH_MAX];
   struct stat found;
-  if (mkdir(folder, 0777) != 0 && errno != EEXIST)
-    return laci_fail(err, LAC_IO, "%s: %s", folder, strerror(errno));
+  if (mkdir(folder, 0777) == 0) *leftover = laci_leftover_add(folder);
+  else if (errno != EEXIST) return laci_fail(err, LAC_IO, "%s: %s", folder, strerror(errno));
   for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
     lac_status st = file_in(folder, names[i], path, err);
     if (st) return st;
@@ -152,7 +155,8 @@ exit_code verb_demo(const arguments *args, lac_error *err) {
   options.seed = args->seed;
   lac_options as_it_is = options;
   as_it_is.permute = false;
-  lac_status st = prepare_folder(folder, args->force, err);
+  int made = -1;
+  lac_status st = prepare_folder(folder, args->force, &made, err);
   if (!st) st = digits_init(&images, err);
   if (st) goto out;
   story_tell("a small residual network names %d handwritten digits it has not seen",
@@ -172,6 +176,8 @@ exit_code verb_demo(const arguments *args, lac_error *err) {
          folder);
   story_tell("%.1f s", laci_clock_seconds() - begin);
 out:
+  if (st && made >= 0) (void)rmdir(folder);
+  laci_leftover_drop(made);
   digits_clear(&images);
   attempt_clear(&permuted);
   attempt_clear(&plain);

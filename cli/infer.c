@@ -87,6 +87,7 @@ exit_code verb_infer(const arguments *args, lac_error *err) {
   lac_infer_result *result = NULL;
   request r = {0};
   lac_status st = parse_request(args, &r, err);
+  bool makes_folder = !st && access(args->output, F_OK) != 0;
   if (!st) st = input_model(args->operand, &model, err);
   if (!st) {
     st = lac_infer(model, r.inputs, args->input.n, args->output, &r.options, &result, err);
@@ -94,6 +95,7 @@ exit_code verb_infer(const arguments *args, lac_error *err) {
   if (!st) {
     st = print_outputs(result, err);
     for (int at = 0; st && at < result->n_outputs; at++) (void)unlink(result->outputs[at].path);
+    if (st && makes_folder) (void)rmdir(args->output);
   }
   if (!st) story_tell("ran in %.3f s", result->seconds);
   lac_infer_result_destroy(result);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "help.h"
 #include "lacuna/log.h"
 #include "lacuna/prune.h"
@@ -30,6 +31,7 @@ static void hear_interrupt(int signal) {
     return;
   }
   outputs_abandon();
+  laci_leftovers_remove();
   _exit(STATUS_OF_SIGNAL + signal);
 }
 

@@ -5,11 +5,15 @@
  * run time reads its setting before main begins, so a program has to start again to change it. */
 #include "patience.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 void patience_settle(char **argv) {
+  char self[PATH_MAX];
   if (getenv("GOMP_SPINCOUNT") || getenv("OMP_WAIT_POLICY")) return;
-  if (setenv("GOMP_SPINCOUNT", "1000", 1)) return;
-  (void)execv("/proc/self/exe", argv);
+  ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+  if (length <= 0 || setenv("GOMP_SPINCOUNT", "1000", 1)) return;
+  self[length] = 0; /* by its own name, which the process then bears */
+  (void)execv(self, argv);
 }

@@ -8,7 +8,10 @@
  * Threads. An engine is used by one thread at a time. Several engines, of one model or of several,
  * may be made and run at the same time from different threads: each run works on its own
  * `threads` threads, so n engines at once want n times as many cores. Results do not depend on what
- * else is running; they may differ in the last bits between numbers of threads. */
+ * else is running; they may differ in the last bits between numbers of threads.
+ * The threads are an OpenMP run time's. GNU's lets those that wait spin for milliseconds, which
+ * costs dearly where other work wants the cores: start such a program with GOMP_SPINCOUNT=1000, as
+ * the command does for itself. */
 #ifndef LACUNA_ENGINE_H
 #define LACUNA_ENGINE_H
 

@@ -7,7 +7,6 @@
  * the end, so a wrong guess cannot pass. */
 #include "api/against.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -25,7 +24,7 @@ typedef struct matcher {
   uint64_t *old_print, *new_print; /* [n_channels] of the current group */
   int n;
   const int32_t *position; /* of the current slot */
-  bool masked_pass;
+  bool masked_pass, no_memory;
   uint8_t *possible; /* [new * n + old], masked pass */
 } matcher;
 
@@ -86,47 +85,99 @@ static int64_t slice_element(const slice *s, int64_t k) {
   return ((s->first_row + k / s->inner) * s->size + s->at) * s->inner + k % s->inner;
 }
 
-static void add_prints(matcher *m, const pair *p, int stored_id, int axis, int conv_groups) {
-  for (int c = 0; c < m->n; c++) {
-    slice s = slice_of(p->old, axis, conv_groups, m->position[c]);
-    uint64_t old_sum = 0, new_sum = 0;
-    for (int64_t k = 0; k < slice_count(&s); k++) {
-      old_sum += scatter(element(p->old, slice_element(&s, k)) + 0x9E37u);
-      new_sum += scatter(element(p->fresh, slice_element(&s, k)) + 0x9E37u);
+/* sums[position] += what stands in the slice of every position, in one walk through the tensor. */
+static void sum_slices(const laci_stored *stored, int axis, int conv_groups, uint64_t *sums) {
+  slice s = slice_of(stored, axis, conv_groups, 0);
+  int64_t at = 0, n_rows = s.n_rows * (conv_groups > 0 ? conv_groups : 1);
+  for (int64_t row = 0; row < n_rows; row++) {
+    uint64_t *to = sums + row / s.n_rows * s.size;
+    for (int64_t position = 0; position < s.size; position++) {
+      uint64_t sum = 0;
+      for (int64_t k = 0; k < s.inner; k++, at++) sum += scatter(element(stored, at) + 0x9E37u);
+      to[position] += sum;
     }
-    uint64_t salt = scatter((uint64_t)stored_id * 64 + (uint64_t)axis);
-    m->old_print[c] = scatter(m->old_print[c] ^ (old_sum + salt));
-    m->new_print[c] = scatter(m->new_print[c] ^ (new_sum + salt));
   }
 }
 
-static int compare_bits(const void *a, const void *b) {
-  uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-  return x < y ? -1 : x > y;
+static void add_prints(matcher *m, const pair *p, int stored_id, int axis, int conv_groups) {
+  int64_t n = p->old->shape.dims[axis] * (conv_groups > 0 ? conv_groups : 1);
+  uint64_t *sums = laci_alloc(2 * (size_t)n, sizeof *sums);
+  m->no_memory = m->no_memory || !sums;
+  if (!sums) return;
+  sum_slices(p->old, axis, conv_groups, sums);
+  sum_slices(p->fresh, axis, conv_groups, sums + n);
+  uint64_t salt = scatter((uint64_t)stored_id * 64 + (uint64_t)axis);
+  for (int c = 0; c < m->n; c++) {
+    int64_t at = m->position[c] % n;
+    m->old_print[c] = scatter(m->old_print[c] ^ (sums[at] + salt));
+    m->new_print[c] = scatter(m->new_print[c] ^ (sums[n + at] + salt));
+  }
+  laci_free(sums);
+}
+
+/* A set of elements: places are found by their scattered bits, which are stored; 0 is a free place,
+ * and the one element that scatters to it counts as present. */
+typedef struct element_set {
+  uint64_t *places, mask;
+} element_set;
+
+static bool set_create(element_set *set, int64_t n) {
+  uint64_t size = 16;
+  while (size < 2 * (uint64_t)n) size *= 2;
+  *set = (element_set){.places = laci_alloc(size, sizeof *set->places), .mask = size - 1};
+  return set->places != NULL;
+}
+
+static uint64_t *set_place(const element_set *set, uint64_t scattered) {
+  uint64_t at = scattered & set->mask;
+  while (set->places[at] && set->places[at] != scattered) at = (at + 1) & set->mask;
+  return &set->places[at];
+}
+
+static void set_fill(element_set *set, const laci_stored *from, const slice *s) {
+  memset(set->places, 0, (set->mask + 1) * sizeof *set->places);
+  for (int64_t k = 0; k < slice_count(s); k++) {
+    uint64_t scattered = scatter(element(from, slice_element(s, k)));
+    *set_place(set, scattered) = scattered;
+  }
+}
+
+static bool set_has(const element_set *set, uint64_t bits) {
+  uint64_t scattered = scatter(bits);
+  return *set_place(set, scattered) == scattered;
+}
+
+/* Does the set hold the first elements of a new slice that are not masked out? */
+static bool set_fits(const element_set *set, const pair *p, const slice *s) {
+  enum { ENOUGH = 16 };
+  int n_tried = 0;
+  for (int64_t k = 0; k < slice_count(s) && n_tried < ENOUGH; k++) {
+    uint64_t bits = element(p->fresh, slice_element(s, k));
+    if (is_zero(p, bits)) continue;
+    if (!set_has(set, bits)) return false;
+    n_tried++;
+  }
+  return true;
 }
 
 /* Rules out old channels whose slice lacks something that stands in the new one. */
 static void rule_out(matcher *m, const pair *p, int axis, int conv_groups) {
   slice s = slice_of(p->old, axis, conv_groups, m->position[0]);
-  int64_t n = slice_count(&s);
-  uint64_t *sorted = laci_alloc((size_t)n, sizeof *sorted);
-  for (int old = 0; sorted && old < m->n; old++) {
+  element_set set;
+  if (!set_create(&set, slice_count(&s))) {
+    m->no_memory = true;
+    return;
+  }
+  for (int old = 0; old < m->n; old++) {
     s = slice_of(p->old, axis, conv_groups, m->position[old]);
-    for (int64_t k = 0; k < n; k++) sorted[k] = element(p->old, slice_element(&s, k));
-    qsort(sorted, (size_t)n, sizeof *sorted, compare_bits);
+    set_fill(&set, p->old, &s);
     for (int fresh = 0; fresh < m->n; fresh++) {
       uint8_t *possible = &m->possible[(int64_t)fresh * m->n + old];
       slice t = slice_of(p->old, axis, conv_groups, m->position[fresh]);
-      int tried = 0;
-      for (int64_t k = 0; *possible && k < n && tried < 16; k++) {
-        uint64_t bits = element(p->fresh, slice_element(&t, k));
-        if (is_zero(p, bits)) continue;
-        tried++;
-        *possible = bsearch(&bits, sorted, (size_t)n, sizeof bits, compare_bits) != NULL;
-      }
+      if (*possible) *possible = set_fits(&set, p, &t);
     }
   }
-  laci_free(sorted);
+  laci_free(set.places);
 }
 
 static void visit_place(int stored_id, int axis, int conv_groups, void *context) {
@@ -168,6 +219,7 @@ static lac_status match_group(matcher *m, int g, lac_error *err) {
       several |= count > 1;
     }
     if (several) visit_slots(m, g, true);
+    if (m->no_memory) st = laci_fail_memory(err, "the match");
   }
   for (int c = 0; c < n && !st; c++) {
     int best = m->possible[(int64_t)c * n + c] && !used[c] ? c : -1;

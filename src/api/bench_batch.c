@@ -60,22 +60,58 @@ static lac_status input_shape(const laci_value *value, const lac_bench_options *
   return LAC_OK;
 }
 
-static lac_status settle_input(laci_rebatch *batch, int at, const lac_bench_options *options,
-                               lac_error *err) {
-  const laci_value *value = &batch->graph->values[batch->graph->inputs[at]];
-  laci_input_shape *fixed = &batch->shapes[at];
+static lac_status check_settled(const laci_value *value, const laci_shape *shape, lac_error *err) {
   char text[256];
-  fixed->name = value->name;
-  lac_status st = input_shape(value, options, &fixed->shape, err);
-  if (st) return st;
-  laci_shape *shape = &fixed->shape;
-  if (shape->rank > 0 && options->batch) shape->dims[0] = options->batch;
-  if (shape->rank > 0 && shape->dims[0] < 0) shape->dims[0] = 1;
   if (laci_shape_known(shape)) return LAC_OK;
   return laci_fail(err, LAC_BAD_SHAPE,
                    "input '%s' has shape %s, and its open sizes must be given: --input-shape "
                    "%s=1x...",
                    value->name, laci_shape_text(shape, text, sizeof text), value->name);
+}
+
+/* A size that is settled once holds wherever the file uses the same symbol. */
+static void spread_sizes(laci_rebatch *batch, int64_t *bound) {
+  for (int pass = 0; pass < 2; pass++) { /* read, then write */
+    for (int at = 0; at < batch->n_shapes; at++) {
+      const laci_shape *open = &batch->graph->values[batch->graph->inputs[at]].type.shape;
+      laci_shape *shape = &batch->shapes[at].shape;
+      for (int axis = 0; axis < open->rank; axis++) {
+        int64_t *slot = open->dims[axis] < 0 ? &bound[-open->dims[axis]] : NULL;
+        if (!slot) continue;
+        if (pass == 0 && *slot < 0 && shape->dims[axis] >= 0) *slot = shape->dims[axis];
+        if (pass == 1 && *slot >= 0 && shape->dims[axis] < 0) shape->dims[axis] = *slot;
+      }
+    }
+  }
+}
+
+/* What was given, and --batch in front; the same sizes elsewhere; then 1 in front of what is open
+ * still, and that elsewhere. */
+static lac_status settle_inputs(laci_rebatch *batch, const lac_bench_options *options,
+                                lac_error *err) {
+  const laci_graph *graph = batch->graph;
+  int64_t *bound = laci_alloc((size_t)graph->n_symbols + 1, sizeof *bound);
+  if (!bound) return laci_fail_memory(err, "the inputs' shapes");
+  for (int at = 0; at <= graph->n_symbols; at++) bound[at] = -1;
+  lac_status st = LAC_OK;
+  for (int at = 0; at < batch->n_shapes && !st; at++) {
+    const laci_value *value = &graph->values[graph->inputs[at]];
+    laci_shape *shape = &batch->shapes[at].shape;
+    batch->shapes[at].name = value->name;
+    st = input_shape(value, options, shape, err);
+    if (!st && shape->rank > 0 && options->batch) shape->dims[0] = options->batch;
+  }
+  if (!st) spread_sizes(batch, bound);
+  for (int at = 0; at < batch->n_shapes && !st; at++) {
+    laci_shape *shape = &batch->shapes[at].shape;
+    if (shape->rank > 0 && shape->dims[0] < 0) shape->dims[0] = 1;
+  }
+  if (!st) spread_sizes(batch, bound);
+  for (int at = 0; at < batch->n_shapes && !st; at++) {
+    st = check_settled(&graph->values[graph->inputs[at]], &batch->shapes[at].shape, err);
+  }
+  laci_free(bound);
+  return st;
 }
 
 /* ---- Another batch than the file's ---- */
@@ -178,7 +214,7 @@ lac_status laci_rebatch_begin(laci_graph *graph, const lac_bench_options *option
   batch->shapes = laci_alloc((size_t)graph->n_inputs, sizeof *batch->shapes);
   if (!batch->shapes) return laci_fail_memory(err, "the inputs' shapes");
   lac_status st = check_shapes(graph, options, err);
-  for (int at = 0; at < graph->n_inputs && !st; at++) st = settle_input(batch, at, options, err);
+  if (!st) st = settle_inputs(batch, options, err);
   return st ? st : change_batch(batch, options->batch, err);
 }
 

@@ -38,6 +38,7 @@ typedef struct inference {
   laci_file_id *keep;    /* [n_keep] the inputs' files */
   size_t n_keep;
   const char *made_folder; /* to be removed on failure */
+  int leftover;            /* the folder as such */
   infer_result *result;
 } inference;
 
@@ -363,8 +364,12 @@ static bool is_input(const inference *run, const lac_model *model, const char *p
 static lac_status open_outputs(inference *run, const lac_model *model, const char *folder,
                                lac_error *err) {
   laci_write_options options = {.force = run->options->force};
-  if (mkdir(folder, 0777) == 0) run->made_folder = folder;
-  else if (errno != EEXIST) return laci_fail(err, LAC_IO, "%s: %s", folder, strerror(errno));
+  if (mkdir(folder, 0777) == 0) {
+    run->made_folder = folder;
+    run->leftover = laci_leftover_add(folder);
+  } else if (errno != EEXIST) {
+    return laci_fail(err, LAC_IO, "%s: %s", folder, strerror(errno));
+  }
   for (int at = 0; at < run->graph->n_outputs; at++) {
     const char *path = run->result->outputs[at].path;
     if (is_input(run, model, path)) {
@@ -434,7 +439,7 @@ static lac_status write_outputs(inference *run, lac_error *err) {
 static lac_status inference_init(inference *run, const lac_model *model,
                                  const lac_infer_options *options, int n_inputs, lac_error *err) {
   size_t n_in = (size_t)model->graph->n_inputs, n_out = (size_t)model->graph->n_outputs;
-  *run = (inference){.graph = model->graph, .options = options};
+  *run = (inference){.graph = model->graph, .options = options, .leftover = -1};
   run->inputs = laci_alloc(n_in, sizeof *run->inputs);
   run->outputs = laci_alloc(n_out, sizeof *run->outputs);
   run->writers = laci_alloc(n_out, sizeof *run->writers);
@@ -459,6 +464,7 @@ static void inference_clear(inference *run) {
   laci_free(run->writers);
   laci_free(run->keep);
   if (run->made_folder) (void)rmdir(run->made_folder);
+  laci_leftover_drop(run->leftover);
   lac_infer_result_destroy(run->result ? &run->result->pub : NULL);
 }
 

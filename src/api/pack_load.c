@@ -7,6 +7,7 @@
 #include "api/model_in.h"
 #include "api/scratch.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "lacuna/pack.h"
 #include "onnx/places.h"
 #include "pack/packfile.h"
@@ -14,6 +15,7 @@
 /* ---- Files ---- */
 
 static lac_status to_writer(const void *bytes, size_t size_bytes, void *context, lac_error *err) {
+  if (laci_interrupted()) return laci_fail(err, LAC_INTERRUPTED, "interrupted");
   return laci_writer_append(context, bytes, size_bytes, err);
 }
 

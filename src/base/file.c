@@ -13,6 +13,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -20,7 +22,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { WRITE_BUFFER_BYTES = 1 << 20, READ_STEP_BYTES = 1 << 16, MAX_NAME_TRIES = 16 };
+enum {
+  WRITE_BUFFER_BYTES = 1 << 20,
+  READ_STEP_BYTES = 1 << 16,
+  MAX_NAME_TRIES = 16,
+  MOST_LEFTOVERS = 64
+};
 
 static lac_status fail_errno(lac_error *err, const char *path, const char *doing) {
   int cause = errno;
@@ -182,6 +189,41 @@ lac_status laci_file_read_text(const char *path, size_t max_bytes, char **text, 
   return st;
 }
 
+/* ---- Leftovers ---- */
+
+enum leftover_state { LEFTOVER_FREE, LEFTOVER_TAKEN, LEFTOVER_NOTED };
+
+/* Names in memory that is never freed: the handler may read one while its owner drops it. */
+static struct {
+  atomic_int state;
+  char path[PATH_MAX];
+} leftovers[MOST_LEFTOVERS];
+
+int laci_leftover_add(const char *path) {
+  size_t n = strlen(path);
+  for (int at = 0; n < PATH_MAX && at < MOST_LEFTOVERS; at++) {
+    int state = LEFTOVER_FREE;
+    if (!atomic_compare_exchange_strong(&leftovers[at].state, &state, LEFTOVER_TAKEN)) continue;
+    memcpy(leftovers[at].path, path, n + 1);
+    atomic_store(&leftovers[at].state, LEFTOVER_NOTED);
+    return at;
+  }
+  return -1;
+}
+
+void laci_leftover_drop(int leftover) {
+  if (leftover >= 0) atomic_store(&leftovers[leftover].state, LEFTOVER_FREE);
+}
+
+void laci_leftovers_remove(void) {
+  for (int at = 0; at < MOST_LEFTOVERS; at++) {
+    if (atomic_load(&leftovers[at].state) == LEFTOVER_NOTED) (void)unlink(leftovers[at].path);
+  }
+  for (int at = 0; at < MOST_LEFTOVERS; at++) { /* folders, empty by now; a file is none */
+    if (atomic_load(&leftovers[at].state) == LEFTOVER_NOTED) (void)rmdir(leftovers[at].path);
+  }
+}
+
 /* ---- Writing ---- */
 
 struct laci_writer {
@@ -189,6 +231,7 @@ struct laci_writer {
   bool force;
   bool made_new; /* committed, and there was no file of that name */
   bool on_disk;  /* the temporary file exists */
+  int leftover;  /* the temporary file as such */
   int fd;        /* -1: closed */
   size_t n;      /* bytes in the buffer */
   uint8_t *buffer;
@@ -233,7 +276,10 @@ static lac_status create_temporary(laci_writer *writer, lac_error *err) {
                    writer->path, between, number);
     writer->fd = open(writer->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     writer->on_disk = writer->fd >= 0;
-    if (writer->on_disk) return LAC_OK;
+    if (writer->on_disk) {
+      writer->leftover = laci_leftover_add(writer->temporary);
+      return LAC_OK;
+    }
     if (errno != EEXIST) break;
   }
   return fail_errno(err, writer->path, "cannot create");
@@ -250,7 +296,7 @@ lac_status laci_writer_open(const char *path, const laci_write_options *options,
   if (st) return st;
   laci_writer *made = laci_alloc(1, sizeof *made);
   if (!made) return laci_fail_memory(err, path);
-  made->fd = -1;
+  made->fd = made->leftover = -1;
   made->force = options->force;
   made->path = laci_alloc(n_path + 1, 1);
   made->buffer = laci_alloc(WRITE_BUFFER_BYTES, 1);
@@ -350,6 +396,8 @@ lac_status laci_writer_commit(laci_writer *writer, lac_error *err) {
   if (result) return fail_errno(err, writer->path, "cannot rename to it");
   writer->on_disk = false;
   writer->made_new = fresh;
+  laci_leftover_drop(writer->leftover);
+  writer->leftover = -1;
   sync_folder(writer);
   return LAC_OK;
 }
@@ -364,6 +412,7 @@ void laci_writer_destroy(laci_writer *writer) {
   if (!writer) return;
   if (writer->fd >= 0) (void)close(writer->fd);
   if (writer->on_disk) (void)unlink(writer->temporary);
+  laci_leftover_drop(writer->leftover);
   laci_free(writer->buffer);
   laci_free(writer->temporary);
   laci_free(writer->path);

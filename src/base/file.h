@@ -3,8 +3,9 @@
  * never half of it.
  *
  * A writer fills a temporary file beside its target. finish() makes it complete and durable,
- * commit() gives it its name; a writer that is destroyed before that leaves nothing behind. A
- * command with several outputs finishes all of them before it commits the first. */
+ * commit() gives it its name; a writer that is destroyed before that leaves nothing behind, and
+ * neither does a process that calls laci_leftovers_remove when a signal ends it. A command with
+ * several outputs finishes all of them before it commits the first. */
 #ifndef LACI_BASE_FILE_H
 #define LACI_BASE_FILE_H
 
@@ -82,6 +83,18 @@ LAC_MUST_CHECK lac_status laci_writer_commit(laci_writer *writer, lac_error *err
 void laci_writer_retract(laci_writer *writer);
 /** Removes the temporary file where it was not committed. NULL is fine. */
 void laci_writer_destroy(laci_writer *writer);
+
+/* ---- The end of the process at a signal ---- */
+
+/** Notes a file or folder that is to go if the process ends before laci_leftover_drop; -1 where
+ * there are too many (64) or the path is too long. Writers do so themselves. Any thread. */
+int laci_leftover_add(const char *path);
+/** It stays, or is gone already. -1 is fine. */
+void laci_leftover_drop(int leftover);
+/** Removes all that is noted, folders where they are empty. Safe in a signal handler. */
+void laci_leftovers_remove(void);
+
+/* ---- Whole files ---- */
 
 /** All of the above for bytes that are at hand. */
 LAC_MUST_CHECK lac_status laci_file_write(const char *path, const void *bytes, size_t size_bytes,

@@ -11,7 +11,7 @@
 
 #include "base/error.h"
 
-enum { PIECE = 1 << 14, MAX_PARTS = 64, SOURCES_AT_ONCE = 256 };
+enum { PIECE = 1 << 14, MAX_PARTS = 64, SOURCES_AT_ONCE = 256, GLANCE = 256 };
 
 /* A run is compared in pieces of at most PIECE elements; pieces are numbered through all runs. */
 typedef struct comparison {
@@ -33,13 +33,40 @@ static void note(laci_difference *part, double wanted, double got, double apart,
   }
 }
 
+/* Nothing further apart, larger or not finite: most of what is compared, and free of branches. */
+static inline LACI_WIDE_BODY bool is_dull_body(const double *wanted, const double *got, int64_t n,
+                                               double largest, double scale) {
+  int64_t n_news = 0;
+  for (int64_t i = 0; i < n; i++) {
+    n_news += !(fabs(wanted[i] - got[i]) <= largest);
+    n_news += !(fabs(wanted[i]) <= scale);
+  }
+  return n_news == 0;
+}
+
+static bool is_dull_any(const double *wanted, const double *got, int64_t n, double largest,
+                        double scale) {
+  return is_dull_body(wanted, got, n, largest, scale);
+}
+
+LACI_WIDE static bool is_dull_wide(const double *wanted, const double *got, int64_t n,
+                                   double largest, double scale) {
+  return is_dull_body(wanted, got, n, largest, scale);
+}
+
 static void compare_floats(laci_difference *part, const double *wanted, const double *got,
                            int64_t n, int64_t at) {
   double scale = part->any_finite ? part->scale : -1;
-  for (int64_t i = 0; i < n; i++) {
-    double apart = fabs(wanted[i] - got[i]), size = fabs(wanted[i]);
-    if (!(apart <= part->largest)) note(part, wanted[i], got[i], apart, at + i);
-    if (size > scale && size <= DBL_MAX) scale = size;
+  bool (*is_dull)(const double *, const double *, int64_t, double, double) =
+      laci_cpu() >= LACI_WIDE_LEVEL ? is_dull_wide : is_dull_any;
+  for (int64_t begin = 0; begin < n; begin += GLANCE) {
+    int64_t end = n - begin < GLANCE ? n : begin + GLANCE;
+    if (is_dull(wanted + begin, got + begin, end - begin, part->largest, scale)) continue;
+    for (int64_t i = begin; i < end; i++) {
+      double apart = fabs(wanted[i] - got[i]), size = fabs(wanted[i]);
+      if (!(apart <= part->largest)) note(part, wanted[i], got[i], apart, at + i);
+      if (size > scale && size <= DBL_MAX) scale = size;
+    }
   }
   part->any_finite = scale >= 0;
   part->scale = part->any_finite ? scale : 0;
@@ -64,6 +91,14 @@ static void compare_run(const comparison *c, laci_difference *part, int64_t from
   else compare_integers(part, c->wanted->i + from, c->got->i + to, n, to);
 }
 
+/* Runs of one element each: gathered, so that they are compared as neighbours. */
+static void compare_scattered(const comparison *c, laci_difference *part, const int64_t *sources,
+                              int64_t n, int64_t to) {
+  double near[SOURCES_AT_ONCE];
+  for (int64_t i = 0; i < n; i++) near[i] = c->wanted->f[sources[i]];
+  compare_floats(part, near, c->got->f + to, n, to);
+}
+
 static void compare_part(comparison *c, int64_t number) {
   int64_t run = c->walk->run, sources[SOURCES_AT_ONCE];
   int64_t piece = number * c->pieces_a_part, end = piece + c->pieces_a_part;
@@ -81,7 +116,9 @@ static void compare_part(comparison *c, int64_t number) {
     }
     int64_t n = end - piece < SOURCES_AT_ONCE ? end - piece : SOURCES_AT_ONCE;
     laci_walk_sources(c->walk, piece, n, sources);
-    for (int64_t i = 0; i < n; i++) compare_run(c, part, sources[i], (piece + i) * run, run);
+    if (run == 1 && c->wanted->f) compare_scattered(c, part, sources, n, piece);
+    else
+      for (int64_t i = 0; i < n; i++) compare_run(c, part, sources[i], (piece + i) * run, run);
     piece += n;
   }
 }

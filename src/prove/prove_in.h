@@ -5,8 +5,19 @@
 #ifndef LACI_PROVE_PROVE_IN_H
 #define LACI_PROVE_PROVE_IN_H
 
+#include "cpu/cpu.h"
 #include "cpu/pool.h"
 #include "permute/orders.h"
+
+/* A loop that the compiler turns into vectors, compiled twice: for any processor, and for AVX2.
+ * Both give the same bits. */
+#define LACI_WIDE_BODY __attribute__((always_inline))
+#if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
+#define LACI_WIDE __attribute__((target("avx2")))
+#else
+#define LACI_WIDE
+#endif
+#define LACI_WIDE_LEVEL LACI_CPU_AVX2
 
 /** Sizes for the graph's symbols that its inputs use (0: no input uses it), for the attempt-th
  * attempt from 0 on: batches of 2 (1 for large networks) and then of 1, other sizes from small to
@@ -58,6 +69,14 @@ static inline int laci_whole_number(uint64_t key, uint64_t content, int most) {
   x = (x ^ (x >> 32)) * 0xD6E8FEB86659FD93u;
   x = (x ^ (x >> 32)) * 0xD6E8FEB86659FD93u;
   return (int)((x >> 32) * (2 * (uint64_t)most + 1) >> 32) - most;
+}
+
+/** The same from a place in a tensor, in 32 bits: drawn for every weight, many at a time. */
+static inline float laci_whole_at(uint32_t key, int64_t place) {
+  uint32_t x = ((uint32_t)place + (uint32_t)(place >> 32) * 0x9E3779B9u) ^ key;
+  x = (x ^ (x >> 16)) * 0x85EBCA6Bu;
+  x = (x ^ (x >> 13)) * 0xC2B2AE35u;
+  return (float)((int32_t)((x >> 16) * (2 * LACI_WHOLE + 1) >> 16) - LACI_WHOLE);
 }
 
 typedef struct laci_products_options {

@@ -169,19 +169,42 @@ typedef struct reading {
   const laci_stored *from;
   const laci_walk *walk;
   const laci_slab *slab;
-  uint64_t key;
+  uint32_t key;
   bool whole;
   float *out;
 } reading;
+
+/* Whole numbers of n places: first, first + 1, ..., or sources[0], sources[1], ... where given. */
+static inline LACI_WIDE_BODY void draw_whole_body(uint32_t key, int64_t first,
+                                                  const int64_t *sources, int64_t n, float *out) {
+  if (sources) {
+    for (int64_t i = 0; i < n; i++) out[i] = laci_whole_at(key, sources[i]);
+  } else {
+    for (int64_t i = 0; i < n; i++) out[i] = laci_whole_at(key, first + i);
+  }
+}
+
+static void draw_whole_any(uint32_t key, int64_t first, const int64_t *sources, int64_t n,
+                           float *out) {
+  draw_whole_body(key, first, sources, n, out);
+}
+
+LACI_WIDE static void draw_whole_wide(uint32_t key, int64_t first, const int64_t *sources,
+                                      int64_t n, float *out) {
+  draw_whole_body(key, first, sources, n, out);
+}
+
+static void draw_whole(uint32_t key, int64_t first, const int64_t *sources, int64_t n, float *out) {
+  if (laci_cpu() >= LACI_WIDE_LEVEL) draw_whole_wide(key, first, sources, n, out);
+  else draw_whole_any(key, first, sources, n, out);
+}
 
 /* n neighbours in the file. */
 static void read_run(const reading *r, int64_t source, int64_t n, float *out) {
   enum { PART = 256 };
   double part[PART];
   if (r->whole) {
-    for (int64_t i = 0; i < n; i++) {
-      out[i] = (float)laci_whole_number(r->key, (uint64_t)(source + i), LACI_WHOLE);
-    }
+    draw_whole(r->key, source, NULL, n, out);
     return;
   }
   if (r->from->dtype == LAC_DTYPE_F32) {
@@ -195,6 +218,19 @@ static void read_run(const reading *r, int64_t source, int64_t n, float *out) {
   }
 }
 
+/* n elements from anywhere. */
+static void read_scattered(const reading *r, const int64_t *sources, int64_t n, float *out) {
+  if (r->whole) {
+    draw_whole(r->key, 0, sources, n, out);
+  } else if (r->from->dtype == LAC_DTYPE_F32) {
+    for (int64_t i = 0; i < n; i++) {
+      memcpy(&out[i], r->from->bytes + (size_t)sources[i] * sizeof *out, sizeof *out);
+    }
+  } else {
+    for (int64_t i = 0; i < n; i++) read_run(r, sources[i], 1, &out[i]);
+  }
+}
+
 /* Elements begin .. end - 1 of the slab: whole runs of the walk, but for the first and the last. */
 static void read_range(int64_t begin, int64_t end, void *context) {
   enum { SOURCES = 256 };
@@ -205,6 +241,11 @@ static void read_range(int64_t begin, int64_t end, void *context) {
     int64_t last = (r->slab->first + end - 1) / run, n = last - first + 1;
     if (n > SOURCES) n = SOURCES;
     laci_walk_sources(r->walk, first, n, sources);
+    if (run == 1) {
+      read_scattered(r, sources, n, r->out + begin);
+      begin += n;
+      continue;
+    }
     for (int64_t i = 0; i < n; i++) {
       int64_t now = run - within < end - begin ? run - within : end - begin;
       read_run(r, sources[i] + within, now, r->out + begin);
@@ -221,12 +262,13 @@ lac_status laci_parameters_floats(const laci_products_options *options, int stor
   laci_walk walk;
   lac_status st = laci_walk_init(
       &walk, &from->shape, options->orders ? &options->orders->values[from->value] : NULL, err);
-  reading r = {.from = from,
-               .walk = &walk,
-               .slab = slab,
-               .key = options->seed + ((uint64_t)stored << 32),
-               .whole = options->whole_numbers,
-               .out = out};
+  reading r = {
+      .from = from,
+      .walk = &walk,
+      .slab = slab,
+      .key = (uint32_t)((options->seed + (uint64_t)stored + 1) * 0x9E3779B97F4A7C15u >> 32),
+      .whole = options->whole_numbers,
+      .out = out};
   if (!st) laci_pool_for(options->pool, slab->n, AT_ONCE, read_range, &r);
   laci_walk_clear(&walk);
   return st;

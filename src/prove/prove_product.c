@@ -17,7 +17,7 @@
 
 enum {
   LEAST_PRODUCT = 1 << 20, /* multiplications below which a node is not worth a plan */
-  SLAB = 1 << 24,          /* elements of a weight that are read at once */
+  SLAB = 1 << 22,          /* elements of a weight that are read at once */
   LONGEST = 100000,        /* terms of a sum: LACI_WHOLE^2 times that is below 2^24 */
   AT_ONCE = 1 << 15
 };
@@ -32,12 +32,18 @@ typedef struct product {
   int node;
 } product;
 
+/* Memory that goes from product to product: fresh pages for every one would cost more than some of
+ * the products. */
+enum room { ROOM_LEFT, ROOM_RIGHT, ROOM_RESULT, N_ROOMS };
+
 struct laci_products {
   laci_graph graph; /* a copy of the struct with nodes of its own; all else is the original's */
   const laci_graph *original;
   laci_products_options how;
   product *products; /* [n_nodes]; owner NULL: computed as ever */
   bool *streamed;    /* [n_stored] read by products only, straight from the file */
+  float *rooms[N_ROOMS];
+  size_t room_sizes[N_ROOMS];
 };
 
 /* ---- Which nodes ---- */
@@ -109,9 +115,22 @@ static bool is_streamed(const laci_products *p, int stored) {
 typedef struct operands {
   const laci_eval *eval;
   const product *product;
-  float *a, *b; /* owned; b NULL: streamed */
-  bool b_stays; /* b is a weight of the little network, not an input */
+  const float *a, *b; /* b NULL: streamed */
+  laci_shape a_shape; /* as the little network sees it */
+  bool is_matrix;     /* b is one: all rows of a are one matrix, too, and b is read as it lies */
+  bool b_turned, b_stays; /* b is transposed; is a weight of the little network, not an input */
 } operands;
+
+/* Room for n numbers, which hold anything; NULL: no memory. Stays the owner's, and a later call for
+ * the same room takes it away. */
+static float *take_room(laci_products *p, enum room which, int64_t n) {
+  size_t wanted = (size_t)(n > 0 ? n : 1);
+  if (p->room_sizes[which] >= wanted) return p->rooms[which];
+  laci_free(p->rooms[which]);
+  p->rooms[which] = laci_alloc(wanted, sizeof *p->rooms[which]);
+  p->room_sizes[which] = p->rooms[which] ? wanted : 0;
+  return p->rooms[which];
+}
 
 static uint64_t key_of(const product *p, int port) {
   return p->owner->how.seed * 0x9E3779B97F4A7C15u + (uint64_t)p->node * 4 + (uint64_t)port;
@@ -139,34 +158,49 @@ static void convert(int64_t begin, int64_t end, void *context) {
   }
 }
 
-static lac_status read_operand(const product *p, int port, const laci_buf *buf, float **to,
+static lac_status read_operand(const product *p, int port, const laci_buf *buf, const float **to,
                                lac_error *err) {
-  *to = laci_alloc((size_t)buf->count, sizeof **to);
-  if (!*to) return laci_fail_memory(err, "an operand of the proof");
+  float *numbers = take_room(p->owner, port == 0 ? ROOM_LEFT : ROOM_RIGHT, buf->count);
+  *to = numbers;
+  if (!numbers) return laci_fail_memory(err, "an operand of the proof");
   conversion c = {
-      .from = buf->f, .to = *to, .key = key_of(p, port), .whole = p->owner->how.whole_numbers};
+      .from = buf->f, .to = numbers, .key = key_of(p, port), .whole = p->owner->how.whole_numbers};
   laci_pool_for(p->owner->how.pool, buf->count, AT_ONCE, convert, &c);
   return LAC_OK;
 }
 
-/* The node alone, as a graph: the weights are a stored tensor of it, or an input. */
-static lac_status little_graph(const operands *o, const laci_shape *b_shape, const float *b,
-                               laci_graph **graph, lac_error *err) {
+/* A weight matrix is used once, so that a kernel reads it as it lies: turned by a node before it,
+ * which costs nothing. */
+static lac_status add_matrix_product(const operands *o, laci_graph *graph, lac_error *err) {
   const laci_node *from = o->eval->node;
-  laci_type a_type = {LAC_DTYPE_F32, o->eval->in[0]->shape}, b_type = {LAC_DTYPE_F32, *b_shape};
-  laci_stored stored = {.name = "b",
-                        .dtype = LAC_DTYPE_F32,
-                        .shape = *b_shape,
-                        .bytes = (const uint8_t *)b,
-                        .size_bytes = (size_t)laci_shape_count(b_shape) * sizeof *b};
-  int id;
-  lac_status st = laci_graph_create(graph, err);
-  if (!st) st = laci_graph_add_input(*graph, "a", &a_type, err);
-  if (!st && o->b_stays) st = laci_graph_add_stored(*graph, &stored, &id, err);
-  if (!st && !o->b_stays) st = laci_graph_add_input(*graph, "b", &b_type, err);
-  if (st) return st;
-  int inputs[] = {laci_graph_value(*graph, "a"), laci_graph_value(*graph, "b")};
-  int output = laci_graph_value(*graph, "y");
+  int b = laci_graph_value(graph, "b"), id;
+  int turned = o->b_turned ? laci_graph_value(graph, "turned") : b;
+  int inputs[] = {laci_graph_value(graph, "a"), turned}, y = laci_graph_value(graph, "y");
+  if (b < 0 || turned < 0 || inputs[0] < 0 || y < 0) return laci_fail_memory(err, "a product");
+  laci_node turn = {.name = from->name,
+                    .type = "Transpose",
+                    .domain = "",
+                    .version = from->version,
+                    .n_inputs = 1,
+                    .n_outputs = 1,
+                    .inputs = &b,
+                    .outputs = &turned};
+  laci_node node = {.name = from->name,
+                    .type = "MatMul",
+                    .domain = "",
+                    .version = from->version,
+                    .n_inputs = 2,
+                    .n_outputs = 1,
+                    .inputs = inputs,
+                    .outputs = &y};
+  lac_status st = o->b_turned ? laci_graph_add_node(graph, &turn, &id, err) : LAC_OK;
+  return st ? st : laci_graph_add_node(graph, &node, &id, err);
+}
+
+static lac_status add_same_product(const operands *o, laci_graph *graph, lac_error *err) {
+  const laci_node *from = o->eval->node;
+  int inputs[] = {laci_graph_value(graph, "a"), laci_graph_value(graph, "b")};
+  int output = laci_graph_value(graph, "y"), id;
   if (inputs[0] < 0 || inputs[1] < 0 || output < 0) return laci_fail_memory(err, "a product");
   laci_node node = {.name = from->name,
                     .type = from->type,
@@ -178,7 +212,25 @@ static lac_status little_graph(const operands *o, const laci_shape *b_shape, con
                     .outputs = &output,
                     .n_attrs = from->n_attrs,
                     .attrs = from->attrs};
-  st = laci_graph_add_node(*graph, &node, &id, err);
+  return laci_graph_add_node(graph, &node, &id, err);
+}
+
+/* The node alone, as a graph: the weights are a stored tensor of it, or an input. */
+static lac_status little_graph(const operands *o, const laci_shape *b_shape, const float *b,
+                               laci_graph **graph, lac_error *err) {
+  laci_type a_type = {LAC_DTYPE_F32, o->a_shape}, b_type = {LAC_DTYPE_F32, *b_shape};
+  laci_stored stored = {.name = "b",
+                        .dtype = LAC_DTYPE_F32,
+                        .shape = *b_shape,
+                        .bytes = (const uint8_t *)b,
+                        .size_bytes = (size_t)laci_shape_count(b_shape) * sizeof *b};
+  int id;
+  lac_status st = laci_graph_create(graph, err);
+  if (!st) st = laci_graph_add_input(*graph, "a", &a_type, err);
+  if (!st && o->b_stays) st = laci_graph_add_stored(*graph, &stored, &id, err);
+  if (!st && !o->b_stays) st = laci_graph_add_input(*graph, "b", &b_type, err);
+  if (!st)
+    st = o->is_matrix ? add_matrix_product(o, *graph, err) : add_same_product(o, *graph, err);
   if (!st) st = laci_graph_add_output(*graph, "y", err);
   return st ? st : laci_graph_finish(*graph, err);
 }
@@ -300,56 +352,79 @@ static lac_status run_slab(const operands *o, const result *r, int64_t first, in
   laci_shape b_shape = o->eval->in[1]->shape, y_shape = r->y->shape;
   int64_t a_row = laci_shape_count(&b_shape) / (b_shape.rank > 0 ? b_shape.dims[0] : 1);
   bool part = n < r->channels;
-  float *b = NULL, *y = NULL;
   lac_status st = LAC_OK;
   if (part) b_shape.dims[0] = n;
   if (part) y_shape.dims[is(o->eval->node, "Conv") ? 1 : y_shape.rank - 1] = n;
   const float *weights = o->b;
+  laci_products *owner = o->product->owner;
   if (!weights) {
-    int stored = o->product->owner->original->values[o->eval->node->inputs[1]].stored;
+    int stored = owner->original->values[o->eval->node->inputs[1]].stored;
     laci_slab slab = {.first = part ? first * a_row : 0, .n = laci_shape_count(&b_shape)};
     weights = how->whole_numbers ? NULL : laci_parameters_view(how, stored, &slab);
     if (!weights) {
-      b = laci_alloc((size_t)slab.n, sizeof *b);
+      float *b = take_room(owner, ROOM_RIGHT, slab.n);
       st = b ? laci_parameters_floats(how, stored, &slab, b, err)
              : laci_fail_memory(err, "weights of the proof");
       weights = b;
     }
   }
-  if (!st) {
-    y = laci_alloc((size_t)laci_shape_count(&y_shape), sizeof *y);
-    st = y ? multiply(o, &b_shape, weights, &y_shape, y, err)
-           : laci_fail_memory(err, "a result of the proof");
-  }
+  if (st) return st;
+  float *y = take_room(owner, ROOM_RESULT, laci_shape_count(&y_shape));
+  st = y ? multiply(o, &b_shape, weights, &y_shape, y, err)
+         : laci_fail_memory(err, "a result of the proof");
   if (!st) land_slab(o, r, y, first, n);
-  laci_free(b);
-  laci_free(y);
   return st;
 }
 
 /* y += the third operand: one a channel for Conv, broadcast for Gemm. */
+typedef struct summand {
+  const result *r;
+  const laci_buf *c;
+  uint64_t key;
+  bool conv;
+} summand;
+
+static double summand_at(const summand *s, int64_t at) {
+  const result *r = s->r;
+  int rank = s->c->shape.rank;
+  int64_t columns = s->conv ? s->c->count : rank > 0 ? s->c->shape.dims[rank - 1] : 1;
+  int64_t row = s->conv || s->c->count == columns ? 0 : at / r->channels;
+  double x = s->c->f[row * columns + (columns == 1 ? 0 : at % r->channels)];
+  if (!r->whole || !isfinite(x)) return x;
+  uint64_t bits;
+  if (x == 0) x = 0;
+  memcpy(&bits, &x, sizeof bits);
+  return laci_whole_number(s->key, bits, LACI_WHOLE_SUMMAND) * r->unit;
+}
+
+static void add_range(int64_t begin, int64_t end, void *context) {
+  const summand *s = context;
+  for (int64_t at = begin; at < end; at++) {
+    double x = summand_at(s, at), *to = s->r->y->f + at * s->r->inner;
+    for (int64_t i = 0; i < s->r->inner; i++) to[i] += x;
+  }
+}
+
 static void add_third(const operands *o, const result *r) {
   const laci_eval *eval = o->eval;
   const laci_buf *c = eval->n_in > 2 ? eval->in[2] : NULL;
-  if (!c || !c->f) return;
-  bool conv = is(eval->node, "Conv");
-  int rank = c->shape.rank;
-  int64_t columns = conv ? c->count : rank > 0 ? c->shape.dims[rank - 1] : 1;
-  int64_t rows = columns > 0 ? c->count / columns : 0;
-  if (c->count == 0) return;
-  for (int64_t at = 0; at < r->outer * r->channels; at++) {
-    int64_t row = conv || rows == 1 ? 0 : at / r->channels;
-    int64_t column = columns == 1 ? 0 : at % r->channels;
-    double x = c->f[row * columns + column];
-    if (r->whole && isfinite(x)) {
-      uint64_t bits;
-      if (x == 0) x = 0;
-      memcpy(&bits, &x, sizeof bits);
-      x = laci_whole_number(key_of(o->product, 2), bits, LACI_WHOLE_SUMMAND) * r->unit;
-    }
-    double *to = r->y->f + at * r->inner;
-    for (int64_t i = 0; i < r->inner; i++) to[i] += x;
-  }
+  if (!c || !c->f || c->count == 0) return;
+  summand s = {.r = r, .c = c, .key = key_of(o->product, 2), .conv = is(eval->node, "Conv")};
+  laci_pool_for(o->product->owner->how.pool, r->outer * r->channels, 1 + AT_ONCE / (r->inner + 1),
+                add_range, &s);
+}
+
+static void see_matrices(operands *o) {
+  const laci_node *node = o->eval->node;
+  const laci_shape *a = &o->eval->in[0]->shape, *b = &o->eval->in[1]->shape;
+  bool gemm = is(node, "Gemm");
+  o->a_shape = *a;
+  o->is_matrix = b->rank == 2 && (gemm ? laci_node_int(node, "transA", 0) == 0
+                                       : is(node, "MatMul") && a->rank >= 2);
+  o->b_turned = gemm && laci_node_int(node, "transB", 0) != 0;
+  if (!o->is_matrix) return;
+  int64_t rows = laci_shape_count_range(a, 0, a->rank - 1);
+  o->a_shape = laci_shape_of(2, (int64_t[]){rows, a->dims[a->rank - 1]});
 }
 
 static lac_status evaluate(laci_eval *eval) {
@@ -359,7 +434,8 @@ static lac_status evaluate(laci_eval *eval) {
   int stored = p->owner->original->values[node->inputs[1]].stored;
   bool streamed = stored >= 0 && p->owner->streamed[stored];
   if (!eval->in[0]->f || (!streamed && !eval->in[1]->f)) return p->plain->eval(eval);
-  o.b_stays = streamed || !is(node, "MatMul");
+  see_matrices(&o);
+  o.b_stays = !o.is_matrix && (streamed || !is(node, "MatMul"));
   lac_status st = read_operand(p, 0, eval->in[0], &o.a, eval->err);
   if (!st && !streamed) st = read_operand(p, 1, eval->in[1], &o.b, eval->err);
   result r = result_of(&o);
@@ -372,8 +448,6 @@ static lac_status evaluate(laci_eval *eval) {
     st = run_slab(&o, &r, first, r.channels - first < n ? r.channels - first : n, eval->err);
   }
   if (!st) add_third(&o, &r);
-  laci_free(o.a);
-  laci_free(o.b);
   return st;
 }
 
@@ -412,6 +486,7 @@ void laci_products_destroy(laci_products *products) {
   laci_free(products->graph.nodes);
   laci_free(products->products);
   laci_free(products->streamed);
+  for (int which = 0; which < N_ROOMS; which++) laci_free(products->rooms[which]);
   laci_free(products);
 }
 

@@ -279,6 +279,30 @@ static void open_sizes_must_be_given(void **state) {
   laci_graph_destroy(graph);
 }
 
+/* "-1" and "-2" stand for the same size wherever they are. */
+static void a_size_is_given_once(void **state) {
+  (void)state;
+  laci_graph *graph;
+  const lac_engine_shape shape = {.name = "x", .rank = 3, .shape = {5, 2, 4}};
+  lac_bench_options options = {.shapes = &shape, .n_shapes = 1};
+  laci_rebatch batch;
+  lac_error err = {0};
+  if (net_read("input x -1x-2x4\ninput y -1x4x-2\nr = Relu(x)\ns = Relu(y)\noutput r\noutput s\n",
+               &graph, &err)) {
+    fail_msg("%s", err.text);
+  }
+  assert_int_equal(laci_rebatch_begin(graph, &options, &batch, &err), LAC_OK);
+  laci_shape wanted = laci_shape_of(3, (const int64_t[]){5, 4, 2});
+  assert_true(laci_shape_equal(&batch.shapes[1].shape, &wanted));
+  laci_rebatch_undo(&batch);
+  options.batch = 3; /* in the place of 5, for all */
+  assert_int_equal(laci_rebatch_begin(graph, &options, &batch, &err), LAC_OK);
+  wanted.dims[0] = 3;
+  assert_true(laci_shape_equal(&batch.shapes[1].shape, &wanted));
+  laci_rebatch_undo(&batch);
+  laci_graph_destroy(graph);
+}
+
 /* ---- Ends before its time ---- */
 
 static void an_interrupt_ends_it(void **state) {
@@ -325,6 +349,7 @@ int main(void) {
       cmocka_unit_test(an_output_that_keeps_the_old_batch_is_refused),
       cmocka_unit_test(inputs_without_a_common_batch_are_refused),
       cmocka_unit_test(open_sizes_must_be_given),
+      cmocka_unit_test(a_size_is_given_once),
       cmocka_unit_test(an_interrupt_ends_it),
       cmocka_unit_test(every_failed_allocation_is_told),
   };

@@ -155,6 +155,40 @@ static void an_abandoned_file_leaves_nothing(void **state) {
   laci_writer_destroy(NULL);
 }
 
+/* More writers than can be noted; what is removed is never what has its name. */
+static void the_end_of_the_process_leaves_nothing_half_written(void **state) {
+  (void)state;
+  enum { WRITERS = 80, NOTED = 60 };
+  laci_writer *writers[WRITERS];
+  const laci_write_options options = {0};
+  char name[16];
+  struct stat info;
+  assert_int_equal(mkdir(in_folder(&dir, "made"), 0777), 0);
+  int made = laci_leftover_add(in_folder(&dir, "made"));
+  for (int at = 0; at < NOTED; at++) {
+    snprintf(name, sizeof name, "made/w%d", at);
+    assert_int_equal(laci_writer_open(in_folder(&dir, name), &options, &writers[at], NULL), LAC_OK);
+  }
+  laci_leftovers_remove();
+  assert_int_equal(stat(in_folder(&dir, "made"), &info), -1); /* empty, so it went too */
+  laci_leftover_drop(made);
+  for (int at = 0; at < NOTED; at++) laci_writer_destroy(writers[at]);
+  for (int at = 0; at < WRITERS; at++) {
+    snprintf(name, sizeof name, "w%d", at);
+    assert_int_equal(laci_writer_open(in_folder(&dir, name), &options, &writers[at], NULL), LAC_OK);
+    assert_int_equal(laci_writer_append(writers[at], "whole", 5, NULL), LAC_OK);
+    assert_int_equal(laci_writer_finish(writers[at], NULL), LAC_OK);
+    assert_int_equal(laci_writer_commit(writers[at], NULL), LAC_OK);
+  }
+  laci_leftovers_remove();
+  for (int at = 0; at < WRITERS; at++) {
+    snprintf(name, sizeof name, "w%d", at);
+    expect_content(name, "whole");
+    laci_writer_destroy(writers[at]);
+    assert_int_equal(unlink(in_folder(&dir, name)), 0);
+  }
+}
+
 static void nothing_is_replaced_without_force(void **state) {
   (void)state;
   lac_error err = {0};
@@ -289,6 +323,7 @@ int main(void) {
       cmocka_unit_test(reads_texts_up_to_a_limit),
       cmocka_unit_test(a_file_appears_only_when_it_is_whole),
       cmocka_unit_test(an_abandoned_file_leaves_nothing),
+      cmocka_unit_test(the_end_of_the_process_leaves_nothing_half_written),
       cmocka_unit_test(nothing_is_replaced_without_force),
       cmocka_unit_test(a_commit_can_be_taken_back),
       cmocka_unit_test(inputs_links_and_devices_are_never_replaced),

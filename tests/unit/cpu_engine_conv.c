@@ -132,6 +132,73 @@ static void scales_channels_of_blocks(void **state) {
       "f = Conv(c, u)\ns = Sigmoid(f)\nt = Mul(a, s)\ny = Conv(t, w) pads=1,1,1,1\noutput y\n");
 }
 
+static void multiplies_blocks_by_factors_of_every_kind(void **state) {
+  static const char *const factors[] = {
+      "stored g 1x64x1x1\n",                        /* the same for all images */
+      "q = GlobalAveragePool(a)\ng = Conv(q, u)\n", /* each image its own, in blocks */
+      "input h 2x64\ng = Unsqueeze(h, ax)\n",       /* row-major */
+      "q = GlobalMaxPool(a)\ng = Transpose(q) perm=0,1,3,2\n",
+  };
+  char text[TEXT];
+  (void)state;
+  for (size_t at = 0; at < sizeof factors / sizeof *factors; at++) {
+    for (int again = 0; again < 2; again++) { /* the planes are overwritten, or still wanted */
+      (void)snprintf(text, sizeof text,
+                     "input x 2x64x9x13\nstored w 64x64x3x3\nstored u 64x64x1x1\n"
+                     "stored ax 2 i64 = 2,3\na = Conv(x, w) pads=1,1,1,1\n%sy = Mul(%s)\n"
+                     "z = Conv(y, w) pads=1,1,1,1\noutput z\n%s",
+                     factors[at], again ? "g, a" : "a, g", again ? "output a\n" : "");
+      check(text);
+    }
+  }
+}
+
+static void grows_what_is_joined_again(void **state) {
+  static const char *const joins[] = {
+      /* the same parts and one more */
+      "c = Concat(a, b) axis=1\nd = Conv(c, v)\ne = Concat(a, b, d) axis=1\n"
+      "r = Relu(e)\nf = Conv(r, t)\ng = Concat(a, b, d, f) axis=1\n",
+      /* what was joined, and one more; the first join is read late, and never overwritten */
+      "c = Concat(a, b) axis=1\nd = Conv(c, v)\ne = Concat(c, d) axis=1\n"
+      "h = Relu(c)\nf = Conv(h, v)\ni = Concat(e, f) axis=1\ng = Conv(i, s)\noutput h\n",
+      /* two that go on behind the same one: only the first may */
+      "c = Concat(a, b) axis=1\nd = Relu(a)\ne = Concat(a, b, d) axis=1\n"
+      "f = Concat(a, b, b) axis=1\nh = Concat(c, a) axis=1\ni = Sum(e, f)\ng = Sum(i, h)\n"
+      "output c\n",
+      /* in-place functions of both */
+      "c = Concat(a, b) axis=1\nd = Relu(c)\ne = Concat(a, b, a) axis=1\nf = Sigmoid(e)\n"
+      "h = Conv(f, t)\ni = Conv(d, v)\ng = Add(h, i)\n",
+      /* a new part that lies in no blocks, and one of 24 channels */
+      "c = Concat(a, b) axis=1\nd = Concat(a, b, x) axis=1\ne = Conv(d, k)\n"
+      "g = Concat(a, b, e) axis=1\noutput c\n",
+      "c = Concat(a, b) axis=1\nd = Conv(c, n)\ne = Concat(a, b, d) axis=1\ng = Relu(e)\n"
+      "output c\n",
+  };
+  char text[TEXT];
+  (void)state;
+  for (size_t at = 0; at < sizeof joins / sizeof *joins; at++) {
+    for (int batch = 1; batch <= 2; batch++) {
+      (void)snprintf(text, sizeof text,
+                     "input x %dx3x15x14\nstored w0 64x3x3x3\nstored w 64x64x3x3\n"
+                     "stored v 64x128x1x1\nstored t 64x192x1x1\nstored s 64x256x1x1\n"
+                     "stored k 64x131x1x1\nstored n 24x128x1x1\n"
+                     "a = Conv(x, w0) pads=1,1,1,1\nb0 = Conv(a, w) pads=1,1,1,1\n"
+                     "b = Relu(b0)\n%soutput g\n",
+                     batch, joins[at]);
+      check(text);
+    }
+  }
+}
+
+static void uses_winograd_for_few_channels_of_large_planes(void **state) {
+  (void)state;
+  const char *text =
+      "input x 1x128x14x15\nstored w 32x128x3x3\ny = Conv(x, w) pads=1,1,1,1\n"
+      "output y\n";
+  check(text);
+  if (winograd_steps(text, false) != has_winograd()) fail_msg("not Winograd");
+}
+
 static void lays_depthwise_networks_in_blocks(void **state) {
   (void)state; /* whole blocks, no blocks (24 channels), and both */
   static const int cases[][2] = {{48, 48}, {24, 24}, {24, 144}};
@@ -193,6 +260,9 @@ int main(void) {
       cmocka_unit_test(meets_channels_that_no_block_divides),
       cmocka_unit_test(joins_and_cuts_blocks),
       cmocka_unit_test(scales_channels_of_blocks),
+      cmocka_unit_test(multiplies_blocks_by_factors_of_every_kind),
+      cmocka_unit_test(grows_what_is_joined_again),
+      cmocka_unit_test(uses_winograd_for_few_channels_of_large_planes),
       cmocka_unit_test(lays_depthwise_networks_in_blocks),
       cmocka_unit_test(leaves_it_where_it_does_not_pay),
       cmocka_unit_test(computes_in_bf16_directly),

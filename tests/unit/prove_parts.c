@@ -150,6 +150,47 @@ static void parameters_are_drawn_alike_in_any_order(void **state) {
   laci_graph_destroy(graph);
 }
 
+/* Elements [7, 261) of w as a product reads them; orders may be NULL. */
+static void read_slab(const laci_graph *graph, const laci_orders *orders, bool whole, float *out) {
+  laci_products_options how = {.graph = graph, .orders = orders, .seed = 3, .whole_numbers = whole};
+  int stored = graph->values[laci_graph_find_value(graph, "w")].stored;
+  laci_slab slab = {.first = 7, .n = 254};
+  assert_int_equal(laci_parameters_floats(&how, stored, &slab, out, NULL), LAC_OK);
+}
+
+static void slabs_are_alike_in_any_order(void **state) {
+  enum { AXES = 4, FIRST = 7, N = 254 };
+  (void)state;
+  laci_graph *graph = read_net(parameter_net);
+  int w = laci_graph_find_value(graph, "w");
+  laci_value_orders *values = laci_alloc((size_t)graph->n_values, sizeof *values);
+  laci_orders orders = {.n_values = graph->n_values, .values = values};
+  laci_buf *plain = new_buf(LAC_DTYPE_F32, 4, graph->stored[graph->values[w].stored].shape.dims);
+  assert_non_null(values);
+  for (int axis = 0; axis < AXES; axis++) {
+    for (int whole = 0; whole < 2; whole++) {
+      float here[N], moved[N];
+      reversal r;
+      laci_buf *places = NULL;
+      reverse(&r, &plain->shape, axis);
+      values[w] = r.orders;
+      for (int64_t e = 0; e < plain->count; e++) plain->f[e] = (double)e;
+      assert_int_equal(laci_reordered(plain, &r.orders, &places, NULL), LAC_OK);
+      read_slab(graph, NULL, whole, here);
+      read_slab(graph, &orders, whole, moved);
+      for (int e = 0; e < N; e++) {
+        int from = (int)places->f[FIRST + e] - FIRST;
+        if (from >= 0 && from < N) assert_true(moved[e] == here[from]);
+        if (whole) assert_true(fabsf(here[e]) <= LACI_WHOLE && here[e] == rintf(here[e]));
+      }
+      laci_buf_destroy(places);
+    }
+  }
+  laci_buf_destroy(plain);
+  laci_free(values);
+  laci_graph_destroy(graph);
+}
+
 static void what_is_drawn_anew_keeps_its_nature(void **state) {
   (void)state;
   laci_graph *graph = read_net(parameter_net);
@@ -250,6 +291,7 @@ int main(void) {
       cmocka_unit_test(equal_kinds_of_no_number_are_equal),
       cmocka_unit_test(large_integers_are_not_compared_as_floats),
       cmocka_unit_test(parameters_are_drawn_alike_in_any_order),
+      cmocka_unit_test(slabs_are_alike_in_any_order),
       cmocka_unit_test(what_is_drawn_anew_keeps_its_nature),
       cmocka_unit_test(sizes_are_tried_from_small_to_large),
       cmocka_unit_test(inputs_fit_what_reads_them),

@@ -81,8 +81,7 @@ bool laci_net_takes_posts(const laci_net *net, const laci_node *node) {
   return product && laci_net_fits_matmul(net, node);
 }
 
-/** Do all values of the node have elements? oneDNN's primitives need not care for empty ones. */
-static bool has_elements(const laci_net *net, const laci_node *node) {
+bool laci_net_has_elements(const laci_net *net, const laci_node *node) {
   for (int at = 0; at < node->n_inputs + node->n_outputs; at++) {
     int value = at < node->n_inputs ? node->inputs[at] : node->outputs[at - node->n_inputs];
     if (value >= 0 && laci_shape_count(laci_net_shape(net, value)) == 0) return false;
@@ -110,7 +109,7 @@ static void reads_done(laci_net *net, const laci_net_layer *layer) {
 static void build_layer(laci_net *net, const laci_net_layer *layer) {
   const laci_node *node = &net->graph->nodes[layer->node];
   laci_net_builder *build = layer->build;
-  if (!build && has_elements(net, node)) build = builder_of(net, node);
+  if (!build && laci_net_has_elements(net, node)) build = builder_of(net, node);
   laci_net_mark mark = laci_net_mark_now(net);
   if (build) {
     lac_error why = {0}, *err = net->err;

@@ -181,10 +181,14 @@ static lac_status check_input(const laci_net *net, int value, lac_error *err) {
   const char *name = net->graph->values[value].name;
   char text[128];
   if (type->shape.rank < 0) return laci_fail(err, LAC_BAD_SHAPE, "input '%s' needs a shape", name);
-  int64_t count = laci_shape_count(&type->shape);
-  if (!laci_shape_known(&type->shape) || count < 0 || count > most_elements) {
+  if (!laci_shape_known(&type->shape)) {
     return laci_fail(err, LAC_BAD_SHAPE, "input '%s' has shape %s: every size must be given", name,
                      laci_shape_text(&type->shape, text, sizeof text));
+  }
+  int64_t count = laci_shape_count(&type->shape);
+  if (count < 0 || count > most_elements) {
+    return laci_fail(err, LAC_BAD_SHAPE, "input '%s' has shape %s, more than %lld elements", name,
+                     laci_shape_text(&type->shape, text, sizeof text), (long long)most_elements);
   }
   if (!laci_dtype_is_float(type->dtype) && !laci_dtype_is_integer(type->dtype)) {
     return laci_fail(err, LAC_UNSUPPORTED, "input '%s' holds %s", name,

@@ -437,13 +437,14 @@ lac_status laci_net_fuse(laci_net *net, lac_error *err) {
     net->layer_at[n] = net->computed[n] ? n : -1;
   }
   for (int n = 0; n < n_nodes; n++) {
-    if (net->layer_at[n] != n) continue;
+    if (net->layer_at[n] != n || !laci_net_has_elements(net, &net->graph->nodes[n])) continue;
     if (!laci_net_find_attention(net, n)) (void)laci_net_find_layer_norm(net, n);
   }
   for (int n = 0; n < n_nodes; n++) {
     laci_net_layer *layer = &net->layers[n];
     const laci_node *node = &net->graph->nodes[n];
     if (net->layer_at[layer->tail] != n || layer->output < 0 || layer->build) continue;
+    if (!laci_net_has_elements(net, node)) continue;
     bool heavy = laci_net_takes_posts(net, node);
     bool light = laci_net_is(node, "Add") || laci_net_is(node, "Mul") || laci_net_is(node, "Sub") ||
                  laci_net_is(node, "Div");

@@ -18,7 +18,11 @@
 #include "cpu/pool.h"
 #include "graph/op.h"
 
-enum { LACI_NET_MAX_POSTS = 6, LACI_NET_MAX_READS = 5 };
+enum {
+  LACI_NET_MAX_POSTS = 6,
+  LACI_NET_MAX_READS = 5,
+  LACI_NET_BLOCK = 16, /* channels of oneDNN's nChw16c */
+};
 
 /** Content that does not depend on the inputs: a stored tensor's or a folded one's. Floats are kept
  * as f32; `f` of a stored tensor is filled when somebody asks (laci_net_floats). */
@@ -53,6 +57,8 @@ typedef struct laci_net_buffer {
   bool loose;  /* a weight that only steps read: it goes where none does */
   int port;    /* of a caller's buffer */
   int pending; /* reads still to be planned, of all values that live here */
+  int grows;   /* node + 1 of the Concat that goes on behind what is there: not to be overwritten;
+                  0: none */
 } laci_net_buffer;
 
 typedef struct laci_net_tensor {
@@ -211,6 +217,11 @@ laci_md laci_net_dense(laci_net *net, const laci_shape *shape, dnnl_data_type_t 
 laci_md laci_net_any(laci_net *net, const laci_shape *shape, dnnl_data_type_t dt);
 /** Row-major with the channels (axis 1) innermost. */
 laci_md laci_net_channels_last(laci_net *net, const laci_shape *shape, dnnl_data_type_t dt);
+/** Planes of 16 channels, one after the other (nChw16c). NULL where 16 does not divide the channels
+ * of four axes, or after a failure. */
+laci_md laci_net_blocks(laci_net *net, const laci_shape *shape, dnnl_data_type_t dt);
+/** Does the tensor lie so, in the net's type? */
+bool laci_net_in_blocks(laci_net *net, int tensor);
 /** Is this oneDNN's slow definition of right? */
 bool laci_net_is_reference(const_dnnl_primitive_desc_t pd);
 
@@ -295,6 +306,9 @@ void *laci_net_data(const laci_net *net, int tensor);
 
 /** All layers in order; then the outputs. */
 void laci_net_build(laci_net *net);
+/** Do all values of the node have elements? If not, it is the plain operator's, and melts with
+ * nothing. */
+bool laci_net_has_elements(const laci_net *net, const laci_node *node);
 /** Could the node take posts and a folded scale? Decided before anything is built. */
 bool laci_net_takes_posts(const laci_net *net, const laci_node *node);
 bool laci_net_fits_conv(const laci_net *net, const laci_node *node);

@@ -8,11 +8,14 @@
 
 #include "backend/cpu/net_in.h"
 #include "cpu/cpu.h"
+#include "kernel/swish.h"
 
 enum {
-  BLOCK = 16,                 /* channels of oneDNN's nChw16c */
-  WINOGRAD_MIN_CHANNELS = 64, /* of the input and of the output; fewer lose it in the transforms */
+  BLOCK = LACI_NET_BLOCK,
+  WINOGRAD_MIN_CHANNELS = 64, /* of the input; fewer lose it in the transforms */
   WINOGRAD_MIN_PLANE = 7,     /* rows and columns of the output */
+  WINOGRAD_FEW_CHANNELS = 32, /* at least so many of the output, and ... */
+  WINOGRAD_FEW_PLANE = 14,    /* ... planes of so many rows where it has less than MIN_CHANNELS */
   /* The whole network lies in blocks if at least one in so many of its products gains by that. A
    * depthwise product moves far more bytes than others, so that few of them matter. */
   WINOGRAD_SHARE = 8,
@@ -130,14 +133,10 @@ static bool read_conv(const laci_net *net, const laci_net_layer *layer, conv *c)
   return read_window(node, c->x, c->y, stored->dims + 2, &c->window);
 }
 
-/** Blocks of 16 channels, one plane after the other; any layout where 16 is no divisor. */
-static laci_md blocks_of(laci_net *net, const laci_shape *shape) {
-  laci_md md = NULL;
-  if (shape->rank != 4 || shape->dims[1] % BLOCK != 0) return laci_net_any(net, shape, dnnl_f32);
-  if (!net->status && !laci_md_tagged(&md, 4, shape->dims, dnnl_f32, dnnl_nChw16c)) {
-    laci_net_no_memory(net);
-  }
-  return md;
+/** In blocks; any layout where those are no divisor of the channels. */
+static laci_md blocks_or_any(laci_net *net, const laci_shape *shape) {
+  laci_md md = laci_net_blocks(net, shape, dnnl_f32);
+  return md ? md : laci_net_any(net, shape, dnnl_f32);
 }
 
 /** A primitive for c with input and output in blocks or as oneDNN likes; its status is not a
@@ -145,8 +144,8 @@ static laci_md blocks_of(laci_net *net, const laci_shape *shape) {
 static dnnl_status_t try_conv(laci_net *net, const conv *c, dnnl_alg_kind_t alg, bool blocks,
                               const_dnnl_primitive_attr_t attr, dnnl_primitive_desc_t *pd) {
   dnnl_data_type_t dt = laci_net_dt(net);
-  laci_md src = blocks ? blocks_of(net, c->x) : laci_net_any(net, c->x, dt);
-  laci_md dst = blocks ? blocks_of(net, c->y) : laci_net_any(net, c->y, dt);
+  laci_md src = blocks ? blocks_or_any(net, c->x) : laci_net_any(net, c->x, dt);
+  laci_md dst = blocks ? blocks_or_any(net, c->y) : laci_net_any(net, c->y, dt);
   laci_md w = laci_net_any(net, &c->weight, dt);
   dnnl_status_t st = dnnl_out_of_memory;
   *pd = NULL;
@@ -164,13 +163,14 @@ static dnnl_status_t try_conv(laci_net *net, const conv *c, dnnl_alg_kind_t alg,
  * (4x4) times fewer products, and the measured gain is 1.1 (7x7 planes) to 3. */
 static bool fits_winograd(const laci_net *net, const conv *c) {
   const laci_dnnl_window *w = &c->window;
+  bool few = c->y->dims[1] < WINOGRAD_MIN_CHANNELS;
   if (net->bf16 || c->groups != 1 || w->n_spatial != 2) return false;
   for (int at = 0; at < 2; at++) {
     if (w->kernel[at] != 3 || w->strides[at] != 1 || w->dilates[at] != 0) return false;
-    if (c->y->dims[2 + at] < WINOGRAD_MIN_PLANE) return false;
+    if (c->y->dims[2 + at] < (few ? WINOGRAD_FEW_PLANE : WINOGRAD_MIN_PLANE)) return false;
   }
   return c->x->dims[1] % BLOCK == 0 && c->y->dims[1] % BLOCK == 0 &&
-         c->x->dims[1] >= WINOGRAD_MIN_CHANNELS && c->y->dims[1] >= WINOGRAD_MIN_CHANNELS;
+         c->x->dims[1] >= WINOGRAD_MIN_CHANNELS && c->y->dims[1] >= WINOGRAD_FEW_CHANNELS;
 }
 
 /** Groups that blocks do not cut: depthwise ones, or of whole blocks. */
@@ -232,8 +232,9 @@ void laci_net_choose_blocks(laci_net *net) {
       p.winograd * WINOGRAD_SHARE > p.all || (p.depthwise * DEPTHWISE_SHARE > p.all && !p.misfits);
 }
 
-static void conv_step(laci_net *net, const laci_net_layer *layer, dnnl_primitive_desc_t pd,
-                      const laci_shape *weight, int bias, int sum) {
+/** The result's tensor. */
+static int conv_step(laci_net *net, const laci_net_layer *layer, dnnl_primitive_desc_t pd,
+                     const laci_shape *weight, int bias, int sum) {
   const laci_node *node = &net->graph->nodes[layer->node];
   dnnl_data_type_t dt = laci_net_dt(net);
   const laci_shape *y = laci_net_shape(net, layer->output);
@@ -255,23 +256,68 @@ static void conv_step(laci_net *net, const laci_net_layer *layer, dnnl_primitive
       net, layer, pd, bias >= 0 ? 4 : 3,
       (const int[][2]){
           {DNNL_ARG_SRC, x}, {DNNL_ARG_WEIGHTS, w}, {DNNL_ARG_DST, to}, {DNNL_ARG_BIAS, bias}});
-  laci_net_bind(net, layer->output, to);
+  return to;
 }
 
-void laci_build_conv(laci_net *net, const laci_net_layer *layer) {
+/* ---- Swish, by a kernel of ours (swish.h): oneDNN's takes twice its time ---- */
+
+enum { SWISH_GRAIN = 16384 }; /* elements, for the threads */
+
+typedef struct swish_work {
+  laci_swish *swish;
+  float *x;
+} swish_work;
+
+static void swish_some(int64_t begin, int64_t end, void *context) {
+  const swish_work *w = context;
+  w->swish(w->x + begin, end - begin);
+}
+
+/* Over all bytes of the result, in whatever layout: what pads its blocks is 0, and stays 0. */
+static lac_status run_swish(laci_net *net, laci_net_step *step, lac_error *err) {
+  size_t bytes = dnnl_memory_desc_get_size(net->tensors[step->tensors[0]].md);
+  swish_work w = {.swish = laci_swish_now(), .x = laci_net_data(net, step->tensors[0])};
+  (void)err;
+  laci_pool_for(net->pool, (int64_t)(bytes / sizeof(float)), SWISH_GRAIN, swish_some, &w);
+  return LAC_OK;
+}
+
+static void swish_step(laci_net *net, const laci_net_layer *layer, int tensor) {
   const laci_node *node = &net->graph->nodes[layer->node];
-  int sum;
+  laci_net_step *step = laci_net_step_code(net, node, run_swish, 1, &tensor);
+  if (!step) return;
+  step->what = "swish in place";
+  step->kernel = "swish";
+  step->shown = tensor;
+}
+
+/** Takes a swish off the layer's end. */
+static bool drop_swish(const laci_net *net, laci_net_layer *layer) {
+  const laci_net_post *last = layer->n_posts > 0 ? &layer->posts[layer->n_posts - 1] : NULL;
+  bool swish = last && last->value < 0 && last->eltwise.alg == dnnl_eltwise_swish;
+  if (!swish || last->eltwise.alpha != 1 || net->bf16) return false;
+  layer->n_posts--;
+  return true;
+}
+
+void laci_build_conv(laci_net *net, const laci_net_layer *whole) {
+  const laci_node *node = &net->graph->nodes[whole->node];
+  laci_net_layer layer = *whole;
+  int sum, to = -1;
   conv c;
-  if (!laci_net_fits_conv(net, node) || !read_conv(net, layer, &c)) {
+  if (!laci_net_fits_conv(net, node) || !read_conv(net, &layer, &c)) {
     laci_net_fail(net, LAC_UNSUPPORTED, "weights that change, or a window that oneDNN lacks");
     return;
   }
-  laci_shape channels = laci_shape_of(1, &layer->channels);
-  int bias = conv_bias(net, layer);
-  dnnl_primitive_attr_t attr = laci_net_posts(net, layer, &sum);
+  bool swish = drop_swish(net, &layer);
+  laci_shape channels = laci_shape_of(1, &layer.channels);
+  int bias = conv_bias(net, &layer);
+  dnnl_primitive_attr_t attr = laci_net_posts(net, &layer, &sum);
   c.bias = bias >= 0 ? laci_net_dense(net, &channels, dnnl_f32) : NULL;
   dnnl_primitive_desc_t pd = net->status ? NULL : choose_conv(net, &c, attr);
-  if (pd) conv_step(net, layer, pd, &c.weight, bias, sum);
+  if (pd) to = conv_step(net, &layer, pd, &c.weight, bias, sum);
+  if (to >= 0 && swish) swish_step(net, &layer, to);
+  laci_net_bind(net, layer.output, to);
   laci_md_drop(c.bias);
   if (attr) (void)dnnl_primitive_attr_destroy(attr);
 }

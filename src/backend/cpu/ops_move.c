@@ -2,7 +2,7 @@
  * Moving data without computing: mostly another view of the same bytes.
  *
  * Reshape, Transpose, Slice and Split cost nothing here: they describe the bytes anew, and whoever
- * needs another layout reorders once. Concat, Pad and Gather copy. */
+ * needs another layout reorders once. Pad and Gather copy, and so does Concat (ops_concat.c). */
 #include <string.h>
 
 #include "backend/cpu/net_in.h"
@@ -154,38 +154,7 @@ void laci_build_split(laci_net *net, const laci_net_layer *layer) {
   }
 }
 
-/* ---- Copies ---- */
-
-void laci_build_concat(laci_net *net, const laci_net_layer *layer) {
-  const laci_node *node = &net->graph->nodes[layer->node];
-  const laci_shape *y = laci_net_shape(net, layer->output);
-  size_t n = (size_t)node->n_inputs;
-  int64_t axis = laci_node_int(node, "axis", 1);
-  laci_md_view *sources = laci_net_new(net, n, sizeof *sources);
-  int(*args)[2] = laci_net_new(net, n + 1, sizeof *args);
-  dnnl_primitive_desc_t pd = NULL;
-  laci_md md = NULL;
-  if (!laci_net_is_float(net, layer->output) || y->rank < 1) unsupported(net, "integers");
-  if (axis < 0) axis += y->rank;
-  for (size_t at = 0; at < n && !net->status; at++) {
-    int from = laci_net_whole(net, laci_net_read(net, node->inputs[at]));
-    args[at][0] = DNNL_ARG_MULTIPLE_SRC + (int)at;
-    args[at][1] = from;
-  }
-  if (net->status) return;
-  for (size_t at = 0; at < n; at++) sources[at] = net->tensors[args[at][1]].md;
-  dnnl_status_t st = laci_pd_concat(&pd, net->engine, (int)n, (int)axis, sources, net->attr);
-  if (!laci_net_did(net, st, "concatenation")) return;
-  laci_md_view dst = dnnl_primitive_desc_query_md(pd, dnnl_query_dst_md, 0);
-  if (!laci_md_copy(&md, dst)) laci_net_no_memory(net);
-  int to = laci_net_tensor_new(
-      net, y, laci_net_dt(net), md,
-      laci_net_buffer_new(net, LACI_PLACE_ARENA, dnnl_memory_desc_get_size(dst)));
-  args[n][0] = DNNL_ARG_DST;
-  args[n][1] = to;
-  laci_net_step_add(net, layer, pd, (int)n + 1, (const int(*)[2])args);
-  laci_net_bind(net, layer->output, to);
-}
+/* ---- Pad ---- */
 
 static lac_status clear_bytes(laci_net *net, laci_net_step *step, lac_error *err) {
   (void)err;

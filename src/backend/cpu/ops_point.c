@@ -2,10 +2,12 @@
  * Element by element: functions of one value, and operations of two with broadcasting.
  *
  * The first operand lies as it lies, and the result lies like it; oneDNN broadcasts the second one
- * only. A value that nobody reads again is overwritten. */
+ * only. A value that nobody reads again is overwritten. Channels in blocks are multiplied by a
+ * kernel of ours (kernel/gate.h), since oneDNN copies them to another layout for that. */
 #include <string.h>
 
 #include "backend/cpu/net_in.h"
+#include "kernel/gate.h"
 
 int laci_net_apply(laci_net *net, const laci_net_layer *layer, int from, const laci_eltwise *e) {
   dnnl_primitive_desc_t pd = NULL;
@@ -122,6 +124,67 @@ static void binary_step(laci_net *net, const laci_net_layer *layer, const named_
   if (attr) (void)dnnl_primitive_attr_destroy(attr);
 }
 
+/* ---- Channels times a number each: squeeze and excitation ---- */
+
+typedef struct gate_step {
+  laci_gate *gate;
+  int64_t n_blocks, n_pixels, n_factors; /* of an image's channels and all; factors repeat */
+} gate_step;
+
+typedef struct gate_work {
+  const gate_step *s;
+  const float *x, *factors;
+  float *y;
+} gate_work;
+
+static void gate_blocks(int64_t begin, int64_t end, void *context) {
+  const gate_work *w = context;
+  int64_t plane = w->s->n_pixels * LACI_GATE_BLOCK;
+  for (int64_t at = begin; at < end; at++) {
+    w->s->gate(w->x + at * plane, w->factors + at * LACI_GATE_BLOCK % w->s->n_factors,
+               w->s->n_pixels, w->y + at * plane);
+  }
+}
+
+static lac_status run_gate(laci_net *net, laci_net_step *step, lac_error *err) {
+  const gate_step *s = step->context;
+  gate_work w = {.s = s,
+                 .x = laci_net_data(net, step->tensors[0]),
+                 .factors = laci_net_data(net, step->tensors[1]),
+                 .y = laci_net_data(net, step->tensors[2])};
+  (void)err;
+  laci_pool_for(net->pool, s->n_blocks, 1, gate_blocks, &w);
+  return LAC_OK;
+}
+
+/** a [n, c, h, w] in blocks times b [n or 1, c, 1, 1]; false, and nothing done, where it is not
+ * that. */
+static bool build_gate(laci_net *net, const laci_net_layer *layer, int a, int b) {
+  if (net->bf16 || layer->n_posts > 0 || a == b || !laci_net_in_blocks(net, a)) return false;
+  const laci_shape x = net->tensors[a].shape, g = net->tensors[b].shape;
+  bool fits = g.rank == 4 && g.dims[1] == x.dims[1] && g.dims[2] == 1 && g.dims[3] == 1;
+  fits = fits && (g.dims[0] == x.dims[0] || g.dims[0] == 1);
+  if (!fits || net->tensors[b].dt != dnnl_f32) return false;
+  laci_md md = laci_net_blocks(net, &g, dnnl_f32);
+  int factors = laci_net_as(net, b, md, dnnl_f32), to = laci_net_result_like(net, a, true);
+  gate_step *s = laci_net_new(net, 1, sizeof *s);
+  laci_md_drop(md);
+  if (net->status) return true;
+  *s = (gate_step){.gate = laci_gate_now(),
+                   .n_blocks = x.dims[0] * x.dims[1] / LACI_GATE_BLOCK,
+                   .n_pixels = x.dims[2] * x.dims[3],
+                   .n_factors = laci_shape_count(&g)};
+  laci_net_step *step = laci_net_step_code(net, &net->graph->nodes[layer->node], run_gate, 3,
+                                           (int[]){a, factors, to});
+  if (!step) return true;
+  step->what = "Mul, by channel";
+  step->kernel = "gate";
+  step->context = s;
+  step->shown = to;
+  laci_net_bind(net, layer->output, to);
+  return true;
+}
+
 void laci_build_binary(laci_net *net, const laci_net_layer *layer) {
   const laci_node *node = &net->graph->nodes[layer->node];
   const named_binary *binary = binaries;
@@ -139,5 +202,6 @@ void laci_build_binary(laci_net *net, const laci_net_layer *layer) {
   }
   int a = laci_net_whole(net, laci_net_read(net, node->inputs[swap]));
   int b = laci_net_read(net, node->inputs[!swap]);
+  if (binary->alg == dnnl_binary_mul && b >= 0 && build_gate(net, layer, a, b)) return;
   binary_step(net, layer, binary, a, b);
 }

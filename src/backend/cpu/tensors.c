@@ -82,6 +82,23 @@ laci_md laci_net_channels_last(laci_net *net, const laci_shape *shape, dnnl_data
   return md;
 }
 
+laci_md laci_net_blocks(laci_net *net, const laci_shape *shape, dnnl_data_type_t dt) {
+  laci_md md = NULL;
+  bool fits = shape->rank == 4 && shape->dims[1] % LACI_NET_BLOCK == 0;
+  if (!fits || net->status) return NULL;
+  if (!laci_md_tagged(&md, 4, shape->dims, dt, dnnl_nChw16c)) laci_net_no_memory(net);
+  return md;
+}
+
+bool laci_net_in_blocks(laci_net *net, int tensor) {
+  if (net->status || tensor < 0 || !net->tensors[tensor].md) return false;
+  const laci_net_tensor t = net->tensors[tensor];
+  laci_md md = laci_net_blocks(net, &t.shape, laci_net_dt(net));
+  bool equal = md && !t.partial && dnnl_memory_desc_equal(md, t.md);
+  laci_md_drop(md);
+  return equal;
+}
+
 bool laci_net_is_reference(const_dnnl_primitive_desc_t pd) {
   const char *kernel = NULL;
   (void)dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, (void *)&kernel);
@@ -186,7 +203,8 @@ int laci_net_result_like(laci_net *net, int like, bool in_place) {
 bool laci_net_dies(const laci_net *net, int tensor) {
   if (net->status || tensor < 0) return false;
   const laci_net_buffer *buffer = &net->buffers[net->tensors[tensor].buffer];
-  return buffer->place == LACI_PLACE_ARENA && buffer->pending == 1 && !net->tensors[tensor].partial;
+  return buffer->place == LACI_PLACE_ARENA && buffer->pending == 1 && !buffer->grows &&
+         !net->tensors[tensor].partial;
 }
 
 /* ---- Reading ---- */

@@ -21,20 +21,41 @@ static void put(writer *w, const char *format, ...) {
   if (n > 0) w->used += (size_t)n;
 }
 
-static void write_step(writer *w, const laci_net *net, size_t at) {
+/* A step without a kernel's name is a copy of ours. */
+static const char *kernel_of(const laci_net_step *step) {
+  return step->kernel && step->kernel[0] ? step->kernel : "own";
+}
+
+/* How wide the columns before the shape are. */
+typedef struct widths {
+  int what, kernel;
+} widths;
+
+static widths measure(const laci_net *net) {
+  widths wide = {.what = 28, .kernel = 24};
+  for (size_t at = 0; at < net->n_steps; at++) {
+    int what = (int)strlen(net->steps[at].what), kernel = (int)strlen(kernel_of(&net->steps[at]));
+    if (what > wide.what) wide.what = what;
+    if (kernel > wide.kernel) wide.kernel = kernel;
+  }
+  return wide;
+}
+
+static void write_step(writer *w, const laci_net *net, size_t at, const widths *wide) {
   const laci_net_step *step = &net->steps[at];
   char shape[128] = "";
   if (step->shown >= 0) laci_shape_text(&net->tensors[step->shown].shape, shape, sizeof shape);
-  put(w, "%4zu  %-28s %-24s %-26s %s\n", at, step->what, step->kernel ? step->kernel : "", shape,
-      step->node ? step->node->name : "");
+  put(w, "%4zu  %-*s %-*s %-26s %s\n", at, wide->what, step->what, wide->kernel, kernel_of(step),
+      shape, step->node ? step->node->name : "");
 }
 
 static void write_all(writer *w, const laci_net *net) {
+  widths wide = measure(net);
   size_t n_plain = 0;
-  put(w, "step  %-28s %-24s %-26s node\n", "what", "kernel", "result");
+  put(w, "step  %-*s %-*s %-26s node\n", wide.what, "what", wide.kernel, "kernel", "result");
   for (size_t at = 0; at < net->n_steps; at++) {
-    write_step(w, net, at);
-    n_plain += net->steps[at].kernel && strncmp(net->steps[at].kernel, "plain", 5) == 0;
+    write_step(w, net, at, &wide);
+    n_plain += strncmp(kernel_of(&net->steps[at]), "plain", 5) == 0;
   }
   put(w,
       "%zu steps, %zu of them by the plain operator; %s, %d threads; arena %.1f MB, weights %.1f "

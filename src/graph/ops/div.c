@@ -12,7 +12,7 @@ static int64_t value_integer(int64_t a, int64_t b) {
 
 static lac_status eval(laci_eval *eval) {
   static const laci_binary operation = {
-      .f = value, .i = value_integer, .neutral = LACI_NEUTRAL_ONE_RIGHT};
+      .f = value, .i = value_integer, .neutral = LACI_NEUTRAL_ONE_RIGHT, .basic = LACI_BASIC_DIV};
   return laci_eval_binary(eval, &operation);
 }
 

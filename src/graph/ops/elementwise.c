@@ -11,29 +11,53 @@ static lac_status refuse(const laci_eval *eval, const laci_buf *operand) {
                         lac_dtype_name(operand->dtype));
 }
 
+enum { FEW_RUNS = 64, LONG_RUN = 1 << 13 };
+
+/* Two operands of one shape are walked through in a single run: where there are few, each is cut
+ * into pieces, so that no thread is idle. */
 typedef struct binary_job {
   const laci_binary *op;
   laci_walk walk;
+  int64_t n_pieces, piece; /* of a run; elements of a piece */
   const laci_buf *a, *b;
   laci_buf *out;
 } binary_job;
 
-static void float_runs(int64_t begin, int64_t end, void *context) {
+static inline void combine(const laci_binary *op, const double *a, int64_t a_step, const double *b,
+                           int64_t b_step, double *out, int64_t n) {
+  for (int64_t i = 0; i < n; i++, a += a_step, b += b_step) {
+    switch (op->basic) { /* the same for all: the compiler takes it out of the loop */
+      case LACI_BASIC_ADD: out[i] = *a + *b; break;
+      case LACI_BASIC_SUB: out[i] = *a - *b; break;
+      case LACI_BASIC_MUL: out[i] = *a * *b; break;
+      case LACI_BASIC_DIV: out[i] = *a / *b; break;
+      default: out[i] = op->f(*a, *b); break;
+    }
+  }
+}
+
+static void float_piece(const binary_job *job, const laci_walk *walk, int64_t run, int64_t begin,
+                        int64_t end) {
+  int64_t to = run * walk->run, a_step = walk->inner[0], b_step = walk->inner[1];
+  const double *a = job->a->f + walk->at[0] + begin * a_step;
+  const double *b = job->b->f + walk->at[1] + begin * b_step;
+  if (job->out->f) {
+    combine(job->op, a, a_step, b, b_step, job->out->f + to + begin, end - begin);
+  } else {
+    for (int64_t i = begin; i < end; i++, a += a_step, b += b_step) {
+      job->out->i[to + i] = job->op->test(*a, *b);
+    }
+  }
+}
+
+static void float_pieces(int64_t begin, int64_t end, void *context) {
   const binary_job *job = context;
   laci_walk walk = job->walk;
-  laci_walk_seek(&walk, begin);
-  for (int64_t run = begin; run < end; run++, laci_walk_next(&walk)) {
-    const double *a = job->a->f + walk.at[0], *b = job->b->f + walk.at[1];
-    int64_t to = run * walk.run;
-    if (job->out->f) {
-      for (int64_t i = 0; i < walk.run; i++) {
-        job->out->f[to + i] = job->op->f(a[i * walk.inner[0]], b[i * walk.inner[1]]);
-      }
-    } else {
-      for (int64_t i = 0; i < walk.run; i++) {
-        job->out->i[to + i] = job->op->test(a[i * walk.inner[0]], b[i * walk.inner[1]]);
-      }
-    }
+  laci_walk_seek(&walk, begin / job->n_pieces);
+  for (int64_t at = begin; at < end; at++) {
+    int64_t number = at % job->n_pieces, from = number * job->piece, to = from + job->piece;
+    if (number == 0 && at > begin) laci_walk_next(&walk);
+    float_piece(job, &walk, at / job->n_pieces, from, to < walk.run ? to : walk.run);
   }
 }
 
@@ -89,7 +113,10 @@ static lac_status apply_binary(laci_eval *eval, const laci_binary *op, const lac
   laci_walk_broadcast(&job.walk, &a->shape);
   laci_walk_broadcast(&job.walk, &b->shape);
   laci_walk_ready(&job.walk);
-  if (a->f) laci_eval_parallel(eval, job.walk.n_runs, float_runs, &job);
+  bool cut = job.walk.n_runs < FEW_RUNS && job.walk.run > LONG_RUN;
+  job.n_pieces = cut ? (job.walk.run + LONG_RUN - 1) / LONG_RUN : 1;
+  job.piece = cut ? LONG_RUN : job.walk.run;
+  if (a->f) laci_eval_parallel(eval, job.walk.n_runs * job.n_pieces, float_pieces, &job);
   else if (eval->new_symbol) fold_integers(eval, &job);
   else laci_eval_parallel(eval, job.walk.n_runs, integer_runs, &job);
   return LAC_OK;

@@ -60,20 +60,33 @@ static void normalise_rows(int64_t begin, int64_t end, void *context) {
 }
 
 /** y = y * p or y + p, broadcast. */
-static void apply_parameter(laci_buf *y, const laci_buf *p, bool multiply) {
+typedef struct spreading {
   laci_walk walk;
-  laci_walk_start(&walk, &y->shape);
-  laci_walk_broadcast(&walk, &p->shape);
-  laci_walk_ready(&walk);
-  laci_walk_seek(&walk, 0);
-  for (int64_t run = 0; run < walk.n_runs; run++, laci_walk_next(&walk)) {
-    double *to = y->f + run * walk.run;
-    const double *from = p->f + walk.at[0];
+  laci_buf *y;
+  const laci_buf *p;
+  bool multiply;
+} spreading;
+
+static void spread_runs(int64_t begin, int64_t end, void *context) {
+  const spreading *s = context;
+  laci_walk walk = s->walk;
+  laci_walk_seek(&walk, begin);
+  for (int64_t run = begin; run < end; run++, laci_walk_next(&walk)) {
+    double *to = s->y->f + run * walk.run;
+    const double *from = s->p->f + walk.at[0];
     for (int64_t i = 0; i < walk.run; i++) {
       double v = from[i * walk.inner[0]];
-      to[i] = multiply ? to[i] * v : to[i] + v;
+      to[i] = s->multiply ? to[i] * v : to[i] + v;
     }
   }
+}
+
+static void apply_parameter(const laci_eval *eval, const laci_buf *p, bool multiply) {
+  spreading s = {.y = eval->out[0], .p = p, .multiply = multiply};
+  laci_walk_start(&s.walk, &s.y->shape);
+  laci_walk_broadcast(&s.walk, &p->shape);
+  laci_walk_ready(&s.walk);
+  laci_eval_parallel(eval, s.walk.n_runs, spread_runs, &s);
 }
 
 static lac_status eval(laci_eval *eval) {
@@ -84,8 +97,8 @@ static lac_status eval(laci_eval *eval) {
   if (st || eval->in[0]->count == 0) return st;
   job j = {.eval = eval, .n = laci_shape_count_range(x, (int)axis, x->rank)};
   laci_eval_parallel(eval, eval->in[0]->count / j.n, normalise_rows, &j);
-  apply_parameter(eval->out[0], eval->in[1], true);
-  if (laci_operand(eval, 2)) apply_parameter(eval->out[0], eval->in[2], false);
+  apply_parameter(eval, eval->in[1], true);
+  if (laci_operand(eval, 2)) apply_parameter(eval, eval->in[2], false);
   return LAC_OK;
 }
 

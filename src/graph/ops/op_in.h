@@ -172,6 +172,15 @@ typedef enum laci_neutral {
   LACI_NEUTRAL_ONE_RIGHT,
 } laci_neutral;
 
+/** What the compiler can do many at a time, instead of calling f for each. */
+typedef enum laci_basic {
+  LACI_BASIC_NONE,
+  LACI_BASIC_ADD,
+  LACI_BASIC_SUB,
+  LACI_BASIC_MUL,
+  LACI_BASIC_DIV,
+} laci_basic;
+
 /** An operation of two operands; NULL where the class is not taken. Integer results are wrapped to
  * the output's type. */
 typedef struct laci_binary {
@@ -179,6 +188,7 @@ typedef struct laci_binary {
   int64_t (*i)(int64_t a, int64_t b);  /* integer -> integer or bool */
   int64_t (*test)(double a, double b); /* float -> bool */
   laci_neutral neutral;
+  laci_basic basic; /* f is nothing but that */
 } laci_binary;
 
 /** An operation of one operand and parameters; a symbol becomes a fresh one. */

@@ -8,7 +8,7 @@ static int64_t value_integer(int64_t a, int64_t b) { return (int64_t)((uint64_t)
 
 static lac_status eval(laci_eval *eval) {
   static const laci_binary operation = {
-      .f = value, .i = value_integer, .neutral = LACI_NEUTRAL_ZERO_RIGHT};
+      .f = value, .i = value_integer, .neutral = LACI_NEUTRAL_ZERO_RIGHT, .basic = LACI_BASIC_SUB};
   return laci_eval_binary(eval, &operation);
 }
 
