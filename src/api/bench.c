@@ -127,14 +127,16 @@ static lac_status look_for_pattern(bench *b, const lac_model *model, lac_error *
   return LAC_OK;
 }
 
-static lac_status plan_net(bench *b, lac_error *err) {
+static lac_status plan_net(bench *b, const lac_model *model, lac_error *err) {
   lac_bench_result *r = &b->result->pub;
   lac_status st = laci_rebatch_begin(b->graph, b->options, &b->batch, err);
   if (st) return st;
   laci_net_options o = {.threads = b->options->threads,
                         .bf16 = b->options->dtype == LAC_DTYPE_BF16,
                         .shapes = b->batch.shapes,
-                        .n_shapes = b->batch.n_shapes};
+                        .n_shapes = b->batch.n_shapes,
+                        .fetch = laci_onnx_fetch,
+                        .fetch_context = model->file};
   double begin = laci_clock_seconds();
   st = laci_net_create(b->graph, &o, &b->net, err);
   r->plan_seconds = laci_clock_seconds() - begin;
@@ -392,7 +394,7 @@ lac_status lac_bench(lac_model *model, const lac_bench_options *options, lac_ben
     st = laci_model_settle(model, err);
     if (!st) st = look_for_pattern(&b, model, err);
   }
-  if (!st) st = plan_net(&b, err);
+  if (!st) st = plan_net(&b, model, err);
   if (!st) tell_plan(b.net);
   if (!st) st = take_memory(&b, err);
   if (!st) st = measure(&b, err);

@@ -17,6 +17,7 @@
 #include <cmocka.h>
 
 #include "base/memory.h"
+#include "lacuna/bench.h"
 #include "lacuna/engine.h"
 #include "lacuna/pack.h"
 #include "lacuna/prune.h"
@@ -188,6 +189,22 @@ static void a_file_that_is_cut_is_an_error(void **state) {
   lac_model_destroy(model);
 }
 
+static void a_bench_reads_the_file_as_an_engine_does(void **state) {
+  (void)state; /* it says why, and is not the end of the process */
+  const char *path = path_of("cut.onnx");
+  lac_bench_result *result;
+  lac_error err = {0};
+  lac_bench_options options = lac_bench_options_default();
+  options.threads = options.runs = 1;
+  copy_file(DIGITS, path);
+  lac_model *model = load(path);
+  assert_int_equal(truncate(path, 4096), 0);
+  assert_int_equal(lac_bench(model, &options, &result, &err), LAC_IO);
+  assert_non_null(strstr(err.text, "meanwhile"));
+  assert_null(result);
+  lac_model_destroy(model);
+}
+
 static void an_engine_does_not_need_the_file(void **state) {
   (void)state;
   const char *path = path_of("cut.onnx");
@@ -224,6 +241,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(a_packed_network_does_too),
       cmocka_unit_test(a_run_takes_no_memory),
       cmocka_unit_test(a_file_that_is_cut_is_an_error),
+      cmocka_unit_test(a_bench_reads_the_file_as_an_engine_does),
       cmocka_unit_test(an_engine_does_not_need_the_file),
   };
   return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -54,6 +54,28 @@ static void keeps_a_copy_that_others_read(void **state) {
       1);
 }
 
+static void keeps_values_that_lie_in_a_copy_made_for_another(void **state) {
+  (void)state; /* Softmax reads the copy of t that r lies in, and must not overwrite it */
+  check(
+      "input x 6x3x2x4\nstored s 3 i64 = 1 6 24\n"
+      "e = Exp(x)\nt = Transpose(e) perm=1,2,0,3\nr = Reshape(t, s)\n"
+      "p = Softmax(t) axis=-1\noutput r\noutput p\n",
+      0);
+}
+
+static void runs_what_only_the_plain_operator_takes_with_what_follows(void **state) {
+  (void)state; /* a small constant minus a larger value; sums that both operands make larger */
+  check(
+      "input x 6x2x5\nstored c 2x5\nstored f 1 f32 = 3\na = Sub(c, x)\ny = Mul(a, f)\n"
+      "output y\n",
+      1);
+  check("input x 4x1x3\ninput z 5x1\na = Add(x, z)\ny = Relu(a)\noutput y\n", 1);
+  check(
+      "input x 2x3x4x4\ninput g 3\nstored h 3\nstored m 3\nstored v 3 positive\n"
+      "a = BatchNormalization(x, g, h, m, v)\ny = Relu(a)\noutput y\n",
+      1);
+}
+
 static void finds_gates_and_gelu(void **state) {
   (void)state;
   check_as(
@@ -385,6 +407,8 @@ int main(void) {
       cmocka_unit_test(adds_in_place_what_nobody_reads_again),
       cmocka_unit_test(keeps_what_is_read_after_the_sum),
       cmocka_unit_test(keeps_a_copy_that_others_read),
+      cmocka_unit_test(keeps_values_that_lie_in_a_copy_made_for_another),
+      cmocka_unit_test(runs_what_only_the_plain_operator_takes_with_what_follows),
       cmocka_unit_test(finds_gates_and_gelu),
       cmocka_unit_test(keeps_the_parameters_of_repeated_functions),
       cmocka_unit_test(does_not_melt_what_others_read),

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -131,6 +132,15 @@ static void leaves_apart_what_only_looks_like_attention(void **state) {
       0);
 }
 
+static void takes_the_result_of_another_as_any_value(void **state) {
+  (void)state; /* the scores of the second are what the first one makes */
+  check(
+      "input q 2x5x4\ninput k 2x4x6\ninput v 2x6x7\ninput w 2x7x3\ns = MatMul(q, k)\n"
+      "p = Softmax(s) axis=-1\nt = MatMul(p, v)\nr = Softmax(t) axis=-1\ny = MatMul(r, w)\n"
+      "output y\n",
+      0);
+}
+
 static void attends_in_bf16_where_the_processor_can(void **state) {
   (void)state;
 #if defined(__x86_64__)
@@ -192,6 +202,28 @@ static void makes_masks_without_the_plain_operator(void **state) {
       0);
 }
 
+static void refuses_elements_of_types_that_no_file_may_mix(void **state) {
+  (void)state; /* each would be read as if its elements were of the other's size */
+  static const char *const texts[] = {
+      "input b 3x50\ninput x 3x50\ninput y 3x50\nz = Where(b, x, y)\noutput z\n",
+      "input b 3x50 i64\ninput x 3x50 i64\ninput y 3x50\nz = Where(b, x, y)\noutput z\n",
+      "input b 3x50 i64\ninput x 3x50\ninput y 3x50 i64\nz = Where(b, x, y)\noutput z\n"};
+  static int64_t in[3 * 50], out[3 * 50];
+  for (size_t at = 0; at < sizeof texts / sizeof *texts; at++) {
+    laci_graph *graph = NULL;
+    laci_net *net = NULL;
+    lac_error err = {0};
+    laci_net_options options = {.threads = 1};
+    if (net_read(texts[at], &graph, &err)) fail_msg("%s", err.text);
+    if (laci_net_create(graph, &options, &net, &err)) fail_msg("%s", err.text);
+    assert_int_equal(laci_net_run(net, (const void *[]){in, in, in}, (void *[]){out}, &err),
+                     LAC_UNSUPPORTED);
+    assert_non_null(strstr(err.text, "types"));
+    laci_net_destroy(net);
+    laci_graph_destroy(graph);
+  }
+}
+
 static void takes_known_indices_as_views(void **state) {
   (void)state;
   check(
@@ -210,10 +242,12 @@ int main(void) {
       cmocka_unit_test(reads_heads_out_of_one_product),
       cmocka_unit_test(leaves_apart_what_others_read),
       cmocka_unit_test(leaves_apart_what_only_looks_like_attention),
+      cmocka_unit_test(takes_the_result_of_another_as_any_value),
       cmocka_unit_test(attends_in_bf16_where_the_processor_can),
       cmocka_unit_test(finds_layer_norms_in_pieces),
       cmocka_unit_test(leaves_apart_what_is_no_layer_norm),
       cmocka_unit_test(makes_masks_without_the_plain_operator),
+      cmocka_unit_test(refuses_elements_of_types_that_no_file_may_mix),
       cmocka_unit_test(takes_known_indices_as_views),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

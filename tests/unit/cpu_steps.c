@@ -80,6 +80,32 @@ static void a_plain_step_is_known_as_such(void **state) {
   planned_clear(&p);
 }
 
+static void attention_counts_both_products_and_no_scratch(void **state) {
+  (void)state;
+  planned p = plan(
+      "input q 2x5x4\ninput k 2x4x6\ninput v 2x6x7\ninput m 5x6\ns = MatMul(q, k)\n"
+      "a = Add(s, m)\np = Softmax(a) axis=-1\ny = MatMul(p, v)\nr = Relu(y)\noutput r\n");
+  laci_net_step_info info = step_of(&p, "MatMul");
+  assert_string_equal(info.kernel, "attention");
+  assert_int_equal(info.flops, 2 * 2 * 5 * 6 * (4 + 7));
+  assert_int_equal(info.bytes_written, 2 * 5 * 7 * 4);
+  assert_int_equal(info.bytes_read, (2 * 5 * 4 + 2 * 4 * 6 + 2 * 6 * 7 + 5 * 6) * 4);
+  planned_clear(&p);
+}
+
+static void steps_of_our_own_count_what_they_read(void **state) {
+  (void)state;
+  planned p = plan(
+      "input t 1000x8\ninput i 3 i64\ninput c 3x8 i64\ninput z 8\ng = Gather(t, i)\n"
+      "b = Cast(c) to=9\nw = Where(b, g, z)\noutput w\n");
+  laci_net_step_info picked = step_of(&p, "Gather"), chosen = step_of(&p, "Where");
+  assert_int_equal(picked.bytes_written, 3 * 8 * 4);
+  assert_int_equal(picked.bytes_read, 3 * 8 * 4 + 3 * 8);
+  assert_int_equal(chosen.bytes_written, 3 * 8 * 4);
+  assert_int_equal(chosen.bytes_read, 3 * 8 * 8 + 3 * 8 * 4 + 8 * 4);
+  planned_clear(&p);
+}
+
 static void a_timed_run_computes_the_same(void **state) {
   (void)state;
   planned p = plan("input x 1x16x8x8\nstored w 32x16x3x3\nc = Conv(x, w)\nr = Relu(c)\noutput r\n");
@@ -104,6 +130,8 @@ int main(void) {
       cmocka_unit_test(groups_divide_the_products),
       cmocka_unit_test(matrix_products_count_by_their_common_axis),
       cmocka_unit_test(a_plain_step_is_known_as_such),
+      cmocka_unit_test(attention_counts_both_products_and_no_scratch),
+      cmocka_unit_test(steps_of_our_own_count_what_they_read),
       cmocka_unit_test(a_timed_run_computes_the_same),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -261,7 +261,8 @@ int laci_net_only_reader(const laci_net *net, int value) {
 
 int laci_net_maker(const laci_net *net, int value) {
   int node = net->graph->values[value].producer;
-  return node < 0 || !net->computed[node] || melted(net, node) ? -1 : node;
+  if (node < 0 || !net->computed[node] || melted(net, node)) return -1;
+  return net->layers[node].build ? -1 : node; /* else it is no longer what it looks like */
 }
 
 void laci_net_absorb(laci_net *net, int last, const int *nodes, int n) {
@@ -453,6 +454,9 @@ lac_status laci_net_fuse(laci_net *net, lac_error *err) {
     int input;
     laci_eltwise e[2];
     if (light && laci_eltwise_of(net, node, &input, e)) light = false;
+    /* What took others in cannot fall back to the plain operator. */
+    if (light) light = laci_net_fits_binary(net, node);
+    if (norm) norm = laci_net_fits_batch_norm(net, node);
     if (!heavy && !light && !norm) continue;
     while (take_next(net, layer, heavy)) {
       if (norm) break;

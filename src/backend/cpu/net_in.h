@@ -68,6 +68,7 @@ typedef struct laci_net_tensor {
   int buffer;
   int content;  /* equal numbers: the same content in another layout; -1: private */
   bool partial; /* shows a part of its buffer: not dense */
+  bool lent;    /* a copy found again, which other values may lie in: not its reader's */
   dnnl_memory_t memory;
 } laci_net_tensor;
 
@@ -78,12 +79,13 @@ typedef struct laci_net_step {
   const laci_node *node; /* NULL: not of the graph */
   const char *what;      /* for people: "Conv + relu", "reorder" */
   const char *kernel;    /* oneDNN's name of the implementation, or "plain: why" */
-  int shown;             /* tensor whose shape the text shows */
+  int shown;             /* tensor whose shape the text shows: the result; -1: none */
+  int64_t flops;         /* of code; primitives tell theirs */
   dnnl_primitive_t primitive;
   laci_net_code *code; /* where primitive is NULL */
   void *context;       /* code's own, of the net's memory */
   int n_args;
-  int *codes, *tensors; /* [n_args] */
+  int *codes, *tensors; /* [n_args]; codes of code: 0, or oneDNN's for a scratchpad */
   dnnl_exec_arg_t *args;
 } laci_net_step;
 
@@ -179,7 +181,8 @@ int laci_eltwise_of(laci_net *net, const laci_node *node, int *input, laci_eltwi
 bool laci_net_is(const laci_node *node, const char *type);
 /** The computed node that alone reads the value, once, and has not melted; -1: none. */
 int laci_net_only_reader(const laci_net *net, int value);
-/** The computed node that makes the value, if it has not melted; -1: none. */
+/** The computed node that makes the value, if it has not melted and is not the last of several that
+ * became one; -1: none. */
 int laci_net_maker(const laci_net *net, int value);
 /** nodes[0 .. n - 1] become part of the layer of node `last`, which comes after them. */
 void laci_net_absorb(laci_net *net, int last, const int *nodes, int n);
@@ -316,6 +319,8 @@ bool laci_net_fits_conv(const laci_net *net, const laci_node *node);
  */
 void laci_net_choose_blocks(laci_net *net);
 bool laci_net_fits_matmul(const laci_net *net, const laci_node *node);
+bool laci_net_fits_binary(const laci_net *net, const laci_node *node);
+bool laci_net_fits_batch_norm(const laci_net *net, const laci_node *node);
 
 laci_net_builder laci_build_conv, laci_build_pool, laci_build_global_pool;
 laci_net_builder laci_build_gemm, laci_build_matmul;

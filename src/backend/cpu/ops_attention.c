@@ -357,5 +357,7 @@ static void build_attention(laci_net *net, const laci_net_layer *layer) {
   step->kernel = "attention";
   step->context = s;
   step->shown = s->y.tensor;
+  step->codes[4] = DNNL_ARG_SCRATCHPAD;
+  step->flops = 2 * s->n_heads * s->a.n_queries * s->a.n_keys * (s->a.depth + s->a.width);
   laci_net_bind(net, layer->output, s->y.tensor);
 }

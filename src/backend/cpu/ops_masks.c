@@ -148,7 +148,13 @@ void laci_build_logic(laci_net *net, const laci_net_layer *layer) {
 }
 
 void laci_build_where(laci_net *net, const laci_net_layer *layer) {
+  const int *inputs = net->graph->nodes[layer->node].inputs;
   bool is_float = laci_net_is_float(net, layer->output);
+  if (laci_net_is_float(net, inputs[0]) || laci_net_is_float(net, inputs[1]) != is_float ||
+      laci_net_is_float(net, inputs[2]) != is_float) {
+    laci_net_fail(net, LAC_UNSUPPORTED, "elements of this type");
+    return;
+  }
   rows_step(net, layer, is_float ? row_choose_floats : row_choose_integers, 3);
 }
 

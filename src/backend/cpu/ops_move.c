@@ -304,11 +304,12 @@ void laci_build_gather_nd(laci_net *net, const laci_net_layer *layer) {
   const laci_shape *i = laci_net_shape(net, node->inputs[1]);
   int64_t tuple = i->rank > 0 ? i->dims[i->rank - 1] : 0;
   bool fits = laci_node_int(node, "batch_dims", 0) == 0 && tuple >= 1 && tuple <= x->rank;
-  gather *g = fits ? laci_net_new(net, 1, sizeof *g) : NULL;
-  if (!g) {
-    unsupported(net, "batch axes");
+  if (!fits || laci_net_is_float(net, node->inputs[1])) {
+    unsupported(net, "indices or batch axes of this kind");
     return;
   }
+  gather *g = laci_net_new(net, 1, sizeof *g);
+  if (!g) return;
   *g = (gather){.outer = 1,
                 .n = laci_shape_count_range(i, 0, i->rank - 1),
                 .tuple = tuple,

@@ -26,7 +26,7 @@ static void norm_parameters(laci_net *net, const laci_node *node, int tensors[4]
   }
 }
 
-static bool fits_batch_norm(const laci_net *net, const laci_node *node) {
+bool laci_net_fits_batch_norm(const laci_net *net, const laci_node *node) {
   const laci_shape *x = laci_net_shape(net, node->inputs[0]);
   bool fits = node->n_inputs == 5 && x->rank >= 2 && x->rank <= 5;
   for (int at = 1; at < node->n_inputs && fits; at++) {
@@ -43,7 +43,7 @@ void laci_build_batch_norm(laci_net *net, const laci_net_layer *layer) {
   const laci_node *node = &net->graph->nodes[layer->node];
   dnnl_primitive_desc_t pd = NULL;
   int p[4];
-  if (!fits_batch_norm(net, node)) {
+  if (!laci_net_fits_batch_norm(net, node)) {
     unsupported(net, "statistics that change");
     return;
   }

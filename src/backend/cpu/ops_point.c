@@ -185,21 +185,41 @@ static bool build_gate(laci_net *net, const laci_net_layer *layer, int a, int b)
   return true;
 }
 
-void laci_build_binary(laci_net *net, const laci_net_layer *layer) {
-  const laci_node *node = &net->graph->nodes[layer->node];
+static const named_binary *binary_of(const laci_node *node) {
   const named_binary *binary = binaries;
   while (strcmp(node->type, binary->type) != 0) binary++;
-  const laci_shape *y = laci_net_shape(net, layer->output);
-  bool fits = node->n_inputs == 2 && laci_net_has(node, 0) && laci_net_has(node, 1);
-  fits = fits && laci_net_is_float(net, node->inputs[0]) && laci_net_is_float(net, node->inputs[1]);
-  bool left = fits && laci_shape_equal(laci_net_shape(net, node->inputs[0]), y);
-  bool right = fits && laci_shape_equal(laci_net_shape(net, node->inputs[1]), y);
-  /* A constant is no good as the first operand: its layout would rule. */
-  bool swap = right && binary->commutes && (!left || laci_net_is_constant(net, node->inputs[0]));
-  if (!left && !swap) {
+  return binary;
+}
+
+/** Do the operands change places? One of the result's shape comes first, and a constant is no good
+ * there: its layout would rule. */
+static bool swaps(const laci_net *net, const laci_node *node, bool left, bool right) {
+  return right && binary_of(node)->commutes &&
+         (!left || laci_net_is_constant(net, node->inputs[0]));
+}
+
+static bool has_shape(const laci_net *net, int value, const laci_node *node) {
+  return laci_shape_equal(laci_net_shape(net, value), laci_net_shape(net, node->outputs[0]));
+}
+
+bool laci_net_fits_binary(const laci_net *net, const laci_node *node) {
+  if (node->n_inputs != 2 || !laci_net_has(node, 0) || !laci_net_has(node, 1)) return false;
+  if (!laci_net_is_float(net, node->inputs[0]) || !laci_net_is_float(net, node->inputs[1])) {
+    return false;
+  }
+  bool left = has_shape(net, node->inputs[0], node), right = has_shape(net, node->inputs[1], node);
+  return left || swaps(net, node, left, right);
+}
+
+void laci_build_binary(laci_net *net, const laci_net_layer *layer) {
+  const laci_node *node = &net->graph->nodes[layer->node];
+  const named_binary *binary = binary_of(node);
+  if (!laci_net_fits_binary(net, node)) {
     laci_net_fail(net, LAC_UNSUPPORTED, "operands of this kind");
     return;
   }
+  bool swap = swaps(net, node, has_shape(net, node->inputs[0], node),
+                    has_shape(net, node->inputs[1], node));
   int a = laci_net_whole(net, laci_net_read(net, node->inputs[swap]));
   int b = laci_net_read(net, node->inputs[!swap]);
   if (binary->alg == dnnl_binary_mul && b >= 0 && build_gate(net, layer, a, b)) return;

@@ -113,11 +113,17 @@ static void plain_traffic(const laci_net *net, const laci_node *node, laci_net_s
   }
 }
 
-/* What is no primitive and not plain copies bytes into its last tensor, or clears that. */
-static void copy_traffic(const laci_net *net, const laci_net_step *step, laci_net_step_info *info) {
-  int to = step->n_args > 0 ? step->tensors[step->n_args - 1] : -1;
-  info->bytes_written = to >= 0 ? tensor_bytes(net, to) : 0;
-  info->bytes_read = step->n_args > 1 ? info->bytes_written : 0;
+/* What is no primitive and not plain: the result is the tensor that is shown, or the last. Of a
+ * table whose rows are picked, as much is read as is written. */
+static void code_traffic(const laci_net *net, const laci_net_step *step, laci_net_step_info *info) {
+  int to = step->shown >= 0 ? step->shown : step->tensors[step->n_args - 1];
+  bool picks = step->node && strncmp(step->node->type, "Gather", 6) == 0;
+  info->bytes_written = tensor_bytes(net, to);
+  for (int at = 0; at < step->n_args; at++) {
+    int from = step->tensors[at];
+    if (from < 0 || from == to || step->codes[at] == DNNL_ARG_SCRATCHPAD) continue;
+    info->bytes_read += picks && at == 0 ? info->bytes_written : tensor_bytes(net, from);
+  }
 }
 
 /* ---- Looking ---- */
@@ -141,7 +147,8 @@ laci_net_step_info laci_net_step_look(const laci_net *net, size_t at) {
     info.flops = plain_flops(net, step->node);
     plain_traffic(net, step->node, &info);
   } else {
-    copy_traffic(net, step, &info);
+    info.flops = step->flops;
+    code_traffic(net, step, &info);
   }
   return info;
 }

@@ -144,6 +144,7 @@ int laci_net_view(laci_net *net, int tensor, const laci_shape *shape, laci_md md
   const laci_net_tensor from = net->tensors[tensor];
   int view = laci_net_tensor_new(net, shape, from.dt, md, from.buffer);
   if (view >= 0) net->tensors[view].partial = partial || from.partial;
+  if (view >= 0) net->tensors[view].lent = from.lent;
   return view;
 }
 
@@ -204,7 +205,7 @@ bool laci_net_dies(const laci_net *net, int tensor) {
   if (net->status || tensor < 0) return false;
   const laci_net_buffer *buffer = &net->buffers[net->tensors[tensor].buffer];
   return buffer->place == LACI_PLACE_ARENA && buffer->pending == 1 && !buffer->grows &&
-         !net->tensors[tensor].partial;
+         !net->tensors[tensor].partial && !net->tensors[tensor].lent;
 }
 
 /* ---- Reading ---- */
@@ -237,11 +238,24 @@ static void reorder_step(laci_net *net, int from, int to) {
   laci_net_step_add(net, NULL, pd, 2, (const int[][2]){{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}});
 }
 
+/** A copy that was made for another reader. What is still to be read of its buffer is other values,
+ * not the one that was copied. */
+static int lend(laci_net *net, int found) {
+  const laci_net_tensor copy = net->tensors[found];
+  laci_md md = NULL;
+  if (!laci_md_copy(&md, copy.md)) laci_net_no_memory(net);
+  int lent = laci_net_view(net, found, &copy.shape, md, false);
+  if (lent < 0) return -1;
+  net->tensors[lent].content = copy.content;
+  net->tensors[lent].lent = true;
+  return lent;
+}
+
 int laci_net_as(laci_net *net, int tensor, laci_md_view md, dnnl_data_type_t dt) {
   if (net->status || tensor < 0 || !md) return -1;
   const laci_net_tensor from = net->tensors[tensor];
   int found = find_content(net, from.content, md);
-  if (found >= 0) return found;
+  if (found >= 0) return net->tensors[found].buffer == from.buffer ? found : lend(net, found);
   int to;
   const laci_net_buffer *source = &net->buffers[from.buffer];
   if (source->place == LACI_PLACE_WEIGHT) {
