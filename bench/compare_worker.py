@@ -19,6 +19,7 @@ ENGINES = {"lacuna": "Lacuna", "onnxruntime": "ONNX Runtime", "openvino": "OpenV
 BF16_ENGINES = ("lacuna", "openvino")
 TICK = 1 / os.sysconf("SC_CLK_TCK")
 PATIENCE = 300.0  # seconds for an answer, beyond the time that was ordered
+HABITS = {"lacuna": {"GOMP_SPINCOUNT": "1000"}}  # as cli/patience.c has it: the command is what people run
 
 
 class Failed(Exception):
@@ -44,7 +45,7 @@ class Worker:
         self.errors = tempfile.TemporaryFile()
         self.rest, self.noise, self.idle_s, self.used_s, self.since = b"", [], 0.0, 0.0, None
         self.process = subprocess.Popen(command, bufsize=0, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors,
-                                        env={**os.environ, "NM_DISABLE_ANALYTICS": "1", **environment})
+                                        env={**HABITS.get(engine, {}), **os.environ, "NM_DISABLE_ANALYTICS": "1", **environment})
         try:
             self.start = self.answer(PATIENCE)
         except BaseException:

@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/utf8.h"
 #include "help.h"
 #include "lacuna/log.h"
 #include "lacuna/prune.h"
@@ -60,10 +61,16 @@ static exit_code run_verb(const arguments *args, lac_error *err) {
   return verbs[args->verb](args, err);
 }
 
-/* A name inside err may hold control characters; a failure is one line all the same. */
+/* A name inside err may hold control characters or no text at all; a failure is one line all the
+ * same, which no terminal obeys. */
 static void say_failure(lac_error *err) {
-  for (char *c = err->text; *c; c++) {
-    if ((unsigned char)*c < 0x20 || *c == 0x7f) *c = '?';
+  for (char *c = err->text; *c;) {
+    uint32_t code = 0;
+    size_t n = laci_utf8_next(c, &code);
+    bool control = code < 0x20 || (code >= 0x7f && code < 0xa0);
+    if (n == 0) n = 1, control = true;
+    if (control) memset(c, '?', n);
+    c += n;
   }
   fprintf(stderr, "lacuna: %s\n", err->text);
 }

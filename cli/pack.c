@@ -54,9 +54,8 @@ static lac_status print_result(const arguments *args, const lac_pack_report *rep
   double share =
       report->dense_bytes ? (double)report->packed_bytes / (double)report->dense_bytes : 1;
   printf("%d weights packed %d:%d\n", report->n_packed, report->pattern_n, report->pattern_m);
-  printf("%s: %" PRIu64 " bytes, %.1f%% of the %" PRIu64 " of %s\n", args->output,
-         report->packed_bytes, 100 * share, report->dense_bytes,
-         strcmp(args->operand, "-") == 0 ? "standard input" : args->operand);
+  printf("%s: %" PRIu64 " bytes, %.1f%% of the %" PRIu64 " it takes unpacked\n", args->output,
+         report->packed_bytes, 100 * share, report->dense_bytes);
   return LAC_OK;
 }
 

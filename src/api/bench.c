@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/rng.h"
+#include "sparse/score.h"
 
 enum { MOST_BATCH = 65536, MOST_RUNS = 10000, LEAST_RUNS = 3, WARM_RUNS = 10, PROGRESS = 1000 };
 static const double warm_s = 0.2, peak_every_s = 0.05, long_run_s = 0.02, most_seconds = 1e9;
@@ -64,6 +65,8 @@ static lac_status check_options(const lac_bench_options *options, lac_error *err
     return laci_fail(err, LAC_BAD_ARGUMENT, "a time of %g s, wanted 0 to %g", options->seconds,
                      most_seconds);
   }
+  lac_status st = laci_pattern_check((laci_pattern){options->n, options->m}, err);
+  if (st) return st;
   if (options->n_shapes < 0 || (options->n_shapes > 0 && !options->shapes)) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "%d input shapes, but no list", options->n_shapes);
   }
@@ -355,7 +358,7 @@ static lac_status fill_result(bench *b, const lac_model *model, lac_error *err) 
   r->pattern_m = b->options->m;
   for (int at = 0; b->check && at < b->check->n_layers; at++) {
     const lac_layer *layer = &b->check->layers[at];
-    r->n_holding += layer->holds_pattern && layer->n_zeros > 0;
+    r->n_holding += layer->eligible && layer->holds_pattern && layer->n_zeros > 0;
   }
   lac_status st = r->model ? LAC_OK : laci_fail_memory(err, "the result");
   if (!st) st = describe_steps(b, err);

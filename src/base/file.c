@@ -245,7 +245,7 @@ static lac_status check_target(const char *path, const laci_write_options *optio
     /* A dangling link is a taken name, too; a missing folder shows later. */
     if (lstat(path, &info)) return LAC_OK;
     if (options->force) return LAC_OK;
-    return laci_fail(err, LAC_EXISTS, "%s: exists already", path);
+    return laci_fail(err, LAC_EXISTS, "%s: exists already (force replaces it)", path);
   }
   laci_file_id id = id_of(&info);
   for (size_t at = 0; at < options->n_keep; at++) {
@@ -258,7 +258,7 @@ static lac_status check_target(const char *path, const laci_write_options *optio
     return laci_fail(err, LAC_BAD_ARGUMENT, "%s: exists and is no regular file", path);
   }
   if (options->force) return LAC_OK;
-  return laci_fail(err, LAC_EXISTS, "%s: exists already", path);
+  return laci_fail(err, LAC_EXISTS, "%s: exists already (force replaces it)", path);
 }
 
 /** Makes a file beside the target that nobody else could have foreseen, with the permissions that
@@ -391,7 +391,7 @@ lac_status laci_writer_commit(laci_writer *writer, lac_error *err) {
     result = rename(writer->temporary, writer->path);
   }
   if (result && errno == EEXIST) {
-    return laci_fail(err, LAC_EXISTS, "%s: exists already", writer->path);
+    return laci_fail(err, LAC_EXISTS, "%s: exists already (force replaces it)", writer->path);
   }
   if (result) return fail_errno(err, writer->path, "cannot rename to it");
   writer->on_disk = false;

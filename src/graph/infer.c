@@ -318,6 +318,7 @@ static lac_status infer_node(inference *job, const laci_node *node) {
     if (node->outputs[at] >= 0) merge_type(job, &graph->values[node->outputs[at]], &view.out[at]);
   }
   if (st || !node->op || !node->op->is_fold || !node->op->eval) goto out;
+  if (node->n_outputs < 1 || node->outputs[0] < 0) goto out; /* which every operator writes */
   st = fold(graph, node, &view);
   for (int at = 0; at < node->n_outputs && !st; at++) {
     if (node->outputs[at] >= 0) st = make_symbols(graph, &graph->values[node->outputs[at]]);

@@ -195,7 +195,8 @@ INLINE lanes power_of_two(lanes t) {
                                   2.4022651e-1F, 6.9314718e-1F, 1.0F};
   for (int at = 0; at < 6; at++) p = multiply_add(p, part, (lanes){0} + factors[at]);
   lanes power = (lanes)((words)p + (whole << 23));
-  return choose(t < -126.0F, (lanes){0}, power);
+  power = choose(t < -126.0F, (lanes){0}, power);
+  return choose(t != t, t, power); /* a NaN's own bits would have gone into the exponent */
 }
 
 /* scale * product + mask of one row, -inf behind the last key. */

@@ -161,21 +161,46 @@ void laci_walk_clear(laci_walk *walk) {
   memset(walk, 0, sizeof *walk);
 }
 
-/* Adds one table's part for n runs that differ in the innermost axis only, from index `at` of it
- * on. */
-static void add_item(const struct laci_walk_item *item, int inner, const int64_t *index, int64_t at,
-                     int64_t n, int64_t *sources) {
+/* Where a table's part of a run begins: the combined index of the outer axes. */
+static int64_t item_start(const struct laci_walk_item *item, int inner, const int64_t *index) {
   int64_t q = 0;
   for (int axis = 0; axis < inner; axis++) q += item->step[axis] * index[axis];
-  if (item->row_axis == inner) {
+  bool outer_row = item->row_axis >= 0 && item->row_axis != inner;
+  return outer_row ? q + index[item->row_axis] / item->rows_per_group * item->size : q;
+}
+
+/* n runs that differ in the innermost axis only, from index `at` of it on. An order along it leads;
+ * else its stride does. What the outer axes give is a number, and a grouped order whose rows lie
+ * along it comes on top. */
+static void read_line(const laci_walk *walk, const int64_t *index, int64_t at, int64_t n,
+                      int64_t base, int64_t *restrict sources) {
+  int inner = walk->rank - 1;
+  const int64_t *offset = NULL;
+  int64_t step = 0;
+  for (int i = 0; i < walk->n_items; i++) {
+    const struct laci_walk_item *item = &walk->items[i];
+    int64_t q = item_start(item, inner, index);
+    if (item->step[inner]) {
+      step = item->step[inner];
+      offset = item->offset + q + at * step;
+    } else if (item->row_axis != inner) {
+      base += item->offset[q];
+    }
+  }
+  if (step == 1) {
+    for (int64_t i = 0; i < n; i++) sources[i] = base + offset[i];
+  } else if (offset) {
+    for (int64_t i = 0; i < n; i++) sources[i] = base + offset[i * step];
+  } else {
+    for (int64_t i = 0; i < n; i++) sources[i] = base + (at + i) * walk->strides[inner];
+  }
+  for (int k = 0; k < walk->n_items; k++) {
+    const struct laci_walk_item *item = &walk->items[k];
+    if (item->row_axis != inner) continue;
+    int64_t q = item_start(item, inner, index);
     for (int64_t i = 0; i < n; i++)
       sources[i] += item->offset[q + (at + i) / item->rows_per_group * item->size];
-    return;
   }
-  if (item->row_axis >= 0) q += index[item->row_axis] / item->rows_per_group * item->size;
-  int64_t step = item->step[inner];
-  const int64_t *offset = item->offset + q + at * step;
-  for (int64_t i = 0; i < n; i++) sources[i] += offset[i * step];
 }
 
 void laci_walk_sources(const laci_walk *walk, int64_t first, int64_t n, int64_t *sources) {
@@ -192,9 +217,7 @@ void laci_walk_sources(const laci_walk *walk, int64_t first, int64_t n, int64_t 
       if (axis < inner) base += index[axis] * walk->strides[axis];
     }
     int64_t at = index[inner], now = walk->dims[inner] - at < n ? walk->dims[inner] - at : n;
-    for (int64_t i = 0; i < now; i++) sources[i] = base + (at + i) * walk->strides[inner];
-    for (int i = 0; i < walk->n_items; i++)
-      add_item(&walk->items[i], inner, index, at, now, sources);
+    read_line(walk, index, at, now, base, sources);
     first += now;
     n -= now;
     sources += now;

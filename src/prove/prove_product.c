@@ -263,9 +263,14 @@ static lac_status multiply(const operands *o, const laci_shape *b_shape, const f
   laci_graph *graph = NULL;
   laci_net *net = NULL;
   lac_error why = {0};
-  laci_net_options options = {.threads = laci_pool_threads(o->product->owner->how.pool)};
+  laci_net_options options = {.threads = laci_pool_threads(o->product->owner->how.pool),
+                              .bf16 = o->product->owner->how.whole_numbers};
   lac_status st = little_graph(o, b_shape, b, &graph, err);
   if (!st) st = laci_net_create(graph, &options, &net, &why);
+  if (st == LAC_UNSUPPORTED && options.bf16) {
+    options.bf16 = false;
+    st = laci_net_create(graph, &options, &net, &why);
+  }
   if (!st) {
     st = laci_net_run(net, (const void *const[]){o->a, b}, (void *const[]){y}, err);
   } else if (why.status == LAC_UNSUPPORTED) {

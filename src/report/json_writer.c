@@ -5,7 +5,7 @@
 #include <math.h>
 
 #include "base/error.h"
-#include "report/utf8.h"
+#include "base/utf8.h"
 
 void laci_json_add(laci_json_writer *w, json_t *object, const char *key, json_t *value) {
   if (json_object_set_new(object, key, value)) w->whole = false;

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "report/utf8.h"
+#include "base/utf8.h"
 
 void laci_label_clear(laci_label *label) {
   laci_free(label->text);

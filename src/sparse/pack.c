@@ -10,11 +10,12 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "sparse/score.h"
 #include "tensor/buf.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "words of the index are little-endian");
 
-enum { TILE_ROWS = 32, WORD_BITS = 32, MAX_BLOCK = 64 };
+enum { TILE_ROWS = 32, WORD_BITS = 32 };
 
 /* One block of columns in rows [row, row + n_rows) of one outer index. */
 typedef struct tile {
@@ -47,15 +48,13 @@ lac_status laci_packing_init(laci_packing *packing, const laci_weight_view *shap
                              laci_pattern pattern, uint64_t fill, lac_error *err) {
   int64_t count = 0;
   *packing = (laci_packing){0};
-  if (pattern.n < 1 || pattern.n >= pattern.m || pattern.m > MAX_BLOCK) {
-    return laci_fail(err, LAC_BAD_ARGUMENT, "%s: pattern %d:%d: wanted 1 <= n < m <= %d",
-                     shape->name, pattern.n, pattern.m, MAX_BLOCK);
-  }
+  lac_status st = laci_pattern_check(pattern, err);
+  if (st) return laci_fail_in(err, st, "%s", shape->name);
   if (!laci_dtype_is_float(shape->dtype) && !laci_dtype_is_integer(shape->dtype)) {
     return laci_fail(err, LAC_UNSUPPORTED, "%s: elements of type %s cannot be packed", shape->name,
                      lac_dtype_name(shape->dtype));
   }
-  lac_status st = check_shape(shape, &count, err);
+  st = check_shape(shape, &count, err);
   if (st) return st;
   size_t size = lac_dtype_size(shape->dtype);
   int last = (int)(shape->run % pattern.m), bits = 1;
@@ -150,7 +149,7 @@ static uint32_t get_bits(const uint32_t *words, int64_t at, int n_bits) {
 
 /* A block's elements in one row, and which columns of it have to be stored. */
 typedef struct block {
-  uint64_t bits[MAX_BLOCK];
+  uint64_t bits[LACI_MOST_PATTERN_M];
   uint64_t filled, negative; /* a bit a column: neither fill nor -0.0; -0.0 */
 } block;
 

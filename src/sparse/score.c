@@ -51,16 +51,20 @@ static lac_status check_scales(const laci_weight_view *w, lac_error *err) {
   return LAC_OK;
 }
 
+lac_status laci_pattern_check(laci_pattern pattern, lac_error *err) {
+  if (pattern.n >= 1 && pattern.n < pattern.m && pattern.m <= LACI_MOST_PATTERN_M) return LAC_OK;
+  return laci_fail(err, LAC_BAD_ARGUMENT, "pattern %d:%d: wanted 1 <= n < m <= %d", pattern.n,
+                   pattern.m, LACI_MOST_PATTERN_M);
+}
+
 lac_status laci_weight_check(const laci_weight_view *w, laci_pattern pattern, lac_error *err) {
-  if (pattern.n < 1 || pattern.n >= pattern.m || pattern.m > 64) {
-    return laci_fail(err, LAC_BAD_ARGUMENT, "pattern %d:%d: wanted 1 <= n < m <= 64", pattern.n,
-                     pattern.m);
-  }
+  lac_status st = laci_pattern_check(pattern, err);
+  if (st) return st;
   if (!dtype_has_scores(w->dtype)) {
     return laci_fail(err, LAC_UNSUPPORTED, "%s: elements of type %s have no magnitude to score",
                      w->name, lac_dtype_name(w->dtype));
   }
-  lac_status st = check_shape(w, err);
+  st = check_shape(w, err);
   return st ? st : check_scales(w, err);
 }
 

@@ -7,6 +7,9 @@
 
 #include "sparse/weight_view.h"
 
+/** BAD_ARGUMENT where no pattern is of this kind. */
+LAC_MUST_CHECK lac_status laci_pattern_check(laci_pattern pattern, lac_error *err);
+
 /** Fails LAC_BAD_ARGUMENT, LAC_BAD_SHAPE, LAC_UNSUPPORTED or LAC_BAD_VALUE (a scale or zero point),
  * naming the weight, where the view or the pattern makes no sense. The elements themselves are not
  * looked at. */

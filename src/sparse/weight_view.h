@@ -14,6 +14,8 @@ typedef struct laci_pattern {
   int n, m;
 } laci_pattern;
 
+enum { LACI_MOST_PATTERN_M = 64 };
+
 /** Element (o, c, i) stands at flat index (o * columns + c) * inner + i; c is the input channel
  * ("column"), and every (o, i) is a row. Columns are cut into runs of `run` (one a convolution
  * group where the C axis holds them all; else run == columns); blocks of m are aligned inside a

@@ -13,7 +13,7 @@
 #include <jansson.h>
 
 #include "base/memory.h"
-#include "report/utf8.h"
+#include "base/utf8.h"
 
 static const char *const consumers[] = {"layer1.0.conv2"};
 static const int32_t permutation[] = {0, 2, 1, 3};

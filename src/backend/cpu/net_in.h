@@ -253,6 +253,8 @@ bool laci_net_dies(const laci_net *net, int tensor);
 
 /** A tensor like `like` for a result; `like`'s own bytes where it dies and in_place is set. */
 int laci_net_result_like(laci_net *net, int like, bool in_place);
+/** The type of a product's result: what the caller gets is never rounded to bf16. */
+dnnl_data_type_t laci_net_result_dt(const laci_net *net, int value);
 /** One element-wise function as a step; the result's tensor. */
 int laci_net_apply(laci_net *net, const laci_net_layer *layer, int from, const laci_eltwise *e);
 

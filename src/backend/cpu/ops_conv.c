@@ -120,6 +120,7 @@ typedef struct conv {
   laci_shape weight; /* grouped */
   int64_t groups;
   laci_dnnl_window window;
+  dnnl_data_type_t result;
   laci_md bias; /* NULL: none */
 } conv;
 
@@ -128,7 +129,8 @@ static bool read_conv(const laci_net *net, const laci_net_layer *layer, conv *c)
   const laci_shape *stored = laci_net_shape(net, node->inputs[1]);
   *c = (conv){.x = laci_net_shape(net, node->inputs[0]),
               .y = laci_net_shape(net, node->outputs[0]),
-              .groups = groups_of(node)};
+              .groups = groups_of(node),
+              .result = laci_net_result_dt(net, layer->output)};
   c->weight = grouped(stored, c->groups);
   return read_window(node, c->x, c->y, stored->dims + 2, &c->window);
 }
@@ -145,7 +147,7 @@ static dnnl_status_t try_conv(laci_net *net, const conv *c, dnnl_alg_kind_t alg,
                               const_dnnl_primitive_attr_t attr, dnnl_primitive_desc_t *pd) {
   dnnl_data_type_t dt = laci_net_dt(net);
   laci_md src = blocks ? blocks_or_any(net, c->x) : laci_net_any(net, c->x, dt);
-  laci_md dst = blocks ? blocks_or_any(net, c->y) : laci_net_any(net, c->y, dt);
+  laci_md dst = blocks ? blocks_or_any(net, c->y) : laci_net_any(net, c->y, c->result);
   laci_md w = laci_net_any(net, &c->weight, dt);
   dnnl_status_t st = dnnl_out_of_memory;
   *pd = NULL;
@@ -236,11 +238,11 @@ void laci_net_choose_blocks(laci_net *net) {
 static int conv_step(laci_net *net, const laci_net_layer *layer, dnnl_primitive_desc_t pd,
                      const laci_shape *weight, int bias, int sum) {
   const laci_node *node = &net->graph->nodes[layer->node];
-  dnnl_data_type_t dt = laci_net_dt(net);
+  dnnl_data_type_t dt = laci_net_result_dt(net, layer->output);
   const laci_shape *y = laci_net_shape(net, layer->output);
   laci_md_view src = dnnl_primitive_desc_query_md(pd, dnnl_query_src_md, 0);
   laci_md_view dst = dnnl_primitive_desc_query_md(pd, dnnl_query_dst_md, 0);
-  int x = laci_net_as(net, laci_net_read(net, node->inputs[0]), src, dt);
+  int x = laci_net_as(net, laci_net_read(net, node->inputs[0]), src, laci_net_dt(net));
   int w =
       conv_weight(net, layer, weight, dnnl_primitive_desc_query_md(pd, dnnl_query_weights_md, 0));
   int to;

@@ -91,7 +91,7 @@ static int tall(laci_net *net, int value, int64_t rows, int64_t columns, bool tu
 static void product_step(laci_net *net, const laci_net_layer *layer, dnnl_primitive_desc_t pd,
                          const right *r, const int operands[3]) {
   const laci_shape *y = laci_net_shape(net, layer->output);
-  dnnl_data_type_t dt = laci_net_dt(net);
+  dnnl_data_type_t dt = laci_net_result_dt(net, layer->output);
   laci_shape flat = laci_shape_of(2, (int64_t[]){r->rows, r->columns});
   laci_md_view dst = dnnl_primitive_desc_query_md(pd, dnnl_query_dst_md, 0);
   int w = matrix_weight(net, layer, r, dnnl_primitive_desc_query_md(pd, dnnl_query_weights_md, 0));
@@ -120,7 +120,8 @@ static void product(laci_net *net, const laci_net_layer *layer, const right *r, 
   int sum, bias = matrix_bias(net, layer, r);
   int a = tall(net, node->inputs[0], r->rows, r->deep, turned);
   dnnl_primitive_attr_t attr = laci_net_posts(net, layer, &sum);
-  laci_md w = laci_net_any(net, &weight, dt), dst = laci_net_dense(net, &flat, dt);
+  laci_md w = laci_net_any(net, &weight, dt),
+          dst = laci_net_dense(net, &flat, laci_net_result_dt(net, layer->output));
   if (!net->status) {
     laci_md_view b = bias >= 0 ? net->tensors[bias].md : NULL;
     dnnl_status_t st = laci_pd_matmul(&pd, net->engine,
@@ -192,7 +193,7 @@ static dnnl_primitive_desc_t batched(laci_net *net, int operands[2], laci_md_vie
 static void product_of_values(laci_net *net, const laci_net_layer *layer) {
   const laci_node *node = &net->graph->nodes[layer->node];
   const laci_shape *y = laci_net_shape(net, layer->output);
-  dnnl_data_type_t dt = laci_net_dt(net);
+  dnnl_data_type_t dt = laci_net_result_dt(net, layer->output);
   int sum, to = -1;
   int operands[2] = {widened(net, laci_net_read(net, node->inputs[0]), y->rank),
                      widened(net, laci_net_read(net, node->inputs[1]), y->rank)};

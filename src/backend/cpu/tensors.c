@@ -190,6 +190,10 @@ static int overwrite(laci_net *net, int tensor) {
   return buffer;
 }
 
+dnnl_data_type_t laci_net_result_dt(const laci_net *net, int value) {
+  return net->graph->values[value].is_output ? dnnl_f32 : laci_net_dt(net);
+}
+
 int laci_net_result_like(laci_net *net, int like, bool in_place) {
   if (net->status || like < 0) return -1;
   const laci_net_tensor from = net->tensors[like];

@@ -198,7 +198,7 @@ static lac_status make_outputs(const laci_plain *run, const step *s, lac_error *
   char text[128];
   const laci_node *node = s->node;
   for (int at = 0; at < node->n_outputs; at++) {
-    if (node->outputs[at] < 0) continue;
+    if (node->outputs[at] < 0 && at > 0) continue; /* every operator writes its first output */
     laci_type *type = &s->out_types[at];
     int64_t count = laci_shape_known(&type->shape) ? laci_shape_count(&type->shape) : -1;
     if (!laci_shape_known(&type->shape)) {
@@ -211,7 +211,7 @@ static lac_status make_outputs(const laci_plain *run, const step *s, lac_error *
                        node->name, node->type, at, laci_shape_text(&type->shape, text, sizeof text),
                        (long long)run->max_elements);
     }
-    if (type->dtype == LAC_DTYPE_NONE)
+    if (type->dtype == LAC_DTYPE_NONE && node->outputs[at] >= 0)
       type->dtype = run->graph->values[node->outputs[at]].type.dtype;
     lac_status st = laci_buf_create(type->dtype, &type->shape, &s->out[at], err);
     if (st) return laci_fail_in(err, st, "%s (%s)", node->name, node->type);

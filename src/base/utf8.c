@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Strict UTF-8, and the repair of what is not. */
-#include "report/utf8.h"
+#include "base/utf8.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Names come from files and may hold any bytes; what we write is valid UTF-8. */
-#ifndef LACI_REPORT_UTF8_H
-#define LACI_REPORT_UTF8_H
+#ifndef LACI_BASE_UTF8_H
+#define LACI_BASE_UTF8_H
 
 #include <stddef.h>
 #include <stdint.h>
