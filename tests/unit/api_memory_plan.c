@@ -119,7 +119,7 @@ static void a_packed_network_does_too(void **state) {
   (void)state;
   const char *full = path_of("resnet50.onnx"), *packed = path_of("resnet50.pack");
   lac_model *model;
-  lac_report *report;
+  lac_report *report = NULL;
   lac_error err = {0};
   if (WATCHED || access(full, R_OK) != 0) skip();
   lac_options options = lac_options_default();

@@ -53,7 +53,8 @@ def look(model, options, road, folder):
     pruned = folder / "pruned.onnx"
     report = json.loads(run(lacuna, "prune", "-q", "--force", model, "-o", pruned, *options, "--json", "-"))
     summary = report["summary"]
-    if not summary["max_abs_error"] <= 1e-9 * max(summary["max_abs_output"], 1e-30):
+    bound = {"plain": 1e-9, "cpu": 1e-5}[summary["proof"]["engine"]]  # sums of double, of float
+    if not summary["verified"] or not summary["max_abs_error"] <= bound * max(summary["max_abs_output"], 1e-30):
         raise RuntimeError(f"proof: {summary['max_abs_error']} of {summary['max_abs_output']}")
     if not summary["kept_after"] >= summary["kept_before"]:
         raise RuntimeError("the permutation keeps less than the order that was there")
