@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Short commands in front of CMake. `make demo` and `make check` install what is missing, build and run.
 #   make            the library and the command, in build/release
-#   make demo       the whole road on the small network inside the program
+#   make demo       the whole road on the images inside the program
 #   make check      all tests; check-scalar, check-asan, check-tsan, check-aarch64: the same under other conditions
 #   make interop    against onnx and ONNX Runtime, in a virtual environment; check-torch: against PyTorch too
 #   make bench      kernels, search and the whole road, against the last time; QUICK=1, RECORD=1: bench/README.md

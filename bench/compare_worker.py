@@ -39,15 +39,16 @@ def command_of(engine, build, path, dtype, threads):
     return [venv / "bin/python", TOP / "bench/peer_worker.py", engine, *arguments]
 
 
-class Worker:
-    def __init__(self, engine, build, path, dtype, threads, extra=(), **environment):
-        command = [str(part) for part in (*command_of(engine, build, path, dtype, threads), *extra)]
+class Process:
+    """Any program that takes orders by lines and answers by lines of JSON, the first of them unasked."""
+
+    def __init__(self, command, patience=PATIENCE, **environment):
         self.errors = tempfile.TemporaryFile()
         self.rest, self.noise, self.idle_s, self.used_s, self.since = b"", [], 0.0, 0.0, None
-        self.process = subprocess.Popen(command, bufsize=0, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors,
-                                        env={**HABITS.get(engine, {}), **os.environ, "NM_DISABLE_ANALYTICS": "1", **environment})
+        self.process = subprocess.Popen([str(part) for part in command], bufsize=0, stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, stderr=self.errors, env={**os.environ, **environment})
         try:
-            self.start = self.answer(PATIENCE)
+            self.start = self.answer(patience)
         except BaseException:
             self.close()
             raise
@@ -86,10 +87,6 @@ class Worker:
         self.hold()
         return answer
 
-    def run(self, seconds):
-        """Milliseconds of each run."""
-        return self.ask(f"run {seconds:.4f}", PATIENCE + seconds)["ms"]
-
     def answer(self, patience):
         """The next line that is JSON; other lines (banners, profiles) are kept as noise."""
         end = time.monotonic() + patience
@@ -126,3 +123,16 @@ class Worker:
         self.process.stdin.close()
         self.process.stdout.close()
         self.errors.close()
+
+
+class Worker(Process):
+    """An engine that infers."""
+
+    def __init__(self, engine, build, path, dtype, threads, extra=(), **environment):
+        habits = {name: value for name, value in HABITS.get(engine, {}).items() if name not in os.environ}
+        super().__init__([*command_of(engine, build, path, dtype, threads), *extra],
+                         **{**habits, "NM_DISABLE_ANALYTICS": "1", **environment})
+
+    def run(self, seconds):
+        """Milliseconds of each run."""
+        return self.ask(f"run {seconds:.4f}", PATIENCE + seconds)["ms"]

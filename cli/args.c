@@ -7,6 +7,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +26,15 @@ const verb_row verb_table[VERB_COUNT] = {
 
 const option_row option_table[] = {
 #define LAC_OPTION(kind, id, letter, argument, initial, verbs, help) \
-  {OPTION_##kind, #id, letter, argument, initial, verbs, help, offsetof(arguments, id)},
+  {OPTION_##kind,                                                    \
+   #id,                                                              \
+   letter,                                                           \
+   argument,                                                         \
+   initial,                                                          \
+   verbs,                                                            \
+   help,                                                             \
+   offsetof(arguments, id),                                          \
+   offsetof(arguments, given.id)},
 #include "options.def"
 #undef LAC_OPTION
 };
@@ -106,6 +115,18 @@ static lac_status parse_seconds(const option_row *option, const char *value, dou
   return LAC_OK;
 }
 
+static lac_status parse_real(const option_row *option, const char *value, double *number,
+                             lac_error *err) {
+  char *end = NULL;
+  *number = strtod(value, &end);
+  if (!(isdigit((unsigned char)value[0]) || value[0] == '.') || end == value || *end ||
+      !isfinite(*number)) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "--%s %s: wanted a number from 0 on, such as 0.1",
+                     text_dashed(option->name), value);
+  }
+  return LAC_OK;
+}
+
 static lac_status list_add(text_list *list, const char *value, lac_error *err) {
   const char **items =
       laci_resize(list->items, (size_t)list->n, (size_t)list->n + 1, sizeof *items);
@@ -140,6 +161,7 @@ static lac_status store(arguments *args, const option_row *option, const char *v
       if (!st) *(int *)field = (int)number;
       return st;
     case OPTION_SECONDS: return parse_seconds(option, value, field, err);
+    case OPTION_REAL: return parse_real(option, value, field, err);
   }
   if (!value[0]) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "--%s: its value %s is empty",
@@ -147,6 +169,13 @@ static lac_status store(arguments *args, const option_row *option, const char *v
   }
   *(const char **)field = value;
   return LAC_OK;
+}
+
+/* The same for what stands on the command line. */
+static lac_status give(arguments *args, const option_row *option, const char *value,
+                       lac_error *err) {
+  *(bool *)((char *)args + option->given) = true;
+  return store(args, option, value, err);
 }
 
 static lac_status fail_unknown_option(verb_id verb, const char *word, lac_error *err) {
@@ -202,10 +231,10 @@ static lac_status parse_long(cursor *at, const char *word, arguments *args, lac_
   if (!option) return fail_unknown_option(args->verb, word, err);
   if (!takes_value(option)) {
     if (value) return laci_fail(err, LAC_BAD_ARGUMENT, "%s: it takes no value", word);
-    return store(args, option, plain, err);
+    return give(args, option, plain, err);
   }
   lac_status st = value ? LAC_OK : take_value(at, option, &value, err);
-  return st ? st : store(args, option, value, err);
+  return st ? st : give(args, option, value, err);
 }
 
 /* -q, -vv, -qv, -o FILE, -oFILE */
@@ -214,13 +243,13 @@ static lac_status parse_letters(cursor *at, const char *word, arguments *args, l
     const option_row *option = option_by_letter(args->verb, *letter);
     if (!option) return fail_unknown_option(args->verb, word, err);
     if (!takes_value(option)) {
-      lac_status st = store(args, option, "yes", err);
+      lac_status st = give(args, option, "yes", err);
       if (st) return st;
       continue;
     }
     const char *value = letter + 1;
     lac_status st = *value ? LAC_OK : take_value(at, option, &value, err);
-    return st ? st : store(args, option, value, err);
+    return st ? st : give(args, option, value, err);
   }
   return LAC_OK;
 }
@@ -297,6 +326,7 @@ void arguments_clear(arguments *args) {
 #define CLEAR_NUMBER(field)
 #define CLEAR_PLACES(field)
 #define CLEAR_SECONDS(field)
+#define CLEAR_REAL(field)
 #define CLEAR_LIST(field) laci_free((void *)(field).items);
 #define LAC_OPTION(kind, id, letter, argument, initial, verbs, help) CLEAR_##kind(args->id)
 #include "options.def"

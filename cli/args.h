@@ -31,6 +31,7 @@ typedef enum option_kind {
   OPTION_NUMBER,
   OPTION_PLACES,
   OPTION_SECONDS,
+  OPTION_REAL,
 } option_kind;
 
 /** Values of an option that may be given several times; views of argv. */
@@ -48,6 +49,7 @@ typedef text_list LIST_value;
 typedef uint64_t NUMBER_value;
 typedef int PLACES_value;
 typedef double SECONDS_value;
+typedef double REAL_value;
 
 typedef struct arguments {
   verb_id verb;
@@ -55,6 +57,11 @@ typedef struct arguments {
 #define LAC_OPTION(kind, id, letter, argument, initial, verbs, help) kind##_value id;
 #include "options.def"
 #undef LAC_OPTION
+  struct {
+#define LAC_OPTION(kind, id, letter, argument, initial, verbs, help) bool id;
+#include "options.def"
+#undef LAC_OPTION
+  } given; /* on the command line, whatever the value */
 } arguments;
 
 typedef struct verb_row {
@@ -70,7 +77,7 @@ typedef struct option_row {
   const char *argument, *initial;
   unsigned verbs; /* set of ON(id) */
   const char *help;
-  size_t offset; /* in struct arguments */
+  size_t offset, given; /* in struct arguments: the value, and whether it was given */
 } option_row;
 
 extern const verb_row verb_table[VERB_COUNT];

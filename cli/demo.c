@@ -1,79 +1,197 @@
 /* SPDX-License-Identifier: Apache-2.0
- * `lacuna demo`: the whole road on the network inside the program, told as a story on standard
- * output. It uses nothing but the public library, so it is also the example of how the pieces fit.
- * */
+ * `lacuna demo`: the whole road on the images inside the program, told as a story. A network is
+ * trained, pruned twice, fine-tuned, checked and run; a table says what each step costs.
+ *
+ * It uses nothing but the public library, so it is also the example of how the pieces fit. So small
+ * a network gains nothing from a second thread: it is trained by one, and the result is the same
+ * for every --threads. Next: bundle.h, how its files appear all together or not at all. */
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "base/log.h"
+#include "bundle.h"
 #include "digits.h"
+#include "lacuna/eval.h"
 #include "lacuna/prune.h"
-#include "lacuna/run.h"
+#include "lacuna/train.h"
 #include "layers.h"
 #include "story.h"
 #include "verbs.h"
 
-enum { BATCH = 60 };
+enum { BATCH = 32, TRAINING_EPOCHS = 20, TUNING_EPOCHS = 4, TRAINING_THREADS = 1 };
+static const double TUNING_RATE = 0.02;
 
-/* One pass over the road. */
+#define IMAGES "digits.csv.gz"
+#define DENSE "digits.onnx"
+#define SPARSE "digits-2to4.onnx"
+#define DRAWING "digits.svg"
+#define CURVES "curves.svg"
+#define TUNING_CURVES "finetune.svg"
+static const char *const files[] = {IMAGES, DENSE, SPARSE, DRAWING, CURVES, TUNING_CURVES};
+
+/* One way of pruning. */
 typedef struct attempt {
   lac_model *model;
-  lac_report *report; /* NULL: the dense network */
-  double accuracy;    /* percent */
+  lac_report *report;
+  double one_shot, tuned; /* top-1, percent: just pruned, and trained on */
 } attempt;
 
-static int largest(const float *scores, int n) {
-  int best = 0;
-  for (int i = 1; i < n; i++) {
-    if (scores[i] > scores[best]) best = i;
-  }
-  return best;
+typedef struct demo {
+  const arguments *args;
+  lac_options pruning;
+  bundle out;
+  double dense; /* top-1, percent */
+  attempt plain, permuted;
+} demo;
+
+/* ---- Steps of the road ---- */
+
+static lac_status write_images(const demo *d, lac_error *err) {
+  char path[PATH_MAX];
+  lac_status st = bundle_path(&d->out, IMAGES, path, err);
+  if (st) return st;
+  return laci_file_write(path, demo_images, (size_t)(demo_images_end - demo_images), false, err);
 }
 
-/* Percent of the test digits that the model names rightly. */
-static lac_status evaluate(const lac_model *model, const digits *images, int threads,
-                           double *accuracy, lac_error *err) {
-  int n_right = 0;
-  for (int first = DIGITS_TRAINING; first < images->n; first += BATCH) {
-    int n = images->n - first < BATCH ? images->n - first : BATCH;
-    lac_run_tensor input = {.rank = 4,
-                            .shape = {n, 1, DIGITS_SIDE, DIGITS_SIDE},
-                            .values = images->pixels + (size_t)first * DIGITS_PIXELS};
-    lac_run_result *result = NULL;
-    lac_status st = lac_run(model, &input, 1, threads, &result, err);
-    if (st) return st;
-    for (int i = 0; i < n; i++) {
-      const float *scores = result->outputs[0].values + (size_t)i * DIGITS_CLASSES;
-      n_right += largest(scores, DIGITS_CLASSES) == images->labels[first + i];
-    }
-    lac_run_result_destroy(result);
-    laci_progress("evaluate", first + n - DIGITS_TRAINING, images->n - DIGITS_TRAINING);
-  }
-  *accuracy = 100.0 * n_right / (images->n - DIGITS_TRAINING);
-  return LAC_OK;
+/* What training and fine-tuning share. */
+static lac_train_options training_options(const demo *d, const char *folder) {
+  lac_train_options o = lac_train_options_default();
+  o.threads = TRAINING_THREADS;
+  o.seed = d->args->seed;
+  o.recipe = "cifar";
+  o.batch = BATCH;
+  o.weight_decay = 5e-4;
+  o.label_smoothing = 0.1;
+  o.model_dir = folder;
+  o.keep_checkpoints = 1;
+  return o;
 }
 
-/* Loads the network afresh, prunes it if options are given, and evaluates it. */
-static lac_status try(attempt *run, const lac_options *options, const digits *images, int threads,
-                      lac_error *err) {
-  size_t size_bytes = 0;
-  const void *bytes = digits_model(&size_bytes);
-  lac_status st = lac_model_load_memory(bytes, size_bytes, NULL, &run->model, err);
-  if (!st && options) st = lac_prune(run->model, options, &run->report, err);
-  if (!st) st = evaluate(run->model, images, threads, &run->accuracy, err);
+/* The curves that a training drew in its folder get a name of their own. */
+static lac_status keep_curves(const demo *d, const char *folder, const char *name, lac_error *err) {
+  char from[PATH_MAX], to[PATH_MAX];
+  int n = snprintf(from, sizeof from, "%s/curves.svg", folder);
+  if (n < 0 || (size_t)n >= sizeof from)
+    return laci_fail(err, LAC_IO, "%s: the name is too long", folder);
+  lac_status st = bundle_path(&d->out, name, to, err);
+  if (!st && rename(from, to) != 0) st = laci_fail(err, LAC_IO, "%s: %s", to, strerror(errno));
   return st;
 }
 
-static void attempt_clear(attempt *run) {
-  lac_report_destroy(run->report);
-  lac_model_destroy(run->model);
+static lac_status save(const demo *d, lac_model *model, const char *name, lac_error *err) {
+  char path[PATH_MAX];
+  lac_status st = bundle_path(&d->out, name, path, err);
+  return st ? st : lac_model_save(model, path, false, err);
+}
+
+static lac_status train(demo *d, lac_error *err) {
+  char folder[PATH_MAX];
+  lac_model *model = NULL;
+  lac_train_result result;
+  lac_network_options network = {.name = "digits", .seed = d->args->seed};
+  lac_status st = bundle_path(&d->out, "training", folder, err);
+  lac_train_options o = training_options(d, folder);
+  o.epochs = TRAINING_EPOCHS;
+  if (!st) st = lac_network_create(&network, &model, err);
+  if (!st) st = lac_train(model, d->out.work, NULL, &o, &result, err);
+  if (!st) d->dense = result.top1;
+  if (!st) st = save(d, model, DENSE, err);
+  if (!st) st = keep_curves(d, folder, CURVES, err);
+  lac_model_destroy(model);
+  return st;
+}
+
+static lac_status load(const demo *d, const char *name, lac_model **model, lac_error *err) {
+  char path[PATH_MAX];
+  lac_status st = bundle_path(&d->out, name, path, err);
+  return st ? st : lac_model_load(path, model, err);
+}
+
+static lac_status evaluate(const demo *d, const lac_model *model, double *top1, lac_error *err) {
+  lac_eval_options o = lac_eval_options_default();
+  lac_eval_result result;
+  o.threads = TRAINING_THREADS;
+  o.batch = BATCH;
+  lac_status st = lac_eval(model, d->out.work, &o, &result, err);
+  if (!st) *top1 = result.top1;
+  return st;
+}
+
+/* Trains on with the zeros of the pruning held. */
+static lac_status tune(const demo *d, attempt *a, const char *folder, lac_error *err) {
+  lac_mask *mask = NULL;
+  lac_train_result result;
+  lac_train_options o = training_options(d, folder);
+  o.epochs = TUNING_EPOCHS;
+  o.rate = TUNING_RATE;
+  lac_status st = lac_mask_from_model(a->model, &d->pruning, &mask, err);
+  if (!st) st = lac_train(a->model, d->out.work, mask, &o, &result, err);
+  if (!st) a->tuned = result.top1;
+  lac_mask_destroy(mask);
+  return st;
+}
+
+static lac_status prune_and_tune(const demo *d, bool permute, attempt *a, const char *folder,
+                                 lac_error *err) {
+  lac_options pruning = d->pruning;
+  pruning.permute = permute;
+  lac_status st = load(d, DENSE, &a->model, err);
+  if (!st) st = lac_prune(a->model, &pruning, &a->report, err);
+  if (!st && a->report->summary.interrupted) st = laci_fail(err, LAC_INTERRUPTED, "interrupted");
+  if (!st) st = evaluate(d, a->model, &a->one_shot, err);
+  if (!st) story_tell("  top-1 %.2f%%; now trained on, its zeros held", a->one_shot);
+  return st ? st : tune(d, a, folder, err);
+}
+
+static lac_status walk(demo *d, lac_error *err) {
+  char plain[PATH_MAX], permuted[PATH_MAX], drawing[PATH_MAX];
+  lac_status st = bundle_path(&d->out, "plain", plain, err);
+  if (!st) st = bundle_path(&d->out, "permuted", permuted, err);
+  if (!st) st = bundle_path(&d->out, DRAWING, drawing, err);
+  if (!st) st = write_images(d, err);
+  if (st) return st;
+  story_tell("a small residual network learns handwritten digits: %d epochs", TRAINING_EPOCHS);
+  st = train(d, err);
+  if (st) return st;
+  story_tell("  top-1 %.2f%% of digits that it has not seen", d->dense);
+  story_tell("pruned 2:4 with its channels as they are");
+  st = prune_and_tune(d, false, &d->plain, plain, err);
+  if (st) return st;
+  story_tell("pruned 2:4 with channels permuted so that it takes less, and the order proven");
+  st = prune_and_tune(d, true, &d->permuted, permuted, err);
+  if (!st) st = save(d, d->permuted.model, SPARSE, err);
+  if (!st) st = lac_plot(d->permuted.model, d->permuted.report, drawing, false, err);
+  return st ? st : keep_curves(d, permuted, TUNING_CURVES, err);
+}
+
+/* ---- What came of it ---- */
+
+/* As any other program would: reads the file that was written, looks at every layer, runs it. */
+static lac_status print_check(const demo *d, lac_error *err) {
+  lac_model *model = NULL;
+  lac_report *report = NULL;
+  double top1 = 0;
+  lac_status st = load(d, SPARSE, &model, err);
+  if (!st) st = lac_check(model, NULL, &d->pruning, &report, err);
+  if (!st) st = layers_print_sparsity(report, stdout, err);
+  if (!st) {
+    layers_print_figures(d->permuted.report, stdout);
+    layers_print_pruned(report, stdout);
+    layers_print_permuted(d->permuted.report, stdout);
+    if (report->summary.pruned < report->summary.eligible) {
+      st = laci_fail(err, LAC_BAD_VALUE, SPARSE ": %d of %d layers that should hold 2:4 do not",
+                     report->summary.eligible - report->summary.pruned, report->summary.eligible);
+    }
+  }
+  if (!st) st = evaluate(d, model, &top1, err);
+  if (!st) printf("read back and run: top-1 %.2f%%\n", top1);
+  lac_report_destroy(report);
+  lac_model_destroy(model);
+  return st;
 }
 
 static double kept_percent(const lac_report *report) {
@@ -86,101 +204,58 @@ static double kept_percent(const lac_report *report) {
   return total > 0 ? 100 * kept / total : 0;
 }
 
-static lac_status file_in(const char *folder, const char *name, char path[PATH_MAX],
-                          lac_error *err) {
-  int n = snprintf(path, PATH_MAX, "%s/%s", folder, name);
-  return n > 0 && n < PATH_MAX ? LAC_OK
-                               : laci_fail(err, LAC_IO, "%s: the name is too long", folder);
+static void print_attempt(const char *name, const attempt *a) {
+  printf("%-30s%7.2f%%   %7.2f%%  %20.2f%%\n", name, a->one_shot, a->tuned,
+         kept_percent(a->report));
 }
 
-/* Makes the folder if need be (*leftover, else -1) and looks whether the files may be written,
- * before any work. */
-static lac_status prepare_folder(const char *folder, bool force, int *leftover, lac_error *err) {
-  static const char *const names[] = {"digits.onnx", "digits-2to4.onnx", "digits.svg"};
-  char path[PATH_MAX];
-  struct stat found;
-  if (mkdir(folder, 0777) == 0) *leftover = laci_leftover_add(folder);
-  else if (errno != EEXIST) return laci_fail(err, LAC_IO, "%s: %s", folder, strerror(errno));
-  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-    lac_status st = file_in(folder, names[i], path, err);
-    if (st) return st;
-    if (!force && stat(path, &found) == 0) {
-      return laci_fail(err, LAC_EXISTS, "%s: it exists already (--force replaces it)", path);
-    }
+static void print_accuracies(const demo *d) {
+  printf("\nnetwork                          top-1  fine-tuned  weight magnitude kept\n");
+  printf("%-30s%7.2f%%\n", "dense", d->dense);
+  print_attempt("2:4, channels as they were", &d->plain);
+  print_attempt("2:4, channels permuted first", &d->permuted);
+}
+
+static void print_files(const demo *d) {
+  printf("\nin %s:\n", d->out.folder);
+  printf("  " IMAGES "     1437 images for training, 360 for the test\n");
+  printf("  " DENSE "       the dense network\n");
+  printf("  " SPARSE "  permuted, pruned, fine-tuned\n");
+  printf("  " DRAWING "        a drawing of its operations and of what was done to them\n");
+  printf("  " CURVES "        loss and accuracy while it was trained,\n");
+  printf("  " TUNING_CURVES "      and while it was fine-tuned\n");
+}
+
+/* The result is out before the files get their places: where it cannot be, there are none. */
+static lac_status finish(demo *d, lac_error *err) {
+  lac_status st = print_check(d, err);
+  if (st) return st;
+  print_accuracies(d);
+  print_files(d);
+  if (fflush(stdout) != 0 || ferror(stdout)) {
+    return laci_fail(err, LAC_IO, "standard output: %s", strerror(errno));
   }
-  return LAC_OK;
+  return bundle_place(&d->out, err);
 }
 
-static lac_status save(const char *folder, const attempt *dense, const attempt *sparse, bool force,
-                       lac_error *err) {
-  char path[PATH_MAX];
-  lac_status st = file_in(folder, "digits.onnx", path, err);
-  if (!st) st = lac_model_save(dense->model, path, force, err);
-  if (!st) st = file_in(folder, "digits-2to4.onnx", path, err);
-  if (!st) st = lac_model_save(sparse->model, path, force, err);
-  if (!st) st = file_in(folder, "digits.svg", path, err);
-  if (!st) st = lac_plot(sparse->model, sparse->report, path, force, err);
-  return st;
-}
-
-static void print_accuracies(const attempt *dense, const attempt *plain, const attempt *permuted) {
-  printf("network                        accuracy  weight magnitude kept\n");
-  printf("dense                          %7.2f%%\n", dense->accuracy);
-  printf("2:4, channels as they were     %7.2f%%  %20.2f%%\n", plain->accuracy,
-         kept_percent(plain->report));
-  printf("2:4, channels permuted first   %7.2f%%  %20.2f%%\n", permuted->accuracy,
-         kept_percent(permuted->report));
-}
-
-static lac_status print_check(const attempt *permuted, const lac_options *options, lac_error *err) {
-  lac_report *report = NULL;
-  lac_status st = lac_check(permuted->model, NULL, options, &report, err);
-  if (!st) st = layers_print_sparsity(report, stdout, err);
-  if (!st) {
-    layers_print_figures(permuted->report, stdout);
-    layers_print_pruned(report, stdout);
-    layers_print_permuted(permuted->report, stdout);
-  }
-  lac_report_destroy(report);
-  return st;
+static void attempt_clear(attempt *a) {
+  lac_report_destroy(a->report);
+  lac_model_destroy(a->model);
 }
 
 exit_code verb_demo(const arguments *args, lac_error *err) {
-  const char *folder = args->operand ? args->operand : "lacuna-demo";
+  demo d = {.args = args, .pruning = lac_options_default()};
   double begin = laci_clock_seconds();
-  attempt dense = {0}, plain = {0}, permuted = {0};
-  digits images = {0};
-  lac_options options = lac_options_default();
-  options.threads = args->threads;
-  options.seed = args->seed;
-  lac_options as_it_is = options;
-  as_it_is.permute = false;
-  int made = -1;
-  lac_status st = prepare_folder(folder, args->force, &made, err);
-  if (!st) st = digits_init(&images, err);
-  if (st) goto out;
-  story_tell("a small residual network names %d handwritten digits it has not seen",
-             images.n - DIGITS_TRAINING);
-  st = try(&dense, NULL, &images, args->threads, err);
-  story_tell("the same, pruned 2:4 with its channels as they are");
-  if (!st) st = try(&plain, &as_it_is, &images, args->threads, err);
-  story_tell("the same, with channels permuted so that pruning takes less, and the order proven");
-  if (!st) st = try(&permuted, &options, &images, args->threads, err);
-  if (!st) st = save(folder, &dense, &permuted, args->force, err);
-  if (st) goto out;
-  st = print_check(&permuted, &options, err);
-  if (st) goto out;
-  printf("\n");
-  print_accuracies(&dense, &plain, &permuted);
-  printf("\nin %s: digits.onnx, digits-2to4.onnx, and digits.svg, a drawing of what was done\n",
-         folder);
-  story_tell("%.1f s", laci_clock_seconds() - begin);
-out:
-  if (st && made >= 0) (void)rmdir(folder);
-  laci_leftover_drop(made);
-  digits_clear(&images);
-  attempt_clear(&permuted);
-  attempt_clear(&plain);
-  attempt_clear(&dense);
+  d.pruning.threads = args->threads;
+  d.pruning.seed = args->seed;
+  lac_status st = bundle_open(&d.out, args->operand ? args->operand : "lacuna-demo", files,
+                              (int)(sizeof files / sizeof files[0]), args->force, err);
+  if (!st) st = walk(&d, err);
+  if (!st) st = finish(&d, err);
+  if (st == LAC_INTERRUPTED) st = laci_fail(err, st, "interrupted: nothing was kept");
+  if (!st) story_tell("%.1f s", laci_clock_seconds() - begin);
+  bundle_close(&d.out);
+  attempt_clear(&d.permuted);
+  attempt_clear(&d.plain);
   return exit_code_of(st);
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The network and the images of `lacuna demo`, as they lie in examples/digits. Read by
- * cli/digits.c. */
+ * The images of `lacuna demo`, as they lie in examples/digits. Declared in cli/digits.h. */
 #define EMBED(symbol, file) \
   .balign 64 ; \
   .global symbol ; \
@@ -11,6 +10,5 @@ symbol##_end: ; \
   .byte 0
 
   .section .rodata
-  EMBED(demo_model, "digits.onnx")
   EMBED(demo_images, "digits.csv.gz")
   .section .note.GNU-stack, "", %progbits

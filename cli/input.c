@@ -3,6 +3,7 @@
 #include "input.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -97,4 +98,27 @@ lac_status input_options(const arguments *args, lac_options *options, lac_error 
   options->input_shapes = args->input_shape.items;
   options->n_input_shapes = args->input_shape.n;
   return input_pattern(args->pattern, &options->n, &options->m, err);
+}
+
+lac_status input_colour(const char *name, const char *text, float colour[3], lac_error *err) {
+  const char *at = text;
+  for (int c = 0; c < 3; c++) {
+    char *end;
+    colour[c] = strtof(at, &end);
+    if (end == at || *end != (c < 2 ? ',' : 0)) {
+      return laci_fail(err, LAC_BAD_ARGUMENT,
+                       "--%s %s: wanted R,G,B in grey levels, such as 123.675,116.28,103.53", name,
+                       text);
+    }
+    at = end + 1;
+  }
+  return LAC_OK;
+}
+
+lac_status input_check_number(const char *name, uint64_t value, uint64_t least, uint64_t most,
+                              lac_error *err) {
+  if (value >= least && value <= most) return LAC_OK;
+  return laci_fail(err, LAC_BAD_ARGUMENT,
+                   "--%s %" PRIu64 ": wanted a whole number from %" PRIu64 " to %" PRIu64, name,
+                   value, least, most);
 }

@@ -24,4 +24,12 @@ LAC_MUST_CHECK lac_status input_pattern(const char *text, int *n, int *m, lac_er
 LAC_MUST_CHECK lac_status input_options(const arguments *args, lac_options *options,
                                         lac_error *err);
 
+/** "R,G,B" of option --name. Fails LAC_BAD_ARGUMENT. */
+LAC_MUST_CHECK lac_status input_colour(const char *name, const char *text, float colour[3],
+                                       lac_error *err);
+
+/** An option that counts, inside its limits; else LAC_BAD_ARGUMENT. */
+LAC_MUST_CHECK lac_status input_check_number(const char *name, uint64_t value, uint64_t least,
+                                             uint64_t most, lac_error *err);
+
 #endif

@@ -24,16 +24,27 @@
 enum { STATUS_OF_SIGNAL = 128 };
 
 static volatile sig_atomic_t n_interrupts;
+static volatile sig_atomic_t ends_by_itself; /* any signal asks for the end: it saves, tidies */
 
 static void hear_interrupt(int signal) {
+  if (signal == SIGHUP && ends_by_itself && n_interrupts) return; /* closing, shells say it, too */
   n_interrupts = n_interrupts + 1;
-  if (n_interrupts == 1 && signal == SIGINT) {
+  if (n_interrupts == 1 && (signal == SIGINT || ends_by_itself)) {
     lac_interrupt(true);
     return;
   }
   outputs_abandon();
   laci_leftovers_remove();
   _exit(STATUS_OF_SIGNAL + signal);
+}
+
+/* A terminal that closes ends the program as SIGTERM does; nohup's wish not to hear of it counts. A
+ * file that grows beyond the limit is an error of the write, which tidies up, not the end. */
+static void hear_signals(void) {
+  (void)signal(SIGINT, hear_interrupt);
+  (void)signal(SIGTERM, hear_interrupt);
+  if (signal(SIGHUP, hear_interrupt) == SIG_IGN) (void)signal(SIGHUP, SIG_IGN);
+  (void)signal(SIGXFSZ, SIG_IGN);
 }
 
 exit_code exit_code_of(lac_status status) {
@@ -79,10 +90,11 @@ int main(int argc, char **argv) {
   lac_error err = {0};
   arguments args;
   patience_settle(argv);
-  (void)signal(SIGINT, hear_interrupt);
-  (void)signal(SIGTERM, hear_interrupt);
+  hear_signals();
   exit_code code = exit_code_of(arguments_parse(argc, argv, &args, &err));
   if (code == EXIT_DONE) {
+    ends_by_itself =
+        args.verb == VERB_train || args.verb == VERB_finetune || args.verb == VERB_demo;
     story_begin(&args);
     code = run_verb(&args, &err);
     story_end();

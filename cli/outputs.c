@@ -180,6 +180,27 @@ lac_status outputs_guard(const outputs *plan, const lac_model *model, const char
   return LAC_OK;
 }
 
+lac_status outputs_guard_data(const outputs *plan, const arguments *args, lac_error *err) {
+  char data[PATH_MAX], target[PATH_MAX];
+  struct stat classes, found;
+  bool has_classes = args->classes && stat(args->classes, &classes) == 0;
+  if (!realpath(args->data, data)) {
+    return laci_fail(err, errno == ENOENT ? LAC_NOT_FOUND : LAC_IO, "%s: %s", args->data,
+                     strerror(errno));
+  }
+  size_t n = strlen(data);
+  for (int role = 0; role < OUTPUT_COUNT; role++) {
+    const output_file *file = &plan->files[role];
+    if (!file->real[0] || stat(file->real, &found) != 0 || !realpath(file->real, target)) continue;
+    bool inside = strncmp(target, data, n) == 0 && (n == 1 || target[n] == '/');
+    bool list = has_classes && found.st_dev == classes.st_dev && found.st_ino == classes.st_ino;
+    if (inside || list) {
+      return laci_fail(err, LAC_EXISTS, "%s: it is an input, which is never replaced", file->path);
+    }
+  }
+  return LAC_OK;
+}
+
 /* Makes an empty file of a name that nobody has, beside the final one and with its ending. */
 static lac_status reserve(output_file *file, lac_error *err) {
   const char *slash = strrchr(file->real, '/'), *ending = strrchr(slash, '.');

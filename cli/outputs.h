@@ -42,6 +42,11 @@ LAC_MUST_CHECK lac_status outputs_plan(const arguments *args, outputs *plan, lac
 LAC_MUST_CHECK lac_status outputs_guard(const outputs *plan, const lac_model *model,
                                         const char *input, lac_error *err);
 
+/** And for the images of --data: none of the files that exist already is one of theirs, or the list
+ * of classes. Fails LAC_NOT_FOUND, too, where the folder is not there. */
+LAC_MUST_CHECK lac_status outputs_guard_data(const outputs *plan, const arguments *args,
+                                             lac_error *err);
+
 /** Writes them all; report and model are what the library made. On failure no file is left that was
  * not there. */
 LAC_MUST_CHECK lac_status outputs_write(outputs *plan, lac_model *model, const lac_report *report,

@@ -22,6 +22,7 @@ static struct {
   bool quiet, is_terminal;
   char bar[128]; /* what stands in the last line; empty: nothing */
   char job[64];
+  char note[64];  /* behind the bar */
   double shown_s; /* when progress was shown last */
 } story = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -45,7 +46,8 @@ static void draw_bar(const char *what, double share) {
   int n_full = (int)(share * BAR_WIDTH);
   for (int i = 0; i < BAR_WIDTH; i++) full[i] = i < n_full ? '#' : '.';
   wipe_bar();
-  snprintf(story.bar, sizeof story.bar, "%.40s [%s] %3d%%", what, full, (int)(100 * share));
+  snprintf(story.bar, sizeof story.bar, "%.24s [%s] %3d%%%s", what, full, (int)(100 * share),
+           story.note);
   fputs(story.bar, stderr);
 }
 
@@ -57,14 +59,15 @@ static void hear_progress(const char *what, int64_t done, int64_t total, void *c
   if (strncmp(what, story.job, sizeof story.job - 1) != 0) {
     snprintf(story.job, sizeof story.job, "%s", what);
     story.shown_s = now; /* short jobs show nothing */
+    story.note[0] = 0;
   }
   if (done >= total) {
     wipe_bar();
-    story.bar[0] = story.job[0] = 0;
+    story.bar[0] = story.job[0] = story.note[0] = 0;
   } else if (now - story.shown_s >= (story.is_terminal ? BAR_EVERY_S : LINE_EVERY_S)) {
     story.shown_s = now;
     if (story.is_terminal) draw_bar(what, share);
-    else fprintf(stderr, "%s: %d%%\n", what, (int)(100 * share));
+    else fprintf(stderr, "%s: %d%%%s\n", what, (int)(100 * share), story.note);
   }
   fflush(stderr);
   pthread_mutex_unlock(&story.lock);
@@ -100,4 +103,15 @@ void story_tell(const char *format, ...) {
   vsnprintf(line, sizeof line, format, values);
   va_end(values);
   hear_line(LAC_LOG_INFO, line, NULL);
+}
+
+void story_note(const char *format, ...) {
+  char note[sizeof story.note];
+  va_list values;
+  va_start(values, format);
+  vsnprintf(note, sizeof note, format, values);
+  va_end(values);
+  pthread_mutex_lock(&story.lock);
+  memcpy(story.note, note, sizeof note);
+  pthread_mutex_unlock(&story.lock);
 }

@@ -15,4 +15,7 @@ void story_end(void);
 /** A line of the command's own, at the level of the library's plain information. */
 void story_tell(const char *format, ...) LAC_PRINTF(1, 2);
 
+/** What stands behind the progress from now on, such as ", 100 images/s"; until the job's end. */
+void story_note(const char *format, ...) LAC_PRINTF(1, 2);
+
 #endif

@@ -21,5 +21,10 @@ function(lac_kernel_flags sources)
   if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64|ARM64)$") # where every processor has it: no flag
     list(FILTER kept EXCLUDE REGEX "_neon\\.c$")
   endif()
+  foreach(file IN LISTS kept) # a root of a negative number sets errno, which keeps loops from becoming vectors
+    if(file MATCHES "/kernel/update_[a-z0-9]+\\.c$")
+      set_property(SOURCE ${file} APPEND PROPERTY COMPILE_OPTIONS -fno-math-errno)
+    endif()
+  endforeach()
   set(${sources} ${kept} PARENT_SCOPE)
 endfunction()

@@ -138,7 +138,7 @@ static lac_status plan_net(bench *b, const lac_model *model, lac_error *err) {
                         .bf16 = b->options->dtype == LAC_DTYPE_BF16,
                         .shapes = b->batch.shapes,
                         .n_shapes = b->batch.n_shapes,
-                        .fetch = laci_onnx_fetch,
+                        .fetch = model->file ? laci_onnx_fetch : NULL,
                         .fetch_context = model->file};
   double begin = laci_clock_seconds();
   st = laci_net_create(b->graph, &o, &b->net, err);

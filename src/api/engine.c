@@ -77,7 +77,7 @@ lac_status lac_engine_create(const lac_model *model, const lac_engine_options *o
                           .bf16 = options->dtype == LAC_DTYPE_BF16,
                           .shapes = shapes,
                           .n_shapes = options->n_shapes,
-                          .fetch = laci_onnx_fetch,
+                          .fetch = model->file ? laci_onnx_fetch : NULL,
                           .fetch_context = model->file};
     st = laci_net_create(model->graph, &o, &made->net, err);
   }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/eval_in.h"
 #include "api/infer.h"
 #include "api/model_in.h"
 #include "base/clock.h"
@@ -37,6 +38,7 @@ typedef struct evaluation {
   void **outputs; /* a buffer for each output of the network; the first are the logits */
   int n_outputs;
   laci_metrics metrics;
+  bool quiet; /* tells no plan, and nothing of the data */
 } evaluation;
 
 lac_eval_options lac_eval_options_default(void) {
@@ -68,7 +70,8 @@ static lac_status check_options(const lac_eval_options *options, lac_error *err)
 
 static lac_status open_data(evaluation *e, const char *folder, const lac_eval_options *options,
                             lac_error *err) {
-  laci_dataset_options o = {.part = LACI_PART_TEST, .classes_path = options->classes};
+  laci_dataset_options o = {
+      .part = LACI_PART_TEST, .classes_path = options->classes, .quiet = e->quiet};
   lac_status st = laci_dataset_open(folder, &o, &e->set, err);
   if (st) return st;
   e->images = laci_dataset_count(e->set);
@@ -76,6 +79,7 @@ static lac_status open_data(evaluation *e, const char *folder, const lac_eval_op
   e->recipe = laci_dataset_recipe(e->set);
   if (options->resize) e->recipe.resize = options->resize;
   if (options->crop) e->recipe.height = e->recipe.width = options->crop;
+  if (e->recipe.is_grey) return laci_recipe_check(&e->recipe, err); /* mean and std are colours' */
   memcpy(e->recipe.mean, options->mean, sizeof e->recipe.mean);
   memcpy(e->recipe.std, options->std, sizeof e->recipe.std);
   return laci_recipe_check(&e->recipe, err);
@@ -90,17 +94,18 @@ static lac_status fit_input(evaluation *e, const lac_model *model, int batch, la
                      graph->n_inputs);
   }
   const laci_value *input = &graph->values[graph->inputs[0]];
-  const int64_t wanted[RANK_IMAGES] = {0, 3, e->recipe.height, e->recipe.width};
+  const int64_t wanted[RANK_IMAGES] = {0, laci_recipe_channels(&e->recipe), e->recipe.height,
+                                       e->recipe.width};
   const laci_shape *shape = &input->type.shape;
   char text[256];
   bool known = shape->rank >= 0, images = !known || shape->rank == RANK_IMAGES;
   images =
       images && (input->type.dtype == LAC_DTYPE_NONE || laci_dtype_is_float(input->type.dtype));
-  images = images && !(known && shape->dims[1] >= 0 && shape->dims[1] != 3);
+  images = images && !(known && shape->dims[1] >= 0 && shape->dims[1] != wanted[1]);
   if (!images) {
-    return laci_fail(err, LAC_BAD_SHAPE, "input '%s' is %s %s, wanted images: floats [N, 3, H, W]",
+    return laci_fail(err, LAC_BAD_SHAPE, "input '%s' is %s %s, wanted images: floats [N, %d, H, W]",
                      input->name, lac_dtype_name(input->type.dtype),
-                     laci_shape_text(shape, text, sizeof text));
+                     laci_shape_text(shape, text, sizeof text), (int)wanted[1]);
   }
   for (int axis = 2; known && axis < RANK_IMAGES; axis++) {
     if (shape->dims[axis] < 0 || shape->dims[axis] == wanted[axis]) continue;
@@ -144,9 +149,10 @@ static lac_status plan_network(evaluation *e, const lac_model *model,
   lac_status st = fit_input(e, model, options->batch, err);
   if (st) return st;
   const laci_value *input = &model->graph->values[model->graph->inputs[0]];
-  lac_engine_shape shape = {.name = input->name,
-                            .rank = RANK_IMAGES,
-                            .shape = {e->batch, 3, e->recipe.height, e->recipe.width}};
+  lac_engine_shape shape = {
+      .name = input->name,
+      .rank = RANK_IMAGES,
+      .shape = {e->batch, laci_recipe_channels(&e->recipe), e->recipe.height, e->recipe.width}};
   lac_engine_options o = lac_engine_options_default();
   o.threads = options->threads;
   o.dtype = options->dtype;
@@ -154,8 +160,25 @@ static lac_status plan_network(evaluation *e, const lac_model *model,
   o.n_shapes = 1;
   st = lac_engine_create(model, &o, &e->engine, err);
   if (st) return st;
-  laci_tell_plan(e->engine);
+  if (!e->quiet) laci_tell_plan(e->engine);
   return fit_output(e, err);
+}
+
+/** Is the first output a softmax's, by way of nodes that only name or shape it? */
+static bool ends_in_softmax(const laci_graph *graph) {
+  static const char *const shaping[] = {"Identity", "Reshape", "Flatten", "Squeeze"};
+  for (int value = graph->outputs[0]; value >= 0 && graph->values[value].producer >= 0;) {
+    const laci_node *node = &graph->nodes[graph->values[value].producer];
+    bool shapes = false;
+    if (node->domain[0]) return false;
+    if (strcmp(node->type, "Softmax") == 0) return true;
+    for (size_t k = 0; k < sizeof shaping / sizeof *shaping; k++) {
+      shapes = shapes || strcmp(node->type, shaping[k]) == 0;
+    }
+    if (!shapes || node->n_inputs < 1) return false;
+    value = node->inputs[0];
+  }
+  return false;
 }
 
 /* ---- Buffers, loader, predictions ---- */
@@ -163,7 +186,7 @@ static lac_status plan_network(evaluation *e, const lac_model *model,
 static lac_status take_memory(evaluation *e, lac_error *err) {
   const lac_engine_port *ports;
   bool whole = true;
-  e->sample = 3 * (size_t)e->recipe.height * (size_t)e->recipe.width;
+  e->sample = laci_recipe_sample(&e->recipe);
   e->outputs = laci_alloc((size_t)e->n_outputs, sizeof *e->outputs);
   (void)lac_engine_outputs(e->engine, &ports);
   for (int at = 0; e->outputs && at < e->n_outputs; at++) {
@@ -259,20 +282,26 @@ static void evaluation_clear(evaluation *e) {
 
 lac_status lac_eval(const lac_model *model, const char *data, const lac_eval_options *options,
                     lac_eval_result *result, lac_error *err) {
+  return laci_eval(model, data, options, false, result, err);
+}
+
+lac_status laci_eval(const lac_model *model, const char *data, const lac_eval_options *options,
+                     bool quiet, lac_eval_result *result, lac_error *err) {
   lac_eval_options defaults = lac_eval_options_default();
-  evaluation e = {0};
+  evaluation e = {.quiet = quiet};
   if (!options) options = &defaults;
   *result = (lac_eval_result){0};
   lac_status st = check_options(options, err);
   if (!st) st = open_data(&e, data, options, err);
   if (!st) st = plan_network(&e, model, options, err);
+  if (!st) e.metrics.of_probabilities = ends_in_softmax(model->graph);
   if (!st) st = take_memory(&e, err);
   if (!st) st = open_predictions(&e, model, options, err);
   double begin = laci_clock_seconds();
   if (!st) st = start_loader(&e, options->threads, err);
   if (!st) st = run_all(&e, err);
   double seconds = laci_clock_seconds() - begin;
-  if (!st) tell_memory(&e);
+  if (!st && !quiet) tell_memory(&e);
   if (!st && e.predictions) {
     st = laci_writer_finish(e.predictions, err);
     if (!st) st = laci_writer_commit(e.predictions, err);

@@ -53,11 +53,12 @@ lac_status lac_model_load_memory(const void *bytes, size_t size_bytes, const cha
 
 lac_status lac_model_save(lac_model *model, const char *path, bool force, lac_error *err) {
   if (!model || !path) return laci_fail(err, LAC_BAD_ARGUMENT, "no model or no path given");
+  if (!model->file) return laci_onnx_write(model->graph, path, force, err); /* lac_network_create */
   return laci_onnx_save(model->file, model->graph, path, force, err);
 }
 
 bool lac_model_reads(const lac_model *model, const char *path) {
-  return model && path && laci_onnx_reads(model->file, path);
+  return model && model->file && path && laci_onnx_reads(model->file, path);
 }
 
 void lac_model_destroy(lac_model *model) {
@@ -70,6 +71,7 @@ void lac_model_destroy(lac_model *model) {
 }
 
 lac_status laci_model_settle(const lac_model *model, lac_error *err) {
+  if (!model->file) return LAC_OK; /* lac_network_create: all its bytes are here */
   lac_status st = laci_onnx_settle(model->file, err);
   return st ? laci_fail_in(err, st, "%s", model->path) : st;
 }

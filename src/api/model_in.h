@@ -10,7 +10,7 @@
 #include "onnx/onnx.h"
 
 struct lac_model {
-  laci_onnx *file;
+  laci_onnx *file; /* NULL: it came from no file */
   laci_graph *graph;
   char *path;    /* "(memory)" where there is none */
   bool packed;   /* from a pack */

@@ -48,7 +48,7 @@ static bool is_plain_name(const char *name) {
 
 /** Whether the files that the model was read from hold it as it is. */
 static bool is_as_in_files(const lac_model *model) {
-  if (model->packed || !laci_onnx_reads(model->file, model->path)) return false;
+  if (model->packed || !lac_model_reads(model, model->path)) return false;
   for (size_t at = 0; at < laci_onnx_n_data(model->file); at++) {
     if (!is_plain_name(laci_onnx_data_at(model->file, at).location)) return false;
   }

@@ -174,6 +174,7 @@ lac_status laci_cifar_open(laci_dataset *set, const laci_dataset_options *option
   c->layout = has_layout(set->folder, &cifar10) ? &cifar10 : &cifar100;
   c->record_bytes = (size_t)c->layout->n_labels + IMAGE_BYTES;
   set->n_classes = c->layout->n_classes;
+  set->augment = (laci_augment){.pad = 4, .flip = true};
   set->recipe = laci_recipe_default();
   set->recipe.resize = 0;
   set->recipe.height = set->recipe.width = SIDE;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The part that all data sets share. Next: cifar.c and folder.c, the kinds; classes.c, who is which
- * class. */
+ * The part that all data sets share. Next: cifar.c, folder.c, digits.c, the kinds; classes.c, who
+ * is which class. */
 #include "data/dataset.h"
 
 #include <assert.h>
@@ -22,7 +22,21 @@ lac_status laci_dataset_open(const char *folder, const laci_dataset_options *opt
   lac_status st = LAC_OK;
   if (!made->folder) st = laci_fail_memory(err, folder);
   else if (laci_cifar_is_there(folder)) st = laci_cifar_open(made, options, err);
+  else if (laci_digits_is_there(folder)) st = laci_digits_open(made, options, err);
   else st = laci_folder_open(made, options, err);
+  if (st) laci_dataset_close(made);
+  else *set = made;
+  return st;
+}
+
+lac_status laci_dataset_open_digits(const char *name, const uint8_t *bytes, size_t size_bytes,
+                                    laci_dataset_part part, laci_dataset **set, lac_error *err) {
+  *set = NULL;
+  laci_dataset *made = laci_alloc(1, sizeof *made);
+  if (!made) return laci_fail_memory(err, name);
+  made->folder = laci_arena_text(&made->arena, name);
+  lac_status st = made->folder ? laci_digits_read(made, name, bytes, size_bytes, part, err)
+                               : laci_fail_memory(err, name);
   if (st) laci_dataset_close(made);
   else *set = made;
   return st;
@@ -40,6 +54,7 @@ void laci_dataset_close(laci_dataset *set) {
 int64_t laci_dataset_count(const laci_dataset *set) { return set->count; }
 int laci_dataset_classes(const laci_dataset *set) { return set->n_classes; }
 laci_recipe laci_dataset_recipe(const laci_dataset *set) { return set->recipe; }
+laci_augment laci_dataset_augment(const laci_dataset *set) { return set->augment; }
 
 const char *laci_dataset_class_name(const laci_dataset *set, int class_number) {
   bool known = set->class_names && class_number >= 0 && class_number < set->n_classes;
@@ -64,6 +79,18 @@ lac_status laci_dataset_sample(const laci_dataset *set, int64_t at, laci_prepare
   if (st) return st;
   set->kind->name(set, at, name, sizeof name);
   return laci_prepare(preparer, name, image, out, err);
+}
+
+lac_status laci_dataset_changed_sample(const laci_dataset *set, int64_t at,
+                                       const laci_sample_change *change, laci_preparer *preparer,
+                                       laci_image scratch[2], float *out, lac_error *err) {
+  char name[512];
+  lac_status st = laci_dataset_image(set, at, &scratch[0], err);
+  if (st) return st;
+  set->kind->name(set, at, name, sizeof name);
+  laci_augment_draw draw = laci_augment_draw_of(&change->augment, change->seed, change->sample);
+  st = laci_augment_apply(&change->augment, &draw, name, &scratch[0], &scratch[1], err);
+  return st ? st : laci_prepare(preparer, name, &scratch[0], out, err);
 }
 
 /* ---- For the kinds ---- */

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Labelled images, wherever they lie: a count, a label and an image for each number.
  *
- * Known are the binary folders of CIFAR-10 and CIFAR-100 and folders of JPEG files, CLASS/NAME.jpg.
- * What is opened is only listed; images are read when they are asked for, from any thread. Next:
- * loader.h, which asks for them ahead of time. */
+ * Known are the binary folders of CIFAR-10 and CIFAR-100, folders of JPEG files, CLASS/NAME.jpg,
+ * and a small set of handwritten digits, digits.csv.gz. What is opened is only listed; images are
+ * read when they are asked for, from any thread. Next: loader.h, which asks for them ahead of time.
+ */
 #ifndef LACI_DATA_DATASET_H
 #define LACI_DATA_DATASET_H
 
+#include "data/augment.h"
 #include "data/prepare.h"
 
 typedef struct laci_dataset laci_dataset;
@@ -20,6 +22,7 @@ typedef struct laci_dataset_options {
   laci_dataset_part part;   /* of CIFAR (default: test); a folder of images has one part only */
   const char *classes_path; /* numbers of the class folders: a line each, NAME or NAME<TAB>TEXT, in
                                the order of the network's outputs; NULL: see below */
+  bool quiet;               /* no word of files that are left out: somebody said so already */
 } laci_dataset_options;
 
 /** What lies in `folder` is found out from the names in it.
@@ -34,10 +37,17 @@ typedef struct laci_dataset_options {
  * id (n01440764); else the place in sorted order. Folders of which only some are such ids are
  * refused, since either reading would be wrong. The class's name is TEXT, or the folder's name.
  *
+ * Digits: lines of 64 pixels 0..16 and a label, gzipped; the first four fifths are for training,
+ * the others for testing.
+ *
  * Fails LAC_NOT_FOUND, LAC_BAD_FILE (no images, a record cut off, a label beyond the classes),
- * LAC_BAD_ARGUMENT for classes_path with CIFAR, LAC_IO, LAC_NO_MEMORY. */
+ * LAC_BAD_ARGUMENT for classes_path with CIFAR or digits, LAC_IO, LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_dataset_open(const char *folder, const laci_dataset_options *options,
                                             laci_dataset **set, lac_error *err);
+/** Digits from the bytes of such a file, which may go away afterwards; `name` stands in texts. */
+LAC_MUST_CHECK lac_status laci_dataset_open_digits(const char *name, const uint8_t *bytes,
+                                                   size_t size_bytes, laci_dataset_part part,
+                                                   laci_dataset **set, lac_error *err);
 void laci_dataset_close(laci_dataset *set); /* NULL is fine; nothing can fail */
 
 int64_t laci_dataset_count(const laci_dataset *set);
@@ -47,16 +57,30 @@ const char *laci_dataset_class_name(const laci_dataset *set, int class_number);
 /** The class of image at, 0 <= at < count. */
 int laci_dataset_label(const laci_dataset *set, int64_t at);
 /** The recipe that is usual with such data: CIFAR as it is, 32 x 32; else laci_recipe_default. Mean
- * and std are ImageNet's in both. */
+ * and std are ImageNet's in both. Digits: grey, 8 x 8, pixels / 16. */
 laci_recipe laci_dataset_recipe(const laci_dataset *set);
+/** What is usually done to such images in training: CIFAR: padded by 4, cropped, flipped; digits:
+ * padded by 1 and cropped; others: flipped. */
+laci_augment laci_dataset_augment(const laci_dataset *set);
 
 /** The image as it is stored. Fails as laci_jpeg_read does, naming the file. Any thread, each with
  * its own *image. */
 LAC_MUST_CHECK lac_status laci_dataset_image(const laci_dataset *set, int64_t at, laci_image *image,
                                              lac_error *err);
-/** The image as the preparer's recipe wants it, out[3][height][width]; *image is scratch. */
+/** The image as the preparer's recipe wants it, out[laci_recipe_sample]; *image is scratch. */
 LAC_MUST_CHECK lac_status laci_dataset_sample(const laci_dataset *set, int64_t at,
                                               laci_preparer *preparer, laci_image *image,
                                               float *out, lac_error *err);
+
+/** A sample of training: changed at random before it is prepared. */
+typedef struct laci_sample_change {
+  laci_augment augment;
+  uint64_t seed, sample; /* as augment.h says */
+} laci_sample_change;
+LAC_MUST_CHECK lac_status laci_dataset_changed_sample(const laci_dataset *set, int64_t at,
+                                                      const laci_sample_change *change,
+                                                      laci_preparer *preparer,
+                                                      laci_image scratch[2], float *out,
+                                                      lac_error *err);
 
 #endif

@@ -23,6 +23,7 @@ struct laci_dataset {
   int n_classes;
   const char **class_names; /* [n_classes], or NULL */
   laci_recipe recipe;
+  laci_augment augment;
   void *own; /* the kind's */
 };
 
@@ -31,6 +32,13 @@ LAC_MUST_CHECK lac_status laci_cifar_open(laci_dataset *set, const laci_dataset_
                                           lac_error *err);
 LAC_MUST_CHECK lac_status laci_folder_open(laci_dataset *set, const laci_dataset_options *options,
                                            lac_error *err);
+LAC_MUST_CHECK lac_status laci_digits_open(laci_dataset *set, const laci_dataset_options *options,
+                                           lac_error *err);
+/** The same from the bytes of digits.csv.gz. */
+LAC_MUST_CHECK lac_status laci_digits_read(laci_dataset *set, const char *name,
+                                           const uint8_t *bytes, size_t size_bytes,
+                                           laci_dataset_part part, lac_error *err);
+bool laci_digits_is_there(const char *folder);
 /** Whether the folder holds one of CIFAR's files. */
 bool laci_cifar_is_there(const char *folder);
 

@@ -140,11 +140,17 @@ static lac_status list_images(laci_dataset *set, int64_t *ends, lac_error *err) 
     names_sort(&f->images, from);
     ends[k] = (int64_t)f->images.n;
   }
-  if (f->n_left_out) {
-    laci_log(LAC_LOG_WARNING, "%s: %zu files left out, their names are not those of JPEG files",
-             set->folder, f->n_left_out);
-  }
   return LAC_OK;
+}
+
+static void tell_left_out(const laci_dataset *set, size_t n) {
+  if (n == 1) {
+    laci_log(LAC_LOG_WARNING, "%s: a file left out, its name is not that of a JPEG file",
+             set->folder);
+  } else if (n > 1) {
+    laci_log(LAC_LOG_WARNING, "%s: %zu files left out, their names are not those of JPEG files",
+             set->folder, n);
+  }
 }
 
 /** A label for each image, by the class that it lies in. */
@@ -170,6 +176,7 @@ lac_status laci_folder_open(laci_dataset *set, const laci_dataset_options *optio
   if (!f) return laci_fail_memory(err, set->folder);
   set->kind = &kind;
   set->own = f;
+  set->augment = (laci_augment){.flip = true};
   set->recipe = laci_recipe_default();
   int64_t *ends = NULL;
   lac_status st = visit_all(set, set->folder, set->folder, visit_class, err);
@@ -178,6 +185,7 @@ lac_status laci_folder_open(laci_dataset *set, const laci_dataset_options *optio
   ends = laci_alloc(f->classes.n, sizeof *ends);
   st = ends ? list_images(set, ends, err) : laci_fail_memory(err, set->folder);
   if (st) goto out;
+  if (!options->quiet) tell_left_out(set, f->n_left_out);
   set->count = (int64_t)f->images.n;
   if (set->count == 0) {
     st = laci_fail(err, LAC_BAD_FILE,

@@ -14,13 +14,14 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "cpu/pool.h"
+#include "data/shuffle.h"
 
 enum { MAX_DEPTH = 64, MAX_THREADS = 256, MAX_BATCH = 1 << 24 };
 
 /** What a thread needs to decode; the caller of take has one, too. */
 typedef struct desk {
   laci_preparer *preparer;
-  laci_image image;
+  laci_image images[2];
 } desk;
 
 typedef struct slot {
@@ -41,8 +42,10 @@ typedef struct worker {
 struct laci_loader {
   const laci_dataset *set;
   laci_loader_options options;
-  size_t sample; /* floats */
-  desk desk;     /* of take */
+  laci_training_order training; /* where options.training */
+  int64_t steps_per_epoch;      /* in training */
+  size_t sample;                /* floats */
+  desk desk;                    /* of take */
   pthread_mutex_t lock;
   pthread_cond_t wanted; /* a slot was put, or the end */
   pthread_cond_t filled; /* a slot's last image was signed off */
@@ -63,12 +66,27 @@ static slot *slot_of(laci_loader *loader, uint64_t batch) {
 
 /* ---- Decoding ---- */
 
+/** Which image of the set comes at a place in the order of loading. */
+static int64_t image_at(const laci_loader *loader, int64_t place) {
+  if (!loader->options.training) {
+    return loader->options.order ? loader->options.order[place] : place;
+  }
+  int64_t an_epoch = loader->steps_per_epoch * loader->options.batch;
+  if (!loader->training.shuffle) return place % an_epoch;
+  return laci_shuffle(loader->training.seed, (uint64_t)(place / an_epoch),
+                      laci_dataset_count(loader->set), place % an_epoch);
+}
+
 static lac_status load_image(laci_loader *loader, desk *b, slot *s, int at, lac_error *err) {
   int64_t place = s->first + at;
-  int64_t image = loader->options.order ? loader->options.order[place] : place;
+  float *out = s->pixels + (size_t)at * loader->sample;
+  int64_t image = image_at(loader, place);
   s->labels[at] = laci_dataset_label(loader->set, image);
-  return laci_dataset_sample(loader->set, image, b->preparer, &b->image,
-                             s->pixels + (size_t)at * loader->sample, err);
+  if (!loader->options.training || !loader->training.augmented) {
+    return laci_dataset_sample(loader->set, image, b->preparer, &b->images[0], out, err);
+  }
+  laci_sample_change change = {loader->training.augment, loader->training.seed, (uint64_t)place};
+  return laci_dataset_changed_sample(loader->set, image, &change, b->preparer, b->images, out, err);
 }
 
 /** Takes the next image of the slot, decodes it and signs it off. The lock is held on entry and on
@@ -111,6 +129,27 @@ static void *work(void *context) {
 
 /* ---- Creating ---- */
 
+int64_t laci_training_steps(const laci_dataset *set, int batch) {
+  return laci_dataset_count(set) / batch;
+}
+
+static lac_status check_training(const laci_dataset *set, const laci_loader_options *o,
+                                 lac_error *err) {
+  const laci_training_order *t = o->training;
+  if (laci_training_steps(set, o->batch) == 0) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "a batch of %d images, but there are only %lld",
+                     o->batch, (long long)laci_dataset_count(set));
+  }
+  if (t->first_step < 0 || t->first_step > INT64_MAX / 2 / o->batch) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "training from step %lld on", (long long)t->first_step);
+  }
+  if (t->augment.pad < 0 || t->augment.pad > LACI_AUGMENT_MAX_PAD) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "%d pixels of padding, wanted 0 to %d", t->augment.pad,
+                     LACI_AUGMENT_MAX_PAD);
+  }
+  return laci_recipe_check(&o->recipe, err);
+}
+
 static lac_status check_options(const laci_dataset *set, const laci_loader_options *o,
                                 lac_error *err) {
   int64_t count = laci_dataset_count(set);
@@ -121,6 +160,7 @@ static lac_status check_options(const laci_dataset *set, const laci_loader_optio
   if (o->depth < 1 || o->depth > MAX_DEPTH) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "%d buffers, wanted 1 to %d", o->depth, MAX_DEPTH);
   }
+  if (o->training) return check_training(set, o, err);
   if (!o->order) return laci_recipe_check(&o->recipe, err);
   if (o->limit <= 0) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "an order of images needs their number");
@@ -177,9 +217,16 @@ lac_status laci_loader_create(const laci_dataset *set, const laci_loader_options
   made->set = set;
   made->options = *options;
   int64_t count = laci_dataset_count(set);
-  bool whole = !options->order && (options->limit <= 0 || options->limit > count);
+  if (options->training) {
+    made->training = *options->training;
+    made->steps_per_epoch = laci_training_steps(set, options->batch);
+    made->options.order = NULL;
+    made->options.limit = INT64_MAX;
+  }
+  bool whole =
+      !options->training && !options->order && (options->limit <= 0 || options->limit > count);
   if (whole) made->options.limit = count;
-  made->sample = 3 * (size_t)options->recipe.height * (size_t)options->recipe.width;
+  made->sample = laci_recipe_sample(&options->recipe);
   st = laci_preparer_create(&options->recipe, &made->desk.preparer, err);
   if (st) {
     laci_free(made);
@@ -203,10 +250,10 @@ void laci_loader_destroy(laci_loader *loader) {
     worker *w = &loader->workers[k];
     pthread_join(w->thread, NULL);
     laci_preparer_destroy(w->desk.preparer);
-    laci_image_clear(&w->desk.image);
+    for (int i = 0; i < 2; i++) laci_image_clear(&w->desk.images[i]);
   }
   laci_preparer_destroy(loader->desk.preparer);
-  laci_image_clear(&loader->desk.image);
+  for (int i = 0; i < 2; i++) laci_image_clear(&loader->desk.images[i]);
   pthread_cond_destroy(&loader->filled);
   pthread_cond_destroy(&loader->wanted);
   pthread_mutex_destroy(&loader->lock);
@@ -226,7 +273,8 @@ lac_status laci_loader_put(laci_loader *loader, float *pixels, int32_t *labels, 
   slot *s = slot_of(loader, loader->n_put);
   int64_t n_batches = o->limit / o->batch + (o->limit % o->batch != 0);
   bool past = loader->n_put >= (uint64_t)n_batches;
-  int64_t first = past ? o->limit : (int64_t)loader->n_put * o->batch, left = o->limit - first;
+  int64_t batch = (int64_t)loader->n_put + (o->training ? loader->training.first_step : 0);
+  int64_t first = past ? o->limit : batch * o->batch, left = o->limit - first;
   int n = left < o->batch ? (int)left : o->batch;
   *s = (slot){.pixels = pixels, .labels = labels, .first = first, .n = n, .failed_at = n};
   loader->n_put++;

@@ -20,18 +20,34 @@ typedef struct laci_loader_options {
   int threads;   /* that decode, besides the one that waits in take; <= 0: as many as cores */
   int depth;     /* buffers that may be out at a time, 1..64 */
   int64_t limit; /* images in all; <= 0: as many as there are */
+  const struct laci_training_order *training; /* NULL: once through the set; else see below, and
+                                                 limit and order do not count */
   const int64_t *order; /* [limit]: which image comes when, for shuffling and for the repetition of
                            images; NULL: 0, 1, 2 ... up to the set's count. The caller's; it must
                            live as long as the loader */
 } laci_loader_options;
 
+/** Batches without end for training: epoch after epoch, each in an order of its own, every batch
+ * full (what is left over at the end of an epoch waits for another one). All follows from the
+ * number of the step, so that a loader that starts at step k gives what another gives there. */
+typedef struct laci_training_order {
+  int64_t first_step; /* of this loader's first batch, counted from the start of training */
+  uint64_t seed;
+  bool shuffle;   /* else the set's own order */
+  bool augmented; /* changes images as `augment` says */
+  laci_augment augment;
+} laci_training_order;
+/** Steps of an epoch: whole batches in the set; 0: it has less than one. */
+int64_t laci_training_steps(const laci_dataset *set, int batch);
+
 /** One batch of the set, two buffers, all cores, laci_dataset_recipe. */
 laci_loader_options laci_loader_options_default(const laci_dataset *set);
 
 typedef struct laci_batch {
-  int64_t first;   /* number of its first image in the order of loading */
+  int64_t first;   /* number of its first image in the order of loading; in training since the
+                      start of training, step * batch */
   int n;           /* images in it; 0: the end was reached before */
-  float *pixels;   /* [n, 3, height, width], the buffer that was put */
+  float *pixels;   /* [n, channels, height, width], the buffer that was put */
   int32_t *labels; /* [n], too */
 } laci_batch;
 
@@ -44,11 +60,12 @@ LAC_MUST_CHECK lac_status laci_loader_create(const laci_dataset *set,
  * no thread touches a buffer any more. NULL is fine. */
 void laci_loader_destroy(laci_loader *loader);
 
-/** How many images will come. */
+/** How many images will come; in training: INT64_MAX. */
 int64_t laci_loader_count(const laci_loader *loader);
 
-/** Hands over room for the next batch: pixels [batch, 3, height, width], labels [batch]. They
- * belong to the loader until taken. Fails LAC_BAD_ARGUMENT when `depth` buffers are out already. */
+/** Hands over room for the next batch: pixels [batch, channels, height, width], labels [batch].
+ * They belong to the loader until taken. Fails LAC_BAD_ARGUMENT when `depth` buffers are out
+ * already. */
 LAC_MUST_CHECK lac_status laci_loader_put(laci_loader *loader, float *pixels, int32_t *labels,
                                           lac_error *err);
 

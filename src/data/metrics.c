@@ -2,6 +2,7 @@
  * Counting what a classifier got right. metrics.h has the definitions. */
 #include "data/metrics.h"
 
+#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 
@@ -31,6 +32,12 @@ static double cross_entropy(const float *row, int64_t classes, float most, int64
   return log(sum) + ((double)most - (double)row[label]);
 }
 
+static double loss_of(const laci_metrics *metrics, const float *row, int64_t classes, float most,
+                      int64_t label) {
+  if (!metrics->of_probabilities) return cross_entropy(row, classes, most, label);
+  return -log(fmax((double)row[label], (double)FLT_TRUE_MIN));
+}
+
 static int64_t count_before(const float *row, int64_t classes, int64_t label) {
   int64_t n = 0;
   for (int64_t j = 0; j < classes; j++) {
@@ -57,7 +64,7 @@ lac_status laci_metrics_add(laci_metrics *metrics, const float *logits, int64_t 
     sum.images++;
     sum.top1 += before < 1;
     sum.top5 += before < 5;
-    sum.loss_sum += cross_entropy(row, classes, most, labels[i]);
+    sum.loss_sum += loss_of(metrics, row, classes, most, labels[i]);
   }
   *metrics = sum;
   return LAC_OK;

@@ -4,10 +4,12 @@
  * An image counts as right among the best k where fewer than k classes come before its label; class
  * a comes before b where its logit is greater, or equal and a < b. The loss is the mean softmax
  * cross entropy, log(sum_j exp(z_j - z_label)), in double, images and classes added in their order:
- * the same bits for the same logits. */
+ * the same bits for the same logits. Of rows that are probabilities already (a network that ends in
+ * a softmax) it is the mean of -log p_label, where p is taken as the smallest float at least. */
 #ifndef LACI_DATA_METRICS_H
 #define LACI_DATA_METRICS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "lacuna/status.h"
@@ -17,6 +19,7 @@ typedef struct laci_metrics {
   int64_t images;
   int64_t top1, top5; /* images that are right */
   double loss_sum;
+  bool of_probabilities; /* what is added are rows of those, not of logits */
 } laci_metrics;
 
 /** Adds n images: logits [n, classes] row by row, labels [n]. Fails, with nothing added,

@@ -30,6 +30,12 @@ laci_recipe laci_recipe_default(void) {
                        .std = {58.395F, 57.12F, 57.375F}};
 }
 
+int laci_recipe_channels(const laci_recipe *recipe) { return recipe->is_grey ? 1 : 3; }
+
+size_t laci_recipe_sample(const laci_recipe *recipe) {
+  return (size_t)laci_recipe_channels(recipe) * (size_t)recipe->height * (size_t)recipe->width;
+}
+
 lac_status laci_recipe_check(const laci_recipe *recipe, lac_error *err) {
   int most = recipe->resize ? recipe->resize : LACI_RECIPE_MAX;
   if (recipe->resize < 0 || recipe->resize > LACI_RECIPE_MAX) {
@@ -90,10 +96,10 @@ static int64_t margin(int64_t whole, int kept) {
   return twice % 2 && low % 2 ? low + 1 : low;
 }
 
-/** Row y of the result, [width, 3] bytes, goes to its three planes. */
+/** Row y of the result, [width, 3] bytes, goes to its planes. */
 static void scale_row(const laci_preparer *p, const uint8_t *row, int y, float *out) {
   size_t width = (size_t)p->recipe.width, plane = width * (size_t)p->recipe.height;
-  for (int c = 0; c < 3; c++) {
+  for (int c = 0; c < laci_recipe_channels(&p->recipe); c++) {
     float *to = out + (size_t)c * plane + (size_t)y * width;
     for (size_t x = 0; x < width; x++) to[x] = p->scaled[c][row[x * 3 + (size_t)c]];
   }

@@ -17,6 +17,8 @@
 #ifndef LACI_DATA_PREPARE_H
 #define LACI_DATA_PREPARE_H
 
+#include <stdbool.h>
+
 #include "data/image.h"
 
 typedef struct laci_recipe {
@@ -24,12 +26,17 @@ typedef struct laci_recipe {
   int height, width; /* of the crop, pixels, 1..LACI_RECIPE_MAX */
   float mean[3];     /* grey levels 0..255 */
   float std[3];      /* grey levels, > 0 */
+  bool is_grey;      /* one channel, the first one of the image */
 } laci_recipe;
 
 enum { LACI_RECIPE_MAX = 16384 };
 
 /** ImageNet's: 256, crop 224 x 224, mean 123.675 116.28 103.53, std 58.395 57.12 57.375. */
 laci_recipe laci_recipe_default(void);
+
+/** 3, or 1 where it is grey; and the floats of a prepared image. */
+int laci_recipe_channels(const laci_recipe *recipe);
+size_t laci_recipe_sample(const laci_recipe *recipe);
 
 /** LAC_BAD_ARGUMENT where a field is out of its limits or the crop exceeds the resized side. */
 LAC_MUST_CHECK lac_status laci_recipe_check(const laci_recipe *recipe, lac_error *err);
@@ -41,8 +48,8 @@ LAC_MUST_CHECK lac_status laci_preparer_create(const laci_recipe *recipe, laci_p
                                                lac_error *err);
 void laci_preparer_destroy(laci_preparer *preparer); /* NULL is fine */
 
-/** Writes out[3][height][width]. Fails LAC_BAD_SHAPE for an image smaller than the crop (without
- * resizing), LAC_NO_MEMORY; `name` stands in the text. */
+/** Writes out[channels][height][width]. Fails LAC_BAD_SHAPE for an image smaller than the crop
+ * (without resizing), LAC_NO_MEMORY; `name` stands in the text. */
 LAC_MUST_CHECK lac_status laci_prepare(laci_preparer *preparer, const char *name,
                                        const laci_image *image, float *out, lac_error *err);
 

@@ -346,3 +346,8 @@ lac_status laci_graph_infer(laci_graph *graph, const laci_input_shape *fixed, in
   for (int n = 0; n < graph->n_nodes && !st; n++) st = infer_node(&job, &graph->nodes[n]);
   return st;
 }
+
+lac_status laci_graph_infer_node(laci_graph *graph, int node, lac_error *err) {
+  inference job = {.graph = graph, .err = err};
+  return infer_node(&job, &graph->nodes[node]);
+}

@@ -20,4 +20,8 @@ typedef struct laci_input_shape {
 LAC_MUST_CHECK lac_status laci_graph_infer(laci_graph *graph, const laci_input_shape *fixed,
                                            int n_fixed, lac_error *err);
 
+/** Infers the outputs of one node, whose inputs are inferred: for nodes added to an inferred graph.
+ */
+LAC_MUST_CHECK lac_status laci_graph_infer_node(laci_graph *graph, int node, lac_error *err);
+
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The table of operators, made from ops/ops.def, and finding one by name.
- * A binary search over an index that is sorted by (name, domain) once; next: ops/ops.def. */
+ * A binary search over an index that is sorted by (name, domain) once; next: ops/ops.def, and
+ * ops/gradient_ops.def for those that only gradients use. */
 #include "graph/op.h"
 
 #include <stdlib.h>
@@ -8,16 +9,24 @@
 #include <threads.h>
 
 #define LAC_OP(name) extern const laci_op laci_op_##name;
+#include "graph/ops/gradient_ops.def"
 #include "graph/ops/ops.def"
 #undef LAC_OP
 
 static const laci_op *const all_ops[] = {
 #define LAC_OP(name) &laci_op_##name,
 #include "graph/ops/ops.def"
+#include "graph/ops/gradient_ops.def" /* last: laci_op_all leaves them out */
 #undef LAC_OP
 };
 
-enum { N_OPS = sizeof all_ops / sizeof all_ops[0] };
+#define LAC_OP(name) +1
+enum {
+  N_OPS = sizeof all_ops / sizeof all_ops[0],
+  N_INTERNAL = 0
+#include "graph/ops/gradient_ops.def"
+};
+#undef LAC_OP
 
 static const laci_op *by_name[N_OPS];
 static once_flag sort_once = ONCE_FLAG_INIT;
@@ -55,6 +64,6 @@ const laci_op *laci_op_find(const char *name, const char *domain) {
 }
 
 const laci_op *const *laci_op_all(int *n) {
-  *n = N_OPS;
+  *n = N_OPS - N_INTERNAL;
   return all_ops;
 }

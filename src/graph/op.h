@@ -13,6 +13,7 @@
 #include "graph/graph.h"
 
 struct laci_coupling;
+struct laci_gradient_builder;
 
 /** Role in plots and reports. */
 typedef enum laci_role {
@@ -89,12 +90,17 @@ typedef struct laci_op {
   lac_status (*eval)(laci_eval *eval); /* NULL: cannot be run by the plain engine */
   lac_status (*couple)(const laci_graph *graph, const laci_node *node,
                        struct laci_coupling *coupling);
+  /* The chain rule as nodes (gradient.h). NULL with a slope: dX = dY * slope(X), element by
+     element; NULL without: the operator has no gradient. */
+  lac_status (*gradient)(struct laci_gradient_builder *builder, const laci_node *node);
+  double (*slope)(const laci_node *node, double x); /* derivative of a function of input 0 */
 } laci_op;
 
 /** The operator of that name and domain ("" and "ai.onnx" are the same); NULL: nobody declared it.
  */
 const laci_op *laci_op_find(const char *name, const char *domain);
-/** All declared operators, in the order of ops.def. */
+/** All operators that a file may use, in the order of ops.def: without the internal ones of
+ * gradient_ops.def. */
 const laci_op *const *laci_op_all(int *n);
 
 #endif

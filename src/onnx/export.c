@@ -92,15 +92,15 @@ static void append(ProtobufCBuffer *base, size_t size_bytes, const uint8_t *byte
   if (!s->status) s->status = laci_writer_append(s->writer, bytes, size_bytes, s->err);
 }
 
-static lac_status write_model(laci_export *x, laci_writer *writer, lac_error *err) {
-  const ProtobufCMessage *message = &x->file->model->base;
+lac_status laci_onnx_pack(const ProtobufCMessage *message, const char *path, laci_writer *writer,
+                          lac_error *err) {
   sink s = {.base.append = append, .writer = writer, .err = err};
   size_t size = protobuf_c_message_get_packed_size(message);
   if (size > max_model_bytes) {
     return laci_fail(err, LAC_UNSUPPORTED,
                      "%s: would be %zu bytes, more than the 2 GiB that a model file can have; keep"
                      " its tensors in external data",
-                     x->path, size);
+                     path, size);
   }
   (void)protobuf_c_message_pack_to_buffer(message, &s.base);
   return s.status ? s.status : laci_writer_finish(writer, err);
@@ -163,7 +163,7 @@ lac_status laci_onnx_save(laci_onnx *file, const laci_graph *graph, const char *
     st = patch_stored(&x, &graph->stored[at], err);
   }
   if (!st) st = laci_export_data(&x, err);
-  if (!st) st = write_model(&x, model, err);
+  if (!st) st = laci_onnx_pack(&file->model->base, path, model, err);
   if (!st) st = commit(&x, model, err);
   undo_patches(&x);
   clear_marks(file);

@@ -99,6 +99,12 @@ LAC_MUST_CHECK lac_status laci_onnx_each_tensor(const ProtobufCMessage *message,
                                                 laci_tensor_visit *visit, void *context,
                                                 lac_error *err);
 
+/* export.c */
+
+/** Writes a model's message and finishes the writer. Fails LAC_UNSUPPORTED beyond 2 GiB; `path` is
+ * for messages. */
+LAC_MUST_CHECK lac_status laci_onnx_pack(const ProtobufCMessage *message, const char *path,
+                                         laci_writer *writer, lac_error *err);
 /* places.c */
 
 typedef struct laci_stretch {

@@ -186,3 +186,34 @@ void laci_read_abs_f32(lac_dtype dtype, const void *bytes, int64_t first, int64_
     default: memset(out, 0, (size_t)n * sizeof *out); break;
   }
 }
+
+/** The bits of x in a 16-bit format with `bits` bits of mantissa and that smallest exponent. A
+ * mantissa that rounds up to 2 carries into the exponent by itself. */
+static uint16_t narrow(double x, int bits, int smallest) {
+  unsigned infinite = (0x7fffu >> bits) << bits, sign = signbit(x) ? 0x8000u : 0;
+  double size = fabs(x);
+  if (isnan(x)) return (uint16_t)(infinite | 1u << (bits - 1));
+  if (size == 0) return (uint16_t)sign;
+  if (isinf(x)) return (uint16_t)(sign | infinite);
+  int exponent = ilogb(size) > smallest ? ilogb(size) : smallest;
+  double all = nearbyint(ldexp(size, bits - exponent)) + ldexp(exponent - smallest, bits);
+  unsigned whole = all < (double)infinite ? (unsigned)all : infinite;
+  return (uint16_t)(sign | whole);
+}
+
+void laci_write_f32(lac_dtype dtype, const float *from, int64_t n, void *bytes) {
+  uint8_t *to = bytes;
+  size_t size = lac_dtype_size(dtype);
+  for (int64_t at = 0; at < n; at++, to += size) {
+    double x = (double)from[at];
+    uint16_t half = 0;
+    switch (dtype) {
+      case LAC_DTYPE_F64: memcpy(to, &x, sizeof x); break;
+      case LAC_DTYPE_F32: memcpy(to, &from[at], sizeof from[at]); break;
+      case LAC_DTYPE_BF16: half = narrow(x, 7, -126); break;
+      case LAC_DTYPE_F16: half = narrow(x, 10, -14); break;
+      default: break;
+    }
+    if (size == sizeof half) memcpy(to, &half, sizeof half);
+  }
+}

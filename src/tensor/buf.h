@@ -42,5 +42,8 @@ void laci_read_f(lac_dtype dtype, const void *bytes, int64_t first, int64_t n, d
 void laci_read_i(lac_dtype dtype, const void *bytes, int64_t first, int64_t n, int64_t *out);
 /** The same as float32 magnitudes |w|, for float and integer types alike. */
 void laci_read_abs_f32(lac_dtype dtype, const void *bytes, int64_t first, int64_t n, float *out);
+/** n floats as elements of a float type, rounded to nearest even; f16 too large becomes infinite.
+ */
+void laci_write_f32(lac_dtype dtype, const float *from, int64_t n, void *bytes);
 
 #endif

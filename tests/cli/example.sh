@@ -13,7 +13,7 @@ expect() { # expect SENTENCE COMMAND...
 digits=$LAC_SOURCE_DIR/examples/digits/digits.onnx
 expect "prunes the digits network" sh -c "$1 $digits $folder/out.onnx > $folder/said.txt"
 expect "says how many layers can be pruned" grep -q "layers can be pruned" "$folder/said.txt"
-expect "names a tensor's order and mask" grep -q "^stage1.conv1.0.weight: first channel was [0-9]*, first weight [a-z]" "$folder/said.txt"
+expect "names a tensor's order and mask" grep -q "^layer1.0.conv1.weight: first channel was [0-9]*, first weight [a-z]" "$folder/said.txt"
 expect "takes a network from memory" sh -c "$1 - $folder/memory.onnx < $digits > /dev/null"
 expect "writes the same for it" cmp "$folder/out.onnx" "$folder/memory.onnx"
 expect "the result holds the pattern" sh -c "$LAC_BUILD_DIR/lacuna check -q $folder/out.onnx > /dev/null"

@@ -159,7 +159,7 @@ static void zeros_keep_their_signs(void **state) {
   lac_model *model = pruned(2, 4), *again;
   lac_tensor weight;
   lac_error err = {0};
-  assert_int_equal(lac_model_find_tensor(model, "stage3.conv2.0.weight", &weight, &err), LAC_OK);
+  assert_int_equal(lac_model_find_tensor(model, "layer3.0.conv2.weight", &weight, &err), LAC_OK);
   uint32_t *elements = (uint32_t *)(uintptr_t)weight.bytes;
   for (size_t at = 0; at < weight.size_bytes / 4; at += 3) {
     if (elements[at] == 0) elements[at] = UINT32_C(0x80000000);

@@ -263,7 +263,15 @@ static void matches_for_moves(void **state) {
   check(
       "input x 9\nstored s 1 i64 = 8\nstored e 1 i64 = -10\nstored a 1 i64 = 0\n"
       "stored t 1 i64 = -2\ny = Slice(x, s, e, a, t)\noutput y\n",
-      1);
+      0);
+  check(
+      "input x 2x32x6x7\nstored s 2 i64 = 1 5\nstored e 2 i64 = 6 0\nstored a 2 i64 = 2 3\n"
+      "stored t 2 i64 = 2 -3\nstored w 32x32x1x1\nc = Conv(x, w)\n"
+      "y = Slice(c, s, e, a, t)\noutput y\n",
+      0); /* of planes that may lie in blocks */
+  check("input x 2x5x6\nstored p 6 i64 = 0 -1 2 1 -2 -3\ny = Pad(x, p)\noutput y\n", 0);
+  check("input x 2x5x6\nstored p 6 i64 = 0 -1 -2 0 -2 0\ny = Pad(x, p)\noutput y\n", 0);
+  check("input x 2x5x3x4\nstored a 3 i64 = 0 2 3\ny = ReduceSum(x, a) keepdims=0\noutput y\n", 0);
   check("input x 2x3x4x4\nstored p 8 i64 = 0 0 1 0 0 0 2 1\ny = Pad(x, p)\noutput y\n", 0);
   check(
       "input x 2x3x4x4\nstored p 8 i64 = 0 0 1 1 0 0 1 1\ny = Pad(x, p) mode=\"reflect\"\noutput "

@@ -99,6 +99,22 @@ static void what_is_no_answer_is_refused_and_not_counted(void **state) {
   }
 }
 
+static void probabilities_are_not_put_through_a_softmax_again(void **state) {
+  (void)state;
+  static const float logits[3] = {1, 2, -3}, nothing[2] = {1, 0};
+  float rows[3];
+  double sum = 0;
+  int32_t label = 1;
+  laci_metrics a = {0}, b = {.of_probabilities = true}, c = {.of_probabilities = true};
+  for (int j = 0; j < 3; j++) sum += exp((double)logits[j]);
+  for (int j = 0; j < 3; j++) rows[j] = (float)(exp((double)logits[j]) / sum);
+  assert_int_equal(laci_metrics_add(&a, logits, 1, 3, &label, NULL), LAC_OK);
+  assert_int_equal(laci_metrics_add(&b, rows, 1, 3, &label, NULL), LAC_OK);
+  assert_true(fabs(laci_metrics_loss(&a) - laci_metrics_loss(&b)) < 1e-6);
+  assert_int_equal(laci_metrics_add(&c, nothing, 1, 2, &label, NULL), LAC_OK);
+  assert_true(laci_metrics_loss(&c) > 100 && laci_metrics_loss(&c) < 110);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(counts_the_best_one_and_the_best_five),
@@ -106,6 +122,7 @@ int main(void) {
       cmocka_unit_test(the_loss_is_the_cross_entropy_and_survives_large_logits),
       cmocka_unit_test(batches_add_up),
       cmocka_unit_test(none_is_no_division_by_zero),
+      cmocka_unit_test(probabilities_are_not_put_through_a_softmax_again),
       cmocka_unit_test(what_is_no_answer_is_refused_and_not_counted),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

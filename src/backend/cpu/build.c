@@ -63,15 +63,38 @@ static const builder builders[] = {
     {"GreaterOrEqual", laci_build_logic},
 };
 
+/* Of domain "lacuna": graph/gradient.h. */
+static const builder builders_of_training[] = {
+    {"BatchNormTrain", laci_build_batch_norm_train},
+    {"BatchNormTrainGrad", laci_build_batch_norm_train_grad},
+    {"SoftmaxCrossEntropy", laci_build_cross_entropy},
+    {"SoftmaxCrossEntropyGrad", laci_build_cross_entropy_grad},
+    {"ConvGradInput", laci_build_conv_grad_input},
+    {"ConvGradWeight", laci_build_conv_grad_weight},
+    {"MaxPoolGrad", laci_build_max_pool_grad},
+    {"AveragePoolGrad", laci_build_average_pool_grad},
+    {"ReluGrad", laci_build_relu_grad},
+    {"UnaryGrad", laci_build_unary_grad},
+    {"ClipGrad", laci_build_clip_grad},
+    {"SliceGrad", laci_build_slice_grad},
+};
+
+static laci_net_builder *find_builder(const builder *table, size_t n, const char *type) {
+  for (size_t at = 0; at < n; at++) {
+    if (strcmp(type, table[at].type) == 0) return table[at].build;
+  }
+  return NULL;
+}
+
 static laci_net_builder *builder_of(laci_net *net, const laci_node *node) {
   int input;
   laci_eltwise e[2];
-  if (node->op->domain) return NULL;
-  if (laci_eltwise_of(net, node, &input, e)) return laci_build_eltwise;
-  for (size_t at = 0; at < sizeof builders / sizeof *builders; at++) {
-    if (strcmp(node->type, builders[at].type) == 0) return builders[at].build;
+  if (node->op->domain) {
+    return find_builder(builders_of_training,
+                        sizeof builders_of_training / sizeof *builders_of_training, node->type);
   }
-  return NULL;
+  if (laci_eltwise_of(net, node, &input, e)) return laci_build_eltwise;
+  return find_builder(builders, sizeof builders / sizeof *builders, node->type);
 }
 
 bool laci_net_takes_posts(const laci_net *net, const laci_node *node) {

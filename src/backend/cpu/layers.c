@@ -67,10 +67,11 @@ static const named_eltwise eltwises[] = {
     {"HardSwish", dnnl_eltwise_hardswish, NULL, 1.0f / 6, 0.5f},
 };
 
-static int clip_of(laci_net *net, const laci_node *node, laci_eltwise *out) {
+int laci_net_clip(laci_net *net, const laci_node *node, int port, laci_eltwise *out) {
   double low = laci_node_float(node, "min", -FLT_MAX), high = laci_node_float(node, "max", FLT_MAX);
-  if (laci_net_has(node, 1) && !laci_net_scalar(net, node->inputs[1], &low)) return 0;
-  if (laci_net_has(node, 2) && !laci_net_scalar(net, node->inputs[2], &high)) return 0;
+  if (laci_net_has(node, port) && !laci_net_scalar(net, node->inputs[port], &low)) return 0;
+  if (laci_net_has(node, port + 1) && !laci_net_scalar(net, node->inputs[port + 1], &high))
+    return 0;
   if (low < -(double)FLT_MAX) low = -FLT_MAX;
   if (high > (double)FLT_MAX) high = FLT_MAX;
   if (!(low <= high)) return 0; /* every x becomes `high`: rare enough for the plain road */
@@ -78,20 +79,20 @@ static int clip_of(laci_net *net, const laci_node *node, laci_eltwise *out) {
   return 1;
 }
 
-static int named_of(const laci_node *node, laci_eltwise out[2]) {
+int laci_eltwise_named(const laci_node *node, const char *type, laci_eltwise out[2]) {
   for (size_t at = 0; at < sizeof eltwises / sizeof *eltwises; at++) {
     const named_eltwise *e = &eltwises[at];
-    if (!laci_net_is(node, e->type)) continue;
+    if (strcmp(type, e->type) != 0) continue;
     float alpha = e->alpha_name ? laci_node_float(node, e->alpha_name, e->alpha) : e->alpha;
     out[0] = (laci_eltwise){e->alg, alpha, e->beta};
     return 1;
   }
-  if (laci_net_is(node, "Gelu")) {
+  if (strcmp(type, "Gelu") == 0) {
     bool rough = strcmp(laci_node_text(node, "approximate", "none"), "tanh") == 0;
     out[0] = (laci_eltwise){rough ? dnnl_eltwise_gelu_tanh : dnnl_eltwise_gelu_erf, 0, 0};
     return 1;
   }
-  if (laci_net_is(node, "HardSigmoid")) {
+  if (strcmp(type, "HardSigmoid") == 0) {
     out[0] = (laci_eltwise){dnnl_eltwise_linear, laci_node_float(node, "alpha", 0.2f),
                             laci_node_float(node, "beta", 0.5f)};
     out[1] = (laci_eltwise){dnnl_eltwise_clip, 0, 1};
@@ -137,8 +138,8 @@ int laci_eltwise_of(laci_net *net, const laci_node *node, int *input, laci_eltwi
   for (int at = 0; at < node->n_inputs; at++) {
     if (node->inputs[at] >= 0 && !laci_net_is_float(net, node->inputs[at])) return 0;
   }
-  if (laci_net_is(node, "Clip")) return clip_of(net, node, out);
-  int n = named_of(node, out);
+  if (laci_net_is(node, "Clip")) return laci_net_clip(net, node, 1, out);
+  int n = node->op->domain ? 0 : laci_eltwise_named(node, node->type, out);
   return n ? n : with_number(net, node, input, out);
 }
 
@@ -387,6 +388,10 @@ static bool take_sum(laci_net *net, laci_net_layer *layer, int next) {
   return true;
 }
 
+static bool is_training_norm(const laci_node *node) {
+  return node->op && node->op->domain && strcmp(node->type, "BatchNormTrain") == 0;
+}
+
 /** One more node; false: the layer ends here. */
 static bool take_next(laci_net *net, laci_net_layer *layer, bool heavy) {
   int readers[2], input;
@@ -397,8 +402,12 @@ static bool take_next(laci_net *net, laci_net_layer *layer, bool heavy) {
     return net->values[layer->output].n_uses == 2 &&
            (take_gated(net, layer, readers) || take_gelu(net, layer, readers));
   }
-  const laci_node *next = &net->graph->nodes[readers[0]];
+  const laci_node *next = &net->graph->nodes[readers[0]], *node = &net->graph->nodes[layer->node];
   if (net->values[layer->output].n_uses != 1 || melted(net, readers[0])) return false;
+  if (is_training_norm(node) &&
+      !(laci_net_is(next, "Relu") && laci_net_norm_takes_relu(net, node, next))) {
+    return false;
+  }
   if (layer->channels > 0 && layer->n_posts == 0 && take_affine(net, layer, next)) {
     laci_net_melt(net, layer, readers[0]);
     return true;
@@ -430,12 +439,14 @@ lac_status laci_net_fuse(laci_net *net, lac_error *err) {
   net->computed = laci_net_new(net, (size_t)n_nodes, sizeof *net->computed);
   net->layers = laci_net_new(net, (size_t)n_nodes, sizeof *net->layers);
   net->layer_at = laci_net_new(net, (size_t)n_nodes, sizeof *net->layer_at);
+  net->workspaces = laci_net_new(net, (size_t)n_nodes, sizeof *net->workspaces);
   if (net->status) return laci_fail_memory(err, "the plan's layers");
   find_computed(net);
   for (int n = 0; n < n_nodes; n++) {
     int output = net->graph->nodes[n].n_outputs > 0 ? net->graph->nodes[n].outputs[0] : -1;
     net->layers[n] = (laci_net_layer){.node = n, .tail = n, .output = output};
     net->layer_at[n] = net->computed[n] ? n : -1;
+    net->workspaces[n] = -1;
   }
   for (int n = 0; n < n_nodes; n++) {
     if (net->layer_at[n] != n || !laci_net_has_elements(net, &net->graph->nodes[n])) continue;
@@ -449,14 +460,14 @@ lac_status laci_net_fuse(laci_net *net, lac_error *err) {
     bool heavy = laci_net_takes_posts(net, node);
     bool light = laci_net_is(node, "Add") || laci_net_is(node, "Mul") || laci_net_is(node, "Sub") ||
                  laci_net_is(node, "Div");
-    bool norm = is_inference_norm(node);
+    bool norm = is_inference_norm(node) || is_training_norm(node);
     if (heavy) layer->channels = channels_of(net, node);
     int input;
     laci_eltwise e[2];
     if (light && laci_eltwise_of(net, node, &input, e)) light = false;
     /* What took others in cannot fall back to the plain operator. */
     if (light) light = laci_net_fits_binary(net, node);
-    if (norm) norm = laci_net_fits_batch_norm(net, node);
+    if (norm && !is_training_norm(node)) norm = laci_net_fits_batch_norm(net, node);
     if (!heavy && !light && !norm) continue;
     while (take_next(net, layer, heavy)) {
       if (norm) break;

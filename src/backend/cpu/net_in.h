@@ -132,6 +132,7 @@ struct laci_net {
   bool *computed;             /* [n_nodes] neither constant nor unused */
   laci_net_layer *layers;     /* [n_nodes]; output -1: melted into another, or nothing to do */
   int *layer_at;              /* [n_nodes] layer that is computed at this place; -1: none */
+  int *workspaces; /* [n_nodes] tensor that a forward node leaves for its gradient; -1: none */
   size_t n_tensors, n_buffers, n_steps, tensor_room, buffer_room, step_room;
   laci_net_tensor *tensors;
   laci_net_buffer *buffers;
@@ -177,6 +178,9 @@ LAC_MUST_CHECK lac_status laci_net_fuse(laci_net *net, lac_error *err);
 /** The element-wise functions that a node is, one after the other on input 0 (a constant second
  * operand included); 0: it is none. */
 int laci_eltwise_of(laci_net *net, const laci_node *node, int *input, laci_eltwise out[2]);
+/** A Clip whose bounds are the inputs `port` and `port` + 1, or attributes; 0: not constant ones.
+ */
+int laci_net_clip(laci_net *net, const laci_node *node, int port, laci_eltwise *out);
 /** Is the node this operator of ONNX? */
 bool laci_net_is(const laci_node *node, const char *type);
 /** The computed node that alone reads the value, once, and has not melted; -1: none. */
@@ -193,6 +197,9 @@ void laci_net_melt(laci_net *net, laci_net_layer *layer, int next);
 
 bool laci_net_find_attention(laci_net *net, int node);  /* ops_attention.c; node: its Softmax */
 bool laci_net_find_layer_norm(laci_net *net, int node); /* ops_norm.c; node: its first ReduceMean */
+
+/** The functions that an operator of this name and with this node's attributes is; 0: none. */
+int laci_eltwise_named(const laci_node *node, const char *type, laci_eltwise out[2]);
 
 /* ---- Shapes and types ---- */
 
@@ -253,7 +260,12 @@ bool laci_net_dies(const laci_net *net, int tensor);
 
 /** A tensor like `like` for a result; `like`'s own bytes where it dies and in_place is set. */
 int laci_net_result_like(laci_net *net, int like, bool in_place);
-/** The type of a product's result: what the caller gets is never rounded to bf16. */
+/** A new tensor in the arena. */
+int laci_net_result(laci_net *net, const laci_shape *shape, dnnl_data_type_t dt, laci_md_view md);
+/** What the forward primitive of `node` keeps for its gradient, as a tensor (in net->workspaces,
+ * too); -1: nothing. */
+int laci_net_workspace(laci_net *net, int node, const_dnnl_primitive_desc_t pd);
+/** The type of a result: parameters' gradients and all else that the caller gets stay f32. */
 dnnl_data_type_t laci_net_result_dt(const laci_net *net, int value);
 /** One element-wise function as a step; the result's tensor. */
 int laci_net_apply(laci_net *net, const laci_net_layer *layer, int from, const laci_eltwise *e);
@@ -307,7 +319,7 @@ void laci_net_take_back(laci_net *net, laci_net_mark mark);
 /** Where a tensor's bytes are; after placing. */
 void *laci_net_data(const laci_net *net, int tensor);
 
-/* ---- build.c, ops_*.c ---- */
+/* ---- build.c, ops_*.c, grad_*.c ---- */
 
 /** All layers in order; then the outputs. */
 void laci_net_build(laci_net *net);
@@ -320,6 +332,12 @@ bool laci_net_fits_conv(const laci_net *net, const laci_node *node);
 /** Decides net->blocks: from shapes and instructions alone, so that a plan is the same every time.
  */
 void laci_net_choose_blocks(laci_net *net);
+/** 3x3, stride 1, whole blocks of channels: Winograd's algorithm needs 2.25 (tiles of 2x2) to 4
+ * (4x4) times fewer products. */
+bool laci_net_fits_winograd(const laci_net *net, const laci_shape *x, const laci_shape *y,
+                            int64_t groups, const laci_dnnl_window *window);
+/** Groups that blocks do not cut: depthwise ones, or of whole blocks. */
+bool laci_net_fits_blocks(const laci_shape *x, const laci_shape *y, int64_t groups);
 bool laci_net_fits_matmul(const laci_net *net, const laci_node *node);
 bool laci_net_fits_binary(const laci_net *net, const laci_node *node);
 bool laci_net_fits_batch_norm(const laci_net *net, const laci_node *node);
@@ -334,6 +352,32 @@ laci_net_builder laci_build_concat, laci_build_reshape, laci_build_transpose, la
 laci_net_builder laci_build_logic, laci_build_where, laci_build_expand, laci_build_cast;
 laci_net_builder laci_build_gather_nd;
 laci_net_builder laci_build_plain;
+
+/* Training: operators over weights that change, and gradients (graph/gradient.h). */
+laci_net_builder laci_build_conv_of_values, laci_build_gemm_of_values;
+laci_net_builder laci_build_conv_grad_input, laci_build_conv_grad_weight;
+laci_net_builder laci_build_batch_norm_train, laci_build_batch_norm_train_grad;
+laci_net_builder laci_build_relu_grad, laci_build_unary_grad, laci_build_clip_grad;
+laci_net_builder laci_build_max_pool_grad, laci_build_average_pool_grad;
+laci_net_builder laci_build_cross_entropy, laci_build_cross_entropy_grad;
+laci_net_builder laci_build_slice_grad;
+
+/** A Slice with steps (not 0), as a step; starts and steps of every axis. grad_move.c */
+void laci_net_slice_steps(laci_net *net, const laci_net_layer *layer, const int64_t *starts,
+                          const int64_t *steps);
+/** The sum over all axes but the channels as a step, f32; false, and nothing done, where it is
+ * none. grad_sum.c */
+bool laci_net_channel_sums(laci_net *net, const laci_net_layer *layer, const bool *axes);
+/** Kernel, strides, dilations and pads from the attributes; false: no window for oneDNN. */
+bool laci_net_window(const laci_node *node, const laci_shape *x, const laci_shape *y,
+                     const int64_t *kernel, laci_dnnl_window *window);
+/** [g, out / g, in / g, kernel] where there are groups. */
+laci_shape laci_net_grouped(const laci_shape *weight, int64_t groups);
+/** The node whose gradient reads what MaxPool `node` leaves behind, or -1. */
+int laci_net_max_pool_of(const laci_net *net, const laci_node *grad);
+bool laci_net_has_pool_gradient(const laci_net *net, const laci_node *pool);
+/** May a Relu after this BatchNormTrain melt into it? */
+bool laci_net_norm_takes_relu(const laci_net *net, const laci_node *norm, const laci_node *relu);
 
 /* ---- place.c, text.c ---- */
 

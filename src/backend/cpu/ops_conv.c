@@ -6,6 +6,7 @@
  * weights are scaled by what melted in and reordered once. A pool takes its input as it lies. */
 #include <string.h>
 
+#include "backend/cpu/dnnl_backward.h"
 #include "backend/cpu/net_in.h"
 #include "cpu/cpu.h"
 #include "kernel/swish.h"
@@ -25,8 +26,8 @@ enum {
 /** Kernel, strides, dilations and pads from the attributes; the end pads follow from the output's
  * size, which the operator's shape rule has found (ceil_mode and auto_pad included). False: not a
  * window that oneDNN takes. */
-static bool read_window(const laci_node *node, const laci_shape *x, const laci_shape *y,
-                        const int64_t *kernel, laci_dnnl_window *w) {
+bool laci_net_window(const laci_node *node, const laci_shape *x, const laci_shape *y,
+                     const int64_t *kernel, laci_dnnl_window *w) {
   size_t n;
   const char *automatic = laci_node_text(node, "auto_pad", "NOTSET");
   const int64_t *strides = laci_node_ints(node, "strides", &n);
@@ -68,7 +69,7 @@ bool laci_net_fits_conv(const laci_net *net, const laci_node *node) {
     }
   }
   return laci_shape_count(x) > 0 && laci_shape_count(weight) > 0 && laci_shape_count(y) > 0 &&
-         read_window(node, x, y, weight->dims + 2, &w);
+         laci_net_window(node, x, y, weight->dims + 2, &w);
 }
 
 /** The weights with the folded scale, in the layout that is wanted. */
@@ -103,8 +104,7 @@ static int conv_bias(laci_net *net, const laci_net_layer *layer) {
   return tensor;
 }
 
-/** [g, out / g, in / g, kernel] where there are groups. */
-static laci_shape grouped(const laci_shape *weight, int64_t groups) {
+laci_shape laci_net_grouped(const laci_shape *weight, int64_t groups) {
   if (groups == 1) return *weight;
   laci_shape s = {.rank = weight->rank + 1};
   s.dims[0] = groups;
@@ -131,14 +131,14 @@ static bool read_conv(const laci_net *net, const laci_net_layer *layer, conv *c)
               .y = laci_net_shape(net, node->outputs[0]),
               .groups = groups_of(node),
               .result = laci_net_result_dt(net, layer->output)};
-  c->weight = grouped(stored, c->groups);
-  return read_window(node, c->x, c->y, stored->dims + 2, &c->window);
+  c->weight = laci_net_grouped(stored, c->groups);
+  return laci_net_window(node, c->x, c->y, stored->dims + 2, &c->window);
 }
 
 /** In blocks; any layout where those are no divisor of the channels. */
-static laci_md blocks_or_any(laci_net *net, const laci_shape *shape) {
-  laci_md md = laci_net_blocks(net, shape, dnnl_f32);
-  return md ? md : laci_net_any(net, shape, dnnl_f32);
+static laci_md blocks_or_any(laci_net *net, const laci_shape *shape, dnnl_data_type_t dt) {
+  laci_md md = laci_net_blocks(net, shape, dt);
+  return md ? md : laci_net_any(net, shape, dt);
 }
 
 /** A primitive for c with input and output in blocks or as oneDNN likes; its status is not a
@@ -146,8 +146,8 @@ static laci_md blocks_or_any(laci_net *net, const laci_shape *shape) {
 static dnnl_status_t try_conv(laci_net *net, const conv *c, dnnl_alg_kind_t alg, bool blocks,
                               const_dnnl_primitive_attr_t attr, dnnl_primitive_desc_t *pd) {
   dnnl_data_type_t dt = laci_net_dt(net);
-  laci_md src = blocks ? blocks_or_any(net, c->x) : laci_net_any(net, c->x, dt);
-  laci_md dst = blocks ? blocks_or_any(net, c->y) : laci_net_any(net, c->y, c->result);
+  laci_md src = blocks ? blocks_or_any(net, c->x, dt) : laci_net_any(net, c->x, dt);
+  laci_md dst = blocks ? blocks_or_any(net, c->y, c->result) : laci_net_any(net, c->y, c->result);
   laci_md w = laci_net_any(net, &c->weight, dt);
   dnnl_status_t st = dnnl_out_of_memory;
   *pd = NULL;
@@ -161,31 +161,36 @@ static dnnl_status_t try_conv(laci_net *net, const conv *c, dnnl_alg_kind_t alg,
   return st;
 }
 
-/** 3x3, stride 1, whole blocks of channels: Winograd's algorithm needs 2.25 (tiles of 2x2) to 4
- * (4x4) times fewer products, and the measured gain is 1.1 (7x7 planes) to 3. */
-static bool fits_winograd(const laci_net *net, const conv *c) {
-  const laci_dnnl_window *w = &c->window;
-  bool few = c->y->dims[1] < WINOGRAD_MIN_CHANNELS;
-  if (net->bf16 || c->groups != 1 || w->n_spatial != 2) return false;
+bool laci_net_fits_winograd(const laci_net *net, const laci_shape *x, const laci_shape *y,
+                            int64_t groups, const laci_dnnl_window *w) {
+  if (net->bf16 || groups != 1 || w->n_spatial != 2) return false;
   for (int at = 0; at < 2; at++) {
     if (w->kernel[at] != 3 || w->strides[at] != 1 || w->dilates[at] != 0) return false;
-    if (c->y->dims[2 + at] < (few ? WINOGRAD_FEW_PLANE : WINOGRAD_MIN_PLANE)) return false;
+    if (y->dims[2 + at] < WINOGRAD_MIN_PLANE) return false;
   }
-  return c->x->dims[1] % BLOCK == 0 && c->y->dims[1] % BLOCK == 0 &&
-         c->x->dims[1] >= WINOGRAD_MIN_CHANNELS && c->y->dims[1] >= WINOGRAD_FEW_CHANNELS;
+  return x->dims[1] % BLOCK == 0 && y->dims[1] % BLOCK == 0;
 }
 
-/** Groups that blocks do not cut: depthwise ones, or of whole blocks. */
-static bool fits_blocks(const conv *c) {
-  int64_t in = c->x->dims[1] / c->groups, out = c->y->dims[1] / c->groups;
-  return c->groups == 1 || (in == 1 && out == 1) || (in % BLOCK == 0 && out % BLOCK == 0);
+/** The measured gain is 1.1 (7x7 planes) to 3, where there are channels enough. */
+static bool gains_by_winograd(const laci_net *net, const conv *c) {
+  int64_t in = c->x->dims[1], out = c->y->dims[1];
+  int64_t rows = c->y->dims[2], columns = c->y->dims[c->y->rank - 1];
+  int64_t least = rows < columns ? rows : columns;
+  return laci_net_fits_winograd(net, c->x, c->y, c->groups, &c->window) &&
+         in >= WINOGRAD_MIN_CHANNELS && out >= WINOGRAD_FEW_CHANNELS &&
+         (out >= WINOGRAD_MIN_CHANNELS || least >= WINOGRAD_FEW_PLANE);
+}
+
+bool laci_net_fits_blocks(const laci_shape *x, const laci_shape *y, int64_t groups) {
+  int64_t in = x->dims[1] / groups, out = y->dims[1] / groups;
+  return groups == 1 || (in == 1 && out == 1) || (in % BLOCK == 0 && out % BLOCK == 0);
 }
 
 static dnnl_primitive_desc_t choose_conv(laci_net *net, const conv *c,
                                          const_dnnl_primitive_attr_t attr) {
   dnnl_primitive_desc_t pd = NULL;
-  bool blocks = net->blocks && fits_blocks(c);
-  if (blocks && fits_winograd(net, c) &&
+  bool blocks = net->blocks && laci_net_fits_blocks(c->x, c->y, c->groups);
+  if (blocks && gains_by_winograd(net, c) &&
       try_conv(net, c, dnnl_convolution_winograd, true, attr, &pd) == dnnl_success) {
     return pd;
   }
@@ -214,16 +219,31 @@ static void count_products(laci_net *net, const laci_net_layer *layer, products 
     p->depthwise += n;
     p->misfits = p->misfits || channels % BLOCK != 0;
   }
-  if (!fits_winograd(net, &c)) return;
+  if (!gains_by_winograd(net, &c)) return;
   /* Without AVX-512, and in version 3, oneDNN has none. */
   if (try_conv(net, &c, dnnl_convolution_winograd, true, net->attr, &pd) != dnnl_success) return;
   (void)dnnl_primitive_desc_destroy(pd);
   p->winograd += n;
 }
 
+/** A network whose weights change: the primitives of both ways agree about blocks, and about
+ * nothing else. */
+static bool has_conv_of_values(const laci_net *net) {
+  for (int n = 0; n < net->graph->n_nodes; n++) {
+    const laci_node *node = &net->graph->nodes[n];
+    if (net->computed[n] && laci_net_is(node, "Conv") &&
+        !laci_net_is_constant(net, node->inputs[1])) {
+      return true;
+    }
+  }
+  return false;
+}
+
 void laci_net_choose_blocks(laci_net *net) {
   products p = {0};
-  if (net->bf16 || laci_cpu() != LACI_CPU_AVX512) return; /* narrower vectors have other blocks */
+  if (laci_cpu() != LACI_CPU_AVX512) return; /* narrower vectors have other blocks */
+  net->blocks = has_conv_of_values(net);
+  if (net->bf16 || net->blocks) return;
   for (int n = 0; n < net->graph->n_nodes && !net->status; n++) {
     const laci_node *node = &net->graph->nodes[n];
     bool is_conv = net->computed[n] && node->op && !node->op->domain &&
@@ -307,8 +327,12 @@ void laci_build_conv(laci_net *net, const laci_net_layer *whole) {
   laci_net_layer layer = *whole;
   int sum, to = -1;
   conv c;
-  if (!laci_net_fits_conv(net, node) || !read_conv(net, &layer, &c)) {
-    laci_net_fail(net, LAC_UNSUPPORTED, "weights that change, or a window that oneDNN lacks");
+  if (!laci_net_fits_conv(net, node)) {
+    laci_build_conv_of_values(net, whole);
+    return;
+  }
+  if (!read_conv(net, &layer, &c)) {
+    laci_net_fail(net, LAC_UNSUPPORTED, "a window that oneDNN lacks");
     return;
   }
   bool swish = drop_swish(net, &layer);
@@ -326,24 +350,27 @@ void laci_build_conv(laci_net *net, const laci_net_layer *whole) {
 
 /* ---- Pools ---- */
 
-/** A pool over any window, from tensor to tensor. */
+/** A pool over any window, from tensor to tensor. A maximum whose gradient is wanted leaves behind
+ * where it found it. */
 static int pool_step(laci_net *net, const laci_net_layer *layer, dnnl_alg_kind_t alg,
                      const laci_dnnl_window *window, const laci_shape *y) {
   const laci_node *node = &net->graph->nodes[layer->node];
   dnnl_primitive_desc_t pd = NULL;
   int from = laci_net_whole(net, laci_net_read(net, node->inputs[0]));
-  laci_md any = laci_net_any(net, y, laci_net_dt(net)), md = NULL;
+  laci_md any = laci_net_any(net, y, laci_net_dt(net));
   int to = -1;
   if (net->status) goto out;
-  dnnl_status_t st = laci_pd_pool(
-      &pd, net->engine, alg, (const laci_md_view[]){net->tensors[from].md, any}, window, net->attr);
+  bool trains = alg == dnnl_pooling_max && laci_net_has_pool_gradient(net, node);
+  const laci_md_view mds[] = {net->tensors[from].md, any};
+  dnnl_status_t st = trains ? laci_pd_pool_train(&pd, net->engine, alg, mds, window, net->attr)
+                            : laci_pd_pool(&pd, net->engine, alg, mds, window, net->attr);
   if (!laci_net_did(net, st, "pool")) goto out;
-  laci_md_view dst = dnnl_primitive_desc_query_md(pd, dnnl_query_dst_md, 0);
-  if (!laci_md_copy(&md, dst)) laci_net_no_memory(net);
-  to = laci_net_tensor_new(
-      net, y, laci_net_dt(net), md,
-      laci_net_buffer_new(net, LACI_PLACE_ARENA, dnnl_memory_desc_get_size(dst)));
-  laci_net_step_add(net, layer, pd, 2, (const int[][2]){{DNNL_ARG_SRC, from}, {DNNL_ARG_DST, to}});
+  int workspace = trains ? laci_net_workspace(net, layer->node, pd) : -1;
+  to = laci_net_result(net, y, laci_net_dt(net),
+                       dnnl_primitive_desc_query_md(pd, dnnl_query_dst_md, 0));
+  laci_net_step_add(
+      net, layer, pd, workspace >= 0 ? 3 : 2,
+      (const int[][2]){{DNNL_ARG_SRC, from}, {DNNL_ARG_DST, to}, {DNNL_ARG_WORKSPACE, workspace}});
 out:
   laci_md_drop(any);
   return to;
@@ -367,7 +394,7 @@ static bool read_pool(const laci_net *net, const laci_node *node, laci_dnnl_wind
   const laci_shape *x = laci_net_shape(net, node->inputs[0]);
   if (!kernel || (int)n != x->rank - 2 || !laci_net_is_float(net, node->inputs[0])) return false;
   if (node->n_outputs > 1 && node->outputs[1] >= 0) return false;
-  return read_window(node, x, laci_net_shape(net, node->outputs[0]), kernel, w);
+  return laci_net_window(node, x, laci_net_shape(net, node->outputs[0]), kernel, w);
 }
 
 void laci_build_pool(laci_net *net, const laci_net_layer *layer) {

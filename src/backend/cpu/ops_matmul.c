@@ -138,7 +138,7 @@ static void product(laci_net *net, const laci_net_layer *layer, const right *r, 
 void laci_build_gemm(laci_net *net, const laci_net_layer *layer) {
   const laci_node *node = &net->graph->nodes[layer->node];
   if (!laci_net_fits_matmul(net, node)) {
-    laci_net_fail(net, LAC_UNSUPPORTED, "a matrix or a sum that changes");
+    laci_build_gemm_of_values(net, layer);
     return;
   }
   const laci_shape *y = laci_net_shape(net, node->outputs[0]);

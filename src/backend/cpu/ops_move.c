@@ -2,7 +2,8 @@
  * Moving data without computing: mostly another view of the same bytes.
  *
  * Reshape, Transpose, Slice and Split cost nothing here: they describe the bytes anew, and whoever
- * needs another layout reorders once. Pad and Gather copy, and so does Concat (ops_concat.c). */
+ * needs another layout reorders once. Pad and Gather copy, and so do Concat (ops_concat.c) and
+ * slices that step over elements (grad_move.c). */
 #include <string.h>
 
 #include "backend/cpu/net_in.h"
@@ -114,23 +115,31 @@ void laci_build_slice(laci_net *net, const laci_net_layer *layer) {
   const laci_shape *x = laci_net_shape(net, node->inputs[0]);
   integers starts = read_integers(net, node, "starts", 1);
   integers axes = read_integers(net, node, "axes", 3), steps = read_integers(net, node, "steps", 4);
-  int64_t offsets[LACI_MAX_RANK] = {0};
+  int64_t offsets[LACI_MAX_RANK] = {0}, strides[LACI_MAX_RANK];
   int from = laci_net_read(net, node->inputs[0]);
   bool fits = starts.known && axes.known && steps.known && from >= 0 && net->tensors[from].md;
+  bool jumps = false;
+  for (int axis = 0; axis < x->rank; axis++) strides[axis] = 1;
   for (size_t at = 0; at < starts.n && fits; at++) {
     int64_t axis = axes.given && at < axes.n ? axes.v[at] : (int64_t)at, start = starts.v[at];
+    int64_t step = steps.given && at < steps.n ? steps.v[at] : 1;
     if (axis < 0) axis += x->rank;
-    fits = axis >= 0 && axis < x->rank && (!steps.given || steps.v[at] == 1);
+    fits = axis >= 0 && axis < x->rank && step != 0;
     if (!fits) break;
+    int64_t last = step < 0 ? x->dims[axis] - 1 : x->dims[axis];
     if (start < 0) start += x->dims[axis];
-    offsets[axis] = start < 0 ? 0 : start;
+    offsets[axis] = start < 0 ? 0 : start > last ? last : start;
+    strides[axis] = step;
+    jumps = jumps || step != 1;
   }
   if (!fits) {
-    unsupported(net, "steps, or integers");
-    return;
+    unsupported(net, "integers, or places that depend on data");
+  } else if (jumps) {
+    laci_net_slice_steps(net, layer, offsets, strides);
+  } else {
+    laci_net_bind(net, layer->output,
+                  part_of(net, from, laci_net_shape(net, layer->output), offsets));
   }
-  laci_net_bind(net, layer->output,
-                part_of(net, from, laci_net_shape(net, layer->output), offsets));
 }
 
 void laci_build_split(laci_net *net, const laci_net_layer *layer) {
@@ -163,13 +172,17 @@ static lac_status clear_bytes(laci_net *net, laci_net_step *step, lac_error *err
   return LAC_OK;
 }
 
-void laci_build_pad(laci_net *net, const laci_net_layer *layer) {
-  const laci_node *node = &net->graph->nodes[layer->node];
+/** Zeros around the value, and what goes of it where pads are negative. */
+typedef struct padding {
+  int64_t begin[LACI_MAX_RANK]; /* zeros before each axis */
+  int64_t crop[LACI_MAX_RANK];  /* elements left out before each axis */
+  laci_shape kept;              /* of the value */
+  bool has_zeros;
+} padding;
+
+static bool read_padding(laci_net *net, const laci_node *node, padding *p) {
   const laci_shape *x = laci_net_shape(net, node->inputs[0]);
-  laci_shape y = *laci_net_shape(net, layer->output);
   double fill = laci_node_float(node, "value", 0);
-  int64_t begin[LACI_MAX_RANK] = {0};
-  dnnl_primitive_desc_t pd = NULL;
   size_t n = 0;
   const int64_t *pads = laci_node_ints(node, "pads", &n);
   laci_buf *buf = NULL;
@@ -182,21 +195,38 @@ void laci_build_pad(laci_net *net, const laci_net_layer *layer) {
     n = buf ? (size_t)buf->count : 0;
   }
   fits = fits && pads && n == 2 * (size_t)x->rank && fill == 0;
-  for (size_t at = 0; at < n && fits; at++) {
-    fits = pads[at] >= 0;
-    if (at < (size_t)x->rank) begin[at] = pads[at];
+  *p = (padding){.kept = *x};
+  for (int axis = 0; axis < x->rank && fits; axis++) {
+    int64_t before = pads[axis], after = pads[axis + x->rank];
+    p->begin[axis] = before > 0 ? before : 0;
+    p->crop[axis] = before < 0 ? -before : 0;
+    p->kept.dims[axis] -= p->crop[axis] + (after < 0 ? -after : 0);
+    p->has_zeros = p->has_zeros || before > 0 || after > 0;
+    fits = p->kept.dims[axis] > 0;
   }
   laci_buf_destroy(buf);
-  if (!fits) {
+  return fits;
+}
+
+void laci_build_pad(laci_net *net, const laci_net_layer *layer) {
+  const laci_node *node = &net->graph->nodes[layer->node];
+  laci_shape y = *laci_net_shape(net, layer->output);
+  dnnl_data_type_t dt = laci_net_dt(net);
+  dnnl_primitive_desc_t pd = NULL;
+  padding p;
+  if (!read_padding(net, node, &p)) {
     unsupported(net, "a mode, a value or pads that are not zeros around");
     return;
   }
-  dnnl_data_type_t dt = laci_net_dt(net);
+  int from = part_of(net, laci_net_read(net, node->inputs[0]), &p.kept, p.crop);
+  if (!p.has_zeros) {
+    laci_net_bind(net, layer->output, from);
+    return;
+  }
   laci_md md = laci_net_dense(net, &y, dt);
   size_t bytes = md ? dnnl_memory_desc_get_size(md) : 0;
-  int from = laci_net_read(net, node->inputs[0]);
   int to = laci_net_tensor_new(net, &y, dt, md, laci_net_buffer_new(net, LACI_PLACE_ARENA, bytes));
-  int inside = part_of(net, to, x, begin);
+  int inside = part_of(net, to, &p.kept, p.begin);
   (void)laci_net_step_code(net, node, clear_bytes, 1, &to);
   if (net->status) return;
   dnnl_status_t st = dnnl_reorder_primitive_desc_create(

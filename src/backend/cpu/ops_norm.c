@@ -335,8 +335,10 @@ void laci_build_reduce(laci_net *net, const laci_net_layer *layer) {
     laci_build_global_pool(net, layer);
     return;
   }
-  dnnl_data_type_t dt = laci_net_dt(net);
-  int from = laci_net_as_dense(net, laci_net_read(net, node->inputs[0]), dt);
+  if (kind == 1 && laci_net_channel_sums(net, layer, axes)) return;
+  dnnl_data_type_t dt = laci_net_result_dt(net, layer->output);
+  int from = laci_net_read(net, node->inputs[0]);
+  from = laci_net_as_dense(net, from, from < 0 ? dt : net->tensors[from].dt);
   laci_md md = laci_net_dense(net, &y, dt);
   if (net->status) {
     laci_md_drop(md);

@@ -190,10 +190,6 @@ static int overwrite(laci_net *net, int tensor) {
   return buffer;
 }
 
-dnnl_data_type_t laci_net_result_dt(const laci_net *net, int value) {
-  return net->graph->values[value].is_output ? dnnl_f32 : laci_net_dt(net);
-}
-
 int laci_net_result_like(laci_net *net, int like, bool in_place) {
   if (net->status || like < 0) return -1;
   const laci_net_tensor from = net->tensors[like];
@@ -203,6 +199,27 @@ int laci_net_result_like(laci_net *net, int like, bool in_place) {
                    ? overwrite(net, like)
                    : laci_net_buffer_new(net, LACI_PLACE_ARENA, dnnl_memory_desc_get_size(from.md));
   return laci_net_tensor_new(net, &from.shape, from.dt, md, buffer);
+}
+
+int laci_net_result(laci_net *net, const laci_shape *shape, dnnl_data_type_t dt, laci_md_view md) {
+  laci_md copy = NULL;
+  if (net->status) return -1;
+  if (!laci_md_copy(&copy, md)) laci_net_no_memory(net);
+  int buffer = laci_net_buffer_new(net, LACI_PLACE_ARENA, dnnl_memory_desc_get_size(md));
+  return laci_net_tensor_new(net, shape, dt, copy, buffer);
+}
+
+int laci_net_workspace(laci_net *net, int node, const_dnnl_primitive_desc_t pd) {
+  laci_md_view md = dnnl_primitive_desc_query_md(pd, dnnl_query_workspace_md, 0);
+  size_t bytes = md ? dnnl_memory_desc_get_size(md) : 0;
+  if (bytes == 0 || net->status) return -1;
+  laci_shape shape = laci_shape_of(1, (int64_t[]){(int64_t)bytes});
+  net->workspaces[node] = laci_net_result(net, &shape, dnnl_u8, md);
+  return net->workspaces[node];
+}
+
+dnnl_data_type_t laci_net_result_dt(const laci_net *net, int value) {
+  return net->graph->values[value].is_output ? dnnl_f32 : laci_net_dt(net);
 }
 
 bool laci_net_dies(const laci_net *net, int tensor) {
@@ -380,6 +397,10 @@ static int scratchpad_tensor(laci_net *net, const_dnnl_primitive_desc_t pd) {
   return laci_net_tensor_new(net, &shape, dnnl_u8, copy, buffer);
 }
 
+static bool is_result(int arg) {
+  return arg == DNNL_ARG_DST || arg == DNNL_ARG_DIFF_SRC || arg == DNNL_ARG_DIFF_WEIGHTS;
+}
+
 void laci_net_step_add(laci_net *net, const laci_net_layer *layer, dnnl_primitive_desc_t pd,
                        int n_args, const int (*args)[2]) {
   int scratchpad = net->status ? -1 : scratchpad_tensor(net, pd);
@@ -390,7 +411,7 @@ void laci_net_step_add(laci_net *net, const laci_net_layer *layer, dnnl_primitiv
     step->codes[at] = args[at][0];
     step->tensors[at] = args[at][1];
     touch(net, args[at][1], (int)net->n_steps - 1);
-    if (args[at][0] == DNNL_ARG_DST) step->shown = args[at][1];
+    if (is_result(args[at][0])) step->shown = args[at][1];
   }
   if (step && scratchpad >= 0) {
     step->codes[n_args] = DNNL_ARG_SCRATCHPAD;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Add: y = a + b, broadcast. Folds: symbols of sizes survive + 0. */
+#include "graph/gradient.h"
 #include "graph/ops/op_in.h"
 
 static double value(double a, double b) { return a + b; }
@@ -12,10 +13,18 @@ static lac_status eval(laci_eval *eval) {
   return laci_eval_binary(eval, &operation);
 }
 
+static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
+  int dy = laci_gradient_of(b, node, 0);
+  laci_gradient_give_broadcast(b, node, 0, dy);
+  laci_gradient_give_broadcast(b, node, 1, dy);
+  return laci_gradient_ok(b);
+}
+
 const laci_op laci_op_add = {.name = "Add",
                              .role = LACI_ROLE_CLEAR,
                              .is_fold = true,
                              .symbol_safe = true,
                              .infer = laci_infer_broadcast,
                              .eval = eval,
-                             .couple = laci_couple_nary};
+                             .couple = laci_couple_nary,
+                             .gradient = gradient};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * AveragePool: the mean under the window; with count_include_pad = 1 the padding counts as zeros.
  * */
+#include "graph/ops/grad_in.h"
 #include "graph/ops/pool_in.h"
 
 static void step(laci_pool_state *state, double x, int64_t at) {
@@ -23,8 +24,22 @@ static lac_status eval(laci_eval *eval) {
   return laci_pooling_eval(eval, with_pad ? &padded : &inside, NULL);
 }
 
+static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
+  laci_window_attrs attrs;
+  laci_shape x = laci_gradient_in_shape(b, node, 0);
+  lac_status st = laci_gradient_window(b, node, &x, NULL, &attrs);
+  if (st) return st;
+  laci_window_attrs_shape(&attrs, &x);
+  attrs.attr[attrs.n++] =
+      laci_attr_int("count_include_pad", laci_node_int(node, "count_include_pad", 0));
+  int dy = laci_gradient_of(b, node, 0);
+  laci_gradient_give(b, node, 0, laci_gradient_internal(b, "AveragePoolGrad", 1, &dy, &attrs));
+  return laci_gradient_ok(b);
+}
+
 const laci_op laci_op_average_pool = {.name = "AveragePool",
                                       .role = LACI_ROLE_CLEAR,
                                       .infer = laci_pooling_infer,
                                       .eval = eval,
-                                      .couple = laci_pooling_couple};
+                                      .couple = laci_pooling_couple,
+                                      .gradient = gradient};

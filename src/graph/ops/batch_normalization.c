@@ -6,6 +6,7 @@
  * parameters follow the channels. */
 #include <math.h>
 
+#include "graph/ops/grad_in.h"
 #include "graph/ops/norm_in.h"
 
 enum { SCALE = 1, BIAS, MEAN, VARIANCE, N_INPUTS };
@@ -131,8 +132,43 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   return laci_coupling_ok(c);
 }
 
+/** The normalisation with other parameters (-1: a vector of that number), the same statistics. */
+static int again(laci_gradient_builder *b, const laci_node *node, int x, int scale, int mean) {
+  laci_shape side = laci_gradient_in_shape(b, node, SCALE);
+  int one = laci_gradient_full(b, x, &side, 1), zero = laci_gradient_full(b, x, &side, 0);
+  laci_attr epsilon = laci_attr_float("epsilon", laci_node_float(node, "epsilon", 1e-5f));
+  const int inputs[] = {x, scale < 0 ? one : scale, zero, mean < 0 ? zero : mean,
+                        node->inputs[VARIANCE]};
+  return laci_gradient_add(b,
+                           &(laci_gradient_node){.type = "BatchNormalization",
+                                                 .n_inputs = N_INPUTS,
+                                                 .inputs = inputs,
+                                                 .n_attrs = 1,
+                                                 .attrs = &epsilon},
+                           NULL);
+}
+
+/** Of the form for inference: with fixed statistics it is linear in x. In training a graph has
+ *  BatchNormTrain instead. */
+static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
+  if (laci_gradient_in_shape(b, node, 0).rank < 2 || trains(node) || per_element(node) ||
+      laci_gradient_wanted(b, node, MEAN) || laci_gradient_wanted(b, node, VARIANCE))
+    return laci_gradient_refuse(b, node,
+                                "only scale, bias and input have a gradient, in inference");
+  int dy = laci_gradient_of(b, node, 0);
+  if (laci_gradient_wanted(b, node, 0))
+    laci_gradient_give(b, node, 0, again(b, node, dy, node->inputs[SCALE], -1));
+  if (laci_gradient_wanted(b, node, SCALE)) {
+    int h = again(b, node, node->inputs[0], -1, node->inputs[MEAN]);
+    laci_gradient_give_channels(b, node, SCALE, laci_gradient_binary(b, "Mul", dy, h));
+  }
+  laci_gradient_give_channels(b, node, BIAS, dy);
+  return laci_gradient_ok(b);
+}
+
 const laci_op laci_op_batch_normalization = {.name = "BatchNormalization",
                                              .role = LACI_ROLE_INFER,
                                              .infer = infer,
                                              .eval = eval,
-                                             .couple = couple};
+                                             .couple = couple,
+                                             .gradient = gradient};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Cast: y = x in another element type. Integers wrap around, floats are truncated towards zero,
  * bool is x != 0. Every channel order passes through. See also cast_like.c. */
+#include "graph/gradient.h"
 #include "graph/ops/op_in.h"
 
 typedef struct conversion {
@@ -46,10 +47,20 @@ static lac_status eval(laci_eval *eval) {
   return LAC_OK;
 }
 
+static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
+  laci_attr to = laci_attr_int("to", laci_gradient_dtype(b, node->inputs[0]));
+  int dy = laci_gradient_of(b, node, 0);
+  laci_gradient_node made = {
+      .type = "Cast", .n_inputs = 1, .inputs = &dy, .n_attrs = 1, .attrs = &to};
+  laci_gradient_give(b, node, 0, laci_gradient_add(b, &made, NULL));
+  return laci_gradient_ok(b);
+}
+
 const laci_op laci_op_cast = {.name = "Cast",
                               .role = LACI_ROLE_CLEAR,
                               .symbol_safe = true,
                               .is_fold = true,
                               .infer = infer,
                               .eval = eval,
-                              .couple = laci_couple_unary};
+                              .couple = laci_couple_unary,
+                              .gradient = gradient};

@@ -3,6 +3,7 @@
  * The bounds are attributes in opset 6 and scalar inputs from 11 on; each may be absent. */
 #include <math.h>
 
+#include "graph/gradient.h"
 #include "graph/ops/op_in.h"
 
 typedef struct bounds {
@@ -42,8 +43,26 @@ static lac_status eval(laci_eval *eval) {
   return laci_eval_unary(eval, &(laci_unary){.f = value, .i = value_integer}, &b);
 }
 
+static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
+  int inputs[] = {laci_gradient_of(b, node, 0), node->inputs[0], LACI_ABSENT, LACI_ABSENT};
+  for (int port = 1; port <= 2; port++) {
+    if (laci_gradient_wanted(b, node, port))
+      return laci_gradient_refuse(b, node, "its bounds have no gradient");
+    if (laci_has_input(node, port)) inputs[port + 1] = node->inputs[port];
+  }
+  laci_gradient_node made = {.type = "ClipGrad",
+                             .domain = "lacuna",
+                             .n_inputs = 4,
+                             .inputs = inputs,
+                             .n_attrs = node->n_attrs,
+                             .attrs = node->attrs};
+  laci_gradient_give(b, node, 0, laci_gradient_add(b, &made, NULL));
+  return laci_gradient_ok(b);
+}
+
 const laci_op laci_op_clip = {.name = "Clip",
                               .role = LACI_ROLE_CLEAR,
                               .infer = laci_infer_same,
                               .eval = eval,
-                              .couple = laci_couple_unary};
+                              .couple = laci_couple_unary,
+                              .gradient = gradient};

@@ -4,6 +4,7 @@
  * Along that axis every input owns a run of the output's places (a map each); the other axes are
  * shared by all. Inference evaluates it on shape contents: it is how exporters put shapes together.
  */
+#include "graph/ops/grad_in.h"
 #include "graph/ops/op_in.h"
 
 /** Size of the output along `axis`, -1 unknown; checks that the other sizes agree and takes the
@@ -112,10 +113,25 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   return laci_coupling_ok(c);
 }
 
+static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
+  laci_shape y = laci_gradient_shape(b, node->outputs[0]);
+  int axis = laci_axis_of(laci_node_int(node, "axis", 1), y.rank);
+  int64_t start = 0;
+  for (int port = 0; port < node->n_inputs; port++) {
+    int64_t n = laci_gradient_in_shape(b, node, port).dims[axis];
+    if (laci_gradient_wanted(b, node, port))
+      laci_gradient_give(b, node, port,
+                         laci_gradient_slice(b, laci_gradient_of(b, node, 0), axis, start, n));
+    start += n;
+  }
+  return laci_gradient_ok(b);
+}
+
 const laci_op laci_op_concat = {.name = "Concat",
                                 .role = LACI_ROLE_CLEAR,
                                 .moves_data = true,
                                 .is_fold = true,
                                 .infer = infer,
                                 .eval = eval,
-                                .couple = couple};
+                                .couple = couple,
+                                .gradient = gradient};

@@ -6,6 +6,7 @@
  * patches. */
 #include <string.h>
 
+#include "graph/ops/grad_in.h"
 #include "graph/ops/conv_in.h"
 #include "graph/ops/op_in.h"
 
@@ -184,9 +185,29 @@ static int weights(const laci_graph *graph, const laci_node *node, laci_weight_a
   return 1;
 }
 
+static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
+  laci_window_attrs attrs;
+  laci_shape x = laci_gradient_in_shape(b, node, 0), w = laci_gradient_in_shape(b, node, 1);
+  lac_status st = laci_gradient_window(b, node, &x, &w, &attrs);
+  if (st) return st;
+  int dy = laci_gradient_of(b, node, 0);
+  if (laci_gradient_wanted(b, node, 1)) {
+    const int inputs[] = {node->inputs[0], dy};
+    laci_gradient_give(b, node, 1, laci_gradient_internal(b, "ConvGradWeight", 2, inputs, &attrs));
+  }
+  if (laci_gradient_wanted(b, node, 0)) {
+    const int inputs[] = {dy, node->inputs[1]};
+    laci_window_attrs_shape(&attrs, &x);
+    laci_gradient_give(b, node, 0, laci_gradient_internal(b, "ConvGradInput", 2, inputs, &attrs));
+  }
+  laci_gradient_give_channels(b, node, 2, dy);
+  return laci_gradient_ok(b);
+}
+
 const laci_op laci_op_conv = {.name = "Conv",
                               .role = LACI_ROLE_ALLOW,
                               .weights = weights,
                               .infer = infer,
                               .eval = eval,
-                              .couple = couple};
+                              .couple = couple,
+                              .gradient = gradient};

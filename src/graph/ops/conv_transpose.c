@@ -7,6 +7,7 @@
  * Channels mirror Conv's: the weight's axis 0 is reduced against x's channels, its axis 1 makes
  * y's. */
 #include "base/memory.h"
+#include "graph/ops/grad_in.h"
 #include "graph/ops/conv_in.h"
 #include "graph/ops/op_in.h"
 
@@ -118,19 +119,6 @@ static lac_status infer(laci_infer *infer) {
   return LAC_OK;
 }
 
-/** [C, K/g, kernel] -> [g][K/g][C/g][kernel], the shape in which the GEMM reads it. */
-static double *turned_weight(const laci_buf *w, int64_t n_groups) {
-  int64_t channels = w->shape.dims[0] / n_groups, rows = w->shape.dims[1];
-  int64_t kernel = laci_shape_count_range(&w->shape, 2, w->shape.rank);
-  double *turned = laci_alloc((size_t)w->count, sizeof *turned), *to = turned;
-  for (int64_t at = 0; turned && at < n_groups * rows * channels; at++) {
-    int64_t channel = at % channels, row = at / channels % rows, group = at / channels / rows;
-    const double *from = w->f + ((group * channels + channel) * rows + row) * kernel;
-    for (int64_t t = 0; t < kernel; t++) *to++ = from[t];
-  }
-  return turned;
-}
-
 static lac_status eval(laci_eval *eval) {
   int64_t n_groups;
   plan p;
@@ -141,7 +129,7 @@ static lac_status eval(laci_eval *eval) {
   if (!st) st = make_plan(eval->node, x, w, &p, eval->err);
   if (!st) st = laci_patches_init(&patches, eval, &p.window);
   if (st) return st;
-  double *turned = turned_weight(eval->in[1], n_groups);
+  double *turned = laci_conv_turned_weight(eval->in[1], n_groups);
   if (!turned) return laci_fail_memory(eval->err, eval->node->name);
   patches.transposed = true;
   patches.channels = w->dims[0] / n_groups;
@@ -199,9 +187,42 @@ static int weights(const laci_graph *graph, const laci_node *node, laci_weight_a
   return 1;
 }
 
+/** Forward it is the gradient of a convolution from its output to its input: so its gradient is
+ * that convolution, and the weight's is that convolution's with the two sides exchanged. */
+static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
+  laci_window_attrs attrs = {.n = 0};
+  plan p;
+  laci_shape x = laci_gradient_in_shape(b, node, 0), w = laci_gradient_in_shape(b, node, 1);
+  if (make_plan(node, &x, &w, &p, NULL))
+    return laci_gradient_refuse(b, node, "its window does not fit");
+  for (int at = 0; at < p.window.n_spatial; at++) {
+    const laci_window_axis *a = &p.window.axis[at];
+    /* What output_padding added behind is not read by the convolution that goes back, but for its
+       end pad, which is what makes the sizes meet. */
+    int64_t want = a->stride * (x.dims[at + 2] - 1) + (a->kernel - 1) * a->dilation + 1;
+    p.window.axis[at].pad_end = want - p.out[at] - a->pad_begin;
+  }
+  laci_window_attrs_fill(&attrs, &p.window);
+  attrs.attr[attrs.n++] = laci_attr_int("group", laci_node_int(node, "group", 1));
+  int dy = laci_gradient_of(b, node, 0);
+  if (laci_gradient_wanted(b, node, 0)) {
+    const int inputs[] = {dy, node->inputs[1]};
+    laci_gradient_node made = {
+        .type = "Conv", .n_inputs = 2, .inputs = inputs, .n_attrs = attrs.n, .attrs = attrs.attr};
+    laci_gradient_give(b, node, 0, laci_gradient_add(b, &made, NULL));
+  }
+  if (laci_gradient_wanted(b, node, 1)) {
+    const int inputs[] = {dy, node->inputs[0]};
+    laci_gradient_give(b, node, 1, laci_gradient_internal(b, "ConvGradWeight", 2, inputs, &attrs));
+  }
+  laci_gradient_give_channels(b, node, 2, dy);
+  return laci_gradient_ok(b);
+}
+
 const laci_op laci_op_conv_transpose = {.name = "ConvTranspose",
                                         .role = LACI_ROLE_ALLOW,
                                         .weights = weights,
                                         .infer = infer,
                                         .eval = eval,
-                                        .couple = couple};
+                                        .couple = couple,
+                                        .gradient = gradient};

@@ -13,8 +13,14 @@ static lac_status eval(laci_eval *eval) {
   return laci_eval_unary(eval, &(laci_unary){.f = value}, NULL);
 }
 
+static double slope(const laci_node *node, double x) {
+  (void)node;
+  return sinh(x);
+}
+
 const laci_op laci_op_cosh = {.name = "Cosh",
                               .role = LACI_ROLE_CLEAR,
                               .infer = laci_infer_same,
                               .eval = eval,
-                              .couple = laci_couple_unary};
+                              .couple = laci_couple_unary,
+                              .slope = slope};

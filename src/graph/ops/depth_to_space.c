@@ -3,6 +3,7 @@
  * offset k of each block, channel k * C + c (mode DCR) or c * b * b + k (mode CRD, opset 11). One
  * map for each offset k: all b * b in channels of an out channel are one channel with it. Space is
  * fixed. */
+#include "graph/gradient.h"
 #include "graph/ops/block_in.h"
 
 static bool is_column_row(const laci_node *node) {
@@ -54,8 +55,23 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   return laci_coupling_ok(c);
 }
 
+/** The elements go back where they came from: cut and turned the other way. */
+static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
+  laci_shape x = laci_gradient_in_shape(b, node, 0);
+  int64_t block = laci_node_int(node, "blocksize", 0), n = x.dims[0];
+  int64_t channels = x.dims[1] / (block * block), height = x.dims[2], width = x.dims[3];
+  bool depth_first = strcmp(laci_node_text(node, "mode", "DCR"), "CRD") != 0;
+  laci_shape cut = {.rank = 6, .dims = {n, channels, height, block, width, block}};
+  int back = laci_gradient_reshape(b, laci_gradient_of(b, node, 0), &cut);
+  const int64_t dcr[] = {0, 3, 5, 1, 2, 4}, crd[] = {0, 1, 3, 5, 2, 4};
+  back = laci_gradient_transpose(b, back, 6, depth_first ? dcr : crd);
+  laci_gradient_give(b, node, 0, laci_gradient_reshape(b, back, &x));
+  return laci_gradient_ok(b);
+}
+
 const laci_op laci_op_depth_to_space = {.name = "DepthToSpace",
                                         .role = LACI_ROLE_CLEAR,
                                         .infer = infer,
                                         .eval = eval,
-                                        .couple = couple};
+                                        .couple = couple,
+                                        .gradient = gradient};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Div: y = a / b, broadcast; integers are cut towards zero.
  * A zero integer divisor has no defined result: it gives 0 here, never a trap. */
+#include "graph/gradient.h"
 #include "graph/ops/op_in.h"
 
 static double value(double a, double b) { return a / b; }
@@ -16,10 +17,24 @@ static lac_status eval(laci_eval *eval) {
   return laci_eval_binary(eval, &operation);
 }
 
+/** da = dy / b;  db = -(dy * y) / b. */
+static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
+  int dy = laci_gradient_of(b, node, 0);
+  if (laci_gradient_wanted(b, node, 0))
+    laci_gradient_give_broadcast(b, node, 0, laci_gradient_binary(b, "Div", dy, node->inputs[1]));
+  if (laci_gradient_wanted(b, node, 1)) {
+    int product = laci_gradient_binary(b, "Mul", dy, node->outputs[0]);
+    int quotient = laci_gradient_binary(b, "Div", product, node->inputs[1]);
+    laci_gradient_give_broadcast(b, node, 1, laci_gradient_unary(b, "Neg", quotient));
+  }
+  return laci_gradient_ok(b);
+}
+
 const laci_op laci_op_div = {.name = "Div",
                              .role = LACI_ROLE_CLEAR,
                              .is_fold = true,
                              .symbol_safe = true,
                              .infer = laci_infer_broadcast,
                              .eval = eval,
-                             .couple = laci_couple_nary};
+                             .couple = laci_couple_nary,
+                             .gradient = gradient};

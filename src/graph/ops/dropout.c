@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Dropout as inference sees it: y = x, and a mask of ones where it is asked for.
  * Every channel order passes through; the mask holds the same everywhere. */
+#include "graph/gradient.h"
 #include "graph/ops/op_in.h"
 
 static lac_status infer(laci_infer *infer) {
@@ -37,5 +38,19 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   return laci_coupling_ok(c);
 }
 
-const laci_op laci_op_dropout = {
-    .name = "Dropout", .role = LACI_ROLE_CLEAR, .infer = infer, .eval = eval, .couple = couple};
+static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
+  if (node->version >= 12 && laci_has_input(node, 2)) {
+    const laci_buf *training = laci_gradient_known(b, node, 2);
+    if (!training || training->count != 1 || laci_buf_get_i(training, 0))
+      return laci_gradient_refuse(b, node, "it drops out, and which elements is not known");
+  }
+  laci_gradient_give(b, node, 0, laci_gradient_of(b, node, 0));
+  return laci_gradient_ok(b);
+}
+
+const laci_op laci_op_dropout = {.name = "Dropout",
+                                 .role = LACI_ROLE_CLEAR,
+                                 .infer = infer,
+                                 .eval = eval,
+                                 .couple = couple,
+                                 .gradient = gradient};

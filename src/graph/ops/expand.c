@@ -2,6 +2,7 @@
  * Expand: broadcasts x to a given shape (or to the broadcast of both, where x is larger).
  * An axis that grows from size 1 is uniform: its input place joins nothing. All others keep their
  * orders. */
+#include "graph/gradient.h"
 #include "graph/ops/op_in.h"
 
 static lac_status infer(laci_infer *infer) {
@@ -36,10 +37,16 @@ static lac_status eval(laci_eval *eval) {
   return LAC_OK;
 }
 
+static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
+  laci_gradient_give_broadcast(b, node, 0, laci_gradient_of(b, node, 0));
+  return laci_gradient_ok(b);
+}
+
 const laci_op laci_op_expand = {.name = "Expand",
                                 .role = LACI_ROLE_CLEAR,
                                 .moves_data = true,
                                 .is_fold = true,
                                 .infer = infer,
                                 .eval = eval,
-                                .couple = laci_couple_unary};
+                                .couple = laci_couple_unary,
+                                .gradient = gradient};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Flatten: [d0 .. dn] -> [d0 * .. * d(axis-1), daxis * .. * dn]; the elements stay where they are.
  * Channels are re-cut: channel c of [N, C, H, W] becomes H * W neighbouring places. */
+#include "graph/ops/grad_in.h"
 #include "graph/ops/op_in.h"
 
 static lac_status infer(laci_infer *infer) {
@@ -44,4 +45,5 @@ const laci_op laci_op_flatten = {.name = "Flatten",
                                  .is_fold = true,
                                  .infer = infer,
                                  .eval = eval,
-                                 .couple = couple};
+                                 .couple = couple,
+                                 .gradient = laci_gradient_recut};

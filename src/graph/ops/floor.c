@@ -2,6 +2,7 @@
  * Floor: down to the next whole number. Folds: exporters write size arithmetic with it. */
 #include <math.h>
 
+#include "graph/gradient.h"
 #include "graph/ops/op_in.h"
 
 static double value(double x, const void *context) {
@@ -19,4 +20,5 @@ const laci_op laci_op_floor = {.name = "Floor",
                                .symbol_safe = true,
                                .infer = laci_infer_same,
                                .eval = eval,
-                               .couple = laci_couple_unary};
+                               .couple = laci_couple_unary,
+                               .gradient = laci_gradient_zero};

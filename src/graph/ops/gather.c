@@ -4,6 +4,7 @@
  * Constant indices in a row are a map along that axis (channel shuffles are written so); a scalar
  * one leaves a virtual place. Indices that are computed, or lie in several axes, freeze the axis.
  * The other axes of x pass through. */
+#include "graph/gradient.h"
 #include "graph/ops/op_in.h"
 
 static lac_status infer(laci_infer *infer) {
@@ -86,10 +87,27 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   return laci_coupling_ok(c);
 }
 
+static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
+  laci_shape x = laci_gradient_in_shape(b, node, 0);
+  int64_t axis = laci_axis_of(laci_node_int(node, "axis", 0), x.rank);
+  const laci_attr attrs[] = {laci_attr_int("axis", axis),
+                             laci_attr_ints("input_shape", x.rank, x.dims)};
+  const int inputs[] = {laci_gradient_of(b, node, 0), node->inputs[1]};
+  laci_gradient_node made = {.type = "GatherGrad",
+                             .domain = "lacuna",
+                             .n_inputs = 2,
+                             .inputs = inputs,
+                             .n_attrs = 2,
+                             .attrs = attrs};
+  laci_gradient_give(b, node, 0, laci_gradient_add(b, &made, NULL));
+  return laci_gradient_ok(b);
+}
+
 const laci_op laci_op_gather = {.name = "Gather",
                                 .role = LACI_ROLE_CLEAR,
                                 .moves_data = true,
                                 .is_fold = true,
                                 .infer = infer,
                                 .eval = eval,
-                                .couple = couple};
+                                .couple = couple,
+                                .gradient = gradient};

@@ -3,6 +3,7 @@
  * broadcast.
  *
  * Channels: the contracted axis of A and B is one, B's other axis makes y's columns, C follows. */
+#include "graph/gradient.h"
 #include "graph/ops/gemm_f64.h"
 #include "graph/ops/op_in.h"
 
@@ -162,9 +163,42 @@ static int weights(const laci_graph *graph, const laci_node *node, laci_weight_a
   return n;
 }
 
+/** factor * op(x) * op(y). */
+static int product(laci_gradient_builder *b, const int inputs[2], bool trans_x, bool trans_y,
+                   float factor) {
+  const laci_attr attrs[] = {laci_attr_float("alpha", factor), laci_attr_int("transA", trans_x),
+                             laci_attr_int("transB", trans_y)};
+  return laci_gradient_add(
+      b,
+      &(laci_gradient_node){
+          .type = "Gemm", .n_inputs = 2, .inputs = inputs, .n_attrs = 3, .attrs = attrs},
+      NULL);
+}
+
+/** With Y' = dY of alpha * A' * B':  dA' = alpha * dY * B'^T,  dB' = alpha * A'^T * dY, each turned
+ *  where A or B is. */
+static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
+  roles r = roles_of(node);
+  bool trans_a = r.a_row == 1, trans_b = r.b_deep == 1;
+  float alpha = laci_node_float(node, "alpha", 1), beta = laci_node_float(node, "beta", 1);
+  int dy = laci_gradient_of(b, node, 0), a = node->inputs[0], bb = node->inputs[1];
+  if (laci_gradient_wanted(b, node, 0))
+    laci_gradient_give(b, node, 0,
+                       trans_a ? product(b, (const int[]){bb, dy}, trans_b, true, alpha)
+                               : product(b, (const int[]){dy, bb}, false, !trans_b, alpha));
+  if (laci_gradient_wanted(b, node, 1))
+    laci_gradient_give(b, node, 1,
+                       trans_b ? product(b, (const int[]){dy, a}, true, trans_a, alpha)
+                               : product(b, (const int[]){a, dy}, !trans_a, false, alpha));
+  if (laci_gradient_wanted(b, node, 2))
+    laci_gradient_give_broadcast(b, node, 2, laci_gradient_scale(b, dy, beta));
+  return laci_gradient_ok(b);
+}
+
 const laci_op laci_op_gemm = {.name = "Gemm",
                               .role = LACI_ROLE_ALLOW,
                               .weights = weights,
                               .infer = infer,
                               .eval = eval,
-                              .couple = couple};
+                              .couple = couple,
+                              .gradient = gradient};

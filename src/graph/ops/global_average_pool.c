@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * GlobalAveragePool: the mean over all places of each channel; space shrinks to size 1. */
+#include "graph/gradient.h"
 #include "graph/ops/reduce_in.h"
 
 static lac_status eval(laci_eval *eval) {
@@ -8,8 +9,17 @@ static lac_status eval(laci_eval *eval) {
   return laci_global_eval(eval, &reducer);
 }
 
+static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
+  laci_shape x = laci_gradient_in_shape(b, node, 0);
+  double n = (double)laci_shape_count_range(&x, 2, x.rank);
+  int share = laci_gradient_scale(b, laci_gradient_of(b, node, 0), 1 / n);
+  laci_gradient_give(b, node, 0, laci_gradient_expand(b, share, &x));
+  return laci_gradient_ok(b);
+}
+
 const laci_op laci_op_global_average_pool = {.name = "GlobalAveragePool",
                                              .role = LACI_ROLE_CLEAR,
                                              .infer = laci_global_infer,
                                              .eval = eval,
-                                             .couple = laci_global_couple};
+                                             .couple = laci_global_couple,
+                                             .gradient = gradient};

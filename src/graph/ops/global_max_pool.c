@@ -2,6 +2,7 @@
  * GlobalMaxPool: the largest over all places of each channel; space shrinks to size 1. NaN wins. */
 #include <math.h>
 
+#include "graph/ops/grad_in.h"
 #include "graph/ops/reduce_in.h"
 
 static void step(laci_reduce_state *state, double x) {
@@ -13,8 +14,16 @@ static lac_status eval(laci_eval *eval) {
   return laci_global_eval(eval, &reducer);
 }
 
+static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
+  laci_gradient_give(
+      b, node, 0,
+      laci_gradient_where_largest(b, node, laci_gradient_of(b, node, 0), node->outputs[0]));
+  return laci_gradient_ok(b);
+}
+
 const laci_op laci_op_global_max_pool = {.name = "GlobalMaxPool",
                                          .role = LACI_ROLE_CLEAR,
                                          .infer = laci_global_infer,
                                          .eval = eval,
-                                         .couple = laci_global_couple};
+                                         .couple = laci_global_couple,
+                                         .gradient = gradient};

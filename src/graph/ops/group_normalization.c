@@ -4,6 +4,7 @@
  * one a channel from 21 on.
  *
  * Channels may change places within their run; the parameters of opset 18 stay where they are. */
+#include "graph/ops/grad_in.h"
 #include "graph/ops/norm_in.h"
 
 static bool parameters_per_channel(const laci_node *node) { return node->version >= 21; }
@@ -74,8 +75,29 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   return laci_coupling_ok(c);
 }
 
+/** A row is a group of channels: x cut into [N, groups, channels of one, places]. */
+static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
+  int out[3];
+  laci_shape x = laci_gradient_in_shape(b, node, 0), vector = laci_gradient_in_shape(b, node, 1);
+  int64_t n_groups = n_groups_of(node), own = x.dims[1] / n_groups;
+  laci_shape cut = {.rank = 4,
+                    .dims = {x.dims[0], n_groups, own, laci_shape_count_range(&x, 2, x.rank)}};
+  laci_shape side = {.rank = 3, .dims = {n_groups, parameters_per_channel(node) ? own : 1, 1}};
+  laci_gradient_norm norm = {.dy = laci_gradient_reshape(b, laci_gradient_of(b, node, 0), &cut),
+                             .x = laci_gradient_reshape(b, node->inputs[0], &cut),
+                             .scale = laci_gradient_reshape(b, node->inputs[1], &side),
+                             .axis = 2,
+                             .epsilon = laci_node_float(node, "epsilon", 1e-5f)};
+  laci_gradient_normalised(b, &norm, out);
+  laci_gradient_give(b, node, 0, laci_gradient_reshape(b, out[0], &x));
+  for (int port = 1; port <= 2; port++)
+    laci_gradient_give(b, node, port, laci_gradient_reshape(b, out[port], &vector));
+  return laci_gradient_ok(b);
+}
+
 const laci_op laci_op_group_normalization = {.name = "GroupNormalization",
                                              .role = LACI_ROLE_INFER,
                                              .infer = infer,
                                              .eval = eval,
-                                             .couple = couple};
+                                             .couple = couple,
+                                             .gradient = gradient};

@@ -18,8 +18,15 @@ static lac_status eval(laci_eval *eval) {
   return laci_eval_unary(eval, &(laci_unary){.f = value}, &p);
 }
 
+static double slope(const laci_node *node, double x) {
+  double alpha = laci_node_float(node, "alpha", 0.2f);
+  double y = alpha * x + laci_node_float(node, "beta", 0.5f);
+  return y > 0 && y < 1 ? alpha : 0;
+}
+
 const laci_op laci_op_hard_sigmoid = {.name = "HardSigmoid",
                                       .role = LACI_ROLE_CLEAR,
                                       .infer = laci_infer_same,
                                       .eval = eval,
-                                      .couple = laci_couple_unary};
+                                      .couple = laci_couple_unary,
+                                      .slope = slope};

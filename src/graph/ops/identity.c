@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Identity: y = x. Exporters leave it behind where a weight is shared or a layer was removed.
  * Every channel order passes through. */
+#include "graph/ops/grad_in.h"
 #include "graph/ops/op_in.h"
 
 static lac_status eval(laci_eval *eval) {
@@ -14,4 +15,5 @@ const laci_op laci_op_identity = {.name = "Identity",
                                   .is_fold = true,
                                   .infer = laci_infer_same,
                                   .eval = eval,
-                                  .couple = laci_couple_unary};
+                                  .couple = laci_couple_unary,
+                                  .gradient = laci_gradient_recut};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * InstanceNormalization: every channel of every image is brought to mean 0 and variance 1 over its
  * places, then scaled and shifted: y = (x - mean) / sqrt(var + epsilon) * scale[c] + bias[c]. */
+#include "graph/ops/grad_in.h"
 #include "graph/ops/norm_in.h"
 
 static lac_status infer(laci_infer *infer) {
@@ -46,8 +47,29 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   return laci_coupling_ok(c);
 }
 
+/** A row is one plane; scale and bias stand on the channel axis. */
+static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
+  int out[3];
+  laci_shape x = laci_gradient_in_shape(b, node, 0), side = {.rank = x.rank - 1};
+  for (int axis = 0; axis < side.rank; axis++) side.dims[axis] = axis ? 1 : x.dims[1];
+  laci_gradient_norm norm = {.dy = laci_gradient_of(b, node, 0),
+                             .x = node->inputs[0],
+                             .scale = laci_gradient_reshape(b, node->inputs[1], &side),
+                             .axis = 2,
+                             .epsilon = laci_node_float(node, "epsilon", 1e-5f)};
+  if (x.rank < 3) return laci_gradient_refuse(b, node, "planes of one element have no gradient");
+  laci_gradient_normalised(b, &norm, out);
+  laci_gradient_give(b, node, 0, out[0]);
+  for (int port = 1; port <= 2; port++)
+    laci_gradient_give(
+        b, node, port,
+        laci_gradient_reshape(b, out[port], &(laci_shape){.rank = 1, .dims = {x.dims[1]}}));
+  return laci_gradient_ok(b);
+}
+
 const laci_op laci_op_instance_normalization = {.name = "InstanceNormalization",
                                                 .role = LACI_ROLE_INFER,
                                                 .infer = infer,
                                                 .eval = eval,
-                                                .couple = couple};
+                                                .couple = couple,
+                                                .gradient = gradient};

@@ -4,6 +4,7 @@
  * epsilon) may come out as well. */
 #include <math.h>
 
+#include "graph/ops/grad_in.h"
 #include "graph/ops/norm_in.h"
 
 /** Is x, broadcast with a parameter, still as large as it was? */
@@ -117,8 +118,32 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   return laci_coupling_ok(c);
 }
 
+static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
+  int out[3];
+  if (laci_gradient_of(b, node, 0) < 0 || laci_gradient_of(b, node, 1) >= 0 ||
+      laci_gradient_of(b, node, 2) >= 0)
+    return laci_gradient_refuse(b, node, "its moments have no gradient");
+  laci_gradient_norm norm = {.dy = laci_gradient_of(b, node, 0),
+                             .x = node->inputs[0],
+                             .scale = node->inputs[1],
+                             .axis = laci_node_int(node, "axis", -1),
+                             .epsilon = laci_node_float(node, "epsilon", 1e-5f)};
+  laci_gradient_normalised(b, &norm, out);
+  laci_gradient_give(b, node, 0, out[0]);
+  laci_gradient_give(b, node, 1, out[1]);
+  if (laci_gradient_wanted(b, node, 2)) {
+    laci_shape shape = laci_gradient_in_shape(b, node, 2);
+    laci_shape same = laci_gradient_in_shape(b, node, 1);
+    laci_gradient_give(
+        b, node, 2,
+        laci_shape_equal(&shape, &same) ? out[2] : laci_gradient_unbroadcast(b, norm.dy, &shape));
+  }
+  return laci_gradient_ok(b);
+}
+
 const laci_op laci_op_layer_normalization = {.name = "LayerNormalization",
                                              .role = LACI_ROLE_INFER,
                                              .infer = infer,
                                              .eval = eval,
-                                             .couple = couple};
+                                             .couple = couple,
+                                             .gradient = gradient};

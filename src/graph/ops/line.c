@@ -7,6 +7,16 @@ laci_line_axis laci_softmax_axis(const laci_node *node) {
   return (laci_line_axis){.axis = laci_node_int(node, "axis", old ? 1 : -1), .flattened = old};
 }
 
+int laci_softmax_axes(const laci_node *node, int rank, int64_t axes[LACI_MAX_RANK]) {
+  laci_line_axis line = laci_softmax_axis(node);
+  int n = 0, first = line.flattened && line.axis == rank ? rank : laci_axis_of(line.axis, rank);
+  for (int axis = first; axis >= 0 && axis < rank; axis++) {
+    axes[n++] = axis;
+    if (!line.flattened) break;
+  }
+  return n;
+}
+
 lac_status laci_softmax_infer(laci_infer *infer) {
   return laci_line_infer(infer, laci_softmax_axis(infer->node));
 }

@@ -19,6 +19,8 @@ typedef struct laci_line_axis {
 
 /** The node's axis with the softmaxes' default and meaning in its opset. */
 laci_line_axis laci_softmax_axis(const laci_node *node);
+/** The axes of a softmax's line in a tensor of that rank; their number, 0: lines of one element. */
+int laci_softmax_axes(const laci_node *node, int rank, int64_t axes[LACI_MAX_RANK]);
 lac_status laci_softmax_infer(laci_infer *infer);
 lac_status laci_softmax_couple(const laci_graph *graph, const laci_node *node, laci_coupling *c);
 

@@ -3,6 +3,7 @@
  * overflows. */
 #include <math.h>
 
+#include "graph/gradient.h"
 #include "graph/ops/line_in.h"
 
 static void log_softmax_line(const double *x, double *y, int64_t n, int64_t stride,
@@ -20,8 +21,21 @@ static lac_status eval(laci_eval *eval) {
   return laci_line_eval(eval, laci_softmax_axis(eval->node), log_softmax_line, NULL);
 }
 
+/** dx = dy - e^y * sum(dy) along each line. */
+static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
+  int64_t axes[LACI_MAX_RANK];
+  bool flags[LACI_MAX_RANK] = {false};
+  int n = laci_softmax_axes(node, laci_gradient_in_shape(b, node, 0).rank, axes);
+  for (int at = 0; at < n; at++) flags[axes[at]] = true;
+  int dy = laci_gradient_of(b, node, 0), sum = laci_gradient_sum(b, dy, flags, true);
+  int part = laci_gradient_binary(b, "Mul", laci_gradient_unary(b, "Exp", node->outputs[0]), sum);
+  laci_gradient_give(b, node, 0, laci_gradient_binary(b, "Sub", dy, part));
+  return laci_gradient_ok(b);
+}
+
 const laci_op laci_op_log_softmax = {.name = "LogSoftmax",
                                      .role = LACI_ROLE_CLEAR,
                                      .infer = laci_softmax_infer,
                                      .eval = eval,
-                                     .couple = laci_softmax_couple};
+                                     .couple = laci_softmax_couple,
+                                     .gradient = gradient};

@@ -4,6 +4,7 @@
  *
  * Channels: the contracted axis of both sides is one; rows, columns and batch axes go through. */
 #include "base/memory.h"
+#include "graph/gradient.h"
 #include "graph/ops/gemm_f64.h"
 #include "graph/ops/op_in.h"
 
@@ -175,9 +176,66 @@ static int weights(const laci_graph *graph, const laci_node *node, laci_weight_a
   return n;
 }
 
+static int turned(laci_gradient_builder *b, int x) {
+  laci_shape shape = laci_gradient_shape(b, x);
+  int64_t order[LACI_MAX_RANK];
+  for (int axis = 0; axis < shape.rank; axis++) order[axis] = axis;
+  order[shape.rank - 2] = shape.rank - 1;
+  order[shape.rank - 1] = shape.rank - 2;
+  return laci_gradient_transpose(b, x, shape.rank, order);
+}
+
+/** A single matrix on the right of a batch: its gradient is one product over all rows of the batch,
+ *  not a batch of products to be added up. */
+static int of_one_matrix(laci_gradient_builder *b, int a, int dy) {
+  laci_shape a_shape = laci_gradient_shape(b, a), y_shape = laci_gradient_shape(b, dy);
+  int64_t rows = laci_shape_count_range(&a_shape, 0, a_shape.rank - 1);
+  laci_shape flat_a = {.rank = 2, .dims = {rows, a_shape.dims[a_shape.rank - 1]}};
+  laci_shape flat_y = {.rank = 2, .dims = {rows, y_shape.dims[y_shape.rank - 1]}};
+  const int inputs[] = {laci_gradient_reshape(b, a, &flat_a),
+                        laci_gradient_reshape(b, dy, &flat_y)};
+  laci_attr trans = laci_attr_int("transA", 1);
+  return laci_gradient_add(
+      b,
+      &(laci_gradient_node){
+          .type = "Gemm", .n_inputs = 2, .inputs = inputs, .n_attrs = 1, .attrs = &trans},
+      NULL);
+}
+
+/** dA = dY * B^T and dB = A^T * dY, matrix by matrix; broadcast batches are summed, vanished axes
+ *  put back first. */
+static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
+  laci_shape a_shape = laci_gradient_in_shape(b, node, 0);
+  laci_shape b_shape = laci_gradient_in_shape(b, node, 1);
+  laci_shape y_shape = laci_gradient_shape(b, node->outputs[0]);
+  matrices m = with_two_axes(&a_shape, &b_shape);
+  if (m.row_vanishes || m.col_vanishes) {
+    y_shape.rank -= !m.row_vanishes + !m.col_vanishes;
+    y_shape.dims[y_shape.rank++] = m.a.dims[m.a.rank - 2];
+    y_shape.dims[y_shape.rank++] = m.b.dims[m.b.rank - 1];
+  }
+  int dy = laci_gradient_reshape(b, laci_gradient_of(b, node, 0), &y_shape);
+  int left = laci_gradient_reshape(b, node->inputs[0], &m.a);
+  int right = laci_gradient_reshape(b, node->inputs[1], &m.b);
+  if (laci_gradient_wanted(b, node, 0)) {
+    int da = laci_gradient_binary(b, "MatMul", dy, turned(b, right));
+    da = laci_gradient_unbroadcast(b, da, &m.a);
+    laci_gradient_give(b, node, 0, laci_gradient_reshape(b, da, &a_shape));
+  }
+  if (laci_gradient_wanted(b, node, 1)) {
+    bool one = m.b.rank == 2 && m.a.rank >= 2;
+    int db =
+        one ? of_one_matrix(b, left, dy) : laci_gradient_binary(b, "MatMul", turned(b, left), dy);
+    db = laci_gradient_unbroadcast(b, db, &m.b);
+    laci_gradient_give(b, node, 1, laci_gradient_reshape(b, db, &b_shape));
+  }
+  return laci_gradient_ok(b);
+}
+
 const laci_op laci_op_mat_mul = {.name = "MatMul",
                                  .role = LACI_ROLE_ALLOW,
                                  .weights = weights,
                                  .infer = infer,
                                  .eval = eval,
-                                 .couple = couple};
+                                 .couple = couple,
+                                 .gradient = gradient};

@@ -5,6 +5,7 @@
  * Where the indices are used, they number channels: then everything is FIXED. */
 #include <math.h>
 
+#include "graph/ops/grad_in.h"
 #include "graph/ops/pool_in.h"
 
 static lac_status infer(laci_infer *infer) {
@@ -19,6 +20,8 @@ static void step(laci_pool_state *state, double x, int64_t at) {
   state->value = x;
   state->at = at;
 }
+
+const laci_pooling laci_max_pooling = {.start = {.value = -INFINITY, .at = -1}, .step = step};
 
 /** Row-major places within planes become column-major ones. */
 static void count_by_columns(const laci_shape *x, laci_buf *indices) {
@@ -35,9 +38,8 @@ static void count_by_columns(const laci_shape *x, laci_buf *indices) {
 }
 
 static lac_status eval(laci_eval *eval) {
-  static const laci_pooling pooling = {.start = {.value = -INFINITY, .at = -1}, .step = step};
   laci_buf *indices = laci_result(eval, 1);
-  lac_status st = laci_pooling_eval(eval, &pooling, indices);
+  lac_status st = laci_pooling_eval(eval, &laci_max_pooling, indices);
   if (st || !indices || !laci_node_int(eval->node, "storage_order", 0)) return st;
   count_by_columns(&eval->in[0]->shape, indices);
   return LAC_OK;
@@ -54,5 +56,19 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   return laci_pooling_couple(graph, node, c);
 }
 
-const laci_op laci_op_max_pool = {
-    .name = "MaxPool", .role = LACI_ROLE_CLEAR, .infer = infer, .eval = eval, .couple = couple};
+static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
+  laci_window_attrs attrs;
+  laci_shape x = laci_gradient_in_shape(b, node, 0);
+  lac_status st = laci_gradient_window(b, node, &x, NULL, &attrs);
+  if (st) return st;
+  const int inputs[] = {laci_gradient_of(b, node, 0), node->inputs[0]};
+  laci_gradient_give(b, node, 0, laci_gradient_internal(b, "MaxPoolGrad", 2, inputs, &attrs));
+  return laci_gradient_ok(b);
+}
+
+const laci_op laci_op_max_pool = {.name = "MaxPool",
+                                  .role = LACI_ROLE_CLEAR,
+                                  .infer = infer,
+                                  .eval = eval,
+                                  .couple = couple,
+                                  .gradient = gradient};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Mean: the mean of any number of operands, broadcast: Sum, then divided by their number. */
+#include "graph/gradient.h"
 #include "graph/ops/op_in.h"
 
 static double value(double a, double b) { return a + b; }
@@ -14,8 +15,15 @@ static lac_status eval(laci_eval *eval) {
   return LAC_OK;
 }
 
+static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
+  int dy = laci_gradient_scale(b, laci_gradient_of(b, node, 0), 1.0 / node->n_inputs);
+  for (int port = 0; port < node->n_inputs; port++) laci_gradient_give_broadcast(b, node, port, dy);
+  return laci_gradient_ok(b);
+}
+
 const laci_op laci_op_mean = {.name = "Mean",
                               .role = LACI_ROLE_CLEAR,
                               .infer = laci_infer_variadic,
                               .eval = eval,
-                              .couple = laci_couple_nary};
+                              .couple = laci_couple_nary,
+                              .gradient = gradient};

@@ -2,6 +2,7 @@
  * Min: the smallest of any number of operands, broadcast; NaN wins. */
 #include <math.h>
 
+#include "graph/ops/grad_in.h"
 #include "graph/ops/op_in.h"
 
 static double value(double a, double b) { return a < b || isnan(a) ? a : b; }
@@ -19,4 +20,5 @@ const laci_op laci_op_min = {.name = "Min",
                              .symbol_safe = true,
                              .infer = laci_infer_variadic,
                              .eval = eval,
-                             .couple = laci_couple_nary};
+                             .couple = laci_couple_nary,
+                             .gradient = laci_gradient_extreme};

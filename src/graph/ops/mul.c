@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Mul: y = a * b, broadcast. Folds: symbols of sizes survive * 1. */
+#include "graph/gradient.h"
 #include "graph/ops/op_in.h"
 
 static double value(double a, double b) { return a * b; }
@@ -12,10 +13,21 @@ static lac_status eval(laci_eval *eval) {
   return laci_eval_binary(eval, &operation);
 }
 
+static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
+  int dy = laci_gradient_of(b, node, 0);
+  for (int port = 0; port < 2; port++) {
+    if (laci_gradient_wanted(b, node, port))
+      laci_gradient_give_broadcast(b, node, port,
+                                   laci_gradient_binary(b, "Mul", dy, node->inputs[!port]));
+  }
+  return laci_gradient_ok(b);
+}
+
 const laci_op laci_op_mul = {.name = "Mul",
                              .role = LACI_ROLE_CLEAR,
                              .is_fold = true,
                              .symbol_safe = true,
                              .infer = laci_infer_broadcast,
                              .eval = eval,
-                             .couple = laci_couple_nary};
+                             .couple = laci_couple_nary,
+                             .gradient = gradient};

@@ -16,10 +16,17 @@ static lac_status eval(laci_eval *eval) {
   return laci_eval_unary(eval, &(laci_unary){.f = value, .i = value_integer}, NULL);
 }
 
+static double slope(const laci_node *node, double x) {
+  (void)node;
+  (void)x;
+  return -1;
+}
+
 const laci_op laci_op_neg = {.name = "Neg",
                              .role = LACI_ROLE_CLEAR,
                              .is_fold = true,
                              .symbol_safe = true,
                              .infer = laci_infer_same,
                              .eval = eval,
-                             .couple = laci_couple_unary};
+                             .couple = laci_couple_unary,
+                             .slope = slope};

@@ -5,6 +5,7 @@
  *
  * Constant fill is uniform: those places of the map read nothing. The other modes read places by
  * their position, so nothing may move along such an axis. Axes without pads pass through. */
+#include "graph/gradient.h"
 #include "graph/ops/op_in.h"
 
 typedef enum pad_mode { PAD_CONSTANT, PAD_REFLECT, PAD_EDGE, PAD_WRAP } pad_mode;
@@ -200,10 +201,34 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   return laci_coupling_ok(c);
 }
 
+/** Constant padding is undone by cropping, and cropping by padding with zeros: Pad with the pads
+ * negated. */
+static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
+  pad_args args;
+  int64_t back[2 * LACI_MAX_RANK];
+  laci_shape x = laci_gradient_in_shape(b, node, 0);
+  const laci_buf *content[2] = {laci_gradient_known(b, node, 1), laci_gradient_known(b, node, 3)};
+  if (read_args(node, x.rank, content, &args, NULL) || !args.known)
+    return laci_gradient_refuse(b, node, "its pads are not known");
+  if (args.mode != PAD_CONSTANT)
+    return laci_gradient_refuse(b, node, "only constant padding has a gradient");
+  if (laci_gradient_wanted(b, node, 2))
+    return laci_gradient_refuse(b, node, "the value it fills with has no gradient");
+  for (int axis = 0; axis < x.rank; axis++) {
+    back[axis] = -args.begin[axis];
+    back[axis + x.rank] = -args.end[axis];
+  }
+  int pads = laci_gradient_ints(b, 2 * x.rank, back);
+  laci_gradient_give(b, node, 0,
+                     laci_gradient_binary(b, "Pad", laci_gradient_of(b, node, 0), pads));
+  return laci_gradient_ok(b);
+}
+
 const laci_op laci_op_pad = {.name = "Pad",
                              .role = LACI_ROLE_CLEAR,
                              .moves_data = true,
                              .is_fold = true,
                              .infer = infer,
                              .eval = eval,
-                             .couple = couple};
+                             .couple = couple,
+                             .gradient = gradient};

@@ -3,6 +3,8 @@
  * range, found by division, so that a huge kernel costs no more than the input is large. */
 #include "graph/ops/pool_in.h"
 
+#include "graph/ops/grad_in.h"
+
 lac_status laci_pooling_infer(laci_infer *infer) {
   lac_status st = laci_want_inputs(infer, 1, 1);
   if (st) return st;
@@ -47,41 +49,55 @@ static reach reach_of(const laci_window_axis *axis, int64_t size, int64_t o) {
   return r;
 }
 
-/** Steps through the window's elements inside the plane, last axis fastest. */
+/** The place within the plane of the window's element t. */
+static int64_t place_of(const job *j, const reach *r, const int64_t *t) {
+  int64_t at = 0;
+  for (int axis = 0; axis < j->window->n_spatial; axis++) {
+    int64_t place = r[axis].start + t[axis] * j->window->axis[axis].dilation;
+    at = at * j->x->shape.dims[axis + 2] + place;
+  }
+  return at;
+}
+
+/** The next element inside the plane, last axis fastest. */
+static void advance(const job *j, const reach *r, int64_t *t) {
+  for (int axis = j->window->n_spatial - 1; axis >= 0; axis--) {
+    if (++t[axis] < r[axis].last) break;
+    t[axis] = r[axis].first;
+  }
+}
+
+/** Steps through the window's elements inside the plane. */
 static void visit(const job *j, const reach *r, const double *plane, const int64_t *integers,
                   laci_pool_state *state) {
   int n = j->window->n_spatial;
   int64_t t[LACI_MAX_SPATIAL];
   for (int axis = 0; axis < n; axis++) t[axis] = r[axis].first;
-  for (int64_t left = state->n_inside; left > 0; left--) {
-    int64_t at = 0;
-    for (int axis = 0; axis < n; axis++) {
-      int64_t place = r[axis].start + t[axis] * j->window->axis[axis].dilation;
-      at = at * j->x->shape.dims[axis + 2] + place;
-    }
+  for (int64_t left = state->n_inside; left > 0; left--, advance(j, r, t)) {
+    int64_t at = place_of(j, r, t);
     j->pooling->step(state, plane ? plane[at] : (double)integers[at], at);
-    for (int axis = n - 1; axis >= 0; axis--) {
-      if (++t[axis] < r[axis].last) break;
-      t[axis] = r[axis].first;
-    }
+  }
+}
+
+/** How the window of output place `rest` (flat within the plane) lies over the input. */
+static void find_reach(const job *j, int64_t rest, reach *r, laci_pool_state *state) {
+  state->n_inside = state->n_padded = 1;
+  for (int axis = j->window->n_spatial - 1; axis >= 0; axis--) {
+    int64_t size = j->y->shape.dims[axis + 2];
+    r[axis] = reach_of(&j->window->axis[axis], j->x->shape.dims[axis + 2], rest % size);
+    state->n_inside *= r[axis].last - r[axis].first;
+    state->n_padded *= r[axis].n_padded;
+    rest /= size;
   }
 }
 
 static void pool_planes(int64_t begin, int64_t end, void *context) {
   const job *j = context;
-  int n = j->window->n_spatial;
   for (int64_t at = begin; at < end; at++) {
-    int64_t plane = at / j->out_plane, rest = at % j->out_plane;
+    int64_t plane = at / j->out_plane;
     reach r[LACI_MAX_SPATIAL];
     laci_pool_state state = j->pooling->start;
-    state.n_inside = state.n_padded = 1;
-    for (int axis = n - 1; axis >= 0; axis--) {
-      int64_t size = j->y->shape.dims[axis + 2];
-      r[axis] = reach_of(&j->window->axis[axis], j->x->shape.dims[axis + 2], rest % size);
-      state.n_inside *= r[axis].last - r[axis].first;
-      state.n_padded *= r[axis].n_padded;
-      rest /= size;
-    }
+    find_reach(j, at % j->out_plane, r, &state);
     visit(j, r, j->x->f ? j->x->f + plane * j->in_plane : NULL,
           j->x->i ? j->x->i + plane * j->in_plane : NULL, &state);
     double value = j->pooling->end ? j->pooling->end(&state) : state.value;
@@ -113,6 +129,57 @@ lac_status laci_pooling_eval(const laci_eval *eval, const laci_pooling *pooling,
            .out_plane = laci_shape_count_range(&y->shape, 2, y->shape.rank)};
   laci_eval_parallel(eval, y->count, pool_planes, &j);
   return LAC_OK;
+}
+
+typedef struct spread_job {
+  job shapes;
+  const double *y;
+  double *x;
+  bool with_pad;
+} spread_job;
+
+static void spread_planes(int64_t begin, int64_t end, void *context) {
+  const spread_job *s = context;
+  const job *j = &s->shapes;
+  for (int64_t at = begin * j->out_plane; at < end * j->out_plane; at++) {
+    reach r[LACI_MAX_SPATIAL];
+    int64_t t[LACI_MAX_SPATIAL];
+    laci_pool_state state = {0};
+    double *plane = s->x + at / j->out_plane * j->in_plane;
+    find_reach(j, at % j->out_plane, r, &state);
+    for (int axis = 0; axis < j->window->n_spatial; axis++) t[axis] = r[axis].first;
+    double share = s->y[at] / (double)(s->with_pad ? state.n_padded : state.n_inside);
+    for (int64_t left = state.n_inside; left > 0; left--, advance(j, r, t))
+      plane[place_of(j, r, t)] += share;
+  }
+}
+
+lac_status laci_pooling_spread(const laci_eval *eval, const laci_buf *y, laci_buf *x,
+                               bool with_pad) {
+  laci_window window;
+  lac_status st = laci_want_floats(eval);
+  if (!st) st = laci_window_read(eval->node, x->shape.rank - 2, NULL, &window, eval->err);
+  if (st) return st;
+  for (int at = 0; at < window.n_spatial; at++)
+    laci_window_out_size(&window, at, x->shape.dims[at + 2]);
+  spread_job s = {.shapes = {.window = &window,
+                             .x = x,
+                             .y = (laci_buf *)y,
+                             .in_plane = laci_shape_count_range(&x->shape, 2, x->shape.rank),
+                             .out_plane = laci_shape_count_range(&y->shape, 2, y->shape.rank)},
+                  .y = y->f,
+                  .x = x->f,
+                  .with_pad = with_pad};
+  laci_eval_parallel(eval, x->shape.dims[0] * x->shape.dims[1], spread_planes, &s);
+  return LAC_OK;
+}
+
+lac_status laci_pooling_check(laci_infer *infer, const laci_shape *x) {
+  laci_window window;
+  laci_shape y = *x;
+  lac_status st = laci_window_read(infer->node, x->rank - 2, NULL, &window, infer->err);
+  if (!st) st = laci_window_infer(infer, &window, x, &y);
+  return st ? st : laci_want_shape(infer, 0, &y);
 }
 
 lac_status laci_pooling_couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {

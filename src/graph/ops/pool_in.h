@@ -24,6 +24,14 @@ lac_status laci_pooling_infer(laci_infer *infer);
 /** y, and indices (may be NULL): state.at of each window. */
 LAC_MUST_CHECK lac_status laci_pooling_eval(const laci_eval *eval, const laci_pooling *pooling,
                                             laci_buf *indices);
+/** The other way: every y[o] is added to the places of x under its window, divided by their number
+ *  (with_pad: the padding counted). x is zeroed; y and x are the operands' gradients. */
+LAC_MUST_CHECK lac_status laci_pooling_spread(const laci_eval *eval, const laci_buf *y, laci_buf *x,
+                                              bool with_pad);
+/** What MaxPool does at each element: at is -1 where a window is empty. */
+extern const laci_pooling laci_max_pooling;
+/** The gradients' shape rule: input 0 must have the shape of the pool's output over `x`. */
+LAC_MUST_CHECK lac_status laci_pooling_check(laci_infer *infer, const laci_shape *x);
 /** Batch and channel labels through, places FIXED. */
 lac_status laci_pooling_couple(const laci_graph *graph, const laci_node *node, laci_coupling *c);
 

@@ -6,6 +6,8 @@
  * one of each. */
 #include "graph/ops/reduce_in.h"
 
+#include "graph/ops/grad_in.h"
+
 /* ---- Which axes
  * ---------------------------------------------------------------------------------- */
 
@@ -200,4 +202,26 @@ lac_status laci_global_couple(const laci_graph *graph, const laci_node *node, la
   for (int axis = 0; axis < LACI_MAX_RANK; axis++) flags[axis] = axis >= 2;
   if (laci_port_shape(c, 0) && laci_port_shape(c, LACI_OUT(0))) couple_flags(c, flags, true);
   return laci_coupling_ok(c);
+}
+
+/* ---- Gradients
+ * ----------------------------------------------------------------------------------- */
+
+int laci_gradient_kept(laci_gradient_builder *b, const laci_node *node, int y) {
+  bool flags[LACI_MAX_RANK], known;
+  laci_shape shape = laci_gradient_in_shape(b, node, 0);
+  const laci_buf *axes = laci_gradient_known(b, node, 1);
+  if (reduced_axes(node, axes, shape.rank, flags, &known, NULL) || !known) {
+    (void)laci_gradient_refuse(b, node, "it is not known which axes are reduced");
+    return -1;
+  }
+  for (int axis = 0; axis < shape.rank; axis++) {
+    if (flags[axis]) shape.dims[axis] = 1;
+  }
+  return laci_gradient_reshape(b, y, &shape);
+}
+
+int laci_gradient_reduced(laci_gradient_builder *b, const laci_node *node, int y) {
+  laci_shape shape = laci_gradient_in_shape(b, node, 0);
+  return laci_gradient_expand(b, laci_gradient_kept(b, node, y), &shape);
 }

@@ -2,6 +2,7 @@
  * ReduceL2: the square root of the sum of squares over axes. */
 #include <math.h>
 
+#include "graph/ops/grad_in.h"
 #include "graph/ops/reduce_in.h"
 
 static void step(laci_reduce_state *state, double x) { state->a += x * x; }
@@ -16,8 +17,17 @@ static lac_status eval(laci_eval *eval) {
   return laci_reduce_eval(eval, &reducer);
 }
 
+/** dx = dy * x / y. */
+static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
+  int share = laci_gradient_binary(b, "Div", laci_gradient_of(b, node, 0), node->outputs[0]);
+  share = laci_gradient_reduced(b, node, share);
+  laci_gradient_give(b, node, 0, laci_gradient_binary(b, "Mul", share, node->inputs[0]));
+  return laci_gradient_ok(b);
+}
+
 const laci_op laci_op_reduce_l2 = {.name = "ReduceL2",
                                    .role = LACI_ROLE_CLEAR,
                                    .infer = laci_reduce_infer,
                                    .eval = eval,
-                                   .couple = laci_reduce_couple};
+                                   .couple = laci_reduce_couple,
+                                   .gradient = gradient};

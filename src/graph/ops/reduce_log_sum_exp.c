@@ -3,6 +3,7 @@
  * e^(x - a). A new largest scales b down; nothing overflows. */
 #include <math.h>
 
+#include "graph/ops/grad_in.h"
 #include "graph/ops/reduce_in.h"
 
 static void step(laci_reduce_state *state, double x) {
@@ -24,8 +25,18 @@ static lac_status eval(laci_eval *eval) {
   return laci_reduce_eval(eval, &reducer);
 }
 
+/** dx = dy * e^(x - y). */
+static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
+  int y = laci_gradient_kept(b, node, node->outputs[0]);
+  int dy = laci_gradient_kept(b, node, laci_gradient_of(b, node, 0));
+  int part = laci_gradient_unary(b, "Exp", laci_gradient_binary(b, "Sub", node->inputs[0], y));
+  laci_gradient_give(b, node, 0, laci_gradient_binary(b, "Mul", part, dy));
+  return laci_gradient_ok(b);
+}
+
 const laci_op laci_op_reduce_log_sum_exp = {.name = "ReduceLogSumExp",
                                             .role = LACI_ROLE_CLEAR,
                                             .infer = laci_reduce_infer,
                                             .eval = eval,
-                                            .couple = laci_reduce_couple};
+                                            .couple = laci_reduce_couple,
+                                            .gradient = gradient};

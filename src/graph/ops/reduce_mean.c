@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * ReduceMean: the mean over axes; of integers, cut towards zero. */
+#include "graph/ops/grad_in.h"
 #include "graph/ops/reduce_in.h"
 
 static lac_status eval(laci_eval *eval) {
@@ -8,8 +9,18 @@ static lac_status eval(laci_eval *eval) {
   return laci_reduce_eval(eval, &reducer);
 }
 
+static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
+  laci_shape x = laci_gradient_in_shape(b, node, 0);
+  laci_shape y = laci_gradient_shape(b, node->outputs[0]);
+  double n = (double)laci_shape_count(&x) / (double)laci_shape_count(&y);
+  int share = laci_gradient_scale(b, laci_gradient_of(b, node, 0), 1 / n);
+  laci_gradient_give(b, node, 0, laci_gradient_reduced(b, node, share));
+  return laci_gradient_ok(b);
+}
+
 const laci_op laci_op_reduce_mean = {.name = "ReduceMean",
                                      .role = LACI_ROLE_CLEAR,
                                      .infer = laci_reduce_infer,
                                      .eval = eval,
-                                     .couple = laci_reduce_couple};
+                                     .couple = laci_reduce_couple,
+                                     .gradient = gradient};

@@ -2,6 +2,7 @@
  * ReduceMin: the smallest over axes; NaN wins. Of nothing: infinity. */
 #include <math.h>
 
+#include "graph/ops/grad_in.h"
 #include "graph/ops/reduce_in.h"
 
 static void step(laci_reduce_state *state, double x) {
@@ -18,9 +19,17 @@ static lac_status eval(laci_eval *eval) {
   return laci_reduce_eval(eval, &reducer);
 }
 
+static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
+  int y = laci_gradient_kept(b, node, node->outputs[0]);
+  int dy = laci_gradient_kept(b, node, laci_gradient_of(b, node, 0));
+  laci_gradient_give(b, node, 0, laci_gradient_where_largest(b, node, dy, y));
+  return laci_gradient_ok(b);
+}
+
 const laci_op laci_op_reduce_min = {.name = "ReduceMin",
                                     .role = LACI_ROLE_CLEAR,
                                     .is_fold = true,
                                     .infer = laci_reduce_infer,
                                     .eval = eval,
-                                    .couple = laci_reduce_couple};
+                                    .couple = laci_reduce_couple,
+                                    .gradient = gradient};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * ReduceSum: the sum over axes. Axes became an input with opset 13, for all others with 18. */
+#include "graph/ops/grad_in.h"
 #include "graph/ops/reduce_in.h"
 
 static lac_status eval(laci_eval *eval) {
@@ -10,9 +11,15 @@ static lac_status eval(laci_eval *eval) {
   return laci_reduce_eval(eval, &reducer);
 }
 
+static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
+  laci_gradient_give(b, node, 0, laci_gradient_reduced(b, node, laci_gradient_of(b, node, 0)));
+  return laci_gradient_ok(b);
+}
+
 const laci_op laci_op_reduce_sum = {.name = "ReduceSum",
                                     .role = LACI_ROLE_CLEAR,
                                     .is_fold = true,
                                     .infer = laci_reduce_infer,
                                     .eval = eval,
-                                    .couple = laci_reduce_couple};
+                                    .couple = laci_reduce_couple,
+                                    .gradient = gradient};

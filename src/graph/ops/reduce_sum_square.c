@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * ReduceSumSquare: the sum of squares over axes. */
+#include "graph/ops/grad_in.h"
 #include "graph/ops/reduce_in.h"
 
 static void step(laci_reduce_state *state, double x) { state->a += x * x; }
@@ -14,8 +15,15 @@ static lac_status eval(laci_eval *eval) {
   return laci_reduce_eval(eval, &reducer);
 }
 
+static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
+  int dy = laci_gradient_scale(b, laci_gradient_reduced(b, node, laci_gradient_of(b, node, 0)), 2);
+  laci_gradient_give(b, node, 0, laci_gradient_binary(b, "Mul", dy, node->inputs[0]));
+  return laci_gradient_ok(b);
+}
+
 const laci_op laci_op_reduce_sum_square = {.name = "ReduceSumSquare",
                                            .role = LACI_ROLE_CLEAR,
                                            .infer = laci_reduce_infer,
                                            .eval = eval,
-                                           .couple = laci_reduce_couple};
+                                           .couple = laci_reduce_couple,
+                                           .gradient = gradient};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Relu: y = max(x, 0), element by element; NaN stays NaN.
  * It passes any channel order through. */
+#include "graph/ops/grad_in.h"
 #include "graph/ops/op_in.h"
 
 static double value(double x, const void *context) {
@@ -17,8 +18,15 @@ static lac_status eval(laci_eval *eval) {
   return laci_eval_unary(eval, &(laci_unary){.f = value, .i = value_integer}, NULL);
 }
 
+static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
+  const int inputs[] = {laci_gradient_of(b, node, 0), node->outputs[0]};
+  laci_gradient_give(b, node, 0, laci_gradient_internal(b, "ReluGrad", 2, inputs, NULL));
+  return laci_gradient_ok(b);
+}
+
 const laci_op laci_op_relu = {.name = "Relu",
                               .role = LACI_ROLE_CLEAR,
                               .infer = laci_infer_same,
                               .eval = eval,
-                              .couple = laci_couple_unary};
+                              .couple = laci_couple_unary,
+                              .gradient = gradient};

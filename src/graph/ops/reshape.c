@@ -4,6 +4,7 @@
  *
  * What -1 stands for is found by cancelling: sizes and symbols of the input against those of the
  * wanted shape, so that [N, 512, 1, 1] under [N, -1] is [N, 512]. */
+#include "graph/ops/grad_in.h"
 #include "graph/ops/op_in.h"
 
 /** Takes one occurrence of `symbol` out of the list. */
@@ -124,4 +125,5 @@ const laci_op laci_op_reshape = {.name = "Reshape",
                                  .is_fold = true,
                                  .infer = infer,
                                  .eval = eval,
-                                 .couple = couple};
+                                 .couple = couple,
+                                 .gradient = laci_gradient_recut};

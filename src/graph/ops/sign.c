@@ -2,6 +2,7 @@
  * Sign: -1, 0 or 1; NaN stays NaN. */
 #include <math.h>
 
+#include "graph/gradient.h"
 #include "graph/ops/op_in.h"
 
 static double value(double x, const void *context) {
@@ -22,4 +23,5 @@ const laci_op laci_op_sign = {.name = "Sign",
                               .role = LACI_ROLE_CLEAR,
                               .infer = laci_infer_same,
                               .eval = eval,
-                              .couple = laci_couple_unary};
+                              .couple = laci_couple_unary,
+                              .gradient = laci_gradient_zero};

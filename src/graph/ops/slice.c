@@ -4,6 +4,7 @@
  *
  * Along a sliced axis the output reads one place of x for each of its own (a map); axes taken whole
  * keep their orders. */
+#include "graph/gradient.h"
 #include "graph/ops/op_in.h"
 
 /** One axis' share of the slice. whole: the axis is taken as it is; unsure: not known where it
@@ -168,10 +169,39 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   return laci_coupling_ok(c);
 }
 
+static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
+  cut cuts[LACI_MAX_RANK];
+  int64_t starts[LACI_MAX_RANK], steps[LACI_MAX_RANK];
+  const laci_buf *content[4] = {NULL};
+  for (int port = 1; port <= 4; port++) content[port - 1] = laci_gradient_known(b, node, port);
+  laci_shape x = laci_gradient_in_shape(b, node, 0);
+  slice_args args = read_args(node, content);
+  bool known = axes_known(&args) && !find_cuts(node, &args, &x, cuts, NULL, NULL);
+  for (int axis = 0; axis < x.rank && known; axis++) {
+    known = !cuts[axis].unsure;
+    starts[axis] = cuts[axis].start;
+    steps[axis] = cuts[axis].step;
+  }
+  if (!known) return laci_gradient_refuse(b, node, "it is not known where it cuts");
+  const laci_attr attrs[] = {laci_attr_ints("input_shape", x.rank, x.dims),
+                             laci_attr_ints("starts", x.rank, starts),
+                             laci_attr_ints("steps", x.rank, steps)};
+  int dy = laci_gradient_of(b, node, 0);
+  laci_gradient_node made = {.type = "SliceGrad",
+                             .domain = "lacuna",
+                             .n_inputs = 1,
+                             .inputs = &dy,
+                             .n_attrs = 3,
+                             .attrs = attrs};
+  laci_gradient_give(b, node, 0, laci_gradient_add(b, &made, NULL));
+  return laci_gradient_ok(b);
+}
+
 const laci_op laci_op_slice = {.name = "Slice",
                                .role = LACI_ROLE_CLEAR,
                                .moves_data = true,
                                .is_fold = true,
                                .infer = infer,
                                .eval = eval,
-                               .couple = couple};
+                               .couple = couple,
+                               .gradient = gradient};

@@ -3,6 +3,7 @@
  * overflows. */
 #include <math.h>
 
+#include "graph/gradient.h"
 #include "graph/ops/line_in.h"
 
 static void softmax_line(const double *x, double *y, int64_t n, int64_t stride,
@@ -20,8 +21,27 @@ static lac_status eval(laci_eval *eval) {
   return laci_line_eval(eval, laci_softmax_axis(eval->node), softmax_line, NULL);
 }
 
+static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
+  int64_t axes[LACI_MAX_RANK];
+  int n = laci_softmax_axes(node, laci_gradient_in_shape(b, node, 0).rank, axes);
+  if (n == 0) { /* lines of one element: 1, whatever x is */
+    return laci_gradient_zero(b, node);
+  }
+  laci_attr attr = laci_attr_ints("axes", n, axes);
+  const int inputs[] = {laci_gradient_of(b, node, 0), node->outputs[0]};
+  laci_gradient_node made = {.type = "SoftmaxGrad",
+                             .domain = "lacuna",
+                             .n_inputs = 2,
+                             .inputs = inputs,
+                             .n_attrs = 1,
+                             .attrs = &attr};
+  laci_gradient_give(b, node, 0, laci_gradient_add(b, &made, NULL));
+  return laci_gradient_ok(b);
+}
+
 const laci_op laci_op_softmax = {.name = "Softmax",
                                  .role = LACI_ROLE_CLEAR,
                                  .infer = laci_softmax_infer,
                                  .eval = eval,
-                                 .couple = laci_softmax_couple};
+                                 .couple = laci_softmax_couple,
+                                 .gradient = gradient};

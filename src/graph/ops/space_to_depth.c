@@ -2,6 +2,7 @@
  * SpaceToDepth: blocks of b x b places become channels: out channel (row * b + column) * C + c
  * reads channel c. A map says so; height and width are fixed. The sizes shared with
  * depth_to_space.c are here too. */
+#include "graph/gradient.h"
 #include "graph/ops/block_in.h"
 
 lac_status laci_block_size(const laci_node *node, int64_t *block, lac_error *err) {
@@ -72,8 +73,18 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   return laci_coupling_ok(c);
 }
 
+static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
+  laci_attr block = laci_attr_int("blocksize", laci_node_int(node, "blocksize", 0));
+  int dy = laci_gradient_of(b, node, 0);
+  laci_gradient_node made = {
+      .type = "DepthToSpace", .n_inputs = 1, .inputs = &dy, .n_attrs = 1, .attrs = &block};
+  laci_gradient_give(b, node, 0, laci_gradient_add(b, &made, NULL));
+  return laci_gradient_ok(b);
+}
+
 const laci_op laci_op_space_to_depth = {.name = "SpaceToDepth",
                                         .role = LACI_ROLE_CLEAR,
                                         .infer = infer,
                                         .eval = eval,
-                                        .couple = couple};
+                                        .couple = couple,
+                                        .gradient = gradient};

@@ -3,6 +3,7 @@
  * equal parts are made, the last one smaller where num_outputs (opset 18) does not divide the axis.
  * Each output reads its own run of places along that axis (a map each); the other axes pass
  * through. */
+#include "graph/gradient.h"
 #include "graph/ops/op_in.h"
 
 /** The sizes that are given, of any number; NULL where they are not, or (with *present) not known.
@@ -129,10 +130,34 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   return laci_coupling_ok(c);
 }
 
+/** The parts side by side again; zeros where a part leads nowhere. */
+static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
+  laci_shape x = laci_gradient_in_shape(b, node, 0);
+  laci_attr axis = laci_attr_int("axis", laci_axis_of(laci_node_int(node, "axis", 0), x.rank));
+  int64_t n_sizes;
+  bool present;
+  const int64_t *sizes = find_sizes(node, laci_gradient_known(b, node, 1), &n_sizes, &present);
+  if (present != (sizes != NULL)) return laci_gradient_refuse(b, node, "its sizes are not known");
+  int *parts = laci_alloc((size_t)node->n_outputs, sizeof *parts), n = 0;
+  if (!parts) return LAC_NO_MEMORY;
+  for (int part = 0; part < node->n_outputs; part++) {
+    int dy = laci_gradient_of(b, node, part);
+    laci_shape own = x;
+    own.dims[axis.i] = sizes ? sizes[part] : equal_part(x.dims[axis.i], node->n_outputs, part);
+    parts[n++] = dy >= 0 ? dy : laci_gradient_full(b, node->inputs[0], &own, 0);
+  }
+  laci_gradient_node made = {
+      .type = "Concat", .n_inputs = n, .inputs = parts, .n_attrs = 1, .attrs = &axis};
+  laci_gradient_give(b, node, 0, laci_gradient_add(b, &made, NULL));
+  laci_free(parts);
+  return laci_gradient_ok(b);
+}
+
 const laci_op laci_op_split = {.name = "Split",
                                .role = LACI_ROLE_CLEAR,
                                .moves_data = true,
                                .is_fold = true,
                                .infer = infer,
                                .eval = eval,
-                               .couple = couple};
+                               .couple = couple,
+                               .gradient = gradient};

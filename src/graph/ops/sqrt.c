@@ -13,10 +13,16 @@ static lac_status eval(laci_eval *eval) {
   return laci_eval_unary(eval, &(laci_unary){.f = value}, NULL);
 }
 
+static double slope(const laci_node *node, double x) {
+  (void)node;
+  return 0.5 / sqrt(x);
+}
+
 const laci_op laci_op_sqrt = {.name = "Sqrt",
                               .role = LACI_ROLE_CLEAR,
                               .is_fold = true,
                               .symbol_safe = true,
                               .infer = laci_infer_same,
                               .eval = eval,
-                              .couple = laci_couple_unary};
+                              .couple = laci_couple_unary,
+                              .slope = slope};

@@ -2,6 +2,7 @@
  * Squeeze: drops axes of size 1; all of them where no axes are given (attribute before opset 13,
  * then an input). The other axes keep their channel orders; a dropped one joins nothing. Its mirror
  * is unsqueeze.c. */
+#include "graph/ops/grad_in.h"
 #include "graph/ops/op_in.h"
 
 static laci_ints read_axes(const laci_node *node, const laci_buf *content) {
@@ -72,4 +73,5 @@ const laci_op laci_op_squeeze = {.name = "Squeeze",
                                  .is_fold = true,
                                  .infer = infer,
                                  .eval = eval,
-                                 .couple = couple};
+                                 .couple = couple,
+                                 .gradient = laci_gradient_recut};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Sum: adds any number of operands, broadcast. */
+#include "graph/gradient.h"
 #include "graph/ops/op_in.h"
 
 static double value(double a, double b) { return a + b; }
@@ -12,10 +13,17 @@ static lac_status eval(laci_eval *eval) {
   return laci_eval_nary(eval, &operation);
 }
 
+static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
+  for (int port = 0; port < node->n_inputs; port++)
+    laci_gradient_give_broadcast(b, node, port, laci_gradient_of(b, node, 0));
+  return laci_gradient_ok(b);
+}
+
 const laci_op laci_op_sum = {.name = "Sum",
                              .role = LACI_ROLE_CLEAR,
                              .is_fold = true,
                              .symbol_safe = true,
                              .infer = laci_infer_variadic,
                              .eval = eval,
-                             .couple = laci_couple_nary};
+                             .couple = laci_couple_nary,
+                             .gradient = gradient};

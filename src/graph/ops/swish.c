@@ -18,8 +18,14 @@ static lac_status eval(laci_eval *eval) {
   return laci_eval_unary(eval, &(laci_unary){.f = value}, &p);
 }
 
+static double slope(const laci_node *node, double x) {
+  double alpha = laci_node_float(node, "alpha", 1), gate = 1 / (1 + exp(-alpha * x));
+  return gate * (1 + alpha * x * (1 - gate));
+}
+
 const laci_op laci_op_swish = {.name = "Swish",
                                .role = LACI_ROLE_CLEAR,
                                .infer = laci_infer_same,
                                .eval = eval,
-                               .couple = laci_couple_unary};
+                               .couple = laci_couple_unary,
+                               .slope = slope};

@@ -13,8 +13,15 @@ static lac_status eval(laci_eval *eval) {
   return laci_eval_unary(eval, &(laci_unary){.f = value}, NULL);
 }
 
+static double slope(const laci_node *node, double x) {
+  (void)node;
+  double y = tanh(x);
+  return 1 - y * y;
+}
+
 const laci_op laci_op_tanh = {.name = "Tanh",
                               .role = LACI_ROLE_CLEAR,
                               .infer = laci_infer_same,
                               .eval = eval,
-                              .couple = laci_couple_unary};
+                              .couple = laci_couple_unary,
+                              .slope = slope};

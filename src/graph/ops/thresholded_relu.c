@@ -16,8 +16,13 @@ static lac_status eval(laci_eval *eval) {
   return laci_eval_unary(eval, &(laci_unary){.f = value}, &p);
 }
 
+static double slope(const laci_node *node, double x) {
+  return x > laci_node_float(node, "alpha", 1) ? 1 : 0;
+}
+
 const laci_op laci_op_thresholded_relu = {.name = "ThresholdedRelu",
                                           .role = LACI_ROLE_CLEAR,
                                           .infer = laci_infer_same,
                                           .eval = eval,
-                                          .couple = laci_couple_unary};
+                                          .couple = laci_couple_unary,
+                                          .slope = slope};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Tile: repeats x along its axes. Place o of a repeated axis reads place o mod size (a map); an
  * axis that is repeated once passes through. Repeats that are not constant freeze their axes. */
+#include "graph/gradient.h"
 #include "graph/ops/op_in.h"
 
 static lac_status infer(laci_infer *infer) {
@@ -88,10 +89,32 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   return laci_coupling_ok(c);
 }
 
+/** Every axis seen as repeats x size: the repeats are summed. */
+static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
+  laci_shape x = laci_gradient_in_shape(b, node, 0);
+  laci_shape y = laci_gradient_shape(b, node->outputs[0]), cut = {.rank = 0};
+  bool repeats[LACI_MAX_RANK] = {false};
+  if (laci_shape_count(&x) <= 0) return laci_gradient_refuse(b, node, "it has no elements");
+  for (int axis = 0; axis < x.rank; axis++) {
+    if (cut.rank + 2 > LACI_MAX_RANK)
+      return laci_gradient_refuse(b, node, "it has too many axes for a gradient");
+    if (y.dims[axis] != x.dims[axis]) {
+      repeats[cut.rank] = true;
+      cut.dims[cut.rank++] = y.dims[axis] / x.dims[axis];
+    }
+    cut.dims[cut.rank++] = x.dims[axis];
+  }
+  int sum = laci_gradient_reshape(b, laci_gradient_of(b, node, 0), &cut);
+  sum = laci_gradient_sum(b, sum, repeats, false);
+  laci_gradient_give(b, node, 0, laci_gradient_reshape(b, sum, &x));
+  return laci_gradient_ok(b);
+}
+
 const laci_op laci_op_tile = {.name = "Tile",
                               .role = LACI_ROLE_CLEAR,
                               .moves_data = true,
                               .is_fold = true,
                               .infer = infer,
                               .eval = eval,
-                              .couple = couple};
+                              .couple = couple,
+                              .gradient = gradient};

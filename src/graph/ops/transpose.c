@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Transpose: output axis a is input axis perm[a]; without perm the axes are reversed.
  * Channel orders move with their axes. */
+#include "graph/gradient.h"
 #include "graph/ops/op_in.h"
 
 /** perm of a tensor of that rank, checked to be a permutation. */
@@ -65,10 +66,25 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   return laci_coupling_ok(c);
 }
 
+static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
+  size_t n;
+  int64_t back[LACI_MAX_RANK];
+  laci_shape x = laci_gradient_in_shape(b, node, 0);
+  const int64_t *order = laci_node_ints(node, "perm", &n);
+  for (int axis = 0; axis < x.rank; axis++) {
+    if (order) back[order[axis]] = axis;
+    else back[axis] = x.rank - 1 - axis;
+  }
+  laci_gradient_give(b, node, 0,
+                     laci_gradient_transpose(b, laci_gradient_of(b, node, 0), x.rank, back));
+  return laci_gradient_ok(b);
+}
+
 const laci_op laci_op_transpose = {.name = "Transpose",
                                    .role = LACI_ROLE_CLEAR,
                                    .moves_data = true,
                                    .is_fold = true,
                                    .infer = infer,
                                    .eval = eval,
-                                   .couple = couple};
+                                   .couple = couple,
+                                   .gradient = gradient};

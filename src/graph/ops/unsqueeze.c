@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Unsqueeze: puts in axes of size 1 where the output shall have them (attribute before opset 13,
  * then an input). The axes that were there keep their channel orders; a new one joins nothing. */
+#include "graph/ops/grad_in.h"
 #include "graph/ops/op_in.h"
 
 static laci_ints read_axes(const laci_node *node, const laci_buf *content) {
@@ -55,4 +56,5 @@ const laci_op laci_op_unsqueeze = {.name = "Unsqueeze",
                                    .is_fold = true,
                                    .infer = infer,
                                    .eval = eval,
-                                   .couple = couple};
+                                   .couple = couple,
+                                   .gradient = laci_gradient_recut};

@@ -2,6 +2,7 @@
  * Where: out = condition ? x : y, all three broadcast. Channel orders pass through element by
  * element. In shape arithmetic a condition that is not known gives a fresh symbol, unless both
  * sides agree. */
+#include "graph/gradient.h"
 #include "graph/ops/op_in.h"
 
 static lac_status infer(laci_infer *infer) {
@@ -51,10 +52,20 @@ static lac_status eval(laci_eval *eval) {
   return LAC_OK;
 }
 
+static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
+  int dy = laci_gradient_of(b, node, 0), zero = laci_gradient_scalar(b, dy, 0);
+  if (laci_gradient_wanted(b, node, 1))
+    laci_gradient_give_broadcast(b, node, 1, laci_gradient_where(b, node->inputs[0], dy, zero));
+  if (laci_gradient_wanted(b, node, 2))
+    laci_gradient_give_broadcast(b, node, 2, laci_gradient_where(b, node->inputs[0], zero, dy));
+  return laci_gradient_ok(b);
+}
+
 const laci_op laci_op_where = {.name = "Where",
                                .role = LACI_ROLE_CLEAR,
                                .symbol_safe = true,
                                .is_fold = true,
                                .infer = infer,
                                .eval = eval,
-                               .couple = laci_couple_nary};
+                               .couple = laci_couple_nary,
+                               .gradient = gradient};

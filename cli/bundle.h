@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Several files that appear together in a folder, or not at all: they are made in a folder inside
+ * it, hidden and with a name that nobody has, and get their places by renaming at the end. */
+#ifndef CLI_BUNDLE_H
+#define CLI_BUNDLE_H
+
+#include <limits.h>
+#include <stdbool.h>
+
+#include "lacuna/status.h"
+
+enum { BUNDLE_MOST = 8 };
+
+typedef struct bundle {
+  const char *folder;       /* where the files go */
+  const char *const *names; /* of the files, n of them; views */
+  int n;
+  bool force;               /* files that are there already are replaced */
+  bool made;                /* the folder is ours, too */
+  bool placed[BUNDLE_MOST]; /* these stand under their names */
+  char work[PATH_MAX];      /* where they are made; other files there go with it */
+} bundle;
+
+/** Looks whether the names are free, and makes the folders. names, n: at most BUNDLE_MOST. Close it
+ * in any case. Fails LAC_EXISTS, LAC_IO. */
+LAC_MUST_CHECK lac_status bundle_open(bundle *b, const char *folder, const char *const *names,
+                                      int n, bool force, lac_error *err);
+
+/** The path of a name in the folder where the files are made. Fails LAC_IO: it is too long. */
+LAC_MUST_CHECK lac_status bundle_path(const bundle *b, const char *name, char path[PATH_MAX],
+                                      lac_error *err);
+
+/** All files are made: they get their places. On failure none has. Fails LAC_EXISTS where a name
+ * was taken meanwhile, LAC_IO. */
+LAC_MUST_CHECK lac_status bundle_place(bundle *b, lac_error *err);
+
+/** Removes what was made and not placed. */
+void bundle_close(bundle *b);
+
+#endif

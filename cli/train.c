@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * `lacuna train` and `lacuna finetune`: options to the library's, a network that is made or read,
+ * pruned where it is to be sparse, trained, written. */
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <libgen.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/folder.h"
+#include "input.h"
+#include "lacuna/train.h"
+#include "layers.h"
+#include "outputs.h"
+#include "story.h"
+#include "verbs.h"
+
+enum { NAME_BYTES = 64 };
+
+/* One run of either verb; cleared at its end. */
+typedef struct run {
+  const arguments *args;
+  lac_train_options options;
+  lac_options pruning;
+  lac_train_data data;
+  lac_model *model;
+  lac_mask *mask;     /* NULL: dense */
+  lac_report *report; /* of the pruning, or for the drawing; NULL: neither */
+  lac_train_result result;
+} run;
+
+/* ---- Options ---- */
+
+static lac_status check_numbers(const arguments *args, lac_error *err) {
+  const struct {
+    const char *name;
+    uint64_t value, least, most;
+  } rows[] = {
+      {"batch-size", args->given.batch_size ? args->batch_size : 1, 1, 65536},
+      {"accumulate", args->accumulate, 1, 65536},
+      {"resize", args->resize, 0, 16384},
+      {"crop", args->crop, 0, 16384},
+      {"steps", args->given.steps ? args->steps : 1, 1, 1000000000000},
+      {"eval-steps", args->given.eval_steps ? args->eval_steps : 1, 1, INT64_MAX},
+      {"epochs-between-evals", args->epochs_between_evals, 1, 1000000},
+      {"steps-per-loop", args->steps_per_loop, 1, INT64_MAX},
+      {"display-steps", args->display_steps, 1, INT64_MAX},
+      {"checkpoint-steps", args->given.checkpoint_steps ? args->checkpoint_steps : 1, 1, INT64_MAX},
+      {"keep-checkpoints", args->keep_checkpoints, 1, 1000000},
+  };
+  lac_status st = LAC_OK;
+  for (size_t k = 0; !st && k < sizeof rows / sizeof rows[0]; k++) {
+    st = input_check_number(rows[k].name, rows[k].value, rows[k].least, rows[k].most, err);
+  }
+  return st;
+}
+
+static lac_status check_real(const char *name, double value, double least, double most,
+                             lac_error *err) {
+  if (value >= least && value <= most) return LAC_OK;
+  return laci_fail(err, LAC_BAD_ARGUMENT, "--%s %g: wanted a number from %g to %g", name, value,
+                   least, most);
+}
+
+static lac_status check_reals(const arguments *args, lac_error *err) {
+  if (args->given.epochs && !(args->epochs > 0)) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "--epochs 0: wanted more than 0");
+  }
+  lac_status st = check_real("epochs", args->epochs, 0, 1e6, err);
+  if (!st) st = check_real("lr", args->lr, 0, 1e6, err);
+  if (!st) st = check_real("momentum", args->momentum, 0, 0.999999, err);
+  if (!st) st = check_real("weight-decay", args->weight_decay, 0, 1e6, err);
+  if (!st) st = check_real("label-smoothing", args->label_smoothing, 0, 1, err);
+  if (!st) st = check_real("mixup", args->mixup, 0, 1e6, err);
+  if (!st) st = check_real("warmup-epochs", args->warmup_epochs, 0, 1e6, err);
+  if (!st) st = check_real("stop-threshold", args->stop_threshold, 0, 100, err);
+  return st;
+}
+
+/* What cannot be together. */
+static lac_status check_together(const arguments *args, lac_error *err) {
+  const char *text = NULL;
+  if (!args->data) text = "--data DIR is missing: the images";
+  else if (!args->output && !args->eval_only) text = "-o FILE is missing: where the result goes";
+  else if (args->eval_only && args->output) text = "--eval-only with -o: nothing is written";
+  else if (args->eval_only && args->plot) text = "--eval-only with --plot: nothing is written";
+  else if (args->given.epochs && args->given.steps) text = "--epochs and --steps: one of them";
+  else if (args->given.stop_threshold && !args->eval) text = "--stop-threshold with --no-eval";
+  else if (args->keep_best && !args->eval) text = "--keep-best with --no-eval";
+  else if (args->recover && !args->model_dir) text = "--recover without --model-dir DIR";
+  else if (args->given.checkpoint_steps && !args->model_dir)
+    text = "--checkpoint-steps without --model-dir DIR: where checkpoints go";
+  else if (args->given.keep_checkpoints && !args->model_dir)
+    text = "--keep-checkpoints without --model-dir DIR: where checkpoints go";
+  else if (args->verb == VERB_train && args->eval_only && !args->recover)
+    text = "--eval-only of fresh weights: --recover and --model-dir say which are meant";
+  return text ? laci_fail(err, LAC_BAD_ARGUMENT, "%s", text) : LAC_OK;
+}
+
+static void copy_recipe(const arguments *args, lac_train_options *o) {
+  o->recipe = args->recipe;
+  o->optimizer = args->optimizer;
+  o->schedule = args->schedule;
+  if (args->given.batch_size) o->batch = (int)args->batch_size;
+  o->accumulate = (int)args->accumulate;
+  if (args->given.epochs) o->epochs = args->epochs;
+  if (args->given.steps) o->steps = (int64_t)args->steps;
+  if (args->given.lr) o->rate = args->lr;
+  if (args->given.momentum) o->momentum = args->momentum;
+  if (args->given.weight_decay) o->weight_decay = args->weight_decay;
+  if (args->given.nesterov) o->nesterov = args->nesterov;
+  if (args->given.label_smoothing) o->label_smoothing = args->label_smoothing;
+  if (args->given.mixup) o->mixup = args->mixup;
+  if (args->given.warmup_epochs) o->warmup_epochs = args->warmup_epochs;
+  o->decay_all = args->decay_all;
+  o->augment = args->augment;
+  o->shuffle = args->shuffle;
+}
+
+static void copy_loop(const arguments *args, lac_train_options *o) {
+  o->evaluate = args->eval;
+  o->eval_only = args->eval_only;
+  if (args->given.eval_steps) o->eval_steps = (int64_t)args->eval_steps;
+  o->epochs_between_evals = (int64_t)args->epochs_between_evals;
+  o->steps_per_loop = (int64_t)args->steps_per_loop;
+  if (args->given.stop_threshold) o->stop_threshold = args->stop_threshold;
+  o->keep_best = args->keep_best;
+  o->model_dir = args->model_dir;
+  if (args->given.checkpoint_steps) o->checkpoint_steps = (int64_t)args->checkpoint_steps;
+  o->keep_checkpoints = (int)args->keep_checkpoints;
+  o->recover = args->recover;
+  o->force = args->force;
+  o->display_steps = (int64_t)args->display_steps;
+}
+
+static bool has_prefix(const char *text, const char *prefix) {
+  return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+/* What counts where no recipe is named, as the verbs' descriptions say. */
+static void choose_recipe(const arguments *args, const char *arch, lac_train_options *o) {
+  if (o->recipe) return;
+  if (args->verb == VERB_train) {
+    bool small = has_prefix(arch, "cifar-") || strcmp(arch, "digits") == 0;
+    o->recipe = small ? "cifar" : has_prefix(arch, "resnext") ? "resnext" : "resnet-sgd";
+    return;
+  }
+  o->recipe = "cifar";
+  if (!args->given.epochs) o->epochs = 3;
+  if (!args->given.lr && !args->given.optimizer) o->rate = 0.02;
+}
+
+static lac_status find_arch(const arguments *args, char arch[NAME_BYTES], lac_error *err) {
+  arch[0] = 0;
+  if (args->verb != VERB_train) return LAC_OK;
+  if (args->arch && args->given.resnet_size) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "--arch and --resnet-size: one of them");
+  }
+  if (args->resnext && !args->given.resnet_size) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "--resnext without --resnet-size N");
+  }
+  if (args->given.resnet_size) {
+    (void)snprintf(arch, NAME_BYTES, args->resnext ? "resnext%" PRIu64 "_32x4d" : "resnet%" PRIu64,
+                   args->resnet_size);
+  } else if (args->arch) {
+    (void)snprintf(arch, NAME_BYTES, "%s", args->arch);
+  } else {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "--arch NAME is missing: the network to train");
+  }
+  int n;
+  const char *const *names = lac_network_names(&n);
+  for (int k = 0; k < n; k++) {
+    if (strcmp(names[k], arch) == 0) return LAC_OK;
+  }
+  const char *nearest = nearest_text(arch, names, n);
+  return laci_fail(err, LAC_BAD_ARGUMENT, "--arch %s: unknown network%s%s%s", arch,
+                   nearest ? ", did you mean " : "", nearest ? nearest : "",
+                   nearest ? "?" : " (see lacuna help train)");
+}
+
+/* ---- The story ---- */
+
+static void write_time(double seconds, char text[32]) {
+  int64_t s = seconds < 1e9 ? llround(seconds) : 0;
+  (void)snprintf(text, 32, "%" PRId64 ":%02d:%02d", s / 3600, (int)(s / 60 % 60), (int)(s % 60));
+}
+
+/* Large networks take seconds for an image: 0.31, 8.5, 277. */
+static void write_speed(double images_per_second, char text[32]) {
+  int places = images_per_second < 1 ? 2 : images_per_second < 10 ? 1 : 0;
+  (void)snprintf(text, 32, "%.*f images/s", places, images_per_second);
+}
+
+static void tell_begin(const run *r, const lac_train_event *event) {
+  int64_t left = event->steps - event->step;
+  if (r->options.eval_only) return;
+  if (left <= 0) {
+    story_tell("no step is left to take");
+  } else {
+    story_tell("%" PRId64 " images for training; %" PRId64 " step%s to go, recipe %s",
+               r->data.images, left, left == 1 ? "" : "s", r->options.recipe);
+  }
+}
+
+static void hear(const lac_train_event *event, void *context) {
+  const run *r = context;
+  char left[32], speed[32];
+  if (event->kind == LAC_TRAIN_BEGIN) {
+    tell_begin(r, event);
+  } else if (event->kind == LAC_TRAIN_STEP) {
+    write_time(event->seconds_left, left);
+    write_speed(event->images_per_second, speed);
+    story_note(", %s, %s left", speed, left);
+    if (!event->is_display) return;
+    story_tell("step %" PRId64 " of %" PRId64 ", epoch %" PRId64
+               ": loss %.4f, rate %.4g, %s, %s left",
+               event->step, event->steps, event->epoch, event->loss, event->rate, speed, left);
+  } else if (event->kind == LAC_TRAIN_EVALUATED && !r->options.eval_only) {
+    story_tell("step %" PRId64 ": top-1 %.2f%%, top-5 %.2f%%, loss %.4f%s", event->step,
+               event->top1, event->top5, event->loss, event->is_best ? ", the best so far" : "");
+  }
+}
+
+static lac_status read_options(run *r, const char *arch, lac_error *err) {
+  const arguments *args = r->args;
+  lac_train_options *o = &r->options;
+  *o = lac_train_options_default();
+  lac_status st = check_together(args, err);
+  if (!st) st = check_numbers(args, err);
+  if (!st) st = check_reals(args, err);
+  if (!st) st = input_options(args, &r->pruning, err);
+  if (!st && args->mean) st = input_colour("mean", args->mean, o->mean, err);
+  if (!st && args->std) st = input_colour("std", args->std, o->std, err);
+  if (st) return st;
+  o->threads = args->threads;
+  o->dtype = strcmp(args->dtype, "bf16") == 0 ? LAC_DTYPE_BF16 : LAC_DTYPE_F32;
+  o->seed = args->seed;
+  o->format = args->format;
+  o->resize = (int)args->resize;
+  o->crop = (int)args->crop;
+  o->classes = args->classes;
+  o->listener = hear;
+  o->context = r;
+  copy_recipe(args, o);
+  copy_loop(args, o);
+  choose_recipe(args, arch, o);
+  return LAC_OK;
+}
+
+/* ---- The network ---- */
+
+/* What the folder holds fits; the rest shows when the network is planned. */
+static lac_status check_images(const run *r, const char *arch, lac_error *err) {
+  const lac_train_data *data = &r->data;
+  bool wants_grey = strcmp(arch, "digits") == 0;
+  if (wants_grey != (data->channels == 1)) {
+    return laci_fail(err, LAC_BAD_SHAPE, "--arch %s reads %s images, but %s holds %s ones", arch,
+                     wants_grey ? "grey" : "colour", r->args->data, wants_grey ? "colour" : "grey");
+  }
+  if (data->height == data->width) return LAC_OK;
+  return laci_fail(err, LAC_BAD_SHAPE, "%s: images of %d x %d, wanted squares", r->args->data,
+                   data->height, data->width);
+}
+
+static lac_status make_network(run *r, const char *arch, lac_error *err) {
+  lac_status st = check_images(r, arch, err);
+  if (st) return st;
+  lac_network_options o = {.name = arch,
+                           .classes = r->data.classes,
+                           .image_size = r->data.height,
+                           .conv_shortcut = strcmp(r->args->shortcut, "conv") == 0,
+                           .seed = r->args->seed};
+  return lac_network_create(&o, &r->model, err);
+}
+
+/* Masks of what holds the pattern; where nothing does, of what pruning makes. An evaluation alone
+ * changes nothing, and of a checkpoint it needs the masks that the run had. */
+static lac_status make_masks(run *r, lac_error *err) {
+  const arguments *args = r->args;
+  bool sparse = args->given.sparse ? args->sparse : args->verb == VERB_finetune;
+  if (!sparse || (args->eval_only && !args->recover)) return LAC_OK;
+  lac_status st = lac_mask_from_model(r->model, &r->pruning, &r->mask, err);
+  if (!st && lac_mask_count(r->mask) == 0) {
+    lac_mask_destroy(r->mask);
+    r->mask = NULL;
+    st = lac_prune(r->model, &r->pruning, &r->report, err);
+    if (!st && r->report->summary.interrupted) {
+      st = laci_fail(err, LAC_INTERRUPTED, "interrupted before the training");
+    }
+    if (!st) st = lac_mask_from_model(r->model, &r->pruning, &r->mask, err);
+  }
+  if (st) return st;
+  int n = lac_mask_count(r->mask);
+  if (n)
+    story_tell("%d %s %s: zeros stay zero", n, n == 1 ? "weight holds" : "weights hold",
+               args->pattern);
+  else story_tell("no weight holds %s: all are trained", args->pattern);
+  return LAC_OK;
+}
+
+static lac_status make_model(run *r, const char *arch, lac_error *err) {
+  return r->args->verb == VERB_train ? make_network(r, arch, err)
+                                     : input_model(r->args->operand, &r->model, err);
+}
+
+static lac_status fail_folder(const char *folder, const char *text, lac_error *err) {
+  return laci_fail(err, LAC_IO, "--model-dir %s: %s", folder, text);
+}
+
+/* A folder that is not there is made, but only in one that is. */
+static lac_status check_parent(const char *folder, lac_error *err) {
+  char parent[PATH_MAX];
+  if (strlen(folder) >= sizeof parent) return fail_folder(folder, "the name is too long", err);
+  strcpy(parent, folder);
+  return access(dirname(parent), W_OK | X_OK) == 0 ? LAC_OK
+                                                   : fail_folder(folder, strerror(errno), err);
+}
+
+/* Most of it the library would say, too, but only after the pruning, which may take long. */
+static lac_status check_model_dir(const run *r, lac_error *err) {
+  const lac_train_options *o = &r->options;
+  if (!o->model_dir) return LAC_OK;
+  DIR *files = opendir(o->model_dir);
+  if (!files && errno != ENOENT) return fail_folder(o->model_dir, strerror(errno), err);
+  bool taken = laci_folder_has(o->model_dir, "checkpoint-*.lac");
+  if (files) (void)closedir(files);
+  if (o->eval_only && o->recover && !taken) {
+    return laci_fail(err, LAC_NOT_FOUND, "%s: no checkpoint in it", o->model_dir);
+  }
+  if (files && !o->eval_only && access(o->model_dir, W_OK | X_OK) != 0) {
+    return fail_folder(o->model_dir, strerror(errno), err);
+  }
+  if (!files) return check_parent(o->model_dir, err);
+  if (!taken || o->recover || o->force || o->eval_only) return LAC_OK;
+  return laci_fail(err, LAC_EXISTS,
+                   "%s: it has the checkpoints of another run (--recover goes on with it, --force "
+                   "removes them)",
+                   o->model_dir);
+}
+
+/* ---- The result ---- */
+
+static void print_result(const run *r) {
+  const lac_train_result *result = &r->result;
+  if (!r->options.eval_only) {
+    printf("%" PRId64 " step%s", result->steps, result->steps == 1 ? "" : "s");
+    if (!isnan(result->loss)) printf(", loss %.4f", result->loss);
+    printf("%s\n", result->reached ? ": the threshold was reached" : "");
+  }
+  if (result->evaluated) {
+    printf("top-1 %.2f%%, top-5 %.2f%%, loss %.4f\n", result->top1, result->top5,
+           result->eval_loss);
+  }
+  if (r->options.keep_best && result->best_top1 >= 0) {
+    printf("best: top-1 %.2f%% after %" PRId64 " steps\n", result->best_top1, result->best_step);
+  }
+}
+
+static lac_status write_result(run *r, outputs *plan, lac_error *err) {
+  lac_status st = LAC_OK;
+  if (r->args->plot && !r->report) st = lac_inspect(r->model, &r->pruning, &r->report, err);
+  if (!st && r->args->output) st = outputs_write(plan, r->model, r->report, err);
+  if (!st && !plan->uses_stdout) print_result(r);
+  if (!st) st = outputs_finish(plan, err);
+  if (!st) outputs_tell(plan);
+  return st;
+}
+
+static exit_code train(const arguments *args, lac_error *err) {
+  run r = {.args = args};
+  outputs plan;
+  char arch[NAME_BYTES];
+  const char *input = args->operand ? args->operand : "";
+  lac_status st = find_arch(args, arch, err);
+  if (!st) st = read_options(&r, arch, err);
+  if (!st) st = outputs_plan(args, &plan, err);
+  if (!st) st = outputs_guard_data(&plan, args, err);
+  if (!st) st = check_model_dir(&r, err);
+  if (!st) st = lac_train_data_find(args->data, &r.options, &r.data, err);
+  if (!st) st = make_model(&r, arch, err);
+  if (!st) st = outputs_guard(&plan, r.model, input, err);
+  if (!st) st = lac_train_check(r.model, args->data, &r.options, err);
+  if (!st) st = make_masks(&r, err);
+  if (!st) st = lac_train(r.model, args->data, r.mask, &r.options, &r.result, err);
+  if (!st) st = write_result(&r, &plan, err);
+  lac_report_destroy(r.report);
+  lac_mask_destroy(r.mask);
+  lac_model_destroy(r.model);
+  return exit_code_of(st);
+}
+
+exit_code verb_train(const arguments *args, lac_error *err) { return train(args, err); }
+exit_code verb_finetune(const arguments *args, lac_error *err) { return train(args, err); }

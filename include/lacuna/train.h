@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Training: a network on labelled images, from fresh weights or from those of a file, its zeros
+ * held where masks say so (mask.h).
+ *
+ *     lac_train_options o = lac_train_options_default();
+ *     lac_mask_from_model(model, &pruning, &mask, &err);             after lac_prune; or no mask
+ *     lac_train(model, "data", mask, &o, &result, &err);             the model's weights change
+ *     lac_model_save(model, "tuned.onnx", false, &err); */
+#ifndef LACUNA_TRAIN_H
+#define LACUNA_TRAIN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lacuna/dtype.h"
+#include "lacuna/mask.h"
+#include "lacuna/model.h"
+#include "lacuna/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Fresh networks ---- */
+
+typedef struct lac_network_options {
+  const char *name;   /* "resnet50", "cifar-resnet20", "digits" ...: lac_network_names */
+  int classes;        /* 0: 1000, or 10 for CIFAR's and digits */
+  int image_size;     /* pixels a side, 8..4096; 0: 224, 32 for CIFAR's, 8 for digits */
+  bool conv_shortcut; /* CIFAR's: convolutions where the size changes, not channels of zeros */
+  uint64_t seed;      /* of the weights */
+} lac_network_options;
+
+/** The names of all networks that lac_network_create knows; views that stay. */
+LAC_API const char *const *lac_network_names(int *n);
+
+/** A network with fresh weights, which lac_model_save writes as ONNX. Fails LAC_NOT_FOUND for
+ * another name, LAC_BAD_ARGUMENT, LAC_NO_MEMORY. */
+LAC_API LAC_MUST_CHECK lac_status lac_network_create(const lac_network_options *options,
+                                                     lac_model **model, lac_error *err);
+
+/* ---- Training ---- */
+
+/** What happened, as it happens. */
+typedef struct lac_train_event {
+  enum {
+    LAC_TRAIN_BEGIN, /* step: where this run starts; 0, or a checkpoint's */
+    LAC_TRAIN_STEP,
+    LAC_TRAIN_EVALUATED,
+    LAC_TRAIN_SAVED, /* a checkpoint */
+  } kind;
+  bool is_display;            /* STEP: one of every display_steps */
+  int64_t step, steps, epoch; /* taken, in all, whole epochs taken */
+  double loss, rate;          /* STEP: the batch's, before the update; EVALUATED: loss */
+  double images_per_second;   /* STEP */
+  double seconds_left;        /* STEP: without evaluations */
+  double top1, top5;          /* EVALUATED: percent */
+  bool is_best;               /* EVALUATED */
+  size_t memory_bytes;        /* BEGIN: as planned: values, weights, gradients, optimiser */
+} lac_train_event;
+
+typedef void lac_train_listener(const lac_train_event *event, void *context);
+
+/** Start from lac_train_options_default(). A number below 0, or a NULL, is "as the recipe says". */
+typedef struct lac_train_options {
+  int threads;        /* 0 (default): the cores this process may use */
+  lac_dtype dtype;    /* LAC_DTYPE_F32 (default), or LAC_DTYPE_BF16: images, activations and their
+                         gradients in bf16; weights, statistics and loss stay f32 */
+  uint64_t seed;      /* of shuffling, augmentation, MixUp (0) */
+  const char *recipe; /* resnet-sgd (default), resnet-lars, resnext, mixup-250, cifar */
+  int batch;          /* images a batch, 1..65536; 0 (default): the recipe's, else 128, bf16 256 */
+  int accumulate;     /* batches a step, 1..65536 (1) */
+  double epochs;      /* (-1) */
+  int64_t steps;      /* in the place of epochs; 0: none (0) */
+  const char *optimizer;  /* sgd, lars, adamw; another than the recipe's needs a rate (NULL) */
+  double rate;            /* used as given; -1: the recipe's, scaled where it says so (-1) */
+  double momentum;        /* 0 <= m < 1 (-1) */
+  double weight_decay;    /* (-1) */
+  int nesterov;           /* 0, 1 (-1) */
+  bool decay_all;         /* normalisations and biases decay, too (false) */
+  const char *schedule;   /* constant, piecewise, cosine, polynomial (NULL) */
+  double warmup_epochs;   /* (-1) */
+  double label_smoothing; /* 0..1 (-1) */
+  double mixup;           /* alpha, 0: none (-1) */
+  bool augment, shuffle;  /* (true, true); without both, batches are the files' own order */
+  bool evaluate;          /* on the test part (true) */
+  bool eval_only;         /* no step (false) */
+  int64_t eval_steps;     /* every so many steps; 0: see the next (0) */
+  int64_t epochs_between_evals; /* >= 1 (1) */
+  int64_t steps_per_loop;       /* evaluations and checkpoints wait for a multiple of it (1) */
+  double stop_threshold;        /* top-1 in percent that ends the training; -1: none (-1) */
+  bool keep_best;               /* the best evaluated weights are the result (false) */
+  const char *model_dir;        /* checkpoints, log.jsonl, curves.svg, TensorBoard events; made
+                                   where it is not there; NULL: none of them (NULL) */
+  int64_t checkpoint_steps;     /* 0: every epoch (0) */
+  int keep_checkpoints;         /* >= 1 (3) */
+  bool recover;          /* go on from the newest whole checkpoint, where there is one (false) */
+  bool force;            /* a new run in a model_dir that has checkpoints: they go (false) */
+  int64_t display_steps; /* >= 1 (100) */
+  const char *format;    /* cifar10, cifar100, folder, digits; NULL: what the folder holds (NULL) */
+  int resize, crop;      /* pixels, see lac_eval_options (0) */
+  float mean[3], std[3]; /* see lac_eval_options (ImageNet's) */
+  const char *classes;   /* see lac_eval_options (NULL) */
+  lac_train_listener *listener; /* hears every event, on the caller's thread (NULL) */
+  void *context;
+} lac_train_options;
+
+LAC_API lac_train_options lac_train_options_default(void);
+
+/** What lies in a folder of data. */
+typedef struct lac_train_data {
+  const char *format; /* as lac_train_options names it */
+  int64_t images;     /* for training */
+  int classes, channels, height, width;
+} lac_train_data;
+
+/** Looks without training: what a fresh network has to fit. The folder is one that eval takes; one
+ * with the folders "train" and "val" (or "validation", "test"), which are then its parts; else a
+ * folder of images is trained and evaluated on the same images. Fails as lac_train. */
+LAC_API LAC_MUST_CHECK lac_status lac_train_data_find(const char *data,
+                                                      const lac_train_options *options,
+                                                      lac_train_data *found, lac_error *err);
+
+typedef struct lac_train_result {
+  int64_t first_step, steps; /* where this run began; taken in all */
+  double loss;               /* of the last step; NaN: none was taken */
+  bool evaluated;            /* the next three count */
+  double top1, top5;         /* percent, of the last evaluation */
+  double eval_loss;          /* its mean cross entropy */
+  double best_top1;          /* of all evaluations; -1: none */
+  int64_t best_step;
+  bool reached;             /* stop_threshold */
+  double images_per_second; /* of the last steps */
+  size_t memory_bytes;      /* as planned */
+} lac_train_result;
+
+/** What lac_train would refuse of options, data and the network's input, told without planning a
+ * step: for a caller who has long work, such as lac_prune, in between. Fails as lac_train. */
+LAC_API LAC_MUST_CHECK lac_status lac_train_check(lac_model *model, const char *data,
+                                                  const lac_train_options *options, lac_error *err);
+
+/** Trains the model, a classifier with one input of images and, as its first output, scores
+ * [N, classes], on the folder of data. Its stored weights and running statistics become the
+ * result's. mask: what it masks, weights that are trained, stays zero; NULL: nothing. The same bits
+ * for the same options on the same machine with the same threads, however often it was interrupted
+ * and recovered. On failure the model's weights are those of its last evaluation.
+ *
+ * Fails LAC_BAD_ARGUMENT (options), LAC_UNSUPPORTED (an operator without a gradient, bf16 on a
+ * processor without), LAC_BAD_SHAPE (network, masks and images do not fit, or the parts of the data
+ * each other), LAC_BAD_VALUE (loss or weights no finite numbers any more: the text names the step,
+ * checkpoints stay), LAC_INTERRUPTED (after a checkpoint), LAC_EXISTS (model_dir has checkpoints,
+ * or another run writes there now), LAC_NOT_FOUND (data, a mask's weight), LAC_BAD_FILE (data, a
+ * checkpoint of another run), LAC_IO, LAC_NO_MEMORY. What does not fit is found before anything is
+ * written. */
+LAC_API LAC_MUST_CHECK lac_status lac_train(lac_model *model, const char *data,
+                                            const lac_mask *mask, const lac_train_options *options,
+                                            lac_train_result *result, lac_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

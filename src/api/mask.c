@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * lacuna/mask.h: a list of masks by name. Choosing them is sparse/mask.h's work. */
+#include "lacuna/mask.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "lacuna/report.h"
+#include "sparse/mask.h"
+#include "tensor/shape.h"
+
+typedef struct entry {
+  char *name;
+  uint8_t *bytes;
+  size_t count;
+} entry;
+
+struct lac_mask {
+  entry *entries;
+  size_t n, room;
+};
+
+lac_status lac_mask_create(lac_mask **mask, lac_error *err) {
+  if (!mask) return laci_fail(err, LAC_BAD_ARGUMENT, "room for a mask is needed");
+  *mask = laci_alloc(1, sizeof **mask);
+  return *mask ? LAC_OK : laci_fail_memory(err, "masks");
+}
+
+void lac_mask_destroy(lac_mask *mask) {
+  if (!mask) return;
+  for (size_t at = 0; at < mask->n; at++) {
+    laci_free(mask->entries[at].name);
+    laci_free(mask->entries[at].bytes);
+  }
+  laci_free(mask->entries);
+  laci_free(mask);
+}
+
+static const entry *find(const lac_mask *mask, const char *name) {
+  for (size_t at = 0; at < mask->n; at++) {
+    if (strcmp(mask->entries[at].name, name) == 0) return &mask->entries[at];
+  }
+  return NULL;
+}
+
+/* ---- Adding ---- */
+
+static bool is_float(lac_dtype dtype) {
+  return dtype == LAC_DTYPE_F16 || dtype == LAC_DTYPE_BF16 || dtype == LAC_DTYPE_F32 ||
+         dtype == LAC_DTYPE_F64;
+}
+
+/** The weight as sparse sees it: [outer, columns, inner]. */
+static lac_status view_of(const lac_mask *mask, const lac_mask_weight *w, laci_weight_view *view,
+                          lac_error *err) {
+  if (!mask || !w || !w->name || !w->values) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "masks and a named weight with values are needed");
+  }
+  if (!is_float(w->dtype)) {
+    return laci_fail(err, LAC_UNSUPPORTED, "%s: elements of type %s, wanted f16, bf16, f32 or f64",
+                     w->name, lac_dtype_name(w->dtype));
+  }
+  if (w->rank < 1 || w->rank > LACI_MAX_RANK || w->c_axis < 0 || w->c_axis >= w->rank) {
+    return laci_fail(err, LAC_BAD_SHAPE, "%s: axis %d of %d, wanted one of 1 to %d axes", w->name,
+                     w->c_axis, w->rank, LACI_MAX_RANK);
+  }
+  laci_shape shape = laci_shape_of(w->rank, w->shape);
+  int64_t count = laci_shape_known(&shape) ? laci_shape_count(&shape) : -1;
+  if (count < 0 || count > INT64_MAX / 8) {
+    return laci_fail(err, LAC_BAD_SHAPE, "%s: sizes that are no tensor's", w->name);
+  }
+  if (find(mask, w->name)) return laci_fail(err, LAC_EXISTS, "%s: it has a mask already", w->name);
+  *view = (laci_weight_view){.name = w->name,
+                             .dtype = w->dtype,
+                             .bytes = w->values,
+                             .outer = laci_shape_count_range(&shape, 0, w->c_axis),
+                             .columns = w->shape[w->c_axis],
+                             .inner = laci_shape_count_range(&shape, w->c_axis + 1, w->rank)};
+  view->run = view->columns;
+  return LAC_OK;
+}
+
+/** A new last entry, which counts only once mask->n says so. */
+static lac_status make_entry(lac_mask *mask, const laci_weight_view *view, entry **made,
+                             lac_error *err) {
+  void *array = mask->entries;
+  if (!laci_grow(&array, mask->n, &mask->room, sizeof *mask->entries)) {
+    return laci_fail_memory(err, view->name);
+  }
+  mask->entries = array;
+  entry *e = &mask->entries[mask->n];
+  size_t length = strlen(view->name);
+  e->count = (size_t)(view->outer * view->columns * view->inner);
+  e->name = laci_alloc(length + 1, 1);
+  e->bytes = laci_alloc(e->count, 1);
+  if (!e->name || !e->bytes) {
+    laci_free(e->name);
+    laci_free(e->bytes);
+    return laci_fail_memory(err, view->name);
+  }
+  memcpy(e->name, view->name, length);
+  *made = e;
+  return LAC_OK;
+}
+
+static void keep_or_drop(lac_mask *mask, entry *e, lac_status st) {
+  if (!st) {
+    mask->n++;
+    return;
+  }
+  laci_free(e->name);
+  laci_free(e->bytes);
+}
+
+lac_status lac_mask_add(lac_mask *mask, const lac_mask_weight *weight, int n, int m,
+                        lac_error *err) {
+  laci_weight_view view;
+  entry *e = NULL;
+  if (n < 1 || m > 64 || n >= m) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "a pattern of %d:%d, wanted 1 <= n < m <= 64", n, m);
+  }
+  lac_status st = view_of(mask, weight, &view, err);
+  if (!st) st = make_entry(mask, &view, &e, err);
+  if (st) return st;
+  st = laci_mask_choose(&view, (laci_pattern){n, m}, NULL, e->bytes, err);
+  keep_or_drop(mask, e, st);
+  return st;
+}
+
+/** A float is zero where all bits but the sign are. */
+static bool is_zero(const uint8_t *element, size_t size) {
+  for (size_t k = 0; k + 1 < size; k++) {
+    if (element[k]) return false;
+  }
+  return (element[size - 1] & 0x7F) == 0;
+}
+
+lac_status lac_mask_add_zeros(lac_mask *mask, const lac_mask_weight *weight, lac_error *err) {
+  laci_weight_view view;
+  entry *e = NULL;
+  lac_status st = view_of(mask, weight, &view, err);
+  if (st) return st;
+  int64_t bad =
+      laci_find_not_finite(view.dtype, view.bytes, view.outer * view.columns * view.inner);
+  if (bad >= 0) {
+    return laci_fail(err, LAC_BAD_VALUE, "%s: element %" PRId64 " is no finite number", view.name,
+                     bad);
+  }
+  st = make_entry(mask, &view, &e, err);
+  if (st) return st;
+  size_t size = lac_dtype_size(view.dtype);
+  for (size_t k = 0; k < e->count; k++) e->bytes[k] = !is_zero(view.bytes + k * size, size);
+  keep_or_drop(mask, e, LAC_OK);
+  return LAC_OK;
+}
+
+static lac_status add_layer(lac_mask *mask, const lac_model *model, const lac_layer *layer,
+                            lac_error *err) {
+  lac_tensor tensor;
+  lac_status st = lac_model_find_tensor(model, layer->weight, &tensor, err);
+  if (st) return st;
+  lac_mask_weight weight = {.name = tensor.name,
+                            .dtype = tensor.dtype,
+                            .rank = tensor.rank,
+                            .c_axis = layer->c_axis,
+                            .values = tensor.bytes};
+  memcpy(weight.shape, tensor.shape, sizeof weight.shape);
+  return lac_mask_add_zeros(mask, &weight, err);
+}
+
+lac_status lac_mask_from_model(const lac_model *model, const lac_options *options, lac_mask **mask,
+                               lac_error *err) {
+  lac_report *report = NULL;
+  lac_mask *made = NULL;
+  if (!mask) return laci_fail(err, LAC_BAD_ARGUMENT, "room for a mask is needed");
+  *mask = NULL;
+  lac_status st = lac_check(model, NULL, options, &report, err);
+  if (!st) st = lac_mask_create(&made, err);
+  for (int at = 0; !st && at < report->n_layers; at++) {
+    const lac_layer *layer = &report->layers[at];
+    bool counts = layer->eligible && layer->holds_pattern && is_float(layer->dtype);
+    if (counts && !find(made, layer->weight)) st = add_layer(made, model, layer, err);
+  }
+  lac_report_destroy(report);
+  if (st) lac_mask_destroy(made);
+  else *mask = made;
+  return st;
+}
+
+/* ---- Using ---- */
+
+int lac_mask_count(const lac_mask *mask) { return (int)mask->n; }
+const char *lac_mask_name(const lac_mask *mask, int at) { return mask->entries[at].name; }
+
+lac_status lac_mask_bytes(const lac_mask *mask, const char *name, const uint8_t **bytes,
+                          size_t *count, lac_error *err) {
+  const entry *e = find(mask, name);
+  if (!e) return laci_fail(err, LAC_NOT_FOUND, "%s: it has no mask", name);
+  *bytes = e->bytes;
+  *count = e->count;
+  return LAC_OK;
+}
+
+lac_status lac_mask_apply(const lac_mask *mask, const char *name, lac_dtype dtype, void *values,
+                          size_t count, lac_error *err) {
+  const entry *e = find(mask, name);
+  size_t size = lac_dtype_size(dtype);
+  if (!e) return LAC_OK;
+  if (e->count != count) {
+    return laci_fail(err, LAC_BAD_SHAPE, "%s: %zu elements, but its mask has %zu", name, count,
+                     e->count);
+  }
+  if (size == 0) {
+    return laci_fail(err, LAC_UNSUPPORTED, "%s: elements of type %s", name, lac_dtype_name(dtype));
+  }
+  uint8_t *at = values;
+  for (size_t k = 0; k < count; k++, at += size) {
+    if (!e->bytes[k]) memset(at, 0, size);
+  }
+  return LAC_OK;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What the files of lac_train share: train_plan.c turns options and a folder into what is done,
+ * train_record.c keeps what happened, train.c does it. */
+#ifndef LACI_API_TRAIN_IN_H
+#define LACI_API_TRAIN_IN_H
+
+#include <limits.h>
+
+#include "lacuna/eval.h"
+#include "lacuna/train.h"
+#include "train/loop.h"
+#include "train/recipe.h"
+
+/** Options with nothing left open. */
+typedef struct laci_train_plan {
+  laci_training_recipe recipe; /* with what the caller changed */
+  int batch, accumulate;
+  int64_t steps, steps_per_epoch, eval_every, checkpoint_every;
+  laci_schedule schedule;
+  laci_dataset *set; /* the training part */
+  laci_recipe prepare;
+  char test_path[PATH_MAX];
+  char about[3072]; /* the inside of a JSON object */
+  bool quiet;       /* no warnings about the data: who trains gives them */
+} laci_train_plan;
+
+/** The folder's training part, and how its images are prepared. Fails as lac_train. */
+LAC_MUST_CHECK lac_status laci_train_open(const char *data, const lac_train_options *options,
+                                          laci_train_plan *plan, lac_error *err);
+/** All the rest; after laci_train_open. */
+LAC_MUST_CHECK lac_status laci_train_settle(const lac_train_options *options, laci_train_plan *plan,
+                                            lac_error *err);
+void laci_train_plan_clear(laci_train_plan *plan);
+
+/** "cifar10", "cifar100", "folder", "digits". */
+const char *laci_train_format(const laci_dataset *set);
+
+/** log.jsonl, TensorBoard events and curves.svg of a run. */
+typedef struct laci_train_record laci_train_record;
+
+/** In the folder, which is there; what an earlier run wrote about later steps than `step` goes. */
+LAC_MUST_CHECK lac_status laci_train_record_open(const char *folder, int64_t step,
+                                                 laci_train_record **record, lac_error *err);
+LAC_MUST_CHECK lac_status laci_train_record_add(laci_train_record *record,
+                                                const lac_train_event *event, lac_error *err);
+/** Draws the curves once more and closes; NULL is fine. */
+LAC_MUST_CHECK lac_status laci_train_record_close(laci_train_record *record, lac_error *err);
+
+#endif

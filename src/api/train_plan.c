@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * From options to a plan: a copy of the recipe, what the caller changed in it, and, once the number
+ * of images is known, all of it in steps. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "api/train_in.h"
+#include "base/error.h"
+#include "base/log.h"
+
+enum { MOST_BATCH = 65536, MOST_THREADS = 1024, BATCH_F32 = 128, BATCH_BF16 = 256 };
+
+lac_train_options lac_train_options_default(void) {
+  laci_recipe prepare = laci_recipe_default();
+  lac_train_options o = {.dtype = LAC_DTYPE_F32,
+                         .accumulate = 1,
+                         .epochs = -1,
+                         .rate = -1,
+                         .momentum = -1,
+                         .weight_decay = -1,
+                         .nesterov = -1,
+                         .warmup_epochs = -1,
+                         .label_smoothing = -1,
+                         .mixup = -1,
+                         .augment = true,
+                         .shuffle = true,
+                         .evaluate = true,
+                         .epochs_between_evals = 1,
+                         .steps_per_loop = 1,
+                         .stop_threshold = -1,
+                         .keep_checkpoints = 3,
+                         .display_steps = 100};
+  memcpy(o.mean, prepare.mean, sizeof o.mean);
+  memcpy(o.std, prepare.std, sizeof o.std);
+  return o;
+}
+
+/* ---- The data ---- */
+
+const char *laci_train_format(const laci_dataset *set) {
+  laci_recipe usual = laci_dataset_recipe(set);
+  if (usual.is_grey) return "digits";
+  if (usual.resize) return "folder";
+  return laci_dataset_classes(set) == 100 ? "cifar100" : "cifar10";
+}
+
+static bool is_folder(const char *path) {
+  struct stat found;
+  return stat(path, &found) == 0 && S_ISDIR(found.st_mode);
+}
+
+/** DATA/train and DATA/val, where both are there, are the parts; else DATA is both. */
+static lac_status find_parts(const char *data, char train[PATH_MAX], char test[PATH_MAX],
+                             lac_error *err) {
+  static const char *const names[] = {"val", "validation", "test"};
+  int n = snprintf(train, PATH_MAX, "%s/train", data);
+  if (n < 0 || n + 8 >= PATH_MAX) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "%s: the name is too long", data);
+  }
+  for (size_t k = 0; is_folder(train) && k < sizeof names / sizeof names[0]; k++) {
+    (void)snprintf(test, PATH_MAX, "%.*s/%s", PATH_MAX - 16, data, names[k]);
+    if (is_folder(test)) return LAC_OK;
+  }
+  (void)snprintf(train, PATH_MAX, "%s", data);
+  (void)snprintf(test, PATH_MAX, "%s", data);
+  return LAC_OK;
+}
+
+static lac_status settle_images(const lac_train_options *o, laci_train_plan *plan, lac_error *err) {
+  laci_recipe *p = &plan->prepare;
+  *p = laci_dataset_recipe(plan->set);
+  if (o->resize) p->resize = o->resize;
+  if (o->crop) p->height = p->width = o->crop;
+  if (!p->is_grey) { /* mean and std are colours' */
+    memcpy(p->mean, o->mean, sizeof p->mean);
+    memcpy(p->std, o->std, sizeof p->std);
+  }
+  return laci_recipe_check(p, err);
+}
+
+lac_status laci_train_open(const char *data, const lac_train_options *o, laci_train_plan *plan,
+                           lac_error *err) {
+  char train[PATH_MAX];
+  lac_status st = find_parts(data, train, plan->test_path, err);
+  if (st) return st;
+  laci_dataset_options how = {
+      .part = LACI_PART_TRAIN, .classes_path = o->classes, .quiet = plan->quiet};
+  st = laci_dataset_open(train, &how, &plan->set, err);
+  if (st) return st;
+  const char *format = laci_train_format(plan->set);
+  if (o->format && strcmp(o->format, format) != 0) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "%s: it holds %s, but the format wanted is %s", data,
+                     format, o->format);
+  }
+  if (strcmp(format, "folder") == 0 && strcmp(train, plan->test_path) == 0 && o->evaluate &&
+      !plan->quiet) {
+    laci_log(LAC_LOG_WARNING,
+             "%s: no folders train and val in it: evaluated are the images that are trained on",
+             data);
+  }
+  return settle_images(o, plan, err);
+}
+
+lac_status lac_train_data_find(const char *data, const lac_train_options *options,
+                               lac_train_data *found, lac_error *err) {
+  if (!data || !options || !found) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "a folder, options and room are needed");
+  }
+  laci_train_plan plan = {.quiet = true};
+  lac_status st = laci_train_open(data, options, &plan, err);
+  if (!st) {
+    *found = (lac_train_data){.format = laci_train_format(plan.set),
+                              .images = laci_dataset_count(plan.set),
+                              .classes = laci_dataset_classes(plan.set),
+                              .channels = laci_recipe_channels(&plan.prepare),
+                              .height = plan.prepare.height,
+                              .width = plan.prepare.width};
+  }
+  laci_train_plan_clear(&plan);
+  return st;
+}
+
+void laci_train_plan_clear(laci_train_plan *plan) {
+  laci_dataset_close(plan->set);
+  plan->set = NULL;
+}
+
+/* ---- Options inside their limits ---- */
+
+static lac_status check_whole(const char *what, int64_t value, int64_t least, int64_t most,
+                              lac_error *err) {
+  if (value >= least && value <= most) return LAC_OK;
+  return laci_fail(err, LAC_BAD_ARGUMENT, "%s %" PRId64 ": wanted %" PRId64 " to %" PRId64, what,
+                   value, least, most);
+}
+
+/** -1 stands for the recipe's. */
+static lac_status check_real(const char *what, double value, double most, lac_error *err) {
+  if (value == -1 || (value >= 0 && value <= most)) return LAC_OK;
+  return laci_fail(err, LAC_BAD_ARGUMENT, "%s %g: wanted 0 to %g", what, value, most);
+}
+
+static lac_status check_options(const lac_train_options *o, lac_error *err) {
+  lac_status st = check_whole("threads", o->threads, 0, MOST_THREADS, err);
+  if (!st) st = check_whole("batch size", o->batch, 0, MOST_BATCH, err);
+  if (!st) st = check_whole("accumulated batches", o->accumulate, 1, MOST_BATCH, err);
+  if (!st) st = check_whole("steps", o->steps, 0, INT64_MAX / MOST_BATCH, err);
+  if (!st) st = check_whole("steps between evaluations", o->eval_steps, 0, INT64_MAX, err);
+  if (!st) st = check_whole("epochs between evaluations", o->epochs_between_evals, 1, 1000000, err);
+  if (!st) st = check_whole("steps a loop", o->steps_per_loop, 1, INT64_MAX, err);
+  if (!st) st = check_whole("steps between checkpoints", o->checkpoint_steps, 0, INT64_MAX, err);
+  if (!st) st = check_whole("checkpoints to keep", o->keep_checkpoints, 1, 1000000, err);
+  if (!st) st = check_whole("display steps", o->display_steps, 1, INT64_MAX, err);
+  if (!st) st = check_real("epochs", o->epochs, 1e6, err);
+  if (!st) st = check_real("rate", o->rate, 1e6, err);
+  if (!st) st = check_real("momentum", o->momentum, nextafter(1, 0), err);
+  if (!st) st = check_real("weight decay", o->weight_decay, 1e6, err);
+  if (!st) st = check_real("warm-up epochs", o->warmup_epochs, 1e6, err);
+  if (!st) st = check_real("label smoothing", o->label_smoothing, 1, err);
+  if (!st) st = check_real("mixup", o->mixup, 1e6, err);
+  if (!st) st = check_real("stop threshold", o->stop_threshold, 100, err);
+  if (!st && o->dtype != LAC_DTYPE_F32 && o->dtype != LAC_DTYPE_BF16) {
+    st = laci_fail(err, LAC_BAD_ARGUMENT, "training in %s: wanted f32 or bf16",
+                   lac_dtype_name(o->dtype));
+  }
+  if (!st && o->epochs == 0 && o->steps == 0 && !o->eval_only) {
+    st = laci_fail(err, LAC_BAD_ARGUMENT, "0 epochs: wanted more, or to evaluate only");
+  }
+  if (!st && o->stop_threshold >= 0 && !o->evaluate) {
+    st = laci_fail(err, LAC_BAD_ARGUMENT, "a stop threshold without evaluations");
+  }
+  if (!st && o->keep_best && !o->evaluate) {
+    st = laci_fail(err, LAC_BAD_ARGUMENT, "the best evaluated weights without evaluations");
+  }
+  if (!st && o->recover && !o->model_dir) {
+    st = laci_fail(err, LAC_BAD_ARGUMENT, "recovering: no model dir says where checkpoints lie");
+  }
+  return st;
+}
+
+/* ---- The recipe ---- */
+
+static lac_status fail_name(const char *what, const char *name, const char *names, lac_error *err) {
+  return laci_fail(err, LAC_BAD_ARGUMENT, "%s %s: wanted %s", what, name, names);
+}
+
+static lac_status change_optimizer(const lac_train_options *o, laci_training_recipe *r,
+                                   lac_error *err) {
+  laci_optimizer_kind kind = r->optimizer.kind;
+  if (o->optimizer && !laci_optimizer_find(o->optimizer, &kind)) {
+    return fail_name("optimizer", o->optimizer, "sgd, lars or adamw", err);
+  }
+  if (kind != r->optimizer.kind) {
+    if (o->rate < 0) {
+      return laci_fail(err, LAC_BAD_ARGUMENT,
+                       "optimizer %s: the rate of recipe %s is made for %s: a rate is wanted",
+                       o->optimizer, r->name, laci_optimizer_name(r->optimizer.kind));
+    }
+    laci_optimizer_options_set_kind(&r->optimizer, kind);
+  }
+  if (o->momentum >= 0) r->optimizer.momentum = (float)o->momentum;
+  if (o->weight_decay >= 0) r->optimizer.decay = (float)o->weight_decay;
+  if (o->nesterov >= 0) r->optimizer.nesterov = o->nesterov > 0;
+  if (o->decay_all) r->optimizer.decay_all = true;
+  return LAC_OK;
+}
+
+/** A piecewise schedule needs stages: where the recipe has none, those of the first recipe, at the
+ * same shares of the training. */
+static void give_stages(laci_training_recipe *r) {
+  int n;
+  const laci_training_recipe *first = laci_training_recipes(&n);
+  if (r->schedule != LACI_SCHEDULE_PIECEWISE || r->n_stages > 0) return;
+  r->n_stages = first->n_stages;
+  for (int k = 0; k < r->n_stages; k++) {
+    r->stages[k] = first->stages[k];
+    r->stages[k].from_epoch *= r->epochs / first->epochs;
+  }
+}
+
+static lac_status change_recipe(const lac_train_options *o, laci_training_recipe *r,
+                                lac_error *err) {
+  int n;
+  const laci_training_recipe *from = laci_training_recipes(&n);
+  if (o->recipe) from = laci_training_recipe_find(o->recipe);
+  if (!from) {
+    return fail_name("recipe", o->recipe, "resnet-sgd, resnet-lars, resnext, mixup-250 or cifar",
+                     err);
+  }
+  *r = *from;
+  if (o->schedule && !laci_schedule_find(o->schedule, &r->schedule)) {
+    return fail_name("schedule", o->schedule, "constant, piecewise, cosine or polynomial", err);
+  }
+  if (o->epochs >= 0) r->epochs = o->epochs;
+  if (o->warmup_epochs >= 0) r->warmup_epochs = o->warmup_epochs;
+  if (o->label_smoothing >= 0) r->smoothing = o->label_smoothing;
+  if (o->mixup >= 0) r->mixup = o->mixup;
+  if (!o->augment) r->augment = false;
+  give_stages(r);
+  return change_optimizer(o, r, err);
+}
+
+/* ---- In steps ---- */
+
+static void write_about(const lac_train_options *o, laci_train_plan *plan) {
+  const laci_training_recipe *r = &plan->recipe;
+  (void)snprintf(
+      plan->about, sizeof plan->about,
+      "\"recipe\": \"%s\", \"optimizer\": \"%s\", \"momentum\": %.9g, \"nesterov\": %s, "
+      "\"weight_decay\": %.9g, \"decay_all\": %s, \"schedule\": \"%s\", \"rate\": %.17g, "
+      "\"warmup_steps\": %" PRId64 ", \"steps\": %" PRId64
+      ", \"batch\": %d, \"accumulate\": %d, "
+      "\"label_smoothing\": %.17g, \"mixup\": %.17g, \"augment\": %s, \"shuffle\": %s, "
+      "\"dtype\": \"%s\", \"images\": %" PRId64 ", \"seed\": %" PRIu64,
+      r->name, laci_optimizer_name(r->optimizer.kind), (double)r->optimizer.momentum,
+      r->optimizer.nesterov ? "true" : "false", (double)r->optimizer.decay,
+      r->optimizer.decay_all ? "true" : "false", laci_schedule_name(plan->schedule.kind),
+      plan->schedule.rate, plan->schedule.warmup_steps, plan->steps, plan->batch, plan->accumulate,
+      r->smoothing, r->mixup, r->augment ? "true" : "false", o->shuffle ? "true" : "false",
+      lac_dtype_name(o->dtype), laci_dataset_count(plan->set), o->seed);
+}
+
+lac_status laci_train_settle(const lac_train_options *o, laci_train_plan *plan, lac_error *err) {
+  lac_status st = check_options(o, err);
+  if (!st) st = change_recipe(o, &plan->recipe, err);
+  if (st) return st;
+  int64_t images = laci_dataset_count(plan->set);
+  plan->batch = o->batch                     ? o->batch
+                : plan->recipe.batch         ? plan->recipe.batch
+                : o->dtype == LAC_DTYPE_BF16 ? BATCH_BF16
+                                             : BATCH_F32;
+  plan->accumulate = o->accumulate;
+  int64_t batches = laci_training_steps(plan->set, plan->batch);
+  if (batches < 1) {
+    return laci_fail(err, LAC_BAD_ARGUMENT,
+                     "%" PRId64 " images for training are less than a batch of %d", images,
+                     plan->batch);
+  }
+  if (batches < plan->accumulate) {
+    return laci_fail(err, LAC_BAD_ARGUMENT,
+                     "%" PRId64 " images for training are less than a step of %d batches of %d",
+                     images, plan->accumulate, plan->batch);
+  }
+  plan->steps_per_epoch = batches / plan->accumulate;
+  laci_run_size size = {.global_batch = (int64_t)plan->batch * plan->accumulate,
+                        .steps_per_epoch = plan->steps_per_epoch,
+                        .steps = o->steps,
+                        .n_processes = 1,
+                        .rate = o->rate};
+  st = laci_training_recipe_schedule(&plan->recipe, &size, &plan->schedule, err);
+  if (st) return st;
+  plan->steps = plan->schedule.steps;
+  plan->eval_every =
+      o->eval_steps ? o->eval_steps : o->epochs_between_evals * plan->steps_per_epoch;
+  plan->checkpoint_every = o->checkpoint_steps ? o->checkpoint_steps : plan->steps_per_epoch;
+  write_about(o, plan);
+  return LAC_OK;
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What remains of a training beside its weights: a line a step in log.jsonl, TensorBoard's events
+ * at every display step, and the curves, drawn again at every evaluation from all lines so far,
+ * those of earlier runs too. */
+#include <stdio.h>
+#include <string.h>
+
+#include "api/train_in.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "report/curve.h"
+#include "train/events.h"
+#include "train/log.h"
+
+struct laci_train_record {
+  laci_train_log *log;
+  laci_events *events;
+  char curves[PATH_MAX];
+};
+
+lac_status laci_train_record_open(const char *folder, int64_t step, laci_train_record **record,
+                                  lac_error *err) {
+  *record = NULL;
+  laci_train_record *r = laci_alloc(1, sizeof *r);
+  if (!r) return laci_fail_memory(err, "the log");
+  int n = snprintf(r->curves, sizeof r->curves, "%s/curves.svg", folder);
+  lac_status st = LAC_OK;
+  if (n < 0 || (size_t)n >= sizeof r->curves) {
+    st = laci_fail(err, LAC_BAD_ARGUMENT, "%s: the name is too long", folder);
+  }
+  if (!st) st = laci_train_log_open(folder, step > 0 ? step : -1, &r->log, err);
+  if (!st) st = laci_events_create(folder, &r->events, err);
+  if (!st) {
+    *record = r;
+    return LAC_OK;
+  }
+  lac_status ignored = laci_train_record_close(r, NULL); /* the first cause counts */
+  (void)ignored;
+  return st;
+}
+
+/* ---- Curves ---- */
+
+/** The points of one series: those lines of the log, with that number of theirs. */
+typedef enum series { TRAIN_LOSS, EVAL_LOSS, TOP1, TOP5, N_SERIES } series;
+
+static double value_of(const laci_log_line *line, series which) {
+  if (which == TOP1) return line->top1;
+  return which == TOP5 ? line->top5 : line->loss;
+}
+
+static laci_curve_series gather(const laci_log_line *lines, int64_t n, series which,
+                                laci_curve_point *points) {
+  static const char *const labels[N_SERIES] = {"training", "test", "top-1", "top-5"};
+  laci_curve_series made = {.label = labels[which], .points = points};
+  for (int64_t at = 0; at < n; at++) {
+    if (lines[at].is_eval != (which != TRAIN_LOSS)) continue;
+    points[made.n++] = (laci_curve_point){lines[at].step, value_of(&lines[at], which)};
+  }
+  return made;
+}
+
+static lac_status draw(const laci_train_record *r, lac_error *err) {
+  int64_t n = 0;
+  const laci_log_line *lines = laci_train_log_lines(r->log, &n);
+  laci_curve_point *points = laci_alloc((size_t)n, N_SERIES * sizeof *points);
+  char *svg = NULL;
+  size_t size_bytes = 0;
+  if (!points) return laci_fail_memory(err, "the curves");
+  laci_curve curve = {.title = "training", .n_loss = 2, .n_accuracy = 2};
+  curve.loss[0] = gather(lines, n, TRAIN_LOSS, points);
+  curve.loss[1] = gather(lines, n, EVAL_LOSS, points + n);
+  curve.accuracy[0] = gather(lines, n, TOP1, points + 2 * n);
+  curve.accuracy[1] = gather(lines, n, TOP5, points + 3 * n);
+  lac_status st = laci_curve_svg(&curve, &svg, &size_bytes, err);
+  if (!st) st = laci_file_write(r->curves, svg, size_bytes, true, err);
+  laci_free(svg);
+  laci_free(points);
+  return st;
+}
+
+/* ---- Events ---- */
+
+static lac_status add_step(laci_train_record *r, const lac_train_event *e, lac_error *err) {
+  const laci_log_line line = {.step = e->step,
+                              .epoch = e->epoch,
+                              .loss = e->loss,
+                              .rate = e->rate,
+                              .images_per_second = e->images_per_second};
+  const laci_scalar scalars[] = {
+      {"loss/train", e->loss}, {"rate", e->rate}, {"images_per_second", e->images_per_second}};
+  lac_status st = laci_train_log_write(r->log, &line, err);
+  if (st || !e->is_display) return st;
+  return laci_events_write(r->events, e->step, scalars, 3, err);
+}
+
+/** Whether the log ends in the evaluation of this step: an earlier run was killed after it, before
+ * a checkpoint could say so, and it is made again. */
+static bool is_known(const laci_train_record *r, int64_t step) {
+  int64_t n = 0;
+  const laci_log_line *lines = laci_train_log_lines(r->log, &n);
+  return n > 0 && lines[n - 1].is_eval && lines[n - 1].step == step;
+}
+
+static lac_status add_score(laci_train_record *r, const lac_train_event *e, lac_error *err) {
+  const laci_log_line line = {
+      .is_eval = true, .step = e->step, .loss = e->loss, .top1 = e->top1, .top5 = e->top5};
+  const laci_scalar scalars[] = {
+      {"loss/test", e->loss}, {"accuracy/top1", e->top1}, {"accuracy/top5", e->top5}};
+  lac_status st = is_known(r, e->step) ? LAC_OK : laci_train_log_write(r->log, &line, err);
+  if (!st) st = laci_events_write(r->events, e->step, scalars, 3, err);
+  return st ? st : draw(r, err);
+}
+
+lac_status laci_train_record_add(laci_train_record *r, const lac_train_event *e, lac_error *err) {
+  if (e->kind == LAC_TRAIN_STEP) return add_step(r, e, err);
+  if (e->kind == LAC_TRAIN_EVALUATED) return add_score(r, e, err);
+  return LAC_OK;
+}
+
+lac_status laci_train_record_close(laci_train_record *r, lac_error *err) {
+  if (!r) return LAC_OK;
+  lac_status st = r->log && r->events ? draw(r, err) : LAC_OK;
+  lac_status closed = laci_train_log_close(r->log, st ? NULL : err);
+  if (!st) st = closed;
+  closed = laci_events_close(r->events, st ? NULL : err);
+  laci_free(r);
+  return st ? st : closed;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Folders, read name by name. */
+#include "base/folder.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "base/error.h"
+
+static const struct dirent *next(DIR *files, const char *pattern) {
+  const struct dirent *file;
+  do file = readdir(files);
+  while (file && fnmatch(pattern, file->d_name, FNM_PERIOD) != 0);
+  return file;
+}
+
+bool laci_folder_has(const char *folder, const char *pattern) {
+  DIR *files = opendir(folder);
+  bool found = files && next(files, pattern);
+  if (files) (void)closedir(files);
+  return found;
+}
+
+lac_status laci_folder_remove(const char *folder, const char *pattern, lac_error *err) {
+  DIR *files = opendir(folder);
+  lac_status st = LAC_OK;
+  if (!files) {
+    return errno == ENOENT ? LAC_OK : laci_fail(err, LAC_IO, "%s: %s", folder, strerror(errno));
+  }
+  for (const struct dirent *file; !st && (file = next(files, pattern));) {
+    if (unlinkat(dirfd(files), file->d_name, 0) == 0 || errno == ENOENT) continue;
+    st = laci_fail(err, LAC_IO, "%s/%s: %s", folder, file->d_name, strerror(errno));
+  }
+  (void)closedir(files);
+  return st;
+}
+
+lac_status laci_folder_lock(const char *folder, int *lock, lac_error *err) {
+  *lock = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (*lock < 0 || flock(*lock, LOCK_EX | LOCK_NB) == 0) return LAC_OK;
+  bool is_taken = errno == EWOULDBLOCK;
+  laci_folder_unlock(*lock);
+  *lock = -1;
+  if (!is_taken) return LAC_OK;
+  return laci_fail(err, LAC_EXISTS, "%s: another run writes there now, wanted a folder of its own",
+                   folder);
+}
+
+void laci_folder_unlock(int lock) {
+  if (lock >= 0) (void)close(lock);
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The files of a folder by a pattern of their names, such as "checkpoint-*.lac". */
+#ifndef LACI_BASE_FOLDER_H
+#define LACI_BASE_FOLDER_H
+
+#include <stdbool.h>
+
+#include "lacuna/status.h"
+
+/** Is there any? False where the folder cannot be read, too. */
+bool laci_folder_has(const char *folder, const char *pattern);
+/** Removes them. A folder that is not there holds none. Fails LAC_IO. */
+LAC_MUST_CHECK lac_status laci_folder_remove(const char *folder, const char *pattern,
+                                             lac_error *err);
+
+/** The folder is the caller's until laci_folder_unlock, or until the program ends, however it does:
+ * nothing is left behind. *lock: -1 where the folder cannot be opened or its file system knows no
+ * locks; the caller goes on without. Fails LAC_EXISTS where somebody else holds it. */
+LAC_MUST_CHECK lac_status laci_folder_lock(const char *folder, int *lock, lac_error *err);
+/** Of -1: nothing. */
+void laci_folder_unlock(int lock);
+
+#endif

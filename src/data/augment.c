@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Pad, crop and flip in one pass over the rows: row y of the result is row y + top - pad of the
+ * image, black outside of it. */
+#include "data/augment.h"
+
+#include <string.h>
+
+#include "base/rng.h"
+
+/* A stream of its own for every use of the same seed. */
+enum { STREAM_AUGMENT = 0x41554721 };
+
+laci_augment_draw laci_augment_draw_of(const laci_augment *augment, uint64_t seed,
+                                       uint64_t sample) {
+  uint64_t n = 2 * (uint64_t)augment->pad + 1;
+  laci_augment_draw draw = {0};
+  draw.top = (int)laci_rng_below(seed, STREAM_AUGMENT, 3 * sample, n);
+  draw.left = (int)laci_rng_below(seed, STREAM_AUGMENT, 3 * sample + 1, n);
+  draw.flipped = augment->flip && laci_rng_below(seed, STREAM_AUGMENT, 3 * sample + 2, 2);
+  return draw;
+}
+
+static void mirror_row(uint8_t *row, int width) {
+  for (int left = 0, right = width - 1; left < right; left++, right--) {
+    for (int c = 0; c < 3; c++) {
+      uint8_t kept = row[left * 3 + c];
+      row[left * 3 + c] = row[right * 3 + c];
+      row[right * 3 + c] = kept;
+    }
+  }
+}
+
+/** Pixels [left - pad, left - pad + width) of a row; outside it is black. */
+static void shift_row(const uint8_t *from, uint8_t *to, int width, int shift) {
+  int first = shift < 0 ? -shift : 0, end = shift > 0 ? width - shift : width;
+  memset(to, 0, (size_t)width * 3);
+  if (first >= end) return;
+  memcpy(to + (size_t)first * 3, from + (size_t)(first + shift) * 3, (size_t)(end - first) * 3);
+}
+
+static void crop(const laci_augment_draw *draw, int pad, const laci_image *from, laci_image *to) {
+  size_t stride = (size_t)from->width * 3;
+  for (int y = 0; y < from->height; y++) {
+    int source = y + draw->top - pad;
+    uint8_t *row = to->rgb + (size_t)y * stride;
+    if (source < 0 || source >= from->height) memset(row, 0, stride);
+    else shift_row(from->rgb + (size_t)source * stride, row, from->width, draw->left - pad);
+  }
+}
+
+lac_status laci_augment_apply(const laci_augment *augment, const laci_augment_draw *draw,
+                              const char *name, laci_image *image, laci_image *spare,
+                              lac_error *err) {
+  if (draw->top != augment->pad || draw->left != augment->pad) {
+    lac_status st = laci_image_set_size(spare, name, image->width, image->height, err);
+    if (st) return st;
+    crop(draw, augment->pad, image, spare);
+    laci_image kept = *image;
+    *image = *spare;
+    *spare = kept;
+  }
+  if (!draw->flipped) return LAC_OK;
+  for (int y = 0; y < image->height; y++) {
+    mirror_row(image->rgb + (size_t)y * (size_t)image->width * 3, image->width);
+  }
+  return LAC_OK;
+}

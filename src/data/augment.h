@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Images changed at random as they are read for training: padded with black and cropped to the old
+ * size anywhere, and turned left to right.
+ *
+ * What happens to an image follows from (seed, number of the sample since training began), so that
+ * threads and restarts change nothing. Next: loader.h. */
+#ifndef LACI_DATA_AUGMENT_H
+#define LACI_DATA_AUGMENT_H
+
+#include <stdbool.h>
+
+#include "data/image.h"
+
+typedef struct laci_augment {
+  int pad;   /* pixels on every side, 0..LACI_AUGMENT_MAX_PAD; 0: no crop */
+  bool flip; /* half of the images are mirrored */
+} laci_augment;
+
+enum { LACI_AUGMENT_MAX_PAD = 1024 };
+
+/** What happens to a sample: the crop's corner in the padded image, both 0 .. 2 pad. */
+typedef struct laci_augment_draw {
+  int top, left;
+  bool flipped;
+} laci_augment_draw;
+laci_augment_draw laci_augment_draw_of(const laci_augment *augment, uint64_t seed, uint64_t sample);
+
+/** Changes the image in place. `spare` is scratch that grows to the image's size. Fails
+ * LAC_NO_MEMORY; `name` stands in the text. */
+LAC_MUST_CHECK lac_status laci_augment_apply(const laci_augment *augment,
+                                             const laci_augment_draw *draw, const char *name,
+                                             laci_image *image, laci_image *spare, lac_error *err);
+
+#endif

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The formulas of mix.h. Beta(a, a) is x / (x + y) of two draws of Gamma(a); these come by
+ * Marsaglia and Tsang's squeeze, "A simple method for generating gamma variables" (2000): for a >=
+ * 1 and d = a - 1/3, d (1 + z / sqrt(9 d))^3 of a normal z is accepted with a probability above
+ * 0.95; for a < 1, Gamma(a) = Gamma(a + 1) u^(1/a). */
+#include "data/mix.h"
+
+#include <math.h>
+#include <stdbool.h>
+
+#include "base/error.h"
+#include "base/rng.h"
+
+enum { STREAM_MIXUP = 0x4D495855, MAX_TRIES = 64 };
+
+lac_status laci_labels_smooth(const int32_t *labels, int n, int n_classes, double smoothing,
+                              float *rows, lac_error *err) {
+  if (!(smoothing >= 0 && smoothing <= 1)) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "label smoothing %g, wanted 0 to 1", smoothing);
+  }
+  float low = (float)(smoothing / n_classes), high = (float)(1 - smoothing + smoothing / n_classes);
+  for (int i = 0; i < n; i++) {
+    float *row = rows + (size_t)i * (size_t)n_classes;
+    if (labels[i] < 0 || labels[i] >= n_classes) {
+      return laci_fail(err, LAC_BAD_VALUE, "label %d, wanted 0 to %d", (int)labels[i],
+                       n_classes - 1);
+    }
+    for (int c = 0; c < n_classes; c++) row[c] = low;
+    row[labels[i]] = high;
+  }
+  return LAC_OK;
+}
+
+/** Draws of one step: numbers `at`, `at + 1` ... of its stream. */
+typedef struct draws {
+  uint64_t seed, at;
+} draws;
+
+/** In (0, 1]: its logarithm is finite. */
+static double unit(draws *d) { return 1 - laci_rng_unit(d->seed, STREAM_MIXUP, d->at++); }
+
+static double normal(draws *d) {
+  double radius = sqrt(-2 * log(unit(d)));
+  return radius * cos(6.283185307179586 * unit(d));
+}
+
+/** The logarithm, since for a small alpha the value itself is often below the least double. */
+static double log_gamma_draw(draws *d, double alpha) {
+  double boost = 0, shape = alpha;
+  if (alpha < 1) {
+    boost = log(unit(d)) / alpha;
+    shape = alpha + 1;
+  }
+  double size = shape - 1.0 / 3, width = 1 / sqrt(9 * size);
+  double cube = 1; /* in the end: the mode; 64 refusals in a row do not happen */
+  for (int k = 0; k < MAX_TRIES; k++) {
+    double z = normal(d), u = unit(d), root = 1 + width * z;
+    if (root <= 0) continue;
+    double v = root * root * root;
+    if (log(u) >= 0.5 * z * z + size * (1 - v + log(v))) continue;
+    cube = v;
+    break;
+  }
+  return boost + log(size * cube);
+}
+
+double laci_mixup_share(uint64_t seed, uint64_t step, double alpha) {
+  draws d = {seed, step * 1024}; /* more than both variables can use */
+  if (!(alpha > 0)) return 1;
+  double first = log_gamma_draw(&d, alpha), second = log_gamma_draw(&d, alpha);
+  return 1 / (1 + exp(second - first));
+}
+
+void laci_mixup(double share, float *items, int n, size_t size) {
+  const float a = (float)share, b = (float)(1 - share);
+  for (int i = 0; i < n / 2; i++) { /* the middle one of an odd number meets itself */
+    float *first = items + (size_t)i * size, *second = items + (size_t)(n - 1 - i) * size;
+    for (size_t k = 0; k < size; k++) {
+      float x = first[k], y = second[k];
+      first[k] = a * x + b * y;
+      second[k] = a * y + b * x;
+    }
+  }
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Labels as rows of class probabilities, smoothed, and MixUp: blends of two images and of their
+ * rows (Zhang, Cisse, Dauphin, Lopez-Paz: "mixup: beyond empirical risk minimization", 2018). */
+#ifndef LACI_DATA_MIX_H
+#define LACI_DATA_MIX_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lacuna/status.h"
+
+/** rows[i][c] = (1 - smoothing) [c is label i] + smoothing / n_classes.
+ *  labels in [n], 0 <= label < n_classes (else LAC_BAD_VALUE, rows undefined); rows out [n,
+ * classes]. Fails LAC_BAD_ARGUMENT for a smoothing outside 0..1. */
+LAC_MUST_CHECK lac_status laci_labels_smooth(const int32_t *labels, int n, int n_classes,
+                                             double smoothing, float *rows, lac_error *err);
+
+/** The share of the first image, drawn from Beta(alpha, alpha) for this step; 1 where alpha is 0.
+ * alpha >= 0, finite. */
+double laci_mixup_share(uint64_t seed, uint64_t step, double alpha);
+
+/** Blends item i with item n - 1 - i, in place: x[i] = share x[i] + (1 - share) x[n - 1 - i], of n
+ * items of `size` floats. In a shuffled batch these are random pairs. For images and rows alike. */
+void laci_mixup(double share, float *items, int n, size_t size);
+
+#endif

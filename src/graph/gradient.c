@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The walk backwards: which values lie between a parameter and the loss, and each node's rule in
+ * turn, last node first, so that all that reaches an output is added up before its node is asked.
+ *
+ * A value "depends" if it is float and computed from a parameter; only such inputs get gradients,
+ * and only such nodes are visited. Next: gradient_nodes.c (what rules build with). */
+#include "graph/gradient.h"
+
+#include "base/error.h"
+#include "graph/gradient_in.h"
+#include "graph/op.h"
+#include "graph/ops/op_in.h"
+
+/* ---- What rules ask and say
+ * --------------------------------------------------------------------------------- */
+
+int laci_gradient_of(laci_gradient_builder *b, const laci_node *node, int port) {
+  return laci_has_output(node, port) ? b->gradient[node->outputs[port]] : -1;
+}
+
+bool laci_gradient_wanted(const laci_gradient_builder *b, const laci_node *node, int port) {
+  return laci_has_input(node, port) && b->depends[node->inputs[port]];
+}
+
+void laci_gradient_give(laci_gradient_builder *b, const laci_node *node, int port, int gradient) {
+  if (b->status || gradient < 0 || !laci_gradient_wanted(b, node, port)) return;
+  int value = node->inputs[port];
+  laci_shape have = laci_gradient_shape(b, gradient), want = laci_gradient_shape(b, value);
+  if (!laci_shape_equal(&have, &want)) {
+    char found[128], wanted[128];
+    b->status = laci_node_fail(
+        node, b->err, LAC_INTERNAL, "the gradient of input %d is %s, wanted %s", port,
+        laci_shape_text(&have, found, sizeof found), laci_shape_text(&want, wanted, sizeof wanted));
+    return;
+  }
+  int before = b->gradient[value];
+  b->gradient[value] = before < 0 ? gradient : laci_gradient_binary(b, "Add", before, gradient);
+}
+
+void laci_gradient_give_broadcast(laci_gradient_builder *b, const laci_node *node, int port,
+                                  int gradient) {
+  if (!laci_gradient_wanted(b, node, port)) return;
+  laci_shape shape = laci_gradient_in_shape(b, node, port);
+  laci_gradient_give(b, node, port, laci_gradient_unbroadcast(b, gradient, &shape));
+}
+
+lac_status laci_gradient_zero(laci_gradient_builder *b, const laci_node *node) {
+  (void)node;
+  return b->status;
+}
+
+lac_status laci_gradient_ok(const laci_gradient_builder *b) { return b->status; }
+
+lac_status laci_gradient_refuse(laci_gradient_builder *b, const laci_node *node, const char *text) {
+  if (!b->status) b->status = laci_node_fail(node, b->err, LAC_UNSUPPORTED, "%s", text);
+  return b->status;
+}
+
+laci_shape laci_gradient_shape(const laci_gradient_builder *b, int value) {
+  return value >= 0 ? b->graph->values[value].type.shape : (laci_shape){0};
+}
+
+lac_dtype laci_gradient_dtype(const laci_gradient_builder *b, int value) {
+  return value >= 0 ? b->graph->values[value].type.dtype : LAC_DTYPE_NONE;
+}
+
+laci_shape laci_gradient_in_shape(const laci_gradient_builder *b, const laci_node *node, int port) {
+  return laci_gradient_shape(b, laci_has_input(node, port) ? node->inputs[port] : -1);
+}
+
+const laci_buf *laci_gradient_known(const laci_gradient_builder *b, const laci_node *node,
+                                    int port) {
+  return laci_contents(b->graph, node, port);
+}
+
+/* ---- The walk
+ * -----------------------------------------------------------------------------------------------
+ */
+
+/** dX = dY * f'(X) as one internal node that carries the operator's name and attributes. */
+static void apply_slope(laci_gradient_builder *b, const laci_node *node) {
+  laci_attr *attrs = laci_alloc((size_t)node->n_attrs + 1, sizeof *attrs);
+  if (!attrs) {
+    b->status = laci_fail_memory(b->err, node->name);
+    return;
+  }
+  attrs[0] = laci_attr_text("of", node->type);
+  for (int at = 0; at < node->n_attrs; at++) attrs[at + 1] = node->attrs[at];
+  int inputs[] = {laci_gradient_of(b, node, 0), node->inputs[0]};
+  laci_gradient_node made = {.type = "UnaryGrad",
+                             .domain = "lacuna",
+                             .n_inputs = 2,
+                             .n_attrs = node->n_attrs + 1,
+                             .inputs = inputs,
+                             .attrs = attrs};
+  laci_gradient_give(b, node, 0, laci_gradient_add(b, &made, NULL));
+  laci_free(attrs);
+}
+
+/** Every shape that a rule could ask for. */
+static lac_status check_shapes(const laci_gradient_builder *b, const laci_node *node) {
+  for (int at = 0; at < node->n_inputs + node->n_outputs; at++) {
+    bool in = at < node->n_inputs;
+    int value = in ? node->inputs[at] : node->outputs[at - node->n_inputs];
+    if (value < 0 || laci_shape_known(&b->graph->values[value].type.shape)) continue;
+    return laci_node_fail(node, b->err, LAC_UNSUPPORTED,
+                          "the shape of '%s' is not known, which its gradient needs",
+                          b->graph->values[value].name);
+  }
+  return LAC_OK;
+}
+
+static lac_status visit(laci_gradient_builder *b, int node_id) {
+  /* A copy: rules add nodes, and the array moves. What it points to stays. */
+  const laci_node node = b->graph->nodes[node_id];
+  bool reached = false, leads = false;
+  for (int at = 0; at < node.n_outputs; at++) reached |= laci_gradient_of(b, &node, at) >= 0;
+  for (int at = 0; at < node.n_inputs; at++) leads |= laci_gradient_wanted(b, &node, at);
+  for (int at = 0; at < node.n_captures; at++) leads |= b->depends[node.captures[at]];
+  if (!reached || !leads) return LAC_OK;
+  if (!node.op || (!node.op->gradient && !node.op->slope)) {
+    return laci_fail(b->err, LAC_UNSUPPORTED, "%s: operator %s%s%s has no gradient", node.name,
+                     node.domain, node.domain[0] ? "." : "", node.type);
+  }
+  lac_status st = check_shapes(b, &node);
+  if (st) return st;
+  b->current = node.name;
+  b->n_made = 0;
+  if (!node.op->gradient) apply_slope(b, &node);
+  else if ((st = node.op->gradient(b, &node))) return st;
+  return b->status;
+}
+
+static void mark_dependents(laci_gradient_builder *b) {
+  for (int n = 0; n < b->n_nodes; n++) {
+    const laci_node *node = &b->graph->nodes[n];
+    bool leads = false;
+    for (int at = 0; at < node->n_inputs; at++) leads |= laci_gradient_wanted(b, node, at);
+    for (int at = 0; at < node->n_captures; at++) leads |= b->depends[node->captures[at]];
+    for (int at = 0; at < node->n_outputs && leads; at++) {
+      int value = node->outputs[at];
+      if (value >= 0) b->depends[value] = laci_dtype_is_float(laci_gradient_dtype(b, value));
+    }
+  }
+}
+
+static lac_status check_ends(const laci_graph *graph, int loss, int n_params, const int *params,
+                             lac_error *err) {
+  char text[128];
+  const laci_type *type = &graph->values[loss].type;
+  if (!laci_dtype_is_float(type->dtype) || laci_shape_count(&type->shape) != 1) {
+    return laci_fail(err, LAC_BAD_SHAPE, "the loss '%s' is %s %s, wanted one float",
+                     graph->values[loss].name, lac_dtype_name(type->dtype),
+                     laci_shape_text(&type->shape, text, sizeof text));
+  }
+  for (int at = 0; at < n_params; at++) {
+    const laci_value *value = &graph->values[params[at]];
+    if (laci_dtype_is_float(value->type.dtype) && laci_shape_known(&value->type.shape) &&
+        value->producer < 0) {
+      continue;
+    }
+    return laci_fail(err, LAC_BAD_SHAPE, "the parameter '%s' is no stored or given float tensor",
+                     value->name);
+  }
+  return LAC_OK;
+}
+
+static lac_status start(laci_gradient_builder *b, int n_params, const int *params) {
+  size_t n_values = (size_t)b->graph->n_values;
+  b->depends = laci_alloc(n_values, sizeof *b->depends);
+  b->gradient = laci_alloc(n_values, sizeof *b->gradient);
+  if (!b->depends || !b->gradient) return laci_fail_memory(b->err, "gradients");
+  for (size_t v = 0; v < n_values; v++) b->gradient[v] = -1;
+  for (int at = 0; at < n_params; at++) b->depends[params[at]] = true;
+  mark_dependents(b);
+  return LAC_OK;
+}
+
+lac_status laci_gradient_build(laci_graph *graph, int loss, int n_params, const int *params,
+                               int *grad_values, lac_error *err) {
+  laci_gradient_builder b = {
+      .graph = graph, .n_nodes = graph->n_nodes, .err = err, .current = "loss"};
+  lac_status st = check_ends(graph, loss, n_params, params, err);
+  if (!st) st = start(&b, n_params, params);
+  if (st) goto out;
+  laci_shape shape = laci_gradient_shape(&b, loss);
+  b.gradient[loss] = laci_gradient_full(&b, loss, &shape, 1);
+  for (int n = b.n_nodes - 1; n >= 0 && !st; n--) st = visit(&b, n);
+  for (int at = 0; at < n_params && !st; at++) {
+    grad_values[at] = b.gradient[params[at]];
+    if (grad_values[at] >= 0) continue;
+    shape = laci_gradient_shape(&b, params[at]);
+    grad_values[at] = laci_gradient_full(&b, params[at], &shape, 0);
+    st = b.status;
+  }
+  if (!st) st = laci_graph_finish(graph, err);
+out:
+  laci_free(b.depends);
+  laci_free(b.gradient);
+  return st;
+}

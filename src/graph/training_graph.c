@@ -1,0 +1,507 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A classifier's graph copied into a graph that trains: what its logits need, with trained tensors
+ * as inputs and batch normalisation by the batch, then a loss, gradients, outputs.
+ *
+ * Which tensors are trained is training_params.c's to say. Next: gradient.c. */
+#include "graph/training_graph.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "graph/gradient.h"
+#include "graph/infer.h"
+#include "graph/op.h"
+#include "graph/ops/op_in.h"
+#include "graph/training_in.h"
+
+typedef struct job {
+  const laci_graph *model;
+  const laci_training_options *options;
+  laci_training_graph *to;
+  laci_training_sort *sorts; /* [model's stored] */
+  bool *needed;              /* [model's nodes] */
+  bool *from_image;          /* [model's values] computed from the image */
+  int *value_of;             /* [model's values] in the new graph; -1: not there */
+  int *stat_now;             /* [model's stored] value of a running statistic so far; -1: none */
+  int model_logits;          /* value of the model */
+  lac_error *err;
+} job;
+
+/* ---- What is needed
+ * ----------------------------------------------------------------------------------------- */
+
+static int through(const laci_graph *model, int value, const char *type) {
+  int producer = model->values[value].producer;
+  const laci_node *node = producer >= 0 ? &model->nodes[producer] : NULL;
+  bool is_it = node && node->op && node->op->domain == NULL && strcmp(node->type, type) == 0;
+  return is_it && node->n_inputs > 0 && node->inputs[0] >= 0 ? node->inputs[0] : value;
+}
+
+/** The value before a Softmax or LogSoftmax, by way of nodes that only name or shape what comes
+ *  out of it; without one, the value before all Identity. */
+static int before_softmax(const laci_graph *model, int output) {
+  static const char *const shaping[] = {"Identity", "Reshape", "Flatten", "Squeeze"};
+  int logits = output;
+  for (int value = output, next = output;; value = next) {
+    int inner = through(model, value, "Softmax");
+    if (inner == value) inner = through(model, value, "LogSoftmax");
+    if (inner != value) return inner;
+    for (size_t k = 0; k < sizeof shaping / sizeof *shaping && next == value; k++)
+      next = through(model, value, shaping[k]);
+    if (next == value) return logits;
+    if (logits == value && through(model, value, "Identity") == next) logits = next;
+  }
+}
+
+/** The first output, before a last softmax: the loss has its own. */
+static lac_status find_logits(job *j) {
+  const laci_graph *model = j->model;
+  if (model->n_inputs != 1 || model->n_outputs < 1) {
+    return laci_fail(j->err, LAC_UNSUPPORTED,
+                     "the network has %d inputs and %d outputs; one image input and logits are "
+                     "wanted for training",
+                     model->n_inputs, model->n_outputs);
+  }
+  j->model_logits = before_softmax(model, model->outputs[0]);
+  return LAC_OK;
+}
+
+static lac_status need_node(const job *j, const laci_node *node) {
+  const char *why = !node->op ? "cannot be trained"
+                    : strcmp(node->type, "QuantizeLinear") == 0
+                        ? "lets no gradient through: quantised networks cannot be trained"
+                        : NULL;
+  if (!why) return LAC_OK;
+  return laci_fail(j->err, LAC_UNSUPPORTED, "%s: operator %s%s%s %s", node->name, node->domain,
+                   node->domain[0] ? "." : "", node->type, why);
+}
+
+static void mark_image(job *j) {
+  const laci_graph *model = j->model;
+  j->from_image[model->inputs[0]] = true;
+  for (int n = 0; n < model->n_nodes; n++) {
+    const laci_node *node = &model->nodes[n];
+    bool image = false;
+    for (int at = 0; at < node->n_inputs; at++)
+      image |= node->inputs[at] >= 0 && j->from_image[node->inputs[at]];
+    for (int at = 0; at < node->n_outputs; at++)
+      if (node->outputs[at] >= 0) j->from_image[node->outputs[at]] = image;
+  }
+}
+
+static lac_status find_needed(job *j) {
+  const laci_graph *model = j->model;
+  bool *read = laci_alloc((size_t)model->n_values, sizeof *read);
+  lac_status st = read ? LAC_OK : laci_fail_memory(j->err, "the training graph");
+  if (read) read[j->model_logits] = true;
+  for (int n = model->n_nodes - 1; n >= 0 && !st; n--) {
+    const laci_node *node = &model->nodes[n];
+    for (int at = 0; at < node->n_outputs; at++)
+      j->needed[n] |= node->outputs[at] >= 0 && read[node->outputs[at]];
+    if (!j->needed[n]) continue;
+    st = need_node(j, node);
+    for (int at = 0; at < node->n_inputs; at++)
+      if (node->inputs[at] >= 0) read[node->inputs[at]] = true;
+    for (int at = 0; at < node->n_captures; at++) read[node->captures[at]] = true;
+  }
+  laci_free(read);
+  return st;
+}
+
+/* ---- Values
+ * -------------------------------------------------------------------------------------------------
+ */
+
+/** A name that no value of the graph has. */
+static const char *fresh_name(const laci_graph *graph, const char *wanted, char *text,
+                              size_t size) {
+  (void)snprintf(text, size, "%s", wanted);
+  for (int suffix = 1; laci_graph_find_value(graph, text) >= 0; suffix++)
+    (void)snprintf(text, size, "%.400s_%d", wanted, suffix);
+  return text;
+}
+
+/** A new graph input of that shape; its value, or -1. */
+static int add_input(job *j, const char *name, const laci_type *type, lac_status *st) {
+  laci_graph *graph = j->to->graph;
+  *st = laci_graph_add_input(graph, name, type, j->err);
+  return *st ? -1 : laci_graph_find_value(graph, name);
+}
+
+static lac_status add_images(job *j) {
+  int input = j->model->inputs[0];
+  const laci_value *value = &j->model->values[input];
+  const laci_shape *given = &j->options->image;
+  char text[128];
+  laci_type type = value->type;
+  lac_status st;
+  if (type.shape.rank < 0 && given->rank) type.shape.rank = given->rank + 1;
+  for (int axis = 1; axis < type.shape.rank && given->rank == type.shape.rank - 1; axis++) {
+    bool open = value->type.shape.rank < 0 || type.shape.dims[axis] < 0;
+    if (open) type.shape.dims[axis] = given->dims[axis - 1];
+  }
+  if (type.shape.rank > 0) type.shape.dims[0] = j->options->batch;
+  if (type.shape.rank < 2 || !laci_shape_known(&type.shape) || !laci_dtype_is_float(type.dtype)) {
+    return laci_fail(j->err, LAC_BAD_SHAPE,
+                     "the input '%s' is %s %s, wanted images of a known size", value->name,
+                     lac_dtype_name(type.dtype),
+                     laci_shape_text(&value->type.shape, text, sizeof text));
+  }
+  j->to->images = j->value_of[input] = add_input(j, value->name, &type, &st);
+  return st;
+}
+
+static lac_status add_param(job *j, int stored, laci_param_kind kind) {
+  const laci_stored *from = &j->model->stored[stored];
+  laci_type type = {.dtype = from->dtype, .shape = from->shape};
+  lac_status st;
+  int input = add_input(j, from->name, &type, &st);
+  j->value_of[from->value] = input;
+  j->to->params[j->to->n_params++] =
+      (laci_training_param){.name = j->to->graph->values[input < 0 ? 0 : input].name,
+                            .stored = stored,
+                            .input = input,
+                            .gradient = -1,
+                            .shape = from->shape,
+                            .count = laci_shape_count(&from->shape),
+                            .kind = kind};
+  return st;
+}
+
+static lac_status add_stat(job *j, int stored) {
+  const laci_stored *from = &j->model->stored[stored];
+  laci_type type = {.dtype = from->dtype, .shape = from->shape};
+  lac_status st;
+  int input = add_input(j, from->name, &type, &st);
+  j->value_of[from->value] = j->stat_now[stored] = input;
+  j->to->stats[j->to->n_stats++] =
+      (laci_training_stat){.name = j->to->graph->values[input < 0 ? 0 : input].name,
+                           .stored = stored,
+                           .input = input,
+                           .update = -1,
+                           .count = laci_shape_count(&from->shape)};
+  return st;
+}
+
+static lac_status add_constant(job *j, int stored) {
+  laci_stored copy = j->model->stored[stored];
+  int id;
+  copy.owned = NULL; /* the model's bytes, which outlive us */
+  lac_status st = laci_graph_add_stored(j->to->graph, &copy, &id, j->err);
+  if (!st) j->value_of[j->model->stored[stored].value] = j->to->graph->stored[id].value;
+  return st;
+}
+
+static lac_status add_stored_tensors(job *j) {
+  lac_status st = LAC_OK;
+  for (int at = 0; at < j->model->n_stored && !st; at++) {
+    const laci_training_sort sort = j->sorts[at];
+    j->stat_now[at] = -1;
+    if (sort == LACI_SORT_CONSTANT) st = add_constant(j, at);
+    else if (sort == LACI_SORT_STATISTIC) st = add_stat(j, at);
+    else if (sort != LACI_SORT_UNUSED) st = add_param(j, at, (laci_param_kind)sort);
+  }
+  return st;
+}
+
+/* ---- Nodes
+ * --------------------------------------------------------------------------------------------------
+ */
+
+/** Values of a node in the new graph; outputs are made. */
+static bool map_values(job *j, const laci_node *node, int *inputs, int *outputs) {
+  for (int at = 0; at < node->n_inputs; at++)
+    inputs[at] = node->inputs[at] < 0 ? -1 : j->value_of[node->inputs[at]];
+  for (int at = 0; at < node->n_outputs; at++) {
+    outputs[at] = -1;
+    if (node->outputs[at] < 0) continue;
+    outputs[at] = laci_graph_value(j->to->graph, j->model->values[node->outputs[at]].name);
+    if (outputs[at] < 0) return false;
+    j->value_of[node->outputs[at]] = outputs[at];
+  }
+  return true;
+}
+
+/** The outputs behind Y: statistics of the batch and the running ones. */
+static lac_status add_batch_outputs(job *j, const laci_node *node, int outputs[5]) {
+  static const char *const names[] = {"", "batch_mean", "batch_var", "running_mean", "running_var"};
+  for (int at = 1; at < 5; at++) {
+    char wanted[500], text[520];
+    (void)snprintf(wanted, sizeof wanted, "%.400s/%s", node->name, names[at]);
+    outputs[at] =
+        laci_graph_value(j->to->graph, fresh_name(j->to->graph, wanted, text, sizeof text));
+    if (outputs[at] < 0) return laci_fail_memory(j->err, "the training graph");
+  }
+  return LAC_OK;
+}
+
+static lac_status add_batch_norm(job *j, const laci_node *node, const int *inputs, int y) {
+  int outputs[5] = {y}, from[5], id;
+  const int stored[] = {laci_training_stored(j->model, node->inputs[3]),
+                        laci_training_stored(j->model, node->inputs[4])};
+  const laci_attr attrs[] = {laci_attr_float("epsilon", laci_node_float(node, "epsilon", 1e-5f)),
+                             laci_attr_float("momentum", laci_node_float(node, "momentum", 0.9f))};
+  lac_status st = add_batch_outputs(j, node, outputs);
+  if (st) return st;
+  for (int at = 0; at < 3; at++) from[at] = inputs[at];
+  for (int at = 0; at < 2; at++) { /* two layers may share their statistics: one after the other */
+    from[3 + at] = j->stat_now[stored[at]];
+    j->stat_now[stored[at]] = outputs[3 + at];
+  }
+  return laci_graph_add_node(j->to->graph,
+                             &(laci_node){.name = node->name,
+                                          .type = "BatchNormTrain",
+                                          .domain = "lacuna",
+                                          .version = 1,
+                                          .n_inputs = 5,
+                                          .n_outputs = 5,
+                                          .inputs = from,
+                                          .outputs = outputs,
+                                          .n_attrs = 2,
+                                          .attrs = attrs},
+                             &id, j->err);
+}
+
+/** Exporters write the batch they traced into Reshape's wanted shapes: [1, -1]. Where the image
+ *  comes through and its first size is that batch, ours takes its place. */
+static lac_status use_batch(job *j, const laci_node *node, int *inputs) {
+  const laci_graph *model = j->model;
+  if (node->domain[0] || strcmp(node->type, "Reshape") != 0 || !laci_has_input(node, 1))
+    return LAC_OK;
+  const laci_shape *image = &model->values[model->inputs[0]].type.shape;
+  const laci_shape *x = &model->values[node->inputs[0]].type.shape;
+  const laci_buf *shape = laci_contents(model, node, 1);
+  bool traced = image->rank > 0 && image->dims[0] >= 1 && image->dims[0] != j->to->batch &&
+                x->rank > 0 && x->dims[0] == image->dims[0] && j->from_image[node->inputs[0]] &&
+                shape && shape->i && shape->count >= 1 && shape->count <= LACI_MAX_RANK &&
+                shape->i[0] == image->dims[0];
+  if (!traced) return LAC_OK;
+  char wanted[500], name[520];
+  (void)snprintf(wanted, sizeof wanted, "%.400s/shape", node->name);
+  laci_stored stored = {.name = fresh_name(j->to->graph, wanted, name, sizeof name),
+                        .dtype = LAC_DTYPE_I64,
+                        .shape = shape->shape,
+                        .size_bytes = (size_t)shape->count * sizeof *shape->i};
+  int64_t *sizes = laci_arena_alloc(&j->to->graph->arena, (size_t)shape->count, sizeof *sizes);
+  if (!sizes) return laci_fail_memory(j->err, "the training graph");
+  memcpy(sizes, shape->i, stored.size_bytes);
+  sizes[0] = j->to->batch;
+  stored.bytes = (const uint8_t *)sizes;
+  int id;
+  lac_status st = laci_graph_add_stored(j->to->graph, &stored, &id, j->err);
+  if (!st) inputs[1] = j->to->graph->stored[id].value;
+  return st;
+}
+
+static lac_status copy_tensor(const laci_buf *from, laci_buf **copy, lac_error *err) {
+  lac_status st = laci_buf_create(from->dtype, &from->shape, copy, err);
+  if (!st) laci_move(*copy, 0, from, 0, from->count);
+  return st;
+}
+
+/** As it is. Tensors in attributes are copied, for the new graph takes them. */
+static lac_status copy_node(job *j, const laci_node *node, const int *inputs, const int *outputs) {
+  laci_attr *attrs = laci_alloc((size_t)node->n_attrs + 1, sizeof *attrs);
+  lac_status st = attrs ? LAC_OK : laci_fail_memory(j->err, "the training graph");
+  for (int at = 0; at < node->n_attrs && !st; at++) {
+    laci_buf *tensor = NULL;
+    attrs[at] = node->attrs[at];
+    if (attrs[at].tensor) st = copy_tensor(attrs[at].tensor, &tensor, j->err);
+    attrs[at].tensor = tensor;
+  }
+  int id;
+  laci_node copy = *node;
+  copy.inputs = inputs;
+  copy.outputs = outputs;
+  copy.n_captures = 0;
+  copy.attrs = attrs;
+  if (!st) st = laci_graph_add_node(j->to->graph, &copy, &id, j->err);
+  for (int at = 0; st && attrs && at < node->n_attrs; at++)
+    if (attrs[at].tensor != node->attrs[at].tensor) laci_buf_destroy((laci_buf *)attrs[at].tensor);
+  laci_free(attrs);
+  return st;
+}
+
+static lac_status add_node(job *j, const laci_node *node) {
+  size_t n_in = (size_t)node->n_inputs, n_out = (size_t)node->n_outputs;
+  int *inputs = laci_alloc(n_in + n_out + 1, sizeof *inputs);
+  lac_status st = LAC_OK;
+  if (!inputs || !map_values(j, node, inputs, inputs + n_in)) {
+    st = laci_fail_memory(j->err, "the training graph");
+  } else if (laci_training_is_batch_norm(j->model, node, j->options)) {
+    st = add_batch_norm(j, node, inputs, inputs[n_in]);
+  } else {
+    st = use_batch(j, node, inputs);
+    if (!st) st = copy_node(j, node, inputs, inputs + n_in);
+  }
+  laci_free(inputs);
+  return st;
+}
+
+/* ---- The end: loss, gradients, outputs
+ * ------------------------------------------------------------------------- */
+
+/** One node more, behind all; its output, or -1. */
+static int append(job *j, const laci_node *like, const char *name, lac_status *st) {
+  char text[520];
+  int output = laci_graph_value(j->to->graph, fresh_name(j->to->graph, name, text, sizeof text)),
+      id;
+  laci_node node = *like;
+  node.name = text;
+  node.n_outputs = 1;
+  node.outputs = &output;
+  node.version = node.domain ? 1 : 22;
+  *st = output < 0 ? laci_fail_memory(j->err, "the training graph")
+                   : laci_graph_add_node(j->to->graph, &node, &id, j->err);
+  return *st ? -1 : output;
+}
+
+/** Logits as [batch, classes]: axes of size 1 behind the classes go. */
+static lac_status find_classes(job *j) {
+  laci_training_graph *to = j->to;
+  laci_shape shape = to->graph->values[j->value_of[j->model_logits]].type.shape;
+  char text[128];
+  lac_status st = LAC_OK;
+  bool fits = shape.rank >= 2 && laci_shape_known(&shape) && shape.dims[0] == to->batch;
+  for (int axis = 2; axis < shape.rank && fits; axis++) fits = shape.dims[axis] == 1;
+  if (!fits) {
+    return laci_fail(
+        j->err, LAC_BAD_SHAPE, "the output '%s' is %s for a batch of %lld, wanted [%lld, classes]",
+        j->model->values[j->model->outputs[0]].name, laci_shape_text(&shape, text, sizeof text),
+        (long long)to->batch, (long long)to->batch);
+  }
+  to->n_classes = shape.dims[1];
+  to->logits = j->value_of[j->model_logits];
+  if (shape.rank > 2)
+    to->logits = append(j, &(laci_node){.type = "Flatten", .n_inputs = 1, .inputs = &to->logits},
+                        "logits", &st);
+  return st;
+}
+
+static lac_status add_loss(job *j) {
+  laci_training_graph *to = j->to;
+  char text[520];
+  lac_status st = find_classes(j);
+  if (st) return st;
+  laci_type labels = {.dtype = to->graph->values[j->value_of[j->model_logits]].type.dtype,
+                      .shape = {.rank = 2, .dims = {to->batch, to->n_classes}}};
+  to->labels = add_input(j, fresh_name(to->graph, "labels", text, sizeof text), &labels, &st);
+  if (st) return st;
+  const int inputs[] = {to->logits, to->labels};
+  to->loss = append(
+      j,
+      &(laci_node){
+          .type = "SoftmaxCrossEntropy", .domain = "lacuna", .n_inputs = 2, .inputs = inputs},
+      "loss", &st);
+  return st;
+}
+
+static lac_status add_gradients(job *j) {
+  laci_training_graph *to = j->to;
+  size_t n = (size_t)to->n_params;
+  int *params = laci_alloc(2 * n + 1, sizeof *params), *grads = params + n;
+  if (!params) return laci_fail_memory(j->err, "the training graph");
+  for (size_t at = 0; at < n; at++) params[at] = to->params[at].input;
+  lac_status st = laci_gradient_build(to->graph, to->loss, to->n_params, params, grads, j->err);
+  for (size_t at = 0; at < n && !st; at++) to->params[at].gradient = grads[at];
+  laci_free(params);
+  return st;
+}
+
+/** Makes *value an output; a value that is one already, or is stored, by way of a copy. */
+static lac_status add_output(job *j, int *value, const char *name) {
+  laci_graph *graph = j->to->graph;
+  lac_status st = LAC_OK;
+  char wanted[500];
+  if (graph->values[*value].is_output || graph->values[*value].producer < 0) {
+    (void)snprintf(wanted, sizeof wanted, "%.400s/copy", name);
+    int from = *value;
+    *value =
+        append(j, &(laci_node){.type = "Identity", .n_inputs = 1, .inputs = &from}, wanted, &st);
+  }
+  return st ? st : laci_graph_add_output(graph, graph->values[*value].name, j->err);
+}
+
+static lac_status add_outputs(job *j) {
+  laci_training_graph *to = j->to;
+  lac_status st = add_output(j, &to->loss, "loss");
+  if (!st) st = add_output(j, &to->logits, "logits");
+  for (int at = 0; at < to->n_params && !st; at++)
+    st = add_output(j, &to->params[at].gradient, to->params[at].name);
+  for (int at = 0; at < to->n_stats && !st; at++) {
+    to->stats[at].update = j->stat_now[to->stats[at].stored];
+    st = add_output(j, &to->stats[at].update, to->stats[at].name);
+  }
+  return st;
+}
+
+static lac_status finish(job *j) {
+  lac_status st = laci_graph_finish(j->to->graph, j->err);
+  return st ? st : laci_graph_infer(j->to->graph, NULL, 0, j->err);
+}
+
+static lac_status build(job *j) {
+  const laci_graph *model = j->model;
+  lac_status st = find_logits(j);
+  if (st) return st;
+  mark_image(j);
+  st = find_needed(j);
+  if (!st) st = laci_training_sort_tensors(model, j->needed, j->options, j->sorts, j->err);
+  if (!st) st = add_images(j);
+  if (!st) st = add_stored_tensors(j);
+  if (!st && j->to->n_params == 0)
+    st = laci_fail(j->err, LAC_UNSUPPORTED,
+                   "the network has nothing to train: no weight is stored in f32 or f64");
+  for (int n = 0; n < model->n_nodes && !st; n++)
+    if (j->needed[n]) st = add_node(j, &model->nodes[n]);
+  if (!st) st = finish(j); /* sizes, for the labels and for the rules */
+  if (!st) st = add_loss(j);
+  if (!st) st = finish(j);
+  if (!st) st = add_gradients(j);
+  if (!st) st = add_outputs(j);
+  return st ? st : finish(j);
+}
+
+lac_status laci_training_graph_create(const laci_graph *model, const laci_training_options *options,
+                                      laci_training_graph **made, lac_error *err) {
+  size_t n_stored = (size_t)model->n_stored, n_values = (size_t)model->n_values;
+  job j = {.model = model, .options = options, .err = err};
+  lac_status st = LAC_NO_MEMORY;
+  *made = NULL;
+  if (options->batch < 1 || options->batch > INT32_MAX)
+    return laci_fail(err, LAC_BAD_SHAPE, "a batch of %lld", (long long)options->batch);
+  j.to = laci_alloc(1, sizeof *j.to);
+  j.sorts = laci_alloc(n_stored + 1, sizeof *j.sorts);
+  j.from_image = laci_alloc(n_values + 1, sizeof *j.from_image);
+  j.needed = laci_alloc((size_t)model->n_nodes + 1, sizeof *j.needed);
+  j.value_of = laci_alloc(n_values + 1, sizeof *j.value_of);
+  j.stat_now = laci_alloc(n_stored + 1, sizeof *j.stat_now);
+  if (j.to) {
+    j.to->batch = options->batch;
+    j.to->params = laci_alloc(n_stored + 1, sizeof *j.to->params);
+    j.to->stats = laci_alloc(n_stored + 1, sizeof *j.to->stats);
+  }
+  bool room =
+      j.to && j.sorts && j.needed && j.value_of && j.stat_now && j.to->params && j.to->stats;
+  if (room) st = laci_graph_create(&j.to->graph, err);
+  else (void)laci_fail_memory(err, "the training graph");
+  for (size_t v = 0; v < n_values && !st; v++) j.value_of[v] = -1;
+  if (!st) st = build(&j);
+  laci_free(j.sorts);
+  laci_free(j.needed);
+  laci_free(j.from_image);
+  laci_free(j.value_of);
+  laci_free(j.stat_now);
+  if (st) laci_training_graph_destroy(j.to);
+  else *made = j.to;
+  return st;
+}
+
+void laci_training_graph_destroy(laci_training_graph *made) {
+  if (!made) return;
+  laci_graph_destroy(made->graph);
+  laci_free(made->params);
+  laci_free(made->stats);
+  laci_free(made);
+}

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Which stored tensors of a network are trained, and as what.
+ *
+ * Files do not say. An operator that names a port as its parameter (weight, bias, scale) settles
+ * it; any other float tensor is trained too (position embeddings, class tokens, scales of a
+ * decomposed normalisation), unless it has one element, comes from a Constant node, or meets the
+ * image before any weight does: then it prepares the image (mean, deviation) or is just a number.
+ */
+#include <string.h>
+
+#include "base/error.h"
+#include "graph/op.h"
+#include "graph/ops/op_in.h"
+#include "graph/training_in.h"
+
+/** Ports that are parameters by the operator's own definition, beside op->weights. */
+typedef struct named_port {
+  const char *type;
+  int port;
+  laci_training_sort sort;
+} named_port;
+
+static const named_port named_ports[] = {
+    {"Conv", 2, LACI_SORT_BIAS},
+    {"ConvTranspose", 2, LACI_SORT_BIAS},
+    {"Gemm", 2, LACI_SORT_BIAS},
+    {"PRelu", 1, LACI_SORT_BIAS},
+    {"Gather", 0, LACI_SORT_WEIGHT},
+    {"BatchNormalization", 1, LACI_SORT_NORM},
+    {"BatchNormalization", 2, LACI_SORT_NORM},
+    {"LayerNormalization", 1, LACI_SORT_NORM},
+    {"LayerNormalization", 2, LACI_SORT_NORM},
+    {"InstanceNormalization", 1, LACI_SORT_NORM},
+    {"InstanceNormalization", 2, LACI_SORT_NORM},
+    {"GroupNormalization", 1, LACI_SORT_NORM},
+    {"GroupNormalization", 2, LACI_SORT_NORM},
+};
+
+/** Ports that hold settings: they are never trained, whatever their size. */
+static const named_port settings[] = {
+    {"BatchNormalization", 3, LACI_SORT_CONSTANT},
+    {"BatchNormalization", 4, LACI_SORT_CONSTANT},
+    {"Clip", 1, LACI_SORT_CONSTANT},
+    {"Clip", 2, LACI_SORT_CONSTANT},
+    {"Pad", 2, LACI_SORT_CONSTANT},
+    {"Resize", 1, LACI_SORT_CONSTANT},
+    {"Resize", 2, LACI_SORT_CONSTANT},
+    {"Upsample", 1, LACI_SORT_CONSTANT},
+    {"Dropout", 1, LACI_SORT_CONSTANT},
+};
+
+static bool find_port(const named_port *ports, size_t n, const laci_node *node, int port,
+                      laci_training_sort *sort) {
+  for (size_t at = 0; at < n; at++) {
+    if (ports[at].port != port || strcmp(ports[at].type, node->type) != 0) continue;
+    *sort = ports[at].sort;
+    return true;
+  }
+  return false;
+}
+
+static bool is_identity(const laci_node *node) {
+  return strcmp(node->type, "Identity") == 0 && !node->domain[0] && node->n_inputs == 1;
+}
+
+int laci_training_stored(const laci_graph *model, int value) {
+  while (value >= 0 && model->values[value].producer >= 0 &&
+         is_identity(&model->nodes[model->values[value].producer]))
+    value = model->nodes[model->values[value].producer].inputs[0];
+  return value >= 0 ? model->values[value].stored : -1;
+}
+
+bool laci_training_is_batch_norm(const laci_graph *model, const laci_node *node,
+                                 const laci_training_options *options) {
+  if (options->keep_statistics || strcmp(node->type, "BatchNormalization") != 0) return false;
+  if (node->domain[0] || node->n_inputs < 5) return false;
+  if (node->version < 9 && laci_node_int(node, "spatial", 1) == 0) return false;
+  for (int port = 1; port < 5; port++)
+    if (node->inputs[port] < 0) return false;
+  const laci_shape *x = &model->values[node->inputs[0]].type.shape;
+  return (x->rank < 0 || x->rank >= 2) && laci_training_stored(model, node->inputs[3]) >= 0 &&
+         laci_training_stored(model, node->inputs[4]) >= 0;
+}
+
+typedef struct walk {
+  const laci_graph *model;
+  const laci_training_options *options;
+  laci_training_sort *sorts;
+  int clash; /* a tensor that is a statistic to one and a parameter to another; -1: none */
+  bool *from_image, *weighted; /* [values] computed from the image; from a trained tensor */
+} walk;
+
+/** Is port `port` a parameter by definition? */
+static bool is_named(const walk *w, const laci_node *node, int port, laci_training_sort *sort) {
+  laci_weight_axes axes[2];
+  int n = node->op->weights ? node->op->weights(w->model, node, axes) : 0;
+  for (int at = 0; at < n; at++) {
+    *sort = LACI_SORT_WEIGHT;
+    if (axes[at].port == port) return true;
+  }
+  size_t n_named = sizeof named_ports / sizeof *named_ports;
+  return !node->domain[0] && find_port(named_ports, n_named, node, port, sort);
+}
+
+/** Does the image reach the node before any trained tensor has acted on it? */
+static bool prepares_image(const walk *w, const laci_node *node) {
+  bool image = false;
+  for (int at = 0; at < node->n_inputs; at++) {
+    int value = node->inputs[at];
+    if (value < 0) continue;
+    if (w->weighted[value]) return false;
+    image |= w->from_image[value];
+  }
+  return image;
+}
+
+/** What reading `stored` at that port makes of it. */
+static laci_training_sort sort_of(const walk *w, const laci_node *node, int port,
+                                  const laci_stored *stored) {
+  laci_training_sort sort;
+  bool is_float = stored->dtype == LAC_DTYPE_F32 || stored->dtype == LAC_DTYPE_F64;
+  if (laci_training_is_batch_norm(w->model, node, w->options) && port >= 3)
+    return LACI_SORT_STATISTIC;
+  if (!is_float || stored->shape.rank < 0) return LACI_SORT_CONSTANT;
+  if (is_named(w, node, port, &sort)) return sort;
+  if (find_port(settings, sizeof settings / sizeof *settings, node, port, &sort)) return sort;
+  bool number = laci_shape_count(&stored->shape) <= 1 || stored->in_constant_node;
+  if (number || prepares_image(w, node)) return LACI_SORT_CONSTANT;
+  bool carried = node->n_inputs > 0 && laci_training_stored(w->model, node->inputs[0]) >= 0 &&
+                 (node->n_inputs == 1 || node->op->moves_data); /* Transpose, Cast, Reshape */
+  return carried && stored->shape.rank == 2 ? LACI_SORT_WEIGHT : LACI_SORT_BIAS;
+}
+
+static void visit(walk *w, const laci_node *node) {
+  bool image = false, weighted = false;
+  for (int port = 0; port < node->n_inputs; port++) {
+    int value = node->inputs[port];
+    if (value < 0) continue;
+    int stored = laci_training_stored(w->model, value);
+    if (stored >= 0 && !is_identity(node)) { /* its reader says what it is */
+      laci_training_sort sort = sort_of(w, node, port, &w->model->stored[stored]);
+      laci_training_sort before = w->sorts[stored];
+      if ((sort == LACI_SORT_STATISTIC && before < sort) ||
+          (before == LACI_SORT_STATISTIC && sort < before))
+        w->clash = stored;
+      if (sort < before) w->sorts[stored] = sort; /* a weight to one is one to all */
+      weighted |= sort <= LACI_SORT_NORM;
+    }
+    image |= w->from_image[value];
+    weighted |= w->weighted[value];
+  }
+  for (int at = 0; at < node->n_outputs; at++) {
+    if (node->outputs[at] < 0) continue;
+    w->from_image[node->outputs[at]] = image;
+    w->weighted[node->outputs[at]] = weighted;
+  }
+}
+
+lac_status laci_training_sort_tensors(const laci_graph *model, const bool *needed,
+                                      const laci_training_options *options,
+                                      laci_training_sort *sorts, lac_error *err) {
+  size_t n_values = (size_t)model->n_values;
+  walk w = {.model = model,
+            .options = options,
+            .sorts = sorts,
+            .clash = -1,
+            .from_image = laci_alloc(n_values + 1, sizeof *w.from_image),
+            .weighted = laci_alloc(n_values + 1, sizeof *w.weighted)};
+  lac_status st = LAC_OK;
+  if (!w.from_image || !w.weighted) st = laci_fail_memory(err, "the training graph");
+  for (int at = 0; at < model->n_stored; at++) sorts[at] = LACI_SORT_UNUSED;
+  for (int at = 0; at < model->n_inputs && !st; at++) w.from_image[model->inputs[at]] = true;
+  for (int n = 0; n < model->n_nodes && !st; n++)
+    if (needed[n]) visit(&w, &model->nodes[n]);
+  if (!st && w.clash >= 0)
+    st =
+        laci_fail(err, LAC_UNSUPPORTED,
+                  "'%s' is a running statistic of one layer and a parameter of another, so that it "
+                  "cannot be trained",
+                  model->stored[w.clash].name);
+  laci_free(w.from_image);
+  laci_free(w.weighted);
+  return st;
+}

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A new model from a graph: the message is put together in an arena, its texts and bytes are views
+ * into the graph, and it is packed like any other. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "onnx/onnx_in.h"
+
+/** A model in the making. */
+typedef struct maker {
+  const laci_graph *graph;
+  laci_arena arena;
+  const char *path;
+  lac_error *err;
+} maker;
+
+static lac_status no_memory(const maker *m) { return laci_fail_memory(m->err, m->path); }
+
+/** protobuf-c does not write to what it packs, but its texts are not const. */
+static char *text_of(const char *text) { return (char *)(uintptr_t)text; }
+
+/** A list of n messages of a kind, initialised one by one: pointers and what they point to. */
+static void *make_list(maker *m, size_t n, size_t size, void *list) {
+  void **pointers = laci_arena_alloc(&m->arena, n, sizeof *pointers);
+  uint8_t *items = laci_arena_alloc(&m->arena, n, size);
+  if (!pointers || !items) return NULL;
+  for (size_t at = 0; at < n; at++) pointers[at] = items + at * size;
+  memcpy(list, &pointers, sizeof pointers);
+  return items;
+}
+
+/* ---- Types ---- */
+
+static lac_status make_dimension(maker *m, int64_t size,
+                                 Onnx__TensorShapeProto__Dimension *dimension) {
+  onnx__tensor_shape_proto__dimension__init(dimension);
+  if (size >= 0) {
+    dimension->has_dim_value = true;
+    dimension->dim_value = size;
+    return LAC_OK;
+  }
+  char name[32];
+  (void)snprintf(name, sizeof name, size == -1 ? "N" : "N%" PRId64, -size);
+  dimension->dim_param = laci_arena_text(&m->arena, name);
+  return dimension->dim_param ? LAC_OK : no_memory(m);
+}
+
+static lac_status make_value(maker *m, int id, Onnx__ValueInfoProto *to) {
+  const laci_value *value = &m->graph->values[id];
+  const laci_shape *shape = &value->type.shape;
+  Onnx__TypeProto *type = laci_arena_alloc(&m->arena, 1, sizeof *type);
+  Onnx__TypeProto__Tensor *tensor = laci_arena_alloc(&m->arena, 1, sizeof *tensor);
+  Onnx__TensorShapeProto *dims = laci_arena_alloc(&m->arena, 1, sizeof *dims);
+  if (!type || !tensor || !dims) return no_memory(m);
+  if (value->type.dtype == LAC_DTYPE_NONE) {
+    return laci_fail(m->err, LAC_UNSUPPORTED, "%s: '%s' is of unknown type", m->path, value->name);
+  }
+  onnx__value_info_proto__init(to);
+  onnx__type_proto__init(type);
+  onnx__type_proto__tensor__init(tensor);
+  onnx__tensor_shape_proto__init(dims);
+  to->name = text_of(value->name);
+  to->type = type;
+  type->tensor_type = tensor;
+  tensor->has_elem_type = true;
+  tensor->elem_type = (int32_t)value->type.dtype;
+  if (shape->rank < 0) return LAC_OK; /* any shape */
+  tensor->shape = dims;
+  dims->n_dim = (size_t)shape->rank;
+  Onnx__TensorShapeProto__Dimension *items = make_list(m, dims->n_dim, sizeof *items, &dims->dim);
+  if (!items) return no_memory(m);
+  lac_status st = LAC_OK;
+  for (int axis = 0; axis < shape->rank && !st; axis++) {
+    st = make_dimension(m, shape->dims[axis], &items[axis]);
+  }
+  return st;
+}
+
+static lac_status make_values(maker *m, const int *ids, int n, Onnx__ValueInfoProto ***list) {
+  Onnx__ValueInfoProto *items = make_list(m, (size_t)n, sizeof *items, list);
+  lac_status st = items ? LAC_OK : no_memory(m);
+  for (int at = 0; at < n && !st; at++) st = make_value(m, ids[at], &items[at]);
+  return st;
+}
+
+/* ---- Tensors ---- */
+
+static lac_status make_tensor(maker *m, const laci_stored *stored, Onnx__TensorProto *to) {
+  onnx__tensor_proto__init(to);
+  if (stored->shape.rank < 0) {
+    return laci_fail(m->err, LAC_UNSUPPORTED, "%s: tensor '%s' has more than %d axes", m->path,
+                     stored->name, LACI_MAX_RANK);
+  }
+  to->name = text_of(stored->name);
+  to->has_data_type = true;
+  to->data_type = (int32_t)stored->dtype;
+  to->n_dims = (size_t)stored->shape.rank;
+  to->dims = (int64_t *)(uintptr_t)stored->shape.dims;
+  to->has_raw_data = true;
+  to->raw_data.len = stored->size_bytes;
+  to->raw_data.data = (uint8_t *)(uintptr_t)stored->bytes;
+  return LAC_OK;
+}
+
+/* ---- Nodes ---- */
+
+static void set_text(const char *text, ProtobufCBinaryData *to) {
+  to->data = (uint8_t *)(uintptr_t)text;
+  to->len = strlen(text);
+}
+
+static lac_status make_texts(maker *m, const laci_attr *attr, Onnx__AttributeProto *to) {
+  to->n_strings = attr->n;
+  to->strings = laci_arena_alloc(&m->arena, attr->n, sizeof *to->strings);
+  if (!to->strings) return no_memory(m);
+  for (size_t at = 0; at < attr->n; at++) set_text(attr->texts[at], &to->strings[at]);
+  return LAC_OK;
+}
+
+static lac_status make_attribute(maker *m, const laci_node *node, const laci_attr *attr,
+                                 Onnx__AttributeProto *to) {
+  onnx__attribute_proto__init(to);
+  to->name = text_of(attr->name);
+  to->has_type = true;
+  switch (attr->kind) {
+    case LACI_ATTR_INT:
+      to->type = ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT;
+      to->has_i = true;
+      to->i = attr->i;
+      return LAC_OK;
+    case LACI_ATTR_FLOAT:
+      to->type = ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOAT;
+      to->has_f = true;
+      to->f = attr->f;
+      return LAC_OK;
+    case LACI_ATTR_TEXT:
+      to->type = ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRING;
+      to->has_s = true;
+      set_text(attr->text, &to->s);
+      return LAC_OK;
+    case LACI_ATTR_INTS:
+      to->type = ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INTS;
+      to->n_ints = attr->n;
+      to->ints = (int64_t *)(uintptr_t)attr->ints;
+      return LAC_OK;
+    case LACI_ATTR_FLOATS:
+      to->type = ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOATS;
+      to->n_floats = attr->n;
+      to->floats = (float *)(uintptr_t)attr->floats;
+      return LAC_OK;
+    case LACI_ATTR_TEXTS:
+      to->type = ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRINGS;
+      return make_texts(m, attr, to);
+    default:
+      return laci_fail(m->err, LAC_UNSUPPORTED, "%s: %s: attribute '%s' cannot be written", m->path,
+                       node->name, attr->name);
+  }
+}
+
+/** Names of values; an absent one is empty. */
+static char **make_names(maker *m, const int *ids, int n) {
+  char **names = laci_arena_alloc(&m->arena, (size_t)n, sizeof *names);
+  for (int at = 0; names && at < n; at++) {
+    names[at] = text_of(ids[at] < 0 ? "" : m->graph->values[ids[at]].name);
+  }
+  return names;
+}
+
+static lac_status make_node(maker *m, const laci_node *node, Onnx__NodeProto *to) {
+  onnx__node_proto__init(to);
+  if (node->n_captures > 0 || node->version < 1) {
+    return laci_fail(m->err, LAC_UNSUPPORTED, "%s: %s (%s) cannot be written: %s", m->path,
+                     node->name, node->type,
+                     node->version < 1 ? "its version is not known" : "it has bodies");
+  }
+  to->name = text_of(node->name);
+  to->op_type = text_of(node->type);
+  to->domain = node->domain[0] ? text_of(node->domain) : NULL;
+  to->n_input = (size_t)node->n_inputs;
+  to->input = make_names(m, node->inputs, node->n_inputs);
+  to->n_output = (size_t)node->n_outputs;
+  to->output = make_names(m, node->outputs, node->n_outputs);
+  to->n_attribute = (size_t)node->n_attrs;
+  Onnx__AttributeProto *attrs = make_list(m, to->n_attribute, sizeof *attrs, &to->attribute);
+  if (!to->input || !to->output || !attrs) return no_memory(m);
+  lac_status st = LAC_OK;
+  for (int at = 0; at < node->n_attrs && !st; at++) {
+    st = make_attribute(m, node, &node->attrs[at], &attrs[at]);
+  }
+  return st;
+}
+
+/* ---- The model ---- */
+
+/** The versions of the operators' domains; all nodes of a domain have the same. */
+static lac_status make_opsets(maker *m, Onnx__ModelProto *model) {
+  const laci_graph *g = m->graph;
+  Onnx__OperatorSetIdProto *sets =
+      make_list(m, (size_t)g->n_nodes + 1, sizeof *sets, &model->opset_import);
+  if (!sets) return no_memory(m);
+  for (int at = 0; at < g->n_nodes; at++) {
+    const laci_node *node = &g->nodes[at];
+    size_t k = 0;
+    while (k < model->n_opset_import && strcmp(sets[k].domain, node->domain) != 0) k++;
+    if (k == model->n_opset_import) {
+      onnx__operator_set_id_proto__init(&sets[k]);
+      sets[k].domain = text_of(node->domain);
+      sets[k].has_version = true;
+      sets[k].version = node->version;
+      model->n_opset_import++;
+    } else if (sets[k].version != node->version) {
+      return laci_fail(m->err, LAC_UNSUPPORTED,
+                       "%s: %s is of version %d, but nodes before it of version %" PRId64, m->path,
+                       node->name, node->version, sets[k].version);
+    }
+  }
+  return LAC_OK;
+}
+
+static lac_status make_graph(maker *m, Onnx__GraphProto *to) {
+  const laci_graph *g = m->graph;
+  onnx__graph_proto__init(to);
+  to->name = text_of("lacuna");
+  to->n_node = (size_t)g->n_nodes;
+  to->n_initializer = (size_t)g->n_stored;
+  to->n_input = (size_t)g->n_inputs;
+  to->n_output = (size_t)g->n_outputs;
+  Onnx__NodeProto *nodes = make_list(m, to->n_node, sizeof *nodes, &to->node);
+  Onnx__TensorProto *tensors = make_list(m, to->n_initializer, sizeof *tensors, &to->initializer);
+  if (!nodes || !tensors) return no_memory(m);
+  lac_status st = make_values(m, g->inputs, g->n_inputs, &to->input);
+  if (!st) st = make_values(m, g->outputs, g->n_outputs, &to->output);
+  for (int at = 0; at < g->n_stored && !st; at++) st = make_tensor(m, &g->stored[at], &tensors[at]);
+  for (int at = 0; at < g->n_nodes && !st; at++) st = make_node(m, &g->nodes[at], &nodes[at]);
+  return st;
+}
+
+lac_status laci_onnx_write(const laci_graph *graph, const char *path, bool force, lac_error *err) {
+  maker m = {.graph = graph, .path = path, .err = err};
+  Onnx__ModelProto model = ONNX__MODEL_PROTO__INIT;
+  Onnx__GraphProto body;
+  laci_writer *writer = NULL;
+  lac_status st = make_graph(&m, &body);
+  if (!st) st = make_opsets(&m, &model);
+  if (st) goto out;
+  model.has_ir_version = true;
+  model.ir_version = graph->ir_version > 0 ? graph->ir_version : 8;
+  model.producer_name = text_of("lacuna");
+  model.producer_version = text_of(LAC_VERSION);
+  model.graph = &body;
+  st = laci_writer_open(path, &(laci_write_options){.force = force}, &writer, err);
+  if (!st) st = laci_onnx_pack(&model.base, path, writer, err);
+  if (!st) st = laci_writer_commit(writer, err);
+out:
+  laci_writer_destroy(writer);
+  laci_arena_clear(&m.arena);
+  return st;
+}

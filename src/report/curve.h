@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Loss and accuracy over the steps of a training as an SVG drawing: two panels, one above the
+ * other, which share the axis of steps. Plain text is all it needs. */
+#ifndef LACI_REPORT_CURVE_H
+#define LACI_REPORT_CURVE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lacuna/status.h"
+
+typedef struct laci_curve_point {
+  int64_t step; /* ascending */
+  double value; /* one that is not finite leaves a gap */
+} laci_curve_point;
+
+typedef struct laci_curve_series {
+  const char *label;
+  const laci_curve_point *points;
+  size_t n;
+} laci_curve_series;
+
+enum { LACI_CURVE_MAX_SERIES = 4 };
+
+typedef struct laci_curve {
+  const char *title;
+  laci_curve_series loss[LACI_CURVE_MAX_SERIES];     /* training, evaluation ... */
+  laci_curve_series accuracy[LACI_CURVE_MAX_SERIES]; /* in percent: top-1, top-5 */
+  int n_loss, n_accuracy;
+} laci_curve;
+
+/** *svg: the drawing, the caller's (laci_free). The same points give the same bytes. Long series
+ * are thinned to two points, the least and the largest value, a pixel. Fails LAC_NO_MEMORY. */
+LAC_MUST_CHECK lac_status laci_curve_svg(const laci_curve *curve, char **svg, size_t *size_bytes,
+                                         lac_error *err);
+
+#endif

@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Writing, listing and checking checkpoint files; the format stands in checkpoint.h. */
+#include "train/checkpoint.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/memory.h"
+
+enum { VERSION = 1, ALIGNMENT = 64, HASH_BYTES = 8 };
+
+static const char magic[8] = {'L', 'A', 'C', 'U', 'N', 'A', 'c', 'k'};
+static const char prefix[] = "checkpoint-", suffix[] = ".lac";
+
+typedef struct header {
+  char magic[8];
+  uint32_t version, n_sections;
+  uint64_t size_bytes;
+  int64_t step;
+  uint64_t zero;
+} header;
+
+typedef struct entry {
+  char name[LACI_CHECKPOINT_NAME + 1];
+  uint64_t offset, size_bytes;
+} entry;
+
+_Static_assert(sizeof(header) == 40 && sizeof(entry) == 48, "as they lie in the file");
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "as they lie in the file");
+
+struct laci_checkpoint {
+  laci_mapped_file map;
+  char *path;
+  header head;
+  entry entries[LACI_CHECKPOINT_MAX_SECTIONS];
+};
+
+static uint64_t round_up(uint64_t offset) {
+  return (offset + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+static size_t front_bytes(uint32_t n) { return sizeof(header) + n * sizeof(entry); }
+
+/* ---- Names ---- */
+
+/** The step that a file's name says; -1: it is no checkpoint's. */
+static int64_t step_of(const char *name) {
+  const size_t before = sizeof prefix - 1, after = sizeof suffix - 1;
+  size_t length = strlen(name);
+  if (length <= before + after || length > before + after + 18) return -1;
+  if (memcmp(name, prefix, before) != 0 || strcmp(name + length - after, suffix) != 0) return -1;
+  int64_t step = 0;
+  for (const char *at = name + before; at < name + length - after; at++) {
+    if (*at < '0' || *at > '9') return -1;
+    step = step * 10 + (*at - '0');
+  }
+  return step;
+}
+
+static lac_status path_of(const char *folder, const char *name, char **path, lac_error *err) {
+  size_t room = strlen(folder) + strlen(name) + 2;
+  *path = laci_alloc(room, 1);
+  if (!*path) return laci_fail_memory(err, "a checkpoint's name");
+  (void)snprintf(*path, room, "%s/%s", folder, name);
+  return LAC_OK;
+}
+
+/** What lies in a folder: checkpoints by step, descending. */
+typedef struct listing {
+  char **names;
+  size_t n, room;
+} listing;
+
+static void clear_listing(listing *l) {
+  for (size_t at = 0; at < l->n; at++) laci_free(l->names[at]);
+  laci_free(l->names);
+}
+
+static int newest_first(const void *a, const void *b) {
+  const char *const *x = a, *const *y = b;
+  int64_t first = step_of(*x), second = step_of(*y);
+  return first != second ? (first < second ? 1 : -1) : strcmp(*x, *y);
+}
+
+/** Files whose names `wanted` likes. */
+static lac_status list(const char *folder, bool (*wanted)(const char *name), listing *l,
+                       lac_error *err) {
+  DIR *open = opendir(folder);
+  *l = (listing){0};
+  if (!open) {
+    lac_status st = errno == ENOENT || errno == ENOTDIR ? LAC_NOT_FOUND : LAC_IO;
+    return laci_fail(err, st, "%s: %s", folder, strerror(errno));
+  }
+  lac_status st = LAC_OK;
+  for (struct dirent *file; !st && (file = readdir(open)) != NULL;) {
+    void *array = l->names;
+    if (!wanted(file->d_name)) continue;
+    size_t length = strlen(file->d_name);
+    char *name = laci_alloc(length + 1, 1);
+    if (!name || !laci_grow(&array, l->n, &l->room, sizeof *l->names)) {
+      laci_free(name);
+      st = laci_fail_memory(err, folder);
+      break;
+    }
+    l->names = array;
+    memcpy(name, file->d_name, length);
+    l->names[l->n++] = name;
+  }
+  closedir(open);
+  if (l->n > 1) qsort(l->names, l->n, sizeof *l->names, newest_first);
+  if (st) clear_listing(l);
+  return st;
+}
+
+static bool is_checkpoint(const char *name) { return step_of(name) >= 0; }
+
+/* ---- Writing ---- */
+
+static lac_status check_sections(const char *folder, int64_t step, const laci_section *sections,
+                                 int n, lac_error *err) {
+  if (step < 0 || n < 0 || n > LACI_CHECKPOINT_MAX_SECTIONS) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "%s: a checkpoint of step %" PRId64 ", %d sections",
+                     folder, step, n);
+  }
+  for (int k = 0; k < n; k++) {
+    size_t length = strlen(sections[k].name);
+    bool is_new = length > 0 && length <= LACI_CHECKPOINT_NAME;
+    for (int other = 0; other < k; other++) {
+      is_new &= strcmp(sections[k].name, sections[other].name) != 0;
+    }
+    if (!is_new)
+      return laci_fail(err, LAC_BAD_ARGUMENT, "section '%s' of a checkpoint", sections[k].name);
+  }
+  return LAC_OK;
+}
+
+static lac_status append_padding(laci_writer *writer, uint64_t from, uint64_t to, lac_error *err) {
+  static const uint8_t zeros[ALIGNMENT];
+  return laci_writer_append(writer, zeros, (size_t)(to - from), err);
+}
+
+static lac_status append_all(laci_writer *writer, int64_t step, const laci_section *sections, int n,
+                             lac_error *err) {
+  struct {
+    header head;
+    entry entries[LACI_CHECKPOINT_MAX_SECTIONS];
+  } front = {.head = {.version = VERSION, .n_sections = (uint32_t)n, .step = step}};
+  const size_t front_size = front_bytes((uint32_t)n);
+  uint64_t end = front_size;
+  memcpy(front.head.magic, magic, sizeof magic);
+  for (int k = 0; k < n; k++) {
+    entry *e = &front.entries[k];
+    memcpy(e->name, sections[k].name, strlen(sections[k].name));
+    e->offset = round_up(end);
+    e->size_bytes = sections[k].size_bytes;
+    end = e->offset + e->size_bytes;
+  }
+  front.head.size_bytes = end + HASH_BYTES;
+  uint64_t hash = laci_hash64(&front, front_size, 0), at = front_size;
+  lac_status st = laci_writer_append(writer, &front, front_size, err);
+  for (int k = 0; k < n && !st; k++) {
+    st = append_padding(writer, at, front.entries[k].offset, err);
+    if (!st) st = laci_writer_append(writer, sections[k].bytes, sections[k].size_bytes, err);
+    hash = laci_hash64(sections[k].bytes, sections[k].size_bytes, hash);
+    at = front.entries[k].offset + front.entries[k].size_bytes;
+  }
+  if (!st) st = laci_writer_append(writer, &hash, sizeof hash, err);
+  return st;
+}
+
+/** A writer's temporary name (base/file.c). */
+static bool is_temporary(const char *name) {
+  size_t length = strlen(name);
+  return strncmp(name, ".lacuna-", 8) == 0 && length > 4 && strcmp(name + length - 4, ".tmp") == 0;
+}
+
+/** Nobody has written to it for an hour: its writer was killed. */
+static bool is_left_over(const char *path) {
+  struct stat found;
+  return stat(path, &found) == 0 && time(NULL) - found.st_mtime > 3600;
+}
+
+/** Best effort: a file that cannot be removed does no harm. */
+static void remove_from(const char *folder, const listing *l, size_t first) {
+  for (size_t at = first; at < l->n; at++) {
+    char *path;
+    if (path_of(folder, l->names[at], &path, NULL)) return;
+    if (is_checkpoint(l->names[at]) || is_left_over(path)) (void)unlink(path);
+    laci_free(path);
+  }
+}
+
+/** Keeps the newest ones, and among them the one just written, whatever its step. */
+static void tidy(const char *folder, const char *written, int keep) {
+  listing l;
+  if (!list(folder, is_checkpoint, &l, NULL)) {
+    size_t kept = keep < 1 ? 1 : (size_t)keep;
+    for (size_t at = kept; at < l.n; at++) {
+      if (strcmp(l.names[at], written) != 0) continue;
+      char *spared = l.names[at];
+      l.names[at] = l.names[kept - 1];
+      l.names[kept - 1] = spared;
+    }
+    remove_from(folder, &l, kept);
+    clear_listing(&l);
+  }
+  if (list(folder, is_temporary, &l, NULL)) return;
+  remove_from(folder, &l, 0);
+  clear_listing(&l);
+}
+
+lac_status laci_checkpoint_write(const char *folder, int64_t step, const laci_section *sections,
+                                 int n, int keep, lac_error *err) {
+  char name[64], *path = NULL;
+  laci_writer *writer = NULL;
+  lac_status st = check_sections(folder, step, sections, n, err);
+  if (st) return st;
+  (void)snprintf(name, sizeof name, "%s%012" PRId64 "%s", prefix, step, suffix);
+  st = path_of(folder, name, &path, err);
+  if (st) return st;
+  st = laci_writer_open(path, &(laci_write_options){.force = true}, &writer, err);
+  if (!st) st = append_all(writer, step, sections, n, err);
+  if (!st) st = laci_writer_finish(writer, err);
+  if (!st) st = laci_writer_commit(writer, err);
+  laci_writer_destroy(writer);
+  if (!st) tidy(folder, name, keep);
+  laci_free(path);
+  return st;
+}
+
+/* ---- Reading ---- */
+
+static lac_status fail_damaged(const laci_checkpoint *c, const char *what, lac_error *err) {
+  return laci_fail(err, LAC_BAD_FILE, "%s: damaged: %s", c->path, what);
+}
+
+static lac_status read_header(laci_checkpoint *c, lac_error *err) {
+  if (c->map.size_bytes < sizeof magic || memcmp(c->map.bytes, magic, sizeof magic) != 0) {
+    return laci_fail(err, LAC_BAD_FILE, "%s: not a checkpoint", c->path);
+  }
+  if (c->map.size_bytes < sizeof c->head + HASH_BYTES) {
+    return laci_fail(err, LAC_BAD_FILE, "%s: cut off after %zu bytes", c->path, c->map.size_bytes);
+  }
+  memcpy(&c->head, c->map.bytes, sizeof c->head);
+  if (c->head.version != VERSION) {
+    return laci_fail(err, LAC_UNSUPPORTED, "%s: a checkpoint of version %" PRIu32 ", wanted %d",
+                     c->path, c->head.version, VERSION);
+  }
+  if (c->head.size_bytes != c->map.size_bytes) {
+    return laci_fail(err, LAC_BAD_FILE, "%s: %zu bytes, wanted %" PRIu64 " (cut off?)", c->path,
+                     c->map.size_bytes, c->head.size_bytes);
+  }
+  if (c->head.n_sections > LACI_CHECKPOINT_MAX_SECTIONS || c->head.step < 0 || c->head.zero ||
+      front_bytes(c->head.n_sections) + HASH_BYTES > c->map.size_bytes) {
+    return fail_damaged(c, "its header", err);
+  }
+  memcpy(c->entries, c->map.bytes + sizeof c->head, c->head.n_sections * sizeof(entry));
+  return LAC_OK;
+}
+
+/** Sections follow each other at the next multiple of 64, and zeros are zeros: nothing in the file
+ * is left unchecked by the hash and this. */
+static lac_status check_content(const laci_checkpoint *c, lac_error *err) {
+  const size_t last = c->map.size_bytes - HASH_BYTES, front = front_bytes(c->head.n_sections);
+  uint64_t end = front, hash = laci_hash64(c->map.bytes, front, 0), wanted;
+  for (uint32_t k = 0; k < c->head.n_sections; k++) {
+    const entry *e = &c->entries[k];
+    uint64_t first = round_up(end);
+    if (e->name[0] == '\0' || e->name[LACI_CHECKPOINT_NAME] != '\0' || e->offset != first ||
+        first > last || e->size_bytes > last - first) {
+      return fail_damaged(c, "its table of sections", err);
+    }
+    for (uint64_t at = end; at < first; at++) {
+      if (c->map.bytes[at] != 0) return fail_damaged(c, "bytes between sections", err);
+    }
+    hash = laci_hash64(c->map.bytes + first, (size_t)e->size_bytes, hash);
+    end = first + e->size_bytes;
+  }
+  memcpy(&wanted, c->map.bytes + last, sizeof wanted);
+  if (end != last) return fail_damaged(c, "its table of sections", err);
+  if (hash != wanted) return fail_damaged(c, "its checksum does not fit", err);
+  return LAC_OK;
+}
+
+lac_status laci_checkpoint_open(const char *path, laci_checkpoint **checkpoint, lac_error *err) {
+  *checkpoint = NULL;
+  laci_checkpoint *c = laci_alloc(1, sizeof *c);
+  size_t length = strlen(path);
+  char *copy = laci_alloc(length + 1, 1);
+  if (!c || !copy) {
+    laci_free(c);
+    laci_free(copy);
+    return laci_fail_memory(err, path);
+  }
+  memcpy(copy, path, length);
+  c->path = copy;
+  lac_status st = laci_file_map(path, &c->map, err);
+  if (!st) st = read_header(c, err);
+  if (!st) st = check_content(c, err);
+  if (st) laci_checkpoint_close(c);
+  else *checkpoint = c;
+  return st;
+}
+
+lac_status laci_checkpoint_newest(const char *folder, laci_checkpoint **checkpoint,
+                                  lac_error *err) {
+  listing l;
+  lac_error first = {0};
+  *checkpoint = NULL;
+  lac_status st = list(folder, is_checkpoint, &l, err);
+  if (st) return st;
+  st = LAC_NOT_FOUND;
+  for (size_t at = 0; at < l.n && st; at++) {
+    lac_error error = {0};
+    char *path;
+    st = path_of(folder, l.names[at], &path, &error);
+    if (!st) st = laci_checkpoint_open(path, checkpoint, &error);
+    if (st && at == 0) first = error;
+    if (st) laci_log(LAC_LOG_WARNING, "%s", error.text);
+    if (path) laci_free(path);
+  }
+  if (st && l.n == 0) st = laci_fail(err, LAC_NOT_FOUND, "%s: no checkpoint", folder);
+  else if (st) st = laci_fail(err, first.status, "%s", first.text);
+  clear_listing(&l);
+  return st;
+}
+
+void laci_checkpoint_close(laci_checkpoint *checkpoint) {
+  if (!checkpoint) return;
+  laci_file_unmap(&checkpoint->map);
+  laci_free(checkpoint->path);
+  laci_free(checkpoint);
+}
+
+const char *laci_checkpoint_path(const laci_checkpoint *checkpoint) { return checkpoint->path; }
+int64_t laci_checkpoint_step(const laci_checkpoint *checkpoint) { return checkpoint->head.step; }
+
+lac_status laci_checkpoint_section(const laci_checkpoint *checkpoint, const char *name,
+                                   laci_section *section, lac_error *err) {
+  for (uint32_t k = 0; k < checkpoint->head.n_sections; k++) {
+    const entry *e = &checkpoint->entries[k];
+    if (strcmp(e->name, name) != 0) continue;
+    *section = (laci_section){e->name, checkpoint->map.bytes + e->offset, (size_t)e->size_bytes};
+    return LAC_OK;
+  }
+  *section = (laci_section){.name = name};
+  return laci_fail(err, LAC_BAD_FILE, "%s: it has no section '%s'", checkpoint->path, name);
+}

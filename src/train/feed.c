@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Two buffers go round: one is trained on while the loader fills the other. */
+#include "train/feed.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "data/mix.h"
+
+enum { DEPTH = 2, READERS = 1 };
+
+struct laci_feed {
+  laci_feed_options options;
+  laci_training_order order;
+  laci_loader *loader;
+  size_t sample; /* floats of an image */
+  float *pixels[DEPTH];
+  int32_t *labels[DEPTH];
+  float *rows;     /* [batch, n_classes] */
+  laci_batch lent; /* what the caller looks at; n 0: nothing yet */
+};
+
+static lac_status take_memory(laci_feed *f, lac_error *err) {
+  const size_t batch = (size_t)f->options.batch;
+  f->rows = laci_alloc(batch * (size_t)f->options.n_classes, sizeof *f->rows);
+  bool whole = f->rows != NULL;
+  for (int k = 0; k < DEPTH; k++) {
+    f->pixels[k] = laci_alloc(batch * f->sample, sizeof *f->pixels[k]);
+    f->labels[k] = laci_alloc(batch, sizeof *f->labels[k]);
+    whole = whole && f->pixels[k] && f->labels[k];
+  }
+  return whole ? LAC_OK : laci_fail_memory(err, "batches of images");
+}
+
+static lac_status start_loader(laci_feed *f, const laci_dataset *set, lac_error *err) {
+  laci_loader_options o = laci_loader_options_default(set);
+  o.recipe = f->options.recipe;
+  o.batch = f->options.batch;
+  o.threads = READERS; /* reading is little beside a step, whose threads want the cores */
+  o.depth = DEPTH;
+  o.training = &f->order;
+  lac_status st = laci_loader_create(set, &o, &f->loader, err);
+  for (int k = 0; k < DEPTH && !st; k++) {
+    st = laci_loader_put(f->loader, f->pixels[k], f->labels[k], err);
+  }
+  return st;
+}
+
+lac_status laci_feed_create(const laci_dataset *set, const laci_feed_options *options,
+                            int64_t first, laci_feed **feed, lac_error *err) {
+  *feed = NULL;
+  laci_feed *f = laci_alloc(1, sizeof *f);
+  if (!f) return laci_fail_memory(err, "the batches");
+  f->options = *options;
+  f->order = (laci_training_order){.first_step = first,
+                                   .seed = options->seed,
+                                   .shuffle = options->shuffle,
+                                   .augmented = options->augmented,
+                                   .augment = options->augment};
+  f->sample = laci_recipe_sample(&options->recipe);
+  lac_status st = take_memory(f, err);
+  if (!st) st = start_loader(f, set, err);
+  if (st) laci_feed_destroy(f);
+  else *feed = f;
+  return st;
+}
+
+void laci_feed_destroy(laci_feed *f) {
+  if (!f) return;
+  laci_loader_destroy(f->loader); /* first: its threads write to the buffers */
+  for (int k = 0; k < DEPTH; k++) {
+    laci_free(f->pixels[k]);
+    laci_free(f->labels[k]);
+  }
+  laci_free(f->rows);
+  laci_free(f);
+}
+
+lac_status laci_feed_take(laci_feed *f, const float **images, const float **labels,
+                          lac_error *err) {
+  const laci_feed_options *o = &f->options;
+  const size_t n_classes = (size_t)o->n_classes;
+  lac_status st = LAC_OK;
+  if (f->lent.n) st = laci_loader_put(f->loader, f->lent.pixels, f->lent.labels, err);
+  f->lent = (laci_batch){0};
+  if (!st) st = laci_loader_take(f->loader, &f->lent, err);
+  if (!st) {
+    st = laci_labels_smooth(f->lent.labels, f->lent.n, (int)n_classes, o->smoothing, f->rows, err);
+  }
+  if (st) return st;
+  if (o->mixup > 0) {
+    double share = laci_mixup_share(o->seed, (uint64_t)(f->lent.first / o->batch), o->mixup);
+    laci_mixup(share, f->lent.pixels, f->lent.n, f->sample);
+    laci_mixup(share, f->rows, f->lent.n, n_classes);
+  }
+  *images = f->lent.pixels;
+  *labels = f->rows;
+  return LAC_OK;
+}

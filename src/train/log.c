@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Reading the lines of an earlier run, cutting the file where this one goes on, appending. Lines
+ * that are no log's (somebody edited the file) are left where they are and not listed. */
+#include "train/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/memory.h"
+
+static const int64_t max_bytes = (int64_t)1 << 30;
+
+struct laci_train_log {
+  char *path;
+  int fd;
+  laci_log_line *lines;
+  size_t n, room;
+};
+
+static lac_status fail_errno(const laci_train_log *log, lac_error *err) {
+  int cause = errno;
+  lac_status st = cause == ENOENT || cause == ENOTDIR ? LAC_NOT_FOUND : LAC_IO;
+  return laci_fail(err, st, "%s: %s", log->path, strerror(cause));
+}
+
+static lac_status remember(laci_train_log *log, const laci_log_line *line, lac_error *err) {
+  void *array = log->lines;
+  if (!laci_grow(&array, log->n, &log->room, sizeof *log->lines)) {
+    return laci_fail_memory(err, log->path);
+  }
+  log->lines = array;
+  log->lines[log->n++] = *line;
+  return LAC_OK;
+}
+
+/* ---- Reading ---- */
+
+static double number_of(const json_t *object, const char *key) {
+  const json_t *value = json_object_get(object, key);
+  return json_is_number(value) ? json_number_value(value) : (double)NAN;
+}
+
+/** False where the text is no line of a log. */
+static bool parse_line(const char *text, size_t n, laci_log_line *line) {
+  json_t *object = json_loadb(text, n, 0, NULL);
+  const json_t *step = json_object_get(object, "step");
+  bool is_line = json_is_object(object) && json_is_integer(step) && json_integer_value(step) >= 0;
+  *line = (laci_log_line){0};
+  if (is_line) {
+    line->is_eval = json_is_true(json_object_get(object, "eval"));
+    line->step = json_integer_value(step);
+    line->epoch = json_integer_value(json_object_get(object, "epoch"));
+    line->loss = number_of(object, "loss");
+    line->rate = number_of(object, "lr");
+    line->images_per_second = number_of(object, "images_per_second");
+    line->top1 = number_of(object, "top1");
+    line->top5 = number_of(object, "top5");
+  }
+  json_decref(object);
+  return is_line;
+}
+
+/** Lists the lines up to the step; *kept: the bytes that they and all before them take. */
+static lac_status read_lines(laci_train_log *log, const char *text, size_t n, int64_t step,
+                             size_t *kept, lac_error *err) {
+  lac_status st = LAC_OK;
+  *kept = 0;
+  for (size_t at = 0; at < n && !st;) {
+    const char *end = memchr(text + at, '\n', n - at);
+    laci_log_line line;
+    if (!end) break;
+    size_t length = (size_t)(end - text) - at;
+    if (parse_line(text + at, length, &line)) {
+      if (line.step > step) break;
+      st = remember(log, &line, err);
+    }
+    at += length + 1;
+    *kept = at;
+  }
+  return st;
+}
+
+static lac_status take_over(laci_train_log *log, int64_t step, lac_error *err) {
+  struct stat found;
+  size_t kept = 0;
+  lac_status st = LAC_OK;
+  if (fstat(log->fd, &found) != 0) return fail_errno(log, err);
+  if (found.st_size > max_bytes) {
+    return laci_fail(err, LAC_BAD_FILE, "%s: %" PRId64 " bytes, more than a log can have",
+                     log->path, (int64_t)found.st_size);
+  }
+  if (step >= 0 && found.st_size > 0) {
+    laci_mapped_file map;
+    st = laci_file_map(log->path, &map, err);
+    if (st) return st;
+    st = read_lines(log, (const char *)map.bytes, map.size_bytes, step, &kept, err);
+    laci_file_unmap(&map);
+  }
+  if (st) return st;
+  if (ftruncate(log->fd, (off_t)kept) != 0) return fail_errno(log, err);
+  return LAC_OK;
+}
+
+static void destroy(laci_train_log *log) {
+  if (log->fd >= 0) (void)close(log->fd);
+  laci_free(log->lines);
+  laci_free(log->path);
+  laci_free(log);
+}
+
+lac_status laci_train_log_open(const char *folder, int64_t step, laci_train_log **log,
+                               lac_error *err) {
+  size_t room = strlen(folder) + 16;
+  *log = NULL;
+  laci_train_log *l = laci_alloc(1, sizeof *l);
+  if (!l) return laci_fail_memory(err, folder);
+  l->fd = -1;
+  l->path = laci_alloc(room, 1);
+  lac_status st = l->path ? LAC_OK : laci_fail_memory(err, folder);
+  if (!st) {
+    (void)snprintf(l->path, room, "%s/log.jsonl", folder);
+    l->fd = open(l->path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    st = l->fd < 0 ? fail_errno(l, err) : take_over(l, step, err);
+  }
+  if (st) destroy(l);
+  else *log = l;
+  return st;
+}
+
+/* ---- Writing ---- */
+
+/** JSON has no word for what is not finite. */
+static const char *number(double value, char text[32]) {
+  (void)snprintf(text, 32, isfinite(value) ? "%.9g" : "null", value);
+  return text;
+}
+
+lac_status laci_train_log_write(laci_train_log *log, const laci_log_line *line, lac_error *err) {
+  char text[320], a[32], b[32], c[32];
+  int n;
+  if (line->is_eval) {
+    n = snprintf(text, sizeof text,
+                 "{\"eval\": true, \"step\": %" PRId64
+                 ", \"top1\": %s, \"top5\": %s, \"loss\": %s}\n",
+                 line->step, number(line->top1, a), number(line->top5, b), number(line->loss, c));
+  } else {
+    n = snprintf(text, sizeof text,
+                 "{\"step\": %" PRId64 ", \"epoch\": %" PRId64
+                 ", \"loss\": %s, \"lr\": %s, \"images_per_second\": %s}\n",
+                 line->step, line->epoch, number(line->loss, a), number(line->rate, b),
+                 number(line->images_per_second, c));
+  }
+  for (int at = 0; at < n;) {
+    ssize_t written = write(log->fd, text + at, (size_t)(n - at));
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return fail_errno(log, err);
+    at += (int)written;
+  }
+  return remember(log, line, err);
+}
+
+const laci_log_line *laci_train_log_lines(const laci_train_log *log, int64_t *n) {
+  *n = (int64_t)log->n;
+  return log->lines;
+}
+
+lac_status laci_train_log_close(laci_train_log *log, lac_error *err) {
+  lac_status st = LAC_OK;
+  if (!log) return LAC_OK;
+  if (close(log->fd) != 0) st = fail_errno(log, err);
+  log->fd = -1;
+  destroy(log);
+  return st;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A running loop, as loop.c (what happens when) and loop_state.c (what is kept) share it. */
+#ifndef LACI_TRAIN_LOOP_IN_H
+#define LACI_TRAIN_LOOP_IN_H
+
+#include <limits.h>
+
+#include "train/loop.h"
+#include "train/snapshot.h"
+
+typedef struct laci_loop {
+  laci_trainer *trainer;
+  const laci_dataset *set;
+  const laci_loop_options *options;
+  const laci_loop_hooks *hooks;
+  laci_loop_result *result;
+  laci_feed *feed;
+  int64_t step;             /* taken */
+  int64_t evaluated, saved; /* the step when that was done last; 0: never */
+  double best_top1;         /* < 0: none */
+  int64_t best_step;
+  double seconds_a_step; /* running mean */
+  uint64_t structure;
+  float *weights, *statistics; /* the trainer's */
+  int64_t n_weights, n_statistics;
+  float *statistics_before;              /* the step */
+  float *best_weights, *best_statistics; /* NULL: not wanted */
+  bool best_is_lost;                     /* named by the checkpoint, but not there */
+  char saved_text[128];                  /* laci_loop_saved_text */
+} laci_loop;
+
+/** Memory, and what the trainer has. */
+LAC_MUST_CHECK lac_status laci_loop_prepare(laci_loop *loop, lac_error *err);
+void laci_loop_clear_state(laci_loop *loop);
+
+/** LAC_BAD_VALUE where a weight or a statistic is no finite number. */
+LAC_MUST_CHECK lac_status laci_loop_check_finite(const laci_loop *loop, lac_error *err);
+/** A checkpoint of this step; never one of numbers that are not finite. */
+LAC_MUST_CHECK lac_status laci_loop_save(laci_loop *loop, lac_error *err);
+/** From the newest checkpoint; where there is none the run starts from the beginning. */
+LAC_MUST_CHECK lac_status laci_loop_recover(laci_loop *loop, lac_error *err);
+/** Remembers the weights of now as the best; in the folder, too. */
+LAC_MUST_CHECK lac_status laci_loop_keep_best(laci_loop *loop, lac_error *err);
+void laci_loop_use_best(laci_loop *loop);
+
+/** "; the checkpoint of step N is kept", or nothing; a view. */
+const char *laci_loop_saved_text(const laci_loop *loop);
+
+#endif

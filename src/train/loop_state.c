@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a loop keeps and brings back: checkpoints of the run, and those of the best evaluation in
+ * the folder "best" inside theirs.
+ *
+ * The best one is written before the checkpoint that names it, and two of them are kept, so that
+ * the newest checkpoint finds its best wherever the run was cut off. */
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/folder.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "train/loop_in.h"
+
+enum { KEEP_BEST = 2, MOST_ABOUT = 4096 };
+
+lac_status laci_loop_prepare(laci_loop *l, lac_error *err) {
+  const laci_training_graph *graph = laci_trainer_graph(l->trainer);
+  l->structure = laci_parameters_hash(laci_trainer_parameters(l->trainer), graph->n_params);
+  l->weights = laci_trainer_weights(l->trainer);
+  l->n_weights = laci_optimizer_size(laci_trainer_optimizer(l->trainer));
+  l->statistics = laci_trainer_statistics(l->trainer, &l->n_statistics);
+  size_t n_weights = (size_t)l->n_weights, n_statistics = (size_t)l->n_statistics;
+  l->statistics_before = laci_alloc(n_statistics, sizeof(float));
+  bool whole = l->statistics_before != NULL;
+  if (l->options->keep_best) {
+    l->best_weights = laci_alloc(n_weights, sizeof(float));
+    l->best_statistics = laci_alloc(n_statistics, sizeof(float));
+    whole = whole && l->best_weights && l->best_statistics;
+  }
+  return whole ? LAC_OK : laci_fail_memory(err, "the best weights");
+}
+
+void laci_loop_clear_state(laci_loop *l) {
+  laci_feed_destroy(l->feed);
+  laci_free(l->statistics_before);
+  laci_free(l->best_weights);
+  laci_free(l->best_statistics);
+}
+
+const char *laci_loop_saved_text(const laci_loop *l) { return l->saved_text; }
+
+static void note_saved(laci_loop *l) {
+  l->saved = l->step;
+  (void)snprintf(l->saved_text, sizeof l->saved_text,
+                 "; the checkpoint of step %" PRId64 " is kept", l->step);
+}
+
+static bool all_finite(const float *numbers, int64_t n) {
+  float sum = 0; /* x * 0 is NaN for NaN and for infinity */
+  for (int64_t at = 0; at < n; at++) sum += numbers[at] * 0.0F;
+  return sum == 0;
+}
+
+lac_status laci_loop_check_finite(const laci_loop *l, lac_error *err) {
+  const laci_training_graph *graph = laci_trainer_graph(l->trainer);
+  const laci_parameter *parameters = laci_trainer_parameters(l->trainer);
+  const char *what = NULL;
+  for (int p = 0; p < graph->n_params && !what; p++) {
+    if (!all_finite(l->weights + parameters[p].offset, parameters[p].count)) {
+      what = parameters[p].name;
+    }
+  }
+  if (!what && !all_finite(l->statistics, l->n_statistics)) what = "a running statistic";
+  if (!what) return LAC_OK;
+  return laci_fail(err, LAC_BAD_VALUE,
+                   "step %" PRId64
+                   ": %s is no finite number any more; a lower rate or a warm-up may help%s",
+                   l->step, what, l->saved_text);
+}
+
+/* ---- Snapshots ---- */
+
+static laci_snapshot snapshot_of(const laci_loop *l, const char *options) {
+  return (laci_snapshot){.step = l->step,
+                         .epoch = l->step / l->options->steps_per_epoch,
+                         .seed = l->options->feed.seed,
+                         .best_top1 = l->best_top1,
+                         .best_step = l->best_step,
+                         .structure = l->structure,
+                         .options = options,
+                         .weights = l->weights,
+                         .n_weights = l->n_weights,
+                         .statistics = l->statistics,
+                         .n_statistics = l->n_statistics,
+                         .masks = l->options->masks,
+                         .optimizer = laci_trainer_optimizer(l->trainer)};
+}
+
+static lac_status write_into(const laci_loop *l, const char *folder, int keep, lac_error *err) {
+  char options[MOST_ABOUT];
+  (void)snprintf(options, sizeof options, "{\"evaluated\": %" PRId64 ", %s}", l->evaluated,
+                 l->options->about);
+  laci_snapshot snapshot = snapshot_of(l, options);
+  return laci_snapshot_write(folder, &snapshot, keep, err);
+}
+
+lac_status laci_loop_save(laci_loop *l, lac_error *err) {
+  lac_status st = laci_loop_check_finite(l, err);
+  if (!st) st = write_into(l, l->options->folder, l->options->keep, err);
+  if (!st) note_saved(l);
+  return st;
+}
+
+/* ---- The best one ---- */
+
+static lac_status best_path(const char *folder, char path[PATH_MAX], lac_error *err) {
+  int n = snprintf(path, PATH_MAX, "%s/best", folder);
+  if (n > 0 && n < PATH_MAX) return LAC_OK;
+  return laci_fail(err, LAC_BAD_ARGUMENT, "%s: the name is too long", folder);
+}
+
+static void copy_best(laci_loop *l) {
+  memcpy(l->best_weights, l->weights, (size_t)l->n_weights * sizeof(float));
+  memcpy(l->best_statistics, l->statistics, (size_t)l->n_statistics * sizeof(float));
+}
+
+lac_status laci_loop_keep_best(laci_loop *l, lac_error *err) {
+  char path[PATH_MAX];
+  if (!l->options->keep_best) return LAC_OK;
+  copy_best(l);
+  if (!l->options->folder || l->options->eval_only) return LAC_OK;
+  lac_status st = best_path(l->options->folder, path, err);
+  if (!st && mkdir(path, 0777) != 0 && errno != EEXIST) {
+    st = laci_fail(err, LAC_IO, "%s: %s", path, strerror(errno));
+  }
+  return st ? st : write_into(l, path, KEEP_BEST, err);
+}
+
+void laci_loop_use_best(laci_loop *l) {
+  if (!l->best_weights || l->best_step == 0 || l->options->eval_only) return;
+  memcpy(l->weights, l->best_weights, (size_t)l->n_weights * sizeof(float));
+  memcpy(l->statistics, l->best_statistics, (size_t)l->n_statistics * sizeof(float));
+}
+
+/** Fills the buffers of the best weights by way of the trainer's. They may be missing: the earlier
+ * run was not told to keep them. */
+static lac_status recover_best(laci_loop *l, int64_t step, lac_error *err) {
+  char folder[PATH_MAX], path[PATH_MAX];
+  laci_checkpoint *checkpoint = NULL;
+  lac_status st = best_path(l->options->folder, folder, err);
+  if (st) return st;
+  int n = snprintf(path, sizeof path, "%s/checkpoint-%012" PRId64 ".lac", folder, step);
+  if (n < 0 || n >= PATH_MAX) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "%s: the name is too long", folder);
+  }
+  lac_error cause = {0};
+  st = laci_checkpoint_open(path, &checkpoint, &cause);
+  l->best_is_lost = st == LAC_NOT_FOUND || st == LAC_BAD_FILE;
+  if (l->best_is_lost) {
+    laci_log(LAC_LOG_WARNING, "%s: the best weights are looked for from here on", cause.text);
+    return LAC_OK;
+  }
+  if (st) return laci_fail(err, st, "%s", cause.text);
+  laci_snapshot snapshot = snapshot_of(l, NULL);
+  st = laci_snapshot_read(checkpoint, &snapshot, err);
+  if (!st) copy_best(l);
+  laci_checkpoint_close(checkpoint);
+  return st;
+}
+
+/* ---- Going on ---- */
+
+/** A number or a name for people: 0.9, not 0.899999976. Ends after the text's last byte at most. */
+static void write_value(const json_t *value, char *text, size_t room) {
+  size_t n =
+      value ? json_dumpb(value, text, room - 1, JSON_ENCODE_ANY | JSON_REAL_PRECISION(6)) : 0;
+  text[n < room ? n : 0] = '\0';
+}
+
+/** A line for each option that was another one when the checkpoint was made. False: it says
+ * nothing that could be compared. */
+static bool tell_changes(const char *read, const char *about) {
+  char whole[MOST_ABOUT];
+  (void)snprintf(whole, sizeof whole, "{%s}", about);
+  json_t *then = json_loads(read, 0, NULL), *now = json_loads(whole, 0, NULL);
+  const char *key;
+  json_t *value;
+  bool known = json_is_object(then) && json_is_object(now);
+  json_object_foreach(now, key, value) {
+    char old[128], new[128];
+    const json_t *before = json_object_get(then, key);
+    if (!known || json_equal(before, value)) continue;
+    write_value(before, old, sizeof old);
+    write_value(value, new, sizeof new);
+    laci_log(LAC_LOG_WARNING, "the checkpoint was made with %s %s, this run has %s", key,
+             before ? old : "unknown", new);
+  }
+  json_decref(then);
+  json_decref(now);
+  return known;
+}
+
+/** What the checkpoint's options say about evaluations, and whether they are those of this run. */
+static void read_options(laci_loop *l, const laci_snapshot *read) {
+  int64_t evaluated = 0;
+  int used = 0;
+  bool known = sscanf(read->options, "{\"evaluated\": %" SCNd64 ", %n", &evaluated, &used) == 1;
+  l->evaluated = known && evaluated >= 0 && evaluated <= l->step ? evaluated : 0;
+  size_t n = strlen(l->options->about);
+  bool same = known && used > 0 && strncmp(read->options + used, l->options->about, n) == 0;
+  if (same || l->options->eval_only) return;
+  if (!tell_changes(read->options, l->options->about)) {
+    laci_log(LAC_LOG_WARNING, "the checkpoint was made with other options: %s", read->options);
+  }
+}
+
+static lac_status read_newest(laci_loop *l, const laci_checkpoint *checkpoint, lac_error *err) {
+  uint8_t *masks = l->options->masks, *wanted = NULL;
+  laci_snapshot snapshot = snapshot_of(l, NULL);
+  lac_status st = LAC_OK;
+  if (masks) {
+    wanted = laci_alloc((size_t)l->n_weights, 1);
+    if (!wanted) return laci_fail_memory(err, "masks");
+    memcpy(wanted, masks, (size_t)l->n_weights);
+  }
+  st = laci_snapshot_read(checkpoint, &snapshot, err);
+  if (!st && wanted && memcmp(wanted, masks, (size_t)l->n_weights) != 0) {
+    st = laci_fail(err, LAC_BAD_FILE, "%s: its masks are not those of this network",
+                   laci_checkpoint_path(checkpoint));
+  }
+  if (!st && snapshot.seed != l->options->feed.seed) {
+    st = laci_fail(err, LAC_BAD_ARGUMENT,
+                   "%s: made with seed %" PRIu64 ", but this run has seed %" PRIu64,
+                   laci_checkpoint_path(checkpoint), snapshot.seed, l->options->feed.seed);
+  }
+  int64_t most = INT64_MAX / 2 / l->options->accumulate / l->options->feed.batch;
+  if (!st && snapshot.step > most) { /* places of images are counted in 64 bits */
+    st = laci_fail(err, LAC_BAD_FILE, "%s: step %" PRId64 ", wanted %" PRId64 " at most",
+                   laci_checkpoint_path(checkpoint), snapshot.step, most);
+  }
+  laci_free(wanted);
+  if (st) return st;
+  l->step = snapshot.step;
+  l->best_top1 = snapshot.best_top1;
+  l->best_step = snapshot.best_step;
+  read_options(l, &snapshot);
+  note_saved(l);
+  return LAC_OK;
+}
+
+lac_status laci_loop_recover(laci_loop *l, lac_error *err) {
+  laci_checkpoint *checkpoint = NULL;
+  lac_status st = laci_checkpoint_newest(l->options->folder, &checkpoint, err);
+  if (st == LAC_NOT_FOUND && !l->options->eval_only) {
+    laci_log(LAC_LOG_INFO, "%s: no checkpoint yet, from the start", l->options->folder);
+    return LAC_OK;
+  }
+  if (!st) st = read_newest(l, checkpoint, err);
+  bool has_best = !st && l->options->keep_best && l->best_step > 0 && !l->options->eval_only;
+  if (has_best) st = recover_best(l, l->best_step, err);
+  /* once more: the best weights came through the trainer's buffers */
+  if (has_best && !st) st = read_newest(l, checkpoint, err);
+  if (l->best_is_lost) {
+    l->best_top1 = -1;
+    l->best_step = 0;
+  }
+  if (!st) {
+    laci_log(LAC_LOG_INFO, "%s: going on after step %" PRId64, laci_checkpoint_path(checkpoint),
+             l->step);
+  }
+  laci_checkpoint_close(checkpoint);
+  return st;
+}
+
+/* ---- A new run in an old folder ---- */
+
+static const char checkpoints[] = "checkpoint-*.lac";
+
+bool laci_loop_has_checkpoints(const char *folder) { return laci_folder_has(folder, checkpoints); }
+
+lac_status laci_loop_clear(const char *folder, lac_error *err) {
+  char path[PATH_MAX];
+  lac_status st = best_path(folder, path, err);
+  if (!st) st = laci_folder_remove(folder, checkpoints, err);
+  return st ? st : laci_folder_remove(path, checkpoints, err);
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * An optimiser over flat buffers: all parameters of a network lie one after the other in one
+ * float32 buffer, their gradients in another of the same places, and so does every slot of its
+ * state.
+ *
+ * SGD with momentum, LARS (a rate of its own for every tensor: trust |w| / (|g| + decay |w|)) and
+ * AdamW. Masks hold weights at zero without a pass over them: where the weight, the state and every
+ * gradient are zero, each rule of kernel/update.h leaves zero; so masks are applied to weights and
+ * state once and to gradients at each step. The same bits for any number of threads. */
+#ifndef LACI_TRAIN_OPTIMIZER_H
+#define LACI_TRAIN_OPTIMIZER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cpu/pool.h"
+
+typedef enum laci_optimizer_kind {
+#define LACI_OPTIMIZER(name, text) LACI_OPTIMIZER_##name,
+#include "train/optimizer.def"
+#undef LACI_OPTIMIZER
+  LACI_OPTIMIZER_COUNT
+} laci_optimizer_kind;
+
+const char *laci_optimizer_name(laci_optimizer_kind kind);
+/** False where no optimiser is called so. */
+bool laci_optimizer_find(const char *name, laci_optimizer_kind *kind);
+
+typedef struct laci_optimizer_options {
+  laci_optimizer_kind kind;
+  float momentum;   /* AdamW: beta 1 */
+  float decay;      /* of weights, >= 0 */
+  bool decay_all;   /* vectors (normalisation, biases) too */
+  bool nesterov;    /* SGD and LARS */
+  bool rate_inside; /* SGD: the rate is part of the momentum, as in Keras; LARS: always */
+  float trust;      /* LARS, > 0 */
+  float beta2;      /* AdamW */
+  float epsilon;    /* AdamW, > 0; LARS, >= 0: added to the denominator of the ratio */
+} laci_optimizer_options;
+
+/** SGD, momentum 0.9, no decay; trust 0.001; beta2 0.999; epsilon 1e-8 (LARS: 0). */
+laci_optimizer_options laci_optimizer_options_default(laci_optimizer_kind kind);
+
+/** Another optimiser for the same options: what only some of them have becomes the default,
+ * momentum and decay stay. */
+void laci_optimizer_options_set_kind(laci_optimizer_options *options, laci_optimizer_kind kind);
+
+/** A parameter tensor's place in the buffers. */
+typedef struct laci_parameter {
+  const char *name;
+  int64_t offset, count; /* floats; tensors may not overlap, gaps are left alone */
+  bool is_vector;        /* scale or shift of a normalisation, bias: no decay, no trust ratio */
+} laci_parameter;
+
+typedef struct laci_optimizer laci_optimizer;
+
+enum { LACI_OPTIMIZER_MAX_SLOTS = 2 };
+
+/** State of zeros for n parameters; names are copied. The pool (NULL: one thread) must outlive the
+ * optimiser. Fails LAC_BAD_ARGUMENT for an option out of its limits and for tensors that overlap,
+ * LAC_NO_MEMORY. */
+LAC_MUST_CHECK lac_status laci_optimizer_create(const laci_optimizer_options *options,
+                                                const laci_parameter *parameters, int n,
+                                                laci_pool *pool, laci_optimizer **optimizer,
+                                                lac_error *err);
+void laci_optimizer_destroy(laci_optimizer *optimizer); /* NULL is fine */
+
+/** Floats of a buffer: the end of the last parameter. */
+int64_t laci_optimizer_size(const laci_optimizer *optimizer);
+
+/** Its state, for checkpoints: [laci_optimizer_size] floats a slot, and the steps that were taken.
+ * Slot 0 is the momentum, slot 1 (AdamW) the mean of squares. */
+laci_optimizer_kind laci_optimizer_kind_of(const laci_optimizer *optimizer);
+int laci_optimizer_slots(const laci_optimizer *optimizer);
+float *laci_optimizer_slot(laci_optimizer *optimizer, int slot);
+int64_t laci_optimizer_steps(const laci_optimizer *optimizer);
+void laci_optimizer_set_steps(laci_optimizer *optimizer, int64_t steps);
+
+/** From now on the parameter's elements with mask 0 are held at zero: those of `weights` and of the
+ * state become zero here. mask: [count] bytes, the caller's, for as long as the optimiser lives;
+ * NULL: none. weights may be NULL where they are masked already. */
+void laci_optimizer_set_mask(laci_optimizer *optimizer, int parameter, const uint8_t *mask,
+                             float *weights);
+
+/** One step: weights [size] from gradients [size]. The gradient that counts is scale times what the
+ * buffer holds (1 / n for the sum over n batches). Masked elements of the gradients become zero. */
+void laci_optimizer_step(laci_optimizer *optimizer, float rate, float scale, float *weights,
+                         float *gradients);
+
+#endif

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The table of recipes, and their rates in steps. Where the numbers come from:
+ *
+ *     resnet-sgd     the ResNet-50 of TensorFlow's model garden: Keras' SGD, 5 epochs of warm-up,
+ *                    a tenth of the rate at epochs 30, 60 and 80
+ *     resnet-lars    the same by LARS: polynomial of power 2, rate 2.5 alone and 9.5 for many
+ *     resnext        ResNeXt-101 32x4d: cosine, momentum 7/8, decay 2^-14
+ *     mixup-250      resnext, longer and with MixUp
+ *     cifar          CIFAR's ResNets: 0.1 at batch 128, cosine */
+#include "train/recipe.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+
+static const laci_training_recipe recipes[] = {
+    {.name = "resnet-sgd",
+     .optimizer =
+         {.kind = LACI_OPTIMIZER_SGD, .momentum = 0.9F, .decay = 1e-4F, .rate_inside = true},
+     .rate = 0.1,
+     .base_batch = 256,
+     .schedule = LACI_SCHEDULE_PIECEWISE,
+     .warmup_epochs = 5,
+     .epochs = 90,
+     .augment = true,
+     .n_stages = 3,
+     .stages = {{30, 0.1}, {60, 0.01}, {80, 0.001}}},
+    {.name = "resnet-lars",
+     .optimizer = {.kind = LACI_OPTIMIZER_LARS, .momentum = 0.9F, .decay = 1e-4F, .trust = 0.001F},
+     .rate = 2.5,
+     .rate_many = 9.5,
+     .schedule = LACI_SCHEDULE_POLYNOMIAL,
+     .end_rate = 1e-4,
+     .power = 2,
+     .warmup_epochs = 3,
+     .epochs = 40,
+     .smoothing = 0.1,
+     .augment = true},
+    {.name = "resnext",
+     .optimizer = {.kind = LACI_OPTIMIZER_SGD, .momentum = 0.875F, .decay = 0x1p-14F},
+     .rate = 0.256,
+     .base_batch = 256,
+     .schedule = LACI_SCHEDULE_COSINE,
+     .warmup_epochs = 8,
+     .epochs = 90,
+     .smoothing = 0.1,
+     .augment = true},
+    {.name = "mixup-250",
+     .optimizer = {.kind = LACI_OPTIMIZER_SGD, .momentum = 0.875F, .decay = 0x1p-14F},
+     .rate = 0.256,
+     .base_batch = 256,
+     .schedule = LACI_SCHEDULE_COSINE,
+     .warmup_epochs = 8,
+     .epochs = 250,
+     .smoothing = 0.1,
+     .mixup = 0.2,
+     .augment = true},
+    {.name = "cifar",
+     .optimizer = {.kind = LACI_OPTIMIZER_SGD, .momentum = 0.9F, .decay = 1e-4F},
+     .rate = 0.1,
+     .batch = 128,
+     .schedule = LACI_SCHEDULE_COSINE,
+     .epochs = 200,
+     .augment = true},
+};
+
+enum { N_RECIPES = sizeof recipes / sizeof *recipes };
+
+const laci_training_recipe *laci_training_recipes(int *n) {
+  *n = N_RECIPES;
+  return recipes;
+}
+
+const laci_training_recipe *laci_training_recipe_find(const char *name) {
+  for (int k = 0; k < N_RECIPES; k++) {
+    if (strcmp(recipes[k].name, name) == 0) return &recipes[k];
+  }
+  return NULL;
+}
+
+static double rate_of(const laci_training_recipe *recipe, const laci_run_size *size) {
+  if (size->rate >= 0) return size->rate;
+  bool many = size->n_processes > 1 && recipe->rate_many > 0;
+  double rate = many ? recipe->rate_many : recipe->rate;
+  if (recipe->base_batch == 0) return rate;
+  return rate * (double)size->global_batch / recipe->base_batch;
+}
+
+lac_status laci_training_recipe_schedule(const laci_training_recipe *recipe,
+                                         const laci_run_size *size, laci_schedule *schedule,
+                                         lac_error *err) {
+  double an_epoch = (double)size->steps_per_epoch, most = (double)(INT64_MAX / 2);
+  *schedule = (laci_schedule){.kind = recipe->schedule};
+  if (size->global_batch < 1 || size->steps_per_epoch < 1 || size->steps < 0) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "%lld images a step, %lld steps an epoch, %lld in all",
+                     (long long)size->global_batch, (long long)size->steps_per_epoch,
+                     (long long)size->steps);
+  }
+  if (!(recipe->epochs >= 0 && recipe->epochs * an_epoch < most) ||
+      !(recipe->warmup_epochs >= 0 && recipe->warmup_epochs * an_epoch < most) ||
+      recipe->n_stages < 0 || recipe->n_stages > LACI_SCHEDULE_MAX_STAGES) {
+    return laci_fail(err, LAC_BAD_ARGUMENT,
+                     "%g epochs, %g of them warm-up, %d stages: wanted numbers from 0 on",
+                     recipe->epochs, recipe->warmup_epochs, recipe->n_stages);
+  }
+  int64_t steps = size->steps ? size->steps : llround(recipe->epochs * an_epoch);
+  int64_t warmup = llround(recipe->warmup_epochs * an_epoch);
+  schedule->rate = rate_of(recipe, size);
+  schedule->end_rate = fmin(recipe->end_rate, schedule->rate);
+  schedule->power = recipe->power > 0 ? recipe->power : 1;
+  schedule->steps = steps > 0 ? steps : 1;
+  schedule->warmup_steps = warmup < schedule->steps ? warmup : schedule->steps / 2;
+  schedule->n_stages = recipe->n_stages;
+  for (int k = 0; k < recipe->n_stages; k++) {
+    schedule->stages[k].from = llround(fmin(recipe->stages[k].from_epoch * an_epoch, most));
+    schedule->stages[k].factor = recipe->stages[k].factor;
+  }
+  return laci_schedule_check(schedule, err);
+}

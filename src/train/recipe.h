@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Recipes: whole sets of training options, as the references used them, and how they turn into an
+ * optimiser and a schedule once the batch and the length of an epoch are known.
+ *
+ * The table stands in recipe.c. A caller copies a row, changes what its user changed, and resolves
+ * it. */
+#ifndef LACI_TRAIN_RECIPE_H
+#define LACI_TRAIN_RECIPE_H
+
+#include "train/optimizer.h"
+#include "train/schedule.h"
+
+typedef struct laci_recipe_stage {
+  double from_epoch, factor;
+} laci_recipe_stage;
+
+typedef struct laci_training_recipe {
+  const char *name;
+  laci_optimizer_options optimizer;
+  double rate;      /* of base_batch images a step */
+  double rate_many; /* the same where several processes train; 0: as rate */
+  int base_batch;   /* 0: the rate does not scale with the global batch */
+  int batch;        /* images a process; 0: what the element type suggests */
+  laci_schedule_kind schedule;
+  double end_rate, power; /* of cosine and polynomial */
+  double warmup_epochs, epochs;
+  double smoothing, mixup; /* of labels, 0..1; alpha of MixUp, 0: none */
+  bool augment;            /* crop and flip */
+  int n_stages;            /* of piecewise */
+  laci_recipe_stage stages[LACI_SCHEDULE_MAX_STAGES];
+} laci_training_recipe;
+
+/** All recipes; the first is what counts where none is asked for. */
+const laci_training_recipe *laci_training_recipes(int *n);
+/** NULL: there is none of that name. */
+const laci_training_recipe *laci_training_recipe_find(const char *name);
+
+/** What a run knows beside its recipe. */
+typedef struct laci_run_size {
+  int64_t global_batch;    /* images a step: batch * accumulated batches * processes */
+  int64_t steps_per_epoch; /* >= 1 */
+  int64_t steps;           /* in all; 0: as many as the recipe's epochs have */
+  int n_processes;
+  double rate; /* an explicit rate, used as given; < 0: the recipe's */
+} laci_run_size;
+
+/** The schedule in steps. A warm-up that would take the whole run is cut to half of it. Fails
+ * LAC_BAD_ARGUMENT for values out of their limits. */
+LAC_MUST_CHECK lac_status laci_training_recipe_schedule(const laci_training_recipe *recipe,
+                                                        const laci_run_size *size,
+                                                        laci_schedule *schedule, lac_error *err);
+
+#endif

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The learning rate of a step: a value computed from its number alone, so that a run that goes on
+ * from a checkpoint has the rates of one that never stopped.
+ *
+ *     s < W          rate (s + 1) / W                                     warm-up, W steps
+ *     constant       rate
+ *     piecewise      rate factor[k], k the last stage with s >= from[k]   (before all: rate)
+ *     cosine         end + (rate - end) (1 + cos(pi x)) / 2               x = (s - W) / (T - W),
+ *     polynomial     end + (rate - end) (1 - x)^power                     held inside 0 .. 1 */
+#ifndef LACI_TRAIN_SCHEDULE_H
+#define LACI_TRAIN_SCHEDULE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lacuna/status.h"
+
+typedef enum laci_schedule_kind {
+#define LACI_SCHEDULE(name, text) LACI_SCHEDULE_##name,
+#include "train/schedule.def"
+#undef LACI_SCHEDULE
+  LACI_SCHEDULE_COUNT
+} laci_schedule_kind;
+
+const char *laci_schedule_name(laci_schedule_kind kind);
+/** False where no schedule is called so. */
+bool laci_schedule_find(const char *name, laci_schedule_kind *kind);
+
+enum { LACI_SCHEDULE_MAX_STAGES = 8 };
+
+typedef struct laci_schedule_stage {
+  int64_t from; /* step, ascending */
+  double factor;
+} laci_schedule_stage;
+
+typedef struct laci_schedule {
+  laci_schedule_kind kind;
+  double rate, end_rate; /* end_rate: of cosine and polynomial, from the last step on */
+  double power;          /* of polynomial, > 0 */
+  int64_t steps;         /* T, of the whole training; only cosine and polynomial need it */
+  int64_t warmup_steps;  /* W, < T where T counts */
+  int n_stages;
+  laci_schedule_stage stages[LACI_SCHEDULE_MAX_STAGES];
+} laci_schedule;
+
+/** LAC_BAD_ARGUMENT where a field is out of its limits. */
+LAC_MUST_CHECK lac_status laci_schedule_check(const laci_schedule *schedule, lac_error *err);
+
+/** The rate of step number `step`, the first is 0. */
+double laci_schedule_rate(const laci_schedule *schedule, int64_t step);
+
+#endif

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A snapshot's sections: numbers, options, weights, statistics, masks (bits), a slot each. All of
+ * them are checked before the first byte of the caller's is touched. */
+#include "train/snapshot.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/memory.h"
+
+enum { MOST_SECTIONS = 5 + LACI_OPTIMIZER_MAX_SLOTS };
+
+/** The section "run". */
+typedef struct numbers {
+  int64_t step, epoch;
+  uint64_t seed;
+  double best_top1;
+  int64_t best_step;
+  uint64_t structure;
+  int64_t optimizer_steps;
+  char optimizer[32];
+} numbers;
+
+_Static_assert(sizeof(numbers) == 88, "as it lies in the file");
+
+uint64_t laci_parameters_hash(const laci_parameter *parameters, int n) {
+  uint64_t hash = 0;
+  for (int k = 0; k < n; k++) {
+    const laci_parameter *p = &parameters[k];
+    int64_t place[3] = {p->offset, p->count, p->is_vector};
+    hash = laci_hash64(p->name, strlen(p->name) + 1, hash);
+    hash = laci_hash64(place, sizeof place, hash);
+  }
+  return hash;
+}
+
+static size_t bits_bytes(int64_t n) { return (size_t)((n + 7) / 8); }
+
+static void pack_bits(const uint8_t *masks, int64_t n, uint8_t *bits) {
+  for (int64_t k = 0; k < n; k++) bits[k / 8] |= (uint8_t)((masks[k] != 0) << (k % 8));
+}
+
+static void unpack_bits(const uint8_t *bits, int64_t n, uint8_t *masks) {
+  for (int64_t k = 0; k < n; k++) masks[k] = bits[k / 8] >> (k % 8) & 1;
+}
+
+static const char *slot_name(int slot, char name[16]) {
+  (void)snprintf(name, 16, "slot%d", slot);
+  return name;
+}
+
+lac_status laci_snapshot_write(const char *folder, const laci_snapshot *s, int keep,
+                               lac_error *err) {
+  numbers run = {.step = s->step,
+                 .epoch = s->epoch,
+                 .seed = s->seed,
+                 .best_top1 = s->best_top1,
+                 .best_step = s->best_step,
+                 .structure = s->structure,
+                 .optimizer_steps = laci_optimizer_steps(s->optimizer)};
+  laci_optimizer_kind kind = laci_optimizer_kind_of(s->optimizer);
+  (void)snprintf(run.optimizer, sizeof run.optimizer, "%s", laci_optimizer_name(kind));
+  const size_t weights_bytes = (size_t)s->n_weights * sizeof(float);
+  laci_section sections[MOST_SECTIONS] = {
+      {"run", &run, sizeof run},
+      {"options", s->options, strlen(s->options) + 1},
+      {"weights", s->weights, weights_bytes},
+      {"statistics", s->statistics, (size_t)s->n_statistics * sizeof(float)},
+  };
+  char names[LACI_OPTIMIZER_MAX_SLOTS][16];
+  uint8_t *bits = NULL;
+  int n = 4;
+  for (int k = 0; k < laci_optimizer_slots(s->optimizer); k++) {
+    sections[n++] =
+        (laci_section){slot_name(k, names[k]), laci_optimizer_slot(s->optimizer, k), weights_bytes};
+  }
+  if (s->masks) {
+    bits = laci_alloc(bits_bytes(s->n_weights), 1);
+    if (!bits) return laci_fail_memory(err, "the masks of a checkpoint");
+    pack_bits(s->masks, s->n_weights, bits);
+    sections[n++] = (laci_section){"masks", bits, bits_bytes(s->n_weights)};
+  }
+  lac_status st = laci_checkpoint_write(folder, s->step, sections, n, keep, err);
+  laci_free(bits);
+  return st;
+}
+
+/* ---- Reading ---- */
+
+/** What was found in a checkpoint: views. */
+typedef struct found {
+  numbers run;
+  laci_section options, weights, statistics, masks, slots[LACI_OPTIMIZER_MAX_SLOTS];
+} found;
+
+/** A section of exactly so many bytes. */
+static lac_status get(const laci_checkpoint *c, const char *name, size_t size_bytes,
+                      laci_section *section, lac_error *err) {
+  lac_status st = laci_checkpoint_section(c, name, section, err);
+  if (st || section->size_bytes == size_bytes) return st;
+  return laci_fail(err, LAC_BAD_FILE, "%s: '%s' has %zu bytes, but this network wants %zu",
+                   laci_checkpoint_path(c), name, section->size_bytes, size_bytes);
+}
+
+static lac_status check_run(const laci_checkpoint *c, const laci_snapshot *s, numbers *run,
+                            lac_error *err) {
+  laci_section section;
+  const char *path = laci_checkpoint_path(c);
+  const char *optimizer = laci_optimizer_name(laci_optimizer_kind_of(s->optimizer));
+  lac_status st = get(c, "run", sizeof *run, &section, err);
+  if (st) return st;
+  memcpy(run, section.bytes, sizeof *run);
+  run->optimizer[sizeof run->optimizer - 1] = '\0';
+  if (run->step != laci_checkpoint_step(c) || run->epoch < 0 || run->optimizer_steps < 0 ||
+      run->optimizer_steps == INT64_MAX) {
+    return laci_fail(err, LAC_BAD_FILE, "%s: step %" PRId64 " of a checkpoint of step %" PRId64,
+                     path, run->step, laci_checkpoint_step(c));
+  }
+  if (run->structure != s->structure) {
+    return laci_fail(err, LAC_BAD_FILE, "%s: the checkpoint of another network", path);
+  }
+  if (strcmp(run->optimizer, optimizer) != 0) {
+    return laci_fail(err, LAC_BAD_FILE, "%s: made by the optimiser %s, wanted %s", path,
+                     run->optimizer, optimizer);
+  }
+  return LAC_OK;
+}
+
+static bool ends_in_zero(const laci_section *s) {
+  return s->size_bytes > 0 && ((const char *)s->bytes)[s->size_bytes - 1] == '\0';
+}
+
+static lac_status find_all(const laci_checkpoint *c, const laci_snapshot *s, found *f,
+                           lac_error *err) {
+  const size_t weights_bytes = (size_t)s->n_weights * sizeof(float);
+  lac_status st = check_run(c, s, &f->run, err);
+  if (!st) st = laci_checkpoint_section(c, "options", &f->options, err);
+  if (!st && !ends_in_zero(&f->options)) {
+    st = laci_fail(err, LAC_BAD_FILE, "%s: its options are no text", laci_checkpoint_path(c));
+  }
+  if (!st) st = get(c, "weights", weights_bytes, &f->weights, err);
+  if (!st) {
+    st = get(c, "statistics", (size_t)s->n_statistics * sizeof(float), &f->statistics, err);
+  }
+  for (int k = 0; k < laci_optimizer_slots(s->optimizer) && !st; k++) {
+    char name[16];
+    st = get(c, slot_name(k, name), weights_bytes, &f->slots[k], err);
+  }
+  if (st || laci_checkpoint_section(c, "masks", &f->masks, NULL)) return st;
+  if (!s->masks) {
+    return laci_fail(err, LAC_BAD_FILE, "%s: it has masks, but this training is dense",
+                     laci_checkpoint_path(c));
+  }
+  return get(c, "masks", bits_bytes(s->n_weights), &f->masks, err);
+}
+
+/** memcpy of nothing may get no NULL. */
+static void copy(float *to, const laci_section *from) {
+  if (from->size_bytes) memcpy(to, from->bytes, from->size_bytes);
+}
+
+lac_status laci_snapshot_read(const laci_checkpoint *checkpoint, laci_snapshot *s, lac_error *err) {
+  found f = {0};
+  lac_status st = find_all(checkpoint, s, &f, err);
+  if (st) return st;
+  s->step = f.run.step;
+  s->epoch = f.run.epoch;
+  s->seed = f.run.seed;
+  s->best_top1 = f.run.best_top1;
+  s->best_step = f.run.best_step;
+  s->options = f.options.bytes;
+  copy(s->weights, &f.weights);
+  copy(s->statistics, &f.statistics);
+  for (int k = 0; k < laci_optimizer_slots(s->optimizer); k++) {
+    copy(laci_optimizer_slot(s->optimizer, k), &f.slots[k]);
+  }
+  laci_optimizer_set_steps(s->optimizer, f.run.optimizer_steps);
+  if (!s->masks) return LAC_OK;
+  if (f.masks.bytes) unpack_bits(f.masks.bytes, s->n_weights, s->masks);
+  else memset(s->masks, 1, (size_t)s->n_weights);
+  return LAC_OK;
+}

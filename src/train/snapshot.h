@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * All that a training run is made of, as it goes into a checkpoint and comes back, bit for bit.
+ *
+ * Random numbers have no state (base/rng.h): the seed and the number of the step are all there is.
+ * Next: checkpoint.h, the file. */
+#ifndef LACI_TRAIN_SNAPSHOT_H
+#define LACI_TRAIN_SNAPSHOT_H
+
+#include "train/checkpoint.h"
+#include "train/optimizer.h"
+
+/** The caller's run. Buffers are its own; reading fills them. */
+typedef struct laci_snapshot {
+  int64_t step;  /* steps taken */
+  int64_t epoch; /* whole epochs taken */
+  uint64_t seed;
+  double best_top1; /* of the evaluations so far; < 0: none */
+  int64_t best_step;
+  uint64_t structure;  /* hash of what the buffers mean: laci_parameters_hash */
+  const char *options; /* JSON: recipe and options of the run, for people and for going on */
+  float *weights;      /* [n_weights] */
+  int64_t n_weights;   /* as the optimiser's buffers */
+  float *statistics;   /* [n_statistics]: running means and variances */
+  int64_t n_statistics;
+  uint8_t *masks; /* [n_weights] bytes 0 or 1; NULL: nothing is masked */
+  laci_optimizer *optimizer;
+} laci_snapshot;
+
+/** Of names, places and kinds, in order. */
+uint64_t laci_parameters_hash(const laci_parameter *parameters, int n);
+
+/** Writes it to the folder; laci_checkpoint_write. Masks are kept as bits. */
+LAC_MUST_CHECK lac_status laci_snapshot_write(const char *folder, const laci_snapshot *snapshot,
+                                              int keep, lac_error *err);
+
+/** Fills the snapshot's buffers, optimiser and numbers. `structure`, both counts, and the kind and
+ * slots of the optimiser are the caller's and must be those that were written, else LAC_BAD_FILE
+ * saying what differs. `masks` must be given where the checkpoint has some (they become 0 and 1),
+ * and are all 1 where it has none. `options` is a view into the checkpoint. On failure the buffers
+ * are as they were. */
+LAC_MUST_CHECK lac_status laci_snapshot_read(const laci_checkpoint *checkpoint,
+                                             laci_snapshot *snapshot, lac_error *err);
+
+#endif

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The ports of the training graph tied to flat buffers: parameters, gradients and statistics are
+ * never copied on their way to the plan and back, but for statistics, which a step reads and
+ * writes. */
+#include "train/trainer.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "tensor/buf.h"
+
+struct laci_trainer {
+  laci_training_graph *graph;
+  laci_net *net;
+  laci_pool *pool;
+  laci_optimizer *optimizer;
+  laci_parameter *parameters; /* [n_params] */
+  int64_t *statistic_at;      /* [n_stats] */
+  int64_t size, n_statistics;
+  float *weights, *gradients;  /* [size] */
+  float *sums;                 /* [size]: of the batches before, where there were any */
+  float *statistics, *updates; /* [n_statistics] */
+  float *logits;               /* [batch, classes], where the caller wants none */
+  double *seconds;             /* of the plan's steps, for who watches; NULL: nobody does */
+  int n_batches;               /* since the last update */
+  int images_port, labels_port, loss_port, logits_port;
+  const void **inputs;
+  void **outputs;
+};
+
+enum { ALIGN = 16 }; /* floats: every tensor on a cache line of its own */
+
+static int port_of(const int *values, int n, int value) {
+  for (int at = 0; at < n; at++) {
+    if (values[at] == value) return at;
+  }
+  return -1;
+}
+
+/* ---- Creating ---- */
+
+static lac_status lay_out(laci_trainer *t, lac_error *err) {
+  const laci_training_graph *g = t->graph;
+  t->parameters = laci_alloc((size_t)g->n_params, sizeof *t->parameters);
+  t->statistic_at = laci_alloc((size_t)g->n_stats, sizeof *t->statistic_at);
+  if (!t->parameters || !t->statistic_at) return laci_fail_memory(err, "the parameters");
+  for (int p = 0; p < g->n_params; p++) {
+    t->parameters[p] = (laci_parameter){.name = g->params[p].name,
+                                        .offset = t->size,
+                                        .count = g->params[p].count,
+                                        .is_vector = g->params[p].kind != LACI_PARAM_WEIGHT};
+    t->size += (g->params[p].count + ALIGN - 1) / ALIGN * ALIGN;
+  }
+  for (int s = 0; s < g->n_stats; s++) {
+    t->statistic_at[s] = t->n_statistics;
+    t->n_statistics += g->stats[s].count;
+  }
+  return LAC_OK;
+}
+
+static lac_status make_buffers(laci_trainer *t, lac_error *err) {
+  const laci_graph *graph = t->graph->graph;
+  size_t n = (size_t)t->size, n_statistics = (size_t)t->n_statistics;
+  t->weights = laci_alloc(n, sizeof *t->weights);
+  t->gradients = laci_alloc(n, sizeof *t->gradients);
+  t->statistics = laci_alloc(n_statistics, sizeof *t->statistics);
+  t->updates = laci_alloc(n_statistics, sizeof *t->updates);
+  t->logits = laci_alloc((size_t)(t->graph->batch * t->graph->n_classes), sizeof *t->logits);
+  t->inputs = laci_alloc((size_t)graph->n_inputs, sizeof *t->inputs);
+  t->outputs = laci_alloc((size_t)graph->n_outputs, sizeof *t->outputs);
+  bool made = t->weights && t->gradients && t->statistics && t->updates && t->logits && t->inputs &&
+              t->outputs;
+  return made ? LAC_OK : laci_fail_memory(err, "weights and gradients");
+}
+
+static void tie_ports(laci_trainer *t) {
+  const laci_training_graph *g = t->graph;
+  const laci_graph *graph = g->graph;
+  for (int p = 0; p < g->n_params; p++) {
+    int64_t at = t->parameters[p].offset;
+    t->inputs[port_of(graph->inputs, graph->n_inputs, g->params[p].input)] = t->weights + at;
+    t->outputs[port_of(graph->outputs, graph->n_outputs, g->params[p].gradient)] =
+        t->gradients + at;
+  }
+  for (int s = 0; s < g->n_stats; s++) {
+    int64_t at = t->statistic_at[s];
+    t->inputs[port_of(graph->inputs, graph->n_inputs, g->stats[s].input)] = t->statistics + at;
+    t->outputs[port_of(graph->outputs, graph->n_outputs, g->stats[s].update)] = t->updates + at;
+  }
+  t->images_port = port_of(graph->inputs, graph->n_inputs, g->images);
+  t->labels_port = port_of(graph->inputs, graph->n_inputs, g->labels);
+  t->loss_port = port_of(graph->outputs, graph->n_outputs, g->loss);
+  t->logits_port = port_of(graph->outputs, graph->n_outputs, g->logits);
+}
+
+/** A stored tensor's elements as floats. */
+static void read_stored(const laci_graph *model, int stored, float *to, int64_t count) {
+  const laci_stored *s = &model->stored[stored];
+  double part[256];
+  for (int64_t first = 0; first < count; first += 256) {
+    int64_t n = count - first < 256 ? count - first : 256;
+    laci_read_f(s->dtype, s->bytes, first, n, part);
+    for (int64_t at = 0; at < n; at++) to[first + at] = (float)part[at];
+  }
+}
+
+static void read_model(laci_trainer *t, const laci_graph *model) {
+  const laci_training_graph *g = t->graph;
+  for (int p = 0; p < g->n_params; p++) {
+    read_stored(model, g->params[p].stored, t->weights + t->parameters[p].offset,
+                g->params[p].count);
+  }
+  for (int s = 0; s < g->n_stats; s++) {
+    read_stored(model, g->stats[s].stored, t->statistics + t->statistic_at[s], g->stats[s].count);
+  }
+}
+
+lac_status laci_trainer_create(const laci_graph *model, const laci_trainer_options *options,
+                               laci_trainer **trainer, lac_error *err) {
+  laci_trainer *t = laci_alloc(1, sizeof *t);
+  *trainer = NULL;
+  if (!t) return laci_fail_memory(err, "the trainer");
+  lac_status st = laci_training_graph_create(model, &options->graph, &t->graph, err);
+  if (!st) st = lay_out(t, err);
+  if (!st) st = make_buffers(t, err);
+  if (!st) {
+    tie_ports(t);
+    read_model(t, model);
+    const laci_net_options net = {.threads = options->threads, .bf16 = options->bf16};
+    st = laci_net_create(t->graph->graph, &net, &t->net, err);
+  }
+  if (!st) st = laci_pool_create(options->threads, &t->pool, err);
+  if (!st) {
+    st = laci_optimizer_create(&options->optimizer, t->parameters, t->graph->n_params, t->pool,
+                               &t->optimizer, err);
+  }
+  if (st) laci_trainer_destroy(t);
+  else *trainer = t;
+  return st;
+}
+
+void laci_trainer_destroy(laci_trainer *t) {
+  if (!t) return;
+  laci_optimizer_destroy(t->optimizer);
+  laci_pool_destroy(t->pool);
+  laci_net_destroy(t->net);
+  laci_training_graph_destroy(t->graph);
+  laci_free(t->parameters);
+  laci_free(t->statistic_at);
+  laci_free(t->weights);
+  laci_free(t->gradients);
+  laci_free(t->sums);
+  laci_free(t->statistics);
+  laci_free(t->updates);
+  laci_free(t->logits);
+  laci_free(t->inputs);
+  laci_free(t->outputs);
+  laci_free(t);
+}
+
+/* ---- Looking ---- */
+
+const laci_training_graph *laci_trainer_graph(const laci_trainer *t) { return t->graph; }
+const laci_parameter *laci_trainer_parameters(const laci_trainer *t) { return t->parameters; }
+laci_optimizer *laci_trainer_optimizer(laci_trainer *t) { return t->optimizer; }
+float *laci_trainer_weights(laci_trainer *t) { return t->weights; }
+const float *laci_trainer_gradients(const laci_trainer *t) { return t->gradients; }
+
+float *laci_trainer_statistics(laci_trainer *t, int64_t *n) {
+  *n = t->n_statistics;
+  return t->statistics;
+}
+
+const char *laci_trainer_plan_text(const laci_trainer *t) { return laci_net_text(t->net); }
+const laci_net *laci_trainer_net(const laci_trainer *t) { return t->net; }
+void laci_trainer_watch(laci_trainer *t, double *seconds) { t->seconds = seconds; }
+
+size_t laci_trainer_memory(const laci_trainer *t) {
+  int slots = laci_optimizer_slots(t->optimizer);
+  size_t flat = (size_t)t->size * (size_t)(2 + slots + (t->sums != NULL)) * sizeof(float);
+  return laci_net_arena_bytes(t->net) + laci_net_weight_bytes(t->net) + flat;
+}
+
+/* ---- A step ---- */
+
+enum { ADD_GRAIN = 1 << 14 };
+
+static void add_sums(int64_t begin, int64_t end, void *context) {
+  laci_trainer *t = context;
+  for (int64_t at = begin; at < end; at++) t->gradients[at] += t->sums[at];
+}
+
+/** The gradients so far step aside for those of the next batch. */
+static lac_status keep_sums(laci_trainer *t, lac_error *err) {
+  if (!t->sums) t->sums = laci_alloc((size_t)t->size, sizeof *t->sums);
+  if (!t->sums) return laci_fail_memory(err, "gradients of several batches");
+  memcpy(t->sums, t->gradients, (size_t)t->size * sizeof *t->sums);
+  return LAC_OK;
+}
+
+lac_status laci_trainer_batch(laci_trainer *t, const float *images, const float *labels,
+                              float *loss, float *logits, lac_error *err) {
+  lac_status st = t->n_batches > 0 ? keep_sums(t, err) : LAC_OK;
+  if (st) return st;
+  t->inputs[t->images_port] = images;
+  t->inputs[t->labels_port] = labels;
+  t->outputs[t->loss_port] = loss;
+  t->outputs[t->logits_port] = logits ? logits : t->logits;
+  st = laci_net_run_timed(t->net, t->inputs, t->outputs, t->seconds, err);
+  if (st) return st;
+  if (t->n_batches > 0) laci_pool_for(t->pool, t->size, ADD_GRAIN, add_sums, t);
+  memcpy(t->statistics, t->updates, (size_t)t->n_statistics * sizeof *t->statistics);
+  t->n_batches++;
+  return LAC_OK;
+}
+
+void laci_trainer_update(laci_trainer *t, double rate) {
+  if (t->n_batches == 0) return;
+  laci_optimizer_step(t->optimizer, (float)rate, 1.0f / (float)t->n_batches, t->weights,
+                      t->gradients);
+  t->n_batches = 0;
+}
+
+/* ---- Back into the model ---- */
+
+static lac_status write_stored(laci_graph *model, int stored, const float *from, int64_t count,
+                               lac_error *err) {
+  laci_stored *s = &model->stored[stored];
+  uint8_t *bytes = laci_stored_mut(s);
+  if (!bytes) return laci_fail_memory(err, s->name);
+  laci_write_f32(s->dtype, from, count, bytes);
+  return LAC_OK;
+}
+
+lac_status laci_trainer_store(const laci_trainer *t, laci_graph *model, lac_error *err) {
+  const laci_training_graph *g = t->graph;
+  lac_status st = LAC_OK;
+  for (int p = 0; p < g->n_params && !st; p++) {
+    st = write_stored(model, g->params[p].stored, t->weights + t->parameters[p].offset,
+                      g->params[p].count, err);
+  }
+  for (int s = 0; s < g->n_stats && !st; s++) {
+    st = write_stored(model, g->stats[s].stored, t->statistics + t->statistic_at[s],
+                      g->stats[s].count, err);
+  }
+  return st;
+}

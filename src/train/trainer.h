@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A network in training: one plan that goes forward and backward, and flat buffers for all that
+ * changes.
+ *
+ * A step is: gradients of one or more batches (added up), then an update by the optimiser. Weights
+ * stay float32 whatever the plan computes in. Images and labels are the caller's; so are rates,
+ * epochs, files. Next: graph/training_graph.h (what the plan computes), optimizer.h. */
+#ifndef LACI_TRAIN_TRAINER_H
+#define LACI_TRAIN_TRAINER_H
+
+#include "backend/cpu/net.h"
+#include "graph/training_graph.h"
+#include "train/optimizer.h"
+
+typedef struct laci_trainer laci_trainer;
+
+typedef struct laci_trainer_options {
+  laci_training_options graph;
+  laci_optimizer_options optimizer;
+  int threads; /* <= 0: the cores this process may use */
+  bool bf16;   /* images, activations and their gradients in bf16 */
+} laci_trainer_options;
+
+/** Plans the training of `model`, a finished classifier, which must outlive the trainer. Weights
+ * and running statistics start as the model's. Fails as laci_training_graph_create,
+ * laci_net_create and laci_optimizer_create do. */
+LAC_MUST_CHECK lac_status laci_trainer_create(const laci_graph *model,
+                                              const laci_trainer_options *options,
+                                              laci_trainer **trainer, lac_error *err);
+void laci_trainer_destroy(laci_trainer *trainer); /* NULL is fine */
+
+/** The graph with its parameters, for names, shapes and kinds. */
+const laci_training_graph *laci_trainer_graph(const laci_trainer *trainer);
+/** Where each parameter lies in the flat buffers, in the graph's order. */
+const laci_parameter *laci_trainer_parameters(const laci_trainer *trainer);
+laci_optimizer *laci_trainer_optimizer(laci_trainer *trainer);
+float *laci_trainer_weights(laci_trainer *trainer); /* [laci_optimizer_size] */
+/** Since the last update, in the same places. */
+const float *laci_trainer_gradients(const laci_trainer *trainer);
+/** Running means and variances, one after the other; *n floats in all. */
+float *laci_trainer_statistics(laci_trainer *trainer, int64_t *n);
+/** The plan, a line a step, and its memory. */
+const char *laci_trainer_plan_text(const laci_trainer *trainer);
+size_t laci_trainer_memory(const laci_trainer *trainer);
+/** The plan itself, for what its steps are. */
+const laci_net *laci_trainer_net(const laci_trainer *trainer);
+/** From now on every batch writes the seconds of each step of the plan there,
+ * [laci_net_step_count]; the caller's; NULL: no longer. */
+void laci_trainer_watch(laci_trainer *trainer, double *seconds);
+
+/** One batch: images [batch, ...] row-major, labels [batch, classes] probabilities. Its gradients
+ * are added to those since the last update, its running statistics count. *loss is its mean loss;
+ * logits [batch, classes] may be NULL. */
+LAC_MUST_CHECK lac_status laci_trainer_batch(laci_trainer *trainer, const float *images,
+                                             const float *labels, float *loss, float *logits,
+                                             lac_error *err);
+/** The optimiser's step with the mean of the gradients since the last one. */
+void laci_trainer_update(laci_trainer *trainer, double rate);
+
+/** Writes weights and running statistics into the stored tensors of `model`, in their own types. */
+LAC_MUST_CHECK lac_status laci_trainer_store(const laci_trainer *trainer, laci_graph *model,
+                                             lac_error *err);
+
+#endif

@@ -1,0 +1,534 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * lac_train and what goes with it: fresh networks, options and data that do not fit, what lies in
+ * the folder afterwards, what is evaluated, masks, and how a run ends. */
+#include "lacuna/train.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+#include "base/folder.h"
+#include "base/memory.h"
+#include "lacuna/eval.h"
+#include "lacuna/log.h"
+#include "lacuna/pack.h"
+#include "lacuna/report.h"
+#include "unit/data_folder.h"
+
+#define DIGITS LAC_SOURCE_DIR "/examples/digits"
+
+static lac_model *fresh(const char *name, int classes) {
+  lac_network_options o = {.name = name, .classes = classes, .seed = 2};
+  lac_model *model = NULL;
+  lac_error err = {0};
+  if (lac_network_create(&o, &model, &err)) fail_msg("%s", err.text);
+  return model;
+}
+
+static lac_train_options quick(int64_t steps) {
+  lac_train_options o = lac_train_options_default();
+  o.threads = 1;
+  o.recipe = "cifar";
+  o.batch = 24;
+  o.steps = steps;
+  o.rate = 0.05;
+  return o;
+}
+
+static bool is_there(const folder *f, const char *name) {
+  char path[FOLDER_PATH];
+  struct stat found;
+  path_in(path, f, name);
+  return stat(path, &found) == 0;
+}
+
+/* ---- What is refused ---- */
+
+static void options_beyond_their_limits_are_refused(void **state) {
+  (void)state;
+  lac_model *model = fresh("digits", 0);
+  static const char *const texts[] = {
+      "batch size 70000: wanted 0 to 65536",
+      "accumulated batches 0: wanted 1 to 65536",
+      "momentum 1: wanted 0 to 1",
+      "rate nan: wanted 0 to 1e+06",
+      "recipe x: wanted resnet-sgd, resnet-lars, resnext, mixup-250 or cifar",
+      "optimizer x: wanted sgd, lars or adamw",
+      "schedule x: wanted constant, piecewise, cosine or polynomial",
+      "optimizer adamw: the rate of recipe cifar is made for sgd: a rate is wanted",
+      "a stop threshold without evaluations",
+      "the best evaluated weights without evaluations",
+      "recovering: no model dir says where checkpoints lie",
+      "it holds digits, but the format wanted is cifar10",
+      "training in f16: wanted f32 or bf16",
+      "0 epochs: wanted more, or to evaluate only",
+      "1437 images for training are less than a batch of 1439",
+      "1437 images for training are less than a step of 60 batches of 24",
+  };
+  enum { N = sizeof texts / sizeof *texts };
+  lac_train_options o[N];
+  for (int k = 0; k < N; k++) o[k] = quick(1);
+  o[0].batch = 70000;
+  o[1].accumulate = 0;
+  o[2].momentum = 1;
+  o[3].rate = NAN;
+  o[4].recipe = "x";
+  o[5].optimizer = "x";
+  o[6].schedule = "x";
+  o[7].optimizer = "adamw";
+  o[7].rate = -1;
+  o[8].stop_threshold = 90;
+  o[8].evaluate = false;
+  o[9].keep_best = true;
+  o[9].evaluate = false;
+  o[10].recover = true;
+  o[11].format = "cifar10";
+  o[12].dtype = LAC_DTYPE_F16;
+  o[13].epochs = 0;
+  o[13].steps = 0;
+  o[14].batch = 1439;
+  o[15].accumulate = 60;
+  for (int k = 0; k < N; k++) {
+    lac_train_result result;
+    lac_error err = {0};
+    assert_int_equal(lac_train(model, DIGITS, NULL, &o[k], &result, &err), LAC_BAD_ARGUMENT);
+    if (!strstr(err.text, texts[k])) fail_msg("%s, wanted %s", err.text, texts[k]);
+  }
+  lac_model_destroy(model);
+}
+
+static void expect_refusal(lac_model *model, const char *data, const lac_mask *mask,
+                           lac_status wanted, const char *text) {
+  folder f = make_folder();
+  char path[FOLDER_PATH];
+  lac_train_options o = quick(2);
+  lac_train_result result;
+  lac_error err = {0};
+  path_in(path, &f, "run");
+  o.batch = 4;
+  o.model_dir = path;
+  lac_status st = lac_train(model, data, mask, &o, &result, &err);
+  if (st != wanted || !strstr(err.text, text)) fail_msg("%d %s, wanted %s", st, err.text, text);
+  assert_false(is_there(&f, "run")); /* nothing was written */
+  remove_folder(&f);
+}
+
+static void data_that_do_not_fit_are_refused_before_anything_is_written(void **state) {
+  (void)state;
+  folder cifar = make_folder(), no_test = make_folder(), parts = make_folder();
+  lac_model *digits = fresh("digits", 0), *five = fresh("cifar-resnet20", 5),
+            *ten = fresh("cifar-resnet20", 10);
+  add_cifar(&cifar, "data_batch_1.bin", 1, 20, 0, 10);
+  add_cifar(&cifar, "test_batch.bin", 1, 10, 0, 10);
+  add_cifar(&no_test, "data_batch_1.bin", 1, 20, 0, 10);
+  expect_refusal(digits, cifar.path, NULL, LAC_BAD_SHAPE, "image");
+  expect_refusal(ten, DIGITS, NULL, LAC_BAD_SHAPE, "image");
+  expect_refusal(five, cifar.path, NULL, LAC_BAD_SHAPE,
+                 "the data have 10 classes, but the network only 5");
+  expect_refusal(ten, no_test.path, NULL, LAC_NOT_FOUND, "test_batch.bin");
+  expect_refusal(ten, "nowhere", NULL, LAC_NOT_FOUND, "nowhere");
+  remove_folder(&cifar);
+  remove_folder(&no_test);
+  remove_folder(&parts);
+  lac_model_destroy(digits);
+  lac_model_destroy(five);
+  lac_model_destroy(ten);
+}
+
+static void a_mask_of_no_weight_is_refused(void **state) {
+  (void)state;
+  static const float values[4] = {1, 2, 3, 4};
+  lac_model *model = fresh("digits", 0);
+  lac_mask *mask = NULL;
+  lac_mask_weight weight = {
+      .name = "nobody", .dtype = LAC_DTYPE_F32, .rank = 1, .shape = {4}, .values = values};
+  assert_int_equal(lac_mask_create(&mask, NULL), LAC_OK);
+  assert_int_equal(lac_mask_add_zeros(mask, &weight, NULL), LAC_OK);
+  expect_refusal(model, DIGITS, mask, LAC_NOT_FOUND, "nobody: it has a mask");
+  lac_mask_destroy(mask);
+  assert_int_equal(lac_mask_create(&mask, NULL), LAC_OK);
+  weight.name = "bn1.running_mean"; /* it changes, but is no weight */
+  assert_int_equal(lac_mask_add_zeros(mask, &weight, NULL), LAC_OK);
+  expect_refusal(model, DIGITS, mask, LAC_NOT_FOUND, "bn1.running_mean: it has a mask");
+  lac_mask_destroy(mask);
+  assert_int_equal(lac_mask_create(&mask, NULL), LAC_OK);
+  weight.name = "conv1.weight";
+  assert_int_equal(lac_mask_add_zeros(mask, &weight, NULL), LAC_OK);
+  expect_refusal(model, DIGITS, mask, LAC_BAD_SHAPE, "but its mask has 4");
+  lac_mask_destroy(mask);
+  lac_model_destroy(model);
+}
+
+/* ---- Data ---- */
+
+static void what_lies_in_a_folder_is_told(void **state) {
+  (void)state;
+  folder cifar = make_folder();
+  lac_train_options o = lac_train_options_default();
+  lac_train_data found;
+  add_cifar(&cifar, "train.bin", 2, 20, 0, 100);
+  add_cifar(&cifar, "test.bin", 2, 10, 0, 100);
+  assert_int_equal(lac_train_data_find(cifar.path, &o, &found, NULL), LAC_OK);
+  assert_string_equal(found.format, "cifar100");
+  assert_true(found.images == 20 && found.classes == 100 && found.channels == 3);
+  assert_int_equal(lac_train_data_find(DIGITS, &o, &found, NULL), LAC_OK);
+  assert_string_equal(found.format, "digits");
+  assert_true(found.classes == 10 && found.channels == 1 && found.height == 8);
+  remove_folder(&cifar);
+}
+
+static void the_parts_of_a_folder_have_the_same_classes(void **state) {
+  (void)state;
+  static const char *const parts[] = {"train", "val"};
+  static const char *const names[] = {"train/a/1.jpg", "train/b/1.jpg", "val/a/1.jpg"};
+  folder f = make_folder();
+  char path[FOLDER_PATH];
+  lac_model *model = fresh("cifar-resnet20", 2);
+  lac_train_options o = quick(1);
+  lac_train_result result;
+  lac_error err = {0};
+  o.batch = 2;
+  o.resize = o.crop = 32;
+  for (int k = 0; k < 2; k++) {
+    path_in(path, &f, parts[k]);
+    assert_int_equal(mkdir(path, 0777), 0);
+  }
+  for (int k = 0; k < 3; k++) add_picture(&f, names[k]);
+  assert_int_equal(lac_train(model, f.path, NULL, &o, &result, &err), LAC_BAD_SHAPE);
+  assert_non_null(strstr(err.text, "1 classes for evaluation, but 2 for training"));
+  add_picture(&f, "val/c/1.jpg");
+  assert_int_equal(lac_train(model, f.path, NULL, &o, &result, &err), LAC_BAD_SHAPE);
+  assert_non_null(strstr(err.text, "class 1 is 'c' for evaluation, but 'b' for training"));
+  o.evaluate = false; /* then nobody minds */
+  if (lac_train(model, f.path, NULL, &o, &result, &err)) fail_msg("%s", err.text);
+  assert_true(isfinite(result.loss));
+  lac_model_destroy(model);
+  remove_folder(&f);
+}
+
+static void count_warnings(lac_log_level level, const char *line, void *context) {
+  int *n = context;
+  *n += level == LAC_LOG_WARNING && (strstr(line, "left out") || strstr(line, "no folders train"));
+}
+
+/* However often the folder is opened: on the way to the training, and for every evaluation. */
+static void a_warning_about_the_data_is_given_once(void **state) {
+  (void)state;
+  folder f = make_folder();
+  lac_model *model = fresh("cifar-resnet20", 2);
+  lac_train_options o = quick(3);
+  lac_train_data found;
+  lac_train_result result;
+  lac_error err = {0};
+  int n = 0;
+  o.batch = 2;
+  o.resize = o.crop = 32;
+  o.eval_steps = 1;
+  add_picture(&f, "a/1.jpg");
+  add_picture(&f, "b/1.jpg");
+  add_text(&f, "b/notes.txt", "no picture");
+  lac_log_set(LAC_LOG_WARNING, count_warnings, &n);
+  if (lac_train_data_find(f.path, &o, &found, &err)) fail_msg("%s", err.text);
+  if (lac_train_check(model, f.path, &o, &err)) fail_msg("%s", err.text);
+  if (lac_train(model, f.path, NULL, &o, &result, &err)) fail_msg("%s", err.text);
+  lac_log_set(LAC_LOG_ERROR, NULL, NULL);
+  assert_int_equal(n, 3); /* the training part's file, the test part's, that they are the same */
+  lac_model_destroy(model);
+  remove_folder(&f);
+}
+
+/* ---- What a run leaves ---- */
+
+static void the_weights_that_are_evaluated_are_those_of_the_result(void **state) {
+  (void)state;
+  lac_model *model = fresh("digits", 0);
+  lac_train_options o = quick(40);
+  lac_train_result result;
+  lac_eval_options how = lac_eval_options_default();
+  lac_eval_result again;
+  lac_error err = {0};
+  if (lac_train(model, DIGITS, NULL, &o, &result, &err)) fail_msg("%s", err.text);
+  assert_true(result.evaluated && result.steps == 40 && result.first_step == 0);
+  assert_true(result.top1 > 20 && result.best_top1 == result.top1 && result.best_step == 40);
+  how.threads = 1;
+  how.batch = 24;
+  assert_int_equal(lac_eval(model, DIGITS, &how, &again, NULL), LAC_OK);
+  assert_true(again.top1 == result.top1 && again.loss == result.eval_loss);
+  lac_model_destroy(model);
+}
+
+static void the_folder_holds_the_log_the_curves_and_the_events(void **state) {
+  (void)state;
+  folder f = make_folder();
+  lac_model *model = fresh("digits", 0);
+  lac_train_options o = quick(6);
+  lac_train_result result;
+  lac_error err = {0};
+  laci_mapped_file log;
+  char path[FOLDER_PATH];
+  o.model_dir = f.path;
+  o.eval_steps = 3;
+  o.display_steps = 2;
+  if (lac_train(model, DIGITS, NULL, &o, &result, &err)) fail_msg("%s", err.text);
+  assert_true(is_there(&f, "curves.svg") && is_there(&f, "checkpoint-000000000006.lac"));
+  path_in(path, &f, "log.jsonl");
+  assert_int_equal(laci_file_map(path, &log, NULL), LAC_OK);
+  int n_lines = 0, n_evals = 0;
+  for (size_t at = 0; at < log.size_bytes; at++) {
+    n_lines += log.bytes[at] == '\n';
+    n_evals += at + 5 < log.size_bytes && memcmp(log.bytes + at, "{\"eva", 5) == 0;
+  }
+  laci_file_unmap(&log);
+  assert_int_equal(n_lines, 8);
+  assert_int_equal(n_evals, 2);
+  /* another run needs a word */
+  assert_int_equal(lac_train(model, DIGITS, NULL, &o, &result, &err), LAC_EXISTS);
+  o.steps = 4;
+  o.force = true;
+  assert_int_equal(lac_train(model, DIGITS, NULL, &o, &result, &err), LAC_OK);
+  assert_true(is_there(&f, "checkpoint-000000000004.lac"));
+  assert_false(is_there(&f, "checkpoint-000000000006.lac"));
+  lac_model_destroy(model);
+  remove_folder(&f);
+}
+
+static void a_folder_that_another_run_writes_to_is_left_alone(void **state) {
+  (void)state;
+  folder f = make_folder();
+  lac_model *model = fresh("digits", 0);
+  lac_train_options o = quick(2);
+  lac_train_result result;
+  lac_error err = {0};
+  int lock;
+  o.model_dir = f.path;
+  assert_int_equal(lac_train_check(model, DIGITS, &o, NULL), LAC_OK);
+  assert_int_equal(laci_folder_lock(f.path, &lock, NULL), LAC_OK);
+  assert_true(lock >= 0);
+  for (int k = 0; k < 4; k++) {
+    o.recover = k & 1;
+    o.force = k & 2;
+    assert_int_equal(lac_train_check(model, DIGITS, &o, &err), LAC_EXISTS);
+    assert_int_equal(lac_train(model, DIGITS, NULL, &o, &result, &err), LAC_EXISTS);
+    assert_non_null(strstr(err.text, "another run writes there now"));
+    assert_false(is_there(&f, "log.jsonl"));
+  }
+  laci_folder_unlock(lock);
+  assert_int_equal(lac_train(model, DIGITS, NULL, &o, &result, NULL), LAC_OK);
+  assert_int_equal(laci_folder_lock(f.path, &lock, NULL), LAC_OK); /* the run gave it back */
+  o.eval_only = o.recover = true; /* who only reads waits for nobody */
+  assert_int_equal(lac_train(model, DIGITS, NULL, &o, &result, NULL), LAC_OK);
+  laci_folder_unlock(lock);
+  lac_model_destroy(model);
+  remove_folder(&f);
+}
+
+static void only_evaluating_changes_nothing(void **state) {
+  (void)state;
+  folder f = make_folder();
+  lac_model *model = fresh("digits", 0), *other = fresh("digits", 0);
+  lac_train_options o = quick(12);
+  lac_train_result trained, result;
+  o.model_dir = f.path;
+  assert_int_equal(lac_train(model, DIGITS, NULL, &o, &trained, NULL), LAC_OK);
+  o.eval_only = true;
+  o.recover = true;
+  assert_int_equal(lac_train(other, DIGITS, NULL, &o, &result, NULL), LAC_OK);
+  assert_true(result.top1 == trained.top1 && result.eval_loss == trained.eval_loss);
+  assert_true(isnan(result.loss) && result.steps == 12);
+  lac_model_destroy(model);
+  lac_model_destroy(other);
+  remove_folder(&f);
+}
+
+/* ---- Masks ---- */
+
+static void pruned_weights_stay_pruned(void **state) {
+  (void)state;
+  static const char *const optimizers[] = {"sgd", "lars", "adamw"};
+  static const double rates[] = {0.05, 1, 2e-3};
+  for (int k = 0; k < 3; k++) {
+    lac_model *model = fresh("digits", 0);
+    lac_options pruning = lac_options_default();
+    lac_report *report = NULL;
+    lac_mask *mask = NULL, *after = NULL;
+    lac_train_options o = quick(10);
+    lac_train_result result;
+    lac_error err = {0};
+    pruning.all_sizes = true;
+    pruning.effort = LAC_EFFORT_FAST;
+    pruning.threads = 1;
+    if (lac_prune(model, &pruning, &report, &err)) fail_msg("%s", err.text);
+    assert_int_equal(lac_mask_from_model(model, &pruning, &mask, NULL), LAC_OK);
+    assert_true(lac_mask_count(mask) > 0);
+    o.optimizer = optimizers[k];
+    o.rate = rates[k];
+    if (lac_train(model, DIGITS, mask, &o, &result, &err)) fail_msg("%s", err.text);
+    assert_int_equal(lac_mask_from_model(model, &pruning, &after, NULL), LAC_OK);
+    assert_int_equal(lac_mask_count(after), lac_mask_count(mask));
+    for (int m = 0; m < lac_mask_count(mask); m++) {
+      const uint8_t *wanted;
+      size_t n;
+      lac_tensor tensor;
+      const char *name = lac_mask_name(mask, m);
+      assert_int_equal(lac_mask_bytes(mask, name, &wanted, &n, NULL), LAC_OK);
+      assert_int_equal(lac_model_find_tensor(model, name, &tensor, NULL), LAC_OK);
+      for (size_t at = 0; at < n; at++) {
+        float w;
+        memcpy(&w, (const uint8_t *)tensor.bytes + at * sizeof w, sizeof w);
+        if (!wanted[at] && w != 0) fail_msg("%s: %s[%zu]", optimizers[k], name, at);
+      }
+    }
+    lac_report_destroy(report);
+    lac_mask_destroy(mask);
+    lac_mask_destroy(after);
+    lac_model_destroy(model);
+  }
+}
+
+/* ---- Ends ---- */
+
+static void stop_at_2(const lac_train_event *event, void *context) {
+  (void)context;
+  if (event->kind == LAC_TRAIN_STEP && event->step == 2) lac_interrupt(true);
+}
+
+static void an_interrupt_saves_and_says_so(void **state) {
+  (void)state;
+  folder f = make_folder();
+  lac_model *model = fresh("digits", 0);
+  lac_train_options o = quick(6);
+  lac_train_result result;
+  lac_error err = {0};
+  o.model_dir = f.path;
+  o.listener = stop_at_2;
+  assert_int_equal(lac_train(model, DIGITS, NULL, &o, &result, &err), LAC_INTERRUPTED);
+  lac_interrupt(false);
+  assert_string_equal(err.text, "interrupted after step 2; the checkpoint of step 2 is kept");
+  assert_true(is_there(&f, "checkpoint-000000000002.lac") && is_there(&f, "curves.svg"));
+  lac_model_destroy(model);
+  remove_folder(&f);
+}
+
+static void a_threshold_ends_the_training(void **state) {
+  (void)state;
+  lac_model *model = fresh("digits", 0);
+  lac_train_options o = quick(100);
+  lac_train_result result;
+  o.eval_steps = 1;
+  o.stop_threshold = 0;
+  assert_int_equal(lac_train(model, DIGITS, NULL, &o, &result, NULL), LAC_OK);
+  assert_true(result.reached && result.steps == 1);
+  lac_model_destroy(model);
+}
+
+static void a_rate_that_is_too_high_is_told_by_its_step(void **state) {
+  (void)state;
+  folder f = make_folder();
+  lac_model *model = fresh("digits", 0);
+  lac_train_options o = quick(60);
+  lac_train_result result;
+  lac_error err = {0};
+  o.model_dir = f.path;
+  o.evaluate = false;
+  o.rate = 1e6;
+  o.schedule = "constant";
+  o.weight_decay = 1e6;
+  assert_int_equal(lac_train(model, DIGITS, NULL, &o, &result, &err), LAC_BAD_VALUE);
+  if (strncmp(err.text, "step ", 5) != 0) fail_msg("%s", err.text);
+  lac_model_destroy(model);
+  remove_folder(&f);
+}
+
+/* Everything that a run may hold: the n-th allocation and all after it fail. */
+static bool train_with_failing(long n) {
+  folder f = make_folder();
+  lac_model *model = fresh("digits", 0);
+  lac_mask *mask = NULL;
+  lac_tensor tensor;
+  lac_train_options o = quick(2);
+  lac_train_result result;
+  lac_error err = {0};
+  assert_int_equal(lac_model_find_tensor(model, "conv1.weight", &tensor, NULL), LAC_OK);
+  lac_mask_weight weight = {
+      .name = tensor.name, .dtype = tensor.dtype, .rank = tensor.rank, .values = tensor.bytes};
+  memcpy(weight.shape, tensor.shape, sizeof weight.shape);
+  assert_int_equal(lac_mask_create(&mask, NULL), LAC_OK);
+  assert_int_equal(lac_mask_add_zeros(mask, &weight, NULL), LAC_OK);
+  o.model_dir = f.path;
+  o.accumulate = 2;
+  o.eval_steps = 1;
+  o.keep_best = true;
+  o.mixup = 0.2;
+  laci_memory_fail_at(n);
+  lac_status st = lac_train(model, DIGITS, mask, &o, &result, &err);
+  laci_memory_fail_at(0);
+  if (st && st != LAC_NO_MEMORY) fail_msg("allocation %ld: %s", n, err.text);
+  lac_mask_destroy(mask);
+  lac_model_destroy(model);
+  remove_folder(&f);
+  return st == LAC_OK;
+}
+
+static void no_allocation_that_fails_is_missed(void **state) {
+  (void)state;
+  long n = 1;
+  while (!train_with_failing(n)) n += 1 + n / 16;
+  assert_true(n > 100);
+}
+
+/* ---- A network that came from no file ---- */
+
+static void a_fresh_network_is_a_model_like_any_other(void **state) {
+  (void)state;
+  folder f = make_folder();
+  char path[FOLDER_PATH];
+  lac_model *model = fresh("digits", 0), *read = NULL;
+  lac_options o = lac_options_default();
+  lac_report *report = NULL;
+  lac_eval_result result;
+  lac_error err = {0};
+  o.threads = 1;
+  if (lac_inspect(model, &o, &report, &err)) fail_msg("%s", err.text);
+  lac_report_destroy(report);
+  if (lac_eval(model, DIGITS, NULL, &result, &err)) fail_msg("%s", err.text);
+  path_in(path, &f, "digits.onnx");
+  if (lac_model_save(model, path, false, &err)) fail_msg("%s", err.text);
+  if (lac_model_load(path, &read, &err)) fail_msg("%s", err.text);
+  int n;
+  assert_true(lac_network_names(&n) && n > 5);
+  lac_network_options unknown = {.name = "nothing"};
+  lac_model *none;
+  assert_int_equal(lac_network_create(&unknown, &none, NULL), LAC_NOT_FOUND);
+  assert_null(none);
+  lac_model_destroy(model);
+  lac_model_destroy(read);
+  remove_folder(&f);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(options_beyond_their_limits_are_refused),
+      cmocka_unit_test(data_that_do_not_fit_are_refused_before_anything_is_written),
+      cmocka_unit_test(a_mask_of_no_weight_is_refused),
+      cmocka_unit_test(what_lies_in_a_folder_is_told),
+      cmocka_unit_test(the_parts_of_a_folder_have_the_same_classes),
+      cmocka_unit_test(a_warning_about_the_data_is_given_once),
+      cmocka_unit_test(the_weights_that_are_evaluated_are_those_of_the_result),
+      cmocka_unit_test(the_folder_holds_the_log_the_curves_and_the_events),
+      cmocka_unit_test(a_folder_that_another_run_writes_to_is_left_alone),
+      cmocka_unit_test(only_evaluating_changes_nothing),
+      cmocka_unit_test(pruned_weights_stay_pruned),
+      cmocka_unit_test(an_interrupt_saves_and_says_so),
+      cmocka_unit_test(a_threshold_ends_the_training),
+      cmocka_unit_test(a_rate_that_is_too_high_is_told_by_its_step),
+      cmocka_unit_test(no_allocation_that_fails_is_missed),
+      cmocka_unit_test(a_fresh_network_is_a_model_like_any_other),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
