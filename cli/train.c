@@ -222,7 +222,10 @@ static void hear(const lac_train_event *event, void *context) {
                event->step, event->steps, event->epoch, event->loss, event->rate, speed, left);
   } else if (event->kind == LAC_TRAIN_EVALUATED && !r->options.eval_only) {
     story_tell("step %" PRId64 ": top-1 %.2f%%, top-5 %.2f%%, loss %.4f%s", event->step,
-               event->top1, event->top5, event->loss, event->is_best ? ", the best so far" : "");
+               event->top1, event->top5, event->loss,
+               event->step == 0 ? ", after pruning, before training"
+               : event->is_best ? ", the best so far"
+                                : "");
   }
 }
 
@@ -293,6 +296,8 @@ static lac_status make_masks(run *r, lac_error *err) {
       st = laci_fail(err, LAC_INTERRUPTED, "interrupted before the training");
     }
     if (!st) st = lac_mask_from_model(r->model, &r->pruning, &r->mask, err);
+    /* fresh weights know nothing that pruning could take away */
+    r->options.eval_first = args->verb == VERB_finetune;
   }
   if (st) return st;
   int n = lac_mask_count(r->mask);

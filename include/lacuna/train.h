@@ -86,7 +86,10 @@ typedef struct lac_train_options {
   bool augment, shuffle;  /* (true, true); without both, batches are the files' own order */
   bool evaluate;          /* on the test part (true) */
   bool eval_only;         /* no step (false) */
-  int64_t eval_steps;     /* every so many steps; 0: see the next (0) */
+  bool eval_first; /* evaluates before the first step, too, where that is step 0: what pruning left,
+                      to compare with. For the log and the listener only: it is no best one and
+                      reaches no threshold (false) */
+  int64_t eval_steps;           /* every so many steps; 0: see the next (0) */
   int64_t epochs_between_evals; /* >= 1 (1) */
   int64_t steps_per_loop;       /* evaluations and checkpoints wait for a multiple of it (1) */
   double stop_threshold;        /* top-1 in percent that ends the training; -1: none (-1) */

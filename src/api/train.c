@@ -282,6 +282,7 @@ static lac_status run_loop(training *t, lac_train_result *result, lac_error *err
                             .steps_per_loop = o->steps_per_loop,
                             .stop_threshold = o->stop_threshold,
                             .keep_best = o->keep_best,
+                            .eval_first = o->eval_first,
                             .eval_only = o->eval_only,
                             .folder = o->model_dir,
                             .keep = o->keep_checkpoints,

@@ -52,6 +52,13 @@ static lac_status evaluate(laci_loop *l, lac_error *err) {
   return st ? st : tell(l, &event, err);
 }
 
+/** What the steps begin from. It is no result of theirs: nothing but the telling remains of it. */
+static lac_status evaluate_first(laci_loop *l, lac_error *err) {
+  laci_loop_event event = {.kind = LACI_LOOP_SCORE};
+  lac_status st = l->hooks->evaluate(l->hooks->context, &event.score, err);
+  return st ? st : tell(l, &event, err);
+}
+
 static lac_status save(laci_loop *l, lac_error *err) {
   lac_status st = laci_loop_save(l, err);
   laci_loop_event event = {.kind = LACI_LOOP_SAVED};
@@ -138,8 +145,12 @@ static lac_status take_step(laci_loop *l, lac_error *err) {
 
 static lac_status go(laci_loop *l, lac_error *err) {
   if (l->options->eval_only) return evaluate(l, err);
-  lac_status st =
-      laci_feed_create(l->set, &l->options->feed, l->step * l->options->accumulate, &l->feed, err);
+  lac_status st = LAC_OK;
+  if (l->options->eval_first && l->hooks->evaluate && l->step == 0) st = evaluate_first(l, err);
+  if (!st) {
+    st = laci_feed_create(l->set, &l->options->feed, l->step * l->options->accumulate, &l->feed,
+                          err);
+  }
   while (!st) {
     st = do_what_is_due(l, err);
     if (st || is_over(l)) break;

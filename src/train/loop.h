@@ -53,6 +53,8 @@ typedef struct laci_loop_options {
   int64_t steps_per_loop;         /* evaluations and checkpoints wait for a multiple of it; >= 1 */
   double stop_threshold;          /* top-1 in percent that ends the run; < 0: none */
   bool keep_best;                 /* at the end the trainer holds the best evaluated weights */
+  bool eval_first;                /* once before the first step of all, to compare with: no best
+                                     one, no threshold, and not again when a run goes on */
   bool eval_only;                 /* no step: what is there (with recover, what was saved) */
   const char *folder;             /* of checkpoints, which is there; NULL: none are written */
   int keep;                       /* checkpoints, >= 1 */

@@ -105,6 +105,7 @@ static lac_train_options options_of(const recipe *r, const char *dir, plan *p) {
   o.mixup = r->mixup;
   o.label_smoothing = r->smoothing;
   o.eval_steps = 7;
+  o.eval_first = r->masked; /* as after pruning */
   o.keep_best = r->keep_best;
   o.model_dir = dir;
   o.checkpoint_steps = 4;

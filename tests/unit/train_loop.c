@@ -178,6 +178,53 @@ static void evaluations_and_checkpoints_come_when_due(void **state) {
   }
 }
 
+static void what_the_steps_begin_from_is_evaluated_once_and_is_no_best_one(void **state) {
+  (void)state;
+  static const double falling[] = {90, 10, 20}, stopped[] = {STOP};
+  rig first, second;
+  laci_loop_result result;
+  folder f = make_folder();
+  open_rig(&first, LACI_OPTIMIZER_SGD);
+  first.options.folder = f.path;
+  first.options.eval_first = first.options.keep_best = true;
+  first.options.stop_threshold = 80;
+  first.options.checkpoint_every = 6;
+  first.options.eval_every = 3;
+  first.scores = falling;
+  first.n_scores = 3;
+  first.interrupt_at = 1; /* a checkpoint of step 1, and none before */
+  assert_int_equal(run(&first, &result, NULL), LAC_INTERRUPTED);
+  assert_string_equal(first.trace, "B0 e0 1 c1 ");
+  assert_false(result.evaluated || result.reached || result.best_top1 >= 0);
+  open_rig(&second, LACI_OPTIMIZER_SGD);
+  second.options = first.options;
+  second.options.recover = true;
+  second.scores = falling + 1;
+  second.n_scores = 2;
+  run_whole(&second, &result);
+  assert_string_equal(second.trace, "B1 2 3 e3! c3 4 5 6 e6! c6 ");
+  assert_int_equal(result.best_step, 6);
+  close_rig(&second);
+  /* cut off in it: nothing to go on from, it is made again */
+  assert_int_equal(laci_loop_clear(f.path, NULL), LAC_OK);
+  open_rig(&second, LACI_OPTIMIZER_SGD);
+  second.options = first.options;
+  second.options.recover = true;
+  second.scores = stopped;
+  second.n_scores = 1;
+  assert_int_equal(run(&second, &result, NULL), LAC_INTERRUPTED);
+  assert_string_equal(second.trace, "B0 ");
+  second.scores = falling;
+  second.n_scores = 3;
+  second.n_evaluated = 0;
+  second.options.stop_threshold = -1;
+  run_whole(&second, &result);
+  assert_string_equal(second.trace, "B0 e0 1 2 3 e3! c3 4 5 6 e6! c6 ");
+  close_rig(&first);
+  close_rig(&second);
+  remove_folder(&f);
+}
+
 static void without_evaluations_there_is_only_the_last_loss(void **state) {
   (void)state;
   rig r;
@@ -527,6 +574,7 @@ static void what_a_hook_fails_with_ends_the_run(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(evaluations_and_checkpoints_come_when_due),
+      cmocka_unit_test(what_the_steps_begin_from_is_evaluated_once_and_is_no_best_one),
       cmocka_unit_test(without_evaluations_there_is_only_the_last_loss),
       cmocka_unit_test(as_many_checkpoints_stay_as_are_wanted),
       cmocka_unit_test(a_step_is_the_mean_of_its_batches_at_the_schedules_rate),
