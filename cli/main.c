@@ -33,8 +33,8 @@ static void hear_interrupt(int signal) {
     lac_interrupt(true);
     return;
   }
-  outputs_abandon();
   laci_leftovers_remove();
+  outputs_abandon();
   _exit(STATUS_OF_SIGNAL + signal);
 }
 

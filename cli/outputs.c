@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,8 +24,10 @@
 /* What outputs_abandon cleans up: the signal handler has no other way to know. */
 static outputs *volatile being_written;
 
-static const char *const option_names[OUTPUT_COUNT] = {"output", "plot", "save-permutation",
-                                                       "json"};
+static const char *const option_names[OUTPUT_COUNT] = {"output", "export-dir", "plot",
+                                                       "save-permutation", "json"};
+
+static const char export_name[] = "model.onnx";
 
 static const char *option_name(const arguments *args, output_role role) {
   return args->verb == VERB_plot && role == OUTPUT_PLOT ? "output" : option_names[role];
@@ -54,6 +57,22 @@ static lac_status resolve(output_file *file, lac_error *err) {
                    strcmp(resolved, "/") == 0 ? "" : resolved, basename(last));
   if (n < 0 || (size_t)n >= sizeof file->real)
     return laci_fail(err, LAC_IO, "%s: the name is too long", file->path);
+  return LAC_OK;
+}
+
+/* The same where the folder itself may be missing, but not the one that it lies in. */
+static lac_status resolve_export(outputs *plan, lac_error *err) {
+  output_file *file = &plan->files[OUTPUT_EXPORT], folder = {0};
+  char path[PATH_MAX];
+  strcpy(path, file->path);
+  folder.path = dirname(path);
+  if (access(folder.path, F_OK) == 0 || errno != ENOENT) return resolve(file, err);
+  lac_status st = resolve(&folder, err);
+  if (st) return st;
+  int n = snprintf(file->real, sizeof file->real, "%s/%s", folder.real, export_name);
+  if (n < 0 || (size_t)n >= sizeof file->real)
+    return laci_fail(err, LAC_IO, "%s: the name is too long", file->path);
+  strcpy(plan->folder, folder.real);
   return LAC_OK;
 }
 
@@ -110,7 +129,7 @@ static lac_status plan_file(outputs *plan, output_role role, const arguments *ar
     lac_status st = check_drawing(file->path, err);
     if (st) return st;
   }
-  lac_status st = resolve(file, err);
+  lac_status st = role == OUTPUT_EXPORT ? resolve_export(plan, err) : resolve(file, err);
   if (!st) st = check_free(file, args, err);
   for (int other = 0; !st && other < (int)role; other++) {
     if (strcmp(plan->files[other].real, file->real) == 0) {
@@ -119,6 +138,21 @@ static lac_status plan_file(outputs *plan, output_role role, const arguments *ar
     }
   }
   return st;
+}
+
+/* DIR/model.onnx, or what training makes sparse of it. */
+static lac_status plan_export(outputs *plan, const arguments *args, lac_error *err) {
+  const char *dir = args->export_dir;
+  bool sparse = args->verb == VERB_train && args->sparse;
+  if (!dir) return LAC_OK;
+  int n = snprintf(plan->export_path, sizeof plan->export_path, "%s%s%s%s", dir,
+                   dir[0] && dir[strlen(dir) - 1] == '/' ? "" : "/", sparse ? "sparse/" : "",
+                   export_name);
+  if (n < 0 || (size_t)n >= sizeof plan->export_path) {
+    return laci_fail(err, LAC_IO, "--export-dir %s: the name is too long", dir);
+  }
+  plan->files[OUTPUT_EXPORT].path = plan->export_path;
+  return LAC_OK;
 }
 
 lac_status outputs_plan(const arguments *args, outputs *plan, lac_error *err) {
@@ -137,7 +171,7 @@ lac_status outputs_plan(const arguments *args, outputs *plan, lac_error *err) {
   if (writes_one && !args->output) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "-o FILE is missing: where the result goes");
   }
-  lac_status st = LAC_OK;
+  lac_status st = plan_export(plan, args, err);
   for (int role = 0; !st && role < OUTPUT_COUNT; role++) st = plan_file(plan, role, args, err);
   return st;
 }
@@ -165,19 +199,51 @@ static bool is_data_name(const char *out, const char *real, const lac_model *mod
          lac_model_reads(model, beside);
 }
 
+/* Was the model read from more files than its own? */
+static bool has_data(const lac_model *model, const char *input) {
+  char beside[PATH_MAX];
+  struct stat own, other;
+  bool found = false;
+  int n_folder = (int)(base_name(input) - input);
+  int n = snprintf(beside, sizeof beside, "%.*s.", n_folder, input);
+  DIR *files = n < 0 || (size_t)n >= sizeof beside || stat(input, &own) ? NULL : opendir(beside);
+  for (struct dirent *file; files && !found && (file = readdir(files));) {
+    n = snprintf(beside, sizeof beside, "%.*s%s", n_folder, input, file->d_name);
+    found = n > 0 && (size_t)n < sizeof beside && lac_model_reads(model, beside) &&
+            stat(beside, &other) == 0 && (other.st_dev != own.st_dev || other.st_ino != own.st_ino);
+  }
+  if (files) (void)closedir(files);
+  return found;
+}
+
+/* Both models in one folder: their data files might get the same names there. */
+static lac_status guard_both_models(const outputs *plan, const lac_model *model, const char *input,
+                                    lac_error *err) {
+  const output_file *a = &plan->files[OUTPUT_MODEL], *b = &plan->files[OUTPUT_EXPORT];
+  size_t n = (size_t)(base_name(a->real) - a->real);
+  bool same_folder = a->real[0] && b->real[0] && n == (size_t)(base_name(b->real) - b->real) &&
+                     strncmp(a->real, b->real, n) == 0;
+  if (!same_folder || !has_data(model, input)) return LAC_OK;
+  return laci_fail(err, LAC_BAD_ARGUMENT,
+                   "%s and %s: the network has external data, so they need folders of their own",
+                   a->path, b->path);
+}
+
 lac_status outputs_guard(const outputs *plan, const lac_model *model, const char *input,
                          lac_error *err) {
-  const output_file *out = &plan->files[OUTPUT_MODEL];
   for (int role = 0; role < OUTPUT_COUNT; role++) {
     const output_file *file = &plan->files[role];
     if (!file->real[0]) continue;
     if (lac_model_reads(model, file->real)) return fail_input(file, err);
-    if (role != OUTPUT_MODEL && out->real[0] && is_data_name(out->real, file->real, model, input)) {
+    for (int other = OUTPUT_MODEL; other <= OUTPUT_EXPORT; other++) {
+      const output_file *out = &plan->files[other];
+      if (other == role || !out->real[0] || !is_data_name(out->real, file->real, model, input))
+        continue;
       return laci_fail(err, LAC_EXISTS, "%s: this name is kept for the data of %s", file->path,
                        out->path);
     }
   }
-  return LAC_OK;
+  return guard_both_models(plan, model, input, err);
 }
 
 lac_status outputs_guard_data(const outputs *plan, const arguments *args, lac_error *err) {
@@ -197,6 +263,41 @@ lac_status outputs_guard_data(const outputs *plan, const arguments *args, lac_er
     if (inside || list) {
       return laci_fail(err, LAC_EXISTS, "%s: it is an input, which is never replaced", file->path);
     }
+  }
+  return LAC_OK;
+}
+
+/* Does a training run call one of its files so? */
+static bool is_run_name(const char *name) {
+  static const char *const patterns[] = {"checkpoint-*.lac", "log.jsonl", "curves.svg",
+                                         "events.out.tfevents.*"};
+  for (size_t k = 0; k < sizeof patterns / sizeof *patterns; k++) {
+    if (fnmatch(patterns[k], name, 0) == 0) return true;
+  }
+  return false;
+}
+
+/* Is it in the folder, or in the one for the best checkpoints, with such a name? */
+static bool is_run_file(const char *real, const char *folder) {
+  size_t n = strlen(folder);
+  if (strncmp(real, folder, n) != 0 || real[n] != '/') return false;
+  const char *rest = real + n + 1;
+  if (strncmp(rest, "best/", 5) == 0) rest += 5;
+  return is_run_name(rest);
+}
+
+lac_status outputs_guard_run(const outputs *plan, const char *model_dir, lac_error *err) {
+  char folder[PATH_MAX];
+  /* one that is not there yet holds no output either, but for the export's, whose name is another
+   */
+  if (!model_dir || !realpath(model_dir, folder)) return LAC_OK;
+  for (int role = 0; role < OUTPUT_COUNT; role++) {
+    const output_file *file = &plan->files[role];
+    bool taken = is_run_file(file->real, folder) ||
+                 (role == OUTPUT_EXPORT && is_run_file(plan->folder, folder));
+    if (!taken) continue;
+    return laci_fail(err, LAC_EXISTS, "%s: the run in --model-dir %s has files of that name",
+                     file->path, model_dir);
   }
   return LAC_OK;
 }
@@ -275,6 +376,18 @@ static lac_status model_to_stdout(lac_model *model, lac_error *err) {
   return st;
 }
 
+static lac_status export_model(outputs *plan, lac_model *model, lac_error *err) {
+  output_file *file = &plan->files[OUTPUT_EXPORT];
+  if (!file->path) return LAC_OK;
+  if (plan->folder[0]) {
+    plan->made_folder = mkdir(plan->folder, 0777) == 0;
+    if (!plan->made_folder && errno != EEXIST) return fail_errno(err, plan->folder);
+  }
+  lac_status st = lac_model_save(model, file->path, plan->force, err);
+  file->placed = !st;
+  return st;
+}
+
 static lac_status write_all(outputs *plan, lac_model *model, const lac_report *report, char **json,
                             lac_error *err) {
   output_file *plot = &plan->files[OUTPUT_PLOT], *permutation = &plan->files[OUTPUT_PERMUTATION];
@@ -290,6 +403,8 @@ static lac_status write_all(outputs *plan, lac_model *model, const lac_report *r
     if (!st) st = lac_permutation_save(report, permutation->temporary, true, err);
     if (st) st = fail_by_name(permutation, st, err);
   }
+  /* what cannot be taken back comes last */
+  if (!st) st = export_model(plan, model, err);
   if (st || !out) return st;
   if (is_stdout(out)) return model_to_stdout(model, err);
   st = lac_model_save(model, out, plan->force, err);
@@ -337,10 +452,11 @@ static void retract_all(outputs *plan) {
   for (int role = 0; role < OUTPUT_COUNT; role++) {
     output_file *file = &plan->files[role];
     if (!file->placed) continue;
-    if (role == OUTPUT_MODEL) remove_model(file->real);
+    if (role == OUTPUT_MODEL || role == OUTPUT_EXPORT) remove_model(file->real);
     else (void)unlink(file->real);
     file->placed = false;
   }
+  if (plan->made_folder) (void)rmdir(plan->folder);
 }
 
 lac_status outputs_write(outputs *plan, lac_model *model, const lac_report *report,
@@ -369,6 +485,7 @@ void outputs_abandon(void) {
   for (int role = 0; plan && role < OUTPUT_COUNT; role++) {
     if (plan->files[role].temporary[0]) (void)unlink(plan->files[role].temporary);
   }
+  if (plan && plan->made_folder) (void)rmdir(plan->folder); /* where nothing is in it */
 }
 
 void outputs_tell(const outputs *plan) {

@@ -12,6 +12,7 @@
 
 typedef enum output_role {
   OUTPUT_MODEL,
+  OUTPUT_EXPORT, /* the same network once more, by the name that --export-dir gives it */
   OUTPUT_PLOT,
   OUTPUT_PERMUTATION,
   OUTPUT_JSON,
@@ -28,7 +29,10 @@ typedef struct output_file {
 typedef struct outputs {
   output_file files[OUTPUT_COUNT];
   bool force;
-  bool uses_stdout; /* one of them goes to standard output: nothing else may */
+  bool uses_stdout;           /* one of them goes to standard output: nothing else may */
+  char export_path[PATH_MAX]; /* what OUTPUT_EXPORT's path is a view of */
+  char folder[PATH_MAX];      /* of the export, where it is to be made with the file; else empty */
+  bool made_folder;
 } outputs;
 
 /** Fills the caller's struct from args and checks: folders exist, names are free (unless --force),
@@ -46,6 +50,11 @@ LAC_MUST_CHECK lac_status outputs_guard(const outputs *plan, const lac_model *mo
  * of classes. Fails LAC_NOT_FOUND, too, where the folder is not there. */
 LAC_MUST_CHECK lac_status outputs_guard_data(const outputs *plan, const arguments *args,
                                              lac_error *err);
+
+/** And for the folder of a training run (NULL: none): none takes a name that the run's own files
+ * have there. */
+LAC_MUST_CHECK lac_status outputs_guard_run(const outputs *plan, const char *model_dir,
+                                            lac_error *err);
 
 /** Writes them all; report and model are what the library made. On failure no file is left that was
  * not there. */

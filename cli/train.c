@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/folder.h"
+#include "export.h"
 #include "input.h"
 #include "lacuna/train.h"
 #include "layers.h"
@@ -29,8 +30,10 @@ typedef struct run {
   lac_options pruning;
   lac_train_data data;
   lac_model *model;
-  lac_mask *mask;     /* NULL: dense */
-  lac_report *report; /* of the pruning, or for the drawing; NULL: neither */
+  lac_mask *mask;        /* NULL: dense */
+  lac_report *report;    /* of the pruning, or for the drawing; NULL: neither */
+  lac_report *check;     /* of the result, where it is to be printed; NULL: it is not */
+  char source[PATH_MAX]; /* where the network comes from; empty: from nowhere */
   lac_train_result result;
 } run;
 
@@ -86,8 +89,11 @@ static lac_status check_reals(const arguments *args, lac_error *err) {
 static lac_status check_together(const arguments *args, lac_error *err) {
   const char *text = NULL;
   if (!args->data) text = "--data DIR is missing: the images";
-  else if (!args->output && !args->eval_only) text = "-o FILE is missing: where the result goes";
+  else if (!args->output && !args->export_dir && !args->eval_only)
+    text = "-o FILE or --export-dir DIR is missing: where the result goes";
   else if (args->eval_only && args->output) text = "--eval-only with -o: nothing is written";
+  else if (args->eval_only && args->export_dir)
+    text = "--eval-only with --export-dir: nothing is written";
   else if (args->eval_only && args->plot) text = "--eval-only with --plot: nothing is written";
   else if (args->given.epochs && args->given.steps) text = "--epochs and --steps: one of them";
   else if (args->given.stop_threshold && !args->eval) text = "--stop-threshold with --no-eval";
@@ -271,6 +277,7 @@ static lac_status check_images(const run *r, const char *arch, lac_error *err) {
 }
 
 static lac_status make_network(run *r, const char *arch, lac_error *err) {
+  lac_model *fresh = NULL;
   lac_status st = check_images(r, arch, err);
   if (st) return st;
   lac_network_options o = {.name = arch,
@@ -278,7 +285,23 @@ static lac_status make_network(run *r, const char *arch, lac_error *err) {
                            .image_size = r->data.height,
                            .conv_shortcut = strcmp(r->args->shortcut, "conv") == 0,
                            .seed = r->args->seed};
-  return lac_network_create(&o, &r->model, err);
+  st = lac_network_create(&o, &fresh, err);
+  if (!st && export_is_read(r->args)) {
+    st = export_load(r->source, arch, fresh, &r->model, err);
+    lac_model_destroy(fresh);
+    return st;
+  }
+  r->model = fresh;
+  return st;
+}
+
+/* The file that the network is read from, if any: what is written may not be it. */
+static lac_status find_source(run *r, lac_error *err) {
+  const arguments *args = r->args;
+  if (export_is_read(args)) return export_source(args, r->source, sizeof r->source, err);
+  int n = snprintf(r->source, sizeof r->source, "%s", args->operand ? args->operand : "");
+  if (n >= 0 && (size_t)n < sizeof r->source) return LAC_OK;
+  return laci_fail(err, LAC_IO, "%s: the name is too long", args->operand);
 }
 
 /* Masks of what holds the pattern; where nothing does, of what pruning makes. An evaluation alone
@@ -297,10 +320,16 @@ static lac_status make_masks(run *r, lac_error *err) {
     }
     if (!st) st = lac_mask_from_model(r->model, &r->pruning, &r->mask, err);
     /* fresh weights know nothing that pruning could take away */
-    r->options.eval_first = args->verb == VERB_finetune;
+    r->options.eval_first = r->source[0] != 0;
   }
   if (st) return st;
   int n = lac_mask_count(r->mask);
+  if (n == 0 && export_is_read(args)) {
+    return laci_fail(err, LAC_BAD_VALUE,
+                     "%s: no layer takes %s, so that nothing would be sparse (--all-sizes prunes "
+                     "what Tensor Cores do not take, too)",
+                     r->source, args->pattern);
+  }
   if (n)
     story_tell("%d %s %s: zeros stay zero", n, n == 1 ? "weight holds" : "weights hold",
                args->pattern);
@@ -366,10 +395,26 @@ static void print_result(const run *r) {
   }
 }
 
+static lac_status print_check(const run *r, lac_error *err) {
+  if (!r->check) return LAC_OK;
+  lac_status st = layers_print_sparsity(r->check, stdout, err);
+  if (st) return st;
+  layers_print_pruned(r->check, stdout);
+  layers_print_permutable(r->check, stdout);
+  return LAC_OK;
+}
+
 static lac_status write_result(run *r, outputs *plan, lac_error *err) {
+  const arguments *args = r->args;
   lac_status st = LAC_OK;
-  if (r->args->plot && !r->report) st = lac_inspect(r->model, &r->pruning, &r->report, err);
-  if (!st && r->args->output) st = outputs_write(plan, r->model, r->report, err);
+  if (args->plot && !r->report) st = lac_inspect(r->model, &r->pruning, &r->report, err);
+  if (!st && export_is_read(args)) {
+    st = export_check(r->model, r->mask, &r->pruning, &r->check, err);
+  }
+  if (!st && !plan->uses_stdout) st = print_check(r, err);
+  if (!st && (args->output || args->export_dir)) {
+    st = outputs_write(plan, r->model, r->report, err);
+  }
   if (!st && !plan->uses_stdout) print_result(r);
   if (!st) st = outputs_finish(plan, err);
   if (!st) outputs_tell(plan);
@@ -380,19 +425,21 @@ static exit_code train(const arguments *args, lac_error *err) {
   run r = {.args = args};
   outputs plan;
   char arch[NAME_BYTES];
-  const char *input = args->operand ? args->operand : "";
   lac_status st = find_arch(args, arch, err);
   if (!st) st = read_options(&r, arch, err);
+  if (!st) st = find_source(&r, err);
   if (!st) st = outputs_plan(args, &plan, err);
   if (!st) st = outputs_guard_data(&plan, args, err);
+  if (!st) st = outputs_guard_run(&plan, args->model_dir, err);
   if (!st) st = check_model_dir(&r, err);
   if (!st) st = lac_train_data_find(args->data, &r.options, &r.data, err);
   if (!st) st = make_model(&r, arch, err);
-  if (!st) st = outputs_guard(&plan, r.model, input, err);
+  if (!st) st = outputs_guard(&plan, r.model, r.source, err);
   if (!st) st = lac_train_check(r.model, args->data, &r.options, err);
   if (!st) st = make_masks(&r, err);
   if (!st) st = lac_train(r.model, args->data, r.mask, &r.options, &r.result, err);
   if (!st) st = write_result(&r, &plan, err);
+  lac_report_destroy(r.check);
   lac_report_destroy(r.report);
   lac_mask_destroy(r.mask);
   lac_model_destroy(r.model);

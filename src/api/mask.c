@@ -192,7 +192,7 @@ lac_status lac_mask_from_model(const lac_model *model, const lac_options *option
 
 /* ---- Using ---- */
 
-int lac_mask_count(const lac_mask *mask) { return (int)mask->n; }
+int lac_mask_count(const lac_mask *mask) { return mask ? (int)mask->n : 0; }
 const char *lac_mask_name(const lac_mask *mask, int at) { return mask->entries[at].name; }
 
 lac_status lac_mask_bytes(const lac_mask *mask, const char *name, const uint8_t **bytes,

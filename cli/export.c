@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Reading the network of an earlier export, and the check before the sparse one is written. */
+#include "export.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/log.h"
+
+bool export_is_read(const arguments *args) {
+  return args->verb == VERB_train && args->sparse && args->export_dir;
+}
+
+lac_status export_source(const arguments *args, char *path, size_t room, lac_error *err) {
+  int n = snprintf(path, room, "%s/model.onnx", args->export_dir);
+  if (n < 0 || (size_t)n >= room) {
+    return laci_fail(err, LAC_IO, "--export-dir %s: the name is too long", args->export_dir);
+  }
+  if (access(path, F_OK) != 0) {
+    return laci_fail(err, LAC_NOT_FOUND,
+                     "%s: it is not there; train without --sparse writes it, and --sparse then "
+                     "goes on from it",
+                     path);
+  }
+  return LAC_OK;
+}
+
+static bool same_shape(const lac_tensor *a, const lac_tensor *b) {
+  return a->rank == b->rank && a->dtype == b->dtype &&
+         memcmp(a->shape, b->shape, (size_t)a->rank * sizeof a->shape[0]) == 0;
+}
+
+static lac_status compare(const char *path, const char *arch, const lac_model *fresh,
+                          const lac_model *found, lac_error *err) {
+  int n = lac_model_tensor_count(fresh), n_found = lac_model_tensor_count(found);
+  lac_tensor wanted, tensor;
+  for (int k = 0; k < n; k++) {
+    lac_model_tensor(fresh, k, &wanted);
+    if (lac_model_find_tensor(found, wanted.name, &tensor, NULL)) {
+      return laci_fail(err, LAC_BAD_SHAPE, "%s: it is no %s for these data: it has no %s", path,
+                       arch, wanted.name);
+    }
+    if (!same_shape(&wanted, &tensor)) {
+      return laci_fail(err, LAC_BAD_SHAPE,
+                       "%s: it is no %s for these data: its %s has another shape", path, arch,
+                       wanted.name);
+    }
+  }
+  if (n == n_found) return LAC_OK;
+  return laci_fail(err, LAC_BAD_SHAPE, "%s: it is no %s: it has %d tensors, wanted %d", path, arch,
+                   n_found, n);
+}
+
+lac_status export_load(const char *path, const char *arch, const lac_model *fresh,
+                       lac_model **model, lac_error *err) {
+  *model = NULL;
+  lac_status st = lac_model_load(path, model, err);
+  return st ? st : compare(path, arch, fresh, *model, err);
+}
+
+static bool is_masked(const lac_mask *mask, const char *name) {
+  for (int k = 0; k < lac_mask_count(mask); k++) {
+    if (strcmp(lac_mask_name(mask, k), name) == 0) return true;
+  }
+  return false;
+}
+
+lac_status export_check(const lac_model *model, const lac_mask *mask, const lac_options *options,
+                        lac_report **report, lac_error *err) {
+  lac_status st = lac_check(model, NULL, options, report, err);
+  const char *first = NULL;
+  int n_dense = 0, n_eligible = 0;
+  for (int k = 0; !st && k < (*report)->n_layers; k++) {
+    const lac_layer *layer = &(*report)->layers[k];
+    n_eligible += layer->eligible;
+    if (!layer->eligible || layer->holds_pattern) continue;
+    if (is_masked(mask, layer->weight)) {
+      st =
+          laci_fail(err, LAC_BAD_VALUE, "%s: it was pruned, but does not hold %d:%d after training",
+                    layer->name, options->n, options->m);
+    }
+    if (n_dense++ == 0) first = layer->name;
+  }
+  if (!st && n_dense) {
+    laci_log(LAC_LOG_WARNING,
+             "%d of %d layers that should hold %d:%d do not, the first is %s: others held it from "
+             "the start, and these were trained as they were",
+             n_dense, n_eligible, options->n, options->m, first);
+  }
+  return st;
+}
