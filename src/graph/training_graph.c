@@ -113,11 +113,12 @@ static lac_status find_needed(job *j) {
  * -------------------------------------------------------------------------------------------------
  */
 
-/** A name that no value of the graph has. */
-static const char *fresh_name(const laci_graph *graph, const char *wanted, char *text,
-                              size_t size) {
+/** A name that no value of the new graph has, nor any of the model's, which may be copied later. */
+static const char *fresh_name(const job *j, const char *wanted, char *text, size_t size) {
   (void)snprintf(text, size, "%s", wanted);
-  for (int suffix = 1; laci_graph_find_value(graph, text) >= 0; suffix++)
+  for (int suffix = 1;
+       laci_graph_find_value(j->to->graph, text) >= 0 || laci_graph_find_value(j->model, text) >= 0;
+       suffix++)
     (void)snprintf(text, size, "%.400s_%d", wanted, suffix);
   return text;
 }
@@ -229,8 +230,7 @@ static lac_status add_batch_outputs(job *j, const laci_node *node, int outputs[5
   for (int at = 1; at < 5; at++) {
     char wanted[500], text[520];
     (void)snprintf(wanted, sizeof wanted, "%.400s/%s", node->name, names[at]);
-    outputs[at] =
-        laci_graph_value(j->to->graph, fresh_name(j->to->graph, wanted, text, sizeof text));
+    outputs[at] = laci_graph_value(j->to->graph, fresh_name(j, wanted, text, sizeof text));
     if (outputs[at] < 0) return laci_fail_memory(j->err, "the training graph");
   }
   return LAC_OK;
@@ -279,7 +279,7 @@ static lac_status use_batch(job *j, const laci_node *node, int *inputs) {
   if (!traced) return LAC_OK;
   char wanted[500], name[520];
   (void)snprintf(wanted, sizeof wanted, "%.400s/shape", node->name);
-  laci_stored stored = {.name = fresh_name(j->to->graph, wanted, name, sizeof name),
+  laci_stored stored = {.name = fresh_name(j, wanted, name, sizeof name),
                         .dtype = LAC_DTYPE_I64,
                         .shape = shape->shape,
                         .size_bytes = (size_t)shape->count * sizeof *shape->i};
@@ -345,8 +345,7 @@ static lac_status add_node(job *j, const laci_node *node) {
 /** One node more, behind all; its output, or -1. */
 static int append(job *j, const laci_node *like, const char *name, lac_status *st) {
   char text[520];
-  int output = laci_graph_value(j->to->graph, fresh_name(j->to->graph, name, text, sizeof text)),
-      id;
+  int output = laci_graph_value(j->to->graph, fresh_name(j, name, text, sizeof text)), id;
   laci_node node = *like;
   node.name = text;
   node.n_outputs = 1;
@@ -386,7 +385,7 @@ static lac_status add_loss(job *j) {
   if (st) return st;
   laci_type labels = {.dtype = to->graph->values[j->value_of[j->model_logits]].type.dtype,
                       .shape = {.rank = 2, .dims = {to->batch, to->n_classes}}};
-  to->labels = add_input(j, fresh_name(to->graph, "labels", text, sizeof text), &labels, &st);
+  to->labels = add_input(j, fresh_name(j, "labels", text, sizeof text), &labels, &st);
   if (st) return st;
   const int inputs[] = {to->logits, to->labels};
   to->loss = append(

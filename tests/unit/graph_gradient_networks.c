@@ -317,6 +317,33 @@ static void every_tensor_gets_its_sort(void **state) {
   laci_graph_destroy(model);
 }
 
+/* The values of a batch normalisation by the batch and of a changed Reshape are new ones: the
+ * model's own may have just those names. */
+static void names_of_the_models_own_values_stay_theirs(void **state) {
+  (void)state;
+  lac_error err = {0};
+  laci_graph *model;
+  const char *net =
+      "input x 1x3x4x4\nstored w 4x3x3x3\nstored s 4\nstored o 4\nstored m 4\n"
+      "stored v 4 positive\nstored f 5x64\nstored r 2 i64 = 1 -1\na = Conv(x, w) pads=1,1,1,1\n"
+      "e = BatchNormalization(a, s, o, m, v) name=\"bn\"\nbn/batch_mean = Relu(e)\n"
+      "bn/running_var = Sigmoid(bn/batch_mean)\nh = Reshape(bn/running_var, r) name=\"re\"\n"
+      "re/shape = Relu(h)\nlabels = Relu(re/shape)\ny = Gemm(labels, f) transB=1\noutput y\n";
+  if (net_read(net, &model, &err)) fail_msg("%s", err.text);
+  laci_training_graph *to = make_training(model, 4);
+  const laci_graph *graph = to->graph;
+  for (int n = 0; n < graph->n_nodes; n++) {
+    for (int at = 0; at < graph->nodes[n].n_outputs; at++) {
+      int value = graph->nodes[n].outputs[at];
+      if (value >= 0) assert_int_equal(graph->values[value].producer, n);
+    }
+  }
+  int mean = laci_graph_find_value(graph, "bn/batch_mean");
+  assert_string_equal(graph->nodes[graph->values[mean].producer].type, "Relu");
+  laci_training_graph_destroy(to);
+  laci_graph_destroy(model);
+}
+
 static void statistics_can_be_kept(void **state) {
   (void)state;
   lac_error err = {0};
@@ -482,6 +509,7 @@ int main(void) {
       cmocka_unit_test(attention_is_pytorchs),
       cmocka_unit_test(resnet20_of_cifar10_is_pytorchs),
       cmocka_unit_test(every_tensor_gets_its_sort),
+      cmocka_unit_test(names_of_the_models_own_values_stay_theirs),
       cmocka_unit_test(statistics_can_be_kept),
       cmocka_unit_test(shared_statistics_run_on_from_layer_to_layer),
       cmocka_unit_test(a_batch_written_into_a_reshape_becomes_ours),
