@@ -53,17 +53,19 @@ LAC_API LAC_MUST_CHECK lac_status lac_mask_add(lac_mask *mask, const lac_mask_we
 LAC_API LAC_MUST_CHECK lac_status lac_mask_add_zeros(lac_mask *mask, const lac_mask_weight *weight,
                                                      lac_error *err);
 
-LAC_API int lac_mask_count(const lac_mask *mask);
-/** The name of mask `at`, 0 <= at < count; a view. */
+LAC_API int lac_mask_count(const lac_mask *mask); /* of NULL: 0 */
+/** The name of mask `at`, 0 <= at < count; a view. NULL: there is no such mask. */
 LAC_API const char *lac_mask_name(const lac_mask *mask, int at);
-/** One byte an element, 1 = kept; a view, until the mask is destroyed. Fails LAC_NOT_FOUND. */
+/** One byte an element, 1 = kept; a view, until the mask is destroyed. Fails LAC_NOT_FOUND,
+ * LAC_BAD_ARGUMENT. */
 LAC_API LAC_MUST_CHECK lac_status lac_mask_bytes(const lac_mask *mask, const char *name,
                                                  const uint8_t **bytes, size_t *count,
                                                  lac_error *err);
 
 /** Sets every masked element of a buffer of the weight's elements to zero, NaN too. A name without
  * a mask is left alone: callers may go through all their parameters. Fails LAC_BAD_SHAPE where the
- * weight has another count, LAC_UNSUPPORTED for a type of no whole bytes. */
+ * weight has another count, LAC_UNSUPPORTED for a type of no whole bytes, LAC_BAD_ARGUMENT for
+ * NULL. */
 LAC_API LAC_MUST_CHECK lac_status lac_mask_apply(const lac_mask *mask, const char *name,
                                                  lac_dtype dtype, void *values, size_t count,
                                                  lac_error *err);

@@ -39,7 +39,9 @@ void lac_mask_destroy(lac_mask *mask) {
   laci_free(mask);
 }
 
+/** NULL where there is none, and where mask or name is NULL. */
 static const entry *find(const lac_mask *mask, const char *name) {
+  if (!mask || !name) return NULL;
   for (size_t at = 0; at < mask->n; at++) {
     if (strcmp(mask->entries[at].name, name) == 0) return &mask->entries[at];
   }
@@ -193,10 +195,17 @@ lac_status lac_mask_from_model(const lac_model *model, const lac_options *option
 /* ---- Using ---- */
 
 int lac_mask_count(const lac_mask *mask) { return mask ? (int)mask->n : 0; }
-const char *lac_mask_name(const lac_mask *mask, int at) { return mask->entries[at].name; }
+
+const char *lac_mask_name(const lac_mask *mask, int at) {
+  return at >= 0 && at < lac_mask_count(mask) ? mask->entries[at].name : NULL;
+}
 
 lac_status lac_mask_bytes(const lac_mask *mask, const char *name, const uint8_t **bytes,
                           size_t *count, lac_error *err) {
+  if (!mask || !name || !bytes || !count) {
+    return laci_fail(err, LAC_BAD_ARGUMENT,
+                     "masks, a name, and room for bytes and count are needed");
+  }
   const entry *e = find(mask, name);
   if (!e) return laci_fail(err, LAC_NOT_FOUND, "%s: it has no mask", name);
   *bytes = e->bytes;
@@ -206,6 +215,9 @@ lac_status lac_mask_bytes(const lac_mask *mask, const char *name, const uint8_t 
 
 lac_status lac_mask_apply(const lac_mask *mask, const char *name, lac_dtype dtype, void *values,
                           size_t count, lac_error *err) {
+  if (!mask || !name || (!values && count)) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "masks, a name and its values are needed");
+  }
   const entry *e = find(mask, name);
   size_t size = lac_dtype_size(dtype);
   if (!e) return LAC_OK;

@@ -163,6 +163,35 @@ static void misuse_is_refused(void **state) {
   lac_mask_destroy(mask);
 }
 
+static void what_is_not_there_is_an_error_and_no_crash(void **state) {
+  (void)state;
+  lac_mask *mask = NULL;
+  lac_options o = lac_options_default();
+  const uint8_t *bytes;
+  size_t count;
+  float w[2] = {1, 2};
+  assert_int_equal(lac_mask_create(NULL, NULL), LAC_BAD_ARGUMENT);
+  assert_int_equal(lac_mask_from_model(NULL, &o, &mask, NULL), LAC_BAD_ARGUMENT);
+  assert_null(mask);
+  assert_int_equal(lac_mask_count(NULL), 0);
+  assert_null(lac_mask_name(NULL, 0));
+  assert_int_equal(lac_mask_bytes(NULL, "w", &bytes, &count, NULL), LAC_BAD_ARGUMENT);
+  assert_int_equal(lac_mask_apply(NULL, "w", LAC_DTYPE_F32, w, 2, NULL), LAC_BAD_ARGUMENT);
+  assert_int_equal(lac_mask_add(NULL, NULL, 2, 4, NULL), LAC_BAD_ARGUMENT);
+  mask = one_mask();
+  assert_non_null(lac_mask_name(mask, 0));
+  assert_null(lac_mask_name(mask, 1));
+  assert_null(lac_mask_name(mask, -1));
+  assert_int_equal(lac_mask_bytes(mask, NULL, &bytes, &count, NULL), LAC_BAD_ARGUMENT);
+  assert_int_equal(lac_mask_bytes(mask, "w", NULL, &count, NULL), LAC_BAD_ARGUMENT);
+  assert_int_equal(lac_mask_bytes(mask, "w", &bytes, NULL, NULL), LAC_BAD_ARGUMENT);
+  assert_int_equal(lac_mask_apply(mask, NULL, LAC_DTYPE_F32, w, 2, NULL), LAC_BAD_ARGUMENT);
+  assert_int_equal(lac_mask_apply(mask, "w", LAC_DTYPE_F32, NULL, 2, NULL), LAC_BAD_ARGUMENT);
+  assert_int_equal(lac_mask_add(mask, NULL, 2, 4, NULL), LAC_BAD_ARGUMENT);
+  assert_int_equal(lac_mask_add_zeros(mask, NULL, NULL), LAC_BAD_ARGUMENT);
+  lac_mask_destroy(mask);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_largest_of_every_group_are_kept),
@@ -171,6 +200,7 @@ int main(void) {
       cmocka_unit_test(zeros_can_be_frozen),
       cmocka_unit_test(a_pruned_model_has_the_masks_of_its_report),
       cmocka_unit_test(misuse_is_refused),
+      cmocka_unit_test(what_is_not_there_is_an_error_and_no_crash),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
