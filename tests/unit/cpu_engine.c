@@ -165,6 +165,7 @@ static void matches_for_products(void **state) {
         0);
   check("input x 5x7\nstored w 6x5\ny = Gemm(x, w) transA=1 transB=1\noutput y\n", 0);
   check("input x 4x5\nstored w 5x6\nstored c 4x1\ny = Gemm(x, w, c)\noutput y\n", 1);
+  check("input x 4x5\ninput w 5x1\ninput c \"\"\ny = Gemm(x, w, c)\noutput y\n", 1);
   check("input x 2x3x4x5\nstored w 5x6\ny = MatMul(x, w)\noutput y\n", 0);
   check("input x 5\nstored w 5x6\ny = MatMul(x, w)\noutput y\n", 0);
   check("input x 2x3x4x5\ninput z 3x5x4\ny = MatMul(x, z)\noutput y\n", 0);

@@ -22,7 +22,8 @@ static bool bias_row(laci_net *net, const laci_node *node, int64_t columns, int 
   if (!laci_net_has(node, 2)) return true;
   const laci_shape *c = laci_net_shape(net, node->inputs[2]);
   laci_shape shape = laci_shape_of(2, (int64_t[]){1, columns});
-  if (laci_shape_count(c) != columns || c->dims[c->rank - 1] != columns) return false;
+  if (c->rank < 1 || laci_shape_count(c) != columns || c->dims[c->rank - 1] != columns)
+    return false;
   if (laci_node_float(node, "beta", 1) != 1) return false;
   int dense = laci_net_as_dense(net, laci_net_read(net, node->inputs[2]), dnnl_f32);
   *row = laci_net_view(net, dense, &shape, laci_net_dense(net, &shape, dnnl_f32), false);
