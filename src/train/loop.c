@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -34,10 +35,18 @@ static lac_status tell(const laci_loop *l, laci_loop_event *event, lac_error *er
 
 /* ---- Evaluation and checkpoints ---- */
 
+/** What the network scores. Numbers that are none are the run's own fault, and not worth keeping;
+ * anything else that fails leaves it as it is. */
+static lac_status score_now(laci_loop *l, laci_loop_score *score, lac_error *err) {
+  lac_status st = l->hooks->evaluate(l->hooks->context, score, err);
+  l->stopped = st && st != LAC_BAD_VALUE;
+  return st;
+}
+
 static lac_status evaluate(laci_loop *l, lac_error *err) {
   laci_loop_score score = {0};
   lac_status st = laci_loop_check_finite(l, err);
-  if (!st) st = l->hooks->evaluate(l->hooks->context, &score, err);
+  if (!st) st = score_now(l, &score, err);
   if (st) return st;
   l->evaluated = l->step;
   l->result->evaluated = true;
@@ -55,7 +64,7 @@ static lac_status evaluate(laci_loop *l, lac_error *err) {
 /** What the steps begin from. It is no result of theirs: nothing but the telling remains of it. */
 static lac_status evaluate_first(laci_loop *l, lac_error *err) {
   laci_loop_event event = {.kind = LACI_LOOP_SCORE};
-  lac_status st = l->hooks->evaluate(l->hooks->context, &event.score, err);
+  lac_status st = score_now(l, &event.score, err);
   return st ? st : tell(l, &event, err);
 }
 
@@ -100,6 +109,7 @@ static lac_status run_batches(laci_loop *l, double *loss, lac_error *err) {
     float part = 0;
     if (laci_interrupted()) return laci_fail(err, LAC_INTERRUPTED, "interrupted");
     lac_status st = laci_feed_take(l->feed, &images, &labels, err);
+    l->stopped = st != LAC_OK;
     if (!st) st = laci_trainer_batch(l->trainer, images, labels, &part, NULL, err);
     if (st) return st;
     if (!isfinite(part)) return fail_loss(l, (double)part, err);
@@ -161,15 +171,27 @@ static lac_status go(laci_loop *l, lac_error *err) {
   return !st && idle && l->hooks->evaluate ? evaluate(l, err) : st;
 }
 
-/** Saves what an interrupt would lose. */
+/** Saves what the end of the run would lose. */
+static lac_status save_steps(laci_loop *l, lac_error *err) {
+  const laci_loop_options *o = l->options;
+  return o->folder && !o->eval_only && l->saved < l->step ? save(l, err) : LAC_OK;
+}
+
 static lac_status end_interrupted(laci_loop *l, lac_error *err) {
   if (l->options->eval_only) return LAC_INTERRUPTED;
-  if (l->options->folder && l->saved < l->step) {
-    lac_status st = save(l, err);
-    if (st) return st;
-  }
+  lac_status st = save_steps(l, err);
+  if (st) return st;
   return laci_fail(err, LAC_INTERRUPTED, "interrupted after step %" PRId64 "%s", l->step,
                    laci_loop_saved_text(l));
+}
+
+/** An image that cannot be read, say: who mends it goes on from here. The first cause is what is
+ * told. */
+static lac_status end_stopped(laci_loop *l, lac_status cause, lac_error *err) {
+  char text[sizeof err->text];
+  if (save_steps(l, NULL) || !err) return cause;
+  (void)snprintf(text, sizeof text, "%s", err->text);
+  return laci_fail(err, cause, "%s%s", text, laci_loop_saved_text(l));
 }
 
 lac_status laci_loop_run(laci_trainer *trainer, const laci_dataset *set,
@@ -189,6 +211,7 @@ lac_status laci_loop_run(laci_trainer *trainer, const laci_dataset *set,
   if (!st) st = tell(&l, &begin, err);
   if (!st) st = go(&l, err);
   if (st == LAC_INTERRUPTED) st = end_interrupted(&l, err);
+  else if (st && l.stopped) st = end_stopped(&l, st, err);
   if (!st && !options->eval_only) st = laci_loop_check_finite(&l, err);
   if (!st) laci_loop_use_best(&l);
   result->step = l.step;

@@ -77,8 +77,8 @@ typedef struct laci_loop_result {
 
 /** Trains. Fails LAC_BAD_VALUE where loss or weights are no finite numbers any more, naming the
  * step: what was saved before stays; LAC_INTERRUPTED after saving, where there is a folder; as
- * checkpoints, batches, the plan and the hooks fail. The trainer's weights are then those of the
- * last step. */
+ * batches and evaluations fail, after saving, too; as checkpoints, the plan and telling fail. The
+ * trainer's weights are then those of the last step. */
 LAC_MUST_CHECK lac_status laci_loop_run(laci_trainer *trainer, const laci_dataset *set,
                                         const laci_loop_options *options,
                                         const laci_loop_hooks *hooks, laci_loop_result *result,

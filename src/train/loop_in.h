@@ -20,6 +20,7 @@ typedef struct laci_loop {
   double best_top1;         /* < 0: none */
   int64_t best_step;
   double seconds_a_step; /* running mean */
+  bool stopped; /* between two steps, by images that cannot be had: all is as it should be */
   uint64_t structure;
   float *weights, *statistics; /* the trainer's */
   int64_t n_weights, n_statistics;

@@ -571,6 +571,72 @@ static void what_a_hook_fails_with_ends_the_run(void **state) {
   }
 }
 
+/* Score to be had later: it fails as a damaged image would. */
+static lac_status fail_later(void *context, laci_loop_score *score, lac_error *err) {
+  rig *r = context;
+  if (r->n_evaluated++ == 0) {
+    *score = (laci_loop_score){.top1 = 1};
+    return LAC_OK;
+  }
+  return laci_fail(err, LAC_BAD_FILE, "a.jpg: cut off");
+}
+
+static void images_that_cannot_be_read_end_the_run_after_a_checkpoint(void **state) {
+  (void)state;
+  static const char *const names[] = {"1.jpg", "2.jpg", "3.jpg", "4.jpg"};
+  rig r;
+  laci_loop_result result;
+  lac_error err = {0};
+  folder f = make_folder(), images = make_folder();
+  laci_loop_hooks hooks = {.evaluate = fail_later, .tell = tell};
+  open_rig(&r, LACI_OPTIMIZER_SGD);
+  hooks.context = &r;
+  r.options.folder = f.path;
+  r.options.checkpoint_every = 100;
+  assert_int_equal(laci_loop_run(r.trainer, r.set, &r.options, &hooks, &result, &err),
+                   LAC_BAD_FILE);
+  assert_string_equal(err.text, "a.jpg: cut off; the checkpoint of step 4 is kept");
+  assert_string_equal(r.trace, "B0 1 2 e2! 3 4 c4 ");
+  close_rig(&r);
+  /* in the middle of an epoch: the last one is damaged, the order is that of the names */
+  open_rig(&r, LACI_OPTIMIZER_SGD);
+  for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
+    char path[64];
+    (void)snprintf(path, sizeof path, "a/%s", names[k]);
+    if (k < 3) add_picture(&images, path);
+    else add_text(&images, path, "no picture");
+  }
+  laci_dataset_options part = {.part = LACI_PART_TRAIN};
+  laci_dataset_close(r.set);
+  laci_trainer_destroy(r.trainer);
+  if (laci_dataset_open(images.path, &part, &r.set, &err)) fail_msg("%s", err.text);
+  laci_arch_options arch = {.name = "cifar-resnet20", .seed = 3};
+  laci_trainer_options o = {.graph = {.batch = 1},
+                            .optimizer = laci_optimizer_options_default(LACI_OPTIMIZER_SGD),
+                            .threads = 1};
+  laci_graph_destroy(r.model);
+  if (laci_arch_build(&arch, &r.model, &err)) fail_msg("%s", err.text);
+  if (laci_trainer_create(r.model, &o, &r.trainer, &err)) fail_msg("%s", err.text);
+  r.options.feed.recipe = laci_dataset_recipe(r.set);
+  r.options.feed.recipe.resize = r.options.feed.recipe.width = r.options.feed.recipe.height = 32;
+  r.options.feed.batch = 1;
+  r.options.feed.shuffle = r.options.feed.augmented = false;
+  r.options.steps_per_epoch = 4;
+  r.options.eval_every = 0;
+  r.options.checkpoint_every = 4;
+  r.options.folder = images.path;
+  r.trace[0] = '\0';
+  hooks.evaluate = NULL;
+  assert_int_equal(laci_loop_run(r.trainer, r.set, &r.options, &hooks, &result, &err),
+                   LAC_BAD_FILE);
+  assert_non_null(strstr(err.text, "a/4.jpg"));
+  assert_non_null(strstr(err.text, "; the checkpoint of step 3 is kept"));
+  assert_string_equal(r.trace, "B0 1 2 3 c3 ");
+  close_rig(&r);
+  remove_folder(&f);
+  remove_folder(&images);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(evaluations_and_checkpoints_come_when_due),
@@ -586,6 +652,7 @@ int main(void) {
       cmocka_unit_test(what_does_not_belong_to_the_run_is_refused),
       cmocka_unit_test(numbers_that_are_not_finite_end_the_run_and_keep_the_checkpoint),
       cmocka_unit_test(what_a_hook_fails_with_ends_the_run),
+      cmocka_unit_test(images_that_cannot_be_read_end_the_run_after_a_checkpoint),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
