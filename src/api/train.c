@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/folder.h"
 #include "base/log.h"
+#include "graph/training_left.h"
 #include "train/events.h"
 
 /* Everything that one training holds; cleared by training_clear. */
@@ -164,6 +165,37 @@ static void tell_plan(const laci_trainer *trainer) {
            (double)laci_trainer_memory(trainer) / 1e6);
 }
 
+static void warn_of_left(const laci_training_left *left, const char *why) {
+  if (left->n == 0) return;
+  laci_log(LAC_LOG_WARNING, "%s%s: %s", left->first, left->n > 1 ? " and others" : "", why);
+}
+
+/** A word about weights that somebody might believe to be trained. */
+static lac_status tell_left(const training *t, lac_error *err) {
+  const laci_graph *model = t->model->graph;
+  const laci_training_graph *g = laci_trainer_graph(t->trainer);
+  laci_training_left left;
+  if (t->options->eval_only) return LAC_OK;
+  for (int at = 1; at < model->n_outputs; at++) {
+    lac_status st = laci_training_left_of_output(model, g, at, &left, err);
+    if (st) return st;
+    if (left.n == 0) continue;
+    laci_log(
+        LAC_LOG_WARNING,
+        "output '%s' is not trained: only the first one is, and %d weight%s of this one stay%s "
+        "as %s, the first is %s",
+        model->values[model->outputs[at]].name, left.n, left.n == 1 ? "" : "s",
+        left.n == 1 ? "s" : "", left.n == 1 ? "it is" : "they are", left.first);
+  }
+  left = laci_training_left_of_products(model, g);
+  warn_of_left(&left,
+               "not trained: taken for constants, since they meet the images before any "
+               "weight does, lie in a Constant node, or are no f32");
+  left = laci_training_left_without_gradient(g);
+  warn_of_left(&left, "no gradient reaches them, only the decay of weights does");
+  return LAC_OK;
+}
+
 static lac_status make_trainer(training *t, const lac_mask *mask, lac_error *err) {
   const laci_recipe *p = &t->plan.prepare;
   laci_trainer_options o = {.graph = {.batch = t->plan.batch,
@@ -174,6 +206,7 @@ static lac_status make_trainer(training *t, const lac_mask *mask, lac_error *err
   lac_status st = laci_trainer_create(t->model->graph, &o, &t->trainer, err);
   if (!st) st = check_fit(t, err);
   if (!st) st = set_masks(t, mask, err);
+  if (!st) st = tell_left(t, err);
   if (!st) tell_plan(t->trainer);
   return st;
 }

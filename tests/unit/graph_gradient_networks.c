@@ -6,6 +6,7 @@
 #include "support/gradient_check.h"
 
 #include "graph/training_graph.h"
+#include "graph/training_left.h"
 #include "onnx/onnx.h"
 
 /* ---- Fixtures: `name shape = numbers` a line */
@@ -317,6 +318,43 @@ static void every_tensor_gets_its_sort(void **state) {
   laci_graph_destroy(model);
 }
 
+static void weights_that_are_left_as_they_are_are_known(void **state) {
+  (void)state;
+  lac_error err = {0};
+  laci_graph *model;
+  laci_training_left left;
+  const char *net =
+      "input x 1x3x4x4\nstored first 1x3x4x4\nstored w 4x3x3x3\nstored limit 4x1x1\n"
+      "stored f 5x64\nstored aw 4x4x1x1\nstored ab 4\nstored one 1\nstored bw 4x4x1x1\n"
+      "p = MatMul(x, first)\na = Conv(p, w) pads=1,1,1,1\nc = Greater(a, limit)\n"
+      "z = Mul(a, one)\nd = Where(c, a, z)\nh = Flatten(d)\ny = Gemm(h, f) transB=1\n"
+      "u = Conv(d, aw, ab)\nv = Mul(u, one)\nt = Conv(u, bw)\n"
+      "output y\noutput v\noutput t\noutput d\n";
+  if (net_read(net, &model, &err)) fail_msg("%s", err.text);
+  laci_training_graph *to = make_training(model, 4);
+  for (int at = 0; at < model->n_outputs; at++) {
+    static const int wanted[] = {0, 2, 3, 0};
+    assert_int_equal(laci_training_left_of_output(model, to, at, &left, &err), LAC_OK);
+    assert_int_equal(left.n, wanted[at]);
+    if (left.n) assert_string_equal(left.first, "aw");
+  }
+  left = laci_training_left_of_products(model, to);
+  assert_int_equal(left.n, 1);
+  assert_string_equal(left.first, "first");
+  left = laci_training_left_without_gradient(to);
+  assert_int_equal(left.n, 1);
+  assert_string_equal(left.first, "limit");
+  laci_training_graph_destroy(to);
+  laci_graph_destroy(model);
+  /* where nothing is left, nothing is found */
+  if (net_read(bottleneck, &model, &err)) fail_msg("%s", err.text);
+  to = make_training(model, 2);
+  assert_int_equal(laci_training_left_of_products(model, to).n, 0);
+  assert_int_equal(laci_training_left_without_gradient(to).n, 0);
+  laci_training_graph_destroy(to);
+  laci_graph_destroy(model);
+}
+
 /* The values of a batch normalisation by the batch and of a changed Reshape are new ones: the
  * model's own may have just those names. */
 static void names_of_the_models_own_values_stay_theirs(void **state) {
@@ -509,6 +547,7 @@ int main(void) {
       cmocka_unit_test(attention_is_pytorchs),
       cmocka_unit_test(resnet20_of_cifar10_is_pytorchs),
       cmocka_unit_test(every_tensor_gets_its_sort),
+      cmocka_unit_test(weights_that_are_left_as_they_are_are_known),
       cmocka_unit_test(names_of_the_models_own_values_stay_theirs),
       cmocka_unit_test(statistics_can_be_kept),
       cmocka_unit_test(shared_statistics_run_on_from_layer_to_layer),

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The model and its training graph side by side: what is in the one and not trained in the other.
+ * Values of both go by the same names. */
+#include "graph/training_left.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "graph/op.h"
+#include "graph/training_in.h"
+
+static void count(laci_training_left *left, const char *name) {
+  if (left->n++ == 0) left->first = name;
+}
+
+static bool has(const laci_graph *graph, const char *name) {
+  return laci_graph_find_value(graph, name) >= 0;
+}
+
+static bool is_weight(const laci_stored *stored) {
+  return laci_dtype_is_float(stored->dtype) && stored->shape.rank >= 0 &&
+         laci_shape_count(&stored->shape) > 1;
+}
+
+lac_status laci_training_left_of_output(const laci_graph *model, const laci_training_graph *made,
+                                        int at, laci_training_left *left, lac_error *err) {
+  bool *read = laci_alloc((size_t)model->n_values, sizeof *read);
+  *left = (laci_training_left){0};
+  if (!read) return laci_fail_memory(err, "the training graph");
+  read[model->outputs[at]] = true;
+  for (int n = model->n_nodes - 1; n >= 0; n--) {
+    const laci_node *node = &model->nodes[n];
+    bool needed = false;
+    for (int k = 0; k < node->n_outputs; k++)
+      needed |= node->outputs[k] >= 0 && read[node->outputs[k]];
+    if (!needed) continue;
+    for (int k = 0; k < node->n_inputs; k++)
+      if (node->inputs[k] >= 0) read[node->inputs[k]] = true;
+    for (int k = 0; k < node->n_captures; k++) read[node->captures[k]] = true;
+  }
+  for (int k = 0; k < model->n_stored; k++) {
+    const laci_stored *stored = &model->stored[k];
+    bool only_here = stored->value >= 0 && read[stored->value] && !has(made->graph, stored->name);
+    if (only_here && is_weight(stored)) count(left, stored->name);
+  }
+  laci_free(read);
+  return LAC_OK;
+}
+
+static bool is_product(const laci_node *node) {
+  static const char *const types[] = {"Conv", "ConvTranspose", "Gemm", "MatMul", "Einsum"};
+  for (size_t k = 0; !node->domain[0] && k < sizeof types / sizeof *types; k++) {
+    if (strcmp(node->type, types[k]) == 0) return true;
+  }
+  return false;
+}
+
+static bool is_trained(const laci_training_graph *made, int stored) {
+  for (int p = 0; p < made->n_params; p++) {
+    if (made->params[p].stored == stored) return true;
+  }
+  return false;
+}
+
+laci_training_left laci_training_left_of_products(const laci_graph *model,
+                                                  const laci_training_graph *made) {
+  laci_training_left left = {0};
+  for (int n = 0; n < model->n_nodes; n++) {
+    const laci_node *node = &model->nodes[n];
+    bool kept = is_product(node) && node->outputs[0] >= 0 &&
+                has(made->graph, model->values[node->outputs[0]].name);
+    for (int at = 0; kept && at < node->n_inputs; at++) {
+      int stored = laci_training_stored(model, node->inputs[at]);
+      if (stored < 0 || !is_weight(&model->stored[stored]) || is_trained(made, stored)) continue;
+      count(&left, model->stored[stored].name);
+    }
+  }
+  return left;
+}
+
+laci_training_left laci_training_left_without_gradient(const laci_training_graph *made) {
+  const laci_graph *graph = made->graph;
+  laci_training_left left = {0};
+  for (int p = 0; p < made->n_params; p++) {
+    int producer = graph->values[made->params[p].gradient].producer;
+    if (producer < 0) continue;
+    const laci_node *node = &graph->nodes[producer];
+    /* a stored tensor of zeros, which became an output by way of a copy */
+    bool is_constant = strcmp(node->type, "Identity") == 0 && node->n_inputs == 1 &&
+                       graph->values[node->inputs[0]].stored >= 0;
+    if (is_constant) count(&left, made->params[p].name);
+  }
+  return left;
+}
