@@ -462,6 +462,20 @@ static lac_status build(job *j) {
   return st ? st : finish(j);
 }
 
+/** Where shapes do not fit and the file fixes its batch, that is the likely cause, whatever node it
+ *  shows at. */
+static lac_status explain_batch(const job *j, lac_status st) {
+  const laci_value *images = &j->model->values[j->model->inputs[0]];
+  int64_t fixed = images->type.shape.rank > 0 ? images->type.shape.dims[0] : -1;
+  if (st != LAC_BAD_SHAPE || fixed < 1 || fixed == j->to->batch || !j->err) return st;
+  char text[sizeof j->err->text];
+  (void)snprintf(text, sizeof text, "%s", j->err->text);
+  return laci_fail(j->err, st,
+                   "input '%s' fixes a batch of %lld, and the network works in no batch of %lld "
+                   "(%s): wanted that batch size, or a file that leaves the batch open",
+                   images->name, (long long)fixed, (long long)j->to->batch, text);
+}
+
 lac_status laci_training_graph_create(const laci_graph *model, const laci_training_options *options,
                                       laci_training_graph **made, lac_error *err) {
   size_t n_stored = (size_t)model->n_stored, n_values = (size_t)model->n_values;
@@ -487,6 +501,7 @@ lac_status laci_training_graph_create(const laci_graph *model, const laci_traini
   else (void)laci_fail_memory(err, "the training graph");
   for (size_t v = 0; v < n_values && !st; v++) j.value_of[v] = -1;
   if (!st) st = build(&j);
+  if (st && room && model->n_inputs == 1) st = explain_batch(&j, st);
   laci_free(j.sorts);
   laci_free(j.needed);
   laci_free(j.from_image);

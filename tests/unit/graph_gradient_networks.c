@@ -318,6 +318,27 @@ static void every_tensor_gets_its_sort(void **state) {
   laci_graph_destroy(model);
 }
 
+static void a_batch_that_the_file_fixes_is_named(void **state) {
+  (void)state;
+  lac_error err = {0};
+  laci_graph *model;
+  laci_training_graph *to;
+  const char *net =
+      "input x 2x12\nstored w 12x5\nstored mixer 2x2\np = MatMul(x, w)\n"
+      "y = MatMul(mixer, p)\noutput y\n";
+  laci_training_options options = {.batch = 4};
+  if (net_read(net, &model, &err)) fail_msg("%s", err.text);
+  assert_int_equal(laci_training_graph_create(model, &options, &to, &err), LAC_BAD_SHAPE);
+  if (!strstr(err.text, "input 'x' fixes a batch of 2, and the network works in no batch of 4")) {
+    fail_msg("%s", err.text);
+  }
+  assert_int_equal(laci_training_graph_create(model, &options, &to, NULL), LAC_BAD_SHAPE);
+  options.batch = 2;
+  assert_int_equal(laci_training_graph_create(model, &options, &to, &err), LAC_OK);
+  laci_training_graph_destroy(to);
+  laci_graph_destroy(model);
+}
+
 static void weights_that_are_left_as_they_are_are_known(void **state) {
   (void)state;
   lac_error err = {0};
@@ -547,6 +568,7 @@ int main(void) {
       cmocka_unit_test(attention_is_pytorchs),
       cmocka_unit_test(resnet20_of_cifar10_is_pytorchs),
       cmocka_unit_test(every_tensor_gets_its_sort),
+      cmocka_unit_test(a_batch_that_the_file_fixes_is_named),
       cmocka_unit_test(weights_that_are_left_as_they_are_are_known),
       cmocka_unit_test(names_of_the_models_own_values_stay_theirs),
       cmocka_unit_test(statistics_can_be_kept),
