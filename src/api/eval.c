@@ -51,6 +51,18 @@ lac_eval_options lac_eval_options_default(void) {
 
 /* ---- What is run on what ---- */
 
+lac_status laci_check_colours(const laci_recipe *recipe, const char *data, const float mean[3],
+                              const float std[3], lac_error *err) {
+  const laci_recipe usual = laci_recipe_default();
+  bool given = memcmp(mean, usual.mean, sizeof usual.mean) != 0 ||
+               memcmp(std, usual.std, sizeof usual.std) != 0;
+  if (!given || !recipe->is_grey) return LAC_OK;
+  return laci_fail(err, LAC_BAD_ARGUMENT,
+                   "%s: mean and std are for images in colour, but these are grey, with a scale of "
+                   "their own",
+                   data);
+}
+
 static lac_status check_options(const lac_eval_options *options, lac_error *err) {
   if (options->batch < 1 || options->batch > MOST_BATCH) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "batches of %d images: wanted 1 to %d", options->batch,
@@ -79,7 +91,9 @@ static lac_status open_data(evaluation *e, const char *folder, const lac_eval_op
   e->recipe = laci_dataset_recipe(e->set);
   if (options->resize) e->recipe.resize = options->resize;
   if (options->crop) e->recipe.height = e->recipe.width = options->crop;
-  if (e->recipe.is_grey) return laci_recipe_check(&e->recipe, err); /* mean and std are colours' */
+  st = laci_check_colours(&e->recipe, folder, options->mean, options->std, err);
+  if (st) return st;
+  if (e->recipe.is_grey) return laci_recipe_check(&e->recipe, err);
   memcpy(e->recipe.mean, options->mean, sizeof e->recipe.mean);
   memcpy(e->recipe.std, options->std, sizeof e->recipe.std);
   return laci_recipe_check(&e->recipe, err);

@@ -82,7 +82,7 @@ static lac_status check_test_part(const training *t, lac_error *err) {
   const lac_train_options *o = t->options;
   const laci_dataset *train = t->plan.set;
   laci_dataset *test = NULL;
-  if (!o->evaluate && !o->eval_only) return LAC_OK;
+  if (!o->evaluate || o->eval_only) return LAC_OK; /* all that is open then is that part */
   laci_dataset_options how = {.part = LACI_PART_TEST, .classes_path = o->classes, .quiet = true};
   lac_status st = laci_dataset_open(t->plan.test_path, &how, &test, err);
   if (st) return st;

@@ -17,7 +17,7 @@ typedef struct laci_train_plan {
   int batch, accumulate;
   int64_t steps, steps_per_epoch, eval_every, checkpoint_every;
   laci_schedule schedule;
-  laci_dataset *set; /* the training part */
+  laci_dataset *set; /* the training part; that for evaluation where nothing is trained */
   laci_recipe prepare;
   char test_path[PATH_MAX];
   char about[3072]; /* the inside of a JSON object */

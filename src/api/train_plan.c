@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * From options to a plan: a copy of the recipe, what the caller changed in it, and, once the number
  * of images is known, all of it in steps. */
+#include <dirent.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "api/eval_in.h"
 #include "api/train_in.h"
 #include "base/error.h"
 #include "base/log.h"
@@ -52,29 +54,63 @@ static bool is_folder(const char *path) {
   return stat(path, &found) == 0 && S_ISDIR(found.st_mode);
 }
 
-/** DATA/train and DATA/val, where both are there, are the parts; else DATA is both. */
-static lac_status find_parts(const char *data, char train[PATH_MAX], char test[PATH_MAX],
-                             lac_error *err) {
+/** Is it a folder with folders in it, of classes? One of images may be a class called "train". */
+static bool has_folders(const char *path) {
+  char inner[PATH_MAX];
+  DIR *files = opendir(path);
+  bool found = false;
+  for (struct dirent *file; files && !found && (file = readdir(files));) {
+    if (file->d_name[0] == '.') continue;
+    int n = snprintf(inner, sizeof inner, "%s/%s", path, file->d_name);
+    found = n > 0 && (size_t)n < sizeof inner && is_folder(inner);
+  }
+  if (files) (void)closedir(files);
+  return found;
+}
+
+/** DATA/train and DATA/val, where both are there, are the parts; else DATA is both. One alone will
+ * do where the other is not going to be looked at. */
+static lac_status find_parts(const char *data, const lac_train_options *o, char train[PATH_MAX],
+                             char test[PATH_MAX], lac_error *err) {
   static const char *const names[] = {"val", "validation", "test"};
+  enum { N_NAMES = sizeof names / sizeof *names };
+  bool has_test = false;
   int n = snprintf(train, PATH_MAX, "%s/train", data);
   if (n < 0 || n + 8 >= PATH_MAX) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "%s: the name is too long", data);
   }
-  for (size_t k = 0; is_folder(train) && k < sizeof names / sizeof names[0]; k++) {
+  bool has_train = is_folder(train);
+  for (int k = 0; !has_test && k < N_NAMES; k++) {
     (void)snprintf(test, PATH_MAX, "%.*s/%s", PATH_MAX - 16, data, names[k]);
-    if (is_folder(test)) return LAC_OK;
+    has_test = is_folder(test);
+  }
+  if (has_train && has_test) return LAC_OK;
+  if (has_test && o->eval_only && has_folders(test)) {
+    (void)snprintf(train, PATH_MAX, "%s", test);
+    return LAC_OK;
+  }
+  if (has_train && has_folders(train)) {
+    (void)snprintf(test, PATH_MAX, "%s", train);
+    if (!o->evaluate && !o->eval_only) return LAC_OK;
+    return laci_fail(err, LAC_NOT_FOUND,
+                     "%s: it has a folder train, but none for evaluation: wanted val, validation "
+                     "or test beside it, or a training without evaluations",
+                     data);
   }
   (void)snprintf(train, PATH_MAX, "%s", data);
   (void)snprintf(test, PATH_MAX, "%s", data);
   return LAC_OK;
 }
 
-static lac_status settle_images(const lac_train_options *o, laci_train_plan *plan, lac_error *err) {
+static lac_status settle_images(const char *data, const lac_train_options *o, laci_train_plan *plan,
+                                lac_error *err) {
   laci_recipe *p = &plan->prepare;
   *p = laci_dataset_recipe(plan->set);
+  lac_status st = laci_check_colours(p, data, o->mean, o->std, err);
+  if (st) return st;
   if (o->resize) p->resize = o->resize;
   if (o->crop) p->height = p->width = o->crop;
-  if (!p->is_grey) { /* mean and std are colours' */
+  if (!p->is_grey) {
     memcpy(p->mean, o->mean, sizeof p->mean);
     memcpy(p->std, o->std, sizeof p->std);
   }
@@ -84,11 +120,12 @@ static lac_status settle_images(const lac_train_options *o, laci_train_plan *pla
 lac_status laci_train_open(const char *data, const lac_train_options *o, laci_train_plan *plan,
                            lac_error *err) {
   char train[PATH_MAX];
-  lac_status st = find_parts(data, train, plan->test_path, err);
+  lac_status st = find_parts(data, o, train, plan->test_path, err);
   if (st) return st;
-  laci_dataset_options how = {
-      .part = LACI_PART_TRAIN, .classes_path = o->classes, .quiet = plan->quiet};
-  st = laci_dataset_open(train, &how, &plan->set, err);
+  laci_dataset_options how = {.part = o->eval_only ? LACI_PART_TEST : LACI_PART_TRAIN,
+                              .classes_path = o->classes,
+                              .quiet = plan->quiet};
+  st = laci_dataset_open(o->eval_only ? plan->test_path : train, &how, &plan->set, err);
   if (st) return st;
   const char *format = laci_train_format(plan->set);
   if (o->format && strcmp(o->format, format) != 0) {
@@ -96,12 +133,12 @@ lac_status laci_train_open(const char *data, const lac_train_options *o, laci_tr
                      format, o->format);
   }
   if (strcmp(format, "folder") == 0 && strcmp(train, plan->test_path) == 0 && o->evaluate &&
-      !plan->quiet) {
+      !o->eval_only && !plan->quiet) {
     laci_log(LAC_LOG_WARNING,
              "%s: no folders train and val in it: evaluated are the images that are trained on",
              data);
   }
-  return settle_images(o, plan, err);
+  return settle_images(data, o, plan, err);
 }
 
 lac_status lac_train_data_find(const char *data, const lac_train_options *options,
@@ -273,6 +310,10 @@ lac_status laci_train_settle(const lac_train_options *o, laci_train_plan *plan, 
                 : o->dtype == LAC_DTYPE_BF16 ? BATCH_BF16
                                              : BATCH_F32;
   plan->accumulate = o->accumulate;
+  if (o->eval_only) { /* the part for evaluation, of which no step is made */
+    plan->accumulate = 1;
+    if (images < plan->batch) plan->batch = (int)images;
+  }
   int64_t batches = laci_training_steps(plan->set, plan->batch);
   if (batches < 1) {
     return laci_fail(err, LAC_BAD_ARGUMENT,

@@ -217,6 +217,81 @@ static void count_warnings(lac_log_level level, const char *line, void *context)
   *n += level == LAC_LOG_WARNING && (strstr(line, "left out") || strstr(line, "no folders train"));
 }
 
+static void one_part_of_a_folder_will_do_where_the_other_is_not_looked_at(void **state) {
+  (void)state;
+  folder f = make_folder();
+  lac_model *model = fresh("cifar-resnet20", 2);
+  lac_train_options o = quick(1);
+  lac_train_data found;
+  lac_train_result result;
+  lac_error err = {0};
+  o.batch = 2;
+  o.resize = o.crop = 32;
+  char path[FOLDER_PATH];
+  path_in(path, &f, "train");
+  assert_int_equal(mkdir(path, 0777), 0);
+  add_picture(&f, "train/a/1.jpg");
+  add_picture(&f, "train/b/1.jpg");
+  assert_int_equal(lac_train(model, f.path, NULL, &o, &result, &err), LAC_NOT_FOUND);
+  if (!strstr(err.text, "it has a folder train, but none for evaluation: wanted val"))
+    fail_msg("%s", err.text);
+  o.eval_only = true;
+  assert_int_equal(lac_train(model, f.path, NULL, &o, &result, &err), LAC_NOT_FOUND);
+  o.eval_only = o.evaluate = false;
+  if (lac_train_data_find(f.path, &o, &found, &err)) fail_msg("%s", err.text);
+  assert_true(found.images == 2 && found.classes == 2);
+  if (lac_train(model, f.path, NULL, &o, &result, &err)) fail_msg("%s", err.text);
+  remove_folder(&f);
+  f = make_folder();
+  path_in(path, &f, "val");
+  assert_int_equal(mkdir(path, 0777), 0);
+  add_picture(&f, "val/a/1.jpg");
+  add_picture(&f, "val/b/1.jpg");
+  o.eval_only = o.evaluate = true;
+  o.batch = 24; /* more than there are */
+  if (lac_train_check(model, f.path, &o, &err)) fail_msg("%s", err.text);
+  if (lac_train(model, f.path, NULL, &o, &result, &err)) fail_msg("%s", err.text);
+  assert_true(result.evaluated && result.steps == 0);
+  o.eval_only = false; /* val is a class of images then: there is no other one */
+  assert_true(lac_train(model, f.path, NULL, &o, &result, &err) != LAC_OK);
+  remove_folder(&f);
+  /* a class may be called train */
+  f = make_folder();
+  add_picture(&f, "ship/1.jpg");
+  add_picture(&f, "train/1.jpg");
+  o.batch = 2;
+  if (lac_train(model, f.path, NULL, &o, &result, &err)) fail_msg("%s", err.text);
+  remove_folder(&f);
+  /* CIFAR's test part alone */
+  f = make_folder();
+  add_cifar(&f, "test_batch.bin", 1, 10, 0, 10);
+  lac_model_destroy(model);
+  model = fresh("cifar-resnet20", 10);
+  o = quick(1);
+  o.eval_only = true;
+  if (lac_train(model, f.path, NULL, &o, &result, &err)) fail_msg("%s", err.text);
+  lac_model_destroy(model);
+  remove_folder(&f);
+}
+
+static void colours_of_grey_images_are_refused(void **state) {
+  (void)state;
+  lac_model *model = fresh("digits", 0);
+  lac_train_options o = quick(1);
+  lac_eval_options how = lac_eval_options_default();
+  lac_train_result result;
+  lac_eval_result scored;
+  lac_error err = {0};
+  how.threads = 1;
+  o.mean[1] = 10;
+  how.std[2] = 10;
+  assert_int_equal(lac_train(model, DIGITS, NULL, &o, &result, &err), LAC_BAD_ARGUMENT);
+  assert_non_null(strstr(err.text, "mean and std are for images in colour"));
+  assert_int_equal(lac_eval(model, DIGITS, &how, &scored, &err), LAC_BAD_ARGUMENT);
+  assert_non_null(strstr(err.text, "mean and std are for images in colour"));
+  lac_model_destroy(model);
+}
+
 /* However often the folder is opened: on the way to the training, and for every evaluation. */
 static void a_warning_about_the_data_is_given_once(void **state) {
   (void)state;
@@ -519,6 +594,8 @@ int main(void) {
       cmocka_unit_test(a_mask_of_no_weight_is_refused),
       cmocka_unit_test(what_lies_in_a_folder_is_told),
       cmocka_unit_test(the_parts_of_a_folder_have_the_same_classes),
+      cmocka_unit_test(one_part_of_a_folder_will_do_where_the_other_is_not_looked_at),
+      cmocka_unit_test(colours_of_grey_images_are_refused),
       cmocka_unit_test(a_warning_about_the_data_is_given_once),
       cmocka_unit_test(the_weights_that_are_evaluated_are_those_of_the_result),
       cmocka_unit_test(the_folder_holds_the_log_the_curves_and_the_events),
