@@ -19,6 +19,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "order.h"
 #include "story.h"
 
 /* What outputs_abandon cleans up: the signal handler has no other way to know. */
@@ -270,7 +271,7 @@ lac_status outputs_guard_data(const outputs *plan, const arguments *args, lac_er
 /* Does a training run call one of its files so? */
 static bool is_run_name(const char *name) {
   static const char *const patterns[] = {"checkpoint-*.lac", "log.jsonl", "curves.svg",
-                                         "events.out.tfevents.*"};
+                                         "events.out.tfevents.*", ORDER_NAME};
   for (size_t k = 0; k < sizeof patterns / sizeof *patterns; k++) {
     if (fnmatch(patterns[k], name, 0) == 0) return true;
   }

@@ -17,6 +17,7 @@
 #include "input.h"
 #include "lacuna/train.h"
 #include "layers.h"
+#include "order.h"
 #include "outputs.h"
 #include "story.h"
 #include "verbs.h"
@@ -32,6 +33,7 @@ typedef struct run {
   lac_model *model;
   lac_mask *mask;        /* NULL: dense */
   lac_report *report;    /* of the pruning, or for the drawing; NULL: neither */
+  bool replayed;         /* the order is that of an earlier run */
   lac_report *check;     /* of the result, where it is to be printed; NULL: it is not */
   char source[PATH_MAX]; /* where the network comes from; empty: from nowhere */
   lac_train_result result;
@@ -213,10 +215,18 @@ static void tell_begin(const run *r, const lac_train_event *event) {
   }
 }
 
+/* Once the folder is the run's own. */
+static void keep_order(const run *r, const lac_train_event *event) {
+  bool searched = r->report && r->args->permute && !r->replayed;
+  if (r->options.eval_only || (!searched && event->step > 0)) return;
+  order_keep(r->options.model_dir, searched ? r->report : NULL);
+}
+
 static void hear(const lac_train_event *event, void *context) {
   const run *r = context;
   char left[32], speed[32];
   if (event->kind == LAC_TRAIN_BEGIN) {
+    keep_order(r, event);
     tell_begin(r, event);
   } else if (event->kind == LAC_TRAIN_STEP) {
     write_time(event->seconds_left, left);
@@ -304,6 +314,24 @@ static lac_status find_source(run *r, lac_error *err) {
   return laci_fail(err, LAC_IO, "%s: the name is too long", args->operand);
 }
 
+/* Permutes and prunes; a run that goes on is in an order already. A drawing shows what was found,
+ * so it is found again. */
+static lac_status prune(run *r, lac_error *err) {
+  const arguments *args = r->args;
+  lac_options how = r->pruning;
+  if (args->recover && args->permute && !args->plot) {
+    r->replayed = order_replay(args->model_dir, &how, r->model);
+    how.permute = !r->replayed;
+    if (r->replayed)
+      story_tell("the channels are put in the order of %s/" ORDER_NAME, args->model_dir);
+  }
+  lac_status st = lac_prune(r->model, &how, &r->report, err);
+  if (!st && r->report->summary.interrupted) {
+    st = laci_fail(err, LAC_INTERRUPTED, "interrupted before the training");
+  }
+  return st;
+}
+
 /* Masks of what holds the pattern; where nothing does, of what pruning makes. An evaluation alone
  * changes nothing, and of a checkpoint it needs the masks that the run had. */
 static lac_status make_masks(run *r, lac_error *err) {
@@ -314,10 +342,7 @@ static lac_status make_masks(run *r, lac_error *err) {
   if (!st && lac_mask_count(r->mask) == 0) {
     lac_mask_destroy(r->mask);
     r->mask = NULL;
-    st = lac_prune(r->model, &r->pruning, &r->report, err);
-    if (!st && r->report->summary.interrupted) {
-      st = laci_fail(err, LAC_INTERRUPTED, "interrupted before the training");
-    }
+    st = prune(r, err);
     if (!st) st = lac_mask_from_model(r->model, &r->pruning, &r->mask, err);
     /* fresh weights know nothing that pruning could take away */
     r->options.eval_first = r->source[0] != 0;
