@@ -172,6 +172,8 @@ lac_status outputs_plan(const arguments *args, outputs *plan, lac_error *err) {
   if (writes_one && !args->output) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "-o FILE is missing: where the result goes");
   }
+  plan->writes_model = args->verb == VERB_prune || args->verb == VERB_permute ||
+                       args->verb == VERB_train || args->verb == VERB_finetune;
   lac_status st = plan_export(plan, args, err);
   for (int role = 0; !st && role < OUTPUT_COUNT; role++) st = plan_file(plan, role, args, err);
   return st;
@@ -200,8 +202,9 @@ static bool is_data_name(const char *out, const char *real, const lac_model *mod
          lac_model_reads(model, beside);
 }
 
-/* Was the model read from more files than its own? */
-static bool has_data(const lac_model *model, const char *input) {
+/* The name of the data file number `at` beside the model's own, in the order of the folder; false:
+ * it was read from fewer. */
+static bool find_data(const lac_model *model, const char *input, int at, char name[NAME_MAX + 1]) {
   char beside[PATH_MAX];
   struct stat own, other;
   bool found = false;
@@ -210,11 +213,39 @@ static bool has_data(const lac_model *model, const char *input) {
   DIR *files = n < 0 || (size_t)n >= sizeof beside || stat(input, &own) ? NULL : opendir(beside);
   for (struct dirent *file; files && !found && (file = readdir(files));) {
     n = snprintf(beside, sizeof beside, "%.*s%s", n_folder, input, file->d_name);
-    found = n > 0 && (size_t)n < sizeof beside && lac_model_reads(model, beside) &&
-            stat(beside, &other) == 0 && (other.st_dev != own.st_dev || other.st_ino != own.st_ino);
+    bool is_data = n > 0 && (size_t)n < sizeof beside && lac_model_reads(model, beside) &&
+                   stat(beside, &other) == 0 &&
+                   (other.st_dev != own.st_dev || other.st_ino != own.st_ino);
+    found = is_data && at-- == 0;
+    if (found) snprintf(name, NAME_MAX + 1, "%s", file->d_name);
   }
   if (files) (void)closedir(files);
   return found;
+}
+
+/* The names that the data will have, as outputs_write would find out late: the same in another
+ * folder, else named after the model. */
+static lac_status guard_data_names(const outputs *plan, const output_file *out,
+                                   const lac_model *model, const char *input, lac_error *err) {
+  char copy[PATH_MAX], folder[PATH_MAX], path[PATH_MAX], name[NAME_MAX + 1];
+  size_t n_folder = (size_t)(base_name(out->real) - out->real);
+  if (plan->force || !plan->writes_model || strlen(input) >= sizeof copy) return LAC_OK;
+  strcpy(copy, input);
+  if (!out->real[0] || !realpath(dirname(copy), folder)) return LAC_OK;
+  bool moves = strlen(folder) + 1 != n_folder || strncmp(folder, out->real, n_folder - 1) != 0;
+  const char *ending = strrchr(out->real + n_folder, '.');
+  int n_stem = (int)(ending ? (size_t)(ending - out->real) : strlen(out->real));
+  for (int at = 0; find_data(model, input, at, name); at++) {
+    int n = moves     ? snprintf(path, sizeof path, "%.*s%s", (int)n_folder, out->real, name)
+            : at == 0 ? snprintf(path, sizeof path, "%.*s.data", n_stem, out->real)
+                      : snprintf(path, sizeof path, "%.*s.%d.data", n_stem, out->real, at);
+    if (n < 0 || (size_t)n >= sizeof path || access(path, F_OK) != 0) continue;
+    return laci_fail(err, LAC_EXISTS,
+                     "%.*s%s: it exists already, and the data of %s go there (--force replaces it)",
+                     (int)(base_name(out->path) - out->path), out->path, base_name(path),
+                     out->path);
+  }
+  return LAC_OK;
 }
 
 /* Both models in one folder: their data files might get the same names there. */
@@ -224,7 +255,8 @@ static lac_status guard_both_models(const outputs *plan, const lac_model *model,
   size_t n = (size_t)(base_name(a->real) - a->real);
   bool same_folder = a->real[0] && b->real[0] && n == (size_t)(base_name(b->real) - b->real) &&
                      strncmp(a->real, b->real, n) == 0;
-  if (!same_folder || !has_data(model, input)) return LAC_OK;
+  char name[NAME_MAX + 1];
+  if (!same_folder || !find_data(model, input, 0, name)) return LAC_OK;
   return laci_fail(err, LAC_BAD_ARGUMENT,
                    "%s and %s: the network has external data, so they need folders of their own",
                    a->path, b->path);
@@ -244,7 +276,11 @@ lac_status outputs_guard(const outputs *plan, const lac_model *model, const char
                        out->path);
     }
   }
-  return guard_both_models(plan, model, input, err);
+  lac_status st = guard_both_models(plan, model, input, err);
+  for (int role = OUTPUT_MODEL; !st && role <= OUTPUT_EXPORT; role++) {
+    st = guard_data_names(plan, &plan->files[role], model, input, err);
+  }
+  return st;
 }
 
 lac_status outputs_guard_data(const outputs *plan, const arguments *args, lac_error *err) {
