@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { ALIGNMENT = 64, CHUNK_BYTES = 64 * 1024 };
+enum { ALIGNMENT = 64, CHUNK_BYTES = 64 * 1024, LARGE_PAGE = 2 << 20 };
 
 static atomic_long fail_countdown; /* 0: off; n: the n-th allocation fails; -1: all fail */
 
@@ -87,6 +87,12 @@ void laci_pages_forget(void *part, size_t size_bytes) {
   uintptr_t begin = ((uintptr_t)part + page - 1) / page * page;
   uintptr_t end = ((uintptr_t)part + size_bytes) / page * page;
   if (end > begin) (void)madvise((void *)begin, end - begin, MADV_DONTNEED);
+}
+
+void laci_pages_enlarge(void *part, size_t size_bytes) {
+  uintptr_t begin = ((uintptr_t)part + LARGE_PAGE - 1) / LARGE_PAGE * LARGE_PAGE;
+  uintptr_t end = ((uintptr_t)part + size_bytes) / LARGE_PAGE * LARGE_PAGE;
+  if (end > begin) (void)madvise((void *)begin, end - begin, MADV_HUGEPAGE);
 }
 
 void laci_pages_destroy(const void *pages, size_t size_bytes) {

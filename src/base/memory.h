@@ -32,6 +32,10 @@ void *laci_pages_create(size_t size_bytes);
 bool laci_pages_move(void *pages, const void *at, size_t size_bytes);
 /** Empties those pages that lie inside the part wholly: zeros again, at no cost. */
 void laci_pages_forget(void *part, size_t size_bytes);
+/** Asks for large pages (2 MiB) where they fit into the part wholly and nothing was written yet: a
+ * core remembers where a few thousand pages are, and with small ones that is a few megabytes. The
+ * system may decline. */
+void laci_pages_enlarge(void *part, size_t size_bytes);
 /** NULL is fine. */
 void laci_pages_destroy(const void *pages, size_t size_bytes);
 

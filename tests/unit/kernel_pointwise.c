@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * kernel/swish and kernel/gate: every variant that this processor has against the formula, at any
- * length, from any address, with guards on both sides; large, tiny and special values. */
+ * kernel/swish, kernel/gate and kernel/relu_sum: every variant that this processor has against the
+ * formula, at any length, from any address, with guards on both sides; large, tiny and special
+ * values. */
 #include "kernel/gate.h"
+#include "kernel/relu_sum.h"
 #include "kernel/swish.h"
 
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -98,8 +101,70 @@ static void gates_planes_in_place_and_apart(void **state) {
   }
 }
 
+static uint32_t bits_of(float x) {
+  uint32_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  return bits;
+}
+
+/** Half of the values of y are zeros of both signs or negative. */
+static float drawn(uint64_t stream, int64_t at, bool y) {
+  uint64_t kind = laci_rng_below(5, stream, (uint64_t)at, 8);
+  if (y && kind < 2) return kind ? 0.0F : -0.0F;
+  return (float)(8 * laci_rng_unit(6, stream, (uint64_t)at) - 4);
+}
+
+static void expect_relu_sums(int64_t n, bool in_place) {
+  static float a[90], b[90], y[90], to[90];
+  static uint16_t ha[90], hb[90], hy[90], hto[90];
+  for (int64_t at = 0; at < n; at++) {
+    a[at] = drawn(1, at, false);
+    b[at] = drawn(2, at, false);
+    y[at] = drawn(3, at, true);
+    ha[at] = (uint16_t)(bits_of(a[at]) >> 16);
+    hb[at] = (uint16_t)(bits_of(b[at]) >> 16);
+    hy[at] = (uint16_t)(bits_of(y[at]) >> 16);
+  }
+  float want[90], half_want[90];
+  for (int64_t at = 0; at < n; at++) {
+    float left, right, result;
+    uint32_t bits = (uint32_t)ha[at] << 16;
+    memcpy(&left, &bits, sizeof left);
+    bits = (uint32_t)hb[at] << 16;
+    memcpy(&right, &bits, sizeof right);
+    want[at] = y[at] > 0 ? a[at] + b[at] : 0;
+    bits = bits_of(left + right);
+    bits = (bits + 0x7FFFU + (bits >> 16 & 1U)) & 0xFFFF0000U;
+    memcpy(&result, &bits, sizeof result);
+    half_want[at] = y[at] > 0 ? result : 0;
+  }
+  to[n] = guard;
+  hto[n] = 0x1234;
+  laci_relu_sum_now()->f32(a, b, y, n, in_place ? a : to);
+  laci_relu_sum_now()->bf16(ha, hb, hy, n, in_place ? hb : hto);
+  for (int64_t at = 0; at < n; at++) {
+    assert_int_equal(bits_of(in_place ? a[at] : to[at]), bits_of(want[at]));
+    assert_int_equal(in_place ? hb[at] : hto[at], bits_of(half_want[at]) >> 16);
+  }
+  assert_true(to[n] == guard && hto[n] == 0x1234);
+}
+
+static void sums_behind_a_relu_have_the_same_bits_everywhere(void **state) {
+  laci_cpu_level start = laci_cpu();
+  (void)state;
+  for (int level = 0; level < N_LEVELS; level++) {
+    if (laci_cpu_cap(levels[level]) != levels[level]) continue;
+    for (int64_t n = 0; n < 80; n++) {
+      expect_relu_sums(n, false);
+      expect_relu_sums(n, true);
+    }
+    (void)laci_cpu_cap(start);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(sums_behind_a_relu_have_the_same_bits_everywhere),
       cmocka_unit_test(swishes_every_length_and_address),
       cmocka_unit_test(swishes_the_whole_range),
       cmocka_unit_test(gates_planes_in_place_and_apart),

@@ -83,9 +83,9 @@ void laci_build_conv_of_values(laci_net *net, const laci_net_layer *layer) {
   laci_md bias_md = NULL;
   int bias = -1;
   conv c = {0};
-  if (!conv_describe(net, node, (int[]){node->inputs[0], node->inputs[1], layer->output}, &c)) {
-    goto out;
-  }
+  const int values[] = {node->inputs[0], node->inputs[1], layer->output};
+  if (!conv_describe(net, node, values, &c)) goto out;
+  if (!laci_net_has(node, 2) && laci_net_winograd(net, layer, values, &c.window, false)) goto out;
   if (laci_net_has(node, 2)) {
     bias_md = laci_net_dense(net, laci_net_shape(net, node->inputs[2]), dnnl_f32);
     bias = laci_net_as_dense(net, laci_net_read(net, node->inputs[2]), dnnl_f32);
@@ -132,7 +132,10 @@ void laci_build_conv_grad_input(laci_net *net, const laci_net_layer *layer) {
   dnnl_data_type_t dt = laci_net_dt(net);
   dnnl_primitive_desc_t pd = NULL;
   conv c = {0};
-  if (conv_describe(net, node, (int[]){layer->output, node->inputs[1], node->inputs[0]}, &c)) {
+  bool fits =
+      conv_describe(net, node, (int[]){layer->output, node->inputs[1], node->inputs[0]}, &c);
+  const int values[] = {node->inputs[0], node->inputs[1], layer->output};
+  if (fits && !laci_net_winograd(net, layer, values, &c.window, true)) {
     laci_dnnl_triple md = {.src = c.md_x, .weights = c.md_weight, .dst = c.md_y};
     pd = choose_gradient(net, &c, md, laci_pd_conv_input_gradient,
                          "gradient of a convolution's input");
@@ -159,6 +162,7 @@ void laci_build_conv_grad_weight(laci_net *net, const laci_net_layer *layer) {
   conv c = {0};
   bool fits =
       conv_describe(net, node, (int[]){node->inputs[0], layer->output, node->inputs[1]}, &c);
+  if (fits && laci_net_weight_sums(net, layer, &c.window)) fits = false;
   laci_md dw_md = fits ? laci_net_any(net, &c.weight, dnnl_f32) : NULL;
   if (dw_md && !net->status) {
     laci_dnnl_triple md = {.src = c.md_x, .weights = dw_md, .dst = c.md_y};

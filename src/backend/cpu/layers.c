@@ -450,7 +450,8 @@ lac_status laci_net_fuse(laci_net *net, lac_error *err) {
   }
   for (int n = 0; n < n_nodes; n++) {
     if (net->layer_at[n] != n || !laci_net_has_elements(net, &net->graph->nodes[n])) continue;
-    if (!laci_net_find_attention(net, n)) (void)laci_net_find_layer_norm(net, n);
+    bool found = laci_net_find_attention(net, n) || laci_net_find_layer_norm(net, n);
+    if (!found) (void)laci_net_find_relu_sum(net, n);
   }
   for (int n = 0; n < n_nodes; n++) {
     laci_net_layer *layer = &net->layers[n];

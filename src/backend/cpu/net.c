@@ -99,6 +99,7 @@ static void bind_memory(laci_net *net) {
                   net->arena_bytes);
     return;
   }
+  laci_pages_enlarge(net->arena, net->arena_bytes);
   for (size_t s = 0; s < net->n_steps; s++) {
     laci_net_step *step = &net->steps[s];
     for (int at = 0; at < step->n_args && !net->status; at++) {

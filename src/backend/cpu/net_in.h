@@ -197,6 +197,7 @@ void laci_net_melt(laci_net *net, laci_net_layer *layer, int next);
 
 bool laci_net_find_attention(laci_net *net, int node);  /* ops_attention.c; node: its Softmax */
 bool laci_net_find_layer_norm(laci_net *net, int node); /* ops_norm.c; node: its first ReduceMean */
+bool laci_net_find_relu_sum(laci_net *net, int node);   /* grad_relu.c; node: its ReluGrad */
 
 /** The functions that an operator of this name and with this node's attributes is; 0: none. */
 int laci_eltwise_named(const laci_node *node, const char *type, laci_eltwise out[2]);
@@ -250,6 +251,8 @@ int laci_net_as(laci_net *net, int tensor, laci_md_view md, dnnl_data_type_t dt)
 int laci_net_as_dense(laci_net *net, int tensor, dnnl_data_type_t dt);
 /** Whole, in the type in which the net computes; any dense layout. */
 int laci_net_whole(laci_net *net, int tensor);
+/** The value in blocks of channels, in the type in which the net computes. */
+int laci_net_as_blocks(laci_net *net, int value);
 /** Binds a value to the tensor that holds it. */
 void laci_net_bind(laci_net *net, int value, int tensor);
 /** The same where the tensor's axes may be cut otherwise than the value's. */
@@ -262,6 +265,8 @@ bool laci_net_dies(const laci_net *net, int tensor);
 int laci_net_result_like(laci_net *net, int like, bool in_place);
 /** A new tensor in the arena. */
 int laci_net_result(laci_net *net, const laci_shape *shape, dnnl_data_type_t dt, laci_md_view md);
+/** Bytes that a step of ours writes and reads for itself. */
+int laci_net_scratch(laci_net *net, size_t bytes);
 /** What the forward primitive of `node` keeps for its gradient, as a tensor (in net->workspaces,
  * too); -1: nothing. */
 int laci_net_workspace(laci_net *net, int node, const_dnnl_primitive_desc_t pd);
@@ -365,6 +370,15 @@ laci_net_builder laci_build_slice_grad;
 /** A Slice with steps (not 0), as a step; starts and steps of every axis. grad_move.c */
 void laci_net_slice_steps(laci_net *net, const laci_net_layer *layer, const int64_t *starts,
                           const int64_t *steps);
+/** The 3x3 convolution values[0] * values[1] -> values[2] of bf16, or the gradient of one's input,
+ * as a step of our own; false, and nothing done, where it is oneDNN's. window: of the convolution
+ * itself. grad_winograd.c */
+bool laci_net_winograd(laci_net *net, const laci_net_layer *layer, const int values[3],
+                       const laci_dnnl_window *window, bool gradient);
+/** A ConvGradWeight of bf16 as a step of our own; false, and nothing done, where it is oneDNN's.
+ * grad_weight.c */
+bool laci_net_weight_sums(laci_net *net, const laci_net_layer *layer,
+                          const laci_dnnl_window *window);
 /** The sum over all axes but the channels as a step, f32; false, and nothing done, where it is
  * none. grad_sum.c */
 bool laci_net_channel_sums(laci_net *net, const laci_net_layer *layer, const bool *axes);

@@ -345,10 +345,7 @@ static void build_attention(laci_net *net, const laci_net_layer *layer) {
   s->y = output_of(net, layer, a->places);
   if (net->status) return;
   describe(net, s, a);
-  size_t bytes = s->scratch_bytes * (size_t)s->n_parts;
-  const laci_shape shape = laci_shape_of(1, (int64_t[]){(int64_t)bytes});
-  s->scratch = laci_net_tensor_new(net, &shape, dnnl_data_type_undef, NULL,
-                                   laci_net_buffer_new(net, LACI_PLACE_ARENA, bytes));
+  s->scratch = laci_net_scratch(net, s->scratch_bytes * (size_t)s->n_parts);
   laci_net_step *step = laci_net_step_code(
       net, &net->graph->nodes[layer->node], run_attention, 6,
       (int[]){s->q.tensor, s->k.tensor, s->v.tensor, s->y.tensor, s->scratch, s->mask.tensor});

@@ -148,6 +148,13 @@ int laci_net_view(laci_net *net, int tensor, const laci_shape *shape, laci_md md
   return view;
 }
 
+int laci_net_as_blocks(laci_net *net, int value) {
+  laci_md md = laci_net_blocks(net, laci_net_shape(net, value), laci_net_dt(net));
+  int tensor = md ? laci_net_as(net, laci_net_read(net, value), md, laci_net_dt(net)) : -1;
+  laci_md_drop(md);
+  return tensor;
+}
+
 void laci_net_bind(laci_net *net, int value, int tensor) {
   if (net->status || tensor < 0) return;
   net->values[value].tensor = tensor;
@@ -207,6 +214,12 @@ int laci_net_result(laci_net *net, const laci_shape *shape, dnnl_data_type_t dt,
   if (!laci_md_copy(&copy, md)) laci_net_no_memory(net);
   int buffer = laci_net_buffer_new(net, LACI_PLACE_ARENA, dnnl_memory_desc_get_size(md));
   return laci_net_tensor_new(net, shape, dt, copy, buffer);
+}
+
+int laci_net_scratch(laci_net *net, size_t bytes) {
+  const laci_shape shape = laci_shape_of(1, (int64_t[]){(int64_t)bytes});
+  return laci_net_tensor_new(net, &shape, dnnl_data_type_undef, NULL,
+                             laci_net_buffer_new(net, LACI_PLACE_ARENA, bytes));
 }
 
 int laci_net_workspace(laci_net *net, int node, const_dnnl_primitive_desc_t pd) {
