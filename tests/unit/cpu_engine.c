@@ -37,6 +37,17 @@ static void adds_in_place_what_nobody_reads_again(void **state) {
       0);
 }
 
+/** 40 channels in blocks of 16, which the convolutions of training like: eight are padding. */
+static void adds_apart_what_has_padding_and_a_function_behind(void **state) {
+  (void)state;
+  check(
+      "input x 2x48x14x14\ninput w 40x48x1x1\ninput u 40x48x1x1\nstored v 8x40x1x1\n"
+      "a = Conv(x, w)\nb = Conv(x, u)\n"
+      "c = MaxPool(a) kernel_shape=2,2 strides=2,2\nd = MaxPool(b) kernel_shape=2,2 strides=2,2\n"
+      "e = Add(c, d)\nf = Relu(e)\ny = Conv(f, v)\noutput y\n",
+      0);
+}
+
 static void keeps_what_is_read_after_the_sum(void **state) {
   (void)state;
   check(
@@ -414,6 +425,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(melts_norm_activation_and_sum_into_the_convolution),
       cmocka_unit_test(adds_in_place_what_nobody_reads_again),
+      cmocka_unit_test(adds_apart_what_has_padding_and_a_function_behind),
       cmocka_unit_test(keeps_what_is_read_after_the_sum),
       cmocka_unit_test(keeps_a_copy_that_others_read),
       cmocka_unit_test(keeps_values_that_lie_in_a_copy_made_for_another),
