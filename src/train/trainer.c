@@ -126,7 +126,8 @@ lac_status laci_trainer_create(const laci_graph *model, const laci_trainer_optio
   if (!st) {
     tie_ports(t);
     read_model(t, model);
-    const laci_net_options net = {.threads = options->threads, .bf16 = options->bf16};
+    const laci_net_options net = {
+        .threads = options->threads, .bf16 = options->bf16, .early_outputs = true};
     st = laci_net_create(t->graph->graph, &net, &t->net, err);
   }
   if (!st) st = laci_pool_create(options->threads, &t->pool, err);

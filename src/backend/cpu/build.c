@@ -193,11 +193,25 @@ static void build_output(laci_net *net, int port) {
   laci_net_step_add(net, NULL, pd, 2, (const int[][2]){{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}});
 }
 
+/** Those outputs that are not built yet and are there, or all. */
+static void build_outputs(laci_net *net, bool *built, bool all) {
+  for (int at = 0; at < net->n_outputs && !net->status; at++) {
+    int value = net->graph->outputs[at];
+    if (built[at] || !(all || net->values[value].tensor >= 0)) continue;
+    build_output(net, at);
+    read_done(net, value);
+    built[at] = true;
+  }
+}
+
 void laci_net_build(laci_net *net) {
+  bool *built = laci_net_new(net, (size_t)net->n_outputs, sizeof *built);
   laci_net_choose_blocks(net);
   for (int at = 0; at < net->n_inputs; at++) build_input(net, at);
   for (int n = 0; n < net->graph->n_nodes && !net->status; n++) {
-    if (net->layer_at[n] >= 0) build_layer(net, &net->layers[net->layer_at[n]]);
+    if (net->layer_at[n] < 0) continue;
+    build_layer(net, &net->layers[net->layer_at[n]]);
+    if (net->early_outputs) build_outputs(net, built, false);
   }
-  for (int at = 0; at < net->n_outputs; at++) build_output(net, at);
+  build_outputs(net, built, true);
 }

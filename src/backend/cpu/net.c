@@ -154,6 +154,7 @@ lac_status laci_net_create(const laci_graph *graph, const laci_net_options *opti
   made->fetch = options->fetch;
   made->fetch_context = options->fetch_context;
   made->bf16 = options->bf16;
+  made->early_outputs = options->early_outputs;
   made->err = err ? err : &unseen;
   lac_status st = plan(made, options, made->err);
   made->err = NULL;

@@ -18,8 +18,10 @@ typedef lac_status laci_net_fetch(void *context, const uint8_t *bytes, size_t n,
                                   lac_error *err);
 
 typedef struct laci_net_options {
-  int threads;                    /* <= 0: the cores this process may use */
-  bool bf16;                      /* activations and weights in bf16 between oneDNN's steps */
+  int threads;        /* <= 0: the cores this process may use */
+  bool bf16;          /* activations and weights in bf16 between oneDNN's steps */
+  bool early_outputs; /* no output's buffer is an input's: each is written as soon as it is
+                         there, and takes no memory from then on */
   const laci_input_shape *shapes; /* of inputs; sizes that the file leaves open must be here */
   int n_shapes;
   laci_net_fetch *fetch; /* NULL: stored bytes are read where they are */

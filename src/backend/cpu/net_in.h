@@ -124,6 +124,7 @@ struct laci_net {
   laci_pool *pool;   /* for plain operators */
   int n_threads;
   bool bf16;
+  bool early_outputs;
   bool blocks; /* convolutions' values lie in blocks of 16 channels; laci_net_choose_blocks */
   dnnl_engine_t engine;
   dnnl_stream_t stream;
