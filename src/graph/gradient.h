@@ -120,6 +120,8 @@ const laci_buf *laci_gradient_known(const laci_gradient_builder *b, const laci_n
  *                        mean and var (biased) of this batch over N and space;
  *                        Y = (X - mean) / sqrt(var + epsilon) * scale + bias;
  *                        new_running = momentum * running + (1 - momentum) * (mean | var * n/(n-1))
+ *                        Two more inputs, mean and var: they are this batch's, known already; then
+ *                        the running ones, and what would come of them, may be absent
  *  BatchNormTrainGrad    dY, X, scale, mean, var -> dX, dscale [C], dbias [C]; epsilon
  *  SoftmaxCrossEntropy   logits [N,C], labels [N,C] (probabilities) -> loss []
  *                        loss = -1/N sum over n, c of labels * log softmax(logits)

@@ -66,8 +66,11 @@ int laci_graph_value(laci_graph *graph, const char *name) {
   }
   graph->values = array;
   if (!laci_name_add(&graph->names->values, copy, graph->n_values)) return -1;
-  graph->values[graph->n_values] =
-      (laci_value){.name = copy, .type.shape = laci_shape_unknown(), .producer = -1, .stored = -1};
+  graph->values[graph->n_values] = (laci_value){.name = copy,
+                                                .type.shape = laci_shape_unknown(),
+                                                .producer = -1,
+                                                .stored = -1,
+                                                .repeats = -1};
   return graph->n_values++;
 }
 
@@ -294,6 +297,32 @@ lac_status laci_graph_add_node(laci_graph *graph, const laci_node *node, int *id
   graph->nodes[graph->n_nodes] = copy;
   *id = graph->n_nodes++;
   return LAC_OK;
+}
+
+static lac_status copy_tensor(const laci_buf *from, laci_buf **copy, lac_error *err) {
+  lac_status st = laci_buf_create(from->dtype, &from->shape, copy, err);
+  size_t n = (size_t)from->count;
+  if (!st && from->f && n) memcpy((*copy)->f, from->f, n * sizeof *from->f);
+  if (!st && from->i && n) memcpy((*copy)->i, from->i, n * sizeof *from->i);
+  return st;
+}
+
+lac_status laci_graph_add_copy(laci_graph *graph, const laci_node *node, int *id, lac_error *err) {
+  laci_attr *attrs = laci_alloc((size_t)node->n_attrs + 1, sizeof *attrs);
+  lac_status st = attrs ? LAC_OK : laci_fail_memory(err, "a node");
+  for (int at = 0; at < node->n_attrs && !st; at++) {
+    laci_buf *tensor = NULL;
+    attrs[at] = node->attrs[at];
+    if (attrs[at].tensor) st = copy_tensor(attrs[at].tensor, &tensor, err);
+    attrs[at].tensor = tensor;
+  }
+  laci_node copy = *node;
+  copy.attrs = attrs;
+  if (!st) st = laci_graph_add_node(graph, &copy, id, err);
+  for (int at = 0; st && attrs && at < node->n_attrs; at++)
+    if (attrs[at].tensor != node->attrs[at].tensor) laci_buf_destroy((laci_buf *)attrs[at].tensor);
+  laci_free(attrs);
+  return st;
 }
 
 /* ---- Attributes

@@ -35,6 +35,7 @@ typedef struct laci_value {
   laci_type type;   /* declared in the file, refined by inference */
   int producer;     /* node, or -1: graph input or stored */
   int stored;       /* stored tensor, or -1 */
+  int repeats;      /* the value that this one computes once more, bit for bit (remat.h), or -1 */
   bool is_input, is_output;
   int n_readers;
   const int *readers; /* nodes that read it (inputs or captures), ascending, each once */
@@ -118,6 +119,9 @@ LAC_MUST_CHECK lac_status laci_graph_add_stored(laci_graph *graph, const laci_st
  * `tensor`, which the graph takes. `name` may be NULL or taken already: the graph finds a unique
  * one. op is looked up by type and domain. */
 LAC_MUST_CHECK lac_status laci_graph_add_node(laci_graph *graph, const laci_node *node, int *id,
+                                              lac_error *err);
+/** The same, but `tensor` of attributes stays whose it is: the graph takes copies. */
+LAC_MUST_CHECK lac_status laci_graph_add_copy(laci_graph *graph, const laci_node *node, int *id,
                                               lac_error *err);
 LAC_MUST_CHECK lac_status laci_graph_add_input(laci_graph *graph, const char *name,
                                                const laci_type *type, lac_error *err);

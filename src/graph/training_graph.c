@@ -13,6 +13,7 @@
 #include "graph/infer.h"
 #include "graph/op.h"
 #include "graph/ops/op_in.h"
+#include "graph/remat.h"
 #include "graph/training_in.h"
 
 typedef struct job {
@@ -294,33 +295,14 @@ static lac_status use_batch(job *j, const laci_node *node, int *inputs) {
   return st;
 }
 
-static lac_status copy_tensor(const laci_buf *from, laci_buf **copy, lac_error *err) {
-  lac_status st = laci_buf_create(from->dtype, &from->shape, copy, err);
-  if (!st) laci_move(*copy, 0, from, 0, from->count);
-  return st;
-}
-
-/** As it is. Tensors in attributes are copied, for the new graph takes them. */
+/** As it is. */
 static lac_status copy_node(job *j, const laci_node *node, const int *inputs, const int *outputs) {
-  laci_attr *attrs = laci_alloc((size_t)node->n_attrs + 1, sizeof *attrs);
-  lac_status st = attrs ? LAC_OK : laci_fail_memory(j->err, "the training graph");
-  for (int at = 0; at < node->n_attrs && !st; at++) {
-    laci_buf *tensor = NULL;
-    attrs[at] = node->attrs[at];
-    if (attrs[at].tensor) st = copy_tensor(attrs[at].tensor, &tensor, j->err);
-    attrs[at].tensor = tensor;
-  }
-  int id;
   laci_node copy = *node;
+  int id;
   copy.inputs = inputs;
   copy.outputs = outputs;
   copy.n_captures = 0;
-  copy.attrs = attrs;
-  if (!st) st = laci_graph_add_node(j->to->graph, &copy, &id, j->err);
-  for (int at = 0; st && attrs && at < node->n_attrs; at++)
-    if (attrs[at].tensor != node->attrs[at].tensor) laci_buf_destroy((laci_buf *)attrs[at].tensor);
-  laci_free(attrs);
-  return st;
+  return laci_graph_add_copy(j->to->graph, &copy, &id, j->err);
 }
 
 static lac_status add_node(job *j, const laci_node *node) {
@@ -457,8 +439,13 @@ static lac_status build(job *j) {
   if (!st) st = finish(j); /* sizes, for the labels and for the rules */
   if (!st) st = add_loss(j);
   if (!st) st = finish(j);
+  int n_forward = j->to->graph->n_nodes;
   if (!st) st = add_gradients(j);
   if (!st) st = add_outputs(j);
+  if (!st && j->options->remat) {
+    st = laci_graph_finish(j->to->graph, j->err); /* who reads what */
+    if (!st) st = laci_remat_apply(j->to->graph, n_forward, &j->to->n_again, j->err);
+  }
   return st ? st : finish(j);
 }
 

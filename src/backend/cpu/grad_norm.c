@@ -3,7 +3,8 @@
  *
  * A Relu behind it melts in where the two gradients follow each other, too: then the forward
  * primitive keeps a bit an element (its workspace), and the backward one starts from the gradient
- * behind the Relu. Statistics, scale and bias are f32 in every net. */
+ * behind the Relu. A norm that is computed once more for its gradient (graph/remat.h) gets the
+ * statistics of the first time. Statistics, scale and bias are f32 in every net. */
 #include <string.h>
 
 #include "backend/cpu/dnnl_backward.h"
@@ -17,7 +18,7 @@ static bool is_ours(const laci_node *node, const char *type) {
 static const laci_node *only_reader(const laci_net *net, int value) {
   const laci_value *v = &net->graph->values[value];
   const laci_node *reader = NULL;
-  if (net->values[value].n_uses != 1) return NULL;
+  if (laci_net_uses(net, value) != 1) return NULL;
   for (int at = 0; at < v->n_readers; at++) {
     if (net->computed[v->readers[at]]) reader = &net->graph->nodes[v->readers[at]];
   }
@@ -35,9 +36,10 @@ bool laci_net_norm_takes_relu(const laci_net *net, const laci_node *norm, const 
     const laci_node *next = only_reader(net, grad->outputs[0]);
     n_grads++;
     n_fit += next && is_ours(next, "BatchNormTrainGrad") && next->inputs[0] == grad->outputs[0] &&
-             next->inputs[1] == norm->inputs[0] && next->inputs[3] == norm->outputs[1];
+             laci_net_original(net, next->inputs[1]) == laci_net_original(net, norm->inputs[0]) &&
+             next->inputs[3] == norm->outputs[1];
   }
-  return n_grads == 1 && n_fit == 1;
+  return n_grads == n_fit && n_grads <= 1; /* without one, another computes this again for it */
 }
 
 /* ---- Running statistics ---- */
@@ -104,14 +106,17 @@ static float epsilon_of(const laci_node *node) { return laci_node_float(node, "e
 
 void laci_build_batch_norm_train(laci_net *net, const laci_net_layer *layer) {
   const laci_node *node = &net->graph->nodes[layer->node];
+  bool given = laci_net_has(node, 5) && laci_net_has(node, 6);
   unsigned flags = dnnl_use_scale | dnnl_use_shift;
   dnnl_primitive_desc_t pd = NULL;
   if (layer->n_posts > 0) flags |= dnnl_fuse_norm_relu;
+  if (given) flags |= dnnl_use_global_stats;
   int x = laci_net_whole(net, laci_net_read(net, node->inputs[0]));
   int scale = vector_input(net, node->inputs[1]), shift = vector_input(net, node->inputs[2]);
   int64_t channels = laci_net_shape(net, node->inputs[0])->dims[1];
   int y = laci_net_result_like(net, x, true);
-  int mean = vector_result(net, channels), var = vector_result(net, channels);
+  int mean = given ? vector_input(net, node->inputs[5]) : vector_result(net, channels);
+  int var = given ? vector_input(net, node->inputs[6]) : vector_result(net, channels);
   if (net->status) return;
   dnnl_status_t st = laci_pd_batch_norm_train(&pd, net->engine, net->tensors[x].md,
                                               epsilon_of(node), flags, net->attr);

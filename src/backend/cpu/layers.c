@@ -20,15 +20,34 @@ bool laci_net_is(const laci_node *node, const char *type) {
 
 /* ---- What is computed ---- */
 
+/** Does the node compute what another has computed before? */
+static bool repeats(const laci_net *net, const laci_node *node) {
+  int at = 0;
+  while (at < node->n_outputs && node->outputs[at] < 0) at++;
+  return at < node->n_outputs && net->graph->values[node->outputs[at]].repeats >= 0;
+}
+
 static void count_uses(laci_net *net, const laci_node *node) {
+  bool again = repeats(net, node);
   for (int at = 0; at < node->n_inputs; at++) {
-    if (node->inputs[at] >= 0) net->values[node->inputs[at]].n_uses++;
+    if (node->inputs[at] < 0) continue;
+    net->values[node->inputs[at]].n_uses++;
+    if (!again) net->values[laci_net_original(net, node->inputs[at])].n_uses_once++;
   }
+}
+
+int laci_net_uses(const laci_net *net, int value) {
+  enum { TOO_MANY = 1000000 };
+  int n = net->values[value].n_uses;
+  return n == net->values[laci_net_original(net, value)].n_uses_once ? n : TOO_MANY;
 }
 
 static void find_computed(laci_net *net) {
   const laci_graph *graph = net->graph;
-  for (int at = 0; at < graph->n_outputs; at++) net->values[graph->outputs[at]].n_uses++;
+  for (int at = 0; at < graph->n_outputs; at++) {
+    net->values[graph->outputs[at]].n_uses++;
+    net->values[laci_net_original(net, graph->outputs[at])].n_uses_once++;
+  }
   for (int n = graph->n_nodes - 1; n >= 0; n--) {
     const laci_node *node = &graph->nodes[n];
     for (int at = 0; at < node->n_outputs && !net->computed[n]; at++) {
@@ -256,7 +275,7 @@ static bool melted(const laci_net *net, int node) { return net->layers[node].out
 
 int laci_net_only_reader(const laci_net *net, int value) {
   int readers[2];
-  if (net->values[value].n_uses != 1 || readers_of(net, value, readers) != 1) return -1;
+  if (laci_net_uses(net, value) != 1 || readers_of(net, value, readers) != 1) return -1;
   return melted(net, readers[0]) ? -1 : readers[0];
 }
 
@@ -284,7 +303,7 @@ void laci_net_melt(laci_net *net, laci_net_layer *layer, int node) {
 }
 
 /** Another post of the same algorithm? oneDNN 2.6 applies the parameters of the first to both. */
-static bool repeats(const laci_net_layer *layer, const laci_eltwise *e) {
+static bool has_function(const laci_net_layer *layer, const laci_eltwise *e) {
   for (int at = 0; at < layer->n_posts; at++) {
     const laci_eltwise *have = &layer->posts[at].eltwise;
     if (layer->posts[at].value >= 0 || have->alg != e->alg) continue;
@@ -306,7 +325,7 @@ static bool add_eltwise(laci_net_layer *layer, int n, const laci_eltwise *functi
       e.alpha *= last->eltwise.alpha;
       longer.n_posts--;
     }
-    if (longer.n_posts == LACI_NET_MAX_POSTS || repeats(&longer, &e)) return false;
+    if (longer.n_posts == LACI_NET_MAX_POSTS || has_function(&longer, &e)) return false;
     longer.posts[longer.n_posts++] = (laci_net_post){.value = -1, .eltwise = e};
   }
   *layer = longer;
@@ -324,7 +343,7 @@ static bool take_gated(laci_net *net, laci_net_layer *layer, const int readers[2
   if ((!smooth && !hard) || !laci_net_is(product, "Mul") || product->n_inputs != 2) return false;
   if (melted(net, readers[0]) || melted(net, readers[1])) return false;
   int y = gate->outputs[0], x = layer->output;
-  if (net->values[y].n_uses != 1 || readers_of(net, y, inner) != 1) return false;
+  if (laci_net_uses(net, y) != 1 || readers_of(net, y, inner) != 1) return false;
   if (!((product->inputs[0] == x && product->inputs[1] == y) ||
         (product->inputs[0] == y && product->inputs[1] == x))) {
     return false;
@@ -350,7 +369,7 @@ static bool take_gelu(laci_net *net, laci_net_layer *layer, const int readers[2]
   }
   for (int step = 1; step < 5; step++) { /* each has one reader */
     int y = graph->nodes[at[step - 1]].outputs[0];
-    if (net->values[y].n_uses != 1 || readers_of(net, y, next) != 1) return false;
+    if (laci_net_uses(net, y) != 1 || readers_of(net, y, next) != 1) return false;
     at[step] = next[0];
     if (melted(net, at[step])) return false;
   }
@@ -399,11 +418,11 @@ static bool take_next(laci_net *net, laci_net_layer *layer, bool heavy) {
   int n = readers_of(net, layer->output, readers);
   if (!laci_net_is_float(net, layer->output) || n < 1 || n > 2) return false;
   if (n == 2) {
-    return net->values[layer->output].n_uses == 2 &&
+    return laci_net_uses(net, layer->output) == 2 &&
            (take_gated(net, layer, readers) || take_gelu(net, layer, readers));
   }
   const laci_node *next = &net->graph->nodes[readers[0]], *node = &net->graph->nodes[layer->node];
-  if (net->values[layer->output].n_uses != 1 || melted(net, readers[0])) return false;
+  if (laci_net_uses(net, layer->output) != 1 || melted(net, readers[0])) return false;
   if (is_training_norm(node) &&
       !(laci_net_is(next, "Relu") && laci_net_norm_takes_relu(net, node, next))) {
     return false;

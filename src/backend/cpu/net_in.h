@@ -37,6 +37,7 @@ typedef struct laci_net_value {
   laci_type type;
   laci_constant *constant; /* NULL: computed in every run */
   int n_uses;              /* by nodes that are computed, and as graph outputs */
+  int n_uses_once;         /* the same as if nothing were computed twice; laci_net_uses */
   int tensor;              /* -1: not there yet */
 } laci_net_value;
 
@@ -182,6 +183,14 @@ int laci_eltwise_of(laci_net *net, const laci_node *node, int *input, laci_eltwi
 /** A Clip whose bounds are the inputs `port` and `port` + 1, or attributes; 0: not constant ones.
  */
 int laci_net_clip(laci_net *net, const laci_node *node, int port, laci_eltwise *out);
+/** How often the value is used, for what melts by that. Of one that is computed twice (remat.h),
+ * both must melt as one would: what a twin's readers keep from melting counts as too many. */
+int laci_net_uses(const laci_net *net, int value);
+/** The value itself, or the one that it repeats. */
+static inline int laci_net_original(const laci_net *net, int value) {
+  int first = value >= 0 ? net->graph->values[value].repeats : -1;
+  return first >= 0 ? first : value;
+}
 /** Is the node this operator of ONNX? */
 bool laci_net_is(const laci_node *node, const char *type);
 /** The computed node that alone reads the value, once, and has not melted; -1: none. */
@@ -391,7 +400,8 @@ laci_shape laci_net_grouped(const laci_shape *weight, int64_t groups);
 /** The node whose gradient reads what MaxPool `node` leaves behind, or -1. */
 int laci_net_max_pool_of(const laci_net *net, const laci_node *grad);
 bool laci_net_has_pool_gradient(const laci_net *net, const laci_node *pool);
-/** May a Relu after this BatchNormTrain melt into it? */
+/** May a Relu after this BatchNormTrain melt into it? Where nobody's gradient reads the Relu, too.
+ */
 bool laci_net_norm_takes_relu(const laci_net *net, const laci_node *norm, const laci_node *relu);
 
 /* ---- place.c, text.c ---- */

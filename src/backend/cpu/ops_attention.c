@@ -32,7 +32,7 @@ typedef struct found {
 static int without_scale(laci_net *net, int value, float *scale, found *f) {
   int maker = laci_net_maker(net, value), input;
   laci_eltwise e[2];
-  if (maker < 0 || net->values[value].n_uses != 1 || f->n == MOST_NODES) return value;
+  if (maker < 0 || laci_net_uses(net, value) != 1 || f->n == MOST_NODES) return value;
   const laci_node *node = &net->graph->nodes[maker];
   if (laci_eltwise_of(net, node, &input, e) != 1) return value;
   int x = node->inputs[input];
@@ -46,7 +46,7 @@ static int without_scale(laci_net *net, int value, float *scale, found *f) {
 static int matmul_of(const laci_net *net, int value) {
   int maker = laci_net_maker(net, value);
   bool is = maker >= 0 && laci_net_is(&net->graph->nodes[maker], "MatMul");
-  return is && net->values[value].n_uses == 1 ? maker : -1;
+  return is && laci_net_uses(net, value) == 1 ? maker : -1;
 }
 
 /** Does the mask go along with scores of this shape without making them larger? */
@@ -65,7 +65,7 @@ static bool find_scores(laci_net *net, int scores, attention *a, found *f) {
   int maker = laci_net_maker(net, scores), product = -1, x = scores;
   const laci_shape *shape = laci_net_shape(net, scores);
   if (maker >= 0 && laci_net_is(&net->graph->nodes[maker], "Add") &&
-      net->values[scores].n_uses == 1 && net->graph->nodes[maker].n_inputs == 2) {
+      laci_net_uses(net, scores) == 1 && net->graph->nodes[maker].n_inputs == 2) {
     const laci_node *add = &net->graph->nodes[maker];
     for (int side = 0; side < 2 && product < 0; side++) {
       found tried = *f;
@@ -96,7 +96,7 @@ static int without_guard(laci_net *net, int p, attention *a, found *f) {
   const laci_value *v = &graph->values[p];
   int is_nan = -1, where = -1;
   double zero = 1;
-  if (net->values[p].n_uses != 2) return p;
+  if (laci_net_uses(net, p) != 2) return p;
   for (int at = 0; at < v->n_readers; at++) {
     if (!net->computed[v->readers[at]]) continue;
     if (laci_net_is(&graph->nodes[v->readers[at]], "IsNaN")) is_nan = v->readers[at];
@@ -167,7 +167,7 @@ bool laci_net_find_attention(laci_net *net, int softmax) {
   int rank = laci_net_shape(net, node->inputs[0])->rank;
   int64_t axis = laci_node_int(node, "axis", node->version < 13 ? 1 : -1);
   if (axis != -1 && axis != rank - 1) return false;
-  if (net->values[node->inputs[0]].n_uses != 1) return false;
+  if (laci_net_uses(net, node->inputs[0]) != 1) return false;
   if (!find_scores(net, node->inputs[0], &a, &f)) return false;
   int weights = without_guard(net, node->outputs[0], &a, &f);
   a.product = laci_net_only_reader(net, weights);

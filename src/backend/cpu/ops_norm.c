@@ -175,7 +175,7 @@ static bool square_and_division(laci_net *net, int d, int *square, int *division
   }
   if (*square < 0 || *division < 0) return false;
   int reads = laci_net_is(&net->graph->nodes[*square], "Mul") ? 3 : 2;
-  return net->values[d].n_uses == reads && net->graph->nodes[*division].inputs[0] == d;
+  return laci_net_uses(net, d) == reads && net->graph->nodes[*division].inputs[0] == d;
 }
 
 /** From the square to the number that the difference is divided by. */
@@ -193,7 +193,7 @@ static bool is_deviation(laci_net *net, int square, int divisor, int nodes[3], f
     return false;
   if (laci_eltwise_of(net, &graph->nodes[nodes[1]], &input, e) != 1) return false;
   *epsilon = e[0].beta;
-  return *epsilon >= 0 && net->values[divisor].n_uses == 1 &&
+  return *epsilon >= 0 && laci_net_uses(net, divisor) == 1 &&
          graph->nodes[nodes[2]].outputs[0] == divisor;
 }
 

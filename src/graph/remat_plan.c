@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Where the forward part is cut, so that a step needs little memory.
+ *
+ * While the gradients of the segment between cuts i and j are computed, memory holds what crosses
+ * the cuts up to i, and what the gradients read of the segment itself. So for a limit on both
+ * together the cheapest cuts follow from left to right:
+ *
+ *   kept(j) = min over i < j of kept(i) + crossing(j), made after i
+ *             where kept(i) + inside(i, j) <= limit
+ *
+ * Limits are tried from "all" downwards as long as there are such cuts, and each plan is walked
+ * through (remat_peak.c): the least peak wins. */
+#include <string.h>
+
+#include "base/error.h"
+#include "graph/remat_in.h"
+
+enum {
+  SMALL_SHARE = 256, /* a value of this part of the largest one is not worth a thought */
+  MOST_CUTS = 400,   /* places to choose from; the narrowest of each neighbourhood */
+  MOST_LIMITS = 96,  /* each is 1/STEP smaller than the one before */
+  STEP = 12,
+  LEAST_GAIN = 50, /* a plan that saves less than one part of so many is none */
+};
+
+typedef struct cut {
+  int after; /* the forward node before it; -1: before all */
+  int n;     /* values that cross it and are not kept anyway */
+  int *values;
+  int64_t bytes;
+} cut;
+
+typedef struct planner {
+  laci_remat *r;
+  bool *anyway; /* [values] kept whatever is decided */
+  int n_cuts;
+  cut *cuts;               /* [n_cuts]; the last is the end, which nothing crosses */
+  int64_t *added, *inside; /* [n_cuts, n_cuts], see above */
+  int64_t *kept;           /* [n_cuts] */
+  int *from, *best;        /* [n_cuts] the cut before; best: [n_best] cuts of the best plan */
+  int n_best;
+} planner;
+
+static int producer_of(const planner *p, int value) { return p->r->graph->values[value].producer; }
+
+/* ---- Places to cut */
+
+static void find_anyway(planner *p) {
+  const laci_remat *r = p->r;
+  int64_t largest = 0;
+  for (int v = 0; v < r->graph->n_values; v++)
+    if (r->needed[v] && laci_remat_is_forward(r, v) && r->bytes[v] > largest) largest = r->bytes[v];
+  for (int v = 0; v < r->graph->n_values; v++) {
+    if (!laci_remat_is_forward(r, v)) continue;
+    bool small = r->bytes[v] <= largest / SMALL_SHARE && laci_remat_may_keep(r, v);
+    p->anyway[v] = small || laci_remat_always_kept(r, v);
+  }
+}
+
+/** The cut after forward node n through the values [n_alive] that are read later. */
+static lac_status add_cut(planner *p, int n, const int *alive, int n_alive, lac_error *err) {
+  cut *c = &p->cuts[p->n_cuts];
+  *c = (cut){.after = n, .n = n_alive, .values = laci_alloc((size_t)n_alive + 1, sizeof *alive)};
+  if (!c->values) return laci_fail_memory(err, "computing again");
+  memcpy(c->values, alive, (size_t)n_alive * sizeof *alive);
+  for (int at = 0; at < n_alive; at++) c->bytes += p->r->bytes[alive[at]];
+  p->n_cuts++;
+  return LAC_OK;
+}
+
+/** All places where everything that crosses may be kept. */
+static lac_status find_cuts(planner *p, int *alive, lac_error *err) {
+  const laci_remat *r = p->r;
+  int n_alive = 0;
+  lac_status st = add_cut(p, -1, alive, 0, err);
+  for (int n = 0; n < r->n_forward - 1 && !st; n++) {
+    const laci_node *node = &r->graph->nodes[n];
+    if (!r->live[n]) continue;
+    for (int at = 0; at < node->n_outputs; at++)
+      if (node->outputs[at] >= 0 && !p->anyway[node->outputs[at]])
+        alive[n_alive++] = node->outputs[at];
+    int left = 0;
+    bool may = true;
+    for (int at = 0; at < n_alive; at++) {
+      if (r->last[alive[at]] <= n) continue;
+      may = may && laci_remat_may_keep(r, alive[at]);
+      alive[left++] = alive[at];
+    }
+    n_alive = left;
+    if (may) st = add_cut(p, n, alive, n_alive, err);
+  }
+  return st ? st : add_cut(p, r->n_forward - 1, alive, 0, err);
+}
+
+/** Of each run of neighbours the narrowest stays; beginning and end do in any case. */
+static void thin_cuts(planner *p) {
+  int run = (p->n_cuts - 2 + MOST_CUTS - 1) / MOST_CUTS, n = 1, last = p->n_cuts - 1;
+  for (int first = 1; run > 1 && first < last; first += run) {
+    int narrowest = first;
+    for (int at = first; at < first + run && at < last; at++)
+      if (p->cuts[at].bytes < p->cuts[narrowest].bytes) narrowest = at;
+    for (int at = first; at < first + run && at < last; at++)
+      if (at != narrowest) laci_free(p->cuts[at].values);
+    p->cuts[n++] = p->cuts[narrowest];
+  }
+  if (run <= 1) return;
+  p->cuts[n++] = p->cuts[last];
+  p->n_cuts = n;
+}
+
+/* ---- What a segment costs */
+
+/** Bytes of values that cross cut j and are made after cut i; only those that gradients read. */
+static int64_t crossing(const planner *p, int i, int j, bool needed) {
+  const cut *c = &p->cuts[j];
+  int64_t sum = 0;
+  for (int at = 0; at < c->n; at++) {
+    int value = c->values[at];
+    if (producer_of(p, value) > p->cuts[i].after && (!needed || p->r->needed[value]))
+      sum += p->r->bytes[value];
+  }
+  return sum;
+}
+
+/** Two values as large as the segment's largest: the gradients on their way through it. */
+static void weigh_segments(planner *p) {
+  const laci_remat *r = p->r;
+  for (int i = 0; i < p->n_cuts; i++) {
+    int64_t needed = 0, largest = 0;
+    for (int j = i + 1; j < p->n_cuts; j++) {
+      for (int n = p->cuts[j - 1].after + 1; n <= p->cuts[j].after; n++) {
+        const laci_node *node = &r->graph->nodes[n];
+        for (int at = 0; at < node->n_outputs && r->live[n]; at++) {
+          int value = node->outputs[at];
+          if (value < 0 || p->anyway[value]) continue;
+          if (r->needed[value]) needed += r->bytes[value];
+          if (r->bytes[value] > largest) largest = r->bytes[value];
+        }
+      }
+      p->added[i * p->n_cuts + j] = crossing(p, i, j, false);
+      p->inside[i * p->n_cuts + j] = needed - crossing(p, i, j, true) + 2 * largest;
+    }
+  }
+}
+
+/* ---- The cheapest cuts for a limit */
+
+/** False: there are none. */
+static bool choose(planner *p, int64_t limit) {
+  p->kept[0] = 0;
+  for (int j = 1; j < p->n_cuts; j++) {
+    p->kept[j] = -1;
+    for (int i = 0; i < j; i++) {
+      size_t at = (size_t)i * (size_t)p->n_cuts + (size_t)j;
+      if (p->kept[i] < 0 || p->kept[i] + p->inside[at] > limit) continue;
+      int64_t kept = p->kept[i] + p->added[at];
+      if (p->kept[j] >= 0 && p->kept[j] <= kept) continue;
+      p->kept[j] = kept;
+      p->from[j] = i;
+    }
+  }
+  return p->kept[p->n_cuts - 1] >= 0;
+}
+
+/** keep and again for cuts [n], the latest first. */
+static void follow(planner *p, const int *cuts, int n) {
+  laci_remat *r = p->r;
+  int last = n > 0 ? p->cuts[cuts[0]].after : -1;
+  for (int v = 0; v < r->graph->n_values; v++)
+    r->keep[v] = laci_remat_is_forward(r, v) && (p->anyway[v] || producer_of(p, v) > last);
+  for (int k = 0; k < n; k++)
+    for (int at = 0; at < p->cuts[cuts[k]].n; at++) r->keep[p->cuts[cuts[k]].values[at]] = true;
+  laci_remat_close(r);
+}
+
+static lac_status try_limits(planner *p, bool *gains, lac_error *err) {
+  int *cuts = laci_alloc((size_t)p->n_cuts, sizeof *cuts);
+  follow(p, NULL, 0);
+  int64_t all = laci_remat_peak(p->r), least = all, before = -1;
+  double limit = (double)p->inside[p->n_cuts - 1];
+  lac_status st = cuts && all >= 0 ? LAC_OK : laci_fail_memory(err, "computing again");
+  for (int k = 0; k < MOST_LIMITS && !st && choose(p, (int64_t)limit); k++) {
+    int n = 0;
+    limit -= limit / STEP;
+    if (p->kept[p->n_cuts - 1] == before) continue; /* the same cuts */
+    before = p->kept[p->n_cuts - 1];
+    for (int at = p->from[p->n_cuts - 1]; at > 0; at = p->from[at]) cuts[n++] = at;
+    follow(p, cuts, n);
+    int64_t peak = laci_remat_peak(p->r);
+    if (peak < 0) st = laci_fail_memory(err, "computing again");
+    if (peak >= least) continue;
+    least = peak;
+    p->n_best = n;
+    memcpy(p->best, cuts, (size_t)n * sizeof *cuts);
+  }
+  laci_free(cuts);
+  *gains = !st && p->n_best > 0 && all - least > all / LEAST_GAIN;
+  if (*gains) follow(p, p->best, p->n_best);
+  return st;
+}
+
+/* ---- The whole */
+
+static lac_status search(planner *p, bool *gains, lac_error *err) {
+  find_anyway(p);
+  int *alive = laci_alloc((size_t)p->r->graph->n_values, sizeof *alive);
+  lac_status st = alive ? find_cuts(p, alive, err) : laci_fail_memory(err, "computing again");
+  laci_free(alive);
+  if (st) return st;
+  thin_cuts(p);
+  size_t n = (size_t)p->n_cuts;
+  p->added = laci_alloc(n * n, sizeof *p->added);
+  p->inside = laci_alloc(n * n, sizeof *p->inside);
+  p->kept = laci_alloc(n, sizeof *p->kept);
+  p->from = laci_alloc(n, sizeof *p->from);
+  p->best = laci_alloc(n, sizeof *p->best);
+  if (!p->added || !p->inside || !p->kept || !p->from || !p->best)
+    return laci_fail_memory(err, "computing again");
+  weigh_segments(p);
+  return try_limits(p, gains, err);
+}
+
+lac_status laci_remat_plan(laci_remat *r, bool *gains, lac_error *err) {
+  planner p = {.r = r,
+               .anyway = laci_alloc((size_t)r->graph->n_values, sizeof *p.anyway),
+               .cuts = laci_alloc((size_t)r->n_forward + 2, sizeof *p.cuts)};
+  *gains = false;
+  lac_status st =
+      p.anyway && p.cuts ? search(&p, gains, err) : laci_fail_memory(err, "computing again");
+  for (int at = 0; at < p.n_cuts; at++) laci_free(p.cuts[at].values);
+  laci_free(p.anyway);
+  laci_free(p.cuts);
+  laci_free(p.added);
+  laci_free(p.inside);
+  laci_free(p.kept);
+  laci_free(p.from);
+  laci_free(p.best);
+  return st;
+}
