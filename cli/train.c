@@ -258,6 +258,7 @@ static lac_status read_options(run *r, const char *arch, lac_error *err) {
   if (st) return st;
   o->threads = args->threads;
   o->dtype = strcmp(args->dtype, "bf16") == 0 ? LAC_DTYPE_BF16 : LAC_DTYPE_F32;
+  o->remat = args->remat;
   o->seed = args->seed;
   o->format = args->format;
   o->resize = (int)args->resize;

@@ -154,7 +154,8 @@ static lac_status set_masks(training *t, const lac_mask *mask, lac_error *err) {
   return LAC_OK;
 }
 
-static void tell_plan(const laci_trainer *trainer) {
+static void tell_plan(const laci_trainer *trainer, bool remat) {
+  const laci_training_graph *g = laci_trainer_graph(trainer);
   const char *at = laci_trainer_plan_text(trainer);
   while (at && *at && laci_log_wanted(LAC_LOG_TRACE)) {
     size_t n = strcspn(at, "\n");
@@ -163,6 +164,10 @@ static void tell_plan(const laci_trainer *trainer) {
   }
   laci_log(LAC_LOG_DEBUG, "memory of training as planned: %.1f MB",
            (double)laci_trainer_memory(trainer) / 1e6);
+  if (remat) {
+    laci_log(LAC_LOG_DEBUG, "computed again for gradients: %d of %d nodes%s", g->n_again,
+             g->graph->n_nodes - g->n_again, g->n_again ? "" : ", since none would save memory");
+  }
 }
 
 static void warn_of_left(const laci_training_left *left, const char *why) {
@@ -199,6 +204,7 @@ static lac_status tell_left(const training *t, lac_error *err) {
 static lac_status make_trainer(training *t, const lac_mask *mask, lac_error *err) {
   const laci_recipe *p = &t->plan.prepare;
   laci_trainer_options o = {.graph = {.batch = t->plan.batch,
+                                      .remat = t->options->remat,
                                       .image = {3, {laci_recipe_channels(p), p->height, p->width}}},
                             .optimizer = t->plan.recipe.optimizer,
                             .threads = t->options->threads,
@@ -207,7 +213,7 @@ static lac_status make_trainer(training *t, const lac_mask *mask, lac_error *err
   if (!st) st = check_fit(t, err);
   if (!st) st = set_masks(t, mask, err);
   if (!st) st = tell_left(t, err);
-  if (!st) tell_plan(t->trainer);
+  if (!st) tell_plan(t->trainer, t->options->remat);
   return st;
 }
 

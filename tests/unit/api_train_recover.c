@@ -39,6 +39,7 @@ typedef struct recipe {
   const char *optimizer;
   double rate;
   bool masked, bf16, keep_best;
+  bool remat; /* every other process computes values again */
   int accumulate;
   double mixup, smoothing;
 } recipe;
@@ -57,6 +58,7 @@ typedef enum ending {
 typedef struct plan {
   ending how;
   int64_t at; /* steps after where it begins, microseconds, or bytes */
+  bool remat;
 } plan;
 
 /* ---- In the child ---- */
@@ -95,6 +97,7 @@ static lac_train_options options_of(const recipe *r, const char *dir, plan *p) {
   lac_train_options o = lac_train_options_default();
   o.threads = 1; /* quick on busy machines; train_loop.c has two */
   o.dtype = r->bf16 ? LAC_DTYPE_BF16 : LAC_DTYPE_F32;
+  o.remat = p->remat;
   o.seed = 9;
   o.recipe = "cifar";
   o.batch = 24;
@@ -226,6 +229,7 @@ static void check(const recipe *r, uint64_t seed) {
   code = FAILED;
   for (uint64_t k = 0; k < ENDS && code != DONE; k++) {
     plan p = draw_plan(seed, k);
+    p.remat = r->remat && k % 2 == 0;
     code = train_apart(r, ended.path, p);
     if (code == FAILED) fail_msg("end %" PRIu64 " of seed %" PRIu64, k, seed);
     n_ended += code != DONE;
@@ -281,6 +285,12 @@ static void bf16_comes_back(void **state) {
                         .keep_best = true});
 }
 
+static void what_computes_again_and_what_does_not_go_on_with_each_other(void **state) {
+  (void)state;
+  check_seeds(
+      &(recipe){.optimizer = "sgd", .rate = 0.05, .accumulate = 1, .masked = true, .remat = true});
+}
+
 static void every_way_to_end_has_been_met(void **state) {
   (void)state;
   for (int how = NEVER + 1; how < N_ENDINGS; how++) {
@@ -296,6 +306,7 @@ int main(void) {
       cmocka_unit_test(the_best_weights_of_accumulated_steps_come_back),
       cmocka_unit_test(mixed_and_smoothed_labels_come_back),
       cmocka_unit_test(bf16_comes_back),
+      cmocka_unit_test(what_computes_again_and_what_does_not_go_on_with_each_other),
       cmocka_unit_test(every_way_to_end_has_been_met),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
