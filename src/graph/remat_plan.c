@@ -9,10 +9,11 @@
  *             where kept(i) + inside(i, j) <= limit
  *
  * Limits are tried from "all" downwards as long as there are such cuts, and each plan is walked
- * through (remat_peak.c): the least peak wins. */
+ * through (remat_peak.c): of those near the least peak, the one that computes least again wins. */
 #include <string.h>
 
 #include "base/error.h"
+#include "graph/op.h"
 #include "graph/remat_in.h"
 
 enum {
@@ -20,7 +21,9 @@ enum {
   MOST_CUTS = 400,   /* places to choose from; the narrowest of each neighbourhood */
   MOST_LIMITS = 96,  /* each is 1/STEP smaller than the one before */
   STEP = 12,
-  LEAST_GAIN = 50, /* a plan that saves less than one part of so many is none */
+  PRODUCTS_A_BYTE = 8, /* that a core does while it moves one */
+  NEAR_BEST = 16,      /* a peak is as good as the least if it is larger by one part of so many */
+  LEAST_GAIN = 50,     /* a plan that saves less than one part of so many is none */
 };
 
 typedef struct cut {
@@ -173,12 +176,42 @@ static void follow(planner *p, const int *cuts, int n) {
   laci_remat_close(r);
 }
 
-static lac_status try_limits(planner *p, bool *gains, lac_error *err) {
+/** Products that each element of a node's result is a sum of; 0: it is no sum of products. */
+static int64_t depth_of(const laci_remat *r, const laci_node *node) {
+  if (!node->op || node->op->role != LACI_ROLE_ALLOW || node->n_inputs < 2) return 0;
+  if (node->inputs[0] < 0 || node->inputs[1] < 0) return 0;
+  const laci_shape *x = &r->graph->values[node->inputs[0]].type.shape;
+  const laci_shape *w = &r->graph->values[node->inputs[1]].type.shape;
+  if (strcmp(node->type, "Conv") == 0 && w->rank > 0 && w->dims[0] > 0)
+    return laci_shape_count(w) / w->dims[0];
+  return x->rank > 0 ? x->dims[x->rank - 1] : 1;
+}
+
+/** How long computing again takes, in products; near enough to choose by. */
+static int64_t work_of(const laci_remat *r) {
+  int64_t work = 0;
+  for (int n = 0; n < r->n_forward; n++) {
+    const laci_node *node = &r->graph->nodes[n];
+    int64_t depth = r->again[n] ? depth_of(r, node) : 0;
+    for (int at = 0; at < node->n_outputs && r->again[n]; at++) {
+      int64_t bytes = node->outputs[at] >= 0 ? r->bytes[node->outputs[at]] : 0;
+      work += bytes * PRODUCTS_A_BYTE + bytes / 4 * depth;
+    }
+  }
+  return work;
+}
+
+typedef struct trial {
+  int64_t most;  /* peaks up to this one will do, the least work wins; < 0: the least peak wins */
+  int64_t least; /* that so far; < 0: none */
+} trial;
+
+/** The cuts of every limit; those that win stay in p->best. */
+static lac_status try_limits(planner *p, trial *t, lac_error *err) {
   int *cuts = laci_alloc((size_t)p->n_cuts, sizeof *cuts);
-  follow(p, NULL, 0);
-  int64_t all = laci_remat_peak(p->r), least = all, before = -1;
   double limit = (double)p->inside[p->n_cuts - 1];
-  lac_status st = cuts && all >= 0 ? LAC_OK : laci_fail_memory(err, "computing again");
+  int64_t before = -1;
+  lac_status st = cuts ? LAC_OK : laci_fail_memory(err, "computing again");
   for (int k = 0; k < MOST_LIMITS && !st && choose(p, (int64_t)limit); k++) {
     int n = 0;
     limit -= limit / STEP;
@@ -186,16 +219,29 @@ static lac_status try_limits(planner *p, bool *gains, lac_error *err) {
     before = p->kept[p->n_cuts - 1];
     for (int at = p->from[p->n_cuts - 1]; at > 0; at = p->from[at]) cuts[n++] = at;
     follow(p, cuts, n);
-    int64_t peak = laci_remat_peak(p->r);
+    int64_t peak = laci_remat_peak(p->r), rank = t->most < 0 ? peak : work_of(p->r);
     if (peak < 0) st = laci_fail_memory(err, "computing again");
-    if (peak >= least) continue;
-    least = peak;
+    if ((t->most >= 0 && peak > t->most) || (t->least >= 0 && rank >= t->least)) continue;
+    t->least = rank;
     p->n_best = n;
     memcpy(p->best, cuts, (size_t)n * sizeof *cuts);
   }
   laci_free(cuts);
-  *gains = !st && p->n_best > 0 && all - least > all / LEAST_GAIN;
-  if (*gains) follow(p, p->best, p->n_best);
+  return st;
+}
+
+static lac_status choose_plan(planner *p, bool *gains, lac_error *err) {
+  trial peak = {-1, -1}, work = {.least = -1};
+  follow(p, NULL, 0);
+  int64_t all = laci_remat_peak(p->r);
+  if (all < 0) return laci_fail_memory(err, "computing again");
+  lac_status st = try_limits(p, &peak, err);
+  *gains = !st && peak.least >= 0 && all - peak.least > all / LEAST_GAIN;
+  if (!*gains) return st;
+  int64_t near = peak.least + peak.least / NEAR_BEST, gain = all - all / LEAST_GAIN - 1;
+  work.most = near < gain ? near : gain;
+  st = try_limits(p, &work, err);
+  if (!st) follow(p, p->best, p->n_best);
   return st;
 }
 
@@ -217,7 +263,7 @@ static lac_status search(planner *p, bool *gains, lac_error *err) {
   if (!p->added || !p->inside || !p->kept || !p->from || !p->best)
     return laci_fail_memory(err, "computing again");
   weigh_segments(p);
-  return try_limits(p, gains, err);
+  return choose_plan(p, gains, err);
 }
 
 lac_status laci_remat_plan(laci_remat *r, bool *gains, lac_error *err) {
