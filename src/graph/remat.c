@@ -22,6 +22,12 @@ static bool is_onnx(const laci_node *node, const char *type) {
   return node->op && !node->op->domain && strcmp(node->type, type) == 0;
 }
 
+/** A norm whose batch's statistics come out. */
+static bool is_norm(const laci_node *node) {
+  return is_ours(node, "BatchNormTrain") && node->n_inputs == 5 && node->n_outputs > 2 &&
+         node->outputs[1] >= 0 && node->outputs[2] >= 0;
+}
+
 /* ---- What is there */
 
 /** A node whose results inference knows is a constant to every engine. */
@@ -100,7 +106,7 @@ static bool is_norm_relu(const laci_remat *r, const laci_node *grad) {
   const laci_node *relu = producer_of(r, grad->inputs[1]);
   const laci_node *norm = relu && is_onnx(relu, "Relu") ? producer_of(r, relu->inputs[0]) : NULL;
   const laci_node *next = only_reader(r, grad->outputs[0]);
-  if (!norm || !is_ours(norm, "BatchNormTrain") || !next) return false;
+  if (!norm || !is_norm(norm) || !next) return false;
   return r->n_uses[norm->outputs[0]] == 1 && is_ours(next, "BatchNormTrainGrad") &&
          next->inputs[0] == grad->outputs[0] && next->inputs[1] == norm->inputs[0] &&
          next->inputs[3] == norm->outputs[1];
@@ -200,7 +206,7 @@ static lac_status add_clone(job *j, int n, int *inputs, int *outputs) {
   char name[520];
   lac_status st = LAC_OK;
   int id;
-  if (is_ours(&node, "BatchNormTrain")) {
+  if (is_norm(&node)) {
     clone.n_inputs = 7;
     clone.n_outputs = 3;
   }

@@ -359,6 +359,9 @@ static void what_has_no_gradient_is_refused_by_name(void **state) {
        "only constant padding"},
       {"input x 2x3 f64\ninput low \"\" f64\ny = Clip(x, low)\noutput y\n",
        "its bounds have no gradient"},
+      {"input x 4x2 f64\ninput s 2 f64\nstored c_m 2 f64\nstored c_v 2 f64\n"
+       "y = BatchNormTrain(x, s, s, c_m, c_v) domain=\"lacuna\"\noutput y\n",
+       "without its batch's statistics"},
       {"input x 2x3 f16\ny = Sqrt(x)\noutput y\n", "f32 or f64"},
   };
   for (size_t at = 0; at < sizeof cases / sizeof *cases; at++) {
@@ -451,6 +454,11 @@ static void internal_operators_survive_files_that_misuse_them(void **state) {
       "y = ClipGrad(x, x, s) domain=\"lacuna\"",
       "_, m, v = BatchNormTrain(x, s, s, s, s) domain=\"lacuna\"",
       "y, m, v, p, q, r = BatchNormTrain(x, s, s, s, s) domain=\"lacuna\"",
+      "y = BatchNormTrain(x, s, s) domain=\"lacuna\"",
+      "y, m, v = BatchNormTrain(x, s, s, _, _, s) domain=\"lacuna\"",
+      "y, m, v = BatchNormTrain(x, s, s, _, _, s, i) domain=\"lacuna\"",
+      "y, m, v, p = BatchNormTrain(x, s, s, _, _, s, s) domain=\"lacuna\"",
+      "y = BatchNormTrain(x, s, s, _, _, s, s) domain=\"lacuna\"",
       "y = BatchNormTrainGrad(x, x, s, s, x) domain=\"lacuna\"",
       "_, a, b = LayerNormalizationGrad(x, x, s) domain=\"lacuna\"",
       "y = LayerNormalizationGrad(x, x, z) domain=\"lacuna\"",

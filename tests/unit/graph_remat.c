@@ -188,6 +188,39 @@ static void nothing_changes_where_nothing_is_saved(void **state) {
   laci_graph_destroy(model);
 }
 
+/** Makes the training graph with the n-th allocation failing; true where n was too far. */
+static bool make_without_memory(const laci_graph *model, bool remat, long n) {
+  lac_error err = {0};
+  laci_training_graph *made = NULL;
+  laci_training_options options = {.batch = 4, .remat = remat};
+  laci_memory_fail_at(n);
+  lac_status st = laci_training_graph_create(model, &options, &made, &err);
+  laci_memory_fail_at(0);
+  assert_true(st == LAC_OK || st == LAC_NO_MEMORY);
+  assert_true((made != NULL) == (st == LAC_OK));
+  laci_training_graph_destroy(made);
+  return st == LAC_OK;
+}
+
+static void every_allocation_may_fail(void **state) {
+  (void)state;
+  static block_text net;
+  lac_error err = {0};
+  laci_graph *model;
+  long first = 1, most = 1, n;
+  block_net(BLOCK_JOINS, 3, &net);
+  if (net_read(net.text, &model, &err)) fail_msg("%s", err.text);
+  while (!make_without_memory(model, false, most)) most *= 2;
+  while (first < most) { /* what comes before computing again is another test's */
+    long middle = first + (most - first) / 2;
+    if (make_without_memory(model, false, middle)) most = middle;
+    else first = middle + 1;
+  }
+  for (n = first; !make_without_memory(model, true, n); n++) continue;
+  assert_true(n > first + 20);
+  laci_graph_destroy(model);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(residual_networks_have_the_same_gradients),
@@ -197,6 +230,7 @@ int main(void) {
       cmocka_unit_test(attention_has_the_same_gradients),
       cmocka_unit_test(names_of_clones_collide_with_nobodys),
       cmocka_unit_test(nothing_changes_where_nothing_is_saved),
+      cmocka_unit_test(every_allocation_may_fail),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -169,6 +169,7 @@ static void check_file(const char *name, int size, int64_t batch, double share) 
   laci_training_options graph = {.batch = batch, .image = {3, {3, size, size}}};
   check(model, graph, false, share, name);
   check(model, graph, true, share, name);
+  laci_graph_destroy(model);
   laci_onnx_destroy(file);
   (void)unlink(path);
 }

@@ -14,6 +14,10 @@ static bool is_ours(const laci_node *node, const char *type) {
   return node->op && node->op->domain && strcmp(node->type, type) == 0;
 }
 
+static int output_of(const laci_node *node, int port) {
+  return port < node->n_outputs ? node->outputs[port] : -1;
+}
+
 /** The only computed reader of a value that is no output, or NULL. */
 static const laci_node *only_reader(const laci_net *net, int value) {
   const laci_value *v = &net->graph->values[value];
@@ -37,7 +41,7 @@ bool laci_net_norm_takes_relu(const laci_net *net, const laci_node *norm, const 
     n_grads++;
     n_fit += next && is_ours(next, "BatchNormTrainGrad") && next->inputs[0] == grad->outputs[0] &&
              laci_net_original(net, next->inputs[1]) == laci_net_original(net, norm->inputs[0]) &&
-             next->inputs[3] == norm->outputs[1];
+             next->inputs[3] == output_of(norm, 1);
   }
   return n_grads == n_fit && n_grads <= 1; /* without one, another computes this again for it */
 }
@@ -131,8 +135,8 @@ void laci_build_batch_norm_train(laci_net *net, const laci_net_layer *layer) {
                                      {DNNL_ARG_VARIANCE, var},
                                      {DNNL_ARG_WORKSPACE, workspace}});
   laci_net_bind(net, layer->output, y);
-  if (node->outputs[1] >= 0) laci_net_bind(net, node->outputs[1], mean);
-  if (node->outputs[2] >= 0) laci_net_bind(net, node->outputs[2], var);
+  if (output_of(node, 1) >= 0) laci_net_bind(net, node->outputs[1], mean);
+  if (output_of(node, 2) >= 0) laci_net_bind(net, node->outputs[2], var);
   running_step(net, node, mean, var);
 }
 
@@ -172,7 +176,7 @@ void laci_build_batch_norm_train_grad(laci_net *net, const laci_net_layer *layer
                                      {reads_shift ? DNNL_ARG_SHIFT : DNNL_ARG_WORKSPACE,
                                       reads_shift ? scale : workspace},
                                      {DNNL_ARG_WORKSPACE, workspace}});
-  if (node->outputs[0] >= 0) laci_net_bind(net, node->outputs[0], dx);
-  if (node->outputs[1] >= 0) laci_net_bind(net, node->outputs[1], dscale);
-  if (node->outputs[2] >= 0) laci_net_bind(net, node->outputs[2], dshift);
+  if (output_of(node, 0) >= 0) laci_net_bind(net, node->outputs[0], dx);
+  if (output_of(node, 1) >= 0) laci_net_bind(net, node->outputs[1], dscale);
+  if (output_of(node, 2) >= 0) laci_net_bind(net, node->outputs[2], dshift);
 }

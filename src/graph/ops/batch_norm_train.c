@@ -99,6 +99,8 @@ static lac_status eval(laci_eval *eval) {
 /** Only through Y: the statistics that come out belong to nobody's loss. */
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   int dy = laci_gradient_of(b, node, 0), out[3];
+  if (!laci_has_output(node, 1) || !laci_has_output(node, 2))
+    return laci_gradient_refuse(b, node, "without its batch's statistics it has no gradient");
   for (int port = 1; port < node->n_outputs; port++) {
     if (laci_gradient_of(b, node, port) >= 0)
       return laci_gradient_refuse(b, node, "the statistics of a batch have no gradient");
