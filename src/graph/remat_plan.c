@@ -60,55 +60,65 @@ static void find_anyway(planner *p) {
   }
 }
 
-/** The cut after forward node n through the values [n_alive] that are read later. */
-static lac_status add_cut(planner *p, int n, const int *alive, int n_alive, lac_error *err) {
-  cut *c = &p->cuts[p->n_cuts];
-  *c = (cut){.after = n, .n = n_alive, .values = laci_alloc((size_t)n_alive + 1, sizeof *alive)};
+static lac_status set_values(cut *c, const int *alive, int n_alive, lac_error *err) {
+  c->values = laci_alloc((size_t)n_alive + 1, sizeof *c->values);
   if (!c->values) return laci_fail_memory(err, "computing again");
   memcpy(c->values, alive, (size_t)n_alive * sizeof *alive);
-  for (int at = 0; at < n_alive; at++) c->bytes += p->r->bytes[alive[at]];
-  p->n_cuts++;
+  c->n = n_alive;
   return LAC_OK;
 }
 
-/** All places where everything that crosses may be kept. */
-static lac_status find_cuts(planner *p, int *alive, lac_error *err) {
+/** All places where everything that crosses may be kept are added behind the first one; with
+ * `fill`, those that are there get their values instead. alive: room for all values. */
+static lac_status find_cuts(planner *p, int *alive, bool fill, lac_error *err) {
   const laci_remat *r = p->r;
-  int n_alive = 0;
-  lac_status st = add_cut(p, -1, alive, 0, err);
+  int n_alive = 0, next = 1;
+  lac_status st = LAC_OK;
   for (int n = 0; n < r->n_forward - 1 && !st; n++) {
     const laci_node *node = &r->graph->nodes[n];
     if (!r->live[n]) continue;
     for (int at = 0; at < node->n_outputs; at++)
       if (node->outputs[at] >= 0 && !p->anyway[node->outputs[at]])
         alive[n_alive++] = node->outputs[at];
+    cut here = {.after = n};
     int left = 0;
     bool may = true;
     for (int at = 0; at < n_alive; at++) {
       if (r->last[alive[at]] <= n) continue;
       may = may && laci_remat_may_keep(r, alive[at]);
+      here.bytes += r->bytes[alive[at]];
       alive[left++] = alive[at];
     }
     n_alive = left;
-    if (may) st = add_cut(p, n, alive, n_alive, err);
+    if (may && !fill) p->cuts[p->n_cuts++] = here;
+    if (fill && p->cuts[next].after == n) st = set_values(&p->cuts[next++], alive, n_alive, err);
   }
-  return st ? st : add_cut(p, r->n_forward - 1, alive, 0, err);
+  return st;
 }
 
-/** Of each run of neighbours the narrowest stays; beginning and end do in any case. */
+/** Of each run of neighbours the narrowest stays, and the first cut in any case. */
 static void thin_cuts(planner *p) {
-  int run = (p->n_cuts - 2 + MOST_CUTS - 1) / MOST_CUTS, n = 1, last = p->n_cuts - 1;
-  for (int first = 1; run > 1 && first < last; first += run) {
+  int run = (p->n_cuts - 1 + MOST_CUTS - 1) / MOST_CUTS, n = 1;
+  for (int first = 1; run > 1 && first < p->n_cuts; first += run) {
     int narrowest = first;
-    for (int at = first; at < first + run && at < last; at++)
+    for (int at = first; at < first + run && at < p->n_cuts; at++)
       if (p->cuts[at].bytes < p->cuts[narrowest].bytes) narrowest = at;
-    for (int at = first; at < first + run && at < last; at++)
-      if (at != narrowest) laci_free(p->cuts[at].values);
     p->cuts[n++] = p->cuts[narrowest];
   }
-  if (run <= 1) return;
-  p->cuts[n++] = p->cuts[last];
-  p->n_cuts = n;
+  if (run > 1) p->n_cuts = n;
+}
+
+/** From before all to behind all. */
+static lac_status place_cuts(planner *p, lac_error *err) {
+  int *alive = laci_alloc((size_t)p->r->graph->n_values + 1, sizeof *alive);
+  if (!alive) return laci_fail_memory(err, "computing again");
+  p->cuts[p->n_cuts++] = (cut){.after = -1};
+  lac_status st = find_cuts(p, alive, false, err);
+  thin_cuts(p);
+  p->cuts[p->n_cuts++] = (cut){.after = p->r->n_forward - 1};
+  if (!st) st = find_cuts(p, alive, true, err);
+  laci_free(alive);
+  return st;
 }
 
 /* ---- What a segment costs */
@@ -249,11 +259,8 @@ static lac_status choose_plan(planner *p, bool *gains, lac_error *err) {
 
 static lac_status search(planner *p, bool *gains, lac_error *err) {
   find_anyway(p);
-  int *alive = laci_alloc((size_t)p->r->graph->n_values, sizeof *alive);
-  lac_status st = alive ? find_cuts(p, alive, err) : laci_fail_memory(err, "computing again");
-  laci_free(alive);
+  lac_status st = place_cuts(p, err);
   if (st) return st;
-  thin_cuts(p);
   size_t n = (size_t)p->n_cuts;
   p->added = laci_alloc(n * n, sizeof *p->added);
   p->inside = laci_alloc(n * n, sizeof *p->inside);

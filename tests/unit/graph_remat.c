@@ -172,6 +172,21 @@ static void names_of_clones_collide_with_nobodys(void **state) {
   laci_graph_destroy(model);
 }
 
+/** More places to cut than are looked at. */
+static void a_long_chain_has_the_same_gradients(void **state) {
+  (void)state;
+  static block_text net;
+  lac_error err = {0};
+  laci_graph *model;
+  net.used = 0;
+  block_say(&net, "input x 1x3x16x16\nstored w 8x3x3x3\na0 = Conv(x, w) pads=1,1,1,1\n");
+  for (int k = 1; k <= 600; k++) block_say(&net, "a%d = Sigmoid(a%d)\n", k, k - 1);
+  block_end(&net, "a600", 8);
+  if (net_read(net.text, &model, &err)) fail_msg("%s", err.text);
+  check(model, 2, "chain");
+  laci_graph_destroy(model);
+}
+
 static void nothing_changes_where_nothing_is_saved(void **state) {
   (void)state;
   lac_error err = {0};
@@ -229,6 +244,7 @@ int main(void) {
       cmocka_unit_test(branches_have_the_same_gradients),
       cmocka_unit_test(attention_has_the_same_gradients),
       cmocka_unit_test(names_of_clones_collide_with_nobodys),
+      cmocka_unit_test(a_long_chain_has_the_same_gradients),
       cmocka_unit_test(nothing_changes_where_nothing_is_saved),
       cmocka_unit_test(every_allocation_may_fail),
   };
