@@ -346,7 +346,7 @@ static lac_status make_masks(run *r, lac_error *err) {
     st = prune(r, err);
     if (!st) st = lac_mask_from_model(r->model, &r->pruning, &r->mask, err);
     /* fresh weights know nothing that pruning could take away */
-    r->options.eval_first = r->source[0] != 0;
+    r->options.eval_first = r->source[0] != 0 && lac_mask_count(r->mask) > 0;
   }
   if (st) return st;
   int n = lac_mask_count(r->mask);
