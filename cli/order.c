@@ -33,8 +33,8 @@ void order_keep(const char *model_dir, const lac_report *report) {
   char path[PATH_MAX];
   lac_error err = {0};
   if (!find(model_dir, path)) return;
-  if (!report) (void)unlink(path);
-  else if (lac_permutation_save(report, path, true, &err)) {
+  if (report && !lac_permutation_save(report, path, true, &err)) return;
+  (void)unlink(path); /* that of an earlier run would mislead this one */
+  if (report)
     laci_log(LAC_LOG_WARNING, "%s; a run that goes on will search the order again", err.text);
-  }
 }

@@ -16,8 +16,8 @@
  * the model. */
 bool order_replay(const char *model_dir, const lac_options *options, lac_model *model);
 
-/** Keeps the order of `report` there; NULL: the run has none, and that of an earlier run goes. A
- * failure is a warning. */
+/** Keeps the order of `report` there; NULL: the run has none. That of an earlier run goes in any
+ * case. A failure is a warning. */
 void order_keep(const char *model_dir, const lac_report *report);
 
 #endif
