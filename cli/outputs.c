@@ -43,12 +43,15 @@ static lac_status fail_errno(lac_error *err, const char *path) {
 /* Fills real: the folder resolved, then the last part of the path. */
 static lac_status resolve(output_file *file, lac_error *err) {
   char folder[PATH_MAX], last[PATH_MAX], resolved[PATH_MAX];
+  struct stat found;
   if (strlen(file->path) >= sizeof folder)
     return laci_fail(err, LAC_IO, "%s: the name is too long", file->path);
   strcpy(folder, file->path);
   strcpy(last, file->path);
-  if (!realpath(dirname(folder), resolved)) {
-    return laci_fail(err, LAC_IO, "%s: its folder: %s", file->path, strerror(errno));
+  bool there = realpath(dirname(folder), resolved) && stat(resolved, &found) == 0;
+  if (!there || !S_ISDIR(found.st_mode)) {
+    return laci_fail(err, LAC_IO, "%s: its folder: %s", file->path,
+                     strerror(there ? ENOTDIR : errno));
   }
   if (access(resolved, W_OK | X_OK) != 0) {
     return laci_fail(err, LAC_IO, "%s: nothing can be written to its folder: %s", file->path,
@@ -65,11 +68,14 @@ static lac_status resolve(output_file *file, lac_error *err) {
 static lac_status resolve_export(outputs *plan, lac_error *err) {
   output_file *file = &plan->files[OUTPUT_EXPORT], folder = {0};
   char path[PATH_MAX];
+  struct stat link;
   strcpy(path, file->path);
   folder.path = dirname(path);
   if (access(folder.path, F_OK) == 0 || errno != ENOENT) return resolve(file, err);
   lac_status st = resolve(&folder, err);
   if (st) return st;
+  if (lstat(folder.real, &link) == 0)
+    return laci_fail(err, LAC_IO, "%s: its folder is a link that leads nowhere", file->path);
   int n = snprintf(file->real, sizeof file->real, "%s/%s", folder.real, export_name);
   if (n < 0 || (size_t)n >= sizeof file->real)
     return laci_fail(err, LAC_IO, "%s: the name is too long", file->path);
@@ -156,6 +162,17 @@ static lac_status plan_export(outputs *plan, const arguments *args, lac_error *e
   return LAC_OK;
 }
 
+/* A folder that is going to be made is no name for a file. */
+static lac_status check_folder(const outputs *plan, const char *folder, const char *option,
+                               lac_error *err) {
+  for (int role = 0; folder[0] && role < OUTPUT_COUNT; role++) {
+    if (strcmp(plan->files[role].real, folder) != 0) continue;
+    return laci_fail(err, LAC_BAD_ARGUMENT, "%s: --%s makes a folder of that name",
+                     plan->files[role].path, option);
+  }
+  return LAC_OK;
+}
+
 lac_status outputs_plan(const arguments *args, outputs *plan, lac_error *err) {
   memset(plan, 0, sizeof *plan);
   plan->force = args->force;
@@ -176,7 +193,7 @@ lac_status outputs_plan(const arguments *args, outputs *plan, lac_error *err) {
                        args->verb == VERB_train || args->verb == VERB_finetune;
   lac_status st = plan_export(plan, args, err);
   for (int role = 0; !st && role < OUTPUT_COUNT; role++) st = plan_file(plan, role, args, err);
-  return st;
+  return st ? st : check_folder(plan, plan->folder, option_names[OUTPUT_EXPORT], err);
 }
 
 static const char *base_name(const char *path) {
@@ -325,9 +342,12 @@ static bool is_run_file(const char *real, const char *folder) {
 
 lac_status outputs_guard_run(const outputs *plan, const char *model_dir, lac_error *err) {
   char folder[PATH_MAX];
-  /* one that is not there yet holds no output either, but for the export's, whose name is another
-   */
-  if (!model_dir || !realpath(model_dir, folder)) return LAC_OK;
+  output_file made = {.path = model_dir};
+  if (!model_dir) return LAC_OK;
+  /* one that is not there yet holds no output either, but for the export's, whose name is another;
+   * what is wrong with it is told when it is made */
+  if (!realpath(model_dir, folder))
+    return resolve(&made, NULL) ? LAC_OK : check_folder(plan, made.real, "model-dir", err);
   for (int role = 0; role < OUTPUT_COUNT; role++) {
     const output_file *file = &plan->files[role];
     bool taken = is_run_file(file->real, folder) ||

@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -375,7 +376,9 @@ static lac_status fail_folder(const char *folder, const char *text, lac_error *e
 /* A folder that is not there is made, but only in one that is. */
 static lac_status check_parent(const char *folder, lac_error *err) {
   char parent[PATH_MAX];
+  struct stat link;
   if (strlen(folder) >= sizeof parent) return fail_folder(folder, "the name is too long", err);
+  if (lstat(folder, &link) == 0) return fail_folder(folder, "a link that leads nowhere", err);
   strcpy(parent, folder);
   return access(dirname(parent), W_OK | X_OK) == 0 ? LAC_OK
                                                    : fail_folder(folder, strerror(errno), err);
