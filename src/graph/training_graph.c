@@ -449,12 +449,22 @@ static lac_status build(job *j) {
   return st ? st : finish(j);
 }
 
-/** Where shapes do not fit and the file fixes its batch, that is the likely cause, whatever node it
- *  shows at. */
+static bool works_in(const job *j, int64_t batch) {
+  laci_training_options how = *j->options;
+  laci_training_graph *made;
+  how.batch = batch;
+  if (laci_training_graph_create(j->model, &how, &made, NULL)) return false;
+  laci_training_graph_destroy(made);
+  return true;
+}
+
+/** Where shapes fit in the batch that the file fixes, that is the cause, whatever node it shows
+ *  at. */
 static lac_status explain_batch(const job *j, lac_status st) {
   const laci_value *images = &j->model->values[j->model->inputs[0]];
   int64_t fixed = images->type.shape.rank > 0 ? images->type.shape.dims[0] : -1;
   if (st != LAC_BAD_SHAPE || fixed < 1 || fixed == j->to->batch || !j->err) return st;
+  if (!works_in(j, fixed)) return st;
   char text[sizeof j->err->text];
   (void)snprintf(text, sizeof text, "%s", j->err->text);
   return laci_fail(j->err, st,
@@ -482,8 +492,8 @@ lac_status laci_training_graph_create(const laci_graph *model, const laci_traini
     j.to->params = laci_alloc(n_stored + 1, sizeof *j.to->params);
     j.to->stats = laci_alloc(n_stored + 1, sizeof *j.to->stats);
   }
-  bool room =
-      j.to && j.sorts && j.needed && j.value_of && j.stat_now && j.to->params && j.to->stats;
+  bool room = j.to && j.sorts && j.from_image && j.needed && j.value_of && j.stat_now &&
+              j.to->params && j.to->stats;
   if (room) st = laci_graph_create(&j.to->graph, err);
   else (void)laci_fail_memory(err, "the training graph");
   for (size_t v = 0; v < n_values && !st; v++) j.value_of[v] = -1;

@@ -337,6 +337,17 @@ static void a_batch_that_the_file_fixes_is_named(void **state) {
   assert_int_equal(laci_training_graph_create(model, &options, &to, &err), LAC_OK);
   laci_training_graph_destroy(to);
   laci_graph_destroy(model);
+  /* it is not the cause where the network cannot be trained in that batch either */
+  net =
+      "input x 2x12\nstored w 12x12\nstored r 3 i64 = -1 4 3\np = MatMul(x, w)\n"
+      "y = Reshape(p, r)\noutput y\n";
+  options.batch = 4;
+  if (net_read(net, &model, &err)) fail_msg("%s", err.text);
+  assert_int_equal(laci_training_graph_create(model, &options, &to, &err), LAC_BAD_SHAPE);
+  if (strstr(err.text, "fixes a batch") || !strstr(err.text, "wanted [4, classes]")) {
+    fail_msg("%s", err.text);
+  }
+  laci_graph_destroy(model);
 }
 
 static void weights_that_are_left_as_they_are_are_known(void **state) {
