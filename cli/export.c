@@ -8,23 +8,31 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "table.h"
 
 bool export_is_read(const arguments *args) {
   return args->verb == VERB_train && args->sparse && args->export_dir;
 }
 
-lac_status export_source(const arguments *args, char *path, size_t room, lac_error *err) {
-  int n = snprintf(path, room, "%s/model.onnx", args->export_dir);
-  if (n < 0 || (size_t)n >= room) {
-    return laci_fail(err, LAC_IO, "--export-dir %s: the name is too long", args->export_dir);
-  }
-  if (access(path, F_OK) != 0) {
-    return laci_fail(err, LAC_NOT_FOUND,
-                     "%s: it is not there; train without --sparse writes it, and --sparse then "
-                     "goes on from it",
-                     path);
-  }
-  return LAC_OK;
+static lac_status path_in(const char *dir, const char *inside, char path[PATH_MAX],
+                          lac_error *err) {
+  const char *slash = dir[strlen(dir) - 1] == '/' ? "" : "/";
+  int n = snprintf(path, PATH_MAX, "%s%s%smodel.onnx", dir, slash, inside);
+  if (n >= 0 && n < PATH_MAX) return LAC_OK;
+  return laci_fail(err, LAC_IO, "--export-dir %s: the name is too long", dir);
+}
+
+lac_status export_target(const arguments *args, char path[PATH_MAX], lac_error *err) {
+  return path_in(args->export_dir, export_is_read(args) ? "sparse/" : "", path, err);
+}
+
+lac_status export_source(const arguments *args, char path[PATH_MAX], lac_error *err) {
+  lac_status st = path_in(args->export_dir, "", path, err);
+  if (st || access(path, F_OK) == 0) return st;
+  return laci_fail(err, LAC_NOT_FOUND,
+                   "%s: it is not there; train without --sparse writes it, and --sparse then "
+                   "goes on from it",
+                   path);
 }
 
 static bool same_shape(const lac_tensor *a, const lac_tensor *b) {
@@ -35,6 +43,7 @@ static bool same_shape(const lac_tensor *a, const lac_tensor *b) {
 static lac_status compare(const char *path, const char *arch, const lac_model *fresh,
                           const lac_model *found, lac_error *err) {
   int n = lac_model_tensor_count(fresh), n_found = lac_model_tensor_count(found);
+  char text[2][TABLE_SHAPE_BYTES];
   lac_tensor wanted, tensor;
   for (int k = 0; k < n; k++) {
     lac_model_tensor(fresh, k, &wanted);
@@ -42,11 +51,12 @@ static lac_status compare(const char *path, const char *arch, const lac_model *f
       return laci_fail(err, LAC_BAD_SHAPE, "%s: it is no %s for these data: it has no %s", path,
                        arch, wanted.name);
     }
-    if (!same_shape(&wanted, &tensor)) {
-      return laci_fail(err, LAC_BAD_SHAPE,
-                       "%s: it is no %s for these data: its %s has another shape", path, arch,
-                       wanted.name);
-    }
+    if (same_shape(&wanted, &tensor)) continue;
+    return laci_fail(
+        err, LAC_BAD_SHAPE, "%s: it is no %s for these data: its %s is %s %s, wanted %s %s", path,
+        arch, wanted.name, lac_dtype_name(tensor.dtype),
+        table_shape_text(tensor.rank, tensor.shape, text[0]), lac_dtype_name(wanted.dtype),
+        table_shape_text(wanted.rank, wanted.shape, text[1]));
   }
   if (n == n_found) return LAC_OK;
   return laci_fail(err, LAC_BAD_SHAPE, "%s: it is no %s: it has %d tensors, wanted %d", path, arch,

@@ -4,6 +4,8 @@
 #ifndef CLI_EXPORT_H
 #define CLI_EXPORT_H
 
+#include <limits.h>
+
 #include "args.h"
 #include "lacuna/mask.h"
 #include "lacuna/report.h"
@@ -11,10 +13,13 @@
 /** Does this command begin with DIR/model.onnx? */
 bool export_is_read(const arguments *args);
 
-/** Fills path with DIR/model.onnx. Fails LAC_NOT_FOUND where it is not there, LAC_IO where the name
- * is too long. */
-LAC_MUST_CHECK lac_status export_source(const arguments *args, char *path, size_t room,
-                                        lac_error *err);
+/** Fills path with the name of what is read, DIR/model.onnx. Fails LAC_NOT_FOUND where it is not
+ * there, LAC_IO where the name is too long. */
+LAC_MUST_CHECK lac_status export_source(const arguments *args, char path[PATH_MAX], lac_error *err);
+
+/** And of what --export-dir writes: the same name, or DIR/sparse/model.onnx where that is read.
+ * Fails LAC_IO where it is too long. */
+LAC_MUST_CHECK lac_status export_target(const arguments *args, char path[PATH_MAX], lac_error *err);
 
 /** Loads it and compares its stored tensors with those of `fresh`, the network `arch`. Fails
  * LAC_BAD_SHAPE where it is another network. */

@@ -19,6 +19,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "export.h"
 #include "order.h"
 #include "story.h"
 
@@ -28,10 +29,13 @@ static outputs *volatile being_written;
 static const char *const option_names[OUTPUT_COUNT] = {"output", "export-dir", "plot",
                                                        "save-permutation", "json"};
 
-static const char export_name[] = "model.onnx";
-
 static const char *option_name(const arguments *args, output_role role) {
   return args->verb == VERB_plot && role == OUTPUT_PLOT ? "output" : option_names[role];
+}
+
+static const char *base_name(const char *path) {
+  const char *slash = strrchr(path, '/');
+  return slash ? slash + 1 : path;
 }
 
 static bool is_stdout(const char *path) { return path && strcmp(path, "-") == 0; }
@@ -76,7 +80,7 @@ static lac_status resolve_export(outputs *plan, lac_error *err) {
   if (st) return st;
   if (lstat(folder.real, &link) == 0)
     return laci_fail(err, LAC_IO, "%s: its folder is a link that leads nowhere", file->path);
-  int n = snprintf(file->real, sizeof file->real, "%s/%s", folder.real, export_name);
+  int n = snprintf(file->real, sizeof file->real, "%s/%s", folder.real, base_name(file->path));
   if (n < 0 || (size_t)n >= sizeof file->real)
     return laci_fail(err, LAC_IO, "%s: the name is too long", file->path);
   strcpy(plan->folder, folder.real);
@@ -147,21 +151,6 @@ static lac_status plan_file(outputs *plan, output_role role, const arguments *ar
   return st;
 }
 
-/* DIR/model.onnx, or what training makes sparse of it. */
-static lac_status plan_export(outputs *plan, const arguments *args, lac_error *err) {
-  const char *dir = args->export_dir;
-  bool sparse = args->verb == VERB_train && args->sparse;
-  if (!dir) return LAC_OK;
-  int n = snprintf(plan->export_path, sizeof plan->export_path, "%s%s%s%s", dir,
-                   dir[0] && dir[strlen(dir) - 1] == '/' ? "" : "/", sparse ? "sparse/" : "",
-                   export_name);
-  if (n < 0 || (size_t)n >= sizeof plan->export_path) {
-    return laci_fail(err, LAC_IO, "--export-dir %s: the name is too long", dir);
-  }
-  plan->files[OUTPUT_EXPORT].path = plan->export_path;
-  return LAC_OK;
-}
-
 /* A folder that is going to be made is no name for a file. */
 static lac_status check_folder(const outputs *plan, const char *folder, const char *option,
                                lac_error *err) {
@@ -191,14 +180,13 @@ lac_status outputs_plan(const arguments *args, outputs *plan, lac_error *err) {
   }
   plan->writes_model = args->verb == VERB_prune || args->verb == VERB_permute ||
                        args->verb == VERB_train || args->verb == VERB_finetune;
-  lac_status st = plan_export(plan, args, err);
+  lac_status st = LAC_OK;
+  if (args->export_dir && !args->eval_only) {
+    st = export_target(args, plan->export_path, err);
+    plan->files[OUTPUT_EXPORT].path = plan->export_path;
+  }
   for (int role = 0; !st && role < OUTPUT_COUNT; role++) st = plan_file(plan, role, args, err);
   return st ? st : check_folder(plan, plan->folder, option_names[OUTPUT_EXPORT], err);
-}
-
-static const char *base_name(const char *path) {
-  const char *slash = strrchr(path, '/');
-  return slash ? slash + 1 : path;
 }
 
 /* Saving a model makes data files beside it where it has external data: OUT.onnx's are called

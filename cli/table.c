@@ -44,14 +44,19 @@ void table_cell(text_table *table, const char *format, ...) {
   add_cell(table, text);
 }
 
-void table_shape_cell(text_table *table, int rank, const int64_t *shape) {
-  char text[256] = "";
+const char *table_shape_text(int rank, const int64_t *shape, char text[TABLE_SHAPE_BYTES]) {
   size_t used = 0;
-  for (int axis = 0; axis < rank && used < sizeof text; axis++) {
-    used += (size_t)snprintf(text + used, sizeof text - used, "%s%" PRId64, axis ? "x" : "",
+  text[0] = 0;
+  for (int axis = 0; axis < rank && used < TABLE_SHAPE_BYTES; axis++) {
+    used += (size_t)snprintf(text + used, TABLE_SHAPE_BYTES - used, "%s%" PRId64, axis ? "x" : "",
                              shape[axis]);
   }
-  table_cell(table, "%s", text);
+  return text;
+}
+
+void table_shape_cell(text_table *table, int rank, const int64_t *shape) {
+  char text[TABLE_SHAPE_BYTES];
+  table_cell(table, "%s", table_shape_text(rank, shape, text));
 }
 
 static int width_of(const char *text) {

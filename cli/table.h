@@ -3,6 +3,7 @@
 #ifndef CLI_TABLE_H
 #define CLI_TABLE_H
 
+#include <stdint.h>
 #include <stdio.h>
 
 #include "base/memory.h"
@@ -26,7 +27,12 @@ void table_begin(text_table *table, const char *heads);
 /** Fills the next cell, row after row. */
 void table_cell(text_table *table, const char *format, ...) LAC_PRINTF(2, 3);
 
-/** The same with a shape, "64x3x3x3"; nothing for rank 0. */
+enum { TABLE_SHAPE_BYTES = 256 };
+
+/** A shape as a text, "64x3x3x3"; nothing for rank 0. Returns text. */
+const char *table_shape_text(int rank, const int64_t *shape, char text[TABLE_SHAPE_BYTES]);
+
+/** Fills the next cell with a shape. */
 void table_shape_cell(text_table *table, int rank, const int64_t *shape);
 
 /** Fails LAC_NO_MEMORY where a cell could not be stored. */

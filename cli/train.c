@@ -95,7 +95,7 @@ static lac_status check_together(const arguments *args, lac_error *err) {
   else if (!args->output && !args->export_dir && !args->eval_only)
     text = "-o FILE or --export-dir DIR is missing: where the result goes";
   else if (args->eval_only && args->output) text = "--eval-only with -o: nothing is written";
-  else if (args->eval_only && args->export_dir)
+  else if (args->eval_only && args->export_dir && !export_is_read(args))
     text = "--eval-only with --export-dir: nothing is written";
   else if (args->eval_only && args->plot) text = "--eval-only with --plot: nothing is written";
   else if (args->given.epochs && args->given.steps) text = "--epochs and --steps: one of them";
@@ -310,7 +310,7 @@ static lac_status make_network(run *r, const char *arch, lac_error *err) {
 /* The file that the network is read from, if any: what is written may not be it. */
 static lac_status find_source(run *r, lac_error *err) {
   const arguments *args = r->args;
-  if (export_is_read(args)) return export_source(args, r->source, sizeof r->source, err);
+  if (export_is_read(args)) return export_source(args, r->source, err);
   int n = snprintf(r->source, sizeof r->source, "%s", args->operand ? args->operand : "");
   if (n >= 0 && (size_t)n < sizeof r->source) return LAC_OK;
   return laci_fail(err, LAC_IO, "%s: the name is too long", args->operand);
@@ -437,13 +437,11 @@ static lac_status write_result(run *r, outputs *plan, lac_error *err) {
   const arguments *args = r->args;
   lac_status st = LAC_OK;
   if (args->plot && !r->report) st = lac_inspect(r->model, &r->pruning, &r->report, err);
-  if (!st && export_is_read(args)) {
+  if (!st && export_is_read(args) && !args->eval_only) {
     st = export_check(r->model, r->mask, &r->pruning, &r->check, err);
   }
   if (!st && !plan->uses_stdout) st = print_check(r, err);
-  if (!st && (args->output || args->export_dir)) {
-    st = outputs_write(plan, r->model, r->report, err);
-  }
+  if (!st && !args->eval_only) { st = outputs_write(plan, r->model, r->report, err); }
   if (!st && !plan->uses_stdout) print_result(r);
   if (!st) st = outputs_finish(plan, err);
   if (!st) outputs_tell(plan);
