@@ -85,9 +85,13 @@ static lac_status find_parts(const char *data, const lac_train_options *o, char 
     has_test = is_folder(test);
   }
   if (has_train && has_test) return LAC_OK;
-  if (has_test && o->eval_only && has_folders(test)) {
+  if (has_test && has_folders(test)) {
     (void)snprintf(train, PATH_MAX, "%s", test);
-    return LAC_OK;
+    if (o->eval_only) return LAC_OK;
+    return laci_fail(err, LAC_NOT_FOUND,
+                     "%s: it has a folder %s, but none for training: wanted train beside it, or "
+                     "an evaluation alone",
+                     data, strrchr(test, '/') + 1);
   }
   if (has_train && has_folders(train)) {
     (void)snprintf(test, PATH_MAX, "%s", train);
