@@ -191,8 +191,7 @@ lac_status outputs_plan(const arguments *args, outputs *plan, lac_error *err) {
 
 /* Saving a model makes data files beside it where it has external data: OUT.onnx's are called
  * OUT.data, OUT.1.data ..., or as they were called where they come from (a folder of OUT's own). */
-static bool is_data_name(const char *out, const char *real, const lac_model *model,
-                         const char *input) {
+static bool is_data_name(const char *out, const char *real, const lac_model *model) {
   size_t n_folder = (size_t)(base_name(out) - out);
   if (strncmp(out, real, n_folder) != 0 || strchr(real + n_folder, '/')) return false;
   const char *name = real + n_folder, *ending = strrchr(out + n_folder, '.');
@@ -201,49 +200,33 @@ static bool is_data_name(const char *out, const char *real, const lac_model *mod
   if (strncmp(name, out + n_folder, n_stem) == 0 && n_name >= n_stem + n_data &&
       strcmp(name + n_name - n_data, ".data") == 0)
     return true;
-  char beside[PATH_MAX];
-  int n = snprintf(beside, sizeof beside, "%.*s%s", (int)(base_name(input) - input), input, name);
-  return n > 0 && (size_t)n < sizeof beside && strcmp(base_name(input), name) != 0 &&
-         lac_model_reads(model, beside);
+  const char *data = "";
+  for (int at = 0; data && strcmp(data, name) != 0; at++) data = lac_model_data_file(model, at);
+  return data != NULL;
 }
 
-/* The name of the data file number `at` beside the model's own, in the order of the folder; false:
- * it was read from fewer. */
-static bool find_data(const lac_model *model, const char *input, int at, char name[NAME_MAX + 1]) {
-  char beside[PATH_MAX];
-  struct stat own, other;
-  bool found = false;
-  int n_folder = (int)(base_name(input) - input);
-  int n = snprintf(beside, sizeof beside, "%.*s.", n_folder, input);
-  DIR *files = n < 0 || (size_t)n >= sizeof beside || stat(input, &own) ? NULL : opendir(beside);
-  for (struct dirent *file; files && !found && (file = readdir(files));) {
-    n = snprintf(beside, sizeof beside, "%.*s%s", n_folder, input, file->d_name);
-    bool is_data = n > 0 && (size_t)n < sizeof beside && lac_model_reads(model, beside) &&
-                   stat(beside, &other) == 0 &&
-                   (other.st_dev != own.st_dev || other.st_ino != own.st_ino);
-    found = is_data && at-- == 0;
-    if (found) snprintf(name, NAME_MAX + 1, "%s", file->d_name);
-  }
-  if (files) (void)closedir(files);
-  return found;
-}
-
-/* The names that the data will have, as outputs_write would find out late: the same in another
- * folder, else named after the model. */
+/* The names that the data will have, as lac_model_save gives them and would find out late: the same
+ * in another folder, where they can be; else named after the model. */
 static lac_status guard_data_names(const outputs *plan, const output_file *out,
                                    const lac_model *model, const char *input, lac_error *err) {
-  char copy[PATH_MAX], folder[PATH_MAX], path[PATH_MAX], name[NAME_MAX + 1];
-  size_t n_folder = (size_t)(base_name(out->real) - out->real);
+  char copy[PATH_MAX], folder[PATH_MAX], path[PATH_MAX];
+  const char *base = base_name(out->real), *dot = strrchr(base, '.'), *name;
+  int n_folder = (int)(base - out->real);
   if (plan->force || !plan->writes_model || strlen(input) >= sizeof copy) return LAC_OK;
   strcpy(copy, input);
   if (!out->real[0] || !realpath(dirname(copy), folder)) return LAC_OK;
-  bool moves = strlen(folder) + 1 != n_folder || strncmp(folder, out->real, n_folder - 1) != 0;
-  const char *ending = strrchr(out->real + n_folder, '.');
-  int n_stem = (int)(ending ? (size_t)(ending - out->real) : strlen(out->real));
-  for (int at = 0; find_data(model, input, at, name); at++) {
-    int n = moves     ? snprintf(path, sizeof path, "%.*s%s", (int)n_folder, out->real, name)
-            : at == 0 ? snprintf(path, sizeof path, "%.*s.data", n_stem, out->real)
-                      : snprintf(path, sizeof path, "%.*s.%d.data", n_stem, out->real, at);
+  bool keeps =
+      (int)strlen(folder) + 1 != n_folder || strncmp(folder, out->real, (size_t)n_folder - 1) != 0;
+  for (int at = 0; keeps && (name = lac_model_data_file(model, at)); at++) {
+    keeps = !strchr(name, '/') && strcmp(name, base) != 0;
+  }
+  int n_stem = dot && dot != base ? (int)(dot - base) : (int)strlen(base);
+  const char *ending = dot && strcmp(dot, ".data") == 0 ? "external.data" : "data";
+  for (int at = 0; (name = lac_model_data_file(model, at)); at++) {
+    int n = keeps     ? snprintf(path, sizeof path, "%.*s%s", n_folder, out->real, name)
+            : at == 0 ? snprintf(path, sizeof path, "%.*s.%s", n_folder + n_stem, out->real, ending)
+                      : snprintf(path, sizeof path, "%.*s.%d.%s", n_folder + n_stem, out->real, at,
+                                 ending);
     if (n < 0 || (size_t)n >= sizeof path || access(path, F_OK) != 0) continue;
     return laci_fail(err, LAC_EXISTS,
                      "%.*s%s: it exists already, and the data of %s go there (--force replaces it)",
@@ -254,14 +237,12 @@ static lac_status guard_data_names(const outputs *plan, const output_file *out,
 }
 
 /* Both models in one folder: their data files might get the same names there. */
-static lac_status guard_both_models(const outputs *plan, const lac_model *model, const char *input,
-                                    lac_error *err) {
+static lac_status guard_both_models(const outputs *plan, const lac_model *model, lac_error *err) {
   const output_file *a = &plan->files[OUTPUT_MODEL], *b = &plan->files[OUTPUT_EXPORT];
   size_t n = (size_t)(base_name(a->real) - a->real);
   bool same_folder = a->real[0] && b->real[0] && n == (size_t)(base_name(b->real) - b->real) &&
                      strncmp(a->real, b->real, n) == 0;
-  char name[NAME_MAX + 1];
-  if (!same_folder || !find_data(model, input, 0, name)) return LAC_OK;
+  if (!same_folder || !lac_model_data_file(model, 0)) return LAC_OK;
   return laci_fail(err, LAC_BAD_ARGUMENT,
                    "%s and %s: the network has external data, so they need folders of their own",
                    a->path, b->path);
@@ -275,13 +256,12 @@ lac_status outputs_guard(const outputs *plan, const lac_model *model, const char
     if (lac_model_reads(model, file->real)) return fail_input(file, err);
     for (int other = OUTPUT_MODEL; other <= OUTPUT_EXPORT; other++) {
       const output_file *out = &plan->files[other];
-      if (other == role || !out->real[0] || !is_data_name(out->real, file->real, model, input))
-        continue;
+      if (other == role || !out->real[0] || !is_data_name(out->real, file->real, model)) continue;
       return laci_fail(err, LAC_EXISTS, "%s: this name is kept for the data of %s", file->path,
                        out->path);
     }
   }
-  lac_status st = guard_both_models(plan, model, input, err);
+  lac_status st = guard_both_models(plan, model, err);
   for (int role = OUTPUT_MODEL; !st && role <= OUTPUT_EXPORT; role++) {
     st = guard_data_names(plan, &plan->files[role], model, input, err);
   }
@@ -480,15 +460,12 @@ static void remove_model(const char *path) {
   lac_model *written = NULL;
   int n_folder = (int)(base_name(path) - path);
   char beside[PATH_MAX];
-  snprintf(beside, sizeof beside, "%.*s", n_folder, path);
-  DIR *files = lac_model_load(path, &written, NULL) ? NULL : opendir(beside);
-  for (struct dirent *file; files && (file = readdir(files));) {
-    int n = snprintf(beside, sizeof beside, "%.*s%s", n_folder, path, file->d_name);
-    if (n > 0 && (size_t)n < sizeof beside && lac_model_reads(written, beside)) {
-      (void)unlink(beside);
-    }
+  const char *name;
+  lac_status st = lac_model_load(path, &written, NULL);
+  for (int at = 0; !st && (name = lac_model_data_file(written, at)); at++) {
+    int n = snprintf(beside, sizeof beside, "%.*s%s", n_folder, path, name);
+    if (n > 0 && (size_t)n < sizeof beside) (void)unlink(beside);
   }
-  if (files) (void)closedir(files);
   (void)unlink(path);
   lac_model_destroy(written);
 }

@@ -51,6 +51,10 @@ LAC_API LAC_MUST_CHECK lac_status lac_model_save(lac_model *model, const char *p
  *  whatever name: for callers that write files beside it. */
 LAC_API bool lac_model_reads(const lac_model *model, const char *path);
 
+/** The name of external data file `at`, 0, 1 ..., as the model has it, relative to the model's
+ * folder; a view. NULL: it was read from fewer. */
+LAC_API const char *lac_model_data_file(const lac_model *model, int at);
+
 LAC_API void lac_model_destroy(lac_model *model);
 
 LAC_API int lac_model_tensor_count(const lac_model *model);

@@ -61,6 +61,10 @@ bool lac_model_reads(const lac_model *model, const char *path) {
   return model && model->file && path && laci_onnx_reads(model->file, path);
 }
 
+const char *lac_model_data_file(const lac_model *model, int at) {
+  return model && model->file ? laci_onnx_data_file(model->file, at) : NULL;
+}
+
 void lac_model_destroy(lac_model *model) {
   if (!model) return;
   laci_graph_destroy(model->graph);

@@ -142,6 +142,10 @@ bool laci_onnx_reads(const laci_onnx *file, const char *path) {
   return reads;
 }
 
+const char *laci_onnx_data_file(const laci_onnx *file, int at) {
+  return at >= 0 && (size_t)at < file->n_data_files ? file->data_files[at].location : NULL;
+}
+
 static void clear_marks(laci_onnx *file) {
   for (size_t at = 0; at < file->n_externals; at++) {
     file->externals[at].fresh = NULL;

@@ -80,6 +80,9 @@ LAC_MUST_CHECK lac_status laci_onnx_write(const laci_graph *graph, const char *p
  * name. */
 bool laci_onnx_reads(const laci_onnx *file, const char *path);
 
+/** The location of data file `at`, a view; NULL: it was read from fewer. */
+const char *laci_onnx_data_file(const laci_onnx *file, int at);
+
 /** NULL is fine. */
 void laci_onnx_destroy(laci_onnx *file);
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""external.py IN.onnx OUT.onnx DATA: the same network with its stored tensors' bytes in the file DATA beside it.
+"""external.py IN.onnx OUT.onnx DATA: the same network with its stored tensors' bytes in the file DATA beside it, or below.
 
 ONNX is protobuf: a message is a row of fields, each with a number and a kind. Only the way to the tensors' raw bytes
 is taken apart (model.graph.initializer.raw_data); everything else is copied as it is.
@@ -62,7 +62,7 @@ def main():
             if number != RAW_DATA:
                 made += whole
                 continue
-            entries = {"location": data.name, "offset": len(blob), "length": len(content)}
+            entries = {"location": data.relative_to(out.parent), "offset": len(blob), "length": len(content)}
             for key, value in entries.items():
                 made += field(EXTERNAL_DATA, field(KEY, key.encode()) + field(VALUE, str(value).encode()))
             made += varint(DATA_LOCATION << 3) + varint(1)
