@@ -324,7 +324,9 @@ lac_status outputs_guard_run(const outputs *plan, const char *model_dir, lac_err
     return laci_fail(err, LAC_EXISTS, "%s: the run in --model-dir %s has files of that name",
                      file->path, model_dir);
   }
-  return LAC_OK;
+  int n = snprintf(made.real, sizeof made.real, "%s/best", folder); /* with --keep-best */
+  return n < 0 || (size_t)n >= sizeof made.real ? LAC_OK
+                                                : check_folder(plan, made.real, "model-dir", err);
 }
 
 /* Makes an empty file of a name that nobody has, beside the final one and with its ending. */
