@@ -35,7 +35,7 @@ static void sum_bf16(const uint16_t *a, const uint16_t *b, const uint16_t *y, in
 #pragma GCC ivdep
   for (int64_t i = 0; i < n; i++) {
     uint16_t sum = bf16_of(float_of(a[i]) + float_of(b[i]));
-    to[i] = (int16_t)y[i] > 0 ? sum : 0; /* neither zero nor with a sign */
+    to[i] = (uint16_t)(y[i] - 1) < 0x7F80 ? sum : 0; /* no zero, no sign, no NaN */
   }
 }
 

@@ -107,10 +107,11 @@ static uint32_t bits_of(float x) {
   return bits;
 }
 
-/** Half of the values of y are zeros of both signs or negative. */
+/** Half of the values of y are zeros of both signs or negative; some are no numbers, or no end. */
 static float drawn(uint64_t stream, int64_t at, bool y) {
-  uint64_t kind = laci_rng_below(5, stream, (uint64_t)at, 8);
-  if (y && kind < 2) return kind ? 0.0F : -0.0F;
+  static const float special[] = {0.0F, -0.0F, NAN, -NAN, INFINITY, -INFINITY};
+  uint64_t kind = laci_rng_below(5, stream, (uint64_t)at, 16);
+  if (y && kind < 6) return special[kind];
   return (float)(8 * laci_rng_unit(6, stream, (uint64_t)at) - 4);
 }
 
