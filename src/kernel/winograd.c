@@ -31,7 +31,7 @@ void laci_winograd_cut(const laci_winograd *g, int64_t *rows, int64_t *images) {
 }
 
 size_t laci_winograd_scratch(const laci_winograd *g, int64_t rows, int64_t images) {
-  const int64_t most = (int64_t)1 << 20;
+  const int64_t most = (int64_t)1 << 19; /* so many blocks `turn` reaches by places of 32 bits */
   if (g->c_blocks > most || g->out_w > most || rows > most || images > most) return 0;
   size_t bytes = (size_t)(g->c_blocks * laci_winograd_tiles(g)) * TILE;
   if (__builtin_mul_overflow(bytes, (size_t)(rows + AROUND), &bytes)) return 0;

@@ -96,6 +96,7 @@ static bool describe(const laci_net *net, const laci_shape *x, const laci_shape 
 }
 
 static bool share_out(winograd_step *s, int n_threads) {
+  if (laci_winograd_scratch(&s->g, 1, 1) == 0) return false; /* too large to be cut */
   laci_winograd_cut(&s->g, &s->rows, &s->images);
   s->images = smaller(s->images, (s->n + n_threads - 1) / n_threads);
   s->row_bands = (s->g.out_h + s->rows - 1) / s->rows;
