@@ -29,11 +29,12 @@ typedef struct conv {
 } conv;
 
 static const conv convs[] = {
-    {3, 32, 48, 9, 3, 1, 1, 1, 3, 0},  {5, 64, 32, 8, 3, 1, 0, 1, 3, 0},
-    {2, 32, 32, 7, 3, 1, 2, 1, 3, 0},  {1, 48, 32, 30, 3, 1, 1, 1, 3, 0},
-    {4, 16, 32, 10, 3, 1, 1, 1, 0, 1}, {3, 32, 64, 9, 3, 2, 1, 1, 0, 1},
-    {2, 32, 32, 11, 5, 2, 1, 1, 0, 1}, {3, 32, 32, 8, 1, 1, 0, 1, 0, 0},
-    {3, 24, 32, 8, 3, 1, 1, 1, 0, 0},  {3, 32, 32, 8, 3, 1, 1, 2, 0, 0},
+    {3, 32, 48, 9, 3, 1, 1, 1, 3, 0},   {5, 64, 32, 8, 3, 1, 0, 1, 3, 0},
+    {2, 32, 32, 7, 3, 1, 2, 1, 3, 0},   {1, 48, 32, 30, 3, 1, 1, 1, 3, 0},
+    {4, 16, 32, 10, 3, 1, 1, 1, 0, 1},  {3, 32, 64, 9, 3, 2, 1, 1, 0, 1},
+    {2, 32, 32, 11, 5, 2, 1, 1, 0, 1},  {3, 32, 32, 8, 1, 1, 0, 1, 0, 0},
+    {3, 24, 32, 8, 3, 1, 1, 1, 0, 0},   {3, 32, 32, 8, 3, 1, 1, 2, 0, 0},
+    {1, 512, 32, 16, 3, 1, 1, 1, 3, 0}, /* two bands of rows */
 };
 
 /** Forward and both gradients. */
@@ -78,6 +79,40 @@ static void gradients_match_in_bf16(void **state) {
       expect_steps(text, threads, "winograd along rows", convs[at].filtered);
       expect_steps(text, threads, "pairs of bf16", convs[at].paired);
     }
+  }
+}
+
+/* Windows that differ along the axes, over edges on one side only, and a bias. */
+static void odd_windows_match_in_bf16(void **state) {
+  static const struct {
+    int h, w, kernel[2], out[2];
+    const char *how, *bias;
+  } odd[] = {
+      {1, 1, {3, 3}, {1, 1}, "pads=2,2,0,0", ""},
+      {9, 1, {3, 3}, {8, 1}, "pads=0,2,1,0", ""},
+      {6, 7, {3, 3}, {6, 12}, "pads=0,1,2,6", ""},
+      {6, 8, {3, 3}, {10, 7}, "pads=4,1,2,0", ""},
+      {7, 9, {3, 3}, {3, 8}, "pads=1,0,0,1 strides=2,1", ""},
+      {9, 7, {3, 3}, {7, 3}, "pads=0,0,0,0 strides=1,2", ""},
+      {8, 9, {3, 3}, {6, 9}, "pads=1,1,1,1 dilations=2,1", ""},
+      {8, 9, {3, 3}, {8, 9}, "pads=1,1,1,1", ", b"},
+      {5, 9, {1, 3}, {5, 8}, "pads=0,1,0,0", ""},
+      {9, 5, {7, 2}, {6, 3}, "pads=1,0,2,2 strides=1,2", ""},
+  };
+  (void)state;
+  if (!has_bf16()) skip();
+  for (size_t at = 0; at < sizeof odd / sizeof *odd; at++) {
+    const int *k = odd[at].kernel, *out = odd[at].out, h = odd[at].h, w = odd[at].w;
+    char text[TEXT];
+    (void)snprintf(text, sizeof text,
+                   "input x 2x48x%dx%d\ninput w 32x48x%dx%d\ninput dy 2x32x%dx%d\ninput b 32\n"
+                   "y = Conv(x, w%s) %s\n"
+                   "dx = ConvGradInput(dy, w) input_shape=2,48,%d,%d %s domain=\"lacuna\"\n"
+                   "dw = ConvGradWeight(x, dy) kernel_shape=%d,%d %s domain=\"lacuna\"\n"
+                   "output y\noutput dx\noutput dw\n",
+                   h, w, k[0], k[1], out[0], out[1], odd[at].bias, odd[at].how, h, w, odd[at].how,
+                   k[0], k[1], odd[at].how);
+    check_as(text, (expectation){.tolerance = 2.5e-2, .bf16 = true, .plain = -1});
   }
 }
 
@@ -155,12 +190,43 @@ static void a_relu_that_two_read_takes_their_sum(void **state) {
   expect_steps(twice, 2, "ReluGrad of a sum", 0); /* the sum is wanted, too */
 }
 
+/* y has the signs of an input, so that bf16 and f32 agree about them. */
+static void sums_of_any_two_flow_back_through_a_relu(void **state) {
+  static const struct {
+    const char *sum; /* d, and what its summands are */
+    int steps;
+  } sums[] = {
+      {"d = Add(b, b)\n", 1},
+      {"d = Add(y, a)\n", 1},
+      {"d = Add(y, y)\n", 1},
+      {"d = Add(a, b)\noutput y\noutput b\n", 1},
+      {"t = Transpose(z) perm=0,3,1,2\nd = Add(b, t)\n", 1},
+      {"d = Add(b, one)\n", 0}, /* over all pixels */
+  };
+  (void)state;
+  for (size_t at = 0; at < sizeof sums / sizeof *sums; at++) {
+    char text[TEXT];
+    (void)snprintf(text, sizeof text,
+                   "input x 3x32x6x5\ninput w 32x32x3x3\ninput a 3x32x6x5\ninput z 3x6x5x32\n"
+                   "input one 32x1x1\nc = Conv(x, w) pads=1,1,1,1\ny = Relu(x)\n"
+                   "b = ConvGradInput(a, w) input_shape=3,32,6,5 pads=1,1,1,1 domain=\"lacuna\"\n"
+                   "%sdx = ReluGrad(d, y) domain=\"lacuna\"\noutput dx\noutput c\n",
+                   sums[at].sum);
+    check_as(text, (expectation){.tolerance = 1e-5});
+    if (!has_bf16()) continue;
+    check_as(text, (expectation){.tolerance = 2e-2, .bf16 = true});
+    expect_steps(text, 2, "ReluGrad of a sum", sums[at].steps);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(gradients_match_in_bf16),
+      cmocka_unit_test(odd_windows_match_in_bf16),
       cmocka_unit_test(gradients_match_in_f32),
       cmocka_unit_test(rows_are_the_same_for_any_number_of_threads),
       cmocka_unit_test(a_relu_that_two_read_takes_their_sum),
+      cmocka_unit_test(sums_of_any_two_flow_back_through_a_relu),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
