@@ -5,10 +5,10 @@
     bench/train.py [--build build/release] [--torch PYTHON] [--only NETWORK] [--dtype f32|bf16] [--threads N] [--time S]
                    [--cpu-time] [--profile] [--json FILE] [--docs] [--record]
 
-A cell is a network with its batch and an element type; Lacuna and each of PyTorch's layouts live in processes of their
-own and take short turns until each has had its time. PyTorch's best layout counts. --cpu-time compares processor time
-(with --threads 1 that means something on a machine that is not quiet). PYTHON needs torch and torchvision. --docs writes
-the tables of docs/train-speed.md; --record adds an entry to bench/ledger.json.
+A cell is a network with its batch and an element type; Lacuna, Lacuna with --remat and each of PyTorch's layouts live
+in processes of their own and take short turns until each has had its time. PyTorch's best layout counts. --cpu-time
+compares processor time (with --threads 1 that means something on a machine that is not quiet). PYTHON needs torch and
+torchvision. --docs writes the tables of docs/train-speed.md; --record adds an entry to bench/ledger.json.
 """
 import argparse
 import json
@@ -38,7 +38,8 @@ SHOWN = 12  # kinds of steps in a table
 def commands(arguments, network, dtype):
     """{name: command} of those that take turns."""
     common = [network, str(NETWORKS[network]), dtype, str(arguments.threads)]
-    out = {"lacuna": [str(arguments.build / "bench/train_worker"), *common]}
+    ours = [str(arguments.build / "bench/train_worker"), *common]
+    out = {"lacuna": ours, "remat": [*ours, "remat"]}
     for layout in LAYOUTS[dtype]:
         out[layout] = [str(arguments.torch), str(TOP / "bench/train_peer.py"), *common, layout]
     return out
@@ -87,7 +88,7 @@ def measure(arguments, network, dtype):
 # ---- showing ----
 
 def best_peer(cell):
-    peers = [name for name in cell["engines"] if name != "lacuna"]
+    peers = [name for name in cell["engines"] if name in LAYOUTS["f32"]]
     return max(peers, key=lambda name: cell["engines"][name]["images_per_second"])
 
 
@@ -117,9 +118,20 @@ def profile_table(cell):
     yield f"| all else | | {rest:.1f} | {100 * rest / total:.1f} % |"
 
 
+def remat_table(cells):
+    yield "| network, batch | type | planned MB | with `--remat` | most held, MB | with `--remat` | time of a step |"
+    yield "|---|---|---|---|---|---|---|"
+    for cell in cells:
+        kept, again = cell["engines"]["lacuna"], cell["engines"]["remat"]
+        yield (f"| {NAMES[cell['network']]}, {cell['batch']} | {cell['dtype']} | {kept['planned_mb']:.0f} "
+               f"| {again['planned_mb']:.0f} | {kept['peak_mb']:.0f} | {again['peak_mb']:.0f} "
+               f"| {again['median_ms'] / kept['median_ms']:.2f} x |")
+
+
 def circumstances_line(results):
     here, threads = results["circumstances"], results["threads"]
-    torch = next(one["version"] for name, one in results["cells"][0]["engines"].items() if name != "lacuna")
+    cell = results["cells"][0]
+    torch = cell["engines"][best_peer(cell)]["version"]
     kind = "processor time" if results["cpu_time"] else "wall time"
     return (f"{here['machine']['cpu']}, {threads} thread{'s' * (threads > 1)}, {kind}, medians; PyTorch {torch}; "
             f"Lacuna {here['commit']}, {here['compiler']}, {here['date']}.")
@@ -137,6 +149,7 @@ def replace_part(text, name, lines):
 def write_docs(results):
     profiles = [line for cell in results["cells"] if "kinds" in cell for line in [*profile_table(cell), ""]]
     text = replace_part(PAGE.read_text(), "speed", [*table(results["cells"]), "", circumstances_line(results)])
+    text = replace_part(text, "remat", list(remat_table(results["cells"])))
     PAGE.write_text(replace_part(text, "profile", profiles[:-1]))
 
 
@@ -196,6 +209,7 @@ def main():
     arguments = parse()
     results = json.loads(arguments.json.read_text()) if arguments.tables else measure_all(arguments)
     print("\n" + "\n".join(table(results["cells"])) + "\n" + circumstances_line(results))
+    print("\n" + "\n".join(remat_table(results["cells"])))
     for cell in results["cells"]:
         if "kinds" in cell:
             print("\n" + "\n".join(profile_table(cell)))

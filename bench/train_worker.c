@@ -2,7 +2,7 @@
  * Lacuna's side of bench/train.py: builds a network, plans its training, then takes steps when it
  * is told to.
  *
- *     train_worker ARCH BATCH f32|bf16 THREADS
+ *     train_worker ARCH BATCH f32|bf16 THREADS [remat]
  *
  * Orders come as lines on stdin, each is answered by one line of JSON on stdout, as engine_worker.c
  * does it: `run S` takes steps for S seconds, `memory` tells the peak, `profile N` shares the time
@@ -68,12 +68,12 @@ static lac_status take_step(worker *w, float *loss, lac_error *err) {
   return st;
 }
 
-static lac_status start(worker *w, char **argv, lac_error *err) {
+static lac_status start(worker *w, char **argv, bool remat, lac_error *err) {
   double begin = laci_clock_seconds();
   float loss = 0;
   lac_status st = laci_arch_build(&(laci_arch_options){.name = argv[1]}, &w->model, err);
   laci_trainer_options options = {
-      .graph = {.batch = strtol(argv[2], NULL, 10)},
+      .graph = {.batch = strtol(argv[2], NULL, 10), .remat = remat},
       .optimizer = laci_optimizer_options_default(LACI_OPTIMIZER_SGD),
       .threads = (int)strtol(argv[4], NULL, 10),
       .bf16 = strcmp(argv[3], "bf16") == 0,
@@ -190,12 +190,13 @@ int main(int argc, char **argv) {
   char line[LINE_BYTES];
   worker w = {0};
   lac_error err = {0};
-  if (argc != 5) {
-    (void)fprintf(stderr, "usage: train_worker ARCH BATCH f32|bf16 THREADS\n");
+  bool remat = argc == 6 && strcmp(argv[5], "remat") == 0;
+  if (argc != 5 && !remat) {
+    (void)fprintf(stderr, "usage: train_worker ARCH BATCH f32|bf16 THREADS [remat]\n");
     return 2;
   }
   (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* who waits stopped does not see its parent's end */
-  lac_status st = start(&w, argv, &err);
+  lac_status st = start(&w, argv, remat, &err);
   (void)fflush(stdout);
   while (!st && fgets(line, sizeof line, stdin)) {
     line[strcspn(line, "\n")] = 0;

@@ -8,6 +8,12 @@
 
 #define INLINE static inline __attribute__((always_inline))
 
+#if defined(__clang__)
+#define EACH_BY_ITSELF _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define EACH_BY_ITSELF _Pragma("GCC ivdep")
+#endif
+
 INLINE float float_of(uint16_t bits) {
   uint32_t wide = (uint32_t)bits << 16;
   float x;
@@ -23,7 +29,7 @@ INLINE uint16_t bf16_of(float x) {
 }
 
 static void sum_f32(const float *a, const float *b, const float *y, int64_t n, float *to) {
-#pragma GCC ivdep
+  EACH_BY_ITSELF
   for (int64_t i = 0; i < n; i++) {
     float sum = a[i] + b[i];
     to[i] = y[i] > 0 ? sum : 0;
@@ -32,7 +38,7 @@ static void sum_f32(const float *a, const float *b, const float *y, int64_t n, f
 
 static void sum_bf16(const uint16_t *a, const uint16_t *b, const uint16_t *y, int64_t n,
                      uint16_t *to) {
-#pragma GCC ivdep
+  EACH_BY_ITSELF
   for (int64_t i = 0; i < n; i++) {
     uint16_t sum = bf16_of(float_of(a[i]) + float_of(b[i]));
     to[i] = (uint16_t)(y[i] - 1) < 0x7F80 ? sum : 0; /* no zero, no sign, no NaN */
