@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "kernel/attention.h"
+#include "tensor/bf16.h"
 
 #if defined(__AVX512F__)
 #include <immintrin.h>
@@ -54,20 +55,6 @@ INLINE lanes choose(ints mask, lanes yes, lanes no) {
 
 /* ---- Elements and units ---- */
 
-INLINE float float_of(uint16_t bits) {
-  uint32_t wide = (uint32_t)bits << 16;
-  float x;
-  memcpy(&x, &wide, sizeof x);
-  return x;
-}
-
-INLINE uint16_t bf16_of(float x) {
-  uint32_t bits;
-  memcpy(&bits, &x, sizeof bits);
-  if ((bits & 0x7FFFFFFFU) > 0x7F800000U) return (uint16_t)((bits >> 16) | 0x40U); /* NaN */
-  return (uint16_t)((bits + 0x7FFFU + ((bits >> 16) & 1U)) >> 16);
-}
-
 #ifdef PAIRS
 typedef uint32_t unit;
 enum { PER_UNIT = 2 };
@@ -94,7 +81,7 @@ typedef float unit;
 enum { PER_UNIT = 1 };
 
 INLINE float element(const laci_attention *a, const void *from, int64_t at) {
-  return a->bf16 ? float_of(((const uint16_t *)from)[at]) : ((const float *)from)[at];
+  return a->bf16 ? laci_bf16_value(((const uint16_t *)from)[at]) : ((const float *)from)[at];
 }
 INLINE unit along(const laci_attention *a, const void *row, int64_t u, int64_t n) {
   (void)n;
@@ -236,7 +223,7 @@ static float exponentials(float *s, int64_t room) {
 static void write_row(const laci_attention *a, const float *from, float factor, int64_t n,
                       void *to) {
   if (a->bf16) {
-    for (int64_t c = 0; c < n; c++) ((uint16_t *)to)[c] = bf16_of(from[c] * factor);
+    for (int64_t c = 0; c < n; c++) ((uint16_t *)to)[c] = laci_bf16_round(from[c] * factor);
   } else {
     for (int64_t c = 0; c < n; c++) ((float *)to)[c] = from[c] * factor;
   }

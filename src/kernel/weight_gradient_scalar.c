@@ -1,26 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * weight_gradient.h as it is defined: a sum after the other, in double. Points are rounded to bf16,
  * as they are multiplied. */
-#include <string.h>
-
 #include "kernel/weight_gradient.h"
+#include "tensor/bf16.h"
 
 enum { BLOCK = LACI_GRADIENT_BLOCK };
 
-static float of_bf16(uint16_t bits) {
-  uint32_t wide = (uint32_t)bits << 16;
-  float x;
-  memcpy(&x, &wide, sizeof x);
-  return x;
-}
-
-static double rounded(float x) {
-  uint32_t bits;
-  memcpy(&bits, &x, sizeof bits);
-  bits = (bits + 0x7FFFU + ((bits >> 16) & 1U)) & 0xFFFF0000U;
-  memcpy(&x, &bits, sizeof x);
-  return (double)x;
-}
+static double rounded(float x) { return (double)laci_bf16_value(laci_bf16_round(x)); }
 
 /** A row of one channel; zeros beside it. */
 typedef struct line {
@@ -29,7 +15,7 @@ typedef struct line {
 } line;
 
 static float at(const line *l, int64_t column) {
-  return column < 0 || column >= l->width ? 0 : of_bf16(l->pixels[column * BLOCK]);
+  return column < 0 || column >= l->width ? 0 : laci_bf16_value(l->pixels[column * BLOCK]);
 }
 
 static double row_of_places(const laci_weight_gradient *g, const line *x, const line *dy,

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * winograd.h as it is defined: a pair of pixels and a channel after the other. */
-#include <string.h>
-
 #include "kernel/winograd.h"
+#include "tensor/bf16.h"
 
 enum {
   BLOCK = LACI_WINOGRAD_BLOCK,
@@ -10,20 +9,6 @@ enum {
   POINTS = LACI_WINOGRAD_POINTS,
   OUT = LACI_WINOGRAD_OUT,
 };
-
-static float of_bf16(uint16_t bits) {
-  uint32_t wide = (uint32_t)bits << 16;
-  float x;
-  memcpy(&x, &wide, sizeof x);
-  return x;
-}
-
-static uint16_t to_bf16(float x) {
-  uint32_t bits;
-  memcpy(&bits, &x, sizeof bits);
-  if ((bits & 0x7FFFFFFFU) > 0x7F800000U) return (uint16_t)((bits >> 16) | 0x40U); /* NaN */
-  return (uint16_t)((bits + 0x7FFFU + ((bits >> 16) & 1U)) >> 16);
-}
 
 /** Where channel `in` of block c meets channel `out` of block k in window row i. */
 static int64_t place_of(const laci_winograd *g, int64_t k, int64_t c, int64_t i, int64_t in,
@@ -44,7 +29,7 @@ void laci_winograd_turn_scalar(const laci_winograd *g, const float *weight, bool
         const float points[POINTS] = {first, (ends + row[1]) * 0.5F, (ends - row[1]) * 0.5F, last};
         for (int64_t p = 0; p < POINTS; p++) {
           int64_t at = place_of(g, out / BLOCK, in / BLOCK, i, in % BLOCK, p, out % BLOCK);
-          to[at] = to_bf16(points[p]);
+          to[at] = laci_bf16_round(points[p]);
         }
       }
     }
@@ -55,7 +40,7 @@ void laci_winograd_turn_scalar(const laci_winograd *g, const float *weight, bool
 static float pixel(const laci_winograd *g, const uint16_t *plane, int64_t row, int64_t column,
                    int64_t channel) {
   if (row < 0 || row >= g->h || column < 0 || column >= g->w) return 0;
-  return of_bf16(plane[(row * g->w + column) * BLOCK + channel]);
+  return laci_bf16_value(plane[(row * g->w + column) * BLOCK + channel]);
 }
 
 static void add_tile(const laci_winograd *g, const uint16_t *x, const uint16_t *weights,
@@ -69,7 +54,7 @@ static void add_tile(const laci_winograd *g, const uint16_t *x, const uint16_t *
       const float points[POINTS] = {d[0] - d[2], d[1] + d[2], d[2] - d[1], d[1] - d[3]};
       for (int p = 0; p < POINTS; p++) {
         uint16_t weight = weights[place_of(g, k, in / BLOCK, i, in % BLOCK, p, out)];
-        m[p] += of_bf16(to_bf16(points[p])) * of_bf16(weight);
+        m[p] += laci_bf16_value(laci_bf16_round(points[p])) * laci_bf16_value(weight);
       }
     }
   }
@@ -88,8 +73,8 @@ void laci_winograd_convolve_scalar(const laci_winograd *g, const laci_winograd_b
           float m[POINTS] = {0};
           add_tile(g, image, weights, (int64_t[]){k / BLOCK, k % BLOCK, row, column}, m);
           uint16_t *to = plane + (row * g->out_w + column) * BLOCK + k % BLOCK;
-          to[0] = to_bf16(m[0] + m[1] + m[2]);
-          if (column + 1 < g->out_w) to[BLOCK] = to_bf16(m[1] - m[2] - m[3]);
+          to[0] = laci_bf16_round(m[0] + m[1] + m[2]);
+          if (column + 1 < g->out_w) to[BLOCK] = laci_bf16_round(m[1] - m[2] - m[3]);
         }
       }
     }

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "tensor/bf16.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
                "stored tensors are read as little-endian");
@@ -123,13 +124,6 @@ static double f16_value(uint16_t bits) {
   return bits & 0x8000 ? -magnitude : magnitude;
 }
 
-static float bf16_value(uint16_t bits) {
-  uint32_t wide = (uint32_t)bits << 16;
-  float x;
-  memcpy(&x, &wide, sizeof x);
-  return x;
-}
-
 /* One loop a type: `type` is what memcpy reads, `x` the element in the expression that is stored.
  */
 #define READ_LOOP(type, expression)                       \
@@ -146,7 +140,7 @@ static float bf16_value(uint16_t bits) {
 void laci_read_f(lac_dtype dtype, const void *bytes, int64_t first, int64_t n, double *out) {
   switch (dtype) {
     case LAC_DTYPE_F16: READ_LOOP(uint16_t, f16_value(x)); break;
-    case LAC_DTYPE_BF16: READ_LOOP(uint16_t, (double)bf16_value(x)); break;
+    case LAC_DTYPE_BF16: READ_LOOP(uint16_t, (double)laci_bf16_value(x)); break;
     case LAC_DTYPE_F32: READ_LOOP(float, (double)x); break;
     case LAC_DTYPE_F64: READ_LOOP(double, x); break;
     default: memset(out, 0, (size_t)n * sizeof *out); break;
@@ -171,7 +165,7 @@ void laci_read_i(lac_dtype dtype, const void *bytes, int64_t first, int64_t n, i
 void laci_read_abs_f32(lac_dtype dtype, const void *bytes, int64_t first, int64_t n, float *out) {
   switch (dtype) {
     case LAC_DTYPE_F16: READ_LOOP(uint16_t, fabsf((float)f16_value(x))); break;
-    case LAC_DTYPE_BF16: READ_LOOP(uint16_t, fabsf(bf16_value(x))); break;
+    case LAC_DTYPE_BF16: READ_LOOP(uint16_t, fabsf(laci_bf16_value(x))); break;
     case LAC_DTYPE_F32: READ_LOOP(float, fabsf(x)); break;
     case LAC_DTYPE_F64: READ_LOOP(double, fabsf((float)x)); break;
     case LAC_DTYPE_BOOL: READ_LOOP(uint8_t, x ? 1.0F : 0.0F); break;

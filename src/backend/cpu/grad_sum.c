@@ -4,9 +4,8 @@
  * oneDNN's reduction is its slow definition of right here. The channels are shared out among the
  * threads, so that their number changes no bit; sums are f32 lanes for an image, double over them.
  */
-#include <string.h>
-
 #include "backend/cpu/net_in.h"
+#include "tensor/bf16.h"
 
 typedef struct sums {
   int64_t n, channels, pixels; /* pixels of an image */
@@ -22,13 +21,6 @@ typedef struct sums_work {
 
 enum { LANES = LACI_NET_BLOCK };
 
-static float wide(uint16_t bits) {
-  uint32_t whole = (uint32_t)bits << 16;
-  float x;
-  memcpy(&x, &whole, sizeof x);
-  return x;
-}
-
 /** lanes[k] = sum of x[k], x[k + 16] ... of n floats. */
 static void add_floats(const float *x, int64_t n, float lanes[LANES]) {
   int64_t whole = n - n % LANES;
@@ -41,9 +33,9 @@ static void add_floats(const float *x, int64_t n, float lanes[LANES]) {
 static void add_halves(const uint16_t *x, int64_t n, float lanes[LANES]) {
   int64_t whole = n - n % LANES;
   for (int64_t at = 0; at < whole; at += LANES) {
-    for (int k = 0; k < LANES; k++) lanes[k] += wide(x[at + k]);
+    for (int k = 0; k < LANES; k++) lanes[k] += laci_bf16_value(x[at + k]);
   }
-  for (int64_t at = whole; at < n; at++) lanes[at - whole] += wide(x[at]);
+  for (int64_t at = whole; at < n; at++) lanes[at - whole] += laci_bf16_value(x[at]);
 }
 
 /** A block of channels, or one channel, over all images. */
