@@ -6,17 +6,16 @@
  * Orders come as lines on stdin, each is answered by one line of JSON on stdout; peer_worker.py
  * speaks the same for the other engines, and bench/README.md lists the orders. INPUT_DIR/NAME.bin
  * holds an input as lac_engine_run wants it. Only include/lacuna is used, as any program would. */
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <time.h>
 
 #include "lacuna/engine.h"
 #include "lacuna/prune.h"
+#include "orders.h"
 
-enum { LINE_BYTES = 4096, MOST_RUNS = 1 << 16 };
+enum { PATH_BYTES = 4096, MOST_RUNS = 1 << 16 };
 
 typedef struct worker {
   lac_model *model;
@@ -44,17 +43,17 @@ static double status_mb(const char *field) {
   return (double)kb / 1024;
 }
 
-static void make_path(char path[LINE_BYTES], const char *folder, const char *name) {
+static void make_path(char path[PATH_BYTES], const char *folder, const char *name) {
   size_t start = strlen(folder) + 1;
-  (void)snprintf(path, LINE_BYTES, "%s/%s.bin", folder, name);
-  for (size_t at = start; at < LINE_BYTES && path[at]; at++) {
+  (void)snprintf(path, PATH_BYTES, "%s/%s.bin", folder, name);
+  for (size_t at = start; at < PATH_BYTES && path[at]; at++) {
     if (path[at] == '/') path[at] = '_';
   }
 }
 
 /** Reads or writes all of a port's value; false, and a word on stderr, where that fails. */
 static bool move_port(const lac_engine_port *port, const char *folder, void *data, bool write) {
-  char path[LINE_BYTES];
+  char path[PATH_BYTES];
   make_path(path, folder, port->name);
   FILE *file = fopen(path, write ? "wb" : "rb");
   size_t done = 0;
@@ -139,7 +138,8 @@ static bool save(worker *w, const char *folder) {
 }
 
 /** One order; false where the program should end. */
-static bool obey(worker *w, const char *order, lac_status *st, lac_error *err) {
+static bool obey(void *context, const char *order, lac_status *st, lac_error *err) {
+  worker *w = context;
   if (strncmp(order, "run ", 4) == 0) {
     *st = run_for(w, atof(order + 4), err);
   } else if (strncmp(order, "save ", 5) == 0) {
@@ -162,23 +162,15 @@ static void finish(worker *w) {
 }
 
 int main(int argc, char **argv) {
-  char line[LINE_BYTES];
   worker w = {0};
   lac_error err = {0};
   if (argc != 5) {
     (void)fprintf(stderr, "usage: engine_worker MODEL.onnx INPUT_DIR f32|bf16 THREADS\n");
     return 2;
   }
-  /* A worker that waits is stopped by a signal and would not see its parent's end. */
-  (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+  end_with_parent();
   lac_status st = start(&w, argv, &err);
-  (void)fflush(stdout);
-  while (!st && fgets(line, sizeof line, stdin)) {
-    line[strcspn(line, "\n")] = 0;
-    if (!obey(&w, line, &st, &err)) break;
-    (void)fflush(stdout);
-  }
-  if (st) (void)fprintf(stderr, "%s\n", err.text);
+  st = take_orders(&w, obey, st, &err);
   finish(&w);
   return st ? 1 : 0;
 }

@@ -9,21 +9,19 @@
  * of N steps out among what the plan does; `plan` has no answer, and writes the plan to stderr. A
  * step is a batch, forward and backward, and the update. */
 #include <math.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <time.h>
 
 #include "arch/arch.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/rng.h"
+#include "orders.h"
 #include "train/trainer.h"
 
-enum { LINE_BYTES = 256, MOST_STEPS = 1 << 14, MOST_KINDS = 256 };
+enum { MOST_STEPS = 1 << 14, MOST_KINDS = 256 };
 
 typedef struct worker {
   laci_graph *model;
@@ -41,11 +39,6 @@ static double cpu_seconds(void) {
   struct timespec now;
   (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
   return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
-static double peak_mb(void) {
-  struct rusage usage;
-  return getrusage(RUSAGE_SELF, &usage) ? 0 : (double)usage.ru_maxrss / 1024;
 }
 
 /** Images of noise, and every image its own class. */
@@ -177,17 +170,18 @@ static lac_status profile(worker *w, int n, lac_error *err) {
 }
 
 /** One order; false where the program should end. */
-static bool obey(worker *w, const char *order, lac_status *st, lac_error *err) {
+static bool obey(void *context, const char *order, lac_status *st, lac_error *err) {
+  worker *w = context;
   if (strncmp(order, "run ", 4) == 0) *st = run_for(w, atof(order + 4), err);
   else if (strncmp(order, "profile ", 8) == 0) *st = profile(w, atoi(order + 8), err);
-  else if (strcmp(order, "memory") == 0) (void)printf("{\"peak_mb\": %.1f}\n", peak_mb());
+  else if (strcmp(order, "memory") == 0)
+    (void)printf("{\"peak_mb\": %.1f}\n", (double)laci_memory_peak() / 1048576);
   else if (strcmp(order, "plan") == 0) (void)fputs(laci_trainer_plan_text(w->trainer), stderr);
   else return false;
   return *st == LAC_OK;
 }
 
 int main(int argc, char **argv) {
-  char line[LINE_BYTES];
   worker w = {0};
   lac_error err = {0};
   bool remat = argc == 6 && strcmp(argv[5], "remat") == 0;
@@ -195,15 +189,9 @@ int main(int argc, char **argv) {
     (void)fprintf(stderr, "usage: train_worker ARCH BATCH f32|bf16 THREADS [remat]\n");
     return 2;
   }
-  (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* who waits stopped does not see its parent's end */
+  end_with_parent();
   lac_status st = start(&w, argv, remat, &err);
-  (void)fflush(stdout);
-  while (!st && fgets(line, sizeof line, stdin)) {
-    line[strcspn(line, "\n")] = 0;
-    if (!obey(&w, line, &st, &err)) break;
-    (void)fflush(stdout);
-  }
-  if (st) (void)fprintf(stderr, "%s\n", err.text);
+  st = take_orders(&w, obey, st, &err);
   laci_trainer_destroy(w.trainer);
   laci_graph_destroy(w.model);
   laci_free(w.images);
