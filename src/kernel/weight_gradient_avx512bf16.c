@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/least.h"
+#include "kernel/pixels_avx512.h"
 #include "kernel/weight_gradient.h"
 
 enum { BLOCK = LACI_GRADIENT_BLOCK, TILE = LACI_GRADIENT_TILE, POINTS = LACI_WINOGRAD_POINTS };
@@ -17,12 +19,8 @@ typedef struct entry {
   uint32_t pair[BLOCK]; /* a channel's two places */
 } entry;
 
-/** Two registers of 16 channels, channel by channel. */
 INLINE void store_pair(entry *to, __m512i two) {
-  const __m512i places =
-      _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22, 6,
-                       21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
-  _mm512_store_si512(to->pair, _mm512_permutexvar_epi16(places, two));
+  _mm512_store_si512(to->pair, laci_pixel_pairs(two));
 }
 
 /** A row of pixels, 16 channels each; zeros beside it. */
@@ -30,11 +28,6 @@ typedef struct line {
   const uint16_t *pixels;
   int64_t width;
 } line;
-
-INLINE __m256i load_pixel(const line *l, int64_t at) {
-  if (at < 0 || at >= l->width) return _mm256_setzero_si256();
-  return _mm256_loadu_si256((const void *)(l->pixels + at * BLOCK));
-}
 
 /* ---- Pixels as they are ---- */
 
@@ -45,8 +38,8 @@ typedef struct pairing {
 
 INLINE void pair_at(const line *l, const pairing *p, int64_t e, entry *to) {
   int64_t at = p->first + e * p->step;
-  __m512i low = _mm512_castsi256_si512(load_pixel(l, at));
-  store_pair(to + e, _mm512_inserti64x4(low, load_pixel(l, at + p->apart), 1));
+  __m512i low = _mm512_castsi256_si512(laci_pixel(l->pixels, l->width, at));
+  store_pair(to + e, _mm512_inserti64x4(low, laci_pixel(l->pixels, l->width, at + p->apart), 1));
 }
 
 static void pair_row(const line *l, const pairing *p, entry *to) {
@@ -65,7 +58,7 @@ static void pair_row(const line *l, const pairing *p, entry *to) {
 /* ---- Points of two tiles ---- */
 
 INLINE __m512 load_float(const line *l, int64_t at) {
-  return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(load_pixel(l, at)), 16));
+  return laci_pixel_floats(l->pixels, l->width, at);
 }
 
 INLINE void store_points(entry *to, __m512 first, __m512 second) {
@@ -200,8 +193,6 @@ static void add_band(const laci_weight_gradient *g, const laci_weight_gradient_p
   }
 }
 
-static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
-
 void laci_weight_sums_avx512bf16(const laci_weight_gradient *g,
                                  const laci_weight_gradient_part *part) {
   int64_t n_sums = laci_weight_gradient_sums(g) * TILE;
@@ -214,9 +205,9 @@ void laci_weight_sums_avx512bf16(const laci_weight_gradient *g,
     memset(first, 0, row * sizeof *first);
   }
   for (b.n = part->n_first; b.n < part->n_last; b.n += b.images) {
-    b.images = smaller(b.most.images, part->n_last - b.n);
+    b.images = laci_least(b.most.images, part->n_last - b.n);
     for (b.row = 0; b.row < g->out_h; b.row += b.rows) {
-      b.rows = smaller(b.most.rows, g->out_h - b.row);
+      b.rows = laci_least(b.most.rows, g->out_h - b.row);
       add_band(g, part, &b);
     }
   }

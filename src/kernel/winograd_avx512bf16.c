@@ -6,6 +6,7 @@
 #include <immintrin.h>
 #include <string.h>
 
+#include "kernel/pixels_avx512.h"
 #include "kernel/winograd.h"
 
 enum {
@@ -36,10 +37,7 @@ INLINE void points_of(const float *weight, __m512i channels, const int order[WIN
 
 /** [16 out][2 in] of two registers of 16 out. */
 INLINE __m512i pair_up(__m512 first, __m512 second) {
-  const __m512i places =
-      _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22, 6,
-                       21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
-  return _mm512_permutexvar_epi16(places, (__m512i)_mm512_cvtne2ps_pbh(second, first));
+  return laci_pixel_pairs((__m512i)_mm512_cvtne2ps_pbh(second, first));
 }
 
 void laci_winograd_turn_avx512bf16(const laci_winograd *g, const float *weight, bool gradient,
@@ -77,12 +75,6 @@ typedef struct rows {
   int64_t n_in, tiles; /* rows in; tiles of a row */
 } rows;
 
-INLINE __m512 load_pixel(const uint16_t *row, int64_t width, int64_t at) {
-  if (at < 0 || at >= width) return _mm512_setzero_ps();
-  __m256i bits = _mm256_loadu_si256((const void *)(row + at * BLOCK));
-  return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(bits), 16));
-}
-
 INLINE void store_point(uint16_t *to, __m512 x) {
   _mm256_store_si256((void *)to, (__m256i)_mm512_cvtneps_pbh(x));
 }
@@ -91,9 +83,9 @@ INLINE void store_point(uint16_t *to, __m512 x) {
 static void transform_row(const uint16_t *row, int64_t width, int64_t first, const rows *r,
                           uint16_t *to) {
   int64_t plane = r->n_in * r->tiles * BLOCK, at = first;
-  __m512 d0 = load_pixel(row, width, at), d1 = load_pixel(row, width, at + 1);
+  __m512 d0 = laci_pixel_floats(row, width, at), d1 = laci_pixel_floats(row, width, at + 1);
   for (int64_t tile = 0; tile < r->tiles; tile++, at += OUT, to += BLOCK) {
-    __m512 d2 = load_pixel(row, width, at + 2), d3 = load_pixel(row, width, at + 3);
+    __m512 d2 = laci_pixel_floats(row, width, at + 2), d3 = laci_pixel_floats(row, width, at + 3);
     store_point(to, _mm512_sub_ps(d0, d2));
     store_point(to + plane, _mm512_add_ps(d1, d2));
     store_point(to + 2 * plane, _mm512_sub_ps(d2, d1));

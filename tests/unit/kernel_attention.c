@@ -13,6 +13,7 @@
 
 #include "base/rng.h"
 #include "cpu/cpu.h"
+#include "tensor/bf16.h"
 
 #define LEVEL(name, level) level,
 static const laci_cpu_level levels[] = {LACI_KERNEL_VARIANTS(LEVEL)};
@@ -22,13 +23,6 @@ enum { N_LEVELS = sizeof levels / sizeof *levels, MOST = 1 << 16 };
 static float q[MOST], k[MOST], v[MOST], mask[MOST], want[MOST];
 static uint16_t stored[3][MOST];
 static uint8_t out[4 * MOST];
-
-static float of_bf16(uint16_t bits) {
-  uint32_t wide = (uint32_t)bits << 16;
-  float x;
-  memcpy(&x, &wide, sizeof x);
-  return x;
-}
 
 static void draw(uint64_t seed, uint64_t stream, float *to, uint16_t *as_stored) {
   for (size_t i = 0; i < MOST; i++) {
@@ -79,7 +73,8 @@ static void expect(laci_attend *attend, const laci_attention *a, const float *m)
   for (int64_t i = 0; i < a->n_queries; i++) {
     for (int64_t c = 0; c < a->y_row; c++) {
       int64_t at = i * a->y_row + c;
-      float got = a->bf16 ? of_bf16(((uint16_t *)(void *)out)[at]) : ((float *)(void *)out)[at];
+      float got =
+          a->bf16 ? laci_bf16_value(((uint16_t *)(void *)out)[at]) : ((float *)(void *)out)[at];
       float wanted = c < a->width ? want[i * a->width + c] : 0;
       if (c >= a->width && a->bf16) assert_int_equal(((uint16_t *)(void *)out)[at], 0x5A5A);
       else if (c >= a->width) assert_int_equal(((uint32_t *)(void *)out)[at], 0x5A5A5A5A);

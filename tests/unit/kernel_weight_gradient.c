@@ -14,15 +14,9 @@
 
 #include "base/rng.h"
 #include "cpu/cpu.h"
+#include "tensor/bf16.h"
 
 enum { BLOCK = LACI_GRADIENT_BLOCK, TILE = LACI_GRADIENT_TILE, MARK = 0x5A, MOST_PLACES = 64 };
-
-static float of_bf16(uint16_t bits) {
-  uint32_t wide = (uint32_t)bits << 16;
-  float x;
-  memcpy(&x, &wide, sizeof x);
-  return x;
-}
 
 static uint16_t *draw(size_t n, uint64_t stream) {
   uint16_t *to = malloc(n * sizeof *to);
@@ -46,7 +40,7 @@ static double element(const uint16_t *x, const int64_t at[4], const int64_t size
   int64_t n = at[0], c = at[1], y = at[2], column = at[3], blocks = sizes[0], h = sizes[1];
   if (y < 0 || column < 0 || y >= h || column >= sizes[2]) return 0;
   int64_t place = ((n * blocks + c / BLOCK) * h + y) * sizes[2] + column;
-  return (double)of_bf16(x[place * BLOCK + c % BLOCK]);
+  return (double)laci_bf16_value(x[place * BLOCK + c % BLOCK]);
 }
 
 /** The formula for one weight over some images, and the sum of what is added in size. */

@@ -13,15 +13,9 @@
 
 #include "base/rng.h"
 #include "cpu/cpu.h"
+#include "tensor/bf16.h"
 
 enum { BLOCK = LACI_WINOGRAD_BLOCK, WINDOW = LACI_WINOGRAD_WINDOW, MARK = 0x5A };
-
-static float of_bf16(uint16_t bits) {
-  uint32_t wide = (uint32_t)bits << 16;
-  float x;
-  memcpy(&x, &wide, sizeof x);
-  return x;
-}
 
 static void *room(size_t bytes) {
   void *memory = aligned_alloc(64, (bytes + 63) / 64 * 64 + 64);
@@ -115,7 +109,7 @@ static double direct(const conv *c, const data *d, bool gradient, size_t at) {
       int64_t row = pixel / g->out_w + i / WINDOW - g->pad_top;
       int64_t column = pixel % g->out_w + i % WINDOW - g->pad_left;
       if (row < 0 || row >= g->h || column < 0 || column >= g->w) continue;
-      sum += (double)of_bf16(x[(row * g->w + column) * BLOCK + in % BLOCK]) *
+      sum += (double)laci_bf16_value(x[(row * g->w + column) * BLOCK + in % BLOCK]) *
              (double)w[gradient ? WINDOW * WINDOW - 1 - i : i];
     }
   }
@@ -133,7 +127,7 @@ static void the_definition_is_a_convolution(void **state) {
     double error = 0, size = 0;
     run(&definition, c, &d, at % 2, (int64_t[]){c->g.out_h, c->n});
     for (size_t i = 0; i < d.n_y; i++) {
-      double want = direct(c, &d, at % 2, i), found = (double)of_bf16(d.y[i]);
+      double want = direct(c, &d, at % 2, i), found = (double)laci_bf16_value(d.y[i]);
       error += (found - want) * (found - want);
       size += want * want;
     }
@@ -150,11 +144,11 @@ static void expect_same(const conv *c, const laci_winograd_kernel *kernel, bool 
   run(&definition, c, &want, gradient, (int64_t[]){c->g.out_h, c->n});
   run(kernel, c, &found, gradient, rows_images);
   assert_memory_equal(found.u, want.u, want.n_u * sizeof *want.u);
-  for (size_t i = 0; i < want.n_y; i++) size = fmax(size, fabs((double)of_bf16(want.y[i])));
+  for (size_t i = 0; i < want.n_y; i++) size = fmax(size, fabs((double)laci_bf16_value(want.y[i])));
   for (size_t i = 0; i < want.n_y; i++) {
-    double y = (double)of_bf16(want.y[i]);
-    if (!(fabs((double)of_bf16(found.y[i]) - y) <= fabs(y) / 128 + 1e-5 * size)) {
-      fail_msg("%d: %g, wanted %g", (int)i, (double)of_bf16(found.y[i]), y);
+    double y = (double)laci_bf16_value(want.y[i]);
+    if (!(fabs((double)laci_bf16_value(found.y[i]) - y) <= fabs(y) / 128 + 1e-5 * size)) {
+      fail_msg("%d: %g, wanted %g", (int)i, (double)laci_bf16_value(found.y[i]), y);
     }
   }
   drop(&want);

@@ -8,10 +8,10 @@
 
 #include <string.h>
 
+#include "base/least.h"
 #include "base/memory.h"
 #include "graph/ops/op_in.h"
 
-static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
 /** b > 0; rounds towards plus infinity, a of any sign. */
 static int64_t ceil_div(int64_t a, int64_t b) { return a >= 0 ? (a + b - 1) / b : -(-a / b); }
@@ -78,7 +78,7 @@ static void fill_run(const laci_patches *p, const double *line, int64_t t, int64
   }
   int64_t start = o0 * stride - axis->pad + t * axis->dilation;
   int64_t begin = start < 0 ? ceil_div(-start, stride) : 0;
-  int64_t end = min64(n, ceil_div(axis->in - start, stride));
+  int64_t end = laci_least(n, ceil_div(axis->in - start, stride));
   if (begin >= end) return;
   if (stride == 1) {
     memcpy(row + begin, line + start + begin, (size_t)(end - begin) * sizeof *row);
@@ -95,7 +95,7 @@ static void fill_row(const laci_patches *p, const double *image, int64_t kernel_
   int64_t t1 = rest % p->axis[1].kernel, t0 = rest / p->axis[1].kernel;
   while (col < col_end) {
     int64_t o2 = col % width, o1 = col / width % height, o0 = col / width / height;
-    int64_t n = min64(width - o2, col_end - col);
+    int64_t n = laci_least(width - o2, col_end - col);
     int64_t i1 = meeting(&p->axis[1], p->transposed, o1, t1);
     int64_t i0 = meeting(&p->axis[0], p->transposed, o0, t0);
     if (i0 < 0 || i1 < 0) {
@@ -116,13 +116,13 @@ void laci_patches_pack(const void *context, const laci_gemm_block *block, double
   const double *x = p->x + block->batch * p->channels * laci_patches_in(p);
   double row[RUN];
   for (int64_t col = block->col_begin; col < block->col_end; col += RUN) {
-    int64_t n = min64(RUN, block->col_end - col);
+    int64_t n = laci_least(RUN, block->col_end - col);
     double *first = panels + (col - block->col_begin) * depth;
     for (int64_t k = block->k_begin; k < block->k_end; k++) {
       fill_row(p, x + k / kernel * laci_patches_in(p), k % kernel, col, col + n, row);
       double *to = first + (k - block->k_begin) * LACI_GEMM_PANEL;
       for (int64_t at = 0; at < n; at += LACI_GEMM_PANEL, to += depth * LACI_GEMM_PANEL) {
-        int64_t lanes = min64(LACI_GEMM_PANEL, n - at);
+        int64_t lanes = laci_least(LACI_GEMM_PANEL, n - at);
         for (int64_t lane = 0; lane < lanes; lane++) to[lane] = row[at + lane];
       }
     }
