@@ -14,14 +14,12 @@ typedef struct conv {
   laci_dnnl_window window;
   laci_md md_x, md_weight, md_y; /* in blocks or of any layout; the weight's is always any */
   bool winograd;                 /* worth trying */
-  dnnl_primitive_desc_t forward; /* without a bias: the gradients' hint */
 } conv;
 
 static void conv_clear(conv *c) {
   laci_md_drop(c->md_x);
   laci_md_drop(c->md_weight);
   laci_md_drop(c->md_y);
-  if (c->forward) (void)dnnl_primitive_desc_destroy(c->forward);
 }
 
 /** In blocks where those divide the channels. */
@@ -54,8 +52,7 @@ static bool conv_describe(laci_net *net, const laci_node *node, const int values
   c->md_weight = laci_net_any(net, &c->weight, laci_net_dt(net));
   c->md_y = blocks_or_any(net, &c->y, blocks);
   c->winograd = blocks && laci_net_fits_winograd(net, &c->x, &c->y, groups, &c->window);
-  if (net->status) return false;
-  return laci_net_did(net, try_forward(net, c, NULL, false, &c->forward), "convolution");
+  return !net->status;
 }
 
 /** A weight that changes, in the layout that is wanted. */
@@ -112,19 +109,25 @@ typedef dnnl_status_t gradient_of(dnnl_primitive_desc_t *pd, dnnl_engine_t engin
                                   const_dnnl_primitive_desc_t hint,
                                   const_dnnl_primitive_attr_t attr);
 
+/** The gradient's primitive with Winograd's algorithm or without; the forward one is its hint. */
+static dnnl_status_t try_gradient(const laci_net *net, const conv *c, laci_dnnl_triple md,
+                                  gradient_of *describe, dnnl_primitive_desc_t *pd) {
+  dnnl_primitive_desc_t hint = NULL;
+  dnnl_status_t st = try_forward(net, c, NULL, md.alg == dnnl_convolution_winograd, &hint);
+  if (st) return st;
+  st = describe(pd, net->engine, md, &c->window, hint, net->attr);
+  (void)dnnl_primitive_desc_destroy(hint);
+  return st;
+}
+
 /** The same for a gradient; `what` it is called where there is none. */
 static dnnl_primitive_desc_t choose_gradient(laci_net *net, const conv *c, laci_dnnl_triple md,
                                              gradient_of *describe, const char *what) {
-  dnnl_primitive_desc_t pd = NULL, hint = NULL;
-  if (c->winograd && try_forward(net, c, NULL, true, &hint) == dnnl_success) {
-    md.alg = dnnl_convolution_winograd;
-    dnnl_status_t st = describe(&pd, net->engine, md, &c->window, hint, net->attr);
-    (void)dnnl_primitive_desc_destroy(hint);
-    if (st == dnnl_success) return pd;
-  }
+  dnnl_primitive_desc_t pd = NULL;
+  md.alg = dnnl_convolution_winograd;
+  if (c->winograd && try_gradient(net, c, md, describe, &pd) == dnnl_success) return pd;
   md.alg = dnnl_convolution_direct;
-  dnnl_status_t st = describe(&pd, net->engine, md, &c->window, c->forward, net->attr);
-  return laci_net_did(net, st, what) ? pd : NULL;
+  return laci_net_did(net, try_gradient(net, c, md, describe, &pd), what) ? pd : NULL;
 }
 
 void laci_build_conv_grad_input(laci_net *net, const laci_net_layer *layer) {
