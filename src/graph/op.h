@@ -103,4 +103,8 @@ const laci_op *laci_op_find(const char *name, const char *domain);
  * gradient_ops.def. */
 const laci_op *const *laci_op_all(int *n);
 
+/** Is the node this operator of ONNX, or this one of the library's own (gradients)? */
+bool laci_node_is(const laci_node *node, const char *type);
+bool laci_node_is_ours(const laci_node *node, const char *type);
+
 #endif

@@ -14,17 +14,9 @@
 #include "graph/op.h"
 #include "graph/remat_in.h"
 
-static bool is_ours(const laci_node *node, const char *type) {
-  return node->op && node->op->domain && strcmp(node->type, type) == 0;
-}
-
-static bool is_onnx(const laci_node *node, const char *type) {
-  return node->op && !node->op->domain && strcmp(node->type, type) == 0;
-}
-
 /** A norm whose batch's statistics come out. */
 static bool is_norm(const laci_node *node) {
-  return is_ours(node, "BatchNormTrain") && node->n_inputs == 5 && node->n_outputs > 2 &&
+  return laci_node_is_ours(node, "BatchNormTrain") && node->n_inputs == 5 && node->n_outputs > 2 &&
          node->outputs[1] >= 0 && node->outputs[2] >= 0;
 }
 
@@ -94,7 +86,7 @@ static bool has_pool(const laci_remat *r, int value, bool all) {
   bool found = false;
   for (int at = 0; at < v->n_readers; at++) {
     int n = v->readers[at];
-    if (n >= r->n_forward || !r->live[n] || !is_onnx(&r->graph->nodes[n], "MaxPool")) continue;
+    if (n >= r->n_forward || !r->live[n] || !laci_node_is(&r->graph->nodes[n], "MaxPool")) continue;
     if (all && !r->again[n]) return false;
     found = true;
   }
@@ -104,10 +96,11 @@ static bool has_pool(const laci_remat *r, int value, bool all) {
 /** Relu behind a batch norm, and their gradients behind each other: bits are enough. */
 static bool is_norm_relu(const laci_remat *r, const laci_node *grad) {
   const laci_node *relu = producer_of(r, grad->inputs[1]);
-  const laci_node *norm = relu && is_onnx(relu, "Relu") ? producer_of(r, relu->inputs[0]) : NULL;
+  const laci_node *norm =
+      relu && laci_node_is(relu, "Relu") ? producer_of(r, relu->inputs[0]) : NULL;
   const laci_node *next = only_reader(r, grad->outputs[0]);
   if (!norm || !is_norm(norm) || !next) return false;
-  return r->n_uses[norm->outputs[0]] == 1 && is_ours(next, "BatchNormTrainGrad") &&
+  return r->n_uses[norm->outputs[0]] == 1 && laci_node_is_ours(next, "BatchNormTrainGrad") &&
          next->inputs[0] == grad->outputs[0] && next->inputs[1] == norm->inputs[0] &&
          next->inputs[3] == norm->outputs[1];
 }
@@ -116,8 +109,8 @@ static void find_needed(laci_remat *r) {
   for (int n = r->n_forward; n < r->graph->n_nodes; n++) {
     const laci_node *node = &r->graph->nodes[n];
     if (!r->live[n]) continue;
-    if (is_ours(node, "MaxPoolGrad")) r->soft[n] = has_pool(r, node->inputs[1], false);
-    if (is_ours(node, "ReluGrad")) r->soft[n] = is_norm_relu(r, node);
+    if (laci_node_is_ours(node, "MaxPoolGrad")) r->soft[n] = has_pool(r, node->inputs[1], false);
+    if (laci_node_is_ours(node, "ReluGrad")) r->soft[n] = is_norm_relu(r, node);
     for (int at = 0; at < node->n_inputs; at++)
       if (node->inputs[at] >= 0 && !(at == 1 && r->soft[n])) r->needed[node->inputs[at]] = true;
     for (int at = 0; at < node->n_captures; at++) r->needed[node->captures[at]] = true;
@@ -133,7 +126,7 @@ static bool can_clone(const laci_node *node) {
 
 bool laci_remat_always_kept(const laci_remat *r, int value) {
   const laci_node *node = producer_of(r, value);
-  bool statistic = is_ours(node, "BatchNormTrain") && node->outputs[0] != value;
+  bool statistic = laci_node_is_ours(node, "BatchNormTrain") && node->outputs[0] != value;
   return statistic || r->graph->values[value].is_output || !can_clone(node);
 }
 
@@ -161,8 +154,8 @@ bool laci_remat_reads_clone(const laci_remat *r, int n, int port) {
   if (!r->again[r->graph->values[value].producer]) return false;
   bool is_gradient = n >= r->n_forward;
   /* By the statistics a gradient finds its norm; the clone passes them on. */
-  if (is_gradient && is_ours(node, "BatchNormTrainGrad") && port > 2) return true;
-  if (is_gradient && port == 1 && r->soft[n] && is_ours(node, "MaxPoolGrad") &&
+  if (is_gradient && laci_node_is_ours(node, "BatchNormTrainGrad") && port > 2) return true;
+  if (is_gradient && port == 1 && r->soft[n] && laci_node_is_ours(node, "MaxPoolGrad") &&
       !has_pool(r, value, true)) {
     return false;
   }

@@ -5,14 +5,8 @@
  * primitive keeps a bit an element (its workspace), and the backward one starts from the gradient
  * behind the Relu. A norm that is computed once more for its gradient (graph/remat.h) gets the
  * statistics of the first time. Statistics, scale and bias are f32 in every net. */
-#include <string.h>
-
 #include "backend/cpu/dnnl_backward.h"
 #include "backend/cpu/net_in.h"
-
-static bool is_ours(const laci_node *node, const char *type) {
-  return node->op && node->op->domain && strcmp(node->type, type) == 0;
-}
 
 static int output_of(const laci_node *node, int port) {
   return port < node->n_outputs ? node->outputs[port] : -1;
@@ -32,14 +26,16 @@ static const laci_node *only_reader(const laci_net *net, int value) {
 bool laci_net_norm_takes_relu(const laci_net *net, const laci_node *norm, const laci_node *relu) {
   const laci_value *y = &net->graph->values[relu->outputs[0]];
   int n_grads = 0, n_fit = 0;
-  if (!is_ours(norm, "BatchNormTrain") || only_reader(net, norm->outputs[0]) != relu) return false;
+  if (!laci_node_is_ours(norm, "BatchNormTrain") || only_reader(net, norm->outputs[0]) != relu)
+    return false;
   for (int at = 0; at < y->n_readers; at++) {
     const laci_node *grad = &net->graph->nodes[y->readers[at]];
-    if (!net->computed[y->readers[at]] || !is_ours(grad, "ReluGrad")) continue;
+    if (!net->computed[y->readers[at]] || !laci_node_is_ours(grad, "ReluGrad")) continue;
     if (grad->inputs[1] != relu->outputs[0]) continue;
     const laci_node *next = only_reader(net, grad->outputs[0]);
     n_grads++;
-    n_fit += next && is_ours(next, "BatchNormTrainGrad") && next->inputs[0] == grad->outputs[0] &&
+    n_fit += next && laci_node_is_ours(next, "BatchNormTrainGrad") &&
+             next->inputs[0] == grad->outputs[0] &&
              laci_net_original(net, next->inputs[1]) == laci_net_original(net, norm->inputs[0]) &&
              next->inputs[3] == output_of(norm, 1);
   }

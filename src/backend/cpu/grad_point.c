@@ -3,8 +3,6 @@
  *
  * Relu's needs its result only. Where the Relu melted into the batch norm before it, so does its
  * gradient: the value is the one behind it, under another name. */
-#include <string.h>
-
 #include "backend/cpu/dnnl_backward.h"
 #include "backend/cpu/net_in.h"
 
@@ -35,7 +33,7 @@ static bool melted(const laci_net *net, const laci_node *node) {
   const laci_value *dx = &net->graph->values[node->outputs[0]];
   for (int at = 0; at < dx->n_readers; at++) {
     const laci_node *next = &net->graph->nodes[dx->readers[at]];
-    if (!next->op || !next->op->domain || strcmp(next->type, "BatchNormTrainGrad") != 0) continue;
+    if (!laci_node_is_ours(next, "BatchNormTrainGrad")) continue;
     int norm = net->graph->values[next->inputs[3]].producer;
     if (next->inputs[0] == node->outputs[0] && norm >= 0 && net->workspaces[norm] >= 0) return true;
   }

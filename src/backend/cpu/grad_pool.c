@@ -32,12 +32,7 @@ static bool same_window(const laci_node *a, const laci_node *b) {
 
 static bool is_pool(const laci_node *node) {
   const char *automatic = laci_node_text(node, "auto_pad", "NOTSET");
-  return node->op && !node->op->domain && strcmp(node->type, "MaxPool") == 0 &&
-         strcmp(automatic, "NOTSET") == 0;
-}
-
-static bool is_gradient(const laci_node *node) {
-  return node->op && node->op->domain && strcmp(node->type, "MaxPoolGrad") == 0;
+  return laci_node_is(node, "MaxPool") && strcmp(automatic, "NOTSET") == 0;
 }
 
 int laci_net_max_pool_of(const laci_net *net, const laci_node *grad) {
@@ -55,7 +50,7 @@ bool laci_net_has_pool_gradient(const laci_net *net, const laci_node *pool) {
   const laci_value *x = &net->graph->values[pool->inputs[0]];
   for (int at = 0; at < x->n_readers; at++) {
     const laci_node *node = &net->graph->nodes[x->readers[at]];
-    if (!net->computed[x->readers[at]] || !is_gradient(node)) continue;
+    if (!net->computed[x->readers[at]] || !laci_node_is_ours(node, "MaxPoolGrad")) continue;
     int from = laci_net_max_pool_of(net, node);
     if (from >= 0 && &net->graph->nodes[from] == pool) return true;
   }

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Relus whose result two nodes read, as at the end of a residual block: the sum of what both give
  * back and the Relu's own gradient in one pass over memory, which is all that such steps cost. */
-#include <string.h>
-
 #include "backend/cpu/net_in.h"
 #include "kernel/relu_sum.h"
 
@@ -69,10 +67,10 @@ static void build_relu_sum(laci_net *net, const laci_net_layer *layer) {
 static bool behind_norm(const laci_net *net, int y) {
   const laci_graph *graph = net->graph;
   int relu = graph->values[y].producer;
-  if (relu < 0 || !laci_net_is(&graph->nodes[relu], "Relu")) return true;
+  if (relu < 0 || !laci_node_is(&graph->nodes[relu], "Relu")) return true;
   int before = graph->values[graph->nodes[relu].inputs[0]].producer;
   const laci_node *node = before < 0 ? NULL : &graph->nodes[before];
-  return node && node->op && node->op->domain && strcmp(node->type, "BatchNormTrain") == 0;
+  return node && laci_node_is_ours(node, "BatchNormTrain");
 }
 
 static bool same_floats(const laci_net *net, int value, int like) {
@@ -82,9 +80,9 @@ static bool same_floats(const laci_net *net, int value, int like) {
 
 bool laci_net_find_relu_sum(laci_net *net, int relu_grad) {
   const laci_node *node = &net->graph->nodes[relu_grad];
-  if (!node->op || !node->op->domain || strcmp(node->type, "ReluGrad") != 0) return false;
+  if (!laci_node_is_ours(node, "ReluGrad")) return false;
   int sum = laci_net_maker(net, node->inputs[0]);
-  if (sum < 0 || !laci_net_is(&net->graph->nodes[sum], "Add")) return false;
+  if (sum < 0 || !laci_node_is(&net->graph->nodes[sum], "Add")) return false;
   if (laci_net_only_reader(net, node->inputs[0]) != relu_grad) return false;
   const laci_node *add = &net->graph->nodes[sum];
   const int reads[] = {add->inputs[0], add->inputs[1], node->inputs[1]};

@@ -7,6 +7,7 @@
  * part has sums of its own. They are added in order and turned row-major at the end, so that the
  * number of threads alone decides about the bits. Next: kernel/weight_gradient.h. */
 #include "backend/cpu/net_in.h"
+#include "base/least.h"
 #include "kernel/weight_gradient.h"
 
 enum {
@@ -36,8 +37,6 @@ typedef struct weight_work {
   char *scratch;
 } weight_work;
 
-static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
-
 static int64_t floats_of(const laci_weight_gradient *g) {
   return g->k_blocks * g->c_blocks * laci_weight_gradient_sums(g) * TILE;
 }
@@ -52,9 +51,9 @@ static void sum_item(const weight_work *w, int64_t i, void *scratch) {
                                           .n_first = part * s->n / s->parts,
                                           .n_last = (part + 1) * s->n / s->parts,
                                           .k_first = k,
-                                          .k_last = smaller(k + s->k_tile, s->g.k_blocks),
+                                          .k_last = laci_least(k + s->k_tile, s->g.k_blocks),
                                           .c_first = c,
-                                          .c_last = smaller(c + s->c_tile, s->g.c_blocks),
+                                          .c_last = laci_least(c + s->c_tile, s->g.c_blocks),
                                           .sums = w->sums + part * floats_of(&s->g),
                                           .scratch = scratch};
   s->sums_of(&s->g, &some);
@@ -144,8 +143,8 @@ static bool is_even(int64_t items, int64_t n_threads) {
 static void share_out(weight_step *s, int n_threads) {
   const laci_weight_gradient *g = &s->g;
   int64_t n_sums = laci_weight_gradient_sums(g), held = HELD / n_sums > 1 ? HELD / n_sums : 1;
-  s->k_tile = smaller(smaller(g->k_blocks, MOST_OUT), held);
-  s->c_tile = smaller(g->c_blocks, held / s->k_tile);
+  s->k_tile = laci_least(laci_least(g->k_blocks, MOST_OUT), held);
+  s->c_tile = laci_least(g->c_blocks, held / s->k_tile);
   s->k_tiles = (g->k_blocks + s->k_tile - 1) / s->k_tile;
   s->c_tiles = (g->c_blocks + s->c_tile - 1) / s->c_tile;
   int64_t tiles = s->k_tiles * s->c_tiles;
@@ -153,7 +152,7 @@ static void share_out(weight_step *s, int n_threads) {
   while (s->parts < s->n && s->parts < n_threads && !is_even(tiles * s->parts, n_threads)) {
     s->parts++;
   }
-  s->shares = smaller(n_threads, tiles * s->parts);
+  s->shares = laci_least(n_threads, tiles * s->parts);
   s->scratch_bytes = (laci_weight_gradient_scratch(g, s->k_tile) + 63) / 64 * 64;
 }
 

@@ -6,6 +6,7 @@
  * bands of the images are shared out. No bit depends on the number of threads. Next:
  * kernel/winograd.h. */
 #include "backend/cpu/net_in.h"
+#include "base/least.h"
 #include "kernel/winograd.h"
 
 enum {
@@ -33,8 +34,6 @@ typedef struct winograd_work {
   char *scratch;
 } winograd_work;
 
-static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
-
 static void turn_blocks(int64_t begin, int64_t end, void *context) {
   const winograd_work *w = context;
   w->s->kernel.turn(&w->s->g, w->weight, w->s->gradient, (int64_t[]){begin, end}, w->turned);
@@ -49,9 +48,9 @@ static void convolve_shares(int64_t begin, int64_t end, void *context) {
     for (int64_t i = share * s->n_bands / s->shares; i < last; i++) {
       int64_t n = i / s->row_bands * s->images, row = i % s->row_bands * s->rows;
       const laci_winograd_band band = {.n_first = n,
-                                       .n_last = smaller(n + s->images, s->n),
+                                       .n_last = laci_least(n + s->images, s->n),
                                        .row_first = row,
-                                       .row_last = smaller(row + s->rows, s->g.out_h)};
+                                       .row_last = laci_least(row + s->rows, s->g.out_h)};
       s->kernel.convolve(&s->g, &band, w->x, w->turned, w->y, scratch);
     }
   }
@@ -98,10 +97,10 @@ static bool describe(const laci_net *net, const laci_shape *x, const laci_shape 
 static bool share_out(winograd_step *s, int n_threads) {
   if (laci_winograd_scratch(&s->g, 1, 1) == 0) return false; /* too large to be cut */
   laci_winograd_cut(&s->g, &s->rows, &s->images);
-  s->images = smaller(s->images, (s->n + n_threads - 1) / n_threads);
+  s->images = laci_least(s->images, (s->n + n_threads - 1) / n_threads);
   s->row_bands = (s->g.out_h + s->rows - 1) / s->rows;
   s->n_bands = (s->n + s->images - 1) / s->images * s->row_bands;
-  s->shares = smaller(n_threads, s->n_bands);
+  s->shares = laci_least(n_threads, s->n_bands);
   s->scratch_bytes = (laci_winograd_scratch(&s->g, s->rows, s->images) + 63) / 64 * 64;
   return s->scratch_bytes > 0;
 }

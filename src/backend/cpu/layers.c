@@ -14,10 +14,6 @@
 #include "backend/cpu/net_in.h"
 #include "base/error.h"
 
-bool laci_net_is(const laci_node *node, const char *type) {
-  return node->op && !node->op->domain && strcmp(node->type, type) == 0;
-}
-
 /* ---- What is computed ---- */
 
 /** Does the node compute what another has computed before? */
@@ -125,7 +121,7 @@ static int with_number(laci_net *net, const laci_node *node, int *input, laci_el
   static const char *const types[] = {"Add", "Sub", "Mul", "Div", "Pow"};
   double c = 0;
   int kind = 0;
-  while (kind < 5 && !laci_net_is(node, types[kind])) kind++;
+  while (kind < 5 && !laci_node_is(node, types[kind])) kind++;
   if (kind == 5 || node->n_inputs != 2) return 0;
   bool right = laci_net_scalar(net, node->inputs[1], &c);
   if (!right && !laci_net_scalar(net, node->inputs[0], &c)) return 0;
@@ -157,7 +153,7 @@ int laci_eltwise_of(laci_net *net, const laci_node *node, int *input, laci_eltwi
   for (int at = 0; at < node->n_inputs; at++) {
     if (node->inputs[at] >= 0 && !laci_net_is_float(net, node->inputs[at])) return 0;
   }
-  if (laci_net_is(node, "Clip")) return laci_net_clip(net, node, 1, out);
+  if (laci_node_is(node, "Clip")) return laci_net_clip(net, node, 1, out);
   int n = node->op->domain ? 0 : laci_eltwise_named(node, node->type, out);
   return n ? n : with_number(net, node, input, out);
 }
@@ -200,7 +196,7 @@ static bool affine_of_constant(laci_net *net, const laci_node *node, const laci_
                                int axis, affine *out) {
   static const char *const types[] = {"Add", "Sub", "Mul", "Div"};
   int kind = 0, rank = laci_net_shape(net, layer->output)->rank;
-  while (kind < 4 && !laci_net_is(node, types[kind])) kind++;
+  while (kind < 4 && !laci_node_is(node, types[kind])) kind++;
   if (kind == 4 || node->n_inputs != 2) return false;
   bool left = node->inputs[0] == layer->output; /* x is the left operand */
   int other = node->inputs[left];
@@ -220,7 +216,7 @@ static bool affine_of_constant(laci_net *net, const laci_node *node, const laci_
 }
 
 static bool is_inference_norm(const laci_node *node) {
-  if (!laci_net_is(node, "BatchNormalization") || node->n_inputs < 5) return false;
+  if (!laci_node_is(node, "BatchNormalization") || node->n_inputs < 5) return false;
   if (node->version < 9 && laci_node_int(node, "spatial", 1) == 0) return false;
   if (node->version >= 14 && laci_node_int(node, "training_mode", 0) != 0) return false;
   for (int at = 1; at < node->n_outputs; at++) {
@@ -232,7 +228,7 @@ static bool is_inference_norm(const laci_node *node) {
 static bool take_affine(laci_net *net, laci_net_layer *layer, const laci_node *next) {
   const laci_node *node = &net->graph->nodes[layer->node];
   int rank = laci_net_shape(net, layer->output)->rank;
-  int axis = laci_net_is(node, "Conv") ? 1 : rank - 1;
+  int axis = laci_node_is(node, "Conv") ? 1 : rank - 1;
   size_t n = (size_t)layer->channels;
   affine a = {.scale = laci_alloc(n, sizeof(float)), .shift = laci_alloc(n, sizeof(float))};
   bool fits = a.scale && a.shift && axis >= 0;
@@ -336,11 +332,11 @@ static bool add_eltwise(laci_net_layer *layer, int n, const laci_eltwise *functi
 static bool take_gated(laci_net *net, laci_net_layer *layer, const int readers[2]) {
   const laci_node *gate = &net->graph->nodes[readers[0]], *product = &net->graph->nodes[readers[1]];
   int inner[2];
-  bool smooth = laci_net_is(gate, "Sigmoid");
-  bool hard = laci_net_is(gate, "HardSigmoid") &&
+  bool smooth = laci_node_is(gate, "Sigmoid");
+  bool hard = laci_node_is(gate, "HardSigmoid") &&
               fabsf(laci_node_float(gate, "alpha", 0.2f) * 6 - 1) < 1e-5f &&
               laci_node_float(gate, "beta", 0.5f) == 0.5f;
-  if ((!smooth && !hard) || !laci_net_is(product, "Mul") || product->n_inputs != 2) return false;
+  if ((!smooth && !hard) || !laci_node_is(product, "Mul") || product->n_inputs != 2) return false;
   if (melted(net, readers[0]) || melted(net, readers[1])) return false;
   int y = gate->outputs[0], x = layer->output;
   if (laci_net_uses(net, y) != 1 || readers_of(net, y, inner) != 1) return false;
@@ -378,9 +374,9 @@ static bool take_gelu(laci_net *net, laci_net_layer *layer, const int readers[2]
              e[0].alg == dnnl_eltwise_linear && e[0].alpha == 1 && e[0].beta == 1;
   bool half = laci_eltwise_of(net, &graph->nodes[at[4]], &input, e) == 1 &&
               e[0].alg == dnnl_eltwise_linear && e[0].alpha == 0.5f && e[0].beta == 0;
-  bool times_x = laci_net_is(mul, "Mul") && (mul->inputs[0] == x || mul->inputs[1] == x) &&
+  bool times_x = laci_node_is(mul, "Mul") && (mul->inputs[0] == x || mul->inputs[1] == x) &&
                  mul->inputs[0] != mul->inputs[1];
-  if (!laci_net_is(&graph->nodes[at[1]], "Erf") || !one || !half || !times_x ||
+  if (!laci_node_is(&graph->nodes[at[1]], "Erf") || !one || !half || !times_x ||
       readers[1] != at[3]) {
     return false;
   }
@@ -393,7 +389,8 @@ static bool take_gelu(laci_net *net, laci_net_layer *layer, const int readers[2]
 /** x + another value of the same shape. */
 static bool take_sum(laci_net *net, laci_net_layer *layer, int next) {
   const laci_node *node = &net->graph->nodes[next];
-  if ((!laci_net_is(node, "Add") && !laci_net_is(node, "Sum")) || node->n_inputs != 2) return false;
+  if ((!laci_node_is(node, "Add") && !laci_node_is(node, "Sum")) || node->n_inputs != 2)
+    return false;
   int other = node->inputs[node->inputs[0] == layer->output];
   if (other == layer->output || laci_net_is_constant(net, other)) return false;
   if (!laci_shape_equal(laci_net_shape(net, other), laci_net_shape(net, layer->output)))
@@ -405,10 +402,6 @@ static bool take_sum(laci_net *net, laci_net_layer *layer, int next) {
   layer->posts[layer->n_posts++] = (laci_net_post){.value = other};
   laci_net_melt(net, layer, next);
   return true;
-}
-
-static bool is_training_norm(const laci_node *node) {
-  return node->op && node->op->domain && strcmp(node->type, "BatchNormTrain") == 0;
 }
 
 /** One more node; false: the layer ends here. */
@@ -423,8 +416,8 @@ static bool take_next(laci_net *net, laci_net_layer *layer, bool heavy) {
   }
   const laci_node *next = &net->graph->nodes[readers[0]], *node = &net->graph->nodes[layer->node];
   if (laci_net_uses(net, layer->output) != 1 || melted(net, readers[0])) return false;
-  if (is_training_norm(node) &&
-      !(laci_net_is(next, "Relu") && laci_net_norm_takes_relu(net, node, next))) {
+  if (laci_node_is_ours(node, "BatchNormTrain") &&
+      !(laci_node_is(next, "Relu") && laci_net_norm_takes_relu(net, node, next))) {
     return false;
   }
   if (layer->channels > 0 && layer->n_posts == 0 && take_affine(net, layer, next)) {
@@ -447,10 +440,10 @@ static bool take_next(laci_net *net, laci_net_layer *layer, bool heavy) {
 /** Channels whose scale can go into the weights; 0: the weights are not constant. */
 static int64_t channels_of(const laci_net *net, const laci_node *node) {
   if (!laci_net_is_constant(net, node->inputs[1])) return 0;
-  if (laci_net_is(node, "MatMul") && laci_net_shape(net, node->inputs[1])->rank != 2) return 0;
+  if (laci_node_is(node, "MatMul") && laci_net_shape(net, node->inputs[1])->rank != 2) return 0;
   const laci_shape *y = laci_net_shape(net, node->outputs[0]);
   if (y->rank < 1) return 0;
-  return y->dims[laci_net_is(node, "Conv") ? 1 : y->rank - 1];
+  return y->dims[laci_node_is(node, "Conv") ? 1 : y->rank - 1];
 }
 
 lac_status laci_net_fuse(laci_net *net, lac_error *err) {
@@ -478,16 +471,17 @@ lac_status laci_net_fuse(laci_net *net, lac_error *err) {
     if (net->layer_at[layer->tail] != n || layer->output < 0 || layer->build) continue;
     if (!laci_net_has_elements(net, node)) continue;
     bool heavy = laci_net_takes_posts(net, node);
-    bool light = laci_net_is(node, "Add") || laci_net_is(node, "Mul") || laci_net_is(node, "Sub") ||
-                 laci_net_is(node, "Div");
-    bool norm = is_inference_norm(node) || is_training_norm(node);
+    bool light = laci_node_is(node, "Add") || laci_node_is(node, "Mul") ||
+                 laci_node_is(node, "Sub") || laci_node_is(node, "Div");
+    bool norm = is_inference_norm(node) || laci_node_is_ours(node, "BatchNormTrain");
     if (heavy) layer->channels = channels_of(net, node);
     int input;
     laci_eltwise e[2];
     if (light && laci_eltwise_of(net, node, &input, e)) light = false;
     /* What took others in cannot fall back to the plain operator. */
     if (light) light = laci_net_fits_binary(net, node);
-    if (norm && !is_training_norm(node)) norm = laci_net_fits_batch_norm(net, node);
+    if (norm && !laci_node_is_ours(node, "BatchNormTrain"))
+      norm = laci_net_fits_batch_norm(net, node);
     if (!heavy && !light && !norm) continue;
     while (take_next(net, layer, heavy)) {
       if (norm) break;

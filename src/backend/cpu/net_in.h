@@ -191,8 +191,6 @@ static inline int laci_net_original(const laci_net *net, int value) {
   int first = value >= 0 ? net->graph->values[value].repeats : -1;
   return first >= 0 ? first : value;
 }
-/** Is the node this operator of ONNX? */
-bool laci_net_is(const laci_node *node, const char *type);
 /** The computed node that alone reads the value, once, and has not melted; -1: none. */
 int laci_net_only_reader(const laci_net *net, int value);
 /** The computed node that makes the value, if it has not melted and is not the last of several that

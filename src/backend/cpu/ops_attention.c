@@ -45,7 +45,7 @@ static int without_scale(laci_net *net, int value, float *scale, found *f) {
 
 static int matmul_of(const laci_net *net, int value) {
   int maker = laci_net_maker(net, value);
-  bool is = maker >= 0 && laci_net_is(&net->graph->nodes[maker], "MatMul");
+  bool is = maker >= 0 && laci_node_is(&net->graph->nodes[maker], "MatMul");
   return is && laci_net_uses(net, value) == 1 ? maker : -1;
 }
 
@@ -64,7 +64,7 @@ static bool fits_mask(const laci_net *net, int mask, const laci_shape *scores) {
 static bool find_scores(laci_net *net, int scores, attention *a, found *f) {
   int maker = laci_net_maker(net, scores), product = -1, x = scores;
   const laci_shape *shape = laci_net_shape(net, scores);
-  if (maker >= 0 && laci_net_is(&net->graph->nodes[maker], "Add") &&
+  if (maker >= 0 && laci_node_is(&net->graph->nodes[maker], "Add") &&
       laci_net_uses(net, scores) == 1 && net->graph->nodes[maker].n_inputs == 2) {
     const laci_node *add = &net->graph->nodes[maker];
     for (int side = 0; side < 2 && product < 0; side++) {
@@ -99,8 +99,8 @@ static int without_guard(laci_net *net, int p, attention *a, found *f) {
   if (laci_net_uses(net, p) != 2) return p;
   for (int at = 0; at < v->n_readers; at++) {
     if (!net->computed[v->readers[at]]) continue;
-    if (laci_net_is(&graph->nodes[v->readers[at]], "IsNaN")) is_nan = v->readers[at];
-    if (laci_net_is(&graph->nodes[v->readers[at]], "Where")) where = v->readers[at];
+    if (laci_node_is(&graph->nodes[v->readers[at]], "IsNaN")) is_nan = v->readers[at];
+    if (laci_node_is(&graph->nodes[v->readers[at]], "Where")) where = v->readers[at];
   }
   if (is_nan < 0 || where < 0 || f->n + 2 > MOST_NODES) return p;
   const laci_node *node = &graph->nodes[where];
@@ -141,7 +141,7 @@ static void take_moves(laci_net *net, laci_net_layer *layer, attention *a) {
   for (int axis = 0; axis < rank; axis++) a->places[axis] = axis;
   while ((next = laci_net_only_reader(net, layer->output)) >= 0) {
     const laci_node *node = &net->graph->nodes[next];
-    bool same = laci_net_is(node, "Reshape") || laci_net_is(node, "Identity");
+    bool same = laci_node_is(node, "Reshape") || laci_node_is(node, "Identity");
     if (node->inputs[0] != layer->output) return;
     if (!same || !laci_shape_equal(laci_net_shape(net, node->outputs[0]),
                                    laci_net_shape(net, layer->output))) {
@@ -149,7 +149,7 @@ static void take_moves(laci_net *net, laci_net_layer *layer, attention *a) {
     }
     laci_net_melt(net, layer, next);
   }
-  if (next < 0 || !laci_net_is(&net->graph->nodes[next], "Transpose")) return;
+  if (next < 0 || !laci_node_is(&net->graph->nodes[next], "Transpose")) return;
   size_t n = 0;
   const int64_t *order = laci_node_ints(&net->graph->nodes[next], "perm", &n);
   if (!order || (int)n != rank || order[rank - 1] != rank - 1) return;
@@ -163,7 +163,7 @@ bool laci_net_find_attention(laci_net *net, int softmax) {
   const laci_node *node = &net->graph->nodes[softmax];
   attention a = {.mask = -1, .scale = 1}, *kept;
   found f = {.nodes = {softmax}, .n = 1};
-  if (!laci_net_is(node, "Softmax") || !laci_net_is_float(net, node->inputs[0])) return false;
+  if (!laci_node_is(node, "Softmax") || !laci_net_is_float(net, node->inputs[0])) return false;
   int rank = laci_net_shape(net, node->inputs[0])->rank;
   int64_t axis = laci_node_int(node, "axis", node->version < 13 ? 1 : -1);
   if (axis != -1 && axis != rank - 1) return false;
@@ -171,7 +171,7 @@ bool laci_net_find_attention(laci_net *net, int softmax) {
   if (!find_scores(net, node->inputs[0], &a, &f)) return false;
   int weights = without_guard(net, node->outputs[0], &a, &f);
   a.product = laci_net_only_reader(net, weights);
-  if (a.product < 0 || !laci_net_is(&net->graph->nodes[a.product], "MatMul")) return false;
+  if (a.product < 0 || !laci_node_is(&net->graph->nodes[a.product], "MatMul")) return false;
   if (net->graph->nodes[a.product].inputs[0] != weights) return false;
   a.v = net->graph->nodes[a.product].inputs[1];
   if (!fits_operands(net, &a)) return false;

@@ -60,7 +60,7 @@ static int64_t axis_of(const laci_net *net, const laci_node *node) {
 
 /** How many inputs of `longer` are what `shorter` joins; 0: it is no beginning of it. */
 static int beginning(const laci_net *net, const laci_node *longer, const laci_node *shorter) {
-  if (!laci_net_is(longer, "Concat") || !laci_net_is(shorter, "Concat")) return 0;
+  if (!laci_node_is(longer, "Concat") || !laci_node_is(shorter, "Concat")) return 0;
   if (longer == shorter || axis_of(net, longer) != axis_of(net, shorter)) return 0;
   if (longer->inputs[0] == shorter->outputs[0]) return 1;
   if (longer->n_inputs <= shorter->n_inputs) return 0;

@@ -231,7 +231,7 @@ static void count_products(laci_net *net, const laci_net_layer *layer, products 
 static bool has_conv_of_values(const laci_net *net) {
   for (int n = 0; n < net->graph->n_nodes; n++) {
     const laci_node *node = &net->graph->nodes[n];
-    if (net->computed[n] && laci_net_is(node, "Conv") &&
+    if (net->computed[n] && laci_node_is(node, "Conv") &&
         !laci_net_is_constant(net, node->inputs[1])) {
       return true;
     }
@@ -246,8 +246,7 @@ void laci_net_choose_blocks(laci_net *net) {
   if (net->bf16 || net->blocks) return;
   for (int n = 0; n < net->graph->n_nodes && !net->status; n++) {
     const laci_node *node = &net->graph->nodes[n];
-    bool is_conv = net->computed[n] && node->op && !node->op->domain &&
-                   strcmp(node->type, "Conv") == 0 && laci_net_fits_conv(net, node);
+    bool is_conv = net->computed[n] && laci_node_is(node, "Conv") && laci_net_fits_conv(net, node);
     if (is_conv) count_products(net, &net->layers[n], &p);
   }
   net->blocks =

@@ -145,7 +145,7 @@ static bool reduced_axes(laci_net *net, const laci_node *node, int rank, bool ax
 
 static bool is_mean_of_last(laci_net *net, const laci_node *node) {
   bool axes[LACI_MAX_RANK];
-  if (!laci_net_is(node, "ReduceMean") || !laci_net_is_float(net, node->inputs[0])) return false;
+  if (!laci_node_is(node, "ReduceMean") || !laci_net_is_float(net, node->inputs[0])) return false;
   int rank = laci_net_shape(net, node->inputs[0])->rank;
   if (rank < 2 || rank > 5 || laci_node_int(node, "keepdims", 1) == 0) return false;
   if (!reduced_axes(net, node, rank, axes)) return false;
@@ -158,8 +158,8 @@ static bool is_mean_of_last(laci_net *net, const laci_node *node) {
 /** The node is x^2: by Pow with 2, or x times x. */
 static bool is_square(laci_net *net, const laci_node *node, int x) {
   double power = 0;
-  if (laci_net_is(node, "Mul")) return node->inputs[0] == x && node->inputs[1] == x;
-  return laci_net_is(node, "Pow") && node->inputs[0] == x &&
+  if (laci_node_is(node, "Mul")) return node->inputs[0] == x && node->inputs[1] == x;
+  return laci_node_is(node, "Pow") && node->inputs[0] == x &&
          laci_net_scalar(net, node->inputs[1], &power) && power == 2;
 }
 
@@ -171,10 +171,10 @@ static bool square_and_division(laci_net *net, int d, int *square, int *division
     int reader = v->readers[at];
     if (!net->computed[reader] || net->layers[reader].output < 0) continue;
     if (is_square(net, &net->graph->nodes[reader], d)) *square = reader;
-    if (laci_net_is(&net->graph->nodes[reader], "Div")) *division = reader;
+    if (laci_node_is(&net->graph->nodes[reader], "Div")) *division = reader;
   }
   if (*square < 0 || *division < 0) return false;
-  int reads = laci_net_is(&net->graph->nodes[*square], "Mul") ? 3 : 2;
+  int reads = laci_node_is(&net->graph->nodes[*square], "Mul") ? 3 : 2;
   return laci_net_uses(net, d) == reads && net->graph->nodes[*division].inputs[0] == d;
 }
 
@@ -189,7 +189,8 @@ static bool is_deviation(laci_net *net, int square, int divisor, int nodes[3], f
     nodes[i] = at;
   }
   if (!is_mean_of_last(net, &graph->nodes[nodes[0]])) return false;
-  if (!laci_net_is(&graph->nodes[nodes[1]], "Add") || !laci_net_is(&graph->nodes[nodes[2]], "Sqrt"))
+  if (!laci_node_is(&graph->nodes[nodes[1]], "Add") ||
+      !laci_node_is(&graph->nodes[nodes[2]], "Sqrt"))
     return false;
   if (laci_eltwise_of(net, &graph->nodes[nodes[1]], &input, e) != 1) return false;
   *epsilon = e[0].beta;
@@ -203,7 +204,7 @@ static int take_vector(laci_net *net, laci_net_layer *layer, const char *type) {
   if (next < 0) return -1;
   const laci_node *node = &net->graph->nodes[next];
   const laci_shape *y = laci_net_shape(net, layer->output);
-  if (!laci_net_is(node, type) || node->n_inputs != 2) return -1;
+  if (!laci_node_is(node, type) || node->n_inputs != 2) return -1;
   int other = node->inputs[node->inputs[0] == layer->output];
   if (!along_last(net, other, y->dims[y->rank - 1])) return -1;
   if (!laci_shape_equal(laci_net_shape(net, node->outputs[0]), y)) return -1;
@@ -227,7 +228,7 @@ bool laci_net_find_layer_norm(laci_net *net, int mean) {
   if (norm.x < 0 || !is_mean_of_last(net, &graph->nodes[mean])) return false;
   if (laci_shape_count(laci_net_shape(net, norm.x)) == 0) return false;
   int sub = laci_net_only_reader(net, graph->nodes[mean].outputs[0]);
-  if (sub < 0 || !laci_net_is(&graph->nodes[sub], "Sub")) return false;
+  if (sub < 0 || !laci_node_is(&graph->nodes[sub], "Sub")) return false;
   if (graph->nodes[sub].inputs[0] != norm.x) return false;
   if (!square_and_division(net, graph->nodes[sub].outputs[0], &square, &division)) return false;
   if (!is_deviation(net, square, graph->nodes[division].inputs[1], deviation, &norm.epsilon)) {
