@@ -29,7 +29,8 @@ typedef struct lac_eval_options {
   float mean[3]; /* of red, green, blue, in grey levels 0..255; default ImageNet's */
   float std[3];  /* > 0; default ImageNet's: an input is (grey - mean) / std */
   const char *classes;     /* file with the names of class folders in the order of the network's
-                              outputs; NULL (default): ImageNet's, or the folders' own order */
+                              outputs, of the first of them at least; NULL (default): ImageNet's, or
+                              the folders' own order */
   const char *predictions; /* where to write the first output, [images, classes] in the order of
                               the data, as .npy; NULL (default): nowhere */
   bool force;              /* replace a file of that name */
@@ -44,12 +45,14 @@ typedef struct lac_eval_result {
 
 LAC_API lac_eval_options lac_eval_options_default(void);
 
-/** Evaluates the model, whose only input must be [N, 3, H, W] and whose first output [N, classes].
- * The last batch is filled up with zeros. Tells its progress as "evaluate". Fails LAC_BAD_SHAPE for
- * another network, and for data with more classes than it has outputs, LAC_BAD_ARGUMENT for options
- * outside their limits, LAC_BAD_VALUE for a NaN among the logits, LAC_EXISTS, LAC_INTERRUPTED, as
- * lac_engine_create does, and for what is wrong with the data (LAC_NOT_FOUND, LAC_BAD_FILE,
- * LAC_IO). Then *result is zero and no file of predictions is there. */
+/** Evaluates the model, whose only input must be [N, 3, H, W] and whose first output [N, classes],
+ * on the images of the folder `data`, or of its part "val", "validation" or "test", where it has
+ * parts. The last batch is filled up with zeros. Tells its progress as "evaluate". Fails
+ * LAC_BAD_SHAPE for another network, and for data with more or fewer classes than it has outputs,
+ * unless `classes` names the first of these, LAC_BAD_ARGUMENT for options outside their limits,
+ * LAC_BAD_VALUE for a NaN among the logits, LAC_EXISTS, LAC_INTERRUPTED, as lac_engine_create does,
+ * and for what is wrong with the data (LAC_NOT_FOUND, LAC_BAD_FILE, LAC_IO). Then *result is zero
+ * and no file of predictions is there. */
 LAC_API LAC_MUST_CHECK lac_status lac_eval(const lac_model *model, const char *data,
                                            const lac_eval_options *options, lac_eval_result *result,
                                            lac_error *err);

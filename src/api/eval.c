@@ -6,6 +6,7 @@
 #include "lacuna/eval.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,6 +19,7 @@
 #include "data/loader.h"
 #include "data/metrics.h"
 #include "data/npy.h"
+#include "data/parts.h"
 #include "lacuna/engine.h"
 #include "report/json_writer.h"
 
@@ -61,6 +63,42 @@ lac_status laci_check_colours(const laci_recipe *recipe, const char *data, const
                    "%s: mean and std are for images in colour, but these are grey, with a scale of "
                    "their own",
                    data);
+}
+
+/* What --resize has to be for a crop of that side; 0: it may stay. Photographs are cut out of
+ * something larger, 224 of 256; small images are taken whole. */
+static int resize_for(const laci_dataset *set, const laci_recipe *recipe, int64_t side) {
+  const laci_recipe photograph = laci_recipe_default(), usual = laci_dataset_recipe(set);
+  if (side <= (recipe->resize ? recipe->resize : usual.height)) return 0;
+  if (usual.resize == 0) return (int)side;
+  return (int)((side * photograph.resize + photograph.height / 2) / photograph.height);
+}
+
+lac_status laci_fail_crop(const laci_value *input, const laci_dataset *set,
+                          const laci_recipe *recipe, lac_error *err) {
+  const laci_shape *shape = &input->type.shape;
+  const int64_t height = shape->dims[2], width = shape->dims[3];
+  const int64_t side = height > 0 ? height : width;
+  char text[256], cure[96];
+  if ((height > 0 && width > 0 && height != width) || side > LACI_RECIPE_MAX) {
+    (void)snprintf(cure, sizeof cure, "wanted a network of squares, of at most %d pixels",
+                   LACI_RECIPE_MAX);
+  } else {
+    int resize = resize_for(set, recipe, side);
+    int n = resize ? snprintf(cure, sizeof cure, "--resize %d ", resize) : 0;
+    (void)snprintf(cure + n, sizeof cure - (size_t)n, "--crop %d would fit", (int)side);
+  }
+  return laci_fail(err, LAC_BAD_SHAPE, "input '%s' is %s, but images are prepared to %d x %d: %s",
+                   input->name, laci_shape_text(shape, text, sizeof text), recipe->height,
+                   recipe->width, cure);
+}
+
+lac_status laci_check_classes(const laci_graph *network, const laci_dataset *set, lac_error *err) {
+  if (network->n_outputs < 1) return LAC_OK;
+  const laci_value *scores = &network->values[network->outputs[0]];
+  const laci_shape *shape = &scores->type.shape;
+  if (shape->rank != RANK_LOGITS || shape->dims[1] < 0) return LAC_OK;
+  return laci_dataset_check_outputs(set, scores->name, shape->dims[1], err);
 }
 
 static lac_status check_options(const lac_eval_options *options, lac_error *err) {
@@ -123,10 +161,7 @@ static lac_status fit_input(evaluation *e, const lac_model *model, int batch, la
   }
   for (int axis = 2; known && axis < RANK_IMAGES; axis++) {
     if (shape->dims[axis] < 0 || shape->dims[axis] == wanted[axis]) continue;
-    return laci_fail(err, LAC_BAD_SHAPE,
-                     "input '%s' is %s, but images are prepared to %d x %d: another crop is wanted",
-                     input->name, laci_shape_text(shape, text, sizeof text), e->recipe.height,
-                     e->recipe.width);
+    return laci_fail_crop(input, e->set, &e->recipe, err);
   }
   int64_t fixed = known && shape->dims[0] >= 0 ? shape->dims[0] : 0;
   if (known && shape->dims[0] >= 0 && (fixed < 1 || fixed > MOST_BATCH)) {
@@ -151,16 +186,13 @@ static lac_status fit_output(evaluation *e, lac_error *err) {
                      laci_shape_text(&shape, text, sizeof text), e->batch);
   }
   e->classes = logits->shape[1];
-  if (laci_dataset_classes(e->set) > e->classes) {
-    return laci_fail(err, LAC_BAD_SHAPE, "the data have %d classes, but output '%s' only %lld",
-                     laci_dataset_classes(e->set), logits->name, (long long)e->classes);
-  }
-  return LAC_OK;
+  return laci_dataset_check_outputs(e->set, logits->name, e->classes, err);
 }
 
 static lac_status plan_network(evaluation *e, const lac_model *model,
                                const lac_eval_options *options, lac_error *err) {
   lac_status st = fit_input(e, model, options->batch, err);
+  if (!st) st = laci_check_classes(model->graph, e->set, err);
   if (st) return st;
   const laci_value *input = &model->graph->values[model->graph->inputs[0]];
   lac_engine_shape shape = {
@@ -296,7 +328,13 @@ static void evaluation_clear(evaluation *e) {
 
 lac_status lac_eval(const lac_model *model, const char *data, const lac_eval_options *options,
                     lac_eval_result *result, lac_error *err) {
-  return laci_eval(model, data, options, false, result, err);
+  laci_parts *parts = laci_alloc(1, sizeof *parts);
+  *result = (lac_eval_result){0};
+  if (!parts) return laci_fail_memory(err, data);
+  lac_status st = laci_parts_find(data, LACI_PARTS_TEST, parts, err);
+  if (!st) st = laci_eval(model, parts->test, options, false, result, err);
+  laci_free(parts);
+  return st;
 }
 
 lac_status laci_eval(const lac_model *model, const char *data, const lac_eval_options *options,

@@ -3,13 +3,25 @@
 #ifndef LACI_API_EVAL_IN_H
 #define LACI_API_EVAL_IN_H
 
-#include "data/prepare.h"
+#include "data/dataset.h"
+#include "graph/graph.h"
 #include "lacuna/eval.h"
 
-/** lac_eval; quiet: no word of the plan and the data, for one evaluation of many. */
+/** lac_eval on the images of this very folder; quiet: no word of the plan and the data, for one
+ * evaluation of many. */
 LAC_MUST_CHECK lac_status laci_eval(const lac_model *model, const char *data,
                                     const lac_eval_options *options, bool quiet,
                                     lac_eval_result *result, lac_error *err);
+
+/** Whether a network's first output has as many classes as the data, as far as its file says; the
+ * rest shows when the network is planned. Fails as laci_dataset_check_outputs. */
+LAC_MUST_CHECK lac_status laci_check_classes(const laci_graph *network, const laci_dataset *set,
+                                             lac_error *err);
+
+/** LAC_BAD_SHAPE: the set's images prepared by the recipe are no input of the size that the network
+ * fixes, and which crop would be. */
+lac_status laci_fail_crop(const laci_value *input, const laci_dataset *set,
+                          const laci_recipe *recipe, lac_error *err);
 
 /** Mean and std, where somebody has set others than the usual ones, are for images in colour. Fails
  * LAC_BAD_ARGUMENT where `recipe` prepares grey ones, which have scales of their own. */

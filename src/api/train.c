@@ -51,6 +51,7 @@ static lac_status check_images(const training *t, lac_error *err) {
   bool fits = shape->rank < 0 || shape->rank == 4;
   for (int axis = 1; axis < shape->rank && fits; axis++) {
     fits = shape->dims[axis] < 0 || shape->dims[axis] == wanted[axis];
+    if (!fits && axis > 1) return laci_fail_crop(images, t->plan.set, p, err);
   }
   if (fits) return LAC_OK;
   char text[256];
@@ -60,13 +61,17 @@ static lac_status check_images(const training *t, lac_error *err) {
                    wanted[1] == 1 ? "" : "s", p->height, p->width);
 }
 
-static lac_status check_fit(const training *t, lac_error *err) {
-  const laci_training_graph *g = laci_trainer_graph(t->trainer);
-  int classes = laci_dataset_classes(t->plan.set);
-  if (classes > g->n_classes) {
-    return laci_fail(err, LAC_BAD_SHAPE, "the data have %d classes, but the network only %lld",
-                     classes, (long long)g->n_classes);
-  }
+static laci_training_options graph_options(const training *t) {
+  const laci_recipe *p = &t->plan.prepare;
+  return (laci_training_options){.batch = t->plan.batch,
+                                 .remat = t->options->remat,
+                                 .image = {3, {laci_recipe_channels(p), p->height, p->width}}};
+}
+
+static lac_status check_fit(const training *t, const laci_training_graph *g, lac_error *err) {
+  lac_status st = laci_dataset_check_outputs(
+      t->plan.set, t->model->graph->values[t->model->graph->outputs[0]].name, g->n_classes, err);
+  if (st) return st;
   for (int k = 0; k < g->n_params; k++) {
     lac_dtype dtype = g->graph->values[g->params[k].input].type.dtype;
     if (dtype == LAC_DTYPE_F32) continue;
@@ -84,18 +89,18 @@ static lac_status check_test_part(const training *t, lac_error *err) {
   laci_dataset *test = NULL;
   if (!o->evaluate || o->eval_only) return LAC_OK; /* all that is open then is that part */
   laci_dataset_options how = {.part = LACI_PART_TEST, .classes_path = o->classes, .quiet = true};
-  lac_status st = laci_dataset_open(t->plan.test_path, &how, &test, err);
+  lac_status st = laci_dataset_open(t->plan.parts.test, &how, &test, err);
   if (st) return st;
   int wanted = laci_dataset_classes(train), found = laci_dataset_classes(test);
   if (wanted != found) {
     st = laci_fail(err, LAC_BAD_SHAPE, "%s: %d classes for evaluation, but %d for training",
-                   t->plan.test_path, found, wanted);
+                   t->plan.parts.test, found, wanted);
   }
   for (int k = 0; k < wanted && !st; k++) {
     const char *a = laci_dataset_class_name(train, k), *b = laci_dataset_class_name(test, k);
     if (!a || !b || strcmp(a, b) == 0) continue;
     st = laci_fail(err, LAC_BAD_SHAPE, "%s: class %d is '%s' for evaluation, but '%s' for training",
-                   t->plan.test_path, k, b, a);
+                   t->plan.parts.test, k, b, a);
   }
   laci_dataset_close(test);
   return st;
@@ -202,15 +207,12 @@ static lac_status tell_left(const training *t, lac_error *err) {
 }
 
 static lac_status make_trainer(training *t, const lac_mask *mask, lac_error *err) {
-  const laci_recipe *p = &t->plan.prepare;
-  laci_trainer_options o = {.graph = {.batch = t->plan.batch,
-                                      .remat = t->options->remat,
-                                      .image = {3, {laci_recipe_channels(p), p->height, p->width}}},
+  laci_trainer_options o = {.graph = graph_options(t),
                             .optimizer = t->plan.recipe.optimizer,
                             .threads = t->options->threads,
                             .bf16 = t->options->dtype == LAC_DTYPE_BF16};
   lac_status st = laci_trainer_create(t->model->graph, &o, &t->trainer, err);
-  if (!st) st = check_fit(t, err);
+  if (!st) st = check_fit(t, laci_trainer_graph(t->trainer), err);
   if (!st) st = set_masks(t, mask, err);
   if (!st) st = tell_left(t, err);
   if (!st) tell_plan(t->trainer, t->options->remat);
@@ -233,7 +235,7 @@ static lac_status evaluate(void *context, laci_loop_score *score, lac_error *err
   memcpy(how.mean, o->mean, sizeof how.mean);
   memcpy(how.std, o->std, sizeof how.std);
   lac_status st = laci_trainer_store(t->trainer, t->model->graph, err);
-  if (!st) st = laci_eval(t->model, t->plan.test_path, &how, t->evaluated, &result, err);
+  if (!st) st = laci_eval(t->model, t->plan.parts.test, &how, t->evaluated, &result, err);
   t->evaluated = true;
   if (st) return st;
   *score = (laci_loop_score){.top1 = result.top1, .top5 = result.top5, .loss = result.loss};
@@ -353,7 +355,8 @@ static lac_status prepare(training *t, const char *data, lac_error *err) {
   if (!st) st = laci_train_settle(t->options, &t->plan, err);
   if (!st) st = check_test_part(t, err);
   if (!st) st = infer(t->model, err);
-  return st ? st : check_images(t, err);
+  if (!st) st = check_images(t, err);
+  return st ? st : laci_check_classes(t->model->graph, t->plan.set, err);
 }
 
 static void training_clear(training *t) {
@@ -380,6 +383,18 @@ lac_status lac_train(lac_model *model, const char *data, const lac_mask *mask,
   return st ? st : closed;
 }
 
+/** What only the graph of a step tells: operators without gradients, classes, types of weights. It
+ * is made for this and thrown away, which costs little beside what a caller does in between. */
+static lac_status check_graph(const training *t, lac_error *err) {
+  laci_training_options o = graph_options(t);
+  laci_training_graph *graph = NULL;
+  o.remat = false;
+  lac_status st = laci_training_graph_create(t->model->graph, &o, &graph, err);
+  if (!st) st = check_fit(t, graph, err);
+  laci_training_graph_destroy(graph);
+  return st;
+}
+
 lac_status lac_train_check(lac_model *model, const char *data, const lac_train_options *options,
                            lac_error *err) {
   if (!model || !data || !options) {
@@ -387,6 +402,7 @@ lac_status lac_train_check(lac_model *model, const char *data, const lac_train_o
   }
   training t = {.model = model, .options = options, .plan = {.quiet = true}, .lock = -1};
   lac_status st = prepare(&t, data, err);
+  if (!st && !options->eval_only) st = check_graph(&t, err);
   if (!st && options->model_dir && !options->eval_only) {
     st = laci_folder_lock(options->model_dir, &t.lock, err); /* to know that nobody has it */
   }

@@ -4,8 +4,7 @@
 #ifndef LACI_API_TRAIN_IN_H
 #define LACI_API_TRAIN_IN_H
 
-#include <limits.h>
-
+#include "data/parts.h"
 #include "lacuna/eval.h"
 #include "lacuna/train.h"
 #include "train/loop.h"
@@ -19,7 +18,7 @@ typedef struct laci_train_plan {
   laci_schedule schedule;
   laci_dataset *set; /* the training part; that for evaluation where nothing is trained */
   laci_recipe prepare;
-  char test_path[PATH_MAX];
+  laci_parts parts; /* where the images lie */
   char about[3072]; /* the inside of a JSON object */
   bool quiet;       /* no warnings about the data: who trains gives them */
 } laci_train_plan;

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * From options to a plan: a copy of the recipe, what the caller changed in it, and, once the number
  * of images is known, all of it in steps. */
-#include <dirent.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "api/eval_in.h"
 #include "api/train_in.h"
@@ -49,61 +47,10 @@ const char *laci_train_format(const laci_dataset *set) {
   return laci_dataset_classes(set) == 100 ? "cifar100" : "cifar10";
 }
 
-static bool is_folder(const char *path) {
-  struct stat found;
-  return stat(path, &found) == 0 && S_ISDIR(found.st_mode);
-}
-
-/** Is it a folder with folders in it, of classes? One of images may be a class called "train". */
-static bool has_folders(const char *path) {
-  char inner[PATH_MAX];
-  DIR *files = opendir(path);
-  bool found = false;
-  for (struct dirent *file; files && !found && (file = readdir(files));) {
-    if (file->d_name[0] == '.') continue;
-    int n = snprintf(inner, sizeof inner, "%s/%s", path, file->d_name);
-    found = n > 0 && (size_t)n < sizeof inner && is_folder(inner);
-  }
-  if (files) (void)closedir(files);
-  return found;
-}
-
-/** DATA/train and DATA/val, where both are there, are the parts; else DATA is both. One alone will
- * do where the other is not going to be looked at. */
-static lac_status find_parts(const char *data, const lac_train_options *o, char train[PATH_MAX],
-                             char test[PATH_MAX], lac_error *err) {
-  static const char *const names[] = {"val", "validation", "test"};
-  enum { N_NAMES = sizeof names / sizeof *names };
-  bool has_test = false;
-  int n = snprintf(train, PATH_MAX, "%s/train", data);
-  if (n < 0 || n + 8 >= PATH_MAX) {
-    return laci_fail(err, LAC_BAD_ARGUMENT, "%s: the name is too long", data);
-  }
-  bool has_train = is_folder(train);
-  for (int k = 0; !has_test && k < N_NAMES; k++) {
-    (void)snprintf(test, PATH_MAX, "%.*s/%s", PATH_MAX - 16, data, names[k]);
-    has_test = is_folder(test);
-  }
-  if (has_train && has_test) return LAC_OK;
-  if (has_test && has_folders(test)) {
-    (void)snprintf(train, PATH_MAX, "%s", test);
-    if (o->eval_only) return LAC_OK;
-    return laci_fail(err, LAC_NOT_FOUND,
-                     "%s: it has a folder %s, but none for training: wanted train beside it, or "
-                     "an evaluation alone",
-                     data, strrchr(test, '/') + 1);
-  }
-  if (has_train && has_folders(train)) {
-    (void)snprintf(test, PATH_MAX, "%s", train);
-    if (!o->evaluate && !o->eval_only) return LAC_OK;
-    return laci_fail(err, LAC_NOT_FOUND,
-                     "%s: it has a folder train, but none for evaluation: wanted val, validation "
-                     "or test beside it, or a training without evaluations",
-                     data);
-  }
-  (void)snprintf(train, PATH_MAX, "%s", data);
-  (void)snprintf(test, PATH_MAX, "%s", data);
-  return LAC_OK;
+/** Which parts of the data this run is going to look at. */
+static laci_parts_use use_of(const lac_train_options *o) {
+  if (o->eval_only) return LACI_PARTS_TEST;
+  return o->evaluate ? LACI_PARTS_BOTH : LACI_PARTS_TRAIN;
 }
 
 static lac_status settle_images(const char *data, const lac_train_options *o, laci_train_plan *plan,
@@ -123,21 +70,21 @@ static lac_status settle_images(const char *data, const lac_train_options *o, la
 
 lac_status laci_train_open(const char *data, const lac_train_options *o, laci_train_plan *plan,
                            lac_error *err) {
-  char train[PATH_MAX];
-  lac_status st = find_parts(data, o, train, plan->test_path, err);
+  lac_status st = laci_parts_find(data, use_of(o), &plan->parts, err);
   if (st) return st;
+  const char *train = plan->parts.train, *test = plan->parts.test;
   laci_dataset_options how = {.part = o->eval_only ? LACI_PART_TEST : LACI_PART_TRAIN,
                               .classes_path = o->classes,
                               .quiet = plan->quiet};
-  st = laci_dataset_open(o->eval_only ? plan->test_path : train, &how, &plan->set, err);
+  st = laci_dataset_open(o->eval_only ? test : train, &how, &plan->set, err);
   if (st) return st;
   const char *format = laci_train_format(plan->set);
   if (o->format && strcmp(o->format, format) != 0) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "%s: it holds %s, but the format wanted is %s", data,
                      format, o->format);
   }
-  if (strcmp(format, "folder") == 0 && strcmp(train, plan->test_path) == 0 && o->evaluate &&
-      !o->eval_only && !plan->quiet) {
+  if (strcmp(format, "folder") == 0 && strcmp(train, test) == 0 && o->evaluate && !o->eval_only &&
+      !plan->quiet) {
     laci_log(LAC_LOG_WARNING,
              "%s: no folders train and val in it: evaluated are the images that are trained on",
              data);
@@ -228,6 +175,12 @@ static lac_status fail_name(const char *what, const char *name, const char *name
   return laci_fail(err, LAC_BAD_ARGUMENT, "%s %s: wanted %s", what, name, names);
 }
 
+/** One to begin with, where the recipe has none for such an optimiser. */
+static double usual_rate(laci_optimizer_kind kind) {
+  if (kind == LACI_OPTIMIZER_ADAMW) return 0.001;
+  return kind == LACI_OPTIMIZER_LARS ? 2.5 : 0.1;
+}
+
 static lac_status change_optimizer(const lac_train_options *o, laci_training_recipe *r,
                                    lac_error *err) {
   laci_optimizer_kind kind = r->optimizer.kind;
@@ -236,9 +189,10 @@ static lac_status change_optimizer(const lac_train_options *o, laci_training_rec
   }
   if (kind != r->optimizer.kind) {
     if (o->rate < 0) {
-      return laci_fail(err, LAC_BAD_ARGUMENT,
-                       "optimizer %s: the rate of recipe %s is made for %s: a rate is wanted",
-                       o->optimizer, r->name, laci_optimizer_name(r->optimizer.kind));
+      return laci_fail(
+          err, LAC_BAD_ARGUMENT,
+          "optimizer %s: the rate of recipe %s is made for %s: wanted --lr RATE, %g say",
+          o->optimizer, r->name, laci_optimizer_name(r->optimizer.kind), usual_rate(kind));
     }
     laci_optimizer_options_set_kind(&r->optimizer, kind);
   }
@@ -321,13 +275,17 @@ lac_status laci_train_settle(const lac_train_options *o, laci_train_plan *plan, 
   int64_t batches = laci_training_steps(plan->set, plan->batch);
   if (batches < 1) {
     return laci_fail(err, LAC_BAD_ARGUMENT,
-                     "%" PRId64 " images for training are less than a batch of %d", images,
-                     plan->batch);
+                     "%" PRId64
+                     " images for training are less than a batch of %d: wanted "
+                     "--batch-size %" PRId64 " or less",
+                     images, plan->batch, images);
   }
   if (batches < plan->accumulate) {
     return laci_fail(err, LAC_BAD_ARGUMENT,
-                     "%" PRId64 " images for training are less than a step of %d batches of %d",
-                     images, plan->accumulate, plan->batch);
+                     "%" PRId64
+                     " images for training are less than a step of %d batches of %d: "
+                     "wanted --accumulate %" PRId64 " or less, or smaller batches",
+                     images, plan->accumulate, plan->batch, batches);
   }
   plan->steps_per_epoch = batches / plan->accumulate;
   laci_run_size size = {.global_batch = (int64_t)plan->batch * plan->accumulate,

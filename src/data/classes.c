@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Which class number a folder's name means: by the user's list, by WordNet id, or by sorted order.
  * A wrong guess here makes every accuracy wrong without a word, so mixed cases are errors. */
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -73,6 +75,7 @@ static lac_status number_by_list(laci_dataset *set, const char *const *folders, 
   set->class_names = laci_alloc((size_t)n_lines, sizeof *set->class_names);
   if (!list || !set->class_names) return laci_fail_memory(err, path);
   set->n_classes = n_lines;
+  set->numbering = LACI_NUMBERED_BY_LIST;
   st = sort_list(&set->arena, path, lines, n_lines, list, err);
   for (int at = 0; at < n_lines && !st; at++) set->class_names[list[at].number] = list[at].text;
   for (int at = 0; at < n && !st; at++) {
@@ -89,6 +92,7 @@ static lac_status number_by_list(laci_dataset *set, const char *const *folders, 
 static lac_status number_by_id(laci_dataset *set, const char *const *folders, int n,
                                int32_t *numbers, lac_error *err) {
   set->n_classes = IMAGENET_CLASSES;
+  set->numbering = LACI_NUMBERED_BY_WORDNET;
   set->class_names = laci_alloc(IMAGENET_CLASSES, sizeof *set->class_names);
   if (!set->class_names) return laci_fail_memory(err, set->folder);
   for (int k = 0; k < IMAGENET_CLASSES; k++) {
@@ -105,6 +109,7 @@ static lac_status number_by_id(laci_dataset *set, const char *const *folders, in
 static lac_status number_in_order(laci_dataset *set, const char *const *folders, int n,
                                   int32_t *numbers, lac_error *err) {
   set->n_classes = n;
+  set->numbering = LACI_NUMBERED_IN_ORDER;
   set->class_names = laci_alloc((size_t)n, sizeof *set->class_names);
   if (!set->class_names) return laci_fail_memory(err, set->folder);
   for (int at = 0; at < n; at++) {
@@ -129,4 +134,37 @@ lac_status laci_number_classes(laci_dataset *set, const char *const *folders, in
                    "%s: '%s' is none of ImageNet's 1000 classes as %d other folders are; a list of "
                    "classes must say which is which",
                    set->folder, other, n_known);
+}
+
+/* ---- Against a network ---- */
+
+lac_status laci_dataset_check_outputs(const laci_dataset *set, const char *name, int64_t outputs,
+                                      lac_error *err) {
+  const int n = set->n_classes;
+  const bool lists = set->numbering == LACI_NUMBERED_BY_LIST;
+  if (n == outputs || (lists && n < outputs)) return LAC_OK;
+  char counts[128], network[256];
+  static const char *const found[] = {
+      [LACI_NUMBERED_BY_DATA] = "",
+      [LACI_NUMBERED_BY_LIST] = " in the list",
+      [LACI_NUMBERED_BY_WORDNET] = ", ImageNet's, by the WordNet ids of its folders",
+      [LACI_NUMBERED_IN_ORDER] = ", a folder each",
+  };
+  (void)snprintf(counts, sizeof counts, "%d class%s%s", n, n == 1 ? "" : "es",
+                 found[set->numbering]);
+  (void)snprintf(network, sizeof network, "output '%s' has %" PRId64, name, outputs);
+  if (lists) {
+    return laci_fail(err, LAC_BAD_SHAPE, "%s: %s, but %s: wanted a line an output at most",
+                     set->folder, counts, network);
+  }
+  if (set->numbering == LACI_NUMBERED_BY_DATA) {
+    return laci_fail(err, LAC_BAD_SHAPE,
+                     "%s: %s, but %s: wanted a network of %d outputs, or data of %" PRId64
+                     " classes",
+                     set->folder, counts, network, n, outputs);
+  }
+  return laci_fail(err, LAC_BAD_SHAPE,
+                   "%s: %s, but %s: --classes FILE, a line an output, says which of them each "
+                   "folder is",
+                   set->folder, counts, network);
 }

@@ -53,6 +53,7 @@ void laci_dataset_close(laci_dataset *set) {
 
 int64_t laci_dataset_count(const laci_dataset *set) { return set->count; }
 int laci_dataset_classes(const laci_dataset *set) { return set->n_classes; }
+laci_numbering laci_dataset_numbering(const laci_dataset *set) { return set->numbering; }
 laci_recipe laci_dataset_recipe(const laci_dataset *set) { return set->recipe; }
 laci_augment laci_dataset_augment(const laci_dataset *set) { return set->augment; }
 

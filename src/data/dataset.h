@@ -18,6 +18,14 @@ typedef enum laci_dataset_part {
   LACI_PART_TRAIN, /* data_batch_1.bin ..., train.bin */
 } laci_dataset_part;
 
+/** Who says which output of a network a label means. */
+typedef enum laci_numbering {
+  LACI_NUMBERED_BY_DATA,    /* CIFAR, digits */
+  LACI_NUMBERED_BY_LIST,    /* classes_path */
+  LACI_NUMBERED_BY_WORDNET, /* ids: ImageNet's 1000 classes */
+  LACI_NUMBERED_IN_ORDER,   /* of the class folders' names */
+} laci_numbering;
+
 typedef struct laci_dataset_options {
   laci_dataset_part part;   /* of CIFAR (default: test); a folder of images has one part only */
   const char *classes_path; /* numbers of the class folders: a line each, NAME or NAME<TAB>TEXT, in
@@ -54,6 +62,12 @@ int64_t laci_dataset_count(const laci_dataset *set);
 int laci_dataset_classes(const laci_dataset *set);
 /** NULL where the data do not say. Lives as long as the set. */
 const char *laci_dataset_class_name(const laci_dataset *set, int class_number);
+laci_numbering laci_dataset_numbering(const laci_dataset *set);
+/** Do labels mean outputs of a network that has `outputs` of them, the output called `name`?
+ * Classes and outputs have to be as many; a list may name the first of them only. Fails
+ * LAC_BAD_SHAPE, saying both numbers and what helps. */
+LAC_MUST_CHECK lac_status laci_dataset_check_outputs(const laci_dataset *set, const char *name,
+                                                     int64_t outputs, lac_error *err);
 /** The class of image at, 0 <= at < count. */
 int laci_dataset_label(const laci_dataset *set, int64_t at);
 /** The recipe that is usual with such data: CIFAR as it is, 32 x 32; else laci_recipe_default. Mean

@@ -21,6 +21,7 @@ struct laci_dataset {
   int64_t count;
   int32_t *labels; /* [count] */
   int n_classes;
+  laci_numbering numbering;
   const char **class_names; /* [n_classes], or NULL */
   laci_recipe recipe;
   laci_augment augment;

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * api: lac_eval and lac_infer on a network that only flattens, so that its logits are the prepared
- * pixels themselves: whatever order, batch or padding does to them would be seen. */
+ * api: lac_eval and lac_infer on a network that only flattens and picks, so that its logits are
+ * prepared pixels themselves, from all three channels: whatever order, batch or padding does to
+ * them would be seen. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -20,7 +22,7 @@
 
 #define DIGITS LAC_SOURCE_DIR "/examples/digits/digits.onnx"
 
-enum { N = 11, SAMPLE = 3 * 32 * 32, MOST_BYTES = 512 };
+enum { N = 11, CLASSES = 10, STRIDE = 331, MOST_BYTES = 1024 };
 
 /* ---- A network in ONNX's wire format: lengths below 128 are one byte ---- */
 
@@ -72,23 +74,54 @@ static bytes value_info(const char *name, int rank, const int64_t *sizes) {
 }
 
 typedef struct design {
-  const char *op;         /* from x to the outputs */
+  const char *op;         /* from x to the outputs; "Pick": Flatten, and of that every STRIDE-th
+                             column, CLASSES of them */
   int64_t batch;          /* 0: open */
   int64_t channels, side; /* of x, [batch, channels, side, side] */
   const char *outputs[2]; /* NULL: none */
 } design;
 
+static void put_node(bytes *graph, const char *op, const char *in, const char *out) {
+  bytes node = {0};
+  put_text(&node, 1, in);
+  put_text(&node, 2, out);
+  put_text(&node, 4, op);
+  put_bytes(graph, 1, node.at, node.n);
+}
+
+/* out = Gather(in, {0, STRIDE, 2 STRIDE ...}, axis 1) */
+static void put_pick(bytes *graph, const char *in, const char *out) {
+  bytes node = {0}, axis = {0}, columns = {0}, tensor = {0};
+  put_text(&axis, 1, "axis");
+  put_number(&axis, 3, 1);
+  axis.at[axis.n++] = 0xA0; /* field 20, the type: 2, an integer */
+  axis.at[axis.n++] = 1;
+  axis.at[axis.n++] = 2;
+  put_text(&node, 1, in);
+  put_text(&node, 1, "columns");
+  put_text(&node, 2, out);
+  put_text(&node, 4, "Gather");
+  put_bytes(&node, 5, axis.at, axis.n);
+  put_bytes(graph, 1, node.at, node.n);
+  for (int k = 0; k < CLASSES; k++) {
+    int64_t column = k * STRIDE;
+    put(&columns, &column, sizeof column);
+  }
+  put_number(&tensor, 1, CLASSES);
+  put_number(&tensor, 2, 7);
+  put_text(&tensor, 8, "columns");
+  put_bytes(&tensor, 9, columns.at, columns.n);
+  put_bytes(graph, 5, tensor.at, tensor.n);
+}
+
 static lac_model *load(design d) {
-  bytes node = {0}, graph = {0}, opset = {0}, model = {0};
+  bytes graph = {0}, opset = {0}, model = {0};
   bytes in = value_info("x", 4, (int64_t[]){d.batch, d.channels, d.side, d.side});
   for (int k = 0; k < 2 && d.outputs[k]; k++) {
-    bytes out = value_info(d.outputs[k], 0, NULL);
-    node.n = 0;
-    put_text(&node, 1, "x");
-    put_text(&node, 2, d.outputs[k]);
-    put_text(&node, 4, d.op);
-    put_bytes(&graph, 1, node.at, node.n);
-    out.n = 0; /* a name is enough */
+    bytes out = {0}; /* a name is enough */
+    bool picks = strcmp(d.op, "Pick") == 0;
+    put_node(&graph, picks ? "Flatten" : d.op, "x", picks ? "all" : d.outputs[k]);
+    if (picks) put_pick(&graph, "all", d.outputs[k]);
     put_text(&out, 1, d.outputs[k]);
     put_bytes(&graph, 12, out.at, out.n);
   }
@@ -105,7 +138,7 @@ static lac_model *load(design d) {
 }
 
 static lac_model *load_flatten(int64_t batch) {
-  return load((design){"Flatten", batch, 3, 32, {"y", NULL}});
+  return load((design){"Pick", batch, 3, 32, {"y", NULL}});
 }
 
 /* ---- eval ---- */
@@ -123,8 +156,8 @@ static folder make_cifar(void) {
   return f;
 }
 
-static float pixel(int image, int at, const lac_eval_options *options) {
-  int channel = at / 1024;
+static float pixel(int image, int column, const lac_eval_options *options) {
+  int at = column * STRIDE, channel = at / 1024;
   return ((float)(uint8_t)(at * 7 + image * 31) - options->mean[channel]) / options->std[channel];
 }
 
@@ -139,14 +172,14 @@ static void expect_evaluated(const folder *f, const lac_model *model,
   if (laci_npy_read(options->predictions, &array, &err)) fail_msg("%s", err.text);
   assert_int_equal(array.type.shape.rank, 2);
   assert_int_equal(array.type.shape.dims[0], n);
-  assert_int_equal(array.type.shape.dims[1], SAMPLE);
+  assert_int_equal(array.type.shape.dims[1], CLASSES);
   const float *logits = (const float *)array.bytes;
   for (int image = 0; image < n; image++) {
-    const float *row = logits + image * SAMPLE;
+    const float *row = logits + image * CLASSES;
     int label = image % 10, before = 0;
-    for (int at = 0; at < SAMPLE; at++) {
+    for (int at = 0; at < CLASSES; at++) {
       float want = pixel(image, at, options);
-      if (!(row[at] == want)) fail_msg("image %d, pixel %d: %g", image, at, (double)row[at]);
+      if (!(row[at] == want)) fail_msg("image %d, column %d: %g", image, at, (double)row[at]);
       before += row[at] > row[label] || (row[at] == row[label] && at < label);
     }
     top1 += before < 1;
@@ -249,8 +282,9 @@ static void networks_that_do_not_fit_are_refused_by_name(void **state) {
     design network;
     const char *words;
   } cases[] = {
-      {{"Flatten", 0, 1, 32, {"y", NULL}}, "input 'x'"},            /* grey */
-      {{"Flatten", 0, 3, 28, {"y", NULL}}, "another crop"},         /* size */
+      {{"Flatten", 0, 1, 32, {"y", NULL}}, "input 'x'"},           /* grey */
+      {{"Flatten", 0, 3, 28, {"y", NULL}}, "--crop 28 would fit"}, /* size */
+      {{"Flatten", 0, 3, 64, {"y", NULL}}, "--resize 64 --crop 64 would fit"},
       {{"Relu", 0, 3, 32, {"y", NULL}}, "output 'y'"},              /* not [N, classes] */
       {{"GlobalAveragePool", 0, 3, 32, {"y", NULL}}, "output 'y'"}, /* [N, 3, 1, 1] */
   };
@@ -264,13 +298,89 @@ static void networks_that_do_not_fit_are_refused_by_name(void **state) {
   remove_folder(&f);
 }
 
-static void more_classes_than_outputs_are_refused(void **state) {
+static void class_counts_that_differ_are_refused(void **state) {
   (void)state;
+  static const struct {
+    int64_t side; /* of a network with 3 * side * side outputs */
+    const char *words;
+  } cases[] = {
+      {1, "10 classes, but output 'y' has 3: wanted a network of 10 outputs, or data of 3 classes"},
+      {32, "10 classes, but output 'y' has 3072"},
+  };
   folder f = make_cifar();
   lac_eval_options options = quick();
-  lac_model *model = load((design){"Flatten", 0, 3, 1, {"y", NULL}}); /* 3 outputs */
+  for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+    lac_model *model = load((design){"Flatten", 0, 3, cases[k].side, {"y", NULL}});
+    options.resize = options.crop = (int)cases[k].side;
+    expect_refused(f.path, model, &options, LAC_BAD_SHAPE, cases[k].words);
+    lac_model_destroy(model);
+  }
+  remove_folder(&f);
+}
+
+static void folders_that_no_list_maps_are_refused(void **state) {
+  (void)state;
+  static const struct {
+    const char *folders[2], *list, *words; /* words NULL: evaluated */
+  } cases[] = {
+      {{"a", "b"}, NULL, "2 classes, a folder each, but output 'y' has 3: --classes FILE"},
+      {{"n01440764", "n01443537"}, NULL, "1000 classes, ImageNet's, by the WordNet ids"},
+      {{"a", "b"}, "a\nb\nc\nd\n", "4 classes in the list, but output 'y' has 3"},
+      {{"a", "b"}, "b\na\n", NULL},
+      {{"n01440764", "n01443537"}, "x\nn01440764\nn01443537\n", NULL},
+  };
+  lac_model *model = load((design){"Flatten", 0, 3, 1, {"y", NULL}});
+  for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+    folder f = make_folder(), lists = make_folder();
+    char name[64], list[FOLDER_PATH];
+    lac_eval_options options = quick();
+    lac_eval_result result;
+    lac_error err = {0};
+    options.resize = options.crop = 1;
+    for (int c = 0; c < 2; c++) {
+      (void)snprintf(name, sizeof name, "%s/1.jpg", cases[k].folders[c]);
+      add_picture(&f, name);
+    }
+    if (cases[k].list) add_text(&lists, "list.txt", cases[k].list);
+    path_in(list, &lists, "list.txt");
+    options.classes = cases[k].list ? list : NULL;
+    if (cases[k].words) {
+      expect_refused(f.path, model, &options, LAC_BAD_SHAPE, cases[k].words);
+    } else if (lac_eval(model, f.path, &options, &result, &err)) {
+      fail_msg("%s", err.text);
+    }
+    remove_folder(&f);
+    remove_folder(&lists);
+  }
+  lac_model_destroy(model);
+}
+
+static void the_part_for_evaluation_is_found(void **state) {
+  (void)state;
+  folder f = make_folder();
+  char path[FOLDER_PATH];
+  lac_eval_options options = quick();
+  lac_eval_result result;
+  lac_error err = {0};
+  lac_model *model = load((design){"Flatten", 0, 3, 1, {"y", NULL}});
   options.resize = options.crop = 1;
-  expect_refused(f.path, model, &options, LAC_BAD_SHAPE, "10 classes");
+  path_in(path, &f, "train");
+  assert_int_equal(mkdir(path, 0777), 0);
+  add_picture(&f, "train/a/1.jpg");
+  expect_refused(f.path, model, &options, LAC_NOT_FOUND, "none for evaluation: wanted val");
+  path_in(path, &f, "val");
+  assert_int_equal(mkdir(path, 0777), 0);
+  static const char *const images[] = {"val/a/1.jpg", "val/b/1.jpg", "val/b/2.jpg", "val/c/1.jpg"};
+  for (int k = 0; k < 4; k++) add_picture(&f, images[k]);
+  if (lac_eval(model, f.path, &options, &result, &err)) fail_msg("%s", err.text);
+  assert_int_equal(result.images, 4);
+  remove_folder(&f);
+  /* folders of images alone are classes, whatever they are called */
+  f = make_folder();
+  static const char *const classes[] = {"bus/1.jpg", "train/1.jpg", "val/1.jpg"};
+  for (int k = 0; k < 3; k++) add_picture(&f, classes[k]);
+  if (lac_eval(model, f.path, &options, &result, &err)) fail_msg("%s", err.text);
+  assert_int_equal(result.images, 3);
   lac_model_destroy(model);
   remove_folder(&f);
 }
@@ -468,7 +578,9 @@ int main(void) {
       cmocka_unit_test(limit_mean_and_std_are_followed),
       cmocka_unit_test(a_list_of_classes_numbers_the_folders_of_images),
       cmocka_unit_test(networks_that_do_not_fit_are_refused_by_name),
-      cmocka_unit_test(more_classes_than_outputs_are_refused),
+      cmocka_unit_test(class_counts_that_differ_are_refused),
+      cmocka_unit_test(folders_that_no_list_maps_are_refused),
+      cmocka_unit_test(the_part_for_evaluation_is_found),
       cmocka_unit_test(options_outside_their_limits_are_refused),
       cmocka_unit_test(a_failure_leaves_no_predictions),
       cmocka_unit_test(the_result_becomes_json),

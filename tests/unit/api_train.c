@@ -61,15 +61,16 @@ static void options_beyond_their_limits_are_refused(void **state) {
       "recipe x: wanted resnet-sgd, resnet-lars, resnext, mixup-250 or cifar",
       "optimizer x: wanted sgd, lars or adamw",
       "schedule x: wanted constant, piecewise, cosine or polynomial",
-      "optimizer adamw: the rate of recipe cifar is made for sgd: a rate is wanted",
+      "optimizer adamw: the rate of recipe cifar is made for sgd: wanted --lr RATE, 0.001 say",
       "a stop threshold without evaluations",
       "the best evaluated weights without evaluations",
       "recovering: no model dir says where checkpoints lie",
       "it holds digits, but the format wanted is cifar10",
       "training in f16: wanted f32 or bf16",
       "0 epochs: wanted more, or to evaluate only",
-      "1437 images for training are less than a batch of 1439",
-      "1437 images for training are less than a step of 60 batches of 24",
+      "1437 images for training are less than a batch of 1439: wanted --batch-size 1437 or less",
+      "1437 images for training are less than a step of 60 batches of 24: wanted --accumulate 59 "
+      "or less",
   };
   enum { N = sizeof texts / sizeof *texts };
   lac_train_options o[N];
@@ -123,14 +124,17 @@ static void data_that_do_not_fit_are_refused_before_anything_is_written(void **s
   (void)state;
   folder cifar = make_folder(), no_test = make_folder(), parts = make_folder();
   lac_model *digits = fresh("digits", 0), *five = fresh("cifar-resnet20", 5),
-            *ten = fresh("cifar-resnet20", 10);
+            *ten = fresh("cifar-resnet20", 10), *hundred = fresh("cifar-resnet20", 100);
   add_cifar(&cifar, "data_batch_1.bin", 1, 20, 0, 10);
   add_cifar(&cifar, "test_batch.bin", 1, 10, 0, 10);
   add_cifar(&no_test, "data_batch_1.bin", 1, 20, 0, 10);
   expect_refusal(digits, cifar.path, NULL, LAC_BAD_SHAPE, "image");
   expect_refusal(ten, DIGITS, NULL, LAC_BAD_SHAPE, "image");
-  expect_refusal(five, cifar.path, NULL, LAC_BAD_SHAPE,
-                 "the data have 10 classes, but the network only 5");
+  expect_refusal(
+      five, cifar.path, NULL, LAC_BAD_SHAPE,
+      "10 classes, but output 'scores' has 5: wanted a network of 10 outputs, or data of 5");
+  expect_refusal(hundred, cifar.path, NULL, LAC_BAD_SHAPE,
+                 "10 classes, but output 'scores' has 100");
   expect_refusal(ten, no_test.path, NULL, LAC_NOT_FOUND, "test_batch.bin");
   expect_refusal(ten, "nowhere", NULL, LAC_NOT_FOUND, "nowhere");
   remove_folder(&cifar);
@@ -139,6 +143,7 @@ static void data_that_do_not_fit_are_refused_before_anything_is_written(void **s
   lac_model_destroy(digits);
   lac_model_destroy(five);
   lac_model_destroy(ten);
+  lac_model_destroy(hundred);
 }
 
 static void a_mask_of_no_weight_is_refused(void **state) {
@@ -261,7 +266,9 @@ static void one_part_of_a_folder_will_do_where_the_other_is_not_looked_at(void *
   f = make_folder();
   add_picture(&f, "val/1.jpg");
   o.batch = 1;
-  if (lac_train(model, f.path, NULL, &o, &result, &err)) fail_msg("%s", err.text);
+  lac_model *one = fresh("cifar-resnet20", 1);
+  if (lac_train(one, f.path, NULL, &o, &result, &err)) fail_msg("%s", err.text);
+  lac_model_destroy(one);
   remove_folder(&f);
   f = make_folder();
   add_picture(&f, "ship/1.jpg");
