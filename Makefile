@@ -4,6 +4,7 @@
 #   make demo       the whole road on the images inside the program
 #   make check      all tests; check-scalar, check-asan, check-tsan, check-aarch64: the same under other conditions
 #   make interop    against onnx and ONNX Runtime, in a virtual environment; check-torch: against PyTorch too
+#   make torture    damage, faults, kills, full disks, limits: minutes; SCALE=0.1, ONLY=kills, DOCS=1: docs/robustness.md
 #   make bench      kernels, search and the whole road, against the last time; QUICK=1, RECORD=1: bench/README.md
 #   make compare    against ONNX Runtime, OpenVINO and DeepSparse: 25 minutes; ARGS="--only resnet50", DOCS=1, RECORD=1
 #   make install    PREFIX=/usr/local, DESTDIR=
@@ -11,7 +12,7 @@ PREFIX ?= /usr/local
 export DESTDIR
 
 .PHONY: all demo check check-scalar check-asan check-tsan check-aarch64 interop check-torch format \
-  lint bench compare install clean update-golden
+  lint bench torture compare install clean update-golden
 
 all: build-release
 
@@ -50,6 +51,10 @@ interop: build-release
 check-torch: build-release
 	@tools/setup interop
 	@tools/interop --torch build/release
+
+torture: build-release build-asan
+	@tests/torture/run.py --build build/release --asan build/asan $(if $(SCALE),--scale $(SCALE)) \
+	  $(if $(ONLY),--only $(ONLY)) $(if $(DOCS),--docs)
 
 update-golden: build-release
 	@tests/cli/run.py --lacuna build/release/lacuna --update

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A library to preload: one call to the system fails, or the process dies there.
+ *
+ *     LAC_FAULT=KIND:N[+|!|?] LD_PRELOAD=libfaults.so lacuna ...
+ *
+ * KIND is malloc, mmap, open, read, write, fsync, rename, close, truncate, thread or fork; the N-th
+ * call of that kind (from 1) fails; with + so do all later ones; with ! the process is killed just
+ * before it, as by kill -9. With ? nothing fails. LAC_FAULT_COUNT=FILE gets the number of calls at
+ * the end. malloc counts the calls of the program itself and of jansson and protobuf-c, not those
+ * of oneDNN, OpenMP, graphviz and the C++ run time, which end the process when memory does (see
+ * SECURITY.md); calls of a kind are counted in all threads together.
+ *
+ *     LAC_CUT=N:SHARE:FILE
+ *
+ * Just before the N-th call that reads (open, read, mmap together) FILE is cut to this share of its
+ * length, as by a program that writes it anew in place. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+typedef enum kind {
+  KIND_malloc,
+  KIND_mmap,
+  KIND_open,
+  KIND_read,
+  KIND_write,
+  KIND_fsync,
+  KIND_rename,
+  KIND_close,
+  KIND_truncate,
+  KIND_thread,
+  KIND_fork,
+  KIND_COUNT
+} kind;
+
+static const char *const kind_names[KIND_COUNT] = {"malloc",   "mmap",   "open",   "read",
+                                                   "write",    "fsync",  "rename", "close",
+                                                   "truncate", "thread", "fork"};
+
+/* The memory of the program and of these libraries ends. */
+static const char *const taught[] = {"libjansson", "libprotobuf-c", "liblacuna"};
+
+enum { MOST_RANGES = 32 };
+
+static struct {
+  kind kind; /* KIND_COUNT: none */
+  long at;
+  bool goes_on, kills, counts_only;
+  atomic_long n;
+  struct {
+    uintptr_t begin, end;
+  } ranges[MOST_RANGES]; /* of code whose malloc counts */
+  int n_ranges;
+  const char *count_file;
+} fault = {.kind = KIND_COUNT};
+
+static int add_object(struct dl_phdr_info *info, size_t size, void *context) {
+  bool *first = context, counts = *first;
+  (void)size;
+  *first = false;
+  for (size_t k = 0; k < sizeof taught / sizeof taught[0]; k++)
+    counts = counts || strstr(info->dlpi_name, taught[k]);
+  for (int k = 0; counts && k < info->dlpi_phnum; k++) {
+    const ElfW(Phdr) *part = &info->dlpi_phdr[k];
+    if (part->p_type != PT_LOAD || !(part->p_flags & PF_X) || fault.n_ranges == MOST_RANGES)
+      continue;
+    uintptr_t begin = info->dlpi_addr + part->p_vaddr;
+    fault.ranges[fault.n_ranges].begin = begin;
+    fault.ranges[fault.n_ranges++].end = begin + part->p_memsz;
+  }
+  return 0;
+}
+
+/* ---- Files that shrink ---- */
+
+static struct {
+  long at;
+  double share;
+  const char *path; /* NULL: none */
+  atomic_long n;
+} cut;
+
+static void read_cut(void) {
+  const char *text = getenv("LAC_CUT");
+  char *end;
+  if (!text) return;
+  cut.at = strtol(text, &end, 10);
+  cut.share = strtod(end + 1, &end);
+  cut.path = end + 1;
+}
+
+static void cut_now(void) {
+  struct stat found;
+  if (!cut.path || atomic_fetch_add(&cut.n, 1) + 1 != cut.at) return;
+  if (stat(cut.path, &found) == 0)
+    (void)!truncate(cut.path, (off_t)(cut.share * (double)found.st_size));
+}
+
+/* Runs before main; until then nothing fails. */
+__attribute__((constructor)) static void read_fault(void) {
+  const char *text = getenv("LAC_FAULT");
+  bool first = true;
+  read_cut();
+  fault.count_file = getenv("LAC_FAULT_COUNT");
+  const char *colon = text ? strchr(text, ':') : NULL;
+  if (!colon) return;
+  (void)dl_iterate_phdr(add_object, &first);
+  char *end;
+  fault.at = strtol(colon + 1, &end, 10);
+  fault.goes_on = *end == '+';
+  fault.kills = *end == '!';
+  fault.counts_only = *end == '?';
+  for (int k = 0; k < KIND_COUNT; k++) {
+    size_t n = strlen(kind_names[k]);
+    if (n == (size_t)(colon - text) && strncmp(text, kind_names[k], n) == 0) fault.kind = (kind)k;
+  }
+}
+
+__attribute__((destructor)) static void write_count(void) {
+  char text[32];
+  if (!fault.count_file) return;
+  int n = snprintf(text, sizeof text, "%ld\n", atomic_load(&fault.n));
+  int fd = (int)syscall(SYS_openat, AT_FDCWD, fault.count_file, O_WRONLY | O_CREAT | O_TRUNC, 0666);
+  if (fd >= 0) (void)!syscall(SYS_write, fd, text, (size_t)n);
+}
+
+static bool fails(kind kind) {
+  if (fault.kind != kind) return false;
+  long n = atomic_fetch_add(&fault.n, 1) + 1;
+  if (fault.counts_only || n < fault.at || (n > fault.at && !fault.goes_on)) return false;
+  if (fault.kills) (void)raise(SIGKILL);
+  return true;
+}
+
+static bool memory_fails(void *caller) {
+  uintptr_t at = (uintptr_t)caller;
+  for (int k = 0; k < fault.n_ranges; k++) {
+    if (at >= fault.ranges[k].begin && at < fault.ranges[k].end) return fails(KIND_malloc);
+  }
+  return false;
+}
+
+#define NEXT(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
+#define FAIL_IF(kind, cause, value) \
+  if (fails(kind)) {                \
+    errno = cause;                  \
+    return value;                   \
+  }
+#define FAIL_MEMORY                                \
+  if (memory_fails(__builtin_return_address(0))) { \
+    errno = ENOMEM;                                \
+    return NULL;                                   \
+  }
+
+/* ---- Memory: glibc's own names, since dlsym itself allocates ---- */
+
+extern void *__libc_malloc(size_t);
+extern void *__libc_calloc(size_t, size_t);
+extern void *__libc_realloc(void *, size_t);
+extern void *__libc_memalign(size_t, size_t);
+
+void *malloc(size_t n) {
+  FAIL_MEMORY
+  return __libc_malloc(n);
+}
+void *calloc(size_t n, size_t size) {
+  FAIL_MEMORY
+  return __libc_calloc(n, size);
+}
+void *realloc(void *old, size_t n) {
+  FAIL_MEMORY
+  return __libc_realloc(old, n);
+}
+void *aligned_alloc(size_t alignment, size_t n) {
+  FAIL_MEMORY
+  return __libc_memalign(alignment, n);
+}
+int posix_memalign(void **to, size_t alignment, size_t n) {
+  if (memory_fails(__builtin_return_address(0))) return ENOMEM;
+  *to = __libc_memalign(alignment, n);
+  return *to ? 0 : ENOMEM;
+}
+void *mmap(void *at, size_t n, int protection, int flags, int fd, off_t offset) {
+  cut_now();
+  FAIL_IF(KIND_mmap, ENOMEM, MAP_FAILED)
+  return NEXT(mmap)(at, n, protection, flags, fd, offset);
+}
+
+/* ---- Files ---- */
+
+static mode_t mode_of(int flags, va_list list) {
+  return (flags & O_CREAT) || (flags & O_TMPFILE) == O_TMPFILE ? va_arg(list, mode_t) : 0;
+}
+
+int open(const char *path, int flags, ...) {
+  va_list list;
+  va_start(list, flags);
+  mode_t mode = mode_of(flags, list);
+  va_end(list);
+  cut_now();
+  FAIL_IF(KIND_open, EMFILE, -1)
+  return NEXT(open)(path, flags, mode);
+}
+int openat(int folder, const char *path, int flags, ...) {
+  va_list list;
+  va_start(list, flags);
+  mode_t mode = mode_of(flags, list);
+  va_end(list);
+  cut_now();
+  FAIL_IF(KIND_open, EMFILE, -1)
+  return NEXT(openat)(folder, path, flags, mode);
+}
+FILE *fopen(const char *path, const char *mode) {
+  cut_now();
+  FAIL_IF(KIND_open, EMFILE, NULL)
+  return NEXT(fopen)(path, mode);
+}
+int mkstemps(char *path, int n) {
+  cut_now();
+  FAIL_IF(KIND_open, EMFILE, -1)
+  return NEXT(mkstemps)(path, n);
+}
+char *mkdtemp(char *path) {
+  cut_now();
+  FAIL_IF(KIND_open, ENOSPC, NULL)
+  return NEXT(mkdtemp)(path);
+}
+ssize_t read(int fd, void *to, size_t n) {
+  cut_now();
+  FAIL_IF(KIND_read, EIO, -1)
+  return NEXT(read)(fd, to, n);
+}
+ssize_t pread(int fd, void *to, size_t n, off_t at) {
+  cut_now();
+  FAIL_IF(KIND_read, EIO, -1)
+  return NEXT(pread)(fd, to, n, at);
+}
+ssize_t write(int fd, const void *from, size_t n) {
+  FAIL_IF(KIND_write, ENOSPC, -1)
+  return NEXT(write)(fd, from, n);
+}
+ssize_t pwrite(int fd, const void *from, size_t n, off_t at) {
+  FAIL_IF(KIND_write, ENOSPC, -1)
+  return NEXT(pwrite)(fd, from, n, at);
+}
+size_t fwrite(const void *from, size_t size, size_t n, FILE *to) {
+  FAIL_IF(KIND_write, ENOSPC, 0)
+  return NEXT(fwrite)(from, size, n, to);
+}
+int fsync(int fd) {
+  FAIL_IF(KIND_fsync, EIO, -1)
+  return NEXT(fsync)(fd);
+}
+int close(int fd) {
+  if (fails(KIND_close)) {
+    (void)NEXT(close)(fd); /* it is closed all the same, as on Linux */
+    errno = EIO;
+    return -1;
+  }
+  return NEXT(close)(fd);
+}
+int ftruncate(int fd, off_t n) {
+  FAIL_IF(KIND_truncate, EIO, -1)
+  return NEXT(ftruncate)(fd, n);
+}
+int rename(const char *from, const char *to) {
+  FAIL_IF(KIND_rename, EIO, -1)
+  return NEXT(rename)(from, to);
+}
+int renameat(int folder, const char *from, int other, const char *to) {
+  FAIL_IF(KIND_rename, EIO, -1)
+  return NEXT(renameat)(folder, from, other, to);
+}
+int renameat2(int folder, const char *from, int other, const char *to, unsigned flags) {
+  FAIL_IF(KIND_rename, EIO, -1)
+  return NEXT(renameat2)(folder, from, other, to, flags);
+}
+int link(const char *from, const char *to) {
+  FAIL_IF(KIND_rename, EIO, -1)
+  return NEXT(link)(from, to);
+}
+int linkat(int folder, const char *from, int other, const char *to, int flags) {
+  FAIL_IF(KIND_rename, EIO, -1)
+  return NEXT(linkat)(folder, from, other, to, flags);
+}
+
+/* ---- Threads and processes ---- */
+
+int pthread_create(pthread_t *thread, const pthread_attr_t *how, void *(*body)(void *),
+                   void *context) {
+  if (fails(KIND_thread)) return EAGAIN;
+  return NEXT(pthread_create)(thread, how, body, context);
+}
+pid_t fork(void) {
+  FAIL_IF(KIND_fork, EAGAIN, -1)
+  return NEXT(fork)();
+}
