@@ -11,9 +11,9 @@
 
 #include "api/bench_in.h"
 #include "base/error.h"
+#include "base/json.h"
 #include "lacuna/prune.h" /* lac_version */
 #include "report/chart.h"
-#include "report/json_writer.h"
 
 enum { DIGITS = 9, MOST_BARS = 40, PERCENT = 100 };
 
@@ -148,7 +148,7 @@ lac_status lac_bench_json(const lac_bench_result *result, char **text, lac_error
   }
   laci_json_add(&w, root, "kinds", kinds);
   laci_json_add(&w, root, "layers", layers);
-  return laci_json_finish(&w, root, DIGITS, "the JSON result", text, err);
+  return laci_json_finish(&w, root, LACI_JSON_REPORT(DIGITS), "the JSON result", text, err);
 }
 
 /* ---- The chart ---- */

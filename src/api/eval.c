@@ -15,13 +15,13 @@
 #include "api/model_in.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "data/loader.h"
 #include "data/metrics.h"
 #include "data/npy.h"
 #include "data/parts.h"
 #include "lacuna/engine.h"
-#include "report/json_writer.h"
 
 enum { MOST_BATCH = 65536, DEPTH = 2, RANK_IMAGES = 4, RANK_LOGITS = 2 };
 
@@ -385,5 +385,5 @@ lac_status lac_eval_json(const lac_model *model, const lac_eval_result *result, 
   laci_json_add(&w, root, "loss", laci_json_number(result->loss));
   laci_json_add(&w, root, "images_per_second", json_real(result->images_per_second));
   /* 15 digits: what a percentage of whole images is to the reader, and more than its double is. */
-  return laci_json_finish(&w, root, 15, "the JSON result", text, err);
+  return laci_json_finish(&w, root, LACI_JSON_REPORT(15), "the JSON result", text, err);
 }

@@ -2,7 +2,7 @@
  * The report of packing as JSON. */
 #include "api/pack_in.h"
 #include "base/error.h"
-#include "report/json_writer.h"
+#include "base/json.h"
 
 static json_t *bytes_of(uint64_t n) { return json_integer((json_int_t)n); }
 
@@ -47,5 +47,6 @@ lac_status lac_pack_report_json(const lac_pack_report *report, char **text, lac_
   laci_json_writer w = {.whole = true};
   *text = NULL;
   if (!report) return laci_fail(err, LAC_BAD_ARGUMENT, "no report given");
-  return laci_json_finish(&w, report_json(&w, report), 17, "the JSON report", text, err);
+  return laci_json_finish(&w, report_json(&w, report), LACI_JSON_REPORT(17), "the JSON report",
+                          text, err);
 }

@@ -15,15 +15,26 @@
 enum { ALIGNMENT = 64, CHUNK_BYTES = 64 * 1024, LARGE_PAGE = 2 << 20 };
 
 static atomic_long fail_countdown; /* 0: off; n: the n-th allocation fails; -1: all fail */
+static atomic_long fail_then;      /* countdown after that one */
 
-void laci_memory_fail_at(long n) { atomic_store(&fail_countdown, n); }
+void laci_memory_fail_at(long n) {
+  atomic_store(&fail_then, -1);
+  atomic_store(&fail_countdown, n);
+}
+
+void laci_memory_fail_once(long n) {
+  atomic_store(&fail_then, 0);
+  atomic_store(&fail_countdown, n);
+}
+
+bool laci_memory_fail_pending(void) { return atomic_load(&fail_countdown) > 0; }
 
 static bool fails_now(void) {
   long left = atomic_load(&fail_countdown);
   if (left == 0) return false;
   if (left < 0) return true;
   if (left == 1) {
-    atomic_store(&fail_countdown, -1);
+    atomic_store(&fail_countdown, atomic_load(&fail_then));
     return true;
   }
   atomic_fetch_sub(&fail_countdown, 1);

@@ -45,6 +45,11 @@ size_t laci_memory_peak(void);
 /** The n-th allocation from now fails (1 = the next), and all after it; 0 switches this off. For
  * tests. */
 void laci_memory_fail_at(long n);
+/** The n-th allocation from now fails, and none after it: what goes on as if it had not shows. For
+ * tests. */
+void laci_memory_fail_once(long n);
+/** Is the failure still to come? False where none was asked for. */
+bool laci_memory_fail_pending(void);
 
 /** Chunks of memory that are freed together. Zero-initialised is empty. Not for several threads. */
 typedef struct laci_arena {

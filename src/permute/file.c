@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Writing and reading permutation files with jansson.
+ * Writing and reading permutation files.
  *
  * The places are there for other programs (and people): this library finds them again by its own
  * analysis and takes them as a check that the file means the same channels. */
 #include "permute/file.h"
 
 #include <inttypes.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/json.h"
 
 /* Operators, wiring and shapes of stored tensors; not names, not contents. */
 static uint64_t structure_hash(const laci_graph *graph) {
@@ -35,69 +35,77 @@ static uint64_t structure_hash(const laci_graph *graph) {
 }
 
 /* Positions of a slot as runs of equal step. */
-static json_t *runs_of(const int32_t *position, int n) {
+static json_t *runs_of(laci_json_writer *w, const int32_t *position, int n) {
   json_t *runs = json_array();
   for (int i = 0; i < n;) {
     int step = i + 1 < n ? position[i + 1] - position[i] : 1, count = 1;
     while (i + count < n && position[i + count] - position[i + count - 1] == step) count++;
-    if (json_array_append_new(runs, json_pack("[i,i,i]", position[i], count, count > 1 ? step : 1)))
-      break;
+    json_t *run = json_array();
+    laci_json_append(w, run, json_integer(position[i]));
+    laci_json_append(w, run, json_integer(count));
+    laci_json_append(w, run, json_integer(count > 1 ? step : 1));
+    laci_json_append(w, runs, run);
     i += count;
   }
   return runs;
 }
 
 typedef struct place_context {
+  laci_json_writer *w;
   const laci_analysis *analysis;
   json_t *places;
   const int32_t *position;
+  int32_t *inside; /* [n] */
   int n, copy;
 } place_context;
 
 static void add_place(int stored_id, int axis, int conv_groups, void *context) {
   place_context *c = context;
   const laci_stored *stored = &c->analysis->graph->stored[stored_id];
-  int conv_group = -1, *inside = laci_alloc((size_t)c->n, sizeof *inside);
-  if (!inside) return;
-  for (int i = 0; i < c->n; i++) {
-    inside[i] = c->position[i];
-    if (conv_groups <= 0) continue;
-    int size = (int)stored->shape.dims[axis];
-    conv_group = c->position[0] / size;
-    inside[i] = c->position[i] % size;
-  }
+  int size = (int)stored->shape.dims[axis];
+  const int32_t *position = c->position;
+  for (int i = 0; conv_groups > 0 && i < c->n; i++) c->inside[i] = c->position[i] % size;
+  if (conv_groups > 0) position = c->inside;
   json_t *place = json_object();
-  (void)json_object_set_new(place, "tensor", json_string_nocheck(stored->name));
-  (void)json_object_set_new(place, "axis", json_integer(axis));
-  (void)json_object_set_new(place, "group",
-                            conv_group < 0 ? json_null() : json_integer(conv_group));
-  (void)json_object_set_new(place, "runs", runs_of(inside, c->n));
-  (void)json_object_set_new(place, "copy", json_integer(c->copy));
-  (void)json_array_append_new(c->places, place);
-  laci_free(inside);
+  laci_json_add(c->w, place, "tensor", laci_json_text(c->w, stored->name));
+  laci_json_add(c->w, place, "axis", json_integer(axis));
+  laci_json_add(c->w, place, "group",
+                conv_groups > 0 ? json_integer(c->position[0] / size) : json_null());
+  laci_json_add(c->w, place, "runs", runs_of(c->w, position, c->n));
+  laci_json_add(c->w, place, "copy", json_integer(c->copy));
+  laci_json_append(c->w, c->places, place);
 }
 
-static json_t *class_places(const laci_plan *plan, int g) {
+/* Where in which stored tensors the channels of group g stand. The writer knows whether all of it
+ * came to be. */
+static json_t *class_places(laci_json_writer *w, const laci_plan *plan, int g) {
   const laci_analysis *a = plan->analysis;
   json_t *places = json_array();
   int n = a->groups[g].n_channels;
-  for (int s = 0; s < laci_group_slots(a, g); s++) {
+  int32_t *inside = laci_alloc((size_t)n, sizeof *inside);
+  if (!inside) w->whole = false;
+  for (int s = 0; inside && s < laci_group_slots(a, g); s++) {
     laci_slot slot = laci_group_slot(a, g, s);
-    place_context context = {
-        .analysis = a, .places = places, .position = slot.position, .n = n, .copy = s};
+    place_context context = {.w = w,
+                             .analysis = a,
+                             .places = places,
+                             .position = slot.position,
+                             .inside = inside,
+                             .n = n,
+                             .copy = s};
     laci_track_stored_axes(a, slot.track, add_place, &context);
   }
+  laci_free(inside);
   return places;
 }
 
-static json_t *class_json(const laci_plan *plan, int g) {
+static json_t *class_json(laci_json_writer *w, const laci_plan *plan, int g) {
   json_t *out = json_object(), *order = json_array();
-  for (int c = 0; c < plan->analysis->groups[g].n_channels; c++) {
-    (void)json_array_append_new(order, json_integer(plan->found[g].order[c]));
-  }
-  (void)json_object_set_new(out, "id", json_integer(g + 1));
-  (void)json_object_set_new(out, "permutation", order);
-  (void)json_object_set_new(out, "places", class_places(plan, g));
+  for (int c = 0; c < plan->analysis->groups[g].n_channels; c++)
+    laci_json_append(w, order, json_integer(plan->found[g].order[c]));
+  laci_json_add(w, out, "id", json_integer(g + 1));
+  laci_json_add(w, out, "permutation", order);
+  laci_json_add(w, out, "places", class_places(w, plan, g));
   return out;
 }
 
@@ -107,31 +115,26 @@ static void hash_text(const laci_plan *plan, char text[20]) {
 
 lac_status laci_permutation_text(const laci_plan *plan, laci_pattern pattern, uint64_t seed,
                                  char **text, lac_error *err) {
-  *text = NULL;
   char hash[20], wanted[16];
   hash_text(plan, hash);
   (void)snprintf(wanted, sizeof wanted, "%d:%d", pattern.n, pattern.m);
+  laci_json_writer w = {.whole = true};
   json_t *root = json_object(), *classes = json_array();
-  (void)json_object_set_new(root, "lacuna_permutation", json_integer(1));
-  (void)json_object_set_new(root, "network", json_string(hash));
-  (void)json_object_set_new(root, "pattern", json_string(wanted));
-  (void)json_object_set_new(root, "seed", json_integer((json_int_t)seed));
+  laci_json_add(&w, root, "lacuna_permutation", json_integer(1));
+  laci_json_add(&w, root, "network", json_string(hash));
+  laci_json_add(&w, root, "pattern", json_string(wanted));
+  laci_json_add(&w, root, "seed", laci_json_uint64(seed));
   for (int g = 0; g < plan->analysis->n_groups; g++) {
-    if (!plan->analysis->groups[g].frozen)
-      (void)json_array_append_new(classes, class_json(plan, g));
+    if (!plan->analysis->groups[g].frozen) laci_json_append(&w, classes, class_json(&w, plan, g));
   }
-  (void)json_object_set_new(root, "classes", classes);
-  size_t size = json_dumpb(root, NULL, 0, JSON_INDENT(1) | JSON_ENSURE_ASCII);
-  char *out = size ? laci_alloc(size + 2, 1) : NULL;
-  if (out) {
-    (void)json_dumpb(root, out, size, JSON_INDENT(1) | JSON_ENSURE_ASCII);
-    out[size] = '\n';
-  }
-  json_decref(root);
-  *text = out;
-  return out ? LAC_OK : laci_fail_memory(err, "the permutation file");
+  laci_json_add(&w, root, "classes", classes);
+  return laci_json_finish(&w, root, LACI_JSON_ASCII, "the permutation file", text, err);
 }
 
+/* ---- Reading ---- */
+
+/* A place more or fewer is another class, and one number twice no order: what was lost from a file
+ * is noticed, wherever it was. */
 static lac_status read_order(laci_plan *plan, int g, const json_t *class, const char *name,
                              bool invert, lac_error *err) {
   const json_t *order = json_object_get(class, "permutation");
@@ -158,67 +161,91 @@ static lac_status read_order(laci_plan *plan, int g, const json_t *class, const 
   return st;
 }
 
-/* Classes are known by their places: their numbers depend on which layers are to be pruned. */
-static lac_status match_classes(laci_plan *plan, const json_t *classes, const char *name,
-                                bool invert, lac_error *err) {
-  int n = plan->analysis->n_groups;
-  json_t **places = laci_alloc((size_t)n, sizeof *places);
-  if (!places) return laci_fail_memory(err, name);
-  lac_status st = LAC_OK;
-  for (int g = 0; g < n; g++) {
-    if (!plan->analysis->groups[g].frozen) places[g] = class_places(plan, g);
+/* Which of the classes still to be found covers just these places; -1: none. The search begins
+ * behind the last one: most files list the classes in the order in which they are found here. */
+static int find_class(json_t *const *places, int n, int begin, const json_t *wanted) {
+  for (int k = 0; k < n; k++) {
+    int g = (begin + k) % n;
+    if (places[g] && json_equal(places[g], wanted)) return g;
   }
-  for (size_t i = 0; i < json_array_size(classes) && !st; i++) {
-    const json_t *class = json_array_get(classes, i);
-    int found = -1;
-    for (int g = 0; g < n && found < 0; g++) {
-      if (places[g] && json_equal(places[g], json_object_get(class, "places"))) found = g;
+  return -1;
+}
+
+/* Classes are known by their places: their numbers depend on which layers are to be pruned. Each
+ * class of the network is found once; places[g] goes when it is. */
+static lac_status match_classes(laci_plan *plan, const json_t *classes, json_t **places,
+                                const char *name, bool invert, lac_error *err) {
+  int n = plan->analysis->n_groups, found = -1;
+  for (size_t i = 0; i < json_array_size(classes); i++) {
+    const json_t *class = json_array_get(classes, i), *wanted = json_object_get(class, "places");
+    if (!json_is_integer(json_object_get(class, "id")) || !json_is_array(wanted)) {
+      return laci_fail(err, LAC_BAD_FILE, "%s: class %zu lacks its id or its places", name, i + 1);
     }
+    found = find_class(places, n, found + 1, wanted);
     if (found < 0) {
-      st = laci_fail(err, LAC_BAD_FILE,
-                     "%s: class %zu covers places that no class of this network does", name, i + 1);
-      break;
+      return laci_fail(err, LAC_BAD_FILE,
+                       "%s: class %zu covers places that no class of this network does", name,
+                       i + 1);
     }
-    st = read_order(plan, found, class, name, invert, err);
+    lac_status st = read_order(plan, found, class, name, invert, err);
+    if (st) return st;
     json_decref(places[found]);
     places[found] = NULL;
   }
   for (int g = 0; g < n; g++) {
-    if (places[g] && !st) {
-      st = laci_fail(err, LAC_BAD_FILE, "%s: the class of group %d is missing", name, g + 1);
+    if (places[g]) {
+      return laci_fail(err, LAC_BAD_FILE, "%s: the class of group %d is missing", name, g + 1);
     }
-    json_decref(places[g]);
   }
+  return LAC_OK;
+}
+
+static lac_status read_classes(laci_plan *plan, const json_t *classes, const char *name,
+                               bool invert, lac_error *err) {
+  int n = plan->analysis->n_groups;
+  laci_json_writer w = {.whole = true};
+  json_t **places = laci_alloc((size_t)n, sizeof *places);
+  for (int g = 0; places && g < n; g++) {
+    if (plan->analysis->groups[g].frozen) continue;
+    places[g] = class_places(&w, plan, g);
+    w.whole = w.whole && places[g];
+  }
+  lac_status st = places && w.whole ? match_classes(plan, classes, places, name, invert, err)
+                                    : laci_fail_memory(err, name);
+  for (int g = 0; places && g < n; g++) json_decref(places[g]);
   laci_free(places);
+  laci_arena_clear(&w.arena);
   return st;
 }
 
-static lac_status read_classes(laci_plan *plan, const json_t *root, const char *name, bool invert,
-                               lac_error *err) {
+/* Everything that laci_permutation_text writes has to be there: a file that lost a part may have
+ * lost more. */
+static lac_status read_root(laci_plan *plan, const json_t *root, const char *name, bool invert,
+                            lac_error *err) {
   char hash[20];
   hash_text(plan, hash);
   const char *network = json_string_value(json_object_get(root, "network"));
-  const json_t *classes = json_object_get(root, "classes");
+  const json_t *classes = json_object_get(root, "classes"), *seed = json_object_get(root, "seed");
   if (json_integer_value(json_object_get(root, "lacuna_permutation")) != 1 || !network ||
       !json_is_array(classes)) {
     return laci_fail(err, LAC_BAD_FILE, "%s: not a permutation file of version 1", name);
+  }
+  if (!json_is_string(json_object_get(root, "pattern")) ||
+      (!json_is_integer(seed) && !json_is_string(seed))) {
+    return laci_fail(err, LAC_BAD_FILE, "%s: damaged: it lacks its pattern or its seed", name);
   }
   if (strcmp(network, hash) != 0) {
     return laci_fail(err, LAC_BAD_FILE, "%s: belongs to network %s, this one is %s", name, network,
                      hash);
   }
-  return match_classes(plan, classes, name, invert, err);
+  return read_classes(plan, classes, name, invert, err);
 }
 
 lac_status laci_permutation_read(laci_plan *plan, const char *name, const char *text, bool invert,
                                  lac_error *err) {
-  json_error_t where;
-  json_t *root = json_loads(text, JSON_REJECT_DUPLICATES, &where);
-  if (!root) {
-    return laci_fail(err, LAC_BAD_FILE, "%s:%d: not a permutation file: %s", name, where.line,
-                     where.text);
-  }
-  lac_status st = read_classes(plan, root, name, invert, err);
+  json_t *root;
+  lac_status st = laci_json_read(name, "a permutation file", text, &root, err);
+  if (!st) st = read_root(plan, root, name, invert, err);
   json_decref(root);
   return st ? st : laci_plan_complete(plan, err);
 }

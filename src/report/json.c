@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A report as JSON. Next: json_writer.h. */
+ * A report as JSON. Next: base/json.h. */
 #include "report/json.h"
 
 #include <string.h>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "lacuna/prune.h"
-#include "report/json_writer.h"
 
 static json_t *id_or_null(int id) { return id < 0 ? json_null() : json_integer(id); }
 
@@ -106,13 +106,6 @@ static json_t *group_json(laci_json_writer *w, const lac_group *group) {
   return object;
 }
 
-/* JSON's readers hold integers as int64: a larger seed is written as text, so that no digit is
- * lost. */
-static json_t *seed_json(uint64_t seed) {
-  return seed > INT64_MAX ? json_sprintf("%llu", (unsigned long long)seed)
-                          : json_integer((json_int_t)seed);
-}
-
 static json_t *pattern_json(const lac_report *report) {
   return report->pattern_m ? json_sprintf("%d:%d", report->pattern_n, report->pattern_m)
                            : json_null();
@@ -128,7 +121,7 @@ static json_t *report_json(laci_json_writer *w, const lac_report *report) {
   laci_json_add(w, object, "verb", laci_json_text(w, report->verb));
   laci_json_add(w, object, "model", laci_json_text(w, report->model));
   laci_json_add(w, object, "pattern", pattern_json(report));
-  laci_json_add(w, object, "seed", seed_json(report->seed));
+  laci_json_add(w, object, "seed", laci_json_uint64(report->seed));
   laci_json_add(w, object, "summary", summary_json(w, &report->summary));
   laci_json_add(w, object, "layers", layers);
   laci_json_add(w, object, "groups", groups);
@@ -137,5 +130,6 @@ static json_t *report_json(laci_json_writer *w, const lac_report *report) {
 
 lac_status laci_report_json(const lac_report *report, char **text, lac_error *err) {
   laci_json_writer w = {.whole = true};
-  return laci_json_finish(&w, report_json(&w, report), 17, "the report's JSON", text, err);
+  return laci_json_finish(&w, report_json(&w, report), LACI_JSON_REPORT(17), "the report's JSON",
+                          text, err);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What all of the command's JSON is written with. */
-#include "report/json_writer.h"
+ * What all of the program's JSON is written with, and read. */
+#include "base/json.h"
 
 #include <math.h>
 
@@ -23,9 +23,13 @@ json_t *laci_json_text(laci_json_writer *w, const char *text) {
 
 json_t *laci_json_number(double value) { return isfinite(value) ? json_real(value) : json_null(); }
 
-lac_status laci_json_finish(laci_json_writer *w, json_t *root, int digits, const char *what,
+json_t *laci_json_uint64(uint64_t value) {
+  return value > INT64_MAX ? json_sprintf("%llu", (unsigned long long)value)
+                           : json_integer((json_int_t)value);
+}
+
+lac_status laci_json_finish(laci_json_writer *w, json_t *root, size_t flags, const char *what,
                             char **text, lac_error *err) {
-  const size_t flags = JSON_INDENT(2) | JSON_REAL_PRECISION((size_t)digits);
   size_t size = w->whole ? json_dumpb(root, NULL, 0, flags) : 0;
   char *copy = size > 0 ? laci_alloc(size + 2, 1) : NULL;
   *text = NULL;
@@ -38,4 +42,13 @@ lac_status laci_json_finish(laci_json_writer *w, json_t *root, int digits, const
   json_decref(root);
   laci_arena_clear(&w->arena);
   return *text ? LAC_OK : laci_fail_memory(err, what);
+}
+
+lac_status laci_json_read(const char *name, const char *what, const char *text, json_t **root,
+                          lac_error *err) {
+  json_error_t where;
+  *root = json_loads(text, JSON_REJECT_DUPLICATES, &where);
+  if (*root) return LAC_OK;
+  if (!where.text[0]) return laci_fail_memory(err, name); /* jansson says nothing of it */
+  return laci_fail(err, LAC_BAD_FILE, "%s:%d: not %s: %s", name, where.line, what, where.text);
 }
