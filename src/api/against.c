@@ -13,9 +13,8 @@
 
 typedef struct pair {
   const laci_stored *old, *fresh;
-  bool is_weight; /* of a layer: may be masked */
-  bool masked;    /* its contents are not a rearrangement of the old ones */
-  double zero;    /* what a masked element holds */
+  const laci_weight_view *view; /* of a layer's weight, which may be masked; NULL: it is none */
+  bool masked;                  /* its contents are not a rearrangement of the old ones */
 } pair;
 
 typedef struct matcher {
@@ -48,15 +47,28 @@ static uint64_t multiset(const laci_stored *stored) {
   return sum;
 }
 
-static bool is_zero(const pair *p, uint64_t bits) {
-  switch (p->old->dtype) { /* -0 is zero too */
+static bool is_float_zero(lac_dtype dtype, uint64_t bits) { /* -0 is zero too */
+  switch (dtype) {
     case LAC_DTYPE_F32: return (bits & 0x7FFFFFFFu) == 0;
     case LAC_DTYPE_F64: return (bits & INT64_MAX) == 0;
-    case LAC_DTYPE_F16:
-    case LAC_DTYPE_BF16: return (bits & 0x7FFFu) == 0;
-    case LAC_DTYPE_I8: return (double)(int8_t)bits == p->zero;
-    default: return (double)bits == p->zero;
+    default: return (bits & 0x7FFFu) == 0; /* f16, bf16 */
   }
+}
+
+static bool is_value(lac_dtype dtype, uint64_t bits, double value) {
+  if (laci_dtype_is_float(dtype)) return is_float_zero(dtype, bits);
+  return (dtype == LAC_DTYPE_I8 ? (double)(int8_t)bits : (double)bits) == value;
+}
+
+/* May a masked element hold this? Which channel's zero point it has to be is known only with the
+ * order. */
+static bool may_be_masked(const pair *p, uint64_t bits) {
+  const laci_weight_view *view = p->view;
+  if (!view->zero || !view->n_scales) return is_value(view->dtype, bits, 0);
+  for (int64_t k = 0; k < view->n_scales; k++) {
+    if (is_value(view->dtype, bits, view->zero[k])) return true;
+  }
+  return false;
 }
 
 /* The elements of index `at` along axis (of rows of a convolution group only, where conv_groups >
@@ -153,7 +165,7 @@ static bool set_fits(const element_set *set, const pair *p, const slice *s) {
   int n_tried = 0;
   for (int64_t k = 0; k < slice_count(s) && n_tried < ENOUGH; k++) {
     uint64_t bits = element(p->fresh, slice_element(s, k));
-    if (is_zero(p, bits)) continue;
+    if (may_be_masked(p, bits)) continue;
     if (!set_has(set, bits)) return false;
     n_tried++;
   }
@@ -241,22 +253,45 @@ static lac_status match_group(matcher *m, int g, lac_error *err) {
   return st;
 }
 
+/* The zero point of every element, reordered as the elements are; *zeros NULL: 0 for all. */
+static lac_status place_zeros(const laci_plan *plan, const pair *p, double **zeros,
+                              lac_error *err) {
+  const laci_weight_view *view = p->view;
+  *zeros = NULL;
+  if (!view || !view->zero || !view->n_scales) return LAC_OK;
+  size_t n = (size_t)laci_shape_count(&p->old->shape);
+  double *old = laci_alloc(n, sizeof *old);
+  *zeros = laci_alloc(n, sizeof **zeros);
+  for (size_t e = 0; old && e < n; e++)
+    old[e] = view->zero[(int64_t)e / view->scale_stride % view->n_scales];
+  lac_status st = old && *zeros
+                      ? laci_reorder(&p->old->shape, sizeof *old,
+                                     &plan->orders.values[p->old->value], old, *zeros, err)
+                      : laci_fail_memory(err, p->old->name);
+  laci_free(old);
+  return st;
+}
+
 static lac_status compare_tensor(const laci_plan *plan, const pair *p, lac_error *err) {
   const laci_value_orders *orders = &plan->orders.values[p->old->value];
+  double *zeros = NULL;
   uint8_t *moved = laci_alloc(p->old->size_bytes, 1);
   if (!moved) return laci_fail_memory(err, p->old->name);
   lac_status st = laci_reorder(&p->old->shape, lac_dtype_size(p->old->dtype), orders, p->old->bytes,
                                moved, err);
+  if (!st) st = place_zeros(plan, p, &zeros, err);
   laci_stored view = *p->old;
   view.bytes = moved;
   int64_t n = laci_shape_count(&p->old->shape);
   for (int64_t e = 0; e < n && !st; e++) {
     uint64_t wanted = element(&view, e), found = element(p->fresh, e);
-    if (wanted == found || (p->is_weight && is_zero(p, found))) continue;
+    if (wanted == found || (p->view && is_value(p->old->dtype, found, zeros ? zeros[e] : 0)))
+      continue;
     st = laci_fail(err, LAC_PROOF_FAILED,
                    "%s: element %lld is neither the original's, reordered, nor masked out",
                    p->old->name, (long long)e);
   }
+  laci_free(zeros);
   laci_free(moved);
   return st;
 }
@@ -293,9 +328,8 @@ static lac_status pair_up(const laci_analysis *a, const laci_graph *changed, pai
   }
   for (int l = 0; l < a->n_layers; l++) {
     pair *p = &pairs[a->layers[l].stored];
-    p->is_weight = true;
+    p->view = &a->layers[l].view;
     p->masked = multiset(p->old) != multiset(p->fresh);
-    p->zero = a->layers[l].view.zero ? a->layers[l].view.zero[0] : 0;
   }
   return LAC_OK;
 }

@@ -158,7 +158,7 @@ def types():
     x = net.add("MatMul", ["x", net.weight(16, 32, dtype=np.float16)])
     x = net.add("Cast", [x], to=TensorProto.FLOAT)
     q = net.store(rng.integers(-127, 128, (32, 16)).astype(np.int8))
-    scale, zero = net.store(np.full(16, .02, np.float32)), net.store(np.zeros(16, np.int8))
+    scale, zero = net.store(np.full(16, .02, np.float32)), net.store(rng.integers(-80, 81, 16).astype(np.int8))
     x = net.add("MatMul", [x, net.add("DequantizeLinear", [q, scale, zero], axis=1)])
     x = net.add("QuantizeLinear", [x, net.store(np.float32(.1)), net.store(np.int8(0))])
     x = net.add("DequantizeLinear", [x, net.store(np.float32(.1)), net.store(np.int8(0))])
