@@ -35,13 +35,54 @@ const option_row option_table[] = {
    help,                                                             \
    offsetof(arguments, id),                                          \
    offsetof(arguments, given.id)},
+#define LAC_GROUP(title) {.kind = OPTION_HEAD, .name = title, .help = ""},
 #include "options.def"
 #undef LAC_OPTION
 };
 const int n_options = sizeof option_table / sizeof option_table[0];
 
+/* An option in other words under some verbs. */
+static const struct {
+  const char *name;
+  unsigned verbs;
+  const char *argument, *help;
+} words_table[] = {
+#define LAC_OPTION(kind, id, letter, argument, initial, verbs, help)
+#define LAC_WORDS(id, verbs, argument, help) {#id, verbs, argument, help},
+#include "options.def"
+#undef LAC_OPTION
+};
+enum { N_WORDS = sizeof words_table / sizeof words_table[0] };
+
+const example_row example_table[] = {
+#define LAC_VERB(id, ...)
+#define LAC_EXAMPLE(id, command, meaning) {VERB_##id, command, meaning},
+#include "verbs.def"
+#undef LAC_VERB
+};
+const int n_examples = sizeof example_table / sizeof example_table[0];
+
 bool option_shown(const option_row *option, verb_id verb) {
   return (option->verbs >> verb & 1) && option->help[0];
+}
+
+/* Its place in words_table, or -1. */
+static int words_of(const option_row *option, verb_id verb) {
+  for (int i = 0; i < N_WORDS; i++) {
+    bool same = strcmp(words_table[i].name, option->name) == 0;
+    if (same && (words_table[i].verbs >> verb & 1)) return i;
+  }
+  return -1;
+}
+
+const char *option_help(const option_row *option, verb_id verb) {
+  int words = words_of(option, verb);
+  return words < 0 ? option->help : words_table[words].help;
+}
+
+const char *option_argument(const option_row *option, verb_id verb) {
+  int words = words_of(option, verb);
+  return words < 0 ? option->argument : words_table[words].argument;
 }
 
 const char *text_dashed(const char *name) {
@@ -162,10 +203,11 @@ static lac_status store(arguments *args, const option_row *option, const char *v
       return st;
     case OPTION_SECONDS: return parse_seconds(option, value, field, err);
     case OPTION_REAL: return parse_real(option, value, field, err);
+    case OPTION_HEAD: return LAC_OK;
   }
   if (!value[0]) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "--%s: its value %s is empty",
-                     text_dashed(option->name), option->argument);
+                     text_dashed(option->name), option_argument(option, args->verb));
   }
   *(const char **)field = value;
   return LAC_OK;
@@ -178,13 +220,40 @@ static lac_status give(arguments *args, const option_row *option, const char *va
   return store(args, option, value, err);
 }
 
-static lac_status fail_unknown_option(verb_id verb, const char *word, lac_error *err) {
-  char names[sizeof option_table / sizeof option_table[0] * 2][LONGEST_NAME];
+/* "--effort" of "--effort=best"; for -x, "-x". */
+static void name_of(const char *word, char name[LONGEST_NAME]) {
+  snprintf(name, LONGEST_NAME, "%.*s", (int)strcspn(word, "="), word);
+}
+
+/* The verb's option of that name, or with --no- the switch; NULL: there is none. */
+static const option_row *option_by_word(verb_id verb, const char *name) {
+  if (name[1] != '-') return name[1] && !name[2] ? option_by_letter(verb, name[1]) : NULL;
+  const option_row *option = option_by_name(verb, name + 2, strlen(name + 2));
+  if (option || strlen(name) < 5 || !same_name("__no_", name, 5)) return option;
+  option = option_by_name(verb, name + 5, strlen(name + 5));
+  return option && option->kind == OPTION_SWITCH ? option : NULL;
+}
+
+/* The verbs that know the word, "train, finetune"; empty: none. */
+static void verbs_with(const char *name, char text[256]) {
+  size_t used = 0;
+  text[0] = 0;
+  for (int verb = 0; verb < VERB_COUNT && used < 200; verb++) {
+    const option_row *option = option_by_word(verb, name);
+    if (!option || !option_shown(option, verb)) continue;
+    used +=
+        (size_t)snprintf(text + used, 256 - used, "%s%s", used ? ", " : "", verb_table[verb].name);
+  }
+}
+
+/* Every form that the verb takes; but none that destroys, which nobody shall be led to. */
+static const char *nearest_option(verb_id verb, const char *name) {
+  static _Thread_local char names[sizeof option_table / sizeof option_table[0] * 2][LONGEST_NAME];
   const char *candidates[sizeof names / sizeof names[0]];
   int n = 0;
   for (int i = 0; i < n_options; i++) {
     const option_row *option = &option_table[i];
-    if (!option_shown(option, verb)) continue;
+    if (!option_shown(option, verb) || strcmp(option->name, "force") == 0) continue;
     const char *const forms[] = {"--", "--no-"};
     for (int form = 0; form < (option->kind == OPTION_SWITCH ? 2 : 1); form++) {
       snprintf(names[n], sizeof names[n], "%s%s", forms[form], text_dashed(option->name));
@@ -192,12 +261,26 @@ static lac_status fail_unknown_option(verb_id verb, const char *word, lac_error 
       n++;
     }
   }
-  char typed[LONGEST_NAME];
-  snprintf(typed, sizeof typed, "%.*s", (int)strcspn(word, "="), word);
-  const char *nearest = nearest_text(text_dashed(typed), candidates, n);
-  return laci_fail(err, LAC_BAD_ARGUMENT, "%s: unknown option of %s%s%s%s", word,
-                   verb_table[verb].name, nearest ? ", did you mean " : "", nearest ? nearest : "",
-                   nearest ? "?" : "");
+  return nearest_text(text_dashed(name), candidates, n);
+}
+
+static lac_status fail_unknown_option(verb_id verb, const char *word, lac_error *err) {
+  char name[LONGEST_NAME], others[256];
+  const char *of = verb_table[verb].name;
+  name_of(word, name);
+  verbs_with(name, others);
+  const char *nearest = nearest_option(verb, name);
+  if (others[0]) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "%s: no option of %s, but of %s%s%s%s", name, of,
+                     others, nearest ? "; did you mean " : "", nearest ? nearest : "",
+                     nearest ? "?" : "");
+  }
+  if (nearest) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "%s: unknown option of %s, did you mean %s?", name, of,
+                     nearest);
+  }
+  return laci_fail(err, LAC_BAD_ARGUMENT, "%s: unknown option of %s (see lacuna help %s)", name, of,
+                   of);
 }
 
 /* Where the parser stands. `next` is the index of the word after the current one. */
@@ -206,11 +289,17 @@ typedef struct cursor {
   char **argv;
 } cursor;
 
-static lac_status take_value(cursor *at, const option_row *option, const char **value,
+/* The next word, whatever it looks like; but an option of the verb is one that was forgotten. */
+static lac_status take_value(cursor *at, const option_row *option, verb_id verb, const char **value,
                              lac_error *err) {
-  if (at->next == at->argc) {
-    return laci_fail(err, LAC_BAD_ARGUMENT, "--%s: its value %s is missing",
-                     text_dashed(option->name), option->argument);
+  const char *word = at->next < at->argc ? at->argv[at->next] : NULL;
+  bool is_option = word && word[0] == '-' && word[1] == '-' && word[2] &&
+                   option_by_name(verb, word + 2, strcspn(word + 2, "="));
+  if (!word || is_option) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "--%s: its value %s is missing%s%s%s",
+                     text_dashed(option->name), option_argument(option, verb),
+                     word ? " before " : "", word ? word : "",
+                     word ? " (--NAME=VALUE takes any)" : "");
   }
   *value = at->argv[at->next++];
   return LAC_OK;
@@ -233,32 +322,82 @@ static lac_status parse_long(cursor *at, const char *word, arguments *args, lac_
     if (value) return laci_fail(err, LAC_BAD_ARGUMENT, "%s: it takes no value", word);
     return give(args, option, plain, err);
   }
-  lac_status st = value ? LAC_OK : take_value(at, option, &value, err);
+  lac_status st = value ? LAC_OK : take_value(at, option, args->verb, &value, err);
   return st ? st : give(args, option, value, err);
+}
+
+/* -output is no -o utput: somebody forgot a dash. */
+static lac_status check_dashes(const char *word, const arguments *args, lac_error *err) {
+  const option_row *option = option_by_name(args->verb, word + 1, strcspn(word + 1, "="));
+  if (!option || !word[2]) return LAC_OK;
+  return laci_fail(err, LAC_BAD_ARGUMENT, "%s: unknown option of %s, did you mean --%s?", word,
+                   verb_table[args->verb].name, text_dashed(option->name));
 }
 
 /* -q, -vv, -qv, -o FILE, -oFILE */
 static lac_status parse_letters(cursor *at, const char *word, arguments *args, lac_error *err) {
-  for (const char *letter = word + 1; *letter; letter++) {
+  lac_status st = check_dashes(word, args, err);
+  for (const char *letter = word + 1; !st && *letter; letter++) {
     const option_row *option = option_by_letter(args->verb, *letter);
-    if (!option) return fail_unknown_option(args->verb, word, err);
+    if (!option) {
+      const char one[] = {'-', *letter, 0};
+      bool is_ascii = (unsigned char)*letter < 0x80;
+      return fail_unknown_option(args->verb, is_ascii ? one : word, err);
+    }
     if (!takes_value(option)) {
-      lac_status st = give(args, option, "yes", err);
-      if (st) return st;
+      st = give(args, option, "yes", err);
       continue;
     }
     const char *value = letter + 1;
-    lac_status st = *value ? LAC_OK : take_value(at, option, &value, err);
+    if (!*value) st = take_value(at, option, args->verb, &value, err);
     return st ? st : give(args, option, value, err);
   }
-  return LAC_OK;
+  return st;
 }
 
-static lac_status parse_operand(const char *word, arguments *args, lac_error *err) {
+/* ---- Operands and the verb ---- */
+
+/* What a surplus word could have been meant for. */
+static const char *surplus_hint(const arguments *args) {
+  switch (args->verb) {
+    case VERB_prune:
+    case VERB_permute:
+    case VERB_plot:
+    case VERB_pack:
+    case VERB_unpack: return args->given.output ? NULL : "-o ";
+    case VERB_check: return args->given.against ? NULL : "--against ";
+    case VERB_finetune:
+    case VERB_eval: return args->given.data ? NULL : "--data ";
+    case VERB_infer: return args->given.input ? NULL : "--input NAME=";
+    default: return NULL;
+  }
+}
+
+static lac_status fail_surplus(const arguments *args, const char *word, lac_error *err) {
+  const verb_row *row = &verb_table[args->verb];
+  const char *hint = surplus_hint(args);
+  if (args->verb == VERB_train) {
+    return laci_fail(err, LAC_BAD_ARGUMENT,
+                     "%s: one argument too many: train begins with fresh weights (finetune MODEL "
+                     "trains on from a network)",
+                     word);
+  }
+  if (hint) {
+    return laci_fail(err, LAC_BAD_ARGUMENT,
+                     "%s: one argument too many after %s; did you mean %s%s?", word, args->operand,
+                     hint, word);
+  }
+  return laci_fail(err, LAC_BAD_ARGUMENT, "%s: one argument too many; wanted lacuna %s%s%s", word,
+                   row->name, row->operands[0] ? " [options] " : "", row->operands);
+}
+
+/* A second operand is only kept: what it was meant for shows when all options are known. */
+static lac_status parse_operand(const char *word, arguments *args, const char **surplus,
+                                lac_error *err) {
   const verb_row *row = &verb_table[args->verb];
   if (args->operand || row->most == 0) {
-    return laci_fail(err, LAC_BAD_ARGUMENT, "%s: one argument too many; wanted lacuna %s%s%s", word,
-                     row->name, row->operands[0] ? " " : "", row->operands);
+    if (!*surplus) *surplus = word;
+    return LAC_OK;
   }
   if (!word[0])
     return laci_fail(err, LAC_BAD_ARGUMENT, "%s is an empty name; wanted lacuna %s [options] %s",
@@ -267,19 +406,47 @@ static lac_status parse_operand(const char *word, arguments *args, lac_error *er
   return LAC_OK;
 }
 
-static lac_status parse_verb(const char *word, verb_id *verb, lac_error *err) {
-  const char *names[VERB_COUNT];
+static bool is_verb(const char *word, verb_id *verb) {
   for (int i = 0; i < VERB_COUNT; i++) {
-    names[i] = verb_table[i].name;
-    if (strcmp(word, names[i]) == 0) {
-      *verb = i;
-      return LAC_OK;
-    }
+    if (strcmp(word, verb_table[i].name) != 0) continue;
+    *verb = i;
+    return true;
   }
+  return false;
+}
+
+lac_status verb_find(const char *word, verb_id *verb, lac_error *err) {
+  const char *names[VERB_COUNT];
+  if (is_verb(word, verb)) return LAC_OK;
+  for (int i = 0; i < VERB_COUNT; i++) names[i] = verb_table[i].name;
   const char *nearest = nearest_text(word, names, VERB_COUNT);
-  return laci_fail(err, LAC_BAD_ARGUMENT, "%s: unknown verb%s%s%s", word,
-                   nearest ? ", did you mean " : "", nearest ? nearest : "",
-                   nearest ? "?" : " (see lacuna help)");
+  if (nearest) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "%s: unknown verb, did you mean %s?", word, nearest);
+  }
+  return laci_fail(err, LAC_BAD_ARGUMENT, "%s: unknown verb (see lacuna help)",
+                   word[0] ? word : "an empty word");
+}
+
+/* The first word is to be a verb; what else it is tells what was misunderstood. */
+static lac_status parse_verb(int argc, char **argv, verb_id *verb, lac_error *err) {
+  const char *word = argv[1];
+  if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0) word = "version";
+  if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) word = "help";
+  if (is_verb(word, verb)) return LAC_OK;
+  verb_id later = VERB_COUNT;
+  for (int i = 2; i < argc && later == VERB_COUNT; i++) (void)is_verb(argv[i], &later);
+  if (later != VERB_COUNT && later != VERB_help) {
+    return laci_fail(err, LAC_BAD_ARGUMENT,
+                     "%s: the verb comes first; wanted lacuna %s [options] %s", word,
+                     verb_table[later].name, verb_table[later].operands);
+  }
+  if (word[0] == '-' || strchr(word, '/') || strchr(word, '.')) {
+    return laci_fail(err, LAC_BAD_ARGUMENT,
+                     "%s: a verb comes first, such as lacuna inspect MODEL"
+                     " (see lacuna help)",
+                     word);
+  }
+  return verb_find(word, verb, err);
 }
 
 static lac_status set_initial_values(arguments *args, lac_error *err) {
@@ -293,22 +460,21 @@ static lac_status set_initial_values(arguments *args, lac_error *err) {
 
 lac_status arguments_parse(int argc, char **argv, arguments *args, lac_error *err) {
   *args = (arguments){.verb = VERB_help};
-  cursor at = {.argc = argc, .next = 1, .argv = argv};
+  cursor at = {.argc = argc, .next = 2, .argv = argv};
+  const char *surplus = NULL;
   bool only_operands = false;
   lac_status st = set_initial_values(args, err);
   if (st) return st;
   if (argc < 2) return laci_fail(err, LAC_BAD_ARGUMENT, "a verb is missing (see lacuna help)");
-  const char *first = argv[at.next++];
-  if (strcmp(first, "--version") == 0) first = "version";
-  if (strcmp(first, "--help") == 0 || strcmp(first, "-h") == 0) first = "help";
-  st = parse_verb(first, &args->verb, err);
+  st = parse_verb(argc, argv, &args->verb, err);
   while (!st && at.next < argc) {
     const char *word = argv[at.next++];
-    if (only_operands || word[0] != '-' || !word[1]) st = parse_operand(word, args, err);
+    if (only_operands || word[0] != '-' || !word[1]) st = parse_operand(word, args, &surplus, err);
     else if (strcmp(word, "--") == 0) only_operands = true;
     else if (word[1] == '-') st = parse_long(&at, word, args, err);
     else st = parse_letters(&at, word, args, err);
   }
+  if (!st && surplus) st = fail_surplus(args, surplus, err);
   if (!st && !args->operand && !args->help && verb_table[args->verb].least > 0) {
     st = laci_fail(err, LAC_BAD_ARGUMENT, "%s is missing; wanted lacuna %s [options] %s",
                    verb_table[args->verb].operands, verb_table[args->verb].name,

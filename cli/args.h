@@ -32,6 +32,7 @@ typedef enum option_kind {
   OPTION_PLACES,
   OPTION_SECONDS,
   OPTION_REAL,
+  OPTION_HEAD, /* no option: the title of those after it */
 } option_kind;
 
 /** Values of an option that may be given several times; views of argv. */
@@ -70,12 +71,17 @@ typedef struct verb_row {
   const char *summary, *description;
 } verb_row;
 
+typedef struct example_row {
+  verb_id verb;
+  const char *command, *meaning;
+} example_row;
+
 typedef struct option_row {
   option_kind kind;
-  const char *name; /* with _; text_dashed shows it */
+  const char *name; /* with _; text_dashed shows it. Of a head: the title */
   char letter;      /* 0: none */
   const char *argument, *initial;
-  unsigned verbs; /* set of ON(id) */
+  unsigned verbs; /* set of ON(id); a head has none */
   const char *help;
   size_t offset, given; /* in struct arguments: the value, and whether it was given */
 } option_row;
@@ -83,6 +89,8 @@ typedef struct option_row {
 extern const verb_row verb_table[VERB_COUNT];
 extern const option_row option_table[];
 extern const int n_options;
+extern const example_row example_table[];
+extern const int n_examples;
 
 /** Fills args from argv (views of it). Fails LAC_BAD_ARGUMENT with a text that says what was found
  * and, for an unknown name, what is nearest. After --help nothing more is required. Clear it in any
@@ -90,8 +98,15 @@ extern const int n_options;
 LAC_MUST_CHECK lac_status arguments_parse(int argc, char **argv, arguments *args, lac_error *err);
 void arguments_clear(arguments *args);
 
+/** The verb of that name. Fails LAC_BAD_ARGUMENT with the nearest one, if any is near. */
+LAC_MUST_CHECK lac_status verb_find(const char *word, verb_id *verb, lac_error *err);
+
 /** True for options that help, manual and completions show under this verb. */
 bool option_shown(const option_row *option, verb_id verb);
+
+/** What this verb's help says of the option, and how it calls its value (NULL: it takes none). */
+const char *option_help(const option_row *option, verb_id verb);
+const char *option_argument(const option_row *option, verb_id verb);
 
 /** The name as it is typed, with - for _; valid until the fourth next call of the same thread. */
 const char *text_dashed(const char *name);

@@ -82,7 +82,7 @@ static void rate_cells(text_table *table, const lac_bench_result *r, double seco
 
 static lac_status print_layers(const lac_bench_result *r, lac_error *err) {
   text_table table = {0};
-  table_begin(&table, "layer|step|kernel|>ms|>time|>GFLOP/s|>of peak|>MB|>GB/s");
+  table_begin(&table, "~layer|~step|~kernel|>ms|>time|>GFLOP/s|>of peak|>MB|>GB/s");
   for (int at = 0; at < r->n_layers; at++) {
     const lac_bench_layer *layer = &r->layers[at];
     table_cell(&table, "%s", layer->name);
@@ -97,7 +97,7 @@ static lac_status print_layers(const lac_bench_result *r, lac_error *err) {
 
 static lac_status print_kinds(const lac_bench_result *r, lac_error *err) {
   text_table table = {0};
-  table_begin(&table, "operator|>steps|>plain|>ms|>time|>GFLOP/s|>of peak|>MB|>GB/s");
+  table_begin(&table, "~operator|>steps|>plain|>ms|>time|>GFLOP/s|>of peak|>MB|>GB/s");
   for (int at = 0; at < r->n_kinds; at++) {
     const lac_bench_kind *kind = &r->kinds[at];
     table_cell(&table, "%s", kind->op);

@@ -5,10 +5,20 @@
 #include <string.h>
 
 #include "help.h"
+#include "lacuna/train.h"
 
-/* The choices of an option, separated by spaces. */
+/* Is it known which values the option takes? */
+static bool has_choices(const option_row *option) {
+  return option->kind == OPTION_CHOICE || strcmp(option->name, "arch") == 0;
+}
+
+/* The choices of an option, separated by spaces; what they are may be the library's to say. */
 static void print_choices(FILE *out, const option_row *option) {
-  for (const char *at = option->argument; *at; at++) fputc(*at == '|' ? ' ' : *at, out);
+  int n = 0;
+  const char *const *names = option->kind == OPTION_CHOICE ? NULL : lac_network_names(&n);
+  for (int i = 0; i < n; i++) fprintf(out, "%s%s", i ? " " : "", names[i]);
+  for (const char *at = names ? "" : option->argument; *at; at++)
+    fputc(*at == '|' ? ' ' : *at, out);
 }
 
 /* For zsh and fish: text inside single quotes. `special` are characters that get a backslash. */
@@ -37,13 +47,15 @@ static void print_bash(FILE *out) {
           "_lacuna() {\n"
           "  local now=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} options=\n"
           "  COMPREPLY=()\n"
+          "  if [ \"$now\" = = ]; then now=\n" /* --effort=: = is a word of its own */
+          "  elif [ \"$before\" = = ]; then before=${COMP_WORDS[COMP_CWORD-2]}; fi\n"
           "  if [ \"$COMP_CWORD\" -eq 1 ]; then\n"
           "    COMPREPLY=($(compgen -W \"");
   print_verb_names(out);
   fprintf(out, "\" -- \"$now\"))\n    return\n  fi\n  case $before in\n");
   for (int i = 0; i < n_options; i++) {
     const option_row *option = &option_table[i];
-    if (option->kind != OPTION_CHOICE || !option->help[0]) continue;
+    if (!has_choices(option) || !option->help[0]) continue;
     fprintf(out, "    --%s) COMPREPLY=($(compgen -W \"", text_dashed(option->name));
     print_choices(out, option);
     fprintf(out, "\" -- \"$now\")); return ;;\n");
@@ -70,7 +82,7 @@ static void print_bash(FILE *out) {
           "complete -o filenames -F _lacuna lacuna\n");
 }
 
-static void print_zsh_option(FILE *out, const option_row *option) {
+static void print_zsh_option(FILE *out, const option_row *option, verb_id verb) {
   for (int form = 0; form < 3; form++) {
     if (form == 0 && !option->letter) continue;
     if (form == 2 && option->kind != OPTION_SWITCH) continue;
@@ -81,10 +93,10 @@ static void print_zsh_option(FILE *out, const option_row *option) {
     bool has_value = option->argument != NULL;
     fprintf(out, "%s[", has_value && form ? "=" : "");
     if (form == 2) fputs("not: ", out);
-    print_quoted(out, option->help, "[]:\\");
+    print_quoted(out, option_help(option, verb), "[]:\\");
     fputc(']', out);
     if (option->kind == OPTION_FILE) fputs(":file:_files", out);
-    else if (option->kind == OPTION_CHOICE)
+    else if (has_choices(option))
       fputs(":value:(", out), print_choices(out, option), fputc(')', out);
     else if (has_value) fputs(":value:", out);
     fputc('\'', out);
@@ -116,7 +128,7 @@ static void print_zsh(FILE *out) {
     if (verb == VERB_help) continue;
     fprintf(out, "    %s)\n      _arguments", verb_table[verb].name);
     for (int i = 0; i < n_options; i++) {
-      if (option_shown(&option_table[i], verb)) print_zsh_option(out, &option_table[i]);
+      if (option_shown(&option_table[i], verb)) print_zsh_option(out, &option_table[i], verb);
     }
     if (verb_table[verb].most) fprintf(out, " \\\n        '1:file:_files'");
     fprintf(out, " ;;\n");
@@ -140,11 +152,11 @@ static void print_fish(FILE *out) {
                 verb_table[verb].name, form ? "no-" : "", text_dashed(option->name));
         if (option->letter && !form) fprintf(out, " -s %c", option->letter);
         if (option->kind == OPTION_FILE) fprintf(out, " -r -F");
-        else if (option->kind == OPTION_CHOICE)
+        else if (has_choices(option))
           fprintf(out, " -x -a '"), print_choices(out, option), fputc('\'', out);
         else if (option->argument) fprintf(out, " -x");
         fprintf(out, " -d '%s", form ? "not: " : "");
-        print_quoted(out, option->help, "\\");
+        print_quoted(out, option_help(option, verb), "\\");
         fprintf(out, "'\n");
       }
     }

@@ -4,62 +4,84 @@
 
 #include <string.h>
 
-#include "base/error.h"
 #include "lacuna/prune.h"
+#include "terminal.h"
 #include "verbs.h"
 
-enum { WIDTH = 80, HELP_COLUMN = 32 };
+enum { WIDTH = 80, HELP_COLUMN = 32, NARROW = 64, NARROW_COLUMN = 8, EXAMPLE_INDENT = 4 };
 
-/* Words of text from `column` on; every line but the first starts at `indent`. \n is kept. Ends the
- * line. */
-static void print_wrapped(FILE *out, const char *text, int column, int indent) {
-  bool at_start = true;
-  while (*text) {
-    int n_word = (int)strcspn(text, " \n");
-    if (!at_start && column + 1 + n_word > WIDTH) {
-      fprintf(out, "\n%*s", indent, "");
-      column = indent;
-      at_start = true;
-    }
-    column += fprintf(out, "%s%.*s", at_start ? "" : " ", n_word, text);
-    at_start = false;
-    text += n_word;
-    for (; *text == ' ' || *text == '\n'; text++) {
-      if (*text != '\n') continue;
-      fprintf(out, "\n%*s", text[1] == '\n' ? 0 : indent, "");
-      column = indent;
-      at_start = true;
-    }
-  }
-  fputc('\n', out);
+/* Help is read, not parsed: 80 columns, or what a narrower terminal has. */
+static int help_columns(FILE *out) {
+  int columns = terminal_real_columns(out);
+  return columns && columns < WIDTH ? columns : WIDTH;
 }
 
-static void print_option(FILE *out, const option_row *option) {
+static void print_wrapped(FILE *out, const char *text) {
+  text_wrap(out, text, help_columns(out), 0, 0);
+}
+
+static void print_option(FILE *out, const option_row *option, verb_id verb) {
   bool is_on = option->kind == OPTION_SWITCH && strcmp(option->initial, "yes") == 0;
-  char letter[] = {'-', option->letter, ',', ' ', 0};
-  int column = fprintf(out, "  %s--%s%s%s%s", option->letter ? letter : "    ",
-                       is_on ? "[no-]" : "", text_dashed(option->name), option->argument ? " " : "",
-                       option->argument ? option->argument : "");
-  if (column > HELP_COLUMN - 2) column = fprintf(out, "\n") - 1;
-  fprintf(out, "%*s", HELP_COLUMN - column, "");
-  char text[512];
   bool has_default = option->initial && strcmp(option->initial, "no") != 0;
-  snprintf(text, sizeof text, "%s%s%s%s", option->help, has_default ? " (default " : "",
-           has_default ? option->initial : "", has_default ? ")" : "");
-  print_wrapped(out, text, HELP_COLUMN, HELP_COLUMN);
+  const char *argument = option_argument(option, verb);
+  char letter[] = {'-', option->letter, ',', ' ', 0}, text[512];
+  int columns = help_columns(out), behind = columns < NARROW ? NARROW_COLUMN : HELP_COLUMN;
+  int column = fprintf(out, "  %s--%s%s", option->letter ? letter : "    ", is_on ? "[no-]" : "",
+                       text_dashed(option->name));
+  if (argument) {
+    bool fits = column + 1 + (int)strlen(argument) <= columns;
+    if (!fits) column = fprintf(out, "\n%*s", NARROW_COLUMN, "") - 1;
+    column += fprintf(out, "%s%s", fits ? " " : "", argument);
+  }
+  if (column > behind - 2) column = fprintf(out, "\n") - 1;
+  fprintf(out, "%*s", behind - column, "");
+  snprintf(text, sizeof text, "%s%s%s%s", option_help(option, verb),
+           has_default ? " (default " : "", has_default ? option->initial : "",
+           has_default ? ")" : "");
+  text_wrap(out, text, columns, behind, behind);
+}
+
+/* Groups of options, each below its title. */
+static void print_options(FILE *out, verb_id verb) {
+  const char *title = NULL;
+  for (int i = 0; i < n_options; i++) {
+    const option_row *option = &option_table[i];
+    if (option->kind == OPTION_HEAD) title = option->name;
+    if (!option_shown(option, verb)) continue;
+    if (title) fprintf(out, "\n%s:\n", title);
+    title = NULL;
+    print_option(out, option, verb);
+  }
+}
+
+static void print_examples(FILE *out, verb_id verb) {
+  int columns = help_columns(out);
+  fprintf(out, "\nExamples:\n");
+  for (int i = 0; i < n_examples; i++) {
+    const example_row *example = &example_table[i];
+    if (example->verb != verb) continue;
+    fprintf(out, "  ");
+    text_wrap(out, example->command, columns, 2, EXAMPLE_INDENT + 2);
+    fprintf(out, "%*s", EXAMPLE_INDENT, "");
+    text_wrap(out, example->meaning, columns, EXAMPLE_INDENT, EXAMPLE_INDENT);
+  }
 }
 
 static void print_program(FILE *out) {
-  fprintf(out, "lacuna %s: N:M structured sparsity for trained neural networks\n\n", lac_version());
-  fprintf(out, "usage: lacuna VERB [options] MODEL\n\n");
+  char title[128];
+  snprintf(title, sizeof title, "lacuna %s: N:M structured sparsity for trained neural networks",
+           lac_version());
+  print_wrapped(out, title);
+  fprintf(out, "\nusage: lacuna VERB [options] MODEL\n\n");
   for (int i = 0; i < VERB_COUNT; i++) {
     fprintf(out, "  %-9s ", verb_table[i].name);
-    print_wrapped(out, verb_table[i].summary, 12, 12);
+    text_wrap(out, verb_table[i].summary, help_columns(out), 12, 12);
   }
-  fprintf(out,
-          "\nlacuna help VERB explains a verb and its options.\n"
-          "Standard output carries the result, standard error the story.\n"
-          "Status: 0 done, 1 failed or a check did not hold, 2 misuse.\n");
+  fprintf(out, "\n");
+  print_wrapped(out,
+                "lacuna help VERB explains a verb and its options.\n"
+                "Standard output carries the result, standard error the story.\n"
+                "Status: 0 done, 1 failed or a check did not hold, 2 misuse.");
 }
 
 void help_print(FILE *out, verb_id verb) {
@@ -70,25 +92,19 @@ void help_print(FILE *out, verb_id verb) {
   const verb_row *row = &verb_table[verb];
   fprintf(out, "usage: lacuna %s [options]%s%s\n\n", row->name, row->operands[0] ? " " : "",
           row->operands);
-  print_wrapped(out, row->description, 0, 0);
+  print_wrapped(out, row->description);
+  print_options(out, verb);
+  print_examples(out, verb);
   fprintf(out, "\n");
-  for (int i = 0; i < n_options; i++) {
-    if (option_shown(&option_table[i], verb)) print_option(out, &option_table[i]);
-  }
-  fprintf(out,
-          "\n--NAME VALUE is --NAME=VALUE, _ in names is -, every switch has a --no- form,\n"
-          "-- ends the options.\n");
+  print_wrapped(out,
+                "--NAME VALUE is --NAME=VALUE, _ in names is -, every switch has a --no- form,\n"
+                "-- ends the options.");
 }
 
 exit_code verb_help(const arguments *args, lac_error *err) {
   verb_id topic = VERB_COUNT;
-  for (int i = 0; i < VERB_COUNT; i++) {
-    if (args->operand && strcmp(args->operand, verb_table[i].name) == 0) topic = i;
-  }
-  if (args->operand && topic == VERB_COUNT) {
-    (void)laci_fail(err, LAC_BAD_ARGUMENT, "%s: unknown verb (see lacuna help)", args->operand);
-    return EXIT_MISUSE;
-  }
+  lac_status st = args->operand ? verb_find(args->operand, &topic, err) : LAC_OK;
+  if (st) return exit_code_of(st);
   if (args->completion) completion_print(stdout, args->completion);
   else if (args->man) manual_print(stdout, topic);
   else help_print(stdout, topic);

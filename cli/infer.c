@@ -65,7 +65,7 @@ static lac_status parse_request(const arguments *args, request *r, lac_error *er
 
 static lac_status print_outputs(const lac_infer_result *result, lac_error *err) {
   text_table table = {0};
-  table_begin(&table, "output|type|shape|file");
+  table_begin(&table, "~output|type|shape|~file");
   for (int at = 0; at < result->n_outputs; at++) {
     const lac_infer_output *output = &result->outputs[at];
     table_cell(&table, "%s", output->name);

@@ -33,7 +33,7 @@ static bool is_alike(const lac_group *a, const lac_group *b) {
 
 static lac_status print_groups(const lac_report *report, lac_error *err) {
   text_table table = {0};
-  table_begin(&table, ">group|>channels|producers|consumers|");
+  table_begin(&table, ">group|>channels|~producers|~consumers|+");
   for (int i = 0, next; i < report->n_groups; i = next) {
     const lac_group *group = &report->groups[i];
     for (next = i + 1; next < report->n_groups && is_alike(group, &report->groups[next]);) next++;

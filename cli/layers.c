@@ -5,6 +5,7 @@
 #include <inttypes.h>
 
 #include "table.h"
+#include "terminal.h"
 
 /* "[K,C]": the axes whose channels were reordered. */
 static const char *layer_axes(const lac_layer *layer) {
@@ -16,7 +17,7 @@ static const char *text_or_empty(const char *text) { return text ? text : ""; }
 
 lac_status layers_print(const lac_report *report, FILE *out, lac_error *err) {
   text_table table = {0};
-  table_begin(&table, "layer|order|shape|>kept|");
+  table_begin(&table, "~layer|order|shape|>kept|+");
   for (int i = 0; i < report->n_layers; i++) {
     const lac_layer *layer = &report->layers[i];
     table_cell(&table, "%s", layer->name);
@@ -34,7 +35,7 @@ lac_status layers_print(const lac_report *report, FILE *out, lac_error *err) {
 
 lac_status layers_print_sparsity(const lac_report *report, FILE *out, lac_error *err) {
   text_table table = {0};
-  table_begin(&table, "layer|op|shape|structure|>zeros|>non-zero/total|");
+  table_begin(&table, "~layer|op|shape|structure|>zeros|>non-zero/total|+");
   for (int i = 0; i < report->n_layers; i++) {
     const lac_layer *layer = &report->layers[i];
     table_cell(&table, "%s", layer->name);
@@ -53,17 +54,20 @@ lac_status layers_print_sparsity(const lac_report *report, FILE *out, lac_error 
 }
 
 void layers_print_pruned(const lac_report *report, FILE *out) {
-  fprintf(out, "%d/%d layers (Conv or Dense) are pruned\n", report->summary.pruned,
-          report->summary.layers);
+  terminal_say(out, "%d/%d layer%s (Conv or Dense) %s pruned", report->summary.pruned,
+               report->summary.layers, report->summary.layers == 1 ? "" : "s",
+               report->summary.layers == 1 ? "is" : "are");
 }
 
 void layers_print_permuted(const lac_report *report, FILE *out) {
-  fprintf(out, "%d/%d layers are permuted\n", report->summary.permuted, report->summary.eligible);
+  terminal_say(out, "%d/%d layer%s permuted", report->summary.permuted, report->summary.eligible,
+               report->summary.eligible == 1 ? " is" : "s are");
 }
 
 void layers_print_permutable(const lac_report *report, FILE *out) {
-  fprintf(out, "%d/%d layers are permuted, or could be (--against ORIGINAL tells)\n",
-          report->summary.permuted, report->summary.eligible);
+  terminal_say(out, "%d/%d layer%s permuted, or could be (--against ORIGINAL tells)",
+               report->summary.permuted, report->summary.eligible,
+               report->summary.eligible == 1 ? " is" : "s are");
 }
 
 void layers_print_figures(const lac_report *report, FILE *out) {
@@ -73,14 +77,16 @@ void layers_print_figures(const lac_report *report, FILE *out) {
     if (report->layers[i].eligible) total += report->layers[i].total;
   }
   if (total > 0) {
-    fprintf(out,
-            "%d:%d keeps %.3f%% of the weight magnitude (%.3f%% in the order of the file), %d "
-            "groups searched\n",
-            report->pattern_n, report->pattern_m, 100 * summary->kept_after / total,
-            100 * summary->kept_before / total, summary->groups);
+    terminal_say(out,
+                 "%d:%d keeps %.3f%% of the weight magnitude (%.3f%% in the order of the file), %d "
+                 "group%s searched",
+                 report->pattern_n, report->pattern_m, 100 * summary->kept_after / total,
+                 100 * summary->kept_before / total, summary->groups,
+                 summary->groups == 1 ? "" : "s");
   }
   if (summary->verified) {
-    fprintf(out, "proven: %d values compared, outputs differ by at most %.3g of %.3g\n",
-            summary->values_compared, summary->max_abs_error, summary->max_abs_output);
+    terminal_say(out, "proven: %d value%s compared, outputs differ by at most %.3g of %.3g",
+                 summary->values_compared, summary->values_compared == 1 ? "" : "s",
+                 summary->max_abs_error, summary->max_abs_output);
   }
 }

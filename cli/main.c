@@ -12,13 +12,13 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "base/utf8.h"
 #include "help.h"
 #include "lacuna/log.h"
 #include "lacuna/prune.h"
 #include "outputs.h"
 #include "patience.h"
 #include "story.h"
+#include "terminal.h"
 #include "verbs.h"
 
 enum { STATUS_OF_SIGNAL = 128 };
@@ -75,14 +75,7 @@ static exit_code run_verb(const arguments *args, lac_error *err) {
 /* A name inside err may hold control characters or no text at all; a failure is one line all the
  * same, which no terminal obeys. */
 static void say_failure(lac_error *err) {
-  for (char *c = err->text; *c;) {
-    uint32_t code = 0;
-    size_t n = laci_utf8_next(c, &code);
-    bool control = code < 0x20 || (code >= 0x7f && code < 0xa0);
-    if (n == 0) n = 1, control = true;
-    if (control) memset(c, '?', n);
-    c += n;
-  }
+  text_tame(err->text);
   fprintf(stderr, "lacuna: %s\n", err->text);
 }
 
@@ -92,6 +85,7 @@ int main(int argc, char **argv) {
   patience_settle(argv);
   hear_signals();
   exit_code code = exit_code_of(arguments_parse(argc, argv, &args, &err));
+  terminal_begin(args.wide);
   if (code == EXIT_DONE) {
     ends_by_itself =
         args.verb == VERB_train || args.verb == VERB_finetune || args.verb == VERB_demo;

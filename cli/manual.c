@@ -24,7 +24,8 @@ static void print_section(FILE *out, const char *title, const char *text) {
   fputc('\n', out);
 }
 
-static void print_option(FILE *out, const option_row *option) {
+static void print_option(FILE *out, const option_row *option, verb_id verb) {
+  const char *argument = option_argument(option, verb);
   fprintf(out, ".TP\n");
   if (option->letter) fprintf(out, "\\fB\\-%c\\fR, ", option->letter);
   fprintf(out, "\\fB\\-\\-");
@@ -32,19 +33,44 @@ static void print_option(FILE *out, const option_row *option) {
     fprintf(out, "\\fR[\\fBno\\-\\fR]\\fB");
   print_roff(out, text_dashed(option->name));
   fprintf(out, "\\fR");
-  if (option->argument) {
+  if (argument) {
     fprintf(out, " \\fI");
-    print_roff(out, option->argument);
+    print_roff(out, argument);
     fprintf(out, "\\fR");
   }
   fputc('\n', out);
-  print_roff(out, option->help);
+  print_roff(out, option_help(option, verb));
   if (option->initial && strcmp(option->initial, "no") != 0) {
     fprintf(out, " (default ");
     print_roff(out, option->initial);
     fputc(')', out);
   }
   fprintf(out, ".\n");
+}
+
+static void print_options(FILE *out, verb_id verb) {
+  const char *title = NULL;
+  for (int i = 0; i < n_options; i++) {
+    const option_row *option = &option_table[i];
+    if (option->kind == OPTION_HEAD) title = option->name;
+    if (!option_shown(option, verb)) continue;
+    if (title) fprintf(out, ".SS %s\n", title);
+    title = NULL;
+    print_option(out, option, verb);
+  }
+}
+
+static void print_examples(FILE *out, verb_id verb) {
+  fprintf(out, ".SH EXAMPLES\n");
+  for (int i = 0; i < n_examples; i++) {
+    const example_row *example = &example_table[i];
+    if (example->verb != verb) continue;
+    fprintf(out, ".TP\n\\fB");
+    print_roff(out, example->command);
+    fprintf(out, "\\fR\n");
+    print_roff(out, example->meaning);
+    fprintf(out, ".\n");
+  }
 }
 
 static void print_endings(FILE *out) {
@@ -88,14 +114,13 @@ void manual_print(FILE *out, verb_id verb) {
   if (row->operands[0]) fprintf(out, ".I %s\n", row->operands);
   print_section(out, "DESCRIPTION", row->description);
   fprintf(out, ".SH OPTIONS\n");
-  for (int i = 0; i < n_options; i++) {
-    if (option_shown(&option_table[i], verb)) print_option(out, &option_table[i]);
-  }
+  print_options(out, verb);
   fprintf(out, ".PP\n");
   print_roff(out,
              "A value may follow after a space or =, _ in names is -, every switch has a --no- "
              "form, and -- ends the "
              "options.\n");
+  print_examples(out, verb);
   print_endings(out);
   fprintf(out, ".SH SEE ALSO\n\\fBlacuna\\fR(1)\n");
 }

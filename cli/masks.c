@@ -5,7 +5,11 @@
 
 #include <string.h>
 
-enum { WIDTH = 80 };
+#include "base/error.h"
+#include "base/memory.h"
+#include "terminal.h"
+
+enum { WIDTH = 80, INDENT = 4 };
 
 static bool is_float(lac_dtype dtype) {
   return dtype == LAC_DTYPE_F16 || dtype == LAC_DTYPE_BF16 || dtype == LAC_DTYPE_F32 ||
@@ -48,13 +52,27 @@ static int64_t channel_stride(const lac_layer *layer) {
   return stride;
 }
 
+/* Prints the name; returns the column where lines of the mask begin: behind it, or where it takes
+ * half a line, below. */
+static int print_name(const char *name, int columns, FILE *out) {
+  char *shown = laci_alloc(strlen(name) + sizeof "...", 1);
+  if (!shown) return -1;
+  int cells = text_cells(text_shorten(name, columns, shown));
+  bool is_long = terminal_columns(out) && cells > columns / 2;
+  fprintf(out, is_long ? "%s\n%*s" : "%s %*s", shown, is_long ? INDENT - 1 : 0, "");
+  laci_free(shown);
+  return is_long ? INDENT - 1 : cells + 1;
+}
+
 lac_status mask_draw(const lac_model *model, const lac_report *report, const lac_layer *layer,
                      int n_groups, FILE *out, lac_error *err) {
   lac_tensor tensor;
   lac_status st = lac_model_find_tensor(model, layer->weight, &tensor, err);
   size_t size = st ? 0 : lac_dtype_size(tensor.dtype);
   if (st || size == 0 || layer->n_elements == 0 || layer->c_axis >= layer->rank) return st;
-  int name_width = fprintf(out, "%s ", layer->weight), column = name_width;
+  int columns = terminal_columns(out) ? terminal_columns(out) : WIDTH;
+  int name_width = print_name(layer->weight, columns, out), column = name_width;
+  if (name_width < 0) return laci_fail_memory(err, "a mask");
   if (!zeros_lie_here(&tensor, layer, size)) {
     fprintf(out, " stored with a zero point, not drawn\n");
     return LAC_OK;
@@ -66,8 +84,9 @@ lac_status mask_draw(const lac_model *model, const lac_report *report, const lac
     for (int64_t channel = 0; channel < n_channels; channel++) {
       if (channel % report->pattern_m == 0) {
         if (n_groups-- == 0) goto out;
-        if (column + 1 + report->pattern_m > WIDTH && column > name_width) {
-          column = fprintf(out, "\n%*s", name_width, "") - 1;
+        if (column + 1 + report->pattern_m > columns && column > name_width) {
+          fprintf(out, "\n%*s", name_width, "");
+          column = name_width;
         }
         column += fprintf(out, " ");
       }

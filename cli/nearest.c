@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What an unknown word could have meant: the one candidate that it begins, or the one with the
- * smallest edit distance (insert, delete, replace, swap two neighbours: the restricted
- * Damerau-Levenshtein distance), if that is small against the word's length. */
+ * What an unknown word could have meant: the one candidate that it begins or ends, or that begins
+ * it; or the one with the smallest edit distance (insert, delete, replace, swap two neighbours: the
+ * restricted Damerau-Levenshtein distance), if that is small against the word's length. A wrong
+ * guess misleads more than none. */
 #include "args.h"
 
 #include <string.h>
 
-enum { LONGEST = 64 };
+enum { LONGEST = 64, MOST_EDITS = 3, SHORTEST_STEM = 4 };
 
 static int least(int a, int b) { return a < b ? a : b; }
 
@@ -28,22 +29,54 @@ static int edit_distance(const char *a, const char *b) {
   return row[n_a][n_b];
 }
 
-/* The only candidate that begins with text; NULL: none, or several. */
-static const char *only_completion(const char *text, const char *const *candidates, int n) {
+/* How a candidate may hold the word, or the word the candidate. */
+typedef bool relation(const char *text, const char *candidate);
+
+static bool is_begin(const char *text, const char *candidate) {
+  return strncmp(candidate, text, strlen(text)) == 0;
+}
+
+/* "resnet20" of "cifar-resnet20": behind a dash, so that no mere letters are found */
+static bool is_end(const char *text, const char *candidate) {
+  size_t n = strlen(text), n_candidate = strlen(candidate);
+  return n > 2 && n_candidate > n && strcmp(candidate + n_candidate - n, text) == 0 &&
+         candidate[n_candidate - n - 1] == '-' && text[0] != '-';
+}
+
+/* "evaluate" of "eval" */
+static bool is_longer(const char *text, const char *candidate) {
+  size_t n = strlen(candidate);
+  return n - strspn(candidate, "-") >= SHORTEST_STEM && strncmp(text, candidate, n) == 0;
+}
+
+/* The only candidate that is so related; NULL: none, or several. */
+static const char *only_related(relation *holds, const char *text, const char *const *candidates,
+                                int n) {
   const char *found = NULL;
   for (int i = 0; i < n; i++) {
-    if (strncmp(candidates[i], text, strlen(text)) != 0) continue;
+    if (!holds(text, candidates[i])) continue;
     if (found) return NULL;
     found = candidates[i];
   }
   return found;
 }
 
+/* A third of the letters may be wrong, rounded up, but never half of them. */
+static int most_edits(const char *text) {
+  int n = (int)(strlen(text) - strspn(text, "-")), edits = (n + 2) / 3;
+  edits = least(edits, MOST_EDITS);
+  return least(edits, (n - 1) / 2);
+}
+
 const char *nearest_text(const char *text, const char *const *candidates, int n) {
-  const char *nearest = only_completion(text, candidates, n);
-  if (nearest) return nearest;
-  int fewest = 1 + (int)strlen(text) / 3; /* up to a third of the letters wrong */
-  if (fewest > 4) fewest = 4;
+  static relation *const relations[] = {is_begin, is_end, is_longer};
+  const char *nearest = NULL;
+  if (strspn(text, "-") == strlen(text)) return NULL;
+  for (size_t k = 0; k < sizeof relations / sizeof relations[0]; k++) {
+    nearest = only_related(relations[k], text, candidates, n);
+    if (nearest) return nearest;
+  }
+  int fewest = most_edits(text);
   for (int i = 0; i < n; i++) {
     int edits = edit_distance(text, candidates[i]);
     if (edits > fewest || (nearest && edits == fewest)) continue;

@@ -29,7 +29,7 @@ static lac_status plan_outputs(const arguments *args, outputs *plan, lac_error *
 
 static lac_status print_layers(const lac_pack_report *report, lac_error *err) {
   text_table table = {0};
-  table_begin(&table, "layer|op|shape|type|structure|>dense bytes|>packed bytes|");
+  table_begin(&table, "~layer|op|shape|type|structure|>dense bytes|>packed bytes|+");
   for (int l = 0; l < report->n_layers; l++) {
     const lac_pack_layer *layer = &report->layers[l];
     table_cell(&table, "%s", layer->name);

@@ -13,14 +13,15 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "terminal.h"
 
-enum { BAR_WIDTH = 30 };
+enum { BAR_WIDTH = 30, BAR_FRAME = 3, SHORTEST_BAR = 4, NAME_WIDTH = 24, INDENT = 2 };
 static const double BAR_EVERY_S = 0.1, LINE_EVERY_S = 5;
 
 static struct {
   pthread_mutex_t lock;
   bool quiet, is_terminal;
-  char bar[128]; /* what stands in the last line; empty: nothing */
+  char bar[512]; /* what stands in the last line; empty: nothing */
   char job[64];
   char note[64];  /* behind the bar */
   double shown_s; /* when progress was shown last */
@@ -35,19 +36,31 @@ static void hear_line(lac_log_level level, const char *line, void *context) {
   static const char *const marks[] = {"error: ", "warning: ", "", "  ", "    "};
   pthread_mutex_lock(&story.lock);
   wipe_bar();
-  fprintf(stderr, "%s%s\n%s", (unsigned)level < sizeof marks / sizeof marks[0] ? marks[level] : "",
-          line, story.bar);
+  const char *mark = (unsigned)level < sizeof marks / sizeof marks[0] ? marks[level] : "";
+  int columns = terminal_columns(stderr), indent = (int)strlen(mark) + INDENT;
+  fputs(mark, stderr);
+  if (columns) text_wrap(stderr, line, columns, (int)strlen(mark), indent);
+  else fprintf(stderr, "%s\n", line);
+  fputs(story.bar, stderr);
   fflush(stderr);
   pthread_mutex_unlock(&story.lock);
 }
 
-static void draw_bar(const char *what, double share) {
-  char full[BAR_WIDTH + 1] = {0};
-  int n_full = (int)(share * BAR_WIDTH);
-  for (int i = 0; i < BAR_WIDTH; i++) full[i] = i < n_full ? '#' : '.';
+/* "what [####....]  40%, note" in one line, whose last cell stays free: a cursor there may wrap.
+ * The note goes first, then the bar, then letters of the name. */
+static void draw_bar(double share) {
+  char full[BAR_WIDTH + 1] = {0}, name[sizeof story.job + 4], percent[8];
+  int room = terminal_real_columns(stderr) - 1, n_percent, n_bar;
+  n_percent = snprintf(percent, sizeof percent, " %3d%%", (int)(100 * share));
+  text_shorten(story.job, NAME_WIDTH, name);
+  room -= text_cells(name) + n_percent;
+  bool with_note = room - text_cells(story.note) >= SHORTEST_BAR + BAR_FRAME;
+  n_bar = room - (with_note ? text_cells(story.note) : 0) - BAR_FRAME;
+  if (n_bar > BAR_WIDTH) n_bar = BAR_WIDTH;
+  for (int i = 0; i < n_bar; i++) full[i] = i < (int)(share * n_bar) ? '#' : '.';
   wipe_bar();
-  snprintf(story.bar, sizeof story.bar, "%.24s [%s] %3d%%%s", what, full, (int)(100 * share),
-           story.note);
+  snprintf(story.bar, sizeof story.bar, "%s [%s]%s%s", name, full, percent,
+           with_note ? story.note : "");
   fputs(story.bar, stderr);
 }
 
@@ -66,7 +79,7 @@ static void hear_progress(const char *what, int64_t done, int64_t total, void *c
     story.bar[0] = story.job[0] = story.note[0] = 0;
   } else if (now - story.shown_s >= (story.is_terminal ? BAR_EVERY_S : LINE_EVERY_S)) {
     story.shown_s = now;
-    if (story.is_terminal) draw_bar(what, share);
+    if (story.is_terminal) draw_bar(share);
     else fprintf(stderr, "%s: %d%%%s\n", what, (int)(100 * share), story.note);
   }
   fflush(stderr);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Text tables. Cells are collected first, since a column is as wide as its widest cell. Width is
- * counted in code points of UTF-8; control characters, which a name in a file may hold, are shown
- * as ?. */
+ * Text tables. Cells are collected first, since a column is as wide as its widest cell; then the
+ * columns are laid out for the width that there is, and printed. Control characters, which a name
+ * in a file may hold, are shown as ?. Next: terminal.h. */
 #include "table.h"
 
 #include <inttypes.h>
@@ -9,6 +9,22 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "terminal.h"
+
+enum {
+  GAP = 2,         /* spaces between columns */
+  INDENT = 4,      /* of what goes below a row */
+  SHORT_NAME = 20, /* names are cut down to this to keep a row on one line */
+  SHORTEST_NAME = 12,
+};
+
+/* Where the columns stand. */
+typedef struct layout {
+  int columns;  /* of the terminal, or TERMINAL_NO_LIMIT */
+  int n_beside; /* columns that stand side by side: all, or all but the remark */
+  int width[TABLE_COLUMNS];
+  int line[TABLE_COLUMNS]; /* of the row, from 0 on */
+} layout;
 
 static void add_cell(text_table *table, char *text) {
   if (!text ||
@@ -16,18 +32,19 @@ static void add_cell(text_table *table, char *text) {
     table->out_of_memory = true;
     return;
   }
-  for (char *c = text; *c; c++) {
-    if ((unsigned char)*c < 0x20 || *c == 0x7f) *c = '?';
-  }
+  text_tame(text);
   table->cells[table->n_cells++] = text;
 }
 
 void table_begin(text_table *table, const char *heads) {
   for (const char *at = heads; at; at = strchr(at, '|')) {
     if (*at == '|') at++;
-    bool to_right = *at == '>';
-    at += to_right;
-    table->to_right[table->n_columns++] = to_right;
+    column_kind kind = *at == '>'   ? COLUMN_NUMBER
+                       : *at == '~' ? COLUMN_NAME
+                       : *at == '+' ? COLUMN_REMARK
+                                    : COLUMN_TEXT;
+    at += kind != COLUMN_TEXT;
+    table->kinds[table->n_columns++] = kind;
     add_cell(table, laci_arena_text_n(&table->arena, at, strcspn(at, "|")));
   }
 }
@@ -59,34 +76,120 @@ void table_shape_cell(text_table *table, int rank, const int64_t *shape) {
   table_cell(table, "%s", table_shape_text(rank, shape, text));
 }
 
-static int width_of(const char *text) {
-  int width = 0;
-  for (; *text; text++) width += ((unsigned char)*text & 0xc0) != 0x80;
-  return width;
+/* ---- Laying out ---- */
+
+static void measure(const text_table *table, layout *l) {
+  for (size_t i = 0; i < table->n_cells; i++) {
+    int cells = text_cells(table->cells[i]), *width = &l->width[i % (size_t)table->n_columns];
+    if (cells > *width) *width = cells;
+  }
+}
+
+/* Cells of the first columns in one line; a remark that nobody makes takes none. */
+static int sum_of(const layout *l, int begin, int end) {
+  int sum = begin < end ? l->width[begin] : 0;
+  for (int column = begin + 1; column < end; column++) {
+    if (l->width[column]) sum += GAP + l->width[column];
+  }
+  return sum;
+}
+
+/* Cuts the widest names of the line, one cell after the other, until it fits. False: it does not,
+ * and nothing is changed. */
+static bool shrink(const text_table *table, layout *l, int begin, int end, int room, int shortest) {
+  layout tried = *l;
+  while (sum_of(&tried, begin, end) > room) {
+    int widest = -1;
+    for (int column = begin; column < end; column++) {
+      bool may = table->kinds[column] == COLUMN_NAME && tried.width[column] > shortest;
+      if (may && (widest < 0 || tried.width[column] > tried.width[widest])) widest = column;
+    }
+    if (widest < 0) return false;
+    tried.width[widest]--;
+  }
+  *l = tried;
+  return true;
+}
+
+/* Columns go to the next line where they do not fit into this one with their names at the
+ * shortest. */
+static void fold(const text_table *table, layout *l) {
+  for (int begin = 0, line = 0; begin < l->n_beside; line++) {
+    int room = l->columns - (line ? INDENT : 0), end = begin + 1;
+    while (end < l->n_beside) {
+      layout tried = *l;
+      if (!shrink(table, &tried, begin, end + 1, room, SHORTEST_NAME)) break;
+      end++;
+    }
+    (void)shrink(table, l, begin, end, room, 1);
+    if (l->width[begin] > room) l->width[begin] = room; /* it is alone */
+    for (; begin < end; begin++) l->line[begin] = line;
+  }
+}
+
+static layout lay_out(const text_table *table, int columns) {
+  layout l = {.columns = columns, .n_beside = table->n_columns};
+  measure(table, &l);
+  if (columns == TERMINAL_NO_LIMIT) return l;
+  if (shrink(table, &l, 0, l.n_beside, columns, SHORT_NAME)) return l;
+  if (table->kinds[l.n_beside - 1] == COLUMN_REMARK) l.n_beside--;
+  if (!shrink(table, &l, 0, l.n_beside, columns, SHORTEST_NAME)) fold(table, &l);
+  return l;
+}
+
+/* ---- Printing ---- */
+
+static bool is_empty(const char *const *cells, const layout *l, int begin, int end) {
+  for (int column = begin; column < end; column++) {
+    if (cells[column][0]) return false;
+  }
+  return l->line[begin] > 0;
+}
+
+static lac_status print_line(const text_table *table, const layout *l, const char *const *cells,
+                             int begin, int end, FILE *out) {
+  int owed = l->line[begin] ? INDENT : 0; /* held back so that no line ends with spaces */
+  for (int column = begin; column < end; column++) {
+    char *text = laci_alloc(strlen(cells[column]) + sizeof "...", 1);
+    if (!text) return LAC_NO_MEMORY;
+    int width = l->width[column];
+    text_shorten(cells[column], width, text);
+    bool to_right = table->kinds[column] == COLUMN_NUMBER;
+    int gap = width - text_cells(text);
+    if (to_right) owed += gap;
+    if (text[0]) {
+      fprintf(out, "%*s%s", owed, "", text);
+      owed = 0;
+    }
+    owed += GAP + (to_right ? 0 : gap);
+    laci_free(text);
+  }
+  fputc('\n', out);
+  return LAC_OK;
+}
+
+static lac_status print_row(const text_table *table, const layout *l, const char *const *cells,
+                            FILE *out) {
+  lac_status st = LAC_OK;
+  for (int begin = 0, end; !st && begin < l->n_beside; begin = end) {
+    for (end = begin + 1; end < l->n_beside && l->line[end] == l->line[begin];) end++;
+    if (!is_empty(cells, l, begin, end)) st = print_line(table, l, cells, begin, end, out);
+  }
+  if (!st && l->n_beside < table->n_columns && cells[l->n_beside][0]) {
+    fprintf(out, "%*s", INDENT, "");
+    text_wrap(out, cells[l->n_beside], l->columns, INDENT, INDENT);
+  }
+  return st;
 }
 
 lac_status table_print(const text_table *table, FILE *out, lac_error *err) {
   if (table->out_of_memory) return laci_fail_memory(err, "a table");
-  int width[TABLE_COLUMNS] = {0};
-  size_t n_columns = (size_t)table->n_columns;
-  for (size_t i = 0; i < table->n_cells; i++) {
-    int cell = width_of(table->cells[i]);
-    if (cell > width[i % n_columns]) width[i % n_columns] = cell;
+  const layout l = lay_out(table, terminal_columns(out));
+  lac_status st = LAC_OK;
+  for (size_t at = 0; !st && at < table->n_cells; at += (size_t)table->n_columns) {
+    st = print_row(table, &l, table->cells + at, out);
   }
-  int owed = 0; /* spaces before the next text, held back so that no line ends with them */
-  for (size_t i = 0; i < table->n_cells; i++) {
-    size_t column = i % n_columns;
-    bool to_right = table->to_right[column], is_last = column + 1 == n_columns;
-    int gap = width[column] - width_of(table->cells[i]);
-    if (to_right) owed += gap;
-    if (table->cells[i][0]) {
-      fprintf(out, "%*s%s", owed, "", table->cells[i]);
-      owed = 0;
-    }
-    owed = is_last ? 0 : owed + 2 + (to_right ? 0 : gap);
-    if (is_last) fputc('\n', out);
-  }
-  return LAC_OK;
+  return st ? laci_fail_memory(err, "a table") : LAC_OK;
 }
 
 void table_clear(text_table *table) {

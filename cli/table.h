@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Text tables: columns as wide as their widest cell, numbers to the right, two spaces between. */
+ * Text tables: columns as wide as their widest cell, numbers to the right, two spaces between. On a
+ * terminal that is too narrow, names are shortened in the middle, remarks go below their row, and
+ * at last columns that do not fit go to a line of their own. */
 #ifndef CLI_TABLE_H
 #define CLI_TABLE_H
 
@@ -11,17 +13,25 @@
 
 enum { TABLE_COLUMNS = 10 };
 
+typedef enum column_kind {
+  COLUMN_TEXT,
+  COLUMN_NUMBER, /* to the right */
+  COLUMN_NAME,   /* may be shortened */
+  COLUMN_REMARK, /* a sentence; the last column only */
+} column_kind;
+
 /** Zero-initialised is empty; table_begin names the columns. */
 typedef struct text_table {
-  int n_columns, n_rows;
-  bool to_right[TABLE_COLUMNS];
+  int n_columns;
+  column_kind kinds[TABLE_COLUMNS];
   const char **cells; /* [n_rows, n_columns], the heads first; in the arena */
   size_t n_cells, room;
   laci_arena arena;
   bool out_of_memory; /* cells are missing; table_print fails */
 } text_table;
 
-/** Heads separated by |; > before a head puts its column to the right: "layer|op|>zeros". */
+/** Heads separated by |. Before a head, > stands for numbers, ~ for names and + for a remark:
+ * "~layer|op|>zeros|+". */
 void table_begin(text_table *table, const char *heads);
 
 /** Fills the next cell, row after row. */
@@ -35,7 +45,7 @@ const char *table_shape_text(int rank, const int64_t *shape, char text[TABLE_SHA
 /** Fills the next cell with a shape. */
 void table_shape_cell(text_table *table, int rank, const int64_t *shape);
 
-/** Fails LAC_NO_MEMORY where a cell could not be stored. */
+/** Prints it as wide as `out` allows. Fails LAC_NO_MEMORY where a cell could not be stored. */
 LAC_MUST_CHECK lac_status table_print(const text_table *table, FILE *out, lac_error *err);
 
 void table_clear(text_table *table);
