@@ -58,7 +58,8 @@ LAC_API const char *lac_model_data_file(const lac_model *model, int at);
 LAC_API void lac_model_destroy(lac_model *model);
 
 LAC_API int lac_model_tensor_count(const lac_model *model);
-/** rank -1 and no bytes where index is outside, or the file cannot be read any more. */
+/** rank -1 and no bytes where index is outside, model is NULL, or the file cannot be read any
+ * more. */
 LAC_API void lac_model_tensor(const lac_model *model, int index, lac_tensor *tensor);
 /** Fails LAC_NOT_FOUND. */
 LAC_API LAC_MUST_CHECK lac_status lac_model_find_tensor(const lac_model *model, const char *name,

@@ -24,7 +24,7 @@ typedef struct lac_options {
   const char *include; /* POSIX extended regular expression on node or weight names: only these are
                           pruned (NULL) */
   const char *exclude; /* these are not (NULL) */
-  const char *score;   /* "magnitude" */
+  const char *score;   /* "magnitude", as is NULL */
   const char *strategy; /* of the search: exact, assign, assign+swap, swap, stripes, none, where it
                            fits; NULL: the first that does (NULL) */
   lac_effort effort;    /* (LAC_EFFORT_NORMAL) */

@@ -2,7 +2,9 @@
  * How a call ended, and why.
  *
  * Whatever can fail returns a lac_status and takes a last `lac_error *` that may be NULL. The text
- * names the thing, what was found and what was wanted. */
+ * names the thing, what was found and what was wanted. A NULL where a pointer is wanted is
+ * LAC_BAD_ARGUMENT, and the text names the argument; what may be NULL says so. Functions that
+ * cannot fail take a NULL for nothing. */
 #ifndef LACUNA_STATUS_H
 #define LACUNA_STATUS_H
 

@@ -47,14 +47,13 @@ static lac_status compare(const lac_model *original, const lac_model *model,
 
 lac_status lac_check(const lac_model *model, const lac_model *original, const lac_options *options,
                      lac_report **out, lac_error *err) {
-  if (!model || !options || !out) {
-    return laci_fail(err, LAC_BAD_ARGUMENT, "a model, options and room for a report are needed");
-  }
-  *out = NULL;
+  if (out) *out = NULL;
+  lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"options", options}, {"report", out});
+  if (st) return st;
   laci_job job;
   laci_report *report = NULL;
   laci_pattern pattern = {options->n, options->m};
-  lac_status st = laci_job_open((lac_model *)model, options, &job, err);
+  st = laci_job_open((lac_model *)model, options, &job, err);
   if (st) return st;
   st = laci_report_create(model, "check", options, job.analysis, &report, err);
   if (!st) st = laci_measure_layers(report, job.analysis, pattern, job.pool, err);

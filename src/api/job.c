@@ -19,6 +19,17 @@ lac_options lac_options_default(void) {
                        .effort = LAC_EFFORT_NORMAL};
 }
 
+/* `n` texts that are there. */
+static lac_status check_list(const char *name, const char *const *list, int n, lac_error *err) {
+  if (n < 0) return laci_fail(err, LAC_BAD_ARGUMENT, "n_%s is %d, wanted 0 or more", name, n);
+  if (n > 0 && !list)
+    return laci_fail(err, LAC_BAD_ARGUMENT, "%s is NULL, but n_%s is %d", name, name, n);
+  for (int at = 0; at < n; at++) {
+    if (!list[at]) return laci_fail(err, LAC_BAD_ARGUMENT, "%s[%d] is NULL", name, at);
+  }
+  return LAC_OK;
+}
+
 static lac_status check_options(const lac_options *options, lac_error *err) {
   if (options->m < 2 || options->m > 64 || options->n < 1 || options->n >= options->m) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "pattern %d:%d: wanted N:M with 1 <= N < M <= 64",
@@ -39,7 +50,8 @@ static lac_status check_options(const lac_options *options, lac_error *err) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "threads %d: wanted 0 (all cores) to 1024",
                      options->threads);
   }
-  return LAC_OK;
+  lac_status st = check_list("assume", options->assume, options->n_assume, err);
+  return st ? st : check_list("input_shapes", options->input_shapes, options->n_input_shapes, err);
 }
 
 /* "NAME=1x3x224x224"; ? or -1 leaves a size as it is. */

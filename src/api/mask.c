@@ -24,7 +24,8 @@ struct lac_mask {
 };
 
 lac_status lac_mask_create(lac_mask **mask, lac_error *err) {
-  if (!mask) return laci_fail(err, LAC_BAD_ARGUMENT, "room for a mask is needed");
+  lac_status st = LACI_CHECK_GIVEN(err, {"mask", mask});
+  if (st) return st;
   *mask = laci_alloc(1, sizeof **mask);
   return *mask ? LAC_OK : laci_fail_memory(err, "masks");
 }
@@ -58,9 +59,9 @@ static bool is_float(lac_dtype dtype) {
 /** The weight as sparse sees it: [outer, columns, inner]. */
 static lac_status view_of(const lac_mask *mask, const lac_mask_weight *w, laci_weight_view *view,
                           lac_error *err) {
-  if (!mask || !w || !w->name || !w->values) {
-    return laci_fail(err, LAC_BAD_ARGUMENT, "masks and a named weight with values are needed");
-  }
+  const laci_given given[] = {{"name", w->name}, {"values", w->values}};
+  lac_status st = laci_check_given("lac_mask_weight", given, 2, err);
+  if (st) return st;
   if (!is_float(w->dtype)) {
     return laci_fail(err, LAC_UNSUPPORTED, "%s: elements of type %s, wanted f16, bf16, f32 or f64",
                      w->name, lac_dtype_name(w->dtype));
@@ -119,12 +120,13 @@ static void keep_or_drop(lac_mask *mask, entry *e, lac_status st) {
 
 lac_status lac_mask_add(lac_mask *mask, const lac_mask_weight *weight, int n, int m,
                         lac_error *err) {
-  laci_weight_view view;
+  laci_weight_view view = {0};
   entry *e = NULL;
   if (n < 1 || m > 64 || n >= m) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "a pattern of %d:%d, wanted 1 <= n < m <= 64", n, m);
   }
-  lac_status st = view_of(mask, weight, &view, err);
+  lac_status st = LACI_CHECK_GIVEN(err, {"mask", mask}, {"weight", weight});
+  if (!st) st = view_of(mask, weight, &view, err);
   if (!st) st = make_entry(mask, &view, &e, err);
   if (st) return st;
   st = laci_mask_choose(&view, (laci_pattern){n, m}, NULL, e->bytes, err);
@@ -141,9 +143,10 @@ static bool is_zero(const uint8_t *element, size_t size) {
 }
 
 lac_status lac_mask_add_zeros(lac_mask *mask, const lac_mask_weight *weight, lac_error *err) {
-  laci_weight_view view;
+  laci_weight_view view = {0};
   entry *e = NULL;
-  lac_status st = view_of(mask, weight, &view, err);
+  lac_status st = LACI_CHECK_GIVEN(err, {"mask", mask}, {"weight", weight});
+  if (!st) st = view_of(mask, weight, &view, err);
   if (st) return st;
   int64_t bad =
       laci_find_not_finite(view.dtype, view.bytes, view.outer * view.columns * view.inner);
@@ -177,9 +180,9 @@ lac_status lac_mask_from_model(const lac_model *model, const lac_options *option
                                lac_error *err) {
   lac_report *report = NULL;
   lac_mask *made = NULL;
-  if (!mask) return laci_fail(err, LAC_BAD_ARGUMENT, "room for a mask is needed");
-  *mask = NULL;
-  lac_status st = lac_check(model, NULL, options, &report, err);
+  if (mask) *mask = NULL;
+  lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"options", options}, {"mask", mask});
+  if (!st) st = lac_check(model, NULL, options, &report, err);
   if (!st) st = lac_mask_create(&made, err);
   for (int at = 0; !st && at < report->n_layers; at++) {
     const lac_layer *layer = &report->layers[at];
@@ -202,10 +205,9 @@ const char *lac_mask_name(const lac_mask *mask, int at) {
 
 lac_status lac_mask_bytes(const lac_mask *mask, const char *name, const uint8_t **bytes,
                           size_t *count, lac_error *err) {
-  if (!mask || !name || !bytes || !count) {
-    return laci_fail(err, LAC_BAD_ARGUMENT,
-                     "masks, a name, and room for bytes and count are needed");
-  }
+  lac_status st =
+      LACI_CHECK_GIVEN(err, {"mask", mask}, {"name", name}, {"bytes", bytes}, {"count", count});
+  if (st) return st;
   const entry *e = find(mask, name);
   if (!e) return laci_fail(err, LAC_NOT_FOUND, "%s: it has no mask", name);
   *bytes = e->bytes;
@@ -215,9 +217,10 @@ lac_status lac_mask_bytes(const lac_mask *mask, const char *name, const uint8_t 
 
 lac_status lac_mask_apply(const lac_mask *mask, const char *name, lac_dtype dtype, void *values,
                           size_t count, lac_error *err) {
-  if (!mask || !name || (!values && count)) {
-    return laci_fail(err, LAC_BAD_ARGUMENT, "masks, a name and its values are needed");
-  }
+  /* no elements need no place */
+  lac_status st = LACI_CHECK_GIVEN(err, {"mask", mask}, {"name", name},
+                                   {"values", count ? values : (const void *)name});
+  if (st) return st;
   const entry *e = find(mask, name);
   size_t size = lac_dtype_size(dtype);
   if (!e) return LAC_OK;

@@ -26,11 +26,12 @@ lac_status laci_model_new(const char *path, lac_model **model, lac_error *err) {
 }
 
 lac_status lac_model_load(const char *path, lac_model **model, lac_error *err) {
-  *model = NULL;
-  if (!path) return laci_fail(err, LAC_BAD_ARGUMENT, "no path of a model given");
+  if (model) *model = NULL;
+  lac_status st = LACI_CHECK_GIVEN(err, {"path", path}, {"model", model});
+  if (st) return st;
   if (laci_packfile_is(path)) return lac_pack_load(path, model, err);
   lac_model *made;
-  lac_status st = laci_model_new(path, &made, err);
+  st = laci_model_new(path, &made, err);
   if (st) return st;
   st = laci_onnx_load(path, &made->file, &made->graph, err);
   if (st) lac_model_destroy(made);
@@ -40,10 +41,11 @@ lac_status lac_model_load(const char *path, lac_model **model, lac_error *err) {
 
 lac_status lac_model_load_memory(const void *bytes, size_t size_bytes, const char *data_dir,
                                  lac_model **model, lac_error *err) {
-  *model = NULL;
-  if (!bytes) return laci_fail(err, LAC_BAD_ARGUMENT, "no bytes of a model given");
+  if (model) *model = NULL;
+  lac_status st = LACI_CHECK_GIVEN(err, {"bytes", bytes}, {"model", model});
+  if (st) return st;
   lac_model *made;
-  lac_status st = laci_model_new("(memory)", &made, err);
+  st = laci_model_new("(memory)", &made, err);
   if (st) return st;
   st = laci_onnx_load_memory(bytes, size_bytes, data_dir, &made->file, &made->graph, err);
   if (st) lac_model_destroy(made);
@@ -52,7 +54,8 @@ lac_status lac_model_load_memory(const void *bytes, size_t size_bytes, const cha
 }
 
 lac_status lac_model_save(lac_model *model, const char *path, bool force, lac_error *err) {
-  if (!model || !path) return laci_fail(err, LAC_BAD_ARGUMENT, "no model or no path given");
+  lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"path", path});
+  if (st) return st;
   if (!model->file) return laci_onnx_write(model->graph, path, force, err); /* lac_network_create */
   return laci_onnx_save(model->file, model->graph, path, force, err);
 }
@@ -83,6 +86,7 @@ lac_status laci_model_settle(const lac_model *model, lac_error *err) {
 int lac_model_tensor_count(const lac_model *model) { return model ? model->graph->n_stored : 0; }
 
 void lac_model_tensor(const lac_model *model, int index, lac_tensor *tensor) {
+  if (!tensor) return;
   *tensor = (lac_tensor){.rank = -1};
   if (!model || index < 0 || index >= model->graph->n_stored) return;
   if (laci_model_settle(model, NULL)) return;
@@ -97,11 +101,12 @@ void lac_model_tensor(const lac_model *model, int index, lac_tensor *tensor) {
 
 lac_status lac_model_find_tensor(const lac_model *model, const char *name, lac_tensor *tensor,
                                  lac_error *err) {
-  lac_status st = model ? laci_model_settle(model, err) : LAC_OK;
+  lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"name", name}, {"tensor", tensor});
+  if (!st) st = laci_model_settle(model, err);
   if (st) return st;
-  for (int i = 0; i < lac_model_tensor_count(model); i++) {
-    lac_model_tensor(model, i, tensor);
-    if (strcmp(tensor->name, name) == 0) return LAC_OK;
-  }
+  int value = laci_graph_find_value(model->graph, name);
+  int stored = value < 0 ? -1 : model->graph->values[value].stored;
+  lac_model_tensor(model, stored, tensor);
+  if (stored >= 0) return LAC_OK;
   return laci_fail(err, LAC_NOT_FOUND, "%s: no stored tensor has this name", name);
 }

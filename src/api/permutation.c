@@ -13,8 +13,9 @@ enum { MAX_FILE_BYTES = 1 << 30 };
 
 lac_status lac_permutation_save(const lac_report *pub, const char *path, bool force,
                                 lac_error *err) {
+  lac_status st = LACI_CHECK_GIVEN(err, {"report", pub}, {"path", path});
+  if (st) return st;
   const laci_report *report = (const laci_report *)pub;
-  if (!report || !path) return laci_fail(err, LAC_BAD_ARGUMENT, "no report or no path given");
   if (!report->permutation) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "%s: a report of %s holds no permutation", path,
                      pub->verb);
@@ -53,15 +54,14 @@ static lac_status replay(lac_model *model, const laci_job *job, const char *path
 
 lac_status lac_permutation_apply(lac_model *model, const char *path, bool invert,
                                  const lac_options *options, lac_report **report, lac_error *err) {
-  if (!model || !path || !options || !report) {
-    return laci_fail(err, LAC_BAD_ARGUMENT,
-                     "a model, a path, options and room for a report are needed");
-  }
-  *report = NULL;
+  if (report) *report = NULL;
+  lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"path", path}, {"options", options},
+                                   {"report", report});
+  if (st) return st;
   double start = laci_clock_seconds();
   laci_job job;
   laci_report *made = NULL;
-  lac_status st = laci_job_open(model, options, &job, err);
+  st = laci_job_open(model, options, &job, err);
   if (st) return st;
   st = replay(model, &job, path, invert, options, &made, err);
   laci_job_close(&job);

@@ -81,8 +81,8 @@ static const char *first_cause(const laci_analysis *a, int node) {
 
 lac_status lac_plot(const lac_model *model, const lac_report *report, const char *path, bool force,
                     lac_error *err) {
-  if (!model || !report || !path)
-    return laci_fail(err, LAC_BAD_ARGUMENT, "a model, a report and a path are needed");
+  lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"report", report}, {"path", path});
+  if (st) return st;
   lac_options options = lac_options_default();
   options.n = report->pattern_n;
   options.m = report->pattern_m;
@@ -91,7 +91,7 @@ lac_status lac_plot(const lac_model *model, const lac_report *report, const char
   if (!model->inferred)
     return laci_fail(err, LAC_BAD_ARGUMENT, "%s: the report is not of this model", model->path);
   laci_rules rules = {.pattern = {options.n, options.m}};
-  lac_status st = laci_analyze(model->graph, &rules, &a, err);
+  st = laci_analyze(model->graph, &rules, &a, err);
   if (st) return st;
   int n_nodes = model->graph->n_nodes;
   laci_plot_node *nodes = laci_alloc((size_t)n_nodes, sizeof *nodes);

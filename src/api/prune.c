@@ -121,7 +121,6 @@ static lac_status settle(laci_plan *plan, laci_report *report, const lac_options
 
 static lac_status run(lac_model *model, const lac_options *options, bool permute, bool prune,
                       laci_report **out, lac_error *err) {
-  *out = NULL;
   double start = laci_clock_seconds();
   laci_job job;
   laci_plan *plan = NULL;
@@ -159,31 +158,27 @@ out:
   return st;
 }
 
-static lac_status check_arguments(const void *model, const void *options, const void *report,
-                                  lac_error *err) {
-  if (model && options && report) return LAC_OK;
-  return laci_fail(err, LAC_BAD_ARGUMENT, "a model, options and room for a report are needed");
-}
-
 lac_status lac_prune(lac_model *model, const lac_options *options, lac_report **report,
                      lac_error *err) {
-  lac_status st = check_arguments(model, options, report, err);
+  if (report) *report = NULL;
+  lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"options", options}, {"report", report});
   return st ? st : run(model, options, options->permute, true, (laci_report **)report, err);
 }
 
 lac_status lac_permute(lac_model *model, const lac_options *options, lac_report **report,
                        lac_error *err) {
-  lac_status st = check_arguments(model, options, report, err);
+  if (report) *report = NULL;
+  lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"options", options}, {"report", report});
   return st ? st : run(model, options, true, false, (laci_report **)report, err);
 }
 
 lac_status lac_inspect(const lac_model *model, const lac_options *options, lac_report **out,
                        lac_error *err) {
-  lac_status st = check_arguments(model, options, out, err);
+  if (out) *out = NULL;
+  lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"options", options}, {"report", out});
   if (st) return st;
   laci_job job;
   laci_report *report = NULL;
-  *out = NULL;
   st = laci_job_open((lac_model *)model, options, &job, err); /* only what is derived is written */
   if (st) return st;
   const laci_analysis *a = job.analysis;
@@ -208,10 +203,11 @@ lac_status lac_inspect(const lac_model *model, const lac_options *options, lac_r
 
 lac_status lac_inspect_why(const lac_model *model, const lac_options *options, const char *node,
                            char **text, lac_error *err) {
-  lac_status st = check_arguments(model, options, text, err);
+  if (text) *text = NULL;
+  lac_status st =
+      LACI_CHECK_GIVEN(err, {"model", model}, {"options", options}, {"node", node}, {"text", text});
   if (st) return st;
   laci_job job;
-  *text = NULL;
   st = laci_job_open((lac_model *)model, options, &job, err);
   if (st) return st;
   st = laci_analysis_why(job.analysis, node, text, err);

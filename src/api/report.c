@@ -210,13 +210,17 @@ void lac_report_destroy(lac_report *pub) {
 }
 
 lac_status lac_report_json(const lac_report *report, char **text, lac_error *err) {
-  return laci_report_json(report, text, err);
+  if (text) *text = NULL;
+  lac_status st = LACI_CHECK_GIVEN(err, {"report", report}, {"text", text});
+  return st ? st : laci_report_json(report, text, err);
 }
 
 void lac_text_free(char *text) { laci_free(text); }
 
 lac_status lac_report_order(const lac_report *pub, const char *tensor, int axis, int32_t *order,
                             size_t count, lac_error *err) {
+  lac_status st = LACI_CHECK_GIVEN(err, {"report", pub}, {"tensor", tensor}, {"order", order});
+  if (st) return st;
   const laci_report *report = (const laci_report *)pub;
   for (size_t i = 0; i < report->n_orders; i++) {
     const laci_report_order *one = &report->orders[i];
@@ -241,6 +245,8 @@ lac_status lac_report_order(const lac_report *pub, const char *tensor, int axis,
 
 lac_status lac_report_mask(const lac_report *pub, const char *tensor, uint8_t *mask, size_t count,
                            lac_error *err) {
+  lac_status st = LACI_CHECK_GIVEN(err, {"report", pub}, {"tensor", tensor}, {"mask", mask});
+  if (st) return st;
   const laci_report *report = (const laci_report *)pub;
   for (size_t i = 0; i < report->n_masks; i++) {
     const laci_report_mask *one = &report->masks[i];

@@ -52,6 +52,15 @@ lac_status laci_fail_in(lac_error *err, lac_status status, const char *format, .
   return status;
 }
 
+lac_status laci_check_given(const char *function, const laci_given *given, size_t n,
+                            lac_error *err) {
+  for (size_t at = 0; at < n; at++) {
+    if (!given[at].pointer)
+      return laci_fail(err, LAC_BAD_ARGUMENT, "%s: %s is NULL", function, given[at].name);
+  }
+  return LAC_OK;
+}
+
 lac_status laci_fail_memory(lac_error *err, const char *what) {
   return laci_fail(err, LAC_NO_MEMORY, "not enough memory for %s", what);
 }

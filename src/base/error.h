@@ -4,6 +4,8 @@
 #ifndef LACI_BASE_ERROR_H
 #define LACI_BASE_ERROR_H
 
+#include <stddef.h>
+
 #include "lacuna/status.h"
 
 /** Writes the text (if err is given) and returns status, so that a failure is one statement. */
@@ -12,6 +14,20 @@ lac_status laci_fail(lac_error *err, lac_status status, const char *format, ...)
 /** Puts "format: " in front of the text already in err; returns the status that err holds. */
 lac_status laci_fail_in(lac_error *err, lac_status status, const char *format, ...)
     LAC_PRINTF(3, 4);
+
+/** A caller's argument that may not be NULL. */
+typedef struct laci_given {
+  const char *name;
+  const void *pointer;
+} laci_given;
+
+/** LAC_OK, or LAC_BAD_ARGUMENT for the first that is NULL: "lac_prune: model is NULL". */
+LAC_MUST_CHECK lac_status laci_check_given(const char *function, const laci_given *given, size_t n,
+                                           lac_error *err);
+/** LACI_CHECK_GIVEN(err, {"model", model}, {"report", report}): for a public function. */
+#define LACI_CHECK_GIVEN(err, ...)                              \
+  laci_check_given(__func__, (const laci_given[]){__VA_ARGS__}, \
+                   sizeof((const laci_given[]){__VA_ARGS__}) / sizeof(laci_given), (err))
 
 /** For a failed allocation: "not enough memory for WHAT". */
 lac_status laci_fail_memory(lac_error *err, const char *what);
