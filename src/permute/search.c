@@ -97,24 +97,72 @@ static void set_identity(int32_t *order, int n) {
   for (int j = 0; j < n; j++) order[j] = j;
 }
 
-/* Takes what the strategy found, if it is better than nothing. */
-static lac_status confirm(const laci_cuts *cuts, laci_pool *pool, laci_found *found,
-                          lac_error *err) {
-  lac_status st = laci_cuts_plain(cuts) ? tidy(cuts, found->order, err) : LAC_OK;
+/* Takes the order that a strategy found where it is at least as good as what is found already, and
+ * better than the one of the file. */
+static lac_status confirm(const laci_cuts *cuts, const laci_task *task, const char *strategy,
+                          laci_found *found, lac_error *err) {
+  lac_status st = laci_cuts_plain(cuts) ? tidy(cuts, task->order, err) : LAC_OK;
   double kept = 0;
-  if (!st) st = laci_cuts_score(cuts, found->order, pool, &kept, err);
+  if (!st) st = laci_cuts_score(cuts, task->order, task->pool, &kept, err);
   if (st) return st;
+  found->proven |= task->proven;
+  if (found->kept > found->kept_identity && kept < found->kept) return LAC_OK;
+  found->strategy = task->found_by ? task->found_by : strategy;
+  found->iterations = task->iterations;
+  if (!(kept > found->kept_identity)) return LAC_OK;
   found->kept = kept;
-  if (!(kept > found->kept_identity)) {
-    found->kept = found->kept_identity;
-    set_identity(found->order, cuts->n_channels);
-  }
+  memcpy(found->order, task->order, (size_t)cuts->n_channels * sizeof *found->order);
   return LAC_OK;
+}
+
+/* An annealing at more effort is another run, not a longer one, and may be less lucky. So it comes
+ * after those at less effort, and the best of all counts. Where the caller says how long to search,
+ * effort decides nothing. */
+static lac_status run_efforts(const laci_task *task, int chosen, laci_found *found,
+                              lac_error *err) {
+  const laci_cuts *cuts = task->cuts;
+  const bool one = task->deadline > 0 || task->iterations_wanted > 0;
+  lac_status st = LAC_OK;
+  for (laci_effort effort = one ? task->effort : LACI_EFFORT_FAST; effort <= task->effort;
+       effort++) {
+    laci_task run = *task;
+    run.effort = effort;
+    set_identity(run.order, cuts->n_channels);
+    st = strategies[chosen].strategy->run(&run, err);
+    if (!st) st = confirm(cuts, &run, strategies[chosen].name, found, err);
+    if (st || run.settled || run.proven || laci_task_over(&run)) break;
+  }
+  return st;
 }
 
 static double efficacy(const laci_found *found) {
   double room = found->upper - found->kept_identity;
   return room > 0 ? 100 * (found->kept - found->kept_identity) / room : 0;
+}
+
+lac_status laci_task_matrix(const laci_task *task, const laci_cut *cut, laci_number number,
+                            const laci_matrix **matrix, lac_error *err) {
+  laci_matrix *kept = &task->matrices[cut - task->cuts->cuts][number];
+  *matrix = kept;
+  if (kept->bytes) return LAC_OK;
+  return laci_matrix_init(kept, number, task->cuts, cut, task->measure, task->pool, err);
+}
+
+/* What all runs share. */
+static lac_status open_task(laci_task *task, lac_error *err) {
+  task->order = laci_alloc((size_t)task->cuts->n_channels, sizeof *task->order);
+  task->matrices = laci_alloc((size_t)task->cuts->n_cuts, sizeof *task->matrices);
+  if (task->order && task->matrices) return LAC_OK;
+  return laci_fail_memory(err, task->cuts->problem->name);
+}
+
+static void close_task(laci_task *task) {
+  for (int i = 0; task->matrices && i < task->cuts->n_cuts; i++) {
+    laci_matrix_clear(&task->matrices[i][LACI_U8]);
+    laci_matrix_clear(&task->matrices[i][LACI_I16]);
+  }
+  laci_free(task->matrices);
+  laci_free(task->order);
 }
 
 static lac_status search_cuts(const laci_cuts *cuts, const laci_search_options *options,
@@ -129,18 +177,16 @@ static lac_status search_cuts(const laci_cuts *cuts, const laci_search_options *
       .cuts = cuts, .measure = &measure, .effort = options->effort, .seed = options->seed};
   task.iterations_wanted = options->iterations;
   task.pool = pool;
-  task.order = found->order;
   if (options->seconds > 0) { /* what comes after the strategy takes half as long as measuring */
     task.deadline = begin + options->seconds - 0.5 * (measured - begin);
   }
   found->kept_identity = found->kept = measure.kept_identity;
   found->upper = measure.upper;
   found->strategy = strategies[chosen].name;
-  st = strategies[chosen].strategy->run(&task, err);
-  if (!st) st = confirm(cuts, pool, found, err);
-  if (task.found_by) found->strategy = task.found_by;
-  found->iterations = task.iterations;
-  found->proven = task.proven;
+  found->proven = 0;
+  st = open_task(&task, err);
+  if (!st) st = run_efforts(&task, chosen, found, err);
+  close_task(&task);
   return st;
 }
 

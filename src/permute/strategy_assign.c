@@ -63,8 +63,8 @@ static void advance(pace *p, int64_t iterations) {
 typedef struct search {
   laci_task *task;
   laci_anneal anneal;
-  laci_matrix coarse, fine; /* coarse is left out of small problems */
-  int32_t *best_order;      /* the task's */
+  const laci_matrix *coarse, *fine; /* coarse is left out of small problems */
+  int32_t *best_order;              /* the task's */
   int64_t best_total;
   pace pace;
   int64_t noise_begin; /* progress at which noise sets in; -1: not yet */
@@ -128,8 +128,8 @@ static bool remembers(search *s) {
 /* Changes to fine integers: both the present order and the best so far are counted anew. */
 static void refine(search *s) {
   s->temperature =
-      limited((int64_t)((double)s->temperature * laci_matrix_growth(&s->coarse, &s->fine)));
-  laci_anneal_use(&s->anneal, &s->fine);
+      limited((int64_t)((double)s->temperature * laci_matrix_growth(s->coarse, s->fine)));
+  laci_anneal_use(&s->anneal, s->fine);
   s->best_total = laci_values_total(&s->anneal.values, s->best_order);
   keep_best(s);
   s->is_coarse = s->remembers = false;
@@ -147,7 +147,7 @@ static bool is_noisy(search *s) {
 }
 
 static void iterate(search *s) {
-  laci_anneal_use(&s->anneal, s->is_coarse ? &s->coarse : &s->fine);
+  laci_anneal_use(&s->anneal, s->is_coarse ? s->coarse : s->fine);
   s->best_total = s->anneal.total;
   s->wanted = SHARE_FIRST;
   s->noise_begin = -1;
@@ -177,16 +177,10 @@ lac_status laci_assign_cut(laci_task *task, const laci_cut *cut, lac_error *err)
   lac_status st = laci_anneal_init(&s.anneal, task->cuts, cut, task->order, task->pool, err);
   if (st) goto out;
   s.anneal.seed = task->seed;
-  st = laci_matrix_init(&s.fine, LACI_I16, task->cuts, cut, task->measure, task->pool, err);
-  if (st) goto out;
-  if (s.is_coarse) {
-    st = laci_matrix_init(&s.coarse, LACI_U8, task->cuts, cut, task->measure, task->pool, err);
-    if (st) goto out;
-  }
-  iterate(&s);
+  st = laci_task_matrix(task, cut, LACI_I16, &s.fine, err);
+  if (!st && s.is_coarse) st = laci_task_matrix(task, cut, LACI_U8, &s.coarse, err);
+  if (!st) iterate(&s);
 out:
-  laci_matrix_clear(&s.coarse);
-  laci_matrix_clear(&s.fine);
   laci_anneal_clear(&s.anneal);
   return st;
 }

@@ -28,7 +28,7 @@ typedef struct pair {
 typedef struct search {
   const laci_task *task;
   const laci_cut *cut;
-  laci_matrix x;
+  const laci_matrix *x;
   int64_t n_pairs;
   pair *pairs;         /* a < b, by a, then b */
   const pair **ranked; /* [n_pairs] those that help */
@@ -41,7 +41,7 @@ static laci_exchange_block block_at(const search *s, int g) {
   laci_exchange_block b = {.n = s->cut->block_begin[g + 1] - begin};
   for (int i = 0; i < b.n; i++) {
     int32_t channel = s->task->order[s->cut->entries[begin + i].place];
-    b.column[i] = laci_matrix_column(&s->x, channel);
+    b.column[i] = laci_matrix_column(s->x, channel);
   }
   return b;
 }
@@ -58,7 +58,7 @@ static void look_at_pairs(int64_t begin, int64_t end, void *context) {
       return;
     }
     laci_exchange_block a = block_at(s, p->a), b = block_at(s, p->b);
-    p->best = laci_exchange_best(&a, &b, s->task->cuts->pattern.n, s->x.rows, room);
+    p->best = laci_exchange_best(&a, &b, s->task->cuts->pattern.n, s->x->rows, room);
   }
   laci_free(room);
 }
@@ -122,8 +122,7 @@ static bool fits(const laci_cuts *cuts, bool asked) {
 
 static lac_status run(laci_task *task, lac_error *err) {
   search s = {.task = task, .cut = &task->cuts->cuts[0]};
-  lac_status st =
-      laci_matrix_init(&s.x, LACI_I16, task->cuts, s.cut, task->measure, task->pool, err);
+  lac_status st = laci_task_matrix(task, s.cut, LACI_I16, &s.x, err);
   if (st) return st;
   st = search_open(&s, err);
   for (bool improved = !st; improved; task->iterations++) {
@@ -131,10 +130,10 @@ static lac_status run(laci_task *task, lac_error *err) {
     if (atomic_load(&s.no_memory)) st = laci_fail_memory(err, task->cuts->problem->name);
     improved = !st && !laci_task_over(task) && apply_best(&s);
   }
+  task->settled = true; /* it takes as long as it takes */
   laci_free(s.changed);
   laci_free(s.ranked);
   laci_free(s.pairs);
-  laci_matrix_clear(&s.x);
   return st;
 }
 

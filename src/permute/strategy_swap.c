@@ -19,7 +19,7 @@ enum { MOST_TABLED = 4096, FINE_ELEMENTS = 1 << 24 };
 /* One cut at work. */
 typedef struct side {
   const laci_cut *cut;
-  laci_matrix x;
+  const laci_matrix *x;
   bool tabled;
   laci_values values;    /* tabled */
   int64_t *kept;         /* [n_blocks]; not tabled, like all below */
@@ -49,9 +49,9 @@ static int64_t block_kept(const search *s, const side *d, int g, const int32_t *
   int n = 0, keep = s->cuts->pattern.n;
   for (int e = d->cut->block_begin[g]; e < d->cut->block_begin[g + 1]; e++) {
     columns[n++] =
-        laci_matrix_column(&d->x, laci_entry_column(s->cuts, d->cut, &d->cut->entries[e], order));
+        laci_matrix_column(d->x, laci_entry_column(s->cuts, d->cut, &d->cut->entries[e], order));
   }
-  return laci_top_sum(d->x.number, columns, n, keep < n ? keep : n, d->x.rows);
+  return laci_top_sum(d->x->number, columns, n, keep < n ? keep : n, d->x->rows);
 }
 
 /* Which blocks hold a place: each once, ascending. Two passes: count, then write, which moves every
@@ -89,13 +89,12 @@ static int64_t elements(const laci_cuts *cuts) {
 
 static lac_status open_side(search *s, side *d, lac_error *err) {
   laci_number number = elements(s->cuts) <= FINE_ELEMENTS ? LACI_I16 : LACI_U8;
-  lac_status st =
-      laci_matrix_init(&d->x, number, s->cuts, d->cut, s->task->measure, s->task->pool, err);
+  lac_status st = laci_task_matrix(s->task, d->cut, number, &d->x, err);
   if (st) return st;
   d->tabled = d->cut->stacked && s->n <= MOST_TABLED;
   if (d->tabled) {
     st = laci_values_init(&d->values, s->cuts, d->cut, number, true, err);
-    if (!st) laci_values_use(&d->values, &d->x, s->order, s->task->pool);
+    if (!st) laci_values_use(&d->values, d->x, s->order, s->task->pool);
     return st;
   }
   d->kept = laci_arena_alloc(&s->arena, (size_t)d->cut->n_blocks, sizeof *d->kept);
@@ -133,7 +132,7 @@ static int64_t tabled_gain(search *s, side *d, int a, int b) {
   if (d->values.block_of[a] == d->values.block_of[b]) return 0;
   const int32_t pair[2] = {a, b};
   for (int i = 0; i < 2; i++) {
-    if (!d->values.valid[pair[i]]) s->left -= (int64_t)d->x.rows * s->n / 16;
+    if (!d->values.valid[pair[i]]) s->left -= (int64_t)d->x->rows * s->n / 16;
   }
   laci_values_rows(&d->values, pair, 2, NULL);
   const int32_t *at_a = laci_values_row(&d->values, a), *at_b = laci_values_row(&d->values, b);
@@ -147,7 +146,7 @@ static int64_t counted_gain(search *s, side *d, int a, int b, const int32_t *ord
   merged m = merge(d, a, b);
   for (int g = next_block(&m); g >= 0; g = next_block(&m)) {
     gain += block_kept(s, d, g, order) - d->kept[g];
-    s->left -= (int64_t)d->x.rows * (d->cut->block_begin[g + 1] - d->cut->block_begin[g]) *
+    s->left -= (int64_t)d->x->rows * (d->cut->block_begin[g + 1] - d->cut->block_begin[g]) *
                s->cuts->pattern.n;
   }
   return gain;
@@ -227,10 +226,8 @@ lac_status laci_swap_all(laci_task *task, lac_error *err) {
     st = open_side(&s, &s.sides[i], err);
   }
   for (bool improved = !st; improved; task->iterations++) improved = sweep(&s);
-  for (int i = 0; s.sides && i < s.cuts->n_cuts; i++) {
-    laci_values_clear(&s.sides[i].values);
-    laci_matrix_clear(&s.sides[i].x);
-  }
+  task->settled = s.left > 0; /* a larger budget has nothing to spend */
+  for (int i = 0; s.sides && i < s.cuts->n_cuts; i++) { laci_values_clear(&s.sides[i].values); }
   laci_arena_clear(&s.arena);
   return st;
 }

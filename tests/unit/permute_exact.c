@@ -250,9 +250,12 @@ static void twenty_four_channels_beat_every_other_search(void **state) {
                                          &laci_strategy_stripes};
   for (size_t k = 0; k < sizeof others / sizeof *others; k++) {
     for (int j = 0; j < 24; j++) other[j] = j;
-    laci_task task = {.cuts = &f->cuts, .measure = &measure, .order = other};
+    laci_matrix matrices[1][2] = {0};
+    laci_task task = {.cuts = &f->cuts, .measure = &measure, .matrices = matrices, .order = other};
     task.effort = LACI_EFFORT_NORMAL;
     assert_int_equal(others[k]->run(&task, NULL), LAC_OK);
+    laci_matrix_clear(&matrices[0][LACI_I16]);
+    laci_matrix_clear(&matrices[0][LACI_U8]);
     assert_true(kept_by(f, other) <= best * (1 + 1e-12));
   }
   drop(f);

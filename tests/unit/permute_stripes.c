@@ -66,8 +66,14 @@ static double search(fixture *f, int threads) {
   uint64_t seen = 0;
   assert_true(laci_strategy_stripes.fits(&f->cuts, false));
   assert_int_equal(laci_pool_create(threads, &pool, NULL), LAC_OK);
-  laci_task task = {.cuts = &f->cuts, .measure = &f->measure, .pool = pool, .order = f->order};
+  laci_matrix matrices[1][2] = {0};
+  laci_task task = {.cuts = &f->cuts,
+                    .measure = &f->measure,
+                    .matrices = matrices,
+                    .pool = pool,
+                    .order = f->order};
   assert_int_equal(laci_strategy_stripes.run(&task, NULL), LAC_OK);
+  laci_matrix_clear(&matrices[0][LACI_I16]);
   laci_pool_destroy(pool);
   for (int j = 0; j < f->cuts.n_channels; j++) seen |= UINT64_C(1) << f->order[j];
   for (int j = 0; j < f->cuts.n_channels; j++) assert_true(seen >> j & 1);
@@ -278,10 +284,13 @@ static void failed_allocations_are_errors(void **state) {
   fixture *f = make(16, (laci_pattern){2, 4}, 10, false, 1);
   lac_status st = LAC_NO_MEMORY;
   for (long at = 1; st; at++) {
-    laci_task task = {.cuts = &f->cuts, .measure = &f->measure, .order = f->order};
+    laci_matrix matrices[1][2] = {0};
+    laci_task task = {
+        .cuts = &f->cuts, .measure = &f->measure, .matrices = matrices, .order = f->order};
     laci_memory_fail_at(at);
     st = laci_strategy_stripes.run(&task, NULL);
     laci_memory_fail_at(0);
+    laci_matrix_clear(&matrices[0][LACI_I16]);
     assert_true((st == LAC_OK || st == LAC_NO_MEMORY) && at < 100);
   }
   drop(f);
