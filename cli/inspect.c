@@ -52,7 +52,7 @@ static lac_status print_groups(const lac_report *report, lac_error *err) {
 }
 
 static lac_status print_result(const lac_report *report, lac_error *err) {
-  lac_status st = layers_print(report, stdout, err);
+  lac_status st = layers_print_free(report, stdout, err);
   if (st) return st;
   fputc('\n', stdout);
   st = print_groups(report, err);

@@ -7,21 +7,23 @@
 #include "table.h"
 #include "terminal.h"
 
-/* "[K,C]": the axes whose channels were reordered. */
-static const char *layer_axes(const lac_layer *layer) {
-  if (layer->permuted_k) return layer->permuted_c ? "[K,C]" : "[K]";
-  return layer->permuted_c ? "[C]" : "";
+static const char *axes_text(bool k, bool c) {
+  if (k) return c ? "[K,C]" : "[K]";
+  return c ? "[C]" : "";
 }
 
 static const char *text_or_empty(const char *text) { return text ? text : ""; }
 
-lac_status layers_print(const lac_report *report, FILE *out, lac_error *err) {
+/* is_free: what may be permuted in the place of what was reordered. */
+static lac_status print_layers(const lac_report *report, bool is_free, FILE *out, lac_error *err) {
   text_table table = {0};
-  table_begin(&table, "~layer|order|shape|>kept|+");
+  table_begin(&table, is_free ? "~layer|may move|shape|>kept|+" : "~layer|order|shape|>kept|+");
   for (int i = 0; i < report->n_layers; i++) {
     const lac_layer *layer = &report->layers[i];
     table_cell(&table, "%s", layer->name);
-    table_cell(&table, "%s", layer_axes(layer));
+    table_cell(&table, "%s",
+               is_free ? axes_text(layer->permutable_k, layer->permutable_c)
+                       : axes_text(layer->permuted_k, layer->permuted_c));
     table_shape_cell(&table, layer->rank, layer->shape);
     if (layer->eligible && layer->total > 0)
       table_cell(&table, "%.2f%%", 100 * layer->kept / layer->total);
@@ -31,6 +33,14 @@ lac_status layers_print(const lac_report *report, FILE *out, lac_error *err) {
   lac_status st = table_print(&table, out, err);
   table_clear(&table);
   return st;
+}
+
+lac_status layers_print(const lac_report *report, FILE *out, lac_error *err) {
+  return print_layers(report, false, out, err);
+}
+
+lac_status layers_print_free(const lac_report *report, FILE *out, lac_error *err) {
+  return print_layers(report, true, out, err);
 }
 
 lac_status layers_print_sparsity(const lac_report *report, FILE *out, lac_error *err) {
@@ -60,14 +70,47 @@ void layers_print_pruned(const lac_report *report, FILE *out) {
 }
 
 void layers_print_permuted(const lac_report *report, FILE *out) {
-  terminal_say(out, "%d/%d layer%s permuted", report->summary.permuted, report->summary.eligible,
-               report->summary.eligible == 1 ? " is" : "s are");
+  const lac_summary *summary = &report->summary;
+  char rest[48] = "";
+  if (summary->permuted > summary->reordered)
+    (void)snprintf(rest, sizeof rest, ", %d may be", summary->permuted);
+  terminal_say(out, "%d/%d layer%s reordered%s", summary->reordered, summary->eligible,
+               summary->eligible == 1 ? " is" : "s are", rest);
 }
 
 void layers_print_permutable(const lac_report *report, FILE *out) {
-  terminal_say(out, "%d/%d layer%s permuted, or could be (--against ORIGINAL tells)",
+  terminal_say(out, "%d/%d layer%s may be permuted (--against ORIGINAL tells which were)",
                report->summary.permuted, report->summary.eligible,
-               report->summary.eligible == 1 ? " is" : "s are");
+               report->summary.eligible == 1 ? "" : "s");
+}
+
+/* "; 1 of 2 outputs not reached: LSTM is not known" */
+static void unreached_text(const lac_summary *summary, char *text, size_t size) {
+  int n_missing = summary->outputs - summary->outputs_compared;
+  text[0] = 0;
+  if (n_missing <= 0) return;
+  if (summary->outputs_compared > 0)
+    (void)snprintf(text, size, "; %d of %d outputs not reached: %s", n_missing, summary->outputs,
+                   text_or_empty(summary->skipped_reason));
+  else
+    (void)snprintf(text, size, "; outputs not reached: %s", text_or_empty(summary->skipped_reason));
+}
+
+static void print_proof(const lac_summary *summary, FILE *out) {
+  char of[32] = "", differ[96] = "", unreached[384];
+  if (!summary->verified) return;
+  if (!summary->proof_engine) {
+    terminal_say(out, "nothing moved, so nothing had to be verified");
+    return;
+  }
+  int n_all = summary->values_compared + summary->values_skipped;
+  if (summary->values_skipped) (void)snprintf(of, sizeof of, " of %d", n_all);
+  if (summary->outputs_compared > 0)
+    (void)snprintf(differ, sizeof differ, ", outputs differ by at most %.3g of %.3g",
+                   summary->max_abs_error, summary->max_abs_output);
+  unreached_text(summary, unreached, sizeof unreached);
+  terminal_say(out, "proven: %d%s value%s compared%s%s", summary->values_compared, of,
+               n_all == 1 ? "" : "s", differ, unreached);
 }
 
 void layers_print_figures(const lac_report *report, FILE *out) {
@@ -84,9 +127,5 @@ void layers_print_figures(const lac_report *report, FILE *out) {
                  100 * summary->kept_before / total, summary->groups,
                  summary->groups == 1 ? "" : "s");
   }
-  if (summary->verified) {
-    terminal_say(out, "proven: %d value%s compared, outputs differ by at most %.3g of %.3g",
-                 summary->values_compared, summary->values_compared == 1 ? "" : "s",
-                 summary->max_abs_error, summary->max_abs_output);
-  }
+  print_proof(summary, out);
 }

@@ -7,19 +7,20 @@
 
 #include "lacuna/report.h"
 
-/** prune, permute, inspect: layer, what was (or may be) reordered, shape, share of kept magnitude,
- * remark. */
+/** prune, permute: layer, what was reordered, shape, share of kept magnitude, remark. */
 LAC_MUST_CHECK lac_status layers_print(const lac_report *report, FILE *out, lac_error *err);
+
+/** inspect: the same with what may be permuted. */
+LAC_MUST_CHECK lac_status layers_print_free(const lac_report *report, FILE *out, lac_error *err);
 
 /** check: layer, operator, shape, structure, share of zeros, non-zeros of all elements, remark. */
 LAC_MUST_CHECK lac_status layers_print_sparsity(const lac_report *report, FILE *out,
                                                 lac_error *err);
 
-/** "53/54 layers (Conv or Dense) are pruned" and, where it is known, "53/53 layers are permuted".
- * */
+/** "53/54 layers (Conv or Dense) are pruned" and "53/53 layers are reordered". */
 void layers_print_pruned(const lac_report *report, FILE *out);
 void layers_print_permuted(const lac_report *report, FILE *out);
-/** The same where only the network as it is now is known. */
+/** Where only the network as it is now is known: "53/53 layers may be permuted". */
 void layers_print_permutable(const lac_report *report, FILE *out);
 
 /** Kept and proven, one line each. */

@@ -33,7 +33,8 @@ typedef struct lac_layer {
       c_axis;    /* axes of shape: output channels, input channels (along which groups of m lie) */
   bool eligible; /* may be pruned under the options given */
   bool pruned;   /* prune: was pruned now; check, inspect: at most N of every M are non-zero */
-  bool permuted_c, permuted_k; /* its input / output channels were reordered (inspect: may be) */
+  bool permuted_c, permuted_k;     /* its input / output channels were reordered */
+  bool permutable_c, permutable_k; /* they may be: nothing demands the order that they have */
   bool searchable; /* its input channels belong to a group that was free to be searched */
   bool holds_pattern;
   int group_c, group_k; /* ids in groups (most of the axis' channels); -1: none */
@@ -68,17 +69,23 @@ typedef struct lac_group {
 } lac_group;
 
 typedef struct lac_summary {
-  int layers, eligible, permuted, pruned;
+  int layers, eligible, pruned;
+  int permuted;       /* eligible layers whose input channels were free to be searched, whether or
+                         not they moved */
+  int reordered;      /* eligible layers whose input channels moved */
   int groups;         /* with at least one prunable consumer, free to be searched */
   double kept_before; /* over the pruned (or, without pruning, eligible) layers */
   double kept_after;
-  bool verified;        /* the proof was run and held */
+  bool verified;        /* the proof was run and held, or nothing had moved (proof_engine: NULL) */
   double max_abs_error; /* of the outputs, reordering alone */
   double max_abs_output;
   double worst_ratio; /* over all intermediate values, relative to each one's scale */
-  int values_compared, values_skipped;
-  const char *proof_engine; /* that computed the proof's products: "plain", "cpu"; NULL: none */
-  bool interrupted;         /* the search was ended before its time: other runs find other orders */
+  int values_compared, values_skipped; /* by the proof; those that could not be computed */
+  int outputs, outputs_compared;       /* of the network, without those that nothing computes */
+  const char *skipped_reason; /* why the first of the skipped values could not be computed, one
+                                 sentence; NULL: none was skipped */
+  const char *proof_engine;   /* that computed the proof's products: "plain", "cpu"; NULL: none */
+  bool interrupted; /* the search was ended before its time: other runs find other orders */
   double search_seconds, proof_seconds, total_seconds;
 } lac_summary;
 

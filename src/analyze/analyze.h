@@ -25,7 +25,8 @@ typedef struct laci_layer {
   int64_t channels_in, channels_out; /* per group */
   laci_weight_view view;             /* bytes as they were when the analysis was made */
   bool eligible;
-  bool searchable;      /* an input channel belongs to a group of two or more that is free */
+  bool odd_size;   /* it would be eligible, were it not for a size that Tensor Cores do not take */
+  bool searchable; /* an input channel belongs to a group of two or more that is free */
   int group_c, group_k; /* index into groups, -1: none */
   const char *reason;   /* why it is not eligible, or else not searchable; NULL: nothing to say */
 } laci_layer;

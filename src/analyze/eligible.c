@@ -29,8 +29,7 @@ static bool dtype_can_hold_zeros(lac_dtype dtype) {
   }
 }
 
-static const char *judge_size(laci_analysis *analysis, const laci_layer *layer,
-                              const laci_rules *rules) {
+static const char *judge_size(laci_analysis *analysis, laci_layer *layer, const laci_rules *rules) {
   int m = rules->pattern.m;
   int64_t in = layer->channels_in, out = layer->channels_out;
   int step_in = m <= TENSOR_CORE_IN && TENSOR_CORE_IN % m == 0 ? TENSOR_CORE_IN : m;
@@ -42,6 +41,7 @@ static const char *judge_size(laci_analysis *analysis, const laci_layer *layer,
   }
   if (rules->all_sizes) return NULL;
   bool padded = rules->padding && is_dense(&analysis->graph->nodes[layer->node]);
+  layer->odd_size = (in % step_in && !padded) || out % TENSOR_CORE_OUT;
   if (in % step_in && !padded) {
     return laci_analysis_text(analysis, "%" PRId64 " input channels%s, not a multiple of %d", in,
                               layer->groups > 1 ? " in each group" : "", step_in);
@@ -68,6 +68,24 @@ static lac_status compile(const char *text, const char *option, regex_t *out, la
                    text, why);
 }
 
+/* A pattern that says nothing about this network is a mistake: what it was to leave out would be
+ * pruned, what it was to keep would not. */
+static lac_status check_matches(laci_analysis *analysis, const regex_t *expression,
+                                const char *text, const char *option, lac_error *err) {
+  for (int l = 0; l < analysis->n_layers; l++) {
+    if (matches(expression, analysis, &analysis->layers[l])) return LAC_OK;
+  }
+  if (analysis->n_layers == 0) {
+    return laci_fail(err, LAC_BAD_ARGUMENT,
+                     "%s: \"%s\" matches no layer: the network has no layer with a stored weight",
+                     option, text);
+  }
+  const char *nearest = laci_nearest_layers(analysis, text);
+  if (!nearest) return laci_fail_memory(err, "the layers");
+  return laci_fail(err, LAC_BAD_ARGUMENT, "%s: \"%s\" matches no layer; the nearest: %s", option,
+                   text, nearest);
+}
+
 static lac_status judge_names(laci_analysis *analysis, const laci_rules *rules, lac_error *err) {
   regex_t include, exclude;
   bool has_include = false, has_exclude = false;
@@ -76,18 +94,23 @@ static lac_status judge_names(laci_analysis *analysis, const laci_rules *rules, 
     st = compile(rules->include, "include", &include, err);
     if (st) goto out;
     has_include = true;
+    st = check_matches(analysis, &include, rules->include, "include", err);
+    if (st) goto out;
   }
   if (rules->exclude) {
     st = compile(rules->exclude, "exclude", &exclude, err);
     if (st) goto out;
     has_exclude = true;
+    st = check_matches(analysis, &exclude, rules->exclude, "exclude", err);
+    if (st) goto out;
   }
   for (int l = 0; l < analysis->n_layers; l++) {
     laci_layer *layer = &analysis->layers[l];
-    if (layer->reason) continue;
-    if (has_include && !matches(&include, analysis, layer)) layer->reason = "left out by --include";
-    else if (has_exclude && matches(&exclude, analysis, layer))
-      layer->reason = "left out by --exclude";
+    const char *reason = NULL;
+    if (has_include && !matches(&include, analysis, layer)) reason = "left out by --include";
+    else if (has_exclude && matches(&exclude, analysis, layer)) reason = "left out by --exclude";
+    if (reason) layer->odd_size = false;
+    if (!layer->reason) layer->reason = reason;
   }
 out:
   if (has_include) regfree(&include);

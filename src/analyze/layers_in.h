@@ -33,4 +33,8 @@ bool laci_trace_weight(const laci_graph *graph, int value, laci_weight_source *s
 /** printf into the analysis' arena; NULL when there is no memory. */
 const char *laci_analysis_text(laci_analysis *analysis, const char *format, ...) LAC_PRINTF(2, 3);
 
+/** "conv1, conv2, conv3": names of the layers that come nearest to a pattern which matches none; in
+ * the analysis' arena. NULL: no memory. */
+const char *laci_nearest_layers(laci_analysis *analysis, const char *pattern);
+
 #endif

@@ -25,19 +25,14 @@ static lac_status compare(const lac_model *original, const lac_model *model,
   if (st) return st;
   st = laci_plan_create(job.analysis, &plan, err);
   if (!st) st = laci_explain_changes(plan, model->graph, err);
-  if (!st && options->verify)
-    st = laci_prove_plan(plan, options, job.pool, &report->pub.summary, err);
+  if (!st && options->verify) st = laci_prove_plan(plan, options, job.pool, report, err);
   if (!st) st = laci_report_create(original, "check", options, job.analysis, &orders, err);
   if (!st) st = laci_report_add_plan(orders, job.analysis, plan, err);
   for (int l = 0; !st && l < report->pub.n_layers && l < orders->pub.n_layers; l++) {
     report->layers[l].permuted_c = orders->layers[l].permuted_c;
     report->layers[l].permuted_k = orders->layers[l].permuted_k;
   }
-  bool moved = false;
-  for (int l = 0; !st && l < report->pub.n_layers; l++) {
-    moved |= report->layers[l].permuted_c || report->layers[l].permuted_k;
-  }
-  if (!moved) report->pub.summary.permuted = 0; /* all in the order it was: nobody permuted it */
+  if (!st) laci_report_sum(report);
   if (!st) st = laci_report_keep_orders(report, job.analysis, plan, options, err);
   if (orders) lac_report_destroy(&orders->pub);
   laci_plan_destroy(plan);

@@ -33,8 +33,8 @@ static bool is_constant(const laci_graph *graph, const laci_node *node) {
 static laci_plot_colour colour_of(const laci_analysis *a, int node_id, const lac_layer *layer) {
   const laci_node *node = &a->graph->nodes[node_id];
   if (layer)
-    return layer->pruned || layer->permuted_c || layer->permuted_k ? LACI_PLOT_GREEN
-                                                                   : LACI_PLOT_RED;
+    return layer->pruned || layer->permutable_c || layer->permutable_k ? LACI_PLOT_GREEN
+                                                                       : LACI_PLOT_RED;
   if (!node->op && !node->assume) return LACI_PLOT_RED;
   if (node->op->role == LACI_ROLE_SKIP || is_constant(a->graph, node)) return LACI_PLOT_GREY;
   laci_node_channels channels;
@@ -45,6 +45,11 @@ static laci_plot_colour colour_of(const laci_analysis *a, int node_id, const lac
   return LACI_PLOT_YELLOW;
 }
 
+static const char *axes_text(bool k, bool c) {
+  if (k) return c ? "[K,C]" : "[K]";
+  return c ? "[C]" : "";
+}
+
 static const char *detail_of(laci_arena *arena, const lac_layer *layer) {
   char text[256], group[64] = "";
   if (layer->group_c > 0 || layer->group_k > 0) {
@@ -53,12 +58,11 @@ static const char *detail_of(laci_arena *arena, const lac_layer *layer) {
     if (layer->group_k > 0) (void)snprintf(k, sizeof k, "%d", layer->group_k);
     (void)snprintf(group, sizeof group, "group %s -> %s", c, k);
   }
-  const char *permuted = layer->permuted_k && layer->permuted_c ? "[K,C]"
-                         : layer->permuted_k                    ? "[K]"
-                         : layer->permuted_c                    ? "[C]"
-                                                                : "";
-  (void)snprintf(text, sizeof text, "%s%s%s%s%s", group, group[0] && permuted[0] ? "  " : "",
-                 permuted, layer->pruned ? "  " : "", layer->pruned ? "S" : "");
+  const char *moved = axes_text(layer->permuted_k, layer->permuted_c);
+  const char *axes = moved[0] ? moved : axes_text(layer->permutable_k, layer->permutable_c);
+  const char *word = moved[0] ? "reordered " : axes[0] ? "may be permuted " : "";
+  (void)snprintf(text, sizeof text, "%s%s%s%s%s%s", group, group[0] && axes[0] ? "  " : "", word,
+                 axes, layer->pruned ? "  " : "", layer->pruned ? "S" : "");
   return laci_arena_text(arena, text);
 }
 
@@ -77,6 +81,16 @@ static const char *first_cause(const laci_analysis *a, int node) {
     if (cause && strncmp(cause, name, n) == 0 && cause[n] == ':') return cause + n + 2;
   }
   return a->graph->nodes[node].op ? NULL : "operator is not known";
+}
+
+/* What was done, where the report is of something done; else what could be. */
+static void summary_text(const lac_report *report, char *text, size_t size) {
+  const lac_summary *sum = &report->summary;
+  bool done = strcmp(report->verb, "prune") == 0 || strcmp(report->verb, "permute") == 0;
+  done = done || sum->reordered > 0;
+  (void)snprintf(text, size, "%d/%d layers pruned, %d/%d %s, %d groups", sum->pruned, sum->layers,
+                 done ? sum->reordered : sum->permuted, sum->eligible,
+                 done ? "reordered" : "may be permuted", sum->groups);
 }
 
 lac_status lac_plot(const lac_model *model, const lac_report *report, const char *path, bool force,
@@ -105,12 +119,10 @@ lac_status lac_plot(const lac_model *model, const lac_report *report, const char
     }
   }
   char title[512], summary[256];
-  const lac_summary *sum = &report->summary;
   const char *base = strrchr(report->model, '/');
   (void)snprintf(title, sizeof title, "%s, %d:%d", base ? base + 1 : report->model,
                  report->pattern_n, report->pattern_m);
-  (void)snprintf(summary, sizeof summary, "%d/%d layers pruned, %d/%d permuted, %d groups",
-                 sum->pruned, sum->layers, sum->permuted, sum->eligible, sum->groups);
+  summary_text(report, summary, sizeof summary);
   laci_plot plot = {.title = title, .summary = summary, .nodes = nodes};
   if (!st) st = laci_plot_write(model->graph, &plot, path, force, err);
   laci_free(nodes);

@@ -3,6 +3,7 @@
 #include "lacuna/prune.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "api/apply.h"
 #include "api/prune_in.h"
@@ -38,8 +39,33 @@ static bool moves(const laci_plan *plan) {
   return false;
 }
 
+static void tell_proof(const laci_proof *proof) {
+  char outputs[128] = "";
+  if (proof->n_outputs_compared > 0) {
+    (void)snprintf(outputs, sizeof outputs, "outputs differ by %.3g at most (scale %.3g), ",
+                   proof->max_abs_error, proof->max_abs_output);
+  }
+  laci_log(LAC_LOG_INFO, "proof (%s engine): %sall %d values by %.3g of their scale", proof->engine,
+           outputs, proof->n_compared, proof->worst_ratio);
+}
+
+/* What the proof says nothing about. */
+static void warn_of_skipped(const laci_proof *proof) {
+  int n_missing = proof->n_outputs - proof->n_outputs_compared;
+  char outputs[64] = "";
+  if (n_missing == proof->n_outputs)
+    (void)snprintf(outputs, sizeof outputs, "outputs not reached: ");
+  else if (n_missing > 0) {
+    (void)snprintf(outputs, sizeof outputs, "%d of %d outputs not reached: ", n_missing,
+                   proof->n_outputs);
+  }
+  laci_log(LAC_LOG_WARNING, "proof: %s%s; %d of %d values compared", outputs, proof->reason,
+           proof->n_compared, proof->n_compared + proof->n_skipped);
+}
+
 lac_status laci_prove_plan(const laci_plan *plan, const lac_options *options, laci_pool *pool,
-                           lac_summary *summary, lac_error *err) {
+                           laci_report *report, lac_error *err) {
+  lac_summary *summary = &report->pub.summary;
   if (!moves(plan)) {
     summary->verified = true;
     return LAC_OK;
@@ -55,19 +81,15 @@ lac_status laci_prove_plan(const laci_plan *plan, const lac_options *options, la
   summary->values_compared = proof.n_compared;
   summary->values_skipped = proof.n_skipped;
   summary->proof_engine = proof.engine;
+  summary->outputs = proof.n_outputs;
+  summary->outputs_compared = proof.n_outputs_compared;
   summary->verified = !st;
-  if (!st) {
-    laci_log(
-        LAC_LOG_INFO,
-        "proof (%s engine): outputs differ by %.3g at most (scale %.3g), all %d values by %.3g of "
-        "their scale",
-        proof.engine, proof.max_abs_error, proof.max_abs_output, proof.n_compared,
-        proof.worst_ratio);
+  if (!st && proof.n_skipped) {
+    summary->skipped_reason = laci_arena_text(&report->arena, proof.reason);
+    if (!summary->skipped_reason) st = laci_fail_memory(err, "the report");
   }
-  if (proof.n_skipped) {
-    laci_log(LAC_LOG_WARNING, "proof: %d values could not be computed: %s", proof.n_skipped,
-             proof.first_skipped ? proof.first_skipped : "unknown");
-  }
+  if (!st) tell_proof(&proof);
+  if (!st && proof.n_skipped) warn_of_skipped(&proof);
   return st;
 }
 
@@ -85,9 +107,9 @@ static void tell(const laci_report *report) {
     char what[64];
     (void)snprintf(what, sizeof what, "%s%s%s", layer->pruned ? "pruned" : "",
                    layer->pruned && (layer->permuted_k || layer->permuted_c) ? ", " : "",
-                   layer->permuted_k && layer->permuted_c ? "permuted [K,C]"
-                   : layer->permuted_k                    ? "permuted [K]"
-                   : layer->permuted_c                    ? "permuted [C]"
+                   layer->permuted_k && layer->permuted_c ? "reordered [K,C]"
+                   : layer->permuted_k                    ? "reordered [K]"
+                   : layer->permuted_c                    ? "reordered [C]"
                                                           : "");
     laci_log(LAC_LOG_INFO, "%s: %s", layer->name, what[0] ? what : "as it was");
   }
@@ -119,6 +141,33 @@ static lac_status settle(laci_plan *plan, laci_report *report, const lac_options
   return st;
 }
 
+/* How many layers have the reason of layer l. */
+static int share_reason(const laci_analysis *a, int l) {
+  int n = 0;
+  for (int k = 0; k < a->n_layers; k++) n += strcmp(a->layers[k].reason, a->layers[l].reason) == 0;
+  return n;
+}
+
+/* Why no layer at all was pruned: what most of them say. */
+static void tell_unpruned(const laci_analysis *a, const lac_options *options) {
+  int n_odd = 0, most = 0;
+  for (int l = 0; l < a->n_layers; l++) {
+    n_odd += a->layers[l].odd_size;
+    if (share_reason(a, l) > share_reason(a, most)) most = l;
+  }
+  char why[512];
+  if (a->n_layers == 0) {
+    (void)snprintf(why, sizeof why,
+                   "the network has no Conv, Gemm, MatMul or ConvTranspose with a stored weight");
+  } else if (n_odd > 0) {
+    (void)snprintf(why, sizeof why, "--all-sizes prunes what Tensor Cores do not take, too");
+  } else {
+    (void)snprintf(why, sizeof why, "%d of %d: %s", share_reason(a, most), a->n_layers,
+                   a->layers[most].reason);
+  }
+  laci_log(LAC_LOG_WARNING, "no layer takes %d:%d; %s", options->n, options->m, why);
+}
+
 static lac_status run(lac_model *model, const lac_options *options, bool permute, bool prune,
                       laci_report **out, lac_error *err) {
   double start = laci_clock_seconds();
@@ -136,17 +185,13 @@ static lac_status run(lac_model *model, const lac_options *options, bool permute
   if (!st && permute) st = search(plan, options, job.pool, report, err);
   if (!st) st = settle(plan, report, options, job.pool, err);
   if (!st) st = laci_report_add_plan(report, a, plan, err);
-  if (!st && options->verify)
-    st = laci_prove_plan(plan, options, job.pool, &report->pub.summary, err);
+  if (!st && options->verify) st = laci_prove_plan(plan, options, job.pool, report, err);
   if (!st) st = laci_report_keep_orders(report, a, plan, options, err);
   if (!st) st = laci_apply(model->graph, a, plan, prune, pattern, job.pool, report, err);
   if (st) goto out;
   laci_report_sum(report);
   if (!permute) report->pub.summary.permuted = report->pub.summary.groups = 0;
-  if (prune && report->pub.summary.pruned == 0) {
-    laci_log(LAC_LOG_WARNING, "no layer takes %d:%d%s", pattern.n, pattern.m,
-             options->all_sizes ? "" : "; --all-sizes prunes what Tensor Cores do not take, too");
-  }
+  if (prune && report->pub.summary.pruned == 0) tell_unpruned(a, options);
   report->pub.summary.total_seconds = laci_clock_seconds() - start;
   tell(report);
   *out = report;
@@ -188,8 +233,6 @@ lac_status lac_inspect(const lac_model *model, const lac_options *options, lac_r
   for (int l = 0; l < a->n_layers && !st; l++) {
     lac_layer *layer = &report->layers[l];
     layer->pruned = laci_layer_is_pruned(layer, options->n);
-    layer->permuted_c = a->layers[l].searchable;
-    layer->permuted_k = layer->group_k > 0 && !report->groups[layer->group_k - 1].frozen;
   }
   if (!st) {
     laci_report_sum(report);

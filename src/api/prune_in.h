@@ -5,9 +5,9 @@
 
 #include "api/report_in.h"
 
-/** Proves the plan and writes what was found into the summary; a plan that moves nothing holds by
- * itself. */
+/** Proves the plan, writes what was found into the report's summary and tells it; a plan that moves
+ * nothing holds by itself. */
 LAC_MUST_CHECK lac_status laci_prove_plan(const laci_plan *plan, const lac_options *options,
-                                          laci_pool *pool, lac_summary *summary, lac_error *err);
+                                          laci_pool *pool, laci_report *report, lac_error *err);
 
 #endif

@@ -37,6 +37,8 @@ static bool fill_layer(laci_report *report, const laci_analysis *a, int l) {
                     .k_axis = from->k_axis,
                     .eligible = from->eligible,
                     .searchable = from->searchable,
+                    .permutable_c = from->searchable,
+                    .permutable_k = from->group_k >= 0 && !a->groups[from->group_k].frozen,
                     .group_c = from->group_c < 0 ? -1 : from->group_c + 1,
                     .group_k = from->group_k < 0 ? -1 : from->group_k + 1,
                     .n_elements = laci_shape_count(&stored->shape),
@@ -144,12 +146,13 @@ lac_status laci_report_add_plan(laci_report *report, const laci_analysis *a, con
 void laci_report_sum(laci_report *report) {
   lac_summary *sum = &report->pub.summary;
   sum->layers = report->pub.n_layers;
-  sum->eligible = sum->permuted = sum->pruned = 0;
+  sum->eligible = sum->permuted = sum->reordered = sum->pruned = 0;
   sum->kept_before = sum->kept_after = 0;
   for (int l = 0; l < report->pub.n_layers; l++) {
     const lac_layer *layer = &report->layers[l];
     sum->eligible += layer->eligible;
     sum->permuted += layer->eligible && layer->searchable;
+    sum->reordered += layer->eligible && layer->permuted_c;
     sum->pruned += layer->pruned;
     if (!layer->eligible) continue;
     sum->kept_before += layer->kept_identity;

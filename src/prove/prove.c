@@ -132,9 +132,23 @@ static lac_status make_up(proof_round *r, int value, bool *made, lac_error *err)
   return LAC_OK;
 }
 
+/* The first of all is told. */
+static void note_skipped(laci_proof *proof, const char *name, const char *why) {
+  if (proof->first_skipped) return;
+  proof->first_skipped = name;
+  (void)snprintf(proof->reason, sizeof proof->reason, "%.*s", (int)sizeof proof->reason - 1, why);
+}
+
+static void note_node(laci_proof *proof, const laci_node *node, const char *why) {
+  char unknown[192];
+  (void)snprintf(unknown, sizeof unknown, "%.64s%s%.100s is not known", node->domain,
+                 node->domain[0] ? "." : "", node->type);
+  note_skipped(proof, node->name, node->op ? why : unknown);
+}
+
 /* A node that cannot be run, or whose operands could not: made-up outputs let the rest of the
  * network be proven. */
-static lac_status skip(proof_round *r, const laci_node *node, lac_error *err) {
+static lac_status skip(proof_round *r, const laci_node *node, const char *why, lac_error *err) {
   lac_status st = check_unknown(r, node, err);
   for (int i = 0; i < node->n_outputs && !st; i++) {
     bool made;
@@ -142,7 +156,7 @@ static lac_status skip(proof_round *r, const laci_node *node, lac_error *err) {
     st = make_up(r, node->outputs[i], &made, err);
     r->proof->n_skipped++;
   }
-  if (!r->proof->first_skipped) r->proof->first_skipped = node->name;
+  note_node(r->proof, node, why);
   return st;
 }
 
@@ -171,6 +185,7 @@ static void count_value(proof_round *r, int value, const laci_difference *d, dou
   if (r->number > 0 || !r->graph->values[value].is_output) return;
   proof->max_abs_error = fmax(proof->max_abs_error, d->kind_differs ? INFINITY : d->largest);
   proof->max_abs_output = fmax(proof->max_abs_output, d->scale);
+  proof->n_outputs_compared++;
 }
 
 static lac_status fail_value(const proof_round *r, const laci_node *node, int value,
@@ -234,7 +249,7 @@ static lac_status step(proof_round *r, int id, lac_error *err) {
     st = laci_plain_step(r->b, id, NULL); /* so that it frees what its last step left */
     if (st != LAC_UNSUPPORTED)
       return laci_fail(err, st ? st : LAC_INTERNAL, "%s: runs in one network only", node->name);
-    return skip(r, node, err);
+    return skip(r, node, why.text, err);
   }
   if (st) {
     if (err) *err = why;
@@ -265,7 +280,10 @@ static lac_status set_inputs(proof_round *r, lac_error *err) {
     if (st) return st;
     if (made) continue;
     r->proof->n_skipped++; /* a text, say: its readers will be skipped */
-    if (!r->proof->first_skipped) r->proof->first_skipped = value_name(r, value);
+    char why[sizeof r->proof->reason];
+    (void)snprintf(why, sizeof why, "no values of type %s could be made up for the input '%.150s'",
+                   lac_dtype_name(r->graph->values[value].type.dtype), value_name(r, value));
+    note_skipped(r->proof, value_name(r, value), why);
   }
   return LAC_OK;
 }
@@ -375,10 +393,16 @@ static lac_status find_sizes(proof_round *r, int64_t *sizes, int *attempt, lac_e
       tried);
 }
 
+static int computed_outputs(const laci_graph *graph) {
+  int n = 0;
+  for (int i = 0; i < graph->n_outputs; i++) n += graph->values[graph->outputs[i]].producer >= 0;
+  return n;
+}
+
 static lac_status run_rounds(proof_round *r, int64_t *sizes, lac_error *err) {
   int attempt = 0; /* sizes that one round could run are the first that the next one tries */
   lac_status st = LAC_OK;
-  *r->proof = (laci_proof){.engine = "plain"};
+  *r->proof = (laci_proof){.engine = "plain", .n_outputs = computed_outputs(r->graph)};
   for (r->number = 0; r->number < N_ROUNDS && !st; r->number++)
     st = find_sizes(r, sizes, &attempt, err);
   return st;

@@ -38,6 +38,9 @@ typedef struct laci_proof {
   int n_compared;            /* values compared, both rounds */
   int n_skipped;             /* values that could not be computed, both rounds */
   const char *first_skipped; /* the graph's name of the first node that could not; NULL: none */
+  char reason[256];          /* why it could not, one sentence; empty: none was skipped */
+  int n_outputs;             /* of the network, without those that nothing computes */
+  int n_outputs_compared;    /* of these, in the first round */
   const char *engine;        /* "plain", or "cpu": the fast engine computed products */
 } laci_proof;
 

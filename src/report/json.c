@@ -22,6 +22,10 @@ static json_t *proof_json(laci_json_writer *w, const lac_summary *summary) {
   json_t *object = json_object();
   laci_json_add(w, object, "engine", laci_json_text(w, summary->proof_engine));
   laci_json_add(w, object, "values", json_integer(summary->values_compared));
+  laci_json_add(w, object, "skipped", json_integer(summary->values_skipped));
+  laci_json_add(w, object, "outputs", json_integer(summary->outputs));
+  laci_json_add(w, object, "outputs_compared", json_integer(summary->outputs_compared));
+  laci_json_add(w, object, "reason", laci_json_text(w, summary->skipped_reason));
   return object;
 }
 
@@ -30,6 +34,7 @@ static json_t *summary_json(laci_json_writer *w, const lac_summary *summary) {
   laci_json_add(w, object, "layers", json_integer(summary->layers));
   laci_json_add(w, object, "eligible", json_integer(summary->eligible));
   laci_json_add(w, object, "permuted", json_integer(summary->permuted));
+  laci_json_add(w, object, "reordered", json_integer(summary->reordered));
   laci_json_add(w, object, "pruned", json_integer(summary->pruned));
   laci_json_add(w, object, "groups", json_integer(summary->groups));
   laci_json_add(w, object, "kept_before", laci_json_number(summary->kept_before));
@@ -48,12 +53,17 @@ static json_t *summary_json(laci_json_writer *w, const lac_summary *summary) {
   return object;
 }
 
+static json_t *axes_json(laci_json_writer *w, bool k, bool c) {
+  json_t *axes = json_array();
+  if (k) laci_json_append(w, axes, json_string("K"));
+  if (c) laci_json_append(w, axes, json_string("C"));
+  return axes;
+}
+
 static json_t *layer_json(laci_json_writer *w, const lac_layer *layer) {
-  json_t *object = json_object(), *shape = json_array(), *permuted = json_array();
+  json_t *object = json_object(), *shape = json_array();
   for (int axis = 0; axis < layer->rank; axis++)
     laci_json_append(w, shape, json_integer(layer->shape[axis]));
-  if (layer->permuted_k) laci_json_append(w, permuted, json_string("K"));
-  if (layer->permuted_c) laci_json_append(w, permuted, json_string("C"));
   laci_json_add(w, object, "name", laci_json_text(w, layer->name));
   laci_json_add(w, object, "op", laci_json_text(w, layer->op));
   laci_json_add(w, object, "weight", laci_json_text(w, layer->weight));
@@ -64,7 +74,8 @@ static json_t *layer_json(laci_json_writer *w, const lac_layer *layer) {
   laci_json_add(w, object, "convolution_groups", json_integer(layer->convolution_groups));
   laci_json_add(w, object, "eligible", json_boolean(layer->eligible));
   laci_json_add(w, object, "pruned", json_boolean(layer->pruned));
-  laci_json_add(w, object, "permuted", permuted);
+  laci_json_add(w, object, "permuted", axes_json(w, layer->permuted_k, layer->permuted_c));
+  laci_json_add(w, object, "permutable", axes_json(w, layer->permutable_k, layer->permutable_c));
   laci_json_add(w, object, "searchable", json_boolean(layer->searchable));
   laci_json_add(w, object, "group_c", id_or_null(layer->group_c));
   laci_json_add(w, object, "group_k", id_or_null(layer->group_k));

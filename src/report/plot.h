@@ -16,13 +16,13 @@ typedef enum laci_plot_colour {
 /** What to draw for a node, besides its name and operator. */
 typedef struct laci_plot_node {
   laci_plot_colour colour;
-  const char *detail; /* lines (\n): "group 3 -> 4   [K,C]  S", "128 of 256 kept"; NULL: none */
+  const char *detail; /* lines (\n): "group 3 -> 4   reordered [K,C]  S"; NULL: none */
   const char *reason; /* drawn in red layers and blockers; NULL: none */
 } laci_plot_node;
 
 typedef struct laci_plot {
   const char *title;           /* network, pattern */
-  const char *summary;         /* second line: "53/54 layers pruned, 53/53 permuted" */
+  const char *summary;         /* second line: "53/54 layers pruned, 53/53 reordered" */
   const laci_plot_node *nodes; /* [n_nodes] */
 } laci_plot;
 

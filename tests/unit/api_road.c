@@ -183,6 +183,8 @@ static void says_what_is_wrong_with_options(void **state) {
       {4, 4, NULL, NULL, NULL, LAC_BAD_ARGUMENT},
       {2, 65, NULL, NULL, NULL, LAC_BAD_ARGUMENT},
       {2, 4, "(", NULL, NULL, LAC_BAD_ARGUMENT},
+      {2, 4, "nosuch", NULL, NULL, LAC_BAD_ARGUMENT},
+      {2, 4, "^weight", NULL, NULL, LAC_BAD_ARGUMENT},
       {2, 4, NULL, "image", NULL, LAC_BAD_ARGUMENT},
       {2, 4, NULL, "image=1x0x8x8", NULL, LAC_BAD_ARGUMENT},
       {2, 4, NULL, "nobody=1x1x8x8", NULL, LAC_NOT_FOUND},
@@ -209,6 +211,58 @@ static void says_what_is_wrong_with_options(void **state) {
   }
 }
 
+static int count_moved(const lac_report *report) {
+  int n = 0;
+  for (int l = 0; l < report->n_layers; l++)
+    n += report->layers[l].permuted_c || report->layers[l].permuted_k;
+  return n;
+}
+
+/* A network that holds the pattern cannot keep more in another order, so none is found. */
+static void only_what_moved_is_called_reordered(void **state) {
+  (void)state;
+  lac_model *model = load(), *original = load();
+  lac_options options = lac_options_default();
+  lac_report *report = NULL;
+  lac_error err = {0};
+  assert_int_equal(lac_inspect(model, &options, &report, &err), LAC_OK);
+  const int n_free = report->summary.permuted;
+  assert_true(n_free > 0 && report->summary.reordered == 0 && count_moved(report) == 0);
+  assert_true(report->layers[1].permutable_c && report->layers[1].permutable_k);
+  lac_report_destroy(report);
+  assert_int_equal(lac_check(model, original, &options, &report, &err), LAC_OK);
+  assert_true(report->summary.permuted == n_free && report->summary.reordered == 0);
+  assert_true(report->summary.verified && !report->summary.proof_engine);
+  lac_report_destroy(report);
+  report = prune(model, &options);
+  assert_true(report->summary.reordered > 0 && count_moved(report) >= report->summary.reordered);
+  assert_true(report->summary.outputs == 1 && report->summary.outputs_compared == 1);
+  lac_report_destroy(report);
+  report = prune(model, &options);
+  assert_true(report->summary.permuted == n_free && report->summary.reordered == 0);
+  assert_true(count_moved(report) == 0 && !report->summary.proof_engine);
+  lac_report_destroy(report);
+  lac_model_destroy(model);
+  lac_model_destroy(original);
+}
+
+static void a_pattern_that_matches_nothing_is_named_with_what_is_near(void **state) {
+  (void)state;
+  lac_model *model = load();
+  lac_options options = lac_options_default();
+  lac_report *report = NULL;
+  lac_error err = {0};
+  options.exclude = "layer2.*conv3$";
+  assert_int_equal(lac_prune(model, &options, &report, &err), LAC_BAD_ARGUMENT);
+  assert_string_equal(err.text,
+                      "exclude: \"layer2.*conv3$\" matches no layer; the nearest: "
+                      "layer2.0.conv1, layer2.0.conv2, layer1.0.conv1");
+  options.exclude = "layer2.*conv2$";
+  assert_int_equal(lac_inspect(model, &options, &report, &err), LAC_OK);
+  lac_report_destroy(report);
+  lac_model_destroy(model);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(gives_the_same_bytes_for_any_number_of_threads),
@@ -217,6 +271,8 @@ int main(void) {
       cmocka_unit_test(loads_from_memory_what_it_loads_from_a_file),
       cmocka_unit_test(a_pruned_network_is_the_original_reordered_and_masked),
       cmocka_unit_test(says_what_is_wrong_with_options),
+      cmocka_unit_test(only_what_moved_is_called_reordered),
+      cmocka_unit_test(a_pattern_that_matches_nothing_is_named_with_what_is_near),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -250,6 +250,9 @@ static void an_unknown_operator_is_stepped_over(void **state) {
   assert_int_equal(proof.n_compared, 6);
   assert_int_equal(proof.n_skipped, 2);
   assert_string_equal(proof.first_skipped, "odd");
+  assert_string_equal(proof.reason, "my.Odd is not known");
+  assert_int_equal(proof.n_outputs, 1);
+  assert_int_equal(proof.n_outputs_compared, 1);
   s.orders.values[laci_graph_find_value(s.graph, "c")].n = 0;
   expect_failure(&s, LAC_PROOF_FAILED, "y: node"); /* what lies behind it is proven as well */
   tear_down(&s);
@@ -289,6 +292,8 @@ static void what_has_no_known_shape_is_skipped_and_counted(void **state) {
   laci_proof proof = expect_proven(&s);
   assert_int_equal(proof.n_compared, 4);
   assert_int_equal(proof.n_skipped, 4);
+  assert_int_equal(proof.n_outputs, 1);
+  assert_int_equal(proof.n_outputs_compared, 0);
   tear_down(&s);
 }
 

@@ -31,6 +31,8 @@ static const lac_layer layers[] = {
      .pruned = true,
      .permuted_c = true,
      .permuted_k = true,
+     .permutable_c = true,
+     .permutable_k = true,
      .searchable = true,
      .holds_pattern = true,
      .group_c = 1,
@@ -87,7 +89,14 @@ static const lac_report report = {.verb = "prune",
                                               .kept_after = 11.25,
                                               .verified = true,
                                               .max_abs_error = 1e-15,
-                                              .max_abs_output = 3},
+                                              .max_abs_output = 3,
+                                              .reordered = 1,
+                                              .values_compared = 54,
+                                              .values_skipped = 18,
+                                              .outputs = 2,
+                                              .outputs_compared = 1,
+                                              .proof_engine = "plain",
+                                              .skipped_reason = "LSTM is not known"},
                                   .n_layers = 2,
                                   .n_groups = 2,
                                   .layers = layers,
@@ -159,6 +168,24 @@ static void holds_the_values(void **state) {
   assert_string_equal(consumer, "layer1.0.conv2");
   assert_int_equal(place, 2);
   assert_true(frozen);
+  json_decref(object);
+}
+
+/* What the proof did not reach is said, and what may move is not what moved. */
+static void says_what_was_proven_and_what_moved(void **state) {
+  (void)state;
+  json_t *object = parsed(&report);
+  const char *engine, *reason, *k, *c;
+  int reordered, values, skipped, outputs, compared;
+  json_error_t why;
+  int bad = json_unpack_ex(
+      object, &why, 0, "{s:{s:i, s:{s:s, s:i, s:i, s:i, s:i, s:s}}, s:[{s:[s, s]}, {s:[]}]}",
+      "summary", "reordered", &reordered, "proof", "engine", &engine, "values", &values, "skipped",
+      &skipped, "outputs", &outputs, "outputs_compared", &compared, "reason", &reason, "layers",
+      "permutable", &k, &c, "permutable");
+  if (bad) fail_msg("%s", why.text);
+  assert_string_equal(reason, "LSTM is not known");
+  assert_true(reordered == 1 && values == 54 && skipped == 18 && outputs == 2 && compared == 1);
   json_decref(object);
 }
 
@@ -246,6 +273,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(has_the_promised_fields),
       cmocka_unit_test(holds_the_values),
+      cmocka_unit_test(says_what_was_proven_and_what_moved),
       cmocka_unit_test(what_is_not_there_is_null),
       cmocka_unit_test(names_may_hold_any_bytes),
       cmocka_unit_test(a_large_seed_keeps_its_digits),

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Which layers a pattern that matches none could have meant: those whose name holds a part that
+ * takes the fewest edits to become the pattern's plain characters. */
+#include <stdio.h>
+#include <string.h>
+
+#include "analyze/layers_in.h"
+
+enum { LONGEST = 64, SHOWN = 3 };
+
+static int least(int a, int b) { return a < b ? a : b; }
+
+/* row[i] = edits from the first i characters of text to some part of the name that ends here
+ * (P. H. Sellers, 1980). */
+static int edits_to_part(const char *text, int n, const char *name) {
+  int row[LONGEST + 1], fewest = n;
+  for (int i = 0; i <= n; i++) row[i] = i;
+  for (const char *at = name; *at; at++) {
+    int diagonal = 0; /* row[0] stays 0: a part may begin anywhere */
+    for (int i = 1; i <= n; i++) {
+      int edits = least(diagonal + (text[i - 1] != *at), least(row[i], row[i - 1]) + 1);
+      diagonal = row[i];
+      row[i] = edits;
+    }
+    fewest = least(fewest, row[n]);
+  }
+  return fewest;
+}
+
+/* What of a pattern stands for itself. */
+static int plain_characters(const char *pattern, char *text) {
+  int n = 0;
+  for (const char *at = pattern; *at && n < LONGEST; at++) {
+    if (!strchr("\\^$*+?()[]{}|", *at)) text[n++] = *at;
+  }
+  return n;
+}
+
+static const char *layer_name(const laci_analysis *analysis, int l) {
+  return analysis->graph->nodes[analysis->layers[l].node].name;
+}
+
+static int edits_to_layer(const laci_analysis *analysis, int l, const char *text, int n) {
+  const char *weight = analysis->graph->stored[analysis->layers[l].stored].name;
+  return least(edits_to_part(text, n, layer_name(analysis, l)), edits_to_part(text, n, weight));
+}
+
+const char *laci_nearest_layers(laci_analysis *analysis, const char *pattern) {
+  char text[LONGEST], names[1024] = "";
+  int n = plain_characters(pattern, text), best[SHOWN], edits[SHOWN], n_best = 0;
+  for (int l = 0; l < analysis->n_layers; l++) {
+    int here = edits_to_layer(analysis, l, text, n), at = n_best;
+    while (at > 0 && edits[at - 1] > here) at--; /* of equals, the first comes first */
+    if (at == SHOWN) continue;
+    if (n_best < SHOWN) n_best++;
+    for (int k = n_best - 1; k > at; k--) {
+      best[k] = best[k - 1];
+      edits[k] = edits[k - 1];
+    }
+    best[at] = l;
+    edits[at] = here;
+  }
+  for (int k = 0; k < n_best; k++) {
+    size_t used = strlen(names);
+    (void)snprintf(names + used, sizeof names - used, "%s%.300s", k ? ", " : "",
+                   layer_name(analysis, best[k]));
+  }
+  return laci_analysis_text(analysis, "%s", names);
+}
