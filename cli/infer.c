@@ -60,6 +60,7 @@ static lac_status parse_request(const arguments *args, request *r, lac_error *er
   r->options.shapes = r->shapes;
   r->options.n_shapes = shapes->n;
   r->options.force = args->force;
+  r->options.f32 = args->f32;
   return st;
 }
 

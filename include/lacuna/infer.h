@@ -34,13 +34,15 @@ typedef struct lac_infer_options {
                                      must have as many elements; -1: a size as the file has it */
   int n_shapes;                   /* default 0 */
   bool force;                     /* replace files that exist; inputs are never replaced */
+  bool f32; /* outputs of every float type are written as f32; default false: as their own type */
 } lac_infer_options;
 
 /** An output as it was written. */
 typedef struct lac_infer_output {
   const char *name;
   const char *path; /* FOLDER/NAME.npy */
-  lac_dtype dtype;  /* in the file: the network's own type; bf16 becomes f32 */
+  lac_dtype dtype;  /* in the file: the network's own type; bf16 as ml_dtypes has NumPy write it,
+                       two bytes of type '<V2' */
   int rank;
   int64_t shape[8];
 } lac_infer_output;

@@ -381,11 +381,11 @@ static lac_status open_outputs(inference *run, const lac_model *model, const cha
   return LAC_OK;
 }
 
-/* The type in the file: what the network declares, half precision as f32. */
-static lac_dtype file_dtype(const laci_value *value, const laci_buf *buf) {
+/* The type in the file: what the network declares. */
+static lac_dtype file_dtype(const inference *run, const laci_value *value, const laci_buf *buf) {
   lac_dtype declared = value->type.dtype == LAC_DTYPE_NONE ? buf->dtype : value->type.dtype;
-  if (buf->f) return declared == LAC_DTYPE_F64 ? LAC_DTYPE_F64 : LAC_DTYPE_F32;
-  return laci_dtype_is_integer(declared) ? declared : LAC_DTYPE_I64;
+  if (buf->i) return laci_dtype_is_integer(declared) ? declared : LAC_DTYPE_I64;
+  return laci_dtype_is_float(declared) && !run->options->f32 ? declared : LAC_DTYPE_F32;
 }
 
 static lac_status append_values(laci_writer *writer, lac_dtype dtype, const laci_buf *buf,
@@ -396,13 +396,9 @@ static lac_status append_values(laci_writer *writer, lac_dtype dtype, const laci
   lac_status st = LAC_OK;
   for (int64_t first = 0; first < buf->count && !st; first += STEP) {
     int64_t n = buf->count - first < STEP ? buf->count - first : STEP;
-    for (int64_t k = 0; k < n; k++) {
-      uint8_t *to = bytes + (size_t)k * size;
-      float narrow = dtype == LAC_DTYPE_F32 ? (float)buf->f[first + k] : 0;
-      if (dtype == LAC_DTYPE_F32) memcpy(to, &narrow, size);
-      else if (buf->f) memcpy(to, &buf->f[first + k], size);
-      else memcpy(to, &buf->i[first + k], size); /* the low bytes come first */
-    }
+    if (buf->f) laci_write_f(dtype, buf->f + first, n, bytes);
+    for (int64_t k = 0; buf->i && k < n; k++) /* the low bytes come first */
+      memcpy(bytes + (size_t)k * size, &buf->i[first + k], size);
     st = laci_writer_append(writer, bytes, (size_t)n * size, err);
   }
   return st;
@@ -416,7 +412,7 @@ static lac_status write_output(inference *run, int at, lac_error *err) {
   if (!buf) {
     return laci_fail(err, LAC_UNSUPPORTED, "output '%s' could not be computed", value->name);
   }
-  laci_type type = {file_dtype(value, buf), buf->shape};
+  laci_type type = {file_dtype(run, value, buf), buf->shape};
   output->dtype = type.dtype;
   output->rank = buf->shape.rank;
   memcpy(output->shape, buf->shape.dims, sizeof output->shape);
@@ -432,6 +428,17 @@ static lac_status write_outputs(inference *run, lac_error *err) {
   for (int at = 0; at < n && !st; at++) st = laci_writer_commit(run->writers[at], err);
   for (int at = 0; at < n && st; at++) laci_writer_retract(run->writers[at]);
   return st;
+}
+
+/* NumPy has no such type: whoever loads the file has to say what the bytes are. */
+static void tell_bf16(const inference *run) {
+  for (int at = 0; at < run->graph->n_outputs; at++) {
+    const lac_infer_output *output = &run->result->outputs[at];
+    if (output->dtype != LAC_DTYPE_BF16) continue;
+    laci_log(LAC_LOG_INFO,
+             "%s holds bf16: numpy.load(...).view(ml_dtypes.bfloat16) reads it, --f32 writes f32",
+             output->path);
+  }
 }
 
 /* ---- All of it ---- */
@@ -482,6 +489,7 @@ lac_status lac_infer(const lac_model *model, const lac_infer_input *inputs, int 
   if (!st) st = run.options->plain ? run_plain(&run, model, err) : run_fast(&run, model, err);
   if (!st) st = write_outputs(&run, err);
   if (!st) run.made_folder = NULL;
+  if (!st) tell_bf16(&run);
   if (!st && result) {
     *result = &run.result->pub;
     run.result = NULL;

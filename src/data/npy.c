@@ -107,34 +107,12 @@ lac_status laci_npy_append_header(laci_writer *writer, const laci_type *type, la
   return st ? st : laci_writer_append(writer, text, n, err);
 }
 
-/** A bf16 is the upper half of the f32 of the same value. */
-static lac_status append_widened(laci_writer *writer, const uint8_t *bytes, size_t count,
-                                 lac_error *err) {
-  enum { STEP = 1024 };
-  uint32_t wide[STEP];
-  lac_status st = LAC_OK;
-  for (size_t begin = 0; begin < count && !st; begin += STEP) {
-    size_t n = count - begin < STEP ? count - begin : STEP;
-    for (size_t at = 0; at < n; at++) {
-      uint16_t narrow;
-      memcpy(&narrow, bytes + (begin + at) * sizeof narrow, sizeof narrow);
-      wide[at] = (uint32_t)narrow << 16;
-    }
-    st = laci_writer_append(writer, wide, n * sizeof *wide, err);
-  }
-  return st;
-}
-
 static lac_status append_array(laci_writer *writer, const laci_type *type, const void *bytes,
                                lac_error *err) {
-  laci_type stored = *type;
-  bool widened = type->dtype == LAC_DTYPE_BF16;
-  if (widened) stored.dtype = LAC_DTYPE_F32;
-  lac_status st = laci_npy_append_header(writer, &stored, err);
+  lac_status st = laci_npy_append_header(writer, type, err);
   if (st) return st;
   int64_t count = laci_shape_count(&type->shape);
   if (count < 0) return laci_fail(err, LAC_BAD_SHAPE, "more elements than can be counted");
-  if (widened) return append_widened(writer, bytes, (size_t)count, err);
   return laci_writer_append(writer, bytes, (size_t)count * lac_dtype_size(type->dtype), err);
 }
 

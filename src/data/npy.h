@@ -17,10 +17,10 @@ typedef struct laci_npy {
   uint8_t *bytes; /* little-endian, C order; a bool is 0 or 1 */
 } laci_npy;
 
-/** Reads versions 1 to 3, either byte order, C or Fortran order; f16 f32 f64, integers and bool of
- * any size, rank 0 to 8. Fails LAC_BAD_FILE for a header that NumPy would not have written and for
- * data that are fewer or more than the shape wants (one array a file), LAC_UNSUPPORTED for other
- * element types (text, records, objects, complex) and higher ranks, LAC_NOT_FOUND, LAC_IO,
+/** Reads versions 1 to 3, either byte order, C or Fortran order; f16 bf16 f32 f64, integers and
+ * bool of any size, rank 0 to 8. Fails LAC_BAD_FILE for a header that NumPy would not have written
+ * and for data that are fewer or more than the shape wants (one array a file), LAC_UNSUPPORTED for
+ * other element types (text, records, objects, complex) and higher ranks, LAC_NOT_FOUND, LAC_IO,
  * LAC_NO_MEMORY; *array is then empty. Allocates no more than the file holds. */
 LAC_MUST_CHECK lac_status laci_npy_read(const char *path, laci_npy *array, lac_error *err);
 
@@ -32,14 +32,14 @@ LAC_MUST_CHECK lac_status laci_npy_parse(const char *name, const uint8_t *bytes,
 void laci_npy_clear(laci_npy *array);
 
 /** Writes elements that lie in C order, in one step (base/file.h); the bytes are those that
- * numpy.save writes. All types that the reader knows, and bf16: NumPy has none, so it becomes f32,
- * which holds each value exactly. Fails LAC_UNSUPPORTED for other types, LAC_BAD_SHAPE for a shape
- * that is not wholly known, and as a writer does. */
+ * numpy.save writes. All types that the reader knows; NumPy has no bf16 of its own, and stores that
+ * of the package ml_dtypes as two bytes of anything, '<V2'. Fails LAC_UNSUPPORTED for other types,
+ * LAC_BAD_SHAPE for a shape that is not wholly known, and as a writer does. */
 LAC_MUST_CHECK lac_status laci_npy_write(const char *path, const laci_type *type, const void *bytes,
                                          bool force, lac_error *err);
 
 /** Only the header, for arrays that come piece by piece: the caller appends the elements, which are
- * as many as the shape says. Not for bf16 (LAC_UNSUPPORTED): append f32. */
+ * as many as the shape says. */
 LAC_MUST_CHECK lac_status laci_npy_append_header(laci_writer *writer, const laci_type *type,
                                                  lac_error *err);
 

@@ -27,9 +27,10 @@ static const struct {
   const char *name;
   lac_dtype dtype;
 } kinds[] = {
-    {"f4", LAC_DTYPE_F32}, {"f2", LAC_DTYPE_F16}, {"f8", LAC_DTYPE_F64}, {"b1", LAC_DTYPE_BOOL},
-    {"u1", LAC_DTYPE_U8},  {"i1", LAC_DTYPE_I8},  {"u2", LAC_DTYPE_U16}, {"i2", LAC_DTYPE_I16},
-    {"u4", LAC_DTYPE_U32}, {"i4", LAC_DTYPE_I32}, {"u8", LAC_DTYPE_U64}, {"i8", LAC_DTYPE_I64},
+    {"f4", LAC_DTYPE_F32},  {"f2", LAC_DTYPE_F16}, {"f8", LAC_DTYPE_F64}, {"b1", LAC_DTYPE_BOOL},
+    {"u1", LAC_DTYPE_U8},   {"i1", LAC_DTYPE_I8},  {"u2", LAC_DTYPE_U16}, {"i2", LAC_DTYPE_I16},
+    {"u4", LAC_DTYPE_U32},  {"i4", LAC_DTYPE_I32}, {"u8", LAC_DTYPE_U64}, {"i8", LAC_DTYPE_I64},
+    {"V2", LAC_DTYPE_BF16}, /* two bytes of anything: so NumPy calls ml_dtypes' bfloat16 */
 };
 enum { N_KINDS = sizeof kinds / sizeof *kinds };
 
@@ -94,12 +95,15 @@ static lac_status read_descr(cursor *c, laci_npy_header *header) {
     header->type.dtype = kinds[at].dtype;
     header->big_endian = text[0] == '>';
     /* '|' says that a single byte has no order. */
-    bool ordered = text[0] == '<' || text[0] == '>';
-    if (ordered || (text[0] == '|' && lac_dtype_size(kinds[at].dtype) == 1)) return LAC_OK;
+    bool opaque = kinds[at].dtype == LAC_DTYPE_BF16;
+    bool ordered = text[0] == '<' || (text[0] == '>' && !opaque);
+    bool orderless = lac_dtype_size(kinds[at].dtype) == 1 || opaque;
+    if (ordered || (text[0] == '|' && orderless)) return LAC_OK;
   }
-  return laci_fail(c->err, LAC_UNSUPPORTED,
-                   "%s: elements of type '%s', wanted floats (f2, f4, f8), integers or bool",
-                   c->name, text);
+  return laci_fail(
+      c->err, LAC_UNSUPPORTED,
+      "%s: elements of type '%s', wanted floats (f2, f4, f8; V2 is bf16), integers or bool",
+      c->name, text);
 }
 
 static lac_status read_order(cursor *c, laci_npy_header *header) {

@@ -195,19 +195,27 @@ static uint16_t narrow(double x, int bits, int smallest) {
   return (uint16_t)(sign | whole);
 }
 
+static void write_element(lac_dtype dtype, double x, uint8_t *to) {
+  float single = (float)x;
+  uint16_t half = 0;
+  switch (dtype) {
+    case LAC_DTYPE_F64: memcpy(to, &x, sizeof x); return;
+    case LAC_DTYPE_F32: memcpy(to, &single, sizeof single); return;
+    case LAC_DTYPE_BF16: half = narrow(x, 7, -126); break;
+    case LAC_DTYPE_F16: half = narrow(x, 10, -14); break;
+    default: return;
+  }
+  memcpy(to, &half, sizeof half);
+}
+
 void laci_write_f32(lac_dtype dtype, const float *from, int64_t n, void *bytes) {
   uint8_t *to = bytes;
   size_t size = lac_dtype_size(dtype);
-  for (int64_t at = 0; at < n; at++, to += size) {
-    double x = (double)from[at];
-    uint16_t half = 0;
-    switch (dtype) {
-      case LAC_DTYPE_F64: memcpy(to, &x, sizeof x); break;
-      case LAC_DTYPE_F32: memcpy(to, &from[at], sizeof from[at]); break;
-      case LAC_DTYPE_BF16: half = narrow(x, 7, -126); break;
-      case LAC_DTYPE_F16: half = narrow(x, 10, -14); break;
-      default: break;
-    }
-    if (size == sizeof half) memcpy(to, &half, sizeof half);
-  }
+  for (int64_t at = 0; at < n; at++) write_element(dtype, (double)from[at], to + (size_t)at * size);
+}
+
+void laci_write_f(lac_dtype dtype, const double *from, int64_t n, void *bytes) {
+  uint8_t *to = bytes;
+  size_t size = lac_dtype_size(dtype);
+  for (int64_t at = 0; at < n; at++) write_element(dtype, from[at], to + (size_t)at * size);
 }

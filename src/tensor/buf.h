@@ -45,5 +45,6 @@ void laci_read_abs_f32(lac_dtype dtype, const void *bytes, int64_t first, int64_
 /** n floats as elements of a float type, rounded to nearest even; f16 too large becomes infinite.
  */
 void laci_write_f32(lac_dtype dtype, const float *from, int64_t n, void *bytes);
+void laci_write_f(lac_dtype dtype, const double *from, int64_t n, void *bytes);
 
 #endif

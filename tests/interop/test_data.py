@@ -7,6 +7,7 @@ input gives the accuracies that others measured.
 import pathlib
 import subprocess
 
+import ml_dtypes
 import numpy as np
 import onnxruntime
 import pytest
@@ -66,13 +67,15 @@ def test_every_type_order_and_version_is_read_and_written_as_numpy_does(kind, ve
                 assert (tmp_path / "out.npy").read_bytes() == (tmp_path / "want.npy").read_bytes()
 
 
-def test_bf16_is_written_as_the_f32_of_the_same_value(tmp_path):
+def test_bf16_is_written_as_ml_dtypes_has_it_written(tmp_path):
     array = np.random.default_rng(2).standard_normal((3, 1000)).astype("f4")
     np.save(tmp_path / "in.npy", array)
     run("bf16", tmp_path / "in.npy", tmp_path / "out.npy")
-    want = (array.view("u4") & 0xFFFF0000).view("f4")
-    got = np.load(tmp_path / "out.npy")
-    assert got.dtype == np.float32 and (got == want).all()
+    want = (array.view("u4") & 0xFFFF0000).view("f4").astype(ml_dtypes.bfloat16)
+    np.save(tmp_path / "want.npy", want)
+    assert (tmp_path / "out.npy").read_bytes() == (tmp_path / "want.npy").read_bytes()
+    run("npy", tmp_path / "out.npy", tmp_path / "again.npy")
+    assert (tmp_path / "again.npy").read_bytes() == (tmp_path / "want.npy").read_bytes()
 
 
 @pytest.mark.parametrize("array", [np.zeros(3, "c8"), np.array(["a"]), np.array([{}]), np.zeros(2, "f4,i4"),
