@@ -36,9 +36,10 @@ typedef struct lac_mask_weight {
 LAC_API LAC_MUST_CHECK lac_status lac_mask_create(lac_mask **mask, lac_error *err);
 LAC_API void lac_mask_destroy(lac_mask *mask); /* NULL is fine */
 
-/** The masks of all eligible layers of the model that hold the pattern of the options: their zeros.
- * Fails as lac_check; a model in which no layer holds the pattern has no masks, and that is no
- * error.
+/** The masks of all eligible layers of the model that are pruned to the pattern of the options:
+ * their zeros. A weight that is zero everywhere holds every pattern, but nobody pruned it: it has
+ * none. Fails as lac_check; a model in which no layer holds the pattern has no masks, and that is
+ * no error.
  */
 LAC_API LAC_MUST_CHECK lac_status lac_mask_from_model(const lac_model *model,
                                                       const lac_options *options, lac_mask **mask,

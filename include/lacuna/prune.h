@@ -20,6 +20,8 @@ typedef struct lac_options {
       padding; /* a Dense layer's input channels count as rounded up to the eligible size (false) */
   bool all_sizes;      /* prune every layer whose input channels reach m, not only Tensor Core sizes
                           (false) */
+  bool keep_pruned;    /* layers that are pruned already keep exactly their masks, and their input
+                          channels their order; the others are permuted and pruned (false) */
   bool verify;         /* prove the reordering (true) */
   const char *include; /* POSIX extended regular expression on node or weight names: only these are
                           pruned (NULL) */

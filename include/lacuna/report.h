@@ -32,7 +32,9 @@ typedef struct lac_layer {
   int k_axis,
       c_axis;    /* axes of shape: output channels, input channels (along which groups of m lie) */
   bool eligible; /* may be pruned under the options given */
-  bool pruned;   /* prune: was pruned now; check, inspect: at most N of every M are non-zero */
+  bool pruned;   /* prune: was pruned now, or keeps its mask (keep_pruned); check, inspect: it is a
+                    pruned weight: at most N of every M are non-zero, and not all are zero */
+  bool was_pruned;                 /* it was a pruned weight before the function began */
   bool permuted_c, permuted_k;     /* its input / output channels were reordered */
   bool permutable_c, permutable_k; /* they may be: nothing demands the order that they have */
   bool searchable; /* its input channels belong to a group that was free to be searched */

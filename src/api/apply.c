@@ -40,6 +40,10 @@ lac_status laci_measure_layers(laci_report *report, const laci_analysis *a, laci
     out->n_elements = stats.n_elements;
     out->zero_ratio = stats.n_elements ? (double)stats.n_zeros / (double)stats.n_elements : 0;
     out->holds_pattern = stats.holds_pattern;
+    out->was_pruned = laci_layer_is_pruned(out, pattern.n);
+    if (out->eligible && laci_layer_is_zero(out)) {
+      out->reason = "all zero: no magnitude tells which weights to keep";
+    }
   }
   return LAC_OK;
 }
@@ -112,7 +116,8 @@ static lac_status mask_layer(const laci_analysis *a, const laci_plan *plan, int 
   lac_status st = mask && reorder_scales(a, plan, layer, &view, &scales)
                       ? LAC_OK
                       : laci_fail_memory(err, stored->name);
-  if (!st) st = laci_mask_choose(&view, pattern, pool, mask, err);
+  if (!st && report->keep_pruned && report->layers[l].was_pruned) laci_mask_of_zeros(&view, mask);
+  else if (!st) st = laci_mask_choose(&view, pattern, pool, mask, err);
   if (!st) laci_mask_apply(&view, mask, *bytes);
   if (!st) st = laci_mask_measure(&view, pattern, pool, &stats, err);
   if (!st) st = laci_report_keep_mask(report, stored->name, mask, n, err);
@@ -140,6 +145,7 @@ lac_status laci_apply(laci_graph *graph, const laci_analysis *a, const laci_plan
     st = reordered(&graph->stored[s], plan, &fresh[s], err);
   for (int l = 0; l < a->n_layers && !st && prune; l++) {
     if (!a->layers[l].eligible || report->layers[l].pruned) continue;
+    if (laci_layer_is_zero(&report->layers[l])) continue;
     st = mask_layer(a, plan, l, pattern, pool, report, &fresh[a->layers[l].stored], err);
     if (!st && laci_interrupted()) st = laci_fail(err, LAC_INTERRUPTED, "interrupted");
   }

@@ -18,8 +18,9 @@ LAC_MUST_CHECK lac_status laci_measure_kept(laci_report *report, const laci_anal
                                             laci_pool *pool, lac_error *err);
 
 /** Reorders every stored tensor as the plan says and, with prune, masks the eligible layers'
- * weights. On failure the model is as it was. report gets masks, zeros and holds_pattern; it may be
- * NULL when prune is false. */
+ * weights, but for those that are all zero; what keeps its mask has it measured. On failure the
+ * model is as it was. report gets masks, zeros and holds_pattern; it may be NULL when prune is
+ * false. */
 LAC_MUST_CHECK lac_status laci_apply(laci_graph *graph, const laci_analysis *analysis,
                                      const laci_plan *plan, bool prune, laci_pattern pattern,
                                      laci_pool *pool, laci_report *report, lac_error *err);

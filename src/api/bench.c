@@ -287,7 +287,7 @@ static lac_status measure(bench *b, lac_error *err) {
 static bool holds_pattern(const bench *b, const char *node) {
   for (int at = 0; b->check && node && at < b->check->n_layers; at++) {
     const lac_layer *layer = &b->check->layers[at];
-    if (strcmp(layer->name, node) == 0) return layer->holds_pattern && layer->n_zeros > 0;
+    if (strcmp(layer->name, node) == 0) return layer->pruned;
   }
   return false;
 }
@@ -358,7 +358,7 @@ static lac_status fill_result(bench *b, const lac_model *model, lac_error *err) 
   r->pattern_m = b->options->m;
   for (int at = 0; b->check && at < b->check->n_layers; at++) {
     const lac_layer *layer = &b->check->layers[at];
-    r->n_holding += layer->eligible && layer->holds_pattern && layer->n_zeros > 0;
+    r->n_holding += layer->eligible && layer->pruned;
   }
   lac_status st = r->model ? LAC_OK : laci_fail_memory(err, "the result");
   if (!st) st = describe_steps(b, err);

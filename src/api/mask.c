@@ -134,14 +134,6 @@ lac_status lac_mask_add(lac_mask *mask, const lac_mask_weight *weight, int n, in
   return st;
 }
 
-/** A float is zero where all bits but the sign are. */
-static bool is_zero(const uint8_t *element, size_t size) {
-  for (size_t k = 0; k + 1 < size; k++) {
-    if (element[k]) return false;
-  }
-  return (element[size - 1] & 0x7F) == 0;
-}
-
 lac_status lac_mask_add_zeros(lac_mask *mask, const lac_mask_weight *weight, lac_error *err) {
   laci_weight_view view = {0};
   entry *e = NULL;
@@ -156,8 +148,7 @@ lac_status lac_mask_add_zeros(lac_mask *mask, const lac_mask_weight *weight, lac
   }
   st = make_entry(mask, &view, &e, err);
   if (st) return st;
-  size_t size = lac_dtype_size(view.dtype);
-  for (size_t k = 0; k < e->count; k++) e->bytes[k] = !is_zero(view.bytes + k * size, size);
+  laci_mask_of_zeros(&view, e->bytes);
   keep_or_drop(mask, e, LAC_OK);
   return LAC_OK;
 }
@@ -186,7 +177,7 @@ lac_status lac_mask_from_model(const lac_model *model, const lac_options *option
   if (!st) st = lac_mask_create(&made, err);
   for (int at = 0; !st && at < report->n_layers; at++) {
     const lac_layer *layer = &report->layers[at];
-    bool counts = layer->eligible && layer->holds_pattern && is_float(layer->dtype);
+    bool counts = layer->eligible && layer->pruned && is_float(layer->dtype);
     if (counts && !find(made, layer->weight)) st = add_layer(made, model, layer, err);
   }
   lac_report_destroy(report);

@@ -142,18 +142,23 @@ static lac_status settle(laci_plan *plan, laci_report *report, const lac_options
 }
 
 /* How many layers have the reason of layer l. */
-static int share_reason(const laci_analysis *a, int l) {
+static int share_reason(const laci_report *report, int l) {
+  const char *wanted = report->layers[l].reason;
   int n = 0;
-  for (int k = 0; k < a->n_layers; k++) n += strcmp(a->layers[k].reason, a->layers[l].reason) == 0;
+  for (int k = 0; wanted && k < report->pub.n_layers; k++) {
+    const char *reason = report->layers[k].reason;
+    n += reason && strcmp(reason, wanted) == 0;
+  }
   return n;
 }
 
 /* Why no layer at all was pruned: what most of them say. */
-static void tell_unpruned(const laci_analysis *a, const lac_options *options) {
+static void tell_unpruned(const laci_report *report, const laci_analysis *a,
+                          const lac_options *options) {
   int n_odd = 0, most = 0;
   for (int l = 0; l < a->n_layers; l++) {
     n_odd += a->layers[l].odd_size;
-    if (share_reason(a, l) > share_reason(a, most)) most = l;
+    if (share_reason(report, l) > share_reason(report, most)) most = l;
   }
   char why[512];
   if (a->n_layers == 0) {
@@ -162,8 +167,8 @@ static void tell_unpruned(const laci_analysis *a, const lac_options *options) {
   } else if (n_odd > 0) {
     (void)snprintf(why, sizeof why, "--all-sizes prunes what Tensor Cores do not take, too");
   } else {
-    (void)snprintf(why, sizeof why, "%d of %d: %s", share_reason(a, most), a->n_layers,
-                   a->layers[most].reason);
+    (void)snprintf(why, sizeof why, "%d of %d: %s", share_reason(report, most), a->n_layers,
+                   report->layers[most].reason);
   }
   laci_log(LAC_LOG_WARNING, "no layer takes %d:%d; %s", options->n, options->m, why);
 }
@@ -182,6 +187,7 @@ static lac_status run(lac_model *model, const lac_options *options, bool permute
   if (!st) st = laci_report_create(model, prune ? "prune" : "permute", options, a, &report, err);
   /* Before the long work: a NaN shows here. */
   if (!st) st = laci_measure_layers(report, a, pattern, job.pool, err);
+  if (!st && options->keep_pruned) st = laci_keep_pruned(report, a, plan, err);
   if (!st && permute) st = search(plan, options, job.pool, report, err);
   if (!st) st = settle(plan, report, options, job.pool, err);
   if (!st) st = laci_report_add_plan(report, a, plan, err);
@@ -191,7 +197,7 @@ static lac_status run(lac_model *model, const lac_options *options, bool permute
   if (st) goto out;
   laci_report_sum(report);
   if (!permute) report->pub.summary.permuted = report->pub.summary.groups = 0;
-  if (prune && report->pub.summary.pruned == 0) tell_unpruned(a, options);
+  if (prune && report->pub.summary.pruned == 0) tell_unpruned(report, a, options);
   report->pub.summary.total_seconds = laci_clock_seconds() - start;
   tell(report);
   *out = report;

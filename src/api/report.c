@@ -88,7 +88,7 @@ static bool add_group_plan(laci_report *report, const laci_analysis *a, const la
   const laci_group *from = &a->groups[g];
   lac_group *to = &report->groups[g];
   bool ok = true;
-  if (from->frozen) return true;
+  if (from->frozen || plan->held[g]) return true;
   const laci_found *found = &plan->found[g];
   int32_t *order = laci_arena_alloc(&report->arena, (size_t)from->n_channels, sizeof *order);
   if (!order) return false;
@@ -122,6 +122,7 @@ lac_status laci_report_create(const lac_model *model, const char *verb, const la
                              .n_groups = a->n_groups,
                              .layers = report->layers,
                              .groups = report->groups};
+  report->keep_pruned = options->keep_pruned;
   report->pub.model = keep(report, model->path, &ok);
   report->pub.summary.groups = a->n_searchable;
   for (int l = 0; ok && l < a->n_layers; l++) ok = fill_layer(report, a, l);

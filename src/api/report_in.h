@@ -21,7 +21,8 @@ typedef struct laci_report_order {
 } laci_report_order;
 
 typedef struct laci_report {
-  lac_report pub; /* first: a lac_report * is a laci_report * */
+  lac_report pub;   /* first: a lac_report * is a laci_report * */
+  bool keep_pruned; /* the option */
   laci_arena arena;
   lac_layer *layers;
   lac_group *groups;
@@ -52,10 +53,21 @@ LAC_MUST_CHECK lac_status laci_report_keep_orders(laci_report *report,
 LAC_MUST_CHECK lac_status laci_report_keep_mask(laci_report *report, const char *tensor,
                                                 const uint8_t *mask, int64_t count, lac_error *err);
 
-/** A layer is pruned when the pattern says something about it, and holds. */
-static inline bool laci_layer_is_pruned(const lac_layer *layer, int pattern_n) {
-  return layer->holds_pattern && layer->channels_in > pattern_n;
+/** Nothing but zeros, as heads begin: no magnitude tells which of them to keep. */
+static inline bool laci_layer_is_zero(const lac_layer *layer) {
+  return layer->n_elements > 0 && layer->n_zeros == layer->n_elements;
 }
+
+/** A layer that was measured is a pruned weight when the pattern says something about it and holds,
+ * and something is left of it. */
+static inline bool laci_layer_is_pruned(const lac_layer *layer, int pattern_n) {
+  return layer->holds_pattern && layer->channels_in > pattern_n && !laci_layer_is_zero(layer);
+}
+
+/** With keep_pruned, after the layers are measured: what is pruned already keeps its mask, so that
+ * the groups of its input channels are held in their order by the plan. */
+LAC_MUST_CHECK lac_status laci_keep_pruned(laci_report *report, const laci_analysis *analysis,
+                                           laci_plan *plan, lac_error *err);
 
 /** Sums over the layers: pruned, permuted, kept_before, kept_after. */
 void laci_report_sum(laci_report *report);

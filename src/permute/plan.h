@@ -13,6 +13,7 @@ typedef struct laci_plan {
   laci_arena arena;
   laci_found *found; /* [n_groups]; order: [n_channels] place -> old channel, identity for groups
                         not searched */
+  bool *held; /* [n_groups] stays in its order, whatever another one would gain (none does) */
   int32_t **track_order; /* [n_tracks] place -> old position, NULL: identity */
   laci_orders orders;    /* of all values */
 } laci_plan;
@@ -22,8 +23,8 @@ LAC_MUST_CHECK lac_status laci_plan_create(const laci_analysis *analysis, laci_p
                                            lac_error *err);
 void laci_plan_destroy(laci_plan *plan);
 
-/** Searches all searchable groups (several at a time) and completes the plan. The result keeps no
- * less magnitude than the order that is there. */
+/** Searches all searchable groups that are not held (several at a time) and completes the plan. The
+ * result keeps no less magnitude than the order that is there. */
 LAC_MUST_CHECK lac_status laci_plan_search(laci_plan *plan, laci_pattern pattern,
                                            const laci_search_options *options, laci_pool *pool,
                                            lac_error *err);

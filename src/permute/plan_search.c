@@ -133,6 +133,7 @@ static bool group_mixes(const builder *b, int g, bool *result) {
     if (!searched_by) return false;
     for (int64_t c = 0; c < columns; c++) searched_by[c] = -1;
     for (int other = 0; other < a->n_searchable; other++) {
+      if (b->plan->held[other]) continue;
       for (int j = 0; j < a->groups[other].n_consumers; j++) {
         const laci_consumer *theirs = &a->groups[other].consumers[j];
         if (!same_rows(one, theirs)) continue;
@@ -156,7 +157,7 @@ static lac_status search_independent(builder *b, const bool *mixed,
   int *group = laci_alloc((size_t)n, sizeof *group);
   lac_status st = problems && found && group ? LAC_OK : laci_fail_memory(err, "the search");
   for (int g = 0; g < n && !st; g++) {
-    if (mixed[g]) continue;
+    if (mixed[g] || plan->held[g]) continue;
     if (!make_problem(b, g, &problems[n_problems])) st = laci_fail_memory(err, "the search");
     found[n_problems] = plan->found[g];
     group[n_problems++] = g;
@@ -184,7 +185,7 @@ static lac_status search_mixed(builder *b, const bool *mixed, laci_search_option
                                double end, double cost, laci_pool *pool, lac_error *err) {
   lac_status st = LAC_OK;
   for (int g = 0; g < b->plan->analysis->n_searchable && !st; g++) {
-    if (!mixed[g]) continue;
+    if (!mixed[g] || b->plan->held[g]) continue;
     laci_problem problem;
     if (!make_problem(b, g, &problem)) return laci_fail_memory(err, "the search");
     double here = laci_search_cost(&problem, options.effort);
@@ -208,6 +209,7 @@ lac_status laci_plan_search(laci_plan *plan, laci_pattern pattern,
   lac_status st = mixed ? LAC_OK : laci_fail_memory(err, "the search");
   for (int g = 0; g < n && !st; g++) {
     laci_problem problem;
+    if (plan->held[g]) continue;
     bool ok = group_mixes(&b, g, &mixed[g]);
     if (ok && end > 0) { /* only a time limit has to be shared */
       ok = make_problem(&b, g, &problem);

@@ -280,6 +280,17 @@ lac_status laci_mask_measure(const laci_weight_view *weight, laci_pattern patter
   return st;
 }
 
+void laci_mask_of_zeros(const laci_weight_view *weight, uint8_t *mask) {
+  enum { AT_ONCE = 512 };
+  double distance[AT_ONCE];
+  const int64_t count = weight->outer * weight->columns * weight->inner;
+  for (int64_t first = 0; first < count; first += AT_ONCE) {
+    int64_t n = count - first < AT_ONCE ? count - first : AT_ONCE;
+    laci_distances_read(weight, first, n, distance);
+    for (int64_t e = 0; e < n; e++) mask[first + e] = distance[e] != 0;
+  }
+}
+
 /* Weights are zeroed without a branch: half of them go, in no order that a processor could guess.
  */
 #define AND_LOOP(type)                                                    \

@@ -29,6 +29,9 @@ LAC_MUST_CHECK lac_status laci_mask_measure(const laci_weight_view *weight, laci
                                             laci_pool *pool, laci_mask_stats *stats,
                                             lac_error *err);
 
+/** The mask of what is not zero now (not equal to its zero point); layout as laci_mask_choose. */
+void laci_mask_of_zeros(const laci_weight_view *weight, uint8_t *mask);
+
 /** Sets every masked-out element of `bytes` (layout and type of weight) to the weight's zero (its
  * zero point, or 0). */
 void laci_mask_apply(const laci_weight_view *weight, const uint8_t *mask, uint8_t *bytes);
