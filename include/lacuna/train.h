@@ -16,6 +16,7 @@
 #include "lacuna/dtype.h"
 #include "lacuna/mask.h"
 #include "lacuna/model.h"
+#include "lacuna/report.h"
 #include "lacuna/status.h"
 
 #ifdef __cplusplus
@@ -127,18 +128,48 @@ LAC_API LAC_MUST_CHECK lac_status lac_train_data_find(const char *data,
                                                       const lac_train_options *options,
                                                       lac_train_data *found, lac_error *err);
 
+enum { LAC_TRAIN_CHANGED_BYTES = 512 };
+
 typedef struct lac_train_result {
+  const char *recipe; /* a view that stays */
+  int threads, batch, accumulate;
+  int64_t images;            /* for training */
+  int64_t planned_steps;     /* in all, had it not ended before */
   int64_t first_step, steps; /* where this run began; taken in all */
+  double epochs;             /* taken in all */
   double loss;               /* of the last step; NaN: none was taken */
   bool evaluated;            /* the next three count */
   double top1, top5;         /* percent, of the last evaluation */
   double eval_loss;          /* its mean cross entropy */
+  int64_t eval_step;         /* when that was */
   double best_top1;          /* of all evaluations; -1: none */
+  double best_top5; /* of the same one; NaN: an earlier run made it, and that is not known */
   int64_t best_step;
-  bool reached;             /* stop_threshold */
-  double images_per_second; /* of the last steps */
-  size_t memory_bytes;      /* as planned */
+  bool reached;                     /* stop_threshold */
+  bool interrupted;                 /* lac_train failed with LAC_INTERRUPTED, after `steps` */
+  double images_per_second;         /* of the last steps */
+  double average_images_per_second; /* of all steps of this run, without evaluations; NaN: none */
+  double seconds;                   /* of the whole run: planning and evaluations, too */
+  size_t memory_bytes;              /* as planned */
+  char changed[LAC_TRAIN_CHANGED_BYTES]; /* what the run makes of its recipe since it is shorter,
+                                       such as half the warm-up; a line each, empty: nothing */
 } lac_train_result;
+
+/** What lac_train_json writes beside the result. */
+typedef struct lac_train_about {
+  const char *verb;         /* "train", "finetune" */
+  const char *model, *arch; /* the file that was trained on from, the fresh network; NULL: none */
+  const char *data;         /* the folder */
+  const lac_train_options *options;
+  const lac_report *layers; /* of lac_prune, or of lac_check where masks were there already: what
+                               is pruned; NULL: nothing is masked */
+} lac_train_about;
+
+/** A run as JSON text (UTF-8, two-space indent, final newline), see docs/json.md; free with
+ * lac_text_free. */
+LAC_API LAC_MUST_CHECK lac_status lac_train_json(const lac_train_about *about,
+                                                 const lac_train_result *result, char **text,
+                                                 lac_error *err);
 
 /** What lac_train would refuse of options, data and the network's input, told without planning a
  * step: for a caller who has long work, such as lac_prune, in between. Fails as lac_train. */

@@ -5,12 +5,14 @@
 #include "lacuna/train.h"
 
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "api/eval_in.h"
 #include "api/model_in.h"
 #include "api/train_in.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/folder.h"
 #include "base/log.h"
@@ -302,6 +304,16 @@ static lac_status prepare_folder(training *t, lac_error *err) {
                    folder);
 }
 
+/** What the run makes of its recipe, a line each. */
+static void tell_changes(const training *t) {
+  if (t->options->eval_only) return;
+  for (const char *at = t->plan.changed; *at;) {
+    size_t n = strcspn(at, "\n");
+    laci_log(LAC_LOG_INFO, "%.*s", (int)n, at);
+    at += n + (at[n] == '\n');
+  }
+}
+
 static lac_status run_loop(training *t, lac_train_result *result, lac_error *err) {
   const lac_train_options *o = t->options;
   const laci_train_plan *p = &t->plan;
@@ -334,18 +346,32 @@ static lac_status run_loop(training *t, lac_train_result *result, lac_error *err
       .evaluate = o->evaluate || o->eval_only ? evaluate : NULL, .tell = tell, .context = t};
   laci_loop_result r;
   lac_status st = laci_loop_run(t->trainer, p->set, &loop, &hooks, &r, err);
-  *result = (lac_train_result){.first_step = r.first_step,
-                               .steps = r.step,
-                               .loss = r.loss,
-                               .evaluated = r.evaluated,
-                               .top1 = r.score.top1,
-                               .top5 = r.score.top5,
-                               .eval_loss = r.score.loss,
-                               .best_top1 = r.best_top1,
-                               .best_step = r.best_step,
-                               .reached = r.reached,
-                               .images_per_second = r.images_per_second,
-                               .memory_bytes = laci_trainer_memory(t->trainer)};
+  const int64_t n_steps = r.step - r.first_step, a_step = (int64_t)p->batch * p->accumulate;
+  *result = (lac_train_result){
+      .recipe = p->recipe.name,
+      .threads = laci_trainer_threads(t->trainer),
+      .batch = p->batch,
+      .accumulate = p->accumulate,
+      .images = laci_dataset_count(p->set),
+      .planned_steps = o->eval_only ? r.step : p->steps,
+      .first_step = r.first_step,
+      .steps = r.step,
+      .epochs = (double)r.step / (double)p->steps_per_epoch,
+      .loss = r.loss,
+      .evaluated = r.evaluated,
+      .top1 = r.score.top1,
+      .top5 = r.score.top5,
+      .eval_loss = r.score.loss,
+      .eval_step = r.evaluated_step,
+      .best_top1 = r.best_top1,
+      .best_top5 = r.best_top5,
+      .best_step = r.best_step,
+      .reached = r.reached,
+      .interrupted = st == LAC_INTERRUPTED,
+      .images_per_second = r.images_per_second,
+      .average_images_per_second = n_steps ? (double)(n_steps * a_step) / r.step_seconds : NAN,
+      .memory_bytes = laci_trainer_memory(t->trainer)};
+  memcpy(result->changed, p->changed, sizeof result->changed);
   return st;
 }
 
@@ -372,13 +398,16 @@ lac_status lac_train(lac_model *model, const char *data, const lac_mask *mask,
     return laci_fail(err, LAC_BAD_ARGUMENT, "a model, data, options and room are needed");
   }
   training t = {.model = model, .options = options, .lock = -1};
+  const double begin = laci_clock_seconds();
   *result = (lac_train_result){.best_top1 = -1};
   lac_status st = prepare(&t, data, err);
   if (!st) st = make_trainer(&t, mask, err);
   if (!st) st = prepare_folder(&t, err);
+  if (!st) tell_changes(&t);
   if (!st) st = run_loop(&t, result, err);
   if (!st) st = laci_trainer_store(t.trainer, model->graph, err);
   lac_status closed = laci_train_record_close(t.record, st ? NULL : err);
+  result->seconds = laci_clock_seconds() - begin;
   training_clear(&t);
   return st ? st : closed;
 }

@@ -210,6 +210,7 @@ static void give_stages(laci_training_recipe *r) {
   const laci_training_recipe *first = laci_training_recipes(&n);
   if (r->schedule != LACI_SCHEDULE_PIECEWISE || r->n_stages > 0) return;
   r->n_stages = first->n_stages;
+  r->stages_of = first->name;
   for (int k = 0; k < r->n_stages; k++) {
     r->stages[k] = first->stages[k];
     r->stages[k].from_epoch *= r->epochs / first->epochs;
@@ -296,6 +297,8 @@ lac_status laci_train_settle(const lac_train_options *o, laci_train_plan *plan, 
   st = laci_training_recipe_schedule(&plan->recipe, &size, &plan->schedule, err);
   if (st) return st;
   plan->steps = plan->schedule.steps;
+  laci_training_recipe_changes(&plan->recipe, &size, &plan->schedule, plan->changed,
+                               sizeof plan->changed);
   plan->eval_every =
       o->eval_steps ? o->eval_steps : o->epochs_between_evals * plan->steps_per_epoch;
   plan->checkpoint_every = o->checkpoint_steps ? o->checkpoint_steps : plan->steps_per_epoch;

@@ -50,10 +50,12 @@ static lac_status evaluate(laci_loop *l, lac_error *err) {
   if (st) return st;
   l->evaluated = l->step;
   l->result->evaluated = true;
+  l->result->evaluated_step = l->step;
   l->result->score = score;
   bool is_best = score.top1 > l->best_top1;
   if (is_best) {
     l->best_top1 = score.top1;
+    l->best_top5 = score.top5;
     l->best_step = l->step;
     st = laci_loop_keep_best(l, err);
   }
@@ -121,6 +123,7 @@ static lac_status run_batches(laci_loop *l, double *loss, lac_error *err) {
 
 static void measure(laci_loop *l, double seconds) {
   const double weight = l->seconds_a_step > 0 ? 0.1 : 1; /* a running mean */
+  l->result->step_seconds += seconds;
   l->seconds_a_step += weight * (seconds - l->seconds_a_step);
   l->result->images_per_second =
       l->seconds_a_step > 0
@@ -202,8 +205,9 @@ lac_status laci_loop_run(laci_trainer *trainer, const laci_dataset *set,
                  .options = options,
                  .hooks = hooks,
                  .result = result,
-                 .best_top1 = -1};
-  *result = (laci_loop_result){.loss = NAN, .best_top1 = -1};
+                 .best_top1 = -1,
+                 .best_top5 = NAN};
+  *result = (laci_loop_result){.loss = NAN, .best_top1 = -1, .best_top5 = NAN};
   lac_status st = laci_loop_prepare(&l, err);
   if (!st && options->recover) st = laci_loop_recover(&l, err);
   result->first_step = l.step;
@@ -216,6 +220,7 @@ lac_status laci_loop_run(laci_trainer *trainer, const laci_dataset *set,
   if (!st) laci_loop_use_best(&l);
   result->step = l.step;
   result->best_top1 = l.best_top1;
+  result->best_top5 = l.best_top5;
   result->best_step = l.best_step;
   result->reached = reached(&l);
   laci_loop_clear_state(&l);

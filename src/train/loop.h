@@ -69,10 +69,13 @@ typedef struct laci_loop_result {
   double loss;              /* of the last step; NaN: none was taken */
   bool evaluated;
   laci_loop_score score; /* of the last evaluation in this run */
-  double best_top1;      /* < 0: none */
+  int64_t evaluated_step;
+  double best_top1; /* < 0: none */
+  double best_top5; /* NaN: an earlier run found the best one, and did not write that down */
   int64_t best_step;
-  bool reached; /* the threshold */
-  double images_per_second;
+  bool reached;             /* the threshold */
+  double images_per_second; /* now, a running mean */
+  double step_seconds;      /* of all steps of this run: without evaluations and checkpoints */
 } laci_loop_result;
 
 /** Trains. Fails LAC_BAD_VALUE where loss or weights are no finite numbers any more, naming the

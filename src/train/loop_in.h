@@ -18,6 +18,7 @@ typedef struct laci_loop {
   int64_t step;             /* taken */
   int64_t evaluated, saved; /* the step when that was done last; 0: never */
   double best_top1;         /* < 0: none */
+  double best_top5;         /* NaN: not known */
   int64_t best_step;
   double seconds_a_step; /* running mean */
   bool stopped; /* between two steps, by images that cannot be had: all is as it should be */

@@ -9,7 +9,10 @@
  *     cifar          CIFAR's ResNets: 0.1 at batch 128, cosine */
 #include "train/recipe.h"
 
+#include <inttypes.h>
 #include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -87,6 +90,11 @@ static double rate_of(const laci_training_recipe *recipe, const laci_run_size *s
   return rate * (double)size->global_batch / recipe->base_batch;
 }
 
+/* A warm-up that the run has no time for leaves half of it for the rest of the schedule. */
+static int64_t warmup_of(int64_t wanted, int64_t steps) {
+  return wanted < steps ? wanted : steps / 2;
+}
+
 lac_status laci_training_recipe_schedule(const laci_training_recipe *recipe,
                                          const laci_run_size *size, laci_schedule *schedule,
                                          lac_error *err) {
@@ -110,11 +118,68 @@ lac_status laci_training_recipe_schedule(const laci_training_recipe *recipe,
   schedule->end_rate = fmin(recipe->end_rate, schedule->rate);
   schedule->power = recipe->power > 0 ? recipe->power : 1;
   schedule->steps = steps > 0 ? steps : 1;
-  schedule->warmup_steps = warmup < schedule->steps ? warmup : schedule->steps / 2;
+  schedule->warmup_steps = warmup_of(warmup, schedule->steps);
   schedule->n_stages = recipe->n_stages;
   for (int k = 0; k < recipe->n_stages; k++) {
     schedule->stages[k].from = llround(fmin(recipe->stages[k].from_epoch * an_epoch, most));
     schedule->stages[k].factor = recipe->stages[k].factor;
   }
   return laci_schedule_check(schedule, err);
+}
+
+/* ---- What a short run changes ---- */
+
+/* A text that is written piece by piece; what does not fit is cut off. */
+typedef struct lines {
+  char *text;
+  size_t room, used;
+} lines;
+
+static void add(lines *to, const char *format, ...) LAC_PRINTF(2, 3);
+static void add(lines *to, const char *format, ...) {
+  va_list values;
+  va_start(values, format);
+  int n = vsnprintf(to->text + to->used, to->room - to->used, format, values);
+  va_end(values);
+  if (n > 0) to->used += (size_t)n < to->room - to->used ? (size_t)n : to->room - to->used - 1;
+}
+
+/* Numbers of epochs, "30, 60 and 80", of the stages from `first` on. */
+static void add_epochs(lines *to, const laci_training_recipe *recipe, int first) {
+  for (int k = first; k < recipe->n_stages; k++) {
+    const char *between = k == first ? "" : k + 1 == recipe->n_stages ? " and " : ", ";
+    add(to, "%s%.3g", between, recipe->stages[k].from_epoch);
+  }
+}
+
+static const char *plural(int64_t n) { return n == 1 ? "" : "s"; }
+
+void laci_training_recipe_changes(const laci_training_recipe *recipe, const laci_run_size *size,
+                                  const laci_schedule *schedule, char *text, size_t room) {
+  const double an_epoch = (double)size->steps_per_epoch;
+  const int64_t steps = schedule->steps, warmup = llround(recipe->warmup_epochs * an_epoch);
+  bool falls = schedule->kind == LACI_SCHEDULE_PIECEWISE;
+  int reached = 0;
+  lines to = {text, room, 0};
+  text[0] = '\0';
+  if (size->steps == 0 && llround(recipe->epochs * an_epoch) < 1) {
+    add(&to, "%g epochs are less than a step: one is made\n", recipe->epochs);
+  }
+  if (schedule->warmup_steps != warmup) {
+    add(&to, "warm-up: %" PRId64 " step%s, half of the run, not %g epoch%s (%" PRId64 " steps)\n",
+        schedule->warmup_steps, plural(schedule->warmup_steps), recipe->warmup_epochs,
+        recipe->warmup_epochs == 1 ? "" : "s", warmup);
+  }
+  if (falls && recipe->stages_of && recipe->n_stages > 0) {
+    add(&to, "the rate falls at the shares of the run where it does in %s: epochs ",
+        recipe->stages_of);
+    add_epochs(&to, recipe, 0);
+    add(&to, "\n");
+  }
+  while (reached < recipe->n_stages && schedule->stages[reached].from < steps) reached++;
+  if (falls && reached < recipe->n_stages) {
+    add(&to, "the rate does not fall at epoch%s ", plural(recipe->n_stages - reached));
+    add_epochs(&to, recipe, reached);
+    add(&to, ": the run ends before, after %.3g\n", (double)steps / an_epoch);
+  }
 }

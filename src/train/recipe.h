@@ -7,6 +7,8 @@
 #ifndef LACI_TRAIN_RECIPE_H
 #define LACI_TRAIN_RECIPE_H
 
+#include <stddef.h>
+
 #include "train/optimizer.h"
 #include "train/schedule.h"
 
@@ -28,6 +30,7 @@ typedef struct laci_training_recipe {
   bool augment;            /* crop and flip */
   int n_stages;            /* of piecewise */
   laci_recipe_stage stages[LACI_SCHEDULE_MAX_STAGES];
+  const char *stages_of; /* the recipe that they were taken from; NULL: this one */
 } laci_training_recipe;
 
 /** All recipes; the first is what counts where none is asked for. */
@@ -49,5 +52,10 @@ typedef struct laci_run_size {
 LAC_MUST_CHECK lac_status laci_training_recipe_schedule(const laci_training_recipe *recipe,
                                                         const laci_run_size *size,
                                                         laci_schedule *schedule, lac_error *err);
+
+/** What such a run makes of the recipe that its author might not expect, since it is shorter: a
+ * line each, in text; empty: nothing. schedule: as laci_training_recipe_schedule made it. */
+void laci_training_recipe_changes(const laci_training_recipe *recipe, const laci_run_size *size,
+                                  const laci_schedule *schedule, char *text, size_t room);
 
 #endif

@@ -176,6 +176,8 @@ const char *laci_trainer_plan_text(const laci_trainer *t) { return laci_net_text
 const laci_net *laci_trainer_net(const laci_trainer *t) { return t->net; }
 void laci_trainer_watch(laci_trainer *t, double *seconds) { t->seconds = seconds; }
 
+int laci_trainer_threads(const laci_trainer *t) { return laci_pool_threads(t->pool); }
+
 size_t laci_trainer_memory(const laci_trainer *t) {
   int slots = laci_optimizer_slots(t->optimizer);
   size_t flat = (size_t)t->size * (size_t)(2 + slots + (t->sums != NULL)) * sizeof(float);

@@ -42,6 +42,7 @@ float *laci_trainer_statistics(laci_trainer *trainer, int64_t *n);
 /** The plan, a line a step, and its memory. */
 const char *laci_trainer_plan_text(const laci_trainer *trainer);
 size_t laci_trainer_memory(const laci_trainer *trainer);
+int laci_trainer_threads(const laci_trainer *trainer);
 /** The plan itself, for what its steps are. */
 const laci_net *laci_trainer_net(const laci_trainer *trainer);
 /** From now on every batch writes the seconds of each step of the plan there,

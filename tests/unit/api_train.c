@@ -499,6 +499,7 @@ static void an_interrupt_saves_and_says_so(void **state) {
   o.listener = stop_at_2;
   assert_int_equal(lac_train(model, DIGITS, NULL, &o, &result, &err), LAC_INTERRUPTED);
   lac_interrupt(false);
+  assert_true(result.interrupted && result.steps == 2 && result.planned_steps == 6);
   assert_string_equal(err.text, "interrupted after step 2; the checkpoint of step 2 is kept");
   assert_true(is_there(&f, "checkpoint-000000000002.lac") && is_there(&f, "curves.svg"));
   lac_model_destroy(model);
@@ -515,6 +516,98 @@ static void a_threshold_ends_the_training(void **state) {
   assert_int_equal(lac_train(model, DIGITS, NULL, &o, &result, NULL), LAC_OK);
   assert_true(result.reached && result.steps == 1);
   lac_model_destroy(model);
+}
+
+/* ---- The summary ---- */
+
+static void remember_best(const lac_train_event *event, void *context) {
+  lac_train_event *best = context;
+  if (event->kind == LAC_TRAIN_EVALUATED && event->is_best) *best = *event;
+}
+
+static void a_run_is_summed_up(void **state) {
+  (void)state;
+  folder f = make_folder();
+  lac_model *model = fresh("digits", 0), *again = fresh("digits", 0);
+  lac_train_options o = quick(9);
+  lac_train_result r;
+  lac_train_event best = {0};
+  lac_error err = {0};
+  o.recipe = "resnet-sgd";
+  o.eval_steps = 3;
+  o.model_dir = f.path;
+  o.listener = remember_best;
+  o.context = &best;
+  if (lac_train(model, DIGITS, NULL, &o, &r, &err)) fail_msg("%s", err.text);
+  assert_string_equal(r.recipe, "resnet-sgd");
+  assert_true(r.threads == 1 && r.batch == 24 && r.accumulate == 1 && r.images == 1437);
+  assert_true(r.steps == 9 && r.planned_steps == 9 && r.eval_step == 9 && !r.interrupted);
+  assert_true(fabs(r.epochs - 9.0 / 59) < 1e-12);
+  assert_true(best.step > 0 && r.best_step == best.step && r.best_top1 == best.top1);
+  assert_true(r.best_top5 == best.top5);
+  /* the steps are a part of the whole */
+  assert_true(r.seconds > 0 && r.average_images_per_second * r.seconds >= 9 * 24);
+  assert_string_equal(r.changed,
+                      "warm-up: 4 steps, half of the run, not 5 epochs (295 steps)\n"
+                      "the rate does not fall at epochs 30, 60 and 80: the run ends before, after "
+                      "0.153\n");
+  /* a run that goes on knows the best one of the run before, but not all of it */
+  o.recover = true;
+  o.steps = 10;
+  o.evaluate = false;
+  if (lac_train(again, DIGITS, NULL, &o, &r, &err)) fail_msg("%s", err.text);
+  assert_true(r.first_step == 9 && r.best_top1 == best.top1 && isnan(r.best_top5));
+  lac_model_destroy(model);
+  lac_model_destroy(again);
+  remove_folder(&f);
+}
+
+static void expect_line(const char *text, const char *line) {
+  if (!strstr(text, line)) fail_msg("no %s in %s", line, text);
+}
+
+static void a_summary_becomes_json(void **state) {
+  (void)state;
+  lac_train_options o = quick(5);
+  lac_train_result r = {.recipe = "cifar",
+                        .images = 7,
+                        .steps = 5,
+                        .planned_steps = 9,
+                        .loss = NAN,
+                        .best_top1 = -1,
+                        .average_images_per_second = NAN,
+                        .changed = "one\ntwo\n"};
+  lac_train_about about = {.verb = "train", .arch = "digits", .data = "d\xff", .options = &o};
+  static const char *const endings[] = {"steps", "threshold", "interrupted", "evaluated"};
+  char *text = NULL;
+  assert_int_equal(lac_train_json(NULL, &r, &text, NULL), LAC_BAD_ARGUMENT);
+  for (int k = 0; k < 4; k++) {
+    char line[64];
+    r.reached = k == 1;
+    r.interrupted = k == 2;
+    o.eval_only = k == 3;
+    o.seed = k == 3 ? UINT64_MAX : 1;
+    assert_int_equal(lac_train_json(&about, &r, &text, NULL), LAC_OK);
+    (void)snprintf(line, sizeof line, "\"ended\": \"%s\"", endings[k]);
+    expect_line(text, line);
+    expect_line(text, "\"model\": null");
+    expect_line(text, k == 3 ? "\"seed\": \"18446744073709551615\"" : "\"seed\": 1,");
+    expect_line(text, "\"images_per_second\": null");
+    expect_line(text, "\"best\": null");
+    expect_line(text, "\"final\": null");
+    expect_line(text, "\"changed\": [\n    \"one\",\n    \"two\"\n  ]");
+    expect_line(text, "\"masks\": null");
+    lac_text_free(text);
+  }
+  for (long n = 1;; n++) { /* a piece that is missing is an error, not a shorter text */
+    laci_memory_fail_at(n);
+    lac_status st = lac_train_json(&about, &r, &text, NULL);
+    laci_memory_fail_at(0);
+    if (!st) break;
+    assert_int_equal(st, LAC_NO_MEMORY);
+    assert_null(text);
+  }
+  lac_text_free(text);
 }
 
 static void a_rate_that_is_too_high_is_told_by_its_step(void **state) {
@@ -618,6 +711,8 @@ int main(void) {
       cmocka_unit_test(pruned_weights_stay_pruned),
       cmocka_unit_test(an_interrupt_saves_and_says_so),
       cmocka_unit_test(a_threshold_ends_the_training),
+      cmocka_unit_test(a_run_is_summed_up),
+      cmocka_unit_test(a_summary_becomes_json),
       cmocka_unit_test(a_rate_that_is_too_high_is_told_by_its_step),
       cmocka_unit_test(no_allocation_that_fails_is_missed),
       cmocka_unit_test(a_fresh_network_is_a_model_like_any_other),

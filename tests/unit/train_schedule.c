@@ -138,6 +138,40 @@ static void recipes_are_cut_into_steps(void **state) {
   assert_int_equal(s.warmup_steps, 50);
 }
 
+static void what_a_short_run_changes_is_said(void **state) {
+  (void)state;
+  static const struct {
+    const char *recipe;
+    int64_t steps; /* 0: the epochs */
+    double epochs;
+    const char *text;
+  } cases[] = {
+      {"resnet-sgd", 0, 90, ""},
+      {"resnet-sgd", 0, 81, ""},
+      {"resnet-sgd", 0, 80, "the rate does not fall at epoch 80: the run ends before, after 80\n"},
+      {"resnet-sgd", 0, 40,
+       "the rate does not fall at epochs 60 and 80: the run ends before, after 40\n"},
+      {"resnet-lars", 0, 10, ""},
+      {"resnet-lars", 21, 40, "warm-up: 10 steps, half of the run, not 3 epochs (30 steps)\n"},
+      {"cifar", 0, 0.01, "0.01 epochs are less than a step: one is made\n"},
+      {"resnext", 3, 90, "warm-up: 1 step, half of the run, not 8 epochs (80 steps)\n"},
+  };
+  for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+    laci_training_recipe recipe = *laci_training_recipe_find(cases[k].recipe);
+    laci_run_size size = {256, 10, cases[k].steps, 1, -1};
+    laci_schedule s;
+    char text[512];
+    recipe.epochs = cases[k].epochs;
+    assert_int_equal(laci_training_recipe_schedule(&recipe, &size, &s, NULL), LAC_OK);
+    laci_training_recipe_changes(&recipe, &size, &s, text, sizeof text);
+    assert_string_equal(text, cases[k].text);
+    char little[8]; /* cut off, not written beyond */
+    laci_training_recipe_changes(&recipe, &size, &s, little, sizeof little);
+    assert_memory_equal(little, text, strlen(little));
+    assert_true(strlen(little) < sizeof little);
+  }
+}
+
 static void every_recipe_has_a_valid_optimiser(void **state) {
   (void)state;
   int n;
@@ -174,6 +208,7 @@ int main(void) {
       cmocka_unit_test(bad_schedules_are_refused),
       cmocka_unit_test(rates_scale_where_the_recipe_says_so),
       cmocka_unit_test(recipes_are_cut_into_steps),
+      cmocka_unit_test(what_a_short_run_changes_is_said),
       cmocka_unit_test(every_recipe_has_a_valid_optimiser),
       cmocka_unit_test(names_lead_to_schedules),
   };

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * lac_train_json: what a training was asked for, what came of it, and which layers kept zeros. */
+#include <string.h>
+
+#include "api/report_in.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "lacuna/train.h"
+
+static json_t *score(laci_json_writer *w, double top1, double top5, int64_t step) {
+  json_t *object = json_object();
+  laci_json_add(w, object, "top1", laci_json_number(top1));
+  laci_json_add(w, object, "top5", laci_json_number(top5));
+  laci_json_add(w, object, "step", json_integer((json_int_t)step));
+  return object;
+}
+
+static json_t *best(laci_json_writer *w, const lac_train_result *r) {
+  return r->best_top1 >= 0 ? score(w, r->best_top1, r->best_top5, r->best_step) : json_null();
+}
+
+static json_t * final(laci_json_writer *w, const lac_train_result *r) {
+  if (!r->evaluated) return json_null();
+  json_t *object = score(w, r->top1, r->top5, r->eval_step);
+  laci_json_add(w, object, "loss", laci_json_number(r->eval_loss));
+  return object;
+}
+
+static const char *end_of(const lac_train_about *about, const lac_train_result *r) {
+  if (r->interrupted) return "interrupted";
+  if (about->options->eval_only) return "evaluated";
+  return r->reached ? "threshold" : "steps";
+}
+
+/** The lines of a text. */
+static json_t *lines(laci_json_writer *w, const char *text) {
+  json_t *array = json_array();
+  while (*text) {
+    size_t n = strcspn(text, "\n");
+    laci_json_append(w, array, json_stringn(text, n));
+    text += n + (text[n] == '\n');
+  }
+  return array;
+}
+
+/* ---- Masks ---- */
+
+static json_t *dense_layer(laci_json_writer *w, const lac_layer *layer) {
+  static const char left[] =
+      "it does not hold the pattern, and only masks that were there are kept";
+  bool is_left = layer->eligible && !laci_layer_is_zero(layer);
+  json_t *object = json_object();
+  laci_json_add(w, object, "name", laci_json_text(w, layer->name));
+  laci_json_add(w, object, "reason", laci_json_text(w, is_left ? left : layer->reason));
+  return object;
+}
+
+static json_t *masks(laci_json_writer *w, const lac_report *report) {
+  if (!report) return json_null();
+  json_t *object = json_object(), *kept = json_array(), *pruned = json_array(),
+         *dense = json_array();
+  for (int l = 0; l < report->n_layers; l++) {
+    const lac_layer *layer = &report->layers[l];
+    if (!layer->pruned || !layer->eligible) laci_json_append(w, dense, dense_layer(w, layer));
+    else laci_json_append(w, layer->was_pruned ? kept : pruned, laci_json_text(w, layer->name));
+  }
+  laci_json_add(w, object, "pattern", json_sprintf("%d:%d", report->pattern_n, report->pattern_m));
+  laci_json_add(w, object, "kept", kept);
+  laci_json_add(w, object, "pruned", pruned);
+  laci_json_add(w, object, "dense", dense);
+  return object;
+}
+
+/* ---- The whole ---- */
+
+static void add_run(laci_json_writer *w, json_t *root, const lac_train_about *about,
+                    const lac_train_result *r) {
+  const lac_train_options *o = about->options;
+  laci_json_add(w, root, "lacuna", json_string(lac_version()));
+  laci_json_add(w, root, "verb", laci_json_text(w, about->verb));
+  laci_json_add(w, root, "model", laci_json_text(w, about->model));
+  laci_json_add(w, root, "arch", laci_json_text(w, about->arch));
+  laci_json_add(w, root, "data", laci_json_text(w, about->data));
+  laci_json_add(w, root, "images", json_integer((json_int_t)r->images));
+  laci_json_add(w, root, "recipe", laci_json_text(w, r->recipe));
+  laci_json_add(w, root, "seed", laci_json_uint64(o->seed));
+  laci_json_add(w, root, "dtype", json_string(lac_dtype_name(o->dtype)));
+  laci_json_add(w, root, "threads", json_integer(r->threads));
+  laci_json_add(w, root, "batch", json_integer(r->batch));
+  laci_json_add(w, root, "accumulate", json_integer(r->accumulate));
+}
+
+static void add_result(laci_json_writer *w, json_t *root, const lac_train_about *about,
+                       const lac_train_result *r) {
+  const double threshold = about->options->stop_threshold;
+  laci_json_add(w, root, "first_step", json_integer((json_int_t)r->first_step));
+  laci_json_add(w, root, "steps", json_integer((json_int_t)r->steps));
+  laci_json_add(w, root, "planned_steps", json_integer((json_int_t)r->planned_steps));
+  laci_json_add(w, root, "epochs", laci_json_number(r->epochs));
+  laci_json_add(w, root, "ended", json_string(end_of(about, r)));
+  laci_json_add(w, root, "stop_threshold", threshold < 0 ? json_null() : json_real(threshold));
+  laci_json_add(w, root, "images_per_second", laci_json_number(r->average_images_per_second));
+  laci_json_add(w, root, "seconds", laci_json_number(r->seconds));
+  laci_json_add(w, root, "memory_bytes", json_integer((json_int_t)r->memory_bytes));
+  laci_json_add(w, root, "loss", laci_json_number(r->loss));
+  laci_json_add(w, root, "best", best(w, r));
+  laci_json_add(w, root, "final", final(w, r));
+  laci_json_add(w, root, "changed", lines(w, r->changed));
+  laci_json_add(w, root, "masks", masks(w, about->layers));
+}
+
+lac_status lac_train_json(const lac_train_about *about, const lac_train_result *result, char **text,
+                          lac_error *err) {
+  if (!about || !about->options || !result || !text) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "a run, its result and room for a text are needed");
+  }
+  laci_json_writer w = {.whole = true};
+  json_t *root = json_object();
+  add_run(&w, root, about, result);
+  add_result(&w, root, about, result);
+  return laci_json_finish(&w, root, LACI_JSON_REPORT(15), "the JSON result", text, err);
+}
