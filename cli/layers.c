@@ -43,6 +43,12 @@ lac_status layers_print_free(const lac_report *report, FILE *out, lac_error *err
   return print_layers(report, true, out, err);
 }
 
+/* Of one that is not pruned to the pattern. */
+static const char *structure_of(const lac_layer *layer) {
+  if (layer->n_zeros == 0) return "dense";
+  return layer->n_zeros == layer->n_elements ? "all zero" : "unstructured";
+}
+
 lac_status layers_print_sparsity(const lac_report *report, FILE *out, lac_error *err) {
   text_table table = {0};
   table_begin(&table, "~layer|op|shape|structure|>zeros|>non-zero/total|+");
@@ -52,7 +58,7 @@ lac_status layers_print_sparsity(const lac_report *report, FILE *out, lac_error 
     table_cell(&table, "%s", layer->op);
     table_shape_cell(&table, layer->rank, layer->shape);
     if (layer->pruned) table_cell(&table, "%d:%d", report->pattern_n, report->pattern_m);
-    else table_cell(&table, "%s", layer->n_zeros ? "unstructured" : "dense");
+    else table_cell(&table, "%s", structure_of(layer));
     table_cell(&table, "%.4f", layer->zero_ratio);
     table_cell(&table, "%" PRId64 "/%" PRId64, layer->n_elements - layer->n_zeros,
                layer->n_elements);

@@ -361,10 +361,11 @@ static lac_status fail_by_name(const output_file *file, lac_status status, lac_e
 static lac_status write_json(outputs *plan, const lac_report *report, char **text, lac_error *err) {
   output_file *file = &plan->files[OUTPUT_JSON];
   if (!file->path) return LAC_OK;
-  lac_status st = lac_report_json(report, text, err);
+  lac_status st = plan->json ? LAC_OK : lac_report_json(report, text, err);
   if (st || is_stdout(file->path)) return st;
+  const char *json = plan->json ? plan->json : *text;
   st = reserve(file, err);
-  if (!st) st = laci_file_write(file->temporary, *text, strlen(*text), true, err);
+  if (!st) st = laci_file_write(file->temporary, json, strlen(json), true, err);
   return st ? fail_by_name(file, st, err) : LAC_OK;
 }
 
@@ -492,7 +493,8 @@ lac_status outputs_write(outputs *plan, lac_model *model, const lac_report *repo
   if (st) retract_all(plan);
   outputs_abandon(); /* what has its name already is not temporary any more */
   being_written = NULL;
-  if (!st && is_stdout(plan->files[OUTPUT_JSON].path)) fputs(json, stdout);
+  if (!st && is_stdout(plan->files[OUTPUT_JSON].path))
+    fputs(plan->json ? plan->json : json, stdout);
   lac_text_free(json);
   return st;
 }

@@ -29,8 +29,10 @@ typedef struct output_file {
 typedef struct outputs {
   output_file files[OUTPUT_COUNT];
   bool force;
-  bool writes_model;          /* OUTPUT_MODEL is one: data files may go with it */
-  bool uses_stdout;           /* one of them goes to standard output: nothing else may */
+  bool writes_model; /* OUTPUT_MODEL is one: data files may go with it */
+  bool uses_stdout;  /* one of them goes to standard output: nothing else may */
+  const char
+      *json; /* what goes to --json in the place of the report; the caller's; NULL: nothing */
   char export_path[PATH_MAX]; /* what OUTPUT_EXPORT's path is a view of */
   char folder[PATH_MAX];      /* of the export, where it is to be made with the file; else empty */
   bool made_folder;

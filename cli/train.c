@@ -20,6 +20,7 @@
 #include "layers.h"
 #include "order.h"
 #include "outputs.h"
+#include "rest.h"
 #include "story.h"
 #include "verbs.h"
 
@@ -28,6 +29,7 @@ enum { NAME_BYTES = 64 };
 /* One run of either verb; cleared at its end. */
 typedef struct run {
   const arguments *args;
+  char arch[NAME_BYTES]; /* empty: finetune */
   lac_train_options options;
   lac_options pruning;
   lac_train_data data;
@@ -35,6 +37,8 @@ typedef struct run {
   lac_mask *mask;        /* NULL: dense */
   lac_report *report;    /* of the pruning, or for the drawing; NULL: neither */
   bool replayed;         /* the order is that of an earlier run */
+  lac_report *found;     /* of the network as it came, where it is to be sparse; else NULL */
+  bool pruned_now;       /* report is that of a pruning */
   lac_report *check;     /* of the result, where it is to be printed; NULL: it is not */
   char source[PATH_MAX]; /* where the network comes from; empty: from nowhere */
   lac_train_result result;
@@ -88,6 +92,10 @@ static lac_status check_reals(const arguments *args, lac_error *err) {
   return st;
 }
 
+static bool is_sparse(const arguments *args) {
+  return args->given.sparse ? args->sparse : args->verb == VERB_finetune;
+}
+
 /* What cannot be together. */
 static lac_status check_together(const arguments *args, lac_error *err) {
   const char *text = NULL;
@@ -108,7 +116,8 @@ static lac_status check_together(const arguments *args, lac_error *err) {
     text = "--keep-checkpoints without --model-dir DIR: where checkpoints go";
   else if (args->verb == VERB_train && args->eval_only && !args->recover)
     text = "--eval-only of fresh weights: --recover and --model-dir say which are meant";
-  return text ? laci_fail(err, LAC_BAD_ARGUMENT, "%s", text) : LAC_OK;
+  return text ? laci_fail(err, LAC_BAD_ARGUMENT, "%s", text)
+              : rest_check(args, is_sparse(args), err);
 }
 
 static void copy_recipe(const arguments *args, lac_train_options *o) {
@@ -131,13 +140,16 @@ static void copy_recipe(const arguments *args, lac_train_options *o) {
   o->shuffle = args->shuffle;
 }
 
+/* 0.76 means 76 %: nobody stops at less than one. */
+static double percent_of(double threshold) { return threshold <= 1 ? 100 * threshold : threshold; }
+
 static void copy_loop(const arguments *args, lac_train_options *o) {
   o->evaluate = args->eval;
   o->eval_only = args->eval_only;
   if (args->given.eval_steps) o->eval_steps = (int64_t)args->eval_steps;
   o->epochs_between_evals = (int64_t)args->epochs_between_evals;
   o->steps_per_loop = (int64_t)args->steps_per_loop;
-  if (args->given.stop_threshold) o->stop_threshold = args->stop_threshold;
+  if (args->given.stop_threshold) o->stop_threshold = percent_of(args->stop_threshold);
   o->keep_best = args->keep_best;
   o->model_dir = args->model_dir;
   if (args->given.checkpoint_steps) o->checkpoint_steps = (int64_t)args->checkpoint_steps;
@@ -213,6 +225,8 @@ static void tell_begin(const run *r, const lac_train_event *event) {
   } else {
     story_tell("%" PRId64 " images for training; %" PRId64 " step%s to go, recipe %s",
                r->data.images, left, left == 1 ? "" : "s", r->options.recipe);
+    if (r->options.stop_threshold >= 0)
+      story_tell("ends at top-1 of %g %%, or after the last step", r->options.stop_threshold);
   }
 }
 
@@ -316,11 +330,12 @@ static lac_status find_source(run *r, lac_error *err) {
   return laci_fail(err, LAC_IO, "%s: the name is too long", args->operand);
 }
 
-/* Permutes and prunes; a run that goes on is in an order already. A drawing shows what was found,
- * so it is found again. */
+/* Permutes and prunes what is not pruned already; a run that goes on is in an order already. A
+ * drawing shows what was found, so it is found again. */
 static lac_status prune(run *r, lac_error *err) {
   const arguments *args = r->args;
   lac_options how = r->pruning;
+  how.keep_pruned = true;
   if (args->recover && args->permute && !args->plot) {
     r->replayed = order_replay(args->model_dir, &how, r->model);
     how.permute = !r->replayed;
@@ -334,23 +349,34 @@ static lac_status prune(run *r, lac_error *err) {
   return st;
 }
 
-/* Masks of what holds the pattern; where nothing does, of what pruning makes. An evaluation alone
- * changes nothing, and of a checkpoint it needs the masks that the run had. */
+/* Prunes what is not pruned already, unless that is to stay as it is. */
+static lac_status prune_rest(run *r, lac_error *err) {
+  lac_status st = lac_check(r->model, NULL, &r->pruning, &r->found, err);
+  if (st) return st;
+  bool stays = rest_stays(r->args);
+  rest_count n = rest_of(r->found);
+  if (stays && n.n_pruned == 0) {
+    return laci_fail(err, LAC_BAD_VALUE,
+                     "%s: no layer holds %s, so that --keep-masks has nothing to keep: wanted "
+                     "--prune-rest, or --no-sparse",
+                     r->source[0] ? r->source : "fresh weights", r->args->pattern);
+  }
+  rest_tell(r->found, stays);
+  r->pruned_now = !stays && (n.n_rest || n.n_pruned == 0);
+  return r->pruned_now ? prune(r, err) : LAC_OK;
+}
+
+/* Masks of what is pruned, before or now. An evaluation alone changes nothing, and of a checkpoint
+ * it needs the masks that the run had. */
 static lac_status make_masks(run *r, lac_error *err) {
   const arguments *args = r->args;
-  bool sparse = args->given.sparse ? args->sparse : args->verb == VERB_finetune;
-  if (!sparse || (args->eval_only && !args->recover)) return LAC_OK;
-  lac_status st = lac_mask_from_model(r->model, &r->pruning, &r->mask, err);
-  if (!st && lac_mask_count(r->mask) == 0) {
-    lac_mask_destroy(r->mask);
-    r->mask = NULL;
-    st = prune(r, err);
-    if (!st) st = lac_mask_from_model(r->model, &r->pruning, &r->mask, err);
-    /* fresh weights know nothing that pruning could take away */
-    r->options.eval_first = r->source[0] != 0 && lac_mask_count(r->mask) > 0;
-  }
+  if (!is_sparse(args) || (args->eval_only && !args->recover)) return LAC_OK;
+  lac_status st = prune_rest(r, err);
+  if (!st) st = lac_mask_from_model(r->model, &r->pruning, &r->mask, err);
   if (st) return st;
   int n = lac_mask_count(r->mask);
+  /* fresh weights know nothing that pruning could take away */
+  r->options.eval_first = r->pruned_now && r->source[0] != 0 && n > 0;
   if (n == 0 && export_is_read(args)) {
     return laci_fail(err, LAC_BAD_VALUE,
                      "%s: no layer takes %s, so that nothing would be sparse (--all-sizes prunes "
@@ -408,6 +434,36 @@ static lac_status check_model_dir(const run *r, lac_error *err) {
 
 /* ---- The result ---- */
 
+/* How the run went; with a failure that is an interrupt, too. */
+static void tell_summary(const run *r) {
+  const lac_train_result *result = &r->result;
+  int64_t n = result->steps - result->first_step;
+  char time[32], speed[32], best[96] = "";
+  if (r->options.eval_only) return;
+  write_time(result->seconds, time);
+  write_speed(result->average_images_per_second, speed);
+  if (result->best_top1 >= 0) {
+    (void)snprintf(best, sizeof best, "; best: top-1 %.2f%% at step %" PRId64, result->best_top1,
+                   result->best_step);
+  }
+  story_tell("%" PRId64 " step%s in %s%s%s%s%s%s", n, n == 1 ? "" : "s", time,
+             n ? ", on average " : "", n ? speed : "", best,
+             result->interrupted ? "; interrupted" : "",
+             result->reached ? "; the threshold was reached" : "");
+}
+
+static lac_status make_json(const run *r, char **text, lac_error *err) {
+  const arguments *args = r->args;
+  const lac_report *layers = r->pruned_now ? r->report : r->found;
+  const lac_train_about about = {.verb = args->verb == VERB_train ? "train" : "finetune",
+                                 .model = r->source[0] ? r->source : NULL,
+                                 .arch = r->arch[0] ? r->arch : NULL,
+                                 .data = args->data,
+                                 .options = &r->options,
+                                 .layers = layers};
+  return args->json ? lac_train_json(&about, &r->result, text, err) : LAC_OK;
+}
+
 static void print_result(const run *r) {
   const lac_train_result *result = &r->result;
   if (!r->options.eval_only) {
@@ -435,23 +491,27 @@ static lac_status print_check(const run *r, lac_error *err) {
 
 static lac_status write_result(run *r, outputs *plan, lac_error *err) {
   const arguments *args = r->args;
-  lac_status st = LAC_OK;
+  char *json = NULL;
+  lac_status st = make_json(r, &json, err);
+  plan->json = json;
   if (args->plot && !r->report) st = lac_inspect(r->model, &r->pruning, &r->report, err);
   if (!st && export_is_read(args) && !args->eval_only) {
     st = export_check(r->model, r->mask, &r->pruning, &r->check, err);
   }
   if (!st && !plan->uses_stdout) st = print_check(r, err);
-  if (!st && !args->eval_only) { st = outputs_write(plan, r->model, r->report, err); }
+  if (!st) st = outputs_write(plan, r->model, r->report, err);
   if (!st && !plan->uses_stdout) print_result(r);
   if (!st) st = outputs_finish(plan, err);
   if (!st) outputs_tell(plan);
+  plan->json = NULL;
+  lac_text_free(json);
   return st;
 }
 
 static exit_code train(const arguments *args, lac_error *err) {
   run r = {.args = args};
   outputs plan;
-  char arch[NAME_BYTES];
+  char *arch = r.arch;
   lac_status st = find_arch(args, arch, err);
   if (!st) st = read_options(&r, arch, err);
   if (!st) st = find_source(&r, err);
@@ -464,8 +524,12 @@ static exit_code train(const arguments *args, lac_error *err) {
   if (!st) st = outputs_guard(&plan, r.model, r.source, err);
   if (!st) st = lac_train_check(r.model, args->data, &r.options, err);
   if (!st) st = make_masks(&r, err);
-  if (!st) st = lac_train(r.model, args->data, r.mask, &r.options, &r.result, err);
+  if (!st) {
+    st = lac_train(r.model, args->data, r.mask, &r.options, &r.result, err);
+    if (!st || r.result.interrupted) tell_summary(&r);
+  }
   if (!st) st = write_result(&r, &plan, err);
+  lac_report_destroy(r.found);
   lac_report_destroy(r.check);
   lac_report_destroy(r.report);
   lac_mask_destroy(r.mask);

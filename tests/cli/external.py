@@ -77,4 +77,5 @@ def main():
     data.write_bytes(blob)
 
 
-main()
+if __name__ == "__main__":
+    main()

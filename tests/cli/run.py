@@ -9,7 +9,7 @@
     = 2                                 (the status, where it is not 0)
 
 A test goes from its # line to the next one. $SRC is the repository. In the output the repository's path becomes $SRC,
-and what differs from run to run (seconds) becomes S. --update writes what the program does now; review the diff.
+and what differs from run to run (seconds) becomes S (TIME, N). --update writes what the program does now; review the diff.
 """
 import argparse
 import difflib
@@ -23,6 +23,7 @@ import tempfile
 HERE = pathlib.Path(__file__).resolve().parent
 TOP = HERE.parent.parent
 VARIABLE = [(re.compile(r"\b\d+\.\d+ s\b"), "S s"), (re.compile(r'(_seconds": )[0-9.e+-]+'), r"\1S"),
+            (re.compile(r"\bin \d+:\d\d:\d\d\b"), "in TIME"), (re.compile(r"(on average )[0-9.]+"), r"\1N"),
             (re.compile(r"(differ by at most )\S+( of )"), r"\1E\2")]
 
 
