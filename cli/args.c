@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/budget.h"
 #include "base/error.h"
 #include "base/memory.h"
 
@@ -204,6 +205,11 @@ static lac_status store(arguments *args, const option_row *option, const char *v
     case OPTION_SECONDS: return parse_seconds(option, value, field, err);
     case OPTION_REAL: return parse_real(option, value, field, err);
     case OPTION_HEAD: return LAC_OK;
+    case OPTION_SIZE:
+      if (laci_size_parse(value, field)) return LAC_OK;
+      return laci_fail(err, LAC_BAD_ARGUMENT,
+                       "--%s %s: wanted a size in bytes, such as 800M or 16G",
+                       text_dashed(option->name), value);
   }
   if (!value[0]) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "--%s: its value %s is empty",
@@ -493,6 +499,7 @@ void arguments_clear(arguments *args) {
 #define CLEAR_PLACES(field)
 #define CLEAR_SECONDS(field)
 #define CLEAR_REAL(field)
+#define CLEAR_SIZE(field)
 #define CLEAR_LIST(field) laci_free((void *)(field).items);
 #define LAC_OPTION(kind, id, letter, argument, initial, verbs, help) CLEAR_##kind(args->id)
 #include "options.def"

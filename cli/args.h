@@ -32,6 +32,7 @@ typedef enum option_kind {
   OPTION_PLACES,
   OPTION_SECONDS,
   OPTION_REAL,
+  OPTION_SIZE,
   OPTION_HEAD, /* no option: the title of those after it */
 } option_kind;
 
@@ -51,6 +52,7 @@ typedef uint64_t NUMBER_value;
 typedef int PLACES_value;
 typedef double SECONDS_value;
 typedef double REAL_value;
+typedef uint64_t SIZE_value;
 
 typedef struct arguments {
   verb_id verb;

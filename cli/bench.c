@@ -51,6 +51,7 @@ static lac_status read_options(const arguments *args, laci_arena *arena, lac_ben
   options->shapes = made;
   options->n_shapes = shapes->n;
   options->threads = args->threads;
+  options->max_memory = args->max_memory;
   options->dtype = strcmp(args->dtype, "bf16") == 0 ? LAC_DTYPE_BF16 : LAC_DTYPE_F32;
   options->runs = (int)args->runs;
   options->seconds = args->time;

@@ -93,6 +93,7 @@ lac_status input_options(const arguments *args, lac_options *options, lac_error 
   options->time_limit = args->time_limit;
   options->seed = args->seed;
   options->threads = args->threads;
+  options->max_memory = args->max_memory;
   options->assume = args->assume.items;
   options->n_assume = args->assume.n;
   options->input_shapes = args->input_shape.items;

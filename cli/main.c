@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/budget.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "help.h"
@@ -76,7 +77,13 @@ static exit_code run_verb(const arguments *args, lac_error *err) {
  * same, which no terminal obeys. */
 static void say_failure(lac_error *err) {
   text_tame(err->text);
-  fprintf(stderr, "lacuna: %s\n", err->text);
+  const char *cure = "";
+  if (err->status == LAC_MEMORY_LIMIT) {
+    cure = strstr(err->text, LACI_PROOF_DOES_NOT_FIT)
+               ? " (--no-verify leaves the proof out, --max-memory SIZE allows more)"
+               : " (--max-memory SIZE allows more)";
+  }
+  fprintf(stderr, "lacuna: %s%s\n", err->text, cure);
 }
 
 int main(int argc, char **argv) {

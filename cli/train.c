@@ -272,6 +272,7 @@ static lac_status read_options(run *r, const char *arch, lac_error *err) {
   if (!st && args->std) st = input_colour("std", args->std, o->std, err);
   if (st) return st;
   o->threads = args->threads;
+  o->max_memory = args->max_memory;
   o->dtype = strcmp(args->dtype, "bf16") == 0 ? LAC_DTYPE_BF16 : LAC_DTYPE_F32;
   o->remat = args->remat;
   o->seed = args->seed;

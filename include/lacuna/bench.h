@@ -32,6 +32,8 @@ typedef struct lac_bench_options {
   uint64_t seed;       /* of the inputs, default 0 */
   int n, m;            /* which layers hold the pattern n:m; default 2:4 */
   double load_seconds; /* what loading the model took, to be reported; default 0 */
+  uint64_t max_memory; /* bytes that the work may take, as planned; 0 (default): 80 % of the
+                          machine's, or of its control group's */
 } lac_bench_options;
 
 /** Seconds of the fastest and of the middle run. */
@@ -75,6 +77,7 @@ typedef struct lac_bench_result {
   double items_per_second; /* batch over the median of what won */
   double load_seconds, plan_seconds, first_seconds; /* up to the first answer */
   uint64_t weight_bytes, arena_bytes;               /* as planned */
+  uint64_t planned_bytes;  /* with inputs and outputs: what is held to max_memory */
   const char *peak_kernel; /* what the peak was measured with: "avx512 f32" */
   double peak_flops;       /* a second, on all threads, the best sample between the runs */
   double read_bytes;       /* a second, from memory, on all threads */

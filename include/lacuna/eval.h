@@ -34,6 +34,8 @@ typedef struct lac_eval_options {
   const char *predictions; /* where to write the first output, [images, classes] in the order of
                               the data, as .npy; NULL (default): nowhere */
   bool force;              /* replace a file of that name */
+  uint64_t max_memory;     /* bytes that the work may take, as planned; 0 (default): 80 % of the
+                              machine's, or of its control group's */
 } lac_eval_options;
 
 typedef struct lac_eval_result {

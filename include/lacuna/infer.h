@@ -35,6 +35,8 @@ typedef struct lac_infer_options {
   int n_shapes;                   /* default 0 */
   bool force;                     /* replace files that exist; inputs are never replaced */
   bool f32; /* outputs of every float type are written as f32; default false: as their own type */
+  uint64_t max_memory; /* bytes that the work may take, as planned; 0 (default): 80 % of the
+                          machine's, or of its control group's */
 } lac_infer_options;
 
 /** An output as it was written. */

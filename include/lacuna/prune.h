@@ -38,13 +38,15 @@ typedef struct lac_options {
   int n_assume;
   const char *const *input_shapes; /* n_input_shapes texts "NAME=1x3x224x224" */
   int n_input_shapes;
+  uint64_t max_memory; /* bytes that the work may take, the model included; 0: 80 % of the
+                          machine's, or of its control group's. (0) */
 } lac_options;
 
 LAC_API lac_options lac_options_default(void);
 
 /** Permutes (options->permute), prunes and proves; the model's stored tensors change. On failure
  * they are as before. Fails LAC_BAD_VALUE (NaN or Inf in a weight), LAC_PROOF_FAILED,
- * LAC_BAD_ARGUMENT, LAC_NO_MEMORY. */
+ * LAC_BAD_ARGUMENT, LAC_NO_MEMORY, LAC_MEMORY_LIMIT (the proof included: before the search). */
 LAC_API LAC_MUST_CHECK lac_status lac_prune(lac_model *model, const lac_options *options,
                                             lac_report **report, lac_error *err);
 

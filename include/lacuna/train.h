@@ -108,6 +108,8 @@ typedef struct lac_train_options {
   int resize, crop;      /* pixels, see lac_eval_options (0) */
   float mean[3], std[3]; /* see lac_eval_options (ImageNet's) */
   const char *classes;   /* see lac_eval_options (NULL) */
+  uint64_t max_memory;   /* bytes that training may take, as planned; 0: 80 % of the machine's, or
+                            of its control group's (0) */
   lac_train_listener *listener; /* hears every event, on the caller's thread (NULL) */
   void *context;
 } lac_train_options;
@@ -187,8 +189,8 @@ LAC_API LAC_MUST_CHECK lac_status lac_train_check(lac_model *model, const char *
  * each other), LAC_BAD_VALUE (loss or weights no finite numbers any more: the text names the step,
  * checkpoints stay), LAC_INTERRUPTED (after a checkpoint), LAC_EXISTS (model_dir has checkpoints,
  * or another run writes there now), LAC_NOT_FOUND (data, a mask's weight), LAC_BAD_FILE (data, a
- * checkpoint of another run), LAC_IO, LAC_NO_MEMORY. What does not fit is found before anything is
- * written. */
+ * checkpoint of another run), LAC_IO, LAC_NO_MEMORY, LAC_MEMORY_LIMIT. What does not fit is found
+ * before anything is written. */
 LAC_API LAC_MUST_CHECK lac_status lac_train(lac_model *model, const char *data,
                                             const lac_mask *mask, const lac_train_options *options,
                                             lac_train_result *result, lac_error *err);

@@ -16,7 +16,7 @@ lac_status laci_analyze(const laci_graph *graph, const laci_rules *rules, laci_a
   analysis->classes = laci_alloc(1, sizeof *analysis->classes);
   lac_status st = LAC_OK;
   if (!analysis->tracks || !analysis->classes) st = laci_fail_memory(err, "the analysis");
-  if (!st) st = laci_tracks_build(graph, analysis->tracks, err);
+  if (!st) st = laci_tracks_build(graph, rules->budget, analysis->tracks, err);
   if (!st) st = laci_classes_find(analysis->tracks, analysis->classes, err);
   if (!st) st = laci_find_layers(analysis, rules, err);
   if (!st) st = laci_find_groups(analysis, err);

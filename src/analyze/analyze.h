@@ -6,6 +6,7 @@
 #ifndef LACI_ANALYZE_ANALYZE_H
 #define LACI_ANALYZE_ANALYZE_H
 
+#include "base/budget.h"
 #include "graph/graph.h"
 #include "sparse/weight_view.h"
 
@@ -15,6 +16,7 @@ typedef struct laci_rules {
   bool padding, all_sizes;
   const char *include,
       *exclude; /* POSIX extended regular expressions on node or weight names; NULL: none */
+  const laci_budget *budget; /* the limit, and what others hold; NULL: no limit */
 } laci_rules;
 
 /** A node with a stored weight. Axes are those of the stored tensor. */
@@ -63,7 +65,8 @@ typedef struct laci_analysis {
 } laci_analysis;
 
 /** The graph must be inferred already and must outlive the analysis. Fails LAC_BAD_ARGUMENT for a
- * bad regular expression, LAC_NO_MEMORY. */
+ * bad regular expression, LAC_NO_MEMORY, LAC_MEMORY_LIMIT (axes of so many positions that what is
+ * kept of each is above the budget). */
 LAC_MUST_CHECK lac_status laci_analyze(const laci_graph *graph, const laci_rules *rules,
                                        laci_analysis **analysis, lac_error *err);
 void laci_analysis_destroy(laci_analysis *analysis);

@@ -222,6 +222,10 @@ static lac_status resolve_node(laci_tracks *t, int node_id, lac_error *err) {
   if (t->no_memory) st = LAC_NO_MEMORY;
 out:
   laci_coupling_clear(&coupling);
+  if (!laci_budget_has(&t->budget, 0)) {
+    st = laci_budget_check(&t->budget, "the analysis of channels", err);
+    return laci_fail_in(err, st, "%s (%s)", node->name, node->type);
+  }
   return st ? laci_fail(err, st, "%s: %s while reading how channels pass through", node->name,
                         lac_status_text(st))
             : LAC_OK;
@@ -265,13 +269,15 @@ static void start_layout(laci_tracks *t, int id) {
   }
 }
 
-lac_status laci_tracks_build(const laci_graph *graph, laci_tracks *t, lac_error *err) {
-  *t = (laci_tracks){.graph = graph};
+lac_status laci_tracks_build(const laci_graph *graph, const laci_budget *budget, laci_tracks *t,
+                             lac_error *err) {
+  *t = (laci_tracks){.graph = graph, .budget = budget ? *budget : laci_budget_of(UINT64_MAX)};
   t->layouts = laci_alloc((size_t)graph->n_values, sizeof *t->layouts);
   if (!t->layouts) return laci_fail_memory(err, "the analysis");
   (void)laci_cause_new(t, -1, -1, "nothing is known about this axis");
   lac_status st = LAC_OK;
   for (int v = 0; v < graph->n_values; v++) start_layout(t, v);
+  st = laci_budget_check(&t->budget, "the analysis of channels", err);
   for (int n = 0; n < graph->n_nodes && !st; n++) st = resolve_node(t, n, err);
   for (int i = 0; i < graph->n_outputs && !st; i++) {
     char text[512];

@@ -5,7 +5,9 @@
 #include <string.h>
 
 int laci_track_new(laci_tracks *t, int64_t n, bool sourced) {
-  if (n < 0 || n > LACI_TRACK_LIMIT ||
+  laci_budget_add(&t->budget, laci_bytes_of(n, LACI_POSITION_BYTES), "axes of %lld positions",
+                  (long long)n);
+  if (n < 0 || n > LACI_TRACK_LIMIT || !laci_budget_has(&t->budget, 0) ||
       !laci_grow((void **)&t->tracks, t->n_tracks, &t->track_room, sizeof *t->tracks)) {
     t->no_memory = true;
     return -1;
@@ -78,6 +80,7 @@ int laci_track_union(laci_tracks *t, int a, int b) {
   int root = a < b ? a : b,
       other = a < b ? b : a; /* the oldest stays: ids do not depend on the path */
   absorb(&t->tracks[root], &t->tracks[other]);
+  laci_budget_give_back(&t->budget, laci_bytes_of(t->tracks[other].n, LACI_POSITION_BYTES));
   t->tracks[other].parent = root;
   return root;
 }

@@ -10,6 +10,7 @@
 #ifndef LACI_ANALYZE_TRACKS_IN_H
 #define LACI_ANALYZE_TRACKS_IN_H
 
+#include "base/budget.h"
 #include "graph/graph.h"
 
 /** Why something may not move. */
@@ -71,10 +72,13 @@ typedef struct laci_tracks {
   size_t n_links, link_room;
   laci_cause *causes;
   size_t n_causes, cause_room;
-  bool no_memory; /* something failed for want of memory: results are void */
+  bool no_memory;     /* something failed for want of memory: results are void */
+  laci_budget budget; /* what others hold, and the tracks; over it, results are void, too */
 } laci_tracks;
 
 enum { LACI_TRACK_LIMIT = 1 << 26 }; /* positions a single track may have */
+
+enum { LACI_POSITION_BYTES = 128 }; /* that the analysis keeps of a position, as measured */
 
 /* Making. Ids come back; -1 (and no_memory) when there is no memory. */
 int laci_track_new(laci_tracks *t, int64_t n, bool sourced);
@@ -101,9 +105,9 @@ int64_t laci_bundle_index(const laci_bundle *bundle, const laci_shape *shape, in
 laci_bundle laci_bundle_of_axis(int track, int axis);
 void laci_layout_put(laci_tracks *t, int value, const laci_bundle *bundle);
 
-/** Layouts of all values, from the operators' couplings (resolve.c). */
-LAC_MUST_CHECK lac_status laci_tracks_build(const laci_graph *graph, laci_tracks *t,
-                                            lac_error *err);
+/** Layouts of all values, from the operators' couplings (resolve.c). budget NULL: no limit. */
+LAC_MUST_CHECK lac_status laci_tracks_build(const laci_graph *graph, const laci_budget *budget,
+                                            laci_tracks *t, lac_error *err);
 void laci_tracks_clear(laci_tracks *t);
 
 #endif

@@ -122,6 +122,7 @@ static lac_status look_for_pattern(bench *b, const lac_model *model, lac_error *
   options.n = b->options->n;
   options.m = b->options->m;
   options.threads = b->options->threads;
+  options.max_memory = b->options->max_memory;
   lac_status st = lac_check(model, NULL, &options, &b->check, &why);
   if (st == LAC_NO_MEMORY || st == LAC_INTERRUPTED || st == LAC_BAD_ARGUMENT) {
     return laci_fail(err, st, "%s", why.text);
@@ -134,12 +135,15 @@ static lac_status plan_net(bench *b, const lac_model *model, lac_error *err) {
   lac_bench_result *r = &b->result->pub;
   lac_status st = laci_rebatch_begin(b->graph, b->options, &b->batch, err);
   if (st) return st;
+  laci_budget budget = laci_budget_of(b->options->max_memory);
+  laci_budget_add(&budget, LACI_BENCH_READ, "what reading memory is measured with");
   laci_net_options o = {.threads = b->options->threads,
                         .bf16 = b->options->dtype == LAC_DTYPE_BF16,
                         .shapes = b->batch.shapes,
                         .n_shapes = b->batch.n_shapes,
                         .fetch = model->file ? laci_onnx_fetch : NULL,
-                        .fetch_context = model->file};
+                        .fetch_context = model->file,
+                        .budget = &budget};
   double begin = laci_clock_seconds();
   st = laci_net_create(b->graph, &o, &b->net, err);
   r->plan_seconds = laci_clock_seconds() - begin;
@@ -155,6 +159,7 @@ static lac_status plan_net(bench *b, const lac_model *model, lac_error *err) {
   r->threads = laci_net_threads(b->net);
   r->weight_bytes = laci_net_weight_bytes(b->net);
   r->arena_bytes = laci_net_arena_bytes(b->net);
+  r->planned_bytes = budget.needed;
   r->batch = 1;
   if (b->batch.n_shapes > 0 && b->batch.shapes[0].shape.rank > 0) {
     r->batch = b->batch.shapes[0].shape.dims[0];

@@ -18,6 +18,8 @@ typedef struct laci_bench_result {
 
 /* ---- bench_peak.c ---- */
 
+enum { LACI_BENCH_READ = 96 << 20 }; /* bytes that are read: more than caches hold */
+
 /** Reading memory on all threads of the pool: bytes a second, the best of a few passes. */
 LAC_MUST_CHECK lac_status laci_bench_read(laci_pool *pool, double *bytes_per_second,
                                           lac_error *err);

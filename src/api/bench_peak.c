@@ -8,7 +8,7 @@
 #include "base/error.h"
 
 enum { READ_PASSES = 4, PROBE_TURNS = 20000 };
-static const size_t read_bytes = (size_t)96 << 20; /* more than caches hold */
+static const size_t read_bytes = LACI_BENCH_READ;
 static const double settle_s = 2e-3, sample_s = 2e-3;
 
 /* ---- Multiply-adds ---- */

@@ -129,6 +129,7 @@ static void add_summary(laci_json_writer *w, json_t *root, const lac_bench_resul
   laci_json_add(w, root, "first_run_ms", milliseconds(r->first_seconds));
   laci_json_add(w, root, "weight_bytes", json_integer((json_int_t)r->weight_bytes));
   laci_json_add(w, root, "arena_bytes", json_integer((json_int_t)r->arena_bytes));
+  laci_json_add(w, root, "planned_bytes", json_integer((json_int_t)r->planned_bytes));
   laci_json_add(w, root, "peak_kernel", json_string(r->peak_kernel));
   laci_json_add(w, root, "peak_gflops", laci_json_number(1e-9 * r->peak_flops));
   laci_json_add(w, root, "read_gbytes_per_second", laci_json_number(1e-9 * r->read_bytes));

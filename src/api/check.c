@@ -23,9 +23,10 @@ static lac_status compare(const lac_model *original, const lac_model *model,
   laci_report *orders = NULL;
   lac_status st = laci_job_open((lac_model *)original, options, &job, err);
   if (st) return st;
+  laci_model_add_to(model, &job.budget);
   st = laci_plan_create(job.analysis, &plan, err);
   if (!st) st = laci_explain_changes(plan, model->graph, err);
-  if (!st && options->verify) st = laci_prove_plan(plan, options, job.pool, report, err);
+  if (!st && options->verify) st = laci_prove_plan(plan, options, &job, report, err);
   if (!st) st = laci_report_create(original, "check", options, job.analysis, &orders, err);
   if (!st) st = laci_report_add_plan(orders, job.analysis, plan, err);
   for (int l = 0; !st && l < report->pub.n_layers && l < orders->pub.n_layers; l++) {

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "api/infer.h"
 #include "api/model_in.h"
 #include "backend/cpu/net.h"
 #include "base/error.h"
@@ -62,6 +63,12 @@ static lac_status check_options(const lac_engine_options *options, lac_error *er
 
 lac_status lac_engine_create(const lac_model *model, const lac_engine_options *options,
                              lac_engine **engine, lac_error *err) {
+  laci_budget budget = laci_budget_of(options ? options->max_memory : 0);
+  return laci_engine_create(model, options, &budget, engine, err);
+}
+
+lac_status laci_engine_create(const lac_model *model, const lac_engine_options *options,
+                              laci_budget *budget, lac_engine **engine, lac_error *err) {
   laci_input_shape *shapes = NULL;
   const laci_net_port *ports;
   lac_engine_options defaults = lac_engine_options_default();
@@ -78,7 +85,8 @@ lac_status lac_engine_create(const lac_model *model, const lac_engine_options *o
                           .shapes = shapes,
                           .n_shapes = options->n_shapes,
                           .fetch = model->file ? laci_onnx_fetch : NULL,
-                          .fetch_context = model->file};
+                          .fetch_context = model->file,
+                          .budget = budget};
     st = laci_net_create(model->graph, &o, &made->net, err);
   }
   if (!st) {

@@ -20,6 +20,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "data/npy.h"
+#include "graph/sizes.h"
 
 typedef struct infer_result {
   lac_infer_result pub; /* first: a lac_infer_result * is an infer_result * */
@@ -31,6 +32,7 @@ typedef struct infer_result {
 typedef struct inference {
   const laci_graph *graph;
   const lac_infer_options *options;
+  laci_budget budget;    /* the limit, and the inputs as they are read */
   laci_buf **inputs;     /* [graph->n_inputs] */
   laci_buf **outputs;    /* [graph->n_outputs], of the fast engine */
   laci_plain *plain;     /* NULL: the fast engine; else it holds the outputs */
@@ -135,6 +137,14 @@ static lac_status read_input(inference *run, int place, const char *path, lac_er
   if (!st) st = reshape(run, value->name, path, &array.type.shape, err);
   if (!st) st = check_shape(value, path, &array.type.shape, err);
   if (!st) {
+    laci_budget both = run->budget; /* as they are read, and in the network's type */
+    int64_t count = laci_shape_count(&array.type.shape);
+    laci_budget_add(&run->budget, laci_bytes_of(count, sizeof(double)), "input '%.200s'",
+                    value->name);
+    laci_budget_add(&both, laci_bytes_of(count, 2 * sizeof(double)), "input '%.200s'", value->name);
+    st = laci_budget_check(&both, "reading the inputs", err);
+  }
+  if (!st) {
     st = laci_buf_from_bytes(&array.type, array.bytes, array.size_bytes, &run->inputs[place], err);
   }
   laci_npy_clear(&array);
@@ -227,8 +237,8 @@ static lac_status unpack_values(const lac_engine_port *port, const void *bytes, 
   return laci_buf_from_bytes(&type, bytes, port->size_bytes, buf, err);
 }
 
-static lac_status plan_engine(const inference *run, const lac_model *model, lac_engine **engine,
-                              lac_error *err) {
+static lac_status plan_engine(const inference *run, const lac_model *model, laci_budget *budget,
+                              lac_engine **engine, lac_error *err) {
   int n = run->graph->n_inputs;
   lac_engine_shape *shapes = laci_alloc((size_t)n, sizeof *shapes);
   if (!shapes) return laci_fail_memory(err, "the shapes of the inputs");
@@ -242,7 +252,7 @@ static lac_status plan_engine(const inference *run, const lac_model *model, lac_
   options.dtype = run->options->dtype;
   options.shapes = shapes;
   options.n_shapes = n;
-  lac_status st = lac_engine_create(model, &options, engine, err);
+  lac_status st = laci_engine_create(model, &options, budget, engine, err);
   laci_free(shapes);
   if (!st) laci_tell_plan(*engine);
   return st;
@@ -262,9 +272,18 @@ static void free_all(void **blocks, int n) {
 static lac_status run_fast(inference *run, const lac_model *model, lac_error *err) {
   lac_engine *engine = NULL;
   const lac_engine_port *in = NULL, *out = NULL;
-  lac_status st = plan_engine(run, model, &engine, err);
+  laci_budget budget = run->budget;
+  lac_status st = plan_engine(run, model, &budget, &engine, err);
   if (st) return st;
   int n_in = lac_engine_inputs(engine, &in), n_out = lac_engine_outputs(engine, &out);
+  for (int at = 0; at < n_out; at++) { /* as they are written: a double for a float */
+    laci_budget_add(&budget, 2 * out[at].size_bytes, "output '%.200s'", out[at].name);
+  }
+  st = laci_budget_check(&budget, "the run with its outputs", err);
+  if (st) {
+    lac_engine_destroy(engine);
+    return st;
+  }
   void **read = laci_alloc((size_t)n_in, sizeof *read);
   void **written = laci_alloc((size_t)n_out, sizeof *written);
   bool whole = read && written;
@@ -288,12 +307,33 @@ static lac_status run_fast(inference *run, const lac_model *model, lac_error *er
   return st;
 }
 
+/* The plain engine's values for these inputs, as far as their sizes are known beforehand. */
+static lac_status plan_plain(const inference *run, laci_budget *budget, lac_error *err) {
+  int n = run->graph->n_inputs;
+  laci_type *types = NULL;
+  laci_input_shape *shapes = laci_alloc((size_t)n, sizeof *shapes);
+  if (!shapes) return laci_fail_memory(err, "the shapes of the inputs");
+  for (int at = 0; at < n; at++) {
+    shapes[at] = (laci_input_shape){input_value(run, at)->name, run->inputs[at]->shape};
+  }
+  lac_status st = laci_graph_sizes(run->graph, shapes, n, &types, err);
+  if (!st) st = laci_plain_plan(run->graph, types, NULL, budget, err);
+  laci_free(types);
+  laci_free(shapes);
+  return st ? st : laci_budget_check(budget, "the run", err);
+}
+
 static lac_status run_plain(inference *run, const lac_model *model, lac_error *err) {
   const laci_graph *graph = run->graph;
   laci_pool *pool = NULL;
-  lac_status st = laci_model_settle(model, err);
+  laci_budget budget = laci_budget_of(run->budget.limit), planned;
+  laci_model_add_to(model, &budget);
+  planned = budget;
+  lac_status st = plan_plain(run, &planned, err);
+  if (!st) st = laci_model_settle(model, err);
   if (!st) st = laci_pool_create(run->options->threads, &pool, err);
   if (!st) st = laci_plain_create(graph, NULL, NULL, pool, &run->plain, err);
+  if (!st) laci_plain_budget(run->plain, &budget);
   for (int at = 0; !st && at < graph->n_inputs; at++) {
     laci_plain_set(run->plain, graph->inputs[at], run->inputs[at]);
     run->inputs[at] = NULL; /* taken */
@@ -304,6 +344,7 @@ static lac_status run_plain(inference *run, const lac_model *model, lac_error *e
     else st = laci_plain_step(run->plain, node, err);
   }
   run->result->pub.seconds = laci_clock_seconds() - begin;
+  if (run->plain) laci_plain_budget(run->plain, NULL); /* which is ours */
   laci_pool_destroy(pool);
   return st;
 }
@@ -446,7 +487,10 @@ static void tell_bf16(const inference *run) {
 static lac_status inference_init(inference *run, const lac_model *model,
                                  const lac_infer_options *options, int n_inputs, lac_error *err) {
   size_t n_in = (size_t)model->graph->n_inputs, n_out = (size_t)model->graph->n_outputs;
-  *run = (inference){.graph = model->graph, .options = options, .leftover = -1};
+  *run = (inference){.graph = model->graph,
+                     .options = options,
+                     .budget = laci_budget_of(options->max_memory),
+                     .leftover = -1};
   run->inputs = laci_alloc(n_in, sizeof *run->inputs);
   run->outputs = laci_alloc(n_out, sizeof *run->outputs);
   run->writers = laci_alloc(n_out, sizeof *run->writers);

@@ -3,7 +3,14 @@
 #ifndef LACI_API_INFER_H
 #define LACI_API_INFER_H
 
+#include "base/budget.h"
 #include "lacuna/engine.h"
+
+/** lac_engine_create beside what the budget holds already; what the engine needs is added.
+ * options->max_memory does not count. */
+LAC_MUST_CHECK lac_status laci_engine_create(const lac_model *model,
+                                             const lac_engine_options *options, laci_budget *budget,
+                                             lac_engine **engine, lac_error *err);
 
 /** The plan's lines, the last with the memory that it needs, to the log at LAC_LOG_DEBUG. */
 void laci_tell_plan(const lac_engine *engine);

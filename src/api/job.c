@@ -135,6 +135,10 @@ lac_status laci_job_open(lac_model *model, const lac_options *options, laci_job 
                          lac_error *err) {
   *job = (laci_job){0};
   lac_status st = check_options(options, err);
+  if (st) return st;
+  job->budget = laci_budget_of(options->max_memory);
+  laci_model_add_to(model, &job->budget);
+  st = laci_budget_check(&job->budget, "the model", err);
   if (!st) st = laci_model_settle(model, err);
   if (!st) st = infer(model, options, err);
   if (!st) st = laci_pool_create(options->threads, &job->pool, err);
@@ -142,7 +146,8 @@ lac_status laci_job_open(lac_model *model, const lac_options *options, laci_job 
                       .padding = options->padding,
                       .all_sizes = options->all_sizes,
                       .include = options->include,
-                      .exclude = options->exclude};
+                      .exclude = options->exclude,
+                      .budget = &job->budget};
   if (!st) st = laci_analyze(model->graph, &rules, &job->analysis, err);
   if (st) laci_job_close(job);
   return st;

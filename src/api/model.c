@@ -77,6 +77,13 @@ void lac_model_destroy(lac_model *model) {
   laci_free(model);
 }
 
+void laci_model_add_to(const lac_model *model, laci_budget *budget) {
+  for (int s = 0; s < model->graph->n_stored; s++) {
+    const laci_stored *stored = &model->graph->stored[s];
+    laci_budget_add(budget, stored->size_bytes, "%.200s (stored)", stored->name);
+  }
+}
+
 lac_status laci_model_settle(const lac_model *model, lac_error *err) {
   if (!model->file) return LAC_OK; /* lac_network_create: all its bytes are here */
   lac_status st = laci_onnx_settle(model->file, err);

@@ -4,6 +4,7 @@
 #define LACI_API_MODEL_IN_H
 
 #include "analyze/analyze.h"
+#include "base/budget.h"
 #include "cpu/pool.h"
 #include "graph/graph.h"
 #include "lacuna/prune.h"
@@ -22,12 +23,16 @@ struct lac_model {
 /** Without a network yet. */
 LAC_MUST_CHECK lac_status laci_model_new(const char *path, lac_model **model, lac_error *err);
 
+/** Adds the model's stored tensors, which are in memory as a whole once they are settled. */
+void laci_model_add_to(const lac_model *model, laci_budget *budget);
+
 /** To be called before stored bytes are read where they are (an engine fetches them instead). Any
  * thread. */
 LAC_MUST_CHECK lac_status laci_model_settle(const lac_model *model, lac_error *err);
 
 /** What every verb starts with: stored bytes in memory, shapes inferred, a pool, the analysis. */
 typedef struct laci_job {
+  laci_budget budget; /* the limit, and what the model holds */
   laci_pool *pool;
   laci_analysis *analysis;
 } laci_job;

@@ -37,7 +37,7 @@ static lac_status replay(lac_model *model, const laci_job *job, const char *path
   if (!st) st = laci_report_add_plan(report, a, plan, err);
   if (!st) st = laci_measure_layers(report, a, pattern, job->pool, err);
   if (!st) st = laci_measure_kept(report, a, plan, pattern, job->pool, err);
-  if (!st && options->verify) st = laci_prove_plan(plan, options, job->pool, report, err);
+  if (!st && options->verify) st = laci_prove_plan(plan, options, job, report, err);
   if (!st) st = laci_report_keep_orders(report, a, plan, options, err);
   if (!st) st = laci_apply(model->graph, a, plan, false, pattern, job->pool, NULL, err);
   if (!st) {

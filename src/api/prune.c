@@ -3,6 +3,7 @@
 #include "lacuna/prune.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "api/apply.h"
@@ -30,6 +31,82 @@ static lac_status search(laci_plan *plan, const lac_options *options, laci_pool 
     lac_interrupt(false);
   }
   return st;
+}
+
+static int compare_bytes(const void *a, const void *b) {
+  uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+  return (x < y) - (x > y); /* the largest first */
+}
+
+/* What a group's search holds: its magnitudes as 16-bit numbers, and prices of its channels against
+ * each other. */
+static uint64_t search_bytes(const laci_analysis *a, const laci_group *group) {
+  uint64_t bytes = laci_bytes_of((int64_t)group->n_channels * group->n_channels, sizeof(float));
+  for (int l = 0; l < group->n_layers; l++) {
+    const laci_stored *stored = &a->graph->stored[a->layers[group->layers[l]].stored];
+    bytes += laci_bytes_of(laci_shape_count(&stored->shape), sizeof(uint16_t));
+  }
+  return bytes;
+}
+
+/* As many searches as there are threads go on at a time: the largest, at worst. */
+static lac_status plan_search_memory(const laci_job *job, laci_budget *budget, lac_error *err) {
+  const laci_analysis *a = job->analysis;
+  int n = a->n_searchable, n_threads = laci_pool_threads(job->pool);
+  uint64_t *bytes = laci_alloc((size_t)n, sizeof *bytes);
+  if (!bytes) return laci_fail_memory(err, "the search");
+  for (int g = 0; g < n; g++) bytes[g] = search_bytes(a, &a->groups[g]);
+  qsort(bytes, (size_t)n, sizeof *bytes, compare_bytes);
+  for (int g = 0; g < n && g < n_threads; g++) {
+    laci_budget_add(budget, bytes[g], "the search of one group of layers");
+  }
+  laci_free(bytes);
+  return laci_budget_check(budget, "the search", err);
+}
+
+/* All tensors that move, and the weights that are pruned, are made anew beside the old ones. */
+static lac_status plan_new_weights(const laci_job *job, bool permute, bool prune,
+                                   laci_budget *budget, lac_error *err) {
+  const laci_analysis *a = job->analysis;
+  for (int s = 0; s < a->graph->n_stored && permute; s++) {
+    const laci_stored *stored = &a->graph->stored[s];
+    laci_budget_add(budget, stored->size_bytes, "%.200s (made anew)", stored->name);
+  }
+  for (int l = 0; l < a->n_layers && prune; l++) {
+    const laci_stored *stored = &a->graph->stored[a->layers[l].stored];
+    if (!a->layers[l].eligible) continue;
+    laci_budget_add_sum(budget, laci_bytes_of(laci_shape_count(&stored->shape), 1) / 8);
+    if (permute) continue;
+    laci_budget_add(budget, stored->size_bytes, "%.200s (made anew)", stored->name);
+  }
+  return laci_budget_check(budget, "making the new weights", err);
+}
+
+/* Everything before anything: nobody wants to wait for a search whose proof does not fit. */
+static lac_status plan_memory(const laci_job *job, const lac_options *options, bool permute,
+                              bool prune, lac_error *err) {
+  laci_budget base = job->budget, most = base, proof = base, phase = base;
+  char text[32];
+  bool proves = permute && options->verify && job->analysis->n_searchable > 0;
+  lac_status st = permute ? plan_search_memory(job, &phase, err) : LAC_OK;
+  if (st) return st;
+  laci_budget_keep_most(&most, &phase);
+  phase = base;
+  st = plan_new_weights(job, permute, prune, &phase, err);
+  if (st) return st;
+  laci_budget_keep_most(&most, &phase);
+  laci_proof_options how = {.budget = &base};
+  if (proves) st = laci_prove_plan_memory(job->analysis->graph, &how, &proof, err);
+  if (st == LAC_MEMORY_LIMIT) {
+    return laci_fail_in(err, st, LACI_PROOF_DOES_NOT_FIT " (all else takes %s)",
+                        laci_size_text(most.needed, text, sizeof text));
+  }
+  if (st) return st;
+  laci_budget_keep_most(&most, &proof);
+  laci_log(LAC_LOG_DEBUG, "memory: %s planned at most, %s of it for the model",
+           laci_size_text(most.needed, text, sizeof text),
+           laci_size_text(base.needed, (char[32]){0}, 32));
+  return LAC_OK;
 }
 
 static bool moves(const laci_plan *plan) {
@@ -63,7 +140,7 @@ static void warn_of_skipped(const laci_proof *proof) {
            proof->n_compared, proof->n_compared + proof->n_skipped);
 }
 
-lac_status laci_prove_plan(const laci_plan *plan, const lac_options *options, laci_pool *pool,
+lac_status laci_prove_plan(const laci_plan *plan, const lac_options *options, const laci_job *job,
                            laci_report *report, lac_error *err) {
   lac_summary *summary = &report->pub.summary;
   if (!moves(plan)) {
@@ -72,8 +149,8 @@ lac_status laci_prove_plan(const laci_plan *plan, const lac_options *options, la
   }
   double start = laci_clock_seconds();
   laci_proof proof = {0};
-  laci_proof_options how = {.seed = options->seed, .tolerance = 1e-9};
-  lac_status st = laci_prove(plan->analysis->graph, &plan->orders, &how, pool, &proof, err);
+  laci_proof_options how = {.seed = options->seed, .tolerance = 1e-9, .budget = &job->budget};
+  lac_status st = laci_prove(plan->analysis->graph, &plan->orders, &how, job->pool, &proof, err);
   summary->proof_seconds = laci_clock_seconds() - start;
   summary->max_abs_error = proof.max_abs_error;
   summary->max_abs_output = proof.max_abs_output;
@@ -183,7 +260,8 @@ static lac_status run(lac_model *model, const lac_options *options, bool permute
   lac_status st = laci_job_open(model, options, &job, err);
   if (st) return st;
   const laci_analysis *a = job.analysis;
-  st = laci_plan_create(a, &plan, err);
+  st = plan_memory(&job, options, permute, prune, err);
+  if (!st) st = laci_plan_create(a, &plan, err);
   if (!st) st = laci_report_create(model, prune ? "prune" : "permute", options, a, &report, err);
   /* Before the long work: a NaN shows here. */
   if (!st) st = laci_measure_layers(report, a, pattern, job.pool, err);
@@ -191,7 +269,7 @@ static lac_status run(lac_model *model, const lac_options *options, bool permute
   if (!st && permute) st = search(plan, options, job.pool, report, err);
   if (!st) st = settle(plan, report, options, job.pool, err);
   if (!st) st = laci_report_add_plan(report, a, plan, err);
-  if (!st && options->verify) st = laci_prove_plan(plan, options, job.pool, report, err);
+  if (!st && options->verify) st = laci_prove_plan(plan, options, &job, report, err);
   if (!st) st = laci_report_keep_orders(report, a, plan, options, err);
   if (!st) st = laci_apply(model->graph, a, plan, prune, pattern, job.pool, report, err);
   if (st) goto out;

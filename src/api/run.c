@@ -120,13 +120,18 @@ lac_status lac_run(const lac_model *model, const lac_run_tensor *inputs, int n_i
                    lac_run_result **out, lac_error *err) {
   laci_pool *pool = NULL;
   laci_plain *run = NULL;
+  laci_budget budget = laci_budget_of(0);
   *out = NULL;
   run_result *result = laci_alloc(1, sizeof *result);
   lac_status st = result ? LAC_OK : laci_fail_memory(err, "a result");
   if (!st) st = laci_model_settle(model, err);
   if (!st) st = laci_pool_create(threads, &pool, err);
   if (!st) st = laci_plain_create(model->graph, NULL, NULL, pool, &run, err);
-  if (!st) st = set_inputs(run, model->graph, inputs, n_inputs, err);
+  if (!st) {
+    laci_model_add_to(model, &budget);
+    laci_plain_budget(run, &budget);
+    st = set_inputs(run, model->graph, inputs, n_inputs, err);
+  }
   if (!st) st = run_nodes(run, model->graph, err);
   if (!st) st = copy_outputs(run, model->graph, result, err);
   laci_plain_destroy(run);

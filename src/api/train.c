@@ -33,9 +33,10 @@ typedef struct training {
 
 /* ---- The trainer ---- */
 
-static lac_status infer(lac_model *model, lac_error *err) {
+static lac_status infer(lac_model *model, uint64_t max_memory, lac_error *err) {
   lac_options options = lac_options_default();
   laci_job job;
+  options.max_memory = max_memory;
   if (model->inferred) return LAC_OK;
   lac_status st = laci_job_open(model, &options, &job, err);
   if (!st) laci_job_close(&job);
@@ -208,11 +209,25 @@ static lac_status tell_left(const training *t, lac_error *err) {
   return LAC_OK;
 }
 
+/** What is held beside the trainer: the model as it was read and as it is written back, masks, and
+ * batches of images ahead of time. */
+static void add_around(const training *t, laci_budget *budget) {
+  const laci_recipe *p = &t->plan.prepare;
+  int64_t images = 2 * (int64_t)t->plan.batch; /* train/feed.c */
+  laci_model_add_to(t->model, budget);
+  laci_model_add_to(t->model, budget);
+  laci_budget_add(budget, laci_bytes_of(images, laci_recipe_sample(p) * sizeof(float)),
+                  "batches of %d images", t->plan.batch);
+}
+
 static lac_status make_trainer(training *t, const lac_mask *mask, lac_error *err) {
+  laci_budget budget = laci_budget_of(t->options->max_memory);
   laci_trainer_options o = {.graph = graph_options(t),
                             .optimizer = t->plan.recipe.optimizer,
                             .threads = t->options->threads,
-                            .bf16 = t->options->dtype == LAC_DTYPE_BF16};
+                            .bf16 = t->options->dtype == LAC_DTYPE_BF16,
+                            .budget = &budget};
+  add_around(t, &budget);
   lac_status st = laci_trainer_create(t->model->graph, &o, &t->trainer, err);
   if (!st) st = check_fit(t, laci_trainer_graph(t->trainer), err);
   if (!st) st = set_masks(t, mask, err);
@@ -231,6 +246,7 @@ static lac_status evaluate(void *context, laci_loop_score *score, lac_error *err
   how.threads = o->threads;
   how.dtype = o->dtype;
   how.batch = t->plan.batch;
+  how.max_memory = o->max_memory;
   how.resize = o->resize;
   how.crop = o->crop;
   how.classes = o->classes;
@@ -380,7 +396,7 @@ static lac_status prepare(training *t, const char *data, lac_error *err) {
   lac_status st = laci_train_open(data, t->options, &t->plan, err);
   if (!st) st = laci_train_settle(t->options, &t->plan, err);
   if (!st) st = check_test_part(t, err);
-  if (!st) st = infer(t->model, err);
+  if (!st) st = infer(t->model, t->options->max_memory, err);
   if (!st) st = check_images(t, err);
   return st ? st : laci_check_classes(t->model->graph, t->plan.set, err);
 }

@@ -50,6 +50,7 @@ typedef struct proof_round {
   bool fast;                  /* the fast engine computes products */
   source from_a, from_b;
   laci_plain *a, *b;
+  laci_budget budget;         /* what others hold, and both runs */
   double *scale;              /* [n_values] largest |element|, of what was compared */
   int n_floats, n_not_finite; /* float values compared; those without any finite element */
 } proof_round;
@@ -256,7 +257,7 @@ static lac_status step(proof_round *r, int id, lac_error *err) {
     return st;
   }
   st = laci_plain_step(r->b, id, err);
-  if (st && st != LAC_NO_MEMORY && st != LAC_INTERRUPTED)
+  if (st && st != LAC_NO_MEMORY && st != LAC_MEMORY_LIMIT && st != LAC_INTERRUPTED)
     return laci_fail_in(err, LAC_PROOF_FAILED, "after the reordering");
   for (int i = 0; i < node->n_outputs && !st; i++) {
     if (node->outputs[i] >= 0) st = compare_value(r, node, node->outputs[i], err);
@@ -313,19 +314,27 @@ static lac_status open_run(proof_round *r, source *from, laci_products **product
                                .size_of_symbol = r->size_of_symbol,
                                .seed = r->seed,
                                .whole_numbers = r->number > 0,
-                               .all = r->engine == LACI_PROOF_CPU};
+                               .all = r->engine == LACI_PROOF_CPU,
+                               .budget = &r->budget};
   if (r->fast) st = laci_products_create(r->graph, &how, products, err);
   if (st) return st;
   from->products = *products;
   from->anew = r->number > 0;
   const laci_graph *graph = *products ? laci_products_graph(*products) : r->graph;
-  return laci_plain_create(graph, load_stored, from, r->pool, run, err);
+  st = laci_plain_create(graph, load_stored, from, r->pool, run, err);
+  if (!st) laci_plain_budget(*run, &r->budget);
+  return st;
+}
+
+bool laci_proof_is_fast(const laci_graph *graph, laci_proof_engine engine, const int64_t *sizes) {
+  if (engine != LACI_PROOF_AUTO) return engine == LACI_PROOF_CPU;
+  return laci_products_cost(graph, sizes) > quick;
 }
 
 /* By the sizes alone, so that the same network is always proven in the same way. */
 static void choose_engine(proof_round *r) {
   int64_t cost = laci_products_cost(r->graph, r->size_of_symbol);
-  r->fast = r->engine == LACI_PROOF_CPU || (r->engine == LACI_PROOF_AUTO && cost > quick);
+  r->fast = laci_proof_is_fast(r->graph, r->engine, r->size_of_symbol);
   bool rough = r->fast && r->number == 0;
   r->tolerance = rough ? float_tolerance : r->wanted_tolerance;
   r->rounding = rough ? float_rounding : default_rounding;
@@ -337,6 +346,7 @@ static void choose_engine(proof_round *r) {
 
 static lac_status run_round(proof_round *r, lac_error *err) {
   laci_products *products_a = NULL, *products_b = NULL;
+  laci_budget before = r->budget;
   choose_engine(r);
   r->n_floats = r->n_not_finite = 0;
   memset(r->scale, 0, (size_t)r->graph->n_values * sizeof *r->scale);
@@ -348,6 +358,7 @@ static lac_status run_round(proof_round *r, lac_error *err) {
   laci_plain_destroy(r->b);
   laci_products_destroy(products_a);
   laci_products_destroy(products_b);
+  r->budget = before;
   r->a = r->b = NULL;
   return st;
 }
@@ -431,11 +442,16 @@ lac_status laci_prove(const laci_graph *graph, const laci_orders *orders,
   proof_round r = {.graph = graph, .orders = orders, .pool = pool, .proof = proof};
   r.seed = options ? options->seed : 0;
   r.engine = options ? options->engine : LACI_PROOF_AUTO;
+  r.budget = options && options->budget ? *options->budget : laci_budget_of(UINT64_MAX);
   r.wanted_tolerance = options && options->tolerance > 0 ? options->tolerance : default_tolerance;
   int64_t *sizes = laci_alloc((size_t)graph->n_symbols + 1, sizeof *sizes);
   r.scale = laci_alloc((size_t)graph->n_values, sizeof *r.scale);
   lac_status st =
       sizes && r.scale ? check_frozen(graph, orders, err) : laci_fail_memory(err, "the proof");
+  laci_budget planned = r.budget;
+  if (!st && options && options->budget) {
+    st = laci_prove_plan_memory(graph, options, &planned, err);
+  }
   if (!st) st = laci_parameters_create(graph, r.seed, pool, &parameters, err);
   r.from_a = (source){.parameters = parameters, .graph = graph};
   r.from_b = (source){.parameters = parameters, .graph = graph, .orders = orders};

@@ -14,6 +14,7 @@
 #ifndef LACI_PROVE_PROVE_H
 #define LACI_PROVE_PROVE_H
 
+#include "base/budget.h"
 #include "cpu/pool.h"
 #include "permute/orders.h"
 
@@ -27,6 +28,7 @@ typedef struct laci_proof_options {
   uint64_t seed;
   double tolerance; /* of the scale of each value, its largest |element|; default 1e-9 */
   laci_proof_engine engine;
+  const laci_budget *budget; /* the limit, and what others hold; NULL: no limit */
 } laci_proof_options;
 
 typedef struct laci_proof {
@@ -43,6 +45,12 @@ typedef struct laci_proof {
   int n_outputs_compared;    /* of these, in the first round */
   const char *engine;        /* "plain", or "cpu": the fast engine computed products */
 } laci_proof;
+
+/** Adds to the budget what the proof will hold at most, whatever the orders. Fails LAC_MEMORY_LIMIT
+ * where that is above it. What cannot be told beforehand is held to the budget by laci_prove. */
+LAC_MUST_CHECK lac_status laci_prove_plan_memory(const laci_graph *graph,
+                                                 const laci_proof_options *options,
+                                                 laci_budget *budget, lac_error *err);
 
 /** Proves orders over graph. Dynamic sizes get small sensible values (consistent per symbol),
  * integer inputs values below the size of what they index. Fails LAC_PROOF_FAILED naming the first

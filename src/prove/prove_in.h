@@ -8,6 +8,7 @@
 #include "cpu/cpu.h"
 #include "cpu/pool.h"
 #include "permute/orders.h"
+#include "prove/prove.h"
 
 /* A loop that the compiler turns into vectors, compiled twice: for any processor, and for AVX2.
  * Both give the same bits. */
@@ -85,9 +86,12 @@ typedef struct laci_products_options {
   const laci_orders *orders; /* of this run's stored tensors; NULL: as they are */
   const int64_t *size_of_symbol;
   uint64_t seed;
-  bool whole_numbers; /* operands are exchanged for whole numbers: sums are exact */
-  bool all;           /* however small */
+  bool whole_numbers;  /* operands are exchanged for whole numbers: sums are exact */
+  bool all;            /* however small */
+  laci_budget *budget; /* what the proof's runs hold; NULL: no limit */
 } laci_products_options;
+
+enum { LACI_SLAB = 1 << 22 }; /* elements of a weight that products read at once */
 
 /** A part of a stored tensor, in elements, row-major. */
 typedef struct laci_slab {
@@ -102,6 +106,9 @@ LAC_MUST_CHECK lac_status laci_parameters_floats(const laci_products_options *op
 const float *laci_parameters_view(const laci_products_options *options, int stored,
                                   const laci_slab *slab);
 
+/** Do products of such sizes go to the fast engine? */
+bool laci_proof_is_fast(const laci_graph *graph, laci_proof_engine engine, const int64_t *sizes);
+
 /** Multiplications of the graph's products in one run, as far as shapes are known. */
 int64_t laci_products_cost(const laci_graph *graph, const int64_t *size_of_symbol);
 
@@ -111,6 +118,8 @@ typedef struct laci_products laci_products;
 LAC_MUST_CHECK lac_status laci_products_create(const laci_graph *graph,
                                                const laci_products_options *options,
                                                laci_products **products, lac_error *err);
+/** Does the fast engine evaluate that node? */
+bool laci_products_has(const laci_products *products, int node);
 void laci_products_destroy(laci_products *products);
 const laci_graph *laci_products_graph(const laci_products *products);
 /** True where the products read that stored tensor for themselves: the run need not load it. */

@@ -17,7 +17,6 @@
 
 enum {
   LEAST_PRODUCT = 1 << 20, /* multiplications below which a node is not worth a plan */
-  SLAB = 1 << 22,          /* elements of a weight that are read at once */
   LONGEST = 100000,        /* terms of a sum: LACI_WHOLE^2 times that is below 2^24 */
   AT_ONCE = 1 << 15
 };
@@ -126,9 +125,12 @@ typedef struct operands {
 static float *take_room(laci_products *p, enum room which, int64_t n) {
   size_t wanted = (size_t)(n > 0 ? n : 1);
   if (p->room_sizes[which] >= wanted) return p->rooms[which];
+  laci_budget *budget = p->how.budget;
+  if (budget) laci_budget_give_back(budget, p->room_sizes[which] * sizeof *p->rooms[which]);
   laci_free(p->rooms[which]);
   p->rooms[which] = laci_alloc(wanted, sizeof *p->rooms[which]);
   p->room_sizes[which] = p->rooms[which] ? wanted : 0;
+  if (budget) laci_budget_add_sum(budget, p->room_sizes[which] * sizeof *p->rooms[which]);
   return p->rooms[which];
 }
 
@@ -263,8 +265,11 @@ static lac_status multiply(const operands *o, const laci_shape *b_shape, const f
   laci_graph *graph = NULL;
   laci_net *net = NULL;
   lac_error why = {0};
+  laci_budget budget = laci_budget_of(UINT64_MAX);
   laci_net_options options = {.threads = laci_pool_threads(o->product->owner->how.pool),
-                              .bf16 = o->product->owner->how.whole_numbers};
+                              .bf16 = o->product->owner->how.whole_numbers,
+                              .budget = &budget};
+  if (o->product->owner->how.budget) budget = *o->product->owner->how.budget;
   lac_status st = little_graph(o, b_shape, b, &graph, err);
   if (!st) st = laci_net_create(graph, &options, &net, &why);
   if (st == LAC_UNSUPPORTED && options.bf16) {
@@ -445,8 +450,8 @@ static lac_status evaluate(laci_eval *eval) {
   if (!st && !streamed) st = read_operand(p, 1, eval->in[1], &o.b, eval->err);
   result r = result_of(&o);
   int64_t count = laci_shape_count(&eval->in[1]->shape), n = r.channels;
-  if (streamed && count > SLAB && in_slabs(node)) {
-    n = SLAB / (count / r.channels);
+  if (streamed && count > LACI_SLAB && in_slabs(node)) {
+    n = LACI_SLAB / (count / r.channels);
     n = n < 1 ? 1 : n > r.channels ? r.channels : n;
   }
   for (int64_t first = 0; first < r.channels && !st; first += n) {
@@ -496,6 +501,10 @@ void laci_products_destroy(laci_products *products) {
 }
 
 const laci_graph *laci_products_graph(const laci_products *products) { return &products->graph; }
+
+bool laci_products_has(const laci_products *products, int node) {
+  return products->products[node].owner != NULL;
+}
 
 bool laci_products_stream(const laci_products *products, int stored) {
   return products->streamed[stored];

@@ -147,6 +147,10 @@ static void cut(laci_optimizer *o) {
   }
 }
 
+int laci_optimizer_slots_of(const laci_optimizer_options *options) {
+  return options->kind == LACI_OPTIMIZER_ADAMW ? 2 : 1;
+}
+
 lac_status laci_optimizer_create(const laci_optimizer_options *options,
                                  const laci_parameter *parameters, int n, laci_pool *pool,
                                  laci_optimizer **optimizer, lac_error *err) {
@@ -158,7 +162,7 @@ lac_status laci_optimizer_create(const laci_optimizer_options *options,
   if (!o) return laci_fail_memory(err, "the optimiser");
   o->options = *options;
   o->pool = pool;
-  o->n_slots = options->kind == LACI_OPTIMIZER_ADAMW ? 2 : 1;
+  o->n_slots = laci_optimizer_slots_of(options);
   st = copy_parameters(o, parameters, n, err);
   if (st) goto out;
   o->pieces = laci_alloc((size_t)o->n_pieces, sizeof *o->pieces);

@@ -71,6 +71,7 @@ int64_t laci_optimizer_size(const laci_optimizer *optimizer);
 /** Its state, for checkpoints: [laci_optimizer_size] floats a slot, and the steps that were taken.
  * Slot 0 is the momentum, slot 1 (AdamW) the mean of squares. */
 laci_optimizer_kind laci_optimizer_kind_of(const laci_optimizer *optimizer);
+int laci_optimizer_slots_of(const laci_optimizer_options *options); /* that one would have */
 int laci_optimizer_slots(const laci_optimizer *optimizer);
 float *laci_optimizer_slot(laci_optimizer *optimizer, int slot);
 int64_t laci_optimizer_steps(const laci_optimizer *optimizer);

@@ -115,6 +115,20 @@ static void read_model(laci_trainer *t, const laci_graph *model) {
   }
 }
 
+/** Before any buffer is taken: weights, gradients and statistics are ports of the plan. */
+static lac_status plan(laci_trainer *t, const laci_trainer_options *options, lac_error *err) {
+  const laci_net_options net = {.threads = options->threads,
+                                .bf16 = options->bf16,
+                                .early_outputs = true,
+                                .budget = options->budget};
+  if (options->budget) {
+    int n_slots = laci_optimizer_slots_of(&options->optimizer);
+    laci_budget_add(options->budget, laci_bytes_of(t->size, (size_t)n_slots * sizeof(float)),
+                    "the optimiser's state");
+  }
+  return laci_net_create(t->graph->graph, &net, &t->net, err);
+}
+
 lac_status laci_trainer_create(const laci_graph *model, const laci_trainer_options *options,
                                laci_trainer **trainer, lac_error *err) {
   laci_trainer *t = laci_alloc(1, sizeof *t);
@@ -122,13 +136,11 @@ lac_status laci_trainer_create(const laci_graph *model, const laci_trainer_optio
   if (!t) return laci_fail_memory(err, "the trainer");
   lac_status st = laci_training_graph_create(model, &options->graph, &t->graph, err);
   if (!st) st = lay_out(t, err);
+  if (!st) st = plan(t, options, err);
   if (!st) st = make_buffers(t, err);
   if (!st) {
     tie_ports(t);
     read_model(t, model);
-    const laci_net_options net = {
-        .threads = options->threads, .bf16 = options->bf16, .early_outputs = true};
-    st = laci_net_create(t->graph->graph, &net, &t->net, err);
   }
   if (!st) st = laci_pool_create(options->threads, &t->pool, err);
   if (!st) {

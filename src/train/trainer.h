@@ -17,8 +17,9 @@ typedef struct laci_trainer laci_trainer;
 typedef struct laci_trainer_options {
   laci_training_options graph;
   laci_optimizer_options optimizer;
-  int threads; /* <= 0: the cores this process may use */
-  bool bf16;   /* images, activations and their gradients in bf16 */
+  int threads;         /* <= 0: the cores this process may use */
+  bool bf16;           /* images, activations and their gradients in bf16 */
+  laci_budget *budget; /* as that of laci_net_options; with the optimiser's state */
 } laci_trainer_options;
 
 /** Plans the training of `model`, a finished classifier, which must outlive the trainer. Weights

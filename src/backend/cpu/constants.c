@@ -63,6 +63,7 @@ const float *laci_net_floats(laci_net *net, int value) {
   laci_constant *c = net->values[value].constant;
   lac_error why = {0};
   if (!c || c->i || c->f || net->status || !laci_net_is_float(net, value)) return c ? c->f : NULL;
+  if (!laci_net_may_take(net, laci_bytes_of(c->count, sizeof *c->f), value)) return NULL;
   float *floats = laci_alloc((size_t)c->count, sizeof *floats);
   if (!floats) {
     laci_net_no_memory(net);
@@ -75,6 +76,7 @@ const float *laci_net_floats(laci_net *net, int value) {
     return NULL;
   }
   c->f = c->owned = floats;
+  net->constant_bytes += (size_t)c->count * sizeof *floats;
   return floats;
 }
 
@@ -109,7 +111,9 @@ static lac_status copy_constant(const laci_net *net, int value, laci_buf **buf, 
 
 laci_buf *laci_net_constant_buf(laci_net *net, int value) {
   laci_buf *buf = NULL;
-  if (net->status || !net->values[value].constant) return NULL;
+  const laci_constant *c = net->values[value].constant;
+  if (net->status || !c) return NULL;
+  if (!laci_net_may_take(net, laci_bytes_of(c->count, sizeof *buf->f), value)) return NULL;
   lac_error why = {0};
   lac_status st = copy_constant(net, value, &buf, &why);
   if (st) laci_net_fail(net, st, "%s: %s", net->graph->values[value].name, why.text);
@@ -135,12 +139,14 @@ static lac_status keep(laci_net *net, int value, laci_buf *buf, lac_error *err) 
   if (buf->i) {
     c->i = buf->i;
     buf->i = NULL;
+    net->constant_bytes += (size_t)c->count * sizeof *c->i;
     return LAC_OK;
   }
   c->owned = laci_alloc((size_t)buf->count, sizeof *c->owned);
   if (!c->owned) return laci_fail_memory(err, "constants");
   for (int64_t at = 0; at < buf->count; at++) c->owned[at] = (float)buf->f[at];
   c->f = c->owned;
+  net->constant_bytes += (size_t)c->count * sizeof *c->f;
   return LAC_OK;
 }
 
@@ -246,9 +252,10 @@ static void look_clear(const laci_node *node, look *l) {
   laci_free(l->results);
 }
 
-static lac_status look_init(const laci_net *net, const laci_node *node, bool all, look *l,
+static lac_status look_init(laci_net *net, const laci_node *node, bool all, look *l,
                             lac_error *err) {
   size_t n_in = (size_t)node->n_inputs, n_out = (size_t)node->n_outputs;
+  uint64_t held = 0;
   *l = (look){.in = laci_alloc(n_in, sizeof *l->in),
               .known = laci_alloc(n_in, sizeof *l->known),
               .owned = laci_alloc(n_in, sizeof *l->owned),
@@ -264,6 +271,8 @@ static lac_status look_init(const laci_net *net, const laci_node *node, bool all
     const laci_net_value *v = &net->values[node->inputs[at]];
     l->in[at] = &v->type;
     if (!v->constant || (!all && v->constant->count > KNOWN_ELEMENTS)) continue;
+    held += laci_bytes_of(v->constant->count, sizeof(double));
+    if (all && !laci_net_may_take(net, held, node->inputs[at])) return net->status;
     lac_status st = copy_constant(net, node->inputs[at], &l->owned[at], err);
     if (st == LAC_NO_MEMORY || (st && all)) return st;
     l->known[at] = st ? NULL : l->owned[at];
@@ -304,8 +313,20 @@ static lac_status take_types(laci_net *net, const laci_node *node, const look *l
   return LAC_OK;
 }
 
+/** The results as they are computed, and kept. */
+static bool may_fold(laci_net *net, const laci_node *node) {
+  uint64_t bytes = 0;
+  for (int at = 0; at < node->n_outputs; at++) {
+    if (node->outputs[at] < 0) continue;
+    int64_t count = laci_shape_count(&net->values[node->outputs[at]].type.shape);
+    bytes += laci_bytes_of(count, sizeof(double) + sizeof(float));
+    if (!laci_net_may_take(net, bytes, node->outputs[at])) return false;
+  }
+  return true;
+}
+
 static lac_status fold(laci_net *net, const laci_node *node, look *l, lac_error *err) {
-  lac_status st = LAC_OK;
+  lac_status st = may_fold(net, node) ? LAC_OK : net->status;
   for (int at = 0; at < node->n_inputs; at++) {
     if (!l->in[at] || l->known[at]) continue;
     l->shapes[at] = (laci_buf){.dtype = l->in[at]->dtype, .shape = l->in[at]->shape, .count = -1};

@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "cpu/cpu.h"
 #include "cpu/openmp.h"
+#include "graph/sizes.h"
 
 static pthread_once_t started = PTHREAD_ONCE_INIT;
 
@@ -38,8 +39,7 @@ static bool has_bf16(void) {
 #endif
 }
 
-static lac_status describe_port(const laci_net *net, int value, laci_net_port *port,
-                                lac_error *err) {
+static lac_status describe_port(laci_net *net, int value, laci_net_port *port, lac_error *err) {
   const laci_type *type = &net->values[value].type;
   bool is_float = laci_dtype_is_float(type->dtype);
   *port = (laci_net_port){.name = net->graph->values[value].name, .type = *type};
@@ -52,6 +52,9 @@ static lac_status describe_port(const laci_net *net, int value, laci_net_port *p
   }
   port->type.dtype = is_float ? LAC_DTYPE_F32 : LAC_DTYPE_I64;
   port->size_bytes = (size_t)laci_shape_count(&type->shape) * lac_dtype_size(port->type.dtype);
+  char text[256];
+  laci_value_text(net->graph, value, &port->type, text, sizeof text);
+  laci_budget_add(&net->budget, port->size_bytes, "%s", text);
   return LAC_OK;
 }
 
@@ -68,7 +71,7 @@ static lac_status describe_ports(laci_net *net, lac_error *err) {
   for (int at = 0; at < net->n_outputs && !st; at++) {
     st = describe_port(net, graph->outputs[at], &net->outputs[at], err);
   }
-  return st;
+  return st ? st : laci_budget_check(&net->budget, "the run's inputs and outputs", err);
 }
 
 static lac_status open_dnnl(laci_net *net, lac_error *err) {
@@ -90,6 +93,57 @@ static void make_memory(laci_net *net, int tensor) {
                      "memory object");
 }
 
+/** The largest of the values that a run computes; -1: there is none. */
+static int largest_value(const laci_net *net) {
+  int largest = -1;
+  int64_t most = 0;
+  for (int v = 0; v < net->graph->n_values; v++) {
+    const laci_net_value *value = &net->values[v];
+    int64_t count = laci_shape_count(&value->type.shape);
+    if (value->tensor < 0 || value->constant || count <= most) continue;
+    largest = v;
+    most = count;
+  }
+  return largest;
+}
+
+/** All that a run needs against what is allowed: before the arena is taken and primitives are made.
+ */
+static void check_memory(laci_net *net) {
+  laci_budget *budget = &net->budget;
+  if (net->status) return;
+  laci_budget_add(budget, net->weight_bytes, "weights");
+  int v = laci_budget_has(budget, net->arena_bytes) ? -1 : largest_value(net);
+  if (v >= 0) {
+    char text[256];
+    laci_type type = net->values[v].type;
+    bool is_float = laci_dtype_is_float(type.dtype);
+    size_t element = !is_float ? sizeof(int64_t) : net->bf16 ? sizeof(uint16_t) : sizeof(float);
+    if (is_float) type.dtype = net->bf16 ? LAC_DTYPE_BF16 : LAC_DTYPE_F32;
+    laci_value_text(net->graph, v, &type, text, sizeof text);
+    uint64_t bytes = laci_bytes_of(laci_shape_count(&type.shape), element);
+    laci_budget_add(budget, bytes, "%s", text);
+    laci_budget_give_back(budget, bytes); /* it lies in the arena */
+  }
+  laci_budget_add_sum(budget, net->arena_bytes);
+  net->status = laci_budget_check(budget, "the run", net->err);
+}
+
+/** A step's primitive, now that there is memory for what it reads and writes. */
+static void make_primitive(laci_net *net, laci_net_step *step) {
+  lac_error why = {0}, *err = net->err;
+  if (!step->pd || net->status) return;
+  net->err = &why;
+  dnnl_status_t st = dnnl_primitive_create(&step->primitive, step->pd);
+  if (!laci_net_did(net, st, "primitive")) {
+    (void)laci_fail(err, net->status, "%s (%s): %s", step->node ? step->node->name : "reorder",
+                    step->what, why.text);
+  }
+  net->err = err;
+  (void)dnnl_primitive_desc_destroy(step->pd);
+  step->pd = NULL;
+}
+
 /** The arena's bytes, and primitives bound to them. */
 static void bind_memory(laci_net *net) {
   if (net->status) return;
@@ -102,6 +156,7 @@ static void bind_memory(laci_net *net) {
   laci_pages_enlarge(net->arena, net->arena_bytes);
   for (size_t s = 0; s < net->n_steps; s++) {
     laci_net_step *step = &net->steps[s];
+    make_primitive(net, step);
     for (int at = 0; at < step->n_args && !net->status; at++) {
       if (step->tensors[at] < 0) continue;
       if (step->primitive) make_memory(net, step->tensors[at]);
@@ -116,6 +171,7 @@ static void drop_constants(laci_net *net) {
   for (int v = 0; net->values && v < net->graph->n_values; v++) {
     laci_constant_clear(net->values[v].constant);
   }
+  net->constant_bytes = 0;
 }
 
 static lac_status plan(laci_net *net, const laci_net_options *options, lac_error *err) {
@@ -132,6 +188,7 @@ static lac_status plan(laci_net *net, const laci_net_options *options, lac_error
     drop_constants(net);
     laci_net_drop_weights(net);
     laci_net_place(net);
+    check_memory(net);
     bind_memory(net);
     laci_net_write_text(net);
     st = net->status;
@@ -153,6 +210,7 @@ lac_status laci_net_create(const laci_graph *graph, const laci_net_options *opti
   made->graph = graph;
   made->fetch = options->fetch;
   made->fetch_context = options->fetch_context;
+  made->budget = options->budget ? *options->budget : laci_budget_of(UINT64_MAX);
   made->bf16 = options->bf16;
   made->early_outputs = options->early_outputs;
   made->err = err ? err : &unseen;
@@ -160,6 +218,7 @@ lac_status laci_net_create(const laci_graph *graph, const laci_net_options *opti
   made->err = NULL;
   if (st) laci_net_destroy(made);
   else *net = made;
+  if (!st && options->budget) *options->budget = made->budget;
   return st;
 }
 
@@ -167,6 +226,7 @@ void laci_net_destroy(laci_net *net) {
   if (!net) return;
   for (size_t at = 0; at < net->n_steps; at++) {
     if (net->steps[at].primitive) (void)dnnl_primitive_destroy(net->steps[at].primitive);
+    if (net->steps[at].pd) (void)dnnl_primitive_desc_destroy(net->steps[at].pd);
   }
   for (size_t at = 0; at < net->n_tensors; at++) {
     if (net->tensors[at].memory) (void)dnnl_memory_destroy(net->tensors[at].memory);

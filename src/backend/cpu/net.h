@@ -8,6 +8,7 @@
 #ifndef LACI_BACKEND_CPU_NET_H
 #define LACI_BACKEND_CPU_NET_H
 
+#include "base/budget.h"
 #include "graph/graph.h"
 #include "graph/infer.h"
 
@@ -26,6 +27,8 @@ typedef struct laci_net_options {
   int n_shapes;
   laci_net_fetch *fetch; /* NULL: stored bytes are read where they are */
   void *fetch_context;   /* both for as long as the net is being created */
+  laci_budget *budget;   /* what others hold and the limit; the net's ports, weights and values are
+                            added. NULL: no limit */
 } laci_net_options;
 
 /** An input or output as the caller hands it over: f32 for every float type, i64 for integers and
@@ -39,7 +42,9 @@ typedef struct laci_net_port {
 /** Plans `graph`, which is borrowed and must not change while the net lives. Its stored bytes are
  * read here and never again. Fails LAC_NOT_FOUND (a shape for an unknown input), LAC_BAD_SHAPE (a
  * size nobody fixed, operands that do not fit), LAC_UNSUPPORTED (an operator that cannot be run, a
- * shape that depends on data, bf16 on a processor without), LAC_NO_MEMORY. Any thread. */
+ * shape that depends on data, bf16 on a processor without), LAC_NO_MEMORY, LAC_MEMORY_LIMIT (what
+ * the plan needs is above the budget; nothing large was allocated, no primitive made). Any thread.
+ */
 LAC_MUST_CHECK lac_status laci_net_create(const laci_graph *graph, const laci_net_options *options,
                                           laci_net **net, lac_error *err);
 void laci_net_destroy(laci_net *net);

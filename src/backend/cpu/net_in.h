@@ -77,13 +77,14 @@ struct laci_net_step;
 typedef lac_status laci_net_code(laci_net *net, struct laci_net_step *step, lac_error *err);
 
 typedef struct laci_net_step {
-  const laci_node *node; /* NULL: not of the graph */
-  const char *what;      /* for people: "Conv + relu", "reorder" */
-  const char *kernel;    /* oneDNN's name of the implementation, or "plain: why" */
-  int shown;             /* tensor whose shape the text shows: the result; -1: none */
-  int64_t flops;         /* of code; primitives tell theirs */
+  const laci_node *node;    /* NULL: not of the graph */
+  const char *what;         /* for people: "Conv + relu", "reorder" */
+  const char *kernel;       /* oneDNN's name of the implementation, or "plain: why" */
+  int shown;                /* tensor whose shape the text shows: the result; -1: none */
+  int64_t flops;            /* of code; primitives tell theirs */
+  dnnl_primitive_desc_t pd; /* until the primitive is made: when all memory is known and there */
   dnnl_primitive_t primitive;
-  laci_net_code *code; /* where primitive is NULL */
+  laci_net_code *code; /* where there is no primitive */
   void *context;       /* code's own, of the net's memory */
   int n_args;
   int *codes, *tensors; /* [n_args]; codes of code: 0, or oneDNN's for a scratchpad */
@@ -145,7 +146,9 @@ struct laci_net {
   laci_net_port *inputs, *outputs;
   int *output_tensors;
   char *text;
-  lac_status status; /* of building */
+  laci_budget budget;    /* what others hold, and our ports; no limit without the caller's */
+  size_t constant_bytes; /* of contents that only planning needs */
+  lac_status status;     /* of building */
   lac_error *err;
 };
 
@@ -156,6 +159,9 @@ void laci_net_fail(laci_net *net, lac_status status, const char *format, ...) LA
 void laci_net_no_memory(laci_net *net);
 /** oneDNN's answer; true where it was success. `what` is unsupported otherwise. */
 bool laci_net_did(laci_net *net, dnnl_status_t status, const char *what);
+/** May so many bytes more be taken now, for what planning holds? If not, that is the failure.
+ * value: what they are for; -1: of no value. */
+bool laci_net_may_take(laci_net *net, uint64_t bytes, int value);
 /** Zeroed memory that lives as long as the net; NULL: no memory (noted). */
 void *laci_net_new(laci_net *net, size_t n, size_t size);
 

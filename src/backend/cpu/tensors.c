@@ -11,6 +11,7 @@
 
 #include "backend/cpu/net_in.h"
 #include "base/error.h"
+#include "graph/sizes.h"
 
 /* ---- Failing ---- */
 
@@ -32,6 +33,23 @@ bool laci_net_did(laci_net *net, dnnl_status_t status, const char *what) {
   if (status == dnnl_success) return !net->status;
   if (status == dnnl_out_of_memory) laci_net_no_memory(net);
   else laci_net_fail(net, LAC_UNSUPPORTED, "oneDNN has no %s for this", what);
+  return false;
+}
+
+bool laci_net_may_take(laci_net *net, uint64_t bytes, int value) {
+  char text[256] = "weights";
+  laci_budget now = net->budget;
+  if (net->status) return false;
+  laci_budget_add(&now, net->weight_bytes, "weights");
+  laci_budget_add(&now, net->constant_bytes, "constants");
+  if (laci_budget_has(&now, bytes)) return true;
+  if (value >= 0) {
+    const laci_net_value *v = &net->values[value];
+    laci_value_text(net->graph, value, &v->type, text, sizeof text);
+  }
+  now.largest = 0; /* what does not fit is named, whatever else is large */
+  laci_budget_add(&now, bytes, "%s", text);
+  net->status = laci_budget_check(&now, "the plan", net->err);
   return false;
 }
 
@@ -437,7 +455,8 @@ void laci_net_step_add(laci_net *net, const laci_net_layer *layer, dnnl_primitiv
     step->kernel = laci_arena_text(&net->memory, kernel ? kernel : "");
     step->what = describe(net, layer);
     step->node = layer ? &net->graph->nodes[layer->node] : NULL;
-    (void)laci_net_did(net, dnnl_primitive_create(&step->primitive, pd), "primitive");
+    step->pd = pd;
+    return;
   }
   if (pd) (void)dnnl_primitive_desc_destroy(pd);
 }
@@ -463,7 +482,7 @@ laci_net_mark laci_net_mark_now(const laci_net *net) {
 
 void laci_net_take_back(laci_net *net, laci_net_mark mark) {
   for (size_t at = mark.n_steps; at < net->n_steps; at++) {
-    if (net->steps[at].primitive) (void)dnnl_primitive_destroy(net->steps[at].primitive);
+    if (net->steps[at].pd) (void)dnnl_primitive_desc_destroy(net->steps[at].pd);
   }
   net->n_steps = mark.n_steps;
   for (size_t at = mark.n_tensors; at < net->n_tensors; at++) {

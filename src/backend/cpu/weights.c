@@ -16,7 +16,9 @@ enum {
 
 /* ---- Buffers ---- */
 
-static int weight_buffer(laci_net *net, size_t bytes) {
+/* value: whose content it is; -1: of no value. */
+static int weight_buffer(laci_net *net, size_t bytes, int value) {
+  if (!laci_net_may_take(net, bytes, value)) return -1;
   int buffer = laci_net_buffer_new(net, LACI_PLACE_WEIGHT, bytes);
   if (buffer < 0) return -1;
   net->buffers[buffer].data = laci_alloc(bytes, 1);
@@ -65,7 +67,7 @@ static dnnl_status_t reorder_now(laci_net *net, laci_md_view from, const void *d
 int laci_net_weight_from(laci_net *net, const laci_net_tensor *from, const void *data,
                          laci_md_view wanted, dnnl_data_type_t dt) {
   laci_md md = NULL;
-  int buffer = weight_buffer(net, dnnl_memory_desc_get_size(wanted));
+  int buffer = weight_buffer(net, dnnl_memory_desc_get_size(wanted), -1);
   if (buffer < 0) return -1;
   (void)laci_net_did(net, reorder_now(net, from->md, data, wanted, net->buffers[buffer].data),
                      "reorder of weights");
@@ -155,7 +157,7 @@ int laci_net_weight_as(laci_net *net, const laci_net_weight *weight, laci_md_vie
   slices s = {.weight = weight, .wanted = wanted};
   laci_md md = NULL;
   if (net->status) return -1;
-  int buffer = weight_buffer(net, dnnl_memory_desc_get_size(wanted));
+  int buffer = weight_buffer(net, dnnl_memory_desc_get_size(wanted), weight->value);
   if (buffer < 0) return -1;
   s.out = net->buffers[buffer].data;
   begin(&s);
@@ -172,7 +174,7 @@ int laci_net_weight_as(laci_net *net, const laci_net_weight *weight, laci_md_vie
 int laci_net_vector(laci_net *net, const float *floats, int64_t n) {
   laci_shape shape = laci_shape_of(1, &n);
   laci_md md = laci_net_dense(net, &shape, dnnl_f32);
-  int buffer = weight_buffer(net, (size_t)n * sizeof *floats);
+  int buffer = weight_buffer(net, (size_t)n * sizeof *floats, -1);
   if (buffer >= 0) memcpy(net->buffers[buffer].data, floats, (size_t)n * sizeof *floats);
   return laci_net_tensor_new(net, &shape, dnnl_f32, md, buffer);
 }
@@ -189,6 +191,7 @@ static int floats_tensor(laci_net *net, int value) {
     net->buffers[buffer].data = c->owned;
     net->buffers[buffer].owned = net->buffers[buffer].loose = true;
     net->weight_bytes += bytes;
+    if (c->owned) net->constant_bytes -= bytes;
     c->owned = NULL; /* c->f stays, as long as the weight does */
   }
   return laci_net_tensor_new(net, shape, dnnl_f32, md, buffer);
@@ -197,7 +200,7 @@ static int floats_tensor(laci_net *net, int value) {
 static int integers_tensor(laci_net *net, int value) {
   laci_buf *buf = laci_net_constant_buf(net, value);
   size_t bytes = buf ? (size_t)buf->count * sizeof *buf->i : 0;
-  int buffer = buf ? weight_buffer(net, bytes) : -1;
+  int buffer = buf ? weight_buffer(net, bytes, value) : -1;
   if (buffer >= 0) memcpy(net->buffers[buffer].data, buf->i, bytes);
   laci_buf_destroy(buf);
   return laci_net_tensor_new(net, laci_net_shape(net, value), dnnl_data_type_undef, NULL, buffer);

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "graph/op.h"
+#include "graph/sizes.h"
 
 static const int64_t default_limit = (int64_t)1 << 31, default_keep = 65536;
 
@@ -16,10 +17,11 @@ struct laci_plain {
   void *context;
   laci_pool *pool;
   int64_t max_elements, keep_elements;
-  laci_buf **values; /* [n_values] */
-  int *readers_left; /* [n_values] */
-  bool *replaced;    /* [n_values] set by the caller: never loaded from the file again */
-  int last;          /* node stepped last, whose leftovers are still there; -1: none */
+  laci_buf **values;   /* [n_values] */
+  int *readers_left;   /* [n_values] */
+  bool *replaced;      /* [n_values] set by the caller: never loaded from the file again */
+  laci_budget *budget; /* NULL: no limit */
+  int last;            /* node stepped last, whose leftovers are still there; -1: none */
 };
 
 static lac_status load_bytes(void *context, int stored, laci_buf **buf, lac_error *err) {
@@ -29,12 +31,55 @@ static lac_status load_bytes(void *context, int stored, laci_buf **buf, lac_erro
   return laci_buf_from_bytes(&type, from->bytes, from->size_bytes, buf, err);
 }
 
+/* ---- What is held ---- */
+
+static uint64_t bytes_of(const laci_buf *buf) {
+  return buf && (buf->f || buf->i) ? laci_bytes_of(buf->count, sizeof *buf->f) : 0;
+}
+
+/** Of a shape that is known, but too large to be counted, as many as can be. */
+static uint64_t bytes_of_type(const laci_type *type) {
+  int64_t count = laci_shape_count(&type->shape);
+  if (count < 0 && laci_shape_known(&type->shape)) return UINT64_MAX;
+  return laci_bytes_of(count, sizeof(double));
+}
+
+/** Adds a value of that type to what is held. */
+static void hold(laci_budget *budget, const laci_graph *graph, int value, const laci_type *type) {
+  char text[256] = "";
+  uint64_t bytes = bytes_of_type(type);
+  laci_type here = *type; /* as this engine holds it */
+  here.dtype = laci_dtype_is_integer(type->dtype) ? LAC_DTYPE_I64 : LAC_DTYPE_F64;
+  if (bytes > budget->largest) laci_value_text(graph, value, &here, text, sizeof text);
+  laci_budget_add(budget, bytes, "%s", text);
+}
+
+static void put(laci_plain *run, int value, laci_buf *take) {
+  if (run->budget) {
+    laci_budget_give_back(run->budget, bytes_of(run->values[value]));
+    laci_budget_add_sum(run->budget, bytes_of(take));
+  }
+  laci_buf_destroy(run->values[value]);
+  run->values[value] = take;
+}
+
+/** Is there room for a value of that type? */
+static lac_status make_sure(laci_plain *run, int value, const laci_type *type, lac_error *err) {
+  if (laci_budget_has(run->budget, bytes_of_type(type))) return LAC_OK;
+  laci_budget then = *run->budget;
+  hold(&then, run->graph, value, type);
+  return laci_budget_check(&then, "the run", err);
+}
+
 /** Loads a stored tensor that is not there yet. */
 static lac_status load_stored(laci_plain *run, int value, lac_error *err) {
   const laci_value *v = &run->graph->values[value];
+  laci_buf *buf = NULL;
   if (run->values[value]) return LAC_OK;
-  lac_status st = run->load(run->context, v->stored, &run->values[value], err);
-  return st ? laci_fail_in(err, st, "%s", v->name) : LAC_OK;
+  lac_status st = run->load(run->context, v->stored, &buf, err);
+  if (st) return laci_fail_in(err, st, "%s", v->name);
+  put(run, value, buf);
+  return LAC_OK;
 }
 
 /** A graph output may be a stored tensor, which no step would ever load. */
@@ -80,12 +125,9 @@ void laci_plain_destroy(laci_plain *run) {
 
 void laci_plain_limit(laci_plain *run, int64_t max_elements) { run->max_elements = max_elements; }
 
-void laci_plain_keep(laci_plain *run, int64_t max_elements) { run->keep_elements = max_elements; }
+void laci_plain_budget(laci_plain *run, laci_budget *budget) { run->budget = budget; }
 
-static void put(laci_plain *run, int value, laci_buf *take) {
-  laci_buf_destroy(run->values[value]);
-  run->values[value] = take;
-}
+void laci_plain_keep(laci_plain *run, int64_t max_elements) { run->keep_elements = max_elements; }
 
 void laci_plain_set(laci_plain *run, int value, laci_buf *take) {
   put(run, value, take);
@@ -194,7 +236,7 @@ static lac_status find_shapes(const step *s, lac_error *err) {
   return s->node->op->infer(&infer);
 }
 
-static lac_status make_outputs(const laci_plain *run, const step *s, lac_error *err) {
+static lac_status make_outputs(laci_plain *run, const step *s, lac_error *err) {
   char text[128];
   const laci_node *node = s->node;
   for (int at = 0; at < node->n_outputs; at++) {
@@ -213,7 +255,10 @@ static lac_status make_outputs(const laci_plain *run, const step *s, lac_error *
     }
     if (type->dtype == LAC_DTYPE_NONE && node->outputs[at] >= 0)
       type->dtype = run->graph->values[node->outputs[at]].type.dtype;
-    lac_status st = laci_buf_create(type->dtype, &type->shape, &s->out[at], err);
+    lac_status st = LAC_OK;
+    if (node->outputs[at] >= 0) st = make_sure(run, node->outputs[at], type, err);
+    if (!st) st = laci_buf_create(type->dtype, &type->shape, &s->out[at], err);
+    if (st == LAC_MEMORY_LIMIT) return st; /* which names the node */
     if (st) return laci_fail_in(err, st, "%s (%s)", node->name, node->type);
   }
   return LAC_OK;
@@ -262,5 +307,72 @@ lac_status laci_plain_run_all(laci_plain *run, lac_error *err) {
   lac_status st = LAC_OK;
   for (int node = 0; node < run->graph->n_nodes && !st; node++)
     st = laci_plain_step(run, node, err);
+  return st;
+}
+
+/* ---- Planning: the same walk over sizes alone ---- */
+
+typedef struct outlook {
+  const laci_graph *graph;
+  const laci_type *types; /* [n_values] */
+  const bool *skipped;    /* [n_stored], or NULL */
+  laci_budget *now, most;
+  uint64_t *held;    /* [n_values] bytes */
+  int *readers_left; /* [n_values] */
+} outlook;
+
+static void foresee(outlook *o, int value) {
+  const laci_value *v = &o->graph->values[value];
+  if (o->held[value] || (v->stored >= 0 && o->skipped && o->skipped[v->stored])) return;
+  o->held[value] = bytes_of_type(&o->types[value]);
+  hold(o->now, o->graph, value, &o->types[value]);
+  laci_budget_keep_most(&o->most, o->now);
+}
+
+static void forget(outlook *o, int value) {
+  const laci_value *v = &o->graph->values[value];
+  bool reload = v->stored >= 0 && laci_shape_count(&o->types[value].shape) > default_keep;
+  if (v->is_output || (o->readers_left[value] > 0 && !reload)) return;
+  laci_budget_give_back(o->now, o->held[value]);
+  o->held[value] = 0;
+}
+
+static void foresee_node(outlook *o, const laci_node *node) {
+  int n_read = node->n_inputs + node->n_captures;
+  for (int at = 0; at < node->n_inputs; at++) {
+    int value = node->inputs[at];
+    if (value >= 0 && o->graph->values[value].stored >= 0) foresee(o, value);
+  }
+  for (int at = 0; at < node->n_outputs; at++) {
+    if (node->outputs[at] >= 0) foresee(o, node->outputs[at]);
+  }
+  for (int at = 0; at < n_read; at++) {
+    int value = at < node->n_inputs ? node->inputs[at] : node->captures[at - node->n_inputs];
+    if (value < 0 || read_before(node, at, value)) continue;
+    o->readers_left[value]--;
+    forget(o, value);
+  }
+  for (int at = 0; at < node->n_outputs; at++) {
+    if (node->outputs[at] >= 0) forget(o, node->outputs[at]);
+  }
+}
+
+lac_status laci_plain_plan(const laci_graph *graph, const laci_type *types, const bool *skipped,
+                           laci_budget *budget, lac_error *err) {
+  size_t n = (size_t)graph->n_values;
+  laci_budget now = *budget;
+  outlook o = {.graph = graph, .types = types, .skipped = skipped, .now = &now, .most = now};
+  o.held = laci_alloc(n, sizeof *o.held);
+  o.readers_left = laci_alloc(n, sizeof *o.readers_left);
+  lac_status st = o.held && o.readers_left ? LAC_OK : laci_fail_memory(err, "the plan of a run");
+  for (size_t v = 0; v < n && !st; v++) o.readers_left[v] = graph->values[v].n_readers;
+  for (int at = 0; at < graph->n_inputs && !st; at++) foresee(&o, graph->inputs[at]);
+  for (int at = 0; at < graph->n_outputs && !st; at++) {
+    if (graph->values[graph->outputs[at]].stored >= 0) foresee(&o, graph->outputs[at]);
+  }
+  for (int at = 0; at < graph->n_nodes && !st; at++) foresee_node(&o, &graph->nodes[at]);
+  laci_free(o.held);
+  laci_free(o.readers_left);
+  if (!st) *budget = o.most;
   return st;
 }

@@ -7,6 +7,7 @@
 #ifndef LACI_BACKEND_PLAIN_PLAIN_H
 #define LACI_BACKEND_PLAIN_PLAIN_H
 
+#include "base/budget.h"
 #include "cpu/pool.h"
 #include "graph/graph.h"
 
@@ -29,6 +30,10 @@ void laci_plain_limit(laci_plain *run, int64_t max_elements);
  * loaded anew. */
 void laci_plain_keep(laci_plain *run, int64_t max_elements);
 
+/** What the run holds is added to the budget, which may be that of several runs, and given back;
+ * what is above it is not allocated: LAC_MEMORY_LIMIT. NULL (default): no limit. */
+void laci_plain_budget(laci_plain *run, laci_budget *budget);
+
 /** Sets a value: a graph input, a stored tensor to be replaced, or an output of a node that could
  * not be stepped. Takes buf; an older content is freed. */
 void laci_plain_set(laci_plain *run, int value, laci_buf *take);
@@ -42,6 +47,12 @@ LAC_MUST_CHECK lac_status laci_plain_step(laci_plain *run, int node, lac_error *
 
 /** All nodes in order. */
 LAC_MUST_CHECK lac_status laci_plain_run_all(laci_plain *run, lac_error *err);
+
+/** What a run over all nodes would hold at most, beside what the budget has already, which gets it:
+ * values of these types, [n_values] (unknown shapes count as nothing), as double and int64.
+ * skipped: stored tensors that are not loaded, [n_stored], or NULL. */
+LAC_MUST_CHECK lac_status laci_plain_plan(const laci_graph *graph, const laci_type *types,
+                                          const bool *skipped, laci_budget *budget, lac_error *err);
 
 /** Content of a value, or NULL: not computed, or freed already. A view. */
 const laci_buf *laci_plain_value(const laci_plain *run, int value);

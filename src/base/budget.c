@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Limits of memory, and adding up what is planned. */
+#include "base/budget.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/error.h"
+
+static const uint64_t unlimited = UINT64_MAX;
+enum { LINE = 4096, SHARE_PERCENT = 80 };
+
+static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
+
+static uint64_t sum(uint64_t a, uint64_t b) { return a > unlimited - b ? unlimited : a + b; }
+
+uint64_t laci_bytes_of(int64_t count, size_t size) {
+  uint64_t bytes;
+  if (count <= 0) return 0;
+  return __builtin_mul_overflow((uint64_t)count, (uint64_t)size, &bytes) ? unlimited : bytes;
+}
+
+/* ---- What the machine, the control group and the shell allow ---- */
+
+static FILE *open_at(const char *root, const char *folder, const char *name) {
+  char path[LINE];
+  int n = snprintf(path, sizeof path, "%s%s%s", root, folder, name);
+  return n > 0 && (size_t)n < sizeof path ? fopen(path, "re") : NULL;
+}
+
+/* "MemTotal:       24114532 kB" */
+static uint64_t machine_memory(const char *root) {
+  static const char key[] = "MemTotal:";
+  char line[LINE];
+  uint64_t kib = 0;
+  FILE *file = open_at(root, "/proc/meminfo", "");
+  while (file && !kib && fgets(line, sizeof line, file)) {
+    if (strncmp(line, key, sizeof key - 1) == 0) kib = strtoull(line + sizeof key - 1, NULL, 10);
+  }
+  if (file) (void)fclose(file);
+  return kib > 0 && kib < unlimited / 1024 ? kib * 1024 : unlimited;
+}
+
+/* The number in a group's file; "max", and a file that is not there, are no limit. */
+static uint64_t group_file(const char *root, const char *folder, const char *name) {
+  char line[LINE];
+  uint64_t limit = unlimited;
+  FILE *file = open_at(root, folder, name);
+  if (file && fgets(line, sizeof line, file) && isdigit((unsigned char)line[0]))
+    limit = strtoull(line, NULL, 10);
+  if (file) (void)fclose(file);
+  return limit;
+}
+
+/* The least limit from the group up to the top: a group never has more than those around it. In a
+ * container the group's own folder may not be there, and the top is the container's. */
+static uint64_t group_limit(const char *root, const char *top, const char *group,
+                            const char *name) {
+  char folder[LINE];
+  uint64_t limit = unlimited;
+  size_t n_top = strlen(top);
+  int n = snprintf(folder, sizeof folder, "%s%s", top, group);
+  if (n < 0 || (size_t)n >= sizeof folder) return unlimited;
+  for (;;) {
+    limit = least(limit, group_file(root, folder, name));
+    char *slash = strlen(folder) > n_top ? strrchr(folder, '/') : NULL;
+    if (!slash || slash < folder + n_top) return limit;
+    *slash = 0;
+  }
+}
+
+/* Does the list of controllers, "cpu,memory", hold this one? */
+static bool lists(const char *list, const char *wanted) {
+  size_t n = strlen(wanted);
+  for (const char *at = list; *at; at += strcspn(at, ","), at += *at == ',') {
+    if (strncmp(at, wanted, n) == 0 && (at[n] == ',' || at[n] == 0)) return true;
+  }
+  return false;
+}
+
+/* Lines of /proc/self/cgroup: "0::/a/b" of version 2, "4:memory:/a/b" of version 1. */
+static uint64_t group_memory(const char *root) {
+  char line[LINE];
+  uint64_t limit = unlimited;
+  FILE *file = open_at(root, "/proc/self/cgroup", "");
+  while (file && fgets(line, sizeof line, file)) {
+    line[strcspn(line, "\n")] = 0;
+    char *list = strchr(line, ':'), *group = list ? strchr(list + 1, ':') : NULL;
+    if (!group) continue;
+    *group++ = 0;
+    list++;
+    if (!*list) {
+      limit = least(limit, group_limit(root, "/sys/fs/cgroup", group, "/memory.max"));
+    } else if (lists(list, "memory")) {
+      limit =
+          least(limit, group_limit(root, "/sys/fs/cgroup/memory", group, "/memory.limit_in_bytes"));
+    }
+  }
+  if (file) (void)fclose(file);
+  return limit;
+}
+
+/* What RLIMIT_AS leaves of the address space; the first number of statm is what is taken. */
+static uint64_t address_space(void) {
+  struct rlimit limit;
+  unsigned long long pages = 0;
+  if (getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur == RLIM_INFINITY) return unlimited;
+  FILE *file = fopen("/proc/self/statm", "re");
+  if (file && fscanf(file, "%llu", &pages) != 1) pages = 0;
+  if (file) (void)fclose(file);
+  uint64_t taken = (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
+  return limit.rlim_cur > taken ? (uint64_t)limit.rlim_cur - taken : 1;
+}
+
+uint64_t laci_memory_allowed(const char *root) {
+  uint64_t memory = least(machine_memory(root), group_memory(root));
+  if (memory != unlimited) memory = memory / 100 * SHARE_PERCENT;
+  return least(memory, address_space());
+}
+
+/* ---- Adding up ---- */
+
+laci_budget laci_budget_of(uint64_t limit) {
+  return (laci_budget){.limit = limit ? limit : laci_memory_allowed("")};
+}
+
+void laci_budget_add_sum(laci_budget *budget, uint64_t bytes) {
+  budget->needed = sum(budget->needed, bytes);
+}
+
+void laci_budget_add(laci_budget *budget, uint64_t bytes, const char *format, ...) {
+  laci_budget_add_sum(budget, bytes);
+  if (bytes <= budget->largest) return;
+  budget->largest = bytes;
+  va_list args;
+  va_start(args, format);
+  (void)vsnprintf(budget->name, sizeof budget->name, format, args);
+  va_end(args);
+}
+
+void laci_budget_give_back(laci_budget *budget, uint64_t bytes) {
+  if (budget->needed != unlimited) budget->needed -= least(bytes, budget->needed);
+}
+
+bool laci_budget_has(const laci_budget *budget, uint64_t bytes) {
+  return !budget || sum(budget->needed, bytes) <= budget->limit;
+}
+
+void laci_budget_keep_most(laci_budget *most, const laci_budget *phase) {
+  if (phase->needed > most->needed) *most = *phase;
+}
+
+lac_status laci_budget_check(const laci_budget *budget, const char *what, lac_error *err) {
+  char part[32], all[32], allowed[32];
+  if (budget->needed <= budget->limit) return LAC_OK;
+  return laci_fail(err, LAC_MEMORY_LIMIT, "%s, %s; %s needs %s, %s are allowed", budget->name,
+                   laci_size_text(budget->largest, part, sizeof part), what,
+                   laci_size_text(budget->needed, all, sizeof all),
+                   laci_size_text(budget->limit, allowed, sizeof allowed));
+}
+
+/* ---- Sizes as text ---- */
+
+static const char units[] = "KMGT";
+
+bool laci_size_parse(const char *text, uint64_t *bytes) {
+  char *end;
+  if (!isdigit((unsigned char)text[0]) || strspn(text, "0123456789.") == 0) return false;
+  double number = strtod(text, &end);
+  if (strspn(text, "0123456789.") != (size_t)(end - text)) return false; /* "1e9", "0x10" */
+  const char *unit = *end ? strchr(units, toupper((unsigned char)*end)) : NULL;
+  if (*end && (!unit || end[1])) return false;
+  double size = ldexp(number, unit ? 10 * (int)(unit - units + 1) : 0);
+  if (!(size >= 1 && size < 0x1p63)) return false;
+  *bytes = (uint64_t)size;
+  return true;
+}
+
+const char *laci_size_text(uint64_t bytes, char *buffer, size_t size) {
+  double number = (double)bytes;
+  int unit = -1;
+  if (bytes == unlimited) {
+    (void)snprintf(buffer, size, "more than 64 bits count");
+  } else if (bytes < 1024) {
+    (void)snprintf(buffer, size, "%" PRIu64 " bytes", bytes);
+  } else {
+    while (number >= 1023.95 && unit + 1 < (int)sizeof units - 1) {
+      number /= 1024;
+      unit++;
+    }
+    (void)snprintf(buffer, size, "%.1f %cB", number, units[unit < 0 ? 0 : unit]);
+  }
+  return buffer;
+}

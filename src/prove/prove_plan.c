@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What the proof will hold at most, told from sizes alone and before anything is computed: the live
+ * values of two runs in double and, where the fast engine computes products, their operands. */
+#include "backend/plain/plain.h"
+#include "base/error.h"
+#include "graph/sizes.h"
+#include "prove/prove.h"
+#include "prove/prove_in.h"
+
+/* The sizes of all values with the first sizes that the network accepts, as the proof tries them.
+ * *types stays NULL where it accepts none: the proof will say so. */
+static lac_status find_types(const laci_graph *graph, int64_t *sizes, laci_type **types,
+                             lac_error *err) {
+  size_t n = (size_t)graph->n_inputs;
+  laci_input_shape *inputs = laci_alloc(n, sizeof *inputs);
+  lac_status st = inputs ? LAC_BAD_SHAPE : laci_fail_memory(err, "the plan of the proof");
+  *types = NULL;
+  for (int attempt = 0; st == LAC_BAD_SHAPE && laci_choose_sizes(graph, attempt, sizes);
+       attempt++) {
+    bool known = true;
+    for (size_t at = 0; at < n; at++) {
+      const laci_value *value = &graph->values[graph->inputs[at]];
+      inputs[at].name = value->name;
+      known = known && laci_real_shape(graph, &value->type.shape, sizes, &inputs[at].shape);
+    }
+    if (!known) break;
+    st = laci_graph_sizes(graph, inputs, (int)n, types, NULL);
+  }
+  laci_free(inputs);
+  if (st == LAC_NO_MEMORY) return laci_fail_memory(err, "the plan of the proof");
+  return LAC_OK;
+}
+
+/* The largest product's operands as float32: in rooms of the proof, and once more in the layouts of
+ * the little network that computes it. */
+static uint64_t product_bytes(const laci_graph *graph, const laci_type *types,
+                              const laci_products *products) {
+  uint64_t most = 0;
+  for (int n = 0; n < graph->n_nodes; n++) {
+    const laci_node *node = &graph->nodes[n];
+    if (!laci_products_has(products, n)) continue;
+    const laci_type *const operands[] = {&types[node->inputs[0]], &types[node->inputs[1]],
+                                         &types[node->outputs[0]]};
+    uint64_t bytes = 0;
+    for (int at = 0; at < 3; at++) {
+      int64_t count = laci_shape_count(&operands[at]->shape);
+      int stored = graph->values[node->inputs[1]].stored;
+      bool slabs = at == 1 && stored >= 0 && laci_products_stream(products, stored);
+      if (slabs && count > LACI_SLAB) count = LACI_SLAB;
+      bytes += laci_bytes_of(count, 2 * sizeof(float));
+    }
+    if (bytes > most) most = bytes;
+  }
+  return most;
+}
+
+static lac_status add_runs(const laci_graph *graph, const laci_proof_options *options,
+                           const laci_type *types, const int64_t *sizes, laci_budget *budget,
+                           lac_error *err) {
+  laci_products *products = NULL;
+  bool *skipped = laci_alloc((size_t)graph->n_stored, sizeof *skipped);
+  lac_status st = skipped ? LAC_OK : laci_fail_memory(err, "the plan of the proof");
+  laci_products_options how = {
+      .graph = graph, .size_of_symbol = sizes, .all = options->engine == LACI_PROOF_CPU};
+  bool fast = laci_proof_is_fast(graph, options->engine, sizes);
+  if (!st && fast) st = laci_products_create(graph, &how, &products, err);
+  for (int s = 0; products && s < graph->n_stored; s++) {
+    skipped[s] = laci_products_stream(products, s);
+  }
+  laci_budget one = {.limit = budget->limit};
+  if (!st) st = laci_plain_plan(graph, types, skipped, &one, err);
+  if (!st) {
+    laci_budget_add(budget, one.largest, "%s", one.name);
+    laci_budget_add_sum(budget, one.needed - one.largest);
+    laci_budget_add_sum(budget, one.needed); /* the other run */
+    if (products) laci_budget_add_sum(budget, product_bytes(graph, types, products));
+  }
+  laci_products_destroy(products);
+  laci_free(skipped);
+  return st;
+}
+
+lac_status laci_prove_plan_memory(const laci_graph *graph, const laci_proof_options *options,
+                                  laci_budget *budget, lac_error *err) {
+  laci_type *types = NULL;
+  int64_t *sizes = laci_alloc((size_t)graph->n_symbols + 1, sizeof *sizes);
+  lac_status st = sizes ? find_types(graph, sizes, &types, err)
+                        : laci_fail_memory(err, "the plan of the proof");
+  if (!st && types) st = add_runs(graph, options, types, sizes, budget, err);
+  laci_free(types);
+  laci_free(sizes);
+  return st ? st : laci_budget_check(budget, "the proof of the reordering", err);
+}
