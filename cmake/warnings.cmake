@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Warnings and code generation flags of all our own C (not of generated code).
-# -Wcast-qual and -Wconversion are left out: they make more casts than they find mistakes; so is
-# -Wwrite-strings, since graphviz' functions take char * for texts that they only read.
+# -Wcast-qual and -Wconversion are left out: they make more casts than they find mistakes.
 add_library(lacuna_warnings INTERFACE)
 target_compile_options(lacuna_warnings INTERFACE $<$<COMPILE_LANGUAGE:C>:
   -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith

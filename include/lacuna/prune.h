@@ -81,7 +81,9 @@ LAC_API LAC_MUST_CHECK lac_status lac_permutation_apply(lac_model *model, const 
                                                         lac_report **report, lac_error *err);
 
 /** Draws the operation graph; the format is the file's ending: .svg .pdf .png .dot. `report`
- * belongs to the model. */
+ * belongs to the model. All but .dot is drawn by graphviz in a process of its own, the program
+ * lacuna-draw of the installation. Fails LAC_UNSUPPORTED where that cannot draw it, ends badly or
+ * takes too long, LAC_NOT_FOUND without it, LAC_INTERRUPTED at lac_interrupt from now on. */
 LAC_API LAC_MUST_CHECK lac_status lac_plot(const lac_model *model, const lac_report *report,
                                            const char *path, bool force, lac_error *err);
 

@@ -5,6 +5,7 @@
 #define _GNU_SOURCE /* qsort_r */
 #endif
 #include <stdarg.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -232,6 +233,16 @@ static const char *base_name(const char *path) {
   return slash ? slash + 1 : path;
 }
 
+/* The bars of the two parts have scales of their own, which their heads tell. */
+static void fill_heads(laci_arena *arena, const lac_bench_result *r, laci_chart *chart) {
+  double most = 0;
+  for (int at = 0; at < r->n_layers; at++) most = fmax(most, r->layers[at].seconds);
+  chart->kinds_head = "by operator: a full bar is 100 %";
+  chart->bars_head =
+      format_text(arena, "by step, slowest first: a full bar is %.3g ms, %.3g %%, another scale",
+                  1e3 * most, PERCENT * ratio(most, r->step_seconds));
+}
+
 lac_status lac_bench_plot(const lac_bench_result *result, const char *path, bool force,
                           lac_error *err) {
   laci_arena arena = {0};
@@ -261,6 +272,7 @@ lac_status lac_bench_plot(const lac_bench_result *result, const char *path, bool
         .n_bars = fill_bars(&arena, result, order, bars),
         .kinds = kinds,
         .n_kinds = result->n_kinds};
+    fill_heads(&arena, result, &chart);
     st = laci_chart_write(&chart, path, force, err);
   }
   laci_free(order);

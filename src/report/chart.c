@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A chart is one graphviz node whose label is a table: a row a bar, the bar a coloured cell of that
- * width. Text is measured by graphviz, so columns fit whatever is written in them. Escaping is
- * label.h's, layout and formats are render.h's. */
+ * width. Cells of text are as wide as the widest font makes them. Escaping is label.h's, layout and
+ * formats are render.h's. */
 #include "report/chart.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/file.h"
 #include "report/label.h"
 #include "report/render.h"
+#include "report/text_width.h"
 
 enum {
   LONGEST_BAR = 320,
@@ -17,6 +20,9 @@ enum {
   NAME_HEAD = 14,
   NAME_TAIL = 32,
   LINE_WIDTH = 110,
+  TITLE_SIZE = 18,
+  TEXT_SIZE = 11,
+  NOTE_SIZE = 9,
   N_COLUMNS = 4 /* name, bar, text, note */
 };
 
@@ -32,32 +38,30 @@ static const char *colour_of(int kind) {
 static bool is_inside_character(char c) { return ((unsigned char)c & 0xC0) == 0x80; }
 
 /* "/encoder/layers/.../conv1/Conv": the end tells more than the middle. */
-static void write_name(laci_label *label, const char *name) {
+static void shorten(const char *name, char *text, size_t size) {
   size_t n = strlen(name), head = NAME_HEAD;
-  char part[NAME_HEAD + 1];
-  if (n > NAME_HEAD + NAME_TAIL + 3) {
-    const char *tail = name + n - NAME_TAIL;
-    while (head > 0 && is_inside_character(name[head])) head--;
-    while (is_inside_character(*tail)) tail++;
-    memcpy(part, name, head);
-    part[head] = 0;
-    laci_label_text(label, part, LINE_WIDTH);
-    laci_label_markup(label, "...");
-    name = tail;
+  const char *tail = name + n;
+  if (n <= NAME_HEAD + NAME_TAIL + 3) {
+    (void)snprintf(text, size, "%s", name);
+    return;
   }
-  laci_label_text(label, name, LINE_WIDTH);
+  tail -= NAME_TAIL;
+  while (head > 0 && is_inside_character(name[head])) head--;
+  while (is_inside_character(*tail)) tail++;
+  (void)snprintf(text, size, "%.*s...%s", (int)head, name, tail);
 }
 
-static void write_head(laci_label *label, const laci_chart *chart) {
-  laci_label_markup(label, "<TR><TD COLSPAN=\"%d\" ALIGN=\"LEFT\"><FONT POINT-SIZE=\"18\"><B>",
-                    N_COLUMNS);
-  laci_label_text(label, chart->title, LINE_WIDTH);
+/* A row of its own, over all columns. */
+static void write_line(laci_label *label, const char *text, int size, bool bold) {
+  if (!text || !*text) return;
+  laci_label_line(label);
+  laci_label_font(label, size, bold);
   laci_label_markup(label,
-                    "</B></FONT></TD></TR><TR><TD COLSPAN=\"%d\" ALIGN=\"LEFT\" "
-                    "BALIGN=\"LEFT\">",
-                    N_COLUMNS);
-  laci_label_text(label, chart->summary, LINE_WIDTH);
-  laci_label_markup(label, "</TD></TR>");
+                    "<TR><TD COLSPAN=\"%d\" ALIGN=\"LEFT\" BALIGN=\"LEFT\">"
+                    "<FONT POINT-SIZE=\"%d\">%s",
+                    N_COLUMNS, size, bold ? "<B>" : "");
+  laci_label_text(label, text, LINE_WIDTH);
+  laci_label_markup(label, "%s</FONT></TD></TR>", bold ? "</B>" : "");
 }
 
 static void write_gap(laci_label *label) {
@@ -86,27 +90,45 @@ static void write_bar(laci_label *label, double share, const char *colour) {
   laci_label_markup(label, "</TR></TABLE></TD>");
 }
 
+/* A column's cell; what goes into it is written by the caller. */
+static void open_cell(laci_label *label, const char *align, double width) {
+  laci_label_line(label);
+  laci_label_markup(label, "<TD ALIGN=\"%s\" WIDTH=\"%.0f\">", align, ceil(width) + 4);
+}
+
 static void write_text(laci_label *label, const char *text, const char *note) {
-  laci_label_markup(label, "<TD ALIGN=\"LEFT\">");
+  open_cell(label, "LEFT", laci_text_width(text, TEXT_SIZE, false));
   laci_label_text(label, text, LINE_WIDTH);
-  laci_label_markup(label, "</TD><TD ALIGN=\"LEFT\">");
-  if (note && *note) {
-    laci_label_markup(label, "<FONT POINT-SIZE=\"9\" COLOR=\"#5E5E5E\">");
+  laci_label_markup(label, "</TD>");
+  if (!note) note = "";
+  open_cell(label, "LEFT", laci_text_width(note, NOTE_SIZE, false));
+  if (*note) {
+    laci_label_markup(label, "<FONT POINT-SIZE=\"%d\" COLOR=\"#5E5E5E\">", NOTE_SIZE);
     laci_label_text(label, note, LINE_WIDTH);
     laci_label_markup(label, "</FONT>");
   }
   laci_label_markup(label, "</TD></TR>");
 }
 
+static void write_row(laci_label *label, const laci_chart_bar *bar, double share) {
+  char name[4 * (NAME_HEAD + NAME_TAIL) + 8]; /* a character has up to four bytes */
+  shorten(bar->label, name, sizeof name);
+  laci_label_markup(label, "<TR>");
+  open_cell(label, "RIGHT", laci_text_width(name, TEXT_SIZE, false));
+  laci_label_text(label, name, LINE_WIDTH);
+  laci_label_markup(label, "</TD>");
+  write_bar(label, bar->kind < 0 ? -1 : share, colour_of(bar->kind));
+  write_text(label, bar->text, bar->note);
+}
+
 /* The legend: kinds as bars of their share of the whole. Those without a colour of their own have
  * the last one. */
 static void write_kinds(laci_label *label, const laci_chart *chart) {
-  for (int kind = 0; kind < chart->n_kinds; kind++) {
-    laci_label_markup(label, "<TR><TD ALIGN=\"RIGHT\">");
-    write_name(label, chart->kinds[kind].name);
-    laci_label_markup(label, "</TD>");
-    write_bar(label, chart->kinds[kind].share, colour_of(kind));
-    write_text(label, chart->kinds[kind].text, chart->kinds[kind].note);
+  write_line(label, chart->kinds_head, TEXT_SIZE, true);
+  for (int at = 0; at < chart->n_kinds; at++) {
+    const laci_chart_kind *kind = &chart->kinds[at];
+    laci_chart_bar bar = {.label = kind->name, .kind = at, .text = kind->text, .note = kind->note};
+    write_row(label, &bar, kind->share);
   }
 }
 
@@ -116,65 +138,50 @@ static void write_bars(laci_label *label, const laci_chart *chart) {
     const laci_chart_bar *bar = &chart->bars[at];
     if (bar->kind >= 0 && bar->value > most) most = bar->value;
   }
+  write_line(label, chart->bars_head, TEXT_SIZE, true);
   for (int at = 0; at < chart->n_bars; at++) {
     const laci_chart_bar *bar = &chart->bars[at];
-    double share = most > 0 && bar->value > 0 ? bar->value / most : 0;
-    laci_label_markup(label, "<TR><TD ALIGN=\"RIGHT\">");
-    write_name(label, bar->label);
-    laci_label_markup(label, "</TD>");
-    write_bar(label, bar->kind < 0 ? -1 : share, colour_of(bar->kind));
-    write_text(label, bar->text, bar->note);
+    write_row(label, bar, most > 0 && bar->value > 0 ? bar->value / most : 0);
   }
 }
 
 static void write_table(laci_label *label, const laci_chart *chart) {
-  laci_label_markup(label,
-                    "<TABLE BORDER=\"0\" CELLBORDER=\"0\" CELLSPACING=\"2\" CELLPADDING=\"1\">");
-  write_head(label, chart);
+  write_line(label, chart->title, TITLE_SIZE, true);
+  write_line(label, chart->summary, TEXT_SIZE, false);
   write_gap(label);
   write_kinds(label, chart);
   write_gap(label);
   write_bars(label, chart);
-  laci_label_markup(label, "</TABLE>");
 }
 
-/* cgraph takes texts as char * but copies them. */
-static bool set(Agraph_t *drawing, int kind, const char *key, const char *text) {
-  return agattr(drawing, kind, (char *)key, (char *)text) != NULL;
-}
-
-static lac_status draw(const laci_chart *chart, laci_picture picture, char **bytes,
-                       size_t *size_bytes, lac_error *err) {
-  laci_label label = {0};
-  write_table(&label, chart);
-  Agraph_t *drawing = agopen("chart", Agdirected, NULL);
-  bool whole =
-      drawing && !label.failed && set(drawing, AGRAPH, "charset", "UTF-8") &&
-      set(drawing, AGRAPH, "bgcolor", "#FFFFFF") && set(drawing, AGNODE, "shape", "plain") &&
-      set(drawing, AGNODE, "fontname", "Helvetica") && set(drawing, AGNODE, "fontsize", "11") &&
-      set(drawing, AGNODE, "fontcolor", "#1A1A1A") && set(drawing, AGNODE, "label", "");
-  Agnode_t *node = whole ? agnode(drawing, "chart", 1) : NULL;
-  char *html = node ? agstrdup_html(drawing, label.text) : NULL;
-  lac_status st = html ? LAC_OK : laci_fail_memory(err, "a chart");
-  if (!st) {
-    agsafeset(node, "label", html, "");
-    st = laci_render(drawing, picture, bytes, size_bytes, err);
-  }
-  if (drawing) agclose(drawing);
-  laci_label_clear(&label);
-  return st;
+static void write_drawing(laci_label *drawing, const laci_label *rows) {
+  laci_label_markup(drawing,
+                    "digraph chart {\n  graph [charset=\"UTF-8\", bgcolor=\"#FFFFFF\"];\n"
+                    "  node [shape=\"plain\", fontname=\"" LACI_FONTS
+                    "\", fontsize=\"%d\", fontcolor=\"#1A1A1A\"];\n",
+                    TEXT_SIZE);
+  laci_label_markup(drawing,
+                    "  chart [label=<<TABLE BORDER=\"0\" CELLBORDER=\"0\" CELLSPACING=\"2\" "
+                    "CELLPADDING=\"1\" WIDTH=\"%.0f\">",
+                    ceil(rows->widest) + 8);
+  laci_label_add(drawing, rows);
+  laci_label_markup(drawing, "</TABLE>>];\n}\n");
 }
 
 lac_status laci_chart_write(const laci_chart *chart, const char *path, bool force, lac_error *err) {
   laci_picture picture;
+  laci_label rows = {0}, drawing = {0};
   char *bytes = NULL;
   size_t size_bytes = 0;
   lac_status st = laci_picture_of(path, &picture, err);
   if (st) return st;
-  laci_render_lock();
-  st = draw(chart, picture, &bytes, &size_bytes, err);
-  laci_render_unlock();
-  if (!st) st = laci_file_write(path, bytes, size_bytes, force, err);
+  write_table(&rows, chart);
+  write_drawing(&drawing, &rows);
+  st = laci_render(&drawing, picture, &bytes, &size_bytes, err);
+  if (st) st = laci_fail_in(err, st, "%s", path);
+  else st = laci_file_write(path, bytes, size_bytes, force, err);
   laci_free(bytes);
+  laci_label_clear(&drawing);
+  laci_label_clear(&rows);
   return st;
 }

@@ -25,7 +25,9 @@ typedef struct laci_chart_kind {
 
 typedef struct laci_chart {
   const char *title, *summary;
-  const laci_chart_bar *bars; /* [n_bars], drawn top to bottom as they come */
+  const char *kinds_head, *bars_head; /* what each part shows, and how much its longest bar is: the
+                                         two have scales of their own; NULL: nothing */
+  const laci_chart_bar *bars;         /* [n_bars], drawn top to bottom as they come */
   int n_bars;
   const laci_chart_kind *kinds; /* [n_kinds] the first ones get colours of their own */
   int n_kinds;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Labels: growing text, escaping, wrapping. */
+ * Labels: growing text, escaping, wrapping, measuring. */
 #include "report/label.h"
 
 #include <stdarg.h>
@@ -7,6 +7,9 @@
 #include <string.h>
 
 #include "base/utf8.h"
+#include "report/text_width.h"
+
+enum { USUAL_SIZE = 11, MOST_LINES = 64 };
 
 void laci_label_clear(laci_label *label) {
   laci_free(label->text);
@@ -15,7 +18,21 @@ void laci_label_clear(laci_label *label) {
 
 void laci_label_reset(laci_label *label) {
   label->n = 0;
+  label->line = label->widest = 0;
   if (label->text) label->text[0] = '\0';
+}
+
+void laci_label_font(laci_label *label, double size, bool bold) {
+  label->size = size;
+  label->bold = bold;
+}
+
+void laci_label_line(laci_label *label) { label->line = 0; }
+
+/* `letter`: one character, zero-terminated. */
+static void measure(laci_label *label, const char *letter) {
+  label->line += laci_text_width(letter, label->size > 0 ? label->size : USUAL_SIZE, label->bold);
+  if (label->line > label->widest) label->widest = label->line;
 }
 
 /* Room for n more bytes and the final zero. */
@@ -50,7 +67,15 @@ void laci_label_markup(laci_label *label, const char *format, ...) {
   else put(label, text, (size_t)n);
 }
 
+void laci_label_add(laci_label *label, const laci_label *other) {
+  if (other->failed) label->failed = true;
+  else if (other->text) put(label, other->text, other->n);
+}
+
 static void put_character(laci_label *label, const char *text, size_t n, uint32_t code) {
+  char letter[5] = "";
+  memcpy(letter, text, n);
+  measure(label, n ? letter : "\xEF\xBF\xBD");
   if (n == 0 || code == 0xFFFE || code == 0xFFFF)
     put(label, "\xEF\xBF\xBD", 3); /* what XML cannot hold, too */
   else if (code < 0x20 || (code >= 0x7F && code < 0xA0)) put(label, " ", 1);
@@ -77,8 +102,12 @@ static size_t line_bytes(const char *text, size_t width) {
 }
 
 void laci_label_text(laci_label *label, const char *text, size_t width) {
-  while (*text) {
+  for (int n_lines = 0; *text; n_lines++) {
     const char *end = text + line_bytes(text, width);
+    if (n_lines == MOST_LINES) {
+      put(label, "...", 3);
+      return;
+    }
     while (text < end) {
       uint32_t code = 0;
       size_t n = laci_utf8_next(text, &code);
@@ -86,6 +115,8 @@ void laci_label_text(laci_label *label, const char *text, size_t width) {
       text += n ? n : 1;
     }
     if (*text == '\n') text++;
-    if (*text) put(label, "<BR/>", 5);
+    if (!*text) return;
+    put(label, "<BR/>", 5);
+    laci_label_line(label);
   }
 }

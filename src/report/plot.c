@@ -5,9 +5,11 @@
  * alone are small grey boxes, one for each reader, so that a shared constant draws no long edges;
  * nodes that only make constants (shape arithmetic, weights being dequantised) are grey lines in
  * the boxes that read them. Every box says its role in words too, for eyes that do not tell the
- * colours apart. Escaping is label.h's, layout and formats are render.h's. */
+ * colours apart. Escaping is label.h's, layout and formats are render.h's; the text in
+ * graphviz' language is ours, and needs no graphviz. */
 #include "report/plot.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -16,6 +18,7 @@
 #include "graph/op.h"
 #include "report/label.h"
 #include "report/render.h"
+#include "report/text_width.h"
 
 enum {
   NAME_WIDTH = 48,
@@ -23,8 +26,12 @@ enum {
   PARAMETER_WIDTH = 64,
   SHOWN_ELEMENTS = 4,
   MIN_SPAN = 12,
-  MAX_PASSED = 3, /* a node */
-  MAX_FOLDED = 24 /* lines a box */
+  MAX_PASSED = 3,  /* a node */
+  MAX_FOLDED = 24, /* lines a box */
+  MAX_LINES = 24,  /* of one kind a box, whose text is then bounded however large the network is */
+  NAME_SIZE = 10,  /* of letters, points */
+  SMALL_SIZE = 8,
+  HEAD_SIZE = 11
 };
 
 static const struct style {
@@ -44,52 +51,45 @@ enum { N_STYLES = sizeof styles / sizeof *styles };
 typedef struct canvas {
   const laci_graph *graph;
   const laci_plot *plot;
-  Agraph_t *drawing;
-  Agnode_t **boxes;       /* [n_nodes] */
-  Agnode_t **input_boxes; /* [n_values], where a value is an input that was drawn */
-  bool *folded;           /* [n_nodes] it makes constants only: a line in its reader's box */
-  int *depth;             /* [n_nodes] drawn nodes on the longest way to it */
-  int max_span;           /* an edge that goes down further is a line in its reader's box instead */
-  laci_label label;
-  int n_small; /* grey boxes of constants */
-  bool failed; /* graphviz had no memory */
+  laci_label drawing; /* in graphviz' language */
+  laci_label label;   /* the rows of the box that is being written */
+  bool *has_box;      /* [n_values] an input that was drawn */
+  bool *folded;       /* [n_nodes] it makes constants only: a line in its reader's box */
+  int *depth;         /* [n_nodes] drawn nodes on the longest way to it */
+  int *before;        /* [n_nodes] on the longest way of all: the node before it; else OFF_WAY */
+  int max_span;       /* an edge that goes down further is a line in its reader's box instead */
+  int n_small;        /* grey boxes of constants */
 } canvas;
 
-/* cgraph takes texts as char * but copies them. */
-static void set(void *object, const char *key, const char *text) {
-  agsafeset(object, (char *)key, (char *)text, "");
+enum { WAY_BEGINS = -1, OFF_WAY = -2 };
+
+/* A box's name in graphviz' language: KIND and number. */
+typedef struct box {
+  const char *kind;
+  int id;
+} box;
+
+/* The rows that were written, as a table that is wide enough for any of the fonts. */
+static void write_label(canvas *c) {
+  laci_label_markup(&c->drawing,
+                    "label=<<TABLE BORDER=\"0\" CELLBORDER=\"0\" CELLSPACING=\"0\" "
+                    "CELLPADDING=\"1\" WIDTH=\"%.0f\">",
+                    ceil(c->label.widest) + 2);
+  laci_label_add(&c->drawing, &c->label);
+  laci_label_markup(&c->drawing, "</TABLE>>");
 }
 
-static void set_default(canvas *c, int kind, const char *key, const char *text) {
-  if (!agattr(c->drawing, kind, (char *)key, (char *)text)) c->failed = true;
+/* more: further attributes, each with a comma before it. */
+static void add_box(canvas *c, box of, const struct style *style, const char *more) {
+  laci_label_markup(&c->drawing, "  %s%d [", of.kind, of.id);
+  write_label(c);
+  laci_label_markup(&c->drawing, ", fillcolor=\"%s\", color=\"%s\"%s];\n", style->fill, style->line,
+                    more);
 }
 
-/* Gives the object the markup written so far as its label. */
-static void set_label(canvas *c, void *object) {
-  if (c->label.failed || !c->label.text) return;
-  char *html = agstrdup_html(c->drawing, c->label.text);
-  if (!html) c->failed = true;
-  else agsafeset(object, "label", html, "");
-}
-
-static Agnode_t *add_box(canvas *c, const char *kind, int id, const struct style *style) {
-  char name[64];
-  (void)snprintf(name, sizeof name, "%s%d", kind, id);
-  Agnode_t *box = agnode(c->drawing, name, 1);
-  if (!box) {
-    c->failed = true;
-    return NULL;
-  }
-  set_label(c, box);
-  set(box, "fillcolor", style->fill);
-  set(box, "color", style->line);
-  return box;
-}
-
-static Agedge_t *add_edge(canvas *c, Agnode_t *from, Agnode_t *to) {
-  Agedge_t *edge = from && to ? agedge(c->drawing, from, to, NULL, 1) : NULL;
-  if (!edge) c->failed = true;
-  return edge;
+static void add_edge(canvas *c, box from, box to, const char *attributes) {
+  laci_label_markup(&c->drawing, "  %s%d -> %s%d%s;\n", from.kind, from.id, to.kind, to.id,
+                    attributes);
 }
 
 /* The last part of a dotted or slashed name: "layer1.0.conv1.weight" is "weight" inside the box of
@@ -103,15 +103,17 @@ static const char *short_name(const char *name) {
 }
 
 static void open_row(canvas *c) {
+  laci_label_line(&c->label);
   laci_label_markup(&c->label, "<TR><TD COLSPAN=\"2\" ALIGN=\"LEFT\" BALIGN=\"LEFT\">");
 }
 static void close_row(canvas *c) { laci_label_markup(&c->label, "</TD></TR>"); }
 static void open_table(canvas *c) {
   laci_label_reset(&c->label);
-  laci_label_markup(&c->label,
-                    "<TABLE BORDER=\"0\" CELLBORDER=\"0\" CELLSPACING=\"0\" CELLPADDING=\"1\">");
+  laci_label_font(&c->label, NAME_SIZE, false);
 }
-static void close_table(canvas *c) { laci_label_markup(&c->label, "</TABLE>"); }
+static void more_row(canvas *c) {
+  laci_label_markup(&c->label, "<TR><TD COLSPAN=\"2\" ALIGN=\"LEFT\">...</TD></TR>");
+}
 
 static const laci_stored *stored_input(const laci_graph *graph, int value) {
   int stored = value >= 0 ? graph->values[value].stored : -1;
@@ -147,25 +149,33 @@ static void parameter_line(canvas *c, const laci_node *node, int first) {
 }
 
 static void parameter_lines(canvas *c, const laci_node *node) {
-  for (int port = 0; port < node->n_inputs; port++) {
+  int n_lines = 0;
+  for (int port = 0; port < node->n_inputs && n_lines <= MAX_LINES; port++) {
     const laci_stored *stored = stored_input(c->graph, node->inputs[port]);
     bool shown = !stored || !is_folded(node, stored);
     for (int before = 0; before < port && !shown; before++) {
       const laci_stored *other = stored_input(c->graph, node->inputs[before]);
       shown = other && is_folded(node, other) && laci_shape_equal(&stored->shape, &other->shape);
     }
-    if (!shown) parameter_line(c, node, port);
+    if (shown) continue;
+    if (n_lines++ == MAX_LINES) more_row(c);
+    else parameter_line(c, node, port);
   }
 }
 
 static void output_shapes(canvas *c, const laci_node *node) {
   char shape[128];
+  int n_lines = 0;
   for (int i = 0; i < node->n_outputs; i++) {
     if (node->outputs[i] < 0) continue;
     const laci_shape *out = &c->graph->values[node->outputs[i]].type.shape;
     if (out->rank < 0) continue;
+    if (n_lines++ == MAX_LINES) {
+      more_row(c);
+      return;
+    }
     open_row(c);
-    laci_label_markup(&c->label, "&#8594; ");
+    laci_label_text(&c->label, "\u2192 ", TEXT_WIDTH);
     laci_label_text(&c->label, laci_shape_text(out, shape, sizeof shape), TEXT_WIDTH);
     close_row(c);
   }
@@ -264,22 +274,20 @@ static void choose_span(canvas *c) {
 
 /* The longest way through the network is drawn as one straight line: that keeps the drawing a
  * single column. */
-static void straighten_longest_way(canvas *c) {
+static void find_longest_way(canvas *c) {
   int at = -1;
   for (int id = 0; id < c->graph->n_nodes; id++) {
-    if (at < 0 || c->depth[id] > c->depth[at]) at = id;
+    c->before[id] = OFF_WAY;
+    if (!c->folded[id] && (at < 0 || c->depth[id] > c->depth[at])) at = id;
   }
   while (at >= 0) {
-    if (c->boxes[at]) set(c->boxes[at], "group", "longest");
     const laci_node *node = &c->graph->nodes[at];
-    int before = -1;
+    int before = WAY_BEGINS;
     for (int i = 0; i < node->n_inputs + node->n_captures; i++) {
       int value = value_read(node, i);
       if (span_of(c, at, value) == 1) before = c->graph->values[value].producer;
     }
-    Agnode_t *from = before >= 0 ? c->boxes[before] : NULL;
-    Agedge_t *edge = from && c->boxes[at] ? agedge(c->drawing, from, c->boxes[at], NULL, 0) : NULL;
-    if (edge) set(edge, "weight", "100");
+    c->before[at] = before;
     at = before;
   }
 }
@@ -287,11 +295,16 @@ static void straighten_longest_way(canvas *c) {
 /* The sources whose edges are too long to draw. */
 static void source_lines(canvas *c, int id) {
   const laci_node *node = &c->graph->nodes[id];
+  int n_lines = 0;
   for (int i = 0; i < node->n_inputs + node->n_captures; i++) {
     int value = value_read(node, i);
     if (span_of(c, id, value) <= c->max_span) continue;
+    if (n_lines++ == MAX_LINES) {
+      more_row(c);
+      return;
+    }
     open_row(c);
-    laci_label_markup(&c->label, "&#8592; ");
+    laci_label_text(&c->label, "\u2190 ", NAME_WIDTH);
     laci_label_text(&c->label, c->graph->nodes[c->graph->values[value].producer].name, NAME_WIDTH);
     close_row(c);
   }
@@ -313,8 +326,11 @@ static void folded_line(canvas *c, const laci_node *node) {
     if (n > 0) used += (size_t)n;
   }
   open_row(c);
-  laci_label_markup(&c->label, "<FONT POINT-SIZE=\"8\" COLOR=\"%s\">", styles[LACI_PLOT_GREY].line);
+  laci_label_markup(&c->label, "<FONT POINT-SIZE=\"%d\" COLOR=\"%s\">", SMALL_SIZE,
+                    styles[LACI_PLOT_GREY].line);
+  laci_label_font(&c->label, SMALL_SIZE, false);
   laci_label_text(&c->label, line, PARAMETER_WIDTH);
+  laci_label_font(&c->label, NAME_SIZE, false);
   laci_label_markup(&c->label, "</FONT>");
   close_row(c);
 }
@@ -342,16 +358,25 @@ static const char *tag_of(const laci_node *node, laci_plot_colour colour) {
   return styles[colour].tag;
 }
 
+static void node_head(canvas *c, const laci_node *node, laci_plot_colour colour) {
+  laci_label *label = &c->label;
+  laci_label_markup(label, "<TR><TD ALIGN=\"LEFT\"><B>");
+  laci_label_font(label, NAME_SIZE, true);
+  laci_label_text(label, node->type, NAME_WIDTH);
+  laci_label_markup(label, "</B></TD><TD ALIGN=\"RIGHT\"><FONT POINT-SIZE=\"%d\" COLOR=\"%s\">",
+                    SMALL_SIZE, styles[colour].line);
+  laci_label_font(label, SMALL_SIZE, false);
+  label->line += SMALL_SIZE; /* between the two */
+  laci_label_text(label, tag_of(node, colour), NAME_WIDTH);
+  laci_label_markup(label, "</FONT></TD></TR>");
+  laci_label_font(label, NAME_SIZE, false);
+}
+
 static void node_label(canvas *c, int id, const laci_plot_node *info) {
   const laci_node *node = &c->graph->nodes[id];
   laci_label *label = &c->label;
   open_table(c);
-  laci_label_markup(label, "<TR><TD ALIGN=\"LEFT\"><B>");
-  laci_label_text(label, node->type, NAME_WIDTH);
-  laci_label_markup(
-      label,
-      "</B></TD><TD ALIGN=\"RIGHT\"><FONT POINT-SIZE=\"8\" COLOR=\"%s\">   %s</FONT></TD></TR>",
-      styles[info->colour].line, tag_of(node, info->colour));
+  node_head(c, node, info->colour);
   open_row(c);
   laci_label_text(label, node->name, NAME_WIDTH);
   close_row(c);
@@ -360,7 +385,7 @@ static void node_label(canvas *c, int id, const laci_plot_node *info) {
   parameter_lines(c, node);
   fold_list fold = {.n = 0};
   folded_lines(c, node, &fold);
-  if (fold.cut) laci_label_markup(label, "<TR><TD COLSPAN=\"2\" ALIGN=\"LEFT\">...</TD></TR>");
+  if (fold.cut) more_row(c);
   if (info->detail && *info->detail) {
     open_row(c);
     laci_label_text(label, info->detail, TEXT_WIDTH);
@@ -373,7 +398,6 @@ static void node_label(canvas *c, int id, const laci_plot_node *info) {
     laci_label_markup(label, "</I></FONT>");
     close_row(c);
   }
-  close_table(c);
 }
 
 /* "[1, -1]" for the few elements of a small constant; false where it is too long to be shown so. */
@@ -399,9 +423,10 @@ static bool constant_text(const laci_stored *stored, char *text, size_t size) {
 }
 
 /* A small grey box for one reader of a constant. */
-static Agnode_t *constant_box(canvas *c, const laci_stored *stored) {
+static box constant_box(canvas *c, const laci_stored *stored) {
   char text[256];
   open_table(c);
+  laci_label_font(&c->label, SMALL_SIZE, false);
   open_row(c);
   laci_label_text(&c->label, short_name(stored->name), NAME_WIDTH);
   close_row(c);
@@ -409,22 +434,24 @@ static Agnode_t *constant_box(canvas *c, const laci_stored *stored) {
   open_row(c);
   laci_label_text(&c->label, text, NAME_WIDTH);
   close_row(c);
-  close_table(c);
-  Agnode_t *box = add_box(c, "constant", c->n_small++, &styles[LACI_PLOT_GREY]);
-  if (box) {
-    set(box, "fontsize", "8");
-    set(box, "style", "filled");
-  }
-  return box;
+  box of = {"constant", c->n_small++};
+  add_box(c, of, &styles[LACI_PLOT_GREY], ", fontsize=\"8\", style=\"filled\"");
+  return of;
 }
 
-static Agnode_t *end_box(canvas *c, const char *kind, int value) {
+static box end_box(canvas *c, const char *kind, int value) {
   static const struct style plain = {.fill = "#FFFFFF", .line = "#424242"};
   char shape[128];
   const laci_value *of = &c->graph->values[value];
   open_table(c);
   open_row(c);
-  laci_label_markup(&c->label, "<B>%s</B>  ", kind);
+  laci_label_markup(&c->label, "<B>");
+  laci_label_font(&c->label, NAME_SIZE, true);
+  laci_label_text(&c->label, kind, NAME_WIDTH);
+  laci_label_markup(&c->label, "</B>");
+  laci_label_font(&c->label, NAME_SIZE, false);
+  laci_label_text(&c->label, "\u00A0 ",
+                  NAME_WIDTH); /* usual blanks at a change of fonts get lost */
   laci_label_text(&c->label, of->name, NAME_WIDTH);
   close_row(c);
   if (of->type.shape.rank >= 0) {
@@ -432,17 +459,18 @@ static Agnode_t *end_box(canvas *c, const char *kind, int value) {
     laci_label_text(&c->label, laci_shape_text(&of->type.shape, shape, sizeof shape), NAME_WIDTH);
     close_row(c);
   }
-  close_table(c);
-  return add_box(c, kind, value, &plain);
+  add_box(c, (box){kind, value}, &plain, "");
+  return (box){kind, value};
 }
 
 /* The box a value comes from; constants get a new one each time. */
-static Agnode_t *source_box(canvas *c, int value) {
+static box source_box(canvas *c, int value) {
   const laci_value *of = &c->graph->values[value];
   if (of->stored >= 0) return constant_box(c, &c->graph->stored[of->stored]);
-  if (of->producer >= 0) return c->boxes[of->producer];
-  if (!c->input_boxes[value]) c->input_boxes[value] = end_box(c, "input", value);
-  return c->input_boxes[value];
+  if (of->producer >= 0) return (box){"node", of->producer};
+  if (!c->has_box[value]) (void)end_box(c, "input", value);
+  c->has_box[value] = true;
+  return (box){"input", value};
 }
 
 static void draw_edges(canvas *c, int id) {
@@ -454,8 +482,12 @@ static void draw_edges(canvas *c, int id) {
     bool folded = stored && !captured && is_folded(node, stored);
     bool is_line = folded || folded_source(c, node, i) >= 0;
     if (value < 0 || is_line || span_of(c, id, value) > c->max_span) continue;
-    Agedge_t *edge = add_edge(c, source_box(c, value), c->boxes[id]);
-    if (edge && captured) set(edge, "style", "dashed");
+    int producer = c->graph->values[value].producer;
+    bool straight = producer >= 0 && c->before[id] == producer;
+    add_edge(c, source_box(c, value), (box){"node", id},
+             captured   ? " [style=\"dashed\"]"
+             : straight ? " [weight=\"100\"]"
+                        : "");
   }
 }
 
@@ -463,118 +495,125 @@ static void draw_boxes(canvas *c) {
   const laci_graph *graph = c->graph;
   for (int i = 0; i < graph->n_inputs; i++) (void)source_box(c, graph->inputs[i]);
   for (int id = 0; id < graph->n_nodes; id++) {
+    char more[64];
     const laci_plot_node *info = &c->plot->nodes[id];
     if (c->folded[id]) continue;
+    (void)snprintf(more, sizeof more, "%s%s",
+                   info->colour == LACI_PLOT_RED ? ", penwidth=\"2\"" : "",
+                   c->before[id] != OFF_WAY ? ", group=\"longest\"" : "");
     node_label(c, id, info);
-    c->boxes[id] = add_box(c, "node", id, &styles[info->colour]);
-    if (c->boxes[id] && info->colour == LACI_PLOT_RED) set(c->boxes[id], "penwidth", "2");
+    add_box(c, (box){"node", id}, &styles[info->colour], more);
   }
   for (int id = 0; id < graph->n_nodes; id++) {
     if (!c->folded[id]) draw_edges(c, id);
   }
   for (int i = 0; i < graph->n_outputs; i++) {
-    Agnode_t *from = source_box(c, graph->outputs[i]);
-    (void)add_edge(c, from, end_box(c, "output", graph->outputs[i]));
+    box from = source_box(c, graph->outputs[i]);
+    add_edge(c, from, end_box(c, "output", graph->outputs[i]), "");
   }
 }
 
-/* Title, summary and what the colours mean, above the drawing. */
-static void draw_legend(canvas *c) {
+/* ---- The head: title, summary and what the colours mean ---- */
+
+static void head_line(canvas *c, const char *text, int size, bool bold) {
+  laci_label *label = &c->label;
+  if (!text || !*text) return;
+  laci_label_line(label);
+  laci_label_font(label, size, bold);
+  laci_label_markup(
+      label, "<TR><TD COLSPAN=\"3\" ALIGN=\"LEFT\" BALIGN=\"LEFT\"><FONT POINT-SIZE=\"%d\">%s",
+      size, bold ? "<B>" : "");
+  laci_label_text(label, text, TEXT_WIDTH);
+  laci_label_markup(label, "%s</FONT></TD></TR>", bold ? "</B>" : "");
+}
+
+static void head_cell(canvas *c, const char *attributes, const char *text) {
+  double width = laci_text_width(text, HEAD_SIZE, false);
+  laci_label_markup(&c->label, "<TD %s WIDTH=\"%.0f\">", attributes, ceil(width) + 8);
+  laci_label_text(&c->label, text, TEXT_WIDTH);
+  laci_label_markup(&c->label, "</TD>");
+}
+
+static void head_colour(canvas *c, const struct style *style, int count) {
+  char text[128];
+  laci_label_line(&c->label);
+  laci_label_font(&c->label, HEAD_SIZE, false);
+  laci_label_markup(&c->label, "<TR>");
+  (void)snprintf(text, sizeof text, "ALIGN=\"LEFT\" BORDER=\"1\" BGCOLOR=\"%s\" COLOR=\"%s\"",
+                 style->fill, style->line);
+  head_cell(c, text, style->tag);
+  (void)snprintf(text, sizeof text, "%d", count);
+  head_cell(c, "ALIGN=\"RIGHT\"", text);
+  head_cell(c, "ALIGN=\"LEFT\"", style->meaning);
+  laci_label_markup(&c->label, "</TR>");
+}
+
+static void draw_head(canvas *c) {
   int counts[N_STYLES] = {[LACI_PLOT_GREY] = c->n_small};
   for (int id = 0; id < c->graph->n_nodes; id++) {
     counts[c->folded[id] ? LACI_PLOT_GREY : c->plot->nodes[id].colour]++;
   }
-  laci_label *label = &c->label;
-  laci_label_reset(label);
-  laci_label_markup(label,
-                    "<TABLE BORDER=\"0\" CELLBORDER=\"0\" CELLSPACING=\"3\" CELLPADDING=\"3\">");
-  const char *const lines[] = {c->plot->title, c->plot->summary};
-  for (int i = 0; i < 2; i++) {
-    if (!lines[i] || !*lines[i]) continue;
-    laci_label_markup(
-        label, "<TR><TD COLSPAN=\"3\" ALIGN=\"LEFT\" BALIGN=\"LEFT\"><FONT POINT-SIZE=\"%d\">%s",
-        i == 0 ? 18 : 12, i == 0 ? "<B>" : "");
-    laci_label_text(label, lines[i], TEXT_WIDTH);
-    laci_label_markup(label, "%s</FONT></TD></TR>", i == 0 ? "</B>" : "");
-  }
-  for (int i = 0; i < N_STYLES; i++) {
-    laci_label_markup(label,
-                      "<TR><TD BGCOLOR=\"%s\" COLOR=\"%s\" BORDER=\"1\" ALIGN=\"LEFT\">%s</TD><TD "
-                      "ALIGN=\"RIGHT\">%d</TD>"
-                      "<TD ALIGN=\"LEFT\">%s</TD></TR>",
-                      styles[i].fill, styles[i].line, styles[i].tag, counts[i], styles[i].meaning);
-  }
-  close_table(c);
-  set_label(c, c->drawing);
+  laci_label_reset(&c->label);
+  head_line(c, c->plot->title, 18, true);
+  head_line(c, c->plot->summary, 12, false);
+  for (int i = 0; i < N_STYLES; i++) head_colour(c, &styles[i], counts[i]);
+  laci_label_markup(&c->drawing,
+                    "  label=<<TABLE BORDER=\"0\" CELLBORDER=\"0\" CELLSPACING=\"3\" "
+                    "CELLPADDING=\"3\" WIDTH=\"%.0f\">",
+                    ceil(c->label.widest) + 12);
+  laci_label_add(&c->drawing, &c->label);
+  laci_label_markup(&c->drawing, "</TABLE>>;\n");
 }
 
-static void set_defaults(canvas *c) {
-  static const struct {
-    int kind;
-    const char *key, *value;
-  } defaults[] = {
-      {AGRAPH, "rankdir", "TB"},
-      {AGRAPH, "labelloc", "t"},
-      {AGRAPH, "labeljust", "l"},
-      {AGRAPH, "nodesep", "0.25"},
-      {AGRAPH, "ranksep", "0.28"},
-      {AGRAPH, "fontname", "Helvetica"},
-      {AGRAPH, "fontsize", "11"},
-      {AGRAPH, "splines", "polyline"},
-      {AGRAPH, "charset", "UTF-8"},
-      {AGRAPH, "label", ""},
-      {AGNODE, "shape", "box"},
-      {AGNODE, "style", "rounded,filled"},
-      {AGNODE, "fontname", "Helvetica"},
-      {AGNODE, "fontsize", "10"},
-      {AGNODE, "fontcolor", "#1A1A1A"},
-      {AGNODE, "margin", "0.1,0.05"},
-      {AGNODE, "height", "0.1"},
-      {AGNODE, "width", "0.1"},
-      {AGNODE, "label", ""},
-      {AGEDGE, "color", "#616161"},
-      {AGEDGE, "arrowsize", "0.6"},
-      {AGEDGE, "weight", "1"},
-      {AGRAPH, "bgcolor", "#FFFFFF"},
-  };
-  for (size_t i = 0; i < sizeof defaults / sizeof *defaults; i++) {
-    set_default(c, defaults[i].kind, defaults[i].key, defaults[i].value);
-  }
+/* ---- The whole ---- */
+
+static void begin(canvas *c) {
+  laci_label_markup(&c->drawing,
+                    "digraph network {\n"
+                    "  graph [rankdir=\"TB\", labelloc=\"t\", labeljust=\"l\", nodesep=\"0.25\", "
+                    "ranksep=\"0.28\",\n"
+                    "    fontname=\"" LACI_FONTS
+                    "\", fontsize=\"%d\", splines=\"polyline\", charset=\"UTF-8\",\n"
+                    "    bgcolor=\"#FFFFFF\"];\n",
+                    HEAD_SIZE);
+  laci_label_markup(
+      &c->drawing,
+      "  node [shape=\"box\", style=\"rounded,filled\", fontname=\"" LACI_FONTS
+      "\", fontsize=\"%d\",\n"
+      "    fontcolor=\"#1A1A1A\", margin=\"0.1,0.05\", height=\"0.1\", width=\"0.1\"];\n"
+      "  edge [color=\"#616161\", arrowsize=\"0.6\"];\n",
+      NAME_SIZE);
 }
 
 static lac_status plot_bytes(const laci_graph *graph, const laci_plot *plot, laci_picture picture,
                              char **bytes, size_t *size_bytes, lac_error *err) {
   lac_status st = LAC_OK;
   canvas c = {.graph = graph, .plot = plot};
-  c.boxes = laci_alloc((size_t)graph->n_nodes, sizeof *c.boxes);
-  c.input_boxes = laci_alloc((size_t)graph->n_values, sizeof *c.input_boxes);
+  c.has_box = laci_alloc((size_t)graph->n_values, sizeof *c.has_box);
   c.depth = laci_alloc((size_t)graph->n_nodes, sizeof *c.depth);
+  c.before = laci_alloc((size_t)graph->n_nodes, sizeof *c.before);
   c.folded = laci_alloc((size_t)graph->n_nodes, sizeof *c.folded);
-  c.drawing = agopen("network", Agdirected, NULL);
-  if (!c.boxes || !c.input_boxes || !c.depth || !c.folded || !c.drawing) {
+  if (!c.has_box || !c.depth || !c.before || !c.folded) {
     st = laci_fail_memory(err, "a drawing");
     goto out;
   }
   st = choose_folded(&c, err);
   if (st) goto out;
-  set_defaults(&c);
   measure_depth(&c);
   choose_span(&c);
+  find_longest_way(&c);
+  begin(&c);
   draw_boxes(&c);
-  straighten_longest_way(&c);
-  draw_legend(&c);
-  if (c.failed || c.label.failed) {
-    st = laci_fail_memory(err, "a drawing");
-    goto out;
-  }
-  st = laci_render(c.drawing, picture, bytes, size_bytes, err);
+  draw_head(&c);
+  laci_label_markup(&c.drawing, "}\n");
+  st = laci_render(&c.drawing, picture, bytes, size_bytes, err);
 out:
-  if (c.drawing) agclose(c.drawing);
+  laci_label_clear(&c.drawing);
   laci_label_clear(&c.label);
   laci_free(c.folded);
+  laci_free(c.before);
   laci_free(c.depth);
-  laci_free(c.input_boxes);
-  laci_free(c.boxes);
+  laci_free(c.has_box);
   return st;
 }
 
@@ -585,10 +624,8 @@ lac_status laci_plot_draw(const laci_graph *graph, const laci_plot *plot, const 
   *size_bytes = 0;
   lac_status st = laci_picture_of(path, &picture, err);
   if (st) return st;
-  laci_render_lock();
   st = plot_bytes(graph, plot, picture, bytes, size_bytes, err);
-  laci_render_unlock();
-  return st;
+  return st ? laci_fail_in(err, st, "%s", path) : LAC_OK;
 }
 
 lac_status laci_plot_write(const laci_graph *graph, const laci_plot *plot, const char *path,

@@ -1,36 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Layout and drawing through libgvc.
+ * Finding lacuna-draw, running it, and saying how it ended.
  *
- * Drawings of networks are tall, and formats have limits: Acrobat shows PDF pages of up to 14400
- * points, cairo draws bitmaps of up to 32767 pixels a side. So the scale is chosen after the
- * layout, when the size is known. */
+ * The library may be part of any program, so the program that draws is a file of the installation
+ * and not the caller started once more. It is looked for beside the code that runs now, so that a
+ * build folder and an installation that was moved have their own, then where it was installed. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* dladdr, secure_getenv */
+#endif
 #include "report/render.h"
 
-#include <math.h>
-#include <pthread.h>
+#include <dlfcn.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
-#include <graphviz/gvc.h>
-
+#include "base/child.h"
 #include "base/error.h"
 #include "base/memory.h"
 
-enum {
-  PNG_DPI = 96,
-  PNG_MAX_SIDE = 32000,
-  PNG_MAX_PIXELS = 48 * 1000 * 1000,
-  PDF_MAX_POINTS = 14400,
-  PDF_MARGIN = 36
-};
+#define PROGRAM "libexec/lacuna/lacuna-draw"
 
-static pthread_mutex_t graphviz = PTHREAD_MUTEX_INITIALIZER;
-
-void laci_render_lock(void) { (void)pthread_mutex_lock(&graphviz); }
-
-void laci_render_unlock(void) { (void)pthread_mutex_unlock(&graphviz); }
+enum { SECONDS = 60, BYTES_A_SECOND = 1 << 16, MOST_SECONDS = 3600, MOST_BYTES = 1 << 30 };
 
 lac_status laci_picture_of(const char *path, laci_picture *picture, lac_error *err) {
   static const char *const endings[] = {".svg", ".pdf", ".png", ".dot"};
@@ -44,116 +39,126 @@ lac_status laci_picture_of(const char *path, laci_picture *picture, lac_error *e
   return laci_fail(err, LAC_BAD_ARGUMENT, "%s: a plot ends in .svg, .pdf, .png or .dot", path);
 }
 
-/* What graphviz said while we worked. It hands over its messages in pieces, through a process-wide
- * function. */
-static char said[512];
+/* ---- Where the program is ---- */
 
-static int hear(char *piece) {
-  size_t used = strlen(said);
-  for (; *piece && used + 1 < sizeof said; piece++) said[used++] = *piece == '\n' ? ' ' : *piece;
-  said[used] = '\0';
-  return 0;
+/* The file that holds this code: a shared library, or the program that runs. */
+static bool find_ourselves(char path[PATH_MAX]) {
+  static const char here = 0;
+  Dl_info ours, program;
+  bool in_library =
+      dladdr(&here, &ours) && ours.dli_fname &&
+      !(dladdr((const void *)getauxval(AT_ENTRY), &program) && program.dli_fbase == ours.dli_fbase);
+  if (in_library) return realpath(ours.dli_fname, path) != NULL;
+  ssize_t n = readlink("/proc/self/exe", path, PATH_MAX - 1);
+  if (n > 0) path[n] = '\0';
+  return n > 0;
 }
 
-static lac_status fail_render(lac_error *err, const char *what) {
-  size_t n = strlen(said);
-  while (n > 0 && said[n - 1] == ' ') said[--n] = '\0';
-  return laci_fail(err, LAC_UNSUPPORTED, "graphviz could not %s: %s", what,
-                   n ? said : "it gives no reason");
+/* Above the folder /tmp/x, anybody may have put a program: one is taken only from who owns our own
+ * code, and whom we trust by running it. */
+static bool is_ours(const char *path, uid_t owner) {
+  struct stat info;
+  return stat(path, &info) == 0 && S_ISREG(info.st_mode) && info.st_uid == owner &&
+         !(info.st_mode & S_IWOTH) && access(path, X_OK) == 0;
 }
 
-/* The drawing's size with its margin of 4 points a side, in points. */
-static void drawing_size(Agraph_t *graph, double *width, double *height) {
-  *width = GD_bb(graph).UR.x - GD_bb(graph).LL.x + 8;
-  *height = GD_bb(graph).UR.y - GD_bb(graph).LL.y + 8;
-}
-
-static void fit_to_format(Agraph_t *graph, laci_picture picture) {
-  double width, height;
-  drawing_size(graph, &width, &height);
-  double longest = fmax(width, height);
-  double room = PDF_MAX_POINTS - 2 * PDF_MARGIN - 1;
-  if (picture == LACI_PICTURE_PDF && longest > room) {
-    /* Margins come on top; sizes are rounded to whole points, so stay a point below. */
-    double scale = room / longest;
-    GD_drawing(graph)->size.x = width * scale;
-    GD_drawing(graph)->size.y = height * scale;
+/* PREFIX/bin, PREFIX/lib and PREFIX/lib/x86_64-linux-gnu are one and two folders below PREFIX; so
+ * are the tests in a build folder. */
+static bool find_beside(char path[PATH_MAX]) {
+  char self[PATH_MAX];
+  struct stat info;
+  if (!find_ourselves(self) || stat(self, &info)) return false;
+  for (int up = 0; up < 3; up++) {
+    char *slash = strrchr(self, '/');
+    if (!slash) return false;
+    *slash = '\0';
+    int n = snprintf(path, PATH_MAX, "%s/" PROGRAM, self);
+    if (n > 0 && n < PATH_MAX && is_ours(path, info.st_uid)) return true;
   }
-  if (picture == LACI_PICTURE_PNG) {
-    double by_side = PNG_MAX_SIDE * 72.0 / longest;
-    double by_area = sqrt(PNG_MAX_PIXELS / (width * height)) * 72.0;
-    GD_drawing(graph)->dpi = fmin(PNG_DPI, fmin(by_side, by_area));
+  return false;
+}
+
+static void find_program(char path[PATH_MAX]) {
+  const char *named = secure_getenv("LACUNA_DRAW");
+  if (named && *named) (void)snprintf(path, PATH_MAX, "%s", named);
+  else if (!find_beside(path)) (void)snprintf(path, PATH_MAX, "%s", LAC_DRAW);
+}
+
+/* ---- Drawing ---- */
+
+static lac_status fail_as(const laci_child_result *r, double seconds, lac_error *err) {
+  const char *colon = *r->said ? ": " : "";
+  switch (r->end) {
+    case LACI_CHILD_LATE:
+      return laci_fail(
+          err, LAC_UNSUPPORTED,
+          "the drawing: graphviz took longer than %.0f s; a .dot file needs none of it", seconds);
+    case LACI_CHILD_KILLED:
+      return laci_fail(err, LAC_UNSUPPORTED, "the drawing: graphviz ended by signal %d%s%s",
+                       r->code, colon, r->said);
+    case LACI_CHILD_TOO_MUCH:
+      return laci_fail(err, LAC_UNSUPPORTED, "the drawing: it has more than %d MiB; wanted less",
+                       MOST_BYTES >> 20);
+    default:
+      return laci_fail(err, LAC_UNSUPPORTED, "the drawing: %s",
+                       *r->said ? r->said : "graphviz ended early and gave no reason");
   }
 }
 
-static lac_status copy_bytes(const char *from, size_t n, char **bytes, size_t *size_bytes,
-                             lac_error *err) {
-  *bytes = laci_alloc(n, 1);
-  if (!*bytes) return laci_fail_memory(err, "a picture");
-  memcpy(*bytes, from, n);
-  *size_bytes = n;
+/* The answer is the picture's size, a line break, the picture: whole exactly where it is so long,
+ * whatever became of the process. */
+static lac_status take_picture(laci_child_result *r, double seconds, char **bytes,
+                               size_t *size_bytes, lac_error *err) {
+  size_t size = 0;
+  int head = 0;
+  bool is_whole = r->output && sscanf(r->output, "%zu%n", &size, &head) == 1 && size > 0 &&
+                  r->output[head] == '\n' && r->output_bytes == size + (size_t)head + 1;
+  if (!is_whole) return fail_as(r, seconds, err);
+  memmove(r->output, r->output + head + 1, size);
+  *bytes = r->output;
+  *size_bytes = size;
+  r->output = NULL;
   return LAC_OK;
 }
 
-/* The graph as text, for people who lay it out themselves. */
-static lac_status write_text(Agraph_t *graph, char **bytes, size_t *size_bytes, lac_error *err) {
-  char *text = NULL;
-  size_t n = 0;
-  FILE *file = open_memstream(&text, &n);
-  if (!file) return laci_fail_memory(err, "a picture");
-  int failed = agwrite(graph, file);
-  if (fclose(file)) failed = 1;
-  lac_status st =
-      failed ? fail_render(err, "write the graph") : copy_bytes(text, n, bytes, size_bytes, err);
-  free(text);
-  return st;
-}
-
-/* One context serves the whole process and is never freed: the text measuring plug-in remembers its
- * last font by a pointer into the context, and would follow it from the next context on. */
-static GVC_t *shared_context(void) {
-  static GVC_t *context;
-  if (!context) context = gvContext();
-  return context;
-}
-
-static lac_status draw(Agraph_t *graph, laci_picture picture, char **bytes, size_t *size_bytes,
-                       lac_error *err) {
+static lac_status draw(const laci_label *graph, laci_picture picture, double seconds, char **bytes,
+                       size_t *size_bytes, lac_error *err) {
   static const char *const formats[] = {
-      [LACI_PICTURE_SVG] = "svg", [LACI_PICTURE_PDF] = "pdf", [LACI_PICTURE_PNG] = "png:cairo"};
-  lac_status st = LAC_OK;
-  char *drawn = NULL;
-  unsigned int n = 0;
-  bool laid_out = false;
-  GVC_t *gvc = shared_context();
-  if (!gvc) return laci_fail_memory(err, "graphviz");
-  laid_out = gvLayout(gvc, graph, "dot") == 0;
-  if (!laid_out) {
-    st = fail_render(err, "lay out the graph");
-    goto out;
-  }
-  fit_to_format(graph, picture);
-  if (gvRenderData(gvc, graph, formats[picture], &drawn, &n) || !drawn || n == 0) {
-    st = fail_render(err, "draw the graph");
-    goto out;
-  }
-  st = copy_bytes(drawn, n, bytes, size_bytes, err);
-out:
-  if (drawn) gvFreeRenderData(drawn);
-  if (laid_out) gvFreeLayout(gvc, graph);
+      [LACI_PICTURE_SVG] = "svg", [LACI_PICTURE_PDF] = "pdf", [LACI_PICTURE_PNG] = "png"};
+  char program[PATH_MAX], limit[32];
+  const char *const command[] = {program, formats[picture], limit, NULL};
+  find_program(program);
+  (void)snprintf(limit, sizeof limit, "%d", (int)seconds + 2); /* should we be gone by then */
+  laci_child_job job = {.command = command,
+                        .input = graph->text,
+                        .input_bytes = graph->n,
+                        .seconds = seconds,
+                        .most_bytes = MOST_BYTES};
+  laci_child_result result;
+  lac_status st = laci_child_run(&job, &result, err);
+  if (st == LAC_INTERRUPTED || st == LAC_NO_MEMORY) return st;
+  if (st) return laci_fail_in(err, st, "the drawing");
+  st = take_picture(&result, seconds, bytes, size_bytes, err);
+  laci_free(result.output);
   return st;
 }
 
-lac_status laci_render(Agraph_t *graph, laci_picture picture, char **bytes, size_t *size_bytes,
-                       lac_error *err) {
+lac_status laci_render_within(const laci_label *graph, laci_picture picture, double seconds,
+                              char **bytes, size_t *size_bytes, lac_error *err) {
   *bytes = NULL;
   *size_bytes = 0;
-  said[0] = '\0';
-  agerrlevel_t old_level = agseterr(AGERR);
-  agusererrf old_listener = agseterrf(hear);
-  lac_status st = picture == LACI_PICTURE_DOT ? write_text(graph, bytes, size_bytes, err)
-                                              : draw(graph, picture, bytes, size_bytes, err);
-  agseterrf(old_listener);
-  agseterr(old_level);
-  return st;
+  if (graph->failed || !graph->text) return laci_fail_memory(err, "a drawing");
+  if (picture != LACI_PICTURE_DOT) return draw(graph, picture, seconds, bytes, size_bytes, err);
+  *bytes = laci_alloc(graph->n, 1);
+  if (!*bytes) return laci_fail_memory(err, "a drawing");
+  memcpy(*bytes, graph->text, graph->n);
+  *size_bytes = graph->n;
+  return LAC_OK;
+}
+
+lac_status laci_render(const laci_label *graph, laci_picture picture, char **bytes,
+                       size_t *size_bytes, lac_error *err) {
+  double seconds = SECONDS + (double)(graph->n / BYTES_A_SECOND);
+  if (seconds > MOST_SECONDS) seconds = MOST_SECONDS;
+  return laci_render_within(graph, picture, seconds, bytes, size_bytes, err);
 }

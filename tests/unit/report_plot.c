@@ -187,7 +187,7 @@ static void edges_that_nobody_could_follow_become_words(void **state) {
   laci_graph *graph = read_net(text);
   laci_plot_node looks_alike[N] = {0};
   char *dot = draw(graph, looks_alike, "a.dot", NULL);
-  int words = count_text(dot, "&#8592; source"), edges = count_text(dot, " -> ");
+  int words = count_text(dot, "\u2190 source"), edges = count_text(dot, " -> ");
   assert_true(words > N / 2);
   assert_int_equal(words + edges, 2 * (N - 1) + 2); /* each input is told in one way */
   laci_free(dot);

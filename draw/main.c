@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * lacuna-draw FORMAT SECONDS: a graph in graphviz' language from standard input becomes a picture
+ * (svg, pdf, png) on standard output: its size in bytes and a line break, then the bytes.
+ *
+ * The library starts it for every picture and has nothing of graphviz in its own process: that ends
+ * the process it works in where memory is short, and glib below it prints. What is said about a
+ * failure is one line of standard error. report/render.c is the other side.
+ *
+ * Drawings of networks are tall, and formats have limits: Acrobat shows PDF pages of up to 14400
+ * points, cairo draws bitmaps of up to 32767 pixels a side. So the scale is chosen after the
+ * layout, when the size is known. */
+#include <math.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
+
+#include <graphviz/gvc.h>
+
+enum {
+  PNG_DPI = 96,
+  PNG_MAX_SIDE = 32000,
+  PNG_MAX_PIXELS = 48 * 1000 * 1000,
+  PDF_MAX_POINTS = 14400,
+  PDF_MARGIN = 36
+};
+
+typedef struct format {
+  const char *name, *renderer;
+} format;
+
+static const format formats[] = {{"svg", "svg"}, {"pdf", "pdf"}, {"png", "png:cairo"}};
+
+/* What graphviz said while we worked; it hands over its messages in pieces. */
+static char said[512];
+
+static int hear(char *piece) {
+  size_t used = strlen(said);
+  for (; *piece && used + 1 < sizeof said; piece++) said[used++] = *piece == '\n' ? ' ' : *piece;
+  said[used] = '\0';
+  return 0;
+}
+
+/* Whatever glib still has to say must not come after it. */
+static void fail(const char *what) {
+  fprintf(stderr, "graphviz could not %s: %s\n", what, *said ? said : "it gives no reason");
+  (void)fflush(stderr);
+  _exit(EXIT_FAILURE);
+}
+
+/* Whoever wanted the picture may be killed meanwhile. */
+static void end_with_parent(unsigned seconds) {
+  pid_t parent = getppid();
+#ifdef __linux__
+  (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+#endif
+  if (getppid() != parent) _exit(EXIT_FAILURE);
+  (void)alarm(seconds);
+}
+
+/* The drawing's size with its margin of 4 points a side, in points. */
+static void drawing_size(Agraph_t *graph, double *width, double *height) {
+  *width = GD_bb(graph).UR.x - GD_bb(graph).LL.x + 8;
+  *height = GD_bb(graph).UR.y - GD_bb(graph).LL.y + 8;
+}
+
+static void fit_to_format(Agraph_t *graph, const char *name) {
+  double width, height;
+  drawing_size(graph, &width, &height);
+  double longest = fmax(width, height);
+  double room = PDF_MAX_POINTS - 2 * PDF_MARGIN - 1;
+  if (strcmp(name, "pdf") == 0 && longest > room) {
+    /* Margins come on top; sizes are rounded to whole points, so stay a point below. */
+    double scale = room / longest;
+    GD_drawing(graph)->size.x = width * scale;
+    GD_drawing(graph)->size.y = height * scale;
+  }
+  if (strcmp(name, "png") == 0) {
+    double by_side = PNG_MAX_SIDE * 72.0 / longest;
+    double by_area = sqrt(PNG_MAX_PIXELS / (width * height)) * 72.0;
+    GD_drawing(graph)->dpi = fmin(PNG_DPI, fmin(by_side, by_area));
+  }
+}
+
+static void draw(const format *as) {
+  char *drawn = NULL;
+  unsigned int n = 0;
+  GVC_t *gvc = gvContext();
+  if (!gvc) fail("begin");
+  Agraph_t *graph = agread(stdin, NULL);
+  if (!graph) fail("read the graph");
+  if (gvLayout(gvc, graph, "dot")) fail("lay out the graph");
+  fit_to_format(graph, as->name);
+  if (gvRenderData(gvc, graph, as->renderer, &drawn, &n) || !drawn || n == 0)
+    fail("draw the graph");
+  if (printf("%u\n", n) < 0 || fwrite(drawn, 1, n, stdout) != n || fflush(stdout))
+    fail("hand over the picture");
+}
+
+int main(int argc, char **argv) {
+  const format *as = NULL;
+  for (size_t at = 0; at < sizeof formats / sizeof *formats && argc == 3; at++) {
+    if (strcmp(argv[1], formats[at].name) == 0) as = &formats[at];
+  }
+  int seconds = argc == 3 ? atoi(argv[2]) : 0;
+  if (!as || seconds <= 0) {
+    fputs("usage: lacuna-draw svg|pdf|png SECONDS < GRAPH; Lacuna's library starts it\n", stderr);
+    return 2;
+  }
+  end_with_parent((unsigned)seconds);
+  agseterr(AGERR);
+  agseterrf(hear);
+  draw(as);
+  _exit(EXIT_SUCCESS); /* the system takes back all that graphviz holds faster than graphviz does */
+}

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * One loop of poll feeds the program, takes its answer and its complaints, and looks at the clock
+ * and for an interruption. Its input is a socket and not a pipe, since a write to a socket can be
+ * told not to raise SIGPIPE. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* pipe2 */
+#endif
+#include "base/child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/memory.h"
+
+extern char **environ;
+
+enum { LOOK_MS = 50, PIECE_BYTES = 1 << 16, COMPLAINT_BYTES = 2048 };
+
+/* Our ends and the program's of the three ways; -1: closed. */
+typedef enum way { WAY_INPUT, WAY_OUTPUT, WAY_SAID, N_WAYS } way;
+
+typedef struct child {
+  const laci_child_job *job;
+  laci_child_result *result;
+  int ours[N_WAYS], its[N_WAYS];
+  pid_t pid;
+  size_t sent, room;
+  char complaint[COMPLAINT_BYTES]; /* the last of what it said */
+  size_t n_complaint;
+  double deadline;
+  bool was_interrupted; /* before we began */
+} child;
+
+static void close_way(int *fd) {
+  if (*fd >= 0) (void)close(*fd);
+  *fd = -1;
+}
+
+/* ---- Starting ---- */
+
+/* A host program may have closed its standard streams: their numbers are for the child's. */
+static bool raise_above_standard(int *fd) {
+  if (*fd > STDERR_FILENO) return true;
+  int raised = fcntl(*fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+  if (raised < 0) return false;
+  (void)close(*fd);
+  *fd = raised;
+  return true;
+}
+
+static bool open_ways(child *c) {
+  for (int at = 0; at < N_WAYS; at++) {
+    int pair[2];
+    int failed = at == WAY_INPUT ? socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair)
+                                 : pipe2(pair, O_CLOEXEC);
+    if (failed) return false;
+    c->ours[at] = pair[0]; /* of a pipe the end that is read */
+    c->its[at] = pair[1];
+    if (!raise_above_standard(&c->ours[at]) || !raise_above_standard(&c->its[at])) return false;
+    if (fcntl(c->ours[at], F_SETFL, O_NONBLOCK)) return false;
+  }
+  return true;
+}
+
+/* Signals that the host program ignores or blocks are usual ones again where the program relies on
+ * them. */
+static int set_signals(posix_spawnattr_t *attributes) {
+  static const int usual[] = {SIGPIPE, SIGALRM, SIGCHLD, SIGXCPU, SIGXFSZ};
+  sigset_t reset, none;
+  (void)sigemptyset(&reset);
+  (void)sigemptyset(&none);
+  for (size_t at = 0; at < sizeof usual / sizeof *usual; at++) (void)sigaddset(&reset, usual[at]);
+  int failed = posix_spawnattr_setsigdefault(attributes, &reset);
+  if (!failed) failed = posix_spawnattr_setsigmask(attributes, &none);
+  if (failed) return failed;
+  return posix_spawnattr_setflags(attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
+}
+
+static int spawn(child *c) {
+  posix_spawn_file_actions_t streams;
+  posix_spawnattr_t attributes;
+  int failed = posix_spawn_file_actions_init(&streams);
+  if (failed) return failed;
+  failed = posix_spawnattr_init(&attributes);
+  if (failed) {
+    (void)posix_spawn_file_actions_destroy(&streams);
+    return failed;
+  }
+  failed = set_signals(&attributes);
+  for (int at = 0; at < N_WAYS && !failed; at++) {
+    failed = posix_spawn_file_actions_adddup2(&streams, c->its[at], at); /* ways are in order */
+  }
+  const char *const *command = c->job->command;
+  if (!failed) {
+    failed =
+        posix_spawn(&c->pid, command[0], &streams, &attributes, (char *const *)command, environ);
+  }
+  (void)posix_spawnattr_destroy(&attributes);
+  (void)posix_spawn_file_actions_destroy(&streams);
+  return failed;
+}
+
+static lac_status start(child *c, lac_error *err) {
+  const char *program = c->job->command[0];
+  if (!open_ways(c)) {
+    return laci_fail(err, LAC_IO, "%s: no pipe to it: %s", program, strerror(errno));
+  }
+  int failed = spawn(c);
+  if (!failed) return LAC_OK;
+  c->pid = -1;
+  return laci_fail(err, failed == ENOENT ? LAC_NOT_FOUND : LAC_IO,
+                   "%s: it could not be started: %s", program, strerror(failed));
+}
+
+/* ---- Talking ---- */
+
+static void send_input(child *c) {
+  const char *rest = (const char *)c->job->input + c->sent;
+  ssize_t n = send(c->ours[WAY_INPUT], rest, c->job->input_bytes - c->sent, MSG_NOSIGNAL);
+  if (n > 0) c->sent += (size_t)n;
+  bool later = n < 0 && (errno == EAGAIN || errno == EINTR);
+  /* One that wants no more may still answer. */
+  if ((n < 0 && !later) || c->sent == c->job->input_bytes) close_way(&c->ours[WAY_INPUT]);
+}
+
+static lac_status take_output(child *c, lac_error *err) {
+  laci_child_result *r = c->result;
+  if (c->room - r->output_bytes < PIECE_BYTES) {
+    size_t room = 2 * c->room + PIECE_BYTES;
+    char *grown = laci_resize(r->output, r->output_bytes, room, 1);
+    if (!grown) return laci_fail_memory(err, "a program's answer");
+    r->output = grown;
+    c->room = room;
+  }
+  ssize_t n = read(c->ours[WAY_OUTPUT], r->output + r->output_bytes, PIECE_BYTES - 1);
+  if (n > 0) r->output_bytes += (size_t)n;
+  r->output[r->output_bytes] = '\0';
+  if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) close_way(&c->ours[WAY_OUTPUT]);
+  return LAC_OK;
+}
+
+/* Keeps the end of what comes. */
+static void take_complaint(child *c) {
+  char piece[COMPLAINT_BYTES / 2];
+  ssize_t n = read(c->ours[WAY_SAID], piece, sizeof piece);
+  if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) close_way(&c->ours[WAY_SAID]);
+  if (n <= 0) return;
+  size_t over = c->n_complaint + (size_t)n;
+  over = over > sizeof c->complaint ? over - sizeof c->complaint : 0;
+  memmove(c->complaint, c->complaint + over, c->n_complaint - over);
+  c->n_complaint -= over;
+  memcpy(c->complaint + c->n_complaint, piece, (size_t)n);
+  c->n_complaint += (size_t)n;
+}
+
+static bool is_interrupted(const child *c) { return !c->was_interrupted && laci_interrupted(); }
+
+static lac_status fail_interrupted(lac_error *err) {
+  return laci_fail(err, LAC_INTERRUPTED, "interrupted");
+}
+
+/* Until it has closed its ends, or may not go on; `end` is set where it is our doing. */
+static lac_status talk(child *c, bool *is_ended, lac_error *err) {
+  static const short events[N_WAYS] = {POLLOUT, POLLIN, POLLIN};
+  lac_status st = LAC_OK;
+  if (c->job->input_bytes == 0) close_way(&c->ours[WAY_INPUT]);
+  while (!st && (c->ours[WAY_OUTPUT] >= 0 || c->ours[WAY_SAID] >= 0)) {
+    struct pollfd ways[N_WAYS];
+    for (int at = 0; at < N_WAYS; at++) {
+      ways[at] = (struct pollfd){.fd = c->ours[at], .events = events[at]};
+    }
+    int n = poll(ways, N_WAYS, LOOK_MS);
+    if (is_interrupted(c)) return fail_interrupted(err);
+    if (n > 0 && ways[WAY_INPUT].revents) send_input(c);
+    if (n > 0 && ways[WAY_OUTPUT].revents) st = take_output(c, err);
+    if (n > 0 && ways[WAY_SAID].revents) take_complaint(c);
+    if (c->result->output_bytes > c->job->most_bytes) {
+      c->result->end = LACI_CHILD_TOO_MUCH;
+      *is_ended = true;
+      return st;
+    }
+    if (laci_clock_seconds() > c->deadline) {
+      c->result->end = LACI_CHILD_LATE;
+      *is_ended = true;
+      return st;
+    }
+  }
+  return st;
+}
+
+/* ---- Ending ---- */
+
+/* Whether it has ended; its status where that is still to be had. */
+static bool reap(child *c, int flags) {
+  int status = 0;
+  pid_t ended;
+  do ended = waitpid(c->pid, &status, flags);
+  while (ended < 0 && errno == EINTR);
+  if (ended == 0) return false;
+  c->pid = -1;
+  if (ended < 0) {
+    c->result->end = LACI_CHILD_UNKNOWN;
+  } else if (WIFSIGNALED(status)) {
+    c->result->end = LACI_CHILD_KILLED;
+    c->result->code = WTERMSIG(status);
+  } else {
+    c->result->end = LACI_CHILD_EXITED;
+    c->result->code = WEXITSTATUS(status);
+  }
+  return true;
+}
+
+/* A process whose status somebody else has taken is not ours to kill: the number may be another's.
+ */
+static void kill_child(child *c) {
+  if (c->pid < 0 || reap(c, WNOHANG)) return;
+  (void)kill(c->pid, SIGKILL);
+  (void)reap(c, 0);
+}
+
+/* It has closed its ends, so it is about to go. */
+static void await(child *c) {
+  while (!reap(c, WNOHANG)) {
+    if (laci_clock_seconds() > c->deadline) {
+      kill_child(c);
+      c->result->end = LACI_CHILD_LATE;
+      return;
+    }
+    (void)poll(NULL, 0, 1);
+  }
+}
+
+static void keep_last_line(child *c) {
+  size_t end = c->n_complaint, begin;
+  while (end > 0 && strchr("\n\r ", c->complaint[end - 1])) end--;
+  for (begin = end; begin > 0 && c->complaint[begin - 1] != '\n';) begin--;
+  size_t n = end - begin, most = sizeof c->result->said - 1;
+  if (n > most) n = most;
+  for (size_t at = 0; at < n; at++) {
+    char letter = c->complaint[begin + at];
+    c->result->said[at] = letter >= ' ' && letter <= '~' ? letter : '?';
+  }
+  c->result->said[n] = '\0';
+}
+
+lac_status laci_child_run(const laci_child_job *job, laci_child_result *result, lac_error *err) {
+  child c = {.job = job,
+             .result = result,
+             .ours = {-1, -1, -1},
+             .its = {-1, -1, -1},
+             .pid = -1,
+             .deadline = laci_clock_seconds() + job->seconds,
+             .was_interrupted = laci_interrupted()};
+  bool is_ended = false;
+  *result = (laci_child_result){.end = LACI_CHILD_UNKNOWN};
+  lac_status st = start(&c, err);
+  for (int at = 0; at < N_WAYS; at++) close_way(&c.its[at]);
+  if (!st) st = talk(&c, &is_ended, err);
+  laci_child_end why = result->end;
+  for (int at = 0; at < N_WAYS; at++) close_way(&c.ours[at]);
+  if (st || is_ended) kill_child(&c);
+  else await(&c);
+  if (is_ended) result->end = why;
+  keep_last_line(&c);
+  bool at_keyboard = result->end == LACI_CHILD_KILLED && result->code == SIGINT;
+  if (!st && (at_keyboard || is_interrupted(&c))) st = fail_interrupted(err);
+  if (!st) return LAC_OK;
+  laci_free(result->output);
+  result->output = NULL;
+  return st;
+}
