@@ -48,7 +48,6 @@ def tidy(text):
 def run_test(lines, lacuna):
     """The transcript as the program makes it now."""
     env = dict(os.environ, SRC=str(TOP), PATH=f"{lacuna.parent}:{os.environ['PATH']}", LC_ALL="C.UTF-8", TERM="dumb")
-    env.setdefault("LSAN_OPTIONS", f"suppressions={HERE}/lsan.supp:print_suppressions=0")
     result = [lines[0]]
     with tempfile.TemporaryDirectory() as folder:
         for command in (line[2:] for line in lines if line.startswith("$ ")):
