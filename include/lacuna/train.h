@@ -104,6 +104,8 @@ typedef struct lac_train_options {
   bool recover;          /* go on from the newest whole checkpoint, where there is one (false) */
   bool force;            /* a new run in a model_dir that has checkpoints: they go (false) */
   int64_t display_steps; /* >= 1 (100) */
+  double dense_top1;     /* percent, what the network scored before it was pruned: a dashed line in
+                            curves.svg; 0: not known (0) */
   const char *format;    /* cifar10, cifar100, folder, digits; NULL: what the folder holds (NULL) */
   int resize, crop;      /* pixels, see lac_eval_options (0) */
   float mean[3], std[3]; /* see lac_eval_options (ImageNet's) */
@@ -194,6 +196,32 @@ LAC_API LAC_MUST_CHECK lac_status lac_train_check(lac_model *model, const char *
 LAC_API LAC_MUST_CHECK lac_status lac_train(lac_model *model, const char *data,
                                             const lac_mask *mask, const lac_train_options *options,
                                             lac_train_result *result, lac_error *err);
+
+/* ---- The picture ---- */
+
+typedef struct lac_recovery_score {
+  int64_t step; /* 0: pruned, before the first step */
+  double top1;  /* percent */
+} lac_recovery_score;
+
+typedef struct lac_recovery_run {
+  const char *label;                /* "permuted first" */
+  const lac_recovery_score *scores; /* [n_scores], steps ascending: a listener hears them */
+  int n_scores;
+} lac_recovery_run;
+
+typedef struct lac_recovery {
+  const char *title, *data; /* the network; what it learned, or NULL */
+  double dense_top1;        /* percent, a dashed line; 0: not known */
+  double steps_per_epoch;   /* 0: not known */
+  const lac_recovery_run *runs;
+  int n_runs; /* 1..4 */
+} lac_recovery;
+
+/** Draws what pruning took and training brought back, with the values, as PATH.svg. Fails
+ * LAC_BAD_ARGUMENT, LAC_EXISTS (without force), LAC_IO, LAC_NO_MEMORY. */
+LAC_API LAC_MUST_CHECK lac_status lac_recovery_plot(const lac_recovery *recovery, const char *path,
+                                                    bool force, lac_error *err);
 
 #ifdef __cplusplus
 }

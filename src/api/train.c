@@ -290,7 +290,12 @@ static lac_status tell(void *context, const laci_loop_event *from, lac_error *er
   event.is_display = event.kind == LAC_TRAIN_STEP && event.step % o->display_steps == 0;
   if (event.kind == LAC_TRAIN_BEGIN) event.memory_bytes = laci_trainer_memory(t->trainer);
   if (event.kind == LAC_TRAIN_BEGIN && o->model_dir && !o->eval_only) {
-    st = laci_train_record_open(o->model_dir, event.step, &t->record, err);
+    laci_train_about about = {.network = t->model->path,
+                              .format = laci_train_format(t->plan.set),
+                              .images = laci_dataset_count(t->plan.set),
+                              .steps_per_epoch = t->plan.steps_per_epoch,
+                              .dense_top1 = o->dense_top1};
+    st = laci_train_record_open(o->model_dir, event.step, &about, &t->record, err);
   }
   if (!st && t->record) st = laci_train_record_add(t->record, &event, err);
   if (!st && o->listener) o->listener(&event, o->context);

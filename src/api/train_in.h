@@ -38,8 +38,18 @@ const char *laci_train_format(const laci_dataset *set);
 /** log.jsonl, TensorBoard events and curves.svg of a run. */
 typedef struct laci_train_record laci_train_record;
 
-/** In the folder, which is there; what an earlier run wrote about later steps than `step` goes. */
+/** What the curves say they are of. */
+typedef struct laci_train_about {
+  const char *network; /* a path, or a name */
+  const char *format;  /* of the data */
+  int64_t images, steps_per_epoch;
+  double dense_top1; /* 0: not known */
+} laci_train_about;
+
+/** In the folder, which is there; `about`: its texts stay with the caller; what an earlier run
+ * wrote about later steps than `step` goes. */
 LAC_MUST_CHECK lac_status laci_train_record_open(const char *folder, int64_t step,
+                                                 const laci_train_about *about,
                                                  laci_train_record **record, lac_error *err);
 LAC_MUST_CHECK lac_status laci_train_record_add(laci_train_record *record,
                                                 const lac_train_event *event, lac_error *err);

@@ -2,6 +2,7 @@
  * What remains of a training beside its weights: a line a step in log.jsonl, TensorBoard's events
  * at every display step, and the curves, drawn again at every evaluation from all lines so far,
  * those of earlier runs too. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -16,14 +17,16 @@
 struct laci_train_record {
   laci_train_log *log;
   laci_events *events;
+  laci_train_about about;
   char curves[PATH_MAX];
 };
 
-lac_status laci_train_record_open(const char *folder, int64_t step, laci_train_record **record,
-                                  lac_error *err) {
+lac_status laci_train_record_open(const char *folder, int64_t step, const laci_train_about *about,
+                                  laci_train_record **record, lac_error *err) {
   *record = NULL;
   laci_train_record *r = laci_alloc(1, sizeof *r);
   if (!r) return laci_fail_memory(err, "the log");
+  r->about = *about;
   int n = snprintf(r->curves, sizeof r->curves, "%s/curves.svg", folder);
   lac_status st = LAC_OK;
   if (n < 0 || (size_t)n >= sizeof r->curves) {
@@ -53,7 +56,8 @@ static double value_of(const laci_log_line *line, series which) {
 static laci_curve_series gather(const laci_log_line *lines, int64_t n, series which,
                                 laci_curve_point *points) {
   static const char *const labels[N_SERIES] = {"training", "test", "top-1", "top-5"};
-  laci_curve_series made = {.label = labels[which], .points = points};
+  laci_curve_series made = {
+      .label = labels[which], .points = points, .is_marked = which != TRAIN_LOSS};
   for (int64_t at = 0; at < n; at++) {
     if (lines[at].is_eval != (which != TRAIN_LOSS)) continue;
     points[made.n++] = (laci_curve_point){lines[at].step, value_of(&lines[at], which)};
@@ -68,7 +72,18 @@ static lac_status draw(const laci_train_record *r, lac_error *err) {
   char *svg = NULL;
   size_t size_bytes = 0;
   if (!points) return laci_fail_memory(err, "the curves");
-  laci_curve curve = {.title = "training", .n_loss = 2, .n_accuracy = 2};
+  const char *slash = strrchr(r->about.network, '/');
+  char data[128];
+  (void)snprintf(data, sizeof data,
+                 "%s, %" PRId64 " images for training, %" PRId64 " step%s an epoch",
+                 r->about.format, r->about.images, r->about.steps_per_epoch,
+                 r->about.steps_per_epoch == 1 ? "" : "s");
+  laci_curve curve = {.title = slash ? slash + 1 : r->about.network,
+                      .data = data,
+                      .n_loss = 2,
+                      .n_accuracy = 2,
+                      .steps_per_epoch = (double)r->about.steps_per_epoch,
+                      .dense = r->about.dense_top1};
   curve.loss[0] = gather(lines, n, TRAIN_LOSS, points);
   curve.loss[1] = gather(lines, n, EVAL_LOSS, points + n);
   curve.accuracy[0] = gather(lines, n, TOP1, points + 2 * n);

@@ -1,32 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The drawing of curve.h: a frame, ticks at round numbers and a polyline a series for each panel.
+ * Texts keep to themselves: values beside the frame are moved apart, legends and long titles are
+ * laid out by the widest font (text_width.h).
  */
 #include "report/curve.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/utf8.h"
+#include "report/text_width.h"
 
 enum {
-  WIDTH = 720,
-  HEIGHT = 560,
+  WIDTH = 760,
   LEFT = 64,
-  RIGHT = 16,
-  TOP = 44,
+  RIGHT = 96,  /* for the last values */
+  START = 72,  /* inside of the frame, for the first ones */
+  HEAD = 62,   /* title and data, down to the first panel's legend */
+  LEGEND = 16, /* a line of it */
   PANEL = 210,
-  GAP = 44,
+  LARGE = 300, /* a panel alone */
+  GAP = 26,
+  FOOT = 46,
   PIXELS = WIDTH - LEFT - RIGHT, /* across, of a panel */
   TICKS = 5,
+  SIZE = 11, /* of letters */
+  TITLE_SIZE = 16,
+  MOST_MARKS = 60
 };
 
 static const char *const colours[LACI_CURVE_MAX_SERIES] = {"#1f6fb4", "#d9661f", "#2e8b57",
                                                            "#8a4fa3"};
+static const char dense_colour[] = "#555555";
 
 /** Text that grows; after a failure it stays as it is. */
 typedef struct page {
@@ -35,15 +45,8 @@ typedef struct page {
   bool failed;
 } page;
 
-static void put(page *p, const char *format, ...) LAC_PRINTF(2, 3);
-static void put(page *p, const char *format, ...) {
-  char line[512];
-  va_list args;
-  va_start(args, format);
-  int length = vsnprintf(line, sizeof line, format, args);
-  va_end(args);
-  if (length < 0 || (size_t)length >= sizeof line) length = (int)sizeof line - 1;
-  while (!p->failed && p->n + (size_t)length + 1 > p->room) {
+static void put_bytes(page *p, const char *bytes, size_t n) {
+  while (!p->failed && p->n + n + 1 > p->room) {
     size_t room = p->room ? 2 * p->room : 1 << 14;
     char *grown = laci_resize(p->text, p->n, room, 1);
     p->failed = !grown;
@@ -53,21 +56,61 @@ static void put(page *p, const char *format, ...) {
     }
   }
   if (p->failed) return;
-  memcpy(p->text + p->n, line, (size_t)length + 1);
-  p->n += (size_t)length;
+  memcpy(p->text + p->n, bytes, n);
+  p->n += n;
+  p->text[p->n] = '\0';
 }
 
-/** Text inside an element; control characters have no place in XML. */
+static void put(page *p, const char *format, ...) LAC_PRINTF(2, 3);
+static void put(page *p, const char *format, ...) {
+  char line[512];
+  va_list args;
+  va_start(args, format);
+  int length = vsnprintf(line, sizeof line, format, args);
+  va_end(args);
+  if (length < 0 || (size_t)length >= sizeof line) length = (int)sizeof line - 1;
+  put_bytes(p, line, (size_t)length);
+}
+
+static void put_page(page *p, const page *other) {
+  if (other->failed) p->failed = true;
+  else if (other->text) put_bytes(p, other->text, other->n);
+}
+
+/** Text inside an element: what XML cannot hold is a blank or U+FFFD. */
 static void put_text(page *p, const char *text) {
-  for (; *text; text++) {
-    switch (*text) {
-      case '<': put(p, "&lt;"); break;
-      case '>': put(p, "&gt;"); break;
-      case '&': put(p, "&amp;"); break;
-      default:
-        if ((unsigned char)*text >= ' ') put(p, "%c", *text);
-    }
+  while (*text) {
+    uint32_t code = 0;
+    size_t n = laci_utf8_next(text, &code);
+    if (n == 0 || code == 0xFFFE || code == 0xFFFF) put(p, "\xEF\xBF\xBD");
+    else if (code < 0x20 || (code >= 0x7F && code < 0xA0)) put(p, " ");
+    else if (code == '<') put(p, "&lt;");
+    else if (code == '>') put(p, "&gt;");
+    else if (code == '&') put(p, "&amp;");
+    else put(p, "%.*s", (int)n, text);
+    text += n ? n : 1;
   }
+}
+
+/** The same in at most `room` pixels: the middle of a longer one is left out. */
+static void put_short(page *p, const char *text, double size, bool bold, double room) {
+  char part[512];
+  size_t n = strlen(text), tail = n;
+  if (laci_text_width(text, size, bold) <= room) {
+    put_text(p, text);
+    return;
+  }
+  double half = (room - laci_text_width("...", size, bold)) / 2;
+  while (tail > 0 && laci_text_width(text + tail - 1, size, bold) <= half) tail--;
+  while (((unsigned char)text[tail] & 0xC0) == 0x80) tail++;
+  size_t head = tail < sizeof part ? tail : sizeof part - 1;
+  memcpy(part, text, head);
+  do part[head] = '\0';
+  while (laci_text_width(part, size, bold) > half && head-- > 0);
+  while (head > 0 && ((unsigned char)text[head] & 0xC0) == 0x80) part[--head] = '\0';
+  put_text(p, part);
+  put(p, "...");
+  put_text(p, text + tail);
 }
 
 /* ---- Scales ---- */
@@ -77,9 +120,13 @@ typedef struct range {
 } range;
 
 typedef struct panel {
+  const laci_curve *curve;
   const laci_curve_series *series;
   int n_series;
-  const char *what;
+  const char *what, *unit;
+  double dense; /* 0: none here */
+  bool has_starts;
+  double height;
   range steps, values;
   double top;  /* y of the frame */
   double tick; /* of the values: the frame begins and ends at one */
@@ -105,6 +152,7 @@ static void find_ranges(panel *p) {
       if (isfinite(point->value)) extend(&p->values, point->value);
     }
   }
+  if (p->dense > 0) extend(&p->values, p->dense);
   if (!(p->values.low <= p->values.high)) p->values = (range){0, 1};
   double least = fmax(fabs(p->values.high), fabs(p->values.low)) * 1e-6 + 1e-9;
   if (p->values.high - p->values.low < least) {
@@ -117,17 +165,17 @@ static void find_ranges(panel *p) {
 }
 
 static double x_of(const panel *p, double step) {
-  return LEFT + PIXELS * (step - p->steps.low) / (p->steps.high - p->steps.low);
+  double from = LEFT + (p->has_starts ? START : 0), pixels = LEFT + PIXELS - from;
+  return from + pixels * (step - p->steps.low) / (p->steps.high - p->steps.low);
 }
 
 static double y_of(const panel *p, double value) {
-  return p->top + PANEL * (p->values.high - value) / (p->values.high - p->values.low);
+  return p->top + p->height * (p->values.high - value) / (p->values.high - p->values.low);
 }
 
 /* ---- Drawing ---- */
 
-static void draw_frame(page *out, const panel *p, bool with_steps) {
-  put(out, "<g font-size=\"11\" fill=\"#444\">\n");
+static void draw_values(page *out, const panel *p) {
   int n = (int)lround((p->values.high - p->values.low) / p->tick);
   for (int k = 0; k <= n; k++) {
     double value = p->values.low + k * p->tick, y = y_of(p, value);
@@ -135,16 +183,53 @@ static void draw_frame(page *out, const panel *p, bool with_steps) {
     put(out, "<path d=\"M%d %.1fH%d\" stroke=\"#ddd\"/>", LEFT, y, WIDTH - RIGHT);
     put(out, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%.6g</text>\n", LEFT - 6, y + 4, value);
   }
-  double step = tick_step(p->steps);
-  for (double at = ceil(p->steps.low / step) * step; at <= p->steps.high; at += step) {
-    put(out, "<path d=\"M%.1f %.1fv%d\" stroke=\"#eee\"/>", x_of(p, at), p->top, PANEL);
-    if (!with_steps) continue;
-    put(out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%.10g</text>\n", x_of(p, at),
-        p->top + PANEL + 16, at);
+}
+
+/** Behind the last number, which is in the middle of its tick. */
+static void draw_axis_names(page *out, const panel *p, double y) {
+  char last[32];
+  bool has_epochs = p->curve->steps_per_epoch > 0;
+  (void)snprintf(last, sizeof last, "%.10g", p->steps.high);
+  double x = WIDTH - RIGHT + laci_text_width(last, SIZE, false) / 2 + 8;
+  put(out, "<text x=\"%.1f\" y=\"%.1f\" font-weight=\"bold\">%s</text>\n", x, y,
+      has_epochs ? "epoch" : "step");
+  if (!has_epochs) return;
+  put(out, "<text x=\"%.1f\" y=\"%.1f\" fill=\"#888\">step</text>\n", x, y + 15);
+}
+
+/** The axis in epochs where these are known, and what step each tick is. */
+static void draw_steps(page *out, const panel *p, bool with_numbers) {
+  double unit = p->curve->steps_per_epoch > 0 ? p->curve->steps_per_epoch : 1;
+  range units = {p->steps.low / unit, p->steps.high / unit};
+  double tick = tick_step(units), y = p->top + p->height + 16;
+  bool has_epochs = p->curve->steps_per_epoch > 0;
+  if (!has_epochs) tick = fmax(tick, 1);
+  for (double k = ceil(units.low / tick - 1e-9); k * tick <= units.high * (1 + 1e-9); k++) {
+    double x = x_of(p, k * tick * unit);
+    put(out, "<path d=\"M%.1f %.1fv%.0f\" stroke=\"#eee\"/>", x, p->top, p->height);
+    if (!with_numbers) continue;
+    put(out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%.10g</text>\n", x, y,
+        k == 0 ? 0 : k * tick);
+    if (!has_epochs) continue;
+    put(out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\" fill=\"#888\">%.10g</text>\n", x,
+        y + 15, fmax(round(k * tick * unit), 0));
   }
-  put(out, "<rect x=\"%d\" y=\"%.1f\" width=\"%d\" height=\"%d\" fill=\"none\" stroke=\"#888\"/>\n",
-      LEFT, p->top, PIXELS, PANEL);
-  put(out, "<text x=\"%d\" y=\"%.1f\">%s</text>\n</g>\n", LEFT, p->top - 6, p->what);
+  if (with_numbers) draw_axis_names(out, p, y);
+}
+
+static void draw_frame(page *out, const panel *p, bool with_steps) {
+  put(out, "<g font-size=\"%d\" fill=\"#444\">\n", SIZE);
+  draw_values(out, p);
+  draw_steps(out, p, with_steps);
+  put(out,
+      "<rect x=\"%d\" y=\"%.1f\" width=\"%d\" height=\"%.0f\" fill=\"none\" stroke=\"#888\"/>\n",
+      LEFT, p->top, PIXELS, p->height);
+  if (p->dense > 0) {
+    put(out,
+        "<path d=\"M%d %.1fH%d\" stroke=\"%s\" stroke-width=\"1.5\" stroke-dasharray=\"6 4\"/>\n",
+        LEFT, y_of(p, p->dense), WIDTH - RIGHT, dense_colour);
+  }
+  put(out, "</g>\n");
 }
 
 static void draw_point(page *out, const panel *p, const laci_curve_point *point, bool *is_open) {
@@ -186,23 +271,133 @@ static void draw_series(page *out, const panel *p, int number) {
   put(out, "\"/>\n");
 }
 
-/** Above the frame, where no line runs. */
-static void draw_labels(page *out, const panel *p) {
-  put(out, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\" font-size=\"11\">", WIDTH - RIGHT,
-      p->top - 6);
+/** What pruning took, at the first step: from the dense network down. */
+static void draw_drop(page *out, const panel *p) {
+  double least = p->dense;
   for (int k = 0; k < p->n_series; k++) {
-    put(out, "<tspan dx=\"%d\" fill=\"%s\">", k ? 12 : 0, colours[k]);
-    put_text(out, p->series[k].label);
-    put(out, "</tspan>");
+    const laci_curve_series *s = &p->series[k];
+    if (s->n > 0 && isfinite(s->points[0].value)) least = fmin(least, s->points[0].value);
   }
-  put(out, "</text>\n");
+  if (!p->has_starts || !(least < p->dense)) return;
+  double x = x_of(p, p->steps.low);
+  put(out, "<path d=\"M%.1f %.1fV%.1f\" stroke=\"%s\" stroke-dasharray=\"2 3\"/>", x,
+      y_of(p, p->dense), y_of(p, least), dense_colour);
+  put(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"2.8\" fill=\"%s\"/>\n", x, y_of(p, p->dense),
+      dense_colour);
 }
 
-static void draw_panel(page *out, panel *p, bool with_steps) {
+static void draw_marks(page *out, const panel *p, int number) {
+  const laci_curve_series *s = &p->series[number];
+  if (!s->is_marked || s->n > MOST_MARKS) return;
+  for (size_t at = 0; at < s->n; at++) {
+    if (!isfinite(s->points[at].value)) continue;
+    put(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"2.8\" fill=\"%s\"/>\n",
+        x_of(p, (double)s->points[at].step), y_of(p, s->points[at].value), colours[number]);
+  }
+}
+
+/* ---- Texts ---- */
+
+/** A name, with a piece of its line before it, from left to right; a new line where one is full.
+ * Returns the number of lines; out NULL: only that. */
+static int draw_legend(page *out, const panel *p, double y) {
+  double x = LEFT + laci_text_width(p->what, SIZE, true) + 24;
+  const double from = x;
+  int n_lines = 1, n = p->n_series + (p->dense > 0);
+  for (int k = 0; k < n; k++) {
+    bool is_dense = k == p->n_series;
+    const char *label = is_dense ? "dense" : p->series[k].label;
+    double width = fmin(laci_text_width(label, SIZE, false), WIDTH - 40 - from);
+    if (x > from && x + 24 + width > WIDTH - 8) {
+      x = from;
+      n_lines++;
+    }
+    double line_y = y + (n_lines - 1) * LEGEND;
+    if (out) {
+      put(out, "<path d=\"M%.1f %.1fh18\" stroke=\"%s\" stroke-width=\"2\"%s/>", x, line_y - 4,
+          is_dense ? dense_colour : colours[k], is_dense ? " stroke-dasharray=\"6 4\"" : "");
+      put(out, "<text x=\"%.1f\" y=\"%.1f\" font-size=\"%d\" fill=\"%s\">", x + 24, line_y, SIZE,
+          is_dense ? dense_colour : colours[k]);
+      put_short(out, label, SIZE, false, width + 0.01);
+      put(out, "</text>\n");
+    }
+    x += 24 + width + 18;
+  }
+  if (out) {
+    put(out,
+        "<text x=\"%d\" y=\"%.1f\" font-size=\"%d\" font-weight=\"bold\" fill=\"#444\">%s</text>\n",
+        LEFT, y, SIZE, p->what);
+  }
+  return n_lines;
+}
+
+/** A value that stands beside the curve at its height, or near it. */
+typedef struct value_text {
+  double value, y;
+  const char *colour, *name;
+} value_text;
+
+/** Sorts them by height and moves them apart, inside the frame. */
+static void spread(const panel *p, value_text *texts, int n) {
+  const double apart = SIZE + 3;
+  for (int k = 1; k < n; k++) {
+    for (int at = k; at > 0 && texts[at].y < texts[at - 1].y; at--) {
+      value_text other = texts[at];
+      texts[at] = texts[at - 1];
+      texts[at - 1] = other;
+    }
+  }
+  for (int k = 1; k < n; k++) texts[k].y = fmax(texts[k].y, texts[k - 1].y + apart);
+  double floor_y = p->top + p->height - 2;
+  for (int k = n - 1; k >= 0 && texts[k].y > floor_y; k--) {
+    texts[k].y = floor_y;
+    floor_y -= apart;
+  }
+}
+
+/** The first finite values, or the last ones. */
+static int gather_values(const panel *p, bool are_last, value_text *texts) {
+  int n = 0;
+  for (int k = 0; k < p->n_series; k++) {
+    const laci_curve_series *s = &p->series[k];
+    for (size_t step = 0; step < s->n; step++) {
+      double value = s->points[are_last ? s->n - 1 - step : step].value;
+      if (!isfinite(value)) continue;
+      texts[n++] = (value_text){value, y_of(p, value) + 4, colours[k], ""};
+      break;
+    }
+  }
+  if (are_last && p->dense > 0)
+    texts[n++] = (value_text){p->dense, y_of(p, p->dense) + 4, dense_colour, "dense "};
+  spread(p, texts, n);
+  return n;
+}
+
+static void draw_ends(page *out, const panel *p, bool are_last) {
+  value_text texts[LACI_CURVE_MAX_SERIES + 1];
+  int n = gather_values(p, are_last, texts);
+  double x = are_last ? WIDTH - RIGHT + 8 : x_of(p, p->steps.low) - 8;
+  for (int k = 0; k < n; k++) {
+    put(out, "<text x=\"%.1f\" y=\"%.1f\" font-size=\"%d\" fill=\"%s\"%s>%s", x, texts[k].y, SIZE,
+        texts[k].colour, are_last ? "" : " text-anchor=\"end\"", texts[k].name);
+    put(out, *p->unit ? "%.2f%s</text>\n" : "%.4g%s</text>\n", texts[k].value, p->unit);
+  }
+}
+
+/* ---- The whole ---- */
+
+/** From y on; returns where it ends. */
+static double draw_panel(page *out, panel *p, double y, bool with_steps) {
+  p->top = y + (draw_legend(NULL, p, 0) - 1) * LEGEND + 8;
   find_ranges(p);
   draw_frame(out, p, with_steps);
-  draw_labels(out, p);
+  (void)draw_legend(out, p, y);
+  draw_drop(out, p);
   for (int k = 0; k < p->n_series; k++) draw_series(out, p, k);
+  for (int k = 0; k < p->n_series; k++) draw_marks(out, p, k);
+  draw_ends(out, p, true);
+  if (p->has_starts) draw_ends(out, p, false);
+  return p->top + p->height;
 }
 
 static range steps_of(const laci_curve *c) {
@@ -214,33 +409,63 @@ static range steps_of(const laci_curve *c) {
     extend(&r, (double)s->points[s->n - 1].step);
   }
   if (!(r.low <= r.high)) r = (range){0, 1};
+  if (r.low > 0 && r.low < 0.05 * r.high) r.low = 0;
   if (r.high - r.low < 1) r.high = r.low + fmax(1, fabs(r.low) * 1e-9); /* above its rounding */
   return r;
 }
 
-lac_status laci_curve_svg(const laci_curve *curve, char **svg, size_t *size_bytes, lac_error *err) {
-  page out = {0};
+static void draw_title(page *out, const laci_curve *curve) {
+  put(out, "<text x=\"%d\" y=\"22\" font-size=\"%d\" font-weight=\"bold\">", LEFT, TITLE_SIZE);
+  put_short(out, curve->title, TITLE_SIZE, true, WIDTH - LEFT - 8);
+  put(out, "</text>\n");
+  if (!curve->data) return;
+  put(out, "<text x=\"%d\" y=\"40\" font-size=\"%d\" fill=\"#444\">", LEFT, SIZE);
+  put_short(out, curve->data, SIZE, false, WIDTH - LEFT - 8);
+  put(out, "</text>\n");
+}
+
+/** How high the drawing is shows only when it is drawn: the head comes last, and in front. */
+static void draw_panels(page *out, const laci_curve *curve, double *height) {
   range steps = steps_of(curve);
-  panel loss = {curve->loss, curve->n_loss, "loss", steps, {0, 1}, TOP, 1};
-  panel accuracy = {
-      curve->accuracy, curve->n_accuracy, "accuracy, %", steps, {0, 1}, TOP + PANEL + GAP, 1};
+  panel loss = {.curve = curve,
+                .series = curve->loss,
+                .n_series = curve->n_loss,
+                .what = "loss",
+                .unit = "",
+                .height = PANEL,
+                .steps = steps,
+                .has_starts = curve->has_starts};
+  panel accuracy = loss;
+  accuracy.series = curve->accuracy;
+  accuracy.n_series = curve->n_accuracy;
+  accuracy.what = "accuracy, %";
+  accuracy.unit = " %";
+  accuracy.dense = curve->dense;
+  double y = HEAD;
+  if (curve->n_loss > 0) y = draw_panel(out, &loss, y, false) + GAP;
+  else accuracy.height = LARGE;
+  *height = draw_panel(out, &accuracy, y, true) + FOOT;
+}
+
+lac_status laci_curve_svg(const laci_curve *curve, char **svg, size_t *size_bytes, lac_error *err) {
+  page out = {0}, panels = {0};
+  double height = 0;
   *svg = NULL;
+  draw_panels(&panels, curve, &height);
   put(&out,
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\""
-      " font-family=\"DejaVu Sans, sans-serif\">\n",
-      WIDTH, HEIGHT);
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%.0f\" "
+      "font-family=\"%s\">\n",
+      WIDTH, height, LACI_FONTS);
   put(&out, "<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n");
-  put(&out, "<text x=\"%d\" y=\"20\" font-size=\"14\">", LEFT);
-  put_text(&out, curve->title);
-  put(&out, "</text>\n");
-  draw_panel(&out, &loss, false);
-  draw_panel(&out, &accuracy, true);
-  put(&out, "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\" font-size=\"11\">step</text>\n</svg>\n",
-      LEFT + PIXELS / 2, HEIGHT - 8);
-  if (out.failed) {
+  draw_title(&out, curve);
+  put_page(&out, &panels);
+  put(&out, "</svg>\n");
+  if (out.failed || panels.failed) {
+    laci_free(panels.text);
     laci_free(out.text);
     return laci_fail_memory(err, "a drawing");
   }
+  laci_free(panels.text);
   *svg = out.text;
   *size_bytes = out.n;
   return LAC_OK;

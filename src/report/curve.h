@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Loss and accuracy over the steps of a training as an SVG drawing: two panels, one above the
- * other, which share the axis of steps. Plain text is all it needs. */
+ * other, which share the axis of steps and epochs; without losses, one large panel. Evaluations are
+ * marked, and what each series ended at stands beside its end. Plain text is all it needs. */
 #ifndef LACI_REPORT_CURVE_H
 #define LACI_REPORT_CURVE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -18,15 +20,20 @@ typedef struct laci_curve_series {
   const char *label;
   const laci_curve_point *points;
   size_t n;
+  bool is_marked; /* each point is a dot, too, as long as there are few */
 } laci_curve_series;
 
 enum { LACI_CURVE_MAX_SERIES = 4 };
 
 typedef struct laci_curve {
-  const char *title;
-  laci_curve_series loss[LACI_CURVE_MAX_SERIES];     /* training, evaluation ... */
+  const char *title;                             /* the network */
+  const char *data;                              /* what it learned, a second line; NULL: none */
+  laci_curve_series loss[LACI_CURVE_MAX_SERIES]; /* training, evaluation ... */
   laci_curve_series accuracy[LACI_CURVE_MAX_SERIES]; /* in percent: top-1, top-5 */
   int n_loss, n_accuracy;
+  double steps_per_epoch; /* 0: not known, the axis has steps only */
+  double dense;           /* in percent, a dashed line; 0: not known */
+  bool has_starts;        /* the first value of each accuracy stands beside it, too */
 } laci_curve;
 
 /** *svg: the drawing, the caller's (laci_free). The same points give the same bytes. Long series

@@ -366,7 +366,7 @@ static void node_head(canvas *c, const laci_node *node, laci_plot_colour colour)
   laci_label_markup(label, "</B></TD><TD ALIGN=\"RIGHT\"><FONT POINT-SIZE=\"%d\" COLOR=\"%s\">",
                     SMALL_SIZE, styles[colour].line);
   laci_label_font(label, SMALL_SIZE, false);
-  label->line += SMALL_SIZE; /* between the two */
+  label->line += 2 * SMALL_SIZE; /* between the two */
   laci_label_text(label, tag_of(node, colour), NAME_WIDTH);
   laci_label_markup(label, "</FONT></TD></TR>");
   laci_label_font(label, NAME_SIZE, false);
@@ -450,8 +450,8 @@ static box end_box(canvas *c, const char *kind, int value) {
   laci_label_text(&c->label, kind, NAME_WIDTH);
   laci_label_markup(&c->label, "</B>");
   laci_label_font(&c->label, NAME_SIZE, false);
-  laci_label_text(&c->label, "\u00A0 ",
-                  NAME_WIDTH); /* usual blanks at a change of fonts get lost */
+  close_row(c);
+  open_row(c);
   laci_label_text(&c->label, of->name, NAME_WIDTH);
   close_row(c);
   if (of->type.shape.rank >= 0) {
