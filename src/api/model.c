@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "api/foreign.h"
 #include "api/model_in.h"
 #include "base/error.h"
 #include "lacuna/pack.h"
@@ -36,7 +37,7 @@ lac_status lac_model_load(const char *path, lac_model **model, lac_error *err) {
   st = laci_onnx_load(path, &made->file, &made->graph, err);
   if (st) lac_model_destroy(made);
   else *model = made;
-  return st;
+  return st ? laci_foreign_explain_file(path, st, err) : LAC_OK;
 }
 
 lac_status lac_model_load_memory(const void *bytes, size_t size_bytes, const char *data_dir,
@@ -50,7 +51,7 @@ lac_status lac_model_load_memory(const void *bytes, size_t size_bytes, const cha
   st = laci_onnx_load_memory(bytes, size_bytes, data_dir, &made->file, &made->graph, err);
   if (st) lac_model_destroy(made);
   else *model = made;
-  return st;
+  return st == LAC_BAD_FILE ? laci_foreign_explain(NULL, bytes, size_bytes, st, err) : st;
 }
 
 lac_status lac_model_save(lac_model *model, const char *path, bool force, lac_error *err) {
