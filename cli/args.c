@@ -15,6 +15,7 @@
 #include "base/budget.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/nearest.h"
 
 enum { MOST_PLACES = 1024, MOST_SECONDS = 1000000000, LONGEST_NAME = 64 };
 
@@ -138,7 +139,12 @@ static lac_status parse_number(const option_row *option, const char *value, uint
   char *end = NULL;
   errno = 0;
   *number = strtoull(value, &end, 10);
-  if (!isdigit((unsigned char)value[0]) || *end || errno || *number > most) {
+  bool is_whole = isdigit((unsigned char)value[0]) && !*end;
+  if (!is_whole && most == UINT64_MAX) { /* the limits are told by whoever knows them */
+    return laci_fail(err, LAC_BAD_ARGUMENT, "--%s %s: wanted a whole number without sign or unit",
+                     text_dashed(option->name), value);
+  }
+  if (!is_whole || errno || *number > most) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "--%s %s: wanted a whole number from 0 to %llu",
                      text_dashed(option->name), value, (unsigned long long)most);
   }
@@ -267,7 +273,7 @@ static const char *nearest_option(verb_id verb, const char *name) {
       n++;
     }
   }
-  return nearest_text(text_dashed(name), candidates, n);
+  return laci_nearest_text(text_dashed(name), candidates, n);
 }
 
 static lac_status fail_unknown_option(verb_id verb, const char *word, lac_error *err) {
@@ -275,6 +281,13 @@ static lac_status fail_unknown_option(verb_id verb, const char *word, lac_error 
   const char *of = verb_table[verb].name;
   name_of(word, name);
   verbs_with(name, others);
+  const option_row *valued = strlen(name) > 5 && same_name("__no_", name, 5)
+                                 ? option_by_name(verb, name + 5, strlen(name + 5))
+                                 : NULL;
+  if (valued) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "%s: --%s takes a value, %s, and has no --no- form",
+                     name, text_dashed(valued->name), option_argument(valued, verb));
+  }
   const char *nearest = nearest_option(verb, name);
   if (others[0]) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "%s: no option of %s, but of %s%s%s%s", name, of,
@@ -425,7 +438,7 @@ lac_status verb_find(const char *word, verb_id *verb, lac_error *err) {
   const char *names[VERB_COUNT];
   if (is_verb(word, verb)) return LAC_OK;
   for (int i = 0; i < VERB_COUNT; i++) names[i] = verb_table[i].name;
-  const char *nearest = nearest_text(word, names, VERB_COUNT);
+  const char *nearest = laci_nearest_text(word, names, VERB_COUNT);
   if (nearest) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "%s: unknown verb, did you mean %s?", word, nearest);
   }
@@ -445,6 +458,12 @@ static lac_status parse_verb(int argc, char **argv, verb_id *verb, lac_error *er
     return laci_fail(err, LAC_BAD_ARGUMENT,
                      "%s: the verb comes first; wanted lacuna %s [options] %s", word,
                      verb_table[later].name, verb_table[later].operands);
+  }
+  static const char *const switches[] = {"--version", "--help"};
+  const char *nearest = laci_nearest_text(word, switches, 2);
+  if (nearest) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "%s: a verb is wanted, or did you mean %s?", word,
+                     nearest);
   }
   if (word[0] == '-' || strchr(word, '/') || strchr(word, '.')) {
     return laci_fail(err, LAC_BAD_ARGUMENT,

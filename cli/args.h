@@ -113,8 +113,4 @@ const char *option_argument(const option_row *option, verb_id verb);
 /** The name as it is typed, with - for _; valid until the fourth next call of the same thread. */
 const char *text_dashed(const char *name);
 
-/** The candidate nearest to text by edit distance, or NULL where none is near enough to be what was
- * meant. */
-const char *nearest_text(const char *text, const char *const *candidates, int n);
-
 #endif

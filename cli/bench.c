@@ -10,11 +10,13 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/plural.h"
 #include "input.h"
 #include "lacuna/bench.h"
 #include "outputs.h"
 #include "story.h"
 #include "table.h"
+#include "terminal.h"
 #include "verbs.h"
 
 enum { MOST_BATCH = 65536, MOST_RUNS = 10000, PERCENT = 100 };
@@ -113,13 +115,16 @@ static lac_status print_kinds(const lac_bench_result *r, lac_error *err) {
 
 static void print_sparse(const lac_bench_result *r) {
   if (r->has_sparse) {
-    printf("sparse: fastest %.3f ms, median %.3f ms, %.2f of the dense median\n",
-           1e3 * r->sparse.min, 1e3 * r->sparse.median, ratio(r->sparse.median, r->dense.median));
+    terminal_say(stdout, "sparse: fastest %.3f ms, median %.3f ms, %.2f of the dense median",
+                 1e3 * r->sparse.min, 1e3 * r->sparse.median,
+                 ratio(r->sparse.median, r->dense.median));
   } else if (r->n_holding > 0) {
-    printf("sparse: %d layers hold %d:%d and ran by dense kernels: there is no %d:%d kernel yet\n",
-           r->n_holding, r->pattern_n, r->pattern_m, r->pattern_n, r->pattern_m);
+    terminal_say(stdout,
+                 "sparse: %d layer%s %d:%d and ran by dense kernels: there is no %d:%d kernel yet",
+                 r->n_holding, r->n_holding == 1 ? " holds" : "s hold", r->pattern_n, r->pattern_m,
+                 r->pattern_n, r->pattern_m);
   } else {
-    printf("sparse: no layer holds %d:%d\n", r->pattern_n, r->pattern_m);
+    terminal_say(stdout, "sparse: no layer holds %d:%d", r->pattern_n, r->pattern_m);
   }
 }
 
@@ -130,28 +135,32 @@ static void print_plain(const lac_bench_result *r) {
     n_plain += r->layers[at].plain;
     if (r->layers[at].plain) seconds += r->layers[at].seconds;
   }
-  printf("plain: %d of %d steps have no fast form, %.1f%% of the time\n", n_plain, r->n_layers,
-         PERCENT * ratio(seconds, r->step_seconds));
+  terminal_say(stdout, "plain: %d of %d step%s no fast form, %.1f%% of the time", n_plain,
+               r->n_layers, r->n_layers == 1 ? " has" : "s have",
+               PERCENT * ratio(seconds, r->step_seconds));
 }
 
 static void print_summary(const lac_bench_result *r) {
-  printf("batch %" PRId64, r->batch);
-  if (r->fixed_batch > 0) printf(" (the file's is %" PRId64 ")", r->fixed_batch);
-  printf(", %s, %d thread%s, %d run%s\n", lac_dtype_name(r->dtype), r->threads,
-         r->threads == 1 ? "" : "s", r->runs, r->runs == 1 ? "" : "s");
+  char batch[64], fixed[64] = "";
+  snprintf(batch, sizeof batch, "batch %" PRId64, r->batch);
+  if (r->fixed_batch > 0)
+    snprintf(fixed, sizeof fixed, " (the file's is %" PRId64 ")", r->fixed_batch);
+  terminal_say(stdout, "%s%s, %s, %d thread%s, %d run%s", batch, fixed, lac_dtype_name(r->dtype),
+               r->threads, laci_plural(r->threads), r->runs, laci_plural(r->runs));
   double images = ratio((double)r->batch, r->dense.median);
-  printf("dense: fastest %.3f ms, median %.3f ms, %.*f images a second\n", 1e3 * r->dense.min,
-         1e3 * r->dense.median, images < 100 ? 2 : 0, images);
+  terminal_say(stdout, "dense: fastest %.3f ms, median %.3f ms, %.*f images a second",
+               1e3 * r->dense.min, 1e3 * r->dense.median, images < 100 ? 2 : 0, images);
   print_sparse(r);
   print_plain(r);
-  printf("peak: %.4g GFLOP/s by %d thread%s, %s multiply-adds in registers; memory: %.3g GB/s\n",
-         1e-9 * r->peak_flops, r->threads, r->threads == 1 ? "" : "s", r->peak_kernel,
-         1e-9 * r->read_bytes);
-  printf("first answer: %.1f ms, of which %.1f to load, %.1f to plan, %.1f to run\n",
-         1e3 * (r->load_seconds + r->plan_seconds + r->first_seconds), 1e3 * r->load_seconds,
-         1e3 * r->plan_seconds, 1e3 * r->first_seconds);
-  printf("memory: %.1f MB weights, %.1f MB arena\n", 1e-6 * (double)r->weight_bytes,
-         1e-6 * (double)r->arena_bytes);
+  terminal_say(
+      stdout, "peak: %.4g GFLOP/s by %d thread%s, %s multiply-adds in registers; memory: %.3g GB/s",
+      1e-9 * r->peak_flops, r->threads, laci_plural(r->threads), r->peak_kernel,
+      1e-9 * r->read_bytes);
+  terminal_say(stdout, "first answer: %.1f ms, of which %.1f to load, %.1f to plan, %.1f to run",
+               1e3 * (r->load_seconds + r->plan_seconds + r->first_seconds), 1e3 * r->load_seconds,
+               1e3 * r->plan_seconds, 1e3 * r->first_seconds);
+  terminal_say(stdout, "memory: %.1f MB weights, %.1f MB arena", 1e-6 * (double)r->weight_bytes,
+               1e-6 * (double)r->arena_bytes);
 }
 
 static lac_status print_result(const lac_bench_result *r, lac_error *err) {

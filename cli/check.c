@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "base/error.h"
+#include "base/plural.h"
 #include "input.h"
 #include "layers.h"
 #include "masks.h"
@@ -34,8 +35,9 @@ static exit_code judge(const arguments *args, const lac_report *report, lac_erro
   }
   if (!n_missing) return EXIT_DONE;
   (void)laci_fail(err, LAC_BAD_VALUE,
-                  "%s: %d of %d layers that should hold %s do not, the first is %s", args->operand,
-                  n_missing, n_eligible, args->pattern, first);
+                  "%s: %d of %d layer%s that should hold %s %s not, the first is %s", args->operand,
+                  n_missing, n_eligible, laci_plural(n_eligible), args->pattern,
+                  n_missing == 1 ? "does" : "do", first);
   return EXIT_FAILED;
 }
 

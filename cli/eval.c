@@ -6,10 +6,12 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/plural.h"
 #include "input.h"
 #include "lacuna/eval.h"
 #include "outputs.h"
 #include "story.h"
+#include "terminal.h"
 #include "verbs.h"
 
 enum { MOST_PIXELS = 16384 };
@@ -69,8 +71,9 @@ static lac_status report(outputs *plan, const lac_model *model, const lac_eval_r
   plan->files[OUTPUT_MODEL].placed = plan->files[OUTPUT_MODEL].path != NULL;
   lac_status st = write_json(plan, model, result, err);
   if (!st && !plan->uses_stdout) {
-    printf("%" PRId64 " images: top-1 %.2f%%, top-5 %.2f%%, loss %.4f\n", result->images,
-           result->top1, result->top5, result->loss);
+    terminal_say(stdout, "%" PRId64 " image%s: top-1 %.2f%%, top-5 %.2f%%, loss %.4f",
+                 result->images, laci_plural(result->images), result->top1, result->top5,
+                 result->loss);
   }
   if (st && plan->files[OUTPUT_MODEL].placed) (void)remove(plan->files[OUTPUT_MODEL].real);
   return st ? st : outputs_finish(plan, err);

@@ -20,25 +20,45 @@ static void print_wrapped(FILE *out, const char *text) {
   text_wrap(out, text, help_columns(out), 0, 0);
 }
 
-static void print_option(FILE *out, const option_row *option, verb_id verb) {
+/* A long list of values below the name of its option, broken behind |. Ends the line. */
+static void print_values(FILE *out, const char *values, int columns) {
+  int column = fprintf(out, "\n%*s", NARROW_COLUMN, "") - 1;
+  for (size_t n; *values; values += n) {
+    n = strcspn(values, "|") + (strchr(values, '|') != NULL);
+    if (column > NARROW_COLUMN && column + (int)n > columns)
+      column = fprintf(out, "\n%*s", NARROW_COLUMN, "") - 1;
+    column += fprintf(out, "%.*s", (int)n, values);
+  }
+  fputc('\n', out);
+}
+
+/* The option and its value, then spaces up to where its text begins. */
+static void print_names(FILE *out, const option_row *option, verb_id verb, int text_column) {
   bool is_on = option->kind == OPTION_SWITCH && strcmp(option->initial, "yes") == 0;
-  bool has_default = option->initial && strcmp(option->initial, "no") != 0;
   const char *argument = option_argument(option, verb);
-  char letter[] = {'-', option->letter, ',', ' ', 0}, text[512];
-  int columns = help_columns(out), behind = columns < NARROW ? NARROW_COLUMN : HELP_COLUMN;
+  char letter[] = {'-', option->letter, ',', ' ', 0};
+  int columns = help_columns(out);
   int column = fprintf(out, "  %s--%s%s", option->letter ? letter : "    ", is_on ? "[no-]" : "",
                        text_dashed(option->name));
-  if (argument) {
-    bool fits = column + 1 + (int)strlen(argument) <= columns;
-    if (!fits) column = fprintf(out, "\n%*s", NARROW_COLUMN, "") - 1;
-    column += fprintf(out, "%s%s", fits ? " " : "", argument);
+  if (argument && column + 1 + (int)strlen(argument) > columns) {
+    print_values(out, argument, columns);
+    column = 0;
+  } else if (argument) {
+    column += fprintf(out, " %s", argument);
   }
-  if (column > behind - 2) column = fprintf(out, "\n") - 1;
-  fprintf(out, "%*s", behind - column, "");
+  if (column > text_column - 2) column = fprintf(out, "\n") - 1;
+  fprintf(out, "%*s", text_column - column, "");
+}
+
+static void print_option(FILE *out, const option_row *option, verb_id verb) {
+  int columns = help_columns(out), text_column = columns < NARROW ? NARROW_COLUMN : HELP_COLUMN;
+  bool has_default = option->initial && strcmp(option->initial, "no") != 0;
+  char text[512];
+  print_names(out, option, verb, text_column);
   snprintf(text, sizeof text, "%s%s%s%s", option_help(option, verb),
            has_default ? " (default " : "", has_default ? option->initial : "",
            has_default ? ")" : "");
-  text_wrap(out, text, columns, behind, behind);
+  text_wrap(out, text, columns, text_column, text_column);
 }
 
 /* Groups of options, each below its title. */

@@ -2,10 +2,13 @@
  * `lacuna inspect`: layers and groups of channels, and what freezes them. */
 #include <string.h>
 
+#include "base/plural.h"
+
 #include "input.h"
 #include "layers.h"
 #include "outputs.h"
 #include "table.h"
+#include "terminal.h"
 #include "verbs.h"
 
 /* "conv1, conv2 and 5 more" of the names. */
@@ -57,11 +60,12 @@ static lac_status print_result(const lac_report *report, lac_error *err) {
   fputc('\n', stdout);
   st = print_groups(report, err);
   const lac_summary *summary = &report->summary;
-  printf(
-      "\n%d layers (Conv or Dense), %d eligible for %d:%d, %d of these in %d groups that can be "
-      "searched\n",
-      summary->layers, summary->eligible, report->pattern_n, report->pattern_m, summary->permuted,
-      summary->groups);
+  fputc('\n', stdout);
+  terminal_say(stdout,
+               "%d layer%s (Conv or Dense), %d eligible for %d:%d, %d of these in %d group%s that "
+               "can be searched",
+               summary->layers, laci_plural(summary->layers), summary->eligible, report->pattern_n,
+               report->pattern_m, summary->permuted, summary->groups, laci_plural(summary->groups));
   return st;
 }
 
@@ -69,7 +73,8 @@ static lac_status print_why(const arguments *args, const lac_options *options,
                             const lac_model *model, lac_error *err) {
   char *text = NULL;
   lac_status st = lac_inspect_why(model, options, args->why, &text, err);
-  if (!st) fputs(text, stdout);
+  if (!st && terminal_columns(stdout) == TERMINAL_NO_LIMIT) fputs(text, stdout);
+  else if (!st) text_wrap(stdout, text, terminal_columns(stdout), 0, 0);
   lac_text_free(text);
   return st;
 }

@@ -4,6 +4,8 @@
 
 #include <inttypes.h>
 
+#include "base/plural.h"
+
 #include "table.h"
 #include "terminal.h"
 
@@ -71,7 +73,7 @@ lac_status layers_print_sparsity(const lac_report *report, FILE *out, lac_error 
 
 void layers_print_pruned(const lac_report *report, FILE *out) {
   terminal_say(out, "%d/%d layer%s (Conv or Dense) %s pruned", report->summary.pruned,
-               report->summary.layers, report->summary.layers == 1 ? "" : "s",
+               report->summary.layers, laci_plural(report->summary.layers),
                report->summary.layers == 1 ? "is" : "are");
 }
 
@@ -116,7 +118,7 @@ static void print_proof(const lac_summary *summary, FILE *out) {
                    summary->max_abs_error, summary->max_abs_output);
   unreached_text(summary, unreached, sizeof unreached);
   terminal_say(out, "proven: %d%s value%s compared%s%s", summary->values_compared, of,
-               n_all == 1 ? "" : "s", differ, unreached);
+               laci_plural(n_all), differ, unreached);
 }
 
 void layers_print_figures(const lac_report *report, FILE *out) {
@@ -130,8 +132,7 @@ void layers_print_figures(const lac_report *report, FILE *out) {
                  "%d:%d keeps %.3f%% of the weight magnitude (%.3f%% in the order of the file), %d "
                  "group%s searched",
                  report->pattern_n, report->pattern_m, 100 * summary->kept_after / total,
-                 100 * summary->kept_before / total, summary->groups,
-                 summary->groups == 1 ? "" : "s");
+                 100 * summary->kept_before / total, summary->groups, laci_plural(summary->groups));
   }
   print_proof(summary, out);
 }

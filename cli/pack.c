@@ -7,11 +7,13 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/plural.h"
 #include "input.h"
 #include "lacuna/pack.h"
 #include "outputs.h"
 #include "story.h"
 #include "table.h"
+#include "terminal.h"
 #include "verbs.h"
 
 /* The names of the outputs, checked; what is written goes to a file of its own. */
@@ -53,9 +55,10 @@ static lac_status print_result(const arguments *args, const lac_pack_report *rep
   if (st) return st;
   double share =
       report->dense_bytes ? (double)report->packed_bytes / (double)report->dense_bytes : 1;
-  printf("%d weights packed %d:%d\n", report->n_packed, report->pattern_n, report->pattern_m);
-  printf("%s: %" PRIu64 " bytes, %.1f%% of the %" PRIu64 " it takes unpacked\n", args->output,
-         report->packed_bytes, 100 * share, report->dense_bytes);
+  terminal_say(stdout, "%d weight%s packed %d:%d", report->n_packed, laci_plural(report->n_packed),
+               report->pattern_n, report->pattern_m);
+  terminal_say(stdout, "%s: %" PRIu64 " bytes, %.1f%% of the %" PRIu64 " it takes unpacked",
+               args->output, report->packed_bytes, 100 * share, report->dense_bytes);
   return LAC_OK;
 }
 

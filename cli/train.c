@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "base/folder.h"
+#include "base/nearest.h"
 #include "export.h"
 #include "input.h"
 #include "lacuna/train.h"
@@ -198,7 +199,7 @@ static lac_status find_arch(const arguments *args, char arch[NAME_BYTES], lac_er
   for (int k = 0; k < n; k++) {
     if (strcmp(names[k], arch) == 0) return LAC_OK;
   }
-  const char *nearest = nearest_text(arch, names, n);
+  const char *nearest = laci_nearest_text(arch, names, n);
   return laci_fail(err, LAC_BAD_ARGUMENT, "--arch %s: unknown network%s%s%s", arch,
                    nearest ? ", did you mean " : "", nearest ? nearest : "",
                    nearest ? "?" : " (see lacuna help train)");

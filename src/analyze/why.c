@@ -9,6 +9,8 @@
 #include "analyze/classes_in.h"
 #include "analyze/layers_in.h"
 #include "base/error.h"
+#include "base/memory.h"
+#include "base/nearest.h"
 
 /* The text grows in place. */
 typedef struct lines {
@@ -155,6 +157,46 @@ static bool explain_axis(const laci_analysis *a, int l, bool is_c, lines *out) {
   return add_path(a, layer->node, first_frozen, out);
 }
 
+enum { MOST_NAMES = 3 };
+
+/* Layers whose names hold the word, "a, b, c"; empty: there are none. */
+static void layers_with(const laci_analysis *a, const char *word, char *text, size_t room) {
+  size_t used = 0;
+  int n = 0;
+  text[0] = 0;
+  for (int l = 0; l < a->n_layers && n < MOST_NAMES && used < room; l++) {
+    const char *name = a->graph->nodes[a->layers[l].node].name;
+    if (!word[0] || !strstr(name, word)) continue;
+    used += (size_t)snprintf(text + used, room - used, "%s%s", n++ ? ", " : "", name);
+  }
+}
+
+/* With the names that hold this one, or the nearest of the layers and their weights. */
+static lac_status fail_unknown(const laci_analysis *a, const char *name, lac_error *err) {
+  char held[512];
+  int n = 0;
+  layers_with(a, name, held, sizeof held);
+  const char **names = laci_alloc((size_t)a->n_layers * 2, sizeof *names);
+  if (!names) return laci_fail_memory(err, "the names of the layers");
+  for (int l = 0; l < a->n_layers; l++) {
+    names[n++] = a->graph->nodes[a->layers[l].node].name;
+    names[n++] = a->graph->stored[a->layers[l].stored].name;
+  }
+  const char *nearest = held[0] ? held : laci_nearest_text(name, names, n);
+  lac_status st = laci_fail(err, LAC_NOT_FOUND, "%s: no node or weight has this name%s%s%s", name,
+                            nearest ? ", did you mean "
+                            : n     ? " (lacuna inspect lists them; the first is "
+                                    : ", and the network has no layers",
+                            nearest ? nearest
+                            : n     ? names[0]
+                                    : "",
+                            nearest ? "?"
+                            : n     ? ")"
+                                    : "");
+  laci_free((void *)names);
+  return st;
+}
+
 lac_status laci_analysis_why(const laci_analysis *a, const char *name, char **text,
                              lac_error *err) {
   *text = NULL;
@@ -183,5 +225,5 @@ lac_status laci_analysis_why(const laci_analysis *a, const char *name, char **te
                        a->graph->nodes[n].type);
     }
   }
-  return laci_fail(err, LAC_NOT_FOUND, "%s: no node or weight has this name", name);
+  return fail_unknown(a, name, err);
 }

@@ -32,7 +32,7 @@ static lac_status check_shapes(const laci_graph *graph, const lac_bench_options 
     for (int input = 0; input < graph->n_inputs && !found; input++) {
       found = strcmp(graph->values[graph->inputs[input]].name, shape->name) == 0;
     }
-    if (!found) return laci_fail(err, LAC_NOT_FOUND, "the network has no input '%s'", shape->name);
+    if (!found) return laci_graph_fail_input(graph, shape->name, err);
   }
   return LAC_OK;
 }

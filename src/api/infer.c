@@ -156,9 +156,7 @@ static lac_status read_inputs(inference *run, const lac_infer_input *inputs, int
   for (int at = 0; at < n_inputs; at++) {
     int place = find_input(run, inputs[at].name);
     struct stat found;
-    if (place < 0) {
-      return laci_fail(err, LAC_NOT_FOUND, "the network has no input '%s'", inputs[at].name);
-    }
+    if (place < 0) { return laci_graph_fail_input(run->graph, inputs[at].name, err); }
     if (run->inputs[place]) {
       return laci_fail(err, LAC_BAD_ARGUMENT, "input '%s' is given twice", inputs[at].name);
     }
@@ -171,8 +169,12 @@ static lac_status read_inputs(inference *run, const lac_infer_input *inputs, int
   }
   for (int at = 0; at < run->graph->n_inputs; at++) {
     if (run->inputs[at]) continue;
-    return laci_fail(err, LAC_NOT_FOUND, "no array for input '%s' is given",
-                     input_value(run, at)->name);
+    const laci_value *value = input_value(run, at);
+    char shape[256];
+    return laci_fail(err, LAC_NOT_FOUND,
+                     "no array for input '%s' is given: --input %s=FILE.npy, %s of shape %s",
+                     value->name, value->name, lac_dtype_name(value->type.dtype),
+                     laci_shape_text(&value->type.shape, shape, sizeof shape));
   }
   return LAC_OK;
 }
@@ -190,8 +192,7 @@ static lac_status check_options(const inference *run, lac_error *err) {
                        LACI_MAX_RANK);
     }
     if (find_input(run, shape->name) < 0) {
-      return laci_fail(err, LAC_NOT_FOUND, "the network has no input '%s' to be given a shape",
-                       shape->name);
+      return laci_graph_fail_input(run->graph, shape->name, err);
     }
   }
   return LAC_OK;

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/plural.h"
 #include "prove/prove.h"
 
 const char *lac_version(void) { return LAC_VERSION; }
@@ -170,25 +171,15 @@ lac_status laci_prove_plan(const laci_plan *plan, const lac_options *options, co
   return st;
 }
 
+/* Its layers are in the report, which is the result: they are not told twice. */
 static void tell(const laci_report *report) {
   for (int g = 0; g < report->pub.n_groups; g++) {
     const lac_group *group = &report->pub.groups[g];
     if (group->frozen || !group->strategy) continue;
     laci_log(LAC_LOG_DEBUG,
-             "group %d: %d channels, %d layers, kept %.6g -> %.6g, efficacy %.2f %% (%s)",
-             group->id, group->channels, group->n_consumers, group->kept_identity, group->kept,
-             group->efficacy, group->strategy);
-  }
-  for (int l = 0; l < report->pub.n_layers; l++) {
-    const lac_layer *layer = &report->pub.layers[l];
-    char what[64];
-    (void)snprintf(what, sizeof what, "%s%s%s", layer->pruned ? "pruned" : "",
-                   layer->pruned && (layer->permuted_k || layer->permuted_c) ? ", " : "",
-                   layer->permuted_k && layer->permuted_c ? "reordered [K,C]"
-                   : layer->permuted_k                    ? "reordered [K]"
-                   : layer->permuted_c                    ? "reordered [C]"
-                                                          : "");
-    laci_log(LAC_LOG_INFO, "%s: %s", layer->name, what[0] ? what : "as it was");
+             "group %d: %d channels, %d layer%s, kept %.6g -> %.6g, efficacy %.2f %% (%s)",
+             group->id, group->channels, group->n_consumers, laci_plural(group->n_consumers),
+             group->kept_identity, group->kept, group->efficacy, group->strategy);
   }
 }
 

@@ -3,8 +3,9 @@
  * it; or the one with the smallest edit distance (insert, delete, replace, swap two neighbours: the
  * restricted Damerau-Levenshtein distance), if that is small against the word's length. A wrong
  * guess misleads more than none. */
-#include "args.h"
+#include "base/nearest.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 enum { LONGEST = 64, MOST_EDITS = 3, SHORTEST_STEM = 4 };
@@ -63,12 +64,14 @@ static const char *only_related(relation *holds, const char *text, const char *c
 
 /* A third of the letters may be wrong, rounded up, but never half of them. */
 static int most_edits(const char *text) {
-  int n = (int)(strlen(text) - strspn(text, "-")), edits = (n + 2) / 3;
+  text += strspn(text, "-");
+  if (strncmp(text, "no-", 3) == 0) text += 3;
+  int n = (int)strlen(text), edits = (n + 2) / 3;
   edits = least(edits, MOST_EDITS);
   return least(edits, (n - 1) / 2);
 }
 
-const char *nearest_text(const char *text, const char *const *candidates, int n) {
+const char *laci_nearest_text(const char *text, const char *const *candidates, int n) {
   static relation *const relations[] = {is_begin, is_end, is_longer};
   const char *nearest = NULL;
   if (strspn(text, "-") == strlen(text)) return NULL;

@@ -55,6 +55,21 @@ int laci_graph_find_value(const laci_graph *graph, const char *name) {
   return laci_name_find(&graph->names->values, name);
 }
 
+lac_status laci_graph_fail_input(const laci_graph *graph, const char *name, lac_error *err) {
+  enum { MOST = 8 };
+  char list[768] = "", shape[128];
+  size_t used = 0;
+  for (int at = 0; at < graph->n_inputs && at < MOST && used < sizeof list; at++) {
+    const laci_value *value = &graph->values[graph->inputs[at]];
+    used += (size_t)snprintf(list + used, sizeof list - used, "%s'%s' %s", at ? ", " : "",
+                             value->name, laci_shape_text(&value->type.shape, shape, sizeof shape));
+  }
+  if (graph->n_inputs > MOST && used < sizeof list)
+    (void)snprintf(list + used, sizeof list - used, " and %d more", graph->n_inputs - MOST);
+  return laci_fail(err, LAC_NOT_FOUND, "the network has no input '%s'; it has %s", name,
+                   list[0] ? list : "none");
+}
+
 int laci_graph_value(laci_graph *graph, const char *name) {
   int found = laci_graph_find_value(graph, name);
   if (found >= 0) return found;

@@ -111,6 +111,9 @@ int laci_graph_value(laci_graph *graph, const char *name);
 /** -1: there is none. */
 int laci_graph_find_value(const laci_graph *graph, const char *name);
 
+/** LAC_NOT_FOUND: the network has no input of that name; the text lists those that it has. */
+lac_status laci_graph_fail_input(const laci_graph *graph, const char *name, lac_error *err);
+
 /** Adds a stored tensor (bytes stay the caller's, for as long as the graph lives). Fails
  * LAC_BAD_FILE on a name that is defined already. */
 LAC_MUST_CHECK lac_status laci_graph_add_stored(laci_graph *graph, const laci_stored *stored,

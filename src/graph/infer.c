@@ -46,7 +46,7 @@ static lac_status fix_input(laci_graph *graph, const laci_input_shape *fixed, in
                             lac_error *err) {
   int id = laci_graph_find_value(graph, fixed->name);
   if (id < 0 || !graph->values[id].is_input) {
-    return laci_fail(err, LAC_NOT_FOUND, "the network has no input '%s'", fixed->name);
+    return laci_graph_fail_input(graph, fixed->name, err);
   }
   laci_shape *shape = &graph->values[id].type.shape;
   if (shape->rank < 0) {

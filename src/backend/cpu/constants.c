@@ -157,7 +157,7 @@ static lac_status fix_input(laci_net *net, const laci_input_shape *fixed, int64_
   char found[128], wanted[128];
   int id = laci_graph_find_value(net->graph, fixed->name);
   if (id < 0 || !net->graph->values[id].is_input) {
-    return laci_fail(err, LAC_NOT_FOUND, "the network has no input '%s'", fixed->name);
+    return laci_graph_fail_input(net->graph, fixed->name, err);
   }
   laci_shape *shape = &net->values[id].type.shape;
   if (shape->rank < 0) {
