@@ -27,10 +27,10 @@ typedef struct lac_tensor {
   size_t size_bytes;
 } lac_tensor;
 
-/** Reads FILE.onnx, or a pack (lacuna/pack.h) under any name; external data is mapped from beside
- * it. Large tensors stay in the file until they are wanted: an engine reads each once, whatever
- * else needs them brings all into memory. To replace the file meanwhile, rename another over it:
- * one that is changed in place may fail LAC_IO later. *model is NULL on failure. Fails LAC_IO,
+/** Reads FILE.onnx, or a pack (lacuna/pack.h) under any name; external data lies beside it. Large
+ * tensors stay in their files until they are wanted: an engine reads each once, whatever else needs
+ * them brings all into memory. To replace a file meanwhile, rename another over it: one that is
+ * changed or cut in place fails LAC_IO later. *model is NULL on failure. Fails LAC_IO,
  * LAC_BAD_FILE, LAC_UNSUPPORTED (opset or IR outside the range), LAC_NO_MEMORY. */
 LAC_API LAC_MUST_CHECK lac_status lac_model_load(const char *path, lac_model **model,
                                                  lac_error *err);

@@ -71,7 +71,7 @@ LAC_API LAC_MUST_CHECK lac_status lac_pack_restore(const char *path, const char 
 
 /* ---- Packed weights in place ---- */
 
-/** An open pack: mapped and checked. */
+/** An open pack: all of it in memory, and checked. */
 typedef struct lac_pack lac_pack;
 
 LAC_API LAC_MUST_CHECK lac_status lac_pack_open(const char *path, lac_pack **pack, lac_error *err);

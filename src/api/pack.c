@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * lac_pack_save: which weights are packed, and where they lie in the model's files.
  *
- * The pack keeps the bytes of the files as they are, so the model's own file is mapped once more
- * and its stored tensors are found in it by their content: a stretch of tensor bytes that equals a
- * weight is a place for it, whatever the message around it says. A model that is not in a file as
+ * The pack keeps the bytes of the files as they are, so stored tensors are found in the model's own
+ * file by their content: a stretch of tensor bytes that equals a weight is a place for it, whatever
+ * the message around it says. A model that is not in a file as
  * it is in memory is saved to a temporary folder first and packed from there. Next:
  * pack/packfile.h; pack_load.c is the way back. */
 #include <inttypes.h>
@@ -26,7 +26,7 @@ typedef struct packer {
   laci_pattern pattern;
   laci_pack_report *report;
   laci_job job;
-  laci_mapped_file map; /* the model's file */
+  const uint8_t *bytes; /* of the model's file */
   laci_packfile_part *files;
   size_t n_files;
   size_t *file_of_data; /* [n_files - 1] data file as the model counts -> its place in files */
@@ -62,6 +62,14 @@ static int compare_names(const void *a, const void *b) {
   return strcmp(((const laci_packfile_part *)a)->name, ((const laci_packfile_part *)b)->name);
 }
 
+/** All bytes of a file, where the reader has them. */
+static lac_status add_part(packer *k, size_t at, const char *name, laci_reader *reader,
+                           lac_error *err) {
+  size_t n = laci_reader_size(reader);
+  k->files[at] = (laci_packfile_part){name, laci_reader_bytes(reader), n};
+  return laci_reader_settle(reader, 0, n, err);
+}
+
 static lac_status list_files(packer *k, lac_error *err) {
   const laci_onnx *file = k->model->file;
   size_t n_data = laci_onnx_n_data(file);
@@ -69,13 +77,13 @@ static lac_status list_files(packer *k, lac_error *err) {
   k->files = laci_alloc(k->n_files, sizeof *k->files);
   k->file_of_data = laci_alloc(n_data, sizeof *k->file_of_data);
   if (!k->files || !k->file_of_data) return laci_fail_memory(err, "the model's files");
-  lac_status st = laci_file_map(k->model->path, &k->map, err);
-  if (st) return st;
-  k->files[0] = (laci_packfile_part){"", k->map.bytes, k->map.size_bytes};
-  for (size_t at = 0; at < n_data; at++) {
+  lac_status st = add_part(k, 0, "", laci_onnx_reader(file), err);
+  for (size_t at = 0; at < n_data && !st; at++) {
     laci_onnx_data data = laci_onnx_data_at(file, at);
-    k->files[at + 1] = (laci_packfile_part){data.location, data.bytes, data.size_bytes};
+    st = add_part(k, at + 1, data.location, data.reader, err);
   }
+  if (st) return st;
+  k->bytes = k->files[0].bytes;
   qsort(k->files + 1, n_data, sizeof *k->files, compare_names);
   for (size_t at = 0; at < n_data; at++) {
     const laci_packfile_part key = {.name = laci_onnx_data_at(file, at).location};
@@ -83,7 +91,7 @@ static lac_status list_files(packer *k, lac_error *err) {
         bsearch(&key, k->files + 1, n_data, sizeof key, compare_names);
     k->file_of_data[at] = (size_t)(found - k->files);
   }
-  st = laci_onnx_find_spans(k->map.bytes, k->map.size_bytes, &k->spans, &k->n_spans, err);
+  st = laci_onnx_find_spans(k->bytes, k->files[0].size_bytes, &k->spans, &k->n_spans, err);
   return st ? laci_fail_in(err, st, "%s", k->model->path) : LAC_OK;
 }
 
@@ -97,7 +105,7 @@ static bool find_place(packer *k, const laci_stored *stored, laci_packfile_weigh
   for (size_t at = 0; at < k->n_spans; at++) {
     const laci_onnx_span *span = &k->spans[at];
     if (k->claimed[at] || span->size_bytes != stored->size_bytes ||
-        memcmp(k->map.bytes + span->offset, stored->bytes, stored->size_bytes) != 0) {
+        memcmp(k->bytes + span->offset, stored->bytes, stored->size_bytes) != 0) {
       continue;
     }
     k->claimed[at] = true;
@@ -233,7 +241,8 @@ static lac_status pack_files(packer *k, const lac_options *options, const char *
   if (st) return st;
   qsort(k->weights, k->n_weights, sizeof *k->weights, compare_places);
   const laci_packfile_input input = {k->files, k->n_files, k->weights, k->n_weights};
-  const laci_write_options how = {.force = force, .keep = &k->map.id, .n_keep = 1};
+  const laci_write_options how = {
+      .force = force, .keep = laci_reader_id(laci_onnx_reader(k->model->file)), .n_keep = 1};
   st = laci_packfile_write(&input, path, &how, &report->packed_bytes, err);
   report->n_packed = (int)k->n_weights;
   for (size_t at = 0; at < k->n_files; at++) report->dense_bytes += k->files[at].size_bytes;
@@ -246,7 +255,6 @@ static lac_status pack_model(const lac_model *model, const lac_options *options,
   packer k = {.model = model, .pattern = {options->n, options->m}, .report = report};
   lac_status st = pack_files(&k, options, path, force, err);
   laci_job_close(&k.job);
-  laci_file_unmap(&k.map);
   laci_free(k.files);
   laci_free(k.file_of_data);
   laci_free(k.spans);

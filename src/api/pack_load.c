@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The way back from a pack: as a model in memory, as the files that it was, or as packed weights
- * where they lie. */
+ * in memory. */
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "api/model_in.h"
-#include "api/scratch.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "lacuna/pack.h"
-#include "onnx/places.h"
 #include "pack/packfile.h"
 
 /* ---- Files ---- */
@@ -77,17 +76,20 @@ lac_status lac_pack_restore(const char *path, const char *out, bool force, lac_e
 
 /* ---- A model ---- */
 
-/** A pack as the source of a model's file: pages as large as the file, into which only what is not
- * packed is put at first. */
-typedef struct packed_source {
-  laci_packfile *pack; /* NULL: all bytes are there */
-  uint8_t *pages;
-  size_t size_bytes;
-} packed_source;
+/** One of the pack's files as the origin of a reader. */
+typedef struct packed_file {
+  laci_packfile *pack;
+  size_t file; /* 0, the model's, owns the pack: it is closed last */
+} packed_file;
 
 static lac_status fetch(void *context, size_t offset, size_t size_bytes, void *to, lac_error *err) {
-  const packed_source *source = context;
-  return laci_packfile_fetch(source->pack, 0, offset, size_bytes, to, err);
+  const packed_file *from = context;
+  return laci_packfile_fetch(from->pack, from->file, offset, size_bytes, to, err);
+}
+
+static lac_status outline(void *context, uint8_t *to, lac_error *err) {
+  const packed_file *from = context;
+  return laci_packfile_fill(from->pack, from->file, to, err);
 }
 
 /** Where the next bytes go. */
@@ -103,98 +105,61 @@ static lac_status to_buffer(const void *bytes, size_t size_bytes, void *context,
   return LAC_OK;
 }
 
-static lac_status settle(void *context, lac_error *err) {
-  packed_source *source = context;
-  buffer whole = {laci_pages_create(source->size_bytes)};
-  uint8_t *pages = whole.at;
-  if (!pages) return laci_fail_memory(err, "the unpacked model");
-  lac_status st = laci_packfile_restore(source->pack, 0, to_buffer, &whole, err);
-  if (!st && !laci_pages_move(pages, source->pages, source->size_bytes)) {
-    st = laci_fail_memory(err, "the unpacked model");
-  }
-  if (st) {
-    laci_pages_destroy(pages, source->size_bytes);
-    return st;
-  }
-  laci_packfile_close(source->pack);
-  source->pack = NULL;
-  return LAC_OK;
+static lac_status whole(void *context, uint8_t *to, lac_error *err) {
+  const packed_file *from = context;
+  buffer b = {to};
+  return laci_packfile_restore(from->pack, from->file, to_buffer, &b, err);
 }
 
-static void close_source(void *context) {
-  packed_source *source = context;
-  if (!source) return;
-  laci_pages_destroy(source->pages, source->size_bytes);
-  laci_packfile_close(source->pack);
-  laci_free(source);
+static void close_file(void *context) {
+  packed_file *from = context;
+  if (from->file == 0) laci_packfile_close(from->pack);
+  laci_free(from);
 }
 
-/** The data files in a temporary folder; none where there are none. */
-static lac_status restore_data(const laci_packfile *pack, laci_scratch *scratch, lac_error *err) {
-  char path[PATH_MAX];
-  const laci_write_options options = {0};
-  if (laci_packfile_n_files(pack) == 1) return LAC_OK;
-  lac_status st = laci_scratch_create(scratch, err);
-  for (size_t at = 1; at < laci_packfile_n_files(pack) && !st; at++) {
-    laci_writer *writer = NULL;
-    st = laci_scratch_path(scratch, laci_packfile_file_name(pack, at), path, err);
-    if (!st) st = restore_file(pack, at, path, &options, &writer, err);
-    if (!st) st = laci_writer_commit(writer, err);
-    laci_writer_destroy(writer);
-  }
+static lac_status open_reader(laci_packfile *pack, size_t file, laci_reader **reader,
+                              lac_error *err) {
+  packed_file *from = laci_alloc(1, sizeof *from);
+  if (!from) return laci_fail_memory(err, "the pack");
+  *from = (packed_file){pack, file};
+  const laci_origin origin = {.name = file ? laci_packfile_file_name(pack, file) : "the pack",
+                              .size_bytes = (size_t)laci_packfile_file_size(pack, file),
+                              .id = laci_packfile_id(pack),
+                              .fetch = fetch,
+                              .outline = outline,
+                              .whole = whole,
+                              .close = close_file,
+                              .context = from};
+  lac_status st = laci_reader_open_origin(&origin, reader, err);
+  if (st) laci_free(from);
   return st;
 }
 
-/** Large tensors that the pack keeps dense are fetched as well: their pages go again. */
-static lac_status drop_tensors(const packed_source *source, lac_error *err) {
-  laci_onnx_span *spans = NULL;
-  size_t n = 0;
-  lac_status st = laci_onnx_find_spans(source->pages, source->size_bytes, &spans, &n, err);
-  for (size_t at = 0; at < n && !st; at++) {
-    laci_pages_forget(source->pages + spans[at].offset, spans[at].size_bytes);
+/** External data, by its name in the pack. */
+static lac_status open_data(void *context, const char *location, laci_reader **reader,
+                            lac_error *err) {
+  laci_packfile *pack = context;
+  for (size_t at = 1; at < laci_packfile_n_files(pack); at++) {
+    if (strcmp(laci_packfile_file_name(pack, at), location) != 0) continue;
+    return open_reader(pack, at, reader, err);
   }
-  laci_free(spans);
-  return st;
+  return laci_fail(err, LAC_NOT_FOUND, "the pack has no external data '%s'", location);
 }
 
-/** The pack's model file without its weights. */
-static lac_status open_source(laci_packfile *pack, packed_source **source, lac_error *err) {
-  *source = laci_alloc(1, sizeof **source);
-  if (!*source) return laci_fail_memory(err, "the pack");
-  (*source)->size_bytes = (size_t)laci_packfile_file_size(pack, 0);
-  if ((*source)->size_bytes == 0) return laci_fail(err, LAC_BAD_FILE, "a pack of an empty file");
-  (*source)->pages = laci_pages_create((*source)->size_bytes);
-  if (!(*source)->pages) return laci_fail_memory(err, "the pack");
-  return laci_packfile_fill(pack, 0, (*source)->pages, err);
-}
-
-static lac_status load(laci_packfile **pack, laci_scratch *scratch, lac_model *model,
-                       lac_error *err) {
-  packed_source *source = NULL;
-  const laci_file_id id = laci_packfile_id(*pack);
-  lac_status st = restore_data(*pack, scratch, err);
-  laci_packfile_forget(*pack); /* checksums have read all of it */
-  if (!st) st = open_source(*pack, &source, err);
-  if (!st) {
-    const laci_onnx_source as = {.bytes = source->pages,
-                                 .size_bytes = source->size_bytes,
-                                 .fetch = fetch,
-                                 .settle = settle,
-                                 .close = close_source,
-                                 .context = source};
-    source->pack = *pack;
-    *pack = NULL;
-    st = laci_onnx_load_source(&as, &id, scratch->folder[0] ? scratch->folder : NULL, &model->file,
-                               &model->graph, err);
+static lac_status load(laci_packfile **pack, lac_model *model, lac_error *err) {
+  laci_reader *reader;
+  laci_packfile *from = *pack;
+  if (laci_packfile_file_size(from, 0) == 0) {
+    return laci_fail(err, LAC_BAD_FILE, "a pack of an empty file");
   }
-  if (!st) st = drop_tensors(source, err);
-  else close_source(source);
-  return st;
+  lac_status st = open_reader(from, 0, &reader, err);
+  if (st) return st;
+  *pack = NULL; /* the reader's */
+  return laci_onnx_load_from(reader, open_data, from, &model->file, &model->graph, err);
 }
 
 lac_status lac_pack_load(const char *path, lac_model **model, lac_error *err) {
   laci_packfile *pack = NULL;
-  laci_scratch scratch = {{0}};
   lac_model *made = NULL;
   *model = NULL;
   if (!path) return laci_fail(err, LAC_BAD_ARGUMENT, "no path of a pack given");
@@ -202,11 +167,10 @@ lac_status lac_pack_load(const char *path, lac_model **model, lac_error *err) {
   if (st) return st;
   st = laci_model_new(path, &made, err);
   if (!st) made->packed = true;
-  if (!st) st = load(&pack, &scratch, made, err);
+  if (!st) st = load(&pack, made, err);
   if (st) st = laci_fail_in(err, st, "%s", path);
   if (st) lac_model_destroy(made);
   else *model = made;
-  laci_scratch_remove(&scratch);
   laci_packfile_close(pack);
   return st;
 }
@@ -222,7 +186,7 @@ lac_status lac_pack_open(const char *path, lac_pack **pack, lac_error *err) {
   if (!path) return laci_fail(err, LAC_BAD_ARGUMENT, "no path of a pack given");
   lac_pack *made = laci_alloc(1, sizeof *made);
   if (!made) return laci_fail_memory(err, path);
-  lac_status st = laci_packfile_open(path, &made->file, err);
+  lac_status st = laci_packfile_open_whole(path, &made->file, err);
   if (st) laci_free(made);
   else *pack = made;
   return st;

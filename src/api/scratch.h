@@ -17,7 +17,7 @@ LAC_MUST_CHECK lac_status laci_scratch_create(laci_scratch *scratch, lac_error *
 /** The path of a file in it. Fails LAC_UNSUPPORTED where that is too long. */
 LAC_MUST_CHECK lac_status laci_scratch_path(const laci_scratch *scratch, const char *name,
                                             char path[PATH_MAX], lac_error *err);
-/** Removes the files and the folder; what is mapped stays readable. None is fine. */
+/** Removes the files and the folder; what is open stays readable. None is fine. */
 void laci_scratch_remove(laci_scratch *scratch);
 
 #endif

@@ -2,6 +2,7 @@
  * Filling a lac_error, and the texts of the statuses. */
 #include "base/error.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -40,15 +41,17 @@ lac_status laci_fail_in(lac_error *err, lac_status status, const char *format, .
   va_start(args, format);
   (void)vsnprintf(front, sizeof front, format, args);
   va_end(args);
+  one_line(front);
   size_t n = strlen(front), room = sizeof err->text - 3;
   if (n > room) n = room;
+  err->status = status;
+  if (n && strncmp(err->text, front, n) == 0 && strncmp(err->text + n, ": ", 2) == 0) return status;
   size_t old = strlen(err->text), kept = old < room - n ? old : room - n;
   memmove(err->text + n + 2, err->text, kept);
   memcpy(err->text, front, n);
   memcpy(err->text + n, ": ", 2);
   err->text[n + 2 + kept] = 0;
   one_line(err->text);
-  err->status = status;
   return status;
 }
 
@@ -63,4 +66,10 @@ lac_status laci_check_given(const char *function, const laci_given *given, size_
 
 lac_status laci_fail_memory(lac_error *err, const char *what) {
   return laci_fail(err, LAC_NO_MEMORY, "not enough memory for %s", what);
+}
+
+lac_status laci_fail_errno(lac_error *err, const char *path, const char *doing) {
+  int cause = errno;
+  lac_status st = cause == ENOENT || cause == ENOTDIR ? LAC_NOT_FOUND : LAC_IO;
+  return laci_fail(err, st, "%s: %s: %s", path, doing, strerror(cause));
 }

@@ -11,7 +11,8 @@
 /** Writes the text (if err is given) and returns status, so that a failure is one statement. */
 lac_status laci_fail(lac_error *err, lac_status status, const char *format, ...) LAC_PRINTF(3, 4);
 
-/** Puts "format: " in front of the text already in err; returns the status that err holds. */
+/** Puts "format: " in front of the text already in err, unless it begins so; returns the status
+ * that err holds. */
 lac_status laci_fail_in(lac_error *err, lac_status status, const char *format, ...)
     LAC_PRINTF(3, 4);
 
@@ -31,5 +32,9 @@ LAC_MUST_CHECK lac_status laci_check_given(const char *function, const laci_give
 
 /** For a failed allocation: "not enough memory for WHAT". */
 lac_status laci_fail_memory(lac_error *err, const char *what);
+
+/** For a failed call to the system, by errno: "PATH: DOING: why". LAC_NOT_FOUND where nothing has
+ * that name, else LAC_IO. */
+lac_status laci_fail_errno(lac_error *err, const char *path, const char *doing);
 
 #endif

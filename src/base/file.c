@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Mapping, reading and atomic writing of files.
+ * Reading texts, and atomic writing of files.
  *
  * A new file becomes visible by one rename. Where nothing may be replaced the rename itself checks
  * that (RENAME_NOREPLACE), so that two programs that write the same name at once cannot lose either
@@ -17,7 +17,6 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -29,12 +28,6 @@ enum {
   MOST_LEFTOVERS = 64
 };
 
-static lac_status fail_errno(lac_error *err, const char *path, const char *doing) {
-  int cause = errno;
-  lac_status st = cause == ENOENT || cause == ENOTDIR ? LAC_NOT_FOUND : LAC_IO;
-  return laci_fail(err, st, "%s: %s: %s", path, doing, strerror(cause));
-}
-
 size_t laci_path_folder(const char *path) {
   const char *slash = strrchr(path, '/');
   if (!slash) return 0;
@@ -45,104 +38,6 @@ size_t laci_path_folder(const char *path) {
 
 static laci_file_id id_of(const struct stat *info) {
   return (laci_file_id){.device = (uint64_t)info->st_dev, .inode = (uint64_t)info->st_ino};
-}
-
-static lac_status map_open_file(const char *path, int fd, laci_mapped_file *file, lac_error *err) {
-  struct stat info;
-  if (fstat(fd, &info)) return fail_errno(err, path, "cannot read");
-  if (!S_ISREG(info.st_mode)) {
-    return laci_fail(err, LAC_BAD_FILE, "%s: %s, not a regular file", path,
-                     S_ISDIR(info.st_mode) ? "a directory" : "a device or pipe");
-  }
-  if ((uint64_t)info.st_size > SIZE_MAX / 2) {
-    return laci_fail(err, LAC_UNSUPPORTED, "%s: too large for this machine's addresses", path);
-  }
-  *file = (laci_mapped_file){.size_bytes = (size_t)info.st_size, .id = id_of(&info)};
-  if (info.st_size == 0) return LAC_OK;
-  void *bytes = mmap(NULL, file->size_bytes, PROT_READ, MAP_PRIVATE, fd, 0);
-  if (bytes == MAP_FAILED) return fail_errno(err, path, "cannot map");
-  file->bytes = bytes;
-  return LAC_OK;
-}
-
-static void close_kept(laci_mapped_file *file) {
-  if (file->is_open) (void)close(file->fd);
-  file->is_open = false;
-}
-
-lac_status laci_file_map_open(const char *path, laci_mapped_file *file, lac_error *err) {
-  *file = (laci_mapped_file){0};
-  /* Without O_NONBLOCK, opening a pipe would wait for somebody to write to it. */
-  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0) return fail_errno(err, path, "cannot open");
-  lac_status st = map_open_file(path, fd, file, err);
-  if (st) {
-    *file = (laci_mapped_file){0};
-    (void)close(fd);
-    return st;
-  }
-  file->fd = fd;
-  file->is_open = true;
-  return LAC_OK;
-}
-
-lac_status laci_file_map(const char *path, laci_mapped_file *file, lac_error *err) {
-  lac_status st = laci_file_map_open(path, file, err);
-  close_kept(file);
-  return st;
-}
-
-void laci_file_unmap(laci_mapped_file *file) {
-  close_kept(file);
-  laci_pages_destroy(file->bytes, file->size_bytes);
-  *file = (laci_mapped_file){0};
-}
-
-lac_status laci_file_fetch(const laci_mapped_file *file, size_t offset, size_t size_bytes, void *to,
-                           lac_error *err) {
-  uint8_t *at = to;
-  if (!file->is_open) {
-    if (size_bytes) memcpy(at, file->bytes + offset, size_bytes);
-    return LAC_OK;
-  }
-  while (size_bytes > 0) {
-    ssize_t got = pread(file->fd, at, size_bytes, (off_t)offset);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return laci_fail(err, LAC_IO, "cannot read on: %s", strerror(errno));
-    if (got == 0) {
-      return laci_fail(err, LAC_IO, "the file was %zu bytes long, and was cut to %zu meanwhile",
-                       file->size_bytes, offset);
-    }
-    at += got;
-    offset += (size_t)got;
-    size_bytes -= (size_t)got;
-  }
-  return LAC_OK;
-}
-
-lac_status laci_file_settle(laci_mapped_file *file, lac_error *err) {
-  if (file->is_private || !file->bytes) return LAC_OK;
-  void *pages = laci_pages_create(file->size_bytes);
-  if (!pages) return laci_fail_memory(err, "the file's bytes");
-  lac_status st = laci_file_fetch(file, 0, file->size_bytes, pages, err);
-  if (!st && !laci_pages_move(pages, file->bytes, file->size_bytes)) {
-    st = laci_fail_memory(err, "the file's bytes");
-  }
-  if (st) {
-    laci_pages_destroy(pages, file->size_bytes);
-    return st;
-  }
-  close_kept(file);
-  file->is_private = true;
-  return LAC_OK;
-}
-
-void laci_file_forget(const laci_mapped_file *file, size_t offset, size_t size_bytes) {
-  if (file->is_private) return; /* nobody could bring them back */
-  size_t page = (size_t)sysconf(_SC_PAGESIZE);
-  size_t begin = offset / page * page;
-  size_t end = offset + size_bytes;
-  if (end > begin) (void)madvise((void *)(file->bytes + begin), end - begin, MADV_DONTNEED);
 }
 
 /** Reads up to max_bytes + 1 bytes, so that the caller sees when there are more than max_bytes. */
@@ -160,7 +55,7 @@ static lac_status read_all(const char *path, int fd, size_t max_bytes, char **te
     }
     ssize_t got = read(fd, *text + *n, room - *n);
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return fail_errno(err, path, "cannot read");
+    if (got < 0) return laci_fail_errno(err, path, "cannot read");
     *n += (size_t)got;
     if (got == 0 || *n > max_bytes) return LAC_OK;
   }
@@ -171,7 +66,7 @@ lac_status laci_file_read_text(const char *path, size_t max_bytes, char **text, 
   size_t n = 0;
   *text = NULL;
   int fd = open(path, O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return fail_errno(err, path, "cannot open");
+  if (fd < 0) return laci_fail_errno(err, path, "cannot open");
   lac_status st = read_all(path, fd, max_bytes, &bytes, &n, err);
   if (!st && n > max_bytes) {
     st = laci_fail(err, LAC_BAD_FILE, "%s: longer than %zu bytes", path, max_bytes);
@@ -282,7 +177,7 @@ static lac_status create_temporary(laci_writer *writer, lac_error *err) {
     }
     if (errno != EEXIST) break;
   }
-  return fail_errno(err, writer->path, "cannot create");
+  return laci_fail_errno(err, writer->path, "cannot create");
 }
 
 lac_status laci_writer_open(const char *path, const laci_write_options *options,
@@ -315,7 +210,7 @@ static lac_status write_all(laci_writer *writer, const uint8_t *bytes, size_t n,
   while (n > 0) {
     ssize_t wrote = write(writer->fd, bytes, n < WRITE_BUFFER_BYTES ? n : WRITE_BUFFER_BYTES);
     if (wrote < 0 && errno == EINTR) continue;
-    if (wrote < 0) return fail_errno(err, writer->path, "cannot write");
+    if (wrote < 0) return laci_fail_errno(err, writer->path, "cannot write");
     bytes += wrote;
     n -= (size_t)wrote;
   }
@@ -342,8 +237,8 @@ lac_status laci_writer_append(laci_writer *writer, const void *bytes, size_t siz
 
 lac_status laci_writer_finish(laci_writer *writer, lac_error *err) {
   lac_status st = flush(writer, err);
-  if (!st && fsync(writer->fd)) st = fail_errno(err, writer->path, "cannot sync");
-  if (close(writer->fd) && !st) st = fail_errno(err, writer->path, "cannot close");
+  if (!st && fsync(writer->fd)) st = laci_fail_errno(err, writer->path, "cannot sync");
+  if (close(writer->fd) && !st) st = laci_fail_errno(err, writer->path, "cannot close");
   writer->fd = -1;
   laci_free(writer->buffer); /* a command may have many files finished and waiting */
   writer->buffer = NULL;
@@ -393,7 +288,7 @@ lac_status laci_writer_commit(laci_writer *writer, lac_error *err) {
   if (result && errno == EEXIST) {
     return laci_fail(err, LAC_EXISTS, "%s: exists already (force replaces it)", writer->path);
   }
-  if (result) return fail_errno(err, writer->path, "cannot rename to it");
+  if (result) return laci_fail_errno(err, writer->path, "cannot rename to it");
   writer->on_disk = false;
   writer->made_new = fresh;
   laci_leftover_drop(writer->leftover);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Files: mapping them to read, and writing them so that a reader sees the old file or the new one,
- * never half of it.
+ * Files: writing them so that a reader sees the old file or the new one, never half of it; and
+ * reading small texts. Reading everything else: reader.h.
  *
  * A writer fills a temporary file beside its target. finish() makes it complete and durable,
  * commit() gives it its name; a writer that is destroyed before that leaves nothing behind, and
@@ -19,39 +19,6 @@
 typedef struct laci_file_id {
   uint64_t device, inode;
 } laci_file_id;
-
-/** A regular file's bytes, read-only. An empty file has bytes == NULL. */
-typedef struct laci_mapped_file {
-  const uint8_t *bytes;
-  size_t size_bytes;
-  laci_file_id id;
-  bool is_open;    /* `fd` stays open, for laci_file_fetch */
-  bool is_private; /* the bytes are a copy of our own */
-  int fd;
-} laci_mapped_file;
-
-/** Fails LAC_NOT_FOUND, LAC_BAD_FILE for what is no regular file, LAC_IO. */
-LAC_MUST_CHECK lac_status laci_file_map(const char *path, laci_mapped_file *file, lac_error *err);
-/** The same, with the descriptor kept: for a mapping that is hardly touched, and fetched from. */
-LAC_MUST_CHECK lac_status laci_file_map_open(const char *path, laci_mapped_file *file,
-                                             lac_error *err);
-/** Makes *file empty again; an empty one is fine. */
-void laci_file_unmap(laci_mapped_file *file);
-
-/** Lets the system take back the memory behind a part that was read; it may be read again at any
- * time. */
-void laci_file_forget(const laci_mapped_file *file, size_t offset, size_t size_bytes);
-
-/** Copies a part, which must lie inside. Where the descriptor was kept the mapping is not touched:
- * neither does it fill with pages, nor is a file that somebody cuts short meanwhile the end of the
- * process (a signal), but LAC_IO. Any thread. */
-LAC_MUST_CHECK lac_status laci_file_fetch(const laci_mapped_file *file, size_t offset,
-                                          size_t size_bytes, void *to, lac_error *err);
-
-/** Puts a copy of the bytes where the mapping is, at the same addresses: from now on the file may
- * change. Needs the descriptor, and closes it. Others may be reading the bytes meanwhile, but not
- * fetching. */
-LAC_MUST_CHECK lac_status laci_file_settle(laci_mapped_file *file, lac_error *err);
 
 /** The whole of a text file (or pipe) of at most max_bytes; *text is zero-terminated, the caller's
  * (laci_free). Fails LAC_BAD_FILE where it is longer or holds a zero byte. */

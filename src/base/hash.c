@@ -2,6 +2,9 @@
  * Hashes of bytes, by libxxhash. */
 #include "base/hash.h"
 
+#include "base/memory.h"
+
+#define XXH_STATIC_LINKING_ONLY /* the size of a state */
 #include <xxhash.h>
 
 #include <inttypes.h>
@@ -10,6 +13,30 @@
 uint64_t laci_hash64(const void *bytes, size_t size_bytes, uint64_t seed) {
   return XXH3_64bits_withSeed(bytes, size_bytes, seed);
 }
+
+struct laci_hash_stream {
+  XXH3_state_t state; /* wants the alignment that laci_alloc gives */
+};
+
+laci_hash_stream *laci_hash_stream_create(void) {
+  laci_hash_stream *stream = laci_alloc(1, sizeof *stream);
+  if (stream) laci_hash_stream_begin(stream, 0);
+  return stream;
+}
+
+void laci_hash_stream_begin(laci_hash_stream *stream, uint64_t seed) {
+  (void)XXH3_64bits_reset_withSeed(&stream->state, seed);
+}
+
+void laci_hash_stream_add(laci_hash_stream *stream, const void *bytes, size_t size_bytes) {
+  (void)XXH3_64bits_update(&stream->state, bytes, size_bytes);
+}
+
+uint64_t laci_hash_stream_end(const laci_hash_stream *stream) {
+  return XXH3_64bits_digest(&stream->state);
+}
+
+void laci_hash_stream_destroy(laci_hash_stream *stream) { laci_free(stream); }
 
 laci_hash128 laci_hash128_of(const void *bytes, size_t size_bytes, uint64_t seed) {
   XXH128_hash_t hash = XXH3_128bits_withSeed(bytes, size_bytes, seed);

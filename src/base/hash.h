@@ -14,6 +14,17 @@ typedef struct laci_hash128 {
 /** Hash of size_bytes bytes. To hash several pieces in a row, give the hash of those before as the
  * seed. */
 uint64_t laci_hash64(const void *bytes, size_t size_bytes, uint64_t seed);
+
+/** The hash of bytes that come piece by piece: that of laci_hash64 for all of them at once. */
+typedef struct laci_hash_stream laci_hash_stream;
+/** NULL: no memory. */
+laci_hash_stream *laci_hash_stream_create(void);
+void laci_hash_stream_begin(laci_hash_stream *stream, uint64_t seed);
+void laci_hash_stream_add(laci_hash_stream *stream, const void *bytes, size_t size_bytes);
+uint64_t laci_hash_stream_end(const laci_hash_stream *stream);
+/** NULL is fine. */
+void laci_hash_stream_destroy(laci_hash_stream *stream);
+
 laci_hash128 laci_hash128_of(const void *bytes, size_t size_bytes, uint64_t seed);
 
 /** Writes 32 hexadecimal digits and the final zero to text; returns text. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Checked allocation and the arena. */
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* mremap */
+#define _GNU_SOURCE /* MADV_HUGEPAGE */
 #endif
 #include "base/memory.h"
 
@@ -82,22 +82,20 @@ bool laci_grow(void **array, size_t n, size_t *capacity, size_t size) {
   return true;
 }
 
-void *laci_pages_create(size_t size_bytes) {
+void *laci_pages_reserve(size_t size_bytes) {
+  const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
   if (fails_now()) return NULL;
-  void *pages = mmap(NULL, size_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void *pages = mmap(NULL, size_bytes, PROT_NONE, flags, -1, 0);
   return pages == MAP_FAILED ? NULL : pages;
 }
 
-bool laci_pages_move(void *pages, const void *at, size_t size_bytes) {
-  void *to = (void *)(uintptr_t)at;
-  return mremap(pages, size_bytes, size_bytes, MREMAP_MAYMOVE | MREMAP_FIXED, to) != MAP_FAILED;
+bool laci_pages_allow(void *part, size_t size_bytes) {
+  return !fails_now() && mprotect(part, size_bytes, PROT_READ | PROT_WRITE) == 0;
 }
 
-void laci_pages_forget(void *part, size_t size_bytes) {
-  uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-  uintptr_t begin = ((uintptr_t)part + page - 1) / page * page;
-  uintptr_t end = ((uintptr_t)part + size_bytes) / page * page;
-  if (end > begin) (void)madvise((void *)begin, end - begin, MADV_DONTNEED);
+void laci_pages_withdraw(void *pages, size_t size_bytes) {
+  (void)madvise(pages, size_bytes, MADV_DONTNEED);
+  (void)mprotect(pages, size_bytes, PROT_NONE);
 }
 
 void laci_pages_enlarge(void *part, size_t size_bytes) {

@@ -25,13 +25,13 @@ void laci_free(void *memory);
  * memory. */
 bool laci_grow(void **array, size_t n, size_t *capacity, size_t size);
 
-/** Whole pages, zeroed, that cost nothing before they are written; NULL: no memory. */
-void *laci_pages_create(size_t size_bytes);
-/** Puts pages in the place of the mapping `at` of the same size, in one moment for all that read
- * there; `pages` is no more. False: no memory, and nothing changed. */
-bool laci_pages_move(void *pages, const void *at, size_t size_bytes);
-/** Empties those pages that lie inside the part wholly: zeros again, at no cost. */
-void laci_pages_forget(void *part, size_t size_bytes);
+/** Addresses without memory, which can neither be read nor written yet; NULL: no memory. */
+void *laci_pages_reserve(size_t size_bytes);
+/** A part of what was reserved, which begins with a page, may be read (zeros) and written. False:
+ * no memory. */
+bool laci_pages_allow(void *part, size_t size_bytes);
+/** All that was reserved is as it was at first. */
+void laci_pages_withdraw(void *pages, size_t size_bytes);
 /** Asks for large pages (2 MiB) where they fit into the part wholly and nothing was written yet: a
  * core remembers where a few thousand pages are, and with small ones that is a few megabytes. The
  * system may decline. */

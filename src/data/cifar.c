@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  * CIFAR-10 and CIFAR-100 in their binary layout: records of one or two label bytes and three planes
- * of 32 x 32 bytes, red, green, blue. The files stay mapped; a record is its own index. */
+ * of 32 x 32 bytes, red, green, blue. The files stay open; a record is its own index. */
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/error.h"
-#include "base/file.h"
+#include "base/reader.h"
 #include "data/dataset_in.h"
 
 enum { SIDE = 32, PLANE_BYTES = SIDE * SIDE, IMAGE_BYTES = 3 * PLANE_BYTES, MAX_FILES = 64 };
+enum { RUN = 64 }; /* records that are read at a time, for their labels */
 
 /** Which of the two it is. */
 typedef struct layout {
@@ -22,7 +23,7 @@ static const layout cifar10 = {1, 10, "test_batch.bin", "data_batch_%d.bin", "ba
 static const layout cifar100 = {2, 100, "test.bin", "train.bin", "fine_label_names.txt"};
 
 typedef struct cifar_file {
-  laci_mapped_file map;
+  laci_reader *reader;
   const char *path;
   int64_t first; /* number of its first image in the set */
 } cifar_file;
@@ -52,9 +53,10 @@ static lac_status read_image(const laci_dataset *set, int64_t at, laci_image *im
                              lac_error *err) {
   const cifar *c = set->own;
   const cifar_file *file = file_of(set, at);
-  const uint8_t *planes =
-      file->map.bytes + (size_t)(at - file->first) * c->record_bytes + (size_t)c->layout->n_labels;
+  const size_t place = (size_t)(at - file->first) * c->record_bytes + (size_t)c->layout->n_labels;
+  uint8_t planes[IMAGE_BYTES];
   lac_status st = laci_image_set_size(image, file->path, SIDE, SIDE, err);
+  if (!st) st = laci_reader_fetch(file->reader, place, sizeof planes, planes, err);
   if (st) return st;
   for (int x = 0; x < PLANE_BYTES; x++) {
     for (int k = 0; k < 3; k++) image->rgb[x * 3 + k] = planes[k * PLANE_BYTES + x];
@@ -64,7 +66,7 @@ static lac_status read_image(const laci_dataset *set, int64_t at, laci_image *im
 
 static void close_files(laci_dataset *set) {
   cifar *c = set->own;
-  for (int k = 0; c && k < c->n_files; k++) laci_file_unmap(&c->files[k].map);
+  for (int k = 0; c && k < c->n_files; k++) laci_reader_close(c->files[k].reader);
   laci_free(c);
   set->own = NULL;
 }
@@ -96,15 +98,16 @@ static lac_status add_file(laci_dataset *set, const char *name, lac_error *err) 
   cifar_file *file = &c->files[c->n_files];
   file->path = laci_path_in(&set->arena, set->folder, name);
   if (!file->path) return laci_fail_memory(err, set->folder);
-  lac_status st = laci_file_map(file->path, &file->map, err);
+  lac_status st = laci_reader_open(file->path, &file->reader, err);
   if (st) return st;
+  size_t size_bytes = laci_reader_size(file->reader);
   c->n_files++;
   file->first = set->count;
-  if (file->map.size_bytes == 0 || file->map.size_bytes % c->record_bytes != 0) {
+  if (size_bytes == 0 || size_bytes % c->record_bytes != 0) {
     return laci_fail(err, LAC_BAD_FILE, "%s: %zu bytes, wanted whole records of %zu", file->path,
-                     file->map.size_bytes, c->record_bytes);
+                     size_bytes, c->record_bytes);
   }
-  set->count += (int64_t)(file->map.size_bytes / c->record_bytes);
+  set->count += (int64_t)(size_bytes / c->record_bytes);
   return LAC_OK;
 }
 
@@ -122,25 +125,36 @@ static lac_status add_files(laci_dataset *set, laci_dataset_part part, lac_error
   return LAC_OK;
 }
 
+/** Those of n records from record `first` of the file on; room: [n] records. */
+static lac_status read_run(laci_dataset *set, const cifar_file *file, int64_t first, int64_t n,
+                           uint8_t *room, lac_error *err) {
+  const cifar *c = set->own;
+  lac_status st = laci_reader_fetch(file->reader, (size_t)first * c->record_bytes,
+                                    (size_t)n * c->record_bytes, room, err);
+  for (int64_t at = 0; at < n && !st; at++) {
+    int label = room[(size_t)at * c->record_bytes + (size_t)c->layout->n_labels - 1];
+    set->labels[file->first + first + at] = label;
+    if (label < set->n_classes) continue;
+    st = laci_fail(err, LAC_BAD_FILE, "%s: record %lld has label %d, wanted 0 to %d", file->path,
+                   (long long)(first + at), label, set->n_classes - 1);
+  }
+  return st;
+}
+
 static lac_status read_labels(laci_dataset *set, lac_error *err) {
   const cifar *c = set->own;
+  uint8_t *room = laci_alloc(RUN, c->record_bytes);
+  lac_status st = LAC_OK;
   set->labels = laci_alloc((size_t)set->count, sizeof *set->labels);
-  if (!set->labels) return laci_fail_memory(err, set->folder);
-  int64_t at = 0;
-  for (int k = 0; k < c->n_files; k++) {
-    const laci_mapped_file *map = &c->files[k].map;
-    const uint8_t *end = map->bytes + map->size_bytes;
-    for (const uint8_t *record = map->bytes; record < end; record += c->record_bytes, at++) {
-      int label = record[c->layout->n_labels - 1];
-      if (label >= set->n_classes) {
-        return laci_fail(err, LAC_BAD_FILE, "%s: record %lld has label %d, wanted 0 to %d",
-                         c->files[k].path, (long long)(at - c->files[k].first), label,
-                         set->n_classes - 1);
-      }
-      set->labels[at] = label;
+  if (!set->labels || !room) st = laci_fail_memory(err, set->folder);
+  for (int k = 0; k < c->n_files && !st; k++) {
+    int64_t n = (int64_t)(laci_reader_size(c->files[k].reader) / c->record_bytes);
+    for (int64_t first = 0; first < n && !st; first += RUN) {
+      st = read_run(set, &c->files[k], first, n - first < RUN ? n - first : RUN, room, err);
     }
   }
-  return LAC_OK;
+  laci_free(room);
+  return st;
 }
 
 /** The names are a courtesy: a set without them is whole. */

@@ -7,7 +7,7 @@
 #include <zlib.h>
 
 #include "base/error.h"
-#include "base/file.h"
+#include "base/reader.h"
 #include "data/dataset_in.h"
 
 enum {
@@ -152,17 +152,19 @@ lac_status laci_digits_read(laci_dataset *set, const char *name, const uint8_t *
 
 lac_status laci_digits_open(laci_dataset *set, const laci_dataset_options *options,
                             lac_error *err) {
-  laci_mapped_file map;
+  laci_reader *file;
   if (options->classes_path) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "%s: digits need no names of classes",
                      options->classes_path);
   }
   const char *path = laci_path_in(&set->arena, set->folder, file_name);
   if (!path) return laci_fail_memory(err, set->folder);
-  lac_status st = laci_file_map(path, &map, err);
+  lac_status st = laci_reader_open(path, &file, err);
   if (st) return st;
-  if (map.size_bytes > MOST_TEXT) st = laci_fail(err, LAC_BAD_FILE, "%s: too large", path);
-  else st = laci_digits_read(set, path, map.bytes, map.size_bytes, options->part, err);
-  laci_file_unmap(&map);
+  size_t n = laci_reader_size(file);
+  if (n > MOST_TEXT) st = laci_fail(err, LAC_BAD_FILE, "%s: too large", path);
+  if (!st) st = laci_reader_settle(file, 0, n, err);
+  if (!st) st = laci_digits_read(set, path, laci_reader_bytes(file), n, options->part, err);
+  laci_reader_close(file);
   return st;
 }

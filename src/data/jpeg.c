@@ -16,7 +16,7 @@
 #include <jerror.h> /* wants to come after it */
 
 #include "base/error.h"
-#include "base/file.h"
+#include "base/reader.h"
 
 /* Real progressive files have about ten scans; each costs a walk over the whole image. */
 enum { MAX_SCANS = 100 };
@@ -140,9 +140,9 @@ lac_status laci_jpeg_decode(const char *name, const uint8_t *bytes, size_t size_
 }
 
 lac_status laci_jpeg_read(const char *path, laci_image *image, lac_error *err) {
-  laci_mapped_file file;
-  lac_status st = laci_file_map(path, &file, err);
+  laci_file_bytes file;
+  lac_status st = laci_file_bytes_read(path, &file, err);
   if (!st) st = laci_jpeg_decode(path, file.bytes, file.size_bytes, image, err);
-  laci_file_unmap(&file);
+  laci_file_bytes_clear(&file);
   return st;
 }

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/reader.h"
 #include "data/npy_in.h"
 #include "tensor/buf.h"
 
@@ -85,11 +86,11 @@ lac_status laci_npy_parse(const char *name, const uint8_t *bytes, size_t size_by
 }
 
 lac_status laci_npy_read(const char *path, laci_npy *array, lac_error *err) {
-  laci_mapped_file file;
+  laci_file_bytes file;
   *array = (laci_npy){0};
-  lac_status st = laci_file_map(path, &file, err);
+  lac_status st = laci_file_bytes_read(path, &file, err);
   if (!st) st = laci_npy_parse(path, file.bytes, file.size_bytes, array, err);
-  laci_file_unmap(&file);
+  laci_file_bytes_clear(&file);
   return st;
 }
 

@@ -123,21 +123,25 @@ static lac_status list_inputs(laci_export *x, lac_error *err) {
   x->names = laci_arena_alloc(&x->arena, file->n_data_files, sizeof *x->names);
   x->writers = laci_arena_alloc(&x->arena, file->n_data_files, sizeof *x->writers);
   if (!x->inputs || !x->names || !x->writers) return laci_fail_memory(err, x->path);
-  if (file->has_id) x->inputs[x->n_inputs++] = file->id;
+  const laci_file_id *id = laci_reader_id(file->reader);
+  if (id) x->inputs[x->n_inputs++] = *id;
   for (size_t at = 0; at < file->n_data_files; at++) {
-    x->inputs[x->n_inputs++] = file->data_files[at].map.id;
+    x->inputs[x->n_inputs++] = *laci_reader_id(file->data_files[at].reader);
   }
   return LAC_OK;
+}
+
+static bool is_file(const laci_reader *reader, const struct stat *found) {
+  const laci_file_id *id = laci_reader_id(reader);
+  return id && id->device == found->st_dev && id->inode == found->st_ino;
 }
 
 bool laci_onnx_reads(const laci_onnx *file, const char *path) {
   struct stat found;
   if (stat(path, &found) != 0) return false;
-  laci_file_id id = {.device = found.st_dev, .inode = found.st_ino};
-  bool reads = file->has_id && file->id.device == id.device && file->id.inode == id.inode;
+  bool reads = is_file(file->reader, &found);
   for (size_t at = 0; at < file->n_data_files; at++) {
-    const laci_file_id *data = &file->data_files[at].map.id;
-    reads |= data->device == id.device && data->inode == id.inode;
+    reads |= is_file(file->data_files[at].reader, &found);
   }
   return reads;
 }

@@ -3,7 +3,7 @@
  *
  * Tensors may share bytes of a data file (tied weights). A changed tensor keeps its place only if
  * whatever else lies there has the same new content; else it moves to the end of the file. Files
- * are streamed through the mapping a piece at a time, so that their size does not matter. */
+ * are streamed a piece at a time, so that their size does not matter. */
 #include "onnx/export_in.h"
 
 #include "base/error.h"
@@ -16,7 +16,7 @@
 
 enum {
   MOVED_ALIGNMENT = 4096, /* so that readers can map a moved tensor by itself */
-  PIECE_BYTES = 1 << 24,
+  PIECE_BYTES = 1 << 20,
 };
 
 /* ---- Names ---- */
@@ -30,6 +30,7 @@ static const char *base_name(const char *path) {
 static bool is_same_folder(laci_export *x) {
   char resolved[PATH_MAX];
   size_t n = laci_path_folder(x->path);
+  if (x->file->open_data) return false; /* they lay in no folder */
   const char *folder = n ? laci_arena_text_n(&x->arena, x->path, n) : ".";
   if (!folder || !x->file->data_dir || !realpath(folder, resolved)) return true;
   return strcmp(resolved, x->file->data_dir) == 0;
@@ -80,7 +81,7 @@ static int compare_places(const void *a, const void *b) {
 }
 
 static const uint8_t *content(const laci_export *x, const laci_external *e) {
-  return e->fresh ? e->fresh : x->file->data_files[e->file].map.bytes + e->offset;
+  return e->fresh ? e->fresh : laci_reader_bytes(x->file->data_files[e->file].reader) + e->offset;
 }
 
 /** True where both want the same bytes at the same place. */
@@ -117,31 +118,35 @@ static lac_status append_zeros(laci_writer *writer, uint64_t n, lac_error *err) 
 }
 
 /** Old bytes [from, to). */
-static lac_status append_old(laci_writer *writer, const laci_mapped_file *map, uint64_t from,
-                             uint64_t to, lac_error *err) {
+static lac_status append_old(laci_writer *writer, laci_reader *old, uint64_t from, uint64_t to,
+                             lac_error *err) {
   lac_status st = LAC_OK;
+  if (from == to) return LAC_OK;
+  uint8_t *piece = laci_alloc(PIECE_BYTES, 1);
+  if (!piece) return laci_fail_memory(err, "old data");
   while (from < to && !st) {
     size_t n = to - from < PIECE_BYTES ? (size_t)(to - from) : PIECE_BYTES;
-    st = laci_writer_append(writer, map->bytes + from, n, err);
-    laci_file_forget(map, (size_t)from, n);
+    st = laci_reader_fetch(old, (size_t)from, n, piece, err);
+    if (!st) st = laci_writer_append(writer, piece, n, err);
     from += n;
   }
+  laci_free(piece);
   return st;
 }
 
 static lac_status write_data(laci_external **places, size_t n, laci_writer *writer,
-                             const laci_mapped_file *map, lac_error *err) {
-  uint64_t done = 0, end = map->size_bytes;
+                             laci_reader *old, lac_error *err) {
+  uint64_t done = 0, end = laci_reader_size(old);
   lac_status st = LAC_OK;
   for (size_t at = 0; at < n && !st; at++) {
     const laci_external *e = places[at];
     if (!e->fresh || e->moved || e->offset < done)
       continue; /* < done: a twin of the same content */
-    st = append_old(writer, map, done, e->offset, err);
+    st = append_old(writer, old, done, e->offset, err);
     if (!st) st = laci_writer_append(writer, e->fresh, e->length, err);
     done = e->offset + e->length;
   }
-  if (!st) st = append_old(writer, map, done, end, err);
+  if (!st) st = append_old(writer, old, done, end, err);
   for (size_t at = 0; at < n && !st; at++) {
     laci_external *e = places[at];
     if (!e->moved) continue;
@@ -201,8 +206,8 @@ static lac_status export_file(laci_export *x, int file, laci_external **places, 
   if (!path) return laci_fail_memory(err, x->path);
   mark_moved(x, places, n);
   lac_status st = laci_writer_open(path, &options, &x->writers[file], err);
-  const laci_mapped_file *map = &x->file->data_files[file].map;
-  if (!st) st = write_data(places, n, x->writers[file], map, err);
+  laci_reader *old = x->file->data_files[file].reader;
+  if (!st) st = write_data(places, n, x->writers[file], old, err);
   bool changed = false;
   for (size_t at = 0; at < n; at++) changed |= places[at]->fresh != NULL;
   for (size_t at = 0; at < n && !st; at++) st = refer(x, places[at], changed, err);

@@ -2,8 +2,8 @@
  * External data: tensors whose bytes lie in files beside the model.
  *
  * A model is not trusted: a location must be relative, and the file it leads to, links resolved,
- * must lie in the model's folder; offsets and lengths must lie in the file. Data files are mapped,
- * never read as a whole. Next: export.c writes them again. */
+ * must lie in the model's folder; offsets and lengths must lie in the file. Data files are opened
+ * here; nothing is read yet. Next: source.c, export.c writes them again. */
 #include "onnx/onnx_in.h"
 
 #include "base/error.h"
@@ -86,18 +86,29 @@ static lac_status resolve(const laci_onnx *file, const char *name, const char *l
   return LAC_OK;
 }
 
-/** Maps a data file, or finds it mapped already. Most models have one; some have one for each
+static lac_status open_reader(const laci_onnx *file, const char *name, const char *location,
+                              laci_reader **reader, lac_error *err) {
+  char path[PATH_MAX];
+  lac_status st;
+  if (file->open_data) {
+    st = file->open_data(file->data_context, location, reader, err);
+  } else {
+    st = resolve(file, name, location, path, err);
+    if (st) return st; /* that text names the tensor already */
+    st = laci_reader_open(path, reader, err);
+  }
+  return st ? laci_fail_in(err, st, "tensor '%s'", name) : st;
+}
+
+/** Opens a data file, or finds it open already. Most models have one; some have one for each
  * tensor, in order. */
 static lac_status open_data_file(laci_onnx *file, const char *name, const char *location, int *id,
                                  lac_error *err) {
-  char path[PATH_MAX];
   for (size_t at = file->n_data_files; at-- > 0;) {
     if (strcmp(file->data_files[at].location, location) != 0) continue;
     *id = (int)at;
     return LAC_OK;
   }
-  lac_status st = resolve(file, name, location, path, err);
-  if (st) return st;
   void *array = file->data_files;
   if (!laci_grow(&array, file->n_data_files, &file->data_file_room, sizeof *file->data_files)) {
     return laci_fail_memory(err, location);
@@ -105,9 +116,9 @@ static lac_status open_data_file(laci_onnx *file, const char *name, const char *
   file->data_files = array;
   laci_data_file *added = &file->data_files[file->n_data_files];
   *added = (laci_data_file){.location = location};
-  st = file->n_data_files < MOST_OPEN ? laci_file_map_open(path, &added->map, err)
-                                      : laci_file_map(path, &added->map, err);
-  if (st) return laci_fail_in(err, st, "tensor '%s'", name);
+  lac_status st = open_reader(file, name, location, &added->reader, err);
+  if (st) return st;
+  if (file->n_data_files >= MOST_OPEN) laci_reader_park(added->reader);
   *id = (int)file->n_data_files++;
   return LAC_OK;
 }
@@ -131,7 +142,7 @@ static lac_status wanted_bytes(const Onnx__TensorProto *tensor, const char *name
 
 static lac_status check_range(const laci_data_file *data, const char *name, const claim *c,
                               laci_external *external, lac_error *err) {
-  uint64_t wanted, size = data->map.size_bytes;
+  uint64_t wanted, size = laci_reader_size(data->reader);
   bool is_known;
   if ((c->offset && !parse_number(c->offset, &external->offset)) ||
       (c->length && !parse_number(c->length, &external->length))) {
@@ -186,7 +197,7 @@ static int compare_tensors(const void *a, const void *b) {
   return (left > right) - (left < right);
 }
 
-lac_status laci_onnx_map_external(laci_onnx *file, lac_error *err) {
+lac_status laci_onnx_open_external(laci_onnx *file, lac_error *err) {
   lac_status st = laci_onnx_each_tensor(&file->model->base, add_external, file, err);
   if (!st && file->n_externals) {
     qsort(file->externals, file->n_externals, sizeof *file->externals, compare_tensors);

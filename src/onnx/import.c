@@ -228,14 +228,12 @@ static lac_status keep_folder_of(laci_onnx *file, const char *path, lac_error *e
   return keep_folder(file, folder, err);
 }
 
-/** Everything behind the bytes; file holds source and folder already. */
+/** Everything behind the bytes; file holds reader and folder already. */
 static lac_status load(laci_onnx *file, laci_graph **graph, lac_error *err) {
-  if (pthread_rwlock_init(&file->lock, NULL)) return laci_fail_memory(err, "the model");
-  file->has_lock = true;
   lac_status st = laci_onnx_unpack(file, err);
-  if (!st) st = laci_onnx_map_external(file, err);
+  if (!st) st = laci_onnx_open_external(file, err);
   if (!st) st = import_model(file, graph, err);
-  if (file->source.forget) file->source.forget(file->source.context);
+  laci_reader_forget(file->reader);
   return st;
 }
 
@@ -247,66 +245,61 @@ static void keep_one_line(lac_error *err) {
   }
 }
 
+/** A made file, or none. */
+static lac_status give(laci_onnx *made, lac_status st, laci_onnx **file, lac_error *err) {
+  if (!st) {
+    *file = made;
+    return LAC_OK;
+  }
+  keep_one_line(err);
+  laci_onnx_destroy(made);
+  return st;
+}
+
 lac_status laci_onnx_load(const char *path, laci_onnx **file, laci_graph **graph, lac_error *err) {
   *file = NULL;
   *graph = NULL;
   laci_onnx *made = laci_alloc(1, sizeof *made);
   if (!made) return laci_fail_memory(err, path);
-  lac_status st = laci_onnx_open_file(path, &made->source, &made->id, err);
-  if (st) goto out; /* that text names the path already */
-  made->has_id = true;
-  st = keep_folder_of(made, path, err);
+  lac_status st = laci_reader_open(path, &made->reader, err);
+  if (!st) st = keep_folder_of(made, path, err);
   if (!st) st = load(made, graph, err);
   if (st) st = laci_fail_in(err, st, "%s", path);
-  if (st) keep_one_line(err);
-out:
-  if (st) laci_onnx_destroy(made);
-  else *file = made;
-  return st;
+  return give(made, st, file, err);
 }
 
-lac_status laci_onnx_load_source(const laci_onnx_source *source, const laci_file_id *id,
-                                 const char *data_dir, laci_onnx **file, laci_graph **graph,
-                                 lac_error *err) {
+lac_status laci_onnx_load_from(laci_reader *model, laci_onnx_open_data *open_data, void *context,
+                               laci_onnx **file, laci_graph **graph, lac_error *err) {
   *file = NULL;
   *graph = NULL;
   laci_onnx *made = laci_alloc(1, sizeof *made);
-  if (!made) return laci_fail_memory(err, "the model");
-  made->source = *source;
-  made->has_id = id != NULL;
-  if (id) made->id = *id;
-  lac_status st = data_dir ? keep_folder(made, data_dir, err) : LAC_OK;
-  if (!st) st = load(made, graph, err);
-  if (st) {
-    keep_one_line(err);
-    made->source.close = NULL; /* not taken */
-    laci_onnx_destroy(made);
-  } else {
-    *file = made;
+  if (!made) {
+    laci_reader_close(model);
+    return laci_fail_memory(err, "the model");
   }
-  return st;
+  *made = (laci_onnx){.reader = model, .open_data = open_data, .data_context = context};
+  return give(made, load(made, graph, err), file, err);
 }
 
 lac_status laci_onnx_load_memory(const void *bytes, size_t size_bytes, const char *data_dir,
                                  laci_onnx **file, laci_graph **graph, lac_error *err) {
-  laci_onnx_source source;
   *file = NULL;
   *graph = NULL;
-  lac_status st = laci_onnx_open_memory(bytes, size_bytes, &source, err);
-  if (st) return st;
-  st = laci_onnx_load_source(&source, NULL, data_dir, file, graph, err);
-  if (st) source.close(source.context);
-  return st;
+  laci_onnx *made = laci_alloc(1, sizeof *made);
+  if (!made) return laci_fail_memory(err, "the model");
+  lac_status st = laci_reader_open_memory("the model", bytes, size_bytes, &made->reader, err);
+  if (!st && data_dir) st = keep_folder(made, data_dir, err);
+  if (!st) st = load(made, graph, err);
+  return give(made, st, file, err);
 }
 
 void laci_onnx_destroy(laci_onnx *file) {
   if (!file) return;
-  for (size_t at = 0; at < file->n_data_files; at++) laci_file_unmap(&file->data_files[at].map);
+  for (size_t at = 0; at < file->n_data_files; at++) laci_reader_close(file->data_files[at].reader);
   laci_free(file->data_files);
   laci_free(file->externals);
-  laci_onnx_close_source(file);
+  laci_onnx_close_reader(file);
   laci_onnx_free_model(file->model);
-  if (file->has_lock) (void)pthread_rwlock_destroy(&file->lock);
   laci_arena_clear(&file->arena);
   laci_free(file);
 }

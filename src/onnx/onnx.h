@@ -9,7 +9,7 @@
 #ifndef LACI_ONNX_ONNX_H
 #define LACI_ONNX_ONNX_H
 
-#include "base/file.h"
+#include "base/reader.h"
 #include "graph/graph.h"
 
 /** The decoded file. The graph's stored tensors are views into it: destroy the graph first. */
@@ -17,8 +17,8 @@ typedef struct laci_onnx laci_onnx;
 
 /** IR versions 3 to 13, versions 7 to 25 of the standard's operators, any version of other domains.
  *  Fails LAC_BAD_FILE or LAC_UNSUPPORTED with a text that starts with path; both results are NULL
- * then. External data is mapped and must lie in the model's folder. Memory: large tensors stay in
- * the file until they are read; see laci_onnx_fetch. */
+ * then. External data must lie in the model's folder. Memory: large tensors stay in their files
+ * until they are read; see laci_onnx_fetch. */
 LAC_MUST_CHECK lac_status laci_onnx_load(const char *path, laci_onnx **file, laci_graph **graph,
                                          lac_error *err);
 
@@ -28,37 +28,23 @@ LAC_MUST_CHECK lac_status laci_onnx_load_memory(const void *bytes, size_t size_b
                                                 const char *data_dir, laci_onnx **file,
                                                 laci_graph **graph, lac_error *err);
 
-/** Bytes of a model's file that need not be there yet. */
-typedef struct laci_onnx_source {
-  const uint8_t *bytes; /* where the file's bytes are, or will be: addresses that can be read. What
-                           belongs to no tensor is there from the start */
-  size_t size_bytes;
-  /** Copies a part. Any thread, and several at once. */
-  lac_status (*fetch)(void *context, size_t offset, size_t size_bytes, void *to, lac_error *err);
-  /** Makes all bytes be there, for good; fetch is not called any more. Readers may be at work. */
-  lac_status (*settle)(void *context, lac_error *err);
-  /* Lets go of memory that came with looking at bytes; they are there again when looked at. NULL:
-   * there is none */
-  void (*forget)(void *context);
-  void (*close)(void *context);
-  void *context;
-} laci_onnx_source;
+/** Opens a data file by what the model calls it. */
+typedef lac_status laci_onnx_open_data(void *context, const char *location, laci_reader **reader,
+                                       lac_error *err);
 
-/** The same from a source, which is taken (on success). id: of its file, never to be replaced;
- * NULL: there is none. */
-LAC_MUST_CHECK lac_status laci_onnx_load_source(const laci_onnx_source *source,
-                                                const laci_file_id *id, const char *data_dir,
-                                                laci_onnx **file, laci_graph **graph,
-                                                lac_error *err);
+/** The same from readers. model is taken, whatever happens; open_data is called while loading. */
+LAC_MUST_CHECK lac_status laci_onnx_load_from(laci_reader *model, laci_onnx_open_data *open_data,
+                                              void *context, laci_onnx **file, laci_graph **graph,
+                                              lac_error *err);
 
 /** Copies n bytes from `bytes`, which lie in a stored tensor of the file's graph. This reads the
- * file and leaves the memory behind `bytes` as it is; a file that was cut short since it was loaded
- * is LAC_IO. Any thread. */
+ * file and brings nothing to `bytes`; a file that was cut short since it was loaded is LAC_IO. Any
+ * thread. */
 LAC_MUST_CHECK lac_status laci_onnx_fetch(void *file, const uint8_t *bytes, size_t n, void *to,
                                           lac_error *err);
 
-/** To be called before stored bytes are read where they are: brings all of the model's file into
- * memory, once. Any thread. External data stays mapped. */
+/** To be called before stored bytes are read where they are: brings the model's file, and of its
+ * data files what its tensors hold, into memory, once. Any thread. */
 LAC_MUST_CHECK lac_status laci_onnx_settle(laci_onnx *file, lac_error *err);
 
 /** Writes file to path with the stored tensors of graph that have `owned` bytes in place of the old

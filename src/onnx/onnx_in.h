@@ -6,13 +6,13 @@
 #ifndef LACI_ONNX_ONNX_IN_H
 #define LACI_ONNX_ONNX_IN_H
 
-#include "base/file.h"
+#include "base/reader.h"
 #include "onnx/onnx.h"
 #include "onnx/places.h"
 
 #include "onnx.pb-c.h"
 
-#include <pthread.h>
+#include <stdatomic.h>
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
                "stored tensors are handed out as they lie in the file: little-endian");
@@ -59,19 +59,18 @@ typedef struct laci_external {
 /** A data file. */
 typedef struct laci_data_file {
   const char *location; /* as the model says it */
-  laci_mapped_file map;
+  laci_reader *reader;
 } laci_data_file;
 
 struct laci_onnx {
   laci_arena arena;
   Onnx__ModelProto *model;
-  laci_file_id id; /* of the model's file */
-  bool has_id;
-  laci_onnx_source source; /* bytes NULL: the message holds all */
-  pthread_rwlock_t lock;   /* read: to fetch from `source`; write: to settle it */
-  bool has_lock, settled;
-  char *data_dir;             /* where external data lies, resolved; NULL: nowhere */
-  laci_data_file *data_files; /* in order of first use */
+  laci_reader *reader;            /* of the model's file */
+  atomic_bool settled;            /* all stored bytes are where they are said to be */
+  char *data_dir;                 /* where external data lies, resolved; NULL: nowhere, or: */
+  laci_onnx_open_data *open_data; /* who opens data files; NULL: they lie in data_dir */
+  void *data_context;             /* its own; only while loading */
+  laci_data_file *data_files;     /* in order of first use */
   size_t n_data_files, data_file_room;
   laci_external *externals; /* sorted by tensor's address */
   size_t n_externals, external_room;
@@ -79,10 +78,9 @@ struct laci_onnx {
 
 /* wire.c */
 
-/** Whether the bytes are a message that can be decoded. Texts of failures start with "not an ONNX
- * model: ". */
-LAC_MUST_CHECK lac_status laci_onnx_check_wire(const uint8_t *bytes, size_t size_bytes,
-                                               lac_error *err);
+/** Whether the file is a message that can be decoded. Texts of failures start with "not an ONNX
+ * model: ". Looks at all but the bytes of tensors. */
+LAC_MUST_CHECK lac_status laci_onnx_check_wire(laci_reader *file, lac_error *err);
 LAC_MUST_CHECK lac_status laci_onnx_decode(const uint8_t *bytes, size_t size_bytes,
                                            Onnx__ModelProto **model, lac_error *err);
 void laci_onnx_free_model(Onnx__ModelProto *model);
@@ -117,29 +115,24 @@ bool laci_onnx_field(laci_stretch *s, unsigned *number, laci_stretch *content);
 
 /* outline.c */
 
-/** The message of `bytes` (which passed laci_onnx_check_wire) with a laci_onnx_span, as bytes, in
- * the place of every tensor's raw bytes. *outline is the caller's (laci_free). */
-LAC_MUST_CHECK lac_status laci_onnx_outline(const uint8_t *bytes, size_t size_bytes,
-                                            uint8_t **outline, size_t *n, lac_error *err);
+/** The message of the file (which passed laci_onnx_check_wire) with a laci_onnx_span, as bytes, in
+ * the place of every tensor's raw bytes, which are not looked at. *outline is the caller's
+ * (laci_free). */
+LAC_MUST_CHECK lac_status laci_onnx_outline(laci_reader *file, uint8_t **outline, size_t *n,
+                                            lac_error *err);
 
 /* source.c */
 
-/** A model's file as a source. */
-LAC_MUST_CHECK lac_status laci_onnx_open_file(const char *path, laci_onnx_source *source,
-                                              laci_file_id *id, lac_error *err);
-/** A copy of the bytes as one. */
-LAC_MUST_CHECK lac_status laci_onnx_open_memory(const void *bytes, size_t size_bytes,
-                                                laci_onnx_source *source, lac_error *err);
-/** Checks and decodes file->source, to file->model. But for small ones, raw bytes of tensors are
- * views into the source. */
+/** Checks and decodes the file, to file->model. But for small ones, raw bytes of tensors are views
+ * of where the reader has them, or will. */
 LAC_MUST_CHECK lac_status laci_onnx_unpack(laci_onnx *file, lac_error *err);
-/** Lets go of the source; the message's views into it first. */
-void laci_onnx_close_source(laci_onnx *file);
+/** Lets go of the reader; the message's views into it first. */
+void laci_onnx_close_reader(laci_onnx *file);
 
 /* external.c */
 
-/** Maps the data files of all external tensors and checks that each lies inside its file. */
-LAC_MUST_CHECK lac_status laci_onnx_map_external(laci_onnx *file, lac_error *err);
+/** Opens the data files of all external tensors and checks that each lies inside its file. */
+LAC_MUST_CHECK lac_status laci_onnx_open_external(laci_onnx *file, lac_error *err);
 /** The record of an external tensor; NULL: it is none. */
 laci_external *laci_onnx_external(const laci_onnx *file, const Onnx__TensorProto *tensor);
 

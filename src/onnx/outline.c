@@ -19,7 +19,8 @@ enum {
 };
 
 typedef struct outline {
-  const uint8_t *file;
+  laci_reader *reader;
+  const uint8_t *file; /* its addresses */
   uint8_t *to;
   size_t n, room;
 } outline;
@@ -85,6 +86,13 @@ static bool is_raw(const ProtobufCMessageDescriptor *message,
          field->offset == offsetof(Onnx__TensorProto, raw_data);
 }
 
+/** One that is kept as it is: it may hold what nobody has looked at yet. */
+static lac_status put_field(outline *o, const uint8_t *begin, const uint8_t *end, lac_error *err) {
+  lac_status st =
+      laci_reader_look(o->reader, (size_t)(begin - o->file), (size_t)(end - begin), err);
+  return st ? st : put(o, begin, (size_t)(end - begin), err);
+}
+
 static lac_status put_message(outline *o, laci_stretch s, const ProtobufCMessageDescriptor *message,
                               int depth, lac_error *err) {
   lac_status st = LAC_OK;
@@ -101,15 +109,15 @@ static lac_status put_message(outline *o, laci_stretch s, const ProtobufCMessage
     if (field && is_raw(message, field)) st = put_place(o, number, content, err);
     else if (field && field->type == PROTOBUF_C_TYPE_MESSAGE)
       st = put_inner(o, number, content, field->descriptor, depth + 1, err);
-    else st = put(o, begin, (size_t)(s.at - begin), err);
+    else st = put_field(o, begin, s.at, err);
   }
   return st;
 }
 
-lac_status laci_onnx_outline(const uint8_t *bytes, size_t size_bytes, uint8_t **out, size_t *n,
-                             lac_error *err) {
-  outline o = {.file = bytes};
-  const laci_stretch all = {bytes, bytes + size_bytes};
+lac_status laci_onnx_outline(laci_reader *file, uint8_t **out, size_t *n, lac_error *err) {
+  const uint8_t *bytes = laci_reader_bytes(file);
+  outline o = {.reader = file, .file = bytes};
+  const laci_stretch all = {bytes, bytes + laci_reader_size(file)};
   *out = NULL;
   *n = 0;
   lac_status st = put_message(&o, all, &onnx__model_proto__descriptor, 0, err);

@@ -102,11 +102,13 @@ lac_status laci_onnx_find_spans(const uint8_t *bytes, size_t size_bytes, laci_on
   return LAC_OK;
 }
 
+laci_reader *laci_onnx_reader(const laci_onnx *file) { return file->reader; }
+
 size_t laci_onnx_n_data(const laci_onnx *file) { return file->n_data_files; }
 
 laci_onnx_data laci_onnx_data_at(const laci_onnx *file, size_t at) {
   const laci_data_file *data = &file->data_files[at];
-  return (laci_onnx_data){data->location, data->map.bytes, data->map.size_bytes};
+  return (laci_onnx_data){data->location, data->reader};
 }
 
 bool laci_onnx_data_place(const laci_stored *stored, size_t *data, size_t *offset) {

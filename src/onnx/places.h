@@ -16,11 +16,13 @@ typedef struct laci_onnx_span {
 LAC_MUST_CHECK lac_status laci_onnx_find_spans(const uint8_t *bytes, size_t size_bytes,
                                                laci_onnx_span **spans, size_t *n, lac_error *err);
 
-/** A data file, as it was mapped; views. */
+/** The model's file; a view. */
+laci_reader *laci_onnx_reader(const laci_onnx *file);
+
+/** A data file; views. */
 typedef struct laci_onnx_data {
   const char *location; /* as the model says it */
-  const uint8_t *bytes;
-  size_t size_bytes;
+  laci_reader *reader;
 } laci_onnx_data;
 size_t laci_onnx_n_data(const laci_onnx *file);
 laci_onnx_data laci_onnx_data_at(const laci_onnx *file, size_t at);

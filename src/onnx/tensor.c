@@ -103,7 +103,7 @@ static lac_status view_external(laci_onnx *file, const Onnx__TensorProto *tensor
   if (external->length != view->size_bytes) {
     return fail_size(err, name, view, external->length, view->size_bytes);
   }
-  const uint8_t *bytes = file->data_files[external->file].map.bytes;
+  const uint8_t *bytes = laci_reader_bytes(file->data_files[external->file].reader);
   view->home = (laci_home){.kind = LACI_HOME_EXTERNAL, .external = external};
   view->bytes = bytes ? bytes + external->offset : NULL;
   return LAC_OK;

@@ -12,18 +12,26 @@
 #include <string.h>
 
 enum {
-  MAX_DEPTH = 200, /* messages in messages; a graph in a graph takes three */
+  MAX_DEPTH = 200,  /* messages in messages; a graph in a graph takes three */
+  FRONT_BYTES = 20, /* a tag and what follows it, a number or a length, at their longest */
 };
 
 static const uint64_t max_model_bytes = INT32_MAX; /* what protobuf can count */
 
 typedef struct cursor {
+  laci_reader *reader;
   const uint8_t *begin, *at, *end; /* begin: of the whole file, for messages */
 } cursor;
 
 static lac_status fail_at(const cursor *c, lac_error *err, const char *what) {
   return laci_fail(err, LAC_BAD_FILE, "not an ONNX model: %s at byte %zu", what,
                    (size_t)(c->at - c->begin));
+}
+
+/** The next n bytes of c, or all up to its end, can be read from here on. */
+static lac_status look(const cursor *c, size_t n, lac_error *err) {
+  size_t left = (size_t)(c->end - c->at);
+  return laci_reader_look(c->reader, (size_t)(c->at - c->begin), n < left ? n : left, err);
 }
 
 static bool read_varint(cursor *c, uint64_t *value) {
@@ -67,6 +75,8 @@ static lac_status check_packed(cursor inner, ProtobufCType type, lac_error *err)
                        : LAC_OK;
   }
   uint64_t value;
+  lac_status st = look(&inner, n, err);
+  if (st) return st;
   while (inner.at < inner.end) {
     if (!read_varint(&inner, &value)) return fail_at(&inner, err, "a number without end");
   }
@@ -78,10 +88,13 @@ static lac_status check_message(cursor c, const ProtobufCMessageDescriptor *mess
 
 static lac_status check_content(cursor inner, const ProtobufCFieldDescriptor *field, int depth,
                                 lac_error *err) {
+  lac_status st;
   switch (field->type) {
     case PROTOBUF_C_TYPE_MESSAGE: return check_message(inner, field->descriptor, depth + 1, err);
     case PROTOBUF_C_TYPE_BYTES: return LAC_OK;
     case PROTOBUF_C_TYPE_STRING:
+      st = look(&inner, (size_t)(inner.end - inner.at), err);
+      if (st) return st;
       /* Texts are handled as C strings: one with a zero byte inside could not be written back. */
       if (inner.at < inner.end && memchr(inner.at, 0, (size_t)(inner.end - inner.at))) {
         return fail_at(&inner, err, "a text with a zero byte");
@@ -97,6 +110,8 @@ static lac_status check_field(cursor *c, const ProtobufCMessageDescriptor *messa
                               uint32_t *seen, lac_error *err) {
   uint64_t tag, value = 0;
   const cursor start = *c;
+  lac_status st = look(c, FRONT_BYTES, err);
+  if (st) return st;
   if (!read_varint(c, &tag) || tag >> 3 == 0 || tag >> 3 > (1u << 29) - 1) {
     return fail_at(&start, err, "no valid field");
   }
@@ -121,7 +136,7 @@ static lac_status check_field(cursor *c, const ProtobufCMessageDescriptor *messa
                      " (cut short?)",
                      value, (size_t)(start.at - c->begin), (size_t)(c->end - c->at));
   }
-  cursor inner = {c->begin, c->at, c->at + value};
+  cursor inner = {c->reader, c->begin, c->at, c->at + value};
   c->at += value;
   if (!field || (tag & 7) != PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED) return LAC_OK;
   if (field->type == PROTOBUF_C_TYPE_MESSAGE && field->label != PROTOBUF_C_LABEL_REPEATED) {
@@ -161,14 +176,16 @@ const char *laci_onnx_text(const ProtobufCBinaryData *bytes) {
   return bytes->data ? (const char *)bytes->data : "";
 }
 
-lac_status laci_onnx_check_wire(const uint8_t *bytes, size_t size_bytes, lac_error *err) {
+lac_status laci_onnx_check_wire(laci_reader *file, lac_error *err) {
+  const uint8_t *bytes = laci_reader_bytes(file);
+  size_t size_bytes = laci_reader_size(file);
   if (size_bytes == 0) return laci_fail(err, LAC_BAD_FILE, "not an ONNX model: an empty file");
   if (size_bytes > max_model_bytes) {
     return laci_fail(err, LAC_UNSUPPORTED,
                      "not an ONNX model: %zu bytes, more than the 2 GiB that a model file can have",
                      size_bytes);
   }
-  cursor all = {bytes, bytes, bytes + size_bytes};
+  cursor all = {file, bytes, bytes, bytes + size_bytes};
   return check_message(all, &onnx__model_proto__descriptor, 0, err);
 }
 

@@ -3,8 +3,7 @@
  *
  * A file is a row of pieces; a part is copied from those that it touches. Of a packed weight only
  * the outer indices are unpacked that it touches: their rows lie side by side in each of the three
- * packed arrays, so that they are a packed weight, too. All is read from the file, not from the
- * mapping. Next: open.c, sparse/pack.h. */
+ * packed arrays, so that they are a packed weight, too. Next: open.c, sparse/pack.h. */
 #include <string.h>
 
 #include "base/error.h"
@@ -18,13 +17,10 @@ typedef struct part {
   uint8_t *to;
 } part;
 
-/** Bytes of the pack; from a copy of it where it came from memory. */
-static lac_status read_at(const laci_packfile *pack, const void *bytes, size_t n, void *to,
-                          lac_error *err) {
-  size_t offset = (size_t)((const uint8_t *)bytes - pack->bytes);
-  if (!pack->copy) return laci_file_fetch(&pack->map, offset, n, to, err);
-  if (n) memcpy(to, bytes, n);
-  return LAC_OK;
+lac_status laci_packfile_read(const laci_packfile *pack, const void *bytes, size_t n, void *to,
+                              lac_error *err) {
+  size_t offset = (size_t)((const uint8_t *)bytes - laci_reader_bytes(pack->reader));
+  return laci_reader_fetch(pack->reader, offset, n, to, err);
 }
 
 /** Outer indices [first, first + n) of a weight, as one. */
@@ -40,8 +36,8 @@ static laci_packing rows_of(const laci_packing *p, int64_t n) {
   return some;
 }
 
-static lac_status unpack_rows(const laci_packfile *pack, const laci_packfile_tensor *t,
-                              int64_t first, int64_t n, uint8_t *dense, lac_error *err) {
+lac_status laci_packfile_unpack(const laci_packfile *pack, const laci_packfile_tensor *t,
+                                int64_t first, int64_t n, uint8_t *dense, lac_error *err) {
   const laci_packing before = rows_of(&t->packing, first), some = rows_of(&t->packing, n);
   const uint8_t *index = (const uint8_t *)t->packed.index,
                 *signs = (const uint8_t *)t->packed.signs;
@@ -51,12 +47,13 @@ static lac_status unpack_rows(const laci_packfile *pack, const laci_packfile_ten
   lac_status st = words && values ? LAC_OK : laci_fail_memory(err, some.name);
   laci_packed_view view = {.values = values, .index = words};
   if (!st)
-    st = read_at(pack, t->packed.values + before.values_bytes, some.values_bytes, values, err);
-  if (!st) st = read_at(pack, index + before.index_bytes, some.index_bytes, words, err);
+    st = laci_packfile_read(pack, t->packed.values + before.values_bytes, some.values_bytes, values,
+                            err);
+  if (!st) st = laci_packfile_read(pack, index + before.index_bytes, some.index_bytes, words, err);
   if (!st && signs) {
     view.signs = words + some.index_bytes / sizeof *words;
-    st = read_at(pack, signs + before.signs_bytes, n_signs,
-                 words + some.index_bytes / sizeof *words, err);
+    st = laci_packfile_read(pack, signs + before.signs_bytes, n_signs,
+                            words + some.index_bytes / sizeof *words, err);
   }
   if (!st) st = laci_unpack(&some, &view, dense, err);
   laci_free(values);
@@ -71,11 +68,11 @@ static lac_status fetch_weight(const part *p, const laci_packfile_tensor *t, siz
   size_t first = from / each, last = (from + n - 1) / each;
   int64_t n_outer = (int64_t)(last - first + 1);
   if (from % each == 0 && n % each == 0) {
-    return unpack_rows(p->pack, t, (int64_t)first, n_outer, to, err);
+    return laci_packfile_unpack(p->pack, t, (int64_t)first, n_outer, to, err);
   }
   uint8_t *dense = laci_alloc((size_t)n_outer, each);
   if (!dense) return laci_fail_memory(err, t->packing.name);
-  lac_status st = unpack_rows(p->pack, t, (int64_t)first, n_outer, dense, err);
+  lac_status st = laci_packfile_unpack(p->pack, t, (int64_t)first, n_outer, dense, err);
   if (!st) memcpy(to, dense + (from - first * each), n);
   laci_free(dense);
   return st;
@@ -97,7 +94,7 @@ lac_status laci_packfile_fetch(const laci_packfile *pack, size_t file, size_t of
     if (from < until) {
       uint8_t *out = p.to + (from - p.offset);
       size_t skip = (size_t)(from - begin), n = (size_t)(until - from);
-      st = plain ? read_at(pack, r->bytes + skip, n, out, err)
+      st = plain ? laci_packfile_read(pack, r->bytes + skip, n, out, err)
                  : fetch_weight(&p, t, skip, n, out, err);
     }
     begin = end;
@@ -112,7 +109,7 @@ lac_status laci_packfile_fill(const laci_packfile *pack, size_t file, uint8_t *t
   for (size_t at = 0; at < entry->n_pieces && !st; at++) {
     if (pack->pieces[entry->first_piece + at] == PACK_PIECE_REST) {
       const laci_packfile_rest *r = &pack->rests[rest++];
-      st = read_at(pack, r->bytes, r->size_bytes, to, err);
+      st = laci_packfile_read(pack, r->bytes, r->size_bytes, to, err);
       to += r->size_bytes;
     } else {
       to += pack->tensors[tensor++].packing.dense_bytes;

@@ -3,7 +3,9 @@
  *
  * From the outside in: head and tail, the directory, each section's place and checksum, the zeros
  * between them, the order of sections, and last what the records say about each other. A pack that
- * passes has no byte that could be another without being noticed. Next: restore.c. */
+ * passes has no byte that could be another without being noticed. Tables are read once, into memory
+ * of our own; what is read again later is held against what was read here (laci_reader_watch).
+ * Next: restore.c. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -30,11 +32,14 @@ static uint64_t aligned(uint64_t at) {
 }
 
 static lac_status check_head(const laci_packfile *pack, lac_error *err) {
-  pack_head head;
-  if (pack->size_bytes < sizeof head || memcmp(pack->bytes, PACK_HEAD_MAGIC, 8) != 0) {
+  pack_head head = {0};
+  if (laci_reader_size(pack->reader) >= sizeof head) {
+    lac_status st = laci_reader_fetch(pack->reader, 0, sizeof head, &head, err);
+    if (st) return st;
+  }
+  if (memcmp(head.magic.text, PACK_HEAD_MAGIC, sizeof head.magic) != 0) {
     return laci_fail(err, LAC_BAD_FILE, "not a pack: it does not start as one");
   }
-  memcpy(&head, pack->bytes, sizeof head);
   if (head.hash != laci_hash64(&head, offsetof(pack_head, hash), 0)) {
     return laci_fail(err, LAC_BAD_FILE, "a damaged pack: its head does not fit its checksum");
   }
@@ -49,11 +54,12 @@ static lac_status check_head(const laci_packfile *pack, lac_error *err) {
 }
 
 static lac_status check_tail(const laci_packfile *pack, pack_tail *tail, lac_error *err) {
-  uint64_t size = pack->size_bytes;
+  uint64_t size = laci_reader_size(pack->reader);
   if (size < sizeof(pack_head) + sizeof *tail) {
     return laci_fail(err, LAC_BAD_FILE, "a damaged pack: %" PRIu64 " bytes, cut short", size);
   }
-  memcpy(tail, pack->bytes + size - sizeof *tail, sizeof *tail);
+  lac_status st = laci_reader_fetch(pack->reader, size - sizeof *tail, sizeof *tail, tail, err);
+  if (st) return st;
   if (memcmp(tail->magic.text, PACK_TAIL_MAGIC, sizeof tail->magic) != 0 ||
       tail->hash != laci_hash64(tail, offsetof(pack_tail, hash), 0)) {
     return laci_fail(err, LAC_BAD_FILE, "a damaged pack: it does not end as one (cut short?)");
@@ -72,61 +78,114 @@ static lac_status check_tail(const laci_packfile *pack, pack_tail *tail, lac_err
                      " does not fit in %" PRIu64 " bytes",
                      tail->n_sections, at, size);
   }
-  size_t n = (size_t)tail->n_sections * sizeof(pack_section);
-  if (tail->directory_hash != laci_hash64(pack->bytes + at, n, 0) ||
-      !are_zeros(pack->bytes + at + n, room - at - n)) {
-    return laci_fail(err, LAC_BAD_FILE, "a damaged pack: its directory does not fit its checksum");
-  }
   return LAC_OK;
+}
+
+/** The directory and the zeros after it, up to the tail; the caller's. */
+static lac_status read_directory(const laci_packfile *pack, const pack_tail *tail,
+                                 uint8_t **directory, lac_error *err) {
+  size_t n = (size_t)tail->n_sections * sizeof(pack_section), room = (size_t)aligned(n);
+  *directory = laci_alloc(room, 1);
+  if (!*directory) return laci_fail_memory(err, "the pack's directory");
+  lac_status st =
+      laci_reader_fetch(pack->reader, (size_t)tail->directory_at, room, *directory, err);
+  if (st) return st;
+  if (tail->directory_hash == laci_hash64(*directory, n, 0) &&
+      are_zeros(*directory + n, room - n)) {
+    return LAC_OK;
+  }
+  return laci_fail(err, LAC_BAD_FILE, "a damaged pack: its directory does not fit its checksum");
 }
 
 /* ---- Sections ---- */
 
+enum { STEP_BYTES = 1 << 20 }; /* of a section, at a time */
+
 /** Walks the directory; each section is checked when it is taken. */
-typedef struct reader {
+typedef struct walk {
   laci_packfile *pack;
   const uint8_t *directory;
   uint64_t n_left;
   uint64_t at, end; /* where the next section has to begin; where the directory does */
-} reader;
+  uint8_t *room;    /* [STEP_BYTES] */
+  laci_hash_stream *hash;
+} walk;
 
-static pack_section peek(const reader *r) {
+static pack_section peek(const walk *r) {
   pack_section section = {0};
   if (r->n_left) memcpy(&section, r->directory, sizeof section);
   return section;
 }
 
-static bool next_is(const reader *r, const char *kind) {
+static bool next_is(const walk *r, const char *kind) {
   const pack_section section = peek(r);
   return r->n_left && is_word(&section.kind, kind);
 }
 
-static lac_status take(reader *r, const char *kind, const uint8_t **bytes, uint64_t *size_bytes,
-                       lac_error *err) {
-  const pack_section s = peek(r);
+/** The next section has to be of this kind and to begin where the last one ended; it is passed. */
+static lac_status pass(walk *r, const char *kind, pack_section *s, lac_error *err) {
+  *s = peek(r);
   if (!next_is(r, kind)) {
-    return laci_fail(err, LAC_BAD_FILE, "a damaged pack: section '%.8s', wanted '%s'", s.kind.text,
+    return laci_fail(err, LAC_BAD_FILE, "a damaged pack: section '%.8s', wanted '%s'", s->kind.text,
                      kind);
   }
-  if (s.offset != r->at || s.size_bytes > r->end - r->at ||
-      aligned(s.offset + s.size_bytes) > r->end) {
+  if (s->offset != r->at || s->size_bytes > r->end - r->at ||
+      aligned(s->offset + s->size_bytes) > r->end) {
     return laci_fail(err, LAC_BAD_FILE,
                      "a damaged pack: section '%s' of %" PRIu64 " bytes at %" PRIu64
                      ", wanted at %" PRIu64 " and before %" PRIu64,
-                     kind, s.size_bytes, s.offset, r->at, r->end);
+                     kind, s->size_bytes, s->offset, r->at, r->end);
   }
-  *bytes = r->pack->bytes + s.offset;
-  *size_bytes = s.size_bytes;
-  r->at = aligned(s.offset + s.size_bytes);
-  r->directory += sizeof s;
+  r->at = aligned(s->offset + s->size_bytes);
+  r->directory += sizeof *s;
   r->n_left--;
-  if (laci_hash64(*bytes, (size_t)s.size_bytes, 0) == s.hash &&
-      are_zeros(*bytes + s.size_bytes, r->at - s.offset - s.size_bytes)) {
-    return LAC_OK;
-  }
+  return LAC_OK;
+}
+
+/** A section that was read has to fit its checksum, with nothing but zeros up to the next. */
+static lac_status check_section(walk *r, const char *kind, const pack_section *s, uint64_t hash,
+                                lac_error *err) {
+  uint8_t zeros[PACK_ALIGNMENT];
+  uint64_t end = s->offset + s->size_bytes;
+  size_t n = (size_t)(r->at - end);
+  lac_status st = laci_reader_fetch(r->pack->reader, (size_t)end, n, zeros, err);
+  if (st || (hash == s->hash && are_zeros(zeros, n))) return st;
   return laci_fail(err, LAC_BAD_FILE,
                    "a damaged pack: section '%s' at %" PRIu64 " does not fit its checksum", kind,
-                   s.offset);
+                   s->offset);
+}
+
+/** A section that stays in the file: its address and size. */
+static lac_status take(walk *r, const char *kind, const uint8_t **bytes, uint64_t *size_bytes,
+                       lac_error *err) {
+  pack_section s;
+  lac_status st = pass(r, kind, &s, err);
+  if (st) return st;
+  *bytes = laci_reader_bytes(r->pack->reader) + s.offset;
+  *size_bytes = s.size_bytes;
+  laci_hash_stream_begin(r->hash, 0);
+  for (uint64_t at = 0; at < s.size_bytes && !st; at += STEP_BYTES) {
+    uint64_t left = s.size_bytes - at;
+    size_t n = left < STEP_BYTES ? (size_t)left : STEP_BYTES;
+    st = laci_reader_fetch(r->pack->reader, (size_t)(s.offset + at), n, r->room, err);
+    if (!st) laci_hash_stream_add(r->hash, r->room, n);
+  }
+  return st ? st : check_section(r, kind, &s, laci_hash_stream_end(r->hash), err);
+}
+
+/** A section that is a table: a copy, which lives as long as the pack. */
+static lac_status take_table(walk *r, const char *kind, const uint8_t **bytes, uint64_t *size_bytes,
+                             lac_error *err) {
+  pack_section s;
+  lac_status st = pass(r, kind, &s, err);
+  if (st) return st;
+  uint8_t *table = laci_arena_alloc(&r->pack->tables, (size_t)s.size_bytes, 1);
+  if (!table) return laci_fail_memory(err, "the pack's tables");
+  st = laci_reader_fetch(r->pack->reader, (size_t)s.offset, (size_t)s.size_bytes, table, err);
+  if (st) return st;
+  *bytes = table;
+  *size_bytes = s.size_bytes;
+  return check_section(r, kind, &s, laci_hash64(table, (size_t)s.size_bytes, 0), err);
 }
 
 /** Arrays of a packed weight as they lie there; its record comes later. */
@@ -142,7 +201,7 @@ typedef struct tables {
 } tables;
 
 /* The sections of the pieces. There are no more of either kind than sections. */
-static lac_status take_pieces(reader *r, tables *t, lac_error *err) {
+static lac_status take_pieces(walk *r, tables *t, lac_error *err) {
   laci_packfile *pack = r->pack;
   pack->rests = laci_alloc((size_t)r->n_left, sizeof *pack->rests);
   t->weights = laci_alloc((size_t)r->n_left, sizeof *t->weights);
@@ -164,12 +223,12 @@ static lac_status take_pieces(reader *r, tables *t, lac_error *err) {
   return st;
 }
 
-static lac_status take_all(reader *r, tables *t, lac_error *err) {
+static lac_status take_all(walk *r, tables *t, lac_error *err) {
   lac_status st = take_pieces(r, t, err);
-  if (!st) st = take(r, "names", &t->names, &t->names_bytes, err);
-  if (!st) st = take(r, "files", &t->files, &t->files_bytes, err);
-  if (!st) st = take(r, "pieces", &t->pieces, &t->pieces_bytes, err);
-  if (!st) st = take(r, "tensors", &t->tensors, &t->tensors_bytes, err);
+  if (!st) st = take_table(r, "names", &t->names, &t->names_bytes, err);
+  if (!st) st = take_table(r, "files", &t->files, &t->files_bytes, err);
+  if (!st) st = take_table(r, "pieces", &t->pieces, &t->pieces_bytes, err);
+  if (!st) st = take_table(r, "tensors", &t->tensors, &t->tensors_bytes, err);
   if (st) return st;
   if (r->n_left || r->at != r->end || t->files_bytes % sizeof(pack_file) || t->files_bytes == 0 ||
       t->tensors_bytes != r->pack->n_tensors * sizeof(pack_tensor)) {
@@ -306,22 +365,51 @@ static lac_status read_records(laci_packfile *pack, const tables *t, lac_error *
 static lac_status read_pack(laci_packfile *pack, lac_error *err) {
   pack_tail tail;
   tables t = {0};
+  uint8_t *directory = NULL;
   lac_status st = check_head(pack, err);
   if (!st) st = check_tail(pack, &tail, err);
-  if (st) return st;
-  reader r = {.pack = pack,
-              .directory = pack->bytes + tail.directory_at,
-              .n_left = tail.n_sections,
-              .at = sizeof(pack_head),
-              .end = tail.directory_at};
-  st = take_all(&r, &t, err);
+  if (!st) st = read_directory(pack, &tail, &directory, err);
+  if (st) {
+    laci_free(directory);
+    return st;
+  }
+  walk r = {.pack = pack,
+            .directory = directory,
+            .n_left = tail.n_sections,
+            .at = sizeof(pack_head),
+            .end = tail.directory_at,
+            .room = laci_alloc(STEP_BYTES, 1),
+            .hash = laci_hash_stream_create()};
+  if (!r.room || !r.hash) st = laci_fail_memory(err, "the pack");
+  if (!st) st = take_all(&r, &t, err);
   if (!st) st = read_records(pack, &t, err);
   laci_free(t.weights);
+  laci_free(r.room);
+  laci_hash_stream_destroy(r.hash);
+  laci_free(directory);
   return st;
 }
 
-static lac_status finish(laci_packfile *made, const char *path, laci_packfile **pack,
-                         lac_error *err) {
+bool laci_packfile_is(const char *path) {
+  laci_reader *file;
+  char magic[8];
+  if (laci_reader_open(path, &file, NULL)) return false;
+  bool is = laci_reader_size(file) >= sizeof magic &&
+            laci_reader_fetch(file, 0, sizeof magic, magic, NULL) == LAC_OK &&
+            memcmp(magic, PACK_HEAD_MAGIC, sizeof magic) == 0;
+  laci_reader_close(file);
+  return is;
+}
+
+/** Takes the reader; path: for messages, or NULL. */
+static lac_status open_from(laci_reader *file, const char *path, laci_packfile **pack,
+                            lac_error *err) {
+  laci_packfile *made = laci_alloc(1, sizeof *made);
+  if (!made) {
+    laci_reader_close(file);
+    return laci_fail_memory(err, "the pack");
+  }
+  made->reader = file;
   lac_status st = read_pack(made, err);
   if (st && path) st = laci_fail_in(err, st, "%s", path);
   if (st) laci_packfile_close(made);
@@ -329,63 +417,51 @@ static lac_status finish(laci_packfile *made, const char *path, laci_packfile **
   return st;
 }
 
-bool laci_packfile_is(const char *path) {
-  laci_mapped_file file;
-  char magic[8];
-  if (laci_file_map_open(path, &file, NULL)) return false;
-  bool is = file.size_bytes >= sizeof magic &&
-            laci_file_fetch(&file, 0, sizeof magic, magic, NULL) == LAC_OK &&
-            memcmp(magic, PACK_HEAD_MAGIC, sizeof magic) == 0;
-  laci_file_unmap(&file);
-  return is;
+/** What was read is held against what is read again, or there is nothing to read again. */
+static lac_status open_file(const char *path, bool whole, laci_packfile **pack, lac_error *err) {
+  laci_reader *file;
+  *pack = NULL;
+  lac_status st = laci_reader_open(path, &file, err);
+  if (st) return st;
+  st = whole ? laci_reader_settle(file, 0, laci_reader_size(file), err)
+             : laci_reader_watch(file, err);
+  if (!st) return open_from(file, path, pack, err);
+  laci_reader_close(file);
+  return st;
 }
 
 lac_status laci_packfile_open(const char *path, laci_packfile **pack, lac_error *err) {
-  *pack = NULL;
-  laci_packfile *made = laci_alloc(1, sizeof *made);
-  if (!made) return laci_fail_memory(err, path);
-  lac_status st = laci_file_map_open(path, &made->map, err);
-  if (st) {
-    laci_packfile_close(made);
-    return st;
-  }
-  made->bytes = made->map.bytes;
-  made->size_bytes = made->map.size_bytes;
-  return finish(made, path, pack, err);
+  return open_file(path, false, pack, err);
+}
+
+lac_status laci_packfile_open_whole(const char *path, laci_packfile **pack, lac_error *err) {
+  return open_file(path, true, pack, err);
 }
 
 lac_status laci_packfile_open_memory(const void *bytes, size_t size_bytes, laci_packfile **pack,
                                      lac_error *err) {
+  laci_reader *file;
   *pack = NULL;
-  laci_packfile *made = laci_alloc(1, sizeof *made);
-  if (made) made->copy = laci_alloc(size_bytes, 1);
-  if (!made || !made->copy) {
-    laci_packfile_close(made);
-    return laci_fail_memory(err, "the pack");
-  }
-  if (size_bytes) memcpy(made->copy, bytes, size_bytes);
-  made->bytes = made->copy;
-  made->size_bytes = size_bytes;
-  return finish(made, NULL, pack, err);
+  lac_status st = laci_reader_open_memory("the pack", bytes, size_bytes, &file, err);
+  return st ? st : open_from(file, NULL, pack, err);
 }
 
 void laci_packfile_close(laci_packfile *pack) {
   if (!pack) return;
-  laci_file_unmap(&pack->map);
-  laci_free(pack->copy);
+  laci_reader_close(pack->reader);
+  laci_arena_clear(&pack->tables);
   laci_free(pack->files);
   laci_free(pack->rests);
   laci_free(pack->tensors);
   laci_free(pack);
 }
 
-void laci_packfile_forget(const laci_packfile *pack) {
-  if (pack->map.bytes) laci_file_forget(&pack->map, 0, pack->map.size_bytes);
+laci_file_id laci_packfile_id(const laci_packfile *pack) {
+  const laci_file_id *id = laci_reader_id(pack->reader);
+  return id ? *id : (laci_file_id){0};
 }
 
-laci_file_id laci_packfile_id(const laci_packfile *pack) { return pack->map.id; }
-
-uint64_t laci_packfile_size(const laci_packfile *pack) { return pack->size_bytes; }
+uint64_t laci_packfile_size(const laci_packfile *pack) { return laci_reader_size(pack->reader); }
 
 size_t laci_packfile_n_files(const laci_packfile *pack) { return pack->n_files; }
 

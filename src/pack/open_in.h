@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * An open pack: where everything lies in the mapping. open.c fills it, restore.c reads it. */
+ * An open pack: where everything lies in the file. open.c fills it, fetch.c and restore.c read it.
+ *
+ * Addresses of pieces are those of the reader: behind them there is something only where the whole
+ * pack was brought into memory, so that they are read through laci_packfile_read. */
 #ifndef LACI_PACK_OPEN_IN_H
 #define LACI_PACK_OPEN_IN_H
 
+#include "base/memory.h"
 #include "pack/format_in.h"
 #include "pack/packfile.h"
 
@@ -15,20 +19,26 @@ typedef struct laci_packfile_entry {
 } laci_packfile_entry;
 
 typedef struct laci_packfile_rest {
-  const uint8_t *bytes;
+  const uint8_t *bytes; /* an address of the reader */
   size_t size_bytes;
 } laci_packfile_rest;
 
 struct laci_packfile {
-  laci_mapped_file map; /* or, from memory: */
-  uint8_t *copy;
-  const uint8_t *bytes;
-  size_t size_bytes;
+  laci_reader *reader;
+  laci_arena tables; /* names and records, read once */
   size_t n_files, n_pieces, n_rests, n_tensors;
   laci_packfile_entry *files;
   const uint8_t *pieces; /* [n_pieces] PACK_PIECE_... */
   laci_packfile_rest *rests;
   laci_packfile_tensor *tensors;
 };
+
+/** Bytes of the pack, from an address of its reader on. */
+LAC_MUST_CHECK lac_status laci_packfile_read(const laci_packfile *pack, const void *bytes, size_t n,
+                                             void *to, lac_error *err);
+/** Outer indices [first, first + n) of a weight, dense. */
+LAC_MUST_CHECK lac_status laci_packfile_unpack(const laci_packfile *pack,
+                                               const laci_packfile_tensor *tensor, int64_t first,
+                                               int64_t n, uint8_t *dense, lac_error *err);
 
 #endif

@@ -3,13 +3,14 @@
  * weights were, and the packed form of these beside them.
  *
  * The room knows nothing of ONNX. A file is a row of pieces, plain bytes or a packed weight, and
- * putting the pieces together gives every byte of it again. A pack is mapped: packed arrays are
- * used where they lie. The format is described in docs/pack.md; next: format_in.h, write.c,
+ * putting the pieces together gives every byte of it again. A pack is read as all files are
+ * (base/reader.h), and what is read after its checksums were computed has to be what they were
+ * computed from. The format is described in docs/pack.md; next: format_in.h, write.c,
  * open.c, restore.c. */
 #ifndef LACI_PACK_PACKFILE_H
 #define LACI_PACK_PACKFILE_H
 
-#include "base/file.h"
+#include "base/reader.h"
 #include "sparse/pack.h"
 
 /* ---- Writing ---- */
@@ -48,11 +49,14 @@ LAC_MUST_CHECK lac_status laci_packfile_write(const laci_packfile_input *input, 
 
 typedef struct laci_packfile laci_packfile;
 
-/** Maps path and checks all of it: sizes, places, counts and checksums, so that nothing that is
+/** Reads path and checks all of it: sizes, places, counts and checksums, so that nothing that is
  * read later can lie outside. Fails LAC_BAD_FILE with a text that starts with path, LAC_UNSUPPORTED
- * for another version of the format. */
+ * for another version of the format. Memory: little; whatever is wanted later is read again. */
 LAC_MUST_CHECK lac_status laci_packfile_open(const char *path, laci_packfile **pack,
                                              lac_error *err);
+/** The same, and all of it stays in memory. */
+LAC_MUST_CHECK lac_status laci_packfile_open_whole(const char *path, laci_packfile **pack,
+                                                   lac_error *err);
 /** The same from memory, which is copied. */
 LAC_MUST_CHECK lac_status laci_packfile_open_memory(const void *bytes, size_t size_bytes,
                                                     laci_packfile **pack, lac_error *err);
@@ -70,7 +74,8 @@ size_t laci_packfile_n_files(const laci_packfile *pack);
 const char *laci_packfile_file_name(const laci_packfile *pack, size_t file);
 uint64_t laci_packfile_file_size(const laci_packfile *pack, size_t file);
 
-/** A packed weight; views into the mapping, its values and words at multiples of 64 bytes. */
+/** A packed weight. Its values and words, at multiples of 64 bytes, are views; they can be read
+ * where the whole pack is in memory. */
 typedef struct laci_packfile_tensor {
   laci_packing packing;
   laci_packed_view packed;
@@ -85,19 +90,16 @@ LAC_MUST_CHECK lac_status laci_packfile_fill(const laci_packfile *pack, size_t f
                                              lac_error *err);
 
 /** A part of the file, wherever it lies. Of a packed weight, as many rows are unpacked as the part
- * touches; all, where its columns are the slowest axis. The mapping is not touched: memory that
- * stays is none, and a pack that is cut short meanwhile is LAC_IO. Any thread. */
+ * touches; all, where its columns are the slowest axis. Memory that stays is none; a pack that
+ * was cut short or changed since it was opened is LAC_IO. Any thread. */
 LAC_MUST_CHECK lac_status laci_packfile_fetch(const laci_packfile *pack, size_t file, size_t offset,
                                               size_t size_bytes, void *to, lac_error *err);
-
-/** Lets the system take back the memory of the mapping; what is read again comes back. */
-void laci_packfile_forget(const laci_packfile *pack);
 
 typedef lac_status laci_packfile_sink(const void *bytes, size_t size_bytes, void *context,
                                       lac_error *err);
 /** Gives the file's bytes to the sink, piece by piece, and fails LAC_BAD_FILE at the end where they
- * are not those that were packed: whoever keeps them waits for LAC_OK. Memory: the largest weight.
- */
+ * are not those that were packed: whoever keeps them waits for LAC_OK. Memory: the largest weight,
+ * dense and packed. */
 LAC_MUST_CHECK lac_status laci_packfile_restore(const laci_packfile *pack, size_t file,
                                                 laci_packfile_sink *sink, void *context,
                                                 lac_error *err);

@@ -6,10 +6,12 @@
 #include "base/memory.h"
 #include "pack/open_in.h"
 
+enum { STEP_BYTES = 1 << 20 }; /* of what is not packed */
+
 /* Room for the largest weight of the file. A packed weight is at least 1/64 of its dense form, so
  * that a small pack cannot ask for much. */
 static size_t scratch_bytes(const laci_packfile *pack, const laci_packfile_entry *entry) {
-  size_t most = 0, tensor = entry->first_tensor;
+  size_t most = STEP_BYTES, tensor = entry->first_tensor;
   for (size_t at = 0; at < entry->n_pieces; at++) {
     if (pack->pieces[entry->first_piece + at] != PACK_PIECE_TENSOR) continue;
     size_t n = pack->tensors[tensor++].packing.dense_bytes;
@@ -18,29 +20,62 @@ static size_t scratch_bytes(const laci_packfile *pack, const laci_packfile_entry
   return most;
 }
 
+/** A file on its way out. */
+typedef struct restoring {
+  const laci_packfile *pack;
+  laci_packfile_sink *sink;
+  void *context;
+  uint8_t *room;
+  laci_hash_stream *hash;
+} restoring;
+
+static lac_status give(const restoring *r, size_t n, lac_error *err) {
+  laci_hash_stream_add(r->hash, r->room, n);
+  return r->sink(r->room, n, r->context, err);
+}
+
+static lac_status restore_rest(const restoring *r, const laci_packfile_rest *rest, lac_error *err) {
+  lac_status st = LAC_OK;
+  for (size_t at = 0; at < rest->size_bytes && !st;) {
+    size_t left = rest->size_bytes - at, n = left < STEP_BYTES ? left : STEP_BYTES;
+    st = laci_packfile_read(r->pack, rest->bytes + at, n, r->room, err);
+    if (!st) st = give(r, n, err);
+    at += n;
+  }
+  return st;
+}
+
+static lac_status restore_pieces(const restoring *r, const laci_packfile_entry *entry,
+                                 lac_error *err) {
+  size_t rest = entry->first_rest, tensor = entry->first_tensor;
+  uint64_t hash = 0;
+  lac_status st = LAC_OK;
+  for (size_t at = 0; at < entry->n_pieces && !st; at++) {
+    laci_hash_stream_begin(r->hash, hash);
+    if (r->pack->pieces[entry->first_piece + at] == PACK_PIECE_REST) {
+      st = restore_rest(r, &r->pack->rests[rest++], err);
+    } else {
+      const laci_packfile_tensor *t = &r->pack->tensors[tensor++];
+      st = laci_packfile_unpack(r->pack, t, 0, t->packing.outer, r->room, err);
+      if (!st) st = give(r, t->packing.dense_bytes, err);
+    }
+    hash = laci_hash_stream_end(r->hash);
+  }
+  if (st || hash == entry->hash) return st;
+  return laci_fail(err, LAC_BAD_FILE, "a damaged pack: unpacked, it is not what was packed");
+}
+
 lac_status laci_packfile_restore(const laci_packfile *pack, size_t file, laci_packfile_sink *sink,
                                  void *context, lac_error *err) {
   const laci_packfile_entry *entry = &pack->files[file];
-  size_t rest = entry->first_rest, tensor = entry->first_tensor;
-  uint64_t hash = 0;
-  uint8_t *dense = laci_alloc(scratch_bytes(pack, entry), 1);
-  if (!dense) return laci_fail_memory(err, "an unpacked weight");
-  lac_status st = LAC_OK;
-  for (size_t at = 0; at < entry->n_pieces && !st; at++) {
-    laci_packfile_rest piece;
-    if (pack->pieces[entry->first_piece + at] == PACK_PIECE_REST) {
-      piece = pack->rests[rest++];
-    } else {
-      const laci_packfile_tensor *t = &pack->tensors[tensor++];
-      piece = (laci_packfile_rest){dense, t->packing.dense_bytes};
-      st = laci_unpack(&t->packing, &t->packed, dense, err);
-    }
-    if (!st) hash = laci_hash64(piece.bytes, piece.size_bytes, hash);
-    if (!st) st = sink(piece.bytes, piece.size_bytes, context, err);
-  }
-  if (!st && hash != entry->hash) {
-    st = laci_fail(err, LAC_BAD_FILE, "a damaged pack: unpacked, it is not what was packed");
-  }
-  laci_free(dense);
+  restoring r = {.pack = pack,
+                 .sink = sink,
+                 .context = context,
+                 .room = laci_alloc(scratch_bytes(pack, entry), 1),
+                 .hash = laci_hash_stream_create()};
+  lac_status st = r.room && r.hash ? restore_pieces(&r, entry, err)
+                                   : laci_fail_memory(err, "an unpacked weight");
+  laci_hash_stream_destroy(r.hash);
+  laci_free(r.room);
   return st;
 }

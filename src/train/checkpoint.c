@@ -15,6 +15,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/reader.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/memory.h"
@@ -41,7 +42,7 @@ _Static_assert(sizeof(header) == 40 && sizeof(entry) == 48, "as they lie in the 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "as they lie in the file");
 
 struct laci_checkpoint {
-  laci_mapped_file map;
+  laci_file_bytes file;
   char *path;
   header head;
   entry entries[LACI_CHECKPOINT_MAX_SECTIONS];
@@ -247,34 +248,34 @@ static lac_status fail_damaged(const laci_checkpoint *c, const char *what, lac_e
 }
 
 static lac_status read_header(laci_checkpoint *c, lac_error *err) {
-  if (c->map.size_bytes < sizeof magic || memcmp(c->map.bytes, magic, sizeof magic) != 0) {
+  if (c->file.size_bytes < sizeof magic || memcmp(c->file.bytes, magic, sizeof magic) != 0) {
     return laci_fail(err, LAC_BAD_FILE, "%s: not a checkpoint", c->path);
   }
-  if (c->map.size_bytes < sizeof c->head + HASH_BYTES) {
-    return laci_fail(err, LAC_BAD_FILE, "%s: cut off after %zu bytes", c->path, c->map.size_bytes);
+  if (c->file.size_bytes < sizeof c->head + HASH_BYTES) {
+    return laci_fail(err, LAC_BAD_FILE, "%s: cut off after %zu bytes", c->path, c->file.size_bytes);
   }
-  memcpy(&c->head, c->map.bytes, sizeof c->head);
+  memcpy(&c->head, c->file.bytes, sizeof c->head);
   if (c->head.version != VERSION) {
     return laci_fail(err, LAC_UNSUPPORTED, "%s: a checkpoint of version %" PRIu32 ", wanted %d",
                      c->path, c->head.version, VERSION);
   }
-  if (c->head.size_bytes != c->map.size_bytes) {
+  if (c->head.size_bytes != c->file.size_bytes) {
     return laci_fail(err, LAC_BAD_FILE, "%s: %zu bytes, wanted %" PRIu64 " (cut off?)", c->path,
-                     c->map.size_bytes, c->head.size_bytes);
+                     c->file.size_bytes, c->head.size_bytes);
   }
   if (c->head.n_sections > LACI_CHECKPOINT_MAX_SECTIONS || c->head.step < 0 || c->head.zero ||
-      front_bytes(c->head.n_sections) + HASH_BYTES > c->map.size_bytes) {
+      front_bytes(c->head.n_sections) + HASH_BYTES > c->file.size_bytes) {
     return fail_damaged(c, "its header", err);
   }
-  memcpy(c->entries, c->map.bytes + sizeof c->head, c->head.n_sections * sizeof(entry));
+  memcpy(c->entries, c->file.bytes + sizeof c->head, c->head.n_sections * sizeof(entry));
   return LAC_OK;
 }
 
 /** Sections follow each other at the next multiple of 64, and zeros are zeros: nothing in the file
  * is left unchecked by the hash and this. */
 static lac_status check_content(const laci_checkpoint *c, lac_error *err) {
-  const size_t last = c->map.size_bytes - HASH_BYTES, front = front_bytes(c->head.n_sections);
-  uint64_t end = front, hash = laci_hash64(c->map.bytes, front, 0), wanted;
+  const size_t last = c->file.size_bytes - HASH_BYTES, front = front_bytes(c->head.n_sections);
+  uint64_t end = front, hash = laci_hash64(c->file.bytes, front, 0), wanted;
   for (uint32_t k = 0; k < c->head.n_sections; k++) {
     const entry *e = &c->entries[k];
     uint64_t first = round_up(end);
@@ -283,12 +284,12 @@ static lac_status check_content(const laci_checkpoint *c, lac_error *err) {
       return fail_damaged(c, "its table of sections", err);
     }
     for (uint64_t at = end; at < first; at++) {
-      if (c->map.bytes[at] != 0) return fail_damaged(c, "bytes between sections", err);
+      if (c->file.bytes[at] != 0) return fail_damaged(c, "bytes between sections", err);
     }
-    hash = laci_hash64(c->map.bytes + first, (size_t)e->size_bytes, hash);
+    hash = laci_hash64(c->file.bytes + first, (size_t)e->size_bytes, hash);
     end = first + e->size_bytes;
   }
-  memcpy(&wanted, c->map.bytes + last, sizeof wanted);
+  memcpy(&wanted, c->file.bytes + last, sizeof wanted);
   if (end != last) return fail_damaged(c, "its table of sections", err);
   if (hash != wanted) return fail_damaged(c, "its checksum does not fit", err);
   return LAC_OK;
@@ -306,7 +307,7 @@ lac_status laci_checkpoint_open(const char *path, laci_checkpoint **checkpoint, 
   }
   memcpy(copy, path, length);
   c->path = copy;
-  lac_status st = laci_file_map(path, &c->map, err);
+  lac_status st = laci_file_bytes_read(path, &c->file, err);
   if (!st) st = read_header(c, err);
   if (!st) st = check_content(c, err);
   if (st) laci_checkpoint_close(c);
@@ -339,7 +340,7 @@ lac_status laci_checkpoint_newest(const char *folder, laci_checkpoint **checkpoi
 
 void laci_checkpoint_close(laci_checkpoint *checkpoint) {
   if (!checkpoint) return;
-  laci_file_unmap(&checkpoint->map);
+  laci_file_bytes_clear(&checkpoint->file);
   laci_free(checkpoint->path);
   laci_free(checkpoint);
 }
@@ -352,7 +353,7 @@ lac_status laci_checkpoint_section(const laci_checkpoint *checkpoint, const char
   for (uint32_t k = 0; k < checkpoint->head.n_sections; k++) {
     const entry *e = &checkpoint->entries[k];
     if (strcmp(e->name, name) != 0) continue;
-    *section = (laci_section){e->name, checkpoint->map.bytes + e->offset, (size_t)e->size_bytes};
+    *section = (laci_section){e->name, checkpoint->file.bytes + e->offset, (size_t)e->size_bytes};
     return LAC_OK;
   }
   *section = (laci_section){.name = name};

@@ -33,7 +33,7 @@ LAC_MUST_CHECK lac_status laci_checkpoint_write(const char *folder, int64_t step
                                                 const laci_section *sections, int n, int keep,
                                                 lac_error *err);
 
-/** A checkpoint that was read: mapped, wholly checked. */
+/** A checkpoint that was read, wholly, and checked. */
 typedef struct laci_checkpoint laci_checkpoint;
 
 /** Fails LAC_BAD_FILE for what is no checkpoint, cut off or damaged, saying which; LAC_UNSUPPORTED

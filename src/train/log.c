@@ -15,6 +15,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/reader.h"
 #include "base/memory.h"
 
 static const int64_t max_bytes = (int64_t)1 << 30;
@@ -99,11 +100,11 @@ static lac_status take_over(laci_train_log *log, int64_t step, lac_error *err) {
                      log->path, (int64_t)found.st_size);
   }
   if (step >= 0 && found.st_size > 0) {
-    laci_mapped_file map;
-    st = laci_file_map(log->path, &map, err);
+    laci_file_bytes old;
+    st = laci_file_bytes_read(log->path, &old, err);
     if (st) return st;
-    st = read_lines(log, (const char *)map.bytes, map.size_bytes, step, &kept, err);
-    laci_file_unmap(&map);
+    st = read_lines(log, (const char *)old.bytes, old.size_bytes, step, &kept, err);
+    laci_file_bytes_clear(&old);
   }
   if (st) return st;
   if (ftruncate(log->fd, (off_t)kept) != 0) return fail_errno(log, err);

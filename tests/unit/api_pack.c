@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "base/file.h"
+#include "base/reader.h"
 #include "base/memory.h"
 #include "lacuna/pack.h"
 
@@ -65,13 +65,13 @@ static lac_pack_report *save(lac_model *model, const char *path, int n, int m) {
 }
 
 static void expect_same_files(const char *a, const char *b) {
-  laci_mapped_file x, y;
-  assert_int_equal(laci_file_map(a, &x, NULL), LAC_OK);
-  assert_int_equal(laci_file_map(b, &y, NULL), LAC_OK);
+  laci_file_bytes x, y;
+  assert_int_equal(laci_file_bytes_read(a, &x, NULL), LAC_OK);
+  assert_int_equal(laci_file_bytes_read(b, &y, NULL), LAC_OK);
   assert_int_equal(x.size_bytes, y.size_bytes);
   assert_memory_equal(x.bytes, y.bytes, x.size_bytes);
-  laci_file_unmap(&x);
-  laci_file_unmap(&y);
+  laci_file_bytes_clear(&x);
+  laci_file_bytes_clear(&y);
 }
 
 static void expect_same_tensors(const lac_model *a, const lac_model *b) {
@@ -132,18 +132,18 @@ static void bytes_that_saving_would_change_come_back(void **state) {
   (void)state;
   static const uint8_t version_again[] = {5 << 3, 7}; /* model_version a second time: 7 */
   lac_error err = {0};
-  laci_mapped_file map;
+  laci_file_bytes map;
   lac_model *model = pruned(2, 4);
   assert_int_equal(lac_model_save(model, path_of("a.onnx"), true, &err), LAC_OK);
   lac_model_destroy(model);
-  assert_int_equal(laci_file_map(path_of("a.onnx"), &map, &err), LAC_OK);
+  assert_int_equal(laci_file_bytes_read(path_of("a.onnx"), &map, &err), LAC_OK);
   uint8_t *bytes = laci_alloc(map.size_bytes + 2, 1);
   memcpy(bytes, map.bytes, map.size_bytes);
   memcpy(bytes + map.size_bytes, version_again, 2);
   assert_int_equal(laci_file_write(path_of("c.onnx"), bytes, map.size_bytes + 2, true, &err),
                    LAC_OK);
   laci_free(bytes);
-  laci_file_unmap(&map);
+  laci_file_bytes_clear(&map);
   model = load(path_of("c.onnx"));
   lac_pack_report *report = save(model, path_of("a.pack"), 2, 4);
   assert_int_equal(report->n_packed, 8);

@@ -15,6 +15,7 @@
 
 #include "base/folder.h"
 #include "base/memory.h"
+#include "base/reader.h"
 #include "lacuna/eval.h"
 #include "lacuna/log.h"
 #include "lacuna/pack.h"
@@ -359,7 +360,7 @@ static void the_folder_holds_the_log_the_curves_and_the_events(void **state) {
   lac_train_options o = quick(6);
   lac_train_result result;
   lac_error err = {0};
-  laci_mapped_file log;
+  laci_file_bytes log;
   char path[FOLDER_PATH];
   o.model_dir = f.path;
   o.eval_steps = 3;
@@ -368,13 +369,13 @@ static void the_folder_holds_the_log_the_curves_and_the_events(void **state) {
   if (lac_train(model, DIGITS, NULL, &o, &result, &err)) fail_msg("%s", err.text);
   assert_true(is_there(&f, "curves.svg") && is_there(&f, "checkpoint-000000000006.lac"));
   path_in(path, &f, "log.jsonl");
-  assert_int_equal(laci_file_map(path, &log, NULL), LAC_OK);
+  assert_int_equal(laci_file_bytes_read(path, &log, NULL), LAC_OK);
   int n_lines = 0, n_evals = 0;
   for (size_t at = 0; at < log.size_bytes; at++) {
     n_lines += log.bytes[at] == '\n';
     n_evals += at + 5 < log.size_bytes && memcmp(log.bytes + at, "{\"eva", 5) == 0;
   }
-  laci_file_unmap(&log);
+  laci_file_bytes_clear(&log);
   assert_int_equal(n_lines, 9); /* 6 steps; evaluations before them, after 3 and after 6 */
   assert_int_equal(n_evals, 3);
   /* another run needs a word */

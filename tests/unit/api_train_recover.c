@@ -178,14 +178,14 @@ static plan draw_plan(uint64_t seed, uint64_t k) {
 
 static char *read_text(const char *dir, const char *name, size_t *n) {
   char path[FOLDER_PATH];
-  laci_mapped_file map;
+  laci_file_bytes map;
   (void)snprintf(path, sizeof path, "%s/%s", dir, name);
-  if (laci_file_map(path, &map, NULL)) fail_msg("%s: not there", path);
+  if (laci_file_bytes_read(path, &map, NULL)) fail_msg("%s: not there", path);
   char *text = calloc(map.size_bytes + 1, 1);
   assert_non_null(text);
   memcpy(text, map.bytes, map.size_bytes);
   *n = map.size_bytes;
-  laci_file_unmap(&map);
+  laci_file_bytes_clear(&map);
   return text;
 }
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Mapping and atomic writing of files, and hashes. */
+ * Atomic writing of files, and hashes. */
 #include "onnx_build.h"
 
 #include "base/hash.h"
+#include "base/reader.h"
 
 #include <signal.h>
 #include <sys/resource.h>
@@ -28,66 +29,6 @@ static void expect_content(const char *name, const char *text) {
   assert_int_equal(n, strlen(text));
   assert_memory_equal(bytes, text, n);
   laci_free(bytes);
-}
-
-static void maps_regular_files_only(void **state) {
-  (void)state;
-  laci_mapped_file map;
-  lac_error err = {0};
-  write_bytes(in_folder(&dir, "f"), "content", 7);
-  write_bytes(in_folder(&dir, "empty"), "", 0);
-  assert_int_equal(laci_file_map(in_folder(&dir, "f"), &map, &err), LAC_OK);
-  assert_int_equal(map.size_bytes, 7);
-  assert_memory_equal(map.bytes, "content", 7);
-  laci_file_forget(&map, 3, 4);
-  assert_memory_equal(map.bytes, "content", 7);
-  laci_file_unmap(&map);
-  assert_null(map.bytes);
-  laci_file_unmap(&map);
-  assert_int_equal(laci_file_map(in_folder(&dir, "empty"), &map, &err), LAC_OK);
-  assert_null(map.bytes);
-  assert_int_equal(laci_file_map(dir.path, &map, &err), LAC_BAD_FILE);
-  assert_int_equal(laci_file_map(in_folder(&dir, "none"), &map, &err), LAC_NOT_FOUND);
-  assert_int_equal(laci_file_map("/dev/zero", &map, NULL), LAC_BAD_FILE);
-}
-
-static void fetches_parts_even_of_a_file_that_is_cut(void **state) {
-  (void)state;
-  laci_mapped_file map;
-  lac_error err = {0};
-  char part[8] = {0};
-  write_bytes(in_folder(&dir, "f"), "content", 7);
-  assert_int_equal(laci_file_map_open(in_folder(&dir, "f"), &map, &err), LAC_OK);
-  assert_int_equal(laci_file_fetch(&map, 3, 4, part, &err), LAC_OK);
-  assert_string_equal(part, "tent");
-  assert_int_equal(laci_file_fetch(&map, 7, 0, part, &err), LAC_OK);
-  assert_int_equal(truncate(in_folder(&dir, "f"), 5), 0);
-  assert_int_equal(laci_file_fetch(&map, 3, 4, part, &err), LAC_IO);
-  assert_string_equal(err.text, "the file was 7 bytes long, and was cut to 5 meanwhile");
-  assert_int_equal(laci_file_settle(&map, &err), LAC_IO);
-  laci_file_unmap(&map);
-}
-
-static void a_settled_file_may_change(void **state) {
-  (void)state;
-  laci_mapped_file map;
-  lac_error err = {0};
-  char part[8] = {0};
-  write_bytes(in_folder(&dir, "f"), "content", 7);
-  assert_int_equal(laci_file_map_open(in_folder(&dir, "f"), &map, &err), LAC_OK);
-  const uint8_t *bytes = map.bytes;
-  laci_memory_fail_at(1);
-  assert_int_equal(laci_file_settle(&map, &err), LAC_NO_MEMORY);
-  laci_memory_fail_at(0);
-  assert_int_equal(laci_file_settle(&map, &err), LAC_OK);
-  assert_ptr_equal(map.bytes, bytes);
-  assert_int_equal(truncate(in_folder(&dir, "f"), 0), 0);
-  laci_file_forget(&map, 0, 7); /* is none: nothing could bring the bytes back */
-  assert_memory_equal(bytes, "content", 7);
-  assert_int_equal(laci_file_fetch(&map, 3, 4, part, &err), LAC_OK);
-  assert_string_equal(part, "tent");
-  assert_int_equal(laci_file_settle(&map, &err), LAC_OK);
-  laci_file_unmap(&map);
 }
 
 static void reads_texts_up_to_a_limit(void **state) {
@@ -231,11 +172,11 @@ static void inputs_links_and_devices_are_never_replaced(void **state) {
   (void)state;
   lac_error err = {0};
   laci_writer *writer = NULL;
-  laci_mapped_file map;
+  laci_file_bytes map;
   write_bytes(in_folder(&dir, "input"), "in", 2);
   assert_int_equal(symlink("input", in_folder(&dir, "link")), 0);
   assert_int_equal(symlink("nowhere", in_folder(&dir, "dangling")), 0);
-  assert_int_equal(laci_file_map(in_folder(&dir, "input"), &map, &err), LAC_OK);
+  assert_int_equal(laci_file_bytes_read(in_folder(&dir, "input"), &map, &err), LAC_OK);
   laci_write_options options = {.force = true, .keep = &map.id, .n_keep = 1};
   static const char *const names[] = {"input", "link", "../."};
   for (size_t at = 0; at < 3; at++) {
@@ -243,7 +184,7 @@ static void inputs_links_and_devices_are_never_replaced(void **state) {
     assert_int_equal(st, LAC_BAD_ARGUMENT);
     assert_null(writer);
   }
-  laci_file_unmap(&map);
+  laci_file_bytes_clear(&map);
   assert_int_equal(laci_file_write("/dev/null", "x", 1, true, &err), LAC_BAD_ARGUMENT);
   assert_int_equal(laci_file_write("", "x", 1, true, &err), LAC_BAD_ARGUMENT);
   assert_int_equal(laci_file_write(in_folder(&dir, "dangling"), "x", 1, false, &err), LAC_EXISTS);
@@ -317,9 +258,6 @@ static void hashes_depend_on_bytes_and_seed_only(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(maps_regular_files_only),
-      cmocka_unit_test(fetches_parts_even_of_a_file_that_is_cut),
-      cmocka_unit_test(a_settled_file_may_change),
       cmocka_unit_test(reads_texts_up_to_a_limit),
       cmocka_unit_test(a_file_appears_only_when_it_is_whole),
       cmocka_unit_test(an_abandoned_file_leaves_nothing),

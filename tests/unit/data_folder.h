@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/file.h"
+#include "base/reader.h"
 
 #define PICTURE LAC_SOURCE_DIR "/tests/fixtures/data/colour.jpg"
 enum { FOLDER_PATH = 512 };
@@ -44,10 +44,10 @@ static inline void add_text(const folder *f, const char *name, const char *text)
 }
 
 static inline void add_picture(const folder *f, const char *name) {
-  laci_mapped_file map;
-  assert_int_equal(laci_file_map(PICTURE, &map, NULL), LAC_OK);
+  laci_file_bytes map;
+  assert_int_equal(laci_file_bytes_read(PICTURE, &map, NULL), LAC_OK);
   add_bytes(f, name, map.bytes, map.size_bytes);
-  laci_file_unmap(&map);
+  laci_file_bytes_clear(&map);
 }
 
 /** n records of CIFAR: the label `first + k` modulo n_classes, pixels made of k and the place. */

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 #include <jpeglib.h>
 
-#include "base/file.h"
+#include "base/reader.h"
 #include "base/memory.h"
 #include "base/rng.h"
 
@@ -30,13 +30,13 @@ typedef struct file {
 static file read_file(const char *name) {
   char path[512];
   file f = {0};
-  laci_mapped_file map;
+  laci_file_bytes map;
   (void)snprintf(path, sizeof path, FOLDER "%s", name);
-  assert_int_equal(laci_file_map(path, &map, NULL), LAC_OK);
+  assert_int_equal(laci_file_bytes_read(path, &map, NULL), LAC_OK);
   assert_in_range(map.size_bytes, 1, MAX_BYTES);
   memcpy(f.bytes, map.bytes, map.size_bytes);
   f.n = map.size_bytes;
-  laci_file_unmap(&map);
+  laci_file_bytes_clear(&map);
   return f;
 }
 

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "base/memory.h"
+#include "base/reader.h"
 #include "tensor/buf.h"
 
 /* ---- Files made by hand ---- */
@@ -300,15 +301,15 @@ static void the_header_is_numpys(void **state) {
   (void)state;
   laci_type type = {LAC_DTYPE_F32, {2, {3, 4}}};
   float payload[12] = {0};
-  laci_mapped_file file;
+  laci_file_bytes file;
   assert_int_equal(laci_npy_write("data_npy.tmp.npy", &type, payload, true, NULL), LAC_OK);
-  assert_int_equal(laci_file_map("data_npy.tmp.npy", &file, NULL), LAC_OK);
+  assert_int_equal(laci_file_bytes_read("data_npy.tmp.npy", &file, NULL), LAC_OK);
   static const char want[] = "{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), } ";
   assert_int_equal(file.size_bytes, 128 + sizeof payload);
   assert_memory_equal(file.bytes, "\x93NUMPY\x01\x00\x76\x00", 10);
   assert_memory_equal(file.bytes + 10, want, sizeof want - 1);
   assert_int_equal(file.bytes[127], '\n');
-  laci_file_unmap(&file);
+  laci_file_bytes_clear(&file);
   (void)unlink("data_npy.tmp.npy");
 }
 

@@ -187,9 +187,9 @@ static void digits_come_in_two_parts(void **state) {
 
 static void damaged_digits_are_refused(void **state) {
   (void)state;
-  laci_mapped_file map;
+  laci_file_bytes map;
   laci_dataset *set = NULL;
-  assert_int_equal(laci_file_map(DIGITS "/digits.csv.gz", &map, NULL), LAC_OK);
+  assert_int_equal(laci_file_bytes_read(DIGITS "/digits.csv.gz", &map, NULL), LAC_OK);
   uint8_t *bytes = malloc(map.size_bytes);
   assert_non_null(bytes);
   memcpy(bytes, map.bytes, map.size_bytes);
@@ -208,7 +208,7 @@ static void damaged_digits_are_refused(void **state) {
       laci_dataset_open_digits("d", bytes, map.size_bytes, LACI_PART_TRAIN, &set, NULL), LAC_OK);
   laci_dataset_close(set);
   free(bytes);
-  laci_file_unmap(&map);
+  laci_file_bytes_clear(&map);
 }
 
 /* ---- Batches ---- */

@@ -58,7 +58,7 @@ static void three_tensors(build *b) {
   put(b, build_external(b, "c", 2, "w.bin", NULL, NULL));
 }
 
-static void maps_tensors_where_they_lie(void **state) {
+static void tensors_lie_where_the_data_says(void **state) {
   (void)state;
   folder dir;
   folder_make(&dir);
@@ -368,7 +368,7 @@ static void refuses_lies_about_data_files(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(maps_tensors_where_they_lie),
+      cmocka_unit_test(tensors_lie_where_the_data_says),
       cmocka_unit_test(saves_a_new_data_file_with_the_old_layout),
       cmocka_unit_test(another_folder_keeps_the_names),
       cmocka_unit_test(several_data_files_stay_several),

@@ -4,17 +4,20 @@
 #include "pack/packfile.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "base/memory.h"
+#include "base/reader.h"
 #include "support/pack_mend.h"
 
 enum { MODEL_BYTES = 700, DATA_BYTES = 400, MOST = 1 << 16 };
@@ -78,12 +81,12 @@ static const char *const good_names[3] = {"a.bin", "b.bin", "c.bin"};
 /** The pack's bytes; the caller's. */
 static uint8_t *make_pack(size_t *n) {
   lac_error err = {0};
-  laci_mapped_file map;
+  laci_file_bytes map;
   if (write_pack("p.pack", good_names, &err)) fail_msg("%s", err.text);
-  assert_int_equal(laci_file_map(path_of("p.pack"), &map, &err), LAC_OK);
+  assert_int_equal(laci_file_bytes_read(path_of("p.pack"), &map, &err), LAC_OK);
   uint8_t *bytes = laci_alloc(map.size_bytes, 1);
   memcpy(bytes, map.bytes, *n = map.size_bytes);
-  laci_file_unmap(&map);
+  laci_file_bytes_clear(&map);
   return bytes;
 }
 
@@ -161,6 +164,29 @@ static void parts_of_files_come_back_alone(void **state) {
   laci_free(bytes);
 }
 
+/* What was checked is what is used: a byte that changes after its checksum was computed is found,
+ * even where the file's time does not tell. */
+static void a_pack_changed_while_it_is_open_is_an_error(void **state) {
+  (void)state;
+  size_t n;
+  uint8_t *bytes = make_pack(&n), to[MODEL_BYTES];
+  laci_packfile *pack;
+  lac_error err = {0};
+  struct stat before;
+  assert_int_equal(stat(path_of("p.pack"), &before), 0);
+  assert_int_equal(laci_packfile_open(path_of("p.pack"), &pack, &err), LAC_OK);
+  int fd = open(path_of("p.pack"), O_WRONLY);
+  bytes[64] ^= 1; /* the first piece's first byte */
+  assert_int_equal(pwrite(fd, bytes + 64, 1, 64), 1);
+  const struct timespec times[2] = {before.st_atim, before.st_mtim};
+  assert_int_equal(futimens(fd, times), 0);
+  assert_int_equal(close(fd), 0);
+  assert_int_equal(laci_packfile_fetch(pack, 0, 0, 1, to, &err), LAC_IO);
+  assert_non_null(strstr(err.text, "was changed meanwhile"));
+  laci_packfile_close(pack);
+  laci_free(bytes);
+}
+
 /* Somebody else's program, not a damaged file: it opens well. */
 static void a_pack_cut_while_it_is_open_is_an_error(void **state) {
   (void)state;
@@ -182,7 +208,7 @@ static void packed_weights_are_used_where_they_lie(void **state) {
   laci_free(make_pack(&n));
   laci_packfile *pack;
   lac_error err = {0};
-  assert_int_equal(laci_packfile_open(path_of("p.pack"), &pack, &err), LAC_OK);
+  assert_int_equal(laci_packfile_open_whole(path_of("p.pack"), &pack, &err), LAC_OK);
   assert_int_equal(laci_packfile_n_tensors(pack), 3);
   const laci_packfile_tensor *t = laci_packfile_tensor_at(pack, 1);
   assert_string_equal(t->packing.name, "fc.weight");
@@ -356,17 +382,17 @@ static void the_fuzzers_corpus_is_survived(void **state) {
   if (!listing) fail_msg("cannot list %s", name);
   for (struct dirent *item; (item = readdir(listing));) {
     char path[4096];
-    laci_mapped_file map;
+    laci_file_bytes map;
     lac_error err = {0};
     if (item->d_name[0] == '.') continue;
     (void)snprintf(path, sizeof path, "%s/%s", name, item->d_name);
-    assert_int_equal(laci_file_map(path, &map, &err), LAC_OK);
+    assert_int_equal(laci_file_bytes_read(path, &map, &err), LAC_OK);
     uint8_t *bytes = laci_alloc(map.size_bytes, 1);
     if (map.size_bytes) memcpy(bytes, map.bytes, map.size_bytes);
     pack_mend(bytes, map.size_bytes);
     (void)survives(bytes, map.size_bytes, &err);
     laci_free(bytes);
-    laci_file_unmap(&map);
+    laci_file_bytes_clear(&map);
     n_files++;
   }
   (void)closedir(listing);
@@ -389,6 +415,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(files_come_back_byte_for_byte),
       cmocka_unit_test(parts_of_files_come_back_alone),
+      cmocka_unit_test(a_pack_changed_while_it_is_open_is_an_error),
       cmocka_unit_test(a_pack_cut_while_it_is_open_is_an_error),
       cmocka_unit_test(packed_weights_are_used_where_they_lie),
       cmocka_unit_test(the_same_input_gives_the_same_bytes),

@@ -164,19 +164,19 @@ static void damaged_ones_are_passed_over(void **state) {
 /* A whole checkpoint's bytes; freed by the caller. */
 static uint8_t *make_bytes(const folder *f, size_t *n) {
   char path[FOLDER_PATH];
-  laci_mapped_file map;
+  laci_file_bytes map;
   run r;
   start(&r, LACI_OPTIMIZER_SGD);
   train(&r, 3);
   assert_int_equal(laci_snapshot_write(f->path, &r.snapshot, 1, NULL), LAC_OK);
   end(&r);
   path_in(path, f, "checkpoint-000000000003.lac");
-  assert_int_equal(laci_file_map(path, &map, NULL), LAC_OK);
+  assert_int_equal(laci_file_bytes_read(path, &map, NULL), LAC_OK);
   uint8_t *bytes = malloc(map.size_bytes);
   assert_non_null(bytes);
   memcpy(bytes, map.bytes, map.size_bytes);
   *n = map.size_bytes;
-  laci_file_unmap(&map);
+  laci_file_bytes_clear(&map);
   return bytes;
 }
 

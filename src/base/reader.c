@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A file's bytes by pread: into the caller's memory, or into pages that were set aside for them.
+ *
+ * The pages are reserved without rights and without memory. A bit for each block says whether its
+ * bytes are there; what is missing is read in stretches as long as possible. */
+#include "base/reader.h"
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/memory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+  BLOCK = 16 << 10,         /* what comes with one byte that is looked at */
+  WATCHED_BLOCK = 64 << 10, /* what has one checksum */
+};
+
+struct laci_reader {
+  char *name;
+  size_t size_bytes;
+  laci_file_id id;
+  bool has_id;
+  struct timespec changed; /* when it was opened */
+  int fd;                  /* -1: none, or parked */
+  laci_origin origin;      /* whole NULL: a file, or memory */
+  pthread_rwlock_t lock;   /* read: to fetch; write: to bring bytes */
+  bool has_lock;
+  uint8_t *pages;         /* [size_bytes]; NULL: an empty file */
+  uint8_t *blocks;        /* a bit each: its bytes are there; NULL: none was wanted yet */
+  bool opened;            /* all pages may be written and read */
+  bool outlined;          /* an origin's outline is there */
+  bool kept;              /* something was settled */
+  bool whole;             /* all bytes are there, for good */
+  _Atomic uint64_t *sums; /* of watched blocks, 0: not read yet; NULL: nobody watches */
+};
+
+/* ---- Opening ---- */
+
+static laci_reader *new_reader(const char *name, size_t size_bytes) {
+  laci_reader *reader = laci_alloc(1, sizeof *reader);
+  size_t n = strlen(name) + 1;
+  if (!reader) return NULL;
+  reader->fd = -1;
+  reader->size_bytes = size_bytes;
+  reader->has_lock = pthread_rwlock_init(&reader->lock, NULL) == 0;
+  reader->name = laci_alloc(n, 1);
+  if (size_bytes) reader->pages = laci_pages_reserve(size_bytes);
+  if (!reader->has_lock || !reader->name || (size_bytes && !reader->pages)) {
+    laci_reader_close(reader);
+    return NULL;
+  }
+  memcpy(reader->name, name, n);
+  return reader;
+}
+
+static laci_file_id id_of(const struct stat *info) {
+  return (laci_file_id){.device = (uint64_t)info->st_dev, .inode = (uint64_t)info->st_ino};
+}
+
+/** Without O_NONBLOCK, opening a pipe would wait for somebody to write to it. */
+static int open_to_read(const char *path) { return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); }
+
+static lac_status check_kind(const char *path, const struct stat *info, lac_error *err) {
+  if (!S_ISREG(info->st_mode)) {
+    return laci_fail(err, LAC_BAD_FILE, "%s: %s, not a regular file", path,
+                     S_ISDIR(info->st_mode) ? "a directory" : "a device or pipe");
+  }
+  if ((uint64_t)info->st_size > SIZE_MAX / 2) {
+    return laci_fail(err, LAC_UNSUPPORTED, "%s: too large for this machine's addresses", path);
+  }
+  return LAC_OK;
+}
+
+static lac_status take_file(const char *path, int fd, laci_reader **reader, lac_error *err) {
+  struct stat info;
+  if (fstat(fd, &info)) return laci_fail_errno(err, path, "cannot read");
+  lac_status st = check_kind(path, &info, err);
+  if (st) return st;
+  *reader = new_reader(path, (size_t)info.st_size);
+  if (!*reader) return laci_fail_memory(err, path);
+  (*reader)->fd = fd;
+  (*reader)->id = id_of(&info);
+  (*reader)->has_id = true;
+  (*reader)->changed = info.st_mtim;
+  (*reader)->whole = info.st_size == 0;
+  return LAC_OK;
+}
+
+lac_status laci_reader_open(const char *path, laci_reader **reader, lac_error *err) {
+  *reader = NULL;
+  int fd = open_to_read(path);
+  if (fd < 0) return laci_fail_errno(err, path, "cannot open");
+  lac_status st = take_file(path, fd, reader, err);
+  if (st) (void)close(fd);
+  return st;
+}
+
+/** All pages, to be written to. */
+static lac_status open_pages(laci_reader *reader, lac_error *err) {
+  if (reader->opened || !reader->pages) return LAC_OK;
+  if (!laci_pages_allow(reader->pages, reader->size_bytes)) {
+    return laci_fail_memory(err, reader->name);
+  }
+  reader->opened = true;
+  return LAC_OK;
+}
+
+lac_status laci_reader_open_memory(const char *name, const void *bytes, size_t size_bytes,
+                                   laci_reader **reader, lac_error *err) {
+  *reader = NULL;
+  laci_reader *made = new_reader(name, size_bytes);
+  if (!made) return laci_fail_memory(err, name);
+  lac_status st = open_pages(made, err);
+  if (st) {
+    laci_reader_close(made);
+    return st;
+  }
+  if (size_bytes) memcpy(made->pages, bytes, size_bytes);
+  made->whole = made->kept = true;
+  *reader = made;
+  return LAC_OK;
+}
+
+lac_status laci_reader_open_origin(const laci_origin *origin, laci_reader **reader,
+                                   lac_error *err) {
+  *reader = new_reader(origin->name, origin->size_bytes);
+  if (!*reader) return laci_fail_memory(err, origin->name);
+  (*reader)->origin = *origin;
+  (*reader)->id = origin->id;
+  (*reader)->has_id = true;
+  return LAC_OK;
+}
+
+void laci_reader_close(laci_reader *reader) {
+  if (!reader) return;
+  if (reader->fd >= 0) (void)close(reader->fd);
+  if (reader->origin.close) reader->origin.close(reader->origin.context);
+  if (reader->has_lock) (void)pthread_rwlock_destroy(&reader->lock);
+  laci_pages_destroy(reader->pages, reader->size_bytes);
+  laci_free(reader->blocks);
+  laci_free(reader->sums);
+  laci_free(reader->name);
+  laci_free(reader);
+}
+
+size_t laci_reader_size(const laci_reader *reader) { return reader->size_bytes; }
+
+const laci_file_id *laci_reader_id(const laci_reader *reader) {
+  return reader->has_id ? &reader->id : NULL;
+}
+
+const uint8_t *laci_reader_bytes(const laci_reader *reader) { return reader->pages; }
+
+bool laci_reader_has(const laci_reader *reader, const void *address) {
+  uintptr_t at = (uintptr_t)address, begin = (uintptr_t)reader->pages;
+  return reader->pages && at >= begin && at - begin < reader->size_bytes;
+}
+
+void laci_reader_park(laci_reader *reader) {
+  if (reader->fd >= 0) (void)close(reader->fd);
+  reader->fd = -1;
+}
+
+lac_status laci_reader_watch(laci_reader *reader, lac_error *err) {
+  size_t n = reader->size_bytes / WATCHED_BLOCK + 1;
+  reader->sums = laci_alloc(n, sizeof *reader->sums);
+  return reader->sums ? LAC_OK : laci_fail_memory(err, reader->name);
+}
+
+/* ---- The file ---- */
+
+/** Fails where the file is not what it was when it was opened. */
+static lac_status check_same(const laci_reader *reader, int fd, lac_error *err) {
+  struct stat info;
+  if (fstat(fd, &info)) return laci_fail_errno(err, reader->name, "cannot read on");
+  laci_file_id id = id_of(&info);
+  if (id.device != reader->id.device || id.inode != reader->id.inode) {
+    return laci_fail(err, LAC_IO, "%s: was replaced by another file meanwhile", reader->name);
+  }
+  if ((uint64_t)info.st_size < reader->size_bytes) {
+    return laci_fail(err, LAC_IO, "%s: was %zu bytes long, and was cut to %llu meanwhile",
+                     reader->name, reader->size_bytes, (unsigned long long)info.st_size);
+  }
+  if ((uint64_t)info.st_size > reader->size_bytes ||
+      info.st_mtim.tv_sec != reader->changed.tv_sec ||
+      info.st_mtim.tv_nsec != reader->changed.tv_nsec) {
+    return laci_fail(err, LAC_IO, "%s: was changed meanwhile", reader->name);
+  }
+  return LAC_OK;
+}
+
+static lac_status read_from(const laci_reader *reader, int fd, size_t offset, size_t size_bytes,
+                            uint8_t *to, lac_error *err) {
+  while (size_bytes > 0) {
+    ssize_t got = pread(fd, to, size_bytes, (off_t)offset);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return laci_fail_errno(err, reader->name, "cannot read on");
+    if (got == 0) break; /* it ends here: it was cut */
+    to += got;
+    offset += (size_t)got;
+    size_bytes -= (size_t)got;
+  }
+  lac_status st = check_same(reader, fd, err);
+  if (st || size_bytes == 0) return st;
+  return laci_fail(err, LAC_IO, "%s: was %zu bytes long, and was cut to %zu meanwhile",
+                   reader->name, reader->size_bytes, offset);
+}
+
+static lac_status read_file(const laci_reader *reader, size_t offset, size_t size_bytes,
+                            uint8_t *to, lac_error *err) {
+  if (reader->fd >= 0) return read_from(reader, reader->fd, offset, size_bytes, to, err);
+  int fd = open_to_read(reader->name);
+  if (fd < 0) return laci_fail_errno(err, reader->name, "cannot open again");
+  lac_status st = read_from(reader, fd, offset, size_bytes, to, err);
+  (void)close(fd);
+  return st;
+}
+
+/* ---- Watched ---- */
+
+static bool is_as_before(laci_reader *reader, size_t block, const uint8_t *bytes, size_t n) {
+  uint64_t sum = laci_hash64(bytes, n, 0) | 1, before = 0; /* 0 says: not read yet */
+  return atomic_compare_exchange_strong(&reader->sums[block], &before, sum) || before == sum;
+}
+
+/** Whole blocks: those inside to their places, the first and the last by way of a room. */
+static lac_status fetch_watched(laci_reader *reader, size_t offset, size_t size_bytes, uint8_t *to,
+                                lac_error *err) {
+  lac_status st = LAC_OK;
+  uint8_t *room = laci_alloc(WATCHED_BLOCK, 1);
+  if (!room) return laci_fail_memory(err, reader->name);
+  for (size_t at = offset, end = offset + size_bytes; at < end && !st;) {
+    size_t block = at / WATCHED_BLOCK, first = block * WATCHED_BLOCK;
+    size_t left = reader->size_bytes - first, n = left < WATCHED_BLOCK ? left : WATCHED_BLOCK;
+    bool inside = at == first && end - at >= n;
+    uint8_t *bytes = inside ? to + (at - offset) : room;
+    size_t some = first + n - at < end - at ? first + n - at : end - at;
+    st = read_file(reader, first, n, bytes, err);
+    if (!st && !is_as_before(reader, block, bytes, n)) {
+      st = laci_fail(err, LAC_IO, "%s: was changed meanwhile", reader->name);
+    }
+    if (!st && !inside) memcpy(to + (at - offset), room + (at - first), some);
+    at += some;
+  }
+  laci_free(room);
+  return st;
+}
+
+/* ---- What is there ---- */
+
+static bool is_there(const laci_reader *reader, size_t block) {
+  return reader->blocks[block / 8] >> block % 8 & 1;
+}
+
+static bool all_there(const laci_reader *reader, size_t offset, size_t size_bytes) {
+  if (reader->whole || size_bytes == 0) return true;
+  if (!reader->blocks) return false;
+  size_t last = (offset + size_bytes - 1) / BLOCK;
+  for (size_t block = offset / BLOCK; block <= last; block++) {
+    if (!is_there(reader, block)) return false;
+  }
+  return true;
+}
+
+/** Reads the blocks of [first, end) that are missing, a stretch of them at a time. */
+static lac_status bring(laci_reader *reader, size_t first, size_t end, lac_error *err) {
+  size_t n = reader->size_bytes / BLOCK / 8 + 1;
+  if (!reader->blocks) reader->blocks = laci_alloc(n, 1);
+  if (!reader->blocks) return laci_fail_memory(err, reader->name);
+  for (size_t block = first, next; block < end; block = next) {
+    for (next = block + 1; next < end && is_there(reader, next) == is_there(reader, block);) next++;
+    if (is_there(reader, block)) continue;
+    size_t from = block * BLOCK, to = next * BLOCK;
+    if (to > reader->size_bytes) to = reader->size_bytes;
+    if (!reader->opened && !laci_pages_allow(reader->pages + from, to - from)) {
+      return laci_fail_memory(err, reader->name);
+    }
+    lac_status st = read_file(reader, from, to - from, reader->pages + from, err);
+    if (st) return st;
+    for (size_t at = block; at < next; at++) {
+      reader->blocks[at / 8] = (uint8_t)(reader->blocks[at / 8] | 1u << at % 8);
+    }
+  }
+  return LAC_OK;
+}
+
+static lac_status bring_whole(laci_reader *reader, lac_error *err) {
+  lac_status st = open_pages(reader, err);
+  if (!st) st = reader->origin.whole(reader->origin.context, reader->pages, err);
+  if (!st) reader->whole = true;
+  return st;
+}
+
+/* ---- Reading ---- */
+
+lac_status laci_reader_fetch(laci_reader *reader, size_t offset, size_t size_bytes, void *to,
+                             lac_error *err) {
+  lac_status st = LAC_OK;
+  if (size_bytes == 0) return LAC_OK;
+  (void)pthread_rwlock_rdlock(&reader->lock);
+  if (all_there(reader, offset, size_bytes)) memcpy(to, reader->pages + offset, size_bytes);
+  else if (reader->origin.whole)
+    st = reader->origin.fetch(reader->origin.context, offset, size_bytes, to, err);
+  else if (reader->sums) st = fetch_watched(reader, offset, size_bytes, to, err);
+  else st = read_file(reader, offset, size_bytes, to, err);
+  (void)pthread_rwlock_unlock(&reader->lock);
+  return st;
+}
+
+lac_status laci_reader_look(laci_reader *reader, size_t offset, size_t size_bytes, lac_error *err) {
+  if (reader->outlined || all_there(reader, offset, size_bytes)) return LAC_OK;
+  lac_status st = open_pages(reader, err);
+  if (st) return st;
+  if (!reader->origin.whole) {
+    return bring(reader, offset / BLOCK, (offset + size_bytes - 1) / BLOCK + 1, err);
+  }
+  st = reader->origin.outline(reader->origin.context, reader->pages, err);
+  reader->outlined = st == LAC_OK;
+  return st;
+}
+
+void laci_reader_forget(laci_reader *reader) {
+  if (reader->kept || reader->whole || !reader->pages) return;
+  laci_pages_withdraw(reader->pages, reader->size_bytes);
+  laci_free(reader->blocks);
+  reader->blocks = NULL;
+  reader->opened = reader->outlined = false;
+}
+
+lac_status laci_reader_settle(laci_reader *reader, size_t offset, size_t size_bytes,
+                              lac_error *err) {
+  lac_status st = LAC_OK;
+  (void)pthread_rwlock_wrlock(&reader->lock);
+  if (size_bytes && !reader->whole) {
+    reader->kept = true;
+    st = reader->origin.whole
+             ? bring_whole(reader, err)
+             : bring(reader, offset / BLOCK, (offset + size_bytes - 1) / BLOCK + 1, err);
+    if (!st && size_bytes == reader->size_bytes) {
+      reader->whole = true;
+      laci_reader_park(reader); /* the file is needed no more */
+    }
+  }
+  (void)pthread_rwlock_unlock(&reader->lock);
+  return st;
+}
+
+/* ---- Whole files ---- */
+
+lac_status laci_file_bytes_read(const char *path, laci_file_bytes *file, lac_error *err) {
+  laci_reader *reader;
+  *file = (laci_file_bytes){0};
+  lac_status st = laci_reader_open(path, &reader, err);
+  if (st) return st;
+  st = laci_reader_settle(reader, 0, reader->size_bytes, err);
+  if (st) {
+    laci_reader_close(reader);
+    return st;
+  }
+  *file = (laci_file_bytes){
+      .bytes = reader->pages, .size_bytes = reader->size_bytes, .id = reader->id, .reader = reader};
+  return LAC_OK;
+}
+
+void laci_file_bytes_clear(laci_file_bytes *file) {
+  laci_reader_close(file->reader);
+  *file = (laci_file_bytes){0};
+}
