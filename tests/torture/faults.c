@@ -13,7 +13,9 @@
  *     LAC_CUT=N:SHARE:FILE
  *
  * Just before the N-th call that reads (open, read, mmap together) FILE is cut to this share of its
- * length, as by a program that writes it anew in place. */
+ * length, as by a program that writes it anew in place. With @ before N: just after the N-th call
+ * that reads FILE itself or asks for its size (read, pread, mmap, fstat), which tests/cli/cut.py
+ * tries for every N. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -93,6 +95,7 @@ static struct {
   long at;
   double share;
   const char *path; /* NULL: none */
+  bool own;         /* calls on this file count, and no others */
   atomic_long n;
 } cut;
 
@@ -100,16 +103,34 @@ static void read_cut(void) {
   const char *text = getenv("LAC_CUT");
   char *end;
   if (!text) return;
+  cut.own = *text == '@';
+  if (cut.own) text++;
   cut.at = strtol(text, &end, 10);
   cut.share = strtod(end + 1, &end);
   cut.path = end + 1;
 }
 
-static void cut_now(void) {
+static void count_read(void) {
   struct stat found;
-  if (!cut.path || atomic_fetch_add(&cut.n, 1) + 1 != cut.at) return;
+  if (atomic_fetch_add(&cut.n, 1) + 1 != cut.at) return;
   if (stat(cut.path, &found) == 0)
     (void)!truncate(cut.path, (off_t)(cut.share * (double)found.st_size));
+}
+
+static void cut_now(void) {
+  if (cut.path && !cut.own) count_read();
+}
+
+/** After a call on fd. */
+static void cut_after(int fd) {
+  struct stat wanted, found;
+  int cause = errno;
+  if (cut.path && cut.own && fd >= 0 && syscall(SYS_fstat, fd, &found) == 0 &&
+      stat(cut.path, &wanted) == 0 && found.st_dev == wanted.st_dev &&
+      found.st_ino == wanted.st_ino) {
+    count_read();
+  }
+  errno = cause;
 }
 
 /* Runs before main; until then nothing fails. */
@@ -199,7 +220,9 @@ int posix_memalign(void **to, size_t alignment, size_t n) {
 void *mmap(void *at, size_t n, int protection, int flags, int fd, off_t offset) {
   cut_now();
   FAIL_IF(KIND_mmap, ENOMEM, MAP_FAILED)
-  return NEXT(mmap)(at, n, protection, flags, fd, offset);
+  void *mapped = NEXT(mmap)(at, n, protection, flags, fd, offset);
+  cut_after(fd);
+  return mapped;
 }
 
 /* ---- Files ---- */
@@ -244,12 +267,21 @@ char *mkdtemp(char *path) {
 ssize_t read(int fd, void *to, size_t n) {
   cut_now();
   FAIL_IF(KIND_read, EIO, -1)
-  return NEXT(read)(fd, to, n);
+  ssize_t got = NEXT(read)(fd, to, n);
+  cut_after(fd);
+  return got;
 }
 ssize_t pread(int fd, void *to, size_t n, off_t at) {
   cut_now();
   FAIL_IF(KIND_read, EIO, -1)
-  return NEXT(pread)(fd, to, n, at);
+  ssize_t got = NEXT(pread)(fd, to, n, at);
+  cut_after(fd);
+  return got;
+}
+int fstat(int fd, struct stat *info) {
+  int result = NEXT(fstat)(fd, info);
+  cut_after(fd);
+  return result;
 }
 ssize_t write(int fd, const void *from, size_t n) {
   FAIL_IF(KIND_write, ENOSPC, -1)
