@@ -20,7 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/file.h"
+#include "base/reader.h"
 #include "base/rng.h"
 #include "lacuna/engine.h"
 #include "lacuna/log.h"
@@ -172,7 +172,7 @@ static bool keep_mutant(const mutant *m, uint64_t number) {
   return laci_file_write(mutant_path, m->bytes, m->n, true, &err) == LAC_OK;
 }
 
-static void run_mutant(const laci_mapped_file *file, uint64_t seed, uint64_t number) {
+static void run_mutant(const laci_file_bytes *file, uint64_t seed, uint64_t number) {
   mutant m = mutate(file->bytes, file->size_bytes, seed, number);
   if (!m.bytes || !keep_mutant(&m, number)) _exit(WRONG);
   (void)signal(SIGALRM, hear_alarm);
@@ -226,9 +226,9 @@ int main(int argc, char **argv) {
   folder = argv[4];
   for (uint64_t number = first; number < first + n; number++) {
     const char *path = argv[5 + laci_rng_below(seed, 0, number, (uint64_t)argc - 5)];
-    laci_mapped_file file;
+    laci_file_bytes file;
     lac_error err = {0};
-    if (laci_file_map(path, &file, &err)) {
+    if (laci_file_bytes_read(path, &file, &err)) {
       fprintf(stderr, "%s\n", err.text);
       return 2;
     }
@@ -239,7 +239,7 @@ int main(int argc, char **argv) {
     if (child < 0) return 2;
     int status = wait_for(child, &hung);
     count_one(&sum, status, hung, number);
-    laci_file_unmap(&file);
+    laci_file_bytes_clear(&file);
   }
   printf("%" PRIu64 " done, %" PRIu64 " refused, %" PRIu64 " wrong, %" PRIu64 " hung, %" PRIu64
          " crashed\n",
