@@ -9,7 +9,6 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/file.h"
 #include "base/plural.h"
 #include "input.h"
 #include "lacuna/bench.h"
@@ -176,29 +175,15 @@ static lac_status print_result(const lac_bench_result *r, lac_error *err) {
 
 /* ---- Files ---- */
 
-static lac_status write_json(outputs *plan, const lac_bench_result *result, lac_error *err) {
-  output_file *file = &plan->files[OUTPUT_JSON];
-  char *text = NULL;
-  if (!file->path) return LAC_OK;
-  lac_status st = lac_bench_json(result, &text, err);
-  if (!st && plan->uses_stdout) fputs(text, stdout);
-  else if (!st) st = laci_file_write(file->path, text, strlen(text), plan->force, err);
-  file->placed = !st && !plan->uses_stdout;
-  lac_text_free(text);
-  return st;
-}
-
-/* The chart first: it is what can fail, and it is taken back where something after it does. */
 static lac_status report(outputs *plan, const lac_bench_result *result, lac_error *err) {
-  output_file *plot = &plan->files[OUTPUT_PLOT];
-  lac_status st = plot->path ? lac_bench_plot(result, plot->path, plan->force, err) : LAC_OK;
-  plot->placed = plot->path && !st;
-  if (!st) st = write_json(plan, result, err);
+  const char *plot = plan->files[OUTPUT_PLOT].path;
+  char *text = NULL;
+  outputs_begin(plan);
+  lac_status st = plot ? lac_bench_plot(result, plot, plan->force, err) : LAC_OK;
+  if (!st && plan->files[OUTPUT_JSON].path) st = lac_bench_json(result, &text, err);
+  if (!st && text) st = outputs_write_json(plan, text, err);
+  lac_text_free(text);
   if (!st && !plan->uses_stdout) st = print_result(result, err);
-  if (!st) return outputs_finish(plan, err);
-  for (int role = 0; role < OUTPUT_COUNT; role++) {
-    if (plan->files[role].placed) (void)unlink(plan->files[role].real);
-  }
   return st;
 }
 
@@ -207,7 +192,7 @@ exit_code verb_bench(const arguments *args, lac_error *err) {
   lac_bench_result *result = NULL;
   lac_model *model = NULL;
   laci_arena arena = {0};
-  outputs plan;
+  outputs plan = {0};
   lac_status st = read_options(args, &arena, &options, err);
   if (!st) st = outputs_plan(args, &plan, err);
   double begin = laci_clock_seconds();
@@ -216,6 +201,7 @@ exit_code verb_bench(const arguments *args, lac_error *err) {
   if (!st) st = outputs_guard(&plan, model, args->operand, err);
   if (!st) st = lac_bench(model, &options, &result, err);
   if (!st) st = report(&plan, result, err);
+  st = outputs_finish(&plan, st, err);
   if (!st) outputs_tell(&plan);
   lac_bench_result_destroy(result);
   lac_model_destroy(model);

@@ -1,21 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A work folder inside the target, so that renaming never crosses file systems. */
-#define _GNU_SOURCE /* renameat2, nftw */
 #include "bundle.h"
 
-#include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <ftw.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/error.h"
-
-enum { MOST_HANDLES = 8 };
+#include "base/file_set.h"
+#include "base/leftover.h"
 
 static lac_status join(const char *folder, const char *name, char path[PATH_MAX], lac_error *err) {
   int n = snprintf(path, PATH_MAX, "%s/%s", folder, name);
@@ -44,18 +39,14 @@ static lac_status check_free(const bundle *b, const char *name, lac_error *err) 
 
 lac_status bundle_open(bundle *b, const char *folder, const char *const *names, int n, bool force,
                        lac_error *err) {
-  assert(n <= BUNDLE_MOST);
   *b = (bundle){.folder = folder, .names = names, .n = n, .force = force};
   b->made = mkdir(folder, 0777) == 0;
   if (!b->made && errno != EEXIST) return fail_errno(err, folder);
   lac_status st = LAC_OK;
   for (int k = 0; !st && k < n; k++) st = check_free(b, names[k], err);
-  if (!st) st = join(folder, ".lacuna-XXXXXX", b->work, err);
-  if (st) {
-    b->work[0] = 0;
-    return st;
-  }
-  if (mkdtemp(b->work)) return LAC_OK;
+  if (st) return st;
+  b->lock = laci_temporary_folder(folder, b->work, sizeof b->work);
+  if (b->lock >= 0) return LAC_OK;
   b->work[0] = 0;
   return fail_errno(err, folder);
 }
@@ -64,39 +55,23 @@ lac_status bundle_path(const bundle *b, const char *name, char path[PATH_MAX], l
   return join(b->work, name, path, err);
 }
 
-/* Without force a name that was taken meanwhile stays as it is. */
-static lac_status place(bundle *b, int k, lac_error *err) {
-  char from[PATH_MAX], to[PATH_MAX];
-  lac_status st = join(b->work, b->names[k], from, err);
-  if (!st) st = join(b->folder, b->names[k], to, err);
-  if (st) return st;
-  int failed = renameat2(AT_FDCWD, from, AT_FDCWD, to, b->force ? 0 : RENAME_NOREPLACE);
-  if (failed && (errno == EINVAL || errno == ENOSYS)) failed = rename(from, to);
-  b->placed[k] = !failed;
-  if (failed) return errno == EEXIST ? fail_taken(err, to) : fail_errno(err, to);
-  return LAC_OK;
-}
-
 lac_status bundle_place(bundle *b, lac_error *err) {
+  char from[PATH_MAX], to[PATH_MAX];
+  laci_file_set set;
   lac_status st = LAC_OK;
-  for (int k = 0; !st && k < b->n; k++) st = place(b, k, err);
-  for (int k = 0; st && k < b->n; k++) {
-    char path[PATH_MAX];
-    if (b->placed[k] && !join(b->folder, b->names[k], path, NULL)) (void)unlink(path);
-    b->placed[k] = false;
+  laci_file_set_begin(&set);
+  for (int k = 0; !st && k < b->n; k++) {
+    st = join(b->work, b->names[k], from, err);
+    if (!st) st = join(b->folder, b->names[k], to, err);
+    if (!st) st = laci_file_set_move(from, to, b->force, err);
   }
-  return st;
+  return laci_file_set_end(&set, st, err);
 }
 
-static int remove_one(const char *path, const struct stat *found, int kind, struct FTW *at) {
-  (void)found;
-  (void)kind;
-  (void)at;
-  (void)remove(path);
-  return 0;
-}
-
-void bundle_close(bundle *b) {
-  if (b->work[0]) (void)nftw(b->work, remove_one, MOST_HANDLES, FTW_DEPTH | FTW_PHYS);
+void bundle_close(bundle *b, lac_status st, lac_error *err) {
+  if (b->work[0]) {
+    laci_temporary_folder_remove(b->work, b->lock);
+    if (st) laci_error_rename(err, b->work, b->folder);
+  }
   if (b->made) (void)rmdir(b->folder); /* where something is in it now, it stays */
 }

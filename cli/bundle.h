@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Several files that appear together in a folder, or not at all: they are made in a folder inside
- * it, hidden and with a name that nobody has, and get their places by renaming at the end. */
+ * Several files that are made one from the other and then appear together in a folder, or not at
+ * all: they are made in a folder inside it, hidden and with a name that nobody has, and get their
+ * places by renaming at the end. */
 #ifndef CLI_BUNDLE_H
 #define CLI_BUNDLE_H
 
@@ -9,20 +10,18 @@
 
 #include "lacuna/status.h"
 
-enum { BUNDLE_MOST = 8 };
-
 typedef struct bundle {
   const char *folder;       /* where the files go */
   const char *const *names; /* of the files, n of them; views */
   int n;
-  bool force;               /* files that are there already are replaced */
-  bool made;                /* the folder is ours, too */
-  bool placed[BUNDLE_MOST]; /* these stand under their names */
-  char work[PATH_MAX];      /* where they are made; other files there go with it */
+  bool force;          /* files that are there already are replaced */
+  bool made;           /* the folder is ours, too */
+  char work[PATH_MAX]; /* where they are made; other files there go with it */
+  int lock;            /* says that its process lives */
 } bundle;
 
-/** Looks whether the names are free, and makes the folders. names, n: at most BUNDLE_MOST. Close it
- * in any case. Fails LAC_EXISTS, LAC_IO. */
+/** Looks whether the names are free, and makes the folders; work folders of dead processes go.
+ * Close it in any case. Fails LAC_EXISTS, LAC_IO. */
 LAC_MUST_CHECK lac_status bundle_open(bundle *b, const char *folder, const char *const *names,
                                       int n, bool force, lac_error *err);
 
@@ -30,11 +29,12 @@ LAC_MUST_CHECK lac_status bundle_open(bundle *b, const char *folder, const char 
 LAC_MUST_CHECK lac_status bundle_path(const bundle *b, const char *name, char path[PATH_MAX],
                                       lac_error *err);
 
-/** All files are made: they get their places. On failure none has. Fails LAC_EXISTS where a name
- * was taken meanwhile, LAC_IO. */
+/** All files are made: they get their places. On failure none has, and what was to be replaced is
+ * as it was. Fails LAC_EXISTS where a name was taken meanwhile, LAC_IO. */
 LAC_MUST_CHECK lac_status bundle_place(bundle *b, lac_error *err);
 
-/** Removes what was made and not placed. */
-void bundle_close(bundle *b);
+/** Removes what was made and not placed. st: how it ended; a failure's text names files where they
+ * were to be, not where they were made. */
+void bundle_close(bundle *b, lac_status st, lac_error *err);
 
 #endif

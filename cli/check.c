@@ -45,7 +45,7 @@ exit_code verb_check(const arguments *args, lac_error *err) {
   lac_model *model = NULL, *original = NULL;
   lac_report *report = NULL;
   lac_options options;
-  outputs plan;
+  outputs plan = {0};
   exit_code code = EXIT_DONE;
   lac_status st = input_options(args, &options, err);
   if (!st) st = outputs_plan(args, &plan, err);
@@ -62,7 +62,7 @@ exit_code verb_check(const arguments *args, lac_error *err) {
   /* The report is the result, whatever the verdict. */
   if (!st) st = outputs_write(&plan, model, report, err);
   if (!st && !plan.uses_stdout) st = print_result(args, model, report, err);
-  if (!st) st = outputs_finish(&plan, err);
+  st = outputs_finish(&plan, st, err);
   if (!st) outputs_tell(&plan);
   if (!st) code = judge(args, report, err);
   lac_report_destroy(report);

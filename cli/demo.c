@@ -12,13 +12,14 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/file.h"
+#include "base/writer.h"
 #include "bundle.h"
 #include "digits.h"
 #include "lacuna/eval.h"
 #include "lacuna/prune.h"
 #include "lacuna/train.h"
 #include "layers.h"
+#include "outputs.h"
 #include "story.h"
 #include "verbs.h"
 
@@ -267,10 +268,8 @@ static lac_status finish(demo *d, lac_error *err) {
   if (st) return st;
   print_accuracies(d);
   print_files(d);
-  if (fflush(stdout) != 0 || ferror(stdout)) {
-    return laci_fail(err, LAC_IO, "standard output: %s", strerror(errno));
-  }
-  return bundle_place(&d->out, err);
+  st = outputs_flush(err);
+  return st ? st : bundle_place(&d->out, err);
 }
 
 static void attempt_clear(attempt *a) {
@@ -289,7 +288,7 @@ exit_code verb_demo(const arguments *args, lac_error *err) {
   if (!st) st = finish(&d, err);
   if (st == LAC_INTERRUPTED) st = laci_fail(err, st, "interrupted: nothing was kept");
   if (!st) story_tell("%.1f s", laci_clock_seconds() - begin);
-  bundle_close(&d.out);
+  bundle_close(&d.out, st, err);
   attempt_clear(&d.permuted);
   attempt_clear(&d.plain);
   return exit_code_of(st);

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/file.h"
 #include "base/plural.h"
 #include "input.h"
 #include "lacuna/eval.h"
@@ -53,44 +52,36 @@ static lac_status plan_outputs(const arguments *args, outputs *plan, lac_error *
   return outputs_plan(&named, plan, err);
 }
 
-static lac_status write_json(outputs *plan, const lac_model *model, const lac_eval_result *result,
-                             lac_error *err) {
-  output_file *file = &plan->files[OUTPUT_JSON];
-  char *text = NULL;
-  if (!file->path) return LAC_OK;
-  lac_status st = lac_eval_json(model, result, &text, err);
-  if (!st && plan->uses_stdout) fputs(text, stdout);
-  else if (!st) st = laci_file_write(file->path, text, strlen(text), plan->force, err);
-  file->placed = !st && !plan->uses_stdout;
-  lac_text_free(text);
-  return st;
-}
-
 static lac_status report(outputs *plan, const lac_model *model, const lac_eval_result *result,
                          lac_error *err) {
-  plan->files[OUTPUT_MODEL].placed = plan->files[OUTPUT_MODEL].path != NULL;
-  lac_status st = write_json(plan, model, result, err);
+  char *text = NULL;
+  lac_status st = plan->files[OUTPUT_JSON].path ? lac_eval_json(model, result, &text, err) : LAC_OK;
+  if (!st && text) st = outputs_write_json(plan, text, err);
+  lac_text_free(text);
   if (!st && !plan->uses_stdout) {
     terminal_say(stdout, "%" PRId64 " image%s: top-1 %.2f%%, top-5 %.2f%%, loss %.4f",
                  result->images, laci_plural(result->images), result->top1, result->top5,
                  result->loss);
   }
-  if (st && plan->files[OUTPUT_MODEL].placed) (void)remove(plan->files[OUTPUT_MODEL].real);
-  return st ? st : outputs_finish(plan, err);
+  return st;
 }
 
 exit_code verb_eval(const arguments *args, lac_error *err) {
   lac_eval_options options;
   lac_eval_result result;
   lac_model *model = NULL;
-  outputs plan;
+  outputs plan = {0};
   lac_status st = read_options(args, &options, err);
   if (!st) st = plan_outputs(args, &plan, err);
   if (!st) st = outputs_guard_data(&plan, args, err);
   if (!st) st = input_model(args->operand, &model, err);
   if (!st) st = outputs_guard(&plan, model, args->operand, err);
-  if (!st) st = lac_eval(model, args->data, &options, &result, err);
+  if (!st) {
+    outputs_begin(&plan);
+    st = lac_eval(model, args->data, &options, &result, err);
+  }
   if (!st) st = report(&plan, model, &result, err);
+  st = outputs_finish(&plan, st, err);
   if (!st) {
     story_tell("%.0f images a second", result.images_per_second);
     outputs_tell(&plan);

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * `lacuna infer`: runs a network on arrays from .npy files and writes its outputs as such. */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/error.h"
 #include "base/memory.h"
 #include "input.h"
 #include "lacuna/infer.h"
+#include "outputs.h"
 #include "story.h"
 #include "table.h"
 #include "verbs.h"
@@ -78,9 +77,6 @@ static lac_status print_outputs(const lac_infer_result *result, lac_error *err) 
   }
   lac_status st = table_print(&table, stdout, err);
   table_clear(&table);
-  if (!st && (fflush(stdout) != 0 || ferror(stdout))) {
-    st = laci_fail(err, LAC_IO, "standard output: %s", strerror(errno));
-  }
   return st;
 }
 
@@ -88,17 +84,15 @@ exit_code verb_infer(const arguments *args, lac_error *err) {
   lac_model *model = NULL;
   lac_infer_result *result = NULL;
   request r = {0};
+  outputs plan = {0}; /* the library names the files */
   lac_status st = parse_request(args, &r, err);
-  bool makes_folder = !st && access(args->output, F_OK) != 0;
   if (!st) st = input_model(args->operand, &model, err);
   if (!st) {
+    outputs_begin(&plan);
     st = lac_infer(model, r.inputs, args->input.n, args->output, &r.options, &result, err);
   }
-  if (!st) {
-    st = print_outputs(result, err);
-    for (int at = 0; st && at < result->n_outputs; at++) (void)unlink(result->outputs[at].path);
-    if (st && makes_folder) (void)rmdir(args->output);
-  }
+  if (!st) st = print_outputs(result, err);
+  st = outputs_finish(&plan, st, err);
   if (!st) story_tell("ran in %.3f s", result->seconds);
   lac_infer_result_destroy(result);
   lac_model_destroy(model);

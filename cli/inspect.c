@@ -83,7 +83,7 @@ exit_code verb_inspect(const arguments *args, lac_error *err) {
   lac_model *model = NULL;
   lac_report *report = NULL;
   lac_options options;
-  outputs plan;
+  outputs plan = {0};
   lac_status st = input_options(args, &options, err);
   if (!st) st = outputs_plan(args, &plan, err);
   if (!st) st = input_model(args->operand, &model, err);
@@ -95,7 +95,7 @@ exit_code verb_inspect(const arguments *args, lac_error *err) {
   if (!st && !plan.uses_stdout) {
     st = args->why ? print_why(args, &options, model, err) : print_result(report, err);
   }
-  if (!st) st = outputs_finish(&plan, err);
+  st = outputs_finish(&plan, st, err);
   if (!st) outputs_tell(&plan);
   lac_report_destroy(report);
   lac_model_destroy(model);

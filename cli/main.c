@@ -4,7 +4,6 @@
  * Standard output carries the result, standard error the story, the status is 0 done, 1 failed, 2
  * misuse. The first Ctrl-C asks running work to end, the second ends the program at once. Next:
  * verbs.def, options.def, args.h. */
-#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +11,8 @@
 
 #include "base/budget.h"
 #include "base/error.h"
-#include "base/file.h"
+#include "base/file_set.h"
+#include "base/leftover.h"
 #include "help.h"
 #include "lacuna/log.h"
 #include "lacuna/prune.h"
@@ -25,6 +25,7 @@
 enum { STATUS_OF_SIGNAL = 128 };
 
 static volatile sig_atomic_t n_interrupts;
+static volatile sig_atomic_t n_broken_pipes;
 static volatile sig_atomic_t ends_by_itself; /* any signal asks for the end: it saves, tidies */
 
 static void hear_interrupt(int signal) {
@@ -34,9 +35,22 @@ static void hear_interrupt(int signal) {
     lac_interrupt(true);
     return;
   }
+  if (laci_file_sets_are_placed()) return; /* all is done but the renaming */
   laci_leftovers_remove();
-  outputs_abandon();
   _exit(STATUS_OF_SIGNAL + signal);
+}
+
+/* The write fails then, and the program ends in order: it tidies up. */
+static void hear_broken_pipe(int signal) {
+  (void)signal;
+  n_broken_pipes = 1;
+}
+
+/* Whoever reads standard output went away, and says so by going: as other programs, quietly. */
+static void end_as_pipes_do(void) {
+  if (!n_broken_pipes || !ferror(stdout)) return;
+  (void)signal(SIGPIPE, SIG_DFL);
+  (void)raise(SIGPIPE);
 }
 
 /* A terminal that closes ends the program as SIGTERM does; nohup's wish not to hear of it counts. A
@@ -46,6 +60,7 @@ static void hear_signals(void) {
   (void)signal(SIGTERM, hear_interrupt);
   if (signal(SIGHUP, hear_interrupt) == SIG_IGN) (void)signal(SIGHUP, SIG_IGN);
   (void)signal(SIGXFSZ, SIG_IGN);
+  if (signal(SIGPIPE, hear_broken_pipe) == SIG_IGN) (void)signal(SIGPIPE, SIG_IGN);
 }
 
 exit_code exit_code_of(lac_status status) {
@@ -100,9 +115,8 @@ int main(int argc, char **argv) {
     code = run_verb(&args, &err);
     story_end();
   }
-  if (code == EXIT_DONE && (fflush(stdout) != 0 || ferror(stdout))) {
-    code = exit_code_of(laci_fail(&err, LAC_IO, "standard output: %s", strerror(errno)));
-  }
+  if (code == EXIT_DONE) code = exit_code_of(outputs_flush(&err));
+  if (code != EXIT_DONE) end_as_pipes_do();
   if (code != EXIT_DONE) say_failure(&err);
   arguments_clear(&args);
   return (int)code;

@@ -8,9 +8,10 @@
 
 #include "base/folder.h"
 #include "base/log.h"
+#include "base/run_folder.h"
 
 static bool find(const char *model_dir, char path[PATH_MAX]) {
-  int n = model_dir ? snprintf(path, PATH_MAX, "%s/" ORDER_NAME, model_dir) : -1;
+  int n = model_dir ? snprintf(path, PATH_MAX, "%s/" LACI_RUN_ORDER, model_dir) : -1;
   return n > 0 && n < PATH_MAX;
 }
 
@@ -21,7 +22,7 @@ bool order_replay(const char *model_dir, const lac_options *options, lac_model *
   lac_error err = {0};
   if (!find(model_dir, path) || access(path, F_OK) != 0) return false;
   /* without one the run begins anew, perhaps from another network */
-  if (!laci_folder_has(model_dir, "checkpoint-*.lac")) return false;
+  if (!laci_folder_has(model_dir, LACI_RUN_CHECKPOINTS)) return false;
   how.verify = false; /* it was proven before it was kept */
   lac_status st = lac_permutation_apply(model, path, false, &how, &report, &err);
   lac_report_destroy(report);

@@ -8,9 +8,6 @@
 #include "args.h"
 #include "lacuna/prune.h"
 
-/** The name of its file there. */
-#define ORDER_NAME "order.json"
-
 /** Puts the model's channels into the order of the run in model_dir, where that has a checkpoint.
  * False, and the model is as it was, where it is not known, with a warning if its file does not fit
  * the model. */

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * All output files of a command, or none of them. Order of writing: drawing, permutation and report
- * to temporary names, then the model (the library writes it atomically, and it is what can fail
- * late, on a full disk), then the temporary files get their names, which no longer needs space. */
-#define _GNU_SOURCE /* renameat2, realpath */
+ * All output files of a command, or none of them: the checks before the work, and the writing after
+ * it. What is written waits in a set of files until standard output is out, too. */
+#define _GNU_SOURCE /* realpath */
 #include "outputs.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <fnmatch.h>
 #include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,13 +14,10 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "base/file.h"
+#include "base/run_folder.h"
+#include "base/writer.h"
 #include "export.h"
-#include "order.h"
 #include "story.h"
-
-/* What outputs_abandon cleans up: the signal handler has no other way to know. */
-static outputs *volatile being_written;
 
 static const char *const option_names[OUTPUT_COUNT] = {"output", "export-dir", "plot",
                                                        "save-permutation", "json"};
@@ -250,6 +243,10 @@ static lac_status guard_both_models(const outputs *plan, const lac_model *model,
 
 lac_status outputs_guard(const outputs *plan, const lac_model *model, const char *input,
                          lac_error *err) {
+  if (is_stdout(plan->files[OUTPUT_MODEL].path) && lac_model_data_file(model, 0)) {
+    return laci_fail(err, LAC_UNSUPPORTED,
+                     "standard output: the model has external data, which needs a file of its own");
+  }
   for (int role = 0; role < OUTPUT_COUNT; role++) {
     const output_file *file = &plan->files[role];
     if (!file->real[0]) continue;
@@ -289,25 +286,6 @@ lac_status outputs_guard_data(const outputs *plan, const arguments *args, lac_er
   return LAC_OK;
 }
 
-/* Does a training run call one of its files so? */
-static bool is_run_name(const char *name) {
-  static const char *const patterns[] = {"checkpoint-*.lac", "log.jsonl", "curves.svg",
-                                         "events.out.tfevents.*", ORDER_NAME};
-  for (size_t k = 0; k < sizeof patterns / sizeof *patterns; k++) {
-    if (fnmatch(patterns[k], name, 0) == 0) return true;
-  }
-  return false;
-}
-
-/* Is it in the folder, or in the one for the best checkpoints, with such a name? */
-static bool is_run_file(const char *real, const char *folder) {
-  size_t n = strlen(folder);
-  if (strncmp(real, folder, n) != 0 || real[n] != '/') return false;
-  const char *rest = real + n + 1;
-  if (strncmp(rest, "best/", 5) == 0) rest += 5;
-  return is_run_name(rest);
-}
-
 lac_status outputs_guard_run(const outputs *plan, const char *model_dir, lac_error *err) {
   char folder[PATH_MAX];
   output_file made = {.path = model_dir};
@@ -318,200 +296,84 @@ lac_status outputs_guard_run(const outputs *plan, const char *model_dir, lac_err
     return resolve(&made, NULL) ? LAC_OK : check_folder(plan, made.real, "model-dir", err);
   for (int role = 0; role < OUTPUT_COUNT; role++) {
     const output_file *file = &plan->files[role];
-    bool taken = is_run_file(file->real, folder) ||
-                 (role == OUTPUT_EXPORT && is_run_file(plan->folder, folder));
+    bool taken = file->real[0] && laci_run_folder_writes(folder, file->real);
+    taken |=
+        plan->folder[0] && role == OUTPUT_EXPORT && laci_run_folder_writes(folder, plan->folder);
     if (!taken) continue;
     return laci_fail(err, LAC_EXISTS, "%s: the run in --model-dir %s has files of that name",
                      file->path, model_dir);
   }
-  int n = snprintf(made.real, sizeof made.real, "%s/best", folder); /* with --keep-best */
+  int n = snprintf(made.real, sizeof made.real, "%s/" LACI_RUN_BEST, folder); /* with --keep-best */
   return n < 0 || (size_t)n >= sizeof made.real ? LAC_OK
                                                 : check_folder(plan, made.real, "model-dir", err);
 }
 
-/* Makes an empty file of a name that nobody has, beside the final one and with its ending. */
-static lac_status reserve(output_file *file, lac_error *err) {
-  const char *slash = strrchr(file->real, '/'), *ending = strrchr(slash, '.');
-  int n_ending = ending ? (int)strlen(ending) : 0;
-  int n = snprintf(file->temporary, sizeof file->temporary, "%.*s.lacuna-XXXXXX%s",
-                   (int)(slash + 1 - file->real), file->real, ending ? ending : "");
-  if (n < 0 || (size_t)n >= sizeof file->temporary) {
-    return laci_fail(err, LAC_IO, "%s: the name is too long", file->path);
-  }
-  int handle = mkstemps(file->temporary, n_ending);
-  if (handle < 0) {
-    file->temporary[0] = 0;
-    return fail_errno(err, file->path);
-  }
-  mode_t mask = umask(0);
-  umask(mask);
-  (void)fchmod(handle, 0666 & ~mask);
-  return close(handle) == 0 ? LAC_OK : fail_errno(err, file->path);
+/* ---- Writing ---- */
+
+void outputs_begin(outputs *plan) {
+  laci_file_set_begin(&plan->set);
+  plan->begun = true;
 }
 
-/* A failure speaks of the file by the name that the user gave it. */
-static lac_status fail_by_name(const output_file *file, lac_status status, lac_error *err) {
-  size_t n = strlen(file->temporary);
-  if (n == 0 || strncmp(err->text, file->temporary, n) != 0) return status;
-  char rest[sizeof err->text];
-  snprintf(rest, sizeof rest, "%s", err->text + n);
-  return laci_fail(err, status, "%s%s", file->path, rest);
+lac_status outputs_write_json(outputs *plan, const char *text, lac_error *err) {
+  const char *path = plan->files[OUTPUT_JSON].path;
+  if (!path) return LAC_OK;
+  if (!is_stdout(path)) return laci_file_write(path, text, strlen(text), plan->force, err);
+  return fputs(text, stdout) == EOF ? fail_errno(err, "standard output") : LAC_OK;
 }
 
-static lac_status write_json(outputs *plan, const lac_report *report, char **text, lac_error *err) {
-  output_file *file = &plan->files[OUTPUT_JSON];
-  if (!file->path) return LAC_OK;
-  lac_status st = plan->json ? LAC_OK : lac_report_json(report, text, err);
-  if (st || is_stdout(file->path)) return st;
-  const char *json = plan->json ? plan->json : *text;
-  st = reserve(file, err);
-  if (!st) st = laci_file_write(file->temporary, json, strlen(json), true, err);
-  return st ? fail_by_name(file, st, err) : LAC_OK;
-}
-
-/* Removes the folder and the files in it; how many there were. */
-static int remove_folder(const char *folder) {
-  int n_files = 0;
-  DIR *files = opendir(folder);
-  for (struct dirent *file; files && (file = readdir(files));) {
-    if (strcmp(file->d_name, ".") == 0 || strcmp(file->d_name, "..") == 0) continue;
-    n_files++;
-    (void)unlinkat(dirfd(files), file->d_name, 0);
-  }
-  if (files) (void)closedir(files);
-  (void)rmdir(folder);
-  return n_files;
-}
-
-/* Saves to a folder of its own and copies the file: the library writes to names only. */
-static lac_status model_to_stdout(lac_model *model, lac_error *err) {
-  const char *parent = getenv("TMPDIR");
-  char folder[PATH_MAX - 16], path[PATH_MAX], chunk[1 << 16];
-  snprintf(folder, sizeof folder, "%s/lacuna-XXXXXX", parent && parent[0] ? parent : "/tmp");
-  if (!mkdtemp(folder)) return fail_errno(err, folder);
-  snprintf(path, sizeof path, "%s/-.onnx", folder);
-  lac_status st = lac_model_save(model, path, false, err);
-  FILE *in = st ? NULL : fopen(path, "rb");
-  if (!st && !in) st = fail_errno(err, path);
-  if (remove_folder(folder) > 1 && !st) {
-    st = laci_fail(err, LAC_UNSUPPORTED,
-                   "standard output: the model has external data, which needs a file of its own");
-  }
-  for (size_t n; !st && (n = fread(chunk, 1, sizeof chunk, in)) > 0;) {
-    if (fwrite(chunk, 1, n, stdout) != n) st = fail_errno(err, "standard output");
-  }
-  if (in) fclose(in);
+static lac_status write_report(outputs *plan, const lac_report *report, lac_error *err) {
+  char *text = NULL;
+  if (!plan->files[OUTPUT_JSON].path) return LAC_OK;
+  lac_status st = plan->json ? LAC_OK : lac_report_json(report, &text, err);
+  if (!st) st = outputs_write_json(plan, plan->json ? plan->json : text, err);
+  lac_text_free(text);
   return st;
+}
+
+static lac_status to_stdout(const void *bytes, size_t size_bytes, void *context, lac_error *err) {
+  (void)context;
+  if (fwrite(bytes, 1, size_bytes, stdout) == size_bytes) return LAC_OK;
+  return fail_errno(err, "standard output");
 }
 
 static lac_status export_model(outputs *plan, lac_model *model, lac_error *err) {
-  output_file *file = &plan->files[OUTPUT_EXPORT];
-  if (!file->path) return LAC_OK;
-  if (plan->folder[0]) {
-    plan->made_folder = mkdir(plan->folder, 0777) == 0;
-    if (!plan->made_folder && errno != EEXIST) return fail_errno(err, plan->folder);
-  }
-  lac_status st = lac_model_save(model, file->path, plan->force, err);
-  file->placed = !st;
-  return st;
-}
-
-static lac_status write_all(outputs *plan, lac_model *model, const lac_report *report, char **json,
-                            lac_error *err) {
-  output_file *plot = &plan->files[OUTPUT_PLOT], *permutation = &plan->files[OUTPUT_PERMUTATION];
-  const char *out = plan->files[OUTPUT_MODEL].path;
-  lac_status st = write_json(plan, report, json, err);
-  if (!st && plot->path) {
-    st = reserve(plot, err);
-    if (!st) st = lac_plot(model, report, plot->temporary, true, err);
-    if (st) st = fail_by_name(plot, st, err);
-  }
-  if (!st && permutation->path) {
-    st = reserve(permutation, err);
-    if (!st) st = lac_permutation_save(report, permutation->temporary, true, err);
-    if (st) st = fail_by_name(permutation, st, err);
-  }
-  /* what cannot be taken back comes last */
-  if (!st) st = export_model(plan, model, err);
-  if (st || !out) return st;
-  if (is_stdout(out)) return model_to_stdout(model, err);
-  st = lac_model_save(model, out, plan->force, err);
-  plan->files[OUTPUT_MODEL].placed = !st;
-  return st;
-}
-
-/* Gives the temporary files their names. Without --force a name that was taken meanwhile stays as
- * it is. */
-static lac_status place_all(outputs *plan, lac_error *err) {
-  lac_status st = LAC_OK;
-  for (int role = 0; !st && role < OUTPUT_COUNT; role++) {
-    output_file *file = &plan->files[role];
-    if (!file->temporary[0]) continue;
-    int failed = renameat2(AT_FDCWD, file->temporary, AT_FDCWD, file->real,
-                           plan->force ? 0 : RENAME_NOREPLACE);
-    if (failed && (errno == EINVAL || errno == ENOSYS))
-      failed = rename(file->temporary, file->real);
-    if (failed) st = fail_errno(err, file->path);
-    else file->temporary[0] = 0;
-    file->placed = !failed;
-  }
-  return st;
-}
-
-/* Removes a model that was written, with its data files: it knows itself which those are. */
-static void remove_model(const char *path) {
-  lac_model *written = NULL;
-  int n_folder = (int)(base_name(path) - path);
-  char beside[PATH_MAX];
-  const char *name;
-  lac_status st = lac_model_load(path, &written, NULL);
-  for (int at = 0; !st && (name = lac_model_data_file(written, at)); at++) {
-    int n = snprintf(beside, sizeof beside, "%.*s%s", n_folder, path, name);
-    if (n > 0 && (size_t)n < sizeof beside) (void)unlink(beside);
-  }
-  (void)unlink(path);
-  lac_model_destroy(written);
-}
-
-static void retract_all(outputs *plan) {
-  for (int role = 0; role < OUTPUT_COUNT; role++) {
-    output_file *file = &plan->files[role];
-    if (!file->placed) continue;
-    if (role == OUTPUT_MODEL || role == OUTPUT_EXPORT) remove_model(file->real);
-    else (void)unlink(file->real);
-    file->placed = false;
-  }
-  if (plan->made_folder) (void)rmdir(plan->folder);
+  const char *path = plan->files[OUTPUT_EXPORT].path;
+  if (!path) return LAC_OK;
+  lac_status st = plan->folder[0] ? laci_file_set_make_folder(plan->folder, err) : LAC_OK;
+  return st ? st : lac_model_save(model, path, plan->force, err);
 }
 
 lac_status outputs_write(outputs *plan, lac_model *model, const lac_report *report,
                          lac_error *err) {
-  char *json = NULL;
-  being_written = plan;
-  lac_status st = write_all(plan, model, report, &json, err);
-  if (!st) st = place_all(plan, err);
-  if (st) retract_all(plan);
-  outputs_abandon(); /* what has its name already is not temporary any more */
-  being_written = NULL;
-  if (!st && is_stdout(plan->files[OUTPUT_JSON].path))
-    fputs(plan->json ? plan->json : json, stdout);
-  lac_text_free(json);
+  const char *plot = plan->files[OUTPUT_PLOT].path, *out = plan->files[OUTPUT_MODEL].path;
+  const char *permutation = plan->files[OUTPUT_PERMUTATION].path;
+  outputs_begin(plan);
+  lac_status st = LAC_OK;
+  if (plot) st = lac_plot(model, report, plot, plan->force, err);
+  if (!st && permutation) st = lac_permutation_save(report, permutation, plan->force, err);
+  if (!st) st = export_model(plan, model, err);
+  if (!st && out && !is_stdout(out)) st = lac_model_save(model, out, plan->force, err);
+  if (!st) st = write_report(plan, report, err);
+  /* last: nothing of it can be taken back */
+  if (!st && is_stdout(out)) st = lac_model_stream(model, to_stdout, NULL, err);
   return st;
 }
 
-lac_status outputs_finish(outputs *plan, lac_error *err) {
+/* ---- The end ---- */
+
+lac_status outputs_flush(lac_error *err) {
+  errno = 0;
   if (fflush(stdout) == 0 && !ferror(stdout)) return LAC_OK;
-  lac_status st = fail_errno(err, "standard output");
-  retract_all(plan);
-  return st;
+  if (errno == 0) errno = EIO; /* an earlier write failed, and why is forgotten */
+  return fail_errno(err, "standard output");
 }
 
-void outputs_abandon(void) {
-  const outputs *plan = being_written;
-  for (int role = 0; plan && role < OUTPUT_COUNT; role++) {
-    if (plan->files[role].temporary[0]) (void)unlink(plan->files[role].temporary);
-  }
-  if (plan && plan->made_folder) (void)rmdir(plan->folder); /* where nothing is in it */
+lac_status outputs_finish(outputs *plan, lac_status st, lac_error *err) {
+  if (!st) st = outputs_flush(err);
+  if (plan->begun) st = laci_file_set_end(&plan->set, st, err);
+  plan->begun = false;
+  return st;
 }
 
 void outputs_tell(const outputs *plan) {

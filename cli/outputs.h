@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The files that one command writes, all of them or none: names are checked before the long work,
- * the contents go to temporary names beside them, and only when everything is there they get their
- * names. */
+ * the contents go to temporary names beside them, and only when everything is there, standard
+ * output included, they get their names (base/file_set.h). Every verb that writes goes
+ *
+ *     outputs_plan, outputs_guard; the work; outputs_begin or outputs_write; print; outputs_finish
+ *
+ * and comes to outputs_finish on every way, with what failed, if anything did. */
 #ifndef CLI_OUTPUTS_H
 #define CLI_OUTPUTS_H
 
 #include <limits.h>
 
 #include "args.h"
+#include "base/file_set.h"
 #include "lacuna/prune.h"
 
 typedef enum output_role {
@@ -20,10 +25,8 @@ typedef enum output_role {
 } output_role;
 
 typedef struct output_file {
-  const char *path;         /* as given; NULL: not wanted */
-  char real[PATH_MAX];      /* its folder resolved: what is compared with the other outputs */
-  char temporary[PATH_MAX]; /* empty: there is none (any more) */
-  bool placed;              /* it stands under its name */
+  const char *path;    /* as given; NULL: not wanted */
+  char real[PATH_MAX]; /* its folder resolved: what is compared with the other outputs */
 } output_file;
 
 typedef struct outputs {
@@ -35,7 +38,8 @@ typedef struct outputs {
       *json; /* what goes to --json in the place of the report; the caller's; NULL: nothing */
   char export_path[PATH_MAX]; /* what OUTPUT_EXPORT's path is a view of */
   char folder[PATH_MAX];      /* of the export, where it is to be made with the file; else empty */
-  bool made_folder;
+  laci_file_set set;          /* what was written, and waits for outputs_finish */
+  bool begun;
 } outputs;
 
 /** Fills the caller's struct from args and checks: folders exist, names are free (unless --force),
@@ -59,17 +63,24 @@ LAC_MUST_CHECK lac_status outputs_guard_data(const outputs *plan, const argument
 LAC_MUST_CHECK lac_status outputs_guard_run(const outputs *plan, const char *model_dir,
                                             lac_error *err);
 
-/** Writes them all; report and model are what the library made. On failure no file is left that was
- * not there. */
+/** From now on all that the library writes waits for outputs_finish. For verbs whose files the
+ * library writes by itself; outputs_write calls it. Zero-initialised is a plan, too. */
+void outputs_begin(outputs *plan);
+
+/** Writes them all; report and model are what the library made. */
 LAC_MUST_CHECK lac_status outputs_write(outputs *plan, lac_model *model, const lac_report *report,
                                         lac_error *err);
 
-/** The last step, after all that goes to standard output: where that could not be written, the
- * files go too. Fails LAC_IO. */
-LAC_MUST_CHECK lac_status outputs_finish(outputs *plan, lac_error *err);
+/** Writes --json, where it is wanted: a file, or standard output. */
+LAC_MUST_CHECK lac_status outputs_write_json(outputs *plan, const char *text, lac_error *err);
 
-/** Removes the temporary files of the plan that is being written. Safe in a signal handler. */
-void outputs_abandon(void);
+/** Empties the buffer of standard output. Fails LAC_IO if anything could not be written. */
+LAC_MUST_CHECK lac_status outputs_flush(lac_error *err);
+
+/** The last step, after all that goes to standard output. st: how the verb went so far. Where all
+ * went well, and standard output took all of it, the files get their names; else none is left, and
+ * what was to be replaced is as it was. Returns st, or what failed here. */
+LAC_MUST_CHECK lac_status outputs_finish(outputs *plan, lac_status st, lac_error *err);
 
 /** The words for files that were written, "saved OUT, OUT.svg"; to the story. */
 void outputs_tell(const outputs *plan);

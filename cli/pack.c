@@ -3,10 +3,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/error.h"
-#include "base/file.h"
 #include "base/plural.h"
 #include "input.h"
 #include "lacuna/pack.h"
@@ -62,15 +60,13 @@ static lac_status print_result(const arguments *args, const lac_pack_report *rep
   return LAC_OK;
 }
 
-static lac_status write_json(outputs *plan, const lac_pack_report *report, lac_error *err) {
-  output_file *file = &plan->files[OUTPUT_JSON];
+static lac_status report_it(const arguments *args, outputs *plan, const lac_pack_report *report,
+                            lac_error *err) {
   char *text = NULL;
-  if (!file->path) return LAC_OK;
-  lac_status st = lac_pack_report_json(report, &text, err);
-  if (!st && plan->uses_stdout) fputs(text, stdout);
-  else if (!st) st = laci_file_write(file->path, text, strlen(text), plan->force, err);
-  file->placed = !st && !plan->uses_stdout;
+  lac_status st = plan->files[OUTPUT_JSON].path ? lac_pack_report_json(report, &text, err) : LAC_OK;
+  if (!st && text) st = outputs_write_json(plan, text, err);
   lac_text_free(text);
+  if (!st && !plan->uses_stdout) st = print_result(args, report, err);
   return st;
 }
 
@@ -78,19 +74,17 @@ exit_code verb_pack(const arguments *args, lac_error *err) {
   lac_model *model = NULL;
   lac_pack_report *report = NULL;
   lac_options options;
-  outputs plan;
+  outputs plan = {0};
   lac_status st = input_options(args, &options, err);
   if (!st) st = plan_outputs(args, &plan, err);
   if (!st) st = input_model(args->operand, &model, err);
   if (!st) st = outputs_guard(&plan, model, args->operand, err);
-  if (!st) st = lac_pack_save(model, args->output, &options, plan.force, &report, err);
   if (!st) {
-    plan.files[OUTPUT_MODEL].placed = true;
-    st = write_json(&plan, report, err);
-    if (!st && !plan.uses_stdout) st = print_result(args, report, err);
-    if (st) (void)unlink(args->output);
-    else st = outputs_finish(&plan, err);
+    outputs_begin(&plan);
+    st = lac_pack_save(model, args->output, &options, plan.force, &report, err);
   }
+  if (!st) st = report_it(args, &plan, report, err);
+  st = outputs_finish(&plan, st, err);
   if (!st) outputs_tell(&plan);
   lac_pack_report_destroy(report);
   lac_model_destroy(model);
@@ -100,9 +94,13 @@ exit_code verb_pack(const arguments *args, lac_error *err) {
 /* ---- unpack ---- */
 
 exit_code verb_unpack(const arguments *args, lac_error *err) {
-  outputs plan;
+  outputs plan = {0};
   lac_status st = plan_outputs(args, &plan, err);
-  if (!st) st = lac_pack_restore(args->operand, args->output, plan.force, err);
+  if (!st) {
+    outputs_begin(&plan);
+    st = lac_pack_restore(args->operand, args->output, plan.force, err);
+  }
+  st = outputs_finish(&plan, st, err);
   if (!st) outputs_tell(&plan);
   return exit_code_of(st);
 }

@@ -8,13 +8,14 @@ exit_code verb_plot(const arguments *args, lac_error *err) {
   lac_model *model = NULL;
   lac_report *report = NULL;
   lac_options options;
-  outputs plan;
+  outputs plan = {0};
   lac_status st = input_options(args, &options, err);
   if (!st) st = outputs_plan(args, &plan, err);
   if (!st) st = input_model(args->operand, &model, err);
   if (!st) st = outputs_guard(&plan, model, args->operand, err);
   if (!st) st = lac_inspect(model, &options, &report, err);
   if (!st) st = outputs_write(&plan, model, report, err);
+  st = outputs_finish(&plan, st, err);
   if (!st) outputs_tell(&plan);
   lac_report_destroy(report);
   lac_model_destroy(model);

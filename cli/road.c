@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The road of prune and permute. Everything that can be refused is refused before the long work,
- * and standard output is written last, when all files have their names. */
+ * The road of prune and permute. Everything that can be refused is refused before the long work;
+ * files get their names last, when standard output is written. */
 #include "road.h"
 
 #include "input.h"
@@ -21,7 +21,7 @@ exit_code road_run(const arguments *args, road_step *step, lac_error *err) {
   lac_model *model = NULL;
   lac_report *report = NULL;
   lac_options options;
-  outputs plan;
+  outputs plan = {0};
   lac_status st = input_options(args, &options, err);
   if (!st) st = outputs_plan(args, &plan, err);
   if (!st) st = input_model(args->operand, &model, err);
@@ -29,7 +29,7 @@ exit_code road_run(const arguments *args, road_step *step, lac_error *err) {
   if (!st) st = step(args, &options, model, &report, err);
   if (!st) st = outputs_write(&plan, model, report, err);
   if (!st && !plan.uses_stdout) st = print_result(report, args->verb, err);
-  if (!st) st = outputs_finish(&plan, err);
+  st = outputs_finish(&plan, st, err);
   if (!st) outputs_tell(&plan);
   lac_report_destroy(report);
   lac_model_destroy(model);

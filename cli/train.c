@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/folder.h"
 #include "base/nearest.h"
+#include "base/run_folder.h"
 #include "export.h"
 #include "input.h"
 #include "lacuna/train.h"
@@ -342,7 +343,7 @@ static lac_status prune(run *r, lac_error *err) {
     r->replayed = order_replay(args->model_dir, &how, r->model);
     how.permute = !r->replayed;
     if (r->replayed)
-      story_tell("the channels are put in the order of %s/" ORDER_NAME, args->model_dir);
+      story_tell("the channels are put in the order of %s/" LACI_RUN_ORDER, args->model_dir);
   }
   lac_status st = lac_prune(r->model, &how, &r->report, err);
   if (!st && r->report->summary.interrupted) {
@@ -412,13 +413,42 @@ static lac_status check_parent(const char *folder, lac_error *err) {
                                                    : fail_folder(folder, strerror(errno), err);
 }
 
+static lac_status guard_input(const run *r, const char *path, lac_error *err) {
+  const lac_train_options *o = &r->options;
+  if (!path || !path[0] || !o->model_dir || o->eval_only) return LAC_OK;
+  if (!laci_run_folder_writes(o->model_dir, path)) return LAC_OK;
+  return laci_fail(err, LAC_EXISTS,
+                   "%s: it is an input, and the run in --model-dir %s writes a file of that name",
+                   path, o->model_dir);
+}
+
+/* What is read is none of the files that the run will write. */
+static lac_status guard_inputs(const run *r, lac_error *err) {
+  lac_status st = guard_input(r, r->source, err);
+  if (!st) st = guard_input(r, r->args->data, err);
+  return st ? st : guard_input(r, r->args->classes, err);
+}
+
+/* The same for the model's data files, which only the loaded model names. */
+static lac_status guard_data_files(const run *r, lac_error *err) {
+  const char *slash = strrchr(r->source, '/'), *name;
+  int n_folder = slash ? (int)(slash + 1 - r->source) : 0;
+  char path[PATH_MAX];
+  lac_status st = LAC_OK;
+  for (int at = 0; !st && (name = lac_model_data_file(r->model, at)); at++) {
+    int n = snprintf(path, sizeof path, "%.*s%s", n_folder, r->source, name);
+    if (n > 0 && (size_t)n < sizeof path) st = guard_input(r, path, err);
+  }
+  return st;
+}
+
 /* Most of it the library would say, too, but only after the pruning, which may take long. */
 static lac_status check_model_dir(const run *r, lac_error *err) {
   const lac_train_options *o = &r->options;
   if (!o->model_dir) return LAC_OK;
   DIR *files = opendir(o->model_dir);
   if (!files && errno != ENOENT) return fail_folder(o->model_dir, strerror(errno), err);
-  bool taken = laci_folder_has(o->model_dir, "checkpoint-*.lac");
+  bool taken = laci_folder_has(o->model_dir, LACI_RUN_CHECKPOINTS);
   if (files) (void)closedir(files);
   if (o->eval_only && o->recover && !taken) {
     return laci_fail(err, LAC_NOT_FOUND, "%s: no checkpoint in it", o->model_dir);
@@ -427,6 +457,10 @@ static lac_status check_model_dir(const run *r, lac_error *err) {
     return fail_folder(o->model_dir, strerror(errno), err);
   }
   if (!files) return check_parent(o->model_dir, err);
+  if (!o->eval_only) {
+    lac_status st = laci_run_folder_check(o->model_dir, err);
+    if (st) return st;
+  }
   if (!taken || o->recover || o->force || o->eval_only) return LAC_OK;
   return laci_fail(err, LAC_EXISTS,
                    "%s: it has the checkpoints of another run (--recover goes on with it, --force "
@@ -503,7 +537,7 @@ static lac_status write_result(run *r, outputs *plan, lac_error *err) {
   if (!st && !plan->uses_stdout) st = print_check(r, err);
   if (!st) st = outputs_write(plan, r->model, r->report, err);
   if (!st && !plan->uses_stdout) print_result(r);
-  if (!st) st = outputs_finish(plan, err);
+  st = outputs_finish(plan, st, err);
   if (!st) outputs_tell(plan);
   plan->json = NULL;
   lac_text_free(json);
@@ -512,7 +546,7 @@ static lac_status write_result(run *r, outputs *plan, lac_error *err) {
 
 static exit_code train(const arguments *args, lac_error *err) {
   run r = {.args = args};
-  outputs plan;
+  outputs plan = {0};
   char *arch = r.arch;
   lac_status st = find_arch(args, arch, err);
   if (!st) st = read_options(&r, arch, err);
@@ -520,10 +554,12 @@ static exit_code train(const arguments *args, lac_error *err) {
   if (!st) st = outputs_plan(args, &plan, err);
   if (!st) st = outputs_guard_data(&plan, args, err);
   if (!st) st = outputs_guard_run(&plan, args->model_dir, err);
+  if (!st) st = guard_inputs(&r, err);
   if (!st) st = check_model_dir(&r, err);
   if (!st) st = lac_train_data_find(args->data, &r.options, &r.data, err);
   if (!st) st = make_model(&r, arch, err);
   if (!st) st = outputs_guard(&plan, r.model, r.source, err);
+  if (!st) st = guard_data_files(&r, err);
   if (!st) st = lac_train_check(r.model, args->data, &r.options, err);
   if (!st) st = make_masks(&r, err);
   if (!st) {

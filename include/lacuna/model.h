@@ -47,6 +47,15 @@ LAC_API LAC_MUST_CHECK lac_status lac_model_load_memory(const void *bytes, size_
 LAC_API LAC_MUST_CHECK lac_status lac_model_save(lac_model *model, const char *path, bool force,
                                                  lac_error *err);
 
+/** Takes the next bytes of a file; what it fails with ends the writing. */
+typedef lac_status lac_write_bytes(const void *bytes, size_t size_bytes, void *context,
+                                   lac_error *err);
+
+/** The bytes that lac_model_save would write, piece by piece to a function: for a pipe. Fails
+ * LAC_UNSUPPORTED where the model has external data, which needs a file of its own. */
+LAC_API LAC_MUST_CHECK lac_status lac_model_stream(lac_model *model, lac_write_bytes *write,
+                                                   void *context, lac_error *err);
+
 /** True where path names a file that the model was read from, its own or one of its data files, by
  *  whatever name: for callers that write files beside it. */
 LAC_API bool lac_model_reads(const lac_model *model, const char *path);

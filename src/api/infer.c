@@ -18,6 +18,7 @@
 #include "backend/plain/plain.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/file_set.h"
 #include "base/log.h"
 #include "data/npy.h"
 #include "graph/sizes.h"
@@ -39,8 +40,6 @@ typedef struct inference {
   laci_writer **writers; /* [graph->n_outputs] */
   laci_file_id *keep;    /* [n_keep] the inputs' files */
   size_t n_keep;
-  const char *made_folder; /* to be removed on failure */
-  int leftover;            /* the folder as such */
   infer_result *result;
 } inference;
 
@@ -406,21 +405,15 @@ static bool is_input(const inference *run, const lac_model *model, const char *p
 static lac_status open_outputs(inference *run, const lac_model *model, const char *folder,
                                lac_error *err) {
   laci_write_options options = {.force = run->options->force};
-  if (mkdir(folder, 0777) == 0) {
-    run->made_folder = folder;
-    run->leftover = laci_leftover_add(folder);
-  } else if (errno != EEXIST) {
-    return laci_fail(err, LAC_IO, "%s: %s", folder, strerror(errno));
-  }
-  for (int at = 0; at < run->graph->n_outputs; at++) {
+  lac_status st = laci_file_set_make_folder(folder, err);
+  for (int at = 0; at < run->graph->n_outputs && !st; at++) {
     const char *path = run->result->outputs[at].path;
     if (is_input(run, model, path)) {
       return laci_fail(err, LAC_EXISTS, "%s: it is an input, which is never replaced", path);
     }
-    lac_status st = laci_writer_open(path, &options, &run->writers[at], err);
-    if (st) return st;
+    st = laci_writer_open(path, &options, &run->writers[at], err);
   }
-  return LAC_OK;
+  return st;
 }
 
 /* The type in the file: what the network declares. */
@@ -468,7 +461,6 @@ static lac_status write_outputs(inference *run, lac_error *err) {
   lac_status st = LAC_OK;
   for (int at = 0; at < n && !st; at++) st = write_output(run, at, err);
   for (int at = 0; at < n && !st; at++) st = laci_writer_commit(run->writers[at], err);
-  for (int at = 0; at < n && st; at++) laci_writer_retract(run->writers[at]);
   return st;
 }
 
@@ -490,8 +482,7 @@ static lac_status inference_init(inference *run, const lac_model *model,
   size_t n_in = (size_t)model->graph->n_inputs, n_out = (size_t)model->graph->n_outputs;
   *run = (inference){.graph = model->graph,
                      .options = options,
-                     .budget = laci_budget_of(options->max_memory),
-                     .leftover = -1};
+                     .budget = laci_budget_of(options->max_memory)};
   run->inputs = laci_alloc(n_in, sizeof *run->inputs);
   run->outputs = laci_alloc(n_out, sizeof *run->outputs);
   run->writers = laci_alloc(n_out, sizeof *run->writers);
@@ -515,8 +506,6 @@ static void inference_clear(inference *run) {
   laci_free(run->outputs);
   laci_free(run->writers);
   laci_free(run->keep);
-  if (run->made_folder) (void)rmdir(run->made_folder);
-  laci_leftover_drop(run->leftover);
   lac_infer_result_destroy(run->result ? &run->result->pub : NULL);
 }
 
@@ -525,7 +514,9 @@ lac_status lac_infer(const lac_model *model, const lac_infer_input *inputs, int 
                      lac_infer_result **result, lac_error *err) {
   lac_infer_options defaults = lac_infer_options_default();
   inference run;
+  laci_file_set set;
   if (result) *result = NULL;
+  laci_file_set_begin(&set);
   lac_status st = inference_init(&run, model, options ? options : &defaults, n_inputs, err);
   if (!st) st = check_options(&run, err);
   if (!st) st = read_inputs(&run, inputs, n_inputs, err);
@@ -533,13 +524,17 @@ lac_status lac_infer(const lac_model *model, const lac_infer_input *inputs, int 
   if (!st) st = open_outputs(&run, model, folder, err);
   if (!st) st = run.options->plain ? run_plain(&run, model, err) : run_fast(&run, model, err);
   if (!st) st = write_outputs(&run, err);
-  if (!st) run.made_folder = NULL;
   if (!st) tell_bf16(&run);
   if (!st && result) {
     *result = &run.result->pub;
     run.result = NULL;
   }
   inference_clear(&run);
+  st = laci_file_set_end(&set, st, err);
+  if (st && result) {
+    lac_infer_result_destroy(*result);
+    *result = NULL;
+  }
   return st;
 }
 

@@ -61,6 +61,13 @@ lac_status lac_model_save(lac_model *model, const char *path, bool force, lac_er
   return laci_onnx_save(model->file, model->graph, path, force, err);
 }
 
+lac_status lac_model_stream(lac_model *model, lac_write_bytes *write, void *context,
+                            lac_error *err) {
+  if (!model || !write) return laci_fail(err, LAC_BAD_ARGUMENT, "no model or no function given");
+  if (!model->file) return laci_onnx_write_stream(model->graph, write, context, err);
+  return laci_onnx_stream(model->file, model->graph, write, context, err);
+}
+
 bool lac_model_reads(const lac_model *model, const char *path) {
   return model && model->file && path && laci_onnx_reads(model->file, path);
 }

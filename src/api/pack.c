@@ -15,6 +15,7 @@
 #include "api/pack_in.h"
 #include "api/scratch.h"
 #include "base/error.h"
+#include "base/file_set.h"
 #include "base/log.h"
 #include "onnx/places.h"
 #include "pack/packfile.h"
@@ -268,14 +269,18 @@ static lac_status pack_model(const lac_model *model, const lac_options *options,
 static lac_status save_and_pack(lac_model *model, const lac_options *options, const char *path,
                                 bool force, laci_pack_report *report, lac_error *err) {
   char saved_path[PATH_MAX];
-  laci_scratch scratch = {{0}};
+  laci_scratch scratch = {.folder = ""};
   lac_model *saved = NULL;
+  laci_file_set set;
   lac_status st = laci_scratch_create(&scratch, err);
   if (!st) st = laci_scratch_path(&scratch, "model.onnx", saved_path, err);
+  laci_file_set_begin_apart(&set); /* it is read at once */
   if (!st) st = lac_model_save(model, saved_path, false, err);
+  st = laci_file_set_end(&set, st, err);
   if (!st) st = lac_model_load(saved_path, &saved, err);
   if (!st) st = pack_model(saved, options, path, force, report, err);
   lac_model_destroy(saved);
+  if (st) laci_scratch_tell(&scratch, err);
   laci_scratch_remove(&scratch);
   return st;
 }

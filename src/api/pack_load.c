@@ -7,6 +7,7 @@
 
 #include "api/model_in.h"
 #include "base/error.h"
+#include "base/file_set.h"
 #include "base/log.h"
 #include "lacuna/pack.h"
 #include "pack/packfile.h"
@@ -49,20 +50,23 @@ static lac_status restore_all(const laci_packfile *pack, const char *out,
     st = path_beside(out, laci_packfile_file_name(pack, at), beside, err);
     if (!st) st = restore_file(pack, at, beside, options, &writers[at], err);
   }
-  /* Data first: a model that is there has its data. */
+  /* Data first: a model that is there has its data. One that is replaced is out of the way until
+   * then, for its data may have the same names. */
+  if (n > 1 && options->force && !st) st = laci_file_set_hide(out, err);
   for (size_t at = n; at-- > 0 && !st;) st = laci_writer_commit(writers[at], err);
-  for (size_t at = 0; st && at < n; at++) laci_writer_retract(writers[at]);
   return st;
 }
 
 lac_status lac_pack_restore(const char *path, const char *out, bool force, lac_error *err) {
   laci_packfile *pack = NULL;
   laci_writer **writers = NULL;
+  laci_file_set set;
   if (!path || !out) return laci_fail(err, LAC_BAD_ARGUMENT, "two paths are needed");
   lac_status st = laci_packfile_open(path, &pack, err);
   if (st) return st;
   const laci_file_id id = laci_packfile_id(pack);
   const laci_write_options options = {.force = force, .keep = &id, .n_keep = 1};
+  laci_file_set_begin(&set);
   writers = laci_alloc(laci_packfile_n_files(pack), sizeof *writers);
   if (writers) st = restore_all(pack, out, &options, writers, err);
   else st = laci_fail_memory(err, out);
@@ -71,7 +75,7 @@ lac_status lac_pack_restore(const char *path, const char *out, bool force, lac_e
   }
   laci_free(writers);
   laci_packfile_close(pack);
-  return st;
+  return laci_file_set_end(&set, st, err);
 }
 
 /* ---- A model ---- */

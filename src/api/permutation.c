@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/writer.h"
 #include "permute/file.h"
 
 enum { MAX_FILE_BYTES = 1 << 30 };

@@ -35,6 +35,11 @@ void laci_train_plan_clear(laci_train_plan *plan);
 /** "cifar10", "cifar100", "folder", "digits". */
 const char *laci_train_format(const laci_dataset *set);
 
+/** Writes run.json, which says that the folder is a run's: the program, the network's name, seed,
+ * steps, when it began. Fails LAC_IO, LAC_NO_MEMORY. */
+LAC_MUST_CHECK lac_status laci_train_mark(const char *folder, const char *network, uint64_t seed,
+                                          int64_t steps, lac_error *err);
+
 /** log.jsonl, TensorBoard events and curves.svg of a run. */
 typedef struct laci_train_record laci_train_record;
 

@@ -3,16 +3,22 @@
  * at every display step, and the curves, drawn again at every evaluation from all lines so far,
  * those of earlier runs too. */
 #include <inttypes.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "api/train_in.h"
 #include "base/error.h"
-#include "base/file.h"
 #include "base/memory.h"
+#include "base/run_folder.h"
+#include "base/writer.h"
+#include "lacuna/prune.h"
 #include "report/curve.h"
 #include "train/events.h"
 #include "train/log.h"
+
+enum { MARK_VERSION = 1 }; /* of run.json */
 
 struct laci_train_record {
   laci_train_log *log;
@@ -21,13 +27,38 @@ struct laci_train_record {
   char curves[PATH_MAX];
 };
 
+lac_status laci_train_mark(const char *folder, const char *network, uint64_t seed, int64_t steps,
+                           lac_error *err) {
+  char path[PATH_MAX], started[32] = "";
+  time_t now = time(NULL);
+  struct tm parts;
+  int n = snprintf(path, sizeof path, "%s/" LACI_RUN_MARK, folder);
+  if (n < 0 || (size_t)n >= sizeof path) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "%s: the name is too long", folder);
+  }
+  (void)strftime(started, sizeof started, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &parts));
+  json_t *name = json_string(network);
+  if (!name) name = json_null(); /* a path that is no UTF-8 */
+  json_t *mark = json_pack("{s:i, s:s, s:s, s:o, s:I, s:I}", "version", MARK_VERSION, "lacuna",
+                           lac_version(), "started", started, "network", name, "seed",
+                           (json_int_t)seed, "steps", (json_int_t)steps);
+  char text[PATH_MAX * 6 + 512]; /* an escaped byte takes six */
+  size_t n_text = json_dumpb(mark, text, sizeof text - 1, JSON_INDENT(2));
+  bool whole = mark && n_text > 0 && n_text < sizeof text;
+  if (whole) text[n_text++] = '\n';
+  lac_status st =
+      whole ? laci_file_write(path, text, n_text, true, err) : laci_fail_memory(err, path);
+  json_decref(mark);
+  return st;
+}
+
 lac_status laci_train_record_open(const char *folder, int64_t step, const laci_train_about *about,
                                   laci_train_record **record, lac_error *err) {
   *record = NULL;
   laci_train_record *r = laci_alloc(1, sizeof *r);
   if (!r) return laci_fail_memory(err, "the log");
   r->about = *about;
-  int n = snprintf(r->curves, sizeof r->curves, "%s/curves.svg", folder);
+  int n = snprintf(r->curves, sizeof r->curves, "%s/" LACI_RUN_CURVES, folder);
   lac_status st = LAC_OK;
   if (n < 0 || (size_t)n >= sizeof r->curves) {
     st = laci_fail(err, LAC_BAD_ARGUMENT, "%s: the name is too long", folder);

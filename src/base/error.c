@@ -3,7 +3,9 @@
 #include "base/error.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -62,6 +64,20 @@ lac_status laci_check_given(const char *function, const laci_given *given, size_
       return laci_fail(err, LAC_BAD_ARGUMENT, "%s: %s is NULL", function, given[at].name);
   }
   return LAC_OK;
+}
+
+void laci_error_rename(lac_error *err, const char *from, const char *to) {
+  char text[sizeof err->text];
+  size_t n_from = strlen(from), n = 0;
+  if (!err || !strstr(err->text, from)) return;
+  for (const char *at = err->text; *at && n + 1 < sizeof text;) {
+    bool found = strncmp(at, from, n_from) == 0;
+    int put = snprintf(text + n, sizeof text - n, "%.*s", found ? INT_MAX : 1, found ? to : at);
+    n = (size_t)put < sizeof text - n ? n + (size_t)put : sizeof text - 1;
+    at += found ? n_from : 1;
+  }
+  memcpy(err->text, text, n);
+  err->text[n] = 0;
 }
 
 lac_status laci_fail_memory(lac_error *err, const char *what) {

@@ -7,7 +7,7 @@
 #ifndef LACI_DATA_NPY_H
 #define LACI_DATA_NPY_H
 
-#include "base/file.h"
+#include "base/writer.h"
 #include "tensor/shape.h"
 
 /** An array of its own memory. Zero-initialised is empty. */

@@ -7,6 +7,7 @@
 #include "onnx/export_in.h"
 
 #include "base/error.h"
+#include "base/file_set.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -82,19 +83,20 @@ static lac_status patch_stored(laci_export *x, const laci_stored *stored, lac_er
 /** protobuf-c's idea of a place to write to. */
 typedef struct sink {
   ProtobufCBuffer base;
-  laci_writer *writer;
+  lac_write_bytes *put;
+  void *context;
   lac_status status;
   lac_error *err;
 } sink;
 
 static void append(ProtobufCBuffer *base, size_t size_bytes, const uint8_t *bytes) {
   sink *s = (sink *)base;
-  if (!s->status) s->status = laci_writer_append(s->writer, bytes, size_bytes, s->err);
+  if (!s->status) s->status = s->put(bytes, size_bytes, s->context, s->err);
 }
 
-lac_status laci_onnx_pack(const ProtobufCMessage *message, const char *path, laci_writer *writer,
-                          lac_error *err) {
-  sink s = {.base.append = append, .writer = writer, .err = err};
+lac_status laci_onnx_pack(const ProtobufCMessage *message, const char *path, lac_write_bytes *put,
+                          void *context, lac_error *err) {
+  sink s = {.base.append = append, .put = put, .context = context, .err = err};
   size_t size = protobuf_c_message_get_packed_size(message);
   if (size > max_model_bytes) {
     return laci_fail(err, LAC_UNSUPPORTED,
@@ -103,17 +105,26 @@ lac_status laci_onnx_pack(const ProtobufCMessage *message, const char *path, lac
                      path, size);
   }
   (void)protobuf_c_message_pack_to_buffer(message, &s.base);
-  return s.status ? s.status : laci_writer_finish(writer, err);
+  return s.status;
 }
 
-/** Data files first: a model that is there has its data. A failure takes back what was new. */
+static lac_status to_writer(const void *bytes, size_t size_bytes, void *context, lac_error *err) {
+  return laci_writer_append(context, bytes, size_bytes, err);
+}
+
+lac_status laci_onnx_pack_file(const ProtobufCMessage *message, const char *path,
+                               laci_writer *writer, lac_error *err) {
+  lac_status st = laci_onnx_pack(message, path, to_writer, writer, err);
+  return st ? st : laci_writer_finish(writer, err);
+}
+
+/** Data files first: a model that is there has its data. */
 static lac_status commit(laci_export *x, laci_writer *model, lac_error *err) {
-  lac_status st = LAC_OK;
-  size_t done = 0, n = x->file->n_data_files;
-  for (; done < n && !st; done++) st = laci_writer_commit(x->writers[done], err);
-  if (!st) st = laci_writer_commit(model, err);
-  for (size_t at = 0; st && at < done; at++) laci_writer_retract(x->writers[at]);
-  return st;
+  lac_status st = laci_export_first_version(x, err);
+  for (size_t at = 0; at < x->file->n_data_files && !st; at++) {
+    st = laci_writer_commit(x->writers[at], err);
+  }
+  return st ? st : laci_writer_commit(model, err);
 }
 
 /** Which files were read: they survive, whatever path is called. */
@@ -121,8 +132,10 @@ static lac_status list_inputs(laci_export *x, lac_error *err) {
   const laci_onnx *file = x->file;
   x->inputs = laci_arena_alloc(&x->arena, file->n_data_files + 1, sizeof *x->inputs);
   x->names = laci_arena_alloc(&x->arena, file->n_data_files, sizeof *x->names);
+  x->locations = laci_arena_alloc(&x->arena, file->n_data_files, sizeof *x->locations);
   x->writers = laci_arena_alloc(&x->arena, file->n_data_files, sizeof *x->writers);
-  if (!x->inputs || !x->names || !x->writers) return laci_fail_memory(err, x->path);
+  if (!x->inputs || !x->names || !x->locations || !x->writers)
+    return laci_fail_memory(err, x->path);
   const laci_file_id *id = laci_reader_id(file->reader);
   if (id) x->inputs[x->n_inputs++] = *id;
   for (size_t at = 0; at < file->n_data_files; at++) {
@@ -161,6 +174,8 @@ lac_status laci_onnx_save(laci_onnx *file, const laci_graph *graph, const char *
                           lac_error *err) {
   laci_export x = {.file = file, .path = path, .force = force};
   laci_writer *model = NULL;
+  laci_file_set set;
+  laci_file_set_begin(&set);
   lac_status st = laci_onnx_settle(file, err);
   if (!st) st = list_inputs(&x, err);
   if (!st) {
@@ -171,13 +186,31 @@ lac_status laci_onnx_save(laci_onnx *file, const laci_graph *graph, const char *
     st = patch_stored(&x, &graph->stored[at], err);
   }
   if (!st) st = laci_export_data(&x, err);
-  if (!st) st = laci_onnx_pack(&file->model->base, path, model, err);
+  if (!st) st = laci_onnx_pack_file(&file->model->base, path, model, err);
   if (!st) st = commit(&x, model, err);
   undo_patches(&x);
   clear_marks(file);
   for (size_t at = 0; x.writers && at < file->n_data_files; at++)
     laci_writer_destroy(x.writers[at]);
   laci_writer_destroy(model);
+  laci_free(x.patches);
+  laci_arena_clear(&x.arena);
+  return laci_file_set_end(&set, st, err);
+}
+
+lac_status laci_onnx_stream(laci_onnx *file, const laci_graph *graph, lac_write_bytes *put,
+                            void *context, lac_error *err) {
+  laci_export x = {.file = file, .path = "the model"};
+  if (file->n_data_files) {
+    return laci_fail(err, LAC_UNSUPPORTED,
+                     "the model has external data, which needs a file of its own");
+  }
+  lac_status st = laci_onnx_settle(file, err);
+  for (int at = 0; at < graph->n_stored && !st; at++) {
+    st = patch_stored(&x, &graph->stored[at], err);
+  }
+  if (!st) st = laci_onnx_pack(&file->model->base, x.path, put, context, err);
+  undo_patches(&x);
   laci_free(x.patches);
   laci_arena_clear(&x.arena);
   return st;

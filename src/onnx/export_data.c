@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum {
   MOVED_ALIGNMENT = 4096, /* so that readers can map a moved tensor by itself */
@@ -178,7 +179,7 @@ static lac_status refer(laci_export *x, const laci_external *e, bool file_change
   char *offset = laci_arena_alloc(&x->arena, 24, 1);
   if (!entries || !offset) return laci_fail_memory(err, x->path);
   (void)snprintf(offset, 24, "%" PRIu64, e->new_offset);
-  Onnx__StringStringEntryProto *location = new_entry(x, "location", x->names[e->file]);
+  Onnx__StringStringEntryProto *location = x->locations[e->file];
   Onnx__StringStringEntryProto *moved = new_entry(x, "offset", offset);
   if (!location || !moved) return laci_fail_memory(err, x->path);
   size_t n = 0;
@@ -205,6 +206,7 @@ static lac_status export_file(laci_export *x, int file, laci_external **places, 
   const char *path = path_of(x, x->names[file]);
   if (!path) return laci_fail_memory(err, x->path);
   mark_moved(x, places, n);
+  x->locations[file] = new_entry(x, "location", x->names[file]);
   lac_status st = laci_writer_open(path, &options, &x->writers[file], err);
   laci_reader *old = x->file->data_files[file].reader;
   if (!st) st = write_data(places, n, x->writers[file], old, err);
@@ -230,6 +232,54 @@ lac_status laci_export_data(laci_export *x, lac_error *err) {
     int id = places[first]->file;
     for (next = first; next < file->n_externals && places[next]->file == id;) next++;
     st = export_file(x, id, places + first, next - first, err);
+  }
+  return st;
+}
+
+/* ---- In the place of another model ---- */
+
+static bool exists(const char *path) {
+  struct stat found;
+  return path && lstat(path, &found) == 0;
+}
+
+/** Makes the model refer to second names. *wanted: false where there are none to be had, or none is
+ * needed. */
+static lac_status refer_to_second_names(laci_export *x, char **seconds, bool *wanted,
+                                        lac_error *err) {
+  lac_status st = LAC_OK;
+  bool all = true;
+  *wanted = false;
+  for (size_t at = 0; at < x->file->n_data_files && !st; at++) {
+    if (!exists(path_of(x, x->names[at]))) continue;
+    st = laci_writer_second_name(x->writers[at], &seconds[at], err);
+    all &= seconds[at] != NULL;
+    if (seconds[at]) x->locations[at]->value = seconds[at];
+    *wanted = true;
+  }
+  *wanted &= all;
+  return st;
+}
+
+lac_status laci_export_first_version(laci_export *x, lac_error *err) {
+  const laci_write_options options = {.force = true, .keep = x->inputs, .n_keep = x->n_inputs};
+  laci_writer *model = NULL;
+  bool wanted = false;
+  if (!x->force || !exists(x->path)) return LAC_OK;
+  size_t n = x->file->n_data_files;
+  char **seconds = laci_arena_alloc(&x->arena, n, sizeof *seconds);
+  if (!seconds) return laci_fail_memory(err, x->path);
+  lac_status st = refer_to_second_names(x, seconds, &wanted, err);
+  if (!st && wanted) {
+    st = laci_writer_open(x->path, &options, &model, err);
+    if (!st) st = laci_onnx_pack_file(&x->file->model->base, x->path, model, err);
+    if (!st) st = laci_writer_commit(model, err);
+    laci_writer_destroy(model);
+  }
+  for (size_t at = 0; at < n; at++) {
+    if (!seconds[at]) continue;
+    x->locations[at]->value = (char *)x->names[at];
+    laci_free(seconds[at]);
   }
   return st;
 }

@@ -23,8 +23,9 @@ typedef struct laci_export {
   size_t n_patches, patch_room;
   laci_file_id *inputs; /* never to be replaced: the model that was read and its data files */
   size_t n_inputs;
-  const char **names;    /* [n_data_files] new locations */
-  laci_writer **writers; /* [n_data_files] */
+  const char **names;                       /* [n_data_files] new locations */
+  Onnx__StringStringEntryProto **locations; /* [n_data_files] what all tensors of a file refer to */
+  laci_writer **writers;                    /* [n_data_files] */
 } laci_export;
 
 /** Replaces up to 8 bytes of the message until the save is over. */
@@ -33,5 +34,10 @@ LAC_MUST_CHECK lac_status laci_export_patch(laci_export *x, void *place, const v
 
 /** Writes all data files under temporary names, and makes the model refer to them. */
 LAC_MUST_CHECK lac_status laci_export_data(laci_export *x, lac_error *err);
+
+/** Where the model and data files of the new names exist: commits a first version of the model,
+ * which refers to the new data by second names (base/file_set.h), so that in no moment a model is
+ * there whose data are another's. */
+LAC_MUST_CHECK lac_status laci_export_first_version(laci_export *x, lac_error *err);
 
 #endif

@@ -11,6 +11,7 @@
 
 #include "base/reader.h"
 #include "graph/graph.h"
+#include "lacuna/model.h"
 
 /** The decoded file. The graph's stored tensors are views into it: destroy the graph first. */
 typedef struct laci_onnx laci_onnx;
@@ -55,12 +56,20 @@ LAC_MUST_CHECK lac_status laci_onnx_settle(laci_onnx *file, lac_error *err);
 LAC_MUST_CHECK lac_status laci_onnx_save(laci_onnx *file, const laci_graph *graph, const char *path,
                                          bool force, lac_error *err);
 
+/** The same bytes, piece by piece, to a function; what it fails with ends it. Fails LAC_UNSUPPORTED
+ * where there is external data, and beyond 2 GiB. */
+LAC_MUST_CHECK lac_status laci_onnx_stream(laci_onnx *file, const laci_graph *graph,
+                                           lac_write_bytes *put, void *context, lac_error *err);
+
 /** Writes a graph that came from no file (src/arch): a new model with its nodes in order, stored
  * tensors as initializers, symbols of sizes as names. Nothing appears before all of it is on disk.
  * Fails LAC_EXISTS without force; LAC_UNSUPPORTED for nodes with bodies, attributes that are
  * tensors, inputs of unknown type, and beyond 2 GiB. */
 LAC_MUST_CHECK lac_status laci_onnx_write(const laci_graph *graph, const char *path, bool force,
                                           lac_error *err);
+/** The same, piece by piece, to a function. */
+LAC_MUST_CHECK lac_status laci_onnx_write_stream(const laci_graph *graph, lac_write_bytes *put,
+                                                 void *context, lac_error *err);
 
 /** True where path names a file that was read: the model or one of its data files, by whatever
  * name. */

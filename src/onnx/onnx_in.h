@@ -7,6 +7,7 @@
 #define LACI_ONNX_ONNX_IN_H
 
 #include "base/reader.h"
+#include "base/writer.h"
 #include "onnx/onnx.h"
 #include "onnx/places.h"
 
@@ -99,10 +100,13 @@ LAC_MUST_CHECK lac_status laci_onnx_each_tensor(const ProtobufCMessage *message,
 
 /* export.c */
 
-/** Writes a model's message and finishes the writer. Fails LAC_UNSUPPORTED beyond 2 GiB; `path` is
- * for messages. */
+/** Gives `put` a model's message, piece by piece. Fails LAC_UNSUPPORTED beyond 2 GiB, and as put
+ * does; `path` is for messages. */
 LAC_MUST_CHECK lac_status laci_onnx_pack(const ProtobufCMessage *message, const char *path,
-                                         laci_writer *writer, lac_error *err);
+                                         lac_write_bytes *put, void *context, lac_error *err);
+/** The same to a writer, which is finished. */
+LAC_MUST_CHECK lac_status laci_onnx_pack_file(const ProtobufCMessage *message, const char *path,
+                                              laci_writer *writer, lac_error *err);
 /* places.c */
 
 typedef struct laci_stretch {

@@ -237,24 +237,40 @@ static lac_status make_graph(maker *m, Onnx__GraphProto *to) {
   return st;
 }
 
+/** The message, which lives in m->arena and body. */
+static lac_status make_model(maker *m, Onnx__ModelProto *model, Onnx__GraphProto *body) {
+  onnx__model_proto__init(model);
+  lac_status st = make_graph(m, body);
+  if (!st) st = make_opsets(m, model);
+  model->has_ir_version = true;
+  model->ir_version = m->graph->ir_version > 0 ? m->graph->ir_version : 8;
+  model->producer_name = text_of("lacuna");
+  model->producer_version = text_of(LAC_VERSION);
+  model->graph = body;
+  return st;
+}
+
 lac_status laci_onnx_write(const laci_graph *graph, const char *path, bool force, lac_error *err) {
   maker m = {.graph = graph, .path = path, .err = err};
-  Onnx__ModelProto model = ONNX__MODEL_PROTO__INIT;
+  Onnx__ModelProto model;
   Onnx__GraphProto body;
   laci_writer *writer = NULL;
-  lac_status st = make_graph(&m, &body);
-  if (!st) st = make_opsets(&m, &model);
-  if (st) goto out;
-  model.has_ir_version = true;
-  model.ir_version = graph->ir_version > 0 ? graph->ir_version : 8;
-  model.producer_name = text_of("lacuna");
-  model.producer_version = text_of(LAC_VERSION);
-  model.graph = &body;
-  st = laci_writer_open(path, &(laci_write_options){.force = force}, &writer, err);
-  if (!st) st = laci_onnx_pack(&model.base, path, writer, err);
+  lac_status st = make_model(&m, &model, &body);
+  if (!st) st = laci_writer_open(path, &(laci_write_options){.force = force}, &writer, err);
+  if (!st) st = laci_onnx_pack_file(&model.base, path, writer, err);
   if (!st) st = laci_writer_commit(writer, err);
-out:
   laci_writer_destroy(writer);
+  laci_arena_clear(&m.arena);
+  return st;
+}
+
+lac_status laci_onnx_write_stream(const laci_graph *graph, lac_write_bytes *put, void *context,
+                                  lac_error *err) {
+  maker m = {.graph = graph, .path = "the model", .err = err};
+  Onnx__ModelProto model;
+  Onnx__GraphProto body;
+  lac_status st = make_model(&m, &model, &body);
+  if (!st) st = laci_onnx_pack(&model.base, m.path, put, context, err);
   laci_arena_clear(&m.arena);
   return st;
 }

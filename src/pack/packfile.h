@@ -11,6 +11,7 @@
 #define LACI_PACK_PACKFILE_H
 
 #include "base/reader.h"
+#include "base/writer.h"
 #include "sparse/pack.h"
 
 /* ---- Writing ---- */

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/file.h"
+#include "base/writer.h"
 #include "report/label.h"
 #include "report/render.h"
 #include "report/text_width.h"

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/file.h"
+#include "base/writer.h"
 #include "graph/op.h"
 #include "report/label.h"
 #include "report/render.h"

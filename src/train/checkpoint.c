@@ -4,21 +4,22 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/error.h"
 #include "base/file.h"
 #include "base/reader.h"
 #include "base/hash.h"
+#include "base/leftover.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/writer.h"
 
 enum { VERSION = 1, ALIGNMENT = 64, HASH_BYTES = 8 };
 
@@ -181,24 +182,12 @@ static lac_status append_all(laci_writer *writer, int64_t step, const laci_secti
   return st;
 }
 
-/** A writer's temporary name (base/file.c). */
-static bool is_temporary(const char *name) {
-  size_t length = strlen(name);
-  return strncmp(name, ".lacuna-", 8) == 0 && length > 4 && strcmp(name + length - 4, ".tmp") == 0;
-}
-
-/** Nobody has written to it for an hour: its writer was killed. */
-static bool is_left_over(const char *path) {
-  struct stat found;
-  return stat(path, &found) == 0 && time(NULL) - found.st_mtime > 3600;
-}
-
 /** Best effort: a file that cannot be removed does no harm. */
 static void remove_from(const char *folder, const listing *l, size_t first) {
   for (size_t at = first; at < l->n; at++) {
     char *path;
     if (path_of(folder, l->names[at], &path, NULL)) return;
-    if (is_checkpoint(l->names[at]) || is_left_over(path)) (void)unlink(path);
+    (void)unlink(path);
     laci_free(path);
   }
 }
@@ -217,9 +206,10 @@ static void tidy(const char *folder, const char *written, int keep) {
     remove_from(folder, &l, kept);
     clear_listing(&l);
   }
-  if (list(folder, is_temporary, &l, NULL)) return;
-  remove_from(folder, &l, 0);
-  clear_listing(&l);
+  int open_folder = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (open_folder < 0) return;
+  laci_dead_sweep(open_folder);
+  (void)close(open_folder);
 }
 
 lac_status laci_checkpoint_write(const char *folder, int64_t step, const laci_section *sections,

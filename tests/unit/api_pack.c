@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "base/reader.h"
+#include "base/writer.h"
 #include "base/memory.h"
 #include "lacuna/pack.h"
 

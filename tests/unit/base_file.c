@@ -3,7 +3,9 @@
 #include "onnx_build.h"
 
 #include "base/hash.h"
+#include "base/leftover.h"
 #include "base/reader.h"
+#include "base/writer.h"
 
 #include <signal.h>
 #include <sys/resource.h>
@@ -150,24 +152,6 @@ static void nothing_is_replaced_without_force(void **state) {
   expect_content("race", "theirs");
 }
 
-static void a_commit_can_be_taken_back(void **state) {
-  (void)state;
-  lac_error err = {0};
-  for (int existed = 0; existed < 2; existed++) {
-    laci_writer *writer = NULL;
-    laci_write_options options = {.force = true};
-    const char *path = in_folder(&dir, existed ? "kept" : "back");
-    if (existed) write_bytes(path, "old", 3);
-    assert_int_equal(laci_writer_open(path, &options, &writer, &err), LAC_OK);
-    assert_int_equal(laci_writer_finish(writer, &err), LAC_OK);
-    laci_writer_retract(writer); /* not committed: nothing to do */
-    assert_int_equal(laci_writer_commit(writer, &err), LAC_OK);
-    laci_writer_retract(writer);
-    assert_int_equal(access(path, F_OK), existed ? 0 : -1);
-    laci_writer_destroy(writer);
-  }
-}
-
 static void inputs_links_and_devices_are_never_replaced(void **state) {
   (void)state;
   lac_error err = {0};
@@ -263,7 +247,6 @@ int main(void) {
       cmocka_unit_test(an_abandoned_file_leaves_nothing),
       cmocka_unit_test(the_end_of_the_process_leaves_nothing_half_written),
       cmocka_unit_test(nothing_is_replaced_without_force),
-      cmocka_unit_test(a_commit_can_be_taken_back),
       cmocka_unit_test(inputs_links_and_devices_are_never_replaced),
       cmocka_unit_test(large_files_are_written_whole),
       cmocka_unit_test(a_write_that_fails_leaves_nothing),

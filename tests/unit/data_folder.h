@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "base/reader.h"
+#include "base/writer.h"
 
 #define PICTURE LAC_SOURCE_DIR "/tests/fixtures/data/colour.jpg"
 enum { FOLDER_PATH = 512 };

@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <fcntl.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -118,7 +120,11 @@ static void the_newest_ones_are_kept(void **state) {
   laci_checkpoint *c = NULL;
   add_text(&f, "checkpoint-x.lac", "no number");
   add_text(&f, "notes.txt", "kept");
-  add_text(&f, ".lacuna-0123456789abcdef.tmp", "of a writer that may be at work");
+  char path[FOLDER_PATH];
+  add_text(&f, ".lacuna-0123456789abcdef.tmp", "of a writer that is at work: it is locked");
+  path_in(path, &f, ".lacuna-0123456789abcdef.tmp");
+  int lock = open(path, O_RDONLY);
+  assert_int_equal(flock(lock, LOCK_EX), 0);
   for (int step = 1; step <= 9; step++) {
     assert_int_equal(laci_checkpoint_write(f.path, step, &section, 1, 3, NULL), LAC_OK);
     assert_int_equal(count_files(&f, 0, 20), step < 3 ? step : 3);
@@ -134,10 +140,11 @@ static void the_newest_ones_are_kept(void **state) {
   assert_int_equal(laci_checkpoint_write(f.path, 2, &section, 1, 2, NULL), LAC_OK);
   assert_int_equal(count_files(&f, 2, 2), 1); /* just written: it stays, though it is the oldest */
   assert_int_equal(count_files(&f, 0, 20), 2);
-  char path[FOLDER_PATH];
-  path_in(path, &f, "notes.txt");
   assert_int_equal(access(path, F_OK), 0);
-  path_in(path, &f, ".lacuna-0123456789abcdef.tmp");
+  assert_int_equal(close(lock), 0); /* as the end of its process does */
+  assert_int_equal(laci_checkpoint_write(f.path, 3, &section, 1, 2, NULL), LAC_OK);
+  assert_int_equal(access(path, F_OK), -1);
+  path_in(path, &f, "notes.txt");
   assert_int_equal(access(path, F_OK), 0);
   remove_folder(&f);
 }

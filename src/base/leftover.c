@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Temporary names with locks, and the list for signal handlers. */
+#define _GNU_SOURCE
+#include "base/leftover.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/hash.h"
+
+enum { NUMBERS = 10, RANDOM_TRIES = 16, MOST_LEFTOVERS = 64, HOUR_SECONDS = 3600, MOST_DEPTH = 8 };
+
+/* ---- Locks ---- */
+
+typedef enum holder { HOLDER_NONE, HOLDER_LIVES, HOLDER_UNKNOWN } holder;
+
+/** Takes the lock of an open file or folder, unless somebody has it. */
+static holder lock(int fd) {
+  if (flock(fd, LOCK_EX | LOCK_NB) == 0) return HOLDER_NONE;
+  return errno == EWOULDBLOCK ? HOLDER_LIVES : HOLDER_UNKNOWN;
+}
+
+/** Whoever has the lock of what a name stands for may remove the name: no other can. */
+static bool is_still(int folder, const char *path, const struct stat *opened) {
+  struct stat named;
+  return fstatat(folder, path, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+         named.st_dev == opened->st_dev && named.st_ino == opened->st_ino;
+}
+
+static void remove_tree(int folder, const char *path, int depth);
+
+/** Takes the descriptor of a folder. */
+static void remove_inside(int fd, int depth) {
+  DIR *files = fdopendir(fd);
+  if (!files) {
+    (void)close(fd);
+    return;
+  }
+  for (const struct dirent *file; (file = readdir(files));) {
+    if (strcmp(file->d_name, ".") == 0 || strcmp(file->d_name, "..") == 0) continue;
+    remove_tree(dirfd(files), file->d_name, depth);
+  }
+  (void)closedir(files);
+}
+
+static void remove_tree(int folder, const char *path, int depth) {
+  if (unlinkat(folder, path, 0) == 0 || depth == 0) return;
+  int fd = openat(folder, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (fd < 0) return;
+  remove_inside(fd, depth - 1);
+  (void)unlinkat(folder, path, AT_REMOVEDIR);
+}
+
+bool laci_dead_remove(int folder, const char *path) {
+  struct stat found;
+  bool gone = false;
+  int fd = openat(folder, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  if (fd < 0) return errno == ENOENT;
+  if (fstat(fd, &found) == 0 && (S_ISREG(found.st_mode) || S_ISDIR(found.st_mode))) {
+    holder who = lock(fd);
+    bool dead =
+        who == HOLDER_NONE || (who == HOLDER_UNKNOWN && time(NULL) - found.st_mtime > HOUR_SECONDS);
+    if (dead && is_still(folder, path, &found)) remove_tree(folder, path, MOST_DEPTH);
+    gone = dead && !is_still(folder, path, &found);
+  }
+  (void)close(fd);
+  return gone;
+}
+
+void laci_dead_sweep(int folder) {
+  int copy = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  DIR *files = copy < 0 ? NULL : fdopendir(copy);
+  if (!files && copy >= 0) (void)close(copy);
+  for (const struct dirent *file; files && (file = readdir(files));) {
+    if (fnmatch(".lacuna-*.tmp", file->d_name, 0) == 0)
+      (void)laci_dead_remove(folder, file->d_name);
+  }
+  if (files) (void)closedir(files);
+}
+
+/* ---- Temporary names ---- */
+
+static uint64_t key_of(const char *name) { return laci_hash64(name, strlen(name), 0); }
+
+void laci_second_name(const char *name, int number, char second[LACI_TEMPORARY_NAME]) {
+  (void)snprintf(second, LACI_TEMPORARY_NAME, ".lacuna-%016" PRIx64 "-%d.data", key_of(name),
+                 number);
+}
+
+/** A new locked file; -1 and EEXIST: a living process has the name. Between making and locking
+ * somebody may have taken it for a dead one. */
+static int create_locked(int folder, const char *path) {
+  for (int tries = 0; tries < RANDOM_TRIES; tries++) {
+    struct stat made;
+    int fd = openat(folder, path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (fd < 0) {
+      if (errno != EEXIST) return -1;
+      if (laci_dead_remove(folder, path)) continue;
+      break;
+    }
+    if (lock(fd) != HOLDER_LIVES && fstat(fd, &made) == 0 && is_still(folder, path, &made))
+      return fd;
+    (void)close(fd);
+  }
+  errno = EEXIST;
+  return -1;
+}
+
+/** prefix and name together. False: too long. */
+static bool join(const char *prefix, const char *name, char path[PATH_MAX]) {
+  int n = snprintf(path, PATH_MAX, "%s%s", prefix, name);
+  if (n >= 0 && n < PATH_MAX) return true;
+  errno = ENAMETOOLONG;
+  return false;
+}
+
+/** Somebody else has all ten names: one that nobody could foresee. */
+static int create_random(int folder, const char *prefix, char temporary[LACI_TEMPORARY_NAME]) {
+  char path[PATH_MAX];
+  uint64_t number;
+  for (int tries = 0; tries < RANDOM_TRIES; tries++) {
+    if (getrandom(&number, sizeof number, 0) != (ssize_t)sizeof number) return -1;
+    (void)snprintf(temporary, LACI_TEMPORARY_NAME, ".lacuna-%016" PRIx64 ".tmp", number);
+    if (!join(prefix, temporary, path)) return -1;
+    int fd = create_locked(folder, path);
+    if (fd >= 0 || errno != EEXIST) return fd;
+  }
+  return -1;
+}
+
+int laci_temporary_create(int folder, const char *prefix, const char *name,
+                          char temporary[LACI_TEMPORARY_NAME]) {
+  char path[PATH_MAX], other[LACI_TEMPORARY_NAME];
+  int fd = -1;
+  for (int number = 0; number < NUMBERS; number++) {
+    (void)snprintf(other, sizeof other, ".lacuna-%016" PRIx64 "-%d.tmp", key_of(name), number);
+    if (!join(prefix, other, path)) return -1;
+    if (fd >= 0) { /* made; what the dead left under the other names goes as well */
+      (void)laci_dead_remove(folder, path);
+      continue;
+    }
+    fd = create_locked(folder, path);
+    if (fd >= 0) memcpy(temporary, other, sizeof other);
+    else if (errno != EEXIST) return -1;
+  }
+  return fd >= 0 ? fd : create_random(folder, prefix, temporary);
+}
+
+int laci_temporary_folder(const char *parent, char *path, int size) {
+  const char *between = parent[0] && parent[strlen(parent) - 1] == '/' ? "" : "/";
+  uint64_t number;
+  int in = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (in >= 0) {
+    laci_dead_sweep(in);
+    (void)close(in);
+  }
+  for (int tries = 0; tries < RANDOM_TRIES; tries++) {
+    if (getrandom(&number, sizeof number, 0) != (ssize_t)sizeof number) return -1;
+    int n = snprintf(path, (size_t)size, "%s%s.lacuna-%016" PRIx64 ".tmp", parent, between, number);
+    if (n < 0 || n >= size) {
+      errno = ENAMETOOLONG;
+      return -1;
+    }
+    if (mkdir(path, 0700) != 0) {
+      if (errno == EEXIST) continue;
+      return -1;
+    }
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd >= 0 && lock(fd) != HOLDER_LIVES) return fd;
+    if (fd >= 0) (void)close(fd);
+  }
+  return -1;
+}
+
+void laci_temporary_folder_remove(const char *path, int fd) {
+  remove_tree(AT_FDCWD, path, MOST_DEPTH);
+  (void)close(fd);
+}
+
+/* ---- The end of the process at a signal ---- */
+
+enum leftover_state { LEFTOVER_FREE, LEFTOVER_TAKEN, LEFTOVER_NOTED };
+
+/* Names in memory that is never freed: the handler may read one while its owner drops it. */
+static struct {
+  atomic_int state;
+  char path[PATH_MAX];
+} leftovers[MOST_LEFTOVERS];
+
+int laci_leftover_add(const char *path) {
+  size_t n = strlen(path);
+  for (int at = 0; n < PATH_MAX && at < MOST_LEFTOVERS; at++) {
+    int state = LEFTOVER_FREE;
+    if (!atomic_compare_exchange_strong(&leftovers[at].state, &state, LEFTOVER_TAKEN)) continue;
+    memcpy(leftovers[at].path, path, n + 1);
+    atomic_store(&leftovers[at].state, LEFTOVER_NOTED);
+    return at;
+  }
+  return -1;
+}
+
+void laci_leftover_drop(int leftover) {
+  if (leftover >= 0) atomic_store(&leftovers[leftover].state, LEFTOVER_FREE);
+}
+
+void laci_leftovers_remove(void) {
+  for (int at = 0; at < MOST_LEFTOVERS; at++) {
+    if (atomic_load(&leftovers[at].state) == LEFTOVER_NOTED) (void)unlink(leftovers[at].path);
+  }
+  for (int at = 0; at < MOST_LEFTOVERS; at++) { /* folders, empty by now; a file is none */
+    if (atomic_load(&leftovers[at].state) == LEFTOVER_NOTED) (void)rmdir(leftovers[at].path);
+  }
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The one list of what a training run calls its files. */
+#define _GNU_SOURCE /* realpath */
+#include "base/run_folder.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fnmatch.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/error.h"
+#include "base/folder.h"
+
+bool laci_run_has_name(const char *name) {
+  static const char *const patterns[] = {LACI_RUN_MARK,  LACI_RUN_LOG,         LACI_RUN_CURVES,
+                                         LACI_RUN_ORDER, LACI_RUN_CHECKPOINTS, LACI_RUN_EVENTS};
+  for (size_t k = 0; k < sizeof patterns / sizeof *patterns; k++) {
+    if (fnmatch(patterns[k], name, FNM_PERIOD) == 0) return true;
+  }
+  return false;
+}
+
+/** What a process of ours left, or is at: no file of anybody's. */
+static bool is_passed_over(const char *name) {
+  return strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
+         fnmatch(".lacuna-*.tmp", name, 0) == 0;
+}
+
+lac_status laci_run_folder_check(const char *folder, lac_error *err) {
+  char first[NAME_MAX + 1] = "";
+  if (laci_folder_has(folder, LACI_RUN_MARK) || laci_folder_has(folder, LACI_RUN_CHECKPOINTS))
+    return LAC_OK;
+  DIR *files = opendir(folder);
+  if (!files) {
+    return errno == ENOENT ? LAC_OK : laci_fail(err, LAC_IO, "%s: %s", folder, strerror(errno));
+  }
+  for (const struct dirent *file;
+       (file = readdir(files));) { /* the first by name: always the same */
+    if (is_passed_over(file->d_name) || (first[0] && strcmp(file->d_name, first) > 0)) continue;
+    (void)snprintf(first, sizeof first, "%s", file->d_name);
+  }
+  (void)closedir(files);
+  if (!first[0]) return LAC_OK;
+  return laci_fail(err, LAC_EXISTS,
+                   "%s: it holds %s and no " LACI_RUN_MARK
+                   ", so it is not a run's folder; wanted a run's, a new or an empty one",
+                   folder, first);
+}
+
+/** Where a file would be: its folder resolved, then its name. */
+static bool resolve(const char *path, char real[PATH_MAX]) {
+  char folder[PATH_MAX];
+  const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+  int n = slash ? snprintf(folder, sizeof folder, "%.*s/", (int)(slash - path), path)
+                : snprintf(folder, sizeof folder, ".");
+  if (n < 0 || (size_t)n >= sizeof folder || !realpath(folder, real)) return false;
+  size_t end = strlen(real);
+  n = snprintf(real + end, PATH_MAX - end, "%s%s", end > 1 ? "/" : "", name);
+  return n >= 0 && (size_t)n < PATH_MAX - end;
+}
+
+static bool is_inside(const char *real, const char *folder) {
+  size_t n = strlen(folder), n_best = strlen(LACI_RUN_BEST "/");
+  if (strncmp(real, folder, n) != 0 || (n > 1 && real[n] != '/')) return false;
+  const char *rest = real + n + (n > 1 ? 1 : 0);
+  if (strncmp(rest, LACI_RUN_BEST "/", n_best) == 0) rest += n_best;
+  return !strchr(rest, '/') && laci_run_has_name(rest);
+}
+
+/** Is one of the run's files there this very file? */
+static bool is_same(const char *folder, const struct stat *file) {
+  DIR *files = opendir(folder);
+  bool same = false;
+  for (const struct dirent *entry; files && !same && (entry = readdir(files));) {
+    struct stat found;
+    same = laci_run_has_name(entry->d_name) &&
+           fstatat(dirfd(files), entry->d_name, &found, 0) == 0 && found.st_dev == file->st_dev &&
+           found.st_ino == file->st_ino;
+  }
+  if (files) (void)closedir(files);
+  return same;
+}
+
+bool laci_run_folder_writes(const char *folder, const char *path) {
+  char real[PATH_MAX], resolved[PATH_MAX], best[PATH_MAX];
+  struct stat file;
+  if (!realpath(folder, resolved)) return false;
+  if (resolve(path, real) && is_inside(real, resolved)) return true;
+  if (realpath(path, real) && is_inside(real, resolved)) return true;
+  if (stat(path, &file) != 0) return false;
+  int n = snprintf(best, sizeof best, "%s/" LACI_RUN_BEST, resolved);
+  return is_same(resolved, &file) || (n > 0 && (size_t)n < sizeof best && is_same(best, &file));
+}
