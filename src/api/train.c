@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "base/folder.h"
 #include "base/log.h"
+#include "base/run_folder.h"
 #include "graph/training_left.h"
 #include "train/events.h"
 
@@ -304,6 +305,13 @@ static lac_status tell(void *context, const laci_loop_event *from, lac_error *er
 
 /* ---- The whole ---- */
 
+/** From now on the folder is a run's. One that goes on keeps what it began with. */
+static lac_status mark_folder(const training *t, lac_error *err) {
+  const lac_train_options *o = t->options;
+  if (o->recover && laci_folder_has(o->model_dir, LACI_RUN_MARK)) return LAC_OK;
+  return laci_train_mark(o->model_dir, t->model->path, o->seed, t->plan.steps, err);
+}
+
 /** Two runs in one folder would take each other's checkpoints for their own. */
 static lac_status prepare_folder(training *t, lac_error *err) {
   const lac_train_options *o = t->options;
@@ -313,11 +321,13 @@ static lac_status prepare_folder(training *t, lac_error *err) {
     return laci_fail(err, LAC_IO, "%s: %s", folder, strerror(errno));
   }
   lac_status st = laci_folder_lock(folder, &t->lock, err);
+  if (!st) st = laci_run_folder_check(folder, err);
   if (st) return st;
-  if (o->recover || !laci_loop_has_checkpoints(folder)) return LAC_OK;
+  if (o->recover || !laci_loop_has_checkpoints(folder)) return mark_folder(t, err);
   if (o->force) {
     st = laci_loop_clear(folder, err);
-    return st ? st : laci_events_clear(folder, err);
+    if (!st) st = laci_events_clear(folder, err);
+    return st ? st : mark_folder(t, err);
   }
   return laci_fail(err, LAC_EXISTS,
                    "%s: it has checkpoints of another run; recovering goes on with it, forcing "
@@ -455,6 +465,7 @@ lac_status lac_train_check(lac_model *model, const char *data, const lac_train_o
   if (!st && !options->eval_only) st = check_graph(&t, err);
   if (!st && options->model_dir && !options->eval_only) {
     st = laci_folder_lock(options->model_dir, &t.lock, err); /* to know that nobody has it */
+    if (!st) st = laci_run_folder_check(options->model_dir, err);
   }
   training_clear(&t);
   return st;

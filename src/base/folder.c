@@ -8,6 +8,7 @@
 #include <fnmatch.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -38,6 +39,36 @@ lac_status laci_folder_remove(const char *folder, const char *pattern, lac_error
   }
   (void)closedir(files);
   return st;
+}
+
+bool laci_path_is_link(const char *path) {
+  struct stat found;
+  return lstat(path, &found) == 0 && S_ISLNK(found.st_mode);
+}
+
+static lac_status fail_open(const char *folder, const char *name, lac_error *err) {
+  int cause = errno;
+  if (cause == ELOOP) {
+    return laci_fail(err, LAC_BAD_FILE, "%s/%s: it is a link, which is not followed", folder, name);
+  }
+  return laci_fail(err, cause == ENOENT || cause == ENOTDIR ? LAC_NOT_FOUND : LAC_IO, "%s/%s: %s",
+                   folder, name, strerror(cause));
+}
+
+lac_status laci_folder_open_file(const char *folder, const char *name, int flags, int *fd,
+                                 lac_error *err) {
+  struct stat found;
+  *fd = -1;
+  int in = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (in < 0) return fail_open(folder, name, err);
+  /* without O_NONBLOCK a pipe would wait for its other end */
+  *fd = openat(in, name, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
+  lac_status st = *fd < 0 ? fail_open(folder, name, err) : LAC_OK;
+  (void)close(in);
+  if (st || (fstat(*fd, &found) == 0 && S_ISREG(found.st_mode))) return st;
+  (void)close(*fd);
+  *fd = -1;
+  return laci_fail(err, LAC_BAD_FILE, "%s/%s: not a regular file", folder, name);
 }
 
 lac_status laci_folder_lock(const char *folder, int *lock, lac_error *err) {

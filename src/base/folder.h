@@ -13,6 +13,13 @@ bool laci_folder_has(const char *folder, const char *pattern);
 LAC_MUST_CHECK lac_status laci_folder_remove(const char *folder, const char *pattern,
                                              lac_error *err);
 
+/** Opens a regular file of that name in a folder that is there, and no link: flags and mode as
+ * openat takes them. Fails LAC_NOT_FOUND, LAC_BAD_FILE for what is no regular file, LAC_IO. */
+LAC_MUST_CHECK lac_status laci_folder_open_file(const char *folder, const char *name, int flags,
+                                                int *fd, lac_error *err);
+/** Is the path a link? */
+bool laci_path_is_link(const char *path);
+
 /** The folder is the caller's until laci_folder_unlock, or until the program ends, however it does:
  * nothing is left behind. *lock: -1 where the folder cannot be opened or its file system knows no
  * locks; the caller goes on without. Fails LAC_EXISTS where somebody else holds it. */

@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/folder.h"
 #include "base/memory.h"
+#include "base/run_folder.h"
 #include "events.pb-c.h"
 
 enum { MOST_TRIES = 1000, HEAD_BYTES = 12, TAIL_BYTES = 4 };
@@ -88,7 +89,7 @@ static lac_status create_file(laci_events *e, const char *folder, size_t room, l
 }
 
 lac_status laci_events_clear(const char *folder, lac_error *err) {
-  return laci_folder_remove(folder, "events.out.tfevents.*.lacuna", err);
+  return laci_folder_remove(folder, LACI_RUN_EVENTS, err);
 }
 
 static void destroy(laci_events *events) {

@@ -14,9 +14,9 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "base/file.h"
-#include "base/reader.h"
+#include "base/folder.h"
 #include "base/memory.h"
+#include "base/run_folder.h"
 
 static const int64_t max_bytes = (int64_t)1 << 30;
 
@@ -90,6 +90,20 @@ static lac_status read_lines(laci_train_log *log, const char *text, size_t n, in
   return st;
 }
 
+/** *n: in the file; becomes what could be read, if somebody cut it meanwhile. */
+static lac_status read_text(const laci_train_log *log, char *text, size_t *n, lac_error *err) {
+  size_t done = 0;
+  while (done < *n) {
+    ssize_t got = pread(log->fd, text + done, *n - done, (off_t)done);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return fail_errno(log, err);
+    if (got == 0) break;
+    done += (size_t)got;
+  }
+  *n = done;
+  return LAC_OK;
+}
+
 static lac_status take_over(laci_train_log *log, int64_t step, lac_error *err) {
   struct stat found;
   size_t kept = 0;
@@ -100,11 +114,12 @@ static lac_status take_over(laci_train_log *log, int64_t step, lac_error *err) {
                      log->path, (int64_t)found.st_size);
   }
   if (step >= 0 && found.st_size > 0) {
-    laci_file_bytes old;
-    st = laci_file_bytes_read(log->path, &old, err);
-    if (st) return st;
-    st = read_lines(log, (const char *)old.bytes, old.size_bytes, step, &kept, err);
-    laci_file_bytes_clear(&old);
+    size_t n = (size_t)found.st_size;
+    char *text = laci_alloc(n, 1);
+    if (!text) return laci_fail_memory(err, log->path);
+    st = read_text(log, text, &n, err);
+    if (!st) st = read_lines(log, text, n, step, &kept, err);
+    laci_free(text);
   }
   if (st) return st;
   if (ftruncate(log->fd, (off_t)kept) != 0) return fail_errno(log, err);
@@ -128,9 +143,9 @@ lac_status laci_train_log_open(const char *folder, int64_t step, laci_train_log 
   l->path = laci_alloc(room, 1);
   lac_status st = l->path ? LAC_OK : laci_fail_memory(err, folder);
   if (!st) {
-    (void)snprintf(l->path, room, "%s/log.jsonl", folder);
-    l->fd = open(l->path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-    st = l->fd < 0 ? fail_errno(l, err) : take_over(l, step, err);
+    (void)snprintf(l->path, room, "%s/" LACI_RUN_LOG, folder);
+    st = laci_folder_open_file(folder, LACI_RUN_LOG, O_RDWR | O_CREAT | O_APPEND, &l->fd, err);
+    if (!st) st = take_over(l, step, err);
   }
   if (st) destroy(l);
   else *log = l;

@@ -27,7 +27,7 @@ typedef struct laci_log_line {
 
 /** Opens or makes folder/log.jsonl and keeps the lines of steps up to `step`; -1 keeps none. A last
  * line that is cut off goes, too. Fails LAC_NOT_FOUND, LAC_IO, LAC_NO_MEMORY, and LAC_BAD_FILE
- * where the file is larger than 1 GiB. */
+ * where the file is larger than 1 GiB, a link, or no regular file. */
 LAC_MUST_CHECK lac_status laci_train_log_open(const char *folder, int64_t step,
                                               laci_train_log **log, lac_error *err);
 LAC_MUST_CHECK lac_status laci_train_log_write(laci_train_log *log, const laci_log_line *line,

@@ -17,6 +17,7 @@
 #include "base/folder.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/run_folder.h"
 #include "train/loop_in.h"
 
 enum { KEEP_BEST = 2, MOST_ABOUT = 4096 };
@@ -112,7 +113,7 @@ lac_status laci_loop_save(laci_loop *l, lac_error *err) {
 /* ---- The best one ---- */
 
 static lac_status best_path(const char *folder, char path[PATH_MAX], lac_error *err) {
-  int n = snprintf(path, PATH_MAX, "%s/best", folder);
+  int n = snprintf(path, PATH_MAX, "%s/" LACI_RUN_BEST, folder);
   if (n > 0 && n < PATH_MAX) return LAC_OK;
   return laci_fail(err, LAC_BAD_ARGUMENT, "%s: the name is too long", folder);
 }
@@ -130,6 +131,9 @@ lac_status laci_loop_keep_best(laci_loop *l, lac_error *err) {
   lac_status st = best_path(l->options->folder, path, err);
   if (!st && mkdir(path, 0777) != 0 && errno != EEXIST) {
     st = laci_fail(err, LAC_IO, "%s: %s", path, strerror(errno));
+  }
+  if (!st && laci_path_is_link(path)) {
+    st = laci_fail(err, LAC_BAD_FILE, "%s: it is a link, which is not followed", path);
   }
   return st ? st : write_into(l, path, KEEP_BEST, err);
 }
@@ -272,13 +276,14 @@ lac_status laci_loop_recover(laci_loop *l, lac_error *err) {
 
 /* ---- A new run in an old folder ---- */
 
-static const char checkpoints[] = "checkpoint-*.lac";
-
-bool laci_loop_has_checkpoints(const char *folder) { return laci_folder_has(folder, checkpoints); }
+bool laci_loop_has_checkpoints(const char *folder) {
+  return laci_folder_has(folder, LACI_RUN_CHECKPOINTS);
+}
 
 lac_status laci_loop_clear(const char *folder, lac_error *err) {
   char path[PATH_MAX];
   lac_status st = best_path(folder, path, err);
-  if (!st) st = laci_folder_remove(folder, checkpoints, err);
-  return st ? st : laci_folder_remove(path, checkpoints, err);
+  if (!st) st = laci_folder_remove(folder, LACI_RUN_CHECKPOINTS, err);
+  if (st || laci_path_is_link(path)) return st; /* what a link leads to is somebody else's */
+  return laci_folder_remove(path, LACI_RUN_CHECKPOINTS, err);
 }
