@@ -8,7 +8,6 @@
 /** Proves the plan, writes what was found into the report's summary and tells it; a plan that moves
  * nothing holds by itself. */
 LAC_MUST_CHECK lac_status laci_prove_plan(const laci_plan *plan, const lac_options *options,
-                                          const laci_job *job, laci_report *report,
-                                          lac_error *err);
+                                          const laci_job *job, laci_report *report, lac_error *err);
 
 #endif

@@ -25,7 +25,7 @@
 
 #define PROGRAM "libexec/lacuna/lacuna-draw"
 
-enum { SECONDS = 60, BYTES_A_SECOND = 1 << 16, MOST_SECONDS = 3600, MOST_BYTES = 1 << 30 };
+enum { SECONDS = 60, BYTES_A_SECOND = 1 << 12, MOST_SECONDS = 3600, MOST_BYTES = 1 << 30 };
 
 lac_status laci_picture_of(const char *path, laci_picture *picture, lac_error *err) {
   static const char *const endings[] = {".svg", ".pdf", ".png", ".dot"};
