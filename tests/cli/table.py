@@ -39,10 +39,10 @@ def main():
         expect(f"help lists {verb}", re.search(rf"^  {verb}\b", everything, re.M) is not None)
         expect(f"{verb} --help is help {verb}", output(verb, "--help") == page)
         expect(f"README names {verb}", f"`{verb}" in readme)
-        shown = set(re.findall(r"^  (?:-\w, |    )--(?:\[no-\])?([a-z-]+)", page, re.M))
+        shown = set(re.findall(r"^  (?:-\w, |    )--(?:\[no-\])?([a-z0-9-]+)", page, re.M))
         expect(f"{verb} shows options of the table", shown <= known, shown - known)
         in_manual = {name.replace("\\-", "-")
-                     for name in re.findall(r"^(?:\\fB\\-\w\\fR, )?\\fB\\-\\-(?:\\fR\[\\fBno\\-\\fR\]\\fB)?([a-z\\-]+?)\\fR",
+                     for name in re.findall(r"^(?:\\fB\\-\w\\fR, )?\\fB\\-\\-(?:\\fR\[\\fBno\\-\\fR\]\\fB)?([a-z0-9\\-]+?)\\fR",
                                             manual, re.M)}
         expect(f"{verb}: manual and help have the same options", shown == in_manual, shown ^ in_manual)
         expect(f"{verb}: lines of help fit 80 columns", max(map(len, page.splitlines())) <= 80)
