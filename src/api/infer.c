@@ -480,9 +480,8 @@ static void tell_bf16(const inference *run) {
 static lac_status inference_init(inference *run, const lac_model *model,
                                  const lac_infer_options *options, int n_inputs, lac_error *err) {
   size_t n_in = (size_t)model->graph->n_inputs, n_out = (size_t)model->graph->n_outputs;
-  *run = (inference){.graph = model->graph,
-                     .options = options,
-                     .budget = laci_budget_of(options->max_memory)};
+  *run = (inference){
+      .graph = model->graph, .options = options, .budget = laci_budget_of(options->max_memory)};
   run->inputs = laci_alloc(n_in, sizeof *run->inputs);
   run->outputs = laci_alloc(n_out, sizeof *run->outputs);
   run->writers = laci_alloc(n_out, sizeof *run->writers);

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/file.h"
 #include "base/memory.h"
+#include "base/writer.h"
 #include "lacuna/train.h"
 #include "report/curve.h"
 

@@ -166,7 +166,8 @@ lac_status laci_writer_finish(laci_writer *writer, lac_error *err) {
   writer->buffer = NULL;
   /* The lock goes with the descriptor; only another run with the same names could tell. */
   if (writer->file.fd >= MOST_DESCRIPTORS) {
-    if (close(writer->file.fd) && !st) st = laci_fail_errno(err, writer->file.shown, "cannot close");
+    if (close(writer->file.fd) && !st)
+      st = laci_fail_errno(err, writer->file.shown, "cannot close");
     writer->file.fd = -1;
   }
   return st;
