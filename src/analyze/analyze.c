@@ -106,11 +106,14 @@ int laci_value_on_tracks(const laci_analysis *analysis, int value, laci_value_ax
   return layout->n_bundles;
 }
 
-int laci_analysis_certify(const laci_analysis *analysis, int32_t *const *order) {
-  int class = laci_classes_certify(analysis->tracks, analysis->classes, order);
-  if (class < 0) return class;
-  for (int g = 0; g < analysis->n_groups; g++) {
-    if (analysis->groups[g].class_id == class) return g;
+bool laci_analysis_certify(const laci_analysis *analysis, int32_t *const *order, int *group) {
+  int class;
+  if (!laci_classes_certify(analysis->tracks, analysis->classes, order, &class)) return false;
+  *group = class < 0 ? class : -2;
+  for (int g = 0; g < analysis->n_groups && class >= 0; g++) {
+    if (analysis->groups[g].class_id != class) continue;
+    *group = g;
+    break;
   }
-  return -2;
+  return true;
 }

@@ -109,9 +109,10 @@ typedef struct laci_value_axes {
 int laci_value_on_tracks(const laci_analysis *analysis, int value, laci_value_axes *axes);
 
 /** The certificate: do the orders of all tracks (order[track]: new place -> old position, NULL:
- * identity) respect every link, tag and frozen position? -1: yes; else the group (or -2) that
- * breaks one, which is a mistake of the analysis. */
-int laci_analysis_certify(const laci_analysis *analysis, int32_t *const *order);
+ * identity) take each position once and respect every link, tag and frozen position? *group -1:
+ * yes; else the group (or -2) that breaks one, which is a mistake of the analysis. False: no memory
+ * to look. */
+bool laci_analysis_certify(const laci_analysis *analysis, int32_t *const *order, int *group);
 
 /** The (single-axis) places of a track in stored tensors: calls visit for each. conv_groups > 0: a
  * grouped weight. */

@@ -23,6 +23,10 @@ typedef struct down_edge { /* from a small position to a big one */
   int64_t to;
 } down_edge;
 
+typedef struct up_edge { /* from a big position to a small one: an entry of a link */
+  int32_t link, entry;
+} up_edge;
+
 typedef struct walker {
   const laci_tracks *t;
   laci_classes *out;
@@ -32,8 +36,8 @@ typedef struct walker {
   down_edge *down;
   int64_t *member_first; /* [n_components + 1] into member */
   int64_t *member;       /* vertices by component, ascending */
-  int32_t *up_links;     /* links by big root track */
-  int64_t *up_first;     /* [n_tracks + 1] */
+  up_edge *up;           /* by big position, in the order of the links */
+  int64_t *up_first;     /* [n + 1] into up */
   int32_t *seen;         /* [n] index in the walk + 1, 0: not yet */
   int64_t *queue;        /* [n] */
   int64_t *best;         /* [n] the walk to keep, by member offset */
@@ -105,11 +109,10 @@ static bool find_components(walker *w) {
   for (int64_t v = 0; v < w->n; v++) parent[v] = v;
   for (size_t l = 0; l < w->t->n_links; l++) {
     const laci_link *link = &w->t->links[l];
-    int64_t n = laci_track_at(w->t, link->big)->n;
-    for (int64_t p = 0; p < n; p++) {
-      if (link->to[p] < 0) continue;
-      int64_t a = find(parent, vertex(w, link->big, p)),
-              b = find(parent, vertex(w, link->small, link->to[p]));
+    for (int64_t i = 0; i < link->n; i++) {
+      if (link->to[i] < 0) continue;
+      int64_t a = find(parent, vertex(w, link->big, laci_link_place(link, i))),
+              b = find(parent, vertex(w, link->small, link->to[i]));
       if (a < b) parent[b] = a;
       else parent[a] = b;
     }
@@ -137,45 +140,57 @@ static int compare_edges(const void *a, const void *b) {
   return x->to < y->to ? -1 : x->to > y->to;
 }
 
-static bool index_links(walker *w) {
+/* How many edges begin at each position, then where they stand. */
+static void count_edges(walker *w) {
   const laci_tracks *t = w->t;
-  w->down_first = laci_alloc((size_t)w->n + 1, sizeof *w->down_first);
-  w->up_first = laci_alloc(t->n_tracks + 1, sizeof *w->up_first);
-  w->up_links = laci_alloc(t->n_links, sizeof *w->up_links);
-  if (!w->down_first || !w->up_first || !w->up_links) return false;
   for (size_t l = 0; l < t->n_links; l++) {
     const laci_link *link = &t->links[l];
-    w->up_first[laci_track_root(t, link->big) + 1]++;
-    int64_t n = laci_track_at(t, link->big)->n;
-    for (int64_t p = 0; p < n; p++) {
-      if (link->to[p] >= 0) w->down_first[vertex(w, link->small, link->to[p]) + 1]++;
+    int64_t big = vertex(w, link->big, 0), small = vertex(w, link->small, 0);
+    for (int64_t i = 0; i < link->n; i++) {
+      if (link->to[i] < 0) continue;
+      w->up_first[big + laci_link_place(link, i) + 1]++;
+      w->down_first[small + link->to[i] + 1]++;
     }
   }
-  for (int64_t v = 0; v < w->n; v++) w->down_first[v + 1] += w->down_first[v];
-  for (size_t i = 0; i < t->n_tracks; i++) w->up_first[i + 1] += w->up_first[i];
-  w->down = laci_alloc((size_t)w->down_first[w->n], sizeof *w->down);
-  int64_t *fill = laci_alloc((size_t)w->n, sizeof *fill);
-  int64_t *fill_up = laci_alloc(t->n_tracks, sizeof *fill_up);
-  bool ok = w->down && fill && fill_up;
-  for (size_t l = 0; ok && l < t->n_links; l++) {
+  for (int64_t v = 0; v < w->n; v++) {
+    w->up_first[v + 1] += w->up_first[v];
+    w->down_first[v + 1] += w->down_first[v];
+  }
+}
+
+/* up_at, down_at: [n] zeros. */
+static void fill_edges(walker *w, int32_t *up_at, int32_t *down_at) {
+  const laci_tracks *t = w->t;
+  for (size_t l = 0; l < t->n_links; l++) {
     const laci_link *link = &t->links[l];
-    int root = laci_track_root(t, link->big);
-    w->up_links[w->up_first[root] + fill_up[root]++] = (int32_t)l;
-    int64_t n = laci_track_at(t, link->big)->n;
-    for (int64_t p = 0; p < n; p++) {
-      if (link->to[p] < 0) continue;
-      int64_t v = vertex(w, link->small, link->to[p]);
-      w->down[w->down_first[v] + fill[v]++] = (down_edge){.link = (int32_t)l,
-                                                          .copy = link->copy ? link->copy[p] : 0,
-                                                          .to = vertex(w, link->big, p)};
+    int64_t big = vertex(w, link->big, 0), small = vertex(w, link->small, 0);
+    for (int64_t i = 0; i < link->n; i++) {
+      if (link->to[i] < 0) continue;
+      int64_t above = big + laci_link_place(link, i), below = small + link->to[i];
+      w->up[w->up_first[above] + up_at[above]++] =
+          (up_edge){.link = (int32_t)l, .entry = (int32_t)i};
+      w->down[w->down_first[below] + down_at[below]++] =
+          (down_edge){.link = (int32_t)l, .copy = link->copy ? link->copy[i] : 0, .to = above};
     }
   }
+}
+
+static bool index_links(walker *w) {
+  size_t n = (size_t)w->n;
+  w->down_first = laci_alloc(n + 1, sizeof *w->down_first);
+  w->up_first = laci_alloc(n + 1, sizeof *w->up_first);
+  if (!w->down_first || !w->up_first) return false;
+  count_edges(w);
+  w->down = laci_alloc((size_t)w->down_first[w->n], sizeof *w->down);
+  w->up = laci_alloc((size_t)w->up_first[w->n], sizeof *w->up);
+  int32_t *fill = laci_alloc(2 * n, sizeof *fill);
+  bool ok = w->down && w->up && fill;
+  if (ok) fill_edges(w, fill, fill + n);
   for (int64_t v = 0; ok && v < w->n; v++) {
     qsort(w->down + w->down_first[v], (size_t)(w->down_first[v + 1] - w->down_first[v]),
           sizeof *w->down, compare_edges);
   }
   laci_free(fill);
-  laci_free(fill_up);
   return ok;
 }
 
@@ -211,12 +226,12 @@ static signature walk(walker *w, int64_t root) {
     int track = w->track_of[v];
     s = signature_add(s, (uint64_t)track);
     if (w->t->tracks[track].colour) s = signature_add(s, w->t->tracks[track].colour[p]);
-    for (int64_t u = w->up_first[track]; u < w->up_first[track + 1]; u++) {
-      const laci_link *link = &w->t->links[w->up_links[u]];
-      if (link->to[p] < 0) continue;
-      s = signature_add(s, (uint64_t)w->up_links[u] * 2 + 1);
-      s = signature_add(s, (uint64_t)(link->copy ? link->copy[p] : 0));
-      visit(w, vertex(w, link->small, link->to[p]), &n_queued, &s);
+    for (int64_t u = w->up_first[v]; u < w->up_first[v + 1]; u++) {
+      const laci_link *link = &w->t->links[w->up[u].link];
+      int32_t at = w->up[u].entry;
+      s = signature_add(s, (uint64_t)w->up[u].link * 2 + 1);
+      s = signature_add(s, (uint64_t)(link->copy ? link->copy[at] : 0));
+      visit(w, vertex(w, link->small, link->to[at]), &n_queued, &s);
     }
     for (int64_t d = w->down_first[v]; d < w->down_first[v + 1]; d++) {
       s = signature_add(s, (uint64_t)w->down[d].link * 2);
@@ -344,7 +359,7 @@ lac_status laci_classes_find(const laci_tracks *t, laci_classes *classes, lac_er
   laci_free(w.down);
   laci_free(w.member_first);
   laci_free(w.member);
-  laci_free(w.up_links);
+  laci_free(w.up);
   laci_free(w.up_first);
   laci_free(w.seen);
   laci_free(w.queue);
@@ -364,37 +379,57 @@ void laci_classes_clear(laci_classes *classes) {
   *classes = (laci_classes){0};
 }
 
-static int64_t place(int32_t *const *order, int root, int64_t p) {
-  return order[root] ? order[root][p] : p;
-}
-
-int laci_classes_certify(const laci_tracks *t, const laci_classes *classes, int32_t *const *order) {
-  for (size_t i = 0; i < t->n_tracks; i++) {
-    const laci_track *track = &t->tracks[i];
-    if (track->parent != (int)i || !order[i]) continue;
-    for (int64_t p = 0; p < track->n; p++) {
-      int64_t from = order[i][p];
-      bool good =
-          from >= 0 && from < track->n &&
-          (!track->colour || track->colour[p] == track->colour[from]) &&
-          (!track->frozen || from == p || (track->frozen[p] < 0 && track->frozen[from] < 0));
-      if (good) continue;
-      int class = classes->class_of[classes->first[i] + p];
-      return class >= 0 ? class : -2;
-    }
-  }
-  for (size_t l = 0; l < t->n_links; l++) {
-    const laci_link *link = &t->links[l];
-    int big = laci_track_root(t, link->big), small = laci_track_root(t, link->small);
-    for (int64_t p = 0; p < t->tracks[big].n; p++) {
-      int64_t from = place(order, big, p);
-      int32_t here = link->to[p], there = link->to[from];
-      bool good = here < 0 ? there < 0 : there >= 0 && place(order, small, here) == there;
-      if (good && link->copy && here >= 0) good = link->copy[p] == link->copy[from];
-      if (good) continue;
-      int class = classes->class_of[classes->first[big] + p];
-      return class >= 0 ? class : -2;
-    }
+/* -1: good. Each position takes one of the same track, of the same colour, and none twice; what is
+ * frozen stays. */
+static int64_t miss_in_track(const laci_track *track, const int32_t *order, uint8_t *taken) {
+  memset(taken, 0, (size_t)track->n);
+  for (int64_t p = 0; p < track->n; p++) {
+    int64_t from = order[p];
+    bool good = from >= 0 && from < track->n && !taken[from] &&
+                (!track->colour || track->colour[p] == track->colour[from]) &&
+                (!track->frozen || from == p || (track->frozen[p] < 0 && track->frozen[from] < 0));
+    if (!good) return p;
+    taken[from] = 1;
   }
   return -1;
+}
+
+/* The position of the big track at which the link does not hold; -1: good. Orders take no position
+ * twice, so where all entries take from entries, what has none takes from what has none. */
+static int64_t miss_in_link(const laci_link *link, const int32_t *big, const int32_t *small) {
+  for (int64_t i = 0; i < link->n; i++) {
+    int64_t p = laci_link_place(link, i);
+    int64_t from = big ? laci_link_entry(link, big[p]) : i;
+    int32_t here = link->to[i], there = from < 0 ? -1 : link->to[from];
+    bool good = here < 0 ? there < 0 : there >= 0 && (small ? small[here] : here) == there;
+    if (good && link->copy && here >= 0) good = link->copy[i] == link->copy[from];
+    if (!good) return p;
+  }
+  return -1;
+}
+
+bool laci_classes_certify(const laci_tracks *t, const laci_classes *classes, int32_t *const *order,
+                          int *class) {
+  int64_t longest = 0;
+  for (size_t i = 0; i < t->n_tracks; i++)
+    longest = t->tracks[i].n > longest ? t->tracks[i].n : longest;
+  uint8_t *taken = laci_alloc((size_t)longest, 1);
+  if (!taken) return false;
+  int64_t miss = -1;
+  for (size_t i = 0; i < t->n_tracks && miss < 0; i++) {
+    if (t->tracks[i].parent != (int)i || !order[i]) continue;
+    miss = miss_in_track(&t->tracks[i], order[i], taken);
+    if (miss >= 0) miss += classes->first[i];
+  }
+  for (size_t l = 0; l < t->n_links && miss < 0; l++) {
+    const laci_link *link = &t->links[l];
+    int big = laci_track_root(t, link->big), small = laci_track_root(t, link->small);
+    if (!order[big] && !order[small]) continue;
+    miss = miss_in_link(link, order[big], order[small]);
+    if (miss >= 0) miss += classes->first[big];
+  }
+  laci_free(taken);
+  *class = -1;
+  if (miss >= 0) *class = classes->class_of[miss] >= 0 ? classes->class_of[miss] : -2;
+  return true;
 }

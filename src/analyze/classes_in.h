@@ -34,8 +34,10 @@ LAC_MUST_CHECK lac_status laci_classes_find(const laci_tracks *t, laci_classes *
 void laci_classes_clear(laci_classes *classes);
 
 /** The certificate: checks in integers that the orders (order[root] [n] or NULL: identity; new
- * place -> old position) respect every link, colour and frozen position. Returns the class of the
- * first miss, -1: all hold. A miss outside every class comes back as -2. */
-int laci_classes_certify(const laci_tracks *t, const laci_classes *classes, int32_t *const *order);
+ * place -> old position) take each position once and respect every link, colour and frozen
+ * position. *class: that of the first miss, -1: all hold, -2: a miss outside every class. False: no
+ * memory to look. */
+bool laci_classes_certify(const laci_tracks *t, const laci_classes *classes, int32_t *const *order,
+                          int *class);
 
 #endif

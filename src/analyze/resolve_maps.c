@@ -8,72 +8,146 @@
 
 #include "analyze/resolve_in.h"
 
-/* copy[o]: how many earlier out positions read the same in position, so that (from, copy) is
- * unique. */
-static int32_t *count_copies(laci_resolve *r, const int32_t *from, int64_t n, int64_t n_in) {
-  int32_t *copy = laci_alloc((size_t)n, sizeof *copy),
-          *seen = laci_alloc((size_t)n_in, sizeof *seen);
-  if (!copy || !seen) {
-    laci_free(copy);
-    copy = NULL;
-    r->t->no_memory = true;
+/* Zeros for n_in places, to be left as zeros again; NULL: no memory. */
+static int32_t *count_room(laci_resolve *r, int64_t n_in) {
+  laci_tracks *t = r->t;
+  if ((size_t)n_in > t->count_room || !t->count) {
+    laci_free(t->count);
+    t->count_room = (size_t)n_in;
+    t->count = laci_alloc(t->count_room, sizeof *t->count);
+    if (!t->count) {
+      t->count_room = 0;
+      t->no_memory = true;
+    }
   }
-  for (int64_t p = 0; copy && p < n; p++) copy[p] = from[p] >= 0 ? seen[from[p]]++ : 0;
-  laci_free(seen);
-  return copy;
+  return t->count;
+}
+
+/* copy[i]: how many earlier entries read the same in position, so that (from, copy) is unique. NULL
+ * where no two of them do, or there is no memory. */
+static int32_t *count_copies(laci_resolve *r, const int32_t *from, int64_t n, int64_t n_in) {
+  int32_t *copy = laci_alloc((size_t)n, sizeof *copy), *count = count_room(r, n_in);
+  bool any = false;
+  if (!copy) r->t->no_memory = true;
+  for (int64_t i = 0; copy && count && i < n; i++) {
+    if (from[i] >= 0) copy[i] = count[from[i]]++;
+    any |= copy[i] > 0;
+  }
+  for (int64_t i = 0; copy && count && i < n; i++) {
+    if (from[i] >= 0) count[from[i]] = 0;
+  }
+  if (any) return copy;
+  laci_free(copy);
+  return NULL;
 }
 
 static int32_t *copy_of(laci_resolve *r, const int32_t *from, int64_t n) {
   int32_t *to = laci_alloc((size_t)n, sizeof *to);
-  if (to) memcpy(to, from, (size_t)n * sizeof *to);
-  else r->t->no_memory = true;
+  if (!to) r->t->no_memory = true;
+  else if (n) memcpy(to, from, (size_t)n * sizeof *to);
   return to;
 }
 
-static bool is_identity(const int32_t *from, int64_t n, int64_t n_in) {
-  if (n != n_in) return false;
-  for (int64_t p = 0; p < n; p++) {
-    if (from[p] != p) return false;
+static bool is_identity(const laci_axis_map *map, int64_t n_in) {
+  if (map->n != map->n_out || map->n_out != n_in) return false;
+  for (int64_t p = 0; p < map->n; p++) {
+    if (map->from[p] != p) return false;
   }
   return true;
 }
 
 static bool in_range(const laci_axis_map *map, int64_t n_in) {
-  for (int64_t p = 0; p < map->n_out; p++) {
-    if (map->from[p] < -1 || map->from[p] >= n_in) return false;
+  for (int64_t i = 0; i < map->n; i++) {
+    if (map->from[i] < -1 || map->from[i] >= n_in) return false;
   }
   return true;
 }
 
+static bool reads_uniform(const laci_resolve *r, const laci_axis_map *map) {
+  const laci_layout *layout = laci_port_layout(r, map->in_port);
+  return layout && layout->bundle[map->in_axis] == LACI_AXIS_UNIFORM;
+}
+
+/* 1 at every out position that one of the maps reads something for; NULL: no memory. */
+static uint8_t *places_read(laci_resolve *r, const laci_axis_map *const *maps, int n_maps,
+                            bool uniform_too) {
+  uint8_t *read = laci_alloc((size_t)maps[0]->n_out, 1);
+  if (!read) r->t->no_memory = true;
+  for (int k = 0; read && k < n_maps; k++) {
+    if (!uniform_too && reads_uniform(r, maps[k])) continue;
+    for (int64_t i = 0; i < maps[k]->n; i++) read[maps[k]->start + i] |= maps[k]->from[i] >= 0;
+  }
+  return read;
+}
+
+static bool any_unread(const uint8_t *read, int64_t n) {
+  return read && memchr(read, 0, (size_t)n) != NULL;
+}
+
 static void freeze_positions(laci_resolve *r, int track, const laci_axis_map *map, int cause) {
-  for (int64_t p = 0; p < map->n_out; p++) {
-    if (map->from[p] >= 0) laci_track_freeze_at(r->t, track, p, cause);
+  for (int64_t i = 0; i < map->n; i++) {
+    if (map->from[i] >= 0) laci_track_freeze_at(r->t, track, map->start + i, cause);
   }
 }
 
+/* ---- simple axes ---- */
+
 /* Equal contents along the input axis: but not those of another input, and what reads one place
- * several times (SpaceToDepth) may take something else each time. */
-static void tag_uniform(laci_resolve *r, int track, const laci_axis_map *map, int nth) {
+ * several times (SpaceToDepth) may take something else each time. So each of these has a number of
+ * its own, and the track is tagged by them: once for all maps that do not overlap. */
+typedef struct tagging {
+  int32_t *index; /* [n of the track], 0: not numbered; NULL: nothing to tag by */
+  int32_t last;   /* number given */
+  int nth;        /* the first map that is in it */
+} tagging;
+
+static void tag_now(laci_resolve *r, int track, tagging *tags) {
+  if (tags->index)
+    laci_track_tag(r->t, track, 0x3C6Eu + (uint64_t)r->node_id * 4096 + (uint64_t)tags->nth,
+                   tags->index);
+  laci_free(tags->index);
+  *tags = (tagging){0};
+}
+
+static bool overlaps(const laci_axis_map *map, const int32_t *index) {
+  for (int64_t i = 0; i < map->n; i++) {
+    if (index[map->start + i]) return true;
+  }
+  return false;
+}
+
+static void tag_uniform(laci_resolve *r, int track, const laci_axis_map *map, int nth,
+                        tagging *tags) {
   int64_t n_in = laci_port_value_shape(r, map->in_port)->dims[map->in_axis];
   if (!in_range(map, n_in)) {
     freeze_positions(r, track, map, laci_resolve_cause(r));
     return;
   }
-  int32_t *index = count_copies(r, map->from, map->n_out, n_in);
-  for (int64_t p = 0; index && p < map->n_out; p++) {
-    index[p] = map->from[p] >= 0 ? index[p] + 1 : 0;
+  if (tags->index && overlaps(map, tags->index)) tag_now(r, track, tags);
+  if (!tags->index) {
+    *tags = (tagging){.nth = nth};
+    tags->index = laci_alloc((size_t)laci_track_at(r->t, track)->n, sizeof *tags->index);
+    if (!tags->index) {
+      r->t->no_memory = true;
+      return;
+    }
   }
-  if (index)
-    laci_track_tag(r->t, track, 0x3C6Eu + (uint64_t)r->node_id * 4096 + (uint64_t)nth, index);
-  laci_free(index);
+  int32_t *copy = count_copies(r, map->from, map->n, n_in), first = tags->last + 1;
+  for (int64_t i = 0; i < map->n; i++) {
+    if (map->from[i] < 0) continue;
+    int32_t number = first + (copy ? copy[i] : 0);
+    tags->index[map->start + i] = number;
+    tags->last = number > tags->last ? number : tags->last;
+  }
+  laci_free(copy);
 }
 
 /* Joins `track` (one position an out position) with what the map reads. */
-static void join_map(laci_resolve *r, int track, const laci_axis_map *map, int nth) {
+static void join_map(laci_resolve *r, int track, const laci_axis_map *map, int nth, tagging *tags) {
   const laci_layout *layout = laci_port_layout(r, map->in_port);
   int state = layout ? layout->bundle[map->in_axis] : LACI_AXIS_FIXED;
   if (state == LACI_AXIS_UNIFORM) {
-    tag_uniform(r, track, map, nth);
+    tag_uniform(r, track, map, nth, tags);
     return;
   }
   if (state < 0) {
@@ -87,29 +161,40 @@ static void join_map(laci_resolve *r, int track, const laci_axis_map *map, int n
     freeze_positions(r, track, map, laci_resolve_cause(r));
     return;
   }
-  int small = bundle->track;
-  laci_link_add(r->t, r->node_id, track, small, copy_of(r, map->from, map->n_out),
-                count_copies(r, map->from, map->n_out, n_in));
+  laci_link_add_runs(r->t, (laci_link){.node = r->node_id,
+                                       .big = track,
+                                       .small = bundle->track,
+                                       .n = map->n,
+                                       .start = map->start,
+                                       .run = map->n,
+                                       .stride = map->n_out,
+                                       .to = copy_of(r, map->from, map->n),
+                                       .copy = count_copies(r, map->from, map->n, n_in)});
 }
 
 /* Out positions that no map covers hold a constant fill: a source of its own. */
 static void mark_fill(laci_resolve *r, int track, const laci_axis_map *const *maps, int n_maps) {
   laci_track *out = laci_track_at(r->t, track);
-  for (int64_t p = 0; p < out->n; p++) {
-    bool read = false;
-    for (int i = 0; i < n_maps; i++) {
-      const laci_layout *layout = laci_port_layout(r, maps[i]->in_port);
-      bool uniform = layout && layout->bundle[maps[i]->in_axis] == LACI_AXIS_UNIFORM;
-      read |= maps[i]->from[p] >= 0 && !uniform;
-    }
-    if (read) continue;
+  uint8_t *read = places_read(r, maps, n_maps, false);
+  if (any_unread(read, out->n)) {
     if (!out->fill) out->fill = laci_alloc((size_t)out->n, 1);
-    if (!out->fill) {
-      r->t->no_memory = true;
-      return;
-    }
-    out->fill[p] = 1;
+    if (!out->fill) r->t->no_memory = true;
+    for (int64_t p = 0; out->fill && p < out->n; p++) out->fill[p] |= !read[p];
   }
+  laci_free(read);
+}
+
+/* Nothing that the maps read may move, and they read something for each position: a fill among
+ * fixed positions could still move, which only a track tells. */
+static bool is_fixed(laci_resolve *r, const laci_axis_map *const *maps, int n_maps) {
+  for (int i = 0; i < n_maps; i++) {
+    const laci_layout *other = laci_port_layout(r, maps[i]->in_port);
+    if (other && other->bundle[maps[i]->in_axis] != LACI_AXIS_FIXED) return false;
+  }
+  uint8_t *read = places_read(r, maps, n_maps, true);
+  bool fixed = read && !any_unread(read, maps[0]->n_out);
+  laci_free(read);
+  return fixed;
 }
 
 static void resolve_simple(laci_resolve *r, const laci_axis_map *const *maps, int n_maps) {
@@ -118,23 +203,12 @@ static void resolve_simple(laci_resolve *r, const laci_axis_map *const *maps, in
   if (first->out_axis >= 0 && !layout) return;
   const laci_bundle *in = laci_port_bundle(r, first->in_port, first->in_axis);
   if (n_maps == 1 && in && layout && in->n_axes == 1 && !in->n_groups &&
-      is_identity(first->from, first->n_out, laci_track_at(r->t, in->track)->n)) {
+      is_identity(first, laci_track_at(r->t, in->track)->n)) {
     laci_bundle bundle = laci_bundle_of_axis(in->track, first->out_axis);
     laci_layout_put(r->t, laci_port_value(r, first->out_port), &bundle);
     return;
   }
-  bool all_fixed = true;
-  for (int i = 0; i < n_maps; i++) {
-    const laci_layout *other = laci_port_layout(r, maps[i]->in_port);
-    all_fixed &= !other || other->bundle[maps[i]->in_axis] == LACI_AXIS_FIXED;
-  }
-  bool fills = false; /* a fill among fixed positions could still move: only a track tells */
-  for (int64_t p = 0; all_fixed && p < first->n_out; p++) {
-    bool read = false;
-    for (int i = 0; i < n_maps; i++) read |= maps[i]->from[p] >= 0;
-    fills |= !read;
-  }
-  if (all_fixed && !fills && layout) {
+  if (layout && is_fixed(r, maps, n_maps)) {
     const laci_layout *other = laci_port_layout(r, first->in_port);
     layout->bundle[first->out_axis] = LACI_AXIS_FIXED;
     layout->cause[first->out_axis] = other ? other->cause[first->in_axis] : laci_resolve_cause(r);
@@ -142,7 +216,9 @@ static void resolve_simple(laci_resolve *r, const laci_axis_map *const *maps, in
   }
   int track = laci_track_new(r->t, first->n_out, false);
   if (track < 0) return;
-  for (int i = 0; i < n_maps; i++) join_map(r, track, maps[i], i);
+  tagging tags = {0};
+  for (int i = 0; i < n_maps; i++) join_map(r, track, maps[i], i, &tags);
+  tag_now(r, track, &tags);
   mark_fill(r, track, maps, n_maps);
   if (!layout) return;
   laci_bundle bundle = laci_bundle_of_axis(track, first->out_axis);
@@ -188,13 +264,10 @@ static bool describe_lift(const laci_resolve *r, const laci_axis_map *map,
 
 /* Another input that carries one of the composite's labels without being mapped with it would have
  * to be joined too. */
-static bool labels_are_free(const laci_resolve *r, const lift *l, const laci_axis_map *const *maps,
-                            int n_maps) {
+static bool labels_are_free(const laci_resolve *r, const lift *l, const bool *is_mapped) {
   for (int port = 0; port < r->node->n_inputs; port++) {
-    bool mapped = false;
-    for (int i = 0; i < n_maps; i++) mapped |= maps[i]->in_port == port;
     const laci_layout *layout = laci_port_layout(r, port);
-    for (int a = 0; !mapped && layout && a < layout->rank; a++) {
+    for (int a = 0; !is_mapped[port] && layout && a < layout->rank; a++) {
       for (int k = 0; k < l->n_axes; k++) {
         if (k != l->which && r->c->in[port].described && r->c->in[port].label[a] == l->label[k] &&
             layout->bundle[a] != LACI_AXIS_UNIFORM) {
@@ -214,42 +287,54 @@ static bool same_lift(const lift *a, const lift *b) {
   return true;
 }
 
+/* The map's run stands in the big track once for each index of the axes in front of it. */
 static void link_lifted(laci_resolve *r, int track, const laci_axis_map *map, const lift *l,
                         int small) {
-  int64_t n = laci_track_at(r->t, track)->n;
-  int32_t *to = laci_alloc((size_t)n, sizeof *to);
-  if (!to) {
-    r->t->no_memory = true;
-    return;
-  }
-  int64_t inner = 1;
+  int64_t inner = 1, outer = 1;
+  for (int k = 0; k < l->which; k++) outer *= l->size[k];
   for (int k = l->which + 1; k < l->n_axes; k++) inner *= l->size[k];
-  for (int64_t p = 0; p < n; p++) {
-    int64_t low = p % inner, o = p / inner % map->n_out, high = p / inner / map->n_out;
-    int32_t from = map->from[o];
-    to[p] = from < 0 ? -1 : (int32_t)((high * l->size[l->which] + from) * inner + low);
+  laci_link link = {.node = r->node_id,
+                    .big = track,
+                    .small = small,
+                    .n = outer * map->n * inner,
+                    .start = map->start * inner,
+                    .run = map->n * inner,
+                    .stride = map->n_out * inner};
+  link.to = laci_alloc((size_t)link.n, sizeof *link.to);
+  for (int64_t i = 0; link.to && i < link.n; i++) {
+    int64_t low = i % inner, at = i / inner % map->n, high = i / link.run;
+    int32_t from = map->from[at];
+    link.to[i] = from < 0 ? -1 : (int32_t)((high * l->size[l->which] + from) * inner + low);
   }
-  int64_t n_in = laci_track_at(r->t, small)->n;
-  laci_link_add(r->t, r->node_id, track, small, to, count_copies(r, to, n, n_in));
+  if (link.to) link.copy = count_copies(r, link.to, link.n, laci_track_at(r->t, small)->n);
+  laci_link_add_runs(r->t, link);
+}
+
+/* All maps read composites of one kind, and together each out position: a fill inside a composite
+ * is not needed by anybody so far. */
+static bool can_lift(laci_resolve *r, const laci_axis_map *const *maps, int n_maps, lift *first) {
+  lift other;
+  bool *is_mapped = laci_alloc((size_t)r->node->n_inputs, sizeof *is_mapped), good = is_mapped;
+  if (!is_mapped) r->t->no_memory = true;
+  for (int i = 0; good && i < n_maps; i++) {
+    const laci_bundle *bundle = laci_port_bundle(r, maps[i]->in_port, maps[i]->in_axis);
+    good = bundle && describe_lift(r, maps[i], bundle, i ? &other : first) &&
+           (!i || same_lift(first, &other)) &&
+           in_range(maps[i], laci_port_value_shape(r, maps[i]->in_port)->dims[maps[i]->in_axis]);
+    is_mapped[maps[i]->in_port] = true;
+  }
+  good = good && labels_are_free(r, first, is_mapped);
+  laci_free(is_mapped);
+  uint8_t *read = good ? places_read(r, maps, n_maps, true) : NULL;
+  good = read && !any_unread(read, maps[0]->n_out);
+  laci_free(read);
+  return good;
 }
 
 static bool resolve_lifted(laci_resolve *r, const laci_axis_map *const *maps, int n_maps) {
   lift first, other;
   int64_t n = maps[0]->n_out;
-  for (int i = 0; i < n_maps; i++) {
-    const laci_bundle *bundle = laci_port_bundle(r, maps[i]->in_port, maps[i]->in_axis);
-    if (!bundle || !describe_lift(r, maps[i], bundle, i ? &other : &first)) return false;
-    if (i && !same_lift(&first, &other)) return false;
-    if (!in_range(maps[i], laci_port_value_shape(r, maps[i]->in_port)->dims[maps[i]->in_axis]))
-      return false;
-  }
-  if (!labels_are_free(r, &first, maps, n_maps)) return false;
-  for (int64_t p = 0; p < maps[0]->n_out;
-       p++) { /* a fill inside a composite: not needed by anybody so far */
-    bool read = false;
-    for (int i = 0; i < n_maps; i++) read |= maps[i]->from[p] >= 0;
-    if (!read) return false;
-  }
+  if (!can_lift(r, maps, n_maps, &first)) return false;
   laci_bundle bundle = {0};
   for (int k = 0; k < first.n_axes; k++) { /* an axis of size 1 takes no part in an index */
     if (k != first.which || n > 1) bundle.axes[bundle.n_axes++] = (int8_t)first.out_axis[k];
@@ -284,16 +369,30 @@ static void freeze_output_of_map(laci_resolve *r, const laci_axis_map *map,
   }
 }
 
+/* What the walk over a node's maps keeps. */
+typedef struct map_walk {
+  const laci_axis_map **same; /* [n_maps] those of one out axis */
+  int *next;                  /* [n_maps] the next map of the same output, -1: none */
+  int *first;                 /* [n_outputs] */
+  bool *done;                 /* [n_maps] */
+  uint16_t *frozen;           /* [n_inputs] bundles whose labels froze the outputs already */
+} map_walk;
+
 /* Neither simple nor liftable: all that is involved stays in place. */
-static void freeze_maps(laci_resolve *r, const laci_axis_map *const *maps, int n_maps) {
+static void freeze_maps(laci_resolve *r, map_walk *w, int n_maps) {
   int cause = laci_resolve_cause(r);
   for (int i = 0; i < n_maps; i++) {
-    const laci_bundle *bundle = laci_port_bundle(r, maps[i]->in_port, maps[i]->in_axis);
+    const laci_axis_map *map = w->same[i];
+    const laci_bundle *bundle = laci_port_bundle(r, map->in_port, map->in_axis);
     if (bundle) laci_track_freeze(r->t, bundle->track, cause);
     /* Also where the mapped axis itself is gone (a scalar index): what is left of the composite is
-     * no uniform axis. */
-    for (int o = 0; o < r->node->n_outputs; o++)
-      freeze_output_of_map(r, maps[i], bundle, LACI_OUT(o), cause);
+     * no uniform axis. One time for all maps that read it. */
+    int id = bundle ? laci_port_layout(r, map->in_port)->bundle[map->in_axis] : -1;
+    bool again = bundle && (w->frozen[map->in_port] >> id & 1);
+    if (bundle) w->frozen[map->in_port] |= (uint16_t)(1 << id);
+    for (int o = 0; bundle && !again && o < r->node->n_outputs; o++)
+      freeze_output_of_map(r, map, bundle, LACI_OUT(o), cause);
+    if (!bundle || again) freeze_output_of_map(r, map, NULL, map->out_port, cause);
   }
 }
 
@@ -303,46 +402,75 @@ static bool is_labelled(const laci_resolve *r, const laci_axis_map *map) {
 
 /* Mapped input axes that no map mentions. */
 static void freeze_unread(laci_resolve *r) {
+  uint16_t *read = laci_alloc((size_t)r->node->n_inputs, sizeof *read); /* axes, a bit each */
+  if (!read) {
+    r->t->no_memory = true;
+    return;
+  }
+  for (size_t i = 0; i < r->c->n_maps; i++)
+    read[r->c->maps[i].in_port] |= (uint16_t)(1 << r->c->maps[i].in_axis);
   for (int port = 0; port < r->node->n_inputs; port++) {
     const laci_layout *layout = laci_port_layout(r, port);
     for (int a = 0; layout && a < layout->rank; a++) {
-      if (!r->c->in[port].described || r->c->in[port].label[a] != LACI_MAPPED) continue;
-      bool read = false;
-      for (size_t i = 0; i < r->c->n_maps; i++) {
-        read |= r->c->maps[i].in_port == port && r->c->maps[i].in_axis == a;
-      }
-      if (!read) laci_layout_freeze_axis(r->t, laci_port_value(r, port), a, laci_resolve_cause(r));
+      bool mapped = r->c->in[port].described && r->c->in[port].label[a] == LACI_MAPPED;
+      if (mapped && !(read[port] >> a & 1))
+        laci_layout_freeze_axis(r->t, laci_port_value(r, port), a, laci_resolve_cause(r));
     }
   }
+  laci_free(read);
+}
+
+static bool map_walk_init(const laci_resolve *r, map_walk *w) {
+  size_t n = r->c->n_maps, n_out = (size_t)r->node->n_outputs;
+  *w = (map_walk){.same = laci_alloc(n, sizeof *w->same),
+                  .next = laci_alloc(n, sizeof *w->next),
+                  .first = laci_alloc(n_out, sizeof *w->first),
+                  .done = laci_alloc(n, sizeof *w->done),
+                  .frozen = laci_alloc((size_t)r->node->n_inputs, sizeof *w->frozen)};
+  if (!w->same || !w->next || !w->first || !w->done || !w->frozen) return false;
+  for (size_t o = 0; o < n_out; o++) w->first[o] = -1;
+  for (size_t i = n; i-- > 0;) {
+    int *first = &w->first[LACI_OUT(r->c->maps[i].out_port)];
+    w->next[i] = *first;
+    *first = (int)i;
+  }
+  return true;
+}
+
+static void map_walk_clear(map_walk *w) {
+  laci_free(w->same);
+  laci_free(w->next);
+  laci_free(w->first);
+  laci_free(w->done);
+  laci_free(w->frozen);
+}
+
+/* Map `i` and those behind it that make the same output axis. */
+static void resolve_together(laci_resolve *r, map_walk *w, int i) {
+  const laci_axis_map *map = &r->c->maps[i];
+  int n_same = 0;
+  bool composite = false;
+  for (int j = i; j >= 0; j = map->out_axis < 0 ? -1 : w->next[j]) {
+    const laci_axis_map *other = &r->c->maps[j];
+    if (other->out_axis != map->out_axis) continue;
+    w->done[j] = true;
+    if (other->n_out != map->n_out) continue;
+    w->same[n_same++] = other;
+    const laci_bundle *bundle = laci_port_bundle(r, other->in_port, other->in_axis);
+    composite |= bundle && bundle->n_axes > 1;
+  }
+  if (!composite) resolve_simple(r, w->same, n_same);
+  else if (!resolve_lifted(r, w->same, n_same)) freeze_maps(r, w, n_same);
 }
 
 void laci_resolve_maps(laci_resolve *r) {
-  size_t n = r->c->n_maps;
+  map_walk w;
   freeze_unread(r);
-  const laci_axis_map **same = laci_alloc(n, sizeof *same);
-  bool *done = laci_alloc(n, sizeof *done);
-  for (size_t i = 0; same && done && i < n; i++) {
-    if (done[i] || is_labelled(r, &r->c->maps[i])) continue;
-    const laci_axis_map *map = &r->c->maps[i];
-    int n_same = 0;
-    bool composite = false;
-    for (size_t j = i; j < n; j++) {
-      const laci_axis_map *other = &r->c->maps[j];
-      bool together = other->out_port == map->out_port && other->out_axis == map->out_axis &&
-                      map->out_axis >= 0;
-      if (j != i && !together) continue;
-      done[j] = true;
-      if (other->n_out != map->n_out) continue;
-      same[n_same++] = other;
-      const laci_bundle *bundle = laci_port_bundle(r, other->in_port, other->in_axis);
-      composite |= bundle && bundle->n_axes > 1;
-    }
-    if (!composite) resolve_simple(r, same, n_same);
-    else if (!resolve_lifted(r, same, n_same)) freeze_maps(r, same, n_same);
+  if (!map_walk_init(r, &w)) r->t->no_memory = true;
+  for (size_t i = 0; !r->t->no_memory && i < r->c->n_maps; i++) {
+    if (!w.done[i] && !is_labelled(r, &r->c->maps[i])) resolve_together(r, &w, (int)i);
   }
-  if (!same || !done) r->t->no_memory = true;
-  laci_free(same);
-  laci_free(done);
+  map_walk_clear(&w);
 }
 
 void laci_resolve_labelled_maps(laci_resolve *r) {
@@ -352,7 +480,9 @@ void laci_resolve_labelled_maps(laci_resolve *r) {
     const laci_bundle *out = laci_port_bundle(r, map->out_port, map->out_axis);
     const laci_bundle *in = laci_port_bundle(r, map->in_port, map->in_axis);
     if (out && out->n_axes == 1 && laci_track_at(r->t, out->track)->n == map->n_out) {
-      join_map(r, out->track, map, (int)i);
+      tagging tags = {0};
+      join_map(r, out->track, map, (int)i, &tags);
+      tag_now(r, out->track, &tags);
       continue;
     }
     /* The output cannot move, so what it reads cannot either; nor is it uniform, for it reads that

@@ -59,6 +59,7 @@ static void absorb(laci_track *into, laci_track *from) {
     } else {
       into->frozen = from->frozen;
     }
+    into->all_frozen |= from->all_frozen;
     from->frozen = NULL;
   }
   if (from->fill) {
@@ -85,15 +86,26 @@ int laci_track_union(laci_tracks *t, int a, int b) {
   return root;
 }
 
-void laci_link_add(laci_tracks *t, int node, int big, int small, int32_t *to, int32_t *copy) {
-  if (!to || !laci_grow((void **)&t->links, t->n_links, &t->link_room, sizeof *t->links)) {
-    laci_free(to);
-    laci_free(copy);
+void laci_link_add_runs(laci_tracks *t, laci_link link) {
+  if (!link.to || !laci_grow((void **)&t->links, t->n_links, &t->link_room, sizeof *t->links)) {
+    laci_free(link.to);
+    laci_free(link.copy);
     t->no_memory = true;
     return;
   }
-  t->links[t->n_links++] =
-      (laci_link){.node = node, .big = big, .small = small, .to = to, .copy = copy};
+  t->links[t->n_links++] = link;
+}
+
+void laci_link_add(laci_tracks *t, int node, int big, int small, int32_t *to, int32_t *copy) {
+  int64_t n = laci_track_at(t, big)->n;
+  laci_link_add_runs(t, (laci_link){.node = node,
+                                    .big = big,
+                                    .small = small,
+                                    .n = n,
+                                    .run = n,
+                                    .stride = n,
+                                    .to = to,
+                                    .copy = copy});
 }
 
 int laci_cause_new(laci_tracks *t, int node, int value, const char *text) {
@@ -119,10 +131,11 @@ static bool has_frozen(laci_tracks *t, laci_track *track) {
 
 void laci_track_freeze(laci_tracks *t, int id, int cause) {
   laci_track *track = laci_track_at(t, id);
-  if (!has_frozen(t, track)) return;
+  if (track->all_frozen || !has_frozen(t, track)) return;
   for (int64_t p = 0; p < track->n; p++) {
     if (track->frozen[p] < 0) track->frozen[p] = cause;
   }
+  track->all_frozen = true;
 }
 
 void laci_track_freeze_at(laci_tracks *t, int id, int64_t position, int cause) {
@@ -203,6 +216,7 @@ void laci_tracks_clear(laci_tracks *t) {
   laci_free(t->tracks);
   laci_free(t->links);
   laci_free(t->causes);
+  laci_free(t->count);
   laci_free(t->layouts);
   laci_arena_clear(&t->arena);
   *t = (laci_tracks){0};

@@ -26,18 +26,33 @@ typedef struct laci_track {
   bool sourced;     /* its contents come from a stored tensor */
   uint64_t *colour; /* [n] tags, mixed; NULL: none */
   int32_t *frozen;  /* [n] cause or -1; NULL: none */
+  bool all_frozen;  /* there is none without a cause */
   uint8_t *fill;    /* [n] 1: a constant fill stands here, which is a source; NULL: none */
 } laci_track;
 
-/** Position p of the big track is joined with position to[p] of the small one (-1: with nothing).
- * copy[p] tells apart those that share one small position; NULL: all 0. (to, copy) is unique within
- * a link. */
+/** Entry i joins position laci_link_place(i) of the big track with position to[i] of the small one
+ * (-1: with nothing). copy[i] tells apart those that share one small position; NULL: all 0.
+ * (to, copy) is unique within a link. Entries stand for runs of `run` positions, `stride` apart,
+ * the first at `start`; with all other positions the link has nothing to do. So one of the many
+ * inputs of a Concat takes as many entries as it has places. */
 typedef struct laci_link {
   int node;
   int big, small;
-  int32_t *to;   /* [n of big] */
-  int32_t *copy; /* [n of big] or NULL */
+  int64_t n, start, run, stride;
+  int32_t *to;   /* [n] */
+  int32_t *copy; /* [n] or NULL */
 } laci_link;
+
+static inline int64_t laci_link_place(const laci_link *link, int64_t i) {
+  return link->start + i / link->run * link->stride + i % link->run;
+}
+/** The entry of a position of the big track; -1: it has none. */
+static inline int64_t laci_link_entry(const laci_link *link, int64_t position) {
+  int64_t at = position - link->start;
+  if (at < 0 || link->n == 0 || at % link->stride >= link->run) return -1;
+  int64_t i = at / link->stride * link->run + at % link->stride;
+  return i < link->n ? i : -1;
+}
 
 /** Axes of one value that lie on a track, slowest first.  position = row-major index over `axes`.
  *  n_groups > 0: the input axis (one axis) of a grouped convolution's stored weight: row r of
@@ -72,6 +87,9 @@ typedef struct laci_tracks {
   size_t n_links, link_room;
   laci_cause *causes;
   size_t n_causes, cause_room;
+  int32_t *count; /* [count_room] zeros between uses: places of a small track, while one link is
+                     made after the other */
+  size_t count_room;
   bool no_memory;     /* something failed for want of memory: results are void */
   laci_budget budget; /* what others hold, and the tracks; over it, results are void, too */
 } laci_tracks;
@@ -86,8 +104,11 @@ int laci_track_root(const laci_tracks *t, int track);
 laci_track *laci_track_at(const laci_tracks *t, int track); /* the root's record */
 /** The two are in step from now on; sizes must be equal. Returns the root. */
 int laci_track_union(laci_tracks *t, int a, int b);
-/** Takes to and copy (from laci_alloc; copy may be NULL). */
+/** A link of all positions of the big track. Takes to and copy (from laci_alloc; copy may be
+ * NULL). */
 void laci_link_add(laci_tracks *t, int node, int big, int small, int32_t *to, int32_t *copy);
+/** One of some of them; the same of link.to and link.copy. */
+void laci_link_add_runs(laci_tracks *t, laci_link link);
 
 int laci_cause_new(laci_tracks *t, int node, int value, const char *text);
 void laci_track_freeze(laci_tracks *t, int track, int cause);

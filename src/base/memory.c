@@ -17,6 +17,10 @@ enum { ALIGNMENT = 64, CHUNK_BYTES = 64 * 1024, LARGE_PAGE = 2 << 20 };
 static atomic_long fail_countdown; /* 0: off; n: the n-th allocation fails; -1: all fail */
 static atomic_long fail_then;      /* countdown after that one */
 
+static atomic_size_t taken;
+
+size_t laci_memory_taken(void) { return atomic_load(&taken); }
+
 void laci_memory_fail_at(long n) {
   atomic_store(&fail_then, -1);
   atomic_store(&fail_countdown, n);
@@ -44,6 +48,7 @@ static bool fails_now(void) {
 void *laci_alloc(size_t n, size_t size) {
   size_t bytes;
   if (__builtin_mul_overflow(n, size, &bytes) || bytes > SIZE_MAX / 2 || fails_now()) return NULL;
+  atomic_fetch_add_explicit(&taken, bytes, memory_order_relaxed);
   /* Large blocks come zeroed from the system: calloc leaves untouched pages untouched. */
   if (bytes >= 1024 * 1024) {
     char *raw = calloc(1, bytes + 2 * ALIGNMENT);

@@ -48,6 +48,9 @@ void laci_memory_fail_at(long n);
 /** The n-th allocation from now fails, and none after it: what goes on as if it had not shows. For
  * tests. */
 void laci_memory_fail_once(long n);
+/** Bytes that laci_alloc has given so far, those freed since among them: what work costs grows with
+ * it, and it is the same every time. For tests. */
+size_t laci_memory_taken(void);
 /** Is the failure still to come? False where none was asked for. */
 bool laci_memory_fail_pending(void);
 

@@ -148,26 +148,29 @@ void laci_couple_same(laci_coupling *c, int in_port, int out_port) {
   }
 }
 
-laci_axis_map *laci_map(laci_coupling *c, int out_port, int out_axis, int in_port, int in_axis,
-                        int64_t n_out) {
+laci_axis_map *laci_map_run(laci_coupling *c, laci_axis_map map) {
   void *array = c->maps;
-  int32_t *from = laci_arena_alloc(&c->arena, (size_t)n_out, sizeof *from);
-  if (!from || !laci_grow(&array, c->n_maps, &c->map_room, sizeof *c->maps)) {
+  map.from = laci_arena_alloc(&c->arena, (size_t)map.n, sizeof *map.from);
+  if (!map.from || !laci_grow(&array, c->n_maps, &c->map_room, sizeof *c->maps)) {
     c->no_memory = true;
     return NULL;
   }
   c->maps = array;
-  for (int64_t at = 0; at < n_out; at++) from[at] = -1;
-  if (out_axis >= 0) laci_set_label(c, out_port, out_axis, LACI_MAPPED);
-  laci_set_label(c, in_port, in_axis, LACI_MAPPED);
-  laci_axis_map *map = &c->maps[c->n_maps++];
-  *map = (laci_axis_map){.out_port = out_port,
-                         .out_axis = out_axis,
-                         .in_port = in_port,
-                         .in_axis = in_axis,
-                         .n_out = n_out,
-                         .from = from};
-  return map;
+  for (int64_t at = 0; at < map.n; at++) map.from[at] = -1;
+  if (map.out_axis >= 0) laci_set_label(c, map.out_port, map.out_axis, LACI_MAPPED);
+  laci_set_label(c, map.in_port, map.in_axis, LACI_MAPPED);
+  c->maps[c->n_maps] = map;
+  return &c->maps[c->n_maps++];
+}
+
+laci_axis_map *laci_map(laci_coupling *c, int out_port, int out_axis, int in_port, int in_axis,
+                        int64_t n_out) {
+  return laci_map_run(c, (laci_axis_map){.out_port = out_port,
+                                         .out_axis = out_axis,
+                                         .in_port = in_port,
+                                         .in_axis = in_axis,
+                                         .n_out = n_out,
+                                         .n = n_out});
 }
 
 bool laci_parts(laci_coupling *c, int port, int axis, int64_t n_parts) {

@@ -28,16 +28,18 @@ enum { LACI_FIXED = 0, LACI_MAPPED = -1 };
  * the first output). */
 #define LACI_OUT(i) (-1 - (i))
 
-/** Out position o of (out_port, out_axis) reads in position from[o] of (in_port, in_axis); -1:
- * reads nothing there (a constant fill, or another map of the same out axis covers it). Both axes
- * are LACI_MAPPED. Several maps may share an out axis (Concat) or an in axis (Split); where several
- * of them cover the same out position (DepthToSpace: one map a block offset), all the in positions
- * they name are one channel with it. A scalar index (Gather) leaves out_axis == -1: one virtual out
- * position. n_out == size of the out axis (1 when virtual). */
+/** Out position start + i of (out_port, out_axis), 0 <= i < n, reads in position from[i] of
+ * (in_port, in_axis); -1: reads nothing there (a constant fill). Of the out positions before and
+ * behind, the map says nothing. Both axes are LACI_MAPPED. Several maps may share an out axis
+ * (Concat: a run each) or an in axis (Split); where several of them cover the same out position
+ * (DepthToSpace: one map a block offset), all the in positions they name are one channel with it. A
+ * scalar index (Gather) leaves out_axis == -1: one virtual out position. n_out == size of the out
+ * axis (1 when virtual). An operator's maps together take memory and time for the runs that they
+ * cover, not for n_out each: a Concat may have ten thousand. */
 typedef struct laci_axis_map {
   int out_port, out_axis, in_port, in_axis;
-  int64_t n_out;
-  int32_t *from; /* arena of the coupling */
+  int64_t n_out, start, n;
+  int32_t *from; /* [n] arena of the coupling */
 } laci_axis_map;
 
 /** Positions of an axis are cut into n_parts equal runs that nothing may cross (grouped
@@ -99,10 +101,12 @@ void laci_couple_elementwise(laci_coupling *c, const int *ports, int n);
 /** Output `out_port` has the axes of input `in_port`, one to one: same labels. */
 void laci_couple_same(laci_coupling *c, int in_port, int out_port);
 void laci_normalise(laci_coupling *c, int label);
-/** A map record with from[] to be filled by the caller (all -1). NULL: no memory. Sets both axes
- * MAPPED. */
+/** A map record of the whole out axis with from[] to be filled by the caller (all -1). NULL: no
+ * memory. Sets both axes MAPPED. */
 laci_axis_map *laci_map(laci_coupling *c, int out_port, int out_axis, int in_port, int in_axis,
                         int64_t n_out);
+/** The same for a run of it: all fields of `map` but from. */
+laci_axis_map *laci_map_run(laci_coupling *c, laci_axis_map map);
 bool laci_parts(laci_coupling *c, int port, int axis, int64_t n_parts);
 bool laci_grouped(laci_coupling *c, laci_grouped_axis grouped);
 lac_status laci_coupling_ok(laci_coupling *c);

@@ -105,7 +105,9 @@ static lac_status order_tracks(laci_plan *plan, lac_error *err) {
         return laci_fail_memory(err, "the orders");
       }
     }
-    int bad = laci_analysis_certify(a, plan->track_order);
+    int bad;
+    if (!laci_analysis_certify(a, plan->track_order, &bad))
+      return laci_fail_memory(err, "the certificate");
     if (bad == -1) return LAC_OK;
     if (bad < 0 || !laci_plan_moves(plan, bad)) {
       return laci_fail(err, LAC_INTERNAL,

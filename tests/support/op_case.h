@@ -90,7 +90,10 @@ static inline void coupling_text(const laci_graph *graph, const laci_node *node,
     if (map->out_axis < 0) say(text, size, "*");
     else say(text, size, "%d", map->out_axis);
     say(text, size, "<%d.%d =", map->in_port, map->in_axis);
-    for (int64_t o = 0; o < map->n_out; o++) say(text, size, " %d", map->from[o]);
+    for (int64_t o = 0; o < map->n_out; o++) {
+      bool inside = o >= map->start && o < map->start + map->n;
+      say(text, size, " %d", inside ? map->from[o - map->start] : -1);
+    }
   }
   laci_coupling_clear(&c);
 }

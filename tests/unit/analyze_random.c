@@ -135,7 +135,8 @@ static bool orders_hold(sound *s) {
 }
 
 static bool certified(sound *s) {
-  int miss = laci_classes_certify(s->a->tracks, s->a->classes, s->order);
+  int miss = -2;
+  assert_true(laci_classes_certify(s->a->tracks, s->a->classes, s->order, &miss));
   if (miss != -1) (void)snprintf(s->why, sizeof s->why, "the certificate misses at class %d", miss);
   return miss == -1;
 }

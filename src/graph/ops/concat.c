@@ -84,8 +84,14 @@ static void couple_runs(laci_coupling *c, const laci_node *node, int axis, int64
   int64_t start = 0;
   for (int port = 0; port < node->n_inputs; port++) {
     int64_t n = laci_port_shape(c, port)->dims[axis];
-    laci_axis_map *map = laci_map(c, LACI_OUT(0), axis, port, axis, n_out);
-    for (int64_t at = 0; map && at < n; at++) map->from[start + at] = (int32_t)at;
+    laci_axis_map *map = laci_map_run(c, (laci_axis_map){.out_port = LACI_OUT(0),
+                                                         .out_axis = axis,
+                                                         .in_port = port,
+                                                         .in_axis = axis,
+                                                         .n_out = n_out,
+                                                         .start = start,
+                                                         .n = n});
+    for (int64_t at = 0; map && at < n; at++) map->from[at] = (int32_t)at;
     start += n;
   }
 }
