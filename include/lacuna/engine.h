@@ -9,6 +9,14 @@
  * may be made and run at the same time from different threads: each run works on its own
  * `threads` threads, so n engines at once want n times as many cores. Results do not depend on what
  * else is running; they may differ in the last bits between numbers of threads.
+ * Memory. The run time and oneDNN end the process where they do not get a thread or a little memory
+ * for themselves. So threads are tried before the run time is asked for them (fewer are used, with
+ * a warning, where fewer start), 16 MB have to be free before each primitive and before an engine's
+ * first run, and what a plan needs is known before it is taken (max_memory). What cannot be caught:
+ * other threads of the process that take the last memory in between, a limit that is lowered later,
+ * memory that the system promised and does not have, and a limit of address space in which the
+ * program's libraries do not fit: then it is the loader that fails.
+ *
  * The threads are an OpenMP run time's. GNU's lets those that wait spin for milliseconds, which
  * costs dearly where other work wants the cores: start such a program with GOMP_SPINCOUNT=1000, as
  * the command does for itself. */

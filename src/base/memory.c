@@ -113,6 +113,12 @@ void laci_pages_destroy(const void *pages, size_t size_bytes) {
   if (pages) (void)munmap((void *)(uintptr_t)pages, size_bytes);
 }
 
+bool laci_memory_has_room(size_t size_bytes) {
+  void *pages = laci_pages_create(size_bytes);
+  laci_pages_destroy(pages, size_bytes);
+  return pages != NULL;
+}
+
 /* Not getrusage: its maximum begins with that of the program before exec. */
 size_t laci_memory_peak(void) {
   static const char key[] = "VmHWM:";

@@ -9,9 +9,17 @@
 #endif
 #include "cpu/openmp.h"
 
+#include <ctype.h>
 #include <dlfcn.h>
 #include <pthread.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "base/memory.h"
+
+enum { ROOM = 8 << 20 }; /* bytes that the run time may want beside its threads' stacks */
 
 static void (*set_threads)(int n);
 static int (*max_threads)(void);
@@ -43,6 +51,77 @@ static void look(void) {
 bool laci_openmp_has_team(void) {
   (void)pthread_once(&looked, look);
   return run_region != NULL;
+}
+
+/* ---- Will they start? ---- */
+
+typedef struct trial {
+  pthread_mutex_t lock;
+  pthread_cond_t ended;
+  bool over;
+} trial;
+
+static void *wait_for_end(void *context) {
+  trial *t = context;
+  pthread_mutex_lock(&t->lock);
+  while (!t->over) pthread_cond_wait(&t->ended, &t->lock);
+  pthread_mutex_unlock(&t->lock);
+  return NULL;
+}
+
+/* Stacks as large as the run time's own, where somebody asks it for others: a number with B, K (and
+ * without a letter), M or G. */
+static void set_stack(pthread_attr_t *attr) {
+  const char *text = getenv("OMP_STACKSIZE");
+  if (!text) text = getenv("GOMP_STACKSIZE");
+  if (!text) return;
+  char *end;
+  unsigned long long size = strtoull(text, &end, 10);
+  while (*end == ' ') end++;
+  const char *unit = *end ? strchr("BKMG", toupper((unsigned char)*end)) : NULL;
+  int shift = unit ? (int)(unit - "BKMG") * 10 : 10;
+  if (size > 0 && size <= SIZE_MAX >> shift) {
+    (void)pthread_attr_setstacksize(attr, (size_t)size << shift);
+  }
+}
+
+/* How many of n threads start while all before them are there. They take no signals. */
+static int try_threads(int n) {
+  sigset_t all, old;
+  trial t = {.over = false};
+  pthread_attr_t attr;
+  int started = 0;
+  pthread_t *threads = laci_alloc((size_t)n, sizeof *threads);
+  if (!threads || !laci_memory_has_room(ROOM)) n = 0;
+  pthread_mutex_init(&t.lock, NULL); /* these never fail with default attributes */
+  pthread_cond_init(&t.ended, NULL);
+  (void)pthread_attr_init(&attr);
+  set_stack(&attr);
+  sigfillset(&all);
+  bool masked = !pthread_sigmask(SIG_SETMASK, &all, &old);
+  while (started < n && !pthread_create(&threads[started], &attr, wait_for_end, &t)) started++;
+  if (masked) (void)pthread_sigmask(SIG_SETMASK, &old, NULL);
+  pthread_mutex_lock(&t.lock);
+  t.over = true;
+  pthread_cond_broadcast(&t.ended);
+  pthread_mutex_unlock(&t.lock);
+  for (int at = 0; at < started; at++) (void)pthread_join(threads[at], NULL);
+  (void)pthread_attr_destroy(&attr);
+  pthread_cond_destroy(&t.ended);
+  pthread_mutex_destroy(&t.lock);
+  laci_free(threads);
+  return started;
+}
+
+static void do_nothing(void *context) { (void)context; }
+
+int laci_openmp_ready(int n) {
+  static _Thread_local int seen = 1; /* the run time's threads belong to the one that calls it */
+  (void)pthread_once(&looked, look);
+  if (!set_threads || n <= seen) return n;
+  seen += try_threads(n - seen);
+  if (run_region && seen > 1) run_region(do_nothing, NULL, (unsigned)seen, 0);
+  return seen < n ? seen : n;
 }
 
 void laci_openmp_run(int n, void (*body)(void *context), void *context) {

@@ -12,6 +12,11 @@
 /** Is there one, with a way to run a function on its threads? Never where races are looked for:
  * its barriers cannot be seen by the thread sanitizer. */
 bool laci_openmp_has_team(void);
+/** How many threads, up to n, the run time can have for the calling thread. It would end the
+ * process where one does not start (a limit on processes, or on memory); so those that it has not
+ * been seen to start yet are started by us first, all at a time, and it is made to start its own at
+ * once. Cheap once a thread has asked for as many. Without a run time: n. */
+int laci_openmp_ready(int n);
 /** Runs body(context) on up to n threads, the caller's being one; returns when all have. */
 void laci_openmp_run(int n, void (*body)(void *context), void *context);
 /** How many threads oneDNN's primitives get on the calling thread from now on; returns how many

@@ -19,6 +19,7 @@
 #include <stdbool.h>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "base/memory.h"
 #include "cpu/openmp.h"
 
@@ -109,8 +110,14 @@ lac_status laci_pool_create(int n_threads, laci_pool **pool, lac_error *err) {
   pthread_cond_init(&p->posted, NULL);
   pthread_cond_init(&p->left, NULL);
   p->borrows = n > 1 && n <= cores_allowed() && laci_openmp_has_team();
-  if (p->borrows) p->n_workers = n - 1;
+  if (p->borrows) p->n_workers = laci_openmp_ready(n) - 1;
   else start_workers(p, n - 1);
+  if (p->n_workers < n - 1) {
+    laci_log(LAC_LOG_WARNING,
+             "only %d of %d threads could be started (a limit on processes or memory): going on "
+             "with %d",
+             p->n_workers + 1, n, p->n_workers + 1);
+  }
   *pool = p;
   return LAC_OK;
 }
@@ -157,7 +164,7 @@ void laci_pool_for(laci_pool *pool, int64_t n, int64_t grain, laci_pool_body *bo
     run_serially(n, grain, body, context);
     return;
   }
-  if (pool->borrows) laci_openmp_run(laci_pool_threads(pool), take_parts, &l);
+  if (pool->borrows) laci_openmp_run(laci_openmp_ready(laci_pool_threads(pool)), take_parts, &l);
   else take_parts(&l);
   pthread_mutex_lock(&pool->lock);
   pool->current = NULL;

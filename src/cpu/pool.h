@@ -13,7 +13,7 @@
 typedef struct laci_pool laci_pool;
 
 /** n_threads <= 0: as many as the cores this process may use (sched_getaffinity). 1: no thread is
- * started. */
+ * started. Where the system lets fewer start, the pool has fewer, with a warning. */
 LAC_MUST_CHECK lac_status laci_pool_create(int n_threads, laci_pool **pool, lac_error *err);
 void laci_pool_destroy(laci_pool *pool);
 int laci_pool_threads(const laci_pool *pool); /* NULL: 1 */

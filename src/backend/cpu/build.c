@@ -134,6 +134,7 @@ static void build_layer(laci_net *net, const laci_net_layer *layer) {
   laci_net_builder *build = layer->build;
   if (!build && laci_net_has_elements(net, node)) build = builder_of(net, node);
   laci_net_mark mark = laci_net_mark_now(net);
+  if (!laci_net_has_room(net)) return;
   if (build) {
     lac_error why = {0}, *err = net->err;
     net->err = &why;

@@ -132,7 +132,7 @@ static void check_memory(laci_net *net) {
 /** A step's primitive, now that there is memory for what it reads and writes. */
 static void make_primitive(laci_net *net, laci_net_step *step) {
   lac_error why = {0}, *err = net->err;
-  if (!step->pd || net->status) return;
+  if (!step->pd || !laci_net_has_room(net)) return;
   net->err = &why;
   dnnl_status_t st = dnnl_primitive_create(&step->primitive, step->pd);
   if (!laci_net_did(net, st, "primitive")) {
@@ -177,9 +177,9 @@ static void drop_constants(laci_net *net) {
 static lac_status plan(laci_net *net, const laci_net_options *options, lac_error *err) {
   lac_status st = laci_pool_create(options->threads, &net->pool, err);
   if (st) return st;
-  net->n_threads = laci_pool_threads(net->pool);
+  net->n_threads = laci_openmp_ready(laci_pool_threads(net->pool));
   int before = laci_openmp_use(net->n_threads);
-  st = open_dnnl(net, err);
+  st = laci_memory_has_room(LACI_NET_ROOM) ? open_dnnl(net, err) : laci_fail_memory(err, "oneDNN");
   if (!st) st = laci_net_infer(net, options->shapes, options->n_shapes, err);
   if (!st) st = describe_ports(net, err);
   if (!st) st = laci_net_fuse(net, err);
@@ -316,6 +316,13 @@ static lac_status run_steps(laci_net *net, double *seconds, lac_error *err) {
 
 lac_status laci_net_run_timed(laci_net *net, const void *const *inputs, void *const *outputs,
                               double *seconds, lac_error *err) {
+  if (laci_openmp_ready(net->n_threads) < net->n_threads) {
+    return laci_fail(err, LAC_NO_MEMORY,
+                     "the system does not let this thread have the %d threads that the plan is for",
+                     net->n_threads);
+  }
+  if (!net->has_run && !laci_memory_has_room(LACI_NET_ROOM)) return laci_fail_memory(err, "a run");
+  net->has_run = true;
   set_buffers(net, inputs, outputs);
   if (set_memory(net)) return laci_fail(err, LAC_INTERNAL, "oneDNN refuses the caller's buffers");
   int before = laci_openmp_use(net->n_threads);

@@ -21,7 +21,8 @@
 enum {
   LACI_NET_MAX_POSTS = 6,
   LACI_NET_MAX_READS = 5,
-  LACI_NET_BLOCK = 16, /* channels of oneDNN's nChw16c */
+  LACI_NET_BLOCK = 16,      /* channels of oneDNN's nChw16c */
+  LACI_NET_ROOM = 16 << 20, /* bytes that have to be there before oneDNN is asked for anything */
 };
 
 /** Content that does not depend on the inputs: a stored tensor's or a folded one's. Floats are kept
@@ -127,6 +128,7 @@ struct laci_net {
   int n_threads;
   bool bf16;
   bool early_outputs;
+  bool has_run;
   bool blocks; /* convolutions' values lie in blocks of 16 channels; laci_net_choose_blocks */
   dnnl_engine_t engine;
   dnnl_stream_t stream;
@@ -159,6 +161,9 @@ void laci_net_fail(laci_net *net, lac_status status, const char *format, ...) LA
 void laci_net_no_memory(laci_net *net);
 /** oneDNN's answer; true where it was success. `what` is unsupported otherwise. */
 bool laci_net_did(laci_net *net, dnnl_status_t status, const char *what);
+/** oneDNN ends the process where it gets no memory for its own small things (code, descriptors), so
+ * it is not asked where there is none; that is then the failure. */
+bool laci_net_has_room(laci_net *net);
 /** May so many bytes more be taken now, for what planning holds? If not, that is the failure.
  * value: what they are for; -1: of no value. */
 bool laci_net_may_take(laci_net *net, uint64_t bytes, int value);

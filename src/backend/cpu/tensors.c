@@ -36,6 +36,11 @@ bool laci_net_did(laci_net *net, dnnl_status_t status, const char *what) {
   return false;
 }
 
+bool laci_net_has_room(laci_net *net) {
+  if (!net->status && !laci_memory_has_room(LACI_NET_ROOM)) laci_net_no_memory(net);
+  return !net->status;
+}
+
 bool laci_net_may_take(laci_net *net, uint64_t bytes, int value) {
   char text[256] = "weights";
   laci_budget now = net->budget;
