@@ -114,9 +114,10 @@ void laci_pages_destroy(const void *pages, size_t size_bytes) {
 }
 
 bool laci_memory_has_room(size_t size_bytes) {
-  void *pages = laci_pages_create(size_bytes);
+  void *pages = laci_pages_reserve(size_bytes);
+  bool has_room = pages && laci_pages_allow(pages, size_bytes);
   laci_pages_destroy(pages, size_bytes);
-  return pages != NULL;
+  return has_room;
 }
 
 /* Not getrusage: its maximum begins with that of the program before exec. */
