@@ -196,7 +196,7 @@ exit_code verb_bench(const arguments *args, lac_error *err) {
   lac_status st = read_options(args, &arena, &options, err);
   if (!st) st = outputs_plan(args, &plan, err);
   double begin = laci_clock_seconds();
-  if (!st) st = input_model(args->operand, &model, err);
+  if (!st) st = input_model(args, args->operand, &model, err);
   options.load_seconds = laci_clock_seconds() - begin;
   if (!st) st = outputs_guard(&plan, model, args->operand, err);
   if (!st) st = lac_bench(model, &options, &result, err);

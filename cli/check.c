@@ -49,10 +49,10 @@ exit_code verb_check(const arguments *args, lac_error *err) {
   exit_code code = EXIT_DONE;
   lac_status st = input_options(args, &options, err);
   if (!st) st = outputs_plan(args, &plan, err);
-  if (!st) st = input_model(args->operand, &model, err);
+  if (!st) st = input_model(args, args->operand, &model, err);
   if (!st) st = outputs_guard(&plan, model, args->operand, err);
   if (!st && args->against) {
-    st = input_model(args->against, &original, err);
+    st = input_model(args, args->against, &original, err);
     if (!st) st = outputs_guard(&plan, original, args->against, err);
   }
   if (!st) {

@@ -74,7 +74,7 @@ exit_code verb_eval(const arguments *args, lac_error *err) {
   lac_status st = read_options(args, &options, err);
   if (!st) st = plan_outputs(args, &plan, err);
   if (!st) st = outputs_guard_data(&plan, args, err);
-  if (!st) st = input_model(args->operand, &model, err);
+  if (!st) st = input_model(args, args->operand, &model, err);
   if (!st) st = outputs_guard(&plan, model, args->operand, err);
   if (!st) {
     outputs_begin(&plan);

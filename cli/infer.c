@@ -86,7 +86,7 @@ exit_code verb_infer(const arguments *args, lac_error *err) {
   request r = {0};
   outputs plan = {0}; /* the library names the files */
   lac_status st = parse_request(args, &r, err);
-  if (!st) st = input_model(args->operand, &model, err);
+  if (!st) st = input_model(args, args->operand, &model, err);
   if (!st) {
     outputs_begin(&plan);
     st = lac_infer(model, r.inputs, args->input.n, args->output, &r.options, &result, err);

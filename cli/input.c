@@ -30,14 +30,15 @@ static lac_status read_stdin(uint8_t **bytes, size_t *size_bytes, lac_error *err
   return laci_fail_memory(err, "standard input");
 }
 
-lac_status input_model(const char *path, lac_model **model, lac_error *err) {
+lac_status input_model(const arguments *args, const char *path, lac_model **model, lac_error *err) {
+  const lac_load_options options = {.lenient = args->lenient};
   *model = NULL;
-  if (strcmp(path, "-") != 0) return lac_model_load(path, model, err);
+  if (strcmp(path, "-") != 0) return lac_model_load_with(path, &options, model, err);
   uint8_t *bytes = NULL;
   size_t size_bytes = 0;
   lac_status st = read_stdin(&bytes, &size_bytes, err);
   if (!st) {
-    st = lac_model_load_memory(bytes, size_bytes, NULL, model, err);
+    st = lac_model_load_memory_with(bytes, size_bytes, &options, model, err);
     if (st) st = laci_fail_in(err, st, "standard input");
   }
   laci_free(bytes);

@@ -8,8 +8,9 @@
 #include "lacuna/engine.h"
 #include "lacuna/prune.h"
 
-/** Loads the model at path; - is standard input. *model is NULL on failure. */
-LAC_MUST_CHECK lac_status input_model(const char *path, lac_model **model, lac_error *err);
+/** Loads the model at path as the options say; - is standard input. *model is NULL on failure. */
+LAC_MUST_CHECK lac_status input_model(const arguments *args, const char *path, lac_model **model,
+                                      lac_error *err);
 
 /** "NAME=1x3x224x224" of --input-shape; ? is a size that is left as it comes. The name goes to the
  * arena. Fails LAC_BAD_ARGUMENT. */

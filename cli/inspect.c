@@ -86,7 +86,7 @@ exit_code verb_inspect(const arguments *args, lac_error *err) {
   outputs plan = {0};
   lac_status st = input_options(args, &options, err);
   if (!st) st = outputs_plan(args, &plan, err);
-  if (!st) st = input_model(args->operand, &model, err);
+  if (!st) st = input_model(args, args->operand, &model, err);
   if (!st) st = outputs_guard(&plan, model, args->operand, err);
   if (!st && (args->json || !args->why)) {
     st = lac_inspect(model, &options, &report, err);

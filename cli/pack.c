@@ -77,7 +77,7 @@ exit_code verb_pack(const arguments *args, lac_error *err) {
   outputs plan = {0};
   lac_status st = input_options(args, &options, err);
   if (!st) st = plan_outputs(args, &plan, err);
-  if (!st) st = input_model(args->operand, &model, err);
+  if (!st) st = input_model(args, args->operand, &model, err);
   if (!st) st = outputs_guard(&plan, model, args->operand, err);
   if (!st) {
     outputs_begin(&plan);

@@ -24,7 +24,7 @@ exit_code road_run(const arguments *args, road_step *step, lac_error *err) {
   outputs plan = {0};
   lac_status st = input_options(args, &options, err);
   if (!st) st = outputs_plan(args, &plan, err);
-  if (!st) st = input_model(args->operand, &model, err);
+  if (!st) st = input_model(args, args->operand, &model, err);
   if (!st) st = outputs_guard(&plan, model, args->operand, err);
   if (!st) st = step(args, &options, model, &report, err);
   if (!st) st = outputs_write(&plan, model, report, err);

@@ -395,7 +395,7 @@ static lac_status make_masks(run *r, lac_error *err) {
 
 static lac_status make_model(run *r, const char *arch, lac_error *err) {
   return r->args->verb == VERB_train ? make_network(r, arch, err)
-                                     : input_model(r->args->operand, &r->model, err);
+                                     : input_model(r->args, r->args->operand, &r->model, err);
 }
 
 static lac_status fail_folder(const char *folder, const char *text, lac_error *err) {

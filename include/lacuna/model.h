@@ -35,6 +35,25 @@ typedef struct lac_tensor {
 LAC_API LAC_MUST_CHECK lac_status lac_model_load(const char *path, lac_model **model,
                                                  lac_error *err);
 
+/** How to read a model. Start from lac_load_options_default() and set fields. */
+typedef struct lac_load_options {
+  bool lenient; /* a node whose attributes or weight break ONNX's typing is taken as one that nobody
+                   knows: it freezes what reaches it and cannot be run; else it is LAC_BAD_FILE
+                   (false)
+                 */
+  const char *data_dir; /* from memory: where external data lies; NULL: there must be none (NULL) */
+} lac_load_options;
+
+LAC_API lac_load_options lac_load_options_default(void);
+
+/** lac_model_load and lac_model_load_memory with options; NULL: the default ones. */
+LAC_API LAC_MUST_CHECK lac_status lac_model_load_with(const char *path,
+                                                      const lac_load_options *options,
+                                                      lac_model **model, lac_error *err);
+LAC_API LAC_MUST_CHECK lac_status lac_model_load_memory_with(const void *bytes, size_t size_bytes,
+                                                             const lac_load_options *options,
+                                                             lac_model **model, lac_error *err);
+
 /** The same from memory (copied as far as needed). data_dir: where external data lies; NULL: there
  * must be none. */
 LAC_API LAC_MUST_CHECK lac_status lac_model_load_memory(const void *bytes, size_t size_bytes,

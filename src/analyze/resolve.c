@@ -35,7 +35,10 @@ bool laci_is_grouped_axis(const laci_resolve *r, int port, int axis) {
 int laci_resolve_cause(laci_resolve *r) {
   if (r->cause >= 0) return r->cause;
   char text[512];
-  if (!r->node->op) {
+  if (r->node->fault) {
+    (void)snprintf(text, sizeof text, "%s: %s, so nothing that reaches it may move", r->node->name,
+                   r->node->fault);
+  } else if (!r->node->op) {
     (void)snprintf(text, sizeof text,
                    "%s: operator %s%s%s is not known, so nothing that reaches it may move",
                    r->node->name, r->node->domain, r->node->domain[0] ? "." : "", r->node->type);

@@ -277,7 +277,8 @@ static lac_status save_and_pack(lac_model *model, const lac_options *options, co
   laci_file_set_begin_apart(&set); /* it is read at once */
   if (!st) st = lac_model_save(model, saved_path, false, err);
   st = laci_file_set_end(&set, st, err);
-  if (!st) st = lac_model_load(saved_path, &saved, err);
+  const lac_load_options lenient = {.lenient = true}; /* it was read already */
+  if (!st) st = lac_model_load_with(saved_path, &lenient, &saved, err);
   if (!st) st = pack_model(saved, options, path, force, report, err);
   lac_model_destroy(saved);
   if (st) laci_scratch_tell(&scratch, err);

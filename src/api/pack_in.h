@@ -12,4 +12,7 @@ typedef struct laci_pack_report {
   lac_pack_layer *layers;
 } laci_pack_report;
 
+/** lac_pack_load before the network is looked at (graph/typing.h). */
+LAC_MUST_CHECK lac_status laci_pack_load(const char *path, lac_model **model, lac_error *err);
+
 #endif

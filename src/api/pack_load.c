@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "api/model_in.h"
+#include "api/pack_in.h"
 #include "base/error.h"
 #include "base/file_set.h"
 #include "base/log.h"
@@ -162,11 +163,10 @@ static lac_status load(laci_packfile **pack, lac_model *model, lac_error *err) {
   return laci_onnx_load_from(reader, open_data, from, &model->file, &model->graph, err);
 }
 
-lac_status lac_pack_load(const char *path, lac_model **model, lac_error *err) {
+lac_status laci_pack_load(const char *path, lac_model **model, lac_error *err) {
   laci_packfile *pack = NULL;
   lac_model *made = NULL;
   *model = NULL;
-  if (!path) return laci_fail(err, LAC_BAD_ARGUMENT, "no path of a pack given");
   lac_status st = laci_packfile_open(path, &pack, err);
   if (st) return st;
   st = laci_model_new(path, &made, err);

@@ -80,7 +80,8 @@ static const char *first_cause(const laci_analysis *a, int node) {
     const char *cause = a->groups[g].cause;
     if (cause && strncmp(cause, name, n) == 0 && cause[n] == ':') return cause + n + 2;
   }
-  return a->graph->nodes[node].op ? NULL : "operator is not known";
+  const laci_node *of = &a->graph->nodes[node];
+  return of->fault ? of->fault : of->op ? NULL : "operator is not known";
 }
 
 /* What was done, where the report is of something done; else what could be. */

@@ -83,6 +83,7 @@ typedef struct laci_node {
   const laci_attr *attrs;
   const char
       *assume; /* "same": the user declares that it passes channel orders through; else NULL */
+  const char *fault; /* how it breaks ONNX's typing: then op is NULL (typing.h); else NULL */
 } laci_node;
 
 typedef struct laci_graph {

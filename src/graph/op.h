@@ -73,10 +73,23 @@ typedef struct laci_weight_axes {
   int64_t groups;     /* convolution groups; 1 elsewhere */
 } laci_weight_axes;
 
+/** An attribute and its kind. */
+typedef struct laci_attr_type {
+  const char *name;
+  laci_attr_kind kind;
+} laci_attr_type;
+
+/** The list of an operator's attributes, in the order of the alphabet: {"axis", LACI_ATTR_INT}, ...
+ */
+#define LACI_ATTRIBUTES(...) ((const laci_attr_type[]){__VA_ARGS__, {NULL, LACI_ATTR_OTHER}})
+
 typedef struct laci_op {
   const char *name;
   const char *domain; /* NULL is ai.onnx */
   laci_role role;
+  const laci_attr_type *attributes; /* of every version from opset 7 on, ends with a NULL name;
+                                       NULL: it has none */
+  bool integer_weights; /* a weight may be of 32- or 64-bit integers, not only of floats */
   int (*weights)(const laci_graph *graph, const laci_node *node,
                  laci_weight_axes axes[2]); /* NULL: no layer */
   bool moves_data; /* output elements are copies of input elements: symbols survive eval */

@@ -144,7 +144,7 @@ static void note_node(laci_proof *proof, const laci_node *node, const char *why)
   char unknown[192];
   (void)snprintf(unknown, sizeof unknown, "%.64s%s%.100s is not known", node->domain,
                  node->domain[0] ? "." : "", node->type);
-  note_skipped(proof, node->name, node->op ? why : unknown);
+  note_skipped(proof, node->name, node->fault ? node->fault : node->op ? why : unknown);
 }
 
 /* A node that cannot be run, or whose operands could not: made-up outputs let the rest of the

@@ -9,8 +9,11 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   return laci_arg_couple(node, c, "order matters to ArgMin");
 }
 
-const laci_op laci_op_arg_min = {.name = "ArgMin",
-                                 .role = LACI_ROLE_CLEAR,
-                                 .infer = laci_arg_infer,
-                                 .eval = eval,
-                                 .couple = couple};
+const laci_op laci_op_arg_min = {
+    .name = "ArgMin",
+    .role = LACI_ROLE_CLEAR,
+    .attributes = LACI_ATTRIBUTES({"axis", LACI_ATTR_INT}, {"keepdims", LACI_ATTR_INT},
+                                  {"select_last_index", LACI_ATTR_INT}),
+    .infer = laci_arg_infer,
+    .eval = eval,
+    .couple = couple};

@@ -37,9 +37,14 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   return laci_gradient_ok(b);
 }
 
-const laci_op laci_op_average_pool = {.name = "AveragePool",
-                                      .role = LACI_ROLE_CLEAR,
-                                      .infer = laci_pooling_infer,
-                                      .eval = eval,
-                                      .couple = laci_pooling_couple,
-                                      .gradient = gradient};
+const laci_op laci_op_average_pool = {
+    .name = "AveragePool",
+    .role = LACI_ROLE_CLEAR,
+    .attributes = LACI_ATTRIBUTES({"auto_pad", LACI_ATTR_TEXT}, {"ceil_mode", LACI_ATTR_INT},
+                                  {"count_include_pad", LACI_ATTR_INT},
+                                  {"dilations", LACI_ATTR_INTS}, {"kernel_shape", LACI_ATTR_INTS},
+                                  {"pads", LACI_ATTR_INTS}, {"strides", LACI_ATTR_INTS}),
+    .infer = laci_pooling_infer,
+    .eval = eval,
+    .couple = laci_pooling_couple,
+    .gradient = gradient};

@@ -166,9 +166,12 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   return laci_gradient_ok(b);
 }
 
-const laci_op laci_op_batch_normalization = {.name = "BatchNormalization",
-                                             .role = LACI_ROLE_INFER,
-                                             .infer = infer,
-                                             .eval = eval,
-                                             .couple = couple,
-                                             .gradient = gradient};
+const laci_op laci_op_batch_normalization = {
+    .name = "BatchNormalization",
+    .role = LACI_ROLE_INFER,
+    .attributes = LACI_ATTRIBUTES({"epsilon", LACI_ATTR_FLOAT}, {"momentum", LACI_ATTR_FLOAT},
+                                  {"spatial", LACI_ATTR_INT}, {"training_mode", LACI_ATTR_INT}),
+    .infer = infer,
+    .eval = eval,
+    .couple = couple,
+    .gradient = gradient};

@@ -22,6 +22,7 @@ static lac_status eval(laci_eval *eval) {
 
 const laci_op laci_op_bit_shift = {.name = "BitShift",
                                    .role = LACI_ROLE_CLEAR,
+                                   .attributes = LACI_ATTRIBUTES({"direction", LACI_ATTR_TEXT}),
                                    .infer = laci_infer_broadcast,
                                    .eval = eval,
                                    .couple = laci_couple_nary};

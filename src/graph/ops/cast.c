@@ -56,11 +56,14 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   return laci_gradient_ok(b);
 }
 
-const laci_op laci_op_cast = {.name = "Cast",
-                              .role = LACI_ROLE_CLEAR,
-                              .symbol_safe = true,
-                              .is_fold = true,
-                              .infer = infer,
-                              .eval = eval,
-                              .couple = laci_couple_unary,
-                              .gradient = gradient};
+const laci_op laci_op_cast = {
+    .name = "Cast",
+    .role = LACI_ROLE_CLEAR,
+    .attributes = LACI_ATTRIBUTES({"round_mode", LACI_ATTR_TEXT}, {"saturate", LACI_ATTR_INT},
+                                  {"to", LACI_ATTR_INT}),
+    .symbol_safe = true,
+    .is_fold = true,
+    .infer = infer,
+    .eval = eval,
+    .couple = laci_couple_unary,
+    .gradient = gradient};

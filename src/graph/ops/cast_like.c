@@ -23,10 +23,12 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   return laci_coupling_ok(c);
 }
 
-const laci_op laci_op_cast_like = {.name = "CastLike",
-                                   .role = LACI_ROLE_CLEAR,
-                                   .symbol_safe = true,
-                                   .is_fold = true,
-                                   .infer = infer,
-                                   .eval = eval,
-                                   .couple = couple};
+const laci_op laci_op_cast_like = {
+    .name = "CastLike",
+    .role = LACI_ROLE_CLEAR,
+    .attributes = LACI_ATTRIBUTES({"round_mode", LACI_ATTR_TEXT}, {"saturate", LACI_ATTR_INT}),
+    .symbol_safe = true,
+    .is_fold = true,
+    .infer = infer,
+    .eval = eval,
+    .couple = couple};

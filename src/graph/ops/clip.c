@@ -60,9 +60,11 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   return laci_gradient_ok(b);
 }
 
-const laci_op laci_op_clip = {.name = "Clip",
-                              .role = LACI_ROLE_CLEAR,
-                              .infer = laci_infer_same,
-                              .eval = eval,
-                              .couple = laci_couple_unary,
-                              .gradient = gradient};
+const laci_op laci_op_clip = {
+    .name = "Clip",
+    .role = LACI_ROLE_CLEAR,
+    .attributes = LACI_ATTRIBUTES({"max", LACI_ATTR_FLOAT}, {"min", LACI_ATTR_FLOAT}),
+    .infer = laci_infer_same,
+    .eval = eval,
+    .couple = laci_couple_unary,
+    .gradient = gradient};

@@ -49,10 +49,12 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   return laci_coupling_ok(c);
 }
 
-const laci_op laci_op_constant_of_shape = {.name = "ConstantOfShape",
-                                           .role = LACI_ROLE_SKIP,
-                                           .moves_data = true,
-                                           .is_fold = true,
-                                           .infer = infer,
-                                           .eval = eval,
-                                           .couple = couple};
+const laci_op laci_op_constant_of_shape = {
+    .name = "ConstantOfShape",
+    .role = LACI_ROLE_SKIP,
+    .attributes = LACI_ATTRIBUTES({"value", LACI_ATTR_TENSOR}),
+    .moves_data = true,
+    .is_fold = true,
+    .infer = infer,
+    .eval = eval,
+    .couple = couple};

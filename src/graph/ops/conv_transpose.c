@@ -219,10 +219,15 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   return laci_gradient_ok(b);
 }
 
-const laci_op laci_op_conv_transpose = {.name = "ConvTranspose",
-                                        .role = LACI_ROLE_ALLOW,
-                                        .weights = weights,
-                                        .infer = infer,
-                                        .eval = eval,
-                                        .couple = couple,
-                                        .gradient = gradient};
+const laci_op laci_op_conv_transpose = {
+    .name = "ConvTranspose",
+    .role = LACI_ROLE_ALLOW,
+    .attributes = LACI_ATTRIBUTES(
+        {"auto_pad", LACI_ATTR_TEXT}, {"dilations", LACI_ATTR_INTS}, {"group", LACI_ATTR_INT},
+        {"kernel_shape", LACI_ATTR_INTS}, {"output_padding", LACI_ATTR_INTS},
+        {"output_shape", LACI_ATTR_INTS}, {"pads", LACI_ATTR_INTS}, {"strides", LACI_ATTR_INTS}),
+    .weights = weights,
+    .infer = infer,
+    .eval = eval,
+    .couple = couple,
+    .gradient = gradient};

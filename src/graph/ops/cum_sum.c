@@ -56,4 +56,9 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
 }
 
 const laci_op laci_op_cum_sum = {
-    .name = "CumSum", .role = LACI_ROLE_CLEAR, .infer = infer, .eval = eval, .couple = couple};
+    .name = "CumSum",
+    .role = LACI_ROLE_CLEAR,
+    .attributes = LACI_ATTRIBUTES({"exclusive", LACI_ATTR_INT}, {"reverse", LACI_ATTR_INT}),
+    .infer = infer,
+    .eval = eval,
+    .couple = couple};

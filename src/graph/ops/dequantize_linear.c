@@ -105,8 +105,11 @@ static lac_status eval(laci_eval *eval) {
   return LAC_OK;
 }
 
-const laci_op laci_op_dequantize_linear = {.name = "DequantizeLinear",
-                                           .role = LACI_ROLE_INFER,
-                                           .infer = infer,
-                                           .eval = eval,
-                                           .couple = laci_quant_couple};
+const laci_op laci_op_dequantize_linear = {
+    .name = "DequantizeLinear",
+    .role = LACI_ROLE_INFER,
+    .attributes = LACI_ATTRIBUTES({"axis", LACI_ATTR_INT}, {"block_size", LACI_ATTR_INT},
+                                  {"output_dtype", LACI_ATTR_INT}),
+    .infer = infer,
+    .eval = eval,
+    .couple = laci_quant_couple};

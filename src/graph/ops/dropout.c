@@ -48,9 +48,11 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   return laci_gradient_ok(b);
 }
 
-const laci_op laci_op_dropout = {.name = "Dropout",
-                                 .role = LACI_ROLE_CLEAR,
-                                 .infer = infer,
-                                 .eval = eval,
-                                 .couple = couple,
-                                 .gradient = gradient};
+const laci_op laci_op_dropout = {
+    .name = "Dropout",
+    .role = LACI_ROLE_CLEAR,
+    .attributes = LACI_ATTRIBUTES({"ratio", LACI_ATTR_FLOAT}, {"seed", LACI_ATTR_INT}),
+    .infer = infer,
+    .eval = eval,
+    .couple = couple,
+    .gradient = gradient};

@@ -269,5 +269,9 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   return laci_coupling_ok(c);
 }
 
-const laci_op laci_op_einsum = {
-    .name = "Einsum", .role = LACI_ROLE_CLEAR, .infer = infer, .eval = eval, .couple = couple};
+const laci_op laci_op_einsum = {.name = "Einsum",
+                                .role = LACI_ROLE_CLEAR,
+                                .attributes = LACI_ATTRIBUTES({"equation", LACI_ATTR_TEXT}),
+                                .infer = infer,
+                                .eval = eval,
+                                .couple = couple};

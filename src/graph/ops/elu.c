@@ -24,6 +24,7 @@ static double slope(const laci_node *node, double x) {
 
 const laci_op laci_op_elu = {.name = "Elu",
                              .role = LACI_ROLE_CLEAR,
+                             .attributes = LACI_ATTRIBUTES({"alpha", LACI_ATTR_FLOAT}),
                              .infer = laci_infer_same,
                              .eval = eval,
                              .couple = laci_couple_unary,

@@ -36,4 +36,9 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
 }
 
 const laci_op laci_op_eye_like = {
-    .name = "EyeLike", .role = LACI_ROLE_SKIP, .infer = infer, .eval = eval, .couple = couple};
+    .name = "EyeLike",
+    .role = LACI_ROLE_SKIP,
+    .attributes = LACI_ATTRIBUTES({"dtype", LACI_ATTR_INT}, {"k", LACI_ATTR_INT}),
+    .infer = infer,
+    .eval = eval,
+    .couple = couple};

@@ -41,6 +41,7 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
 
 const laci_op laci_op_flatten = {.name = "Flatten",
                                  .role = LACI_ROLE_CLEAR,
+                                 .attributes = LACI_ATTRIBUTES({"axis", LACI_ATTR_INT}),
                                  .moves_data = true,
                                  .is_fold = true,
                                  .infer = infer,

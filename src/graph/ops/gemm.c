@@ -195,10 +195,14 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   return laci_gradient_ok(b);
 }
 
-const laci_op laci_op_gemm = {.name = "Gemm",
-                              .role = LACI_ROLE_ALLOW,
-                              .weights = weights,
-                              .infer = infer,
-                              .eval = eval,
-                              .couple = couple,
-                              .gradient = gradient};
+const laci_op laci_op_gemm = {
+    .name = "Gemm",
+    .role = LACI_ROLE_ALLOW,
+    .integer_weights = true,
+    .attributes = LACI_ATTRIBUTES({"alpha", LACI_ATTR_FLOAT}, {"beta", LACI_ATTR_FLOAT},
+                                  {"transA", LACI_ATTR_INT}, {"transB", LACI_ATTR_INT}),
+    .weights = weights,
+    .infer = infer,
+    .eval = eval,
+    .couple = couple,
+    .gradient = gradient};

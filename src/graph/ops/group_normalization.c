@@ -95,9 +95,12 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   return laci_gradient_ok(b);
 }
 
-const laci_op laci_op_group_normalization = {.name = "GroupNormalization",
-                                             .role = LACI_ROLE_INFER,
-                                             .infer = infer,
-                                             .eval = eval,
-                                             .couple = couple,
-                                             .gradient = gradient};
+const laci_op laci_op_group_normalization = {
+    .name = "GroupNormalization",
+    .role = LACI_ROLE_INFER,
+    .attributes = LACI_ATTRIBUTES({"epsilon", LACI_ATTR_FLOAT}, {"num_groups", LACI_ATTR_INT},
+                                  {"stash_type", LACI_ATTR_INT}),
+    .infer = infer,
+    .eval = eval,
+    .couple = couple,
+    .gradient = gradient};

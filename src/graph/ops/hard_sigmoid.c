@@ -24,9 +24,11 @@ static double slope(const laci_node *node, double x) {
   return y > 0 && y < 1 ? alpha : 0;
 }
 
-const laci_op laci_op_hard_sigmoid = {.name = "HardSigmoid",
-                                      .role = LACI_ROLE_CLEAR,
-                                      .infer = laci_infer_same,
-                                      .eval = eval,
-                                      .couple = laci_couple_unary,
-                                      .slope = slope};
+const laci_op laci_op_hard_sigmoid = {
+    .name = "HardSigmoid",
+    .role = LACI_ROLE_CLEAR,
+    .attributes = LACI_ATTRIBUTES({"alpha", LACI_ATTR_FLOAT}, {"beta", LACI_ATTR_FLOAT}),
+    .infer = laci_infer_same,
+    .eval = eval,
+    .couple = laci_couple_unary,
+    .slope = slope};

@@ -67,9 +67,11 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   return laci_gradient_ok(b);
 }
 
-const laci_op laci_op_instance_normalization = {.name = "InstanceNormalization",
-                                                .role = LACI_ROLE_INFER,
-                                                .infer = infer,
-                                                .eval = eval,
-                                                .couple = couple,
-                                                .gradient = gradient};
+const laci_op laci_op_instance_normalization = {
+    .name = "InstanceNormalization",
+    .role = LACI_ROLE_INFER,
+    .attributes = LACI_ATTRIBUTES({"epsilon", LACI_ATTR_FLOAT}),
+    .infer = infer,
+    .eval = eval,
+    .couple = couple,
+    .gradient = gradient};

@@ -22,6 +22,8 @@ static lac_status eval(laci_eval *eval) {
 
 const laci_op laci_op_is_inf = {.name = "IsInf",
                                 .role = LACI_ROLE_CLEAR,
+                                .attributes = LACI_ATTRIBUTES({"detect_negative", LACI_ATTR_INT},
+                                                              {"detect_positive", LACI_ATTR_INT}),
                                 .infer = laci_infer_test,
                                 .eval = eval,
                                 .couple = laci_couple_unary};

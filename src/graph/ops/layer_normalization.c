@@ -141,9 +141,12 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   return laci_gradient_ok(b);
 }
 
-const laci_op laci_op_layer_normalization = {.name = "LayerNormalization",
-                                             .role = LACI_ROLE_INFER,
-                                             .infer = infer,
-                                             .eval = eval,
-                                             .couple = couple,
-                                             .gradient = gradient};
+const laci_op laci_op_layer_normalization = {
+    .name = "LayerNormalization",
+    .role = LACI_ROLE_INFER,
+    .attributes = LACI_ATTRIBUTES({"axis", LACI_ATTR_INT}, {"epsilon", LACI_ATTR_FLOAT},
+                                  {"stash_type", LACI_ATTR_INT}),
+    .infer = infer,
+    .eval = eval,
+    .couple = couple,
+    .gradient = gradient};

@@ -37,8 +37,10 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   return laci_line_couple(c, axis_of(node));
 }
 
-const laci_op laci_op_lp_normalization = {.name = "LpNormalization",
-                                          .role = LACI_ROLE_CLEAR,
-                                          .infer = infer,
-                                          .eval = eval,
-                                          .couple = couple};
+const laci_op laci_op_lp_normalization = {
+    .name = "LpNormalization",
+    .role = LACI_ROLE_CLEAR,
+    .attributes = LACI_ATTRIBUTES({"axis", LACI_ATTR_INT}, {"p", LACI_ATTR_INT}),
+    .infer = infer,
+    .eval = eval,
+    .couple = couple};

@@ -17,8 +17,13 @@ static lac_status eval(laci_eval *eval) {
   return laci_pooling_eval(eval, &pooling, NULL);
 }
 
-const laci_op laci_op_lp_pool = {.name = "LpPool",
-                                 .role = LACI_ROLE_CLEAR,
-                                 .infer = laci_pooling_infer,
-                                 .eval = eval,
-                                 .couple = laci_pooling_couple};
+const laci_op laci_op_lp_pool = {
+    .name = "LpPool",
+    .role = LACI_ROLE_CLEAR,
+    .attributes = LACI_ATTRIBUTES({"auto_pad", LACI_ATTR_TEXT}, {"ceil_mode", LACI_ATTR_INT},
+                                  {"dilations", LACI_ATTR_INTS}, {"kernel_shape", LACI_ATTR_INTS},
+                                  {"p", LACI_ATTR_INT}, {"pads", LACI_ATTR_INTS},
+                                  {"strides", LACI_ATTR_INTS}),
+    .infer = laci_pooling_infer,
+    .eval = eval,
+    .couple = laci_pooling_couple};

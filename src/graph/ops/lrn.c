@@ -69,4 +69,10 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
 }
 
 const laci_op laci_op_lrn = {
-    .name = "LRN", .role = LACI_ROLE_CLEAR, .infer = infer, .eval = eval, .couple = couple};
+    .name = "LRN",
+    .role = LACI_ROLE_CLEAR,
+    .attributes = LACI_ATTRIBUTES({"alpha", LACI_ATTR_FLOAT}, {"beta", LACI_ATTR_FLOAT},
+                                  {"bias", LACI_ATTR_FLOAT}, {"size", LACI_ATTR_INT}),
+    .infer = infer,
+    .eval = eval,
+    .couple = couple};

@@ -234,6 +234,7 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
 
 const laci_op laci_op_mat_mul = {.name = "MatMul",
                                  .role = LACI_ROLE_ALLOW,
+                                 .integer_weights = true,
                                  .weights = weights,
                                  .infer = infer,
                                  .eval = eval,

@@ -66,9 +66,14 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   return laci_gradient_ok(b);
 }
 
-const laci_op laci_op_max_pool = {.name = "MaxPool",
-                                  .role = LACI_ROLE_CLEAR,
-                                  .infer = infer,
-                                  .eval = eval,
-                                  .couple = couple,
-                                  .gradient = gradient};
+const laci_op laci_op_max_pool = {
+    .name = "MaxPool",
+    .role = LACI_ROLE_CLEAR,
+    .attributes = LACI_ATTRIBUTES({"auto_pad", LACI_ATTR_TEXT}, {"ceil_mode", LACI_ATTR_INT},
+                                  {"dilations", LACI_ATTR_INTS}, {"kernel_shape", LACI_ATTR_INTS},
+                                  {"pads", LACI_ATTR_INTS}, {"storage_order", LACI_ATTR_INT},
+                                  {"strides", LACI_ATTR_INTS}),
+    .infer = infer,
+    .eval = eval,
+    .couple = couple,
+    .gradient = gradient};

@@ -62,5 +62,9 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   return laci_coupling_ok(c);
 }
 
-const laci_op laci_op_one_hot = {
-    .name = "OneHot", .role = LACI_ROLE_SKIP, .infer = infer, .eval = eval, .couple = couple};
+const laci_op laci_op_one_hot = {.name = "OneHot",
+                                 .role = LACI_ROLE_SKIP,
+                                 .attributes = LACI_ATTRIBUTES({"axis", LACI_ATTR_INT}),
+                                 .infer = infer,
+                                 .eval = eval,
+                                 .couple = couple};

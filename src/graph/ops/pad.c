@@ -224,11 +224,14 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   return laci_gradient_ok(b);
 }
 
-const laci_op laci_op_pad = {.name = "Pad",
-                             .role = LACI_ROLE_CLEAR,
-                             .moves_data = true,
-                             .is_fold = true,
-                             .infer = infer,
-                             .eval = eval,
-                             .couple = couple,
-                             .gradient = gradient};
+const laci_op laci_op_pad = {
+    .name = "Pad",
+    .role = LACI_ROLE_CLEAR,
+    .attributes = LACI_ATTRIBUTES({"mode", LACI_ATTR_TEXT}, {"pads", LACI_ATTR_INTS},
+                                  {"value", LACI_ATTR_FLOAT}),
+    .moves_data = true,
+    .is_fold = true,
+    .infer = infer,
+    .eval = eval,
+    .couple = couple,
+    .gradient = gradient};

@@ -25,9 +25,12 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   return laci_gradient_ok(b);
 }
 
-const laci_op laci_op_reduce_l2 = {.name = "ReduceL2",
-                                   .role = LACI_ROLE_CLEAR,
-                                   .infer = laci_reduce_infer,
-                                   .eval = eval,
-                                   .couple = laci_reduce_couple,
-                                   .gradient = gradient};
+const laci_op laci_op_reduce_l2 = {
+    .name = "ReduceL2",
+    .role = LACI_ROLE_CLEAR,
+    .attributes = LACI_ATTRIBUTES({"axes", LACI_ATTR_INTS}, {"keepdims", LACI_ATTR_INT},
+                                  {"noop_with_empty_axes", LACI_ATTR_INT}),
+    .infer = laci_reduce_infer,
+    .eval = eval,
+    .couple = laci_reduce_couple,
+    .gradient = gradient};

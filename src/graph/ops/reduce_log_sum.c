@@ -14,8 +14,11 @@ static lac_status eval(laci_eval *eval) {
   return laci_reduce_eval(eval, &reducer);
 }
 
-const laci_op laci_op_reduce_log_sum = {.name = "ReduceLogSum",
-                                        .role = LACI_ROLE_CLEAR,
-                                        .infer = laci_reduce_infer,
-                                        .eval = eval,
-                                        .couple = laci_reduce_couple};
+const laci_op laci_op_reduce_log_sum = {
+    .name = "ReduceLogSum",
+    .role = LACI_ROLE_CLEAR,
+    .attributes = LACI_ATTRIBUTES({"axes", LACI_ATTR_INTS}, {"keepdims", LACI_ATTR_INT},
+                                  {"noop_with_empty_axes", LACI_ATTR_INT}),
+    .infer = laci_reduce_infer,
+    .eval = eval,
+    .couple = laci_reduce_couple};

@@ -14,9 +14,12 @@ static lac_status eval(laci_eval *eval) {
   return laci_reduce_eval(eval, &reducer);
 }
 
-const laci_op laci_op_reduce_prod = {.name = "ReduceProd",
-                                     .role = LACI_ROLE_CLEAR,
-                                     .is_fold = true,
-                                     .infer = laci_reduce_infer,
-                                     .eval = eval,
-                                     .couple = laci_reduce_couple};
+const laci_op laci_op_reduce_prod = {
+    .name = "ReduceProd",
+    .role = LACI_ROLE_CLEAR,
+    .attributes = LACI_ATTRIBUTES({"axes", LACI_ATTR_INTS}, {"keepdims", LACI_ATTR_INT},
+                                  {"noop_with_empty_axes", LACI_ATTR_INT}),
+    .is_fold = true,
+    .infer = laci_reduce_infer,
+    .eval = eval,
+    .couple = laci_reduce_couple};

@@ -203,4 +203,14 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
 }
 
 const laci_op laci_op_resize = {
-    .name = "Resize", .role = LACI_ROLE_CLEAR, .infer = infer, .eval = eval, .couple = couple};
+    .name = "Resize",
+    .role = LACI_ROLE_CLEAR,
+    .attributes = LACI_ATTRIBUTES(
+        {"antialias", LACI_ATTR_INT}, {"axes", LACI_ATTR_INTS},
+        {"coordinate_transformation_mode", LACI_ATTR_TEXT}, {"cubic_coeff_a", LACI_ATTR_FLOAT},
+        {"exclude_outside", LACI_ATTR_INT}, {"extrapolation_value", LACI_ATTR_FLOAT},
+        {"keep_aspect_ratio_policy", LACI_ATTR_TEXT}, {"mode", LACI_ATTR_TEXT},
+        {"nearest_mode", LACI_ATTR_TEXT}),
+    .infer = infer,
+    .eval = eval,
+    .couple = couple};

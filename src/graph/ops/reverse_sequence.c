@@ -58,8 +58,10 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   return laci_coupling_ok(c);
 }
 
-const laci_op laci_op_reverse_sequence = {.name = "ReverseSequence",
-                                          .role = LACI_ROLE_CLEAR,
-                                          .infer = infer,
-                                          .eval = eval,
-                                          .couple = couple};
+const laci_op laci_op_reverse_sequence = {
+    .name = "ReverseSequence",
+    .role = LACI_ROLE_CLEAR,
+    .attributes = LACI_ATTRIBUTES({"batch_axis", LACI_ATTR_INT}, {"time_axis", LACI_ATTR_INT}),
+    .infer = infer,
+    .eval = eval,
+    .couple = couple};

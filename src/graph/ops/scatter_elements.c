@@ -108,8 +108,10 @@ static lac_status eval(laci_eval *eval) {
   return LAC_OK;
 }
 
-const laci_op laci_op_scatter_elements = {.name = "ScatterElements",
-                                          .role = LACI_ROLE_CLEAR,
-                                          .infer = infer,
-                                          .eval = eval,
-                                          .couple = laci_couple_nothing};
+const laci_op laci_op_scatter_elements = {
+    .name = "ScatterElements",
+    .role = LACI_ROLE_CLEAR,
+    .attributes = LACI_ATTRIBUTES({"axis", LACI_ATTR_INT}, {"reduction", LACI_ATTR_TEXT}),
+    .infer = infer,
+    .eval = eval,
+    .couple = laci_couple_nothing};

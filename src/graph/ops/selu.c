@@ -26,9 +26,11 @@ static double slope(const laci_node *node, double x) {
   return x > 0 ? gamma : gamma * alpha * exp(x);
 }
 
-const laci_op laci_op_selu = {.name = "Selu",
-                              .role = LACI_ROLE_CLEAR,
-                              .infer = laci_infer_same,
-                              .eval = eval,
-                              .couple = laci_couple_unary,
-                              .slope = slope};
+const laci_op laci_op_selu = {
+    .name = "Selu",
+    .role = LACI_ROLE_CLEAR,
+    .attributes = LACI_ATTRIBUTES({"alpha", LACI_ATTR_FLOAT}, {"gamma", LACI_ATTR_FLOAT}),
+    .infer = laci_infer_same,
+    .eval = eval,
+    .couple = laci_couple_unary,
+    .slope = slope};

@@ -48,10 +48,12 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   return laci_coupling_ok(c);
 }
 
-const laci_op laci_op_shape = {.name = "Shape",
-                               .role = LACI_ROLE_SKIP,
-                               .is_fold = true,
-                               .shape_only = true,
-                               .infer = infer,
-                               .eval = eval,
-                               .couple = couple};
+const laci_op laci_op_shape = {
+    .name = "Shape",
+    .role = LACI_ROLE_SKIP,
+    .attributes = LACI_ATTRIBUTES({"end", LACI_ATTR_INT}, {"start", LACI_ATTR_INT}),
+    .is_fold = true,
+    .shape_only = true,
+    .infer = infer,
+    .eval = eval,
+    .couple = couple};

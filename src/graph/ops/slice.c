@@ -197,11 +197,14 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   return laci_gradient_ok(b);
 }
 
-const laci_op laci_op_slice = {.name = "Slice",
-                               .role = LACI_ROLE_CLEAR,
-                               .moves_data = true,
-                               .is_fold = true,
-                               .infer = infer,
-                               .eval = eval,
-                               .couple = couple,
-                               .gradient = gradient};
+const laci_op laci_op_slice = {
+    .name = "Slice",
+    .role = LACI_ROLE_CLEAR,
+    .attributes = LACI_ATTRIBUTES({"axes", LACI_ATTR_INTS}, {"ends", LACI_ATTR_INTS},
+                                  {"starts", LACI_ATTR_INTS}),
+    .moves_data = true,
+    .is_fold = true,
+    .infer = infer,
+    .eval = eval,
+    .couple = couple,
+    .gradient = gradient};

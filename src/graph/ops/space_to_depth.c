@@ -82,9 +82,11 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   return laci_gradient_ok(b);
 }
 
-const laci_op laci_op_space_to_depth = {.name = "SpaceToDepth",
-                                        .role = LACI_ROLE_CLEAR,
-                                        .infer = infer,
-                                        .eval = eval,
-                                        .couple = couple,
-                                        .gradient = gradient};
+const laci_op laci_op_space_to_depth = {
+    .name = "SpaceToDepth",
+    .role = LACI_ROLE_CLEAR,
+    .attributes = LACI_ATTRIBUTES({"blocksize", LACI_ATTR_INT}, {"mode", LACI_ATTR_TEXT}),
+    .infer = infer,
+    .eval = eval,
+    .couple = couple,
+    .gradient = gradient};

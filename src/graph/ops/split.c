@@ -153,11 +153,14 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   return laci_gradient_ok(b);
 }
 
-const laci_op laci_op_split = {.name = "Split",
-                               .role = LACI_ROLE_CLEAR,
-                               .moves_data = true,
-                               .is_fold = true,
-                               .infer = infer,
-                               .eval = eval,
-                               .couple = couple,
-                               .gradient = gradient};
+const laci_op laci_op_split = {
+    .name = "Split",
+    .role = LACI_ROLE_CLEAR,
+    .attributes = LACI_ATTRIBUTES({"axis", LACI_ATTR_INT}, {"num_outputs", LACI_ATTR_INT},
+                                  {"split", LACI_ATTR_INTS}),
+    .moves_data = true,
+    .is_fold = true,
+    .infer = infer,
+    .eval = eval,
+    .couple = couple,
+    .gradient = gradient};

@@ -52,6 +52,7 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
 
 const laci_op laci_op_unsqueeze = {.name = "Unsqueeze",
                                    .role = LACI_ROLE_CLEAR,
+                                   .attributes = LACI_ATTRIBUTES({"axes", LACI_ATTR_INTS}),
                                    .moves_data = true,
                                    .is_fold = true,
                                    .infer = infer,

@@ -87,4 +87,9 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
 }
 
 const laci_op laci_op_upsample = {
-    .name = "Upsample", .role = LACI_ROLE_CLEAR, .infer = infer, .eval = eval, .couple = couple};
+    .name = "Upsample",
+    .role = LACI_ROLE_CLEAR,
+    .attributes = LACI_ATTRIBUTES({"mode", LACI_ATTR_TEXT}, {"scales", LACI_ATTR_FLOATS}),
+    .infer = infer,
+    .eval = eval,
+    .couple = couple};
