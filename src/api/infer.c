@@ -329,8 +329,9 @@ static lac_status run_plain(inference *run, const lac_model *model, lac_error *e
   laci_budget budget = laci_budget_of(run->budget.limit), planned;
   laci_model_add_to(model, &budget);
   planned = budget;
-  lac_status st = plan_plain(run, &planned, err);
-  if (!st) st = laci_model_settle(model, err);
+  lac_status st = laci_budget_check(&budget, "the model", err);
+  if (!st) st = laci_model_settle(model, err); /* small stored tensors decide over shapes */
+  if (!st) st = plan_plain(run, &planned, err);
   if (!st) st = laci_pool_create(run->options->threads, &pool, err);
   if (!st) st = laci_plain_create(graph, NULL, NULL, pool, &run->plain, err);
   if (!st) laci_plain_budget(run->plain, &budget);

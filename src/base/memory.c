@@ -114,10 +114,11 @@ void laci_pages_destroy(const void *pages, size_t size_bytes) {
 }
 
 bool laci_memory_has_room(size_t size_bytes) {
-  void *pages = laci_pages_reserve(size_bytes);
-  bool has_room = pages && laci_pages_allow(pages, size_bytes);
-  laci_pages_destroy(pages, size_bytes);
-  return has_room;
+  int flags = MAP_PRIVATE | MAP_ANONYMOUS;
+  void *pages = mmap(NULL, size_bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
+  if (pages == MAP_FAILED) return false;
+  (void)munmap(pages, size_bytes);
+  return true;
 }
 
 /* Not getrusage: its maximum begins with that of the program before exec. */
