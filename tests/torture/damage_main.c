@@ -22,6 +22,7 @@
 
 #include "base/reader.h"
 #include "base/rng.h"
+#include "base/writer.h"
 #include "lacuna/engine.h"
 #include "lacuna/log.h"
 #include "lacuna/prune.h"
