@@ -7,9 +7,11 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "api/train_in.h"
 #include "base/error.h"
+#include "base/folder.h"
 #include "base/memory.h"
 #include "base/run_folder.h"
 #include "base/writer.h"
@@ -24,6 +26,7 @@ struct laci_train_record {
   laci_train_log *log;
   laci_events *events;
   laci_train_about about;
+  int folder; /* where the run began, wherever its path leads now */
   char curves[PATH_MAX];
 };
 
@@ -36,6 +39,9 @@ lac_status laci_train_mark(const char *folder, const char *network, uint64_t see
   if (n < 0 || (size_t)n >= sizeof path) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "%s: the name is too long", folder);
   }
+  int in;
+  lac_status st = laci_folder_open(folder, &in, err);
+  if (st) return st;
   (void)strftime(started, sizeof started, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &parts));
   json_t *name = json_string(network);
   if (!name) name = json_null(); /* a path that is no UTF-8 */
@@ -46,9 +52,10 @@ lac_status laci_train_mark(const char *folder, const char *network, uint64_t see
   size_t n_text = json_dumpb(mark, text, sizeof text - 1, JSON_INDENT(2));
   bool whole = mark && n_text > 0 && n_text < sizeof text;
   if (whole) text[n_text++] = '\n';
-  lac_status st =
-      whole ? laci_file_write(path, text, n_text, true, err) : laci_fail_memory(err, path);
+  st = whole ? laci_file_write_at(in, LACI_RUN_MARK, path, text, n_text, err)
+             : laci_fail_memory(err, path);
   json_decref(mark);
+  (void)close(in);
   return st;
 }
 
@@ -58,11 +65,13 @@ lac_status laci_train_record_open(const char *folder, int64_t step, const laci_t
   laci_train_record *r = laci_alloc(1, sizeof *r);
   if (!r) return laci_fail_memory(err, "the log");
   r->about = *about;
+  r->folder = -1;
   int n = snprintf(r->curves, sizeof r->curves, "%s/" LACI_RUN_CURVES, folder);
   lac_status st = LAC_OK;
   if (n < 0 || (size_t)n >= sizeof r->curves) {
     st = laci_fail(err, LAC_BAD_ARGUMENT, "%s: the name is too long", folder);
   }
+  if (!st) st = laci_folder_open(folder, &r->folder, err);
   if (!st) st = laci_train_log_open(folder, step > 0 ? step : -1, &r->log, err);
   if (!st) st = laci_events_create(folder, &r->events, err);
   if (!st) {
@@ -120,7 +129,7 @@ static lac_status draw(const laci_train_record *r, lac_error *err) {
   curve.accuracy[0] = gather(lines, n, TOP1, points + 2 * n);
   curve.accuracy[1] = gather(lines, n, TOP5, points + 3 * n);
   lac_status st = laci_curve_svg(&curve, &svg, &size_bytes, err);
-  if (!st) st = laci_file_write(r->curves, svg, size_bytes, true, err);
+  if (!st) st = laci_file_write_at(r->folder, LACI_RUN_CURVES, r->curves, svg, size_bytes, err);
   laci_free(svg);
   laci_free(points);
   return st;
@@ -171,6 +180,7 @@ lac_status laci_train_record_close(laci_train_record *r, lac_error *err) {
   lac_status closed = laci_train_log_close(r->log, st ? NULL : err);
   if (!st) st = closed;
   closed = laci_events_close(r->events, st ? NULL : err);
+  if (r->folder >= 0) (void)close(r->folder);
   laci_free(r);
   return st ? st : closed;
 }

@@ -46,29 +46,30 @@ bool laci_path_is_link(const char *path) {
   return lstat(path, &found) == 0 && S_ISLNK(found.st_mode);
 }
 
-static lac_status fail_open(const char *folder, const char *name, lac_error *err) {
+static lac_status fail_open(const char *shown, lac_error *err) {
   int cause = errno;
   if (cause == ELOOP) {
-    return laci_fail(err, LAC_BAD_FILE, "%s/%s: it is a link, which is not followed", folder, name);
+    return laci_fail(err, LAC_BAD_FILE, "%s: it is a link, which is not followed", shown);
   }
-  return laci_fail(err, cause == ENOENT || cause == ENOTDIR ? LAC_NOT_FOUND : LAC_IO, "%s/%s: %s",
-                   folder, name, strerror(cause));
+  return laci_fail(err, cause == ENOENT || cause == ENOTDIR ? LAC_NOT_FOUND : LAC_IO, "%s: %s",
+                   shown, strerror(cause));
 }
 
-lac_status laci_folder_open_file(const char *folder, const char *name, int flags, int *fd,
-                                 lac_error *err) {
+lac_status laci_folder_open(const char *path, int *folder, lac_error *err) {
+  *folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  return *folder < 0 ? fail_open(path, err) : LAC_OK;
+}
+
+lac_status laci_folder_open_file(int folder, const char *name, const char *shown, int flags,
+                                 int *fd, lac_error *err) {
   struct stat found;
-  *fd = -1;
-  int in = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (in < 0) return fail_open(folder, name, err);
   /* without O_NONBLOCK a pipe would wait for its other end */
-  *fd = openat(in, name, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
-  lac_status st = *fd < 0 ? fail_open(folder, name, err) : LAC_OK;
-  (void)close(in);
-  if (st || (fstat(*fd, &found) == 0 && S_ISREG(found.st_mode))) return st;
+  *fd = openat(folder, name, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
+  if (*fd < 0) return fail_open(shown, err);
+  if (fstat(*fd, &found) == 0 && S_ISREG(found.st_mode)) return LAC_OK;
   (void)close(*fd);
   *fd = -1;
-  return laci_fail(err, LAC_BAD_FILE, "%s/%s: not a regular file", folder, name);
+  return laci_fail(err, LAC_BAD_FILE, "%s: not a regular file", shown);
 }
 
 lac_status laci_folder_lock(const char *folder, int *lock, lac_error *err) {

@@ -13,10 +13,14 @@ bool laci_folder_has(const char *folder, const char *pattern);
 LAC_MUST_CHECK lac_status laci_folder_remove(const char *folder, const char *pattern,
                                              lac_error *err);
 
-/** Opens a regular file of that name in a folder that is there, and no link: flags and mode as
- * openat takes them. Fails LAC_NOT_FOUND, LAC_BAD_FILE for what is no regular file, LAC_IO. */
-LAC_MUST_CHECK lac_status laci_folder_open_file(const char *folder, const char *name, int flags,
-                                                int *fd, lac_error *err);
+/** A descriptor of a folder: what is opened relative to it is in this folder, wherever its path
+ * leads meanwhile. Fails LAC_NOT_FOUND, LAC_IO. */
+LAC_MUST_CHECK lac_status laci_folder_open(const char *path, int *folder, lac_error *err);
+/** Opens a regular file of that name in it, and no link; flags as openat takes them. shown: its
+ * path, for the texts of failures. Fails LAC_NOT_FOUND, LAC_BAD_FILE for what is no regular file,
+ * LAC_IO. */
+LAC_MUST_CHECK lac_status laci_folder_open_file(int folder, const char *name, const char *shown,
+                                                int flags, int *fd, lac_error *err);
 /** Is the path a link? */
 bool laci_path_is_link(const char *path);
 

@@ -188,20 +188,28 @@ void laci_writer_destroy(laci_writer *writer) {
   laci_free(writer);
 }
 
-lac_status laci_file_write_at(int folder, const char *name, const char *shown, const void *bytes,
-                              size_t size_bytes, const laci_write_options *options,
+/** All that is left to do with a writer that is open; takes it. */
+static lac_status write_whole(laci_writer *writer, const void *bytes, size_t size_bytes,
                               lac_error *err) {
-  laci_writer *writer = NULL;
-  lac_status st = laci_writer_open_at(folder, name, shown, options, &writer, err);
-  if (!st) st = laci_writer_append(writer, bytes, size_bytes, err);
+  lac_status st = laci_writer_append(writer, bytes, size_bytes, err);
   if (!st) st = laci_writer_finish(writer, err);
   if (!st) st = laci_writer_commit(writer, err);
   laci_writer_destroy(writer);
   return st;
 }
 
+lac_status laci_file_write_at(int folder, const char *name, const char *shown, const void *bytes,
+                              size_t size_bytes, lac_error *err) {
+  const laci_write_options options = {.force = true};
+  laci_writer *writer = NULL;
+  lac_status st = laci_writer_open_at(folder, name, shown, &options, &writer, err);
+  return st ? st : write_whole(writer, bytes, size_bytes, err);
+}
+
 lac_status laci_file_write(const char *path, const void *bytes, size_t size_bytes, bool force,
                            lac_error *err) {
   const laci_write_options options = {.force = force};
-  return laci_file_write_at(AT_FDCWD, path, path, bytes, size_bytes, &options, err);
+  laci_writer *writer = NULL;
+  lac_status st = laci_writer_open(path, &options, &writer, err);
+  return st ? st : write_whole(writer, bytes, size_bytes, err);
 }

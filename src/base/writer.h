@@ -48,8 +48,8 @@ void laci_writer_destroy(laci_writer *writer);
 /** All of the above for bytes that are at hand. */
 LAC_MUST_CHECK lac_status laci_file_write(const char *path, const void *bytes, size_t size_bytes,
                                           bool force, lac_error *err);
+/** The same in a folder that is open; what has the name is replaced. */
 LAC_MUST_CHECK lac_status laci_file_write_at(int folder, const char *name, const char *shown,
-                                             const void *bytes, size_t size_bytes,
-                                             const laci_write_options *options, lac_error *err);
+                                             const void *bytes, size_t size_bytes, lac_error *err);
 
 #endif

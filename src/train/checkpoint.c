@@ -4,7 +4,6 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -15,6 +14,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/reader.h"
+#include "base/folder.h"
 #include "base/hash.h"
 #include "base/leftover.h"
 #include "base/log.h"
@@ -182,18 +182,8 @@ static lac_status append_all(laci_writer *writer, int64_t step, const laci_secti
   return st;
 }
 
-/** Best effort: a file that cannot be removed does no harm. */
-static void remove_from(const char *folder, const listing *l, size_t first) {
-  for (size_t at = first; at < l->n; at++) {
-    char *path;
-    if (path_of(folder, l->names[at], &path, NULL)) return;
-    (void)unlink(path);
-    laci_free(path);
-  }
-}
-
 /** Keeps the newest ones, and among them the one just written, whatever its step. */
-static void tidy(const char *folder, const char *written, int keep) {
+static void tidy(int in, const char *folder, const char *written, int keep) {
   listing l;
   if (!list(folder, is_checkpoint, &l, NULL)) {
     size_t kept = keep < 1 ? 1 : (size_t)keep;
@@ -203,30 +193,31 @@ static void tidy(const char *folder, const char *written, int keep) {
       l.names[at] = l.names[kept - 1];
       l.names[kept - 1] = spared;
     }
-    remove_from(folder, &l, kept);
+    /* best effort: a file that cannot be removed does no harm */
+    for (size_t at = kept; at < l.n; at++) (void)unlinkat(in, l.names[at], 0);
     clear_listing(&l);
   }
-  int open_folder = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (open_folder < 0) return;
-  laci_dead_sweep(open_folder);
-  (void)close(open_folder);
+  laci_dead_sweep(in);
 }
 
 lac_status laci_checkpoint_write(const char *folder, int64_t step, const laci_section *sections,
                                  int n, int keep, lac_error *err) {
   char name[64], *path = NULL;
   laci_writer *writer = NULL;
+  int in = -1;
   lac_status st = check_sections(folder, step, sections, n, err);
   if (st) return st;
   (void)snprintf(name, sizeof name, "%s%012" PRId64 "%s", prefix, step, suffix);
+  const laci_write_options options = {.force = true};
   st = path_of(folder, name, &path, err);
-  if (st) return st;
-  st = laci_writer_open(path, &(laci_write_options){.force = true}, &writer, err);
+  if (!st) st = laci_folder_open(folder, &in, err);
+  if (!st) st = laci_writer_open_at(in, name, path, &options, &writer, err);
   if (!st) st = append_all(writer, step, sections, n, err);
   if (!st) st = laci_writer_finish(writer, err);
   if (!st) st = laci_writer_commit(writer, err);
   laci_writer_destroy(writer);
-  if (!st) tidy(folder, name, keep);
+  if (!st) tidy(in, folder, name, keep);
+  if (in >= 0) (void)close(in);
   laci_free(path);
   return st;
 }

@@ -77,13 +77,18 @@ static lac_status write_event(laci_events *events, Tensorboard__Event *event, la
 /** Two runs may begin in the same second: the later one takes the next free name. */
 static lac_status create_file(laci_events *e, const char *folder, size_t room, lac_error *err) {
   int64_t seconds = (int64_t)now();
+  size_t n_folder = strlen(folder) + 1;
+  int in;
+  lac_status st = laci_folder_open(folder, &in, err);
+  if (st) return st;
   for (int k = 0; k < MOST_TRIES; k++) {
     (void)snprintf(e->path, room, "%s/events.out.tfevents.%" PRId64 ".lacuna", folder, seconds + k);
-    e->fd = open(e->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    e->fd = openat(in, e->path + n_folder, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (e->fd >= 0 || errno != EEXIST) break;
   }
-  if (e->fd >= 0) return LAC_OK;
   int cause = errno;
+  (void)close(in);
+  if (e->fd >= 0) return LAC_OK;
   return laci_fail(err, cause == ENOENT || cause == ENOTDIR ? LAC_NOT_FOUND : LAC_IO, "%s: %s",
                    e->path, strerror(cause));
 }

@@ -141,12 +141,15 @@ lac_status laci_train_log_open(const char *folder, int64_t step, laci_train_log 
   if (!l) return laci_fail_memory(err, folder);
   l->fd = -1;
   l->path = laci_alloc(room, 1);
-  lac_status st = l->path ? LAC_OK : laci_fail_memory(err, folder);
+  int in = -1;
+  lac_status st = l->path ? laci_folder_open(folder, &in, err) : laci_fail_memory(err, folder);
   if (!st) {
+    const int flags = O_RDWR | O_CREAT | O_APPEND;
     (void)snprintf(l->path, room, "%s/" LACI_RUN_LOG, folder);
-    st = laci_folder_open_file(folder, LACI_RUN_LOG, O_RDWR | O_CREAT | O_APPEND, &l->fd, err);
-    if (!st) st = take_over(l, step, err);
+    st = laci_folder_open_file(in, LACI_RUN_LOG, l->path, flags, &l->fd, err);
+    (void)close(in);
   }
+  if (!st) st = take_over(l, step, err);
   if (st) destroy(l);
   else *log = l;
   return st;
