@@ -40,7 +40,7 @@ lac_status laci_train_mark(const char *folder, const char *network, uint64_t see
     return laci_fail(err, LAC_BAD_ARGUMENT, "%s: the name is too long", folder);
   }
   int in;
-  lac_status st = laci_folder_open(folder, &in, err);
+  lac_status st = laci_folder_enter(folder, &in, err);
   if (st) return st;
   (void)strftime(started, sizeof started, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &parts));
   json_t *name = json_string(network);
@@ -71,7 +71,7 @@ lac_status laci_train_record_open(const char *folder, int64_t step, const laci_t
   if (n < 0 || (size_t)n >= sizeof r->curves) {
     st = laci_fail(err, LAC_BAD_ARGUMENT, "%s: the name is too long", folder);
   }
-  if (!st) st = laci_folder_open(folder, &r->folder, err);
+  if (!st) st = laci_folder_enter(folder, &r->folder, err);
   if (!st) st = laci_train_log_open(folder, step > 0 ? step : -1, &r->log, err);
   if (!st) st = laci_events_create(folder, &r->events, err);
   if (!st) {

@@ -55,7 +55,7 @@ static lac_status fail_open(const char *shown, lac_error *err) {
                    shown, strerror(cause));
 }
 
-lac_status laci_folder_open(const char *path, int *folder, lac_error *err) {
+lac_status laci_folder_enter(const char *path, int *folder, lac_error *err) {
   *folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   return *folder < 0 ? fail_open(path, err) : LAC_OK;
 }

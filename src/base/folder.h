@@ -15,7 +15,7 @@ LAC_MUST_CHECK lac_status laci_folder_remove(const char *folder, const char *pat
 
 /** A descriptor of a folder: what is opened relative to it is in this folder, wherever its path
  * leads meanwhile. Fails LAC_NOT_FOUND, LAC_IO. */
-LAC_MUST_CHECK lac_status laci_folder_open(const char *path, int *folder, lac_error *err);
+LAC_MUST_CHECK lac_status laci_folder_enter(const char *path, int *folder, lac_error *err);
 /** Opens a regular file of that name in it, and no link; flags as openat takes them. shown: its
  * path, for the texts of failures. Fails LAC_NOT_FOUND, LAC_BAD_FILE for what is no regular file,
  * LAC_IO. */

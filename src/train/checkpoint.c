@@ -210,7 +210,7 @@ lac_status laci_checkpoint_write(const char *folder, int64_t step, const laci_se
   (void)snprintf(name, sizeof name, "%s%012" PRId64 "%s", prefix, step, suffix);
   const laci_write_options options = {.force = true};
   st = path_of(folder, name, &path, err);
-  if (!st) st = laci_folder_open(folder, &in, err);
+  if (!st) st = laci_folder_enter(folder, &in, err);
   if (!st) st = laci_writer_open_at(in, name, path, &options, &writer, err);
   if (!st) st = append_all(writer, step, sections, n, err);
   if (!st) st = laci_writer_finish(writer, err);

@@ -79,7 +79,7 @@ static lac_status create_file(laci_events *e, const char *folder, size_t room, l
   int64_t seconds = (int64_t)now();
   size_t n_folder = strlen(folder) + 1;
   int in;
-  lac_status st = laci_folder_open(folder, &in, err);
+  lac_status st = laci_folder_enter(folder, &in, err);
   if (st) return st;
   for (int k = 0; k < MOST_TRIES; k++) {
     (void)snprintf(e->path, room, "%s/events.out.tfevents.%" PRId64 ".lacuna", folder, seconds + k);

@@ -142,7 +142,7 @@ lac_status laci_train_log_open(const char *folder, int64_t step, laci_train_log 
   l->fd = -1;
   l->path = laci_alloc(room, 1);
   int in = -1;
-  lac_status st = l->path ? laci_folder_open(folder, &in, err) : laci_fail_memory(err, folder);
+  lac_status st = l->path ? laci_folder_enter(folder, &in, err) : laci_fail_memory(err, folder);
   if (!st) {
     const int flags = O_RDWR | O_CREAT | O_APPEND;
     (void)snprintf(l->path, room, "%s/" LACI_RUN_LOG, folder);

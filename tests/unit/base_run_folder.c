@@ -85,8 +85,8 @@ static void a_link_is_not_followed_and_a_pipe_not_waited_for(void **state) {
   (void)state;
   lac_error err = {0};
   int in, fd;
-  assert_int_equal(laci_folder_open(in_folder(&dir, "none"), &in, &err), LAC_NOT_FOUND);
-  assert_int_equal(laci_folder_open(dir.path, &in, &err), LAC_OK);
+  assert_int_equal(laci_folder_enter(in_folder(&dir, "none"), &in, &err), LAC_NOT_FOUND);
+  assert_int_equal(laci_folder_enter(dir.path, &in, &err), LAC_OK);
   put("target");
   assert_int_equal(symlink("target", in_folder(&dir, "link")), 0);
   assert_int_equal(mkfifo(in_folder(&dir, "pipe"), 0666), 0);
