@@ -19,7 +19,12 @@
  *
  * The threads are an OpenMP run time's. GNU's lets those that wait spin for milliseconds, which
  * costs dearly where other work wants the cores: start such a program with GOMP_SPINCOUNT=1000, as
- * the command does for itself. */
+ * the command does for itself.
+ * Processes. Threads do not live on in a process that is forked. Where the thread that forks has
+ * run or planned an engine of several threads before, planning or running one of several threads in
+ * the new process is LAC_UNSUPPORTED (the run time would wait for threads that are not there); an
+ * engine of 1 thread works, and so does everything after exec. Fork before the first engine, or
+ * from a thread that has used none. */
 #ifndef LACUNA_ENGINE_H
 #define LACUNA_ENGINE_H
 

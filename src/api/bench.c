@@ -391,8 +391,9 @@ lac_status lac_bench(lac_model *model, const lac_bench_options *options, lac_ben
                      lac_error *err) {
   lac_bench_options defaults = lac_bench_options_default();
   bench b = {.options = options ? options : &defaults};
-  *result = NULL;
-  lac_status st = check_options(b.options, err);
+  if (result) *result = NULL;
+  lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"result", result});
+  if (!st) st = check_options(b.options, err);
   if (st) return st;
   b.result = laci_alloc(1, sizeof *b.result);
   if (!b.result) return laci_fail_memory(err, "the result");

@@ -138,8 +138,9 @@ static void add_summary(laci_json_writer *w, json_t *root, const lac_bench_resul
 
 lac_status lac_bench_json(const lac_bench_result *result, char **text, lac_error *err) {
   laci_json_writer w = {.whole = true};
-  *text = NULL;
-  if (!result) return laci_fail(err, LAC_BAD_ARGUMENT, "no result given");
+  if (text) *text = NULL;
+  lac_status st = LACI_CHECK_GIVEN(err, {"result", result}, {"text", text});
+  if (st) return st;
   json_t *root = json_object(), *layers = json_array(), *kinds = json_array();
   add_summary(&w, root, result);
   for (int at = 0; at < result->n_kinds; at++) {
@@ -246,12 +247,13 @@ static void fill_heads(laci_arena *arena, const lac_bench_result *r, laci_chart 
 lac_status lac_bench_plot(const lac_bench_result *result, const char *path, bool force,
                           lac_error *err) {
   laci_arena arena = {0};
-  if (!result || !path) return laci_fail(err, LAC_BAD_ARGUMENT, "a result and a path are needed");
+  lac_status st = LACI_CHECK_GIVEN(err, {"result", result}, {"path", path});
+  if (st) return st;
   size_t n = (size_t)result->n_layers;
   int *order = laci_alloc(n, sizeof *order);
   laci_chart_bar *bars = laci_alloc(n + 1, sizeof *bars);
   laci_chart_kind *kinds = laci_alloc((size_t)result->n_kinds, sizeof *kinds);
-  lac_status st = order && bars && kinds ? LAC_OK : laci_fail_memory(err, "a chart");
+  st = order && bars && kinds ? LAC_OK : laci_fail_memory(err, "a chart");
   if (!st) {
     for (int at = 0; at < result->n_layers; at++) order[at] = at;
     if (n > 1) qsort_r(order, n, sizeof *order, by_seconds, (void *)result->layers);

@@ -73,8 +73,10 @@ lac_status laci_engine_create(const lac_model *model, const lac_engine_options *
   const laci_net_port *ports;
   lac_engine_options defaults = lac_engine_options_default();
   if (!options) options = &defaults;
-  *engine = NULL;
-  lac_status st = check_options(options, err);
+  if (engine) *engine = NULL;
+  const laci_given given[] = {{"model", model}, {"engine", engine}};
+  lac_status st = laci_check_given("lac_engine_create", given, 2, err);
+  if (!st) st = check_options(options, err);
   if (st) return st;
   lac_engine *made = laci_alloc(1, sizeof *made);
   if (!made) return laci_fail_memory(err, "the engine");
@@ -112,17 +114,19 @@ void lac_engine_destroy(lac_engine *engine) {
 }
 
 int lac_engine_inputs(const lac_engine *engine, const lac_engine_port **ports) {
-  *ports = engine->inputs;
-  return engine->n_inputs;
+  if (ports) *ports = engine ? engine->inputs : NULL;
+  return engine ? engine->n_inputs : 0;
 }
 
 int lac_engine_outputs(const lac_engine *engine, const lac_engine_port **ports) {
-  *ports = engine->outputs;
-  return engine->n_outputs;
+  if (ports) *ports = engine ? engine->outputs : NULL;
+  return engine ? engine->n_outputs : 0;
 }
 
 lac_status lac_engine_run(lac_engine *engine, const void *const *inputs, void *const *outputs,
                           lac_error *err) {
+  lac_status st = LACI_CHECK_GIVEN(err, {"engine", engine});
+  if (st) return st;
   for (int at = 0; at < engine->n_inputs; at++) {
     if (inputs && inputs[at]) continue;
     return laci_fail(err, LAC_BAD_ARGUMENT, "input '%s' is NULL", engine->inputs[at].name);
@@ -134,9 +138,12 @@ lac_status lac_engine_run(lac_engine *engine, const void *const *inputs, void *c
   return laci_net_run(engine->net, inputs, outputs, err);
 }
 
-const char *lac_engine_plan_text(const lac_engine *engine) { return laci_net_text(engine->net); }
+const char *lac_engine_plan_text(const lac_engine *engine) {
+  return engine ? laci_net_text(engine->net) : NULL;
+}
 
 lac_engine_memory lac_engine_planned(const lac_engine *engine) {
+  if (!engine) return (lac_engine_memory){0};
   return (lac_engine_memory){.arena_bytes = laci_net_arena_bytes(engine->net),
                              .weight_bytes = laci_net_weight_bytes(engine->net)};
 }

@@ -332,10 +332,12 @@ static void evaluation_clear(evaluation *e) {
 
 lac_status lac_eval(const lac_model *model, const char *data, const lac_eval_options *options,
                     lac_eval_result *result, lac_error *err) {
+  if (result) *result = (lac_eval_result){0};
+  lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"data", data}, {"result", result});
+  if (st) return st;
   laci_parts *parts = laci_alloc(1, sizeof *parts);
-  *result = (lac_eval_result){0};
   if (!parts) return laci_fail_memory(err, data);
-  lac_status st = laci_parts_find(data, LACI_PARTS_TEST, parts, err);
+  st = laci_parts_find(data, LACI_PARTS_TEST, parts, err);
   if (!st) st = laci_eval(model, parts->test, options, false, result, err);
   laci_free(parts);
   return st;
@@ -378,6 +380,9 @@ lac_status laci_eval(const lac_model *model, const char *data, const lac_eval_op
 lac_status lac_eval_json(const lac_model *model, const lac_eval_result *result, char **text,
                          lac_error *err) {
   laci_json_writer w = {.whole = true};
+  if (text) *text = NULL;
+  lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"result", result}, {"text", text});
+  if (st) return st;
   json_t *root = json_object();
   laci_json_add(&w, root, "lacuna", json_string(lac_version()));
   laci_json_add(&w, root, "verb", json_string("eval"));

@@ -509,6 +509,19 @@ static void inference_clear(inference *run) {
   lac_infer_result_destroy(run->result ? &run->result->pub : NULL);
 }
 
+static lac_status check_files(const lac_infer_input *inputs, int n_inputs, lac_error *err) {
+  if (n_inputs < 0 || (n_inputs > 0 && !inputs)) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "lac_infer: n_inputs is %d, and inputs is%s NULL",
+                     n_inputs, inputs ? " not" : "");
+  }
+  for (int at = 0; at < n_inputs; at++) {
+    const laci_given given[] = {{"name", inputs[at].name}, {"path", inputs[at].path}};
+    lac_status st = laci_check_given("lac_infer", given, 2, err);
+    if (st) return st;
+  }
+  return LAC_OK;
+}
+
 lac_status lac_infer(const lac_model *model, const lac_infer_input *inputs, int n_inputs,
                      const char *folder, const lac_infer_options *options,
                      lac_infer_result **result, lac_error *err) {
@@ -516,8 +529,11 @@ lac_status lac_infer(const lac_model *model, const lac_infer_input *inputs, int 
   inference run;
   laci_file_set set;
   if (result) *result = NULL;
+  lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"folder", folder});
+  if (!st) st = check_files(inputs, n_inputs, err);
+  if (st) return st;
   laci_file_set_begin(&set);
-  lac_status st = inference_init(&run, model, options ? options : &defaults, n_inputs, err);
+  st = inference_init(&run, model, options ? options : &defaults, n_inputs, err);
   if (!st) st = check_options(&run, err);
   if (!st) st = read_inputs(&run, inputs, n_inputs, err);
   if (!st) st = name_outputs(&run, folder, err);

@@ -305,14 +305,13 @@ lac_status lac_pack_save(lac_model *model, const char *path, const lac_options *
                          lac_pack_report **out, lac_error *err) {
   laci_pack_report *report = NULL;
   if (out) *out = NULL;
-  if (!model || !path || !options) {
-    return laci_fail(err, LAC_BAD_ARGUMENT, "a model, a path and options are needed");
-  }
+  lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"path", path}, {"options", options});
+  if (st) return st;
   if (lac_model_reads(model, path)) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "%s: is an input file, which is never overwritten",
                      path);
   }
-  lac_status st = new_report(model, options, &report, err);
+  st = new_report(model, options, &report, err);
   if (st) return st;
   if (is_as_in_files(model)) st = pack_model(model, options, path, force, report, err);
   else st = save_and_pack(model, options, path, force, report, err);

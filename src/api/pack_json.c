@@ -45,8 +45,9 @@ static json_t *report_json(laci_json_writer *w, const lac_pack_report *report) {
 
 lac_status lac_pack_report_json(const lac_pack_report *report, char **text, lac_error *err) {
   laci_json_writer w = {.whole = true};
-  *text = NULL;
-  if (!report) return laci_fail(err, LAC_BAD_ARGUMENT, "no report given");
+  if (text) *text = NULL;
+  lac_status st = LACI_CHECK_GIVEN(err, {"report", report}, {"text", text});
+  if (st) return st;
   return laci_json_finish(&w, report_json(&w, report), LACI_JSON_REPORT(17), "the JSON report",
                           text, err);
 }

@@ -62,8 +62,8 @@ lac_status lac_pack_restore(const char *path, const char *out, bool force, lac_e
   laci_packfile *pack = NULL;
   laci_writer **writers = NULL;
   laci_file_set set;
-  if (!path || !out) return laci_fail(err, LAC_BAD_ARGUMENT, "two paths are needed");
-  lac_status st = laci_packfile_open(path, &pack, err);
+  lac_status st = LACI_CHECK_GIVEN(err, {"path", path}, {"out", out});
+  if (!st) st = laci_packfile_open(path, &pack, err);
   if (st) return st;
   const laci_file_id id = laci_packfile_id(pack);
   const laci_write_options options = {.force = force, .keep = &id, .n_keep = 1};
@@ -186,11 +186,12 @@ struct lac_pack {
 };
 
 lac_status lac_pack_open(const char *path, lac_pack **pack, lac_error *err) {
-  *pack = NULL;
-  if (!path) return laci_fail(err, LAC_BAD_ARGUMENT, "no path of a pack given");
+  if (pack) *pack = NULL;
+  lac_status st = LACI_CHECK_GIVEN(err, {"path", path}, {"pack", pack});
+  if (st) return st;
   lac_pack *made = laci_alloc(1, sizeof *made);
   if (!made) return laci_fail_memory(err, path);
-  lac_status st = laci_packfile_open_whole(path, &made->file, err);
+  st = laci_packfile_open_whole(path, &made->file, err);
   if (st) laci_free(made);
   else *pack = made;
   return st;
@@ -219,6 +220,7 @@ int lac_pack_tensor_count(const lac_pack *pack) {
 }
 
 void lac_pack_tensor(const lac_pack *pack, int index, lac_packed_tensor *tensor) {
+  if (!tensor) return;
   *tensor = (lac_packed_tensor){0};
   if (index < 0 || index >= lac_pack_tensor_count(pack)) return;
   const laci_packfile_tensor *t = laci_packfile_tensor_at(pack->file, (size_t)index);

@@ -116,14 +116,32 @@ static lac_status copy_outputs(const laci_plain *run, const laci_graph *graph, r
   return LAC_OK;
 }
 
+static lac_status check_inputs(const lac_run_tensor *inputs, int n_inputs, lac_error *err) {
+  if (n_inputs < 0) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "lac_run: n_inputs is %d, wanted 0 or more", n_inputs);
+  }
+  if (n_inputs > 0 && !inputs) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "lac_run: inputs is NULL, but n_inputs is %d",
+                     n_inputs);
+  }
+  for (int i = 0; i < n_inputs; i++) {
+    if (inputs[i].values) continue;
+    return laci_fail(err, LAC_BAD_ARGUMENT, "lac_run: values of input %d is NULL", i);
+  }
+  return LAC_OK;
+}
+
 lac_status lac_run(const lac_model *model, const lac_run_tensor *inputs, int n_inputs, int threads,
                    lac_run_result **out, lac_error *err) {
   laci_pool *pool = NULL;
   laci_plain *run = NULL;
   laci_budget budget = laci_budget_of(0);
-  *out = NULL;
+  if (out) *out = NULL;
+  lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"result", out});
+  if (!st) st = check_inputs(inputs, n_inputs, err);
+  if (st) return st;
   run_result *result = laci_alloc(1, sizeof *result);
-  lac_status st = result ? LAC_OK : laci_fail_memory(err, "a result");
+  st = result ? LAC_OK : laci_fail_memory(err, "a result");
   if (!st) st = laci_model_settle(model, err);
   if (!st) st = laci_pool_create(threads, &pool, err);
   if (!st) st = laci_plain_create(model->graph, NULL, NULL, pool, &run, err);

@@ -425,13 +425,13 @@ static void training_clear(training *t) {
 
 lac_status lac_train(lac_model *model, const char *data, const lac_mask *mask,
                      const lac_train_options *options, lac_train_result *result, lac_error *err) {
-  if (!model || !data || !options || !result) {
-    return laci_fail(err, LAC_BAD_ARGUMENT, "a model, data, options and room are needed");
-  }
+  lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"data", data}, {"options", options},
+                                   {"result", result});
+  if (st) return st;
   training t = {.model = model, .options = options, .lock = -1};
   const double begin = laci_clock_seconds();
   *result = (lac_train_result){.best_top1 = -1};
-  lac_status st = prepare(&t, data, err);
+  st = prepare(&t, data, err);
   if (!st) st = make_trainer(&t, mask, err);
   if (!st) st = prepare_folder(&t, err);
   if (!st) tell_changes(&t);
@@ -457,11 +457,10 @@ static lac_status check_graph(const training *t, lac_error *err) {
 
 lac_status lac_train_check(lac_model *model, const char *data, const lac_train_options *options,
                            lac_error *err) {
-  if (!model || !data || !options) {
-    return laci_fail(err, LAC_BAD_ARGUMENT, "a model, data and options are needed");
-  }
+  lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"data", data}, {"options", options});
+  if (st) return st;
   training t = {.model = model, .options = options, .plan = {.quiet = true}, .lock = -1};
-  lac_status st = prepare(&t, data, err);
+  st = prepare(&t, data, err);
   if (!st && !options->eval_only) st = check_graph(&t, err);
   if (!st && options->model_dir && !options->eval_only) {
     st = laci_folder_lock(options->model_dir, &t.lock, err); /* to know that nobody has it */

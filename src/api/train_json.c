@@ -111,9 +111,10 @@ static void add_result(laci_json_writer *w, json_t *root, const lac_train_about 
 
 lac_status lac_train_json(const lac_train_about *about, const lac_train_result *result, char **text,
                           lac_error *err) {
-  if (!about || !about->options || !result || !text) {
-    return laci_fail(err, LAC_BAD_ARGUMENT, "a run, its result and room for a text are needed");
-  }
+  if (text) *text = NULL;
+  lac_status st = LACI_CHECK_GIVEN(err, {"about", about}, {"result", result}, {"text", text},
+                                   {"options", about ? about->options : NULL});
+  if (st) return st;
   laci_json_writer w = {.whole = true};
   json_t *root = json_object();
   add_run(&w, root, about, result);

@@ -18,10 +18,10 @@ static char *copy_text(const char *text) {
 
 lac_status lac_network_create(const lac_network_options *options, lac_model **model,
                               lac_error *err) {
-  if (!options || !options->name || !model) {
-    return laci_fail(err, LAC_BAD_ARGUMENT, "the name of a network and room for it are needed");
-  }
-  *model = NULL;
+  if (model) *model = NULL;
+  lac_status st = LACI_CHECK_GIVEN(err, {"options", options}, {"model", model},
+                                   {"name", options ? options->name : NULL});
+  if (st) return st;
   laci_arch_options o = {.name = options->name,
                          .n_classes = options->classes,
                          .image_size = options->image_size,
@@ -29,7 +29,7 @@ lac_status lac_network_create(const lac_network_options *options, lac_model **mo
                          .seed = options->seed};
   lac_model *made = laci_alloc(1, sizeof *made);
   if (!made) return laci_fail_memory(err, "the model");
-  lac_status st = laci_arch_build(&o, &made->graph, err);
+  st = laci_arch_build(&o, &made->graph, err);
   made->path = copy_text(options->name);
   made->assumed = copy_text(""); /* shapes were inferred while it was built */
   made->inferred = true;

@@ -94,11 +94,10 @@ lac_status laci_train_open(const char *data, const lac_train_options *o, laci_tr
 
 lac_status lac_train_data_find(const char *data, const lac_train_options *options,
                                lac_train_data *found, lac_error *err) {
-  if (!data || !options || !found) {
-    return laci_fail(err, LAC_BAD_ARGUMENT, "a folder, options and room are needed");
-  }
+  lac_status st = LACI_CHECK_GIVEN(err, {"data", data}, {"options", options}, {"found", found});
+  if (st) return st;
   laci_train_plan plan = {.quiet = true};
-  lac_status st = laci_train_open(data, options, &plan, err);
+  st = laci_train_open(data, options, &plan, err);
   if (!st) {
     *found = (lac_train_data){.format = laci_train_format(plan.set),
                               .images = laci_dataset_count(plan.set),

@@ -16,6 +16,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/memory.h"
 
@@ -24,6 +25,7 @@ enum { ROOM = 8 << 20 }; /* bytes that the run time may want beside its threads'
 static void (*set_threads)(int n);
 static int (*max_threads)(void);
 static void (*run_region)(void (*body)(void *), void *context, unsigned n, unsigned flags);
+static _Thread_local pid_t team_of; /* the process where this thread had its team; 0: none yet */
 static pthread_once_t looked = PTHREAD_ONCE_INIT;
 
 static void *find(void *library, const char *name) {
@@ -126,6 +128,13 @@ int laci_openmp_ready(int n) {
 
 void laci_openmp_run(int n, void (*body)(void *context), void *context) {
   run_region(body, context, (unsigned)n, 0);
+}
+
+bool laci_openmp_reaches(int n) {
+  if (n <= 1) return true;
+  pid_t self = getpid();
+  if (!team_of) team_of = self;
+  return team_of == self;
 }
 
 int laci_openmp_use(int n) {

@@ -19,6 +19,10 @@ bool laci_openmp_has_team(void);
 int laci_openmp_ready(int n);
 /** Runs body(context) on up to n threads, the caller's being one; returns when all have. */
 void laci_openmp_run(int n, void (*body)(void *context), void *context);
+/** To be asked before oneDNN, or laci_openmp_run, works on n threads for the calling thread. False
+ * in a process that was forked after this thread had a team: its threads stayed in the other
+ * process, and the run time would wait for them for ever. One thread is no team: true. */
+bool laci_openmp_reaches(int n);
 /** How many threads oneDNN's primitives get on the calling thread from now on; returns how many
  * they had. Without a run time: n, and nothing happens. */
 int laci_openmp_use(int n);

@@ -17,6 +17,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -41,6 +42,7 @@ struct laci_pool {
   int n_inside;          /* workers inside the current loop */
   bool closing;
   bool borrows; /* the workers are the run time's */
+  pid_t owner;  /* the process that has the workers */
   int n_workers;
   pthread_t workers[];
 };
@@ -109,7 +111,8 @@ lac_status laci_pool_create(int n_threads, laci_pool **pool, lac_error *err) {
   pthread_mutex_init(&p->lock, NULL); /* these three never fail with default attributes */
   pthread_cond_init(&p->posted, NULL);
   pthread_cond_init(&p->left, NULL);
-  p->borrows = n > 1 && n <= cores_allowed() && laci_openmp_has_team();
+  p->borrows = n > 1 && n <= cores_allowed() && laci_openmp_has_team() && laci_openmp_reaches(n);
+  p->owner = getpid();
   if (p->borrows) p->n_workers = laci_openmp_ready(n) - 1;
   else start_workers(p, n - 1);
   if (p->n_workers < n - 1) {
@@ -124,6 +127,10 @@ lac_status laci_pool_create(int n_threads, laci_pool **pool, lac_error *err) {
 
 void laci_pool_destroy(laci_pool *pool) {
   if (!pool) return;
+  if (pool->owner != getpid()) { /* forked: nobody could be joined, and a worker seems to wait */
+    laci_free(pool);
+    return;
+  }
   pthread_mutex_lock(&pool->lock);
   pool->closing = true;
   pthread_cond_broadcast(&pool->posted);
@@ -147,7 +154,8 @@ static void run_serially(int64_t n, int64_t grain, laci_pool_body *body, void *c
 void laci_pool_for(laci_pool *pool, int64_t n, int64_t grain, laci_pool_body *body, void *context) {
   if (n <= 0) return;
   if (grain < 1) grain = 1;
-  if (!pool || pool->n_workers == 0 || inside_body || n <= grain) {
+  if (!pool || pool->n_workers == 0 || inside_body || n <= grain || pool->owner != getpid() ||
+      (pool->borrows && !laci_openmp_reaches(laci_pool_threads(pool)))) {
     run_serially(n, grain, body, context);
     return;
   }

@@ -2,7 +2,8 @@
  * A pool of worker threads and parallel-for over a range.
  *
  * Which thread computes which index never changes a result: callers write disjoint outputs, and
- * reductions are done by the caller in index order. */
+ * reductions are done by the caller in index order. A process that is forked has none of the
+ * workers: there, the caller does all. */
 #ifndef LACI_CPU_POOL_H
 #define LACI_CPU_POOL_H
 

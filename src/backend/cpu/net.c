@@ -174,10 +174,21 @@ static void drop_constants(laci_net *net) {
   net->constant_bytes = 0;
 }
 
+static lac_status check_team(const laci_net *net, lac_error *err) {
+  if (laci_openmp_reaches(net->n_threads)) return LAC_OK;
+  return laci_fail(err, LAC_UNSUPPORTED,
+                   "an engine of %d threads in a process that was forked after engines had run: "
+                   "its threads stayed behind; fork before the first run, or take 1 thread",
+                   net->n_threads);
+}
+
 static lac_status plan(laci_net *net, const laci_net_options *options, lac_error *err) {
   lac_status st = laci_pool_create(options->threads, &net->pool, err);
   if (st) return st;
-  net->n_threads = laci_openmp_ready(laci_pool_threads(net->pool));
+  net->n_threads = laci_pool_threads(net->pool);
+  st = check_team(net, err);
+  if (st) return st;
+  net->n_threads = laci_openmp_ready(net->n_threads);
   int before = laci_openmp_use(net->n_threads);
   st = laci_memory_has_room(LACI_NET_ROOM) ? open_dnnl(net, err) : laci_fail_memory(err, "oneDNN");
   if (!st) st = laci_net_infer(net, options->shapes, options->n_shapes, err);
@@ -316,6 +327,8 @@ static lac_status run_steps(laci_net *net, double *seconds, lac_error *err) {
 
 lac_status laci_net_run_timed(laci_net *net, const void *const *inputs, void *const *outputs,
                               double *seconds, lac_error *err) {
+  lac_status st = check_team(net, err);
+  if (st) return st;
   if (laci_openmp_ready(net->n_threads) < net->n_threads) {
     return laci_fail(err, LAC_NO_MEMORY,
                      "the system does not let this thread have the %d threads that the plan is for",
@@ -326,7 +339,7 @@ lac_status laci_net_run_timed(laci_net *net, const void *const *inputs, void *co
   set_buffers(net, inputs, outputs);
   if (set_memory(net)) return laci_fail(err, LAC_INTERNAL, "oneDNN refuses the caller's buffers");
   int before = laci_openmp_use(net->n_threads);
-  lac_status st = run_steps(net, seconds, err);
+  st = run_steps(net, seconds, err);
   if (dnnl_stream_wait(net->stream) && !st) {
     st = laci_fail(err, LAC_INTERNAL, "oneDNN did not finish");
   }
