@@ -82,7 +82,7 @@ void layers_print_permuted(const lac_report *report, FILE *out) {
   char rest[48] = "";
   if (summary->permuted > summary->reordered)
     (void)snprintf(rest, sizeof rest, ", %d may be", summary->permuted);
-  terminal_say(out, "%d/%d layer%s reordered%s", summary->reordered, summary->eligible,
+  terminal_say(out, "%d/%d layer%s permuted%s", summary->reordered, summary->eligible,
                summary->eligible == 1 ? " is" : "s are", rest);
 }
 

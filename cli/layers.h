@@ -17,7 +17,7 @@ LAC_MUST_CHECK lac_status layers_print_free(const lac_report *report, FILE *out,
 LAC_MUST_CHECK lac_status layers_print_sparsity(const lac_report *report, FILE *out,
                                                 lac_error *err);
 
-/** "53/54 layers (Conv or Dense) are pruned" and "53/53 layers are reordered". */
+/** "53/54 layers (Conv or Dense) are pruned" and "53/53 layers are permuted". */
 void layers_print_pruned(const lac_report *report, FILE *out);
 void layers_print_permuted(const lac_report *report, FILE *out);
 /** Where only the network as it is now is known: "53/53 layers may be permuted". */

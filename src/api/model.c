@@ -41,11 +41,9 @@ static lac_status keep(lac_status st, lac_model *made, const lac_load_options *o
   return st;
 }
 
-lac_status lac_model_load_with(const char *path, const lac_load_options *options, lac_model **model,
-                               lac_error *err) {
-  if (model) *model = NULL;
-  lac_status st = LACI_CHECK_GIVEN(err, {"path", path}, {"model", model});
-  if (st) return st;
+static lac_status load(const char *path, const lac_load_options *options, lac_model **model,
+                       lac_error *err) {
+  lac_status st = LAC_OK;
   lac_model *made = NULL;
   if (laci_packfile_is(path)) {
     st = laci_pack_load(path, &made, err);
@@ -57,8 +55,17 @@ lac_status lac_model_load_with(const char *path, const lac_load_options *options
   return keep(st, made, options, path, model, err);
 }
 
+lac_status lac_model_load_with(const char *path, const lac_load_options *options, lac_model **model,
+                               lac_error *err) {
+  if (model) *model = NULL;
+  lac_status st = LACI_CHECK_GIVEN(err, {"path", path}, {"model", model});
+  return st ? st : load(path, options, model, err);
+}
+
 lac_status lac_model_load(const char *path, lac_model **model, lac_error *err) {
-  return lac_model_load_with(path, NULL, model, err);
+  if (model) *model = NULL;
+  lac_status st = LACI_CHECK_GIVEN(err, {"path", path}, {"model", model});
+  return st ? st : load(path, NULL, model, err);
 }
 
 lac_status lac_pack_load(const char *path, lac_model **model, lac_error *err) {
@@ -69,24 +76,30 @@ lac_status lac_pack_load(const char *path, lac_model **model, lac_error *err) {
   return st ? st : keep(st, made, NULL, path, model, err);
 }
 
-lac_status lac_model_load_memory_with(const void *bytes, size_t size_bytes,
-                                      const lac_load_options *options, lac_model **model,
-                                      lac_error *err) {
-  if (model) *model = NULL;
-  lac_status st = LACI_CHECK_GIVEN(err, {"bytes", bytes}, {"model", model});
-  if (st) return st;
+static lac_status load_memory(const void *bytes, size_t size_bytes, const lac_load_options *options,
+                              lac_model **model, lac_error *err) {
   lac_model *made;
   const char *data_dir = options ? options->data_dir : NULL;
-  st = laci_model_new("(memory)", &made, err);
+  lac_status st = laci_model_new("(memory)", &made, err);
   if (!st) st = laci_onnx_load_memory(bytes, size_bytes, data_dir, &made->file, &made->graph, err);
   if (st == LAC_BAD_FILE) st = laci_foreign_explain(NULL, bytes, size_bytes, st, err);
   return keep(st, made, options, NULL, model, err);
 }
 
+lac_status lac_model_load_memory_with(const void *bytes, size_t size_bytes,
+                                      const lac_load_options *options, lac_model **model,
+                                      lac_error *err) {
+  if (model) *model = NULL;
+  lac_status st = LACI_CHECK_GIVEN(err, {"bytes", bytes}, {"model", model});
+  return st ? st : load_memory(bytes, size_bytes, options, model, err);
+}
+
 lac_status lac_model_load_memory(const void *bytes, size_t size_bytes, const char *data_dir,
                                  lac_model **model, lac_error *err) {
+  if (model) *model = NULL;
   const lac_load_options options = {.data_dir = data_dir};
-  return lac_model_load_memory_with(bytes, size_bytes, &options, model, err);
+  lac_status st = LACI_CHECK_GIVEN(err, {"bytes", bytes}, {"model", model});
+  return st ? st : load_memory(bytes, size_bytes, &options, model, err);
 }
 
 lac_status lac_model_save(lac_model *model, const char *path, bool force, lac_error *err) {
@@ -98,7 +111,8 @@ lac_status lac_model_save(lac_model *model, const char *path, bool force, lac_er
 
 lac_status lac_model_stream(lac_model *model, lac_write_bytes *write, void *context,
                             lac_error *err) {
-  if (!model || !write) return laci_fail(err, LAC_BAD_ARGUMENT, "no model or no function given");
+  lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"write", write ? "" : NULL});
+  if (st) return st;
   if (!model->file) return laci_onnx_write_stream(model->graph, write, context, err);
   return laci_onnx_stream(model->file, model->graph, write, context, err);
 }

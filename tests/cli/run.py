@@ -38,11 +38,15 @@ def split_tests(text):
     return tests
 
 
+# Where standard error is no terminal, progress is a line every few seconds: on a slow machine only.
+PROGRESS = re.compile(r"^[a-z ]+: \d+%.*$")
+
+
 def tidy(text):
     text = text.replace(str(TOP), "$SRC")
     for pattern, by in VARIABLE:
         text = pattern.sub(by, text)
-    return text.splitlines()
+    return [line for line in text.splitlines() if not PROGRESS.match(line)]
 
 
 def run_test(lines, lacuna):
