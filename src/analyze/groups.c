@@ -41,6 +41,7 @@ typedef struct builder {
   int *group_of_class; /* [n_classes] -1: none yet */
   int *group_of_track; /* [n_tracks] frozen group, -1 */
   int *group_of_cause; /* [n_causes] frozen group of axes that lie on no track, -1 */
+  int64_t *seen;       /* [n_classes + 1] zeros between uses */
   size_t room;
 } builder;
 
@@ -70,11 +71,6 @@ static int group_of_axis(builder *b, const axis_view *view, bool *ok) {
   }
   int best = -1;
   int64_t most = 0;
-  int64_t *seen = laci_alloc((size_t)c->n_classes + 1, sizeof *seen);
-  if (!seen) {
-    *ok = false;
-    return -1;
-  }
   for (int64_t p = 0; p < view->n; p++) {
     int64_t v = c->first[view->track] + p;
     int class = c->class_of[v], *slot;
@@ -90,14 +86,14 @@ static int group_of_axis(builder *b, const axis_view *view, bool *ok) {
         break;
       }
     }
-    int64_t n = ++seen[class + 1];
+    int64_t n = ++b->seen[class + 1];
     if (class < 0 && n > b->a->groups[*slot].n_channels) b->a->groups[*slot].n_channels = (int)n;
     if (n > most) {
       most = n;
       best = *slot;
     }
   }
-  laci_free(seen);
+  for (int64_t p = 0; p < view->n; p++) b->seen[c->class_of[c->first[view->track] + p] + 1] = 0;
   return best;
 }
 
@@ -129,49 +125,103 @@ static bool add_consumers(laci_analysis *analysis, laci_group *group, int l, lac
   return true;
 }
 
-static bool axis_holds_class(const laci_analysis *analysis, const axis_view *view, int class) {
-  if (view->track < 0 || class < 0) return false;
-  const laci_class *one = &analysis->classes->classes[class];
-  for (int s = 0; s < one->n_slots; s++) {
-    if (one->track[s] == view->track) return true;
-  }
-  return false;
+/* The layers of each group, ascending: those of group g begin at layer[first[g]]. */
+typedef struct layer_lists {
+  int *first; /* [n_groups + 1] */
+  int *layer;
+  int *last; /* [n_groups] the layer that was listed last, + 1 */
+  int *fill; /* [n_groups] */
+} layer_lists;
+
+static void layer_lists_clear(layer_lists *lists) {
+  laci_free(lists->first);
+  laci_free(lists->layer);
+  laci_free(lists->last);
+  laci_free(lists->fill);
 }
 
-static bool list_members(laci_analysis *analysis, int g, laci_consumer **list, size_t *room,
-                         int *scratch) {
-  laci_group *group = &analysis->groups[g];
-  group->n_consumers = group->n_layers = group->n_producers = 0;
-  int *producers = scratch + analysis->n_layers;
-  for (int l = 0; l < analysis->n_layers; l++) {
-    laci_layer *layer = &analysis->layers[l];
-    axis_view c = view_axis(analysis, layer, layer->c_axis),
-              k = view_axis(analysis, layer, layer->k_axis);
-    bool consumes =
-        group->frozen ? layer->group_c == g : axis_holds_class(analysis, &c, group->class_id);
-    bool produces =
-        group->frozen ? layer->group_k == g : axis_holds_class(analysis, &k, group->class_id);
-    if (consumes && !group->frozen) layer->searchable = true;
-    if (consumes && layer->eligible) {
-      scratch[group->n_layers++] = l;
-      if (!add_consumers(analysis, group, l, list, room)) return false;
+/* Counts layer l for group g (layer is NULL), or lists it; once for all positions of its axis. */
+static void list_layer(layer_lists *lists, int g, int l) {
+  if (g < 0 || lists->last[g] == l + 1) return;
+  lists->last[g] = l + 1;
+  if (lists->layer) lists->layer[lists->first[g] + lists->fill[g]++] = l;
+  else lists->first[g + 1]++;
+}
+
+static void list_axes(const builder *b, bool is_c, layer_lists *lists) {
+  const laci_classes *c = b->a->classes;
+  for (int l = 0; l < b->a->n_layers; l++) {
+    const laci_layer *layer = &b->a->layers[l];
+    axis_view view = view_axis(b->a, layer, is_c ? layer->c_axis : layer->k_axis);
+    int most = is_c ? layer->group_c : layer->group_k;
+    for (int64_t p = 0; view.track >= 0 && p < view.n; p++) {
+      int class = c->class_of[c->first[view.track] + p];
+      if (class >= 0) list_layer(lists, b->group_of_class[class], l);
     }
-    if (produces) producers[group->n_producers++] = l;
+    /* A frozen group has the layers of which it has most positions. */
+    if (most >= 0 && b->a->groups[most].frozen) list_layer(lists, most, l);
   }
-  int *layers = laci_arena_alloc(&analysis->arena, (size_t)(group->n_layers + group->n_producers),
+}
+
+static bool layer_lists_init(const builder *b, bool is_c, layer_lists *lists) {
+  size_t n = (size_t)b->a->n_groups;
+  *lists = (layer_lists){.first = laci_alloc(n + 1, sizeof *lists->first),
+                         .last = laci_alloc(n, sizeof *lists->last),
+                         .fill = laci_alloc(n, sizeof *lists->fill)};
+  if (!lists->first || !lists->last || !lists->fill) return false;
+  list_axes(b, is_c, lists);
+  for (size_t g = 0; g < n; g++) {
+    lists->first[g + 1] += lists->first[g];
+    lists->last[g] = 0;
+  }
+  lists->layer = laci_alloc((size_t)lists->first[n], sizeof *lists->layer);
+  if (!lists->layer) return false;
+  list_axes(b, is_c, lists);
+  return true;
+}
+
+static bool list_members(laci_analysis *analysis, int g, const layer_lists *consuming,
+                         const layer_lists *producing, laci_consumer **list, size_t *room) {
+  laci_group *group = &analysis->groups[g];
+  const int *consumes = consuming->layer + consuming->first[g],
+            *produces = producing->layer + producing->first[g];
+  int n_consuming = consuming->first[g + 1] - consuming->first[g];
+  group->n_producers = producing->first[g + 1] - producing->first[g];
+  group->n_consumers = group->n_layers = 0;
+  int *layers = laci_arena_alloc(&analysis->arena, (size_t)(n_consuming + group->n_producers),
                                  sizeof *layers);
+  if (!layers) return false;
+  for (int k = 0; k < n_consuming; k++) {
+    laci_layer *layer = &analysis->layers[consumes[k]];
+    if (!group->frozen) layer->searchable = true;
+    if (!layer->eligible) continue;
+    layers[group->n_layers++] = consumes[k];
+    if (!add_consumers(analysis, group, consumes[k], list, room)) return false;
+  }
   laci_consumer *consumers =
       laci_arena_alloc(&analysis->arena, (size_t)group->n_consumers, sizeof *consumers);
-  if (!layers || !consumers) return false;
-  if (group->n_layers) memcpy(layers, scratch, (size_t)group->n_layers * sizeof *layers);
+  if (!consumers) return false;
   if (group->n_producers) {
-    memcpy(layers + group->n_layers, producers, (size_t)group->n_producers * sizeof *layers);
+    memcpy(layers + group->n_layers, produces, (size_t)group->n_producers * sizeof *layers);
   }
   if (group->n_consumers) memcpy(consumers, *list, (size_t)group->n_consumers * sizeof *consumers);
   group->layers = layers;
   group->producers = layers + group->n_layers;
   group->consumers = consumers;
   return true;
+}
+
+static bool list_all_members(const builder *b) {
+  layer_lists consuming, producing = {0};
+  laci_consumer *list = NULL;
+  size_t room = 0;
+  bool ok = layer_lists_init(b, true, &consuming) && layer_lists_init(b, false, &producing);
+  for (int g = 0; ok && g < b->a->n_groups; g++)
+    ok = list_members(b->a, g, &consuming, &producing, &list, &room);
+  layer_lists_clear(&consuming);
+  layer_lists_clear(&producing);
+  laci_free(list);
+  return ok;
 }
 
 static int rank_of(const laci_group *group) {
@@ -221,11 +271,10 @@ static void explain(laci_analysis *analysis) {
 lac_status laci_find_groups(laci_analysis *analysis, lac_error *err) {
   builder b = {.a = analysis};
   size_t n_classes = (size_t)analysis->classes->n_classes, n_tracks = analysis->tracks->n_tracks,
-         n_causes = analysis->tracks->n_causes, room = 0;
+         n_causes = analysis->tracks->n_causes;
   int *ids = laci_alloc(n_classes + n_tracks + n_causes, sizeof *ids);
-  int *scratch = laci_alloc(2 * (size_t)analysis->n_layers + 1, sizeof *scratch);
-  laci_consumer *list = NULL;
-  bool ok = ids && scratch;
+  b.seen = laci_alloc(n_classes + 1, sizeof *b.seen);
+  bool ok = ids && b.seen;
   for (size_t i = 0; ok && i < n_classes + n_tracks + n_causes; i++) ids[i] = -1;
   b.group_of_class = ids;
   b.group_of_track = ids + n_classes;
@@ -237,12 +286,10 @@ lac_status laci_find_groups(laci_analysis *analysis, lac_error *err) {
     layer->group_c = group_of_axis(&b, &c, &ok);
     layer->group_k = group_of_axis(&b, &k, &ok);
   }
-  for (int g = 0; ok && g < analysis->n_groups; g++)
-    ok = list_members(analysis, g, &list, &room, scratch);
+  ok = ok && list_all_members(&b);
   ok = ok && (analysis->n_groups == 0 || sort_groups(analysis));
   if (ok) explain(analysis);
-  laci_free(list);
   laci_free(ids);
-  laci_free(scratch);
+  laci_free(b.seen);
   return ok ? LAC_OK : laci_fail_memory(err, "the groups");
 }

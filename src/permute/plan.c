@@ -73,6 +73,11 @@ static bool order_tracks_of(laci_plan *plan, int g) {
   return true;
 }
 
+lac_status laci_plan_hold_still(laci_plan *plan, int group, lac_error *err) {
+  bool ok = !laci_plan_moves(plan, group) || order_tracks_of(plan, group);
+  return ok ? LAC_OK : laci_fail_memory(err, "the orders");
+}
+
 static bool fill_value(laci_plan *plan, int value) {
   laci_value_axes axes[LACI_MAX_RANK];
   int n = laci_value_on_tracks(plan->analysis, value, axes), n_moved = 0;

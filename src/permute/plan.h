@@ -29,6 +29,10 @@ LAC_MUST_CHECK lac_status laci_plan_search(laci_plan *plan, laci_pattern pattern
                                            const laci_search_options *options, laci_pool *pool,
                                            lac_error *err);
 
+/** Puts found[group].order into the track orders, for what is searched next; the plan is to be
+ * completed before it is used. */
+LAC_MUST_CHECK lac_status laci_plan_hold_still(laci_plan *plan, int group, lac_error *err);
+
 /** From found[g].order of all groups: track orders, checked by the certificate, and the orders of
  * all values. A group that fails the certificate goes back to the identity, with an error in the
  * log. */

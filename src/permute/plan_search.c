@@ -3,6 +3,7 @@
  *
  * Groups whose blocks hold no channel of another searched group are independent and go together;
  * the others follow one by one, each with the orders found so far held still. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -13,17 +14,22 @@
 typedef struct builder {
   laci_plan *plan;
   laci_pattern pattern;
-  laci_arena arena; /* of the problems */
+  laci_arena arena;   /* of the problems, and of what follows */
+  int *first;         /* [n_searchable + 1] where a group's consumers begin in long_run */
+  bool *long_run;     /* of all consumers of searchable groups: see note_long_runs */
+  bool *mixed;        /* [n_searchable] a block of it holds channels of another group, too */
+  int *n_layers_with; /* [n_stored] layers that read the tensor */
 } builder;
 
 static bool same_rows(const laci_consumer *a, const laci_consumer *b) {
   return a->layer == b->layer && a->conv_group == b->conv_group;
 }
 
-/* The same weight read by two layers counts once. */
+/* The same weight read by two layers counts once. Within a layer all columns are different. */
 static bool seen_before(const builder *b, const laci_group *group, int at) {
   const laci_analysis *a = b->plan->analysis;
   const laci_consumer *one = &group->consumers[at];
+  if (b->n_layers_with[a->layers[one->layer].stored] < 2) return false;
   for (int k = 0; k < at; k++) {
     const laci_consumer *other = &group->consumers[k];
     if (a->layers[other->layer].stored == a->layers[one->layer].stored &&
@@ -35,30 +41,128 @@ static bool seen_before(const builder *b, const laci_group *group, int at) {
   return false;
 }
 
+/* ---- Consumers that read the same rows ---- */
+
+/* A consumer of a searchable group: number `at` of it. */
+typedef struct user {
+  int layer, conv_group, group, at;
+} user;
+
+static const laci_consumer *consumer_of(const builder *b, const user *u) {
+  return &b->plan->analysis->groups[u->group].consumers[u->at];
+}
+
+static int by_rows(const void *x, const void *y) {
+  const user *a = x, *b = y;
+  if (a->layer != b->layer) return a->layer < b->layer ? -1 : 1;
+  if (a->conv_group != b->conv_group) return a->conv_group < b->conv_group ? -1 : 1;
+  if (a->group != b->group) return a->group < b->group ? -1 : 1;
+  return a->at < b->at ? -1 : a->at > b->at;
+}
+
 /* Behind an NCHW Flatten a channel is a run of copies. Blocks inside a run hold the same channel in
  * any order; where runs are much longer than blocks, hardly a block says anything about the order,
- * and the layer is left out. */
-static bool is_long_run(const builder *b, const laci_group *group, int at) {
-  const laci_consumer *one = &group->consumers[at];
-  int32_t low = one->column[0], high = low, n_copies = 0;
-  for (int k = 0; k < group->n_consumers; k++) {
-    const laci_consumer *other = &group->consumers[k];
-    if (!same_rows(one, other)) continue;
-    n_copies++;
-    if (other->column[0] < low) low = other->column[0];
-    if (other->column[0] > high) high = other->column[0];
+ * and the layer is left out. The n users are those of one group. */
+static void note_long_runs(builder *b, const user *users, int n) {
+  int32_t low = consumer_of(b, users)->column[0], high = low;
+  for (int k = 1; k < n; k++) {
+    int32_t column = consumer_of(b, &users[k])->column[0];
+    low = column < low ? column : low;
+    high = column > high ? column : high;
   }
-  return n_copies >= 4 * b->pattern.m && high - low + 1 == n_copies;
+  bool is_long = n >= 4 * b->pattern.m && high - low + 1 == n;
+  for (int k = 0; k < n; k++) b->long_run[b->first[users[k].group] + users[k].at] = is_long;
 }
+
+static bool is_long_run(const builder *b, int g, int at) { return b->long_run[b->first[g] + at]; }
 
 /* Of such a group no order is proven. */
 static bool leaves_out(const builder *b, int g) {
-  const laci_group *group = &b->plan->analysis->groups[g];
-  for (int k = 0; k < group->n_consumers; k++) {
-    if (is_long_run(b, group, k)) return true;
+  for (int k = 0; k < b->plan->analysis->groups[g].n_consumers; k++) {
+    if (is_long_run(b, g, k)) return true;
   }
   return false;
 }
+
+/* Does a block of the group also hold channels of another searchable group? */
+static bool mixes(const builder *b, int g, const int32_t *searched_by, const laci_consumer *one) {
+  const laci_analysis *a = b->plan->analysis;
+  const laci_weight_view *view = &a->layers[one->layer].view;
+  int n = a->groups[g].n_channels;
+  for (int c = 0; c < n; c++) {
+    int64_t run = one->column[c] / view->run * view->run, in_run = one->column[c] - run;
+    int64_t first = run + in_run / b->pattern.m * b->pattern.m;
+    for (int64_t k = first; k < first + b->pattern.m && k < run + view->run; k++) {
+      if (searched_by[k] >= 0 && searched_by[k] != g) return true;
+    }
+  }
+  return false;
+}
+
+/* The n users read the same rows. */
+static bool note_mixed(builder *b, const user *users, int n) {
+  const laci_analysis *a = b->plan->analysis;
+  int64_t columns = a->layers[users->layer].view.columns;
+  int32_t *searched_by = laci_alloc((size_t)columns, sizeof *searched_by);
+  if (!searched_by) return false;
+  for (int64_t c = 0; c < columns; c++) searched_by[c] = -1;
+  for (int k = 0; k < n; k++) {
+    if (b->plan->held[users[k].group]) continue;
+    const int32_t *column = consumer_of(b, &users[k])->column;
+    for (int c = 0; c < a->groups[users[k].group].n_channels; c++)
+      searched_by[column[c]] = users[k].group;
+  }
+  for (int k = 0; k < n; k++) {
+    int g = users[k].group;
+    if (!b->plan->held[g] && !b->mixed[g])
+      b->mixed[g] = mixes(b, g, searched_by, consumer_of(b, &users[k]));
+  }
+  laci_free(searched_by);
+  return true;
+}
+
+static bool note_rows(builder *b, const user *users, int n_users) {
+  for (int at = 0, n; at < n_users; at += n) {
+    for (n = 1;
+         at + n < n_users && same_rows(consumer_of(b, &users[at]), consumer_of(b, &users[at + n]));)
+      n++;
+    if (!note_mixed(b, users + at, n)) return false;
+    for (int k = 0, same; k < n; k += same) {
+      for (same = 1; k + same < n && users[at + k + same].group == users[at + k].group;) same++;
+      note_long_runs(b, users + at + k, same);
+    }
+  }
+  return true;
+}
+
+static bool builder_init(builder *b) {
+  const laci_analysis *a = b->plan->analysis;
+  size_t n = (size_t)a->n_searchable;
+  b->first = laci_arena_alloc(&b->arena, n + 1, sizeof *b->first);
+  b->mixed = laci_arena_alloc(&b->arena, n, sizeof *b->mixed);
+  b->n_layers_with =
+      laci_arena_alloc(&b->arena, (size_t)a->graph->n_stored, sizeof *b->n_layers_with);
+  if (!b->first || !b->mixed || !b->n_layers_with) return false;
+  for (int l = 0; l < a->n_layers; l++) b->n_layers_with[a->layers[l].stored]++;
+  for (int g = 0; g < a->n_searchable; g++)
+    b->first[g + 1] = b->first[g] + a->groups[g].n_consumers;
+  int n_users = b->first[n];
+  b->long_run = laci_arena_alloc(&b->arena, (size_t)n_users, sizeof *b->long_run);
+  user *users = laci_alloc((size_t)n_users, sizeof *users);
+  bool ok = b->long_run && users;
+  for (int g = 0, at = 0; ok && g < a->n_searchable; g++) {
+    for (int k = 0; k < a->groups[g].n_consumers; k++) {
+      const laci_consumer *one = &a->groups[g].consumers[k];
+      users[at++] = (user){.layer = one->layer, .conv_group = one->conv_group, .group = g, .at = k};
+    }
+  }
+  if (ok && n_users > 1) qsort(users, (size_t)n_users, sizeof *users, by_rows);
+  ok = ok && note_rows(b, users, n_users);
+  laci_free(users);
+  return ok;
+}
+
+/* ---- Problems ---- */
 
 /* What now stands at every column of the consumer's rows: the orders found so far. NULL: nothing
  * has moved. */
@@ -85,6 +189,7 @@ static bool make_problem(builder *b, int g, laci_problem *problem) {
   const laci_analysis *a = b->plan->analysis;
   const laci_group *group = &a->groups[g];
   laci_sheet *sheets = laci_arena_alloc(&b->arena, (size_t)group->n_consumers, sizeof *sheets);
+  const laci_consumer *before = NULL; /* of the last sheet */
   if (!sheets) return false;
   *problem =
       (laci_problem){.n_channels = group->n_channels, .pattern = b->pattern, .sheets = sheets};
@@ -92,7 +197,7 @@ static bool make_problem(builder *b, int g, laci_problem *problem) {
   for (int k = 0; k < group->n_consumers; k++) {
     const laci_consumer *one = &group->consumers[k];
     const laci_layer *layer = &a->layers[one->layer];
-    if (seen_before(b, group, k) || is_long_run(b, group, k)) continue;
+    if (is_long_run(b, g, k) || seen_before(b, group, k)) continue;
     laci_sheet *sheet = &sheets[problem->n_sheets++];
     *sheet =
         (laci_sheet){.weight = layer->view, .outer_end = layer->view.outer, .column = one->column};
@@ -101,55 +206,16 @@ static bool make_problem(builder *b, int g, laci_problem *problem) {
       sheet->outer_begin = one->conv_group * rows;
       sheet->outer_end = sheet->outer_begin + rows;
     }
-    if (!held_columns(b, one, &sheet->held)) return false;
+    bool known = problem->n_sheets > 1 && same_rows(one, before);
+    before = one;
+    if (known) sheet->held = sheet[-1].held;
+    else if (!held_columns(b, one, &sheet->held)) return false;
   }
   return true;
 }
 
-/* Does a block of the group also hold channels of another searchable group? */
-static bool mixes(const builder *b, int g, const int32_t *searched_by, const laci_consumer *one) {
-  const laci_analysis *a = b->plan->analysis;
-  const laci_weight_view *view = &a->layers[one->layer].view;
-  int n = a->groups[g].n_channels;
-  for (int c = 0; c < n; c++) {
-    int64_t run = one->column[c] / view->run * view->run, in_run = one->column[c] - run;
-    int64_t first = run + in_run / b->pattern.m * b->pattern.m;
-    for (int64_t k = first; k < first + b->pattern.m && k < run + view->run; k++) {
-      if (searched_by[k] >= 0 && searched_by[k] != g) return true;
-    }
-  }
-  return false;
-}
-
-/* searched_by[column] for the rows of one consumer. */
-static bool group_mixes(const builder *b, int g, bool *result) {
-  const laci_analysis *a = b->plan->analysis;
-  const laci_group *group = &a->groups[g];
-  *result = false;
-  for (int k = 0; k < group->n_consumers && !*result; k++) {
-    const laci_consumer *one = &group->consumers[k];
-    int64_t columns = a->layers[one->layer].view.columns;
-    int32_t *searched_by = laci_alloc((size_t)columns, sizeof *searched_by);
-    if (!searched_by) return false;
-    for (int64_t c = 0; c < columns; c++) searched_by[c] = -1;
-    for (int other = 0; other < a->n_searchable; other++) {
-      if (b->plan->held[other]) continue;
-      for (int j = 0; j < a->groups[other].n_consumers; j++) {
-        const laci_consumer *theirs = &a->groups[other].consumers[j];
-        if (!same_rows(one, theirs)) continue;
-        for (int c = 0; c < a->groups[other].n_channels; c++)
-          searched_by[theirs->column[c]] = other;
-      }
-    }
-    *result = mixes(b, g, searched_by, one);
-    laci_free(searched_by);
-  }
-  return true;
-}
-
-static lac_status search_independent(builder *b, const bool *mixed,
-                                     const laci_search_options *options, laci_pool *pool,
-                                     lac_error *err) {
+static lac_status search_independent(builder *b, const laci_search_options *options,
+                                     laci_pool *pool, lac_error *err) {
   laci_plan *plan = b->plan;
   int n = plan->analysis->n_searchable, n_problems = 0;
   laci_problem *problems = laci_alloc((size_t)n, sizeof *problems);
@@ -157,7 +223,7 @@ static lac_status search_independent(builder *b, const bool *mixed,
   int *group = laci_alloc((size_t)n, sizeof *group);
   lac_status st = problems && found && group ? LAC_OK : laci_fail_memory(err, "the search");
   for (int g = 0; g < n && !st; g++) {
-    if (mixed[g] || plan->held[g]) continue;
+    if (b->mixed[g] || plan->held[g]) continue;
     if (!make_problem(b, g, &problems[n_problems])) st = laci_fail_memory(err, "the search");
     found[n_problems] = plan->found[g];
     group[n_problems++] = g;
@@ -181,11 +247,11 @@ static double share_of(double end, double part, double whole) {
 }
 
 /* One by one: each holds the orders found so far still. */
-static lac_status search_mixed(builder *b, const bool *mixed, laci_search_options options,
-                               double end, double cost, laci_pool *pool, lac_error *err) {
+static lac_status search_mixed(builder *b, laci_search_options options, double end, double cost,
+                               laci_pool *pool, lac_error *err) {
   lac_status st = LAC_OK;
   for (int g = 0; g < b->plan->analysis->n_searchable && !st; g++) {
-    if (!mixed[g] || b->plan->held[g]) continue;
+    if (!b->mixed[g] || b->plan->held[g]) continue;
     laci_problem problem;
     if (!make_problem(b, g, &problem)) return laci_fail_memory(err, "the search");
     double here = laci_search_cost(&problem, options.effort);
@@ -193,9 +259,9 @@ static lac_status search_mixed(builder *b, const bool *mixed, laci_search_option
     cost -= here;
     st = laci_search(&problem, &options, pool, &b->plan->found[g], err);
     b->plan->found[g].proven &= !leaves_out(b, g);
-    if (!st) st = laci_plan_complete(b->plan, err);
+    if (!st) st = laci_plan_hold_still(b->plan, g, err);
   }
-  return st;
+  return st ? st : laci_plan_complete(b->plan, err);
 }
 
 lac_status laci_plan_search(laci_plan *plan, laci_pattern pattern,
@@ -205,24 +271,18 @@ lac_status laci_plan_search(laci_plan *plan, laci_pattern pattern,
   const double end = options->seconds > 0 ? laci_clock_seconds() + options->seconds : 0;
   laci_search_options how = *options;
   double cost[2] = {0}; /* of independent and of mixed groups; the latter use one thread mostly */
-  bool *mixed = laci_alloc((size_t)n, sizeof *mixed);
-  lac_status st = mixed ? LAC_OK : laci_fail_memory(err, "the search");
-  for (int g = 0; g < n && !st; g++) {
+  lac_status st = builder_init(&b) ? LAC_OK : laci_fail_memory(err, "the search");
+  for (int g = 0; g < n && end > 0 && !st; g++) { /* only a time limit has to be shared */
     laci_problem problem;
     if (plan->held[g]) continue;
-    bool ok = group_mixes(&b, g, &mixed[g]);
-    if (ok && end > 0) { /* only a time limit has to be shared */
-      ok = make_problem(&b, g, &problem);
-      if (ok) cost[mixed[g]] += laci_search_cost(&problem, options->effort);
-    }
-    if (!ok) st = laci_fail_memory(err, "the search");
+    if (!make_problem(&b, g, &problem)) st = laci_fail_memory(err, "the search");
+    else cost[b.mixed[g]] += laci_search_cost(&problem, options->effort);
   }
   cost[0] /= laci_pool_threads(pool);
   how.seconds = share_of(end, cost[0], cost[0] + cost[1]);
-  if (!st) st = search_independent(&b, mixed, &how, pool, err);
+  if (!st) st = search_independent(&b, &how, pool, err);
   if (!st) st = laci_plan_complete(plan, err);
-  if (!st) st = search_mixed(&b, mixed, how, end, cost[1], pool, err);
+  if (!st) st = search_mixed(&b, how, end, cost[1], pool, err);
   laci_arena_clear(&b.arena);
-  laci_free(mixed);
   return st;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "permute/search_rows.h"
 #include "sparse/score.h"
 
 /* Sheets on the same rows of the same weight. Arrays are by column of the weight. */
@@ -34,6 +35,8 @@ typedef struct builder {
   field *fields;
   stack *stacks;
   int n_fields, n_stacks;
+  int32_t *number; /* [n_numbers] zeros between uses: blocks of a weight */
+  int64_t n_numbers;
 } builder;
 
 static void *take(builder *b, int64_t n, size_t size) {
@@ -134,18 +137,23 @@ static void find_mixing(const builder *b, field *f) {
 
 /* Writes which block every place stands in, blocks numbered as they first appear; returns their
  * number, -1: no memory. */
-static int number_blocks(const builder *b, const laci_sheet *s, int32_t *block_of) {
+static int number_blocks(builder *b, const laci_sheet *s, int32_t *block_of) {
   const int m = b->problem->pattern.m;
   int64_t n = s->weight.columns ? block_at(&s->weight, m, s->weight.columns - 1) + 1 : 0;
-  int32_t *number = laci_alloc((size_t)n, sizeof *number); /* 0: not seen yet */
   int n_seen = 0;
-  if (!number) return -1;
-  for (int j = 0; j < b->problem->n_channels; j++) {
-    int64_t block = block_at(&s->weight, m, s->column[j]);
-    if (!number[block]) number[block] = ++n_seen;
-    block_of[j] = number[block] - 1;
+  if (n > b->n_numbers) {
+    laci_free(b->number);
+    b->number = laci_alloc((size_t)n, sizeof *b->number);
+    b->n_numbers = b->number ? n : 0;
+    if (!b->number) return -1;
   }
-  laci_free(number);
+  for (int j = 0; j < b->problem->n_channels; j++) {
+    int32_t *number = &b->number[block_at(&s->weight, m, s->column[j])]; /* 0: not seen yet */
+    if (!*number) *number = ++n_seen;
+    block_of[j] = *number - 1;
+  }
+  for (int j = 0; j < b->problem->n_channels; j++)
+    b->number[block_at(&s->weight, m, s->column[j])] = 0;
   return n_seen;
 }
 
@@ -402,6 +410,7 @@ static lac_status build(builder *b) {
     if (b->fields[i].mixes_copies)
       st = cut_from_field(b, &b->fields[i], &cuts->cuts[cuts->n_cuts++]);
   }
+  for (int i = 0; !st && i < cuts->n_cuts; i++) laci_tiles_number(&cuts->cuts[i]);
   if (!st) heaviest_first(cuts);
   return st;
 }
@@ -418,7 +427,9 @@ lac_status laci_cuts_init(laci_cuts *cuts, const laci_problem *problem, lac_erro
   b.stacks = take(&b, problem->n_sheets, sizeof *b.stacks);
   cuts->cuts = take(&b, 2 * (int64_t)problem->n_sheets, sizeof *cuts->cuts);
   if (!b.fields || !b.stacks || !cuts->cuts) return no_memory(&b);
-  return problem->n_channels ? build(&b) : LAC_OK;
+  lac_status st = problem->n_channels ? build(&b) : LAC_OK;
+  laci_free(b.number);
+  return st;
 }
 
 void laci_cuts_clear(laci_cuts *cuts) { laci_arena_clear(&cuts->arena); }

@@ -18,9 +18,10 @@
 typedef struct laci_piece {
   const laci_weight_view *weight;
   int64_t outer_begin, n_rows;
-  int n_read;            /* columns that are read from the weight */
-  const int64_t *source; /* [n_read] column of the weight, ascending */
-  const int32_t *column; /* [n_read] column of the cut that it fills */
+  int64_t first_tile, first_row; /* tiles and rows of the pieces before it: search_rows.h */
+  int n_read;                    /* columns that are read from the weight */
+  const int64_t *source;         /* [n_read] column of the weight, ascending */
+  const int32_t *column;         /* [n_read] column of the cut that it fills */
   int64_t n_kept; /* elements of a row that the pattern keeps: sum over blocks of min(n, filled
                      entries) */
 } laci_piece;

@@ -48,8 +48,9 @@ static int largest_element(laci_number number, const laci_cuts *cuts) {
 typedef struct job {
   const laci_cut *cut;
   laci_matrix *matrix;
-  int64_t step; /* every so many rows of the cut are kept */
-  int largest;  /* element */
+  int64_t *first_block; /* [n_pieces + 1] */
+  int64_t step;         /* every so many rows of the cut are kept */
+  int largest;          /* element */
   atomic_bool no_memory;
 } job;
 
@@ -64,13 +65,13 @@ typedef struct tiling {
 
 static int64_t divided_up(int64_t n, int64_t by) { return (n + by - 1) / by; }
 
-static tiling tiling_of(const laci_piece *piece, int64_t first_row, int64_t step) {
+static tiling tiling_of(const laci_piece *piece, int64_t step) {
   const int64_t inner = piece->weight->inner;
   tiling t = {.outer_step = 1, .columns = 1, .inners = 1, .outers = 1};
   if (piece->n_rows == 0) return t;
   t.n_outers = piece->n_rows / inner;
   if (inner == 1) {
-    t.first_outer = (step - first_row % step) % step;
+    t.first_outer = (step - piece->first_row % step) % step;
     t.outer_step = step;
     t.n_outers = t.first_outer < t.n_outers ? divided_up(t.n_outers - t.first_outer, step) : 0;
   }
@@ -99,14 +100,15 @@ typedef struct block {
 static int at_most(int64_t n, int64_t most) { return (int)(n < most ? n : most); }
 
 static block block_at(const job *j, int64_t index) {
-  const laci_piece *piece = j->cut->pieces;
-  int64_t first_row = 0;
-  tiling t = tiling_of(piece, first_row, j->step);
-  while (index >= blocks_of(&t)) {
-    index -= blocks_of(&t);
-    first_row += piece->n_rows;
-    t = tiling_of(++piece, first_row, j->step);
+  int low = 0, high = j->cut->n_pieces - 1; /* the last piece that begins at the block or before */
+  while (low < high) {
+    int middle = low + (high - low + 1) / 2;
+    if (j->first_block[middle] <= index) low = middle;
+    else high = middle - 1;
   }
+  const laci_piece *piece = &j->cut->pieces[low];
+  tiling t = tiling_of(piece, j->step);
+  index -= j->first_block[low];
   int64_t by_column = index % t.n_by_column, by_inner = index / t.n_by_column % t.n_by_inner,
           by_outer = index / t.n_by_column / t.n_by_inner;
   block b = {.piece = piece, .outer_step = t.outer_step};
@@ -116,18 +118,18 @@ static block block_at(const job *j, int64_t index) {
   b.n_outers = at_most(t.n_outers - by_outer * t.outers, t.outers);
   b.n_inners = at_most(piece->weight->inner - b.inner, t.inners);
   b.n_columns = at_most(piece->n_read - b.column, t.columns);
-  b.row = first_row + b.outer * piece->weight->inner + b.inner;
+  b.row = piece->first_row + b.outer * piece->weight->inner + b.inner;
   return b;
 }
 
+/* Fills first_block, and returns how many there are. */
 static int64_t count_blocks(const job *j) {
-  int64_t n = 0, first_row = 0;
-  for (int i = 0; i < j->cut->n_pieces; i++) {
-    tiling t = tiling_of(&j->cut->pieces[i], first_row, j->step);
-    n += blocks_of(&t);
-    first_row += j->cut->pieces[i].n_rows;
+  int n = j->cut->n_pieces;
+  for (int i = 0; i < n; i++) {
+    tiling t = tiling_of(&j->cut->pieces[i], j->step);
+    j->first_block[i + 1] = j->first_block[i] + blocks_of(&t);
   }
-  return n;
+  return j->first_block[n];
 }
 
 /* By the long way, which every element type and scale can go. */
@@ -256,8 +258,14 @@ lac_status laci_matrix_init(laci_matrix *matrix, laci_number number, const laci_
   matrix->bytes = laci_alloc((size_t)cut->n_columns, matrix->column_bytes);
   if (!matrix->bytes) return laci_fail_memory(err, cuts->problem->name);
   job j = {.cut = cut, .matrix = matrix, .step = row_step(cut), .largest = largest};
+  j.first_block = laci_alloc((size_t)cut->n_pieces + 1, sizeof *j.first_block);
+  if (!j.first_block) {
+    laci_matrix_clear(matrix);
+    return laci_fail_memory(err, cuts->problem->name);
+  }
   int64_t n_blocks = count_blocks(&j), grain = n_blocks / (8 * (int64_t)laci_pool_threads(pool));
   laci_pool_for(pool, n_blocks, grain > 0 ? grain : 1, do_blocks, &j);
+  laci_free(j.first_block);
   if (!atomic_load(&j.no_memory)) return LAC_OK;
   laci_matrix_clear(matrix);
   return laci_fail_memory(err, cuts->problem->name);

@@ -28,10 +28,31 @@ static tiling tiling_of(const laci_piece *piece) {
   return t;
 }
 
+void laci_tiles_number(laci_cut *cut) {
+  int64_t tile = 0, row = 0;
+  for (int i = 0; i < cut->n_pieces; i++) {
+    cut->pieces[i].first_tile = tile;
+    cut->pieces[i].first_row = row;
+    tile += tiling_of(&cut->pieces[i]).n_tiles;
+    row += cut->pieces[i].n_rows;
+  }
+}
+
 int64_t laci_tiles_count(const laci_cut *cut) {
-  int64_t n = 0;
-  for (int i = 0; i < cut->n_pieces; i++) n += tiling_of(&cut->pieces[i]).n_tiles;
-  return n;
+  if (cut->n_pieces == 0) return 0;
+  const laci_piece *last = &cut->pieces[cut->n_pieces - 1];
+  return last->first_tile + tiling_of(last).n_tiles;
+}
+
+/* The last piece that begins at the tile or before it: those without tiles stand in front. */
+static const laci_piece *piece_of(const laci_cut *cut, int64_t tile) {
+  int low = 0, high = cut->n_pieces - 1;
+  while (low < high) {
+    int middle = low + (high - low + 1) / 2;
+    if (cut->pieces[middle].first_tile <= tile) low = middle;
+    else high = middle - 1;
+  }
+  return &cut->pieces[low];
 }
 
 /* Columns [at, at + n) of one outer index, with all of inner, as they neighbour. */
@@ -92,14 +113,10 @@ static void clear_rest(const laci_cut *cut, const laci_tile *tile) {
 }
 
 void laci_tile_read(const laci_cut *cut, int64_t index, laci_tile *tile) {
-  const laci_piece *piece = cut->pieces;
+  const laci_piece *piece = piece_of(cut, index);
   tiling t = tiling_of(piece);
-  tile->first_row = 0;
-  while (index >= t.n_tiles) {
-    index -= t.n_tiles;
-    tile->first_row += piece->n_rows;
-    t = tiling_of(++piece);
-  }
+  index -= piece->first_tile;
+  tile->first_row = piece->first_row;
   tile->piece = piece;
   int64_t outer = index / t.n_chunks * t.outers, inner_at = index % t.n_chunks * t.chunk;
   tile->first_row += outer * t.inner + inner_at;

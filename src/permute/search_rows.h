@@ -17,6 +17,9 @@ typedef struct laci_tile {
                     the piece does not have, are 0 */
 } laci_tile;
 
+/** Fills first_tile and first_row of the cut's pieces. */
+void laci_tiles_number(laci_cut *cut);
+
 int64_t laci_tiles_count(const laci_cut *cut);
 
 /** Reads tile `index`; tile->score is the caller's, with room for n_columns * LACI_TILE_ROWS. */

@@ -14,6 +14,9 @@
 #include "backend/cpu/net_in.h"
 
 enum { PIECES = 8 }; /* of a run, for the threads */
+enum {
+  MOST_SOURCES = DNNL_ARG_MULTIPLE_DST - DNNL_ARG_MULTIPLE_SRC
+}; /* oneDNN has numbers for so many */
 
 /* ---- Runs of bytes ---- */
 
@@ -199,6 +202,8 @@ void laci_build_concat(laci_net *net, const laci_net_layer *layer) {
     copy_step(net, layer, parts, waiting, there);
     return;
   }
+  if (!net->status && node->n_inputs > MOST_SOURCES)
+    laci_net_fail(net, LAC_UNSUPPORTED, "more inputs than oneDNN joins");
   for (int at = 0; at < there && !net->status; at++) {
     parts[at] = laci_net_whole(net, laci_net_read(net, node->inputs[at]));
   }
