@@ -4,6 +4,8 @@
  * Standard output carries the result, standard error the story, the status is 0 done, 1 failed, 2
  * misuse. The first Ctrl-C asks running work to end, the second ends the program at once. Next:
  * verbs.def, options.def, args.h. */
+#include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -38,6 +40,15 @@ static void hear_interrupt(int signal) {
   if (laci_file_sets_are_placed()) return; /* all is done but the renaming */
   laci_leftovers_remove();
   _exit(STATUS_OF_SIGNAL + signal);
+}
+
+/* A standard stream that is closed would be the descriptor of the first file that is opened: the
+ * result would be written into it. What takes its place cannot be used, which is an error. */
+static void fill_descriptors(void) {
+  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+    if (fcntl(fd, F_GETFD) >= 0 || errno != EBADF) continue;
+    (void)!open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+  }
 }
 
 /* The write fails then, and the program ends in order: it tidies up. */
@@ -104,6 +115,7 @@ static void say_failure(lac_error *err) {
 int main(int argc, char **argv) {
   lac_error err = {0};
   arguments args;
+  fill_descriptors();
   patience_settle(argv);
   hear_signals();
   exit_code code = exit_code_of(arguments_parse(argc, argv, &args, &err));
