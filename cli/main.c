@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/budget.h"
@@ -29,9 +30,20 @@ enum { STATUS_OF_SIGNAL = 128 };
 static volatile sig_atomic_t n_interrupts;
 static volatile sig_atomic_t n_broken_pipes;
 static volatile sig_atomic_t ends_by_itself; /* any signal asks for the end: it saves, tidies */
+static struct timespec first_heard;
+
+/* One wish to end comes twice: from a terminal that closes and from its shell, and from timeout(1)
+ * to the process and to its group. */
+static bool is_echo(int signal) {
+  struct timespec now;
+  if (!ends_by_itself || n_interrupts == 0 || signal == SIGINT) return false;
+  (void)clock_gettime(CLOCK_MONOTONIC, &now);
+  return signal == SIGHUP || now.tv_sec - first_heard.tv_sec <= 1;
+}
 
 static void hear_interrupt(int signal) {
-  if (signal == SIGHUP && ends_by_itself && n_interrupts) return; /* closing, shells say it, too */
+  if (is_echo(signal)) return;
+  if (n_interrupts == 0) (void)clock_gettime(CLOCK_MONOTONIC, &first_heard);
   n_interrupts = n_interrupts + 1;
   if (n_interrupts == 1 && (signal == SIGINT || ends_by_itself)) {
     lac_interrupt(true);
