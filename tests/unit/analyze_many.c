@@ -155,8 +155,8 @@ static void make_slices(many *m, int n) {
 /* Bytes that analysis, a plan, its certificate and its file take. */
 static size_t bytes_of(void (*make)(many *, int), int n) {
   many m;
-  laci_analysis *a;
-  laci_plan *plan;
+  laci_analysis *a = NULL;
+  laci_plan *plan = NULL;
   char *text;
   laci_rules rules = {.pattern = {2, 4}, .all_sizes = true};
   make(&m, n);
