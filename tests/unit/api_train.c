@@ -70,8 +70,8 @@ static void options_beyond_their_limits_are_refused(void **state) {
       "training in f16: wanted f32 or bf16",
       "0 epochs: wanted more, or to evaluate only",
       "1437 images for training are less than a batch of 1439: wanted --batch-size 1437 or less",
-      "1437 images for training are less than a step of 60 batches of 24: wanted --accumulate 59 "
-      "or less",
+      ("1437 images for training are less than a step of 60 batches of 24: wanted --accumulate 59 "
+       "or less"),
   };
   enum { N = sizeof texts / sizeof *texts };
   lac_train_options o[N];
