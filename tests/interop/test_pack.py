@@ -132,6 +132,6 @@ def test_a_zero_point_takes_the_place_of_zero(tmp_path):
     path = tmp_path / "m.onnx"
     onnx.save(quantised(np.uint8(7)), str(path))
     there_and_back(path, tmp_path)
-    assert "1 weights packed" in lacuna("pack", "-q", "--force", path, "-o", tmp_path / "p.pack")
+    assert "1 weight packed" in lacuna("pack", "-q", "--force", path, "-o", tmp_path / "p.pack")
     onnx.save(quantised(np.arange(16)), str(path))
     assert "zero points differ" in lacuna("pack", "-q", "--force", path, "-o", tmp_path / "p.pack")

@@ -80,8 +80,18 @@ lac_status laci_quant_couple(const laci_graph *graph, const laci_node *node, lac
   return laci_coupling_ok(c);
 }
 
+/* A zero point of another type may be no number of the data's, and a pruned weight must hold it. */
+static lac_status check_types(const laci_infer *infer) {
+  lac_dtype x = infer->in[0]->dtype;
+  lac_dtype zero = infer->n_in > 2 && infer->in[2] ? infer->in[2]->dtype : LAC_DTYPE_NONE;
+  if (x == LAC_DTYPE_NONE || zero == LAC_DTYPE_NONE || x == zero) return LAC_OK;
+  return laci_node_fail(infer->node, infer->err, LAC_BAD_FILE, "the zero point is %s, the data %s",
+                        lac_dtype_name(zero), lac_dtype_name(x));
+}
+
 static lac_status infer(laci_infer *infer) {
   lac_status st = laci_quant_check(infer);
+  if (!st) st = check_types(infer);
   if (st) return st;
   infer->out[0].shape = infer->in[0]->shape;
   infer->out[0].dtype = (lac_dtype)laci_node_int(infer->node, "output_dtype", 0);
