@@ -74,6 +74,9 @@ class Attempt:
         return self
 
     def judge(self, code, stderr, before):
+        if code == 127 and "error while loading shared libraries" in stderr:
+            self.end = "not even loaded"  # the limit ended the loader: nothing of ours has run
+            return
         self.end = f"ended {code}" if code >= 0 else signal.Signals(-code).name
         if code < 0 and not (self.killed and code == -signal.SIGKILL):
             if self.stdout and code == -signal.SIGPIPE:
