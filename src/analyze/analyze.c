@@ -6,6 +6,34 @@
 #include "analyze/layers_in.h"
 #include "base/error.h"
 
+/* Counts the axes of stored tensors on each track (stored_axes is NULL), or lists them in the
+ * tensors' order. */
+static void visit_stored_axes(laci_analysis *a, int *at) {
+  for (int s = 0; s < a->graph->n_stored; s++) {
+    const laci_layout *layout = &a->tracks->layouts[a->graph->stored[s].value];
+    for (int b = 0; layout->rank >= 0 && b < layout->n_bundles; b++) {
+      const laci_bundle *bundle = &layout->bundles[b];
+      int track = laci_track_root(a->tracks, bundle->track);
+      if (!a->stored_axes) a->stored_first[track + 1]++;
+      else a->stored_axes[at[track]++] = (laci_stored_axis){s, bundle->axes[0], bundle->n_groups};
+    }
+  }
+}
+
+static lac_status list_stored_axes(laci_analysis *a, lac_error *err) {
+  size_t n = a->tracks->n_tracks;
+  a->stored_first = laci_alloc(n + 1, sizeof *a->stored_first);
+  int *at = laci_alloc(n + 1, sizeof *at);
+  if (a->stored_first && at) {
+    visit_stored_axes(a, NULL);
+    for (size_t t = 0; t < n; t++) at[t + 1] = a->stored_first[t + 1] += a->stored_first[t];
+    a->stored_axes = laci_alloc((size_t)a->stored_first[n], sizeof *a->stored_axes);
+    if (a->stored_axes) visit_stored_axes(a, at);
+  }
+  laci_free(at);
+  return a->stored_axes ? LAC_OK : laci_fail_memory(err, "the analysis");
+}
+
 lac_status laci_analyze(const laci_graph *graph, const laci_rules *rules, laci_analysis **out,
                         lac_error *err) {
   *out = NULL;
@@ -17,6 +45,7 @@ lac_status laci_analyze(const laci_graph *graph, const laci_rules *rules, laci_a
   lac_status st = LAC_OK;
   if (!analysis->tracks || !analysis->classes) st = laci_fail_memory(err, "the analysis");
   if (!st) st = laci_tracks_build(graph, rules->budget, analysis->tracks, err);
+  if (!st) st = list_stored_axes(analysis, err);
   if (!st) st = laci_classes_find(analysis->tracks, analysis->classes, err);
   if (!st) st = laci_find_layers(analysis, rules, err);
   if (!st) st = laci_find_groups(analysis, err);
@@ -33,6 +62,8 @@ void laci_analysis_destroy(laci_analysis *analysis) {
   laci_free(analysis->classes);
   laci_free(analysis->layers);
   laci_free(analysis->groups);
+  laci_free(analysis->stored_first);
+  laci_free(analysis->stored_axes);
   laci_arena_clear(&analysis->arena);
   laci_free(analysis);
 }
@@ -75,13 +106,9 @@ laci_slot laci_group_slot(const laci_analysis *analysis, int group, int slot) {
 
 void laci_track_stored_axes(const laci_analysis *analysis, int track, laci_stored_axis_visit *visit,
                             void *context) {
-  for (int s = 0; s < analysis->graph->n_stored; s++) {
-    const laci_layout *layout = &analysis->tracks->layouts[analysis->graph->stored[s].value];
-    for (int b = 0; layout->rank >= 0 && b < layout->n_bundles; b++) {
-      const laci_bundle *bundle = &layout->bundles[b];
-      if (laci_track_root(analysis->tracks, bundle->track) == track)
-        visit(s, bundle->axes[0], bundle->n_groups, context);
-    }
+  for (int at = analysis->stored_first[track]; at < analysis->stored_first[track + 1]; at++) {
+    const laci_stored_axis *one = &analysis->stored_axes[at];
+    visit(one->stored, one->axis, one->conv_groups, context);
   }
 }
 

@@ -53,6 +53,11 @@ typedef struct laci_group {
   const int *producers; /* [n_producers] layers whose output channels it is */
 } laci_group;
 
+/** An axis of a stored tensor that lies on a track. */
+typedef struct laci_stored_axis {
+  int stored, axis, conv_groups;
+} laci_stored_axis;
+
 typedef struct laci_analysis {
   const laci_graph *graph;
   laci_arena arena;
@@ -62,6 +67,8 @@ typedef struct laci_analysis {
       n_searchable; /* groups [0, n_searchable) are free and have an eligible consumer */
   laci_layer *layers;
   laci_group *groups;
+  int *stored_first; /* [n_tracks + 1] where the axes of a track begin in stored_axes */
+  laci_stored_axis *stored_axes;
 } laci_analysis;
 
 /** The graph must be inferred already and must outlive the analysis. Fails LAC_BAD_ARGUMENT for a

@@ -78,19 +78,88 @@ static void connect_labels(const laci_resolve *r, int *parent) {
   }
 }
 
-static int count_labels(const laci_resolve *r, const int *parent, int root) {
-  int n = 0;
-  for (int l = 1; l <= r->c->n_labels; l++) n += find((int *)parent, l) == root;
-  return n;
+/* An axis that carries a label. */
+typedef struct label_place {
+  int port, axis;
+} label_place;
+
+/* All places by the root of their label, ports in their order: a node may have thousands of ports
+ * and as many labels, so that no set of them looks at all ports. */
+typedef struct label_sets {
+  int *parent;   /* [n_labels + 1] */
+  int *n;        /* [n_labels + 1] labels of a root's set */
+  int *first;    /* [n_labels + 2] of a root's places */
+  int64_t *size; /* [n_labels + 1] along the label's first axis, INT64_MIN: not seen yet */
+  label_place *places;
+} label_sets;
+
+static int port_at(const laci_resolve *r, int k) {
+  return k < r->node->n_inputs ? k : LACI_OUT(k - r->node->n_inputs);
+}
+
+/* Counts the places of each root (places is NULL), or lists them. */
+static void list_places(const laci_resolve *r, label_sets *sets, int *at) {
+  for (int k = 0; k < r->node->n_inputs + r->node->n_outputs; k++) {
+    int port = port_at(r, k);
+    const laci_layout *layout = laci_port_layout(r, port);
+    for (int a = 0; layout && a < layout->rank; a++) {
+      int label = label_at(r, port, a);
+      if (label <= 0) continue;
+      int root = find(sets->parent, label);
+      if (sets->places) sets->places[at[root]++] = (label_place){port, a};
+      else sets->first[root + 1]++;
+    }
+  }
+}
+
+static void label_sets_clear(label_sets *sets) {
+  laci_free(sets->parent);
+  laci_free(sets->n);
+  laci_free(sets->first);
+  laci_free(sets->size);
+  laci_free(sets->places);
+}
+
+static bool label_sets_init(const laci_resolve *r, label_sets *sets) {
+  size_t n = (size_t)r->c->n_labels + 1;
+  *sets = (label_sets){.parent = laci_alloc(n, sizeof *sets->parent),
+                       .n = laci_alloc(n, sizeof *sets->n),
+                       .first = laci_alloc(n + 1, sizeof *sets->first),
+                       .size = laci_alloc(n, sizeof *sets->size)};
+  int *at = laci_alloc(n, sizeof *at);
+  bool ok = sets->parent && sets->n && sets->first && sets->size && at;
+  if (ok) {
+    connect_labels(r, sets->parent);
+    for (size_t l = 0; l < n; l++) sets->size[l] = INT64_MIN;
+    for (size_t l = 1; l < n; l++) sets->n[find(sets->parent, (int)l)]++;
+    list_places(r, sets, at);
+    for (size_t l = 0; l < n; l++) sets->first[l + 1] += sets->first[l];
+    for (size_t l = 0; l < n; l++) at[l] = sets->first[l];
+    sets->places = laci_alloc((size_t)sets->first[n], sizeof *sets->places);
+    ok = sets->places;
+  }
+  if (ok) list_places(r, sets, at);
+  laci_free(at);
+  return ok;
+}
+
+/* Walks the ports of a set: `at` begins at first[root]; -1: no more of this side. */
+static int next_port(const label_sets *sets, int root, bool inputs, int *at) {
+  int end = sets->first[root + 1];
+  while (*at < end) {
+    int port = sets->places[(*at)++].port;
+    while (*at < end && sets->places[*at].port == port) (*at)++;
+    if ((port >= 0) == inputs) return port >= 0 ? port : LACI_OUT(port);
+  }
+  return -1;
 }
 
 /* Chooses the full bundle of the set and looks for fixed axes in it. */
-static void describe_set(laci_resolve *r, int *parent, int root, label_set *set) {
+static void describe_set(laci_resolve *r, const label_sets *sets, int root, label_set *set) {
   *set = (label_set){.track = -1, .fixed_cause = -1};
-  int wanted = count_labels(r, parent, root);
-  for (int port = 0; port < r->node->n_inputs; port++) {
+  int wanted = sets->n[root], *parent = sets->parent;
+  for (int at = sets->first[root], port; (port = next_port(sets, root, true, &at)) >= 0;) {
     const laci_layout *layout = laci_port_layout(r, port);
-    if (!layout) continue;
     const laci_shape *shape = laci_port_value_shape(r, port);
     for (int a = 0; a < layout->rank; a++) {
       int label = label_at(r, port, a);
@@ -282,16 +351,13 @@ static void place_output(laci_resolve *r, const label_set *set, int port) {
 }
 
 /* Where nothing is joined: all that carries a label of the set stays in place. */
-static void freeze_set(laci_resolve *r, int *parent, int root) {
+static void freeze_set(laci_resolve *r, const label_sets *sets, int root) {
   int cause = laci_resolve_cause(r);
-  for (int port = 0; port < r->node->n_inputs; port++) {
-    const laci_layout *layout = laci_port_layout(r, port);
-    for (int a = 0; layout && a < layout->rank; a++) {
-      int label = label_at(r, port, a);
-      if (label > 0 && find(parent, label) == root && layout->bundle[a] >= 0) {
-        laci_track_freeze(r->t, layout->bundles[layout->bundle[a]].track, cause);
-      }
-    }
+  for (int at = sets->first[root]; at < sets->first[root + 1]; at++) {
+    const label_place *place = &sets->places[at];
+    const laci_bundle *bundle =
+        place->port >= 0 ? laci_port_bundle(r, place->port, place->axis) : NULL;
+    if (bundle) laci_track_freeze(r->t, bundle->track, cause);
   }
 }
 
@@ -310,17 +376,14 @@ static bool start_grouped_output(laci_resolve *r, int port, int axis) {
   return false;
 }
 
-static void fill_outputs(laci_resolve *r, int *parent, int root, int state, int cause) {
-  for (int i = 0; i < r->node->n_outputs; i++) {
-    laci_layout *layout = r->node->outputs[i] >= 0 ? laci_port_layout(r, LACI_OUT(i)) : NULL;
-    for (int a = 0; layout && a < layout->rank; a++) {
-      int label = label_at(r, LACI_OUT(i), a);
-      if (label <= 0 || find(parent, label) != root || layout->bundle[a] != LACI_AXIS_PENDING)
-        continue;
-      if (state == LACI_AXIS_UNIFORM && start_grouped_output(r, LACI_OUT(i), a)) continue;
-      layout->bundle[a] = state;
-      if (state == LACI_AXIS_FIXED) layout->cause[a] = cause;
-    }
+static void fill_outputs(laci_resolve *r, const label_sets *sets, int root, int state, int cause) {
+  for (int at = sets->first[root]; at < sets->first[root + 1]; at++) {
+    int port = sets->places[at].port, a = sets->places[at].axis;
+    laci_layout *layout = port < 0 ? laci_port_layout(r, port) : NULL;
+    if (!layout || layout->bundle[a] != LACI_AXIS_PENDING) continue;
+    if (state == LACI_AXIS_UNIFORM && start_grouped_output(r, port, a)) continue;
+    layout->bundle[a] = state;
+    if (state == LACI_AXIS_FIXED) layout->cause[a] = cause;
   }
 }
 
@@ -345,23 +408,22 @@ static void tag_by_normalised(laci_resolve *r, const label_set *set) {
   if (n_normalised && n_rest) tag_by(r, set, rest, n_rest, 0x99u + (uint64_t)r->node_id);
 }
 
-static void resolve_set(laci_resolve *r, int *parent, int root) {
+static void resolve_set(laci_resolve *r, const label_sets *sets, int root) {
   label_set set;
-  describe_set(r, parent, root, &set);
+  describe_set(r, sets, root, &set);
   if (!set.any_bundle) {
     bool fixed = set.fixed_cause >= 0;
-    fill_outputs(r, parent, root, fixed ? LACI_AXIS_FIXED : LACI_AXIS_UNIFORM,
+    fill_outputs(r, sets, root, fixed ? LACI_AXIS_FIXED : LACI_AXIS_UNIFORM,
                  fixed ? set.fixed_cause : 0);
     return;
   }
   if (set.broken) {
-    freeze_set(r, parent, root);
-    fill_outputs(r, parent, root, LACI_AXIS_FIXED, laci_resolve_cause(r));
+    freeze_set(r, sets, root);
+    fill_outputs(r, sets, root, LACI_AXIS_FIXED, laci_resolve_cause(r));
     return;
   }
-  for (int port = 0; port < r->node->n_inputs; port++) {
+  for (int at = sets->first[root], port; (port = next_port(sets, root, true, &at)) >= 0;) {
     laci_layout *layout = laci_port_layout(r, port);
-    if (!layout) continue;
     for (int b = 0; b < layout->n_bundles; b++) {
       if (bundle_takes_part(r, port, &layout->bundles[b]))
         join_bundle(r, &set, port, layout->bundles[b]);
@@ -369,50 +431,36 @@ static void resolve_set(laci_resolve *r, int *parent, int root) {
     tag_by_fixed_axes(r, &set, port);
   }
   tag_by_normalised(r, &set);
-  for (int i = 0; i < r->node->n_outputs; i++) {
-    if (r->node->outputs[i] < 0) continue;
-    tag_by_fixed_axes(r, &set, LACI_OUT(i)); /* those that a lifted map could not carry */
-    place_output(r, &set, LACI_OUT(i));
+  for (int at = sets->first[root], out; (out = next_port(sets, root, false, &at)) >= 0;) {
+    tag_by_fixed_axes(r, &set, LACI_OUT(out)); /* those that a lifted map could not carry */
+    place_output(r, &set, LACI_OUT(out));
   }
 }
 
 /* Sizes of a label must agree wherever it stands; else the operator's description does not fit the
  * shapes. */
-static bool sizes_agree(const laci_resolve *r, int *parent, int root) {
-  for (int l = 1; l <= r->c->n_labels; l++) {
-    if (find(parent, l) != root) continue;
-    int64_t size = 0;
-    bool seen = false;
-    for (int k = 0; k < r->node->n_inputs + r->node->n_outputs; k++) {
-      int port = k < r->node->n_inputs ? k : LACI_OUT(k - r->node->n_inputs);
-      const laci_layout *layout = laci_port_value(r, port) >= 0 ? laci_port_layout(r, port) : NULL;
-      for (int a = 0; layout && a < layout->rank; a++) {
-        if (label_at(r, port, a) != l) continue;
-        int64_t here = laci_port_value_shape(r, port)->dims[a];
-        if (seen && here != size) return false;
-        seen = true;
-        size = here;
-      }
-    }
+static bool sizes_agree(const laci_resolve *r, label_sets *sets, int root) {
+  for (int at = sets->first[root]; at < sets->first[root + 1]; at++) {
+    int port = sets->places[at].port, axis = sets->places[at].axis;
+    int64_t here = laci_port_value_shape(r, port)->dims[axis];
+    int label = label_at(r, port, axis);
+    if (sets->size[label] != INT64_MIN && here != sets->size[label]) return false;
+    sets->size[label] = here;
   }
   return true;
 }
 
 void laci_resolve_labels(laci_resolve *r) {
-  int *parent = laci_alloc((size_t)r->c->n_labels + 1, sizeof *parent);
-  if (!parent) {
-    r->t->no_memory = true;
-    return;
-  }
-  connect_labels(r, parent);
-  for (int l = 1; l <= r->c->n_labels; l++) {
-    if (find(parent, l) != l) continue;
-    if (sizes_agree(r, parent, l)) {
-      resolve_set(r, parent, l);
+  label_sets sets;
+  if (!label_sets_init(r, &sets)) r->t->no_memory = true;
+  for (int l = 1; l <= r->c->n_labels && !r->t->no_memory; l++) {
+    if (find(sets.parent, l) != l) continue;
+    if (sizes_agree(r, &sets, l)) {
+      resolve_set(r, &sets, l);
     } else {
-      freeze_set(r, parent, l);
-      fill_outputs(r, parent, l, LACI_AXIS_FIXED, laci_resolve_cause(r));
+      freeze_set(r, &sets, l);
+      fill_outputs(r, &sets, l, LACI_AXIS_FIXED, laci_resolve_cause(r));
     }
   }
-  laci_free(parent);
+  label_sets_clear(&sets);
 }
