@@ -58,7 +58,7 @@ def many_parts(n):
 
 @pytest.mark.parametrize("make", [one_value, many_values, many_parts])
 def test_a_few_thousand_ports_run_as_elsewhere(make, tmp_path):
-    model = save(tmp_path / "many.onnx", *make(1500))
+    model = save(tmp_path / "many.onnx", *make(4000))
     x = random_numbers(1, 16, 2, 2)
     np.save(tmp_path / "x.npy", x)
     lacuna("infer", model, "--input", f"x={tmp_path / 'x.npy'}", "-o", tmp_path / "out")
