@@ -3,6 +3,7 @@
 #   make            the library and the command, in build/release
 #   make demo       the whole road on the images inside the program
 #   make check      all tests; check-scalar, check-asan, check-tsan, check-aarch64: the same under other conditions
+#   make check-long what is too long for every change: all of that, PyTorch and make torture; an hour or two
 #   make interop    against onnx and ONNX Runtime, in a virtual environment; check-torch: against PyTorch too
 #   make torture    damage, faults, kills, full disks, limits: minutes; SCALE=0.1, ONLY=kills, DOCS=1: docs/robustness.md
 #   make bench      kernels, search and the whole road, against the last time; QUICK=1, RECORD=1: bench/README.md
@@ -11,7 +12,7 @@
 PREFIX ?= /usr/local
 export DESTDIR
 
-.PHONY: all demo check check-scalar check-asan check-tsan check-aarch64 interop check-torch format \
+.PHONY: all demo check check-scalar check-asan check-tsan check-aarch64 check-long interop check-torch format \
   lint bench torture compare install clean update-golden
 
 all: build-release
@@ -43,6 +44,9 @@ check-tsan: build-tsan
 check-aarch64: build-release
 	@tools/setup aarch64
 	@tools/check_aarch64
+
+check-long:
+	@tools/check_long
 
 interop: build-release
 	@tools/setup interop

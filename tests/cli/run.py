@@ -68,11 +68,11 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--lacuna", type=pathlib.Path, required=True)
     parser.add_argument("--update", action="store_true")
-    parser.add_argument("--only", default="", help="files whose name holds this")
+    parser.add_argument("--only", default="", metavar="NAME", help="the transcripts of golden/NAME.txt")
     args = parser.parse_args()
     passed = failed = 0
     for path in sorted(HERE.glob("golden/*.txt")):
-        if args.only not in path.name:
+        if args.only not in ("", path.stem):
             continue
         text = path.read_text()
         head = text[:text.index("\n# ") + 1] if not text.startswith("# ") else ""
