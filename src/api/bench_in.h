@@ -4,7 +4,7 @@
 #ifndef LACI_API_BENCH_IN_H
 #define LACI_API_BENCH_IN_H
 
-#include "backend/cpu/net.h"
+#include "engine/cpu/net.h"
 #include "cpu/pool.h"
 #include "kernel/peak.h"
 #include "lacuna/bench.h"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The functions of lacuna/engine.h, over the fast engine (backend/cpu/net.h). */
+ * The functions of lacuna/engine.h, over the fast engine (engine/cpu/net.h). */
 #include "lacuna/engine.h"
 
 #include <string.h>
 
 #include "api/infer.h"
 #include "api/model_in.h"
-#include "backend/cpu/net.h"
+#include "engine/cpu/net.h"
 #include "base/error.h"
 
 struct lac_engine {

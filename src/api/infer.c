@@ -3,7 +3,7 @@
  *
  * Between files and engines stands laci_buf, which holds every number exactly; so both engines see
  * the same inputs, and both kinds of output are written by the same lines. All files are opened
- * before the run and get their names after it. Next: data/npy.h, backend/plain/plain.h. */
+ * before the run and get their names after it. Next: data/npy.h, engine/plain/plain.h. */
 #include "lacuna/infer.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 
 #include "api/infer.h"
 #include "api/model_in.h"
-#include "backend/plain/plain.h"
+#include "engine/plain/plain.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file_set.h"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * lac_run: float32 in, float32 out, on the plain engine (backend/plain/plain.h), node after node.
+ * lac_run: float32 in, float32 out, on the plain engine (engine/plain/plain.h), node after node.
  * */
 #include "lacuna/run.h"
 
 #include <string.h>
 
 #include "api/model_in.h"
-#include "backend/plain/plain.h"
+#include "engine/plain/plain.h"
 #include "base/error.h"
 #include "base/log.h"
 

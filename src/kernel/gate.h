@@ -4,7 +4,7 @@
  *     y[pixel][c] = x[pixel][c] * factor[c],  c < 16
  *
  * One product an element: the same bits from every variant. gate_text.h is the one text of all
- * variants; gate_scalar.c is the definition of right. Next: backend/cpu/ops_point.c, the reader. */
+ * variants; gate_scalar.c is the definition of right. Next: engine/cpu/ops_point.c, the reader. */
 #ifndef LACI_KERNEL_GATE_H
 #define LACI_KERNEL_GATE_H
 

@@ -5,7 +5,7 @@
  *
  * One sum an element, of bf16 rounded to bf16: the same bits from every variant, and those of the
  * sum and the product one after the other. relu_sum_text.h is the one text of all variants;
- * relu_sum_scalar.c is the definition of right. Next: backend/cpu/grad_relu.c, the reader. */
+ * relu_sum_scalar.c is the definition of right. Next: engine/cpu/grad_relu.c, the reader. */
 #ifndef LACI_KERNEL_RELU_SUM_H
 #define LACI_KERNEL_RELU_SUM_H
 

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "backend/plain/plain.h"
+#include "engine/plain/plain.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "prove/prove_in.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What the proof will hold at most, told from sizes alone and before anything is computed: the live
  * values of two runs in double and, where the fast engine computes products, their operands. */
-#include "backend/plain/plain.h"
+#include "engine/plain/plain.h"
 #include "base/error.h"
 #include "graph/sizes.h"
 #include "prove/prove.h"

@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "backend/cpu/net.h"
+#include "engine/cpu/net.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "graph/op.h"

@@ -8,7 +8,7 @@
 #ifndef LACI_TRAIN_TRAINER_H
 #define LACI_TRAIN_TRAINER_H
 
-#include "backend/cpu/net.h"
+#include "engine/cpu/net.h"
 #include "graph/training_graph.h"
 #include "train/optimizer.h"
 

@@ -4,8 +4,8 @@
 #ifndef TESTS_SUPPORT_ENGINE_CHECK_H
 #define TESTS_SUPPORT_ENGINE_CHECK_H
 
-#include "backend/cpu/net.h"
-#include "backend/plain/plain.h"
+#include "engine/cpu/net.h"
+#include "engine/plain/plain.h"
 #include "support/graph_run.h"
 
 enum { MAX_PORTS = 64 };

@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "backend/plain/plain.h"
+#include "engine/plain/plain.h"
 #include "graph/gradient.h"
 #include "graph/op.h"
 #include "support/graph_run.h"

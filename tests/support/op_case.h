@@ -20,7 +20,7 @@
 
 #include <cmocka.h>
 
-#include "backend/plain/plain.h"
+#include "engine/plain/plain.h"
 #include "graph/coupling.h"
 #include "graph/graph.h"
 #include "graph/op.h"

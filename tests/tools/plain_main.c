@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "backend/plain/plain.h"
+#include "engine/plain/plain.h"
 #include "graph/infer.h"
 #include "graph/op.h"
 #include "onnx/onnx.h"

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "backend/cpu/net.h"
+#include "engine/cpu/net.h"
 #include "support/graph_build.h"
 
 typedef struct planned {

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "arch/arch.h"
-#include "backend/plain/plain.h"
+#include "engine/plain/plain.h"
 #include "base/rng.h"
 #include "graph/training_graph.h"
 #include "support/block_nets.h"

@@ -11,8 +11,8 @@
 #include <cmocka.h>
 
 #include "arch/arch.h"
-#include "backend/cpu/net.h"
-#include "backend/plain/plain.h"
+#include "engine/cpu/net.h"
+#include "engine/plain/plain.h"
 #include "base/rng.h"
 #include "train/trainer.h"
 

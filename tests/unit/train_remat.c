@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "arch/arch.h"
-#include "backend/cpu/net.h"
+#include "engine/cpu/net.h"
 #include "base/rng.h"
 #include "onnx/onnx.h"
 #include "support/block_nets.h"

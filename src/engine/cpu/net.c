@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Making a net and running it: plan, place, and the walk over the steps.
+ *
+ * oneDNN works on the threads of an OpenMP run time, whose number belongs to the calling thread. It
+ * decides how primitives are cut, so it is set alike for planning and for each run, and put back
+ * afterwards. */
+#include "engine/cpu/net.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#include "engine/cpu/net_in.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "cpu/cpu.h"
+#include "cpu/openmp.h"
+#include "graph/sizes.h"
+
+static pthread_once_t started = PTHREAD_ONCE_INIT;
+
+/** LAC_CPU caps oneDNN, too: before its first primitive, once a process. */
+static void start(void) {
+#if defined(__x86_64__)
+  laci_cpu_level level = laci_cpu();
+  if (level == LACI_CPU_ANY) (void)dnnl_set_max_cpu_isa(dnnl_cpu_isa_sse41);
+  if (level == LACI_CPU_AVX2) (void)dnnl_set_max_cpu_isa(dnnl_cpu_isa_avx2);
+#endif
+}
+
+/* ---- Creating ---- */
+
+static bool has_bf16(void) {
+#if defined(__x86_64__)
+  unsigned wanted = (unsigned)dnnl_cpu_isa_avx512_core_bf16;
+  return ((unsigned)dnnl_get_effective_cpu_isa() & wanted) == wanted;
+#else
+  return false;
+#endif
+}
+
+static lac_status describe_port(laci_net *net, int value, laci_net_port *port, lac_error *err) {
+  const laci_type *type = &net->values[value].type;
+  bool is_float = laci_dtype_is_float(type->dtype);
+  *port = (laci_net_port){.name = net->graph->values[value].name, .type = *type};
+  if (!is_float && !laci_dtype_is_integer(type->dtype)) {
+    return laci_fail(err, LAC_UNSUPPORTED, "%s: elements of type %s", port->name,
+                     lac_dtype_name(type->dtype));
+  }
+  if (!laci_shape_known(&type->shape)) {
+    return laci_fail(err, LAC_UNSUPPORTED, "%s: its shape is not known", port->name);
+  }
+  port->type.dtype = is_float ? LAC_DTYPE_F32 : LAC_DTYPE_I64;
+  port->size_bytes = (size_t)laci_shape_count(&type->shape) * lac_dtype_size(port->type.dtype);
+  char text[256];
+  laci_value_text(net->graph, value, &port->type, text, sizeof text);
+  laci_budget_add(&net->budget, port->size_bytes, "%s", text);
+  return LAC_OK;
+}
+
+static lac_status describe_ports(laci_net *net, lac_error *err) {
+  const laci_graph *graph = net->graph;
+  net->n_inputs = graph->n_inputs;
+  net->n_outputs = graph->n_outputs;
+  net->inputs = laci_net_new(net, (size_t)net->n_inputs, sizeof *net->inputs);
+  net->outputs = laci_net_new(net, (size_t)net->n_outputs, sizeof *net->outputs);
+  lac_status st = net->status;
+  for (int at = 0; at < net->n_inputs && !st; at++) {
+    st = describe_port(net, graph->inputs[at], &net->inputs[at], err);
+  }
+  for (int at = 0; at < net->n_outputs && !st; at++) {
+    st = describe_port(net, graph->outputs[at], &net->outputs[at], err);
+  }
+  return st ? st : laci_budget_check(&net->budget, "the run's inputs and outputs", err);
+}
+
+static lac_status open_dnnl(laci_net *net, lac_error *err) {
+  dnnl_status_t st = dnnl_engine_create(&net->engine, dnnl_cpu, 0);
+  if (!st) st = dnnl_stream_create(&net->stream, net->engine, dnnl_stream_default_flags);
+  if (!st) st = dnnl_primitive_attr_create(&net->attr);
+  if (!st) st = dnnl_primitive_attr_set_scratchpad_mode(net->attr, dnnl_scratchpad_mode_user);
+  return st ? laci_fail(err, LAC_NO_MEMORY, "oneDNN did not start (its status %d)", (int)st)
+            : LAC_OK;
+}
+
+static void make_memory(laci_net *net, int tensor) {
+  laci_net_tensor *t = &net->tensors[tensor];
+  if (t->memory || !t->md || net->status) return;
+  laci_place place = net->buffers[t->buffer].place;
+  bool later = place == LACI_PLACE_INPUT || place == LACI_PLACE_OUTPUT;
+  void *data = later ? DNNL_MEMORY_NONE : laci_net_data(net, tensor);
+  (void)laci_net_did(net, dnnl_memory_create(&t->memory, t->md, net->engine, data),
+                     "memory object");
+}
+
+/** The largest of the values that a run computes; -1: there is none. */
+static int largest_value(const laci_net *net) {
+  int largest = -1;
+  int64_t most = 0;
+  for (int v = 0; v < net->graph->n_values; v++) {
+    const laci_net_value *value = &net->values[v];
+    int64_t count = laci_shape_count(&value->type.shape);
+    if (value->tensor < 0 || value->constant || count <= most) continue;
+    largest = v;
+    most = count;
+  }
+  return largest;
+}
+
+/** All that a run needs against what is allowed: before the arena is taken and primitives are made.
+ */
+static void check_memory(laci_net *net) {
+  laci_budget *budget = &net->budget;
+  if (net->status) return;
+  laci_budget_add(budget, net->weight_bytes, "weights");
+  int v = laci_budget_has(budget, net->arena_bytes) ? -1 : largest_value(net);
+  if (v >= 0) {
+    char text[256];
+    laci_type type = net->values[v].type;
+    bool is_float = laci_dtype_is_float(type.dtype);
+    size_t element = !is_float ? sizeof(int64_t) : net->bf16 ? sizeof(uint16_t) : sizeof(float);
+    if (is_float) type.dtype = net->bf16 ? LAC_DTYPE_BF16 : LAC_DTYPE_F32;
+    laci_value_text(net->graph, v, &type, text, sizeof text);
+    uint64_t bytes = laci_bytes_of(laci_shape_count(&type.shape), element);
+    laci_budget_add(budget, bytes, "%s", text);
+    laci_budget_give_back(budget, bytes); /* it lies in the arena */
+  }
+  laci_budget_add_sum(budget, net->arena_bytes);
+  net->status = laci_budget_check(budget, "the run", net->err);
+}
+
+/** A step's primitive, now that there is memory for what it reads and writes. */
+static void make_primitive(laci_net *net, laci_net_step *step) {
+  lac_error why = {0}, *err = net->err;
+  if (!step->pd || !laci_net_has_room(net)) return;
+  net->err = &why;
+  dnnl_status_t st = dnnl_primitive_create(&step->primitive, step->pd);
+  if (!laci_net_did(net, st, "primitive")) {
+    (void)laci_fail(err, net->status, "%s (%s): %s", step->node ? step->node->name : "reorder",
+                    step->what, why.text);
+  }
+  net->err = err;
+  (void)dnnl_primitive_desc_destroy(step->pd);
+  step->pd = NULL;
+}
+
+/** The arena's bytes, and primitives bound to them. */
+static void bind_memory(laci_net *net) {
+  if (net->status) return;
+  net->arena = laci_alloc(net->arena_bytes, 1);
+  if (!net->arena) {
+    laci_net_fail(net, LAC_NO_MEMORY, "not enough memory for an arena of %zu bytes",
+                  net->arena_bytes);
+    return;
+  }
+  laci_pages_enlarge(net->arena, net->arena_bytes);
+  for (size_t s = 0; s < net->n_steps; s++) {
+    laci_net_step *step = &net->steps[s];
+    make_primitive(net, step);
+    for (int at = 0; at < step->n_args && !net->status; at++) {
+      if (step->tensors[at] < 0) continue;
+      if (step->primitive) make_memory(net, step->tensors[at]);
+      step->args[at] = (dnnl_exec_arg_t){.arg = step->codes[at],
+                                         .memory = net->tensors[step->tensors[at]].memory};
+    }
+  }
+}
+
+/** What only planning needed: weights have their own bytes. */
+static void drop_constants(laci_net *net) {
+  for (int v = 0; net->values && v < net->graph->n_values; v++) {
+    laci_constant_clear(net->values[v].constant);
+  }
+  net->constant_bytes = 0;
+}
+
+static lac_status check_team(const laci_net *net, lac_error *err) {
+  if (laci_openmp_reaches(net->n_threads)) return LAC_OK;
+  return laci_fail(err, LAC_UNSUPPORTED,
+                   "an engine of %d threads in a process that was forked after engines had run: "
+                   "its threads stayed behind; fork before the first run, or take 1 thread",
+                   net->n_threads);
+}
+
+static lac_status plan(laci_net *net, const laci_net_options *options, lac_error *err) {
+  lac_status st = laci_pool_create(options->threads, &net->pool, err);
+  if (st) return st;
+  net->n_threads = laci_pool_threads(net->pool);
+  st = check_team(net, err);
+  if (st) return st;
+  net->n_threads = laci_openmp_ready(net->n_threads);
+  int before = laci_openmp_use(net->n_threads);
+  st = laci_memory_has_room(LACI_NET_ROOM) ? open_dnnl(net, err) : laci_fail_memory(err, "oneDNN");
+  if (!st) st = laci_net_infer(net, options->shapes, options->n_shapes, err);
+  if (!st) st = describe_ports(net, err);
+  if (!st) st = laci_net_fuse(net, err);
+  if (!st) {
+    laci_net_build(net);
+    drop_constants(net);
+    laci_net_drop_weights(net);
+    laci_net_place(net);
+    check_memory(net);
+    bind_memory(net);
+    laci_net_write_text(net);
+    st = net->status;
+  }
+  (void)laci_openmp_use(before);
+  return st;
+}
+
+lac_status laci_net_create(const laci_graph *graph, const laci_net_options *options, laci_net **net,
+                           lac_error *err) {
+  lac_error unseen;
+  *net = NULL;
+  (void)pthread_once(&started, start);
+  if (options->bf16 && !has_bf16()) {
+    return laci_fail(err, LAC_UNSUPPORTED, "this processor has no bf16 instructions (AVX512-BF16)");
+  }
+  laci_net *made = laci_alloc(1, sizeof *made);
+  if (!made) return laci_fail_memory(err, "the engine");
+  made->graph = graph;
+  made->fetch = options->fetch;
+  made->fetch_context = options->fetch_context;
+  made->budget = options->budget ? *options->budget : laci_budget_of(UINT64_MAX);
+  made->bf16 = options->bf16;
+  made->early_outputs = options->early_outputs;
+  made->err = err ? err : &unseen;
+  lac_status st = plan(made, options, made->err);
+  made->err = NULL;
+  if (st) laci_net_destroy(made);
+  else *net = made;
+  if (!st && options->budget) *options->budget = made->budget;
+  return st;
+}
+
+void laci_net_destroy(laci_net *net) {
+  if (!net) return;
+  for (size_t at = 0; at < net->n_steps; at++) {
+    if (net->steps[at].primitive) (void)dnnl_primitive_destroy(net->steps[at].primitive);
+    if (net->steps[at].pd) (void)dnnl_primitive_desc_destroy(net->steps[at].pd);
+  }
+  for (size_t at = 0; at < net->n_tensors; at++) {
+    if (net->tensors[at].memory) (void)dnnl_memory_destroy(net->tensors[at].memory);
+    laci_md_drop(net->tensors[at].md);
+  }
+  for (size_t at = 0; at < net->n_buffers; at++) {
+    if (net->buffers[at].owned) laci_free(net->buffers[at].data);
+  }
+  for (int v = 0; net->values && v < net->graph->n_values; v++) {
+    laci_constant_clear(net->values[v].constant);
+  }
+  if (net->attr) (void)dnnl_primitive_attr_destroy(net->attr);
+  if (net->stream) (void)dnnl_stream_destroy(net->stream);
+  if (net->engine) (void)dnnl_engine_destroy(net->engine);
+  laci_pool_destroy(net->pool);
+  laci_free(net->values);
+  laci_free(net->tensors);
+  laci_free(net->buffers);
+  laci_free(net->steps);
+  laci_free(net->arena);
+  laci_arena_clear(&net->memory);
+  laci_free(net);
+}
+
+/* ---- Looking ---- */
+
+int laci_net_inputs(const laci_net *net, const laci_net_port **ports) {
+  *ports = net->inputs;
+  return net->n_inputs;
+}
+
+int laci_net_outputs(const laci_net *net, const laci_net_port **ports) {
+  *ports = net->outputs;
+  return net->n_outputs;
+}
+
+size_t laci_net_arena_bytes(const laci_net *net) { return net->arena_bytes; }
+size_t laci_net_weight_bytes(const laci_net *net) { return net->weight_bytes; }
+const char *laci_net_text(const laci_net *net) { return net->text; }
+
+/* ---- Running ---- */
+
+static void set_buffers(laci_net *net, const void *const *inputs, void *const *outputs) {
+  for (size_t at = 0; at < net->n_buffers; at++) {
+    laci_net_buffer *buffer = &net->buffers[at];
+    if (buffer->place == LACI_PLACE_INPUT) buffer->data = (void *)(uintptr_t)inputs[buffer->port];
+    if (buffer->place == LACI_PLACE_OUTPUT) buffer->data = outputs[buffer->port];
+  }
+}
+
+static dnnl_status_t set_memory(laci_net *net) {
+  dnnl_status_t st = dnnl_success;
+  for (size_t at = 0; at < net->n_tensors && !st; at++) {
+    const laci_net_tensor *t = &net->tensors[at];
+    laci_place place = net->buffers[t->buffer].place;
+    bool callers = place == LACI_PLACE_INPUT || place == LACI_PLACE_OUTPUT;
+    if (t->memory && callers) {
+      st = dnnl_memory_set_data_handle(t->memory, net->buffers[t->buffer].data);
+    }
+  }
+  return st;
+}
+
+static lac_status run_step(laci_net *net, laci_net_step *step, lac_error *err) {
+  if (step->code) return step->code(net, step, err);
+  dnnl_status_t st = dnnl_primitive_execute(step->primitive, net->stream, step->n_args, step->args);
+  if (!st) return LAC_OK;
+  return laci_fail(err, st == dnnl_out_of_memory ? LAC_NO_MEMORY : LAC_INTERNAL,
+                   "%s (%s): oneDNN's status %d", step->node ? step->node->name : "reorder",
+                   step->what, (int)st);
+}
+
+/* seconds: NULL, or where to write what each step took. */
+static lac_status run_steps(laci_net *net, double *seconds, lac_error *err) {
+  lac_status st = LAC_OK;
+  double begin = seconds ? laci_clock_seconds() : 0;
+  for (size_t at = 0; at < net->n_steps && !st; at++) {
+    if (laci_interrupted()) return laci_fail(err, LAC_INTERRUPTED, "interrupted");
+    st = run_step(net, &net->steps[at], err);
+    if (!seconds) continue;
+    double end = laci_clock_seconds();
+    seconds[at] = end - begin;
+    begin = end;
+  }
+  return st;
+}
+
+lac_status laci_net_run_timed(laci_net *net, const void *const *inputs, void *const *outputs,
+                              double *seconds, lac_error *err) {
+  lac_status st = check_team(net, err);
+  if (st) return st;
+  if (laci_openmp_ready(net->n_threads) < net->n_threads) {
+    return laci_fail(err, LAC_NO_MEMORY,
+                     "the system does not let this thread have the %d threads that the plan is for",
+                     net->n_threads);
+  }
+  if (!net->has_run && !laci_memory_has_room(LACI_NET_ROOM)) return laci_fail_memory(err, "a run");
+  net->has_run = true;
+  set_buffers(net, inputs, outputs);
+  if (set_memory(net)) return laci_fail(err, LAC_INTERNAL, "oneDNN refuses the caller's buffers");
+  int before = laci_openmp_use(net->n_threads);
+  st = run_steps(net, seconds, err);
+  if (dnnl_stream_wait(net->stream) && !st) {
+    st = laci_fail(err, LAC_INTERNAL, "oneDNN did not finish");
+  }
+  (void)laci_openmp_use(before);
+  return st;
+}
+
+lac_status laci_net_run(laci_net *net, const void *const *inputs, void *const *outputs,
+                        lac_error *err) {
+  return laci_net_run_timed(net, inputs, outputs, NULL, err);
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * One arena for all that lives between steps, scratchpads included.
+ *
+ * A buffer occupies [offset, offset + bytes) from its first step to its last. The largest is placed
+ * first; each goes to the lowest gap among those placed before that live at the same time. The
+ * number of buffers is that of the nodes, so that looking at all of them is quick enough. */
+#include <stdlib.h>
+
+#include "engine/cpu/net_in.h"
+
+enum { LINE = 64 };
+
+static size_t rounded(size_t bytes) { return (bytes + LINE - 1) & ~(size_t)(LINE - 1); }
+
+/* Larger first; among equals the earlier, so that the plan is the same every time. */
+static int compare(const void *a, const void *b) {
+  const laci_net_buffer *x = *(laci_net_buffer *const *)a, *y = *(laci_net_buffer *const *)b;
+  if (x->bytes != y->bytes) return x->bytes > y->bytes ? -1 : 1;
+  if (x->first != y->first) return x->first < y->first ? -1 : 1;
+  return x < y ? -1 : x > y;
+}
+
+static bool meet(const laci_net_buffer *a, const laci_net_buffer *b) {
+  return a->first <= b->last && b->first <= a->last;
+}
+
+/** The lowest offset where `buffer` fits among `placed`, which ascend by offset. */
+static size_t lowest_gap(const laci_net_buffer *buffer, laci_net_buffer *const *placed, size_t n) {
+  size_t at = 0;
+  for (size_t i = 0; i < n; i++) {
+    if (!meet(buffer, placed[i])) continue;
+    if (placed[i]->offset >= at + rounded(buffer->bytes)) break;
+    size_t end = placed[i]->offset + rounded(placed[i]->bytes);
+    if (end > at) at = end;
+  }
+  return at;
+}
+
+void laci_net_place(laci_net *net) {
+  if (net->status) return;
+  laci_net_buffer **order = laci_alloc(net->n_buffers, sizeof *order);
+  laci_net_buffer **placed = laci_alloc(net->n_buffers, sizeof *placed);
+  size_t n = 0, n_placed = 0;
+  if (!order || !placed) {
+    laci_net_no_memory(net);
+    goto out;
+  }
+  for (size_t at = 0; at < net->n_buffers; at++) {
+    laci_net_buffer *buffer = &net->buffers[at];
+    if (buffer->place == LACI_PLACE_ARENA && buffer->first >= 0) order[n++] = buffer;
+  }
+  qsort(order, n, sizeof *order, compare);
+  for (size_t at = 0; at < n; at++) {
+    laci_net_buffer *buffer = order[at];
+    buffer->offset = lowest_gap(buffer, placed, n_placed);
+    size_t end = buffer->offset + rounded(buffer->bytes), to = n_placed++;
+    for (; to > 0 && placed[to - 1]->offset > buffer->offset; to--) placed[to] = placed[to - 1];
+    placed[to] = buffer;
+    if (end > net->arena_bytes) net->arena_bytes = end;
+  }
+out:
+  laci_free(order);
+  laci_free(placed);
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What each step of a plan is and how much it has to do, for reports.
+ *
+ * Work is counted where it is done: of a primitive by its own operands, as oneDNN sees them, so
+ * that a node that became several steps is counted once; of a plain operator by the node's values.
+ * Next: api/bench.c, the reader. */
+#include <string.h>
+
+#include "engine/cpu/net_in.h"
+
+/* ---- Products ---- */
+
+static int64_t last_dim(const laci_shape *shape) {
+  return shape->rank > 0 ? shape->dims[shape->rank - 1] : 1;
+}
+
+static const laci_shape *operand(const laci_net *net, const laci_net_step *step, int code) {
+  for (int at = 0; at < step->n_args; at++) {
+    if (step->codes[at] == code) return &net->tensors[step->tensors[at]].shape;
+  }
+  return NULL;
+}
+
+/* Every result is a sum over as many products as there are weights for one output channel. */
+static int64_t convolution_flops(const laci_shape *result, const laci_shape *weight) {
+  int64_t channels = result && result->rank > 1 ? result->dims[1] : 0;
+  if (!weight || channels < 1) return 0;
+  return 2 * laci_shape_count(result) * (laci_shape_count(weight) / channels);
+}
+
+static int64_t primitive_flops(const laci_net *net, const laci_net_step *step) {
+  const_dnnl_primitive_desc_t pd = NULL;
+  dnnl_primitive_kind_t kind = dnnl_undefined_primitive;
+  (void)dnnl_primitive_get_primitive_desc(step->primitive, &pd);
+  if (pd) (void)dnnl_primitive_desc_query(pd, dnnl_query_primitive_kind, 0, &kind);
+  const laci_shape *result = operand(net, step, DNNL_ARG_DST);
+  switch ((int)kind) {
+    case dnnl_convolution:
+    case dnnl_inner_product: return convolution_flops(result, operand(net, step, DNNL_ARG_WEIGHTS));
+    case dnnl_matmul: {
+      const laci_shape *left = operand(net, step, DNNL_ARG_SRC);
+      return result && left ? 2 * laci_shape_count(result) * last_dim(left) : 0;
+    }
+    default: return 0;
+  }
+}
+
+static int64_t plain_flops(const laci_net *net, const laci_node *node) {
+  if (node->n_inputs < 2 || node->n_outputs < 1) return 0;
+  if (node->inputs[0] < 0 || node->inputs[1] < 0 || node->outputs[0] < 0) return 0;
+  const laci_shape *x = laci_net_shape(net, node->inputs[0]);
+  const laci_shape *w = laci_net_shape(net, node->inputs[1]);
+  const laci_shape *y = laci_net_shape(net, node->outputs[0]);
+  if (strcmp(node->type, "Conv") == 0) return convolution_flops(y, w);
+  if (strcmp(node->type, "MatMul") == 0) return 2 * laci_shape_count(y) * last_dim(x);
+  if (strcmp(node->type, "Gemm") == 0 && x->rank == 2) {
+    return 2 * laci_shape_count(y) * x->dims[laci_node_int(node, "transA", 0) ? 0 : 1];
+  }
+  bool transposed = strcmp(node->type, "ConvTranspose") == 0;
+  if (transposed && w->rank > 0 && w->dims[0] > 0) { /* each input goes to that many outputs */
+    return 2 * laci_shape_count(x) * (laci_shape_count(w) / w->dims[0]);
+  }
+  return 0;
+}
+
+/* ---- Traffic ---- */
+
+static int64_t tensor_bytes(const laci_net *net, int tensor) {
+  const laci_net_tensor *t = &net->tensors[tensor];
+  if (!t->md) return laci_shape_count(&t->shape) * (int64_t)sizeof(int64_t);
+  if (!t->partial) return (int64_t)dnnl_memory_desc_get_size(t->md);
+  return laci_shape_count(&t->shape) * (t->dt == dnnl_bf16 ? 2 : 4);
+}
+
+/* A primitive that adds to its result reads it first. */
+static bool adds_to_result(const laci_net_step *step) {
+  const_dnnl_primitive_desc_t pd = NULL;
+  const_dnnl_primitive_attr_t attr = NULL;
+  const_dnnl_post_ops_t posts = NULL;
+  if (dnnl_primitive_get_primitive_desc(step->primitive, &pd)) return false;
+  if (dnnl_primitive_desc_get_attr(pd, &attr) || !attr) return false;
+  if (dnnl_primitive_attr_get_post_ops(attr, &posts) || !posts) return false;
+  for (int at = 0; at < dnnl_post_ops_len(posts); at++) {
+    if (dnnl_post_ops_get_kind(posts, at) == dnnl_sum) return true;
+  }
+  return false;
+}
+
+static void primitive_traffic(const laci_net *net, const laci_net_step *step,
+                              laci_net_step_info *info) {
+  bool adds = adds_to_result(step);
+  for (int at = 0; at < step->n_args; at++) {
+    if (step->codes[at] == DNNL_ARG_SCRATCHPAD || step->tensors[at] < 0) continue;
+    bool result = step->codes[at] == DNNL_ARG_DST; /* DNNL_ARG_TO is the same number */
+    int64_t bytes = tensor_bytes(net, step->tensors[at]);
+    if (result) info->bytes_written += bytes;
+    if (!result || adds) info->bytes_read += bytes;
+  }
+}
+
+static int64_t value_bytes(const laci_net *net, int value) {
+  if (value < 0) return 0;
+  size_t element = laci_net_is_float(net, value) ? sizeof(float) : sizeof(int64_t);
+  return laci_shape_count(laci_net_shape(net, value)) * (int64_t)element;
+}
+
+static void plain_traffic(const laci_net *net, const laci_node *node, laci_net_step_info *info) {
+  for (int at = 0; at < node->n_inputs; at++) {
+    info->bytes_read += value_bytes(net, node->inputs[at]);
+  }
+  for (int at = 0; at < node->n_outputs; at++) {
+    info->bytes_written += value_bytes(net, node->outputs[at]);
+  }
+}
+
+/* What is no primitive and not plain: the result is the tensor that is shown, or the last. Of a
+ * table whose rows are picked, as much is read as is written. */
+static void code_traffic(const laci_net *net, const laci_net_step *step, laci_net_step_info *info) {
+  int to = step->shown >= 0 ? step->shown : step->tensors[step->n_args - 1];
+  bool picks = step->node && strncmp(step->node->type, "Gather", 6) == 0;
+  info->bytes_written = tensor_bytes(net, to);
+  for (int at = 0; at < step->n_args; at++) {
+    int from = step->tensors[at];
+    if (from < 0 || from == to || step->codes[at] == DNNL_ARG_SCRATCHPAD) continue;
+    info->bytes_read += picks && at == 0 ? info->bytes_written : tensor_bytes(net, from);
+  }
+}
+
+/* ---- Looking ---- */
+
+size_t laci_net_step_count(const laci_net *net) { return net->n_steps; }
+
+int laci_net_threads(const laci_net *net) { return net->n_threads; }
+
+laci_net_step_info laci_net_step_look(const laci_net *net, size_t at) {
+  const laci_net_step *step = &net->steps[at];
+  bool has_kernel = step->kernel && step->kernel[0];
+  laci_net_step_info info = {.what = step->what,
+                             .kernel = has_kernel ? step->kernel : "own",
+                             .plain = has_kernel && strncmp(step->kernel, "plain", 5) == 0,
+                             .op = step->node ? step->node->type : "reorder"};
+  if (step->node && step->node->name[0]) info.name = step->node->name;
+  if (step->primitive) {
+    info.flops = primitive_flops(net, step);
+    primitive_traffic(net, step, &info);
+  } else if (info.plain) {
+    info.flops = plain_flops(net, step->node);
+    plain_traffic(net, step->node, &info);
+  } else {
+    info.flops = step->flops;
+    code_traffic(net, step, &info);
+  }
+  return info;
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The plan for people: a line a step with its kernel, and the memory that it takes. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/cpu/net_in.h"
+
+typedef struct writer {
+  char *text; /* NULL: only count */
+  size_t used, room;
+} writer;
+
+static void put(writer *w, const char *format, ...) LAC_PRINTF(2, 3);
+static void put(writer *w, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  int n =
+      vsnprintf(w->text ? w->text + w->used : NULL, w->text ? w->room - w->used : 0, format, args);
+  va_end(args);
+  if (n > 0) w->used += (size_t)n;
+}
+
+/* A step without a kernel's name is a copy of ours. */
+static const char *kernel_of(const laci_net_step *step) {
+  return step->kernel && step->kernel[0] ? step->kernel : "own";
+}
+
+/* How wide the columns before the shape are. */
+typedef struct widths {
+  int what, kernel;
+} widths;
+
+static widths measure(const laci_net *net) {
+  widths wide = {.what = 28, .kernel = 24};
+  for (size_t at = 0; at < net->n_steps; at++) {
+    int what = (int)strlen(net->steps[at].what), kernel = (int)strlen(kernel_of(&net->steps[at]));
+    if (what > wide.what) wide.what = what;
+    if (kernel > wide.kernel) wide.kernel = kernel;
+  }
+  return wide;
+}
+
+static void write_step(writer *w, const laci_net *net, size_t at, const widths *wide) {
+  const laci_net_step *step = &net->steps[at];
+  char shape[128] = "";
+  if (step->shown >= 0) laci_shape_text(&net->tensors[step->shown].shape, shape, sizeof shape);
+  put(w, "%4zu  %-*s %-*s %-26s %s\n", at, wide->what, step->what, wide->kernel, kernel_of(step),
+      shape, step->node ? step->node->name : "");
+}
+
+static void write_all(writer *w, const laci_net *net) {
+  widths wide = measure(net);
+  size_t n_plain = 0;
+  put(w, "step  %-*s %-*s %-26s node\n", wide.what, "what", wide.kernel, "kernel", "result");
+  for (size_t at = 0; at < net->n_steps; at++) {
+    write_step(w, net, at, &wide);
+    n_plain += strncmp(kernel_of(&net->steps[at]), "plain", 5) == 0;
+  }
+  put(w,
+      "%zu steps, %zu of them by the plain operator; %s, %d threads; arena %.1f MB, weights %.1f "
+      "MB\n",
+      net->n_steps, n_plain, net->bf16 ? "bf16" : "f32", net->n_threads,
+      (double)net->arena_bytes / 1e6, (double)net->weight_bytes / 1e6);
+}
+
+void laci_net_write_text(laci_net *net) {
+  writer count = {0};
+  if (net->status) return;
+  write_all(&count, net);
+  writer w = {.room = count.used + 1};
+  w.text = net->text = laci_net_new(net, w.room, 1);
+  if (w.text) write_all(&w, net);
+}
