@@ -338,13 +338,14 @@ lac_status lac_eval(const lac_model *model, const char *data, const lac_eval_opt
   laci_parts *parts = laci_alloc(1, sizeof *parts);
   if (!parts) return laci_fail_memory(err, data);
   st = laci_parts_find(data, LACI_PARTS_TEST, parts, err);
-  if (!st) st = laci_eval(model, parts->test, options, false, result, err);
+  if (!st) st = laci_model_evaluate(model, parts->test, options, false, result, err);
   laci_free(parts);
   return st;
 }
 
-lac_status laci_eval(const lac_model *model, const char *data, const lac_eval_options *options,
-                     bool quiet, lac_eval_result *result, lac_error *err) {
+lac_status laci_model_evaluate(const lac_model *model, const char *data,
+                               const lac_eval_options *options, bool quiet, lac_eval_result *result,
+                               lac_error *err) {
   lac_eval_options defaults = lac_eval_options_default();
   evaluation e = {.quiet = quiet};
   if (!options) options = &defaults;

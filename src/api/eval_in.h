@@ -9,9 +9,9 @@
 
 /** lac_eval on the images of this very folder; quiet: no word of the plan and the data, for one
  * evaluation of many. */
-LAC_MUST_CHECK lac_status laci_eval(const lac_model *model, const char *data,
-                                    const lac_eval_options *options, bool quiet,
-                                    lac_eval_result *result, lac_error *err);
+LAC_MUST_CHECK lac_status laci_model_evaluate(const lac_model *model, const char *data,
+                                              const lac_eval_options *options, bool quiet,
+                                              lac_eval_result *result, lac_error *err);
 
 /** Whether a network's first output has as many classes as the data, as far as its file says; the
  * rest shows when the network is planned. Fails as laci_dataset_check_outputs. */

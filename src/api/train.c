@@ -254,7 +254,7 @@ static lac_status evaluate(void *context, laci_loop_score *score, lac_error *err
   memcpy(how.mean, o->mean, sizeof how.mean);
   memcpy(how.std, o->std, sizeof how.std);
   lac_status st = laci_trainer_store(t->trainer, t->model->graph, err);
-  if (!st) st = laci_eval(t->model, t->plan.parts.test, &how, t->evaluated, &result, err);
+  if (!st) st = laci_model_evaluate(t->model, t->plan.parts.test, &how, t->evaluated, &result, err);
   t->evaluated = true;
   if (st) return st;
   *score = (laci_loop_score){.top1 = result.top1, .top5 = result.top5, .loss = result.loss};

@@ -44,7 +44,7 @@ const laci_shape *laci_port_shape(const laci_coupling *c, int port) {
   return shape->rank >= 0 ? shape : NULL;
 }
 
-int laci_label(laci_coupling *c) {
+int laci_coupling_label(laci_coupling *c) {
   size_t wanted = (size_t)c->n_labels + 2; /* labels count from 1 */
   while (c->normalised_room < wanted) {
     void *array = c->normalised;
@@ -85,7 +85,7 @@ int laci_get_label(const laci_coupling *c, int port, int axis) {
 
 void laci_fresh_axes(laci_coupling *c, int port, int from, int to) {
   laci_describe(c, port);
-  for (int axis = from; axis < to; axis++) laci_set_label(c, port, axis, laci_label(c));
+  for (int axis = from; axis < to; axis++) laci_set_label(c, port, axis, laci_coupling_label(c));
 }
 
 void laci_normalise(laci_coupling *c, int label) {
@@ -96,7 +96,7 @@ void laci_normalise(laci_coupling *c, int label) {
  * not be the same. */
 static int meet(laci_coupling *c, int64_t in_size, int64_t out_size, int label) {
   if (in_size == out_size) return label;
-  return in_size == 1 ? laci_label(c) : LACI_FIXED;
+  return in_size == 1 ? laci_coupling_label(c) : LACI_FIXED;
 }
 
 /** Every port that carries `label` along the axis that is `back` from the end loses it: sizes are
@@ -120,7 +120,7 @@ void laci_couple_elementwise(laci_coupling *c, const int *ports, int n) {
   for (int at = 0; at < n; at++) laci_describe(c, ports[at]);
   for (int back = 1; back <= out->rank; back++) {
     int64_t out_size = out->dims[out->rank - back];
-    int label = laci_label(c);
+    int label = laci_coupling_label(c);
     bool sure = true;
     laci_set_label(c, LACI_OUT(0), -back, label);
     for (int at = 0; at < n; at++) {
@@ -142,7 +142,7 @@ void laci_couple_same(laci_coupling *c, int in_port, int out_port) {
   for (int axis = 0; axis < in->rank; axis++) {
     if (in->dims[axis] >= 0 && out->dims[axis] >= 0 && in->dims[axis] != out->dims[axis]) continue;
     int label = laci_get_label(c, in_port, axis);
-    if (label <= 0) label = laci_label(c);
+    if (label <= 0) label = laci_coupling_label(c);
     laci_set_label(c, in_port, axis, label);
     laci_set_label(c, out_port, axis, label);
   }
@@ -173,7 +173,7 @@ laci_axis_map *laci_map(laci_coupling *c, int out_port, int out_axis, int in_por
                                          .n = n_out});
 }
 
-bool laci_parts(laci_coupling *c, int port, int axis, int64_t n_parts) {
+bool laci_coupling_parts(laci_coupling *c, int port, int axis, int64_t n_parts) {
   void *array = c->parts;
   if (!laci_grow(&array, c->n_parts, &c->part_room, sizeof *c->parts)) {
     c->no_memory = true;

@@ -86,7 +86,7 @@ typedef struct laci_coupling {
 
 /* Helpers for couple(). All return the label, or 0 / false when there is no memory (couple then
  * returns LAC_NO_MEMORY; laci_coupling_ok() at the end turns that into a status). */
-int laci_label(laci_coupling *c); /* a fresh label */
+int laci_coupling_label(laci_coupling *c); /* a fresh label */
 void laci_set_label(laci_coupling *c, int port, int axis,
                     int label); /* axis may be negative; marks port described */
 int laci_get_label(const laci_coupling *c, int port, int axis);
@@ -107,7 +107,7 @@ laci_axis_map *laci_map(laci_coupling *c, int out_port, int out_axis, int in_por
                         int64_t n_out);
 /** The same for a run of it: all fields of `map` but from. */
 laci_axis_map *laci_map_run(laci_coupling *c, laci_axis_map map);
-bool laci_parts(laci_coupling *c, int port, int axis, int64_t n_parts);
+bool laci_coupling_parts(laci_coupling *c, int port, int axis, int64_t n_parts);
 bool laci_grouped(laci_coupling *c, laci_grouped_axis grouped);
 lac_status laci_coupling_ok(laci_coupling *c);
 

@@ -86,7 +86,7 @@ static lac_status check_places(const laci_axis_order *item, lac_error *err) {
 
 /* offset[q] = where the channel that comes to combined index q lay, counted along this order's axes
  * only. */
-static lac_status fill_item(struct laci_walk_item *to, const laci_walk *walk,
+static lac_status fill_item(struct laci_order_walk_item *to, const laci_order_walk *walk,
                             const laci_axis_order *item, lac_error *err) {
   to->row_axis = -1;
   to->offset = laci_alloc((size_t)item->count, sizeof *to->offset);
@@ -114,14 +114,14 @@ static lac_status fill_item(struct laci_walk_item *to, const laci_walk *walk,
 
 /* Cuts the axes behind the last moving one off into the run, and lets an axis without an order step
  * by its stride. */
-static void cut_runs(laci_walk *walk, unsigned moving) {
+static void cut_runs(laci_order_walk *walk, unsigned moving) {
   while (walk->rank > 0 && !(moving >> (walk->rank - 1) & 1)) walk->run *= walk->dims[--walk->rank];
   walk->n_runs = 1;
   for (int axis = 0; axis < walk->rank; axis++) walk->n_runs *= walk->dims[axis];
 }
 
-lac_status laci_walk_init(laci_walk *walk, const laci_shape *shape, const laci_value_orders *orders,
-                          lac_error *err) {
+lac_status laci_order_walk_init(laci_order_walk *walk, const laci_shape *shape,
+                                const laci_value_orders *orders, lac_error *err) {
   memset(walk, 0, sizeof *walk);
   if (laci_shape_count(shape) < 0)
     return laci_fail(err, LAC_INTERNAL, "a reordered tensor has no known shape");
@@ -140,7 +140,7 @@ lac_status laci_walk_init(laci_walk *walk, const laci_shape *shape, const laci_v
     if (!st) st = check_places(item, err);
     if (st) return st;
     if (is_identity(item)) continue;
-    struct laci_walk_item *to = &walk->items[walk->n_items++];
+    struct laci_order_walk_item *to = &walk->items[walk->n_items++];
     st = fill_item(to, walk, item, err);
     if (st) return st;
     for (int k = 0; k < item->n_axes; k++) moving |= 1u << item->axes[k];
@@ -156,13 +156,14 @@ lac_status laci_walk_init(laci_walk *walk, const laci_shape *shape, const laci_v
   return LAC_OK;
 }
 
-void laci_walk_clear(laci_walk *walk) {
+void laci_order_walk_clear(laci_order_walk *walk) {
   for (int i = 0; i < walk->n_items; i++) laci_free(walk->items[i].offset);
   memset(walk, 0, sizeof *walk);
 }
 
 /* Where a table's part of a run begins: the combined index of the outer axes. */
-static int64_t item_start(const struct laci_walk_item *item, int inner, const int64_t *index) {
+static int64_t item_start(const struct laci_order_walk_item *item, int inner,
+                          const int64_t *index) {
   int64_t q = 0;
   for (int axis = 0; axis < inner; axis++) q += item->step[axis] * index[axis];
   bool outer_row = item->row_axis >= 0 && item->row_axis != inner;
@@ -172,13 +173,13 @@ static int64_t item_start(const struct laci_walk_item *item, int inner, const in
 /* n runs that differ in the innermost axis only, from index `at` of it on. An order along it leads;
  * else its stride does. What the outer axes give is a number, and a grouped order whose rows lie
  * along it comes on top. */
-static void read_line(const laci_walk *walk, const int64_t *index, int64_t at, int64_t n,
+static void read_line(const laci_order_walk *walk, const int64_t *index, int64_t at, int64_t n,
                       int64_t base, int64_t *restrict sources) {
   int inner = walk->rank - 1;
   const int64_t *offset = NULL;
   int64_t step = 0;
   for (int i = 0; i < walk->n_items; i++) {
-    const struct laci_walk_item *item = &walk->items[i];
+    const struct laci_order_walk_item *item = &walk->items[i];
     int64_t q = item_start(item, inner, index);
     if (item->step[inner]) {
       step = item->step[inner];
@@ -195,7 +196,7 @@ static void read_line(const laci_walk *walk, const int64_t *index, int64_t at, i
     for (int64_t i = 0; i < n; i++) sources[i] = base + (at + i) * walk->strides[inner];
   }
   for (int k = 0; k < walk->n_items; k++) {
-    const struct laci_walk_item *item = &walk->items[k];
+    const struct laci_order_walk_item *item = &walk->items[k];
     if (item->row_axis != inner) continue;
     int64_t q = item_start(item, inner, index);
     for (int64_t i = 0; i < n; i++)
@@ -203,7 +204,8 @@ static void read_line(const laci_walk *walk, const int64_t *index, int64_t at, i
   }
 }
 
-void laci_walk_sources(const laci_walk *walk, int64_t first, int64_t n, int64_t *sources) {
+void laci_order_walk_sources(const laci_order_walk *walk, int64_t first, int64_t n,
+                             int64_t *sources) {
   int inner = walk->rank - 1;
   if (inner < 0) { /* nothing moves: one run */
     if (n > 0) sources[0] = 0;
@@ -254,17 +256,17 @@ static void gather(const int64_t *sources, int64_t n, int64_t run, size_t elemen
 lac_status laci_reorder(const laci_shape *shape, size_t element_size,
                         const laci_value_orders *orders, const void *in, void *out,
                         lac_error *err) {
-  laci_walk walk;
-  lac_status st = laci_walk_init(&walk, shape, orders, err);
+  laci_order_walk walk;
+  lac_status st = laci_order_walk_init(&walk, shape, orders, err);
   if (st) goto out;
   int64_t sources[SOURCES_AT_ONCE];
   for (int64_t first = 0; first < walk.n_runs; first += SOURCES_AT_ONCE) {
     int64_t n = walk.n_runs - first < SOURCES_AT_ONCE ? walk.n_runs - first : SOURCES_AT_ONCE;
-    laci_walk_sources(&walk, first, n, sources);
+    laci_order_walk_sources(&walk, first, n, sources);
     gather(sources, n, walk.run, element_size, in,
            (uint8_t *)out + (size_t)(first * walk.run) * element_size);
   }
 out:
-  laci_walk_clear(&walk);
+  laci_order_walk_clear(&walk);
   return st;
 }

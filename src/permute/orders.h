@@ -46,27 +46,28 @@ LAC_MUST_CHECK lac_status laci_reorder(const laci_shape *shape, size_t element_s
                                        lac_error *err);
 
 /** Where every element of a reordered tensor comes from, as runs of neighbours: run r of the new
- * tensor (elements [r * run, (r + 1) * run)) is the old tensor's elements from laci_walk_sources'
- * sources[r] on. It lets a caller compare or gather in place. Zero-initialise; clear also after a
- * failure. */
-typedef struct laci_walk {
+ * tensor (elements [r * run, (r + 1) * run)) is the old tensor's elements from
+ * laci_order_walk_sources' sources[r] on. It lets a caller compare or gather in place.
+ * Zero-initialise; clear also after a failure. */
+typedef struct laci_order_walk {
   int64_t n_runs, run; /* n_runs * run == elements of the tensor */
   int rank; /* axes that still count: the last of them that anything moves along is the innermost */
   int64_t dims[LACI_MAX_RANK], strides[LACI_MAX_RANK];
   int n_items;
-  struct laci_walk_item {
+  struct laci_order_walk_item {
     int64_t *offset;              /* [count] old offset for each combined index */
     int64_t step[LACI_MAX_RANK];  /* combined index += step * index of the axis */
     int row_axis;                 /* grouped: the axis that chooses the group; else -1 */
     int64_t rows_per_group, size; /* grouped: combined index += (row / rows_per_group) * size */
   } items[LACI_MAX_RANK];
-} laci_walk;
+} laci_order_walk;
 
 /** Fails LAC_NO_MEMORY, LAC_INTERNAL where an order does not fit the shape or is no permutation. */
-LAC_MUST_CHECK lac_status laci_walk_init(laci_walk *walk, const laci_shape *shape,
-                                         const laci_value_orders *orders, lac_error *err);
-void laci_walk_clear(laci_walk *walk);
+LAC_MUST_CHECK lac_status laci_order_walk_init(laci_order_walk *walk, const laci_shape *shape,
+                                               const laci_value_orders *orders, lac_error *err);
+void laci_order_walk_clear(laci_order_walk *walk);
 /** sources[i] = old offset (in elements) of run first + i, 0 <= i < n. Any thread. */
-void laci_walk_sources(const laci_walk *walk, int64_t first, int64_t n, int64_t *sources);
+void laci_order_walk_sources(const laci_order_walk *walk, int64_t first, int64_t n,
+                             int64_t *sources);
 
 #endif

@@ -16,7 +16,7 @@ enum { PIECE = 1 << 14, MAX_PARTS = 64, SOURCES_AT_ONCE = 256, GLANCE = 256 };
 /* A run is compared in pieces of at most PIECE elements; pieces are numbered through all runs. */
 typedef struct comparison {
   const laci_buf *wanted, *got;
-  const laci_walk *walk;
+  const laci_order_walk *walk;
   int64_t pieces_a_run, n_pieces, pieces_a_part;
   laci_difference parts[MAX_PARTS];
 } comparison;
@@ -108,14 +108,14 @@ static void compare_part(comparison *c, int64_t number) {
   while (piece < end) {
     if (c->pieces_a_run > 1) { /* long runs */
       int64_t begin = piece % c->pieces_a_run * PIECE, first = piece / c->pieces_a_run;
-      laci_walk_sources(c->walk, first, 1, sources);
+      laci_order_walk_sources(c->walk, first, 1, sources);
       compare_run(c, part, sources[0] + begin, first * run + begin,
                   run - begin < PIECE ? run - begin : PIECE);
       piece++;
       continue;
     }
     int64_t n = end - piece < SOURCES_AT_ONCE ? end - piece : SOURCES_AT_ONCE;
-    laci_walk_sources(c->walk, piece, n, sources);
+    laci_order_walk_sources(c->walk, piece, n, sources);
     if (run == 1 && c->wanted->f) compare_scattered(c, part, sources, n, piece);
     else
       for (int64_t i = 0; i < n; i++) compare_run(c, part, sources[i], (piece + i) * run, run);
@@ -140,9 +140,9 @@ static void merge(laci_difference *to, const laci_difference *other) {
 lac_status laci_compare(const laci_buf *wanted, const laci_value_orders *orders,
                         const laci_buf *got, laci_pool *pool, laci_difference *difference,
                         lac_error *err) {
-  laci_walk walk;
+  laci_order_walk walk;
   *difference = (laci_difference){.at = -1};
-  lac_status st = laci_walk_init(&walk, &wanted->shape, orders, err);
+  lac_status st = laci_order_walk_init(&walk, &wanted->shape, orders, err);
   if (st || wanted->count == 0) goto out;
   comparison c = {.wanted = wanted, .got = got, .walk = &walk};
   c.pieces_a_run = (walk.run + PIECE - 1) / PIECE;
@@ -154,7 +154,7 @@ lac_status laci_compare(const laci_buf *wanted, const laci_value_orders *orders,
   laci_pool_for(pool, n_parts, 1, compare_parts, &c);
   for (int64_t number = 0; number < n_parts; number++) merge(difference, &c.parts[number]);
 out:
-  laci_walk_clear(&walk);
+  laci_order_walk_clear(&walk);
   return st;
 }
 

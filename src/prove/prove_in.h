@@ -39,7 +39,7 @@ typedef struct laci_draw {
 /** Fills buf evenly from low to high; integers from low to high - 1, and at least low. walk, if
  * given, says which element of the tensor as drawn stands where: the tensor comes out reordered. */
 void laci_draw_evenly(laci_buf *buf, const laci_draw *draw, double low, double high,
-                      const laci_walk *walk);
+                      const laci_order_walk *walk);
 
 /** Content for a value (a graph input, or what an operator that cannot run would have given):
  * floats around 0, integers below the size of what they index. Fails LAC_UNSUPPORTED for texts and

@@ -76,7 +76,7 @@ bool laci_real_shape(const laci_graph *graph, const laci_shape *shape,
 
 typedef struct filling {
   laci_buf *buf;
-  const laci_walk *walk;
+  const laci_order_walk *walk;
   uint64_t seed, stream;
   double low, width;
 } filling;
@@ -108,14 +108,14 @@ static void fill_runs(int64_t begin, int64_t end, void *context) {
   int64_t sources[256], run = f->walk->run;
   while (begin < end) {
     int64_t n = end - begin < 256 ? end - begin : 256;
-    laci_walk_sources(f->walk, begin, n, sources);
+    laci_order_walk_sources(f->walk, begin, n, sources);
     for (int64_t i = 0; i < n; i++) fill(f, sources[i], (begin + i) * run, run);
     begin += n;
   }
 }
 
 void laci_draw_evenly(laci_buf *buf, const laci_draw *draw, double low, double high,
-                      const laci_walk *walk) {
+                      const laci_order_walk *walk) {
   filling f = {.buf = buf,
                .walk = walk,
                .seed = draw->seed,

@@ -138,11 +138,11 @@ static lac_status draw_anew(const laci_parameters *parameters, int stored,
   const laci_stored *from = &parameters->graph->stored[stored];
   const rule *how = &parameters->rules[stored];
   laci_draw draw = {.seed = parameters->seed, .stream = (uint64_t)stored, .pool = parameters->pool};
-  laci_walk walk;
-  lac_status st = laci_walk_init(&walk, &from->shape, orders, err);
+  laci_order_walk walk;
+  lac_status st = laci_order_walk_init(&walk, &from->shape, orders, err);
   if (!st) st = laci_buf_create(from->dtype, &from->shape, buf, err);
   if (!st) laci_draw_evenly(*buf, &draw, how->low, how->high, &walk);
-  laci_walk_clear(&walk);
+  laci_order_walk_clear(&walk);
   return st;
 }
 
@@ -167,7 +167,7 @@ lac_status laci_parameters_load(laci_parameters *parameters, int stored, bool an
 
 typedef struct reading {
   const laci_stored *from;
-  const laci_walk *walk;
+  const laci_order_walk *walk;
   const laci_slab *slab;
   uint32_t key;
   bool whole;
@@ -240,7 +240,7 @@ static void read_range(int64_t begin, int64_t end, void *context) {
     int64_t element = r->slab->first + begin, first = element / run, within = element % run;
     int64_t last = (r->slab->first + end - 1) / run, n = last - first + 1;
     if (n > SOURCES) n = SOURCES;
-    laci_walk_sources(r->walk, first, n, sources);
+    laci_order_walk_sources(r->walk, first, n, sources);
     if (run == 1) {
       read_scattered(r, sources, n, r->out + begin);
       begin += n;
@@ -259,8 +259,8 @@ lac_status laci_parameters_floats(const laci_products_options *options, int stor
                                   const laci_slab *slab, float *out, lac_error *err) {
   enum { AT_ONCE = 1 << 15 };
   const laci_stored *from = &options->graph->stored[stored];
-  laci_walk walk;
-  lac_status st = laci_walk_init(
+  laci_order_walk walk;
+  lac_status st = laci_order_walk_init(
       &walk, &from->shape, options->orders ? &options->orders->values[from->value] : NULL, err);
   reading r = {
       .from = from,
@@ -270,7 +270,7 @@ lac_status laci_parameters_floats(const laci_products_options *options, int stor
       .whole = options->whole_numbers,
       .out = out};
   if (!st) laci_pool_for(options->pool, slab->n, AT_ONCE, read_range, &r);
-  laci_walk_clear(&walk);
+  laci_order_walk_clear(&walk);
   return st;
 }
 

@@ -64,7 +64,7 @@ static void labels_at_the_edges(void **state) {
   assert_null(laci_port_shape(&c, 1)); /* absent */
   assert_null(laci_port_shape(&c, 7)); /* no such port */
   assert_null(laci_port_shape(&c, LACI_OUT(3)));
-  int label = laci_label(&c);
+  int label = laci_coupling_label(&c);
   laci_set_label(&c, 0, -1, label);
   laci_set_label(&c, 0, 2, label); /* no such axis: nothing happens */
   laci_set_label(&c, 1, 0, label);
@@ -75,7 +75,7 @@ static void labels_at_the_edges(void **state) {
   laci_normalise(&c, label);
   laci_normalise(&c, 99);
   assert_int_equal(c.normalised[label], 1);
-  for (int n = 0; n < 100; n++) assert_int_equal(laci_label(&c), label + 1 + n);
+  for (int n = 0; n < 100; n++) assert_int_equal(laci_coupling_label(&c), label + 1 + n);
   assert_int_equal(c.normalised[label], 1);
   assert_int_equal(laci_coupling_ok(&c), LAC_OK);
   laci_coupling_clear(&c);

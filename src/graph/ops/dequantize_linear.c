@@ -56,7 +56,7 @@ static void couple_parameter(laci_coupling *c, int port, int axis) {
   if (!parameter || parameter->rank != 1) return;
   if (axis >= 0 && parameter->dims[0] == x->dims[axis])
     laci_set_label(c, port, 0, laci_get_label(c, 0, axis));
-  else if (parameter->dims[0] == 1) laci_set_label(c, port, 0, laci_label(c));
+  else if (parameter->dims[0] == 1) laci_set_label(c, port, 0, laci_coupling_label(c));
   else if (axis >= 0) { /* sizes are not sure: nothing may move there */
     laci_set_label(c, 0, axis, LACI_FIXED);
     laci_set_label(c, LACI_OUT(0), axis, LACI_FIXED);

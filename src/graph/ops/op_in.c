@@ -234,7 +234,7 @@ void laci_couple_others(laci_coupling *c, int in_port, int out_port, int axis) {
   for (int at = 0; at < in->rank; at++) {
     if (at == axis) continue;
     int label = laci_get_label(c, in_port, at);
-    if (label <= 0) label = laci_label(c);
+    if (label <= 0) label = laci_coupling_label(c);
     laci_set_label(c, in_port, at, label);
     laci_set_label(c, out_port, at, label);
   }
