@@ -11,10 +11,10 @@
 #include "base/clock.h"
 #include "base/rng.h"
 #include "cpu/cpu.h"
-#include "kernel/maxsum.h"
-#include "kernel/quantise.h"
-#include "kernel/topn.h"
-#include "kernel/turn.h"
+#include "kernel/search/maxsum.h"
+#include "kernel/search/quantise.h"
+#include "kernel/search/topn.h"
+#include "kernel/search/turn.h"
 
 enum { MOST_COLUMNS = 1024, MOST_ROWS = 4608, REPEATS = 7 };
 

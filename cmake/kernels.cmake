@@ -1,30 +1,49 @@
 # SPDX-License-Identifier: Apache-2.0
-# A kernel's file name says its instruction set: NAME_avx2.c, NAME_avx512.c, NAME_neon.c. Only these files get the
-# flags, and other processors do not compile them at all; the choice between them is made at run time (src/cpu).
-function(lac_kernel_flags sources)
-  set(kept ${${sources}})
-  if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|amd64|AMD64)$")
-    foreach(file IN LISTS kept)
-      if(file MATCHES "_avx2\\.c$")
-        set_source_files_properties(${file} PROPERTIES COMPILE_OPTIONS "-mavx2;-mfma")
-      elseif(file MATCHES "_avx512\\.c$")
-        set_source_files_properties(${file} PROPERTIES COMPILE_OPTIONS
-          "-mavx512f;-mavx512bw;-mavx512vl;-mavx512dq;-mavx512vnni;-mprefer-vector-width=512")
-      elseif(file MATCHES "_avx512bf16\\.c$")
-        set_source_files_properties(${file} PROPERTIES COMPILE_OPTIONS
-          "-mavx512f;-mavx512bw;-mavx512vl;-mavx512dq;-mavx512bf16;-mprefer-vector-width=512")
+# Kernels: src/kernel/FAMILY/NAME_isa.c is compiled once for every instruction set, with its flags and its name as LACI_ISA;
+# NAME_SET.c (NAME_avx2.c, NAME_scalar.c) is the text for that set alone and takes NAME_isa.c's place. Other files are
+# plain code. Only what is named so gets the flags; the choice between variants is made at run time (src/cpu).
+set(LAC_KERNEL_SETS scalar)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|amd64|AMD64)$")
+  list(APPEND LAC_KERNEL_SETS avx2 avx512 avx512bf16)
+elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64|ARM64)$")
+  list(APPEND LAC_KERNEL_SETS neon) # every processor has it: no flag
+endif()
+set(LAC_KERNEL_FLAGS_avx2 -mavx2 -mfma)
+set(LAC_KERNEL_FLAGS_avx512 -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512vnni -mprefer-vector-width=512)
+set(LAC_KERNEL_FLAGS_avx512bf16 -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512bf16 -mprefer-vector-width=512)
+set(LAC_KERNEL_ONLY_avx512bf16 attention) # a set that few texts are for names them
+
+# Takes the kernels of instruction sets out of the list `sources` and makes an object library of each set, named
+# lacuna_kernel_SET; `libraries` becomes their names.
+function(lac_add_kernels sources libraries)
+  set(each ${${sources}})
+  list(FILTER each INCLUDE REGEX "/kernel/.*_isa\\.c$")
+  set(made)
+  foreach(isa IN LISTS LAC_KERNEL_SETS)
+    set(own ${${sources}})
+    list(FILTER own INCLUDE REGEX "/kernel/.*_${isa}\\.c$")
+    set(texts ${own})
+    foreach(text IN LISTS each)
+      get_filename_component(name ${text} NAME)
+      string(REPLACE "_isa.c" "" name ${name})
+      string(REPLACE "_isa.c" "_${isa}.c" of_its_own ${text})
+      if(NOT of_its_own IN_LIST own AND (NOT LAC_KERNEL_ONLY_${isa} OR name IN_LIST LAC_KERNEL_ONLY_${isa}))
+        list(APPEND texts ${text})
       endif()
     endforeach()
-  else()
-    list(FILTER kept EXCLUDE REGEX "_avx(2|512|512bf16)\\.c$")
-  endif()
-  if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64|ARM64)$") # where every processor has it: no flag
-    list(FILTER kept EXCLUDE REGEX "_neon\\.c$")
-  endif()
-  foreach(file IN LISTS kept) # a root of a negative number sets errno, which keeps loops from becoming vectors
-    if(file MATCHES "/kernel/update_[a-z0-9]+\\.c$")
-      set_property(SOURCE ${file} APPEND PROPERTY COMPILE_OPTIONS -fno-math-errno)
-    endif()
+    string(TOUPPER ${isa} ISA)
+    add_library(lacuna_kernel_${isa} OBJECT ${texts})
+    target_include_directories(lacuna_kernel_${isa} PRIVATE include src)
+    target_link_libraries(lacuna_kernel_${isa} PRIVATE lacuna_warnings)
+    target_compile_definitions(lacuna_kernel_${isa} PRIVATE LACI_ISA=${isa} LACI_ISA_${ISA})
+    target_compile_options(lacuna_kernel_${isa} PRIVATE ${LAC_KERNEL_FLAGS_${isa}})
+    list(APPEND made lacuna_kernel_${isa})
   endforeach()
+  # A root of a negative number sets errno, which keeps loops from becoming vectors.
+  set_source_files_properties(${PROJECT_SOURCE_DIR}/src/kernel/optimizer/update_isa.c PROPERTIES
+    COMPILE_OPTIONS -fno-math-errno)
+  set(kept ${${sources}})
+  list(FILTER kept EXCLUDE REGEX "/kernel/.*_(isa|scalar|avx2|avx512|avx512bf16|neon)\\.c$")
   set(${sources} ${kept} PARENT_SCOPE)
+  set(${libraries} ${made} PARENT_SCOPE)
 endfunction()

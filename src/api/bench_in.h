@@ -6,7 +6,7 @@
 
 #include "engine/cpu/net.h"
 #include "cpu/pool.h"
-#include "kernel/peak.h"
+#include "kernel/peak/peak.h"
 #include "lacuna/bench.h"
 
 typedef struct laci_bench_result {

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The variants that every kernel family has: one file each, NAME_<variant>.c, of which the scalar
- * one defines the result. A family makes its declarations and its table of this list, so that a new
- * instruction set is a line here and a file a family. */
+ * The variants that every kernel family has, one for each instruction set. NAME_isa.c is one text
+ * that the build compiles for all of them (cmake/kernels.cmake); NAME_<variant>.c is the text of
+ * one and stands before NAME_isa.c. The scalar variant defines the result. A family makes its
+ * declarations and its table of this list, so that a new instruction set is a line here and one
+ * there. */
 #ifndef LACI_KERNEL_VARIANTS_H
 #define LACI_KERNEL_VARIANTS_H
 
@@ -14,5 +16,10 @@
 #else
 #define LACI_KERNEL_VARIANTS(X) X(scalar, LACI_CPU_ANY)
 #endif
+
+/* LACI_VARIANT(laci_gate): laci_gate_avx2 where the build compiles for AVX2 (-DLACI_ISA=avx2). */
+#define LACI_VARIANT(name) LACI_VARIANT_JOIN(name, LACI_ISA)
+#define LACI_VARIANT_JOIN(name, isa) LACI_VARIANT_PASTE(name, isa)
+#define LACI_VARIANT_PASTE(name, isa) name##_##isa
 
 #endif

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "kernel/maxsum.h"
+#include "kernel/search/maxsum.h"
 
 enum {
   ROWS = LACI_MAXSUM_ROWS, /* at once: the offers of two blocks of four fit the first cache */

@@ -11,7 +11,7 @@
  * one (j0), so  p(j) >= cost(i, j) - cost(i, j0) + p(j0) >= -6 U; the last column to be assigned
  * goes no deeper than twice that. So reduced costs stay below 15 U < 2^30, and ways of two of them
  * below 2^31. The columns behind n, which only fill up the kernels' lanes, have a reduced cost of
- * 2^30. Next: kernel/lap_rows.h, where the time goes. */
+ * 2^30. Next: kernel/search/lap_rows.h, where the time goes. */
 #include "permute/search_lap.h"
 
 #include <stdbool.h>

@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-#include "kernel/lap_rows.h"
+#include "kernel/search/lap_rows.h"
 #include "lacuna/status.h"
 
 enum {

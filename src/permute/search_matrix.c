@@ -2,16 +2,16 @@
  * Quantising a cut straight from its stored weights, block by block: elements that neighbour in the
  * file become integers in one go, in the file's order, and are then dealt out to their columns.
  * Only multiplications, additions and truncation touch a score, each rounded once: every machine
- * gets the same integers. Next: kernel/quantise.h, kernel/turn.h. */
+ * gets the same integers. Next: kernel/search/quantise.h, kernel/search/turn.h. */
 #include "permute/search_matrix.h"
 
 #include <stdatomic.h>
 #include <string.h>
 
 #include "base/error.h"
-#include "kernel/maxsum.h"
-#include "kernel/quantise.h"
-#include "kernel/turn.h"
+#include "kernel/search/maxsum.h"
+#include "kernel/search/quantise.h"
+#include "kernel/search/turn.h"
 #include "sparse/score.h"
 
 #define MOST_ELEMENTS (INT64_C(1) << 26)

@@ -9,7 +9,7 @@
 #ifndef LACI_PERMUTE_SEARCH_MATRIX_H
 #define LACI_PERMUTE_SEARCH_MATRIX_H
 
-#include "kernel/number.h"
+#include "kernel/search/number.h"
 #include "permute/search_score.h"
 
 typedef struct laci_matrix {

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "kernel/maxsum.h"
-#include "kernel/topn.h"
+#include "kernel/search/maxsum.h"
+#include "kernel/search/topn.h"
 
 enum { BATCH = 32, MOST_FRESH = 1024 };
 

@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "kernel/topn.h"
+#include "kernel/search/topn.h"
 #include "permute/search_values.h"
 #include "permute/strategy.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The optimiser: parameters are cut into pieces of a fixed size, and a step is a few loops over the
  * pieces. Norms are summed piece by piece in order, so that threads change nothing. The arithmetic
- * stands in kernel/update.h. */
+ * stands in kernel/optimizer/update.h. */
 #include "train/optimizer.h"
 
 #include <math.h>
@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "kernel/update.h"
+#include "kernel/optimizer/update.h"
 
 enum { PIECE = 1 << 15 }; /* floats: four such arrays fit a second-level cache */
 

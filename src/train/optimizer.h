@@ -5,8 +5,8 @@
  *
  * SGD with momentum, LARS (a rate of its own for every tensor: trust |w| / (|g| + decay |w|)) and
  * AdamW. Masks hold weights at zero without a pass over them: where the weight, the state and every
- * gradient are zero, each rule of kernel/update.h leaves zero; so masks are applied to weights and
- * state once and to gradients at each step. The same bits for any number of threads. */
+ * gradient are zero, each rule of kernel/optimizer/update.h leaves zero; so masks are applied to
+ * weights and state once and to gradients at each step. The same bits for any number of threads. */
 #ifndef LACI_TRAIN_OPTIMIZER_H
 #define LACI_TRAIN_OPTIMIZER_H
 

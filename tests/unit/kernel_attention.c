@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * kernel/attention: every variant against sums in double, for odd sizes, rows that stand apart,
  * masks of every stride, f32 and bf16; nothing is written beside the results. */
-#include "kernel/attention.h"
+#include "kernel/attention/attention.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * kernel/lap_rows: every variant against plain loops, with ties and at the edges of what the solver
  * may ask. */
-#include "kernel/lap_rows.h"
+#include "kernel/search/lap_rows.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

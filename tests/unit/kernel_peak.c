@@ -10,7 +10,7 @@
 
 #include "base/memory.h"
 #include "cpu/cpu.h"
-#include "kernel/peak.h"
+#include "kernel/peak/peak.h"
 
 static float walked(int turns) {
   float x = 0;

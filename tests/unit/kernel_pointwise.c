@@ -2,9 +2,9 @@
  * kernel/swish, kernel/gate and kernel/relu_sum: every variant that this processor has against the
  * formula, at any length, from any address, with guards on both sides; large, tiny and special
  * values. */
-#include "kernel/gate.h"
-#include "kernel/relu_sum.h"
-#include "kernel/swish.h"
+#include "kernel/pointwise/gate.h"
+#include "kernel/pointwise/relu_sum.h"
+#include "kernel/pointwise/swish.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * kernel/quantise and kernel/turn: every variant that this processor has against the definition,
  * for every stored type, from any address; ties, zeros, denormal and largest elements. */
-#include "kernel/quantise.h"
-#include "kernel/turn.h"
+#include "kernel/search/quantise.h"
+#include "kernel/search/turn.h"
 
 #include <math.h>
 #include <setjmp.h>

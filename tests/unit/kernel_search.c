@@ -2,8 +2,8 @@
  * kernel/maxsum and kernel/topn: every variant that this processor has against the definition, over
  * sizes at the edges of tiles and pieces, with ties, zeros and largest elements, unaligned columns
  * and guards. */
-#include "kernel/maxsum.h"
-#include "kernel/topn.h"
+#include "kernel/search/maxsum.h"
+#include "kernel/search/topn.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * kernel/weight_gradient: every variant against sums that are written down here from the formula,
  * for windows, strides, pads and odd sizes; parts of the work touch nothing but their own sums. */
-#include "kernel/weight_gradient.h"
+#include "kernel/convolution/weight_gradient.h"
 
 #include <math.h>
 #include <setjmp.h>

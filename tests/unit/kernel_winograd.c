@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * kernel/winograd: the definition against a convolution in double, forward and as the gradient of
  * an input; every variant against the definition, for odd sizes, pads and bands of all heights. */
-#include "kernel/winograd.h"
+#include "kernel/convolution/winograd.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -16,7 +16,7 @@
 #include "base/rng.h"
 #include "cpu/cpu.h"
 #include "data/npy.h"
-#include "kernel/update.h"
+#include "kernel/optimizer/update.h"
 
 enum { MATRIX = 37, VECTOR = 6, N = MATRIX + VECTOR, STEPS = 6, MOST = 100003 };
 static const float rates[STEPS] = {0.1F, 0.1F, 0.05F, 0.2F, 0.01F, 0.1F};

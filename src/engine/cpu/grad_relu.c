@@ -2,7 +2,7 @@
  * Relus whose result two nodes read, as at the end of a residual block: the sum of what both give
  * back and the Relu's own gradient in one pass over memory, which is all that such steps cost. */
 #include "engine/cpu/net_in.h"
-#include "kernel/relu_sum.h"
+#include "kernel/pointwise/relu_sum.h"
 
 typedef struct relu_step {
   const laci_relu_sum *kernel;

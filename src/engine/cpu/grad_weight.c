@@ -5,10 +5,10 @@
  * The work is tiles, of some blocks in and out whose sums a core's cache holds, times parts of the
  * batch, of which there are only as many as it takes to give all threads about the same share: each
  * part has sums of its own. They are added in order and turned row-major at the end, so that the
- * number of threads alone decides about the bits. Next: kernel/weight_gradient.h. */
+ * number of threads alone decides about the bits. Next: kernel/convolution/weight_gradient.h. */
 #include "engine/cpu/net_in.h"
 #include "base/least.h"
-#include "kernel/weight_gradient.h"
+#include "kernel/convolution/weight_gradient.h"
 
 enum {
   BLOCK = LACI_GRADIENT_BLOCK,

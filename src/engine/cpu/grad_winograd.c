@@ -4,10 +4,10 @@
  *
  * Weights change with every step, so each product turns them anew from their row-major f32; then
  * bands of the images are shared out. No bit depends on the number of threads. Next:
- * kernel/winograd.h. */
+ * kernel/convolution/winograd.h. */
 #include "engine/cpu/net_in.h"
 #include "base/least.h"
-#include "kernel/winograd.h"
+#include "kernel/convolution/winograd.h"
 
 enum {
   BLOCK = LACI_WINOGRAD_BLOCK,

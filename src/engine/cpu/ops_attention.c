@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "engine/cpu/net_in.h"
-#include "kernel/attention.h"
+#include "kernel/attention/attention.h"
 
 /* ---- Finding ---- */
 

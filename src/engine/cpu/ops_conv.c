@@ -9,7 +9,7 @@
 #include "engine/cpu/dnnl_backward.h"
 #include "engine/cpu/net_in.h"
 #include "cpu/cpu.h"
-#include "kernel/swish.h"
+#include "kernel/pointwise/swish.h"
 
 enum {
   BLOCK = LACI_NET_BLOCK,

@@ -3,11 +3,11 @@
  *
  * The first operand lies as it lies, and the result lies like it; oneDNN broadcasts the second one
  * only. A value that nobody reads again is overwritten. Channels in blocks are multiplied by a
- * kernel of ours (kernel/gate.h), since oneDNN copies them to another layout for that. */
+ * kernel of ours (kernel/pointwise/gate.h), since oneDNN copies them to another layout for that. */
 #include <string.h>
 
 #include "engine/cpu/net_in.h"
-#include "kernel/gate.h"
+#include "kernel/pointwise/gate.h"
 
 int laci_net_apply(laci_net *net, const laci_net_layer *layer, int from, const laci_eltwise *e) {
   dnnl_primitive_desc_t pd = NULL;

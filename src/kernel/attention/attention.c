@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Chooses the variant of attention.h, and counts its scratch memory. */
+#include "kernel/attention/attention.h"
+
+#include "cpu/cpu.h"
+
+static laci_attend *const of_level[] = {
+#define VARIANT(name, level) [level] = laci_attend_##name,
+    LACI_KERNEL_VARIANTS(VARIANT)
+#undef VARIANT
+};
+
+laci_attend *laci_attend_now(bool bf16) {
+  laci_cpu_level level = laci_cpu();
+#if defined(__x86_64__)
+  if (bf16 && level == LACI_CPU_AVX512 && __builtin_cpu_supports("avx512bf16")) {
+    return laci_attend_avx512bf16;
+  }
+#else
+  (void)bf16;
+#endif
+  return of_level[level];
+}
+
+size_t laci_attention_scratch(const laci_attention *a) {
+  const uint64_t most = (uint64_t)1 << 24; /* of each size: nothing below overflows */
+  uint64_t queries = LACI_ATTENTION_ROWS, block = LACI_ATTENTION_COLUMNS;
+  uint64_t keys = (uint64_t)a->n_keys, depth = (uint64_t)a->depth, width = (uint64_t)a->width;
+  if (keys > most || depth > most || width > most) return 0;
+  keys = (keys + block - 1) / block * block;
+  width = (width + block - 1) / block * block;
+  depth = (depth + 15) / 16 * 16;
+  uint64_t units = keys * depth + width * keys + queries * depth + 2 * queries * keys;
+  return (size_t)units * sizeof(float);
+}

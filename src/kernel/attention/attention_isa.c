@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * attention.h for every instruction set: the build compiles this once for each (variants.h).
+ *
+ * Keys and values are packed once a head into panels: COLUMNS of the result side by side, one
+ * `unit` of the inner axis after the other. A unit is one float, or (AVX512-BF16) two bf16 that one
+ * instruction multiplies and adds. Then ROWS queries at a time: scores, their exponentials against
+ * the row's largest, and the sum over the values, divided at the end:
+ *
+ *     queries [ROWS, depth] x keys -> scores [ROWS, n_keys] -> exp -> x values -> / sum -> y */
+#include <math.h>
+#include <string.h>
+
+#include "kernel/attention/attention.h"
+#include "tensor/bf16.h"
+
+#if defined(__AVX512F__)
+#include <immintrin.h>
+enum { LANES = 16, ROWS = 6, VECTORS = 4 };
+#elif defined(__AVX2__)
+#include <immintrin.h>
+enum { LANES = 8, ROWS = 6, VECTORS = 2 };
+#else
+enum { LANES = 4, ROWS = 4, VECTORS = 2 };
+#endif
+#if defined(__aarch64__)
+#include <arm_neon.h>
+#endif
+enum { COLUMNS = LANES * VECTORS };
+
+typedef float lanes __attribute__((vector_size(4 * LANES)));
+typedef int32_t ints __attribute__((vector_size(4 * LANES)));
+typedef uint32_t words __attribute__((vector_size(4 * LANES)));
+
+#define INLINE static inline __attribute__((always_inline))
+#define LOAD(to, from) memcpy(&(to), (from), sizeof(lanes))
+#define STORE(to, from) memcpy((to), &(from), sizeof(lanes))
+
+/* sum + a * b, rounded once where the processor can */
+INLINE lanes multiply_add(lanes a, lanes b, lanes sum) {
+#if defined(__AVX512F__)
+  return (lanes)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)sum);
+#elif defined(__AVX2__)
+  return (lanes)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)sum);
+#elif defined(__aarch64__)
+  return (lanes)vfmaq_f32((float32x4_t)sum, (float32x4_t)a, (float32x4_t)b);
+#else
+  return sum + a * b;
+#endif
+}
+
+INLINE lanes choose(ints mask, lanes yes, lanes no) {
+  return (lanes)(((ints)yes & mask) | ((ints)no & ~mask));
+}
+
+/* ---- Elements and units ---- */
+
+#if defined(__AVX512BF16__)
+typedef uint32_t unit;
+enum { PER_UNIT = 2 };
+
+INLINE unit pair_of(uint16_t first, uint16_t second) { return first | ((uint32_t)second << 16); }
+/* Inner elements 2u and 2u + 1 of a row, and of a column of rows. */
+INLINE unit along(const laci_attention *a, const void *row, int64_t u, int64_t n) {
+  const uint16_t *x = (const uint16_t *)row + 2 * u;
+  (void)a;
+  return pair_of(x[0], 2 * u + 1 < n ? x[1] : 0);
+}
+INLINE unit across(const laci_attention *a, const void *rows, int64_t stride, int64_t u,
+                   int64_t n) {
+  const uint16_t *x = (const uint16_t *)rows + 2 * u * stride;
+  (void)a;
+  return pair_of(x[0], 2 * u + 1 < n ? x[stride] : 0);
+}
+INLINE lanes step(const unit *x, lanes b, lanes sum) {
+  __m512i every = _mm512_set1_epi32((int)*x);
+  return (lanes)_mm512_dpbf16_ps((__m512)sum, (__m512bh)every, (__m512bh)b);
+}
+#else
+typedef float unit;
+enum { PER_UNIT = 1 };
+
+INLINE float element(const laci_attention *a, const void *from, int64_t at) {
+  return a->bf16 ? laci_bf16_value(((const uint16_t *)from)[at]) : ((const float *)from)[at];
+}
+INLINE unit along(const laci_attention *a, const void *row, int64_t u, int64_t n) {
+  (void)n;
+  return element(a, row, u);
+}
+INLINE unit across(const laci_attention *a, const void *rows, int64_t stride, int64_t u,
+                   int64_t n) {
+  (void)n;
+  return element(a, rows, u * stride);
+}
+INLINE lanes step(const unit *x, lanes b, lanes sum) {
+  return multiply_add((lanes){0} + *x, b, sum);
+}
+#endif
+
+INLINE int64_t units_of(int64_t n) { return (n + PER_UNIT - 1) / PER_UNIT; }
+INLINE int64_t panels_of(int64_t n) { return (n + COLUMNS - 1) / COLUMNS; }
+
+INLINE const void *advance(const laci_attention *a, const void *from, int64_t elements) {
+  return (const char *)from + elements * (int64_t)(a->bf16 ? sizeof(uint16_t) : sizeof(float));
+}
+
+/* ---- Packing ---- */
+
+/* Panels of the keys as columns: [panel][unit of depth][COLUMNS], zeros behind the last key. */
+static void pack_keys(const laci_attention *a, const void *k, unit *to) {
+  int64_t n_units = units_of(a->depth);
+  for (int64_t first = 0; first < a->n_keys; first += COLUMNS, to += n_units * COLUMNS) {
+    for (int64_t c = 0; c < COLUMNS; c++) {
+      const void *row = advance(a, k, (first + c) * a->k_row);
+      bool there = first + c < a->n_keys;
+      for (int64_t u = 0; u < n_units; u++) {
+        to[u * COLUMNS + c] = there ? along(a, row, u, a->depth) : 0;
+      }
+    }
+  }
+}
+
+/* Panels of the values: [panel][unit of keys][COLUMNS], zeros behind the last column. */
+static void pack_values(const laci_attention *a, const void *v, unit *to) {
+  int64_t n_units = units_of(a->n_keys);
+  for (int64_t first = 0; first < a->width; first += COLUMNS) {
+    int64_t n = a->width - first < COLUMNS ? a->width - first : COLUMNS;
+    for (int64_t u = 0; u < n_units; u++, to += COLUMNS) {
+      for (int64_t c = 0; c < n; c++) {
+        to[c] = across(a, advance(a, v, first + c), a->v_row, u, a->n_keys);
+      }
+      for (int64_t c = n; c < COLUMNS; c++) to[c] = 0;
+    }
+  }
+}
+
+/* Queries row .. row + n - 1; the missing ones are zeros. */
+static void pack_queries(const laci_attention *a, const void *q, int64_t n, unit *to) {
+  int64_t n_units = units_of(a->depth);
+  for (int64_t r = 0; r < ROWS; r++) {
+    const void *row = advance(a, q, r * a->q_row);
+    for (int64_t u = 0; u < n_units; u++) {
+      to[r * n_units + u] = r < n ? along(a, row, u, a->depth) : 0;
+    }
+  }
+}
+
+/* ---- Products ---- */
+
+/* ROWS rows of units times a panel: [ROWS][COLUMNS]. */
+static void multiply(const unit *rows, int64_t stride, const unit *panel, int64_t n_units,
+                     float out[ROWS * COLUMNS]) {
+  lanes sum[ROWS][VECTORS] = {0};
+  for (int64_t u = 0; u < n_units; u++, panel += COLUMNS) {
+    lanes b[VECTORS];
+    for (int v = 0; v < VECTORS; v++) LOAD(b[v], panel + v * LANES);
+#pragma GCC unroll 8
+    for (int r = 0; r < ROWS; r++) {
+#pragma GCC unroll 4
+      for (int v = 0; v < VECTORS; v++) {
+        sum[r][v] = step(rows + r * stride + u, b[v], sum[r][v]);
+      }
+    }
+  }
+#pragma GCC unroll 8
+  for (int r = 0; r < ROWS; r++) {
+#pragma GCC unroll 4
+    for (int v = 0; v < VECTORS; v++) STORE(out + r * COLUMNS + v * LANES, sum[r][v]);
+  }
+}
+
+/* ---- Softmax ---- */
+
+/* 2^t for t <= 0 of a few ulps: t = whole + part, |part| <= 1/2, a polynomial of the part, and the
+ * whole into the exponent. Below 2^-126: 0. NaN stays. */
+INLINE lanes power_of_two(lanes t) {
+  const float magic = 12582912.0F; /* 1.5 * 2^23: its last bit is worth 1 */
+  lanes shifted = t + magic, part = t - (shifted - magic);
+  words whole = (words)shifted - (words)((lanes){0} + magic); /* wraps, below -126 */
+  lanes p = (lanes){0} + 1.5403530e-4F;
+  static const float factors[] = {1.3333558e-3F, 9.6181291e-3F, 5.5504109e-2F,
+                                  2.4022651e-1F, 6.9314718e-1F, 1.0F};
+  for (int at = 0; at < 6; at++) p = multiply_add(p, part, (lanes){0} + factors[at]);
+  lanes power = (lanes)((words)p + (whole << 23));
+  power = choose(t < -126.0F, (lanes){0}, power);
+  return choose(t != t, t, power); /* a NaN's own bits would have gone into the exponent */
+}
+
+/* scale * product + mask of one row, -inf behind the last key. */
+static void finish_scores(const laci_attention *a, const float *mask, float *s, int64_t room) {
+  for (int64_t j = 0; j < a->n_keys; j++) s[j] *= a->scale;
+  if (mask && a->mask_column == 1) {
+    for (int64_t j = 0; j < a->n_keys; j++) s[j] += mask[j];
+  } else if (mask) {
+    for (int64_t j = 0; j < a->n_keys; j++) s[j] += mask[j * a->mask_column];
+  }
+  for (int64_t j = a->n_keys; j < room; j++) s[j] = -INFINITY;
+}
+
+/* exp(s - max s) in place of s; returns the sum. NaN where every key is masked. */
+static float exponentials(float *s, int64_t room) {
+  const float log2_e = 1.44269504F;
+  lanes x, most = (lanes){0} - INFINITY, sum = {0};
+  for (int64_t j = 0; j < room; j += LANES) {
+    LOAD(x, s + j);
+    most = choose(x > most, x, most);
+  }
+  float top = -INFINITY, total = 0;
+  for (int l = 0; l < LANES; l++) top = most[l] > top ? most[l] : top;
+  if (top == -INFINITY) return NAN;
+  for (int64_t j = 0; j < room; j += LANES) {
+    LOAD(x, s + j);
+    x = power_of_two((x - top) * log2_e);
+    sum += x;
+    STORE(s + j, x);
+  }
+  for (int l = 0; l < LANES; l++) total += sum[l];
+  return total;
+}
+
+/* ---- One head ---- */
+
+static void write_row(const laci_attention *a, const float *from, float factor, int64_t n,
+                      void *to) {
+  if (a->bf16) {
+    for (int64_t c = 0; c < n; c++) ((uint16_t *)to)[c] = laci_bf16_round(from[c] * factor);
+  } else {
+    for (int64_t c = 0; c < n; c++) ((float *)to)[c] = from[c] * factor;
+  }
+}
+
+typedef struct room {
+  unit *keys, *values, *queries, *weights; /* weights: the exponentials as units */
+  float *scores;                           /* [ROWS, n_scores] */
+  int64_t n_scores;
+} room;
+
+static room divide(const laci_attention *a, void *scratch) {
+  room m = {.n_scores = panels_of(a->n_keys) * COLUMNS};
+  m.keys = scratch;
+  m.values = m.keys + panels_of(a->n_keys) * COLUMNS * units_of(a->depth);
+  m.scores = (float *)(m.values + panels_of(a->width) * COLUMNS * units_of(a->n_keys));
+  m.queries = (unit *)(m.scores + ROWS * m.n_scores);
+  m.weights = m.queries + ROWS * units_of(a->depth);
+  return m;
+}
+
+/* The exponentials as what the second product multiplies; returns the stride of a row. */
+static int64_t make_weights(const laci_attention *a, room *m) {
+#if defined(__AVX512BF16__)
+  int64_t n_units = units_of(a->n_keys);
+  for (int64_t r = 0; r < ROWS; r++) {
+    const float *s = m->scores + r * m->n_scores;
+    unit *to = m->weights + r * n_units;
+    for (int64_t u = 0; u < n_units; u += LANES) { /* both rooms go on to whole vectors */
+      __m512 low = _mm512_loadu_ps(s + 2 * u);
+      __m512 high = 2 * u + LANES < m->n_scores ? _mm512_loadu_ps(s + 2 * u + LANES) : low;
+      __m512i pairs = (__m512i)_mm512_cvtne2ps_pbh(high, low);
+      int64_t left = n_units - u;
+      _mm512_mask_storeu_epi32(to + u, (__mmask16)(left < LANES ? (1U << left) - 1 : 0xFFFFU),
+                               pairs);
+    }
+  }
+  return n_units;
+#else
+  (void)a;
+  m->weights = m->scores;
+  return m->n_scores;
+#endif
+}
+
+/* n <= ROWS queries from `row` on. */
+static void attend_rows(const laci_attention *a, const laci_attention_head *head, room *m,
+                        int64_t row, int64_t n) {
+  float block[ROWS * COLUMNS], sums[ROWS];
+  int64_t depth_units = units_of(a->depth), key_units = units_of(a->n_keys);
+  pack_queries(a, advance(a, head->q, row * a->q_row), n, m->queries);
+  for (int64_t panel = 0; panel < panels_of(a->n_keys); panel++) {
+    multiply(m->queries, depth_units, m->keys + panel * depth_units * COLUMNS, depth_units, block);
+    for (int64_t r = 0; r < ROWS; r++) {
+      memcpy(m->scores + r * m->n_scores + panel * COLUMNS, block + r * COLUMNS,
+             COLUMNS * sizeof *block);
+    }
+  }
+  for (int64_t r = 0; r < n; r++) {
+    const float *mask = head->mask ? head->mask + (row + r) * a->mask_row : NULL;
+    finish_scores(a, mask, m->scores + r * m->n_scores, m->n_scores);
+    sums[r] = exponentials(m->scores + r * m->n_scores, m->n_scores);
+  }
+  int64_t stride = make_weights(a, m);
+  for (int64_t first = 0; first < a->width; first += COLUMNS) {
+    int64_t columns = a->width - first < COLUMNS ? a->width - first : COLUMNS;
+    multiply(m->weights, stride, m->values + first * key_units, key_units, block);
+    for (int64_t r = 0; r < n; r++) {
+      bool masked = sums[r] != sums[r] && a->zero_nan;
+      if (masked) memset(block + r * COLUMNS, 0, COLUMNS * sizeof *block);
+      void *to = (char *)head->y + ((row + r) * a->y_row + first) * (a->bf16 ? 2 : 4);
+      write_row(a, block + r * COLUMNS, masked ? 0 : 1 / sums[r], columns, to);
+    }
+  }
+}
+
+void LACI_VARIANT(laci_attend)(const laci_attention *a, const laci_attention_head *head) {
+  room m = divide(a, head->scratch);
+  pack_keys(a, head->k, m.keys);
+  pack_values(a, head->v, m.values);
+  for (int64_t row = 0; row < a->n_queries; row += ROWS) {
+    room now = m; /* make_weights may move a pointer */
+    int64_t left = a->n_queries - row;
+    attend_rows(a, head, &now, row, left < ROWS ? left : ROWS);
+  }
+}

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * weight_gradient.h by AVX512-BF16. A register holds an entry, two places of a block as
+ * [channel][place]. The innermost loop multiplies such a pair of dy by that of one input channel,
+ * spread over all lanes: 16 registers are the sums of 16 channels in and out for one place of the
+ * window, or one point, over all rows of a band. */
+#include <immintrin.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/least.h"
+#include "kernel/convolution/pixels_avx512.h"
+#include "kernel/convolution/weight_gradient.h"
+
+enum { BLOCK = LACI_GRADIENT_BLOCK, TILE = LACI_GRADIENT_TILE, POINTS = LACI_WINOGRAD_POINTS };
+
+#define INLINE static inline __attribute__((always_inline))
+
+typedef struct entry {
+  uint32_t pair[BLOCK]; /* a channel's two places */
+} entry;
+
+INLINE void store_pair(entry *to, __m512i two) {
+  _mm512_store_si512(to->pair, laci_pixel_pairs(two));
+}
+
+/** A row of pixels, 16 channels each; zeros beside it. */
+typedef struct line {
+  const uint16_t *pixels;
+  int64_t width;
+} line;
+
+/* ---- Pixels as they are ---- */
+
+/** Entry e of a row stands for the pixels first + e * step and `apart` behind it. */
+typedef struct pairing {
+  int64_t first, step, apart, n;
+} pairing;
+
+INLINE void pair_at(const line *l, const pairing *p, int64_t e, entry *to) {
+  int64_t at = p->first + e * p->step;
+  __m512i low = _mm512_castsi256_si512(laci_pixel(l->pixels, l->width, at));
+  store_pair(to + e, _mm512_inserti64x4(low, laci_pixel(l->pixels, l->width, at + p->apart), 1));
+}
+
+static void pair_row(const line *l, const pairing *p, entry *to) {
+  int64_t e = 0;
+  for (; e < p->n && p->first + e * p->step < 0; e++) pair_at(l, p, e, to);
+  if (p->apart == 1) { /* neighbours within the row are read at once */
+    const uint16_t *from = l->pixels + (p->first + e * p->step) * BLOCK;
+    int64_t room = l->width - 2 - p->first, inside = room < 0 ? 0 : room / p->step + 1;
+    for (; e < p->n && e < inside; e++, from += p->step * BLOCK) {
+      store_pair(to + e, _mm512_loadu_si512(from));
+    }
+  }
+  for (; e < p->n; e++) pair_at(l, p, e, to);
+}
+
+/* ---- Points of two tiles ---- */
+
+INLINE __m512 load_float(const line *l, int64_t at) {
+  return laci_pixel_floats(l->pixels, l->width, at);
+}
+
+INLINE void store_points(entry *to, __m512 first, __m512 second) {
+  store_pair(to, (__m512i)_mm512_cvtne2ps_pbh(second, first));
+}
+
+/** to: [4 points][n] of the input; tiles overlap by two pixels. */
+static void input_points(const line *l, int64_t first, int64_t n, entry *to) {
+  int64_t at = first;
+  __m512 d0 = load_float(l, at), d1 = load_float(l, at + 1);
+  for (int64_t e = 0; e < n; e++, at += 4, to++) {
+    __m512 d2 = load_float(l, at + 2), d3 = load_float(l, at + 3);
+    __m512 d4 = load_float(l, at + 4), d5 = load_float(l, at + 5);
+    store_points(to, _mm512_sub_ps(d0, d2), _mm512_sub_ps(d2, d4));
+    store_points(to + n, _mm512_add_ps(d1, d2), _mm512_add_ps(d3, d4));
+    store_points(to + 2 * n, _mm512_sub_ps(d2, d1), _mm512_sub_ps(d4, d3));
+    store_points(to + 3 * n, _mm512_sub_ps(d1, d3), _mm512_sub_ps(d3, d5));
+    d0 = d4;
+    d1 = d5;
+  }
+}
+
+/** to: n entries of each point of dy, `next` from one point to the other. */
+static void output_points(const line *l, int64_t n, int64_t next, entry *to) {
+  const __m512i sign = _mm512_set1_epi32(INT32_MIN);
+  for (int64_t e = 0; e < n; e++, to++) {
+    __m512 y0 = load_float(l, 4 * e), y1 = load_float(l, 4 * e + 1);
+    __m512 y2 = load_float(l, 4 * e + 2), y3 = load_float(l, 4 * e + 3);
+    __m512i last = (__m512i)_mm512_cvtne2ps_pbh(y3, y1);
+    store_points(to, y0, y2);
+    store_points(to + next, _mm512_add_ps(y0, y1), _mm512_add_ps(y2, y3));
+    store_points(to + 2 * next, _mm512_sub_ps(y0, y1), _mm512_sub_ps(y2, y3));
+    store_pair(to + 3 * next,
+               _mm512_xor_si512(last, _mm512_or_si512(_mm512_srli_epi32(sign, 16), sign)));
+  }
+}
+
+/* ---- Bands ---- */
+
+/** What is multiplied now: rows [row, row + rows) of images [n, n + images). */
+typedef struct band {
+  laci_gradient_band most;
+  int64_t n, images, row, rows;
+  entry *in;  /* [images][in_rows][entries] of one block */
+  entry *out; /* [blocks of the part][points][images][rows][pairs]; one point without Winograd */
+} band;
+
+static void pair_input(const laci_weight_gradient *g, const laci_weight_gradient_part *part,
+                       const band *b, int64_t c) {
+  const laci_gradient_band *m = &b->most;
+  const pairing p = {.first = -g->pad_left, .step = 1, .apart = g->stride_w, .n = m->entries};
+  int64_t in_rows = (b->rows - 1) * g->stride_h + g->kernel_h;
+  for (int64_t image = 0; image < b->images; image++) {
+    const uint16_t *x = part->x + ((b->n + image) * g->c_blocks + c) * g->h * g->w * BLOCK;
+    for (int64_t i = 0; i < in_rows; i++) {
+      int64_t row = b->row * g->stride_h + i - g->pad_top;
+      const line l = {x + row * g->w * BLOCK, g->w};
+      entry *to = b->in + (image * m->in_rows + i) * m->entries;
+      if (row < 0 || row >= g->h) memset(to, 0, (size_t)m->entries * sizeof *to);
+      else if (g->winograd) input_points(&l, -g->pad_left, m->pairs, to);
+      else pair_row(&l, &p, to);
+    }
+  }
+}
+
+static void pair_output(const laci_weight_gradient *g, const laci_weight_gradient_part *part,
+                        const band *b) {
+  const pairing p = {.step = 2, .apart = 1, .n = b->most.pairs};
+  int64_t plane = b->images * b->rows * p.n;
+  entry *to = b->out;
+  for (int64_t k = part->k_first; k < part->k_last; k++) {
+    for (int64_t image = 0; image < b->images; image++) {
+      int64_t first = ((b->n + image) * g->k_blocks + k) * g->out_h + b->row;
+      for (int64_t row = 0; row < b->rows; row++, to += p.n) {
+        const line l = {part->dy + (first + row) * g->out_w * BLOCK, g->out_w};
+        if (g->winograd) output_points(&l, p.n, plane, to);
+        else pair_row(&l, &p, to);
+      }
+    }
+    if (g->winograd) to += (POINTS - 1) * plane;
+  }
+}
+
+/** sums[in][out] += over the band; in: the entry that meets the first one of out. */
+static void add_products(const band *b, int64_t row_step, const entry *in, const entry *out,
+                         float *sums) {
+  const laci_gradient_band *m = &b->most;
+  __m512 s[BLOCK];
+#pragma GCC unroll 16
+  for (int c = 0; c < BLOCK; c++) s[c] = _mm512_loadu_ps(sums + c * BLOCK);
+  for (int64_t image = 0; image < b->images; image++) {
+    const entry *row = in + image * m->in_rows * m->entries;
+    for (int64_t r = 0; r < b->rows; r++, row += row_step) {
+      const entry *x = row;
+      for (int64_t pair = 0; pair < m->pairs; pair++, x += m->pair_step, out++) {
+        __m512bh dy = (__m512bh)_mm512_load_si512(out->pair);
+#pragma GCC unroll 16
+        for (int c = 0; c < BLOCK; c++) {
+          s[c] = _mm512_dpbf16_ps(s[c], dy, (__m512bh)_mm512_set1_epi32((int)x->pair[c]));
+        }
+      }
+    }
+  }
+#pragma GCC unroll 16
+  for (int c = 0; c < BLOCK; c++) _mm512_storeu_ps(sums + c * BLOCK, s[c]);
+}
+
+/** All sums of one block in and one out; out: of that block. */
+static void add_window(const laci_weight_gradient *g, const band *b, const entry *out,
+                       float *sums) {
+  int64_t places = g->winograd ? POINTS : g->kernel_w, n = b->most.entries;
+  int64_t in_step = g->winograd ? b->most.pairs : 1;
+  int64_t out_step = g->winograd ? b->images * b->rows * b->most.pairs : 0;
+  for (int64_t i = 0; i < g->kernel_h; i++) {
+    for (int64_t j = 0; j < places; j++, sums += TILE) {
+      add_products(b, g->stride_h * n, b->in + i * n + j * in_step, out + j * out_step, sums);
+    }
+  }
+}
+
+static void add_band(const laci_weight_gradient *g, const laci_weight_gradient_part *part,
+                     const band *b) {
+  int64_t n_sums = laci_weight_gradient_sums(g) * TILE;
+  int64_t block = b->images * b->rows * b->most.pairs * (g->winograd ? POINTS : 1);
+  pair_output(g, part, b);
+  for (int64_t c = part->c_first; c < part->c_last; c++) {
+    pair_input(g, part, b, c);
+    for (int64_t k = part->k_first; k < part->k_last; k++) {
+      add_window(g, b, b->out + (k - part->k_first) * block,
+                 part->sums + (k * g->c_blocks + c) * n_sums);
+    }
+  }
+}
+
+void laci_weight_sums_avx512bf16(const laci_weight_gradient *g,
+                                 const laci_weight_gradient_part *part) {
+  int64_t n_sums = laci_weight_gradient_sums(g) * TILE;
+  size_t row = (size_t)((part->c_last - part->c_first) * n_sums);
+  band b = {.most = laci_weight_gradient_band(g)};
+  b.in = part->scratch;
+  b.out = b.in + b.most.images * b.most.in_rows * b.most.entries;
+  for (int64_t k = part->k_first; k < part->k_last; k++) {
+    float *first = part->sums + (k * g->c_blocks + part->c_first) * n_sums;
+    memset(first, 0, row * sizeof *first);
+  }
+  for (b.n = part->n_first; b.n < part->n_last; b.n += b.images) {
+    b.images = laci_least(b.most.images, part->n_last - b.n);
+    for (b.row = 0; b.row < g->out_h; b.row += b.rows) {
+      b.rows = laci_least(b.most.rows, g->out_h - b.row);
+      add_band(g, part, &b);
+    }
+  }
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What flows back through a Relu whose result y was read by two:
+ *
+ *     to[i] = y[i] > 0 ? a[i] + b[i] : 0
+ *
+ * One sum an element, of bf16 rounded to bf16: the same bits from every variant, and those of the
+ * sum and the product one after the other. relu_sum_isa.c is the one text of all variants;
+ * the scalar one is the definition of right. Next: engine/cpu/grad_relu.c, the reader. */
+#ifndef LACI_KERNEL_POINTWISE_RELU_SUM_H
+#define LACI_KERNEL_POINTWISE_RELU_SUM_H
+
+#include <stdint.h>
+
+#include "kernel/variants.h"
+
+/** [n] each, of any alignment; `to` may be one of the others. Any thread. */
+typedef struct laci_relu_sum {
+  void (*f32)(const float *a, const float *b, const float *y, int64_t n, float *to);
+  void (*bf16)(const uint16_t *a, const uint16_t *b, const uint16_t *y, int64_t n, uint16_t *to);
+} laci_relu_sum;
+
+#define LACI_RELU_SUM_DECLARE(name, level) extern const laci_relu_sum laci_relu_sum_##name;
+LACI_KERNEL_VARIANTS(LACI_RELU_SUM_DECLARE)
+#undef LACI_RELU_SUM_DECLARE
+
+/** The variant in force (cpu/cpu.h). */
+const laci_relu_sum *laci_relu_sum_now(void);
+
+#endif

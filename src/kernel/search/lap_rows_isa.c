@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * lap_rows.h for every instruction set: the build compiles this once for each (variants.h).
+ *
+ * `lanes` is a vector of the compiler's, as wide as a register. Comparisons give -1 or 0 in each
+ * lane, so a choice is two ands and an or. Each lane keeps its own smallest and the step in which
+ * it came; a handful of candidates is left at the end, of which the lowest index wins. */
+#include <string.h>
+
+#include "kernel/search/lap_rows.h"
+
+#if defined(__AVX512F__)
+enum { LANES = 16 };
+#elif defined(__AVX2__)
+enum { LANES = 8 };
+#else
+enum { LANES = 4 };
+#endif
+typedef int32_t lanes __attribute__((vector_size(4 * LANES)));
+
+/* Arrays are aligned to their elements only. */
+#define LOAD(to, from) memcpy(&(to), (from), sizeof(lanes))
+#define STORE(to, from) memcpy((to), &(from), sizeof(lanes))
+#define CHOOSE(mask, yes, no) (((yes) & (mask)) | ((no) & ~(mask)))
+
+static const int32_t lane_numbers[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+
+static int32_t least_of(const lanes *x) {
+  int32_t least = INT32_MAX;
+  for (int k = 0; k < LANES; k++) least = (*x)[k] < least ? (*x)[k] : least;
+  return least;
+}
+
+/* Of the lanes that hold `value`, the first element: `step` is where each lane found it. */
+static int first_index(const lanes *x, const lanes *step, int32_t value) {
+  lanes index;
+  LOAD(index, lane_numbers);
+  index += *step * LANES;
+  lanes equal = *x == value;
+  index = CHOOSE(equal, index, (lanes){0} + INT32_MAX);
+  return least_of(&index);
+}
+
+static laci_two_least two_least(const int32_t *row, const int32_t *price, int n) {
+  lanes r, p, step = {0}, at = {0};
+  LOAD(r, row);
+  LOAD(p, price);
+  lanes least = r - p, second = least - least + INT32_MAX;
+  for (int j = LANES; j < n; j += LANES) {
+    LOAD(r, row + j);
+    LOAD(p, price + j);
+    step += 1;
+    lanes x = r - p, lower = x < least;
+    lanes other = CHOOSE(lower, least, x); /* what does not become the smallest */
+    lanes nearer = other < second;
+    second = CHOOSE(nearer, other, second);
+    least = CHOOSE(lower, x, least);
+    at = CHOOSE(lower, step, at);
+  }
+  laci_two_least out = {.least = least_of(&least), .second = INT32_MAX};
+  out.at = first_index(&least, &at, out.least);
+  lanes winner;
+  LOAD(winner, lane_numbers);
+  winner = winner == out.at % LANES;
+  lanes rest = CHOOSE(winner, second, least);
+  lanes smaller = rest < second;
+  rest = CHOOSE(smaller, rest, second);
+  out.second = least_of(&rest);
+  return out;
+}
+
+static int32_t least(const int32_t *row, const int32_t *price, int n) {
+  lanes found = (lanes){0} + INT32_MAX;
+  for (int j = 0; j < n; j += LANES) {
+    lanes r, p;
+    LOAD(r, row + j);
+    LOAD(p, price + j);
+    lanes x = r - p, smaller = x < found;
+    found = CHOOSE(smaller, x, found);
+  }
+  return least_of(&found);
+}
+
+static void lower(const laci_lap_offer *offer, int32_t *least, int32_t *from, int n) {
+  for (int j = 0; j < n; j += LANES) {
+    lanes x, l, f;
+    LOAD(x, offer->row + j);
+    x -= offer->shift;
+    LOAD(l, least + j);
+    LOAD(f, from + j);
+    lanes smaller = x < l, here = smaller & offer->i;
+    l = CHOOSE(smaller, x, l);
+    f = here | (f & ~smaller);
+    STORE(least + j, l);
+    STORE(from + j, f);
+  }
+}
+
+/* Nothing is ever shorter for a column that is done, so only looking for the nearest must skip it:
+ * mark lifts it out of sight. */
+static int relax(const laci_lap_front *front, const int32_t *row, int32_t i, int32_t base) {
+  const int32_t *price = front->price, *marks = front->mark;
+  int32_t *distances = front->distance, *parents = front->parent;
+  lanes nearest = (lanes){0} + INT32_MAX, at = {0}, step = {0};
+  for (int j = 0, n = front->n; j < n; j += LANES) {
+    lanes r, p, distance, parent, mark;
+    LOAD(r, row + j);
+    LOAD(p, price + j);
+    LOAD(distance, distances + j);
+    LOAD(parent, parents + j);
+    LOAD(mark, marks + j);
+    lanes through = r - p + base, shorter = through < distance, here = shorter & i;
+    distance = CHOOSE(shorter, through, distance);
+    parent = here | (parent & ~shorter);
+    STORE(distances + j, distance);
+    STORE(parents + j, parent);
+    lanes hidden = mark > distance, key = CHOOSE(hidden, mark, distance);
+    lanes nearer = key < nearest;
+    nearest = CHOOSE(nearer, key, nearest);
+    at = CHOOSE(nearer, step, at);
+    step += 1;
+  }
+  return first_index(&nearest, &at, least_of(&nearest));
+}
+
+const laci_lap_rows LACI_VARIANT(laci_lap_rows) = {two_least, least, lower, relax};

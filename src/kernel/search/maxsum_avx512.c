@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * maxsum.h by AVX-512 with VNNI: a maximum, then one dot product with ones that adds four bytes (or
+ * two words) into each 32-bit lane. A 4 x 4 tile keeps sixteen sums in registers, so that every
+ * load serves four of them; at its end they are turned and added into one register, four lanes a
+ * row of the table. Tiles at the edge repeat their last column and drop what that gives. */
+#include "kernel/search/maxsum.h"
+
+#include <immintrin.h>
+
+enum { TILE = 4 };
+
+#define INLINE static inline __attribute__((always_inline))
+
+/* gcc 12 moves the sums from register to register inside the loop unless told that one is as good
+ * as another. */
+INLINE __m512i stay(__m512i sum) {
+  __asm__("" : "+v"(sum));
+  return sum;
+}
+
+INLINE __m512i step_u8(__m512i sum, __m512i a, __m512i b) {
+  return stay(_mm512_dpbusd_epi32(sum, _mm512_max_epu8(a, b), _mm512_set1_epi8(1)));
+}
+
+INLINE __m512i step_i16(__m512i sum, __m512i a, __m512i b) {
+  return stay(_mm512_dpwssd_epi32(sum, _mm512_max_epi16(a, b), _mm512_set1_epi16(1)));
+}
+
+INLINE int lower(int a, int b) { return a < b ? a : b; }
+
+typedef __m512i step(__m512i sum, __m512i a, __m512i b);
+
+/* Each 128 bits of the result: partial sums of a, b, c, d. */
+INLINE __m512i turn(const __m512i v[TILE]) {
+  __m512i ab = _mm512_add_epi32(_mm512_unpacklo_epi32(v[0], v[1]),
+                                _mm512_unpackhi_epi32(v[0], v[1])),
+          cd = _mm512_add_epi32(_mm512_unpacklo_epi32(v[2], v[3]),
+                                _mm512_unpackhi_epi32(v[2], v[3]));
+  return _mm512_add_epi32(_mm512_unpacklo_epi64(ab, cd), _mm512_unpackhi_epi64(ab, cd));
+}
+
+/* Adds 128-bit parts 0 and 1, 2 and 3 of a, then of b. */
+INLINE __m512i fold(__m512i a, __m512i b) {
+  return _mm512_add_epi32(_mm512_shuffle_i32x4(a, b, 0x88), _mm512_shuffle_i32x4(a, b, 0xDD));
+}
+
+/* One tile over 64-byte pieces of four columns by four: 128 bits a row. `add` is known where this
+ * is inlined. */
+INLINE __m512i tile(const char *const t[TILE], const char *const x[TILE], size_t bytes, step *add) {
+  __m512i sum[TILE][TILE];
+  for (int i = 0; i < TILE; i++) {
+    for (int j = 0; j < TILE; j++) sum[i][j] = _mm512_setzero_si512();
+  }
+  for (size_t at = 0; at < bytes; at += 64) {
+    __m512i a[TILE];
+    for (int i = 0; i < TILE; i++) a[i] = _mm512_loadu_si512(t[i] + at);
+    for (int j = 0; j < TILE; j++) {
+      __m512i b = _mm512_loadu_si512(x[j] + at);
+      for (int i = 0; i < TILE; i++) sum[i][j] = add(sum[i][j], a[i], b);
+    }
+  }
+  return fold(fold(turn(sum[0]), turn(sum[1])), fold(turn(sum[2]), turn(sum[3])));
+}
+
+INLINE void write_row(int32_t *out, __m128i sums, __mmask8 columns, bool adds) {
+  if (adds) sums = _mm_add_epi32(sums, _mm_maskz_loadu_epi32(columns, out));
+  _mm_mask_storeu_epi32(out, columns, sums);
+}
+
+INLINE void write_tile(const laci_maxsum_job *job, int i0, int j0, __m512i sums) {
+  const __mmask8 columns = (__mmask8)((1U << lower(TILE, job->nx - j0)) - 1);
+  int32_t *out = job->out + (size_t)i0 * job->out_stride + (size_t)j0;
+  const int n = job->nt - i0;
+  write_row(out, _mm512_castsi512_si128(sums), columns, job->adds);
+  if (n < 2) return;
+  write_row(out + job->out_stride, _mm512_extracti32x4_epi32(sums, 1), columns, job->adds);
+  if (n < 3) return;
+  write_row(out + 2 * job->out_stride, _mm512_extracti32x4_epi32(sums, 2), columns, job->adds);
+  if (n < 4) return;
+  write_row(out + 3 * job->out_stride, _mm512_extracti32x4_epi32(sums, 3), columns, job->adds);
+}
+
+INLINE void take(const char *tile_of[TILE], const void *const *columns, int at, int n,
+                 size_t offset) {
+  for (int i = 0; i < TILE; i++) {
+    tile_of[i] = (const char *)columns[lower(at + i, n - 1)] + offset;
+  }
+}
+
+INLINE void all_tiles(const laci_maxsum_job *job, size_t size, step *add) {
+  const char *t[TILE], *x[TILE];
+  for (int i = 0; i < job->nt; i += TILE) {
+    take(t, job->t, i, job->nt, job->first * size);
+    for (int j = 0; j < job->nx; j += TILE) {
+      take(x, job->x, j, job->nx, job->first * size);
+      write_tile(job, i, j, tile(t, x, job->rows * size, add));
+    }
+  }
+}
+
+void laci_maxsum_u8_avx512(const laci_maxsum_job *job) { all_tiles(job, 1, step_u8); }
+
+void laci_maxsum_i16_avx512(const laci_maxsum_job *job) { all_tiles(job, 2, step_i16); }

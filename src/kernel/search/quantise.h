@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Stored weights into the small integers of number.h, straight from the file's elements:
+ *
+ *     out[i] = trunc(min(|w[i]| * scale, largest) + 1/2)
+ *
+ * in float32, each operation rounded once, so that every variant gives the same integers. Elements
+ * of other types, and scales that float32 cannot hold, are for the caller to do in float64.
+ * quantise_isa.c is the one text of all variants; quantise.c chooses. Next:
+ * permute/search_matrix.c, the reader. */
+#ifndef LACI_KERNEL_SEARCH_QUANTISE_H
+#define LACI_KERNEL_SEARCH_QUANTISE_H
+
+#include <stdbool.h>
+
+#include "kernel/search/number.h"
+#include "kernel/variants.h"
+#include "lacuna/dtype.h"
+
+typedef struct laci_quantiser {
+  lac_dtype dtype; /* f32, f16 or bf16 */
+  laci_number number;
+  float scale, largest; /* largest: a whole number that the integers hold */
+} laci_quantiser;
+
+typedef void laci_quantise_elements(const laci_quantiser *q, const void *elements, size_t n,
+                                    void *out);
+
+#define LACI_QUANTISE_DECLARE(name, level) laci_quantise_elements laci_quantise_##name;
+LACI_KERNEL_VARIANTS(LACI_QUANTISE_DECLARE)
+#undef LACI_QUANTISE_DECLARE
+
+/** Are elements of this type, times this scale, float32's business? */
+bool laci_quantise_fits(lac_dtype dtype, double scale);
+
+/** n finite elements (any alignment) into out, which they may not overlap. By the variant in force
+ * (cpu/cpu.h). */
+void laci_quantise(const laci_quantiser *q, const void *elements, size_t n, void *out);
+
+#endif

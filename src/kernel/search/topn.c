@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Chooses the variant of the n largest. Calls are small, a block's columns at a time: the choice is
+ * one atomic read and one table. Next: topn_scalar.c. */
+#include "kernel/search/topn.h"
+
+#include "cpu/cpu.h"
+
+static const struct {
+  laci_nth *nth;
+  laci_sum *sum;
+} of_level[] = {
+#define VARIANT(name, level) [level] = {laci_nth_largest_##name, laci_top_sum_##name},
+    LACI_KERNEL_VARIANTS(VARIANT)
+#undef VARIANT
+};
+
+void laci_nth_largest(laci_number number, const void *const *columns, int n_columns, int n,
+                      size_t rows, void *out) {
+  of_level[laci_cpu()].nth(number, columns, n_columns, n, rows, out);
+}
+
+int64_t laci_top_sum(laci_number number, const void *const *columns, int n_columns, int n,
+                     size_t rows) {
+  return of_level[laci_cpu()].sum(number, columns, n_columns, n, rows);
+}

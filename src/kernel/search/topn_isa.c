@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * topn.h for every instruction set that has vectors: the build compiles this once for each
+ * (variants.h). First what differs: the type `lanes`, load, store and set_zero, max and min of both
+ * element types, and sums of lanes (add_u8, add_i16 into 32 bits or more, total_of).
+ *
+ * The places that elements sink through are registers wherever n is known when this is compiled:
+ * so for n up to 8. What counts most is spelled out: the second of three columns (the value of a
+ * place under 2:4) and the two largest of four (what 2:4 keeps). */
+#include "kernel/search/topn.h"
+
+#if defined(__AVX512F__)
+#include <immintrin.h>
+
+/* Bytes are summed by psadbw into 64 bits, words by a dot product with ones into 32. */
+typedef __m512i lanes;
+
+static inline lanes load(const char *at) { return _mm512_loadu_si512(at); }
+static inline void store(char *at, lanes v) { _mm512_storeu_si512(at, v); }
+static inline lanes set_zero(void) { return _mm512_setzero_si512(); }
+static inline lanes max_u8(lanes a, lanes b) { return _mm512_max_epu8(a, b); }
+static inline lanes min_u8(lanes a, lanes b) { return _mm512_min_epu8(a, b); }
+static inline lanes max_i16(lanes a, lanes b) { return _mm512_max_epi16(a, b); }
+static inline lanes min_i16(lanes a, lanes b) { return _mm512_min_epi16(a, b); }
+
+static inline lanes add_u8(lanes sums, lanes v) {
+  return _mm512_add_epi32(sums, _mm512_sad_epu8(v, _mm512_setzero_si512()));
+}
+
+static inline lanes add_i16(lanes sums, lanes v) {
+  return _mm512_dpwssd_epi32(sums, v, _mm512_set1_epi16(1));
+}
+
+/* Neighbours first, in 64 bits: sums of many lanes leave 32. */
+static inline int64_t total_of(lanes sums) {
+  __m512i low = _mm512_and_si512(sums, _mm512_set1_epi64(UINT32_MAX));
+  return _mm512_reduce_add_epi64(_mm512_add_epi64(low, _mm512_srli_epi64(sums, 32)));
+}
+
+#elif defined(__AVX2__)
+#include <immintrin.h>
+
+/* Bytes are summed by psadbw into 64 bits, words by pmaddwd with ones into 32. */
+typedef __m256i lanes;
+
+static inline lanes load(const char *at) {
+  return _mm256_loadu_si256((const __m256i *)(const void *)at);
+}
+
+static inline void store(char *at, lanes v) { _mm256_storeu_si256((__m256i *)(void *)at, v); }
+static inline lanes set_zero(void) { return _mm256_setzero_si256(); }
+static inline lanes max_u8(lanes a, lanes b) { return _mm256_max_epu8(a, b); }
+static inline lanes min_u8(lanes a, lanes b) { return _mm256_min_epu8(a, b); }
+static inline lanes max_i16(lanes a, lanes b) { return _mm256_max_epi16(a, b); }
+static inline lanes min_i16(lanes a, lanes b) { return _mm256_min_epi16(a, b); }
+
+static inline lanes add_u8(lanes sums, lanes v) {
+  return _mm256_add_epi32(sums, _mm256_sad_epu8(v, _mm256_setzero_si256()));
+}
+
+static inline lanes add_i16(lanes sums, lanes v) {
+  return _mm256_add_epi32(sums, _mm256_madd_epi16(v, _mm256_set1_epi16(1)));
+}
+
+/* Neighbours first, in 64 bits: sums of many lanes leave 32. */
+static inline int64_t total_of(lanes sums) {
+  __m256i low = _mm256_and_si256(sums, _mm256_set1_epi64x(UINT32_MAX));
+  __m256i wide = _mm256_add_epi64(low, _mm256_srli_epi64(sums, 32));
+  __m128i half = _mm_add_epi64(_mm256_castsi256_si128(wide), _mm256_extracti128_si256(wide, 1));
+  return _mm_cvtsi128_si64(half) + _mm_extract_epi64(half, 1);
+}
+
+#else
+#include <arm_neon.h>
+
+/* Sums are lanes of 32 bits, made by pairwise additions. */
+typedef uint8x16_t lanes;
+
+static inline int16x8_t words(lanes v) { return vreinterpretq_s16_u8(v); }
+static inline uint32x4_t wide(lanes v) { return vreinterpretq_u32_u8(v); }
+
+static inline lanes load(const char *at) { return vld1q_u8((const uint8_t *)at); }
+static inline void store(char *at, lanes v) { vst1q_u8((uint8_t *)at, v); }
+static inline lanes set_zero(void) { return vdupq_n_u8(0); }
+static inline lanes max_u8(lanes a, lanes b) { return vmaxq_u8(a, b); }
+static inline lanes min_u8(lanes a, lanes b) { return vminq_u8(a, b); }
+
+static inline lanes max_i16(lanes a, lanes b) {
+  return vreinterpretq_u8_s16(vmaxq_s16(words(a), words(b)));
+}
+
+static inline lanes min_i16(lanes a, lanes b) {
+  return vreinterpretq_u8_s16(vminq_s16(words(a), words(b)));
+}
+
+static inline lanes add_u8(lanes sums, lanes v) {
+  return vreinterpretq_u8_u32(vpadalq_u16(wide(sums), vpaddlq_u8(v)));
+}
+
+static inline lanes add_i16(lanes sums, lanes v) {
+  return vreinterpretq_u8_u32(vpadalq_u16(wide(sums), vreinterpretq_u16_u8(v)));
+}
+
+static inline int64_t total_of(lanes sums) { return (int64_t)vaddlvq_u32(wide(sums)); }
+
+#endif
+
+#define INLINE static inline __attribute__((always_inline))
+
+typedef lanes choose(lanes a, lanes b);
+typedef lanes add(lanes sums, lanes elements);
+
+/* What a loop needs to know of the element type; all of it is known where it is inlined. */
+typedef struct kind {
+  choose *max, *min;
+  add *add;
+} kind;
+
+/* Columns as bytes, at one place of their rows. */
+typedef struct stripe {
+  const void *const *columns;
+  int n_columns;
+  size_t at; /* bytes */
+} stripe;
+
+INLINE lanes load_column(const stripe *s, int c) {
+  return load((const char *)s->columns[c] + s->at);
+}
+
+/* The n largest of every row, in order. */
+INLINE void sort_largest(const kind *k, const stripe *s, int n, lanes *top) {
+  for (int place = 0; place < n; place++) top[place] = set_zero();
+  for (int c = 0; c < s->n_columns; c++) {
+    lanes sinking = load_column(s, c);
+    for (int place = 0; place < n; place++) {
+      lanes larger = k->max(top[place], sinking);
+      sinking = k->min(top[place], sinking);
+      top[place] = larger;
+    }
+  }
+}
+
+/* min(a, b) loses against c, or the larger of a and b does: the second is what is left. */
+INLINE lanes second_of_three(const kind *k, const stripe *s) {
+  lanes a = load_column(s, 0), b = load_column(s, 1), c = load_column(s, 2);
+  return k->max(k->min(a, b), k->min(k->max(a, b), c));
+}
+
+INLINE void nth_rows(const kind *k, const void *const *columns, int n_columns, int n, size_t bytes,
+                     char *out) {
+  lanes top[LACI_TOPN_MAX];
+  stripe s = {columns, n_columns, 0};
+  for (; s.at < bytes; s.at += sizeof(lanes)) {
+    sort_largest(k, &s, n, top);
+    store(out + s.at, top[n - 1]);
+  }
+}
+
+INLINE void nth_of_kind(const kind *k, const void *const *columns, int n_columns, int n,
+                        size_t bytes, char *out) {
+  if (n == 2 && n_columns == 3) {
+    stripe s = {columns, n_columns, 0};
+    for (; s.at < bytes; s.at += sizeof(lanes)) store(out + s.at, second_of_three(k, &s));
+    return;
+  }
+  switch (n) {
+    case 1: nth_rows(k, columns, n_columns, 1, bytes, out); return;
+    case 2: nth_rows(k, columns, n_columns, 2, bytes, out); return;
+    case 3: nth_rows(k, columns, n_columns, 3, bytes, out); return;
+    case 4: nth_rows(k, columns, n_columns, 4, bytes, out); return;
+    case 5: nth_rows(k, columns, n_columns, 5, bytes, out); return;
+    case 6: nth_rows(k, columns, n_columns, 6, bytes, out); return;
+    case 7: nth_rows(k, columns, n_columns, 7, bytes, out); return;
+    case 8: nth_rows(k, columns, n_columns, 8, bytes, out); return;
+    default: nth_rows(k, columns, n_columns, n, bytes, out); return;
+  }
+}
+
+/* Pairs first: the largest is the larger winner, the second the other winner or the larger loser.
+ */
+INLINE lanes add_two_of_four(const kind *k, const stripe *s, lanes sums) {
+  lanes a = load_column(s, 0), b = load_column(s, 1), c = load_column(s, 2), d = load_column(s, 3);
+  lanes won_ab = k->max(a, b), won_cd = k->max(c, d), lost_ab = k->min(a, b),
+        lost_cd = k->min(c, d);
+  sums = k->add(sums, k->max(won_ab, won_cd));
+  return k->add(sums, k->max(k->min(won_ab, won_cd), k->max(lost_ab, lost_cd)));
+}
+
+/* Lanes of 32 bits take twice 32767 a place and step: emptied every so often, they hold 64 places.
+ */
+enum { STEPS_AT_ONCE = 256 };
+
+INLINE int64_t sum_rows(const kind *k, const void *const *columns, int n_columns, int n,
+                        size_t bytes) {
+  lanes top[LACI_TOPN_MAX];
+  stripe s = {columns, n_columns, 0};
+  int64_t total = 0;
+  while (s.at < bytes) {
+    lanes sums = set_zero();
+    for (int i = 0; i < STEPS_AT_ONCE && s.at < bytes; i++, s.at += sizeof(lanes)) {
+      if (n == 2 && n_columns == 4) {
+        sums = add_two_of_four(k, &s, sums);
+        continue;
+      }
+      sort_largest(k, &s, n, top);
+      for (int place = 0; place < n; place++) sums = k->add(sums, top[place]);
+    }
+    total += total_of(sums);
+  }
+  return total;
+}
+
+INLINE int64_t sum_of_kind(const kind *k, const void *const *columns, int n_columns, int n,
+                           size_t bytes) {
+  switch (n) {
+    case 1: return sum_rows(k, columns, n_columns, 1, bytes);
+    case 2:
+      return n_columns == 4 ? sum_rows(k, columns, 4, 2, bytes)
+                            : sum_rows(k, columns, n_columns, 2, bytes);
+    case 3: return sum_rows(k, columns, n_columns, 3, bytes);
+    case 4: return sum_rows(k, columns, n_columns, 4, bytes);
+    case 5: return sum_rows(k, columns, n_columns, 5, bytes);
+    case 6: return sum_rows(k, columns, n_columns, 6, bytes);
+    case 7: return sum_rows(k, columns, n_columns, 7, bytes);
+    case 8: return sum_rows(k, columns, n_columns, 8, bytes);
+    default: return sum_rows(k, columns, n_columns, n, bytes);
+  }
+}
+
+static const kind kind_u8 = {max_u8, min_u8, add_u8}, kind_i16 = {max_i16, min_i16, add_i16};
+
+void LACI_VARIANT(laci_nth_largest)(laci_number number, const void *const *columns, int n_columns,
+                                    int n, size_t rows, void *out) {
+  if (number == LACI_U8) nth_of_kind(&kind_u8, columns, n_columns, n, rows, out);
+  else nth_of_kind(&kind_i16, columns, n_columns, n, 2 * rows, out);
+}
+
+int64_t LACI_VARIANT(laci_top_sum)(laci_number number, const void *const *columns, int n_columns,
+                                   int n, size_t rows) {
+  if (number == LACI_U8) return sum_of_kind(&kind_u8, columns, n_columns, n, rows);
+  return sum_of_kind(&kind_i16, columns, n_columns, n, 2 * rows);
+}
