@@ -72,6 +72,7 @@ lint:
 	@tools/format --check
 	@tools/check_rooms
 	@tools/check_size
+	@tools/check_ops
 
 # QUICK=1: a short run; RECORD=1: what comes out becomes an entry of bench/ledger.json.
 bench: build-release

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "graph/gradient_in.h"
 #include "graph/op.h"
-#include "graph/ops/op_in.h"
+#include "graph/ops/shared/op_in.h"
 
 /* ---- What rules ask and say
  * --------------------------------------------------------------------------------- */

@@ -109,7 +109,7 @@ laci_shape laci_gradient_in_shape(const laci_gradient_builder *b, const laci_nod
 const laci_buf *laci_gradient_known(const laci_gradient_builder *b, const laci_node *node,
                                     int port);
 
-/* ---- Three: internal operators, domain "lacuna", each in a file of graph/ops
+/* ---- Three: internal operators, domain "lacuna", each in a file of graph/ops/internal
  *
  * Attributes "input_shape" and the like are lists of integers; window attributes (kernel_shape,
  * strides, pads, dilations, ceil_mode, count_include_pad) are ONNX's, always all written out, with

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The table of operators, made from ops/ops.def, and finding one by name.
  * A binary search over an index that is sorted by (name, domain) once; next: ops/ops.def, and
- * ops/gradient_ops.def for those that only gradients use. */
+ * ops/internal/ops.def for those that only gradients use. */
 #include "graph/op.h"
 
 #include <stdlib.h>
@@ -9,14 +9,14 @@
 #include <threads.h>
 
 #define LAC_OP(name) extern const laci_op laci_op_##name;
-#include "graph/ops/gradient_ops.def"
+#include "graph/ops/internal/ops.def"
 #include "graph/ops/ops.def"
 #undef LAC_OP
 
 static const laci_op *const all_ops[] = {
 #define LAC_OP(name) &laci_op_##name,
 #include "graph/ops/ops.def"
-#include "graph/ops/gradient_ops.def" /* last: laci_op_all leaves them out */
+#include "graph/ops/internal/ops.def" /* last: laci_op_all leaves them out */
 #undef LAC_OP
 };
 
@@ -24,7 +24,7 @@ static const laci_op *const all_ops[] = {
 enum {
   N_OPS = sizeof all_ops / sizeof all_ops[0],
   N_INTERNAL = 0
-#include "graph/ops/gradient_ops.def"
+#include "graph/ops/internal/ops.def"
 };
 #undef LAC_OP
 

@@ -113,7 +113,7 @@ typedef struct laci_op {
  */
 const laci_op *laci_op_find(const char *name, const char *domain);
 /** All operators that a file may use, in the order of ops.def: without the internal ones of
- * gradient_ops.def. */
+ * internal/ops.def. */
 const laci_op *const *laci_op_all(int *n);
 
 /** Is the node this operator of ONNX, or this one of the library's own (gradients)? */

@@ -12,7 +12,7 @@
 #include "graph/gradient.h"
 #include "graph/infer.h"
 #include "graph/op.h"
-#include "graph/ops/op_in.h"
+#include "graph/ops/shared/op_in.h"
 #include "graph/remat.h"
 #include "graph/training_in.h"
 

@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 #include "graph/op.h"
-#include "graph/ops/op_in.h"
+#include "graph/ops/shared/op_in.h"
 #include "graph/training_in.h"
 
 /** Ports that are parameters by the operator's own definition, beside op->weights. */

@@ -4,7 +4,7 @@
 #include "support/op_case.h"
 
 #include "base/memory.h"
-#include "graph/ops/gemm_f64.h"
+#include "graph/ops/shared/gemm_f64.h"
 
 typedef struct problem {
   int64_t n_batch, m, n, k;

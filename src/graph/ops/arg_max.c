@@ -2,7 +2,7 @@
  * ArgMax: the place of the largest element along an axis; of equal ones the first, or the last
  * (select_last_index). Its result is a place, so nothing may move along the axis; the others pass
  * through. arg_min.c shares all of it. */
-#include "graph/ops/arg_in.h"
+#include "graph/ops/shared/arg_in.h"
 
 lac_status laci_arg_infer(laci_infer *infer) {
   lac_status st = laci_want_inputs(infer, 1, 1);

@@ -2,7 +2,7 @@
  * Asin: y = asin(x), element by element. */
 #include <math.h>
 
-#include "graph/ops/op_in.h"
+#include "graph/ops/shared/op_in.h"
 
 static double value(double x, const void *context) {
   (void)context;

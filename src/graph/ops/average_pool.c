@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * AveragePool: the mean under the window; with count_include_pad = 1 the padding counts as zeros.
  * */
-#include "graph/ops/grad_in.h"
-#include "graph/ops/pool_in.h"
+#include "graph/ops/shared/grad_in.h"
+#include "graph/ops/shared/pool_in.h"
 
 static void step(laci_pool_state *state, double x, int64_t at) {
   (void)at;

@@ -6,8 +6,8 @@
  * parameters follow the channels. */
 #include <math.h>
 
-#include "graph/ops/grad_in.h"
-#include "graph/ops/norm_in.h"
+#include "graph/ops/shared/grad_in.h"
+#include "graph/ops/shared/norm_in.h"
 
 enum { SCALE = 1, BIAS, MEAN, VARIANCE, N_INPUTS };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * BitShift: x shifted by y bits, direction LEFT or RIGHT, of unsigned integers, broadcast.
  * Shifting by the whole width or more leaves nothing. */
-#include "graph/ops/op_in.h"
+#include "graph/ops/shared/op_in.h"
 
 static int64_t shift_left(int64_t x, int64_t n) {
   return n < 0 || n > 63 ? 0 : (int64_t)((uint64_t)x << n);

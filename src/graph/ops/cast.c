@@ -2,7 +2,7 @@
  * Cast: y = x in another element type. Integers wrap around, floats are truncated towards zero,
  * bool is x != 0. Every channel order passes through. See also cast_like.c. */
 #include "graph/gradient.h"
-#include "graph/ops/op_in.h"
+#include "graph/ops/shared/op_in.h"
 
 typedef struct conversion {
   const laci_eval *eval;

@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "graph/gradient.h"
-#include "graph/ops/op_in.h"
+#include "graph/ops/shared/op_in.h"
 
 typedef struct bounds {
   double low, high;

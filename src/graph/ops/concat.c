@@ -4,8 +4,8 @@
  * Along that axis every input owns a run of the output's places (a map each); the other axes are
  * shared by all. Inference evaluates it on shape contents: it is how exporters put shapes together.
  */
-#include "graph/ops/grad_in.h"
-#include "graph/ops/op_in.h"
+#include "graph/ops/shared/grad_in.h"
+#include "graph/ops/shared/op_in.h"
 
 /** Size of the output along `axis`, -1 unknown; checks that the other sizes agree and takes the
  * best known ones. */

@@ -6,9 +6,9 @@
  * patches. */
 #include <string.h>
 
-#include "graph/ops/grad_in.h"
-#include "graph/ops/conv_in.h"
-#include "graph/ops/op_in.h"
+#include "graph/ops/shared/grad_in.h"
+#include "graph/ops/shared/conv_in.h"
+#include "graph/ops/shared/op_in.h"
 
 static lac_status check_channels(laci_infer *infer, int64_t n_groups) {
   const laci_shape *x = &infer->in[0]->shape, *w = &infer->in[1]->shape;

@@ -7,9 +7,9 @@
  * Channels mirror Conv's: the weight's axis 0 is reduced against x's channels, its axis 1 makes
  * y's. */
 #include "base/memory.h"
-#include "graph/ops/grad_in.h"
-#include "graph/ops/conv_in.h"
-#include "graph/ops/op_in.h"
+#include "graph/ops/shared/grad_in.h"
+#include "graph/ops/shared/conv_in.h"
+#include "graph/ops/shared/op_in.h"
 
 /** Sizes and pads of every spatial axis; x has known spatial sizes. */
 typedef struct plan {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * CumSum: running sums along an axis, from the front or (reverse) the back, with or (exclusive)
  * without the element itself. Order matters along the axis; the others pass through. */
-#include "graph/ops/op_in.h"
+#include "graph/ops/shared/op_in.h"
 
 static lac_status infer(laci_infer *infer) {
   lac_status st = laci_want_inputs(infer, 2, 2);

@@ -4,7 +4,7 @@
  * map for each offset k: all b * b in channels of an out channel are one channel with it. Space is
  * fixed. */
 #include "graph/gradient.h"
-#include "graph/ops/block_in.h"
+#include "graph/ops/shared/block_in.h"
 
 static bool is_column_row(const laci_node *node) {
   return strcmp(laci_node_text(node, "mode", "DCR"), "CRD") == 0;

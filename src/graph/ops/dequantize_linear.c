@@ -2,7 +2,7 @@
  * DequantizeLinear: y = (x - zero) * scale, with one scale for all or one for each place along
  * `axis` (opset 13). Every channel order passes through; scales and zero points of an axis follow
  * it. quantize_linear.c shares the checks. */
-#include "graph/ops/quant_in.h"
+#include "graph/ops/shared/quant_in.h"
 
 static lac_status decline_blocks(const laci_node *node, lac_error *err) {
   int64_t block = laci_node_int(node, "block_size", 0);

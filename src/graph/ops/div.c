@@ -2,7 +2,7 @@
  * Div: y = a / b, broadcast; integers are cut towards zero.
  * A zero integer divisor has no defined result: it gives 0 here, never a trap. */
 #include "graph/gradient.h"
-#include "graph/ops/op_in.h"
+#include "graph/ops/shared/op_in.h"
 
 static double value(double a, double b) { return a / b; }
 

@@ -2,7 +2,7 @@
  * Dropout as inference sees it: y = x, and a mask of ones where it is asked for.
  * Every channel order passes through; the mask holds the same everywhere. */
 #include "graph/gradient.h"
-#include "graph/ops/op_in.h"
+#include "graph/ops/shared/op_in.h"
 
 static lac_status infer(laci_infer *infer) {
   lac_status st = laci_want_inputs(infer, 1, 3);

@@ -6,7 +6,7 @@
  * order and coupling at once. */
 #include <ctype.h>
 
-#include "graph/ops/op_in.h"
+#include "graph/ops/shared/op_in.h"
 
 enum { N_LETTERS = 52, N_INDICES = N_LETTERS + LACI_MAX_RANK, MAX_OPERANDS = 8 };
 

@@ -2,7 +2,7 @@
  * Elu: y = x where x >= 0, else alpha * (e^x - 1). */
 #include <math.h>
 
-#include "graph/ops/op_in.h"
+#include "graph/ops/shared/op_in.h"
 
 typedef struct parameters {
   double alpha;

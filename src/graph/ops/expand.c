@@ -3,7 +3,7 @@
  * An axis that grows from size 1 is uniform: its input place joins nothing. All others keep their
  * orders. */
 #include "graph/gradient.h"
-#include "graph/ops/op_in.h"
+#include "graph/ops/shared/op_in.h"
 
 static lac_status infer(laci_infer *infer) {
   lac_status st = laci_want_inputs(infer, 2, 2);

@@ -2,7 +2,7 @@
  * EyeLike: ones on the k-th diagonal of a matrix of the input's shape, whose content nobody looks
  * at. Any order of the input is welcome; the places of the result have a meaning, so nothing moves
  * there. */
-#include "graph/ops/op_in.h"
+#include "graph/ops/shared/op_in.h"
 
 static lac_status infer(laci_infer *infer) {
   lac_status st = laci_want_inputs(infer, 1, 1);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Flatten: [d0 .. dn] -> [d0 * .. * d(axis-1), daxis * .. * dn]; the elements stay where they are.
  * Channels are re-cut: channel c of [N, C, H, W] becomes H * W neighbouring places. */
-#include "graph/ops/grad_in.h"
-#include "graph/ops/op_in.h"
+#include "graph/ops/shared/grad_in.h"
+#include "graph/ops/shared/op_in.h"
 
 static lac_status infer(laci_infer *infer) {
   lac_status st = laci_want_inputs(infer, 1, 1);

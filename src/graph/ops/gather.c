@@ -5,7 +5,7 @@
  * one leaves a virtual place. Indices that are computed, or lie in several axes, freeze the axis.
  * The other axes of x pass through. */
 #include "graph/gradient.h"
-#include "graph/ops/op_in.h"
+#include "graph/ops/shared/op_in.h"
 
 static lac_status infer(laci_infer *infer) {
   lac_status st = laci_want_inputs(infer, 2, 2);

@@ -2,7 +2,7 @@
  * GatherElements: out[i, j, ..] = x[i, index[i, j, ..], ..] along one axis. out has the shape of
  * the indices. Which place is read depends on all of them, so nothing is said about channel orders.
  */
-#include "graph/ops/op_in.h"
+#include "graph/ops/shared/op_in.h"
 
 static lac_status infer(laci_infer *infer) {
   char data[128], index[128];

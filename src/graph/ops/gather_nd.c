@@ -2,7 +2,7 @@
  * GatherND: for each tuple of indices the part of x that it names; batch_dims (opset 12) leading
  * axes are walked together. Which place is read depends on the indices, so nothing is said about
  * channel orders. */
-#include "graph/ops/scatter_in.h"
+#include "graph/ops/shared/scatter_in.h"
 
 static lac_status infer(laci_infer *infer) {
   lac_status st = laci_want_inputs(infer, 2, 2);

@@ -3,7 +3,7 @@
  *       y = x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))). */
 #include <math.h>
 
-#include "graph/ops/op_in.h"
+#include "graph/ops/shared/op_in.h"
 
 static double value(double x, const void *context) {
   (void)context;

@@ -4,8 +4,8 @@
  *
  * Channels: the contracted axis of A and B is one, B's other axis makes y's columns, C follows. */
 #include "graph/gradient.h"
-#include "graph/ops/gemm_f64.h"
-#include "graph/ops/op_in.h"
+#include "graph/ops/shared/gemm_f64.h"
+#include "graph/ops/shared/op_in.h"
 
 /** Which axes are what; port 0 is A, port 1 B. */
 typedef struct roles {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * GlobalAveragePool: the mean over all places of each channel; space shrinks to size 1. */
 #include "graph/gradient.h"
-#include "graph/ops/reduce_in.h"
+#include "graph/ops/shared/reduce_in.h"
 
 static lac_status eval(laci_eval *eval) {
   static const laci_reducer reducer = {

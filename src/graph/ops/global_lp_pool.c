@@ -4,7 +4,7 @@
  * p rides along in the state's second number, so that the reduction's frame need not know of it. */
 #include <math.h>
 
-#include "graph/ops/reduce_in.h"
+#include "graph/ops/shared/reduce_in.h"
 
 static void step(laci_reduce_state *state, double x) { state->a += pow(fabs(x), state->b); }
 

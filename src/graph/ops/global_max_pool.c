@@ -2,8 +2,8 @@
  * GlobalMaxPool: the largest over all places of each channel; space shrinks to size 1. NaN wins. */
 #include <math.h>
 
-#include "graph/ops/grad_in.h"
-#include "graph/ops/reduce_in.h"
+#include "graph/ops/shared/grad_in.h"
+#include "graph/ops/shared/reduce_in.h"
 
 static void step(laci_reduce_state *state, double x) {
   if (x > state->a || isnan(x)) state->a = x;

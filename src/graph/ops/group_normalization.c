@@ -4,8 +4,8 @@
  * one a channel from 21 on.
  *
  * Channels may change places within their run; the parameters of opset 18 stay where they are. */
-#include "graph/ops/grad_in.h"
-#include "graph/ops/norm_in.h"
+#include "graph/ops/shared/grad_in.h"
+#include "graph/ops/shared/norm_in.h"
 
 static bool parameters_per_channel(const laci_node *node) { return node->version >= 21; }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * HardSigmoid: y = clamp(alpha * x + beta, 0, 1). */
-#include "graph/ops/op_in.h"
+#include "graph/ops/shared/op_in.h"
 
 typedef struct parameters {
   double alpha, beta;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * HardSwish: y = x * clamp(x / 6 + 1/2, 0, 1), element by element. */
-#include "graph/ops/op_in.h"
+#include "graph/ops/shared/op_in.h"
 
 static double value(double x, const void *context) {
   (void)context;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Identity: y = x. Exporters leave it behind where a weight is shared or a layer was removed.
  * Every channel order passes through. */
-#include "graph/ops/grad_in.h"
-#include "graph/ops/op_in.h"
+#include "graph/ops/shared/grad_in.h"
+#include "graph/ops/shared/op_in.h"
 
 static lac_status eval(laci_eval *eval) {
   laci_move(eval->out[0], 0, eval->in[0], 0, eval->in[0]->count);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * InstanceNormalization: every channel of every image is brought to mean 0 and variance 1 over its
  * places, then scaled and shifted: y = (x - mean) / sqrt(var + epsilon) * scale[c] + bias[c]. */
-#include "graph/ops/grad_in.h"
-#include "graph/ops/norm_in.h"
+#include "graph/ops/shared/grad_in.h"
+#include "graph/ops/shared/norm_in.h"
 
 static lac_status infer(laci_infer *infer) {
   lac_status st = laci_want_inputs(infer, 3, 3);

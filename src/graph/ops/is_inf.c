@@ -3,7 +3,7 @@
  * */
 #include <math.h>
 
-#include "graph/ops/op_in.h"
+#include "graph/ops/shared/op_in.h"
 
 typedef struct signs {
   bool negative, positive;

@@ -2,7 +2,7 @@
  * IsNaN: true where x is not a number. */
 #include <math.h>
 
-#include "graph/ops/op_in.h"
+#include "graph/ops/shared/op_in.h"
 
 static int64_t value_test(double x, const void *context) {
   (void)context;

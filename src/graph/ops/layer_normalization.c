@@ -4,8 +4,8 @@
  * epsilon) may come out as well. */
 #include <math.h>
 
-#include "graph/ops/grad_in.h"
-#include "graph/ops/norm_in.h"
+#include "graph/ops/shared/grad_in.h"
+#include "graph/ops/shared/norm_in.h"
 
 /** Is x, broadcast with a parameter, still as large as it was? */
 static bool keeps_shape(const laci_shape *x, const laci_shape *both) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * LeakyRelu: y = x where x >= 0, else alpha * x. */
-#include "graph/ops/op_in.h"
+#include "graph/ops/shared/op_in.h"
 
 typedef struct parameters {
   double alpha;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Less: true where a < b, broadcast; never where one is NaN. */
-#include "graph/ops/op_in.h"
+#include "graph/ops/shared/op_in.h"
 
 static int64_t value_integer(int64_t a, int64_t b) { return a < b; }
 

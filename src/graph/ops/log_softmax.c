@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "graph/gradient.h"
-#include "graph/ops/line_in.h"
+#include "graph/ops/shared/line_in.h"
 
 static void log_softmax_line(const double *x, double *y, int64_t n, int64_t stride,
                              const void *context) {

@@ -2,7 +2,7 @@
  * LpNormalization: y = x / ||x||_p along an axis, p = 1 or 2; a line of zeros stays zero. */
 #include <math.h>
 
-#include "graph/ops/line_in.h"
+#include "graph/ops/shared/line_in.h"
 
 static laci_line_axis axis_of(const laci_node *node) {
   return (laci_line_axis){.axis = laci_node_int(node, "axis", -1)};

@@ -2,7 +2,7 @@
  * LpPool: (sum |x|^p)^(1/p) under the window. */
 #include <math.h>
 
-#include "graph/ops/pool_in.h"
+#include "graph/ops/shared/pool_in.h"
 
 static void step(laci_pool_state *state, double x, int64_t at) {
   (void)at;

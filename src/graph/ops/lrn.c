@@ -3,7 +3,7 @@
  * Neighbourhood makes the order of channels matter: that axis is FIXED, all others go through. */
 #include <math.h>
 
-#include "graph/ops/op_in.h"
+#include "graph/ops/shared/op_in.h"
 
 typedef struct job {
   const laci_eval *eval;

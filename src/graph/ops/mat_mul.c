@@ -5,8 +5,8 @@
  * Channels: the contracted axis of both sides is one; rows, columns and batch axes go through. */
 #include "base/memory.h"
 #include "graph/gradient.h"
-#include "graph/ops/gemm_f64.h"
-#include "graph/ops/op_in.h"
+#include "graph/ops/shared/gemm_f64.h"
+#include "graph/ops/shared/op_in.h"
 
 /** Both operands with at least two axes. */
 typedef struct matrices {

@@ -2,8 +2,8 @@
  * Max: the largest of any number of operands, broadcast; NaN wins. */
 #include <math.h>
 
-#include "graph/ops/grad_in.h"
-#include "graph/ops/op_in.h"
+#include "graph/ops/shared/grad_in.h"
+#include "graph/ops/shared/op_in.h"
 
 static double value(double a, double b) { return a > b || isnan(a) ? a : b; }
 

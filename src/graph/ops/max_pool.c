@@ -5,8 +5,8 @@
  * Where the indices are used, they number channels: then everything is FIXED. */
 #include <math.h>
 
-#include "graph/ops/grad_in.h"
-#include "graph/ops/pool_in.h"
+#include "graph/ops/shared/grad_in.h"
+#include "graph/ops/shared/pool_in.h"
 
 static lac_status infer(laci_infer *infer) {
   lac_status st = laci_pooling_infer(infer);

@@ -3,7 +3,7 @@
  * C. A zero integer divisor has no defined result: it gives 0 here, never a trap. */
 #include <math.h>
 
-#include "graph/ops/op_in.h"
+#include "graph/ops/shared/op_in.h"
 
 static double remainder_c(double a, double b) { return fmod(a, b); }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Mul: y = a * b, broadcast. Folds: symbols of sizes survive * 1. */
 #include "graph/gradient.h"
-#include "graph/ops/op_in.h"
+#include "graph/ops/shared/op_in.h"
 
 static double value(double a, double b) { return a * b; }
 

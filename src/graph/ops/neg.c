@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Neg: y = -x, element by element. */
-#include "graph/ops/op_in.h"
+#include "graph/ops/shared/op_in.h"
 
 static double value(double x, const void *context) {
   (void)context;

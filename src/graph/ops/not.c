@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Not: y = !x of booleans. */
-#include "graph/ops/op_in.h"
+#include "graph/ops/shared/op_in.h"
 
 static int64_t value_integer(int64_t x, const void *context) {
   (void)context;

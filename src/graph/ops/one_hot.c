@@ -2,7 +2,7 @@
  * OneHot: a new axis of `depth` places, holding values[1] at the place that the index names and
  * values[0] elsewhere. Indices name places, so nothing may move along the new axis nor among the
  * indices. */
-#include "graph/ops/op_in.h"
+#include "graph/ops/shared/op_in.h"
 
 static lac_status infer(laci_infer *infer) {
   lac_status st = laci_want_inputs(infer, 3, 3);

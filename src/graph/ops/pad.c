@@ -6,7 +6,7 @@
  * Constant fill is uniform: those places of the map read nothing. The other modes read places by
  * their position, so nothing may move along such an axis. Axes without pads pass through. */
 #include "graph/gradient.h"
-#include "graph/ops/op_in.h"
+#include "graph/ops/shared/op_in.h"
 
 typedef enum pad_mode { PAD_CONSTANT, PAD_REFLECT, PAD_EDGE, PAD_WRAP } pad_mode;
 

@@ -5,7 +5,7 @@
 #include <math.h>
 
 #include "graph/gradient.h"
-#include "graph/ops/op_in.h"
+#include "graph/ops/shared/op_in.h"
 
 static double value(double a, double b) { return pow(a, b); }
 

@@ -2,7 +2,7 @@
  * PRelu: y = x where x >= 0, else slope * x; the slope is broadcast to x.
  * The slope is a parameter that follows the channels of x. */
 #include "graph/gradient.h"
-#include "graph/ops/op_in.h"
+#include "graph/ops/shared/op_in.h"
 
 static double value(double a, double b) { return a < 0 ? a * b : a; }
 

@@ -4,7 +4,7 @@
  * dequantize_linear.c. */
 #include <math.h>
 
-#include "graph/ops/quant_in.h"
+#include "graph/ops/shared/quant_in.h"
 
 static lac_status infer(laci_infer *infer) {
   lac_status st = laci_quant_check(infer);

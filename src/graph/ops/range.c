@@ -3,7 +3,7 @@
  * it. */
 #include <math.h>
 
-#include "graph/ops/op_in.h"
+#include "graph/ops/shared/op_in.h"
 
 /** How many steps; -1: the three numbers make no sense. Integer steps are counted exactly. */
 static int64_t count_steps(const laci_buf *start, const laci_buf *limit, const laci_buf *delta) {

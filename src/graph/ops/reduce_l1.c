@@ -2,7 +2,7 @@
  * ReduceL1: the sum of |x| over axes. */
 #include <math.h>
 
-#include "graph/ops/reduce_in.h"
+#include "graph/ops/shared/reduce_in.h"
 
 static void step(laci_reduce_state *state, double x) { state->a += fabs(x); }
 

@@ -2,8 +2,8 @@
  * ReduceL2: the square root of the sum of squares over axes. */
 #include <math.h>
 
-#include "graph/ops/grad_in.h"
-#include "graph/ops/reduce_in.h"
+#include "graph/ops/shared/grad_in.h"
+#include "graph/ops/shared/reduce_in.h"
 
 static void step(laci_reduce_state *state, double x) { state->a += x * x; }
 

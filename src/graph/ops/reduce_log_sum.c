@@ -2,7 +2,7 @@
  * ReduceLogSum: the logarithm of the sum over axes. */
 #include <math.h>
 
-#include "graph/ops/reduce_in.h"
+#include "graph/ops/shared/reduce_in.h"
 
 static double end(const laci_reduce_state *state, int64_t n) {
   (void)n;

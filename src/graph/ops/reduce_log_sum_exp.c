@@ -3,8 +3,8 @@
  * e^(x - a). A new largest scales b down; nothing overflows. */
 #include <math.h>
 
-#include "graph/ops/grad_in.h"
-#include "graph/ops/reduce_in.h"
+#include "graph/ops/shared/grad_in.h"
+#include "graph/ops/shared/reduce_in.h"
 
 static void step(laci_reduce_state *state, double x) {
   if (x > state->a) {

@@ -2,8 +2,8 @@
  * ReduceMax: the largest over axes; NaN wins. Of nothing: minus infinity. */
 #include <math.h>
 
-#include "graph/ops/grad_in.h"
-#include "graph/ops/reduce_in.h"
+#include "graph/ops/shared/grad_in.h"
+#include "graph/ops/shared/reduce_in.h"
 
 static void step(laci_reduce_state *state, double x) {
   if (x > state->a || isnan(x)) state->a = x;

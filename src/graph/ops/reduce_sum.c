@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * ReduceSum: the sum over axes. Axes became an input with opset 13, for all others with 18. */
-#include "graph/ops/grad_in.h"
-#include "graph/ops/reduce_in.h"
+#include "graph/ops/shared/grad_in.h"
+#include "graph/ops/shared/reduce_in.h"
 
 static lac_status eval(laci_eval *eval) {
   static const laci_reducer reducer = {.start = {.a = 0},

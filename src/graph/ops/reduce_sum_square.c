@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * ReduceSumSquare: the sum of squares over axes. */
-#include "graph/ops/grad_in.h"
-#include "graph/ops/reduce_in.h"
+#include "graph/ops/shared/grad_in.h"
+#include "graph/ops/shared/reduce_in.h"
 
 static void step(laci_reduce_state *state, double x) { state->a += x * x; }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Relu: y = max(x, 0), element by element; NaN stays NaN.
  * It passes any channel order through. */
-#include "graph/ops/grad_in.h"
-#include "graph/ops/op_in.h"
+#include "graph/ops/shared/grad_in.h"
+#include "graph/ops/shared/op_in.h"
 
 static double value(double x, const void *context) {
   (void)context;

@@ -4,8 +4,8 @@
  *
  * What -1 stands for is found by cancelling: sizes and symbols of the input against those of the
  * wanted shape, so that [N, 512, 1, 1] under [N, -1] is [N, 512]. */
-#include "graph/ops/grad_in.h"
-#include "graph/ops/op_in.h"
+#include "graph/ops/shared/grad_in.h"
+#include "graph/ops/shared/op_in.h"
 
 /** Takes one occurrence of `symbol` out of the list. */
 static bool cancel(int64_t *symbols, int *n, int64_t symbol) {

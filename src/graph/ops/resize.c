@@ -6,8 +6,8 @@
  * keep their labels, others are FIXED. */
 #include <math.h>
 
-#include "graph/ops/op_in.h"
-#include "graph/ops/resample_in.h"
+#include "graph/ops/shared/op_in.h"
+#include "graph/ops/shared/resample_in.h"
 
 /** What the inputs say, for every axis of x. */
 typedef struct plan {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * ReverseSequence: along the time axis the first lengths[b] places of batch entry b are turned
  * round. Order matters along both of those axes; the others pass through. */
-#include "graph/ops/op_in.h"
+#include "graph/ops/shared/op_in.h"
 
 static lac_status read_axes(const laci_node *node, int rank, int64_t *batch, int64_t *time,
                             lac_error *err) {

@@ -2,7 +2,7 @@
  * ScatterND: a copy of x in which each update is put at (or combined with) the part that a tuple of
  * indices names. Which place is written depends on the indices, so nothing is said about channel
  * orders. */
-#include "graph/ops/scatter_in.h"
+#include "graph/ops/shared/scatter_in.h"
 
 static lac_status infer(laci_infer *infer) {
   lac_status st = laci_want_inputs(infer, 3, 3);

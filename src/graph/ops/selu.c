@@ -3,7 +3,7 @@
  * The defaults are the fixed point that keeps mean 0 and variance 1. */
 #include <math.h>
 
-#include "graph/ops/op_in.h"
+#include "graph/ops/shared/op_in.h"
 
 typedef struct parameters {
   double alpha, gamma;

@@ -3,7 +3,7 @@
  *
  * Only sizes are read: any channel order of x is welcome, and none comes out. Inference evaluates
  * it on shapes that hold symbols, which is where the symbols of shape arithmetic come from. */
-#include "graph/ops/op_in.h"
+#include "graph/ops/shared/op_in.h"
 
 /** Clamped [start, end) of the axes that are wanted. */
 static void find_range(const laci_node *node, int rank, int *start, int *end) {

@@ -2,7 +2,7 @@
  * Sin: y = sin(x), element by element. */
 #include <math.h>
 
-#include "graph/ops/op_in.h"
+#include "graph/ops/shared/op_in.h"
 
 static double value(double x, const void *context) {
   (void)context;

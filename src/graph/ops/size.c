@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Size: how many elements x has, as an integer. Like Shape it reads sizes only: any channel order
  * is welcome. */
-#include "graph/ops/op_in.h"
+#include "graph/ops/shared/op_in.h"
 
 static lac_status infer(laci_infer *infer) {
   lac_status st = laci_want_inputs(infer, 1, 1);

@@ -5,7 +5,7 @@
  * Along a sliced axis the output reads one place of x for each of its own (a map); axes taken whole
  * keep their orders. */
 #include "graph/gradient.h"
-#include "graph/ops/op_in.h"
+#include "graph/ops/shared/op_in.h"
 
 /** One axis' share of the slice. whole: the axis is taken as it is; unsure: not known where it
  * starts. */

@@ -2,7 +2,7 @@
  * Softplus: y = log(1 + e^x), written so that large x neither overflow nor lose digits. */
 #include <math.h>
 
-#include "graph/ops/op_in.h"
+#include "graph/ops/shared/op_in.h"
 
 static double value(double x, const void *context) {
   (void)context;

@@ -3,7 +3,7 @@
  * reads channel c. A map says so; height and width are fixed. The sizes shared with
  * depth_to_space.c are here too. */
 #include "graph/gradient.h"
-#include "graph/ops/block_in.h"
+#include "graph/ops/shared/block_in.h"
 
 lac_status laci_block_size(const laci_node *node, int64_t *block, lac_error *err) {
   *block = laci_node_int(node, "blocksize", 0);

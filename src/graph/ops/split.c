@@ -4,7 +4,7 @@
  * Each output reads its own run of places along that axis (a map each); the other axes pass
  * through. */
 #include "graph/gradient.h"
-#include "graph/ops/op_in.h"
+#include "graph/ops/shared/op_in.h"
 
 /** The sizes that are given, of any number; NULL where they are not, or (with *present) not known.
  */

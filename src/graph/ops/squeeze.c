@@ -2,8 +2,8 @@
  * Squeeze: drops axes of size 1; all of them where no axes are given (attribute before opset 13,
  * then an input). The other axes keep their channel orders; a dropped one joins nothing. Its mirror
  * is unsqueeze.c. */
-#include "graph/ops/grad_in.h"
-#include "graph/ops/op_in.h"
+#include "graph/ops/shared/grad_in.h"
+#include "graph/ops/shared/op_in.h"
 
 static laci_ints read_axes(const laci_node *node, const laci_buf *content) {
   return laci_ints_of(node, "axes", node->version >= 13 || node->version == 0 ? 1 : -1, content);

@@ -2,7 +2,7 @@
  * Swish (opset 24): y = x / (1 + e^(-alpha * x)). */
 #include <math.h>
 
-#include "graph/ops/op_in.h"
+#include "graph/ops/shared/op_in.h"
 
 typedef struct parameters {
   double alpha;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * ThresholdedRelu: y = x where x > alpha, else 0. */
-#include "graph/ops/op_in.h"
+#include "graph/ops/shared/op_in.h"
 
 typedef struct parameters {
   double alpha;

@@ -2,7 +2,7 @@
  * Tile: repeats x along its axes. Place o of a repeated axis reads place o mod size (a map); an
  * axis that is repeated once passes through. Repeats that are not constant freeze their axes. */
 #include "graph/gradient.h"
-#include "graph/ops/op_in.h"
+#include "graph/ops/shared/op_in.h"
 
 static lac_status infer(laci_infer *infer) {
   lac_status st = laci_want_inputs(infer, 2, 2);

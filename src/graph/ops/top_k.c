@@ -4,7 +4,7 @@
  * NaN counts as larger than all. Order matters along the axis; the other axes pass through. */
 #include <stdlib.h>
 
-#include "graph/ops/op_in.h"
+#include "graph/ops/shared/op_in.h"
 
 static laci_ints read_k(const laci_node *node, const laci_buf *content) {
   return laci_ints_of(node, NULL, 1, content);

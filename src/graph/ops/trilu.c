@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Trilu: the upper (or lower) triangle of the last two axes, from the k-th diagonal on; zeros
  * elsewhere. Places of those two axes have a meaning; the batch axes pass through. */
-#include "graph/ops/op_in.h"
+#include "graph/ops/shared/op_in.h"
 
 static lac_status infer(laci_infer *infer) {
   lac_status st = laci_want_inputs(infer, 1, 2);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Unsqueeze: puts in axes of size 1 where the output shall have them (attribute before opset 13,
  * then an input). The axes that were there keep their channel orders; a new one joins nothing. */
-#include "graph/ops/grad_in.h"
-#include "graph/ops/op_in.h"
+#include "graph/ops/shared/grad_in.h"
+#include "graph/ops/shared/op_in.h"
 
 static laci_ints read_axes(const laci_node *node, const laci_buf *content) {
   return laci_ints_of(node, "axes", node->version >= 13 || node->version == 0 ? 1 : -1, content);

@@ -3,8 +3,8 @@
  * rounded down. */
 #include <math.h>
 
-#include "graph/ops/op_in.h"
-#include "graph/ops/resample_in.h"
+#include "graph/ops/shared/op_in.h"
+#include "graph/ops/shared/resample_in.h"
 
 /** scales[axis]; *known is false where they come from an input of unknown content. */
 static lac_status read_scales(const laci_node *node, const laci_buf *input, int rank,

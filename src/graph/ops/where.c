@@ -3,7 +3,7 @@
  * element. In shape arithmetic a condition that is not known gives a fresh symbol, unless both
  * sides agree. */
 #include "graph/gradient.h"
-#include "graph/ops/op_in.h"
+#include "graph/ops/shared/op_in.h"
 
 static lac_status infer(laci_infer *infer) {
   lac_status st = laci_want_inputs(infer, 3, 3);

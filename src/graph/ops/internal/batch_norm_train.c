@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * lacuna.BatchNormTrain: batch normalisation by the batch's own statistics (gradient.h has its
+ * ports). What is normalised by is the biased variance; what runs on is the unbiased one, as in the
+ * frameworks that networks come from. Where a batch's statistics are there already (it is computed
+ * once more, remat.h), they come in and are taken. Its gradient is batch_norm_train_grad.c. */
+#include <math.h>
+
+#include "graph/ops/shared/grad_in.h"
+#include "graph/ops/shared/norm_in.h"
+
+enum { N_INPUTS = 7, N_RUNNING = 3, N_GIVEN = 5, N_OUTPUTS = 5 }; /* N_: ports before them */
+
+static bool needs(const laci_infer *infer, int port) {
+  bool runs = infer->n_out > 3, given = infer->n_in > N_GIVEN;
+  return port < N_RUNNING || (port < N_GIVEN ? runs || !given : given);
+}
+
+static lac_status infer(laci_infer *infer) {
+  lac_status st = laci_want_inputs(infer, N_RUNNING, N_INPUTS);
+  for (int port = N_RUNNING; port < N_INPUTS && !st; port++) {
+    if (!needs(infer, port) || (port < infer->n_in && infer->in[port])) continue;
+    st = laci_node_fail(infer->node, infer->err, LAC_BAD_FILE, "input %d is missing", port);
+  }
+  if (st) return st;
+  const laci_shape *x = laci_in_shape(infer, 0);
+  if (x && x->rank < 2)
+    return laci_node_fail(infer->node, infer->err, LAC_BAD_SHAPE, "the input has no channel axis");
+  for (int port = 1; port < N_INPUTS && !st; port++)
+    st = laci_want_vector(infer, port, x ? x->dims[1] : -1);
+  infer->out[0] = *infer->in[0];
+  for (int out = 1; out < infer->n_out && out < N_OUTPUTS; out++) infer->out[out] = *infer->in[1];
+  return st;
+}
+
+typedef struct job {
+  const laci_eval *eval;
+  double epsilon, keep;
+  int64_t channels, plane, n_images;
+} job;
+
+static laci_moments moments_of(const job *j, int64_t channel) {
+  const double *x = j->eval->in[0]->f;
+  double sum = 0, squares = 0, n = (double)(j->n_images * j->plane);
+  for (int64_t image = 0; image < j->n_images; image++) {
+    const double *from = x + (image * j->channels + channel) * j->plane;
+    for (int64_t i = 0; i < j->plane; i++) sum += from[i];
+  }
+  double mean = sum / n;
+  for (int64_t image = 0; image < j->n_images; image++) {
+    const double *from = x + (image * j->channels + channel) * j->plane;
+    for (int64_t i = 0; i < j->plane; i++) squares += (from[i] - mean) * (from[i] - mean);
+  }
+  return (laci_moments){.mean = mean, .variance = squares / n};
+}
+
+static void put(const job *j, int port, int64_t channel, double x) {
+  laci_buf *out = laci_result(j->eval, port);
+  if (out) out->f[channel] = x;
+}
+
+static void run(int64_t begin, int64_t end, void *context) {
+  const job *j = context;
+  const laci_buf *const *in = j->eval->in;
+  const laci_buf *mean = laci_operand(j->eval, N_GIVEN),
+                 *variance = laci_operand(j->eval, N_GIVEN + 1);
+  double n = (double)(j->n_images * j->plane), unbiased = n > 1 ? n / (n - 1) : 1;
+  for (int64_t channel = begin; channel < end; channel++) {
+    laci_moments m = mean ? (laci_moments){.mean = mean->f[channel], variance->f[channel]}
+                          : moments_of(j, channel);
+    double factor = in[1]->f[channel] / sqrt(m.variance + j->epsilon);
+    double bias = in[2]->f[channel];
+    for (int64_t image = 0; image < j->n_images; image++) {
+      int64_t from = (image * j->channels + channel) * j->plane;
+      for (int64_t i = from; i < from + j->plane; i++)
+        j->eval->out[0]->f[i] = (in[0]->f[i] - m.mean) * factor + bias;
+    }
+    put(j, 1, channel, m.mean);
+    put(j, 2, channel, m.variance);
+    if (j->eval->n_out <= 3) continue;
+    put(j, 3, channel, j->keep * in[3]->f[channel] + (1 - j->keep) * m.mean);
+    put(j, 4, channel, j->keep * in[4]->f[channel] + (1 - j->keep) * m.variance * unbiased);
+  }
+}
+
+static lac_status eval(laci_eval *eval) {
+  lac_status st = laci_want_floats(eval);
+  const laci_shape *x = &eval->in[0]->shape;
+  if (st || eval->in[0]->count == 0) return st;
+  job j = {.eval = eval,
+           .epsilon = laci_epsilon(eval->node),
+           .keep = laci_node_float(eval->node, "momentum", 0.9f),
+           .channels = x->dims[1],
+           .plane = laci_shape_count_range(x, 2, x->rank),
+           .n_images = x->dims[0]};
+  laci_eval_parallel(eval, j.channels, run, &j);
+  return LAC_OK;
+}
+
+/** Only through Y: the statistics that come out belong to nobody's loss. */
+static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
+  int dy = laci_gradient_of(b, node, 0), out[3];
+  if (!laci_has_output(node, 1) || !laci_has_output(node, 2))
+    return laci_gradient_refuse(b, node, "without its batch's statistics it has no gradient");
+  for (int port = 1; port < node->n_outputs; port++) {
+    if (laci_gradient_of(b, node, port) >= 0)
+      return laci_gradient_refuse(b, node, "the statistics of a batch have no gradient");
+  }
+  laci_attr epsilon = laci_attr_float("epsilon", laci_node_float(node, "epsilon", 1e-5f));
+  const int inputs[] = {dy, node->inputs[0], node->inputs[1], node->outputs[1], node->outputs[2]};
+  laci_gradient_node made = {.type = "BatchNormTrainGrad",
+                             .domain = "lacuna",
+                             .n_inputs = 5,
+                             .n_outputs = 3,
+                             .inputs = inputs,
+                             .n_attrs = 1,
+                             .attrs = &epsilon};
+  (void)laci_gradient_add(b, &made, out);
+  for (int port = 0; port < 3; port++) laci_gradient_give(b, node, port, out[port]);
+  return laci_gradient_ok(b);
+}
+
+const laci_op laci_op_batch_norm_train = {.name = "BatchNormTrain",
+                                          .domain = "lacuna",
+                                          .role = LACI_ROLE_INFER,
+                                          .infer = infer,
+                                          .eval = eval,
+                                          .couple = laci_couple_nothing,
+                                          .gradient = gradient};

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What DepthToSpace and SpaceToDepth share: the block size, and the sizes on the deep and on the
+ * wide side. Deep is [N, C * b * b, H, W], wide is [N, C, H * b, W * b]. */
+#ifndef LACI_GRAPH_OPS_SHARED_BLOCK_IN_H
+#define LACI_GRAPH_OPS_SHARED_BLOCK_IN_H
+
+#include "graph/ops/shared/op_in.h"
+
+/** The attribute blocksize, checked to be positive and small enough to be squared. */
+LAC_MUST_CHECK lac_status laci_block_size(const laci_node *node, int64_t *block, lac_error *err);
+
+/** Shape of output 0 from that of input 0: deep to wide, or wide to deep. */
+LAC_MUST_CHECK lac_status laci_block_infer(laci_infer *infer, bool to_wide);
+
+#endif

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What Conv and ConvTranspose share: images of one to three spatial axes seen as three, the patches
+ * of an image as the right operand of a GEMM, and the shape checks of weight and bias. See
+ * gemm_f64.h. */
+#ifndef LACI_GRAPH_OPS_SHARED_CONV_IN_H
+#define LACI_GRAPH_OPS_SHARED_CONV_IN_H
+
+#include "graph/coupling.h"
+#include "graph/ops/shared/gemm_f64.h"
+#include "graph/ops/shared/window_in.h"
+
+enum { LACI_CONV_AXES = 3 };
+
+/** Along one spatial axis, output position o and kernel position t meet at input position
+ *    o * stride - pad + t * dilation                  (convolution)
+ *    (o + pad - t * dilation) / stride, where whole   (transposed) */
+typedef struct laci_conv_axis {
+  int64_t in, out, kernel, stride, dilation, pad;
+} laci_conv_axis;
+
+/** x is [n_images, n_groups, channels, in...]; a patch matrix has channels * kernel rows and out
+ *  columns, and there is one for each image and group, in that order. Unused leading spatial axes
+ *  have size 1. */
+typedef struct laci_patches {
+  const double *x;
+  int64_t channels; /* of a group */
+  laci_conv_axis axis[LACI_CONV_AXES];
+  bool transposed;
+} laci_patches;
+
+/** Products of the sizes of the three axes. */
+int64_t laci_patches_in(const laci_patches *patches);
+int64_t laci_patches_out(const laci_patches *patches);
+int64_t laci_patches_kernel(const laci_patches *patches);
+
+/** Fills the geometry from real shapes; `pad` of the axes is the caller's. Fails LAC_UNSUPPORTED
+ *  beyond three axes. */
+LAC_MUST_CHECK lac_status laci_patches_init(laci_patches *patches, const laci_eval *eval,
+                                            const laci_window *window);
+
+/** A laci_gemm_pack_b; the context is a laci_patches. */
+laci_gemm_pack_b laci_patches_pack;
+
+/** y[image, channel, ...] = bias[channel], or stays 0 without a bias. */
+void laci_conv_start(const laci_eval *eval);
+
+/** y[image, group, k, out] += a[group][k][patch rows] * patches: all images and groups. `a` is
+ *  [n_groups][rows of y per group][patch rows], row-major. */
+LAC_MUST_CHECK lac_status laci_conv_multiply(const laci_eval *eval, const laci_patches *patches,
+                                             const double *a, int64_t n_groups);
+
+/** A weight [C, K/g, kernel] as [g][K/g][C/g][kernel], which the transposed convolution's GEMM
+ * reads. NULL: no memory; laci_free it. */
+double *laci_conv_turned_weight(const laci_buf *w, int64_t n_groups);
+
+/** The attribute group, checked to be positive. */
+LAC_MUST_CHECK lac_status laci_conv_groups(const laci_node *node, int64_t *n_groups,
+                                           lac_error *err);
+
+/** Checks the ranks of x (at least 3), weight and bias against each other and bias[0] against
+ *  `channels_out` where it is known; sets *n_spatial, 0 where neither rank is known. Fails
+ *  LAC_BAD_SHAPE. */
+LAC_MUST_CHECK lac_status laci_conv_check_ranks(laci_infer *infer, int *n_spatial);
+LAC_MUST_CHECK lac_status laci_conv_check_bias(laci_infer *infer, int64_t channels_out);
+
+#endif

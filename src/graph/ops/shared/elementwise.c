@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Element-wise evaluation with broadcasting, and integer arithmetic on contents that hold symbols.
+ *
+ * A symbol stands for a size nobody knows yet. It passes an operation only where the other operand
+ * is neutral (x * 1); everywhere else the result is a fresh symbol, which claims nothing. See
+ * laci_neutral in op_in.h. */
+#include "graph/ops/shared/op_in.h"
+
+static lac_status refuse(const laci_eval *eval, const laci_buf *operand) {
+  return laci_node_fail(eval->node, eval->err, LAC_UNSUPPORTED, "does not take elements of type %s",
+                        lac_dtype_name(operand->dtype));
+}
+
+enum { FEW_RUNS = 64, LONG_RUN = 1 << 13 };
+
+/* Two operands of one shape are walked through in a single run: where there are few, each is cut
+ * into pieces, so that no thread is idle. */
+typedef struct binary_job {
+  const laci_binary *op;
+  laci_walk walk;
+  int64_t n_pieces, piece; /* of a run; elements of a piece */
+  const laci_buf *a, *b;
+  laci_buf *out;
+} binary_job;
+
+static inline void combine(const laci_binary *op, const double *a, int64_t a_step, const double *b,
+                           int64_t b_step, double *out, int64_t n) {
+  for (int64_t i = 0; i < n; i++, a += a_step, b += b_step) {
+    switch (op->basic) { /* the same for all: the compiler takes it out of the loop */
+      case LACI_BASIC_ADD: out[i] = *a + *b; break;
+      case LACI_BASIC_SUB: out[i] = *a - *b; break;
+      case LACI_BASIC_MUL: out[i] = *a * *b; break;
+      case LACI_BASIC_DIV: out[i] = *a / *b; break;
+      default: out[i] = op->f(*a, *b); break;
+    }
+  }
+}
+
+static void float_piece(const binary_job *job, const laci_walk *walk, int64_t run, int64_t begin,
+                        int64_t end) {
+  int64_t to = run * walk->run, a_step = walk->inner[0], b_step = walk->inner[1];
+  const double *a = job->a->f + walk->at[0] + begin * a_step;
+  const double *b = job->b->f + walk->at[1] + begin * b_step;
+  if (job->out->f) {
+    combine(job->op, a, a_step, b, b_step, job->out->f + to + begin, end - begin);
+  } else {
+    for (int64_t i = begin; i < end; i++, a += a_step, b += b_step) {
+      job->out->i[to + i] = job->op->test(*a, *b);
+    }
+  }
+}
+
+static void float_pieces(int64_t begin, int64_t end, void *context) {
+  const binary_job *job = context;
+  laci_walk walk = job->walk;
+  laci_walk_seek(&walk, begin / job->n_pieces);
+  for (int64_t at = begin; at < end; at++) {
+    int64_t number = at % job->n_pieces, from = number * job->piece, to = from + job->piece;
+    if (number == 0 && at > begin) laci_walk_next(&walk);
+    float_piece(job, &walk, at / job->n_pieces, from, to < walk.run ? to : walk.run);
+  }
+}
+
+static void integer_runs(int64_t begin, int64_t end, void *context) {
+  const binary_job *job = context;
+  laci_walk walk = job->walk;
+  laci_walk_seek(&walk, begin);
+  for (int64_t run = begin; run < end; run++, laci_walk_next(&walk)) {
+    const int64_t *a = job->a->i + walk.at[0], *b = job->b->i + walk.at[1];
+    for (int64_t i = 0; i < walk.run; i++) {
+      int64_t result = job->op->i(a[i * walk.inner[0]], b[i * walk.inner[1]]);
+      job->out->i[run * walk.run + i] = laci_int_wrap(job->out->dtype, result);
+    }
+  }
+}
+
+/** a op b where one of them is a symbol. */
+static int64_t symbol_result(const laci_eval *eval, laci_neutral neutral, int64_t a, int64_t b) {
+  bool either = neutral == LACI_NEUTRAL_ZERO || neutral == LACI_NEUTRAL_ONE;
+  bool zero = neutral == LACI_NEUTRAL_ZERO || neutral == LACI_NEUTRAL_ZERO_RIGHT;
+  if (neutral != LACI_NEUTRAL_NONE) {
+    int64_t unit = zero ? 0 : 1;
+    if (b == unit) return a;
+    if (either && a == unit) return b;
+  }
+  return eval->new_symbol(eval);
+}
+
+static void fold_integers(const laci_eval *eval, binary_job *job) {
+  laci_walk *walk = &job->walk;
+  laci_walk_seek(walk, 0);
+  for (int64_t run = 0; run < walk->n_runs; run++, laci_walk_next(walk)) {
+    for (int64_t i = 0; i < walk->run; i++) {
+      int64_t a = job->a->i[walk->at[0] + i * walk->inner[0]];
+      int64_t b = job->b->i[walk->at[1] + i * walk->inner[1]];
+      job->out->i[run * walk->run + i] = laci_is_symbol(a) || laci_is_symbol(b)
+                                             ? symbol_result(eval, job->op->neutral, a, b)
+                                             : laci_int_wrap(job->out->dtype, job->op->i(a, b));
+    }
+  }
+}
+
+static lac_status apply_binary(laci_eval *eval, const laci_binary *op, const laci_buf *a,
+                               const laci_buf *b) {
+  laci_buf *out = eval->out[0];
+  if (!a->f != !b->f) {
+    return laci_node_fail(eval->node, eval->err, LAC_UNSUPPORTED, "operands of types %s and %s",
+                          lac_dtype_name(a->dtype), lac_dtype_name(b->dtype));
+  }
+  if (a->f ? (out->f ? !op->f : !op->test) : (!op->i || !out->i)) return refuse(eval, a);
+  binary_job job = {.op = op, .a = a, .b = b, .out = out};
+  laci_walk_start(&job.walk, &out->shape);
+  laci_walk_broadcast(&job.walk, &a->shape);
+  laci_walk_broadcast(&job.walk, &b->shape);
+  laci_walk_ready(&job.walk);
+  bool cut = job.walk.n_runs < FEW_RUNS && job.walk.run > LONG_RUN;
+  job.n_pieces = cut ? (job.walk.run + LONG_RUN - 1) / LONG_RUN : 1;
+  job.piece = cut ? LONG_RUN : job.walk.run;
+  if (a->f) laci_eval_parallel(eval, job.walk.n_runs * job.n_pieces, float_pieces, &job);
+  else if (eval->new_symbol) fold_integers(eval, &job);
+  else laci_eval_parallel(eval, job.walk.n_runs, integer_runs, &job);
+  return LAC_OK;
+}
+
+lac_status laci_eval_binary(laci_eval *eval, const laci_binary *binary) {
+  return apply_binary(eval, binary, eval->in[0], eval->in[1]);
+}
+
+lac_status laci_eval_nary(laci_eval *eval, const laci_binary *binary) {
+  laci_buf *out = eval->out[0];
+  if (!eval->in[0]->f != !out->f) return refuse(eval, eval->in[0]);
+  int64_t strides[LACI_MAX_RANK];
+  laci_walk spread;
+  laci_walk_start(&spread, &out->shape);
+  laci_walk_broadcast(&spread, &eval->in[0]->shape);
+  memcpy(strides, spread.stride[0], sizeof strides);
+  laci_move_strided(eval, eval->in[0], &out->shape, strides, 0, out);
+  for (int port = 1; port < eval->n_in; port++) {
+    if (!eval->in[port]) continue;
+    lac_status st = apply_binary(eval, binary, out, eval->in[port]);
+    if (st) return st;
+  }
+  return LAC_OK;
+}
+
+typedef struct unary_job {
+  const laci_eval *eval;
+  const laci_unary *op;
+  const void *context;
+  const laci_buf *in;
+  laci_buf *out;
+} unary_job;
+
+static void unary_range(int64_t begin, int64_t end, void *context) {
+  const unary_job *job = context;
+  const laci_buf *in = job->in;
+  laci_buf *out = job->out;
+  if (in->f && out->f) {
+    for (int64_t at = begin; at < end; at++) out->f[at] = job->op->f(in->f[at], job->context);
+  } else if (in->f) {
+    for (int64_t at = begin; at < end; at++) out->i[at] = job->op->test(in->f[at], job->context);
+  } else {
+    for (int64_t at = begin; at < end; at++) {
+      out->i[at] = laci_eval_is_symbol(job->eval, in->i[at])
+                       ? job->eval->new_symbol(job->eval)
+                       : laci_int_wrap(out->dtype, job->op->i(in->i[at], job->context));
+    }
+  }
+}
+
+lac_status laci_eval_unary(laci_eval *eval, const laci_unary *unary, const void *context) {
+  const laci_buf *in = eval->in[0];
+  laci_buf *out = eval->out[0];
+  if (in->f ? (out->f ? !unary->f : !unary->test) : (!unary->i || !out->i)) return refuse(eval, in);
+  unary_job job = {.eval = eval, .op = unary, .context = context, .in = in, .out = out};
+  laci_eval_parallel(eval, in->count, unary_range, &job);
+  return LAC_OK;
+}

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Shapes and windows as attributes of internal operators, and what several rules have in common;
+ * see grad_in.h. */
+#include "graph/ops/shared/grad_in.h"
+
+lac_status laci_shape_attr(const laci_node *node, const char *name, laci_shape *shape,
+                           lac_error *err) {
+  size_t n = 0;
+  const int64_t *ints = laci_node_ints(node, name, &n);
+  bool fits = ints && n <= LACI_MAX_RANK;
+  for (size_t at = 0; fits && at < n; at++) fits = ints[at] >= 0;
+  if (fits) {
+    *shape = laci_shape_of((int)n, ints);
+    fits = laci_shape_count(shape) >= 0;
+  }
+  if (fits) return LAC_OK;
+  return laci_node_fail(node, err, LAC_BAD_SHAPE, "attribute %s is no shape", name);
+}
+
+lac_status laci_want_shape(laci_infer *infer, int port, const laci_shape *shape) {
+  const laci_shape *have = laci_in_shape(infer, port);
+  if (!have || !laci_shape_known(have) || !laci_shape_known(shape)) return LAC_OK;
+  if (laci_shape_equal(have, shape)) return LAC_OK;
+  char found[128], wanted[128];
+  return laci_node_fail(infer->node, infer->err, LAC_BAD_SHAPE, "input %d is %s, wanted %s", port,
+                        laci_shape_text(have, found, sizeof found),
+                        laci_shape_text(shape, wanted, sizeof wanted));
+}
+
+lac_status laci_infer_equal(laci_infer *infer, int first, int last) {
+  lac_status st = laci_want_inputs(infer, last + 1, -1);
+  for (int port = first + 1; port <= last && !st; port++)
+    st = laci_want_shape(infer, port, &infer->in[first]->shape);
+  if (!st) infer->out[0] = *infer->in[first];
+  return st;
+}
+
+void laci_window_attrs_fill(laci_window_attrs *attrs, const laci_window *window) {
+  int n = window->n_spatial;
+  for (int at = 0; at < n; at++) {
+    attrs->kernel[at] = window->axis[at].kernel;
+    attrs->strides[at] = window->axis[at].stride;
+    attrs->dilations[at] = window->axis[at].dilation;
+    attrs->pads[at] = window->axis[at].pad_begin;
+    attrs->pads[at + n] = window->axis[at].pad_end;
+  }
+  attrs->attr[0] = laci_attr_ints("kernel_shape", n, attrs->kernel);
+  attrs->attr[1] = laci_attr_ints("strides", n, attrs->strides);
+  attrs->attr[2] = laci_attr_ints("pads", 2 * n, attrs->pads);
+  attrs->attr[3] = laci_attr_ints("dilations", n, attrs->dilations);
+  attrs->n = 4;
+}
+
+lac_status laci_window_attrs_init(laci_window_attrs *attrs, const laci_node *node,
+                                  const laci_shape *x, const laci_shape *weight, lac_error *err) {
+  laci_window window;
+  lac_status st = laci_window_read(node, x->rank - 2, weight, &window, err);
+  if (st) return st;
+  for (int at = 0; at < window.n_spatial; at++)
+    laci_window_out_size(&window, at, x->dims[at + 2]); /* resolves auto_pad */
+  laci_window_attrs_fill(attrs, &window);
+  if (weight) attrs->attr[attrs->n++] = laci_attr_int("group", laci_node_int(node, "group", 1));
+  else attrs->attr[attrs->n++] = laci_attr_int("ceil_mode", window.ceil_mode);
+  return LAC_OK;
+}
+
+void laci_window_attrs_shape(laci_window_attrs *attrs, const laci_shape *shape) {
+  attrs->shape = *shape;
+  attrs->attr[attrs->n++] = laci_attr_ints("input_shape", shape->rank, attrs->shape.dims);
+}
+
+int laci_gradient_internal(laci_gradient_builder *b, const char *type, int n_inputs,
+                           const int *inputs, const laci_window_attrs *attrs) {
+  return laci_gradient_add(b,
+                           &(laci_gradient_node){.type = type,
+                                                 .domain = "lacuna",
+                                                 .n_inputs = n_inputs,
+                                                 .inputs = inputs,
+                                                 .n_attrs = attrs ? attrs->n : 0,
+                                                 .attrs = attrs ? attrs->attr : NULL},
+                           NULL);
+}
+
+lac_status laci_gradient_window(laci_gradient_builder *b, const laci_node *node,
+                                const laci_shape *x, const laci_shape *weight,
+                                laci_window_attrs *attrs) {
+  if (laci_window_attrs_init(attrs, node, x, weight, NULL))
+    return laci_gradient_refuse(b, node, "its window does not fit");
+  return LAC_OK;
+}
+
+/* ---- Pieces of rules
+ * ---------------------------------------------------------------------------------------- */
+
+void laci_gradient_give_channels(laci_gradient_builder *b, const laci_node *node, int port, int x) {
+  bool flags[LACI_MAX_RANK];
+  for (int axis = 0; axis < LACI_MAX_RANK; axis++) flags[axis] = axis != 1;
+  if (laci_gradient_wanted(b, node, port))
+    laci_gradient_give(b, node, port, laci_gradient_sum(b, x, flags, false));
+}
+
+int laci_gradient_slice(laci_gradient_builder *b, int x, int axis, int64_t start, int64_t n) {
+  const int64_t end = start + n, axes = axis;
+  const int inputs[] = {x, laci_gradient_ints(b, 1, &start), laci_gradient_ints(b, 1, &end),
+                        laci_gradient_ints(b, 1, &axes)};
+  return laci_gradient_add(
+      b, &(laci_gradient_node){.type = "Slice", .n_inputs = 4, .inputs = inputs}, NULL);
+}
+
+/** 1 where x equals y, else 0, in x's type. */
+static int equal_as_number(laci_gradient_builder *b, int x, int y) {
+  laci_attr to = laci_attr_int("to", laci_gradient_dtype(b, x));
+  int equal = laci_gradient_binary(b, "Equal", x, y);
+  return laci_gradient_add(
+      b,
+      &(laci_gradient_node){
+          .type = "Cast", .n_inputs = 1, .inputs = &equal, .n_attrs = 1, .attrs = &to},
+      NULL);
+}
+
+int laci_gradient_where_largest(laci_gradient_builder *b, const laci_node *node, int dy, int y) {
+  laci_shape shape = laci_gradient_shape(b, y);
+  int mask = equal_as_number(b, node->inputs[0], y);
+  int count = laci_gradient_unbroadcast(b, mask, &shape);
+  return laci_gradient_binary(b, "Mul", mask, laci_gradient_binary(b, "Div", dy, count));
+}
+
+void laci_gradient_normalised(laci_gradient_builder *b, const laci_gradient_norm *norm,
+                              int out[3]) {
+  const laci_attr attrs[] = {laci_attr_int("axis", norm->axis),
+                             laci_attr_float("epsilon", norm->epsilon)};
+  const int inputs[] = {norm->dy, norm->x, norm->scale};
+  (void)laci_gradient_add(b,
+                          &(laci_gradient_node){.type = "LayerNormalizationGrad",
+                                                .domain = "lacuna",
+                                                .n_inputs = 3,
+                                                .n_outputs = 3,
+                                                .inputs = inputs,
+                                                .n_attrs = 2,
+                                                .attrs = attrs},
+                          out);
+}
+
+/* ---- Ready-made rules
+ * --------------------------------------------------------------------------------------- */
+
+lac_status laci_gradient_recut(laci_gradient_builder *b, const laci_node *node) {
+  laci_shape x = laci_gradient_in_shape(b, node, 0);
+  laci_gradient_give(b, node, 0, laci_gradient_reshape(b, laci_gradient_of(b, node, 0), &x));
+  return laci_gradient_ok(b);
+}
+
+/** The inputs that equal the result share dY evenly. */
+lac_status laci_gradient_extreme(laci_gradient_builder *b, const laci_node *node) {
+  int dy = laci_gradient_of(b, node, 0), count = -1;
+  int *masks = laci_alloc((size_t)node->n_inputs, sizeof *masks);
+  if (!masks) return LAC_NO_MEMORY;
+  for (int port = 0; port < node->n_inputs; port++) {
+    masks[port] = equal_as_number(b, node->inputs[port], node->outputs[0]);
+    count = port ? laci_gradient_binary(b, "Add", count, masks[port]) : masks[port];
+  }
+  int share = laci_gradient_binary(b, "Div", dy, count);
+  for (int port = 0; port < node->n_inputs; port++) {
+    if (laci_gradient_wanted(b, node, port))
+      laci_gradient_give_broadcast(b, node, port,
+                                   laci_gradient_binary(b, "Mul", share, masks[port]));
+  }
+  laci_free(masks);
+  return laci_gradient_ok(b);
+}

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The frame of the pools. Along every axis the kernel positions that lie inside the input are a
+ * range, found by division, so that a huge kernel costs no more than the input is large. */
+#include "graph/ops/shared/pool_in.h"
+
+#include "graph/ops/shared/grad_in.h"
+
+lac_status laci_pooling_infer(laci_infer *infer) {
+  lac_status st = laci_want_inputs(infer, 1, 1);
+  if (st) return st;
+  const laci_shape *x = laci_in_shape(infer, 0);
+  infer->out[0].dtype = infer->in[0]->dtype;
+  if (!x) return LAC_OK;
+  laci_window window;
+  st = laci_window_read(infer->node, x->rank - 2, NULL, &window, infer->err);
+  if (st) return st;
+  laci_shape *y = &infer->out[0].shape;
+  y->rank = x->rank;
+  y->dims[0] = x->dims[0];
+  y->dims[1] = x->dims[1];
+  return laci_window_infer(infer, &window, x, y);
+}
+
+/** Along one axis, for one output position. */
+typedef struct reach {
+  int64_t start;       /* input position of kernel position 0 */
+  int64_t first, last; /* kernel positions [first, last) inside the input */
+  int64_t n_padded;    /* kernel positions inside the padded input */
+} reach;
+
+typedef struct job {
+  const laci_pooling *pooling;
+  const laci_window *window;
+  const laci_buf *x;
+  laci_buf *y, *indices;
+  int64_t in_plane, out_plane;
+} job;
+
+static int64_t ceil_div(int64_t a, int64_t b) { return a >= 0 ? (a + b - 1) / b : -(-a / b); }
+static int64_t clamp(int64_t x, int64_t low, int64_t high) {
+  return x < low ? low : x > high ? high : x;
+}
+
+static reach reach_of(const laci_window_axis *axis, int64_t size, int64_t o) {
+  reach r = {.start = o * axis->stride - axis->pad_begin};
+  r.first = clamp(ceil_div(-r.start, axis->dilation), 0, axis->kernel);
+  r.last = clamp(ceil_div(size - r.start, axis->dilation), r.first, axis->kernel);
+  r.n_padded = clamp(ceil_div(size + axis->pad_end - r.start, axis->dilation), 0, axis->kernel);
+  return r;
+}
+
+/** The place within the plane of the window's element t. */
+static int64_t place_of(const job *j, const reach *r, const int64_t *t) {
+  int64_t at = 0;
+  for (int axis = 0; axis < j->window->n_spatial; axis++) {
+    int64_t place = r[axis].start + t[axis] * j->window->axis[axis].dilation;
+    at = at * j->x->shape.dims[axis + 2] + place;
+  }
+  return at;
+}
+
+/** The next element inside the plane, last axis fastest. */
+static void advance(const job *j, const reach *r, int64_t *t) {
+  for (int axis = j->window->n_spatial - 1; axis >= 0; axis--) {
+    if (++t[axis] < r[axis].last) break;
+    t[axis] = r[axis].first;
+  }
+}
+
+/** Steps through the window's elements inside the plane. */
+static void visit(const job *j, const reach *r, const double *plane, const int64_t *integers,
+                  laci_pool_state *state) {
+  int n = j->window->n_spatial;
+  int64_t t[LACI_MAX_SPATIAL];
+  for (int axis = 0; axis < n; axis++) t[axis] = r[axis].first;
+  for (int64_t left = state->n_inside; left > 0; left--, advance(j, r, t)) {
+    int64_t at = place_of(j, r, t);
+    j->pooling->step(state, plane ? plane[at] : (double)integers[at], at);
+  }
+}
+
+/** How the window of output place `rest` (flat within the plane) lies over the input. */
+static void find_reach(const job *j, int64_t rest, reach *r, laci_pool_state *state) {
+  state->n_inside = state->n_padded = 1;
+  for (int axis = j->window->n_spatial - 1; axis >= 0; axis--) {
+    int64_t size = j->y->shape.dims[axis + 2];
+    r[axis] = reach_of(&j->window->axis[axis], j->x->shape.dims[axis + 2], rest % size);
+    state->n_inside *= r[axis].last - r[axis].first;
+    state->n_padded *= r[axis].n_padded;
+    rest /= size;
+  }
+}
+
+static void pool_planes(int64_t begin, int64_t end, void *context) {
+  const job *j = context;
+  for (int64_t at = begin; at < end; at++) {
+    int64_t plane = at / j->out_plane;
+    reach r[LACI_MAX_SPATIAL];
+    laci_pool_state state = j->pooling->start;
+    find_reach(j, at % j->out_plane, r, &state);
+    visit(j, r, j->x->f ? j->x->f + plane * j->in_plane : NULL,
+          j->x->i ? j->x->i + plane * j->in_plane : NULL, &state);
+    double value = j->pooling->end ? j->pooling->end(&state) : state.value;
+    if (j->y->f) j->y->f[at] = value;
+    else j->y->i[at] = laci_int_from_f(value);
+    if (j->indices) j->indices->i[at] = plane * j->in_plane + state.at;
+  }
+}
+
+lac_status laci_pooling_eval(const laci_eval *eval, const laci_pooling *pooling,
+                             laci_buf *indices) {
+  const laci_buf *x = eval->in[0];
+  laci_buf *y = eval->out[0];
+  laci_window window;
+  lac_status st = laci_window_read(eval->node, x->shape.rank - 2, NULL, &window, eval->err);
+  if (st) return st;
+  if (!x->f != !y->f || (indices && !indices->i)) {
+    return laci_node_fail(eval->node, eval->err, LAC_UNSUPPORTED, "mixed element types");
+  }
+  for (int at = 0; at < window.n_spatial; at++) {
+    laci_window_out_size(&window, at, x->shape.dims[at + 2]);
+  }
+  job j = {.pooling = pooling,
+           .window = &window,
+           .x = x,
+           .y = y,
+           .indices = indices,
+           .in_plane = laci_shape_count_range(&x->shape, 2, x->shape.rank),
+           .out_plane = laci_shape_count_range(&y->shape, 2, y->shape.rank)};
+  laci_eval_parallel(eval, y->count, pool_planes, &j);
+  return LAC_OK;
+}
+
+typedef struct spread_job {
+  job shapes;
+  const double *y;
+  double *x;
+  bool with_pad;
+} spread_job;
+
+static void spread_planes(int64_t begin, int64_t end, void *context) {
+  const spread_job *s = context;
+  const job *j = &s->shapes;
+  for (int64_t at = begin * j->out_plane; at < end * j->out_plane; at++) {
+    reach r[LACI_MAX_SPATIAL];
+    int64_t t[LACI_MAX_SPATIAL];
+    laci_pool_state state = {0};
+    double *plane = s->x + at / j->out_plane * j->in_plane;
+    find_reach(j, at % j->out_plane, r, &state);
+    for (int axis = 0; axis < j->window->n_spatial; axis++) t[axis] = r[axis].first;
+    double share = s->y[at] / (double)(s->with_pad ? state.n_padded : state.n_inside);
+    for (int64_t left = state.n_inside; left > 0; left--, advance(j, r, t))
+      plane[place_of(j, r, t)] += share;
+  }
+}
+
+lac_status laci_pooling_spread(const laci_eval *eval, const laci_buf *y, laci_buf *x,
+                               bool with_pad) {
+  laci_window window;
+  lac_status st = laci_want_floats(eval);
+  if (!st) st = laci_window_read(eval->node, x->shape.rank - 2, NULL, &window, eval->err);
+  if (st) return st;
+  for (int at = 0; at < window.n_spatial; at++)
+    laci_window_out_size(&window, at, x->shape.dims[at + 2]);
+  spread_job s = {.shapes = {.window = &window,
+                             .x = x,
+                             .y = (laci_buf *)y,
+                             .in_plane = laci_shape_count_range(&x->shape, 2, x->shape.rank),
+                             .out_plane = laci_shape_count_range(&y->shape, 2, y->shape.rank)},
+                  .y = y->f,
+                  .x = x->f,
+                  .with_pad = with_pad};
+  laci_eval_parallel(eval, x->shape.dims[0] * x->shape.dims[1], spread_planes, &s);
+  return LAC_OK;
+}
+
+lac_status laci_pooling_check(laci_infer *infer, const laci_shape *x) {
+  laci_window window;
+  laci_shape y = *x;
+  lac_status st = laci_window_read(infer->node, x->rank - 2, NULL, &window, infer->err);
+  if (!st) st = laci_window_infer(infer, &window, x, &y);
+  return st ? st : laci_want_shape(infer, 0, &y);
+}
+
+lac_status laci_pooling_couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+  (void)graph, (void)node;
+  const laci_shape *x = laci_port_shape(c, 0), *y = laci_port_shape(c, LACI_OUT(0));
+  c->why = "places along height and width matter to pools";
+  if (!x || !y || x->rank != y->rank || x->rank < 3) return laci_coupling_ok(c);
+  for (int axis = 0; axis < 2; axis++) {
+    int label = laci_coupling_label(c);
+    laci_set_label(c, 0, axis, label);
+    laci_set_label(c, LACI_OUT(0), axis, label);
+  }
+  return laci_coupling_ok(c);
+}

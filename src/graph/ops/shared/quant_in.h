@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What QuantizeLinear and DequantizeLinear share: scale and zero point of the whole tensor or of
+ * each place along one axis. Blocks along an axis (opset 21) are declined. The code is in
+ * dequantize_linear.c. */
+#ifndef LACI_GRAPH_OPS_SHARED_QUANT_IN_H
+#define LACI_GRAPH_OPS_SHARED_QUANT_IN_H
+
+#include "graph/ops/shared/op_in.h"
+
+/** Checks scale and zero point against the data as far as shapes are known. */
+LAC_MUST_CHECK lac_status laci_quant_check(laci_infer *infer);
+
+/** Element `at` uses scale number (at / inner) % n, n being 1 for the whole tensor. */
+typedef struct laci_quant {
+  int64_t inner, n;
+  const laci_buf *scale, *zero; /* zero may be NULL */
+} laci_quant;
+
+LAC_MUST_CHECK lac_status laci_quant_read(const laci_eval *eval, laci_quant *quant);
+
+static inline int64_t laci_quant_at(const laci_quant *quant, int64_t at) {
+  return at / quant->inner % quant->n;
+}
+
+lac_status laci_quant_couple(const laci_graph *graph, const laci_node *node, laci_coupling *c);
+
+#endif

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The frame of all reductions: which axes, what shape, and a walk that runs over the reduced part
+ * of the input once for every element of the output, in row-major order.
+ *
+ * Neighbouring reduced (and neighbouring kept) axes are merged first, so that the usual cases have
+ * one of each. */
+#include "graph/ops/shared/reduce_in.h"
+
+#include "graph/ops/shared/grad_in.h"
+
+/* ---- Which axes
+ * ---------------------------------------------------------------------------------- */
+
+/** *known: flags are right. */
+static lac_status reduced_axes(const laci_node *node, const laci_buf *content, int rank,
+                               bool flags[LACI_MAX_RANK], bool *known, lac_error *err) {
+  laci_ints axes = laci_ints_of(node, "axes", 1, content);
+  *known = rank >= 0 && (!axes.present || (axes.known && !axes.has_symbols));
+  if (!*known) return LAC_OK;
+  bool none = !axes.present || axes.n == 0;
+  for (int axis = 0; axis < LACI_MAX_RANK; axis++) flags[axis] = false;
+  if (none && laci_node_int(node, "noop_with_empty_axes", 0)) return LAC_OK;
+  if (none) axes.present = false;
+  return laci_axes_flags(node, &axes, rank, true, flags, err);
+}
+
+lac_status laci_reduce_infer(laci_infer *infer) {
+  lac_status st = laci_want_inputs(infer, 1, 2);
+  if (st) return st;
+  infer->out[0].dtype = infer->in[0]->dtype;
+  const laci_shape *x = &infer->in[0]->shape;
+  laci_shape *y = &infer->out[0].shape;
+  bool keep = laci_node_int(infer->node, "keepdims", 1) != 0, flags[LACI_MAX_RANK], known;
+  st = reduced_axes(infer->node, laci_in_known(infer, 1), x->rank, flags, &known, infer->err);
+  if (st || x->rank < 0 || (!known && !keep)) return st;
+  y->rank = 0;
+  for (int axis = 0; axis < x->rank; axis++) {
+    if (!known) y->dims[y->rank++] = infer->new_symbol(infer);
+    else if (!flags[axis]) y->dims[y->rank++] = x->dims[axis];
+    else if (keep) y->dims[y->rank++] = 1;
+  }
+  return LAC_OK;
+}
+
+lac_status laci_global_infer(laci_infer *infer) {
+  lac_status st = laci_want_inputs(infer, 1, 1);
+  if (st) return st;
+  infer->out[0] = *infer->in[0];
+  laci_shape *y = &infer->out[0].shape;
+  for (int axis = 2; axis < y->rank; axis++) y->dims[axis] = 1;
+  return LAC_OK;
+}
+
+/* ---- Values
+ * -------------------------------------------------------------------------------------- */
+
+typedef struct merged_axes {
+  int n;
+  int64_t size[LACI_MAX_RANK], stride[LACI_MAX_RANK], count;
+} merged_axes;
+
+typedef struct job {
+  const laci_reducer *reducer;
+  const laci_buf *in;
+  laci_buf *out;
+  merged_axes kept, reduced;
+} job;
+
+/** Row-major axes whose flag is `wanted`; one that continues the axis before it is merged with it.
+ *  */
+static void merge_axes(const laci_shape *shape, const bool *flags, bool wanted, merged_axes *m) {
+  int64_t strides[LACI_MAX_RANK];
+  laci_strides(shape, strides);
+  *m = (merged_axes){.count = 1};
+  for (int axis = 0; axis < shape->rank; axis++) {
+    if (flags[axis] != wanted) continue;
+    int64_t size = shape->dims[axis];
+    m->count *= size;
+    if (m->n > 0 && m->stride[m->n - 1] == strides[axis] * size) {
+      m->size[m->n - 1] *= size;
+      m->stride[m->n - 1] = strides[axis];
+    } else {
+      m->size[m->n] = size;
+      m->stride[m->n++] = strides[axis];
+    }
+  }
+}
+
+/** Flat input index of the at-th element of the merged axes. */
+static int64_t offset_of(const merged_axes *m, int64_t at) {
+  int64_t offset = 0;
+  for (int axis = m->n - 1; axis >= 0; axis--) {
+    offset += at % m->size[axis] * m->stride[axis];
+    at /= m->size[axis];
+  }
+  return offset;
+}
+
+static double reduce_one(const job *j, int64_t base) {
+  laci_reduce_state state = j->reducer->start;
+  const merged_axes *m = &j->reduced;
+  int64_t run = m->n ? m->size[m->n - 1] : 1, step = m->n ? m->stride[m->n - 1] : 0;
+  for (int64_t at = 0; at < m->count; at += run) {
+    int64_t from = base + offset_of(m, at);
+    for (int64_t i = 0; i < run; i++, from += step) {
+      j->reducer->step(&state, j->in->f ? j->in->f[from] : (double)j->in->i[from]);
+    }
+  }
+  return j->reducer->end ? j->reducer->end(&state, m->count) : state.a;
+}
+
+static int64_t reduce_one_integer(const job *j, int64_t base) {
+  int64_t state = j->reducer->start_integer;
+  for (int64_t at = 0; at < j->reduced.count; at++) {
+    state = j->reducer->step_integer(state, j->in->i[base + offset_of(&j->reduced, at)]);
+  }
+  return state;
+}
+
+static void reduce_range(int64_t begin, int64_t end, void *context) {
+  const job *j = context;
+  for (int64_t at = begin; at < end; at++) {
+    int64_t base = offset_of(&j->kept, at);
+    if (j->out->f) {
+      j->out->f[at] = reduce_one(j, base);
+      continue;
+    }
+    int64_t value = j->reducer->step_integer ? reduce_one_integer(j, base)
+                                             : laci_int_from_f(reduce_one(j, base));
+    j->out->i[at] = laci_int_wrap(j->out->dtype, value);
+  }
+}
+
+static lac_status run(const laci_eval *eval, const laci_reducer *reducer, const bool *flags) {
+  job j = {.reducer = reducer, .in = eval->in[0], .out = eval->out[0]};
+  if (!j.in->f != !j.out->f) {
+    return laci_node_fail(eval->node, eval->err, LAC_UNSUPPORTED, "mixed element types");
+  }
+  merge_axes(&j.in->shape, flags, false, &j.kept);
+  merge_axes(&j.in->shape, flags, true, &j.reduced);
+  if (j.kept.count != j.out->count) {
+    return laci_node_fail(eval->node, eval->err, LAC_BAD_SHAPE, "%lld results for %lld places",
+                          (long long)j.kept.count, (long long)j.out->count);
+  }
+  laci_eval_parallel(eval, j.out->count, reduce_range, &j);
+  return LAC_OK;
+}
+
+lac_status laci_reduce_eval(const laci_eval *eval, const laci_reducer *reducer) {
+  bool flags[LACI_MAX_RANK], known;
+  const laci_buf *in = eval->in[0];
+  lac_status st =
+      reduced_axes(eval->node, laci_operand(eval, 1), in->shape.rank, flags, &known, eval->err);
+  if (st) return st;
+  if (!known) return laci_node_fail(eval->node, eval->err, LAC_BAD_SHAPE, "the axes are unknown");
+  return run(eval, reducer, flags);
+}
+
+lac_status laci_global_eval(const laci_eval *eval, const laci_reducer *reducer) {
+  bool flags[LACI_MAX_RANK];
+  for (int axis = 0; axis < LACI_MAX_RANK; axis++) flags[axis] = axis >= 2;
+  return run(eval, reducer, flags);
+}
+
+void laci_reduce_add(laci_reduce_state *state, double x) { state->a += x; }
+double laci_reduce_mean(const laci_reduce_state *state, int64_t n) { return state->a / (double)n; }
+int64_t laci_reduce_add_integer(int64_t state, int64_t x) {
+  return (int64_t)((uint64_t)state + (uint64_t)x);
+}
+
+/* ---- Coupling
+ * ------------------------------------------------------------------------------------ */
+
+static void couple_flags(laci_coupling *c, const bool *flags, bool keep) {
+  const laci_shape *x = laci_port_shape(c, 0), *y = laci_port_shape(c, LACI_OUT(0));
+  laci_describe(c, 0);
+  laci_describe(c, LACI_OUT(0));
+  int out = 0;
+  for (int axis = 0; axis < x->rank; axis++) {
+    int label = laci_coupling_label(c);
+    laci_set_label(c, 0, axis, label);
+    if (flags[axis] && !keep) continue;
+    if (out < y->rank)
+      laci_set_label(c, LACI_OUT(0), out++, flags[axis] ? laci_coupling_label(c) : label);
+  }
+}
+
+lac_status laci_reduce_couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+  bool flags[LACI_MAX_RANK], known;
+  const laci_shape *x = laci_port_shape(c, 0);
+  c->why = "it is not known which axes are reduced";
+  if (!x || !laci_port_shape(c, LACI_OUT(0))) return laci_coupling_ok(c);
+  const laci_buf *axes = laci_contents(graph, node, 1);
+  if (!reduced_axes(node, axes, x->rank, flags, &known, NULL) && known) {
+    couple_flags(c, flags, laci_node_int(node, "keepdims", 1) != 0);
+  }
+  return laci_coupling_ok(c);
+}
+
+lac_status laci_global_couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+  (void)graph, (void)node;
+  bool flags[LACI_MAX_RANK];
+  for (int axis = 0; axis < LACI_MAX_RANK; axis++) flags[axis] = axis >= 2;
+  if (laci_port_shape(c, 0) && laci_port_shape(c, LACI_OUT(0))) couple_flags(c, flags, true);
+  return laci_coupling_ok(c);
+}
+
+/* ---- Gradients
+ * ----------------------------------------------------------------------------------- */
+
+int laci_gradient_kept(laci_gradient_builder *b, const laci_node *node, int y) {
+  bool flags[LACI_MAX_RANK], known;
+  laci_shape shape = laci_gradient_in_shape(b, node, 0);
+  const laci_buf *axes = laci_gradient_known(b, node, 1);
+  if (reduced_axes(node, axes, shape.rank, flags, &known, NULL) || !known) {
+    (void)laci_gradient_refuse(b, node, "it is not known which axes are reduced");
+    return -1;
+  }
+  for (int axis = 0; axis < shape.rank; axis++) {
+    if (flags[axis]) shape.dims[axis] = 1;
+  }
+  return laci_gradient_reshape(b, y, &shape);
+}
+
+int laci_gradient_reduced(laci_gradient_builder *b, const laci_node *node, int y) {
+  laci_shape shape = laci_gradient_in_shape(b, node, 0);
+  return laci_gradient_expand(b, laci_gradient_kept(b, node, y), &shape);
+}

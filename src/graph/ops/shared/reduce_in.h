@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Reductions over axes: one frame for the Reduce operators and the global pools.
+ *
+ * An operator gives what happens per element and at the end; the frame finds the axes (attribute in
+ * old opsets, input in new ones), infers, walks, and couples: a reduced axis has a label of its
+ * own, any order along it is as good. */
+#ifndef LACI_GRAPH_OPS_SHARED_REDUCE_IN_H
+#define LACI_GRAPH_OPS_SHARED_REDUCE_IN_H
+
+#include "graph/ops/shared/op_in.h"
+
+/** What is carried along a reduced run; most need only a. */
+typedef struct laci_reduce_state {
+  double a, b;
+} laci_reduce_state;
+
+typedef struct laci_reducer {
+  laci_reduce_state start;
+  void (*step)(laci_reduce_state *state, double x);
+  double (*end)(const laci_reduce_state *state, int64_t n); /* NULL: a */
+  int64_t start_integer;
+  int64_t (*step_integer)(int64_t state, int64_t x); /* NULL: integers go through double */
+} laci_reducer;
+
+/* For operators with axes, keepdims and noop_with_empty_axes. */
+lac_status laci_reduce_infer(laci_infer *infer);
+LAC_MUST_CHECK lac_status laci_reduce_eval(const laci_eval *eval, const laci_reducer *reducer);
+lac_status laci_reduce_couple(const laci_graph *graph, const laci_node *node, laci_coupling *c);
+
+/* For global pools: all axes from the third on are reduced and kept with size 1. */
+lac_status laci_global_infer(laci_infer *infer);
+LAC_MUST_CHECK lac_status laci_global_eval(const laci_eval *eval, const laci_reducer *reducer);
+lac_status laci_global_couple(const laci_graph *graph, const laci_node *node, laci_coupling *c);
+
+/* Steps that several operators use. */
+void laci_reduce_add(laci_reduce_state *state, double x);
+double laci_reduce_mean(const laci_reduce_state *state, int64_t n);
+int64_t laci_reduce_add_integer(int64_t state, int64_t x);
+
+#endif

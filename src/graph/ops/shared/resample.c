@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Resampling by taps: for each output position of an axis, a first input position and some weights.
+ * Axes follow one another through intermediate tensors, which equals the product of the axes'
+ * weights.
+ *
+ * Taps that fall outside the input read its border, or with exclude_outside weigh nothing. With
+ * antialias a shrinking axis widens the filter by 1 / scale. */
+#include <math.h>
+
+#include "base/memory.h"
+#include "graph/ops/shared/op_in.h"
+#include "graph/ops/shared/resample_in.h"
+
+/** A filter this wide would be wider than any input that fits. */
+enum { LARGEST_FILTER = 1 << 20 };
+
+typedef struct taps {
+  int64_t n_out, width; /* weights a position */
+  int64_t *first;       /* [n_out] may lie outside */
+  double *weight;       /* [n_out, width]; a position from outside has first == INT64_MIN */
+} taps;
+
+/** Where rounding follows, in float, as runtimes reckon: 3 / 0.6f is 5 there, a little less in
+ *  double. */
+static double quotient(const laci_resampling *r, double x, double scale) {
+  return r->mode == LACI_NEAREST ? (float)(x / scale) : x / scale;
+}
+
+static double place_of(const laci_resampling *r, const laci_resample_axis *axis, int64_t o,
+                       int64_t in, int64_t out) {
+  double x = (double)o, size_in = (double)in, size_out = (double)out, scale = axis->scale;
+  switch (r->place) {
+    case LACI_HALF_PIXEL: return quotient(r, x + 0.5, scale) - 0.5;
+    case LACI_HALF_PIXEL_FOR_NEAREST: return quotient(r, x + 0.5, scale);
+    case LACI_PYTORCH_HALF_PIXEL: return out > 1 ? quotient(r, x + 0.5, scale) - 0.5 : 0;
+    case LACI_ALIGN_CORNERS: return out > 1 ? x * (size_in - 1) / (size_out - 1) : 0;
+    case LACI_ASYMMETRIC: return quotient(r, x, scale);
+    case LACI_HALF_PIXEL_SYMMETRIC: {
+      /* The input's middle stays in the middle where the scaled size is not whole. */
+      double whole = size_out / (scale * size_in), middle = size_in / 2;
+      return middle * (1 - whole) + quotient(r, x + 0.5, scale) - 0.5;
+    }
+    case LACI_CROP_AND_RESIZE: {
+      double begin = axis->crop_begin * (size_in - 1), end = axis->crop_end * (size_in - 1);
+      return out > 1 ? begin + x * (end - begin) / (size_out - 1) : (begin + end) / 2;
+    }
+  }
+  return x;
+}
+
+static double rounded(laci_resample_round round, bool shrinks, double x) {
+  switch (round) {
+    case LACI_ROUND_PREFER_FLOOR: return ceil(x - 0.5);
+    case LACI_ROUND_PREFER_CEIL: return floor(x + 0.5);
+    case LACI_ROUND_FLOOR: return floor(x);
+    case LACI_ROUND_CEIL: return ceil(x);
+    case LACI_ROUND_OLD: return shrinks ? ceil(x) : floor(x);
+  }
+  return x;
+}
+
+/** Weight of an input position `distance` away. */
+static double kernel(const laci_resampling *r, double distance) {
+  double d = fabs(distance), a = r->cubic_a;
+  if (r->mode == LACI_LINEAR) return d < 1 ? 1 - d : 0;
+  if (d < 1) return ((a + 2) * d - (a + 3)) * d * d + 1;
+  return d < 2 ? ((a * d - 5 * a) * d + 8 * a) * d - 4 * a : 0;
+}
+
+/** Weights of `width` positions from *first on, summing to 1. */
+static void fill_weights(const laci_resampling *r, double place, double shrink, int64_t in,
+                         const taps *t, int64_t o) {
+  double half = (r->mode == LACI_LINEAR ? 1 : 2) / shrink, sum = 0;
+  int64_t first = (int64_t)floor(place - half) + 1;
+  t->first[o] = first;
+  for (int64_t at = 0; at < t->width; at++) {
+    int64_t from = first + at;
+    double w = kernel(r, ((double)from - place) * shrink);
+    if (r->exclude_outside && (from < 0 || from >= in)) w = 0;
+    t->weight[o * t->width + at] = w;
+    sum += w;
+  }
+  for (int64_t at = 0; at < t->width && sum != 0; at++) t->weight[o * t->width + at] /= sum;
+}
+
+static lac_status make_taps(const laci_eval *eval, const laci_resampling *r,
+                            const laci_resample_axis *axis, int64_t in, taps *t) {
+  double shrink = r->antialias && axis->scale < 1 ? axis->scale : 1;
+  double half = r->mode == LACI_NEAREST ? 0.5 : (r->mode == LACI_LINEAR ? 1 : 2) / shrink;
+  if (!(2 * half < LARGEST_FILTER)) {
+    return laci_node_fail(eval->node, eval->err, LAC_BAD_VALUE, "a scale of %g is too small",
+                          axis->scale);
+  }
+  t->width = (int64_t)ceil(2 * half);
+  t->first = laci_alloc((size_t)t->n_out, sizeof *t->first);
+  t->weight = laci_alloc((size_t)t->n_out * (size_t)t->width, sizeof *t->weight);
+  if (!t->first || !t->weight) return laci_fail_memory(eval->err, eval->node->name);
+  for (int64_t o = 0; o < t->n_out; o++) {
+    double place = place_of(r, axis, o, in, t->n_out);
+    bool outside = !(place >= 0 && place <= (double)(in - 1));
+    if (r->place == LACI_CROP_AND_RESIZE && outside) {
+      t->first[o] = INT64_MIN;
+      continue;
+    }
+    if (!(fabs(place) < 9e15)) {
+      return laci_node_fail(eval->node, eval->err, LAC_BAD_VALUE, "a scale of %g", axis->scale);
+    }
+    if (r->mode == LACI_NEAREST) {
+      t->first[o] = (int64_t)rounded(r->round, axis->scale < 1, place);
+      t->weight[o] = 1;
+    } else {
+      fill_weights(r, place, shrink, in, t, o);
+    }
+  }
+  return LAC_OK;
+}
+
+typedef struct pass {
+  const taps *taps;
+  const double *x; /* [outer, in, inner] */
+  double *y;       /* [outer, n_out, inner] */
+  int64_t in, inner;
+  double outside_value;
+} pass;
+
+static void resample_lines(int64_t begin, int64_t end, void *context) {
+  const pass *p = context;
+  for (int64_t line = begin; line < end; line++) {
+    int64_t o = line % p->taps->n_out, outer = line / p->taps->n_out;
+    double *y = p->y + line * p->inner;
+    const double *x = p->x + outer * p->in * p->inner;
+    bool outside = p->taps->first[o] == INT64_MIN;
+    for (int64_t i = 0; i < p->inner; i++) y[i] = outside ? p->outside_value : 0;
+    for (int64_t at = 0; at < p->taps->width && !outside; at++) {
+      double w = p->taps->weight[o * p->taps->width + at];
+      int64_t from = p->taps->first[o] + at;
+      if (w == 0) continue;
+      from = from < 0 ? 0 : from >= p->in ? p->in - 1 : from;
+      for (int64_t i = 0; i < p->inner; i++) y[i] += w * x[from * p->inner + i];
+    }
+  }
+}
+
+/** Resamples axis `axis` of *now (shape *shape) into a new buffer, which takes its place. */
+static lac_status resample_axis(const laci_eval *eval, const laci_resampling *r,
+                                const laci_resample_axis *how, int axis, laci_buf **now) {
+  laci_shape shape = (*now)->shape;
+  int64_t in = shape.dims[axis];
+  taps t = {.n_out = eval->out[0]->shape.dims[axis]};
+  laci_buf *next = NULL;
+  shape.dims[axis] = t.n_out;
+  lac_status st = make_taps(eval, r, how, in, &t);
+  if (!st) st = laci_buf_create(LAC_DTYPE_F64, &shape, &next, eval->err);
+  if (st) goto out;
+  pass p = {.taps = &t,
+            .x = (*now)->f,
+            .y = next->f,
+            .in = in,
+            .inner = laci_shape_count_range(&shape, axis + 1, shape.rank),
+            .outside_value = r->outside_value};
+  laci_eval_parallel(eval, laci_shape_count_range(&shape, 0, axis + 1), resample_lines, &p);
+  laci_buf_destroy(*now);
+  *now = next;
+out:
+  laci_free(t.first);
+  laci_free(t.weight);
+  return st;
+}
+
+lac_status laci_resample(const laci_eval *eval, const laci_resampling *resize,
+                         const laci_resample_axis *axes) {
+  const laci_buf *x = eval->in[0];
+  laci_buf *y = eval->out[0], *now = NULL;
+  if (y->count == 0) return LAC_OK;
+  if (x->count == 0) {
+    return laci_node_fail(eval->node, eval->err, LAC_BAD_SHAPE, "nothing to resample from");
+  }
+  lac_status st = laci_buf_create(LAC_DTYPE_F64, &x->shape, &now, eval->err);
+  if (st) goto out;
+  for (int64_t at = 0; at < x->count; at++) now->f[at] = laci_buf_get_f(x, at);
+  for (int axis = 0; !st && axis < x->shape.rank; axis++) {
+    bool crop = resize->place == LACI_CROP_AND_RESIZE &&
+                (axes[axis].crop_begin != 0 || axes[axis].crop_end != 1);
+    if (x->shape.dims[axis] == y->shape.dims[axis] && axes[axis].scale == 1 && !crop) continue;
+    st = resample_axis(eval, resize, &axes[axis], axis, &now);
+  }
+  for (int64_t at = 0; !st && at < y->count; at++) {
+    if (y->f) y->f[at] = now->f[at];
+    else y->i[at] = laci_int_wrap(y->dtype, laci_int_from_f(now->f[at]));
+  }
+out:
+  laci_buf_destroy(now);
+  return st;
+}

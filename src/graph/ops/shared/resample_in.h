@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Resampling of a tensor, one axis at a time: every output position is a weighted sum of input
+ * positions. Users: resize.c and the older upsample.c. */
+#ifndef LACI_GRAPH_OPS_SHARED_RESAMPLE_IN_H
+#define LACI_GRAPH_OPS_SHARED_RESAMPLE_IN_H
+
+#include "graph/op.h"
+
+typedef enum laci_resample_mode { LACI_NEAREST, LACI_LINEAR, LACI_CUBIC } laci_resample_mode;
+
+/** Where output position o lies in the input. */
+typedef enum laci_resample_place {
+  LACI_HALF_PIXEL,
+  LACI_HALF_PIXEL_SYMMETRIC,
+  LACI_PYTORCH_HALF_PIXEL,
+  LACI_ALIGN_CORNERS,
+  LACI_ASYMMETRIC,
+  LACI_CROP_AND_RESIZE,
+  LACI_HALF_PIXEL_FOR_NEAREST,
+} laci_resample_place;
+
+typedef enum laci_resample_round {
+  LACI_ROUND_PREFER_FLOOR,
+  LACI_ROUND_PREFER_CEIL,
+  LACI_ROUND_FLOOR,
+  LACI_ROUND_CEIL,
+  LACI_ROUND_OLD, /* before opset 11: up along an axis that shrinks, else down */
+} laci_resample_round;
+
+typedef struct laci_resampling {
+  laci_resample_mode mode;
+  laci_resample_place place;
+  laci_resample_round round;
+  double cubic_a, outside_value; /* outside_value: for places a crop takes from outside the input */
+  bool antialias, exclude_outside;
+} laci_resampling;
+
+typedef struct laci_resample_axis {
+  double scale;                /* out / in, as given; it need not be the quotient of the sizes */
+  double crop_begin, crop_end; /* of LACI_CROP_AND_RESIZE, in parts of the input */
+} laci_resample_axis;
+
+/** out = in resampled along every axis whose size differs or whose scale is not 1. */
+LAC_MUST_CHECK lac_status laci_resample(const laci_eval *eval, const laci_resampling *resize,
+                                        const laci_resample_axis *axes);
+
+#endif
