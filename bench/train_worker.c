@@ -129,8 +129,8 @@ static int by_seconds(const void *a, const void *b) {
  * `n` runs. The update is a kind, too. */
 static lac_status profile(worker *w, int n, lac_error *err) {
   static kind kinds[MOST_KINDS];
-  const laci_net *net = laci_trainer_net(w->trainer);
-  size_t n_steps = laci_net_step_count(net);
+  const laci_engine *engine = laci_trainer_engine(w->trainer);
+  size_t n_steps = laci_engine_step_count(engine);
   double *now = laci_alloc(n_steps, sizeof *now), *least = laci_alloc(n_steps, sizeof *least);
   double update = INFINITY;
   int n_kinds = 0;
@@ -150,7 +150,7 @@ static lac_status profile(worker *w, int n, lac_error *err) {
   }
   for (size_t at = 0; at < n_steps && !st; at++) {
     char name[160];
-    laci_net_step_info info = laci_net_step_look(net, at);
+    laci_engine_step info = laci_engine_step_look(engine, at);
     (void)snprintf(name, sizeof name, "%s, %s", info.what, info.kernel);
     kind *k = &kinds[kind_of(kinds, &n_kinds, name)];
     k->seconds += least[at];

@@ -32,7 +32,7 @@ typedef struct bench {
   const lac_bench_options *options;
   laci_graph *graph;
   laci_rebatch batch;
-  laci_net *net;
+  laci_engine *engine;
   laci_pool *pool; /* of the yardsticks */
   laci_peak_kernel kernel;
   void **inputs, **outputs;
@@ -131,23 +131,23 @@ static lac_status look_for_pattern(bench *b, const lac_model *model, lac_error *
   return LAC_OK;
 }
 
-static lac_status plan_net(bench *b, const lac_model *model, lac_error *err) {
+static lac_status plan_engine(bench *b, const lac_model *model, lac_error *err) {
   lac_bench_result *r = &b->result->pub;
   lac_status st = laci_rebatch_begin(b->graph, b->options, &b->batch, err);
   if (st) return st;
   laci_budget budget = laci_budget_of(b->options->max_memory);
   laci_budget_add(&budget, LACI_BENCH_READ, "what reading memory is measured with");
-  laci_net_options o = {.threads = b->options->threads,
-                        .bf16 = b->options->dtype == LAC_DTYPE_BF16,
-                        .shapes = b->batch.shapes,
-                        .n_shapes = b->batch.n_shapes,
-                        .fetch = model->file ? laci_onnx_fetch : NULL,
-                        .fetch_context = model->file,
-                        .budget = &budget};
+  laci_engine_options o = {.threads = b->options->threads,
+                           .bf16 = b->options->dtype == LAC_DTYPE_BF16,
+                           .shapes = b->batch.shapes,
+                           .n_shapes = b->batch.n_shapes,
+                           .fetch = model->file ? laci_onnx_fetch : NULL,
+                           .fetch_context = model->file,
+                           .budget = &budget};
   double begin = laci_clock_seconds();
-  st = laci_net_create(b->graph, &o, &b->net, err);
+  st = laci_engine_create(b->graph, &o, &b->engine, err);
   r->plan_seconds = laci_clock_seconds() - begin;
-  if (!st) st = laci_rebatch_check(&b->batch, b->net, err);
+  if (!st) st = laci_rebatch_check(&b->batch, b->engine, err);
   if (st && b->batch.from && (st == LAC_BAD_SHAPE || st == LAC_UNSUPPORTED)) {
     st = laci_fail_in(err, st,
                       "the file fixes a batch of %lld, and %lld does not go through (keep that, or "
@@ -155,10 +155,10 @@ static lac_status plan_net(bench *b, const lac_model *model, lac_error *err) {
                       (long long)b->batch.from, (long long)b->batch.to);
   }
   if (st) return st;
-  b->n_steps = laci_net_step_count(b->net);
-  r->threads = laci_net_threads(b->net);
-  r->weight_bytes = laci_net_weight_bytes(b->net);
-  r->arena_bytes = laci_net_arena_bytes(b->net);
+  b->n_steps = laci_engine_step_count(b->engine);
+  r->threads = laci_engine_threads(b->engine);
+  r->weight_bytes = laci_engine_planned(b->engine).weight_bytes;
+  r->arena_bytes = laci_engine_planned(b->engine).arena_bytes;
   r->planned_bytes = budget.needed;
   r->batch = 1;
   if (b->batch.n_shapes > 0 && b->batch.shapes[0].shape.rank > 0) {
@@ -168,8 +168,8 @@ static lac_status plan_net(bench *b, const lac_model *model, lac_error *err) {
   return LAC_OK;
 }
 
-static void tell_plan(const laci_net *net) {
-  const char *at = laci_net_text(net);
+static void tell_plan(const laci_engine *engine) {
+  const char *at = laci_engine_text(engine);
   while (at && *at && laci_log_wanted(LAC_LOG_DEBUG)) {
     size_t n = strcspn(at, "\n");
     laci_log(LAC_LOG_DEBUG, "%.*s", (int)n, at);
@@ -178,7 +178,7 @@ static void tell_plan(const laci_net *net) {
 }
 
 /* Floats in [-1, 1), integers 0 and 1, which index whatever they index. */
-static void fill(const laci_net_port *port, uint64_t seed, int stream, void *bytes) {
+static void fill(const laci_engine_port *port, uint64_t seed, int stream, void *bytes) {
   int64_t n = laci_shape_count(&port->type.shape);
   for (int64_t at = 0; at < n; at++) {
     double x = laci_rng_unit(seed, (uint64_t)stream, (uint64_t)at);
@@ -188,9 +188,9 @@ static void fill(const laci_net_port *port, uint64_t seed, int stream, void *byt
 }
 
 static lac_status take_memory(bench *b, lac_error *err) {
-  const laci_net_port *in, *out;
-  b->n_inputs = laci_net_inputs(b->net, &in);
-  b->n_outputs = laci_net_outputs(b->net, &out);
+  const laci_engine_port *in, *out;
+  b->n_inputs = laci_engine_inputs(b->engine, &in);
+  b->n_outputs = laci_engine_outputs(b->engine, &out);
   b->inputs = laci_alloc((size_t)b->n_inputs, sizeof *b->inputs);
   b->outputs = laci_alloc((size_t)b->n_outputs, sizeof *b->outputs);
   bool whole = b->inputs && b->outputs;
@@ -214,7 +214,7 @@ static lac_status take_memory(bench *b, lac_error *err) {
 static lac_status run_once(bench *b, double *seconds, double *total, lac_error *err) {
   const void *const *inputs = (const void *const *)b->inputs;
   double begin = laci_clock_seconds();
-  lac_status st = laci_net_run_timed(b->net, inputs, b->outputs, seconds, err);
+  lac_status st = laci_engine_run_timed(b->engine, inputs, b->outputs, seconds, err);
   *total = laci_clock_seconds() - begin;
   return st;
 }
@@ -301,11 +301,11 @@ static bool holds_pattern(const bench *b, const char *node) {
  */
 static char *name_step(bench *b, size_t at) {
   laci_arena *arena = &b->result->arena;
-  laci_net_step_info info = laci_net_step_look(b->net, at);
+  laci_engine_step info = laci_engine_step_look(b->engine, at);
   if (info.name) return laci_arena_text(arena, info.name);
   const char *next = NULL;
   for (size_t after = at + 1; after < b->n_steps && !next; after++) {
-    next = laci_net_step_look(b->net, after).name;
+    next = laci_engine_step_look(b->engine, after).name;
   }
   if (!next) return laci_arena_text(arena, "(output)");
   static const char mark[] = " (reorder)";
@@ -320,7 +320,7 @@ static char *name_step(bench *b, size_t at) {
 static lac_status describe_step(bench *b, size_t at, double seconds, lac_error *err) {
   laci_arena *arena = &b->result->arena;
   lac_bench_layer *layer = &b->result->layers[at];
-  laci_net_step_info info = laci_net_step_look(b->net, at);
+  laci_engine_step info = laci_engine_step_look(b->engine, at);
   *layer = (lac_bench_layer){.name = name_step(b, at),
                              .op = laci_arena_text(arena, info.op),
                              .what = laci_arena_text(arena, info.what),
@@ -381,8 +381,8 @@ static void bench_clear(bench *b) {
   laci_free(b->runs.values);
   laci_free(b->steps.values);
   laci_pool_destroy(b->pool);
-  laci_net_destroy(b->net);
-  laci_rebatch_undo(&b->batch); /* the net's bytes and names are the graph's */
+  laci_engine_destroy(b->engine);
+  laci_rebatch_undo(&b->batch); /* the engine's bytes and names are the graph's */
   if (b->check) lac_report_destroy(b->check);
   lac_bench_result_destroy(b->result ? &b->result->pub : NULL);
 }
@@ -403,8 +403,8 @@ lac_status lac_bench(lac_model *model, const lac_bench_options *options, lac_ben
     st = laci_model_settle(model, err);
     if (!st) st = look_for_pattern(&b, model, err);
   }
-  if (!st) st = plan_net(&b, model, err);
-  if (!st) tell_plan(b.net);
+  if (!st) st = plan_engine(&b, model, err);
+  if (!st) tell_plan(b.engine);
   if (!st) st = take_memory(&b, err);
   if (!st) st = measure(&b, err);
   if (!st) st = look_for_pattern(&b, model, err);

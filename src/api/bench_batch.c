@@ -218,10 +218,11 @@ lac_status laci_rebatch_begin(laci_graph *graph, const lac_bench_options *option
   return st ? st : change_batch(batch, options->batch, err);
 }
 
-lac_status laci_rebatch_check(const laci_rebatch *batch, const laci_net *net, lac_error *err) {
-  const laci_net_port *ports;
+lac_status laci_rebatch_check(const laci_rebatch *batch, const laci_engine *engine,
+                              lac_error *err) {
+  const laci_engine_port *ports;
   char text[256];
-  int n = batch->from ? laci_net_outputs(net, &ports) : 0;
+  int n = batch->from ? laci_engine_outputs(engine, &ports) : 0;
   for (int at = 0; at < n; at++) {
     bool had = begins_with(batch->graph, batch->graph->outputs[at], batch->from);
     const laci_shape *shape = &ports[at].type.shape;

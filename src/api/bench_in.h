@@ -4,7 +4,7 @@
 #ifndef LACI_API_BENCH_IN_H
 #define LACI_API_BENCH_IN_H
 
-#include "engine/cpu/net.h"
+#include "engine/engine.h"
 #include "cpu/pool.h"
 #include "kernel/peak/peak.h"
 #include "lacuna/bench.h"
@@ -47,10 +47,10 @@ bool laci_rebatch_wanted(const laci_graph *graph, const lac_bench_options *optio
  * case. */
 LAC_MUST_CHECK lac_status laci_rebatch_begin(laci_graph *graph, const lac_bench_options *options,
                                              laci_rebatch *batch, lac_error *err);
-/** Did the new batch come through to the outputs of the planned net? */
-LAC_MUST_CHECK lac_status laci_rebatch_check(const laci_rebatch *batch, const laci_net *net,
+/** Did the new batch come through to the outputs of the planned network? */
+LAC_MUST_CHECK lac_status laci_rebatch_check(const laci_rebatch *batch, const laci_engine *engine,
                                              lac_error *err);
-/** Puts the graph back; not before the nets that were planned of it are gone. */
+/** Puts the graph back; not before the engines that were made of it are gone. */
 void laci_rebatch_undo(laci_rebatch *batch);
 
 /* ---- bench_report.c ---- */

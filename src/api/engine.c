@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The functions of lacuna/engine.h, over the fast engine (engine/cpu/net.h). */
+ * The functions of lacuna/engine.h, over the engines of engine/engine.h. */
 #include "lacuna/engine.h"
 
 #include <string.h>
 
 #include "api/infer.h"
 #include "api/model_in.h"
-#include "engine/cpu/net.h"
+#include "engine/engine.h"
 #include "base/error.h"
 
 struct lac_engine {
-  laci_net *net;
+  laci_engine *engine;
   int n_inputs, n_outputs;
   lac_engine_port *inputs, *outputs;
 };
@@ -35,7 +35,7 @@ static lac_status convert_shapes(const lac_engine_options *options, laci_input_s
   return LAC_OK;
 }
 
-static lac_status copy_ports(int n, const laci_net_port *from, lac_engine_port **ports,
+static lac_status copy_ports(int n, const laci_engine_port *from, lac_engine_port **ports,
                              lac_error *err) {
   *ports = laci_alloc((size_t)n, sizeof **ports);
   if (!*ports) return laci_fail_memory(err, "the engine's ports");
@@ -64,13 +64,13 @@ static lac_status check_options(const lac_engine_options *options, lac_error *er
 lac_status lac_engine_create(const lac_model *model, const lac_engine_options *options,
                              lac_engine **engine, lac_error *err) {
   laci_budget budget = laci_budget_of(options ? options->max_memory : 0);
-  return laci_engine_create(model, options, &budget, engine, err);
+  return laci_model_engine(model, options, &budget, engine, err);
 }
 
-lac_status laci_engine_create(const lac_model *model, const lac_engine_options *options,
-                              laci_budget *budget, lac_engine **engine, lac_error *err) {
+lac_status laci_model_engine(const lac_model *model, const lac_engine_options *options,
+                             laci_budget *budget, lac_engine **engine, lac_error *err) {
   laci_input_shape *shapes = NULL;
-  const laci_net_port *ports;
+  const laci_engine_port *ports;
   lac_engine_options defaults = lac_engine_options_default();
   if (!options) options = &defaults;
   if (engine) *engine = NULL;
@@ -82,21 +82,21 @@ lac_status laci_engine_create(const lac_model *model, const lac_engine_options *
   if (!made) return laci_fail_memory(err, "the engine");
   st = convert_shapes(options, &shapes, err);
   if (!st) {
-    laci_net_options o = {.threads = options->threads,
-                          .bf16 = options->dtype == LAC_DTYPE_BF16,
-                          .shapes = shapes,
-                          .n_shapes = options->n_shapes,
-                          .fetch = model->file ? laci_onnx_fetch : NULL,
-                          .fetch_context = model->file,
-                          .budget = budget};
-    st = laci_net_create(model->graph, &o, &made->net, err);
+    laci_engine_options o = {.threads = options->threads,
+                             .bf16 = options->dtype == LAC_DTYPE_BF16,
+                             .shapes = shapes,
+                             .n_shapes = options->n_shapes,
+                             .fetch = model->file ? laci_onnx_fetch : NULL,
+                             .fetch_context = model->file,
+                             .budget = budget};
+    st = laci_engine_create(model->graph, &o, &made->engine, err);
   }
   if (!st) {
-    made->n_inputs = laci_net_inputs(made->net, &ports);
+    made->n_inputs = laci_engine_inputs(made->engine, &ports);
     st = copy_ports(made->n_inputs, ports, &made->inputs, err);
   }
   if (!st) {
-    made->n_outputs = laci_net_outputs(made->net, &ports);
+    made->n_outputs = laci_engine_outputs(made->engine, &ports);
     st = copy_ports(made->n_outputs, ports, &made->outputs, err);
   }
   laci_free(shapes);
@@ -107,7 +107,7 @@ lac_status laci_engine_create(const lac_model *model, const lac_engine_options *
 
 void lac_engine_destroy(lac_engine *engine) {
   if (!engine) return;
-  laci_net_destroy(engine->net);
+  laci_engine_destroy(engine->engine);
   laci_free(engine->inputs);
   laci_free(engine->outputs);
   laci_free(engine);
@@ -135,15 +135,16 @@ lac_status lac_engine_run(lac_engine *engine, const void *const *inputs, void *c
     if (outputs && outputs[at]) continue;
     return laci_fail(err, LAC_BAD_ARGUMENT, "output '%s' is NULL", engine->outputs[at].name);
   }
-  return laci_net_run(engine->net, inputs, outputs, err);
+  return laci_engine_run(engine->engine, inputs, outputs, err);
 }
 
 const char *lac_engine_plan_text(const lac_engine *engine) {
-  return engine ? laci_net_text(engine->net) : NULL;
+  return engine ? laci_engine_text(engine->engine) : NULL;
 }
 
 lac_engine_memory lac_engine_planned(const lac_engine *engine) {
   if (!engine) return (lac_engine_memory){0};
-  return (lac_engine_memory){.arena_bytes = laci_net_arena_bytes(engine->net),
-                             .weight_bytes = laci_net_weight_bytes(engine->net)};
+  const laci_engine_memory planned = laci_engine_planned(engine->engine);
+  return (lac_engine_memory){.arena_bytes = planned.arena_bytes,
+                             .weight_bytes = planned.weight_bytes};
 }

@@ -208,7 +208,7 @@ static lac_status plan_network(evaluation *e, const lac_model *model,
   laci_budget budget = laci_budget_of(options->max_memory);
   laci_budget_add(&budget, laci_bytes_of(DEPTH * (int64_t)e->batch, sample + sizeof(int32_t)),
                   "batches of %d images", e->batch);
-  st = laci_engine_create(model, &o, &budget, &e->engine, err);
+  st = laci_model_engine(model, &o, &budget, &e->engine, err);
   if (st) return st;
   if (!e->quiet) laci_tell_plan(e->engine);
   return fit_output(e, err);

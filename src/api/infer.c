@@ -3,7 +3,7 @@
  *
  * Between files and engines stands laci_buf, which holds every number exactly; so both engines see
  * the same inputs, and both kinds of output are written by the same lines. All files are opened
- * before the run and get their names after it. Next: data/npy.h, engine/plain/plain.h. */
+ * before the run and get their names after it. Next: data/npy.h, engine/engine.h. */
 #include "lacuna/infer.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 
 #include "api/infer.h"
 #include "api/model_in.h"
-#include "engine/plain/plain.h"
+#include "engine/engine.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file_set.h"
@@ -36,7 +36,7 @@ typedef struct inference {
   laci_budget budget;    /* the limit, and the inputs as they are read */
   laci_buf **inputs;     /* [graph->n_inputs] */
   laci_buf **outputs;    /* [graph->n_outputs], of the fast engine */
-  laci_plain *plain;     /* NULL: the fast engine; else it holds the outputs */
+  laci_stepper *plain;   /* NULL: the fast engine; else it holds the outputs */
   laci_writer **writers; /* [graph->n_outputs] */
   laci_file_id *keep;    /* [n_keep] the inputs' files */
   size_t n_keep;
@@ -252,7 +252,7 @@ static lac_status plan_engine(const inference *run, const lac_model *model, laci
   options.dtype = run->options->dtype;
   options.shapes = shapes;
   options.n_shapes = n;
-  lac_status st = laci_engine_create(model, &options, budget, engine, err);
+  lac_status st = laci_model_engine(model, &options, budget, engine, err);
   laci_free(shapes);
   if (!st) laci_tell_plan(*engine);
   return st;
@@ -317,7 +317,7 @@ static lac_status plan_plain(const inference *run, laci_budget *budget, lac_erro
     shapes[at] = (laci_input_shape){input_value(run, at)->name, run->inputs[at]->shape};
   }
   lac_status st = laci_graph_sizes(run->graph, shapes, n, &types, err);
-  if (!st) st = laci_plain_plan(run->graph, types, NULL, budget, err);
+  if (!st) st = laci_stepper_plan(NULL, run->graph, types, NULL, budget, err);
   laci_free(types);
   laci_free(shapes);
   return st ? st : laci_budget_check(budget, "the run", err);
@@ -333,19 +333,18 @@ static lac_status run_plain(inference *run, const lac_model *model, lac_error *e
   if (!st) st = laci_model_settle(model, err); /* small stored tensors decide over shapes */
   if (!st) st = plan_plain(run, &planned, err);
   if (!st) st = laci_pool_create(run->options->threads, &pool, err);
-  if (!st) st = laci_plain_create(graph, NULL, NULL, pool, &run->plain, err);
-  if (!st) laci_plain_budget(run->plain, &budget);
+  const laci_stepper_options options = {.pool = pool, .budget = &budget};
+  if (!st) st = laci_stepper_create(graph, &options, &run->plain, err);
   for (int at = 0; !st && at < graph->n_inputs; at++) {
-    laci_plain_set(run->plain, graph->inputs[at], run->inputs[at]);
+    laci_stepper_set(run->plain, graph->inputs[at], run->inputs[at]);
     run->inputs[at] = NULL; /* taken */
   }
   double begin = laci_clock_seconds();
   for (int node = 0; !st && node < graph->n_nodes; node++) {
     if (laci_interrupted()) st = laci_fail(err, LAC_INTERRUPTED, "interrupted");
-    else st = laci_plain_step(run->plain, node, err);
+    else st = laci_stepper_step(run->plain, node, err);
   }
   run->result->pub.seconds = laci_clock_seconds() - begin;
-  if (run->plain) laci_plain_budget(run->plain, NULL); /* which is ours */
   laci_pool_destroy(pool);
   return st;
 }
@@ -444,7 +443,7 @@ static lac_status write_output(inference *run, int at, lac_error *err) {
   const laci_value *value = output_value(run, at);
   lac_infer_output *output = &run->result->outputs[at];
   const laci_buf *buf =
-      run->plain ? laci_plain_value(run->plain, run->graph->outputs[at]) : run->outputs[at];
+      run->plain ? laci_stepper_value(run->plain, run->graph->outputs[at]) : run->outputs[at];
   if (!buf) {
     return laci_fail(err, LAC_UNSUPPORTED, "output '%s' could not be computed", value->name);
   }
@@ -501,7 +500,7 @@ static void inference_clear(inference *run) {
     if (run->outputs) laci_buf_destroy(run->outputs[at]);
     if (run->writers) laci_writer_destroy(run->writers[at]);
   }
-  laci_plain_destroy(run->plain);
+  laci_stepper_destroy(run->plain);
   laci_free(run->inputs);
   laci_free(run->outputs);
   laci_free(run->writers);

@@ -8,9 +8,9 @@
 
 /** lac_engine_create beside what the budget holds already; what the engine needs is added.
  * options->max_memory does not count. */
-LAC_MUST_CHECK lac_status laci_engine_create(const lac_model *model,
-                                             const lac_engine_options *options, laci_budget *budget,
-                                             lac_engine **engine, lac_error *err);
+LAC_MUST_CHECK lac_status laci_model_engine(const lac_model *model,
+                                            const lac_engine_options *options, laci_budget *budget,
+                                            lac_engine **engine, lac_error *err);
 
 /** The plan's lines, the last with the memory that it needs, to the log at LAC_LOG_DEBUG. */
 void laci_tell_plan(const lac_engine *engine);

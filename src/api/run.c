@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * lac_run: float32 in, float32 out, on the plain engine (engine/plain/plain.h), node after node.
- * */
+ * lac_run: float32 in, float32 out, node after node, in double (laci_stepper, engine/engine.h). */
 #include "lacuna/run.h"
 
 #include <string.h>
 
 #include "api/model_in.h"
-#include "engine/plain/plain.h"
+#include "engine/engine.h"
 #include "base/error.h"
 #include "base/log.h"
 
@@ -53,8 +52,8 @@ static lac_status convert_input(const laci_value *value, const lac_run_tensor *i
   return LAC_OK;
 }
 
-static lac_status set_inputs(laci_plain *run, const laci_graph *graph, const lac_run_tensor *inputs,
-                             int n_inputs, lac_error *err) {
+static lac_status set_inputs(laci_stepper *run, const laci_graph *graph,
+                             const lac_run_tensor *inputs, int n_inputs, lac_error *err) {
   for (int i = 0; i < n_inputs; i++) {
     bool known = !inputs[i].name;
     for (int j = 0; j < graph->n_inputs && !known; j++) {
@@ -72,15 +71,15 @@ static lac_status set_inputs(laci_plain *run, const laci_graph *graph, const lac
       laci_buf_destroy(buf);
       return st;
     }
-    laci_plain_set(run, graph->inputs[i], buf);
+    laci_stepper_set(run, graph->inputs[i], buf);
   }
   return LAC_OK;
 }
 
-static lac_status run_nodes(laci_plain *run, const laci_graph *graph, lac_error *err) {
+static lac_status run_nodes(laci_stepper *run, const laci_graph *graph, lac_error *err) {
   for (int node = 0; node < graph->n_nodes; node++) {
     if (laci_interrupted()) return laci_fail(err, LAC_INTERRUPTED, "interrupted");
-    lac_status st = laci_plain_step(run, node, err);
+    lac_status st = laci_stepper_step(run, node, err);
     if (st) return st;
   }
   return LAC_OK;
@@ -97,14 +96,14 @@ static lac_status copy_output(const laci_buf *buf, laci_arena *arena, lac_run_te
   return LAC_OK;
 }
 
-static lac_status copy_outputs(const laci_plain *run, const laci_graph *graph, run_result *result,
+static lac_status copy_outputs(const laci_stepper *run, const laci_graph *graph, run_result *result,
                                lac_error *err) {
   lac_run_tensor *outputs =
       laci_arena_alloc(&result->arena, (size_t)graph->n_outputs, sizeof *outputs);
   if (!outputs) return laci_fail_memory(err, "the outputs");
   result->pub.outputs = outputs;
   for (int i = 0; i < graph->n_outputs; i++) {
-    const laci_buf *buf = laci_plain_value(run, graph->outputs[i]);
+    const laci_buf *buf = laci_stepper_value(run, graph->outputs[i]);
     const char *name = graph->values[graph->outputs[i]].name;
     outputs[i].name = laci_arena_text(&result->arena, name);
     if (!outputs[i].name) return laci_fail_memory(err, name);
@@ -134,7 +133,7 @@ static lac_status check_inputs(const lac_run_tensor *inputs, int n_inputs, lac_e
 lac_status lac_run(const lac_model *model, const lac_run_tensor *inputs, int n_inputs, int threads,
                    lac_run_result **out, lac_error *err) {
   laci_pool *pool = NULL;
-  laci_plain *run = NULL;
+  laci_stepper *run = NULL;
   laci_budget budget = laci_budget_of(0);
   if (out) *out = NULL;
   lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"result", out});
@@ -144,15 +143,15 @@ lac_status lac_run(const lac_model *model, const lac_run_tensor *inputs, int n_i
   st = result ? LAC_OK : laci_fail_memory(err, "a result");
   if (!st) st = laci_model_settle(model, err);
   if (!st) st = laci_pool_create(threads, &pool, err);
-  if (!st) st = laci_plain_create(model->graph, NULL, NULL, pool, &run, err);
   if (!st) {
     laci_model_add_to(model, &budget);
-    laci_plain_budget(run, &budget);
-    st = set_inputs(run, model->graph, inputs, n_inputs, err);
+    const laci_stepper_options options = {.pool = pool, .budget = &budget};
+    st = laci_stepper_create(model->graph, &options, &run, err);
   }
+  if (!st) st = set_inputs(run, model->graph, inputs, n_inputs, err);
   if (!st) st = run_nodes(run, model->graph, err);
   if (!st) st = copy_outputs(run, model->graph, result, err);
-  laci_plain_destroy(run);
+  laci_stepper_destroy(run);
   laci_pool_destroy(pool);
   if (st) lac_run_result_destroy(result ? &result->pub : NULL);
   else *out = &result->pub;

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "engine/plain/plain.h"
+#include "engine/engine.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "prove/prove_in.h"
@@ -49,7 +49,7 @@ typedef struct proof_round {
   int number;                 /* 0: real parameters, 1: drawn anew */
   bool fast;                  /* the fast engine computes products */
   source from_a, from_b;
-  laci_plain *a, *b;
+  laci_stepper *a, *b;
   laci_budget budget;         /* what others hold, and both runs */
   double *scale;              /* [n_values] largest |element|, of what was compared */
   int n_floats, n_not_finite; /* float values compared; those without any finite element */
@@ -128,8 +128,8 @@ static lac_status make_up(proof_round *r, int value, bool *made, lac_error *err)
     return st == LAC_UNSUPPORTED ? LAC_OK : st;
   }
   r->scale[value] = 1;
-  laci_plain_set(r->a, value, a);
-  laci_plain_set(r->b, value, b);
+  laci_stepper_set(r->a, value, a);
+  laci_stepper_set(r->b, value, b);
   return LAC_OK;
 }
 
@@ -217,13 +217,14 @@ static lac_status fail_value(const proof_round *r, const laci_node *node, int va
 /* What is equal but for rounding becomes equal: the readers of both begin with the same. */
 static lac_status begin_anew(proof_round *r, int value, lac_error *err) {
   laci_buf *b = NULL;
-  lac_status st = laci_reordered(laci_plain_value(r->a, value), &r->orders->values[value], &b, err);
-  if (!st) laci_plain_set(r->b, value, b);
+  lac_status st =
+      laci_reordered(laci_stepper_value(r->a, value), &r->orders->values[value], &b, err);
+  if (!st) laci_stepper_set(r->b, value, b);
   return st;
 }
 
 static lac_status compare_value(proof_round *r, const laci_node *node, int value, lac_error *err) {
-  const laci_buf *a = laci_plain_value(r->a, value), *b = laci_plain_value(r->b, value);
+  const laci_buf *a = laci_stepper_value(r->a, value), *b = laci_stepper_value(r->b, value);
   if (!a || !b || a->dtype != b->dtype || !laci_shape_equal(&a->shape, &b->shape)) {
     return laci_fail(err, LAC_PROOF_FAILED,
                      "%s: node %s gives another shape or type after the reordering",
@@ -245,9 +246,9 @@ static lac_status compare_value(proof_round *r, const laci_node *node, int value
 static lac_status step(proof_round *r, int id, lac_error *err) {
   const laci_node *node = &r->graph->nodes[id];
   lac_error why = {0};
-  lac_status st = laci_plain_step(r->a, id, &why);
+  lac_status st = laci_stepper_step(r->a, id, &why);
   if (st == LAC_UNSUPPORTED) {
-    st = laci_plain_step(r->b, id, NULL); /* so that it frees what its last step left */
+    st = laci_stepper_step(r->b, id, NULL); /* so that it frees what its last step left */
     if (st != LAC_UNSUPPORTED)
       return laci_fail(err, st ? st : LAC_INTERNAL, "%s: runs in one network only", node->name);
     return skip(r, node, why.text, err);
@@ -256,7 +257,7 @@ static lac_status step(proof_round *r, int id, lac_error *err) {
     if (err) *err = why;
     return st;
   }
-  st = laci_plain_step(r->b, id, err);
+  st = laci_stepper_step(r->b, id, err);
   if (st && st != LAC_NO_MEMORY && st != LAC_MEMORY_LIMIT && st != LAC_INTERRUPTED)
     return laci_fail_in(err, LAC_PROOF_FAILED, "after the reordering");
   for (int i = 0; i < node->n_outputs && !st; i++) {
@@ -305,8 +306,8 @@ static lac_status run_nodes(proof_round *r, lac_error *err) {
 }
 
 /* One of the two runs: over the graph, or a copy of it that the fast engine helps with. */
-static lac_status open_run(proof_round *r, source *from, laci_products **products, laci_plain **run,
-                           lac_error *err) {
+static lac_status open_run(proof_round *r, source *from, laci_products **products,
+                           laci_stepper **run, lac_error *err) {
   lac_status st = LAC_OK;
   laci_products_options how = {.pool = r->pool,
                                .graph = r->graph,
@@ -321,9 +322,9 @@ static lac_status open_run(proof_round *r, source *from, laci_products **product
   from->products = *products;
   from->anew = r->number > 0;
   const laci_graph *graph = *products ? laci_products_graph(*products) : r->graph;
-  st = laci_plain_create(graph, load_stored, from, r->pool, run, err);
-  if (!st) laci_plain_budget(*run, &r->budget);
-  return st;
+  const laci_stepper_options options = {
+      .load = load_stored, .load_context = from, .pool = r->pool, .budget = &r->budget};
+  return laci_stepper_create(graph, &options, run, err);
 }
 
 bool laci_proof_is_fast(const laci_graph *graph, laci_proof_engine engine, const int64_t *sizes) {
@@ -354,8 +355,8 @@ static lac_status run_round(proof_round *r, lac_error *err) {
   if (!st) st = open_run(r, &r->from_b, &products_b, &r->b, err);
   if (!st) st = set_inputs(r, err);
   if (!st) st = run_nodes(r, err);
-  laci_plain_destroy(r->a);
-  laci_plain_destroy(r->b);
+  laci_stepper_destroy(r->a);
+  laci_stepper_destroy(r->b);
   laci_products_destroy(products_a);
   laci_products_destroy(products_b);
   r->budget = before;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What the proof will hold at most, told from sizes alone and before anything is computed: the live
  * values of two runs in double and, where the fast engine computes products, their operands. */
-#include "engine/plain/plain.h"
+#include "engine/engine.h"
 #include "base/error.h"
 #include "graph/sizes.h"
 #include "prove/prove.h"
@@ -68,7 +68,7 @@ static lac_status add_runs(const laci_graph *graph, const laci_proof_options *op
     skipped[s] = laci_products_stream(products, s);
   }
   laci_budget one = {.limit = budget->limit};
-  if (!st) st = laci_plain_plan(graph, types, skipped, &one, err);
+  if (!st) st = laci_stepper_plan(NULL, graph, types, skipped, &one, err);
   if (!st) {
     laci_budget_add(budget, one.largest, "%s", one.name);
     laci_budget_add_sum(budget, one.needed - one.largest);

@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "engine/cpu/net.h"
+#include "engine/engine.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "graph/op.h"
@@ -263,28 +263,28 @@ static lac_status multiply_plainly(const operands *o, const laci_shape *b_shape,
 static lac_status multiply(const operands *o, const laci_shape *b_shape, const float *b,
                            const laci_shape *y_shape, float *y, lac_error *err) {
   laci_graph *graph = NULL;
-  laci_net *net = NULL;
+  laci_engine *engine = NULL;
   lac_error why = {0};
   laci_budget budget = laci_budget_of(UINT64_MAX);
-  laci_net_options options = {.threads = laci_pool_threads(o->product->owner->how.pool),
-                              .bf16 = o->product->owner->how.whole_numbers,
-                              .budget = &budget};
+  laci_engine_options options = {.threads = laci_pool_threads(o->product->owner->how.pool),
+                                 .bf16 = o->product->owner->how.whole_numbers,
+                                 .budget = &budget};
   if (o->product->owner->how.budget) budget = *o->product->owner->how.budget;
   lac_status st = little_graph(o, b_shape, b, &graph, err);
-  if (!st) st = laci_net_create(graph, &options, &net, &why);
+  if (!st) st = laci_engine_create(graph, &options, &engine, &why);
   if (st == LAC_UNSUPPORTED && options.bf16) {
     options.bf16 = false;
-    st = laci_net_create(graph, &options, &net, &why);
+    st = laci_engine_create(graph, &options, &engine, &why);
   }
   if (!st) {
-    st = laci_net_run(net, (const void *const[]){o->a, b}, (void *const[]){y}, err);
+    st = laci_engine_run(engine, (const void *const[]){o->a, b}, (void *const[]){y}, err);
   } else if (why.status == LAC_UNSUPPORTED) {
     laci_log(LAC_LOG_DEBUG, "proof: %s by the plain engine: %s", o->eval->node->name, why.text);
     st = multiply_plainly(o, b_shape, b, y_shape, y, err);
   } else if (why.status && err) {
     *err = why;
   }
-  laci_net_destroy(net);
+  laci_engine_destroy(engine);
   laci_graph_destroy(graph);
   return st;
 }

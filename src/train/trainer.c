@@ -11,7 +11,7 @@
 
 struct laci_trainer {
   laci_training_graph *graph;
-  laci_net *net;
+  laci_engine *engine;
   laci_pool *pool;
   laci_optimizer *optimizer;
   laci_parameter *parameters; /* [n_params] */
@@ -117,16 +117,17 @@ static void read_model(laci_trainer *t, const laci_graph *model) {
 
 /** Before any buffer is taken: weights, gradients and statistics are ports of the plan. */
 static lac_status plan(laci_trainer *t, const laci_trainer_options *options, lac_error *err) {
-  const laci_net_options net = {.threads = options->threads,
-                                .bf16 = options->bf16,
-                                .early_outputs = true,
-                                .budget = options->budget};
+  const laci_engine_options o = {.engine = options->engine,
+                                 .threads = options->threads,
+                                 .bf16 = options->bf16,
+                                 .early_outputs = true,
+                                 .budget = options->budget};
   if (options->budget) {
     int n_slots = laci_optimizer_slots_of(&options->optimizer);
     laci_budget_add(options->budget, laci_bytes_of(t->size, (size_t)n_slots * sizeof(float)),
                     "the optimiser's state");
   }
-  return laci_net_create(t->graph->graph, &net, &t->net, err);
+  return laci_engine_create(t->graph->graph, &o, &t->engine, err);
 }
 
 lac_status laci_trainer_create(const laci_graph *model, const laci_trainer_options *options,
@@ -156,7 +157,7 @@ void laci_trainer_destroy(laci_trainer *t) {
   if (!t) return;
   laci_optimizer_destroy(t->optimizer);
   laci_pool_destroy(t->pool);
-  laci_net_destroy(t->net);
+  laci_engine_destroy(t->engine);
   laci_training_graph_destroy(t->graph);
   laci_free(t->parameters);
   laci_free(t->statistic_at);
@@ -184,8 +185,8 @@ float *laci_trainer_statistics(laci_trainer *t, int64_t *n) {
   return t->statistics;
 }
 
-const char *laci_trainer_plan_text(const laci_trainer *t) { return laci_net_text(t->net); }
-const laci_net *laci_trainer_net(const laci_trainer *t) { return t->net; }
+const char *laci_trainer_plan_text(const laci_trainer *t) { return laci_engine_text(t->engine); }
+const laci_engine *laci_trainer_engine(const laci_trainer *t) { return t->engine; }
 void laci_trainer_watch(laci_trainer *t, double *seconds) { t->seconds = seconds; }
 
 int laci_trainer_threads(const laci_trainer *t) { return laci_pool_threads(t->pool); }
@@ -193,7 +194,8 @@ int laci_trainer_threads(const laci_trainer *t) { return laci_pool_threads(t->po
 size_t laci_trainer_memory(const laci_trainer *t) {
   int slots = laci_optimizer_slots(t->optimizer);
   size_t flat = (size_t)t->size * (size_t)(2 + slots + (t->sums != NULL)) * sizeof(float);
-  return laci_net_arena_bytes(t->net) + laci_net_weight_bytes(t->net) + flat;
+  const laci_engine_memory planned = laci_engine_planned(t->engine);
+  return planned.arena_bytes + planned.weight_bytes + flat;
 }
 
 /* ---- A step ---- */
@@ -221,7 +223,7 @@ lac_status laci_trainer_batch(laci_trainer *t, const float *images, const float 
   t->inputs[t->labels_port] = labels;
   t->outputs[t->loss_port] = loss;
   t->outputs[t->logits_port] = logits ? logits : t->logits;
-  st = laci_net_run_timed(t->net, t->inputs, t->outputs, t->seconds, err);
+  st = laci_engine_run_timed(t->engine, t->inputs, t->outputs, t->seconds, err);
   if (st) return st;
   if (t->n_batches > 0) laci_pool_for(t->pool, t->size, ADD_GRAIN, add_sums, t);
   memcpy(t->statistics, t->updates, (size_t)t->n_statistics * sizeof *t->statistics);

@@ -8,7 +8,7 @@
 #ifndef LACI_TRAIN_TRAINER_H
 #define LACI_TRAIN_TRAINER_H
 
-#include "engine/cpu/net.h"
+#include "engine/engine.h"
 #include "graph/training_graph.h"
 #include "train/optimizer.h"
 
@@ -17,14 +17,15 @@ typedef struct laci_trainer laci_trainer;
 typedef struct laci_trainer_options {
   laci_training_options graph;
   laci_optimizer_options optimizer;
+  const char *engine;  /* as in laci_engine_options; NULL: the default */
   int threads;         /* <= 0: the cores this process may use */
   bool bf16;           /* images, activations and their gradients in bf16 */
-  laci_budget *budget; /* as that of laci_net_options; with the optimiser's state */
+  laci_budget *budget; /* as that of laci_engine_options; with the optimiser's state */
 } laci_trainer_options;
 
 /** Plans the training of `model`, a finished classifier, which must outlive the trainer. Weights
  * and running statistics start as the model's. Fails as laci_training_graph_create,
- * laci_net_create and laci_optimizer_create do. */
+ * laci_engine_create and laci_optimizer_create do. */
 LAC_MUST_CHECK lac_status laci_trainer_create(const laci_graph *model,
                                               const laci_trainer_options *options,
                                               laci_trainer **trainer, lac_error *err);
@@ -45,9 +46,9 @@ const char *laci_trainer_plan_text(const laci_trainer *trainer);
 size_t laci_trainer_memory(const laci_trainer *trainer);
 int laci_trainer_threads(const laci_trainer *trainer);
 /** The plan itself, for what its steps are. */
-const laci_net *laci_trainer_net(const laci_trainer *trainer);
+const laci_engine *laci_trainer_engine(const laci_trainer *trainer);
 /** From now on every batch writes the seconds of each step of the plan there,
- * [laci_net_step_count]; the caller's; NULL: no longer. */
+ * [laci_engine_step_count]; the caller's; NULL: no longer. */
 void laci_trainer_watch(laci_trainer *trainer, double *seconds);
 
 /** One batch: images [batch, ...] row-major, labels [batch, classes] probabilities. Its gradients

@@ -4,7 +4,7 @@
 #ifndef TESTS_SUPPORT_ENGINE_CHECK_H
 #define TESTS_SUPPORT_ENGINE_CHECK_H
 
-#include "engine/cpu/net.h"
+#include "engine/engine.h"
 #include "engine/plain/plain.h"
 #include "support/graph_run.h"
 
@@ -22,7 +22,7 @@ static inline laci_plain *plain_run(const laci_graph *graph, laci_buf *inputs[MA
   return run;
 }
 
-static inline void *pack(const laci_net_port *port, const laci_buf *buf) {
+static inline void *pack(const laci_engine_port *port, const laci_buf *buf) {
   void *bytes = laci_alloc(port->size_bytes, 1);
   for (int64_t i = 0; i < buf->count; i++) {
     if (port->type.dtype == LAC_DTYPE_F32) ((float *)bytes)[i] = (float)buf->f[i];
@@ -31,7 +31,7 @@ static inline void *pack(const laci_net_port *port, const laci_buf *buf) {
   return bytes;
 }
 
-static inline void compare(const char *text, const laci_net_port *port, const void *got,
+static inline void compare(const char *text, const laci_engine_port *port, const void *got,
                            const laci_buf *want, double tolerance) {
   double scale = buf_scale(want);
   if (!laci_shape_equal(&port->type.shape, &want->shape)) fail_msg("another shape:\n%s", text);
@@ -65,24 +65,24 @@ static inline int count_text(const char *text, const char *what) {
 /** Runs the network on both engines, twice on the fast one: the second time without memory. */
 static inline void check_as(const char *text, expectation e) {
   laci_graph *graph;
-  laci_net *net;
+  laci_engine *engine;
   lac_error err = {0};
   laci_buf *inputs[MAX_PORTS];
-  const laci_net_port *in, *out;
+  const laci_engine_port *in, *out;
   const void *read[MAX_PORTS];
   void *written[MAX_PORTS];
   if (net_read(text, &graph, &err)) fail_msg("%s\n%s", err.text, text);
   for (int at = 0; at < graph->n_inputs; at++) inputs[at] = run_source(graph, graph->inputs[at]);
-  laci_net_options options = {.threads = 2, .bf16 = e.bf16};
-  if (laci_net_create(graph, &options, &net, &err)) fail_msg("%s\n%s", err.text, text);
-  int n_in = laci_net_inputs(net, &in), n_out = laci_net_outputs(net, &out);
+  laci_engine_options options = {.threads = 2, .bf16 = e.bf16};
+  if (laci_engine_create(graph, &options, &engine, &err)) fail_msg("%s\n%s", err.text, text);
+  int n_in = laci_engine_inputs(engine, &in), n_out = laci_engine_outputs(engine, &out);
   for (int at = 0; at < n_in; at++) read[at] = pack(&in[at], inputs[at]);
   for (int at = 0; at < n_out; at++) written[at] = laci_alloc(out[at].size_bytes, 1);
-  if (laci_net_run(net, read, written, &err)) fail_msg("%s\n%s", err.text, text);
-  const char *plan = laci_net_text(net);
+  if (laci_engine_run(engine, read, written, &err)) fail_msg("%s\n%s", err.text, text);
+  const char *plan = laci_engine_text(engine);
   int n_plain = count_text(plan, " plain  "), n_steps = count_text(plan, "\n") - 2;
   if (e.plain == 0) laci_memory_fail_at(1);
-  lac_status st = laci_net_run(net, read, written, &err);
+  lac_status st = laci_engine_run(engine, read, written, &err);
   laci_memory_fail_at(0);
   if (st) fail_msg("run takes memory: %s\n%s", err.text, text);
   if (e.plain >= 0 && n_plain != e.plain) fail_msg("%d plain steps:\n%s%s", n_plain, plan, text);
@@ -97,7 +97,7 @@ static inline void check_as(const char *text, expectation e) {
     laci_buf_destroy(inputs[at]);
   }
   laci_plain_destroy(run);
-  laci_net_destroy(net);
+  laci_engine_destroy(engine);
   laci_graph_destroy(graph);
 }
 

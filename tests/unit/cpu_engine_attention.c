@@ -211,15 +211,15 @@ static void refuses_elements_of_types_that_no_file_may_mix(void **state) {
   static int64_t in[3 * 50], out[3 * 50];
   for (size_t at = 0; at < sizeof texts / sizeof *texts; at++) {
     laci_graph *graph = NULL;
-    laci_net *net = NULL;
+    laci_engine *engine = NULL;
     lac_error err = {0};
-    laci_net_options options = {.threads = 1};
+    laci_engine_options options = {.threads = 1};
     if (net_read(texts[at], &graph, &err)) fail_msg("%s", err.text);
-    if (laci_net_create(graph, &options, &net, &err)) fail_msg("%s", err.text);
-    assert_int_equal(laci_net_run(net, (const void *[]){in, in, in}, (void *[]){out}, &err),
+    if (laci_engine_create(graph, &options, &engine, &err)) fail_msg("%s", err.text);
+    assert_int_equal(laci_engine_run(engine, (const void *[]){in, in, in}, (void *[]){out}, &err),
                      LAC_UNSUPPORTED);
     assert_non_null(strstr(err.text, "types"));
-    laci_net_destroy(net);
+    laci_engine_destroy(engine);
     laci_graph_destroy(graph);
   }
 }

@@ -21,13 +21,13 @@ static void check(const char *text) { check_as(text, (expectation){.tolerance = 
 /** How many steps of the plan name Winograd. */
 static int winograd_steps(const char *text, bool bf16) {
   laci_graph *graph;
-  laci_net *net;
+  laci_engine *engine;
   lac_error err = {0};
   if (net_read(text, &graph, &err)) fail_msg("%s\n%s", err.text, text);
-  laci_net_options options = {.threads = 2, .bf16 = bf16};
-  if (laci_net_create(graph, &options, &net, &err)) fail_msg("%s\n%s", err.text, text);
-  int n = count_text(laci_net_text(net), "wino");
-  laci_net_destroy(net);
+  laci_engine_options options = {.threads = 2, .bf16 = bf16};
+  if (laci_engine_create(graph, &options, &engine, &err)) fail_msg("%s\n%s", err.text, text);
+  int n = count_text(laci_engine_text(engine), "wino");
+  laci_engine_destroy(engine);
   laci_graph_destroy(graph);
   return n;
 }
@@ -238,13 +238,13 @@ static void computes_in_bf16_directly(void **state) {
   const char *text =
       "input x 1x64x8x8\nstored w 64x64x3x3\na = Conv(x, w) pads=1,1,1,1\ny = Relu(a)\noutput y\n";
   laci_graph *graph;
-  laci_net *net;
+  laci_engine *engine;
   lac_error err = {0};
   (void)state;
   if (net_read(text, &graph, &err)) fail_msg("%s", err.text);
   lac_status st =
-      laci_net_create(graph, &(laci_net_options){.threads = 1, .bf16 = true}, &net, &err);
-  laci_net_destroy(net);
+      laci_engine_create(graph, &(laci_engine_options){.threads = 1, .bf16 = true}, &engine, &err);
+  laci_engine_destroy(engine);
   laci_graph_destroy(graph);
   if (st == LAC_UNSUPPORTED) skip();
   check_as(text, (expectation){.tolerance = 2e-2, .bf16 = true});

@@ -56,15 +56,15 @@ static void write_conv(const conv *c, char text[TEXT]) {
 
 static void expect_steps(const char *text, int threads, const char *kernel, int want) {
   laci_graph *graph;
-  laci_net *net;
+  laci_engine *engine;
   lac_error err = {0};
   if (net_read(text, &graph, &err)) fail_msg("%s\n%s", err.text, text);
-  laci_net_options options = {.threads = threads, .bf16 = true};
-  if (laci_net_create(graph, &options, &net, &err)) fail_msg("%s\n%s", err.text, text);
-  if (count_text(laci_net_text(net), kernel) != want) {
-    fail_msg("wanted %d steps by %s:\n%s%s", want, kernel, laci_net_text(net), text);
+  laci_engine_options options = {.threads = threads, .bf16 = true};
+  if (laci_engine_create(graph, &options, &engine, &err)) fail_msg("%s\n%s", err.text, text);
+  if (count_text(laci_engine_text(engine), kernel) != want) {
+    fail_msg("wanted %d steps by %s:\n%s%s", want, kernel, laci_engine_text(engine), text);
   }
-  laci_net_destroy(net);
+  laci_engine_destroy(engine);
   laci_graph_destroy(graph);
 }
 
@@ -128,16 +128,16 @@ static void gradients_match_in_f32(void **state) {
 /** Outputs one after the other; the sum of their sizes. */
 static size_t run_bf16(const char *text, int threads, uint8_t *bytes) {
   laci_graph *graph;
-  laci_net *net;
+  laci_engine *engine;
   lac_error err = {0};
-  const laci_net_port *in, *out;
+  const laci_engine_port *in, *out;
   const void *read[MAX_PORTS];
   void *written[MAX_PORTS];
   size_t n = 0;
   if (net_read(text, &graph, &err)) fail_msg("%s", err.text);
-  laci_net_options options = {.threads = threads, .bf16 = true};
-  if (laci_net_create(graph, &options, &net, &err)) fail_msg("%s\n%s", err.text, text);
-  int n_in = laci_net_inputs(net, &in), n_out = laci_net_outputs(net, &out);
+  laci_engine_options options = {.threads = threads, .bf16 = true};
+  if (laci_engine_create(graph, &options, &engine, &err)) fail_msg("%s\n%s", err.text, text);
+  int n_in = laci_engine_inputs(engine, &in), n_out = laci_engine_outputs(engine, &out);
   for (int at = 0; at < n_in; at++) {
     laci_buf *input = run_source(graph, graph->inputs[at]);
     read[at] = pack(&in[at], input);
@@ -148,9 +148,9 @@ static size_t run_bf16(const char *text, int threads, uint8_t *bytes) {
     n += (out[at].size_bytes + 63) / 64 * 64;
     assert_true(n <= MOST_BYTES);
   }
-  if (laci_net_run(net, read, written, &err)) fail_msg("%s\n%s", err.text, text);
+  if (laci_engine_run(engine, read, written, &err)) fail_msg("%s\n%s", err.text, text);
   for (int at = 0; at < n_in; at++) laci_free((void *)(uintptr_t)read[at]);
-  laci_net_destroy(net);
+  laci_engine_destroy(engine);
   laci_graph_destroy(graph);
   return n;
 }

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "arch/arch.h"
-#include "engine/cpu/net.h"
+#include "engine/engine.h"
 #include "engine/plain/plain.h"
 #include "base/rng.h"
 #include "train/trainer.h"
@@ -127,9 +127,9 @@ static float run_fast(const pair *p) {
 }
 
 static void check_steps(const pair *p, const char *arch) {
-  const laci_net *net = laci_trainer_net(p->trainer);
-  for (size_t at = 0; at < laci_net_step_count(net); at++) {
-    laci_net_step_info info = laci_net_step_look(net, at);
+  const laci_engine *engine = laci_trainer_engine(p->trainer);
+  for (size_t at = 0; at < laci_engine_step_count(engine); at++) {
+    laci_engine_step info = laci_engine_step_look(engine, at);
     if (info.plain) fail_msg("%s: no fast form of %s (%s)", arch, info.name, info.kernel);
   }
 }

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "arch/arch.h"
-#include "engine/cpu/net.h"
+#include "engine/engine.h"
 #include "base/rng.h"
 #include "onnx/onnx.h"
 #include "support/block_nets.h"
@@ -116,8 +116,8 @@ static void check(const laci_graph *model, laci_training_options graph, bool bf1
   pair p;
   if (!open_pair(&p, model, graph, bf16)) return;
   if (laci_trainer_graph(p.again)->n_again == 0) fail_msg("%s: nothing is computed again", name);
-  size_t more = laci_net_arena_bytes(laci_trainer_net(p.once));
-  size_t less = laci_net_arena_bytes(laci_trainer_net(p.again));
+  size_t more = laci_engine_planned(laci_trainer_engine(p.once)).arena_bytes;
+  size_t less = laci_engine_planned(laci_trainer_engine(p.again)).arena_bytes;
   if (!((double)less <= share * (double)more))
     fail_msg("%s%s: %zu bytes of values, %zu without", name, bf16 ? ", bf16" : "", less, more);
   for (uint64_t batch = 0; batch < 3; batch++) {

@@ -155,7 +155,7 @@ static void build_layer(laci_net *net, const laci_net_layer *layer) {
 
 static void build_input(laci_net *net, int port) {
   int value = net->graph->inputs[port];
-  const laci_net_port *p = &net->inputs[port];
+  const laci_engine_port *p = &net->inputs[port];
   bool is_float = p->type.dtype == LAC_DTYPE_F32;
   laci_md md = is_float ? laci_net_dense(net, &p->type.shape, dnnl_f32) : NULL;
   int buffer = laci_net_buffer_new(net, LACI_PLACE_INPUT, p->size_bytes);
@@ -174,7 +174,7 @@ static lac_status copy_integers(laci_net *net, laci_net_step *step, lac_error *e
 
 static void build_output(laci_net *net, int port) {
   static const laci_node result = {.name = "", .type = "output"};
-  const laci_net_port *p = &net->outputs[port];
+  const laci_engine_port *p = &net->outputs[port];
   bool is_float = p->type.dtype == LAC_DTYPE_F32;
   int from = laci_net_read(net, net->graph->outputs[port]);
   laci_md md = is_float ? laci_net_dense(net, &p->type.shape, dnnl_f32) : NULL;

@@ -9,6 +9,7 @@
 
 #include "engine/cpu/net_in.h"
 #include "base/error.h"
+#include "engine/row.h"
 
 static const int64_t most_elements = (int64_t)1 << 31, most_folded = (int64_t)1 << 28;
 enum { KNOWN_ELEMENTS = 4096 }; /* contents that shape rules may ask for */
@@ -363,12 +364,10 @@ static int64_t largest_output(const laci_net *net, const laci_node *node) {
 static lac_status infer_node(laci_net *net, int id, lac_error *err) {
   const laci_node *node = &net->graph->nodes[id];
   look l = {0};
-  if (!node->op || !node->op->infer || !node->op->eval) {
-    return laci_fail(err, LAC_UNSUPPORTED, "%s: operator %s%s%s cannot be run", node->name,
-                     node->domain, node->domain[0] ? "." : "", node->type);
-  }
+  lac_status st = laci_engine_node_check(node, err);
+  if (st) return st;
   bool constant = is_constant(net, node);
-  lac_status st = look_init(net, node, constant && !node->op->shape_only, &l, err);
+  st = look_init(net, node, constant && !node->op->shape_only, &l, err);
   if (st) goto out;
   laci_infer infer = {.node = node,
                       .n_in = node->n_inputs,

@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "cpu/cpu.h"
 #include "cpu/openmp.h"
+#include "engine/row.h"
 #include "graph/sizes.h"
 
 static pthread_once_t started = PTHREAD_ONCE_INIT;
@@ -39,23 +40,10 @@ static bool has_bf16(void) {
 #endif
 }
 
-static lac_status describe_port(laci_net *net, int value, laci_net_port *port, lac_error *err) {
-  const laci_type *type = &net->values[value].type;
-  bool is_float = laci_dtype_is_float(type->dtype);
-  *port = (laci_net_port){.name = net->graph->values[value].name, .type = *type};
-  if (!is_float && !laci_dtype_is_integer(type->dtype)) {
-    return laci_fail(err, LAC_UNSUPPORTED, "%s: elements of type %s", port->name,
-                     lac_dtype_name(type->dtype));
-  }
-  if (!laci_shape_known(&type->shape)) {
-    return laci_fail(err, LAC_UNSUPPORTED, "%s: its shape is not known", port->name);
-  }
-  port->type.dtype = is_float ? LAC_DTYPE_F32 : LAC_DTYPE_I64;
-  port->size_bytes = (size_t)laci_shape_count(&type->shape) * lac_dtype_size(port->type.dtype);
-  char text[256];
-  laci_value_text(net->graph, value, &port->type, text, sizeof text);
-  laci_budget_add(&net->budget, port->size_bytes, "%s", text);
-  return LAC_OK;
+static lac_status describe_port(laci_net *net, int value, laci_engine_port *port, lac_error *err) {
+  lac_status st = laci_engine_port_init(net->graph, value, &net->values[value].type, port, err);
+  if (!st) laci_engine_port_count(net->graph, value, port, &net->budget);
+  return st;
 }
 
 static lac_status describe_ports(laci_net *net, lac_error *err) {
@@ -182,7 +170,7 @@ static lac_status check_team(const laci_net *net, lac_error *err) {
                    net->n_threads);
 }
 
-static lac_status plan(laci_net *net, const laci_net_options *options, lac_error *err) {
+static lac_status plan(laci_net *net, const laci_engine_options *options, lac_error *err) {
   lac_status st = laci_pool_create(options->threads, &net->pool, err);
   if (st) return st;
   net->n_threads = laci_pool_threads(net->pool);
@@ -208,8 +196,8 @@ static lac_status plan(laci_net *net, const laci_net_options *options, lac_error
   return st;
 }
 
-lac_status laci_net_create(const laci_graph *graph, const laci_net_options *options, laci_net **net,
-                           lac_error *err) {
+lac_status laci_net_create(const laci_graph *graph, const laci_engine_options *options,
+                           laci_net **net, lac_error *err) {
   lac_error unseen;
   *net = NULL;
   (void)pthread_once(&started, start);
@@ -264,18 +252,20 @@ void laci_net_destroy(laci_net *net) {
 
 /* ---- Looking ---- */
 
-int laci_net_inputs(const laci_net *net, const laci_net_port **ports) {
+int laci_net_inputs(const laci_net *net, const laci_engine_port **ports) {
   *ports = net->inputs;
   return net->n_inputs;
 }
 
-int laci_net_outputs(const laci_net *net, const laci_net_port **ports) {
+int laci_net_outputs(const laci_net *net, const laci_engine_port **ports) {
   *ports = net->outputs;
   return net->n_outputs;
 }
 
-size_t laci_net_arena_bytes(const laci_net *net) { return net->arena_bytes; }
-size_t laci_net_weight_bytes(const laci_net *net) { return net->weight_bytes; }
+laci_engine_memory laci_net_planned(const laci_net *net) {
+  return (laci_engine_memory){.arena_bytes = net->arena_bytes, .weight_bytes = net->weight_bytes};
+}
+
 const char *laci_net_text(const laci_net *net) { return net->text; }
 
 /* ---- Running ---- */
@@ -325,8 +315,8 @@ static lac_status run_steps(laci_net *net, double *seconds, lac_error *err) {
   return st;
 }
 
-lac_status laci_net_run_timed(laci_net *net, const void *const *inputs, void *const *outputs,
-                              double *seconds, lac_error *err) {
+lac_status laci_net_run(laci_net *net, const void *const *inputs, void *const *outputs,
+                        double *seconds, lac_error *err) {
   lac_status st = check_team(net, err);
   if (st) return st;
   if (laci_openmp_ready(net->n_threads) < net->n_threads) {
@@ -345,9 +335,4 @@ lac_status laci_net_run_timed(laci_net *net, const void *const *inputs, void *co
   }
   (void)laci_openmp_use(before);
   return st;
-}
-
-lac_status laci_net_run(laci_net *net, const void *const *inputs, void *const *outputs,
-                        lac_error *err) {
-  return laci_net_run_timed(net, inputs, outputs, NULL, err);
 }

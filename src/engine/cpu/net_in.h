@@ -121,7 +121,7 @@ typedef struct laci_net_layer {
 
 struct laci_net {
   const laci_graph *graph;
-  laci_net_fetch *fetch; /* of stored bytes; NULL: they are in memory */
+  laci_engine_fetch *fetch; /* of stored bytes; NULL: they are in memory */
   void *fetch_context;
   laci_arena memory; /* all small things */
   laci_pool *pool;   /* for plain operators */
@@ -145,7 +145,7 @@ struct laci_net {
   uint8_t *arena;
   size_t arena_bytes, weight_bytes;
   int n_inputs, n_outputs;
-  laci_net_port *inputs, *outputs;
+  laci_engine_port *inputs, *outputs;
   int *output_tensors;
   char *text;
   laci_budget budget;    /* what others hold, and our ports; no limit without the caller's */

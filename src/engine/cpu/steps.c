@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "engine/cpu/net_in.h"
+#include "engine/row.h"
 
 /* ---- Products ---- */
 
@@ -51,16 +52,7 @@ static int64_t plain_flops(const laci_net *net, const laci_node *node) {
   const laci_shape *x = laci_net_shape(net, node->inputs[0]);
   const laci_shape *w = laci_net_shape(net, node->inputs[1]);
   const laci_shape *y = laci_net_shape(net, node->outputs[0]);
-  if (strcmp(node->type, "Conv") == 0) return convolution_flops(y, w);
-  if (strcmp(node->type, "MatMul") == 0) return 2 * laci_shape_count(y) * last_dim(x);
-  if (strcmp(node->type, "Gemm") == 0 && x->rank == 2) {
-    return 2 * laci_shape_count(y) * x->dims[laci_node_int(node, "transA", 0) ? 0 : 1];
-  }
-  bool transposed = strcmp(node->type, "ConvTranspose") == 0;
-  if (transposed && w->rank > 0 && w->dims[0] > 0) { /* each input goes to that many outputs */
-    return 2 * laci_shape_count(x) * (laci_shape_count(w) / w->dims[0]);
-  }
-  return 0;
+  return laci_engine_node_flops(node, x, w, y);
 }
 
 /* ---- Traffic ---- */
@@ -87,7 +79,7 @@ static bool adds_to_result(const laci_net_step *step) {
 }
 
 static void primitive_traffic(const laci_net *net, const laci_net_step *step,
-                              laci_net_step_info *info) {
+                              laci_engine_step *info) {
   bool adds = adds_to_result(step);
   for (int at = 0; at < step->n_args; at++) {
     if (step->codes[at] == DNNL_ARG_SCRATCHPAD || step->tensors[at] < 0) continue;
@@ -104,7 +96,7 @@ static int64_t value_bytes(const laci_net *net, int value) {
   return laci_shape_count(laci_net_shape(net, value)) * (int64_t)element;
 }
 
-static void plain_traffic(const laci_net *net, const laci_node *node, laci_net_step_info *info) {
+static void plain_traffic(const laci_net *net, const laci_node *node, laci_engine_step *info) {
   for (int at = 0; at < node->n_inputs; at++) {
     info->bytes_read += value_bytes(net, node->inputs[at]);
   }
@@ -115,7 +107,7 @@ static void plain_traffic(const laci_net *net, const laci_node *node, laci_net_s
 
 /* What is no primitive and not plain: the result is the tensor that is shown, or the last. Of a
  * table whose rows are picked, as much is read as is written. */
-static void code_traffic(const laci_net *net, const laci_net_step *step, laci_net_step_info *info) {
+static void code_traffic(const laci_net *net, const laci_net_step *step, laci_engine_step *info) {
   int to = step->shown >= 0 ? step->shown : step->tensors[step->n_args - 1];
   bool picks = step->node && strncmp(step->node->type, "Gather", 6) == 0;
   info->bytes_written = tensor_bytes(net, to);
@@ -132,13 +124,13 @@ size_t laci_net_step_count(const laci_net *net) { return net->n_steps; }
 
 int laci_net_threads(const laci_net *net) { return net->n_threads; }
 
-laci_net_step_info laci_net_step_look(const laci_net *net, size_t at) {
+laci_engine_step laci_net_step_look(const laci_net *net, size_t at) {
   const laci_net_step *step = &net->steps[at];
   bool has_kernel = step->kernel && step->kernel[0];
-  laci_net_step_info info = {.what = step->what,
-                             .kernel = has_kernel ? step->kernel : "own",
-                             .plain = has_kernel && strncmp(step->kernel, "plain", 5) == 0,
-                             .op = step->node ? step->node->type : "reorder"};
+  laci_engine_step info = {.what = step->what,
+                           .kernel = has_kernel ? step->kernel : "own",
+                           .plain = has_kernel && strncmp(step->kernel, "plain", 5) == 0,
+                           .op = step->node ? step->node->type : "reorder"};
   if (step->node && step->node->name[0]) info.name = step->node->name;
   if (step->primitive) {
     info.flops = primitive_flops(net, step);

@@ -6,6 +6,7 @@
 #include "engine/plain/plain.h"
 
 #include "base/error.h"
+#include "engine/row.h"
 #include "graph/op.h"
 #include "graph/sizes.h"
 
@@ -13,7 +14,7 @@ static const int64_t default_limit = (int64_t)1 << 31, default_keep = 65536;
 
 struct laci_plain {
   const laci_graph *graph;
-  laci_plain_load *load;
+  laci_stepper_load *load;
   void *context;
   laci_pool *pool;
   int64_t max_elements, keep_elements;
@@ -87,7 +88,7 @@ static lac_status load_output(laci_plain *run, int value, lac_error *err) {
   return run->graph->values[value].stored >= 0 ? load_stored(run, value, err) : LAC_OK;
 }
 
-lac_status laci_plain_create(const laci_graph *graph, laci_plain_load *load, void *context,
+lac_status laci_plain_create(const laci_graph *graph, laci_stepper_load *load, void *context,
                              laci_pool *pool, laci_plain **run, lac_error *err) {
   *run = NULL;
   laci_plain *made = laci_alloc(1, sizeof *made);
@@ -286,11 +287,8 @@ lac_status laci_plain_step(laci_plain *run, int node_id, lac_error *err) {
   step s = {.node = node};
   if (run->last != node_id) settle(run);
   run->last = node_id;
-  if (!node->op || !node->op->infer || !node->op->eval) {
-    return laci_fail(err, LAC_UNSUPPORTED, "%s: operator %s%s%s cannot be run", node->name,
-                     node->domain, node->domain[0] ? "." : "", node->type);
-  }
-  lac_status st = step_init(run, node, &s, err);
+  lac_status st = laci_engine_node_check(node, err);
+  if (!st) st = step_init(run, node, &s, err);
   if (!st) st = find_shapes(&s, err);
   if (!st) st = make_outputs(run, &s, err);
   if (!st) st = evaluate(run, &s, err);

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The list of engines, and the way from a name to a row's functions.
+ *
+ * The list only grows, and rows stay where they are; so what was found once needs no lock. Next:
+ * row.h. */
+#include "engine/engine.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "engine/row.h"
+
+#define LAC_ENGINE(name) extern const laci_engine_row laci_engine_##name;
+#include "engine/engine.def"
+#undef LAC_ENGINE
+
+enum { MOST_ENGINES = 32 };
+
+static const laci_engine_row *rows[MOST_ENGINES] = {
+#define LAC_ENGINE(name) &laci_engine_##name,
+#include "engine/engine.def"
+#undef LAC_ENGINE
+};
+static pthread_mutex_t rows_lock = PTHREAD_MUTEX_INITIALIZER;
+
+struct laci_engine {
+  const laci_engine_row *row;
+  void *self;
+};
+
+struct laci_stepper {
+  const laci_stepping *stepping;
+  void *self;
+};
+
+/* ---- The list ---- */
+
+static int n_rows(void) {
+  int n = 0;
+  while (n < MOST_ENGINES && rows[n]) n++;
+  return n;
+}
+
+static const laci_engine_row *find_locked(const char *name) {
+  for (int at = 0; at < n_rows(); at++) {
+    if (strcmp(rows[at]->name, name) == 0) return rows[at];
+  }
+  return NULL;
+}
+
+static bool is_whole(const laci_engine_row *row) {
+  return row && row->name && row->name[0] && row->supports && row->create && row->destroy &&
+         row->inputs && row->outputs && row->run && !row->step_count == !row->step_look;
+}
+
+lac_status laci_engine_register(const laci_engine_row *row, lac_error *err) {
+  lac_status st = LAC_OK;
+  if (!is_whole(row)) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "an engine's row lacks its name or a function");
+  }
+  (void)pthread_mutex_lock(&rows_lock);
+  const laci_engine_row *other = find_locked(row->name);
+  int n = n_rows();
+  if (other && other != row) {
+    st = laci_fail(err, LAC_EXISTS, "there is an engine '%s' already", row->name);
+  } else if (!other && n == MOST_ENGINES) {
+    st = laci_fail(err, LAC_UNSUPPORTED, "%d engines, and no more fit", n);
+  } else if (!other) {
+    rows[n] = row;
+  }
+  (void)pthread_mutex_unlock(&rows_lock);
+  return st;
+}
+
+int laci_engine_names(const char **names, int capacity) {
+  (void)pthread_mutex_lock(&rows_lock);
+  int n = n_rows();
+  for (int at = 0; at < n && at < capacity; at++) names[at] = rows[at]->name;
+  (void)pthread_mutex_unlock(&rows_lock);
+  return n;
+}
+
+static lac_status find_row(const char *name, const laci_engine_row **row, lac_error *err) {
+  char known[256] = "";
+  (void)pthread_mutex_lock(&rows_lock);
+  *row = find_locked(name);
+  for (int at = 0, used = 0; !*row && at < n_rows() && used < (int)sizeof known; at++) {
+    used +=
+        snprintf(known + used, sizeof known - (size_t)used, "%s%s", at ? ", " : "", rows[at]->name);
+  }
+  (void)pthread_mutex_unlock(&rows_lock);
+  if (*row) return LAC_OK;
+  return laci_fail(err, LAC_NOT_FOUND, "there is no engine '%s'; there are %s", name, known);
+}
+
+bool laci_engine_supports(const char *engine, const laci_graph *graph, const laci_node *node,
+                          lac_error *why) {
+  const laci_engine_row *row;
+  lac_status st = find_row(engine ? engine : LACI_ENGINE_DEFAULT, &row, why);
+  return !st && row->supports(graph, node, why);
+}
+
+/* ---- An engine ---- */
+
+lac_status laci_engine_create(const laci_graph *graph, const laci_engine_options *options,
+                              laci_engine **engine, lac_error *err) {
+  const laci_engine_row *row;
+  *engine = NULL;
+  lac_status st = find_row(options->engine ? options->engine : LACI_ENGINE_DEFAULT, &row, err);
+  if (st) return st;
+  laci_engine *made = laci_alloc(1, sizeof *made);
+  if (!made) return laci_fail_memory(err, "the engine");
+  made->row = row;
+  st = row->create(graph, options, &made->self, err);
+  if (st) laci_free(made);
+  else *engine = made;
+  return st;
+}
+
+void laci_engine_destroy(laci_engine *engine) {
+  if (!engine) return;
+  engine->row->destroy(engine->self);
+  laci_free(engine);
+}
+
+const char *laci_engine_name(const laci_engine *engine) { return engine->row->name; }
+
+int laci_engine_inputs(const laci_engine *engine, const laci_engine_port **ports) {
+  return engine->row->inputs(engine->self, ports);
+}
+
+int laci_engine_outputs(const laci_engine *engine, const laci_engine_port **ports) {
+  return engine->row->outputs(engine->self, ports);
+}
+
+laci_engine_memory laci_engine_planned(const laci_engine *engine) {
+  return engine->row->planned ? engine->row->planned(engine->self) : (laci_engine_memory){0};
+}
+
+int laci_engine_threads(const laci_engine *engine) {
+  return engine->row->threads ? engine->row->threads(engine->self) : 1;
+}
+
+const char *laci_engine_text(const laci_engine *engine) {
+  return engine->row->text ? engine->row->text(engine->self) : "";
+}
+
+size_t laci_engine_step_count(const laci_engine *engine) {
+  return engine->row->step_count ? engine->row->step_count(engine->self) : 0;
+}
+
+laci_engine_step laci_engine_step_look(const laci_engine *engine, size_t step) {
+  return engine->row->step_look(engine->self, step);
+}
+
+lac_status laci_engine_run(laci_engine *engine, const void *const *inputs, void *const *outputs,
+                           lac_error *err) {
+  return engine->row->run(engine->self, inputs, outputs, NULL, err);
+}
+
+lac_status laci_engine_run_timed(laci_engine *engine, const void *const *inputs,
+                                 void *const *outputs, double *seconds, lac_error *err) {
+  return engine->row->run(engine->self, inputs, outputs, seconds, err);
+}
+
+/* ---- A stepper ---- */
+
+static lac_status find_stepping(const char *engine, const laci_stepping **stepping,
+                                lac_error *err) {
+  const laci_engine_row *row;
+  lac_status st = find_row(engine ? engine : LACI_STEPPER_DEFAULT, &row, err);
+  if (st) return st;
+  *stepping = row->stepping;
+  if (*stepping) return LAC_OK;
+  return laci_fail(err, LAC_UNSUPPORTED, "the engine '%s' does not run node by node", row->name);
+}
+
+bool laci_stepper_offered(const char *engine) {
+  const laci_stepping *stepping;
+  return !find_stepping(engine, &stepping, NULL);
+}
+
+lac_status laci_stepper_create(const laci_graph *graph, const laci_stepper_options *options,
+                               laci_stepper **stepper, lac_error *err) {
+  const laci_stepping *stepping = NULL;
+  *stepper = NULL;
+  lac_status st = find_stepping(options->engine, &stepping, err);
+  if (st) return st;
+  laci_stepper *made = laci_alloc(1, sizeof *made);
+  if (!made) return laci_fail_memory(err, "the run");
+  made->stepping = stepping;
+  st = stepping->create(graph, options, &made->self, err);
+  if (st) laci_free(made);
+  else *stepper = made;
+  return st;
+}
+
+void laci_stepper_destroy(laci_stepper *stepper) {
+  if (!stepper) return;
+  stepper->stepping->destroy(stepper->self);
+  laci_free(stepper);
+}
+
+void laci_stepper_set(laci_stepper *stepper, int value, laci_buf *take) {
+  stepper->stepping->set(stepper->self, value, take);
+}
+
+lac_status laci_stepper_step(laci_stepper *stepper, int node, lac_error *err) {
+  return stepper->stepping->step(stepper->self, node, err);
+}
+
+const laci_buf *laci_stepper_value(const laci_stepper *stepper, int value) {
+  return stepper->stepping->value(stepper->self, value);
+}
+
+lac_status laci_stepper_plan(const char *engine, const laci_graph *graph, const laci_type *types,
+                             const bool *skipped, laci_budget *budget, lac_error *err) {
+  const laci_stepping *stepping = NULL;
+  lac_status st = find_stepping(engine, &stepping, err);
+  return st ? st : stepping->plan(graph, types, skipped, budget, err);
+}

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What any engine offers: a graph, planned once for fixed input shapes, run many times.
+ *
+ *   laci_engine_options o = {.threads = 2};
+ *   st = laci_engine_create(graph, &o, &engine, err);
+ *   st = laci_engine_run(engine, inputs, outputs, err);      buffers in the order of the ports
+ *
+ * This is all that other rooms may include of engines. Which engines there are is a list
+ * (engine.def, laci_engine_register); options choose one by name. An engine may also offer a walk
+ * node by node, with every value within reach: a stepper. Next: row.h (what an engine is made of),
+ * plain/plain.h, cpu/net.h. */
+#ifndef LACI_ENGINE_ENGINE_H
+#define LACI_ENGINE_ENGINE_H
+
+#include "base/budget.h"
+#include "cpu/pool.h"
+#include "graph/graph.h"
+#include "graph/infer.h"
+
+typedef struct laci_engine laci_engine;
+
+/** The engine that options without a name mean, and the one that steps. */
+#define LACI_ENGINE_DEFAULT "cpu"
+#define LACI_STEPPER_DEFAULT "plain"
+
+/** Copies n of a stored tensor's bytes, which need not be in memory. Any thread. */
+typedef lac_status laci_engine_fetch(void *context, const uint8_t *bytes, size_t n, void *to,
+                                     lac_error *err);
+
+typedef struct laci_engine_options {
+  const char *engine; /* NULL: LACI_ENGINE_DEFAULT */
+  int threads;        /* <= 0: the cores this process may use */
+  bool bf16;          /* activations and weights in bf16 between steps */
+  bool early_outputs; /* no output's buffer is an input's: each may be written as soon as it is
+                         there, and takes no memory from then on */
+  const laci_input_shape *shapes; /* of inputs; sizes that the file leaves open must be here */
+  int n_shapes;
+  laci_engine_fetch *fetch; /* NULL: stored bytes are read where they are */
+  void *fetch_context;      /* both for as long as the engine is being created */
+  laci_budget *budget; /* what others hold and the limit; the engine's ports, weights and values are
+                          added. NULL: no limit */
+} laci_engine_options;
+
+/** An input or output as the caller hands it over: f32 for every float type, i64 for integers and
+ * booleans, row-major. */
+typedef struct laci_engine_port {
+  const char *name;
+  laci_type type; /* F32 or I64; the shape is known */
+  size_t size_bytes;
+} laci_engine_port;
+
+typedef struct laci_engine_memory {
+  size_t arena_bytes;  /* of all that lives between steps */
+  size_t weight_bytes; /* of weights in the engine's own layouts */
+} laci_engine_memory;
+
+/** What a step is, for reports. Views; they die with the engine. */
+typedef struct laci_engine_step {
+  const char *name;   /* of its node; NULL: it only changes a layout for what comes next */
+  const char *op;     /* the node's operator, "reorder" or "output" */
+  const char *what;   /* with all that was fused into it */
+  const char *kernel; /* the library's name, "plain", or "own" for a copy of ours */
+  bool plain;         /* by the operator's own evaluation: there is no fast form */
+  int64_t flops;      /* multiplications and additions of a product; 0 for all else */
+  int64_t bytes_read, bytes_written; /* every operand and result once */
+} laci_engine_step;
+
+/** The names of all engines in the list's order, at most `capacity` of them; returns how many there
+ * are. */
+int laci_engine_names(const char **names, int capacity);
+
+/** Can that engine (NULL: the default) run the node of an inferred graph, fast or slowly? If not,
+ * *why (it may be NULL) says what it lacks. Nothing is planned: operands that do not fit are found
+ * by laci_engine_create. */
+bool laci_engine_supports(const char *engine, const laci_graph *graph, const laci_node *node,
+                          lac_error *why);
+
+/** Plans `graph`, which is borrowed and must not change while the engine lives. Fails LAC_NOT_FOUND
+ * (no engine of that name, a shape for an unknown input), LAC_BAD_SHAPE (a size nobody fixed,
+ * operands that do not fit), LAC_UNSUPPORTED (an operator that cannot be run, a shape that depends
+ * on data, bf16 on an engine or processor without), LAC_NO_MEMORY, LAC_MEMORY_LIMIT (what the plan
+ * needs is above the budget; nothing large was allocated). Any thread. */
+LAC_MUST_CHECK lac_status laci_engine_create(const laci_graph *graph,
+                                             const laci_engine_options *options,
+                                             laci_engine **engine, lac_error *err);
+void laci_engine_destroy(laci_engine *engine); /* NULL is fine */
+
+const char *laci_engine_name(const laci_engine *engine);
+int laci_engine_inputs(const laci_engine *engine, const laci_engine_port **ports);
+int laci_engine_outputs(const laci_engine *engine, const laci_engine_port **ports);
+laci_engine_memory laci_engine_planned(const laci_engine *engine);
+int laci_engine_threads(const laci_engine *engine);
+/** The plan for people, a line a step; dies with the engine. */
+const char *laci_engine_text(const laci_engine *engine);
+
+size_t laci_engine_step_count(const laci_engine *engine);
+laci_engine_step laci_engine_step_look(const laci_engine *engine, size_t step);
+
+/** One run; buffers in the order of the ports. One run at a time per engine; different engines run
+ * side by side, each on its own threads. Fails LAC_BAD_VALUE (an index outside), LAC_INTERRUPTED,
+ * LAC_NO_MEMORY. */
+LAC_MUST_CHECK lac_status laci_engine_run(laci_engine *engine, const void *const *inputs,
+                                          void *const *outputs, lac_error *err);
+/** The same with the seconds that each step took, [laci_engine_step_count]; NULL: not wanted. */
+LAC_MUST_CHECK lac_status laci_engine_run_timed(laci_engine *engine, const void *const *inputs,
+                                                void *const *outputs, double *seconds,
+                                                lac_error *err);
+
+/* ---- Node by node ---- */
+
+/** A walk over a graph in double and int64, during which the caller sees and sets values. Shapes
+ * come from real operands, so that a model with open sizes runs as it would anywhere. */
+typedef struct laci_stepper laci_stepper;
+
+/** Gives the content of stored tensor `stored` (an index of graph->stored), to be owned by the
+ * stepper. */
+typedef lac_status laci_stepper_load(void *context, int stored, laci_buf **buf, lac_error *err);
+
+typedef struct laci_stepper_options {
+  const char *engine;      /* one that steps; NULL: LACI_STEPPER_DEFAULT */
+  laci_stepper_load *load; /* NULL: stored bytes as they are */
+  void *load_context;
+  laci_pool *pool;     /* borrowed; NULL: one thread */
+  laci_budget *budget; /* what is held is added to it, which may be that of several walks, and
+                          given back; what is above it is not allocated: LAC_MEMORY_LIMIT. NULL: no
+                          limit. Must live as long as the stepper steps or is given values */
+} laci_stepper_options;
+
+/** Does that engine step? */
+bool laci_stepper_offered(const char *engine);
+
+/** A walk over `graph`, which is borrowed, finished, and need not be inferred. Fails LAC_NOT_FOUND
+ * (no such engine), LAC_UNSUPPORTED (an engine that does not step), LAC_NO_MEMORY, and as `load`
+ * does. Not for several threads at once. */
+LAC_MUST_CHECK lac_status laci_stepper_create(const laci_graph *graph,
+                                              const laci_stepper_options *options,
+                                              laci_stepper **stepper, lac_error *err);
+void laci_stepper_destroy(laci_stepper *stepper); /* NULL is fine */
+
+/** Sets a value: a graph input, a stored tensor to be replaced, or an output of a node that could
+ * not be stepped. Takes buf; an older content is freed. */
+void laci_stepper_set(laci_stepper *stepper, int value, laci_buf *take);
+
+/** Computes the outputs of a node, whose producers were stepped before. Its inputs, and outputs
+ * that nobody reads, live until the next step; other values until the step after their last
+ * reader's; graph outputs until the end. Fails LAC_UNSUPPORTED where the operator cannot be run or
+ * an input was not computed (the caller may then set the outputs), LAC_BAD_SHAPE where operands do
+ * not fit; the text names the node. */
+LAC_MUST_CHECK lac_status laci_stepper_step(laci_stepper *stepper, int node, lac_error *err);
+
+/** Content of a value, or NULL: not computed, or freed already. A view. */
+const laci_buf *laci_stepper_value(const laci_stepper *stepper, int value);
+
+/** What a walk over all nodes would hold at most, beside what the budget has already, which gets
+ * it: values of these types, [n_values] (unknown shapes count as nothing). skipped: stored tensors
+ * that are not loaded, [n_stored], or NULL. engine: as in laci_stepper_options. */
+LAC_MUST_CHECK lac_status laci_stepper_plan(const char *engine, const laci_graph *graph,
+                                            const laci_type *types, const bool *skipped,
+                                            laci_budget *budget, lac_error *err);
+
+#endif

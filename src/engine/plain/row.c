@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The plain engine as a row of the list of engines: planned once for fixed shapes, a step a node,
+ * all of it in double. Node by node, it is plain.h itself.
+ *
+ * The graph is seen through a copy of its struct whose stored tensors have bytes of their own where
+ * the caller's are not in memory; nothing else of it is copied. */
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "engine/plain/plain.h"
+#include "engine/row.h"
+#include "graph/sizes.h"
+
+typedef struct plan {
+  laci_graph graph; /* a copy of the struct; `stored` is ours */
+  laci_type *types; /* [n_values] */
+  uint8_t *bytes;   /* of stored tensors, where they were fetched */
+  laci_pool *pool;
+  laci_engine_port *inputs, *outputs;
+  laci_engine_memory memory;
+  char *text;
+} plan;
+
+static bool supports(const laci_graph *graph, const laci_node *node, lac_error *why) {
+  (void)graph;
+  return !laci_engine_node_check(node, why);
+}
+
+/* ---- Planning ---- */
+
+static bool is_read(const laci_graph *graph, const laci_stored *stored) {
+  const laci_value *value = stored->value >= 0 ? &graph->values[stored->value] : NULL;
+  return value && (value->n_readers > 0 || value->is_output);
+}
+
+/* Copies of all stored tensors that somebody reads, one after the other. */
+static lac_status fetch_stored(plan *p, const laci_engine_options *options, laci_budget *budget,
+                               lac_error *err) {
+  enum { LINE = 64 };
+  const laci_graph *graph = &p->graph;
+  size_t total = 0, at = 0;
+  for (int s = 0; s < graph->n_stored; s++) {
+    if (is_read(graph, &graph->stored[s])) total += (graph->stored[s].size_bytes + LINE - 1) / LINE;
+  }
+  p->memory.weight_bytes = total * LINE;
+  laci_budget_add(budget, p->memory.weight_bytes, "weights");
+  lac_status st = laci_budget_check(budget, "the run", err);
+  if (st) return st;
+  p->bytes = laci_alloc(total, LINE);
+  if (!p->bytes) return laci_fail_memory(err, "weights");
+  for (int s = 0; s < graph->n_stored && !st; s++) {
+    laci_stored *stored = &p->graph.stored[s];
+    if (!is_read(graph, stored)) continue;
+    uint8_t *to = p->bytes + at;
+    st = options->fetch(options->fetch_context, stored->bytes, stored->size_bytes, to, err);
+    stored->bytes = to;
+    at += (stored->size_bytes + LINE - 1) / LINE * LINE;
+  }
+  return st;
+}
+
+static lac_status copy_graph(plan *p, const laci_graph *graph, const laci_engine_options *options,
+                             laci_budget *budget, lac_error *err) {
+  p->graph = *graph;
+  p->graph.stored = laci_alloc((size_t)graph->n_stored, sizeof *p->graph.stored);
+  if (!p->graph.stored) return laci_fail_memory(err, "the engine");
+  for (int s = 0; s < graph->n_stored; s++) p->graph.stored[s] = graph->stored[s];
+  return options->fetch ? fetch_stored(p, options, budget, err) : LAC_OK;
+}
+
+static lac_status check_nodes(const laci_graph *graph, lac_error *err) {
+  lac_status st = LAC_OK;
+  for (int n = 0; n < graph->n_nodes && !st; n++) {
+    st = laci_engine_node_check(&graph->nodes[n], err);
+  }
+  return st;
+}
+
+static lac_status check_inputs(const plan *p, lac_error *err) {
+  char text[256];
+  for (int at = 0; at < p->graph.n_inputs; at++) {
+    int value = p->graph.inputs[at];
+    const laci_shape *shape = &p->types[value].shape;
+    if (laci_shape_known(shape)) continue;
+    return laci_fail(err, LAC_BAD_SHAPE, "input '%s' has shape %s: every size must be given",
+                     p->graph.values[value].name, laci_shape_text(shape, text, sizeof text));
+  }
+  return LAC_OK;
+}
+
+static lac_status describe_ports(const plan *p, const int *values, int n, laci_engine_port **ports,
+                                 laci_budget *budget, lac_error *err) {
+  lac_status st = LAC_OK;
+  *ports = laci_alloc((size_t)n, sizeof **ports);
+  if (!*ports) return laci_fail_memory(err, "the engine's ports");
+  for (int at = 0; at < n && !st; at++) {
+    int value = values[at];
+    st = laci_engine_port_init(&p->graph, value, &p->types[value], &(*ports)[at], err);
+    if (!st) laci_engine_port_count(&p->graph, value, &(*ports)[at], budget);
+  }
+  return st;
+}
+
+static lac_status plan_memory(plan *p, laci_budget *budget, lac_error *err) {
+  uint64_t before = budget->needed;
+  lac_status st = laci_plain_plan(&p->graph, p->types, NULL, budget, err);
+  p->memory.arena_bytes = (size_t)(budget->needed - before);
+  return st ? st : laci_budget_check(budget, "the run", err);
+}
+
+/* ---- Steps ---- */
+
+static int value_of(const int *values, int n, int at) { return at < n ? values[at] : -1; }
+
+static int64_t bytes_of(const plan *p, int value) {
+  if (value < 0) return 0;
+  int64_t count = laci_shape_count(&p->types[value].shape);
+  return count > 0 ? count * (int64_t)sizeof(double) : 0;
+}
+
+static size_t step_count(const void *self) {
+  const plan *p = self;
+  return (size_t)p->graph.n_nodes;
+}
+
+static laci_engine_step step_look(const void *self, size_t at) {
+  const plan *p = self;
+  const laci_node *node = &p->graph.nodes[at];
+  laci_engine_step step = {.name = node->name[0] ? node->name : NULL,
+                           .op = node->type,
+                           .what = node->type,
+                           .kernel = "plain",
+                           .plain = true};
+  int x = value_of(node->inputs, node->n_inputs, 0), w = value_of(node->inputs, node->n_inputs, 1);
+  int y = value_of(node->outputs, node->n_outputs, 0);
+  if (x >= 0 && w >= 0 && y >= 0) {
+    step.flops =
+        laci_engine_node_flops(node, &p->types[x].shape, &p->types[w].shape, &p->types[y].shape);
+  }
+  for (int i = 0; i < node->n_inputs; i++) step.bytes_read += bytes_of(p, node->inputs[i]);
+  for (int i = 0; i < node->n_outputs; i++) step.bytes_written += bytes_of(p, node->outputs[i]);
+  return step;
+}
+
+static size_t write_line(char *to, size_t capacity, const char *format, ...) LAC_PRINTF(3, 4);
+static size_t write_line(char *to, size_t capacity, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  int n = vsnprintf(to, to ? capacity : 0, format, args);
+  va_end(args);
+  return n > 0 ? (size_t)n : 0;
+}
+
+/* The plan's length without `to`, else the plan. */
+static size_t write_text(const plan *p, char *to, size_t capacity) {
+  char shape[128];
+  size_t used = write_line(to, capacity, "step  %-28s %-26s node\n", "what", "result");
+  for (int n = 0; n < p->graph.n_nodes; n++) {
+    const laci_node *node = &p->graph.nodes[n];
+    int y = value_of(node->outputs, node->n_outputs, 0);
+    if (y >= 0) laci_shape_text(&p->types[y].shape, shape, sizeof shape);
+    used += write_line(to ? to + used : NULL, capacity - used, "%4d  %-28s %-26s %s\n", n,
+                       node->type, y >= 0 ? shape : "", node->name);
+  }
+  return used + write_line(to ? to + used : NULL, capacity - used,
+                           "%d steps by the plain operator; f64, %d threads; values %.1f MB\n",
+                           p->graph.n_nodes, laci_pool_threads(p->pool),
+                           (double)p->memory.arena_bytes / 1e6);
+}
+
+static lac_status make_text(plan *p, lac_error *err) {
+  size_t capacity = write_text(p, NULL, 0) + 1;
+  p->text = laci_alloc(capacity, 1);
+  if (!p->text) return laci_fail_memory(err, "the plan's text");
+  (void)write_text(p, p->text, capacity);
+  return LAC_OK;
+}
+
+/* ---- Creating ---- */
+
+static void destroy(void *self) {
+  plan *p = self;
+  if (!p) return;
+  laci_free(p->graph.stored);
+  laci_free(p->types);
+  laci_free(p->bytes);
+  laci_pool_destroy(p->pool);
+  laci_free(p->inputs);
+  laci_free(p->outputs);
+  laci_free(p->text);
+  laci_free(p);
+}
+
+static lac_status make(plan *p, const laci_graph *graph, const laci_engine_options *options,
+                       laci_budget *budget, lac_error *err) {
+  lac_status st = copy_graph(p, graph, options, budget, err);
+  if (!st) st = check_nodes(graph, err);
+  if (!st) st = laci_graph_sizes(&p->graph, options->shapes, options->n_shapes, &p->types, err);
+  if (!st) st = check_inputs(p, err);
+  if (!st) st = describe_ports(p, graph->inputs, graph->n_inputs, &p->inputs, budget, err);
+  if (!st) st = describe_ports(p, graph->outputs, graph->n_outputs, &p->outputs, budget, err);
+  if (!st) st = laci_budget_check(budget, "the run's inputs and outputs", err);
+  if (!st) st = plan_memory(p, budget, err);
+  if (!st) st = laci_pool_create(options->threads, &p->pool, err);
+  return st ? st : make_text(p, err);
+}
+
+static lac_status create(const laci_graph *graph, const laci_engine_options *options, void **self,
+                         lac_error *err) {
+  if (options->bf16) {
+    return laci_fail(err, LAC_UNSUPPORTED, "the plain engine does not compute in bf16");
+  }
+  plan *p = laci_alloc(1, sizeof *p);
+  if (!p) return laci_fail_memory(err, "the engine");
+  laci_budget budget = options->budget ? *options->budget : laci_budget_of(UINT64_MAX);
+  lac_status st = make(p, graph, options, &budget, err);
+  if (st) destroy(p);
+  else *self = p;
+  if (!st && options->budget) *options->budget = budget;
+  return st;
+}
+
+static int inputs(const void *self, const laci_engine_port **ports) {
+  const plan *p = self;
+  *ports = p->inputs;
+  return p->graph.n_inputs;
+}
+
+static int outputs(const void *self, const laci_engine_port **ports) {
+  const plan *p = self;
+  *ports = p->outputs;
+  return p->graph.n_outputs;
+}
+
+static int threads(const void *self) {
+  const plan *p = self;
+  return laci_pool_threads(p->pool);
+}
+
+static laci_engine_memory planned(const void *self) {
+  const plan *p = self;
+  return p->memory;
+}
+
+static const char *text(const void *self) {
+  const plan *p = self;
+  return p->text;
+}
+
+/* ---- Running ---- */
+
+static lac_status set_inputs(const plan *p, laci_plain *run, const void *const *in,
+                             lac_error *err) {
+  lac_status st = LAC_OK;
+  for (int at = 0; at < p->graph.n_inputs && !st; at++) {
+    int value = p->graph.inputs[at];
+    laci_buf *buf = NULL;
+    st = laci_engine_port_load(&p->inputs[at], p->types[value].dtype, in[at], &buf, err);
+    if (!st) laci_plain_set(run, value, buf);
+  }
+  return st;
+}
+
+static lac_status run_nodes(const plan *p, laci_plain *run, double *seconds, lac_error *err) {
+  double begin = laci_clock_seconds();
+  lac_status st = LAC_OK;
+  for (int node = 0; node < p->graph.n_nodes && !st; node++) {
+    if (laci_interrupted()) return laci_fail(err, LAC_INTERRUPTED, "interrupted");
+    st = laci_plain_step(run, node, err);
+    if (!seconds) continue;
+    double end = laci_clock_seconds();
+    seconds[node] = end - begin;
+    begin = end;
+  }
+  return st;
+}
+
+static lac_status copy_outputs(const plan *p, const laci_plain *run, void *const *out,
+                               lac_error *err) {
+  lac_status st = LAC_OK;
+  for (int at = 0; at < p->graph.n_outputs && !st; at++) {
+    const laci_buf *buf = laci_plain_value(run, p->graph.outputs[at]);
+    st = laci_engine_port_store(&p->outputs[at], buf, out[at], err);
+  }
+  return st;
+}
+
+static lac_status run(void *self, const void *const *in, void *const *out, double *seconds,
+                      lac_error *err) {
+  const plan *p = self;
+  laci_plain *walk = NULL;
+  lac_status st = laci_plain_create(&p->graph, NULL, NULL, p->pool, &walk, err);
+  if (!st) st = set_inputs(p, walk, in, err);
+  if (!st) st = run_nodes(p, walk, seconds, err);
+  if (!st) st = copy_outputs(p, walk, out, err);
+  laci_plain_destroy(walk);
+  return st;
+}
+
+/* ---- Node by node ---- */
+
+static lac_status walk_create(const laci_graph *graph, const laci_stepper_options *options,
+                              void **self, lac_error *err) {
+  laci_plain *walk = NULL;
+  lac_status st =
+      laci_plain_create(graph, options->load, options->load_context, options->pool, &walk, err);
+  if (!st) laci_plain_budget(walk, options->budget);
+  *self = walk;
+  return st;
+}
+
+static void walk_destroy(void *self) { laci_plain_destroy(self); }
+static void walk_set(void *self, int value, laci_buf *take) { laci_plain_set(self, value, take); }
+
+static lac_status walk_step(void *self, int node, lac_error *err) {
+  return laci_plain_step(self, node, err);
+}
+
+static const laci_buf *walk_value(const void *self, int value) {
+  return laci_plain_value(self, value);
+}
+
+static const laci_stepping stepping = {.create = walk_create,
+                                       .destroy = walk_destroy,
+                                       .set = walk_set,
+                                       .step = walk_step,
+                                       .value = walk_value,
+                                       .plan = laci_plain_plan};
+
+const laci_engine_row laci_engine_plain = {.name = "plain",
+                                           .supports = supports,
+                                           .create = create,
+                                           .destroy = destroy,
+                                           .inputs = inputs,
+                                           .outputs = outputs,
+                                           .run = run,
+                                           .threads = threads,
+                                           .planned = planned,
+                                           .text = text,
+                                           .step_count = step_count,
+                                           .step_look = step_look,
+                                           .stepping = &stepping};

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What engines have in common: how a port looks, which nodes can be run at all, what a product
+ * costs. */
+#include "engine/row.h"
+
+#include "base/error.h"
+#include "graph/op.h"
+#include "graph/sizes.h"
+
+/* ---- Ports ---- */
+
+lac_status laci_engine_port_init(const laci_graph *graph, int value, const laci_type *type,
+                                 laci_engine_port *port, lac_error *err) {
+  bool is_float = laci_dtype_is_float(type->dtype);
+  *port = (laci_engine_port){.name = graph->values[value].name, .type = *type};
+  if (!is_float && !laci_dtype_is_integer(type->dtype)) {
+    return laci_fail(err, LAC_UNSUPPORTED, "%s: elements of type %s", port->name,
+                     lac_dtype_name(type->dtype));
+  }
+  if (!laci_shape_known(&type->shape)) {
+    return laci_fail(err, LAC_UNSUPPORTED, "%s: its shape is not known", port->name);
+  }
+  port->type.dtype = is_float ? LAC_DTYPE_F32 : LAC_DTYPE_I64;
+  port->size_bytes = (size_t)laci_shape_count(&type->shape) * lac_dtype_size(port->type.dtype);
+  return LAC_OK;
+}
+
+void laci_engine_port_count(const laci_graph *graph, int value, const laci_engine_port *port,
+                            laci_budget *budget) {
+  char text[256];
+  laci_value_text(graph, value, &port->type, text, sizeof text);
+  laci_budget_add(budget, port->size_bytes, "%s", text);
+}
+
+lac_status laci_engine_port_load(const laci_engine_port *port, lac_dtype dtype, const void *bytes,
+                                 laci_buf **buf, lac_error *err) {
+  lac_status st = laci_buf_create(dtype, &port->type.shape, buf, err);
+  if (st) return laci_fail_in(err, st, "%s", port->name);
+  laci_buf *to = *buf;
+  for (int64_t at = 0; at < to->count; at++) {
+    if (to->f) to->f[at] = (double)((const float *)bytes)[at];
+    else to->i[at] = ((const int64_t *)bytes)[at];
+  }
+  return LAC_OK;
+}
+
+lac_status laci_engine_port_store(const laci_engine_port *port, const laci_buf *buf, void *bytes,
+                                  lac_error *err) {
+  bool fits = buf && laci_shape_equal(&buf->shape, &port->type.shape) &&
+              laci_dtype_is_float(buf->dtype) == (port->type.dtype == LAC_DTYPE_F32);
+  if (!fits) {
+    return laci_fail(err, LAC_INTERNAL, "%s: %s", port->name,
+                     buf ? "computed in another shape or type" : "not computed");
+  }
+  for (int64_t at = 0; at < buf->count; at++) {
+    if (buf->f) ((float *)bytes)[at] = (float)buf->f[at];
+    else ((int64_t *)bytes)[at] = buf->i[at];
+  }
+  return LAC_OK;
+}
+
+/* ---- Nodes ---- */
+
+lac_status laci_engine_node_check(const laci_node *node, lac_error *err) {
+  if (node->op && node->op->infer && node->op->eval) return LAC_OK;
+  return laci_fail(err, LAC_UNSUPPORTED, "%s: operator %s%s%s cannot be run", node->name,
+                   node->domain, node->domain[0] ? "." : "", node->type);
+}
+
+static int64_t last_dim(const laci_shape *shape) {
+  return shape->rank > 0 ? shape->dims[shape->rank - 1] : 1;
+}
+
+/* Every result is a sum over as many products as there are weights for one output channel. */
+static int64_t convolution_flops(const laci_shape *y, const laci_shape *w) {
+  int64_t channels = y->rank > 1 ? y->dims[1] : 0;
+  return channels < 1 ? 0 : 2 * laci_shape_count(y) * (laci_shape_count(w) / channels);
+}
+
+int64_t laci_engine_node_flops(const laci_node *node, const laci_shape *x, const laci_shape *w,
+                               const laci_shape *y) {
+  if (laci_node_is(node, "Conv")) return convolution_flops(y, w);
+  if (laci_node_is(node, "MatMul")) return 2 * laci_shape_count(y) * last_dim(x);
+  if (laci_node_is(node, "Gemm") && x->rank == 2) {
+    return 2 * laci_shape_count(y) * x->dims[laci_node_int(node, "transA", 0) ? 0 : 1];
+  }
+  bool transposed = laci_node_is(node, "ConvTranspose");
+  if (transposed && w->rank > 0 && w->dims[0] > 0) { /* each input goes to that many outputs */
+    return 2 * laci_shape_count(x) * (laci_shape_count(w) / w->dims[0]);
+  }
+  return 0;
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What an engine is made of, for those who write one: a row of functions over an object of its own
+ * (`self`), which engine.c calls. The functions mean what those of engine.h say; none is called by
+ * two threads at once for the same object.
+ *
+ * The engines of this house are in engine.def; a plug-in or a test adds its row at run time. */
+#ifndef LACI_ENGINE_ROW_H
+#define LACI_ENGINE_ROW_H
+
+#include "engine/engine.h"
+
+/** Walking node by node, as far as an engine offers it; all functions are there. */
+typedef struct laci_stepping {
+  lac_status (*create)(const laci_graph *graph, const laci_stepper_options *options, void **self,
+                       lac_error *err);
+  void (*destroy)(void *self);
+  void (*set)(void *self, int value, laci_buf *take);
+  lac_status (*step)(void *self, int node, lac_error *err);
+  const laci_buf *(*value)(const void *self, int value);
+  lac_status (*plan)(const laci_graph *graph, const laci_type *types, const bool *skipped,
+                     laci_budget *budget, lac_error *err);
+} laci_stepping;
+
+typedef struct laci_engine_row {
+  const char *name; /* unique in the list */
+  bool (*supports)(const laci_graph *graph, const laci_node *node, lac_error *why);
+  /** *self stays NULL on failure. */
+  lac_status (*create)(const laci_graph *graph, const laci_engine_options *options, void **self,
+                       lac_error *err);
+  void (*destroy)(void *self);
+  int (*inputs)(const void *self, const laci_engine_port **ports);
+  int (*outputs)(const void *self, const laci_engine_port **ports);
+  /** seconds: NULL, or [step_count]. */
+  lac_status (*run)(void *self, const void *const *inputs, void *const *outputs, double *seconds,
+                    lac_error *err);
+  /* The rest may be NULL. */
+  int (*threads)(const void *self);                             /* 1 */
+  laci_engine_memory (*planned)(const void *self);              /* nothing */
+  const char *(*text)(const void *self);                        /* "" */
+  size_t (*step_count)(const void *self);                       /* 0 */
+  laci_engine_step (*step_look)(const void *self, size_t step); /* there with step_count */
+  const laci_stepping *stepping;                                /* it does not step */
+} laci_engine_row;
+
+/** Adds an engine to the list, for good: the row stays the caller's and lives as long as the
+ * process. Fails LAC_EXISTS (there is one of that name, another row), LAC_BAD_ARGUMENT (a
+ * function or the name is missing), LAC_UNSUPPORTED (the list is full). Any thread. */
+LAC_MUST_CHECK lac_status laci_engine_register(const laci_engine_row *row, lac_error *err);
+
+/* ---- What engines have in common ---- */
+
+/** Fills the port of a value that is of `type`. Fails LAC_UNSUPPORTED where it is neither of floats
+ * nor of integers, or its shape is not known. */
+LAC_MUST_CHECK lac_status laci_engine_port_init(const laci_graph *graph, int value,
+                                                const laci_type *type, laci_engine_port *port,
+                                                lac_error *err);
+/** Adds the port's bytes under its name. */
+void laci_engine_port_count(const laci_graph *graph, int value, const laci_engine_port *port,
+                            laci_budget *budget);
+
+/** A port's elements (`bytes`) as a tensor of the port's shape and of type dtype, which has the
+ * port's class. */
+LAC_MUST_CHECK lac_status laci_engine_port_load(const laci_engine_port *port, lac_dtype dtype,
+                                                const void *bytes, laci_buf **buf, lac_error *err);
+/** The way back. Fails LAC_INTERNAL where buf (NULL: not computed) is not what the port holds. */
+LAC_MUST_CHECK lac_status laci_engine_port_store(const laci_engine_port *port, const laci_buf *buf,
+                                                 void *bytes, lac_error *err);
+
+/** LAC_UNSUPPORTED where nobody declared the node's operator, or it has no evaluation. */
+LAC_MUST_CHECK lac_status laci_engine_node_check(const laci_node *node, lac_error *err);
+
+/** Multiplications and additions of a product, told by the node alone and the shapes of its two
+ * operands and its result; 0: it is none. */
+int64_t laci_engine_node_flops(const laci_node *node, const laci_shape *x, const laci_shape *w,
+                               const laci_shape *y);
+
+#endif
