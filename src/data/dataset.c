@@ -82,13 +82,13 @@ lac_status laci_dataset_sample(const laci_dataset *set, int64_t at, laci_prepare
   return laci_prepare(preparer, name, image, out, err);
 }
 
-lac_status laci_dataset_changed_sample(const laci_dataset *set, int64_t at,
-                                       const laci_sample_change *change, laci_preparer *preparer,
-                                       laci_image scratch[2], float *out, lac_error *err) {
+lac_status laci_dataset_changed_sample(const laci_dataset *set, const laci_sample_change *change,
+                                       laci_preparer *preparer, laci_image scratch[2], float *out,
+                                       lac_error *err) {
   char name[512];
-  lac_status st = laci_dataset_image(set, at, &scratch[0], err);
+  lac_status st = laci_dataset_image(set, change->image, &scratch[0], err);
   if (st) return st;
-  set->kind->name(set, at, name, sizeof name);
+  set->kind->name(set, change->image, name, sizeof name);
   laci_augment_draw draw = laci_augment_draw_of(&change->augment, change->seed, change->sample);
   st = laci_augment_apply(&change->augment, &draw, name, &scratch[0], &scratch[1], err);
   return st ? st : laci_prepare(preparer, name, &scratch[0], out, err);

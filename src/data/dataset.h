@@ -86,12 +86,13 @@ LAC_MUST_CHECK lac_status laci_dataset_sample(const laci_dataset *set, int64_t a
                                               laci_preparer *preparer, laci_image *image,
                                               float *out, lac_error *err);
 
-/** A sample of training: changed at random before it is prepared. */
+/** A sample of training: an image changed at random before it is prepared. */
 typedef struct laci_sample_change {
+  int64_t image;
   laci_augment augment;
   uint64_t seed, sample; /* as augment.h says */
 } laci_sample_change;
-LAC_MUST_CHECK lac_status laci_dataset_changed_sample(const laci_dataset *set, int64_t at,
+LAC_MUST_CHECK lac_status laci_dataset_changed_sample(const laci_dataset *set,
                                                       const laci_sample_change *change,
                                                       laci_preparer *preparer,
                                                       laci_image scratch[2], float *out,

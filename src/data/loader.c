@@ -85,8 +85,11 @@ static lac_status load_image(laci_loader *loader, desk *b, slot *s, int at, lac_
   if (!loader->options.training || !loader->training.augmented) {
     return laci_dataset_sample(loader->set, image, b->preparer, &b->images[0], out, err);
   }
-  laci_sample_change change = {loader->training.augment, loader->training.seed, (uint64_t)place};
-  return laci_dataset_changed_sample(loader->set, image, &change, b->preparer, b->images, out, err);
+  laci_sample_change change = {.image = image,
+                               .augment = loader->training.augment,
+                               .seed = loader->training.seed,
+                               .sample = (uint64_t)place};
+  return laci_dataset_changed_sample(loader->set, &change, b->preparer, b->images, out, err);
 }
 
 /** Takes the next image of the slot, decodes it and signs it off. The lock is held on entry and on

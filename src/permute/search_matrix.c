@@ -239,9 +239,8 @@ static void do_blocks(int64_t begin, int64_t end, void *context) {
   laci_free(integers);
 }
 
-lac_status laci_matrix_init(laci_matrix *matrix, laci_number number, const laci_cuts *cuts,
-                            const laci_cut *cut, const laci_measure *measure, laci_pool *pool,
-                            lac_error *err) {
+bool laci_matrix_init(laci_matrix *matrix, laci_number number, const laci_cuts *cuts,
+                      const laci_cut *cut, const laci_measure *measure, laci_pool *pool) {
   *matrix =
       (laci_matrix){.number = number, .n_columns = cut->n_columns, .rows = laci_matrix_rows(cut)};
   /* one giant weight may not take all numbers: what is clipped is kept anyway */
@@ -256,19 +255,19 @@ lac_status laci_matrix_init(laci_matrix *matrix, laci_number number, const laci_
   matrix->scale = top > 0 ? (double)largest / top : 0;
   if (!(matrix->scale < 1e300)) matrix->scale = 0; /* scores so small that they have no inverse */
   matrix->bytes = laci_alloc((size_t)cut->n_columns, matrix->column_bytes);
-  if (!matrix->bytes) return laci_fail_memory(err, cuts->problem->name);
+  if (!matrix->bytes) return false;
   job j = {.cut = cut, .matrix = matrix, .step = row_step(cut), .largest = largest};
   j.first_block = laci_alloc((size_t)cut->n_pieces + 1, sizeof *j.first_block);
   if (!j.first_block) {
     laci_matrix_clear(matrix);
-    return laci_fail_memory(err, cuts->problem->name);
+    return false;
   }
   int64_t n_blocks = count_blocks(&j), grain = n_blocks / (8 * (int64_t)laci_pool_threads(pool));
   laci_pool_for(pool, n_blocks, grain > 0 ? grain : 1, do_blocks, &j);
   laci_free(j.first_block);
-  if (!atomic_load(&j.no_memory)) return LAC_OK;
+  if (!atomic_load(&j.no_memory)) return true;
   laci_matrix_clear(matrix);
-  return laci_fail_memory(err, cuts->problem->name);
+  return false;
 }
 
 void laci_matrix_clear(laci_matrix *matrix) {

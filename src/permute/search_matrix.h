@@ -21,12 +21,11 @@ typedef struct laci_matrix {
   uint8_t *bytes;      /* laci_free */
 } laci_matrix;
 
-/** The same scale for all cuts of a problem, so that their sums may be added. Clear after success
- * only. */
-LAC_MUST_CHECK lac_status laci_matrix_init(laci_matrix *matrix, laci_number number,
-                                           const laci_cuts *cuts, const laci_cut *cut,
-                                           const laci_measure *measure, laci_pool *pool,
-                                           lac_error *err);
+/** The same scale for all cuts of a problem, so that their sums may be added. False: no memory.
+ * Clear after success only. */
+LAC_MUST_CHECK bool laci_matrix_init(laci_matrix *matrix, laci_number number, const laci_cuts *cuts,
+                                     const laci_cut *cut, const laci_measure *measure,
+                                     laci_pool *pool);
 void laci_matrix_clear(laci_matrix *matrix);
 
 /** What a number in one matrix is in another: 1 where scores are so small that there is no scale.

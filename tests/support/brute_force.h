@@ -11,7 +11,7 @@
 
 #include "support/graph_run.h"
 
-enum { BRUTE_MAX_SIZE = 64, BRUTE_MAX_SEEN = 3 };
+enum { BRUTE_MAX_SIZE = 64, BRUTE_MAX_SEEN = 3, BRUTE_BUDGET = 1500 };
 
 typedef enum brute_answer { BRUTE_NO, BRUTE_YES, BRUTE_GAVE_UP } brute_answer;
 
@@ -142,19 +142,27 @@ typedef struct brute_choice {
   int64_t swap_a, swap_b; /* the last of order[]; -1: none */
 } brute_choice;
 
+/** How far the choice for one operand has come. */
+typedef struct brute_moves {
+  int axis, n_moved; /* the next axis; at most two move */
+  bool swapped;
+} brute_moves;
+
 static inline brute_answer brute_operand(brute *b, int node_id, int port,
                                          const brute_choice *choice, bool swapped);
 
-/** Operand `port`, with the axes from `axis` on still to be chosen; at most two axes move. */
-static inline brute_answer brute_axes(brute *b, int node_id, int port, int axis, int n_moved,
-                                      const brute_choice *choice, bool swapped) {
+/** Operand `port`, with the axes from moves.axis on still to be chosen. */
+static inline brute_answer brute_axes(brute *b, int node_id, int port, const brute_choice *choice,
+                                      brute_moves moves) {
+  int axis = moves.axis;
   int v = b->graph->nodes[node_id].inputs[port];
   brute_answer worst = BRUTE_NO;
-  if (axis == b->now[v]->shape.rank) return brute_operand(b, node_id, port + 1, choice, swapped);
+  if (axis == b->now[v]->shape.rank)
+    return brute_operand(b, node_id, port + 1, choice, moves.swapped);
   for (int k = -1; k < choice->n; k++) {
     bool is_swap = choice->swap_a >= 0 && k == choice->n - 1;
     int64_t size = b->now[v]->shape.dims[axis];
-    if (k >= 0 && n_moved == 2) continue;
+    if (k >= 0 && moves.n_moved == 2) continue;
     if (k >= 0 && (is_swap ? choice->swap_b >= size : choice->order[k].n != size)) continue;
     laci_buf *before = NULL;
     if (k >= 0) {
@@ -165,7 +173,8 @@ static inline brute_answer brute_axes(brute *b, int node_id, int port, int axis,
       brute_reorder_axis(before, axis, &order, b->now[v]);
     }
     brute_answer answer =
-        brute_axes(b, node_id, port, axis + 1, n_moved + (k >= 0), choice, swapped || is_swap);
+        brute_axes(b, node_id, port, choice,
+                   (brute_moves){axis + 1, moves.n_moved + (k >= 0), moves.swapped || is_swap});
     if (before) {
       laci_buf_destroy(b->now[v]);
       b->now[v] = before;
@@ -188,9 +197,10 @@ static inline brute_answer brute_operand(brute *b, int node_id, int port,
   }
   int v = node->inputs[port];
   b->now[v] = buf_copy(b->old[v]);
-  brute_answer answer = brute_may_move(b->graph, v)
-                            ? brute_axes(b, node_id, port, 0, 0, choice, swapped)
-                            : brute_operand(b, node_id, port + 1, choice, swapped);
+  brute_answer answer =
+      brute_may_move(b->graph, v)
+          ? brute_axes(b, node_id, port, choice, (brute_moves){.swapped = swapped})
+          : brute_operand(b, node_id, port + 1, choice, swapped);
   laci_buf_destroy(b->now[v]);
   b->now[v] = NULL;
   return answer;
@@ -236,9 +246,9 @@ static inline brute_answer brute_node(brute *b, int node_id) {
 /** Exchanges indices p and q of a stored tensor's axis and searches. `old`: all values of the graph
  * as it is. */
 static inline brute_answer brute_exchange(const laci_graph *graph, laci_buf *const *old, int stored,
-                                          int axis, int64_t p, int64_t q, long budget) {
+                                          int axis, int64_t p, int64_t q) {
   int v = graph->stored[stored].value;
-  brute b = {.graph = graph, .old = old, .budget = budget};
+  brute b = {.graph = graph, .old = old, .budget = BRUTE_BUDGET};
   b.now = laci_alloc((size_t)graph->n_values + 1, sizeof *b.now);
   if (!b.now) abort();
   for (int i = 0; i < graph->n_inputs; i++)

@@ -41,15 +41,19 @@ static int weight(many *m, int number, int64_t out, int64_t in) {
   return store(m, "w", number, LAC_DTYPE_F32, (laci_shape){4, {out, in, 1, 1}}, NULL);
 }
 
-static void node(many *m, const char *type, int n_in, const int *in, int n_out, const int *out,
-                 int64_t axis) {
+typedef struct ports {
+  int n;
+  const int *values;
+} ports;
+
+static void node(many *m, const char *type, ports in, ports out, int64_t axis) {
   laci_attr attr = {.name = "axis", .kind = LACI_ATTR_INT, .i = axis};
   laci_node made = {.type = type,
                     .version = 13,
-                    .n_inputs = n_in,
-                    .inputs = in,
-                    .n_outputs = n_out,
-                    .outputs = out,
+                    .n_inputs = in.n,
+                    .inputs = in.values,
+                    .n_outputs = out.n,
+                    .outputs = out.values,
                     .attrs = &attr,
                     .n_attrs = axis >= 0};
   int id;
@@ -58,7 +62,7 @@ static void node(many *m, const char *type, int n_in, const int *in, int n_out, 
 
 static int conv(many *m, int x, int number, int64_t out, int64_t in) {
   int y = value_of(m, "conv", number);
-  node(m, "Conv", 2, (const int[]){x, weight(m, number, out, in)}, 1, &y, -1);
+  node(m, "Conv", (ports){2, (const int[]){x, weight(m, number, out, in)}}, (ports){1, &y}, -1);
   return y;
 }
 
@@ -73,7 +77,7 @@ static int the_same(many *m, int y, int at) {
 
 static int a_relu(many *m, int y, int at) {
   int r = value_of(m, "relu", at);
-  node(m, "Relu", 1, &y, 1, &r, -1);
+  node(m, "Relu", (ports){1, &y}, (ports){1, &r}, -1);
   return r;
 }
 
@@ -91,7 +95,7 @@ static void join(many *m, int y, int n, branch_of *branch, const char *type, int
   bool sum = strcmp(type, "Sum") == 0;
   int *parts = laci_alloc((size_t)n, sizeof *parts), z = value_of(m, "joined", -1);
   for (int at = 0; at < n; at++) parts[at] = branch(m, y, at);
-  node(m, type, n, parts, 1, &z, sum ? -1 : 1);
+  node(m, type, (ports){n, parts}, (ports){1, &z}, sum ? -1 : 1);
   (void)conv(m, z, 1, 8, sum ? channels : n * channels);
   laci_free(parts);
 }
@@ -128,9 +132,9 @@ static void make_parts(many *m, int n) {
   begin(m, (int64_t)n * CHANNELS);
   int y = value_of(m, "conv", 0), *parts = laci_alloc((size_t)n, sizeof *parts);
   for (int at = 0; at < n; at++) parts[at] = value_of(m, "part", at);
-  node(m, "Split", 1, &y, n, parts, 1);
+  node(m, "Split", (ports){1, &y}, (ports){n, parts}, 1);
   int z = value_of(m, "joined", -1);
-  node(m, "Concat", n, parts, 1, &z, 1);
+  node(m, "Concat", (ports){n, parts}, (ports){1, &z}, 1);
   (void)conv(m, z, 1, 8, (int64_t)n * CHANNELS);
   laci_free(parts);
 }
@@ -144,10 +148,10 @@ static void make_slices(many *m, int n) {
     int first = store(m, "from", at, LAC_DTYPE_I64, one, &from);
     int last = store(m, "to", at, LAC_DTYPE_I64, one, &to);
     parts[at] = value_of(m, "slice", at);
-    node(m, "Slice", 4, (const int[]){y, first, last, axes}, 1, &parts[at], -1);
+    node(m, "Slice", (ports){4, (const int[]){y, first, last, axes}}, (ports){1, &parts[at]}, -1);
   }
   int z = value_of(m, "joined", -1);
-  node(m, "Concat", n, parts, 1, &z, 1);
+  node(m, "Concat", (ports){n, parts}, (ports){1, &z}, 1);
   (void)conv(m, z, 1, 8, (int64_t)n * CHANNELS);
   laci_free(parts);
 }

@@ -20,7 +20,7 @@
 #include "support/brute_force.h"
 #include "support/random_net.h"
 
-enum { DEFAULT_GRAPHS = 2500, MAX_REPORTS = 6, FREE_TRIED = 2, FROZEN_TRIED = 10, BUDGET = 1500 };
+enum { DEFAULT_GRAPHS = 2500, MAX_REPORTS = 6, FREE_TRIED = 2, FROZEN_TRIED = 10 };
 
 static int log_errors;
 
@@ -446,7 +446,7 @@ static bool is_no_accident(const complete *k, int stored, int axis, int64_t p, i
     holds = net_read(k->text, &graph, NULL) == LAC_OK;
     if (!holds) break;
     laci_buf **old = run_graph(graph);
-    holds = old && brute_exchange(graph, old, stored, axis, p, q, BUDGET) == BRUTE_YES;
+    holds = old && brute_exchange(graph, old, stored, axis, p, q) == BRUTE_YES;
     run_clear(graph, old);
     laci_graph_destroy(graph);
   }
@@ -528,7 +528,7 @@ static verdict classify(const complete *k, int stored, int axis, int64_t p, int6
 
 static void try_exchange(complete *k, int stored, int axis, int64_t p, int64_t q, bool *missed) {
   relation r = relation_of(k, stored, axis, p, q);
-  brute_answer answer = brute_exchange(k->graph, k->old, stored, axis, p, q, BUDGET);
+  brute_answer answer = brute_exchange(k->graph, k->old, stored, axis, p, q);
   verdict v = answer == BRUTE_GAVE_UP ? GAVE_UP : r.exchangeable ? NOT_FOUND_FREE : NOT_FOUND;
   if (answer == BRUTE_YES) v = classify(k, stored, axis, p, q, r);
   k->count[v]++;

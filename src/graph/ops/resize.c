@@ -26,82 +26,87 @@ static const laci_buf *not_empty(const laci_buf *buf) { return buf && buf->count
 static int scales_port(const laci_node *node) { return node->version < 11 ? 1 : 2; }
 static int sizes_port(const laci_node *node) { return node->version < 11 ? -1 : 3; }
 
-/** axes[0 .. n): which axis of x the i-th scale or size is about. */
-static lac_status listed_axes(const laci_node *node, int rank, int *axes, int *n, lac_error *err) {
+/** Which axis of x the i-th scale or size is about. */
+typedef struct listed {
+  int n, axis[LACI_MAX_RANK];
+} listed;
+
+static lac_status list_axes(const laci_node *node, int rank, listed *axes, lac_error *err) {
   size_t given = 0;
   const int64_t *list = laci_node_ints(node, "axes", &given);
-  *n = list ? (int)given : rank;
+  axes->n = list ? (int)given : rank;
   if (given > LACI_MAX_RANK) {
     return laci_node_fail(node, err, LAC_BAD_SHAPE, "%zu axes for rank %d", given, rank);
   }
-  for (int at = 0; at < *n; at++) {
+  for (int at = 0; at < axes->n; at++) {
     int64_t axis = list ? list[at] : at;
     lac_status st = laci_axis_check(node, rank, &axis, err);
     if (st) return st;
-    axes[at] = (int)axis;
+    axes->axis[at] = (int)axis;
   }
   return LAC_OK;
 }
 
-static lac_status plan_from_scales(const laci_node *node, const laci_shape *x, const int *axes,
-                                   int n, const laci_buf *scales, plan *p, lac_error *err) {
-  for (int at = 0; at < n; at++) {
+static lac_status plan_from_scales(const laci_node *node, const laci_shape *x, const listed *axes,
+                                   const laci_buf *scales, plan *p, lac_error *err) {
+  for (int at = 0; at < axes->n; at++) {
     double scale = laci_buf_get_f(scales, at);
-    int64_t in = x->dims[axes[at]];
+    int64_t in = x->dims[axes->axis[at]];
     if (!(scale > 0) || !(fabs(scale * (double)in) < 9e15)) {
       return laci_node_fail(node, err, LAC_BAD_VALUE, "scale %d is %g", at, scale);
     }
-    p->axis[axes[at]].scale = scale;
-    if (in >= 0) p->size[axes[at]] = (int64_t)floor((double)in * scale);
-    else if (scale != 1) p->size[axes[at]] = -1;
+    p->axis[axes->axis[at]].scale = scale;
+    if (in >= 0) p->size[axes->axis[at]] = (int64_t)floor((double)in * scale);
+    else if (scale != 1) p->size[axes->axis[at]] = -1;
   }
   return LAC_OK;
 }
 
 /** Sizes, with the policy that keeps the aspect ratio: one scale for all listed axes. */
-static void plan_from_sizes(const laci_node *node, const laci_shape *x, const int *axes, int n,
+static void plan_from_sizes(const laci_node *node, const laci_shape *x, const listed *axes,
                             const laci_buf *sizes, plan *p) {
   const char *policy = laci_node_text(node, "keep_aspect_ratio_policy", "stretch");
   bool larger = strcmp(policy, "not_smaller") == 0;
   bool common = larger || strcmp(policy, "not_larger") == 0;
   double scale = larger ? 0 : INFINITY;
-  for (int at = 0; at < n; at++) {
-    int64_t size = laci_size_from_element(laci_buf_get_i(sizes, at)), in = x->dims[axes[at]];
-    p->size[axes[at]] = size;
+  for (int at = 0; at < axes->n; at++) {
+    int64_t size = laci_size_from_element(laci_buf_get_i(sizes, at)), in = x->dims[axes->axis[at]];
+    p->size[axes->axis[at]] = size;
     double own = size >= 0 && in > 0 ? (double)size / (double)in : NAN;
-    p->axis[axes[at]].scale = size == in ? 1 : own;
+    p->axis[axes->axis[at]].scale = size == in ? 1 : own;
     scale = isnan(own) || (larger ? own > scale : own < scale) ? own : scale;
     if (isnan(own)) break;
   }
-  for (int at = 0; common && at < n; at++) {
-    int64_t in = x->dims[axes[at]];
-    p->axis[axes[at]].scale = scale;
-    p->size[axes[at]] = isnan(scale) || in < 0 ? -1 : (int64_t)floor((double)in * scale + 0.5);
+  for (int at = 0; common && at < axes->n; at++) {
+    int64_t in = x->dims[axes->axis[at]];
+    p->axis[axes->axis[at]].scale = scale;
+    p->size[axes->axis[at]] =
+        isnan(scale) || in < 0 ? -1 : (int64_t)floor((double)in * scale + 0.5);
   }
 }
 
 static lac_status make_plan(const laci_node *node, const laci_shape *x, const contents *c, plan *p,
                             lac_error *err) {
-  int axes[LACI_MAX_RANK], n;
+  listed axes;
   *p = (plan){.known = c->scales || c->sizes};
-  lac_status st = listed_axes(node, x->rank, axes, &n, err);
+  lac_status st = list_axes(node, x->rank, &axes, err);
   if (st) return st;
   for (int axis = 0; axis < x->rank; axis++) {
     p->size[axis] = x->dims[axis];
     p->axis[axis] = (laci_resample_axis){.scale = 1, .crop_begin = 0, .crop_end = 1};
   }
   const laci_buf *list = c->sizes ? c->sizes : c->scales;
-  if ((list && list->count != n) || (c->roi && c->roi->count != 2 * n)) {
+  if ((list && list->count != axes.n) || (c->roi && c->roi->count != 2 * axes.n)) {
     return laci_node_fail(node, err, LAC_BAD_SHAPE, "%lld sizes or scales and %lld roi for %d axes",
                           (long long)(list ? list->count : 0),
-                          (long long)(c->roi ? c->roi->count : 0), n);
+                          (long long)(c->roi ? c->roi->count : 0), axes.n);
   }
-  for (int at = 0; c->roi && at < n; at++) {
-    p->axis[axes[at]].crop_begin = laci_buf_get_f(c->roi, at);
-    p->axis[axes[at]].crop_end = laci_buf_get_f(c->roi, at + n);
+  for (int at = 0; c->roi && at < axes.n; at++) {
+    p->axis[axes.axis[at]].crop_begin = laci_buf_get_f(c->roi, at);
+    p->axis[axes.axis[at]].crop_end = laci_buf_get_f(c->roi, at + axes.n);
   }
-  if (c->sizes) plan_from_sizes(node, x, axes, n, c->sizes, p);
-  else if (c->scales) st = plan_from_scales(node, x, axes, n, c->scales, p, err);
+  if (c->sizes) plan_from_sizes(node, x, &axes, c->sizes, p);
+  else if (c->scales) st = plan_from_scales(node, x, &axes, c->scales, p, err);
   return st;
 }
 

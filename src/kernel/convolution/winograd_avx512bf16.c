@@ -134,10 +134,16 @@ INLINE void store_tile(const target *t, int64_t tile, const __m512 m[POINTS]) {
   }
 }
 
+/** What is multiplied: transformed rows of an image, and the weights of a block out. */
+typedef struct operands {
+  const uint16_t *points, *weights;
+} operands;
+
 /** n tiles from `tile` on, of one image and one block out. n is a constant where this is inlined.
  */
-INLINE void convolve_tiles(const laci_winograd *g, const rows *r, const uint16_t *points,
-                           const uint16_t *weights, const target *t, int64_t tile, const int n) {
+INLINE void convolve_tiles(const laci_winograd *g, const rows *r, operands of, const target *t,
+                           int64_t tile, const int n) {
+  const uint16_t *weights = of.weights;
   int64_t row = r->tiles * BLOCK, plane = r->n_in * row;
   __m512 m[AT_ONCE][POINTS];
 #pragma GCC unroll 6
@@ -147,7 +153,7 @@ INLINE void convolve_tiles(const laci_winograd *g, const rows *r, const uint16_t
   }
   for (int64_t c = 0; c < g->c_blocks; c++) {
     for (int64_t i = 0; i < WINDOW; i++) {
-      const uint16_t *d = points + c * POINTS * plane + i * row + tile * BLOCK;
+      const uint16_t *d = of.points + c * POINTS * plane + i * row + tile * BLOCK;
       for (int64_t pair = 0; pair < PAIRS;
            pair++, d += 2, weights += (ptrdiff_t)POINTS * BLOCK * 2) {
 #pragma GCC unroll 4
@@ -167,18 +173,16 @@ INLINE void convolve_tiles(const laci_winograd *g, const rows *r, const uint16_t
   for (int s = 0; s < n; s++) store_tile(t, tile + s, m[s]);
 }
 
-static void convolve_image(const laci_winograd *g, const rows *r, const uint16_t *points,
-                           const uint16_t *weights, const target *t, int64_t n_rows) {
+static void convolve_image(const laci_winograd *g, const rows *r, operands of, const target *t,
+                           int64_t n_rows) {
   int64_t tile = 0, n = n_rows * r->tiles;
-  for (; tile + AT_ONCE <= n; tile += AT_ONCE) {
-    convolve_tiles(g, r, points, weights, t, tile, AT_ONCE);
-  }
+  for (; tile + AT_ONCE <= n; tile += AT_ONCE) { convolve_tiles(g, r, of, t, tile, AT_ONCE); }
   switch (n - tile) {
-    case 5: convolve_tiles(g, r, points, weights, t, tile, 5); break;
-    case 4: convolve_tiles(g, r, points, weights, t, tile, 4); break;
-    case 3: convolve_tiles(g, r, points, weights, t, tile, 3); break;
-    case 2: convolve_tiles(g, r, points, weights, t, tile, 2); break;
-    case 1: convolve_tiles(g, r, points, weights, t, tile, 1); break;
+    case 5: convolve_tiles(g, r, of, t, tile, 5); break;
+    case 4: convolve_tiles(g, r, of, t, tile, 4); break;
+    case 3: convolve_tiles(g, r, of, t, tile, 3); break;
+    case 2: convolve_tiles(g, r, of, t, tile, 2); break;
+    case 1: convolve_tiles(g, r, of, t, tile, 1); break;
     default: break;
   }
 }
@@ -195,7 +199,8 @@ void laci_winograd_convolve_avx512bf16(const laci_winograd *g, const laci_winogr
     for (int64_t n = band->n_first; n < band->n_last; n++) {
       int64_t first = (n * g->k_blocks + k) * g->out_h + band->row_first;
       const target t = {.y = y + first * g->out_w * BLOCK, .width = g->out_w, .tiles = r.tiles};
-      convolve_image(g, &r, r.points + (n - band->n_first) * image, w, &t, n_rows);
+      const operands of = {r.points + (n - band->n_first) * image, w};
+      convolve_image(g, &r, of, &t, n_rows);
     }
   }
 }

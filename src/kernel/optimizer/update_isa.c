@@ -10,9 +10,10 @@ enum { LANES = 16 };
 
 #define INLINE static inline __attribute__((always_inline))
 
-INLINE void sgd_loop(const laci_sgd_rule *rule, bool nesterov, bool inside, float *restrict w,
+INLINE void sgd_loop(const laci_sgd_rule *rule, bool nesterov, float *restrict w,
                      const float *restrict g, float *restrict v, size_t n) {
   const float momentum = rule->momentum, decay = rule->decay, scale = rule->scale;
+  const bool inside = rule->rate_inside;
   const float before = inside ? rule->rate : 1, after = inside ? 1 : rule->rate;
   for (size_t i = 0; i < n; i++) {
     float d = before * (scale * g[i] + decay * w[i]);
@@ -23,8 +24,8 @@ INLINE void sgd_loop(const laci_sgd_rule *rule, bool nesterov, bool inside, floa
 }
 
 static void sgd(const laci_sgd_rule *rule, float *w, const float *g, float *v, size_t n) {
-  if (rule->nesterov) sgd_loop(rule, true, rule->rate_inside, w, g, v, n);
-  else sgd_loop(rule, false, rule->rate_inside, w, g, v, n);
+  if (rule->nesterov) sgd_loop(rule, true, w, g, v, n);
+  else sgd_loop(rule, false, w, g, v, n);
 }
 
 static void adam(const laci_adam_rule *rule, float *restrict w, const float *restrict g,

@@ -23,9 +23,14 @@ typedef struct binary_job {
   laci_buf *out;
 } binary_job;
 
-static inline void combine(const laci_binary *op, const double *a, int64_t a_step, const double *b,
-                           int64_t b_step, double *out, int64_t n) {
-  for (int64_t i = 0; i < n; i++, a += a_step, b += b_step) {
+typedef struct strided {
+  const double *at;
+  int64_t step;
+} strided;
+
+static inline void combine(const laci_binary *op, strided x, strided y, double *out, int64_t n) {
+  const double *a = x.at, *b = y.at;
+  for (int64_t i = 0; i < n; i++, a += x.step, b += y.step) {
     switch (op->basic) { /* the same for all: the compiler takes it out of the loop */
       case LACI_BASIC_ADD: out[i] = *a + *b; break;
       case LACI_BASIC_SUB: out[i] = *a - *b; break;
@@ -42,7 +47,8 @@ static void float_piece(const binary_job *job, const laci_walk *walk, int64_t ru
   const double *a = job->a->f + walk->at[0] + begin * a_step;
   const double *b = job->b->f + walk->at[1] + begin * b_step;
   if (job->out->f) {
-    combine(job->op, a, a_step, b, b_step, job->out->f + to + begin, end - begin);
+    combine(job->op, (strided){a, a_step}, (strided){b, b_step}, job->out->f + to + begin,
+            end - begin);
   } else {
     for (int64_t i = begin; i < end; i++, a += a_step, b += b_step) {
       job->out->i[to + i] = job->op->test(*a, *b);
