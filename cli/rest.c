@@ -23,9 +23,13 @@ lac_status rest_check(const arguments *args, bool sparse, lac_error *err) {
   if (keep_given && rest_given && args->keep_masks == args->prune_rest) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "--keep-masks and --prune-rest: one of them");
   }
-  if (sparse || !(keep_given || rest_given)) return LAC_OK;
-  return laci_fail(err, LAC_BAD_ARGUMENT, "--%s without --sparse: all weights are trained",
-                   keep_given ? "keep-masks" : "prune-rest");
+  const char *idle = keep_given      ? "keep-masks"
+                     : rest_given    ? "prune-rest"
+                     : args->include ? "include"
+                     : args->exclude ? "exclude"
+                                     : NULL;
+  if (sparse || !idle) return LAC_OK;
+  return laci_fail(err, LAC_BAD_ARGUMENT, "--%s without --sparse: all weights are trained", idle);
 }
 
 bool rest_stays(const arguments *args) {

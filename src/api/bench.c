@@ -299,29 +299,26 @@ static bool holds_pattern(const bench *b, const char *node) {
 
 /* The name of the step; of one that only changes a layout, that of the next one with "(reorder)".
  */
-static char *name_step(bench *b, size_t at) {
+static char *name_step(bench *b, const char *name, const char *next) {
   laci_arena *arena = &b->result->arena;
-  laci_engine_step info = laci_engine_step_look(b->engine, at);
-  if (info.name) return laci_arena_text(arena, info.name);
-  const char *next = NULL;
-  for (size_t after = at + 1; after < b->n_steps && !next; after++) {
-    next = laci_engine_step_look(b->engine, after).name;
-  }
+  if (name) return laci_arena_text(arena, name);
   if (!next) return laci_arena_text(arena, "(output)");
   static const char mark[] = " (reorder)";
   size_t n = strlen(next);
-  char *name = laci_arena_alloc(arena, n + sizeof mark, 1);
-  if (!name) return NULL;
-  memcpy(name, next, n);
-  memcpy(name + n, mark, sizeof mark);
-  return name;
+  char *made = laci_arena_alloc(arena, n + sizeof mark, 1);
+  if (!made) return NULL;
+  memcpy(made, next, n);
+  memcpy(made + n, mark, sizeof mark);
+  return made;
 }
 
-static lac_status describe_step(bench *b, size_t at, double seconds, lac_error *err) {
+/* *next: the name of the nearest step behind this one that has any; becomes this one's. */
+static lac_status describe_step(bench *b, size_t at, const char **next, lac_error *err) {
   laci_arena *arena = &b->result->arena;
   lac_bench_layer *layer = &b->result->layers[at];
   laci_engine_step info = laci_engine_step_look(b->engine, at);
-  *layer = (lac_bench_layer){.name = name_step(b, at),
+  double seconds = column_min(&b->steps, at);
+  *layer = (lac_bench_layer){.name = name_step(b, info.name, *next),
                              .op = laci_arena_text(arena, info.op),
                              .what = laci_arena_text(arena, info.what),
                              .kernel = laci_arena_text(arena, info.kernel),
@@ -332,18 +329,18 @@ static lac_status describe_step(bench *b, size_t at, double seconds, lac_error *
                              .flops = info.flops,
                              .bytes_read = info.bytes_read,
                              .bytes_written = info.bytes_written};
+  if (info.name) *next = info.name;
   bool whole = layer->name && layer->op && layer->what && layer->kernel;
   return whole ? LAC_OK : laci_fail_memory(err, "the result");
 }
 
 static lac_status describe_steps(bench *b, lac_error *err) {
   laci_bench_result *r = b->result;
+  const char *next = NULL;
   r->layers = laci_arena_alloc(&r->arena, b->n_steps, sizeof *r->layers);
   if (!r->layers) return laci_fail_memory(err, "the result");
   lac_status st = LAC_OK;
-  for (size_t at = 0; at < b->n_steps && !st; at++) {
-    st = describe_step(b, at, column_min(&b->steps, at), err);
-  }
+  for (size_t at = b->n_steps; at > 0 && !st; at--) st = describe_step(b, at - 1, &next, err);
   r->pub.layers = r->layers;
   r->pub.n_layers = (int)b->n_steps;
   return st;

@@ -30,10 +30,24 @@ static bool is_passed_over(const char *name) {
          fnmatch(".lacuna-*.tmp", name, 0) == 0;
 }
 
+/** The log is opened where it is; all else is replaced. A run that finds out only then has removed
+ * the checkpoints of the one before already. */
+static lac_status check_log(const char *folder, lac_error *err) {
+  char path[PATH_MAX];
+  struct stat found;
+  int n = snprintf(path, sizeof path, "%s/" LACI_RUN_LOG, folder);
+  if (n < 0 || (size_t)n >= sizeof path || lstat(path, &found) != 0 || S_ISREG(found.st_mode)) {
+    return LAC_OK;
+  }
+  return laci_fail(
+      err, LAC_BAD_FILE, "%s: %s", path,
+      S_ISLNK(found.st_mode) ? "it is a link, which is not followed" : "not a regular file");
+}
+
 lac_status laci_run_folder_check(const char *folder, lac_error *err) {
   char first[NAME_MAX + 1] = "";
   if (laci_folder_has(folder, LACI_RUN_MARK) || laci_folder_has(folder, LACI_RUN_CHECKPOINTS))
-    return LAC_OK;
+    return check_log(folder, err);
   DIR *files = opendir(folder);
   if (!files) {
     return errno == ENOENT ? LAC_OK : laci_fail(err, LAC_IO, "%s: %s", folder, strerror(errno));

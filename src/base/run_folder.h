@@ -23,7 +23,7 @@
 bool laci_run_has_name(const char *name);
 
 /** LAC_OK where the folder is not there, is empty, or is a run's; else LAC_EXISTS, naming a file in
- * it that is none. Fails LAC_IO, too. */
+ * it that is none. Fails LAC_BAD_FILE (its log is a link or not a regular file), LAC_IO, too. */
 LAC_MUST_CHECK lac_status laci_run_folder_check(const char *folder, lac_error *err);
 
 /** Whether path is a file that a run in the folder may write: by its place, or since it is the same

@@ -50,13 +50,18 @@ static double number_of(const json_t *object, const char *key) {
   return json_is_number(value) ? json_number_value(value) : (double)NAN;
 }
 
-/** False where the text is no line of a log. */
-static bool parse_line(const char *text, size_t n, laci_log_line *line) {
-  json_t *object = json_loadb(text, n, 0, NULL);
+/** *is_line: false where the text is no line of a log. */
+static lac_status parse_line(const laci_train_log *log, const char *text, size_t n,
+                             laci_log_line *line, bool *is_line, lac_error *err) {
+  json_error_t cause;
+  json_t *object = json_loadb(text, n, 0, &cause);
+  /* Where memory ends for a moment, jansson cuts a token short and calls the text wrong. */
+  if (!object) object = json_loadb(text, n, 0, &cause);
+  if (!object && !cause.text[0]) return laci_fail_memory(err, log->path); /* it says no cause */
   const json_t *step = json_object_get(object, "step");
-  bool is_line = json_is_object(object) && json_is_integer(step) && json_integer_value(step) >= 0;
+  *is_line = json_is_object(object) && json_is_integer(step) && json_integer_value(step) >= 0;
   *line = (laci_log_line){0};
-  if (is_line) {
+  if (*is_line) {
     line->is_eval = json_is_true(json_object_get(object, "eval"));
     line->step = json_integer_value(step);
     line->epoch = json_integer_value(json_object_get(object, "epoch"));
@@ -67,7 +72,7 @@ static bool parse_line(const char *text, size_t n, laci_log_line *line) {
     line->top5 = number_of(object, "top5");
   }
   json_decref(object);
-  return is_line;
+  return LAC_OK;
 }
 
 /** Lists the lines up to the step; *kept: the bytes that they and all before them take. */
@@ -78,12 +83,12 @@ static lac_status read_lines(laci_train_log *log, const char *text, size_t n, in
   for (size_t at = 0; at < n && !st;) {
     const char *end = memchr(text + at, '\n', n - at);
     laci_log_line line;
+    bool is_line = false;
     if (!end) break;
     size_t length = (size_t)(end - text) - at;
-    if (parse_line(text + at, length, &line)) {
-      if (line.step > step) break;
-      st = remember(log, &line, err);
-    }
+    st = parse_line(log, text + at, length, &line, &is_line, err);
+    if (is_line && line.step > step) break;
+    if (is_line) st = remember(log, &line, err);
     at += length + 1;
     *kept = at;
   }

@@ -42,6 +42,15 @@ static void a_folder_is_a_runs_or_empty_or_refused(void **state) {
   put("checkpoint-000000000001.lac"); /* of before run.json */
   assert_int_equal(laci_run_folder_check(dir.path, &err), LAC_OK);
   assert_int_equal(laci_run_folder_check(in_folder(&dir, "log.jsonl"), &err), LAC_IO);
+  assert_int_equal(unlink(in_folder(&dir, "log.jsonl")), 0);
+  assert_int_equal(symlink("nowhere", in_folder(&dir, "log.jsonl")), 0);
+  assert_int_equal(laci_run_folder_check(dir.path, &err), LAC_BAD_FILE);
+  assert_non_null(strstr(err.text, "/log.jsonl: it is a link"));
+  assert_int_equal(unlink(in_folder(&dir, "log.jsonl")), 0);
+  assert_int_equal(mkfifo(in_folder(&dir, "log.jsonl"), 0600), 0);
+  assert_int_equal(laci_run_folder_check(dir.path, &err), LAC_BAD_FILE);
+  assert_non_null(strstr(err.text, "/log.jsonl: not a regular file"));
+  assert_int_equal(unlink(in_folder(&dir, "log.jsonl")), 0);
 }
 
 static void files_of_a_run_are_known_by_place_and_by_what_they_are(void **state) {

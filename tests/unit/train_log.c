@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <jansson.h>
 
 #include "base/memory.h"
 #include "train/events.h"
@@ -190,6 +191,35 @@ static void without_memory_they_fail_cleanly(void **state) {
   remove_folder(&f);
 }
 
+/** Memory may end inside jansson, too: no line is taken for a foreign one then. */
+static void *json_memory(size_t n) { return laci_alloc(n, 1); }
+
+static void without_memory_no_earlier_line_is_lost(void **state) {
+  (void)state;
+  folder f = make_folder();
+  laci_train_log *log = NULL;
+  lac_status st = LAC_NO_MEMORY;
+  assert_int_equal(laci_train_log_open(f.path, -1, &log, NULL), LAC_OK);
+  write_steps(log, 1, 8);
+  assert_int_equal(laci_train_log_close(log, NULL), LAC_OK);
+  json_set_alloc_funcs(json_memory, laci_free);
+  int tries = 0;
+  for (long n = 1; st; n++, tries++) {
+    int64_t n_lines;
+    laci_memory_fail_at(n);
+    st = laci_train_log_open(f.path, 8, &log, NULL);
+    laci_memory_fail_at(0);
+    assert_true(st == LAC_OK || st == LAC_NO_MEMORY);
+    if (st) continue;
+    (void)laci_train_log_lines(log, &n_lines);
+    assert_int_equal(n_lines, 10);
+    assert_int_equal(laci_train_log_close(log, NULL), LAC_OK);
+  }
+  assert_true(tries > 20);
+  json_set_alloc_funcs(malloc, free);
+  remove_folder(&f);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(lines_are_those_of_the_interface),
@@ -199,6 +229,7 @@ int main(void) {
       cmocka_unit_test(checksums_are_crc32c),
       cmocka_unit_test(events_are_framed),
       cmocka_unit_test(without_memory_they_fail_cleanly),
+      cmocka_unit_test(without_memory_no_earlier_line_is_lost),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
