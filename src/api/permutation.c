@@ -2,13 +2,12 @@
  * Permutation files: saving a report's orders, replaying and undoing them. */
 #include <string.h>
 
-#include "api/apply.h"
 #include "api/prune_in.h"
+#include "api/report_in.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/writer.h"
-#include "permute/file.h"
 
 enum { MAX_FILE_BYTES = 1 << 30 };
 
@@ -26,28 +25,23 @@ lac_status lac_permutation_save(const lac_report *pub, const char *path, bool fo
 
 static lac_status replay(lac_model *model, const laci_job *job, const char *path, bool invert,
                          const lac_options *options, laci_report **out, lac_error *err) {
-  const laci_analysis *a = job->analysis;
-  laci_pattern pattern = {options->n, options->m};
+  const laci_prune_options how = laci_prune_options_of(options, job);
   char *text = NULL;
-  laci_plan *plan = NULL;
+  laci_pruning *pruning = NULL;
   laci_report *report = NULL;
   lac_status st = laci_file_read_text(path, MAX_FILE_BYTES, &text, err);
-  if (!st) st = laci_plan_create(a, &plan, err);
-  if (!st) st = laci_permutation_read(plan, path, text, invert, err);
-  if (!st) st = laci_report_create(model, "permute", options, a, &report, err);
-  if (!st) st = laci_report_add_plan(report, a, plan, err);
-  if (!st) st = laci_measure_layers(report, a, pattern, job->pool, err);
-  if (!st) st = laci_measure_kept(report, a, plan, pattern, job->pool, err);
-  if (!st && options->verify) st = laci_prove_plan(plan, options, job, report, err);
-  if (!st) st = laci_report_keep_orders(report, a, plan, options, err);
-  if (!st) st = laci_apply(model->graph, a, plan, false, pattern, job->pool, NULL, err);
   if (!st) {
-    laci_report_sum(report);
-    *out = report;
-    report = NULL;
+    st = laci_prune_replay(job->analysis, path, text, invert, &how, job->pool, &pruning, err);
   }
-  if (report) lac_report_destroy(&report->pub);
-  laci_plan_destroy(plan);
+  if (!st) st = laci_report_create(model, "permute", options, job->analysis, &report, err);
+  if (!st) st = laci_report_fill(report, pruning, err);
+  if (!st) {
+    laci_pruning_commit(pruning, model->graph);
+    *out = report;
+  } else if (report) {
+    lac_report_destroy(&report->pub);
+  }
+  laci_pruning_destroy(pruning);
   laci_free(text);
   return st;
 }

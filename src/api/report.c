@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * From analysis and plan to the plain data of a report. */
+ * From an analysis and the result of pruning to the plain data of a report. */
 #include "report/json.h"
 
 #include <stdio.h>
@@ -14,10 +14,6 @@ static const char *keep(laci_report *report, const char *text, bool *ok) {
   const char *copy = laci_arena_text(&report->arena, text);
   *ok &= copy != NULL;
   return copy;
-}
-
-static double percent(double identity, double kept, double upper) {
-  return upper > identity ? 100 * (kept - identity) / (upper - identity) : 0;
 }
 
 static bool fill_layer(laci_report *report, const laci_analysis *a, int l) {
@@ -47,20 +43,6 @@ static bool fill_layer(laci_report *report, const laci_analysis *a, int l) {
   return ok;
 }
 
-static void add_layer_plan(laci_report *report, const laci_analysis *a, const laci_plan *plan,
-                           int l) {
-  const laci_layer *from = &a->layers[l];
-  lac_layer *to = &report->layers[l];
-  const laci_value_orders *orders = &plan->orders.values[a->graph->stored[from->stored].value];
-  for (int i = 0; i < orders->n; i++) {
-    const laci_axis_order *order = &orders->items[i];
-    laci_value_orders one = {.n = 1, .items = &orders->items[i]};
-    if (laci_orders_are_identity(&one)) continue;
-    to->permuted_c |= order->axes[0] == from->c_axis;
-    to->permuted_k |= order->axes[0] == from->k_axis;
-  }
-}
-
 static const char *const *names_of(laci_report *report, const int *layers, int n, bool *ok) {
   const char **names = laci_arena_alloc(&report->arena, (size_t)n, sizeof *names);
   *ok &= names != NULL;
@@ -83,27 +65,6 @@ static bool fill_group(laci_report *report, const laci_analysis *a, int g) {
   return ok;
 }
 
-static bool add_group_plan(laci_report *report, const laci_analysis *a, const laci_plan *plan,
-                           int g) {
-  const laci_group *from = &a->groups[g];
-  lac_group *to = &report->groups[g];
-  bool ok = true;
-  if (from->frozen || plan->held[g]) return true;
-  const laci_found *found = &plan->found[g];
-  int32_t *order = laci_arena_alloc(&report->arena, (size_t)from->n_channels, sizeof *order);
-  if (!order) return false;
-  memcpy(order, found->order, (size_t)from->n_channels * sizeof *order);
-  to->permutation = order;
-  to->kept_identity = found->kept_identity;
-  to->kept = found->kept;
-  to->upper_bound = found->upper;
-  to->efficacy = percent(found->kept_identity, found->kept, found->upper);
-  to->strategy = keep(report, found->strategy, &ok);
-  to->iterations = found->iterations;
-  to->proven = found->proven;
-  return ok;
-}
-
 lac_status laci_report_create(const lac_model *model, const char *verb, const lac_options *options,
                               const laci_analysis *a, laci_report **out, lac_error *err) {
   *out = NULL;
@@ -122,7 +83,6 @@ lac_status laci_report_create(const lac_model *model, const char *verb, const la
                              .n_groups = a->n_groups,
                              .layers = report->layers,
                              .groups = report->groups};
-  report->keep_pruned = options->keep_pruned;
   report->pub.model = keep(report, model->path, &ok);
   report->pub.summary.groups = a->n_searchable;
   for (int l = 0; ok && l < a->n_layers; l++) ok = fill_layer(report, a, l);
@@ -135,12 +95,144 @@ lac_status laci_report_create(const lac_model *model, const char *verb, const la
   return laci_fail_memory(err, "the report");
 }
 
-lac_status laci_report_add_plan(laci_report *report, const laci_analysis *a, const laci_plan *plan,
-                                lac_error *err) {
-  for (int l = 0; l < a->n_layers; l++) add_layer_plan(report, a, plan, l);
-  for (int g = 0; g < a->n_groups; g++) {
-    if (!add_group_plan(report, a, plan, g)) return laci_fail_memory(err, "the report");
+/* ---- From a result ---- */
+
+static bool add_layer(laci_report *report, const laci_pruning *p, int l) {
+  const laci_pruned_layer *from = &p->layers[l];
+  lac_layer *to = &report->layers[l];
+  bool ok = true;
+  to->kept_identity = from->kept_identity;
+  to->kept = from->kept;
+  to->total = from->total;
+  to->n_zeros = from->n_zeros;
+  to->n_elements = from->n_elements;
+  to->zero_ratio = from->n_elements ? (double)from->n_zeros / (double)from->n_elements : 0;
+  to->holds_pattern = from->holds_pattern;
+  to->was_pruned = from->was_pruned;
+  to->pruned = from->pruned;
+  to->searchable = to->permutable_c = from->searchable;
+  to->permutable_k = to->permutable_k && !p->plan->held[to->group_k - 1];
+  if (from->reason != p->analysis->layers[l].reason) to->reason = keep(report, from->reason, &ok);
+  return ok;
+}
+
+lac_status laci_report_add_layers(laci_report *report, const laci_pruning *p, lac_error *err) {
+  bool ok = true;
+  for (int l = 0; ok && l < report->pub.n_layers; l++) ok = add_layer(report, p, l);
+  for (int g = 0; ok && g < report->pub.n_groups; g++) {
+    if (!p->plan->held[g]) continue;
+    report->groups[g].frozen = true;
+    report->groups[g].cause = keep(report, p->held_cause[g], &ok);
+    report->pub.summary.groups--;
   }
+  return ok ? LAC_OK : laci_fail_memory(err, "the report");
+}
+
+static void add_moves(lac_layer *to, const laci_layer *from, const laci_value_orders *orders) {
+  for (int i = 0; i < orders->n; i++) {
+    const laci_axis_order *order = &orders->items[i];
+    laci_value_orders one = {.n = 1, .items = &orders->items[i]};
+    if (laci_orders_are_identity(&one)) continue;
+    to->permuted_c |= order->axes[0] == from->c_axis;
+    to->permuted_k |= order->axes[0] == from->k_axis;
+  }
+}
+
+/* The order of one axis of a stored tensor. */
+static bool add_order(laci_report *report, const laci_stored *stored, const laci_axis_order *from) {
+  laci_report_order *to = &report->orders[report->n_orders];
+  *to = (laci_report_order){
+      .tensor = laci_arena_text(&report->arena, stored->name),
+      .axis = from->axes[0],
+      .count = from->count,
+      .order = laci_arena_alloc(&report->arena, (size_t)from->count, sizeof *to->order)};
+  if (!to->tensor || !to->order) return false;
+  memcpy(to->order, from->order, (size_t)from->count * sizeof *to->order);
+  if (from->n_groups > 0) { /* a group's own numbers */
+    int64_t size = from->count / from->n_groups;
+    for (int64_t p = 0; p < from->count; p++)
+      to->order[p] = (int32_t)(to->order[p] - p / size * size);
+  }
+  report->n_orders++;
+  return true;
+}
+
+lac_status laci_report_add_orders(laci_report *report, const laci_pruning *p, lac_error *err) {
+  const laci_analysis *a = p->analysis;
+  bool ok = true;
+  for (int l = 0; l < report->pub.n_layers && l < a->n_layers; l++) {
+    const laci_stored *stored = &a->graph->stored[a->layers[l].stored];
+    add_moves(&report->layers[l], &a->layers[l], &p->plan->orders.values[stored->value]);
+  }
+  for (int s = 0; ok && s < a->graph->n_stored; s++) {
+    const laci_stored *stored = &a->graph->stored[s];
+    const laci_value_orders *orders = &p->plan->orders.values[stored->value];
+    for (int i = 0; ok && i < orders->n; i++) ok = add_order(report, stored, &orders->items[i]);
+  }
+  if (!ok) return laci_fail_memory(err, "the report");
+  return laci_permutation_text(p->plan, p->pattern, report->pub.seed, &report->permutation, err);
+}
+
+lac_status laci_report_add_verification(laci_report *report, const laci_pruning *p,
+                                        lac_error *err) {
+  const laci_proof *proof = &p->verification.proof;
+  lac_summary *summary = &report->pub.summary;
+  bool ok = true;
+  summary->verified = p->verification.verified;
+  summary->proof_seconds = p->verification.seconds;
+  summary->max_abs_error = proof->max_abs_error;
+  summary->max_abs_output = proof->max_abs_output;
+  summary->worst_ratio = proof->worst_ratio;
+  summary->values_compared = proof->n_compared;
+  summary->values_skipped = proof->n_skipped;
+  summary->proof_engine = proof->engine;
+  summary->outputs = proof->n_outputs;
+  summary->outputs_compared = proof->n_outputs_compared;
+  if (proof->n_skipped) summary->skipped_reason = keep(report, proof->reason, &ok);
+  return ok ? LAC_OK : laci_fail_memory(err, "the report");
+}
+
+static bool add_group(laci_report *report, const laci_pruning *p, int g) {
+  const laci_group *from = &p->analysis->groups[g];
+  const laci_found *found = &p->plan->found[g];
+  lac_group *to = &report->groups[g];
+  bool ok = true;
+  if (from->frozen || p->plan->held[g]) return true;
+  int32_t *order = laci_arena_alloc(&report->arena, (size_t)from->n_channels, sizeof *order);
+  if (!order) return false;
+  memcpy(order, found->order, (size_t)from->n_channels * sizeof *order);
+  to->permutation = order;
+  to->kept_identity = found->kept_identity;
+  to->kept = found->kept;
+  to->upper_bound = found->upper;
+  to->efficacy = laci_found_efficacy(found);
+  to->strategy = keep(report, found->strategy, &ok);
+  to->iterations = found->iterations;
+  to->proven = found->proven;
+  return ok;
+}
+
+/* A mask's bits change hands; its tensor's name is copied. */
+static bool take_mask(laci_report *report, const laci_pruning *p, laci_pruned_mask *mask) {
+  const char *name = laci_arena_text(&report->arena, p->analysis->graph->stored[mask->stored].name);
+  report->masks[report->n_masks++] =
+      (laci_report_mask){.tensor = name, .count = mask->count, .bits = mask->bits};
+  mask->bits = NULL;
+  return name != NULL;
+}
+
+lac_status laci_report_fill(laci_report *report, laci_pruning *p, lac_error *err) {
+  lac_status st = laci_report_add_layers(report, p, err);
+  if (!st) st = laci_report_add_verification(report, p, err);
+  if (!st) st = laci_report_add_orders(report, p, err);
+  bool ok = true;
+  for (int g = 0; !st && ok && g < report->pub.n_groups; g++) ok = add_group(report, p, g);
+  for (int k = 0; !st && ok && k < p->n_masks; k++) ok = take_mask(report, p, &p->masks[k]);
+  if (!ok) st = laci_fail_memory(err, "the report");
+  if (st) return st;
+  report->pub.summary.interrupted = p->interrupted;
+  report->pub.summary.search_seconds = p->search_seconds;
+  laci_report_sum(report);
   return LAC_OK;
 }
 
@@ -161,51 +253,12 @@ void laci_report_sum(laci_report *report) {
   }
 }
 
-lac_status laci_report_keep_orders(laci_report *report, const laci_analysis *a,
-                                   const laci_plan *plan, const lac_options *options,
-                                   lac_error *err) {
-  for (int s = 0; s < a->graph->n_stored; s++) {
-    const laci_stored *stored = &a->graph->stored[s];
-    const laci_value_orders *orders = &plan->orders.values[stored->value];
-    for (int i = 0; i < orders->n; i++) {
-      const laci_axis_order *from = &orders->items[i];
-      laci_report_order *to = &report->orders[report->n_orders];
-      *to = (laci_report_order){
-          .tensor = laci_arena_text(&report->arena, stored->name),
-          .axis = from->axes[0],
-          .count = from->count,
-          .order = laci_arena_alloc(&report->arena, (size_t)from->count, sizeof *to->order)};
-      if (!to->tensor || !to->order) return laci_fail_memory(err, "the report");
-      memcpy(to->order, from->order, (size_t)from->count * sizeof *to->order);
-      if (from->n_groups > 0) { /* a group's own numbers */
-        int64_t size = from->count / from->n_groups;
-        for (int64_t p = 0; p < from->count; p++)
-          to->order[p] = (int32_t)(to->order[p] - p / size * size);
-      }
-      report->n_orders++;
-    }
-  }
-  laci_pattern pattern = {options->n, options->m};
-  return laci_permutation_text(plan, pattern, options->seed, &report->permutation, err);
-}
-
-lac_status laci_report_keep_mask(laci_report *report, const char *tensor, const uint8_t *mask,
-                                 int64_t count, lac_error *err) {
-  laci_report_mask *to = &report->masks[report->n_masks];
-  *to = (laci_report_mask){.tensor = laci_arena_text(&report->arena, tensor),
-                           .count = count,
-                           .bits = laci_arena_alloc(&report->arena, (size_t)(count + 7) / 8, 1)};
-  if (!to->tensor || !to->bits) return laci_fail_memory(err, "the masks");
-  for (int64_t e = 0; e < count; e++) to->bits[e / 8] |= (uint8_t)((mask[e] & 1) << (e % 8));
-  report->n_masks++;
-  return LAC_OK;
-}
-
 void lac_report_destroy(lac_report *pub) {
   if (!pub) return;
   laci_report *report = (laci_report *)pub;
   laci_free(report->layers);
   laci_free(report->groups);
+  for (size_t k = 0; k < report->n_masks; k++) laci_free(report->masks[k].bits);
   laci_free(report->masks);
   laci_free(report->orders);
   laci_free(report->permutation);

@@ -4,13 +4,13 @@
 #define LACI_API_REPORT_IN_H
 
 #include "api/model_in.h"
-#include "permute/plan.h"
+#include "prune/prune.h"
 
 /** Of one stored tensor that was masked: one bit an element, 1 = kept, lowest bit first. */
 typedef struct laci_report_mask {
   const char *tensor;
   int64_t count;
-  uint8_t *bits; /* arena */
+  uint8_t *bits;
 } laci_report_mask;
 
 typedef struct laci_report_order {
@@ -21,8 +21,7 @@ typedef struct laci_report_order {
 } laci_report_order;
 
 typedef struct laci_report {
-  lac_report pub;   /* first: a lac_report * is a laci_report * */
-  bool keep_pruned; /* the option */
+  lac_report pub; /* first: a lac_report * is a laci_report * */
   laci_arena arena;
   lac_layer *layers;
   lac_group *groups;
@@ -38,36 +37,22 @@ LAC_MUST_CHECK lac_status laci_report_create(const lac_model *model, const char 
                                              const laci_analysis *analysis, laci_report **report,
                                              lac_error *err);
 
-/** What the plan (of the report's analysis) does: which layers move, the groups' orders and scores.
- */
-LAC_MUST_CHECK lac_status laci_report_add_plan(laci_report *report, const laci_analysis *analysis,
-                                               const laci_plan *plan, lac_error *err);
+/* What a result says goes into the report; the result is of the report's analysis, where nothing
+ * else is said. Each fails LAC_NO_MEMORY. */
 
-/** Copies the orders of all stored tensors that the plan moves, and the permutation file's text. */
-LAC_MUST_CHECK lac_status laci_report_keep_orders(laci_report *report,
-                                                  const laci_analysis *analysis,
-                                                  const laci_plan *plan, const lac_options *options,
-                                                  lac_error *err);
-
-/** Keeps a mask of `count` bytes. */
-LAC_MUST_CHECK lac_status laci_report_keep_mask(laci_report *report, const char *tensor,
-                                                const uint8_t *mask, int64_t count, lac_error *err);
-
-/** Nothing but zeros, as heads begin: no magnitude tells which of them to keep. */
-static inline bool laci_layer_is_zero(const lac_layer *layer) {
-  return layer->n_elements > 0 && layer->n_zeros == layer->n_elements;
-}
-
-/** A layer that was measured is a pruned weight when the pattern says something about it and holds,
- * and something is left of it. */
-static inline bool laci_layer_is_pruned(const lac_layer *layer, int pattern_n) {
-  return layer->holds_pattern && layer->channels_in > pattern_n && !laci_layer_is_zero(layer);
-}
-
-/** With keep_pruned, after the layers are measured: what is pruned already keeps its mask, so that
- * the groups of its input channels are held in their order by the plan. */
-LAC_MUST_CHECK lac_status laci_keep_pruned(laci_report *report, const laci_analysis *analysis,
-                                           laci_plan *plan, lac_error *err);
+/** The layers' figures, and what is held in its order. */
+LAC_MUST_CHECK lac_status laci_report_add_layers(laci_report *report, const laci_pruning *pruning,
+                                                 lac_error *err);
+/** Which layers move, the orders of all stored tensors, the permutation file's text. The result may
+ * be of the network that the report's came from. */
+LAC_MUST_CHECK lac_status laci_report_add_orders(laci_report *report, const laci_pruning *pruning,
+                                                 lac_error *err);
+/** What the verification found; of any network. */
+LAC_MUST_CHECK lac_status laci_report_add_verification(laci_report *report,
+                                                       const laci_pruning *pruning, lac_error *err);
+/** All of these, the groups' orders, the search and the sums; takes the masks. */
+LAC_MUST_CHECK lac_status laci_report_fill(laci_report *report, laci_pruning *pruning,
+                                           lac_error *err);
 
 /** Sums over the layers: pruned, permuted, kept_before, kept_after. */
 void laci_report_sum(laci_report *report);

@@ -2,7 +2,6 @@
  * lac_train_json: what a training was asked for, what came of it, and which layers kept zeros. */
 #include <string.h>
 
-#include "api/report_in.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "lacuna/train.h"
@@ -45,10 +44,15 @@ static json_t *lines(laci_json_writer *w, const char *text) {
 
 /* ---- Masks ---- */
 
+/** Nothing but zeros: it was not pruned, since no magnitude tells which of them to keep. */
+static bool is_zero(const lac_layer *layer) {
+  return layer->n_elements > 0 && layer->n_zeros == layer->n_elements;
+}
+
 static json_t *dense_layer(laci_json_writer *w, const lac_layer *layer) {
   static const char left[] =
       "it does not hold the pattern, and only masks that were there are kept";
-  bool is_left = layer->eligible && !laci_layer_is_zero(layer);
+  bool is_left = layer->eligible && !is_zero(layer);
   json_t *object = json_object();
   laci_json_add(w, object, "name", laci_json_text(w, layer->name));
   laci_json_add(w, object, "reason", laci_json_text(w, is_left ? left : layer->reason));

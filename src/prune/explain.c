@@ -5,7 +5,7 @@
  * multiset, for the other axes may be reordered too); where that leaves several, by the masked
  * tensors: what is not zero in the new slice must be in the old one. Every element is compared at
  * the end, so a wrong guess cannot pass. */
-#include "api/against.h"
+#include "prune/prune.h"
 
 #include <string.h>
 
@@ -334,8 +334,9 @@ static lac_status pair_up(const laci_analysis *a, const laci_graph *changed, pai
   return LAC_OK;
 }
 
-lac_status laci_explain_changes(laci_plan *plan, const laci_graph *changed, lac_error *err) {
-  const laci_analysis *a = plan->analysis;
+lac_status laci_pruning_explain(laci_pruning *pruning, const laci_graph *changed, lac_error *err) {
+  const laci_analysis *a = pruning->analysis;
+  laci_plan *plan = pruning->plan;
   matcher m = {.plan = plan};
   m.pairs = laci_alloc((size_t)a->graph->n_stored, sizeof *m.pairs);
   lac_status st = m.pairs ? pair_up(a, changed, m.pairs, err) : laci_fail_memory(err, "the match");

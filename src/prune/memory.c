@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What pruning will hold, phase by phase: search, new weights, verification. The largest phase,
+ * with what is there all the time, must be within the limit. */
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "prune/prune_in.h"
+
+static int compare_bytes(const void *a, const void *b) {
+  uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+  return (x < y) - (x > y); /* the largest first */
+}
+
+/* What a group's search holds: its magnitudes as 16-bit numbers, and prices of its channels against
+ * each other. */
+static uint64_t search_bytes(const laci_analysis *a, const laci_group *group) {
+  uint64_t bytes = laci_bytes_of((int64_t)group->n_channels * group->n_channels, sizeof(float));
+  for (int l = 0; l < group->n_layers; l++) {
+    const laci_stored *stored = &a->graph->stored[a->layers[group->layers[l]].stored];
+    bytes += laci_bytes_of(laci_shape_count(&stored->shape), sizeof(uint16_t));
+  }
+  return bytes;
+}
+
+/* As many searches as there are threads go on at a time: the largest, at worst. */
+static lac_status plan_search(const laci_analysis *a, int n_threads, laci_budget *budget,
+                              lac_error *err) {
+  int n = a->n_searchable;
+  uint64_t *bytes = laci_alloc((size_t)n, sizeof *bytes);
+  if (!bytes) return laci_fail_memory(err, "the search");
+  for (int g = 0; g < n; g++) bytes[g] = search_bytes(a, &a->groups[g]);
+  qsort(bytes, (size_t)n, sizeof *bytes, compare_bytes);
+  for (int g = 0; g < n && g < n_threads; g++) {
+    laci_budget_add(budget, bytes[g], "the search of one group of layers");
+  }
+  laci_free(bytes);
+  return laci_budget_check(budget, "the search", err);
+}
+
+/* All tensors that move, and the weights that are pruned, are made anew beside the old ones. */
+static lac_status plan_weights(const laci_analysis *a, const laci_prune_options *options,
+                               laci_budget *budget, lac_error *err) {
+  for (int s = 0; s < a->graph->n_stored && options->permute; s++) {
+    const laci_stored *stored = &a->graph->stored[s];
+    laci_budget_add(budget, stored->size_bytes, "%.200s (made anew)", stored->name);
+  }
+  for (int l = 0; l < a->n_layers && options->mask; l++) {
+    const laci_stored *stored = &a->graph->stored[a->layers[l].stored];
+    if (!a->layers[l].eligible) continue;
+    laci_budget_add_sum(budget, laci_bytes_of(laci_shape_count(&stored->shape), 1) / 8);
+    if (options->permute) continue;
+    laci_budget_add(budget, stored->size_bytes, "%.200s (made anew)", stored->name);
+  }
+  return laci_budget_check(budget, "making the new weights", err);
+}
+
+lac_status laci_prune_plan_memory(const laci_analysis *a, const laci_prune_options *options,
+                                  int n_threads, lac_error *err) {
+  laci_budget base = *options->budget, most = base, verification = base, phase = base;
+  char text[32];
+  bool verifies = options->permute && options->verify && a->n_searchable > 0;
+  lac_status st = options->permute ? plan_search(a, n_threads, &phase, err) : LAC_OK;
+  if (st) return st;
+  laci_budget_keep_most(&most, &phase);
+  phase = base;
+  st = plan_weights(a, options, &phase, err);
+  if (st) return st;
+  laci_budget_keep_most(&most, &phase);
+  laci_proof_options how = {.budget = &base};
+  if (verifies) st = laci_prove_plan_memory(a->graph, &how, &verification, err);
+  if (st == LAC_MEMORY_LIMIT) {
+    return laci_fail_in(err, st, LACI_PROOF_DOES_NOT_FIT " (all else takes %s)",
+                        laci_size_text(most.needed, text, sizeof text));
+  }
+  if (st) return st;
+  laci_budget_keep_most(&most, &verification);
+  laci_log(LAC_LOG_DEBUG, "memory: %s planned at most, %s of it for the model",
+           laci_size_text(most.needed, text, sizeof text),
+           laci_size_text(base.needed, (char[32]){0}, 32));
+  return LAC_OK;
+}

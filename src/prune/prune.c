@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The pipeline: measure, search, verify, mask, and what is logged of it. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/plural.h"
+#include "permute/file.h"
+#include "prune/prune_in.h"
+
+lac_status laci_pruning_create(const laci_analysis *a, laci_pattern pattern, laci_pruning **out,
+                               lac_error *err) {
+  *out = NULL;
+  laci_pruning *p = laci_alloc(1, sizeof *p);
+  if (!p) return laci_fail_memory(err, "the pruning");
+  p->analysis = a;
+  p->pattern = pattern;
+  p->layers = laci_alloc((size_t)a->n_layers, sizeof *p->layers);
+  p->masks = laci_alloc((size_t)a->n_layers, sizeof *p->masks);
+  p->held_cause = laci_alloc((size_t)a->n_groups, sizeof *p->held_cause);
+  lac_status st =
+      p->layers && p->masks && p->held_cause ? LAC_OK : laci_fail_memory(err, "the pruning");
+  for (int l = 0; l < a->n_layers && !st; l++) {
+    const laci_layer *layer = &a->layers[l];
+    p->layers[l] =
+        (laci_pruned_layer){.n_elements = laci_shape_count(&a->graph->stored[layer->stored].shape),
+                            .searchable = layer->searchable,
+                            .reason = layer->reason};
+  }
+  if (!st) st = laci_plan_create(a, &p->plan, err);
+  if (st) laci_pruning_destroy(p);
+  else *out = p;
+  return st;
+}
+
+void laci_pruning_destroy(laci_pruning *p) {
+  if (!p) return;
+  for (int k = 0; k < p->n_masks; k++) laci_free(p->masks[k].bits);
+  for (int s = 0; p->weights && s < p->analysis->graph->n_stored; s++) laci_free(p->weights[s]);
+  laci_free(p->weights);
+  laci_free(p->layers);
+  laci_free(p->masks);
+  laci_free(p->held_cause);
+  laci_plan_destroy(p->plan);
+  laci_arena_clear(&p->arena);
+  laci_free(p);
+}
+
+double laci_found_efficacy(const laci_found *found) {
+  double most = found->upper - found->kept_identity;
+  return found->upper > found->kept_identity ? 100 * (found->kept - found->kept_identity) / most
+                                             : 0;
+}
+
+/* ---- The search ---- */
+
+static lac_status search(laci_pruning *p, const laci_prune_options *options, laci_pool *pool,
+                         lac_error *err) {
+  double start = laci_clock_seconds();
+  if (laci_interrupted()) return laci_fail(err, LAC_INTERRUPTED, "interrupted before the search");
+  lac_status st = laci_plan_search(p->plan, p->pattern, &options->search, pool, err);
+  p->search_seconds = laci_clock_seconds() - start;
+  if (!st && laci_interrupted()) { /* that ended the search, not the rest of the way */
+    laci_log(LAC_LOG_WARNING, "search interrupted: going on with the best orders found so far");
+    p->interrupted = true;
+    lac_interrupt(false);
+  }
+  return st;
+}
+
+/* Never worse than before: what counts is what the layers keep, whatever the search was able to
+ * score. */
+static lac_status revert_losses(laci_pruning *p, laci_pool *pool, lac_error *err) {
+  const laci_analysis *a = p->analysis;
+  laci_plan *plan = p->plan;
+  lac_status st = laci_pruning_measure_kept(p, pool, err);
+  bool changed = false;
+  for (int g = 0; g < a->n_searchable && !st; g++) {
+    double before = 0, after = 0;
+    for (int i = 0; i < a->groups[g].n_layers; i++) {
+      before += p->layers[a->groups[g].layers[i]].kept_identity;
+      after += p->layers[a->groups[g].layers[i]].kept;
+    }
+    if (!(after < before) || !laci_plan_moves(plan, g)) continue;
+    for (int c = 0; c < a->groups[g].n_channels; c++) plan->found[g].order[c] = c;
+    plan->found[g].kept = plan->found[g].kept_identity;
+    changed = true;
+  }
+  if (!st && changed) {
+    st = laci_plan_complete(plan, err);
+    if (!st) st = laci_pruning_measure_kept(p, pool, err);
+  }
+  return st;
+}
+
+/* ---- What is logged ---- */
+
+static void log_groups(const laci_pruning *p) {
+  for (int g = 0; g < p->analysis->n_groups; g++) {
+    const laci_group *group = &p->analysis->groups[g];
+    const laci_found *found = &p->plan->found[g];
+    if (group->frozen || p->plan->held[g] || !found->strategy) continue;
+    laci_log(LAC_LOG_DEBUG,
+             "group %d: %d channels, %d layer%s, kept %.6g -> %.6g, efficacy %.2f %% (%s)", g + 1,
+             group->n_channels, group->n_layers, laci_plural(group->n_layers), found->kept_identity,
+             found->kept, laci_found_efficacy(found), found->strategy);
+  }
+}
+
+/* How many layers have the reason of layer l. */
+static int share_reason(const laci_pruning *p, int l) {
+  const char *wanted = p->layers[l].reason;
+  int n = 0;
+  for (int k = 0; wanted && k < p->analysis->n_layers; k++) {
+    const char *reason = p->layers[k].reason;
+    n += reason && strcmp(reason, wanted) == 0;
+  }
+  return n;
+}
+
+static bool prunes_any(const laci_pruning *p) {
+  for (int l = 0; l < p->analysis->n_layers; l++) {
+    if (p->layers[l].pruned) return true;
+  }
+  return false;
+}
+
+/* Why no layer at all was pruned: what most of them say. */
+static void warn_of_none(const laci_pruning *p) {
+  const laci_analysis *a = p->analysis;
+  int n_odd = 0, most = 0;
+  for (int l = 0; l < a->n_layers; l++) {
+    n_odd += a->layers[l].odd_size;
+    if (share_reason(p, l) > share_reason(p, most)) most = l;
+  }
+  char why[512];
+  if (a->n_layers == 0) {
+    (void)snprintf(why, sizeof why,
+                   "the network has no Conv, Gemm, MatMul or ConvTranspose with a stored weight");
+  } else if (n_odd > 0) {
+    (void)snprintf(why, sizeof why, "--all-sizes prunes what Tensor Cores do not take, too");
+  } else {
+    (void)snprintf(why, sizeof why, "%d of %d: %s", share_reason(p, most), a->n_layers,
+                   p->layers[most].reason);
+  }
+  laci_log(LAC_LOG_WARNING, "no layer takes %d:%d; %s", p->pattern.n, p->pattern.m, why);
+}
+
+/* ---- The whole ---- */
+
+lac_status laci_prune(const laci_analysis *a, const laci_prune_options *options, laci_pool *pool,
+                      laci_pruning **out, lac_error *err) {
+  laci_pruning *p = NULL;
+  *out = NULL;
+  lac_status st = laci_prune_plan_memory(a, options, laci_pool_threads(pool), err);
+  if (!st) st = laci_pruning_create(a, options->pattern, &p, err);
+  /* before the long work: a NaN shows here */
+  if (!st) st = laci_pruning_measure(p, pool, err);
+  if (!st && options->keep_pruned) st = laci_pruning_hold(p, err);
+  if (!st && options->permute) st = search(p, options, pool, err);
+  if (!st) st = revert_losses(p, pool, err);
+  if (!st && options->verify) st = laci_pruning_verify(p, options, pool, err);
+  if (!st) st = laci_pruning_make_weights(p, options, pool, err);
+  if (st) {
+    laci_pruning_destroy(p);
+    return st;
+  }
+  if (options->mask && !prunes_any(p)) warn_of_none(p);
+  log_groups(p);
+  *out = p;
+  return LAC_OK;
+}
+
+lac_status laci_prune_replay(const laci_analysis *a, const char *name, const char *text,
+                             bool invert, const laci_prune_options *options, laci_pool *pool,
+                             laci_pruning **out, lac_error *err) {
+  laci_pruning *p = NULL;
+  *out = NULL;
+  lac_status st = laci_pruning_create(a, options->pattern, &p, err);
+  if (!st) st = laci_permutation_read(p->plan, name, text, invert, err);
+  if (!st) st = laci_pruning_measure(p, pool, err);
+  if (!st) st = laci_pruning_measure_kept(p, pool, err);
+  if (!st && options->verify) st = laci_pruning_verify(p, options, pool, err);
+  if (!st) st = laci_pruning_make_weights(p, options, pool, err);
+  if (st) laci_pruning_destroy(p);
+  else *out = p;
+  return st;
+}

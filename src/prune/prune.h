@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Pruning: scores -> orders -> verification -> masks -> new weights.
+ *
+ * It works on an analysis and makes a result, laci_pruning, in which everything is there, the new
+ * weights too; the network changes in one last step, which cannot fail. Reports are filled from the
+ * result, and nothing here knows them. Read prune.c first: it calls the other files in this order.
+ *
+ * Nothing is shared between two results: several threads may each work on their own, of one graph
+ * too, until one of them commits. */
+#ifndef LACI_PRUNE_PRUNE_H
+#define LACI_PRUNE_PRUNE_H
+
+#include "permute/plan.h"
+#include "prove/prove.h"
+
+typedef struct laci_prune_options {
+  laci_pattern pattern;
+  bool permute;     /* searches orders; else every channel stays where it is */
+  bool mask;        /* chooses masks for the eligible layers */
+  bool keep_pruned; /* what is pruned already keeps its mask, and its input channels their order */
+  bool verify;      /* compares the network before and after the reordering, value by value */
+  laci_search_options search;
+  const laci_budget *budget; /* the limit, and what the model holds */
+} laci_prune_options;
+
+/** A layer of the analysis, measured; figures of layers that cannot be measured are 0. */
+typedef struct laci_pruned_layer {
+  double kept_identity;        /* sum of scores that N:M keeps in the order that was there */
+  double kept;                 /* the same in the order of the result */
+  double total;                /* sum of all scores */
+  int64_t n_zeros, n_elements; /* of the new weight */
+  bool holds_pattern;          /* the new weight */
+  bool was_pruned; /* before: it holds the pattern, which says something about it, and some of it is
+                      left */
+  bool pruned;     /* it has a mask in the result */
+  bool searchable; /* its input channels belong to a group that was free to be searched */
+  const char *reason; /* why it is not pruned or stays in its order; NULL: nothing to say */
+} laci_pruned_layer;
+
+/** The mask of a stored tensor: one bit an element, 1 = kept, lowest bit first. */
+typedef struct laci_pruned_mask {
+  int stored;
+  int64_t count;
+  uint8_t *bits; /* laci_alloc; who takes it sets NULL */
+} laci_pruned_mask;
+
+typedef struct laci_verification {
+  bool verified; /* it ran and held, or nothing moves */
+  double seconds;
+  laci_proof proof; /* engine NULL: there was nothing to compute */
+} laci_verification;
+
+typedef struct laci_pruning {
+  const laci_analysis *analysis;
+  laci_pattern pattern;
+  laci_plan *plan;           /* the orders */
+  laci_pruned_layer *layers; /* [analysis->n_layers] */
+  const char **held_cause;   /* [analysis->n_groups] why a group that is free stays; else NULL */
+  int n_masks;
+  laci_pruned_mask *masks; /* [n_masks], room for one a layer */
+  uint8_t **weights;       /* [n stored] new bytes; NULL: they stay as they are */
+  laci_verification verification;
+  bool interrupted; /* the search was ended before its time */
+  double search_seconds;
+  laci_arena arena; /* texts */
+} laci_pruning;
+
+/** A result in which nothing moves and nothing is pruned yet. The analysis must outlive it. *out is
+ * NULL on failure, here and below. */
+LAC_MUST_CHECK lac_status laci_pruning_create(const laci_analysis *analysis, laci_pattern pattern,
+                                              laci_pruning **out, lac_error *err);
+void laci_pruning_destroy(laci_pruning *pruning); /* NULL is fine */
+
+/** All of it, but for the commit. Fails LAC_BAD_VALUE (NaN or Inf in an eligible layer),
+ * LAC_PROOF_FAILED, LAC_INTERRUPTED, LAC_NO_MEMORY, LAC_MEMORY_LIMIT (the verification included:
+ * before the search). */
+LAC_MUST_CHECK lac_status laci_prune(const laci_analysis *analysis,
+                                     const laci_prune_options *options, laci_pool *pool,
+                                     laci_pruning **out, lac_error *err);
+
+/** The same with the orders of a permutation file's text, or with their inverse, in the place of
+ * the search; nothing is masked. `name` is for messages. Fails LAC_BAD_FILE, too. */
+LAC_MUST_CHECK lac_status laci_prune_replay(const laci_analysis *analysis, const char *name,
+                                            const char *text, bool invert,
+                                            const laci_prune_options *options, laci_pool *pool,
+                                            laci_pruning **out, lac_error *err);
+
+/** Puts the new weights in place; `graph` is the analysed one. Views of the old ones die, those of
+ * the analysis too. */
+void laci_pruning_commit(laci_pruning *pruning, laci_graph *graph);
+
+/* ---- The steps, for those who need only some ---- */
+
+/** Measures every layer as it is in the graph. Fails LAC_BAD_VALUE for NaN or Inf in an eligible
+ * one. */
+LAC_MUST_CHECK lac_status laci_pruning_measure(laci_pruning *pruning, laci_pool *pool,
+                                               lac_error *err);
+
+/** Finds the orders that turn the graph's stored tensors into those of `changed`, elements that are
+ * masked out (zero) in a layer's weight excepted, and checks every element. Fails LAC_PROOF_FAILED
+ * naming the first tensor that cannot be explained so. */
+LAC_MUST_CHECK lac_status laci_pruning_explain(laci_pruning *pruning, const laci_graph *changed,
+                                               lac_error *err);
+
+/** Verifies the orders and logs what was found; those that move nothing hold by themselves. Of the
+ * options, budget and the search's seed count. */
+LAC_MUST_CHECK lac_status laci_pruning_verify(laci_pruning *pruning,
+                                              const laci_prune_options *options, laci_pool *pool,
+                                              lac_error *err);
+
+/** Percent of what could be gained that was: (kept - identity) / (upper - identity); 0: nothing
+ * could. */
+double laci_found_efficacy(const laci_found *found);
+
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The steps of pruning, as its files share them; prune.c calls them from top to bottom. */
+#ifndef LACI_PRUNE_PRUNE_IN_H
+#define LACI_PRUNE_PRUNE_IN_H
+
+#include "prune/prune.h"
+
+/** memory.c: plans all phases before the first begins: nobody wants to wait for a search whose
+ * verification does not fit. Fails LAC_MEMORY_LIMIT. */
+LAC_MUST_CHECK lac_status laci_prune_plan_memory(const laci_analysis *analysis,
+                                                 const laci_prune_options *options, int n_threads,
+                                                 lac_error *err);
+
+/** measure.c: `kept` of every eligible layer in the plan's order; all must be measured already. */
+LAC_MUST_CHECK lac_status laci_pruning_measure_kept(laci_pruning *pruning, laci_pool *pool,
+                                                    lac_error *err);
+
+/** hold.c: after the layers are measured, holds the groups of the input channels of what is pruned
+ * already. */
+LAC_MUST_CHECK lac_status laci_pruning_hold(laci_pruning *pruning, lac_error *err);
+
+/** weights.c: the bytes of a stored tensor in the plan's order; *bytes is the caller's, NULL where
+ * they stay as they are. */
+LAC_MUST_CHECK lac_status laci_reordered_bytes(const laci_stored *stored, const laci_plan *plan,
+                                               uint8_t **bytes, lac_error *err);
+
+/** weights.c: reorders every stored tensor as the plan says and, with options->mask, masks the
+ * eligible layers' weights, but for those that are all zero. */
+LAC_MUST_CHECK lac_status laci_pruning_make_weights(laci_pruning *pruning,
+                                                    const laci_prune_options *options,
+                                                    laci_pool *pool, lac_error *err);
+
+/** Nothing but zeros, as heads begin: no magnitude tells which of them to keep. */
+static inline bool laci_pruned_layer_is_zero(const laci_pruned_layer *layer) {
+  return layer->n_elements > 0 && layer->n_zeros == layer->n_elements;
+}
+
+#endif
