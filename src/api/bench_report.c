@@ -1,24 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What lac_bench found: sums by operator, JSON, and the slowest layers as a chart
- * (report/chart.h). */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* qsort_r */
-#endif
-#include <stdarg.h>
-#include <math.h>
-#include <stdio.h>
+ * What lac_bench found: sums by operator; report/bench.c writes it. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "api/bench_in.h"
 #include "base/error.h"
-#include "base/json.h"
-#include "lacuna/prune.h" /* lac_version */
 #include "report/chart.h"
-
-enum { DIGITS = 9, MOST_BARS = 40, PERCENT = 100 };
-
-/* ---- Sums ---- */
+#include "report/json.h"
 
 static lac_bench_kind *kind_of(laci_bench_result *result, const char *op) {
   for (int at = 0; at < result->pub.n_kinds; at++) {
@@ -55,231 +43,14 @@ lac_status laci_bench_sum(laci_bench_result *result, lac_error *err) {
   return LAC_OK;
 }
 
-/* ---- JSON ---- */
-
-static double ratio(double over, double under) { return under > 0 ? over / under : 0; }
-
-static json_t *milliseconds(double seconds) { return laci_json_number(1e3 * seconds); }
-
-static json_t *time_json(laci_json_writer *w, const lac_bench_time *time) {
-  json_t *object = json_object();
-  laci_json_add(w, object, "min", milliseconds(time->min));
-  laci_json_add(w, object, "median", milliseconds(time->median));
-  return object;
-}
-
-static void add_rates(laci_json_writer *w, json_t *object, const lac_bench_result *r,
-                      double seconds, int64_t flops) {
-  laci_json_add(w, object, "ms", milliseconds(seconds));
-  laci_json_add(w, object, "share", laci_json_number(ratio(seconds, r->step_seconds)));
-  laci_json_add(w, object, "gflops", laci_json_number(ratio(1e-9 * (double)flops, seconds)));
-  laci_json_add(w, object, "peak_share",
-                laci_json_number(ratio(ratio((double)flops, seconds), r->peak_flops)));
-  laci_json_add(w, object, "flops", json_integer((json_int_t)flops));
-}
-
-static json_t *layer_json(laci_json_writer *w, const lac_bench_result *r,
-                          const lac_bench_layer *layer) {
-  json_t *object = json_object();
-  int64_t bytes = layer->bytes_read + layer->bytes_written;
-  laci_json_add(w, object, "name", laci_json_text(w, layer->name));
-  laci_json_add(w, object, "op", laci_json_text(w, layer->op));
-  laci_json_add(w, object, "what", laci_json_text(w, layer->what));
-  laci_json_add(w, object, "kernel", laci_json_text(w, layer->kernel));
-  laci_json_add(w, object, "plain", json_boolean(layer->plain));
-  laci_json_add(w, object, "holds_pattern", json_boolean(layer->holds_pattern));
-  laci_json_add(w, object, "dense_ms", milliseconds(layer->dense_seconds));
-  add_rates(w, object, r, layer->seconds, layer->flops);
-  laci_json_add(w, object, "bytes_read", json_integer((json_int_t)layer->bytes_read));
-  laci_json_add(w, object, "bytes_written", json_integer((json_int_t)layer->bytes_written));
-  laci_json_add(w, object, "gbytes_per_second",
-                laci_json_number(ratio(1e-9 * (double)bytes, layer->seconds)));
-  return object;
-}
-
-static json_t *kind_json(laci_json_writer *w, const lac_bench_result *r,
-                         const lac_bench_kind *kind) {
-  json_t *object = json_object();
-  laci_json_add(w, object, "op", laci_json_text(w, kind->op));
-  laci_json_add(w, object, "steps", json_integer(kind->n_steps));
-  laci_json_add(w, object, "plain", json_integer(kind->n_plain));
-  add_rates(w, object, r, kind->seconds, kind->flops);
-  laci_json_add(w, object, "bytes", json_integer((json_int_t)kind->bytes));
-  return object;
-}
-
-static void add_summary(laci_json_writer *w, json_t *root, const lac_bench_result *r) {
-  char pattern[32];
-  (void)snprintf(pattern, sizeof pattern, "%d:%d", r->pattern_n, r->pattern_m);
-  laci_json_add(w, root, "lacuna", json_string(lac_version()));
-  laci_json_add(w, root, "verb", json_string("bench"));
-  laci_json_add(w, root, "model", laci_json_text(w, r->model));
-  laci_json_add(w, root, "batch", json_integer((json_int_t)r->batch));
-  laci_json_add(w, root, "fixed_batch",
-                r->fixed_batch ? json_integer((json_int_t)r->fixed_batch) : json_null());
-  laci_json_add(w, root, "dtype", json_string(lac_dtype_name(r->dtype)));
-  laci_json_add(w, root, "threads", json_integer(r->threads));
-  laci_json_add(w, root, "runs", json_integer(r->runs));
-  laci_json_add(w, root, "dense_ms", time_json(w, &r->dense));
-  laci_json_add(w, root, "sparse_ms", r->has_sparse ? time_json(w, &r->sparse) : json_null());
-  laci_json_add(w, root, "images_per_second", laci_json_number(r->items_per_second));
-  laci_json_add(w, root, "pattern", json_string(pattern));
-  laci_json_add(w, root, "layers_holding_pattern", json_integer(r->n_holding));
-  laci_json_add(w, root, "load_ms", milliseconds(r->load_seconds));
-  laci_json_add(w, root, "plan_ms", milliseconds(r->plan_seconds));
-  laci_json_add(w, root, "first_run_ms", milliseconds(r->first_seconds));
-  laci_json_add(w, root, "weight_bytes", json_integer((json_int_t)r->weight_bytes));
-  laci_json_add(w, root, "arena_bytes", json_integer((json_int_t)r->arena_bytes));
-  laci_json_add(w, root, "planned_bytes", json_integer((json_int_t)r->planned_bytes));
-  laci_json_add(w, root, "peak_kernel", json_string(r->peak_kernel));
-  laci_json_add(w, root, "peak_gflops", laci_json_number(1e-9 * r->peak_flops));
-  laci_json_add(w, root, "read_gbytes_per_second", laci_json_number(1e-9 * r->read_bytes));
-}
-
 lac_status lac_bench_json(const lac_bench_result *result, char **text, lac_error *err) {
-  laci_json_writer w = {.whole = true};
   if (text) *text = NULL;
   lac_status st = LACI_CHECK_GIVEN(err, {"result", result}, {"text", text});
-  if (st) return st;
-  json_t *root = json_object(), *layers = json_array(), *kinds = json_array();
-  add_summary(&w, root, result);
-  for (int at = 0; at < result->n_kinds; at++) {
-    laci_json_append(&w, kinds, kind_json(&w, result, &result->kinds[at]));
-  }
-  for (int at = 0; at < result->n_layers; at++) {
-    laci_json_append(&w, layers, layer_json(&w, result, &result->layers[at]));
-  }
-  laci_json_add(&w, root, "kinds", kinds);
-  laci_json_add(&w, root, "layers", layers);
-  return laci_json_finish(&w, root, LACI_JSON_REPORT(DIGITS), "the JSON result", text, err);
-}
-
-/* ---- The chart ---- */
-
-/* Indices of the layers, the slowest first. */
-static int by_seconds(const void *a, const void *b, void *context) {
-  const lac_bench_layer *layers = context;
-  int x = *(const int *)a, y = *(const int *)b;
-  if (layers[x].seconds != layers[y].seconds) {
-    return layers[x].seconds > layers[y].seconds ? -1 : 1;
-  }
-  return x - y;
-}
-
-static const char *format_text(laci_arena *arena, const char *format, ...) LAC_PRINTF(2, 3);
-static const char *format_text(laci_arena *arena, const char *format, ...) {
-  char text[512];
-  va_list values;
-  va_start(values, format);
-  (void)vsnprintf(text, sizeof text, format, values);
-  va_end(values);
-  const char *copy = laci_arena_text(arena, text);
-  return copy ? copy : "";
-}
-
-static int kind_index(const lac_bench_result *r, const char *op) {
-  int at = 0;
-  while (at < r->n_kinds && strcmp(r->kinds[at].op, op) != 0) at++;
-  return at;
-}
-
-static const char *value_text(laci_arena *arena, const lac_bench_result *r, double seconds) {
-  return format_text(arena, "%.3g ms, %.1f%%", 1e3 * seconds,
-                     PERCENT * ratio(seconds, r->step_seconds));
-}
-
-static laci_chart_bar layer_bar(laci_arena *arena, const lac_bench_result *r,
-                                const lac_bench_layer *layer) {
-  const char *kernel = layer->kernel;
-  double rate = ratio((double)layer->flops, layer->seconds);
-  return (laci_chart_bar){.label = layer->name,
-                          .value = layer->seconds,
-                          .kind = kind_index(r, layer->op),
-                          .text = value_text(arena, r, layer->seconds),
-                          .note = layer->flops > 0
-                                      ? format_text(arena, "%s, %.0f%% of peak", kernel,
-                                                    PERCENT * ratio(rate, r->peak_flops))
-                                      : kernel};
-}
-
-/* The slowest layers, and one bar for all others. */
-static int fill_bars(laci_arena *arena, const lac_bench_result *r, const int *order,
-                     laci_chart_bar *bars) {
-  int n = r->n_layers > MOST_BARS ? MOST_BARS : r->n_layers;
-  double rest = 0;
-  for (int at = 0; at < n; at++) bars[at] = layer_bar(arena, r, &r->layers[order[at]]);
-  for (int at = n; at < r->n_layers; at++) rest += r->layers[order[at]].seconds;
-  if (n == r->n_layers) return n;
-  bars[n] = (laci_chart_bar){.label = format_text(arena, "%d faster steps", r->n_layers - n),
-                             .value = rest,
-                             .kind = -1,
-                             .text = value_text(arena, r, rest),
-                             .note = ""};
-  return n + 1;
-}
-
-static void fill_legend(laci_arena *arena, const lac_bench_result *r, laci_chart_kind *kinds) {
-  for (int at = 0; at < r->n_kinds; at++) {
-    const lac_bench_kind *kind = &r->kinds[at];
-    kinds[at] = (laci_chart_kind){
-        .name = kind->op,
-        .share = ratio(kind->seconds, r->step_seconds),
-        .text = value_text(arena, r, kind->seconds),
-        .note = format_text(arena, "%d step%s", kind->n_steps, kind->n_steps == 1 ? "" : "s")};
-  }
-}
-
-static const char *base_name(const char *path) {
-  const char *slash = strrchr(path, '/');
-  return slash ? slash + 1 : path;
-}
-
-/* The bars of the two parts have scales of their own, which their heads tell. */
-static void fill_heads(laci_arena *arena, const lac_bench_result *r, laci_chart *chart) {
-  double most = 0;
-  for (int at = 0; at < r->n_layers; at++) most = fmax(most, r->layers[at].seconds);
-  chart->kinds_head = "by operator: a full bar is 100 %";
-  chart->bars_head =
-      format_text(arena, "by step, slowest first: a full bar is %.3g ms, %.3g %%, another scale",
-                  1e3 * most, PERCENT * ratio(most, r->step_seconds));
+  return st ? st : laci_bench_json(result, text, err);
 }
 
 lac_status lac_bench_plot(const lac_bench_result *result, const char *path, bool force,
                           lac_error *err) {
-  laci_arena arena = {0};
   lac_status st = LACI_CHECK_GIVEN(err, {"result", result}, {"path", path});
-  if (st) return st;
-  size_t n = (size_t)result->n_layers;
-  int *order = laci_alloc(n, sizeof *order);
-  laci_chart_bar *bars = laci_alloc(n + 1, sizeof *bars);
-  laci_chart_kind *kinds = laci_alloc((size_t)result->n_kinds, sizeof *kinds);
-  st = order && bars && kinds ? LAC_OK : laci_fail_memory(err, "a chart");
-  if (!st) {
-    for (int at = 0; at < result->n_layers; at++) order[at] = at;
-    if (n > 1) qsort_r(order, n, sizeof *order, by_seconds, (void *)result->layers);
-    fill_legend(&arena, result, kinds);
-    laci_chart chart = {
-        .title =
-            format_text(&arena, "%.200s: fastest %.4g ms, median %.4g ms", base_name(result->model),
-                        1e3 * result->dense.min, 1e3 * result->dense.median),
-        .summary =
-            format_text(&arena,
-                        "batch %lld, %s, %d thread%s: %.*f images a second. Peak %.4g "
-                        "GFLOP/s (%s), memory %.3g GB/s",
-                        (long long)result->batch, lac_dtype_name(result->dtype), result->threads,
-                        result->threads == 1 ? "" : "s", result->items_per_second < PERCENT ? 2 : 0,
-                        result->items_per_second, 1e-9 * result->peak_flops, result->peak_kernel,
-                        1e-9 * result->read_bytes),
-        .bars = bars,
-        .n_bars = fill_bars(&arena, result, order, bars),
-        .kinds = kinds,
-        .n_kinds = result->n_kinds};
-    fill_heads(&arena, result, &chart);
-    st = laci_chart_write(&chart, path, force, err);
-  }
-  laci_free(order);
-  laci_free(bars);
-  laci_free(kinds);
-  laci_arena_clear(&arena);
-  return st;
+  return st ? st : laci_bench_chart(result, path, force, err);
 }

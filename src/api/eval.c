@@ -15,13 +15,13 @@
 #include "api/model_in.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/json.h"
 #include "base/log.h"
 #include "data/loader.h"
 #include "data/metrics.h"
 #include "data/npy.h"
 #include "data/parts.h"
 #include "lacuna/engine.h"
+#include "report/json.h"
 
 enum { MOST_BATCH = 65536, DEPTH = 2, RANK_IMAGES = 4, RANK_LOGITS = 2 };
 
@@ -376,24 +376,9 @@ lac_status laci_model_evaluate(const lac_model *model, const char *data,
   return st;
 }
 
-/* ---- JSON ---- */
-
 lac_status lac_eval_json(const lac_model *model, const lac_eval_result *result, char **text,
                          lac_error *err) {
-  laci_json_writer w = {.whole = true};
   if (text) *text = NULL;
   lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"result", result}, {"text", text});
-  if (st) return st;
-  json_t *root = json_object();
-  laci_json_add(&w, root, "lacuna", json_string(lac_version()));
-  laci_json_add(&w, root, "verb", json_string("eval"));
-  laci_json_add(&w, root, "model", laci_json_text(&w, model->path));
-  laci_json_add(&w, root, "images", json_integer((json_int_t)result->images));
-  laci_json_add(&w, root, "top1", json_real(result->top1));
-  laci_json_add(&w, root, "top5", json_real(result->top5));
-  /* infinite where a network gives a true class no chance at all */
-  laci_json_add(&w, root, "loss", laci_json_number(result->loss));
-  laci_json_add(&w, root, "images_per_second", json_real(result->images_per_second));
-  /* 15 digits: what a percentage of whole images is to the reader, and more than its double is. */
-  return laci_json_finish(&w, root, LACI_JSON_REPORT(15), "the JSON result", text, err);
+  return st ? st : laci_eval_json(model->path, result, text, err);
 }

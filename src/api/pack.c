@@ -19,6 +19,7 @@
 #include "base/log.h"
 #include "onnx/places.h"
 #include "pack/packfile.h"
+#include "report/json.h"
 #include "tensor/buf.h"
 
 /** Packing one model. Files: the model's, then its data files by name. */
@@ -325,4 +326,10 @@ void lac_pack_report_destroy(lac_pack_report *report) {
   laci_pack_report *made = (laci_pack_report *)report;
   laci_arena_clear(&made->arena);
   laci_free(made);
+}
+
+lac_status lac_pack_report_json(const lac_pack_report *report, char **text, lac_error *err) {
+  if (text) *text = NULL;
+  lac_status st = LACI_CHECK_GIVEN(err, {"report", report}, {"text", text});
+  return st ? st : laci_pack_json(report, text, err);
 }

@@ -7,8 +7,6 @@
 #include "base/clock.h"
 #include "base/error.h"
 
-const char *lac_version(void) { return LAC_VERSION; }
-
 laci_prune_options laci_prune_options_of(const lac_options *options, const laci_job *job) {
   return (laci_prune_options){.pattern = {options->n, options->m},
                               .permute = options->permute,

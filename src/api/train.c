@@ -18,6 +18,7 @@
 #include "base/log.h"
 #include "base/run_folder.h"
 #include "graph/training_left.h"
+#include "report/json.h"
 #include "train/events.h"
 
 /* Everything that one training holds; cleared by training_clear. */
@@ -468,4 +469,12 @@ lac_status lac_train_check(lac_model *model, const char *data, const lac_train_o
   }
   training_clear(&t);
   return st;
+}
+
+lac_status lac_train_json(const lac_train_about *about, const lac_train_result *result, char **text,
+                          lac_error *err) {
+  if (text) *text = NULL;
+  lac_status st = LACI_CHECK_GIVEN(err, {"about", about}, {"result", result}, {"text", text},
+                                   {"options", about ? about->options : NULL});
+  return st ? st : laci_train_json(about, result, text, err);
 }

@@ -3,7 +3,6 @@
  * at every display step, and the curves, drawn again at every evaluation from all lines so far,
  * those of earlier runs too. */
 #include <inttypes.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -15,12 +14,10 @@
 #include "base/memory.h"
 #include "base/run_folder.h"
 #include "base/writer.h"
-#include "lacuna/prune.h"
 #include "report/curve.h"
+#include "report/json.h"
 #include "train/events.h"
 #include "train/log.h"
-
-enum { MARK_VERSION = 1 }; /* of run.json */
 
 struct laci_train_record {
   laci_train_log *log;
@@ -39,23 +36,18 @@ lac_status laci_train_mark(const char *folder, const char *network, uint64_t see
   if (n < 0 || (size_t)n >= sizeof path) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "%s: the name is too long", folder);
   }
-  int in;
-  lac_status st = laci_folder_enter(folder, &in, err);
-  if (st) return st;
   (void)strftime(started, sizeof started, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &parts));
-  json_t *name = json_string(network);
-  if (!name) name = json_null(); /* a path that is no UTF-8 */
-  json_t *mark = json_pack("{s:i, s:s, s:s, s:o, s:I, s:I}", "version", MARK_VERSION, "lacuna",
-                           lac_version(), "started", started, "network", name, "seed",
-                           (json_int_t)seed, "steps", (json_int_t)steps);
-  char text[PATH_MAX * 6 + 512]; /* an escaped byte takes six */
-  size_t n_text = json_dumpb(mark, text, sizeof text - 1, JSON_INDENT(2));
-  bool whole = mark && n_text > 0 && n_text < sizeof text;
-  if (whole) text[n_text++] = '\n';
-  st = whole ? laci_file_write_at(in, LACI_RUN_MARK, path, text, n_text, err)
-             : laci_fail_memory(err, path);
-  json_decref(mark);
-  (void)close(in);
+  const laci_run_mark mark = {.started = started, .network = network, .seed = seed, .steps = steps};
+  char *text;
+  int in;
+  lac_status st = laci_run_mark_json(&mark, &text, err);
+  if (st) return st;
+  st = laci_folder_enter(folder, &in, err);
+  if (!st) {
+    st = laci_file_write_at(in, LACI_RUN_MARK, path, text, strlen(text), err);
+    (void)close(in);
+  }
+  laci_free(text);
   return st;
 }
 

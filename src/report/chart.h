@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-#include "lacuna/status.h"
+#include "lacuna/bench.h"
 
 typedef struct laci_chart_bar {
   const char *label; /* left of the bar; the middle of a long one is left out */
@@ -37,5 +37,9 @@ typedef struct laci_chart {
  * another ending, LAC_UNSUPPORTED where graphviz cannot draw it. */
 LAC_MUST_CHECK lac_status laci_chart_write(const laci_chart *chart, const char *path, bool force,
                                            lac_error *err);
+
+/** Draws the slowest layers of a measurement (bench.c). Fails in the same way. */
+LAC_MUST_CHECK lac_status laci_bench_chart(const lac_bench_result *result, const char *path,
+                                           bool force, lac_error *err);
 
 #endif

@@ -269,6 +269,25 @@ static void repairs_what_is_not_utf8(void **state) {
   laci_arena_clear(&arena);
 }
 
+static void a_run_is_marked_with_all_digits_of_its_seed(void **state) {
+  (void)state;
+  const laci_run_mark mark = {.started = "2024-05-01T10:00:00Z",
+                              .network = "bad \xff name",
+                              .seed = UINT64_MAX,
+                              .steps = 12};
+  char *text = NULL;
+  assert_int_equal(laci_run_mark_json(&mark, &text, NULL), LAC_OK);
+  json_t *object = json_loads(text, 0, NULL);
+  assert_string_equal(json_string_value(json_object_get(object, "lacuna")), lac_version());
+  json_decref(object);
+  assert_non_null(strstr(text,
+                         ",\n  \"started\": \"2024-05-01T10:00:00Z\",\n"
+                         "  \"network\": \"bad \xef\xbf\xbd name\",\n"
+                         "  \"seed\": \"18446744073709551615\",\n"
+                         "  \"steps\": 12\n}\n"));
+  laci_free(text);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(has_the_promised_fields),
@@ -280,6 +299,7 @@ int main(void) {
       cmocka_unit_test(the_same_report_gives_the_same_bytes),
       cmocka_unit_test(fails_cleanly_without_memory),
       cmocka_unit_test(repairs_what_is_not_utf8),
+      cmocka_unit_test(a_run_is_marked_with_all_digits_of_its_seed),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The report of packing as JSON. */
-#include "api/pack_in.h"
-#include "base/error.h"
+#include <stdio.h>
+
 #include "base/json.h"
+#include "report/json.h"
 
 static json_t *bytes_of(uint64_t n) { return json_integer((json_int_t)n); }
 
@@ -43,11 +44,8 @@ static json_t *report_json(laci_json_writer *w, const lac_pack_report *report) {
   return object;
 }
 
-lac_status lac_pack_report_json(const lac_pack_report *report, char **text, lac_error *err) {
+lac_status laci_pack_json(const lac_pack_report *report, char **text, lac_error *err) {
   laci_json_writer w = {.whole = true};
-  if (text) *text = NULL;
-  lac_status st = LACI_CHECK_GIVEN(err, {"report", report}, {"text", text});
-  if (st) return st;
   return laci_json_finish(&w, report_json(&w, report), LACI_JSON_REPORT(17), "the JSON report",
                           text, err);
 }

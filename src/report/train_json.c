@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * lac_train_json: what a training was asked for, what came of it, and which layers kept zeros. */
+ * A training: what was asked for, what came of it, and which layers kept zeros. */
 #include <string.h>
 
-#include "base/error.h"
 #include "base/json.h"
-#include "lacuna/train.h"
+#include "report/json.h"
 
 static json_t *score(laci_json_writer *w, double top1, double top5, int64_t step) {
   json_t *object = json_object();
@@ -113,15 +112,27 @@ static void add_result(laci_json_writer *w, json_t *root, const lac_train_about 
   laci_json_add(w, root, "masks", masks(w, about->layers));
 }
 
-lac_status lac_train_json(const lac_train_about *about, const lac_train_result *result, char **text,
-                          lac_error *err) {
-  if (text) *text = NULL;
-  lac_status st = LACI_CHECK_GIVEN(err, {"about", about}, {"result", result}, {"text", text},
-                                   {"options", about ? about->options : NULL});
-  if (st) return st;
+lac_status laci_train_json(const lac_train_about *about, const lac_train_result *result,
+                           char **text, lac_error *err) {
   laci_json_writer w = {.whole = true};
   json_t *root = json_object();
   add_run(&w, root, about, result);
   add_result(&w, root, about, result);
   return laci_json_finish(&w, root, LACI_JSON_REPORT(15), "the JSON result", text, err);
+}
+
+/* ---- The folder of a run ---- */
+
+enum { MARK_VERSION = 1 };
+
+lac_status laci_run_mark_json(const laci_run_mark *mark, char **text, lac_error *err) {
+  laci_json_writer w = {.whole = true};
+  json_t *root = json_object();
+  laci_json_add(&w, root, "version", json_integer(MARK_VERSION));
+  laci_json_add(&w, root, "lacuna", json_string(lac_version()));
+  laci_json_add(&w, root, "started", laci_json_text(&w, mark->started));
+  laci_json_add(&w, root, "network", laci_json_text(&w, mark->network));
+  laci_json_add(&w, root, "seed", laci_json_uint64(mark->seed));
+  laci_json_add(&w, root, "steps", json_integer((json_int_t)mark->steps));
+  return laci_json_finish(&w, root, LACI_JSON_REPORT(15), "run.json", text, err);
 }

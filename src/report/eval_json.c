@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * How good a network is, as JSON. */
+#include "base/json.h"
+#include "lacuna/prune.h"
+#include "report/json.h"
+
+lac_status laci_eval_json(const char *model, const lac_eval_result *result, char **text,
+                          lac_error *err) {
+  laci_json_writer w = {.whole = true};
+  json_t *root = json_object();
+  laci_json_add(&w, root, "lacuna", json_string(lac_version()));
+  laci_json_add(&w, root, "verb", json_string("eval"));
+  laci_json_add(&w, root, "model", laci_json_text(&w, model));
+  laci_json_add(&w, root, "images", json_integer((json_int_t)result->images));
+  laci_json_add(&w, root, "top1", json_real(result->top1));
+  laci_json_add(&w, root, "top5", json_real(result->top5));
+  /* infinite where a network gives a true class no chance at all */
+  laci_json_add(&w, root, "loss", laci_json_number(result->loss));
+  laci_json_add(&w, root, "images_per_second", json_real(result->images_per_second));
+  /* 15 digits: what a percentage of whole images is to the reader, and more than its double is. */
+  return laci_json_finish(&w, root, LACI_JSON_REPORT(15), "the JSON result", text, err);
+}
