@@ -18,11 +18,9 @@
 #include "base/run_folder.h"
 #include "export.h"
 #include "input.h"
-#include "lacuna/train.h"
+#include "lacuna/finetune.h"
 #include "layers.h"
-#include "order.h"
 #include "outputs.h"
-#include "rest.h"
 #include "story.h"
 #include "verbs.h"
 
@@ -32,18 +30,13 @@ enum { NAME_BYTES = 64 };
 typedef struct run {
   const arguments *args;
   char arch[NAME_BYTES]; /* empty: finetune */
-  lac_train_options options;
-  lac_options pruning;
+  lac_finetune_options options;
   lac_train_data data;
   lac_model *model;
-  lac_mask *mask;        /* NULL: dense */
-  lac_report *report;    /* of the pruning, or for the drawing; NULL: neither */
-  bool replayed;         /* the order is that of an earlier run */
-  lac_report *found;     /* of the network as it came, where it is to be sparse; else NULL */
-  bool pruned_now;       /* report is that of a pruning */
+  lac_report *drawn;     /* for the drawing of a network that was not pruned now; else NULL */
   lac_report *check;     /* of the result, where it is to be printed; NULL: it is not */
   char source[PATH_MAX]; /* where the network comes from; empty: from nowhere */
-  lac_train_result result;
+  lac_finetune_result result;
 } run;
 
 /* ---- Options ---- */
@@ -98,6 +91,21 @@ static bool is_sparse(const arguments *args) {
   return args->given.sparse ? args->sparse : args->verb == VERB_finetune;
 }
 
+/* What becomes of the layers of a network that are not pruned where others are. */
+static lac_status check_rest(const arguments *args, lac_error *err) {
+  bool keep_given = args->given.keep_masks, rest_given = args->given.prune_rest;
+  if (keep_given && rest_given && args->keep_masks == args->prune_rest) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "--keep-masks and --prune-rest: one of them");
+  }
+  const char *idle = keep_given      ? "keep-masks"
+                     : rest_given    ? "prune-rest"
+                     : args->include ? "include"
+                     : args->exclude ? "exclude"
+                                     : NULL;
+  if (is_sparse(args) || !idle) return LAC_OK;
+  return laci_fail(err, LAC_BAD_ARGUMENT, "--%s without --sparse: all weights are trained", idle);
+}
+
 /* What cannot be together. */
 static lac_status check_together(const arguments *args, lac_error *err) {
   const char *text = NULL;
@@ -118,8 +126,7 @@ static lac_status check_together(const arguments *args, lac_error *err) {
     text = "--keep-checkpoints without --model-dir DIR: where checkpoints go";
   else if (args->verb == VERB_train && args->eval_only && !args->recover)
     text = "--eval-only of fresh weights: --recover and --model-dir say which are meant";
-  return text ? laci_fail(err, LAC_BAD_ARGUMENT, "%s", text)
-              : rest_check(args, is_sparse(args), err);
+  return text ? laci_fail(err, LAC_BAD_ARGUMENT, "%s", text) : check_rest(args, err);
 }
 
 static void copy_recipe(const arguments *args, lac_train_options *o) {
@@ -173,9 +180,10 @@ static void choose_recipe(const arguments *args, const char *arch, lac_train_opt
     o->recipe = small ? "cifar" : has_prefix(arch, "resnext") ? "resnext" : "resnet-sgd";
     return;
   }
-  o->recipe = "cifar";
-  if (!args->given.epochs) o->epochs = 3;
-  if (!args->given.lr && !args->given.optimizer) o->rate = 0.02;
+  const lac_train_options usual = lac_finetune_options_default().training;
+  o->recipe = usual.recipe;
+  if (!args->given.epochs) o->epochs = usual.epochs;
+  if (!args->given.lr && !args->given.optimizer) o->rate = usual.rate;
 }
 
 static lac_status find_arch(const arguments *args, char arch[NAME_BYTES], lac_error *err) {
@@ -221,29 +229,22 @@ static void write_speed(double images_per_second, char text[32]) {
 
 static void tell_begin(const run *r, const lac_train_event *event) {
   int64_t left = event->steps - event->step;
-  if (r->options.eval_only) return;
+  if (r->options.training.eval_only) return;
   if (left <= 0) {
     story_tell("no step is left to take");
   } else {
     story_tell("%" PRId64 " images for training; %" PRId64 " step%s to go, recipe %s",
-               r->data.images, left, left == 1 ? "" : "s", r->options.recipe);
-    if (r->options.stop_threshold >= 0)
-      story_tell("ends at top-1 of %g %%, or after the last step", r->options.stop_threshold);
+               r->data.images, left, left == 1 ? "" : "s", r->options.training.recipe);
+    if (r->options.training.stop_threshold >= 0)
+      story_tell("ends at top-1 of %g %%, or after the last step",
+                 r->options.training.stop_threshold);
   }
-}
-
-/* Once the folder is the run's own. */
-static void keep_order(const run *r, const lac_train_event *event) {
-  bool searched = r->report && r->args->permute && !r->replayed;
-  if (r->options.eval_only || (!searched && event->step > 0)) return;
-  order_keep(r->options.model_dir, searched ? r->report : NULL);
 }
 
 static void hear(const lac_train_event *event, void *context) {
   const run *r = context;
   char left[32], speed[32];
   if (event->kind == LAC_TRAIN_BEGIN) {
-    keep_order(r, event);
     tell_begin(r, event);
   } else if (event->kind == LAC_TRAIN_STEP) {
     write_time(event->seconds_left, left);
@@ -253,7 +254,7 @@ static void hear(const lac_train_event *event, void *context) {
     story_tell("step %" PRId64 " of %" PRId64 ", epoch %" PRId64
                ": loss %.4f, rate %.4g, %s, %s left",
                event->step, event->steps, event->epoch, event->loss, event->rate, speed, left);
-  } else if (event->kind == LAC_TRAIN_EVALUATED && !r->options.eval_only) {
+  } else if (event->kind == LAC_TRAIN_EVALUATED && !r->options.training.eval_only) {
     story_tell("step %" PRId64 ": top-1 %.2f%%, top-5 %.2f%%, loss %.4f%s", event->step,
                event->top1, event->top5, event->loss,
                event->step == 0 ? ", after pruning, before training"
@@ -262,14 +263,36 @@ static void hear(const lac_train_event *event, void *context) {
   }
 }
 
+/* How the run went; with a failure that is an interrupt, too. */
+static void tell_summary(const run *r) {
+  const lac_train_result *result = &r->result.training;
+  int64_t n = result->steps - result->first_step;
+  char time[32], speed[32], best[96] = "";
+  if (r->options.training.eval_only) return;
+  write_time(result->seconds, time);
+  write_speed(result->average_images_per_second, speed);
+  if (result->best_top1 >= 0) {
+    (void)snprintf(best, sizeof best, "; best: top-1 %.2f%% at step %" PRId64, result->best_top1,
+                   result->best_step);
+  }
+  story_tell("%" PRId64 " step%s in %s%s%s%s%s%s", n, n == 1 ? "" : "s", time,
+             n ? ", on average " : "", n ? speed : "", best,
+             result->interrupted ? "; interrupted" : "",
+             result->reached ? "; the threshold was reached" : "");
+}
+
 static lac_status read_options(run *r, const char *arch, lac_error *err) {
   const arguments *args = r->args;
-  lac_train_options *o = &r->options;
+  lac_train_options *o = &r->options.training;
   *o = lac_train_options_default();
+  r->options.sparse = is_sparse(args);
+  r->options.prune_rest = args->given.keep_masks ? !args->keep_masks : args->prune_rest;
+  r->options.replay = !args->plot; /* a drawing shows what was found, so it is found again */
+  r->options.must_mask = export_is_read(args);
   lac_status st = check_together(args, err);
   if (!st) st = check_numbers(args, err);
   if (!st) st = check_reals(args, err);
-  if (!st) st = input_options(args, &r->pruning, err);
+  if (!st) st = input_options(args, &r->options.pruning, err);
   if (!st && args->mean) st = input_colour("mean", args->mean, o->mean, err);
   if (!st && args->std) st = input_colour("std", args->std, o->std, err);
   if (st) return st;
@@ -333,64 +356,31 @@ static lac_status find_source(run *r, lac_error *err) {
   return laci_fail(err, LAC_IO, "%s: the name is too long", args->operand);
 }
 
-/* Permutes and prunes what is not pruned already; a run that goes on is in an order already. A
- * drawing shows what was found, so it is found again. */
-static lac_status prune(run *r, lac_error *err) {
-  const arguments *args = r->args;
-  lac_options how = r->pruning;
-  how.keep_pruned = true;
-  if (args->recover && args->permute && !args->plot) {
-    r->replayed = order_replay(args->model_dir, &how, r->model);
-    how.permute = !r->replayed;
-    if (r->replayed)
-      story_tell("the channels are put in the order of %s/" LACI_RUN_ORDER, args->model_dir);
-  }
-  lac_status st = lac_prune(r->model, &how, &r->report, err);
-  if (!st && r->report->summary.interrupted) {
-    st = laci_fail(err, LAC_INTERRUPTED, "interrupted before the training");
-  }
-  return st;
-}
-
-/* Prunes what is not pruned already, unless that is to stay as it is. */
-static lac_status prune_rest(run *r, lac_error *err) {
-  lac_status st = lac_check(r->model, NULL, &r->pruning, &r->found, err);
-  if (st) return st;
-  bool stays = rest_stays(r->args);
-  rest_count n = rest_of(r->found);
-  if (stays && n.n_pruned == 0) {
-    return laci_fail(err, LAC_BAD_VALUE,
+/* What the library says of layers, with the options that help. */
+static lac_status name_options(const run *r, lac_status st, lac_error *err) {
+  const lac_finetune_options *o = &r->options;
+  const lac_finetune_result *result = &r->result;
+  if (st != LAC_BAD_VALUE || !result->found) return st;
+  if (!o->prune_rest && result->n_pruned == 0) {
+    return laci_fail(err, st,
                      "%s: no layer holds %s, so that --keep-masks has nothing to keep: wanted "
                      "--prune-rest, or --no-sparse",
                      r->source[0] ? r->source : "fresh weights", r->args->pattern);
   }
-  rest_tell(r->found, stays);
-  r->pruned_now = !stays && (n.n_rest || n.n_pruned == 0);
-  return r->pruned_now ? prune(r, err) : LAC_OK;
+  if (!o->must_mask || !result->mask || lac_mask_count(result->mask) > 0) return st;
+  return laci_fail(err, st,
+                   "%s: no layer takes %s, so that nothing would be sparse (--all-sizes prunes "
+                   "what Tensor Cores do not take, too)",
+                   r->source, r->args->pattern);
 }
 
-/* Masks of what is pruned, before or now. An evaluation alone changes nothing, and of a checkpoint
- * it needs the masks that the run had. */
-static lac_status make_masks(run *r, lac_error *err) {
-  const arguments *args = r->args;
-  if (!is_sparse(args) || (args->eval_only && !args->recover)) return LAC_OK;
-  lac_status st = prune_rest(r, err);
-  if (!st) st = lac_mask_from_model(r->model, &r->pruning, &r->mask, err);
-  if (st) return st;
-  int n = lac_mask_count(r->mask);
+/* Pruned where it is to be sparse, and trained. */
+static lac_status finetune(run *r, lac_error *err) {
   /* fresh weights know nothing that pruning could take away */
-  r->options.eval_first = r->pruned_now && r->source[0] != 0 && n > 0;
-  if (n == 0 && export_is_read(args)) {
-    return laci_fail(err, LAC_BAD_VALUE,
-                     "%s: no layer takes %s, so that nothing would be sparse (--all-sizes prunes "
-                     "what Tensor Cores do not take, too)",
-                     r->source, args->pattern);
-  }
-  if (n)
-    story_tell("%d %s %s: zeros stay zero", n, n == 1 ? "weight holds" : "weights hold",
-               args->pattern);
-  else story_tell("no weight holds %s: all are trained", args->pattern);
-  return LAC_OK;
+  r->options.training.eval_first = r->source[0] != 0;
+  lac_status st = lac_finetune(r->model, r->args->data, &r->options, &r->result, err);
+  if (!st || r->result.training.interrupted) tell_summary(r);
+  return name_options(r, st, err);
 }
 
 static lac_status make_model(run *r, const char *arch, lac_error *err) {
@@ -414,7 +404,7 @@ static lac_status check_parent(const char *folder, lac_error *err) {
 }
 
 static lac_status guard_input(const run *r, const char *path, lac_error *err) {
-  const lac_train_options *o = &r->options;
+  const lac_train_options *o = &r->options.training;
   if (!path || !path[0] || !o->model_dir || o->eval_only) return LAC_OK;
   if (!laci_run_folder_writes(o->model_dir, path)) return LAC_OK;
   return laci_fail(err, LAC_EXISTS,
@@ -444,7 +434,7 @@ static lac_status guard_data_files(const run *r, lac_error *err) {
 
 /* Most of it the library would say, too, but only after the pruning, which may take long. */
 static lac_status check_model_dir(const run *r, lac_error *err) {
-  const lac_train_options *o = &r->options;
+  const lac_train_options *o = &r->options.training;
   if (!o->model_dir) return LAC_OK;
   DIR *files = opendir(o->model_dir);
   if (!files && errno != ENOENT) return fail_folder(o->model_dir, strerror(errno), err);
@@ -470,39 +460,21 @@ static lac_status check_model_dir(const run *r, lac_error *err) {
 
 /* ---- The result ---- */
 
-/* How the run went; with a failure that is an interrupt, too. */
-static void tell_summary(const run *r) {
-  const lac_train_result *result = &r->result;
-  int64_t n = result->steps - result->first_step;
-  char time[32], speed[32], best[96] = "";
-  if (r->options.eval_only) return;
-  write_time(result->seconds, time);
-  write_speed(result->average_images_per_second, speed);
-  if (result->best_top1 >= 0) {
-    (void)snprintf(best, sizeof best, "; best: top-1 %.2f%% at step %" PRId64, result->best_top1,
-                   result->best_step);
-  }
-  story_tell("%" PRId64 " step%s in %s%s%s%s%s%s", n, n == 1 ? "" : "s", time,
-             n ? ", on average " : "", n ? speed : "", best,
-             result->interrupted ? "; interrupted" : "",
-             result->reached ? "; the threshold was reached" : "");
-}
-
 static lac_status make_json(const run *r, char **text, lac_error *err) {
   const arguments *args = r->args;
-  const lac_report *layers = r->pruned_now ? r->report : r->found;
+  const lac_finetune_result *result = &r->result;
   const lac_train_about about = {.verb = args->verb == VERB_train ? "train" : "finetune",
                                  .model = r->source[0] ? r->source : NULL,
                                  .arch = r->arch[0] ? r->arch : NULL,
                                  .data = args->data,
-                                 .options = &r->options,
-                                 .layers = layers};
-  return args->json ? lac_train_json(&about, &r->result, text, err) : LAC_OK;
+                                 .options = &r->options.training,
+                                 .layers = result->pruning ? result->pruning : result->found};
+  return args->json ? lac_train_json(&about, &result->training, text, err) : LAC_OK;
 }
 
 static void print_result(const run *r) {
-  const lac_train_result *result = &r->result;
-  if (!r->options.eval_only) {
+  const lac_train_result *result = &r->result.training;
+  if (!r->options.training.eval_only) {
     printf("%" PRId64 " step%s", result->steps, result->steps == 1 ? "" : "s");
     if (!isnan(result->loss)) printf(", loss %.4f", result->loss);
     printf("%s\n", result->reached ? ": the threshold was reached" : "");
@@ -511,7 +483,7 @@ static void print_result(const run *r) {
     printf("top-1 %.2f%%, top-5 %.2f%%, loss %.4f\n", result->top1, result->top5,
            result->eval_loss);
   }
-  if (r->options.keep_best && result->best_top1 >= 0) {
+  if (r->options.training.keep_best && result->best_top1 >= 0) {
     printf("best: top-1 %.2f%% after %" PRId64 " steps\n", result->best_top1, result->best_step);
   }
 }
@@ -530,12 +502,16 @@ static lac_status write_result(run *r, outputs *plan, lac_error *err) {
   char *json = NULL;
   lac_status st = make_json(r, &json, err);
   plan->json = json;
-  if (args->plot && !r->report) st = lac_inspect(r->model, &r->pruning, &r->report, err);
+  const lac_report *report = r->result.pruning;
+  if (args->plot && !report) {
+    st = lac_inspect(r->model, &r->options.pruning, &r->drawn, err);
+    report = r->drawn;
+  }
   if (!st && export_is_read(args) && !args->eval_only) {
-    st = export_check(r->model, r->mask, &r->pruning, &r->check, err);
+    st = export_check(r->model, r->result.mask, &r->options.pruning, &r->check, err);
   }
   if (!st && !plan->uses_stdout) st = print_check(r, err);
-  if (!st) st = outputs_write(plan, r->model, r->report, err);
+  if (!st) st = outputs_write(plan, r->model, report, err);
   if (!st && !plan->uses_stdout) print_result(r);
   st = outputs_finish(plan, st, err);
   if (!st) outputs_tell(plan);
@@ -556,21 +532,15 @@ static exit_code train(const arguments *args, lac_error *err) {
   if (!st) st = outputs_guard_run(&plan, args->model_dir, err);
   if (!st) st = guard_inputs(&r, err);
   if (!st) st = check_model_dir(&r, err);
-  if (!st) st = lac_train_data_find(args->data, &r.options, &r.data, err);
+  if (!st) st = lac_train_data_find(args->data, &r.options.training, &r.data, err);
   if (!st) st = make_model(&r, arch, err);
   if (!st) st = outputs_guard(&plan, r.model, r.source, err);
   if (!st) st = guard_data_files(&r, err);
-  if (!st) st = lac_train_check(r.model, args->data, &r.options, err);
-  if (!st) st = make_masks(&r, err);
-  if (!st) {
-    st = lac_train(r.model, args->data, r.mask, &r.options, &r.result, err);
-    if (!st || r.result.interrupted) tell_summary(&r);
-  }
+  if (!st) st = finetune(&r, err);
   if (!st) st = write_result(&r, &plan, err);
-  lac_report_destroy(r.found);
   lac_report_destroy(r.check);
-  lac_report_destroy(r.report);
-  lac_mask_destroy(r.mask);
+  lac_report_destroy(r.drawn);
+  lac_finetune_result_clear(&r.result);
   lac_model_destroy(r.model);
   return exit_code_of(st);
 }
