@@ -27,6 +27,29 @@ typedef struct laci_engine laci_engine;
 typedef lac_status laci_engine_fetch(void *context, const uint8_t *bytes, size_t n, void *to,
                                      lac_error *err);
 
+/** An input or output as the caller hands it over: f32 for every float type, i64 for integers and
+ * booleans, row-major. */
+typedef struct laci_engine_port {
+  const char *name;
+  laci_type type; /* F32 or I64; the shape is known */
+  size_t size_bytes;
+} laci_engine_port;
+
+/** Gets a value in a run as soon as it is there, on the thread that runs: `content` is what `port`
+ * says, and stays until the function returns. A failure ends the run. */
+typedef lac_status laci_engine_see(void *context, int value, const laci_engine_port *port,
+                                   const void *content, lac_error *err);
+
+/** Which values of the graph a run shows: any of floats, integers or booleans, stored and constant
+ * ones too. A plan with an observer fuses none of them away; it may differ from one without in the
+ * last bits. */
+typedef struct laci_engine_observer {
+  const int *values; /* [n_values], each once; read while the engine is being created */
+  int n_values;
+  laci_engine_see *see;
+  void *context;
+} laci_engine_observer;
+
 typedef struct laci_engine_options {
   const char *engine; /* NULL: LACI_ENGINE_DEFAULT */
   int threads;        /* <= 0: the cores this process may use */
@@ -39,15 +62,8 @@ typedef struct laci_engine_options {
   void *fetch_context;      /* both for as long as the engine is being created */
   laci_budget *budget; /* what others hold and the limit; the engine's ports, weights and values are
                           added. NULL: no limit */
+  const laci_engine_observer *observer; /* NULL: nobody looks, which costs nothing */
 } laci_engine_options;
-
-/** An input or output as the caller hands it over: f32 for every float type, i64 for integers and
- * booleans, row-major. */
-typedef struct laci_engine_port {
-  const char *name;
-  laci_type type; /* F32 or I64; the shape is known */
-  size_t size_bytes;
-} laci_engine_port;
 
 typedef struct laci_engine_memory {
   size_t arena_bytes;  /* of all that lives between steps */
@@ -78,8 +94,9 @@ bool laci_engine_supports(const char *engine, const laci_graph *graph, const lac
 /** Plans `graph`, which is borrowed and must not change while the engine lives. Fails LAC_NOT_FOUND
  * (no engine of that name, a shape for an unknown input), LAC_BAD_SHAPE (a size nobody fixed,
  * operands that do not fit), LAC_UNSUPPORTED (an operator that cannot be run, a shape that depends
- * on data, bf16 on an engine or processor without), LAC_NO_MEMORY, LAC_MEMORY_LIMIT (what the plan
- * needs is above the budget; nothing large was allocated). Any thread. */
+ * on data, bf16 on an engine or processor without, a text to be observed), LAC_BAD_ARGUMENT (an
+ * observer without a function, or of a value that is none), LAC_NO_MEMORY, LAC_MEMORY_LIMIT (what
+ * the plan needs is above the budget; nothing large was allocated). Any thread. */
 LAC_MUST_CHECK lac_status laci_engine_create(const laci_graph *graph,
                                              const laci_engine_options *options,
                                              laci_engine **engine, lac_error *err);

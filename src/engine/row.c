@@ -59,6 +59,19 @@ lac_status laci_engine_port_store(const laci_engine_port *port, const laci_buf *
   return LAC_OK;
 }
 
+lac_status laci_engine_observer_check(const laci_graph *graph, const laci_engine_observer *observer,
+                                      lac_error *err) {
+  if (!observer) return LAC_OK;
+  if (!observer->see) return laci_fail(err, LAC_BAD_ARGUMENT, "an observer without a function");
+  for (int at = 0; at < observer->n_values; at++) {
+    int value = observer->values[at];
+    if (value >= 0 && value < graph->n_values) continue;
+    return laci_fail(err, LAC_BAD_ARGUMENT, "value %d is to be observed, and there are %d", value,
+                     graph->n_values);
+  }
+  return LAC_OK;
+}
+
 /* ---- Nodes ---- */
 
 lac_status laci_engine_node_check(const laci_node *node, lac_error *err) {

@@ -54,6 +54,11 @@ LAC_MUST_CHECK lac_status laci_engine_register(const laci_engine_row *row, lac_e
 LAC_MUST_CHECK lac_status laci_engine_port_init(const laci_graph *graph, int value,
                                                 const laci_type *type, laci_engine_port *port,
                                                 lac_error *err);
+/** Are all values to be observed values of the graph, and is there a function? NULL: nobody
+ * observes. Fails LAC_BAD_ARGUMENT. */
+LAC_MUST_CHECK lac_status laci_engine_observer_check(const laci_graph *graph,
+                                                     const laci_engine_observer *observer,
+                                                     lac_error *err);
 /** Adds the port's bytes under its name. */
 void laci_engine_port_count(const laci_graph *graph, int value, const laci_engine_port *port,
                             laci_budget *budget);

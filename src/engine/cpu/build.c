@@ -112,7 +112,7 @@ bool laci_net_has_elements(const laci_net *net, const laci_node *node) {
   return true;
 }
 
-static void read_done(laci_net *net, int value) {
+void laci_net_read_done(laci_net *net, int value) {
   int tensor = net->values[value].tensor;
   if (tensor >= 0) net->buffers[net->tensors[tensor].buffer].pending--;
 }
@@ -120,12 +120,12 @@ static void read_done(laci_net *net, int value) {
 /** The layer has read its inputs: once for each place where they stand. */
 static void reads_done(laci_net *net, const laci_net_layer *layer) {
   const laci_node *node = &net->graph->nodes[layer->node];
-  for (int at = 0; at < layer->n_reads; at++) read_done(net, layer->reads[at]);
+  for (int at = 0; at < layer->n_reads; at++) laci_net_read_done(net, layer->reads[at]);
   for (int at = 0; at < node->n_inputs && !layer->build; at++) {
-    if (node->inputs[at] >= 0) read_done(net, node->inputs[at]);
+    if (node->inputs[at] >= 0) laci_net_read_done(net, node->inputs[at]);
   }
   for (int at = 0; at < layer->n_posts; at++) {
-    if (layer->posts[at].value >= 0) read_done(net, layer->posts[at].value);
+    if (layer->posts[at].value >= 0) laci_net_read_done(net, layer->posts[at].value);
   }
 }
 
@@ -200,7 +200,7 @@ static void build_outputs(laci_net *net, bool *built, bool all) {
     int value = net->graph->outputs[at];
     if (built[at] || !(all || net->values[value].tensor >= 0)) continue;
     build_output(net, at);
-    read_done(net, value);
+    laci_net_read_done(net, value);
     built[at] = true;
   }
 }
@@ -209,10 +209,13 @@ void laci_net_build(laci_net *net) {
   bool *built = laci_net_new(net, (size_t)net->n_outputs, sizeof *built);
   laci_net_choose_blocks(net);
   for (int at = 0; at < net->n_inputs; at++) build_input(net, at);
+  laci_net_build_observed(net);
   for (int n = 0; n < net->graph->n_nodes && !net->status; n++) {
     if (net->layer_at[n] < 0) continue;
     build_layer(net, &net->layers[net->layer_at[n]]);
+    laci_net_build_observed(net);
     if (net->early_outputs) build_outputs(net, built, false);
   }
   build_outputs(net, built, true);
+  laci_net_check_observed(net);
 }

@@ -44,6 +44,7 @@ static void find_computed(laci_net *net) {
     net->values[graph->outputs[at]].n_uses++;
     net->values[laci_net_original(net, graph->outputs[at])].n_uses_once++;
   }
+  laci_net_observe_uses(net);
   for (int n = graph->n_nodes - 1; n >= 0; n--) {
     const laci_node *node = &graph->nodes[n];
     for (int at = 0; at < node->n_outputs && !net->computed[n]; at++) {

@@ -181,6 +181,7 @@ static lac_status plan(laci_net *net, const laci_engine_options *options, lac_er
   st = laci_memory_has_room(LACI_NET_ROOM) ? open_dnnl(net, err) : laci_fail_memory(err, "oneDNN");
   if (!st) st = laci_net_infer(net, options->shapes, options->n_shapes, err);
   if (!st) st = describe_ports(net, err);
+  if (!st) st = laci_net_observe(net, options->observer, err);
   if (!st) st = laci_net_fuse(net, err);
   if (!st) {
     laci_net_build(net);

@@ -119,6 +119,13 @@ typedef struct laci_net_layer {
   int n_reads, reads[LACI_NET_MAX_READS]; /* values that build reads, as often as its nodes do */
 } laci_net_layer;
 
+/** A value that the observer wants to see. */
+typedef struct laci_net_observed {
+  int value;
+  laci_engine_port port;
+  bool built;
+} laci_net_observed;
+
 struct laci_net {
   const laci_graph *graph;
   laci_engine_fetch *fetch; /* of stored bytes; NULL: they are in memory */
@@ -147,6 +154,8 @@ struct laci_net {
   int n_inputs, n_outputs;
   laci_engine_port *inputs, *outputs;
   int *output_tensors;
+  laci_engine_observer observer; /* of no values: nobody looks */
+  laci_net_observed *observed;   /* [observer.n_values] */
   char *text;
   laci_budget budget;    /* what others hold, and our ports; no limit without the caller's */
   size_t constant_bytes; /* of contents that only planning needs */
@@ -412,6 +421,21 @@ bool laci_net_has_pool_gradient(const laci_net *net, const laci_node *pool);
 /** May a Relu after this BatchNormTrain melt into it? Where nobody's gradient reads the Relu, too.
  */
 bool laci_net_norm_takes_relu(const laci_net *net, const laci_node *norm, const laci_node *relu);
+
+/** The layer that reads the value is planned. build.c */
+void laci_net_read_done(laci_net *net, int value);
+
+/* ---- observe.c ---- */
+
+/** Notes what is to be observed; observer NULL: nothing. */
+LAC_MUST_CHECK lac_status laci_net_observe(laci_net *net, const laci_engine_observer *observer,
+                                           lac_error *err);
+/** Each observed value is used once more. */
+void laci_net_observe_uses(laci_net *net);
+/** Steps that show those observed values that are there by now and were not shown yet. */
+void laci_net_build_observed(laci_net *net);
+/** Fails where one was never there. */
+void laci_net_check_observed(laci_net *net);
 
 /* ---- place.c, text.c ---- */
 

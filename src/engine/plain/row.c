@@ -19,7 +19,11 @@ typedef struct plan {
   laci_type *types; /* [n_values] */
   uint8_t *bytes;   /* of stored tensors, where they were fetched */
   laci_pool *pool;
-  laci_engine_port *inputs, *outputs;
+  laci_engine_port *inputs, *outputs, *observed;
+  int *values, n_observed; /* [n_observed] that the observer sees */
+  int *observed_at;        /* [n_values] place in `observed`, -1: none; NULL: nobody observes */
+  laci_engine_see *see;
+  void *see_context;
   laci_engine_memory memory;
   char *text;
 } plan;
@@ -31,19 +35,14 @@ static bool supports(const laci_graph *graph, const laci_node *node, lac_error *
 
 /* ---- Planning ---- */
 
-static bool is_read(const laci_graph *graph, const laci_stored *stored) {
-  const laci_value *value = stored->value >= 0 ? &graph->values[stored->value] : NULL;
-  return value && (value->n_readers > 0 || value->is_output);
-}
-
-/* Copies of all stored tensors that somebody reads, one after the other. */
+/* Copies of all stored tensors that are values, one after the other. */
 static lac_status fetch_stored(plan *p, const laci_engine_options *options, laci_budget *budget,
                                lac_error *err) {
   enum { LINE = 64 };
   const laci_graph *graph = &p->graph;
   size_t total = 0, at = 0;
   for (int s = 0; s < graph->n_stored; s++) {
-    if (is_read(graph, &graph->stored[s])) total += (graph->stored[s].size_bytes + LINE - 1) / LINE;
+    if (graph->stored[s].value >= 0) total += (graph->stored[s].size_bytes + LINE - 1) / LINE;
   }
   p->memory.weight_bytes = total * LINE;
   laci_budget_add(budget, p->memory.weight_bytes, "weights");
@@ -53,7 +52,7 @@ static lac_status fetch_stored(plan *p, const laci_engine_options *options, laci
   if (!p->bytes) return laci_fail_memory(err, "weights");
   for (int s = 0; s < graph->n_stored && !st; s++) {
     laci_stored *stored = &p->graph.stored[s];
-    if (!is_read(graph, stored)) continue;
+    if (stored->value < 0) continue;
     uint8_t *to = p->bytes + at;
     st = options->fetch(options->fetch_context, stored->bytes, stored->size_bytes, to, err);
     stored->bytes = to;
@@ -101,6 +100,26 @@ static lac_status describe_ports(const plan *p, const int *values, int n, laci_e
     st = laci_engine_port_init(&p->graph, value, &p->types[value], &(*ports)[at], err);
     if (!st) laci_engine_port_count(&p->graph, value, &(*ports)[at], budget);
   }
+  return st;
+}
+
+static lac_status plan_observer(plan *p, const laci_engine_observer *observer, lac_error *err) {
+  lac_status st = laci_engine_observer_check(&p->graph, observer, err);
+  if (st || !observer) return st;
+  size_t n = (size_t)observer->n_values;
+  p->see = observer->see;
+  p->see_context = observer->context;
+  p->observed = laci_alloc(n, sizeof *p->observed);
+  p->values = laci_alloc(n, sizeof *p->values);
+  p->observed_at = laci_alloc((size_t)p->graph.n_values, sizeof *p->observed_at);
+  if (!p->observed || !p->values || !p->observed_at) return laci_fail_memory(err, "the observer");
+  for (int v = 0; v < p->graph.n_values; v++) p->observed_at[v] = -1;
+  for (int at = 0; at < observer->n_values && !st; at++) {
+    int value = p->values[at] = observer->values[at];
+    p->observed_at[value] = at;
+    st = laci_engine_port_init(&p->graph, value, &p->types[value], &p->observed[at], err);
+  }
+  p->n_observed = observer->n_values;
   return st;
 }
 
@@ -190,6 +209,9 @@ static void destroy(void *self) {
   laci_pool_destroy(p->pool);
   laci_free(p->inputs);
   laci_free(p->outputs);
+  laci_free(p->observed);
+  laci_free(p->values);
+  laci_free(p->observed_at);
   laci_free(p->text);
   laci_free(p);
 }
@@ -203,6 +225,7 @@ static lac_status make(plan *p, const laci_graph *graph, const laci_engine_optio
   if (!st) st = describe_ports(p, graph->inputs, graph->n_inputs, &p->inputs, budget, err);
   if (!st) st = describe_ports(p, graph->outputs, graph->n_outputs, &p->outputs, budget, err);
   if (!st) st = laci_budget_check(budget, "the run's inputs and outputs", err);
+  if (!st) st = plan_observer(p, options->observer, err);
   if (!st) st = plan_memory(p, budget, err);
   if (!st) st = laci_pool_create(options->threads, &p->pool, err);
   return st ? st : make_text(p, err);
@@ -252,6 +275,44 @@ static const char *text(const void *self) {
 
 /* ---- Running ---- */
 
+static lac_status show(const plan *p, int value, const laci_buf *buf, lac_error *err) {
+  int at = p->observed_at ? p->observed_at[value] : -1;
+  if (at < 0) return LAC_OK;
+  const laci_engine_port *port = &p->observed[at];
+  void *content = laci_alloc(port->size_bytes, 1);
+  if (!content) return laci_fail_memory(err, port->name);
+  lac_status st = laci_engine_port_store(port, buf, content, err);
+  if (!st) st = p->see(p->see_context, value, port, content, err);
+  laci_free(content);
+  return st;
+}
+
+/* Stored tensors, which are loaded for it: no node has to read them. */
+static lac_status show_stored(const plan *p, lac_error *err) {
+  lac_status st = LAC_OK;
+  for (int at = 0; at < p->n_observed && !st; at++) {
+    int value = p->values[at], s = p->graph.values[value].stored;
+    laci_buf *buf = NULL;
+    if (s < 0) continue;
+    const laci_stored *stored = &p->graph.stored[s];
+    const laci_type type = {stored->dtype, stored->shape};
+    st = laci_buf_from_bytes(&type, stored->bytes, stored->size_bytes, &buf, err);
+    if (!st) st = show(p, value, buf, err);
+    laci_buf_destroy(buf);
+  }
+  return st;
+}
+
+static lac_status show_outputs(const plan *p, const laci_plain *run, int node, lac_error *err) {
+  const laci_node *n = &p->graph.nodes[node];
+  lac_status st = LAC_OK;
+  for (int at = 0; at < n->n_outputs && !st; at++) {
+    int value = n->outputs[at];
+    if (value >= 0) st = show(p, value, laci_plain_value(run, value), err);
+  }
+  return st;
+}
+
 static lac_status set_inputs(const plan *p, laci_plain *run, const void *const *in,
                              lac_error *err) {
   lac_status st = LAC_OK;
@@ -259,7 +320,9 @@ static lac_status set_inputs(const plan *p, laci_plain *run, const void *const *
     int value = p->graph.inputs[at];
     laci_buf *buf = NULL;
     st = laci_engine_port_load(&p->inputs[at], p->types[value].dtype, in[at], &buf, err);
-    if (!st) laci_plain_set(run, value, buf);
+    if (st) return st;
+    laci_plain_set(run, value, buf);
+    st = show(p, value, buf, err);
   }
   return st;
 }
@@ -270,6 +333,7 @@ static lac_status run_nodes(const plan *p, laci_plain *run, double *seconds, lac
   for (int node = 0; node < p->graph.n_nodes && !st; node++) {
     if (laci_interrupted()) return laci_fail(err, LAC_INTERRUPTED, "interrupted");
     st = laci_plain_step(run, node, err);
+    if (!st && p->observed_at) st = show_outputs(p, run, node, err);
     if (!seconds) continue;
     double end = laci_clock_seconds();
     seconds[node] = end - begin;
@@ -293,6 +357,7 @@ static lac_status run(void *self, const void *const *in, void *const *out, doubl
   const plan *p = self;
   laci_plain *walk = NULL;
   lac_status st = laci_plain_create(&p->graph, NULL, NULL, p->pool, &walk, err);
+  if (!st) st = show_stored(p, err);
   if (!st) st = set_inputs(p, walk, in, err);
   if (!st) st = run_nodes(p, walk, seconds, err);
   if (!st) st = copy_outputs(p, walk, out, err);

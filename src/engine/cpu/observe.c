@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Values that an observer wants to see in every run (engine/engine.h).
+ *
+ * Being observed is one more use of a value: so nothing is fused over it, and its bytes are not
+ * overwritten before it was shown. As soon as the plan has it, a step converts it to what the port
+ * says, if need be, and another hands it over. */
+#include "engine/cpu/net_in.h"
+#include "engine/row.h"
+
+lac_status laci_net_observe(laci_net *net, const laci_engine_observer *observer, lac_error *err) {
+  lac_status st = laci_engine_observer_check(net->graph, observer, err);
+  if (st || !observer) return st;
+  net->observer = *observer;
+  net->observed = laci_net_new(net, (size_t)observer->n_values, sizeof *net->observed);
+  st = net->status;
+  for (int at = 0; at < observer->n_values && !st; at++) {
+    laci_net_observed *o = &net->observed[at];
+    o->value = observer->values[at];
+    st = laci_engine_port_init(net->graph, o->value, &net->values[o->value].type, &o->port, err);
+  }
+  return st;
+}
+
+void laci_net_observe_uses(laci_net *net) {
+  for (int at = 0; at < net->observer.n_values; at++) {
+    int value = net->observed[at].value;
+    net->values[value].n_uses++;
+    net->values[laci_net_original(net, value)].n_uses_once++;
+  }
+}
+
+static lac_status show(laci_net *net, laci_net_step *step, lac_error *err) {
+  const laci_net_observed *o = step->context;
+  const laci_engine_observer *observer = &net->observer;
+  return observer->see(observer->context, o->value, &o->port, laci_net_data(net, step->tensors[0]),
+                       err);
+}
+
+static void build(laci_net *net, laci_net_observed *o) {
+  static const laci_node node = {.name = "", .type = "observe"};
+  int tensor = laci_net_read(net, o->value);
+  bool convert = o->port.type.dtype == LAC_DTYPE_F32 && o->port.size_bytes > 0;
+  if (convert) tensor = laci_net_as_dense(net, tensor, dnnl_f32);
+  if (tensor < 0) return;
+  laci_net_step *step = laci_net_step_code(net, &node, show, 1, &tensor);
+  if (!step) return;
+  step->context = o;
+  step->shown = tensor;
+  o->built = true;
+  laci_net_read_done(net, o->value);
+}
+
+void laci_net_build_observed(laci_net *net) {
+  for (int at = 0; at < net->observer.n_values && !net->status; at++) {
+    laci_net_observed *o = &net->observed[at];
+    bool there = net->values[o->value].tensor >= 0 || laci_net_is_constant(net, o->value);
+    if (!o->built && there) build(net, o);
+  }
+}
+
+void laci_net_check_observed(laci_net *net) {
+  for (int at = 0; at < net->observer.n_values; at++) {
+    const laci_net_observed *o = &net->observed[at];
+    if (!o->built)
+      laci_net_fail(net, LAC_INTERNAL, "%s: to be observed, but never there", o->port.name);
+  }
+}
