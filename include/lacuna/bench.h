@@ -34,6 +34,7 @@ typedef struct lac_bench_options {
   double load_seconds; /* what loading the model took, to be reported; default 0 */
   uint64_t max_memory; /* bytes that the work may take, as planned; 0 (default): 80 % of the
                           machine's, or of its control group's */
+  const char *engine;  /* see lac_engine_options; NULL (default): "cpu" */
 } lac_bench_options;
 
 /** Seconds of the fastest and of the middle run. */

@@ -57,6 +57,8 @@ typedef struct lac_engine_options {
   int n_shapes;                   /* default 0 */
   uint64_t max_memory; /* bytes that the work may take, as planned; 0 (default): 80 % of the
                           machine's, or of its control group's */
+  const char *engine;  /* "cpu" is fast; "plain" computes with the operators' slow definitions, in
+                          double; a plug-in may add others. NULL (default): "cpu" */
 } lac_engine_options;
 
 /** An input or output as the caller hands it over: row-major and packed, LAC_DTYPE_F32 for float
@@ -79,11 +81,12 @@ LAC_API lac_engine_options lac_engine_options_default(void);
 /** Plans the model. It is borrowed: it must not be changed or destroyed before the engine. Its
  * weights are read from its file, a part of each at a time: the most memory that this takes is
  * weight_bytes and a few megabytes, and a run needs the file no more. *engine is NULL on failure.
- * Fails LAC_BAD_ARGUMENT (a dtype that is none of the two), LAC_NOT_FOUND (a shape for an unknown
- * input), LAC_BAD_SHAPE (a size nobody gave, operands that do not fit), LAC_UNSUPPORTED (an
- * operator that cannot be run, a shape that depends on data, bf16 on a processor without), LAC_IO
- * (the model's file was cut short), LAC_NO_MEMORY, LAC_MEMORY_LIMIT (weights, values and ports
- * together are more than max_memory: the text names the largest; no kernel was made). */
+ * Fails LAC_BAD_ARGUMENT (a dtype that is none of the two), LAC_NOT_FOUND (no engine of that name,
+ * a shape for an unknown input), LAC_BAD_SHAPE (a size nobody gave, operands that do not fit),
+ * LAC_UNSUPPORTED (an operator that cannot be run, a shape that depends on data, bf16 on a
+ * processor without), LAC_IO (the model's file was cut short), LAC_NO_MEMORY, LAC_MEMORY_LIMIT
+ * (weights, values and ports together are more than max_memory: the text names the largest; no
+ * kernel was made). */
 LAC_API LAC_MUST_CHECK lac_status lac_engine_create(const lac_model *model,
                                                     const lac_engine_options *options,
                                                     lac_engine **engine, lac_error *err);

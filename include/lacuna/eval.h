@@ -36,6 +36,7 @@ typedef struct lac_eval_options {
   bool force;              /* replace a file of that name */
   uint64_t max_memory;     /* bytes that the work may take, as planned; 0 (default): 80 % of the
                               machine's, or of its control group's */
+  const char *engine;      /* see lac_engine_options; NULL (default): "cpu" */
 } lac_eval_options;
 
 typedef struct lac_eval_result {

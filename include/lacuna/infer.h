@@ -37,6 +37,8 @@ typedef struct lac_infer_options {
   bool f32; /* outputs of every float type are written as f32; default false: as their own type */
   uint64_t max_memory; /* bytes that the work may take, as planned; 0 (default): 80 % of the
                           machine's, or of its control group's */
+  const char *engine;  /* see lac_engine_options; "plain" is the same as `plain`. NULL (default): as
+                          `plain` says */
 } lac_infer_options;
 
 /** An output as it was written. */

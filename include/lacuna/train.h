@@ -114,6 +114,7 @@ typedef struct lac_train_options {
                             of its control group's (0) */
   lac_train_listener *listener; /* hears every event, on the caller's thread (NULL) */
   void *context;
+  const char *engine; /* of training and evaluation, see lac_engine_options (NULL: "cpu") */
 } lac_train_options;
 
 LAC_API lac_train_options lac_train_options_default(void);

@@ -137,7 +137,8 @@ static lac_status plan_engine(bench *b, const lac_model *model, lac_error *err) 
   if (st) return st;
   laci_budget budget = laci_budget_of(b->options->max_memory);
   laci_budget_add(&budget, LACI_BENCH_READ, "what reading memory is measured with");
-  laci_engine_options o = {.threads = b->options->threads,
+  laci_engine_options o = {.engine = b->options->engine,
+                           .threads = b->options->threads,
                            .bf16 = b->options->dtype == LAC_DTYPE_BF16,
                            .shapes = b->batch.shapes,
                            .n_shapes = b->batch.n_shapes,

@@ -82,7 +82,8 @@ lac_status laci_model_engine(const lac_model *model, const lac_engine_options *o
   if (!made) return laci_fail_memory(err, "the engine");
   st = convert_shapes(options, &shapes, err);
   if (!st) {
-    laci_engine_options o = {.threads = options->threads,
+    laci_engine_options o = {.engine = options->engine,
+                             .threads = options->threads,
                              .bf16 = options->dtype == LAC_DTYPE_BF16,
                              .shapes = shapes,
                              .n_shapes = options->n_shapes,

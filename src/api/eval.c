@@ -202,6 +202,7 @@ static lac_status plan_network(evaluation *e, const lac_model *model,
   lac_engine_options o = lac_engine_options_default();
   o.threads = options->threads;
   o.dtype = options->dtype;
+  o.engine = options->engine;
   o.shapes = &shape;
   o.n_shapes = 1;
   size_t sample = laci_recipe_sample(&e->recipe) * sizeof(float);

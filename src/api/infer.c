@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * lac_infer: arrays from files, one run on either engine, arrays to files.
+ * lac_infer: arrays from files, one run on an engine, arrays to files.
  *
- * Between files and engines stands laci_buf, which holds every number exactly; so both engines see
- * the same inputs, and both kinds of output are written by the same lines. All files are opened
+ * Between files and engines stands laci_buf, which holds every number exactly; so all engines see
+ * the same inputs, and all kinds of output are written by the same lines. All files are opened
  * before the run and get their names after it. Next: data/npy.h, engine/engine.h. */
 #include "lacuna/infer.h"
 
@@ -35,8 +35,8 @@ typedef struct inference {
   const lac_infer_options *options;
   laci_budget budget;    /* the limit, and the inputs as they are read */
   laci_buf **inputs;     /* [graph->n_inputs] */
-  laci_buf **outputs;    /* [graph->n_outputs], of the fast engine */
-  laci_stepper *plain;   /* NULL: the fast engine; else it holds the outputs */
+  laci_buf **outputs;    /* [graph->n_outputs], of an engine that plans */
+  laci_stepper *walk;    /* NULL: an engine that plans; else it holds the outputs */
   laci_writer **writers; /* [graph->n_outputs] */
   laci_file_id *keep;    /* [n_keep] the inputs' files */
   size_t n_keep;
@@ -178,11 +178,26 @@ static lac_status read_inputs(inference *run, const lac_infer_input *inputs, int
   return LAC_OK;
 }
 
+/* NULL: the default. */
+static const char *engine_of(const lac_infer_options *options) {
+  return options->engine ? options->engine : options->plain ? "plain" : NULL;
+}
+
+/* An engine that goes node by node takes networks whose sizes depend on data, and gives doubles. */
+static bool is_walked(const lac_infer_options *options) {
+  const char *engine = engine_of(options);
+  return engine && laci_stepper_offered(engine);
+}
+
 static lac_status check_options(const inference *run, lac_error *err) {
   const lac_infer_options *options = run->options;
-  if (options->plain && options->dtype != LAC_DTYPE_F32) {
-    return laci_fail(err, LAC_BAD_ARGUMENT, "the plain engine does not compute in %s",
-                     lac_dtype_name(options->dtype));
+  if (options->plain && strcmp(engine_of(options), "plain") != 0) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "the plain engine and the engine '%s' are both wanted",
+                     options->engine);
+  }
+  if (is_walked(options) && options->dtype != LAC_DTYPE_F32) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "the %s engine does not compute in %s",
+                     engine_of(options), lac_dtype_name(options->dtype));
   }
   for (int at = 0; at < options->n_shapes; at++) {
     const lac_engine_shape *shape = &options->shapes[at];
@@ -250,6 +265,7 @@ static lac_status plan_engine(const inference *run, const lac_model *model, laci
   lac_engine_options options = lac_engine_options_default();
   options.threads = run->options->threads;
   options.dtype = run->options->dtype;
+  options.engine = engine_of(run->options);
   options.shapes = shapes;
   options.n_shapes = n;
   lac_status st = laci_model_engine(model, &options, budget, engine, err);
@@ -269,7 +285,7 @@ static void free_all(void **blocks, int n) {
   laci_free(blocks);
 }
 
-static lac_status run_fast(inference *run, const lac_model *model, lac_error *err) {
+static lac_status run_planned(inference *run, const lac_model *model, lac_error *err) {
   lac_engine *engine = NULL;
   const lac_engine_port *in = NULL, *out = NULL;
   laci_budget budget = run->budget;
@@ -307,8 +323,8 @@ static lac_status run_fast(inference *run, const lac_model *model, lac_error *er
   return st;
 }
 
-/* The plain engine's values for these inputs, as far as their sizes are known beforehand. */
-static lac_status plan_plain(const inference *run, laci_budget *budget, lac_error *err) {
+/* The values that are held for these inputs, as far as their sizes are known beforehand. */
+static lac_status plan_walk(const inference *run, laci_budget *budget, lac_error *err) {
   int n = run->graph->n_inputs;
   laci_type *types = NULL;
   laci_input_shape *shapes = laci_alloc((size_t)n, sizeof *shapes);
@@ -317,13 +333,13 @@ static lac_status plan_plain(const inference *run, laci_budget *budget, lac_erro
     shapes[at] = (laci_input_shape){input_value(run, at)->name, run->inputs[at]->shape};
   }
   lac_status st = laci_graph_sizes(run->graph, shapes, n, &types, err);
-  if (!st) st = laci_stepper_plan(NULL, run->graph, types, NULL, budget, err);
+  if (!st) st = laci_stepper_plan(engine_of(run->options), run->graph, types, NULL, budget, err);
   laci_free(types);
   laci_free(shapes);
   return st ? st : laci_budget_check(budget, "the run", err);
 }
 
-static lac_status run_plain(inference *run, const lac_model *model, lac_error *err) {
+static lac_status run_walk(inference *run, const lac_model *model, lac_error *err) {
   const laci_graph *graph = run->graph;
   laci_pool *pool = NULL;
   laci_budget budget = laci_budget_of(run->budget.limit), planned;
@@ -331,18 +347,19 @@ static lac_status run_plain(inference *run, const lac_model *model, lac_error *e
   planned = budget;
   lac_status st = laci_budget_check(&budget, "the model", err);
   if (!st) st = laci_model_settle(model, err); /* small stored tensors decide over shapes */
-  if (!st) st = plan_plain(run, &planned, err);
+  if (!st) st = plan_walk(run, &planned, err);
   if (!st) st = laci_pool_create(run->options->threads, &pool, err);
-  const laci_stepper_options options = {.pool = pool, .budget = &budget};
-  if (!st) st = laci_stepper_create(graph, &options, &run->plain, err);
+  const laci_stepper_options options = {
+      .engine = engine_of(run->options), .pool = pool, .budget = &budget};
+  if (!st) st = laci_stepper_create(graph, &options, &run->walk, err);
   for (int at = 0; !st && at < graph->n_inputs; at++) {
-    laci_stepper_set(run->plain, graph->inputs[at], run->inputs[at]);
+    laci_stepper_set(run->walk, graph->inputs[at], run->inputs[at]);
     run->inputs[at] = NULL; /* taken */
   }
   double begin = laci_clock_seconds();
   for (int node = 0; !st && node < graph->n_nodes; node++) {
     if (laci_interrupted()) st = laci_fail(err, LAC_INTERRUPTED, "interrupted");
-    else st = laci_stepper_step(run->plain, node, err);
+    else st = laci_stepper_step(run->walk, node, err);
   }
   run->result->pub.seconds = laci_clock_seconds() - begin;
   laci_pool_destroy(pool);
@@ -443,7 +460,7 @@ static lac_status write_output(inference *run, int at, lac_error *err) {
   const laci_value *value = output_value(run, at);
   lac_infer_output *output = &run->result->outputs[at];
   const laci_buf *buf =
-      run->plain ? laci_stepper_value(run->plain, run->graph->outputs[at]) : run->outputs[at];
+      run->walk ? laci_stepper_value(run->walk, run->graph->outputs[at]) : run->outputs[at];
   if (!buf) {
     return laci_fail(err, LAC_UNSUPPORTED, "output '%s' could not be computed", value->name);
   }
@@ -500,7 +517,7 @@ static void inference_clear(inference *run) {
     if (run->outputs) laci_buf_destroy(run->outputs[at]);
     if (run->writers) laci_writer_destroy(run->writers[at]);
   }
-  laci_stepper_destroy(run->plain);
+  laci_stepper_destroy(run->walk);
   laci_free(run->inputs);
   laci_free(run->outputs);
   laci_free(run->writers);
@@ -537,7 +554,9 @@ lac_status lac_infer(const lac_model *model, const lac_infer_input *inputs, int 
   if (!st) st = read_inputs(&run, inputs, n_inputs, err);
   if (!st) st = name_outputs(&run, folder, err);
   if (!st) st = open_outputs(&run, model, folder, err);
-  if (!st) st = run.options->plain ? run_plain(&run, model, err) : run_fast(&run, model, err);
+  if (!st) {
+    st = is_walked(run.options) ? run_walk(&run, model, err) : run_planned(&run, model, err);
+  }
   if (!st) st = write_outputs(&run, err);
   if (!st) tell_bf16(&run);
   if (!st && result) {

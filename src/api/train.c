@@ -226,6 +226,7 @@ static lac_status make_trainer(training *t, const lac_mask *mask, lac_error *err
   laci_budget budget = laci_budget_of(t->options->max_memory);
   laci_trainer_options o = {.graph = graph_options(t),
                             .optimizer = t->plan.recipe.optimizer,
+                            .engine = t->options->engine,
                             .threads = t->options->threads,
                             .bf16 = t->options->dtype == LAC_DTYPE_BF16,
                             .budget = &budget};
@@ -247,6 +248,7 @@ static lac_status evaluate(void *context, laci_loop_score *score, lac_error *err
   lac_eval_options how = lac_eval_options_default();
   how.threads = o->threads;
   how.dtype = o->dtype;
+  how.engine = o->engine;
   how.batch = t->plan.batch;
   how.max_memory = o->max_memory;
   how.resize = o->resize;

@@ -72,6 +72,52 @@ lac_status laci_engine_observer_check(const laci_graph *graph, const laci_engine
   return LAC_OK;
 }
 
+/* ---- Stored tensors ---- */
+
+static size_t rounded(size_t bytes) {
+  enum { LINE = 64 };
+  return (bytes + LINE - 1) / LINE * LINE;
+}
+
+/* Copies of all stored tensors that are values, one after the other. */
+static lac_status fetch_stored(laci_engine_graph *own, const laci_engine_options *options,
+                               laci_budget *budget, lac_error *err) {
+  laci_graph *graph = &own->graph;
+  for (int s = 0; s < graph->n_stored; s++) {
+    if (graph->stored[s].value >= 0) own->size_bytes += rounded(graph->stored[s].size_bytes);
+  }
+  laci_budget_add(budget, own->size_bytes, "weights");
+  lac_status st = laci_budget_check(budget, "the run", err);
+  if (st) return st;
+  own->bytes = laci_alloc(own->size_bytes, 1);
+  if (!own->bytes) return laci_fail_memory(err, "weights");
+  uint8_t *to = own->bytes;
+  for (int s = 0; s < graph->n_stored && !st; s++) {
+    laci_stored *stored = &graph->stored[s];
+    if (stored->value < 0) continue;
+    st = options->fetch(options->fetch_context, stored->bytes, stored->size_bytes, to, err);
+    stored->bytes = to;
+    to += rounded(stored->size_bytes);
+  }
+  return st;
+}
+
+lac_status laci_engine_graph_init(laci_engine_graph *own, const laci_graph *graph,
+                                  const laci_engine_options *options, laci_budget *budget,
+                                  lac_error *err) {
+  *own = (laci_engine_graph){.graph = *graph};
+  own->graph.stored = laci_alloc((size_t)graph->n_stored, sizeof *own->graph.stored);
+  if (!own->graph.stored) return laci_fail_memory(err, "the engine");
+  for (int s = 0; s < graph->n_stored; s++) own->graph.stored[s] = graph->stored[s];
+  return options->fetch ? fetch_stored(own, options, budget, err) : LAC_OK;
+}
+
+void laci_engine_graph_clear(laci_engine_graph *own) {
+  laci_free(own->graph.stored);
+  laci_free(own->bytes);
+  *own = (laci_engine_graph){0};
+}
+
 /* ---- Nodes ---- */
 
 lac_status laci_engine_node_check(const laci_node *node, lac_error *err) {

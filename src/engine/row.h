@@ -71,6 +71,21 @@ LAC_MUST_CHECK lac_status laci_engine_port_load(const laci_engine_port *port, la
 LAC_MUST_CHECK lac_status laci_engine_port_store(const laci_engine_port *port, const laci_buf *buf,
                                                  void *bytes, lac_error *err);
 
+/** A graph seen through a copy of its struct, whose stored tensors have bytes of their own where
+ * the caller's are not in memory; nothing else of it is copied. */
+typedef struct laci_engine_graph {
+  laci_graph graph; /* `stored` is ours, [n_stored] */
+  uint8_t *bytes;   /* of all stored tensors that were fetched; NULL: none */
+  size_t size_bytes;
+} laci_engine_graph;
+
+/** What is fetched is added to the budget, and not fetched above it. Clear it in any case. Fails as
+ * options->fetch, LAC_MEMORY_LIMIT, LAC_NO_MEMORY. */
+LAC_MUST_CHECK lac_status laci_engine_graph_init(laci_engine_graph *own, const laci_graph *graph,
+                                                 const laci_engine_options *options,
+                                                 laci_budget *budget, lac_error *err);
+void laci_engine_graph_clear(laci_engine_graph *own);
+
 /** LAC_UNSUPPORTED where nobody declared the node's operator, or it has no evaluation. */
 LAC_MUST_CHECK lac_status laci_engine_node_check(const laci_node *node, lac_error *err);
 

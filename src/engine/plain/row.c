@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The plain engine as a row of the list of engines: planned once for fixed shapes, a step a node,
- * all of it in double. Node by node, it is plain.h itself.
- *
- * The graph is seen through a copy of its struct whose stored tensors have bytes of their own where
- * the caller's are not in memory; nothing else of it is copied. */
+ * all of it in double. Node by node, it is plain.h itself. */
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -15,9 +12,8 @@
 #include "graph/sizes.h"
 
 typedef struct plan {
-  laci_graph graph; /* a copy of the struct; `stored` is ours */
+  laci_engine_graph own;
   laci_type *types; /* [n_values] */
-  uint8_t *bytes;   /* of stored tensors, where they were fetched */
   laci_pool *pool;
   laci_engine_port *inputs, *outputs, *observed;
   int *values, n_observed; /* [n_observed] that the observer sees */
@@ -35,41 +31,6 @@ static bool supports(const laci_graph *graph, const laci_node *node, lac_error *
 
 /* ---- Planning ---- */
 
-/* Copies of all stored tensors that are values, one after the other. */
-static lac_status fetch_stored(plan *p, const laci_engine_options *options, laci_budget *budget,
-                               lac_error *err) {
-  enum { LINE = 64 };
-  const laci_graph *graph = &p->graph;
-  size_t total = 0, at = 0;
-  for (int s = 0; s < graph->n_stored; s++) {
-    if (graph->stored[s].value >= 0) total += (graph->stored[s].size_bytes + LINE - 1) / LINE;
-  }
-  p->memory.weight_bytes = total * LINE;
-  laci_budget_add(budget, p->memory.weight_bytes, "weights");
-  lac_status st = laci_budget_check(budget, "the run", err);
-  if (st) return st;
-  p->bytes = laci_alloc(total, LINE);
-  if (!p->bytes) return laci_fail_memory(err, "weights");
-  for (int s = 0; s < graph->n_stored && !st; s++) {
-    laci_stored *stored = &p->graph.stored[s];
-    if (stored->value < 0) continue;
-    uint8_t *to = p->bytes + at;
-    st = options->fetch(options->fetch_context, stored->bytes, stored->size_bytes, to, err);
-    stored->bytes = to;
-    at += (stored->size_bytes + LINE - 1) / LINE * LINE;
-  }
-  return st;
-}
-
-static lac_status copy_graph(plan *p, const laci_graph *graph, const laci_engine_options *options,
-                             laci_budget *budget, lac_error *err) {
-  p->graph = *graph;
-  p->graph.stored = laci_alloc((size_t)graph->n_stored, sizeof *p->graph.stored);
-  if (!p->graph.stored) return laci_fail_memory(err, "the engine");
-  for (int s = 0; s < graph->n_stored; s++) p->graph.stored[s] = graph->stored[s];
-  return options->fetch ? fetch_stored(p, options, budget, err) : LAC_OK;
-}
-
 static lac_status check_nodes(const laci_graph *graph, lac_error *err) {
   lac_status st = LAC_OK;
   for (int n = 0; n < graph->n_nodes && !st; n++) {
@@ -80,12 +41,12 @@ static lac_status check_nodes(const laci_graph *graph, lac_error *err) {
 
 static lac_status check_inputs(const plan *p, lac_error *err) {
   char text[256];
-  for (int at = 0; at < p->graph.n_inputs; at++) {
-    int value = p->graph.inputs[at];
+  for (int at = 0; at < p->own.graph.n_inputs; at++) {
+    int value = p->own.graph.inputs[at];
     const laci_shape *shape = &p->types[value].shape;
     if (laci_shape_known(shape)) continue;
     return laci_fail(err, LAC_BAD_SHAPE, "input '%s' has shape %s: every size must be given",
-                     p->graph.values[value].name, laci_shape_text(shape, text, sizeof text));
+                     p->own.graph.values[value].name, laci_shape_text(shape, text, sizeof text));
   }
   return LAC_OK;
 }
@@ -97,27 +58,27 @@ static lac_status describe_ports(const plan *p, const int *values, int n, laci_e
   if (!*ports) return laci_fail_memory(err, "the engine's ports");
   for (int at = 0; at < n && !st; at++) {
     int value = values[at];
-    st = laci_engine_port_init(&p->graph, value, &p->types[value], &(*ports)[at], err);
-    if (!st) laci_engine_port_count(&p->graph, value, &(*ports)[at], budget);
+    st = laci_engine_port_init(&p->own.graph, value, &p->types[value], &(*ports)[at], err);
+    if (!st) laci_engine_port_count(&p->own.graph, value, &(*ports)[at], budget);
   }
   return st;
 }
 
 static lac_status plan_observer(plan *p, const laci_engine_observer *observer, lac_error *err) {
-  lac_status st = laci_engine_observer_check(&p->graph, observer, err);
+  lac_status st = laci_engine_observer_check(&p->own.graph, observer, err);
   if (st || !observer) return st;
   size_t n = (size_t)observer->n_values;
   p->see = observer->see;
   p->see_context = observer->context;
   p->observed = laci_alloc(n, sizeof *p->observed);
   p->values = laci_alloc(n, sizeof *p->values);
-  p->observed_at = laci_alloc((size_t)p->graph.n_values, sizeof *p->observed_at);
+  p->observed_at = laci_alloc((size_t)p->own.graph.n_values, sizeof *p->observed_at);
   if (!p->observed || !p->values || !p->observed_at) return laci_fail_memory(err, "the observer");
-  for (int v = 0; v < p->graph.n_values; v++) p->observed_at[v] = -1;
+  for (int v = 0; v < p->own.graph.n_values; v++) p->observed_at[v] = -1;
   for (int at = 0; at < observer->n_values && !st; at++) {
     int value = p->values[at] = observer->values[at];
     p->observed_at[value] = at;
-    st = laci_engine_port_init(&p->graph, value, &p->types[value], &p->observed[at], err);
+    st = laci_engine_port_init(&p->own.graph, value, &p->types[value], &p->observed[at], err);
   }
   p->n_observed = observer->n_values;
   return st;
@@ -125,7 +86,7 @@ static lac_status plan_observer(plan *p, const laci_engine_observer *observer, l
 
 static lac_status plan_memory(plan *p, laci_budget *budget, lac_error *err) {
   uint64_t before = budget->needed;
-  lac_status st = laci_plain_plan(&p->graph, p->types, NULL, budget, err);
+  lac_status st = laci_plain_plan(&p->own.graph, p->types, NULL, budget, err);
   p->memory.arena_bytes = (size_t)(budget->needed - before);
   return st ? st : laci_budget_check(budget, "the run", err);
 }
@@ -142,12 +103,12 @@ static int64_t bytes_of(const plan *p, int value) {
 
 static size_t step_count(const void *self) {
   const plan *p = self;
-  return (size_t)p->graph.n_nodes;
+  return (size_t)p->own.graph.n_nodes;
 }
 
 static laci_engine_step step_look(const void *self, size_t at) {
   const plan *p = self;
-  const laci_node *node = &p->graph.nodes[at];
+  const laci_node *node = &p->own.graph.nodes[at];
   laci_engine_step step = {.name = node->name[0] ? node->name : NULL,
                            .op = node->type,
                            .what = node->type,
@@ -177,8 +138,8 @@ static size_t write_line(char *to, size_t capacity, const char *format, ...) {
 static size_t write_text(const plan *p, char *to, size_t capacity) {
   char shape[128];
   size_t used = write_line(to, capacity, "step  %-28s %-26s node\n", "what", "result");
-  for (int n = 0; n < p->graph.n_nodes; n++) {
-    const laci_node *node = &p->graph.nodes[n];
+  for (int n = 0; n < p->own.graph.n_nodes; n++) {
+    const laci_node *node = &p->own.graph.nodes[n];
     int y = value_of(node->outputs, node->n_outputs, 0);
     if (y >= 0) laci_shape_text(&p->types[y].shape, shape, sizeof shape);
     used += write_line(to ? to + used : NULL, capacity - used, "%4d  %-28s %-26s %s\n", n,
@@ -186,7 +147,7 @@ static size_t write_text(const plan *p, char *to, size_t capacity) {
   }
   return used + write_line(to ? to + used : NULL, capacity - used,
                            "%d steps by the plain operator; f64, %d threads; values %.1f MB\n",
-                           p->graph.n_nodes, laci_pool_threads(p->pool),
+                           p->own.graph.n_nodes, laci_pool_threads(p->pool),
                            (double)p->memory.arena_bytes / 1e6);
 }
 
@@ -203,9 +164,8 @@ static lac_status make_text(plan *p, lac_error *err) {
 static void destroy(void *self) {
   plan *p = self;
   if (!p) return;
-  laci_free(p->graph.stored);
+  laci_engine_graph_clear(&p->own);
   laci_free(p->types);
-  laci_free(p->bytes);
   laci_pool_destroy(p->pool);
   laci_free(p->inputs);
   laci_free(p->outputs);
@@ -218,9 +178,10 @@ static void destroy(void *self) {
 
 static lac_status make(plan *p, const laci_graph *graph, const laci_engine_options *options,
                        laci_budget *budget, lac_error *err) {
-  lac_status st = copy_graph(p, graph, options, budget, err);
+  lac_status st = laci_engine_graph_init(&p->own, graph, options, budget, err);
+  p->memory.weight_bytes = p->own.size_bytes;
   if (!st) st = check_nodes(graph, err);
-  if (!st) st = laci_graph_sizes(&p->graph, options->shapes, options->n_shapes, &p->types, err);
+  if (!st) st = laci_graph_sizes(&p->own.graph, options->shapes, options->n_shapes, &p->types, err);
   if (!st) st = check_inputs(p, err);
   if (!st) st = describe_ports(p, graph->inputs, graph->n_inputs, &p->inputs, budget, err);
   if (!st) st = describe_ports(p, graph->outputs, graph->n_outputs, &p->outputs, budget, err);
@@ -249,13 +210,13 @@ static lac_status create(const laci_graph *graph, const laci_engine_options *opt
 static int inputs(const void *self, const laci_engine_port **ports) {
   const plan *p = self;
   *ports = p->inputs;
-  return p->graph.n_inputs;
+  return p->own.graph.n_inputs;
 }
 
 static int outputs(const void *self, const laci_engine_port **ports) {
   const plan *p = self;
   *ports = p->outputs;
-  return p->graph.n_outputs;
+  return p->own.graph.n_outputs;
 }
 
 static int threads(const void *self) {
@@ -291,10 +252,10 @@ static lac_status show(const plan *p, int value, const laci_buf *buf, lac_error 
 static lac_status show_stored(const plan *p, lac_error *err) {
   lac_status st = LAC_OK;
   for (int at = 0; at < p->n_observed && !st; at++) {
-    int value = p->values[at], s = p->graph.values[value].stored;
+    int value = p->values[at], s = p->own.graph.values[value].stored;
     laci_buf *buf = NULL;
     if (s < 0) continue;
-    const laci_stored *stored = &p->graph.stored[s];
+    const laci_stored *stored = &p->own.graph.stored[s];
     const laci_type type = {stored->dtype, stored->shape};
     st = laci_buf_from_bytes(&type, stored->bytes, stored->size_bytes, &buf, err);
     if (!st) st = show(p, value, buf, err);
@@ -304,7 +265,7 @@ static lac_status show_stored(const plan *p, lac_error *err) {
 }
 
 static lac_status show_outputs(const plan *p, const laci_plain *run, int node, lac_error *err) {
-  const laci_node *n = &p->graph.nodes[node];
+  const laci_node *n = &p->own.graph.nodes[node];
   lac_status st = LAC_OK;
   for (int at = 0; at < n->n_outputs && !st; at++) {
     int value = n->outputs[at];
@@ -316,8 +277,8 @@ static lac_status show_outputs(const plan *p, const laci_plain *run, int node, l
 static lac_status set_inputs(const plan *p, laci_plain *run, const void *const *in,
                              lac_error *err) {
   lac_status st = LAC_OK;
-  for (int at = 0; at < p->graph.n_inputs && !st; at++) {
-    int value = p->graph.inputs[at];
+  for (int at = 0; at < p->own.graph.n_inputs && !st; at++) {
+    int value = p->own.graph.inputs[at];
     laci_buf *buf = NULL;
     st = laci_engine_port_load(&p->inputs[at], p->types[value].dtype, in[at], &buf, err);
     if (st) return st;
@@ -330,7 +291,7 @@ static lac_status set_inputs(const plan *p, laci_plain *run, const void *const *
 static lac_status run_nodes(const plan *p, laci_plain *run, double *seconds, lac_error *err) {
   double begin = laci_clock_seconds();
   lac_status st = LAC_OK;
-  for (int node = 0; node < p->graph.n_nodes && !st; node++) {
+  for (int node = 0; node < p->own.graph.n_nodes && !st; node++) {
     if (laci_interrupted()) return laci_fail(err, LAC_INTERRUPTED, "interrupted");
     st = laci_plain_step(run, node, err);
     if (!st && p->observed_at) st = show_outputs(p, run, node, err);
@@ -345,8 +306,8 @@ static lac_status run_nodes(const plan *p, laci_plain *run, double *seconds, lac
 static lac_status copy_outputs(const plan *p, const laci_plain *run, void *const *out,
                                lac_error *err) {
   lac_status st = LAC_OK;
-  for (int at = 0; at < p->graph.n_outputs && !st; at++) {
-    const laci_buf *buf = laci_plain_value(run, p->graph.outputs[at]);
+  for (int at = 0; at < p->own.graph.n_outputs && !st; at++) {
+    const laci_buf *buf = laci_plain_value(run, p->own.graph.outputs[at]);
     st = laci_engine_port_store(&p->outputs[at], buf, out[at], err);
   }
   return st;
@@ -356,7 +317,7 @@ static lac_status run(void *self, const void *const *in, void *const *out, doubl
                       lac_error *err) {
   const plan *p = self;
   laci_plain *walk = NULL;
-  lac_status st = laci_plain_create(&p->graph, NULL, NULL, p->pool, &walk, err);
+  lac_status st = laci_plain_create(&p->own.graph, NULL, NULL, p->pool, &walk, err);
   if (!st) st = show_stored(p, err);
   if (!st) st = set_inputs(p, walk, in, err);
   if (!st) st = run_nodes(p, walk, seconds, err);

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A new engine through the one door: registered at run time and chosen by name, it does all that
+ * the library does with engines: run, infer, eval, bench, and training. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "arch/arch.h"
+#include "data/npy.h"
+#include "engine/engine.h"
+#include "lacuna/bench.h"
+#include "lacuna/engine.h"
+#include "lacuna/eval.h"
+#include "lacuna/infer.h"
+#include "lacuna/train.h"
+#include "support/counting_engine.h"
+#include "train/trainer.h"
+#include "unit/data_folder.h"
+
+#define DIGITS LAC_SOURCE_DIR "/examples/digits"
+
+enum { PIXELS = 64, CLASSES = 10 };
+
+static int set_up(void **state) {
+  (void)state;
+  lac_error err = {0};
+  for (int again = 0; again < 2; again++) { /* twice is once */
+    if (laci_engine_register(&laci_engine_counting, &err)) return -1;
+  }
+  return 0;
+}
+
+/* Nobody has run it yet, and what is made from now on goes away. */
+static int begin(void **state) {
+  (void)state;
+  counting = (counts){0};
+  return 0;
+}
+
+static void expect_used(int least_runs) {
+  assert_true(counting.made > 0 && counting.nodes >= counting.runs);
+  assert_int_equal(counting.made, counting.gone);
+  if (counting.runs < least_runs) fail_msg("%d runs, wanted %d", counting.runs, least_runs);
+}
+
+static lac_model *digits(void) {
+  lac_model *model;
+  lac_error err = {0};
+  if (lac_model_load(DIGITS "/digits.onnx", &model, &err)) fail_msg("%s", err.text);
+  return model;
+}
+
+static void fill(float *pixels, int n) {
+  for (int k = 0; k < n; k++) pixels[k] = (float)(k * 5 % 17) / 16;
+}
+
+static void expect_close(const float *a, const float *b, int64_t n, float tolerance) {
+  for (int64_t k = 0; k < n; k++) {
+    if (!(fabsf(a[k] - b[k]) <= tolerance)) {
+      fail_msg("element %d: %g and %g", (int)k, (double)a[k], (double)b[k]);
+    }
+  }
+}
+
+/* ---- The list ---- */
+
+static void it_is_in_the_list_and_its_name_is_taken(void **state) {
+  (void)state;
+  static laci_engine_row other;
+  const char *names[8] = {0};
+  lac_error err = {0};
+  assert_int_equal(laci_engine_names(names, 8), 3);
+  assert_string_equal(names[2], "counting");
+  other = laci_engine_counting;
+  assert_int_equal(laci_engine_register(&other, &err), LAC_EXISTS);
+  other.name = "cpu";
+  assert_int_equal(laci_engine_register(&other, &err), LAC_EXISTS);
+  assert_string_equal(err.text, "there is an engine 'cpu' already");
+}
+
+/* ---- What the library does with engines ---- */
+
+static void run_model(const lac_model *model, const char *name, const float *in, float *out) {
+  lac_engine *engine;
+  lac_error err = {0};
+  lac_engine_shape shape = {.name = "image", .rank = 4, .shape = {2, -1, -1, -1}};
+  lac_engine_options o = lac_engine_options_default();
+  o.engine = name;
+  o.shapes = &shape;
+  o.n_shapes = 1;
+  if (lac_engine_create(model, &o, &engine, &err)) fail_msg("%s: %s", name, err.text);
+  if (lac_engine_run(engine, (const void *[]){in}, (void *[]){out}, &err)) {
+    fail_msg("%s: %s", name, err.text);
+  }
+  assert_non_null(lac_engine_plan_text(engine));
+  lac_engine_destroy(engine);
+}
+
+static void a_model_is_run(void **state) {
+  (void)state;
+  lac_model *model = digits();
+  float in[2 * PIXELS], fast[2 * CLASSES], plain[2 * CLASSES], new[2 * CLASSES];
+  fill(in, 2 * PIXELS);
+  run_model(model, NULL, in, fast);
+  run_model(model, "plain", in, plain);
+  assert_int_equal(counting.runs, 0);
+  run_model(model, "counting", in, new);
+  assert_memory_equal(plain, new, sizeof plain);
+  expect_close(fast, new, 2 * CLASSES, 1e-4f);
+  assert_int_equal(counting.runs, 1);
+  expect_used(1);
+  lac_model_destroy(model);
+}
+
+static void infer_writes_its_outputs(void **state) {
+  (void)state;
+  folder f = make_folder();
+  lac_model *model = digits();
+  char in[FOLDER_PATH], out[FOLDER_PATH];
+  float pixels[PIXELS], wanted[2 * CLASSES], both[2 * PIXELS];
+  laci_type type = {LAC_DTYPE_F32, {4, {1, 1, 8, 8}}};
+  laci_npy got;
+  lac_error err = {0};
+  fill(both, 2 * PIXELS);
+  memcpy(pixels, both, sizeof pixels);
+  path_in(in, &f, "x.npy");
+  path_in(out, &f, "out");
+  assert_int_equal(laci_npy_write(in, &type, pixels, true, NULL), LAC_OK);
+  lac_infer_options o = lac_infer_options_default();
+  o.engine = "counting";
+  lac_infer_input input = {"image", in};
+  lac_infer_result *result;
+  if (lac_infer(model, &input, 1, out, &o, &result, &err)) fail_msg("%s", err.text);
+  expect_used(1);
+  run_model(model, "plain", both, wanted);
+  assert_int_equal(laci_npy_read(result->outputs[0].path, &got, NULL), LAC_OK);
+  expect_close((const float *)(const void *)got.bytes, wanted, CLASSES, 0);
+  laci_npy_clear(&got);
+  lac_infer_result_destroy(result);
+  o.plain = true;
+  assert_int_equal(lac_infer(model, &input, 1, out, &o, NULL, &err), LAC_BAD_ARGUMENT);
+  o.plain = false;
+  o.force = true;
+  o.engine = "gpu";
+  assert_int_equal(lac_infer(model, &input, 1, out, &o, NULL, &err), LAC_NOT_FOUND);
+  lac_model_destroy(model);
+  remove_folder(&f);
+}
+
+static void eval_counts_as_the_default_does(void **state) {
+  (void)state;
+  lac_model *model = digits();
+  lac_eval_result fast, new;
+  lac_error err = {0};
+  lac_eval_options o = lac_eval_options_default();
+  o.limit = 40;
+  o.batch = 20;
+  if (lac_eval(model, DIGITS, &o, &fast, &err)) fail_msg("%s", err.text);
+  o.engine = "counting";
+  if (lac_eval(model, DIGITS, &o, &new, &err)) fail_msg("%s", err.text);
+  assert_int_equal(new.images, fast.images);
+  assert_true(new.top1 == fast.top1 &&new.top5 == fast.top5);
+  assert_true(fabs(new.loss - fast.loss) < 1e-4);
+  expect_used(2);
+  lac_model_destroy(model);
+}
+
+static void bench_has_a_row_a_step(void **state) {
+  (void)state;
+  lac_model *model = digits();
+  lac_bench_result *result;
+  lac_error err = {0};
+  lac_bench_options o = lac_bench_options_default();
+  o.engine = "counting";
+  o.runs = 3;
+  if (lac_bench(model, &o, &result, &err)) fail_msg("%s", err.text);
+  assert_int_equal(result->runs, 3);
+  assert_true(result->n_layers > 0 && result->threads == 1);
+  for (int at = 0; at < result->n_layers; at++) {
+    assert_string_equal(result->layers[at].kernel, "counting");
+    assert_true(result->layers[at].seconds >= 0);
+  }
+  lac_bench_result_destroy(result);
+  expect_used(3);
+  lac_model_destroy(model);
+}
+
+/* One step with this engine on fixed images: the weights after it. */
+static float *step(const laci_graph *model, const char *engine, int64_t *n, float *loss) {
+  enum { BATCH = 4 };
+  float images[BATCH * PIXELS], labels[BATCH * CLASSES] = {0};
+  laci_trainer *trainer;
+  lac_error err = {0};
+  laci_trainer_options o = {.graph = {.batch = BATCH},
+                            .optimizer = laci_optimizer_options_default(LACI_OPTIMIZER_SGD),
+                            .engine = engine,
+                            .threads = 1};
+  if (laci_trainer_create(model, &o, &trainer, &err)) fail_msg("%s: %s", engine, err.text);
+  fill(images, BATCH * PIXELS);
+  for (int at = 0; at < BATCH; at++) labels[at * CLASSES + at] = 1;
+  if (laci_trainer_batch(trainer, images, labels, loss, NULL, &err)) {
+    fail_msg("%s: %s", engine, err.text);
+  }
+  laci_trainer_update(trainer, 0.1);
+  *n = laci_optimizer_size(laci_trainer_optimizer(trainer));
+  float *weights = laci_alloc((size_t)*n, sizeof *weights);
+  memcpy(weights, laci_trainer_weights(trainer), (size_t)*n * sizeof *weights);
+  laci_trainer_destroy(trainer);
+  return weights;
+}
+
+static void a_training_step_has_the_plain_engines_bits(void **state) {
+  (void)state;
+  laci_graph *model;
+  lac_error err = {0};
+  int64_t n[3];
+  float loss[3];
+  laci_arch_options a = {.name = "digits", .seed = 1};
+  if (laci_arch_build(&a, &model, &err)) fail_msg("%s", err.text);
+  float *fast = step(model, NULL, &n[0], &loss[0]), *plain = step(model, "plain", &n[1], &loss[1]);
+  assert_int_equal(counting.runs, 0);
+  float *new = step(model, "counting", &n[2], &loss[2]);
+  assert_true(n[0] == n[1] && n[1] == n[2] && loss[1] == loss[2]);
+  assert_memory_equal(plain, new, (size_t)n[1] * sizeof *plain);
+  expect_close(fast, new, n[0], 1e-3f);
+  expect_used(1);
+  laci_free(fast);
+  laci_free(plain);
+  laci_free(new);
+  laci_graph_destroy(model);
+}
+
+static void training_trains_and_evaluates_with_it(void **state) {
+  (void)state;
+  lac_network_options network = {.name = "digits", .seed = 2};
+  lac_model *model;
+  lac_train_result result;
+  lac_error err = {0};
+  lac_train_options o = lac_train_options_default();
+  o.engine = "counting";
+  o.threads = 1;
+  o.recipe = "cifar";
+  o.batch = 8;
+  o.steps = 2;
+  o.rate = 0.05;
+  assert_int_equal(lac_network_create(&network, &model, &err), LAC_OK);
+  if (lac_train(model, DIGITS, NULL, &o, &result, &err)) fail_msg("%s", err.text);
+  expect_used(2 + 2);
+  o.engine = "gpu";
+  assert_int_equal(lac_train(model, DIGITS, NULL, &o, &result, &err), LAC_NOT_FOUND);
+  lac_model_destroy(model);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test_setup(it_is_in_the_list_and_its_name_is_taken, begin),
+      cmocka_unit_test_setup(a_model_is_run, begin),
+      cmocka_unit_test_setup(infer_writes_its_outputs, begin),
+      cmocka_unit_test_setup(eval_counts_as_the_default_does, begin),
+      cmocka_unit_test_setup(bench_has_a_row_a_step, begin),
+      cmocka_unit_test_setup(a_training_step_has_the_plain_engines_bits, begin),
+      cmocka_unit_test_setup(training_trains_and_evaluates_with_it, begin),
+  };
+  return cmocka_run_group_tests(tests, set_up, NULL);
+}
