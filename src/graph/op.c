@@ -8,10 +8,7 @@
 #include <string.h>
 #include <threads.h>
 
-#define LAC_OP(name) extern const laci_op laci_op_##name;
-#include "graph/ops/internal/ops.def"
-#include "graph/ops/ops.def"
-#undef LAC_OP
+#include "graph/ops.h"
 
 static const laci_op *const all_ops[] = {
 #define LAC_OP(name) &laci_op_##name,

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "engine/cpu/dnnl_compat.h"
+#include "engine/cpu/onednn/compat.h"
 #include "cpu/cpu.h"
 #include "support/engine_check.h"
 

@@ -182,9 +182,9 @@ static lac_status plan(laci_net *net, const laci_engine_options *options, lac_er
   if (!st) st = laci_net_infer(net, options->shapes, options->n_shapes, err);
   if (!st) st = describe_ports(net, err);
   if (!st) st = laci_net_observe(net, options->observer, err);
-  if (!st) st = laci_net_fuse(net, err);
+  if (!st) st = laci_plan_fuse(net, laci_lower_takes, err);
   if (!st) {
-    laci_net_build(net);
+    laci_net_lower(net);
     drop_constants(net);
     laci_net_drop_weights(net);
     laci_net_place(net);

@@ -3,9 +3,11 @@
  * run many times.
  *
  * Planning decides everything that does not depend on the data: which nodes are constant, which
- * melt into the layer before them, the layout of every value, the place of every value in one
+ * are fused to the one before them, the layout of every value, the place of every value in one
  * arena. Running walks a list of steps. Dense work is oneDNN's; what it lacks is done by the
- * operators' own eval. Next: net_in.h (what a plan is made of), layers.c, tensors.c, place.c. */
+ * operators' own eval. Next: plan/plan.h (what is computed
+ * together, and where it lies), lower/lower.h (how: an ordered list of implementations for each
+ * operator), net.c. */
 #ifndef LACI_ENGINE_CPU_NET_H
 #define LACI_ENGINE_CPU_NET_H
 

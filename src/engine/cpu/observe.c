@@ -36,7 +36,7 @@ static lac_status show(laci_net *net, laci_net_step *step, lac_error *err) {
                        err);
 }
 
-static void build(laci_net *net, laci_net_observed *o) {
+static void lower(laci_net *net, laci_net_observed *o) {
   static const laci_node node = {.name = "", .type = "observe"};
   int tensor = laci_net_read(net, o->value);
   bool convert = o->port.type.dtype == LAC_DTYPE_F32 && o->port.size_bytes > 0;
@@ -46,22 +46,22 @@ static void build(laci_net *net, laci_net_observed *o) {
   if (!step) return;
   step->context = o;
   step->shown = tensor;
-  o->built = true;
+  o->lowered = true;
   laci_net_read_done(net, o->value);
 }
 
-void laci_net_build_observed(laci_net *net) {
+void laci_net_lower_observed(laci_net *net) {
   for (int at = 0; at < net->observer.n_values && !net->status; at++) {
     laci_net_observed *o = &net->observed[at];
     bool there = net->values[o->value].tensor >= 0 || laci_net_is_constant(net, o->value);
-    if (!o->built && there) build(net, o);
+    if (!o->lowered && there) lower(net, o);
   }
 }
 
 void laci_net_check_observed(laci_net *net) {
   for (int at = 0; at < net->observer.n_values; at++) {
     const laci_net_observed *o = &net->observed[at];
-    if (!o->built)
+    if (!o->lowered)
       laci_net_fail(net, LAC_INTERNAL, "%s: to be observed, but never there", o->port.name);
   }
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "engine/cpu/net_in.h"
+#include "graph/ops.h"
 #include "engine/row.h"
 
 /* ---- Products ---- */

@@ -8,7 +8,7 @@
  * side by side. Sums are float32 in an order that differs between variants: they agree to 1e-5 of
  * the largest |v| (f32), and to bf16's own rounding where the elements are bf16. attention_isa.c
  * is the one text of all variants; the scalar one is the definition of right. Next:
- * engine/cpu/ops_attention.c, the reader. */
+ * engine/cpu/lower/attention.c, the reader. */
 #ifndef LACI_KERNEL_ATTENTION_H
 #define LACI_KERNEL_ATTENTION_H
 

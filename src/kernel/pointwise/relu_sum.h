@@ -5,7 +5,7 @@
  *
  * One sum an element, of bf16 rounded to bf16: the same bits from every variant, and those of the
  * sum and the product one after the other. relu_sum_isa.c is the one text of all variants;
- * the scalar one is the definition of right. Next: engine/cpu/grad_relu.c, the reader. */
+ * the scalar one is the definition of right. Next: engine/cpu/lower/relu_sum.c, the reader. */
 #ifndef LACI_KERNEL_POINTWISE_RELU_SUM_H
 #define LACI_KERNEL_POINTWISE_RELU_SUM_H
 

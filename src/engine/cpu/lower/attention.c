@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Attention (plan/fuse_attention.c) as one step over kernel/attention.
+ *
+ * Operands are read as they lie: heads cut out of one product by Reshape, Transpose and Slice cost
+ * nothing. A Transpose behind is a matter of where rows are written. */
+#include <string.h>
+
+#include "engine/cpu/net_in.h"
+#include "kernel/attention/attention.h"
+
+/* ---- Running ---- */
+
+/** A tensor that a step reads or writes: where index 0 is, and the way along each axis. */
+typedef struct operand {
+  int tensor;
+  int64_t offset, strides[LACI_MAX_RANK]; /* elements */
+} operand;
+
+typedef struct attend_step {
+  laci_attention a;
+  laci_attend *attend;
+  int n_outer; /* axes in front of the matrices */
+  int64_t sizes[LACI_MAX_RANK], n_heads, n_parts;
+  operand q, k, v, mask, y; /* mask.tensor -1: none */
+  int scratch;
+  size_t scratch_bytes; /* of one part */
+} attend_step;
+
+typedef struct work {
+  const laci_net *net;
+  const attend_step *s;
+} work;
+
+static char *at_head(const work *w, const operand *o, int64_t head, size_t element) {
+  int64_t at = o->offset;
+  if (o->tensor < 0) return NULL;
+  for (int axis = w->s->n_outer - 1; axis >= 0; axis--) {
+    at += head % w->s->sizes[axis] * o->strides[axis];
+    head /= w->s->sizes[axis];
+  }
+  return (char *)laci_net_data(w->net, o->tensor) + at * (int64_t)element;
+}
+
+static void attend_parts(int64_t begin, int64_t end, void *context) {
+  const work *w = context;
+  const attend_step *s = w->s;
+  size_t element = s->a.bf16 ? sizeof(uint16_t) : sizeof(float);
+  for (int64_t part = begin; part < end; part++) {
+    void *scratch = (char *)laci_net_data(w->net, s->scratch) + (size_t)part * s->scratch_bytes;
+    int64_t last = (part + 1) * s->n_heads / s->n_parts;
+    for (int64_t h = part * s->n_heads / s->n_parts; h < last; h++) {
+      const laci_attention_head head = {
+          .q = at_head(w, &s->q, h, element),
+          .k = at_head(w, &s->k, h, element),
+          .v = at_head(w, &s->v, h, element),
+          .mask = (const float *)(const void *)at_head(w, &s->mask, h, sizeof(float)),
+          .y = at_head(w, &s->y, h, element),
+          .scratch = scratch};
+      s->attend(&s->a, &head);
+    }
+  }
+}
+
+static lac_status run_attention(laci_net *net, laci_net_step *step, lac_error *err) {
+  const attend_step *s = step->context;
+  work w = {.net = net, .s = s};
+  (void)err;
+  laci_pool_for(net->pool, s->n_parts, 1, attend_parts, &w);
+  return LAC_OK;
+}
+
+/* ---- Building ---- */
+
+/** The tensor with elements of the net's type whose axis `along` has stride 1, copied if need be.
+ */
+static operand rows_of(laci_net *net, int value, int along) {
+  operand o = {.tensor = laci_net_read(net, value)};
+  dnnl_data_type_t dt = laci_net_dt(net);
+  if (o.tensor < 0) return o;
+  const laci_shape shape = net->tensors[o.tensor].shape;
+  bool fits = net->tensors[o.tensor].dt == dt &&
+              laci_md_layout(net->tensors[o.tensor].md, shape.rank, o.strides, &o.offset);
+  if (fits && (o.strides[along] == 1 || shape.dims[along] == 1)) return o;
+  dnnl_dims_t strides;
+  int64_t stride = shape.dims[along];
+  laci_md md = NULL;
+  for (int axis = shape.rank - 1; axis >= 0; axis--) {
+    strides[axis] = axis == along ? 1 : stride;
+    if (axis != along) stride *= shape.dims[axis];
+  }
+  if (!laci_md_strided(&md, shape.rank, shape.dims, dt, strides)) laci_net_no_memory(net);
+  o.tensor = laci_net_as(net, o.tensor, md, dt);
+  laci_md_drop(md);
+  o.offset = 0;
+  memcpy(o.strides, strides, (size_t)shape.rank * sizeof *strides);
+  return o;
+}
+
+/** Strides over the scores' axes; 0 where the mask repeats. */
+static operand mask_of(laci_net *net, int value, int rank) {
+  operand o = {.tensor = -1};
+  if (value < 0) return o;
+  const laci_shape shape = *laci_net_shape(net, value);
+  o.tensor = laci_net_as_dense(net, laci_net_read(net, value), dnnl_f32);
+  int64_t stride = 1;
+  for (int axis = shape.rank - 1; axis >= 0; axis--) {
+    o.strides[rank - shape.rank + axis] = shape.dims[axis] == 1 ? 0 : stride;
+    stride *= shape.dims[axis];
+  }
+  return o;
+}
+
+/** the fused node's output, row-major; its strides along the product's axes. */
+static operand output_of(laci_net *net, const laci_fused *fused, const int *places) {
+  const laci_shape *y = laci_net_shape(net, fused->output);
+  dnnl_data_type_t dt = laci_net_dt(net);
+  operand o = {.tensor = -1};
+  int64_t strides[LACI_MAX_RANK], stride = 1;
+  laci_md md = laci_net_dense(net, y, dt);
+  size_t bytes = md ? dnnl_memory_desc_get_size(md) : 0;
+  o.tensor = laci_net_tensor_new(net, y, dt, md, laci_net_buffer_new(net, LACI_PLACE_ARENA, bytes));
+  for (int axis = y->rank - 1; axis >= 0; axis--) {
+    strides[axis] = stride;
+    stride *= y->dims[axis];
+  }
+  for (int axis = 0; axis < y->rank; axis++) o.strides[axis] = strides[places[axis]];
+  return o;
+}
+
+static void describe(laci_net *net, attend_step *s, const laci_attention_pattern *a) {
+  const laci_shape *q = laci_net_shape(net, a->q), *v = laci_net_shape(net, a->v);
+  int rank = q->rank, row = rank - 2, last = rank - 1;
+  s->n_outer = row;
+  s->n_heads = laci_shape_count_range(q, 0, row);
+  for (int axis = 0; axis < row; axis++) s->sizes[axis] = q->dims[axis];
+  s->a = (laci_attention){.n_queries = q->dims[row],
+                          .n_keys = v->dims[row],
+                          .depth = q->dims[last],
+                          .width = v->dims[last],
+                          .q_row = s->q.strides[row],
+                          .k_row = s->k.strides[last],
+                          .v_row = s->v.strides[row],
+                          .y_row = s->y.strides[row],
+                          .mask_row = s->mask.strides[row],
+                          .mask_column = s->mask.strides[last],
+                          .scale = a->scale,
+                          .bf16 = net->bf16,
+                          .zero_nan = a->zero_nan};
+  s->attend = laci_attend_now(net->bf16);
+  s->n_parts = s->n_heads < net->n_threads ? s->n_heads : net->n_threads;
+  s->scratch_bytes = (laci_attention_scratch(&s->a) + 63) / 64 * 64;
+}
+
+/** A head that the kernel has scratch memory for. */
+static bool attention_fits(laci_net *net, const laci_fused *fused, const char **why) {
+  const laci_attention_pattern *a = fused->details;
+  const laci_shape *k = laci_net_shape(net, a->k), *v = laci_net_shape(net, a->v);
+  const laci_attention sizes = {.n_queries = 1,
+                                .n_keys = k->dims[k->rank - 1],
+                                .depth = k->dims[k->rank - 2],
+                                .width = v->dims[v->rank - 1]};
+  *why = "heads of this size";
+  return laci_attention_scratch(&sizes) > 0;
+}
+
+static void lower_attention(laci_net *net, const laci_fused *fused) {
+  const laci_attention_pattern *a = fused->details;
+  attend_step *s = laci_net_new(net, 1, sizeof *s);
+  int rank = laci_net_shape(net, a->q)->rank;
+  if (!s) return;
+  s->q = rows_of(net, a->q, rank - 1);
+  s->k = rows_of(net, a->k, rank - 2);
+  s->v = rows_of(net, a->v, rank - 1);
+  s->mask = mask_of(net, a->mask, rank);
+  s->y = output_of(net, fused, a->places);
+  if (net->status) return;
+  describe(net, s, a);
+  s->scratch = laci_net_scratch(net, s->scratch_bytes * (size_t)s->n_parts);
+  laci_net_step *step = laci_net_step_code(
+      net, &net->graph->nodes[fused->node], run_attention, 6,
+      (int[]){s->q.tensor, s->k.tensor, s->v.tensor, s->y.tensor, s->scratch, s->mask.tensor});
+  if (!step) return;
+  step->what = a->mask >= 0 ? "Attention + mask" : "Attention";
+  step->kernel = "attention";
+  step->context = s;
+  step->shown = s->y.tensor;
+  step->codes[4] = DNNL_ARG_SCRATCHPAD;
+  step->flops = 2 * s->n_heads * s->a.n_queries * s->a.n_keys * (s->a.depth + s->a.width);
+  laci_net_bind(net, fused->output, s->y.tensor);
+}
+
+const laci_implementation laci_ways_attention[] = {
+    {"our kernel", LACI_TAKES_NOTHING, attention_fits, lower_attention},
+    {.name = NULL},
+};

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Batch normalisation: by constants, by the batch's own statistics, and the gradient of these.
+ *
+ * A Relu behind it is fused where the two gradients follow each other, too: then the forward
+ * primitive keeps a bit an element (its workspace), and the backward one starts from the gradient
+ * behind the Relu. A norm that is computed once more for its gradient (graph/remat.h) gets the
+ * statistics of the first time. Statistics, scale and bias are f32 in every net. */
+#include "engine/cpu/onednn/backward.h"
+#include "engine/cpu/net_in.h"
+
+static int output_of(const laci_node *node, int port) {
+  return port < node->n_outputs ? node->outputs[port] : -1;
+}
+
+/* ---- By statistics that are constants ---- */
+
+/** mean, variance, scale and shift as weights, in that order. */
+static void norm_parameters(laci_net *net, const laci_node *node, int tensors[4]) {
+  static const int ports[] = {3, 4, 1, 2};
+  for (int at = 0; at < 4; at++) {
+    int value = node->inputs[ports[at]];
+    const float *floats = laci_net_floats(net, value);
+    int64_t n = laci_shape_count(laci_net_shape(net, value));
+    tensors[at] = floats && !net->status ? laci_net_vector(net, floats, n) : -1;
+  }
+}
+
+static bool constant_fits(laci_net *net, const laci_fused *fused, const char **why) {
+  const laci_node *node = &net->graph->nodes[fused->node];
+  const laci_shape *x = laci_net_shape(net, node->inputs[0]);
+  bool fits =
+      laci_plan_is_inference_norm(node) && node->n_inputs == 5 && x->rank >= 2 && x->rank <= 5;
+  for (int at = 1; at < node->n_inputs && fits; at++) {
+    fits = node->inputs[at] >= 0 && laci_net_is_constant(net, node->inputs[at]) &&
+           laci_net_is_float(net, node->inputs[at]) &&
+           laci_shape_count(laci_net_shape(net, node->inputs[at])) == x->dims[1];
+  }
+  *why = "statistics that change";
+  return fits;
+}
+
+static void lower_constant(laci_net *net, const laci_fused *fused) {
+  const laci_node *node = &net->graph->nodes[fused->node];
+  dnnl_primitive_desc_t pd = NULL;
+  int p[4];
+  const laci_function *first = fused->n_posts > 0 ? &fused->posts[0].function : NULL;
+  bool relu = first && first->kind == LACI_FUNCTION_RELU && first->alpha == 0;
+  unsigned flags = dnnl_use_global_stats | dnnl_use_scale | dnnl_use_shift;
+  if (relu) flags |= dnnl_fuse_norm_relu;
+  int from = laci_net_whole(net, laci_net_read(net, node->inputs[0])),
+      to = laci_net_result_like(net, from, true);
+  norm_parameters(net, node, p);
+  if (net->status) return;
+  dnnl_status_t st = laci_pd_batch_norm(&pd, net->engine, net->tensors[from].md,
+                                        laci_node_float(node, "epsilon", 1e-5f), flags, net->attr);
+  if (!laci_net_did(net, st, "batch norm")) return;
+  laci_net_step_add(net, fused, pd, 6,
+                    (const int[][2]){{DNNL_ARG_SRC, from},
+                                     {DNNL_ARG_DST, to},
+                                     {DNNL_ARG_MEAN, p[0]},
+                                     {DNNL_ARG_VARIANCE, p[1]},
+                                     {DNNL_ARG_SCALE, p[2]},
+                                     {DNNL_ARG_SHIFT, p[3]}});
+  for (int at = relu; at < fused->n_posts; at++) {
+    to = laci_net_apply(net, fused, to, &fused->posts[at].function);
+  }
+  laci_net_bind(net, fused->output, to);
+}
+
+/* ---- Running statistics ---- */
+
+typedef struct running {
+  int64_t channels;
+  float momentum, unbiased; /* n / (n - 1) */
+} running;
+
+/* tensors: mean, var, running mean, running var, new mean, new var */
+static lac_status update_running(laci_net *net, laci_net_step *step, lac_error *err) {
+  const running *r = step->context;
+  (void)err;
+  for (int which = 0; which < 2; which++) {
+    const float *now = laci_net_data(net, step->tensors[which]);
+    const float *before = laci_net_data(net, step->tensors[2 + which]);
+    float *after = laci_net_data(net, step->tensors[4 + which]);
+    float part = (1 - r->momentum) * (which ? r->unbiased : 1);
+    for (int64_t c = 0; c < r->channels; c++) after[c] = r->momentum * before[c] + part * now[c];
+  }
+  return LAC_OK;
+}
+
+static int vector_result(laci_net *net, int64_t n) {
+  laci_shape shape = laci_shape_of(1, &n);
+  laci_md md = laci_net_dense(net, &shape, dnnl_f32);
+  int tensor = md ? laci_net_result(net, &shape, dnnl_f32, md) : -1;
+  laci_md_drop(md);
+  return tensor;
+}
+
+static int vector_input(laci_net *net, int value) {
+  return laci_net_as_dense(net, laci_net_read(net, value), dnnl_f32);
+}
+
+static void running_step(laci_net *net, const laci_node *node, int mean, int var) {
+  const laci_shape *x = laci_net_shape(net, node->inputs[0]);
+  bool wanted = false;
+  for (int at = 3; at < node->n_outputs; at++) {
+    wanted = wanted || (node->outputs[at] >= 0 && net->values[node->outputs[at]].n_uses > 0);
+  }
+  running *r = wanted ? laci_net_new(net, 1, sizeof *r) : NULL;
+  if (!r) return;
+  int64_t n = laci_shape_count(x) / x->dims[1];
+  *r = (running){.channels = x->dims[1],
+                 .momentum = laci_node_float(node, "momentum", 0.9f),
+                 .unbiased = n > 1 ? (float)((double)n / (double)(n - 1)) : 1};
+  int after[2] = {vector_result(net, x->dims[1]), vector_result(net, x->dims[1])};
+  int tensors[] = {
+      mean,     var,     vector_input(net, node->inputs[3]), vector_input(net, node->inputs[4]),
+      after[0], after[1]};
+  laci_net_step *step = laci_net_step_code(net, node, update_running, 6, tensors);
+  if (!step) return;
+  step->context = r;
+  step->what = "running statistics";
+  for (int at = 0; at < 2; at++) {
+    if (node->outputs[3 + at] >= 0) laci_net_bind(net, node->outputs[3 + at], after[at]);
+  }
+}
+
+/* ---- Forward and backward ---- */
+
+static float epsilon_of(const laci_node *node) { return laci_node_float(node, "epsilon", 1e-5f); }
+
+static void lower_train(laci_net *net, const laci_fused *fused) {
+  const laci_node *node = &net->graph->nodes[fused->node];
+  bool given = laci_net_has(node, 5) && laci_net_has(node, 6);
+  unsigned flags = dnnl_use_scale | dnnl_use_shift;
+  dnnl_primitive_desc_t pd = NULL;
+  if (fused->n_posts > 0) flags |= dnnl_fuse_norm_relu;
+  if (given) flags |= dnnl_use_global_stats;
+  int x = laci_net_whole(net, laci_net_read(net, node->inputs[0]));
+  int scale = vector_input(net, node->inputs[1]), shift = vector_input(net, node->inputs[2]);
+  int64_t channels = laci_net_shape(net, node->inputs[0])->dims[1];
+  int y = laci_net_result_like(net, x, true);
+  int mean = given ? vector_input(net, node->inputs[5]) : vector_result(net, channels);
+  int var = given ? vector_input(net, node->inputs[6]) : vector_result(net, channels);
+  if (net->status) return;
+  dnnl_status_t st = laci_pd_batch_norm_train(&pd, net->engine, net->tensors[x].md,
+                                              epsilon_of(node), flags, net->attr);
+  if (!laci_net_did(net, st, "batch norm of training")) return;
+  int workspace = fused->n_posts > 0 ? laci_net_workspace(net, fused->node, pd) : -1;
+  laci_net_step_add(net, fused, pd, workspace >= 0 ? 7 : 6,
+                    (const int[][2]){{DNNL_ARG_SRC, x},
+                                     {DNNL_ARG_SCALE, scale},
+                                     {DNNL_ARG_SHIFT, shift},
+                                     {DNNL_ARG_DST, y},
+                                     {DNNL_ARG_MEAN, mean},
+                                     {DNNL_ARG_VARIANCE, var},
+                                     {DNNL_ARG_WORKSPACE, workspace}});
+  laci_net_bind(net, fused->output, y);
+  if (output_of(node, 1) >= 0) laci_net_bind(net, node->outputs[1], mean);
+  if (output_of(node, 2) >= 0) laci_net_bind(net, node->outputs[2], var);
+  running_step(net, node, mean, var);
+}
+
+static void lower_train_grad(laci_net *net, const laci_fused *fused) {
+  const laci_node *node = &net->graph->nodes[fused->node];
+  int forward = net->graph->values[node->inputs[3]].producer;
+  int workspace = forward >= 0 ? net->workspaces[forward] : -1;
+  unsigned flags = dnnl_use_scale | dnnl_use_shift;
+  bool reads_shift = LACI_NORM_GRADIENT_READS_SHIFT;
+  dnnl_primitive_desc_t hint = NULL, pd = NULL;
+  if (workspace >= 0) flags |= dnnl_fuse_norm_relu;
+  int x = laci_net_whole(net, laci_net_read(net, node->inputs[1]));
+  if (x < 0) return;
+  laci_md_view md = net->tensors[x].md;
+  float epsilon = epsilon_of(node);
+  int64_t channels = laci_net_shape(net, node->inputs[1])->dims[1];
+  dnnl_status_t st = laci_pd_batch_norm_train(&hint, net->engine, md, epsilon, flags, net->attr);
+  if (!st) {
+    st = laci_pd_batch_norm_gradient(&pd, net->engine, md, epsilon, flags, hint, net->attr);
+  }
+  if (hint) (void)dnnl_primitive_desc_destroy(hint);
+  if (!laci_net_did(net, st, "gradient of batch norm")) return;
+  int dy = laci_net_as(net, laci_net_read(net, node->inputs[0]), md, laci_net_dt(net));
+  int scale = vector_input(net, node->inputs[2]);
+  int mean = vector_input(net, node->inputs[3]), var = vector_input(net, node->inputs[4]);
+  int dscale = vector_result(net, channels), dshift = vector_result(net, channels);
+  int dx = laci_net_result_like(net, dy, true);
+  laci_net_step_add(net, fused, pd, 8 + reads_shift + (workspace >= 0),
+                    (const int[][2]){{DNNL_ARG_SRC, x},
+                                     {DNNL_ARG_MEAN, mean},
+                                     {DNNL_ARG_VARIANCE, var},
+                                     {DNNL_ARG_DIFF_DST, dy},
+                                     {DNNL_ARG_SCALE, scale},
+                                     {DNNL_ARG_DIFF_SRC, dx},
+                                     {DNNL_ARG_DIFF_SCALE, dscale},
+                                     {DNNL_ARG_DIFF_SHIFT, dshift},
+                                     {reads_shift ? DNNL_ARG_SHIFT : DNNL_ARG_WORKSPACE,
+                                      reads_shift ? scale : workspace},
+                                     {DNNL_ARG_WORKSPACE, workspace}});
+  if (output_of(node, 0) >= 0) laci_net_bind(net, node->outputs[0], dx);
+  if (output_of(node, 1) >= 0) laci_net_bind(net, node->outputs[1], dscale);
+  if (output_of(node, 2) >= 0) laci_net_bind(net, node->outputs[2], dshift);
+}
+
+/* ---- The lists ---- */
+
+const laci_implementation laci_ways_batch_norm[] = {
+    {"oneDNN's", LACI_TAKES_FUNCTIONS | LACI_TAKES_ONE, constant_fits, lower_constant},
+    {.name = NULL},
+};
+const laci_implementation laci_ways_batch_norm_train[] = {
+    {"oneDNN's", LACI_TAKES_RELU | LACI_TAKES_ONE, NULL, lower_train},
+    {.name = NULL},
+};
+const laci_implementation laci_ways_batch_norm_train_grad[] = {
+    {"oneDNN's", LACI_TAKES_NOTHING, NULL, lower_train_grad},
+    {.name = NULL},
+};

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Concat: parts side by side.
+ *
+ * oneDNN copies each part, in any layout. Where all lie in blocks of 16 channels, a part is one run
+ * of bytes an image, and copying runs is quicker. Where networks join the same parts again with one
+ * more behind them, image by image (DenseNet), the first join's bytes stay and only the new part is
+ * copied: the buffer grows in place.
+ *
+ *     Concat(a, b)       [ a | b ]
+ *     Concat(a, b, c)    [ a | b | c ]      the same bytes, or Concat(Concat(a, b), c)
+ */
+#include <string.h>
+
+#include "engine/cpu/net_in.h"
+#include "graph/ops.h"
+
+enum { PIECES = 8 }; /* of a run, for the threads */
+enum {
+  MOST_SOURCES = DNNL_ARG_MULTIPLE_DST - DNNL_ARG_MULTIPLE_SRC
+}; /* oneDNN has numbers for so many */
+
+/* ---- Runs of bytes ---- */
+
+typedef struct runs {
+  int n; /* parts */
+  int64_t n_images;
+  size_t image;           /* bytes of the result's */
+  size_t *bytes, *offset; /* [n] of a part's image, and where it goes in the result's */
+} runs;
+
+typedef struct work {
+  const laci_net *net;
+  const laci_net_step *step;
+} work;
+
+static void copy_pieces(int64_t begin, int64_t end, void *context) {
+  const work *w = context;
+  const runs *r = w->step->context;
+  char *to = laci_net_data(w->net, w->step->tensors[r->n]);
+  for (int64_t at = begin; at < end; at++) {
+    int64_t piece = at % PIECES, part = at / PIECES % r->n, image = at / PIECES / r->n;
+    const char *from = laci_net_data(w->net, w->step->tensors[part]);
+    size_t bytes = r->bytes[part], first = bytes / PIECES * (size_t)piece;
+    size_t n = piece == PIECES - 1 ? bytes - first : bytes / PIECES;
+    memcpy(to + (size_t)image * r->image + r->offset[part] + first,
+           from + (size_t)image * bytes + first, n);
+  }
+}
+
+static lac_status run_copy(laci_net *net, laci_net_step *step, lac_error *err) {
+  const runs *r = step->context;
+  work w = {.net = net, .step = step};
+  (void)err;
+  laci_pool_for(net->pool, r->n_images * r->n * PIECES, PIECES, copy_pieces, &w);
+  return LAC_OK;
+}
+
+/* ---- A join that goes on ---- */
+
+static int64_t axis_of(const laci_net *net, const laci_node *node) {
+  int64_t axis = laci_node_int(node, "axis", 1);
+  return axis < 0 ? axis + laci_net_shape(net, node->outputs[0])->rank : axis;
+}
+
+/** How many inputs of `longer` are what `shorter` joins; 0: it is no beginning of it. */
+static int beginning(const laci_net *net, const laci_node *longer, const laci_node *shorter) {
+  if (longer->op != &laci_op_concat || shorter->op != &laci_op_concat) return 0;
+  if (longer == shorter || axis_of(net, longer) != axis_of(net, shorter)) return 0;
+  if (longer->inputs[0] == shorter->outputs[0]) return 1;
+  if (longer->n_inputs <= shorter->n_inputs) return 0;
+  for (int at = 0; at < shorter->n_inputs; at++) {
+    if (longer->inputs[at] != shorter->inputs[at]) return 0;
+  }
+  return shorter->n_inputs;
+}
+
+/** The next node after n that reads the value and goes on behind n; -1: none. */
+static int continuation_by(const laci_net *net, int n, int value) {
+  const laci_graph *graph = net->graph;
+  const laci_value *v = &graph->values[value];
+  int found = -1;
+  for (int at = 0; at < v->n_readers; at++) {
+    int reader = v->readers[at];
+    if (reader <= n || !net->computed[reader] || (found >= 0 && reader >= found)) continue;
+    if (beginning(net, &graph->nodes[reader], &graph->nodes[n])) found = reader;
+  }
+  return found;
+}
+
+static int continuation(const laci_net *net, int n) {
+  const laci_node *node = &net->graph->nodes[n];
+  int a = continuation_by(net, n, node->inputs[0]), b = continuation_by(net, n, node->outputs[0]);
+  return a < 0 || (b >= 0 && b < a) ? b : a;
+}
+
+/** The join whose buffer waits for node n, and how many of n's inputs are there; -1: none. */
+static int waiting_for(const laci_net *net, int n, int *there) {
+  const laci_graph *graph = net->graph;
+  const laci_node *node = &graph->nodes[n];
+  const laci_value *first = &graph->values[node->inputs[0]];
+  for (int at = -1; at < first->n_readers; at++) {
+    int earlier = at < 0 ? first->producer : first->readers[at];
+    if (earlier < 0 || earlier >= n || !net->computed[earlier]) continue;
+    *there = beginning(net, node, &graph->nodes[earlier]);
+    if (*there == 0) continue;
+    int tensor = net->values[graph->nodes[earlier].outputs[0]].tensor;
+    if (tensor >= 0 && net->buffers[net->tensors[tensor].buffer].continued_by == n + 1)
+      return tensor;
+  }
+  *there = 0;
+  return -1;
+}
+
+/* ---- Building ---- */
+
+/** The result's tensor: of a new buffer, or of `waiting`'s, which grows. */
+static int result_tensor(laci_net *net, int n, int waiting) {
+  const laci_shape *y = laci_net_shape(net, net->graph->nodes[n].outputs[0]);
+  laci_md md = laci_net_blocks(net, y, laci_net_dt(net));
+  size_t bytes = md ? dnnl_memory_desc_get_size(md) : 0;
+  int buffer = waiting >= 0 ? net->tensors[waiting].buffer
+                            : laci_net_buffer_new(net, LACI_PLACE_ARENA, bytes);
+  int to = laci_net_tensor_new(net, y, laci_net_dt(net), md, buffer);
+  if (to < 0) return -1;
+  net->buffers[buffer].bytes = bytes;
+  net->buffers[buffer].continued_by = y->dims[0] == 1 ? continuation(net, n) + 1 : 0;
+  return to;
+}
+
+/** Copies inputs [there, n_inputs), all in blocks, behind what is there. */
+static void copy_step(laci_net *net, const laci_fused *fused, const int *parts, int waiting,
+                      int there) {
+  const laci_node *node = &net->graph->nodes[fused->node];
+  int n = node->n_inputs - there;
+  runs *r = laci_net_new(net, 1, sizeof *r);
+  int *tensors = laci_net_new(net, (size_t)n + 1, sizeof *tensors);
+  int to = result_tensor(net, fused->node, waiting);
+  if (net->status) return;
+  const laci_shape *y = &net->tensors[to].shape;
+  *r = (runs){.n = n, .n_images = y->dims[0]};
+  r->image = dnnl_memory_desc_get_size(net->tensors[to].md) / (size_t)y->dims[0];
+  r->bytes = laci_net_new(net, (size_t)n, sizeof *r->bytes);
+  r->offset = laci_net_new(net, (size_t)n, sizeof *r->offset);
+  if (net->status) return;
+  size_t offset = 0;
+  if (waiting >= 0) offset = dnnl_memory_desc_get_size(net->tensors[waiting].md);
+  for (int at = 0; at < n; at++) {
+    tensors[at] = parts[there + at];
+    r->bytes[at] = dnnl_memory_desc_get_size(net->tensors[tensors[at]].md) / (size_t)r->n_images;
+    r->offset[at] = offset;
+    offset += r->bytes[at];
+  }
+  tensors[n] = to;
+  laci_net_step *step = laci_net_step_code(net, node, run_copy, n + 1, tensors);
+  if (!step) return;
+  step->what = waiting >= 0 ? "Concat, new parts" : "Concat";
+  step->context = r;
+  step->shown = to;
+  laci_net_bind(net, fused->output, to);
+}
+
+static void parts_step(laci_net *net, const laci_fused *fused, int axis, const int *parts) {
+  const laci_node *node = &net->graph->nodes[fused->node];
+  size_t n = (size_t)node->n_inputs;
+  laci_md_view *sources = laci_net_new(net, n, sizeof *sources);
+  int(*args)[2] = laci_net_new(net, n + 1, sizeof *args);
+  dnnl_primitive_desc_t pd = NULL;
+  laci_md md = NULL;
+  if (net->status) return;
+  for (size_t at = 0; at < n; at++) {
+    args[at][0] = DNNL_ARG_MULTIPLE_SRC + (int)at;
+    args[at][1] = parts[at];
+    sources[at] = net->tensors[parts[at]].md;
+  }
+  dnnl_status_t st = laci_pd_concat(&pd, net->engine, (int)n, axis, sources, net->attr);
+  if (!laci_net_did(net, st, "concatenation")) return;
+  laci_md_view dst = dnnl_primitive_desc_query_md(pd, dnnl_query_dst_md, 0);
+  if (!laci_md_copy(&md, dst)) laci_net_no_memory(net);
+  int to = laci_net_tensor_new(
+      net, laci_net_shape(net, fused->output), laci_net_dt(net), md,
+      laci_net_buffer_new(net, LACI_PLACE_ARENA, dnnl_memory_desc_get_size(dst)));
+  args[n][0] = DNNL_ARG_DST;
+  args[n][1] = to;
+  laci_net_step_add(net, fused, pd, (int)n + 1, (const int(*)[2])args);
+  laci_net_bind(net, fused->output, to);
+}
+
+static bool joins_floats(const laci_net *net, const laci_fused *fused) {
+  return laci_net_is_float(net, fused->output) && laci_net_shape(net, fused->output)->rank >= 1;
+}
+
+/** The channels of parts that lie in blocks; those that are there already do not count. */
+static bool runs_fit(laci_net *net, const laci_fused *fused, const char **why) {
+  const laci_node *node = &net->graph->nodes[fused->node];
+  int there = 0;
+  *why = "parts that do not lie in blocks of channels";
+  if (!joins_floats(net, fused) || axis_of(net, node) != 1) return false;
+  (void)waiting_for(net, fused->node, &there);
+  for (int at = there; at < node->n_inputs; at++) {
+    if (!laci_net_in_blocks(net, net->values[node->inputs[at]].tensor)) return false;
+  }
+  return true;
+}
+
+static bool parts_fit(laci_net *net, const laci_fused *fused, const char **why) {
+  const laci_node *node = &net->graph->nodes[fused->node];
+  *why = joins_floats(net, fused) ? "more inputs than oneDNN joins" : "integers";
+  return joins_floats(net, fused) && node->n_inputs <= MOST_SOURCES;
+}
+
+/** Inputs [first, n_inputs) as whole tensors; NULL after a failure. */
+static int *read_parts(laci_net *net, const laci_node *node, int first) {
+  int *parts = laci_net_new(net, (size_t)node->n_inputs, sizeof *parts);
+  for (int at = first; at < node->n_inputs && parts; at++) {
+    parts[at] = laci_net_whole(net, laci_net_read(net, node->inputs[at]));
+  }
+  return net->status ? NULL : parts;
+}
+
+static void lower_runs(laci_net *net, const laci_fused *fused) {
+  int there = 0, waiting = waiting_for(net, fused->node, &there);
+  int *parts = read_parts(net, &net->graph->nodes[fused->node], there);
+  if (parts) copy_step(net, fused, parts, waiting, there);
+}
+
+static void lower_parts(laci_net *net, const laci_fused *fused) {
+  const laci_node *node = &net->graph->nodes[fused->node];
+  int *parts = read_parts(net, node, 0);
+  if (parts) parts_step(net, fused, (int)axis_of(net, node), parts);
+}
+
+const laci_implementation laci_ways_concat[] = {
+    {"runs of bytes", LACI_TAKES_NOTHING, runs_fit, lower_runs},
+    {"oneDNN's", LACI_TAKES_NOTHING, parts_fit, lower_parts},
+    {.name = NULL},
+};

@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Convolutions with constant weights, and where channels lie in blocks.
+ *
+ * A convolution leaves the layouts of its input, weights and output to oneDNN, unless the network's
+ * convolutions lie in blocks, where Winograd's algorithm is at home (laci_conv_choose_blocks); the
+ * weights are scaled by what was fused and reordered once. Next: conv_values.c, for training. */
+#include <string.h>
+
+#include "engine/cpu/lower/conv.h"
+#include "cpu/cpu.h"
+#include "graph/ops.h"
+#include "kernel/pointwise/swish.h"
+
+enum {
+  BLOCK = LACI_NET_BLOCK,
+  WINOGRAD_MIN_CHANNELS = 64, /* of the input; fewer lose it in the transforms */
+  WINOGRAD_MIN_PLANE = 7,     /* rows and columns of the output */
+  WINOGRAD_FEW_CHANNELS = 32, /* at least so many of the output, and ... */
+  WINOGRAD_FEW_PLANE = 14,    /* ... planes of so many rows where it has less than MIN_CHANNELS */
+  /* The whole network lies in blocks if at least one in so many of its products gains by that. A
+   * depthwise product moves far more bytes than others, so that few of them matter. */
+  WINOGRAD_SHARE = 8,
+  DEPTHWISE_SHARE = 32,
+};
+
+/** Kernel, strides, dilations and pads from the attributes; the end pads follow from the output's
+ * size, which the operator's shape rule has found (ceil_mode and auto_pad included). False: not a
+ * window that oneDNN takes. */
+bool laci_conv_window(const laci_node *node, const laci_shape *x, const laci_shape *y,
+                      const int64_t *kernel, laci_dnnl_window *w) {
+  size_t n;
+  const char *automatic = laci_node_text(node, "auto_pad", "NOTSET");
+  const int64_t *strides = laci_node_ints(node, "strides", &n);
+  const int64_t *dilations = laci_node_ints(node, "dilations", &n);
+  const int64_t *pads = laci_node_ints(node, "pads", &n);
+  bool given = strcmp(automatic, "NOTSET") == 0, lower = strcmp(automatic, "SAME_LOWER") == 0;
+  bool same = lower || strcmp(automatic, "SAME_UPPER") == 0;
+  w->n_spatial = x->rank - 2;
+  if (w->n_spatial < 1 || w->n_spatial > 3) return false;
+  for (int at = 0; at < w->n_spatial; at++) {
+    int64_t in = x->dims[at + 2], out = y->dims[at + 2];
+    w->kernel[at] = kernel[at];
+    w->strides[at] = strides ? strides[at] : 1;
+    w->dilates[at] = dilations ? dilations[at] - 1 : 0;
+    int64_t reach = (kernel[at] - 1) * (w->dilates[at] + 1) + 1;
+    int64_t total = (out - 1) * w->strides[at] + reach - in;
+    w->pads_begin[at] = given && pads ? pads[at] : 0;
+    if (same && total > 0) w->pads_begin[at] = lower ? total - total / 2 : total / 2;
+    w->pads_end[at] = total - w->pads_begin[at];
+    if (w->pads_begin[at] < 0 || (given && pads && pads[w->n_spatial + at] < 0)) return false;
+  }
+  return true;
+}
+
+/* ---- Convolution ---- */
+
+static int64_t groups_of(const laci_node *node) { return laci_node_int(node, "group", 1); }
+
+static bool is_constant_float(const laci_net *net, int value) {
+  return laci_net_is_constant(net, value) && laci_net_is_float(net, value);
+}
+
+static bool constant_fits(laci_net *net, const laci_fused *fused, const char **why) {
+  laci_dnnl_window w;
+  const laci_node *node = &net->graph->nodes[fused->node];
+  bool constant = laci_net_has(node, 0) && laci_net_has(node, 1) && node->outputs[0] >= 0 &&
+                  laci_net_is_float(net, node->inputs[0]);
+  for (int at = 1; at < node->n_inputs && constant; at++) {
+    constant = node->inputs[at] < 0 || is_constant_float(net, node->inputs[at]);
+  }
+  *why = "weights or a bias that change";
+  if (!constant) return false;
+  const laci_shape *x = laci_net_shape(net, node->inputs[0]);
+  const laci_shape *weight = laci_net_shape(net, node->inputs[1]);
+  *why = "a window that oneDNN lacks";
+  return laci_conv_window(node, x, laci_net_shape(net, node->outputs[0]), weight->dims + 2, &w);
+}
+
+/** The weights with the folded scale, in the layout that is wanted. */
+static int conv_weight(laci_net *net, const laci_fused *fused, const laci_shape *shape,
+                       laci_md_view wanted) {
+  laci_net_weight weight = {.value = net->graph->nodes[fused->node].inputs[1],
+                            .shape = *shape,
+                            .scale = fused->scale,
+                            .n_scale = fused->channels,
+                            .run = laci_shape_count(shape) / fused->channels,
+                            .factor = 1};
+  int64_t stride = 1;
+  for (int axis = shape->rank - 1; axis >= 0; axis--) {
+    weight.strides[axis] = stride;
+    stride *= shape->dims[axis];
+  }
+  return laci_net_weight_as(net, &weight, wanted);
+}
+
+/** scale * bias + shift; -1 where there is neither bias nor shift. */
+static int conv_bias(laci_net *net, const laci_fused *fused) {
+  const laci_node *node = &net->graph->nodes[fused->node];
+  const float *bias = laci_net_has(node, 2) ? laci_net_floats(net, node->inputs[2]) : NULL;
+  if (!fused->scale) return bias ? laci_net_vector(net, bias, fused->channels) : -1;
+  float *sum = laci_alloc((size_t)fused->channels, sizeof *sum);
+  if (!sum) laci_net_no_memory(net);
+  for (int64_t c = 0; c < fused->channels && sum; c++) {
+    sum[c] = (bias ? bias[c] * fused->scale[c] : 0) + fused->shift[c];
+  }
+  int tensor = sum ? laci_net_vector(net, sum, fused->channels) : -1;
+  laci_free(sum);
+  return tensor;
+}
+
+laci_shape laci_conv_grouped(const laci_shape *weight, int64_t groups) {
+  if (groups == 1) return *weight;
+  laci_shape s = {.rank = weight->rank + 1};
+  s.dims[0] = groups;
+  s.dims[1] = weight->dims[0] / groups;
+  for (int axis = 1; axis < weight->rank; axis++) s.dims[axis + 1] = weight->dims[axis];
+  return s;
+}
+
+/* ---- The way a convolution is computed ---- */
+
+typedef struct conv {
+  const laci_shape *x, *y;
+  laci_shape weight; /* grouped */
+  int64_t groups;
+  laci_dnnl_window window;
+  dnnl_data_type_t result;
+  laci_md bias; /* NULL: none */
+} conv;
+
+static void read_conv(const laci_net *net, const laci_fused *fused, conv *c) {
+  const laci_node *node = &net->graph->nodes[fused->node];
+  const laci_shape *stored = laci_net_shape(net, node->inputs[1]);
+  *c = (conv){.x = laci_net_shape(net, node->inputs[0]),
+              .y = laci_net_shape(net, node->outputs[0]),
+              .groups = groups_of(node),
+              .result = laci_net_result_dt(net, fused->output)};
+  c->weight = laci_conv_grouped(stored, c->groups);
+  (void)laci_conv_window(node, c->x, c->y, stored->dims + 2, &c->window);
+}
+
+/** In blocks; any layout where those are no divisor of the channels. */
+static laci_md blocks_or_any(laci_net *net, const laci_shape *shape, dnnl_data_type_t dt) {
+  laci_md md = laci_net_blocks(net, shape, dt);
+  return md ? md : laci_net_any(net, shape, dt);
+}
+
+/** A primitive for c with input and output in blocks or as oneDNN likes; its status is not a
+ * failure yet. */
+static dnnl_status_t try_conv(laci_net *net, const conv *c, dnnl_alg_kind_t alg, bool blocks,
+                              const_dnnl_primitive_attr_t attr, dnnl_primitive_desc_t *pd) {
+  dnnl_data_type_t dt = laci_net_dt(net);
+  laci_md src = blocks ? blocks_or_any(net, c->x, dt) : laci_net_any(net, c->x, dt);
+  laci_md dst = blocks ? blocks_or_any(net, c->y, c->result) : laci_net_any(net, c->y, c->result);
+  laci_md w = laci_net_any(net, &c->weight, dt);
+  dnnl_status_t st = dnnl_out_of_memory;
+  *pd = NULL;
+  if (!net->status) {
+    st = laci_pd_conv(pd, net->engine, alg, (const laci_md_view[]){src, w, c->bias, dst},
+                      &c->window, attr);
+  }
+  laci_md_drop(src);
+  laci_md_drop(w);
+  laci_md_drop(dst);
+  return st;
+}
+
+bool laci_conv_allows_winograd(const laci_net *net, const laci_shape *x, const laci_shape *y,
+                               int64_t groups, const laci_dnnl_window *w) {
+  if (net->bf16 || groups != 1 || w->n_spatial != 2) return false;
+  for (int at = 0; at < 2; at++) {
+    if (w->kernel[at] != 3 || w->strides[at] != 1 || w->dilates[at] != 0) return false;
+    if (y->dims[2 + at] < WINOGRAD_MIN_PLANE) return false;
+  }
+  return x->dims[1] % BLOCK == 0 && y->dims[1] % BLOCK == 0;
+}
+
+/** The measured gain is 1.1 (7x7 planes) to 3, where there are channels enough. */
+static bool gains_by_winograd(const laci_net *net, const conv *c) {
+  int64_t in = c->x->dims[1], out = c->y->dims[1];
+  int64_t rows = c->y->dims[2], columns = c->y->dims[c->y->rank - 1];
+  int64_t least = rows < columns ? rows : columns;
+  return laci_conv_allows_winograd(net, c->x, c->y, c->groups, &c->window) &&
+         in >= WINOGRAD_MIN_CHANNELS && out >= WINOGRAD_FEW_CHANNELS &&
+         (out >= WINOGRAD_MIN_CHANNELS || least >= WINOGRAD_FEW_PLANE);
+}
+
+bool laci_conv_allows_blocks(const laci_shape *x, const laci_shape *y, int64_t groups) {
+  int64_t in = x->dims[1] / groups, out = y->dims[1] / groups;
+  return groups == 1 || (in == 1 && out == 1) || (in % BLOCK == 0 && out % BLOCK == 0);
+}
+
+static dnnl_primitive_desc_t choose_conv(laci_net *net, const conv *c,
+                                         const_dnnl_primitive_attr_t attr) {
+  dnnl_primitive_desc_t pd = NULL;
+  bool blocks = net->blocks && laci_conv_allows_blocks(c->x, c->y, c->groups);
+  if (blocks && gains_by_winograd(net, c) &&
+      try_conv(net, c, dnnl_convolution_winograd, true, attr, &pd) == dnnl_success) {
+    return pd;
+  }
+  if (blocks && try_conv(net, c, dnnl_convolution_direct, true, attr, &pd) == dnnl_success) {
+    if (!laci_net_is_reference(pd)) return pd;
+    (void)dnnl_primitive_desc_destroy(pd);
+  }
+  dnnl_status_t st = try_conv(net, c, dnnl_convolution_direct, false, attr, &pd);
+  return laci_net_did(net, st, "convolution") ? pd : NULL;
+}
+
+/** Products of the direct algorithm, of all convolutions and of those that gain from blocks. */
+typedef struct products {
+  double all, winograd, depthwise;
+  bool misfits; /* depthwise ones whose channels would need copies into blocks and back */
+} products;
+
+static void count_products(laci_net *net, const laci_fused *fused, products *p) {
+  dnnl_primitive_desc_t pd = NULL;
+  conv c;
+  read_conv(net, fused, &c);
+  int64_t channels = c.y->dims[1];
+  double n = (double)laci_shape_count(c.y) * (double)(laci_shape_count(&c.weight) / channels);
+  p->all += n;
+  if (c.groups == c.x->dims[1] && c.groups == channels) {
+    p->depthwise += n;
+    p->misfits = p->misfits || channels % BLOCK != 0;
+  }
+  if (!gains_by_winograd(net, &c)) return;
+  /* Without AVX-512, and in version 3, oneDNN has none. */
+  if (try_conv(net, &c, dnnl_convolution_winograd, true, net->attr, &pd) != dnnl_success) return;
+  (void)dnnl_primitive_desc_destroy(pd);
+  p->winograd += n;
+}
+
+/** A network whose weights change: the primitives of both ways agree about blocks, and about
+ * nothing else. */
+static bool has_conv_of_values(const laci_net *net) {
+  for (int n = 0; n < net->graph->n_nodes; n++) {
+    const laci_node *node = &net->graph->nodes[n];
+    if (net->computed[n] && node->op == &laci_op_conv &&
+        !laci_net_is_constant(net, node->inputs[1])) {
+      return true;
+    }
+  }
+  return false;
+}
+
+void laci_conv_choose_blocks(laci_net *net) {
+  products p = {0};
+  if (laci_cpu() != LACI_CPU_AVX512) return; /* narrower vectors have other blocks */
+  net->blocks = has_conv_of_values(net);
+  if (net->bf16 || net->blocks) return;
+  for (int n = 0; n < net->graph->n_nodes && !net->status; n++) {
+    const laci_node *node = &net->graph->nodes[n];
+    const char *why;
+    if (!net->computed[n] || node->op != &laci_op_conv) continue;
+    if (!laci_plan_has_elements(net, node)) continue;
+    if (constant_fits(net, &net->fused[n], &why)) count_products(net, &net->fused[n], &p);
+  }
+  net->blocks =
+      p.winograd * WINOGRAD_SHARE > p.all || (p.depthwise * DEPTHWISE_SHARE > p.all && !p.misfits);
+}
+
+/** The result's tensor. */
+static int conv_step(laci_net *net, const laci_fused *fused, dnnl_primitive_desc_t pd,
+                     const laci_shape *weight, int bias, int sum) {
+  const laci_node *node = &net->graph->nodes[fused->node];
+  dnnl_data_type_t dt = laci_net_result_dt(net, fused->output);
+  const laci_shape *y = laci_net_shape(net, fused->output);
+  laci_md_view src = dnnl_primitive_desc_query_md(pd, dnnl_query_src_md, 0);
+  laci_md_view dst = dnnl_primitive_desc_query_md(pd, dnnl_query_dst_md, 0);
+  int x = laci_net_as(net, laci_net_read(net, node->inputs[0]), src, laci_net_dt(net));
+  int w =
+      conv_weight(net, fused, weight, dnnl_primitive_desc_query_md(pd, dnnl_query_weights_md, 0));
+  int to;
+  if (sum >= 0) {
+    to = laci_net_sum_target(net, laci_net_read(net, sum), dst, dt);
+  } else {
+    laci_md md = NULL;
+    if (!laci_md_copy(&md, dst)) laci_net_no_memory(net);
+    int buffer = laci_net_buffer_new(net, LACI_PLACE_ARENA, dnnl_memory_desc_get_size(dst));
+    to = laci_net_tensor_new(net, y, dt, md, buffer);
+  }
+  laci_net_step_add(
+      net, fused, pd, bias >= 0 ? 4 : 3,
+      (const int[][2]){
+          {DNNL_ARG_SRC, x}, {DNNL_ARG_WEIGHTS, w}, {DNNL_ARG_DST, to}, {DNNL_ARG_BIAS, bias}});
+  return to;
+}
+
+/* ---- Swish, by a kernel of ours (swish.h): oneDNN's takes twice its time ---- */
+
+enum { SWISH_GRAIN = 16384 }; /* elements, for the threads */
+
+typedef struct swish_work {
+  laci_swish *swish;
+  float *x;
+} swish_work;
+
+static void swish_some(int64_t begin, int64_t end, void *context) {
+  const swish_work *w = context;
+  w->swish(w->x + begin, end - begin);
+}
+
+/* Over all bytes of the result, in whatever layout: what pads its blocks is 0, and stays 0. */
+static lac_status run_swish(laci_net *net, laci_net_step *step, lac_error *err) {
+  size_t bytes = dnnl_memory_desc_get_size(net->tensors[step->tensors[0]].md);
+  swish_work w = {.swish = laci_swish_now(), .x = laci_net_data(net, step->tensors[0])};
+  (void)err;
+  laci_pool_for(net->pool, (int64_t)(bytes / sizeof(float)), SWISH_GRAIN, swish_some, &w);
+  return LAC_OK;
+}
+
+static void swish_step(laci_net *net, const laci_fused *fused, int tensor) {
+  const laci_node *node = &net->graph->nodes[fused->node];
+  laci_net_step *step = laci_net_step_code(net, node, run_swish, 1, &tensor);
+  if (!step) return;
+  step->what = "swish in place";
+  step->kernel = "swish";
+  step->shown = tensor;
+}
+
+/** Takes a swish off the fused node's end. */
+static bool drop_swish(const laci_net *net, laci_fused *fused) {
+  const laci_post *last = fused->n_posts > 0 ? &fused->posts[fused->n_posts - 1] : NULL;
+  bool swish = last && last->value < 0 && last->function.kind == LACI_FUNCTION_SWISH;
+  if (!swish || last->function.alpha != 1 || net->bf16) return false;
+  fused->n_posts--;
+  return true;
+}
+
+static void lower_constant(laci_net *net, const laci_fused *whole) {
+  laci_fused fused = *whole;
+  int sum, to = -1;
+  conv c;
+  read_conv(net, &fused, &c);
+  bool swish = drop_swish(net, &fused);
+  laci_shape channels = laci_shape_of(1, &fused.channels);
+  int bias = conv_bias(net, &fused);
+  dnnl_primitive_attr_t attr = laci_net_posts(net, &fused, &sum);
+  c.bias = bias >= 0 ? laci_net_dense(net, &channels, dnnl_f32) : NULL;
+  dnnl_primitive_desc_t pd = net->status ? NULL : choose_conv(net, &c, attr);
+  if (pd) to = conv_step(net, &fused, pd, &c.weight, bias, sum);
+  if (to >= 0 && swish) swish_step(net, &fused, to);
+  laci_net_bind(net, fused.output, to);
+  laci_md_drop(c.bias);
+  if (attr) (void)dnnl_primitive_attr_destroy(attr);
+}
+
+const laci_implementation laci_ways_conv[] = {
+    {"constant weights, by oneDNN", LACI_TAKES_SCALE | LACI_TAKES_FUNCTIONS | LACI_TAKES_SUM,
+     constant_fits, lower_constant},
+    {"winograd of bf16", LACI_TAKES_NOTHING, laci_conv_winograd_fits, laci_conv_winograd},
+    {"weights that change, by oneDNN", LACI_TAKES_NOTHING, laci_conv_values_fit, laci_conv_values},
+    {.name = NULL},
+};

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Element-wise functions of one value, and their gradients.
+ *
+ * The result lies like the operand, whose bytes it takes where nobody reads them again. A Relu's
+ * gradient needs its result only. Where the Relu was fused to the batch norm before it, so is its
+ * gradient: the value is the one behind it, under another name. Next: pair.c. */
+#include "engine/cpu/lower/pair.h"
+#include "engine/cpu/onednn/backward.h"
+#include "graph/ops.h"
+
+int laci_net_apply(laci_net *net, const laci_fused *fused, int from, const laci_function *f) {
+  dnnl_primitive_desc_t pd = NULL;
+  int to = laci_net_result_like(net, from, true);
+  if (to < 0) return -1;
+  dnnl_status_t st =
+      laci_pd_eltwise(&pd, net->engine, laci_dnnl_function(f->kind), (float[]){f->alpha, f->beta},
+                      net->tensors[from].md, net->attr);
+  if (!laci_net_did(net, st, "element-wise function")) return -1;
+  laci_net_step_add(net, fused, pd, 2, (const int[][2]){{DNNL_ARG_SRC, from}, {DNNL_ARG_DST, to}});
+  return to;
+}
+
+static bool function_fits(laci_net *net, const laci_fused *fused, const char **why) {
+  laci_function f[2];
+  int input;
+  *why = "no function of one value";
+  return laci_functions_of(net, &net->graph->nodes[fused->node], &input, f) > 0;
+}
+
+static void lower_function(laci_net *net, const laci_fused *fused) {
+  const laci_node *node = &net->graph->nodes[fused->node];
+  laci_function f[2];
+  int input, n = laci_functions_of(net, node, &input, f);
+  int at = laci_net_whole(net, laci_net_read(net, node->inputs[input]));
+  for (int i = 0; i < n; i++) at = laci_net_apply(net, fused, at, &f[i]);
+  laci_net_bind(net, fused->output, at);
+}
+
+/* ---- Gradients ---- */
+
+/** dY times the slope at `data`, which lies as it lies. */
+static int slope_step(laci_net *net, const laci_fused *fused, const laci_function *f, int dy,
+                      int data) {
+  bool by_result = f->kind == LACI_FUNCTION_RELU_BY_RESULT;
+  const float ab[2] = {f->alpha, f->beta};
+  dnnl_alg_kind_t alg = laci_dnnl_function(f->kind);
+  dnnl_primitive_desc_t hint = NULL, pd = NULL;
+  data = laci_net_whole(net, data);
+  if (data < 0) return -1;
+  laci_md_view md = net->tensors[data].md;
+  dnnl_status_t st = laci_pd_eltwise_train(&hint, net->engine, alg, ab, md, net->attr);
+  if (!st) st = laci_pd_eltwise_gradient(&pd, net->engine, alg, ab, md, hint, net->attr);
+  if (hint) (void)dnnl_primitive_desc_destroy(hint);
+  if (!laci_net_did(net, st, "gradient of this function")) return -1;
+  int from = laci_net_as(net, dy, md, laci_net_dt(net));
+  int to = laci_net_result_like(net, from, true);
+  laci_net_step_add(net, fused, pd, 3,
+                    (const int[][2]){{by_result ? DNNL_ARG_DST : DNNL_ARG_SRC, data},
+                                     {DNNL_ARG_DIFF_DST, from},
+                                     {DNNL_ARG_DIFF_SRC, to}});
+  return to;
+}
+
+/** Does the batch norm's gradient that reads this one undo the Relu itself? */
+static bool is_undone(const laci_net *net, const laci_node *node) {
+  const laci_value *dx = &net->graph->values[node->outputs[0]];
+  for (int at = 0; at < dx->n_readers; at++) {
+    const laci_node *next = &net->graph->nodes[dx->readers[at]];
+    if (next->op != &laci_op_batch_norm_train_grad) continue;
+    int norm = net->graph->values[next->inputs[3]].producer;
+    if (next->inputs[0] == node->outputs[0] && norm >= 0 && net->workspaces[norm] >= 0) return true;
+  }
+  return false;
+}
+
+static void lower_relu_grad(laci_net *net, const laci_fused *fused) {
+  static const laci_function relu = {LACI_FUNCTION_RELU_BY_RESULT, 0, 0};
+  const laci_node *node = &net->graph->nodes[fused->node];
+  int dy = laci_net_read(net, node->inputs[0]);
+  if (!is_undone(net, node)) {
+    dy = slope_step(net, fused, &relu, dy, laci_net_read(net, node->inputs[1]));
+  }
+  laci_net_bind(net, fused->output, dy);
+}
+
+/** The one function whose slope a UnaryGrad or ClipGrad takes. */
+static bool read_grad(laci_net *net, const laci_fused *fused, laci_function *f) {
+  const laci_node *node = &net->graph->nodes[fused->node];
+  laci_function of[2] = {{0}};
+  bool clip = node->op == &laci_op_clip_grad;
+  int n = clip ? laci_function_clip(net, node, 2, of)
+               : laci_functions_named(node, laci_node_text(node, "of", ""), of);
+  *f = of[0];
+  if (clip) f->kind = LACI_FUNCTION_CLIP_OPEN; /* as the operator has it */
+  return n == 1;
+}
+
+static bool grad_fits(laci_net *net, const laci_fused *fused, const char **why) {
+  laci_function f;
+  *why = "a function or bounds that oneDNN lacks";
+  return read_grad(net, fused, &f);
+}
+
+static void lower_grad(laci_net *net, const laci_fused *fused) {
+  const laci_node *node = &net->graph->nodes[fused->node];
+  laci_function f;
+  (void)read_grad(net, fused, &f);
+  int dy = laci_net_read(net, node->inputs[0]), x = laci_net_read(net, node->inputs[1]);
+  laci_net_bind(net, fused->output, slope_step(net, fused, &f, dy, x));
+}
+
+/* ---- The lists ---- */
+
+const laci_implementation laci_ways_function[] = {
+    {"oneDNN's function", LACI_TAKES_NOTHING, function_fits, lower_function},
+    {.name = NULL},
+};
+/** The operators of pair.c whose second operand may be a constant number. */
+const laci_implementation laci_ways_arithmetic[] = {
+    {"oneDNN's function", LACI_TAKES_NOTHING, function_fits, lower_function},
+    {"by channel", LACI_TAKES_NOTHING, laci_gate_fits, laci_lower_gate},
+    {"oneDNN's pair", LACI_TAKES_FUNCTIONS, laci_pair_fits, laci_lower_pair},
+    {.name = NULL},
+};
+const laci_implementation laci_ways_pair[] = {
+    {"oneDNN's pair", LACI_TAKES_NOTHING, laci_pair_fits, laci_lower_pair},
+    {.name = NULL},
+};
+const laci_implementation laci_ways_relu_grad[] = {
+    {"oneDNN's slope", LACI_TAKES_NOTHING, NULL, lower_relu_grad},
+    {.name = NULL},
+};
+const laci_implementation laci_ways_unary_grad[] = {
+    {"oneDNN's slope", LACI_TAKES_NOTHING, grad_fits, lower_grad},
+    {.name = NULL},
+};
+const laci_implementation laci_ways_clip_grad[] = {
+    {"oneDNN's slope", LACI_TAKES_NOTHING, grad_fits, lower_grad},
+    {.name = NULL},
+};

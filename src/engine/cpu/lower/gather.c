@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Gather and GatherND: rows of a table are copied; one row whose place is known is a view. */
+#include "engine/cpu/lower/move.h"
+
+#include <string.h>
+
+#include "base/error.h"
+
+typedef struct gather {
+  int64_t outer, n, tuple;             /* n tuples of indices, for each of `outer` tables */
+  int64_t sizes[LACI_MAX_RANK], inner; /* table [sizes[0] .. sizes[tuple - 1], inner] */
+  size_t element;                      /* bytes */
+} gather;
+
+static lac_status run_gather(laci_net *net, laci_net_step *step, lac_error *err) {
+  const gather *g = step->context;
+  const char *table = laci_net_data(net, step->tensors[0]);
+  const int64_t *indices = laci_net_data(net, step->tensors[1]);
+  char *out = laci_net_data(net, step->tensors[2]);
+  size_t bytes = (size_t)g->inner * g->element, rows = 1;
+  for (int64_t t = 0; t < g->tuple; t++) rows *= (size_t)g->sizes[t];
+  for (int64_t o = 0; o < g->outer; o++, table += rows * bytes) {
+    const int64_t *index = indices;
+    for (int64_t at = 0; at < g->n; at++, out += bytes) {
+      int64_t row = 0;
+      for (int64_t t = 0; t < g->tuple; t++, index++) {
+        int64_t i = *index < 0 ? *index + g->sizes[t] : *index;
+        if (i < 0 || i >= g->sizes[t]) {
+          return laci_fail(err, LAC_BAD_VALUE, "%s (%s): index %lld, of %lld", step->node->name,
+                           step->node->type, (long long)*index, (long long)g->sizes[t]);
+        }
+        row = row * g->sizes[t] + i;
+      }
+      memcpy(out, table + (size_t)row * bytes, bytes);
+    }
+  }
+  return LAC_OK;
+}
+
+/** Floats as f32, or integers. */
+static void gather_step(laci_net *net, const laci_fused *fused, gather *g) {
+  const laci_node *node = &net->graph->nodes[fused->node];
+  const laci_shape *y = laci_net_shape(net, fused->output);
+  bool is_float = laci_net_is_float(net, fused->output);
+  int table = laci_net_read(net, node->inputs[0]), index = laci_net_read(net, node->inputs[1]);
+  if (is_float) table = laci_net_as_dense(net, table, dnnl_f32);
+  g->element = is_float ? sizeof(float) : sizeof(int64_t);
+  int to = laci_net_tensor_new(
+      net, y, is_float ? dnnl_f32 : dnnl_data_type_undef,
+      is_float ? laci_net_dense(net, y, dnnl_f32) : NULL,
+      laci_net_buffer_new(net, LACI_PLACE_ARENA, (size_t)laci_shape_count(y) * g->element));
+  laci_net_step *step = laci_net_step_code(net, node, run_gather, 3, (int[]){table, index, to});
+  if (!step) return;
+  step->context = g;
+  step->shown = to;
+  laci_net_bind(net, fused->output, to);
+}
+
+static int64_t axis_of(const laci_net *net, const laci_node *node) {
+  int64_t axis = laci_node_int(node, "axis", 0);
+  return axis < 0 ? axis + laci_net_shape(net, node->inputs[0])->rank : axis;
+}
+
+static bool rows_fit(laci_net *net, const laci_fused *fused, const char **why) {
+  const laci_node *node = &net->graph->nodes[fused->node];
+  int64_t axis = axis_of(net, node);
+  *why = "indices or an axis of this kind";
+  return !laci_net_is_float(net, node->inputs[1]) && axis >= 0 &&
+         axis < laci_net_shape(net, node->inputs[0])->rank;
+}
+
+/** One index that is known, of floats that are not: where it stands. */
+static bool read_index(laci_net *net, const laci_node *node, int64_t *index) {
+  int64_t size = laci_net_shape(net, node->inputs[0])->dims[axis_of(net, node)];
+  double x = 0;
+  if (!laci_net_is_float(net, node->inputs[0]) || laci_net_is_constant(net, node->inputs[0]))
+    return false;
+  if (!laci_net_scalar(net, node->inputs[1], &x)) return false;
+  if (x < 0) x += (double)size;
+  *index = x >= 0 && x < (double)size ? (int64_t)x : -1;
+  return *index >= 0;
+}
+
+static bool index_fits(laci_net *net, const laci_fused *fused, const char **why) {
+  const laci_node *node = &net->graph->nodes[fused->node];
+  int64_t index;
+  if (!rows_fit(net, fused, why)) return false;
+  *why = "an index that depends on data";
+  return read_index(net, node, &index);
+}
+
+/** That part of the table, without the axis. */
+static void lower_index(laci_net *net, const laci_fused *fused) {
+  const laci_node *node = &net->graph->nodes[fused->node];
+  laci_shape part = *laci_net_shape(net, node->inputs[0]);
+  int64_t offsets[LACI_MAX_RANK] = {0}, axis = axis_of(net, node);
+  int from = laci_net_read(net, node->inputs[0]);
+  if (!read_index(net, node, &offsets[axis])) return;
+  part.dims[axis] = 1;
+  laci_net_bind_shaped(net, fused->output, laci_move_part(net, from, &part, offsets));
+}
+
+static void lower_rows(laci_net *net, const laci_fused *fused) {
+  const laci_node *node = &net->graph->nodes[fused->node];
+  const laci_shape *x = laci_net_shape(net, node->inputs[0]);
+  int64_t axis = axis_of(net, node);
+  gather *g = laci_net_new(net, 1, sizeof *g);
+  if (!g) return;
+  *g = (gather){.outer = laci_shape_count_range(x, 0, (int)axis),
+                .n = laci_shape_count(laci_net_shape(net, node->inputs[1])),
+                .tuple = 1,
+                .sizes = {x->dims[axis]},
+                .inner = laci_shape_count_range(x, (int)axis + 1, x->rank)};
+  gather_step(net, fused, g);
+}
+
+/** Indices of one element's row each. */
+static int64_t tuple_of(const laci_net *net, const laci_node *node) {
+  const laci_shape *i = laci_net_shape(net, node->inputs[1]);
+  return i->rank > 0 ? i->dims[i->rank - 1] : 0;
+}
+
+static bool tuples_fit(laci_net *net, const laci_fused *fused, const char **why) {
+  const laci_node *node = &net->graph->nodes[fused->node];
+  int64_t tuple = tuple_of(net, node);
+  *why = "indices or batch axes of this kind";
+  return laci_node_int(node, "batch_dims", 0) == 0 && tuple >= 1 &&
+         tuple <= laci_net_shape(net, node->inputs[0])->rank &&
+         !laci_net_is_float(net, node->inputs[1]);
+}
+
+static void lower_tuples(laci_net *net, const laci_fused *fused) {
+  const laci_node *node = &net->graph->nodes[fused->node];
+  const laci_shape *x = laci_net_shape(net, node->inputs[0]);
+  const laci_shape *i = laci_net_shape(net, node->inputs[1]);
+  int64_t tuple = tuple_of(net, node);
+  gather *g = laci_net_new(net, 1, sizeof *g);
+  if (!g) return;
+  *g = (gather){.outer = 1,
+                .n = laci_shape_count_range(i, 0, i->rank - 1),
+                .tuple = tuple,
+                .inner = laci_shape_count_range(x, (int)tuple, x->rank)};
+  for (int64_t t = 0; t < tuple; t++) g->sizes[t] = x->dims[t];
+  gather_step(net, fused, g);
+}
+
+const laci_implementation laci_ways_gather[] = {
+    {"a part", LACI_TAKES_NOTHING, index_fits, lower_index},
+    {"rows", LACI_TAKES_NOTHING, rows_fit, lower_rows},
+    {.name = NULL},
+};
+const laci_implementation laci_ways_gather_nd[] = {
+    {"rows", LACI_TAKES_NOTHING, tuples_fit, lower_tuples},
+    {.name = NULL},
+};

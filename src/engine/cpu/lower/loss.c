@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The loss and where all gradients start: softmax cross-entropy over rows of probabilities, on f32
+ * logits, added up in double and in the rows' order, so that it does not depend on the threads. */
+#include <math.h>
+
+#include "engine/cpu/net_in.h"
+
+typedef struct rows {
+  int64_t n, classes;
+} rows;
+
+/** log of the sum of exp over a row. */
+static double log_sum(const float *row, int64_t n) {
+  double top = (double)row[0], sum = 0;
+  for (int64_t c = 1; c < n; c++) top = fmax(top, (double)row[c]);
+  for (int64_t c = 0; c < n; c++) sum += exp((double)row[c] - top);
+  return top + log(sum);
+}
+
+/* tensors: logits, labels, loss */
+static lac_status run_loss(laci_net *net, laci_net_step *step, lac_error *err) {
+  const rows *r = step->context;
+  const float *logits = laci_net_data(net, step->tensors[0]);
+  const float *labels = laci_net_data(net, step->tensors[1]);
+  double loss = 0;
+  (void)err;
+  for (int64_t n = 0; n < r->n; n++) {
+    const float *x = logits + n * r->classes, *p = labels + n * r->classes;
+    double all = log_sum(x, r->classes);
+    for (int64_t c = 0; c < r->classes; c++) {
+      if (p[c] != 0) loss -= (double)p[c] * ((double)x[c] - all);
+    }
+  }
+  *(float *)laci_net_data(net, step->tensors[2]) = (float)(loss / (double)r->n);
+  return LAC_OK;
+}
+
+/* tensors: d loss, logits, labels, d logits */
+static lac_status run_gradient(laci_net *net, laci_net_step *step, lac_error *err) {
+  const rows *r = step->context;
+  const float *logits = laci_net_data(net, step->tensors[1]);
+  const float *labels = laci_net_data(net, step->tensors[2]);
+  float *gradient = laci_net_data(net, step->tensors[3]);
+  double factor = (double)*(const float *)laci_net_data(net, step->tensors[0]) / (double)r->n;
+  (void)err;
+  for (int64_t n = 0; n < r->n; n++) {
+    const float *x = logits + n * r->classes, *p = labels + n * r->classes;
+    double all = log_sum(x, r->classes), mass = 0;
+    for (int64_t c = 0; c < r->classes; c++) mass += (double)p[c];
+    for (int64_t c = 0; c < r->classes; c++) {
+      double soft = exp((double)x[c] - all);
+      gradient[n * r->classes + c] = (float)(factor * (mass * soft - (double)p[c]));
+    }
+  }
+  return LAC_OK;
+}
+
+static bool loss_fits(laci_net *net, const laci_fused *fused, const char **why) {
+  const laci_node *node = &net->graph->nodes[fused->node];
+  *why = "logits that are not [N, classes]";
+  return laci_net_shape(net, node->inputs[node->n_inputs - 2])->rank == 2;
+}
+
+static void loss_step(laci_net *net, const laci_fused *fused, laci_net_code *code, int n_in) {
+  const laci_node *node = &net->graph->nodes[fused->node];
+  const laci_shape *logits = laci_net_shape(net, node->inputs[n_in - 2]);
+  const laci_shape *y = laci_net_shape(net, fused->output);
+  int tensors[4];
+  for (int at = 0; at < n_in; at++) {
+    tensors[at] = laci_net_as_dense(net, laci_net_read(net, node->inputs[at]), dnnl_f32);
+  }
+  laci_md md = laci_net_dense(net, y, dnnl_f32);
+  tensors[n_in] = md ? laci_net_result(net, y, dnnl_f32, md) : -1;
+  laci_md_drop(md);
+  rows *r = laci_net_new(net, 1, sizeof *r);
+  laci_net_step *step = laci_net_step_code(net, node, code, n_in + 1, tensors);
+  if (!step || !r) return;
+  *r = (rows){.n = logits->dims[0], .classes = logits->dims[1]};
+  step->context = r;
+  step->shown = tensors[n_in];
+  laci_net_bind(net, fused->output, tensors[n_in]);
+}
+
+static void lower_loss(laci_net *net, const laci_fused *fused) {
+  loss_step(net, fused, run_loss, 2);
+}
+
+static void lower_gradient(laci_net *net, const laci_fused *fused) {
+  loss_step(net, fused, run_gradient, 3);
+}
+
+const laci_implementation laci_ways_cross_entropy[] = {
+    {"rows", LACI_TAKES_NOTHING, loss_fits, lower_loss},
+    {.name = NULL},
+};
+const laci_implementation laci_ways_cross_entropy_grad[] = {
+    {"rows", LACI_TAKES_NOTHING, loss_fits, lower_gradient},
+    {.name = NULL},
+};

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * From fused nodes to steps: a table says which implementations an operator has, and the first one
+ * that supports the node lowers it. What none supports is done by the plain operator. */
+#include "engine/cpu/lower/lower.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "engine/cpu/lower/conv.h"
+#include "engine/cpu/net_in.h"
+#include "graph/ops.h"
+
+typedef struct ways {
+  const laci_op *op;
+  const laci_implementation *list;
+} ways;
+
+static const ways of_operators[] = {
+    {&laci_op_conv, laci_ways_conv},
+    {&laci_op_gemm, laci_ways_gemm},
+    {&laci_op_mat_mul, laci_ways_matmul},
+    {&laci_op_max_pool, laci_ways_pool},
+    {&laci_op_average_pool, laci_ways_pool},
+    {&laci_op_global_average_pool, laci_ways_global_pool},
+    {&laci_op_global_max_pool, laci_ways_global_pool},
+    {&laci_op_batch_normalization, laci_ways_batch_norm},
+    {&laci_op_layer_normalization, laci_ways_layer_norm},
+    {&laci_op_softmax, laci_ways_softmax},
+    {&laci_op_log_softmax, laci_ways_softmax},
+    {&laci_op_reduce_mean, laci_ways_reduce},
+    {&laci_op_reduce_sum, laci_ways_reduce},
+    {&laci_op_reduce_max, laci_ways_reduce},
+    {&laci_op_reduce_min, laci_ways_reduce},
+    {&laci_op_add, laci_ways_arithmetic},
+    {&laci_op_sub, laci_ways_arithmetic},
+    {&laci_op_mul, laci_ways_arithmetic},
+    {&laci_op_div, laci_ways_arithmetic},
+    {&laci_op_max, laci_ways_pair},
+    {&laci_op_min, laci_ways_pair},
+    {&laci_op_sum, laci_ways_pair},
+    {&laci_op_pow, laci_ways_function},
+    {&laci_op_relu, laci_ways_function},
+    {&laci_op_leaky_relu, laci_ways_function},
+    {&laci_op_elu, laci_ways_function},
+    {&laci_op_sigmoid, laci_ways_function},
+    {&laci_op_tanh, laci_ways_function},
+    {&laci_op_exp, laci_ways_function},
+    {&laci_op_log, laci_ways_function},
+    {&laci_op_sqrt, laci_ways_function},
+    {&laci_op_abs, laci_ways_function},
+    {&laci_op_neg, laci_ways_function},
+    {&laci_op_reciprocal, laci_ways_function},
+    {&laci_op_softplus, laci_ways_function},
+    {&laci_op_mish, laci_ways_function},
+    {&laci_op_swish, laci_ways_function},
+    {&laci_op_hard_swish, laci_ways_function},
+    {&laci_op_gelu, laci_ways_function},
+    {&laci_op_hard_sigmoid, laci_ways_function},
+    {&laci_op_clip, laci_ways_function},
+    {&laci_op_concat, laci_ways_concat},
+    {&laci_op_reshape, laci_ways_reshape},
+    {&laci_op_flatten, laci_ways_reshape},
+    {&laci_op_squeeze, laci_ways_reshape},
+    {&laci_op_unsqueeze, laci_ways_reshape},
+    {&laci_op_transpose, laci_ways_transpose},
+    {&laci_op_slice, laci_ways_slice},
+    {&laci_op_split, laci_ways_split},
+    {&laci_op_pad, laci_ways_pad},
+    {&laci_op_gather, laci_ways_gather},
+    {&laci_op_gather_nd, laci_ways_gather_nd},
+    {&laci_op_resize, laci_ways_resize},
+    {&laci_op_upsample, laci_ways_resize},
+    {&laci_op_identity, laci_ways_same},
+    {&laci_op_dropout, laci_ways_same},
+    {&laci_op_cast, laci_ways_cast},
+    {&laci_op_where, laci_ways_where},
+    {&laci_op_expand, laci_ways_expand},
+    {&laci_op_and, laci_ways_logic},
+    {&laci_op_or, laci_ways_logic},
+    {&laci_op_xor, laci_ways_logic},
+    {&laci_op_not, laci_ways_logic},
+    {&laci_op_equal, laci_ways_logic},
+    {&laci_op_less, laci_ways_logic},
+    {&laci_op_less_or_equal, laci_ways_logic},
+    {&laci_op_greater, laci_ways_logic},
+    {&laci_op_greater_or_equal, laci_ways_logic},
+    /* gradients: graph/gradient.h */
+    {&laci_op_batch_norm_train, laci_ways_batch_norm_train},
+    {&laci_op_batch_norm_train_grad, laci_ways_batch_norm_train_grad},
+    {&laci_op_softmax_cross_entropy, laci_ways_cross_entropy},
+    {&laci_op_softmax_cross_entropy_grad, laci_ways_cross_entropy_grad},
+    {&laci_op_conv_grad_input, laci_ways_conv_grad_input},
+    {&laci_op_conv_grad_weight, laci_ways_conv_grad_weight},
+    {&laci_op_max_pool_grad, laci_ways_max_pool_grad},
+    {&laci_op_average_pool_grad, laci_ways_average_pool_grad},
+    {&laci_op_relu_grad, laci_ways_relu_grad},
+    {&laci_op_unary_grad, laci_ways_unary_grad},
+    {&laci_op_clip_grad, laci_ways_clip_grad},
+    {&laci_op_slice_grad, laci_ways_slice_grad},
+};
+
+static const laci_implementation *const of_patterns[LACI_N_PATTERNS] = {
+    [LACI_PATTERN_ATTENTION] = laci_ways_attention,
+    [LACI_PATTERN_LAYER_NORM] = laci_ways_layer_norm_in_pieces,
+    [LACI_PATTERN_RELU_SUM] = laci_ways_relu_sum,
+};
+
+/* ---- Choosing ---- */
+
+static const laci_implementation *list_of(const laci_net *net, const laci_fused *fused) {
+  const laci_node *node = &net->graph->nodes[fused->node];
+  if (fused->pattern) return of_patterns[fused->pattern];
+  if (!laci_plan_has_elements(net, node)) return NULL;
+  for (size_t at = 0; at < sizeof of_operators / sizeof *of_operators; at++) {
+    if (node->op == of_operators[at].op) return of_operators[at].list;
+  }
+  return NULL;
+}
+
+/** What an implementation has to take for all that is fused to the node. */
+static int needs_of(const laci_fused *fused) {
+  int needs = fused->scale ? LACI_TAKES_SCALE : 0;
+  for (int at = 0; at < fused->n_posts; at++) {
+    needs |= fused->posts[at].value >= 0 ? LACI_TAKES_SUM : LACI_TAKES_FUNCTIONS;
+  }
+  return needs;
+}
+
+static bool takes_all(const laci_implementation *way, int needs) {
+  int takes = way->takes;
+  if (takes & LACI_TAKES_RELU) takes |= LACI_TAKES_FUNCTIONS;
+  return (needs & ~takes) == 0;
+}
+
+/** The first from `way` on; its end: none. why: what the last one lacks. */
+static const laci_implementation *choose_from(laci_net *net, const laci_fused *fused,
+                                              const laci_implementation *way, const char **why) {
+  int needs = needs_of(fused);
+  for (; way && way->name; way++) {
+    if (!takes_all(way, needs)) continue;
+    if (!way->supports || way->supports(net, fused, why)) break;
+  }
+  return way;
+}
+
+int laci_lower_takes(laci_net *net, const laci_fused *fused) {
+  const laci_implementation *list = list_of(net, fused), *way = list;
+  const char *why = NULL;
+  while (way && way->name && !way->takes) way++;
+  if (!way) return -1;
+  if (!way->name && !fused->pattern) return 0; /* none takes anything */
+  way = choose_from(net, fused, list, &why);
+  return way->name ? way->takes : -1;
+}
+
+/* ---- Lowering ---- */
+
+void laci_net_read_done(laci_net *net, int value) {
+  int tensor = net->values[value].tensor;
+  if (tensor >= 0) net->buffers[net->tensors[tensor].buffer].pending--;
+}
+
+/** The fused node has read its inputs: once for each place where they stand. */
+static void reads_done(laci_net *net, const laci_fused *fused) {
+  const laci_node *node = &net->graph->nodes[fused->node];
+  for (int at = 0; at < fused->n_reads; at++) laci_net_read_done(net, fused->reads[at]);
+  for (int at = 0; at < node->n_inputs && !fused->pattern; at++) {
+    if (node->inputs[at] >= 0) laci_net_read_done(net, node->inputs[at]);
+  }
+  for (int at = 0; at < fused->n_posts; at++) {
+    if (fused->posts[at].value >= 0) laci_net_read_done(net, fused->posts[at].value);
+  }
+}
+
+/** The implementations in their order; false: all of them declined, and nothing has been done. */
+static bool lower_by_list(laci_net *net, const laci_fused *fused, const char **why) {
+  const laci_implementation *way = choose_from(net, fused, list_of(net, fused), why);
+  for (; way && way->name && !net->status; way = choose_from(net, fused, way + 1, why)) {
+    laci_net_mark mark = laci_net_mark_now(net);
+    way->lower(net, fused);
+    if (!net->declined) return true;
+    laci_net_take_back(net, mark);
+    net->declined = false;
+    net->status = LAC_OK;
+    *why = net->err->text;
+  }
+  return false;
+}
+
+static void lower_fused(laci_net *net, const laci_fused *fused) {
+  const laci_node *node = &net->graph->nodes[fused->node];
+  bool alone = fused->tail == fused->node && !fused->pattern;
+  lac_error failure = {0}, *err = net->err;
+  const char *why = "no implementation takes all that was fused";
+  if (!laci_net_has_room(net)) return;
+  net->err = &failure;
+  bool done = lower_by_list(net, fused, &why);
+  net->err = err;
+  if (net->status) {
+    (void)laci_fail(err, net->status, "%s (%s): %s", node->name, node->type, failure.text);
+  } else if (!done && alone) {
+    laci_lower_plain(net, fused);
+  } else if (!done) {
+    laci_net_fail(net, LAC_UNSUPPORTED, "%s (%s): %s", node->name, node->type, why);
+  }
+  reads_done(net, fused);
+}
+
+/* ---- Inputs and outputs ---- */
+
+static void lower_input(laci_net *net, int port) {
+  int value = net->graph->inputs[port];
+  const laci_engine_port *p = &net->inputs[port];
+  bool is_float = p->type.dtype == LAC_DTYPE_F32;
+  laci_md md = is_float ? laci_net_dense(net, &p->type.shape, dnnl_f32) : NULL;
+  int buffer = laci_net_buffer_new(net, LACI_PLACE_INPUT, p->size_bytes);
+  if (buffer >= 0) net->buffers[buffer].port = port;
+  laci_net_bind(net, value,
+                laci_net_tensor_new(net, &p->type.shape, is_float ? dnnl_f32 : dnnl_data_type_undef,
+                                    md, buffer));
+}
+
+static lac_status copy_integers(laci_net *net, laci_net_step *step, lac_error *err) {
+  (void)err;
+  memcpy(laci_net_data(net, step->tensors[1]), laci_net_data(net, step->tensors[0]),
+         net->buffers[net->tensors[step->tensors[1]].buffer].bytes);
+  return LAC_OK;
+}
+
+static void lower_output(laci_net *net, int port) {
+  static const laci_node result = {.name = "", .type = "output"};
+  const laci_engine_port *p = &net->outputs[port];
+  bool is_float = p->type.dtype == LAC_DTYPE_F32;
+  int from = laci_net_read(net, net->graph->outputs[port]);
+  laci_md md = is_float ? laci_net_dense(net, &p->type.shape, dnnl_f32) : NULL;
+  int buffer = laci_net_buffer_new(net, LACI_PLACE_OUTPUT, p->size_bytes);
+  if (buffer >= 0) net->buffers[buffer].port = port;
+  int to = laci_net_tensor_new(net, &p->type.shape, is_float ? dnnl_f32 : dnnl_data_type_undef, md,
+                               buffer);
+  if (to < 0 || from < 0 || p->size_bytes == 0) return;
+  if (!is_float) {
+    (void)laci_net_step_code(net, &result, copy_integers, 2, (int[]){from, to});
+    return;
+  }
+  dnnl_primitive_desc_t pd = NULL;
+  dnnl_status_t st = dnnl_reorder_primitive_desc_create(
+      &pd, net->tensors[from].md, net->engine, net->tensors[to].md, net->engine, net->attr);
+  if (!laci_net_did(net, st, "reorder of an output")) return;
+  laci_net_step_add(net, NULL, pd, 2, (const int[][2]){{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}});
+}
+
+/** Those outputs that are not lowered yet and are there, or all. */
+static void lower_outputs(laci_net *net, bool *lowered, bool all) {
+  for (int at = 0; at < net->n_outputs && !net->status; at++) {
+    int value = net->graph->outputs[at];
+    if (lowered[at] || !(all || net->values[value].tensor >= 0)) continue;
+    lower_output(net, at);
+    laci_net_read_done(net, value);
+    lowered[at] = true;
+  }
+}
+
+void laci_net_lower(laci_net *net) {
+  bool *lowered = laci_net_new(net, (size_t)net->n_outputs, sizeof *lowered);
+  laci_conv_choose_blocks(net);
+  for (int at = 0; at < net->n_inputs; at++) lower_input(net, at);
+  laci_net_lower_observed(net);
+  for (int n = 0; n < net->graph->n_nodes && !net->status; n++) {
+    if (net->fused_at[n] < 0) continue;
+    lower_fused(net, &net->fused[net->fused_at[n]]);
+    laci_net_lower_observed(net);
+    if (net->early_outputs) lower_outputs(net, lowered, false);
+  }
+  lower_outputs(net, lowered, true);
+  laci_net_check_observed(net);
+}

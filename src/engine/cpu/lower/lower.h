@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * From fused nodes to steps: what an implementation is, and the words in which it lowers.
+ *
+ *   buffer   bytes with a lifetime: in the arena, a weight, or the caller's
+ *   tensor   a view of a buffer in one layout; several may show the same content
+ *   step     one primitive or one function over tensors
+ *
+ * Each operator has an ordered list of implementations (lower.c has the table); the first that
+ * supports the fused node and takes what is fused lowers it. One that a library refuses while it is
+ * lowered declines; its steps are taken back and the next one's turn comes. The last of all is the
+ * plain operator. Next: lower.c, then the families; tensors.c and weights.c have the words. */
+#ifndef LACI_ENGINE_CPU_LOWER_H
+#define LACI_ENGINE_CPU_LOWER_H
+
+#include "engine/cpu/onednn/compat.h"
+#include "engine/cpu/plan/plan.h"
+
+enum {
+  LACI_NET_BLOCK = 16,      /* channels of oneDNN's nChw16c */
+  LACI_NET_ROOM = 16 << 20, /* bytes that have to be there before oneDNN is asked for anything */
+};
+
+/* ---- Implementations ---- */
+
+typedef void laci_lower_function(laci_net *net, const laci_fused *fused);
+/** Can it lower this? If not, `why` says what it lacks. Asked by fusion, when no value has a tensor
+ * yet, and again before lowering. */
+typedef bool laci_lower_supports(laci_net *net, const laci_fused *fused, const char **why);
+
+typedef struct laci_implementation {
+  const char *name;              /* NULL: the end of a list */
+  int takes;                     /* laci_takes */
+  laci_lower_supports *supports; /* NULL: always */
+  laci_lower_function *lower;
+} laci_implementation;
+
+/** The lists: one operator, or operators that are lowered alike. */
+extern const laci_implementation laci_ways_conv[], laci_ways_conv_grad_input[],
+    laci_ways_conv_grad_weight[];
+extern const laci_implementation laci_ways_gemm[], laci_ways_matmul[];
+extern const laci_implementation laci_ways_pool[], laci_ways_global_pool[],
+    laci_ways_max_pool_grad[], laci_ways_average_pool_grad[];
+extern const laci_implementation laci_ways_function[], laci_ways_arithmetic[], laci_ways_pair[],
+    laci_ways_relu_grad[], laci_ways_unary_grad[], laci_ways_clip_grad[];
+extern const laci_implementation laci_ways_batch_norm[], laci_ways_batch_norm_train[],
+    laci_ways_batch_norm_train_grad[], laci_ways_layer_norm[], laci_ways_softmax[],
+    laci_ways_reduce[];
+extern const laci_implementation laci_ways_concat[], laci_ways_reshape[], laci_ways_same[],
+    laci_ways_transpose[], laci_ways_slice[], laci_ways_slice_grad[], laci_ways_split[],
+    laci_ways_pad[], laci_ways_gather[], laci_ways_gather_nd[], laci_ways_resize[];
+extern const laci_implementation laci_ways_logic[], laci_ways_where[], laci_ways_expand[],
+    laci_ways_cast[];
+extern const laci_implementation laci_ways_cross_entropy[], laci_ways_cross_entropy_grad[];
+/** Of patterns. */
+extern const laci_implementation laci_ways_attention[], laci_ways_layer_norm_in_pieces[],
+    laci_ways_relu_sum[];
+
+/** Fusion's question (laci_plan_ask). */
+laci_plan_ask laci_lower_takes;
+/** All fused nodes in order; then the outputs. */
+void laci_net_lower(laci_net *net);
+/** A reader of the value has its steps. */
+void laci_net_read_done(laci_net *net, int value);
+/** The operator's own eval; it takes nothing in. plain.c */
+laci_lower_function laci_lower_plain;
+/** The implementation that is lowering cannot: the next one's turn. For what only shows while it is
+ * tried; all else `supports` says. */
+void laci_net_decline(laci_net *net, const char *why);
+
+/* ---- What tensors, buffers and steps are ---- */
+
+typedef enum laci_place {
+  LACI_PLACE_ARENA,
+  LACI_PLACE_WEIGHT, /* filled while planning */
+  LACI_PLACE_INPUT,  /* the caller's */
+  LACI_PLACE_OUTPUT,
+} laci_place;
+
+typedef struct laci_net_buffer {
+  laci_place place;
+  size_t bytes;
+  int first, last; /* steps that touch it; first < 0: nobody does */
+  size_t offset;   /* in the arena */
+  void *data;      /* weight: there from the start; caller's: set by every run */
+  bool owned;
+  bool unreferenced; /* a weight that only steps read: it goes where none does */
+  int port;          /* of a caller's buffer */
+  int pending;       /* reads still to be planned, of all values that live here */
+  int continued_by;  /* node + 1 of the Concat that goes on behind what is there: not to be
+                        overwritten; 0: none */
+} laci_net_buffer;
+
+typedef struct laci_net_tensor {
+  laci_shape shape; /* as oneDNN sees it: rank >= 1 */
+  dnnl_data_type_t dt;
+  laci_md md; /* NULL: int64 or double elements, row-major */
+  int buffer;
+  int content;  /* equal numbers: the same content in another layout; -1: private */
+  bool partial; /* shows a part of its buffer: not dense */
+  bool shared;  /* a copy found again, which other values may lie in: not its reader's */
+  dnnl_memory_t memory;
+} laci_net_tensor;
+
+struct laci_net_step;
+typedef lac_status laci_net_code(laci_net *net, struct laci_net_step *step, lac_error *err);
+
+typedef struct laci_net_step {
+  const laci_node *node;    /* NULL: not of the graph */
+  const char *what;         /* for people: "Conv + relu", "reorder" */
+  const char *kernel;       /* oneDNN's name of the implementation, or "plain: why" */
+  int shown;                /* tensor whose shape the text shows: the result; -1: none */
+  int64_t flops;            /* of code; primitives tell theirs */
+  dnnl_primitive_desc_t pd; /* until the primitive is made: when all memory is known and there */
+  dnnl_primitive_t primitive;
+  laci_net_code *code; /* where there is no primitive */
+  void *context;       /* code's own, of the net's memory */
+  int n_args;
+  int *codes, *tensors; /* [n_args]; codes of code: 0, or oneDNN's for a scratchpad */
+  dnnl_exec_arg_t *args;
+} laci_net_step;
+
+/* ---- tensors.c: the words that implementations lower in. Ids are -1 after a failure, and may be
+ * passed on.
+ * ---- */
+
+/** Descriptor of a row-major tensor, of any layout. NULL after a failure. */
+laci_md laci_net_dense(laci_net *net, const laci_shape *shape, dnnl_data_type_t dt);
+laci_md laci_net_any(laci_net *net, const laci_shape *shape, dnnl_data_type_t dt);
+/** Row-major with the channels (axis 1) innermost. */
+laci_md laci_net_channels_last(laci_net *net, const laci_shape *shape, dnnl_data_type_t dt);
+/** Planes of 16 channels, one after the other (nChw16c). NULL where 16 does not divide the channels
+ * of four axes, or after a failure. */
+laci_md laci_net_blocks(laci_net *net, const laci_shape *shape, dnnl_data_type_t dt);
+/** Does the tensor lie so, in the net's type? */
+bool laci_net_in_blocks(laci_net *net, int tensor);
+/** Is this oneDNN's slow definition of right? */
+bool laci_net_is_reference(const_dnnl_primitive_desc_t pd);
+
+int laci_net_buffer_new(laci_net *net, laci_place place, size_t bytes);
+/** Takes md (also on failure). */
+int laci_net_tensor_new(laci_net *net, const laci_shape *shape, dnnl_data_type_t dt, laci_md md,
+                        int buffer);
+/** A tensor over the elements of another: same buffer. Takes md. */
+int laci_net_view(laci_net *net, int tensor, const laci_shape *shape, laci_md md, bool partial);
+
+/** The value as a tensor, in whatever layout it has. Constants become weights. */
+int laci_net_read(laci_net *net, int value);
+/** The same content in that layout and type: as it is, reordered before, or by a step now. */
+int laci_net_as(laci_net *net, int tensor, laci_md_view md, dnnl_data_type_t dt);
+/** Row-major in that type. */
+int laci_net_as_dense(laci_net *net, int tensor, dnnl_data_type_t dt);
+/** Whole, in the type in which the net computes; any dense layout. */
+int laci_net_whole(laci_net *net, int tensor);
+/** The value in blocks of channels, in the type in which the net computes. */
+int laci_net_as_blocks(laci_net *net, int value);
+/** Binds a value to the tensor that holds it. */
+void laci_net_bind(laci_net *net, int value, int tensor);
+/** The same where the tensor's axes may be cut otherwise than the value's. */
+void laci_net_bind_shaped(laci_net *net, int value, int tensor);
+/** True where this is the last read of what lives in the tensor's buffer, so that it may be
+ * overwritten. */
+bool laci_net_dies(const laci_net *net, int tensor);
+
+/** A tensor like `like` for a result; `like`'s own bytes where it dies and in_place is set. */
+int laci_net_result_like(laci_net *net, int like, bool in_place);
+/** A new tensor in the arena. */
+int laci_net_result(laci_net *net, const laci_shape *shape, dnnl_data_type_t dt, laci_md_view md);
+/** Bytes that a step of ours writes and reads for itself. */
+int laci_net_scratch(laci_net *net, size_t bytes);
+/** What the forward primitive of `node` keeps for its gradient, as a tensor (in net->workspaces,
+ * too); -1: nothing. */
+int laci_net_workspace(laci_net *net, int node, const_dnnl_primitive_desc_t pd);
+/** The type of a result: parameters' gradients and all else that the caller gets stay f32. */
+dnnl_data_type_t laci_net_result_dt(const laci_net *net, int value);
+/** One element-wise function as a step; the result's tensor. */
+int laci_net_apply(laci_net *net, const laci_fused *fused, int from, const laci_function *f);
+
+/* ---- weights.c: what is constant, as tensors; done at once ---- */
+
+/** A constant as a product's weight: element i of it, in the order of the file, times
+ * factor * scale[i / run % n_scale]. */
+typedef struct laci_net_weight {
+  int value;
+  laci_shape shape;               /* as the product sees it */
+  int64_t strides[LACI_MAX_RANK]; /* of shape, over the constant's elements: each exactly once */
+  const float *scale;             /* [n_scale]; NULL: ones */
+  int64_t n_scale, run;
+  float factor;
+} laci_net_weight;
+/** In that layout, reordered now, a slice after the other: the memory of one is all it takes beside
+ * the weight itself. */
+int laci_net_weight_as(laci_net *net, const laci_net_weight *weight, laci_md_view wanted);
+/** A tensor's bytes as a weight in another layout and type. */
+int laci_net_weight_from(laci_net *net, const laci_net_tensor *from, const void *data,
+                         laci_md_view wanted, dnnl_data_type_t dt);
+/** A vector of f32 as a weight. */
+int laci_net_vector(laci_net *net, const float *floats, int64_t n);
+/** A constant as it is, row-major. */
+int laci_net_constant_tensor(laci_net *net, int value);
+/** Weights that no step reads go: those of builders that gave up, and older layouts. */
+void laci_net_drop_weights(laci_net *net);
+
+/* ---- Posts and steps ---- */
+
+/** Attributes with the fused node's posts; `sum` comes out as the value to be added (-1: none). The
+ * caller destroys them. NULL after a failure. */
+dnnl_primitive_attr_t laci_net_posts(laci_net *net, const laci_fused *fused, int *sum);
+/** dst of a primitive that adds to what is there: holds the content of `have` in layout md. */
+int laci_net_sum_target(laci_net *net, int have, laci_md_view md, dnnl_data_type_t dt);
+
+/** A step that runs the primitive of pd (taken); args: pairs of oneDNN's argument and a tensor. */
+void laci_net_step_add(laci_net *net, const laci_fused *fused, dnnl_primitive_desc_t pd, int n_args,
+                       const int (*args)[2]);
+/** A step that runs a function. */
+laci_net_step *laci_net_step_code(laci_net *net, const laci_node *node, laci_net_code *code,
+                                  int n_tensors, const int *tensors);
+/** Forgets the steps that were added since, and the contents that they would have made. */
+typedef struct laci_net_mark {
+  size_t n_steps, n_tensors;
+} laci_net_mark;
+laci_net_mark laci_net_mark_now(const laci_net *net);
+void laci_net_take_back(laci_net *net, laci_net_mark mark);
+
+/** Where a tensor's bytes are; after placing. */
+void *laci_net_data(const laci_net *net, int tensor);
+
+#endif

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Masks and what they are made of: integers and truth values, compared, combined, spread out and
+ * turned into numbers, in one pass over the result's rows.
+ *
+ * Truth values are int64 as every integer of a net, and lie row-major. An operand that broadcasts
+ * is read with strides of 0; floats are read and written as f32. */
+#include <string.h>
+
+#include "engine/cpu/net_in.h"
+#include "graph/ops.h"
+
+enum { MOST_OPERANDS = 3 };
+
+/** One row of the result: to[i] from operand k at from[k] + i * steps[k] elements. */
+typedef void row_function(int64_t n, void *to, const void *const from[MOST_OPERANDS],
+                          const int64_t steps[MOST_OPERANDS]);
+
+typedef struct rows {
+  row_function *row;
+  int n_operands, rank; /* rank >= 1 */
+  int64_t sizes[LACI_MAX_RANK], strides[MOST_OPERANDS][LACI_MAX_RANK];
+  size_t elements[MOST_OPERANDS + 1]; /* bytes of an operand's element; the last: the result's */
+} rows;
+
+/* ---- Rows ---- */
+
+#define INTEGER(k) (((const int64_t *)from[k])[i * steps[k]])
+#define DEFINE_ROW(NAME, TYPE, VALUE)                                          \
+  static void NAME(int64_t n, void *to, const void *const from[MOST_OPERANDS], \
+                   const int64_t steps[MOST_OPERANDS]) {                       \
+    for (int64_t i = 0; i < n; i++) ((TYPE *)to)[i] = VALUE;                   \
+  }
+
+DEFINE_ROW(row_and, int64_t, INTEGER(0) && INTEGER(1))
+DEFINE_ROW(row_or, int64_t, INTEGER(0) || INTEGER(1))
+DEFINE_ROW(row_xor, int64_t, !INTEGER(0) != !INTEGER(1))
+DEFINE_ROW(row_not, int64_t, !INTEGER(0))
+DEFINE_ROW(row_equal, int64_t, INTEGER(0) == INTEGER(1))
+DEFINE_ROW(row_less, int64_t, INTEGER(0) < INTEGER(1))
+DEFINE_ROW(row_less_equal, int64_t, INTEGER(0) <= INTEGER(1))
+DEFINE_ROW(row_greater, int64_t, INTEGER(0) > INTEGER(1))
+DEFINE_ROW(row_greater_equal, int64_t, INTEGER(0) >= INTEGER(1))
+DEFINE_ROW(row_truth, int64_t, INTEGER(0) != 0)
+DEFINE_ROW(row_number, float, (float)INTEGER(0))
+DEFINE_ROW(row_copy_integers, int64_t, INTEGER(0))
+DEFINE_ROW(row_copy_floats, float, ((const float *)from[0])[i * steps[0]])
+DEFINE_ROW(row_choose_integers, int64_t, INTEGER(0) ? INTEGER(1) : INTEGER(2))
+DEFINE_ROW(row_choose_floats, float,
+           INTEGER(0) ? ((const float *)from[1])[i * steps[1]]
+                      : ((const float *)from[2])[i * steps[2]])
+
+static lac_status run_rows(laci_net *net, laci_net_step *step, lac_error *err) {
+  const rows *r = step->context;
+  int last = r->rank - 1;
+  int64_t index[LACI_MAX_RANK] = {0}, steps[MOST_OPERANDS] = {0};
+  const char *from[MOST_OPERANDS] = {NULL};
+  char *to = laci_net_data(net, step->tensors[r->n_operands]);
+  (void)err;
+  for (int k = 0; k < r->n_operands; k++) {
+    from[k] = laci_net_data(net, step->tensors[k]);
+    steps[k] = r->strides[k][last];
+  }
+  for (int axis = 0; axis >= 0;) {
+    r->row(r->sizes[last], to, (const void *const *)from, steps);
+    to += (size_t)r->sizes[last] * r->elements[MOST_OPERANDS];
+    for (axis = last - 1; axis >= 0; axis--) { /* the next row: an odometer */
+      bool wraps = ++index[axis] == r->sizes[axis];
+      int64_t move = wraps ? 1 - r->sizes[axis] : 1;
+      if (wraps) index[axis] = 0;
+      for (int k = 0; k < r->n_operands; k++) {
+        from[k] += move * r->strides[k][axis] * (int64_t)r->elements[k];
+      }
+      if (!wraps) break;
+    }
+  }
+  return LAC_OK;
+}
+
+/* ---- Steps ---- */
+
+static int read_plain(laci_net *net, int value) {
+  int tensor = laci_net_read(net, value);
+  return laci_net_is_float(net, value) ? laci_net_as_dense(net, tensor, dnnl_f32) : tensor;
+}
+
+/** Where it goes along in the result; 0 where it repeats. */
+static void set_strides(const laci_shape *x, int rank, int64_t strides[LACI_MAX_RANK]) {
+  int64_t stride = 1;
+  for (int axis = x->rank - 1; axis >= 0; axis--) {
+    strides[rank - x->rank + axis] = x->dims[axis] == 1 ? 0 : stride;
+    stride *= x->dims[axis];
+  }
+}
+
+/** the fused node's output, row by row, from the node's first n inputs. */
+static void rows_step(laci_net *net, const laci_fused *fused, row_function *row, int n) {
+  const laci_node *node = &net->graph->nodes[fused->node];
+  const laci_shape *y = laci_net_shape(net, fused->output);
+  bool is_float = laci_net_is_float(net, fused->output);
+  rows *r = laci_net_new(net, 1, sizeof *r);
+  int tensors[MOST_OPERANDS + 1];
+  if (!r) return;
+  *r = (rows){.row = row, .n_operands = n, .rank = y->rank > 0 ? y->rank : 1, .sizes = {1}};
+  for (int axis = 0; axis < y->rank; axis++) r->sizes[axis] = y->dims[axis];
+  for (int k = 0; k < n; k++) {
+    tensors[k] = read_plain(net, node->inputs[k]);
+    set_strides(laci_net_shape(net, node->inputs[k]), r->rank, r->strides[k]);
+    r->elements[k] = laci_net_is_float(net, node->inputs[k]) ? sizeof(float) : sizeof(int64_t);
+  }
+  r->elements[MOST_OPERANDS] = is_float ? sizeof(float) : sizeof(int64_t);
+  size_t bytes = (size_t)laci_shape_count(y) * r->elements[MOST_OPERANDS];
+  tensors[n] = laci_net_tensor_new(net, y, is_float ? dnnl_f32 : dnnl_data_type_undef,
+                                   is_float ? laci_net_dense(net, y, dnnl_f32) : NULL,
+                                   laci_net_buffer_new(net, LACI_PLACE_ARENA, bytes));
+  laci_net_step *step = laci_net_step_code(net, node, run_rows, n + 1, tensors);
+  if (!step) return;
+  step->context = r;
+  step->kernel = "rows";
+  step->shown = tensors[n];
+  laci_net_bind(net, fused->output, tensors[n]);
+}
+
+/* ---- Truth values ---- */
+
+typedef struct logic {
+  const laci_op *op;
+  row_function *row;
+  int n;
+} logic;
+
+static const logic logics[] = {{&laci_op_and, row_and, 2},
+                               {&laci_op_or, row_or, 2},
+                               {&laci_op_xor, row_xor, 2},
+                               {&laci_op_not, row_not, 1},
+                               {&laci_op_equal, row_equal, 2},
+                               {&laci_op_less, row_less, 2},
+                               {&laci_op_less_or_equal, row_less_equal, 2},
+                               {&laci_op_greater, row_greater, 2},
+                               {&laci_op_greater_or_equal, row_greater_equal, 2}};
+
+static const logic *logic_of(const laci_node *node) {
+  const logic *found = logics;
+  while (found->op != node->op) found++;
+  return found;
+}
+
+static bool logic_fits(laci_net *net, const laci_fused *fused, const char **why) {
+  const laci_node *node = &net->graph->nodes[fused->node];
+  bool fits = node->n_inputs == logic_of(node)->n && laci_node_attr(node, "axis") == NULL;
+  for (int at = 0; at < node->n_inputs && fits; at++) {
+    lac_dtype dtype = net->values[node->inputs[at]].type.dtype;
+    fits = laci_dtype_is_integer(dtype) && dtype != LAC_DTYPE_U64;
+  }
+  *why = "elements of this type";
+  return fits;
+}
+
+static void lower_logic(laci_net *net, const laci_fused *fused) {
+  const logic *l = logic_of(&net->graph->nodes[fused->node]);
+  rows_step(net, fused, l->row, l->n);
+}
+
+/* ---- Choices and copies ---- */
+
+static bool where_fits(laci_net *net, const laci_fused *fused, const char **why) {
+  const int *inputs = net->graph->nodes[fused->node].inputs;
+  bool is_float = laci_net_is_float(net, fused->output);
+  *why = "elements of this type";
+  return !laci_net_is_float(net, inputs[0]) && laci_net_is_float(net, inputs[1]) == is_float &&
+         laci_net_is_float(net, inputs[2]) == is_float;
+}
+
+static void lower_where(laci_net *net, const laci_fused *fused) {
+  bool is_float = laci_net_is_float(net, fused->output);
+  rows_step(net, fused, is_float ? row_choose_floats : row_choose_integers, 3);
+}
+
+static void lower_expand(laci_net *net, const laci_fused *fused) {
+  bool is_float = laci_net_is_float(net, fused->output);
+  rows_step(net, fused, is_float ? row_copy_floats : row_copy_integers, 1);
+}
+
+/* ---- Casts ---- */
+
+static bool is_small_integer(lac_dtype dtype) {
+  return laci_dtype_is_integer(dtype) && dtype != LAC_DTYPE_U64;
+}
+
+/** The same bytes in a net. */
+static bool same_fits(laci_net *net, const laci_fused *fused, const char **why) {
+  lac_dtype from = net->values[net->graph->nodes[fused->node].inputs[0]].type.dtype;
+  lac_dtype to = net->values[fused->output].type.dtype;
+  *why = "a conversion";
+  return (laci_dtype_is_float(from) && laci_dtype_is_float(to)) ||
+         (is_small_integer(from) && to == LAC_DTYPE_I64) || from == to;
+}
+
+static void lower_same(laci_net *net, const laci_fused *fused) {
+  const laci_node *node = &net->graph->nodes[fused->node];
+  laci_net_bind(net, fused->output, laci_net_read(net, node->inputs[0]));
+}
+
+static bool cast_fits(laci_net *net, const laci_fused *fused, const char **why) {
+  lac_dtype to = net->values[fused->output].type.dtype;
+  *why = "a conversion that rounds";
+  return is_small_integer(net->values[net->graph->nodes[fused->node].inputs[0]].type.dtype) &&
+         (to == LAC_DTYPE_BOOL || to == LAC_DTYPE_F32);
+}
+
+static void lower_cast(laci_net *net, const laci_fused *fused) {
+  bool truth = net->values[fused->output].type.dtype == LAC_DTYPE_BOOL;
+  rows_step(net, fused, truth ? row_truth : row_number, 1);
+}
+
+/* ---- The lists ---- */
+
+const laci_implementation laci_ways_logic[] = {
+    {"rows", LACI_TAKES_NOTHING, logic_fits, lower_logic},
+    {.name = NULL},
+};
+const laci_implementation laci_ways_where[] = {
+    {"rows", LACI_TAKES_NOTHING, where_fits, lower_where},
+    {.name = NULL},
+};
+const laci_implementation laci_ways_expand[] = {
+    {"rows", LACI_TAKES_NOTHING, NULL, lower_expand},
+    {.name = NULL},
+};
+const laci_implementation laci_ways_cast[] = {
+    {"the same bytes", LACI_TAKES_NOTHING, same_fits, lower_same},
+    {"rows", LACI_TAKES_NOTHING, cast_fits, lower_cast},
+    {.name = NULL},
+};

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Moving data without computing: mostly another view of the same bytes.
+ *
+ * Reshape, Transpose, Slice and Split cost nothing here: they describe the bytes anew, and whoever
+ * needs another layout reorders once. Pad copies. Next: slice.c, gather.c, resize.c, concat.c. */
+#include "engine/cpu/lower/move.h"
+
+#include <string.h>
+
+#include "graph/ops.h"
+
+static void lower_reshape(laci_net *net, const laci_fused *fused) {
+  const laci_node *node = &net->graph->nodes[fused->node];
+  laci_net_bind_shaped(net, fused->output, laci_net_read(net, node->inputs[0]));
+}
+
+static bool same_fits(laci_net *net, const laci_fused *fused, const char **why) {
+  const laci_node *node = &net->graph->nodes[fused->node];
+  bool fits = node->op != &laci_op_dropout || !laci_net_has(node, 2);
+  for (int at = 1; at < node->n_outputs; at++) fits = fits && node->outputs[at] < 0;
+  *why = "a mask";
+  return fits;
+}
+
+static void lower_same(laci_net *net, const laci_fused *fused) {
+  const laci_node *node = &net->graph->nodes[fused->node];
+  laci_net_bind(net, fused->output, laci_net_read(net, node->inputs[0]));
+}
+
+/* ---- Transpose ---- */
+
+/** Do the axes that are longer than 1 stay in order? Then a row-major tensor only gets new axes. */
+static bool keeps_order(const laci_shape *x, const int *places) {
+  int last = -1;
+  for (int axis = 0; axis < x->rank; axis++) {
+    if (x->dims[axis] == 1) continue;
+    if (places[axis] < last) return false;
+    last = places[axis];
+  }
+  return true;
+}
+
+static bool is_dense(laci_net *net, int tensor) {
+  const laci_net_tensor t = net->tensors[tensor];
+  laci_md dense = laci_net_dense(net, &t.shape, t.dt);
+  bool equal = dense && dnnl_memory_desc_equal(dense, t.md);
+  laci_md_drop(dense);
+  return equal;
+}
+
+static bool transpose_fits(laci_net *net, const laci_fused *fused, const char **why) {
+  const laci_node *node = &net->graph->nodes[fused->node];
+  int rank = laci_net_shape(net, fused->output)->rank;
+  size_t n = 0;
+  const int64_t *order = laci_node_ints(node, "perm", &n);
+  *why = "integers";
+  return laci_net_is_float(net, node->inputs[0]) && rank >= 1 && (!order || (int)n == rank);
+}
+
+static void lower_transpose(laci_net *net, const laci_fused *fused) {
+  const laci_node *node = &net->graph->nodes[fused->node];
+  const laci_shape *y = laci_net_shape(net, fused->output);
+  int from = laci_net_read(net, node->inputs[0]), places[LACI_MAX_RANK];
+  size_t n = 0;
+  const int64_t *order = laci_node_ints(node, "perm", &n);
+  laci_md md = NULL;
+  if (from < 0) return;
+  for (int axis = 0; axis < y->rank; axis++) {
+    places[order ? order[axis] : y->rank - 1 - axis] = axis;
+  }
+  if (keeps_order(&net->tensors[from].shape, places) && is_dense(net, from)) {
+    laci_net_bind_shaped(net, fused->output, from);
+    return;
+  }
+  if (!laci_md_permuted(&md, net->tensors[from].md, places)) laci_net_no_memory(net);
+  laci_net_bind(net, fused->output, laci_net_view(net, from, y, md, false));
+}
+
+/* ---- Parts ---- */
+
+int laci_move_part(laci_net *net, int tensor, const laci_shape *shape, const int64_t *offsets) {
+  laci_md md = NULL;
+  if (net->status || tensor < 0) return -1;
+  if (!laci_md_part(&md, net->tensors[tensor].md, shape->rank, shape->dims, offsets)) {
+    tensor = laci_net_as_dense(net, tensor, net->tensors[tensor].dt);
+    if (tensor < 0) return -1;
+    if (!laci_md_part(&md, net->tensors[tensor].md, shape->rank, shape->dims, offsets)) {
+      laci_net_decline(net, "a part of this layout");
+      return -1;
+    }
+  }
+  return laci_net_view(net, tensor, shape, md, true);
+}
+
+static int64_t split_axis(const laci_net *net, const laci_node *node) {
+  int64_t axis = laci_node_int(node, "axis", 0);
+  return axis < 0 ? axis + laci_net_shape(net, node->inputs[0])->rank : axis;
+}
+
+static bool split_fits(laci_net *net, const laci_fused *fused, const char **why) {
+  const laci_node *node = &net->graph->nodes[fused->node];
+  int64_t axis = split_axis(net, node);
+  *why = "integers";
+  if (!laci_net_is_float(net, node->inputs[0]) || axis < 0 ||
+      axis >= laci_net_shape(net, node->inputs[0])->rank) {
+    return false;
+  }
+  *why = "a part that is left out"; /* its size is not known here */
+  for (int at = 0; at < node->n_outputs; at++) {
+    if (node->outputs[at] < 0) return false;
+  }
+  return true;
+}
+
+static void lower_split(laci_net *net, const laci_fused *fused) {
+  const laci_node *node = &net->graph->nodes[fused->node];
+  int64_t axis = split_axis(net, node), offsets[LACI_MAX_RANK] = {0};
+  int from = laci_net_read(net, node->inputs[0]);
+  for (int at = 0; at < node->n_outputs && !net->status; at++) {
+    const laci_shape *y = laci_net_shape(net, node->outputs[at]);
+    laci_net_bind(net, node->outputs[at], laci_move_part(net, from, y, offsets));
+    offsets[axis] += y->dims[axis];
+  }
+}
+
+/* ---- Pad ---- */
+
+static lac_status clear_bytes(laci_net *net, laci_net_step *step, lac_error *err) {
+  (void)err;
+  int tensor = step->tensors[0];
+  memset(laci_net_data(net, tensor), 0, net->buffers[net->tensors[tensor].buffer].bytes);
+  return LAC_OK;
+}
+
+/** Zeros around the value, and what goes of it where pads are negative. */
+typedef struct padding {
+  int64_t begin[LACI_MAX_RANK]; /* zeros before each axis */
+  int64_t crop[LACI_MAX_RANK];  /* elements left out before each axis */
+  laci_shape kept;              /* of the value */
+  bool has_zeros;
+} padding;
+
+static bool read_padding(laci_net *net, const laci_node *node, padding *p) {
+  const laci_shape *x = laci_net_shape(net, node->inputs[0]);
+  double fill = laci_node_float(node, "value", 0);
+  size_t n = 0;
+  const int64_t *pads = laci_node_ints(node, "pads", &n);
+  laci_buf *buf = NULL;
+  bool fits = strcmp(laci_node_text(node, "mode", "constant"), "constant") == 0;
+  fits = fits && laci_net_is_float(net, node->inputs[0]) && !laci_net_has(node, 3) && x->rank >= 1;
+  if (laci_net_has(node, 2)) fits = fits && laci_net_scalar(net, node->inputs[2], &fill);
+  if (!pads && fits && laci_net_has(node, 1) && laci_net_is_constant(net, node->inputs[1])) {
+    buf = laci_net_constant_buf(net, node->inputs[1]);
+    pads = buf ? buf->i : NULL;
+    n = buf ? (size_t)buf->count : 0;
+  }
+  fits = fits && pads && n == 2 * (size_t)x->rank && fill == 0;
+  *p = (padding){.kept = *x};
+  for (int axis = 0; axis < x->rank && fits; axis++) {
+    int64_t before = pads[axis], after = pads[axis + x->rank];
+    p->begin[axis] = before > 0 ? before : 0;
+    p->crop[axis] = before < 0 ? -before : 0;
+    p->kept.dims[axis] -= p->crop[axis] + (after < 0 ? -after : 0);
+    p->has_zeros = p->has_zeros || before > 0 || after > 0;
+    fits = p->kept.dims[axis] > 0;
+  }
+  laci_buf_destroy(buf);
+  return fits;
+}
+
+static bool pad_fits(laci_net *net, const laci_fused *fused, const char **why) {
+  padding p;
+  *why = "a mode, a value or pads that are not zeros around";
+  return read_padding(net, &net->graph->nodes[fused->node], &p);
+}
+
+static void lower_pad(laci_net *net, const laci_fused *fused) {
+  const laci_node *node = &net->graph->nodes[fused->node];
+  laci_shape y = *laci_net_shape(net, fused->output);
+  dnnl_data_type_t dt = laci_net_dt(net);
+  dnnl_primitive_desc_t pd = NULL;
+  padding p;
+  if (!read_padding(net, node, &p)) return;
+  int from = laci_move_part(net, laci_net_read(net, node->inputs[0]), &p.kept, p.crop);
+  if (!p.has_zeros) {
+    laci_net_bind(net, fused->output, from);
+    return;
+  }
+  laci_md md = laci_net_dense(net, &y, dt);
+  size_t bytes = md ? dnnl_memory_desc_get_size(md) : 0;
+  int to = laci_net_tensor_new(net, &y, dt, md, laci_net_buffer_new(net, LACI_PLACE_ARENA, bytes));
+  int inside = laci_move_part(net, to, &p.kept, p.begin);
+  (void)laci_net_step_code(net, node, clear_bytes, 1, &to);
+  if (net->status) return;
+  dnnl_status_t st = dnnl_reorder_primitive_desc_create(
+      &pd, net->tensors[from].md, net->engine, net->tensors[inside].md, net->engine, net->attr);
+  if (!laci_net_did(net, st, "padding")) return;
+  laci_net_step_add(net, fused, pd, 2,
+                    (const int[][2]){{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, inside}});
+  laci_net_bind(net, fused->output, to);
+}
+
+/* ---- The lists ---- */
+
+const laci_implementation laci_ways_reshape[] = {
+    {"another view", LACI_TAKES_NOTHING, NULL, lower_reshape},
+    {.name = NULL},
+};
+const laci_implementation laci_ways_same[] = {
+    {"the same bytes", LACI_TAKES_NOTHING, same_fits, lower_same},
+    {.name = NULL},
+};
+const laci_implementation laci_ways_transpose[] = {
+    {"another view", LACI_TAKES_NOTHING, transpose_fits, lower_transpose},
+    {.name = NULL},
+};
+const laci_implementation laci_ways_split[] = {
+    {"parts", LACI_TAKES_NOTHING, split_fits, lower_split},
+    {.name = NULL},
+};
+const laci_implementation laci_ways_pad[] = {
+    {"a copy into zeros", LACI_TAKES_NOTHING, pad_fits, lower_pad},
+    {.name = NULL},
+};

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Parts of tensors, for the files that move data. */
+#ifndef LACI_ENGINE_CPU_LOWER_MOVE_H
+#define LACI_ENGINE_CPU_LOWER_MOVE_H
+
+#include "engine/cpu/net_in.h"
+
+/** The part of a tensor that starts at `offsets`, as it lies if blocks allow that. */
+int laci_move_part(laci_net *net, int tensor, const laci_shape *shape, const int64_t *offsets);
+
+#endif

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Layer norms, also those that a graph spells out, and softmax: over the last axis, or one axis, of
+ * rows. Next: batch_norm.c. */
+#include "engine/cpu/net_in.h"
+#include "graph/ops.h"
+
+/* ---- Layer norm ---- */
+
+/** The constant, or n times `otherwise` where there is none. */
+static int norm_vector(laci_net *net, int value, int64_t n, float otherwise) {
+  const float *floats = value >= 0 ? laci_net_floats(net, value) : NULL;
+  if (net->status || floats) return floats ? laci_net_vector(net, floats, n) : -1;
+  float *same = laci_alloc((size_t)n, sizeof *same);
+  if (!same) laci_net_no_memory(net);
+  for (int64_t at = 0; same && at < n; at++) same[at] = otherwise;
+  int tensor = same ? laci_net_vector(net, same, n) : -1;
+  laci_free(same);
+  return tensor;
+}
+
+/** Over the last axis of a tensor of rank 2 to 5. */
+static void norm_step(laci_net *net, const laci_fused *fused, const laci_layer_norm_pattern *norm) {
+  dnnl_data_type_t dt = laci_net_dt(net);
+  dnnl_primitive_desc_t pd = NULL;
+  int from = laci_net_as_dense(net, laci_net_whole(net, laci_net_read(net, norm->x)), dt);
+  int to = laci_net_result_like(net, from, true);
+  if (net->status) return;
+  int64_t last = net->tensors[from].shape.dims[net->tensors[from].shape.rank - 1];
+  int scale = norm_vector(net, norm->scale, last, 1),
+      shift = norm_vector(net, norm->shift, last, 0);
+  if (net->status) return;
+  dnnl_status_t st = laci_pd_layer_norm(&pd, net->engine, net->tensors[from].md, norm->epsilon,
+                                        dnnl_use_scale | dnnl_use_shift, net->attr);
+  if (!laci_net_did(net, st, "layer norm")) return;
+  laci_net_step_add(net, fused, pd, 4,
+                    (const int[][2]){{DNNL_ARG_SRC, from},
+                                     {DNNL_ARG_DST, to},
+                                     {DNNL_ARG_SCALE, scale},
+                                     {DNNL_ARG_SHIFT, shift}});
+  laci_net_bind(net, fused->output, to);
+}
+
+static laci_layer_norm_pattern norm_of(const laci_node *node) {
+  return (laci_layer_norm_pattern){.x = node->inputs[0],
+                                   .scale = laci_net_has(node, 1) ? node->inputs[1] : -1,
+                                   .shift = laci_net_has(node, 2) ? node->inputs[2] : -1,
+                                   .epsilon = laci_node_float(node, "epsilon", 1e-5f)};
+}
+
+static bool norm_fits(laci_net *net, const laci_fused *fused, const char **why) {
+  const laci_node *node = &net->graph->nodes[fused->node];
+  const laci_shape *x = laci_net_shape(net, node->inputs[0]);
+  int64_t axis = laci_node_int(node, "axis", -1), last = x->rank > 0 ? x->dims[x->rank - 1] : 0;
+  laci_layer_norm_pattern norm = norm_of(node);
+  bool fits = (axis == -1 || axis == x->rank - 1) && x->rank >= 2 && x->rank <= 5;
+  for (int at = 1; at < node->n_outputs; at++) fits = fits && node->outputs[at] < 0;
+  if (norm.scale >= 0) fits = fits && laci_plan_along_last(net, norm.scale, last);
+  if (norm.shift >= 0) fits = fits && laci_plan_along_last(net, norm.shift, last);
+  *why = "axes, parameters or outputs that oneDNN lacks";
+  return fits;
+}
+
+static void lower_norm(laci_net *net, const laci_fused *fused) {
+  laci_layer_norm_pattern norm = norm_of(&net->graph->nodes[fused->node]);
+  norm_step(net, fused, &norm);
+}
+
+static void lower_pieces(laci_net *net, const laci_fused *fused) {
+  size_t first = net->n_steps;
+  norm_step(net, fused, fused->details);
+  if (!net->status && net->n_steps > first) {
+    net->steps[net->n_steps - 1].what = "LayerNormalization in pieces";
+  }
+}
+
+/* ---- Softmax ---- */
+
+/** Of opsets before 13, all axes from `axis` on together. */
+static bool is_flat(const laci_node *node) { return node->version < 13; }
+
+static int64_t axis_of(const laci_net *net, const laci_node *node) {
+  int64_t axis = laci_node_int(node, "axis", is_flat(node) ? 1 : -1);
+  return axis < 0 ? axis + laci_net_shape(net, node->inputs[0])->rank : axis;
+}
+
+static bool softmax_fits(laci_net *net, const laci_fused *fused, const char **why) {
+  const laci_node *node = &net->graph->nodes[fused->node];
+  int64_t axis = axis_of(net, node);
+  *why = "an axis or elements that oneDNN lacks";
+  return laci_net_is_float(net, node->inputs[0]) && axis >= 0 &&
+         axis < laci_net_shape(net, node->inputs[0])->rank;
+}
+
+static void lower_softmax(laci_net *net, const laci_fused *fused) {
+  const laci_node *node = &net->graph->nodes[fused->node];
+  const laci_shape *x = laci_net_shape(net, node->inputs[0]);
+  int64_t axis = axis_of(net, node);
+  dnnl_primitive_desc_t pd = NULL;
+  int from = laci_net_as_dense(net, laci_net_whole(net, laci_net_read(net, node->inputs[0])),
+                               laci_net_dt(net));
+  if (is_flat(node)) {
+    laci_shape two = laci_shape_of(2, (int64_t[]){laci_shape_count_range(x, 0, (int)axis),
+                                                  laci_shape_count_range(x, (int)axis, x->rank)});
+    from = laci_net_view(net, from, &two, laci_net_dense(net, &two, laci_net_dt(net)), false);
+    axis = 1;
+  }
+  int to = laci_net_result_like(net, from, true);
+  if (net->status) return;
+  bool log = node->op == &laci_op_log_softmax;
+  dnnl_status_t st =
+      laci_pd_softmax(&pd, net->engine, log ? dnnl_softmax_log : dnnl_softmax_accurate,
+                      net->tensors[from].md, (int)axis, net->attr);
+  if (!laci_net_did(net, st, "softmax")) return;
+  laci_net_step_add(net, fused, pd, 2, (const int[][2]){{DNNL_ARG_SRC, from}, {DNNL_ARG_DST, to}});
+  laci_net_bind_shaped(net, fused->output, to);
+}
+
+/* ---- The lists ---- */
+
+const laci_implementation laci_ways_layer_norm[] = {
+    {"oneDNN's", LACI_TAKES_NOTHING, norm_fits, lower_norm},
+    {.name = NULL},
+};
+const laci_implementation laci_ways_layer_norm_in_pieces[] = {
+    {"oneDNN's", LACI_TAKES_NOTHING, NULL, lower_pieces},
+    {.name = NULL},
+};
+const laci_implementation laci_ways_softmax[] = {
+    {"oneDNN's", LACI_TAKES_NOTHING, softmax_fits, lower_softmax},
+    {.name = NULL},
+};

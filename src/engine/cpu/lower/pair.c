@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Element by element, two values with broadcasting.
+ *
+ * The first operand lies as it lies, and the result lies like it; oneDNN broadcasts the second one
+ * only. A value that nobody reads again is overwritten. Channels in blocks are multiplied by a
+ * kernel of ours (kernel/pointwise/gate.h), since oneDNN copies them to another layout for that. */
+#include "engine/cpu/lower/pair.h"
+
+#include "graph/ops.h"
+#include "kernel/pointwise/gate.h"
+
+typedef struct named_binary {
+  const laci_op *op;
+  dnnl_alg_kind_t alg;
+  bool commutes;
+} named_binary;
+
+static const named_binary binaries[] = {
+    {&laci_op_add, dnnl_binary_add, true},  {&laci_op_sum, dnnl_binary_add, true},
+    {&laci_op_sub, dnnl_binary_sub, false}, {&laci_op_mul, dnnl_binary_mul, true},
+    {&laci_op_div, dnnl_binary_div, false}, {&laci_op_max, dnnl_binary_max, true},
+    {&laci_op_min, dnnl_binary_min, true},
+};
+
+/** The second operand as oneDNN wants it: as many axes as the first, and lying alike where it is
+ * as large. */
+static int aligned(laci_net *net, int tensor, int first) {
+  if (net->status || tensor < 0 || first < 0) return -1;
+  laci_shape shape = net->tensors[tensor].shape, like = net->tensors[first].shape;
+  if (laci_shape_equal(&shape, &like)) {
+    /* Strides of axes of size 1 are equal to oneDNN, but not to its kernels: described alike. */
+    laci_md md = NULL;
+    tensor = laci_net_as(net, tensor, net->tensors[first].md, net->tensors[first].dt);
+    if (!laci_md_copy(&md, net->tensors[first].md)) laci_net_no_memory(net);
+    return laci_net_view(net, tensor, &like, md, false);
+  }
+  laci_shape wide = {.rank = like.rank};
+  int missing = like.rank - shape.rank;
+  for (int axis = 0; axis < like.rank; axis++) {
+    wide.dims[axis] = axis < missing ? 1 : shape.dims[axis - missing];
+  }
+  int dense = laci_net_as_dense(net, tensor, laci_net_dt(net));
+  if (missing == 0) return dense;
+  return laci_net_view(net, dense, &wide, laci_net_dense(net, &wide, laci_net_dt(net)), false);
+}
+
+typedef struct pair {
+  int a, b;
+  dnnl_primitive_desc_t pd;
+} pair;
+
+/** The operation with its first operand in a layout: 0 as it lies, 1 channels last, 2 row-major. */
+static pair try_layout(laci_net *net, const named_binary *binary, pair from, int layout,
+                       const_dnnl_primitive_attr_t attr) {
+  dnnl_data_type_t dt = laci_net_dt(net);
+  if (net->status || from.a < 0) return (pair){-1, -1, NULL};
+  laci_shape shape = net->tensors[from.a].shape;
+  pair p = {.a = from.a};
+  if (layout == 1) {
+    laci_md md = laci_net_channels_last(net, &shape, dt);
+    p.a = laci_net_as(net, from.a, md, dt);
+    laci_md_drop(md);
+  } else if (layout == 2) {
+    p.a = laci_net_as_dense(net, from.a, dt);
+  }
+  p.b = aligned(net, from.b, p.a);
+  if (net->status) return p;
+  laci_md_view md = net->tensors[p.a].md;
+  dnnl_status_t st = laci_pd_binary(&p.pd, net->engine, binary->alg,
+                                    (const laci_md_view[]){md, net->tensors[p.b].md, md}, attr);
+  if (st && layout == 2) (void)laci_net_did(net, st, "operation of these operands");
+  if (st) p.pd = NULL;
+  return p;
+}
+
+/** As the operands lie; where oneDNN has no quick kernel for that (a broadcast along blocks with
+ * padding), in a layout where it has one: two copies are cheaper. */
+static pair choose_layout(laci_net *net, const named_binary *binary, pair from,
+                          const_dnnl_primitive_attr_t attr) {
+  pair p = {-1, -1, NULL};
+  for (int layout = 0; layout < 3; layout++) {
+    laci_net_mark mark = laci_net_mark_now(net);
+    p = try_layout(net, binary, from, layout, attr);
+    bool quick = p.pd && !laci_net_is_reference(p.pd);
+    if (quick || layout == 2 || net->status) break;
+    if (p.pd) (void)dnnl_primitive_desc_destroy(p.pd);
+    laci_net_take_back(net, mark);
+  }
+  return p;
+}
+
+/** Is the tensor larger than its elements? */
+static bool has_padding(const laci_net *net, int tensor) {
+  if (net->status || tensor < 0) return false;
+  const laci_net_tensor *t = &net->tensors[tensor];
+  size_t dense = (size_t)laci_shape_count(&t->shape) * dnnl_data_type_size(t->dt);
+  return dnnl_memory_desc_get_size(t->md) != dense;
+}
+
+/** In the bytes of a. Not where a block's channels are padded and a function follows: oneDNN 2.6
+ * then leaves that block as it was. */
+static void binary_step(laci_net *net, const laci_fused *fused, const named_binary *binary, int a,
+                        int b) {
+  int sum;
+  dnnl_primitive_attr_t attr = laci_net_posts(net, fused, &sum);
+  pair p = choose_layout(net, binary, (pair){.a = a, .b = b}, attr);
+  bool apart = fused->n_posts > 0 && has_padding(net, p.a);
+  int to = laci_net_result_like(net, p.a, a != b && p.a == a && !apart);
+  laci_net_step_add(
+      net, fused, p.pd, 3,
+      (const int[][2]){{DNNL_ARG_SRC_0, p.a}, {DNNL_ARG_SRC_1, p.b}, {DNNL_ARG_DST, to}});
+  laci_net_bind(net, fused->output, to);
+  if (attr) (void)dnnl_primitive_attr_destroy(attr);
+}
+
+static const named_binary *binary_of(const laci_node *node) {
+  const named_binary *binary = binaries;
+  while (node->op != binary->op) binary++;
+  return binary;
+}
+
+/** Do the operands change places? One of the result's shape comes first, and a constant is no good
+ * there: its layout would rule. */
+static bool swaps(const laci_net *net, const laci_node *node, bool left, bool right) {
+  return right && binary_of(node)->commutes &&
+         (!left || laci_net_is_constant(net, node->inputs[0]));
+}
+
+static bool has_shape(const laci_net *net, int value, const laci_node *node) {
+  return laci_shape_equal(laci_net_shape(net, value), laci_net_shape(net, node->outputs[0]));
+}
+
+/** The values of the operands in the order in which they are read. */
+typedef struct operands {
+  int a, b;
+} operands;
+
+static operands operands_of(const laci_net *net, const laci_node *node) {
+  bool swap = swaps(net, node, has_shape(net, node->inputs[0], node),
+                    has_shape(net, node->inputs[1], node));
+  return (operands){node->inputs[swap], node->inputs[!swap]};
+}
+
+bool laci_pair_fits(laci_net *net, const laci_fused *fused, const char **why) {
+  const laci_node *node = &net->graph->nodes[fused->node];
+  *why = "operands of this kind";
+  if (node->n_inputs != 2 || !laci_net_has(node, 0) || !laci_net_has(node, 1)) return false;
+  if (!laci_net_is_float(net, node->inputs[0]) || !laci_net_is_float(net, node->inputs[1])) {
+    return false;
+  }
+  bool left = has_shape(net, node->inputs[0], node), right = has_shape(net, node->inputs[1], node);
+  return left || swaps(net, node, left, right);
+}
+
+void laci_lower_pair(laci_net *net, const laci_fused *fused) {
+  const laci_node *node = &net->graph->nodes[fused->node];
+  operands o = operands_of(net, node);
+  int a = laci_net_whole(net, laci_net_read(net, o.a)), b = laci_net_read(net, o.b);
+  binary_step(net, fused, binary_of(node), a, b);
+}
+
+/* ---- Channels times a number each: squeeze and excitation ---- */
+
+typedef struct gate_step {
+  laci_gate *gate;
+  int64_t n_blocks, n_pixels, n_factors; /* of an image's channels and all; factors repeat */
+} gate_step;
+
+typedef struct gate_work {
+  const gate_step *s;
+  const float *x, *factors;
+  float *y;
+} gate_work;
+
+static void gate_blocks(int64_t begin, int64_t end, void *context) {
+  const gate_work *w = context;
+  int64_t plane = w->s->n_pixels * LACI_GATE_BLOCK;
+  for (int64_t at = begin; at < end; at++) {
+    w->s->gate(w->x + at * plane, w->factors + at * LACI_GATE_BLOCK % w->s->n_factors,
+               w->s->n_pixels, w->y + at * plane);
+  }
+}
+
+static lac_status run_gate(laci_net *net, laci_net_step *step, lac_error *err) {
+  const gate_step *s = step->context;
+  gate_work w = {.s = s,
+                 .x = laci_net_data(net, step->tensors[0]),
+                 .factors = laci_net_data(net, step->tensors[1]),
+                 .y = laci_net_data(net, step->tensors[2])};
+  (void)err;
+  laci_pool_for(net->pool, s->n_blocks, 1, gate_blocks, &w);
+  return LAC_OK;
+}
+
+/** a [n, c, h, w] in blocks times b [n or 1, c, 1, 1]. */
+bool laci_gate_fits(laci_net *net, const laci_fused *fused, const char **why) {
+  const laci_node *node = &net->graph->nodes[fused->node];
+  if (node->op != &laci_op_mul || !laci_pair_fits(net, fused, why)) return false;
+  operands o = operands_of(net, node);
+  const laci_shape *x = laci_net_shape(net, o.a), *g = laci_net_shape(net, o.b);
+  int a = net->values[o.a].tensor, b = net->values[o.b].tensor;
+  *why = "no channels in blocks times a number each";
+  bool fits = !net->bf16 && a != b && laci_net_in_blocks(net, a) && g->rank == 4 &&
+              g->dims[1] == x->dims[1] && g->dims[2] == 1 && g->dims[3] == 1 &&
+              (g->dims[0] == x->dims[0] || g->dims[0] == 1);
+  return fits && (b < 0 || net->tensors[b].dt == dnnl_f32);
+}
+
+void laci_lower_gate(laci_net *net, const laci_fused *fused) {
+  operands o = operands_of(net, &net->graph->nodes[fused->node]);
+  int a = laci_net_read(net, o.a), b = laci_net_read(net, o.b);
+  const laci_shape x = *laci_net_shape(net, o.a), g = *laci_net_shape(net, o.b);
+  laci_md md = laci_net_blocks(net, &g, dnnl_f32);
+  int factors = laci_net_as(net, b, md, dnnl_f32), to = laci_net_result_like(net, a, true);
+  gate_step *s = laci_net_new(net, 1, sizeof *s);
+  laci_md_drop(md);
+  if (net->status) return;
+  *s = (gate_step){.gate = laci_gate_now(),
+                   .n_blocks = x.dims[0] * x.dims[1] / LACI_GATE_BLOCK,
+                   .n_pixels = x.dims[2] * x.dims[3],
+                   .n_factors = laci_shape_count(&g)};
+  laci_net_step *step = laci_net_step_code(net, &net->graph->nodes[fused->node], run_gate, 3,
+                                           (int[]){a, factors, to});
+  if (!step) return;
+  step->what = "Mul, by channel";
+  step->kernel = "gate";
+  step->context = s;
+  step->shown = to;
+  laci_net_bind(net, fused->output, to);
+}

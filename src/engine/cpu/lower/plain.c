@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What oneDNN lacks: the operator's own eval, between conversions to double and back.
+ *
+ * Operands and results are double buffers of the arena (constants are converted once), integers are
+ * used where they lie. Right, and slow: the plan's text names each of them. */
+#include <string.h>
+
+#include "engine/cpu/net_in.h"
+#include "base/error.h"
+
+typedef struct operand {
+  laci_buf buf;    /* its f or i is set by every run */
+  int tensor;      /* f32, dense, or integers; -1: absent */
+  int doubles;     /* the same as double; -1: integers */
+  laci_buf *stays; /* a constant's content; NULL: none */
+} operand;
+
+typedef struct plain {
+  const laci_node *node;
+  operand *in, *out;
+  const laci_buf **in_bufs;
+  laci_buf **out_bufs;
+} plain;
+
+/** An operand's buffers, without contents. */
+static void prepare(laci_net *net, int value, operand *o) {
+  const laci_type *type = &net->values[value].type;
+  o->buf = (laci_buf){
+      .dtype = type->dtype, .shape = type->shape, .count = laci_shape_count(&type->shape)};
+  o->doubles = -1;
+  if (!laci_dtype_is_float(type->dtype)) return;
+  int buffer = laci_net_buffer_new(net, LACI_PLACE_ARENA, (size_t)o->buf.count * sizeof(double));
+  o->doubles = laci_net_tensor_new(net, &type->shape, dnnl_data_type_undef, NULL, buffer);
+}
+
+/** A constant's content as a weight that stays. */
+static void prepare_constant(laci_net *net, int value, operand *o) {
+  laci_buf *buf = laci_net_constant_buf(net, value);
+  if (!buf) return;
+  size_t bytes = (size_t)buf->count * sizeof(double);
+  int buffer = laci_net_buffer_new(net, LACI_PLACE_WEIGHT, bytes);
+  o->buf = *buf;
+  o->tensor = o->doubles = -1;
+  if (buffer >= 0) {
+    net->buffers[buffer].data = buf->f ? (void *)buf->f : (void *)buf->i;
+    net->buffers[buffer].owned = true;
+    net->weight_bytes += bytes;
+    buf->f = NULL;
+    buf->i = NULL;
+  }
+  laci_buf_destroy(buf);
+}
+
+static void prepare_input(laci_net *net, int value, operand *o) {
+  if (laci_net_is_constant(net, value)) {
+    prepare_constant(net, value, o);
+    return;
+  }
+  int tensor = laci_net_read(net, value);
+  prepare(net, value, o);
+  bool is_float = laci_net_is_float(net, value);
+  bool empty = laci_shape_count(laci_net_shape(net, value)) == 0;
+  o->tensor = is_float && !empty ? laci_net_as_dense(net, tensor, dnnl_f32) : tensor;
+}
+
+static void prepare_output(laci_net *net, int value, operand *o) {
+  const laci_shape *shape = laci_net_shape(net, value);
+  prepare(net, value, o);
+  bool is_float = laci_net_is_float(net, value);
+  size_t element = is_float ? sizeof(float) : sizeof(int64_t);
+  int buffer = laci_net_buffer_new(net, LACI_PLACE_ARENA, (size_t)o->buf.count * element);
+  o->tensor = laci_net_tensor_new(net, shape, is_float ? dnnl_f32 : dnnl_data_type_undef,
+                                  is_float ? laci_net_dense(net, shape, dnnl_f32) : NULL, buffer);
+}
+
+static void bind_operand(laci_net *net, operand *o, bool read) {
+  if (o->tensor < 0) return; /* a constant: set for good */
+  if (o->doubles < 0) {
+    o->buf.i = laci_net_data(net, o->tensor);
+    return;
+  }
+  o->buf.f = laci_net_data(net, o->doubles);
+  const float *from = laci_net_data(net, o->tensor);
+  for (int64_t at = 0; read && at < o->buf.count; at++) o->buf.f[at] = (double)from[at];
+}
+
+static void clear_result(operand *o) {
+  size_t bytes = (size_t)o->buf.count * sizeof(double);
+  memset(o->buf.f ? (void *)o->buf.f : (void *)o->buf.i, 0, bytes);
+}
+
+static void write_result(laci_net *net, const operand *o) {
+  if (o->doubles < 0) return;
+  float *to = laci_net_data(net, o->tensor);
+  for (int64_t at = 0; at < o->buf.count; at++) to[at] = (float)o->buf.f[at];
+}
+
+static void parallel(void *pool, int64_t n, laci_range_body *body, void *context) {
+  int64_t grain = n / (8 * (int64_t)laci_pool_threads(pool));
+  laci_pool_for(pool, n, grain > 1 ? grain : 1, body, context);
+}
+
+static lac_status run_plain(laci_net *net, laci_net_step *step, lac_error *err) {
+  plain *p = step->context;
+  const laci_node *node = p->node;
+  for (int at = 0; at < node->n_inputs; at++) {
+    if (p->in_bufs[at]) bind_operand(net, &p->in[at], true);
+  }
+  for (int at = 0; at < node->n_outputs; at++) {
+    if (!p->out_bufs[at]) continue;
+    bind_operand(net, &p->out[at], false);
+    clear_result(&p->out[at]);
+  }
+  laci_eval eval = {.node = node,
+                    .n_in = node->n_inputs,
+                    .n_out = node->n_outputs,
+                    .in = p->in_bufs,
+                    .out = p->out_bufs,
+                    .parallel = parallel,
+                    .pool = net->pool,
+                    .err = err};
+  lac_status st = node->op->eval(&eval);
+  for (int at = 0; at < node->n_outputs && !st; at++) {
+    if (p->out_bufs[at]) write_result(net, &p->out[at]);
+  }
+  return st;
+}
+
+/** All tensors that the step touches, so that their buffers live long enough. */
+static void add_step(laci_net *net, const plain *p) {
+  const laci_node *node = p->node;
+  int n = 2 * (node->n_inputs + node->n_outputs), at = 0;
+  int *tensors = laci_net_new(net, (size_t)n, sizeof *tensors);
+  if (!tensors) return;
+  for (int i = 0; i < node->n_inputs; i++) {
+    bool there = p->in_bufs[i] != NULL;
+    tensors[at++] = there ? p->in[i].tensor : -1;
+    tensors[at++] = there ? p->in[i].doubles : -1;
+  }
+  for (int i = 0; i < node->n_outputs; i++) {
+    bool there = p->out_bufs[i] != NULL;
+    tensors[at++] = there ? p->out[i].tensor : -1;
+    tensors[at++] = there ? p->out[i].doubles : -1;
+  }
+  laci_net_step *step = laci_net_step_code(net, node, run_plain, n, tensors);
+  if (!step) return;
+  step->kernel = "plain";
+  step->context = (void *)p;
+  step->shown = node->n_outputs > 0 && p->out_bufs[0] ? p->out[0].tensor : -1;
+}
+
+void laci_lower_plain(laci_net *net, const laci_fused *fused) {
+  const laci_node *node = &net->graph->nodes[fused->node];
+  size_t n_in = (size_t)node->n_inputs, n_out = (size_t)node->n_outputs;
+  plain *p = laci_net_new(net, 1, sizeof *p);
+  if (!p) return;
+  *p = (plain){.node = node,
+               .in = laci_net_new(net, n_in, sizeof *p->in),
+               .out = laci_net_new(net, n_out, sizeof *p->out),
+               .in_bufs = laci_net_new(net, n_in, sizeof *p->in_bufs),
+               .out_bufs = laci_net_new(net, n_out, sizeof *p->out_bufs)};
+  for (size_t at = 0; at < n_in && !net->status; at++) {
+    if (node->inputs[at] < 0) continue;
+    prepare_input(net, node->inputs[at], &p->in[at]);
+    p->in_bufs[at] = &p->in[at].buf;
+  }
+  for (size_t at = 0; at < n_out && !net->status; at++) {
+    if (node->outputs[at] < 0) continue;
+    prepare_output(net, node->outputs[at], &p->out[at]);
+    p->out_bufs[at] = &p->out[at].buf;
+  }
+  if (net->status) return;
+  add_step(net, p);
+  for (size_t at = 0; at < n_out; at++) {
+    if (node->outputs[at] >= 0) laci_net_bind(net, node->outputs[at], p->out[at].tensor);
+  }
+}

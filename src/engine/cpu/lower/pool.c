@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Pools and their gradients.
+ *
+ * A pool takes its input as it lies. A maximum's gradient goes where the forward pool found it:
+ * that pool leaves the places behind in its workspace. An average needs no memory. */
+#include "engine/cpu/lower/pool.h"
+
+#include <string.h>
+
+#include "engine/cpu/lower/conv.h"
+#include "engine/cpu/onednn/backward.h"
+#include "graph/ops.h"
+
+/* ---- A maximum and its gradient: which belong together ---- */
+
+static bool same_window(const laci_node *a, const laci_node *b) {
+  static const char *const names[] = {"kernel_shape", "strides", "pads", "dilations"};
+  static const int64_t none[2 * LACI_MAX_RANK] = {0};
+  for (int at = 0; at < 4; at++) {
+    size_t n_a, n_b;
+    const int64_t *x = laci_node_ints(a, names[at], &n_a), *y = laci_node_ints(b, names[at], &n_b);
+    bool zero = at == 2 && !x && n_b <= 2 * LACI_MAX_RANK; /* pads that are not given */
+    if (zero) {
+      x = none;
+      n_a = n_b;
+    }
+    if (!x && y) { /* strides and dilations of 1 */
+      for (size_t i = 0; i < n_b; i++) {
+        if (y[i] != 1) return false;
+      }
+      continue;
+    }
+    if (n_a != n_b || (n_a > 0 && memcmp(x, y, n_a * sizeof *x) != 0)) return false;
+  }
+  return laci_node_int(a, "ceil_mode", 0) == laci_node_int(b, "ceil_mode", 0);
+}
+
+static bool is_pool(const laci_node *node) {
+  const char *automatic = laci_node_text(node, "auto_pad", "NOTSET");
+  return node->op == &laci_op_max_pool && strcmp(automatic, "NOTSET") == 0;
+}
+
+/** The node whose gradient reads what MaxPool `node` leaves behind, or -1. */
+static int max_pool_of(const laci_net *net, const laci_node *grad) {
+  const laci_value *x = &net->graph->values[grad->inputs[1]];
+  for (int at = 0; at < x->n_readers; at++) {
+    const laci_node *node = &net->graph->nodes[x->readers[at]];
+    if (net->computed[x->readers[at]] && is_pool(node) && same_window(node, grad)) {
+      return x->readers[at];
+    }
+  }
+  return -1;
+}
+
+static bool has_gradient(const laci_net *net, const laci_node *pool) {
+  const laci_value *x = &net->graph->values[pool->inputs[0]];
+  for (int at = 0; at < x->n_readers; at++) {
+    const laci_node *node = &net->graph->nodes[x->readers[at]];
+    if (!net->computed[x->readers[at]] || node->op != &laci_op_max_pool_grad) continue;
+    int from = max_pool_of(net, node);
+    if (from >= 0 && &net->graph->nodes[from] == pool) return true;
+  }
+  return false;
+}
+
+/* ---- Forward ---- */
+
+/** A pool over any window, from tensor to tensor. A maximum whose gradient is wanted leaves behind
+ * where it found it. */
+static int pool_step(laci_net *net, const laci_fused *fused, dnnl_alg_kind_t alg,
+                     const laci_dnnl_window *window, const laci_shape *y) {
+  const laci_node *node = &net->graph->nodes[fused->node];
+  dnnl_primitive_desc_t pd = NULL;
+  int from = laci_net_whole(net, laci_net_read(net, node->inputs[0]));
+  laci_md any = laci_net_any(net, y, laci_net_dt(net));
+  int to = -1;
+  if (net->status) goto out;
+  bool trains = alg == dnnl_pooling_max && has_gradient(net, node);
+  const laci_md_view mds[] = {net->tensors[from].md, any};
+  dnnl_status_t st = trains ? laci_pd_pool_train(&pd, net->engine, alg, mds, window, net->attr)
+                            : laci_pd_pool(&pd, net->engine, alg, mds, window, net->attr);
+  if (!laci_net_did(net, st, "pool")) goto out;
+  int workspace = trains ? laci_net_workspace(net, fused->node, pd) : -1;
+  to = laci_net_result(net, y, laci_net_dt(net),
+                       dnnl_primitive_desc_query_md(pd, dnnl_query_dst_md, 0));
+  laci_net_step_add(
+      net, fused, pd, workspace >= 0 ? 3 : 2,
+      (const int[][2]){{DNNL_ARG_SRC, from}, {DNNL_ARG_DST, to}, {DNNL_ARG_WORKSPACE, workspace}});
+out:
+  laci_md_drop(any);
+  return to;
+}
+
+/** With padding counted, a last window of ceil_mode counts only what the pads reach: not what
+ * oneDNN divides by. */
+static bool counts_fit(const laci_node *node, const laci_dnnl_window *w) {
+  size_t n;
+  const int64_t *pads = laci_node_ints(node, "pads", &n);
+  if (laci_node_int(node, "ceil_mode", 0) == 0) return true;
+  for (int at = 0; at < w->n_spatial; at++) {
+    if (w->pads_end[at] > (pads ? pads[w->n_spatial + at] : 0)) return false;
+  }
+  return true;
+}
+
+static bool read_pool(const laci_net *net, const laci_node *node, laci_dnnl_window *w) {
+  size_t n;
+  const int64_t *kernel = laci_node_ints(node, "kernel_shape", &n);
+  const laci_shape *x = laci_net_shape(net, node->inputs[0]);
+  if (!kernel || (int)n != x->rank - 2 || !laci_net_is_float(net, node->inputs[0])) return false;
+  if (node->n_outputs > 1 && node->outputs[1] >= 0) return false;
+  return laci_conv_window(node, x, laci_net_shape(net, node->outputs[0]), kernel, w);
+}
+
+static dnnl_alg_kind_t kind_of(const laci_node *node) {
+  if (node->op == &laci_op_max_pool) return dnnl_pooling_max;
+  return laci_node_int(node, "count_include_pad", 0) != 0 ? dnnl_pooling_avg_include_padding
+                                                          : dnnl_pooling_avg_exclude_padding;
+}
+
+static bool pool_fits(laci_net *net, const laci_fused *fused, const char **why) {
+  const laci_node *node = &net->graph->nodes[fused->node];
+  laci_dnnl_window window;
+  *why = "a window or an output that oneDNN lacks";
+  if (!read_pool(net, node, &window)) return false;
+  return kind_of(node) != dnnl_pooling_avg_include_padding || counts_fit(node, &window);
+}
+
+static void lower_pool(laci_net *net, const laci_fused *fused) {
+  const laci_node *node = &net->graph->nodes[fused->node];
+  laci_dnnl_window window;
+  (void)read_pool(net, node, &window);
+  int to = pool_step(net, fused, kind_of(node), &window, laci_net_shape(net, fused->output));
+  laci_net_bind(net, fused->output, to);
+}
+
+bool laci_pool_planes_fit(laci_net *net, const laci_fused *fused, const char **why) {
+  const laci_node *node = &net->graph->nodes[fused->node];
+  int n_spatial = laci_net_shape(net, node->inputs[0])->rank - 2;
+  *why = "an input that oneDNN lacks";
+  return n_spatial >= 1 && n_spatial <= 3 && laci_net_is_float(net, node->inputs[0]);
+}
+
+void laci_pool_planes(laci_net *net, const laci_fused *fused) {
+  const laci_node *node = &net->graph->nodes[fused->node];
+  const laci_shape *x = laci_net_shape(net, node->inputs[0]);
+  laci_dnnl_window w = {.n_spatial = x->rank - 2};
+  bool max = node->op == &laci_op_global_max_pool;
+  laci_shape y = *x;
+  for (int at = 0; at < w.n_spatial; at++) {
+    w.kernel[at] = w.strides[at] = x->dims[at + 2];
+    y.dims[at + 2] = 1;
+  }
+  int to = pool_step(net, fused, max ? dnnl_pooling_max : dnnl_pooling_avg_exclude_padding, &w, &y);
+  laci_net_bind_shaped(net, fused->output, to);
+}
+
+/* ---- Backward ---- */
+
+/** The primitive's step: brings the gradient behind the pool into its layout. */
+static void gradient_step(laci_net *net, const laci_fused *fused, dnnl_primitive_desc_t pd,
+                          int workspace) {
+  const laci_node *node = &net->graph->nodes[fused->node];
+  dnnl_data_type_t dt = laci_net_dt(net);
+  int dy = laci_net_as(net, laci_net_read(net, node->inputs[0]),
+                       dnnl_primitive_desc_query_md(pd, dnnl_query_diff_dst_md, 0), dt);
+  int dx = laci_net_result(net, laci_net_shape(net, fused->output), dt,
+                           dnnl_primitive_desc_query_md(pd, dnnl_query_diff_src_md, 0));
+  laci_net_step_add(
+      net, fused, pd, workspace >= 0 ? 3 : 2,
+      (const int[][2]){
+          {DNNL_ARG_DIFF_DST, dy}, {DNNL_ARG_DIFF_SRC, dx}, {DNNL_ARG_WORKSPACE, workspace}});
+  laci_net_bind(net, fused->output, dx);
+}
+
+static bool max_grad_fits(laci_net *net, const laci_fused *fused, const char **why) {
+  int pool = max_pool_of(net, &net->graph->nodes[fused->node]);
+  *why = "its pool is not computed by oneDNN";
+  return pool >= 0 && net->workspaces[pool] >= 0;
+}
+
+static void lower_max_grad(laci_net *net, const laci_fused *fused) {
+  const laci_node *node = &net->graph->nodes[fused->node];
+  int pool = max_pool_of(net, node);
+  dnnl_primitive_desc_t hint = NULL, pd = NULL;
+  const laci_node *forward = &net->graph->nodes[pool];
+  size_t n;
+  laci_dnnl_window window;
+  const laci_shape *x = laci_net_shape(net, node->inputs[1]);
+  (void)laci_conv_window(forward, x, laci_net_shape(net, forward->outputs[0]),
+                         laci_node_ints(forward, "kernel_shape", &n), &window);
+  int from = laci_net_whole(net, laci_net_read(net, node->inputs[1]));
+  laci_md any = laci_net_any(net, laci_net_shape(net, forward->outputs[0]), laci_net_dt(net));
+  if (!net->status) {
+    laci_md_view src = net->tensors[from].md;
+    dnnl_status_t st = laci_pd_pool_train(&hint, net->engine, dnnl_pooling_max,
+                                          (const laci_md_view[]){src, any}, &window, net->attr);
+    if (!st) {
+      const laci_md_view mds[] = {src, dnnl_primitive_desc_query_md(hint, dnnl_query_dst_md, 0)};
+      st = laci_pd_pool_gradient(&pd, net->engine, dnnl_pooling_max, mds, &window, hint, net->attr);
+    }
+    if (laci_net_did(net, st, "gradient of this pool"))
+      gradient_step(net, fused, pd, net->workspaces[pool]);
+    if (hint) (void)dnnl_primitive_desc_destroy(hint);
+  }
+  laci_md_drop(any);
+}
+
+/** Of an AveragePoolGrad. */
+static bool read_average(const laci_net *net, const laci_fused *fused, laci_dnnl_window *window) {
+  const laci_node *node = &net->graph->nodes[fused->node];
+  const laci_shape *x = laci_net_shape(net, fused->output);
+  size_t n;
+  const int64_t *kernel = laci_node_ints(node, "kernel_shape", &n);
+  return kernel && (int)n == x->rank - 2 &&
+         laci_conv_window(node, x, laci_net_shape(net, node->inputs[0]), kernel, window);
+}
+
+static bool average_grad_fits(laci_net *net, const laci_fused *fused, const char **why) {
+  const laci_node *node = &net->graph->nodes[fused->node];
+  laci_dnnl_window window;
+  *why = "a window that oneDNN lacks";
+  bool padded = kind_of(node) == dnnl_pooling_avg_include_padding;
+  return read_average(net, fused, &window) && !(padded && laci_node_int(node, "ceil_mode", 0) != 0);
+}
+
+static void lower_average_grad(laci_net *net, const laci_fused *fused) {
+  const laci_node *node = &net->graph->nodes[fused->node];
+  const laci_shape *x = laci_net_shape(net, fused->output);
+  const laci_shape *y = laci_net_shape(net, node->inputs[0]);
+  dnnl_data_type_t dt = laci_net_dt(net);
+  dnnl_alg_kind_t alg = kind_of(node);
+  dnnl_primitive_desc_t hint = NULL, pd = NULL;
+  laci_dnnl_window window;
+  (void)read_average(net, fused, &window);
+  laci_md dx = laci_net_channels_last(net, x, dt), dy = laci_net_channels_last(net, y, dt);
+  if (!net->status) {
+    const laci_md_view mds[] = {dx, dy};
+    dnnl_status_t st = laci_pd_pool_train(&hint, net->engine, alg, mds, &window, net->attr);
+    if (!st) st = laci_pd_pool_gradient(&pd, net->engine, alg, mds, &window, hint, net->attr);
+    if (laci_net_did(net, st, "gradient of this pool")) gradient_step(net, fused, pd, -1);
+    if (hint) (void)dnnl_primitive_desc_destroy(hint);
+  }
+  laci_md_drop(dx);
+  laci_md_drop(dy);
+}
+
+/* ---- The lists ---- */
+
+const laci_implementation laci_ways_pool[] = {
+    {"oneDNN's", LACI_TAKES_NOTHING, pool_fits, lower_pool},
+    {.name = NULL},
+};
+const laci_implementation laci_ways_global_pool[] = {
+    {"oneDNN's", LACI_TAKES_NOTHING, laci_pool_planes_fit, laci_pool_planes},
+    {.name = NULL},
+};
+const laci_implementation laci_ways_max_pool_grad[] = {
+    {"oneDNN's", LACI_TAKES_NOTHING, max_grad_fits, lower_max_grad},
+    {.name = NULL},
+};
+const laci_implementation laci_ways_average_pool_grad[] = {
+    {"oneDNN's", LACI_TAKES_NOTHING, average_grad_fits, lower_average_grad},
+    {.name = NULL},
+};

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Matrix products: Gemm and MatMul.
+ *
+ * With one constant matrix on the right, all rows on the left are one matrix, and the weight
+ * is scaled, reordered and kept; a product of two values is oneDNN's batched one, on the operands
+ * as they lie if it has a kernel for that. */
+#include "engine/cpu/lower/product.h"
+
+#include "graph/ops.h"
+
+/** Gemm's C as something that can be a bias: absent, one number, or one number a column. */
+static bool fits_bias(const laci_net *net, const laci_node *node, int64_t columns) {
+  if (!laci_net_has(node, 2)) return true;
+  const laci_shape *c = laci_net_shape(net, node->inputs[2]);
+  int64_t count = laci_shape_count(c);
+  bool row = count == 1 || (count == columns && c->rank > 0 && c->dims[c->rank - 1] == columns);
+  return laci_net_is_constant(net, node->inputs[2]) && laci_net_is_float(net, node->inputs[2]) &&
+         row;
+}
+
+/** Floats of a rank that oneDNN has. */
+static bool fits_operands(const laci_net *net, const laci_node *node) {
+  if (!laci_net_has(node, 0) || !laci_net_has(node, 1) || node->outputs[0] < 0) return false;
+  const laci_shape *a = laci_net_shape(net, node->inputs[0]);
+  const laci_shape *b = laci_net_shape(net, node->inputs[1]);
+  return laci_net_is_float(net, node->inputs[0]) && laci_net_is_float(net, node->inputs[1]) &&
+         a->rank >= 1 && a->rank <= 5 && b->rank >= 2 && b->rank <= 5 &&
+         laci_net_shape(net, node->outputs[0])->rank >= 1;
+}
+
+/* ---- A constant matrix on the right ---- */
+
+typedef struct right {
+  int64_t rows, depth, columns;
+  bool transposed;
+  float alpha, beta;
+} right;
+
+static int matrix_weight(laci_net *net, const laci_fused *fused, const right *r,
+                         laci_md_view wanted) {
+  laci_net_weight weight = {
+      .value = net->graph->nodes[fused->node].inputs[1],
+      .shape = laci_shape_of(2, (int64_t[]){r->depth, r->columns}),
+      .strides = {r->transposed ? 1 : r->columns, r->transposed ? r->depth : 1},
+      .scale = fused->scale,
+      .n_scale = r->columns,
+      .run = r->transposed ? r->depth : 1,
+      .factor = r->alpha};
+  return laci_net_weight_as(net, &weight, wanted);
+}
+
+/** scale * beta * C + shift as [1, columns]; -1: none. */
+static int matrix_bias(laci_net *net, const laci_fused *fused, const right *r) {
+  const laci_node *node = &net->graph->nodes[fused->node];
+  bool given = node->op == &laci_op_gemm && laci_net_has(node, 2);
+  const float *c = given ? laci_net_floats(net, node->inputs[2]) : NULL;
+  laci_shape shape = laci_shape_of(2, (int64_t[]){1, r->columns});
+  if (net->status || (!c && !fused->shift)) return -1;
+  int64_t count = c ? laci_shape_count(laci_net_shape(net, node->inputs[2])) : 0;
+  float *sum = laci_alloc((size_t)r->columns, sizeof *sum);
+  if (!sum) laci_net_no_memory(net);
+  for (int64_t at = 0; sum && at < r->columns; at++) {
+    sum[at] = c ? c[count == 1 ? 0 : at] * r->beta * (fused->scale ? fused->scale[at] : 1) : 0;
+    if (fused->shift) sum[at] += fused->shift[at];
+  }
+  int vector = sum ? laci_net_vector(net, sum, r->columns) : -1;
+  laci_free(sum);
+  return laci_net_view(net, vector, &shape, laci_net_dense(net, &shape, dnnl_f32), false);
+}
+
+/** A value's rows as one matrix. */
+static int flattened(laci_net *net, int value, int64_t rows, int64_t columns, bool transposed) {
+  dnnl_data_type_t dt = laci_net_dt(net);
+  int dense = laci_net_as_dense(net, laci_net_read(net, value), dt);
+  laci_shape shape = laci_shape_of(2, (int64_t[]){rows, columns});
+  laci_md md = NULL;
+  dnnl_dims_t strides = {transposed ? 1 : columns, transposed ? rows : 1};
+  if (!net->status && !laci_md_strided(&md, 2, shape.dims, dt, strides)) laci_net_no_memory(net);
+  return laci_net_view(net, dense, &shape, md, false);
+}
+
+static void product_step(laci_net *net, const laci_fused *fused, dnnl_primitive_desc_t pd,
+                         const right *r, const int operands[3]) {
+  const laci_shape *y = laci_net_shape(net, fused->output);
+  dnnl_data_type_t dt = laci_net_result_dt(net, fused->output);
+  laci_shape flat = laci_shape_of(2, (int64_t[]){r->rows, r->columns});
+  laci_md_view dst = dnnl_primitive_desc_query_md(pd, dnnl_query_dst_md, 0);
+  int w = matrix_weight(net, fused, r, dnnl_primitive_desc_query_md(pd, dnnl_query_weights_md, 0));
+  int bias = operands[1], to, sum = operands[2];
+  if (sum >= 0) {
+    to = laci_net_sum_target(net, flattened(net, sum, r->rows, r->columns, false), dst, dt);
+  } else {
+    to = laci_net_tensor_new(
+        net, &flat, dt, laci_net_dense(net, &flat, dt),
+        laci_net_buffer_new(net, LACI_PLACE_ARENA, dnnl_memory_desc_get_size(dst)));
+  }
+  laci_net_step_add(net, fused, pd, bias >= 0 ? 4 : 3,
+                    (const int[][2]){{DNNL_ARG_SRC, operands[0]},
+                                     {DNNL_ARG_WEIGHTS, w},
+                                     {DNNL_ARG_DST, to},
+                                     {DNNL_ARG_BIAS, bias}});
+  laci_net_bind(net, fused->output, laci_net_view(net, to, y, laci_net_dense(net, y, dt), false));
+}
+
+static void product(laci_net *net, const laci_fused *fused, const right *r, bool transposed) {
+  const laci_node *node = &net->graph->nodes[fused->node];
+  dnnl_data_type_t dt = laci_net_dt(net);
+  laci_shape weight = laci_shape_of(2, (int64_t[]){r->depth, r->columns});
+  laci_shape flat = laci_shape_of(2, (int64_t[]){r->rows, r->columns});
+  dnnl_primitive_desc_t pd = NULL;
+  int sum, bias = matrix_bias(net, fused, r);
+  int a = flattened(net, node->inputs[0], r->rows, r->depth, transposed);
+  dnnl_primitive_attr_t attr = laci_net_posts(net, fused, &sum);
+  laci_md w = laci_net_any(net, &weight, dt),
+          dst = laci_net_dense(net, &flat, laci_net_result_dt(net, fused->output));
+  if (!net->status) {
+    laci_md_view b = bias >= 0 ? net->tensors[bias].md : NULL;
+    dnnl_status_t st = laci_pd_matmul(&pd, net->engine,
+                                      (const laci_md_view[]){net->tensors[a].md, w, b, dst}, attr);
+    if (laci_net_did(net, st, "matrix product")) {
+      product_step(net, fused, pd, r, (const int[]){a, bias, sum});
+    }
+  }
+  laci_md_drop(w);
+  laci_md_drop(dst);
+  if (attr) (void)dnnl_primitive_attr_destroy(attr);
+}
+
+static bool gemm_fits(laci_net *net, const laci_fused *fused, const char **why) {
+  const laci_node *node = &net->graph->nodes[fused->node];
+  *why = "a matrix or a sum that changes";
+  return fits_operands(net, node) && laci_net_is_constant(net, node->inputs[1]) &&
+         fits_bias(net, node, laci_net_shape(net, node->outputs[0])->dims[1]);
+}
+
+static void lower_gemm(laci_net *net, const laci_fused *fused) {
+  const laci_node *node = &net->graph->nodes[fused->node];
+  const laci_shape *y = laci_net_shape(net, node->outputs[0]);
+  const laci_shape *b = laci_net_shape(net, node->inputs[1]);
+  bool transposed = laci_node_int(node, "transB", 0) != 0;
+  right r = {.rows = y->dims[0],
+             .columns = y->dims[1],
+             .depth = b->dims[transposed],
+             .transposed = transposed,
+             .alpha = laci_node_float(node, "alpha", 1),
+             .beta = laci_node_float(node, "beta", 1)};
+  product(net, fused, &r, laci_node_int(node, "transA", 0) != 0);
+}
+
+static bool matmul_fits(laci_net *net, const laci_fused *fused, const char **why) {
+  const laci_node *node = &net->graph->nodes[fused->node];
+  *why = "a matrix that changes";
+  return fits_operands(net, node) && laci_net_is_constant(net, node->inputs[1]) &&
+         laci_net_shape(net, node->inputs[1])->rank == 2;
+}
+
+static void lower_matmul(laci_net *net, const laci_fused *fused) {
+  const laci_node *node = &net->graph->nodes[fused->node];
+  const laci_shape *a = laci_net_shape(net, node->inputs[0]);
+  const laci_shape *b = laci_net_shape(net, node->inputs[1]);
+  right r = {.rows = laci_shape_count_range(a, 0, a->rank - 1),
+             .depth = b->dims[0],
+             .columns = b->dims[1],
+             .alpha = 1};
+  product(net, fused, &r, false);
+}
+
+/* ---- Two values ---- */
+
+/** With axes of size 1 in front, so that both have as many. */
+static int widened(laci_net *net, int tensor, int rank) {
+  if (net->status || tensor < 0) return -1;
+  laci_shape shape = net->tensors[tensor].shape, wide = {.rank = rank};
+  if (shape.rank == rank) return tensor;
+  for (int axis = 0; axis < rank; axis++) {
+    int from = axis - (rank - shape.rank);
+    wide.dims[axis] = from < 0 ? 1 : shape.dims[from];
+  }
+  int dense = laci_net_as_dense(net, tensor, laci_net_dt(net));
+  return laci_net_view(net, dense, &wide, laci_net_dense(net, &wide, laci_net_dt(net)), false);
+}
+
+/** The operands as they lie (transposed, say), or dense where oneDNN has no kernel for that. */
+static dnnl_primitive_desc_t batched(laci_net *net, int operands[2], laci_md_view dst,
+                                     const_dnnl_primitive_attr_t attr) {
+  dnnl_primitive_desc_t pd = NULL;
+  for (int dense = 0; dense < 2 && !net->status; dense++) {
+    for (int at = 0; at < 2; at++) {
+      /* A part is made whole first: oneDNN 2.6's kernels forget where it starts. */
+      operands[at] = dense ? laci_net_as_dense(net, operands[at], laci_net_dt(net))
+                           : laci_net_whole(net, operands[at]);
+    }
+    if (net->status) break;
+    const laci_md_view mds[] = {net->tensors[operands[0]].md, net->tensors[operands[1]].md, NULL,
+                                dst};
+    dnnl_status_t st = laci_pd_matmul(&pd, net->engine, mds, attr);
+    if (!st && (dense || !laci_net_is_reference(pd))) break;
+    if (!st) (void)dnnl_primitive_desc_destroy(pd);
+    pd = NULL;
+    if (dense) (void)laci_net_did(net, st, "matrix product");
+  }
+  return pd;
+}
+
+static bool values_fit(laci_net *net, const laci_fused *fused, const char **why) {
+  const laci_node *node = &net->graph->nodes[fused->node];
+  *why = "operands of this kind";
+  return fits_operands(net, node) && laci_net_shape(net, node->inputs[0])->rank > 1;
+}
+
+static void product_of_values(laci_net *net, const laci_fused *fused) {
+  const laci_node *node = &net->graph->nodes[fused->node];
+  const laci_shape *y = laci_net_shape(net, fused->output);
+  dnnl_data_type_t dt = laci_net_result_dt(net, fused->output);
+  int sum, to = -1;
+  int operands[2] = {widened(net, laci_net_read(net, node->inputs[0]), y->rank),
+                     widened(net, laci_net_read(net, node->inputs[1]), y->rank)};
+  dnnl_primitive_attr_t attr = laci_net_posts(net, fused, &sum);
+  laci_md dst = laci_net_dense(net, y, dt);
+  dnnl_primitive_desc_t pd = net->status ? NULL : batched(net, operands, dst, attr);
+  if (pd && sum >= 0) {
+    to = laci_net_sum_target(net, laci_net_read(net, sum), dst, dt);
+  } else if (pd) {
+    to = laci_net_tensor_new(
+        net, y, dt, laci_net_dense(net, y, dt),
+        laci_net_buffer_new(net, LACI_PLACE_ARENA, dnnl_memory_desc_get_size(dst)));
+  }
+  if (pd) {
+    laci_net_step_add(
+        net, fused, pd, 3,
+        (const int[][2]){
+            {DNNL_ARG_SRC, operands[0]}, {DNNL_ARG_WEIGHTS, operands[1]}, {DNNL_ARG_DST, to}});
+  }
+  laci_net_bind(net, fused->output, to);
+  laci_md_drop(dst);
+  if (attr) (void)dnnl_primitive_attr_destroy(attr);
+}
+
+/* ---- The lists ---- */
+
+const laci_implementation laci_ways_gemm[] = {
+    {"constant matrix, by oneDNN", LACI_TAKES_SCALE | LACI_TAKES_FUNCTIONS | LACI_TAKES_SUM,
+     gemm_fits, lower_gemm},
+    {"matrix that changes, by oneDNN", LACI_TAKES_NOTHING, laci_gemm_values_fit, laci_gemm_values},
+    {.name = NULL},
+};
+const laci_implementation laci_ways_matmul[] = {
+    {"constant matrix, by oneDNN", LACI_TAKES_SCALE | LACI_TAKES_FUNCTIONS | LACI_TAKES_SUM,
+     matmul_fits, lower_matmul},
+    {"two values, by oneDNN", LACI_TAKES_FUNCTIONS | LACI_TAKES_SUM, values_fit, product_of_values},
+    {.name = NULL},
+};

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Gemm of two values, as training has it: the weights change with every step, and the gradients of
+ * a Gemm are Gemms. Transposed operands are read as they lie, by their strides. */
+#include "engine/cpu/lower/product.h"
+
+/** The operand as [rows, columns]: transposed where `transposed` says that it lies as [columns,
+ * rows]. */
+static int operand(laci_net *net, int value, bool transposed) {
+  dnnl_data_type_t dt = laci_net_dt(net);
+  int dense = laci_net_as_dense(net, laci_net_read(net, value), dt);
+  if (dense < 0 || !transposed) return dense;
+  laci_shape lies = net->tensors[dense].shape;
+  laci_shape shape = laci_shape_of(2, (int64_t[]){lies.dims[1], lies.dims[0]});
+  dnnl_dims_t strides = {1, lies.dims[1]};
+  laci_md md = NULL;
+  if (!laci_md_strided(&md, 2, shape.dims, dt, strides)) laci_net_no_memory(net);
+  return laci_net_view(net, dense, &shape, md, false);
+}
+
+/** C is absent, or one number a column. */
+static bool fits_row(const laci_net *net, const laci_node *node, int64_t columns) {
+  if (!laci_net_has(node, 2)) return true;
+  const laci_shape *c = laci_net_shape(net, node->inputs[2]);
+  return c->rank >= 1 && laci_shape_count(c) == columns && c->dims[c->rank - 1] == columns &&
+         laci_node_float(node, "beta", 1) == 1;
+}
+
+/** C as a row of f32; -1: there is none. */
+static int bias_row(laci_net *net, const laci_node *node, int64_t columns) {
+  if (!laci_net_has(node, 2)) return -1;
+  laci_shape shape = laci_shape_of(2, (int64_t[]){1, columns});
+  int dense = laci_net_as_dense(net, laci_net_read(net, node->inputs[2]), dnnl_f32);
+  return laci_net_view(net, dense, &shape, laci_net_dense(net, &shape, dnnl_f32), false);
+}
+
+bool laci_gemm_values_fit(laci_net *net, const laci_fused *fused, const char **why) {
+  const laci_node *node = &net->graph->nodes[fused->node];
+  *why = "factors or a sum that oneDNN lacks";
+  return laci_node_float(node, "alpha", 1) == 1 && laci_net_is_float(net, fused->output) &&
+         fits_row(net, node, laci_net_shape(net, fused->output)->dims[1]);
+}
+
+void laci_gemm_values(laci_net *net, const laci_fused *fused) {
+  const laci_node *node = &net->graph->nodes[fused->node];
+  const laci_shape *y = laci_net_shape(net, fused->output);
+  dnnl_data_type_t dt = laci_net_result_dt(net, fused->output);
+  dnnl_primitive_desc_t pd = NULL;
+  int c = bias_row(net, node, y->dims[1]);
+  int a = operand(net, node->inputs[0], laci_node_int(node, "transA", 0) != 0);
+  int b = operand(net, node->inputs[1], laci_node_int(node, "transB", 0) != 0);
+  laci_md md = laci_net_dense(net, y, dt);
+  if (!net->status) {
+    const laci_md_view mds[] = {net->tensors[a].md, net->tensors[b].md,
+                                c >= 0 ? net->tensors[c].md : NULL, md};
+    dnnl_status_t st = laci_pd_matmul(&pd, net->engine, mds, net->attr);
+    if (laci_net_did(net, st, "matrix product")) {
+      int to = laci_net_result(net, y, dt, md);
+      laci_net_step_add(
+          net, fused, pd, c >= 0 ? 4 : 3,
+          (const int[][2]){
+              {DNNL_ARG_SRC, a}, {DNNL_ARG_WEIGHTS, b}, {DNNL_ARG_DST, to}, {DNNL_ARG_BIAS, c}});
+      laci_net_bind(net, fused->output, to);
+    }
+  }
+  laci_md_drop(md);
+}

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Reductions over axes. The mean of planes is a pool; sums over all axes but the channels, what a
+ * bias gets back, are ours: oneDNN's reduction is its slow definition of right there. The channels
+ * are shared out among the threads, so that their number changes no bit; sums are f32 lanes for an
+ * image, double over them. */
+#include "engine/cpu/lower/pool.h"
+#include "graph/ops.h"
+#include "tensor/bf16.h"
+
+typedef struct reduction {
+  laci_shape x, y; /* y: with the reduced axes, of size 1 */
+  bool axes[LACI_MAX_RANK];
+} reduction;
+
+/** False: axes that are not known here, or elements that no library has. */
+static bool read_reduction(laci_net *net, const laci_node *node, reduction *r) {
+  r->x = r->y = *laci_net_shape(net, node->inputs[0]);
+  if (!laci_net_is_float(net, node->inputs[0]) || r->x.rank < 1 || r->x.rank > 5) return false;
+  if (!laci_plan_reduced_axes(net, node, r->x.rank, r->axes)) return false;
+  for (int axis = 0; axis < r->x.rank; axis++) {
+    if (r->axes[axis]) r->y.dims[axis] = 1;
+  }
+  return true;
+}
+
+/* ---- Means of planes ---- */
+
+static bool planes_fit(laci_net *net, const laci_fused *fused, const char **why) {
+  const laci_node *node = &net->graph->nodes[fused->node];
+  reduction r;
+  *why = "no mean of planes";
+  if (node->op != &laci_op_reduce_mean || !read_reduction(net, node, &r)) return false;
+  for (int axis = 0; axis < r.x.rank; axis++) {
+    if (r.axes[axis] != (axis >= 2)) return false;
+  }
+  return laci_pool_planes_fit(net, fused, why);
+}
+
+/* ---- Sums over all axes but the channels ---- */
+
+typedef struct sums {
+  int64_t n, channels, pixels; /* pixels of an image */
+  int64_t block;               /* channels that lie together: 16, or 1 for row-major */
+  bool bf16;
+} sums;
+
+typedef struct sums_work {
+  const sums *s;
+  const void *x;
+  float *y;
+} sums_work;
+
+enum { LANES = LACI_NET_BLOCK };
+
+/** lanes[k] = sum of x[k], x[k + 16] ... of n floats. */
+static void add_floats(const float *x, int64_t n, float lanes[LANES]) {
+  int64_t whole = n - n % LANES;
+  for (int64_t at = 0; at < whole; at += LANES) {
+    for (int k = 0; k < LANES; k++) lanes[k] += x[at + k];
+  }
+  for (int64_t at = whole; at < n; at++) lanes[at - whole] += x[at];
+}
+
+static void add_halves(const uint16_t *x, int64_t n, float lanes[LANES]) {
+  int64_t whole = n - n % LANES;
+  for (int64_t at = 0; at < whole; at += LANES) {
+    for (int k = 0; k < LANES; k++) lanes[k] += laci_bf16_value(x[at + k]);
+  }
+  for (int64_t at = whole; at < n; at++) lanes[at - whole] += laci_bf16_value(x[at]);
+}
+
+/** A block of channels, or one channel, over all images. */
+static void sum_some(int64_t begin, int64_t end, void *context) {
+  const sums_work *w = context;
+  const sums *s = w->s;
+  int64_t run = s->pixels * s->block;
+  for (int64_t part = begin; part < end; part++) {
+    double total[LANES] = {0};
+    for (int64_t n = 0; n < s->n; n++) {
+      int64_t at = (n * (s->channels / s->block) + part) * run;
+      float lanes[LANES] = {0};
+      if (s->bf16) add_halves((const uint16_t *)w->x + at, run, lanes);
+      else add_floats((const float *)w->x + at, run, lanes);
+      for (int k = 0; k < LANES; k++) total[k] += (double)lanes[k];
+    }
+    for (int k = 1; k < LANES && s->block == 1; k++) total[0] += total[k];
+    for (int64_t k = 0; k < s->block; k++) w->y[part * s->block + k] = (float)total[k];
+  }
+}
+
+static lac_status run_sums(laci_net *net, laci_net_step *step, lac_error *err) {
+  const sums *s = step->context;
+  sums_work w = {
+      .s = s, .x = laci_net_data(net, step->tensors[0]), .y = laci_net_data(net, step->tensors[1])};
+  (void)err;
+  laci_pool_for(net->pool, s->channels / s->block, 1, sum_some, &w);
+  return LAC_OK;
+}
+
+static bool sums_fit(laci_net *net, const laci_fused *fused, const char **why) {
+  const laci_node *node = &net->graph->nodes[fused->node];
+  reduction r;
+  *why = "no sum over all but the channels";
+  if (node->op != &laci_op_reduce_sum || !read_reduction(net, node, &r)) return false;
+  for (int axis = 0; axis < r.x.rank; axis++) {
+    if (r.axes[axis] != (axis != 1)) return false;
+  }
+  return r.x.rank >= 3;
+}
+
+static void lower_sums(laci_net *net, const laci_fused *fused) {
+  const laci_node *node = &net->graph->nodes[fused->node];
+  const laci_shape *x = laci_net_shape(net, node->inputs[0]);
+  int from = laci_net_read(net, node->inputs[0]);
+  if (from < 0) return;
+  dnnl_data_type_t dt = net->tensors[from].dt;
+  bool blocks = laci_net_in_blocks(net, from);
+  if (!blocks) from = laci_net_as_dense(net, from, dt);
+  laci_shape y = laci_shape_of(1, &x->dims[1]);
+  laci_md md = laci_net_dense(net, &y, dnnl_f32);
+  int to = md ? laci_net_result(net, &y, dnnl_f32, md) : -1;
+  laci_md_drop(md);
+  sums *s = laci_net_new(net, 1, sizeof *s);
+  laci_net_step *step = laci_net_step_code(net, node, run_sums, 2, (int[]){from, to});
+  if (!s || !step) return;
+  *s = (sums){.n = x->dims[0],
+              .channels = x->dims[1],
+              .pixels = laci_shape_count_range(x, 2, x->rank),
+              .block = blocks ? LACI_NET_BLOCK : 1,
+              .bf16 = dt == dnnl_bf16};
+  step->context = s;
+  step->kernel = "channel sums";
+  step->shown = to;
+  laci_net_bind_shaped(net, fused->output, to);
+}
+
+/* ---- Any axes ---- */
+
+static dnnl_alg_kind_t alg_of(const laci_node *node) {
+  if (node->op == &laci_op_reduce_max) return dnnl_reduction_max;
+  if (node->op == &laci_op_reduce_min) return dnnl_reduction_min;
+  return node->op == &laci_op_reduce_mean ? dnnl_reduction_mean : dnnl_reduction_sum;
+}
+
+static bool axes_fit(laci_net *net, const laci_fused *fused, const char **why) {
+  const laci_node *node = &net->graph->nodes[fused->node];
+  reduction r;
+  *why = "axes or elements that oneDNN lacks, or nothing to reduce";
+  return read_reduction(net, node, &r) && !laci_shape_equal(&r.x, &r.y);
+}
+
+static void lower_axes(laci_net *net, const laci_fused *fused) {
+  const laci_node *node = &net->graph->nodes[fused->node];
+  dnnl_primitive_desc_t pd = NULL;
+  reduction r;
+  if (!read_reduction(net, node, &r)) return;
+  dnnl_data_type_t dt = laci_net_result_dt(net, fused->output);
+  int from = laci_net_read(net, node->inputs[0]);
+  from = laci_net_as_dense(net, from, from < 0 ? dt : net->tensors[from].dt);
+  laci_md md = laci_net_dense(net, &r.y, dt);
+  if (net->status) {
+    laci_md_drop(md);
+    return;
+  }
+  int to = laci_net_tensor_new(
+      net, &r.y, dt, md, laci_net_buffer_new(net, LACI_PLACE_ARENA, dnnl_memory_desc_get_size(md)));
+  if (to < 0) return;
+  dnnl_status_t st = laci_pd_reduction(
+      &pd, net->engine, alg_of(node),
+      (const laci_md_view[]){net->tensors[from].md, net->tensors[to].md}, 0, net->attr);
+  if (!laci_net_did(net, st, "reduction")) return;
+  laci_net_step_add(net, fused, pd, 2, (const int[][2]){{DNNL_ARG_SRC, from}, {DNNL_ARG_DST, to}});
+  laci_net_bind_shaped(net, fused->output, to);
+}
+
+const laci_implementation laci_ways_reduce[] = {
+    {"a pool", LACI_TAKES_NOTHING, planes_fit, laci_pool_planes},
+    {"channel sums", LACI_TAKES_NOTHING, sums_fit, lower_sums},
+    {"oneDNN's", LACI_TAKES_NOTHING, axes_fit, lower_axes},
+    {.name = NULL},
+};

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Relus whose result two nodes read, as at the end of a residual block: the sum of what both give
+ * back and the Relu's own gradient in one pass over memory, which is all that such steps cost. */
+#include "engine/cpu/net_in.h"
+#include "kernel/pointwise/relu_sum.h"
+
+typedef struct relu_step {
+  const laci_relu_sum *kernel;
+  bool bf16;
+  int64_t n;
+} relu_step;
+
+typedef struct relu_work {
+  const relu_step *s;
+  const void *a, *b, *y;
+  void *to;
+} relu_work;
+
+enum { GRAIN = 1 << 14 }; /* elements */
+
+static void sum_some(int64_t begin, int64_t end, void *context) {
+  const relu_work *w = context;
+  if (w->s->bf16) {
+    w->s->kernel->bf16((const uint16_t *)w->a + begin, (const uint16_t *)w->b + begin,
+                       (const uint16_t *)w->y + begin, end - begin, (uint16_t *)w->to + begin);
+  } else {
+    w->s->kernel->f32((const float *)w->a + begin, (const float *)w->b + begin,
+                      (const float *)w->y + begin, end - begin, (float *)w->to + begin);
+  }
+}
+
+static lac_status run_relu_sum(laci_net *net, laci_net_step *step, lac_error *err) {
+  const relu_step *s = step->context;
+  relu_work w = {.s = s,
+                 .a = laci_net_data(net, step->tensors[0]),
+                 .b = laci_net_data(net, step->tensors[1]),
+                 .y = laci_net_data(net, step->tensors[2]),
+                 .to = laci_net_data(net, step->tensors[3])};
+  (void)err;
+  laci_pool_for(net->pool, s->n, GRAIN, sum_some, &w);
+  return LAC_OK;
+}
+
+/** All in the layout of y, whatever that is. */
+static void lower_relu_sum(laci_net *net, const laci_fused *fused) {
+  dnnl_data_type_t dt = laci_net_dt(net);
+  int a = laci_net_read(net, fused->reads[0]), b = laci_net_read(net, fused->reads[1]);
+  int y = laci_net_whole(net, laci_net_read(net, fused->reads[2]));
+  relu_step *s = laci_net_new(net, 1, sizeof *s);
+  if (!s || y < 0) return;
+  a = laci_net_as(net, a, net->tensors[y].md, dt);
+  b = laci_net_as(net, b, net->tensors[y].md, dt);
+  int to = laci_net_result_like(net, a, a != b);
+  laci_net_step *step = laci_net_step_code(net, &net->graph->nodes[fused->node], run_relu_sum, 4,
+                                           (int[]){a, b, y, to});
+  if (!step) return;
+  *s = (relu_step){.kernel = laci_relu_sum_now(), .bf16 = net->bf16};
+  s->n = (int64_t)(dnnl_memory_desc_get_size(net->tensors[y].md) / (net->bf16 ? 2 : sizeof(float)));
+  step->what = "ReluGrad of a sum";
+  step->kernel = "own";
+  step->context = s;
+  step->shown = to;
+  laci_net_bind(net, fused->output, to);
+}
+
+const laci_implementation laci_ways_relu_sum[] = {
+    {"our kernel", LACI_TAKES_NOTHING, NULL, lower_relu_sum},
+    {.name = NULL},
+};

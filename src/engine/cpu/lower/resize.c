@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Resize and Upsample of planes, where oneDNN means the same by it. */
+#include <string.h>
+
+#include "engine/cpu/net_in.h"
+#include "graph/ops.h"
+
+/** Planes only, by whole factors (nearest) or by half-pixel centres (linear); anything else is the
+ * plain operator's. */
+static bool fits_resize(const laci_node *node, const laci_shape *x, const laci_shape *y,
+                        bool nearest) {
+  const char *mode = laci_node_text(node, "mode", "nearest");
+  bool upsample = node->op == &laci_op_upsample || node->version < 11;
+  const char *where = laci_node_text(node, "coordinate_transformation_mode",
+                                     upsample ? "asymmetric" : "half_pixel");
+  const char *rounding =
+      laci_node_text(node, "nearest_mode", upsample ? "floor" : "round_prefer_floor");
+  if (x->rank < 3 || x->rank > 5 || laci_node_int(node, "antialias", 0) != 0) return false;
+  if (laci_node_attr(node, "axes")) return false;
+  if (strcmp(laci_node_text(node, "keep_aspect_ratio_policy", "stretch"), "stretch") != 0) {
+    return false;
+  }
+  if (x->dims[0] != y->dims[0] || x->dims[1] != y->dims[1]) return false;
+  bool half = strcmp(where, "half_pixel") == 0;
+  for (int axis = 2; axis < x->rank && nearest; axis++) {
+    if (y->dims[axis] % x->dims[axis] != 0) return false;
+  }
+  if (nearest) {
+    bool floors = strcmp(where, "asymmetric") == 0 && strcmp(rounding, "floor") == 0;
+    return floors || (half && strncmp(rounding, "round", 5) == 0);
+  }
+  return half && strcmp(mode, "linear") == 0;
+}
+
+/** Sizes must be what the scales say exactly, since oneDNN knows the sizes only. */
+static bool scales_fit(laci_net *net, const laci_node *node, const laci_shape *x,
+                       const laci_shape *y) {
+  int port = node->op == &laci_op_upsample || node->version < 11 ? 1 : 2;
+  if (!laci_net_has(node, port)) return port == 2; /* sizes are given */
+  if (!laci_net_is_constant(net, node->inputs[port])) return false;
+  laci_buf *scales = laci_net_constant_buf(net, node->inputs[port]);
+  bool fits = scales && scales->f && (scales->count == 0 || scales->count == x->rank);
+  for (int axis = 0; fits && scales->count && axis < x->rank; axis++) {
+    fits = scales->f[axis] * (double)x->dims[axis] == (double)y->dims[axis];
+  }
+  laci_buf_destroy(scales);
+  return fits;
+}
+
+static bool is_nearest(const laci_node *node) {
+  return strcmp(laci_node_text(node, "mode", "nearest"), "nearest") == 0;
+}
+
+static bool resize_fits(laci_net *net, const laci_fused *fused, const char **why) {
+  const laci_node *node = &net->graph->nodes[fused->node];
+  const laci_shape *x = laci_net_shape(net, node->inputs[0]);
+  const laci_shape *y = laci_net_shape(net, fused->output);
+  *why = "a way to resize that oneDNN lacks";
+  return laci_net_is_float(net, fused->output) && fits_resize(node, x, y, is_nearest(node)) &&
+         scales_fit(net, node, x, y);
+}
+
+static void lower_resize(laci_net *net, const laci_fused *fused) {
+  const laci_node *node = &net->graph->nodes[fused->node];
+  laci_shape y = *laci_net_shape(net, fused->output);
+  dnnl_primitive_desc_t pd = NULL;
+  laci_md md = NULL;
+  int from = laci_net_whole(net, laci_net_read(net, node->inputs[0]));
+  laci_md any = laci_net_any(net, &y, laci_net_dt(net));
+  if (!net->status) {
+    dnnl_status_t st = laci_pd_resample(
+        &pd, net->engine, is_nearest(node) ? dnnl_resampling_nearest : dnnl_resampling_linear,
+        (const laci_md_view[]){net->tensors[from].md, any}, net->attr);
+    (void)laci_net_did(net, st, "resampling");
+  }
+  laci_md_drop(any);
+  if (net->status) return;
+  laci_md_view dst = dnnl_primitive_desc_query_md(pd, dnnl_query_dst_md, 0);
+  if (!laci_md_copy(&md, dst)) laci_net_no_memory(net);
+  int to = laci_net_tensor_new(
+      net, &y, laci_net_dt(net), md,
+      laci_net_buffer_new(net, LACI_PLACE_ARENA, dnnl_memory_desc_get_size(dst)));
+  laci_net_step_add(net, fused, pd, 2, (const int[][2]){{DNNL_ARG_SRC, from}, {DNNL_ARG_DST, to}});
+  laci_net_bind(net, fused->output, to);
+}
+
+const laci_implementation laci_ways_resize[] = {
+    {"oneDNN's", LACI_TAKES_NOTHING, resize_fits, lower_resize},
+    {.name = NULL},
+};

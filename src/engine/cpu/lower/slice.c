@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Slices, and their gradient: zeros, and what came back written to where Slice had read.
+ *
+ * A slice without steps is a view. The others, and the gradient, walk the rows of the part. A
+ * tensor in blocks of 16 channels is one of five axes here, whose last is a block: slices of planes
+ * need no other layout. */
+#include "engine/cpu/lower/move.h"
+
+#include <string.h>
+
+#include "graph/ops.h"
+
+typedef struct part {
+  laci_shape shape;                      /* as it lies, last axis innermost */
+  int64_t first, strides[LACI_MAX_RANK]; /* in elements of the whole */
+  size_t element, whole;                 /* bytes */
+} part;
+
+typedef struct part_work {
+  const part *p;
+  uint8_t *small, *large;
+  bool collects; /* from large to small */
+} part_work;
+
+/* ---- What lies where ---- */
+
+/** [n, c, h, w] in blocks as [n, c / 16, h, w, 16]. */
+static laci_shape in_blocks(const laci_shape *s) {
+  return laci_shape_of(5, (int64_t[]){s->dims[0], s->dims[1] / LACI_NET_BLOCK, s->dims[2],
+                                      s->dims[3], LACI_NET_BLOCK});
+}
+
+/** y of x, which starts and steps describe. */
+static void describe_part(const laci_shape *x, const laci_shape *y, const int64_t *starts,
+                          const int64_t *steps, bool blocks, part *p) {
+  laci_shape whole = blocks ? in_blocks(x) : *x;
+  int64_t stride = 1;
+  p->shape = blocks ? in_blocks(y) : *y;
+  p->first = 0;
+  for (int axis = whole.rank - 1; axis >= 0; axis--) {
+    bool inner = blocks && axis == 4; /* whole blocks: channels have step 1 */
+    int64_t start = inner ? 0 : blocks && axis == 1 ? starts[1] / LACI_NET_BLOCK : starts[axis];
+    p->strides[axis] = stride * (inner ? 1 : steps[axis]);
+    p->first += stride * start;
+    stride *= whole.dims[axis];
+  }
+}
+
+/** Does the slice take whole blocks? */
+static bool keeps_blocks(const laci_shape *y, const int64_t *starts, const int64_t *steps) {
+  return y->rank == 4 && y->dims[1] % LACI_NET_BLOCK == 0 && starts[1] % LACI_NET_BLOCK == 0 &&
+         steps[1] == 1;
+}
+
+/* ---- Running ---- */
+
+static void move_row(const part_work *w, int64_t row, int64_t place) {
+  const part *p = w->p;
+  int last = p->shape.rank - 1;
+  size_t n = (size_t)p->shape.dims[last];
+  ptrdiff_t step = (ptrdiff_t)p->strides[last] * (ptrdiff_t)p->element;
+  uint8_t *small = w->small + (size_t)row * n * p->element;
+  uint8_t *large = w->large + place * (int64_t)p->element;
+  if (p->strides[last] == 1) {
+    if (w->collects) memcpy(small, large, n * p->element);
+    else memcpy(large, small, n * p->element);
+    return;
+  }
+  for (size_t at = 0; at < n; at++, small += p->element, large += step) {
+    if (w->collects) memcpy(small, large, p->element);
+    else memcpy(large, small, p->element);
+  }
+}
+
+static void move_rows(int64_t begin, int64_t end, void *context) {
+  const part_work *w = context;
+  for (int64_t row = begin; row < end; row++) {
+    int64_t place = w->p->first, rest = row;
+    for (int axis = w->p->shape.rank - 2; axis >= 0; axis--) {
+      place += rest % w->p->shape.dims[axis] * w->p->strides[axis];
+      rest /= w->p->shape.dims[axis];
+    }
+    move_row(w, row, place);
+  }
+}
+
+enum { ROWS_AT_ONCE = 256 };
+
+/* tensors: the whole, the part */
+static lac_status run_slice(laci_net *net, laci_net_step *step, lac_error *err) {
+  const part *p = step->context;
+  part_work w = {.p = p,
+                 .large = laci_net_data(net, step->tensors[0]),
+                 .small = laci_net_data(net, step->tensors[1]),
+                 .collects = true};
+  (void)err;
+  laci_pool_for(net->pool, laci_shape_count_range(&p->shape, 0, p->shape.rank - 1), ROWS_AT_ONCE,
+                move_rows, &w);
+  return LAC_OK;
+}
+
+/* tensors: what came back, the whole */
+static lac_status run_slice_grad(laci_net *net, laci_net_step *step, lac_error *err) {
+  const part *p = step->context;
+  part_work w = {.p = p,
+                 .small = laci_net_data(net, step->tensors[0]),
+                 .large = laci_net_data(net, step->tensors[1])};
+  (void)err;
+  memset(w.large, 0, p->whole);
+  laci_pool_for(net->pool, laci_shape_count_range(&p->shape, 0, p->shape.rank - 1), ROWS_AT_ONCE,
+                move_rows, &w);
+  return LAC_OK;
+}
+
+/* ---- Building ---- */
+
+static void part_step(laci_net *net, const laci_fused *fused, laci_net_code *code, part *p,
+                      int from, int to) {
+  laci_net_step *step =
+      laci_net_step_code(net, &net->graph->nodes[fused->node], code, 2, (int[]){from, to});
+  if (!step) return;
+  step->context = p;
+  step->shown = to;
+  laci_net_bind(net, fused->output, to);
+}
+
+/** A new tensor like that, in blocks or row-major. */
+static int result(laci_net *net, const laci_shape *shape, dnnl_data_type_t dt, bool blocks) {
+  laci_md md = blocks ? laci_net_blocks(net, shape, dt) : laci_net_dense(net, shape, dt);
+  int tensor = md ? laci_net_result(net, shape, dt, md) : -1;
+  laci_md_drop(md);
+  return tensor;
+}
+
+static size_t element_of(dnnl_data_type_t dt) { return dt == dnnl_bf16 ? 2 : 4; }
+
+/* ---- Slice ---- */
+
+typedef struct integers {
+  size_t n;
+  int64_t v[LACI_MAX_RANK];
+  bool given, known;
+} integers;
+
+/** An attribute (early opsets) or a constant input of few integers. */
+static integers read_integers(laci_net *net, const laci_node *node, const char *name, int port) {
+  integers out = {.known = true};
+  const int64_t *from = laci_node_ints(node, name, &out.n);
+  laci_buf *buf = NULL;
+  if (!from && laci_net_has(node, port)) {
+    buf = laci_net_is_constant(net, node->inputs[port])
+              ? laci_net_constant_buf(net, node->inputs[port])
+              : NULL;
+    from = buf ? buf->i : NULL;
+    out.n = buf ? (size_t)buf->count : 0;
+    out.known = from != NULL;
+  }
+  out.given = from != NULL;
+  if (out.n > LACI_MAX_RANK) out.known = false;
+  for (size_t at = 0; at < out.n && out.known && from; at++) out.v[at] = from[at];
+  laci_buf_destroy(buf);
+  return out;
+}
+
+/** Where a Slice starts and how it steps along every axis of its operand. */
+typedef struct cut {
+  int64_t starts[LACI_MAX_RANK], steps[LACI_MAX_RANK];
+  bool jumps; /* any step is not 1 */
+} cut;
+
+/** False: integers, or places that depend on data. */
+static bool read_cut(laci_net *net, const laci_node *node, cut *c) {
+  const laci_shape *x = laci_net_shape(net, node->inputs[0]);
+  integers starts = read_integers(net, node, "starts", 1);
+  integers axes = read_integers(net, node, "axes", 3), steps = read_integers(net, node, "steps", 4);
+  *c = (cut){.jumps = false};
+  if (!starts.known || !axes.known || !steps.known) return false;
+  if (!laci_net_is_float(net, node->inputs[0])) return false;
+  for (int axis = 0; axis < x->rank; axis++) c->steps[axis] = 1;
+  for (size_t at = 0; at < starts.n; at++) {
+    int64_t axis = axes.given && at < axes.n ? axes.v[at] : (int64_t)at, start = starts.v[at];
+    int64_t step = steps.given && at < steps.n ? steps.v[at] : 1;
+    if (axis < 0) axis += x->rank;
+    if (axis < 0 || axis >= x->rank || step == 0) return false;
+    int64_t last = step < 0 ? x->dims[axis] - 1 : x->dims[axis];
+    if (start < 0) start += x->dims[axis];
+    c->starts[axis] = start < 0 ? 0 : start > last ? last : start;
+    c->steps[axis] = step;
+    c->jumps = c->jumps || step != 1;
+  }
+  return true;
+}
+
+static bool slice_fits(laci_net *net, const laci_fused *fused, const char **why) {
+  cut c;
+  *why = "integers, or places that depend on data";
+  return read_cut(net, &net->graph->nodes[fused->node], &c);
+}
+
+static bool view_fits(laci_net *net, const laci_fused *fused, const char **why) {
+  cut c;
+  *why = "steps over elements";
+  return read_cut(net, &net->graph->nodes[fused->node], &c) && !c.jumps;
+}
+
+static void lower_view(laci_net *net, const laci_fused *fused) {
+  const laci_node *node = &net->graph->nodes[fused->node];
+  int from = laci_net_read(net, node->inputs[0]);
+  cut c;
+  if (!read_cut(net, node, &c)) return;
+  const laci_shape *y = laci_net_shape(net, fused->output);
+  laci_net_bind(net, fused->output, laci_move_part(net, from, y, c.starts));
+}
+
+static void lower_slice(laci_net *net, const laci_fused *fused) {
+  const laci_node *node = &net->graph->nodes[fused->node];
+  const laci_shape *x = laci_net_shape(net, node->inputs[0]),
+                   *y = laci_net_shape(net, fused->output);
+  int from = laci_net_read(net, node->inputs[0]);
+  part *p = laci_net_new(net, 1, sizeof *p);
+  cut c;
+  if (!p || from < 0 || !read_cut(net, node, &c)) return;
+  dnnl_data_type_t dt = net->tensors[from].dt;
+  bool blocks = laci_net_in_blocks(net, from) && keeps_blocks(y, c.starts, c.steps);
+  if (!blocks) from = laci_net_as_dense(net, from, dt);
+  describe_part(x, y, c.starts, c.steps, blocks, p);
+  p->element = element_of(dt);
+  part_step(net, fused, run_slice, p, from, result(net, y, dt, blocks));
+}
+
+/* ---- The gradient of a Slice ---- */
+
+static bool grad_fits(laci_net *net, const laci_fused *fused, const char **why) {
+  const laci_node *node = &net->graph->nodes[fused->node];
+  int rank = laci_net_shape(net, fused->output)->rank;
+  size_t n_starts, n_steps;
+  const int64_t *starts = laci_node_ints(node, "starts", &n_starts);
+  const int64_t *steps = laci_node_ints(node, "steps", &n_steps);
+  *why = "a slice of another form";
+  return starts && steps && (int)n_starts == rank && (int)n_steps == rank && rank >= 1;
+}
+
+static void lower_grad(laci_net *net, const laci_fused *fused) {
+  const laci_node *node = &net->graph->nodes[fused->node];
+  const laci_shape *x = laci_net_shape(net, fused->output),
+                   *y = laci_net_shape(net, node->inputs[0]);
+  size_t n;
+  const int64_t *starts = laci_node_ints(node, "starts", &n);
+  const int64_t *steps = laci_node_ints(node, "steps", &n);
+  dnnl_data_type_t dt = laci_net_dt(net);
+  part *p = laci_net_new(net, 1, sizeof *p);
+  if (!p) return;
+  bool blocks = net->blocks && x->rank == 4 && x->dims[1] % LACI_NET_BLOCK == 0 &&
+                keeps_blocks(y, starts, steps);
+  laci_md lies = blocks ? laci_net_blocks(net, y, dt) : laci_net_dense(net, y, dt);
+  int from = lies ? laci_net_as(net, laci_net_read(net, node->inputs[0]), lies, dt) : -1;
+  int to = result(net, x, dt, blocks);
+  laci_md_drop(lies);
+  describe_part(x, y, starts, steps, blocks, p);
+  p->element = element_of(dt);
+  p->whole = (size_t)laci_shape_count(x) * p->element;
+  part_step(net, fused, run_slice_grad, p, from, to);
+}
+
+const laci_implementation laci_ways_slice[] = {
+    {"a part", LACI_TAKES_NOTHING, view_fits, lower_view},
+    {"steps over elements", LACI_TAKES_NOTHING, slice_fits, lower_slice},
+    {.name = NULL},
+};
+const laci_implementation laci_ways_slice_grad[] = {
+    {"zeros around", LACI_TAKES_NOTHING, grad_fits, lower_grad},
+    {.name = NULL},
+};

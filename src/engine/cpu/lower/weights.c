@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Constants as weights: reordered while planning, and kept in the layout that a kernel wants.
+ *
+ * A weight can be most of the network, so that no second copy of it may be around. It is taken from
+ * the file in slices along its slowest axis; each is read, scaled and reordered into its part of
+ * the result. What no step reads in the end is dropped. Next: plan/constants.c, conv.c. */
+#include <string.h>
+
+#include "engine/cpu/net_in.h"
+#include "base/error.h"
+
+enum {
+  SLICE = 1 << 20, /* elements */
+  STEP = 64,       /* slices begin at multiples of it: no layout has longer blocks */
+};
+
+/* ---- Buffers ---- */
+
+/* value: whose content it is; -1: of no value. */
+static int weight_buffer(laci_net *net, size_t bytes, int value) {
+  if (!laci_net_may_take(net, bytes, value)) return -1;
+  int buffer = laci_net_buffer_new(net, LACI_PLACE_WEIGHT, bytes);
+  if (buffer < 0) return -1;
+  net->buffers[buffer].data = laci_alloc(bytes, 1);
+  net->buffers[buffer].owned = net->buffers[buffer].unreferenced = true;
+  net->weight_bytes += bytes;
+  if (net->buffers[buffer].data) return buffer;
+  laci_net_no_memory(net);
+  return -1;
+}
+
+void laci_net_drop_weights(laci_net *net) {
+  if (net->status) return;
+  for (size_t at = 0; at < net->n_buffers; at++) {
+    laci_net_buffer *buffer = &net->buffers[at];
+    if (!buffer->unreferenced || buffer->first >= 0) continue;
+    laci_free(buffer->data);
+    net->weight_bytes -= buffer->bytes;
+    buffer->data = NULL;
+    buffer->owned = buffer->unreferenced = false;
+  }
+}
+
+/* ---- Reorders ---- */
+
+static dnnl_status_t reorder_now(laci_net *net, laci_md_view from, const void *data,
+                                 laci_md_view to, void *out) {
+  dnnl_memory_t source = NULL, target = NULL;
+  dnnl_primitive_desc_t pd = NULL;
+  dnnl_primitive_t primitive = NULL;
+  dnnl_status_t st = dnnl_memory_create(&source, from, net->engine, (void *)(uintptr_t)data);
+  if (!st) st = dnnl_memory_create(&target, to, net->engine, out);
+  if (!st) st = dnnl_reorder_primitive_desc_create(&pd, from, net->engine, to, net->engine, NULL);
+  if (!st) st = dnnl_primitive_create(&primitive, pd);
+  if (!st) {
+    dnnl_exec_arg_t args[] = {{DNNL_ARG_FROM, source}, {DNNL_ARG_TO, target}};
+    st = dnnl_primitive_execute(primitive, net->stream, 2, args);
+  }
+  if (!st) st = dnnl_stream_wait(net->stream);
+  if (primitive) (void)dnnl_primitive_destroy(primitive);
+  if (pd) (void)dnnl_primitive_desc_destroy(pd);
+  if (source) (void)dnnl_memory_destroy(source);
+  if (target) (void)dnnl_memory_destroy(target);
+  return st;
+}
+
+int laci_net_weight_from(laci_net *net, const laci_net_tensor *from, const void *data,
+                         laci_md_view wanted, dnnl_data_type_t dt) {
+  laci_md md = NULL;
+  int buffer = weight_buffer(net, dnnl_memory_desc_get_size(wanted), -1);
+  if (buffer < 0) return -1;
+  (void)laci_net_did(net, reorder_now(net, from->md, data, wanted, net->buffers[buffer].data),
+                     "reorder of weights");
+  if (!net->status && !laci_md_copy(&md, wanted)) laci_net_no_memory(net);
+  return laci_net_tensor_new(net, &from->shape, dt, md, buffer);
+}
+
+/* ---- Slices ---- */
+
+/** A weight on its way: `step` indices of axis `slow` at a time, `each` elements an index. */
+typedef struct slices {
+  const laci_net_weight *weight;
+  laci_md_view wanted;
+  uint8_t *out;
+  float *room; /* [step * each] */
+  int slow;
+  int64_t each, step;
+} slices;
+
+static void begin(slices *s) {
+  const laci_net_weight *w = s->weight;
+  for (int axis = 1; axis < w->shape.rank; axis++) {
+    if (w->strides[axis] > w->strides[s->slow]) s->slow = axis;
+  }
+  int64_t n = w->shape.dims[s->slow];
+  s->each = laci_shape_count(&w->shape) / n;
+  s->step = (SLICE / s->each + STEP) / STEP * STEP;
+  if (s->step > n) s->step = n;
+}
+
+static void scale(const laci_net_weight *w, int64_t first, int64_t n, float *x) {
+  if (!w->scale && w->factor == 1) return;
+  for (int64_t at = 0; at < n;) { /* as far as one factor, or one row of factors, goes */
+    int64_t whole = first + at, channel = w->scale ? whole / w->run % w->n_scale : 0;
+    int64_t left = !w->scale ? n : w->run > 1 ? w->run - whole % w->run : w->n_scale - channel;
+    if (left > n - at) left = n - at;
+    for (int64_t i = 0; i < left; i++) {
+      float channels = w->scale ? w->scale[w->run > 1 ? channel : channel + i] : 1;
+      x[at + i] = x[at + i] * w->factor * channels;
+    }
+    at += left;
+  }
+}
+
+/** False where the layout cannot be filled in parts. */
+static bool reorder_slice(laci_net *net, const slices *s, int64_t first, int64_t n) {
+  const laci_net_weight *w = s->weight;
+  laci_shape shape = w->shape;
+  int64_t offsets[LACI_MAX_RANK] = {0};
+  laci_md from = NULL, to = NULL;
+  bool all = n == shape.dims[s->slow];
+  shape.dims[s->slow] = n;
+  offsets[s->slow] = first;
+  bool good = laci_md_strided(&from, shape.rank, shape.dims, dnnl_f32, w->strides) &&
+              (all || laci_md_part(&to, s->wanted, shape.rank, shape.dims, offsets));
+  if (good) {
+    dnnl_status_t st = reorder_now(net, from, s->room, all ? s->wanted : to, s->out);
+    good = st == dnnl_success;
+    if (all || st == dnnl_out_of_memory) (void)laci_net_did(net, st, "reorder of weights");
+  }
+  laci_md_drop(from);
+  laci_md_drop(to);
+  return good;
+}
+
+static bool fill(laci_net *net, slices *s) {
+  const laci_net_weight *w = s->weight;
+  int64_t n = w->shape.dims[s->slow];
+  bool good = true;
+  s->room = laci_alloc((size_t)(s->step * s->each), sizeof *s->room);
+  if (!s->room) laci_net_no_memory(net);
+  for (int64_t first = 0; first < n && good && !net->status; first += s->step) {
+    int64_t some = n - first < s->step ? n - first : s->step;
+    lac_error why = {0};
+    lac_status st =
+        laci_net_read_floats(net, w->value, first * s->each, some * s->each, s->room, &why);
+    if (st) laci_net_fail(net, st, "%s: %s", net->graph->values[w->value].name, why.text);
+    if (st) break;
+    scale(w, first * s->each, some * s->each, s->room);
+    good = reorder_slice(net, s, first, some);
+  }
+  laci_free(s->room);
+  return good;
+}
+
+int laci_net_weight_as(laci_net *net, const laci_net_weight *weight, laci_md_view wanted) {
+  slices s = {.weight = weight, .wanted = wanted};
+  laci_md md = NULL;
+  if (net->status) return -1;
+  int buffer = weight_buffer(net, dnnl_memory_desc_get_size(wanted), weight->value);
+  if (buffer < 0) return -1;
+  s.out = net->buffers[buffer].data;
+  begin(&s);
+  if (!fill(net, &s) && !net->status) {
+    s.step = weight->shape.dims[s.slow];
+    if (!fill(net, &s)) laci_net_fail(net, LAC_UNSUPPORTED, "oneDNN has no such weights");
+  }
+  if (!net->status && !laci_md_copy(&md, wanted)) laci_net_no_memory(net);
+  return laci_net_tensor_new(net, &weight->shape, dnnl_f32, md, buffer);
+}
+
+/* ---- As it is ---- */
+
+int laci_net_vector(laci_net *net, const float *floats, int64_t n) {
+  laci_shape shape = laci_shape_of(1, &n);
+  laci_md md = laci_net_dense(net, &shape, dnnl_f32);
+  int buffer = weight_buffer(net, (size_t)n * sizeof *floats, -1);
+  if (buffer >= 0) memcpy(net->buffers[buffer].data, floats, (size_t)n * sizeof *floats);
+  return laci_net_tensor_new(net, &shape, dnnl_f32, md, buffer);
+}
+
+/** The weight takes what there is. */
+static int floats_tensor(laci_net *net, int value) {
+  const laci_shape *shape = laci_net_shape(net, value);
+  laci_constant *c = net->values[value].constant;
+  size_t bytes = (size_t)c->count * sizeof(float);
+  if (!laci_net_floats(net, value)) return -1;
+  laci_md md = laci_net_dense(net, shape, dnnl_f32);
+  int buffer = laci_net_buffer_new(net, LACI_PLACE_WEIGHT, bytes);
+  if (buffer >= 0) {
+    net->buffers[buffer].data = c->owned;
+    net->buffers[buffer].owned = net->buffers[buffer].unreferenced = true;
+    net->weight_bytes += bytes;
+    if (c->owned) net->constant_bytes -= bytes;
+    c->owned = NULL; /* c->f stays, as long as the weight does */
+  }
+  return laci_net_tensor_new(net, shape, dnnl_f32, md, buffer);
+}
+
+static int integers_tensor(laci_net *net, int value) {
+  laci_buf *buf = laci_net_constant_buf(net, value);
+  size_t bytes = buf ? (size_t)buf->count * sizeof *buf->i : 0;
+  int buffer = buf ? weight_buffer(net, bytes, value) : -1;
+  if (buffer >= 0) memcpy(net->buffers[buffer].data, buf->i, bytes);
+  laci_buf_destroy(buf);
+  return laci_net_tensor_new(net, laci_net_shape(net, value), dnnl_data_type_undef, NULL, buffer);
+}
+
+int laci_net_constant_tensor(laci_net *net, int value) {
+  return laci_net_is_float(net, value) ? floats_tensor(net, value) : integers_tensor(net, value);
+}

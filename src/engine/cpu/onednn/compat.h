@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * oneDNN 2.6 and 3.x under one set of names.
+ *
+ * Version 3 made memory descriptors opaque, dropped the operation descriptors and changed a few
+ * argument lists. Here a descriptor is a pointer in both (laci_md, owned; laci_md_view, borrowed),
+ * and every primitive is described by one call, as version 3 does.Nothing else looks at the
+ * version. */
+#ifndef LACI_ENGINE_CPU_ONEDNN_COMPAT_H
+#define LACI_ENGINE_CPU_ONEDNN_COMPAT_H
+
+#include <oneapi/dnnl/dnnl.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/memory.h"
+#include "engine/cpu/plan/plan.h"
+
+/** Where a window's primitive (convolution, pool) stands on its input; one number a spatial axis.
+ */
+typedef struct laci_dnnl_window {
+  int n_spatial;
+  dnnl_dims_t kernel, strides, dilates, pads_begin, pads_end; /* dilates: 0 is dense */
+} laci_dnnl_window;
+
+/** oneDNN's name of a function. */
+static inline dnnl_alg_kind_t laci_dnnl_function(laci_function_kind kind) {
+  static const dnnl_alg_kind_t names[LACI_N_FUNCTIONS] = {
+      [LACI_FUNCTION_RELU] = dnnl_eltwise_relu,
+      [LACI_FUNCTION_ELU] = dnnl_eltwise_elu,
+      [LACI_FUNCTION_LOGISTIC] = dnnl_eltwise_logistic,
+      [LACI_FUNCTION_TANH] = dnnl_eltwise_tanh,
+      [LACI_FUNCTION_EXP] = dnnl_eltwise_exp,
+      [LACI_FUNCTION_LOG] = dnnl_eltwise_log,
+      [LACI_FUNCTION_SQRT] = dnnl_eltwise_sqrt,
+      [LACI_FUNCTION_ABS] = dnnl_eltwise_abs,
+      [LACI_FUNCTION_LINEAR] = dnnl_eltwise_linear,
+      [LACI_FUNCTION_POW] = dnnl_eltwise_pow,
+      [LACI_FUNCTION_SOFTPLUS] = dnnl_eltwise_soft_relu,
+      [LACI_FUNCTION_MISH] = dnnl_eltwise_mish,
+      [LACI_FUNCTION_SWISH] = dnnl_eltwise_swish,
+      [LACI_FUNCTION_HARDSWISH] = dnnl_eltwise_hardswish,
+      [LACI_FUNCTION_GELU_ERF] = dnnl_eltwise_gelu_erf,
+      [LACI_FUNCTION_GELU_TANH] = dnnl_eltwise_gelu_tanh,
+      [LACI_FUNCTION_CLIP] = dnnl_eltwise_clip,
+      [LACI_FUNCTION_CLIP_OPEN] = dnnl_eltwise_clip_v2,
+      [LACI_FUNCTION_RELU_BY_RESULT] = dnnl_eltwise_relu_use_dst_for_bwd,
+  };
+  return names[kind];
+}
+
+/* oneDNN's declarations promise DNNL_MAX_NDIMS numbers; shapes of ours have fewer. */
+static inline void laci_dims_copy(dnnl_dims_t to, int n, const int64_t *from) {
+  for (int at = 0; at < n; at++) to[at] = from[at];
+}
+
+#if DNNL_VERSION_MAJOR >= 3
+
+typedef dnnl_memory_desc_t laci_md;
+typedef const_dnnl_memory_desc_t laci_md_view;
+
+static inline bool laci_md_strided(laci_md *md, int n, const int64_t *dims, dnnl_data_type_t dt,
+                                   const int64_t *strides) {
+  dnnl_dims_t d = {0}, t = {0};
+  laci_dims_copy(d, n, dims);
+  laci_dims_copy(t, n, strides);
+  return dnnl_memory_desc_create_with_strides(md, n, d, dt, t) == dnnl_success;
+}
+static inline bool laci_md_any(laci_md *md, int n, const int64_t *dims, dnnl_data_type_t dt) {
+  dnnl_dims_t d = {0};
+  laci_dims_copy(d, n, dims);
+  return dnnl_memory_desc_create_with_tag(md, n, d, dt, dnnl_format_tag_any) == dnnl_success;
+}
+static inline bool laci_md_tagged(laci_md *md, int n, const int64_t *dims, dnnl_data_type_t dt,
+                                  dnnl_format_tag_t tag) {
+  dnnl_dims_t d = {0};
+  laci_dims_copy(d, n, dims);
+  return dnnl_memory_desc_create_with_tag(md, n, d, dt, tag) == dnnl_success;
+}
+static inline bool laci_md_copy(laci_md *md, laci_md_view of) {
+  return dnnl_memory_desc_clone(md, of) == dnnl_success;
+}
+static inline void laci_md_drop(laci_md md) {
+  if (md) (void)dnnl_memory_desc_destroy(md);
+}
+static inline bool laci_md_part(laci_md *md, laci_md_view of, int n, const int64_t *dims,
+                                const int64_t *offsets) {
+  dnnl_dims_t d = {0}, o = {0};
+  laci_dims_copy(d, n, dims);
+  laci_dims_copy(o, n, offsets);
+  return dnnl_memory_desc_create_submemory(md, of, d, o) == dnnl_success;
+}
+static inline bool laci_md_permuted(laci_md *md, laci_md_view of, const int *places) {
+  return dnnl_memory_desc_permute_axes(md, of, places) == dnnl_success;
+}
+/* The same elements in the same order with axes cut otherwise; false where that is another layout.
+ */
+static inline bool laci_md_reshaped(laci_md *md, laci_md_view of, int n, const int64_t *dims) {
+  dnnl_dims_t d = {0};
+  laci_dims_copy(d, n, dims);
+  return dnnl_memory_desc_reshape(md, of, n, d) == dnnl_success;
+}
+/* Elements from one index of an axis to the next, and before the first; false: there are blocks. */
+static inline bool laci_md_layout(laci_md_view md, int n, int64_t *strides, int64_t *offset) {
+  int blocks = 0;
+  const dnnl_dims_t *s = NULL;
+  if (dnnl_memory_desc_query(md, dnnl_query_inner_nblks_s32, &blocks) || blocks > 0) return false;
+  if (dnnl_memory_desc_query(md, dnnl_query_strides, &s)) return false;
+  if (dnnl_memory_desc_query(md, dnnl_query_submemory_offset_s64, offset)) return false;
+  for (int at = 0; at < n; at++) strides[at] = (*s)[at];
+  return true;
+}
+
+static inline dnnl_status_t laci_post_sum(dnnl_post_ops_t ops) {
+  return dnnl_post_ops_append_sum(ops, 1.0f, 0, dnnl_data_type_undef);
+}
+static inline dnnl_status_t laci_post_eltwise(dnnl_post_ops_t ops, dnnl_alg_kind_t alg, float alpha,
+                                              float beta) {
+  return dnnl_post_ops_append_eltwise(ops, alg, alpha, beta);
+}
+
+static inline dnnl_status_t laci_pd_conv(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
+                                         dnnl_alg_kind_t alg, const laci_md_view md[4],
+                                         const laci_dnnl_window *w,
+                                         const_dnnl_primitive_attr_t attr) {
+  return dnnl_convolution_forward_primitive_desc_create(
+      pd, engine, dnnl_forward_inference, alg, md[0], md[1], md[2], md[3], w->strides, w->dilates,
+      w->pads_begin, w->pads_end, attr);
+}
+static inline dnnl_status_t laci_pd_pool(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
+                                         dnnl_alg_kind_t alg, const laci_md_view md[2],
+                                         const laci_dnnl_window *w,
+                                         const_dnnl_primitive_attr_t attr) {
+  return dnnl_pooling_forward_primitive_desc_create(pd, engine, dnnl_forward_inference, alg, md[0],
+                                                    md[1], w->strides, w->kernel, w->dilates,
+                                                    w->pads_begin, w->pads_end, attr);
+}
+static inline dnnl_status_t laci_pd_matmul(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
+                                           const laci_md_view md[4],
+                                           const_dnnl_primitive_attr_t attr) {
+  return dnnl_matmul_primitive_desc_create(pd, engine, md[0], md[1], md[2], md[3], attr);
+}
+static inline dnnl_status_t laci_pd_eltwise(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
+                                            dnnl_alg_kind_t alg, const float ab[2], laci_md_view md,
+                                            const_dnnl_primitive_attr_t attr) {
+  return dnnl_eltwise_forward_primitive_desc_create(pd, engine, dnnl_forward_inference, alg, md, md,
+                                                    ab[0], ab[1], attr);
+}
+static inline dnnl_status_t laci_pd_binary(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
+                                           dnnl_alg_kind_t alg, const laci_md_view md[3],
+                                           const_dnnl_primitive_attr_t attr) {
+  return dnnl_binary_primitive_desc_create(pd, engine, alg, md[0], md[1], md[2], attr);
+}
+static inline dnnl_status_t laci_pd_batch_norm(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
+                                               laci_md_view md, float epsilon, unsigned flags,
+                                               const_dnnl_primitive_attr_t attr) {
+  return dnnl_batch_normalization_forward_primitive_desc_create(pd, engine, dnnl_forward_inference,
+                                                                md, md, epsilon, flags, attr);
+}
+static inline dnnl_status_t laci_pd_layer_norm(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
+                                               laci_md_view md, float epsilon, unsigned flags,
+                                               const_dnnl_primitive_attr_t attr) {
+  return dnnl_layer_normalization_forward_primitive_desc_create(pd, engine, dnnl_forward_inference,
+                                                                md, md, NULL, epsilon, flags, attr);
+}
+static inline dnnl_status_t laci_pd_softmax(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
+                                            dnnl_alg_kind_t alg, laci_md_view md, int axis,
+                                            const_dnnl_primitive_attr_t attr) {
+  return dnnl_softmax_forward_primitive_desc_create(pd, engine, dnnl_forward_inference, alg, md, md,
+                                                    axis, attr);
+}
+static inline dnnl_status_t laci_pd_reduction(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
+                                              dnnl_alg_kind_t alg, const laci_md_view md[2],
+                                              float p, const_dnnl_primitive_attr_t attr) {
+  return dnnl_reduction_primitive_desc_create(pd, engine, alg, md[0], md[1], p, 0, attr);
+}
+static inline dnnl_status_t laci_pd_resample(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
+                                             dnnl_alg_kind_t alg, const laci_md_view md[2],
+                                             const_dnnl_primitive_attr_t attr) {
+  return dnnl_resampling_forward_primitive_desc_create(pd, engine, dnnl_forward_inference, alg,
+                                                       NULL, md[0], md[1], attr);
+}
+static inline dnnl_status_t laci_pd_concat(dnnl_primitive_desc_t *pd, dnnl_engine_t engine, int n,
+                                           int axis, const laci_md_view *sources,
+                                           const_dnnl_primitive_attr_t attr) {
+  return dnnl_concat_primitive_desc_create(pd, engine, NULL, n, axis, sources, attr);
+}
+
+#else /* ---- version 2 ---- */
+
+typedef dnnl_memory_desc_t *laci_md;
+typedef const dnnl_memory_desc_t *laci_md_view;
+
+static inline void laci_md_drop(laci_md md) { laci_free(md); }
+
+/* The descriptor that a call of version 2 filled, or none. */
+static inline bool laci_md_made(laci_md *md, dnnl_status_t status) {
+  if (status == dnnl_success) return true;
+  laci_md_drop(*md);
+  *md = NULL;
+  return false;
+}
+static inline bool laci_md_room(laci_md *md) {
+  *md = (laci_md)laci_alloc(1, sizeof **md);
+  return *md != NULL;
+}
+static inline bool laci_md_strided(laci_md *md, int n, const int64_t *dims, dnnl_data_type_t dt,
+                                   const int64_t *strides) {
+  if (!laci_md_room(md)) return false;
+  dnnl_dims_t d = {0}, t = {0};
+  laci_dims_copy(d, n, dims);
+  laci_dims_copy(t, n, strides);
+  return laci_md_made(md, dnnl_memory_desc_init_by_strides(*md, n, d, dt, t));
+}
+static inline bool laci_md_any(laci_md *md, int n, const int64_t *dims, dnnl_data_type_t dt) {
+  if (!laci_md_room(md)) return false;
+  dnnl_dims_t d = {0};
+  laci_dims_copy(d, n, dims);
+  return laci_md_made(md, dnnl_memory_desc_init_by_tag(*md, n, d, dt, dnnl_format_tag_any));
+}
+static inline bool laci_md_tagged(laci_md *md, int n, const int64_t *dims, dnnl_data_type_t dt,
+                                  dnnl_format_tag_t tag) {
+  dnnl_dims_t d = {0};
+  laci_dims_copy(d, n, dims);
+  return laci_md_room(md) && laci_md_made(md, dnnl_memory_desc_init_by_tag(*md, n, d, dt, tag));
+}
+static inline bool laci_md_copy(laci_md *md, laci_md_view of) {
+  if (!laci_md_room(md)) return false;
+  **md = *of;
+  return true;
+}
+static inline bool laci_md_part(laci_md *md, laci_md_view of, int n, const int64_t *dims,
+                                const int64_t *offsets) {
+  if (!laci_md_room(md)) return false;
+  dnnl_dims_t d = {0}, o = {0};
+  laci_dims_copy(d, n, dims);
+  laci_dims_copy(o, n, offsets);
+  return laci_md_made(md, dnnl_memory_desc_init_submemory(*md, of, d, o));
+}
+static inline bool laci_md_permuted(laci_md *md, laci_md_view of, const int *places) {
+  if (!laci_md_room(md)) return false;
+  return laci_md_made(md, dnnl_memory_desc_permute_axes(*md, of, places));
+}
+static inline bool laci_md_reshaped(laci_md *md, laci_md_view of, int n, const int64_t *dims) {
+  if (!laci_md_room(md)) return false;
+  dnnl_dims_t d = {0};
+  laci_dims_copy(d, n, dims);
+  return laci_md_made(md, dnnl_memory_desc_reshape(*md, of, n, d));
+}
+static inline bool laci_md_layout(laci_md_view md, int n, int64_t *strides, int64_t *offset) {
+  if (md->format_kind != dnnl_blocked || md->format_desc.blocking.inner_nblks > 0) return false;
+  for (int at = 0; at < n; at++) strides[at] = md->format_desc.blocking.strides[at];
+  *offset = md->offset0;
+  return true;
+}
+
+static inline dnnl_status_t laci_post_sum(dnnl_post_ops_t ops) {
+  return dnnl_post_ops_append_sum(ops, 1.0f);
+}
+static inline dnnl_status_t laci_post_eltwise(dnnl_post_ops_t ops, dnnl_alg_kind_t alg, float alpha,
+                                              float beta) {
+  return dnnl_post_ops_append_eltwise(ops, 1.0f, alg, alpha, beta);
+}
+
+/* Operation descriptor -> primitive descriptor, if the first could be made. */
+static inline dnnl_status_t laci_pd_of(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
+                                       dnnl_status_t made, const void *operation,
+                                       const_dnnl_primitive_attr_t attr) {
+  return made == dnnl_success ? dnnl_primitive_desc_create(pd, operation, attr, engine, NULL)
+                              : made;
+}
+static inline dnnl_status_t laci_pd_conv(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
+                                         dnnl_alg_kind_t alg, const laci_md_view md[4],
+                                         const laci_dnnl_window *w,
+                                         const_dnnl_primitive_attr_t attr) {
+  dnnl_convolution_desc_t op;
+  dnnl_status_t st = dnnl_dilated_convolution_forward_desc_init(
+      &op, dnnl_forward_inference, alg, md[0], md[1], md[2], md[3], w->strides, w->dilates,
+      w->pads_begin, w->pads_end);
+  return laci_pd_of(pd, engine, st, &op, attr);
+}
+static inline dnnl_status_t laci_pd_pool(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
+                                         dnnl_alg_kind_t alg, const laci_md_view md[2],
+                                         const laci_dnnl_window *w,
+                                         const_dnnl_primitive_attr_t attr) {
+  dnnl_pooling_v2_desc_t op;
+  dnnl_status_t st =
+      dnnl_pooling_v2_forward_desc_init(&op, dnnl_forward_inference, alg, md[0], md[1], w->strides,
+                                        w->kernel, w->dilates, w->pads_begin, w->pads_end);
+  return laci_pd_of(pd, engine, st, &op, attr);
+}
+static inline dnnl_status_t laci_pd_matmul(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
+                                           const laci_md_view md[4],
+                                           const_dnnl_primitive_attr_t attr) {
+  dnnl_matmul_desc_t op;
+  dnnl_status_t st = dnnl_matmul_desc_init(&op, md[0], md[1], md[2], md[3]);
+  return laci_pd_of(pd, engine, st, &op, attr);
+}
+static inline dnnl_status_t laci_pd_eltwise(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
+                                            dnnl_alg_kind_t alg, const float ab[2], laci_md_view md,
+                                            const_dnnl_primitive_attr_t attr) {
+  dnnl_eltwise_desc_t op;
+  dnnl_status_t st =
+      dnnl_eltwise_forward_desc_init(&op, dnnl_forward_inference, alg, md, ab[0], ab[1]);
+  return laci_pd_of(pd, engine, st, &op, attr);
+}
+static inline dnnl_status_t laci_pd_binary(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
+                                           dnnl_alg_kind_t alg, const laci_md_view md[3],
+                                           const_dnnl_primitive_attr_t attr) {
+  dnnl_binary_desc_t op;
+  dnnl_status_t st = dnnl_binary_desc_init(&op, alg, md[0], md[1], md[2]);
+  return laci_pd_of(pd, engine, st, &op, attr);
+}
+static inline dnnl_status_t laci_pd_batch_norm(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
+                                               laci_md_view md, float epsilon, unsigned flags,
+                                               const_dnnl_primitive_attr_t attr) {
+  dnnl_batch_normalization_desc_t op;
+  dnnl_status_t st =
+      dnnl_batch_normalization_forward_desc_init(&op, dnnl_forward_inference, md, epsilon, flags);
+  return laci_pd_of(pd, engine, st, &op, attr);
+}
+static inline dnnl_status_t laci_pd_layer_norm(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
+                                               laci_md_view md, float epsilon, unsigned flags,
+                                               const_dnnl_primitive_attr_t attr) {
+  dnnl_layer_normalization_desc_t op;
+  dnnl_status_t st = dnnl_layer_normalization_forward_desc_init(&op, dnnl_forward_inference, md,
+                                                                NULL, epsilon, flags);
+  return laci_pd_of(pd, engine, st, &op, attr);
+}
+static inline dnnl_status_t laci_pd_softmax(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
+                                            dnnl_alg_kind_t alg, laci_md_view md, int axis,
+                                            const_dnnl_primitive_attr_t attr) {
+  dnnl_softmax_v2_desc_t op;
+  dnnl_status_t st =
+      dnnl_softmax_v2_forward_desc_init(&op, dnnl_forward_inference, alg, md, md, axis);
+  return laci_pd_of(pd, engine, st, &op, attr);
+}
+static inline dnnl_status_t laci_pd_reduction(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
+                                              dnnl_alg_kind_t alg, const laci_md_view md[2],
+                                              float p, const_dnnl_primitive_attr_t attr) {
+  dnnl_reduction_desc_t op;
+  dnnl_status_t st = dnnl_reduction_desc_init(&op, alg, md[0], md[1], p, 0);
+  return laci_pd_of(pd, engine, st, &op, attr);
+}
+static inline dnnl_status_t laci_pd_resample(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
+                                             dnnl_alg_kind_t alg, const laci_md_view md[2],
+                                             const_dnnl_primitive_attr_t attr) {
+  dnnl_resampling_desc_t op;
+  dnnl_status_t st =
+      dnnl_resampling_forward_desc_init(&op, dnnl_forward_inference, alg, NULL, md[0], md[1]);
+  return laci_pd_of(pd, engine, st, &op, attr);
+}
+static inline dnnl_status_t laci_pd_concat(dnnl_primitive_desc_t *pd, dnnl_engine_t engine, int n,
+                                           int axis, const laci_md_view *sources,
+                                           const_dnnl_primitive_attr_t attr) {
+  dnnl_memory_desc_t *mds = (dnnl_memory_desc_t *)laci_alloc((size_t)n, sizeof *mds);
+  if (!mds) return dnnl_out_of_memory;
+  for (int at = 0; at < n; at++) mds[at] = *sources[at];
+  dnnl_status_t st = dnnl_concat_primitive_desc_create(pd, NULL, n, axis, mds, attr, engine);
+  laci_free(mds);
+  return st;
+}
+
+#endif
+#endif

@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Types of all values for the given input shapes, and what does not depend on the inputs.
+ *
+ * The graph's own inference (graph/infer.h) writes into the graph and knows symbols; here every
+ * size is a number, the graph is shared and stays as it is, and contents of any size fold: one walk
+ * asks each operator for its shapes and evaluates what is constant. Next: fuse.c. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "engine/cpu/net_in.h"
+#include "base/error.h"
+#include "engine/row.h"
+
+static const int64_t most_elements = (int64_t)1 << 31, most_folded = (int64_t)1 << 28;
+enum { KNOWN_ELEMENTS = 4096 }; /* contents that shape rules may ask for */
+
+void laci_constant_clear(laci_constant *constant) {
+  if (!constant) return;
+  laci_free(constant->i);
+  laci_free(constant->owned);
+  constant->i = NULL;
+  constant->owned = NULL;
+  constant->f = NULL;
+}
+
+/* ---- Contents ---- */
+
+/** Elements of a stored tensor as the file has them. */
+static lac_status fetch(const laci_net *net, const laci_stored *stored, int64_t first, int64_t n,
+                        void *to, lac_error *err) {
+  size_t size = lac_dtype_size(stored->dtype), offset = (size_t)first * size;
+  size_t bytes = (size_t)n * size;
+  if (net->fetch && !stored->owned) {
+    return net->fetch(net->fetch_context, stored->bytes + offset, bytes, to, err);
+  }
+  if (bytes) memcpy(to, stored->bytes + offset, bytes);
+  return LAC_OK;
+}
+
+static const laci_stored *stored_of(const laci_net *net, int value) {
+  return &net->graph->stored[net->graph->values[value].stored];
+}
+
+lac_status laci_net_read_floats(const laci_net *net, int value, int64_t first, int64_t n, float *to,
+                                lac_error *err) {
+  enum { RUN = 2048 };
+  const laci_constant *c = net->values[value].constant;
+  const laci_stored *stored = c->f ? NULL : stored_of(net, value);
+  if (c->f) memcpy(to, c->f + first, (size_t)n * sizeof *to);
+  if (c->f) return LAC_OK;
+  if (stored->dtype == LAC_DTYPE_F32) return fetch(net, stored, first, n, to, err);
+  double run[RUN], bytes[RUN];
+  for (int64_t at = 0; at < n; at += RUN) {
+    int64_t some = n - at < RUN ? n - at : RUN;
+    lac_status st = fetch(net, stored, first + at, some, bytes, err);
+    if (st) return st;
+    laci_read_f(stored->dtype, bytes, 0, some, run);
+    for (int64_t i = 0; i < some; i++) to[at + i] = (float)run[i];
+  }
+  return LAC_OK;
+}
+
+const float *laci_net_floats(laci_net *net, int value) {
+  laci_constant *c = net->values[value].constant;
+  lac_error why = {0};
+  if (!c || c->i || c->f || net->status || !laci_net_is_float(net, value)) return c ? c->f : NULL;
+  if (!laci_net_may_take(net, laci_bytes_of(c->count, sizeof *c->f), value)) return NULL;
+  float *floats = laci_alloc((size_t)c->count, sizeof *floats);
+  if (!floats) {
+    laci_net_no_memory(net);
+    return NULL;
+  }
+  lac_status st = laci_net_read_floats(net, value, 0, c->count, floats, &why);
+  if (st) {
+    laci_net_fail(net, st, "%s: %s", net->graph->values[value].name, why.text);
+    laci_free(floats);
+    return NULL;
+  }
+  c->f = c->owned = floats;
+  net->constant_bytes += (size_t)c->count * sizeof *floats;
+  return floats;
+}
+
+static lac_status copy_stored(const laci_net *net, int value, laci_buf **buf, lac_error *err) {
+  const laci_stored *stored = stored_of(net, value);
+  if (!net->fetch || stored->owned) {
+    return laci_buf_from_bytes(&net->values[value].type, stored->bytes, stored->size_bytes, buf,
+                               err);
+  }
+  void *bytes = laci_alloc(stored->size_bytes, 1);
+  if (!bytes) return laci_fail_memory(err, stored->name);
+  lac_status st = fetch(net, stored, 0,
+                        (int64_t)(stored->size_bytes / lac_dtype_size(stored->dtype)), bytes, err);
+  if (!st) {
+    st = laci_buf_from_bytes(&net->values[value].type, bytes, stored->size_bytes, buf, err);
+  }
+  laci_free(bytes);
+  return st;
+}
+
+/** Without a failure on record: inference asks for what it can do without. */
+static lac_status copy_constant(const laci_net *net, int value, laci_buf **buf, lac_error *err) {
+  const laci_net_value *v = &net->values[value];
+  const laci_constant *c = v->constant;
+  if (!c->f && !c->i) return copy_stored(net, value, buf, err);
+  lac_status st = laci_buf_create(v->type.dtype, &v->type.shape, buf, err);
+  if (st) return st;
+  for (int64_t at = 0; (*buf)->f && at < c->count; at++) (*buf)->f[at] = (double)c->f[at];
+  if ((*buf)->i) memcpy((*buf)->i, c->i, (size_t)c->count * sizeof *c->i);
+  return LAC_OK;
+}
+
+laci_buf *laci_net_constant_buf(laci_net *net, int value) {
+  laci_buf *buf = NULL;
+  const laci_constant *c = net->values[value].constant;
+  if (net->status || !c) return NULL;
+  if (!laci_net_may_take(net, laci_bytes_of(c->count, sizeof *buf->f), value)) return NULL;
+  lac_error why = {0};
+  lac_status st = copy_constant(net, value, &buf, &why);
+  if (st) laci_net_fail(net, st, "%s: %s", net->graph->values[value].name, why.text);
+  return st ? NULL : buf;
+}
+
+bool laci_net_scalar(laci_net *net, int value, double *x) {
+  const laci_constant *c = net->values[value].constant;
+  if (!c || c->count != 1) return false;
+  laci_buf *buf = NULL;
+  if (copy_constant(net, value, &buf, NULL)) return false;
+  *x = laci_buf_get_f(buf, 0);
+  laci_buf_destroy(buf);
+  return true;
+}
+
+/** Keeps a folded result; floats as f32. */
+static lac_status keep(laci_net *net, int value, laci_buf *buf, lac_error *err) {
+  laci_constant *c = laci_arena_alloc(&net->memory, 1, sizeof *c);
+  if (!c) return laci_fail_memory(err, "constants");
+  c->count = buf->count;
+  net->values[value].constant = c;
+  if (buf->i) {
+    c->i = buf->i;
+    buf->i = NULL;
+    net->constant_bytes += (size_t)c->count * sizeof *c->i;
+    return LAC_OK;
+  }
+  c->owned = laci_alloc((size_t)buf->count, sizeof *c->owned);
+  if (!c->owned) return laci_fail_memory(err, "constants");
+  for (int64_t at = 0; at < buf->count; at++) c->owned[at] = (float)buf->f[at];
+  c->f = c->owned;
+  net->constant_bytes += (size_t)c->count * sizeof *c->f;
+  return LAC_OK;
+}
+
+/* ---- Inputs ---- */
+
+static lac_status fix_input(laci_net *net, const laci_input_shape *fixed, int64_t *bound,
+                            lac_error *err) {
+  char found[128], wanted[128];
+  int id = laci_graph_find_value(net->graph, fixed->name);
+  if (id < 0 || !net->graph->values[id].is_input) {
+    return laci_graph_fail_input(net->graph, fixed->name, err);
+  }
+  laci_shape *shape = &net->values[id].type.shape;
+  if (shape->rank < 0) {
+    *shape = fixed->shape;
+    return LAC_OK;
+  }
+  bool fits = shape->rank == fixed->shape.rank;
+  for (int axis = 0; fits && axis < shape->rank; axis++) {
+    int64_t size = fixed->shape.dims[axis];
+    if (size < 0) continue;
+    if (shape->dims[axis] >= 0) {
+      fits = shape->dims[axis] == size;
+    } else {
+      int64_t *slot = &bound[-shape->dims[axis]];
+      fits = *slot < 0 || *slot == size;
+      *slot = size;
+    }
+  }
+  if (fits) return LAC_OK;
+  return laci_fail(err, LAC_BAD_SHAPE, "input '%s' has shape %s, which cannot be %s", fixed->name,
+                   laci_shape_text(shape, found, sizeof found),
+                   laci_shape_text(&fixed->shape, wanted, sizeof wanted));
+}
+
+static lac_status check_input(const laci_net *net, int value, lac_error *err) {
+  const laci_type *type = &net->values[value].type;
+  const char *name = net->graph->values[value].name;
+  char text[128];
+  if (type->shape.rank < 0) return laci_fail(err, LAC_BAD_SHAPE, "input '%s' needs a shape", name);
+  if (!laci_shape_known(&type->shape)) {
+    return laci_fail(err, LAC_BAD_SHAPE, "input '%s' has shape %s: every size must be given", name,
+                     laci_shape_text(&type->shape, text, sizeof text));
+  }
+  int64_t count = laci_shape_count(&type->shape);
+  if (count < 0 || count > most_elements) {
+    return laci_fail(err, LAC_BAD_SHAPE, "input '%s' has shape %s, more than %lld elements", name,
+                     laci_shape_text(&type->shape, text, sizeof text), (long long)most_elements);
+  }
+  if (!laci_dtype_is_float(type->dtype) && !laci_dtype_is_integer(type->dtype)) {
+    return laci_fail(err, LAC_UNSUPPORTED, "input '%s' holds %s", name,
+                     lac_dtype_name(type->dtype));
+  }
+  return LAC_OK;
+}
+
+/** Declared shapes, with the sizes that the caller fixes wherever the file uses the same symbol. */
+static lac_status fix_inputs(laci_net *net, const laci_input_shape *fixed, int n_fixed,
+                             lac_error *err) {
+  const laci_graph *graph = net->graph;
+  int64_t *bound = laci_alloc((size_t)graph->n_symbols + 1, sizeof *bound);
+  if (!bound) return laci_fail_memory(err, "input shapes");
+  for (int at = 0; at <= graph->n_symbols; at++) bound[at] = -1;
+  lac_status st = LAC_OK;
+  for (int at = 0; at < n_fixed && !st; at++) st = fix_input(net, &fixed[at], bound, err);
+  for (int at = 0; at < graph->n_inputs && !st; at++) {
+    laci_type *type = &net->values[graph->inputs[at]].type;
+    for (int axis = 0; axis < type->shape.rank; axis++) {
+      int64_t *size = &type->shape.dims[axis];
+      if (*size < 0 && bound[-*size] >= 0) *size = bound[-*size];
+    }
+    if (type->dtype == LAC_DTYPE_NONE) type->dtype = LAC_DTYPE_F32;
+    st = check_input(net, graph->inputs[at], err);
+  }
+  laci_free(bound);
+  return st;
+}
+
+/* ---- Nodes ---- */
+
+static int64_t unknown_size(laci_infer *infer) {
+  (void)infer;
+  return -1;
+}
+
+typedef struct look {
+  const laci_type **in;
+  const laci_buf **known;
+  laci_buf **owned; /* known, as what it has to be freed as */
+  laci_buf *shapes; /* operands of operators that look at shapes only */
+  laci_type *out;
+  laci_buf **results;
+} look;
+
+static void look_clear(const laci_node *node, look *l) {
+  for (int at = 0; l->owned && at < node->n_inputs; at++) laci_buf_destroy(l->owned[at]);
+  for (int at = 0; l->results && at < node->n_outputs; at++) laci_buf_destroy(l->results[at]);
+  laci_free(l->in);
+  laci_free(l->known);
+  laci_free(l->owned);
+  laci_free(l->shapes);
+  laci_free(l->out);
+  laci_free(l->results);
+}
+
+static lac_status look_init(laci_net *net, const laci_node *node, bool all, look *l,
+                            lac_error *err) {
+  size_t n_in = (size_t)node->n_inputs, n_out = (size_t)node->n_outputs;
+  uint64_t held = 0;
+  *l = (look){.in = laci_alloc(n_in, sizeof *l->in),
+              .known = laci_alloc(n_in, sizeof *l->known),
+              .owned = laci_alloc(n_in, sizeof *l->owned),
+              .shapes = laci_alloc(n_in, sizeof *l->shapes),
+              .out = laci_alloc(n_out, sizeof *l->out),
+              .results = laci_alloc(n_out, sizeof *l->results)};
+  if (!l->in || !l->known || !l->owned || !l->shapes || !l->out || !l->results) {
+    return laci_fail_memory(err, node->name);
+  }
+  for (int at = 0; at < node->n_outputs; at++) l->out[at].shape = laci_shape_unknown();
+  for (int at = 0; at < node->n_inputs; at++) {
+    if (node->inputs[at] < 0) continue;
+    const laci_net_value *v = &net->values[node->inputs[at]];
+    l->in[at] = &v->type;
+    if (!v->constant || (!all && v->constant->count > KNOWN_ELEMENTS)) continue;
+    held += laci_bytes_of(v->constant->count, sizeof(double));
+    if (all && !laci_net_may_take(net, held, node->inputs[at])) return net->status;
+    lac_status st = copy_constant(net, node->inputs[at], &l->owned[at], err);
+    if (st == LAC_NO_MEMORY || (st && all)) return st;
+    l->known[at] = st ? NULL : l->owned[at];
+  }
+  return LAC_OK;
+}
+
+/** Is the node's result the same in every run? */
+static bool is_constant(const laci_net *net, const laci_node *node) {
+  if (node->n_captures > 0) return false;
+  for (int at = 0; at < node->n_inputs && !node->op->shape_only; at++) {
+    if (node->inputs[at] >= 0 && !net->values[node->inputs[at]].constant) return false;
+  }
+  return true;
+}
+
+static lac_status take_types(laci_net *net, const laci_node *node, const look *l, lac_error *err) {
+  char text[128];
+  for (int at = 0; at < node->n_outputs; at++) {
+    if (node->outputs[at] < 0) continue;
+    laci_type *type = &net->values[node->outputs[at]].type;
+    lac_dtype declared = type->dtype;
+    *type = l->out[at];
+    if (type->dtype == LAC_DTYPE_NONE) type->dtype = declared;
+    if (!laci_shape_known(&type->shape)) {
+      return laci_fail(err, LAC_UNSUPPORTED,
+                       "%s (%s): the shape of output %d cannot be told from the inputs' shapes",
+                       node->name, node->type, at);
+    }
+    int64_t count = laci_shape_count(&type->shape);
+    if (count < 0 || count > most_elements) {
+      return laci_fail(err, LAC_BAD_SHAPE,
+                       "%s (%s): output %d would have shape %s, more than %" PRId64 " elements",
+                       node->name, node->type, at, laci_shape_text(&type->shape, text, sizeof text),
+                       most_elements);
+    }
+  }
+  return LAC_OK;
+}
+
+/** The results as they are computed, and kept. */
+static bool may_fold(laci_net *net, const laci_node *node) {
+  uint64_t bytes = 0;
+  for (int at = 0; at < node->n_outputs; at++) {
+    if (node->outputs[at] < 0) continue;
+    int64_t count = laci_shape_count(&net->values[node->outputs[at]].type.shape);
+    bytes += laci_bytes_of(count, sizeof(double) + sizeof(float));
+    if (!laci_net_may_take(net, bytes, node->outputs[at])) return false;
+  }
+  return true;
+}
+
+static lac_status fold(laci_net *net, const laci_node *node, look *l, lac_error *err) {
+  lac_status st = may_fold(net, node) ? LAC_OK : net->status;
+  for (int at = 0; at < node->n_inputs; at++) {
+    if (!l->in[at] || l->known[at]) continue;
+    l->shapes[at] = (laci_buf){.dtype = l->in[at]->dtype, .shape = l->in[at]->shape, .count = -1};
+    l->known[at] = &l->shapes[at];
+  }
+  for (int at = 0; at < node->n_outputs && !st; at++) {
+    if (node->outputs[at] < 0) continue;
+    const laci_type *type = &net->values[node->outputs[at]].type;
+    st = laci_buf_create(type->dtype, &type->shape, &l->results[at], err);
+  }
+  laci_eval eval = {.node = node,
+                    .n_in = node->n_inputs,
+                    .n_out = node->n_outputs,
+                    .in = l->known,
+                    .out = l->results,
+                    .err = err};
+  if (!st) st = node->op->eval(&eval);
+  for (int at = 0; at < node->n_outputs && !st; at++) {
+    if (l->results[at]) st = keep(net, node->outputs[at], l->results[at], err);
+  }
+  return st;
+}
+
+static int64_t largest_output(const laci_net *net, const laci_node *node) {
+  int64_t most = 0;
+  for (int at = 0; at < node->n_outputs; at++) {
+    if (node->outputs[at] < 0) continue;
+    int64_t count = laci_shape_count(&net->values[node->outputs[at]].type.shape);
+    if (count > most) most = count;
+  }
+  return most;
+}
+
+static lac_status infer_node(laci_net *net, int id, lac_error *err) {
+  const laci_node *node = &net->graph->nodes[id];
+  look l = {0};
+  lac_status st = laci_engine_node_check(node, err);
+  if (st) return st;
+  bool constant = is_constant(net, node);
+  st = look_init(net, node, constant && !node->op->shape_only, &l, err);
+  if (st) goto out;
+  laci_infer infer = {.node = node,
+                      .n_in = node->n_inputs,
+                      .n_out = node->n_outputs,
+                      .in = l.in,
+                      .known = l.known,
+                      .out = l.out,
+                      .new_symbol = unknown_size,
+                      .err = err};
+  st = node->op->infer(&infer);
+  if (!st) st = take_types(net, node, &l, err);
+  if (!st && constant && largest_output(net, node) <= most_folded) st = fold(net, node, &l, err);
+out:
+  look_clear(node, &l);
+  return st;
+}
+
+static lac_status start_values(laci_net *net, lac_error *err) {
+  const laci_graph *graph = net->graph;
+  net->values = laci_alloc((size_t)graph->n_values, sizeof *net->values);
+  if (!net->values) return laci_fail_memory(err, "the plan's values");
+  for (int v = 0; v < graph->n_values; v++) {
+    net->values[v] = (laci_net_value){.type = graph->values[v].type, .tensor = -1};
+  }
+  for (int at = 0; at < graph->n_stored; at++) {
+    const laci_stored *stored = &graph->stored[at];
+    int64_t count = laci_shape_count(&stored->shape);
+    bool usable = laci_dtype_is_float(stored->dtype) || laci_dtype_is_integer(stored->dtype);
+    if (stored->value < 0 || count < 0 || !usable) continue;
+    if ((uint64_t)count > stored->size_bytes / lac_dtype_size(stored->dtype)) {
+      return laci_fail(err, LAC_BAD_SHAPE, "%s: %zu bytes are fewer than its shape wants",
+                       stored->name, stored->size_bytes);
+    }
+    laci_constant *c = laci_arena_alloc(&net->memory, 1, sizeof *c);
+    if (!c) return laci_fail_memory(err, "constants");
+    c->count = count;
+    net->values[stored->value].constant = c;
+    net->values[stored->value].type = (laci_type){.dtype = stored->dtype, .shape = stored->shape};
+  }
+  return LAC_OK;
+}
+
+lac_status laci_net_infer(laci_net *net, const laci_input_shape *fixed, int n_fixed,
+                          lac_error *err) {
+  lac_status st = start_values(net, err);
+  if (!st) st = fix_inputs(net, fixed, n_fixed, err);
+  for (int node = 0; node < net->graph->n_nodes && !st; node++) st = infer_node(net, node, err);
+  return st;
+}

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What is fused behind a node, rule by rule: fuse.c has the table.
+ *
+ *     Conv -> batch norm or constants along the channels      into weights and bias
+ *          -> Relu, Clip, x * number + number ...             functions
+ *          -> x * sigmoid(x), gelu in pieces                  one function
+ *          -> + another value                                 a sum
+ */
+#include <math.h>
+
+#include "engine/cpu/net_in.h"
+#include "graph/ops.h"
+
+/** The node that alone reads the result, once; -1: there is none to fuse. */
+static int next_node(const laci_net *net, const laci_fused *fused) {
+  if (!laci_net_is_float(net, fused->output)) return -1;
+  return laci_plan_only_reader(net, fused->output);
+}
+
+/** The two nodes that read the result, once each. */
+static bool two_readers(const laci_net *net, const laci_fused *fused, int readers[2]) {
+  return laci_net_is_float(net, fused->output) &&
+         laci_plan_readers(net, fused->output, readers) == 2 &&
+         laci_plan_uses(net, fused->output) == 2;
+}
+
+/* ---- Scales and shifts of channels ---- */
+
+typedef struct affine {
+  float *scale, *shift; /* [channels] */
+} affine;
+
+static bool affine_of_norm(laci_net *net, const laci_node *node, int64_t channels, affine *out) {
+  const float *p[5] = {0};
+  for (int at = 1; at < 5; at++) {
+    if (!laci_net_has(node, at) || laci_net_shape(net, node->inputs[at])->rank != 1) return false;
+    if (laci_net_shape(net, node->inputs[at])->dims[0] != channels) return false;
+    p[at] = laci_net_floats(net, node->inputs[at]);
+    if (!p[at]) return false;
+  }
+  double epsilon = laci_node_float(node, "epsilon", 1e-5f);
+  for (int64_t c = 0; c < channels; c++) {
+    double scale = p[1][c] / sqrt((double)p[4][c] + epsilon);
+    out->scale[c] = (float)scale;
+    out->shift[c] = (float)(p[2][c] - p[3][c] * scale);
+  }
+  return true;
+}
+
+/** Is the constant one number, or one number a channel of axis `axis` of `rank`? */
+static bool along_channels(const laci_net *net, int value, int rank, int axis, int64_t channels) {
+  const laci_shape *s = laci_net_shape(net, value);
+  int64_t count = laci_shape_count(s);
+  if (s->rank > rank) return false;
+  if (count == 1) return true;
+  int at = axis - (rank - s->rank);
+  return at >= 0 && count == channels && s->dims[at] == channels;
+}
+
+/** Channel by channel: y = x op c or c op x. False: not a scale and a shift. */
+static bool affine_of_number(const laci_op *op, bool left, float c, float *scale, float *shift) {
+  *scale = 1;
+  *shift = 0;
+  if (op == &laci_op_add) *shift = c;
+  if (op == &laci_op_mul) *scale = c;
+  if (op == &laci_op_div) *scale = 1 / c;
+  if (op == &laci_op_sub) {
+    *scale = left ? 1 : -1;
+    *shift = left ? -c : c;
+  }
+  return op != &laci_op_div || (left && c != 0);
+}
+
+/** y = x op c or c op x, for a constant c along the channels. */
+static bool affine_of_constant(laci_net *net, const laci_node *node, const laci_fused *fused,
+                               int axis, affine *out) {
+  const laci_op *op = node->op;
+  bool known = op == &laci_op_add || op == &laci_op_sub || op == &laci_op_mul || op == &laci_op_div;
+  int rank = laci_net_shape(net, fused->output)->rank;
+  if (!known || node->n_inputs != 2) return false;
+  bool left = node->inputs[0] == fused->output; /* x is the left operand */
+  int other = node->inputs[left];
+  if (op == &laci_op_div && !left) return false;
+  if (!laci_net_is_constant(net, other)) return false;
+  if (!along_channels(net, other, rank, axis, fused->channels)) return false;
+  const float *c = laci_net_floats(net, other);
+  if (!c) return false;
+  bool single = net->values[other].constant->count == 1;
+  for (int64_t at = 0; at < fused->channels; at++) {
+    float x = c[single ? 0 : at];
+    if (!affine_of_number(op, left, x, &out->scale[at], &out->shift[at])) return false;
+  }
+  return true;
+}
+
+bool laci_plan_is_inference_norm(const laci_node *node) {
+  if (node->op != &laci_op_batch_normalization || node->n_inputs < 5) return false;
+  if (node->version < 9 && laci_node_int(node, "spatial", 1) == 0) return false;
+  if (node->version >= 14 && laci_node_int(node, "training_mode", 0) != 0) return false;
+  for (int at = 1; at < node->n_outputs; at++) {
+    if (node->outputs[at] >= 0) return false;
+  }
+  return true;
+}
+
+static bool take_scale(laci_net *net, laci_fused *fused, const laci_node *next) {
+  const laci_node *node = &net->graph->nodes[fused->node];
+  int rank = laci_net_shape(net, fused->output)->rank;
+  int axis = node->op == &laci_op_conv ? 1 : rank - 1;
+  size_t n = (size_t)fused->channels;
+  affine a = {.scale = laci_alloc(n, sizeof(float)), .shift = laci_alloc(n, sizeof(float))};
+  bool fits = a.scale && a.shift && axis >= 0;
+  if (fits && laci_plan_is_inference_norm(next)) {
+    fits = axis == 1 && next->inputs[0] == fused->output &&
+           affine_of_norm(net, next, fused->channels, &a);
+  } else if (fits) {
+    fits = affine_of_constant(net, next, fused, axis, &a);
+  }
+  if (fits && !fused->scale) {
+    fused->scale = laci_net_new(net, n, sizeof(float));
+    fused->shift = laci_net_new(net, n, sizeof(float));
+    fits = fused->scale && fused->shift;
+    for (size_t at = 0; fits && at < n; at++) fused->scale[at] = 1;
+  }
+  for (size_t at = 0; fits && at < n; at++) {
+    fused->scale[at] *= a.scale[at];
+    fused->shift[at] = fused->shift[at] * a.scale[at] + a.shift[at];
+  }
+  laci_free(a.scale);
+  laci_free(a.shift);
+  return fits;
+}
+
+bool laci_chain_scale(laci_net *net, laci_fused *fused) {
+  int next = next_node(net, fused);
+  if (next < 0 || fused->channels < 1 || fused->n_posts > 0) return false;
+  if (!take_scale(net, fused, &net->graph->nodes[next])) return false;
+  laci_fused_append(net, fused, next);
+  return true;
+}
+
+/* ---- Functions ---- */
+
+/** Another post of the same algorithm? oneDNN 2.6 applies the parameters of the first to both. */
+static bool has_function(const laci_fused *fused, const laci_function *f) {
+  for (int at = 0; at < fused->n_posts; at++) {
+    const laci_function *have = &fused->posts[at].function;
+    if (fused->posts[at].value >= 0 || have->kind != f->kind) continue;
+    if (have->alpha != f->alpha || have->beta != f->beta) return true;
+  }
+  return false;
+}
+
+/** Appends functions; two linear ones in a row become one. False, and nothing done, where the fused
+ * node cannot take all of them. */
+static bool add_functions(laci_fused *fused, int n, const laci_function *functions) {
+  laci_fused longer = *fused;
+  for (int at = 0; at < n; at++) {
+    laci_function f = functions[at];
+    laci_post *last = longer.n_posts > 0 ? &longer.posts[longer.n_posts - 1] : NULL;
+    if (last && last->value < 0 && last->function.kind == LACI_FUNCTION_LINEAR &&
+        f.kind == LACI_FUNCTION_LINEAR) {
+      f.beta += f.alpha * last->function.beta;
+      f.alpha *= last->function.alpha;
+      longer.n_posts--;
+    }
+    if (longer.n_posts == LACI_FUSED_MAX_POSTS || has_function(&longer, &f)) return false;
+    longer.posts[longer.n_posts++] = (laci_post){.value = -1, .function = f};
+  }
+  *fused = longer;
+  return true;
+}
+
+bool laci_chain_function(laci_net *net, laci_fused *fused) {
+  int next = next_node(net, fused), input;
+  laci_function f[2];
+  if (next < 0) return false;
+  const laci_node *node = &net->graph->nodes[next];
+  int n = laci_functions_of(net, node, &input, f);
+  if (n == 0 || node->inputs[input] != fused->output) return false;
+  if (!laci_shape_equal(laci_net_shape(net, fused->output), laci_net_shape(net, node->outputs[0])))
+    return false;
+  if (!add_functions(fused, n, f)) return false;
+  laci_fused_append(net, fused, next);
+  return true;
+}
+
+/** x * sigmoid(x), x * hardsigmoid(x): two readers, one of which reads the other. */
+bool laci_chain_gate(laci_net *net, laci_fused *fused) {
+  int readers[2];
+  if (!two_readers(net, fused, readers)) return false;
+  const laci_node *gate = &net->graph->nodes[readers[0]], *product = &net->graph->nodes[readers[1]];
+  int inner[2];
+  bool smooth = gate->op == &laci_op_sigmoid;
+  bool hard = gate->op == &laci_op_hard_sigmoid &&
+              fabsf(laci_node_float(gate, "alpha", 0.2f) * 6 - 1) < 1e-5f &&
+              laci_node_float(gate, "beta", 0.5f) == 0.5f;
+  if ((!smooth && !hard) || product->op != &laci_op_mul || product->n_inputs != 2) return false;
+  if (laci_plan_is_fused(net, readers[0]) || laci_plan_is_fused(net, readers[1])) return false;
+  int y = gate->outputs[0], x = fused->output;
+  if (laci_plan_uses(net, y) != 1 || laci_plan_readers(net, y, inner) != 1) return false;
+  if (!((product->inputs[0] == x && product->inputs[1] == y) ||
+        (product->inputs[0] == y && product->inputs[1] == x))) {
+    return false;
+  }
+  laci_function e = {smooth ? LACI_FUNCTION_SWISH : LACI_FUNCTION_HARDSWISH, smooth ? 1 : 1.0f / 6,
+                     smooth ? 0 : 0.5f};
+  if (!add_functions(fused, 1, &e)) return false;
+  laci_fused_append(net, fused, readers[0]);
+  laci_fused_append(net, fused, readers[1]);
+  return true;
+}
+
+/** x / sqrt 2 -> Erf -> + 1 -> * x -> / 2, in the orders that exporters write: gelu. */
+bool laci_chain_gelu(laci_net *net, laci_fused *fused) {
+  int readers[2];
+  if (!two_readers(net, fused, readers)) return false;
+  int x = fused->output, at[5], next[2], input;
+  laci_function e[2];
+  at[0] = readers[0];
+  const laci_graph *graph = net->graph;
+  if (laci_functions_of(net, &graph->nodes[at[0]], &input, e) != 1) return false;
+  if (e[0].kind != LACI_FUNCTION_LINEAR || fabsf(e[0].alpha - 0.70710678f) > 1e-4f ||
+      e[0].beta != 0) {
+    return false;
+  }
+  for (int step = 1; step < 5; step++) { /* each has one reader */
+    int y = graph->nodes[at[step - 1]].outputs[0];
+    if (laci_plan_uses(net, y) != 1 || laci_plan_readers(net, y, next) != 1) return false;
+    at[step] = next[0];
+    if (laci_plan_is_fused(net, at[step])) return false;
+  }
+  const laci_node *mul = &graph->nodes[at[3]];
+  bool one = laci_functions_of(net, &graph->nodes[at[2]], &input, e) == 1 &&
+             e[0].kind == LACI_FUNCTION_LINEAR && e[0].alpha == 1 && e[0].beta == 1;
+  bool half = laci_functions_of(net, &graph->nodes[at[4]], &input, e) == 1 &&
+              e[0].kind == LACI_FUNCTION_LINEAR && e[0].alpha == 0.5f && e[0].beta == 0;
+  bool times_x = mul->op == &laci_op_mul && (mul->inputs[0] == x || mul->inputs[1] == x) &&
+                 mul->inputs[0] != mul->inputs[1];
+  if (graph->nodes[at[1]].op != &laci_op_erf || !one || !half || !times_x || readers[1] != at[3]) {
+    return false;
+  }
+  laci_function gelu = {LACI_FUNCTION_GELU_ERF, 0, 0};
+  if (!add_functions(fused, 1, &gelu)) return false;
+  for (int step = 0; step < 5; step++) laci_fused_append(net, fused, at[step]);
+  return true;
+}
+
+/* ---- A sum ---- */
+
+/** x + another value of the same shape. */
+bool laci_chain_sum(laci_net *net, laci_fused *fused) {
+  int next = next_node(net, fused);
+  if (next < 0) return false;
+  const laci_node *node = &net->graph->nodes[next];
+  if ((node->op != &laci_op_add && node->op != &laci_op_sum) || node->n_inputs != 2) return false;
+  int other = node->inputs[node->inputs[0] == fused->output];
+  if (other == fused->output || laci_net_is_constant(net, other)) return false;
+  if (!laci_shape_equal(laci_net_shape(net, other), laci_net_shape(net, fused->output)))
+    return false;
+  for (int at = 0; at < fused->n_posts; at++) {
+    if (fused->posts[at].value >= 0) return false;
+  }
+  if (fused->n_posts == LACI_FUSED_MAX_POSTS) return false;
+  fused->posts[fused->n_posts++] = (laci_post){.value = other};
+  laci_fused_append(net, fused, next);
+  return true;
+}
+
+/* ---- A Relu behind a batch norm of training ---- */
+
+static int output_of(const laci_node *node, int port) {
+  return port < node->n_outputs ? node->outputs[port] : -1;
+}
+
+/** The only computed reader of a value that is no output, or NULL. */
+static const laci_node *only_reading_node(const laci_net *net, int value) {
+  const laci_value *v = &net->graph->values[value];
+  const laci_node *reader = NULL;
+  if (laci_plan_uses(net, value) != 1) return NULL;
+  for (int at = 0; at < v->n_readers; at++) {
+    if (net->computed[v->readers[at]]) reader = &net->graph->nodes[v->readers[at]];
+  }
+  return reader;
+}
+
+static bool norm_takes_relu(const laci_net *net, const laci_node *norm, const laci_node *relu) {
+  const laci_value *y = &net->graph->values[relu->outputs[0]];
+  int n_grads = 0, n_fit = 0;
+  if (norm->op != &laci_op_batch_norm_train || only_reading_node(net, norm->outputs[0]) != relu)
+    return false;
+  for (int at = 0; at < y->n_readers; at++) {
+    const laci_node *grad = &net->graph->nodes[y->readers[at]];
+    if (!net->computed[y->readers[at]] || grad->op != &laci_op_relu_grad) continue;
+    if (grad->inputs[1] != relu->outputs[0]) continue;
+    const laci_node *next = only_reading_node(net, grad->outputs[0]);
+    n_grads++;
+    n_fit += next && next->op == &laci_op_batch_norm_train_grad &&
+             next->inputs[0] == grad->outputs[0] &&
+             laci_net_original(net, next->inputs[1]) == laci_net_original(net, norm->inputs[0]) &&
+             next->inputs[3] == output_of(norm, 1);
+  }
+  return n_grads == n_fit && n_grads <= 1; /* without one, another computes this again for it */
+}
+
+bool laci_chain_norm_relu(laci_net *net, laci_fused *fused) {
+  int next = next_node(net, fused);
+  const laci_node *nodes = net->graph->nodes;
+  if (next < 0 || nodes[next].op != &laci_op_relu) return false;
+  return norm_takes_relu(net, &nodes[fused->node], &nodes[next]) && laci_chain_function(net, fused);
+}

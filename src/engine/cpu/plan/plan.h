@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a plan decides before anything is lowered: what is constant, which nodes are computed, which
+ * of them are one fused node, and where every buffer lies in the arena. No library's type is here.
+ *
+ *   fused node   a node of the graph with those that are computed together with it
+ *   function     an element-wise function of one value
+ *   post         what happens to a fused node's result before it is written
+ *
+ * What a fused node may take in is not decided here: lowering is asked (laci_plan_ask), from the
+ * same list of implementations that it lowers by. Next: constants.c, functions.c, fuse.c, memory.c.
+ */
+#ifndef LACI_ENGINE_CPU_PLAN_H
+#define LACI_ENGINE_CPU_PLAN_H
+
+#include "engine/cpu/net.h"
+#include "graph/op.h"
+
+enum {
+  LACI_FUSED_MAX_POSTS = 6,
+  LACI_FUSED_MAX_READS = 5,
+  LACI_FUSED_MAX_NODES = 8, /* of a pattern, without its last one */
+};
+
+/* ---- Values ---- */
+
+/** Content that does not depend on the inputs: a stored tensor's or a folded one's. Floats are kept
+ * as f32; `f` of a stored tensor is filled when somebody asks (laci_net_floats). */
+typedef struct laci_constant {
+  int64_t count;
+  const float *f; /* or NULL */
+  int64_t *i;     /* or NULL; owned */
+  float *owned;   /* f, unless a weight has it */
+} laci_constant;
+
+typedef struct laci_net_value {
+  laci_type type;
+  laci_constant *constant; /* NULL: computed in every run */
+  int n_uses;              /* by nodes that are computed, and as graph outputs */
+  int n_uses_once;         /* the same as if nothing were computed twice; laci_plan_uses */
+  int tensor;              /* -1: not there yet */
+} laci_net_value;
+
+/* ---- Element-wise functions ---- */
+
+typedef enum laci_function_kind {
+  LACI_FUNCTION_RELU, /* alpha: the slope below 0 */
+  LACI_FUNCTION_ELU,
+  LACI_FUNCTION_LOGISTIC,
+  LACI_FUNCTION_TANH,
+  LACI_FUNCTION_EXP,
+  LACI_FUNCTION_LOG,
+  LACI_FUNCTION_SQRT,
+  LACI_FUNCTION_ABS,
+  LACI_FUNCTION_LINEAR, /* alpha * x + beta */
+  LACI_FUNCTION_POW,    /* alpha * x ^ beta */
+  LACI_FUNCTION_SOFTPLUS,
+  LACI_FUNCTION_MISH,
+  LACI_FUNCTION_SWISH,     /* x * sigmoid(alpha * x) */
+  LACI_FUNCTION_HARDSWISH, /* x * min(max(alpha * x + beta, 0), 1) */
+  LACI_FUNCTION_GELU_ERF,
+  LACI_FUNCTION_GELU_TANH,
+  LACI_FUNCTION_CLIP,           /* to [alpha, beta] */
+  LACI_FUNCTION_CLIP_OPEN,      /* the same; its slope is 0 at the bounds */
+  LACI_FUNCTION_RELU_BY_RESULT, /* its gradient reads the result, not the operand */
+  LACI_N_FUNCTIONS
+} laci_function_kind;
+
+typedef struct laci_function {
+  laci_function_kind kind;
+  float alpha, beta;
+} laci_function;
+
+/** The element-wise functions that a node is, one after the other on input 0 (a constant second
+ * operand included); 0: it is none. */
+int laci_functions_of(laci_net *net, const laci_node *node, int *input, laci_function out[2]);
+/** The functions that an operator of this name and with this node's attributes is; 0: none. */
+int laci_functions_named(const laci_node *node, const char *type, laci_function out[2]);
+/** A Clip whose bounds are the inputs `port` and `port` + 1, or attributes; 0: not constant ones.
+ */
+int laci_function_clip(laci_net *net, const laci_node *node, int port, laci_function *out);
+
+/* ---- Fused nodes ---- */
+
+/** What happens to a result before it is written: + value, or an element-wise function. */
+typedef struct laci_post {
+  int value; /* >= 0: add this value */
+  laci_function function;
+} laci_post;
+
+/** Several nodes that are one thing together. */
+typedef enum laci_pattern {
+  LACI_PATTERN_NONE,
+  LACI_PATTERN_ATTENTION,  /* details: laci_attention_pattern */
+  LACI_PATTERN_LAYER_NORM, /* details: laci_layer_norm_pattern */
+  LACI_PATTERN_RELU_SUM,   /* reads: two summands, and the Relu's result */
+  LACI_N_PATTERNS
+} laci_pattern;
+
+typedef struct laci_fused {
+  int node, tail;       /* tail: the last node that was fused; node itself if none */
+  int output;           /* the value that comes out in the end */
+  float *scale, *shift; /* [channels]: y = scale * y + shift before the posts; NULL: none */
+  int64_t channels;
+  int n_posts;
+  laci_post posts[LACI_FUSED_MAX_POSTS];
+  laci_pattern pattern;
+  const void *details;                      /* of the pattern */
+  int n_reads, reads[LACI_FUSED_MAX_READS]; /* values that a pattern reads, as often as its nodes */
+} laci_fused;
+
+typedef struct laci_attention_pattern {
+  int q, k, v, mask; /* values; k as the product reads it: [.., depth, n_keys]; mask -1: none */
+  float scale;
+  bool zero_nan;
+  int product;               /* the node of the second product */
+  int places[LACI_MAX_RANK]; /* where the product's axes stand in the fused node's output */
+} laci_attention_pattern;
+
+typedef struct laci_layer_norm_pattern {
+  int x, scale, shift; /* values; scale and shift: constants along the last axis; -1: none */
+  float epsilon;
+} laci_layer_norm_pattern;
+
+/** What an implementation can do together with its own node. */
+typedef enum laci_takes {
+  LACI_TAKES_NOTHING = 0,
+  LACI_TAKES_SCALE = 1,     /* scales and shifts of channels */
+  LACI_TAKES_FUNCTIONS = 2, /* element-wise functions behind */
+  LACI_TAKES_SUM = 4,       /* one sum with another value */
+  LACI_TAKES_ONE = 8,       /* of all these only one node */
+  LACI_TAKES_RELU = 16,     /* nothing but a Relu behind a batch norm of training */
+} laci_takes;
+
+/** Lowering's answer: what the implementation takes that would be chosen for the fused node as it
+ * is; -1: there is none. Nothing has been lowered yet. */
+typedef int laci_plan_ask(laci_net *net, const laci_fused *fused);
+
+/** What is computed, and by which fused nodes. */
+LAC_MUST_CHECK lac_status laci_plan_fuse(laci_net *net, laci_plan_ask *ask, lac_error *err);
+/** How often the value is used, for fusion by that. Of one that is computed twice (remat.h), both
+ * must fuse as one would: readers of the other one that forbid it count as too many. */
+int laci_plan_uses(const laci_net *net, int value);
+/** The computed node that alone reads the value, once, and has not been fused; -1: none. */
+int laci_plan_only_reader(const laci_net *net, int value);
+/** The computed node that makes the value, if it is not fused to another and is not the last of
+ * several that became one; -1: none. */
+int laci_plan_producer(const laci_net *net, int value);
+/** The computed nodes that read the value; the first two. */
+int laci_plan_readers(const laci_net *net, int value, int readers[2]);
+/** Is the node part of another's fused node? */
+bool laci_plan_is_fused(const laci_net *net, int node);
+/** The node becomes the new end of the fused node. */
+void laci_fused_append(laci_net *net, laci_fused *fused, int node);
+/** Do all values of the node have elements? If not, it is the plain operator's, and is fused with
+ * nothing. */
+bool laci_plan_has_elements(const laci_net *net, const laci_node *node);
+
+/** A BatchNormalization by constant statistics, one a channel, with one output. */
+bool laci_plan_is_inference_norm(const laci_node *node);
+/** A constant of floats with as many elements as the last axis, along it. */
+bool laci_plan_along_last(const laci_net *net, int value, int64_t last);
+/** Which axes a reduction takes: from the attribute, or from a constant input. False: not known
+ * here. */
+bool laci_plan_reduced_axes(laci_net *net, const laci_node *node, int rank,
+                            bool axes[LACI_MAX_RANK]);
+
+/* ---- Patterns of fuse.c's table ---- */
+
+/** What a pattern found: the nodes before the last one, and what they are together. */
+typedef struct laci_match {
+  int last;
+  int n_nodes, nodes[LACI_FUSED_MAX_NODES];
+  laci_fused fused; /* pattern, details, reads */
+} laci_match;
+
+typedef bool laci_pattern_find(laci_net *net, int node, laci_match *match);
+/** What the pattern takes behind it, once it is a fused node. */
+typedef void laci_pattern_finish(laci_net *net, laci_fused *fused);
+laci_pattern_find laci_find_attention, laci_find_layer_norm, laci_find_relu_sum;
+laci_pattern_finish laci_finish_attention, laci_finish_layer_norm;
+
+/** One more node behind a fused node, or several that are one function; false, and nothing done,
+ * where this rule does not apply. fuse_chain.c */
+typedef bool laci_chain_rule(laci_net *net, laci_fused *fused);
+laci_chain_rule laci_chain_scale, laci_chain_gate, laci_chain_gelu, laci_chain_function,
+    laci_chain_sum, laci_chain_norm_relu;
+
+/* ---- constants.c ---- */
+
+LAC_MUST_CHECK lac_status laci_net_infer(laci_net *net, const laci_input_shape *fixed, int n_fixed,
+                                         lac_error *err);
+/** A constant as f32, or NULL: integers, no constant, no memory. */
+const float *laci_net_floats(laci_net *net, int value);
+/** Part of a constant of floats as f32: elements [first, first + n). */
+LAC_MUST_CHECK lac_status laci_net_read_floats(const laci_net *net, int value, int64_t first,
+                                               int64_t n, float *to, lac_error *err);
+/** One element of a constant of any class. False where the value is none, or has more elements. */
+bool laci_net_scalar(laci_net *net, int value, double *x);
+/** A copy as the operators' eval wants it; destroy it. NULL: no memory, or no constant. */
+laci_buf *laci_net_constant_buf(laci_net *net, int value);
+void laci_constant_clear(laci_constant *constant);
+
+/* ---- memory.c ---- */
+
+/** Gives every arena buffer its offset. */
+void laci_net_place(laci_net *net);
+
+#endif

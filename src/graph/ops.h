@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Every operator by its name in C: laci_op_conv, laci_op_relu_grad ..., for those that ask what a
+ * node does (node->op == &laci_op_conv). Made from the lists of ops/; what is in one: op.h. */
+#ifndef LACI_GRAPH_OPS_H
+#define LACI_GRAPH_OPS_H
+
+#include "graph/op.h"
+
+#define LAC_OP(name) extern const laci_op laci_op_##name;
+#include "graph/ops/internal/ops.def"
+#include "graph/ops/ops.def"
+#undef LAC_OP
+
+#endif
