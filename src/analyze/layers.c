@@ -1,21 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Finding the layers of a graph and seeing their stored tensors as weights. */
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "analyze/layers_in.h"
 #include "base/error.h"
 #include "graph/op.h"
-
-const char *laci_analysis_text(laci_analysis *analysis, const char *format, ...) {
-  char text[1024];
-  va_list args;
-  va_start(args, format);
-  (void)vsnprintf(text, sizeof text, format, args);
-  va_end(args);
-  return laci_arena_text(&analysis->arena, text);
-}
 
 /* Stored float or integer tensor as doubles in the arena. */
 static const double *read_doubles(laci_analysis *analysis, int value, int64_t *n) {

@@ -2,7 +2,8 @@
  * Reading one node's coupling into tracks: shared by the resolve_*.c files.
  *
  * resolve.c walks the nodes; for each, maps are lifted first (resolve_maps.c), then labels are
- * joined (resolve_labels.c); re-cut axes (Reshape) have a file of their own (resolve_recut.c). */
+ * joined (resolve_labels.c); re-cut axes (Reshape) have a file of their own (resolve_recut.c).
+ * ports.c: what all of them ask of the node. */
 #ifndef LACI_ANALYZE_RESOLVE_IN_H
 #define LACI_ANALYZE_RESOLVE_IN_H
 

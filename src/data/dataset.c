@@ -4,14 +4,9 @@
 #include "data/dataset.h"
 
 #include <assert.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "base/error.h"
-#include "base/file.h"
 #include "data/dataset_in.h"
-
-enum { MAX_LINES_BYTES = 1 << 20 };
 
 lac_status laci_dataset_open(const char *folder, const laci_dataset_options *options,
                              laci_dataset **set, lac_error *err) {
@@ -92,45 +87,4 @@ lac_status laci_dataset_changed_sample(const laci_dataset *set, const laci_sampl
   laci_augment_draw draw = laci_augment_draw_of(&change->augment, change->seed, change->sample);
   st = laci_augment_apply(&change->augment, &draw, name, &scratch[0], &scratch[1], err);
   return st ? st : laci_prepare(preparer, name, &scratch[0], out, err);
-}
-
-/* ---- For the kinds ---- */
-
-char *laci_path_in(laci_arena *arena, const char *folder, const char *name) {
-  size_t n = strlen(folder), room = n + strlen(name) + 2;
-  bool slash = n > 0 && folder[n - 1] == '/';
-  char *path = laci_arena_alloc(arena, room, 1);
-  if (path) (void)snprintf(path, room, "%s%s%s", folder, slash ? "" : "/", name);
-  return path;
-}
-
-/** Cuts the text at its line ends; empty lines count only where others follow. */
-static int cut_lines(char *text, const char **lines) {
-  int n = 0, n_filled = 0;
-  for (char *line = text; *line;) {
-    size_t length = strcspn(line, "\n"), kept = length;
-    bool last = line[length] == '\0';
-    if (kept > 0 && line[kept - 1] == '\r') kept--;
-    line[kept] = '\0';
-    lines[n++] = line;
-    if (kept > 0) n_filled = n;
-    line += length + !last;
-  }
-  return n_filled;
-}
-
-lac_status laci_read_lines(laci_arena *arena, const char *path, const char ***lines, int *n_lines,
-                           lac_error *err) {
-  char *text = NULL;
-  lac_status st = laci_file_read_text(path, MAX_LINES_BYTES, &text, err);
-  if (st) return st;
-  size_t n_most = 0; /* empty lines at the end are cut, but need their place before */
-  for (const char *at = text; *at; at++) n_most += *at == '\n';
-  char *copy = laci_arena_text(arena, text);
-  const char **made = copy ? laci_arena_alloc(arena, n_most + 1, sizeof *made) : NULL;
-  laci_free(text);
-  if (!made) return laci_fail_memory(err, path);
-  *n_lines = cut_lines(copy, made);
-  *lines = made;
-  return LAC_OK;
 }

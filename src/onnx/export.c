@@ -9,34 +9,8 @@
 #include "base/error.h"
 #include "base/file_set.h"
 
-#include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
-
-static const uint64_t max_model_bytes = INT32_MAX;
-
-/* ---- Patching the message ---- */
-
-lac_status laci_export_patch(laci_export *x, void *place, const void *bytes, size_t size_bytes,
-                             lac_error *err) {
-  void *array = x->patches;
-  if (!laci_grow(&array, x->n_patches, &x->patch_room, sizeof *x->patches)) {
-    return laci_fail_memory(err, x->path);
-  }
-  x->patches = array;
-  laci_patch *patch = &x->patches[x->n_patches++];
-  *patch = (laci_patch){.place = place, .size_bytes = size_bytes};
-  memcpy(patch->old, place, size_bytes);
-  memcpy(place, bytes, size_bytes);
-  return LAC_OK;
-}
-
-static void undo_patches(laci_export *x) {
-  while (x->n_patches > 0) {
-    const laci_patch *patch = &x->patches[--x->n_patches];
-    memcpy(patch->place, patch->old, patch->size_bytes);
-  }
-}
 
 /** The wide array with changed elements. What did not change keeps its bits: writers differ in what
  * they leave above a narrow element. A signed element is extended as its readers expect. */
@@ -79,44 +53,6 @@ static lac_status patch_stored(laci_export *x, const laci_stored *stored, lac_er
 }
 
 /* ---- Writing ---- */
-
-/** protobuf-c's idea of a place to write to. */
-typedef struct sink {
-  ProtobufCBuffer base;
-  lac_write_bytes *put;
-  void *context;
-  lac_status status;
-  lac_error *err;
-} sink;
-
-static void append(ProtobufCBuffer *base, size_t size_bytes, const uint8_t *bytes) {
-  sink *s = (sink *)base;
-  if (!s->status) s->status = s->put(bytes, size_bytes, s->context, s->err);
-}
-
-lac_status laci_onnx_pack(const ProtobufCMessage *message, const char *path, lac_write_bytes *put,
-                          void *context, lac_error *err) {
-  sink s = {.base.append = append, .put = put, .context = context, .err = err};
-  size_t size = protobuf_c_message_get_packed_size(message);
-  if (size > max_model_bytes) {
-    return laci_fail(err, LAC_UNSUPPORTED,
-                     "%s: would be %zu bytes, more than the 2 GiB that a model file can have; keep"
-                     " its tensors in external data",
-                     path, size);
-  }
-  (void)protobuf_c_message_pack_to_buffer(message, &s.base);
-  return s.status;
-}
-
-static lac_status to_writer(const void *bytes, size_t size_bytes, void *context, lac_error *err) {
-  return laci_writer_append(context, bytes, size_bytes, err);
-}
-
-lac_status laci_onnx_pack_file(const ProtobufCMessage *message, const char *path,
-                               laci_writer *writer, lac_error *err) {
-  lac_status st = laci_onnx_pack(message, path, to_writer, writer, err);
-  return st ? st : laci_writer_finish(writer, err);
-}
 
 /** Data files first: a model that is there has its data. */
 static lac_status commit(laci_export *x, laci_writer *model, lac_error *err) {
@@ -188,7 +124,7 @@ lac_status laci_onnx_save(laci_onnx *file, const laci_graph *graph, const char *
   if (!st) st = laci_export_data(&x, err);
   if (!st) st = laci_onnx_pack_file(&file->model->base, path, model, err);
   if (!st) st = commit(&x, model, err);
-  undo_patches(&x);
+  laci_export_undo(&x);
   clear_marks(file);
   for (size_t at = 0; x.writers && at < file->n_data_files; at++)
     laci_writer_destroy(x.writers[at]);
@@ -210,7 +146,7 @@ lac_status laci_onnx_stream(laci_onnx *file, const laci_graph *graph, lac_write_
     st = patch_stored(&x, &graph->stored[at], err);
   }
   if (!st) st = laci_onnx_pack(&file->model->base, x.path, put, context, err);
-  undo_patches(&x);
+  laci_export_undo(&x);
   laci_free(x.patches);
   laci_arena_clear(&x.arena);
   return st;

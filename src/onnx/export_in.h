@@ -31,6 +31,8 @@ typedef struct laci_export {
 /** Replaces up to 8 bytes of the message until the save is over. */
 LAC_MUST_CHECK lac_status laci_export_patch(laci_export *x, void *place, const void *bytes,
                                             size_t size_bytes, lac_error *err);
+/** Puts all back. */
+void laci_export_undo(laci_export *x);
 
 /** Writes all data files under temporary names, and makes the model refer to them. */
 LAC_MUST_CHECK lac_status laci_export_data(laci_export *x, lac_error *err);

@@ -10,30 +10,16 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum {
   MIN_IR = 3,
   MAX_IR = 13,
   FIRST_IR_WITH_DEFAULTS = 4, /* where an initializer that is listed as input is a default value */
-  MIN_OPSET = 7,
-  MAX_OPSET = 25,
 };
 
 static const int64_t inlining_bytes = INT64_C(1) << 28;
 
 /* ---- Versions ---- */
-
-lac_status laci_import_check_opsets(Onnx__OperatorSetIdProto *const *sets, size_t n,
-                                    lac_error *err) {
-  for (size_t at = 0; at < n; at++) {
-    if (laci_onnx_domain(sets[at]->domain)[0]) continue;
-    if (sets[at]->version >= MIN_OPSET && sets[at]->version <= MAX_OPSET) continue;
-    return laci_fail(err, LAC_UNSUPPORTED, "opset %" PRId64 " of ai.onnx; %d to %d are supported",
-                     sets[at]->version, MIN_OPSET, MAX_OPSET);
-  }
-  return LAC_OK;
-}
 
 static lac_status check_versions(const Onnx__ModelProto *model, lac_error *err) {
   if (model->ir_version < MIN_IR || model->ir_version > MAX_IR) {

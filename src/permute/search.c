@@ -140,16 +140,6 @@ static double efficacy(const laci_found *found) {
   return room > 0 ? 100 * (found->kept - found->kept_identity) / room : 0;
 }
 
-lac_status laci_task_matrix(const laci_task *task, const laci_cut *cut, laci_number number,
-                            const laci_matrix **matrix, lac_error *err) {
-  laci_matrix *kept = &task->matrices[cut - task->cuts->cuts][number];
-  *matrix = kept;
-  if (kept->bytes || laci_matrix_init(kept, number, task->cuts, cut, task->measure, task->pool)) {
-    return LAC_OK;
-  }
-  return laci_fail_memory(err, task->cuts->problem->name);
-}
-
 /* What all runs share. */
 static lac_status open_task(laci_task *task, lac_error *err) {
   task->order = laci_alloc((size_t)task->cuts->n_channels, sizeof *task->order);

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Texts that live as long as an analysis. */
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "analyze/layers_in.h"
+
+const char *laci_analysis_text(laci_analysis *analysis, const char *format, ...) {
+  char text[1024];
+  va_list args;
+  va_start(args, format);
+  (void)vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  return laci_arena_text(&analysis->arena, text);
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The decoded message with other values in some places, for as long as it is being written. */
+#include <string.h>
+
+#include "base/error.h"
+#include "onnx/export_in.h"
+
+lac_status laci_export_patch(laci_export *x, void *place, const void *bytes, size_t size_bytes,
+                             lac_error *err) {
+  void *array = x->patches;
+  if (!laci_grow(&array, x->n_patches, &x->patch_room, sizeof *x->patches)) {
+    return laci_fail_memory(err, x->path);
+  }
+  x->patches = array;
+  laci_patch *patch = &x->patches[x->n_patches++];
+  *patch = (laci_patch){.place = place, .size_bytes = size_bytes};
+  memcpy(patch->old, place, size_bytes);
+  memcpy(place, bytes, size_bytes);
+  return LAC_OK;
+}
+
+void laci_export_undo(laci_export *x) {
+  while (x->n_patches > 0) {
+    const laci_patch *patch = &x->patches[--x->n_patches];
+    memcpy(patch->place, patch->old, patch->size_bytes);
+  }
+}
