@@ -3,7 +3,9 @@
  *
  * Every run is timed as a whole and step by step, on random inputs. What the processor can do at
  * best (multiply-adds in registers, reading from memory) is measured between the runs, so that
- * shares of it hold on a busy machine too. docs/bench.md says how. */
+ * shares of it hold on a busy machine too. docs/bench.md says how. *
+ * Threads. The model belongs to the call, which puts another batch in place for its time; a result
+ * may be read by any number of threads. */
 #ifndef LACUNA_BENCH_H
 #define LACUNA_BENCH_H
 

@@ -2,7 +2,10 @@
  * Running a network on arrays in files: NumPy's .npy in, a folder of .npy out.
  *
  * For arrays in memory see engine.h (fast) and run.h (plain). docs/data.md says which .npy files
- * are read and how they are written. */
+ * are read and how they are written.
+ *
+ * Threads. Several threads may run one model at the same time (model.h), into folders of their own.
+ */
 #ifndef LACUNA_INFER_H
 #define LACUNA_INFER_H
 

@@ -1,5 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A network, loaded from ONNX and written back as ONNX. */
+ * A network, loaded from ONNX and written back as ONNX.
+ *
+ * Threads. Several models are independent of each other. A function that takes a `lac_model *` may
+ * change the model, which belongs to its thread meanwhile. One that takes a `const lac_model *`
+ * leaves network and weights as they are, and several threads may call such functions on one model
+ * at the same time: what they read from its files or infer of it on the way is kept under a lock.
+ * One order counts: lac_inspect, lac_inspect_why, lac_check and lac_mask_from_model infer shapes
+ * when the first of them is called on a model, and what runs a network (engines, lac_run,
+ * lac_infer, lac_eval) reads it without that lock, so that first call has to be over before threads
+ * of both kinds meet. Views may be read by any number of threads. */
 #ifndef LACUNA_MODEL_H
 #define LACUNA_MODEL_H
 

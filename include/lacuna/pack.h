@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Packed N:M weights in a file: a network without the zeros of the layers that hold the pattern,
- * from which every byte of its ONNX file comes back. docs/pack.md describes the format. */
+ * from which every byte of its ONNX file comes back. docs/pack.md describes the format.
+ *
+ * Threads. A report of packing and an open pack are only read until they are destroyed: any number
+ * of threads may share them. A model that is saved belongs to its thread meanwhile. */
 #ifndef LACUNA_PACK_H
 #define LACUNA_PACK_H
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The road: analyse, permute, prune, prove; and the checks on the result. */
+ * The pipeline: analyse, permute, prune, verify; and the checks on the result.
+ *
+ * Threads. Models may be worked on by several threads as lacuna/model.h says: const ones are
+ * shared. Options are only read. Interrupt, log and progress are lacuna/log.h's. */
 #ifndef LACUNA_PRUNE_H
 #define LACUNA_PRUNE_H
 

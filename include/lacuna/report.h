@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What a command found and did, as plain data: the layers, the groups of channels, and a summary.
  *
- * A report owns all it points to; it dies with lac_report_destroy. Its JSON form is described in
- * docs/json.md. */
+ * A report owns all it points to; it dies with lac_report_destroy. Nothing changes it before, so
+ * any number of threads may read it. Its JSON form is described in docs/json.md. */
 #ifndef LACUNA_REPORT_H
 #define LACUNA_REPORT_H
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Running a network on float32 inputs with the plain engine: slow (double accumulation), and the
- * definition of right. It is there to compare networks before and after, not to serve them. */
+ * definition of right. It is there to compare networks before and after, not to serve them.
+ *
+ * Threads. Several threads may run one model at the same time (model.h); a result is only read. */
 #ifndef LACUNA_RUN_H
 #define LACUNA_RUN_H
 

@@ -5,7 +5,10 @@
  *     lac_train_options o = lac_train_options_default();
  *     lac_mask_from_model(model, &pruning, &mask, &err);             after lac_prune; or no mask
  *     lac_train(model, "data", mask, &o, &result, &err);             the model's weights change
- *     lac_model_save(model, "tuned.onnx", false, &err); */
+ *     lac_model_save(model, "tuned.onnx", false, &err);
+ *
+ * Threads. The model belongs to the call; masks are only read, and several trainings may share
+ * them. A listener is called on the thread that called. */
 #ifndef LACUNA_TRAIN_H
 #define LACUNA_TRAIN_H
 

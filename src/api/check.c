@@ -25,7 +25,7 @@ static lac_status compare(const lac_model *original, const lac_model *model,
                           const lac_options *options, laci_report *report, lac_error *err) {
   laci_job job;
   laci_pruning *found = NULL;
-  lac_status st = laci_job_open((lac_model *)original, options, &job, err);
+  lac_status st = laci_job_open(original, options, &job, err);
   if (st) return st;
   laci_model_add_to(model, &job.budget);
   const laci_prune_options how = laci_prune_options_of(options, &job);
@@ -48,7 +48,7 @@ lac_status lac_check(const lac_model *model, const lac_model *original, const la
   laci_job job;
   laci_report *report = NULL;
   laci_pattern pattern = {options->n, options->m};
-  st = laci_job_open((lac_model *)model, options, &job, err);
+  st = laci_job_open(model, options, &job, err);
   if (st) return st;
   st = laci_report_create(model, "check", options, job.analysis, &report, err);
   if (!st) st = look(&job, pattern, report, err);

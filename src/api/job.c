@@ -65,9 +65,9 @@ static lac_status parse_input_shape(const char *text, laci_arena *arena, laci_in
   if (!name) return laci_fail_memory(err, "the input shapes");
   *out = (laci_input_shape){.name = name};
   for (const char *at = equals + 1; *at;) {
-    char *end;
-    long long size = *at == '?' ? -1 : strtoll(at, &end, 10);
-    if (*at == '?') end = (char *)at + 1;
+    char *digits_end = NULL;
+    long long size = *at == '?' ? -1 : strtoll(at, &digits_end, 10);
+    const char *end = *at == '?' ? at + 1 : digits_end;
     bool good = end != at && (*end == 'x' || *end == 0) && size >= -1 && size != 0 &&
                 size <= INT32_MAX && out->shape.rank < LACI_MAX_RANK &&
                 !(*end == 'x' && end[1] == 0);
@@ -97,41 +97,45 @@ static char *join(const lac_options *options, lac_error *err) {
   return text;
 }
 
-static lac_status infer(lac_model *model, const lac_options *options, lac_error *err) {
-  char *wanted = join(options, err);
-  if (!wanted) return LAC_NO_MEMORY;
+/* For the first time: writes what is inferred into the graph. */
+static lac_status infer_graph(laci_graph *graph, const lac_options *options, lac_error *err) {
   laci_arena arena = {0};
-  laci_input_shape *fixed = NULL;
-  lac_status st = LAC_OK;
-  if (model->inferred) {
-    if (strcmp(wanted, model->assumed) != 0) {
-      st = laci_fail(err, LAC_BAD_ARGUMENT,
-                     "%s: input shapes and assumptions stay for as long as a model is loaded",
-                     model->path);
-    }
-    goto out;
-  }
-  fixed = laci_alloc((size_t)options->n_input_shapes, sizeof *fixed);
-  if (!fixed) st = laci_fail_memory(err, "the input shapes");
+  laci_input_shape *fixed = laci_alloc((size_t)options->n_input_shapes, sizeof *fixed);
+  lac_status st = fixed ? LAC_OK : laci_fail_memory(err, "the input shapes");
   for (int i = 0; i < options->n_input_shapes && !st; i++) {
     st = parse_input_shape(options->input_shapes[i], &arena, &fixed[i], err);
   }
   for (int i = 0; i < options->n_assume && !st; i++)
-    st = laci_graph_assume(model->graph, options->assume[i], err);
-  if (!st) st = laci_graph_infer(model->graph, fixed, options->n_input_shapes, err);
-  if (!st) {
-    model->inferred = true;
-    model->assumed = wanted;
-    wanted = NULL;
-  }
-out:
-  laci_free(wanted);
+    st = laci_graph_assume(graph, options->assume[i], err);
+  if (!st) st = laci_graph_infer(graph, fixed, options->n_input_shapes, err);
   laci_free(fixed);
   laci_arena_clear(&arena);
   return st;
 }
 
-lac_status laci_job_open(lac_model *model, const lac_options *options, laci_job *job,
+static lac_status infer(const lac_model *model, const lac_options *options, lac_error *err) {
+  laci_inferred *inferred = model->inferred;
+  char *wanted = join(options, err);
+  if (!wanted) return LAC_NO_MEMORY;
+  lac_status st = LAC_OK;
+  pthread_mutex_lock(&inferred->lock);
+  if (!inferred->assumed) {
+    st = infer_graph(model->graph, options, err);
+    if (!st) {
+      inferred->assumed = wanted;
+      wanted = NULL;
+    }
+  } else if (strcmp(wanted, inferred->assumed) != 0) {
+    st = laci_fail(err, LAC_BAD_ARGUMENT,
+                   "%s: input shapes and assumptions stay for as long as a model is loaded",
+                   model->path);
+  }
+  pthread_mutex_unlock(&inferred->lock);
+  laci_free(wanted);
+  return st;
+}
+
+lac_status laci_job_open(const lac_model *model, const lac_options *options, laci_job *job,
                          lac_error *err) {
   *job = (laci_job){0};
   lac_status st = check_options(options, err);

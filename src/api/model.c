@@ -18,10 +18,27 @@ static char *copy_text(const char *text) {
   return copy;
 }
 
+static laci_inferred *create_inferred(void) {
+  laci_inferred *made = laci_alloc(1, sizeof *made);
+  if (made && pthread_mutex_init(&made->lock, NULL) == 0) return made;
+  laci_free(made);
+  return NULL;
+}
+
+static void destroy_inferred(laci_inferred *inferred) {
+  if (!inferred) return;
+  (void)pthread_mutex_destroy(&inferred->lock);
+  laci_free(inferred->assumed);
+  laci_free(inferred);
+}
+
 lac_status laci_model_new(const char *path, lac_model **model, lac_error *err) {
   *model = laci_alloc(1, sizeof **model);
-  if (*model) (*model)->path = copy_text(path);
-  if (*model && (*model)->path) return LAC_OK;
+  if (*model) {
+    (*model)->path = copy_text(path);
+    (*model)->inferred = create_inferred();
+  }
+  if (*model && (*model)->path && (*model)->inferred) return LAC_OK;
   lac_model_destroy(*model);
   *model = NULL;
   return laci_fail_memory(err, "the model");
@@ -130,7 +147,7 @@ void lac_model_destroy(lac_model *model) {
   laci_graph_destroy(model->graph);
   laci_onnx_destroy(model->file);
   laci_free(model->path);
-  laci_free(model->assumed);
+  destroy_inferred(model->inferred);
   laci_free(model);
 }
 
@@ -139,6 +156,13 @@ void laci_model_add_to(const lac_model *model, laci_budget *budget) {
     const laci_stored *stored = &model->graph->stored[s];
     laci_budget_add(budget, stored->size_bytes, "%.200s (stored)", stored->name);
   }
+}
+
+bool laci_model_is_inferred(const lac_model *model) {
+  pthread_mutex_lock(&model->inferred->lock);
+  bool is_inferred = model->inferred->assumed != NULL;
+  pthread_mutex_unlock(&model->inferred->lock);
+  return is_inferred;
 }
 
 lac_status laci_model_settle(const lac_model *model, lac_error *err) {

@@ -3,6 +3,8 @@
 #ifndef LACI_API_MODEL_IN_H
 #define LACI_API_MODEL_IN_H
 
+#include <pthread.h>
+
 #include "analyze/analyze.h"
 #include "base/budget.h"
 #include "cpu/pool.h"
@@ -10,14 +12,20 @@
 #include "lacuna/prune.h"
 #include "onnx/onnx.h"
 
+/** What is inferred of a network; the network itself is the same before and after, so that a const
+ * model may get it. Under the lock; once it is there it stays as it is for the model's life. */
+typedef struct laci_inferred {
+  pthread_mutex_t lock;
+  char *assumed; /* the shapes and declarations that inference was given; NULL: it has not been yet
+                  */
+} laci_inferred;
+
 struct lac_model {
   laci_onnx *file; /* NULL: it came from no file */
   laci_graph *graph;
-  char *path;    /* "(memory)" where there is none */
-  bool packed;   /* from a pack */
-  bool inferred; /* shapes are known */
-  char *assumed; /* the shapes and declarations that inference was given; they stay for the model's
-                    life */
+  char *path;  /* "(memory)" where there is none */
+  bool packed; /* from a pack */
+  laci_inferred *inferred;
 };
 
 /** Without a network yet. */
@@ -25,6 +33,9 @@ LAC_MUST_CHECK lac_status laci_model_new(const char *path, lac_model **model, la
 
 /** Adds the model's stored tensors, which are in memory as a whole once they are settled. */
 void laci_model_add_to(const lac_model *model, laci_budget *budget);
+
+/** Are shapes known? Any thread. */
+bool laci_model_is_inferred(const lac_model *model);
 
 /** To be called before stored bytes are read where they are (an engine fetches them instead). Any
  * thread. */
@@ -37,8 +48,9 @@ typedef struct laci_job {
   laci_analysis *analysis;
 } laci_job;
 
-LAC_MUST_CHECK lac_status laci_job_open(lac_model *model, const lac_options *options, laci_job *job,
-                                        lac_error *err);
+/** Any thread: the first of several on one model infers, the others wait for it. */
+LAC_MUST_CHECK lac_status laci_job_open(const lac_model *model, const lac_options *options,
+                                        laci_job *job, lac_error *err);
 void laci_job_close(laci_job *job);
 
 #endif

@@ -237,7 +237,7 @@ static int compare_places(const void *a, const void *b) {
 static lac_status pack_files(packer *k, const lac_options *options, const char *path, bool force,
                              lac_error *err) {
   lac_pack_report *report = &k->report->pub;
-  lac_status st = laci_job_open((lac_model *)k->model, options, &k->job, err);
+  lac_status st = laci_job_open(k->model, options, &k->job, err);
   if (!st) st = list_files(k, err);
   if (!st) st = choose_weights(k, err);
   if (st) return st;

@@ -103,7 +103,7 @@ lac_status lac_plot(const lac_model *model, const lac_report *report, const char
   options.m = report->pattern_m;
   laci_analysis *a = NULL;
   laci_arena arena = {0};
-  if (!model->inferred)
+  if (!laci_model_is_inferred(model))
     return laci_fail(err, LAC_BAD_ARGUMENT, "%s: the report is not of this model", model->path);
   laci_rules rules = {.pattern = {options.n, options.m}};
   st = laci_analyze(model->graph, &rules, &a, err);

@@ -69,7 +69,7 @@ lac_status lac_inspect(const lac_model *model, const lac_options *options, lac_r
   if (st) return st;
   laci_job job;
   laci_report *report = NULL;
-  st = laci_job_open((lac_model *)model, options, &job, err); /* only what is derived is written */
+  st = laci_job_open(model, options, &job, err);
   if (st) return st;
   laci_pruning *found = NULL;
   st = laci_report_create(model, "inspect", options, job.analysis, &report, err);
@@ -98,7 +98,7 @@ lac_status lac_inspect_why(const lac_model *model, const lac_options *options, c
       LACI_CHECK_GIVEN(err, {"model", model}, {"options", options}, {"node", node}, {"text", text});
   if (st) return st;
   laci_job job;
-  st = laci_job_open((lac_model *)model, options, &job, err);
+  st = laci_job_open(model, options, &job, err);
   if (st) return st;
   st = laci_analysis_why(job.analysis, node, text, err);
   laci_job_close(&job);

@@ -35,11 +35,11 @@ typedef struct training {
 
 /* ---- The trainer ---- */
 
-static lac_status infer(lac_model *model, uint64_t max_memory, lac_error *err) {
+static lac_status infer(const lac_model *model, uint64_t max_memory, lac_error *err) {
   lac_options options = lac_options_default();
   laci_job job;
   options.max_memory = max_memory;
-  if (model->inferred) return LAC_OK;
+  if (laci_model_is_inferred(model)) return LAC_OK;
   lac_status st = laci_job_open(model, &options, &job, err);
   if (!st) laci_job_close(&job);
   return st;
