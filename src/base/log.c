@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The sinks: one for lines, one for progress, behind a mutex each, so that a sink is called by one
- * thread at a time. Whether a line is wanted is one atomic read, so a silent library pays nothing
- * for its story. */
+ * Contexts: sinks for lines and for progress, behind a mutex each, so that a sink is called by one
+ * thread at a time, and the interrupt. Whether a line is wanted is one atomic read, so a silent
+ * library pays nothing for its log.
+ *
+ * Which context counts is a variable of each thread: no function has to hand it on, and what runs
+ * without one is in the process's own. */
 #include "base/log.h"
 
 #include <pthread.h>
@@ -9,59 +12,137 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
-enum { LINE_BYTES = 2048 };
+#include "base/error.h"
+#include "base/memory.h"
 
-static atomic_int wanted_level = -1; /* lines above it are not made; -1: none */
-static atomic_bool progress_wanted;
-static atomic_int stop_asked; /* lock-free: written by signal handlers */
+enum { LINE_BYTES = 2048, MAX_THREADS = 1024 };
 
-static pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER;
-static lac_log_sink *log_sink;
-static void *log_context;
+struct lac_context {
+  atomic_int wanted_level; /* lines above it are not made; -1: none */
+  atomic_bool progress_wanted;
+  atomic_int stop_asked; /* lock-free: written by signal handlers */
+  atomic_int threads;
 
-static pthread_mutex_t progress_lock = PTHREAD_MUTEX_INITIALIZER;
-static lac_progress_sink *progress_sink;
-static void *progress_context;
+  pthread_mutex_t log_lock;
+  lac_log_sink *log_sink;
+  void *log_user;
+
+  pthread_mutex_t progress_lock;
+  lac_progress_sink *progress_sink;
+  void *progress_user;
+};
+
+static lac_context process = {.wanted_level = -1,
+                              .log_lock = PTHREAD_MUTEX_INITIALIZER,
+                              .progress_lock = PTHREAD_MUTEX_INITIALIZER};
+
+static _Thread_local lac_context *entered; /* NULL: the process's own */
+
+static lac_context *of(lac_context *context) { return context ? context : &process; }
+
+lac_context *laci_context_current(void) { return of(entered); }
+
+/* ---- A context ---- */
+
+lac_status lac_context_create(lac_context **context, lac_error *err) {
+  if (context) *context = NULL;
+  lac_status st = LACI_CHECK_GIVEN(err, {"context", context});
+  if (st) return st;
+  lac_context *made = laci_alloc(1, sizeof *made);
+  if (!made) return laci_fail_memory(err, "the context");
+  atomic_init(&made->wanted_level, -1);
+  pthread_mutex_init(&made->log_lock, NULL); /* these never fail with default attributes */
+  pthread_mutex_init(&made->progress_lock, NULL);
+  *context = made;
+  return LAC_OK;
+}
+
+void lac_context_destroy(lac_context *context) {
+  if (!context) return;
+  pthread_mutex_destroy(&context->log_lock);
+  pthread_mutex_destroy(&context->progress_lock);
+  laci_free(context);
+}
+
+lac_context *lac_context_enter(lac_context *context) {
+  lac_context *before = entered;
+  entered = context;
+  return before;
+}
+
+void lac_context_set_log(lac_context *context, lac_log_level level, lac_log_sink *sink,
+                         void *user) {
+  lac_context *c = of(context);
+  pthread_mutex_lock(&c->log_lock);
+  c->log_sink = sink;
+  c->log_user = user;
+  atomic_store(&c->wanted_level, sink ? (int)level : -1);
+  pthread_mutex_unlock(&c->log_lock);
+}
+
+void lac_context_set_progress(lac_context *context, lac_progress_sink *sink, void *user) {
+  lac_context *c = of(context);
+  pthread_mutex_lock(&c->progress_lock);
+  c->progress_sink = sink;
+  c->progress_user = user;
+  atomic_store(&c->progress_wanted, sink != NULL);
+  pthread_mutex_unlock(&c->progress_lock);
+}
+
+void lac_context_set_threads(lac_context *context, int threads) {
+  int wanted = threads < 0 ? 0 : threads > MAX_THREADS ? MAX_THREADS : threads;
+  atomic_store(&of(context)->threads, wanted);
+}
+
+void lac_context_interrupt(lac_context *context, bool stop) {
+  atomic_store(&of(context)->stop_asked, stop);
+}
+
+/* ---- The process's own ---- */
 
 void lac_log_set(lac_log_level level, lac_log_sink *sink, void *context) {
-  pthread_mutex_lock(&log_lock);
-  log_sink = sink;
-  log_context = context;
-  atomic_store(&wanted_level, sink ? (int)level : -1);
-  pthread_mutex_unlock(&log_lock);
+  lac_context_set_log(NULL, level, sink, context);
 }
 
 void lac_progress_set(lac_progress_sink *sink, void *context) {
-  pthread_mutex_lock(&progress_lock);
-  progress_sink = sink;
-  progress_context = context;
-  atomic_store(&progress_wanted, sink != NULL);
-  pthread_mutex_unlock(&progress_lock);
+  lac_context_set_progress(NULL, sink, context);
 }
 
-void lac_interrupt(bool stop) { atomic_store(&stop_asked, stop); }
+void lac_interrupt(bool stop) { lac_context_interrupt(NULL, stop); }
 
-bool laci_interrupted(void) { return atomic_load_explicit(&stop_asked, memory_order_relaxed) != 0; }
+/* ---- At work ---- */
+
+int laci_context_threads(void) {
+  return atomic_load_explicit(&of(entered)->threads, memory_order_relaxed);
+}
+
+bool laci_interrupted(void) {
+  return atomic_load_explicit(&of(entered)->stop_asked, memory_order_relaxed) != 0;
+}
+
+bool laci_interrupt_take(void) { return atomic_exchange(&of(entered)->stop_asked, 0) != 0; }
 
 bool laci_log_wanted(lac_log_level level) {
-  return (int)level <= atomic_load_explicit(&wanted_level, memory_order_relaxed);
+  return (int)level <= atomic_load_explicit(&of(entered)->wanted_level, memory_order_relaxed);
 }
 
 void laci_log(lac_log_level level, const char *format, ...) {
   if (!laci_log_wanted(level)) return;
+  lac_context *c = of(entered);
   char line[LINE_BYTES];
   va_list args;
   va_start(args, format);
   (void)vsnprintf(line, sizeof line, format, args);
   va_end(args);
-  pthread_mutex_lock(&log_lock);
-  if (log_sink) log_sink(level, line, log_context);
-  pthread_mutex_unlock(&log_lock);
+  pthread_mutex_lock(&c->log_lock);
+  if (c->log_sink) c->log_sink(level, line, c->log_user);
+  pthread_mutex_unlock(&c->log_lock);
 }
 
 void laci_progress(const char *what, int64_t done, int64_t total) {
-  if (!atomic_load_explicit(&progress_wanted, memory_order_relaxed)) return;
-  pthread_mutex_lock(&progress_lock);
-  if (progress_sink) progress_sink(what, done, total, progress_context);
-  pthread_mutex_unlock(&progress_lock);
+  lac_context *c = of(entered);
+  if (!atomic_load_explicit(&c->progress_wanted, memory_order_relaxed)) return;
+  pthread_mutex_lock(&c->progress_lock);
+  if (c->progress_sink) c->progress_sink(what, done, total, c->progress_user);
+  pthread_mutex_unlock(&c->progress_lock);
 }

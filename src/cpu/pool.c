@@ -30,6 +30,7 @@ typedef struct loop {
   int64_t n, grain;
   laci_pool_body *body;
   void *context;
+  lac_context *job; /* of the thread that posts it: its workers log and stop as it does */
   _Atomic int64_t next;
 } loop;
 
@@ -59,6 +60,7 @@ static int cores_allowed(void) {
 
 static void take_parts(void *context) {
   loop *l = context;
+  lac_context *before = lac_context_enter(l->job);
   inside_body = true;
   for (;;) {
     int64_t begin = atomic_fetch_add_explicit(&l->next, l->grain, memory_order_relaxed);
@@ -67,6 +69,7 @@ static void take_parts(void *context) {
     l->body(begin, end, l->context);
   }
   inside_body = false;
+  (void)lac_context_enter(before);
 }
 
 static void *work(void *context) {
@@ -104,7 +107,8 @@ static void start_workers(laci_pool *pool, int n) {
 
 lac_status laci_pool_create(int n_threads, laci_pool **pool, lac_error *err) {
   *pool = NULL;
-  int n = n_threads > 0 ? n_threads : cores_allowed();
+  int n = n_threads > 0 ? n_threads : laci_context_threads();
+  if (n == 0) n = cores_allowed();
   if (n > MAX_THREADS) n = MAX_THREADS;
   laci_pool *p = laci_alloc(1, sizeof *p + (size_t)(n - 1) * sizeof(pthread_t));
   if (!p) return laci_fail_memory(err, "the worker pool");
@@ -159,7 +163,8 @@ void laci_pool_for(laci_pool *pool, int64_t n, int64_t grain, laci_pool_body *bo
     run_serially(n, grain, body, context);
     return;
   }
-  loop l = {.n = n, .grain = grain, .body = body, .context = context};
+  loop l = {
+      .n = n, .grain = grain, .body = body, .context = context, .job = laci_context_current()};
   pthread_mutex_lock(&pool->lock);
   bool busy = pool->current != NULL; /* another thread's loop: then we do ours alone */
   if (!busy) {

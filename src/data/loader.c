@@ -12,6 +12,7 @@
 #include <stdbool.h>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "base/memory.h"
 #include "cpu/pool.h"
 #include "data/shuffle.h"
@@ -45,6 +46,7 @@ struct laci_loader {
   laci_training_order training; /* where options.training */
   int64_t steps_per_epoch;      /* in training */
   size_t sample;                /* floats */
+  lac_context *job;             /* of the thread that created it: its workers log as it does */
   desk desk;                    /* of take */
   pthread_mutex_t lock;
   pthread_cond_t wanted; /* a slot was put, or the end */
@@ -120,6 +122,7 @@ static slot *slot_to_fill(laci_loader *loader) {
 static void *work(void *context) {
   worker *w = context;
   laci_loader *loader = w->loader;
+  (void)lac_context_enter(loader->job);
   pthread_mutex_lock(&loader->lock);
   while (!loader->closing) {
     slot *s = slot_to_fill(loader);
@@ -219,6 +222,7 @@ lac_status laci_loader_create(const laci_dataset *set, const laci_loader_options
   if (!made) return laci_fail_memory(err, "loading images");
   made->set = set;
   made->options = *options;
+  made->job = laci_context_current();
   int64_t count = laci_dataset_count(set);
   if (options->training) {
     made->training = *options->training;

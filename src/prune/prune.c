@@ -62,10 +62,9 @@ static lac_status search(laci_pruning *p, const laci_prune_options *options, lac
   if (laci_interrupted()) return laci_fail(err, LAC_INTERRUPTED, "interrupted before the search");
   lac_status st = laci_plan_search(p->plan, p->pattern, &options->search, pool, err);
   p->search_seconds = laci_clock_seconds() - start;
-  if (!st && laci_interrupted()) { /* that ended the search, not the rest of the way */
+  if (!st && laci_interrupt_take()) { /* that ended the search, not the rest of the way */
     laci_log(LAC_LOG_WARNING, "search interrupted: going on with the best orders found so far");
     p->interrupted = true;
-    lac_interrupt(false);
   }
   return st;
 }

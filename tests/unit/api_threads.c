@@ -5,12 +5,17 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
+#include "cpu/pool.h"
+#include "lacuna/context.h"
 #include "lacuna/mask.h"
 #include "lacuna/prune.h"
+#include "lacuna/train.h"
 
 #define DIGITS LAC_SOURCE_DIR "/examples/digits"
 
@@ -66,9 +71,207 @@ static void threads_share_a_model_that_is_only_read(void **state) {
   lac_model_destroy(model);
 }
 
+/* ---- Jobs side by side ---- */
+
+enum { LOG_BYTES = 64 << 10 };
+
+/* A thread with a context of its own: one prunes, or one trains. */
+typedef struct job {
+  pthread_t thread;
+  lac_context *context;
+  bool trains;
+  const char *stop_at; /* the progress that interrupts it; NULL: none */
+  int64_t stop_step;   /* of a training; 0: none */
+  lac_status status;
+  lac_error err;
+  bool ended_early; /* the search, or the training */
+  int64_t steps;    /* of the training */
+  char *tensor;     /* bytes of a weight afterwards */
+  size_t n_bytes;
+  char log[LOG_BYTES];
+} job;
+
+static void log_line(lac_log_level level, const char *line, void *user) {
+  job *j = user;
+  size_t used = strlen(j->log);
+  (void)level;
+  (void)snprintf(j->log + used, sizeof j->log - used, "%s\n", line);
+}
+
+static void watch(const char *what, int64_t done, int64_t total, void *user) {
+  job *j = user;
+  (void)done;
+  (void)total;
+  if (!j->stop_at || strcmp(what, j->stop_at) != 0) return;
+  lac_context_interrupt(j->context, true);
+  j->stop_at = NULL;
+}
+
+static void listen(const lac_train_event *event, void *user) {
+  job *j = user;
+  bool due = event->kind == LAC_TRAIN_STEP && event->step == j->stop_step;
+  if (due) lac_context_interrupt(j->context, true);
+}
+
+static void prune_and_tell(job *j, lac_model *model) {
+  lac_options options = lac_options_default();
+  lac_report *report = NULL;
+  options.threads = 2;
+  options.all_sizes = true;
+  j->status = lac_prune(model, &options, &report, &j->err);
+  j->ended_early = report && report->summary.interrupted;
+  lac_report_destroy(report);
+}
+
+static void train_and_tell(job *j, lac_model *model) {
+  lac_train_options options = lac_train_options_default();
+  lac_train_result result = {0};
+  options.threads = 2;
+  options.recipe = "cifar";
+  options.batch = 24;
+  options.steps = 12;
+  options.listener = listen;
+  options.context = j;
+  j->status = lac_train(model, DIGITS, NULL, &options, &result, &j->err);
+  j->ended_early = result.interrupted;
+  j->steps = result.steps;
+}
+
+static void *run_job(void *user) {
+  job *j = user;
+  lac_model *model = NULL;
+  lac_tensor tensor;
+  (void)lac_context_enter(j->context);
+  j->status = lac_model_load(DIGITS "/digits.onnx", &model, &j->err);
+  if (j->status) return NULL;
+  if (j->trains) train_and_tell(j, model);
+  else prune_and_tell(j, model);
+  if (!lac_model_find_tensor(model, "layer2.0.conv1.weight", &tensor, NULL)) {
+    j->tensor = malloc(tensor.size_bytes);
+    j->n_bytes = tensor.size_bytes;
+    if (j->tensor) memcpy(j->tensor, tensor.bytes, tensor.size_bytes);
+  }
+  lac_model_destroy(model);
+  return NULL;
+}
+
+static job *begin(bool trains, const char *stop_at, int64_t stop_step) {
+  job *j = calloc(1, sizeof *j);
+  assert_non_null(j);
+  j->trains = trains;
+  j->stop_at = stop_at;
+  j->stop_step = stop_step;
+  assert_int_equal(lac_context_create(&j->context, NULL), LAC_OK);
+  lac_context_set_log(j->context, LAC_LOG_DEBUG, log_line, j);
+  lac_context_set_progress(j->context, watch, j);
+  return j;
+}
+
+static void end(job *j) {
+  lac_context_destroy(j->context);
+  free(j->tensor);
+  free(j);
+}
+
+/* Both at the same time, or one after the other. */
+static void run_both(job *a, job *b, bool together) {
+  assert_int_equal(pthread_create(&a->thread, NULL, run_job, a), 0);
+  if (!together) assert_int_equal(pthread_join(a->thread, NULL), 0);
+  assert_int_equal(pthread_create(&b->thread, NULL, run_job, b), 0);
+  if (together) assert_int_equal(pthread_join(a->thread, NULL), 0);
+  assert_int_equal(pthread_join(b->thread, NULL), 0);
+}
+
+/* Each tells its own, and nothing of the other's. */
+static void assert_own_logs(const job *pruning, const job *training) {
+  assert_non_null(strstr(pruning->log, "proof ("));
+  assert_null(strstr(pruning->log, "memory of training"));
+  assert_non_null(strstr(training->log, "memory of training"));
+  assert_null(strstr(training->log, "proof ("));
+}
+
+static void two_jobs_do_what_each_does_alone(void **state) {
+  (void)state;
+  job *a = begin(false, NULL, 0), *b = begin(true, NULL, 0);
+  job *c = begin(false, NULL, 0), *d = begin(true, NULL, 0);
+  run_both(a, b, false);
+  run_both(c, d, true);
+  assert_true(!a->status && !b->status && !c->status && !d->status);
+  assert_own_logs(c, d);
+  assert_memory_equal(a->tensor, c->tensor, a->n_bytes);
+  assert_memory_equal(b->tensor, d->tensor, b->n_bytes);
+  end(a);
+  end(b);
+  end(c);
+  end(d);
+}
+
+static void an_interrupted_training_leaves_the_pruning_alone(void **state) {
+  (void)state;
+  job *a = begin(false, NULL, 0), *b = begin(true, NULL, 3);
+  run_both(a, b, true);
+  assert_true(a->status == LAC_OK && !a->ended_early);
+  assert_true(b->status == LAC_INTERRUPTED && b->ended_early && b->steps == 3);
+  assert_own_logs(a, b);
+  end(a);
+  end(b);
+}
+
+static void an_interrupted_search_leaves_the_training_alone(void **state) {
+  (void)state;
+  job *a = begin(false, "search", 0), *b = begin(true, NULL, 0);
+  run_both(a, b, true);
+  assert_true(a->status == LAC_OK && a->ended_early); /* with the best so far */
+  assert_non_null(strstr(a->log, "search interrupted: going on"));
+  assert_true(b->status == LAC_OK && b->steps == 12);
+  assert_null(strstr(b->log, "interrupted"));
+  end(a);
+  end(b);
+}
+
+static void the_process_own_interrupt_is_for_those_without_a_context(void **state) {
+  (void)state;
+  job *a = begin(false, NULL, 0), *b = begin(true, NULL, 0);
+  lac_model *model = load();
+  lac_options options = lac_options_default();
+  lac_report *report = NULL;
+  lac_error err = {0};
+  lac_interrupt(true);
+  run_both(a, b, true);
+  assert_true(!a->status && !a->ended_early && !b->status && b->steps == 12);
+  assert_int_equal(lac_prune(model, &options, &report, &err), LAC_INTERRUPTED);
+  assert_string_equal(err.text, "interrupted before the search");
+  lac_interrupt(false);
+  lac_model_destroy(model);
+  end(a);
+  end(b);
+}
+
+static void a_context_says_how_many_threads(void **state) {
+  (void)state;
+  lac_context *context = NULL;
+  laci_pool *pool = NULL;
+  assert_int_equal(lac_context_create(&context, NULL), LAC_OK);
+  lac_context_set_threads(context, 1);
+  assert_null(lac_context_enter(context));
+  assert_int_equal(laci_pool_create(0, &pool, NULL), LAC_OK);
+  assert_int_equal(laci_pool_threads(pool), 1);
+  laci_pool_destroy(pool);
+  assert_int_equal(laci_pool_create(2, &pool, NULL), LAC_OK); /* what is asked for counts */
+  assert_int_equal(laci_pool_threads(pool), 2);
+  laci_pool_destroy(pool);
+  assert_ptr_equal(lac_context_enter(NULL), context);
+  lac_context_destroy(context);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(threads_share_a_model_that_is_only_read),
+      cmocka_unit_test(two_jobs_do_what_each_does_alone),
+      cmocka_unit_test(an_interrupted_training_leaves_the_pruning_alone),
+      cmocka_unit_test(an_interrupted_search_leaves_the_training_alone),
+      cmocka_unit_test(the_process_own_interrupt_is_for_those_without_a_context),
+      cmocka_unit_test(a_context_says_how_many_threads),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
