@@ -4,22 +4,6 @@
 #include "api/report_in.h"
 #include "base/error.h"
 
-/* What is pruned now. */
-static lac_status look(const laci_job *job, laci_pattern pattern, laci_report *report,
-                       lac_error *err) {
-  laci_pruning *found = NULL;
-  lac_status st = laci_pruning_create(job->analysis, pattern, &found, err);
-  if (!st) st = laci_pruning_measure(found, job->pool, err);
-  if (!st) st = laci_report_add_layers(report, found, err);
-  laci_pruning_destroy(found);
-  if (st) return st;
-  for (int l = 0; l < report->pub.n_layers; l++) {
-    report->layers[l].pruned = report->layers[l].was_pruned;
-  }
-  laci_report_sum(report);
-  return LAC_OK;
-}
-
 /* Which orders lead from the original to the model, and that they change nothing. */
 static lac_status compare(const lac_model *original, const lac_model *model,
                           const lac_options *options, laci_report *report, lac_error *err) {
@@ -51,7 +35,7 @@ lac_status lac_check(const lac_model *model, const lac_model *original, const la
   st = laci_job_open(model, options, &job, err);
   if (st) return st;
   st = laci_report_create(model, "check", options, job.analysis, &report, err);
-  if (!st) st = look(&job, pattern, report, err);
+  if (!st) st = laci_report_look(report, &job, pattern, err);
   if (!st && original) st = compare(original, model, options, report, err);
   laci_job_close(&job);
   if (!st) *out = &report->pub;

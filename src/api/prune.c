@@ -71,22 +71,13 @@ lac_status lac_inspect(const lac_model *model, const lac_options *options, lac_r
   laci_report *report = NULL;
   st = laci_job_open(model, options, &job, err);
   if (st) return st;
-  laci_pruning *found = NULL;
   st = laci_report_create(model, "inspect", options, job.analysis, &report, err);
-  if (!st)
-    st = laci_pruning_create(job.analysis, (laci_pattern){options->n, options->m}, &found, err);
-  if (!st) st = laci_pruning_measure(found, job.pool, err);
-  if (!st) st = laci_report_add_layers(report, found, err);
-  for (int l = 0; !st && l < report->pub.n_layers; l++) {
-    report->layers[l].pruned = report->layers[l].was_pruned;
-  }
+  if (!st) st = laci_report_look(report, &job, (laci_pattern){options->n, options->m}, err);
   if (!st) {
-    laci_report_sum(report);
     *out = &report->pub;
   } else if (report) {
     lac_report_destroy(&report->pub);
   }
-  laci_pruning_destroy(found);
   laci_job_close(&job);
   return st;
 }

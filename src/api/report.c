@@ -128,6 +128,21 @@ lac_status laci_report_add_layers(laci_report *report, const laci_pruning *p, la
   return ok ? LAC_OK : laci_fail_memory(err, "the report");
 }
 
+lac_status laci_report_look(laci_report *report, const laci_job *job, laci_pattern pattern,
+                            lac_error *err) {
+  laci_pruning *found = NULL;
+  lac_status st = laci_pruning_create(job->analysis, pattern, &found, err);
+  if (!st) st = laci_pruning_measure(found, job->pool, err);
+  if (!st) st = laci_report_add_layers(report, found, err);
+  laci_pruning_destroy(found);
+  if (st) return st;
+  for (int l = 0; l < report->pub.n_layers; l++) {
+    report->layers[l].pruned = report->layers[l].was_pruned;
+  }
+  laci_report_sum(report);
+  return LAC_OK;
+}
+
 static void add_moves(lac_layer *to, const laci_layer *from, const laci_value_orders *orders) {
   for (int i = 0; i < orders->n; i++) {
     const laci_axis_order *order = &orders->items[i];
