@@ -29,7 +29,11 @@ static const double TUNING_RATE = 0.02;
 #define IMAGES "digits.csv.gz"
 #define DENSE "digits.onnx"
 #define SPARSE "digits-2to4.onnx"
+#ifdef LAC_WITHOUT_GRAPHVIZ
+#define DRAWING "digits.dot"
+#else
 #define DRAWING "digits.svg"
+#endif
 #define CURVES "curves.svg"
 #define TUNING_CURVES "finetune.svg"
 static const char *const files[] = {IMAGES, DENSE, SPARSE, DRAWING, CURVES, TUNING_CURVES};

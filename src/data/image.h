@@ -35,7 +35,8 @@ void laci_image_clear(laci_image *image);
  * torchvision give.
  *
  * Fails LAC_BAD_FILE for what is no JPEG and for one that is cut off or damaged where pixels would
- * be lost, LAC_UNSUPPORTED beyond the limits above or more than a hundred scans, LAC_NO_MEMORY.
+ * be lost, LAC_UNSUPPORTED beyond the limits above or more than a hundred scans or
+ * where Lacuna was built without JPEG, LAC_NO_MEMORY.
  * Any thread, each with its own image. */
 LAC_MUST_CHECK lac_status laci_jpeg_decode(const char *name, const uint8_t *bytes,
                                            size_t size_bytes, laci_image *image, lac_error *err);

@@ -78,10 +78,16 @@ static bool find_beside(char path[PATH_MAX]) {
   return false;
 }
 
-static void find_program(char path[PATH_MAX]) {
+/* False: built without graphviz, and there is none of another build. */
+static bool find_program(char path[PATH_MAX]) {
   const char *named = secure_getenv("LACUNA_DRAW");
-  if (named && *named) (void)snprintf(path, PATH_MAX, "%s", named);
-  else if (!find_beside(path)) (void)snprintf(path, PATH_MAX, "%s", LAC_DRAW);
+  if (named && *named) return snprintf(path, PATH_MAX, "%s", named) > 0;
+#ifdef LAC_DRAW
+  if (!find_beside(path)) (void)snprintf(path, PATH_MAX, "%s", LAC_DRAW);
+  return true;
+#else
+  return find_beside(path);
+#endif
 }
 
 /* ---- Drawing ---- */
@@ -127,7 +133,10 @@ static lac_status draw(const laci_label *graph, laci_picture picture, double sec
       [LACI_PICTURE_SVG] = "svg", [LACI_PICTURE_PDF] = "pdf", [LACI_PICTURE_PNG] = "png"};
   char program[PATH_MAX], limit[32];
   const char *const command[] = {program, formats[picture], limit, NULL};
-  find_program(program);
+  if (!find_program(program)) {
+    return laci_fail(err, LAC_UNSUPPORTED,
+                     "the drawing: this Lacuna was built without graphviz; a .dot file needs none");
+  }
   (void)snprintf(limit, sizeof limit, "%d", (int)seconds + 2); /* should we be gone by then */
   laci_child_job job = {.command = command,
                         .input = graph->text,

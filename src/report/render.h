@@ -24,9 +24,10 @@ LAC_MUST_CHECK lac_status laci_picture_of(const char *path, laci_picture *pictur
 /** Lays the graph out (not for DOT, which is the text itself) and draws it. A page is as large as
  * the drawing, scaled down where a format has a limit. *bytes: freed by the caller with laci_free.
  *
- * Fails LAC_UNSUPPORTED where graphviz cannot draw it, ends badly (killed, out of memory) or takes
- * too long: a minute, and a second more for every 4 KiB of text; LAC_NOT_FOUND where lacuna-draw
- * is not installed, LAC_IO where no process can be had, LAC_INTERRUPTED, LAC_NO_MEMORY. */
+ * Fails LAC_UNSUPPORTED where graphviz cannot draw it, is not built in, ends badly (killed, out of
+ * memory) or takes too long: a minute, and a second more for every 4 KiB of text; LAC_NOT_FOUND
+ * where lacuna-draw is not installed, LAC_IO where no process can be had, LAC_INTERRUPTED,
+ * LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_render(const laci_label *graph, laci_picture picture, char **bytes,
                                       size_t *size_bytes, lac_error *err);
 
