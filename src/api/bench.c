@@ -134,6 +134,9 @@ static lac_status look_for_pattern(bench *b, const lac_model *model, lac_error *
 static lac_status plan_engine(bench *b, const lac_model *model, lac_error *err) {
   lac_bench_result *r = &b->result->pub;
   lac_status st = laci_rebatch_begin(b->graph, b->options, &b->batch, err);
+  laci_engine_weight *weights = NULL;
+  int n_weights = 0;
+  if (!st) st = laci_model_weights(model, &weights, &n_weights, err);
   if (st) return st;
   laci_budget budget = laci_budget_of(b->options->max_memory);
   laci_budget_add(&budget, LACI_BENCH_READ, "what reading memory is measured with");
@@ -142,11 +145,14 @@ static lac_status plan_engine(bench *b, const lac_model *model, lac_error *err) 
                            .bf16 = b->options->dtype == LAC_DTYPE_BF16,
                            .shapes = b->batch.shapes,
                            .n_shapes = b->batch.n_shapes,
+                           .weights = weights,
+                           .n_weights = n_weights,
                            .fetch = model->file ? laci_onnx_fetch : NULL,
                            .fetch_context = model->file,
                            .budget = &budget};
   double begin = laci_clock_seconds();
   st = laci_engine_create(b->graph, &o, &b->engine, err);
+  laci_free(weights);
   r->plan_seconds = laci_clock_seconds() - begin;
   if (!st) st = laci_rebatch_check(&b->batch, b->engine, err);
   if (st && b->batch.from && (st == LAC_BAD_SHAPE || st == LAC_UNSUPPORTED)) {

@@ -70,6 +70,8 @@ lac_status lac_engine_create(const lac_model *model, const lac_engine_options *o
 lac_status laci_model_engine(const lac_model *model, const lac_engine_options *options,
                              laci_budget *budget, lac_engine **engine, lac_error *err) {
   laci_input_shape *shapes = NULL;
+  laci_engine_weight *weights = NULL;
+  int n_weights = 0;
   const laci_engine_port *ports;
   lac_engine_options defaults = lac_engine_options_default();
   if (!options) options = &defaults;
@@ -81,12 +83,15 @@ lac_status laci_model_engine(const lac_model *model, const lac_engine_options *o
   lac_engine *made = laci_alloc(1, sizeof *made);
   if (!made) return laci_fail_memory(err, "the engine");
   st = convert_shapes(options, &shapes, err);
+  if (!st) st = laci_model_weights(model, &weights, &n_weights, err);
   if (!st) {
     laci_engine_options o = {.engine = options->engine,
                              .threads = options->threads,
                              .bf16 = options->dtype == LAC_DTYPE_BF16,
                              .shapes = shapes,
                              .n_shapes = options->n_shapes,
+                             .weights = weights,
+                             .n_weights = n_weights,
                              .fetch = model->file ? laci_onnx_fetch : NULL,
                              .fetch_context = model->file,
                              .budget = budget};
@@ -101,6 +106,7 @@ lac_status laci_model_engine(const lac_model *model, const lac_engine_options *o
     st = copy_ports(made->n_outputs, ports, &made->outputs, err);
   }
   laci_free(shapes);
+  laci_free(weights);
   if (st) lac_engine_destroy(made);
   else *engine = made;
   return st;

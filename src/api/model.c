@@ -8,6 +8,7 @@
 #include "api/model_in.h"
 #include "api/pack_in.h"
 #include "base/error.h"
+#include "engine/engine.h"
 #include "graph/typing.h"
 #include "pack/packfile.h"
 
@@ -148,7 +149,21 @@ void lac_model_destroy(lac_model *model) {
   laci_onnx_destroy(model->file);
   laci_free(model->path);
   destroy_inferred(model->inferred);
+  laci_free(model->weights);
   laci_free(model);
+}
+
+lac_status laci_model_weights(const lac_model *model, laci_engine_weight **weights, int *n_weights,
+                              lac_error *err) {
+  *n_weights = 0;
+  *weights = laci_alloc((size_t)model->n_weights, sizeof **weights);
+  if (!*weights) return laci_fail_memory(err, "the weights' patterns");
+  for (int at = 0; at < model->n_weights; at++) {
+    int stored = model->graph->values[model->weights[at].value].stored;
+    if (model->graph->stored[stored].owned) continue; /* it was changed */
+    (*weights)[(*n_weights)++] = model->weights[at];
+  }
+  return LAC_OK;
 }
 
 void laci_model_add_to(const lac_model *model, laci_budget *budget) {

@@ -12,6 +12,8 @@
 #include "lacuna/prune.h"
 #include "onnx/onnx.h"
 
+struct laci_engine_weight;
+
 /** What is inferred of a network; the network itself is the same before and after, so that a const
  * model may get it. Under the lock; once it is there it stays as it is for the model's life. */
 typedef struct laci_inferred {
@@ -26,6 +28,8 @@ struct lac_model {
   char *path;  /* "(memory)" where there is none */
   bool packed; /* from a pack */
   laci_inferred *inferred;
+  struct laci_engine_weight *weights; /* [n_weights] what the pack says of them (engine/engine.h) */
+  int n_weights;
 };
 
 /** Without a network yet. */
@@ -40,6 +44,12 @@ bool laci_model_is_inferred(const lac_model *model);
 /** To be called before stored bytes are read where they are (an engine fetches them instead). Any
  * thread. */
 LAC_MUST_CHECK lac_status laci_model_settle(const lac_model *model, lac_error *err);
+
+/** What an engine may know of the model's weights: of those that are as they were loaded. *weights
+ * is to be freed. */
+LAC_MUST_CHECK lac_status laci_model_weights(const lac_model *model,
+                                             struct laci_engine_weight **weights, int *n_weights,
+                                             lac_error *err);
 
 /** What every verb starts with: stored bytes in memory, shapes inferred, a pool, the analysis. */
 typedef struct laci_job {

@@ -8,6 +8,7 @@
 #include "api/model_in.h"
 #include "api/pack_in.h"
 #include "base/error.h"
+#include "engine/engine.h"
 #include "base/file_set.h"
 #include "base/log.h"
 #include "lacuna/pack.h"
@@ -151,6 +152,22 @@ static lac_status open_data(void *context, const char *location, laci_reader **r
   return laci_fail(err, LAC_NOT_FOUND, "the pack has no external data '%s'", location);
 }
 
+/** Which of the model's weights hold a pattern, as the pack has them. */
+static lac_status note_weights(const laci_packfile *pack, lac_model *model, lac_error *err) {
+  size_t n = laci_packfile_n_tensors(pack);
+  model->weights = laci_alloc(n, sizeof *model->weights);
+  if (!model->weights) return laci_fail_memory(err, "the pack's weights");
+  for (size_t at = 0; at < n; at++) {
+    laci_packing packing = laci_packfile_tensor_at(pack, at)->packing;
+    int value = laci_graph_find_value(model->graph, packing.name);
+    int stored = value >= 0 ? model->graph->values[value].stored : -1;
+    if (stored < 0) continue; /* only a stored tensor can hold what was packed */
+    packing.name = model->graph->stored[stored].name;
+    model->weights[model->n_weights++] = (laci_engine_weight){.value = value, .packing = packing};
+  }
+  return LAC_OK;
+}
+
 static lac_status load(laci_packfile **pack, lac_model *model, lac_error *err) {
   laci_reader *reader;
   laci_packfile *from = *pack;
@@ -160,7 +177,8 @@ static lac_status load(laci_packfile **pack, lac_model *model, lac_error *err) {
   lac_status st = open_reader(from, 0, &reader, err);
   if (st) return st;
   *pack = NULL; /* the reader's */
-  return laci_onnx_load_from(reader, open_data, from, &model->file, &model->graph, err);
+  st = laci_onnx_load_from(reader, open_data, from, &model->file, &model->graph, err);
+  return st ? st : note_weights(from, model, err);
 }
 
 lac_status laci_pack_load(const char *path, lac_model **model, lac_error *err) {

@@ -222,16 +222,45 @@ static void add_around(const training *t, laci_budget *budget) {
                   "batches of %d images", t->plan.batch);
 }
 
+/* The masks as the engine may know them. A run that goes on takes those of its checkpoint, which is
+ * not read yet: then nothing is said. */
+static lac_status known_masks(const training *t, const lac_mask *mask, laci_engine_weight **weights,
+                              int *n_weights, lac_error *err) {
+  int n = t->options->recover ? 0 : lac_mask_count(mask);
+  *n_weights = 0;
+  *weights = laci_alloc((size_t)n, sizeof **weights);
+  if (!*weights) return laci_fail_memory(err, "masks");
+  for (int k = 0; k < n; k++) {
+    const char *name = lac_mask_name(mask, k);
+    int value = laci_graph_find_value(t->model->graph, name);
+    int stored = value >= 0 ? t->model->graph->values[value].stored : -1;
+    const uint8_t *bytes;
+    size_t count;
+    if (stored < 0) continue; /* set_masks says what is wrong */
+    lac_status st = lac_mask_bytes(mask, name, &bytes, &count, err);
+    if (st) return st;
+    if (count != (size_t)laci_shape_count(&t->model->graph->stored[stored].shape)) continue;
+    (*weights)[(*n_weights)++] = (laci_engine_weight){.value = value, .mask = bytes};
+  }
+  return LAC_OK;
+}
+
 static lac_status make_trainer(training *t, const lac_mask *mask, lac_error *err) {
+  laci_engine_weight *weights = NULL;
+  int n_weights = 0;
+  lac_status st = known_masks(t, mask, &weights, &n_weights, err);
   laci_budget budget = laci_budget_of(t->options->max_memory);
   laci_trainer_options o = {.graph = graph_options(t),
                             .optimizer = t->plan.recipe.optimizer,
                             .engine = t->options->engine,
                             .threads = t->options->threads,
                             .bf16 = t->options->dtype == LAC_DTYPE_BF16,
+                            .weights = weights,
+                            .n_weights = n_weights,
                             .budget = &budget};
   add_around(t, &budget);
-  lac_status st = laci_trainer_create(t->model->graph, &o, &t->trainer, err);
+  if (!st) st = laci_trainer_create(t->model->graph, &o, &t->trainer, err);
+  laci_free(weights);
   if (!st) st = check_fit(t, laci_trainer_graph(t->trainer), err);
   if (!st) st = set_masks(t, mask, err);
   if (!st) st = tell_left(t, err);

@@ -104,11 +104,43 @@ bool laci_engine_supports(const char *engine, const laci_graph *graph, const lac
 
 /* ---- An engine ---- */
 
+/* Is what is known of a weight about one, and of its size? */
+static lac_status check_weight(const laci_graph *graph, const laci_engine_weight *weight,
+                               lac_error *err) {
+  const laci_packing *p = &weight->packing;
+  const laci_value *value =
+      weight->value >= 0 && weight->value < graph->n_values ? &graph->values[weight->value] : NULL;
+  if (!value || (value->stored < 0 && !value->is_input)) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "%s: neither a stored tensor nor an input",
+                     value ? value->name : "a weight");
+  }
+  int64_t count = laci_shape_count(&value->type.shape);
+  if (value->stored >= 0) count = laci_shape_count(&graph->stored[value->stored].shape);
+  bool known = p->pattern.m > 0;
+  if (!known && weight->packed) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "%s: packed, and its pattern is not known",
+                     value->name);
+  }
+  if (!known || p->outer * p->columns * p->inner == count) return LAC_OK;
+  return laci_fail(err, LAC_BAD_ARGUMENT, "%s: a pattern of %lld elements, but it has %lld",
+                   value->name, (long long)(p->outer * p->columns * p->inner), (long long)count);
+}
+
+static lac_status check_weights(const laci_graph *graph, const laci_engine_options *options,
+                                lac_error *err) {
+  lac_status st = LAC_OK;
+  for (int at = 0; at < options->n_weights && !st; at++) {
+    st = check_weight(graph, &options->weights[at], err);
+  }
+  return st;
+}
+
 lac_status laci_engine_create(const laci_graph *graph, const laci_engine_options *options,
                               laci_engine **engine, lac_error *err) {
   const laci_engine_row *row;
   *engine = NULL;
   lac_status st = find_row(options->engine ? options->engine : LACI_ENGINE_DEFAULT, &row, err);
+  if (!st) st = check_weights(graph, options, err);
   if (st) return st;
   laci_engine *made = laci_alloc(1, sizeof *made);
   if (!made) return laci_fail_memory(err, "the engine");

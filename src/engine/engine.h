@@ -16,6 +16,7 @@
 #include "cpu/pool.h"
 #include "graph/graph.h"
 #include "graph/infer.h"
+#include "sparse/pack.h"
 
 typedef struct laci_engine laci_engine;
 
@@ -50,6 +51,17 @@ typedef struct laci_engine_observer {
   void *context;
 } laci_engine_observer;
 
+/** What is known of a weight beside its bytes. An engine may make use of it or not; what is said
+ * here must be true of every run. All is the caller's, and read while the engine is being created.
+ */
+typedef struct laci_engine_weight {
+  int value;            /* of the graph: a stored tensor, or an input (a weight in training) */
+  laci_packing packing; /* its pattern, and which elements are a block; pattern.m 0: not known */
+  const uint8_t *mask;  /* [elements] in the weight's own order: it is zero where a 0 stands; NULL:
+                           not known */
+  const laci_packed_view *packed; /* its rows, as packing says; NULL: there are none */
+} laci_engine_weight;
+
 typedef struct laci_engine_options {
   const char *engine; /* NULL: LACI_ENGINE_DEFAULT */
   int threads;        /* <= 0: the cores this process may use */
@@ -62,6 +74,8 @@ typedef struct laci_engine_options {
   void *fetch_context;      /* both for as long as the engine is being created */
   laci_budget *budget; /* what others hold and the limit; the engine's ports, weights and values are
                           added. NULL: no limit */
+  const laci_engine_weight *weights;    /* [n_weights], of each value one at most */
+  int n_weights;                        /* 0: nothing is known of any */
   const laci_engine_observer *observer; /* NULL: nobody looks, which costs nothing */
 } laci_engine_options;
 
@@ -95,8 +109,9 @@ bool laci_engine_supports(const char *engine, const laci_graph *graph, const lac
  * (no engine of that name, a shape for an unknown input), LAC_BAD_SHAPE (a size nobody fixed,
  * operands that do not fit), LAC_UNSUPPORTED (an operator that cannot be run, a shape that depends
  * on data, bf16 on an engine or processor without, a text to be observed), LAC_BAD_ARGUMENT (an
- * observer without a function, or of a value that is none), LAC_NO_MEMORY, LAC_MEMORY_LIMIT (what
- * the plan needs is above the budget; nothing large was allocated). Any thread. */
+ * observer without a function, or of a value that is none; a weight that is none), LAC_NO_MEMORY,
+ * LAC_MEMORY_LIMIT (what the plan needs is above the budget; nothing large was allocated). Any
+ * thread. */
 LAC_MUST_CHECK lac_status laci_engine_create(const laci_graph *graph,
                                              const laci_engine_options *options,
                                              laci_engine **engine, lac_error *err);

@@ -115,19 +115,45 @@ static void read_model(laci_trainer *t, const laci_graph *model) {
   }
 }
 
+/** What is known of the model's weights, of those inputs of the plan that they have become. */
+static lac_status known_weights(const laci_trainer *t, const laci_graph *model,
+                                const laci_trainer_options *options, laci_engine_weight **weights,
+                                int *n_weights, lac_error *err) {
+  const laci_training_graph *g = t->graph;
+  *n_weights = 0;
+  *weights = laci_alloc((size_t)options->n_weights, sizeof **weights);
+  if (!*weights) return laci_fail_memory(err, "the weights' patterns");
+  for (int at = 0; at < options->n_weights; at++) {
+    for (int p = 0; p < g->n_params; p++) {
+      if (model->stored[g->params[p].stored].value != options->weights[at].value) continue;
+      (*weights)[*n_weights] = options->weights[at];
+      (*weights)[(*n_weights)++].value = g->params[p].input;
+    }
+  }
+  return LAC_OK;
+}
+
 /** Before any buffer is taken: weights, gradients and statistics are ports of the plan. */
-static lac_status plan(laci_trainer *t, const laci_trainer_options *options, lac_error *err) {
+static lac_status plan(laci_trainer *t, const laci_graph *model,
+                       const laci_trainer_options *options, lac_error *err) {
+  laci_engine_weight *weights;
+  int n_weights;
+  lac_status st = known_weights(t, model, options, &weights, &n_weights, err);
   const laci_engine_options o = {.engine = options->engine,
                                  .threads = options->threads,
                                  .bf16 = options->bf16,
                                  .early_outputs = true,
+                                 .weights = weights,
+                                 .n_weights = n_weights,
                                  .budget = options->budget};
   if (options->budget) {
     int n_slots = laci_optimizer_slots_of(&options->optimizer);
     laci_budget_add(options->budget, laci_bytes_of(t->size, (size_t)n_slots * sizeof(float)),
                     "the optimiser's state");
   }
-  return laci_engine_create(t->graph->graph, &o, &t->engine, err);
+  if (!st) st = laci_engine_create(t->graph->graph, &o, &t->engine, err);
+  laci_free(weights);
+  return st;
 }
 
 lac_status laci_trainer_create(const laci_graph *model, const laci_trainer_options *options,
@@ -137,7 +163,7 @@ lac_status laci_trainer_create(const laci_graph *model, const laci_trainer_optio
   if (!t) return laci_fail_memory(err, "the trainer");
   lac_status st = laci_training_graph_create(model, &options->graph, &t->graph, err);
   if (!st) st = lay_out(t, err);
-  if (!st) st = plan(t, options, err);
+  if (!st) st = plan(t, model, options, err);
   if (!st) st = make_buffers(t, err);
   if (!st) {
     tie_ports(t);

@@ -17,9 +17,12 @@ typedef struct laci_trainer laci_trainer;
 typedef struct laci_trainer_options {
   laci_training_options graph;
   laci_optimizer_options optimizer;
-  const char *engine;  /* as in laci_engine_options; NULL: the default */
-  int threads;         /* <= 0: the cores this process may use */
-  bool bf16;           /* images, activations and their gradients in bf16 */
+  const char *engine;                /* as in laci_engine_options; NULL: the default */
+  int threads;                       /* <= 0: the cores this process may use */
+  bool bf16;                         /* images, activations and their gradients in bf16 */
+  const laci_engine_weight *weights; /* what is known of the model's stored tensors, by its values:
+                                        what is trained stays so in every step */
+  int n_weights;
   laci_budget *budget; /* as that of laci_engine_options; with the optimiser's state */
 } laci_trainer_options;
 

@@ -11,6 +11,7 @@
 
 typedef struct counts {
   int made, gone, runs, nodes;
+  int patterns, masks; /* told of weights, when one was made last */
 } counts;
 
 static counts counting;
@@ -54,6 +55,11 @@ static lac_status counting_create(const laci_graph *graph, const laci_engine_opt
   counting_plan *p = laci_alloc(1, sizeof *p);
   if (!p) return laci_fail_memory(err, "the plan");
   counting.made++;
+  counting.patterns = counting.masks = 0;
+  for (int at = 0; at < options->n_weights; at++) {
+    counting.patterns += options->weights[at].packing.pattern.m > 0;
+    counting.masks += options->weights[at].mask != NULL;
+  }
   lac_status st = laci_engine_graph_init(&p->own, graph, options, &budget, err);
   for (int n = 0; n < graph->n_nodes && !st; n++) {
     st = laci_engine_node_check(&graph->nodes[n], err);

@@ -18,6 +18,10 @@
 #include "lacuna/engine.h"
 #include "lacuna/eval.h"
 #include "lacuna/infer.h"
+#include "lacuna/mask.h"
+#include "lacuna/pack.h"
+#include "lacuna/prune.h"
+#include "lacuna/report.h"
 #include "lacuna/train.h"
 #include "support/counting_engine.h"
 #include "train/trainer.h"
@@ -257,6 +261,114 @@ static void training_trains_and_evaluates_with_it(void **state) {
   lac_model_destroy(model);
 }
 
+/* ---- What is known of weights ---- */
+
+static lac_mask *prune(lac_model *model) {
+  lac_options o = lac_options_default();
+  lac_report *report;
+  lac_mask *mask;
+  lac_error err = {0};
+  o.permute = false;
+  if (lac_prune(model, &o, &report, &err)) fail_msg("%s", err.text);
+  lac_report_destroy(report);
+  if (lac_mask_from_model(model, &o, &mask, &err)) fail_msg("%s", err.text);
+  assert_true(lac_mask_count(mask) > 0);
+  return mask;
+}
+
+static void make(const lac_model *model) {
+  lac_engine *engine;
+  lac_error err = {0};
+  lac_engine_options o = lac_engine_options_default();
+  lac_engine_shape shape = {.name = "image", .rank = 4, .shape = {1, -1, -1, -1}};
+  o.engine = "counting";
+  o.shapes = &shape;
+  o.n_shapes = 1;
+  if (lac_engine_create(model, &o, &engine, &err)) fail_msg("%s", err.text);
+  lac_engine_destroy(engine);
+}
+
+static lac_train_options two_steps(void) {
+  lac_train_options o = lac_train_options_default();
+  o.engine = "counting";
+  o.threads = 1;
+  o.recipe = "cifar";
+  o.batch = 8;
+  o.steps = 2;
+  o.rate = 0.05;
+  o.evaluate = false;
+  return o;
+}
+
+static void a_pack_tells_the_pattern_of_weights_until_they_change(void **state) {
+  (void)state;
+  folder f = make_folder();
+  char path[FOLDER_PATH], pruned[FOLDER_PATH];
+  lac_error err = {0};
+  lac_model *model = digits(), *saved, *packed;
+  lac_mask *mask = prune(model);
+  lac_options options = lac_options_default();
+  lac_train_options o = two_steps();
+  lac_train_result result;
+  path_in(path, &f, "net.lacpack");
+  path_in(pruned, &f, "net.onnx");
+  make(model);
+  assert_int_equal(counting.patterns, 0);
+  if (lac_model_save(model, pruned, false, &err)) fail_msg("%s", err.text);
+  if (lac_model_load(pruned, &saved, &err)) fail_msg("%s", err.text);
+  if (lac_pack_save(saved, path, &options, false, NULL, &err)) fail_msg("%s", err.text);
+  if (lac_model_load(path, &packed, &err)) fail_msg("%s", err.text);
+  make(packed);
+  assert_true(counting.patterns > 0);
+  assert_int_equal(counting.patterns, lac_mask_count(mask));
+  if (lac_train(packed, DIGITS, NULL, &o, &result, &err)) fail_msg("%s", err.text);
+  make(packed);
+  assert_int_equal(counting.patterns, 0);
+  lac_mask_destroy(mask);
+  lac_model_destroy(packed);
+  lac_model_destroy(saved);
+  lac_model_destroy(model);
+  remove_folder(&f);
+}
+
+static void training_tells_the_masks(void **state) {
+  (void)state;
+  lac_error err = {0};
+  lac_model *model = digits();
+  lac_mask *mask = prune(model);
+  lac_train_options o = two_steps();
+  lac_train_result result;
+  if (lac_train(model, DIGITS, mask, &o, &result, &err)) fail_msg("%s", err.text);
+  assert_int_equal(counting.masks, lac_mask_count(mask));
+  if (lac_train(model, DIGITS, NULL, &o, &result, &err)) fail_msg("%s", err.text);
+  assert_int_equal(counting.masks, 0);
+  lac_mask_destroy(mask);
+  lac_model_destroy(model);
+}
+
+static void what_is_said_of_no_weight_is_refused(void **state) {
+  (void)state;
+  laci_graph *model;
+  laci_engine *engine;
+  lac_error err = {0};
+  laci_arch_options a = {.name = "digits", .seed = 1};
+  if (laci_arch_build(&a, &model, &err)) fail_msg("%s", err.text);
+  laci_packed_view rows = {0};
+  int stored = model->stored[0].value;
+  const laci_engine_weight wrong[] = {
+      {.value = -1},
+      {.value = model->n_values},
+      {.value = model->outputs[0]},
+      {.value = stored, .packed = &rows},
+      {.value = stored, .packing = {.pattern = {2, 4}, .outer = 1, .columns = 1, .inner = 1}},
+  };
+  for (size_t at = 0; at < sizeof wrong / sizeof *wrong; at++) {
+    laci_engine_options o = {.weights = &wrong[at], .n_weights = 1};
+    assert_int_equal(laci_engine_create(model, &o, &engine, &err), LAC_BAD_ARGUMENT);
+  }
+  laci_graph_destroy(model);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup(it_is_in_the_list_and_its_name_is_taken, begin),
@@ -266,6 +378,9 @@ int main(void) {
       cmocka_unit_test_setup(bench_has_a_row_a_step, begin),
       cmocka_unit_test_setup(a_training_step_has_the_plain_engines_bits, begin),
       cmocka_unit_test_setup(training_trains_and_evaluates_with_it, begin),
+      cmocka_unit_test_setup(a_pack_tells_the_pattern_of_weights_until_they_change, begin),
+      cmocka_unit_test_setup(training_tells_the_masks, begin),
+      cmocka_unit_test_setup(what_is_said_of_no_weight_is_refused, begin),
   };
   return cmocka_run_group_tests(tests, set_up, NULL);
 }

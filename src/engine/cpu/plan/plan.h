@@ -88,13 +88,13 @@ typedef struct laci_post {
 } laci_post;
 
 /** Several nodes that are one thing together. */
-typedef enum laci_pattern {
+typedef enum laci_fused_pattern {
   LACI_PATTERN_NONE,
   LACI_PATTERN_ATTENTION,  /* details: laci_attention_pattern */
   LACI_PATTERN_LAYER_NORM, /* details: laci_layer_norm_pattern */
   LACI_PATTERN_RELU_SUM,   /* reads: two summands, and the Relu's result */
   LACI_N_PATTERNS
-} laci_pattern;
+} laci_fused_pattern;
 
 typedef struct laci_fused {
   int node, tail;       /* tail: the last node that was fused; node itself if none */
@@ -103,7 +103,7 @@ typedef struct laci_fused {
   int64_t channels;
   int n_posts;
   laci_post posts[LACI_FUSED_MAX_POSTS];
-  laci_pattern pattern;
+  laci_fused_pattern pattern;
   const void *details;                      /* of the pattern */
   int n_reads, reads[LACI_FUSED_MAX_READS]; /* values that a pattern reads, as often as its nodes */
 } laci_fused;
