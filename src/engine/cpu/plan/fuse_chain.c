@@ -109,7 +109,8 @@ static bool take_scale(laci_net *net, laci_fused *fused, const laci_node *next) 
   int axis = node->op == &laci_op_conv ? 1 : rank - 1;
   size_t n = (size_t)fused->channels;
   affine a = {.scale = laci_alloc(n, sizeof(float)), .shift = laci_alloc(n, sizeof(float))};
-  bool fits = a.scale && a.shift && axis >= 0;
+  bool whole = a.scale && a.shift, fits = whole && axis >= 0;
+  if (!whole) laci_net_no_memory(net); /* unfused, the sums would be rounded otherwise */
   if (fits && laci_plan_is_inference_norm(next)) {
     fits = axis == 1 && next->inputs[0] == fused->output &&
            affine_of_norm(net, next, fused->channels, &a);
