@@ -67,12 +67,13 @@ format:
 	@tools/setup lint
 	@tools/format
 
-lint:
+lint: configure-release
 	@tools/setup lint
 	@tools/format --check
 	@tools/check_rooms
 	@tools/check_size
 	@tools/check_ops
+	@tools/tidy build/release
 
 # QUICK=1: a short run; RECORD=1: what comes out becomes an entry of bench/ledger.json.
 bench: build-release

@@ -111,10 +111,10 @@ void laci_link_add(laci_tracks *t, int node, int big, int small, int32_t *to, in
 void laci_link_add_runs(laci_tracks *t, laci_link link);
 
 int laci_cause_new(laci_tracks *t, int node, int value, const char *text);
-void laci_track_freeze(laci_tracks *t, int track, int cause);
-void laci_track_freeze_at(laci_tracks *t, int track, int64_t position, int cause);
+void laci_track_freeze(laci_tracks *t, int id, int cause);
+void laci_track_freeze_at(laci_tracks *t, int id, int64_t position, int cause);
 /** Mixes index[p] (NULL: p itself) into the colour of every position, under the name `salt`. */
-void laci_track_tag(laci_tracks *t, int track, uint64_t salt, const int32_t *index);
+void laci_track_tag(laci_tracks *t, int id, uint64_t salt, const int32_t *index);
 
 /* Layouts. */
 void laci_layout_freeze(laci_tracks *t, int value,

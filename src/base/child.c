@@ -23,8 +23,6 @@
 #include "base/log.h"
 #include "base/memory.h"
 
-extern char **environ;
-
 enum { LOOK_MS = 50, PIECE_BYTES = 1 << 16, COMPLAINT_BYTES = 2048 };
 
 /* Our ends and the program's of the three ways; -1: closed. */

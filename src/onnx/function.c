@@ -68,7 +68,7 @@ lac_status laci_import_value_name(laci_importer *im, const char *first, const ch
 
 /* ---- Which functions there are ---- */
 
-laci_function *laci_import_function(const laci_importer *im, const Onnx__NodeProto *node) {
+laci_onnx_function *laci_import_function(const laci_importer *im, const Onnx__NodeProto *node) {
   int id = im->n_functions ? laci_name_find(&im->function_ids, laci_onnx_name(node->op_type)) : -1;
   for (; id >= 0; id = im->functions[id].next_of_name) {
     const Onnx__FunctionProto *f = im->functions[id].proto;
@@ -83,12 +83,12 @@ laci_function *laci_import_function(const laci_importer *im, const Onnx__NodePro
 /** Functions found to be hidden whose own calls are still to be followed. */
 typedef struct hidden_list {
   laci_importer *im;
-  laci_function **items; /* [n_functions]: each comes here once */
+  laci_onnx_function **items; /* [n_functions]: each comes here once */
   size_t n;
 } hidden_list;
 
 static void hide_called(hidden_list *list, const Onnx__NodeProto *node) {
-  laci_function *function = laci_import_function(list->im, node);
+  laci_onnx_function *function = laci_import_function(list->im, node);
   if (!function || function->is_hidden) return;
   function->is_hidden = true;
   list->items[list->n++] = function;
@@ -142,8 +142,8 @@ static lac_status list_function(laci_importer *im, size_t at, lac_error *err) {
                      laci_onnx_name(proto->domain));
   }
   int first = laci_name_find(&im->function_ids, name);
-  laci_function *function = &im->functions[im->n_functions];
-  *function = (laci_function){.proto = proto, .next_of_name = -1};
+  laci_onnx_function *function = &im->functions[im->n_functions];
+  *function = (laci_onnx_function){.proto = proto, .next_of_name = -1};
   if (first >= 0) {
     function->next_of_name = im->functions[first].next_of_name;
     im->functions[first].next_of_name = (int)im->n_functions;
@@ -193,7 +193,7 @@ lac_status laci_import_resolve(const laci_scope *scope, Onnx__AttributeProto *at
 }
 
 /** The function's own tensors, added with its first call. */
-static lac_status add_constants(laci_importer *im, laci_function *function, lac_error *err) {
+static lac_status add_constants(laci_importer *im, laci_onnx_function *function, lac_error *err) {
   const Onnx__FunctionProto *proto = function->proto;
   const char *prefix, *name;
   lac_status st = laci_import_join(im, laci_onnx_name(proto->name), "/", &prefix, err);
@@ -304,7 +304,7 @@ static lac_status copy_outputs(laci_importer *im, const laci_scope *scope, lac_e
 }
 
 static lac_status check_call(const laci_scope *scope, const Onnx__NodeProto *call,
-                             const laci_function *function, lac_error *err) {
+                             const laci_onnx_function *function, lac_error *err) {
   const Onnx__FunctionProto *f = function->proto;
   if (call->n_input > f->n_input || call->n_output > f->n_output) {
     return laci_fail(err, LAC_BAD_FILE,
@@ -324,7 +324,7 @@ static lac_status check_call(const laci_scope *scope, const Onnx__NodeProto *cal
 }
 
 lac_status laci_import_call(laci_importer *im, const laci_scope *scope, const Onnx__NodeProto *call,
-                            laci_function *function, lac_error *err) {
+                            laci_onnx_function *function, lac_error *err) {
   const Onnx__FunctionProto *f = function->proto;
   laci_scope inner = {
       .caller = scope, .function = function, .call = call, .depth = scope->depth + 1};

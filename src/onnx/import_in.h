@@ -8,18 +8,18 @@
 #include "onnx/onnx_in.h"
 
 /** A local function. */
-typedef struct laci_function {
+typedef struct laci_onnx_function {
   const Onnx__FunctionProto *proto;
   int next_of_name;   /* another function of this name, of another domain or overload; -1: none */
   bool is_hidden;     /* also called from where the graph does not look: its constants must stay */
   bool has_constants; /* the table is filled */
   laci_name_table constants; /* output of a Constant node -> value; one tensor for all calls */
-} laci_function;
+} laci_onnx_function;
 
 /** Where names of values mean something: the main graph, or one call of a function. */
 typedef struct laci_scope {
   const struct laci_scope *caller; /* NULL: the main graph */
-  laci_function *function;         /* NULL: the main graph */
+  laci_onnx_function *function;    /* NULL: the main graph */
   const Onnx__NodeProto *call;
   const char *prefix;     /* of the call's nodes and values, "call/"; "" in the main graph */
   laci_name_table values; /* of a call: name -> value + 1; 0: an input that is left out */
@@ -32,7 +32,7 @@ typedef struct laci_importer {
   laci_arena scratch;
   laci_name_table symbols;      /* name of a size -> its symbol */
   laci_name_table function_ids; /* name -> first function of that name */
-  laci_function *functions;
+  laci_onnx_function *functions;
   size_t n_functions;
   int64_t budget; /* bytes that inlining may still make; a small file could ask for terabytes */
   int n_fresh;    /* names made unique so far */
@@ -60,10 +60,10 @@ int laci_import_version(const laci_importer *im, const laci_scope *scope, const 
 /** Lists the local functions, and finds out which are called from bodies. */
 LAC_MUST_CHECK lac_status laci_import_functions(laci_importer *im, lac_error *err);
 /** The local function that a node calls; NULL: none. */
-laci_function *laci_import_function(const laci_importer *im, const Onnx__NodeProto *node);
+laci_onnx_function *laci_import_function(const laci_importer *im, const Onnx__NodeProto *node);
 LAC_MUST_CHECK lac_status laci_import_call(laci_importer *im, const laci_scope *scope,
-                                           const Onnx__NodeProto *node, laci_function *function,
-                                           lac_error *err);
+                                           const Onnx__NodeProto *node,
+                                           laci_onnx_function *function, lac_error *err);
 /** What an attribute stands for in a scope: itself, what the call gives for it; NULL: nothing. */
 LAC_MUST_CHECK lac_status laci_import_resolve(const laci_scope *scope, Onnx__AttributeProto *attr,
                                               Onnx__AttributeProto **resolved, lac_error *err);

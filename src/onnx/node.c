@@ -296,7 +296,7 @@ lac_status laci_import_node(laci_importer *im, const laci_scope *scope, const On
   if (!type[0]) {
     return laci_fail(err, LAC_BAD_FILE, "node '%s': no operator", laci_onnx_name(from->name));
   }
-  laci_function *function = laci_import_function(im, from);
+  laci_onnx_function *function = laci_import_function(im, from);
   if (function) return laci_import_call(im, scope, from, function, err);
   lac_status st = add_constant_node(im, scope, from, &is_done, err);
   if (st || is_done) return st;

@@ -34,7 +34,7 @@ LAC_MUST_CHECK lac_status laci_net_run(laci_net *net, const void *const *inputs,
                                        void *const *outputs, double *seconds, lac_error *err);
 
 size_t laci_net_step_count(const laci_net *net);
-laci_engine_step laci_net_step_look(const laci_net *net, size_t step);
+laci_engine_step laci_net_step_look(const laci_net *net, size_t at);
 int laci_net_threads(const laci_net *net);
 
 #endif
