@@ -94,6 +94,14 @@ class Attempt:
             self.problems.append(f"names a temporary file: {stderr!r}")
         self.judge_files(code, before)
 
+    def is_first_version(self, name):
+        """A model with data of its own that was just being replaced (base/file_set.h): not the bytes of the end, but it
+        finds its new data by their second name. Old data, or a part of new ones, would not hold the pattern."""
+        if not self.scenario.has_data:
+            return False
+        done = subprocess.run([str(self.stage.lacuna), "check", "-q", name], cwd=self.folder, capture_output=True)
+        return done.returncode == 0
+
     def judge_files(self, code, before):
         after, outputs = contents(self.folder), self.scenario.outputs
         wanted = {name: tidy(name, data) for name, data in self.stage.reference(self.scenario).items()}
@@ -111,7 +119,7 @@ class Attempt:
             elif tidy(name, data) == wanted[name]:
                 if code == 1 and before.get(name) != data:
                     self.problems.append(f"failed, but {name} was written")
-            elif before.get(name) != data:
+            elif before.get(name) != data and not (self.killed and self.is_first_version(name)):
                 self.problems.append(f"{name} is neither old nor new")
             elif code == 0:
                 self.problems.append(f"done, but {name} is the old one")

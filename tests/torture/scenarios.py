@@ -17,6 +17,7 @@ class Scenario:
     def __init__(self, name, arguments, inputs, outputs=(), holds=(), force=False):
         self.name, self.inputs, self.outputs, self.holds = name, inputs, list(outputs), list(holds)
         self.force, self.may_misuse = force, False
+        self.has_data = any(given.endswith(".bin") for given in inputs)
         self.arguments = [*arguments, "-q"] + (["--force"] if force else [])
 
     def fill(self, stage, folder):
