@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "base/memory.h"
 #include "unit/data_folder.h"
 
 #define DIGITS LAC_SOURCE_DIR "/examples/digits"
@@ -181,12 +182,34 @@ static void nothing_sparse_is_a_training(void **state) {
   remove_folder(&f);
 }
 
+/* Wherever memory ends, that is told, and the result can be cleared. */
+static void every_failed_allocation_is_told(void **state) {
+  (void)state;
+  lac_finetune_options o = quick(NULL);
+  o.training.steps = 1;
+  o.training.evaluate = o.pruning.permute = false;
+  long n = 1;
+  for (lac_status st = LAC_NO_MEMORY; st; n += 1 + n / 4) {
+    lac_model *model = load(DIGITS "/digits.onnx");
+    lac_finetune_result result;
+    lac_error err = {0};
+    laci_memory_fail_at(n);
+    st = lac_finetune(model, DIGITS, &o, &result, &err);
+    laci_memory_fail_at(0);
+    if (st && st != LAC_NO_MEMORY) fail_msg("allocation %ld: %s", n, err.text);
+    lac_finetune_result_clear(&result);
+    lac_model_destroy(model);
+  }
+  assert_true(n > 100);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(it_writes_what_the_command_writes),
       cmocka_unit_test(masks_that_are_there_are_held),
       cmocka_unit_test(what_cannot_be_sparse_is_refused),
       cmocka_unit_test(nothing_sparse_is_a_training),
+      cmocka_unit_test(every_failed_allocation_is_told),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,6 +9,8 @@
 
 #include <cmocka.h>
 
+#include "lacuna/context.h"
+#include "lacuna/finetune.h"
 #include "lacuna/bench.h"
 #include "lacuna/engine.h"
 #include "lacuna/eval.h"
@@ -143,6 +145,14 @@ static void training_says_what_is_missing(void **state) {
   expect_named(lac_train_data_find(NULL, &options, &found, &err),
                "lac_train_data_find: data is NULL");
   expect_named(lac_train_json(&about, &result, &text, &err), "lac_train_json: options is NULL");
+  lac_finetune_options tuning = lac_finetune_options_default();
+  lac_finetune_result tuned;
+  expect_named(lac_finetune(model, NULL, &tuning, &tuned, &err), "lac_finetune: data is NULL");
+  expect_named(lac_finetune(model, ".", NULL, &tuned, &err), "lac_finetune: options is NULL");
+  expect_named(lac_finetune(model, ".", &tuning, NULL, &err), "lac_finetune: result is NULL");
+  lac_finetune_result_clear(NULL);
+  expect_named(lac_context_create(NULL, &err), "lac_context_create: context is NULL");
+  lac_context_destroy(NULL);
   expect_named(lac_train_json(NULL, &result, &text, &err), "lac_train_json: about is NULL");
 }
 
