@@ -20,25 +20,7 @@
 
 static pthread_once_t started = PTHREAD_ONCE_INIT;
 
-/** LAC_CPU caps oneDNN, too: before its first primitive, once a process. */
-static void start(void) {
-#if defined(__x86_64__)
-  laci_cpu_level level = laci_cpu();
-  if (level == LACI_CPU_ANY) (void)dnnl_set_max_cpu_isa(dnnl_cpu_isa_sse41);
-  if (level == LACI_CPU_AVX2) (void)dnnl_set_max_cpu_isa(dnnl_cpu_isa_avx2);
-#endif
-}
-
 /* ---- Creating ---- */
-
-static bool has_bf16(void) {
-#if defined(__x86_64__)
-  unsigned wanted = (unsigned)dnnl_cpu_isa_avx512_core_bf16;
-  return ((unsigned)dnnl_get_effective_cpu_isa() & wanted) == wanted;
-#else
-  return false;
-#endif
-}
 
 static lac_status describe_port(laci_net *net, int value, laci_engine_port *port, lac_error *err) {
   lac_status st = laci_engine_port_init(net->graph, value, &net->values[value].type, port, err);
@@ -62,22 +44,13 @@ static lac_status describe_ports(laci_net *net, lac_error *err) {
   return st ? st : laci_budget_check(&net->budget, "the run's inputs and outputs", err);
 }
 
-static lac_status open_dnnl(laci_net *net, lac_error *err) {
-  dnnl_status_t st = dnnl_engine_create(&net->engine, dnnl_cpu, 0);
-  if (!st) st = dnnl_stream_create(&net->stream, net->engine, dnnl_stream_default_flags);
-  if (!st) st = dnnl_primitive_attr_create(&net->attr);
-  if (!st) st = dnnl_primitive_attr_set_scratchpad_mode(net->attr, dnnl_scratchpad_mode_user);
-  return st ? laci_fail(err, LAC_NO_MEMORY, "oneDNN did not start (its status %d)", (int)st)
-            : LAC_OK;
-}
-
 static void make_memory(laci_net *net, int tensor) {
   laci_net_tensor *t = &net->tensors[tensor];
   if (t->memory || !t->md || net->status) return;
   laci_place place = net->buffers[t->buffer].place;
   bool later = place == LACI_PLACE_INPUT || place == LACI_PLACE_OUTPUT;
-  void *data = later ? DNNL_MEMORY_NONE : laci_net_data(net, tensor);
-  (void)laci_net_did(net, dnnl_memory_create(&t->memory, t->md, net->engine, data),
+  void *data = later ? NULL : laci_net_data(net, tensor);
+  (void)laci_net_did(net, laci_memory_create(net->onednn, t->md, data, &t->memory),
                      "memory object");
 }
 
@@ -120,16 +93,28 @@ static void check_memory(laci_net *net) {
 /** A step's primitive, now that there is memory for what it reads and writes. */
 static void make_primitive(laci_net *net, laci_net_step *step) {
   lac_error why = {0}, *err = net->err;
-  if (!step->pd || !laci_net_has_room(net)) return;
+  if (!step->primitive || !laci_net_has_room(net)) return;
   net->err = &why;
-  dnnl_status_t st = dnnl_primitive_create(&step->primitive, step->pd);
+  lac_status st = laci_primitive_make(step->primitive);
   if (!laci_net_did(net, st, "primitive")) {
     (void)laci_fail(err, net->status, "%s (%s): %s", step->node ? step->node->name : "reorder",
                     step->what, why.text);
   }
   net->err = err;
-  (void)dnnl_primitive_desc_destroy(step->pd);
-  step->pd = NULL;
+}
+
+/** The primitive's arguments, as memory that its tensors share. */
+static void bind_primitive(laci_net *net, laci_net_step *step) {
+  laci_memory **memory = laci_alloc((size_t)step->n_args, sizeof *memory);
+  if (!memory) laci_net_no_memory(net);
+  for (int at = 0; at < step->n_args && !net->status; at++) {
+    make_memory(net, step->tensors[at]);
+    memory[at] = net->tensors[step->tensors[at]].memory;
+  }
+  if (!net->status && laci_primitive_bind(step->primitive, step->n_args, step->codes, memory)) {
+    laci_net_no_memory(net);
+  }
+  laci_free((void *)memory);
 }
 
 /** The arena's bytes, and primitives bound to them. */
@@ -145,12 +130,7 @@ static void bind_memory(laci_net *net) {
   for (size_t s = 0; s < net->n_steps; s++) {
     laci_net_step *step = &net->steps[s];
     make_primitive(net, step);
-    for (int at = 0; at < step->n_args && !net->status; at++) {
-      if (step->tensors[at] < 0) continue;
-      if (step->primitive) make_memory(net, step->tensors[at]);
-      step->args[at] = (dnnl_exec_arg_t){.arg = step->codes[at],
-                                         .memory = net->tensors[step->tensors[at]].memory};
-    }
+    if (step->primitive && !net->status) bind_primitive(net, step);
   }
 }
 
@@ -178,7 +158,8 @@ static lac_status plan(laci_net *net, const laci_engine_options *options, lac_er
   if (st) return st;
   net->n_threads = laci_openmp_ready(net->n_threads);
   int before = laci_openmp_use(net->n_threads);
-  st = laci_memory_has_room(LACI_NET_ROOM) ? open_dnnl(net, err) : laci_fail_memory(err, "oneDNN");
+  st = laci_memory_has_room(LACI_NET_ROOM) ? laci_onednn_create(&net->onednn, err)
+                                           : laci_fail_memory(err, "oneDNN");
   if (!st) st = laci_net_infer(net, options->shapes, options->n_shapes, err);
   if (!st) st = describe_ports(net, err);
   if (!st) st = laci_net_observe(net, options->observer, err);
@@ -201,8 +182,8 @@ lac_status laci_net_create(const laci_graph *graph, const laci_engine_options *o
                            laci_net **net, lac_error *err) {
   lac_error unseen;
   *net = NULL;
-  (void)pthread_once(&started, start);
-  if (options->bf16 && !has_bf16()) {
+  (void)pthread_once(&started, laci_onednn_cap);
+  if (options->bf16 && !laci_onednn_has_bf16()) {
     return laci_fail(err, LAC_UNSUPPORTED, "this processor has no bf16 instructions (AVX512-BF16)");
   }
   laci_net *made = laci_alloc(1, sizeof *made);
@@ -224,13 +205,10 @@ lac_status laci_net_create(const laci_graph *graph, const laci_engine_options *o
 
 void laci_net_destroy(laci_net *net) {
   if (!net) return;
-  for (size_t at = 0; at < net->n_steps; at++) {
-    if (net->steps[at].primitive) (void)dnnl_primitive_destroy(net->steps[at].primitive);
-    if (net->steps[at].pd) (void)dnnl_primitive_desc_destroy(net->steps[at].pd);
-  }
+  for (size_t at = 0; at < net->n_steps; at++) { laci_primitive_destroy(net->steps[at].primitive); }
   for (size_t at = 0; at < net->n_tensors; at++) {
-    if (net->tensors[at].memory) (void)dnnl_memory_destroy(net->tensors[at].memory);
-    laci_md_drop(net->tensors[at].md);
+    laci_memory_destroy(net->tensors[at].memory);
+    laci_layout_destroy(net->tensors[at].md);
   }
   for (size_t at = 0; at < net->n_buffers; at++) {
     if (net->buffers[at].owned) laci_free(net->buffers[at].data);
@@ -238,9 +216,7 @@ void laci_net_destroy(laci_net *net) {
   for (int v = 0; net->values && v < net->graph->n_values; v++) {
     laci_constant_clear(net->values[v].constant);
   }
-  if (net->attr) (void)dnnl_primitive_attr_destroy(net->attr);
-  if (net->stream) (void)dnnl_stream_destroy(net->stream);
-  if (net->engine) (void)dnnl_engine_destroy(net->engine);
+  laci_onednn_destroy(net->onednn);
   laci_pool_destroy(net->pool);
   laci_free(net->values);
   laci_free(net->tensors);
@@ -279,26 +255,25 @@ static void set_buffers(laci_net *net, const void *const *inputs, void *const *o
   }
 }
 
-static dnnl_status_t set_memory(laci_net *net) {
-  dnnl_status_t st = dnnl_success;
+static lac_status set_memory(laci_net *net) {
+  lac_status st = LAC_OK;
   for (size_t at = 0; at < net->n_tensors && !st; at++) {
     const laci_net_tensor *t = &net->tensors[at];
     laci_place place = net->buffers[t->buffer].place;
     bool callers = place == LACI_PLACE_INPUT || place == LACI_PLACE_OUTPUT;
-    if (t->memory && callers) {
-      st = dnnl_memory_set_data_handle(t->memory, net->buffers[t->buffer].data);
-    }
+    if (t->memory && callers) { st = laci_memory_set(t->memory, net->buffers[t->buffer].data); }
   }
   return st;
 }
 
 static lac_status run_step(laci_net *net, laci_net_step *step, lac_error *err) {
   if (step->code) return step->code(net, step, err);
-  dnnl_status_t st = dnnl_primitive_execute(step->primitive, net->stream, step->n_args, step->args);
+  int answer;
+  lac_status st = laci_primitive_run(step->primitive, net->onednn, &answer);
   if (!st) return LAC_OK;
-  return laci_fail(err, st == dnnl_out_of_memory ? LAC_NO_MEMORY : LAC_INTERNAL,
+  return laci_fail(err, st == LAC_NO_MEMORY ? LAC_NO_MEMORY : LAC_INTERNAL,
                    "%s (%s): oneDNN's status %d", step->node ? step->node->name : "reorder",
-                   step->what, (int)st);
+                   step->what, answer);
 }
 
 /* seconds: NULL, or where to write what each step took. */
@@ -331,7 +306,7 @@ lac_status laci_net_run(laci_net *net, const void *const *inputs, void *const *o
   if (set_memory(net)) return laci_fail(err, LAC_INTERNAL, "oneDNN refuses the caller's buffers");
   int before = laci_openmp_use(net->n_threads);
   st = run_steps(net, seconds, err);
-  if (dnnl_stream_wait(net->stream) && !st) {
+  if (!laci_onednn_wait(net->onednn) && !st) {
     st = laci_fail(err, LAC_INTERNAL, "oneDNN did not finish");
   }
   (void)laci_openmp_use(before);

@@ -31,13 +31,11 @@ struct laci_net {
   bool early_outputs;
   bool has_run;
   bool blocks; /* convolutions' values lie in blocks of 16 channels; laci_conv_choose_blocks */
-  dnnl_engine_t engine;
-  dnnl_stream_t stream;
-  dnnl_primitive_attr_t attr; /* scratchpads are ours */
-  laci_net_value *values;     /* [n_values] */
-  bool *computed;             /* [n_nodes] neither constant nor unused */
-  laci_fused *fused;          /* [n_nodes]; output -1: part of another, or nothing to do */
-  int *fused_at;              /* [n_nodes] fused node that is computed at this place; -1: none */
+  laci_onednn *onednn;
+  laci_net_value *values; /* [n_values] */
+  bool *computed;         /* [n_nodes] neither constant nor unused */
+  laci_fused *fused;      /* [n_nodes]; output -1: part of another, or nothing to do */
+  int *fused_at;          /* [n_nodes] fused node that is computed at this place; -1: none */
   int *workspaces; /* [n_nodes] tensor that a forward node leaves for its gradient; -1: none */
   size_t n_tensors, n_buffers, n_steps, tensor_room, buffer_room, step_room;
   laci_net_tensor *tensors;
@@ -64,7 +62,7 @@ struct laci_net {
 void laci_net_fail(laci_net *net, lac_status status, const char *format, ...) LAC_PRINTF(3, 4);
 void laci_net_no_memory(laci_net *net);
 /** oneDNN's answer; true where it was success. `what` is unsupported otherwise. */
-bool laci_net_did(laci_net *net, dnnl_status_t status, const char *what);
+bool laci_net_did(laci_net *net, lac_status status, const char *what);
 /** oneDNN ends the process where it gets no memory for its own small things (code, descriptors), so
  * it is not asked where there is none; that is then the failure. */
 bool laci_net_has_room(laci_net *net);
@@ -85,8 +83,8 @@ static inline bool laci_net_is_float(const laci_net *net, int value) {
 static inline bool laci_net_is_constant(const laci_net *net, int value) {
   return net->values[value].constant != NULL;
 }
-static inline dnnl_data_type_t laci_net_dt(const laci_net *net) {
-  return net->bf16 ? dnnl_bf16 : dnnl_f32;
+static inline laci_element laci_net_dt(const laci_net *net) {
+  return net->bf16 ? LACI_ELEMENT_BF16 : LACI_ELEMENT_F32;
 }
 static inline bool laci_net_has(const laci_node *node, int port) {
   return port < node->n_inputs && node->inputs[port] >= 0;

@@ -40,7 +40,7 @@ static void lower(laci_net *net, laci_net_observed *o) {
   static const laci_node node = {.name = "", .type = "observe"};
   int tensor = laci_net_read(net, o->value);
   bool convert = o->port.type.dtype == LAC_DTYPE_F32 && o->port.size_bytes > 0;
-  if (convert) tensor = laci_net_as_dense(net, tensor, dnnl_f32);
+  if (convert) tensor = laci_net_as_dense(net, tensor, LACI_ELEMENT_F32);
   if (tensor < 0) return;
   laci_net_step *step = laci_net_step_code(net, &node, show, 1, &tensor);
   if (!step) return;

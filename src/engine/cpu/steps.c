@@ -31,18 +31,12 @@ static int64_t convolution_flops(const laci_shape *result, const laci_shape *wei
 }
 
 static int64_t primitive_flops(const laci_net *net, const laci_net_step *step) {
-  const_dnnl_primitive_desc_t pd = NULL;
-  dnnl_primitive_kind_t kind = dnnl_undefined_primitive;
-  (void)dnnl_primitive_get_primitive_desc(step->primitive, &pd);
-  if (pd) (void)dnnl_primitive_desc_query(pd, dnnl_query_primitive_kind, 0, &kind);
-  const laci_shape *result = operand(net, step, DNNL_ARG_DST);
-  switch ((int)kind) {
-    case dnnl_convolution:
-    case dnnl_inner_product: return convolution_flops(result, operand(net, step, DNNL_ARG_WEIGHTS));
-    case dnnl_matmul: {
-      const laci_shape *left = operand(net, step, DNNL_ARG_SRC);
+  const laci_shape *result = operand(net, step, LACI_ARG_DST);
+  const laci_shape *left = operand(net, step, LACI_ARG_SRC);
+  switch (laci_primitive_product(step->primitive)) {
+    case LACI_PRODUCT_CONV: return convolution_flops(result, operand(net, step, LACI_ARG_WEIGHTS));
+    case LACI_PRODUCT_MATMUL:
       return result && left ? 2 * laci_shape_count(result) * last_dim(left) : 0;
-    }
     default: return 0;
   }
 }
@@ -61,30 +55,16 @@ static int64_t plain_flops(const laci_net *net, const laci_node *node) {
 static int64_t tensor_bytes(const laci_net *net, int tensor) {
   const laci_net_tensor *t = &net->tensors[tensor];
   if (!t->md) return laci_shape_count(&t->shape) * (int64_t)sizeof(int64_t);
-  if (!t->partial) return (int64_t)dnnl_memory_desc_get_size(t->md);
-  return laci_shape_count(&t->shape) * (t->dt == dnnl_bf16 ? 2 : 4);
-}
-
-/* A primitive that adds to its result reads it first. */
-static bool adds_to_result(const laci_net_step *step) {
-  const_dnnl_primitive_desc_t pd = NULL;
-  const_dnnl_primitive_attr_t attr = NULL;
-  const_dnnl_post_ops_t posts = NULL;
-  if (dnnl_primitive_get_primitive_desc(step->primitive, &pd)) return false;
-  if (dnnl_primitive_desc_get_attr(pd, &attr) || !attr) return false;
-  if (dnnl_primitive_attr_get_post_ops(attr, &posts) || !posts) return false;
-  for (int at = 0; at < dnnl_post_ops_len(posts); at++) {
-    if (dnnl_post_ops_get_kind(posts, at) == dnnl_sum) return true;
-  }
-  return false;
+  if (!t->partial) return (int64_t)laci_layout_bytes(t->md);
+  return laci_shape_count(&t->shape) * (t->dt == LACI_ELEMENT_BF16 ? 2 : 4);
 }
 
 static void primitive_traffic(const laci_net *net, const laci_net_step *step,
                               laci_engine_step *info) {
-  bool adds = adds_to_result(step);
+  bool adds = laci_primitive_adds(step->primitive); /* reads it first */
   for (int at = 0; at < step->n_args; at++) {
-    if (step->codes[at] == DNNL_ARG_SCRATCHPAD || step->tensors[at] < 0) continue;
-    bool result = step->codes[at] == DNNL_ARG_DST; /* DNNL_ARG_TO is the same number */
+    if (step->codes[at] == LACI_ARG_SCRATCHPAD || step->tensors[at] < 0) continue;
+    bool result = step->codes[at] == LACI_ARG_DST;
     int64_t bytes = tensor_bytes(net, step->tensors[at]);
     if (result) info->bytes_written += bytes;
     if (!result || adds) info->bytes_read += bytes;
@@ -114,7 +94,7 @@ static void code_traffic(const laci_net *net, const laci_net_step *step, laci_en
   info->bytes_written = tensor_bytes(net, to);
   for (int at = 0; at < step->n_args; at++) {
     int from = step->tensors[at];
-    if (from < 0 || from == to || step->codes[at] == DNNL_ARG_SCRATCHPAD) continue;
+    if (from < 0 || from == to || step->codes[at] == LACI_ARG_SCRATCHPAD) continue;
     info->bytes_read += picks && at == 0 ? info->bytes_written : tensor_bytes(net, from);
   }
 }

@@ -75,22 +75,22 @@ static lac_status run_attention(laci_net *net, laci_net_step *step, lac_error *e
  */
 static operand rows_of(laci_net *net, int value, int along) {
   operand o = {.tensor = laci_net_read(net, value)};
-  dnnl_data_type_t dt = laci_net_dt(net);
+  laci_element dt = laci_net_dt(net);
   if (o.tensor < 0) return o;
   const laci_shape shape = net->tensors[o.tensor].shape;
   bool fits = net->tensors[o.tensor].dt == dt &&
-              laci_md_layout(net->tensors[o.tensor].md, shape.rank, o.strides, &o.offset);
+              laci_layout_strides(net->tensors[o.tensor].md, shape.rank, o.strides, &o.offset);
   if (fits && (o.strides[along] == 1 || shape.dims[along] == 1)) return o;
-  dnnl_dims_t strides;
+  int64_t strides[LACI_MOST_AXES];
   int64_t stride = shape.dims[along];
-  laci_md md = NULL;
+  laci_layout *md = NULL;
   for (int axis = shape.rank - 1; axis >= 0; axis--) {
     strides[axis] = axis == along ? 1 : stride;
     if (axis != along) stride *= shape.dims[axis];
   }
-  if (!laci_md_strided(&md, shape.rank, shape.dims, dt, strides)) laci_net_no_memory(net);
+  if (!laci_layout_strided(&md, shape.rank, shape.dims, dt, strides)) laci_net_no_memory(net);
   o.tensor = laci_net_as(net, o.tensor, md, dt);
-  laci_md_drop(md);
+  laci_layout_destroy(md);
   o.offset = 0;
   memcpy(o.strides, strides, (size_t)shape.rank * sizeof *strides);
   return o;
@@ -101,7 +101,7 @@ static operand mask_of(laci_net *net, int value, int rank) {
   operand o = {.tensor = -1};
   if (value < 0) return o;
   const laci_shape shape = *laci_net_shape(net, value);
-  o.tensor = laci_net_as_dense(net, laci_net_read(net, value), dnnl_f32);
+  o.tensor = laci_net_as_dense(net, laci_net_read(net, value), LACI_ELEMENT_F32);
   int64_t stride = 1;
   for (int axis = shape.rank - 1; axis >= 0; axis--) {
     o.strides[rank - shape.rank + axis] = shape.dims[axis] == 1 ? 0 : stride;
@@ -113,11 +113,11 @@ static operand mask_of(laci_net *net, int value, int rank) {
 /** the fused node's output, row-major; its strides along the product's axes. */
 static operand output_of(laci_net *net, const laci_fused *fused, const int *places) {
   const laci_shape *y = laci_net_shape(net, fused->output);
-  dnnl_data_type_t dt = laci_net_dt(net);
+  laci_element dt = laci_net_dt(net);
   operand o = {.tensor = -1};
   int64_t strides[LACI_MAX_RANK], stride = 1;
-  laci_md md = laci_net_dense(net, y, dt);
-  size_t bytes = md ? dnnl_memory_desc_get_size(md) : 0;
+  laci_layout *md = laci_net_dense(net, y, dt);
+  size_t bytes = md ? laci_layout_bytes(md) : 0;
   o.tensor = laci_net_tensor_new(net, y, dt, md, laci_net_buffer_new(net, LACI_PLACE_ARENA, bytes));
   for (int axis = y->rank - 1; axis >= 0; axis--) {
     strides[axis] = stride;
@@ -184,7 +184,7 @@ static void lower_attention(laci_net *net, const laci_fused *fused) {
   step->kernel = "attention";
   step->context = s;
   step->shown = s->y.tensor;
-  step->codes[4] = DNNL_ARG_SCRATCHPAD;
+  step->codes[4] = LACI_ARG_SCRATCHPAD;
   step->flops = 2 * s->n_heads * s->a.n_queries * s->a.n_keys * (s->a.depth + s->a.width);
   laci_net_bind(net, fused->output, s->y.tensor);
 }

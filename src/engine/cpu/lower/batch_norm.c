@@ -5,7 +5,6 @@
  * primitive keeps a bit an element (its workspace), and the backward one starts from the gradient
  * behind the Relu. A norm that is computed once more for its gradient (graph/remat.h) gets the
  * statistics of the first time. Statistics, scale and bias are f32 in every net. */
-#include "engine/cpu/onednn/backward.h"
 #include "engine/cpu/net_in.h"
 
 static int output_of(const laci_node *node, int port) {
@@ -41,26 +40,25 @@ static bool constant_fits(laci_net *net, const laci_fused *fused, const char **w
 
 static void lower_constant(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->graph->nodes[fused->node];
-  dnnl_primitive_desc_t pd = NULL;
+  laci_primitive *pd = NULL;
   int p[4];
   const laci_function *first = fused->n_posts > 0 ? &fused->posts[0].function : NULL;
   bool relu = first && first->kind == LACI_FUNCTION_RELU && first->alpha == 0;
-  unsigned flags = dnnl_use_global_stats | dnnl_use_scale | dnnl_use_shift;
-  if (relu) flags |= dnnl_fuse_norm_relu;
+  int flags = LACI_NORM_GIVEN | (relu ? LACI_NORM_RELU : 0);
   int from = laci_net_whole(net, laci_net_read(net, node->inputs[0])),
       to = laci_net_result_like(net, from, true);
   norm_parameters(net, node, p);
   if (net->status) return;
-  dnnl_status_t st = laci_pd_batch_norm(&pd, net->engine, net->tensors[from].md,
-                                        laci_node_float(node, "epsilon", 1e-5f), flags, net->attr);
+  lac_status st = laci_primitive_batch_norm(&pd, net->onednn, net->tensors[from].md,
+                                            laci_node_float(node, "epsilon", 1e-5f), flags);
   if (!laci_net_did(net, st, "batch norm")) return;
   laci_net_step_add(net, fused, pd, 6,
-                    (const int[][2]){{DNNL_ARG_SRC, from},
-                                     {DNNL_ARG_DST, to},
-                                     {DNNL_ARG_MEAN, p[0]},
-                                     {DNNL_ARG_VARIANCE, p[1]},
-                                     {DNNL_ARG_SCALE, p[2]},
-                                     {DNNL_ARG_SHIFT, p[3]}});
+                    (const int[][2]){{LACI_ARG_SRC, from},
+                                     {LACI_ARG_DST, to},
+                                     {LACI_ARG_MEAN, p[0]},
+                                     {LACI_ARG_VARIANCE, p[1]},
+                                     {LACI_ARG_SCALE, p[2]},
+                                     {LACI_ARG_SHIFT, p[3]}});
   for (int at = relu; at < fused->n_posts; at++) {
     to = laci_net_apply(net, fused, to, &fused->posts[at].function);
   }
@@ -90,14 +88,14 @@ static lac_status update_running(laci_net *net, laci_net_step *step, lac_error *
 
 static int vector_result(laci_net *net, int64_t n) {
   laci_shape shape = laci_shape_of(1, &n);
-  laci_md md = laci_net_dense(net, &shape, dnnl_f32);
-  int tensor = md ? laci_net_result(net, &shape, dnnl_f32, md) : -1;
-  laci_md_drop(md);
+  laci_layout *md = laci_net_dense(net, &shape, LACI_ELEMENT_F32);
+  int tensor = md ? laci_net_result(net, &shape, LACI_ELEMENT_F32, md) : -1;
+  laci_layout_destroy(md);
   return tensor;
 }
 
 static int vector_input(laci_net *net, int value) {
-  return laci_net_as_dense(net, laci_net_read(net, value), dnnl_f32);
+  return laci_net_as_dense(net, laci_net_read(net, value), LACI_ELEMENT_F32);
 }
 
 static void running_step(laci_net *net, const laci_node *node, int mean, int var) {
@@ -132,10 +130,10 @@ static float epsilon_of(const laci_node *node) { return laci_node_float(node, "e
 static void lower_train(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->graph->nodes[fused->node];
   bool given = laci_net_has(node, 5) && laci_net_has(node, 6);
-  unsigned flags = dnnl_use_scale | dnnl_use_shift;
-  dnnl_primitive_desc_t pd = NULL;
-  if (fused->n_posts > 0) flags |= dnnl_fuse_norm_relu;
-  if (given) flags |= dnnl_use_global_stats;
+  int flags = 0;
+  laci_primitive *pd = NULL;
+  if (fused->n_posts > 0) flags |= LACI_NORM_RELU;
+  if (given) flags |= LACI_NORM_GIVEN;
   int x = laci_net_whole(net, laci_net_read(net, node->inputs[0]));
   int scale = vector_input(net, node->inputs[1]), shift = vector_input(net, node->inputs[2]);
   int64_t channels = laci_net_shape(net, node->inputs[0])->dims[1];
@@ -143,18 +141,18 @@ static void lower_train(laci_net *net, const laci_fused *fused) {
   int mean = given ? vector_input(net, node->inputs[5]) : vector_result(net, channels);
   int var = given ? vector_input(net, node->inputs[6]) : vector_result(net, channels);
   if (net->status) return;
-  dnnl_status_t st = laci_pd_batch_norm_train(&pd, net->engine, net->tensors[x].md,
-                                              epsilon_of(node), flags, net->attr);
+  lac_status st = laci_primitive_batch_norm_train(&pd, net->onednn, net->tensors[x].md,
+                                                  epsilon_of(node), flags);
   if (!laci_net_did(net, st, "batch norm of training")) return;
   int workspace = fused->n_posts > 0 ? laci_net_workspace(net, fused->node, pd) : -1;
   laci_net_step_add(net, fused, pd, workspace >= 0 ? 7 : 6,
-                    (const int[][2]){{DNNL_ARG_SRC, x},
-                                     {DNNL_ARG_SCALE, scale},
-                                     {DNNL_ARG_SHIFT, shift},
-                                     {DNNL_ARG_DST, y},
-                                     {DNNL_ARG_MEAN, mean},
-                                     {DNNL_ARG_VARIANCE, var},
-                                     {DNNL_ARG_WORKSPACE, workspace}});
+                    (const int[][2]){{LACI_ARG_SRC, x},
+                                     {LACI_ARG_SCALE, scale},
+                                     {LACI_ARG_SHIFT, shift},
+                                     {LACI_ARG_DST, y},
+                                     {LACI_ARG_MEAN, mean},
+                                     {LACI_ARG_VARIANCE, var},
+                                     {LACI_ARG_WORKSPACE, workspace}});
   laci_net_bind(net, fused->output, y);
   if (output_of(node, 1) >= 0) laci_net_bind(net, node->outputs[1], mean);
   if (output_of(node, 2) >= 0) laci_net_bind(net, node->outputs[2], var);
@@ -165,20 +163,18 @@ static void lower_train_grad(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->graph->nodes[fused->node];
   int forward = net->graph->values[node->inputs[3]].producer;
   int workspace = forward >= 0 ? net->workspaces[forward] : -1;
-  unsigned flags = dnnl_use_scale | dnnl_use_shift;
-  bool reads_shift = LACI_NORM_GRADIENT_READS_SHIFT;
-  dnnl_primitive_desc_t hint = NULL, pd = NULL;
-  if (workspace >= 0) flags |= dnnl_fuse_norm_relu;
+  int flags = 0;
+  bool reads_shift = laci_norm_gradient_reads_shift();
+  laci_primitive *hint = NULL, *pd = NULL;
+  if (workspace >= 0) flags |= LACI_NORM_RELU;
   int x = laci_net_whole(net, laci_net_read(net, node->inputs[1]));
   if (x < 0) return;
-  laci_md_view md = net->tensors[x].md;
+  const laci_layout *md = net->tensors[x].md;
   float epsilon = epsilon_of(node);
   int64_t channels = laci_net_shape(net, node->inputs[1])->dims[1];
-  dnnl_status_t st = laci_pd_batch_norm_train(&hint, net->engine, md, epsilon, flags, net->attr);
-  if (!st) {
-    st = laci_pd_batch_norm_gradient(&pd, net->engine, md, epsilon, flags, hint, net->attr);
-  }
-  if (hint) (void)dnnl_primitive_desc_destroy(hint);
+  lac_status st = laci_primitive_batch_norm_train(&hint, net->onednn, md, epsilon, flags);
+  if (!st) { st = laci_primitive_batch_norm_gradient(&pd, net->onednn, md, epsilon, flags, hint); }
+  if (hint) laci_primitive_destroy(hint);
   if (!laci_net_did(net, st, "gradient of batch norm")) return;
   int dy = laci_net_as(net, laci_net_read(net, node->inputs[0]), md, laci_net_dt(net));
   int scale = vector_input(net, node->inputs[2]);
@@ -186,17 +182,17 @@ static void lower_train_grad(laci_net *net, const laci_fused *fused) {
   int dscale = vector_result(net, channels), dshift = vector_result(net, channels);
   int dx = laci_net_result_like(net, dy, true);
   laci_net_step_add(net, fused, pd, 8 + reads_shift + (workspace >= 0),
-                    (const int[][2]){{DNNL_ARG_SRC, x},
-                                     {DNNL_ARG_MEAN, mean},
-                                     {DNNL_ARG_VARIANCE, var},
-                                     {DNNL_ARG_DIFF_DST, dy},
-                                     {DNNL_ARG_SCALE, scale},
-                                     {DNNL_ARG_DIFF_SRC, dx},
-                                     {DNNL_ARG_DIFF_SCALE, dscale},
-                                     {DNNL_ARG_DIFF_SHIFT, dshift},
-                                     {reads_shift ? DNNL_ARG_SHIFT : DNNL_ARG_WORKSPACE,
+                    (const int[][2]){{LACI_ARG_SRC, x},
+                                     {LACI_ARG_MEAN, mean},
+                                     {LACI_ARG_VARIANCE, var},
+                                     {LACI_ARG_DIFF_DST, dy},
+                                     {LACI_ARG_SCALE, scale},
+                                     {LACI_ARG_DIFF_SRC, dx},
+                                     {LACI_ARG_DIFF_SCALE, dscale},
+                                     {LACI_ARG_DIFF_SHIFT, dshift},
+                                     {reads_shift ? LACI_ARG_SHIFT : LACI_ARG_WORKSPACE,
                                       reads_shift ? scale : workspace},
-                                     {DNNL_ARG_WORKSPACE, workspace}});
+                                     {LACI_ARG_WORKSPACE, workspace}});
   if (output_of(node, 0) >= 0) laci_net_bind(net, node->outputs[0], dx);
   if (output_of(node, 1) >= 0) laci_net_bind(net, node->outputs[1], dscale);
   if (output_of(node, 2) >= 0) laci_net_bind(net, node->outputs[2], dshift);

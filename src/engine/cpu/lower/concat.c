@@ -15,9 +15,6 @@
 #include "graph/ops.h"
 
 enum { PIECES = 8 }; /* of a run, for the threads */
-enum {
-  MOST_SOURCES = DNNL_ARG_MULTIPLE_DST - DNNL_ARG_MULTIPLE_SRC
-}; /* oneDNN has numbers for so many */
 
 /* ---- Runs of bytes ---- */
 
@@ -116,8 +113,8 @@ static int waiting_for(const laci_net *net, int n, int *there) {
 /** The result's tensor: of a new buffer, or of `waiting`'s, which grows. */
 static int result_tensor(laci_net *net, int n, int waiting) {
   const laci_shape *y = laci_net_shape(net, net->graph->nodes[n].outputs[0]);
-  laci_md md = laci_net_blocks(net, y, laci_net_dt(net));
-  size_t bytes = md ? dnnl_memory_desc_get_size(md) : 0;
+  laci_layout *md = laci_net_blocks(net, y, laci_net_dt(net));
+  size_t bytes = md ? laci_layout_bytes(md) : 0;
   int buffer = waiting >= 0 ? net->tensors[waiting].buffer
                             : laci_net_buffer_new(net, LACI_PLACE_ARENA, bytes);
   int to = laci_net_tensor_new(net, y, laci_net_dt(net), md, buffer);
@@ -138,15 +135,15 @@ static void copy_step(laci_net *net, const laci_fused *fused, const int *parts, 
   if (net->status) return;
   const laci_shape *y = &net->tensors[to].shape;
   *r = (runs){.n = n, .n_images = y->dims[0]};
-  r->image = dnnl_memory_desc_get_size(net->tensors[to].md) / (size_t)y->dims[0];
+  r->image = laci_layout_bytes(net->tensors[to].md) / (size_t)y->dims[0];
   r->bytes = laci_net_new(net, (size_t)n, sizeof *r->bytes);
   r->offset = laci_net_new(net, (size_t)n, sizeof *r->offset);
   if (net->status) return;
   size_t offset = 0;
-  if (waiting >= 0) offset = dnnl_memory_desc_get_size(net->tensors[waiting].md);
+  if (waiting >= 0) offset = laci_layout_bytes(net->tensors[waiting].md);
   for (int at = 0; at < n; at++) {
     tensors[at] = parts[there + at];
-    r->bytes[at] = dnnl_memory_desc_get_size(net->tensors[tensors[at]].md) / (size_t)r->n_images;
+    r->bytes[at] = laci_layout_bytes(net->tensors[tensors[at]].md) / (size_t)r->n_images;
     r->offset[at] = offset;
     offset += r->bytes[at];
   }
@@ -162,24 +159,23 @@ static void copy_step(laci_net *net, const laci_fused *fused, const int *parts, 
 static void parts_step(laci_net *net, const laci_fused *fused, int axis, const int *parts) {
   const laci_node *node = &net->graph->nodes[fused->node];
   size_t n = (size_t)node->n_inputs;
-  laci_md_view *sources = laci_net_new(net, n, sizeof *sources);
+  const laci_layout **sources = laci_net_new(net, n, sizeof *sources);
   int(*args)[2] = laci_net_new(net, n + 1, sizeof *args);
-  dnnl_primitive_desc_t pd = NULL;
-  laci_md md = NULL;
+  laci_primitive *pd = NULL;
+  laci_layout *md = NULL;
   if (net->status) return;
   for (size_t at = 0; at < n; at++) {
-    args[at][0] = DNNL_ARG_MULTIPLE_SRC + (int)at;
+    args[at][0] = LACI_ARG_MULTIPLE_SRC + (int)at;
     args[at][1] = parts[at];
     sources[at] = net->tensors[parts[at]].md;
   }
-  dnnl_status_t st = laci_pd_concat(&pd, net->engine, (int)n, axis, sources, net->attr);
+  lac_status st = laci_primitive_concat(&pd, net->onednn, (int)n, axis, sources);
   if (!laci_net_did(net, st, "concatenation")) return;
-  laci_md_view dst = dnnl_primitive_desc_query_md(pd, dnnl_query_dst_md, 0);
-  if (!laci_md_copy(&md, dst)) laci_net_no_memory(net);
-  int to = laci_net_tensor_new(
-      net, laci_net_shape(net, fused->output), laci_net_dt(net), md,
-      laci_net_buffer_new(net, LACI_PLACE_ARENA, dnnl_memory_desc_get_size(dst)));
-  args[n][0] = DNNL_ARG_DST;
+  const laci_layout *dst = laci_primitive_layout(pd, LACI_ARG_DST);
+  if (!laci_layout_copy(&md, dst)) laci_net_no_memory(net);
+  int to = laci_net_tensor_new(net, laci_net_shape(net, fused->output), laci_net_dt(net), md,
+                               laci_net_buffer_new(net, LACI_PLACE_ARENA, laci_layout_bytes(dst)));
+  args[n][0] = LACI_ARG_DST;
   args[n][1] = to;
   laci_net_step_add(net, fused, pd, (int)n + 1, (const int(*)[2])args);
   laci_net_bind(net, fused->output, to);
@@ -205,7 +201,7 @@ static bool runs_fit(laci_net *net, const laci_fused *fused, const char **why) {
 static bool parts_fit(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_node *node = &net->graph->nodes[fused->node];
   *why = joins_floats(net, fused) ? "more inputs than oneDNN joins" : "integers";
-  return joins_floats(net, fused) && node->n_inputs <= MOST_SOURCES;
+  return joins_floats(net, fused) && node->n_inputs <= LACI_MOST_SOURCES;
 }
 
 /** Inputs [first, n_inputs) as whole tensors; NULL after a failure. */

@@ -27,7 +27,7 @@ enum {
  * size, which the operator's shape rule has found (ceil_mode and auto_pad included). False: not a
  * window that oneDNN takes. */
 bool laci_conv_window(const laci_node *node, const laci_shape *x, const laci_shape *y,
-                      const int64_t *kernel, laci_dnnl_window *w) {
+                      const int64_t *kernel, laci_window *w) {
   size_t n;
   const char *automatic = laci_node_text(node, "auto_pad", "NOTSET");
   const int64_t *strides = laci_node_ints(node, "strides", &n);
@@ -61,7 +61,7 @@ static bool is_constant_float(const laci_net *net, int value) {
 }
 
 static bool constant_fits(laci_net *net, const laci_fused *fused, const char **why) {
-  laci_dnnl_window w;
+  laci_window w;
   const laci_node *node = &net->graph->nodes[fused->node];
   bool constant = laci_net_has(node, 0) && laci_net_has(node, 1) && node->outputs[0] >= 0 &&
                   laci_net_is_float(net, node->inputs[0]);
@@ -78,7 +78,7 @@ static bool constant_fits(laci_net *net, const laci_fused *fused, const char **w
 
 /** The weights with the folded scale, in the layout that is wanted. */
 static int conv_weight(laci_net *net, const laci_fused *fused, const laci_shape *shape,
-                       laci_md_view wanted) {
+                       const laci_layout *wanted) {
   laci_net_weight weight = {.value = net->graph->nodes[fused->node].inputs[1],
                             .shape = *shape,
                             .scale = fused->scale,
@@ -123,9 +123,9 @@ typedef struct conv {
   const laci_shape *x, *y;
   laci_shape weight; /* grouped */
   int64_t groups;
-  laci_dnnl_window window;
-  dnnl_data_type_t result;
-  laci_md bias; /* NULL: none */
+  laci_window window;
+  laci_element result;
+  laci_layout *bias; /* NULL: none */
 } conv;
 
 static void read_conv(const laci_net *net, const laci_fused *fused, conv *c) {
@@ -140,33 +140,34 @@ static void read_conv(const laci_net *net, const laci_fused *fused, conv *c) {
 }
 
 /** In blocks; any layout where those are no divisor of the channels. */
-static laci_md blocks_or_any(laci_net *net, const laci_shape *shape, dnnl_data_type_t dt) {
-  laci_md md = laci_net_blocks(net, shape, dt);
+static laci_layout *blocks_or_any(laci_net *net, const laci_shape *shape, laci_element dt) {
+  laci_layout *md = laci_net_blocks(net, shape, dt);
   return md ? md : laci_net_any(net, shape, dt);
 }
 
 /** A primitive for c with input and output in blocks or as oneDNN likes; its status is not a
  * failure yet. */
-static dnnl_status_t try_conv(laci_net *net, const conv *c, dnnl_alg_kind_t alg, bool blocks,
-                              const_dnnl_primitive_attr_t attr, dnnl_primitive_desc_t *pd) {
-  dnnl_data_type_t dt = laci_net_dt(net);
-  laci_md src = blocks ? blocks_or_any(net, c->x, dt) : laci_net_any(net, c->x, dt);
-  laci_md dst = blocks ? blocks_or_any(net, c->y, c->result) : laci_net_any(net, c->y, c->result);
-  laci_md w = laci_net_any(net, &c->weight, dt);
-  dnnl_status_t st = dnnl_out_of_memory;
+static lac_status try_conv(laci_net *net, const conv *c, laci_conv_way alg, bool blocks,
+                           const laci_posts *attr, laci_primitive **pd) {
+  laci_element dt = laci_net_dt(net);
+  laci_layout *src = blocks ? blocks_or_any(net, c->x, dt) : laci_net_any(net, c->x, dt);
+  laci_layout *dst =
+      blocks ? blocks_or_any(net, c->y, c->result) : laci_net_any(net, c->y, c->result);
+  laci_layout *w = laci_net_any(net, &c->weight, dt);
+  lac_status st = LAC_NO_MEMORY;
   *pd = NULL;
   if (!net->status) {
-    st = laci_pd_conv(pd, net->engine, alg, (const laci_md_view[]){src, w, c->bias, dst},
-                      &c->window, attr);
+    st = laci_primitive_conv(pd, net->onednn, alg,
+                             (const laci_layout *const[]){src, w, c->bias, dst}, &c->window, attr);
   }
-  laci_md_drop(src);
-  laci_md_drop(w);
-  laci_md_drop(dst);
+  laci_layout_destroy(src);
+  laci_layout_destroy(w);
+  laci_layout_destroy(dst);
   return st;
 }
 
 bool laci_conv_allows_winograd(const laci_net *net, const laci_shape *x, const laci_shape *y,
-                               int64_t groups, const laci_dnnl_window *w) {
+                               int64_t groups, const laci_window *w) {
   if (net->bf16 || groups != 1 || w->n_spatial != 2) return false;
   for (int at = 0; at < 2; at++) {
     if (w->kernel[at] != 3 || w->strides[at] != 1 || w->dilates[at] != 0) return false;
@@ -190,19 +191,18 @@ bool laci_conv_allows_blocks(const laci_shape *x, const laci_shape *y, int64_t g
   return groups == 1 || (in == 1 && out == 1) || (in % BLOCK == 0 && out % BLOCK == 0);
 }
 
-static dnnl_primitive_desc_t choose_conv(laci_net *net, const conv *c,
-                                         const_dnnl_primitive_attr_t attr) {
-  dnnl_primitive_desc_t pd = NULL;
+static laci_primitive *choose_conv(laci_net *net, const conv *c, const laci_posts *attr) {
+  laci_primitive *pd = NULL;
   bool blocks = net->blocks && laci_conv_allows_blocks(c->x, c->y, c->groups);
   if (blocks && gains_by_winograd(net, c) &&
-      try_conv(net, c, dnnl_convolution_winograd, true, attr, &pd) == dnnl_success) {
+      try_conv(net, c, LACI_CONV_WINOGRAD, true, attr, &pd) == LAC_OK) {
     return pd;
   }
-  if (blocks && try_conv(net, c, dnnl_convolution_direct, true, attr, &pd) == dnnl_success) {
-    if (!laci_net_is_reference(pd)) return pd;
-    (void)dnnl_primitive_desc_destroy(pd);
+  if (blocks && try_conv(net, c, LACI_CONV_DIRECT, true, attr, &pd) == LAC_OK) {
+    if (!laci_primitive_is_reference(pd)) return pd;
+    laci_primitive_destroy(pd);
   }
-  dnnl_status_t st = try_conv(net, c, dnnl_convolution_direct, false, attr, &pd);
+  lac_status st = try_conv(net, c, LACI_CONV_DIRECT, false, attr, &pd);
   return laci_net_did(net, st, "convolution") ? pd : NULL;
 }
 
@@ -213,7 +213,7 @@ typedef struct products {
 } products;
 
 static void count_products(laci_net *net, const laci_fused *fused, products *p) {
-  dnnl_primitive_desc_t pd = NULL;
+  laci_primitive *pd = NULL;
   conv c;
   read_conv(net, fused, &c);
   int64_t channels = c.y->dims[1];
@@ -225,8 +225,8 @@ static void count_products(laci_net *net, const laci_fused *fused, products *p) 
   }
   if (!gains_by_winograd(net, &c)) return;
   /* Without AVX-512, and in version 3, oneDNN has none. */
-  if (try_conv(net, &c, dnnl_convolution_winograd, true, net->attr, &pd) != dnnl_success) return;
-  (void)dnnl_primitive_desc_destroy(pd);
+  if (try_conv(net, &c, LACI_CONV_WINOGRAD, true, NULL, &pd) != LAC_OK) return;
+  laci_primitive_destroy(pd);
   p->winograd += n;
 }
 
@@ -260,29 +260,28 @@ void laci_conv_choose_blocks(laci_net *net) {
 }
 
 /** The result's tensor. */
-static int conv_step(laci_net *net, const laci_fused *fused, dnnl_primitive_desc_t pd,
+static int conv_step(laci_net *net, const laci_fused *fused, laci_primitive *pd,
                      const laci_shape *weight, int bias, int sum) {
   const laci_node *node = &net->graph->nodes[fused->node];
-  dnnl_data_type_t dt = laci_net_result_dt(net, fused->output);
+  laci_element dt = laci_net_result_dt(net, fused->output);
   const laci_shape *y = laci_net_shape(net, fused->output);
-  laci_md_view src = dnnl_primitive_desc_query_md(pd, dnnl_query_src_md, 0);
-  laci_md_view dst = dnnl_primitive_desc_query_md(pd, dnnl_query_dst_md, 0);
+  const laci_layout *src = laci_primitive_layout(pd, LACI_ARG_SRC);
+  const laci_layout *dst = laci_primitive_layout(pd, LACI_ARG_DST);
   int x = laci_net_as(net, laci_net_read(net, node->inputs[0]), src, laci_net_dt(net));
-  int w =
-      conv_weight(net, fused, weight, dnnl_primitive_desc_query_md(pd, dnnl_query_weights_md, 0));
+  int w = conv_weight(net, fused, weight, laci_primitive_layout(pd, LACI_ARG_WEIGHTS));
   int to;
   if (sum >= 0) {
     to = laci_net_sum_target(net, laci_net_read(net, sum), dst, dt);
   } else {
-    laci_md md = NULL;
-    if (!laci_md_copy(&md, dst)) laci_net_no_memory(net);
-    int buffer = laci_net_buffer_new(net, LACI_PLACE_ARENA, dnnl_memory_desc_get_size(dst));
+    laci_layout *md = NULL;
+    if (!laci_layout_copy(&md, dst)) laci_net_no_memory(net);
+    int buffer = laci_net_buffer_new(net, LACI_PLACE_ARENA, laci_layout_bytes(dst));
     to = laci_net_tensor_new(net, y, dt, md, buffer);
   }
   laci_net_step_add(
       net, fused, pd, bias >= 0 ? 4 : 3,
       (const int[][2]){
-          {DNNL_ARG_SRC, x}, {DNNL_ARG_WEIGHTS, w}, {DNNL_ARG_DST, to}, {DNNL_ARG_BIAS, bias}});
+          {LACI_ARG_SRC, x}, {LACI_ARG_WEIGHTS, w}, {LACI_ARG_DST, to}, {LACI_ARG_BIAS, bias}});
   return to;
 }
 
@@ -302,7 +301,7 @@ static void swish_some(int64_t begin, int64_t end, void *context) {
 
 /* Over all bytes of the result, in whatever layout: what pads its blocks is 0, and stays 0. */
 static lac_status run_swish(laci_net *net, laci_net_step *step, lac_error *err) {
-  size_t bytes = dnnl_memory_desc_get_size(net->tensors[step->tensors[0]].md);
+  size_t bytes = laci_layout_bytes(net->tensors[step->tensors[0]].md);
   swish_work w = {.swish = laci_swish_now(), .x = laci_net_data(net, step->tensors[0])};
   (void)err;
   laci_pool_for(net->pool, (int64_t)(bytes / sizeof(float)), SWISH_GRAIN, swish_some, &w);
@@ -335,14 +334,14 @@ static void lower_constant(laci_net *net, const laci_fused *whole) {
   bool swish = drop_swish(net, &fused);
   laci_shape channels = laci_shape_of(1, &fused.channels);
   int bias = conv_bias(net, &fused);
-  dnnl_primitive_attr_t attr = laci_net_posts(net, &fused, &sum);
-  c.bias = bias >= 0 ? laci_net_dense(net, &channels, dnnl_f32) : NULL;
-  dnnl_primitive_desc_t pd = net->status ? NULL : choose_conv(net, &c, attr);
+  laci_posts *attr = laci_net_posts(net, &fused, &sum);
+  c.bias = bias >= 0 ? laci_net_dense(net, &channels, LACI_ELEMENT_F32) : NULL;
+  laci_primitive *pd = net->status ? NULL : choose_conv(net, &c, attr);
   if (pd) to = conv_step(net, &fused, pd, &c.weight, bias, sum);
   if (to >= 0 && swish) swish_step(net, &fused, to);
   laci_net_bind(net, fused.output, to);
-  laci_md_drop(c.bias);
-  if (attr) (void)dnnl_primitive_attr_destroy(attr);
+  laci_layout_destroy(c.bias);
+  if (attr) laci_posts_destroy(attr);
 }
 
 const laci_implementation laci_ways_conv[] = {

@@ -10,13 +10,13 @@
  * size, which the operator's shape rule has found (ceil_mode and auto_pad included). False: not a
  * window that oneDNN takes. */
 bool laci_conv_window(const laci_node *node, const laci_shape *x, const laci_shape *y,
-                      const int64_t *kernel, laci_dnnl_window *window);
+                      const int64_t *kernel, laci_window *window);
 /** [g, out / g, in / g, kernel] where there are groups. */
 laci_shape laci_conv_grouped(const laci_shape *weight, int64_t groups);
 /** 3x3, stride 1, whole blocks of channels: Winograd's algorithm needs 2.25 (tiles of 2x2) to 4
  * (4x4) times fewer products. */
 bool laci_conv_allows_winograd(const laci_net *net, const laci_shape *x, const laci_shape *y,
-                               int64_t groups, const laci_dnnl_window *window);
+                               int64_t groups, const laci_window *window);
 /** Groups that blocks do not cut: depthwise ones, or of whole blocks. */
 bool laci_conv_allows_blocks(const laci_shape *x, const laci_shape *y, int64_t groups);
 /** Decides net->blocks: from shapes and instructions alone, so that a plan is the same every time.

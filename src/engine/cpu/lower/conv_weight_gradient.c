@@ -108,8 +108,7 @@ static lac_status run_weight_sums(laci_net *net, laci_net_step *step, lac_error 
 /* ---- Building ---- */
 
 static bool describe(const laci_net *net, const laci_shape *x, const laci_shape *y,
-                     const laci_shape *weight, const laci_dnnl_window *window,
-                     laci_weight_gradient *g) {
+                     const laci_shape *weight, const laci_window *window, laci_weight_gradient *g) {
   bool fits = net->bf16 && net->blocks && x->rank == 4 && weight->rank == 4;
   if (!fits || x->dims[1] % BLOCK || y->dims[1] % BLOCK) return false;
   if (window->dilates[0] || window->dilates[1]) return false;
@@ -161,7 +160,7 @@ static bool plan_step(const laci_net *net, const laci_fused *fused, weight_step 
   const laci_shape *x = laci_net_shape(net, node->inputs[0]);
   const laci_shape *dy = laci_net_shape(net, node->inputs[1]);
   const laci_shape *weight = laci_net_shape(net, fused->output);
-  laci_dnnl_window window;
+  laci_window window;
   *s = (weight_step){.sums_of = laci_weight_sums_now(), .n = x->dims[0]};
   bool fits = s->sums_of && laci_node_int(node, "group", 1) == 1 && weight->rank == x->rank &&
               x->rank >= 3 && laci_conv_window(node, x, dy, weight->dims + 2, &window) &&
@@ -183,9 +182,9 @@ void laci_conv_pairs(laci_net *net, const laci_fused *fused) {
   if (!s || !plan_step(net, fused, s)) return;
   s->x = laci_net_as_blocks(net, node->inputs[0]);
   s->dy = laci_net_as_blocks(net, node->inputs[1]);
-  laci_md md = laci_net_dense(net, weight, dnnl_f32);
-  s->dw = md ? laci_net_result(net, weight, dnnl_f32, md) : -1;
-  laci_md_drop(md);
+  laci_layout *md = laci_net_dense(net, weight, LACI_ELEMENT_F32);
+  s->dw = md ? laci_net_result(net, weight, LACI_ELEMENT_F32, md) : -1;
+  laci_layout_destroy(md);
   s->sums = laci_net_scratch(net, (size_t)(s->parts * floats_of(&s->g)) * sizeof(float));
   s->scratch = laci_net_scratch(net, s->scratch_bytes * (size_t)s->shares);
   laci_net_step *step = laci_net_step_code(net, node, run_weight_sums, 5,
@@ -194,7 +193,7 @@ void laci_conv_pairs(laci_net *net, const laci_fused *fused) {
   step->kernel = s->g.winograd ? "winograd along rows, bf16" : "pairs of bf16";
   step->context = s;
   step->shown = s->dw;
-  step->codes[3] = step->codes[4] = DNNL_ARG_SCRATCHPAD;
+  step->codes[3] = step->codes[4] = LACI_ARG_SCRATCHPAD;
   step->flops = 2 * s->n * laci_shape_count(weight) * s->g.out_h * s->g.out_w;
   laci_net_bind(net, fused->output, s->dw);
 }

@@ -75,7 +75,7 @@ static lac_status run_winograd(laci_net *net, laci_net_step *step, lac_error *er
 
 /** x -> y is the product as it runs; the gradient's x is what flows back. */
 static bool describe(const laci_net *net, const laci_shape *x, const laci_shape *y,
-                     const laci_dnnl_window *window, bool gradient, laci_winograd *g) {
+                     const laci_window *window, bool gradient, laci_winograd *g) {
   const int64_t *pads = window->pads_begin;
   if (!net->bf16 || !net->blocks || x->rank != 4) return false;
   if (x->dims[1] % BLOCK || y->dims[1] % BLOCK) return false;
@@ -108,7 +108,7 @@ static bool share_out(winograd_step *s, int n_threads) {
 
 /** The window of the convolution itself, whose input and output the gradient has the other way
  * round. */
-static bool read_window(const laci_net *net, const laci_fused *fused, laci_dnnl_window *window) {
+static bool read_window(const laci_net *net, const laci_fused *fused, laci_window *window) {
   const laci_node *node = &net->graph->nodes[fused->node];
   const laci_shape *in = laci_net_shape(net, node->inputs[0]);
   const laci_shape *weight = laci_net_shape(net, node->inputs[1]);
@@ -121,7 +121,7 @@ static bool read_window(const laci_net *net, const laci_fused *fused, laci_dnnl_
 static bool plan_step(const laci_net *net, const laci_fused *fused, winograd_step *s) {
   const laci_node *node = &net->graph->nodes[fused->node];
   const laci_shape *x = laci_net_shape(net, node->inputs[0]);
-  laci_dnnl_window window;
+  laci_window window;
   *s = (winograd_step){.kernel = laci_winograd_now(),
                        .gradient = node->op == &laci_op_conv_grad_input,
                        .n = x->dims[0]};
@@ -146,10 +146,10 @@ void laci_conv_winograd(laci_net *net, const laci_fused *fused) {
   winograd_step *s = laci_net_new(net, 1, sizeof *s);
   if (!s || !plan_step(net, fused, s)) return;
   s->x = laci_net_as_blocks(net, node->inputs[0]);
-  s->weight = laci_net_as_dense(net, laci_net_read(net, node->inputs[1]), dnnl_f32);
-  laci_md md = laci_net_blocks(net, y, dnnl_bf16);
-  s->y = md ? laci_net_result(net, y, dnnl_bf16, md) : -1;
-  laci_md_drop(md);
+  s->weight = laci_net_as_dense(net, laci_net_read(net, node->inputs[1]), LACI_ELEMENT_F32);
+  laci_layout *md = laci_net_blocks(net, y, LACI_ELEMENT_BF16);
+  s->y = md ? laci_net_result(net, y, LACI_ELEMENT_BF16, md) : -1;
+  laci_layout_destroy(md);
   s->turned = laci_net_scratch(net, (size_t)laci_winograd_weights(&s->g) * sizeof(uint16_t));
   s->scratch = laci_net_scratch(net, s->scratch_bytes * (size_t)s->shares);
   laci_net_step *step = laci_net_step_code(net, node, run_winograd, 5,
@@ -158,7 +158,7 @@ void laci_conv_winograd(laci_net *net, const laci_fused *fused) {
   step->kernel = "winograd along rows, bf16";
   step->context = s;
   step->shown = s->y;
-  step->codes[3] = step->codes[4] = DNNL_ARG_SCRATCHPAD;
+  step->codes[3] = step->codes[4] = LACI_ARG_SCRATCHPAD;
   step->flops = 2 * laci_shape_count(y) * x->dims[1] * WINDOW * WINDOW;
   laci_net_bind(net, fused->output, s->y);
 }

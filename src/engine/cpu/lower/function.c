@@ -5,18 +5,15 @@
  * gradient needs its result only. Where the Relu was fused to the batch norm before it, so is its
  * gradient: the value is the one behind it, under another name. Next: pair.c. */
 #include "engine/cpu/lower/pair.h"
-#include "engine/cpu/onednn/backward.h"
 #include "graph/ops.h"
 
 int laci_net_apply(laci_net *net, const laci_fused *fused, int from, const laci_function *f) {
-  dnnl_primitive_desc_t pd = NULL;
+  laci_primitive *pd = NULL;
   int to = laci_net_result_like(net, from, true);
   if (to < 0) return -1;
-  dnnl_status_t st =
-      laci_pd_eltwise(&pd, net->engine, laci_dnnl_function(f->kind), (float[]){f->alpha, f->beta},
-                      net->tensors[from].md, net->attr);
+  lac_status st = laci_primitive_function(&pd, net->onednn, f, net->tensors[from].md);
   if (!laci_net_did(net, st, "element-wise function")) return -1;
-  laci_net_step_add(net, fused, pd, 2, (const int[][2]){{DNNL_ARG_SRC, from}, {DNNL_ARG_DST, to}});
+  laci_net_step_add(net, fused, pd, 2, (const int[][2]){{LACI_ARG_SRC, from}, {LACI_ARG_DST, to}});
   return to;
 }
 
@@ -42,22 +39,20 @@ static void lower_function(laci_net *net, const laci_fused *fused) {
 static int slope_step(laci_net *net, const laci_fused *fused, const laci_function *f, int dy,
                       int data) {
   bool by_result = f->kind == LACI_FUNCTION_RELU_BY_RESULT;
-  const float ab[2] = {f->alpha, f->beta};
-  dnnl_alg_kind_t alg = laci_dnnl_function(f->kind);
-  dnnl_primitive_desc_t hint = NULL, pd = NULL;
+  laci_primitive *hint = NULL, *pd = NULL;
   data = laci_net_whole(net, data);
   if (data < 0) return -1;
-  laci_md_view md = net->tensors[data].md;
-  dnnl_status_t st = laci_pd_eltwise_train(&hint, net->engine, alg, ab, md, net->attr);
-  if (!st) st = laci_pd_eltwise_gradient(&pd, net->engine, alg, ab, md, hint, net->attr);
-  if (hint) (void)dnnl_primitive_desc_destroy(hint);
+  const laci_layout *md = net->tensors[data].md;
+  lac_status st = laci_primitive_function_train(&hint, net->onednn, f, md);
+  if (!st) st = laci_primitive_function_gradient(&pd, net->onednn, f, md, hint);
+  if (hint) laci_primitive_destroy(hint);
   if (!laci_net_did(net, st, "gradient of this function")) return -1;
   int from = laci_net_as(net, dy, md, laci_net_dt(net));
   int to = laci_net_result_like(net, from, true);
   laci_net_step_add(net, fused, pd, 3,
-                    (const int[][2]){{by_result ? DNNL_ARG_DST : DNNL_ARG_SRC, data},
-                                     {DNNL_ARG_DIFF_DST, from},
-                                     {DNNL_ARG_DIFF_SRC, to}});
+                    (const int[][2]){{by_result ? LACI_ARG_DST : LACI_ARG_SRC, data},
+                                     {LACI_ARG_DIFF_DST, from},
+                                     {LACI_ARG_DIFF_SRC, to}});
   return to;
 }
 

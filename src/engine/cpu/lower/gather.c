@@ -43,11 +43,11 @@ static void gather_step(laci_net *net, const laci_fused *fused, gather *g) {
   const laci_shape *y = laci_net_shape(net, fused->output);
   bool is_float = laci_net_is_float(net, fused->output);
   int table = laci_net_read(net, node->inputs[0]), index = laci_net_read(net, node->inputs[1]);
-  if (is_float) table = laci_net_as_dense(net, table, dnnl_f32);
+  if (is_float) table = laci_net_as_dense(net, table, LACI_ELEMENT_F32);
   g->element = is_float ? sizeof(float) : sizeof(int64_t);
   int to = laci_net_tensor_new(
-      net, y, is_float ? dnnl_f32 : dnnl_data_type_undef,
-      is_float ? laci_net_dense(net, y, dnnl_f32) : NULL,
+      net, y, is_float ? LACI_ELEMENT_F32 : LACI_ELEMENT_NONE,
+      is_float ? laci_net_dense(net, y, LACI_ELEMENT_F32) : NULL,
       laci_net_buffer_new(net, LACI_PLACE_ARENA, (size_t)laci_shape_count(y) * g->element));
   laci_net_step *step = laci_net_step_code(net, node, run_gather, 3, (int[]){table, index, to});
   if (!step) return;

@@ -67,11 +67,11 @@ static void loss_step(laci_net *net, const laci_fused *fused, laci_net_code *cod
   const laci_shape *y = laci_net_shape(net, fused->output);
   int tensors[4];
   for (int at = 0; at < n_in; at++) {
-    tensors[at] = laci_net_as_dense(net, laci_net_read(net, node->inputs[at]), dnnl_f32);
+    tensors[at] = laci_net_as_dense(net, laci_net_read(net, node->inputs[at]), LACI_ELEMENT_F32);
   }
-  laci_md md = laci_net_dense(net, y, dnnl_f32);
-  tensors[n_in] = md ? laci_net_result(net, y, dnnl_f32, md) : -1;
-  laci_md_drop(md);
+  laci_layout *md = laci_net_dense(net, y, LACI_ELEMENT_F32);
+  tensors[n_in] = md ? laci_net_result(net, y, LACI_ELEMENT_F32, md) : -1;
+  laci_layout_destroy(md);
   rows *r = laci_net_new(net, 1, sizeof *r);
   laci_net_step *step = laci_net_step_code(net, node, code, n_in + 1, tensors);
   if (!step || !r) return;

@@ -212,12 +212,12 @@ static void lower_input(laci_net *net, int port) {
   int value = net->graph->inputs[port];
   const laci_engine_port *p = &net->inputs[port];
   bool is_float = p->type.dtype == LAC_DTYPE_F32;
-  laci_md md = is_float ? laci_net_dense(net, &p->type.shape, dnnl_f32) : NULL;
+  laci_layout *md = is_float ? laci_net_dense(net, &p->type.shape, LACI_ELEMENT_F32) : NULL;
   int buffer = laci_net_buffer_new(net, LACI_PLACE_INPUT, p->size_bytes);
   if (buffer >= 0) net->buffers[buffer].port = port;
   laci_net_bind(net, value,
-                laci_net_tensor_new(net, &p->type.shape, is_float ? dnnl_f32 : dnnl_data_type_undef,
-                                    md, buffer));
+                laci_net_tensor_new(net, &p->type.shape,
+                                    is_float ? LACI_ELEMENT_F32 : LACI_ELEMENT_NONE, md, buffer));
 }
 
 static lac_status copy_integers(laci_net *net, laci_net_step *step, lac_error *err) {
@@ -232,21 +232,21 @@ static void lower_output(laci_net *net, int port) {
   const laci_engine_port *p = &net->outputs[port];
   bool is_float = p->type.dtype == LAC_DTYPE_F32;
   int from = laci_net_read(net, net->graph->outputs[port]);
-  laci_md md = is_float ? laci_net_dense(net, &p->type.shape, dnnl_f32) : NULL;
+  laci_layout *md = is_float ? laci_net_dense(net, &p->type.shape, LACI_ELEMENT_F32) : NULL;
   int buffer = laci_net_buffer_new(net, LACI_PLACE_OUTPUT, p->size_bytes);
   if (buffer >= 0) net->buffers[buffer].port = port;
-  int to = laci_net_tensor_new(net, &p->type.shape, is_float ? dnnl_f32 : dnnl_data_type_undef, md,
-                               buffer);
+  int to = laci_net_tensor_new(net, &p->type.shape, is_float ? LACI_ELEMENT_F32 : LACI_ELEMENT_NONE,
+                               md, buffer);
   if (to < 0 || from < 0 || p->size_bytes == 0) return;
   if (!is_float) {
     (void)laci_net_step_code(net, &result, copy_integers, 2, (int[]){from, to});
     return;
   }
-  dnnl_primitive_desc_t pd = NULL;
-  dnnl_status_t st = dnnl_reorder_primitive_desc_create(
-      &pd, net->tensors[from].md, net->engine, net->tensors[to].md, net->engine, net->attr);
+  laci_primitive *pd = NULL;
+  lac_status st =
+      laci_primitive_reorder(&pd, net->onednn, net->tensors[from].md, net->tensors[to].md);
   if (!laci_net_did(net, st, "reorder of an output")) return;
-  laci_net_step_add(net, NULL, pd, 2, (const int[][2]){{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}});
+  laci_net_step_add(net, NULL, pd, 2, (const int[][2]){{LACI_ARG_SRC, from}, {LACI_ARG_DST, to}});
 }
 
 /** Those outputs that are not lowered yet and are there, or all. */

@@ -12,7 +12,7 @@
 #ifndef LACI_ENGINE_CPU_LOWER_H
 #define LACI_ENGINE_CPU_LOWER_H
 
-#include "engine/cpu/onednn/compat.h"
+#include "engine/cpu/onednn/onednn.h"
 #include "engine/cpu/plan/plan.h"
 
 enum {
@@ -92,31 +92,29 @@ typedef struct laci_net_buffer {
 
 typedef struct laci_net_tensor {
   laci_shape shape; /* as oneDNN sees it: rank >= 1 */
-  dnnl_data_type_t dt;
-  laci_md md; /* NULL: int64 or double elements, row-major */
+  laci_element dt;
+  laci_layout *md; /* NULL: int64 or double elements, row-major */
   int buffer;
   int content;  /* equal numbers: the same content in another layout; -1: private */
   bool partial; /* shows a part of its buffer: not dense */
   bool shared;  /* a copy found again, which other values may lie in: not its reader's */
-  dnnl_memory_t memory;
+  laci_memory *memory;
 } laci_net_tensor;
 
 struct laci_net_step;
 typedef lac_status laci_net_code(laci_net *net, struct laci_net_step *step, lac_error *err);
 
 typedef struct laci_net_step {
-  const laci_node *node;    /* NULL: not of the graph */
-  const char *what;         /* for people: "Conv + relu", "reorder" */
-  const char *kernel;       /* oneDNN's name of the implementation, or "plain: why" */
-  int shown;                /* tensor whose shape the text shows: the result; -1: none */
-  int64_t flops;            /* of code; primitives tell theirs */
-  dnnl_primitive_desc_t pd; /* until the primitive is made: when all memory is known and there */
-  dnnl_primitive_t primitive;
-  laci_net_code *code; /* where there is no primitive */
-  void *context;       /* code's own, of the net's memory */
+  const laci_node *node;     /* NULL: not of the graph */
+  const char *what;          /* for people: "Conv + relu", "reorder" */
+  const char *kernel;        /* oneDNN's name of the implementation, or "plain: why" */
+  int shown;                 /* tensor whose shape the text shows: the result; -1: none */
+  int64_t flops;             /* of code; primitives tell theirs */
+  laci_primitive *primitive; /* described; made when all memory is known and there */
+  laci_net_code *code;       /* where there is no primitive */
+  void *context;             /* code's own, of the net's memory */
   int n_args;
   int *codes, *tensors; /* [n_args]; codes of code: 0, or oneDNN's for a scratchpad */
-  dnnl_exec_arg_t *args;
 } laci_net_step;
 
 /* ---- tensors.c: the words that implementations lower in. Ids are -1 after a failure, and may be
@@ -124,31 +122,30 @@ typedef struct laci_net_step {
  * ---- */
 
 /** Descriptor of a row-major tensor, of any layout. NULL after a failure. */
-laci_md laci_net_dense(laci_net *net, const laci_shape *shape, dnnl_data_type_t dt);
-laci_md laci_net_any(laci_net *net, const laci_shape *shape, dnnl_data_type_t dt);
+laci_layout *laci_net_dense(laci_net *net, const laci_shape *shape, laci_element dt);
+laci_layout *laci_net_any(laci_net *net, const laci_shape *shape, laci_element dt);
 /** Row-major with the channels (axis 1) innermost. */
-laci_md laci_net_channels_last(laci_net *net, const laci_shape *shape, dnnl_data_type_t dt);
+laci_layout *laci_net_channels_last(laci_net *net, const laci_shape *shape, laci_element dt);
 /** Planes of 16 channels, one after the other (nChw16c). NULL where 16 does not divide the channels
  * of four axes, or after a failure. */
-laci_md laci_net_blocks(laci_net *net, const laci_shape *shape, dnnl_data_type_t dt);
+laci_layout *laci_net_blocks(laci_net *net, const laci_shape *shape, laci_element dt);
 /** Does the tensor lie so, in the net's type? */
 bool laci_net_in_blocks(laci_net *net, int tensor);
-/** Is this oneDNN's slow definition of right? */
-bool laci_net_is_reference(const_dnnl_primitive_desc_t pd);
 
 int laci_net_buffer_new(laci_net *net, laci_place place, size_t bytes);
 /** Takes md (also on failure). */
-int laci_net_tensor_new(laci_net *net, const laci_shape *shape, dnnl_data_type_t dt, laci_md md,
+int laci_net_tensor_new(laci_net *net, const laci_shape *shape, laci_element dt, laci_layout *md,
                         int buffer);
 /** A tensor over the elements of another: same buffer. Takes md. */
-int laci_net_view(laci_net *net, int tensor, const laci_shape *shape, laci_md md, bool partial);
+int laci_net_view(laci_net *net, int tensor, const laci_shape *shape, laci_layout *md,
+                  bool partial);
 
 /** The value as a tensor, in whatever layout it has. Constants become weights. */
 int laci_net_read(laci_net *net, int value);
 /** The same content in that layout and type: as it is, reordered before, or by a step now. */
-int laci_net_as(laci_net *net, int tensor, laci_md_view md, dnnl_data_type_t dt);
+int laci_net_as(laci_net *net, int tensor, const laci_layout *md, laci_element dt);
 /** Row-major in that type. */
-int laci_net_as_dense(laci_net *net, int tensor, dnnl_data_type_t dt);
+int laci_net_as_dense(laci_net *net, int tensor, laci_element dt);
 /** Whole, in the type in which the net computes; any dense layout. */
 int laci_net_whole(laci_net *net, int tensor);
 /** The value in blocks of channels, in the type in which the net computes. */
@@ -164,14 +161,14 @@ bool laci_net_dies(const laci_net *net, int tensor);
 /** A tensor like `like` for a result; `like`'s own bytes where it dies and in_place is set. */
 int laci_net_result_like(laci_net *net, int like, bool in_place);
 /** A new tensor in the arena. */
-int laci_net_result(laci_net *net, const laci_shape *shape, dnnl_data_type_t dt, laci_md_view md);
+int laci_net_result(laci_net *net, const laci_shape *shape, laci_element dt, const laci_layout *md);
 /** Bytes that a step of ours writes and reads for itself. */
 int laci_net_scratch(laci_net *net, size_t bytes);
 /** What the forward primitive of `node` keeps for its gradient, as a tensor (in net->workspaces,
  * too); -1: nothing. */
-int laci_net_workspace(laci_net *net, int node, const_dnnl_primitive_desc_t pd);
+int laci_net_workspace(laci_net *net, int node, const laci_primitive *pd);
 /** The type of a result: parameters' gradients and all else that the caller gets stay f32. */
-dnnl_data_type_t laci_net_result_dt(const laci_net *net, int value);
+laci_element laci_net_result_dt(const laci_net *net, int value);
 /** One element-wise function as a step; the result's tensor. */
 int laci_net_apply(laci_net *net, const laci_fused *fused, int from, const laci_function *f);
 
@@ -189,10 +186,10 @@ typedef struct laci_net_weight {
 } laci_net_weight;
 /** In that layout, reordered now, a slice after the other: the memory of one is all it takes beside
  * the weight itself. */
-int laci_net_weight_as(laci_net *net, const laci_net_weight *weight, laci_md_view wanted);
+int laci_net_weight_as(laci_net *net, const laci_net_weight *weight, const laci_layout *wanted);
 /** A tensor's bytes as a weight in another layout and type. */
 int laci_net_weight_from(laci_net *net, const laci_net_tensor *from, const void *data,
-                         laci_md_view wanted, dnnl_data_type_t dt);
+                         const laci_layout *wanted, laci_element dt);
 /** A vector of f32 as a weight. */
 int laci_net_vector(laci_net *net, const float *floats, int64_t n);
 /** A constant as it is, row-major. */
@@ -204,12 +201,12 @@ void laci_net_drop_weights(laci_net *net);
 
 /** Attributes with the fused node's posts; `sum` comes out as the value to be added (-1: none). The
  * caller destroys them. NULL after a failure. */
-dnnl_primitive_attr_t laci_net_posts(laci_net *net, const laci_fused *fused, int *sum);
+laci_posts *laci_net_posts(laci_net *net, const laci_fused *fused, int *sum);
 /** dst of a primitive that adds to what is there: holds the content of `have` in layout md. */
-int laci_net_sum_target(laci_net *net, int have, laci_md_view md, dnnl_data_type_t dt);
+int laci_net_sum_target(laci_net *net, int have, const laci_layout *md, laci_element dt);
 
 /** A step that runs the primitive of pd (taken); args: pairs of oneDNN's argument and a tensor. */
-void laci_net_step_add(laci_net *net, const laci_fused *fused, dnnl_primitive_desc_t pd, int n_args,
+void laci_net_step_add(laci_net *net, const laci_fused *fused, laci_primitive *pd, int n_args,
                        const int (*args)[2]);
 /** A step that runs a function. */
 laci_net_step *laci_net_step_code(laci_net *net, const laci_node *node, laci_net_code *code,

@@ -80,7 +80,7 @@ static lac_status run_rows(laci_net *net, laci_net_step *step, lac_error *err) {
 
 static int read_plain(laci_net *net, int value) {
   int tensor = laci_net_read(net, value);
-  return laci_net_is_float(net, value) ? laci_net_as_dense(net, tensor, dnnl_f32) : tensor;
+  return laci_net_is_float(net, value) ? laci_net_as_dense(net, tensor, LACI_ELEMENT_F32) : tensor;
 }
 
 /** Where it goes along in the result; 0 where it repeats. */
@@ -109,8 +109,8 @@ static void rows_step(laci_net *net, const laci_fused *fused, row_function *row,
   }
   r->elements[MOST_OPERANDS] = is_float ? sizeof(float) : sizeof(int64_t);
   size_t bytes = (size_t)laci_shape_count(y) * r->elements[MOST_OPERANDS];
-  tensors[n] = laci_net_tensor_new(net, y, is_float ? dnnl_f32 : dnnl_data_type_undef,
-                                   is_float ? laci_net_dense(net, y, dnnl_f32) : NULL,
+  tensors[n] = laci_net_tensor_new(net, y, is_float ? LACI_ELEMENT_F32 : LACI_ELEMENT_NONE,
+                                   is_float ? laci_net_dense(net, y, LACI_ELEMENT_F32) : NULL,
                                    laci_net_buffer_new(net, LACI_PLACE_ARENA, bytes));
   laci_net_step *step = laci_net_step_code(net, node, run_rows, n + 1, tensors);
   if (!step) return;

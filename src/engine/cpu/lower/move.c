@@ -42,9 +42,9 @@ static bool keeps_order(const laci_shape *x, const int *places) {
 
 static bool is_dense(laci_net *net, int tensor) {
   const laci_net_tensor t = net->tensors[tensor];
-  laci_md dense = laci_net_dense(net, &t.shape, t.dt);
-  bool equal = dense && dnnl_memory_desc_equal(dense, t.md);
-  laci_md_drop(dense);
+  laci_layout *dense = laci_net_dense(net, &t.shape, t.dt);
+  bool equal = dense && laci_layout_equal(dense, t.md);
+  laci_layout_destroy(dense);
   return equal;
 }
 
@@ -63,7 +63,7 @@ static void lower_transpose(laci_net *net, const laci_fused *fused) {
   int from = laci_net_read(net, node->inputs[0]), places[LACI_MAX_RANK];
   size_t n = 0;
   const int64_t *order = laci_node_ints(node, "perm", &n);
-  laci_md md = NULL;
+  laci_layout *md = NULL;
   if (from < 0) return;
   for (int axis = 0; axis < y->rank; axis++) {
     places[order ? order[axis] : y->rank - 1 - axis] = axis;
@@ -72,19 +72,19 @@ static void lower_transpose(laci_net *net, const laci_fused *fused) {
     laci_net_bind_shaped(net, fused->output, from);
     return;
   }
-  if (!laci_md_permuted(&md, net->tensors[from].md, places)) laci_net_no_memory(net);
+  if (!laci_layout_permuted(&md, net->tensors[from].md, places)) laci_net_no_memory(net);
   laci_net_bind(net, fused->output, laci_net_view(net, from, y, md, false));
 }
 
 /* ---- Parts ---- */
 
 int laci_move_part(laci_net *net, int tensor, const laci_shape *shape, const int64_t *offsets) {
-  laci_md md = NULL;
+  laci_layout *md = NULL;
   if (net->status || tensor < 0) return -1;
-  if (!laci_md_part(&md, net->tensors[tensor].md, shape->rank, shape->dims, offsets)) {
+  if (!laci_layout_part(&md, net->tensors[tensor].md, shape->rank, shape->dims, offsets)) {
     tensor = laci_net_as_dense(net, tensor, net->tensors[tensor].dt);
     if (tensor < 0) return -1;
-    if (!laci_md_part(&md, net->tensors[tensor].md, shape->rank, shape->dims, offsets)) {
+    if (!laci_layout_part(&md, net->tensors[tensor].md, shape->rank, shape->dims, offsets)) {
       laci_net_decline(net, "a part of this layout");
       return -1;
     }
@@ -177,8 +177,8 @@ static bool pad_fits(laci_net *net, const laci_fused *fused, const char **why) {
 static void lower_pad(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->graph->nodes[fused->node];
   laci_shape y = *laci_net_shape(net, fused->output);
-  dnnl_data_type_t dt = laci_net_dt(net);
-  dnnl_primitive_desc_t pd = NULL;
+  laci_element dt = laci_net_dt(net);
+  laci_primitive *pd = NULL;
   padding p;
   if (!read_padding(net, node, &p)) return;
   int from = laci_move_part(net, laci_net_read(net, node->inputs[0]), &p.kept, p.crop);
@@ -186,17 +186,17 @@ static void lower_pad(laci_net *net, const laci_fused *fused) {
     laci_net_bind(net, fused->output, from);
     return;
   }
-  laci_md md = laci_net_dense(net, &y, dt);
-  size_t bytes = md ? dnnl_memory_desc_get_size(md) : 0;
+  laci_layout *md = laci_net_dense(net, &y, dt);
+  size_t bytes = md ? laci_layout_bytes(md) : 0;
   int to = laci_net_tensor_new(net, &y, dt, md, laci_net_buffer_new(net, LACI_PLACE_ARENA, bytes));
   int inside = laci_move_part(net, to, &p.kept, p.begin);
   (void)laci_net_step_code(net, node, clear_bytes, 1, &to);
   if (net->status) return;
-  dnnl_status_t st = dnnl_reorder_primitive_desc_create(
-      &pd, net->tensors[from].md, net->engine, net->tensors[inside].md, net->engine, net->attr);
+  lac_status st =
+      laci_primitive_reorder(&pd, net->onednn, net->tensors[from].md, net->tensors[inside].md);
   if (!laci_net_did(net, st, "padding")) return;
   laci_net_step_add(net, fused, pd, 2,
-                    (const int[][2]){{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, inside}});
+                    (const int[][2]){{LACI_ARG_SRC, from}, {LACI_ARG_DST, inside}});
   laci_net_bind(net, fused->output, to);
 }
 

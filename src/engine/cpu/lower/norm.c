@@ -20,8 +20,8 @@ static int norm_vector(laci_net *net, int value, int64_t n, float otherwise) {
 
 /** Over the last axis of a tensor of rank 2 to 5. */
 static void norm_step(laci_net *net, const laci_fused *fused, const laci_layer_norm_pattern *norm) {
-  dnnl_data_type_t dt = laci_net_dt(net);
-  dnnl_primitive_desc_t pd = NULL;
+  laci_element dt = laci_net_dt(net);
+  laci_primitive *pd = NULL;
   int from = laci_net_as_dense(net, laci_net_whole(net, laci_net_read(net, norm->x)), dt);
   int to = laci_net_result_like(net, from, true);
   if (net->status) return;
@@ -29,14 +29,13 @@ static void norm_step(laci_net *net, const laci_fused *fused, const laci_layer_n
   int scale = norm_vector(net, norm->scale, last, 1),
       shift = norm_vector(net, norm->shift, last, 0);
   if (net->status) return;
-  dnnl_status_t st = laci_pd_layer_norm(&pd, net->engine, net->tensors[from].md, norm->epsilon,
-                                        dnnl_use_scale | dnnl_use_shift, net->attr);
+  lac_status st = laci_primitive_layer_norm(&pd, net->onednn, net->tensors[from].md, norm->epsilon);
   if (!laci_net_did(net, st, "layer norm")) return;
   laci_net_step_add(net, fused, pd, 4,
-                    (const int[][2]){{DNNL_ARG_SRC, from},
-                                     {DNNL_ARG_DST, to},
-                                     {DNNL_ARG_SCALE, scale},
-                                     {DNNL_ARG_SHIFT, shift}});
+                    (const int[][2]){{LACI_ARG_SRC, from},
+                                     {LACI_ARG_DST, to},
+                                     {LACI_ARG_SCALE, scale},
+                                     {LACI_ARG_SHIFT, shift}});
   laci_net_bind(net, fused->output, to);
 }
 
@@ -95,7 +94,7 @@ static void lower_softmax(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->graph->nodes[fused->node];
   const laci_shape *x = laci_net_shape(net, node->inputs[0]);
   int64_t axis = axis_of(net, node);
-  dnnl_primitive_desc_t pd = NULL;
+  laci_primitive *pd = NULL;
   int from = laci_net_as_dense(net, laci_net_whole(net, laci_net_read(net, node->inputs[0])),
                                laci_net_dt(net));
   if (is_flat(node)) {
@@ -107,11 +106,9 @@ static void lower_softmax(laci_net *net, const laci_fused *fused) {
   int to = laci_net_result_like(net, from, true);
   if (net->status) return;
   bool log = node->op == &laci_op_log_softmax;
-  dnnl_status_t st =
-      laci_pd_softmax(&pd, net->engine, log ? dnnl_softmax_log : dnnl_softmax_accurate,
-                      net->tensors[from].md, (int)axis, net->attr);
+  lac_status st = laci_primitive_softmax(&pd, net->onednn, log, net->tensors[from].md, (int)axis);
   if (!laci_net_did(net, st, "softmax")) return;
-  laci_net_step_add(net, fused, pd, 2, (const int[][2]){{DNNL_ARG_SRC, from}, {DNNL_ARG_DST, to}});
+  laci_net_step_add(net, fused, pd, 2, (const int[][2]){{LACI_ARG_SRC, from}, {LACI_ARG_DST, to}});
   laci_net_bind_shaped(net, fused->output, to);
 }
 

@@ -11,15 +11,15 @@
 
 typedef struct named_binary {
   const laci_op *op;
-  dnnl_alg_kind_t alg;
+  laci_pair_kind alg;
   bool commutes;
 } named_binary;
 
 static const named_binary binaries[] = {
-    {&laci_op_add, dnnl_binary_add, true},  {&laci_op_sum, dnnl_binary_add, true},
-    {&laci_op_sub, dnnl_binary_sub, false}, {&laci_op_mul, dnnl_binary_mul, true},
-    {&laci_op_div, dnnl_binary_div, false}, {&laci_op_max, dnnl_binary_max, true},
-    {&laci_op_min, dnnl_binary_min, true},
+    {&laci_op_add, LACI_PAIR_ADD, true},  {&laci_op_sum, LACI_PAIR_ADD, true},
+    {&laci_op_sub, LACI_PAIR_SUB, false}, {&laci_op_mul, LACI_PAIR_MUL, true},
+    {&laci_op_div, LACI_PAIR_DIV, false}, {&laci_op_max, LACI_PAIR_MAX, true},
+    {&laci_op_min, LACI_PAIR_MIN, true},
 };
 
 /** The second operand as oneDNN wants it: as many axes as the first, and lying alike where it is
@@ -29,9 +29,9 @@ static int aligned(laci_net *net, int tensor, int first) {
   laci_shape shape = net->tensors[tensor].shape, like = net->tensors[first].shape;
   if (laci_shape_equal(&shape, &like)) {
     /* Strides of axes of size 1 are equal to oneDNN, but not to its kernels: described alike. */
-    laci_md md = NULL;
+    laci_layout *md = NULL;
     tensor = laci_net_as(net, tensor, net->tensors[first].md, net->tensors[first].dt);
-    if (!laci_md_copy(&md, net->tensors[first].md)) laci_net_no_memory(net);
+    if (!laci_layout_copy(&md, net->tensors[first].md)) laci_net_no_memory(net);
     return laci_net_view(net, tensor, &like, md, false);
   }
   laci_shape wide = {.rank = like.rank};
@@ -46,28 +46,29 @@ static int aligned(laci_net *net, int tensor, int first) {
 
 typedef struct pair {
   int a, b;
-  dnnl_primitive_desc_t pd;
+  laci_primitive *pd;
 } pair;
 
 /** The operation with its first operand in a layout: 0 as it lies, 1 channels last, 2 row-major. */
 static pair try_layout(laci_net *net, const named_binary *binary, pair from, int layout,
-                       const_dnnl_primitive_attr_t attr) {
-  dnnl_data_type_t dt = laci_net_dt(net);
+                       const laci_posts *attr) {
+  laci_element dt = laci_net_dt(net);
   if (net->status || from.a < 0) return (pair){-1, -1, NULL};
   laci_shape shape = net->tensors[from.a].shape;
   pair p = {.a = from.a};
   if (layout == 1) {
-    laci_md md = laci_net_channels_last(net, &shape, dt);
+    laci_layout *md = laci_net_channels_last(net, &shape, dt);
     p.a = laci_net_as(net, from.a, md, dt);
-    laci_md_drop(md);
+    laci_layout_destroy(md);
   } else if (layout == 2) {
     p.a = laci_net_as_dense(net, from.a, dt);
   }
   p.b = aligned(net, from.b, p.a);
   if (net->status) return p;
-  laci_md_view md = net->tensors[p.a].md;
-  dnnl_status_t st = laci_pd_binary(&p.pd, net->engine, binary->alg,
-                                    (const laci_md_view[]){md, net->tensors[p.b].md, md}, attr);
+  const laci_layout *md = net->tensors[p.a].md;
+  lac_status st =
+      laci_primitive_pair(&p.pd, net->onednn, binary->alg,
+                          (const laci_layout *const[]){md, net->tensors[p.b].md, md}, attr);
   if (st && layout == 2) (void)laci_net_did(net, st, "operation of these operands");
   if (st) p.pd = NULL;
   return p;
@@ -76,14 +77,14 @@ static pair try_layout(laci_net *net, const named_binary *binary, pair from, int
 /** As the operands lie; where oneDNN has no quick kernel for that (a broadcast along blocks with
  * padding), in a layout where it has one: two copies are cheaper. */
 static pair choose_layout(laci_net *net, const named_binary *binary, pair from,
-                          const_dnnl_primitive_attr_t attr) {
+                          const laci_posts *attr) {
   pair p = {-1, -1, NULL};
   for (int layout = 0; layout < 3; layout++) {
     laci_net_mark mark = laci_net_mark_now(net);
     p = try_layout(net, binary, from, layout, attr);
-    bool quick = p.pd && !laci_net_is_reference(p.pd);
+    bool quick = p.pd && !laci_primitive_is_reference(p.pd);
     if (quick || layout == 2 || net->status) break;
-    if (p.pd) (void)dnnl_primitive_desc_destroy(p.pd);
+    if (p.pd) laci_primitive_destroy(p.pd);
     laci_net_take_back(net, mark);
   }
   return p;
@@ -93,8 +94,8 @@ static pair choose_layout(laci_net *net, const named_binary *binary, pair from,
 static bool has_padding(const laci_net *net, int tensor) {
   if (net->status || tensor < 0) return false;
   const laci_net_tensor *t = &net->tensors[tensor];
-  size_t dense = (size_t)laci_shape_count(&t->shape) * dnnl_data_type_size(t->dt);
-  return dnnl_memory_desc_get_size(t->md) != dense;
+  size_t dense = (size_t)laci_shape_count(&t->shape) * laci_element_bytes(t->dt);
+  return laci_layout_bytes(t->md) != dense;
 }
 
 /** In the bytes of a. Not where a block's channels are padded and a function follows: oneDNN 2.6
@@ -102,15 +103,15 @@ static bool has_padding(const laci_net *net, int tensor) {
 static void binary_step(laci_net *net, const laci_fused *fused, const named_binary *binary, int a,
                         int b) {
   int sum;
-  dnnl_primitive_attr_t attr = laci_net_posts(net, fused, &sum);
+  laci_posts *attr = laci_net_posts(net, fused, &sum);
   pair p = choose_layout(net, binary, (pair){.a = a, .b = b}, attr);
   bool apart = fused->n_posts > 0 && has_padding(net, p.a);
   int to = laci_net_result_like(net, p.a, a != b && p.a == a && !apart);
   laci_net_step_add(
       net, fused, p.pd, 3,
-      (const int[][2]){{DNNL_ARG_SRC_0, p.a}, {DNNL_ARG_SRC_1, p.b}, {DNNL_ARG_DST, to}});
+      (const int[][2]){{LACI_ARG_SRC, p.a}, {LACI_ARG_SRC_1, p.b}, {LACI_ARG_DST, to}});
   laci_net_bind(net, fused->output, to);
-  if (attr) (void)dnnl_primitive_attr_destroy(attr);
+  if (attr) laci_posts_destroy(attr);
 }
 
 static const named_binary *binary_of(const laci_node *node) {
@@ -203,17 +204,17 @@ bool laci_gate_fits(laci_net *net, const laci_fused *fused, const char **why) {
   bool fits = !net->bf16 && a != b && laci_net_in_blocks(net, a) && g->rank == 4 &&
               g->dims[1] == x->dims[1] && g->dims[2] == 1 && g->dims[3] == 1 &&
               (g->dims[0] == x->dims[0] || g->dims[0] == 1);
-  return fits && (b < 0 || net->tensors[b].dt == dnnl_f32);
+  return fits && (b < 0 || net->tensors[b].dt == LACI_ELEMENT_F32);
 }
 
 void laci_lower_gate(laci_net *net, const laci_fused *fused) {
   operands o = operands_of(net, &net->graph->nodes[fused->node]);
   int a = laci_net_read(net, o.a), b = laci_net_read(net, o.b);
   const laci_shape x = *laci_net_shape(net, o.a), g = *laci_net_shape(net, o.b);
-  laci_md md = laci_net_blocks(net, &g, dnnl_f32);
-  int factors = laci_net_as(net, b, md, dnnl_f32), to = laci_net_result_like(net, a, true);
+  laci_layout *md = laci_net_blocks(net, &g, LACI_ELEMENT_F32);
+  int factors = laci_net_as(net, b, md, LACI_ELEMENT_F32), to = laci_net_result_like(net, a, true);
   gate_step *s = laci_net_new(net, 1, sizeof *s);
-  laci_md_drop(md);
+  laci_layout_destroy(md);
   if (net->status) return;
   *s = (gate_step){.gate = laci_gate_now(),
                    .n_blocks = x.dims[0] * x.dims[1] / LACI_GATE_BLOCK,

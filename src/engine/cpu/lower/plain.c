@@ -30,7 +30,7 @@ static void prepare(laci_net *net, int value, operand *o) {
   o->doubles = -1;
   if (!laci_dtype_is_float(type->dtype)) return;
   int buffer = laci_net_buffer_new(net, LACI_PLACE_ARENA, (size_t)o->buf.count * sizeof(double));
-  o->doubles = laci_net_tensor_new(net, &type->shape, dnnl_data_type_undef, NULL, buffer);
+  o->doubles = laci_net_tensor_new(net, &type->shape, LACI_ELEMENT_NONE, NULL, buffer);
 }
 
 /** A constant's content as a weight that stays. */
@@ -60,7 +60,7 @@ static void prepare_input(laci_net *net, int value, operand *o) {
   prepare(net, value, o);
   bool is_float = laci_net_is_float(net, value);
   bool empty = laci_shape_count(laci_net_shape(net, value)) == 0;
-  o->tensor = is_float && !empty ? laci_net_as_dense(net, tensor, dnnl_f32) : tensor;
+  o->tensor = is_float && !empty ? laci_net_as_dense(net, tensor, LACI_ELEMENT_F32) : tensor;
 }
 
 static void prepare_output(laci_net *net, int value, operand *o) {
@@ -69,8 +69,9 @@ static void prepare_output(laci_net *net, int value, operand *o) {
   bool is_float = laci_net_is_float(net, value);
   size_t element = is_float ? sizeof(float) : sizeof(int64_t);
   int buffer = laci_net_buffer_new(net, LACI_PLACE_ARENA, (size_t)o->buf.count * element);
-  o->tensor = laci_net_tensor_new(net, shape, is_float ? dnnl_f32 : dnnl_data_type_undef,
-                                  is_float ? laci_net_dense(net, shape, dnnl_f32) : NULL, buffer);
+  o->tensor =
+      laci_net_tensor_new(net, shape, is_float ? LACI_ELEMENT_F32 : LACI_ELEMENT_NONE,
+                          is_float ? laci_net_dense(net, shape, LACI_ELEMENT_F32) : NULL, buffer);
 }
 
 static void bind_operand(laci_net *net, operand *o, bool read) {

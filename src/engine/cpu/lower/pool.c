@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "engine/cpu/lower/conv.h"
-#include "engine/cpu/onednn/backward.h"
 #include "graph/ops.h"
 
 /* ---- A maximum and its gradient: which belong together ---- */
@@ -67,33 +66,32 @@ static bool has_gradient(const laci_net *net, const laci_node *pool) {
 
 /** A pool over any window, from tensor to tensor. A maximum whose gradient is wanted leaves behind
  * where it found it. */
-static int pool_step(laci_net *net, const laci_fused *fused, dnnl_alg_kind_t alg,
-                     const laci_dnnl_window *window, const laci_shape *y) {
+static int pool_step(laci_net *net, const laci_fused *fused, laci_pool_kind alg,
+                     const laci_window *window, const laci_shape *y) {
   const laci_node *node = &net->graph->nodes[fused->node];
-  dnnl_primitive_desc_t pd = NULL;
+  laci_primitive *pd = NULL;
   int from = laci_net_whole(net, laci_net_read(net, node->inputs[0]));
-  laci_md any = laci_net_any(net, y, laci_net_dt(net));
+  laci_layout *any = laci_net_any(net, y, laci_net_dt(net));
   int to = -1;
   if (net->status) goto out;
-  bool trains = alg == dnnl_pooling_max && has_gradient(net, node);
-  const laci_md_view mds[] = {net->tensors[from].md, any};
-  dnnl_status_t st = trains ? laci_pd_pool_train(&pd, net->engine, alg, mds, window, net->attr)
-                            : laci_pd_pool(&pd, net->engine, alg, mds, window, net->attr);
+  bool trains = alg == LACI_POOL_MAX && has_gradient(net, node);
+  const laci_layout *const mds[] = {net->tensors[from].md, any};
+  lac_status st = trains ? laci_primitive_pool_train(&pd, net->onednn, alg, mds, window)
+                         : laci_primitive_pool(&pd, net->onednn, alg, mds, window);
   if (!laci_net_did(net, st, "pool")) goto out;
   int workspace = trains ? laci_net_workspace(net, fused->node, pd) : -1;
-  to = laci_net_result(net, y, laci_net_dt(net),
-                       dnnl_primitive_desc_query_md(pd, dnnl_query_dst_md, 0));
+  to = laci_net_result(net, y, laci_net_dt(net), laci_primitive_layout(pd, LACI_ARG_DST));
   laci_net_step_add(
       net, fused, pd, workspace >= 0 ? 3 : 2,
-      (const int[][2]){{DNNL_ARG_SRC, from}, {DNNL_ARG_DST, to}, {DNNL_ARG_WORKSPACE, workspace}});
+      (const int[][2]){{LACI_ARG_SRC, from}, {LACI_ARG_DST, to}, {LACI_ARG_WORKSPACE, workspace}});
 out:
-  laci_md_drop(any);
+  laci_layout_destroy(any);
   return to;
 }
 
 /** With padding counted, a last window of ceil_mode counts only what the pads reach: not what
  * oneDNN divides by. */
-static bool counts_fit(const laci_node *node, const laci_dnnl_window *w) {
+static bool counts_fit(const laci_node *node, const laci_window *w) {
   size_t n;
   const int64_t *pads = laci_node_ints(node, "pads", &n);
   if (laci_node_int(node, "ceil_mode", 0) == 0) return true;
@@ -103,7 +101,7 @@ static bool counts_fit(const laci_node *node, const laci_dnnl_window *w) {
   return true;
 }
 
-static bool read_pool(const laci_net *net, const laci_node *node, laci_dnnl_window *w) {
+static bool read_pool(const laci_net *net, const laci_node *node, laci_window *w) {
   size_t n;
   const int64_t *kernel = laci_node_ints(node, "kernel_shape", &n);
   const laci_shape *x = laci_net_shape(net, node->inputs[0]);
@@ -112,23 +110,22 @@ static bool read_pool(const laci_net *net, const laci_node *node, laci_dnnl_wind
   return laci_conv_window(node, x, laci_net_shape(net, node->outputs[0]), kernel, w);
 }
 
-static dnnl_alg_kind_t kind_of(const laci_node *node) {
-  if (node->op == &laci_op_max_pool) return dnnl_pooling_max;
-  return laci_node_int(node, "count_include_pad", 0) != 0 ? dnnl_pooling_avg_include_padding
-                                                          : dnnl_pooling_avg_exclude_padding;
+static laci_pool_kind kind_of(const laci_node *node) {
+  if (node->op == &laci_op_max_pool) return LACI_POOL_MAX;
+  return laci_node_int(node, "count_include_pad", 0) != 0 ? LACI_POOL_MEAN_PADDED : LACI_POOL_MEAN;
 }
 
 static bool pool_fits(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_node *node = &net->graph->nodes[fused->node];
-  laci_dnnl_window window;
+  laci_window window;
   *why = "a window or an output that oneDNN lacks";
   if (!read_pool(net, node, &window)) return false;
-  return kind_of(node) != dnnl_pooling_avg_include_padding || counts_fit(node, &window);
+  return kind_of(node) != LACI_POOL_MEAN_PADDED || counts_fit(node, &window);
 }
 
 static void lower_pool(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->graph->nodes[fused->node];
-  laci_dnnl_window window;
+  laci_window window;
   (void)read_pool(net, node, &window);
   int to = pool_step(net, fused, kind_of(node), &window, laci_net_shape(net, fused->output));
   laci_net_bind(net, fused->output, to);
@@ -144,32 +141,32 @@ bool laci_pool_planes_fit(laci_net *net, const laci_fused *fused, const char **w
 void laci_pool_planes(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->graph->nodes[fused->node];
   const laci_shape *x = laci_net_shape(net, node->inputs[0]);
-  laci_dnnl_window w = {.n_spatial = x->rank - 2};
+  laci_window w = {.n_spatial = x->rank - 2};
   bool max = node->op == &laci_op_global_max_pool;
   laci_shape y = *x;
   for (int at = 0; at < w.n_spatial; at++) {
     w.kernel[at] = w.strides[at] = x->dims[at + 2];
     y.dims[at + 2] = 1;
   }
-  int to = pool_step(net, fused, max ? dnnl_pooling_max : dnnl_pooling_avg_exclude_padding, &w, &y);
+  int to = pool_step(net, fused, max ? LACI_POOL_MAX : LACI_POOL_MEAN, &w, &y);
   laci_net_bind_shaped(net, fused->output, to);
 }
 
 /* ---- Backward ---- */
 
 /** The primitive's step: brings the gradient behind the pool into its layout. */
-static void gradient_step(laci_net *net, const laci_fused *fused, dnnl_primitive_desc_t pd,
+static void gradient_step(laci_net *net, const laci_fused *fused, laci_primitive *pd,
                           int workspace) {
   const laci_node *node = &net->graph->nodes[fused->node];
-  dnnl_data_type_t dt = laci_net_dt(net);
+  laci_element dt = laci_net_dt(net);
   int dy = laci_net_as(net, laci_net_read(net, node->inputs[0]),
-                       dnnl_primitive_desc_query_md(pd, dnnl_query_diff_dst_md, 0), dt);
+                       laci_primitive_layout(pd, LACI_ARG_DIFF_DST), dt);
   int dx = laci_net_result(net, laci_net_shape(net, fused->output), dt,
-                           dnnl_primitive_desc_query_md(pd, dnnl_query_diff_src_md, 0));
+                           laci_primitive_layout(pd, LACI_ARG_DIFF_SRC));
   laci_net_step_add(
       net, fused, pd, workspace >= 0 ? 3 : 2,
       (const int[][2]){
-          {DNNL_ARG_DIFF_DST, dy}, {DNNL_ARG_DIFF_SRC, dx}, {DNNL_ARG_WORKSPACE, workspace}});
+          {LACI_ARG_DIFF_DST, dy}, {LACI_ARG_DIFF_SRC, dx}, {LACI_ARG_WORKSPACE, workspace}});
   laci_net_bind(net, fused->output, dx);
 }
 
@@ -182,32 +179,32 @@ static bool max_grad_fits(laci_net *net, const laci_fused *fused, const char **w
 static void lower_max_grad(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->graph->nodes[fused->node];
   int pool = max_pool_of(net, node);
-  dnnl_primitive_desc_t hint = NULL, pd = NULL;
+  laci_primitive *hint = NULL, *pd = NULL;
   const laci_node *forward = &net->graph->nodes[pool];
   size_t n;
-  laci_dnnl_window window;
+  laci_window window;
   const laci_shape *x = laci_net_shape(net, node->inputs[1]);
   (void)laci_conv_window(forward, x, laci_net_shape(net, forward->outputs[0]),
                          laci_node_ints(forward, "kernel_shape", &n), &window);
   int from = laci_net_whole(net, laci_net_read(net, node->inputs[1]));
-  laci_md any = laci_net_any(net, laci_net_shape(net, forward->outputs[0]), laci_net_dt(net));
+  laci_layout *any = laci_net_any(net, laci_net_shape(net, forward->outputs[0]), laci_net_dt(net));
   if (!net->status) {
-    laci_md_view src = net->tensors[from].md;
-    dnnl_status_t st = laci_pd_pool_train(&hint, net->engine, dnnl_pooling_max,
-                                          (const laci_md_view[]){src, any}, &window, net->attr);
+    const laci_layout *src = net->tensors[from].md;
+    lac_status st = laci_primitive_pool_train(&hint, net->onednn, LACI_POOL_MAX,
+                                              (const laci_layout *const[]){src, any}, &window);
     if (!st) {
-      const laci_md_view mds[] = {src, dnnl_primitive_desc_query_md(hint, dnnl_query_dst_md, 0)};
-      st = laci_pd_pool_gradient(&pd, net->engine, dnnl_pooling_max, mds, &window, hint, net->attr);
+      const laci_layout *const mds[] = {src, laci_primitive_layout(hint, LACI_ARG_DST)};
+      st = laci_primitive_pool_gradient(&pd, net->onednn, LACI_POOL_MAX, mds, &window, hint);
     }
     if (laci_net_did(net, st, "gradient of this pool"))
       gradient_step(net, fused, pd, net->workspaces[pool]);
-    if (hint) (void)dnnl_primitive_desc_destroy(hint);
+    if (hint) laci_primitive_destroy(hint);
   }
-  laci_md_drop(any);
+  laci_layout_destroy(any);
 }
 
 /** Of an AveragePoolGrad. */
-static bool read_average(const laci_net *net, const laci_fused *fused, laci_dnnl_window *window) {
+static bool read_average(const laci_net *net, const laci_fused *fused, laci_window *window) {
   const laci_node *node = &net->graph->nodes[fused->node];
   const laci_shape *x = laci_net_shape(net, fused->output);
   size_t n;
@@ -218,9 +215,9 @@ static bool read_average(const laci_net *net, const laci_fused *fused, laci_dnnl
 
 static bool average_grad_fits(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_node *node = &net->graph->nodes[fused->node];
-  laci_dnnl_window window;
+  laci_window window;
   *why = "a window that oneDNN lacks";
-  bool padded = kind_of(node) == dnnl_pooling_avg_include_padding;
+  bool padded = kind_of(node) == LACI_POOL_MEAN_PADDED;
   return read_average(net, fused, &window) && !(padded && laci_node_int(node, "ceil_mode", 0) != 0);
 }
 
@@ -228,21 +225,21 @@ static void lower_average_grad(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->graph->nodes[fused->node];
   const laci_shape *x = laci_net_shape(net, fused->output);
   const laci_shape *y = laci_net_shape(net, node->inputs[0]);
-  dnnl_data_type_t dt = laci_net_dt(net);
-  dnnl_alg_kind_t alg = kind_of(node);
-  dnnl_primitive_desc_t hint = NULL, pd = NULL;
-  laci_dnnl_window window;
+  laci_element dt = laci_net_dt(net);
+  laci_pool_kind alg = kind_of(node);
+  laci_primitive *hint = NULL, *pd = NULL;
+  laci_window window;
   (void)read_average(net, fused, &window);
-  laci_md dx = laci_net_channels_last(net, x, dt), dy = laci_net_channels_last(net, y, dt);
+  laci_layout *dx = laci_net_channels_last(net, x, dt), *dy = laci_net_channels_last(net, y, dt);
   if (!net->status) {
-    const laci_md_view mds[] = {dx, dy};
-    dnnl_status_t st = laci_pd_pool_train(&hint, net->engine, alg, mds, &window, net->attr);
-    if (!st) st = laci_pd_pool_gradient(&pd, net->engine, alg, mds, &window, hint, net->attr);
+    const laci_layout *const mds[] = {dx, dy};
+    lac_status st = laci_primitive_pool_train(&hint, net->onednn, alg, mds, &window);
+    if (!st) st = laci_primitive_pool_gradient(&pd, net->onednn, alg, mds, &window, hint);
     if (laci_net_did(net, st, "gradient of this pool")) gradient_step(net, fused, pd, -1);
-    if (hint) (void)dnnl_primitive_desc_destroy(hint);
+    if (hint) laci_primitive_destroy(hint);
   }
-  laci_md_drop(dx);
-  laci_md_drop(dy);
+  laci_layout_destroy(dx);
+  laci_layout_destroy(dy);
 }
 
 /* ---- The lists ---- */

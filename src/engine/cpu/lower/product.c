@@ -37,7 +37,7 @@ typedef struct right {
 } right;
 
 static int matrix_weight(laci_net *net, const laci_fused *fused, const right *r,
-                         laci_md_view wanted) {
+                         const laci_layout *wanted) {
   laci_net_weight weight = {
       .value = net->graph->nodes[fused->node].inputs[1],
       .shape = laci_shape_of(2, (int64_t[]){r->depth, r->columns}),
@@ -65,65 +65,65 @@ static int matrix_bias(laci_net *net, const laci_fused *fused, const right *r) {
   }
   int vector = sum ? laci_net_vector(net, sum, r->columns) : -1;
   laci_free(sum);
-  return laci_net_view(net, vector, &shape, laci_net_dense(net, &shape, dnnl_f32), false);
+  return laci_net_view(net, vector, &shape, laci_net_dense(net, &shape, LACI_ELEMENT_F32), false);
 }
 
 /** A value's rows as one matrix. */
 static int flattened(laci_net *net, int value, int64_t rows, int64_t columns, bool transposed) {
-  dnnl_data_type_t dt = laci_net_dt(net);
+  laci_element dt = laci_net_dt(net);
   int dense = laci_net_as_dense(net, laci_net_read(net, value), dt);
   laci_shape shape = laci_shape_of(2, (int64_t[]){rows, columns});
-  laci_md md = NULL;
-  dnnl_dims_t strides = {transposed ? 1 : columns, transposed ? rows : 1};
-  if (!net->status && !laci_md_strided(&md, 2, shape.dims, dt, strides)) laci_net_no_memory(net);
+  laci_layout *md = NULL;
+  int64_t strides[LACI_MOST_AXES] = {transposed ? 1 : columns, transposed ? rows : 1};
+  if (!net->status && !laci_layout_strided(&md, 2, shape.dims, dt, strides))
+    laci_net_no_memory(net);
   return laci_net_view(net, dense, &shape, md, false);
 }
 
-static void product_step(laci_net *net, const laci_fused *fused, dnnl_primitive_desc_t pd,
-                         const right *r, const int operands[3]) {
+static void product_step(laci_net *net, const laci_fused *fused, laci_primitive *pd, const right *r,
+                         const int operands[3]) {
   const laci_shape *y = laci_net_shape(net, fused->output);
-  dnnl_data_type_t dt = laci_net_result_dt(net, fused->output);
+  laci_element dt = laci_net_result_dt(net, fused->output);
   laci_shape flat = laci_shape_of(2, (int64_t[]){r->rows, r->columns});
-  laci_md_view dst = dnnl_primitive_desc_query_md(pd, dnnl_query_dst_md, 0);
-  int w = matrix_weight(net, fused, r, dnnl_primitive_desc_query_md(pd, dnnl_query_weights_md, 0));
+  const laci_layout *dst = laci_primitive_layout(pd, LACI_ARG_DST);
+  int w = matrix_weight(net, fused, r, laci_primitive_layout(pd, LACI_ARG_WEIGHTS));
   int bias = operands[1], to, sum = operands[2];
   if (sum >= 0) {
     to = laci_net_sum_target(net, flattened(net, sum, r->rows, r->columns, false), dst, dt);
   } else {
-    to = laci_net_tensor_new(
-        net, &flat, dt, laci_net_dense(net, &flat, dt),
-        laci_net_buffer_new(net, LACI_PLACE_ARENA, dnnl_memory_desc_get_size(dst)));
+    to = laci_net_tensor_new(net, &flat, dt, laci_net_dense(net, &flat, dt),
+                             laci_net_buffer_new(net, LACI_PLACE_ARENA, laci_layout_bytes(dst)));
   }
   laci_net_step_add(net, fused, pd, bias >= 0 ? 4 : 3,
-                    (const int[][2]){{DNNL_ARG_SRC, operands[0]},
-                                     {DNNL_ARG_WEIGHTS, w},
-                                     {DNNL_ARG_DST, to},
-                                     {DNNL_ARG_BIAS, bias}});
+                    (const int[][2]){{LACI_ARG_SRC, operands[0]},
+                                     {LACI_ARG_WEIGHTS, w},
+                                     {LACI_ARG_DST, to},
+                                     {LACI_ARG_BIAS, bias}});
   laci_net_bind(net, fused->output, laci_net_view(net, to, y, laci_net_dense(net, y, dt), false));
 }
 
 static void product(laci_net *net, const laci_fused *fused, const right *r, bool transposed) {
   const laci_node *node = &net->graph->nodes[fused->node];
-  dnnl_data_type_t dt = laci_net_dt(net);
+  laci_element dt = laci_net_dt(net);
   laci_shape weight = laci_shape_of(2, (int64_t[]){r->depth, r->columns});
   laci_shape flat = laci_shape_of(2, (int64_t[]){r->rows, r->columns});
-  dnnl_primitive_desc_t pd = NULL;
+  laci_primitive *pd = NULL;
   int sum, bias = matrix_bias(net, fused, r);
   int a = flattened(net, node->inputs[0], r->rows, r->depth, transposed);
-  dnnl_primitive_attr_t attr = laci_net_posts(net, fused, &sum);
-  laci_md w = laci_net_any(net, &weight, dt),
-          dst = laci_net_dense(net, &flat, laci_net_result_dt(net, fused->output));
+  laci_posts *attr = laci_net_posts(net, fused, &sum);
+  laci_layout *w = laci_net_any(net, &weight, dt),
+              *dst = laci_net_dense(net, &flat, laci_net_result_dt(net, fused->output));
   if (!net->status) {
-    laci_md_view b = bias >= 0 ? net->tensors[bias].md : NULL;
-    dnnl_status_t st = laci_pd_matmul(&pd, net->engine,
-                                      (const laci_md_view[]){net->tensors[a].md, w, b, dst}, attr);
+    const laci_layout *b = bias >= 0 ? net->tensors[bias].md : NULL;
+    lac_status st = laci_primitive_matmul(
+        &pd, net->onednn, (const laci_layout *const[]){net->tensors[a].md, w, b, dst}, attr);
     if (laci_net_did(net, st, "matrix product")) {
       product_step(net, fused, pd, r, (const int[]){a, bias, sum});
     }
   }
-  laci_md_drop(w);
-  laci_md_drop(dst);
-  if (attr) (void)dnnl_primitive_attr_destroy(attr);
+  laci_layout_destroy(w);
+  laci_layout_destroy(dst);
+  if (attr) laci_posts_destroy(attr);
 }
 
 static bool gemm_fits(laci_net *net, const laci_fused *fused, const char **why) {
@@ -181,9 +181,9 @@ static int widened(laci_net *net, int tensor, int rank) {
 }
 
 /** The operands as they lie (transposed, say), or dense where oneDNN has no kernel for that. */
-static dnnl_primitive_desc_t batched(laci_net *net, int operands[2], laci_md_view dst,
-                                     const_dnnl_primitive_attr_t attr) {
-  dnnl_primitive_desc_t pd = NULL;
+static laci_primitive *batched(laci_net *net, int operands[2], const laci_layout *dst,
+                               const laci_posts *attr) {
+  laci_primitive *pd = NULL;
   for (int dense = 0; dense < 2 && !net->status; dense++) {
     for (int at = 0; at < 2; at++) {
       /* A part is made whole first: oneDNN 2.6's kernels forget where it starts. */
@@ -191,11 +191,11 @@ static dnnl_primitive_desc_t batched(laci_net *net, int operands[2], laci_md_vie
                            : laci_net_whole(net, operands[at]);
     }
     if (net->status) break;
-    const laci_md_view mds[] = {net->tensors[operands[0]].md, net->tensors[operands[1]].md, NULL,
-                                dst};
-    dnnl_status_t st = laci_pd_matmul(&pd, net->engine, mds, attr);
-    if (!st && (dense || !laci_net_is_reference(pd))) break;
-    if (!st) (void)dnnl_primitive_desc_destroy(pd);
+    const laci_layout *const mds[] = {net->tensors[operands[0]].md, net->tensors[operands[1]].md,
+                                      NULL, dst};
+    lac_status st = laci_primitive_matmul(&pd, net->onednn, mds, attr);
+    if (!st && (dense || !laci_primitive_is_reference(pd))) break;
+    if (!st) laci_primitive_destroy(pd);
     pd = NULL;
     if (dense) (void)laci_net_did(net, st, "matrix product");
   }
@@ -211,29 +211,28 @@ static bool values_fit(laci_net *net, const laci_fused *fused, const char **why)
 static void product_of_values(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->graph->nodes[fused->node];
   const laci_shape *y = laci_net_shape(net, fused->output);
-  dnnl_data_type_t dt = laci_net_result_dt(net, fused->output);
+  laci_element dt = laci_net_result_dt(net, fused->output);
   int sum, to = -1;
   int operands[2] = {widened(net, laci_net_read(net, node->inputs[0]), y->rank),
                      widened(net, laci_net_read(net, node->inputs[1]), y->rank)};
-  dnnl_primitive_attr_t attr = laci_net_posts(net, fused, &sum);
-  laci_md dst = laci_net_dense(net, y, dt);
-  dnnl_primitive_desc_t pd = net->status ? NULL : batched(net, operands, dst, attr);
+  laci_posts *attr = laci_net_posts(net, fused, &sum);
+  laci_layout *dst = laci_net_dense(net, y, dt);
+  laci_primitive *pd = net->status ? NULL : batched(net, operands, dst, attr);
   if (pd && sum >= 0) {
     to = laci_net_sum_target(net, laci_net_read(net, sum), dst, dt);
   } else if (pd) {
-    to = laci_net_tensor_new(
-        net, y, dt, laci_net_dense(net, y, dt),
-        laci_net_buffer_new(net, LACI_PLACE_ARENA, dnnl_memory_desc_get_size(dst)));
+    to = laci_net_tensor_new(net, y, dt, laci_net_dense(net, y, dt),
+                             laci_net_buffer_new(net, LACI_PLACE_ARENA, laci_layout_bytes(dst)));
   }
   if (pd) {
     laci_net_step_add(
         net, fused, pd, 3,
         (const int[][2]){
-            {DNNL_ARG_SRC, operands[0]}, {DNNL_ARG_WEIGHTS, operands[1]}, {DNNL_ARG_DST, to}});
+            {LACI_ARG_SRC, operands[0]}, {LACI_ARG_WEIGHTS, operands[1]}, {LACI_ARG_DST, to}});
   }
   laci_net_bind(net, fused->output, to);
-  laci_md_drop(dst);
-  if (attr) (void)dnnl_primitive_attr_destroy(attr);
+  laci_layout_destroy(dst);
+  if (attr) laci_posts_destroy(attr);
 }
 
 /* ---- The lists ---- */

@@ -6,14 +6,14 @@
 /** The operand as [rows, columns]: transposed where `transposed` says that it lies as [columns,
  * rows]. */
 static int operand(laci_net *net, int value, bool transposed) {
-  dnnl_data_type_t dt = laci_net_dt(net);
+  laci_element dt = laci_net_dt(net);
   int dense = laci_net_as_dense(net, laci_net_read(net, value), dt);
   if (dense < 0 || !transposed) return dense;
   laci_shape lies = net->tensors[dense].shape;
   laci_shape shape = laci_shape_of(2, (int64_t[]){lies.dims[1], lies.dims[0]});
-  dnnl_dims_t strides = {1, lies.dims[1]};
-  laci_md md = NULL;
-  if (!laci_md_strided(&md, 2, shape.dims, dt, strides)) laci_net_no_memory(net);
+  int64_t strides[LACI_MOST_AXES] = {1, lies.dims[1]};
+  laci_layout *md = NULL;
+  if (!laci_layout_strided(&md, 2, shape.dims, dt, strides)) laci_net_no_memory(net);
   return laci_net_view(net, dense, &shape, md, false);
 }
 
@@ -29,8 +29,8 @@ static bool fits_row(const laci_net *net, const laci_node *node, int64_t columns
 static int bias_row(laci_net *net, const laci_node *node, int64_t columns) {
   if (!laci_net_has(node, 2)) return -1;
   laci_shape shape = laci_shape_of(2, (int64_t[]){1, columns});
-  int dense = laci_net_as_dense(net, laci_net_read(net, node->inputs[2]), dnnl_f32);
-  return laci_net_view(net, dense, &shape, laci_net_dense(net, &shape, dnnl_f32), false);
+  int dense = laci_net_as_dense(net, laci_net_read(net, node->inputs[2]), LACI_ELEMENT_F32);
+  return laci_net_view(net, dense, &shape, laci_net_dense(net, &shape, LACI_ELEMENT_F32), false);
 }
 
 bool laci_gemm_values_fit(laci_net *net, const laci_fused *fused, const char **why) {
@@ -43,24 +43,24 @@ bool laci_gemm_values_fit(laci_net *net, const laci_fused *fused, const char **w
 void laci_gemm_values(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->graph->nodes[fused->node];
   const laci_shape *y = laci_net_shape(net, fused->output);
-  dnnl_data_type_t dt = laci_net_result_dt(net, fused->output);
-  dnnl_primitive_desc_t pd = NULL;
+  laci_element dt = laci_net_result_dt(net, fused->output);
+  laci_primitive *pd = NULL;
   int c = bias_row(net, node, y->dims[1]);
   int a = operand(net, node->inputs[0], laci_node_int(node, "transA", 0) != 0);
   int b = operand(net, node->inputs[1], laci_node_int(node, "transB", 0) != 0);
-  laci_md md = laci_net_dense(net, y, dt);
+  laci_layout *md = laci_net_dense(net, y, dt);
   if (!net->status) {
-    const laci_md_view mds[] = {net->tensors[a].md, net->tensors[b].md,
-                                c >= 0 ? net->tensors[c].md : NULL, md};
-    dnnl_status_t st = laci_pd_matmul(&pd, net->engine, mds, net->attr);
+    const laci_layout *const mds[] = {net->tensors[a].md, net->tensors[b].md,
+                                      c >= 0 ? net->tensors[c].md : NULL, md};
+    lac_status st = laci_primitive_matmul(&pd, net->onednn, mds, NULL);
     if (laci_net_did(net, st, "matrix product")) {
       int to = laci_net_result(net, y, dt, md);
       laci_net_step_add(
           net, fused, pd, c >= 0 ? 4 : 3,
           (const int[][2]){
-              {DNNL_ARG_SRC, a}, {DNNL_ARG_WEIGHTS, b}, {DNNL_ARG_DST, to}, {DNNL_ARG_BIAS, c}});
+              {LACI_ARG_SRC, a}, {LACI_ARG_WEIGHTS, b}, {LACI_ARG_DST, to}, {LACI_ARG_BIAS, c}});
       laci_net_bind(net, fused->output, to);
     }
   }
-  laci_md_drop(md);
+  laci_layout_destroy(md);
 }

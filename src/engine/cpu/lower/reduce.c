@@ -113,13 +113,13 @@ static void lower_sums(laci_net *net, const laci_fused *fused) {
   const laci_shape *x = laci_net_shape(net, node->inputs[0]);
   int from = laci_net_read(net, node->inputs[0]);
   if (from < 0) return;
-  dnnl_data_type_t dt = net->tensors[from].dt;
+  laci_element dt = net->tensors[from].dt;
   bool blocks = laci_net_in_blocks(net, from);
   if (!blocks) from = laci_net_as_dense(net, from, dt);
   laci_shape y = laci_shape_of(1, &x->dims[1]);
-  laci_md md = laci_net_dense(net, &y, dnnl_f32);
-  int to = md ? laci_net_result(net, &y, dnnl_f32, md) : -1;
-  laci_md_drop(md);
+  laci_layout *md = laci_net_dense(net, &y, LACI_ELEMENT_F32);
+  int to = md ? laci_net_result(net, &y, LACI_ELEMENT_F32, md) : -1;
+  laci_layout_destroy(md);
   sums *s = laci_net_new(net, 1, sizeof *s);
   laci_net_step *step = laci_net_step_code(net, node, run_sums, 2, (int[]){from, to});
   if (!s || !step) return;
@@ -127,7 +127,7 @@ static void lower_sums(laci_net *net, const laci_fused *fused) {
               .channels = x->dims[1],
               .pixels = laci_shape_count_range(x, 2, x->rank),
               .block = blocks ? LACI_NET_BLOCK : 1,
-              .bf16 = dt == dnnl_bf16};
+              .bf16 = dt == LACI_ELEMENT_BF16};
   step->context = s;
   step->kernel = "channel sums";
   step->shown = to;
@@ -136,10 +136,10 @@ static void lower_sums(laci_net *net, const laci_fused *fused) {
 
 /* ---- Any axes ---- */
 
-static dnnl_alg_kind_t alg_of(const laci_node *node) {
-  if (node->op == &laci_op_reduce_max) return dnnl_reduction_max;
-  if (node->op == &laci_op_reduce_min) return dnnl_reduction_min;
-  return node->op == &laci_op_reduce_mean ? dnnl_reduction_mean : dnnl_reduction_sum;
+static laci_reduction_kind alg_of(const laci_node *node) {
+  if (node->op == &laci_op_reduce_max) return LACI_REDUCTION_MAX;
+  if (node->op == &laci_op_reduce_min) return LACI_REDUCTION_MIN;
+  return node->op == &laci_op_reduce_mean ? LACI_REDUCTION_MEAN : LACI_REDUCTION_SUM;
 }
 
 static bool axes_fit(laci_net *net, const laci_fused *fused, const char **why) {
@@ -151,25 +151,25 @@ static bool axes_fit(laci_net *net, const laci_fused *fused, const char **why) {
 
 static void lower_axes(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->graph->nodes[fused->node];
-  dnnl_primitive_desc_t pd = NULL;
+  laci_primitive *pd = NULL;
   reduction r;
   if (!read_reduction(net, node, &r)) return;
-  dnnl_data_type_t dt = laci_net_result_dt(net, fused->output);
+  laci_element dt = laci_net_result_dt(net, fused->output);
   int from = laci_net_read(net, node->inputs[0]);
   from = laci_net_as_dense(net, from, from < 0 ? dt : net->tensors[from].dt);
-  laci_md md = laci_net_dense(net, &r.y, dt);
+  laci_layout *md = laci_net_dense(net, &r.y, dt);
   if (net->status) {
-    laci_md_drop(md);
+    laci_layout_destroy(md);
     return;
   }
-  int to = laci_net_tensor_new(
-      net, &r.y, dt, md, laci_net_buffer_new(net, LACI_PLACE_ARENA, dnnl_memory_desc_get_size(md)));
+  int to = laci_net_tensor_new(net, &r.y, dt, md,
+                               laci_net_buffer_new(net, LACI_PLACE_ARENA, laci_layout_bytes(md)));
   if (to < 0) return;
-  dnnl_status_t st = laci_pd_reduction(
-      &pd, net->engine, alg_of(node),
-      (const laci_md_view[]){net->tensors[from].md, net->tensors[to].md}, 0, net->attr);
+  lac_status st = laci_primitive_reduction(
+      &pd, net->onednn, alg_of(node),
+      (const laci_layout *const[]){net->tensors[from].md, net->tensors[to].md});
   if (!laci_net_did(net, st, "reduction")) return;
-  laci_net_step_add(net, fused, pd, 2, (const int[][2]){{DNNL_ARG_SRC, from}, {DNNL_ARG_DST, to}});
+  laci_net_step_add(net, fused, pd, 2, (const int[][2]){{LACI_ARG_SRC, from}, {LACI_ARG_DST, to}});
   laci_net_bind_shaped(net, fused->output, to);
 }
 

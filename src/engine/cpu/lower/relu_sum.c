@@ -43,7 +43,7 @@ static lac_status run_relu_sum(laci_net *net, laci_net_step *step, lac_error *er
 
 /** All in the layout of y, whatever that is. */
 static void lower_relu_sum(laci_net *net, const laci_fused *fused) {
-  dnnl_data_type_t dt = laci_net_dt(net);
+  laci_element dt = laci_net_dt(net);
   int a = laci_net_read(net, fused->reads[0]), b = laci_net_read(net, fused->reads[1]);
   int y = laci_net_whole(net, laci_net_read(net, fused->reads[2]));
   relu_step *s = laci_net_new(net, 1, sizeof *s);
@@ -55,7 +55,7 @@ static void lower_relu_sum(laci_net *net, const laci_fused *fused) {
                                            (int[]){a, b, y, to});
   if (!step) return;
   *s = (relu_step){.kernel = laci_relu_sum_now(), .bf16 = net->bf16};
-  s->n = (int64_t)(dnnl_memory_desc_get_size(net->tensors[y].md) / (net->bf16 ? 2 : sizeof(float)));
+  s->n = (int64_t)(laci_layout_bytes(net->tensors[y].md) / (net->bf16 ? 2 : sizeof(float)));
   step->what = "ReluGrad of a sum";
   step->kernel = "own";
   step->context = s;

@@ -63,24 +63,23 @@ static bool resize_fits(laci_net *net, const laci_fused *fused, const char **why
 static void lower_resize(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->graph->nodes[fused->node];
   laci_shape y = *laci_net_shape(net, fused->output);
-  dnnl_primitive_desc_t pd = NULL;
-  laci_md md = NULL;
+  laci_primitive *pd = NULL;
+  laci_layout *md = NULL;
   int from = laci_net_whole(net, laci_net_read(net, node->inputs[0]));
-  laci_md any = laci_net_any(net, &y, laci_net_dt(net));
+  laci_layout *any = laci_net_any(net, &y, laci_net_dt(net));
   if (!net->status) {
-    dnnl_status_t st = laci_pd_resample(
-        &pd, net->engine, is_nearest(node) ? dnnl_resampling_nearest : dnnl_resampling_linear,
-        (const laci_md_view[]){net->tensors[from].md, any}, net->attr);
+    lac_status st =
+        laci_primitive_resample(&pd, net->onednn, is_nearest(node),
+                                (const laci_layout *const[]){net->tensors[from].md, any});
     (void)laci_net_did(net, st, "resampling");
   }
-  laci_md_drop(any);
+  laci_layout_destroy(any);
   if (net->status) return;
-  laci_md_view dst = dnnl_primitive_desc_query_md(pd, dnnl_query_dst_md, 0);
-  if (!laci_md_copy(&md, dst)) laci_net_no_memory(net);
-  int to = laci_net_tensor_new(
-      net, &y, laci_net_dt(net), md,
-      laci_net_buffer_new(net, LACI_PLACE_ARENA, dnnl_memory_desc_get_size(dst)));
-  laci_net_step_add(net, fused, pd, 2, (const int[][2]){{DNNL_ARG_SRC, from}, {DNNL_ARG_DST, to}});
+  const laci_layout *dst = laci_primitive_layout(pd, LACI_ARG_DST);
+  if (!laci_layout_copy(&md, dst)) laci_net_no_memory(net);
+  int to = laci_net_tensor_new(net, &y, laci_net_dt(net), md,
+                               laci_net_buffer_new(net, LACI_PLACE_ARENA, laci_layout_bytes(dst)));
+  laci_net_step_add(net, fused, pd, 2, (const int[][2]){{LACI_ARG_SRC, from}, {LACI_ARG_DST, to}});
   laci_net_bind(net, fused->output, to);
 }
 

@@ -125,14 +125,14 @@ static void part_step(laci_net *net, const laci_fused *fused, laci_net_code *cod
 }
 
 /** A new tensor like that, in blocks or row-major. */
-static int result(laci_net *net, const laci_shape *shape, dnnl_data_type_t dt, bool blocks) {
-  laci_md md = blocks ? laci_net_blocks(net, shape, dt) : laci_net_dense(net, shape, dt);
+static int result(laci_net *net, const laci_shape *shape, laci_element dt, bool blocks) {
+  laci_layout *md = blocks ? laci_net_blocks(net, shape, dt) : laci_net_dense(net, shape, dt);
   int tensor = md ? laci_net_result(net, shape, dt, md) : -1;
-  laci_md_drop(md);
+  laci_layout_destroy(md);
   return tensor;
 }
 
-static size_t element_of(dnnl_data_type_t dt) { return dt == dnnl_bf16 ? 2 : 4; }
+static size_t element_of(laci_element dt) { return dt == LACI_ELEMENT_BF16 ? 2 : 4; }
 
 /* ---- Slice ---- */
 
@@ -220,7 +220,7 @@ static void lower_slice(laci_net *net, const laci_fused *fused) {
   part *p = laci_net_new(net, 1, sizeof *p);
   cut c;
   if (!p || from < 0 || !read_cut(net, node, &c)) return;
-  dnnl_data_type_t dt = net->tensors[from].dt;
+  laci_element dt = net->tensors[from].dt;
   bool blocks = laci_net_in_blocks(net, from) && keeps_blocks(y, c.starts, c.steps);
   if (!blocks) from = laci_net_as_dense(net, from, dt);
   describe_part(x, y, c.starts, c.steps, blocks, p);
@@ -247,15 +247,15 @@ static void lower_grad(laci_net *net, const laci_fused *fused) {
   size_t n;
   const int64_t *starts = laci_node_ints(node, "starts", &n);
   const int64_t *steps = laci_node_ints(node, "steps", &n);
-  dnnl_data_type_t dt = laci_net_dt(net);
+  laci_element dt = laci_net_dt(net);
   part *p = laci_net_new(net, 1, sizeof *p);
   if (!p) return;
   bool blocks = net->blocks && x->rank == 4 && x->dims[1] % LACI_NET_BLOCK == 0 &&
                 keeps_blocks(y, starts, steps);
-  laci_md lies = blocks ? laci_net_blocks(net, y, dt) : laci_net_dense(net, y, dt);
+  laci_layout *lies = blocks ? laci_net_blocks(net, y, dt) : laci_net_dense(net, y, dt);
   int from = lies ? laci_net_as(net, laci_net_read(net, node->inputs[0]), lies, dt) : -1;
   int to = result(net, x, dt, blocks);
-  laci_md_drop(lies);
+  laci_layout_destroy(lies);
   describe_part(x, y, starts, steps, blocks, p);
   p->element = element_of(dt);
   p->whole = (size_t)laci_shape_count(x) * p->element;

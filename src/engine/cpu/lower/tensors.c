@@ -35,10 +35,10 @@ void laci_net_decline(laci_net *net, const char *why) {
   laci_net_fail(net, LAC_UNSUPPORTED, "%s", why);
 }
 
-bool laci_net_did(laci_net *net, dnnl_status_t status, const char *what) {
-  if (status == dnnl_success) return !net->status;
-  if (status == dnnl_out_of_memory) laci_net_no_memory(net);
-  if (status != dnnl_out_of_memory) {
+bool laci_net_did(laci_net *net, lac_status status, const char *what) {
+  if (status == LAC_OK) return !net->status;
+  if (status == LAC_NO_MEMORY) laci_net_no_memory(net);
+  if (status != LAC_NO_MEMORY) {
     char text[128];
     (void)snprintf(text, sizeof text, "oneDNN has no %s for this", what);
     laci_net_decline(net, text);
@@ -81,61 +81,56 @@ static laci_shape with_axis(const laci_shape *shape) {
   return shape->rank > 0 ? *shape : laci_shape_of(1, (int64_t[]){1});
 }
 
-laci_md laci_net_dense(laci_net *net, const laci_shape *shape, dnnl_data_type_t dt) {
+laci_layout *laci_net_dense(laci_net *net, const laci_shape *shape, laci_element dt) {
   laci_shape s = with_axis(shape);
-  dnnl_dims_t strides;
-  laci_md md = NULL;
+  int64_t strides[LACI_MOST_AXES];
+  laci_layout *md = NULL;
   int64_t stride = 1;
   for (int axis = s.rank - 1; axis >= 0; axis--) {
     strides[axis] = stride;
     stride *= s.dims[axis] > 0 ? s.dims[axis] : 1;
   }
-  if (!net->status && !laci_md_strided(&md, s.rank, s.dims, dt, strides)) laci_net_no_memory(net);
+  if (!net->status && !laci_layout_strided(&md, s.rank, s.dims, dt, strides))
+    laci_net_no_memory(net);
   return md;
 }
 
-laci_md laci_net_any(laci_net *net, const laci_shape *shape, dnnl_data_type_t dt) {
+laci_layout *laci_net_any(laci_net *net, const laci_shape *shape, laci_element dt) {
   laci_shape s = with_axis(shape);
-  laci_md md = NULL;
-  if (!net->status && !laci_md_any(&md, s.rank, s.dims, dt)) laci_net_no_memory(net);
+  laci_layout *md = NULL;
+  if (!net->status && !laci_layout_any(&md, s.rank, s.dims, dt)) laci_net_no_memory(net);
   return md;
 }
 
-laci_md laci_net_channels_last(laci_net *net, const laci_shape *shape, dnnl_data_type_t dt) {
-  dnnl_dims_t strides;
-  laci_md md = NULL;
+laci_layout *laci_net_channels_last(laci_net *net, const laci_shape *shape, laci_element dt) {
+  int64_t strides[LACI_MOST_AXES];
+  laci_layout *md = NULL;
   int64_t stride = shape->rank > 1 ? shape->dims[1] : 1;
   for (int axis = shape->rank - 1; axis >= 0; axis--) {
     strides[axis] = axis == 1 ? 1 : stride;
     if (axis != 1) stride *= shape->dims[axis];
   }
-  if (!net->status && !laci_md_strided(&md, shape->rank, shape->dims, dt, strides)) {
+  if (!net->status && !laci_layout_strided(&md, shape->rank, shape->dims, dt, strides)) {
     laci_net_no_memory(net);
   }
   return md;
 }
 
-laci_md laci_net_blocks(laci_net *net, const laci_shape *shape, dnnl_data_type_t dt) {
-  laci_md md = NULL;
+laci_layout *laci_net_blocks(laci_net *net, const laci_shape *shape, laci_element dt) {
+  laci_layout *md = NULL;
   bool fits = shape->rank == 4 && shape->dims[1] % LACI_NET_BLOCK == 0;
   if (!fits || net->status) return NULL;
-  if (!laci_md_tagged(&md, 4, shape->dims, dt, dnnl_nChw16c)) laci_net_no_memory(net);
+  if (!laci_layout_blocks(&md, shape->dims, dt)) laci_net_no_memory(net);
   return md;
 }
 
 bool laci_net_in_blocks(laci_net *net, int tensor) {
   if (net->status || tensor < 0 || !net->tensors[tensor].md) return false;
   const laci_net_tensor t = net->tensors[tensor];
-  laci_md md = laci_net_blocks(net, &t.shape, laci_net_dt(net));
-  bool equal = md && !t.partial && dnnl_memory_desc_equal(md, t.md);
-  laci_md_drop(md);
+  laci_layout *md = laci_net_blocks(net, &t.shape, laci_net_dt(net));
+  bool equal = md && !t.partial && laci_layout_equal(md, t.md);
+  laci_layout_destroy(md);
   return equal;
-}
-
-bool laci_net_is_reference(const_dnnl_primitive_desc_t pd) {
-  const char *kernel = NULL;
-  (void)dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, (void *)&kernel);
-  return kernel && strncmp(kernel, "ref", 3) == 0;
 }
 
 /* ---- Buffers and tensors ---- */
@@ -151,7 +146,7 @@ int laci_net_buffer_new(laci_net *net, laci_place place, size_t bytes) {
   return (int)net->n_buffers++;
 }
 
-int laci_net_tensor_new(laci_net *net, const laci_shape *shape, dnnl_data_type_t dt, laci_md md,
+int laci_net_tensor_new(laci_net *net, const laci_shape *shape, laci_element dt, laci_layout *md,
                         int buffer) {
   bool fits = !net->status && buffer >= 0;
   if (fits &&
@@ -160,7 +155,7 @@ int laci_net_tensor_new(laci_net *net, const laci_shape *shape, dnnl_data_type_t
     fits = false;
   }
   if (!fits) {
-    laci_md_drop(md);
+    laci_layout_destroy(md);
     return -1;
   }
   int id = (int)net->n_tensors++;
@@ -169,9 +164,10 @@ int laci_net_tensor_new(laci_net *net, const laci_shape *shape, dnnl_data_type_t
   return id;
 }
 
-int laci_net_view(laci_net *net, int tensor, const laci_shape *shape, laci_md md, bool partial) {
+int laci_net_view(laci_net *net, int tensor, const laci_shape *shape, laci_layout *md,
+                  bool partial) {
   if (net->status || tensor < 0) {
-    laci_md_drop(md);
+    laci_layout_destroy(md);
     return -1;
   }
   const laci_net_tensor from = net->tensors[tensor];
@@ -182,9 +178,9 @@ int laci_net_view(laci_net *net, int tensor, const laci_shape *shape, laci_md md
 }
 
 int laci_net_as_blocks(laci_net *net, int value) {
-  laci_md md = laci_net_blocks(net, laci_net_shape(net, value), laci_net_dt(net));
+  laci_layout *md = laci_net_blocks(net, laci_net_shape(net, value), laci_net_dt(net));
   int tensor = md ? laci_net_as(net, laci_net_read(net, value), md, laci_net_dt(net)) : -1;
-  laci_md_drop(md);
+  laci_layout_destroy(md);
   return tensor;
 }
 
@@ -197,12 +193,13 @@ void laci_net_bind(laci_net *net, int value, int tensor) {
 /** The elements in their order, with the axes of `shape`: as they lie where strides can say that.
  */
 static int reshaped(laci_net *net, int tensor, const laci_shape *shape) {
-  dnnl_data_type_t dt = net->tensors[tensor].dt;
-  laci_md_view from = net->tensors[tensor].md;
+  laci_element dt = net->tensors[tensor].dt;
+  const laci_layout *from = net->tensors[tensor].md;
   int64_t strides[LACI_MAX_RANK], offset;
-  laci_md md = NULL;
-  bool strided = from && laci_md_layout(from, net->tensors[tensor].shape.rank, strides, &offset);
-  if (strided && laci_md_reshaped(&md, from, shape->rank, shape->dims)) {
+  laci_layout *md = NULL;
+  bool strided =
+      from && laci_layout_strides(from, net->tensors[tensor].shape.rank, strides, &offset);
+  if (strided && laci_layout_reshaped(&md, from, shape->rank, shape->dims)) {
     return laci_net_view(net, tensor, shape, md, false);
   }
   int dense = from ? laci_net_as_dense(net, tensor, dt) : tensor;
@@ -233,39 +230,40 @@ static int overwrite(laci_net *net, int tensor) {
 int laci_net_result_like(laci_net *net, int like, bool in_place) {
   if (net->status || like < 0) return -1;
   const laci_net_tensor from = net->tensors[like];
-  laci_md md = NULL;
-  if (!laci_md_copy(&md, from.md)) laci_net_no_memory(net);
+  laci_layout *md = NULL;
+  if (!laci_layout_copy(&md, from.md)) laci_net_no_memory(net);
   int buffer = in_place && laci_net_dies(net, like)
                    ? overwrite(net, like)
-                   : laci_net_buffer_new(net, LACI_PLACE_ARENA, dnnl_memory_desc_get_size(from.md));
+                   : laci_net_buffer_new(net, LACI_PLACE_ARENA, laci_layout_bytes(from.md));
   return laci_net_tensor_new(net, &from.shape, from.dt, md, buffer);
 }
 
-int laci_net_result(laci_net *net, const laci_shape *shape, dnnl_data_type_t dt, laci_md_view md) {
-  laci_md copy = NULL;
+int laci_net_result(laci_net *net, const laci_shape *shape, laci_element dt,
+                    const laci_layout *md) {
+  laci_layout *copy = NULL;
   if (net->status) return -1;
-  if (!laci_md_copy(&copy, md)) laci_net_no_memory(net);
-  int buffer = laci_net_buffer_new(net, LACI_PLACE_ARENA, dnnl_memory_desc_get_size(md));
+  if (!laci_layout_copy(&copy, md)) laci_net_no_memory(net);
+  int buffer = laci_net_buffer_new(net, LACI_PLACE_ARENA, laci_layout_bytes(md));
   return laci_net_tensor_new(net, shape, dt, copy, buffer);
 }
 
 int laci_net_scratch(laci_net *net, size_t bytes) {
   const laci_shape shape = laci_shape_of(1, (int64_t[]){(int64_t)bytes});
-  return laci_net_tensor_new(net, &shape, dnnl_data_type_undef, NULL,
+  return laci_net_tensor_new(net, &shape, LACI_ELEMENT_NONE, NULL,
                              laci_net_buffer_new(net, LACI_PLACE_ARENA, bytes));
 }
 
-int laci_net_workspace(laci_net *net, int node, const_dnnl_primitive_desc_t pd) {
-  laci_md_view md = dnnl_primitive_desc_query_md(pd, dnnl_query_workspace_md, 0);
-  size_t bytes = md ? dnnl_memory_desc_get_size(md) : 0;
+int laci_net_workspace(laci_net *net, int node, const laci_primitive *pd) {
+  const laci_layout *md = laci_primitive_layout(pd, LACI_ARG_WORKSPACE);
+  size_t bytes = md ? laci_layout_bytes(md) : 0;
   if (bytes == 0 || net->status) return -1;
   laci_shape shape = laci_shape_of(1, (int64_t[]){(int64_t)bytes});
-  net->workspaces[node] = laci_net_result(net, &shape, dnnl_u8, md);
+  net->workspaces[node] = laci_net_result(net, &shape, LACI_ELEMENT_BYTE, md);
   return net->workspaces[node];
 }
 
-dnnl_data_type_t laci_net_result_dt(const laci_net *net, int value) {
-  return net->graph->values[value].is_output ? dnnl_f32 : laci_net_dt(net);
+laci_element laci_net_result_dt(const laci_net *net, int value) {
+  return net->graph->values[value].is_output ? LACI_ELEMENT_F32 : laci_net_dt(net);
 }
 
 bool laci_net_dies(const laci_net *net, int tensor) {
@@ -288,29 +286,29 @@ int laci_net_read(laci_net *net, int value) {
 }
 
 /** A tensor of the same content in that layout, or -1. */
-static int find_content(const laci_net *net, int content, laci_md_view md) {
+static int find_content(const laci_net *net, int content, const laci_layout *md) {
   for (size_t at = 0; at < net->n_tensors; at++) {
     const laci_net_tensor *t = &net->tensors[at];
-    if (content >= 0 && t->content == content && t->md && dnnl_memory_desc_equal(t->md, md))
+    if (content >= 0 && t->content == content && t->md && laci_layout_equal(t->md, md))
       return (int)at;
   }
   return -1;
 }
 
 static void reorder_step(laci_net *net, int from, int to) {
-  dnnl_primitive_desc_t pd = NULL;
-  dnnl_status_t st = dnnl_reorder_primitive_desc_create(
-      &pd, net->tensors[from].md, net->engine, net->tensors[to].md, net->engine, net->attr);
+  laci_primitive *pd = NULL;
+  lac_status st =
+      laci_primitive_reorder(&pd, net->onednn, net->tensors[from].md, net->tensors[to].md);
   if (!laci_net_did(net, st, "reorder")) return;
-  laci_net_step_add(net, NULL, pd, 2, (const int[][2]){{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}});
+  laci_net_step_add(net, NULL, pd, 2, (const int[][2]){{LACI_ARG_SRC, from}, {LACI_ARG_DST, to}});
 }
 
 /** A copy that was made for another reader. What is still to be read of its buffer is other values,
  * not the one that was copied. */
 static int share(laci_net *net, int found) {
   const laci_net_tensor copy = net->tensors[found];
-  laci_md md = NULL;
-  if (!laci_md_copy(&md, copy.md)) laci_net_no_memory(net);
+  laci_layout *md = NULL;
+  if (!laci_layout_copy(&md, copy.md)) laci_net_no_memory(net);
   int view = laci_net_view(net, found, &copy.shape, md, false);
   if (view < 0) return -1;
   net->tensors[view].content = copy.content;
@@ -318,7 +316,7 @@ static int share(laci_net *net, int found) {
   return view;
 }
 
-int laci_net_as(laci_net *net, int tensor, laci_md_view md, dnnl_data_type_t dt) {
+int laci_net_as(laci_net *net, int tensor, const laci_layout *md, laci_element dt) {
   if (net->status || tensor < 0 || !md) return -1;
   const laci_net_tensor from = net->tensors[tensor];
   int found = find_content(net, from.content, md);
@@ -328,9 +326,9 @@ int laci_net_as(laci_net *net, int tensor, laci_md_view md, dnnl_data_type_t dt)
   if (source->place == LACI_PLACE_WEIGHT) {
     to = laci_net_weight_from(net, &from, source->data, md, dt);
   } else {
-    laci_md copy = NULL;
-    if (!laci_md_copy(&copy, md)) laci_net_no_memory(net);
-    int buffer = laci_net_buffer_new(net, LACI_PLACE_ARENA, dnnl_memory_desc_get_size(md));
+    laci_layout *copy = NULL;
+    if (!laci_layout_copy(&copy, md)) laci_net_no_memory(net);
+    int buffer = laci_net_buffer_new(net, LACI_PLACE_ARENA, laci_layout_bytes(md));
     to = laci_net_tensor_new(net, &from.shape, dt, copy, buffer);
     if (to >= 0) reorder_step(net, tensor, to);
   }
@@ -338,12 +336,12 @@ int laci_net_as(laci_net *net, int tensor, laci_md_view md, dnnl_data_type_t dt)
   return to;
 }
 
-int laci_net_as_dense(laci_net *net, int tensor, dnnl_data_type_t dt) {
+int laci_net_as_dense(laci_net *net, int tensor, laci_element dt) {
   if (net->status || tensor < 0) return -1;
   laci_shape shape = net->tensors[tensor].shape;
-  laci_md md = laci_net_dense(net, &shape, dt);
+  laci_layout *md = laci_net_dense(net, &shape, dt);
   int to = laci_net_as(net, tensor, md, dt);
-  laci_md_drop(md);
+  laci_layout_destroy(md);
   return to;
 }
 
@@ -356,39 +354,26 @@ int laci_net_whole(laci_net *net, int tensor) {
 
 /* ---- Posts ---- */
 
-dnnl_primitive_attr_t laci_net_posts(laci_net *net, const laci_fused *fused, int *sum) {
-  dnnl_primitive_attr_t attr = NULL;
-  dnnl_post_ops_t ops = NULL;
+laci_posts *laci_net_posts(laci_net *net, const laci_fused *fused, int *sum) {
+  laci_posts *posts = NULL;
   *sum = -1;
   if (net->status) return NULL;
-  dnnl_status_t st = dnnl_primitive_attr_clone(&attr, net->attr);
-  if (!st) st = dnnl_post_ops_create(&ops);
-  for (int at = 0; at < fused->n_posts && !st; at++) {
-    const laci_post *post = &fused->posts[at];
-    if (post->value >= 0) {
-      *sum = post->value;
-      st = laci_post_sum(ops);
-    } else {
-      st = laci_post_eltwise(ops, laci_dnnl_function(post->function.kind), post->function.alpha,
-                             post->function.beta);
-    }
+  for (int at = 0; at < fused->n_posts; at++) {
+    if (fused->posts[at].value >= 0) *sum = fused->posts[at].value;
   }
-  if (!st) st = dnnl_primitive_attr_set_post_ops(attr, ops);
-  if (ops) (void)dnnl_post_ops_destroy(ops);
-  if (laci_net_did(net, st, "post operations")) return attr;
-  if (attr) (void)dnnl_primitive_attr_destroy(attr);
-  return NULL;
+  lac_status st = laci_posts_create(net->onednn, fused->posts, fused->n_posts, &posts);
+  return laci_net_did(net, st, "post operations") ? posts : NULL;
 }
 
-int laci_net_sum_target(laci_net *net, int have, laci_md_view md, dnnl_data_type_t dt) {
+int laci_net_sum_target(laci_net *net, int have, const laci_layout *md, laci_element dt) {
   if (net->status || have < 0) return -1;
   laci_shape shape = net->tensors[have].shape;
-  laci_md copy = NULL;
-  if (!laci_md_copy(&copy, md)) laci_net_no_memory(net);
-  if (dnnl_memory_desc_equal(net->tensors[have].md, md) && laci_net_dies(net, have)) {
+  laci_layout *copy = NULL;
+  if (!laci_layout_copy(&copy, md)) laci_net_no_memory(net);
+  if (laci_layout_equal(net->tensors[have].md, md) && laci_net_dies(net, have)) {
     return laci_net_tensor_new(net, &shape, dt, copy, overwrite(net, have));
   }
-  int buffer = laci_net_buffer_new(net, LACI_PLACE_ARENA, dnnl_memory_desc_get_size(md));
+  int buffer = laci_net_buffer_new(net, LACI_PLACE_ARENA, laci_layout_bytes(md));
   int to = laci_net_tensor_new(net, &shape, dt, copy, buffer);
   if (to >= 0) reorder_step(net, have, to);
   return to;
@@ -406,7 +391,6 @@ static laci_net_step *new_step(laci_net *net, int n_args) {
   *step = (laci_net_step){.shown = -1, .n_args = n_args};
   step->codes = laci_net_new(net, (size_t)n_args, sizeof *step->codes);
   step->tensors = laci_net_new(net, (size_t)n_args, sizeof *step->tensors);
-  step->args = laci_net_new(net, (size_t)n_args, sizeof *step->args);
   if (net->status) return NULL;
   net->n_steps++;
   return step;
@@ -433,22 +417,22 @@ static const char *describe(laci_net *net, const laci_fused *fused) {
   return copy;
 }
 
-static int scratchpad_tensor(laci_net *net, const_dnnl_primitive_desc_t pd) {
-  laci_md_view md = dnnl_primitive_desc_query_md(pd, dnnl_query_scratchpad_md, 0);
-  size_t bytes = md ? dnnl_memory_desc_get_size(md) : 0;
-  laci_md copy = NULL;
+static int scratchpad_tensor(laci_net *net, const laci_primitive *pd) {
+  const laci_layout *md = laci_primitive_layout(pd, LACI_ARG_SCRATCHPAD);
+  size_t bytes = md ? laci_layout_bytes(md) : 0;
+  laci_layout *copy = NULL;
   if (bytes == 0) return -1;
-  if (!laci_md_copy(&copy, md)) laci_net_no_memory(net);
+  if (!laci_layout_copy(&copy, md)) laci_net_no_memory(net);
   laci_shape shape = laci_shape_of(1, (int64_t[]){(int64_t)bytes});
   int buffer = laci_net_buffer_new(net, LACI_PLACE_ARENA, bytes);
-  return laci_net_tensor_new(net, &shape, dnnl_u8, copy, buffer);
+  return laci_net_tensor_new(net, &shape, LACI_ELEMENT_BYTE, copy, buffer);
 }
 
 static bool is_result(int arg) {
-  return arg == DNNL_ARG_DST || arg == DNNL_ARG_DIFF_SRC || arg == DNNL_ARG_DIFF_WEIGHTS;
+  return arg == LACI_ARG_DST || arg == LACI_ARG_DIFF_SRC || arg == LACI_ARG_DIFF_WEIGHTS;
 }
 
-void laci_net_step_add(laci_net *net, const laci_fused *fused, dnnl_primitive_desc_t pd, int n_args,
+void laci_net_step_add(laci_net *net, const laci_fused *fused, laci_primitive *pd, int n_args,
                        const int (*args)[2]) {
   int scratchpad = net->status ? -1 : scratchpad_tensor(net, pd);
   laci_net_step *step = new_step(net, n_args + (scratchpad >= 0));
@@ -461,20 +445,18 @@ void laci_net_step_add(laci_net *net, const laci_fused *fused, dnnl_primitive_de
     if (is_result(args[at][0])) step->shown = args[at][1];
   }
   if (step && scratchpad >= 0) {
-    step->codes[n_args] = DNNL_ARG_SCRATCHPAD;
+    step->codes[n_args] = LACI_ARG_SCRATCHPAD;
     step->tensors[n_args] = scratchpad;
     touch(net, scratchpad, (int)net->n_steps - 1);
   }
   if (step) {
-    const char *kernel = NULL;
-    (void)dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, (void *)&kernel);
-    step->kernel = laci_arena_text(&net->memory, kernel ? kernel : "");
+    step->kernel = laci_arena_text(&net->memory, laci_primitive_kernel(pd));
     step->what = describe(net, fused);
     step->node = fused ? &net->graph->nodes[fused->node] : NULL;
-    step->pd = pd;
+    step->primitive = pd;
     return;
   }
-  if (pd) (void)dnnl_primitive_desc_destroy(pd);
+  laci_primitive_destroy(pd);
 }
 
 laci_net_step *laci_net_step_code(laci_net *net, const laci_node *node, laci_net_code *code,
@@ -498,7 +480,7 @@ laci_net_mark laci_net_mark_now(const laci_net *net) {
 
 void laci_net_take_back(laci_net *net, laci_net_mark mark) {
   for (size_t at = mark.n_steps; at < net->n_steps; at++) {
-    if (net->steps[at].pd) (void)dnnl_primitive_desc_destroy(net->steps[at].pd);
+    laci_primitive_destroy(net->steps[at].primitive);
   }
   net->n_steps = mark.n_steps;
   for (size_t at = mark.n_tensors; at < net->n_tensors; at++) {

@@ -43,35 +43,15 @@ void laci_net_drop_weights(laci_net *net) {
 
 /* ---- Reorders ---- */
 
-static dnnl_status_t reorder_now(laci_net *net, laci_md_view from, const void *data,
-                                 laci_md_view to, void *out) {
-  dnnl_memory_t source = NULL, target = NULL;
-  dnnl_primitive_desc_t pd = NULL;
-  dnnl_primitive_t primitive = NULL;
-  dnnl_status_t st = dnnl_memory_create(&source, from, net->engine, (void *)(uintptr_t)data);
-  if (!st) st = dnnl_memory_create(&target, to, net->engine, out);
-  if (!st) st = dnnl_reorder_primitive_desc_create(&pd, from, net->engine, to, net->engine, NULL);
-  if (!st) st = dnnl_primitive_create(&primitive, pd);
-  if (!st) {
-    dnnl_exec_arg_t args[] = {{DNNL_ARG_FROM, source}, {DNNL_ARG_TO, target}};
-    st = dnnl_primitive_execute(primitive, net->stream, 2, args);
-  }
-  if (!st) st = dnnl_stream_wait(net->stream);
-  if (primitive) (void)dnnl_primitive_destroy(primitive);
-  if (pd) (void)dnnl_primitive_desc_destroy(pd);
-  if (source) (void)dnnl_memory_destroy(source);
-  if (target) (void)dnnl_memory_destroy(target);
-  return st;
-}
-
 int laci_net_weight_from(laci_net *net, const laci_net_tensor *from, const void *data,
-                         laci_md_view wanted, dnnl_data_type_t dt) {
-  laci_md md = NULL;
-  int buffer = weight_buffer(net, dnnl_memory_desc_get_size(wanted), -1);
+                         const laci_layout *wanted, laci_element dt) {
+  laci_layout *md = NULL;
+  int buffer = weight_buffer(net, laci_layout_bytes(wanted), -1);
   if (buffer < 0) return -1;
-  (void)laci_net_did(net, reorder_now(net, from->md, data, wanted, net->buffers[buffer].data),
-                     "reorder of weights");
-  if (!net->status && !laci_md_copy(&md, wanted)) laci_net_no_memory(net);
+  (void)laci_net_did(
+      net, laci_layout_convert(net->onednn, from->md, data, wanted, net->buffers[buffer].data),
+      "reorder of weights");
+  if (!net->status && !laci_layout_copy(&md, wanted)) laci_net_no_memory(net);
   return laci_net_tensor_new(net, &from->shape, dt, md, buffer);
 }
 
@@ -80,7 +60,7 @@ int laci_net_weight_from(laci_net *net, const laci_net_tensor *from, const void 
 /** A weight on its way: `step` indices of axis `slow` at a time, `each` elements an index. */
 typedef struct slices {
   const laci_net_weight *weight;
-  laci_md_view wanted;
+  const laci_layout *wanted;
   uint8_t *out;
   float *room; /* [step * each] */
   int slow;
@@ -117,19 +97,19 @@ static bool reorder_slice(laci_net *net, const slices *s, int64_t first, int64_t
   const laci_net_weight *w = s->weight;
   laci_shape shape = w->shape;
   int64_t offsets[LACI_MAX_RANK] = {0};
-  laci_md from = NULL, to = NULL;
+  laci_layout *from = NULL, *to = NULL;
   bool all = n == shape.dims[s->slow];
   shape.dims[s->slow] = n;
   offsets[s->slow] = first;
-  bool good = laci_md_strided(&from, shape.rank, shape.dims, dnnl_f32, w->strides) &&
-              (all || laci_md_part(&to, s->wanted, shape.rank, shape.dims, offsets));
+  bool good = laci_layout_strided(&from, shape.rank, shape.dims, LACI_ELEMENT_F32, w->strides) &&
+              (all || laci_layout_part(&to, s->wanted, shape.rank, shape.dims, offsets));
   if (good) {
-    dnnl_status_t st = reorder_now(net, from, s->room, all ? s->wanted : to, s->out);
-    good = st == dnnl_success;
-    if (all || st == dnnl_out_of_memory) (void)laci_net_did(net, st, "reorder of weights");
+    lac_status st = laci_layout_convert(net->onednn, from, s->room, all ? s->wanted : to, s->out);
+    good = st == LAC_OK;
+    if (all || st == LAC_NO_MEMORY) (void)laci_net_did(net, st, "reorder of weights");
   }
-  laci_md_drop(from);
-  laci_md_drop(to);
+  laci_layout_destroy(from);
+  laci_layout_destroy(to);
   return good;
 }
 
@@ -153,11 +133,11 @@ static bool fill(laci_net *net, slices *s) {
   return good;
 }
 
-int laci_net_weight_as(laci_net *net, const laci_net_weight *weight, laci_md_view wanted) {
+int laci_net_weight_as(laci_net *net, const laci_net_weight *weight, const laci_layout *wanted) {
   slices s = {.weight = weight, .wanted = wanted};
-  laci_md md = NULL;
+  laci_layout *md = NULL;
   if (net->status) return -1;
-  int buffer = weight_buffer(net, dnnl_memory_desc_get_size(wanted), weight->value);
+  int buffer = weight_buffer(net, laci_layout_bytes(wanted), weight->value);
   if (buffer < 0) return -1;
   s.out = net->buffers[buffer].data;
   begin(&s);
@@ -165,18 +145,18 @@ int laci_net_weight_as(laci_net *net, const laci_net_weight *weight, laci_md_vie
     s.step = weight->shape.dims[s.slow];
     if (!fill(net, &s)) laci_net_fail(net, LAC_UNSUPPORTED, "oneDNN has no such weights");
   }
-  if (!net->status && !laci_md_copy(&md, wanted)) laci_net_no_memory(net);
-  return laci_net_tensor_new(net, &weight->shape, dnnl_f32, md, buffer);
+  if (!net->status && !laci_layout_copy(&md, wanted)) laci_net_no_memory(net);
+  return laci_net_tensor_new(net, &weight->shape, LACI_ELEMENT_F32, md, buffer);
 }
 
 /* ---- As it is ---- */
 
 int laci_net_vector(laci_net *net, const float *floats, int64_t n) {
   laci_shape shape = laci_shape_of(1, &n);
-  laci_md md = laci_net_dense(net, &shape, dnnl_f32);
+  laci_layout *md = laci_net_dense(net, &shape, LACI_ELEMENT_F32);
   int buffer = weight_buffer(net, (size_t)n * sizeof *floats, -1);
   if (buffer >= 0) memcpy(net->buffers[buffer].data, floats, (size_t)n * sizeof *floats);
-  return laci_net_tensor_new(net, &shape, dnnl_f32, md, buffer);
+  return laci_net_tensor_new(net, &shape, LACI_ELEMENT_F32, md, buffer);
 }
 
 /** The weight takes what there is. */
@@ -185,7 +165,7 @@ static int floats_tensor(laci_net *net, int value) {
   laci_constant *c = net->values[value].constant;
   size_t bytes = (size_t)c->count * sizeof(float);
   if (!laci_net_floats(net, value)) return -1;
-  laci_md md = laci_net_dense(net, shape, dnnl_f32);
+  laci_layout *md = laci_net_dense(net, shape, LACI_ELEMENT_F32);
   int buffer = laci_net_buffer_new(net, LACI_PLACE_WEIGHT, bytes);
   if (buffer >= 0) {
     net->buffers[buffer].data = c->owned;
@@ -194,7 +174,7 @@ static int floats_tensor(laci_net *net, int value) {
     if (c->owned) net->constant_bytes -= bytes;
     c->owned = NULL; /* c->f stays, as long as the weight does */
   }
-  return laci_net_tensor_new(net, shape, dnnl_f32, md, buffer);
+  return laci_net_tensor_new(net, shape, LACI_ELEMENT_F32, md, buffer);
 }
 
 static int integers_tensor(laci_net *net, int value) {
@@ -203,7 +183,7 @@ static int integers_tensor(laci_net *net, int value) {
   int buffer = buf ? weight_buffer(net, bytes, value) : -1;
   if (buffer >= 0) memcpy(net->buffers[buffer].data, buf->i, bytes);
   laci_buf_destroy(buf);
-  return laci_net_tensor_new(net, laci_net_shape(net, value), dnnl_data_type_undef, NULL, buffer);
+  return laci_net_tensor_new(net, laci_net_shape(net, value), LACI_ELEMENT_NONE, NULL, buffer);
 }
 
 int laci_net_constant_tensor(laci_net *net, int value) {

@@ -14,7 +14,6 @@
 #include <stdint.h>
 
 #include "base/memory.h"
-#include "engine/cpu/plan/plan.h"
 
 /** Where a window's primitive (convolution, pool) stands on its input; one number a spatial axis.
  */
@@ -22,32 +21,6 @@ typedef struct laci_dnnl_window {
   int n_spatial;
   dnnl_dims_t kernel, strides, dilates, pads_begin, pads_end; /* dilates: 0 is dense */
 } laci_dnnl_window;
-
-/** oneDNN's name of a function. */
-static inline dnnl_alg_kind_t laci_dnnl_function(laci_function_kind kind) {
-  static const dnnl_alg_kind_t names[LACI_N_FUNCTIONS] = {
-      [LACI_FUNCTION_RELU] = dnnl_eltwise_relu,
-      [LACI_FUNCTION_ELU] = dnnl_eltwise_elu,
-      [LACI_FUNCTION_LOGISTIC] = dnnl_eltwise_logistic,
-      [LACI_FUNCTION_TANH] = dnnl_eltwise_tanh,
-      [LACI_FUNCTION_EXP] = dnnl_eltwise_exp,
-      [LACI_FUNCTION_LOG] = dnnl_eltwise_log,
-      [LACI_FUNCTION_SQRT] = dnnl_eltwise_sqrt,
-      [LACI_FUNCTION_ABS] = dnnl_eltwise_abs,
-      [LACI_FUNCTION_LINEAR] = dnnl_eltwise_linear,
-      [LACI_FUNCTION_POW] = dnnl_eltwise_pow,
-      [LACI_FUNCTION_SOFTPLUS] = dnnl_eltwise_soft_relu,
-      [LACI_FUNCTION_MISH] = dnnl_eltwise_mish,
-      [LACI_FUNCTION_SWISH] = dnnl_eltwise_swish,
-      [LACI_FUNCTION_HARDSWISH] = dnnl_eltwise_hardswish,
-      [LACI_FUNCTION_GELU_ERF] = dnnl_eltwise_gelu_erf,
-      [LACI_FUNCTION_GELU_TANH] = dnnl_eltwise_gelu_tanh,
-      [LACI_FUNCTION_CLIP] = dnnl_eltwise_clip,
-      [LACI_FUNCTION_CLIP_OPEN] = dnnl_eltwise_clip_v2,
-      [LACI_FUNCTION_RELU_BY_RESULT] = dnnl_eltwise_relu_use_dst_for_bwd,
-  };
-  return names[kind];
-}
 
 /* oneDNN's declarations promise DNNL_MAX_NDIMS numbers; shapes of ours have fewer. */
 static inline void laci_dims_copy(dnnl_dims_t to, int n, const int64_t *from) {

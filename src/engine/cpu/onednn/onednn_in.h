@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What is behind the opaque types of onednn.h, for the files of this folder. */
+#ifndef LACI_ENGINE_CPU_ONEDNN_IN_H
+#define LACI_ENGINE_CPU_ONEDNN_IN_H
+
+#include "engine/cpu/onednn/backward.h"
+#include "engine/cpu/onednn/onednn.h"
+
+struct laci_onednn {
+  dnnl_engine_t engine;
+  dnnl_stream_t stream;
+  dnnl_primitive_attr_t attr; /* of primitives without posts: scratchpads are ours */
+};
+
+struct laci_primitive {
+  dnnl_primitive_desc_t pd; /* until it is made: when all memory is known and there */
+  dnnl_primitive_t primitive;
+  int n_args;
+  dnnl_exec_arg_t *args;
+};
+
+/** A layout is the library's descriptor under another name. */
+static inline laci_md_view laci_md_of(const laci_layout *layout) {
+  return (laci_md_view)(const void *)layout;
+}
+
+static inline lac_status laci_onednn_status(dnnl_status_t status) {
+  if (status == dnnl_success) return LAC_OK;
+  return status == dnnl_out_of_memory ? LAC_NO_MEMORY : LAC_UNSUPPORTED;
+}
+
+#endif

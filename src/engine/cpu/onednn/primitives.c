@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Primitives, described by one call each: our kinds and layouts to the library's. */
+#include "engine/cpu/onednn/onednn_in.h"
+
+#include "base/memory.h"
+
+/* ---- Names ---- */
+
+static dnnl_alg_kind_t conv_alg(laci_conv_way way) {
+  return way == LACI_CONV_WINOGRAD ? dnnl_convolution_winograd : dnnl_convolution_direct;
+}
+
+static dnnl_alg_kind_t pool_alg(laci_pool_kind kind) {
+  if (kind == LACI_POOL_MAX) return dnnl_pooling_max;
+  return kind == LACI_POOL_MEAN ? dnnl_pooling_avg_exclude_padding
+                                : dnnl_pooling_avg_include_padding;
+}
+
+static dnnl_alg_kind_t pair_alg(laci_pair_kind kind) {
+  static const dnnl_alg_kind_t algs[] = {
+      [LACI_PAIR_ADD] = dnnl_binary_add, [LACI_PAIR_SUB] = dnnl_binary_sub,
+      [LACI_PAIR_MUL] = dnnl_binary_mul, [LACI_PAIR_DIV] = dnnl_binary_div,
+      [LACI_PAIR_MAX] = dnnl_binary_max, [LACI_PAIR_MIN] = dnnl_binary_min,
+  };
+  return algs[kind];
+}
+
+static dnnl_alg_kind_t reduction_alg(laci_reduction_kind kind) {
+  static const dnnl_alg_kind_t algs[] = {
+      [LACI_REDUCTION_MEAN] = dnnl_reduction_mean,
+      [LACI_REDUCTION_SUM] = dnnl_reduction_sum,
+      [LACI_REDUCTION_MAX] = dnnl_reduction_max,
+      [LACI_REDUCTION_MIN] = dnnl_reduction_min,
+  };
+  return algs[kind];
+}
+
+static unsigned norm_flags(int flags) {
+  unsigned all = dnnl_use_scale | dnnl_use_shift;
+  if (flags & LACI_NORM_GIVEN) all |= dnnl_use_global_stats;
+  if (flags & LACI_NORM_RELU) all |= dnnl_fuse_norm_relu;
+  return all;
+}
+
+static dnnl_alg_kind_t function_alg(laci_function_kind kind) {
+  static const dnnl_alg_kind_t names[LACI_N_FUNCTIONS] = {
+      [LACI_FUNCTION_RELU] = dnnl_eltwise_relu,
+      [LACI_FUNCTION_ELU] = dnnl_eltwise_elu,
+      [LACI_FUNCTION_LOGISTIC] = dnnl_eltwise_logistic,
+      [LACI_FUNCTION_TANH] = dnnl_eltwise_tanh,
+      [LACI_FUNCTION_EXP] = dnnl_eltwise_exp,
+      [LACI_FUNCTION_LOG] = dnnl_eltwise_log,
+      [LACI_FUNCTION_SQRT] = dnnl_eltwise_sqrt,
+      [LACI_FUNCTION_ABS] = dnnl_eltwise_abs,
+      [LACI_FUNCTION_LINEAR] = dnnl_eltwise_linear,
+      [LACI_FUNCTION_POW] = dnnl_eltwise_pow,
+      [LACI_FUNCTION_SOFTPLUS] = dnnl_eltwise_soft_relu,
+      [LACI_FUNCTION_MISH] = dnnl_eltwise_mish,
+      [LACI_FUNCTION_SWISH] = dnnl_eltwise_swish,
+      [LACI_FUNCTION_HARDSWISH] = dnnl_eltwise_hardswish,
+      [LACI_FUNCTION_GELU_ERF] = dnnl_eltwise_gelu_erf,
+      [LACI_FUNCTION_GELU_TANH] = dnnl_eltwise_gelu_tanh,
+      [LACI_FUNCTION_CLIP] = dnnl_eltwise_clip,
+      [LACI_FUNCTION_CLIP_OPEN] = dnnl_eltwise_clip_v2,
+      [LACI_FUNCTION_RELU_BY_RESULT] = dnnl_eltwise_relu_use_dst_for_bwd,
+  };
+  return names[kind];
+}
+
+enum { MOST_LAYOUTS = 4 };
+
+/** The library's descriptors of n layouts. */
+static void views(const laci_layout *const *md, int n, laci_md_view out[MOST_LAYOUTS]) {
+  for (int at = 0; at < n; at++) out[at] = laci_md_of(md[at]);
+}
+
+static laci_dnnl_window window_of(const laci_window *w) {
+  laci_dnnl_window out = {.n_spatial = w->n_spatial};
+  for (int at = 0; at < w->n_spatial; at++) {
+    out.kernel[at] = w->kernel[at];
+    out.strides[at] = w->strides[at];
+    out.dilates[at] = w->dilates[at];
+    out.pads_begin[at] = w->pads_begin[at];
+    out.pads_end[at] = w->pads_end[at];
+  }
+  return out;
+}
+
+static const_dnnl_primitive_attr_t attr_of(const laci_onednn *dnn, const laci_posts *posts) {
+  return posts ? (const_dnnl_primitive_attr_t)(const void *)posts : dnn->attr;
+}
+
+/** The primitive of a description that the library gave, or refused. */
+static lac_status give(dnnl_status_t st, dnnl_primitive_desc_t pd, laci_primitive **made) {
+  *made = NULL;
+  if (st) return laci_onednn_status(st);
+  *made = laci_alloc(1, sizeof **made);
+  if (*made) (*made)->pd = pd;
+  else (void)dnnl_primitive_desc_destroy(pd);
+  return *made ? LAC_OK : LAC_NO_MEMORY;
+}
+
+/* ---- Posts ---- */
+
+lac_status laci_posts_create(const laci_onednn *dnn, const laci_post *posts, int n,
+                             laci_posts **made) {
+  dnnl_primitive_attr_t attr = NULL;
+  dnnl_post_ops_t ops = NULL;
+  dnnl_status_t st = dnnl_primitive_attr_clone(&attr, dnn->attr);
+  if (!st) st = dnnl_post_ops_create(&ops);
+  for (int at = 0; at < n && !st; at++) {
+    const laci_function *f = &posts[at].function;
+    if (posts[at].value >= 0) st = laci_post_sum(ops);
+    else st = laci_post_eltwise(ops, function_alg(f->kind), f->alpha, f->beta);
+  }
+  if (!st) st = dnnl_primitive_attr_set_post_ops(attr, ops);
+  if (ops) (void)dnnl_post_ops_destroy(ops);
+  if (st && attr) (void)dnnl_primitive_attr_destroy(attr);
+  *made = st ? NULL : (laci_posts *)(void *)attr;
+  return laci_onednn_status(st);
+}
+
+void laci_posts_destroy(laci_posts *posts) {
+  if (posts) (void)dnnl_primitive_attr_destroy((dnnl_primitive_attr_t)(void *)posts);
+}
+
+/* ---- Inference ---- */
+
+lac_status laci_primitive_reorder(laci_primitive **made, const laci_onednn *dnn,
+                                  const laci_layout *from, const laci_layout *to) {
+  dnnl_primitive_desc_t pd = NULL;
+  dnnl_status_t st = dnnl_reorder_primitive_desc_create(&pd, laci_md_of(from), dnn->engine,
+                                                        laci_md_of(to), dnn->engine, dnn->attr);
+  return give(st, pd, made);
+}
+
+lac_status laci_primitive_conv(laci_primitive **made, const laci_onednn *dnn, laci_conv_way way,
+                               const laci_layout *const md[4], const laci_window *w,
+                               const laci_posts *posts) {
+  dnnl_primitive_desc_t pd = NULL;
+  laci_md_view v[MOST_LAYOUTS];
+  views(md, 4, v);
+  laci_dnnl_window window = window_of(w);
+  dnnl_status_t st = laci_pd_conv(&pd, dnn->engine, conv_alg(way), v, &window, attr_of(dnn, posts));
+  return give(st, pd, made);
+}
+
+lac_status laci_primitive_pool(laci_primitive **made, const laci_onednn *dnn, laci_pool_kind kind,
+                               const laci_layout *const md[2], const laci_window *w) {
+  dnnl_primitive_desc_t pd = NULL;
+  laci_md_view v[MOST_LAYOUTS];
+  views(md, 2, v);
+  laci_dnnl_window window = window_of(w);
+  dnnl_status_t st = laci_pd_pool(&pd, dnn->engine, pool_alg(kind), v, &window, dnn->attr);
+  return give(st, pd, made);
+}
+
+lac_status laci_primitive_matmul(laci_primitive **made, const laci_onednn *dnn,
+                                 const laci_layout *const md[4], const laci_posts *posts) {
+  dnnl_primitive_desc_t pd = NULL;
+  laci_md_view v[MOST_LAYOUTS];
+  views(md, 4, v);
+  dnnl_status_t st = laci_pd_matmul(&pd, dnn->engine, v, attr_of(dnn, posts));
+  return give(st, pd, made);
+}
+
+lac_status laci_primitive_function(laci_primitive **made, const laci_onednn *dnn,
+                                   const laci_function *f, const laci_layout *md) {
+  dnnl_primitive_desc_t pd = NULL;
+  const float ab[2] = {f->alpha, f->beta};
+  dnnl_status_t st =
+      laci_pd_eltwise(&pd, dnn->engine, function_alg(f->kind), ab, laci_md_of(md), dnn->attr);
+  return give(st, pd, made);
+}
+
+lac_status laci_primitive_pair(laci_primitive **made, const laci_onednn *dnn, laci_pair_kind kind,
+                               const laci_layout *const md[3], const laci_posts *posts) {
+  dnnl_primitive_desc_t pd = NULL;
+  laci_md_view v[MOST_LAYOUTS];
+  views(md, 3, v);
+  dnnl_status_t st = laci_pd_binary(&pd, dnn->engine, pair_alg(kind), v, attr_of(dnn, posts));
+  return give(st, pd, made);
+}
+
+lac_status laci_primitive_batch_norm(laci_primitive **made, const laci_onednn *dnn,
+                                     const laci_layout *md, float epsilon, int flags) {
+  dnnl_primitive_desc_t pd = NULL;
+  dnnl_status_t st =
+      laci_pd_batch_norm(&pd, dnn->engine, laci_md_of(md), epsilon, norm_flags(flags), dnn->attr);
+  return give(st, pd, made);
+}
+
+lac_status laci_primitive_layer_norm(laci_primitive **made, const laci_onednn *dnn,
+                                     const laci_layout *md, float epsilon) {
+  dnnl_primitive_desc_t pd = NULL;
+  dnnl_status_t st =
+      laci_pd_layer_norm(&pd, dnn->engine, laci_md_of(md), epsilon, norm_flags(0), dnn->attr);
+  return give(st, pd, made);
+}
+
+lac_status laci_primitive_softmax(laci_primitive **made, const laci_onednn *dnn, bool log,
+                                  const laci_layout *md, int axis) {
+  dnnl_primitive_desc_t pd = NULL;
+  dnnl_status_t st =
+      laci_pd_softmax(&pd, dnn->engine, log ? dnnl_softmax_log : dnnl_softmax_accurate,
+                      laci_md_of(md), axis, dnn->attr);
+  return give(st, pd, made);
+}
+
+lac_status laci_primitive_reduction(laci_primitive **made, const laci_onednn *dnn,
+                                    laci_reduction_kind kind, const laci_layout *const md[2]) {
+  dnnl_primitive_desc_t pd = NULL;
+  laci_md_view v[MOST_LAYOUTS];
+  views(md, 2, v);
+  dnnl_status_t st = laci_pd_reduction(&pd, dnn->engine, reduction_alg(kind), v, 0, dnn->attr);
+  return give(st, pd, made);
+}
+
+lac_status laci_primitive_resample(laci_primitive **made, const laci_onednn *dnn, bool nearest,
+                                   const laci_layout *const md[2]) {
+  dnnl_primitive_desc_t pd = NULL;
+  laci_md_view v[MOST_LAYOUTS];
+  views(md, 2, v);
+  dnnl_status_t st = laci_pd_resample(
+      &pd, dnn->engine, nearest ? dnnl_resampling_nearest : dnnl_resampling_linear, v, dnn->attr);
+  return give(st, pd, made);
+}
+
+lac_status laci_primitive_concat(laci_primitive **made, const laci_onednn *dnn, int n, int axis,
+                                 const laci_layout *const *sources) {
+  dnnl_primitive_desc_t pd = NULL;
+  laci_md_view *views_of = (laci_md_view *)laci_alloc((size_t)n, sizeof *views_of);
+  *made = NULL;
+  if (!views_of) return LAC_NO_MEMORY;
+  for (int at = 0; at < n; at++) views_of[at] = laci_md_of(sources[at]);
+  dnnl_status_t st = laci_pd_concat(&pd, dnn->engine, n, axis, views_of, dnn->attr);
+  laci_free((void *)views_of);
+  return give(st, pd, made);
+}
+
+/* ---- Training ---- */
+
+bool laci_norm_gradient_reads_shift(void) { return LACI_NORM_GRADIENT_READS_SHIFT; }
+
+lac_status laci_primitive_conv_train(laci_primitive **made, const laci_onednn *dnn,
+                                     laci_conv_way way, const laci_layout *const md[4],
+                                     const laci_window *w) {
+  dnnl_primitive_desc_t pd = NULL;
+  laci_md_view v[MOST_LAYOUTS];
+  views(md, 4, v);
+  laci_dnnl_window window = window_of(w);
+  dnnl_status_t st = laci_pd_conv_train(&pd, dnn->engine, conv_alg(way), v, &window, dnn->attr);
+  return give(st, pd, made);
+}
+
+lac_status laci_primitive_conv_input_gradient(laci_primitive **made, const laci_onednn *dnn,
+                                              laci_conv_way way, const laci_layout *const md[3],
+                                              const laci_window *w, const laci_primitive *hint) {
+  dnnl_primitive_desc_t pd = NULL;
+  laci_md_view v[MOST_LAYOUTS];
+  views(md, 3, v);
+  laci_dnnl_window window = window_of(w);
+  const laci_dnnl_triple t = {.alg = conv_alg(way), .src = v[0], .weights = v[1], .dst = v[2]};
+  dnnl_status_t st = laci_pd_conv_input_gradient(&pd, dnn->engine, t, &window, hint->pd, dnn->attr);
+  return give(st, pd, made);
+}
+
+lac_status laci_primitive_conv_weight_gradient(laci_primitive **made, const laci_onednn *dnn,
+                                               laci_conv_way way, const laci_layout *const md[3],
+                                               const laci_window *w, const laci_primitive *hint) {
+  dnnl_primitive_desc_t pd = NULL;
+  laci_md_view v[MOST_LAYOUTS];
+  views(md, 3, v);
+  laci_dnnl_window window = window_of(w);
+  const laci_dnnl_triple t = {.alg = conv_alg(way), .src = v[0], .weights = v[1], .dst = v[2]};
+  dnnl_status_t st =
+      laci_pd_conv_weight_gradient(&pd, dnn->engine, t, &window, hint->pd, dnn->attr);
+  return give(st, pd, made);
+}
+
+lac_status laci_primitive_batch_norm_train(laci_primitive **made, const laci_onednn *dnn,
+                                           const laci_layout *md, float epsilon, int flags) {
+  dnnl_primitive_desc_t pd = NULL;
+  dnnl_status_t st = laci_pd_batch_norm_train(&pd, dnn->engine, laci_md_of(md), epsilon,
+                                              norm_flags(flags), dnn->attr);
+  return give(st, pd, made);
+}
+
+lac_status laci_primitive_batch_norm_gradient(laci_primitive **made, const laci_onednn *dnn,
+                                              const laci_layout *md, float epsilon, int flags,
+                                              const laci_primitive *hint) {
+  dnnl_primitive_desc_t pd = NULL;
+  dnnl_status_t st = laci_pd_batch_norm_gradient(&pd, dnn->engine, laci_md_of(md), epsilon,
+                                                 norm_flags(flags), hint->pd, dnn->attr);
+  return give(st, pd, made);
+}
+
+lac_status laci_primitive_pool_train(laci_primitive **made, const laci_onednn *dnn,
+                                     laci_pool_kind kind, const laci_layout *const md[2],
+                                     const laci_window *w) {
+  dnnl_primitive_desc_t pd = NULL;
+  laci_md_view v[MOST_LAYOUTS];
+  views(md, 2, v);
+  laci_dnnl_window window = window_of(w);
+  dnnl_status_t st = laci_pd_pool_train(&pd, dnn->engine, pool_alg(kind), v, &window, dnn->attr);
+  return give(st, pd, made);
+}
+
+lac_status laci_primitive_pool_gradient(laci_primitive **made, const laci_onednn *dnn,
+                                        laci_pool_kind kind, const laci_layout *const md[2],
+                                        const laci_window *w, const laci_primitive *hint) {
+  dnnl_primitive_desc_t pd = NULL;
+  laci_md_view v[MOST_LAYOUTS];
+  views(md, 2, v);
+  laci_dnnl_window window = window_of(w);
+  dnnl_status_t st =
+      laci_pd_pool_gradient(&pd, dnn->engine, pool_alg(kind), v, &window, hint->pd, dnn->attr);
+  return give(st, pd, made);
+}
+
+lac_status laci_primitive_function_train(laci_primitive **made, const laci_onednn *dnn,
+                                         const laci_function *f, const laci_layout *md) {
+  dnnl_primitive_desc_t pd = NULL;
+  const float ab[2] = {f->alpha, f->beta};
+  dnnl_status_t st =
+      laci_pd_eltwise_train(&pd, dnn->engine, function_alg(f->kind), ab, laci_md_of(md), dnn->attr);
+  return give(st, pd, made);
+}
+
+lac_status laci_primitive_function_gradient(laci_primitive **made, const laci_onednn *dnn,
+                                            const laci_function *f, const laci_layout *md,
+                                            const laci_primitive *hint) {
+  dnnl_primitive_desc_t pd = NULL;
+  const float ab[2] = {f->alpha, f->beta};
+  dnnl_status_t st = laci_pd_eltwise_gradient(&pd, dnn->engine, function_alg(f->kind), ab,
+                                              laci_md_of(md), hint->pd, dnn->attr);
+  return give(st, pd, made);
+}
