@@ -24,9 +24,6 @@ static const double default_rounding = 1e-13;
 /* The same for a whole network in float32, whose errors add up. A small exchange may hide below
  * this: the exact round is there to find it. */
 static const double float_tolerance = 1e-3, float_rounding = 1e-5;
-/* Multiplications of one run that the plain engine does in well under a second. */
-static const int64_t quick = 1500 * 1000 * 1000;
-
 /* Where the stored tensors of one run come from. */
 typedef struct source {
   laci_parameters *parameters;
@@ -325,11 +322,6 @@ static lac_status open_run(proof_round *r, source *from, laci_products **product
   const laci_stepper_options options = {
       .load = load_stored, .load_context = from, .pool = r->pool, .budget = &r->budget};
   return laci_stepper_create(graph, &options, run, err);
-}
-
-bool laci_proof_is_fast(const laci_graph *graph, laci_proof_engine engine, const int64_t *sizes) {
-  if (engine != LACI_PROOF_AUTO) return engine == LACI_PROOF_CPU;
-  return laci_products_cost(graph, sizes) > quick;
 }
 
 /* By the sizes alone, so that the same network is always proven in the same way. */

@@ -91,6 +91,14 @@ int64_t laci_products_cost(const laci_graph *graph, const int64_t *size_of_symbo
   return total;
 }
 
+/* Multiplications of one run that the plain engine does in well under a second. */
+static const int64_t quick = 1500 * 1000 * 1000;
+
+bool laci_proof_is_fast(const laci_graph *graph, laci_proof_engine engine, const int64_t *sizes) {
+  if (engine != LACI_PROOF_AUTO) return engine == LACI_PROOF_CPU;
+  return laci_products_cost(graph, sizes) > quick;
+}
+
 /* Is the tensor nothing but the right operand of products? Then nobody else wants to see it. */
 static bool is_streamed(const laci_products *p, int stored) {
   const laci_stored *s = &p->original->stored[stored];
