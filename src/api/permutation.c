@@ -23,16 +23,12 @@ lac_status lac_permutation_save(const lac_report *pub, const char *path, bool fo
   return laci_file_write(path, report->permutation, strlen(report->permutation), force, err);
 }
 
-static lac_status replay(lac_model *model, const laci_job *job, const char *path, bool invert,
+static lac_status replay(lac_model *model, const laci_job *job, const laci_saved_orders *orders,
                          const lac_options *options, laci_report **out, lac_error *err) {
   const laci_prune_options how = laci_prune_options_of(options, job);
-  char *text = NULL;
   laci_pruning *pruning = NULL;
   laci_report *report = NULL;
-  lac_status st = laci_file_read_text(path, MAX_FILE_BYTES, &text, err);
-  if (!st) {
-    st = laci_prune_replay(job->analysis, path, text, invert, &how, job->pool, &pruning, err);
-  }
+  lac_status st = laci_prune_replay(job->analysis, orders, &how, job->pool, &pruning, err);
   if (!st) st = laci_report_create(model, "permute", options, job->analysis, &report, err);
   if (!st) st = laci_report_fill(report, pruning, err);
   if (!st) {
@@ -42,7 +38,6 @@ static lac_status replay(lac_model *model, const laci_job *job, const char *path
     lac_report_destroy(&report->pub);
   }
   laci_pruning_destroy(pruning);
-  laci_free(text);
   return st;
 }
 
@@ -57,7 +52,11 @@ lac_status lac_permutation_apply(lac_model *model, const char *path, bool invert
   laci_report *made = NULL;
   st = laci_job_open(model, options, &job, err);
   if (st) return st;
-  st = replay(model, &job, path, invert, options, &made, err);
+  char *text = NULL;
+  st = laci_file_read_text(path, MAX_FILE_BYTES, &text, err);
+  const laci_saved_orders orders = {.name = path, .text = text, .invert = invert};
+  if (!st) st = replay(model, &job, &orders, options, &made, err);
+  laci_free(text);
   laci_job_close(&job);
   if (st) return st;
   made->pub.summary.total_seconds = laci_clock_seconds() - start;

@@ -172,13 +172,13 @@ lac_status laci_prune(const laci_analysis *a, const laci_prune_options *options,
   return LAC_OK;
 }
 
-lac_status laci_prune_replay(const laci_analysis *a, const char *name, const char *text,
-                             bool invert, const laci_prune_options *options, laci_pool *pool,
-                             laci_pruning **out, lac_error *err) {
+lac_status laci_prune_replay(const laci_analysis *a, const laci_saved_orders *orders,
+                             const laci_prune_options *options, laci_pool *pool, laci_pruning **out,
+                             lac_error *err) {
   laci_pruning *p = NULL;
   *out = NULL;
   lac_status st = laci_pruning_create(a, options->pattern, &p, err);
-  if (!st) st = laci_permutation_read(p->plan, name, text, invert, err);
+  if (!st) st = laci_permutation_read(p->plan, orders->name, orders->text, orders->invert, err);
   if (!st) st = laci_pruning_measure(p, pool, err);
   if (!st) st = laci_pruning_measure_kept(p, pool, err);
   if (!st && options->verify) st = laci_pruning_verify(p, options, pool, err);

@@ -78,10 +78,16 @@ LAC_MUST_CHECK lac_status laci_prune(const laci_analysis *analysis,
                                      const laci_prune_options *options, laci_pool *pool,
                                      laci_pruning **out, lac_error *err);
 
-/** The same with the orders of a permutation file's text, or with their inverse, in the place of
- * the search; nothing is masked. `name` is for messages. Fails LAC_BAD_FILE, too. */
-LAC_MUST_CHECK lac_status laci_prune_replay(const laci_analysis *analysis, const char *name,
-                                            const char *text, bool invert,
+/** A permutation file: its name, for messages, and its text; inverted, it undoes the orders. */
+typedef struct laci_saved_orders {
+  const char *name, *text;
+  bool invert;
+} laci_saved_orders;
+
+/** The same with saved orders in the place of the search; nothing is masked. Fails LAC_BAD_FILE,
+ * too. */
+LAC_MUST_CHECK lac_status laci_prune_replay(const laci_analysis *analysis,
+                                            const laci_saved_orders *orders,
                                             const laci_prune_options *options, laci_pool *pool,
                                             laci_pruning **out, lac_error *err);
 

@@ -49,16 +49,6 @@ static bool reorder_scales(const laci_plan *plan, const laci_layer *layer, laci_
   return true;
 }
 
-/* Mask and masked weight of a view of the new bytes. */
-static lac_status mask_view(const laci_weight_view *view, laci_pattern pattern, bool keeps,
-                            laci_pool *pool, uint8_t *mask, uint8_t *bytes, lac_error *err) {
-  lac_status st = LAC_OK;
-  if (keeps) laci_mask_of_zeros(view, mask);
-  else st = laci_mask_choose(view, pattern, pool, mask, err);
-  if (!st) laci_mask_apply(view, mask, bytes);
-  return st;
-}
-
 static lac_status keep_mask(laci_pruning *p, int stored, const uint8_t *mask, int64_t count,
                             lac_error *err) {
   uint8_t *bits = laci_alloc((size_t)(count + 7) / 8, 1);
@@ -100,7 +90,9 @@ static lac_status mask_layer(laci_pruning *p, int l, bool keeps, laci_pool *pool
   lac_status st = mask && reorder_scales(p->plan, layer, &view, &scales)
                       ? LAC_OK
                       : laci_fail_memory(err, stored->name);
-  if (!st) st = mask_view(&view, p->pattern, keeps, pool, mask, *bytes, err);
+  if (!st && keeps) laci_mask_of_zeros(&view, mask);
+  else if (!st) st = laci_mask_choose(&view, p->pattern, pool, mask, err);
+  if (!st) laci_mask_apply(&view, mask, *bytes);
   if (!st) st = laci_mask_measure(&view, p->pattern, pool, &stats, err);
   if (!st) st = keep_mask(p, layer->stored, mask, n, err);
   if (!st) note_masked(p, layer->stored, &stats);
