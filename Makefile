@@ -8,12 +8,14 @@
 #   make torture    damage, faults, kills, full disks, limits: minutes; SCALE=0.1, ONLY=kills, DOCS=1: docs/robustness.md
 #   make bench      kernels, search and the whole road, against the last time; QUICK=1, RECORD=1: bench/README.md
 #   make compare    against ONNX Runtime, OpenVINO and DeepSparse: 25 minutes; ARGS="--only resnet50", DOCS=1, RECORD=1
+#   make docs       the C API as pages in build/docs/html, from the headers' comments
+#   make coverage   which lines the unit tests run: build/coverage/html; a table on standard output
 #   make install    PREFIX=/usr/local, DESTDIR=
 PREFIX ?= /usr/local
 export DESTDIR
 
 .PHONY: all demo check check-scalar check-asan check-tsan check-aarch64 check-long interop check-torch format \
-  lint bench torture compare install clean update-golden
+  lint docs coverage bench torture compare install clean update-golden
 
 all: build-release
 
@@ -74,6 +76,20 @@ lint: configure-release
 	@tools/check_size
 	@tools/check_ops
 	@tools/tidy build/release
+
+docs:
+	@tools/setup docs
+	@mkdir -p build
+	@doxygen docs/Doxyfile
+	@echo build/docs/html/index.html
+
+coverage: build-coverage
+	@tools/setup coverage
+	@find build/coverage -name '*.gcda' -delete
+	@LAC_RANDOM_GRAPHS=40 tools/suite build/coverage -L unit -LE long
+	@mkdir -p build/coverage/html
+	@gcovr --root . --filter src/ --filter cli/ --exclude-throw-branches --gcov-ignore-parse-errors \
+	  --html-details build/coverage/html/index.html --print-summary build/coverage
 
 # QUICK=1: a short run; RECORD=1: what comes out becomes an entry of bench/ledger.json.
 bench: build-release
