@@ -50,9 +50,9 @@ lac_status input_shape(const char *text, laci_arena *arena, lac_engine_shape *sh
   const char *equals = strrchr(text, '=');
   bool good = equals && equals != text && equals[1];
   for (const char *at = good ? equals + 1 : ""; good && *at;) {
-    char *end = (char *)at;
-    long long size = *at == '?' ? -1 : strtoll(at, &end, 10);
-    if (*at == '?') end++;
+    char *digits_end = NULL;
+    long long size = *at == '?' ? -1 : strtoll(at, &digits_end, 10);
+    const char *end = *at == '?' ? at + 1 : digits_end;
     bool digits = *at == '?' || (*at >= '0' && *at <= '9');
     good = digits && size <= INT32_MAX && shape->rank < MOST_RANK &&
            (*end == 0 || (*end == 'x' && end[1]));

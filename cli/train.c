@@ -503,7 +503,7 @@ static lac_status write_result(run *r, outputs *plan, lac_error *err) {
   lac_status st = make_json(r, &json, err);
   plan->json = json;
   const lac_report *report = r->result.pruning;
-  if (args->plot && !report) {
+  if (!st && args->plot && !report) {
     st = lac_inspect(r->model, &r->options.pruning, &r->drawn, err);
     report = r->drawn;
   }
