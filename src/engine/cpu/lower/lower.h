@@ -194,7 +194,7 @@ int laci_net_weight_from(laci_net *net, const laci_net_tensor *from, const void 
 int laci_net_vector(laci_net *net, const float *floats, int64_t n);
 /** A constant as it is, row-major. */
 int laci_net_constant_tensor(laci_net *net, int value);
-/** Weights that no step reads go: those of builders that gave up, and older layouts. */
+/** Weights that no step reads go: those of implementations that declined, and older layouts. */
 void laci_net_drop_weights(laci_net *net);
 
 /* ---- Posts and steps ---- */

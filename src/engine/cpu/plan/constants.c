@@ -125,7 +125,9 @@ bool laci_net_scalar(laci_net *net, int value, double *x) {
   const laci_constant *c = net->values[value].constant;
   if (!c || c->count != 1) return false;
   laci_buf *buf = NULL;
-  if (copy_constant(net, value, &buf, NULL)) return false;
+  lac_status st = copy_constant(net, value, &buf, NULL);
+  if (st == LAC_NO_MEMORY) laci_net_no_memory(net); /* else another plan, and other bytes */
+  if (st) return false;
   *x = laci_buf_get_f(buf, 0);
   laci_buf_destroy(buf);
   return true;
