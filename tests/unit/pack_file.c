@@ -3,7 +3,6 @@
  * or at least does no harm. */
 #include "pack/packfile.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -374,31 +373,6 @@ static void writing_and_reading_survive_failed_allocations(void **state) {
   laci_free(bytes);
 }
 
-static void the_fuzzers_corpus_is_survived(void **state) {
-  (void)state;
-  const char *name = LAC_SOURCE_DIR "/tests/fuzz/corpus_pack";
-  DIR *listing = opendir(name);
-  int n_files = 0;
-  if (!listing) fail_msg("cannot list %s", name);
-  for (struct dirent *item; (item = readdir(listing));) {
-    char path[4096];
-    laci_file_bytes map;
-    lac_error err = {0};
-    if (item->d_name[0] == '.') continue;
-    (void)snprintf(path, sizeof path, "%s/%s", name, item->d_name);
-    assert_int_equal(laci_file_bytes_read(path, &map, &err), LAC_OK);
-    uint8_t *bytes = laci_alloc(map.size_bytes, 1);
-    if (map.size_bytes) memcpy(bytes, map.bytes, map.size_bytes);
-    pack_mend(bytes, map.size_bytes);
-    (void)survives(bytes, map.size_bytes, &err);
-    laci_free(bytes);
-    laci_file_bytes_clear(&map);
-    n_files++;
-  }
-  (void)closedir(listing);
-  assert_true(n_files >= 3);
-}
-
 static int make_folder(void **state) {
   (void)state;
   return mkdtemp(folder) ? 0 : -1;
@@ -427,7 +401,6 @@ int main(void) {
       cmocka_unit_test(what_is_no_pack_says_so),
       cmocka_unit_test(a_file_that_is_there_is_kept),
       cmocka_unit_test(writing_and_reading_survive_failed_allocations),
-      cmocka_unit_test(the_fuzzers_corpus_is_survived),
   };
   return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
