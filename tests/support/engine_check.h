@@ -5,20 +5,20 @@
 #define TESTS_SUPPORT_ENGINE_CHECK_H
 
 #include "engine/engine.h"
-#include "engine/plain/plain.h"
+#include "support/walk.h"
 #include "support/graph_run.h"
 
 enum { MAX_PORTS = 64 };
 
 /** Plain results as f64, row-major; the caller destroys the run. */
-static inline laci_plain *plain_run(const laci_graph *graph, laci_buf *inputs[MAX_PORTS]) {
-  laci_plain *run = NULL;
+static inline laci_stepper *plain_run(const laci_graph *graph, laci_buf *inputs[MAX_PORTS]) {
+  laci_stepper *run = NULL;
   lac_error err = {0};
-  if (laci_plain_create(graph, NULL, NULL, NULL, &run, &err)) fail_msg("%s", err.text);
+  if (walk_open(graph, NULL, &run, &err)) fail_msg("%s", err.text);
   for (int at = 0; at < graph->n_inputs; at++) {
-    laci_plain_set(run, graph->inputs[at], buf_copy(inputs[at]));
+    laci_stepper_set(run, graph->inputs[at], buf_copy(inputs[at]));
   }
-  if (laci_plain_run_all(run, &err)) fail_msg("plain: %s", err.text);
+  if (walk_all(run, graph, &err)) fail_msg("plain: %s", err.text);
   return run;
 }
 
@@ -87,16 +87,16 @@ static inline void check_as(const char *text, expectation e) {
   if (st) fail_msg("run takes memory: %s\n%s", err.text, text);
   if (e.plain >= 0 && n_plain != e.plain) fail_msg("%d plain steps:\n%s%s", n_plain, plan, text);
   if (e.steps && n_steps != e.steps) fail_msg("%d steps:\n%s%s", n_steps, plan, text);
-  laci_plain *run = plain_run(graph, inputs);
+  laci_stepper *run = plain_run(graph, inputs);
   for (int at = 0; at < n_out; at++) {
-    compare(text, &out[at], written[at], laci_plain_value(run, graph->outputs[at]), e.tolerance);
+    compare(text, &out[at], written[at], laci_stepper_value(run, graph->outputs[at]), e.tolerance);
     laci_free(written[at]);
   }
   for (int at = 0; at < n_in; at++) {
     laci_free((void *)(uintptr_t)read[at]);
     laci_buf_destroy(inputs[at]);
   }
-  laci_plain_destroy(run);
+  laci_stepper_destroy(run);
   laci_engine_destroy(engine);
   laci_graph_destroy(graph);
 }

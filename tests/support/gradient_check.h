@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "engine/plain/plain.h"
+#include "support/walk.h"
 #include "graph/gradient.h"
 #include "graph/op.h"
 #include "support/graph_run.h"
@@ -89,23 +89,23 @@ static inline double gradient_net_run(const gradient_net *net, int n_threads, co
                                       laci_buf **grads) {
   lac_error err = {0};
   laci_pool *pool = NULL;
-  laci_plain *run = NULL;
+  laci_stepper *run = NULL;
   assert_int_equal(laci_pool_create(n_threads, &pool, &err), LAC_OK);
-  assert_int_equal(laci_plain_create(net->graph, NULL, NULL, pool, &run, &err), LAC_OK);
+  assert_int_equal(walk_open(net->graph, pool, &run, &err), LAC_OK);
   for (int i = 0; i < net->graph->n_inputs; i++)
-    laci_plain_set(run, net->graph->inputs[i], run_source(net->graph, net->graph->inputs[i]));
+    laci_stepper_set(run, net->graph->inputs[i], run_source(net->graph, net->graph->inputs[i]));
   for (int at = 0; at < net->n_params; at++)
-    laci_plain_set(run, net->params[at], buf_copy(net->content[at]));
+    laci_stepper_set(run, net->params[at], buf_copy(net->content[at]));
   lac_status st = LAC_OK;
   for (int n = 0; n < net->graph->n_nodes && !st; n++) {
-    st = laci_plain_step(run, n, &err);
-    if (!grads && !st && laci_plain_value(run, net->loss)) break;
+    st = laci_stepper_step(run, n, &err);
+    if (!grads && !st && laci_stepper_value(run, net->loss)) break;
   }
   if (st) fail_msg("%s: %s", about, err.text);
-  double loss = laci_plain_value(run, net->loss)->f[0];
+  double loss = laci_stepper_value(run, net->loss)->f[0];
   for (int at = 0; grads && at < net->n_params; at++)
-    grads[at] = buf_copy(laci_plain_value(run, net->grads[at]));
-  laci_plain_destroy(run);
+    grads[at] = buf_copy(laci_stepper_value(run, net->grads[at]));
+  laci_stepper_destroy(run);
   laci_pool_destroy(pool);
   return loss;
 }

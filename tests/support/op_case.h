@@ -20,7 +20,7 @@
 
 #include <cmocka.h>
 
-#include "engine/plain/plain.h"
+#include "support/walk.h"
 #include "graph/coupling.h"
 #include "graph/graph.h"
 #include "graph/op.h"
@@ -144,21 +144,21 @@ static inline void run_text(const laci_graph *graph, int n_threads, const char *
                             size_t size) {
   lac_error err = {0};
   laci_pool *pool = NULL;
-  laci_plain *run = NULL;
+  laci_stepper *run = NULL;
   text[0] = 0;
   assert_int_equal(laci_pool_create(n_threads, &pool, &err), LAC_OK);
-  assert_int_equal(laci_plain_create(graph, NULL, NULL, pool, &run, &err), LAC_OK);
-  lac_status st = laci_plain_run_all(run, &err);
+  assert_int_equal(walk_open(graph, pool, &run, &err), LAC_OK);
+  lac_status st = walk_all(run, graph, &err);
   if (st) fail_msg("%s: %s", about, err.text);
   for (int at = 0; at < graph->n_outputs; at++) {
     int value = graph->outputs[at];
-    const laci_buf *got = laci_plain_value(run, value);
+    const laci_buf *got = laci_stepper_value(run, value);
     assert_non_null(got);
     if (at) say(text, size, "\n");
     buf_text(graph->values[value].name, got, text, size);
     check_inferred(graph, value, got, about);
   }
-  laci_plain_destroy(run);
+  laci_stepper_destroy(run);
   laci_pool_destroy(pool);
 }
 

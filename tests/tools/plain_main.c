@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "engine/plain/plain.h"
+#include "support/walk.h"
 #include "graph/infer.h"
 #include "graph/op.h"
 #include "onnx/onnx.h"
@@ -47,22 +47,22 @@ static lac_status read_input(const laci_value *value, const char *folder, laci_b
 static lac_status run_model(const laci_graph *graph, const char *in_folder, const char *out_folder,
                             lac_error *err) {
   laci_pool *pool = NULL;
-  laci_plain *run = NULL;
+  laci_stepper *run = NULL;
   lac_status st = laci_pool_create(0, &pool, err);
-  if (!st) st = laci_plain_create(graph, NULL, NULL, pool, &run, err);
+  if (!st) st = walk_open(graph, pool, &run, err);
   for (int at = 0; at < graph->n_inputs && !st; at++) {
     laci_buf *buf = NULL;
     st = read_input(&graph->values[graph->inputs[at]], in_folder, &buf, err);
-    if (!st) laci_plain_set(run, graph->inputs[at], buf);
+    if (!st) laci_stepper_set(run, graph->inputs[at], buf);
   }
-  if (!st) st = laci_plain_run_all(run, err);
+  if (!st) st = walk_all(run, graph, err);
   for (int at = 0; at < graph->n_outputs && !st; at++) {
     char path[PATH_BYTES];
-    const laci_buf *buf = laci_plain_value(run, graph->outputs[at]);
+    const laci_buf *buf = laci_stepper_value(run, graph->outputs[at]);
     make_path(path, out_folder, graph->values[graph->outputs[at]].name);
     st = buf ? npy_write(path, buf, err) : laci_fail(err, LAC_INTERNAL, "%s: not computed", path);
   }
-  laci_plain_destroy(run);
+  laci_stepper_destroy(run);
   laci_pool_destroy(pool);
   return st;
 }

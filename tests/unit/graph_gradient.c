@@ -478,15 +478,15 @@ static void internal_operators_survive_files_that_misuse_them(void **state) {
     char net[512];
     lac_error err = {0};
     laci_graph *graph = NULL;
-    laci_plain *run = NULL;
+    laci_stepper *run = NULL;
     (void)snprintf(net, sizeof net,
                    "stored x 2x3\nstored s 3\nstored z 2x3x4\nstored i 2 i64 = 0 7\n%s\n",
                    calls[at]);
     lac_status st = net_read(net, &graph, &err);
-    if (!st) st = laci_plain_create(graph, NULL, NULL, NULL, &run, &err);
-    if (!st) st = laci_plain_run_all(run, &err);
+    if (!st) st = walk_open(graph, NULL, &run, &err);
+    if (!st) st = walk_all(run, graph, &err);
     if (st && !err.text[0]) fail_msg("%s: refused without a word", calls[at]);
-    laci_plain_destroy(run);
+    laci_stepper_destroy(run);
     laci_graph_destroy(graph);
   }
 }

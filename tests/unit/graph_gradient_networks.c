@@ -69,17 +69,17 @@ static laci_buf *buf_for(const laci_graph *graph, int value) {
   return buf;
 }
 
-static void set_from(laci_plain *run, const laci_graph *graph, int value, const fixture *from,
+static void set_from(laci_stepper *run, const laci_graph *graph, int value, const fixture *from,
                      const char *kind, const char *name) {
   laci_buf *buf = buf_for(graph, value);
   if (fixture_read(from, kind, name, buf->f, buf->count) != buf->count)
     fail_msg("the fixture has no %s%s of %lld numbers", kind, name, (long long)buf->count);
-  laci_plain_set(run, value, buf);
+  laci_stepper_set(run, value, buf);
 }
 
-static void expect(const laci_plain *run, int value, const fixture *from, const char *kind,
+static void expect(const laci_stepper *run, int value, const fixture *from, const char *kind,
                    const char *name, double tolerance) {
-  const laci_buf *got = laci_plain_value(run, value);
+  const laci_buf *got = laci_stepper_value(run, value);
   assert_non_null(got);
   double *want = laci_alloc((size_t)got->count + 1, sizeof *want);
   int64_t n = fixture_read(from, kind, name, want, got->count);
@@ -98,28 +98,28 @@ static void check_network(const char *name, const char *net, int64_t batch, int 
   lac_error err = {0};
   fixture from;
   laci_graph *model;
-  laci_plain *run;
+  laci_stepper *run;
   (void)snprintf(path, sizeof path, "%s/tests/fixtures/gradient/%s.txt", LAC_SOURCE_DIR, name);
   assert_true(fixture_open(&from, path));
   if (net_read(net, &model, &err)) fail_msg("%s: %s", name, err.text);
   laci_training_graph *to = make_training(model, batch);
   assert_int_equal(to->n_params, n_params);
   assert_int_equal(to->n_stats, n_stats);
-  assert_int_equal(laci_plain_create(to->graph, NULL, NULL, NULL, &run, &err), LAC_OK);
+  assert_int_equal(walk_open(to->graph, NULL, &run, &err), LAC_OK);
   set_from(run, to->graph, to->images, &from, "", "x");
   set_from(run, to->graph, to->labels, &from, "", "labels");
   for (int at = 0; at < to->n_params; at++)
     set_from(run, to->graph, to->params[at].input, &from, "p/", to->params[at].name);
   for (int at = 0; at < to->n_stats; at++)
     set_from(run, to->graph, to->stats[at].input, &from, "p/", to->stats[at].name);
-  if (laci_plain_run_all(run, &err)) fail_msg("%s: %s", name, err.text);
+  if (walk_all(run, to->graph, &err)) fail_msg("%s: %s", name, err.text);
   /* Attributes are f32: 0.1, 1/6 and 0.001 are not quite what PyTorch has. */
   expect(run, to->loss, &from, "", "loss", 1e-8);
   for (int at = 0; at < to->n_params; at++)
     expect(run, to->params[at].gradient, &from, "g/", to->params[at].name, 1e-7);
   for (int at = 0; at < to->n_stats; at++)
     expect(run, to->stats[at].update, &from, "u/", to->stats[at].name, 1e-7);
-  laci_plain_destroy(run);
+  laci_stepper_destroy(run);
   laci_training_graph_destroy(to);
   laci_graph_destroy(model);
   laci_free(from.text);
@@ -204,9 +204,9 @@ static void attention_is_pytorchs(void **state) {
 /* ---- ResNet-20 */
 
 /** Sum and sum of squares against the fixture's two numbers. */
-static void expect_sums(const laci_plain *run, int value, const fixture *from, const char *kind,
+static void expect_sums(const laci_stepper *run, int value, const fixture *from, const char *kind,
                         const char *name) {
-  const laci_buf *got = laci_plain_value(run, value);
+  const laci_buf *got = laci_stepper_value(run, value);
   double want[2], sum = 0, squares = 0;
   assert_non_null(got);
   assert_int_equal(fixture_read(from, kind, name, want, 2), 2);
@@ -221,7 +221,7 @@ static void expect_sums(const laci_plain *run, int value, const fixture *from, c
 }
 
 /** The first images of CIFAR-10's first file, as the fixture's: x / 255, mean, deviation. */
-static bool set_cifar(laci_plain *run, const laci_training_graph *to) {
+static bool set_cifar(laci_stepper *run, const laci_training_graph *to) {
   static const double mean[] = {0.485, 0.456, 0.406}, deviation[] = {0.229, 0.224, 0.225};
   uint8_t record[3073];
   FILE *file = fopen(LAC_SOURCE_DIR "/../shared/data/cifar-10-batches-bin/data_batch_1.bin", "rb");
@@ -234,17 +234,17 @@ static bool set_cifar(laci_plain *run, const laci_training_graph *to) {
       x->f[image * 3072 + i] = (record[i + 1] / 255.0 - mean[i / 1024]) / deviation[i / 1024];
   }
   (void)fclose(file);
-  laci_plain_set(run, to->images, x);
-  laci_plain_set(run, to->labels, labels);
+  laci_stepper_set(run, to->images, x);
+  laci_stepper_set(run, to->labels, labels);
   return true;
 }
 
-static void set_stored(laci_plain *run, const laci_graph *model, int stored, int value) {
+static void set_stored(laci_stepper *run, const laci_graph *model, int stored, int value) {
   const laci_stored *from = &model->stored[stored];
   laci_type type = {.dtype = from->dtype, .shape = from->shape};
   laci_buf *buf;
   assert_int_equal(laci_buf_from_bytes(&type, from->bytes, from->size_bytes, &buf, NULL), LAC_OK);
-  laci_plain_set(run, value, buf);
+  laci_stepper_set(run, value, buf);
 }
 
 static void resnet20_of_cifar10_is_pytorchs(void **state) {
@@ -253,7 +253,7 @@ static void resnet20_of_cifar10_is_pytorchs(void **state) {
   fixture from;
   laci_onnx *file = NULL;
   laci_graph *model = NULL;
-  laci_plain *run = NULL;
+  laci_stepper *run = NULL;
   if (laci_onnx_load(LAC_SOURCE_DIR "/../shared/models/resnet20_cifar10.onnx", &file, &model, &err))
     skip();
   assert_int_equal(laci_onnx_settle(file, &err), LAC_OK);
@@ -262,13 +262,13 @@ static void resnet20_of_cifar10_is_pytorchs(void **state) {
   laci_training_graph *to = make_training(model, 16);
   assert_int_equal(to->n_params, 59);
   assert_int_equal(to->n_stats, 38);
-  assert_int_equal(laci_plain_create(to->graph, NULL, NULL, NULL, &run, &err), LAC_OK);
+  assert_int_equal(walk_open(to->graph, NULL, &run, &err), LAC_OK);
   bool there = set_cifar(run, to);
   for (int at = 0; at < to->n_params; at++)
     set_stored(run, model, to->params[at].stored, to->params[at].input);
   for (int at = 0; at < to->n_stats; at++)
     set_stored(run, model, to->stats[at].stored, to->stats[at].input);
-  if (there && laci_plain_run_all(run, &err)) fail_msg("%s", err.text);
+  if (there && walk_all(run, to->graph, &err)) fail_msg("%s", err.text);
   if (there) {
     expect(run, to->loss, &from, "", "loss", 1e-7);
     for (int at = 0; at < to->n_params; at++)
@@ -276,7 +276,7 @@ static void resnet20_of_cifar10_is_pytorchs(void **state) {
     for (int at = 0; at < to->n_stats; at++)
       expect_sums(run, to->stats[at].update, &from, "u/", to->stats[at].name);
   }
-  laci_plain_destroy(run);
+  laci_stepper_destroy(run);
   laci_training_graph_destroy(to);
   laci_graph_destroy(model);
   laci_onnx_destroy(file);

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "arch/arch.h"
-#include "engine/plain/plain.h"
+#include "support/walk.h"
 #include "base/rng.h"
 #include "graph/training_graph.h"
 #include "support/block_nets.h"
@@ -24,10 +24,10 @@ static laci_training_graph *make(const laci_graph *model, int64_t batch, bool re
 }
 
 /** Every input with numbers of its own, variances above zero. */
-static laci_plain *run(const laci_training_graph *g) {
+static laci_stepper *run(const laci_training_graph *g) {
   lac_error err = {0};
-  laci_plain *made;
-  assert_int_equal(laci_plain_create(g->graph, NULL, NULL, NULL, &made, &err), LAC_OK);
+  laci_stepper *made;
+  assert_int_equal(walk_open(g->graph, NULL, &made, &err), LAC_OK);
   for (int at = 0; at < g->graph->n_inputs; at++) {
     int value = g->graph->inputs[at];
     const laci_type *type = &g->graph->values[value].type;
@@ -38,15 +38,15 @@ static laci_plain *run(const laci_training_graph *g) {
       bool scores = value == g->labels;
       buf->f[i] = scores ? (double)(i % g->n_classes == i / g->n_classes) : 0.6 * x - 0.25;
     }
-    laci_plain_set(made, value, buf);
+    laci_stepper_set(made, value, buf);
   }
-  if (laci_plain_run_all(made, &err)) fail_msg("%s", err.text);
+  if (walk_all(made, g->graph, &err)) fail_msg("%s", err.text);
   return made;
 }
 
-static void expect_same(const laci_plain *a, int value_a, const laci_plain *b, int value_b,
+static void expect_same(const laci_stepper *a, int value_a, const laci_stepper *b, int value_b,
                         const char *name) {
-  const laci_buf *want = laci_plain_value(a, value_a), *got = laci_plain_value(b, value_b);
+  const laci_buf *want = laci_stepper_value(a, value_a), *got = laci_stepper_value(b, value_b);
   assert_non_null(want);
   assert_non_null(got);
   assert_int_equal(want->count, got->count);
@@ -92,7 +92,7 @@ static void check(const laci_graph *model, int64_t batch, const char *name) {
   if (again->n_again < 2) fail_msg("%s: %d nodes again", name, again->n_again);
   assert_int_equal(again->graph->n_nodes, once->graph->n_nodes + again->n_again);
   check_graph(again->graph, again->n_again);
-  laci_plain *a = run(once), *b = run(again);
+  laci_stepper *a = run(once), *b = run(again);
   expect_same(a, once->loss, b, again->loss, "loss");
   expect_same(a, once->logits, b, again->logits, "logits");
   assert_int_equal(once->n_params, again->n_params);
@@ -102,8 +102,8 @@ static void check(const laci_graph *model, int64_t batch, const char *name) {
   assert_int_equal(once->n_stats, again->n_stats);
   for (int at = 0; at < once->n_stats; at++)
     expect_same(a, once->stats[at].update, b, again->stats[at].update, once->stats[at].name);
-  laci_plain_destroy(a);
-  laci_plain_destroy(b);
+  laci_stepper_destroy(a);
+  laci_stepper_destroy(b);
   laci_training_graph_destroy(once);
   laci_training_graph_destroy(again);
 }

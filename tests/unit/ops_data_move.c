@@ -222,13 +222,13 @@ static void an_index_outside_fails_when_it_runs(void **state) {
   (void)state;
   lac_error err = {0};
   laci_graph *graph = NULL;
-  laci_plain *run = NULL;
+  laci_stepper *run = NULL;
   assert_int_equal(net_read(X23 "stored i 1 i64 = 2\ny = Gather(x, i)\noutput y", &graph, &err),
                    LAC_OK);
-  assert_int_equal(laci_plain_create(graph, NULL, NULL, NULL, &run, &err), LAC_OK);
-  assert_int_equal(laci_plain_run_all(run, &err), LAC_BAD_SHAPE);
+  assert_int_equal(walk_open(graph, NULL, &run, &err), LAC_OK);
+  assert_int_equal(walk_all(run, graph, &err), LAC_BAD_SHAPE);
   assert_string_equal(err.text, "Gather_0 (Gather): index 2 into an axis of size 2");
-  laci_plain_destroy(run);
+  laci_stepper_destroy(run);
   char text[256];
   coupling_text(graph, &graph->nodes[0], text,
                 sizeof text); /* nothing is said about such an axis */

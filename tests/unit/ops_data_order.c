@@ -124,16 +124,16 @@ static void blocks_of_scales_are_declined(void **state) {
   (void)state;
   lac_error err = {0};
   laci_graph *graph = NULL;
-  laci_plain *run = NULL;
+  laci_stepper *run = NULL;
   char text[256];
   const char *net =
       "stored x 2x2 i8\nstored s 2x1 = 1 2\ny = DequantizeLinear(x, s) axis=1 block_size=2\noutput "
       "y";
   assert_int_equal(net_read(net, &graph, &err), LAC_OK); /* inference knows less, that is all */
   assert_int_equal(graph->values[laci_graph_find_value(graph, "y")].type.shape.rank, -1);
-  assert_int_equal(laci_plain_create(graph, NULL, NULL, NULL, &run, &err), LAC_OK);
-  assert_int_equal(laci_plain_run_all(run, &err), LAC_UNSUPPORTED);
-  laci_plain_destroy(run);
+  assert_int_equal(walk_open(graph, NULL, &run, &err), LAC_OK);
+  assert_int_equal(walk_all(run, graph, &err), LAC_UNSUPPORTED);
+  laci_stepper_destroy(run);
   coupling_text(graph, &graph->nodes[0], text, sizeof text);
   assert_string_equal(text, ".. .. -> ?");
   laci_graph_destroy(graph);

@@ -2,6 +2,7 @@
  * The plain engine: stepping, real sizes where the file has symbols, how long values live, what it
  * refuses, replaced stored tensors, failing allocations. What operators compute is tested in
  * ops_*.c. */
+#include "engine/plain/plain.h"
 #include "support/op_case.h"
 
 static laci_graph *read_net(const char *text) {

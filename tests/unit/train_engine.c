@@ -12,7 +12,7 @@
 
 #include "arch/arch.h"
 #include "engine/engine.h"
-#include "engine/plain/plain.h"
+#include "support/walk.h"
 #include "base/rng.h"
 #include "train/trainer.h"
 
@@ -75,12 +75,12 @@ static void close_pair(pair *p) {
   laci_free(p->labels);
 }
 
-static void set_floats(laci_plain *run, const laci_graph *graph, int value, const float *from) {
+static void set_floats(laci_stepper *run, const laci_graph *graph, int value, const float *from) {
   laci_buf *buf;
   const laci_type *type = &graph->values[value].type;
   assert_int_equal(laci_buf_create(type->dtype, &type->shape, &buf, NULL), LAC_OK);
   for (int64_t at = 0; at < buf->count; at++) buf->f[at] = (double)from[at];
-  laci_plain_set(run, value, buf);
+  laci_stepper_set(run, value, buf);
 }
 
 /** Largest difference over the largest size; both zero: 0. */
@@ -95,13 +95,13 @@ static double difference(const laci_buf *want, const float *got) {
 }
 
 /** The plain engine with the trainer's inputs, run. */
-static laci_plain *run_plain(const pair *p) {
+static laci_stepper *run_plain(const pair *p) {
   lac_error err = {0};
-  laci_plain *run;
+  laci_stepper *run;
   const laci_training_graph *g = laci_trainer_graph(p->trainer);
   const laci_parameter *parameters = laci_trainer_parameters(p->trainer);
   int64_t n_statistics, at_statistic = 0;
-  assert_int_equal(laci_plain_create(g->graph, NULL, NULL, NULL, &run, &err), LAC_OK);
+  assert_int_equal(walk_open(g->graph, NULL, &run, &err), LAC_OK);
   set_floats(run, g->graph, g->images, p->images);
   set_floats(run, g->graph, g->labels, p->labels);
   for (int at = 0; at < g->n_params; at++) {
@@ -113,7 +113,7 @@ static laci_plain *run_plain(const pair *p) {
     set_floats(run, g->graph, g->stats[at].input, statistics + at_statistic);
     at_statistic += g->stats[at].count;
   }
-  if (laci_plain_run_all(run, &err)) fail_msg("%s", err.text);
+  if (walk_all(run, g->graph, &err)) fail_msg("%s", err.text);
   return run;
 }
 
@@ -134,12 +134,12 @@ static void check_steps(const pair *p, const char *arch) {
   }
 }
 
-static void check_statistics(const pair *p, const laci_plain *run, double tolerance) {
+static void check_statistics(const pair *p, const laci_stepper *run, double tolerance) {
   const laci_training_graph *g = laci_trainer_graph(p->trainer);
   int64_t n, at_statistic = 0;
   const float *statistics = laci_trainer_statistics(p->trainer, &n);
   for (int at = 0; at < g->n_stats; at++) {
-    double d = difference(laci_plain_value(run, g->stats[at].update), statistics + at_statistic);
+    double d = difference(laci_stepper_value(run, g->stats[at].update), statistics + at_statistic);
     if (!(d <= tolerance)) fail_msg("%s differs by %g", g->stats[at].name, d);
     at_statistic += g->stats[at].count;
   }
@@ -153,19 +153,19 @@ static void check(const char *arch, int size, int64_t batch, double tolerance) {
   const laci_training_graph *g = laci_trainer_graph(p.trainer);
   const laci_parameter *parameters = laci_trainer_parameters(p.trainer);
   check_steps(&p, arch);
-  laci_plain *run = run_plain(&p);
+  laci_stepper *run = run_plain(&p);
   float loss = run_fast(&p);
-  if (!(difference(laci_plain_value(run, g->loss), &loss) <= 1e-5)) {
-    fail_msg("loss %.9g, wanted %.9g", (double)loss, laci_plain_value(run, g->loss)->f[0]);
+  if (!(difference(laci_stepper_value(run, g->loss), &loss) <= 1e-5)) {
+    fail_msg("loss %.9g, wanted %.9g", (double)loss, laci_stepper_value(run, g->loss)->f[0]);
   }
   const float *gradients = laci_trainer_gradients(p.trainer);
   for (int at = 0; at < g->n_params; at++) {
-    double d = difference(laci_plain_value(run, g->params[at].gradient),
+    double d = difference(laci_stepper_value(run, g->params[at].gradient),
                           gradients + parameters[at].offset);
     if (!(d <= tolerance)) fail_msg("%s: %s differs by %g", arch, g->params[at].name, d);
   }
   check_statistics(&p, run, tolerance);
-  laci_plain_destroy(run);
+  laci_stepper_destroy(run);
   close_pair(&p);
 }
 
@@ -181,13 +181,13 @@ static void check_direction(const char *arch, int size, int64_t batch, bool bf16
   const laci_parameter *parameters = laci_trainer_parameters(p.trainer);
   double dot = 0, left = 0, right = 0;
   check_steps(&p, arch);
-  laci_plain *run = run_plain(&p);
+  laci_stepper *run = run_plain(&p);
   float loss = run_fast(&p);
-  double wanted = laci_plain_value(run, g->loss)->f[0];
+  double wanted = laci_stepper_value(run, g->loss)->f[0];
   if (!(fabs((double)loss - wanted) <= 2e-2 * wanted))
     fail_msg("loss %g, wanted %g", (double)loss, wanted);
   for (int at = 0; at < g->n_params; at++) {
-    const laci_buf *want = laci_plain_value(run, g->params[at].gradient);
+    const laci_buf *want = laci_stepper_value(run, g->params[at].gradient);
     const float *got = laci_trainer_gradients(p.trainer) + parameters[at].offset;
     for (int64_t i = 0; i < want->count; i++) {
       dot += want->f[i] * (double)got[i];
@@ -198,7 +198,7 @@ static void check_direction(const char *arch, int size, int64_t batch, bool bf16
   double cosine = dot / sqrt(left * right);
   if (!(cosine >= least_cosine)) fail_msg("%s: cosine %g of the gradients", arch, cosine);
   check_statistics(&p, run, 5e-2);
-  laci_plain_destroy(run);
+  laci_stepper_destroy(run);
   close_pair(&p);
 }
 
