@@ -6,9 +6,9 @@
  * KIND is malloc, mmap, open, read, write, fsync, rename, close, truncate, thread or fork; the N-th
  * call of that kind (from 1) fails; with + so do all later ones; with ! the process is killed just
  * before it, as by kill -9. With ? nothing fails. LAC_FAULT_COUNT=FILE gets the number of calls at
- * the end. malloc counts the calls of the program itself and of jansson and protobuf-c, not those
- * of oneDNN, OpenMP, graphviz and the C++ run time, which end the process when memory does (see
- * SECURITY.md); calls of a kind are counted in all threads together.
+ * the end. malloc, mmap and thread count the calls of the program itself and of jansson and
+ * protobuf-c, not those of oneDNN, OpenMP, graphviz and the C++ run time, which end the process
+ * when memory or threads do (see SECURITY.md); calls of a kind are counted in all threads together.
  *
  *     LAC_CUT=N:SHARE:FILE
  *
@@ -169,10 +169,11 @@ static bool fails(kind kind) {
   return true;
 }
 
-static bool memory_fails(void *caller) {
+/** Of what other libraries call, nothing fails. */
+static bool own_fails(kind kind, void *caller) {
   uintptr_t at = (uintptr_t)caller;
   for (int k = 0; k < fault.n_ranges; k++) {
-    if (at >= fault.ranges[k].begin && at < fault.ranges[k].end) return fails(KIND_malloc);
+    if (at >= fault.ranges[k].begin && at < fault.ranges[k].end) return fails(kind);
   }
   return false;
 }
@@ -183,11 +184,12 @@ static bool memory_fails(void *caller) {
     errno = cause;                  \
     return value;                   \
   }
-#define FAIL_MEMORY                                \
-  if (memory_fails(__builtin_return_address(0))) { \
-    errno = ENOMEM;                                \
-    return NULL;                                   \
+#define FAIL_OWN(kind, cause, value)                  \
+  if (own_fails(kind, __builtin_return_address(0))) { \
+    errno = cause;                                    \
+    return value;                                     \
   }
+#define FAIL_MEMORY FAIL_OWN(KIND_malloc, ENOMEM, NULL)
 
 /* ---- Memory: glibc's own names, since dlsym itself allocates ---- */
 
@@ -213,13 +215,13 @@ void *aligned_alloc(size_t alignment, size_t n) {
   return __libc_memalign(alignment, n);
 }
 int posix_memalign(void **to, size_t alignment, size_t n) {
-  if (memory_fails(__builtin_return_address(0))) return ENOMEM;
+  if (own_fails(KIND_malloc, __builtin_return_address(0))) return ENOMEM;
   *to = __libc_memalign(alignment, n);
   return *to ? 0 : ENOMEM;
 }
 void *mmap(void *at, size_t n, int protection, int flags, int fd, off_t offset) {
   cut_now();
-  FAIL_IF(KIND_mmap, ENOMEM, MAP_FAILED)
+  FAIL_OWN(KIND_mmap, ENOMEM, MAP_FAILED)
   void *mapped = NEXT(mmap)(at, n, protection, flags, fd, offset);
   cut_after(fd);
   return mapped;
@@ -336,7 +338,7 @@ int linkat(int folder, const char *from, int other, const char *to, int flags) {
 
 int pthread_create(pthread_t *thread, const pthread_attr_t *how, void *(*body)(void *),
                    void *context) {
-  if (fails(KIND_thread)) return EAGAIN;
+  if (own_fails(KIND_thread, __builtin_return_address(0))) return EAGAIN;
   return NEXT(pthread_create)(thread, how, body, context);
 }
 pid_t fork(void) {
