@@ -174,7 +174,7 @@ static void lower_train_grad(laci_net *net, const laci_fused *fused) {
   int64_t channels = laci_net_shape(net, node->inputs[1])->dims[1];
   lac_status st = laci_primitive_batch_norm_train(&hint, net->onednn, md, epsilon, flags);
   if (!st) { st = laci_primitive_batch_norm_gradient(&pd, net->onednn, md, epsilon, flags, hint); }
-  if (hint) laci_primitive_destroy(hint);
+  laci_primitive_destroy(hint);
   if (!laci_net_did(net, st, "gradient of batch norm")) return;
   int dy = laci_net_as(net, laci_net_read(net, node->inputs[0]), md, laci_net_dt(net));
   int scale = vector_input(net, node->inputs[2]);

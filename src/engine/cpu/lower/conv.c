@@ -341,7 +341,7 @@ static void lower_constant(laci_net *net, const laci_fused *whole) {
   if (to >= 0 && swish) swish_step(net, &fused, to);
   laci_net_bind(net, fused.output, to);
   laci_layout_destroy(c.bias);
-  if (attr) laci_posts_destroy(attr);
+  laci_posts_destroy(attr);
 }
 
 const laci_implementation laci_ways_conv[] = {

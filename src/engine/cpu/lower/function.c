@@ -45,7 +45,7 @@ static int slope_step(laci_net *net, const laci_fused *fused, const laci_functio
   const laci_layout *md = net->tensors[data].md;
   lac_status st = laci_primitive_function_train(&hint, net->onednn, f, md);
   if (!st) st = laci_primitive_function_gradient(&pd, net->onednn, f, md, hint);
-  if (hint) laci_primitive_destroy(hint);
+  laci_primitive_destroy(hint);
   if (!laci_net_did(net, st, "gradient of this function")) return -1;
   int from = laci_net_as(net, dy, md, laci_net_dt(net));
   int to = laci_net_result_like(net, from, true);

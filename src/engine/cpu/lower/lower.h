@@ -114,12 +114,11 @@ typedef struct laci_net_step {
   laci_net_code *code;       /* where there is no primitive */
   void *context;             /* code's own, of the net's memory */
   int n_args;
-  int *codes, *tensors; /* [n_args]; codes of code: 0, or oneDNN's for a scratchpad */
+  int *codes, *tensors; /* [n_args]; laci_arg; of code: none, or a scratchpad */
 } laci_net_step;
 
-/* ---- tensors.c: the words that implementations lower in. Ids are -1 after a failure, and may be
- * passed on.
- * ---- */
+/* ---- tensors.c: the words that implementations lower in ----
+ * Ids are -1 after a failure, and may be passed on. */
 
 /** Descriptor of a row-major tensor, of any layout. NULL after a failure. */
 laci_layout *laci_net_dense(laci_net *net, const laci_shape *shape, laci_element dt);

@@ -84,7 +84,7 @@ static pair choose_layout(laci_net *net, const named_binary *binary, pair from,
     p = try_layout(net, binary, from, layout, attr);
     bool quick = p.pd && !laci_primitive_is_reference(p.pd);
     if (quick || layout == 2 || net->status) break;
-    if (p.pd) laci_primitive_destroy(p.pd);
+    laci_primitive_destroy(p.pd);
     laci_net_take_back(net, mark);
   }
   return p;
@@ -111,7 +111,7 @@ static void binary_step(laci_net *net, const laci_fused *fused, const named_bina
       net, fused, p.pd, 3,
       (const int[][2]){{LACI_ARG_SRC, p.a}, {LACI_ARG_SRC_1, p.b}, {LACI_ARG_DST, to}});
   laci_net_bind(net, fused->output, to);
-  if (attr) laci_posts_destroy(attr);
+  laci_posts_destroy(attr);
 }
 
 static const named_binary *binary_of(const laci_node *node) {

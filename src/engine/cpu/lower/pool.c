@@ -198,7 +198,7 @@ static void lower_max_grad(laci_net *net, const laci_fused *fused) {
     }
     if (laci_net_did(net, st, "gradient of this pool"))
       gradient_step(net, fused, pd, net->workspaces[pool]);
-    if (hint) laci_primitive_destroy(hint);
+    laci_primitive_destroy(hint);
   }
   laci_layout_destroy(any);
 }
@@ -236,7 +236,7 @@ static void lower_average_grad(laci_net *net, const laci_fused *fused) {
     lac_status st = laci_primitive_pool_train(&hint, net->onednn, alg, mds, &window);
     if (!st) st = laci_primitive_pool_gradient(&pd, net->onednn, alg, mds, &window, hint);
     if (laci_net_did(net, st, "gradient of this pool")) gradient_step(net, fused, pd, -1);
-    if (hint) laci_primitive_destroy(hint);
+    laci_primitive_destroy(hint);
   }
   laci_layout_destroy(dx);
   laci_layout_destroy(dy);

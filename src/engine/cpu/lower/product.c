@@ -123,7 +123,7 @@ static void product(laci_net *net, const laci_fused *fused, const right *r, bool
   }
   laci_layout_destroy(w);
   laci_layout_destroy(dst);
-  if (attr) laci_posts_destroy(attr);
+  laci_posts_destroy(attr);
 }
 
 static bool gemm_fits(laci_net *net, const laci_fused *fused, const char **why) {
@@ -232,7 +232,7 @@ static void product_of_values(laci_net *net, const laci_fused *fused) {
   }
   laci_net_bind(net, fused->output, to);
   laci_layout_destroy(dst);
-  if (attr) laci_posts_destroy(attr);
+  laci_posts_destroy(attr);
 }
 
 /* ---- The lists ---- */

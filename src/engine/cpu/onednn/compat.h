@@ -3,8 +3,8 @@
  *
  * Version 3 made memory descriptors opaque, dropped the operation descriptors and changed a few
  * argument lists. Here a descriptor is a pointer in both (laci_md, owned; laci_md_view, borrowed),
- * and every primitive is described by one call, as version 3 does.Nothing else looks at the
- * version. */
+ * and every primitive is described by one call, as version 3 does. Nothing else looks
+ * at the version. Next: onednn_in.h, primitives.c, the readers. */
 #ifndef LACI_ENGINE_CPU_ONEDNN_COMPAT_H
 #define LACI_ENGINE_CPU_ONEDNN_COMPAT_H
 
