@@ -35,7 +35,7 @@ static lac_status infer(laci_infer *infer) {
   const laci_shape *x = &infer->in[0]->shape, *w = &infer->in[1]->shape;
   infer->out[0].dtype = infer->in[0]->dtype;
   if (n_spatial == 0) return LAC_OK;
-  laci_window window;
+  laci_node_window window;
   st = check_channels(infer, n_groups);
   if (!st) st = laci_conv_check_bias(infer, w->rank < 0 ? -1 : w->dims[0]);
   if (!st) st = laci_window_read(infer->node, n_spatial, w, &window, infer->err);
@@ -94,7 +94,7 @@ static void depthwise_planes(int64_t begin, int64_t end, void *context) {
 
 static lac_status eval(laci_eval *eval) {
   int64_t n_groups;
-  laci_window window;
+  laci_node_window window;
   laci_patches patches;
   const laci_shape *x = &eval->in[0]->shape, *w = &eval->in[1]->shape;
   lac_status st = laci_want_floats(eval);

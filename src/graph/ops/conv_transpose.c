@@ -13,7 +13,7 @@
 
 /** Sizes and pads of every spatial axis; x has known spatial sizes. */
 typedef struct plan {
-  laci_window window;
+  laci_node_window window;
   int64_t out[LACI_MAX_SPATIAL];
 } plan;
 

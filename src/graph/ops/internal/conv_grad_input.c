@@ -7,7 +7,7 @@
 
 static lac_status infer(laci_infer *infer) {
   int64_t n_groups = 1;
-  laci_window window;
+  laci_node_window window;
   laci_shape *dx = &infer->out[0].shape;
   lac_status st = laci_want_inputs(infer, 2, 2);
   if (!st) st = laci_shape_attr(infer->node, "input_shape", dx, infer->err);
@@ -32,7 +32,7 @@ static lac_status infer(laci_infer *infer) {
 
 static lac_status eval(laci_eval *eval) {
   int64_t n_groups;
-  laci_window window;
+  laci_node_window window;
   laci_patches patches;
   const laci_buf *w = eval->in[1];
   lac_status st = laci_want_floats(eval);

@@ -10,7 +10,7 @@
 static lac_status infer(laci_infer *infer) {
   int64_t n_groups = 1;
   int n_spatial = 0;
-  laci_window window;
+  laci_node_window window;
   lac_status st = laci_want_inputs(infer, 2, 2);
   if (!st) st = laci_conv_groups(infer->node, &n_groups, infer->err);
   if (!st) st = laci_conv_check_ranks(infer, &n_spatial);
@@ -83,7 +83,7 @@ static void run(int64_t begin, int64_t end, void *context) {
 }
 
 static lac_status eval(laci_eval *eval) {
-  laci_window window;
+  laci_node_window window;
   const laci_buf *x = eval->in[0];
   laci_buf *dy = (laci_buf *)eval->in[1];
   job j = {.x = x, .dy = dy, .dw = eval->out[0]->f};

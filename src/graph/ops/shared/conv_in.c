@@ -27,7 +27,7 @@ int64_t laci_patches_kernel(const laci_patches *p) {
 }
 
 lac_status laci_patches_init(laci_patches *patches, const laci_eval *eval,
-                             const laci_window *window) {
+                             const laci_node_window *window) {
   if (window->n_spatial > LACI_CONV_AXES) {
     return laci_node_fail(eval->node, eval->err, LAC_UNSUPPORTED,
                           "%d spatial axes, at most %d can be run", window->n_spatial,

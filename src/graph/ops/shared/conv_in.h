@@ -36,7 +36,7 @@ int64_t laci_patches_kernel(const laci_patches *patches);
 /** Fills the geometry from real shapes; `pad` of the axes is the caller's. Fails LAC_UNSUPPORTED
  *  beyond three axes. */
 LAC_MUST_CHECK lac_status laci_patches_init(laci_patches *patches, const laci_eval *eval,
-                                            const laci_window *window);
+                                            const laci_node_window *window);
 
 /** A laci_gemm_pack_b; the context is a laci_patches. */
 laci_gemm_pack_b laci_patches_pack;

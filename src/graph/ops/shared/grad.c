@@ -35,7 +35,7 @@ lac_status laci_infer_equal(laci_infer *infer, int first, int last) {
   return st;
 }
 
-void laci_window_attrs_fill(laci_window_attrs *attrs, const laci_window *window) {
+void laci_window_attrs_fill(laci_window_attrs *attrs, const laci_node_window *window) {
   int n = window->n_spatial;
   for (int at = 0; at < n; at++) {
     attrs->kernel[at] = window->axis[at].kernel;
@@ -53,7 +53,7 @@ void laci_window_attrs_fill(laci_window_attrs *attrs, const laci_window *window)
 
 lac_status laci_window_attrs_init(laci_window_attrs *attrs, const laci_node *node,
                                   const laci_shape *x, const laci_shape *weight, lac_error *err) {
-  laci_window window;
+  laci_node_window window;
   lac_status st = laci_window_read(node, x->rank - 2, weight, &window, err);
   if (st) return st;
   for (int at = 0; at < window.n_spatial; at++)

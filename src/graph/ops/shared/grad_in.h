@@ -32,7 +32,7 @@ LAC_MUST_CHECK lac_status laci_window_attrs_init(laci_window_attrs *attrs, const
                                                  const laci_shape *x, const laci_shape *weight,
                                                  lac_error *err);
 /** From a window whose pads are resolved; neither group nor ceil_mode. */
-void laci_window_attrs_fill(laci_window_attrs *attrs, const laci_window *window);
+void laci_window_attrs_fill(laci_window_attrs *attrs, const laci_node_window *window);
 /** Adds input_shape. */
 void laci_window_attrs_shape(laci_window_attrs *attrs, const laci_shape *shape);
 

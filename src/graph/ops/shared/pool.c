@@ -11,7 +11,7 @@ lac_status laci_pooling_infer(laci_infer *infer) {
   const laci_shape *x = laci_in_shape(infer, 0);
   infer->out[0].dtype = infer->in[0]->dtype;
   if (!x) return LAC_OK;
-  laci_window window;
+  laci_node_window window;
   st = laci_window_read(infer->node, x->rank - 2, NULL, &window, infer->err);
   if (st) return st;
   laci_shape *y = &infer->out[0].shape;
@@ -30,7 +30,7 @@ typedef struct reach {
 
 typedef struct job {
   const laci_pooling *pooling;
-  const laci_window *window;
+  const laci_node_window *window;
   const laci_buf *x;
   laci_buf *y, *indices;
   int64_t in_plane, out_plane;
@@ -111,7 +111,7 @@ lac_status laci_pooling_eval(const laci_eval *eval, const laci_pooling *pooling,
                              laci_buf *indices) {
   const laci_buf *x = eval->in[0];
   laci_buf *y = eval->out[0];
-  laci_window window;
+  laci_node_window window;
   lac_status st = laci_window_read(eval->node, x->shape.rank - 2, NULL, &window, eval->err);
   if (st) return st;
   if (!x->f != !y->f || (indices && !indices->i)) {
@@ -156,7 +156,7 @@ static void spread_planes(int64_t begin, int64_t end, void *context) {
 
 lac_status laci_pooling_spread(const laci_eval *eval, const laci_buf *y, laci_buf *x,
                                bool with_pad) {
-  laci_window window;
+  laci_node_window window;
   lac_status st = laci_want_floats(eval);
   if (!st) st = laci_window_read(eval->node, x->shape.rank - 2, NULL, &window, eval->err);
   if (st) return st;
@@ -175,7 +175,7 @@ lac_status laci_pooling_spread(const laci_eval *eval, const laci_buf *y, laci_bu
 }
 
 lac_status laci_pooling_check(laci_infer *infer, const laci_shape *x) {
-  laci_window window;
+  laci_node_window window;
   laci_shape y = *x;
   lac_status st = laci_window_read(infer->node, x->rank - 2, NULL, &window, infer->err);
   if (!st) st = laci_window_infer(infer, &window, x, &y);

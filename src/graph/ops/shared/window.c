@@ -35,7 +35,7 @@ static lac_status read_ints(const laci_node *node, const char *name, size_t want
   return LAC_OK;
 }
 
-static lac_status read_auto_pad(const laci_node *node, laci_window *window, lac_error *err) {
+static lac_status read_auto_pad(const laci_node *node, laci_node_window *window, lac_error *err) {
   static const char *const names[] = {[LACI_PAD_NOTSET] = "NOTSET",
                                       [LACI_PAD_VALID] = "VALID",
                                       [LACI_PAD_SAME_UPPER] = "SAME_UPPER",
@@ -78,14 +78,14 @@ static lac_status read_kernel(const laci_node *node, const laci_shape *weight, i
 }
 
 lac_status laci_window_read(const laci_node *node, int n_spatial, const laci_shape *weight,
-                            laci_window *window, lac_error *err) {
+                            laci_node_window *window, lac_error *err) {
   int64_t kernel[LACI_MAX_SPATIAL], strides[LACI_MAX_SPATIAL], dilations[LACI_MAX_SPATIAL];
   int64_t pads[2 * LACI_MAX_SPATIAL] = {0};
   if (n_spatial < 1 || n_spatial > LACI_MAX_SPATIAL) {
     return laci_node_fail(node, err, LAC_BAD_SHAPE, "the input has %d axes, wanted 3 to %d",
                           n_spatial + 2, LACI_MAX_RANK);
   }
-  *window = (laci_window){.n_spatial = n_spatial};
+  *window = (laci_node_window){.n_spatial = n_spatial};
   for (int at = 0; at < n_spatial; at++) strides[at] = dilations[at] = 1;
   size_t n = (size_t)n_spatial;
   lac_status st = read_kernel(node, weight, n_spatial, kernel, err);
@@ -106,7 +106,7 @@ lac_status laci_window_read(const laci_node *node, int n_spatial, const laci_sha
   return LAC_OK;
 }
 
-int64_t laci_window_out_size(laci_window *window, int spatial, int64_t in_size) {
+int64_t laci_window_out_size(laci_node_window *window, int spatial, int64_t in_size) {
   laci_window_axis *a = &window->axis[spatial];
   int64_t reach = (a->kernel - 1) * a->dilation + 1;
   if (window->auto_pad == LACI_PAD_SAME_UPPER || window->auto_pad == LACI_PAD_SAME_LOWER) {
@@ -125,7 +125,7 @@ int64_t laci_window_out_size(laci_window *window, int spatial, int64_t in_size) 
 }
 
 /** Without the numbers: stride 1 with as much padding as the kernel takes away keeps the size. */
-static bool keeps_size(const laci_window *window, int spatial) {
+static bool keeps_size(const laci_node_window *window, int spatial) {
   const laci_window_axis *a = &window->axis[spatial];
   if (a->stride != 1) return false;
   if (window->auto_pad == LACI_PAD_SAME_UPPER || window->auto_pad == LACI_PAD_SAME_LOWER)
@@ -133,7 +133,7 @@ static bool keeps_size(const laci_window *window, int spatial) {
   return a->kernel > 0 && a->pad_begin + a->pad_end == (a->kernel - 1) * a->dilation;
 }
 
-lac_status laci_window_infer(laci_infer *infer, laci_window *window, const laci_shape *x,
+lac_status laci_window_infer(laci_infer *infer, laci_node_window *window, const laci_shape *x,
                              laci_shape *out) {
   for (int at = 0; at < window->n_spatial; at++) {
     int64_t size = x->dims[at + 2];

@@ -21,27 +21,27 @@ typedef struct laci_window_axis {
   int64_t stride, dilation, pad_begin, pad_end;
 } laci_window_axis;
 
-typedef struct laci_window {
+typedef struct laci_node_window {
   int n_spatial;
   laci_auto_pad auto_pad;
   bool ceil_mode;
   laci_window_axis axis[LACI_MAX_SPATIAL];
-} laci_window;
+} laci_node_window;
 
 /** Fills `window` from the node's attributes. `weight`, if given, is a convolution's weight and
  *  supplies the kernel where kernel_shape is absent (and must agree with it where it is not). Fails
  *  LAC_BAD_SHAPE naming the attribute. */
 LAC_MUST_CHECK lac_status laci_window_read(const laci_node *node, int n_spatial,
-                                           const laci_shape *weight, laci_window *window,
+                                           const laci_shape *weight, laci_node_window *window,
                                            lac_error *err);
 
 /** Output size along a spatial axis, for a known input size; sets that axis' pads where auto_pad
  *  asks for it. <= 0: the window does not fit. The kernel must be known. */
-int64_t laci_window_out_size(laci_window *window, int spatial, int64_t in_size);
+int64_t laci_window_out_size(laci_node_window *window, int spatial, int64_t in_size);
 
 /** out[2 ..] for every spatial axis of x, with symbols where sizes are unknown. Fails
  *  LAC_BAD_SHAPE. */
-LAC_MUST_CHECK lac_status laci_window_infer(laci_infer *infer, laci_window *window,
+LAC_MUST_CHECK lac_status laci_window_infer(laci_infer *infer, laci_node_window *window,
                                             const laci_shape *x, laci_shape *out);
 
 #endif
