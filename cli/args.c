@@ -68,6 +68,18 @@ bool option_shown(const option_row *option, verb_id verb) {
   return (option->verbs >> verb & 1) && option->help[0];
 }
 
+void options_print(FILE *out, verb_id verb, const char *title, option_printer *print) {
+  const char *group = NULL;
+  for (int i = 0; i < n_options; i++) {
+    const option_row *option = &option_table[i];
+    if (option->kind == OPTION_HEAD) group = option->name;
+    if (!option_shown(option, verb)) continue;
+    if (group) fprintf(out, title, group);
+    group = NULL;
+    print(out, option, verb);
+  }
+}
+
 /* Its place in words_table, or -1. */
 static int words_of(const option_row *option, verb_id verb) {
   for (int i = 0; i < N_WORDS; i++) {

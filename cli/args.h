@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "lacuna/status.h"
 
@@ -105,6 +106,10 @@ LAC_MUST_CHECK lac_status verb_find(const char *word, verb_id *verb, lac_error *
 
 /** True for options that help, manual and completions show under this verb. */
 bool option_shown(const option_row *option, verb_id verb);
+typedef void option_printer(FILE *out, const option_row *option, verb_id verb);
+/** Every option that the verb shows, by `print`, below the titles of their groups; `title` is the
+ * format of a title. */
+void options_print(FILE *out, verb_id verb, const char *title, option_printer *print);
 
 /** What this verb's help says of the option, and how it calls its value (NULL: it takes none). */
 const char *option_help(const option_row *option, verb_id verb);

@@ -62,18 +62,6 @@ static void print_option(FILE *out, const option_row *option, verb_id verb) {
 }
 
 /* Groups of options, each below its title. */
-static void print_options(FILE *out, verb_id verb) {
-  const char *title = NULL;
-  for (int i = 0; i < n_options; i++) {
-    const option_row *option = &option_table[i];
-    if (option->kind == OPTION_HEAD) title = option->name;
-    if (!option_shown(option, verb)) continue;
-    if (title) fprintf(out, "\n%s:\n", title);
-    title = NULL;
-    print_option(out, option, verb);
-  }
-}
-
 static void print_examples(FILE *out, verb_id verb) {
   int columns = help_columns(out);
   fprintf(out, "\nExamples:\n");
@@ -113,7 +101,7 @@ void help_print(FILE *out, verb_id verb) {
   fprintf(out, "usage: lacuna %s [options]%s%s\n\n", row->name, row->operands[0] ? " " : "",
           row->operands);
   print_wrapped(out, row->description);
-  print_options(out, verb);
+  options_print(out, verb, "\n%s:\n", print_option);
   print_examples(out, verb);
   fprintf(out, "\n");
   print_wrapped(out,

@@ -48,18 +48,6 @@ static void print_option(FILE *out, const option_row *option, verb_id verb) {
   fprintf(out, ".\n");
 }
 
-static void print_options(FILE *out, verb_id verb) {
-  const char *title = NULL;
-  for (int i = 0; i < n_options; i++) {
-    const option_row *option = &option_table[i];
-    if (option->kind == OPTION_HEAD) title = option->name;
-    if (!option_shown(option, verb)) continue;
-    if (title) fprintf(out, ".SS %s\n", title);
-    title = NULL;
-    print_option(out, option, verb);
-  }
-}
-
 static void print_examples(FILE *out, verb_id verb) {
   fprintf(out, ".SH EXAMPLES\n");
   for (int i = 0; i < n_examples; i++) {
@@ -114,7 +102,7 @@ void manual_print(FILE *out, verb_id verb) {
   if (row->operands[0]) fprintf(out, ".I %s\n", row->operands);
   print_section(out, "DESCRIPTION", row->description);
   fprintf(out, ".SH OPTIONS\n");
-  print_options(out, verb);
+  options_print(out, verb, ".SS %s\n", print_option);
   fprintf(out, ".PP\n");
   print_roff(out,
              "A value may follow after a space or =, _ in names is -, every switch has a --no- "
