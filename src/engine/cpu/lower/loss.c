@@ -12,7 +12,9 @@ typedef struct rows {
 /** log of the sum of exp over a row. */
 static double log_sum(const float *row, int64_t n) {
   double top = (double)row[0], sum = 0;
-  for (int64_t c = 1; c < n; c++) top = fmax(top, (double)row[c]);
+  for (int64_t c = 1; c < n; c++) { /* by fmax, gcc 12 for 64-bit ARM does not end well */
+    if ((double)row[c] > top) top = (double)row[c];
+  }
   for (int64_t c = 0; c < n; c++) sum += exp((double)row[c] - top);
   return top + log(sum);
 }
