@@ -5,12 +5,14 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <fnmatch.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "base/folder.h"
@@ -34,14 +36,14 @@ static bool is_passed_over(const char *name) {
  * the checkpoints of the one before already. */
 static lac_status check_log(const char *folder, lac_error *err) {
   char path[PATH_MAX];
-  struct stat found;
-  int n = snprintf(path, sizeof path, "%s/" LACI_RUN_LOG, folder);
-  if (n < 0 || (size_t)n >= sizeof path || lstat(path, &found) != 0 || S_ISREG(found.st_mode)) {
-    return LAC_OK;
-  }
-  return laci_fail(
-      err, LAC_BAD_FILE, "%s: %s", path,
-      S_ISLNK(found.st_mode) ? "it is a link, which is not followed" : "not a regular file");
+  int in = -1, log = -1;
+  (void)snprintf(path, sizeof path, "%s/" LACI_RUN_LOG, folder);
+  lac_status st = laci_folder_enter(folder, &in, err);
+  if (st) return st;
+  st = laci_folder_open_file(in, LACI_RUN_LOG, path, O_RDONLY, &log, err);
+  (void)close(in);
+  if (log >= 0) (void)close(log);
+  return st == LAC_NOT_FOUND ? LAC_OK : st;
 }
 
 lac_status laci_run_folder_check(const char *folder, lac_error *err) {

@@ -56,14 +56,9 @@ static void gather_step(laci_net *net, const laci_fused *fused, gather *g) {
   laci_net_bind(net, fused->output, to);
 }
 
-static int64_t axis_of(const laci_net *net, const laci_node *node) {
-  int64_t axis = laci_node_int(node, "axis", 0);
-  return axis < 0 ? axis + laci_net_shape(net, node->inputs[0])->rank : axis;
-}
-
 static bool rows_fit(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_node *node = &net->graph->nodes[fused->node];
-  int64_t axis = axis_of(net, node);
+  int64_t axis = laci_move_axis(net, node, node->inputs[0]);
   *why = "indices or an axis of this kind";
   return !laci_net_is_float(net, node->inputs[1]) && axis >= 0 &&
          axis < laci_net_shape(net, node->inputs[0])->rank;
@@ -71,7 +66,8 @@ static bool rows_fit(laci_net *net, const laci_fused *fused, const char **why) {
 
 /** One index that is known, of floats that are not: where it stands. */
 static bool read_index(laci_net *net, const laci_node *node, int64_t *index) {
-  int64_t size = laci_net_shape(net, node->inputs[0])->dims[axis_of(net, node)];
+  int64_t size =
+      laci_net_shape(net, node->inputs[0])->dims[laci_move_axis(net, node, node->inputs[0])];
   double x = 0;
   if (!laci_net_is_float(net, node->inputs[0]) || laci_net_is_constant(net, node->inputs[0]))
     return false;
@@ -93,7 +89,7 @@ static bool index_fits(laci_net *net, const laci_fused *fused, const char **why)
 static void lower_index(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->graph->nodes[fused->node];
   laci_shape part = *laci_net_shape(net, node->inputs[0]);
-  int64_t offsets[LACI_MAX_RANK] = {0}, axis = axis_of(net, node);
+  int64_t offsets[LACI_MAX_RANK] = {0}, axis = laci_move_axis(net, node, node->inputs[0]);
   int from = laci_net_read(net, node->inputs[0]);
   if (!read_index(net, node, &offsets[axis])) return;
   part.dims[axis] = 1;
@@ -103,7 +99,7 @@ static void lower_index(laci_net *net, const laci_fused *fused) {
 static void lower_rows(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->graph->nodes[fused->node];
   const laci_shape *x = laci_net_shape(net, node->inputs[0]);
-  int64_t axis = axis_of(net, node);
+  int64_t axis = laci_move_axis(net, node, node->inputs[0]);
   gather *g = laci_net_new(net, 1, sizeof *g);
   if (!g) return;
   *g = (gather){.outer = laci_shape_count_range(x, 0, (int)axis),

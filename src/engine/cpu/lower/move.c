@@ -92,14 +92,14 @@ int laci_move_part(laci_net *net, int tensor, const laci_shape *shape, const int
   return laci_net_view(net, tensor, shape, md, true);
 }
 
-static int64_t split_axis(const laci_net *net, const laci_node *node) {
+int64_t laci_move_axis(const laci_net *net, const laci_node *node, int value) {
   int64_t axis = laci_node_int(node, "axis", 0);
-  return axis < 0 ? axis + laci_net_shape(net, node->inputs[0])->rank : axis;
+  return axis < 0 ? axis + laci_net_shape(net, value)->rank : axis;
 }
 
 static bool split_fits(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_node *node = &net->graph->nodes[fused->node];
-  int64_t axis = split_axis(net, node);
+  int64_t axis = laci_move_axis(net, node, node->inputs[0]);
   *why = "integers";
   if (!laci_net_is_float(net, node->inputs[0]) || axis < 0 ||
       axis >= laci_net_shape(net, node->inputs[0])->rank) {
@@ -114,7 +114,7 @@ static bool split_fits(laci_net *net, const laci_fused *fused, const char **why)
 
 static void lower_split(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->graph->nodes[fused->node];
-  int64_t axis = split_axis(net, node), offsets[LACI_MAX_RANK] = {0};
+  int64_t axis = laci_move_axis(net, node, node->inputs[0]), offsets[LACI_MAX_RANK] = {0};
   int from = laci_net_read(net, node->inputs[0]);
   for (int at = 0; at < node->n_outputs && !net->status; at++) {
     const laci_shape *y = laci_net_shape(net, node->outputs[at]);
