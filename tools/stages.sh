@@ -48,7 +48,12 @@ interop() {
   return "$code"
 }
 
-build() { cmake --preset "$1" > /dev/null && cmake --build "build/$1"; }
+# build PRESET [options of cmake --build]
+build() {
+  local preset=$1
+  shift
+  cmake --preset "$preset" > /dev/null && cmake --build "build/$preset" "$@"
+}
 
 stages_end() {
   if ((${#failed_stages[@]})); then printf 'failed: %s\n' "${failed_stages[@]}"; fi
