@@ -66,7 +66,8 @@ static lac_status start(worker *w, char **argv, bool remat, lac_error *err) {
   float loss = 0;
   lac_status st = laci_arch_build(&(laci_arch_options){.name = argv[1]}, &w->model, err);
   laci_trainer_options options = {
-      .graph = {.batch = strtol(argv[2], NULL, 10), .remat = remat},
+      .graph = {.batch = strtol(argv[2], NULL, 10)},
+      .remat = remat,
       .optimizer = laci_optimizer_options_default(LACI_OPTIMIZER_SGD),
       .threads = (int)strtol(argv[4], NULL, 10),
       .bf16 = strcmp(argv[3], "bf16") == 0,

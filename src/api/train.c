@@ -69,7 +69,6 @@ static lac_status check_images(const training *t, lac_error *err) {
 static laci_training_options graph_options(const training *t) {
   const laci_recipe *p = &t->plan.prepare;
   return (laci_training_options){.batch = t->plan.batch,
-                                 .remat = t->options->remat,
                                  .image = {3, {laci_recipe_channels(p), p->height, p->width}}};
 }
 
@@ -175,8 +174,9 @@ static void tell_plan(const laci_trainer *trainer, bool remat) {
   laci_log(LAC_LOG_DEBUG, "memory of training as planned: %.1f MB",
            (double)laci_trainer_memory(trainer) / 1e6);
   if (remat) {
-    laci_log(LAC_LOG_DEBUG, "computed again for gradients: %d of %d nodes%s", g->n_again,
-             g->graph->n_nodes - g->n_again, g->n_again ? "" : ", since none would save memory");
+    int n = laci_engine_planned(laci_trainer_engine(trainer)).n_recomputed;
+    laci_log(LAC_LOG_DEBUG, "computed again for gradients: %d of %d nodes%s", n, g->graph->n_nodes,
+             n > 0 ? "" : ", since none would save memory");
   }
 }
 
@@ -255,6 +255,7 @@ static lac_status make_trainer(training *t, const lac_mask *mask, lac_error *err
                             .engine = t->options->engine,
                             .threads = t->options->threads,
                             .bf16 = t->options->dtype == LAC_DTYPE_BF16,
+                            .remat = t->options->remat,
                             .weights = weights,
                             .n_weights = n_weights,
                             .budget = &budget};
@@ -480,7 +481,6 @@ lac_status lac_train(lac_model *model, const char *data, const lac_mask *mask,
 static lac_status check_graph(const training *t, lac_error *err) {
   laci_training_options o = graph_options(t);
   laci_training_graph *graph = NULL;
-  o.remat = false;
   lac_status st = laci_training_graph_create(t->model->graph, &o, &graph, err);
   if (!st) st = check_fit(t, graph, err);
   laci_training_graph_destroy(graph);

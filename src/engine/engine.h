@@ -68,6 +68,10 @@ typedef struct laci_engine_options {
   bool bf16;          /* activations and weights in bf16 between steps */
   bool early_outputs; /* no output's buffer is an input's: each may be written as soon as it is
                          there, and takes no memory from then on */
+  int recompute;      /* > 0: the graph's first so many nodes are a forward part, and those of its
+                         values that only nodes behind it still read may be computed once more for
+                         them, where a run needs less memory so: the same bits, in more time. 0: no
+                         value is. An engine that plans no memory takes no notice */
   const laci_input_shape *shapes; /* of inputs; sizes that the file leaves open must be here */
   int n_shapes;
   laci_engine_fetch *fetch; /* NULL: stored bytes are read where they are */
@@ -82,6 +86,7 @@ typedef struct laci_engine_options {
 typedef struct laci_engine_memory {
   size_t arena_bytes;  /* of all that lives between steps */
   size_t weight_bytes; /* of weights in the engine's own layouts */
+  int n_recomputed;    /* nodes that are computed twice, so that the arena is smaller */
 } laci_engine_memory;
 
 /** What a step is, for reports. Views; they die with the engine. */
@@ -91,6 +96,7 @@ typedef struct laci_engine_step {
   const char *what;   /* with all that was fused into it */
   const char *kernel; /* the library's name, "plain", or "own" for a copy of ours */
   bool plain;         /* by the operator's own evaluation: there is no fast form */
+  bool recomputed;    /* for the second time: laci_engine_options.recompute */
   int64_t flops;      /* multiplications and additions of a product; 0 for all else */
   int64_t bytes_read, bytes_written; /* every operand and result once */
 } laci_engine_step;

@@ -81,11 +81,8 @@ int laci_graph_value(laci_graph *graph, const char *name) {
   }
   graph->values = array;
   if (!laci_name_add(&graph->names->values, copy, graph->n_values)) return -1;
-  graph->values[graph->n_values] = (laci_value){.name = copy,
-                                                .type.shape = laci_shape_unknown(),
-                                                .producer = -1,
-                                                .stored = -1,
-                                                .repeats = -1};
+  graph->values[graph->n_values] =
+      (laci_value){.name = copy, .type.shape = laci_shape_unknown(), .producer = -1, .stored = -1};
   return graph->n_values++;
 }
 

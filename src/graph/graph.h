@@ -35,7 +35,6 @@ typedef struct laci_value {
   laci_type type;   /* declared in the file, refined by inference */
   int producer;     /* node, or -1: graph input or stored */
   int stored;       /* stored tensor, or -1 */
-  int repeats;      /* the value that this one computes once more, bit for bit (remat.h), or -1 */
   bool is_input, is_output;
   int n_readers;
   const int *readers; /* nodes that read it (inputs or captures), ascending, each once */

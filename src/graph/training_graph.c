@@ -13,7 +13,6 @@
 #include "graph/infer.h"
 #include "graph/op.h"
 #include "graph/ops/shared/op_in.h"
-#include "graph/remat.h"
 #include "graph/training_in.h"
 
 typedef struct job {
@@ -439,13 +438,9 @@ static lac_status build(job *j) {
   if (!st) st = finish(j); /* sizes, for the labels and for the rules */
   if (!st) st = add_loss(j);
   if (!st) st = finish(j);
-  int n_forward = j->to->graph->n_nodes;
+  j->to->n_forward = j->to->graph->n_nodes;
   if (!st) st = add_gradients(j);
   if (!st) st = add_outputs(j);
-  if (!st && j->options->remat) {
-    st = laci_graph_finish(j->to->graph, j->err); /* who reads what */
-    if (!st) st = laci_remat_apply(j->to->graph, n_forward, &j->to->n_again, j->err);
-  }
   return st ? st : finish(j);
 }
 

@@ -41,7 +41,7 @@ typedef struct laci_training_graph {
   int images, labels; /* inputs; labels are class probabilities, f32 [batch, n_classes] */
   int loss, logits;   /* outputs: [], [batch, n_classes] */
   int64_t batch, n_classes;
-  int n_again; /* nodes of the forward part that are computed again for gradients */
+  int n_forward; /* the first so many nodes are the forward part, all others its gradients */
   int n_params, n_stats;
   laci_training_param *params; /* in the order of the model's stored tensors */
   laci_training_stat *stats;
@@ -50,8 +50,6 @@ typedef struct laci_training_graph {
 typedef struct laci_training_options {
   int64_t batch;        /* images a run, at least 1 */
   bool keep_statistics; /* BatchNormalization as in inference: statistics are constants */
-  bool remat;           /* less memory, more work: what is cheap to hold is kept, the rest computed
-                           again when gradients need it (remat.h) */
   laci_shape image; /* [channels, height, width] where the model leaves them open; rank 0: not */
 } laci_training_options;
 

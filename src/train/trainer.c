@@ -143,6 +143,7 @@ static lac_status plan(laci_trainer *t, const laci_graph *model,
                                  .threads = options->threads,
                                  .bf16 = options->bf16,
                                  .early_outputs = true,
+                                 .recompute = options->remat ? t->graph->n_forward : 0,
                                  .weights = weights,
                                  .n_weights = n_weights,
                                  .budget = options->budget};

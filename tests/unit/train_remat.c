@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Training with values computed again, on the fast engine: weights, statistics and losses have the
  * bits of a training without, in f32 and in bf16, and a step takes less memory. One that is
- * continued the other way ends the same, too. (The pass itself: graph_remat.c.) */
+ * continued the other way ends the same, too. (Every value of a step: engine_remat.c.) */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -27,10 +27,11 @@ typedef struct pair {
 } pair;
 
 /** False: this processor has no bf16. */
-static bool open_trainer(const laci_graph *model, laci_training_options graph, bool bf16,
-                         laci_trainer **trainer) {
+static bool open_trainer(const laci_graph *model, const laci_training_options *graph, bool bf16,
+                         bool remat, laci_trainer **trainer) {
   lac_error err = {0};
-  laci_trainer_options o = {.graph = graph,
+  laci_trainer_options o = {.graph = *graph,
+                            .remat = remat,
                             .optimizer = laci_optimizer_options_default(LACI_OPTIMIZER_SGD),
                             .threads = 1,
                             .bf16 = bf16};
@@ -51,12 +52,11 @@ static void open_blocks(laci_trainer *trainer) {
   }
 }
 
-static bool open_pair(pair *p, const laci_graph *model, laci_training_options graph, bool bf16) {
+static bool open_pair(pair *p, const laci_graph *model, const laci_training_options *graph,
+                      bool bf16) {
   *p = (pair){.n_labels = 0};
-  graph.remat = false;
-  if (!open_trainer(model, graph, bf16, &p->once)) return false;
-  graph.remat = true;
-  assert_true(open_trainer(model, graph, bf16, &p->again));
+  if (!open_trainer(model, graph, bf16, false, &p->once)) return false;
+  assert_true(open_trainer(model, graph, bf16, true, &p->again));
   open_blocks(p->once);
   open_blocks(p->again);
   const laci_training_graph *g = laci_trainer_graph(p->once);
@@ -114,10 +114,12 @@ static void compare(const pair *p, const char *name) {
 static void check(const laci_graph *model, laci_training_options graph, bool bf16, double share,
                   const char *name) {
   pair p;
-  if (!open_pair(&p, model, graph, bf16)) return;
-  if (laci_trainer_graph(p.again)->n_again == 0) fail_msg("%s: nothing is computed again", name);
-  size_t more = laci_engine_planned(laci_trainer_engine(p.once)).arena_bytes;
-  size_t less = laci_engine_planned(laci_trainer_engine(p.again)).arena_bytes;
+  if (!open_pair(&p, model, &graph, bf16)) return;
+  const laci_engine_memory once = laci_engine_planned(laci_trainer_engine(p.once));
+  const laci_engine_memory again = laci_engine_planned(laci_trainer_engine(p.again));
+  size_t more = once.arena_bytes, less = again.arena_bytes;
+  assert_int_equal(once.n_recomputed, 0);
+  if (again.n_recomputed == 0) fail_msg("%s: nothing is computed again", name);
   if (!((double)less <= share * (double)more))
     fail_msg("%s%s: %zu bytes of values, %zu without", name, bf16 ? ", bf16" : "", less, more);
   for (uint64_t batch = 0; batch < 3; batch++) {
@@ -178,37 +180,37 @@ static void check_file(const char *name, int size, int64_t batch, double share) 
 
 static void residual_networks_keep_their_bits(void **state) {
   (void)state;
-  check_arch("digits", 8, 32, 0.99);
-  check_arch("cifar-resnet20", 32, 8, 0.7);
-  check_arch("resnet18", 64, 8, 0.98);
-  check_arch("resnet50", 64, 8, 0.98);
+  check_arch("digits", 8, 32, 0.9);
+  check_arch("cifar-resnet20", 32, 8, 0.5);
+  check_arch("resnet18", 64, 8, 0.95);
+  check_arch("resnet50", 64, 8, 0.85);
 }
 
 static void joins_keep_their_bits(void **state) {
   (void)state;
-  check_blocks(BLOCK_JOINS, 6, 16, 0.8);
+  check_blocks(BLOCK_JOINS, 6, 16, 0.6);
 }
 
 static void gates_keep_their_bits(void **state) {
   (void)state;
-  check_blocks(BLOCK_GATES, 6, 16, 0.8);
+  check_blocks(BLOCK_GATES, 6, 16, 0.5);
 }
 
 static void branches_keep_their_bits(void **state) {
   (void)state;
-  check_blocks(BLOCK_BRANCHES, 6, 16, 0.8);
+  check_blocks(BLOCK_BRANCHES, 6, 16, 0.5);
 }
 
 static void attention_keeps_its_bits(void **state) {
   (void)state;
-  check_blocks(BLOCK_ATTENTION, 6, 16, 0.8);
+  check_blocks(BLOCK_ATTENTION, 6, 16, 0.4);
 }
 
 static void networks_from_files_keep_their_bits(void **state) {
   (void)state;
-  check_file("densenet121_ts", 224, 1, 0.6);
-  check_file("regnet_y_400mf_ts", 224, 2, 0.8);
-  check_file("shufflenet_v2_x1_5_ts", 224, 2, 0.8);
+  check_file("densenet121_ts", 224, 1, 0.4);
+  check_file("regnet_y_400mf_ts", 224, 2, 0.45);
+  check_file("shufflenet_v2_x1_5_ts", 224, 2, 0.5);
 }
 
 /** What a checkpoint holds goes from one to the other after every step. */
@@ -221,9 +223,9 @@ static void the_other_way_goes_on_with_the_same_bits(void **state) {
   if (laci_arch_build(&o, &model, &err)) fail_msg("%s", err.text);
   pair p;
   laci_training_options graph = {.batch = 16};
-  assert_true(open_pair(&p, model, graph, false));
+  assert_true(open_pair(&p, model, &graph, false));
   mixed[0] = p.again;
-  assert_true(open_trainer(model, graph, false, &mixed[1]));
+  assert_true(open_trainer(model, &graph, false, false, &mixed[1]));
   for (uint64_t batch = 0; batch < 4; batch++) {
     laci_trainer *now = mixed[batch % 2], *next = mixed[(batch + 1) % 2];
     fill_batch(&p, batch);

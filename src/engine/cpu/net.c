@@ -164,6 +164,7 @@ static lac_status plan(laci_net *net, const laci_engine_options *options, lac_er
   if (!st) st = describe_ports(net, err);
   if (!st) st = laci_net_observe(net, options->observer, err);
   if (!st) st = laci_plan_fuse(net, laci_lower_takes, err);
+  if (!st) st = laci_plan_turns(net, options->recompute, err);
   if (!st) {
     laci_net_lower(net);
     drop_constants(net);
@@ -240,7 +241,9 @@ int laci_net_outputs(const laci_net *net, const laci_engine_port **ports) {
 }
 
 laci_engine_memory laci_net_planned(const laci_net *net) {
-  return (laci_engine_memory){.arena_bytes = net->arena_bytes, .weight_bytes = net->weight_bytes};
+  return (laci_engine_memory){.arena_bytes = net->arena_bytes,
+                              .weight_bytes = net->weight_bytes,
+                              .n_recomputed = net->n_recomputed};
 }
 
 const char *laci_net_text(const laci_net *net) { return net->text; }

@@ -32,10 +32,13 @@ struct laci_net {
   bool has_run;
   bool blocks; /* convolutions' values lie in blocks of 16 channels; laci_conv_choose_blocks */
   laci_onednn *onednn;
-  laci_net_value *values; /* [n_values] */
-  bool *computed;         /* [n_nodes] neither constant nor unused */
-  laci_fused *fused;      /* [n_nodes]; output -1: part of another, or nothing to do */
-  int *fused_at;          /* [n_nodes] fused node that is computed at this place; -1: none */
+  laci_net_value *values;    /* [n_values] */
+  bool *computed;            /* [n_nodes] neither constant nor unused */
+  laci_fused *fused;         /* [n_nodes]; output -1: part of another, or nothing to do */
+  int *fused_at;             /* [n_nodes] fused node that is computed at this place; -1: none */
+  int n_turns, n_recomputed; /* n_recomputed: nodes of those that have a second turn */
+  laci_turn *turns;          /* [n_turns] the fused nodes in the order in which they are computed */
+  bool recomputing;          /* a second turn is being lowered */
   int *workspaces; /* [n_nodes] tensor that a forward node leaves for its gradient; -1: none */
   size_t n_tensors, n_buffers, n_steps, tensor_room, buffer_room, step_room;
   laci_net_tensor *tensors;
@@ -88,12 +91,6 @@ static inline laci_element laci_net_dt(const laci_net *net) {
 }
 static inline bool laci_net_has(const laci_node *node, int port) {
   return port < node->n_inputs && node->inputs[port] >= 0;
-}
-
-/** The value itself, or the one that it repeats. */
-static inline int laci_net_original(const laci_net *net, int value) {
-  int first = value >= 0 ? net->graph->values[value].repeats : -1;
-  return first >= 0 ? first : value;
 }
 
 /* ---- text.c ---- */

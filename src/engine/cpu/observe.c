@@ -23,9 +23,7 @@ lac_status laci_net_observe(laci_net *net, const laci_engine_observer *observer,
 
 void laci_net_observe_uses(laci_net *net) {
   for (int at = 0; at < net->observer.n_values; at++) {
-    int value = net->observed[at].value;
-    net->values[value].n_uses++;
-    net->values[laci_net_original(net, value)].n_uses_once++;
+    net->values[net->observed[at].value].n_uses++;
   }
 }
 

@@ -45,8 +45,8 @@ static void write_step(writer *w, const laci_net *net, size_t at, const widths *
   const laci_net_step *step = &net->steps[at];
   char shape[128] = "";
   if (step->shown >= 0) laci_shape_text(&net->tensors[step->shown].shape, shape, sizeof shape);
-  put(w, "%4zu  %-*s %-*s %-26s %s\n", at, wide->what, step->what, wide->kernel, kernel_of(step),
-      shape, step->node ? step->node->name : "");
+  put(w, "%4zu  %-*s %-*s %-26s %s%s\n", at, wide->what, step->what, wide->kernel, kernel_of(step),
+      shape, step->node ? step->node->name : "", step->recomputed ? " (once more)" : "");
 }
 
 static void write_all(writer *w, const laci_net *net) {

@@ -3,8 +3,8 @@
  *
  * A Relu behind it is fused where the two gradients follow each other, too: then the forward
  * primitive keeps a bit an element (its workspace), and the backward one starts from the gradient
- * behind the Relu. A norm that is computed once more for its gradient (graph/remat.h) gets the
- * statistics of the first time. Statistics, scale and bias are f32 in every net. */
+ * behind the Relu. A norm in its second turn (plan/remat.c) gets the statistics of the first one.
+ * Statistics, scale and bias are f32 in every net. */
 #include "engine/cpu/net_in.h"
 
 static int output_of(const laci_node *node, int port) {
@@ -129,7 +129,8 @@ static float epsilon_of(const laci_node *node) { return laci_node_float(node, "e
 
 static void lower_train(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->graph->nodes[fused->node];
-  bool given = laci_net_has(node, 5) && laci_net_has(node, 6);
+  int known[] = {output_of(node, 1), output_of(node, 2)};
+  bool given = net->recomputing && known[0] >= 0 && known[1] >= 0;
   int flags = 0;
   laci_primitive *pd = NULL;
   if (fused->n_posts > 0) flags |= LACI_NORM_RELU;
@@ -138,8 +139,8 @@ static void lower_train(laci_net *net, const laci_fused *fused) {
   int scale = vector_input(net, node->inputs[1]), shift = vector_input(net, node->inputs[2]);
   int64_t channels = laci_net_shape(net, node->inputs[0])->dims[1];
   int y = laci_net_result_like(net, x, true);
-  int mean = given ? vector_input(net, node->inputs[5]) : vector_result(net, channels);
-  int var = given ? vector_input(net, node->inputs[6]) : vector_result(net, channels);
+  int mean = given ? vector_input(net, known[0]) : vector_result(net, channels);
+  int var = given ? vector_input(net, known[1]) : vector_result(net, channels);
   if (net->status) return;
   lac_status st = laci_primitive_batch_norm_train(&pd, net->onednn, net->tensors[x].md,
                                                   epsilon_of(node), flags);
@@ -154,8 +155,9 @@ static void lower_train(laci_net *net, const laci_fused *fused) {
                                      {LACI_ARG_VARIANCE, var},
                                      {LACI_ARG_WORKSPACE, workspace}});
   laci_net_bind(net, fused->output, y);
-  if (output_of(node, 1) >= 0) laci_net_bind(net, node->outputs[1], mean);
-  if (output_of(node, 2) >= 0) laci_net_bind(net, node->outputs[2], var);
+  if (net->recomputing) return;
+  if (known[0] >= 0) laci_net_bind(net, known[0], mean);
+  if (known[1] >= 0) laci_net_bind(net, known[1], var);
   running_step(net, node, mean, var);
 }
 

@@ -71,7 +71,8 @@ static int beginning(const laci_net *net, const laci_node *longer, const laci_no
   return shorter->n_inputs;
 }
 
-/** The next node after n that reads the value and goes on behind n; -1: none. */
+/** The next node after n that reads the value and goes on behind n; -1: none. In a second turn, one
+ * that has a second turn, too. */
 static int continuation_by(const laci_net *net, int n, int value) {
   const laci_graph *graph = net->graph;
   const laci_value *v = &graph->values[value];
@@ -79,6 +80,7 @@ static int continuation_by(const laci_net *net, int n, int value) {
   for (int at = 0; at < v->n_readers; at++) {
     int reader = v->readers[at];
     if (reader <= n || !net->computed[reader] || (found >= 0 && reader >= found)) continue;
+    if (net->recomputing && !net->fused[reader].recomputed) continue;
     if (beginning(net, &graph->nodes[reader], &graph->nodes[n])) found = reader;
   }
   return found;

@@ -56,23 +56,12 @@ static int slope_step(laci_net *net, const laci_fused *fused, const laci_functio
   return to;
 }
 
-/** Does the batch norm's gradient that reads this one undo the Relu itself? */
-static bool is_undone(const laci_net *net, const laci_node *node) {
-  const laci_value *dx = &net->graph->values[node->outputs[0]];
-  for (int at = 0; at < dx->n_readers; at++) {
-    const laci_node *next = &net->graph->nodes[dx->readers[at]];
-    if (next->op != &laci_op_batch_norm_train_grad) continue;
-    int norm = net->graph->values[next->inputs[3]].producer;
-    if (next->inputs[0] == node->outputs[0] && norm >= 0 && net->workspaces[norm] >= 0) return true;
-  }
-  return false;
-}
-
 static void lower_relu_grad(laci_net *net, const laci_fused *fused) {
   static const laci_function relu = {LACI_FUNCTION_RELU_BY_RESULT, 0, 0};
   const laci_node *node = &net->graph->nodes[fused->node];
   int dy = laci_net_read(net, node->inputs[0]);
-  if (!is_undone(net, node)) {
+  int norm = laci_plan_workspace_from(net, fused->node);
+  if (norm < 0 || net->workspaces[norm] < 0) {
     dy = slope_step(net, fused, &relu, dy, laci_net_read(net, node->inputs[1]));
   }
   laci_net_bind(net, fused->output, dy);

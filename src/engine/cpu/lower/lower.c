@@ -162,13 +162,9 @@ void laci_net_read_done(laci_net *net, int value) {
 
 /** The fused node has read its inputs: once for each place where they stand. */
 static void reads_done(laci_net *net, const laci_fused *fused) {
-  const laci_node *node = &net->graph->nodes[fused->node];
-  for (int at = 0; at < fused->n_reads; at++) laci_net_read_done(net, fused->reads[at]);
-  for (int at = 0; at < node->n_inputs && !fused->pattern; at++) {
-    if (node->inputs[at] >= 0) laci_net_read_done(net, node->inputs[at]);
-  }
-  for (int at = 0; at < fused->n_posts; at++) {
-    if (fused->posts[at].value >= 0) laci_net_read_done(net, fused->posts[at].value);
+  for (int at = 0; at < laci_fused_n_reads(net, fused, net->recomputing); at++) {
+    int value = laci_fused_read(net, fused, at);
+    if (value >= 0) laci_net_read_done(net, value);
   }
 }
 
@@ -265,9 +261,10 @@ void laci_net_lower(laci_net *net) {
   laci_conv_choose_blocks(net);
   for (int at = 0; at < net->n_inputs; at++) lower_input(net, at);
   laci_net_lower_observed(net);
-  for (int n = 0; n < net->graph->n_nodes && !net->status; n++) {
-    if (net->fused_at[n] < 0) continue;
-    lower_fused(net, &net->fused[net->fused_at[n]]);
+  for (int t = 0; t < net->n_turns && !net->status; t++) {
+    net->recomputing = net->turns[t].recomputed;
+    lower_fused(net, &net->fused[net->turns[t].fused]);
+    net->recomputing = false;
     laci_net_lower_observed(net);
     if (net->early_outputs) lower_outputs(net, lowered, false);
   }

@@ -108,6 +108,7 @@ typedef struct laci_net_step {
   const laci_node *node;     /* NULL: not of the graph */
   const char *what;          /* for people: "Conv + relu", "reorder" */
   const char *kernel;        /* oneDNN's name of the implementation, or "plain: why" */
+  bool recomputed;           /* of a second turn */
   int shown;                 /* tensor whose shape the text shows: the result; -1: none */
   int64_t flops;             /* of code; primitives tell theirs */
   laci_primitive *primitive; /* described; made when all memory is known and there */
@@ -149,7 +150,8 @@ int laci_net_as_dense(laci_net *net, int tensor, laci_element dt);
 int laci_net_whole(laci_net *net, int tensor);
 /** The value in blocks of channels, in the type in which the net computes. */
 int laci_net_as_blocks(laci_net *net, int value);
-/** Binds a value to the tensor that holds it. */
+/** Binds a value to the tensor that holds it. In a second turn, a value that was not dropped stays
+ * where it is. */
 void laci_net_bind(laci_net *net, int value, int tensor);
 /** The same where the tensor's axes may be cut otherwise than the value's. */
 void laci_net_bind_shaped(laci_net *net, int value, int tensor);

@@ -10,54 +10,11 @@
 #include "engine/cpu/lower/conv.h"
 #include "graph/ops.h"
 
-/* ---- A maximum and its gradient: which belong together ---- */
-
-static bool same_window(const laci_node *a, const laci_node *b) {
-  static const char *const names[] = {"kernel_shape", "strides", "pads", "dilations"};
-  static const int64_t none[2 * LACI_MAX_RANK] = {0};
-  for (int at = 0; at < 4; at++) {
-    size_t n_a, n_b;
-    const int64_t *x = laci_node_ints(a, names[at], &n_a), *y = laci_node_ints(b, names[at], &n_b);
-    bool zero = at == 2 && !x && n_b <= 2 * LACI_MAX_RANK; /* pads that are not given */
-    if (zero) {
-      x = none;
-      n_a = n_b;
-    }
-    if (!x && y) { /* strides and dilations of 1 */
-      for (size_t i = 0; i < n_b; i++) {
-        if (y[i] != 1) return false;
-      }
-      continue;
-    }
-    if (n_a != n_b || (n_a > 0 && memcmp(x, y, n_a * sizeof *x) != 0)) return false;
-  }
-  return laci_node_int(a, "ceil_mode", 0) == laci_node_int(b, "ceil_mode", 0);
-}
-
-static bool is_pool(const laci_node *node) {
-  const char *automatic = laci_node_text(node, "auto_pad", "NOTSET");
-  return node->op == &laci_op_max_pool && strcmp(automatic, "NOTSET") == 0;
-}
-
-/** The node whose gradient reads what MaxPool `node` leaves behind, or -1. */
-static int max_pool_of(const laci_net *net, const laci_node *grad) {
-  const laci_value *x = &net->graph->values[grad->inputs[1]];
+static bool has_gradient(const laci_net *net, int pool) {
+  const laci_value *x = &net->graph->values[net->graph->nodes[pool].inputs[0]];
   for (int at = 0; at < x->n_readers; at++) {
-    const laci_node *node = &net->graph->nodes[x->readers[at]];
-    if (net->computed[x->readers[at]] && is_pool(node) && same_window(node, grad)) {
-      return x->readers[at];
-    }
-  }
-  return -1;
-}
-
-static bool has_gradient(const laci_net *net, const laci_node *pool) {
-  const laci_value *x = &net->graph->values[pool->inputs[0]];
-  for (int at = 0; at < x->n_readers; at++) {
-    const laci_node *node = &net->graph->nodes[x->readers[at]];
-    if (!net->computed[x->readers[at]] || node->op != &laci_op_max_pool_grad) continue;
-    int from = max_pool_of(net, node);
-    if (from >= 0 && &net->graph->nodes[from] == pool) return true;
+    if (net->computed[x->readers[at]] && laci_plan_workspace_from(net, x->readers[at]) == pool)
+      return true;
   }
   return false;
 }
@@ -74,7 +31,7 @@ static int pool_step(laci_net *net, const laci_fused *fused, laci_pool_kind alg,
   laci_layout *any = laci_net_any(net, y, laci_net_dt(net));
   int to = -1;
   if (net->status) goto out;
-  bool trains = alg == LACI_POOL_MAX && has_gradient(net, node);
+  bool trains = alg == LACI_POOL_MAX && has_gradient(net, fused->node);
   const laci_layout *const mds[] = {net->tensors[from].md, any};
   lac_status st = trains ? laci_primitive_pool_train(&pd, net->onednn, alg, mds, window)
                          : laci_primitive_pool(&pd, net->onednn, alg, mds, window);
@@ -171,14 +128,14 @@ static void gradient_step(laci_net *net, const laci_fused *fused, laci_primitive
 }
 
 static bool max_grad_fits(laci_net *net, const laci_fused *fused, const char **why) {
-  int pool = max_pool_of(net, &net->graph->nodes[fused->node]);
+  int pool = laci_plan_workspace_from(net, fused->node);
   *why = "its pool is not computed by oneDNN";
   return pool >= 0 && net->workspaces[pool] >= 0;
 }
 
 static void lower_max_grad(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->graph->nodes[fused->node];
-  int pool = max_pool_of(net, node);
+  int pool = laci_plan_workspace_from(net, fused->node);
   laci_primitive *hint = NULL, *pd = NULL;
   const laci_node *forward = &net->graph->nodes[pool];
   size_t n;

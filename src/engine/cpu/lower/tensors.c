@@ -186,8 +186,11 @@ int laci_net_as_blocks(laci_net *net, int value) {
 
 void laci_net_bind(laci_net *net, int value, int tensor) {
   if (net->status || tensor < 0) return;
-  net->values[value].tensor = tensor;
-  net->buffers[net->tensors[tensor].buffer].pending += net->values[value].n_uses;
+  laci_net_value *v = &net->values[value];
+  if (net->recomputing && v->tensor >= 0 && v->n_uses_again == 0) return;
+  v->tensor = tensor;
+  net->buffers[net->tensors[tensor].buffer].pending +=
+      net->recomputing ? v->n_uses_again : v->n_uses;
 }
 
 /** The elements in their order, with the axes of `shape`: as they lie where strides can say that.
@@ -388,7 +391,7 @@ static laci_net_step *new_step(laci_net *net, int n_args) {
     return NULL;
   }
   laci_net_step *step = &net->steps[net->n_steps];
-  *step = (laci_net_step){.shown = -1, .n_args = n_args};
+  *step = (laci_net_step){.shown = -1, .recomputed = net->recomputing, .n_args = n_args};
   step->codes = laci_net_new(net, (size_t)n_args, sizeof *step->codes);
   step->tensors = laci_net_new(net, (size_t)n_args, sizeof *step->tensors);
   if (net->status) return NULL;

@@ -35,34 +35,9 @@ static const chain_row chain[] = {
 
 /* ---- What is computed ---- */
 
-/** Does the node compute what another has computed before? */
-static bool repeats(const laci_net *net, const laci_node *node) {
-  int at = 0;
-  while (at < node->n_outputs && node->outputs[at] < 0) at++;
-  return at < node->n_outputs && net->graph->values[node->outputs[at]].repeats >= 0;
-}
-
-static void count_uses(laci_net *net, const laci_node *node) {
-  bool again = repeats(net, node);
-  for (int at = 0; at < node->n_inputs; at++) {
-    if (node->inputs[at] < 0) continue;
-    net->values[node->inputs[at]].n_uses++;
-    if (!again) net->values[laci_net_original(net, node->inputs[at])].n_uses_once++;
-  }
-}
-
-int laci_plan_uses(const laci_net *net, int value) {
-  enum { TOO_MANY = 1000000 };
-  int n = net->values[value].n_uses;
-  return n == net->values[laci_net_original(net, value)].n_uses_once ? n : TOO_MANY;
-}
-
 static void find_computed(laci_net *net) {
   const laci_graph *graph = net->graph;
-  for (int at = 0; at < graph->n_outputs; at++) {
-    net->values[graph->outputs[at]].n_uses++;
-    net->values[laci_net_original(net, graph->outputs[at])].n_uses_once++;
-  }
+  for (int at = 0; at < graph->n_outputs; at++) net->values[graph->outputs[at]].n_uses++;
   laci_net_observe_uses(net);
   for (int n = graph->n_nodes - 1; n >= 0; n--) {
     const laci_node *node = &graph->nodes[n];
@@ -71,11 +46,14 @@ static void find_computed(laci_net *net) {
       net->computed[n] =
           value >= 0 && net->values[value].n_uses > 0 && !net->values[value].constant;
     }
-    if (net->computed[n]) count_uses(net, node);
+    for (int at = 0; at < node->n_inputs && net->computed[n]; at++)
+      if (node->inputs[at] >= 0) net->values[node->inputs[at]].n_uses++;
   }
 }
 
 /* ---- Who reads what ---- */
+
+int laci_plan_uses(const laci_net *net, int value) { return net->values[value].n_uses; }
 
 int laci_plan_readers(const laci_net *net, int value, int readers[2]) {
   const laci_value *v = &net->graph->values[value];
@@ -117,6 +95,7 @@ void laci_fused_append(laci_net *net, laci_fused *fused, int node) {
   net->fused_at[node] = -1;
   net->fused_at[fused->tail] = -1;
   fused->tail = node;
+  fused->n_nodes++;
   fused->output = net->graph->nodes[node].outputs[0];
   net->fused_at[node] = fused->node;
 }
@@ -128,6 +107,7 @@ static laci_fused *fuse_match(laci_net *net, const laci_match *match) {
     net->fused_at[match->nodes[at]] = -1;
   }
   net->fused[match->last] = match->fused;
+  net->fused[match->last].n_nodes = match->n_nodes + 1;
   return &net->fused[match->last];
 }
 
@@ -173,7 +153,7 @@ static void fuse_chain(laci_net *net, laci_plan_ask *ask, laci_fused *fused) {
 static void start(laci_net *net) {
   for (int n = 0; n < net->graph->n_nodes; n++) {
     int output = net->graph->nodes[n].n_outputs > 0 ? net->graph->nodes[n].outputs[0] : -1;
-    net->fused[n] = (laci_fused){.node = n, .tail = n, .output = output};
+    net->fused[n] = (laci_fused){.node = n, .tail = n, .n_nodes = 1, .output = output};
     net->fused_at[n] = net->computed[n] ? n : -1;
     net->workspaces[n] = -1;
   }

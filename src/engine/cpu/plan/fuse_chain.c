@@ -297,11 +297,10 @@ static bool norm_takes_relu(const laci_net *net, const laci_node *norm, const la
     const laci_node *next = only_reading_node(net, grad->outputs[0]);
     n_grads++;
     n_fit += next && next->op == &laci_op_batch_norm_train_grad &&
-             next->inputs[0] == grad->outputs[0] &&
-             laci_net_original(net, next->inputs[1]) == laci_net_original(net, norm->inputs[0]) &&
+             next->inputs[0] == grad->outputs[0] && next->inputs[1] == norm->inputs[0] &&
              next->inputs[3] == output_of(norm, 1);
   }
-  return n_grads == n_fit && n_grads <= 1; /* without one, another computes this again for it */
+  return n_grads == n_fit && n_grads <= 1;
 }
 
 bool laci_chain_norm_relu(laci_net *net, laci_fused *fused) {

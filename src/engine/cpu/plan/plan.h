@@ -7,7 +7,8 @@
  *   post         what happens to a fused node's result before it is written
  *
  * What a fused node may take in is not decided here: lowering is asked (laci_plan_ask), from the
- * same list of implementations that it lowers by. Next: constants.c, functions.c, fuse.c, memory.c.
+ * same list of implementations that it lowers by. Next: constants.c, functions.c, fuse.c, remat.c,
+ * memory.c.
  */
 #ifndef LACI_ENGINE_CPU_PLAN_H
 #define LACI_ENGINE_CPU_PLAN_H
@@ -35,8 +36,9 @@ typedef struct laci_constant {
 typedef struct laci_net_value {
   laci_type type;
   laci_constant *constant; /* NULL: computed in every run */
-  int n_uses;              /* by nodes that are computed, and as graph outputs */
-  int n_uses_once;         /* the same as if nothing were computed twice; laci_plan_uses */
+  int n_uses;              /* by nodes that are computed, and as graph outputs; of one that is
+                              computed twice, those of the first time */
+  int n_uses_again;        /* those of the second time; 0: there is none */
   int tensor;              /* -1: not there yet */
 } laci_net_value;
 
@@ -98,6 +100,8 @@ typedef enum laci_fused_pattern {
 
 typedef struct laci_fused {
   int node, tail;       /* tail: the last node that was fused; node itself if none */
+  int n_nodes;          /* that are together in it */
+  bool recomputed;      /* has a second turn */
   int output;           /* the value that comes out in the end */
   float *scale, *shift; /* [channels]: y = scale * y + shift before the posts; NULL: none */
   int64_t channels;
@@ -137,8 +141,7 @@ typedef int laci_plan_ask(laci_net *net, const laci_fused *fused);
 
 /** What is computed, and by which fused nodes. */
 LAC_MUST_CHECK lac_status laci_plan_fuse(laci_net *net, laci_plan_ask *ask, lac_error *err);
-/** How often the value is used, for fusion by that. Of one that is computed twice (remat.h), both
- * must fuse as one would: readers of the other one that forbid it count as too many. */
+/** How often the value is used. */
 int laci_plan_uses(const laci_net *net, int value);
 /** The computed node that alone reads the value, once, and has not been fused; -1: none. */
 int laci_plan_only_reader(const laci_net *net, int value);
@@ -163,6 +166,27 @@ bool laci_plan_along_last(const laci_net *net, int value, int64_t last);
  * here. */
 bool laci_plan_reduced_axes(laci_net *net, const laci_node *node, int rank,
                             bool axes[LACI_MAX_RANK]);
+
+/* ---- The order of fused nodes: remat.c ---- */
+
+/** A fused node is computed in its turn. A second one computes the values once more that were
+ * dropped in between; others of its results stay as they are. */
+typedef struct laci_turn {
+  int fused; /* of net->fused */
+  bool recomputed;
+} laci_turn;
+
+/** net->turns: every fused node where its last node stood. n_forward > 0: the graph's nodes before
+ * that one are a forward part, whose values are kept or computed once more for what stands behind,
+ * whichever takes less memory. */
+LAC_MUST_CHECK lac_status laci_plan_turns(laci_net *net, int n_forward, lac_error *err);
+/** Places that a fused node reads from in its first or its second turn, and the value of one of
+ * them; -1: nothing is there. */
+int laci_fused_n_reads(const laci_net *net, const laci_fused *fused, bool recomputed);
+int laci_fused_read(const laci_net *net, const laci_fused *fused, int at);
+/** The forward node whose workspace a gradient reads in place of its input 1: a max pool's places,
+ * the bits of a Relu behind a batch norm. -1: there is none, and it reads the value. */
+int laci_plan_workspace_from(const laci_net *net, int node);
 
 /* ---- Patterns of fuse.c's table ---- */
 

@@ -1,26 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * lacuna.BatchNormTrain: batch normalisation by the batch's own statistics (gradient.h has its
  * ports). What is normalised by is the biased variance; what runs on is the unbiased one, as in the
- * frameworks that networks come from. Where a batch's statistics are there already (it is computed
- * once more, remat.h), they come in and are taken. Its gradient is batch_norm_train_grad.c. */
+ * frameworks that networks come from. Its gradient is batch_norm_train_grad.c. */
 #include <math.h>
 
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/norm_in.h"
 
-enum { N_INPUTS = 7, N_RUNNING = 3, N_GIVEN = 5, N_OUTPUTS = 5 }; /* N_: ports before them */
-
-static bool needs(const laci_infer *infer, int port) {
-  bool runs = infer->n_out > 3, given = infer->n_in > N_GIVEN;
-  return port < N_RUNNING || (port < N_GIVEN ? runs || !given : given);
-}
+enum { N_INPUTS = 5, N_OUTPUTS = 5 };
 
 static lac_status infer(laci_infer *infer) {
-  lac_status st = laci_want_inputs(infer, N_RUNNING, N_INPUTS);
-  for (int port = N_RUNNING; port < N_INPUTS && !st; port++) {
-    if (!needs(infer, port) || (port < infer->n_in && infer->in[port])) continue;
-    st = laci_node_fail(infer->node, infer->err, LAC_BAD_FILE, "input %d is missing", port);
-  }
+  lac_status st = laci_want_inputs(infer, N_INPUTS, N_INPUTS);
   if (st) return st;
   const laci_shape *x = laci_in_shape(infer, 0);
   if (x && x->rank < 2)
@@ -61,12 +51,9 @@ static void put(const job *j, int port, int64_t channel, double x) {
 static void run(int64_t begin, int64_t end, void *context) {
   const job *j = context;
   const laci_buf *const *in = j->eval->in;
-  const laci_buf *mean = laci_operand(j->eval, N_GIVEN),
-                 *variance = laci_operand(j->eval, N_GIVEN + 1);
   double n = (double)(j->n_images * j->plane), unbiased = n > 1 ? n / (n - 1) : 1;
   for (int64_t channel = begin; channel < end; channel++) {
-    laci_moments m = mean ? (laci_moments){.mean = mean->f[channel], variance->f[channel]}
-                          : moments_of(j, channel);
+    laci_moments m = moments_of(j, channel);
     double factor = in[1]->f[channel] / sqrt(m.variance + j->epsilon);
     double bias = in[2]->f[channel];
     for (int64_t image = 0; image < j->n_images; image++) {

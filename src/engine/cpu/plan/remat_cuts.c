@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Where the forward part is cut, so that a step needs little memory.
+ * Where the forward part is cut, so that a training step needs little memory.
  *
  * While the gradients of the segment between cuts i and j are computed, memory holds what crosses
  * the cuts up to i, and what the gradients read of the segment itself. So for a limit on both
@@ -9,12 +9,14 @@
  *             where kept(i) + inside(i, j) <= limit
  *
  * Limits are tried from "all" downwards as long as there are such cuts, and each plan is walked
- * through (remat_peak.c): of those near the least peak, the one that computes least again wins. */
+ * through (remat_peak.c): of those near the least peak, the one that computes least once more wins.
+ */
+#include "engine/cpu/plan/remat.h"
+
 #include <string.h>
 
 #include "base/error.h"
-#include "graph/op.h"
-#include "graph/remat_in.h"
+#include "graph/ops.h"
 
 enum {
   SMALL_SHARE = 256, /* a value of this part of the largest one is not worth a thought */
@@ -27,7 +29,7 @@ enum {
 };
 
 typedef struct cut {
-  int after; /* the forward node before it; -1: before all */
+  int after; /* the forward step before it; -1: before all */
   int n;     /* values that cross it and are not kept anyway */
   int *values;
   int64_t bytes;
@@ -44,54 +46,48 @@ typedef struct planner {
   int n_best;
 } planner;
 
-static int producer_of(const planner *p, int value) { return p->r->graph->values[value].producer; }
-
 /* ---- Places to cut */
 
 static void find_anyway(planner *p) {
   const laci_remat *r = p->r;
+  int n_values = r->net->graph->n_values;
   int64_t largest = 0;
-  for (int v = 0; v < r->graph->n_values; v++)
+  for (int v = 0; v < n_values; v++)
     if (r->needed[v] && laci_remat_is_forward(r, v) && r->bytes[v] > largest) largest = r->bytes[v];
-  for (int v = 0; v < r->graph->n_values; v++) {
+  for (int v = 0; v < n_values; v++) {
     if (!laci_remat_is_forward(r, v)) continue;
-    bool small = r->bytes[v] <= largest / SMALL_SHARE && laci_remat_may_keep(r, v);
-    p->anyway[v] = small || laci_remat_always_kept(r, v);
+    p->anyway[v] = r->bytes[v] <= largest / SMALL_SHARE || laci_remat_always_kept(r, v);
   }
 }
 
 static lac_status set_values(cut *c, const int *alive, int n_alive, lac_error *err) {
   c->values = laci_alloc((size_t)n_alive + 1, sizeof *c->values);
-  if (!c->values) return laci_fail_memory(err, "computing again");
+  if (!c->values) return laci_fail_memory(err, "what is computed once more");
   memcpy(c->values, alive, (size_t)n_alive * sizeof *alive);
   c->n = n_alive;
   return LAC_OK;
 }
 
-/** All places where everything that crosses may be kept are added behind the first one; with
- * `fill`, those that are there get their values instead. alive: room for all values. */
+/** A cut behind every forward step but the last; with `fill`, those that are left get their values
+ * instead. alive: room for all values. */
 static lac_status find_cuts(planner *p, int *alive, bool fill, lac_error *err) {
   const laci_remat *r = p->r;
   int n_alive = 0, next = 1;
   lac_status st = LAC_OK;
-  for (int n = 0; n < r->n_forward - 1 && !st; n++) {
-    const laci_node *node = &r->graph->nodes[n];
-    if (!r->live[n]) continue;
-    for (int at = 0; at < node->n_outputs; at++)
-      if (node->outputs[at] >= 0 && !p->anyway[node->outputs[at]])
-        alive[n_alive++] = node->outputs[at];
-    cut here = {.after = n};
+  for (int s = 0; s < r->n_forward - 1 && !st; s++) {
+    const laci_remat_step *step = &r->steps[s];
+    for (int at = 0; at < step->n_writes; at++)
+      if (!p->anyway[step->writes[at]]) alive[n_alive++] = step->writes[at];
+    cut here = {.after = s};
     int left = 0;
-    bool may = true;
     for (int at = 0; at < n_alive; at++) {
-      if (r->last[alive[at]] <= n) continue;
-      may = may && laci_remat_may_keep(r, alive[at]);
+      if (r->last[alive[at]] <= s) continue;
       here.bytes += r->bytes[alive[at]];
       alive[left++] = alive[at];
     }
     n_alive = left;
-    if (may && !fill) p->cuts[p->n_cuts++] = here;
-    if (fill && p->cuts[next].after == n) st = set_values(&p->cuts[next++], alive, n_alive, err);
+    if (!fill) p->cuts[p->n_cuts++] = here;
+    if (fill && p->cuts[next].after == s) st = set_values(&p->cuts[next++], alive, n_alive, err);
   }
   return st;
 }
@@ -110,8 +106,8 @@ static void thin_cuts(planner *p) {
 
 /** From before all to behind all. */
 static lac_status place_cuts(planner *p, lac_error *err) {
-  int *alive = laci_alloc((size_t)p->r->graph->n_values + 1, sizeof *alive);
-  if (!alive) return laci_fail_memory(err, "computing again");
+  int *alive = laci_alloc((size_t)p->r->net->graph->n_values + 1, sizeof *alive);
+  if (!alive) return laci_fail_memory(err, "what is computed once more");
   p->cuts[p->n_cuts++] = (cut){.after = -1};
   lac_status st = find_cuts(p, alive, false, err);
   thin_cuts(p);
@@ -129,7 +125,7 @@ static int64_t crossing(const planner *p, int i, int j, bool needed) {
   int64_t sum = 0;
   for (int at = 0; at < c->n; at++) {
     int value = c->values[at];
-    if (producer_of(p, value) > p->cuts[i].after && (!needed || p->r->needed[value]))
+    if (p->r->producer[value] > p->cuts[i].after && (!needed || p->r->needed[value]))
       sum += p->r->bytes[value];
   }
   return sum;
@@ -141,11 +137,11 @@ static void weigh_segments(planner *p) {
   for (int i = 0; i < p->n_cuts; i++) {
     int64_t needed = 0, largest = 0;
     for (int j = i + 1; j < p->n_cuts; j++) {
-      for (int n = p->cuts[j - 1].after + 1; n <= p->cuts[j].after; n++) {
-        const laci_node *node = &r->graph->nodes[n];
-        for (int at = 0; at < node->n_outputs && r->live[n]; at++) {
-          int value = node->outputs[at];
-          if (value < 0 || p->anyway[value]) continue;
+      for (int s = p->cuts[j - 1].after + 1; s <= p->cuts[j].after; s++) {
+        const laci_remat_step *step = &r->steps[s];
+        for (int at = 0; at < step->n_writes; at++) {
+          int value = step->writes[at];
+          if (p->anyway[value]) continue;
           if (r->needed[value]) needed += r->bytes[value];
           if (r->bytes[value] > largest) largest = r->bytes[value];
         }
@@ -175,36 +171,37 @@ static bool choose(planner *p, int64_t limit) {
   return p->kept[p->n_cuts - 1] >= 0;
 }
 
-/** keep and again for cuts [n], the latest first. */
+/** keep and recomputed for cuts [n], the latest first. */
 static void follow(planner *p, const int *cuts, int n) {
   laci_remat *r = p->r;
   int last = n > 0 ? p->cuts[cuts[0]].after : -1;
-  for (int v = 0; v < r->graph->n_values; v++)
-    r->keep[v] = laci_remat_is_forward(r, v) && (p->anyway[v] || producer_of(p, v) > last);
+  for (int v = 0; v < r->net->graph->n_values; v++)
+    r->keep[v] = laci_remat_is_forward(r, v) && (p->anyway[v] || r->producer[v] > last);
   for (int k = 0; k < n; k++)
     for (int at = 0; at < p->cuts[cuts[k]].n; at++) r->keep[p->cuts[cuts[k]].values[at]] = true;
   laci_remat_close(r);
 }
 
-/** Products that each element of a node's result is a sum of; 0: it is no sum of products. */
-static int64_t depth_of(const laci_remat *r, const laci_node *node) {
+/** Products that each element of a fused node's result is a sum of; 0: it is no sum of products. */
+static int64_t depth_of(const laci_net *net, const laci_fused *fused) {
+  const laci_node *node = &net->graph->nodes[fused->node];
   if (!node->op || node->op->role != LACI_ROLE_ALLOW || node->n_inputs < 2) return 0;
   if (node->inputs[0] < 0 || node->inputs[1] < 0) return 0;
-  const laci_shape *x = &r->graph->values[node->inputs[0]].type.shape;
-  const laci_shape *w = &r->graph->values[node->inputs[1]].type.shape;
-  if (strcmp(node->type, "Conv") == 0 && w->rank > 0 && w->dims[0] > 0)
+  const laci_shape *x = laci_net_shape(net, node->inputs[0]);
+  const laci_shape *w = laci_net_shape(net, node->inputs[1]);
+  if (node->op == &laci_op_conv && w->rank > 0 && w->dims[0] > 0)
     return laci_shape_count(w) / w->dims[0];
   return x->rank > 0 ? x->dims[x->rank - 1] : 1;
 }
 
-/** How long computing again takes, in products; near enough to choose by. */
+/** How long computing once more takes, in products; near enough to choose by. */
 static int64_t work_of(const laci_remat *r) {
   int64_t work = 0;
-  for (int n = 0; n < r->n_forward; n++) {
-    const laci_node *node = &r->graph->nodes[n];
-    int64_t depth = r->again[n] ? depth_of(r, node) : 0;
-    for (int at = 0; at < node->n_outputs && r->again[n]; at++) {
-      int64_t bytes = node->outputs[at] >= 0 ? r->bytes[node->outputs[at]] : 0;
+  for (int s = 0; s < r->n_forward; s++) {
+    const laci_remat_step *step = &r->steps[s];
+    int64_t depth = r->recomputed[s] ? depth_of(r->net, &r->net->fused[step->fused]) : 0;
+    for (int at = 0; at < step->n_writes && r->recomputed[s]; at++) {
+      int64_t bytes = r->bytes[step->writes[at]];
       work += bytes * PRODUCTS_A_BYTE + bytes / 4 * depth;
     }
   }
@@ -221,7 +218,7 @@ static lac_status try_limits(planner *p, trial *t, lac_error *err) {
   int *cuts = laci_alloc((size_t)p->n_cuts, sizeof *cuts);
   double limit = (double)p->inside[p->n_cuts - 1];
   int64_t before = -1;
-  lac_status st = cuts ? LAC_OK : laci_fail_memory(err, "computing again");
+  lac_status st = cuts ? LAC_OK : laci_fail_memory(err, "what is computed once more");
   for (int k = 0; k < MOST_LIMITS && !st && choose(p, (int64_t)limit); k++) {
     int n = 0;
     limit -= limit / STEP;
@@ -230,7 +227,7 @@ static lac_status try_limits(planner *p, trial *t, lac_error *err) {
     for (int at = p->from[p->n_cuts - 1]; at > 0; at = p->from[at]) cuts[n++] = at;
     follow(p, cuts, n);
     int64_t peak = laci_remat_peak(p->r), rank = t->most < 0 ? peak : work_of(p->r);
-    if (peak < 0) st = laci_fail_memory(err, "computing again");
+    if (peak < 0) st = laci_fail_memory(err, "what is computed once more");
     if ((t->most >= 0 && peak > t->most) || (t->least >= 0 && rank >= t->least)) continue;
     t->least = rank;
     p->n_best = n;
@@ -244,7 +241,7 @@ static lac_status choose_plan(planner *p, bool *gains, lac_error *err) {
   trial peak = {-1, -1}, work = {.least = -1};
   follow(p, NULL, 0);
   int64_t all = laci_remat_peak(p->r);
-  if (all < 0) return laci_fail_memory(err, "computing again");
+  if (all < 0) return laci_fail_memory(err, "what is computed once more");
   lac_status st = try_limits(p, &peak, err);
   *gains = !st && peak.least >= 0 && all - peak.least > all / LEAST_GAIN;
   if (!*gains) return st;
@@ -268,18 +265,18 @@ static lac_status search(planner *p, bool *gains, lac_error *err) {
   p->from = laci_alloc(n, sizeof *p->from);
   p->best = laci_alloc(n, sizeof *p->best);
   if (!p->added || !p->inside || !p->kept || !p->from || !p->best)
-    return laci_fail_memory(err, "computing again");
+    return laci_fail_memory(err, "what is computed once more");
   weigh_segments(p);
   return choose_plan(p, gains, err);
 }
 
-lac_status laci_remat_plan(laci_remat *r, bool *gains, lac_error *err) {
+lac_status laci_remat_cut(laci_remat *r, bool *gains, lac_error *err) {
   planner p = {.r = r,
-               .anyway = laci_alloc((size_t)r->graph->n_values, sizeof *p.anyway),
+               .anyway = laci_alloc((size_t)r->net->graph->n_values + 1, sizeof *p.anyway),
                .cuts = laci_alloc((size_t)r->n_forward + 2, sizeof *p.cuts)};
   *gains = false;
-  lac_status st =
-      p.anyway && p.cuts ? search(&p, gains, err) : laci_fail_memory(err, "computing again");
+  lac_status st = p.anyway && p.cuts ? search(&p, gains, err)
+                                     : laci_fail_memory(err, "what is computed once more");
   for (int at = 0; at < p.n_cuts; at++) laci_free(p.cuts[at].values);
   laci_free(p.anyway);
   laci_free(p.cuts);

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The order in which fused nodes have their turn, and which of them have a second one, so that a
+ * training step takes less memory.
+ *
+ * The forward part is cut where little crosses (remat_cuts.c). What crosses a cut is kept, and so
+ * is what is small; between two cuts everything else is dropped, and computed once more just before
+ * the gradients of that segment read it. A second turn is the same fused node over the same values,
+ * lowered in the same way, so that gradients keep every bit. A batch norm takes the statistics of
+ * its first turn then, and leaves the running ones alone. Next: remat.h, lower/lower.c. */
+#include "engine/cpu/plan/remat.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "graph/ops.h"
+
+/* ---- What is there ---- */
+
+static bool has_given_statistics(const laci_net *net, const laci_fused *fused) {
+  const laci_node *node = &net->graph->nodes[fused->node];
+  return node->op == &laci_op_batch_norm_train && node->n_outputs > 2 && node->outputs[1] >= 0 &&
+         node->outputs[2] >= 0;
+}
+
+int laci_fused_n_reads(const laci_net *net, const laci_fused *fused, bool recomputed) {
+  int own = fused->pattern ? fused->n_reads : net->graph->nodes[fused->node].n_inputs;
+  return own + fused->n_posts + (recomputed && has_given_statistics(net, fused) ? 2 : 0);
+}
+
+int laci_fused_read(const laci_net *net, const laci_fused *fused, int at) {
+  const laci_node *node = &net->graph->nodes[fused->node];
+  int own = fused->pattern ? fused->n_reads : node->n_inputs;
+  if (at < own) return fused->pattern ? fused->reads[at] : node->inputs[at];
+  at -= own;
+  return at < fused->n_posts ? fused->posts[at].value : node->outputs[1 + at - fused->n_posts];
+}
+
+static int n_writes(const laci_net *net, const laci_fused *fused) {
+  return fused->pattern ? 1 : net->graph->nodes[fused->node].n_outputs;
+}
+
+static int write_of(const laci_net *net, const laci_fused *fused, int at) {
+  return at == 0 ? fused->output : net->graph->nodes[fused->node].outputs[at];
+}
+
+/** The values that the step reads and writes, behind `places`; how many places it took. */
+static int note_values(laci_remat *r, laci_remat_step *step, int *places) {
+  const laci_net *net = r->net;
+  const laci_fused *fused = &net->fused[step->fused];
+  bool by_workspace = !fused->pattern && laci_plan_workspace_from(net, fused->node) >= 0;
+  step->reads = places;
+  for (int at = 0; at < laci_fused_n_reads(net, fused, false); at++) {
+    int value = laci_fused_read(net, fused, at);
+    if (value >= 0 && !(at == 1 && by_workspace)) step->reads[step->n_reads++] = value;
+  }
+  step->writes = places + step->n_reads;
+  for (int at = 0; at < n_writes(net, fused); at++) {
+    int value = write_of(net, fused, at);
+    if (value >= 0) step->writes[step->n_writes++] = value;
+  }
+  return step->n_reads + step->n_writes;
+}
+
+/** Steps in their order. first_behind: the first node behind the forward part. */
+static void find_steps(laci_remat *r, int first_behind) {
+  const laci_net *net = r->net;
+  int *places = r->places;
+  for (int n = 0; n < net->graph->n_nodes; n++) {
+    if (net->fused_at[n] < 0) continue;
+    laci_remat_step *step = &r->steps[r->n_steps++];
+    *step = (laci_remat_step){.fused = net->fused_at[n]};
+    places += note_values(r, step, places);
+    if (n < first_behind) r->n_forward = r->n_steps;
+  }
+}
+
+static void measure(laci_remat *r) {
+  const laci_net *net = r->net;
+  int64_t of_float = net->bf16 ? 2 : 4;
+  for (int v = 0; v < net->graph->n_values; v++) r->producer[v] = r->last[v] = -1;
+  for (int s = 0; s < r->n_steps; s++) {
+    const laci_remat_step *step = &r->steps[s];
+    for (int at = 0; at < step->n_writes; at++) {
+      int v = step->writes[at];
+      int64_t size = laci_net_is_float(net, v) ? of_float : (int64_t)sizeof(int64_t);
+      r->producer[v] = s;
+      r->bytes[v] = size * laci_shape_count(laci_net_shape(net, v));
+    }
+    for (int at = 0; at < step->n_reads; at++) {
+      if (s < r->n_forward) r->last[step->reads[at]] = s;
+      else r->needed[step->reads[at]] = true;
+    }
+  }
+}
+
+/* ---- What is kept, and what follows ---- */
+
+bool laci_remat_always_kept(const laci_remat *r, int value) {
+  const laci_fused *fused = &r->net->fused[r->steps[r->producer[value]].fused];
+  bool statistic = has_given_statistics(r->net, fused) && value != fused->output;
+  return statistic || r->net->graph->values[value].is_output;
+}
+
+void laci_remat_close(laci_remat *r) {
+  memset(r->recomputed, 0, (size_t)r->n_steps * sizeof *r->recomputed);
+  for (int v = 0; v < r->net->graph->n_values; v++) {
+    if (r->needed[v] && laci_remat_is_forward(r, v) && !r->keep[v])
+      r->recomputed[r->producer[v]] = true;
+  }
+  for (int s = r->n_forward - 1; s >= 0; s--) {
+    const laci_remat_step *step = &r->steps[s];
+    for (int at = 0; at < step->n_reads && r->recomputed[s]; at++) {
+      int value = step->reads[at];
+      if (laci_remat_is_forward(r, value) && !r->keep[value])
+        r->recomputed[r->producer[value]] = true;
+    }
+  }
+}
+
+/* ---- Turns ---- */
+
+/** Reads behind a value's second making are no longer reads of the first one. twice: [values] */
+static void share_uses(laci_net *net, const laci_remat *r, bool *twice) {
+  for (int t = 0; t < net->n_turns; t++) {
+    const laci_turn *turn = &net->turns[t];
+    const laci_fused *fused = &net->fused[turn->fused];
+    for (int at = 0; at < laci_fused_n_reads(net, fused, turn->recomputed); at++) {
+      int value = laci_fused_read(net, fused, at);
+      if (value < 0) continue;
+      laci_net_value *v = &net->values[value];
+      if (twice[value]) v->n_uses_again++;
+      v->n_uses += turn->recomputed - twice[value];
+    }
+    for (int at = 0; at < n_writes(net, fused) && turn->recomputed; at++) {
+      int value = write_of(net, fused, at);
+      if (value >= 0) twice[value] = laci_remat_is_recomputed(r, value);
+    }
+  }
+}
+
+static lac_status take_turns(laci_net *net, const laci_remat *r, lac_error *err) {
+  size_t n = (size_t)(r->n_steps + r->n_forward);
+  int *order = laci_alloc(n + 1, sizeof *order);
+  bool *twice = laci_alloc((size_t)net->graph->n_values + 1, sizeof *twice);
+  net->n_turns = order && twice ? laci_remat_order(r, order) : -1;
+  net->turns = net->n_turns < 0 ? NULL : laci_net_new(net, n + 1, sizeof *net->turns);
+  for (int t = 0; net->turns && t < net->n_turns; t++) {
+    bool again = order[t] < 0;
+    laci_fused *fused = &net->fused[r->steps[again ? ~order[t] : order[t]].fused];
+    net->turns[t] = (laci_turn){.fused = fused->node, .recomputed = again};
+    if (again) net->n_recomputed += fused->n_nodes;
+    if (again) fused->recomputed = true;
+  }
+  if (net->turns) share_uses(net, r, twice);
+  laci_free(order);
+  laci_free(twice);
+  return net->turns ? LAC_OK : laci_fail_memory(err, "the order of the fused nodes");
+}
+
+/* ---- The whole ---- */
+
+static bool make_room(laci_remat *r) {
+  const laci_net *net = r->net;
+  size_t n_values = (size_t)net->graph->n_values + 1, n_steps = 1, n_places = 1;
+  for (int n = 0; n < net->graph->n_nodes; n++) {
+    if (net->fused_at[n] < 0) continue;
+    const laci_fused *fused = &net->fused[net->fused_at[n]];
+    n_steps++;
+    n_places += (size_t)(laci_fused_n_reads(net, fused, false) + n_writes(net, fused));
+  }
+  r->steps = laci_alloc(n_steps, sizeof *r->steps);
+  r->recomputed = laci_alloc(n_steps, sizeof *r->recomputed);
+  r->places = laci_alloc(n_places, sizeof *r->places);
+  r->producer = laci_alloc(n_values, sizeof *r->producer);
+  r->bytes = laci_alloc(n_values, sizeof *r->bytes);
+  r->last = laci_alloc(n_values, sizeof *r->last);
+  r->needed = laci_alloc(n_values, sizeof *r->needed);
+  r->keep = laci_alloc(n_values, sizeof *r->keep);
+  return r->steps && r->recomputed && r->places && r->producer && r->bytes && r->last &&
+         r->needed && r->keep;
+}
+
+lac_status laci_plan_turns(laci_net *net, int n_forward, lac_error *err) {
+  laci_remat r = {.net = net};
+  bool gains = false;
+  lac_status st = make_room(&r) ? LAC_OK : laci_fail_memory(err, "the order of the fused nodes");
+  if (!st) {
+    find_steps(&r, n_forward);
+    measure(&r);
+    if (n_forward > 0) st = laci_remat_cut(&r, &gains, err);
+  }
+  if (!st && !gains) memset(r.recomputed, 0, (size_t)r.n_steps * sizeof *r.recomputed);
+  if (!st) st = take_turns(net, &r, err);
+  laci_free(r.steps);
+  laci_free(r.recomputed);
+  laci_free(r.places);
+  laci_free(r.producer);
+  laci_free(r.bytes);
+  laci_free(r.last);
+  laci_free(r.needed);
+  laci_free(r.keep);
+  return st;
+}

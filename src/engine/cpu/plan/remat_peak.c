@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * How much memory a plan of what is kept would need: the fused nodes are walked through in their
+ * order, second turns standing before the first reader, and what is alive is added up. Weights and
+ * scratch memory are the same for every plan and do not count; outputs leave as soon as nobody
+ * reads them. */
+#include "engine/cpu/plan/remat.h"
+#include "graph/ops.h"
+
+/* ---- The order ---- */
+
+typedef struct ordering {
+  const laci_remat *r;
+  int n, *order; /* a step, or ~step for its second turn */
+  bool *placed;  /* [forward steps] its second turn is in the order */
+  bool *wanted;  /* [forward steps] its second turn must come now */
+} ordering;
+
+/** The second turn of a step behind those of all that it needs. */
+static void place_again(ordering *o, int step) {
+  if (o->placed[step]) return;
+  int first = step, n_open = 1;
+  o->wanted[step] = true;
+  for (int s = step; n_open > 0; s--) {
+    if (!o->wanted[s]) continue;
+    n_open--;
+    first = s;
+    const laci_remat_step *at = &o->r->steps[s];
+    for (int i = 0; i < at->n_reads; i++) {
+      if (!laci_remat_is_recomputed(o->r, at->reads[i])) continue;
+      int from = o->r->producer[at->reads[i]];
+      n_open += !o->wanted[from] && !o->placed[from];
+      if (!o->placed[from]) o->wanted[from] = true;
+    }
+  }
+  for (int s = first; s <= step; s++) {
+    if (!o->wanted[s]) continue;
+    o->wanted[s] = false;
+    o->placed[s] = true;
+    o->order[o->n++] = ~s;
+  }
+}
+
+int laci_remat_order(const laci_remat *r, int *order) {
+  size_t n_forward = (size_t)r->n_forward + 1;
+  ordering o = {.r = r,
+                .order = order,
+                .placed = laci_alloc(n_forward, sizeof *o.placed),
+                .wanted = laci_alloc(n_forward, sizeof *o.wanted)};
+  bool whole = o.placed && o.wanted;
+  for (int s = 0; s < r->n_steps && whole; s++) {
+    const laci_remat_step *step = &r->steps[s];
+    for (int at = 0; at < step->n_reads && s >= r->n_forward; at++) {
+      if (laci_remat_is_recomputed(r, step->reads[at]))
+        place_again(&o, r->producer[step->reads[at]]);
+    }
+    order[o.n++] = s;
+  }
+  laci_free(o.placed);
+  laci_free(o.wanted);
+  return whole ? o.n : -1;
+}
+
+/* ---- What is alive ---- */
+
+typedef struct walk {
+  const laci_remat *r;
+  int n_order, *order;
+  int *last_use; /* [values, then values once more] place in the order; -1: nowhere, or freed */
+} walk;
+
+static const laci_remat_step *step_at(const walk *w, int at) {
+  int step = w->order[at];
+  return &w->r->steps[step < 0 ? ~step : step];
+}
+
+/** What a step reads, among values and values once more; -1: nothing that takes memory. */
+static int read_at(const walk *w, int at, int i) {
+  const laci_remat *r = w->r;
+  int value = step_at(w, at)->reads[i];
+  bool first_time = w->order[at] >= 0 && w->order[at] < r->n_forward;
+  if (r->bytes[value] == 0) return -1;
+  bool again = !first_time && laci_remat_is_recomputed(r, value);
+  return again ? r->net->graph->n_values + value : value;
+}
+
+static int made_at(const walk *w, int at, int i) {
+  int value = step_at(w, at)->writes[i];
+  return w->order[at] < 0 ? w->r->net->graph->n_values + value : value;
+}
+
+static void find_last_uses(walk *w) {
+  for (int at = 0; at < w->n_order; at++) {
+    const laci_remat_step *step = step_at(w, at);
+    for (int i = 0; i < step->n_writes; i++) w->last_use[made_at(w, at, i)] = at;
+    for (int i = 0; i < step->n_reads; i++) {
+      int read = read_at(w, at, i);
+      if (read >= 0) w->last_use[read] = at;
+    }
+  }
+}
+
+static int64_t bytes_of(const walk *w, int id) {
+  int n_values = w->r->net->graph->n_values;
+  return w->r->bytes[id < n_values ? id : id - n_values];
+}
+
+/** Products and windows need all of their input until the end; others may write over it. */
+static bool keeps_operands(const laci_op *op) {
+  static const laci_op *const windows[] = {
+      &laci_op_conv_grad_input, &laci_op_conv_grad_weight,    &laci_op_max_pool,
+      &laci_op_average_pool,    &laci_op_global_average_pool, &laci_op_global_max_pool,
+      &laci_op_max_pool_grad,   &laci_op_average_pool_grad};
+  bool is_window = !op || op->role == LACI_ROLE_ALLOW;
+  for (size_t at = 0; at < sizeof windows / sizeof *windows; at++)
+    is_window = is_window || op == windows[at];
+  return is_window;
+}
+
+/** A value that is added to a result may be where the result is written. */
+static bool may_overwrite(const walk *w, int at, int value) {
+  const laci_net *net = w->r->net;
+  const laci_fused *fused = &net->fused[step_at(w, at)->fused];
+  for (int post = 0; post < fused->n_posts; post++)
+    if (fused->posts[post].value == value) return true;
+  return !keeps_operands(net->graph->nodes[fused->node].op);
+}
+
+static int64_t free_if_last(walk *w, int id, int at) {
+  if (id < 0 || w->last_use[id] != at) return 0;
+  w->last_use[id] = -1;
+  return bytes_of(w, id);
+}
+
+static int64_t sweep(walk *w) {
+  int64_t live = 0, peak = 0;
+  for (int at = 0; at < w->n_order; at++) {
+    const laci_remat_step *step = step_at(w, at);
+    int64_t first = step->n_writes > 0 ? bytes_of(w, made_at(w, at, 0)) : 0, saved = 0;
+    for (int i = 0; i < step->n_writes; i++) live += bytes_of(w, made_at(w, at, i));
+    for (int i = 0; i < step->n_reads; i++) {
+      int read = read_at(w, at, i);
+      bool dies = read >= 0 && w->last_use[read] == at && bytes_of(w, read) == first;
+      if (dies && may_overwrite(w, at, step->reads[i])) saved = first;
+    }
+    if (live - saved > peak) peak = live - saved;
+    for (int i = 0; i < step->n_reads; i++) live -= free_if_last(w, read_at(w, at, i), at);
+    for (int i = 0; i < step->n_writes; i++) live -= free_if_last(w, made_at(w, at, i), at);
+  }
+  return peak;
+}
+
+int64_t laci_remat_peak(const laci_remat *r) {
+  size_t n_values = (size_t)r->net->graph->n_values;
+  walk w = {.r = r,
+            .order = laci_alloc((size_t)(r->n_steps + r->n_forward) + 1, sizeof *w.order),
+            .last_use = laci_alloc(2 * n_values + 1, sizeof *w.last_use)};
+  int64_t peak = -1;
+  if (w.order && w.last_use) w.n_order = laci_remat_order(r, w.order);
+  if (w.order && w.last_use && w.n_order >= 0) {
+    for (size_t at = 0; at < 2 * n_values; at++) w.last_use[at] = -1;
+    find_last_uses(&w);
+    peak = sweep(&w);
+  }
+  laci_free(w.order);
+  laci_free(w.last_use);
+  return peak;
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Which gradients read what a forward step left for them, instead of the value that it was computed
+ * from: so that planning, which keeps or drops that value, and lowering mean the same. */
+#include <string.h>
+
+#include "engine/cpu/net_in.h"
+#include "graph/ops.h"
+
+static bool same_window(const laci_node *a, const laci_node *b) {
+  static const char *const names[] = {"kernel_shape", "strides", "pads", "dilations"};
+  static const int64_t none[2 * LACI_MAX_RANK] = {0};
+  for (int at = 0; at < 4; at++) {
+    size_t n_a, n_b;
+    const int64_t *x = laci_node_ints(a, names[at], &n_a), *y = laci_node_ints(b, names[at], &n_b);
+    bool zero = at == 2 && !x && n_b <= 2 * LACI_MAX_RANK; /* pads that are not given */
+    if (zero) {
+      x = none;
+      n_a = n_b;
+    }
+    if (!x && y) { /* strides and dilations of 1 */
+      for (size_t i = 0; i < n_b; i++) {
+        if (y[i] != 1) return false;
+      }
+      continue;
+    }
+    if (n_a != n_b || (n_a > 0 && memcmp(x, y, n_a * sizeof *x) != 0)) return false;
+  }
+  return laci_node_int(a, "ceil_mode", 0) == laci_node_int(b, "ceil_mode", 0);
+}
+
+static bool is_pool(const laci_node *node) {
+  const char *automatic = laci_node_text(node, "auto_pad", "NOTSET");
+  return node->op == &laci_op_max_pool && strcmp(automatic, "NOTSET") == 0;
+}
+
+static int pool_of(const laci_net *net, const laci_node *grad) {
+  const laci_value *x = &net->graph->values[grad->inputs[1]];
+  for (int at = 0; at < x->n_readers; at++) {
+    const laci_node *node = &net->graph->nodes[x->readers[at]];
+    if (net->computed[x->readers[at]] && is_pool(node) && same_window(node, grad)) {
+      return x->readers[at];
+    }
+  }
+  return -1;
+}
+
+/** The batch norm that the Relu of a gradient was fused to. */
+static int norm_of(const laci_net *net, const laci_node *grad) {
+  const laci_graph *graph = net->graph;
+  int relu = graph->values[grad->inputs[1]].producer;
+  if (relu < 0 || graph->nodes[relu].op != &laci_op_relu) return -1;
+  int norm = graph->values[graph->nodes[relu].inputs[0]].producer;
+  bool is_norm = norm >= 0 && graph->nodes[norm].op == &laci_op_batch_norm_train;
+  return is_norm && net->fused[norm].tail == relu ? norm : -1;
+}
+
+int laci_plan_workspace_from(const laci_net *net, int node) {
+  const laci_node *grad = &net->graph->nodes[node];
+  if (grad->op == &laci_op_max_pool_grad) return pool_of(net, grad);
+  return grad->op == &laci_op_relu_grad ? norm_of(net, grad) : -1;
+}
