@@ -3,9 +3,8 @@
  *
  * A convolution leaves the layouts of its input, weights and output to oneDNN, unless the network's
  * convolutions lie in blocks, where Winograd's algorithm is at home (laci_conv_choose_blocks); the
- * weights are scaled by what was fused and reordered once. Next: conv_values.c, for training. */
-#include <string.h>
-
+ * weights are scaled by what was fused and reordered once. Next: conv_window.c, then
+ * conv_values.c, for training. */
 #include "engine/cpu/lower/conv.h"
 #include "cpu/cpu.h"
 #include "graph/ops.h"
@@ -14,7 +13,6 @@
 enum {
   BLOCK = LACI_NET_BLOCK,
   WINOGRAD_MIN_CHANNELS = 64, /* of the input; fewer lose it in the transforms */
-  WINOGRAD_MIN_PLANE = 7,     /* rows and columns of the output */
   WINOGRAD_FEW_CHANNELS = 32, /* at least so many of the output, and ... */
   WINOGRAD_FEW_PLANE = 14,    /* ... planes of so many rows where it has less than MIN_CHANNELS */
   /* The whole network lies in blocks if at least one in so many of its products gains by that. A
@@ -22,35 +20,6 @@ enum {
   WINOGRAD_SHARE = 8,
   DEPTHWISE_SHARE = 32,
 };
-
-/** Kernel, strides, dilations and pads from the attributes; the end pads follow from the output's
- * size, which the operator's shape rule has found (ceil_mode and auto_pad included). False: not a
- * window that oneDNN takes. */
-bool laci_conv_window(const laci_node *node, const laci_shape *x, const laci_shape *y,
-                      const int64_t *kernel, laci_window *w) {
-  size_t n;
-  const char *automatic = laci_node_text(node, "auto_pad", "NOTSET");
-  const int64_t *strides = laci_node_ints(node, "strides", &n);
-  const int64_t *dilations = laci_node_ints(node, "dilations", &n);
-  const int64_t *pads = laci_node_ints(node, "pads", &n);
-  bool given = strcmp(automatic, "NOTSET") == 0, lower = strcmp(automatic, "SAME_LOWER") == 0;
-  bool same = lower || strcmp(automatic, "SAME_UPPER") == 0;
-  w->n_spatial = x->rank - 2;
-  if (w->n_spatial < 1 || w->n_spatial > 3) return false;
-  for (int at = 0; at < w->n_spatial; at++) {
-    int64_t in = x->dims[at + 2], out = y->dims[at + 2];
-    w->kernel[at] = kernel[at];
-    w->strides[at] = strides ? strides[at] : 1;
-    w->dilates[at] = dilations ? dilations[at] - 1 : 0;
-    int64_t reach = (kernel[at] - 1) * (w->dilates[at] + 1) + 1;
-    int64_t total = (out - 1) * w->strides[at] + reach - in;
-    w->pads_begin[at] = given && pads ? pads[at] : 0;
-    if (same && total > 0) w->pads_begin[at] = lower ? total - total / 2 : total / 2;
-    w->pads_end[at] = total - w->pads_begin[at];
-    if (w->pads_begin[at] < 0 || (given && pads && pads[w->n_spatial + at] < 0)) return false;
-  }
-  return true;
-}
 
 /* ---- Convolution ---- */
 
@@ -108,15 +77,6 @@ static int conv_bias(laci_net *net, const laci_fused *fused) {
   return tensor;
 }
 
-laci_shape laci_conv_grouped(const laci_shape *weight, int64_t groups) {
-  if (groups == 1) return *weight;
-  laci_shape s = {.rank = weight->rank + 1};
-  s.dims[0] = groups;
-  s.dims[1] = weight->dims[0] / groups;
-  for (int axis = 1; axis < weight->rank; axis++) s.dims[axis + 1] = weight->dims[axis];
-  return s;
-}
-
 /* ---- The way a convolution is computed ---- */
 
 typedef struct conv {
@@ -166,16 +126,6 @@ static lac_status try_conv(laci_net *net, const conv *c, laci_conv_way alg, bool
   return st;
 }
 
-bool laci_conv_allows_winograd(const laci_net *net, const laci_shape *x, const laci_shape *y,
-                               int64_t groups, const laci_window *w) {
-  if (net->bf16 || groups != 1 || w->n_spatial != 2) return false;
-  for (int at = 0; at < 2; at++) {
-    if (w->kernel[at] != 3 || w->strides[at] != 1 || w->dilates[at] != 0) return false;
-    if (y->dims[2 + at] < WINOGRAD_MIN_PLANE) return false;
-  }
-  return x->dims[1] % BLOCK == 0 && y->dims[1] % BLOCK == 0;
-}
-
 /** The measured gain is 1.1 (7x7 planes) to 3, where there are channels enough. */
 static bool gains_by_winograd(const laci_net *net, const conv *c) {
   int64_t in = c->x->dims[1], out = c->y->dims[1];
@@ -184,11 +134,6 @@ static bool gains_by_winograd(const laci_net *net, const conv *c) {
   return laci_conv_allows_winograd(net, c->x, c->y, c->groups, &c->window) &&
          in >= WINOGRAD_MIN_CHANNELS && out >= WINOGRAD_FEW_CHANNELS &&
          (out >= WINOGRAD_MIN_CHANNELS || least >= WINOGRAD_FEW_PLANE);
-}
-
-bool laci_conv_allows_blocks(const laci_shape *x, const laci_shape *y, int64_t groups) {
-  int64_t in = x->dims[1] / groups, out = y->dims[1] / groups;
-  return groups == 1 || (in == 1 && out == 1) || (in % BLOCK == 0 && out % BLOCK == 0);
 }
 
 static laci_primitive *choose_conv(laci_net *net, const conv *c, const laci_posts *attr) {

@@ -6,6 +6,8 @@
 
 #include "engine/cpu/net_in.h"
 
+/* ---- conv_window.c ---- */
+
 /** Kernel, strides, dilations and pads from the attributes; the end pads follow from the output's
  * size, which the operator's shape rule has found (ceil_mode and auto_pad included). False: not a
  * window that oneDNN takes. */
@@ -19,6 +21,9 @@ bool laci_conv_allows_winograd(const laci_net *net, const laci_shape *x, const l
                                int64_t groups, const laci_window *window);
 /** Groups that blocks do not cut: depthwise ones, or of whole blocks. */
 bool laci_conv_allows_blocks(const laci_shape *x, const laci_shape *y, int64_t groups);
+
+/* ---- conv.c ---- */
+
 /** Decides net->blocks: from shapes and instructions alone, so that a plan is the same every time.
  */
 void laci_conv_choose_blocks(laci_net *net);

@@ -155,11 +155,6 @@ int laci_lower_takes(laci_net *net, const laci_fused *fused) {
 
 /* ---- Lowering ---- */
 
-void laci_net_read_done(laci_net *net, int value) {
-  int tensor = net->values[value].tensor;
-  if (tensor >= 0) net->buffers[net->tensors[tensor].buffer].pending--;
-}
-
 /** The fused node has read its inputs: once for each place where they stand. */
 static void reads_done(laci_net *net, const laci_fused *fused) {
   for (int at = 0; at < laci_fused_n_reads(net, fused, net->recomputing); at++) {

@@ -8,7 +8,8 @@
  * Each operator has an ordered list of implementations (lower.c has the table); the first that
  * supports the fused node and takes what is fused lowers it. One that a library refuses while it is
  * lowered declines; its steps are taken back and the next one's turn comes. The last of all is the
- * plain operator. Next: lower.c, then the families; tensors.c and weights.c have the words. */
+ * plain operator. Next: lower.c, then the families; tensors.c, values.c, weights.c and step.c have
+ * the words. */
 #ifndef LACI_ENGINE_CPU_LOWER_H
 #define LACI_ENGINE_CPU_LOWER_H
 
@@ -59,8 +60,6 @@ extern const laci_implementation laci_ways_attention[], laci_ways_layer_norm_in_
 laci_plan_ask laci_lower_takes;
 /** All fused nodes in order; then the outputs. */
 void laci_net_lower(laci_net *net);
-/** A reader of the value has its steps. */
-void laci_net_read_done(laci_net *net, int value);
 /** The operator's own eval; it takes nothing in. plain.c */
 laci_lower_function laci_lower_plain;
 /** The implementation that is lowering cannot: the next one's turn. For what only shows while it is
@@ -118,8 +117,13 @@ typedef struct laci_net_step {
   int *codes, *tensors; /* [n_args]; laci_arg; of code: none, or a scratchpad */
 } laci_net_step;
 
-/* ---- tensors.c: the words that implementations lower in ----
+/* ---- tensors.c, values.c: the words that implementations lower in ----
  * Ids are -1 after a failure, and may be passed on. */
+
+/** oneDNN has no scalars: rank 0 becomes one axis of size 1. */
+static inline laci_shape laci_net_with_axis(const laci_shape *shape) {
+  return shape->rank > 0 ? *shape : laci_shape_of(1, (int64_t[]){1});
+}
 
 /** Descriptor of a row-major tensor, of any layout. NULL after a failure. */
 laci_layout *laci_net_dense(laci_net *net, const laci_shape *shape, laci_element dt);
@@ -155,6 +159,8 @@ int laci_net_as_blocks(laci_net *net, int value);
 void laci_net_bind(laci_net *net, int value, int tensor);
 /** The same where the tensor's axes may be cut otherwise than the value's. */
 void laci_net_bind_shaped(laci_net *net, int value, int tensor);
+/** A reader of the value has its steps. */
+void laci_net_read_done(laci_net *net, int value);
 /** True where this is the last read of what lives in the tensor's buffer, so that it may be
  * overwritten. */
 bool laci_net_dies(const laci_net *net, int tensor);
@@ -198,7 +204,7 @@ int laci_net_constant_tensor(laci_net *net, int value);
 /** Weights that no step reads go: those of implementations that declined, and older layouts. */
 void laci_net_drop_weights(laci_net *net);
 
-/* ---- Posts and steps ---- */
+/* ---- Posts, and steps (step.c) ---- */
 
 /** Attributes with the fused node's posts; `sum` comes out as the value to be added (-1: none). The
  * caller destroys them. NULL after a failure. */

@@ -154,6 +154,15 @@ int laci_plan_readers(const laci_net *net, int value, int readers[2]);
 bool laci_plan_is_fused(const laci_net *net, int node);
 /** The node becomes the new end of the fused node. */
 void laci_fused_append(laci_net *net, laci_fused *fused, int node);
+/** Places that a fused node reads from in its first or its second turn, and the value of one of
+ * them; -1: nothing is there. */
+int laci_fused_n_reads(const laci_net *net, const laci_fused *fused, bool recomputed);
+int laci_fused_read(const laci_net *net, const laci_fused *fused, int at);
+/** The values that it makes; -1: nothing is there. */
+int laci_fused_n_writes(const laci_net *net, const laci_fused *fused);
+int laci_fused_write(const laci_net *net, const laci_fused *fused, int at);
+/** A batch norm of training whose statistics come out, so that a second turn need not find them. */
+bool laci_fused_has_statistics(const laci_net *net, const laci_fused *fused);
 /** Do all values of the node have elements? If not, it is the plain operator's, and is fused with
  * nothing. */
 bool laci_plan_has_elements(const laci_net *net, const laci_node *node);
@@ -180,10 +189,6 @@ typedef struct laci_turn {
  * that one are a forward part, whose values are kept or computed once more for what stands behind,
  * whichever takes less memory. */
 LAC_MUST_CHECK lac_status laci_plan_turns(laci_net *net, int n_forward, lac_error *err);
-/** Places that a fused node reads from in its first or its second turn, and the value of one of
- * them; -1: nothing is there. */
-int laci_fused_n_reads(const laci_net *net, const laci_fused *fused, bool recomputed);
-int laci_fused_read(const laci_net *net, const laci_fused *fused, int at);
 /** The forward node whose workspace a gradient reads in place of its input 1: a max pool's places,
  * the bits of a Relu behind a batch norm. -1: there is none, and it reads the value. */
 int laci_plan_workspace_from(const laci_net *net, int node);

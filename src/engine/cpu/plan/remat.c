@@ -12,36 +12,8 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "graph/ops.h"
 
 /* ---- What is there ---- */
-
-static bool has_given_statistics(const laci_net *net, const laci_fused *fused) {
-  const laci_node *node = &net->graph->nodes[fused->node];
-  return node->op == &laci_op_batch_norm_train && node->n_outputs > 2 && node->outputs[1] >= 0 &&
-         node->outputs[2] >= 0;
-}
-
-int laci_fused_n_reads(const laci_net *net, const laci_fused *fused, bool recomputed) {
-  int own = fused->pattern ? fused->n_reads : net->graph->nodes[fused->node].n_inputs;
-  return own + fused->n_posts + (recomputed && has_given_statistics(net, fused) ? 2 : 0);
-}
-
-int laci_fused_read(const laci_net *net, const laci_fused *fused, int at) {
-  const laci_node *node = &net->graph->nodes[fused->node];
-  int own = fused->pattern ? fused->n_reads : node->n_inputs;
-  if (at < own) return fused->pattern ? fused->reads[at] : node->inputs[at];
-  at -= own;
-  return at < fused->n_posts ? fused->posts[at].value : node->outputs[1 + at - fused->n_posts];
-}
-
-static int n_writes(const laci_net *net, const laci_fused *fused) {
-  return fused->pattern ? 1 : net->graph->nodes[fused->node].n_outputs;
-}
-
-static int write_of(const laci_net *net, const laci_fused *fused, int at) {
-  return at == 0 ? fused->output : net->graph->nodes[fused->node].outputs[at];
-}
 
 /** The values that the step reads and writes, behind `places`; how many places it took. */
 static int note_values(laci_remat *r, laci_remat_step *step, int *places) {
@@ -54,8 +26,8 @@ static int note_values(laci_remat *r, laci_remat_step *step, int *places) {
     if (value >= 0 && !(at == 1 && by_workspace)) step->reads[step->n_reads++] = value;
   }
   step->writes = places + step->n_reads;
-  for (int at = 0; at < n_writes(net, fused); at++) {
-    int value = write_of(net, fused, at);
+  for (int at = 0; at < laci_fused_n_writes(net, fused); at++) {
+    int value = laci_fused_write(net, fused, at);
     if (value >= 0) step->writes[step->n_writes++] = value;
   }
   return step->n_reads + step->n_writes;
@@ -93,30 +65,6 @@ static void measure(laci_remat *r) {
   }
 }
 
-/* ---- What is kept, and what follows ---- */
-
-bool laci_remat_always_kept(const laci_remat *r, int value) {
-  const laci_fused *fused = &r->net->fused[r->steps[r->producer[value]].fused];
-  bool statistic = has_given_statistics(r->net, fused) && value != fused->output;
-  return statistic || r->net->graph->values[value].is_output;
-}
-
-void laci_remat_close(laci_remat *r) {
-  memset(r->recomputed, 0, (size_t)r->n_steps * sizeof *r->recomputed);
-  for (int v = 0; v < r->net->graph->n_values; v++) {
-    if (r->needed[v] && laci_remat_is_forward(r, v) && !r->keep[v])
-      r->recomputed[r->producer[v]] = true;
-  }
-  for (int s = r->n_forward - 1; s >= 0; s--) {
-    const laci_remat_step *step = &r->steps[s];
-    for (int at = 0; at < step->n_reads && r->recomputed[s]; at++) {
-      int value = step->reads[at];
-      if (laci_remat_is_forward(r, value) && !r->keep[value])
-        r->recomputed[r->producer[value]] = true;
-    }
-  }
-}
-
 /* ---- Turns ---- */
 
 /** Reads behind a value's second making are no longer reads of the first one. twice: [values] */
@@ -131,8 +79,8 @@ static void share_uses(laci_net *net, const laci_remat *r, bool *twice) {
       if (twice[value]) v->n_uses_again++;
       v->n_uses += turn->recomputed - twice[value];
     }
-    for (int at = 0; at < n_writes(net, fused) && turn->recomputed; at++) {
-      int value = write_of(net, fused, at);
+    for (int at = 0; at < laci_fused_n_writes(net, fused) && turn->recomputed; at++) {
+      int value = laci_fused_write(net, fused, at);
       if (value >= 0) twice[value] = laci_remat_is_recomputed(r, value);
     }
   }
@@ -166,7 +114,7 @@ static bool make_room(laci_remat *r) {
     if (net->fused_at[n] < 0) continue;
     const laci_fused *fused = &net->fused[net->fused_at[n]];
     n_steps++;
-    n_places += (size_t)(laci_fused_n_reads(net, fused, false) + n_writes(net, fused));
+    n_places += (size_t)(laci_fused_n_reads(net, fused, false) + laci_fused_n_writes(net, fused));
   }
   r->steps = laci_alloc(n_steps, sizeof *r->steps);
   r->recomputed = laci_alloc(n_steps, sizeof *r->recomputed);

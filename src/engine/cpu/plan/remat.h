@@ -39,11 +39,6 @@ static inline bool laci_remat_is_recomputed(const laci_remat *r, int value) {
   return laci_remat_is_forward(r, value) && !r->keep[value] && r->recomputed[r->producer[value]];
 }
 
-/** Must the value be kept in any case? remat.c */
-bool laci_remat_always_kept(const laci_remat *r, int value);
-/** Fills `recomputed`: what gradients need and is not kept, and what that needs in its turn. */
-void laci_remat_close(laci_remat *r);
-
 /** All steps in their order, a second turn of step s as ~s before the first one that needs it;
  * order: room for n_steps + n_forward. How many there are; -1: no memory. remat_peak.c */
 int laci_remat_order(const laci_remat *r, int *order);

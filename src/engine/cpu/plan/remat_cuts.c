@@ -48,6 +48,13 @@ typedef struct planner {
 
 /* ---- Places to cut */
 
+/** Must the value be kept in any case? */
+static bool is_always_kept(const laci_remat *r, int value) {
+  const laci_fused *fused = &r->net->fused[r->steps[r->producer[value]].fused];
+  bool statistic = laci_fused_has_statistics(r->net, fused) && value != fused->output;
+  return statistic || r->net->graph->values[value].is_output;
+}
+
 static void find_anyway(planner *p) {
   const laci_remat *r = p->r;
   int n_values = r->net->graph->n_values;
@@ -56,7 +63,7 @@ static void find_anyway(planner *p) {
     if (r->needed[v] && laci_remat_is_forward(r, v) && r->bytes[v] > largest) largest = r->bytes[v];
   for (int v = 0; v < n_values; v++) {
     if (!laci_remat_is_forward(r, v)) continue;
-    p->anyway[v] = r->bytes[v] <= largest / SMALL_SHARE || laci_remat_always_kept(r, v);
+    p->anyway[v] = r->bytes[v] <= largest / SMALL_SHARE || is_always_kept(r, v);
   }
 }
 
@@ -171,6 +178,23 @@ static bool choose(planner *p, int64_t limit) {
   return p->kept[p->n_cuts - 1] >= 0;
 }
 
+/** Fills `recomputed`: what gradients need and is not kept, and what that needs in its turn. */
+static void follow_keep(laci_remat *r) {
+  memset(r->recomputed, 0, (size_t)r->n_steps * sizeof *r->recomputed);
+  for (int v = 0; v < r->net->graph->n_values; v++) {
+    if (r->needed[v] && laci_remat_is_forward(r, v) && !r->keep[v])
+      r->recomputed[r->producer[v]] = true;
+  }
+  for (int s = r->n_forward - 1; s >= 0; s--) {
+    const laci_remat_step *step = &r->steps[s];
+    for (int at = 0; at < step->n_reads && r->recomputed[s]; at++) {
+      int value = step->reads[at];
+      if (laci_remat_is_forward(r, value) && !r->keep[value])
+        r->recomputed[r->producer[value]] = true;
+    }
+  }
+}
+
 /** keep and recomputed for cuts [n], the latest first. */
 static void follow(planner *p, const int *cuts, int n) {
   laci_remat *r = p->r;
@@ -179,7 +203,7 @@ static void follow(planner *p, const int *cuts, int n) {
     r->keep[v] = laci_remat_is_forward(r, v) && (p->anyway[v] || r->producer[v] > last);
   for (int k = 0; k < n; k++)
     for (int at = 0; at < p->cuts[cuts[k]].n; at++) r->keep[p->cuts[cuts[k]].values[at]] = true;
-  laci_remat_close(r);
+  follow_keep(r);
 }
 
 /** Products that each element of a fused node's result is a sum of; 0: it is no sum of products. */

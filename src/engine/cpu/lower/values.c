@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Values as operands: in the layout and type that a step wants.
+ *
+ * The same content in another layout is another tensor, made by a reorder step the first time
+ * somebody wants it and found again afterwards. What is constant is reordered at once and kept as a
+ * weight (weights.c). */
+#include "engine/cpu/net_in.h"
+
+/* ---- Reading ---- */
+
+int laci_net_read(laci_net *net, int value) {
+  if (net->status) return -1;
+  laci_net_value *v = &net->values[value];
+  if (v->tensor < 0 && v->constant) laci_net_bind(net, value, laci_net_constant_tensor(net, value));
+  if (v->tensor < 0) {
+    laci_net_fail(net, LAC_INTERNAL, "%s: read before it is there", net->graph->values[value].name);
+  }
+  return v->tensor;
+}
+
+/** A tensor of the same content in that layout, or -1. */
+static int find_content(const laci_net *net, int content, const laci_layout *md) {
+  for (size_t at = 0; at < net->n_tensors; at++) {
+    const laci_net_tensor *t = &net->tensors[at];
+    if (content >= 0 && t->content == content && t->md && laci_layout_equal(t->md, md))
+      return (int)at;
+  }
+  return -1;
+}
+
+static void reorder_step(laci_net *net, int from, int to) {
+  laci_primitive *pd = NULL;
+  lac_status st =
+      laci_primitive_reorder(&pd, net->onednn, net->tensors[from].md, net->tensors[to].md);
+  if (!laci_net_did(net, st, "reorder")) return;
+  laci_net_step_add(net, NULL, pd, 2, (const int[][2]){{LACI_ARG_SRC, from}, {LACI_ARG_DST, to}});
+}
+
+/** A copy that was made for another reader. What is still to be read of its buffer is other values,
+ * not the one that was copied. */
+static int share(laci_net *net, int found) {
+  const laci_net_tensor copy = net->tensors[found];
+  laci_layout *md = NULL;
+  if (!laci_layout_copy(&md, copy.md)) laci_net_no_memory(net);
+  int view = laci_net_view(net, found, &copy.shape, md, false);
+  if (view < 0) return -1;
+  net->tensors[view].content = copy.content;
+  net->tensors[view].shared = true;
+  return view;
+}
+
+int laci_net_as(laci_net *net, int tensor, const laci_layout *md, laci_element dt) {
+  if (net->status || tensor < 0 || !md) return -1;
+  const laci_net_tensor from = net->tensors[tensor];
+  int found = find_content(net, from.content, md);
+  if (found >= 0) return net->tensors[found].buffer == from.buffer ? found : share(net, found);
+  int to;
+  const laci_net_buffer *source = &net->buffers[from.buffer];
+  if (source->place == LACI_PLACE_WEIGHT) {
+    to = laci_net_weight_from(net, &from, source->data, md, dt);
+  } else {
+    laci_layout *copy = NULL;
+    if (!laci_layout_copy(&copy, md)) laci_net_no_memory(net);
+    int buffer = laci_net_buffer_new(net, LACI_PLACE_ARENA, laci_layout_bytes(md));
+    to = laci_net_tensor_new(net, &from.shape, dt, copy, buffer);
+    if (to >= 0) reorder_step(net, tensor, to);
+  }
+  if (to >= 0) net->tensors[to].content = from.content;
+  return to;
+}
+
+int laci_net_as_dense(laci_net *net, int tensor, laci_element dt) {
+  if (net->status || tensor < 0) return -1;
+  laci_shape shape = net->tensors[tensor].shape;
+  laci_layout *md = laci_net_dense(net, &shape, dt);
+  int to = laci_net_as(net, tensor, md, dt);
+  laci_layout_destroy(md);
+  return to;
+}
+
+int laci_net_whole(laci_net *net, int tensor) {
+  if (net->status || tensor < 0) return -1;
+  const laci_net_tensor *t = &net->tensors[tensor];
+  if (!t->partial && t->dt == laci_net_dt(net)) return tensor;
+  return laci_net_as_dense(net, tensor, laci_net_dt(net));
+}
+
+/* ---- In other forms ---- */
+
+int laci_net_as_blocks(laci_net *net, int value) {
+  laci_layout *md = laci_net_blocks(net, laci_net_shape(net, value), laci_net_dt(net));
+  int tensor = md ? laci_net_as(net, laci_net_read(net, value), md, laci_net_dt(net)) : -1;
+  laci_layout_destroy(md);
+  return tensor;
+}
+
+/** The elements in their order, with the axes of `shape`: as they lie where strides can say that.
+ */
+static int reshaped(laci_net *net, int tensor, const laci_shape *shape) {
+  laci_element dt = net->tensors[tensor].dt;
+  const laci_layout *from = net->tensors[tensor].md;
+  int64_t strides[LACI_MAX_RANK], offset;
+  laci_layout *md = NULL;
+  bool strided =
+      from && laci_layout_strides(from, net->tensors[tensor].shape.rank, strides, &offset);
+  if (strided && laci_layout_reshaped(&md, from, shape->rank, shape->dims)) {
+    return laci_net_view(net, tensor, shape, md, false);
+  }
+  int dense = from ? laci_net_as_dense(net, tensor, dt) : tensor;
+  bool has_layout = dense >= 0 && net->tensors[dense].md;
+  return laci_net_view(net, dense, shape, has_layout ? laci_net_dense(net, shape, dt) : NULL,
+                       false);
+}
+
+void laci_net_bind_shaped(laci_net *net, int value, int tensor) {
+  const laci_shape shape = laci_net_with_axis(laci_net_shape(net, value));
+  if (net->status || tensor < 0) return;
+  if (!laci_shape_equal(&shape, &net->tensors[tensor].shape)) {
+    tensor = reshaped(net, tensor, &shape);
+  }
+  laci_net_bind(net, value, tensor);
+}
+
+/* ---- Posts ---- */
+
+laci_posts *laci_net_posts(laci_net *net, const laci_fused *fused, int *sum) {
+  laci_posts *posts = NULL;
+  *sum = -1;
+  if (net->status) return NULL;
+  for (int at = 0; at < fused->n_posts; at++) {
+    if (fused->posts[at].value >= 0) *sum = fused->posts[at].value;
+  }
+  lac_status st = laci_posts_create(net->onednn, fused->posts, fused->n_posts, &posts);
+  return laci_net_did(net, st, "post operations") ? posts : NULL;
+}
+
+int laci_net_sum_target(laci_net *net, int have, const laci_layout *md, laci_element dt) {
+  if (net->status || have < 0) return -1;
+  laci_shape shape = net->tensors[have].shape;
+  if (laci_layout_equal(net->tensors[have].md, md) && laci_net_dies(net, have)) {
+    return laci_net_result_like(net, have, true);
+  }
+  int to = laci_net_result(net, &shape, dt, md);
+  if (to >= 0) reorder_step(net, have, to);
+  return to;
+}
