@@ -201,7 +201,7 @@ static lac_status walk(demo *d, lac_error *err) {
   story_tell("pruned 2:4 with its channels as they are");
   st = prune_and_tune(d, false, &d->plain, plain, err);
   if (st) return st;
-  story_tell("pruned 2:4 with channels permuted so that it takes less, and the order proven");
+  story_tell("pruned 2:4 with channels permuted so that it takes less, and the order verified");
   st = prune_and_tune(d, true, &d->permuted, permuted, err);
   if (!st) st = save(d, d->permuted.model, SPARSE, err);
   if (!st) st = lac_plot(d->permuted.model, d->permuted.report, drawing, false, err);

@@ -104,7 +104,7 @@ static void unreached_text(const lac_summary *summary, char *text, size_t size) 
     (void)snprintf(text, size, "; outputs not reached: %s", text_or_empty(summary->skipped_reason));
 }
 
-static void print_proof(const lac_summary *summary, FILE *out) {
+static void print_verification(const lac_summary *summary, FILE *out) {
   char of[32] = "", differ[96] = "", unreached[384];
   if (!summary->verified) return;
   if (!summary->proof_engine) {
@@ -117,7 +117,7 @@ static void print_proof(const lac_summary *summary, FILE *out) {
     (void)snprintf(differ, sizeof differ, ", outputs differ by at most %.3g of %.3g",
                    summary->max_abs_error, summary->max_abs_output);
   unreached_text(summary, unreached, sizeof unreached);
-  terminal_say(out, "proven: %d%s value%s compared%s%s", summary->values_compared, of,
+  terminal_say(out, "verified: %d%s value%s compared%s%s", summary->values_compared, of,
                laci_plural(n_all), differ, unreached);
 }
 
@@ -134,5 +134,5 @@ void layers_print_figures(const lac_report *report, FILE *out) {
                  report->pattern_n, report->pattern_m, 100 * summary->kept_after / total,
                  100 * summary->kept_before / total, summary->groups, laci_plural(summary->groups));
   }
-  print_proof(summary, out);
+  print_verification(summary, out);
 }

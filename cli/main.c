@@ -117,8 +117,8 @@ static void say_failure(lac_error *err) {
   text_tame(err->text);
   const char *cure = "";
   if (err->status == LAC_MEMORY_LIMIT) {
-    cure = strstr(err->text, LACI_PROOF_DOES_NOT_FIT)
-               ? " (--no-verify leaves the proof out, --max-memory SIZE allows more)"
+    cure = strstr(err->text, LACI_VERIFICATION_DOES_NOT_FIT)
+               ? " (--no-verify leaves the verification out, --max-memory SIZE allows more)"
                : " (--max-memory SIZE allows more)";
   }
   fprintf(stderr, "lacuna: %s%s\n", err->text, cure);

@@ -74,7 +74,7 @@ static void print_program(FILE *out) {
   print_section(out, "DESCRIPTION",
                 "Lacuna reads a trained ONNX network, finds which of its channels may change "
                 "places, searches the "
-                "order in which N:M pruning keeps the most weight magnitude, prunes, proves that "
+                "order in which N:M pruning keeps the most weight magnitude, prunes, verifies that "
                 "the reordered network "
                 "computes the same, and writes ONNX again.\n\n"
                 "A command that fails leaves no output behind. An output that exists is kept "

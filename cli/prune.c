@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * `lacuna prune`: permute, prune, prove, save. */
+ * `lacuna prune`: permute, prune, verify, save. */
 #include "road.h"
 
 static lac_status prune(const arguments *args, const lac_options *options, lac_model *model,

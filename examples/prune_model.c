@@ -34,7 +34,7 @@ int main(int argc, char **argv) {
   lac_error err = {0};
   lac_model *model = NULL;
   lac_report *found = NULL, *done = NULL;
-  lac_options options = lac_options_default(); /* 2:4, permuted, proven */
+  lac_options options = lac_options_default(); /* 2:4, permuted, verified */
   if (argc != 3) return fprintf(stderr, "usage: prune_model IN.onnx OUT.onnx\n"), 2;
   lac_status st = load(argv[1], &model, &err);
   if (!st) st = lac_inspect(model, &options, &found, &err); /* changes nothing */

@@ -25,7 +25,7 @@ typedef struct lac_options {
                           (false) */
   bool keep_pruned;    /* layers that are pruned already keep exactly their masks, and their input
                           channels their order; the others are permuted and pruned (false) */
-  bool verify;         /* prove the reordering (true) */
+  bool verify;         /* verify the reordering (true) */
   const char *include; /* POSIX extended regular expression on node or weight names: only these are
                           pruned (NULL) */
   const char *exclude; /* these are not (NULL) */
@@ -47,9 +47,10 @@ typedef struct lac_options {
 
 LAC_API lac_options lac_options_default(void);
 
-/** Permutes (options->permute), prunes and proves; the model's stored tensors change. On failure
+/** Permutes (options->permute), prunes and verifies; the model's stored tensors change. On failure
  * they are as before. Fails LAC_BAD_VALUE (NaN or Inf in a weight), LAC_PROOF_FAILED,
- * LAC_BAD_ARGUMENT, LAC_NO_MEMORY, LAC_MEMORY_LIMIT (the proof included: before the search). */
+ * LAC_BAD_ARGUMENT, LAC_NO_MEMORY, LAC_MEMORY_LIMIT (the verification included: before the search).
+ */
 LAC_API LAC_MUST_CHECK lac_status lac_prune(lac_model *model, const lac_options *options,
                                             lac_report **report, lac_error *err);
 
@@ -67,7 +68,7 @@ LAC_API LAC_MUST_CHECK lac_status lac_inspect_why(const lac_model *model,
                                                   const lac_options *options, const char *node,
                                                   char **text, lac_error *err);
 
-/** What is sparse. original, if given: proves too that model is original reordered and masked
+/** What is sparse. original, if given: also verifies that model is original reordered and masked
  * (LAC_PROOF_FAILED). */
 LAC_API LAC_MUST_CHECK lac_status lac_check(const lac_model *model, const lac_model *original,
                                             const lac_options *options, lac_report **report,
@@ -77,8 +78,8 @@ LAC_API LAC_MUST_CHECK lac_status lac_check(const lac_model *model, const lac_mo
 LAC_API LAC_MUST_CHECK lac_status lac_permutation_save(const lac_report *report, const char *path,
                                                        bool force, lac_error *err);
 
-/** Replays a saved permutation, or undoes it (invert), and proves it. Fails LAC_BAD_FILE where the
- * file belongs to another network. */
+/** Replays a saved permutation, or undoes it (invert), and verifies it. Fails LAC_BAD_FILE where
+ * the file belongs to another network. */
 LAC_API LAC_MUST_CHECK lac_status lac_permutation_apply(lac_model *model, const char *path,
                                                         bool invert, const lac_options *options,
                                                         lac_report **report, lac_error *err);

@@ -78,15 +78,15 @@ typedef struct lac_summary {
   int groups;         /* with at least one prunable consumer, free to be searched */
   double kept_before; /* over the pruned (or, without pruning, eligible) layers */
   double kept_after;
-  bool verified;        /* the proof was run and held, or nothing had moved (proof_engine: NULL) */
+  bool verified;        /* verification ran and held, or nothing had moved (proof_engine: NULL) */
   double max_abs_error; /* of the outputs, reordering alone */
   double max_abs_output;
   double worst_ratio; /* over all intermediate values, relative to each one's scale */
-  int values_compared, values_skipped; /* by the proof; those that could not be computed */
+  int values_compared, values_skipped; /* in the verification; those that could not be computed */
   int outputs, outputs_compared;       /* of the network, without those that nothing computes */
   const char *skipped_reason; /* why the first of the skipped values could not be computed, one
                                  sentence; NULL: none was skipped */
-  const char *proof_engine;   /* that computed the proof's products: "plain", "cpu"; NULL: none */
+  const char *proof_engine;   /* of the verification's products: "plain", "cpu"; NULL: none */
   bool interrupted; /* the search was ended before its time: other runs find other orders */
   double search_seconds, proof_seconds, total_seconds;
 } lac_summary;

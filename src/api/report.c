@@ -190,20 +190,20 @@ lac_status laci_report_add_orders(laci_report *report, const laci_pruning *p, la
 
 lac_status laci_report_add_verification(laci_report *report, const laci_pruning *p,
                                         lac_error *err) {
-  const laci_proof *proof = &p->verification.proof;
+  const laci_verification *found = &p->verification.found;
   lac_summary *summary = &report->pub.summary;
   bool ok = true;
   summary->verified = p->verification.verified;
   summary->proof_seconds = p->verification.seconds;
-  summary->max_abs_error = proof->max_abs_error;
-  summary->max_abs_output = proof->max_abs_output;
-  summary->worst_ratio = proof->worst_ratio;
-  summary->values_compared = proof->n_compared;
-  summary->values_skipped = proof->n_skipped;
-  summary->proof_engine = proof->engine;
-  summary->outputs = proof->n_outputs;
-  summary->outputs_compared = proof->n_outputs_compared;
-  if (proof->n_skipped) summary->skipped_reason = keep(report, proof->reason, &ok);
+  summary->max_abs_error = found->max_abs_error;
+  summary->max_abs_output = found->max_abs_output;
+  summary->worst_ratio = found->worst_ratio;
+  summary->values_compared = found->n_compared;
+  summary->values_skipped = found->n_skipped;
+  summary->proof_engine = found->engine;
+  summary->outputs = found->n_outputs;
+  summary->outputs_compared = found->n_outputs_compared;
+  if (found->n_skipped) summary->skipped_reason = keep(report, found->reason, &ok);
   return ok ? LAC_OK : laci_fail_memory(err, "the report");
 }
 

@@ -67,10 +67,10 @@ lac_status laci_prune_plan_memory(const laci_analysis *a, const laci_prune_optio
   st = plan_weights(a, options, &phase, err);
   if (st) return st;
   laci_budget_keep_most(&most, &phase);
-  laci_proof_options how = {.budget = &base};
-  if (verifies) st = laci_prove_plan_memory(a->graph, &how, &verification, err);
+  laci_verify_options how = {.budget = &base};
+  if (verifies) st = laci_verify_plan_memory(a->graph, &how, &verification, err);
   if (st == LAC_MEMORY_LIMIT) {
-    return laci_fail_in(err, st, LACI_PROOF_DOES_NOT_FIT " (all else takes %s)",
+    return laci_fail_in(err, st, LACI_VERIFICATION_DOES_NOT_FIT " (all else takes %s)",
                         laci_size_text(most.needed, text, sizeof text));
   }
   if (st) return st;

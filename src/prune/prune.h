@@ -11,7 +11,7 @@
 #define LACI_PRUNE_PRUNE_H
 
 #include "permute/plan.h"
-#include "prove/prove.h"
+#include "verify/verify.h"
 
 typedef struct laci_prune_options {
   laci_pattern pattern;
@@ -44,11 +44,11 @@ typedef struct laci_pruned_mask {
   uint8_t *bits; /* laci_alloc; who takes it sets NULL */
 } laci_pruned_mask;
 
-typedef struct laci_verification {
+typedef struct laci_pruning_verification {
   bool verified; /* it ran and held, or nothing moves */
   double seconds;
-  laci_proof proof; /* engine NULL: there was nothing to compute */
-} laci_verification;
+  laci_verification found; /* engine NULL: there was nothing to compute */
+} laci_pruning_verification;
 
 typedef struct laci_pruning {
   const laci_analysis *analysis;
@@ -59,7 +59,7 @@ typedef struct laci_pruning {
   int n_masks;
   laci_pruned_mask *masks; /* [n_masks], room for one a layer */
   uint8_t **weights;       /* [n stored] new bytes; NULL: they stay as they are */
-  laci_verification verification;
+  laci_pruning_verification verification;
   bool interrupted; /* the search was ended before its time */
   double search_seconds;
   laci_arena arena; /* texts */

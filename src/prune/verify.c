@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The network before and after the reordering (prove/prove.h), and what is logged of it. */
+ * The network before and after the reordering (verify/verify.h), and what is logged of it. */
 #include <stdio.h>
 
 #include "base/clock.h"
@@ -14,45 +14,45 @@ static bool moves(const laci_plan *plan) {
   return false;
 }
 
-static void log_proof(const laci_proof *proof) {
+static void log_verification(const laci_verification *found) {
   char outputs[128] = "";
-  if (proof->n_outputs_compared > 0) {
+  if (found->n_outputs_compared > 0) {
     (void)snprintf(outputs, sizeof outputs, "outputs differ by %.3g at most (scale %.3g), ",
-                   proof->max_abs_error, proof->max_abs_output);
+                   found->max_abs_error, found->max_abs_output);
   }
-  laci_log(LAC_LOG_INFO, "proof (%s engine): %sall %d values by %.3g of their scale", proof->engine,
-           outputs, proof->n_compared, proof->worst_ratio);
+  laci_log(LAC_LOG_INFO, "verification (%s engine): %sall %d values by %.3g of their scale",
+           found->engine, outputs, found->n_compared, found->worst_ratio);
 }
 
 /* What the verification says nothing about. */
-static void warn_of_skipped(const laci_proof *proof) {
-  int n_missing = proof->n_outputs - proof->n_outputs_compared;
+static void warn_of_skipped(const laci_verification *found) {
+  int n_missing = found->n_outputs - found->n_outputs_compared;
   char outputs[64] = "";
-  if (n_missing == proof->n_outputs)
+  if (n_missing == found->n_outputs)
     (void)snprintf(outputs, sizeof outputs, "outputs not reached: ");
   else if (n_missing > 0) {
     (void)snprintf(outputs, sizeof outputs, "%d of %d outputs not reached: ", n_missing,
-                   proof->n_outputs);
+                   found->n_outputs);
   }
-  laci_log(LAC_LOG_WARNING, "proof: %s%s; %d of %d values compared", outputs, proof->reason,
-           proof->n_compared, proof->n_compared + proof->n_skipped);
+  laci_log(LAC_LOG_WARNING, "verification: %s%s; %d of %d values compared", outputs, found->reason,
+           found->n_compared, found->n_compared + found->n_skipped);
 }
 
 lac_status laci_pruning_verify(laci_pruning *p, const laci_prune_options *options, laci_pool *pool,
                                lac_error *err) {
-  laci_verification *v = &p->verification;
+  laci_pruning_verification *v = &p->verification;
   if (!moves(p->plan)) {
     v->verified = true;
     return LAC_OK;
   }
   double start = laci_clock_seconds();
-  laci_proof_options how = {
+  laci_verify_options how = {
       .seed = options->search.seed, .tolerance = 1e-9, .budget = options->budget};
-  lac_status st = laci_prove(p->analysis->graph, &p->plan->orders, &how, pool, &v->proof, err);
+  lac_status st = laci_verify(p->analysis->graph, &p->plan->orders, &how, pool, &v->found, err);
   v->seconds = laci_clock_seconds() - start;
   v->verified = !st;
   if (st) return st;
-  log_proof(&v->proof);
-  if (v->proof.n_skipped) warn_of_skipped(&v->proof);
+  log_verification(&v->found);
+  if (v->found.n_skipped) warn_of_skipped(&v->found);
   return LAC_OK;
 }

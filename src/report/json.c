@@ -16,8 +16,8 @@ static json_t *texts(laci_json_writer *w, const char *const *items, int n) {
   return array;
 }
 
-/* null where nothing had to be proven: no proof was asked for, or nothing moved. */
-static json_t *proof_json(laci_json_writer *w, const lac_summary *summary) {
+/* null where nothing had to be verified: no verification was asked for, or nothing moved. */
+static json_t *verification_json(laci_json_writer *w, const lac_summary *summary) {
   if (!summary->proof_engine) return json_null();
   json_t *object = json_object();
   laci_json_add(w, object, "engine", laci_json_text(w, summary->proof_engine));
@@ -45,7 +45,7 @@ static json_t *summary_json(laci_json_writer *w, const lac_summary *summary) {
   laci_json_add(w, object, "worst_ratio", laci_json_number(summary->worst_ratio));
   laci_json_add(w, object, "values_compared", json_integer(summary->values_compared));
   laci_json_add(w, object, "values_skipped", json_integer(summary->values_skipped));
-  laci_json_add(w, object, "proof", proof_json(w, summary));
+  laci_json_add(w, object, "proof", verification_json(w, summary));
   laci_json_add(w, object, "interrupted", json_boolean(summary->interrupted));
   laci_json_add(w, object, "search_seconds", laci_json_number(summary->search_seconds));
   laci_json_add(w, object, "proof_seconds", laci_json_number(summary->proof_seconds));

@@ -8,14 +8,15 @@
 
 #include "graph/assume.h"
 #include "permute/plan.h"
-#include "prove/prove.h"
+#include "verify/verify.h"
 
-/* Turns every free group round and proves it: what a test expects to be free must also be right. */
-static void prove_and_clear(analysed *n) {
+/* Turns every free group round and verifies it: what a test expects to be free must also be right.
+ */
+static void verify_and_clear(analysed *n) {
   laci_plan *plan;
-  laci_proof proof;
+  laci_verification found;
   lac_error err = {0};
-  laci_proof_options options = {.seed = 3, .tolerance = 1e-9};
+  laci_verify_options options = {.seed = 3, .tolerance = 1e-9};
   if (laci_plan_create(n->a, &plan, &err)) fail_msg("%s", err.text);
   for (int g = 0; g < n->a->n_groups; g++) {
     int channels = n->a->groups[g].frozen ? 0 : n->a->groups[g].n_channels;
@@ -25,7 +26,7 @@ static void prove_and_clear(analysed *n) {
   for (int g = 0; g < n->a->n_groups && !st; g++) {
     if (!n->a->groups[g].frozen && !laci_plan_moves(plan, g)) fail_msg("group %d was set back", g);
   }
-  if (!st) st = laci_prove(n->graph, &plan->orders, &options, NULL, &proof, &err);
+  if (!st) st = laci_verify(n->graph, &plan->orders, &options, NULL, &found, &err);
   if (st) fail_msg("%s", err.text);
   laci_plan_destroy(plan);
   analysed_clear(n);
@@ -50,7 +51,7 @@ static void a_chain_is_one_class_from_layer_to_layer(void **state) {
   expect_frozen(&n, "c1", 'C', "x is an input of the network");
   expect_frozen(&n, "c2", 'K', "y is an output of the network");
   expect_pattern(&n, "m", 0, "aaaaaaaa");
-  prove_and_clear(&n);
+  verify_and_clear(&n);
 }
 
 static void siblings_share_the_order_of_their_producer(void **state) {
@@ -61,7 +62,7 @@ static void siblings_share_the_order_of_their_producer(void **state) {
               "y = Conv(a, w2) name=\"c2\"\nz = Conv(a, w3) name=\"c3\"\noutput y\noutput z\n");
   expect_free(&n, "c2", 'C', 8);
   expect_members(&n, "c3", 'C', "c2 c3 < c1");
-  prove_and_clear(&n);
+  verify_and_clear(&n);
 }
 
 static void residual_sums_tie_all_that_is_added(void **state) {
@@ -78,7 +79,7 @@ static void residual_sums_tie_all_that_is_added(void **state) {
   expect_members(&n, "c3", 'C', "c3 < c2");
   expect_members(&n, "c5", 'C', "c5 < c4");
   expect_free(&n, "c3", 'C', 4);
-  prove_and_clear(&n);
+  verify_and_clear(&n);
 }
 
 static void an_unknown_operator_freezes_and_is_named(void **state) {
@@ -118,7 +119,7 @@ static void a_branch_that_ends_nowhere_follows_freely(void **state) {
   expect_members(&n, "c2", 'C', "c2 dead < c1");
   expect_free(&n, "dead", 'K', 6);
   expect_members(&n, "dead", 'K', "< dead");
-  prove_and_clear(&n);
+  verify_and_clear(&n);
 }
 
 static void an_input_added_to_a_residual_freezes_it(void **state) {
@@ -140,7 +141,7 @@ static void nodes_of_the_same_name_and_of_none_stay_apart(void **state) {
   assert_int_equal(n.a->n_searchable, 2);
   assert_int_equal(n.a->groups[0].n_channels, 8);
   assert_int_equal(n.a->groups[1].n_channels, 4);
-  prove_and_clear(&n);
+  verify_and_clear(&n);
 }
 
 static void shared_weights_tie_their_readers(void **state) {
@@ -153,7 +154,7 @@ static void shared_weights_tie_their_readers(void **state) {
   assert_int_equal(n.a->n_searchable, 1);
   expect_members(&n, "c4", 'C', "c2 c3 c4 < c1 c2 c3");
   assert_true(layer_named(&n, "c2")->eligible && layer_named(&n, "c3")->eligible);
-  prove_and_clear(&n);
+  verify_and_clear(&n);
 }
 
 static void casts_in_between_pass(void **state) {
@@ -162,7 +163,7 @@ static void casts_in_between_pass(void **state) {
                        "b = Cast(a) to=10\nc = Cast(b) to=1\nstored w2 4x8x1x1\n"
                        "y = Conv(c, w2) name=\"c2\"\noutput y\n");
   expect_members(&n, "c2", 'C', "c2 < c1");
-  prove_and_clear(&n);
+  verify_and_clear(&n);
 }
 
 #define SHUFFLE_BY(g, k)                \
@@ -176,7 +177,7 @@ static void a_channel_shuffle_alone_only_moves_channels(void **state) {
       FIRST_CONV SHUFFLE_BY(2, 4) "stored w2 4x8x1x1\ny = Conv(s, w2) name=\"c2\"\noutput y\n");
   expect_free(&n, "c2", 'C', 8);
   expect_members(&n, "c2", 'C', "c2 < c1");
-  prove_and_clear(&n);
+  verify_and_clear(&n);
 }
 
 static void x_plus_its_shuffle_makes_cycles(void **state) {
@@ -191,7 +192,7 @@ static void x_plus_its_shuffle_makes_cycles(void **state) {
   int64_t with_one = 0;
   for (int64_t p = 0; p < 8; p++) with_one += p != 1 && may_exchange(&n, "w2", 1, 1, p);
   assert_int_equal(with_one, 1); /* the place in the other cycle that the walk matches with 1 */
-  prove_and_clear(&n);
+  verify_and_clear(&n);
 }
 
 static void concat_of_x_with_itself_has_two_copies(void **state) {
@@ -203,7 +204,7 @@ static void concat_of_x_with_itself_has_two_copies(void **state) {
   expect_pattern(&n, "w2", 1, "aaaaaaaabbbbbbbb");
   assert_int_equal(n.a->n_searchable, 1);
   assert_int_equal(n.a->groups[0].n_consumers, 2);
-  prove_and_clear(&n);
+  verify_and_clear(&n);
 }
 
 static void a_slice_that_is_broadcast_keeps_its_own_place(void **state) {
@@ -214,7 +215,7 @@ static void a_slice_that_is_broadcast_keeps_its_own_place(void **state) {
                        "y = Conv(c, w2) name=\"c2\"\noutput y\n");
   expect_free(&n, "c2", 'C', 7);
   expect_pattern(&n, "w2", 1, ".aaaaaaa");
-  prove_and_clear(&n);
+  verify_and_clear(&n);
 }
 
 static void a_scalar_index_leaves_a_place_too(void **state) {
@@ -224,7 +225,7 @@ static void a_scalar_index_leaves_a_place_too(void **state) {
               "stored i \"\" i64 = 2\nb = Gather(a, i) axis=1\nc = Mul(a, b)\nstored w2 4x8x1x1\n"
               "y = Conv(c, w2) name=\"c2\"\noutput y\n");
   expect_pattern(&n, "w2", 1, "aa.aaaaa");
-  prove_and_clear(&n);
+  verify_and_clear(&n);
 }
 
 static void zero_padded_shortcuts_nest(void **state) {
@@ -247,7 +248,7 @@ static void zero_padded_shortcuts_nest(void **state) {
   expect_pattern(&n, "w3", 0, "aabbccccbbaa");
   expect_pattern(&n, "w4", 1, "aabbccccbbaa");
   assert_int_equal(count_free_groups(&n), 3);
-  prove_and_clear(&n);
+  verify_and_clear(&n);
 }
 
 static void depthwise_layers_pass_their_channels(void **state) {
@@ -259,7 +260,7 @@ static void depthwise_layers_pass_their_channels(void **state) {
   expect_members(&n, "c2", 'C', "c2 < c1 dw");
   expect_pattern(&n, "wd", 0, "aaaaaaaa");
   assert_false(layer_named(&n, "dw")->eligible);
-  prove_and_clear(&n);
+  verify_and_clear(&n);
 }
 
 static void a_depthwise_multiplier_makes_copies(void **state) {
@@ -272,7 +273,7 @@ static void a_depthwise_multiplier_makes_copies(void **state) {
   expect_pattern(&n, "w2", 1, "abababababababab");
   expect_pattern(&n, "bd", 0, "abababababababab");
   expect_pattern(&n, "w1", 0, "aaaaaaaa");
-  prove_and_clear(&n);
+  verify_and_clear(&n);
 }
 
 static void each_group_of_a_grouped_layer_has_its_own_order(void **state) {
@@ -290,7 +291,7 @@ static void each_group_of_a_grouped_layer_has_its_own_order(void **state) {
       conv_groups += 1 + n.a->groups[g].consumers[k].conv_group;
   }
   assert_int_equal(conv_groups, 1 + 2); /* groups 0 and 1 of the grouped layer; -1 for the others */
-  prove_and_clear(&n);
+  verify_and_clear(&n);
 }
 
 static void a_grouped_transposed_layer_has_orders_by_group(void **state) {
@@ -302,7 +303,7 @@ static void a_grouped_transposed_layer_has_orders_by_group(void **state) {
   expect_pattern(&n, "w1", 0, "aaaabbbb");
   expect_pattern(&n, "wg", 0, "aaaabbbb");
   expect_pattern(&n, "w2", 1, "aaaabbbb");
-  prove_and_clear(&n);
+  verify_and_clear(&n);
 }
 
 static void equal_weights_of_a_grouped_layer_are_not_equal_outputs(void **state) {
@@ -311,7 +312,7 @@ static void equal_weights_of_a_grouped_layer_are_not_equal_outputs(void **state)
       "input x 1x4x4x4\nstored d 4 i64 = 4 2 1 1\nw = ConstantOfShape(d)\n"
       "b = Conv(x, w) group=2\nstored w2 4x4x1x1\ny = Conv(b, w2) name=\"c2\"\noutput y\n");
   expect_pattern(&n, "w2", 1, "....");
-  prove_and_clear(&n);
+  verify_and_clear(&n);
 }
 
 static void flattened_images_are_copies_of_channels(void **state) {
@@ -322,7 +323,7 @@ static void flattened_images_are_copies_of_channels(void **state) {
   expect_free(&n, "fc", 'C', 4);
   expect_pattern(&n, "w2", 0, "abcdabcdabcdabcd");
   assert_int_equal(n.a->groups[group_at(&n, "fc", 'C')].n_consumers, 4);
-  prove_and_clear(&n);
+  verify_and_clear(&n);
 }
 
 static void squeeze_and_excitation_follows_the_scaled_channels(void **state) {
@@ -335,7 +336,7 @@ static void squeeze_and_excitation_follows_the_scaled_channels(void **state) {
       "stored w2 4x8x1x1\ny = Conv(m, w2) name=\"c2\"\noutput y\n");
   expect_members(&n, "c2", 'C', "down c2 < c1 up");
   expect_members(&n, "up", 'C', "up < down");
-  prove_and_clear(&n);
+  verify_and_clear(&n);
 }
 
 static void matmul_chains_work_through_transposes(void **state) {
@@ -349,7 +350,7 @@ static void matmul_chains_work_through_transposes(void **state) {
   assert_int_equal(layer_named(&n, "m2")->c_axis, 1);
   assert_int_equal(layer_named(&n, "m2")->k_axis, 0);
   expect_pattern(&n, "b1", 0, "aaaaaaaa");
-  prove_and_clear(&n);
+  verify_and_clear(&n);
 }
 
 static const char attention[] =
@@ -375,7 +376,7 @@ static void channels_never_cross_heads(void **state) {
   expect_members(&n, "o", 'C', "o < v");
   assert_int_equal(group_at(&n, "q", 'K'), group_at(&n, "k", 'K'));
   assert_int_equal(count_free_groups(&n), 4);
-  prove_and_clear(&n);
+  verify_and_clear(&n);
 }
 
 static void a_part_taken_from_a_composite_is_not_uniform(void **state) {
@@ -388,7 +389,7 @@ static void a_part_taken_from_a_composite_is_not_uniform(void **state) {
       "stored i \"\" i64 = 0\nq = Gather(c, i) axis=0\n"
       "stored wo 4x4\ny = MatMul(q, wo) name=\"o\"\noutput y\n");
   expect_pattern(&n, "wo", 0, "....");
-  prove_and_clear(&n);
+  verify_and_clear(&n);
 }
 
 static void split_and_concat_map_position_by_position(void **state) {
@@ -402,7 +403,7 @@ static void split_and_concat_map_position_by_position(void **state) {
   expect_pattern(&n, "w2", 1, "aaaabbbb");
   expect_members(&n, "c3", 'C', "c2 c3 < c1");
   assert_int_equal(count_free_groups(&n), 2);
-  prove_and_clear(&n);
+  verify_and_clear(&n);
 }
 
 static void concatenations_that_grow_keep_their_segments(void **state) {
@@ -415,7 +416,7 @@ static void concatenations_that_grow_keep_their_segments(void **state) {
   expect_pattern(&n, "w4", 1, "aaaaaaaabbbbcccc");
   expect_members(&n, "c2", 'C', "c2 c3 c4 < c1");
   assert_int_equal(n.a->n_searchable, 3);
-  prove_and_clear(&n);
+  verify_and_clear(&n);
 }
 
 static void layer_normalisation_takes_the_whole_axis(void **state) {
@@ -426,7 +427,7 @@ static void layer_normalisation_takes_the_whole_axis(void **state) {
       "name=\"m2\"\noutput y\n");
   expect_members(&n, "m2", 'C', "m2 < m1");
   expect_pattern(&n, "s", 0, "aaaaaaaa");
-  prove_and_clear(&n);
+  verify_and_clear(&n);
 }
 
 static void group_normalisation_keeps_channels_in_their_groups(void **state) {
@@ -436,7 +437,7 @@ static void group_normalisation_keeps_channels_in_their_groups(void **state) {
                        "stored w2 4x8x1x1\ny = Conv(c, w2) name=\"c2\"\noutput y\n");
   expect_pattern(&n, "w2", 1, "aaaabbbb");
   expect_pattern(&n, "s", 0, "aaaabbbb");
-  prove_and_clear(&n);
+  verify_and_clear(&n);
 }
 
 static void channels_last_networks_work_through_transposes(void **state) {
@@ -451,7 +452,7 @@ static void channels_last_networks_work_through_transposes(void **state) {
   expect_members(&n, "c2", 'C', "c2 < c1");
   expect_members(&n, "fc", 'C', "fc < c2");
   expect_pattern(&n, "bias", 0, "aaaaaaaa");
-  prove_and_clear(&n);
+  verify_and_clear(&n);
 }
 
 static void a_listed_initializer_is_free_before_ir_4(void **state) {
@@ -469,7 +470,7 @@ static void a_listed_initializer_is_free_before_ir_4(void **state) {
     analysed n = analyse(text);
     if (i) expect_frozen(&n, "c2", 'C', "bias may be replaced by the caller");
     else expect_free(&n, "c2", 'C', 8);
-    prove_and_clear(&n);
+    verify_and_clear(&n);
   }
 }
 
@@ -481,7 +482,7 @@ static void an_intermediate_that_is_an_output_stays(void **state) {
   expect_frozen(&n, "c2", 'C', "b is an output of the network");
   expect_frozen(&n, "c1", 'K', "b is an output of the network");
   expect_free(&n, "c3", 'C', 4);
-  prove_and_clear(&n);
+  verify_and_clear(&n);
 }
 
 static void order_dependent_operators_freeze_and_say_so(void **state) {
@@ -492,7 +493,7 @@ static void order_dependent_operators_freeze_and_say_so(void **state) {
               "y = Conv(b, w2) name=\"c2\"\noutput y\n");
   expect_frozen(&n, "c2", 'C', "running");
   expect_frozen(&n, "c1", 'K', "running");
-  prove_and_clear(&n);
+  verify_and_clear(&n);
 }
 
 static void depth_to_space_puts_channels_together(void **state) {
@@ -503,7 +504,7 @@ static void depth_to_space_puts_channels_together(void **state) {
                        "y = Conv(b, w2) name=\"c2\"\noutput y\n");
   expect_free(&n, "c2", 'C', 2);
   expect_pattern(&n, "w1", 0, "abcdabcd");
-  prove_and_clear(&n);
+  verify_and_clear(&n);
 }
 
 static void parameters_of_groups_tell_equal_channels_apart(void **state) {
@@ -513,7 +514,7 @@ static void parameters_of_groups_tell_equal_channels_apart(void **state) {
       "c = GroupNormalization(a, s, b) num_groups=2\nstored w2 4x4x1x1\n"
       "y = Conv(c, w2) name=\"c2\"\noutput y\n");
   expect_pattern(&n, "w2", 1, "....");
-  prove_and_clear(&n);
+  verify_and_clear(&n);
 }
 
 static void blocks_of_one_channel_are_not_alike(void **state) {
@@ -523,7 +524,7 @@ static void blocks_of_one_channel_are_not_alike(void **state) {
       "b = SpaceToDepth(a) blocksize=2\nstored w2 4x4x1x1\ny = Conv(b, w2) name=\"c2\"\noutput "
       "y\n");
   expect_pattern(&n, "w2", 1, "....");
-  prove_and_clear(&n);
+  verify_and_clear(&n);
 }
 
 static void fails_cleanly_without_memory(void **state) {

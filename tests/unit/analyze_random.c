@@ -2,10 +2,10 @@
  * The analysis against brute force, over random small networks of all declared operators.
  *
  * Sound: whatever order a class allows, every value of the network is the old one reordered, and
- * the plan's certificate and the proof agree. Complete: an exchange of two indices that trial and
- * error finds harmless is one that the classes allow, or stands on the short list of weaknesses in
- * classify(). LAC_RANDOM_GRAPHS sets how many networks, LAC_RANDOM_SEED where they start. Next:
- * support/random_net.h, support/brute_force.h. */
+ * the plan's certificate and the verification agree. Complete: an exchange of two indices that
+ * trial and error finds harmless is one that the classes allow, or stands on the short list of
+ * weaknesses in classify(). LAC_RANDOM_GRAPHS sets how many networks, LAC_RANDOM_SEED where they
+ * start. Next: support/random_net.h, support/brute_force.h. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +16,7 @@
 #include "analyze/classes_in.h"
 #include "base/log.h"
 #include "permute/plan.h"
-#include "prove/prove.h"
+#include "verify/verify.h"
 #include "support/brute_force.h"
 #include "support/random_net.h"
 
@@ -170,8 +170,8 @@ static bool classes_are_sound(sound *s) {
 static bool plan_is_sound(sound *s) {
   laci_plan *plan;
   lac_error err = {0};
-  laci_proof proof;
-  laci_proof_options options = {.seed = s->seed, .tolerance = 1e-9};
+  laci_verification found;
+  laci_verify_options options = {.seed = s->seed, .tolerance = 1e-9};
   if (laci_plan_create(s->a, &plan, &err)) {
     (void)snprintf(s->why, sizeof s->why, "plan: %.200s", err.text);
     return false;
@@ -182,7 +182,7 @@ static bool plan_is_sound(sound *s) {
   }
   int errors = log_errors;
   lac_status st = laci_plan_complete(plan, &err);
-  if (!st) st = laci_prove(s->graph, &plan->orders, &options, NULL, &proof, &err);
+  if (!st) st = laci_verify(s->graph, &plan->orders, &options, NULL, &found, &err);
   if (!st && log_errors != errors) st = laci_fail(&err, LAC_INTERNAL, "the log has an error");
   if (st) (void)snprintf(s->why, sizeof s->why, "plan: %.200s", err.text);
   laci_plan_destroy(plan);

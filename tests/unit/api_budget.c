@@ -4,7 +4,7 @@
  * planned.
  *
  * Each network is x -> Conv -> Relu -> Conv -> something huge -> ReduceMean -> y: the second
- * convolution can be permuted and pruned, so that there is something to prove. */
+ * convolution can be permuted and pruned, so that there is something to verify. */
 #include "lacuna/bench.h"
 #include "lacuna/engine.h"
 #include "lacuna/infer.h"
@@ -120,7 +120,7 @@ static void is_refused_before_the_search(void **state) {
     lac_model *model = make(&cases[at]);
     lac_status st = lac_prune(model, &options, &report, &err);
     expect_refused(&cases[at], "prune", st, &err);
-    if (st == LAC_MEMORY_LIMIT) assert_non_null(strstr(err.text, "the proof does not fit"));
+    if (st == LAC_MEMORY_LIMIT) assert_non_null(strstr(err.text, "the verification does not fit"));
     assert_null(report);
     st = lac_permute(model, &options, &report, &err);
     expect_refused(&cases[at], "permute", st, &err);

@@ -171,8 +171,8 @@ static void holds_the_values(void **state) {
   json_decref(object);
 }
 
-/* What the proof did not reach is said, and what may move is not what moved. */
-static void says_what_was_proven_and_what_moved(void **state) {
+/* What the verification did not reach is said, and what may move is not what moved. */
+static void says_what_was_verified_and_what_moved(void **state) {
   (void)state;
   json_t *object = parsed(&report);
   const char *engine, *reason, *k, *c;
@@ -292,7 +292,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(has_the_promised_fields),
       cmocka_unit_test(holds_the_values),
-      cmocka_unit_test(says_what_was_proven_and_what_moved),
+      cmocka_unit_test(says_what_was_verified_and_what_moved),
       cmocka_unit_test(what_is_not_there_is_null),
       cmocka_unit_test(names_may_hold_any_bytes),
       cmocka_unit_test(a_large_seed_keeps_its_digits),

@@ -7,7 +7,7 @@ LAC_MODELS names (default: ../shared/models, skipped where it is not there), opt
 
     NETWORK [OPTIONS ...] | layers eligible permuted groups pruned | road
 
-`road`: prune with the proof, then check the result against the original. `-`: only look. Lines that start with # give
+`road`: prune with verification, then check the result against the original. `-`: only look. Lines that start with # give
 the reasoning.  run.py --print shows what is found instead of comparing it.
 """
 import json
@@ -55,7 +55,7 @@ def look(model, options, road, folder):
     summary = report["summary"]
     bound = {"plain": 1e-9, "cpu": 1e-5}[summary["proof"]["engine"]]  # sums of double, of float
     if not summary["verified"] or not summary["max_abs_error"] <= bound * max(summary["max_abs_output"], 1e-30):
-        raise RuntimeError(f"proof: {summary['max_abs_error']} of {summary['max_abs_output']}")
+        raise RuntimeError(f"verification: {summary['max_abs_error']} of {summary['max_abs_output']}")
     if not summary["kept_after"] >= summary["kept_before"]:
         raise RuntimeError("the permutation keeps less than the order that was there")
     run(lacuna, "check", "-q", pruned, "--against", model, "--no-verify", *options)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The plain engine: runs a graph node by node with the operators' own eval, in double and int64.
  *
- * It is the definition of right, not of fast: the proof and the interop tests stand on it. Shapes
- * come from real operands, so that a model with dynamic sizes runs as it would anywhere. Stepwise,
- * because whoever verifies looks at every value. row.c makes it one of the list of engines. */
+ * It is the definition of right, not of fast: the verification and the interop tests stand on it.
+ * Shapes come from real operands, so that a model with dynamic sizes runs as it would anywhere.
+ * Stepwise, because whoever verifies looks at every value. row.c makes it one of the list of
+ * engines. */
 #ifndef LACI_ENGINE_PLAIN_PLAIN_H
 #define LACI_ENGINE_PLAIN_PLAIN_H
 

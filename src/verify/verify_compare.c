@@ -4,7 +4,7 @@
  * The walk of orders.h says which run of the one stands where in the other; the work is cut into
  * parts of equal size, each part finds its own largest difference, and parts are put together in
  * their order, so that the answer does not depend on who did which. */
-#include "prove/prove_in.h"
+#include "verify/verify_in.h"
 
 #include <float.h>
 #include <math.h>

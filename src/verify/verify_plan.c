@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the proof will hold at most, told from sizes alone and before anything is computed: the live
- * values of two runs in double and, where the fast engine computes products, their operands. */
+ * What the verification will hold at most, told from sizes alone and before anything is computed:
+ * the live values of two runs in double and, where the fast engine computes products, their
+ * operands. */
 #include "engine/engine.h"
 #include "base/error.h"
 #include "graph/sizes.h"
-#include "prove/prove.h"
-#include "prove/prove_in.h"
+#include "verify/verify.h"
+#include "verify/verify_in.h"
 
-/* The sizes of all values with the first sizes that the network accepts, as the proof tries them.
- * *types stays NULL where it accepts none: the proof will say so. */
+/* The sizes of all values with the first sizes that the network accepts, as the verification tries
+ * them. *types stays NULL where it accepts none: the verification will say so. */
 static lac_status find_types(const laci_graph *graph, int64_t *sizes, laci_type **types,
                              lac_error *err) {
   size_t n = (size_t)graph->n_inputs;
   laci_input_shape *inputs = laci_alloc(n, sizeof *inputs);
-  lac_status st = inputs ? LAC_BAD_SHAPE : laci_fail_memory(err, "the plan of the proof");
+  lac_status st = inputs ? LAC_BAD_SHAPE : laci_fail_memory(err, "the plan of the verification");
   *types = NULL;
   for (int attempt = 0; st == LAC_BAD_SHAPE && laci_choose_sizes(graph, attempt, sizes);
        attempt++) {
@@ -27,12 +28,12 @@ static lac_status find_types(const laci_graph *graph, int64_t *sizes, laci_type 
     st = laci_graph_sizes(graph, inputs, (int)n, types, NULL);
   }
   laci_free(inputs);
-  if (st == LAC_NO_MEMORY) return laci_fail_memory(err, "the plan of the proof");
+  if (st == LAC_NO_MEMORY) return laci_fail_memory(err, "the plan of the verification");
   return LAC_OK;
 }
 
-/* The largest product's operands as float32: in rooms of the proof, and once more in the layouts of
- * the little network that computes it. */
+/* The largest product's operands as float32: in rooms of the verification, and once more in the
+ * layouts of the little network that computes it. */
 static uint64_t product_bytes(const laci_graph *graph, const laci_type *types,
                               const laci_products *products) {
   uint64_t most = 0;
@@ -54,15 +55,15 @@ static uint64_t product_bytes(const laci_graph *graph, const laci_type *types,
   return most;
 }
 
-static lac_status add_runs(const laci_graph *graph, const laci_proof_options *options,
+static lac_status add_runs(const laci_graph *graph, const laci_verify_options *options,
                            const laci_type *types, const int64_t *sizes, laci_budget *budget,
                            lac_error *err) {
   laci_products *products = NULL;
   bool *skipped = laci_alloc((size_t)graph->n_stored, sizeof *skipped);
-  lac_status st = skipped ? LAC_OK : laci_fail_memory(err, "the plan of the proof");
+  lac_status st = skipped ? LAC_OK : laci_fail_memory(err, "the plan of the verification");
   laci_products_options how = {
-      .graph = graph, .size_of_symbol = sizes, .all = options->engine == LACI_PROOF_CPU};
-  bool fast = laci_proof_is_fast(graph, options->engine, sizes);
+      .graph = graph, .size_of_symbol = sizes, .all = options->engine == LACI_VERIFY_CPU};
+  bool fast = laci_verify_is_fast(graph, options->engine, sizes);
   if (!st && fast) st = laci_products_create(graph, &how, &products, err);
   for (int s = 0; products && s < graph->n_stored; s++) {
     skipped[s] = laci_products_stream(products, s);
@@ -80,14 +81,14 @@ static lac_status add_runs(const laci_graph *graph, const laci_proof_options *op
   return st;
 }
 
-lac_status laci_prove_plan_memory(const laci_graph *graph, const laci_proof_options *options,
-                                  laci_budget *budget, lac_error *err) {
+lac_status laci_verify_plan_memory(const laci_graph *graph, const laci_verify_options *options,
+                                   laci_budget *budget, lac_error *err) {
   laci_type *types = NULL;
   int64_t *sizes = laci_alloc((size_t)graph->n_symbols + 1, sizeof *sizes);
   lac_status st = sizes ? find_types(graph, sizes, &types, err)
-                        : laci_fail_memory(err, "the plan of the proof");
+                        : laci_fail_memory(err, "the plan of the verification");
   if (!st && types) st = add_runs(graph, options, types, sizes, budget, err);
   laci_free(types);
   laci_free(sizes);
-  return st ? st : laci_budget_check(budget, "the proof of the reordering", err);
+  return st ? st : laci_budget_check(budget, "the verification of the reordering", err);
 }

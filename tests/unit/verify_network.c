@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The proof on small networks: right orders pass, each wrong one is named, zeros hide nothing,
- * unknown operators, dynamic sizes, indices, NaN, threads, interruption, memory. All of it twice:
- * products by the plain engine, and by the fast one, whose findings are believed as they are.
- * Networks are in graph_build.h's notation. */
+ * The verification on small networks: right orders pass, each wrong one is named, zeros hide
+ * nothing, unknown operators, dynamic sizes, indices, NaN, threads, interruption, memory. All of it
+ * twice: products by the plain engine, and by the fast one, whose findings are believed as they
+ * are. Networks are in graph_build.h's notation. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "base/log.h"
-#include "prove/prove.h"
+#include "verify/verify.h"
 #include "support/graph_build.h"
 
 enum { CHANNELS = 8 };
@@ -23,10 +23,10 @@ typedef struct setting {
   laci_orders orders;
 } setting;
 
-static laci_proof_engine engine;
+static laci_verify_engine engine;
 
-static laci_proof_options options(void) {
-  return (laci_proof_options){.seed = 3, .tolerance = 1e-9, .engine = engine};
+static laci_verify_options options(void) {
+  return (laci_verify_options){.seed = 3, .tolerance = 1e-9, .engine = engine};
 }
 
 static setting set_up(const char *net) {
@@ -66,23 +66,23 @@ static void move(setting *s, const char *places) {
   }
 }
 
-static lac_status prove(const setting *s, laci_proof *proof, lac_error *err) {
-  laci_proof_options how = options();
-  return laci_prove(s->graph, &s->orders, &how, NULL, proof, err);
+static lac_status verify(const setting *s, laci_verification *found, lac_error *err) {
+  laci_verify_options how = options();
+  return laci_verify(s->graph, &s->orders, &how, NULL, found, err);
 }
 
-static laci_proof expect_proven(const setting *s) {
-  laci_proof proof;
+static laci_verification expect_verified(const setting *s) {
+  laci_verification found;
   lac_error err = {0};
-  if (prove(s, &proof, &err)) fail_msg("%s", err.text);
-  assert_true(proof.worst_ratio <= 1e-9);
-  return proof;
+  if (verify(s, &found, &err)) fail_msg("%s", err.text);
+  assert_true(found.worst_ratio <= 1e-9);
+  return found;
 }
 
 static void expect_failure(const setting *s, lac_status status, const char *text) {
-  laci_proof proof;
+  laci_verification found;
   lac_error err = {0};
-  lac_status st = prove(s, &proof, &err);
+  lac_status st = verify(s, &found, &err);
   if (st != status || !strstr(err.text, text)) {
     fail_msg("got %s: '%s', want %s: '%s'", lac_status_text(st), err.text, lac_status_text(status),
              text);
@@ -97,26 +97,26 @@ static const char two_layers[] =
     "w2)\noutput y\n";
 static const char right_orders[] = "w1 0, c 1, gamma 0, beta 0, mean 0, var 0, n 1, r 1, w2 1";
 
-static void right_orders_are_proven(void **state) {
+static void right_orders_are_verified(void **state) {
   (void)state;
   setting s = set_up(two_layers);
   move(&s, right_orders);
-  laci_proof proof = expect_proven(&s);
-  assert_int_equal(proof.n_compared, 8); /* four values, two rounds */
-  assert_int_equal(proof.n_skipped, 0);
-  assert_null(proof.first_skipped);
-  assert_non_null(proof.worst_value);
-  double rounding = engine == LACI_PROOF_CPU ? 1e-5 : 1e-12;
-  assert_true(proof.max_abs_output > 0 && proof.max_abs_error <= rounding * proof.max_abs_output);
-  assert_string_equal(proof.engine, engine == LACI_PROOF_CPU ? "cpu" : "plain");
+  laci_verification found = expect_verified(&s);
+  assert_int_equal(found.n_compared, 8); /* four values, two rounds */
+  assert_int_equal(found.n_skipped, 0);
+  assert_null(found.first_skipped);
+  assert_non_null(found.worst_value);
+  double rounding = engine == LACI_VERIFY_CPU ? 1e-5 : 1e-12;
+  assert_true(found.max_abs_output > 0 && found.max_abs_error <= rounding * found.max_abs_output);
+  assert_string_equal(found.engine, engine == LACI_VERIFY_CPU ? "cpu" : "plain");
   tear_down(&s);
 }
 
-static void no_orders_are_proven_exactly(void **state) {
+static void no_orders_are_verified_exactly(void **state) {
   (void)state;
   setting s = set_up(two_layers);
-  laci_proof proof = expect_proven(&s);
-  assert_true(proof.worst_ratio == 0 && proof.max_abs_error == 0);
+  laci_verification found = expect_verified(&s);
+  assert_true(found.worst_ratio == 0 && found.max_abs_error == 0);
   tear_down(&s);
 }
 
@@ -150,13 +150,13 @@ static void axes_of_equal_size_are_told_apart(void **state) {
   setting right = set_up(net), wrong = set_up(net);
   move(&right, "a 1, h 1, b 0");
   move(&wrong, "a 0, h 1, b 0");
-  expect_proven(&right);
+  expect_verified(&right);
   expect_failure(&wrong, LAC_PROOF_FAILED, "h: node");
   tear_down(&right);
   tear_down(&wrong);
 }
 
-static void grouped_weights_and_axes_taken_together_are_proven(void **state) {
+static void grouped_weights_and_axes_taken_together_are_verified(void **state) {
   (void)state;
   static const int32_t within[CHANNELS] = {1, 3, 0, 2, 7, 4, 6, 5}; /* 2 groups of 4 channels */
   static const int32_t heads[CHANNELS] = {4, 5, 6, 7, 0, 1, 2, 3};  /* 2 heads of 4 */
@@ -169,7 +169,7 @@ static void grouped_weights_and_axes_taken_together_are_proven(void **state) {
   laci_axis_order *grouped = s.orders.values[laci_graph_find_value(s.graph, "w2")].items;
   grouped->n_groups = 2;
   grouped->row_axis = 0;
-  expect_proven(&s);
+  expect_verified(&s);
   tear_down(&s);
   setting t = set_up(
       "input x 3x5\nstored a 5x8\nstored b 8x2\nstored k 3 i64 = 3 2 4\nstored kr 2 i64 = 3 8\n"
@@ -186,7 +186,7 @@ static void grouped_weights_and_axes_taken_together_are_proven(void **state) {
     both->n_axes = 2;
     both->axes[1] = 2;
   }
-  expect_proven(&t);
+  expect_verified(&t);
   tear_down(&t);
 }
 
@@ -215,7 +215,7 @@ static void what_cancels_out_may_round(void **state) {
       "Sub(h, m)\n"
       "y = ReduceMean(d, k)\noutput y\n");
   move(&s, "a 1, h 1, d 1");
-  expect_proven(&s);
+  expect_verified(&s);
   tear_down(&s);
 }
 
@@ -246,15 +246,15 @@ static void an_unknown_operator_is_stepped_over(void **state) {
   (void)state;
   setting s = set_up(unknown_between);
   move(&s, "b 1, v 1, c 0");
-  laci_proof proof = expect_proven(&s);
-  assert_int_equal(proof.n_compared, 6);
-  assert_int_equal(proof.n_skipped, 2);
-  assert_string_equal(proof.first_skipped, "odd");
-  assert_string_equal(proof.reason, "my.Odd is not known");
-  assert_int_equal(proof.n_outputs, 1);
-  assert_int_equal(proof.n_outputs_compared, 1);
+  laci_verification found = expect_verified(&s);
+  assert_int_equal(found.n_compared, 6);
+  assert_int_equal(found.n_skipped, 2);
+  assert_string_equal(found.first_skipped, "odd");
+  assert_string_equal(found.reason, "my.Odd is not known");
+  assert_int_equal(found.n_outputs, 1);
+  assert_int_equal(found.n_outputs_compared, 1);
   s.orders.values[laci_graph_find_value(s.graph, "c")].n = 0;
-  expect_failure(&s, LAC_PROOF_FAILED, "y: node"); /* what lies behind it is proven as well */
+  expect_failure(&s, LAC_PROOF_FAILED, "y: node"); /* what lies behind it is verified as well */
   tear_down(&s);
 }
 
@@ -278,8 +278,8 @@ static void a_declared_operator_may_be_moved_through(void **state) {
     if (!s.graph->nodes[n].op) s.graph->nodes[n].assume = "same";
   }
   move(&s, "a 1, h 1, u 1, b 0");
-  laci_proof proof = expect_proven(&s);
-  assert_int_equal(proof.n_skipped, 2);
+  laci_verification found = expect_verified(&s);
+  assert_int_equal(found.n_skipped, 2);
   tear_down(&s);
 }
 
@@ -289,11 +289,11 @@ static void what_has_no_known_shape_is_skipped_and_counted(void **state) {
       "input x 2x4\nstored a 4x8\nstored b 8x4\nstored w 4x4\nh = MatMul(x, a)\nr = MatMul(h, b)\n"
       "u = Odd(r) domain=\"my\"\nv = MatMul(u, w)\noutput v\n");
   move(&s, "a 1, h 1, b 0");
-  laci_proof proof = expect_proven(&s);
-  assert_int_equal(proof.n_compared, 4);
-  assert_int_equal(proof.n_skipped, 4);
-  assert_int_equal(proof.n_outputs, 1);
-  assert_int_equal(proof.n_outputs_compared, 0);
+  laci_verification found = expect_verified(&s);
+  assert_int_equal(found.n_compared, 4);
+  assert_int_equal(found.n_skipped, 4);
+  assert_int_equal(found.n_outputs, 1);
+  assert_int_equal(found.n_outputs_compared, 0);
   tear_down(&s);
 }
 
@@ -307,9 +307,9 @@ static void dynamic_sizes_are_found(void **state) {
       "stored f 64x5\nc = Conv(x, w) strides=4,4\nd = Conv(c, v) strides=4,4\ne = Reshape(d, k)\n"
       "y = MatMul(e, f)\noutput y\n");
   move(&s, "w 0, c 1, v 1");
-  laci_proof proof = expect_proven(&s);
-  assert_int_equal(proof.n_compared, 8);
-  assert_int_equal(proof.n_skipped, 0);
+  laci_verification found = expect_verified(&s);
+  assert_int_equal(found.n_compared, 8);
+  assert_int_equal(found.n_skipped, 0);
   tear_down(&s);
 }
 
@@ -326,7 +326,7 @@ static void sizes_that_no_attempt_meets_are_told(void **state) {
 static void an_input_without_a_shape_is_refused(void **state) {
   (void)state;
   setting s = set_up("input x what\ny = Relu(x)\noutput y\n");
-  expect_failure(&s, LAC_UNSUPPORTED, "x: the proof needs the shape");
+  expect_failure(&s, LAC_UNSUPPORTED, "x: the verification needs the shape");
   tear_down(&s);
 }
 
@@ -339,8 +339,8 @@ static void indices_stay_inside_what_they_index(void **state) {
       "w)\n"
       "z = Not(mask)\noutput y\noutput z\n");
   move(&s, "table 1, e 3, h 3, w 0");
-  laci_proof proof = expect_proven(&s);
-  assert_int_equal(proof.n_skipped, 0);
+  laci_verification found = expect_verified(&s);
+  assert_int_equal(found.n_skipped, 0);
   tear_down(&s);
 }
 
@@ -354,7 +354,7 @@ static void integers_must_be_equal_exactly(void **state) {
       "output y\noutput z\n";
   setting s = set_up(net);
   move(&s, "table 1, e 1, kb 1, f 1");
-  expect_proven(&s);
+  expect_verified(&s);
   s.orders.values[laci_graph_find_value(s.graph, "kb")].n = 0;
   expect_failure(&s, LAC_PROOF_FAILED, "f: node");
   tear_down(&s);
@@ -369,7 +369,7 @@ static void quantised_weights_are_followed(void **state) {
       "MatMul(h, v)\noutput y\n";
   setting s = set_up(net);
   move(&s, "q 0, s 0, z 0, w 0, t 1, h 1, v 0");
-  expect_proven(&s);
+  expect_verified(&s);
   s.orders.values[laci_graph_find_value(s.graph, "s")].n = 0;
   expect_failure(&s, LAC_PROOF_FAILED, "w: node");
   tear_down(&s);
@@ -386,7 +386,7 @@ static void a_network_of_nothing_but_nan_is_told(void **state) {
   n_warnings = 0;
   lac_log_set(LAC_LOG_WARNING, count_warnings, NULL);
   setting s = set_up("input x 2x8\nstored k \"\" = nan\nh = Mul(x, k)\ny = Relu(h)\noutput y\n");
-  expect_proven(&s);
+  expect_verified(&s);
   assert_int_equal(n_warnings, 2);
   tear_down(&s);
   lac_log_set(LAC_LOG_WARNING, NULL, NULL);
@@ -400,25 +400,25 @@ static void nan_must_stand_where_it_stood(void **state) {
       "stored k 1 i64 = 1\ny = ReduceMax(g, k)\noutput y\n";
   setting s = set_up(net);
   move(&s, "a 1, h 1, b 0, g 1");
-  expect_proven(&s);
+  expect_verified(&s);
   s.orders.values[laci_graph_find_value(s.graph, "b")].n = 0;
   expect_failure(&s, LAC_PROOF_FAILED, "g: node");
   expect_failure(&s, LAC_PROOF_FAILED, "NaN or an infinity");
   tear_down(&s);
 }
 
-static void any_number_of_threads_gives_the_same_proof(void **state) {
+static void any_number_of_threads_gives_the_same_verification(void **state) {
   (void)state;
   setting s = set_up(two_layers);
   move(&s, right_orders);
-  laci_proof one = expect_proven(&s);
-  laci_proof_options how = options();
+  laci_verification one = expect_verified(&s);
+  laci_verify_options how = options();
   for (int threads = 2; threads <= 3; threads++) {
     laci_pool *pool = NULL;
-    laci_proof many;
+    laci_verification many;
     assert_int_equal(laci_pool_create(threads, &pool, NULL), LAC_OK);
-    assert_int_equal(laci_prove(s.graph, &s.orders, &how, pool, &many, NULL), LAC_OK);
-    bool rounds = engine == LACI_PROOF_CPU; /* a number of threads may have sums of its own */
+    assert_int_equal(laci_verify(s.graph, &s.orders, &how, pool, &many, NULL), LAC_OK);
+    bool rounds = engine == LACI_VERIFY_CPU; /* a number of threads may have sums of its own */
     assert_true(rounds || (many.max_abs_error == one.max_abs_error &&
                            many.max_abs_output == one.max_abs_output));
     assert_true(many.worst_ratio == one.worst_ratio && many.worst_value == one.worst_value);
@@ -441,10 +441,10 @@ static void fails_cleanly_without_memory(void **state) {
   setting s = set_up(two_layers);
   move(&s, right_orders);
   for (long n = 1; n < 10000; n++) {
-    laci_proof proof;
+    laci_verification found;
     lac_error err = {0};
     laci_memory_fail_at(n);
-    lac_status st = prove(&s, &proof, &err);
+    lac_status st = verify(&s, &found, &err);
     laci_memory_fail_at(0);
     if (!st) {
       tear_down(&s);
@@ -457,12 +457,12 @@ static void fails_cleanly_without_memory(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(right_orders_are_proven),
-      cmocka_unit_test(no_orders_are_proven_exactly),
+      cmocka_unit_test(right_orders_are_verified),
+      cmocka_unit_test(no_orders_are_verified_exactly),
       cmocka_unit_test(each_forgotten_order_is_found_where_it_shows),
       cmocka_unit_test(one_exchange_too_many_is_found),
       cmocka_unit_test(axes_of_equal_size_are_told_apart),
-      cmocka_unit_test(grouped_weights_and_axes_taken_together_are_proven),
+      cmocka_unit_test(grouped_weights_and_axes_taken_together_are_verified),
       cmocka_unit_test(zeros_hide_nothing),
       cmocka_unit_test(what_cancels_out_may_round),
       cmocka_unit_test(the_outside_of_a_network_must_not_move),
@@ -478,12 +478,12 @@ int main(void) {
       cmocka_unit_test(quantised_weights_are_followed),
       cmocka_unit_test(a_network_of_nothing_but_nan_is_told),
       cmocka_unit_test(nan_must_stand_where_it_stood),
-      cmocka_unit_test(any_number_of_threads_gives_the_same_proof),
+      cmocka_unit_test(any_number_of_threads_gives_the_same_verification),
       cmocka_unit_test(ends_when_interrupted),
       cmocka_unit_test(fails_cleanly_without_memory),
   };
-  engine = LACI_PROOF_PLAIN;
+  engine = LACI_VERIFY_PLAIN;
   int failed = cmocka_run_group_tests_name("plain", tests, NULL, NULL);
-  engine = LACI_PROOF_CPU;
+  engine = LACI_VERIFY_CPU;
   return failed + cmocka_run_group_tests_name("cpu", tests, NULL, NULL);
 }

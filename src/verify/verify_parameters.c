@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The stored tensors as the proof's two runs read them: as they are, or drawn anew.
+ * The stored tensors as the verification's two runs read them: as they are, or drawn anew.
  *
  * Drawn anew means: other numbers of the same mean and spread, so that a layer that is switched off
  * (a gamma of 0) or saturated comes alive, and signals keep their size. What is no parameter stays:
  * single numbers, bounds, masks, and whatever decides over shapes. */
-#include "prove/prove_in.h"
+#include "verify/verify_in.h"
 
 #include <math.h>
 #include <string.h>
@@ -36,7 +36,7 @@ lac_status laci_parameters_create(const laci_graph *graph, uint64_t seed, laci_p
   if (!made || !rules) {
     laci_free(made);
     laci_free(rules);
-    return laci_fail_memory(err, "the proof");
+    return laci_fail_memory(err, "the verification");
   }
   *made = (laci_parameters){.graph = graph, .pool = pool, .seed = seed, .rules = rules};
   *parameters = made;

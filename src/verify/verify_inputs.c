@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Sizes and random contents for what the proof's networks read.
+ * Sizes and random contents for what the verification's networks read.
  *
  * Any input will do that lets every channel matter and that the network accepts: images from small
  * to large until one survives all the strides, indices below the size of the table they look into.
  */
-#include "prove/prove_in.h"
+#include "verify/verify_in.h"
 
 #include <string.h>
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Products (Conv, Gemm, MatMul) of the proof's runs on the fast engine, one node at a time.
+ * Products (Conv, Gemm, MatMul) of the verification's runs on the fast engine, one node at a time.
  *
  * The plain engine steps through a copy of the graph in which the larger products carry an operator
  * of ours: the same rules for shapes, another evaluation. What an order must not change is the
  * result for *any* operands, so they may be exchanged for small whole numbers drawn by their own
  * content, alike in both networks. Sums of those are exact in float32 whatever their order, and the
- * proof loses nothing to the faster engine. Weights are read a slab at a time and never held. */
+ * verification loses nothing to the faster engine. Weights are read a slab at a time and never
+ * held. */
 #include <math.h>
 #include <string.h>
 
@@ -13,7 +14,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "graph/op.h"
-#include "prove/prove_in.h"
+#include "verify/verify_in.h"
 
 enum {
   LEAST_PRODUCT = 1 << 20, /* multiplications below which a node is not worth a plan */
@@ -94,8 +95,8 @@ int64_t laci_products_cost(const laci_graph *graph, const int64_t *size_of_symbo
 /* Multiplications of one run that the plain engine does in well under a second. */
 static const int64_t quick = 1500 * 1000 * 1000;
 
-bool laci_proof_is_fast(const laci_graph *graph, laci_proof_engine engine, const int64_t *sizes) {
-  if (engine != LACI_PROOF_AUTO) return engine == LACI_PROOF_CPU;
+bool laci_verify_is_fast(const laci_graph *graph, laci_verify_engine engine, const int64_t *sizes) {
+  if (engine != LACI_VERIFY_AUTO) return engine == LACI_VERIFY_CPU;
   return laci_products_cost(graph, sizes) > quick;
 }
 
@@ -172,7 +173,7 @@ static lac_status read_operand(const product *p, int port, const laci_buf *buf, 
                                lac_error *err) {
   float *numbers = take_room(p->owner, port == 0 ? ROOM_LEFT : ROOM_RIGHT, buf->count);
   *to = numbers;
-  if (!numbers) return laci_fail_memory(err, "an operand of the proof");
+  if (!numbers) return laci_fail_memory(err, "an operand of the verification");
   conversion c = {
       .from = buf->f, .to = numbers, .key = key_of(p, port), .whole = p->owner->how.whole_numbers};
   laci_pool_for(p->owner->how.pool, buf->count, AT_ONCE, convert, &c);
@@ -287,7 +288,8 @@ static lac_status multiply(const operands *o, const laci_shape *b_shape, const f
   if (!st) {
     st = laci_engine_run(engine, (const void *const[]){o->a, b}, (void *const[]){y}, err);
   } else if (why.status == LAC_UNSUPPORTED) {
-    laci_log(LAC_LOG_DEBUG, "proof: %s by the plain engine: %s", o->eval->node->name, why.text);
+    laci_log(LAC_LOG_DEBUG, "verification: %s by the plain engine: %s", o->eval->node->name,
+             why.text);
     st = multiply_plainly(o, b_shape, b, y_shape, y, err);
   } else if (why.status && err) {
     *err = why;
@@ -382,14 +384,14 @@ static lac_status run_slab(const operands *o, const result *r, int64_t first, in
     if (!weights) {
       float *b = take_room(owner, ROOM_RIGHT, slab.n);
       st = b ? laci_parameters_floats(how, stored, &slab, b, err)
-             : laci_fail_memory(err, "weights of the proof");
+             : laci_fail_memory(err, "weights of the verification");
       weights = b;
     }
   }
   if (st) return st;
   float *y = take_room(owner, ROOM_RESULT, laci_shape_count(&y_shape));
   st = y ? multiply(o, &b_shape, weights, &y_shape, y, err)
-         : laci_fail_memory(err, "a result of the proof");
+         : laci_fail_memory(err, "a result of the verification");
   if (!st) land_slab(o, r, y, first, n);
   return st;
 }
@@ -476,14 +478,14 @@ lac_status laci_products_create(const laci_graph *graph, const laci_products_opt
   *products = NULL;
   size_t n_nodes = (size_t)graph->n_nodes;
   laci_products *p = laci_alloc(1, sizeof *p);
-  if (!p) return laci_fail_memory(err, "the proof's products");
+  if (!p) return laci_fail_memory(err, "the verification's products");
   *p = (laci_products){.graph = *graph, .original = graph, .how = *options};
   p->graph.nodes = laci_alloc(n_nodes, sizeof *p->graph.nodes);
   p->products = laci_alloc(n_nodes, sizeof *p->products);
   p->streamed = laci_alloc((size_t)graph->n_stored, sizeof *p->streamed);
   if (!p->graph.nodes || !p->products || !p->streamed) {
     laci_products_destroy(p);
-    return laci_fail_memory(err, "the proof's products");
+    return laci_fail_memory(err, "the verification's products");
   }
   for (int n = 0; n < graph->n_nodes; n++) {
     const laci_node *node = &graph->nodes[n];

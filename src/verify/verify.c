@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The proof: two plain runs in step, compared after every node.
+ * The verification: two plain runs in step, compared after every node.
  *
  * Run A is the network as it is, run B the reordered one; B's stored tensors are reordered as they
  * are loaded, so that no second set of weights exists. Whatever A computed must, read through the
  * value's order, be what B computed. A node that cannot be run gets the same made-up outputs in
- * both. Next: prove_inputs.c, prove_parameters.c, prove_compare.c. */
-#include "prove/prove.h"
+ * both. Next: verify_inputs.c, verify_parameters.c, verify_compare.c. */
+#include "verify/verify.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 #include "engine/engine.h"
 #include "base/error.h"
 #include "base/log.h"
-#include "prove/prove_in.h"
+#include "verify/verify_in.h"
 
 enum { N_ROUNDS = 2, ROUND_STREAM = 40, INPUT_STREAM = 33 };
 static const double default_tolerance = 1e-9;
@@ -33,14 +33,14 @@ typedef struct source {
   bool anew;
 } source;
 
-typedef struct proof_round {
+typedef struct verify_round {
   const laci_graph *graph;
   const laci_orders *orders;
   laci_pool *pool;
-  laci_proof *proof;
+  laci_verification *found;
   const int64_t *size_of_symbol;
   uint64_t seed;
-  laci_proof_engine engine;
+  laci_verify_engine engine;
   double wanted_tolerance;    /* in double */
   double tolerance, rounding; /* of this round */
   int number;                 /* 0: real parameters, 1: drawn anew */
@@ -50,9 +50,9 @@ typedef struct proof_round {
   laci_budget budget;         /* what others hold, and both runs */
   double *scale;              /* [n_values] largest |element|, of what was compared */
   int n_floats, n_not_finite; /* float values compared; those without any finite element */
-} proof_round;
+} verify_round;
 
-static const char *value_name(const proof_round *r, int value) {
+static const char *value_name(const verify_round *r, int value) {
   return r->graph->values[value].name;
 }
 
@@ -87,7 +87,7 @@ static lac_status check_frozen(const laci_graph *graph, const laci_orders *order
 }
 
 /* Nobody knows what an undeclared operator does: what it reads and gives must not move at all. */
-static lac_status check_unknown(const proof_round *r, const laci_node *node, lac_error *err) {
+static lac_status check_unknown(const verify_round *r, const laci_node *node, lac_error *err) {
   if (node->op || node->assume) return LAC_OK;
   const int *const lists[] = {node->inputs, node->captures, node->outputs};
   const int counts[] = {node->n_inputs, node->n_captures, node->n_outputs};
@@ -103,7 +103,7 @@ static lac_status check_unknown(const proof_round *r, const laci_node *node, lac
   return LAC_OK;
 }
 
-static laci_draw draw_for(const proof_round *r, int value) {
+static laci_draw draw_for(const verify_round *r, int value) {
   uint64_t stream =
       ((uint64_t)(r->number + 1) << ROUND_STREAM) + ((uint64_t)1 << INPUT_STREAM) + (uint64_t)value;
   return (laci_draw){.seed = r->seed, .stream = stream, .pool = r->pool};
@@ -111,7 +111,7 @@ static laci_draw draw_for(const proof_round *r, int value) {
 
 /* The same random content for a value in both runs. *made: false where its shape or type allows
  * none. */
-static lac_status make_up(proof_round *r, int value, bool *made, lac_error *err) {
+static lac_status make_up(verify_round *r, int value, bool *made, lac_error *err) {
   laci_buf *a = NULL, *b = NULL;
   laci_shape shape;
   *made = laci_real_shape(r->graph, &r->graph->values[value].type.shape, r->size_of_symbol, &shape);
@@ -131,36 +131,36 @@ static lac_status make_up(proof_round *r, int value, bool *made, lac_error *err)
 }
 
 /* The first of all is told. */
-static void note_skipped(laci_proof *proof, const char *name, const char *why) {
-  if (proof->first_skipped) return;
-  proof->first_skipped = name;
-  (void)snprintf(proof->reason, sizeof proof->reason, "%.*s", (int)sizeof proof->reason - 1, why);
+static void note_skipped(laci_verification *found, const char *name, const char *why) {
+  if (found->first_skipped) return;
+  found->first_skipped = name;
+  (void)snprintf(found->reason, sizeof found->reason, "%.*s", (int)sizeof found->reason - 1, why);
 }
 
-static void note_node(laci_proof *proof, const laci_node *node, const char *why) {
+static void note_node(laci_verification *found, const laci_node *node, const char *why) {
   char unknown[192];
   (void)snprintf(unknown, sizeof unknown, "%.64s%s%.100s is not known", node->domain,
                  node->domain[0] ? "." : "", node->type);
-  note_skipped(proof, node->name, node->fault ? node->fault : node->op ? why : unknown);
+  note_skipped(found, node->name, node->fault ? node->fault : node->op ? why : unknown);
 }
 
 /* A node that cannot be run, or whose operands could not: made-up outputs let the rest of the
- * network be proven. */
-static lac_status skip(proof_round *r, const laci_node *node, const char *why, lac_error *err) {
+ * network be verified. */
+static lac_status skip(verify_round *r, const laci_node *node, const char *why, lac_error *err) {
   lac_status st = check_unknown(r, node, err);
   for (int i = 0; i < node->n_outputs && !st; i++) {
     bool made;
     if (node->outputs[i] < 0) continue;
     st = make_up(r, node->outputs[i], &made, err);
-    r->proof->n_skipped++;
+    r->found->n_skipped++;
   }
-  note_node(r->proof, node, why);
+  note_node(r->found, node, why);
   return st;
 }
 
 /* What a difference is measured against: the value's own size, and what rounding of its operands
  * may leave. */
-static double measure_for(const proof_round *r, const laci_node *node, double scale) {
+static double measure_for(const verify_round *r, const laci_node *node, double scale) {
   double operands = 0;
   for (int i = 0; i < node->n_inputs; i++) {
     if (node->inputs[i] >= 0) operands = fmax(operands, r->scale[node->inputs[i]]);
@@ -168,25 +168,25 @@ static double measure_for(const proof_round *r, const laci_node *node, double sc
   return fmax(scale, operands * r->rounding / r->tolerance);
 }
 
-static void count_value(proof_round *r, int value, const laci_difference *d, double ratio,
+static void count_value(verify_round *r, int value, const laci_difference *d, double ratio,
                         bool is_float) {
-  laci_proof *proof = r->proof;
-  proof->n_compared++;
+  laci_verification *found = r->found;
+  found->n_compared++;
   r->scale[value] = d->scale;
   r->n_floats += is_float;
   r->n_not_finite += is_float && !d->any_finite;
   bool telling = !r->fast || r->number > 0; /* float32's own errors are no news */
-  if (telling && (!proof->worst_value || ratio > proof->worst_ratio)) {
-    proof->worst_ratio = ratio;
-    proof->worst_value = value_name(r, value);
+  if (telling && (!found->worst_value || ratio > found->worst_ratio)) {
+    found->worst_ratio = ratio;
+    found->worst_value = value_name(r, value);
   }
   if (r->number > 0 || !r->graph->values[value].is_output) return;
-  proof->max_abs_error = fmax(proof->max_abs_error, d->kind_differs ? INFINITY : d->largest);
-  proof->max_abs_output = fmax(proof->max_abs_output, d->scale);
-  proof->n_outputs_compared++;
+  found->max_abs_error = fmax(found->max_abs_error, d->kind_differs ? INFINITY : d->largest);
+  found->max_abs_output = fmax(found->max_abs_output, d->scale);
+  found->n_outputs_compared++;
 }
 
-static lac_status fail_value(const proof_round *r, const laci_node *node, int value,
+static lac_status fail_value(const verify_round *r, const laci_node *node, int value,
                              const laci_buf *got, const laci_difference *d, lac_error *err) {
   char where[128];
   laci_shape place = got->shape;
@@ -212,7 +212,7 @@ static lac_status fail_value(const proof_round *r, const laci_node *node, int va
 }
 
 /* What is equal but for rounding becomes equal: the readers of both begin with the same. */
-static lac_status begin_anew(proof_round *r, int value, lac_error *err) {
+static lac_status begin_anew(verify_round *r, int value, lac_error *err) {
   laci_buf *b = NULL;
   lac_status st =
       laci_reordered(laci_stepper_value(r->a, value), &r->orders->values[value], &b, err);
@@ -220,7 +220,7 @@ static lac_status begin_anew(proof_round *r, int value, lac_error *err) {
   return st;
 }
 
-static lac_status compare_value(proof_round *r, const laci_node *node, int value, lac_error *err) {
+static lac_status compare_value(verify_round *r, const laci_node *node, int value, lac_error *err) {
   const laci_buf *a = laci_stepper_value(r->a, value), *b = laci_stepper_value(r->b, value);
   if (!a || !b || a->dtype != b->dtype || !laci_shape_equal(&a->shape, &b->shape)) {
     return laci_fail(err, LAC_PROOF_FAILED,
@@ -240,7 +240,7 @@ static lac_status compare_value(proof_round *r, const laci_node *node, int value
   return exact && d.at >= 0 ? begin_anew(r, value, err) : LAC_OK;
 }
 
-static lac_status step(proof_round *r, int id, lac_error *err) {
+static lac_status step(verify_round *r, int id, lac_error *err) {
   const laci_node *node = &r->graph->nodes[id];
   lac_error why = {0};
   lac_status st = laci_stepper_step(r->a, id, &why);
@@ -263,7 +263,7 @@ static lac_status step(proof_round *r, int id, lac_error *err) {
   return st;
 }
 
-static lac_status set_inputs(proof_round *r, lac_error *err) {
+static lac_status set_inputs(verify_round *r, lac_error *err) {
   for (int i = 0; i < r->graph->n_inputs; i++) {
     int value = r->graph->inputs[i];
     laci_shape shape;
@@ -271,39 +271,41 @@ static lac_status set_inputs(proof_round *r, lac_error *err) {
                          &shape)) {
       return laci_fail(
           err, LAC_UNSUPPORTED,
-          "%s: the proof needs the shape of this input; --input-shape NAME=SIZES tells it",
+          "%s: the verification needs the shape of this input; --input-shape NAME=SIZES tells it",
           value_name(r, value));
     }
     bool made;
     lac_status st = make_up(r, value, &made, err);
     if (st) return st;
     if (made) continue;
-    r->proof->n_skipped++; /* a text, say: its readers will be skipped */
-    char why[sizeof r->proof->reason];
+    r->found->n_skipped++; /* a text, say: its readers will be skipped */
+    char why[sizeof r->found->reason];
     (void)snprintf(why, sizeof why, "no values of type %s could be made up for the input '%.150s'",
                    lac_dtype_name(r->graph->values[value].type.dtype), value_name(r, value));
-    note_skipped(r->proof, value_name(r, value), why);
+    note_skipped(r->found, value_name(r, value), why);
   }
   return LAC_OK;
 }
 
-static lac_status run_nodes(proof_round *r, lac_error *err) {
+static lac_status run_nodes(verify_round *r, lac_error *err) {
   int64_t n_nodes = r->graph->n_nodes;
   for (int id = 0; id < n_nodes; id++) {
-    if (laci_interrupted()) return laci_fail(err, LAC_INTERRUPTED, "interrupted during the proof");
-    laci_progress("proof", r->number * n_nodes + id, N_ROUNDS * n_nodes);
+    if (laci_interrupted())
+      return laci_fail(err, LAC_INTERRUPTED, "interrupted during the verification");
+    laci_progress("verification", r->number * n_nodes + id, N_ROUNDS * n_nodes);
     lac_status st = step(r, id, err);
     if (st) return st;
   }
   if (r->n_floats > 0 && r->n_not_finite == r->n_floats) {
-    laci_log(LAC_LOG_WARNING, "proof: all %d values are NaN or infinite%s, which says little",
-             r->n_floats, r->number ? " with parameters drawn anew" : "");
+    laci_log(LAC_LOG_WARNING,
+             "verification: all %d values are NaN or infinite%s, which says little", r->n_floats,
+             r->number ? " with parameters drawn anew" : "");
   }
   return LAC_OK;
 }
 
 /* One of the two runs: over the graph, or a copy of it that the fast engine helps with. */
-static lac_status open_run(proof_round *r, source *from, laci_products **products,
+static lac_status open_run(verify_round *r, source *from, laci_products **products,
                            laci_stepper **run, lac_error *err) {
   lac_status st = LAC_OK;
   laci_products_options how = {.pool = r->pool,
@@ -312,7 +314,7 @@ static lac_status open_run(proof_round *r, source *from, laci_products **product
                                .size_of_symbol = r->size_of_symbol,
                                .seed = r->seed,
                                .whole_numbers = r->number > 0,
-                               .all = r->engine == LACI_PROOF_CPU,
+                               .all = r->engine == LACI_VERIFY_CPU,
                                .budget = &r->budget};
   if (r->fast) st = laci_products_create(r->graph, &how, products, err);
   if (st) return st;
@@ -324,20 +326,20 @@ static lac_status open_run(proof_round *r, source *from, laci_products **product
   return laci_stepper_create(graph, &options, run, err);
 }
 
-/* By the sizes alone, so that the same network is always proven in the same way. */
-static void choose_engine(proof_round *r) {
+/* By the sizes alone, so that the same network is always verified in the same way. */
+static void choose_engine(verify_round *r) {
   int64_t cost = laci_products_cost(r->graph, r->size_of_symbol);
-  r->fast = laci_proof_is_fast(r->graph, r->engine, r->size_of_symbol);
+  r->fast = laci_verify_is_fast(r->graph, r->engine, r->size_of_symbol);
   bool rough = r->fast && r->number == 0;
   r->tolerance = rough ? float_tolerance : r->wanted_tolerance;
   r->rounding = rough ? float_rounding : default_rounding;
-  r->proof->engine = r->fast ? "cpu" : "plain";
+  r->found->engine = r->fast ? "cpu" : "plain";
   if (r->number > 0) return;
-  laci_log(LAC_LOG_DEBUG, "proof: %.3g multiplications a run: products on the %s engine",
+  laci_log(LAC_LOG_DEBUG, "verification: %.3g multiplications a run: products on the %s engine",
            (double)cost, r->fast ? "fast" : "plain");
 }
 
-static lac_status run_round(proof_round *r, lac_error *err) {
+static lac_status run_round(verify_round *r, lac_error *err) {
   laci_products *products_a = NULL, *products_b = NULL;
   laci_budget before = r->budget;
   choose_engine(r);
@@ -358,7 +360,7 @@ static lac_status run_round(proof_round *r, lac_error *err) {
 
 /* Adds the sizes of an attempt, as the first input that has dynamic ones shows them: " [2, 3, 32,
  * 32]". */
-static void note_sizes(const proof_round *r, char *tried, size_t size) {
+static void note_sizes(const verify_round *r, char *tried, size_t size) {
   char text[128];
   size_t used = strlen(tried);
   for (int i = 0; i < r->graph->n_inputs; i++) {
@@ -373,13 +375,13 @@ static void note_sizes(const proof_round *r, char *tried, size_t size) {
 
 /* One round, with the next sizes whenever the network does not accept those tried; *attempt is the
  * first to try. */
-static lac_status find_sizes(proof_round *r, int64_t *sizes, int *attempt, lac_error *err) {
+static lac_status find_sizes(verify_round *r, int64_t *sizes, int *attempt, lac_error *err) {
   char tried[400] = "";
   lac_error first = {0};
-  laci_proof before = *r->proof;
+  laci_verification before = *r->found;
   for (; laci_choose_sizes(r->graph, *attempt, sizes); ++*attempt) {
     lac_error why = {0};
-    *r->proof = before;
+    *r->found = before;
     lac_status st = run_round(r, &why);
     if (st != LAC_BAD_SHAPE) {
       if (st && err) *err = why;
@@ -389,12 +391,13 @@ static lac_status find_sizes(proof_round *r, int64_t *sizes, int *attempt, lac_e
     note_sizes(r, tried, sizeof tried);
   }
   if (err) *err = first;
-  if (!tried[0]) return laci_fail_in(err, LAC_BAD_SHAPE, "the proof cannot run this network");
-  return laci_fail_in(
-      err, LAC_BAD_SHAPE,
-      "the proof found no sizes that the network accepts (--input-shape NAME=SIZES tells them); "
-      "tried%s; with the first",
-      tried);
+  if (!tried[0])
+    return laci_fail_in(err, LAC_BAD_SHAPE, "the verification cannot run this network");
+  return laci_fail_in(err, LAC_BAD_SHAPE,
+                      "the verification found no sizes that the network accepts (--input-shape "
+                      "NAME=SIZES tells them); "
+                      "tried%s; with the first",
+                      tried);
 }
 
 static int computed_outputs(const laci_graph *graph) {
@@ -403,54 +406,54 @@ static int computed_outputs(const laci_graph *graph) {
   return n;
 }
 
-static lac_status run_rounds(proof_round *r, int64_t *sizes, lac_error *err) {
+static lac_status run_rounds(verify_round *r, int64_t *sizes, lac_error *err) {
   int attempt = 0; /* sizes that one round could run are the first that the next one tries */
   lac_status st = LAC_OK;
-  *r->proof = (laci_proof){.engine = "plain", .n_outputs = computed_outputs(r->graph)};
+  *r->found = (laci_verification){.engine = "plain", .n_outputs = computed_outputs(r->graph)};
   for (r->number = 0; r->number < N_ROUNDS && !st; r->number++)
     st = find_sizes(r, sizes, &attempt, err);
   return st;
 }
 
 /* The plain engine has the last word: float32 may round more than we allowed for. */
-static lac_status run_and_doubt(proof_round *r, int64_t *sizes, lac_error *err) {
+static lac_status run_and_doubt(verify_round *r, int64_t *sizes, lac_error *err) {
   lac_error why = {0};
   lac_status st = run_rounds(r, sizes, &why);
-  bool doubt = st == LAC_PROOF_FAILED && r->fast && r->engine == LACI_PROOF_AUTO;
+  bool doubt = st == LAC_PROOF_FAILED && r->fast && r->engine == LACI_VERIFY_AUTO;
   if (doubt) {
-    laci_log(LAC_LOG_INFO, "proof: the fast engine found: %s; the plain engine looks again",
+    laci_log(LAC_LOG_INFO, "verification: the fast engine found: %s; the plain engine looks again",
              why.text);
-    r->engine = LACI_PROOF_PLAIN;
+    r->engine = LACI_VERIFY_PLAIN;
     return run_rounds(r, sizes, err);
   }
   if (st && err) *err = why;
   return st;
 }
 
-lac_status laci_prove(const laci_graph *graph, const laci_orders *orders,
-                      const laci_proof_options *options, laci_pool *pool, laci_proof *proof,
-                      lac_error *err) {
-  *proof = (laci_proof){.engine = "plain"};
+lac_status laci_verify(const laci_graph *graph, const laci_orders *orders,
+                       const laci_verify_options *options, laci_pool *pool,
+                       laci_verification *found, lac_error *err) {
+  *found = (laci_verification){.engine = "plain"};
   laci_parameters *parameters = NULL;
-  proof_round r = {.graph = graph, .orders = orders, .pool = pool, .proof = proof};
+  verify_round r = {.graph = graph, .orders = orders, .pool = pool, .found = found};
   r.seed = options ? options->seed : 0;
-  r.engine = options ? options->engine : LACI_PROOF_AUTO;
+  r.engine = options ? options->engine : LACI_VERIFY_AUTO;
   r.budget = options && options->budget ? *options->budget : laci_budget_of(UINT64_MAX);
   r.wanted_tolerance = options && options->tolerance > 0 ? options->tolerance : default_tolerance;
   int64_t *sizes = laci_alloc((size_t)graph->n_symbols + 1, sizeof *sizes);
   r.scale = laci_alloc((size_t)graph->n_values, sizeof *r.scale);
-  lac_status st =
-      sizes && r.scale ? check_frozen(graph, orders, err) : laci_fail_memory(err, "the proof");
+  lac_status st = sizes && r.scale ? check_frozen(graph, orders, err)
+                                   : laci_fail_memory(err, "the verification");
   laci_budget planned = r.budget;
   if (!st && options && options->budget) {
-    st = laci_prove_plan_memory(graph, options, &planned, err);
+    st = laci_verify_plan_memory(graph, options, &planned, err);
   }
   if (!st) st = laci_parameters_create(graph, r.seed, pool, &parameters, err);
   r.from_a = (source){.parameters = parameters, .graph = graph};
   r.from_b = (source){.parameters = parameters, .graph = graph, .orders = orders};
   r.size_of_symbol = sizes;
   if (!st) st = run_and_doubt(&r, sizes, err);
-  if (!st) laci_progress("proof", 1, 1);
+  if (!st) laci_progress("verification", 1, 1);
   laci_parameters_destroy(parameters);
   laci_free(r.scale);
   laci_free(sizes);

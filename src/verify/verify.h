@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The proof: the network before and after a reordering, value by value, on random inputs and in
- * double.
+ * The verification: the network before and after a reordering, value by value, on random inputs and
+ * in double.
  *
  * Both networks run in step on the plain engine; after each node every output of the one,
  * reordered, must be the output of the other. Two rounds: the real parameters, and parameters drawn
@@ -11,27 +11,27 @@
  * exact: the operands of products are small whole numbers, which sum alike in any order, and each
  * node begins with what it should have read, so that nothing adds up over the layers. What this
  * finds wrong is not believed before the plain engine alone has found it, too. */
-#ifndef LACI_PROVE_PROVE_H
-#define LACI_PROVE_PROVE_H
+#ifndef LACI_VERIFY_VERIFY_H
+#define LACI_VERIFY_VERIFY_H
 
 #include "base/budget.h"
 #include "cpu/pool.h"
 #include "permute/orders.h"
 
-typedef enum laci_proof_engine {
-  LACI_PROOF_AUTO,  /* plain where that is quick */
-  LACI_PROOF_PLAIN, /* double throughout */
-  LACI_PROOF_CPU,   /* all products on the fast engine, its findings believed: for tests */
-} laci_proof_engine;
+typedef enum laci_verify_engine {
+  LACI_VERIFY_AUTO,  /* plain where that is quick */
+  LACI_VERIFY_PLAIN, /* double throughout */
+  LACI_VERIFY_CPU,   /* all products on the fast engine, its findings believed: for tests */
+} laci_verify_engine;
 
-typedef struct laci_proof_options {
+typedef struct laci_verify_options {
   uint64_t seed;
   double tolerance; /* of the scale of each value, its largest |element|; default 1e-9 */
-  laci_proof_engine engine;
+  laci_verify_engine engine;
   const laci_budget *budget; /* the limit, and what others hold; NULL: no limit */
-} laci_proof_options;
+} laci_verify_options;
 
-typedef struct laci_proof {
+typedef struct laci_verification {
   double max_abs_error;      /* largest |difference| of the network's outputs, real parameters */
   double max_abs_output;     /* largest |output| there */
   double worst_ratio;        /* largest |difference| / scale, all values and both rounds; only the
@@ -44,20 +44,21 @@ typedef struct laci_proof {
   int n_outputs;             /* of the network, without those that nothing computes */
   int n_outputs_compared;    /* of these, in the first round */
   const char *engine;        /* "plain", or "cpu": the fast engine computed products */
-} laci_proof;
+} laci_verification;
 
-/** Adds to the budget what the proof will hold at most, whatever the orders. Fails LAC_MEMORY_LIMIT
- * where that is above it. What cannot be told beforehand is held to the budget by laci_prove. */
-LAC_MUST_CHECK lac_status laci_prove_plan_memory(const laci_graph *graph,
-                                                 const laci_proof_options *options,
-                                                 laci_budget *budget, lac_error *err);
+/** Adds to the budget what the verification will hold at most, whatever the orders. Fails
+ * LAC_MEMORY_LIMIT where that is above it. What cannot be told beforehand is held to the budget by
+ * laci_verify. */
+LAC_MUST_CHECK lac_status laci_verify_plan_memory(const laci_graph *graph,
+                                                  const laci_verify_options *options,
+                                                  laci_budget *budget, lac_error *err);
 
-/** Proves orders over graph. Dynamic sizes get small sensible values (consistent per symbol),
+/** Verifies orders over graph. Dynamic sizes get small sensible values (consistent per symbol),
  * integer inputs values below the size of what they index. Fails LAC_PROOF_FAILED naming the first
- * value that differs, by how much and its node; proof is filled as far as it came. Peak memory: the
+ * value that differs, by how much and its node; found is filled as far as it came. Peak memory: the
  * live values of two runs. */
-LAC_MUST_CHECK lac_status laci_prove(const laci_graph *graph, const laci_orders *orders,
-                                     const laci_proof_options *options, laci_pool *pool,
-                                     laci_proof *proof, lac_error *err);
+LAC_MUST_CHECK lac_status laci_verify(const laci_graph *graph, const laci_orders *orders,
+                                      const laci_verify_options *options, laci_pool *pool,
+                                      laci_verification *found, lac_error *err);
 
 #endif

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the proof is made of: the comparison against its definition, parameters that both runs draw
- * alike, sizes and inputs. Networks are in graph_build.h's notation. */
+ * What the verification is made of: the comparison against its definition, parameters that both
+ * runs draw alike, sizes and inputs. Networks are in graph_build.h's notation. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 
 #include <cmocka.h>
 
-#include "prove/prove_in.h"
+#include "verify/verify_in.h"
 #include "support/graph_build.h"
 
 static laci_graph *read_net(const char *net) {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the proof is made of: sizes and inputs (prove_inputs.c), parameters (prove_parameters.c),
- * products on the fast engine (prove_product.c), the comparison of two values (prove_compare.c).
- * Private to prove. */
-#ifndef LACI_PROVE_PROVE_IN_H
-#define LACI_PROVE_PROVE_IN_H
+ * What the verification is made of: sizes and inputs (verify_inputs.c), parameters
+ * (verify_parameters.c), products on the fast engine (verify_product.c), the comparison of two
+ * values (verify_compare.c). Private to verify. */
+#ifndef LACI_VERIFY_VERIFY_IN_H
+#define LACI_VERIFY_VERIFY_IN_H
 
 #include "cpu/cpu.h"
 #include "cpu/pool.h"
 #include "permute/orders.h"
-#include "prove/prove.h"
+#include "verify/verify.h"
 
 /* A loop that the compiler turns into vectors, compiled twice: for any processor, and for AVX2.
  * Both give the same bits. */
@@ -88,7 +88,7 @@ typedef struct laci_products_options {
   uint64_t seed;
   bool whole_numbers;  /* operands are exchanged for whole numbers: sums are exact */
   bool all;            /* however small */
-  laci_budget *budget; /* what the proof's runs hold; NULL: no limit */
+  laci_budget *budget; /* what the verification's runs hold; NULL: no limit */
 } laci_products_options;
 
 enum { LACI_SLAB = 1 << 22 }; /* elements of a weight that products read at once */
@@ -107,7 +107,7 @@ const float *laci_parameters_view(const laci_products_options *options, int stor
                                   const laci_slab *slab);
 
 /** Do products of such sizes go to the fast engine? */
-bool laci_proof_is_fast(const laci_graph *graph, laci_proof_engine engine, const int64_t *sizes);
+bool laci_verify_is_fast(const laci_graph *graph, laci_verify_engine engine, const int64_t *sizes);
 
 /** Multiplications of the graph's products in one run, as far as shapes are known. */
 int64_t laci_products_cost(const laci_graph *graph, const int64_t *size_of_symbol);

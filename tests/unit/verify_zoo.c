@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The proof on networks as tools export them: a right order of everything is proven on both
- * engines, and one exchange of two channels in one stored tensor (of a weight, a bias, a batch
+ * The verification on networks as tools export them: a right order of everything is verified on
+ * both engines, and one exchange of two channels in one stored tensor (of a weight, a bias, a batch
  * norm, in one consumer of a group) is found by the fast engine alone as surely as by the plain
  * one. Networks are tests/fixtures/zoo, filled by the tool that stands beside this test. */
 #include <setjmp.h>
@@ -16,7 +16,7 @@
 #include "api/model_in.h"
 #include "base/rng.h"
 #include "permute/plan.h"
-#include "prove/prove.h"
+#include "verify/verify.h"
 
 enum { BREAKS = 6 }; /* tensors to be broken, spread over the network */
 
@@ -43,7 +43,7 @@ static void shuffle(int32_t *order, int n, uint64_t stream) {
 }
 
 static network set_up(const char *name) {
-  network n = {.path = "/tmp/lacuna_proof_XXXXXX"};
+  network n = {.path = "/tmp/lacuna_verify_XXXXXX"};
   char command[1024];
   lac_error err = {0};
   lac_options options = lac_options_default();
@@ -77,10 +77,10 @@ static void tear_down(network *n) {
   (void)unlink(n->path);
 }
 
-static lac_status prove(const network *n, laci_proof_engine engine, laci_proof *proof,
-                        lac_error *err) {
-  laci_proof_options options = {.seed = 5, .tolerance = 1e-9, .engine = engine};
-  return laci_prove(n->graph, &n->plan->orders, &options, NULL, proof, err);
+static lac_status verify(const network *n, laci_verify_engine engine, laci_verification *found,
+                         lac_error *err) {
+  laci_verify_options options = {.seed = 5, .tolerance = 1e-9, .engine = engine};
+  return laci_verify(n->graph, &n->plan->orders, &options, NULL, found, err);
 }
 
 /* Zero points are all alike and stay what they are: an exchange of two is none. */
@@ -90,7 +90,7 @@ static bool can_be_broken(const network *n, const laci_stored *stored) {
 }
 
 /* Two channels of the tensor change places, and nowhere else. */
-static void break_and_prove(network *n, laci_value_orders *orders, const char *name) {
+static void break_and_verify(network *n, laci_value_orders *orders, const char *name) {
   laci_axis_order *item = &orders->items[orders->n - 1];
   const int32_t *right = item->order;
   int32_t *wrong = malloc((size_t)item->count * sizeof *wrong);
@@ -99,13 +99,13 @@ static void break_and_prove(network *n, laci_value_orders *orders, const char *n
   wrong[0] = right[1]; /* neighbours: in one convolution group, too */
   wrong[1] = right[0];
   item->order = wrong;
-  laci_proof_engine engines[] = {LACI_PROOF_CPU, LACI_PROOF_PLAIN};
+  laci_verify_engine engines[] = {LACI_VERIFY_CPU, LACI_VERIFY_PLAIN};
   for (int at = 0; at < 2; at++) {
-    laci_proof proof;
+    laci_verification found;
     lac_error err = {0};
-    lac_status st = prove(n, engines[at], &proof, &err);
+    lac_status st = verify(n, engines[at], &found, &err);
     if (st != LAC_PROOF_FAILED) {
-      fail_msg("%s: two channels exchanged, and the %s engine says: %s %s", name, proof.engine,
+      fail_msg("%s: two channels exchanged, and the %s engine says: %s %s", name, found.engine,
                lac_status_text(st), err.text);
     }
   }
@@ -115,15 +115,15 @@ static void break_and_prove(network *n, laci_value_orders *orders, const char *n
 
 static void check_network(const char *name) {
   network n = set_up(name);
-  laci_proof proof;
+  laci_verification found;
   lac_error err = {0};
-  must(prove(&n, LACI_PROOF_CPU, &proof, &err), &err);
-  assert_string_equal(proof.engine, "cpu");
-  assert_true(proof.worst_ratio <= 1e-9);
-  assert_true(proof.max_abs_error <= 1e-3 * proof.max_abs_output);
-  int n_compared = proof.n_compared;
-  must(prove(&n, LACI_PROOF_PLAIN, &proof, &err), &err);
-  assert_int_equal(n_compared, proof.n_compared); /* nothing is left out for speed */
+  must(verify(&n, LACI_VERIFY_CPU, &found, &err), &err);
+  assert_string_equal(found.engine, "cpu");
+  assert_true(found.worst_ratio <= 1e-9);
+  assert_true(found.max_abs_error <= 1e-3 * found.max_abs_output);
+  int n_compared = found.n_compared;
+  must(verify(&n, LACI_VERIFY_PLAIN, &found, &err), &err);
+  assert_int_equal(n_compared, found.n_compared); /* nothing is left out for speed */
   int n_moved = 0;
   for (int s = 0; s < n.graph->n_stored; s++) n_moved += can_be_broken(&n, &n.graph->stored[s]);
   assert_true(n_moved > 0);
@@ -131,43 +131,43 @@ static void check_network(const char *name) {
   for (int s = 0; s < n.graph->n_stored; s++) {
     const laci_stored *stored = &n.graph->stored[s];
     if (!can_be_broken(&n, stored) || seen++ % step != 0) continue;
-    break_and_prove(&n, &n.plan->orders.values[stored->value], stored->name);
+    break_and_verify(&n, &n.plan->orders.values[stored->value], stored->name);
   }
   tear_down(&n);
 }
 
-static void residual_networks_are_proven_and_broken(void **state) {
+static void residual_networks_are_verified_and_broken(void **state) {
   (void)state;
   check_network("resnet18_ts_dyn");
 }
 
-static void shuffled_channels_are_proven_and_broken(void **state) {
+static void shuffled_channels_are_verified_and_broken(void **state) {
   (void)state;
   check_network("shufflenet_v2_x1_5_ts_dyn");
 }
 
-static void depthwise_layers_are_proven_and_broken(void **state) {
+static void depthwise_layers_are_verified_and_broken(void **state) {
   (void)state;
   check_network("mobilenet_v2_keras");
 }
 
-static void quantised_networks_are_proven_and_broken(void **state) {
+static void quantised_networks_are_verified_and_broken(void **state) {
   (void)state;
   check_network("resnet20_qdq");
 }
 
-static void half_precision_is_proven_and_broken(void **state) {
+static void half_precision_is_verified_and_broken(void **state) {
   (void)state;
   check_network("resnet18_f16");
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(residual_networks_are_proven_and_broken),
-      cmocka_unit_test(shuffled_channels_are_proven_and_broken),
-      cmocka_unit_test(depthwise_layers_are_proven_and_broken),
-      cmocka_unit_test(quantised_networks_are_proven_and_broken),
-      cmocka_unit_test(half_precision_is_proven_and_broken),
+      cmocka_unit_test(residual_networks_are_verified_and_broken),
+      cmocka_unit_test(shuffled_channels_are_verified_and_broken),
+      cmocka_unit_test(depthwise_layers_are_verified_and_broken),
+      cmocka_unit_test(quantised_networks_are_verified_and_broken),
+      cmocka_unit_test(half_precision_is_verified_and_broken),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
