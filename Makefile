@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # Short commands in front of CMake. `make demo` and `make check` install what is missing, build and run.
 #   make            the library and the command, in build/release
-#   make demo       the whole road on the images inside the program
+#   make demo       the whole pipeline on the images inside the program
 #   make check      all tests; check-scalar, check-asan, check-tsan, check-aarch64: the same under other conditions
 #   make check-long what is too long for every change: all of that, PyTorch and make torture; an hour or two
 #   make interop    against onnx and ONNX Runtime, in a virtual environment; check-torch: against PyTorch too
 #   make torture    damage, faults, kills, full disks, limits: minutes; SCALE=0.1, ONLY=kills, DOCS=1: docs/robustness.md
-#   make bench      kernels, search and the whole road, against the last time; QUICK=1, RECORD=1: bench/README.md
+#   make bench      kernels, search and the whole pipeline, against the last time; QUICK=1, RECORD=1: bench/README.md
 #   make compare    against ONNX Runtime, OpenVINO and DeepSparse: 25 minutes; ARGS="--only resnet50", DOCS=1, RECORD=1
 #   make docs       the C API as pages in build/docs/html, from the headers' comments
 #   make coverage   which lines the unit tests run: build/coverage/html; a table on standard output
@@ -96,7 +96,7 @@ coverage: build-coverage
 bench: build-release
 	@bench/kernels.py $(if $(QUICK),--ms 5) $(if $(RECORD),--record)
 	@bench/search.py $(if $(QUICK),--quick) $(if $(RECORD),--record)
-	@bench/road.py $(if $(QUICK),--runs 1 resnet50_ts) $(if $(RECORD),--record)
+	@bench/pipeline.py $(if $(QUICK),--runs 1 resnet50_ts) $(if $(RECORD),--record)
 
 # Goes on where an interrupted run was; `rm build/compare.json` or ARGS=--again for a new one. docs/speed.md.
 compare: build-release

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * `lacuna demo`: the whole road on the images inside the program, told as a story. A network is
+ * `lacuna demo`: the whole pipeline on the images inside the program, told as a story. A network is
  * trained, pruned twice, fine-tuned, checked and run; a table says what each step costs.
  *
  * It uses nothing but the public library, so it is also the example of how the pieces fit. So small
@@ -56,7 +56,7 @@ typedef struct demo {
   attempt plain, permuted;
 } demo;
 
-/* ---- Steps of the road ---- */
+/* ---- Steps of the pipeline ---- */
 
 static lac_status write_images(const demo *d, lac_error *err) {
   char path[PATH_MAX];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * `lacuna permute`: a searched permutation, or a saved one replayed or undone. */
 #include "base/error.h"
-#include "road.h"
+#include "pipeline.h"
 
 static lac_status permute(const arguments *args, const lac_options *options, lac_model *model,
                           lac_report **report, lac_error *err) {
@@ -16,5 +16,5 @@ exit_code verb_permute(const arguments *args, lac_error *err) {
     return exit_code_of(
         laci_fail(err, LAC_BAD_ARGUMENT, "--apply and --invert: only one of them can be done"));
   }
-  return road_run(args, permute, err);
+  return pipeline_run(args, permute, err);
 }

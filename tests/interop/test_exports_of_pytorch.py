@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Networks as the installed PyTorch exports them today, by both exporters: the whole road, and the same outputs."""
+"""Networks as the installed PyTorch exports them today, by both exporters: the whole pipeline, and the same outputs."""
 import json
 import os
 import pathlib
@@ -30,7 +30,7 @@ def randomise(network, torch):
 
 @pytest.mark.parametrize("dynamo", [False, True], ids=["torchscript", "dynamo"])
 @pytest.mark.parametrize("name", WANTED)
-def test_road(name, dynamo, tmp_path):
+def test_pipeline(name, dynamo, tmp_path):
     import torch
     import torchvision
     torch.manual_seed(0)

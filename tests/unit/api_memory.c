@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Every allocation of the main road fails in turn: the call says so, leaks nothing (the sanitizers
+ * Every allocation of the main path fails in turn: the call says so, leaks nothing (the sanitizers
  * look) and leaves the model as it was. Where one fails alone, jansson's among them, the files that
  * come out are right or not there. */
 #include <setjmp.h>
@@ -43,7 +43,7 @@ static bool attempt(long n, bool (*body)(lac_error *err)) {
 
 static void fail_in_turn(bool (*body)(lac_error *err)) {
   long n = 1;
-  /* All of the first ones, then ever fewer: a large road has tens of thousands. */
+  /* All of the first ones, then ever fewer: a large pipeline has tens of thousands. */
   for (; !attempt(n, body); n += 1 + n / 64) {
     if (n > 100000000) fail_msg("it never succeeds");
   }

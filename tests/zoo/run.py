@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Networks as other tools export them: counts of layers and groups, and for some the whole road.
+"""Networks as other tools export them: counts of layers and groups, and for some the whole pipeline.
 
 Each line of counts.txt is a network of tests/fixtures/zoo (filled with random weights first) or of the folder that
 LAC_MODELS names (default: ../shared/models, skipped where it is not there), options, and what must come out:
 
-    NETWORK [OPTIONS ...] | layers eligible permuted groups pruned | road
+    NETWORK [OPTIONS ...] | layers eligible permuted groups pruned | pipeline
 
-`road`: prune with verification, then check the result against the original. `-`: only look. Lines that start with # give
+`pipeline`: prune with verification, then check the result against the original. `-`: only look. Lines that start with # give
 the reasoning.  run.py --print shows what is found instead of comparing it.
 """
 import json
@@ -20,7 +20,7 @@ import tempfile
 TOP = pathlib.Path(__file__).resolve().parent.parent.parent
 BUILD = pathlib.Path(os.environ.get("LAC_BUILD_DIR", TOP / "build/release"))
 MODELS = pathlib.Path(os.environ.get("LAC_MODELS", TOP.parent / "shared/models"))
-LIGHT = os.environ.get("LAC_ZOO", "all") == "light"  # no roads over large networks
+LIGHT = os.environ.get("LAC_ZOO", "all") == "light"  # no pipelines over large networks
 FIELDS = ("layers", "eligible", "permuted", "groups", "pruned")
 
 
@@ -28,9 +28,9 @@ def rows():
     for line in (TOP / "tests/zoo/counts.txt").read_text().splitlines():
         if not line.strip() or line.startswith("#"):
             continue
-        network, counts, road = (part.strip() for part in line.split("|"))
+        network, counts, pipeline = (part.strip() for part in line.split("|"))
         name, *options = network.split()
-        yield name, options, [int(x) for x in counts.split()], road
+        yield name, options, [int(x) for x in counts.split()], pipeline
 
 
 def run(*arguments):
@@ -44,9 +44,9 @@ def found_counts(report):
     return [report["summary"][field] for field in FIELDS]
 
 
-def look(model, options, road, folder):
+def look(model, options, pipeline, folder):
     lacuna = BUILD / "lacuna"
-    if road != "road":
+    if pipeline != "pipeline":
         report = json.loads(run(lacuna, "inspect", "-q", model, *options, "--json", "-"))
         report["summary"]["pruned"] = report["summary"]["eligible"]  # what prune would do
         return found_counts(report)
@@ -82,23 +82,23 @@ def main():
     passed = failed = skipped = 0
     with tempfile.TemporaryDirectory() as temporary:
         folder = pathlib.Path(temporary)
-        for name, options, wanted, road in rows():
+        for name, options, wanted, pipeline in rows():
             title = " ".join([name, *options])
             if only and name not in only:
                 continue
             model = network(name, folder)
-            if model is None or (LIGHT and road == "road" and model.stat().st_size > 20e6):
+            if model is None or (LIGHT and pipeline == "pipeline" and model.stat().st_size > 20e6):
                 print(f"skipped: {title}")
                 skipped += 1
                 continue
             try:
-                found = look(model, options, road, folder)
+                found = look(model, options, pipeline, folder)
             except RuntimeError as error:
                 print(f"FAILED: {title}: {error}")
                 failed += 1
                 continue
             if printing:
-                print(title, "|", *found, "|", road, flush=True)
+                print(title, "|", *found, "|", pipeline, flush=True)
             elif found != wanted:
                 print(f"FAILED: {title}: {' '.join(FIELDS)}: got {found}, want {wanted}")
                 failed += 1

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The road of prune and permute. Everything that can be refused is refused before the long work;
- * files get their names last, when standard output is written. */
-#include "road.h"
+ * The pipeline of prune and permute. Everything that can be refused is refused before the long
+ * work; files get their names last, when standard output is written. */
+#include "pipeline.h"
 
 #include "input.h"
 #include "layers.h"
@@ -17,7 +17,7 @@ static lac_status print_result(const lac_report *report, verb_id verb, lac_error
   return LAC_OK;
 }
 
-exit_code road_run(const arguments *args, road_step *step, lac_error *err) {
+exit_code pipeline_run(const arguments *args, pipeline_step *step, lac_error *err) {
   lac_model *model = NULL;
   lac_report *report = NULL;
   lac_options options;

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Time and peak memory of a whole `lacuna prune` on ResNet-50 (random heavy-tailed weights), a table and JSON.
 
-    bench/road.py [--build build/release] [--runs 3] [--json FILE] [--record]
+    bench/pipeline.py [--build build/release] [--runs 3] [--json FILE] [--record]
 
 The bounds it is measured against: 6 s on two cores, 2.5 times the file plus 100 MB. Prints the change against
 bench/ledger.json; --record adds an entry to it.
@@ -41,7 +41,7 @@ def figures_of(rows):
         name = row["network"]
         out[f"{name}: prune, least"] = ledger.figure(row["min_s"], "s")
         out[f"{name}: search"] = ledger.figure(row["search_s"], "s")
-        out[f"{name}: proof"] = ledger.figure(row["proof_s"], "s")
+        out[f"{name}: verification"] = ledger.figure(row["verification_s"], "s")
         out[f"{name}: peak memory"] = ledger.figure(row["peak_mb"], "MB")
     return out
 
@@ -56,7 +56,7 @@ def main():
     arguments = parser.parse_args()
     rows = []
     print(f"{platform.machine()}, {os.cpu_count()} cores")
-    print(f"{'network':18}{'file MB':>9}{'min s':>8}{'median s':>10}{'search s':>10}{'proof s':>9}{'peak MB':>9}{'bound MB':>10}")
+    print(f"{'network':18}{'file MB':>9}{'min s':>8}{'median s':>10}{'search s':>10}{'verify s':>9}{'peak MB':>9}{'bound MB':>10}")
     with tempfile.TemporaryDirectory() as temporary:
         model, out = pathlib.Path(temporary) / "model.onnx", pathlib.Path(temporary) / "out.onnx"
         for name in arguments.network:
@@ -65,16 +65,16 @@ def main():
             size = model.stat().st_size / 1e6
             runs = [measure(arguments.build / "lacuna", model, out) for _ in range(arguments.runs)]
             seconds = sorted(run[0] for run in runs)
-            search, proof = (min(run[2]["summary"][f"{part}_seconds"] for run in runs) for part in ("search", "proof"))
+            search, verification = (min(run[2]["summary"][f"{part}_seconds"] for run in runs) for part in ("search", "proof"))
             row = {"network": name, "file_mb": size, "min_s": seconds[0], "median_s": seconds[len(seconds) // 2],
-                   "search_s": search, "proof_s": proof,
+                   "search_s": search, "verification_s": verification,
                    "peak_mb": max(run[1] for run in runs), "bound_mb": 2.5 * size + 100}
             rows.append(row)
             print(f"{name:18}{size:9.1f}{row['min_s']:8.2f}{row['median_s']:10.2f}{row['search_s']:10.2f}"
-                  f"{row['proof_s']:9.2f}{row['peak_mb']:9.0f}{row['bound_mb']:10.0f}")
+                  f"{row['verification_s']:9.2f}{row['peak_mb']:9.0f}{row['bound_mb']:10.0f}")
     if arguments.json:
         arguments.json.write_text(json.dumps(rows, indent=2) + "\n")
-    ledger.report("road", figures_of(rows), ledger.circumstances(arguments.build), arguments.record)
+    ledger.report("pipeline", figures_of(rows), ledger.circumstances(arguments.build), arguments.record)
 
 
 if __name__ == "__main__":
