@@ -48,7 +48,7 @@ typedef struct lac_bench_time {
 typedef struct lac_bench_layer {
   const char *name;     /* of the node; "NODE (reorder)" for a change of layout on the way to it */
   const char *op;       /* "Conv", "reorder" */
-  const char *what;     /* with all that melted in: "Conv + scale + function" */
+  const char *what;     /* with all that is fused in: "Conv + scale + function" */
   const char *kernel;   /* oneDNN's name of the implementation that won, "plain" or "own" */
   bool plain;           /* done by the operator's slow definition: there is no fast form */
   bool holds_pattern;   /* its weight is n:m */

@@ -39,7 +39,7 @@ static uint64_t mix(uint64_t a, uint64_t b) {
 }
 
 /* Moves what `from` says about its positions over to `into`. */
-static void absorb(laci_track *into, laci_track *from) {
+static void merge(laci_track *into, laci_track *from) {
   if (from->colour) {
     if (into->colour) {
       for (int64_t p = 0; p < into->n; p++) into->colour[p] = mix(into->colour[p], from->colour[p]);
@@ -80,7 +80,7 @@ int laci_track_union(laci_tracks *t, int a, int b) {
   if (a == b) return a;
   int root = a < b ? a : b,
       other = a < b ? b : a; /* the oldest stays: ids do not depend on the path */
-  absorb(&t->tracks[root], &t->tracks[other]);
+  merge(&t->tracks[root], &t->tracks[other]);
   laci_budget_give_back(&t->budget, laci_bytes_of(t->tracks[other].n, LACI_POSITION_BYTES));
   t->tracks[other].parent = root;
   return root;

@@ -17,7 +17,7 @@ static void check(const char *text, int plain) {
 
 /* ---- Fusion ---- */
 
-static void melts_norm_activation_and_sum_into_the_convolution(void **state) {
+static void fuses_norm_activation_and_sum_into_the_convolution(void **state) {
   (void)state;
   check_as(
       "input x 1x16x8x8\nstored w 16x16x3x3\nstored b 16\nstored g 16\nstored h 16\nstored m 16\n"
@@ -116,7 +116,7 @@ static void keeps_the_parameters_of_repeated_functions(void **state) {
       0);
 }
 
-static void does_not_melt_what_others_read(void **state) {
+static void does_not_fuse_what_others_read(void **state) {
   (void)state;
   check(
       "input x 1x8x4x4\nstored w 8x8x1x1\na = Conv(x, w)\nb = Relu(a)\nc = Sigmoid(a)\n"
@@ -423,7 +423,7 @@ static void computes_in_bf16_where_the_processor_can(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(melts_norm_activation_and_sum_into_the_convolution),
+      cmocka_unit_test(fuses_norm_activation_and_sum_into_the_convolution),
       cmocka_unit_test(adds_in_place_what_nobody_reads_again),
       cmocka_unit_test(adds_apart_what_has_padding_and_a_function_behind),
       cmocka_unit_test(keeps_what_is_read_after_the_sum),
@@ -432,7 +432,7 @@ int main(void) {
       cmocka_unit_test(runs_what_only_the_plain_operator_takes_with_what_follows),
       cmocka_unit_test(finds_gates_and_gelu),
       cmocka_unit_test(keeps_the_parameters_of_repeated_functions),
-      cmocka_unit_test(does_not_melt_what_others_read),
+      cmocka_unit_test(does_not_fuse_what_others_read),
       cmocka_unit_test(folds_scales_and_shifts_of_channels),
       cmocka_unit_test(matches_for_windows_of_every_kind),
       cmocka_unit_test(matches_for_products),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Convolutions in blocks of 16 channels, and Winograd's algorithm among them, against the plain
- * engine: planes that tiles do not divide, what melts in, neighbours that no block fits, and that
- * the plan is Winograd's where it can be and never in bf16 or where it does not pay. */
+ * engine: planes that tiles do not divide, what is fused in, neighbours that no block fits, and
+ * that the plan is Winograd's where it can be and never in bf16 or where it does not pay. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -68,7 +68,7 @@ static void matches_with_uneven_pads(void **state) {
       "input x 1x64x12x11\nstored w 64x64x3x3\ny = Conv(x, w) auto_pad=\"SAME_LOWER\"\noutput y\n");
 }
 
-static void melts_what_follows(void **state) {
+static void fuses_what_follows(void **state) {
   static const char *const tails[] = {
       "y = Relu(a)\n",
       "y = Add(a, x)\n",
@@ -255,7 +255,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(matches_on_planes_that_tiles_do_not_divide),
       cmocka_unit_test(matches_with_uneven_pads),
-      cmocka_unit_test(melts_what_follows),
+      cmocka_unit_test(fuses_what_follows),
       cmocka_unit_test(keeps_blocks_among_layers_of_every_kind),
       cmocka_unit_test(meets_channels_that_no_block_divides),
       cmocka_unit_test(joins_and_cuts_blocks),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Training on the fast engine against the plain one, in double: loss, logits, every gradient and
- * the running statistics of whole networks; what melts; that training learns. */
+ * the running statistics of whole networks; what is fused; that training learns. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
