@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The loop of a worker that a script tells what to do: an order a line on stdin, its answer on
+ * The loop of a worker that a script controls: an order a line on stdin, its answer on
  * stdout. Include it in one file of a program. */
 #ifndef BENCH_ORDERS_H
 #define BENCH_ORDERS_H

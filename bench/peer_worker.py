@@ -148,8 +148,8 @@ class DeepSparse:
 ENGINES = {"onnxruntime": OnnxRuntime, "openvino": OpenVino, "deepsparse": DeepSparse}
 
 
-def tell(**answer):
-    print(json.dumps(answer), flush=True)
+def answer(**fields):
+    print(json.dumps(fields), flush=True)
 
 
 def start(engine, folder):
@@ -159,7 +159,7 @@ def start(engine, folder):
     engine.bind(folder)
     first = time.perf_counter()
     engine.run()
-    tell(version=engine.version, precision=engine.precision, base_mb=base, load_s=0.0, plan_s=planned - begin,
+    answer(version=engine.version, precision=engine.precision, base_mb=base, load_s=0.0, plan_s=planned - begin,
          first_s=time.perf_counter() - first)
 
 
@@ -172,14 +172,14 @@ def run_for(engine, seconds):
         run()
         now = clock()
         times.append(round(1e3 * (now - start_of_run), 4))
-    tell(ms=times)
+    answer(ms=times)
 
 
 def save(engine, folder):
     values = engine.outputs()
     for name, value in values.items():
         np.ascontiguousarray(value, np.float32).tofile(file_of(folder, name))
-    tell(saved=len(values))
+    answer(saved=len(values))
 
 
 def main():
@@ -196,9 +196,9 @@ def main():
         elif order == "save":
             save(engine, rest)
         elif order == "memory":
-            tell(peak_mb=status_mb("VmHWM"))
+            answer(peak_mb=status_mb("VmHWM"))
         elif order == "profile":
-            tell(operators=engine.profile())
+            answer(operators=engine.profile())
         else:
             break
 

@@ -152,7 +152,7 @@ static lac_status parse_number(const option_row *option, const char *value, uint
   errno = 0;
   *number = strtoull(value, &end, 10);
   bool is_whole = isdigit((unsigned char)value[0]) && !*end;
-  if (!is_whole && most == UINT64_MAX) { /* the limits are told by whoever knows them */
+  if (!is_whole && most == UINT64_MAX) { /* the limits are for whoever knows them */
     return laci_fail(err, LAC_BAD_ARGUMENT, "--%s %s: wanted a whole number without sign or unit",
                      text_dashed(option->name), value);
   }
@@ -458,7 +458,7 @@ lac_status verb_find(const char *word, verb_id *verb, lac_error *err) {
                    word[0] ? word : "an empty word");
 }
 
-/* The first word is to be a verb; what else it is tells what was misunderstood. */
+/* The first word is to be a verb; what else it is shows what was misunderstood. */
 static lac_status parse_verb(int argc, char **argv, verb_id *verb, lac_error *err) {
   const char *word = argv[1];
   if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0) word = "version";

@@ -13,7 +13,7 @@
 #include "input.h"
 #include "lacuna/bench.h"
 #include "outputs.h"
-#include "story.h"
+#include "log.h"
 #include "table.h"
 #include "terminal.h"
 #include "verbs.h"
@@ -202,7 +202,7 @@ exit_code verb_bench(const arguments *args, lac_error *err) {
   if (!st) st = lac_bench(model, &options, &result, err);
   if (!st) st = report(&plan, result, err);
   st = outputs_finish(&plan, st, err);
-  if (!st) outputs_tell(&plan);
+  if (!st) outputs_log(&plan);
   lac_bench_result_destroy(result);
   lac_model_destroy(model);
   laci_arena_clear(&arena);

@@ -63,7 +63,7 @@ exit_code verb_check(const arguments *args, lac_error *err) {
   if (!st) st = outputs_write(&plan, model, report, err);
   if (!st && !plan.uses_stdout) st = print_result(args, model, report, err);
   st = outputs_finish(&plan, st, err);
-  if (!st) outputs_tell(&plan);
+  if (!st) outputs_log(&plan);
   if (!st) code = judge(args, report, err);
   lac_report_destroy(report);
   lac_model_destroy(original);

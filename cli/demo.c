@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * `lacuna demo`: the whole pipeline on the images inside the program, told as a story. A network is
- * trained, pruned twice, fine-tuned, checked and run; a table says what each step costs.
+ * `lacuna demo`: the whole pipeline on the images inside the program, logged step by step. A
+ * network is trained, pruned twice, fine-tuned, checked and run; a table says what each step costs.
  *
  * It uses nothing but the public library, so it is also the example of how the pieces fit. So small
  * a network gains nothing from a second thread: it is trained by one, and the result is the same
@@ -20,7 +20,7 @@
 #include "lacuna/train.h"
 #include "layers.h"
 #include "outputs.h"
-#include "story.h"
+#include "log.h"
 #include "verbs.h"
 
 enum { BATCH = 32, TRAINING_EPOCHS = 20, TUNING_EPOCHS = 4, TRAINING_THREADS = 1 };
@@ -134,7 +134,7 @@ static void note_score(attempt *a, int64_t step, double top1) {
   a->scores[a->n_scores++] = (lac_recovery_score){step, top1};
 }
 
-static void hear_score(const lac_train_event *event, void *context) {
+static void on_event(const lac_train_event *event, void *context) {
   attempt *a = context;
   a->steps = event->steps;
   if (event->kind == LAC_TRAIN_EVALUATED) note_score(a, event->step, event->top1);
@@ -148,7 +148,7 @@ static lac_status tune(const demo *d, attempt *a, const char *folder, lac_error 
   o.epochs = TUNING_EPOCHS;
   o.rate = TUNING_RATE;
   o.dense_top1 = d->dense;
-  o.listener = hear_score;
+  o.listener = on_event;
   o.context = a;
   note_score(a, 0, a->one_shot);
   lac_status st = lac_mask_from_model(a->model, &d->pruning, &mask, err);
@@ -166,7 +166,7 @@ static lac_status prune_and_tune(const demo *d, bool permute, attempt *a, const 
   if (!st) st = lac_prune(a->model, &pruning, &a->report, err);
   if (!st && a->report->summary.interrupted) st = laci_fail(err, LAC_INTERRUPTED, "interrupted");
   if (!st) st = evaluate(d, a->model, &a->one_shot, err);
-  if (!st) story_tell("  top-1 %.2f%%; now trained on, its zeros held", a->one_shot);
+  if (!st) log_line("  top-1 %.2f%%; now trained on, its zeros held", a->one_shot);
   return st ? st : tune(d, a, folder, err);
 }
 
@@ -194,14 +194,14 @@ static lac_status walk(demo *d, lac_error *err) {
   if (!st) st = bundle_path(&d->out, DRAWING, drawing, err);
   if (!st) st = write_images(d, err);
   if (st) return st;
-  story_tell("a small residual network learns handwritten digits: %d epochs", TRAINING_EPOCHS);
+  log_line("a small residual network learns handwritten digits: %d epochs", TRAINING_EPOCHS);
   st = train(d, err);
   if (st) return st;
-  story_tell("  top-1 %.2f%% of digits that it has not seen", d->dense);
-  story_tell("pruned 2:4 with its channels as they are");
+  log_line("  top-1 %.2f%% of digits that it has not seen", d->dense);
+  log_line("pruned 2:4 with its channels as they are");
   st = prune_and_tune(d, false, &d->plain, plain, err);
   if (st) return st;
-  story_tell("pruned 2:4 with channels permuted so that it takes less, and the order verified");
+  log_line("pruned 2:4 with channels permuted so that it takes less, and the order verified");
   st = prune_and_tune(d, true, &d->permuted, permuted, err);
   if (!st) st = save(d, d->permuted.model, SPARSE, err);
   if (!st) st = lac_plot(d->permuted.model, d->permuted.report, drawing, false, err);
@@ -291,7 +291,7 @@ exit_code verb_demo(const arguments *args, lac_error *err) {
   if (!st) st = walk(&d, err);
   if (!st) st = finish(&d, err);
   if (st == LAC_INTERRUPTED) st = laci_fail(err, st, "interrupted: nothing was kept");
-  if (!st) story_tell("%.1f s", laci_clock_seconds() - begin);
+  if (!st) log_line("%.1f s", laci_clock_seconds() - begin);
   bundle_close(&d.out, st, err);
   attempt_clear(&d.permuted);
   attempt_clear(&d.plain);

@@ -9,7 +9,7 @@
 #include "input.h"
 #include "lacuna/eval.h"
 #include "outputs.h"
-#include "story.h"
+#include "log.h"
 #include "terminal.h"
 #include "verbs.h"
 
@@ -83,8 +83,8 @@ exit_code verb_eval(const arguments *args, lac_error *err) {
   if (!st) st = report(&plan, model, &result, err);
   st = outputs_finish(&plan, st, err);
   if (!st) {
-    story_tell("%.0f images a second", result.images_per_second);
-    outputs_tell(&plan);
+    log_line("%.0f images a second", result.images_per_second);
+    outputs_log(&plan);
   }
   lac_model_destroy(model);
   return exit_code_of(st);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * `train --sparse --export-dir DIR`: the second half of a pipeline in two commands. The first
- * trained DIR/model.onnx; this one goes on from it, and tells what became sparse. */
+ * trained DIR/model.onnx; this one goes on from it, and reports what became sparse. */
 #ifndef CLI_EXPORT_H
 #define CLI_EXPORT_H
 

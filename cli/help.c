@@ -88,7 +88,7 @@ static void print_program(FILE *out) {
   fprintf(out, "\n");
   print_wrapped(out,
                 "lacuna help VERB explains a verb and its options.\n"
-                "Standard output carries the result, standard error the story.\n"
+                "Standard output carries the result, standard error the log.\n"
                 "Status: 0 done, 1 failed or a check did not hold, 2 misuse.");
 }
 

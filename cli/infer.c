@@ -10,7 +10,7 @@
 #include "input.h"
 #include "lacuna/infer.h"
 #include "outputs.h"
-#include "story.h"
+#include "log.h"
 #include "table.h"
 #include "verbs.h"
 
@@ -93,7 +93,7 @@ exit_code verb_infer(const arguments *args, lac_error *err) {
   }
   if (!st) st = print_outputs(result, err);
   st = outputs_finish(&plan, st, err);
-  if (!st) story_tell("ran in %.3f s", result->seconds);
+  if (!st) log_line("ran in %.3f s", result->seconds);
   lac_infer_result_destroy(result);
   lac_model_destroy(model);
   laci_arena_clear(&r.arena);

@@ -96,7 +96,7 @@ exit_code verb_inspect(const arguments *args, lac_error *err) {
     st = args->why ? print_why(args, &options, model, err) : print_result(report, err);
   }
   st = outputs_finish(&plan, st, err);
-  if (!st) outputs_tell(&plan);
+  if (!st) outputs_log(&plan);
   lac_report_destroy(report);
   lac_model_destroy(model);
   return exit_code_of(st);

@@ -87,7 +87,7 @@ void layers_print_permuted(const lac_report *report, FILE *out) {
 }
 
 void layers_print_permutable(const lac_report *report, FILE *out) {
-  terminal_say(out, "%d/%d layer%s may be permuted (--against ORIGINAL tells which were)",
+  terminal_say(out, "%d/%d layer%s may be permuted (--against ORIGINAL shows which were)",
                report->summary.permuted, report->summary.eligible,
                report->summary.eligible == 1 ? "" : "s");
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The command `lacuna`: parse, listen, run the verb, say how it ended.
  *
- * Standard output carries the result, standard error the story, the status is 0 done, 1 failed, 2
+ * Standard output carries the result, standard error the log, the status is 0 done, 1 failed, 2
  * misuse. The first Ctrl-C asks running work to end, the second ends the program at once. Next:
  * verbs.def, options.def, args.h. */
 #include <errno.h>
@@ -21,7 +21,7 @@
 #include "lacuna/prune.h"
 #include "outputs.h"
 #include "patience.h"
-#include "story.h"
+#include "log.h"
 #include "terminal.h"
 #include "verbs.h"
 
@@ -30,7 +30,7 @@ enum { STATUS_OF_SIGNAL = 128 };
 static volatile sig_atomic_t n_interrupts;
 static volatile sig_atomic_t n_broken_pipes;
 static volatile sig_atomic_t ends_by_itself; /* any signal asks for the end: it saves, tidies */
-static struct timespec first_heard;
+static struct timespec first_interrupt;
 
 /* One wish to end comes twice: from a terminal that closes and from its shell, and from timeout(1)
  * to the process and to its group. */
@@ -38,12 +38,12 @@ static bool is_echo(int signal) {
   struct timespec now;
   if (!ends_by_itself || n_interrupts == 0 || signal == SIGINT) return false;
   (void)clock_gettime(CLOCK_MONOTONIC, &now);
-  return signal == SIGHUP || now.tv_sec - first_heard.tv_sec <= 1;
+  return signal == SIGHUP || now.tv_sec - first_interrupt.tv_sec <= 1;
 }
 
-static void hear_interrupt(int signal) {
+static void on_interrupt(int signal) {
   if (is_echo(signal)) return;
-  if (n_interrupts == 0) (void)clock_gettime(CLOCK_MONOTONIC, &first_heard);
+  if (n_interrupts == 0) (void)clock_gettime(CLOCK_MONOTONIC, &first_interrupt);
   n_interrupts = n_interrupts + 1;
   if (n_interrupts == 1 && (signal == SIGINT || ends_by_itself)) {
     lac_interrupt(true);
@@ -64,7 +64,7 @@ static void fill_descriptors(void) {
 }
 
 /* The write fails then, and the program ends in order: it tidies up. */
-static void hear_broken_pipe(int signal) {
+static void on_broken_pipe(int signal) {
   (void)signal;
   n_broken_pipes = 1;
 }
@@ -76,14 +76,14 @@ static void end_as_pipes_do(void) {
   (void)raise(SIGPIPE);
 }
 
-/* A terminal that closes ends the program as SIGTERM does; nohup's wish not to hear of it counts. A
+/* A terminal that closes ends the program as SIGTERM does; nohup's wish to ignore that counts. A
  * file that grows beyond the limit is an error of the write, which tidies up, not the end. */
-static void hear_signals(void) {
-  (void)signal(SIGINT, hear_interrupt);
-  (void)signal(SIGTERM, hear_interrupt);
-  if (signal(SIGHUP, hear_interrupt) == SIG_IGN) (void)signal(SIGHUP, SIG_IGN);
+static void set_signal_handlers(void) {
+  (void)signal(SIGINT, on_interrupt);
+  (void)signal(SIGTERM, on_interrupt);
+  if (signal(SIGHUP, on_interrupt) == SIG_IGN) (void)signal(SIGHUP, SIG_IGN);
   (void)signal(SIGXFSZ, SIG_IGN);
-  if (signal(SIGPIPE, hear_broken_pipe) == SIG_IGN) (void)signal(SIGPIPE, SIG_IGN);
+  if (signal(SIGPIPE, on_broken_pipe) == SIG_IGN) (void)signal(SIGPIPE, SIG_IGN);
 }
 
 exit_code exit_code_of(lac_status status) {
@@ -129,15 +129,15 @@ int main(int argc, char **argv) {
   arguments args;
   fill_descriptors();
   patience_settle(argv);
-  hear_signals();
+  set_signal_handlers();
   exit_code code = exit_code_of(arguments_parse(argc, argv, &args, &err));
   terminal_begin(args.wide);
   if (code == EXIT_DONE) {
     ends_by_itself =
         args.verb == VERB_train || args.verb == VERB_finetune || args.verb == VERB_demo;
-    story_begin(&args);
+    log_begin(&args);
     code = run_verb(&args, &err);
-    story_end();
+    log_end();
   }
   if (code == EXIT_DONE) code = exit_code_of(outputs_flush(&err));
   if (code != EXIT_DONE) end_as_pipes_do();

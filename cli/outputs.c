@@ -17,7 +17,7 @@
 #include "base/run_folder.h"
 #include "base/writer.h"
 #include "export.h"
-#include "story.h"
+#include "log.h"
 
 static const char *const option_names[OUTPUT_COUNT] = {"output", "export-dir", "plot",
                                                        "save-permutation", "json"};
@@ -291,7 +291,7 @@ lac_status outputs_guard_run(const outputs *plan, const char *model_dir, lac_err
   output_file made = {.path = model_dir};
   if (!model_dir) return LAC_OK;
   /* one that is not there yet holds no output either, but for the export's, whose name is another;
-   * what is wrong with it is told when it is made */
+   * what is wrong with it is reported when it is made */
   if (!realpath(model_dir, folder))
     return resolve(&made, NULL) ? LAC_OK : check_folder(plan, made.real, "model-dir", err);
   for (int role = 0; role < OUTPUT_COUNT; role++) {
@@ -376,8 +376,8 @@ lac_status outputs_finish(outputs *plan, lac_status st, lac_error *err) {
   return st;
 }
 
-void outputs_tell(const outputs *plan) {
+void outputs_log(const outputs *plan) {
   for (int role = 0; role < OUTPUT_COUNT; role++) {
-    if (plan->files[role].real[0]) story_tell("saved %s", plan->files[role].path);
+    if (plan->files[role].real[0]) log_line("saved %s", plan->files[role].path);
   }
 }

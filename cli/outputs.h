@@ -47,7 +47,7 @@ typedef struct outputs {
  * written. */
 LAC_MUST_CHECK lac_status outputs_plan(const arguments *args, outputs *plan, lac_error *err);
 
-/** The same for what only the loaded model tells: none of the files is one of those it was read
+/** The same for what only the loaded model knows: none of the files is one of those it was read
  * from (its external data, too), or will be taken by the data of the model that is written. input:
  * the model's path. Call it before the work. */
 LAC_MUST_CHECK lac_status outputs_guard(const outputs *plan, const lac_model *model,
@@ -82,7 +82,7 @@ LAC_MUST_CHECK lac_status outputs_flush(lac_error *err);
  * what was to be replaced is as it was. Returns st, or what failed here. */
 LAC_MUST_CHECK lac_status outputs_finish(outputs *plan, lac_status st, lac_error *err);
 
-/** The words for files that were written, "saved OUT, OUT.svg"; to the story. */
-void outputs_tell(const outputs *plan);
+/** The words for files that were written, "saved OUT, OUT.svg"; to the log. */
+void outputs_log(const outputs *plan);
 
 #endif

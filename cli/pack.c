@@ -9,7 +9,7 @@
 #include "input.h"
 #include "lacuna/pack.h"
 #include "outputs.h"
-#include "story.h"
+#include "log.h"
 #include "table.h"
 #include "terminal.h"
 #include "verbs.h"
@@ -85,7 +85,7 @@ exit_code verb_pack(const arguments *args, lac_error *err) {
   }
   if (!st) st = report_it(args, &plan, report, err);
   st = outputs_finish(&plan, st, err);
-  if (!st) outputs_tell(&plan);
+  if (!st) outputs_log(&plan);
   lac_pack_report_destroy(report);
   lac_model_destroy(model);
   return exit_code_of(st);
@@ -101,6 +101,6 @@ exit_code verb_unpack(const arguments *args, lac_error *err) {
     st = lac_pack_restore(args->operand, args->output, plan.force, err);
   }
   st = outputs_finish(&plan, st, err);
-  if (!st) outputs_tell(&plan);
+  if (!st) outputs_log(&plan);
   return exit_code_of(st);
 }

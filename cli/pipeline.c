@@ -6,7 +6,7 @@
 #include "input.h"
 #include "layers.h"
 #include "outputs.h"
-#include "story.h"
+#include "log.h"
 
 static lac_status print_result(const lac_report *report, verb_id verb, lac_error *err) {
   lac_status st = layers_print(report, stdout, err);
@@ -30,7 +30,7 @@ exit_code pipeline_run(const arguments *args, pipeline_step *step, lac_error *er
   if (!st) st = outputs_write(&plan, model, report, err);
   if (!st && !plan.uses_stdout) st = print_result(report, args->verb, err);
   st = outputs_finish(&plan, st, err);
-  if (!st) outputs_tell(&plan);
+  if (!st) outputs_log(&plan);
   lac_report_destroy(report);
   lac_model_destroy(model);
   return exit_code_of(st);

@@ -16,7 +16,7 @@ exit_code verb_plot(const arguments *args, lac_error *err) {
   if (!st) st = lac_inspect(model, &options, &report, err);
   if (!st) st = outputs_write(&plan, model, report, err);
   st = outputs_finish(&plan, st, err);
-  if (!st) outputs_tell(&plan);
+  if (!st) outputs_log(&plan);
   lac_report_destroy(report);
   lac_model_destroy(model);
   return exit_code_of(st);

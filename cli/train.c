@@ -21,7 +21,7 @@
 #include "lacuna/finetune.h"
 #include "layers.h"
 #include "outputs.h"
-#include "story.h"
+#include "log.h"
 #include "verbs.h"
 
 enum { NAME_BYTES = 64 };
@@ -214,7 +214,7 @@ static lac_status find_arch(const arguments *args, char arch[NAME_BYTES], lac_er
                    nearest ? "?" : " (see lacuna help train)");
 }
 
-/* ---- The story ---- */
+/* ---- The log ---- */
 
 static void write_time(double seconds, char text[32]) {
   int64_t s = seconds < 1e9 ? llround(seconds) : 0;
@@ -227,44 +227,44 @@ static void write_speed(double images_per_second, char text[32]) {
   (void)snprintf(text, 32, "%.*f images/s", places, images_per_second);
 }
 
-static void tell_begin(const run *r, const lac_train_event *event) {
+static void report_begin(const run *r, const lac_train_event *event) {
   int64_t left = event->steps - event->step;
   if (r->options.training.eval_only) return;
   if (left <= 0) {
-    story_tell("no step is left to take");
+    log_line("no step is left to take");
   } else {
-    story_tell("%" PRId64 " images for training; %" PRId64 " step%s to go, recipe %s",
-               r->data.images, left, left == 1 ? "" : "s", r->options.training.recipe);
+    log_line("%" PRId64 " images for training; %" PRId64 " step%s to go, recipe %s", r->data.images,
+             left, left == 1 ? "" : "s", r->options.training.recipe);
     if (r->options.training.stop_threshold >= 0)
-      story_tell("ends at top-1 of %g %%, or after the last step",
-                 r->options.training.stop_threshold);
+      log_line("ends at top-1 of %g %%, or after the last step",
+               r->options.training.stop_threshold);
   }
 }
 
-static void hear(const lac_train_event *event, void *context) {
+static void on_event(const lac_train_event *event, void *context) {
   const run *r = context;
   char left[32], speed[32];
   if (event->kind == LAC_TRAIN_BEGIN) {
-    tell_begin(r, event);
+    report_begin(r, event);
   } else if (event->kind == LAC_TRAIN_STEP) {
     write_time(event->seconds_left, left);
     write_speed(event->images_per_second, speed);
-    story_note(", %s, %s left", speed, left);
+    log_note(", %s, %s left", speed, left);
     if (!event->is_display) return;
-    story_tell("step %" PRId64 " of %" PRId64 ", epoch %" PRId64
-               ": loss %.4f, rate %.4g, %s, %s left",
-               event->step, event->steps, event->epoch, event->loss, event->rate, speed, left);
+    log_line("step %" PRId64 " of %" PRId64 ", epoch %" PRId64
+             ": loss %.4f, rate %.4g, %s, %s left",
+             event->step, event->steps, event->epoch, event->loss, event->rate, speed, left);
   } else if (event->kind == LAC_TRAIN_EVALUATED && !r->options.training.eval_only) {
-    story_tell("step %" PRId64 ": top-1 %.2f%%, top-5 %.2f%%, loss %.4f%s", event->step,
-               event->top1, event->top5, event->loss,
-               event->step == 0 ? ", after pruning, before training"
-               : event->is_best ? ", the best so far"
-                                : "");
+    log_line("step %" PRId64 ": top-1 %.2f%%, top-5 %.2f%%, loss %.4f%s", event->step, event->top1,
+             event->top5, event->loss,
+             event->step == 0 ? ", after pruning, before training"
+             : event->is_best ? ", the best so far"
+                              : "");
   }
 }
 
 /* How the run went; with a failure that is an interrupt, too. */
-static void tell_summary(const run *r) {
+static void report_summary(const run *r) {
   const lac_train_result *result = &r->result.training;
   int64_t n = result->steps - result->first_step;
   char time[32], speed[32], best[96] = "";
@@ -275,10 +275,10 @@ static void tell_summary(const run *r) {
     (void)snprintf(best, sizeof best, "; best: top-1 %.2f%% at step %" PRId64, result->best_top1,
                    result->best_step);
   }
-  story_tell("%" PRId64 " step%s in %s%s%s%s%s%s", n, n == 1 ? "" : "s", time,
-             n ? ", on average " : "", n ? speed : "", best,
-             result->interrupted ? "; interrupted" : "",
-             result->reached ? "; the threshold was reached" : "");
+  log_line("%" PRId64 " step%s in %s%s%s%s%s%s", n, n == 1 ? "" : "s", time,
+           n ? ", on average " : "", n ? speed : "", best,
+           result->interrupted ? "; interrupted" : "",
+           result->reached ? "; the threshold was reached" : "");
 }
 
 static lac_status read_options(run *r, const char *arch, lac_error *err) {
@@ -305,7 +305,7 @@ static lac_status read_options(run *r, const char *arch, lac_error *err) {
   o->resize = (int)args->resize;
   o->crop = (int)args->crop;
   o->classes = args->classes;
-  o->listener = hear;
+  o->listener = on_event;
   o->context = r;
   copy_recipe(args, o);
   copy_loop(args, o);
@@ -379,7 +379,7 @@ static lac_status finetune(run *r, lac_error *err) {
   /* fresh weights know nothing that pruning could take away */
   r->options.training.eval_first = r->source[0] != 0;
   lac_status st = lac_finetune(r->model, r->args->data, &r->options, &r->result, err);
-  if (!st || r->result.training.interrupted) tell_summary(r);
+  if (!st || r->result.training.interrupted) report_summary(r);
   return name_options(r, st, err);
 }
 
@@ -514,7 +514,7 @@ static lac_status write_result(run *r, outputs *plan, lac_error *err) {
   if (!st) st = outputs_write(plan, r->model, report, err);
   if (!st && !plan->uses_stdout) print_result(r);
   st = outputs_finish(plan, st, err);
-  if (!st) outputs_tell(plan);
+  if (!st) outputs_log(plan);
   plan->json = NULL;
   lac_text_free(json);
   return st;

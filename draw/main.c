@@ -40,7 +40,7 @@ static const format formats[] = {{"svg", "svg"}, {"pdf", "pdf"}, {"png", "png:ca
 /* What graphviz said while we worked; it hands over its messages in pieces. */
 static char said[512];
 
-static int hear(char *piece) {
+static int on_message(char *piece) {
   size_t used = strlen(said);
   for (; *piece && used + 1 < sizeof said; piece++) said[used++] = *piece == '\n' ? ' ' : *piece;
   said[used] = '\0';
@@ -115,7 +115,7 @@ int main(int argc, char **argv) {
   }
   end_with_parent((unsigned)seconds);
   agseterr(AGERR);
-  agseterrf(hear);
+  agseterrf(on_message);
   draw(as);
   _exit(EXIT_SUCCESS); /* the system takes back all that graphviz holds faster than graphviz does */
 }

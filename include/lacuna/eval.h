@@ -52,7 +52,7 @@ LAC_API lac_eval_options lac_eval_options_default(void);
 
 /** Evaluates the model, whose only input must be [N, 3, H, W] and whose first output [N, classes],
  * on the images of the folder `data`, or of its part "val", "validation" or "test", where it has
- * parts. The last batch is filled up with zeros. Tells its progress as "evaluate". Fails
+ * parts. The last batch is filled up with zeros. Reports its progress as "evaluate". Fails
  * LAC_BAD_SHAPE for another network, and for data with more or fewer classes than it has outputs,
  * unless `classes` names the first of these, LAC_BAD_ARGUMENT for options outside their limits,
  * LAC_BAD_VALUE for a NaN among the logits, LAC_EXISTS, LAC_INTERRUPTED, as lac_engine_create does,

@@ -65,7 +65,7 @@ LAC_API lac_infer_options lac_infer_options_default(void);
 /** Runs the model once and writes each output to folder, which is made if need be. A file has the
  * output's name with every byte but letters, digits, "-", "_" and "." replaced by "_" (a leading
  * "." too); two outputs that would get the same name are refused, LAC_EXISTS, before the run. All
- * files are written or none. *result (it may be NULL: not wanted) is the caller's. Tells the plan
+ * files are written or none. *result (it may be NULL: not wanted) is the caller's. Logs the plan
  * at LAC_LOG_DEBUG. Fails LAC_NOT_FOUND (an input that is unknown or missing), LAC_BAD_SHAPE,
  * LAC_BAD_VALUE (a fraction where integers are wanted), LAC_BAD_FILE, LAC_EXISTS, LAC_IO, and as
  * lac_engine_create and lac_engine_run do. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the library tells while it works. It never prints by itself: a caller that wants to hear
+ * What the library logs while it works. It never prints by itself: a caller that wants lines
  * sets a sink. What is set here is the process's own; several jobs at a time, each with a log and
  * an interrupt of its own, are lacuna/context.h's.
  *

@@ -115,7 +115,7 @@ typedef struct lac_train_options {
   const char *classes;   /* see lac_eval_options (NULL) */
   uint64_t max_memory;   /* bytes that training may take, as planned; 0: 80 % of the machine's, or
                             of its control group's (0) */
-  lac_train_listener *listener; /* hears every event, on the caller's thread (NULL) */
+  lac_train_listener *listener; /* called at every event, on the caller's thread (NULL) */
   void *context;
   const char *engine; /* of training and evaluation, see lac_engine_options (NULL: "cpu") */
 } lac_train_options;
@@ -179,7 +179,7 @@ LAC_API LAC_MUST_CHECK lac_status lac_train_json(const lac_train_about *about,
                                                  const lac_train_result *result, char **text,
                                                  lac_error *err);
 
-/** What lac_train would refuse of options, data and the network's input, told without planning a
+/** What lac_train would refuse of options, data and the network's input, without planning a
  * step: for a caller who has long work, such as lac_prune, in between. Fails as lac_train. */
 LAC_API LAC_MUST_CHECK lac_status lac_train_check(lac_model *model, const char *data,
                                                   const lac_train_options *options, lac_error *err);
@@ -210,7 +210,7 @@ typedef struct lac_recovery_score {
 
 typedef struct lac_recovery_run {
   const char *label;                /* "permuted first" */
-  const lac_recovery_score *scores; /* [n_scores], steps ascending: a listener hears them */
+  const lac_recovery_score *scores; /* [n_scores], steps ascending: as a listener gets them */
   int n_scores;
 } lac_recovery_run;
 

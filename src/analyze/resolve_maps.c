@@ -185,7 +185,7 @@ static void mark_fill(laci_resolve *r, int track, const laci_axis_map *const *ma
 }
 
 /* Nothing that the maps read may move, and they read something for each position: a fill among
- * fixed positions could still move, which only a track tells. */
+ * fixed positions could still move, which only a track knows. */
 static bool is_fixed(laci_resolve *r, const laci_axis_map *const *maps, int n_maps) {
   for (int i = 0; i < n_maps; i++) {
     const laci_layout *other = laci_port_layout(r, maps[i]->in_port);

@@ -41,7 +41,7 @@ typedef struct bench {
   samples runs, steps;
   double peak; /* operations a second, the best sample */
   bool looked;
-  lac_report *check; /* which layers hold the pattern; NULL: it could not be told */
+  lac_report *check; /* which layers hold the pattern; NULL: it is not known */
   laci_bench_result *result;
 } bench;
 
@@ -127,7 +127,7 @@ static lac_status look_for_pattern(bench *b, const lac_model *model, lac_error *
   if (st == LAC_NO_MEMORY || st == LAC_INTERRUPTED || st == LAC_BAD_ARGUMENT) {
     return laci_fail(err, st, "%s", why.text);
   }
-  if (st) laci_log(LAC_LOG_DEBUG, "layers that hold the pattern are not told: %s", why.text);
+  if (st) laci_log(LAC_LOG_DEBUG, "layers that hold the pattern are not known: %s", why.text);
   return LAC_OK;
 }
 
@@ -175,7 +175,7 @@ static lac_status plan_engine(bench *b, const lac_model *model, lac_error *err) 
   return LAC_OK;
 }
 
-static void tell_plan(const laci_engine *engine) {
+static void log_plan(const laci_engine *engine) {
   const char *at = laci_engine_text(engine);
   while (at && *at && laci_log_wanted(LAC_LOG_DEBUG)) {
     size_t n = strcspn(at, "\n");
@@ -255,7 +255,7 @@ static lac_status sample_peak(bench *b, double last_run, lac_error *err) {
   return last_run < long_run_s ? run_once(b, NULL, &total, err) : LAC_OK;
 }
 
-static void tell_progress(const bench *b, double spent) {
+static void report_progress(const bench *b, double spent) {
   double by_runs = (double)b->runs.n / b->options->runs;
   double by_time = b->options->seconds > 0 ? spent / b->options->seconds : 0;
   double share = by_runs > by_time ? by_runs : by_time;
@@ -278,7 +278,7 @@ static lac_status run_all(bench *b, lac_error *err) {
     }
     if (!st) st = sample_run(b, &total, err);
     now = laci_clock_seconds();
-    tell_progress(b, now - begin);
+    report_progress(b, now - begin);
   }
   laci_progress("bench", PROGRESS, PROGRESS);
   return st;
@@ -408,7 +408,7 @@ lac_status lac_bench(lac_model *model, const lac_bench_options *options, lac_ben
     if (!st) st = look_for_pattern(&b, model, err);
   }
   if (!st) st = plan_engine(&b, model, err);
-  if (!st) tell_plan(b.engine);
+  if (!st) log_plan(b.engine);
   if (!st) st = take_memory(&b, err);
   if (!st) st = measure(&b, err);
   if (!st) st = look_for_pattern(&b, model, err);

@@ -40,7 +40,7 @@ typedef struct evaluation {
   void **outputs; /* a buffer for each output of the network; the first are the logits */
   int n_outputs;
   laci_metrics metrics;
-  bool quiet; /* tells no plan, and nothing of the data */
+  bool quiet; /* logs no plan, and nothing of the data */
 } evaluation;
 
 lac_eval_options lac_eval_options_default(void) {
@@ -211,7 +211,7 @@ static lac_status plan_network(evaluation *e, const lac_model *model,
                   "batches of %d images", e->batch);
   st = laci_model_engine(model, &o, &budget, &e->engine, err);
   if (st) return st;
-  if (!e->quiet) laci_tell_plan(e->engine);
+  if (!e->quiet) laci_log_plan(e->engine);
   return fit_output(e, err);
 }
 
@@ -310,12 +310,12 @@ static lac_status run_all(evaluation *e, lac_error *err) {
 }
 
 /* Batches that the loader fills, and the outputs. */
-static void tell_memory(const evaluation *e) {
+static void log_memory(const evaluation *e) {
   const lac_engine_port *ports;
   size_t held = DEPTH * (size_t)e->batch * (e->sample * sizeof(float) + sizeof(int32_t));
   (void)lac_engine_outputs(e->engine, &ports);
   for (int at = 0; at < e->n_outputs; at++) held += ports[at].size_bytes;
-  laci_tell_memory(e->engine, held);
+  laci_log_memory(e->engine, held);
 }
 
 static void evaluation_clear(evaluation *e) {
@@ -361,7 +361,7 @@ lac_status laci_model_evaluate(const lac_model *model, const char *data,
   if (!st) st = start_loader(&e, options->threads, err);
   if (!st) st = run_all(&e, err);
   double seconds = laci_clock_seconds() - begin;
-  if (!st && !quiet) tell_memory(&e);
+  if (!st && !quiet) log_memory(&e);
   if (!st && e.predictions) {
     st = laci_writer_finish(e.predictions, err);
     if (!st) st = laci_writer_commit(e.predictions, err);

@@ -133,7 +133,7 @@ static kind kind_of_zip(const uint8_t *bytes, size_t n, const char *path) {
   return is.what ? is : (kind){"a ZIP archive", "unpack it first: unzip %s"};
 }
 
-/* It begins with readable characters of ASCII only; other texts are told by their names. */
+/* It begins with readable characters of ASCII only; other texts are known by their names. */
 static bool is_text(const uint8_t *bytes, size_t n) {
   for (size_t k = 0; k < n && k < LOOKED_AT; k++) {
     bool blank = bytes[k] == '\n' || bytes[k] == '\r' || bytes[k] == '\t' || bytes[k] == '\f';

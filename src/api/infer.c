@@ -214,7 +214,7 @@ static lac_status check_options(const inference *run, lac_error *err) {
 
 /* ---- Running ---- */
 
-void laci_tell_plan(const lac_engine *engine) {
+void laci_log_plan(const lac_engine *engine) {
   if (!laci_log_wanted(LAC_LOG_DEBUG)) return;
   const char *at = lac_engine_plan_text(engine);
   while (*at) {
@@ -224,7 +224,7 @@ void laci_tell_plan(const lac_engine *engine) {
   }
 }
 
-void laci_tell_memory(const lac_engine *engine, size_t held_bytes) {
+void laci_log_memory(const lac_engine *engine, size_t held_bytes) {
   if (!laci_log_wanted(LAC_LOG_DEBUG)) return;
   const lac_engine_memory planned = lac_engine_planned(engine);
   size_t sum = planned.weight_bytes + planned.arena_bytes + held_bytes, peak = laci_memory_peak();
@@ -270,7 +270,7 @@ static lac_status plan_engine(const inference *run, const lac_model *model, laci
   options.n_shapes = n;
   lac_status st = laci_model_engine(model, &options, budget, engine, err);
   laci_free(shapes);
-  if (!st) laci_tell_plan(*engine);
+  if (!st) laci_log_plan(*engine);
   return st;
 }
 
@@ -316,7 +316,7 @@ static lac_status run_planned(inference *run, const lac_model *model, lac_error 
   for (int at = 0; !st && at < n_out; at++) {
     st = unpack_values(&out[at], written[at], &run->outputs[at], err);
   }
-  if (!st) laci_tell_memory(engine, bytes_of(in, n_in) + bytes_of(out, n_out));
+  if (!st) laci_log_memory(engine, bytes_of(in, n_in) + bytes_of(out, n_out));
   free_all(read, n_in);
   free_all(written, n_out);
   lac_engine_destroy(engine);
@@ -482,7 +482,7 @@ static lac_status write_outputs(inference *run, lac_error *err) {
 }
 
 /* NumPy has no such type: whoever loads the file has to say what the bytes are. */
-static void tell_bf16(const inference *run) {
+static void log_bf16(const inference *run) {
   for (int at = 0; at < run->graph->n_outputs; at++) {
     const lac_infer_output *output = &run->result->outputs[at];
     if (output->dtype != LAC_DTYPE_BF16) continue;
@@ -558,7 +558,7 @@ lac_status lac_infer(const lac_model *model, const lac_infer_input *inputs, int 
     st = is_walked(run.options) ? run_walk(&run, model, err) : run_planned(&run, model, err);
   }
   if (!st) st = write_outputs(&run, err);
-  if (!st) tell_bf16(&run);
+  if (!st) log_bf16(&run);
   if (!st && result) {
     *result = &run.result->pub;
     run.result = NULL;

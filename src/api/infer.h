@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What infer and eval have in common: telling the plan and the memory. */
+ * What infer and eval have in common: logging the plan and the memory. */
 #ifndef LACI_API_INFER_H
 #define LACI_API_INFER_H
 
@@ -13,9 +13,9 @@ LAC_MUST_CHECK lac_status laci_model_engine(const lac_model *model,
                                             lac_engine **engine, lac_error *err);
 
 /** The plan's lines, the last with the memory that it needs, to the log at LAC_LOG_DEBUG. */
-void laci_tell_plan(const lac_engine *engine);
+void laci_log_plan(const lac_engine *engine);
 /** What was planned, with what the caller holds for its inputs and outputs, and what the process
  * had at most, to the log at LAC_LOG_DEBUG. */
-void laci_tell_memory(const lac_engine *engine, size_t held_bytes);
+void laci_log_memory(const lac_engine *engine, size_t held_bytes);
 
 #endif

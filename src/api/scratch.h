@@ -19,7 +19,7 @@ LAC_MUST_CHECK lac_status laci_scratch_create(laci_scratch *scratch, lac_error *
 LAC_MUST_CHECK lac_status laci_scratch_path(const laci_scratch *scratch, const char *name,
                                             char path[PATH_MAX], lac_error *err);
 /** A failure speaks of the files in it as "a temporary copy in /tmp, NAME". */
-void laci_scratch_tell(const laci_scratch *scratch, lac_error *err);
+void laci_scratch_report(const laci_scratch *scratch, lac_error *err);
 /** Removes the files and the folder; what is open stays readable. None is fine. */
 void laci_scratch_remove(laci_scratch *scratch);
 

@@ -30,7 +30,7 @@ typedef struct training {
   laci_train_record *record; /* NULL: not wanted */
   uint8_t *masks;            /* [size of the optimiser's buffers], or NULL */
   int lock;                  /* of the folder; -1: none */
-  bool evaluated;            /* once: the plan has been told */
+  bool evaluated;            /* once: the plan has been logged */
 } training;
 
 /* ---- The trainer ---- */
@@ -163,7 +163,7 @@ static lac_status set_masks(training *t, const lac_mask *mask, lac_error *err) {
   return LAC_OK;
 }
 
-static void tell_plan(const laci_trainer *trainer, bool remat) {
+static void log_plan(const laci_trainer *trainer, bool remat) {
   const laci_training_graph *g = laci_trainer_graph(trainer);
   const char *at = laci_trainer_plan_text(trainer);
   while (at && *at && laci_log_wanted(LAC_LOG_TRACE)) {
@@ -186,7 +186,7 @@ static void warn_of_left(const laci_training_left *left, const char *why) {
 }
 
 /** A word about weights that somebody might believe to be trained. */
-static lac_status tell_left(const training *t, lac_error *err) {
+static lac_status log_left(const training *t, lac_error *err) {
   const laci_graph *model = t->model->graph;
   const laci_training_graph *g = laci_trainer_graph(t->trainer);
   laci_training_left left;
@@ -264,8 +264,8 @@ static lac_status make_trainer(training *t, const lac_mask *mask, lac_error *err
   laci_free(weights);
   if (!st) st = check_fit(t, laci_trainer_graph(t->trainer), err);
   if (!st) st = set_masks(t, mask, err);
-  if (!st) st = tell_left(t, err);
-  if (!st) tell_plan(t->trainer, t->options->remat);
+  if (!st) st = log_left(t, err);
+  if (!st) log_plan(t->trainer, t->options->remat);
   return st;
 }
 
@@ -315,7 +315,7 @@ static void copy_event(const laci_loop_event *from, lac_train_event *to) {
   }
 }
 
-static lac_status tell(void *context, const laci_loop_event *from, lac_error *err) {
+static lac_status on_event(void *context, const laci_loop_event *from, lac_error *err) {
   training *t = context;
   const lac_train_options *o = t->options;
   lac_train_event event = {0};
@@ -369,7 +369,7 @@ static lac_status prepare_folder(training *t, lac_error *err) {
 }
 
 /** What the run makes of its recipe, a line each. */
-static void tell_changes(const training *t) {
+static void log_changes(const training *t) {
   if (t->options->eval_only) return;
   for (const char *at = t->plan.changed; *at;) {
     size_t n = strcspn(at, "\n");
@@ -406,8 +406,9 @@ static lac_status run_loop(training *t, lac_train_result *result, lac_error *err
                             .recover = o->recover,
                             .about = p->about,
                             .masks = t->masks};
-  laci_loop_hooks hooks = {
-      .evaluate = o->evaluate || o->eval_only ? evaluate : NULL, .tell = tell, .context = t};
+  laci_loop_hooks hooks = {.evaluate = o->evaluate || o->eval_only ? evaluate : NULL,
+                           .on_event = on_event,
+                           .context = t};
   laci_loop_result r;
   lac_status st = laci_loop_run(t->trainer, p->set, &loop, &hooks, &r, err);
   const int64_t n_steps = r.step - r.first_step, a_step = (int64_t)p->batch * p->accumulate;
@@ -467,7 +468,7 @@ lac_status lac_train(lac_model *model, const char *data, const lac_mask *mask,
   st = prepare(&t, data, err);
   if (!st) st = make_trainer(&t, mask, err);
   if (!st) st = prepare_folder(&t, err);
-  if (!st) tell_changes(&t);
+  if (!st) log_changes(&t);
   if (!st) st = run_loop(&t, result, err);
   if (!st) st = laci_trainer_store(t.trainer, model->graph, err);
   lac_status closed = laci_train_record_close(t.record, st ? NULL : err);
@@ -476,7 +477,7 @@ lac_status lac_train(lac_model *model, const char *data, const lac_mask *mask,
   return st ? st : closed;
 }
 
-/** What only the graph of a step tells: operators without gradients, classes, types of weights. It
+/** What only the graph of a step shows: operators without gradients, classes, types of weights. It
  * is made for this and thrown away, which costs little beside what a caller does in between. */
 static lac_status check_graph(const training *t, lac_error *err) {
   laci_training_options o = graph_options(t);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a job tells while it works, and whether it is to end: levels, sinks that the caller sets
+ * What a job logs while it works, and whether it is to end: levels, sinks that the caller sets
  * (the library itself never prints), the interrupt.
  *
  * All of it is of the context (lacuna/context.h) that the calling thread is in. A thread that works

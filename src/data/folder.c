@@ -143,7 +143,7 @@ static lac_status list_images(laci_dataset *set, int64_t *ends, lac_error *err) 
   return LAC_OK;
 }
 
-static void tell_left_out(const laci_dataset *set, size_t n) {
+static void log_left_out(const laci_dataset *set, size_t n) {
   if (n == 1) {
     laci_log(LAC_LOG_WARNING, "%s: a file left out, its name is not that of a JPEG file",
              set->folder);
@@ -185,7 +185,7 @@ lac_status laci_folder_open(laci_dataset *set, const laci_dataset_options *optio
   ends = laci_alloc(f->classes.n, sizeof *ends);
   st = ends ? list_images(set, ends, err) : laci_fail_memory(err, set->folder);
   if (st) goto out;
-  if (!options->quiet) tell_left_out(set, f->n_left_out);
+  if (!options->quiet) log_left_out(set, f->n_left_out);
   set->count = (int64_t)f->images.n;
   if (set->count == 0) {
     st = laci_fail(err, LAC_BAD_FILE,

@@ -89,7 +89,7 @@ void laci_engine_graph_clear(laci_engine_graph *own);
 /** LAC_UNSUPPORTED where nobody declared the node's operator, or it has no evaluation. */
 LAC_MUST_CHECK lac_status laci_engine_node_check(const laci_node *node, lac_error *err);
 
-/** Multiplications and additions of a product, told by the node alone and the shapes of its two
+/** Multiplications and additions of a product, by the node alone and the shapes of its two
  * operands and its result; 0: it is none. */
 int64_t laci_engine_node_flops(const laci_node *node, const laci_shape *x, const laci_shape *w,
                                const laci_shape *y);

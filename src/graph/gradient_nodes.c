@@ -53,7 +53,7 @@ static bool inputs_there(const laci_gradient_node *node) {
 
 static lac_status check_inferred(const laci_gradient_builder *b, const char *name, int value) {
   if (laci_shape_known(&b->graph->values[value].type.shape)) return LAC_OK;
-  return laci_fail(b->err, LAC_INTERNAL, "%s: the shape of its gradient cannot be told", name);
+  return laci_fail(b->err, LAC_INTERNAL, "%s: the shape of its gradient is not known", name);
 }
 
 static lac_status add_node(laci_gradient_builder *b, const laci_node *node) {

@@ -5,7 +5,7 @@
  * Old and new exporters compute sizes with the network itself (Shape, Gather, Concat, Reshape).
  * Evaluating those chains on contents that hold symbols for unknown sizes makes most of them plain
  * constants. What inference learned wins over what the file declares, for exporters lie. Next: op.h
- * (what an operator tells), ops/op_in.h. */
+ * (what an operator states), ops/op_in.h. */
 #include "graph/infer.h"
 
 #include <inttypes.h>

@@ -7,7 +7,7 @@
 #include "graph/infer.h"
 
 /** The type of every value, [n_values], to be freed by laci_free; the graph stays as it is. What
- * cannot be told beforehand (an unknown operator, a shape that depends on data) has no known shape.
+ * is not known beforehand (an unknown operator, a shape that depends on data) has no known shape.
  * Fails as laci_graph_infer does. */
 LAC_MUST_CHECK lac_status laci_graph_sizes(const laci_graph *graph, const laci_input_shape *inputs,
                                            int n_inputs, laci_type **types, lac_error *err);

@@ -27,7 +27,7 @@ static const char *base_name(const char *path) {
   return slash ? slash + 1 : path;
 }
 
-/** True where OUT goes into the folder of the old data files (or one that cannot be told). */
+/** True where OUT goes into the folder of the old data files (or one that is not known). */
 static bool is_same_folder(laci_export *x) {
   char resolved[PATH_MAX];
   size_t n = laci_path_folder(x->path);

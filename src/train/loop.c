@@ -26,11 +26,11 @@ static bool reached(const laci_loop *l) {
 
 static bool is_over(const laci_loop *l) { return l->step >= l->options->steps || reached(l); }
 
-static lac_status tell(const laci_loop *l, laci_loop_event *event, lac_error *err) {
+static lac_status report(const laci_loop *l, laci_loop_event *event, lac_error *err) {
   event->step = l->step;
   event->epoch = l->step / l->options->steps_per_epoch;
   event->steps = l->options->steps;
-  return l->hooks->tell ? l->hooks->tell(l->hooks->context, event, err) : LAC_OK;
+  return l->hooks->on_event ? l->hooks->on_event(l->hooks->context, event, err) : LAC_OK;
 }
 
 /* ---- Evaluation and checkpoints ---- */
@@ -60,20 +60,20 @@ static lac_status evaluate(laci_loop *l, lac_error *err) {
     st = laci_loop_keep_best(l, err);
   }
   laci_loop_event event = {.kind = LACI_LOOP_SCORE, .score = score, .is_best = is_best};
-  return st ? st : tell(l, &event, err);
+  return st ? st : report(l, &event, err);
 }
 
-/** What the steps begin from. It is no result of theirs: nothing but the telling remains of it. */
+/** What the steps begin from. It is no result of theirs: nothing but the event remains of it. */
 static lac_status evaluate_first(laci_loop *l, lac_error *err) {
   laci_loop_event event = {.kind = LACI_LOOP_SCORE};
   lac_status st = score_now(l, &event.score, err);
-  return st ? st : tell(l, &event, err);
+  return st ? st : report(l, &event, err);
 }
 
 static lac_status save(laci_loop *l, lac_error *err) {
   lac_status st = laci_loop_save(l, err);
   laci_loop_event event = {.kind = LACI_LOOP_SAVED};
-  return st ? st : tell(l, &event, err);
+  return st ? st : report(l, &event, err);
 }
 
 static lac_status do_what_is_due(laci_loop *l, lac_error *err) {
@@ -151,7 +151,7 @@ static lac_status take_step(laci_loop *l, lac_error *err) {
                            .rate = rate,
                            .images_per_second = l->result->images_per_second,
                            .seconds_left = l->seconds_a_step * (double)(o->steps - l->step)};
-  return tell(l, &event, err);
+  return report(l, &event, err);
 }
 
 /* ---- The run ---- */
@@ -189,7 +189,7 @@ static lac_status end_interrupted(laci_loop *l, lac_error *err) {
 }
 
 /** An image that cannot be read, say: who mends it goes on from here. The first cause is what is
- * told. */
+ * reported. */
 static lac_status end_stopped(laci_loop *l, lac_status cause, lac_error *err) {
   char text[sizeof err->text];
   if (save_steps(l, NULL) || !err) return cause;
@@ -212,7 +212,7 @@ lac_status laci_loop_run(laci_trainer *trainer, const laci_dataset *set,
   if (!st && options->recover) st = laci_loop_recover(&l, err);
   result->first_step = l.step;
   laci_loop_event begin = {.kind = LACI_LOOP_BEGIN};
-  if (!st) st = tell(&l, &begin, err);
+  if (!st) st = report(&l, &begin, err);
   if (!st) st = go(&l, err);
   if (st == LAC_INTERRUPTED) st = end_interrupted(&l, err);
   else if (st && l.stopped) st = end_stopped(&l, st, err);

@@ -5,7 +5,8 @@
  *
  * All that a step depends on is its number and what a checkpoint holds, so that a run that was cut
  * off anywhere and goes on from its newest checkpoint ends in the same bits. What an evaluation is
- * and who hears of it is the caller's (hooks). Next: trainer.h, a step; feed.h; snapshot.h. */
+ * and who is called at each event is the caller's choice (hooks). Next: trainer.h, a step; feed.h;
+ * snapshot.h. */
 #ifndef LACI_TRAIN_LOOP_H
 #define LACI_TRAIN_LOOP_H
 
@@ -38,8 +39,8 @@ typedef struct laci_loop_event {
 typedef struct laci_loop_hooks {
   /** The network as the trainer holds it now. NULL: it is never evaluated. */
   lac_status (*evaluate)(void *context, laci_loop_score *score, lac_error *err);
-  /** Hears every event; what it fails with ends the run. */
-  lac_status (*tell)(void *context, const laci_loop_event *event, lac_error *err);
+  /** Called at every event; what it fails with ends the run. */
+  lac_status (*on_event)(void *context, const laci_loop_event *event, lac_error *err);
   void *context;
 } laci_loop_hooks;
 
@@ -60,8 +61,8 @@ typedef struct laci_loop_options {
   int keep;                       /* checkpoints, >= 1 */
   bool recover;                   /* go on from the newest one, where there is one */
   const char *about;              /* the run's options as the inside of a JSON object, for people */
-  uint8_t *masks;                 /* [size of the optimiser's buffers] 0 or 1, as the optimiser was
-                                     told; NULL: dense */
+  uint8_t *masks;                 /* [size of the optimiser's buffers] 0 or 1, as the optimiser
+                                     has them; NULL: dense */
 } laci_loop_options;
 
 typedef struct laci_loop_result {
@@ -80,7 +81,7 @@ typedef struct laci_loop_result {
 
 /** Trains. Fails LAC_BAD_VALUE where loss or weights are no finite numbers any more, naming the
  * step: what was saved before stays; LAC_INTERRUPTED after saving, where there is a folder; as
- * batches and evaluations fail, after saving, too; as checkpoints, the plan and telling fail. The
+ * batches and evaluations fail, after saving, too; as checkpoints, the plan and hooks fail. The
  * trainer's weights are then those of the last step. */
 LAC_MUST_CHECK lac_status laci_loop_run(laci_trainer *trainer, const laci_dataset *set,
                                         const laci_loop_options *options,

@@ -181,7 +181,7 @@ static void write_value(const json_t *value, char *text, size_t room) {
 
 /** A line for each option that was another one when the checkpoint was made. False: it says
  * nothing that could be compared. */
-static bool tell_changes(const char *read, const char *about) {
+static bool log_changes(const char *read, const char *about) {
   char whole[MOST_ABOUT];
   (void)snprintf(whole, sizeof whole, "{%s}", about);
   json_t *then = json_loads(read, 0, NULL), *now = json_loads(whole, 0, NULL);
@@ -211,7 +211,7 @@ static void read_options(laci_loop *l, const laci_snapshot *read) {
   size_t n = strlen(l->options->about);
   bool same = known && used > 0 && strncmp(read->options + used, l->options->about, n) == 0;
   if (same || l->options->eval_only) return;
-  if (!tell_changes(read->options, l->options->about)) {
+  if (!log_changes(read->options, l->options->about)) {
     laci_log(LAC_LOG_WARNING, "the checkpoint was made with other options: %s", read->options);
   }
 }

@@ -130,7 +130,7 @@ static lac_status make_up(verify_round *r, int value, bool *made, lac_error *err
   return LAC_OK;
 }
 
-/* The first of all is told. */
+/* The first of all is reported. */
 static void note_skipped(laci_verification *found, const char *name, const char *why) {
   if (found->first_skipped) return;
   found->first_skipped = name;
@@ -175,8 +175,8 @@ static void count_value(verify_round *r, int value, const laci_difference *d, do
   r->scale[value] = d->scale;
   r->n_floats += is_float;
   r->n_not_finite += is_float && !d->any_finite;
-  bool telling = !r->fast || r->number > 0; /* float32's own errors are no news */
-  if (telling && (!found->worst_value || ratio > found->worst_ratio)) {
+  bool reporting = !r->fast || r->number > 0; /* float32's own errors are no news */
+  if (reporting && (!found->worst_value || ratio > found->worst_ratio)) {
     found->worst_ratio = ratio;
     found->worst_value = value_name(r, value);
   }
@@ -271,7 +271,7 @@ static lac_status set_inputs(verify_round *r, lac_error *err) {
                          &shape)) {
       return laci_fail(
           err, LAC_UNSUPPORTED,
-          "%s: the verification needs the shape of this input; --input-shape NAME=SIZES tells it",
+          "%s: the verification needs the shape of this input; --input-shape NAME=SIZES gives it",
           value_name(r, value));
     }
     bool made;
@@ -395,7 +395,7 @@ static lac_status find_sizes(verify_round *r, int64_t *sizes, int *attempt, lac_
     return laci_fail_in(err, LAC_BAD_SHAPE, "the verification cannot run this network");
   return laci_fail_in(err, LAC_BAD_SHAPE,
                       "the verification found no sizes that the network accepts (--input-shape "
-                      "NAME=SIZES tells them); "
+                      "NAME=SIZES gives them); "
                       "tried%s; with the first",
                       tried);
 }

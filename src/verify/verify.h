@@ -47,7 +47,7 @@ typedef struct laci_verification {
 } laci_verification;
 
 /** Adds to the budget what the verification will hold at most, whatever the orders. Fails
- * LAC_MEMORY_LIMIT where that is above it. What cannot be told beforehand is held to the budget by
+ * LAC_MEMORY_LIMIT where that is above it. What is not known beforehand is held to the budget by
  * laci_verify. */
 LAC_MUST_CHECK lac_status laci_verify_plan_memory(const laci_graph *graph,
                                                   const laci_verify_options *options,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the verification will hold at most, told from sizes alone and before anything is computed:
+ * What the verification will hold at most, from sizes alone and before anything is computed:
  * the live values of two runs in double and, where the fast engine computes products, their
  * operands. */
 #include "engine/engine.h"

@@ -153,7 +153,7 @@ def check_bar(lacuna, folder):
         bars = [state for state in states if re.search(r"\[[#.]+\] +\d+%", state)]
         expect(f"there is a bar at {columns} columns", bars, text)
         long = [state for state in states if cells(state) > columns - ("[" in state and "%" in state)]
-        expect(f"the bar and the story fit {columns} columns", not long, long)
+        expect(f"the bar and the log fit {columns} columns", not long, long)
 
 
 def main():

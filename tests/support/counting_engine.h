@@ -11,7 +11,7 @@
 
 typedef struct counts {
   int made, gone, runs, nodes;
-  int patterns, masks; /* told of weights, when one was made last */
+  int patterns, masks; /* given of weights, when one was made last */
 } counts;
 
 static counts counting;

@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 import time
 
-# What a report tells of time, of memory as found, and of its own files differs from run to run.
+# What a report says of time, of memory as found, and of its own files differs from run to run.
 TIMES = re.compile(rb'("[a-z_]*(?:seconds|_ms|per_second|gflops|share|min|median)": )[^,\n}]*')
 LEFTOVER = re.compile(r"\.lacuna-")
 

@@ -160,7 +160,7 @@ static void run_verbs(const mutant *m) {
 
 /* ---- Processes ---- */
 
-static void hear_alarm(int signal) {
+static void on_alarm(int signal) {
   (void)signal;
   lac_interrupt(true);
   (void)alarm(0);
@@ -176,7 +176,7 @@ static bool keep_mutant(const mutant *m, uint64_t number) {
 static void run_mutant(const laci_file_bytes *file, uint64_t seed, uint64_t number) {
   mutant m = mutate(file->bytes, file->size_bytes, seed, number);
   if (!m.bytes || !keep_mutant(&m, number)) _exit(WRONG);
-  (void)signal(SIGALRM, hear_alarm);
+  (void)signal(SIGALRM, on_alarm);
   (void)alarm(ASK_AFTER_S);
   run_verbs(&m);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * lac_bench: what it tells of a network, another batch, what it refuses, memory. Times themselves
+ * lac_bench: what it reports of a network, another batch, what it refuses, memory. Times themselves
  * are only looked at for being there. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -41,7 +41,7 @@ static lac_bench_result *bench(lac_model *model, const lac_bench_options *option
   return result;
 }
 
-static void tells_where_the_time_goes(void **state) {
+static void reports_where_the_time_goes(void **state) {
   (void)state;
   lac_model *model = load();
   lac_bench_options options = few_runs();
@@ -339,7 +339,7 @@ static void every_failed_allocation_is_told(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(tells_where_the_time_goes),
+      cmocka_unit_test(reports_where_the_time_goes),
       cmocka_unit_test(json_has_the_promised_fields),
       cmocka_unit_test(pruned_layers_are_seen),
       cmocka_unit_test(refuses_what_makes_no_sense),

@@ -192,12 +192,12 @@ static void expect_as_planned(const huge *h, uint64_t (*needs)(lac_model *model,
 }
 
 /* "the run needs 610.4 MB, 1.0 MB are allowed" */
-static uint64_t told(const lac_error *err) {
+static uint64_t bytes_needed(const lac_error *err) {
   const char *needs = strstr(err->text, " needs ");
   return needs ? (uint64_t)(strtod(needs + 7, NULL) * (double)mib) : 0;
 }
 
-/* Each tells what is planned, or runs and takes it; 0: it failed. */
+/* Each returns what is planned, or runs and takes it; 0: it failed. */
 static uint64_t bench_needs(lac_model *model, bool run) {
   lac_bench_options options = lac_bench_options_default();
   lac_bench_result *result;
@@ -205,7 +205,7 @@ static uint64_t bench_needs(lac_model *model, bool run) {
   options.threads = options.runs = 1;
   options.max_memory = run ? 0 : 97 * mib;
   lac_status st = lac_bench(model, &options, &result, &err);
-  if (!run) return told(&err);
+  if (!run) return bytes_needed(&err);
   lac_bench_result_destroy(result);
   return !st;
 }
@@ -215,7 +215,7 @@ static uint64_t prune_needs(lac_model *model, bool run) {
   lac_report *report;
   lac_error err = {0};
   lac_status st = lac_prune(model, &options, &report, &err);
-  if (!run) return told(&err);
+  if (!run) return bytes_needed(&err);
   if (!st) lac_report_destroy(report);
   return !st;
 }

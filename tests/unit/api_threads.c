@@ -113,7 +113,7 @@ static void listen(const lac_train_event *event, void *user) {
   if (due) lac_context_interrupt(j->context, true);
 }
 
-static void prune_and_tell(job *j, lac_model *model) {
+static void prune_and_log(job *j, lac_model *model) {
   lac_options options = lac_options_default();
   lac_report *report = NULL;
   options.threads = 2;
@@ -123,7 +123,7 @@ static void prune_and_tell(job *j, lac_model *model) {
   lac_report_destroy(report);
 }
 
-static void train_and_tell(job *j, lac_model *model) {
+static void train_and_log(job *j, lac_model *model) {
   lac_train_options options = lac_train_options_default();
   lac_train_result result = {0};
   options.threads = 2;
@@ -144,8 +144,8 @@ static void *run_job(void *user) {
   (void)lac_context_enter(j->context);
   j->status = lac_model_load(DIGITS "/digits.onnx", &model, &j->err);
   if (j->status) return NULL;
-  if (j->trains) train_and_tell(j, model);
-  else prune_and_tell(j, model);
+  if (j->trains) train_and_log(j, model);
+  else prune_and_log(j, model);
   if (!lac_model_find_tensor(model, "layer2.0.conv1.weight", &tensor, NULL)) {
     j->tensor = malloc(tensor.size_bytes);
     j->n_bytes = tensor.size_bytes;
@@ -182,7 +182,7 @@ static void run_both(job *a, job *b, bool together) {
   assert_int_equal(pthread_join(b->thread, NULL), 0);
 }
 
-/* Each tells its own, and nothing of the other's. */
+/* Each logs its own, and nothing of the other's. */
 static void assert_own_logs(const job *pruning, const job *training) {
   assert_non_null(strstr(pruning->log, "verification ("));
   assert_null(strstr(pruning->log, "memory of training"));

@@ -63,7 +63,7 @@ typedef struct plan {
 
 /* ---- In the child ---- */
 
-static void hear(const lac_train_event *event, void *context) {
+static void on_event(const lac_train_event *event, void *context) {
   plan *p = context;
   if (event->kind == LAC_TRAIN_BEGIN && p->how == TIMED) {
     struct itimerval after = {.it_value = {.tv_usec = (suseconds_t)p->at}};
@@ -114,7 +114,7 @@ static lac_train_options options_of(const recipe *r, const char *dir, plan *p) {
   o.checkpoint_steps = 4;
   o.keep_checkpoints = 2;
   o.recover = true;
-  o.listener = hear;
+  o.listener = on_event;
   o.context = p;
   return o;
 }

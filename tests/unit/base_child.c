@@ -155,7 +155,7 @@ static void its_signals_are_usual_ones(void **state) {
   laci_free(result.output);
 }
 
-static void hear(int signal) {
+static void on_signal(int signal) {
   (void)signal;
   lac_interrupt(true);
 }
@@ -164,7 +164,7 @@ static void an_interruption_ends_it(void **state) {
   (void)state;
   laci_child_result result;
   lac_error err = {0};
-  void (*old)(int) = signal(SIGUSR1, hear);
+  void (*old)(int) = signal(SIGUSR1, on_signal);
   assert_int_equal(run_shell("kill -USR1 $PPID; exec sleep 1000", "", 0, 600, &result, &err),
                    LAC_INTERRUPTED);
   /* It was asked for before: somebody else has obeyed, and this goes on. */

@@ -53,7 +53,7 @@ static void run_once(lac_engine *engine, float *result) {
   }
 }
 
-static void tells_its_ports_and_its_plan(void **state) {
+static void reports_its_ports_and_its_plan(void **state) {
   (void)state;
   lac_model *model = load();
   lac_engine *engine = create(model, BATCH, 1);
@@ -240,7 +240,7 @@ static void one_failed_allocation_changes_no_result(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(tells_its_ports_and_its_plan),
+      cmocka_unit_test(reports_its_ports_and_its_plan),
       cmocka_unit_test(agrees_with_the_plain_engine),
       cmocka_unit_test(several_engines_run_at_once),
       cmocka_unit_test(refuses_what_does_not_fit),

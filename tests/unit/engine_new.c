@@ -300,7 +300,7 @@ static lac_train_options two_steps(void) {
   return o;
 }
 
-static void a_pack_tells_the_pattern_of_weights_until_they_change(void **state) {
+static void a_pack_gives_the_pattern_of_weights_until_they_change(void **state) {
   (void)state;
   folder f = make_folder();
   char path[FOLDER_PATH], pruned[FOLDER_PATH];
@@ -331,7 +331,7 @@ static void a_pack_tells_the_pattern_of_weights_until_they_change(void **state) 
   remove_folder(&f);
 }
 
-static void training_tells_the_masks(void **state) {
+static void training_gives_the_masks(void **state) {
   (void)state;
   lac_error err = {0};
   lac_model *model = digits();
@@ -378,8 +378,8 @@ int main(void) {
       cmocka_unit_test_setup(bench_has_a_row_a_step, begin),
       cmocka_unit_test_setup(a_training_step_has_the_plain_engines_bits, begin),
       cmocka_unit_test_setup(training_trains_and_evaluates_with_it, begin),
-      cmocka_unit_test_setup(a_pack_tells_the_pattern_of_weights_until_they_change, begin),
-      cmocka_unit_test_setup(training_tells_the_masks, begin),
+      cmocka_unit_test_setup(a_pack_gives_the_pattern_of_weights_until_they_change, begin),
+      cmocka_unit_test_setup(training_gives_the_masks, begin),
       cmocka_unit_test_setup(what_is_said_of_no_weight_is_refused, begin),
   };
   return cmocka_run_group_tests(tests, set_up, NULL);

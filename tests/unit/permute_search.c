@@ -221,7 +221,7 @@ static laci_found search_with(const fixture *f, const char *strategy, int thread
   return found;
 }
 
-static void every_strategy_tells_the_truth_and_never_harms(void **state) {
+static void every_strategy_reports_the_truth_and_never_harms(void **state) {
   (void)state;
   int32_t identity[MOST_CHANNELS], order[MOST_CHANNELS];
   for (int j = 0; j < MOST_CHANNELS; j++) identity[j] = j;
@@ -532,7 +532,7 @@ static void seeds_lead_to_different_orders_of_the_same_worth(void **state) {
 static void an_interrupted_search_still_answers(void **state) {
   (void)state;
   lac_interrupt(true);
-  every_strategy_tells_the_truth_and_never_harms(state);
+  every_strategy_reports_the_truth_and_never_harms(state);
   lac_interrupt(false);
 }
 
@@ -693,7 +693,7 @@ static void more_effort_never_ends_below_less(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(every_strategy_tells_the_truth_and_never_harms),
+      cmocka_unit_test(every_strategy_reports_the_truth_and_never_harms),
       cmocka_unit_test(orders_are_the_same_on_any_threads_and_processor),
       cmocka_unit_test(time_limits_leave_an_order_behind),
       cmocka_unit_test(time_limits_are_shared_by_all_problems),

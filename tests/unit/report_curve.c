@@ -64,7 +64,7 @@ static double height_of(const char *svg, const char *words) {
 }
 
 /** Dense, pruned, fine-tuned, twice: one large panel, with a mark and a value for what counts. */
-static void a_recovery_tells_its_values(void **state) {
+static void a_recovery_shows_its_values(void **state) {
   (void)state;
   laci_curve_point a[3] = {{0, 81.25}, {45, 97.5}, {90, 98.11}},
                    b[3] = {{0, 81.5}, {45, 96}, {90, 98.12}};
@@ -201,7 +201,7 @@ static void without_memory_it_fails(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(both_panels_have_their_series),
-      cmocka_unit_test(a_recovery_tells_its_values),
+      cmocka_unit_test(a_recovery_shows_its_values),
       cmocka_unit_test(steps_are_epochs_where_these_are_known),
       cmocka_unit_test(texts_are_valid_and_have_room),
       cmocka_unit_test(long_series_are_thinned_but_keep_their_extremes),

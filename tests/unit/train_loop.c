@@ -98,7 +98,7 @@ static lac_status evaluate(void *context, laci_loop_score *score, lac_error *err
   return LAC_OK;
 }
 
-static lac_status tell(void *context, const laci_loop_event *event, lac_error *err) {
+static lac_status on_event(void *context, const laci_loop_event *event, lac_error *err) {
   rig *r = context;
   (void)err;
   static const char *const words[] = {"B", "", "e", "c"};
@@ -110,7 +110,7 @@ static lac_status tell(void *context, const laci_loop_event *event, lac_error *e
 }
 
 static lac_status run(rig *r, laci_loop_result *result, lac_error *err) {
-  laci_loop_hooks hooks = {.evaluate = evaluate, .tell = tell, .context = r};
+  laci_loop_hooks hooks = {.evaluate = evaluate, .on_event = on_event, .context = r};
   r->trace[0] = '\0';
   lac_status st = laci_loop_run(r->trainer, r->set, &r->options, &hooks, result, err);
   lac_interrupt(false);
@@ -562,7 +562,7 @@ static void what_a_hook_fails_with_ends_the_run(void **state) {
     rig r;
     laci_loop_result result;
     lac_error err = {0};
-    laci_loop_hooks hooks = {.tell = refuse, .context = &at};
+    laci_loop_hooks hooks = {.on_event = refuse, .context = &at};
     open_rig(&r, LACI_OPTIMIZER_SGD);
     assert_int_equal(laci_loop_run(r.trainer, r.set, &r.options, &hooks, &result, &err), LAC_IO);
     assert_string_equal(err.text, "the disk is full");
@@ -588,7 +588,7 @@ static void images_that_cannot_be_read_end_the_run_after_a_checkpoint(void **sta
   laci_loop_result result;
   lac_error err = {0};
   folder f = make_folder(), images = make_folder();
-  laci_loop_hooks hooks = {.evaluate = fail_later, .tell = tell};
+  laci_loop_hooks hooks = {.evaluate = fail_later, .on_event = on_event};
   open_rig(&r, LACI_OPTIMIZER_SGD);
   hooks.context = &r;
   r.options.folder = f.path;

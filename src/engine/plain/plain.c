@@ -245,7 +245,7 @@ static lac_status make_outputs(laci_plain *run, const step *s, lac_error *err) {
     laci_type *type = &s->out_types[at];
     int64_t count = laci_shape_known(&type->shape) ? laci_shape_count(&type->shape) : -1;
     if (!laci_shape_known(&type->shape)) {
-      return laci_fail(err, LAC_UNSUPPORTED, "%s (%s): the shape of output %d cannot be told",
+      return laci_fail(err, LAC_UNSUPPORTED, "%s (%s): the shape of output %d is not known",
                        node->name, node->type, at);
     }
     if (count < 0 || count > run->max_elements) {

@@ -9,7 +9,7 @@ static laci_ints read_axes(const laci_node *node, const laci_buf *content) {
   return laci_ints_of(node, "axes", node->version >= 13 || node->version == 0 ? 1 : -1, content);
 }
 
-/** Which axes go; false where that cannot be told. */
+/** Which axes go; false where that is not known. */
 static bool find_dropped(const laci_node *node, const laci_ints *axes, const laci_shape *x,
                          bool dropped[LACI_MAX_RANK]) {
   if (axes->present) {

@@ -2,7 +2,7 @@
  * Standard error: lines and one progress bar, which is wiped before a line and drawn again after
  * it. The library calls the two sinks from any thread, each one call at a time; one mutex keeps
  * them from mixing. */
-#include "story.h"
+#include "log.h"
 
 #include <pthread.h>
 #include <stdarg.h>
@@ -25,106 +25,106 @@ static struct {
   char job[64];
   char note[64];  /* behind the bar */
   double shown_s; /* when progress was shown last */
-} story = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} display = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void wipe_bar(void) {
-  if (story.bar[0]) fputs("\r\033[K", stderr);
+  if (display.bar[0]) fputs("\r\033[K", stderr);
 }
 
-static void hear_line(lac_log_level level, const char *line, void *context) {
+static void write_line(lac_log_level level, const char *line, void *context) {
   (void)context;
   static const char *const marks[] = {"error: ", "warning: ", "", "  ", "    "};
-  pthread_mutex_lock(&story.lock);
+  pthread_mutex_lock(&display.lock);
   wipe_bar();
   const char *mark = (unsigned)level < sizeof marks / sizeof marks[0] ? marks[level] : "";
   int columns = terminal_columns(stderr), indent = (int)strlen(mark) + INDENT;
   fputs(mark, stderr);
   if (columns) text_wrap(stderr, line, columns, (int)strlen(mark), indent);
   else fprintf(stderr, "%s\n", line);
-  fputs(story.bar, stderr);
+  fputs(display.bar, stderr);
   fflush(stderr);
-  pthread_mutex_unlock(&story.lock);
+  pthread_mutex_unlock(&display.lock);
 }
 
 /* "what [####....]  40%, note" in one line, whose last cell stays free: a cursor there may wrap.
  * The note goes first, then the bar, then letters of the name. */
 static void draw_bar(double share) {
-  char full[BAR_WIDTH + 1] = {0}, name[sizeof story.job + 4], percent[8];
+  char full[BAR_WIDTH + 1] = {0}, name[sizeof display.job + 4], percent[8];
   int room = terminal_real_columns(stderr) - 1, n_percent, n_bar;
   n_percent = snprintf(percent, sizeof percent, " %3d%%", (int)(100 * share));
-  text_shorten(story.job, NAME_WIDTH, name);
+  text_shorten(display.job, NAME_WIDTH, name);
   room -= text_cells(name) + n_percent;
-  bool with_note = room - text_cells(story.note) >= SHORTEST_BAR + BAR_FRAME;
-  n_bar = room - (with_note ? text_cells(story.note) : 0) - BAR_FRAME;
+  bool with_note = room - text_cells(display.note) >= SHORTEST_BAR + BAR_FRAME;
+  n_bar = room - (with_note ? text_cells(display.note) : 0) - BAR_FRAME;
   if (n_bar > BAR_WIDTH) n_bar = BAR_WIDTH;
   for (int i = 0; i < n_bar; i++) full[i] = i < (int)(share * n_bar) ? '#' : '.';
   wipe_bar();
-  snprintf(story.bar, sizeof story.bar, "%s [%s]%s%s", name, full, percent,
-           with_note ? story.note : "");
-  fputs(story.bar, stderr);
+  snprintf(display.bar, sizeof display.bar, "%s [%s]%s%s", name, full, percent,
+           with_note ? display.note : "");
+  fputs(display.bar, stderr);
 }
 
-static void hear_progress(const char *what, int64_t done, int64_t total, void *context) {
+static void show_progress(const char *what, int64_t done, int64_t total, void *context) {
   (void)context;
   double now = laci_clock_seconds();
   double share = total > 0 && done < total ? (double)done / (double)total : 1;
-  pthread_mutex_lock(&story.lock);
-  if (strncmp(what, story.job, sizeof story.job - 1) != 0) {
-    snprintf(story.job, sizeof story.job, "%s", what);
-    story.shown_s = now; /* short jobs show nothing */
-    story.note[0] = 0;
+  pthread_mutex_lock(&display.lock);
+  if (strncmp(what, display.job, sizeof display.job - 1) != 0) {
+    snprintf(display.job, sizeof display.job, "%s", what);
+    display.shown_s = now; /* short jobs show nothing */
+    display.note[0] = 0;
   }
   if (done >= total) {
     wipe_bar();
-    story.bar[0] = story.job[0] = story.note[0] = 0;
-  } else if (now - story.shown_s >= (story.is_terminal ? BAR_EVERY_S : LINE_EVERY_S)) {
-    story.shown_s = now;
-    if (story.is_terminal) draw_bar(share);
-    else fprintf(stderr, "%s: %d%%%s\n", what, (int)(100 * share), story.note);
+    display.bar[0] = display.job[0] = display.note[0] = 0;
+  } else if (now - display.shown_s >= (display.is_terminal ? BAR_EVERY_S : LINE_EVERY_S)) {
+    display.shown_s = now;
+    if (display.is_terminal) draw_bar(share);
+    else fprintf(stderr, "%s: %d%%%s\n", what, (int)(100 * share), display.note);
   }
   fflush(stderr);
-  pthread_mutex_unlock(&story.lock);
+  pthread_mutex_unlock(&display.lock);
 }
 
-void story_begin(const arguments *args) {
+void log_begin(const arguments *args) {
   static const lac_log_level levels[] = {LAC_LOG_WARNING, LAC_LOG_INFO, LAC_LOG_DEBUG,
                                          LAC_LOG_TRACE};
-  int level = args->verbose + (args->verb != VERB_demo); /* the demo tells a story of its own */
-  story.quiet = args->quiet;
+  int level = args->verbose + (args->verb != VERB_demo); /* the demo logs its own steps */
+  display.quiet = args->quiet;
   const char *terminal = getenv("TERM");
-  story.is_terminal = isatty(STDERR_FILENO) && terminal && strcmp(terminal, "dumb") != 0;
-  if (story.quiet) return;
-  lac_log_set(levels[level < 3 ? level : 3], hear_line, NULL);
-  lac_progress_set(hear_progress, NULL);
+  display.is_terminal = isatty(STDERR_FILENO) && terminal && strcmp(terminal, "dumb") != 0;
+  if (display.quiet) return;
+  lac_log_set(levels[level < 3 ? level : 3], write_line, NULL);
+  lac_progress_set(show_progress, NULL);
 }
 
-void story_end(void) {
+void log_end(void) {
   lac_progress_set(NULL, NULL);
   lac_log_set(LAC_LOG_ERROR, NULL, NULL);
-  pthread_mutex_lock(&story.lock);
+  pthread_mutex_lock(&display.lock);
   wipe_bar();
-  story.bar[0] = 0;
+  display.bar[0] = 0;
   fflush(stderr);
-  pthread_mutex_unlock(&story.lock);
+  pthread_mutex_unlock(&display.lock);
 }
 
-void story_tell(const char *format, ...) {
-  if (story.quiet) return;
+void log_line(const char *format, ...) {
+  if (display.quiet) return;
   char line[1024];
   va_list values;
   va_start(values, format);
   vsnprintf(line, sizeof line, format, values);
   va_end(values);
-  hear_line(LAC_LOG_INFO, line, NULL);
+  write_line(LAC_LOG_INFO, line, NULL);
 }
 
-void story_note(const char *format, ...) {
-  char note[sizeof story.note];
+void log_note(const char *format, ...) {
+  char note[sizeof display.note];
   va_list values;
   va_start(values, format);
   vsnprintf(note, sizeof note, format, values);
   va_end(values);
-  pthread_mutex_lock(&story.lock);
-  memcpy(story.note, note, sizeof note);
-  pthread_mutex_unlock(&story.lock);
+  pthread_mutex_lock(&display.lock);
+  memcpy(display.note, note, sizeof note);
+  pthread_mutex_unlock(&display.lock);
 }
