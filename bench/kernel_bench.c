@@ -14,7 +14,7 @@
 #include "kernel/search/maxsum.h"
 #include "kernel/search/quantise.h"
 #include "kernel/search/topn.h"
-#include "kernel/search/turn.h"
+#include "kernel/search/transpose.h"
 
 enum { MOST_COLUMNS = 1024, MOST_ROWS = 4608, REPEATS = 7 };
 
@@ -64,8 +64,8 @@ static void run_quantise(bench *b, const shape *s) {
   laci_quantise(&q, b->bytes, (size_t)s->rows, b->out);
 }
 
-static void run_turn(bench *b, const shape *s) {
-  laci_turn(s->number, b->bytes, s->rows, s->nx, b->to, 0);
+static void run_transpose(bench *b, const shape *s) {
+  laci_transpose(s->number, b->bytes, s->rows, s->nx, b->to, 0);
 }
 
 /* Seconds a call, the least of some repeats that take about so long together. */
@@ -124,8 +124,8 @@ static const struct {
     {run_quantise, {"quantise", "f32 to i16, 4608 elements", LACI_I16, 1, 1, 4608, LAC_DTYPE_F32}},
     {run_quantise, {"quantise", "bf16 to u8, 4608 elements", LACI_U8, 1, 1, 4608, LAC_DTYPE_BF16}},
     {run_quantise, {"quantise", "f16 to i16, 4608 elements", LACI_I16, 1, 1, 4608, LAC_DTYPE_F16}},
-    {run_turn, {"turn", "u8,  64 rows of 512", LACI_U8, 1, 512, 64, 0}},
-    {run_turn, {"turn", "i16, 64 rows of 512", LACI_I16, 1, 512, 64, 0}},
+    {run_transpose, {"transpose", "u8,  64 rows of 512", LACI_U8, 1, 512, 64, 0}},
+    {run_transpose, {"transpose", "i16, 64 rows of 512", LACI_I16, 1, 512, 64, 0}},
 };
 
 /* A row of the table: nanoseconds a call and speed, variant by variant. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Images changed at random as they are read for training: padded with black and cropped to the old
- * size anywhere, and turned left to right.
+ * size anywhere, and flipped left to right.
  *
  * What happens to an image follows from (seed, number of the sample since training began), so that
  * threads and restarts change nothing. Next: loader.h. */

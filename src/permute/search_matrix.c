@@ -2,7 +2,7 @@
  * Quantising a cut straight from its stored weights, block by block: elements that neighbour in the
  * file become integers in one go, in the file's order, and are then dealt out to their columns.
  * Only multiplications, additions and truncation touch a score, each rounded once: every machine
- * gets the same integers. Next: kernel/search/quantise.h, kernel/search/turn.h. */
+ * gets the same integers. Next: kernel/search/quantise.h, kernel/search/transpose.h. */
 #include "permute/search_matrix.h"
 
 #include <stdatomic.h>
@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "kernel/search/maxsum.h"
 #include "kernel/search/quantise.h"
-#include "kernel/search/turn.h"
+#include "kernel/search/transpose.h"
 #include "sparse/score.h"
 
 #define MOST_ELEMENTS (INT64_C(1) << 26)
@@ -183,7 +183,8 @@ static void *column_of(const job *j, const block *b, int c) {
 static void deal_rows(const job *j, const block *b, const uint8_t *integers) {
   void *to[STRETCH];
   for (int c = 0; c < b->n_columns; c++) to[c] = column_of(j, b, c);
-  laci_turn(j->matrix->number, integers, b->n_outers, b->n_columns, to, (size_t)(b->row / j->step));
+  laci_transpose(j->matrix->number, integers, b->n_outers, b->n_columns, to,
+                 (size_t)(b->row / j->step));
 }
 
 /* Writes the kept ones of n rows, the first of which is `row`. */

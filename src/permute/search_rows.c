@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Tiles from stored weights. Columns that neighbour in the weight are read as one stretch and
- * turned, some columns of all rows at a time; where a long row index runs inside (transposed
+ * transposed, some columns of all rows at a time; where a long row index runs inside (transposed
  * weights), rows of one column neighbour and come straight. */
 #include "permute/search_rows.h"
 
@@ -76,8 +76,8 @@ static void gather(const double *from, int stride, int n, int inner, double *to)
   }
 }
 
-/* Outer indices [outer, outer + n_outers): a few columns are read of all of them, and turned while
- * they are in the first cache. */
+/* Outer indices [outer, outer + n_outers): a few columns are read of all of them, and transposed
+ * while they are in the first cache. */
 static void read_outers(const laci_piece *piece, int64_t outer, int n_outers, double *score) {
   const int inner = (int)piece->weight->inner, room = BLOCK / (n_outers * inner);
   double raw[BLOCK];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * N:M masks, tile by tile.
  *
- * A tile is some whole blocks, turned so that one array holds the first column of all of them, the
- * next array the second, and so on. The rank of an element in its block is then a count of
+ * A tile is some whole blocks, transposed so that one array holds the first column of all of them,
+ * the next array the second, and so on. The rank of an element in its block is then a count of
  * comparisons between arrays, without a branch:
  *
  *     rank(c) = #{d < c : score(d) >= score(c)} + #{d > c : score(d) > score(c)},   kept = rank < n
@@ -107,7 +107,7 @@ static void for_stretches(const cut *c, const tile *t, element_job *job, double 
   }
 }
 
-static void turn(const tile *t, bench *b) {
+static void transpose(const tile *t, bench *b) {
   const int64_t lanes = t->n_blocks * t->width;
   for (int64_t block = 0; block < t->n_blocks; block++) {
     for (int column = 0; column < t->m; column++) {
@@ -132,11 +132,11 @@ static void count_filled(const tile *t, bench *b) {
 
 static void load(const cut *c, const tile *t, bool count, bench *b) {
   for_stretches(c, t, laci_distances_read, b->raw);
-  turn(t, b);
+  transpose(t, b);
   if (count) count_filled(t, b);
   if (!c->weight->n_scales) return;
   for_stretches(c, t, laci_distances_scale, b->raw);
-  turn(t, b);
+  transpose(t, b);
 }
 
 static void rank_column(const tile *t, int column, bench *b) {

@@ -126,7 +126,7 @@ typedef struct operands {
   const float *a, *b; /* b NULL: streamed */
   laci_shape a_shape; /* as the little network sees it */
   bool is_matrix;     /* b is one: all rows of a are one matrix, too, and b is read as it lies */
-  bool b_turned, b_stays; /* b is transposed; is a weight of the little network, not an input */
+  bool b_transposed, b_stays; /* b is transposed; is a weight of the little network, not an input */
 } operands;
 
 /* Room for n numbers, which hold anything; NULL: no memory. Stays the owner's, and a later call for
@@ -180,22 +180,22 @@ static lac_status read_operand(const product *p, int port, const laci_buf *buf, 
   return LAC_OK;
 }
 
-/* A weight matrix is used once, so that a kernel reads it as it lies: turned by a node before it,
- * which costs nothing. */
+/* A weight matrix is used once, so that a kernel reads it as it lies: transposed by a node before
+ * it, which costs nothing. */
 static lac_status add_matrix_product(const operands *o, laci_graph *graph, lac_error *err) {
   const laci_node *from = o->eval->node;
   int b = laci_graph_value(graph, "b"), id;
-  int turned = o->b_turned ? laci_graph_value(graph, "turned") : b;
-  int inputs[] = {laci_graph_value(graph, "a"), turned}, y = laci_graph_value(graph, "y");
-  if (b < 0 || turned < 0 || inputs[0] < 0 || y < 0) return laci_fail_memory(err, "a product");
-  laci_node turn = {.name = from->name,
-                    .type = "Transpose",
-                    .domain = "",
-                    .version = from->version,
-                    .n_inputs = 1,
-                    .n_outputs = 1,
-                    .inputs = &b,
-                    .outputs = &turned};
+  int transposed = o->b_transposed ? laci_graph_value(graph, "transposed") : b;
+  int inputs[] = {laci_graph_value(graph, "a"), transposed}, y = laci_graph_value(graph, "y");
+  if (b < 0 || transposed < 0 || inputs[0] < 0 || y < 0) return laci_fail_memory(err, "a product");
+  laci_node transpose = {.name = from->name,
+                         .type = "Transpose",
+                         .domain = "",
+                         .version = from->version,
+                         .n_inputs = 1,
+                         .n_outputs = 1,
+                         .inputs = &b,
+                         .outputs = &transposed};
   laci_node node = {.name = from->name,
                     .type = "MatMul",
                     .domain = "",
@@ -204,7 +204,7 @@ static lac_status add_matrix_product(const operands *o, laci_graph *graph, lac_e
                     .n_outputs = 1,
                     .inputs = inputs,
                     .outputs = &y};
-  lac_status st = o->b_turned ? laci_graph_add_node(graph, &turn, &id, err) : LAC_OK;
+  lac_status st = o->b_transposed ? laci_graph_add_node(graph, &transpose, &id, err) : LAC_OK;
   return st ? st : laci_graph_add_node(graph, &node, &id, err);
 }
 
@@ -441,7 +441,7 @@ static void see_matrices(operands *o) {
   o->a_shape = *a;
   o->is_matrix = b->rank == 2 && (gemm ? laci_node_int(node, "transA", 0) == 0
                                        : is(node, "MatMul") && a->rank >= 2);
-  o->b_turned = gemm && laci_node_int(node, "transB", 0) != 0;
+  o->b_transposed = gemm && laci_node_int(node, "transB", 0) != 0;
   if (!o->is_matrix) return;
   int64_t rows = laci_shape_count_range(a, 0, a->rank - 1);
   o->a_shape = laci_shape_of(2, (int64_t[]){rows, a->dims[a->rank - 1]});

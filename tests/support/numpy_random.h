@@ -24,7 +24,7 @@ static inline void twister_seed(twister *t, uint32_t seed) {
   t->at = TWISTER_WORDS;
 }
 
-static inline void twister_turn(twister *t) {
+static inline void twister_twist(twister *t) {
   for (int i = 0; i < TWISTER_WORDS; i++) {
     uint32_t y = (t->state[i] & 0x80000000U) | (t->state[(i + 1) % TWISTER_WORDS] & 0x7FFFFFFFU);
     t->state[i] = t->state[(i + TWISTER_MIDDLE) % TWISTER_WORDS] ^ y >> 1;
@@ -34,7 +34,7 @@ static inline void twister_turn(twister *t) {
 }
 
 static inline uint32_t twister_next(twister *t) {
-  if (t->at == TWISTER_WORDS) twister_turn(t);
+  if (t->at == TWISTER_WORDS) twister_twist(t);
   uint32_t y = t->state[t->at++];
   y ^= y >> 11;
   y ^= y << 7 & 0x9D2C5680U;

@@ -21,7 +21,8 @@ static inline bool try_op(maker *m, const char *op) {
 
 /* ---- patterns that random draws would seldom hit ---- */
 
-/* [N, g * k, H, W]: cut the channels in g, turn, put together: ShuffleNet's channel shuffle. */
+/* [N, g * k, H, W]: cut the channels in g, transpose, put together: ShuffleNet's channel shuffle.
+ */
 static inline bool add_shuffle(maker *m) {
   int v = pick(m, WANT_FLOAT, 4, 4);
   if (v < 0) return false;
@@ -58,7 +59,7 @@ static inline bool add_attention(maker *m) {
   return true;
 }
 
-/* Queries, keys and values from one layer: [N, T, 3 * heads * size], turned to [3, N, heads, T,
+/* Queries, keys and values from one layer: [N, T, 3 * heads * size], transposed to [3, N, heads, T,
  * size] and taken apart. */
 static inline bool add_fused_attention(maker *m) {
   int v = pick(m, WANT_FLOAT, 3, 3);
@@ -141,12 +142,13 @@ static inline bool add_last_layer(maker *m, int v) {
   if (rank < 2) return false;
   int axis = chance(m, 70) ? (rank == 4 ? 1 : rank - 1) : (int)draw(m, rank);
   int64_t dims[2] = {shape_of(m, v)->dims[axis], 1 + draw(m, 3)};
-  name turned = fresh(m, 'v'), w = stored_of(m, laci_shape_of(2, dims), ""), out = fresh(m, 'y');
-  add(m, "%s = Transpose(%s) perm=", turned.text, name_of(m, v));
+  name transposed = fresh(m, 'v'), w = stored_of(m, laci_shape_of(2, dims), ""),
+       out = fresh(m, 'y');
+  add(m, "%s = Transpose(%s) perm=", transposed.text, name_of(m, v));
   for (int a = 0; a < rank; a++) {
     if (a != axis) add(m, "%d,", a);
   }
-  add(m, "%d,\n%s = MatMul(%s, %s)\n", axis, out.text, turned.text, w.text);
+  add(m, "%d,\n%s = MatMul(%s, %s)\n", axis, out.text, transposed.text, w.text);
   return true;
 }
 

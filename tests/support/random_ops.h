@@ -282,7 +282,8 @@ static inline int64_t a_divisor(maker *m, int64_t n) {
   return d;
 }
 
-/* Now and then a weight is computed: passed on, turned twice, or a constant of equal numbers. */
+/* Now and then a weight is computed: passed on, transposed twice, or a constant of equal numbers.
+ */
 static inline name weight_of(maker *m, laci_shape shape) {
   name out = fresh(m, 'v');
   int kind = (int)draw(m, 100);
@@ -347,11 +348,11 @@ static inline bool of_matmul(maker *m, const char *op) {
   int64_t dims[LACI_MAX_RANK] = {x->dims[rank - 1], 1 + draw(m, 6)};
   name out = fresh(m, 'v');
   if (kind < 2) {
-    name turned = fresh(m, 'v');
-    add(m, "%s = Transpose(%s) perm=", turned.text, name_of(m, v));
+    name transposed = fresh(m, 'v');
+    add(m, "%s = Transpose(%s) perm=", transposed.text, name_of(m, v));
     for (int a = 0; a < rank; a++) add(m, "%d,", a < rank - 2 ? a : rank - 1 - (a - (rank - 2)));
-    add(m, "\n%s = %s(%s, %s)\n", out.text, op, kind ? turned.text : name_of(m, v),
-        kind ? name_of(m, v) : turned.text);
+    add(m, "\n%s = %s(%s, %s)\n", out.text, op, kind ? transposed.text : name_of(m, v),
+        kind ? name_of(m, v) : transposed.text);
     return true;
   }
   if (kind == 2) { /* on the left */

@@ -10,7 +10,7 @@
 #include "permute/plan.h"
 #include "verify/verify.h"
 
-/* Turns every free group round and verifies it: what a test expects to be free must also be right.
+/* Reverses every free group and verifies it: what a test expects to be free must also be right.
  */
 static void verify_and_clear(analysed *n) {
   laci_plan *plan;

@@ -244,11 +244,11 @@ static void a_list_of_classes_numbers_the_folders_of_images(void **state) {
   path_in(list, &f, "list.txt");
   path_in(path, &f, "p.npy");
   lac_model *model = load((design){"Flatten", 0, 3, 8, {"y", NULL}});
-  for (int turned = 0; turned < 2; turned++) {
+  for (int reversed = 0; reversed < 2; reversed++) {
     lac_eval_options options = quick();
     lac_eval_result result;
     laci_npy array;
-    add_text(&f, "list.txt", turned ? "b\na\n" : "a\nb\n");
+    add_text(&f, "list.txt", reversed ? "b\na\n" : "a\nb\n");
     options.classes = list;
     options.resize = 16;
     options.crop = 8;
@@ -256,7 +256,7 @@ static void a_list_of_classes_numbers_the_folders_of_images(void **state) {
     options.predictions = path;
     options.force = true;
     if (lac_eval(model, data, &options, &result, &err)) fail_msg("%s", err.text);
-    losses[turned] = result.loss;
+    losses[reversed] = result.loss;
     assert_int_equal(laci_npy_read(path, &array, NULL), LAC_OK);
     difference = ((float *)array.bytes)[0] - ((float *)array.bytes)[1];
     laci_npy_clear(&array);

@@ -18,18 +18,19 @@ static void check(const char *text, int steps) {
 }
 
 #define HEADS "input q 2x3x7x16\ninput k 2x3x9x16\ninput v 2x3x9x10\n"
-#define TURNED "t = Transpose(k) perm=0,1,3,2\n"
+#define TRANSPOSED "t = Transpose(k) perm=0,1,3,2\n"
 
 /* ---- Attention ---- */
 
 static void makes_one_step_of_attention(void **state) {
   (void)state;
-  check(HEADS TURNED "s = MatMul(q, t)\np = Softmax(s) axis=-1\ny = MatMul(p, v)\noutput y\n", 2);
+  check(HEADS TRANSPOSED "s = MatMul(q, t)\np = Softmax(s) axis=-1\ny = MatMul(p, v)\noutput y\n",
+        2);
 }
 
 static void takes_scales_wherever_they_stand(void **state) {
   (void)state;
-  check(HEADS "stored f 1 f32 = 0.5\nstored g 1 f32 = 3\n" TURNED
+  check(HEADS "stored f 1 f32 = 0.5\nstored g 1 f32 = 3\n" TRANSPOSED
               "a = Mul(q, f)\nb = Mul(t, f)\ns = MatMul(a, b)\nd = Div(s, g)\n"
               "p = Softmax(d) axis=3\ny = MatMul(p, v)\noutput y\n",
         2);
@@ -42,7 +43,7 @@ static void adds_masks_of_every_shape(void **state) {
     for (int left = 0; left < 2; left++) {
       char text[512];
       (void)snprintf(text, sizeof text,
-                     HEADS "input m %s\nstored f 1 f32 = 0.25\n" TURNED
+                     HEADS "input m %s\nstored f 1 f32 = 0.25\n" TRANSPOSED
                            "s = MatMul(q, t)\ns2 = Mul(s, f)\na = Add(%s)\n"
                            "p = Softmax(a) axis=-1\ny = MatMul(p, v)\noutput y\n",
                      masks[at], left ? "m, s2" : "s2, m");
@@ -56,7 +57,7 @@ static void zeroes_rows_whose_keys_are_all_masked(void **state) {
   check(
       "input q 1x2x3x4\ninput k 1x2x3x4\ninput v 1x2x3x4\n"
       "stored c 3x3 i64 = 1 0 1 0 0 0 1 1 1\nstored zero 1 f32 = 0\nstored low 1 f32 = -inf\n"
-      "b = Cast(c) to=9\nm = Where(b, zero, low)\n" TURNED
+      "b = Cast(c) to=9\nm = Where(b, zero, low)\n" TRANSPOSED
       "s = MatMul(q, t)\na = Add(s, m)\np = Softmax(a) axis=-1\nn = IsNaN(p)\n"
       "w = Where(n, zero, p)\ny = MatMul(w, v)\noutput y\n",
       2);
@@ -64,11 +65,11 @@ static void zeroes_rows_whose_keys_are_all_masked(void **state) {
 
 static void writes_rows_where_the_transpose_wants_them(void **state) {
   (void)state;
-  check(HEADS "stored r 3 i64 = 2 7 30\n" TURNED
+  check(HEADS "stored r 3 i64 = 2 7 30\n" TRANSPOSED
               "s = MatMul(q, t)\np = Softmax(s) axis=-1\no = MatMul(p, v)\n"
               "z = Transpose(o) perm=0,2,1,3\ny = Reshape(z, r)\noutput y\n",
         2);
-  check(HEADS TURNED
+  check(HEADS TRANSPOSED
         "s = MatMul(q, t)\np = Softmax(s) axis=-1\no = MatMul(p, v)\n"
         "y = Transpose(o) perm=2,0,1,3\noutput y\n",
         2);
@@ -94,7 +95,7 @@ static void leaves_apart_what_others_read(void **state) {
   for (size_t at = 0; at < sizeof also / sizeof *also; at++) {
     char text[512];
     (void)snprintf(text, sizeof text,
-                   HEADS "stored f 1 f32 = 0.25\n" TURNED
+                   HEADS "stored f 1 f32 = 0.25\n" TRANSPOSED
                          "s = MatMul(q, t)\nd = Mul(s, f)\np = Softmax(d) axis=-1\n"
                          "y = MatMul(p, v)\noutput y\noutput %s\n",
                    also[at]);
@@ -105,9 +106,10 @@ static void leaves_apart_what_others_read(void **state) {
 static void leaves_apart_what_only_looks_like_attention(void **state) {
   (void)state;
   /* a softmax over the queries */
-  check(HEADS TURNED "s = MatMul(q, t)\np = Softmax(s) axis=2\ny = MatMul(p, v)\noutput y\n", 0);
+  check(HEADS TRANSPOSED "s = MatMul(q, t)\np = Softmax(s) axis=2\ny = MatMul(p, v)\noutput y\n",
+        0);
   /* the mask is scaled, too */
-  check(HEADS "input m 7x9\nstored f 1 f32 = 0.25\n" TURNED
+  check(HEADS "input m 7x9\nstored f 1 f32 = 0.25\n" TRANSPOSED
               "s = MatMul(q, t)\na = Add(s, m)\nd = Mul(a, f)\np = Softmax(d) axis=-1\n"
               "y = MatMul(p, v)\noutput y\n",
         0);
@@ -145,7 +147,7 @@ static void attends_in_bf16_where_the_processor_can(void **state) {
   (void)state;
 #if defined(__x86_64__)
   if (!__builtin_cpu_supports("avx512bf16") || laci_cpu() != LACI_CPU_AVX512) skip();
-  check_as(HEADS "input m 7x9\n" TURNED
+  check_as(HEADS "input m 7x9\n" TRANSPOSED
                  "s = MatMul(q, t)\na = Add(s, m)\np = Softmax(a) axis=-1\ny = MatMul(p, v)\n"
                  "output y\n",
            (expectation){.tolerance = 0.03, .bf16 = true});

@@ -19,7 +19,7 @@
 
 #define FOLDER LAC_SOURCE_DIR "/tests/fixtures/data/"
 static const char *const kinds[] = {"colour.jpg", "subsampled.jpg", "progressive.jpg",
-                                    "grey.jpg",   "cmyk.jpg",       "turned.jpg"};
+                                    "grey.jpg",   "cmyk.jpg",       "rotated.jpg"};
 enum { N_KINDS = sizeof kinds / sizeof *kinds, WIDTH = 48, HEIGHT = 40, MAX_BYTES = 4096 };
 
 typedef struct file {

@@ -89,7 +89,7 @@ static void reads_both_orders_of_bytes_and_of_axes(void **state) {
   }
 }
 
-static void fortran_order_of_three_axes_is_turned(void **state) {
+static void fortran_order_of_three_axes_is_transposed(void **state) {
   (void)state;
   uint8_t payload[24]; /* element (a, b, c) of [2, 3, 4] lies at a + 2 b + 6 c */
   for (int at = 0; at < 24; at++) payload[at] = (uint8_t)at;
@@ -352,7 +352,7 @@ static void no_memory_is_an_error(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(reads_both_orders_of_bytes_and_of_axes),
-      cmocka_unit_test(fortran_order_of_three_axes_is_turned),
+      cmocka_unit_test(fortran_order_of_three_axes_is_transposed),
       cmocka_unit_test(headers_may_be_written_in_several_ways),
       cmocka_unit_test(scalars_and_empty_arrays_are_arrays),
       cmocka_unit_test(a_bool_is_zero_or_one),

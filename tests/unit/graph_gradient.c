@@ -122,12 +122,12 @@ static const gradient_case binary_cases[] = {
      "input a 2x3 f64\ninput b 2x3 f64\nc_which = Less(a, b)\n"
      "y = Where(c_which, a, b)\noutput y\n"},
     {"Gemm", "input a 2x3 f64\ninput b 3x4 f64\ninput d 4 f64\ny = Gemm(a, b, d)\noutput y\n"},
-    {"Gemm, A turned",
+    {"Gemm, A transposed",
      "input a 3x2 f64\ninput b 3x4 f64\ny = Gemm(a, b) transA=1 alpha=0.5\noutput y\n"},
-    {"Gemm, B turned",
+    {"Gemm, B transposed",
      "input a 2x3 f64\ninput b 4x3 f64\ninput d 2x1 f64\n"
      "y = Gemm(a, b, d) transB=1 beta=0.25\noutput y\n"},
-    {"Gemm, both turned",
+    {"Gemm, both transposed",
      "input a 3x2 f64\ninput b 4x3 f64\ninput d 1x4 f64\n"
      "y = Gemm(a, b, d) transA=1 transB=1 alpha=2.0 beta=3.0\noutput y\n"},
 };
@@ -156,15 +156,16 @@ static const gradient_case window_cases[] = {
      "y = Conv(x, w, b)\noutput y\n"},
     {"Conv, only the weight",
      "input c_x 2x2x3x3 f64\ninput w 3x2x2x2 f64\ny = Conv(c_x, w)\noutput y\n"},
-#define TURNED(about, x, w, rest) \
+#define TRANSPOSED(about, x, w, rest) \
   { about, "input x " x " f64\ninput w " w " f64\ny = ConvTranspose(x, w) " rest "\noutput y\n" }
-    TURNED("ConvTranspose", "2x3x3x2", "3x2x2x3", ""),
-    TURNED("ConvTranspose, strided and padded", "1x2x3x4", "2x3x3x3", "strides=2,2 pads=1,1,1,1"),
-    TURNED("ConvTranspose, output padding", "1x2x3x3", "2x2x3x3",
-           "strides=2,3 pads=1,0,1,2 output_padding=1,2"),
-    TURNED("ConvTranspose, dilated, in groups", "1x4x3x3", "4x2x2x2", "group=2 dilations=2,3"),
-    TURNED("ConvTranspose, output shape", "1x2x3x3", "2x2x3x3", "strides=2,2 output_shape=6,5"),
-#undef TURNED
+    TRANSPOSED("ConvTranspose", "2x3x3x2", "3x2x2x3", ""),
+    TRANSPOSED("ConvTranspose, strided and padded", "1x2x3x4", "2x3x3x3",
+               "strides=2,2 pads=1,1,1,1"),
+    TRANSPOSED("ConvTranspose, output padding", "1x2x3x3", "2x2x3x3",
+               "strides=2,3 pads=1,0,1,2 output_padding=1,2"),
+    TRANSPOSED("ConvTranspose, dilated, in groups", "1x4x3x3", "4x2x2x2", "group=2 dilations=2,3"),
+    TRANSPOSED("ConvTranspose, output shape", "1x2x3x3", "2x2x3x3", "strides=2,2 output_shape=6,5"),
+#undef TRANSPOSED
     {"ConvTranspose with a bias",
      "input x 1x2x3x3 f64\ninput w 2x3x2x2 f64\ninput b 3 f64\n"
      "y = ConvTranspose(x, w, b)\noutput y\n"},

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * kernel/quantise and kernel/turn: every variant that this processor has against the definition,
- * for every stored type, from any address; ties, zeros, denormal and largest elements. */
+ * kernel/quantise and kernel/transpose: every variant that this processor has against the
+ * definition, for every stored type, from any address; ties, zeros, denormal and largest elements.
+ */
 #include "kernel/search/quantise.h"
-#include "kernel/search/turn.h"
+#include "kernel/search/transpose.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -116,7 +117,7 @@ static void says_what_float32_can_hold(void **state) {
   assert_false(laci_quantise_fits(LAC_DTYPE_I8, 1));
 }
 
-static void expect_turned(laci_number number, int n_rows, int n_columns, size_t row) {
+static void expect_transposed(laci_number number, int n_rows, int n_columns, size_t row) {
   const size_t size = laci_number_size(number), all = (size_t)n_rows * (size_t)n_columns;
   const size_t height = row + (size_t)n_rows + 3; /* of the columns, which stand one element off */
   uint8_t *from = malloc(all * size + 1), *out = malloc((1 + height * (size_t)n_columns) * size);
@@ -127,7 +128,7 @@ static void expect_turned(laci_number number, int n_rows, int n_columns, size_t 
   for (size_t i = 0; i < all * size; i++) from[i] = (uint8_t)laci_rng(all, 3, i);
   memset(out, GUARD, (1 + height * (size_t)n_columns) * size);
   for (int c = 0; c < n_columns; c++) to[c] = out + (1 + (size_t)c * height) * size;
-  laci_turn(number, from, n_rows, n_columns, to, row);
+  laci_transpose(number, from, n_rows, n_columns, to, row);
   for (int c = 0; c < n_columns; c++) {
     for (size_t r = 0; r < height; r++) {
       bool is_written = r >= row && r < row + (size_t)n_rows;
@@ -141,13 +142,13 @@ static void expect_turned(laci_number number, int n_rows, int n_columns, size_t 
   free(from);
 }
 
-static void blocks_are_turned_and_nothing_else_is_written(void **state) {
+static void blocks_are_transposed_and_nothing_else_is_written(void **state) {
   (void)state;
   static const int sizes[] = {0, 1, 7, 8, 15, 16, 17, 33, 64};
   enum { N = sizeof sizes / sizeof *sizes };
   for (int i = 0; i < N * N; i++) {
     for (int number = LACI_U8; number <= LACI_I16; number++) {
-      expect_turned((laci_number)number, sizes[i / N], sizes[i % N], (size_t)i % 5);
+      expect_transposed((laci_number)number, sizes[i / N], sizes[i % N], (size_t)i % 5);
     }
   }
 }
@@ -157,7 +158,7 @@ int main(void) {
       cmocka_unit_test(all_sixteen_bit_patterns_are_quantised),
       cmocka_unit_test(floats_of_any_number_are_quantised),
       cmocka_unit_test(says_what_float32_can_hold),
-      cmocka_unit_test(blocks_are_turned_and_nothing_else_is_written),
+      cmocka_unit_test(blocks_are_transposed_and_nothing_else_is_written),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -82,7 +82,7 @@ static const op_case orders[] = {
     {"the lower one, strictly",
      "stored x 2x3 = 1 2 3 4 5 6\nstored k \"\" i64 = -1\ny = Trilu(x, k) upper=0\noutput y",
      "y f32 2x3 = 0 0 0 4 0 0", ".. s -> .."},
-    {"sequences turned round",
+    {"sequences reversed",
      "stored x 3x2 = 1 2 3 4 5 6\nstored n 2 i64 = 3 2\ny = ReverseSequence(x, n)\noutput y",
      "y f32 3x2 = 5 4 3 2 1 6", ".. . -> .."},
     {"sequences in rows",

@@ -17,8 +17,8 @@ static const char network[] =
     "stored w2 6x8x1x1\nstored b2 6\nd = Conv(c, w2, b2) name=\"c2\"\n"
     "e = Concat(d, d) axis=1\nstored w3 4x12x1x1\ny = Conv(e, w3) name=\"c3\"\noutput y\n";
 
-/* Every class turned by one place. */
-static laci_plan *turned_plan(const analysed *n) {
+/* Every class rotated by one place. */
+static laci_plan *rotated_plan(const analysed *n) {
   laci_plan *plan;
   lac_error err = {0};
   if (laci_plan_create(n->a, &plan, &err)) fail_msg("%s", err.text);
@@ -56,7 +56,7 @@ static void what_is_written_comes_back(void **state) {
   (void)state;
   analysed n = analyse(network);
   assert_true(count_free_groups(&n) > 1);
-  laci_plan *plan = turned_plan(&n), *again;
+  laci_plan *plan = rotated_plan(&n), *again;
   lac_error err = {0};
   char *text = text_of(plan);
   if (read_into_new_plan(&n, text, false, &again, &err)) fail_msg("%s", err.text);
@@ -76,7 +76,7 @@ static void what_is_written_comes_back(void **state) {
 static void a_seed_of_all_bits_is_written_whole(void **state) {
   (void)state;
   analysed n = analyse(network);
-  laci_plan *plan = turned_plan(&n), *again;
+  laci_plan *plan = rotated_plan(&n), *again;
   char *text;
   lac_error err = {0};
   if (laci_permutation_text(plan, two_of_four, UINT64_MAX, &text, &err)) fail_msg("%s", err.text);
@@ -111,7 +111,7 @@ static bool take_away(json_t *value, long *at, char *what, size_t room) {
 static void a_file_that_lost_any_part_is_refused(void **state) {
   (void)state;
   analysed n = analyse(network);
-  laci_plan *plan = turned_plan(&n), *again;
+  laci_plan *plan = rotated_plan(&n), *again;
   char *text = text_of(plan), what[64];
   json_t *whole = json_loads(text, 0, NULL);
   long lost = 0;
@@ -145,7 +145,7 @@ static void end_failing(void) { json_set_alloc_funcs(malloc, free); }
 static void an_allocation_that_fails_costs_the_whole_text(void **state) {
   (void)state;
   analysed n = analyse(network);
-  laci_plan *plan = turned_plan(&n);
+  laci_plan *plan = rotated_plan(&n);
   char *wanted = text_of(plan);
   long at = 1, failed = 0;
   begin_failing();
@@ -171,7 +171,7 @@ static void an_allocation_that_fails_costs_the_whole_text(void **state) {
 static void an_allocation_that_fails_changes_no_order(void **state) {
   (void)state;
   analysed n = analyse(network);
-  laci_plan *plan = turned_plan(&n);
+  laci_plan *plan = rotated_plan(&n);
   char *text = text_of(plan);
   long at = 1, failed = 0;
   begin_failing();

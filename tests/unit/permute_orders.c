@@ -101,7 +101,7 @@ static const order_case cases[] = {
      3,
      {{.n_axes = 1, .axes = {3}}, {.n_axes = 1, .axes = {0}}, {.n_axes = 1, .axes = {1}}}},
     {"heads x size", 3, {4, 3, 5}, 1, {{.n_axes = 2, .axes = {0, 1}}}},
-    {"axes taken together, apart and turned round",
+    {"axes taken together, apart and reversed",
      4,
      {4, 3, 5, 2},
      2,

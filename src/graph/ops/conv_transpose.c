@@ -129,13 +129,13 @@ static lac_status eval(laci_eval *eval) {
   if (!st) st = make_plan(eval->node, x, w, &p, eval->err);
   if (!st) st = laci_patches_init(&patches, eval, &p.window);
   if (st) return st;
-  double *turned = laci_conv_turned_weight(eval->in[1], n_groups);
-  if (!turned) return laci_fail_memory(eval->err, eval->node->name);
+  double *transposed = laci_conv_transposed_weight(eval->in[1], n_groups);
+  if (!transposed) return laci_fail_memory(eval->err, eval->node->name);
   patches.transposed = true;
   patches.channels = w->dims[0] / n_groups;
   laci_conv_start(eval);
-  st = laci_conv_multiply(eval, &patches, turned, n_groups);
-  laci_free(turned);
+  st = laci_conv_multiply(eval, &patches, transposed, n_groups);
+  laci_free(transposed);
   return st;
 }
 

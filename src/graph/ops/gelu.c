@@ -23,8 +23,8 @@ static lac_status eval(laci_eval *eval) {
 static double slope(const laci_node *node, double x) {
   if (strcmp(laci_node_text(node, "approximate", "none"), "tanh") == 0) {
     double inner = M_SQRT2 / sqrt(M_PI) * (x + 0.044715 * x * x * x), t = tanh(inner);
-    double turn = M_SQRT2 / sqrt(M_PI) * (1 + 3 * 0.044715 * x * x);
-    return (1 + t) / 2 + x / 2 * (1 - t * t) * turn;
+    double slope = M_SQRT2 / sqrt(M_PI) * (1 + 3 * 0.044715 * x * x);
+    return (1 + t) / 2 + x / 2 * (1 - t * t) * slope;
   }
   return (1 + erf(x * M_SQRT1_2)) / 2 + x * exp(-x * x / 2) * M_SQRT1_2 / sqrt(M_PI);
 }

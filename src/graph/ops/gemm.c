@@ -175,8 +175,8 @@ static int product(laci_gradient_builder *b, const int inputs[2], bool trans_x, 
       NULL);
 }
 
-/** With Y' = dY of alpha * A' * B':  dA' = alpha * dY * B'^T,  dB' = alpha * A'^T * dY, each turned
- *  where A or B is. */
+/** With Y' = dY of alpha * A' * B':  dA' = alpha * dY * B'^T,  dB' = alpha * A'^T * dY, each
+ * transposed where A or B is. */
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   roles r = roles_of(node);
   bool trans_a = r.a_row == 1, trans_b = r.b_deep == 1;

@@ -176,7 +176,7 @@ static int weights(const laci_graph *graph, const laci_node *node, laci_weight_a
   return n;
 }
 
-static int turned(laci_gradient_builder *b, int x) {
+static int transposed(laci_gradient_builder *b, int x) {
   laci_shape shape = laci_gradient_shape(b, x);
   int64_t order[LACI_MAX_RANK];
   for (int axis = 0; axis < shape.rank; axis++) order[axis] = axis;
@@ -218,14 +218,14 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   int left = laci_gradient_reshape(b, node->inputs[0], &m.a);
   int right = laci_gradient_reshape(b, node->inputs[1], &m.b);
   if (laci_gradient_wanted(b, node, 0)) {
-    int da = laci_gradient_binary(b, "MatMul", dy, turned(b, right));
+    int da = laci_gradient_binary(b, "MatMul", dy, transposed(b, right));
     da = laci_gradient_unbroadcast(b, da, &m.a);
     laci_gradient_give(b, node, 0, laci_gradient_reshape(b, da, &a_shape));
   }
   if (laci_gradient_wanted(b, node, 1)) {
     bool one = m.b.rank == 2 && m.a.rank >= 2;
-    int db =
-        one ? of_one_matrix(b, left, dy) : laci_gradient_binary(b, "MatMul", turned(b, left), dy);
+    int db = one ? of_one_matrix(b, left, dy)
+                 : laci_gradient_binary(b, "MatMul", transposed(b, left), dy);
     db = laci_gradient_unbroadcast(b, db, &m.b);
     laci_gradient_give(b, node, 1, laci_gradient_reshape(b, db, &b_shape));
   }

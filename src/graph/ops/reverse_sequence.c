@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * ReverseSequence: along the time axis the first lengths[b] places of batch entry b are turned
+ * ReverseSequence: along the time axis the first lengths[b] places of batch entry b are reversed
  * round. Order matters along both of those axes; the others pass through. */
 #include "graph/ops/shared/op_in.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * maxsum.h by AVX-512 with VNNI: a maximum, then one dot product with ones that adds four bytes (or
  * two words) into each 32-bit lane. A 4 x 4 tile keeps sixteen sums in registers, so that every
- * load serves four of them; at its end they are turned and added into one register, four lanes a
- * row of the table. Tiles at the edge repeat their last column and drop what that gives. */
+ * load serves four of them; at its end they are transposed and added into one register, four lanes
+ * a row of the table. Tiles at the edge repeat their last column and drop what that gives. */
 #include "kernel/search/maxsum.h"
 
 #include <immintrin.h>
@@ -31,7 +31,7 @@ INLINE int lower(int a, int b) { return a < b ? a : b; }
 typedef __m512i step(__m512i sum, __m512i a, __m512i b);
 
 /* Each 128 bits of the result: partial sums of a, b, c, d. */
-INLINE __m512i turn(const __m512i v[TILE]) {
+INLINE __m512i transpose(const __m512i v[TILE]) {
   __m512i ab = _mm512_add_epi32(_mm512_unpacklo_epi32(v[0], v[1]),
                                 _mm512_unpackhi_epi32(v[0], v[1])),
           cd = _mm512_add_epi32(_mm512_unpacklo_epi32(v[2], v[3]),
@@ -59,7 +59,8 @@ INLINE __m512i tile(const char *const t[TILE], const char *const x[TILE], size_t
       for (int i = 0; i < TILE; i++) sum[i][j] = add(sum[i][j], a[i], b);
     }
   }
-  return fold(fold(turn(sum[0]), turn(sum[1])), fold(turn(sum[2]), turn(sum[3])));
+  return fold(fold(transpose(sum[0]), transpose(sum[1])),
+              fold(transpose(sum[2]), transpose(sum[3])));
 }
 
 INLINE void write_row(int32_t *out, __m128i sums, __mmask8 columns, bool adds) {

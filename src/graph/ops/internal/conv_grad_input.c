@@ -40,12 +40,12 @@ static lac_status eval(laci_eval *eval) {
   if (!st) st = laci_window_read(eval->node, w->shape.rank - 2, &w->shape, &window, eval->err);
   if (!st) st = laci_patches_init(&patches, eval, &window);
   if (st || eval->out[0]->count == 0 || w->count == 0) return st;
-  double *turned = laci_conv_turned_weight(w, n_groups);
-  if (!turned) return laci_fail_memory(eval->err, eval->node->name);
+  double *transposed = laci_conv_transposed_weight(w, n_groups);
+  if (!transposed) return laci_fail_memory(eval->err, eval->node->name);
   patches.transposed = true;
   patches.channels = w->shape.dims[0] / n_groups;
-  st = laci_conv_multiply(eval, &patches, turned, n_groups);
-  laci_free(turned);
+  st = laci_conv_multiply(eval, &patches, transposed, n_groups);
+  laci_free(transposed);
   return st;
 }
 

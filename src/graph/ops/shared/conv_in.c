@@ -175,16 +175,16 @@ lac_status laci_conv_multiply(const laci_eval *eval, const laci_patches *patches
   return st;
 }
 
-double *laci_conv_turned_weight(const laci_buf *w, int64_t n_groups) {
+double *laci_conv_transposed_weight(const laci_buf *w, int64_t n_groups) {
   int64_t channels = w->shape.dims[0] / n_groups, rows = w->shape.dims[1];
   int64_t kernel = laci_shape_count_range(&w->shape, 2, w->shape.rank);
-  double *turned = laci_alloc((size_t)w->count, sizeof *turned), *to = turned;
-  for (int64_t at = 0; turned && at < n_groups * rows * channels; at++) {
+  double *transposed = laci_alloc((size_t)w->count, sizeof *transposed), *to = transposed;
+  for (int64_t at = 0; transposed && at < n_groups * rows * channels; at++) {
     int64_t channel = at % channels, row = at / channels % rows, group = at / channels / rows;
     const double *from = w->f + ((group * channels + channel) * rows + row) * kernel;
     for (int64_t t = 0; t < kernel; t++) *to++ = from[t];
   }
-  return turned;
+  return transposed;
 }
 
 lac_status laci_conv_groups(const laci_node *node, int64_t *n_groups, lac_error *err) {

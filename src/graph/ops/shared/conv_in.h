@@ -51,7 +51,7 @@ LAC_MUST_CHECK lac_status laci_conv_multiply(const laci_eval *eval, const laci_p
 
 /** A weight [C, K/g, kernel] as [g][K/g][C/g][kernel], which the transposed convolution's GEMM
  * reads. NULL: no memory; laci_free it. */
-double *laci_conv_turned_weight(const laci_buf *w, int64_t n_groups);
+double *laci_conv_transposed_weight(const laci_buf *w, int64_t n_groups);
 
 /** The attribute group, checked to be positive. */
 LAC_MUST_CHECK lac_status laci_conv_groups(const laci_node *node, int64_t *n_groups,

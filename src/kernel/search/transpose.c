@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Turning a square of n x n elements, n a power of two: rows k and k + n/2 are interleaved and
+ * Transposing a square of n x n elements, n a power of two: rows k and k + n/2 are interleaved and
  * become rows 2k and 2k + 1. Each round moves one bit of an element's column number to its row
  * number, so after log2(n) rounds the two have changed places:
  *
@@ -8,7 +8,7 @@
  *
  * Vectors are the compiler's own, 16 bytes each: they become the unpack instructions of SSE2 and
  * the zip instructions of ARM. */
-#include "kernel/search/turn.h"
+#include "kernel/search/transpose.h"
 
 #include <string.h>
 
@@ -37,21 +37,21 @@ INLINE words_8 high_words(words_8 a, words_8 b) {
 /* One square of N rows and columns, LOG_N rounds; rows stand `stride` elements apart. */
 #define DEFINE_SQUARE(NAME, TYPE, VECTOR, LOW, HIGH, N, LOG_N)                      \
   static void NAME(const TYPE *from, size_t stride, void *const *to, size_t row) {  \
-    VECTOR v[N], turned[N];                                                         \
+    VECTOR v[N], transposed[N];                                                     \
     for (size_t r = 0; r < (N); r++) memcpy(&v[r], from + r * stride, sizeof v[r]); \
     for (int round = 0; round < (LOG_N); round++) {                                 \
       for (int k = 0; k < (N) / 2; k++) {                                           \
-        turned[2 * k] = LOW(v[k], v[k + (N) / 2]);                                  \
-        turned[2 * k + 1] = HIGH(v[k], v[k + (N) / 2]);                             \
+        transposed[2 * k] = LOW(v[k], v[k + (N) / 2]);                              \
+        transposed[2 * k + 1] = HIGH(v[k], v[k + (N) / 2]);                         \
       }                                                                             \
-      memcpy(v, turned, sizeof v);                                                  \
+      memcpy(v, transposed, sizeof v);                                              \
     }                                                                               \
     for (int c = 0; c < (N); c++) memcpy((TYPE *)to[c] + row, &v[c], sizeof v[c]);  \
   }
 
 /* Column by column, so that what is written of one stays together; what is left at the edges goes
  * element by element. */
-#define DEFINE_TURN(NAME, SQUARE, TYPE, N)                                                     \
+#define DEFINE_TRANSPOSE(NAME, SQUARE, TYPE, N)                                                \
   static void NAME(const TYPE *from, int n_rows, int n_columns, void *const *to, size_t row) { \
     const size_t stride = (size_t)n_columns;                                                   \
     const int whole_rows = n_rows - n_rows % (N), whole_columns = n_columns - n_columns % (N); \
@@ -70,11 +70,11 @@ INLINE words_8 high_words(words_8 a, words_8 b) {
 
 DEFINE_SQUARE(square_u8, uint8_t, bytes_16, low_bytes, high_bytes, 16, 4)
 DEFINE_SQUARE(square_i16, int16_t, words_8, low_words, high_words, 8, 3)
-DEFINE_TURN(turn_u8, square_u8, uint8_t, 16)
-DEFINE_TURN(turn_i16, square_i16, int16_t, 8)
+DEFINE_TRANSPOSE(transpose_u8, square_u8, uint8_t, 16)
+DEFINE_TRANSPOSE(transpose_i16, square_i16, int16_t, 8)
 
-void laci_turn(laci_number number, const void *from, int n_rows, int n_columns, void *const *to,
-               size_t row) {
-  if (number == LACI_U8) turn_u8(from, n_rows, n_columns, to, row);
-  else turn_i16(from, n_rows, n_columns, to, row);
+void laci_transpose(laci_number number, const void *from, int n_rows, int n_columns,
+                    void *const *to, size_t row) {
+  if (number == LACI_U8) transpose_u8(from, n_rows, n_columns, to, row);
+  else transpose_i16(from, n_rows, n_columns, to, row);
 }
