@@ -46,7 +46,7 @@ typedef struct matrix {
   matrix_form form;
   float *values[MATRIX_MOST_CONSUMERS];
   int32_t *column; /* [channels] 0, 1, 2 ... */
-  laci_sheet sheets[MATRIX_MOST_CONSUMERS];
+  laci_slice slices[MATRIX_MOST_CONSUMERS];
   laci_problem problem;
 } matrix;
 
@@ -143,11 +143,11 @@ static inline void matrix_init_empty(matrix *m, const matrix_form *form) {
     weight.outer = outer;
     weight.inner = inner;
     weight.columns = weight.run = form->channels;
-    m->sheets[i] = (laci_sheet){.weight = weight, .outer_end = outer, .column = m->column};
+    m->slices[i] = (laci_slice){.weight = weight, .outer_end = outer, .column = m->column};
   }
-  m->problem = (laci_problem){.name = m->form.name, .pattern = form->pattern, .sheets = m->sheets};
+  m->problem = (laci_problem){.name = m->form.name, .pattern = form->pattern, .slices = m->slices};
   m->problem.n_channels = form->channels;
-  m->problem.n_sheets = form->n_consumers;
+  m->problem.n_slices = form->n_consumers;
 }
 
 static inline void matrix_init(matrix *m, const matrix_form *form) {

@@ -23,7 +23,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 
-enum { LOOK_MS = 50, PIECE_BYTES = 1 << 16, COMPLAINT_BYTES = 2048 };
+enum { LOOK_MS = 50, CHUNK_BYTES = 1 << 16, COMPLAINT_BYTES = 2048 };
 
 /* Our ends and the program's of the three ways; -1: closed. */
 typedef enum way { WAY_INPUT, WAY_OUTPUT, WAY_SAID, N_WAYS } way;
@@ -134,14 +134,14 @@ static void send_input(child *c) {
 
 static lac_status take_output(child *c, lac_error *err) {
   laci_child_result *r = c->result;
-  if (c->room - r->output_bytes < PIECE_BYTES) {
-    size_t room = 2 * c->room + PIECE_BYTES;
+  if (c->room - r->output_bytes < CHUNK_BYTES) {
+    size_t room = 2 * c->room + CHUNK_BYTES;
     char *grown = laci_resize(r->output, r->output_bytes, room, 1);
     if (!grown) return laci_fail_memory(err, "a program's answer");
     r->output = grown;
     c->room = room;
   }
-  ssize_t n = read(c->ours[WAY_OUTPUT], r->output + r->output_bytes, PIECE_BYTES - 1);
+  ssize_t n = read(c->ours[WAY_OUTPUT], r->output + r->output_bytes, CHUNK_BYTES - 1);
   if (n > 0) r->output_bytes += (size_t)n;
   r->output[r->output_bytes] = '\0';
   if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) close_way(&c->ours[WAY_OUTPUT]);
@@ -150,15 +150,15 @@ static lac_status take_output(child *c, lac_error *err) {
 
 /* Keeps the end of what comes. */
 static void take_complaint(child *c) {
-  char piece[COMPLAINT_BYTES / 2];
-  ssize_t n = read(c->ours[WAY_SAID], piece, sizeof piece);
+  char chunk[COMPLAINT_BYTES / 2];
+  ssize_t n = read(c->ours[WAY_SAID], chunk, sizeof chunk);
   if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) close_way(&c->ours[WAY_SAID]);
   if (n <= 0) return;
   size_t over = c->n_complaint + (size_t)n;
   over = over > sizeof c->complaint ? over - sizeof c->complaint : 0;
   memmove(c->complaint, c->complaint + over, c->n_complaint - over);
   c->n_complaint -= over;
-  memcpy(c->complaint + c->n_complaint, piece, (size_t)n);
+  memcpy(c->complaint + c->n_complaint, chunk, (size_t)n);
   c->n_complaint += (size_t)n;
 }
 

@@ -20,10 +20,10 @@
 enum { MAX_DEPTH = 64, MAX_THREADS = 256, MAX_BATCH = 1 << 24 };
 
 /** What a thread needs to decode; the caller of take has one, too. */
-typedef struct desk {
+typedef struct worker_scratch {
   laci_preparer *preparer;
   laci_image images[2];
-} desk;
+} worker_scratch;
 
 typedef struct slot {
   float *pixels;
@@ -36,7 +36,7 @@ typedef struct slot {
 
 typedef struct worker {
   laci_loader *loader;
-  desk desk;
+  worker_scratch scratch;
   pthread_t thread;
 } worker;
 
@@ -47,7 +47,7 @@ struct laci_loader {
   int64_t steps_per_epoch;      /* in training */
   size_t sample;                /* floats */
   lac_context *job;             /* of the thread that created it: its workers log as it does */
-  desk desk;                    /* of take */
+  worker_scratch scratch;       /* of take */
   pthread_mutex_t lock;
   pthread_cond_t wanted; /* a slot was put, or the end */
   pthread_cond_t filled; /* a slot's last image was signed off */
@@ -79,7 +79,8 @@ static int64_t image_at(const laci_loader *loader, int64_t place) {
                       laci_dataset_count(loader->set), place % an_epoch);
 }
 
-static lac_status load_image(laci_loader *loader, desk *b, slot *s, int at, lac_error *err) {
+static lac_status load_image(laci_loader *loader, worker_scratch *b, slot *s, int at,
+                             lac_error *err) {
   int64_t place = s->first + at;
   float *out = s->pixels + (size_t)at * loader->sample;
   int64_t image = image_at(loader, place);
@@ -96,7 +97,7 @@ static lac_status load_image(laci_loader *loader, desk *b, slot *s, int at, lac_
 
 /** Takes the next image of the slot, decodes it and signs it off. The lock is held on entry and on
  * return, and free in between. */
-static void work_on(laci_loader *loader, desk *b, slot *s) {
+static void work_on(laci_loader *loader, worker_scratch *b, slot *s) {
   int at = s->n_given++;
   bool useless = at > s->failed_at; /* nobody will look at it */
   pthread_mutex_unlock(&loader->lock);
@@ -126,7 +127,7 @@ static void *work(void *context) {
   pthread_mutex_lock(&loader->lock);
   while (!loader->closing) {
     slot *s = slot_to_fill(loader);
-    if (s) work_on(loader, &w->desk, s);
+    if (s) work_on(loader, &w->scratch, s);
     else pthread_cond_wait(&loader->wanted, &loader->lock);
   }
   pthread_mutex_unlock(&loader->lock);
@@ -202,9 +203,9 @@ static void start_workers(laci_loader *loader, int n) {
   for (; loader->n_workers < n; loader->n_workers++) {
     worker *w = &loader->workers[loader->n_workers];
     w->loader = loader;
-    if (laci_preparer_create(&loader->options.recipe, &w->desk.preparer, NULL)) break;
+    if (laci_preparer_create(&loader->options.recipe, &w->scratch.preparer, NULL)) break;
     if (pthread_create(&w->thread, NULL, work, w)) {
-      laci_preparer_destroy(w->desk.preparer);
+      laci_preparer_destroy(w->scratch.preparer);
       break;
     }
   }
@@ -234,7 +235,7 @@ lac_status laci_loader_create(const laci_dataset *set, const laci_loader_options
       !options->training && !options->order && (options->limit <= 0 || options->limit > count);
   if (whole) made->options.limit = count;
   made->sample = laci_recipe_sample(&options->recipe);
-  st = laci_preparer_create(&options->recipe, &made->desk.preparer, err);
+  st = laci_preparer_create(&options->recipe, &made->scratch.preparer, err);
   if (st) {
     laci_free(made);
     return st;
@@ -256,11 +257,11 @@ void laci_loader_destroy(laci_loader *loader) {
   for (int k = 0; k < loader->n_workers; k++) {
     worker *w = &loader->workers[k];
     pthread_join(w->thread, NULL);
-    laci_preparer_destroy(w->desk.preparer);
-    for (int i = 0; i < 2; i++) laci_image_clear(&w->desk.images[i]);
+    laci_preparer_destroy(w->scratch.preparer);
+    for (int i = 0; i < 2; i++) laci_image_clear(&w->scratch.images[i]);
   }
-  laci_preparer_destroy(loader->desk.preparer);
-  for (int i = 0; i < 2; i++) laci_image_clear(&loader->desk.images[i]);
+  laci_preparer_destroy(loader->scratch.preparer);
+  for (int i = 0; i < 2; i++) laci_image_clear(&loader->scratch.images[i]);
   pthread_cond_destroy(&loader->filled);
   pthread_cond_destroy(&loader->wanted);
   pthread_mutex_destroy(&loader->lock);
@@ -299,7 +300,7 @@ lac_status laci_loader_take(laci_loader *loader, laci_batch *batch, lac_error *e
   pthread_mutex_lock(&loader->lock);
   slot *s = slot_of(loader, loader->n_taken);
   while (s->n_done < s->n) {
-    if (s->n_given < s->n) work_on(loader, &loader->desk, s);
+    if (s->n_given < s->n) work_on(loader, &loader->scratch, s);
     else pthread_cond_wait(&loader->filled, &loader->lock);
   }
   loader->n_taken++;

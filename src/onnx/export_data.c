@@ -3,7 +3,7 @@
  *
  * Tensors may share bytes of a data file (tied weights). A changed tensor keeps its place only if
  * whatever else lies there has the same new content; else it moves to the end of the file. Files
- * are streamed a piece at a time, so that their size does not matter. */
+ * are streamed a chunk at a time, so that their size does not matter. */
 #include "onnx/export_in.h"
 
 #include "base/error.h"
@@ -17,7 +17,7 @@
 
 enum {
   MOVED_ALIGNMENT = 4096, /* so that readers can map a moved tensor by itself */
-  PIECE_BYTES = 1 << 20,
+  CHUNK_BYTES = 1 << 20,
 };
 
 /* ---- Names ---- */
@@ -123,15 +123,15 @@ static lac_status append_old(laci_writer *writer, laci_reader *old, uint64_t fro
                              lac_error *err) {
   lac_status st = LAC_OK;
   if (from == to) return LAC_OK;
-  uint8_t *piece = laci_alloc(PIECE_BYTES, 1);
-  if (!piece) return laci_fail_memory(err, "old data");
+  uint8_t *chunk = laci_alloc(CHUNK_BYTES, 1);
+  if (!chunk) return laci_fail_memory(err, "old data");
   while (from < to && !st) {
-    size_t n = to - from < PIECE_BYTES ? (size_t)(to - from) : PIECE_BYTES;
-    st = laci_reader_fetch(old, (size_t)from, n, piece, err);
-    if (!st) st = laci_writer_append(writer, piece, n, err);
+    size_t n = to - from < CHUNK_BYTES ? (size_t)(to - from) : CHUNK_BYTES;
+    st = laci_reader_fetch(old, (size_t)from, n, chunk, err);
+    if (!st) st = laci_writer_append(writer, chunk, n, err);
     from += n;
   }
-  laci_free(piece);
+  laci_free(chunk);
   return st;
 }
 

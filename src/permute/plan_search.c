@@ -188,28 +188,28 @@ static bool held_columns(builder *b, const laci_consumer *one, const int32_t **h
 static bool make_problem(builder *b, int g, laci_problem *problem) {
   const laci_analysis *a = b->plan->analysis;
   const laci_group *group = &a->groups[g];
-  laci_sheet *sheets = laci_arena_alloc(&b->arena, (size_t)group->n_consumers, sizeof *sheets);
-  const laci_consumer *before = NULL; /* of the last sheet */
-  if (!sheets) return false;
+  laci_slice *slices = laci_arena_alloc(&b->arena, (size_t)group->n_consumers, sizeof *slices);
+  const laci_consumer *before = NULL; /* of the last slice */
+  if (!slices) return false;
   *problem =
-      (laci_problem){.n_channels = group->n_channels, .pattern = b->pattern, .sheets = sheets};
+      (laci_problem){.n_channels = group->n_channels, .pattern = b->pattern, .slices = slices};
   problem->name = a->graph->nodes[a->layers[group->layers[0]].node].name;
   for (int k = 0; k < group->n_consumers; k++) {
     const laci_consumer *one = &group->consumers[k];
     const laci_layer *layer = &a->layers[one->layer];
     if (is_long_run(b, g, k) || seen_before(b, group, k)) continue;
-    laci_sheet *sheet = &sheets[problem->n_sheets++];
-    *sheet =
-        (laci_sheet){.weight = layer->view, .outer_end = layer->view.outer, .column = one->column};
+    laci_slice *slice = &slices[problem->n_slices++];
+    *slice =
+        (laci_slice){.weight = layer->view, .outer_end = layer->view.outer, .column = one->column};
     if (one->conv_group >= 0) {
       int64_t rows = layer->view.outer / layer->groups;
-      sheet->outer_begin = one->conv_group * rows;
-      sheet->outer_end = sheet->outer_begin + rows;
+      slice->outer_begin = one->conv_group * rows;
+      slice->outer_end = slice->outer_begin + rows;
     }
-    bool known = problem->n_sheets > 1 && same_rows(one, before);
+    bool known = problem->n_slices > 1 && same_rows(one, before);
     before = one;
-    if (known) sheet->held = sheet[-1].held;
-    else if (!held_columns(b, one, &sheet->held)) return false;
+    if (known) slice->held = slice[-1].held;
+    else if (!held_columns(b, one, &slice->held)) return false;
   }
   return true;
 }

@@ -2,8 +2,8 @@
  * The permutation search: the order of one class' channels that keeps the most weight magnitude
  * under N:M.
  *
- * A problem is a class of n channels and its *sheets*: a sheet is one weight in whose C axis the
- * class lies (one convolution group of it, one copy label). Sheets that cut the places into the
+ * A problem is a class of n channels and its *slices*: a slice is one weight in whose C axis the
+ * class lies (one convolution group of it, one copy label). Slices that cut the places into the
  * same blocks simply stack their rows. */
 #ifndef LACI_PERMUTE_SEARCH_H
 #define LACI_PERMUTE_SEARCH_H
@@ -13,20 +13,20 @@
 #include "cpu/pool.h"
 #include "sparse/weight_view.h"
 
-typedef struct laci_sheet {
+typedef struct laci_slice {
   laci_weight_view weight;
-  int64_t outer_begin, outer_end; /* rows of this sheet: o in [outer_begin, outer_end), all i */
+  int64_t outer_begin, outer_end; /* rows of this slice: o in [outer_begin, outer_end), all i */
   const int32_t *column; /* [n_channels]: place j of the class is this column of the weight */
   const int32_t *held;   /* [columns] or NULL (identity): the old column that now stands at a column
                             outside the class; blocks that mix classes hold it still */
-} laci_sheet;
+} laci_slice;
 
 typedef struct laci_problem {
   const char *name; /* for the log */
   int n_channels;
   laci_pattern pattern;
-  int n_sheets;
-  const laci_sheet *sheets;
+  int n_slices;
+  const laci_slice *slices;
 } laci_problem;
 
 typedef enum laci_effort { LACI_EFFORT_FAST, LACI_EFFORT_NORMAL, LACI_EFFORT_BEST } laci_effort;

@@ -19,8 +19,8 @@ double laci_search_cost(const laci_problem *problem, laci_effort effort) {
   const double n = problem->n_channels;
   const double blocks = n / (problem->pattern.m > 0 ? problem->pattern.m : 1);
   double rows = 0;
-  for (int i = 0; i < problem->n_sheets; i++) {
-    const laci_sheet *s = &problem->sheets[i];
+  for (int i = 0; i < problem->n_slices; i++) {
+    const laci_slice *s = &problem->slices[i];
     rows += (double)(s->outer_end - s->outer_begin) * (double)s->weight.inner;
   }
   double reading = 10 * n * rows, step = 500 + blocks * blocks * (2 + 0.002 * rows);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * From sheets to cuts. First sheets of one weight and one range of rows are brought together (a
- * *field*), so that blocks see all copies of the class in it; then sheets with equal blocks are
+ * From slices to cuts. First slices of one weight and one range of rows are brought together (a
+ * *field*), so that blocks see all copies of the class in it; then slices with equal blocks are
  * stacked. Everything lives in the cuts' arena. */
 #include "permute/search_cut.h"
 
@@ -11,20 +11,20 @@
 #include "permute/search_rows.h"
 #include "sparse/score.h"
 
-/* Sheets on the same rows of the same weight. Arrays are by column of the weight. */
+/* Slices on the same rows of the same weight. Arrays are by column of the weight. */
 typedef struct field {
-  const laci_sheet *first; /* weight, rows and held columns */
+  const laci_slice *first; /* weight, rows and held columns */
   int n_copies;
-  const laci_sheet **copies;
+  const laci_slice **copies;
   int32_t *copy_at, *place_at; /* -1 where no place of the class stands */
   bool mixes_copies;           /* some block holds two copies */
 } field;
 
-/* Sheets that cut the places into the same blocks. */
+/* Slices that cut the places into the same blocks. */
 typedef struct stack {
   int32_t *block_of; /* [n_channels]: blocks numbered as they first appear */
   int n_blocks, n_members;
-  const laci_sheet **members; /* room for all sheets */
+  const laci_slice **members; /* room for all slices */
   const field **fields;       /* of the members */
 } stack;
 
@@ -59,7 +59,7 @@ static int columns_in_block(const laci_weight_view *w, int m, int64_t first) {
   return left < m ? (int)left : m;
 }
 
-static lac_status check_sheet(const builder *b, const laci_sheet *s) {
+static lac_status check_slice(const builder *b, const laci_slice *s) {
   lac_status st = laci_weight_check(&s->weight, b->problem->pattern, b->err);
   if (st) return st;
   if (s->outer_begin < 0 || s->outer_begin > s->outer_end || s->outer_end > s->weight.outer ||
@@ -83,16 +83,16 @@ static lac_status check_sheet(const builder *b, const laci_sheet *s) {
   return LAC_OK;
 }
 
-static bool on_same_rows(const laci_sheet *a, const laci_sheet *b) {
+static bool on_same_rows(const laci_slice *a, const laci_slice *b) {
   return a->weight.bytes == b->weight.bytes && a->outer_begin == b->outer_begin &&
          a->outer_end == b->outer_end && a->weight.columns == b->weight.columns &&
          a->weight.inner == b->weight.inner;
 }
 
-static lac_status add_field(builder *b, const laci_sheet *s, field **out) {
+static lac_status add_field(builder *b, const laci_slice *s, field **out) {
   field *f = &b->fields[b->n_fields];
   *f = (field){.first = s};
-  f->copies = take(b, b->problem->n_sheets, sizeof(const laci_sheet *));
+  f->copies = take(b, b->problem->n_slices, sizeof(const laci_slice *));
   f->copy_at = take(b, s->weight.columns, sizeof *f->copy_at);
   f->place_at = take(b, s->weight.columns, sizeof *f->place_at);
   if (!f->copies || !f->copy_at || !f->place_at) return no_memory(b);
@@ -102,7 +102,7 @@ static lac_status add_field(builder *b, const laci_sheet *s, field **out) {
   return LAC_OK;
 }
 
-static lac_status join_field(builder *b, const laci_sheet *s) {
+static lac_status join_field(builder *b, const laci_slice *s) {
   field *f = NULL;
   for (int i = 0; i < b->n_fields && !f; i++) {
     if (on_same_rows(b->fields[i].first, s)) f = &b->fields[i];
@@ -137,7 +137,7 @@ static void find_mixing(const builder *b, field *f) {
 
 /* Writes which block every place stands in, blocks numbered as they first appear; returns their
  * number, -1: no memory. */
-static int number_blocks(builder *b, const laci_sheet *s, int32_t *block_of) {
+static int number_blocks(builder *b, const laci_slice *s, int32_t *block_of) {
   const int m = b->problem->pattern.m;
   int64_t n = s->weight.columns ? block_at(&s->weight, m, s->weight.columns - 1) + 1 : 0;
   int n_seen = 0;
@@ -157,7 +157,7 @@ static int number_blocks(builder *b, const laci_sheet *s, int32_t *block_of) {
   return n_seen;
 }
 
-static lac_status join_stack(builder *b, const field *f, const laci_sheet *s) {
+static lac_status join_stack(builder *b, const field *f, const laci_slice *s) {
   const int n = b->problem->n_channels;
   int32_t *block_of = take(b, n, sizeof *block_of);
   int n_blocks = block_of ? number_blocks(b, s, block_of) : -1;
@@ -170,8 +170,8 @@ static lac_status join_stack(builder *b, const field *f, const laci_sheet *s) {
   if (!found) {
     found = &b->stacks[b->n_stacks];
     *found = (stack){.block_of = block_of, .n_blocks = n_blocks};
-    found->members = take(b, b->problem->n_sheets, sizeof(const laci_sheet *));
-    found->fields = take(b, b->problem->n_sheets, sizeof(const field *));
+    found->members = take(b, b->problem->n_slices, sizeof(const laci_slice *));
+    found->fields = take(b, b->problem->n_slices, sizeof(const field *));
     if (!found->members || !found->fields) return no_memory(b);
     b->n_stacks++;
   }
@@ -192,8 +192,8 @@ static int by_source(const void *a, const void *b) {
   return (x->column > y->column) - (x->column < y->column);
 }
 
-static lac_status fill_piece(builder *b, const laci_sheet *s, link *links, int n,
-                             laci_piece *piece) {
+static lac_status fill_part(builder *b, const laci_slice *s, link *links, int n,
+                            laci_cut_part *part) {
   int64_t *source = take(b, n, sizeof *source);
   int32_t *column = take(b, n, sizeof *column);
   if (!source || !column) return no_memory(b);
@@ -202,26 +202,26 @@ static lac_status fill_piece(builder *b, const laci_sheet *s, link *links, int n
     source[i] = links[i].source;
     column[i] = links[i].column;
   }
-  piece->weight = &s->weight;
-  piece->outer_begin = s->outer_begin;
-  piece->n_rows = (s->outer_end - s->outer_begin) * s->weight.inner;
-  piece->n_read = n;
-  piece->source = source;
-  piece->column = column;
+  part->weight = &s->weight;
+  part->outer_begin = s->outer_begin;
+  part->n_rows = (s->outer_end - s->outer_begin) * s->weight.inner;
+  part->n_read = n;
+  part->source = source;
+  part->column = column;
   return LAC_OK;
 }
 
-static int64_t held_at(const laci_sheet *s, int64_t p) { return s->held ? s->held[p] : p; }
+static int64_t held_at(const laci_slice *s, int64_t p) { return s->held ? s->held[p] : p; }
 
 static int least(int a, int b) { return a < b ? a : b; }
 
-/* Counts the columns of the blocks of sheet s that are no place of the class, per block:
+/* Counts the columns of the blocks of slice s that are no place of the class, per block:
  * held[block_of]. With links, also writes where each comes from (fixed_begin: the cut's column of
  * the first one of each block); returns how many. */
 static int held_columns(const builder *b, const stack *k, int member, const int32_t *fixed_begin,
                         int32_t *held, link *links) {
   const int m = b->problem->pattern.m;
-  const laci_sheet *s = k->members[member];
+  const laci_slice *s = k->members[member];
   const field *f = k->fields[member];
   int n = 0;
   memset(held, 0, (size_t)k->n_blocks * sizeof *held);
@@ -268,9 +268,9 @@ static lac_status fill_stacked_blocks(builder *b, const stack *k, const int32_t 
   return LAC_OK;
 }
 
-static lac_status fill_stacked_piece(builder *b, const stack *k, int member,
-                                     const int32_t *fixed_begin, const laci_cut *cut,
-                                     laci_piece *piece) {
+static lac_status fill_stacked_part(builder *b, const stack *k, int member,
+                                    const int32_t *fixed_begin, const laci_cut *cut,
+                                    laci_cut_part *part) {
   const int n = b->problem->n_channels;
   link *links = laci_alloc((size_t)cut->n_columns, sizeof *links);
   int32_t *held = laci_alloc((size_t)k->n_blocks, sizeof *held);
@@ -281,9 +281,9 @@ static lac_status fill_stacked_piece(builder *b, const stack *k, int member,
   }
   for (int q = 0; q < n; q++) links[q] = (link){k->members[member]->column[q], q};
   int n_held = held_columns(b, k, member, fixed_begin, held, links + n);
-  st = fill_piece(b, k->members[member], links, n + n_held, piece);
+  st = fill_part(b, k->members[member], links, n + n_held, part);
   for (int j = 0; j < n; j++) held[k->block_of[j]]++; /* now: columns of the block */
-  for (int g = 0; g < k->n_blocks; g++) piece->n_kept += least(b->problem->pattern.n, held[g]);
+  for (int g = 0; g < k->n_blocks; g++) part->n_kept += least(b->problem->pattern.n, held[g]);
 out:
   laci_free(held);
   laci_free(links);
@@ -295,8 +295,8 @@ static lac_status cut_from_stack(builder *b, const stack *k, laci_cut *cut) {
   int32_t *map = take(b, n, sizeof *map), *fixed_begin = take(b, k->n_blocks, sizeof *fixed_begin);
   int32_t *n_fixed = take(b, k->n_blocks, sizeof *n_fixed),
           *held = take(b, k->n_blocks, sizeof *held);
-  cut->pieces = take(b, k->n_members, sizeof *cut->pieces);
-  if (!map || !fixed_begin || !n_fixed || !held || !cut->pieces) return no_memory(b);
+  cut->parts = take(b, k->n_members, sizeof *cut->parts);
+  if (!map || !fixed_begin || !n_fixed || !held || !cut->parts) return no_memory(b);
   for (int q = 0; q < n; q++) map[q] = q;
   for (int i = 0; i < k->n_members; i++) { /* a block has room for what any member holds there */
     held_columns(b, k, i, NULL, held, NULL);
@@ -311,10 +311,10 @@ static lac_status cut_from_stack(builder *b, const stack *k, laci_cut *cut) {
   cut->n_copies = 1;
   cut->map = map;
   lac_status st = fill_stacked_blocks(b, k, n_fixed, cut);
-  cut->n_pieces = k->n_members;
+  cut->n_parts = k->n_members;
   for (int i = 0; !st && i < k->n_members; i++) {
-    st = fill_stacked_piece(b, k, i, fixed_begin, cut, &cut->pieces[i]);
-    cut->n_rows += cut->pieces[i].n_rows;
+    st = fill_stacked_part(b, k, i, fixed_begin, cut, &cut->parts[i]);
+    cut->n_rows += cut->parts[i].n_rows;
   }
   return st;
 }
@@ -351,8 +351,8 @@ static lac_status cut_from_field(builder *b, const field *f, laci_cut *cut) {
   int32_t *map = take(b, n_moving, sizeof *map), *begin = take(b, cut->n_blocks + 1, sizeof *begin);
   laci_entry *entries = take(b, n_entries, sizeof *entries);
   link *links = take(b, n_moving + cut->n_fixed, sizeof *links);
-  cut->pieces = take(b, 1, sizeof *cut->pieces);
-  if (!map || !begin || !entries || !links || !cut->pieces) return no_memory(b);
+  cut->parts = take(b, 1, sizeof *cut->parts);
+  if (!map || !begin || !entries || !links || !cut->parts) return no_memory(b);
   field_entries(b, f, cut, entries, begin, links);
   for (int copy = 0; copy < f->n_copies; copy++) {
     for (int q = 0; q < n; q++) {
@@ -366,16 +366,16 @@ static lac_status cut_from_field(builder *b, const field *f, laci_cut *cut) {
   cut->map = map;
   cut->block_begin = begin;
   cut->entries = entries;
-  cut->n_pieces = 1;
-  lac_status st = fill_piece(b, f->first, links, cut->n_columns, &cut->pieces[0]);
-  cut->n_rows = cut->pieces[0].n_rows;
+  cut->n_parts = 1;
+  lac_status st = fill_part(b, f->first, links, cut->n_columns, &cut->parts[0]);
+  cut->n_rows = cut->parts[0].n_rows;
   for (int g = 0; g < cut->n_blocks; g++) {
-    cut->pieces[0].n_kept += least(b->problem->pattern.n, begin[g + 1] - begin[g]);
+    cut->parts[0].n_kept += least(b->problem->pattern.n, begin[g + 1] - begin[g]);
   }
   return st;
 }
 
-/* Stable: cuts of equal weight stay in the order of their first sheets. */
+/* Stable: cuts of equal weight stay in the order of their first slices. */
 static void heaviest_first(laci_cuts *cuts) {
   for (int i = 1; i < cuts->n_cuts; i++) {
     laci_cut moving = cuts->cuts[i];
@@ -391,9 +391,9 @@ static void heaviest_first(laci_cuts *cuts) {
 
 static lac_status build(builder *b) {
   lac_status st = LAC_OK;
-  for (int i = 0; !st && i < b->problem->n_sheets; i++) {
-    st = check_sheet(b, &b->problem->sheets[i]);
-    if (!st) st = join_field(b, &b->problem->sheets[i]);
+  for (int i = 0; !st && i < b->problem->n_slices; i++) {
+    st = check_slice(b, &b->problem->slices[i]);
+    if (!st) st = join_field(b, &b->problem->slices[i]);
   }
   for (int i = 0; !st && i < b->n_fields; i++) {
     field *f = &b->fields[i];
@@ -419,13 +419,13 @@ lac_status laci_cuts_init(laci_cuts *cuts, const laci_problem *problem, lac_erro
   *cuts = (laci_cuts){
       .problem = problem, .n_channels = problem->n_channels, .pattern = problem->pattern};
   builder b = {.cuts = cuts, .problem = problem, .err = err};
-  if (problem->n_channels < 0 || problem->n_sheets < 0) {
+  if (problem->n_channels < 0 || problem->n_slices < 0) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "%s: %d channels in %d weights", problem->name,
-                     problem->n_channels, problem->n_sheets);
+                     problem->n_channels, problem->n_slices);
   }
-  b.fields = take(&b, problem->n_sheets, sizeof *b.fields);
-  b.stacks = take(&b, problem->n_sheets, sizeof *b.stacks);
-  cuts->cuts = take(&b, 2 * (int64_t)problem->n_sheets, sizeof *cuts->cuts);
+  b.fields = take(&b, problem->n_slices, sizeof *b.fields);
+  b.stacks = take(&b, problem->n_slices, sizeof *b.stacks);
+  cuts->cuts = take(&b, 2 * (int64_t)problem->n_slices, sizeof *cuts->cuts);
   if (!b.fields || !b.stacks || !cuts->cuts) return no_memory(&b);
   lac_status st = problem->n_channels ? build(&b) : LAC_OK;
   laci_free(b.number);

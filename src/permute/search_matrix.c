@@ -48,13 +48,13 @@ static int largest_element(laci_number number, const laci_cuts *cuts) {
 typedef struct job {
   const laci_cut *cut;
   laci_matrix *matrix;
-  int64_t *first_block; /* [n_pieces + 1] */
+  int64_t *first_block; /* [n_parts + 1] */
   int64_t step;         /* every so many rows of the cut are kept */
   int largest;          /* element */
   atomic_bool no_memory;
 } job;
 
-/* How a piece is cut into blocks: some outer indices, some columns, and all of inner or, where that
+/* How a part is cut into blocks: some outer indices, some columns, and all of inner or, where that
  * is long, a part of it for one outer index. Where rows are left out and each has an outer index of
  * its own, only the kept ones are counted, and read. */
 typedef struct tiling {
@@ -65,23 +65,23 @@ typedef struct tiling {
 
 static int64_t divided_up(int64_t n, int64_t by) { return (n + by - 1) / by; }
 
-static tiling tiling_of(const laci_piece *piece, int64_t step) {
-  const int64_t inner = piece->weight->inner;
+static tiling tiling_of(const laci_cut_part *part, int64_t step) {
+  const int64_t inner = part->weight->inner;
   tiling t = {.outer_step = 1, .columns = 1, .inners = 1, .outers = 1};
-  if (piece->n_rows == 0) return t;
-  t.n_outers = piece->n_rows / inner;
+  if (part->n_rows == 0) return t;
+  t.n_outers = part->n_rows / inner;
   if (inner == 1) {
-    t.first_outer = (step - piece->first_row % step) % step;
+    t.first_outer = (step - part->first_row % step) % step;
     t.outer_step = step;
     t.n_outers = t.first_outer < t.n_outers ? divided_up(t.n_outers - t.first_outer, step) : 0;
   }
   t.inners = inner < STRETCH ? inner : STRETCH;
   t.columns = STRETCH / t.inners;
-  if (t.columns > piece->n_read) t.columns = piece->n_read > 0 ? piece->n_read : 1;
+  if (t.columns > part->n_read) t.columns = part->n_read > 0 ? part->n_read : 1;
   if (t.inners == inner) t.outers = BLOCK / (t.columns * t.inners);
   t.n_by_outer = divided_up(t.n_outers, t.outers);
   t.n_by_inner = divided_up(inner, t.inners);
-  t.n_by_column = divided_up(piece->n_read, t.columns);
+  t.n_by_column = divided_up(part->n_read, t.columns);
   return t;
 }
 
@@ -89,10 +89,10 @@ static int64_t blocks_of(const tiling *t) { return t->n_by_outer * t->n_by_inner
 
 /* One block; its rows are numbered within the cut. */
 typedef struct block {
-  const laci_piece *piece;
-  int64_t outer, outer_step; /* from the piece's first on */
+  const laci_cut_part *part;
+  int64_t outer, outer_step; /* from the part's first on */
   int64_t inner;
-  int column; /* from here on, of those the piece reads */
+  int column; /* from here on, of those the part reads */
   int n_outers, n_inners, n_columns;
   int64_t row;
 } block;
@@ -100,33 +100,33 @@ typedef struct block {
 static int at_most(int64_t n, int64_t most) { return (int)(n < most ? n : most); }
 
 static block block_at(const job *j, int64_t index) {
-  int low = 0, high = j->cut->n_pieces - 1; /* the last piece that begins at the block or before */
+  int low = 0, high = j->cut->n_parts - 1; /* the last part that begins at the block or before */
   while (low < high) {
     int middle = low + (high - low + 1) / 2;
     if (j->first_block[middle] <= index) low = middle;
     else high = middle - 1;
   }
-  const laci_piece *piece = &j->cut->pieces[low];
-  tiling t = tiling_of(piece, j->step);
+  const laci_cut_part *part = &j->cut->parts[low];
+  tiling t = tiling_of(part, j->step);
   index -= j->first_block[low];
   int64_t by_column = index % t.n_by_column, by_inner = index / t.n_by_column % t.n_by_inner,
           by_outer = index / t.n_by_column / t.n_by_inner;
-  block b = {.piece = piece, .outer_step = t.outer_step};
+  block b = {.part = part, .outer_step = t.outer_step};
   b.outer = t.first_outer + by_outer * t.outers * t.outer_step;
   b.inner = by_inner * t.inners;
   b.column = (int)(by_column * t.columns);
   b.n_outers = at_most(t.n_outers - by_outer * t.outers, t.outers);
-  b.n_inners = at_most(piece->weight->inner - b.inner, t.inners);
-  b.n_columns = at_most(piece->n_read - b.column, t.columns);
-  b.row = piece->first_row + b.outer * piece->weight->inner + b.inner;
+  b.n_inners = at_most(part->weight->inner - b.inner, t.inners);
+  b.n_columns = at_most(part->n_read - b.column, t.columns);
+  b.row = part->first_row + b.outer * part->weight->inner + b.inner;
   return b;
 }
 
 /* Fills first_block, and returns how many there are. */
 static int64_t count_blocks(const job *j) {
-  int n = j->cut->n_pieces;
+  int n = j->cut->n_parts;
   for (int i = 0; i < n; i++) {
-    tiling t = tiling_of(&j->cut->pieces[i], j->step);
+    tiling t = tiling_of(&j->cut->parts[i], j->step);
     j->first_block[i + 1] = j->first_block[i] + blocks_of(&t);
   }
   return j->first_block[n];
@@ -161,12 +161,12 @@ static void quantise(const job *j, const laci_weight_view *w, int64_t first, int
 
 /* integers [n_outers][n_columns][n_inners] */
 static void read_block(const job *j, const block *b, uint8_t *integers) {
-  const laci_weight_view *w = b->piece->weight;
+  const laci_weight_view *w = b->part->weight;
   const size_t size = laci_number_size(j->matrix->number);
   for (int o = 0; o < b->n_outers; o++) {
-    int64_t outer = b->piece->outer_begin + b->outer + o * b->outer_step;
+    int64_t outer = b->part->outer_begin + b->outer + o * b->outer_step;
     for (int at = 0, n; at < b->n_columns; at += n) {
-      const int64_t *source = b->piece->source + b->column + at;
+      const int64_t *source = b->part->source + b->column + at;
       n = b->n_inners == w->inner ? laci_neighbours(source, b->n_columns - at) : 1;
       int64_t first = (outer * w->columns + source[0]) * w->inner + b->inner;
       quantise(j, w, first, (int64_t)n * b->n_inners, integers);
@@ -176,7 +176,7 @@ static void read_block(const job *j, const block *b, uint8_t *integers) {
 }
 
 static void *column_of(const job *j, const block *b, int c) {
-  return laci_matrix_column(j->matrix, b->piece->column[b->column + c]);
+  return laci_matrix_column(j->matrix, b->part->column[b->column + c]);
 }
 
 /* Each outer index is one row. */
@@ -234,7 +234,7 @@ static void do_blocks(int64_t begin, int64_t end, void *context) {
   for (int64_t index = begin; index < end; index++) {
     block b = block_at(j, index);
     read_block(j, &b, integers);
-    if (b.piece->weight->inner == 1) deal_rows(j, &b, integers);
+    if (b.part->weight->inner == 1) deal_rows(j, &b, integers);
     else deal_gathered(j, &b, integers, integers + each);
   }
   laci_free(integers);
@@ -258,7 +258,7 @@ bool laci_matrix_init(laci_matrix *matrix, laci_number number, const laci_cuts *
   matrix->bytes = laci_alloc((size_t)cut->n_columns, matrix->column_bytes);
   if (!matrix->bytes) return false;
   job j = {.cut = cut, .matrix = matrix, .step = row_step(cut), .largest = largest};
-  j.first_block = laci_alloc((size_t)cut->n_pieces + 1, sizeof *j.first_block);
+  j.first_block = laci_alloc((size_t)cut->n_parts + 1, sizeof *j.first_block);
   if (!j.first_block) {
     laci_matrix_clear(matrix);
     return false;

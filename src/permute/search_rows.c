@@ -17,10 +17,10 @@ typedef struct tiling {
   int64_t n_tiles;
 } tiling;
 
-static tiling tiling_of(const laci_piece *piece) {
-  tiling t = {.inner = piece->weight->inner, .n_chunks = 1, .outers = 1};
-  if (piece->n_rows == 0) return t;
-  int64_t n_outer = piece->n_rows / t.inner;
+static tiling tiling_of(const laci_cut_part *part) {
+  tiling t = {.inner = part->weight->inner, .n_chunks = 1, .outers = 1};
+  if (part->n_rows == 0) return t;
+  int64_t n_outer = part->n_rows / t.inner;
   t.chunk = t.inner < LACI_TILE_ROWS ? t.inner : LACI_TILE_ROWS;
   t.n_chunks = (t.inner + t.chunk - 1) / t.chunk;
   if (t.n_chunks == 1) t.outers = LACI_TILE_ROWS / t.inner;
@@ -30,37 +30,37 @@ static tiling tiling_of(const laci_piece *piece) {
 
 void laci_tiles_number(laci_cut *cut) {
   int64_t tile = 0, row = 0;
-  for (int i = 0; i < cut->n_pieces; i++) {
-    cut->pieces[i].first_tile = tile;
-    cut->pieces[i].first_row = row;
-    tile += tiling_of(&cut->pieces[i]).n_tiles;
-    row += cut->pieces[i].n_rows;
+  for (int i = 0; i < cut->n_parts; i++) {
+    cut->parts[i].first_tile = tile;
+    cut->parts[i].first_row = row;
+    tile += tiling_of(&cut->parts[i]).n_tiles;
+    row += cut->parts[i].n_rows;
   }
 }
 
 int64_t laci_tiles_count(const laci_cut *cut) {
-  if (cut->n_pieces == 0) return 0;
-  const laci_piece *last = &cut->pieces[cut->n_pieces - 1];
+  if (cut->n_parts == 0) return 0;
+  const laci_cut_part *last = &cut->parts[cut->n_parts - 1];
   return last->first_tile + tiling_of(last).n_tiles;
 }
 
-/* The last piece that begins at the tile or before it: those without tiles stand in front. */
-static const laci_piece *piece_of(const laci_cut *cut, int64_t tile) {
-  int low = 0, high = cut->n_pieces - 1;
+/* The last part that begins at the tile or before it: those without tiles stand in front. */
+static const laci_cut_part *part_of(const laci_cut *cut, int64_t tile) {
+  int low = 0, high = cut->n_parts - 1;
   while (low < high) {
     int middle = low + (high - low + 1) / 2;
-    if (cut->pieces[middle].first_tile <= tile) low = middle;
+    if (cut->parts[middle].first_tile <= tile) low = middle;
     else high = middle - 1;
   }
-  return &cut->pieces[low];
+  return &cut->parts[low];
 }
 
 /* Columns [at, at + n) of one outer index, with all of inner, as they neighbour. */
-static void read_outer(const laci_piece *piece, int64_t outer, int at, int n, double *raw) {
-  const laci_weight_view *w = piece->weight;
+static void read_outer(const laci_cut_part *part, int64_t outer, int at, int n, double *raw) {
+  const laci_weight_view *w = part->weight;
   for (int end = at + n, here; at < end; at += here) {
-    here = laci_neighbours(piece->source + at, end - at);
-    laci_scores_read(w, (outer * w->columns + piece->source[at]) * w->inner, here * w->inner, raw);
+    here = laci_neighbours(part->source + at, end - at);
+    laci_scores_read(w, (outer * w->columns + part->source[at]) * w->inner, here * w->inner, raw);
     raw += here * w->inner;
   }
 }
@@ -78,31 +78,31 @@ static void gather(const double *from, int stride, int n, int inner, double *to)
 
 /* Outer indices [outer, outer + n_outers): a few columns are read of all of them, and transposed
  * while they are in the first cache. */
-static void read_outers(const laci_piece *piece, int64_t outer, int n_outers, double *score) {
-  const int inner = (int)piece->weight->inner, room = BLOCK / (n_outers * inner);
+static void read_outers(const laci_cut_part *part, int64_t outer, int n_outers, double *score) {
+  const int inner = (int)part->weight->inner, room = BLOCK / (n_outers * inner);
   double raw[BLOCK];
-  for (int at = 0; at < piece->n_read; at += room) {
-    const int n = piece->n_read - at < room ? piece->n_read - at : room, stride = n * inner;
-    for (int o = 0; o < n_outers; o++) read_outer(piece, outer + o, at, n, raw + o * stride);
+  for (int at = 0; at < part->n_read; at += room) {
+    const int n = part->n_read - at < room ? part->n_read - at : room, stride = n * inner;
+    for (int o = 0; o < n_outers; o++) read_outer(part, outer + o, at, n, raw + o * stride);
     for (int c = 0; c < n; c++) {
-      double *to = score + (int64_t)piece->column[at + c] * LACI_TILE_ROWS;
+      double *to = score + (int64_t)part->column[at + c] * LACI_TILE_ROWS;
       gather(raw + c * inner, stride, n_outers, inner, to);
     }
   }
 }
 
-static void read_chunk(const laci_piece *piece, int64_t outer, int64_t inner_at, int64_t n,
+static void read_chunk(const laci_cut_part *part, int64_t outer, int64_t inner_at, int64_t n,
                        double *score) {
-  const laci_weight_view *w = piece->weight;
-  for (int c = 0; c < piece->n_read; c++) {
-    int64_t first = (outer * w->columns + piece->source[c]) * w->inner + inner_at;
-    laci_scores_read(w, first, n, score + (int64_t)piece->column[c] * LACI_TILE_ROWS);
+  const laci_weight_view *w = part->weight;
+  for (int c = 0; c < part->n_read; c++) {
+    int64_t first = (outer * w->columns + part->source[c]) * w->inner + inner_at;
+    laci_scores_read(w, first, n, score + (int64_t)part->column[c] * LACI_TILE_ROWS);
   }
 }
 
 /* Zeros where nothing will be read. */
 static void clear_rest(const laci_cut *cut, const laci_tile *tile) {
-  if (tile->piece->n_read < cut->n_columns) {
+  if (tile->part->n_read < cut->n_columns) {
     memset(tile->score, 0, (size_t)cut->n_columns * LACI_TILE_ROWS * sizeof *tile->score);
     return;
   }
@@ -113,21 +113,21 @@ static void clear_rest(const laci_cut *cut, const laci_tile *tile) {
 }
 
 void laci_tile_read(const laci_cut *cut, int64_t index, laci_tile *tile) {
-  const laci_piece *piece = piece_of(cut, index);
-  tiling t = tiling_of(piece);
-  index -= piece->first_tile;
-  tile->first_row = piece->first_row;
-  tile->piece = piece;
+  const laci_cut_part *part = part_of(cut, index);
+  tiling t = tiling_of(part);
+  index -= part->first_tile;
+  tile->first_row = part->first_row;
+  tile->part = part;
   int64_t outer = index / t.n_chunks * t.outers, inner_at = index % t.n_chunks * t.chunk;
   tile->first_row += outer * t.inner + inner_at;
   if (t.n_chunks > 1) {
     tile->n_rows = (int)(t.inner - inner_at < t.chunk ? t.inner - inner_at : t.chunk);
     clear_rest(cut, tile);
-    read_chunk(piece, piece->outer_begin + outer, inner_at, tile->n_rows, tile->score);
+    read_chunk(part, part->outer_begin + outer, inner_at, tile->n_rows, tile->score);
     return;
   }
-  int64_t left = piece->n_rows / t.inner - outer, n_outers = left < t.outers ? left : t.outers;
+  int64_t left = part->n_rows / t.inner - outer, n_outers = left < t.outers ? left : t.outers;
   tile->n_rows = (int)(n_outers * t.inner);
   clear_rest(cut, tile);
-  read_outers(piece, piece->outer_begin + outer, (int)n_outers, tile->score);
+  read_outers(part, part->outer_begin + outer, (int)n_outers, tile->score);
 }

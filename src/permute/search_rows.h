@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Reading the rows of a cut: a tile is up to 32 rows of all its columns, as float64 scores, one
- * array of rows a column. Tiles are numbered through the pieces of a cut, so that parallel loops
+ * array of rows a column. Tiles are numbered through the parts of a cut, so that parallel loops
  * can share them out. */
 #ifndef LACI_PERMUTE_SEARCH_ROWS_H
 #define LACI_PERMUTE_SEARCH_ROWS_H
@@ -10,14 +10,14 @@
 enum { LACI_TILE_ROWS = 32 };
 
 typedef struct laci_tile {
-  const laci_piece *piece;
-  int64_t first_row; /* within the cut: rows of earlier pieces come first */
+  const laci_cut_part *part;
+  int64_t first_row; /* within the cut: rows of earlier parts come first */
   int n_rows;
   double *score; /* [n_columns][LACI_TILE_ROWS]; rows that the tile does not have, and columns that
-                    the piece does not have, are 0 */
+                    the part does not have, are 0 */
 } laci_tile;
 
-/** Fills first_tile and first_row of the cut's pieces. */
+/** Fills first_tile and first_row of the cut's parts. */
 void laci_tiles_number(laci_cut *cut);
 
 int64_t laci_tiles_count(const laci_cut *cut);

@@ -130,7 +130,7 @@ static void measure_rows(const job *j, bench *b, tile_sum *out) {
     if (row % j->sample_step == 0) {
       memcpy(j->sample + row / j->sample_step * n, b->row, (size_t)n * sizeof *b->row);
     }
-    int64_t k = tile->piece->n_kept < n ? tile->piece->n_kept : n;
+    int64_t k = tile->part->n_kept < n ? tile->part->n_kept : n;
     laci_select_largest(b->row, n, k);
     for (int64_t i = 0; i < k; i++) out->upper += b->row[i];
   }
@@ -175,12 +175,12 @@ static lac_status sum_cut(job *j, laci_pool *pool, tile_sum *total, lac_error *e
 }
 
 static lac_status check_finite(const laci_cuts *cuts, lac_error *err) {
-  for (int i = 0; i < cuts->problem->n_sheets; i++) {
-    const laci_sheet *s = &cuts->problem->sheets[i];
+  for (int i = 0; i < cuts->problem->n_slices; i++) {
+    const laci_slice *s = &cuts->problem->slices[i];
     const laci_weight_view *w = &s->weight;
     bool seen = false; /* copies share their weight */
     for (int k = 0; k < i && !seen; k++) {
-      const laci_sheet *t = &cuts->problem->sheets[k];
+      const laci_slice *t = &cuts->problem->slices[k];
       seen = t->weight.bytes == w->bytes && t->outer_begin == s->outer_begin &&
              t->outer_end >= s->outer_end;
     }

@@ -95,12 +95,12 @@ const char *laci_shape_text(const laci_shape *shape, char *text, size_t size_byt
   size_t used = 0;
   text[0] = 0;
   for (int axis = -1; axis <= shape->rank && used < size_bytes; axis++) {
-    char piece[32];
-    if (axis < 0) (void)snprintf(piece, sizeof piece, "[");
-    else if (axis == shape->rank) (void)snprintf(piece, sizeof piece, "]");
-    else if (shape->dims[axis] < 0) (void)snprintf(piece, sizeof piece, axis ? ", ?" : "?");
-    else (void)snprintf(piece, sizeof piece, "%s%" PRId64, axis ? ", " : "", shape->dims[axis]);
-    int n = snprintf(text + used, size_bytes - used, "%s", piece);
+    char part[32];
+    if (axis < 0) (void)snprintf(part, sizeof part, "[");
+    else if (axis == shape->rank) (void)snprintf(part, sizeof part, "]");
+    else if (shape->dims[axis] < 0) (void)snprintf(part, sizeof part, axis ? ", ?" : "?");
+    else (void)snprintf(part, sizeof part, "%s%" PRId64, axis ? ", " : "", shape->dims[axis]);
+    int n = snprintf(text + used, size_bytes - used, "%s", part);
     used += (size_t)(n > 0 ? n : 0);
   }
   return text;

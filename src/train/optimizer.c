@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The optimiser: parameters are cut into pieces of a fixed size, and a step is a few loops over the
- * pieces. Norms are summed piece by piece in order, so that threads change nothing. The arithmetic
+ * The optimiser: parameters are cut into parts of a fixed size, and a step is a few loops over the
+ * parts. Norms are summed part by part in order, so that threads change nothing. The arithmetic
  * stands in kernel/optimizer/update.h. */
 #include "train/optimizer.h"
 
@@ -11,13 +11,13 @@
 #include "base/memory.h"
 #include "kernel/optimizer/update.h"
 
-enum { PIECE = 1 << 15 }; /* floats: four such arrays fit a second-level cache */
+enum { PART = 1 << 15 }; /* floats: four such arrays fit a second-level cache */
 
-typedef struct piece {
+typedef struct part {
   int parameter;
   int64_t offset, count;
   double weight_squares, gradient_squares; /* LARS, of this step */
-} piece;
+} part;
 
 typedef struct tensor {
   laci_parameter about;
@@ -32,8 +32,8 @@ struct laci_optimizer {
   laci_arena arena;
   tensor *tensors;
   int n_tensors;
-  piece *pieces;
-  int64_t n_pieces, size, steps;
+  part *parts;
+  int64_t n_parts, size, steps;
   float *slots[LACI_OPTIMIZER_MAX_SLOTS];
   int n_slots;
 };
@@ -129,20 +129,19 @@ static lac_status copy_parameters(laci_optimizer *o, const laci_parameter *param
     o->tensors[k].ratio = 1;
     o->tensors[k].about.name = laci_arena_text(&o->arena, p->name);
     if (!o->tensors[k].about.name) return laci_fail_memory(err, "the optimiser");
-    o->n_pieces += (p->count + PIECE - 1) / PIECE;
+    o->n_parts += (p->count + PART - 1) / PART;
     o->size = p->offset + p->count;
   }
   return LAC_OK;
 }
 
 static void cut(laci_optimizer *o) {
-  piece *to = o->pieces;
+  part *to = o->parts;
   for (int k = 0; k < o->n_tensors; k++) {
     const laci_parameter *p = &o->tensors[k].about;
-    for (int64_t at = 0; at < p->count; at += PIECE) {
+    for (int64_t at = 0; at < p->count; at += PART) {
       int64_t left = p->count - at;
-      *to++ =
-          (piece){.parameter = k, .offset = p->offset + at, .count = left < PIECE ? left : PIECE};
+      *to++ = (part){.parameter = k, .offset = p->offset + at, .count = left < PART ? left : PART};
     }
   }
 }
@@ -165,8 +164,8 @@ lac_status laci_optimizer_create(const laci_optimizer_options *options,
   o->n_slots = laci_optimizer_slots_of(options);
   st = copy_parameters(o, parameters, n, err);
   if (st) goto out;
-  o->pieces = laci_alloc((size_t)o->n_pieces, sizeof *o->pieces);
-  bool whole = o->pieces != NULL;
+  o->parts = laci_alloc((size_t)o->n_parts, sizeof *o->parts);
+  bool whole = o->parts != NULL;
   for (int k = 0; k < o->n_slots; k++) {
     o->slots[k] = laci_alloc((size_t)o->size, sizeof(float));
     whole &= o->slots[k] != NULL;
@@ -185,7 +184,7 @@ out:
 void laci_optimizer_destroy(laci_optimizer *optimizer) {
   if (!optimizer) return;
   for (int k = 0; k < optimizer->n_slots; k++) laci_free(optimizer->slots[k]);
-  laci_free(optimizer->pieces);
+  laci_free(optimizer->parts);
   laci_arena_clear(&optimizer->arena);
   laci_free(optimizer);
 }
@@ -224,7 +223,7 @@ typedef struct step {
   float *weights, *gradients;
 } step;
 
-static void mask_gradient(const step *s, const piece *p) {
+static void mask_gradient(const step *s, const part *p) {
   const tensor *t = &s->o->tensors[p->parameter];
   if (!t->mask) return;
   s->kernels->mask(s->gradients + p->offset, t->mask + (p->offset - t->about.offset),
@@ -235,7 +234,7 @@ static void mask_gradient(const step *s, const piece *p) {
 static void measure(int64_t begin, int64_t end, void *context) {
   const step *s = context;
   for (int64_t at = begin; at < end; at++) {
-    piece *p = &s->o->pieces[at];
+    part *p = &s->o->parts[at];
     mask_gradient(s, p);
     if (s->o->tensors[p->parameter].about.is_vector) continue;
     p->weight_squares = s->kernels->squares(s->weights + p->offset, (size_t)p->count);
@@ -245,7 +244,7 @@ static void measure(int64_t begin, int64_t end, void *context) {
 
 static void find_ratios(const step *s) {
   laci_optimizer *o = s->o;
-  const piece *p = o->pieces, *end = p + o->n_pieces;
+  const part *p = o->parts, *end = p + o->n_parts;
   for (int k = 0; k < o->n_tensors; k++) {
     tensor *t = &o->tensors[k];
     double weight = 0, gradient = 0;
@@ -270,7 +269,7 @@ static void descend(int64_t begin, int64_t end, void *context) {
                         .nesterov = options->nesterov,
                         .rate_inside = lars || options->rate_inside};
   for (int64_t at = begin; at < end; at++) {
-    const piece *p = &s->o->pieces[at];
+    const part *p = &s->o->parts[at];
     const tensor *t = &s->o->tensors[p->parameter];
     if (!lars) mask_gradient(s, p);
     rule.rate = lars ? (float)((double)s->rate * t->ratio) : s->rate;
@@ -292,7 +291,7 @@ static void adapt(int64_t begin, int64_t end, void *context) {
                          .beta2 = o->beta2,
                          .one_less_beta2 = (float)(1 - (double)o->beta2)};
   for (int64_t at = begin; at < end; at++) {
-    const piece *p = &s->o->pieces[at];
+    const part *p = &s->o->parts[at];
     mask_gradient(s, p);
     rule.keep = (float)(1 - rate * (double)s->o->tensors[p->parameter].decay);
     s->kernels->adam(&rule, s->weights + p->offset, s->gradients + p->offset,
@@ -305,12 +304,12 @@ void laci_optimizer_step(laci_optimizer *optimizer, float rate, float scale, flo
   step s = {optimizer, laci_update(), rate, scale, weights, gradients};
   optimizer->steps++;
   if (optimizer->options.kind == LACI_OPTIMIZER_ADAMW) {
-    laci_pool_for(optimizer->pool, optimizer->n_pieces, 1, adapt, &s);
+    laci_pool_for(optimizer->pool, optimizer->n_parts, 1, adapt, &s);
     return;
   }
   if (optimizer->options.kind == LACI_OPTIMIZER_LARS) {
-    laci_pool_for(optimizer->pool, optimizer->n_pieces, 1, measure, &s);
+    laci_pool_for(optimizer->pool, optimizer->n_parts, 1, measure, &s);
     find_ratios(&s);
   }
-  laci_pool_for(optimizer->pool, optimizer->n_pieces, 1, descend, &s);
+  laci_pool_for(optimizer->pool, optimizer->n_parts, 1, descend, &s);
 }

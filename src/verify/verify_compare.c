@@ -11,13 +11,13 @@
 
 #include "base/error.h"
 
-enum { PIECE = 1 << 14, MAX_PARTS = 64, SOURCES_AT_ONCE = 256, GLANCE = 256 };
+enum { CHUNK = 1 << 14, MAX_PARTS = 64, SOURCES_AT_ONCE = 256, GLANCE = 256 };
 
-/* A run is compared in pieces of at most PIECE elements; pieces are numbered through all runs. */
+/* A run is compared in chunks of at most CHUNK elements; chunks are numbered through all runs. */
 typedef struct comparison {
   const laci_buf *wanted, *got;
   const laci_order_walk *walk;
-  int64_t pieces_a_run, n_pieces, pieces_a_part;
+  int64_t chunks_a_run, n_chunks, chunks_a_part;
   laci_difference parts[MAX_PARTS];
 } comparison;
 
@@ -101,25 +101,25 @@ static void compare_scattered(const comparison *c, laci_difference *part, const 
 
 static void compare_part(comparison *c, int64_t number) {
   int64_t run = c->walk->run, sources[SOURCES_AT_ONCE];
-  int64_t piece = number * c->pieces_a_part, end = piece + c->pieces_a_part;
+  int64_t chunk = number * c->chunks_a_part, end = chunk + c->chunks_a_part;
   laci_difference *part = &c->parts[number];
   *part = (laci_difference){.at = -1};
-  if (end > c->n_pieces) end = c->n_pieces;
-  while (piece < end) {
-    if (c->pieces_a_run > 1) { /* long runs */
-      int64_t begin = piece % c->pieces_a_run * PIECE, first = piece / c->pieces_a_run;
+  if (end > c->n_chunks) end = c->n_chunks;
+  while (chunk < end) {
+    if (c->chunks_a_run > 1) { /* long runs */
+      int64_t begin = chunk % c->chunks_a_run * CHUNK, first = chunk / c->chunks_a_run;
       laci_order_walk_sources(c->walk, first, 1, sources);
       compare_run(c, part, sources[0] + begin, first * run + begin,
-                  run - begin < PIECE ? run - begin : PIECE);
-      piece++;
+                  run - begin < CHUNK ? run - begin : CHUNK);
+      chunk++;
       continue;
     }
-    int64_t n = end - piece < SOURCES_AT_ONCE ? end - piece : SOURCES_AT_ONCE;
-    laci_order_walk_sources(c->walk, piece, n, sources);
-    if (run == 1 && c->wanted->f) compare_scattered(c, part, sources, n, piece);
+    int64_t n = end - chunk < SOURCES_AT_ONCE ? end - chunk : SOURCES_AT_ONCE;
+    laci_order_walk_sources(c->walk, chunk, n, sources);
+    if (run == 1 && c->wanted->f) compare_scattered(c, part, sources, n, chunk);
     else
-      for (int64_t i = 0; i < n; i++) compare_run(c, part, sources[i], (piece + i) * run, run);
-    piece += n;
+      for (int64_t i = 0; i < n; i++) compare_run(c, part, sources[i], (chunk + i) * run, run);
+    chunk += n;
   }
 }
 
@@ -145,12 +145,12 @@ lac_status laci_compare(const laci_buf *wanted, const laci_value_orders *orders,
   lac_status st = laci_order_walk_init(&walk, &wanted->shape, orders, err);
   if (st || wanted->count == 0) goto out;
   comparison c = {.wanted = wanted, .got = got, .walk = &walk};
-  c.pieces_a_run = (walk.run + PIECE - 1) / PIECE;
-  c.n_pieces = c.pieces_a_run * walk.n_runs;
-  int64_t piece_size = walk.run < PIECE ? walk.run : PIECE;
-  c.pieces_a_part = (c.n_pieces + MAX_PARTS - 1) / MAX_PARTS;
-  if (c.pieces_a_part * piece_size < PIECE) c.pieces_a_part = PIECE / piece_size;
-  int64_t n_parts = (c.n_pieces + c.pieces_a_part - 1) / c.pieces_a_part;
+  c.chunks_a_run = (walk.run + CHUNK - 1) / CHUNK;
+  c.n_chunks = c.chunks_a_run * walk.n_runs;
+  int64_t chunk_size = walk.run < CHUNK ? walk.run : CHUNK;
+  c.chunks_a_part = (c.n_chunks + MAX_PARTS - 1) / MAX_PARTS;
+  if (c.chunks_a_part * chunk_size < CHUNK) c.chunks_a_part = CHUNK / chunk_size;
+  int64_t n_parts = (c.n_chunks + c.chunks_a_part - 1) / c.chunks_a_part;
   laci_pool_for(pool, n_parts, 1, compare_parts, &c);
   for (int64_t number = 0; number < n_parts; number++) merge(difference, &c.parts[number]);
 out:

@@ -365,7 +365,7 @@ static result result_of(const operands *o) {
                   .whole = o->product->owner->how.whole_numbers};
 }
 
-/* One piece of the weights: channels first .. first + n - 1 (all, where n is all). */
+/* One slice of the weights: channels first .. first + n - 1 (all, where n is all). */
 static lac_status run_slab(const operands *o, const result *r, int64_t first, int64_t n,
                            lac_error *err) {
   const laci_products_options *how = &o->product->owner->how;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * kernel/maxsum and kernel/topn: every variant that this processor has against the definition, over
- * sizes at the edges of tiles and pieces, with ties, zeros and largest elements, unaligned columns
+ * sizes at the edges of tiles and parts, with ties, zeros and largest elements, unaligned columns
  * and guards. */
 #include "kernel/search/maxsum.h"
 #include "kernel/search/topn.h"
@@ -116,7 +116,7 @@ static void tables_of_random_sizes_are_right(void **state) {
   laci_cpu_cap(start);
 }
 
-/* As maxsum.c calls them for the second piece of a table, but with more rows than it ever would. */
+/* As maxsum.c calls them for the second part of a table, but with more rows than it ever would. */
 static void variants_begin_at_a_row_and_add(void **state) {
   (void)state;
   enum { FIRST = 64, ROWS = MOST_ROWS - FIRST };

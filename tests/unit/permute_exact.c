@@ -24,7 +24,7 @@ enum { N_FILLINGS = EQUAL_COLUMNS + 1 };
 /* One or two weights with the channels in place. */
 typedef struct fixture {
   laci_problem problem;
-  laci_sheet sheets[2];
+  laci_slice slices[2];
   int32_t column[MOST_CHANNELS];
   float weights[2][MOST_ROWS * MOST_CHANNELS];
   laci_cuts cuts;
@@ -41,27 +41,27 @@ static float element(filling how, uint64_t seed, int row, int column) {
   }
 }
 
-static fixture *make(int n, laci_pattern pattern, int rows, int n_sheets, filling how,
+static fixture *make(int n, laci_pattern pattern, int rows, int n_slices, filling how,
                      uint64_t seed) {
   fixture *f = calloc(1, sizeof *f);
   assert_non_null(f);
   f->problem = (laci_problem){.name = "class",
                               .n_channels = n,
                               .pattern = pattern,
-                              .n_sheets = n_sheets,
-                              .sheets = f->sheets};
+                              .n_slices = n_slices,
+                              .slices = f->slices};
   for (int c = 0; c < n; c++) f->column[c] = c;
-  for (int s = 0; s < n_sheets; s++) {
+  for (int s = 0; s < n_slices; s++) {
     for (int i = 0; i < rows * n; i++) {
       f->weights[s][i] = element(how, seed + (uint64_t)s, i / n, i % n);
     }
-    laci_sheet *sheet = &f->sheets[s];
-    sheet->weight = (laci_weight_view){
+    laci_slice *slice = &f->slices[s];
+    slice->weight = (laci_weight_view){
         .name = "w", .dtype = LAC_DTYPE_F32, .bytes = (const uint8_t *)f->weights[s]};
-    sheet->weight.outer = sheet->outer_end = rows;
-    sheet->weight.columns = sheet->weight.run = n;
-    sheet->weight.inner = 1;
-    sheet->column = f->column;
+    slice->weight.outer = slice->outer_end = rows;
+    slice->weight.columns = slice->weight.run = n;
+    slice->weight.inner = 1;
+    slice->column = f->column;
   }
   assert_int_equal(laci_cuts_init(&f->cuts, &f->problem, NULL), LAC_OK);
   assert_true(laci_cuts_plain(&f->cuts));
@@ -103,8 +103,8 @@ static laci_task solve(const fixture *f, int threads, int32_t *order) {
 static double kept_of_orders(const fixture *f, const int32_t *order) {
   const int n = f->cuts.n_channels, m = f->cuts.pattern.m;
   double kept = 0;
-  for (int s = 0; s < f->problem.n_sheets; s++) {
-    for (int64_t row = 0; row < f->sheets[s].outer_end; row++) {
+  for (int s = 0; s < f->problem.n_slices; s++) {
+    for (int64_t row = 0; row < f->slices[s].outer_end; row++) {
       for (int begin = 0; begin < n; begin += m) {
         bool taken[MOST_CHANNELS] = {false};
         for (int k = 0; k < f->cuts.pattern.n; k++) {

@@ -20,7 +20,7 @@
 #include "cpu/cpu.h"
 #include "support/numpy_random.h"
 
-enum { MOST_CHANNELS = 128, MOST_SHEETS = 12, MOST_COLUMNS = 1024, MOST_WEIGHTS = 300000 };
+enum { MOST_CHANNELS = 128, MOST_SLICES = 12, MOST_COLUMNS = 1024, MOST_WEIGHTS = 300000 };
 
 static const char *const all_strategies[] = {NULL,   "exact",   "assign", "assign+swap",
                                              "swap", "stripes", "none"};
@@ -29,8 +29,8 @@ enum { N_STRATEGIES = sizeof all_strategies / sizeof *all_strategies };
 /* A problem with room for everything in it. */
 typedef struct fixture {
   laci_problem problem;
-  laci_sheet sheets[MOST_SHEETS];
-  int32_t column[MOST_SHEETS][MOST_CHANNELS];
+  laci_slice slices[MOST_SLICES];
+  int32_t column[MOST_SLICES][MOST_CHANNELS];
   int32_t held[MOST_COLUMNS];
   float weights[MOST_WEIGHTS];
   int64_t n_weights;
@@ -40,18 +40,18 @@ static fixture *fixture_make(int n_channels, laci_pattern pattern) {
   fixture *f = calloc(1, sizeof *f);
   assert_non_null(f);
   f->problem = (laci_problem){
-      .name = "class", .n_channels = n_channels, .pattern = pattern, .sheets = f->sheets};
+      .name = "class", .n_channels = n_channels, .pattern = pattern, .slices = f->slices};
   return f;
 }
 
-/* A sheet on `rows` new rows of a weight [rows, columns, inner]: place j is column first + j *
+/* A slice on `rows` new rows of a weight [rows, columns, inner]: place j is column first + j *
  * step. */
-static laci_sheet *add_sheet(fixture *f, int64_t outer, int64_t columns, int64_t inner, int first,
+static laci_slice *add_slice(fixture *f, int64_t outer, int64_t columns, int64_t inner, int first,
                              int step) {
-  int at = f->problem.n_sheets++;
-  laci_sheet *s = &f->sheets[at];
+  int at = f->problem.n_slices++;
+  laci_slice *s = &f->slices[at];
   int64_t n = outer * columns * inner;
-  assert_true(at < MOST_SHEETS && f->n_weights + n <= MOST_WEIGHTS);
+  assert_true(at < MOST_SLICES && f->n_weights + n <= MOST_WEIGHTS);
   float *w = f->weights + f->n_weights;
   for (int64_t i = 0; i < n; i++) {
     double u = laci_rng_unit(77, (uint64_t)at, (uint64_t)i);
@@ -69,18 +69,18 @@ static laci_sheet *add_sheet(fixture *f, int64_t outer, int64_t columns, int64_t
   return s;
 }
 
-/* The next copy of the class in the weight of the last sheet. */
+/* The next copy of the class in the weight of the last slice. */
 static void add_copy(fixture *f, int shift) {
-  int at = f->problem.n_sheets++;
-  assert_true(at < MOST_SHEETS);
-  f->sheets[at] = f->sheets[at - 1];
+  int at = f->problem.n_slices++;
+  assert_true(at < MOST_SLICES);
+  f->slices[at] = f->slices[at - 1];
   for (int j = 0; j < f->problem.n_channels; j++) f->column[at][j] = f->column[at - 1][j] + shift;
-  f->sheets[at].column = f->column[at];
+  f->slices[at].column = f->column[at];
 }
 
 static fixture *plain(int n_channels, laci_pattern pattern, int64_t outer, int64_t inner) {
   fixture *f = fixture_make(n_channels, pattern);
-  add_sheet(f, outer, n_channels, inner, 0, 1);
+  add_slice(f, outer, n_channels, inner, 0, 1);
   return f;
 }
 
@@ -99,47 +99,47 @@ static fixture *kind_of_problem(int kind) {
     case 7: return plain(3, usual, 10, 1); /* one block */
     case 8: /* a class in the middle of a weight: two blocks are mixed */
       f = fixture_make(22, usual);
-      f->sheets[0].held = NULL;
-      add_sheet(f, 30, 40, 1, 7, 1);
+      f->slices[0].held = NULL;
+      add_slice(f, 30, 40, 1, 7, 1);
       for (int p = 0; p < 40; p++) f->held[p] = p;
       f->held[5] = 33, f->held[33] = 5; /* the other class is reordered already */
-      f->sheets[0].held = f->held;
+      f->slices[0].held = f->held;
       return f;
     case 9: /* two weights cut the class differently */
       f = fixture_make(24, usual);
-      add_sheet(f, 30, 24, 1, 0, 1);
-      add_sheet(f, 20, 32, 3, 2, 1);
+      add_slice(f, 30, 24, 1, 0, 1);
+      add_slice(f, 20, 32, 3, 2, 1);
       return f;
     case 10: /* stacked: a concatenation at a multiple of four */
       f = fixture_make(24, usual);
-      add_sheet(f, 30, 24, 1, 0, 1);
-      add_sheet(f, 20, 32, 3, 4, 1);
+      add_slice(f, 30, 24, 1, 0, 1);
+      add_slice(f, 20, 32, 3, 4, 1);
       return f;
     case 11: /* NCHW Flatten of 7 pixels: copies share blocks */
       f = fixture_make(12, usual);
-      add_sheet(f, 20, 84, 1, 0, 7);
+      add_slice(f, 20, 84, 1, 0, 7);
       for (int copy = 1; copy < 7; copy++) add_copy(f, 1);
       return f;
     case 12: /* NHWC Flatten: every copy has its own blocks */
       f = fixture_make(16, usual);
-      add_sheet(f, 20, 64, 1, 0, 1);
+      add_slice(f, 20, 64, 1, 0, 1);
       for (int copy = 1; copy < 4; copy++) add_copy(f, 16);
       return f;
     case 13: /* a Flatten of 4 pixels: blocks never change */
       f = fixture_make(8, usual);
-      add_sheet(f, 20, 32, 1, 0, 4);
+      add_slice(f, 20, 32, 1, 0, 4);
       for (int copy = 1; copy < 4; copy++) add_copy(f, 1);
       return f;
     case 14: /* grouped: rows 10 to 29 only, runs of 10 */
       f = fixture_make(20, usual);
-      add_sheet(f, 40, 20, 1, 0, 1);
-      f->sheets[0].outer_begin = 10;
-      f->sheets[0].outer_end = 30;
-      f->sheets[0].weight.run = 10;
+      add_slice(f, 40, 20, 1, 0, 1);
+      f->slices[0].outer_begin = 10;
+      f->slices[0].outer_end = 30;
+      f->slices[0].weight.run = 10;
       return f;
     case 15: /* every block shares its place with a column held still */
       f = fixture_make(24, usual);
-      add_sheet(f, 25, 32, 1, 0, 1);
+      add_slice(f, 25, 32, 1, 0, 1);
       for (int j = 0; j < 24; j++) f->column[0][j] = j / 3 * 4 + j % 3;
       return f;
     case 16: return plain(65, (laci_pattern){8, 16}, 20, 1);
@@ -152,11 +152,11 @@ static int descending(const void *a, const void *b) {
   return (x < y) - (x > y);
 }
 
-/* What stands at column p of sheet s' weight under an order; *moves: it is a place of the class. */
-static int content_at(const fixture *f, const laci_sheet *s, int p, const int32_t *order,
+/* What stands at column p of slice s' weight under an order; *moves: it is a place of the class. */
+static int content_at(const fixture *f, const laci_slice *s, int p, const int32_t *order,
                       bool *moves) {
-  for (int i = 0; i < f->problem.n_sheets; i++) {
-    const laci_sheet *copy = &f->sheets[i];
+  for (int i = 0; i < f->problem.n_slices; i++) {
+    const laci_slice *copy = &f->slices[i];
     if (copy->weight.bytes != s->weight.bytes) continue;
     for (int j = 0; j < f->problem.n_channels; j++) {
       if (copy->column[j] != p) continue;
@@ -171,10 +171,10 @@ static int content_at(const fixture *f, const laci_sheet *s, int p, const int32_
 static double naive_kept(const fixture *f, const int32_t *order) {
   const laci_pattern pattern = f->problem.pattern;
   double kept = 0;
-  for (int i = 0; i < f->problem.n_sheets; i++) {
-    const laci_sheet *s = &f->sheets[i];
+  for (int i = 0; i < f->problem.n_slices; i++) {
+    const laci_slice *s = &f->slices[i];
     const laci_weight_view *w = &s->weight;
-    if (i > 0 && f->sheets[i - 1].weight.bytes == w->bytes) continue;
+    if (i > 0 && f->slices[i - 1].weight.bytes == w->bytes) continue;
     for (int64_t first = 0; first < w->columns;) {
       int64_t run_left = w->run - first % w->run;
       int size = run_left < pattern.m ? (int)run_left : pattern.m, content[64];
@@ -320,13 +320,13 @@ static void extreme_weights_do_no_harm(void **state) {
   static double w[N * ROWS];
   int32_t column[N], order[MOST_CHANNELS];
   for (int j = 0; j < N; j++) column[j] = j;
-  laci_sheet s = {.outer_end = ROWS, .column = column};
+  laci_slice s = {.outer_end = ROWS, .column = column};
   s.weight = (laci_weight_view){.name = "w", .dtype = LAC_DTYPE_F64, .bytes = (const uint8_t *)w};
   s.weight.outer = ROWS;
   s.weight.columns = s.weight.run = N;
   s.weight.inner = 1;
-  fixture f = {.problem = {.name = "w", .n_channels = N, .pattern = {2, 4}, .n_sheets = 1}};
-  f.problem.sheets = &s;
+  fixture f = {.problem = {.name = "w", .n_channels = N, .pattern = {2, 4}, .n_slices = 1}};
+  f.problem.slices = &s;
   static const double scales[] = {1, 1e-320, 1e-300, 1e-40, 1e300};
   for (size_t k = 0; k < sizeof scales / sizeof *scales; k++) {
     for (int i = 0; i < N * ROWS; i++) w[i] = scales[k] * laci_rng_unit(4, 0, (uint64_t)i);
@@ -367,14 +367,14 @@ static void a_large_search_is_the_same_on_any_threads(void **state) {
   assert_non_null(w);
   for (int i = 0; i < N * ROWS; i++) w[i] = (float)laci_rng_unit(4, 0, (uint64_t)i);
   for (int j = 0; j < N; j++) column[j] = j;
-  laci_sheet s = {.outer_end = ROWS, .column = column};
+  laci_slice s = {.outer_end = ROWS, .column = column};
   s.weight = (laci_weight_view){.name = "w", .dtype = LAC_DTYPE_F32, .bytes = (const uint8_t *)w};
   s.weight.outer = ROWS;
   s.weight.columns = s.weight.run = N;
   s.weight.inner = 1;
   fixture f = {
       .problem = {
-          .name = "large", .n_channels = N, .pattern = {2, 4}, .n_sheets = 1, .sheets = &s}};
+          .name = "large", .n_channels = N, .pattern = {2, 4}, .n_slices = 1, .slices = &s}};
   search_with(&f, NULL, 1, want);
   const laci_cpu_level start = laci_cpu();
   for (int threads = 2; threads <= 3; threads++) {
@@ -574,7 +574,7 @@ static void bad_problems_are_named(void **state) {
   assert_int_equal(fail_with(f, NULL, &err), LAC_BAD_ARGUMENT);
   assert_string_equal(err.text, "conv.weight: column 2 is place 2 and place 3");
   f->column[0][3] = 3;
-  f->sheets[0].outer_end = 5;
+  f->slices[0].outer_end = 5;
   assert_int_equal(fail_with(f, NULL, &err), LAC_BAD_ARGUMENT);
   f->problem.pattern.m = 2;
   assert_int_equal(fail_with(f, NULL, &err), LAC_BAD_ARGUMENT);

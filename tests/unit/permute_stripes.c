@@ -25,7 +25,7 @@ enum { MOST_CHANNELS = 64, MOST_ROWS = 128 };
 
 typedef struct fixture {
   laci_problem problem;
-  laci_sheet sheet;
+  laci_slice slice;
   int32_t column[MOST_CHANNELS], order[MOST_CHANNELS];
   float weights[MOST_ROWS * MOST_CHANNELS];
   laci_cuts cuts;
@@ -37,19 +37,19 @@ static fixture *make(int n, laci_pattern pattern, int rows, bool few_values, uin
   fixture *f = calloc(1, sizeof *f);
   assert_non_null(f);
   f->problem = (laci_problem){
-      .name = "class", .n_channels = n, .pattern = pattern, .n_sheets = 1, .sheets = &f->sheet};
+      .name = "class", .n_channels = n, .pattern = pattern, .n_slices = 1, .slices = &f->slice};
   for (int i = 0; i < rows * n; i++) {
     int column = few_values && i % n % 5 == 0 ? 0 : i % n;
     double u = laci_rng_unit(seed, (uint64_t)(i / n), (uint64_t)column) - 0.5;
     f->weights[i] = (float)(few_values ? floor(u * 5) : u);
   }
   for (int c = 0; c < n; c++) f->column[c] = f->order[c] = c;
-  f->sheet.weight =
+  f->slice.weight =
       (laci_weight_view){.name = "w", .dtype = LAC_DTYPE_F32, .bytes = (const uint8_t *)f->weights};
-  f->sheet.weight.outer = f->sheet.outer_end = rows;
-  f->sheet.weight.columns = f->sheet.weight.run = n;
-  f->sheet.weight.inner = 1;
-  f->sheet.column = f->column;
+  f->slice.weight.outer = f->slice.outer_end = rows;
+  f->slice.weight.columns = f->slice.weight.run = n;
+  f->slice.weight.inner = 1;
+  f->slice.column = f->column;
   assert_int_equal(laci_cuts_init(&f->cuts, &f->problem, NULL), LAC_OK);
   assert_int_equal(laci_cuts_measure(&f->cuts, NULL, &f->measure, NULL), LAC_OK);
   return f;

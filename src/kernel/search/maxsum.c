@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Chooses the variant of the value table and feeds it rows piece by piece: a piece of a tile fits
+ * Chooses the variant of the value table and feeds it rows chunk by chunk: a chunk of a tile fits
  * the first cache, and the columns that stream past it stay in the second. Most tables of small
- * networks are one piece, and go to the variant as they are. */
+ * networks are one chunk, and go to the variant as they are. */
 #include "kernel/search/maxsum.h"
 
 #include "cpu/cpu.h"
 
-enum { PIECE_BYTES = 2048, COLUMNS_AT_ONCE = 128 };
+enum { CHUNK_BYTES = 2048, COLUMNS_AT_ONCE = 128 };
 
 static laci_maxsum *const of_level[][2] = {
 #define VARIANT(name, level) [level] = {laci_maxsum_u8_##name, laci_maxsum_i16_##name},
@@ -16,11 +16,11 @@ static laci_maxsum *const of_level[][2] = {
 
 void laci_maxsum_table(laci_number number, const laci_maxsum_job *job) {
   laci_maxsum *make = of_level[laci_cpu()][number];
-  const size_t piece = PIECE_BYTES / laci_number_size(number);
+  const size_t chunk = CHUNK_BYTES / laci_number_size(number);
   laci_maxsum_job part = *job;
   part.first = 0;
-  do { /* a table without rows is zeros: one empty piece */
-    part.rows = job->rows - part.first < piece ? job->rows - part.first : piece;
+  do { /* a table without rows is zeros: one empty chunk */
+    part.rows = job->rows - part.first < chunk ? job->rows - part.first : chunk;
     part.adds = part.first > 0;
     for (int j = 0; j < job->nx; j += COLUMNS_AT_ONCE) {
       part.x = job->x + j;
@@ -28,6 +28,6 @@ void laci_maxsum_table(laci_number number, const laci_maxsum_job *job) {
       part.out = job->out + j;
       make(&part);
     }
-    part.first += piece;
+    part.first += chunk;
   } while (part.first < job->rows);
 }

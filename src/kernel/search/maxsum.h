@@ -41,7 +41,7 @@ typedef void laci_maxsum(const laci_maxsum_job *job);
 LACI_KERNEL_VARIANTS(LACI_MAXSUM_DECLARE)
 #undef LACI_MAXSUM_DECLARE
 
-/** The table by the variant in force (cpu/cpu.h). Rows are taken in pieces that stay in the first
+/** The table by the variant in force (cpu/cpu.h). Rows are taken in chunks that stay in the first
  * cache. Any thread. */
 void laci_maxsum_table(laci_number number, const laci_maxsum_job *job);
 

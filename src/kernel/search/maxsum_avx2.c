@@ -44,7 +44,7 @@ INLINE int lower(int a, int b) { return a < b ? a : b; }
 
 typedef __m256i step(__m256i sum, __m256i a, __m256i b);
 
-/* One tile over 32-byte pieces of two columns by four; `add` is known where this is inlined. */
+/* One tile over 32-byte chunks of two columns by four; `add` is known where this is inlined. */
 INLINE void tile(const char *const t[TILE_T], const char *const x[TILE_X], size_t bytes, step *add,
                  __m128i out[TILE_T]) {
   __m256i sum[TILE_T][TILE_X];

@@ -44,7 +44,7 @@ INLINE __m512i fold(__m512i a, __m512i b) {
   return _mm512_add_epi32(_mm512_shuffle_i32x4(a, b, 0x88), _mm512_shuffle_i32x4(a, b, 0xDD));
 }
 
-/* One tile over 64-byte pieces of four columns by four: 128 bits a row. `add` is known where this
+/* One tile over 64-byte chunks of four columns by four: 128 bits a row. `add` is known where this
  * is inlined. */
 INLINE __m512i tile(const char *const t[TILE], const char *const x[TILE], size_t bytes, step *add) {
   __m512i sum[TILE][TILE];

@@ -14,11 +14,11 @@ static lac_status refuse(const laci_eval *eval, const laci_buf *operand) {
 enum { FEW_RUNS = 64, LONG_RUN = 1 << 13 };
 
 /* Two operands of one shape are walked through in a single run: where there are few, each is cut
- * into pieces, so that no thread is idle. */
+ * into parts, so that no thread is idle. */
 typedef struct binary_job {
   const laci_binary *op;
   laci_walk walk;
-  int64_t n_pieces, piece; /* of a run; elements of a piece */
+  int64_t n_parts, part; /* of a run; elements of a part */
   const laci_buf *a, *b;
   laci_buf *out;
 } binary_job;
@@ -41,8 +41,8 @@ static inline void combine(const laci_binary *op, strided x, strided y, double *
   }
 }
 
-static void float_piece(const binary_job *job, const laci_walk *walk, int64_t run, int64_t begin,
-                        int64_t end) {
+static void float_part(const binary_job *job, const laci_walk *walk, int64_t run, int64_t begin,
+                       int64_t end) {
   int64_t to = run * walk->run, a_step = walk->inner[0], b_step = walk->inner[1];
   const double *a = job->a->f + walk->at[0] + begin * a_step;
   const double *b = job->b->f + walk->at[1] + begin * b_step;
@@ -56,14 +56,14 @@ static void float_piece(const binary_job *job, const laci_walk *walk, int64_t ru
   }
 }
 
-static void float_pieces(int64_t begin, int64_t end, void *context) {
+static void float_parts(int64_t begin, int64_t end, void *context) {
   const binary_job *job = context;
   laci_walk walk = job->walk;
-  laci_walk_seek(&walk, begin / job->n_pieces);
+  laci_walk_seek(&walk, begin / job->n_parts);
   for (int64_t at = begin; at < end; at++) {
-    int64_t number = at % job->n_pieces, from = number * job->piece, to = from + job->piece;
+    int64_t number = at % job->n_parts, from = number * job->part, to = from + job->part;
     if (number == 0 && at > begin) laci_walk_next(&walk);
-    float_piece(job, &walk, at / job->n_pieces, from, to < walk.run ? to : walk.run);
+    float_part(job, &walk, at / job->n_parts, from, to < walk.run ? to : walk.run);
   }
 }
 
@@ -120,9 +120,9 @@ static lac_status apply_binary(laci_eval *eval, const laci_binary *op, const lac
   laci_walk_broadcast(&job.walk, &b->shape);
   laci_walk_ready(&job.walk);
   bool cut = job.walk.n_runs < FEW_RUNS && job.walk.run > LONG_RUN;
-  job.n_pieces = cut ? (job.walk.run + LONG_RUN - 1) / LONG_RUN : 1;
-  job.piece = cut ? LONG_RUN : job.walk.run;
-  if (a->f) laci_eval_parallel(eval, job.walk.n_runs * job.n_pieces, float_pieces, &job);
+  job.n_parts = cut ? (job.walk.run + LONG_RUN - 1) / LONG_RUN : 1;
+  job.part = cut ? LONG_RUN : job.walk.run;
+  if (a->f) laci_eval_parallel(eval, job.walk.n_runs * job.n_parts, float_parts, &job);
   else if (eval->new_symbol) fold_integers(eval, &job);
   else laci_eval_parallel(eval, job.walk.n_runs, integer_runs, &job);
   return LAC_OK;
