@@ -21,7 +21,7 @@
 extern "C" {
 #endif
 
-/** An input of the network and the file that holds its array. The array's shape settles the sizes
+/** An input of the network and the file that holds its array. The array's shape gives the sizes
  * that the network leaves open; its element type may be any number, but no fractions where the
  * network wants integers. */
 typedef struct lac_infer_input {

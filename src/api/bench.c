@@ -404,7 +404,7 @@ lac_status lac_bench(lac_model *model, const lac_bench_options *options, lac_ben
   b.graph = model->graph;
   /* Looking takes time, which is not part of the first answer's unless another batch needs it. */
   if (laci_rebatch_wanted(b.graph, b.options)) {
-    st = laci_model_settle(model, err);
+    st = laci_model_materialise(model, err);
     if (!st) st = look_for_pattern(&b, model, err);
   }
   if (!st) st = plan_engine(&b, model, err);

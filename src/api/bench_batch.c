@@ -60,7 +60,7 @@ static lac_status input_shape(const laci_value *value, const lac_bench_options *
   return LAC_OK;
 }
 
-static lac_status check_settled(const laci_value *value, const laci_shape *shape, lac_error *err) {
+static lac_status check_resolved(const laci_value *value, const laci_shape *shape, lac_error *err) {
   char text[256];
   if (laci_shape_known(shape)) return LAC_OK;
   return laci_fail(err, LAC_BAD_SHAPE,
@@ -69,7 +69,7 @@ static lac_status check_settled(const laci_value *value, const laci_shape *shape
                    value->name, laci_shape_text(shape, text, sizeof text), value->name);
 }
 
-/* A size that is settled once holds wherever the file uses the same symbol. */
+/* A size that is resolved once holds wherever the file uses the same symbol. */
 static void spread_sizes(laci_rebatch *batch, int64_t *bound) {
   for (int pass = 0; pass < 2; pass++) { /* read, then write */
     for (int at = 0; at < batch->n_shapes; at++) {
@@ -87,8 +87,8 @@ static void spread_sizes(laci_rebatch *batch, int64_t *bound) {
 
 /* What was given, and --batch in front; the same sizes elsewhere; then 1 in front of what is open
  * still, and that elsewhere. */
-static lac_status settle_inputs(laci_rebatch *batch, const lac_bench_options *options,
-                                lac_error *err) {
+static lac_status resolve_inputs(laci_rebatch *batch, const lac_bench_options *options,
+                                 lac_error *err) {
   const laci_graph *graph = batch->graph;
   int64_t *bound = laci_alloc((size_t)graph->n_symbols + 1, sizeof *bound);
   if (!bound) return laci_fail_memory(err, "the inputs' shapes");
@@ -108,7 +108,7 @@ static lac_status settle_inputs(laci_rebatch *batch, const lac_bench_options *op
   }
   if (!st) spread_sizes(batch, bound);
   for (int at = 0; at < batch->n_shapes && !st; at++) {
-    st = check_settled(&graph->values[graph->inputs[at]], &batch->shapes[at].shape, err);
+    st = check_resolved(&graph->values[graph->inputs[at]], &batch->shapes[at].shape, err);
   }
   laci_free(bound);
   return st;
@@ -214,7 +214,7 @@ lac_status laci_rebatch_begin(laci_graph *graph, const lac_bench_options *option
   batch->shapes = laci_alloc((size_t)graph->n_inputs, sizeof *batch->shapes);
   if (!batch->shapes) return laci_fail_memory(err, "the inputs' shapes");
   lac_status st = check_shapes(graph, options, err);
-  if (!st) st = settle_inputs(batch, options, err);
+  if (!st) st = resolve_inputs(batch, options, err);
   return st ? st : change_batch(batch, options->batch, err);
 }
 

@@ -9,7 +9,7 @@
 
 enum { READ_PASSES = 4, PROBE_TURNS = 20000 };
 static const size_t read_bytes = LACI_BENCH_READ;
-static const double settle_s = 2e-3, sample_s = 2e-3;
+static const double warm_up_s = 2e-3, sample_s = 2e-3;
 
 /* ---- Multiply-adds ---- */
 
@@ -36,8 +36,8 @@ static double walk_all(laci_pool *pool, peak_job *job) {
 double laci_bench_peak(laci_pool *pool, laci_peak_kernel kernel) {
   float value;
   peak_job job = {.kernel = kernel, .turns = PROBE_TURNS};
-  double settled = 0, one = 1;
-  while (settled < settle_s) settled += one = walk_all(pool, &job);
+  double warm = 0, one = 1;
+  while (warm < warm_up_s) warm += one = walk_all(pool, &job);
   if (one > 0 && one < sample_s) job.turns = (int64_t)(PROBE_TURNS * sample_s / one) + 1;
   double seconds = walk_all(pool, &job);
   double each = kernel.run(1, &value) * (double)job.turns;

@@ -346,7 +346,7 @@ static lac_status run_walk(inference *run, const lac_model *model, lac_error *er
   laci_model_add_to(model, &budget);
   planned = budget;
   lac_status st = laci_budget_check(&budget, "the model", err);
-  if (!st) st = laci_model_settle(model, err); /* small stored tensors decide over shapes */
+  if (!st) st = laci_model_materialise(model, err); /* small stored tensors decide over shapes */
   if (!st) st = plan_walk(run, &planned, err);
   if (!st) st = laci_pool_create(run->options->threads, &pool, err);
   const laci_stepper_options options = {

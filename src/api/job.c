@@ -143,7 +143,7 @@ lac_status laci_job_open(const lac_model *model, const lac_options *options, lac
   job->budget = laci_budget_of(options->max_memory);
   laci_model_add_to(model, &job->budget);
   st = laci_budget_check(&job->budget, "the model", err);
-  if (!st) st = laci_model_settle(model, err);
+  if (!st) st = laci_model_materialise(model, err);
   if (!st) st = infer(model, options, err);
   if (!st) st = laci_pool_create(options->threads, &job->pool, err);
   laci_rules rules = {.pattern = {options->n, options->m},

@@ -101,9 +101,9 @@ bool laci_model_is_inferred(const lac_model *model) {
   return is_inferred;
 }
 
-lac_status laci_model_settle(const lac_model *model, lac_error *err) {
+lac_status laci_model_materialise(const lac_model *model, lac_error *err) {
   if (!model->file) return LAC_OK; /* lac_network_create: all its bytes are here */
-  lac_status st = laci_onnx_settle(model->file, err);
+  lac_status st = laci_onnx_materialise(model->file, err);
   return st ? laci_fail_in(err, st, "%s", model->path) : st;
 }
 
@@ -113,7 +113,7 @@ void lac_model_tensor(const lac_model *model, int index, lac_tensor *tensor) {
   if (!tensor) return;
   *tensor = (lac_tensor){.rank = -1};
   if (!model || index < 0 || index >= model->graph->n_stored) return;
-  if (laci_model_settle(model, NULL)) return;
+  if (laci_model_materialise(model, NULL)) return;
   const laci_stored *stored = &model->graph->stored[index];
   *tensor = (lac_tensor){.name = stored->name,
                          .dtype = stored->dtype,
@@ -126,7 +126,7 @@ void lac_model_tensor(const lac_model *model, int index, lac_tensor *tensor) {
 lac_status lac_model_find_tensor(const lac_model *model, const char *name, lac_tensor *tensor,
                                  lac_error *err) {
   lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"name", name}, {"tensor", tensor});
-  if (!st) st = laci_model_settle(model, err);
+  if (!st) st = laci_model_materialise(model, err);
   if (st) return st;
   int value = laci_graph_find_value(model->graph, name);
   int stored = value < 0 ? -1 : model->graph->values[value].stored;

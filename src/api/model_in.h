@@ -35,7 +35,7 @@ struct lac_model {
 /** Without a network yet. */
 LAC_MUST_CHECK lac_status laci_model_new(const char *path, lac_model **model, lac_error *err);
 
-/** Adds the model's stored tensors, which are in memory as a whole once they are settled. */
+/** Adds the model's stored tensors, which are in memory as a whole once they are materialised. */
 void laci_model_add_to(const lac_model *model, laci_budget *budget);
 
 /** Are shapes known? Any thread. */
@@ -43,7 +43,7 @@ bool laci_model_is_inferred(const lac_model *model);
 
 /** To be called before stored bytes are read where they are (an engine fetches them instead). Any
  * thread. */
-LAC_MUST_CHECK lac_status laci_model_settle(const lac_model *model, lac_error *err);
+LAC_MUST_CHECK lac_status laci_model_materialise(const lac_model *model, lac_error *err);
 
 /** What an engine may know of the model's weights: of those that are as they were loaded. *weights
  * is to be freed. */

@@ -69,7 +69,7 @@ static lac_status add_part(packer *k, size_t at, const char *name, laci_reader *
                            lac_error *err) {
   size_t n = laci_reader_size(reader);
   k->files[at] = (laci_packfile_part){name, laci_reader_bytes(reader), n};
-  return laci_reader_settle(reader, 0, n, err);
+  return laci_reader_materialise(reader, 0, n, err);
 }
 
 static lac_status list_files(packer *k, lac_error *err) {

@@ -141,7 +141,7 @@ lac_status lac_run(const lac_model *model, const lac_run_tensor *inputs, int n_i
   if (st) return st;
   run_result *result = laci_alloc(1, sizeof *result);
   st = result ? LAC_OK : laci_fail_memory(err, "a result");
-  if (!st) st = laci_model_settle(model, err);
+  if (!st) st = laci_model_materialise(model, err);
   if (!st) st = laci_pool_create(threads, &pool, err);
   if (!st) {
     laci_model_add_to(model, &budget);

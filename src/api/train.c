@@ -443,7 +443,7 @@ static lac_status run_loop(training *t, lac_train_result *result, lac_error *err
 /** All that can be known without planning a step. */
 static lac_status prepare(training *t, const char *data, lac_error *err) {
   lac_status st = laci_train_open(data, t->options, &t->plan, err);
-  if (!st) st = laci_train_settle(t->options, &t->plan, err);
+  if (!st) st = laci_train_resolve(t->options, &t->plan, err);
   if (!st) st = check_test_part(t, err);
   if (!st) st = infer(t->model, t->options->max_memory, err);
   if (!st) st = check_images(t, err);

@@ -28,8 +28,8 @@ typedef struct laci_train_plan {
 LAC_MUST_CHECK lac_status laci_train_open(const char *data, const lac_train_options *options,
                                           laci_train_plan *plan, lac_error *err);
 /** All the rest; after laci_train_open. */
-LAC_MUST_CHECK lac_status laci_train_settle(const lac_train_options *options, laci_train_plan *plan,
-                                            lac_error *err);
+LAC_MUST_CHECK lac_status laci_train_resolve(const lac_train_options *options,
+                                             laci_train_plan *plan, lac_error *err);
 void laci_train_plan_clear(laci_train_plan *plan);
 
 /** "cifar10", "cifar100", "folder", "digits". */

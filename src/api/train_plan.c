@@ -53,8 +53,8 @@ static laci_parts_use use_of(const lac_train_options *o) {
   return o->evaluate ? LACI_PARTS_BOTH : LACI_PARTS_TRAIN;
 }
 
-static lac_status settle_images(const char *data, const lac_train_options *o, laci_train_plan *plan,
-                                lac_error *err) {
+static lac_status resolve_images(const char *data, const lac_train_options *o,
+                                 laci_train_plan *plan, lac_error *err) {
   laci_recipe *p = &plan->prepare;
   *p = laci_dataset_recipe(plan->set);
   lac_status st = laci_check_colours(p, data, o->mean, o->std, err);
@@ -89,7 +89,7 @@ lac_status laci_train_open(const char *data, const lac_train_options *o, laci_tr
              "%s: no folders train and val in it: evaluated are the images that are trained on",
              data);
   }
-  return settle_images(data, o, plan, err);
+  return resolve_images(data, o, plan, err);
 }
 
 lac_status lac_train_data_find(const char *data, const lac_train_options *options,
@@ -258,7 +258,7 @@ static void write_about(const lac_train_options *o, laci_train_plan *plan) {
       lac_dtype_name(o->dtype), laci_dataset_count(plan->set), o->seed);
 }
 
-lac_status laci_train_settle(const lac_train_options *o, laci_train_plan *plan, lac_error *err) {
+lac_status laci_train_resolve(const lac_train_options *o, laci_train_plan *plan, lac_error *err) {
   lac_status st = check_options(o, err);
   if (!st) st = change_recipe(o, &plan->recipe, err);
   if (st) return st;

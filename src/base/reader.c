@@ -36,7 +36,7 @@ struct laci_reader {
   uint8_t *blocks;        /* a bit each: its bytes are there; NULL: none was wanted yet */
   bool opened;            /* all pages may be written and read */
   bool outlined;          /* an origin's outline is there */
-  bool kept;              /* something was settled */
+  bool kept;              /* something was materialised */
   bool whole;             /* all bytes are there, for good */
   _Atomic uint64_t *sums; /* of watched blocks, 0: not read yet; NULL: nobody watches */
 };
@@ -334,8 +334,8 @@ void laci_reader_forget(laci_reader *reader) {
   reader->opened = reader->outlined = false;
 }
 
-lac_status laci_reader_settle(laci_reader *reader, size_t offset, size_t size_bytes,
-                              lac_error *err) {
+lac_status laci_reader_materialise(laci_reader *reader, size_t offset, size_t size_bytes,
+                                   lac_error *err) {
   lac_status st = LAC_OK;
   (void)pthread_rwlock_wrlock(&reader->lock);
   if (size_bytes && !reader->whole) {
@@ -359,7 +359,7 @@ lac_status laci_file_bytes_read(const char *path, laci_file_bytes *file, lac_err
   *file = (laci_file_bytes){0};
   lac_status st = laci_reader_open(path, &reader, err);
   if (st) return st;
-  st = laci_reader_settle(reader, 0, reader->size_bytes, err);
+  st = laci_reader_materialise(reader, 0, reader->size_bytes, err);
   if (st) {
     laci_reader_close(reader);
     return st;

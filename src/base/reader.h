@@ -4,15 +4,15 @@
  * No file is mapped: another program may cut a file short at any moment, and a mapping would then
  * be the end of this process (SIGBUS). A reader has addresses, as many as the file has bytes, and
  * nothing behind them at first: parts are copied to the caller (fetch), or brought to their
- * addresses in memory of our own (look, settle). Addresses without bytes cannot be read; whoever
- * does so by mistake learns it at once. So a large tensor can be known by where it would be, long
- * before anybody needs it, and if ever.
+ * addresses in memory of our own (look, materialise). Addresses without bytes cannot be read;
+ * whoever does so by mistake learns it at once. So a large tensor can be known by where it would
+ * be, long before anybody needs it, and if ever.
  *
  * After each read the file is looked at again: where it was cut, or is newer than when it was
  * opened, that is LAC_IO, "FILE: was 100 bytes long, and was cut to 7 meanwhile". What has been
  * brought stays as it was read. A file that another one replaces by a rename is read to its end.
  *
- * Fetching and settling: any thread, and several at once. Everything else: one thread. */
+ * Fetching and materialising: any thread, and several at once. Everything else: one thread. */
 #ifndef LACI_BASE_READER_H
 #define LACI_BASE_READER_H
 
@@ -74,12 +74,12 @@ LAC_MUST_CHECK lac_status laci_reader_fetch(laci_reader *reader, size_t offset, 
  * its outline. */
 LAC_MUST_CHECK lac_status laci_reader_look(laci_reader *reader, size_t offset, size_t size_bytes,
                                            lac_error *err);
-/** What was looked at goes. What was settled stays. */
+/** What was looked at goes. What was materialised stays. */
 void laci_reader_forget(laci_reader *reader);
 
 /** Brings a part to its address for good; an origin's: all of it. Others may be fetching. */
-LAC_MUST_CHECK lac_status laci_reader_settle(laci_reader *reader, size_t offset, size_t size_bytes,
-                                             lac_error *err);
+LAC_MUST_CHECK lac_status laci_reader_materialise(laci_reader *reader, size_t offset,
+                                                  size_t size_bytes, lac_error *err);
 
 /* ---- Whole files ---- */
 

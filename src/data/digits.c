@@ -163,7 +163,7 @@ lac_status laci_digits_open(laci_dataset *set, const laci_dataset_options *optio
   if (st) return st;
   size_t n = laci_reader_size(file);
   if (n > MOST_TEXT) st = laci_fail(err, LAC_BAD_FILE, "%s: too large", path);
-  if (!st) st = laci_reader_settle(file, 0, n, err);
+  if (!st) st = laci_reader_materialise(file, 0, n, err);
   if (!st) st = laci_digits_read(set, path, laci_reader_bytes(file), n, options->part, err);
   laci_reader_close(file);
   return st;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Which stored tensors of a network are trained, and as what.
  *
- * Files do not say. An operator that names a port as its parameter (weight, bias, scale) settles
+ * Files do not say. An operator that names a port as its parameter (weight, bias, scale) decides
  * it; any other float tensor is trained too (position embeddings, class tokens, scales of a
  * decomposed normalisation), unless it has one element, comes from a Constant node, or meets the
  * image before any weight does: then it prepares the image (mean, deviation) or is just a number.

@@ -112,7 +112,7 @@ lac_status laci_onnx_save(laci_onnx *file, const laci_graph *graph, const char *
   laci_writer *model = NULL;
   laci_file_set set;
   laci_file_set_begin(&set);
-  lac_status st = laci_onnx_settle(file, err);
+  lac_status st = laci_onnx_materialise(file, err);
   if (!st) st = list_inputs(&x, err);
   if (!st) {
     laci_write_options options = {.force = force, .keep = x.inputs, .n_keep = x.n_inputs};
@@ -141,7 +141,7 @@ lac_status laci_onnx_stream(laci_onnx *file, const laci_graph *graph, lac_write_
     return laci_fail(err, LAC_UNSUPPORTED,
                      "the model has external data, which needs a file of its own");
   }
-  lac_status st = laci_onnx_settle(file, err);
+  lac_status st = laci_onnx_materialise(file, err);
   for (int at = 0; at < graph->n_stored && !st; at++) {
     st = patch_stored(&x, &graph->stored[at], err);
   }

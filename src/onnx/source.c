@@ -3,8 +3,8 @@
  *
  * A network that is run needs each weight once, in another layout; one that is changed needs them
  * all, for long. So large tensors stay in their files: they have addresses, those of a reader, and
- * an engine fetches what it reorders. Whoever wants to read them in place settles the model first:
- * then they are in memory of our own, at the same addresses. Next: base/reader.h, outline.c,
+ * an engine fetches what it reorders. Whoever wants to read them in place materialises the model
+ * first: then they are in memory of our own, at the same addresses. Next: base/reader.h, outline.c,
  * external.c. */
 #include "onnx/onnx_in.h"
 
@@ -86,13 +86,13 @@ lac_status laci_onnx_fetch(void *file, const uint8_t *bytes, size_t n, void *to,
   return LAC_OK;
 }
 
-lac_status laci_onnx_settle(laci_onnx *file, lac_error *err) {
-  if (atomic_load(&file->settled)) return LAC_OK;
-  lac_status st = laci_reader_settle(file->reader, 0, laci_reader_size(file->reader), err);
+lac_status laci_onnx_materialise(laci_onnx *file, lac_error *err) {
+  if (atomic_load(&file->materialised)) return LAC_OK;
+  lac_status st = laci_reader_materialise(file->reader, 0, laci_reader_size(file->reader), err);
   for (size_t at = 0; at < file->n_externals && !st; at++) {
     const laci_external *e = &file->externals[at];
-    st = laci_reader_settle(file->data_files[e->file].reader, e->offset, e->length, err);
+    st = laci_reader_materialise(file->data_files[e->file].reader, e->offset, e->length, err);
   }
-  if (!st) atomic_store(&file->settled, true);
+  if (!st) atomic_store(&file->materialised, true);
   return st;
 }

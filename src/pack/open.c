@@ -423,7 +423,7 @@ static lac_status open_file(const char *path, bool whole, laci_packfile **pack, 
   *pack = NULL;
   lac_status st = laci_reader_open(path, &file, err);
   if (st) return st;
-  st = whole ? laci_reader_settle(file, 0, laci_reader_size(file), err)
+  st = whole ? laci_reader_materialise(file, 0, laci_reader_size(file), err)
              : laci_reader_watch(file, err);
   if (!st) return open_from(file, path, pack, err);
   laci_reader_close(file);

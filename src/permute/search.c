@@ -130,7 +130,7 @@ static lac_status run_efforts(const laci_task *task, int chosen, laci_found *fou
     set_identity(run.order, cuts->n_channels);
     st = strategies[chosen].strategy->run(&run, err);
     if (!st) st = confirm(cuts, &run, strategies[chosen].name, found, err);
-    if (st || run.settled || run.proven || laci_task_over(&run)) break;
+    if (st || run.final || run.proven || laci_task_over(&run)) break;
   }
   return st;
 }

@@ -4,7 +4,7 @@
  *
  * search.c measures the problem, lets a strategy work on it, and believes no result that float64
  * does not confirm: a strategy only has to leave a permutation behind. It is run at every effort up
- * to the one asked for, or until it is settled, so that more effort never ends below less. It must
+ * to the one asked for, or until it is final, so that more effort never ends below less. It must
  * find the same one for any number of threads and on any machine: integers decide, random numbers
  * come from base/rng.h, budgets are iterations; seconds count only where the caller sets a
  * deadline. */
@@ -28,7 +28,7 @@ typedef struct laci_task {
   int64_t iterations;   /* out: rounds of whatever the strategy counts */
   const char *found_by; /* out: the strategy that had the last word, if it is another; else NULL */
   bool proven;          /* out: there is no better order */
-  bool settled;         /* out: at any other effort the same would have been found */
+  bool final;           /* out: at any other effort the same would have been found */
 } laci_task;
 
 typedef struct laci_strategy {

@@ -34,7 +34,7 @@ static lac_status run(laci_task *task, lac_error *err) {
   if (!st) st = laci_cuts_score(task->cuts, task->order, task->pool, &after, err);
   if (!st && !(after > before)) memcpy(task->order, start, n * sizeof *start);
   if (!st) st = laci_swap_all(task, err);
-  task->settled = false; /* the swaps are, but they began where the effort led */
+  task->final = false; /* the swaps are, but they began where the effort led */
   laci_free(start);
   return st;
 }

@@ -368,7 +368,7 @@ static lac_status run(laci_task *task, lac_error *err) {
     task->found_by = "assign";
     st = laci_assign_cut(task, cut, err);
   }
-  task->settled = true;
+  task->final = true;
   laci_arena_clear(&t->arena);
   laci_free(t);
   return st;

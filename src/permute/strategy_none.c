@@ -11,7 +11,7 @@ static bool fits(const laci_cuts *cuts, bool asked) {
 static lac_status run(laci_task *task, lac_error *err) {
   (void)err;
   for (int j = 0; j < task->cuts->n_channels; j++) task->order[j] = j;
-  task->settled = true;
+  task->final = true;
   return LAC_OK;
 }
 

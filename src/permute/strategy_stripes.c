@@ -130,7 +130,7 @@ static lac_status run(laci_task *task, lac_error *err) {
     if (atomic_load(&s.no_memory)) st = laci_fail_memory(err, task->cuts->problem->name);
     improved = !st && !laci_task_over(task) && apply_best(&s);
   }
-  task->settled = true; /* it takes as long as it takes */
+  task->final = true; /* it takes as long as it takes */
   laci_free(s.changed);
   laci_free(s.ranked);
   laci_free(s.pairs);

@@ -226,7 +226,7 @@ lac_status laci_swap_all(laci_task *task, lac_error *err) {
     st = open_side(&s, &s.sides[i], err);
   }
   for (bool improved = !st; improved; task->iterations++) improved = sweep(&s);
-  task->settled = s.left > 0; /* a larger budget has nothing to spend */
+  task->final = s.left > 0; /* a larger budget has nothing to spend */
   for (int i = 0; s.sides && i < s.cuts->n_cuts; i++) { laci_values_clear(&s.sides[i].values); }
   laci_arena_clear(&s.arena);
   return st;

@@ -102,7 +102,7 @@ int main(int argc, char **argv) {
     return 2;
   }
   lac_status st = laci_onnx_load(argv[infer ? 2 : 1], &file, &graph, &err);
-  if (!st) st = laci_onnx_settle(file, &err);
+  if (!st) st = laci_onnx_materialise(file, &err);
   if (!st) st = infer ? print_inferred(graph, &err) : run_model(graph, argv[2], argv[3], &err);
   if (st) (void)fprintf(stderr, "%s\n", err.text);
   laci_graph_destroy(graph);

@@ -48,7 +48,7 @@ static void prune_some(lac_model *model, const char *which) {
 }
 
 static void set_zero(lac_model *model, const char *name) {
-  assert_int_equal(laci_model_settle(model, NULL), LAC_OK);
+  assert_int_equal(laci_model_materialise(model, NULL), LAC_OK);
   for (int s = 0; s < model->graph->n_stored; s++) {
     laci_stored *stored = &model->graph->stored[s];
     if (strcmp(stored->name, name) != 0) continue;

@@ -172,7 +172,7 @@ static void they_come_back_from_an_onnx_file(void **state) {
     (void)unlink(path);
     assert_int_equal(laci_onnx_write(made, path, false, &err), LAC_OK);
     assert_int_equal(laci_onnx_write(made, path, false, &err), LAC_EXISTS);
-    if (laci_onnx_load(path, &file, &read, &err) || laci_onnx_settle(file, &err)) {
+    if (laci_onnx_load(path, &file, &read, &err) || laci_onnx_materialise(file, &err)) {
       fail_msg("%s", err.text);
     }
     assert_int_equal(read->n_nodes, made->n_nodes);

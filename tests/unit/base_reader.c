@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reading files that others change meanwhile: parts, looks, settled parts, and what each says when
- * the file is cut, changed or replaced. */
+ * Reading files that others change meanwhile: parts, looks, materialised parts, and what each says
+ * when the file is cut, changed or replaced. */
 #include "onnx_build.h"
 
 #include "base/reader.h"
@@ -69,13 +69,13 @@ static void parts_are_parts_of_the_whole(void **state) {
   (void)state;
   static uint8_t part[LONG];
   static const size_t begins[] = {0, 1, 16383, 16384, 65535, 65536, 200000, LONG - 1};
-  for (int way = 0; way < 4; way++) { /* fetched, watched, looked at, settled */
+  for (int way = 0; way < 4; way++) { /* fetched, watched, looked at, materialised */
     laci_reader *reader = open_file("long", LONG);
     if (way == 1) assert_int_equal(laci_reader_watch(reader, NULL), LAC_OK);
     for (size_t k = 0; k < sizeof begins / sizeof *begins; k++) {
       size_t from = begins[k], n = LONG - from < 70000 ? LONG - from : 70000;
       if (way == 2) assert_int_equal(laci_reader_look(reader, from, n, NULL), LAC_OK);
-      if (way == 3) assert_int_equal(laci_reader_settle(reader, from, n, NULL), LAC_OK);
+      if (way == 3) assert_int_equal(laci_reader_materialise(reader, from, n, NULL), LAC_OK);
       assert_int_equal(laci_reader_fetch(reader, from, n, part, NULL), LAC_OK);
       assert_memory_equal(part, content + from, n);
       if (way >= 2) assert_memory_equal(laci_reader_bytes(reader) + from, content + from, n);
@@ -97,7 +97,7 @@ static void a_file_that_is_cut_is_an_error_with_its_sizes(void **state) {
   expect_text(&err, "f", "was 7 bytes long, and was cut to 5 meanwhile");
   assert_int_equal(laci_reader_fetch(reader, 0, 1, part, &err), LAC_IO); /* what is left, too */
   assert_int_equal(laci_reader_look(reader, 0, 1, &err), LAC_IO);
-  assert_int_equal(laci_reader_settle(reader, 0, 7, &err), LAC_IO);
+  assert_int_equal(laci_reader_materialise(reader, 0, 7, &err), LAC_IO);
   expect_text(&err, "f", "was 7 bytes long, and was cut to 5 meanwhile");
   laci_reader_close(reader);
 }
@@ -141,31 +141,31 @@ static void a_parked_one_has_to_be_the_same_file(void **state) {
   laci_reader_close(reader);
 }
 
-static void what_is_settled_stays(void **state) {
+static void what_is_materialised_stays(void **state) {
   (void)state;
   lac_error err = {0};
   char part[8] = {0};
   laci_reader *reader = open_file("f", 7);
   const uint8_t *bytes = laci_reader_bytes(reader);
   laci_memory_fail_at(1);
-  assert_int_equal(laci_reader_settle(reader, 0, 7, &err), LAC_NO_MEMORY);
+  assert_int_equal(laci_reader_materialise(reader, 0, 7, &err), LAC_NO_MEMORY);
   laci_memory_fail_at(0);
-  assert_int_equal(laci_reader_settle(reader, 0, 7, &err), LAC_OK);
+  assert_int_equal(laci_reader_materialise(reader, 0, 7, &err), LAC_OK);
   assert_int_equal(truncate(in_folder(&dir, "f"), 0), 0);
   laci_reader_forget(reader); /* is none: nothing could bring the bytes back */
   assert_memory_equal(bytes, content, 7);
   assert_int_equal(laci_reader_fetch(reader, 3, 4, part, &err), LAC_OK);
   assert_memory_equal(part, content + 3, 4);
-  assert_int_equal(laci_reader_settle(reader, 0, 7, &err), LAC_OK);
+  assert_int_equal(laci_reader_materialise(reader, 0, 7, &err), LAC_OK);
   laci_reader_close(reader);
 }
 
-static void a_settled_part_stays_and_the_rest_may_not(void **state) {
+static void a_materialised_part_stays_and_the_rest_may_not(void **state) {
   (void)state;
   lac_error err = {0};
   uint8_t part[8];
   laci_reader *reader = open_file("long", LONG);
-  assert_int_equal(laci_reader_settle(reader, 100000, 8, &err), LAC_OK);
+  assert_int_equal(laci_reader_materialise(reader, 100000, 8, &err), LAC_OK);
   assert_int_equal(truncate(in_folder(&dir, "long"), 10), 0);
   assert_int_equal(laci_reader_fetch(reader, 100000, 8, part, &err), LAC_OK);
   assert_memory_equal(part, content + 100000, 8);
@@ -228,8 +228,8 @@ int main(void) {
       cmocka_unit_test(a_file_that_is_written_again_is_an_error),
       cmocka_unit_test(a_file_that_another_replaces_is_read_to_its_end),
       cmocka_unit_test(a_parked_one_has_to_be_the_same_file),
-      cmocka_unit_test(what_is_settled_stays),
-      cmocka_unit_test(a_settled_part_stays_and_the_rest_may_not),
+      cmocka_unit_test(what_is_materialised_stays),
+      cmocka_unit_test(a_materialised_part_stays_and_the_rest_may_not),
       cmocka_unit_test(what_was_not_brought_cannot_be_read_by_mistake),
       cmocka_unit_test(a_watched_file_has_to_stay_what_it_was),
   };

@@ -196,7 +196,7 @@ static void every_value_of_a_trained_resnet56_is_the_plain_engines(void **state)
     print_message("skipped: %s is not there\n", path);
     skip();
   }
-  if (laci_onnx_load(path, &file, &graph, &err) || laci_onnx_settle(file, &err)) {
+  if (laci_onnx_load(path, &file, &graph, &err) || laci_onnx_materialise(file, &err)) {
     fail_msg("%s", err.text);
   }
   const laci_value *image = &graph->values[graph->inputs[0]];

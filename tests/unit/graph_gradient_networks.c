@@ -256,7 +256,7 @@ static void resnet20_of_cifar10_is_pytorchs(void **state) {
   laci_stepper *run = NULL;
   if (laci_onnx_load(LAC_SOURCE_DIR "/../shared/models/resnet20_cifar10.onnx", &file, &model, &err))
     skip();
-  assert_int_equal(laci_onnx_settle(file, &err), LAC_OK);
+  assert_int_equal(laci_onnx_materialise(file, &err), LAC_OK);
   assert_true(fixture_open(&from, LAC_SOURCE_DIR "/tests/fixtures/gradient/resnet20.txt"));
   assert_int_equal(laci_graph_infer(model, NULL, 0, &err), LAC_OK);
   laci_training_graph *to = make_training(model, 16);

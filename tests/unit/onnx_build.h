@@ -307,7 +307,7 @@ static UNUSED int count_files(folder *f) {
 static UNUSED loaded load_path(const char *path) {
   loaded l = {0};
   l.status = laci_onnx_load(path, &l.file, &l.graph, &l.err);
-  if (!l.status) l.status = laci_onnx_settle(l.file, &l.err);
+  if (!l.status) l.status = laci_onnx_materialise(l.file, &l.err);
   return l;
 }
 

@@ -166,7 +166,7 @@ static void check_file(const char *name, int size, int64_t batch, double share) 
                  "'%s/tests/tools/fill_model' '%s/tests/fixtures/zoo/%s.onnx' %s 1",
                  build ? build : "..", LAC_SOURCE_DIR, name, path);
   if (system(command) != 0) fail_msg("%s", command);
-  if (laci_onnx_load(path, &file, &model, &err) || laci_onnx_settle(file, &err)) {
+  if (laci_onnx_load(path, &file, &model, &err) || laci_onnx_materialise(file, &err)) {
     fail_msg("%s", err.text);
   }
   if (laci_graph_infer(model, NULL, 0, &err)) fail_msg("%s", err.text);

@@ -157,7 +157,7 @@ static bool read_before(const laci_node *node, int at, int value) {
 }
 
 /** Frees what the last step left behind. */
-static void settle(laci_plain *run) {
+static void release_last(laci_plain *run) {
   if (run->last < 0) return;
   const laci_node *node = &run->graph->nodes[run->last];
   for (int at = 0; at < node->n_inputs + node->n_captures; at++) {
@@ -285,7 +285,7 @@ static lac_status evaluate(laci_plain *run, const step *s, lac_error *err) {
 lac_status laci_plain_step(laci_plain *run, int node_id, lac_error *err) {
   const laci_node *node = &run->graph->nodes[node_id];
   step s = {.node = node};
-  if (run->last != node_id) settle(run);
+  if (run->last != node_id) release_last(run);
   run->last = node_id;
   lac_status st = laci_engine_node_check(node, err);
   if (!st) st = step_init(run, node, &s, err);
