@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 #include "base/file_set.h"
-#include "base/leftover.h"
+#include "base/temporary.h"
 
 static lac_status join(const char *folder, const char *name, char path[PATH_MAX], lac_error *err) {
   int n = snprintf(path, PATH_MAX, "%s/%s", folder, name);

@@ -15,7 +15,7 @@
 #include "base/budget.h"
 #include "base/error.h"
 #include "base/file_set.h"
-#include "base/leftover.h"
+#include "base/temporary.h"
 #include "help.h"
 #include "lacuna/log.h"
 #include "lacuna/prune.h"
@@ -50,7 +50,7 @@ static void on_interrupt(int signal) {
     return;
   }
   if (laci_file_sets_are_placed()) return; /* all is done but the renaming */
-  laci_leftovers_remove();
+  laci_temporaries_remove();
   _exit(STATUS_OF_SIGNAL + signal);
 }
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/leftover.h"
+#include "base/temporary.h"
 
 static const char *parent_folder(void) {
   const char *parent = getenv("TMPDIR");

@@ -20,7 +20,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "base/leftover.h"
+#include "base/temporary.h"
 #include "base/memory.h"
 
 enum { SECOND_NAMES = 10 };
@@ -168,11 +168,11 @@ static void drop_second_names(laci_placement *file) {
 
 static void release(laci_placement *file) {
   if (file->fd >= 0) (void)close(file->fd);
-  laci_leftover_drop(file->leftover);
+  laci_temporary_unregister(file->registered);
   laci_free(file->shown);
   laci_free(file->temporary);
   laci_free(file->path);
-  *file = (laci_placement){.fd = -1, .leftover = -1};
+  *file = (laci_placement){.fd = -1, .registered = -1};
 }
 
 void laci_placement_clear(laci_placement *file) {
@@ -270,7 +270,7 @@ lac_status laci_file_set_add(laci_placement *file, lac_error *err) {
   lac_status st = reserve(open_set, 1, err);
   if (st) return st;
   open_set->files[open_set->n++] = *file;
-  *file = (laci_placement){.fd = -1, .leftover = -1};
+  *file = (laci_placement){.fd = -1, .registered = -1};
   return LAC_OK;
 }
 
@@ -281,7 +281,7 @@ static lac_status add_name(laci_placement file, const char *path, const char *te
   file.path = copy_text(path);
   file.shown = copy_text(path);
   file.temporary = temporary ? copy_text(temporary) : NULL;
-  file.leftover = laci_leftover_add(temporary ? temporary : path);
+  file.registered = laci_temporary_register(temporary ? temporary : path);
   lac_status st = file.path && file.shown && (!temporary || file.temporary)
                       ? laci_file_set_add(&file, err)
                       : laci_fail_memory(err, path);

@@ -32,12 +32,12 @@ typedef struct laci_placement {
   laci_placing kind;
   int folder; /* what both paths are relative to; AT_FDCWD, or borrowed */
   char *path, *temporary;
-  char *shown; /* the path as texts name it */
-  int fd;      /* holds the temporary file's lock; -1: none */
-  int leftover;
-  bool force;  /* may replace */
-  bool placed; /* has its name */
-  bool over;   /* ... and `temporary` is now what had it before */
+  char *shown;    /* the path as texts name it */
+  int fd;         /* holds the temporary file's lock; -1: none */
+  int registered; /* base/temporary.h */
+  bool force;     /* may replace */
+  bool placed;    /* has its name */
+  bool over;      /* ... and `temporary` is now what had it before */
 } laci_placement;
 
 /** The caller's, on its stack. */

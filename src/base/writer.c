@@ -13,7 +13,7 @@
 
 #include "base/error.h"
 #include "base/file_set.h"
-#include "base/leftover.h"
+#include "base/temporary.h"
 #include "base/memory.h"
 
 enum {
@@ -64,7 +64,7 @@ static void note(laci_writer *writer, const char *temporary) {
   int n_folder = slash ? (int)(slash + 1 - writer->file.shown) : 0;
   char path[PATH_MAX];
   int n = snprintf(path, sizeof path, "%.*s%s", n_folder, writer->file.shown, temporary);
-  if (n > 0 && (size_t)n < sizeof path) writer->file.leftover = laci_leftover_add(path);
+  if (n > 0 && (size_t)n < sizeof path) writer->file.registered = laci_temporary_register(path);
 }
 
 /** Makes the file beside the target. */
@@ -110,7 +110,7 @@ lac_status laci_writer_open_at(int folder, const char *name, const char *shown,
   laci_writer *made = laci_alloc(1, sizeof *made);
   if (!made) return laci_fail_memory(err, shown);
   made->file =
-      (laci_placement){.folder = folder, .fd = -1, .leftover = -1, .force = options->force};
+      (laci_placement){.folder = folder, .fd = -1, .registered = -1, .force = options->force};
   made->file.path = copy_text(name, n);
   made->file.shown = copy_text(shown, strlen(shown));
   made->buffer = laci_alloc(WRITE_BUFFER_BYTES, 1);

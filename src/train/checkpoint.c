@@ -16,7 +16,7 @@
 #include "base/reader.h"
 #include "base/folder.h"
 #include "base/hash.h"
-#include "base/leftover.h"
+#include "base/temporary.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/writer.h"

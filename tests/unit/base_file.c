@@ -3,7 +3,7 @@
 #include "onnx_build.h"
 
 #include "base/hash.h"
-#include "base/leftover.h"
+#include "base/temporary.h"
 #include "base/reader.h"
 #include "base/writer.h"
 
@@ -107,14 +107,14 @@ static void the_end_of_the_process_leaves_nothing_half_written(void **state) {
   char name[16];
   struct stat info;
   assert_int_equal(mkdir(in_folder(&dir, "made"), 0777), 0);
-  int made = laci_leftover_add(in_folder(&dir, "made"));
+  int made = laci_temporary_register(in_folder(&dir, "made"));
   for (int at = 0; at < NOTED; at++) {
     snprintf(name, sizeof name, "made/w%d", at);
     assert_int_equal(laci_writer_open(in_folder(&dir, name), &options, &writers[at], NULL), LAC_OK);
   }
-  laci_leftovers_remove();
+  laci_temporaries_remove();
   assert_int_equal(stat(in_folder(&dir, "made"), &info), -1); /* empty, so it went too */
-  laci_leftover_drop(made);
+  laci_temporary_unregister(made);
   for (int at = 0; at < NOTED; at++) laci_writer_destroy(writers[at]);
   for (int at = 0; at < WRITERS; at++) {
     snprintf(name, sizeof name, "w%d", at);
@@ -123,7 +123,7 @@ static void the_end_of_the_process_leaves_nothing_half_written(void **state) {
     assert_int_equal(laci_writer_finish(writers[at], NULL), LAC_OK);
     assert_int_equal(laci_writer_commit(writers[at], NULL), LAC_OK);
   }
-  laci_leftovers_remove();
+  laci_temporaries_remove();
   for (int at = 0; at < WRITERS; at++) {
     snprintf(name, sizeof name, "w%d", at);
     expect_content(name, "whole");

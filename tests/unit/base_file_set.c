@@ -3,7 +3,7 @@
 #include "onnx_build.h"
 
 #include "base/file_set.h"
-#include "base/leftover.h"
+#include "base/temporary.h"
 #include "base/writer.h"
 
 #include <fcntl.h>

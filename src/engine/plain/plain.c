@@ -22,7 +22,7 @@ struct laci_plain {
   int *readers_left;   /* [n_values] */
   bool *replaced;      /* [n_values] set by the caller: never loaded from the file again */
   laci_budget *budget; /* NULL: no limit */
-  int last;            /* node stepped last, whose leftovers are still there; -1: none */
+  int last;            /* node stepped last, whose inputs and outputs are still there; -1: none */
 };
 
 static lac_status load_bytes(void *context, int stored, laci_buf **buf, lac_error *err) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Temporary names with locks, and the list for signal handlers. */
 #define _GNU_SOURCE
-#include "base/leftover.h"
+#include "base/temporary.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -20,7 +20,7 @@
 
 #include "base/hash.h"
 
-enum { NUMBERS = 10, RANDOM_TRIES = 16, MOST_LEFTOVERS = 64, HOUR_SECONDS = 3600, MOST_DEPTH = 8 };
+enum { NUMBERS = 10, RANDOM_TRIES = 16, MOST_REGISTERED = 64, HOUR_SECONDS = 3600, MOST_DEPTH = 8 };
 
 /* ---- Locks ---- */
 
@@ -191,35 +191,35 @@ void laci_temporary_folder_remove(const char *path, int fd) {
 
 /* ---- The end of the process at a signal ---- */
 
-enum leftover_state { LEFTOVER_FREE, LEFTOVER_TAKEN, LEFTOVER_NOTED };
+enum entry_state { ENTRY_FREE, ENTRY_TAKEN, ENTRY_NOTED };
 
 /* Names in memory that is never freed: the handler may read one while its owner drops it. */
 static struct {
   atomic_int state;
   char path[PATH_MAX];
-} leftovers[MOST_LEFTOVERS];
+} registry[MOST_REGISTERED];
 
-int laci_leftover_add(const char *path) {
+int laci_temporary_register(const char *path) {
   size_t n = strlen(path);
-  for (int at = 0; n < PATH_MAX && at < MOST_LEFTOVERS; at++) {
-    int state = LEFTOVER_FREE;
-    if (!atomic_compare_exchange_strong(&leftovers[at].state, &state, LEFTOVER_TAKEN)) continue;
-    memcpy(leftovers[at].path, path, n + 1);
-    atomic_store(&leftovers[at].state, LEFTOVER_NOTED);
+  for (int at = 0; n < PATH_MAX && at < MOST_REGISTERED; at++) {
+    int state = ENTRY_FREE;
+    if (!atomic_compare_exchange_strong(&registry[at].state, &state, ENTRY_TAKEN)) continue;
+    memcpy(registry[at].path, path, n + 1);
+    atomic_store(&registry[at].state, ENTRY_NOTED);
     return at;
   }
   return -1;
 }
 
-void laci_leftover_drop(int leftover) {
-  if (leftover >= 0) atomic_store(&leftovers[leftover].state, LEFTOVER_FREE);
+void laci_temporary_unregister(int entry) {
+  if (entry >= 0) atomic_store(&registry[entry].state, ENTRY_FREE);
 }
 
-void laci_leftovers_remove(void) {
-  for (int at = 0; at < MOST_LEFTOVERS; at++) {
-    if (atomic_load(&leftovers[at].state) == LEFTOVER_NOTED) (void)unlink(leftovers[at].path);
+void laci_temporaries_remove(void) {
+  for (int at = 0; at < MOST_REGISTERED; at++) {
+    if (atomic_load(&registry[at].state) == ENTRY_NOTED) (void)unlink(registry[at].path);
   }
-  for (int at = 0; at < MOST_LEFTOVERS; at++) { /* folders, empty by now; a file is none */
-    if (atomic_load(&leftovers[at].state) == LEFTOVER_NOTED) (void)rmdir(leftovers[at].path);
+  for (int at = 0; at < MOST_REGISTERED; at++) { /* folders, empty by now; a file is none */
+    if (atomic_load(&registry[at].state) == ENTRY_NOTED) (void)rmdir(registry[at].path);
   }
 }

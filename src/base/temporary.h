@@ -6,8 +6,8 @@
  * it: what can be locked is dead and goes, what cannot is left alone. Locks end with their process,
  * however it ends, in a container as outside. Where the file system knows no locks, what nobody has
  * written to for an hour is dead. */
-#ifndef LACI_BASE_LEFTOVER_H
-#define LACI_BASE_LEFTOVER_H
+#ifndef LACI_BASE_TEMPORARY_H
+#define LACI_BASE_TEMPORARY_H
 
 #include <stdbool.h>
 
@@ -42,12 +42,12 @@ void laci_temporary_folder_remove(const char *path, int fd);
 
 /* ---- The end of the process at a signal ---- */
 
-/** Notes a file or folder that is to go if the process ends before laci_leftover_drop; -1 where
- * there are too many (64) or the path is too long. Writers do so themselves. Any thread. */
-int laci_leftover_add(const char *path);
+/** Notes a file or folder that is to go if the process ends before laci_temporary_unregister; -1
+ * where there are too many (64) or the path is too long. Writers do so themselves. Any thread. */
+int laci_temporary_register(const char *path);
 /** It stays, or is gone already. -1 is fine. */
-void laci_leftover_drop(int leftover);
+void laci_temporary_unregister(int entry);
 /** Removes all that is noted, folders where they are empty. Safe in a signal handler. */
-void laci_leftovers_remove(void);
+void laci_temporaries_remove(void);
 
 #endif
