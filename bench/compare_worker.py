@@ -18,8 +18,8 @@ TOP = pathlib.Path(__file__).resolve().parent.parent
 ENGINES = {"lacuna": "Lacuna", "onnxruntime": "ONNX Runtime", "openvino": "OpenVINO", "deepsparse": "DeepSparse"}
 BF16_ENGINES = ("lacuna", "openvino")
 TICK = 1 / os.sysconf("SC_CLK_TCK")
-PATIENCE = 300.0  # seconds for an answer, beyond the time that was ordered
-HABITS = {"lacuna": {"GOMP_SPINCOUNT": "1000"}}  # as cli/patience.c has it: the command is what people run
+TIMEOUT = 300.0  # seconds for an answer, beyond the time that was ordered
+HABITS = {"lacuna": {"GOMP_SPINCOUNT": "1000"}}  # as cli/spin_count.c has it: the command is what people run
 
 
 class Failed(Exception):
@@ -42,13 +42,13 @@ def command_of(engine, build, path, dtype, threads):
 class Process:
     """Any program that takes orders by lines and answers by lines of JSON, the first of them unasked."""
 
-    def __init__(self, command, patience=PATIENCE, **environment):
+    def __init__(self, command, timeout=TIMEOUT, **environment):
         self.errors = tempfile.TemporaryFile()
         self.rest, self.noise, self.idle_s, self.used_s, self.since = b"", [], 0.0, 0.0, None
         self.process = subprocess.Popen([str(part) for part in command], bufsize=0, stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, stderr=self.errors, env={**os.environ, **environment})
         try:
-            self.start = self.answer(patience)
+            self.start = self.answer(timeout)
         except BaseException:
             self.close()
             raise
@@ -77,19 +77,19 @@ class Process:
             self.since = None
         self.process.send_signal(signal.SIGCONT)
 
-    def ask(self, order, patience=PATIENCE):
+    def ask(self, order, timeout=TIMEOUT):
         self.go_on()
         try:
             self.process.stdin.write(order.encode() + b"\n")
         except OSError:
             pass  # the answer will be missing, and say why
-        answer = self.answer(patience)
+        answer = self.answer(timeout)
         self.hold()
         return answer
 
-    def answer(self, patience):
+    def answer(self, timeout):
         """The next line that is JSON; other lines (banners, profiles) are kept as noise."""
-        end = time.monotonic() + patience
+        end = time.monotonic() + timeout
         while True:
             while b"\n" in self.rest:
                 line, _, self.rest = self.rest.partition(b"\n")
@@ -98,7 +98,7 @@ class Process:
                 self.noise.append(line.decode(errors="replace"))
             ready, _, _ = select.select([self.process.stdout], [], [], max(0.0, end - time.monotonic()))
             if not ready:
-                raise Failed(f"no answer in {patience:.0f} s")
+                raise Failed(f"no answer in {timeout:.0f} s")
             more = os.read(self.process.stdout.fileno(), 1 << 20)
             if not more:
                 raise Failed(self.last_words())
@@ -135,4 +135,4 @@ class Worker(Process):
 
     def run(self, seconds):
         """Milliseconds of each run."""
-        return self.ask(f"run {seconds:.4f}", PATIENCE + seconds)["ms"]
+        return self.ask(f"run {seconds:.4f}", TIMEOUT + seconds)["ms"]

@@ -29,7 +29,7 @@ LAYOUTS = {"f32": ("channels_last", "contiguous"), "bf16": ("channels_last",)}
 WANTED = {"f32": 1.3, "bf16": 1.5}  # times PyTorch's images a second
 TURNS = 4
 LEAST_STEPS = 3
-PATIENCE = 600.0
+TIMEOUT = 600.0
 SHOWN = 12  # kinds of steps in a table
 
 
@@ -55,7 +55,7 @@ def take_turns(workers, seconds, rng):
         rng.shuffle(due)
         for name in due:
             part = min(seconds / TURNS, max(seconds - spent[name], 0))
-            steps = workers[name].ask(f"run {part:.4f}", PATIENCE + part)
+            steps = workers[name].ask(f"run {part:.4f}", TIMEOUT + part)
             skip = 1 if len(steps["ms"]) > 3 else 0
             spent[name] += sum(steps["ms"]) / 1e3
             for key in found[name]:
@@ -73,12 +73,12 @@ def measure(arguments, network, dtype):
     workers, cell = {}, {"network": network, "batch": NETWORKS[network], "dtype": dtype}
     try:
         for name, command in commands(arguments, network, dtype).items():
-            workers[name] = Process(command, PATIENCE, **HABITS.get(name, {}), OMP_NUM_THREADS=str(arguments.threads))
+            workers[name] = Process(command, TIMEOUT, **HABITS.get(name, {}), OMP_NUM_THREADS=str(arguments.threads))
         found = take_turns(workers, arguments.time, random.Random(f"{network} {dtype}"))
         cell["engines"] = {name: result_of(worker, found[name], NETWORKS[network], arguments.cpu_time)
                            for name, worker in workers.items()}
         if arguments.profile or arguments.docs:
-            cell["kinds"] = workers["lacuna"].ask("profile 3", PATIENCE)["kinds"]
+            cell["kinds"] = workers["lacuna"].ask("profile 3", TIMEOUT)["kinds"]
     finally:
         for worker in workers.values():
             worker.close()

@@ -20,7 +20,7 @@
 #include "lacuna/log.h"
 #include "lacuna/prune.h"
 #include "outputs.h"
-#include "patience.h"
+#include "spin_count.h"
 #include "log.h"
 #include "terminal.h"
 #include "verbs.h"
@@ -128,7 +128,7 @@ int main(int argc, char **argv) {
   lac_error err = {0};
   arguments args;
   fill_descriptors();
-  patience_settle(argv);
+  spin_count_set(argv);
   set_signal_handlers();
   exit_code code = exit_code_of(arguments_parse(argc, argv, &args, &err));
   terminal_begin(args.wide);

@@ -3,13 +3,13 @@
  * milliseconds before it sleeps. While other programs want the cores, too, that makes a network run
  * several times as long; a short spin costs next to nothing where they do not (docs/speed.md). The
  * run time reads its setting before main begins, so a program has to start again to change it. */
-#include "patience.h"
+#include "spin_count.h"
 
 #include <limits.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-void patience_settle(char **argv) {
+void spin_count_set(char **argv) {
   char self[PATH_MAX];
   if (getenv("GOMP_SPINCOUNT") || getenv("OMP_WAIT_POLICY")) return;
   ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
