@@ -2,7 +2,7 @@
  * lac_bench: plans a network, runs it often, and keeps the time of every step of every run.
  *
  * Reported are the fastest and the middle run, and for each step its fastest time over all runs:
- * what else the machine does only ever adds to a time. The yardstick (what the processor can do at
+ * what else the machine does only ever adds to a time. The baseline (what the processor can do at
  * best) is sampled between the runs and its best sample taken, for the same reason. Next:
  * bench_peak.c, bench_batch.c, bench_report.c. */
 #include "lacuna/bench.h"
@@ -33,7 +33,7 @@ typedef struct bench {
   laci_graph *graph;
   laci_rebatch batch;
   laci_engine *engine;
-  laci_pool *pool; /* of the yardsticks */
+  laci_pool *pool; /* of the baselines */
   laci_peak_kernel kernel;
   void **inputs, **outputs;
   int n_inputs, n_outputs;
@@ -247,7 +247,7 @@ static lac_status sample_run(bench *b, double *total, lac_error *err) {
   return LAC_OK;
 }
 
-/* A sample of the yardstick; the engine's threads, which slept meanwhile, are woken by a run that
+/* A sample of the baseline; the engine's threads, which slept meanwhile, are woken by a run that
  * does not count, where that is short. */
 static lac_status sample_peak(bench *b, double last_run, lac_error *err) {
   double total, peak = laci_bench_peak(b->pool, b->kernel);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the files of lac_bench share: the yardsticks (bench_peak.c) and the batch that a network is
+ * What the files of lac_bench share: the baselines (bench_peak.c) and the batch that a network is
  * run in (bench_batch.c). bench.c runs, bench_report.c adds up and writes. */
 #ifndef LACI_API_BENCH_IN_H
 #define LACI_API_BENCH_IN_H

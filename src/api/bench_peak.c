@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The yardsticks of lac_bench on all its threads (kernel/peak/peak.h has them for one).
+ * The baselines of lac_bench on all its threads (kernel/peak/peak.h has them for one).
  *
  * The engine's own threads are another pool's, and spin for a while after their last work; so each
  * sample begins with a part that is not counted, until they have gone to sleep. */

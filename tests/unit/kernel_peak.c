@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The yardsticks: every variant walks the same numbers as plain floats do, counts its work right,
+ * The baselines: every variant walks the same numbers as plain floats do, counts its work right,
  * and every word of memory is read. */
 #include <setjmp.h>
 #include <stdarg.h>

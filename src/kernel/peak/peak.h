@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a core can do at best, as yardsticks for benches: multiply-adds that never leave the
+ * What a core can do at best, as baselines for benches: multiply-adds that never leave the
  * registers, and a read of memory that does nothing else.
  *
  * The multiply-adds are chains x = x / 2 + 1, as many side by side as hide their latency. The
@@ -26,7 +26,7 @@ typedef struct laci_peak_kernel {
   laci_peak_turns *run;
 } laci_peak_kernel;
 
-/** The yardstick of f32 by the variant in force (cpu/cpu.h). */
+/** The baseline of f32 by the variant in force (cpu/cpu.h). */
 laci_peak_kernel laci_peak_f32(void);
 /** The one of bf16 products that are summed in f32; run is NULL where the processor has none. Its
  * chains are x = x + 1 instead, and its largest value is therefore `turns`. */
