@@ -108,7 +108,7 @@ static void freeze_undescribed(laci_resolve *r) {
     laci_layout *layout = laci_port_layout(r, port);
     if (!layout) continue;
     const laci_port_labels *labels = laci_port_labels_of(r, port);
-    if (r->c->recut && port == 0) continue;
+    if (r->c->reshape && port == 0) continue;
     if (!labels->described && blamed >= 0) r->cause = blamed;
     for (int a = 0; a < layout->rank; a++) {
       bool fixed = !labels->described || labels->label[a] == LACI_FIXED;
@@ -156,7 +156,7 @@ static lac_status resolve_node(laci_tracks *t, int node_id, lac_error *err) {
   if (node->op && node->op->couple) {
     st = node->op->couple(t->graph, node, &coupling);
     if (st) goto out;
-    if (coupling.recut) laci_resolve_recut(&r);
+    if (coupling.reshape) laci_resolve_reshape(&r);
     freeze_undescribed(&r);
     laci_resolve_maps(&r);
     laci_resolve_labels(&r);

@@ -2,7 +2,7 @@
  * Reading one node's coupling into tracks: shared by the resolve_*.c files.
  *
  * resolve.c walks the nodes; for each, maps are lifted first (resolve_maps.c), then labels are
- * joined (resolve_labels.c); re-cut axes (Reshape) have a file of their own (resolve_recut.c).
+ * joined (resolve_labels.c); reshaped axes have a file of their own (resolve_reshape.c).
  * ports.c: what all of them ask of the node. */
 #ifndef LACI_ANALYZE_RESOLVE_IN_H
 #define LACI_ANALYZE_RESOLVE_IN_H
@@ -44,6 +44,6 @@ enum { LACI_AXIS_PENDING = -3 };
 void laci_resolve_maps(laci_resolve *r);          /* MAPPED output axes */
 void laci_resolve_labels(laci_resolve *r);        /* labels */
 void laci_resolve_labelled_maps(laci_resolve *r); /* maps whose output axis is labelled too */
-void laci_resolve_recut(laci_resolve *r);         /* out 0 is in 0 with other axes */
+void laci_resolve_reshape(laci_resolve *r);       /* out 0 is in 0 with other axes */
 
 #endif

@@ -78,8 +78,7 @@ typedef struct laci_coupling {
   size_t n_parts, part_room;
   laci_grouped_axis *grouped;
   size_t n_grouped, grouped_room;
-  bool recut; /* output 0 is input 0 with the same elements in the same row-major order, other axes
-               */
+  bool reshape;    /* output 0 is input 0, the same elements in the same order under other axes */
   bool no_memory;  /* a helper failed; laci_coupling_ok() says so */
   const char *why; /* why FIXED axes are fixed: "order matters to ArgMax"; NULL: a default text */
 } laci_coupling;

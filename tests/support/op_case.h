@@ -10,7 +10,7 @@
  *   coupling  of the last node: "ab . -> ba" are labels, port by port: letters in order of
  * appearance, '.' fixed, 'M' mapped,
  *             '-' an absent port, 's' a scalar; "| 0.1<0.1 = 2 1 0" a map: out port.axis < in
- * port.axis, '*' virtual; "recut" where that is set. NULL: not checked. */
+ * port.axis, '*' virtual; "reshape" where that is set. NULL: not checked. */
 #ifndef TESTS_SUPPORT_OP_CASE_H
 #define TESTS_SUPPORT_OP_CASE_H
 
@@ -74,7 +74,7 @@ static inline void coupling_text(const laci_graph *graph, const laci_node *node,
   assert_int_equal(laci_coupling_init(&c, graph, node), LAC_OK);
   assert_non_null(node->op);
   assert_int_equal(node->op->couple(graph, node, &c), LAC_OK);
-  if (c.recut) say(text, size, "recut ");
+  if (c.reshape) say(text, size, "reshape ");
   for (int port = 0; port < node->n_inputs; port++) {
     say_port(&c, port, letters, &n_letters, text, size);
     say(text, size, " ");

@@ -386,8 +386,8 @@ static bool is_along_space(const complete *k, const laci_node *node, int32_t com
 
 /* Of two axes that are merged while both could move, one is followed. */
 static bool merges_two_axes(const complete *k, const laci_node *node) {
-  bool recut = strcmp(node->type, "Reshape") == 0 || strcmp(node->type, "Flatten") == 0;
-  return recut && k->a->tracks->layouts[node->inputs[0]].n_bundles > 1;
+  bool reshape = strcmp(node->type, "Reshape") == 0 || strcmp(node->type, "Flatten") == 0;
+  return reshape && k->a->tracks->layouts[node->inputs[0]].n_bundles > 1;
 }
 
 /* Does anything of it reach an output? What ends nowhere freezes all the same. */

@@ -6,13 +6,13 @@
 static const op_case reshapes[] = {
     {"to fixed sizes",
      "stored x 2x3 = 1 2 3 4 5 6\nstored s 2 i64 = 3 2\ny = Reshape(x, s)\noutput y",
-     "y f32 3x2 = 1 2 3 4 5 6", "recut .. . -> .."},
+     "y f32 3x2 = 1 2 3 4 5 6", "reshape .. . -> .."},
     {"0 copies and -1 is what is left",
      "stored x 2x3x4\nstored s 2 i64 = 0 -1\nz = Reshape(x, s)\ny = Shape(z)\noutput y",
      "y i64 2 = 2 12", NULL},
     {"allowzero takes 0 as it is",
      "stored x 0x3\nstored s 2 i64 = 5 0\ny = Reshape(x, s) allowzero=1\noutput y",
-     "y f32 5x0 =", "recut .. . -> .."},
+     "y f32 5x0 =", "reshape .. . -> .."},
     {"to a scalar", "stored x 1x1 = 7\nstored s 0 i64\ny = Reshape(x, s)\noutput y", "y f32 s = 7",
      NULL},
 };
@@ -24,11 +24,11 @@ static void reshapes_keep_row_major_order(void **state) {
 
 static const op_case flattens[] = {
     {"from the default axis", "stored x 2x1x2 = 1 2 3 4\ny = Flatten(x)\noutput y",
-     "y f32 2x2 = 1 2 3 4", "recut ... -> .."},
+     "y f32 2x2 = 1 2 3 4", "reshape ... -> .."},
     {"at axis 0", "stored x 2x2 = 1 2 3 4\ny = Flatten(x) axis=0\noutput y", "y f32 1x4 = 1 2 3 4",
-     "recut .. -> .."},
+     "reshape .. -> .."},
     {"at a negative axis", "stored x 2x2x1 = 1 2 3 4\ny = Flatten(x) axis=-1\noutput y",
-     "y f32 4x1 = 1 2 3 4", "recut ... -> .."},
+     "y f32 4x1 = 1 2 3 4", "reshape ... -> .."},
     {"a vector of all axes", "stored x 2x2 = 1 2 3 4\ny = Flatten(x) axis=2\noutput y",
      "y f32 4x1 = 1 2 3 4", NULL},
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Flatten: [d0 .. dn] -> [d0 * .. * d(axis-1), daxis * .. * dn]; the elements stay where they are.
- * Channels are re-cut: channel c of [N, C, H, W] becomes H * W neighbouring places. */
+ * Channels are reshaped: channel c of [N, C, H, W] becomes H * W neighbouring places. */
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/op_in.h"
 
@@ -35,7 +35,7 @@ static lac_status eval(laci_eval *eval) {
 static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   (void)graph;
   (void)node;
-  c->recut = true;
+  c->reshape = true;
   return laci_coupling_ok(c);
 }
 
@@ -47,4 +47,4 @@ const laci_op laci_op_flatten = {.name = "Flatten",
                                  .infer = infer,
                                  .eval = eval,
                                  .couple = couple,
-                                 .gradient = laci_gradient_recut};
+                                 .gradient = laci_gradient_of_reshape};

@@ -16,4 +16,4 @@ const laci_op laci_op_identity = {.name = "Identity",
                                   .infer = laci_infer_same,
                                   .eval = eval,
                                   .couple = laci_couple_unary,
-                                  .gradient = laci_gradient_recut};
+                                  .gradient = laci_gradient_of_reshape};

@@ -115,7 +115,7 @@ static lac_status eval(laci_eval *eval) {
 static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   (void)graph;
   (void)node;
-  c->recut = true;
+  c->reshape = true;
   return laci_coupling_ok(c);
 }
 
@@ -127,4 +127,4 @@ const laci_op laci_op_reshape = {.name = "Reshape",
                                  .infer = infer,
                                  .eval = eval,
                                  .couple = couple,
-                                 .gradient = laci_gradient_recut};
+                                 .gradient = laci_gradient_of_reshape};

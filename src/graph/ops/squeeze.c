@@ -75,4 +75,4 @@ const laci_op laci_op_squeeze = {.name = "Squeeze",
                                  .infer = infer,
                                  .eval = eval,
                                  .couple = couple,
-                                 .gradient = laci_gradient_recut};
+                                 .gradient = laci_gradient_of_reshape};

@@ -58,4 +58,4 @@ const laci_op laci_op_unsqueeze = {.name = "Unsqueeze",
                                    .infer = infer,
                                    .eval = eval,
                                    .couple = couple,
-                                   .gradient = laci_gradient_recut};
+                                   .gradient = laci_gradient_of_reshape};

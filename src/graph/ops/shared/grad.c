@@ -144,7 +144,7 @@ void laci_gradient_normalised(laci_gradient_builder *b, const laci_gradient_norm
 /* ---- Ready-made rules
  * --------------------------------------------------------------------------------------- */
 
-lac_status laci_gradient_recut(laci_gradient_builder *b, const laci_node *node) {
+lac_status laci_gradient_of_reshape(laci_gradient_builder *b, const laci_node *node) {
   laci_shape x = laci_gradient_in_shape(b, node, 0);
   laci_gradient_give(b, node, 0, laci_gradient_reshape(b, laci_gradient_of(b, node, 0), &x));
   return laci_gradient_ok(b);

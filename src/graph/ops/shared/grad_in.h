@@ -65,8 +65,8 @@ typedef struct laci_gradient_norm {
 void laci_gradient_normalised(laci_gradient_builder *b, const laci_gradient_norm *norm, int out[3]);
 
 /* Ready-made rules. */
-lac_status laci_gradient_recut(laci_gradient_builder *b,
-                               const laci_node *node); /* in 0 under other axes */
+lac_status laci_gradient_of_reshape(laci_gradient_builder *b,
+                                    const laci_node *node); /* in 0 under other axes */
 lac_status laci_gradient_extreme(laci_gradient_builder *b,
                                  const laci_node *node); /* Max, Min of any number */
 

@@ -2,7 +2,7 @@
  * Reshape and its kin: the same elements in the same order under other axes.
  *
  * Sizes are matched from both ends into segments whose products agree; axes of size 1 fall out. A
- * segment of one axis on either side passes through. In a segment that is re-cut one bundle, the
+ * segment of one axis on either side passes through. In a segment that is reshaped one bundle, the
  * carrier, is followed: its positions reach the new axes, and the index along all other axes of the
  * segment tells copies apart (a channel of C x H x W becomes H * W copies). Segments that share a
  * composite bundle are treated as one. */
@@ -16,14 +16,14 @@ typedef struct segment {
   bool unknown; /* sizes that do not resolve */
 } segment;
 
-typedef struct recut {
+typedef struct reshape {
   laci_resolve *r;
   const laci_shape *in_shape, *out_shape;
   laci_layout *in, *out;
   int n_segments;
   segment segments[LACI_MAX_RANK + 1];
   int joined[LACI_MAX_RANK + 1]; /* the lowest segment it hangs together with */
-} recut;
+} reshape;
 
 static int list_long_axes(const laci_shape *shape, int *axes) {
   int n = 0;
@@ -33,7 +33,7 @@ static int list_long_axes(const laci_shape *shape, int *axes) {
   return n;
 }
 
-static void add_segment(recut *c, const int *in, int n_in, const int *out, int n_out,
+static void add_segment(reshape *c, const int *in, int n_in, const int *out, int n_out,
                         bool unknown) {
   segment *s = &c->segments[c->n_segments];
   c->joined[c->n_segments] = c->n_segments;
@@ -46,7 +46,7 @@ static void add_segment(recut *c, const int *in, int n_in, const int *out, int n
 }
 
 /* Cuts both lists into segments of equal products. */
-static void find_segments(recut *c) {
+static void find_segments(reshape *c) {
   int in[LACI_MAX_RANK], out[LACI_MAX_RANK];
   int n_in = list_long_axes(c->in_shape, in), n_out = list_long_axes(c->out_shape, out);
   const int64_t *a = c->in_shape->dims, *b = c->out_shape->dims;
@@ -81,7 +81,7 @@ static void find_segments(recut *c) {
   for (; i_end < n_in; i_end++, o_end++) add_segment(c, in + i_end, 1, out + o_end, 1, false);
 }
 
-static int segment_of(const recut *c, int in_axis) {
+static int segment_of(const reshape *c, int in_axis) {
   for (int s = 0; s < c->n_segments; s++) {
     for (int k = 0; k < c->segments[s].n_in; k++) {
       if (c->segments[s].in[k] == in_axis) return s;
@@ -90,7 +90,7 @@ static int segment_of(const recut *c, int in_axis) {
   return -1;
 }
 
-static void join_segments(recut *c) {
+static void join_segments(reshape *c) {
   for (int b = 0; b < c->in->n_bundles; b++) {
     const laci_bundle *bundle = &c->in->bundles[b];
     int first = -1;
@@ -108,7 +108,7 @@ static void join_segments(recut *c) {
   }
 }
 
-static void fix_outputs(recut *c, const segment *s, int cause) {
+static void fix_outputs(reshape *c, const segment *s, int cause) {
   for (int k = 0; k < s->n_out; k++) {
     c->out->bundle[s->out[k]] = LACI_AXIS_FIXED;
     c->out->cause[s->out[k]] = cause;
@@ -116,7 +116,7 @@ static void fix_outputs(recut *c, const segment *s, int cause) {
 }
 
 /* All axes of the segments that hang together, in the values' order. */
-static segment merge(const recut *c, int first, bool *plain) {
+static segment merge(const reshape *c, int first, bool *plain) {
   segment all = {0};
   *plain = true;
   for (int s = first; s < c->n_segments; s++) {
@@ -131,7 +131,7 @@ static segment merge(const recut *c, int first, bool *plain) {
 }
 
 /* Segments of one axis each: the bundles pass with their axes renamed. */
-static void pass_through(recut *c, const segment *all) {
+static void pass_through(reshape *c, const segment *all) {
   for (int k = 0; k < all->n_in; k++) {
     int state = c->in->bundle[all->in[k]];
     if (state < 0) {
@@ -152,7 +152,7 @@ static void pass_through(recut *c, const segment *all) {
 }
 
 /* The index along every in axis (by axis number) of flat out position p of the merged segments. */
-static void in_index(const recut *c, int first, const int64_t *out_index, int64_t *index) {
+static void in_index(const reshape *c, int first, const int64_t *out_index, int64_t *index) {
   for (int s = first; s < c->n_segments; s++) {
     if (c->joined[s] != first) continue;
     const segment *one = &c->segments[s];
@@ -167,7 +167,7 @@ static void in_index(const recut *c, int first, const int64_t *out_index, int64_
   }
 }
 
-static bool fill_link(const recut *c, int first, const segment *all, const laci_bundle *carrier,
+static bool fill_link(const reshape *c, int first, const segment *all, const laci_bundle *carrier,
                       int32_t *to, int32_t *copy) {
   int64_t n = 1;
   for (int k = 0; k < all->n_out; k++) n *= c->out_shape->dims[all->out[k]];
@@ -196,7 +196,7 @@ static bool fill_link(const recut *c, int first, const segment *all, const laci_
 
 /* The bundle to follow: the first that lies wholly in the segments; all others must stay in place.
  */
-static int choose_carrier(recut *c, const segment *all) {
+static int choose_carrier(reshape *c, const segment *all) {
   int best = -1;
   int64_t most = 0;
   for (int k = 0; k < all->n_in; k++) {
@@ -217,7 +217,7 @@ static int choose_carrier(recut *c, const segment *all) {
   return best;
 }
 
-static void recut_segment(recut *c, int first, const segment *all) {
+static void reshape_segment(reshape *c, int first, const segment *all) {
   laci_tracks *t = c->r->t;
   int best = all->unknown ? -1 : choose_carrier(c, all);
   int64_t n = 1;
@@ -269,17 +269,17 @@ static void recut_segment(recut *c, int first, const segment *all) {
   laci_layout_put(t, laci_port_value(c->r, LACI_OUT(0)), &bundle);
 }
 
-void laci_resolve_recut(laci_resolve *r) {
+void laci_resolve_reshape(laci_resolve *r) {
   laci_layout *in = laci_port_layout(r, 0), *out = laci_port_layout(r, LACI_OUT(0));
   if (!in || !out) {
     if (in) laci_layout_freeze(r->t, laci_port_value(r, 0), laci_resolve_cause(r));
     return;
   }
-  recut c = {.r = r,
-             .in = in,
-             .out = out,
-             .in_shape = laci_port_value_shape(r, 0),
-             .out_shape = laci_port_value_shape(r, LACI_OUT(0))};
+  reshape c = {.r = r,
+               .in = in,
+               .out = out,
+               .in_shape = laci_port_value_shape(r, 0),
+               .out_shape = laci_port_value_shape(r, LACI_OUT(0))};
   find_segments(&c);
   join_segments(&c);
   for (int a = 0; a < out->rank; a++) {
@@ -290,6 +290,6 @@ void laci_resolve_recut(laci_resolve *r) {
     bool plain;
     segment all = merge(&c, s, &plain);
     if (plain) pass_through(&c, &all);
-    else recut_segment(&c, s, &all);
+    else reshape_segment(&c, s, &all);
   }
 }
