@@ -9,20 +9,20 @@
 #include "onnx/onnx_in.h"
 
 /** A model in the making. */
-typedef struct maker {
+typedef struct builder {
   const laci_graph *graph;
   laci_arena arena;
   const char *path;
   lac_error *err;
-} maker;
+} builder;
 
-static lac_status no_memory(const maker *m) { return laci_fail_memory(m->err, m->path); }
+static lac_status no_memory(const builder *m) { return laci_fail_memory(m->err, m->path); }
 
 /** protobuf-c does not write to what it packs, but its texts are not const. */
 static char *text_of(const char *text) { return (char *)(uintptr_t)text; }
 
 /** A list of n messages of a kind, initialised one by one: pointers and what they point to. */
-static void *make_list(maker *m, size_t n, size_t size, void *list) {
+static void *make_list(builder *m, size_t n, size_t size, void *list) {
   void **pointers = laci_arena_alloc(&m->arena, n, sizeof *pointers);
   uint8_t *items = laci_arena_alloc(&m->arena, n, size);
   if (!pointers || !items) return NULL;
@@ -33,7 +33,7 @@ static void *make_list(maker *m, size_t n, size_t size, void *list) {
 
 /* ---- Types ---- */
 
-static lac_status make_dimension(maker *m, int64_t size,
+static lac_status make_dimension(builder *m, int64_t size,
                                  Onnx__TensorShapeProto__Dimension *dimension) {
   onnx__tensor_shape_proto__dimension__init(dimension);
   if (size >= 0) {
@@ -47,7 +47,7 @@ static lac_status make_dimension(maker *m, int64_t size,
   return dimension->dim_param ? LAC_OK : no_memory(m);
 }
 
-static lac_status make_value(maker *m, int id, Onnx__ValueInfoProto *to) {
+static lac_status make_value(builder *m, int id, Onnx__ValueInfoProto *to) {
   const laci_value *value = &m->graph->values[id];
   const laci_shape *shape = &value->type.shape;
   Onnx__TypeProto *type = laci_arena_alloc(&m->arena, 1, sizeof *type);
@@ -78,7 +78,7 @@ static lac_status make_value(maker *m, int id, Onnx__ValueInfoProto *to) {
   return st;
 }
 
-static lac_status make_values(maker *m, const int *ids, int n, Onnx__ValueInfoProto ***list) {
+static lac_status make_values(builder *m, const int *ids, int n, Onnx__ValueInfoProto ***list) {
   Onnx__ValueInfoProto *items = make_list(m, (size_t)n, sizeof *items, list);
   lac_status st = items ? LAC_OK : no_memory(m);
   for (int at = 0; at < n && !st; at++) st = make_value(m, ids[at], &items[at]);
@@ -87,7 +87,7 @@ static lac_status make_values(maker *m, const int *ids, int n, Onnx__ValueInfoPr
 
 /* ---- Tensors ---- */
 
-static lac_status make_tensor(maker *m, const laci_stored *stored, Onnx__TensorProto *to) {
+static lac_status make_tensor(builder *m, const laci_stored *stored, Onnx__TensorProto *to) {
   onnx__tensor_proto__init(to);
   if (stored->shape.rank < 0) {
     return laci_fail(m->err, LAC_UNSUPPORTED, "%s: tensor '%s' has more than %d axes", m->path,
@@ -111,7 +111,7 @@ static void set_text(const char *text, ProtobufCBinaryData *to) {
   to->len = strlen(text);
 }
 
-static lac_status make_texts(maker *m, const laci_attr *attr, Onnx__AttributeProto *to) {
+static lac_status make_texts(builder *m, const laci_attr *attr, Onnx__AttributeProto *to) {
   to->n_strings = attr->n;
   to->strings = laci_arena_alloc(&m->arena, attr->n, sizeof *to->strings);
   if (!to->strings) return no_memory(m);
@@ -119,7 +119,7 @@ static lac_status make_texts(maker *m, const laci_attr *attr, Onnx__AttributePro
   return LAC_OK;
 }
 
-static lac_status make_attribute(maker *m, const laci_node *node, const laci_attr *attr,
+static lac_status make_attribute(builder *m, const laci_node *node, const laci_attr *attr,
                                  Onnx__AttributeProto *to) {
   onnx__attribute_proto__init(to);
   to->name = text_of(attr->name);
@@ -160,7 +160,7 @@ static lac_status make_attribute(maker *m, const laci_node *node, const laci_att
 }
 
 /** Names of values; an absent one is empty. */
-static char **make_names(maker *m, const int *ids, int n) {
+static char **make_names(builder *m, const int *ids, int n) {
   char **names = laci_arena_alloc(&m->arena, (size_t)n, sizeof *names);
   for (int at = 0; names && at < n; at++) {
     names[at] = text_of(ids[at] < 0 ? "" : m->graph->values[ids[at]].name);
@@ -168,7 +168,7 @@ static char **make_names(maker *m, const int *ids, int n) {
   return names;
 }
 
-static lac_status make_node(maker *m, const laci_node *node, Onnx__NodeProto *to) {
+static lac_status make_node(builder *m, const laci_node *node, Onnx__NodeProto *to) {
   onnx__node_proto__init(to);
   if (node->n_captures > 0 || node->version < 1) {
     return laci_fail(m->err, LAC_UNSUPPORTED, "%s: %s (%s) cannot be written: %s", m->path,
@@ -195,7 +195,7 @@ static lac_status make_node(maker *m, const laci_node *node, Onnx__NodeProto *to
 /* ---- The model ---- */
 
 /** The versions of the operators' domains; all nodes of a domain have the same. */
-static lac_status make_opsets(maker *m, Onnx__ModelProto *model) {
+static lac_status make_opsets(builder *m, Onnx__ModelProto *model) {
   const laci_graph *g = m->graph;
   Onnx__OperatorSetIdProto *sets =
       make_list(m, (size_t)g->n_nodes + 1, sizeof *sets, &model->opset_import);
@@ -219,7 +219,7 @@ static lac_status make_opsets(maker *m, Onnx__ModelProto *model) {
   return LAC_OK;
 }
 
-static lac_status make_graph(maker *m, Onnx__GraphProto *to) {
+static lac_status make_graph(builder *m, Onnx__GraphProto *to) {
   const laci_graph *g = m->graph;
   onnx__graph_proto__init(to);
   to->name = text_of("lacuna");
@@ -238,7 +238,7 @@ static lac_status make_graph(maker *m, Onnx__GraphProto *to) {
 }
 
 /** The message, which lives in m->arena and body. */
-static lac_status make_model(maker *m, Onnx__ModelProto *model, Onnx__GraphProto *body) {
+static lac_status make_model(builder *m, Onnx__ModelProto *model, Onnx__GraphProto *body) {
   onnx__model_proto__init(model);
   lac_status st = make_graph(m, body);
   if (!st) st = make_opsets(m, model);
@@ -251,7 +251,7 @@ static lac_status make_model(maker *m, Onnx__ModelProto *model, Onnx__GraphProto
 }
 
 lac_status laci_onnx_write(const laci_graph *graph, const char *path, bool force, lac_error *err) {
-  maker m = {.graph = graph, .path = path, .err = err};
+  builder m = {.graph = graph, .path = path, .err = err};
   Onnx__ModelProto model;
   Onnx__GraphProto body;
   laci_writer *writer = NULL;
@@ -266,7 +266,7 @@ lac_status laci_onnx_write(const laci_graph *graph, const char *path, bool force
 
 lac_status laci_onnx_write_stream(const laci_graph *graph, lac_write_bytes *put, void *context,
                                   lac_error *err) {
-  maker m = {.graph = graph, .path = "the model", .err = err};
+  builder m = {.graph = graph, .path = "the model", .err = err};
   Onnx__ModelProto model;
   Onnx__GraphProto body;
   lac_status st = make_model(&m, &model, &body);

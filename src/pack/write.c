@@ -13,7 +13,7 @@
 #include "base/memory.h"
 #include "pack/format_in.h"
 
-typedef struct maker {
+typedef struct packer {
   const laci_packfile_input *input;
   const char *path;
   laci_writer *writer;
@@ -24,7 +24,7 @@ typedef struct maker {
   size_t n_names, n_pieces;
   pack_file *files;
   pack_tensor *tensors;
-} maker;
+} packer;
 
 static pack_word word_of(const char *text) {
   pack_word word = {{0}};
@@ -32,17 +32,17 @@ static pack_word word_of(const char *text) {
   return word;
 }
 
-static lac_status append(maker *k, const void *bytes, size_t size_bytes, lac_error *err) {
+static lac_status append(packer *k, const void *bytes, size_t size_bytes, lac_error *err) {
   k->at += size_bytes;
   return laci_writer_append(k->writer, bytes, size_bytes, err);
 }
 
-static lac_status align(maker *k, lac_error *err) {
+static lac_status align(packer *k, lac_error *err) {
   static const uint8_t zeros[PACK_ALIGNMENT];
   return append(k, zeros, (size_t)(-k->at % PACK_ALIGNMENT), err);
 }
 
-static lac_status add_section(maker *k, const char *kind, const void *bytes, size_t size_bytes,
+static lac_status add_section(packer *k, const char *kind, const void *bytes, size_t size_bytes,
                               lac_error *err) {
   void *array = k->sections;
   if (!laci_grow(&array, k->n_sections, &k->section_room, sizeof *k->sections)) {
@@ -57,7 +57,7 @@ static lac_status add_section(maker *k, const char *kind, const void *bytes, siz
   return st ? st : align(k, err);
 }
 
-static uint64_t add_name(maker *k, const char *name) {
+static uint64_t add_name(packer *k, const char *name) {
   size_t at = k->n_names, n = strlen(name) + 1;
   memcpy(k->names + at, name, n);
   k->n_names += n;
@@ -81,7 +81,7 @@ static lac_status check_inverse(const laci_packfile_weight *weight, const uint8_
   return st;
 }
 
-static lac_status add_weight(maker *k, const laci_packfile_weight *weight, lac_error *err) {
+static lac_status add_weight(packer *k, const laci_packfile_weight *weight, lac_error *err) {
   const laci_packing *p = &weight->packing;
   const uint8_t *dense = k->input->files[weight->file].bytes + weight->offset;
   const laci_packed packed = {
@@ -117,14 +117,14 @@ out:
   return st;
 }
 
-static void count_piece(maker *k, pack_file *file, char kind, const uint8_t *bytes, size_t n) {
+static void count_piece(packer *k, pack_file *file, char kind, const uint8_t *bytes, size_t n) {
   k->pieces[k->n_pieces++] = (uint8_t)kind;
   file->n_pieces++;
   file->hash = laci_hash64(bytes, n, file->hash);
 }
 
 /* One file: its weights begin at k->input->weights[*next]. */
-static lac_status add_file(maker *k, size_t id, size_t *next, lac_error *err) {
+static lac_status add_file(packer *k, size_t id, size_t *next, lac_error *err) {
   const laci_packfile_part *part = &k->input->files[id];
   pack_file *file = &k->files[id];
   size_t done = 0;
@@ -151,7 +151,7 @@ static lac_status add_file(maker *k, size_t id, size_t *next, lac_error *err) {
 
 /* ---- The frame ---- */
 
-static lac_status begin(maker *k, lac_error *err) {
+static lac_status begin(packer *k, lac_error *err) {
   const laci_packfile_input *input = k->input;
   size_t n_names = 0;
   for (size_t at = 0; at < input->n_files; at++) n_names += strlen(input->files[at].name) + 1;
@@ -169,7 +169,7 @@ static lac_status begin(maker *k, lac_error *err) {
   return append(k, &head, sizeof head, err);
 }
 
-static lac_status end(maker *k, lac_error *err) {
+static lac_status end(packer *k, lac_error *err) {
   const laci_packfile_input *input = k->input;
   lac_status st = add_section(k, "names", k->names, k->n_names, err);
   if (!st) st = add_section(k, "files", k->files, input->n_files * sizeof *k->files, err);
@@ -191,7 +191,7 @@ static lac_status end(maker *k, lac_error *err) {
 lac_status laci_packfile_write(const laci_packfile_input *input, const char *path,
                                const laci_write_options *options, uint64_t *size_bytes,
                                lac_error *err) {
-  maker k = {.input = input, .path = path};
+  packer k = {.input = input, .path = path};
   size_t next = 0;
   lac_status st = laci_writer_open(path, options, &k.writer, err);
   if (!st) st = begin(&k, err);

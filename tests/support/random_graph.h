@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Making random small networks as text, drawn from all declared operators.
  *
- * A maker appends lines to a text and keeps them only if the graph still builds, infers and runs;
+ * A builder appends lines to a text and keeps them only if the graph still builds, infers and runs;
  * so a template may propose parameters without proving that they fit. The templates stand in
  * random_ops.h; graph_build.h has the language. Same seed, same text. */
 #ifndef TESTS_SUPPORT_RANDOM_GRAPH_H
@@ -11,21 +11,21 @@
 
 enum { MAKER_TEXT = 1 << 14, MAKER_MAX_ELEMENTS = 1024, MAKER_MAX_SIZE = 64 };
 
-typedef struct maker {
+typedef struct builder {
   char text[MAKER_TEXT];
   size_t n; /* of text */
   uint64_t seed, drawn;
   int n_names;
   laci_graph *graph; /* of the text as far as it is kept */
-} maker;
+} builder;
 
-static inline int64_t draw(maker *m, int64_t n) {
+static inline int64_t draw(builder *m, int64_t n) {
   return (int64_t)laci_rng_below(m->seed, 77, m->drawn++, (uint64_t)n);
 }
-static inline bool chance(maker *m, int percent) { return draw(m, 100) < percent; }
+static inline bool chance(builder *m, int percent) { return draw(m, 100) < percent; }
 
-static inline void add(maker *m, const char *format, ...) LAC_PRINTF(2, 3);
-static inline void add(maker *m, const char *format, ...) {
+static inline void add(builder *m, const char *format, ...) LAC_PRINTF(2, 3);
+static inline void add(builder *m, const char *format, ...) {
   va_list args;
   va_start(args, format);
   int n = vsnprintf(m->text + m->n, sizeof m->text - m->n, format, args);
@@ -37,23 +37,23 @@ typedef struct name {
   char text[24];
 } name;
 
-static inline name fresh(maker *m, char kind) {
+static inline name fresh(builder *m, char kind) {
   name made;
   (void)snprintf(made.text, sizeof made.text, "%c%d", kind, m->n_names++);
   return made;
 }
 
-static inline const laci_shape *shape_of(const maker *m, int value) {
+static inline const laci_shape *shape_of(const builder *m, int value) {
   return &m->graph->values[value].type.shape;
 }
-static inline int rank_of(const maker *m, int value) { return shape_of(m, value)->rank; }
-static inline const char *name_of(const maker *m, int value) {
+static inline int rank_of(const builder *m, int value) { return shape_of(m, value)->rank; }
+static inline const char *name_of(const builder *m, int value) {
   return m->graph->values[value].name;
 }
 
 typedef enum operand_kind { WANT_FLOAT, WANT_BOOL, WANT_INT } operand_kind;
 
-static inline bool fits(const maker *m, int v, operand_kind kind, int min_rank, int max_rank) {
+static inline bool fits(const builder *m, int v, operand_kind kind, int min_rank, int max_rank) {
   const laci_value *value = &m->graph->values[v];
   int rank = value->type.shape.rank;
   bool is_bool = value->type.dtype == LAC_DTYPE_BOOL, is_float = value->type.dtype == LAC_DTYPE_F32;
@@ -66,7 +66,7 @@ static inline bool fits(const maker *m, int v, operand_kind kind, int min_rank, 
 }
 
 /** A value to read: mostly a late one, now and then a stored tensor. -1: there is none. */
-static inline int pick(maker *m, operand_kind kind, int min_rank, int max_rank) {
+static inline int pick(builder *m, operand_kind kind, int min_rank, int max_rank) {
   bool stored = chance(m, 6), late = chance(m, 65);
   int found = -1, n = 0;
   for (int v = 0; v < m->graph->n_values; v++) {
@@ -80,13 +80,13 @@ static inline int pick(maker *m, operand_kind kind, int min_rank, int max_rank) 
   return found;
 }
 
-static inline void add_shape(maker *m, const laci_shape *shape) {
+static inline void add_shape(builder *m, const laci_shape *shape) {
   if (shape->rank == 0) add(m, "\"\"");
   for (int a = 0; a < shape->rank; a++) add(m, a ? "x%lld" : "%lld", (long long)shape->dims[a]);
 }
 
 /** A stored tensor of that shape; now and then one that is there already. */
-static inline name stored_of(maker *m, laci_shape shape, const char *kind) {
+static inline name stored_of(builder *m, laci_shape shape, const char *kind) {
   for (int s = 0; !kind[0] && s < m->graph->n_stored && chance(m, 25); s++) {
     const laci_stored *stored = &m->graph->stored[s];
     if (stored->dtype != LAC_DTYPE_F32 || !laci_shape_equal(&stored->shape, &shape) ||
@@ -103,12 +103,12 @@ static inline name stored_of(maker *m, laci_shape shape, const char *kind) {
   return made;
 }
 
-static inline name stored_vector(maker *m, int64_t n, const char *kind) {
+static inline name stored_vector(builder *m, int64_t n, const char *kind) {
   return stored_of(m, laci_shape_of(1, &n), kind);
 }
 
 /** A stored tensor of int64, given as text ("1 -1"). */
-static inline name stored_ints(maker *m, int n, const int64_t *ints) {
+static inline name stored_ints(builder *m, int n, const int64_t *ints) {
   name made = fresh(m, 'k');
   add(m, "stored %s %d i64 =", made.text, n);
   for (int i = 0; i < n; i++) add(m, " %lld", (long long)ints[i]);
@@ -116,14 +116,14 @@ static inline name stored_ints(maker *m, int n, const int64_t *ints) {
   return made;
 }
 
-static inline name scalar_of(maker *m, const char *type, const char *content) {
+static inline name scalar_of(builder *m, const char *type, const char *content) {
   name made = fresh(m, 'k');
   add(m, "stored %s \"\" %s = %s\n", made.text, type, content);
   return made;
 }
 
 /** A shape that broadcasts into `shape`. */
-static inline laci_shape smaller_shape(maker *m, const laci_shape *shape) {
+static inline laci_shape smaller_shape(builder *m, const laci_shape *shape) {
   laci_shape part = {0};
   int skip = chance(m, 40) ? (int)draw(m, shape->rank + 1) : 0;
   for (int a = skip; a < shape->rank; a++)
@@ -133,7 +133,7 @@ static inline laci_shape smaller_shape(maker *m, const laci_shape *shape) {
 
 /** Another operand for an operator that broadcasts: a value of the same shape, a part of v, a
  * stored tensor. */
-static inline name partner(maker *m, int v) {
+static inline name partner(builder *m, int v) {
   name made;
   const laci_shape *shape = shape_of(m, v);
   int found = -1, n = 0;
@@ -159,7 +159,7 @@ static inline name partner(maker *m, int v) {
 
 /** Keeps what was added since `mark`, if it makes a graph that can be run, of sizes that stay
  * small. */
-static inline bool keep(maker *m, size_t mark) {
+static inline bool keep(builder *m, size_t mark) {
   laci_graph *graph = NULL;
   bool ok = m->n + 512 < sizeof m->text && net_read(m->text, &graph, NULL) == LAC_OK;
   for (int v = 0; ok && v < graph->n_values; v++) {
@@ -182,6 +182,6 @@ static inline bool keep(maker *m, size_t mark) {
   return true;
 }
 
-static inline void maker_clear(maker *m) { laci_graph_destroy(m->graph); }
+static inline void builder_clear(builder *m) { laci_graph_destroy(m->graph); }
 
 #endif

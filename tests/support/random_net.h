@@ -8,7 +8,7 @@
 #include "graph/op.h"
 #include "support/random_ops.h"
 
-static inline bool try_op(maker *m, const char *op) {
+static inline bool try_op(builder *m, const char *op) {
   template_fn *make = find_template(op);
   size_t mark = m->n;
   for (int attempt = 0; make && attempt < 4; attempt++) {
@@ -23,7 +23,7 @@ static inline bool try_op(maker *m, const char *op) {
 
 /* [N, g * k, H, W]: cut the channels in g, transpose, put together: ShuffleNet's channel shuffle.
  */
-static inline bool add_shuffle(maker *m) {
+static inline bool add_shuffle(builder *m) {
   int v = pick(m, WANT_FLOAT, 4, 4);
   if (v < 0) return false;
   const int64_t *x = shape_of(m, v)->dims;
@@ -37,7 +37,7 @@ static inline bool add_shuffle(maker *m) {
 }
 
 /* [N, T, D] -> heads of queries, keys, values -> softmax -> [N, T, D'] . */
-static inline bool add_attention(maker *m) {
+static inline bool add_attention(builder *m) {
   int v = pick(m, WANT_FLOAT, 3, 3);
   if (v < 0) return false;
   const int64_t *x = shape_of(m, v)->dims;
@@ -61,7 +61,7 @@ static inline bool add_attention(maker *m) {
 
 /* Queries, keys and values from one layer: [N, T, 3 * heads * size], transposed to [3, N, heads, T,
  * size] and taken apart. */
-static inline bool add_fused_attention(maker *m) {
+static inline bool add_fused_attention(builder *m) {
   int v = pick(m, WANT_FLOAT, 3, 3);
   if (v < 0) return false;
   const int64_t *x = shape_of(m, v)->dims;
@@ -86,7 +86,7 @@ static inline bool add_fused_attention(maker *m) {
 }
 
 /* x * sigmoid(W2 relu(W1 mean(x))). */
-static inline bool add_squeeze_excite(maker *m) {
+static inline bool add_squeeze_excite(builder *m) {
   int v = pick(m, WANT_FLOAT, 4, 4);
   if (v < 0) return false;
   int64_t c = shape_of(m, v)->dims[1], d = 1 + draw(m, 4), down[4] = {d, c, 1, 1},
@@ -100,7 +100,7 @@ static inline bool add_squeeze_excite(maker *m) {
 }
 
 /* x + conv(relu(conv(x))). */
-static inline bool add_residual(maker *m) {
+static inline bool add_residual(builder *m) {
   int v = pick(m, WANT_FLOAT, 4, 4);
   if (v < 0) return false;
   int64_t c = shape_of(m, v)->dims[1], d = 1 + draw(m, 6), first[4] = {d, c, 1, 1},
@@ -114,9 +114,9 @@ static inline bool add_residual(maker *m) {
   return true;
 }
 
-static inline void try_pattern(maker *m) {
-  static bool (*const patterns[])(maker *) = {add_shuffle, add_attention, add_squeeze_excite,
-                                              add_residual, add_fused_attention};
+static inline void try_pattern(builder *m) {
+  static bool (*const patterns[])(builder *) = {add_shuffle, add_attention, add_squeeze_excite,
+                                                add_residual, add_fused_attention};
   size_t mark = m->n;
   if (patterns[draw(m, 5)](m) && keep(m, mark)) return;
   m->n = mark;
@@ -125,7 +125,7 @@ static inline void try_pattern(maker *m) {
 
 /* ---- the network ---- */
 
-static inline void add_first_lines(maker *m) {
+static inline void add_first_lines(builder *m) {
   static const char *const inputs[] = {"1x3x4x4", "2x3x3x3", "1x4x3x3", "2x4",
                                        "3x5",     "1x3x4",   "2x4x3",   "1x2x6"};
   int which = (int)draw(m, 8);
@@ -137,7 +137,7 @@ static inline void add_first_lines(maker *m) {
 }
 
 /* A layer behind an axis that is likely to hold channels. */
-static inline bool add_last_layer(maker *m, int v) {
+static inline bool add_last_layer(builder *m, int v) {
   int rank = rank_of(m, v);
   if (rank < 2) return false;
   int axis = chance(m, 70) ? (rank == 4 ? 1 : rank - 1) : (int)draw(m, rank);
@@ -152,7 +152,7 @@ static inline bool add_last_layer(maker *m, int v) {
   return true;
 }
 
-static inline void add_last_lines(maker *m) {
+static inline void add_last_lines(builder *m) {
   for (int v = 0; v < m->graph->n_values; v++) {
     if (m->graph->values[v].n_readers || m->graph->values[v].producer < 0 ||
         !fits(m, v, WANT_FLOAT, 2, 6))
@@ -173,7 +173,7 @@ static inline void add_last_lines(maker *m) {
 }
 
 /** A network that holds the operator, where that can be had. False: nothing came of this seed. */
-static inline bool make_net(maker *m, uint64_t seed, const char *op) {
+static inline bool make_net(builder *m, uint64_t seed, const char *op) {
   static const char *const likely[] = {"Conv",
                                        "MatMul",
                                        "Gemm",
@@ -191,7 +191,7 @@ static inline bool make_net(maker *m, uint64_t seed, const char *op) {
                                        "ReduceMean"};
   int n_ops;
   const laci_op *const *ops = laci_op_all(&n_ops);
-  *m = (maker){.seed = seed};
+  *m = (builder){.seed = seed};
   if (laci_graph_create(&m->graph, NULL)) return false;
   add_first_lines(m);
   int n = 1 + (int)draw(m, 6), at = (int)draw(m, n);

@@ -3,32 +3,32 @@
  * what is there.
  *
  * A template returns false where nothing fits; parameters that turn out wrong are dropped by
- * keep(). Operators of one family share a template. Next: random_graph.h (the maker), random_net.h
- * (whole networks). */
+ * keep(). Operators of one family share a template. Next: random_graph.h (the builder),
+ * random_net.h (whole networks). */
 #ifndef TESTS_SUPPORT_RANDOM_OPS_H
 #define TESTS_SUPPORT_RANDOM_OPS_H
 
 #include "support/random_graph.h"
 
-typedef bool template_fn(maker *m, const char *op);
+typedef bool template_fn(builder *m, const char *op);
 
-static inline bool add_unary(maker *m, const char *op, int v, const char *attributes) {
+static inline bool add_unary(builder *m, const char *op, int v, const char *attributes) {
   if (v < 0) return false;
   add(m, "%s = %s(%s) %s\n", fresh(m, 'v').text, op, name_of(m, v), attributes);
   return true;
 }
 
-static inline bool of_float(maker *m, const char *op) {
+static inline bool of_float(builder *m, const char *op) {
   return add_unary(m, op, pick(m, WANT_FLOAT, 0, 5), "");
 }
-static inline bool of_bool(maker *m, const char *op) {
+static inline bool of_bool(builder *m, const char *op) {
   return add_unary(m, op, pick(m, WANT_BOOL, 0, 5), "");
 }
-static inline bool of_int(maker *m, const char *op) {
+static inline bool of_int(builder *m, const char *op) {
   return add_unary(m, op, pick(m, WANT_INT, 0, 5), "");
 }
 
-static inline bool of_guarded(maker *m, const char *op, const char *guard) {
+static inline bool of_guarded(builder *m, const char *op, const char *guard) {
   int v = pick(m, WANT_FLOAT, 0, 5);
   if (v < 0) return false;
   name safe = fresh(m, 'v');
@@ -37,12 +37,12 @@ static inline bool of_guarded(maker *m, const char *op, const char *guard) {
   return true;
 }
 /* Functions that are defined on (0, 1), and on [1, inf). */
-static inline bool of_unit(maker *m, const char *op) { return of_guarded(m, op, "Sigmoid"); }
-static inline bool of_large(maker *m, const char *op) { return of_guarded(m, op, "Cosh"); }
+static inline bool of_unit(builder *m, const char *op) { return of_guarded(m, op, "Sigmoid"); }
+static inline bool of_large(builder *m, const char *op) { return of_guarded(m, op, "Cosh"); }
 /* Those that grow fast. */
-static inline bool of_small(maker *m, const char *op) { return of_guarded(m, op, "Tanh"); }
+static inline bool of_small(builder *m, const char *op) { return of_guarded(m, op, "Tanh"); }
 
-static inline bool of_two(maker *m, const char *op) {
+static inline bool of_two(builder *m, const char *op) {
   int v = pick(m, WANT_FLOAT, 0, 5);
   if (v < 0) return false;
   bool slope =
@@ -56,7 +56,7 @@ static inline bool of_two(maker *m, const char *op) {
   return true;
 }
 
-static inline bool of_power(maker *m, const char *op) {
+static inline bool of_power(builder *m, const char *op) {
   int v = pick(m, WANT_FLOAT, 0, 5);
   if (v < 0) return false;
   name base = fresh(m, 'v'), other = stored_of(m, smaller_shape(m, shape_of(m, v)), "positive");
@@ -65,7 +65,7 @@ static inline bool of_power(maker *m, const char *op) {
   return true;
 }
 
-static inline bool of_many(maker *m, const char *op) {
+static inline bool of_many(builder *m, const char *op) {
   int v = pick(m, WANT_FLOAT, 0, 5);
   if (v < 0) return false;
   name a = partner(m, v), b = partner(m, v);
@@ -73,7 +73,7 @@ static inline bool of_many(maker *m, const char *op) {
   return true;
 }
 
-static inline bool of_bools(maker *m, const char *op) {
+static inline bool of_bools(builder *m, const char *op) {
   int v = pick(m, WANT_FLOAT, 0, 5), old = pick(m, WANT_BOOL, 0, 5);
   if (v < 0) return false;
   name zero = scalar_of(m, "f32", "0.1"), a = fresh(m, 'v'), other = partner(m, v),
@@ -85,7 +85,7 @@ static inline bool of_bools(maker *m, const char *op) {
   return true;
 }
 
-static inline name add_integers(maker *m, int v, int type) {
+static inline name add_integers(builder *m, int v, int type) {
   name scale = scalar_of(m, "f32", "9.5"), big = fresh(m, 'v'), out = fresh(m, 'v'),
        abs = fresh(m, 'v');
   add(m, "%s = Abs(%s)\n%s = Mul(%s, %s)\n%s = Cast(%s) to=%d\n", abs.text, name_of(m, v), big.text,
@@ -93,7 +93,7 @@ static inline name add_integers(maker *m, int v, int type) {
   return out;
 }
 
-static inline bool of_integers(maker *m, const char *op) {
+static inline bool of_integers(builder *m, const char *op) {
   int v = pick(m, WANT_FLOAT, 0, 5);
   if (v < 0) return false;
   bool shift = strcmp(op, "BitShift") == 0;
@@ -103,7 +103,7 @@ static inline bool of_integers(maker *m, const char *op) {
   return true;
 }
 
-static inline bool of_where(maker *m, const char *op) {
+static inline bool of_where(builder *m, const char *op) {
   int v = pick(m, WANT_FLOAT, 0, 5);
   if (v < 0) return false;
   name limit = partner(m, v), test = fresh(m, 'v'), other = partner(m, v);
@@ -112,7 +112,7 @@ static inline bool of_where(maker *m, const char *op) {
   return true;
 }
 
-static inline bool of_clip(maker *m, const char *op) {
+static inline bool of_clip(builder *m, const char *op) {
   int v = pick(m, WANT_FLOAT, 0, 5);
   if (v < 0) return false;
   name low = scalar_of(m, "f32", "-0.6"), high = scalar_of(m, "f32", "0.7");
@@ -120,7 +120,7 @@ static inline bool of_clip(maker *m, const char *op) {
   return true;
 }
 
-static inline bool of_cast(maker *m, const char *op) {
+static inline bool of_cast(builder *m, const char *op) {
   int v = pick(m, chance(m, 30) ? WANT_BOOL : WANT_FLOAT, 0, 5), like = pick(m, WANT_FLOAT, 0, 5);
   if (v < 0 || like < 0) return false;
   if (strcmp(op, "CastLike") == 0) {
@@ -130,7 +130,7 @@ static inline bool of_cast(maker *m, const char *op) {
   return add_unary(m, op, v, chance(m, 80) ? "to=1" : chance(m, 50) ? "to=7" : "to=9");
 }
 
-static inline bool of_quantize(maker *m, const char *op) {
+static inline bool of_quantize(builder *m, const char *op) {
   int v = pick(m, WANT_FLOAT, 1, 5);
   if (v < 0) return false;
   int axis = (int)draw(m, rank_of(m, v));
@@ -154,7 +154,7 @@ static inline bool of_quantize(maker *m, const char *op) {
 
 /* ---- reductions and normalisations ---- */
 
-static inline bool of_reduce(maker *m, const char *op) {
+static inline bool of_reduce(builder *m, const char *op) {
   int v = pick(m, WANT_FLOAT, 1, 5);
   if (v < 0) return false;
   int rank = rank_of(m, v), n = 1 + (int)draw(m, rank > 1 ? 2 : 1), first = (int)draw(m, rank);
@@ -166,7 +166,7 @@ static inline bool of_reduce(maker *m, const char *op) {
   return true;
 }
 
-static inline bool of_softmax(maker *m, const char *op) {
+static inline bool of_softmax(builder *m, const char *op) {
   int v = pick(m, WANT_FLOAT, 1, 5);
   if (v < 0) return false;
   char text[32];
@@ -178,7 +178,7 @@ static inline bool of_softmax(maker *m, const char *op) {
   return true;
 }
 
-static inline bool of_batch_norm(maker *m, const char *op) {
+static inline bool of_batch_norm(builder *m, const char *op) {
   int v = pick(m, WANT_FLOAT, 2, 5);
   if (v < 0) return false;
   int64_t c = shape_of(m, v)->dims[1];
@@ -189,7 +189,7 @@ static inline bool of_batch_norm(maker *m, const char *op) {
   return true;
 }
 
-static inline bool of_instance_norm(maker *m, const char *op) {
+static inline bool of_instance_norm(builder *m, const char *op) {
   int v = pick(m, WANT_FLOAT, 3, 5);
   if (v < 0 || laci_shape_count_range(shape_of(m, v), 2, rank_of(m, v)) == 1)
     return false; /* x - mean is 0 */
@@ -199,7 +199,7 @@ static inline bool of_instance_norm(maker *m, const char *op) {
   return true;
 }
 
-static inline bool of_group_norm(maker *m, const char *op) {
+static inline bool of_group_norm(builder *m, const char *op) {
   int v = pick(m, WANT_FLOAT, 3, 5);
   if (v < 0) return false;
   int64_t c = shape_of(m, v)->dims[1], groups = c % 2 == 0 && chance(m, 70) ? 2 : 1;
@@ -212,7 +212,7 @@ static inline bool of_group_norm(maker *m, const char *op) {
   return true;
 }
 
-static inline bool of_layer_norm(maker *m, const char *op) {
+static inline bool of_layer_norm(builder *m, const char *op) {
   int v = pick(m, WANT_FLOAT, 2, 5);
   if (v < 0) return false;
   int rank = rank_of(m, v), axis = rank - 1 - (int)draw(m, 2);
@@ -224,7 +224,7 @@ static inline bool of_layer_norm(maker *m, const char *op) {
   return true;
 }
 
-static inline bool of_axis(maker *m, const char *op) {
+static inline bool of_axis(builder *m, const char *op) {
   int v = pick(m, WANT_FLOAT, 1, 5);
   char text[32];
   if (v < 0) return false;
@@ -232,11 +232,11 @@ static inline bool of_axis(maker *m, const char *op) {
   return add_unary(m, op, v, text);
 }
 
-static inline bool of_lrn(maker *m, const char *op) {
+static inline bool of_lrn(builder *m, const char *op) {
   return add_unary(m, op, pick(m, WANT_FLOAT, 3, 4), "size=3");
 }
 
-static inline bool of_top_k(maker *m, const char *op) {
+static inline bool of_top_k(builder *m, const char *op) {
   int v = pick(m, WANT_FLOAT, 1, 5);
   if (v < 0) return false;
   int64_t k = 1 + draw(m, 2);
@@ -247,7 +247,7 @@ static inline bool of_top_k(maker *m, const char *op) {
   return true;
 }
 
-static inline bool of_cumsum(maker *m, const char *op) {
+static inline bool of_cumsum(builder *m, const char *op) {
   int v = pick(m, WANT_FLOAT, 1, 5);
   if (v < 0) return false;
   char text[32];
@@ -259,7 +259,7 @@ static inline bool of_cumsum(maker *m, const char *op) {
 
 /* ---- windows and layers ---- */
 
-static inline bool of_pool(maker *m, const char *op) {
+static inline bool of_pool(builder *m, const char *op) {
   int v = pick(m, WANT_FLOAT, 3, 4);
   if (v < 0) return false;
   bool flat = rank_of(m, v) == 3, indices = strcmp(op, "MaxPool") == 0 && chance(m, 15);
@@ -272,11 +272,11 @@ static inline bool of_pool(maker *m, const char *op) {
   return true;
 }
 
-static inline bool of_image(maker *m, const char *op) {
+static inline bool of_image(builder *m, const char *op) {
   return add_unary(m, op, pick(m, WANT_FLOAT, 3, 4), "");
 }
 
-static inline int64_t a_divisor(maker *m, int64_t n) {
+static inline int64_t a_divisor(builder *m, int64_t n) {
   int64_t d = 1 + draw(m, n);
   while (n % d) d = 1 + draw(m, n);
   return d;
@@ -284,7 +284,7 @@ static inline int64_t a_divisor(maker *m, int64_t n) {
 
 /* Now and then a weight is computed: passed on, transposed twice, or a constant of equal numbers.
  */
-static inline name weight_of(maker *m, laci_shape shape) {
+static inline name weight_of(builder *m, laci_shape shape) {
   name out = fresh(m, 'v');
   int kind = (int)draw(m, 100);
   if (kind < 4) {
@@ -301,14 +301,14 @@ static inline name weight_of(maker *m, laci_shape shape) {
   return out;
 }
 
-static inline void add_layer(maker *m, const char *op, int v, name weight, int64_t channels_out,
+static inline void add_layer(builder *m, const char *op, int v, name weight, int64_t channels_out,
                              const char *rest) {
   name bias = stored_vector(m, channels_out, ""), out = fresh(m, 'v');
   add(m, "%s = %s(%s, %s, %s) %s\n", out.text, op, name_of(m, v), weight.text,
       chance(m, 60) ? bias.text : "_", rest);
 }
 
-static inline bool of_conv(maker *m, const char *op) {
+static inline bool of_conv(builder *m, const char *op) {
   int v = pick(m, WANT_FLOAT, 3, 4);
   if (v < 0) return false;
   const laci_shape *x = shape_of(m, v);
@@ -327,7 +327,7 @@ static inline bool of_conv(maker *m, const char *op) {
   return true;
 }
 
-static inline bool of_gemm(maker *m, const char *op) {
+static inline bool of_gemm(builder *m, const char *op) {
   int v = pick(m, WANT_FLOAT, 2, 2);
   if (v < 0) return false;
   int trans_a = chance(m, 15), trans_b = chance(m, 50);
@@ -340,7 +340,7 @@ static inline bool of_gemm(maker *m, const char *op) {
 }
 
 /* Against a stored tensor on either side, or a value against itself, transposed. */
-static inline bool of_matmul(maker *m, const char *op) {
+static inline bool of_matmul(builder *m, const char *op) {
   int v = pick(m, WANT_FLOAT, 2, 5);
   if (v < 0) return false;
   int rank = rank_of(m, v), kind = (int)draw(m, 10);
@@ -373,7 +373,7 @@ static inline bool of_matmul(maker *m, const char *op) {
   return true;
 }
 
-static inline bool of_resize(maker *m, const char *op) {
+static inline bool of_resize(builder *m, const char *op) {
   int v = pick(m, WANT_FLOAT, 3, 4);
   if (v < 0) return false;
   name scales = fresh(m, 'k');
@@ -387,7 +387,7 @@ static inline bool of_resize(maker *m, const char *op) {
   return true;
 }
 
-static inline bool of_einsum(maker *m, const char *op) {
+static inline bool of_einsum(builder *m, const char *op) {
   int v = pick(m, WANT_FLOAT, 3, 3);
   if (v < 0) return false;
   int64_t dims[2] = {shape_of(m, v)->dims[2], 1 + draw(m, 5)};
@@ -399,7 +399,7 @@ static inline bool of_einsum(maker *m, const char *op) {
 
 /* ---- moving data ---- */
 
-static inline bool of_reshape(maker *m, const char *op) {
+static inline bool of_reshape(builder *m, const char *op) {
   int v = pick(m, WANT_FLOAT, 1, 5);
   if (v < 0) return false;
   const laci_shape *x = shape_of(m, v);
@@ -423,12 +423,12 @@ static inline bool of_reshape(maker *m, const char *op) {
   return true;
 }
 
-static inline bool of_flatten(maker *m, const char *op) {
+static inline bool of_flatten(builder *m, const char *op) {
   int v = pick(m, WANT_FLOAT, 2, 5);
   return add_unary(m, op, v, chance(m, 70) ? "axis=1" : "axis=2");
 }
 
-static inline bool of_unsqueeze(maker *m, const char *op) {
+static inline bool of_unsqueeze(builder *m, const char *op) {
   int v = pick(m, WANT_FLOAT, 1, 4);
   if (v < 0) return false;
   int64_t axis = draw(m, rank_of(m, v) + 1);
@@ -439,7 +439,7 @@ static inline bool of_unsqueeze(maker *m, const char *op) {
   return true;
 }
 
-static inline bool of_transpose(maker *m, const char *op) {
+static inline bool of_transpose(builder *m, const char *op) {
   int v = pick(m, WANT_FLOAT, 2, 5);
   if (v < 0) return false;
   int rank = rank_of(m, v), perm[LACI_MAX_RANK];
@@ -454,7 +454,7 @@ static inline bool of_transpose(maker *m, const char *op) {
   return true;
 }
 
-static inline bool of_concat(maker *m, const char *op) {
+static inline bool of_concat(builder *m, const char *op) {
   int v = pick(m, WANT_FLOAT, 1, 5);
   if (v < 0) return false;
   int axis = (int)draw(m, rank_of(m, v)), other = v;
@@ -472,7 +472,7 @@ static inline bool of_concat(maker *m, const char *op) {
   return true;
 }
 
-static inline bool of_split(maker *m, const char *op) {
+static inline bool of_split(builder *m, const char *op) {
   int v = pick(m, WANT_FLOAT, 1, 5);
   if (v < 0) return false;
   int axis = (int)draw(m, rank_of(m, v));
@@ -489,7 +489,7 @@ static inline bool of_split(maker *m, const char *op) {
   return true;
 }
 
-static inline bool of_slice(maker *m, const char *op) {
+static inline bool of_slice(builder *m, const char *op) {
   int v = pick(m, WANT_FLOAT, 1, 5);
   if (v < 0) return false;
   int64_t axis = draw(m, rank_of(m, v)), size = shape_of(m, v)->dims[axis], begin = draw(m, size),
@@ -503,7 +503,7 @@ static inline bool of_slice(maker *m, const char *op) {
   return true;
 }
 
-static inline bool of_gather(maker *m, const char *op) {
+static inline bool of_gather(builder *m, const char *op) {
   int v = pick(m, WANT_FLOAT, 1, 5);
   if (v < 0) return false;
   int axis = (int)draw(m, rank_of(m, v));
@@ -529,7 +529,7 @@ static inline bool of_gather(maker *m, const char *op) {
   return true;
 }
 
-static inline bool of_gather_elements(maker *m, const char *op) {
+static inline bool of_gather_elements(builder *m, const char *op) {
   int v = pick(m, WANT_FLOAT, 1, 4);
   if (v < 0) return false;
   int axis = (int)draw(m, rank_of(m, v));
@@ -540,7 +540,7 @@ static inline bool of_gather_elements(maker *m, const char *op) {
   return true;
 }
 
-static inline bool of_gather_nd(maker *m, const char *op) {
+static inline bool of_gather_nd(builder *m, const char *op) {
   int v = pick(m, WANT_FLOAT, 2, 4);
   if (v < 0) return false;
   name at = fresh(m, 'k');
@@ -549,7 +549,7 @@ static inline bool of_gather_nd(maker *m, const char *op) {
   return true;
 }
 
-static inline bool of_scatter(maker *m, const char *op) {
+static inline bool of_scatter(builder *m, const char *op) {
   int v = pick(m, WANT_FLOAT, 2, 4);
   if (v < 0) return false;
   laci_shape shape = *shape_of(m, v);
@@ -565,7 +565,7 @@ static inline bool of_scatter(maker *m, const char *op) {
   return true;
 }
 
-static inline bool of_pad(maker *m, const char *op) {
+static inline bool of_pad(builder *m, const char *op) {
   int v = pick(m, WANT_FLOAT, 1, 4);
   if (v < 0) return false;
   int rank = rank_of(m, v);
@@ -579,7 +579,7 @@ static inline bool of_pad(maker *m, const char *op) {
   return true;
 }
 
-static inline bool of_expand(maker *m, const char *op) {
+static inline bool of_expand(builder *m, const char *op) {
   int v = pick(m, WANT_FLOAT, 1, 4);
   if (v < 0) return false;
   int rank = rank_of(m, v);
@@ -594,18 +594,18 @@ static inline bool of_expand(maker *m, const char *op) {
   return true;
 }
 
-static inline bool of_blocks(maker *m, const char *op) {
+static inline bool of_blocks(builder *m, const char *op) {
   return add_unary(m, op, pick(m, WANT_FLOAT, 4, 4),
                    strcmp(op, "DepthToSpace") != 0 ? "blocksize=2"
                    : chance(m, 50)                 ? "blocksize=2 mode=\"DCR\""
                                                    : "blocksize=2 mode=\"CRD\"");
 }
 
-static inline bool of_trilu(maker *m, const char *op) {
+static inline bool of_trilu(builder *m, const char *op) {
   return add_unary(m, op, pick(m, WANT_FLOAT, 2, 4), chance(m, 50) ? "upper=1" : "upper=0");
 }
 
-static inline bool of_reverse_sequence(maker *m, const char *op) {
+static inline bool of_reverse_sequence(builder *m, const char *op) {
   int v = pick(m, WANT_FLOAT, 2, 4);
   if (v < 0) return false;
   name lengths = fresh(m, 'k');
@@ -620,7 +620,7 @@ static inline bool of_reverse_sequence(maker *m, const char *op) {
 
 /* ---- shapes and constants ---- */
 
-static inline bool of_shape(maker *m, const char *op) {
+static inline bool of_shape(builder *m, const char *op) {
   int v = pick(m, WANT_FLOAT, 1, 5);
   if (v < 0) return false;
   name shape = fresh(m, 'v');
@@ -632,7 +632,7 @@ static inline bool of_shape(maker *m, const char *op) {
 }
 
 /* A uniform tensor, read with or like a value. */
-static inline bool of_constant(maker *m, const char *op) {
+static inline bool of_constant(builder *m, const char *op) {
   int v = pick(m, WANT_FLOAT, 1, 4);
   if (v < 0) return false;
   name shape = stored_ints(m, rank_of(m, v), shape_of(m, v)->dims), out = fresh(m, 'v');
@@ -642,7 +642,7 @@ static inline bool of_constant(maker *m, const char *op) {
   return true;
 }
 
-static inline bool of_range(maker *m, const char *op) {
+static inline bool of_range(builder *m, const char *op) {
   int v = pick(m, WANT_FLOAT, 1, 4);
   if (v < 0) return false;
   char text[24];
@@ -654,7 +654,7 @@ static inline bool of_range(maker *m, const char *op) {
   return true;
 }
 
-static inline bool of_eye(maker *m, const char *op) {
+static inline bool of_eye(builder *m, const char *op) {
   int v = pick(m, WANT_FLOAT, 2, 2);
   if (v < 0) return false;
   name out = fresh(m, 'v');
@@ -663,7 +663,7 @@ static inline bool of_eye(maker *m, const char *op) {
   return true;
 }
 
-static inline bool of_one_hot(maker *m, const char *op) {
+static inline bool of_one_hot(builder *m, const char *op) {
   int v = pick(m, WANT_FLOAT, 1, 3);
   if (v < 0) return false;
   name depth = scalar_of(m, "i64", "5"), values = fresh(m, 'k'), out = fresh(m, 'v'),
@@ -675,7 +675,7 @@ static inline bool of_one_hot(maker *m, const char *op) {
 
 /* Its output's length is known only by running: it may stand there, but nothing of the kind is run
  * here. */
-static inline bool of_non_zero(maker *m, const char *op) { return (void)m, (void)op, false; }
+static inline bool of_non_zero(builder *m, const char *op) { return (void)m, (void)op, false; }
 
 typedef struct op_template {
   const char *op;

@@ -611,7 +611,7 @@ static void every_allowed_order_keeps_every_value(void **state) {
   long n = number_from("LAC_RANDOM_GRAPHS", DEFAULT_GRAPHS),
        first = number_from("LAC_RANDOM_SEED", 0);
   int n_failed = 0, n_made = 0;
-  maker *m = malloc(sizeof *m);
+  builder *m = malloc(sizeof *m);
   assert_non_null(m);
   for (long g = first; g < first + n && n_failed < MAX_REPORTS; g++) {
     sound s = {.seed = (uint64_t)g};
@@ -624,7 +624,7 @@ static void every_allowed_order_keeps_every_value(void **state) {
         print_error("seed %ld: %s\n%s\n", g, s.why, m->text);
       }
     }
-    maker_clear(m);
+    builder_clear(m);
   }
   free(m);
   print_message("%d networks of %ld seeds\n", n_made, n);
@@ -638,7 +638,7 @@ static void every_harmless_exchange_is_allowed(void **state) {
        first = number_from("LAC_RANDOM_SEED", 0);
   int n_failed = 0;
   complete all = {0};
-  maker *m = malloc(sizeof *m);
+  builder *m = malloc(sizeof *m);
   assert_non_null(m);
   for (long g = first; g < first + n && n_failed < MAX_REPORTS; g++) {
     all.seed = (uint64_t)g;
@@ -649,7 +649,7 @@ static void every_harmless_exchange_is_allowed(void **state) {
       (void)is_incomplete(m->text, &small);
       print_error("seed %ld: %s\n%s\n", g, small.why, m->text);
     }
-    maker_clear(m);
+    builder_clear(m);
   }
   free(m);
   for (int v = 0; v < N_VERDICTS; v++) print_message("%8ld %s\n", all.count[v], verdict_texts[v]);

@@ -65,7 +65,7 @@ static void computes_random_networks_like_the_plain_engine(void **state) {
   long first = number_from("LAC_RANDOM_SEED", 0);
   int n_ops;
   const laci_op *const *ops = laci_op_all(&n_ops);
-  maker *m = malloc(sizeof *m);
+  builder *m = malloc(sizeof *m);
   for (long seed = first; seed < first + n && m; seed++) {
     bool made = make_net(m, (uint64_t)seed, ops[seed % n_ops]->name);
     if (made && !jumps(m->graph) && m->graph->n_inputs + m->graph->n_outputs < MAX_PORTS) {
