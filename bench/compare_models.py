@@ -31,7 +31,7 @@ VOCABULARY = 30000
 
 
 def set_batch(model, batch, sizes):
-    """Gives every input's first axis this size; what was said of values between is forgotten."""
+    """Gives every input's first axis this size; what was said of values between is dropped."""
     stored = {tensor.name for tensor in model.graph.initializer}
     for port in model.graph.input:
         if port.name in stored:

@@ -365,7 +365,7 @@ lac_status outputs_write(outputs *plan, lac_model *model, const lac_report *repo
 lac_status outputs_flush(lac_error *err) {
   errno = 0;
   if (fflush(stdout) == 0 && !ferror(stdout)) return LAC_OK;
-  if (errno == 0) errno = EIO; /* an earlier write failed, and why is forgotten */
+  if (errno == 0) errno = EIO; /* an earlier write failed, and why is lost */
   return fail_errno(err, "standard output");
 }
 

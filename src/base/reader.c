@@ -326,7 +326,7 @@ lac_status laci_reader_look(laci_reader *reader, size_t offset, size_t size_byte
   return st;
 }
 
-void laci_reader_forget(laci_reader *reader) {
+void laci_reader_release(laci_reader *reader) {
   if (reader->kept || reader->whole || !reader->pages) return;
   laci_pages_withdraw(reader->pages, reader->size_bytes);
   laci_free(reader->blocks);

@@ -70,12 +70,12 @@ LAC_MUST_CHECK lac_status laci_reader_watch(laci_reader *reader, lac_error *err)
 LAC_MUST_CHECK lac_status laci_reader_fetch(laci_reader *reader, size_t offset, size_t size_bytes,
                                             void *to, lac_error *err);
 
-/** Brings a part, which must lie inside, to its address, until laci_reader_forget. Of an origin:
+/** Brings a part, which must lie inside, to its address, until laci_reader_release. Of an origin:
  * its outline. */
 LAC_MUST_CHECK lac_status laci_reader_look(laci_reader *reader, size_t offset, size_t size_bytes,
                                            lac_error *err);
 /** What was looked at goes. What was materialised stays. */
-void laci_reader_forget(laci_reader *reader);
+void laci_reader_release(laci_reader *reader);
 
 /** Brings a part to its address for good; an origin's: all of it. Others may be fetching. */
 LAC_MUST_CHECK lac_status laci_reader_materialise(laci_reader *reader, size_t offset,

@@ -219,7 +219,7 @@ static lac_status load(laci_onnx *file, laci_graph **graph, lac_error *err) {
   lac_status st = laci_onnx_unpack(file, err);
   if (!st) st = laci_onnx_open_external(file, err);
   if (!st) st = import_model(file, graph, err);
-  laci_reader_forget(file->reader);
+  laci_reader_release(file->reader);
   return st;
 }
 

@@ -117,7 +117,7 @@ static void value_rows(laci_anneal *a, int64_t begin, int64_t end) {
 
 /* Value of slot k for the channel of slot h. */
 static int32_t value(const laci_anneal *a, int64_t k, int h) {
-  if (a->remembers) return laci_values_row(&a->values, a->slot[k])[a->dealt[h]];
+  if (a->caches) return laci_values_row(&a->values, a->slot[k])[a->dealt[h]];
   return a->table[k * a->n_groups + h];
 }
 
@@ -133,11 +133,11 @@ static int32_t zero_of_row(const laci_anneal *a, int64_t k) {
 static void cost_rows(int64_t begin, int64_t end, void *context) {
   const row_job *j = context;
   laci_anneal *a = j->anneal;
-  if (!a->remembers) value_rows(a, begin, end);
+  if (!a->caches) value_rows(a, begin, end);
   for (int64_t k = begin; k < end; k++) {
     const int32_t zero = zero_of_row(a, k);
     int32_t *cost = laci_lap_row(&a->lap, k);
-    if (a->remembers) {
+    if (a->caches) {
       const int32_t *values = laci_values_row(&a->values, a->slot[k]), *dealt = a->dealt;
       for (int h = 0; h < a->n_groups; h++) cost[h] = zero - values[dealt[h]];
     } else {
@@ -204,9 +204,9 @@ static int deal(laci_anneal *a) {
 }
 
 int laci_anneal_do(laci_anneal *a, laci_anneal_step step) {
-  a->remembers = step.remembers && a->values.table;
+  a->caches = step.caches && a->values.table;
   offer_slots(a, step.iteration);
-  if (a->remembers) laci_values_rows(&a->values, a->slot, a->n_groups, a->pool);
+  if (a->caches) laci_values_rows(&a->values, a->slot, a->n_groups, a->pool);
   row_job j = {.anneal = a, .step = step};
   laci_pool_for(a->pool, a->n_groups, ROWS_A_PART, cost_rows, &j);
   assign(a);

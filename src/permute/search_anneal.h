@@ -22,7 +22,7 @@ typedef struct laci_anneal {
   int32_t *moved;      /* [n_groups] places that got another channel in the last step */
   int32_t *dealt;      /* [n_groups] channels at the slots before the deal */
   int32_t *table;      /* [n_groups][n_groups] value of slot k for the channel of slot h, unless: */
-  bool remembers;      /* this step reads it from the table of all channels */
+  bool caches;         /* this step reads it from the table of all channels */
   int32_t *price;      /* [n_channels] what a channel's scarcity cost when it was last dealt */
   bool *priced;        /* [n_channels] whether it ever was */
   uint32_t *noise_key; /* [n_groups] */
@@ -37,7 +37,7 @@ typedef struct laci_anneal {
 typedef struct laci_anneal_step {
   int64_t iteration;
   int64_t temperature; /* LACI_TEMPERATURE_BITS fraction bits, in units of the total */
-  bool remembers;      /* reads values from the table of all channels */
+  bool caches;         /* reads values from the table of all channels */
 } laci_anneal_step;
 
 /** order: copied. Clear also after a failure. */

@@ -73,7 +73,7 @@ typedef struct search {
   int64_t wanted; /* share of blocks that should change in a step */
   int64_t fallen; /* how far its logarithm has come down */
   int64_t least;  /* steps that are made even if time is over: they gain most */
-  bool is_coarse, remembers;
+  bool is_coarse, caches;
 } search;
 
 static void keep_best(search *s) {
@@ -117,12 +117,12 @@ static void lower_wanted(search *s) {
 /* The table of all channels costs as much as m * m steps without it. Then a block that changes
  * spoils m - 1 rows of it, each m times as long as one without: it pays if few blocks change, and
  * if there are steps enough until the integers change. */
-static bool remembers(search *s) {
+static bool caches(search *s) {
   const int64_t m = s->task->cuts->pattern.m,
                 left = (s->is_coarse ? COARSE_END : ONE) - s->pace.now;
-  s->remembers |=
+  s->caches |=
       s->noise_begin >= 0 && s->wanted < ONE * 4 / (3 * m * m) && left >= 2 * m * m * s->pace.step;
-  return s->remembers;
+  return s->caches;
 }
 
 /* Changes to fine integers: both the present order and the best so far are counted anew. */
@@ -132,7 +132,7 @@ static void refine(search *s) {
   laci_anneal_use(&s->anneal, s->fine);
   s->best_total = laci_values_total(&s->anneal.values, s->best_order);
   keep_best(s);
-  s->is_coarse = s->remembers = false;
+  s->is_coarse = s->caches = false;
 }
 
 /* Noise sets in when a few steps have done the easy part, and ends two steps before the end at the
@@ -154,7 +154,7 @@ static void iterate(search *s) {
   while (s->task->iterations < s->least || (s->pace.now < ONE && !laci_interrupted())) {
     if (s->is_coarse && s->pace.now >= COARSE_END) refine(s);
     bool noisy = is_noisy(s);
-    laci_anneal_step step = {.iteration = s->task->iterations, .remembers = remembers(s)};
+    laci_anneal_step step = {.iteration = s->task->iterations, .caches = caches(s)};
     if (noisy) step.temperature = s->temperature;
     int n_changed = laci_anneal_do(&s->anneal, step);
     keep_best(s);

@@ -2,7 +2,7 @@
  * Writing graphviz' language and its HTML-like labels: a growing text, and texts of any bytes
  * escaped, wrapped and measured into it.
  *
- * Failure is remembered, not returned: write all, then look at `failed` once. */
+ * Failure is kept, not returned: write all, then look at `failed` once. */
 #ifndef LACI_REPORT_LABEL_H
 #define LACI_REPORT_LABEL_H
 

@@ -33,7 +33,7 @@ static lac_status fail_errno(const laci_train_log *log, lac_error *err) {
   return laci_fail(err, st, "%s: %s", log->path, strerror(cause));
 }
 
-static lac_status remember(laci_train_log *log, const laci_log_line *line, lac_error *err) {
+static lac_status keep_line(laci_train_log *log, const laci_log_line *line, lac_error *err) {
   void *array = log->lines;
   if (!laci_grow(&array, log->n, &log->room, sizeof *log->lines)) {
     return laci_fail_memory(err, log->path);
@@ -88,7 +88,7 @@ static lac_status read_lines(laci_train_log *log, const char *text, size_t n, in
     size_t length = (size_t)(end - text) - at;
     st = parse_line(log, text + at, length, &line, &is_line, err);
     if (is_line && line.step > step) break;
-    if (is_line) st = remember(log, &line, err);
+    if (is_line) st = keep_line(log, &line, err);
     at += length + 1;
     *kept = at;
   }
@@ -189,7 +189,7 @@ lac_status laci_train_log_write(laci_train_log *log, const laci_log_line *line, 
     if (written < 0) return fail_errno(log, err);
     at += (int)written;
   }
-  return remember(log, line, err);
+  return keep_line(log, line, err);
 }
 
 const laci_log_line *laci_train_log_lines(const laci_train_log *log, int64_t *n) {

@@ -107,7 +107,7 @@ static inline int brute_seen_orders(const brute *b, const laci_node *node, brute
 
 static inline brute_answer brute_node(brute *b, int node_id);
 
-static inline void brute_forget(brute *b, const laci_node *node) {
+static inline void brute_release(brute *b, const laci_node *node) {
   for (int i = 0; i < node->n_outputs; i++) {
     int v = node->outputs[i];
     if (v < 0) continue;
@@ -130,7 +130,7 @@ static inline brute_answer brute_step(brute *b, int node_id) {
     else sane = brute_moved_along_one_axis(b->now[v], b->old[v]);
   }
   brute_answer answer = sane ? brute_node(b, node_id + 1) : BRUTE_NO;
-  brute_forget(b, node);
+  brute_release(b, node);
   return answer;
 }
 

@@ -141,7 +141,7 @@ static bool certified(sound *s) {
   return miss == -1;
 }
 
-static void forget_orders(sound *s) {
+static void release_orders(sound *s) {
   for (int t = 0; t < laci_analysis_tracks(s->a); t++) {
     laci_free(s->order[t]);
     s->order[t] = NULL;
@@ -156,13 +156,13 @@ static bool classes_are_sound(sound *s) {
     if (classes->classes[c].n_channels < 2) continue;
     move_class(s, c, s->seed % 2 == 0);
     ok = certified(s) && orders_hold(s);
-    forget_orders(s);
+    release_orders(s);
   }
   for (int c = 0; ok && c < classes->n_classes; c++) {
     if (classes->classes[c].n_channels > 1) move_class(s, c, false);
   }
   ok = ok && certified(s) && orders_hold(s);
-  forget_orders(s);
+  release_orders(s);
   return ok;
 }
 

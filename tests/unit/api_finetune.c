@@ -62,7 +62,7 @@ static void assert_same_file(const folder *f, const char *a, const char *b) {
 }
 
 /* Takes back the last two steps of a run. */
-static void forget_the_end(const folder *f, const char *run) {
+static void cut_the_end(const folder *f, const char *run) {
   char path[FOLDER_PATH];
   (void)snprintf(path, sizeof path, "%s/%s/checkpoint-000000000004.lac", f->path, run);
   assert_int_equal(unlink(path), 0);
@@ -92,8 +92,8 @@ static void it_writes_what_the_command_writes(void **state) {
   assert_same_file(&f, "ours/order.json", "theirs/order.json");
 
   /* both go on, with the order that is there and the masks of the checkpoint */
-  forget_the_end(&f, "ours");
-  forget_the_end(&f, "theirs");
+  cut_the_end(&f, "ours");
+  cut_the_end(&f, "theirs");
   path_in(out, &f, "again.onnx");
   o.training.recover = true;
   tune(&o, out, &result);

@@ -521,7 +521,7 @@ static void a_threshold_ends_the_training(void **state) {
 
 /* ---- The summary ---- */
 
-static void remember_best(const lac_train_event *event, void *context) {
+static void keep_best(const lac_train_event *event, void *context) {
   lac_train_event *best = context;
   if (event->kind == LAC_TRAIN_EVALUATED && event->is_best) *best = *event;
 }
@@ -537,7 +537,7 @@ static void a_run_is_summed_up(void **state) {
   o.recipe = "resnet-sgd";
   o.eval_steps = 3;
   o.model_dir = f.path;
-  o.listener = remember_best;
+  o.listener = keep_best;
   o.context = &best;
   if (lac_train(model, DIGITS, NULL, &o, &r, &err)) fail_msg("%s", err.text);
   assert_string_equal(r.recipe, "resnet-sgd");

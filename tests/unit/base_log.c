@@ -15,14 +15,14 @@ static char last_line[4096];
 static int n_lines;
 static int64_t last_done, last_total;
 
-static void remember(lac_log_level level, const char *line, void *context) {
+static void keep_line(lac_log_level level, const char *line, void *context) {
   (void)level;
   assert_ptr_equal(context, &n_lines);
   n_lines++;
   (void)strncpy(last_line, line, sizeof last_line - 1);
 }
 
-static void remember_progress(const char *what, int64_t done, int64_t total, void *context) {
+static void keep_progress(const char *what, int64_t done, int64_t total, void *context) {
   assert_string_equal(what, "search");
   assert_null(context);
   last_done = done;
@@ -32,7 +32,7 @@ static void remember_progress(const char *what, int64_t done, int64_t total, voi
 static void makes_only_lines_that_are_wanted(void **state) {
   (void)state;
   laci_log(LAC_LOG_ERROR, "nobody listens");
-  lac_log_set(LAC_LOG_INFO, remember, &n_lines);
+  lac_log_set(LAC_LOG_INFO, keep_line, &n_lines);
   assert_true(laci_log_wanted(LAC_LOG_WARNING) && laci_log_wanted(LAC_LOG_INFO));
   assert_false(laci_log_wanted(LAC_LOG_DEBUG));
   laci_log(LAC_LOG_DEBUG, "too deep");
@@ -49,7 +49,7 @@ static void cuts_lines_that_are_too_long(void **state) {
   (void)state;
   static char text[8000];
   memset(text, 'x', sizeof text - 1);
-  lac_log_set(LAC_LOG_INFO, remember, &n_lines);
+  lac_log_set(LAC_LOG_INFO, keep_line, &n_lines);
   laci_log(LAC_LOG_INFO, "%s", text);
   assert_in_range(strlen(last_line), 100, 4000);
   lac_log_set(LAC_LOG_INFO, NULL, NULL);
@@ -58,7 +58,7 @@ static void cuts_lines_that_are_too_long(void **state) {
 static void passes_progress_on(void **state) {
   (void)state;
   laci_progress("search", 1, 2);
-  lac_progress_set(remember_progress, NULL);
+  lac_progress_set(keep_progress, NULL);
   laci_progress("search", 3, 7);
   assert_int_equal(last_done, 3);
   assert_int_equal(last_total, 7);

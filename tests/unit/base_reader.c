@@ -152,7 +152,7 @@ static void what_is_materialised_stays(void **state) {
   laci_memory_fail_at(0);
   assert_int_equal(laci_reader_materialise(reader, 0, 7, &err), LAC_OK);
   assert_int_equal(truncate(in_folder(&dir, "f"), 0), 0);
-  laci_reader_forget(reader); /* is none: nothing could bring the bytes back */
+  laci_reader_release(reader); /* is none: nothing could bring the bytes back */
   assert_memory_equal(bytes, content, 7);
   assert_int_equal(laci_reader_fetch(reader, 3, 4, part, &err), LAC_OK);
   assert_memory_equal(part, content + 3, 4);
@@ -193,7 +193,7 @@ static void what_was_not_brought_cannot_be_read_by_mistake(void **state) {
   assert_true(is_out_of_reach(bytes));
   assert_int_equal(laci_reader_look(reader, 0, 100, NULL), LAC_OK);
   assert_false(is_out_of_reach(bytes));
-  laci_reader_forget(reader);
+  laci_reader_release(reader);
   assert_true(is_out_of_reach(bytes));
   assert_int_equal(laci_reader_look(reader, 0, 100, NULL), LAC_OK);
   assert_memory_equal(bytes, content, 100);

@@ -152,7 +152,7 @@ static void each_channel_has_its_mean_and_std(void **state) {
   laci_image_clear(&image);
 }
 
-static void a_preparer_forgets_the_last_image(void **state) {
+static void a_preparer_drops_the_last_image(void **state) {
   (void)state;
   static const int sizes[][2] = {{90, 20}, {20, 90}, {33, 47}, {600, 500}, {16, 16}};
   laci_recipe recipe = plain_recipe(16, 12, 14);
@@ -230,7 +230,7 @@ int main(void) {
       cmocka_unit_test(an_even_colour_stays_exactly_what_it_is),
       cmocka_unit_test(the_middle_is_cut_out_and_halves_go_to_even),
       cmocka_unit_test(each_channel_has_its_mean_and_std),
-      cmocka_unit_test(a_preparer_forgets_the_last_image),
+      cmocka_unit_test(a_preparer_drops_the_last_image),
       cmocka_unit_test(images_smaller_than_the_crop_are_refused),
       cmocka_unit_test(recipes_out_of_their_limits_are_refused),
       cmocka_unit_test(every_failed_allocation_is_an_error),

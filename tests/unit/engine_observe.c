@@ -33,7 +33,7 @@ static sight sight_of(const laci_graph *graph) {
                  .ports = laci_alloc(n, sizeof(laci_engine_port))};
 }
 
-static void sight_forget(sight *s) {
+static void sight_release(sight *s) {
   for (int v = 0; v < s->n_values; v++) {
     laci_free(s->contents[v]);
     s->contents[v] = NULL;
@@ -42,7 +42,7 @@ static void sight_forget(sight *s) {
 }
 
 static void sight_clear(sight *s) {
-  sight_forget(s);
+  sight_release(s);
   laci_free(s->contents);
   laci_free(s->ports);
 }
@@ -154,7 +154,7 @@ static void check(const char *name, const laci_graph *graph, const laci_input_sh
       run(graph, &how, &o);
       assert_int_equal(fast.n_shown, o.n_values);
       compare(name, &plain, &fast);
-      sight_forget(&fast);
+      sight_release(&fast);
     }
   }
   laci_free(values);

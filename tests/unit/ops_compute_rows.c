@@ -106,7 +106,7 @@ static const op_case arithmetic[] = {
      "y bool 2x3 = 0 0 0 1 1 0", "ab b -> ab"},
 };
 
-static void reductions_forget_their_axes(void **state) {
+static void reductions_drop_their_axes(void **state) {
   (void)state;
   check_cases(reductions, sizeof reductions / sizeof *reductions);
 }
@@ -148,7 +148,7 @@ static void what_does_not_fit_is_refused(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(reductions_forget_their_axes),
+      cmocka_unit_test(reductions_drop_their_axes),
       cmocka_unit_test(lines_are_normalised_as_a_whole),
       cmocka_unit_test(parameters_follow_the_channels),
       cmocka_unit_test(elements_meet_after_broadcasting),

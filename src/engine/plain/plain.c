@@ -327,7 +327,7 @@ static void foresee(outlook *o, int value) {
   laci_budget_keep_most(&o->most, o->now);
 }
 
-static void forget(outlook *o, int value) {
+static void give_back(outlook *o, int value) {
   const laci_value *v = &o->graph->values[value];
   bool reload = v->stored >= 0 && laci_shape_count(&o->types[value].shape) > default_keep;
   if (v->is_output || (o->readers_left[value] > 0 && !reload)) return;
@@ -348,10 +348,10 @@ static void foresee_node(outlook *o, const laci_node *node) {
     int value = at < node->n_inputs ? node->inputs[at] : node->captures[at - node->n_inputs];
     if (value < 0 || read_before(node, at, value)) continue;
     o->readers_left[value]--;
-    forget(o, value);
+    give_back(o, value);
   }
   for (int at = 0; at < node->n_outputs; at++) {
-    if (node->outputs[at] >= 0) forget(o, node->outputs[at]);
+    if (node->outputs[at] >= 0) give_back(o, node->outputs[at]);
   }
 }
 
