@@ -37,8 +37,8 @@ typedef struct way {
 } way;
 
 static inline double efficacy_of(double kept, const laci_found *found) {
-  double room = found->upper - found->kept_identity;
-  return room > 0 ? 100 * (kept - found->kept_identity) / room : 0;
+  double possible = found->upper - found->kept_identity;
+  return possible > 0 ? 100 * (kept - found->kept_identity) / possible : 0;
 }
 
 /* The library's search, or the end: a bench makes no bad problems. */

@@ -15,17 +15,17 @@ enum { MOST_RANK = 8 };
 
 /* All of standard input, in memory of laci_alloc. */
 static lac_status read_stdin(uint8_t **bytes, size_t *size_bytes, lac_error *err) {
-  size_t room = 1 << 20;
+  size_t capacity = 1 << 20;
   *size_bytes = 0;
-  *bytes = laci_alloc(room, 1);
+  *bytes = laci_alloc(capacity, 1);
   while (*bytes) {
-    *size_bytes += fread(*bytes + *size_bytes, 1, room - *size_bytes, stdin);
+    *size_bytes += fread(*bytes + *size_bytes, 1, capacity - *size_bytes, stdin);
     if (ferror(stdin)) return laci_fail(err, LAC_IO, "standard input: %s", strerror(errno));
-    if (*size_bytes < room) return LAC_OK;
-    uint8_t *larger = laci_resize(*bytes, room, room * 2, 1);
+    if (*size_bytes < capacity) return LAC_OK;
+    uint8_t *larger = laci_resize(*bytes, capacity, capacity * 2, 1);
     if (!larger) break;
     *bytes = larger;
-    room *= 2;
+    capacity *= 2;
   }
   return laci_fail_memory(err, "standard input");
 }

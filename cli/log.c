@@ -50,12 +50,12 @@ static void write_line(lac_log_level level, const char *line, void *context) {
  * The note goes first, then the bar, then letters of the name. */
 static void draw_bar(double share) {
   char full[BAR_WIDTH + 1] = {0}, name[sizeof display.job + 4], percent[8];
-  int room = terminal_real_columns(stderr) - 1, n_percent, n_bar;
+  int available = terminal_real_columns(stderr) - 1, n_percent, n_bar;
   n_percent = snprintf(percent, sizeof percent, " %3d%%", (int)(100 * share));
   text_shorten(display.job, NAME_WIDTH, name);
-  room -= text_cells(name) + n_percent;
-  bool with_note = room - text_cells(display.note) >= SHORTEST_BAR + BAR_FRAME;
-  n_bar = room - (with_note ? text_cells(display.note) : 0) - BAR_FRAME;
+  available -= text_cells(name) + n_percent;
+  bool with_note = available - text_cells(display.note) >= SHORTEST_BAR + BAR_FRAME;
+  n_bar = available - (with_note ? text_cells(display.note) : 0) - BAR_FRAME;
   if (n_bar > BAR_WIDTH) n_bar = BAR_WIDTH;
   for (int i = 0; i < n_bar; i++) full[i] = i < (int)(share * n_bar) ? '#' : '.';
   wipe_bar();

@@ -28,7 +28,7 @@ typedef struct layout {
 
 static void add_cell(text_table *table, char *text) {
   if (!text ||
-      !laci_grow((void **)&table->cells, table->n_cells, &table->room, sizeof *table->cells)) {
+      !laci_grow((void **)&table->cells, table->n_cells, &table->capacity, sizeof *table->cells)) {
     table->out_of_memory = true;
     return;
   }
@@ -96,9 +96,10 @@ static int sum_of(const layout *l, int begin, int end) {
 
 /* Cuts the widest names of the line, one cell after the other, until it fits. False: it does not,
  * and nothing is changed. */
-static bool shrink(const text_table *table, layout *l, int begin, int end, int room, int shortest) {
+static bool shrink(const text_table *table, layout *l, int begin, int end, int available,
+                   int shortest) {
   layout tried = *l;
-  while (sum_of(&tried, begin, end) > room) {
+  while (sum_of(&tried, begin, end) > available) {
     int widest = -1;
     for (int column = begin; column < end; column++) {
       bool may = table->kinds[column] == COLUMN_NAME && tried.width[column] > shortest;
@@ -115,14 +116,14 @@ static bool shrink(const text_table *table, layout *l, int begin, int end, int r
  * shortest. */
 static void fold(const text_table *table, layout *l) {
   for (int begin = 0, line = 0; begin < l->n_beside; line++) {
-    int room = l->columns - (line ? INDENT : 0), end = begin + 1;
+    int available = l->columns - (line ? INDENT : 0), end = begin + 1;
     while (end < l->n_beside) {
       layout tried = *l;
-      if (!shrink(table, &tried, begin, end + 1, room, SHORTEST_NAME)) break;
+      if (!shrink(table, &tried, begin, end + 1, available, SHORTEST_NAME)) break;
       end++;
     }
-    (void)shrink(table, l, begin, end, room, 1);
-    if (l->width[begin] > room) l->width[begin] = room; /* it is alone */
+    (void)shrink(table, l, begin, end, available, 1);
+    if (l->width[begin] > available) l->width[begin] = available; /* it is alone */
     for (; begin < end; begin++) l->line[begin] = line;
   }
 }

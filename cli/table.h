@@ -25,7 +25,7 @@ typedef struct text_table {
   int n_columns;
   column_kind kinds[TABLE_COLUMNS];
   const char **cells; /* [n_rows, n_columns], the heads first; in the arena */
-  size_t n_cells, room;
+  size_t n_cells, capacity;
   laci_arena arena;
   bool out_of_memory; /* cells are missing; table_print fails */
 } text_table;

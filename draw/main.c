@@ -74,10 +74,10 @@ static void fit_to_format(Agraph_t *graph, const char *name) {
   double width, height;
   drawing_size(graph, &width, &height);
   double longest = fmax(width, height);
-  double room = PDF_MAX_POINTS - 2 * PDF_MARGIN - 1;
-  if (strcmp(name, "pdf") == 0 && longest > room) {
+  double capacity = PDF_MAX_POINTS - 2 * PDF_MARGIN - 1;
+  if (strcmp(name, "pdf") == 0 && longest > capacity) {
     /* Margins come on top; sizes are rounded to whole points, so stay a point below. */
-    double scale = room / longest;
+    double scale = capacity / longest;
     GD_drawing(graph)->size.x = width * scale;
     GD_drawing(graph)->size.y = height * scale;
   }

@@ -42,11 +42,12 @@ typedef struct builder {
   int *group_of_track; /* [n_tracks] frozen group, -1 */
   int *group_of_cause; /* [n_causes] frozen group of axes that lie on no track, -1 */
   int64_t *seen;       /* [n_classes + 1] zeros between uses */
-  size_t room;
+  size_t capacity;
 } builder;
 
 static int add_group(builder *b, laci_group group) {
-  if (!laci_grow((void **)&b->a->groups, (size_t)b->a->n_groups, &b->room, sizeof *b->a->groups))
+  if (!laci_grow((void **)&b->a->groups, (size_t)b->a->n_groups, &b->capacity,
+                 sizeof *b->a->groups))
     return -1;
   b->a->groups[b->a->n_groups] = group;
   return b->a->n_groups++;
@@ -99,7 +100,7 @@ static int group_of_axis(builder *b, const axis_view *view, bool *ok) {
 
 /* Slots of a class that lie on a track, as columns of a layer. */
 static bool add_consumers(laci_analysis *analysis, laci_group *group, int l, laci_consumer **list,
-                          size_t *room) {
+                          size_t *capacity) {
   const laci_layer *layer = &analysis->layers[l];
   axis_view view = view_axis(analysis, layer, layer->c_axis);
   if (view.track < 0 || group->class_id < 0) return true;
@@ -118,7 +119,8 @@ static bool add_consumers(laci_analysis *analysis, laci_group *group, int l, lac
       for (int c = 0; c < class->n_channels; c++) inside[c] = (int32_t)(position[c] % size);
       column = inside;
     }
-    if (!laci_grow((void **)list, (size_t)group->n_consumers, room, sizeof **list)) return false;
+    if (!laci_grow((void **)list, (size_t)group->n_consumers, capacity, sizeof **list))
+      return false;
     (*list)[group->n_consumers++] =
         (laci_consumer){.layer = l, .conv_group = conv_group, .column = column};
   }
@@ -181,7 +183,7 @@ static bool layer_lists_init(const builder *b, bool is_c, layer_lists *lists) {
 }
 
 static bool list_members(laci_analysis *analysis, int g, const layer_lists *consuming,
-                         const layer_lists *producing, laci_consumer **list, size_t *room) {
+                         const layer_lists *producing, laci_consumer **list, size_t *capacity) {
   laci_group *group = &analysis->groups[g];
   const int *consumes = consuming->layer + consuming->first[g],
             *produces = producing->layer + producing->first[g];
@@ -196,7 +198,7 @@ static bool list_members(laci_analysis *analysis, int g, const layer_lists *cons
     if (!group->frozen) layer->searchable = true;
     if (!layer->eligible) continue;
     layers[group->n_layers++] = consumes[k];
-    if (!add_consumers(analysis, group, consumes[k], list, room)) return false;
+    if (!add_consumers(analysis, group, consumes[k], list, capacity)) return false;
   }
   laci_consumer *consumers =
       laci_arena_alloc(&analysis->arena, (size_t)group->n_consumers, sizeof *consumers);
@@ -214,10 +216,10 @@ static bool list_members(laci_analysis *analysis, int g, const layer_lists *cons
 static bool list_all_members(const builder *b) {
   layer_lists consuming, producing = {0};
   laci_consumer *list = NULL;
-  size_t room = 0;
+  size_t capacity = 0;
   bool ok = layer_lists_init(b, true, &consuming) && layer_lists_init(b, false, &producing);
   for (int g = 0; ok && g < b->a->n_groups; g++)
-    ok = list_members(b->a, g, &consuming, &producing, &list, &room);
+    ok = list_members(b->a, g, &consuming, &producing, &list, &capacity);
   layer_lists_clear(&consuming);
   layer_lists_clear(&producing);
   laci_free(list);

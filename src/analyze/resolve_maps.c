@@ -9,14 +9,14 @@
 #include "analyze/resolve_in.h"
 
 /* Zeros for n_in places, to be left as zeros again; NULL: no memory. */
-static int32_t *count_room(laci_resolve *r, int64_t n_in) {
+static int32_t *reserve_count(laci_resolve *r, int64_t n_in) {
   laci_tracks *t = r->t;
-  if ((size_t)n_in > t->count_room || !t->count) {
+  if ((size_t)n_in > t->count_capacity || !t->count) {
     laci_free(t->count);
-    t->count_room = (size_t)n_in;
-    t->count = laci_alloc(t->count_room, sizeof *t->count);
+    t->count_capacity = (size_t)n_in;
+    t->count = laci_alloc(t->count_capacity, sizeof *t->count);
     if (!t->count) {
-      t->count_room = 0;
+      t->count_capacity = 0;
       t->no_memory = true;
     }
   }
@@ -26,7 +26,7 @@ static int32_t *count_room(laci_resolve *r, int64_t n_in) {
 /* copy[i]: how many earlier entries read the same in position, so that (from, copy) is unique. NULL
  * where no two of them do, or there is no memory. */
 static int32_t *count_copies(laci_resolve *r, const int32_t *from, int64_t n, int64_t n_in) {
-  int32_t *copy = laci_alloc((size_t)n, sizeof *copy), *count = count_room(r, n_in);
+  int32_t *copy = laci_alloc((size_t)n, sizeof *copy), *count = reserve_count(r, n_in);
   bool any = false;
   if (!copy) r->t->no_memory = true;
   for (int64_t i = 0; copy && count && i < n; i++) {

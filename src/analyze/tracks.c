@@ -8,7 +8,7 @@ int laci_track_new(laci_tracks *t, int64_t n, bool sourced) {
   laci_budget_add(&t->budget, laci_bytes_of(n, LACI_POSITION_BYTES), "axes of %lld positions",
                   (long long)n);
   if (n < 0 || n > LACI_TRACK_LIMIT || !laci_budget_has(&t->budget, 0) ||
-      !laci_grow((void **)&t->tracks, t->n_tracks, &t->track_room, sizeof *t->tracks)) {
+      !laci_grow((void **)&t->tracks, t->n_tracks, &t->track_capacity, sizeof *t->tracks)) {
     t->no_memory = true;
     return -1;
   }
@@ -87,7 +87,7 @@ int laci_track_union(laci_tracks *t, int a, int b) {
 }
 
 void laci_link_add_runs(laci_tracks *t, laci_link link) {
-  if (!link.to || !laci_grow((void **)&t->links, t->n_links, &t->link_room, sizeof *t->links)) {
+  if (!link.to || !laci_grow((void **)&t->links, t->n_links, &t->link_capacity, sizeof *t->links)) {
     laci_free(link.to);
     laci_free(link.copy);
     t->no_memory = true;
@@ -110,7 +110,8 @@ void laci_link_add(laci_tracks *t, int node, int big, int small, int32_t *to, in
 
 int laci_cause_new(laci_tracks *t, int node, int value, const char *text) {
   char *copy = laci_arena_text(&t->arena, text);
-  if (!copy || !laci_grow((void **)&t->causes, t->n_causes, &t->cause_room, sizeof *t->causes)) {
+  if (!copy ||
+      !laci_grow((void **)&t->causes, t->n_causes, &t->cause_capacity, sizeof *t->causes)) {
     t->no_memory = true;
     return 0;
   }

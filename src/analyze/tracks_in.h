@@ -82,14 +82,14 @@ typedef struct laci_tracks {
   laci_arena arena;
   laci_layout *layouts; /* [n_values] */
   laci_track *tracks;
-  size_t n_tracks, track_room;
+  size_t n_tracks, track_capacity;
   laci_link *links;
-  size_t n_links, link_room;
+  size_t n_links, link_capacity;
   laci_cause *causes;
-  size_t n_causes, cause_room;
-  int32_t *count; /* [count_room] zeros between uses: places of a small track, while one link is
+  size_t n_causes, cause_capacity;
+  int32_t *count; /* [count_capacity] zeros between uses: places of a small track, while one link is
                      made after the other */
-  size_t count_room;
+  size_t count_capacity;
   bool no_memory;     /* something failed for want of memory: results are void */
   laci_budget budget; /* what others hold, and the tracks; over it, results are void, too */
 } laci_tracks;

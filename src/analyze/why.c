@@ -15,7 +15,7 @@
 /* The text grows in place. */
 typedef struct lines {
   char *text;
-  size_t n, room;
+  size_t n, capacity;
   bool failed;
 } lines;
 
@@ -32,8 +32,8 @@ static void add_line(lines *out, const char *format, ...) {
   if ((size_t)n > sizeof line - 2) n = (int)sizeof line - 2;
   line[n++] = '\n';
   line[n] = 0;
-  while (out->room < out->n + (size_t)n + 1) {
-    if (!laci_grow((void **)&out->text, out->room, &out->room, 1)) {
+  while (out->capacity < out->n + (size_t)n + 1) {
+    if (!laci_grow((void **)&out->text, out->capacity, &out->capacity, 1)) {
       out->failed = true;
       return;
     }
@@ -160,14 +160,14 @@ static bool explain_axis(const laci_analysis *a, int l, bool is_c, lines *out) {
 enum { MOST_NAMES = 3 };
 
 /* Layers whose names hold the word, "a, b, c"; empty: there are none. */
-static void layers_with(const laci_analysis *a, const char *word, char *text, size_t room) {
+static void layers_with(const laci_analysis *a, const char *word, char *text, size_t capacity) {
   size_t used = 0;
   int n = 0;
   text[0] = 0;
-  for (int l = 0; l < a->n_layers && n < MOST_NAMES && used < room; l++) {
+  for (int l = 0; l < a->n_layers && n < MOST_NAMES && used < capacity; l++) {
     const char *name = a->graph->nodes[a->layers[l].node].name;
     if (!word[0] || !strstr(name, word)) continue;
-    used += (size_t)snprintf(text + used, room - used, "%s%s", n++ ? ", " : "", name);
+    used += (size_t)snprintf(text + used, capacity - used, "%s%s", n++ ? ", " : "", name);
   }
 }
 

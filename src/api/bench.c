@@ -24,7 +24,7 @@ static const double warm_s = 0.2, peak_every_s = 0.05, long_run_s = 0.02, most_s
 /* Samples of one quantity, or of one row of quantities, a run. */
 typedef struct samples {
   double *values; /* [n, width] */
-  size_t n, room, width;
+  size_t n, capacity, width;
 } samples;
 
 /* Everything that one bench holds; cleared by bench_clear. */
@@ -77,13 +77,13 @@ static lac_status check_options(const lac_bench_options *options, lac_error *err
 
 /* Room for one more row, which counts when n is raised. NULL: no memory. */
 static double *next_row(samples *s) {
-  if (s->n == s->room) {
-    size_t room = s->room ? 2 * s->room : 16;
+  if (s->n == s->capacity) {
+    size_t capacity = s->capacity ? 2 * s->capacity : 16;
     size_t row = s->width * sizeof *s->values;
-    double *values = laci_resize(s->values, s->n, room, row ? row : 1);
+    double *values = laci_resize(s->values, s->n, capacity, row ? row : 1);
     if (!values) return NULL;
     s->values = values;
-    s->room = room;
+    s->capacity = capacity;
   }
   return s->values + s->n * s->width;
 }

@@ -374,12 +374,12 @@ static char *path_for(laci_arena *arena, const char *folder, const char *name) {
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
   size_t n_folder = strlen(folder), n = strlen(name);
   const char *slash = n_folder && folder[n_folder - 1] == '/' ? "" : "/";
-  size_t room = n_folder + n + sizeof "/_.npy";
-  char *path = laci_arena_alloc(arena, room, 1);
+  size_t capacity = n_folder + n + sizeof "/_.npy";
+  char *path = laci_arena_alloc(arena, capacity, 1);
   if (!path) return NULL;
-  int at = snprintf(path, room, "%s%s", folder, slash);
+  int at = snprintf(path, capacity, "%s%s", folder, slash);
   char *stem = path + at;
-  (void)snprintf(stem, room - (size_t)at, "%s.npy", n ? name : "_");
+  (void)snprintf(stem, capacity - (size_t)at, "%s.npy", n ? name : "_");
   for (size_t k = 0; k < n; k++) {
     if (!strchr(harmless, stem[k]) || (k == 0 && stem[k] == '.')) stem[k] = '_';
   }

@@ -20,7 +20,7 @@ typedef struct entry {
 
 struct lac_mask {
   entry *entries;
-  size_t n, room;
+  size_t n, capacity;
 };
 
 lac_status lac_mask_create(lac_mask **mask, lac_error *err) {
@@ -90,7 +90,7 @@ static lac_status view_of(const lac_mask *mask, const lac_mask_weight *w, laci_w
 static lac_status make_entry(lac_mask *mask, const laci_weight_view *view, entry **made,
                              lac_error *err) {
   void *array = mask->entries;
-  if (!laci_grow(&array, mask->n, &mask->room, sizeof *mask->entries)) {
+  if (!laci_grow(&array, mask->n, &mask->capacity, sizeof *mask->entries)) {
     return laci_fail_memory(err, view->name);
   }
   mask->entries = array;

@@ -33,7 +33,7 @@ typedef struct child {
   laci_child_result *result;
   int ours[N_WAYS], its[N_WAYS];
   pid_t pid;
-  size_t sent, room;
+  size_t sent, capacity;
   char complaint[COMPLAINT_BYTES]; /* the last of what it said */
   size_t n_complaint;
   double deadline;
@@ -134,12 +134,12 @@ static void send_input(child *c) {
 
 static lac_status take_output(child *c, lac_error *err) {
   laci_child_result *r = c->result;
-  if (c->room - r->output_bytes < CHUNK_BYTES) {
-    size_t room = 2 * c->room + CHUNK_BYTES;
-    char *grown = laci_resize(r->output, r->output_bytes, room, 1);
+  if (c->capacity - r->output_bytes < CHUNK_BYTES) {
+    size_t capacity = 2 * c->capacity + CHUNK_BYTES;
+    char *grown = laci_resize(r->output, r->output_bytes, capacity, 1);
     if (!grown) return laci_fail_memory(err, "a program's answer");
     r->output = grown;
-    c->room = room;
+    c->capacity = capacity;
   }
   ssize_t n = read(c->ours[WAY_OUTPUT], r->output + r->output_bytes, CHUNK_BYTES - 1);
   if (n > 0) r->output_bytes += (size_t)n;

@@ -44,11 +44,11 @@ lac_status laci_fail_in(lac_error *err, lac_status status, const char *format, .
   (void)vsnprintf(front, sizeof front, format, args);
   va_end(args);
   one_line(front);
-  size_t n = strlen(front), room = sizeof err->text - 3;
-  if (n > room) n = room;
+  size_t n = strlen(front), capacity = sizeof err->text - 3;
+  if (n > capacity) n = capacity;
   err->status = status;
   if (n && strncmp(err->text, front, n) == 0 && strncmp(err->text + n, ": ", 2) == 0) return status;
-  size_t old = strlen(err->text), kept = old < room - n ? old : room - n;
+  size_t old = strlen(err->text), kept = old < capacity - n ? old : capacity - n;
   memmove(err->text + n + 2, err->text, kept);
   memcpy(err->text, front, n);
   memcpy(err->text + n, ": ", 2);

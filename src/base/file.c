@@ -21,17 +21,17 @@ size_t laci_path_folder(const char *path) {
 /** Reads up to max_bytes + 1 bytes, so that the caller sees when there are more than max_bytes. */
 static lac_status read_all(const char *path, int fd, size_t max_bytes, char **text, size_t *n,
                            lac_error *err) {
-  size_t room = 0;
+  size_t capacity = 0;
   *n = 0;
   for (;;) {
-    if (room - *n < READ_STEP_BYTES) {
-      size_t wanted = room * 2 + READ_STEP_BYTES;
+    if (capacity - *n < READ_STEP_BYTES) {
+      size_t wanted = capacity * 2 + READ_STEP_BYTES;
       char *more = laci_resize(*text, *n, wanted + 1, 1);
       if (!more) return laci_fail_memory(err, path);
       *text = more;
-      room = wanted;
+      capacity = wanted;
     }
-    ssize_t got = read(fd, *text + *n, room - *n);
+    ssize_t got = read(fd, *text + *n, capacity - *n);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return laci_fail_errno(err, path, "cannot read");
     *n += (size_t)got;

@@ -230,12 +230,12 @@ static lac_status place_all(laci_file_set *set, lac_error *err) {
 }
 
 static lac_status reserve(laci_file_set *set, size_t n, lac_error *err) {
-  if (set->n + n <= set->room) return LAC_OK;
-  size_t room = 2 * set->room > set->n + n ? 2 * set->room : set->n + n;
-  laci_placement *files = laci_resize(set->files, set->n, room, sizeof *files);
+  if (set->n + n <= set->capacity) return LAC_OK;
+  size_t capacity = 2 * set->capacity > set->n + n ? 2 * set->capacity : set->n + n;
+  laci_placement *files = laci_resize(set->files, set->n, capacity, sizeof *files);
   if (!files) return laci_fail_memory(err, "a list of files");
   set->files = files;
-  set->room = room;
+  set->capacity = capacity;
   return LAC_OK;
 }
 

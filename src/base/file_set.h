@@ -44,7 +44,7 @@ typedef struct laci_placement {
 typedef struct laci_file_set {
   struct laci_file_set *outer;
   laci_placement *files;
-  size_t n, room;
+  size_t n, capacity;
   bool apart;
 } laci_file_set;
 

@@ -113,7 +113,7 @@ void laci_pages_destroy(const void *pages, size_t size_bytes) {
   if (pages) (void)munmap((void *)(uintptr_t)pages, size_bytes);
 }
 
-bool laci_memory_has_room(size_t size_bytes) {
+bool laci_memory_is_available(size_t size_bytes) {
   int flags = MAP_PRIVATE | MAP_ANONYMOUS;
   void *pages = mmap(NULL, size_bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
   if (pages == MAP_FAILED) return false;
@@ -146,11 +146,12 @@ void *laci_arena_alloc(laci_arena *arena, size_t n, size_t size) {
   bytes = (bytes + 15) & ~(size_t)15;
   struct laci_arena_chunk *chunk = arena->chunks;
   if (!chunk || chunk->size - chunk->used < bytes) {
-    size_t room = bytes > CHUNK_BYTES / 4 ? bytes : CHUNK_BYTES;
-    struct laci_arena_chunk *fresh = laci_alloc(1, sizeof *fresh + room);
+    size_t capacity = bytes > CHUNK_BYTES / 4 ? bytes : CHUNK_BYTES;
+    struct laci_arena_chunk *fresh = laci_alloc(1, sizeof *fresh + capacity);
     if (!fresh) return NULL;
-    fresh->size = room;
-    if (chunk && room == bytes) { /* a big one goes behind, so that the open chunk stays in use */
+    fresh->size = capacity;
+    if (chunk &&
+        capacity == bytes) { /* a big one goes behind, so that the open chunk stays in use */
       fresh->next = chunk->next;
       chunk->next = fresh;
     } else {

@@ -230,26 +230,26 @@ static bool is_as_before(laci_reader *reader, size_t block, const uint8_t *bytes
   return atomic_compare_exchange_strong(&reader->sums[block], &before, sum) || before == sum;
 }
 
-/** Whole blocks: those inside to their places, the first and the last by way of a room. */
+/** Whole blocks: those inside to their places, the first and the last by way of a buffer. */
 static lac_status fetch_watched(laci_reader *reader, size_t offset, size_t size_bytes, uint8_t *to,
                                 lac_error *err) {
   lac_status st = LAC_OK;
-  uint8_t *room = laci_alloc(WATCHED_BLOCK, 1);
-  if (!room) return laci_fail_memory(err, reader->name);
+  uint8_t *edge = laci_alloc(WATCHED_BLOCK, 1);
+  if (!edge) return laci_fail_memory(err, reader->name);
   for (size_t at = offset, end = offset + size_bytes; at < end && !st;) {
     size_t block = at / WATCHED_BLOCK, first = block * WATCHED_BLOCK;
     size_t left = reader->size_bytes - first, n = left < WATCHED_BLOCK ? left : WATCHED_BLOCK;
     bool inside = at == first && end - at >= n;
-    uint8_t *bytes = inside ? to + (at - offset) : room;
+    uint8_t *bytes = inside ? to + (at - offset) : edge;
     size_t some = first + n - at < end - at ? first + n - at : end - at;
     st = read_file(reader, first, n, bytes, err);
     if (!st && !is_as_before(reader, block, bytes, n)) {
       st = laci_fail(err, LAC_IO, "%s: was changed meanwhile", reader->name);
     }
-    if (!st && !inside) memcpy(to + (at - offset), room + (at - first), some);
+    if (!st && !inside) memcpy(to + (at - offset), edge + (at - first), some);
     at += some;
   }
-  laci_free(room);
+  laci_free(edge);
   return st;
 }
 

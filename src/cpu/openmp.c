@@ -20,7 +20,7 @@
 
 #include "base/memory.h"
 
-enum { ROOM = 8 << 20 }; /* bytes that the run time may want beside its threads' stacks */
+enum { STACK_RESERVE = 8 << 20 }; /* bytes that the run time may want beside its threads' stacks */
 
 static void (*set_threads)(int n);
 static int (*max_threads)(void);
@@ -94,7 +94,7 @@ static int try_threads(int n) {
   pthread_attr_t attr;
   int started = 0;
   pthread_t *threads = laci_alloc((size_t)n, sizeof *threads);
-  if (!threads || !laci_memory_has_room(ROOM)) n = 0;
+  if (!threads || !laci_memory_is_available(STACK_RESERVE)) n = 0;
   pthread_mutex_init(&t.lock, NULL); /* these never fail with default attributes */
   pthread_cond_init(&t.ended, NULL);
   (void)pthread_attr_init(&attr);

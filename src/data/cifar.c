@@ -125,14 +125,14 @@ static lac_status add_files(laci_dataset *set, laci_dataset_part part, lac_error
   return LAC_OK;
 }
 
-/** Those of n records from record `first` of the file on; room: [n] records. */
+/** Those of n records from record `first` of the file on; buffer: [n] records. */
 static lac_status read_run(laci_dataset *set, const cifar_file *file, int64_t first, int64_t n,
-                           uint8_t *room, lac_error *err) {
+                           uint8_t *buffer, lac_error *err) {
   const cifar *c = set->own;
   lac_status st = laci_reader_fetch(file->reader, (size_t)first * c->record_bytes,
-                                    (size_t)n * c->record_bytes, room, err);
+                                    (size_t)n * c->record_bytes, buffer, err);
   for (int64_t at = 0; at < n && !st; at++) {
-    int label = room[(size_t)at * c->record_bytes + (size_t)c->layout->n_labels - 1];
+    int label = buffer[(size_t)at * c->record_bytes + (size_t)c->layout->n_labels - 1];
     set->labels[file->first + first + at] = label;
     if (label < set->n_classes) continue;
     st = laci_fail(err, LAC_BAD_FILE, "%s: record %lld has label %d, wanted 0 to %d", file->path,
@@ -143,17 +143,17 @@ static lac_status read_run(laci_dataset *set, const cifar_file *file, int64_t fi
 
 static lac_status read_labels(laci_dataset *set, lac_error *err) {
   const cifar *c = set->own;
-  uint8_t *room = laci_alloc(RUN, c->record_bytes);
+  uint8_t *buffer = laci_alloc(RUN, c->record_bytes);
   lac_status st = LAC_OK;
   set->labels = laci_alloc((size_t)set->count, sizeof *set->labels);
-  if (!set->labels || !room) st = laci_fail_memory(err, set->folder);
+  if (!set->labels || !buffer) st = laci_fail_memory(err, set->folder);
   for (int k = 0; k < c->n_files && !st; k++) {
     int64_t n = (int64_t)(laci_reader_size(c->files[k].reader) / c->record_bytes);
     for (int64_t first = 0; first < n && !st; first += RUN) {
-      st = read_run(set, &c->files[k], first, n - first < RUN ? n - first : RUN, room, err);
+      st = read_run(set, &c->files[k], first, n - first < RUN ? n - first : RUN, buffer, err);
     }
   }
-  laci_free(room);
+  laci_free(buffer);
   return st;
 }
 

@@ -58,10 +58,10 @@ bool laci_digits_is_there(const char *folder) {
 static lac_status unpack(const char *name, const uint8_t *bytes, size_t size_bytes, char **text,
                          lac_error *err) {
   z_stream stream = {0};
-  size_t room = 1 << 18;
+  size_t capacity = 1 << 18;
   int end = Z_OK;
   lac_status st = LAC_OK;
-  char *made = laci_alloc(room, 1);
+  char *made = laci_alloc(capacity, 1);
   if (!made || inflateInit2(&stream, GZIP + MAX_WBITS) != Z_OK) {
     laci_free(made);
     return laci_fail_memory(err, name);
@@ -69,18 +69,19 @@ static lac_status unpack(const char *name, const uint8_t *bytes, size_t size_byt
   stream.next_in = (Bytef *)(uintptr_t)bytes;
   stream.avail_in = (uInt)size_bytes;
   while (!st && end == Z_OK) {
-    if (stream.total_out + 1 == room) {
-      char *grown = room < MOST_TEXT ? laci_resize(made, room, 2 * room, 1) : NULL;
+    if (stream.total_out + 1 == capacity) {
+      char *grown = capacity < MOST_TEXT ? laci_resize(made, capacity, 2 * capacity, 1) : NULL;
       if (!grown) {
-        st = room < MOST_TEXT ? laci_fail_memory(err, name)
-                              : laci_fail(err, LAC_BAD_FILE, "%s: more than 16 MiB of text", name);
+        st = capacity < MOST_TEXT
+                 ? laci_fail_memory(err, name)
+                 : laci_fail(err, LAC_BAD_FILE, "%s: more than 16 MiB of text", name);
         break;
       }
       made = grown;
-      room *= 2;
+      capacity *= 2;
     }
     stream.next_out = (Bytef *)made + stream.total_out;
-    stream.avail_out = (uInt)(room - 1 - stream.total_out);
+    stream.avail_out = (uInt)(capacity - 1 - stream.total_out);
     end = inflate(&stream, Z_NO_FLUSH);
   }
   made[stream.total_out] = '\0';

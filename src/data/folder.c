@@ -16,7 +16,7 @@
 /** Names in the set's arena. */
 typedef struct names {
   const char **at;
-  size_t n, room;
+  size_t n, capacity;
 } names;
 
 typedef struct folder {
@@ -57,7 +57,8 @@ static const laci_dataset_kind kind = {
 /* ---- Listing ---- */
 
 static bool names_add(names *list, const char *name) {
-  if (!name || !laci_grow((void **)&list->at, list->n, &list->room, sizeof *list->at)) return false;
+  if (!name || !laci_grow((void **)&list->at, list->n, &list->capacity, sizeof *list->at))
+    return false;
   list->at[list->n++] = name;
   return true;
 }

@@ -16,11 +16,11 @@ lac_status laci_image_set_size(laci_image *image, const char *name, int64_t widt
                      name, width, height, LACI_IMAGE_MAX_PIXELS);
   }
   size_t wanted = (size_t)(width * height) * 3;
-  if (wanted > image->room_bytes) {
+  if (wanted > image->capacity_bytes) {
     laci_image_clear(image);
     image->rgb = laci_alloc(wanted, 1);
     if (!image->rgb) return laci_fail_memory(err, name);
-    image->room_bytes = wanted;
+    image->capacity_bytes = wanted;
   }
   image->width = (int)width;
   image->height = (int)height;

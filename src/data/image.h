@@ -14,9 +14,9 @@
 
 /** Zero-initialised is empty. The memory grows and is used again for the next image. */
 typedef struct laci_image {
-  int width, height; /* pixels */
-  uint8_t *rgb;      /* [height, width, 3] */
-  size_t room_bytes; /* behind rgb */
+  int width, height;     /* pixels */
+  uint8_t *rgb;          /* [height, width, 3] */
+  size_t capacity_bytes; /* behind rgb */
 } laci_image;
 
 /** What an image may have at most, so that a small file cannot ask for all memory. */

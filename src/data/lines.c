@@ -10,10 +10,10 @@
 enum { MAX_LINES_BYTES = 1 << 20 };
 
 char *laci_path_in(laci_arena *arena, const char *folder, const char *name) {
-  size_t n = strlen(folder), room = n + strlen(name) + 2;
+  size_t n = strlen(folder), capacity = n + strlen(name) + 2;
   bool slash = n > 0 && folder[n - 1] == '/';
-  char *path = laci_arena_alloc(arena, room, 1);
-  if (path) (void)snprintf(path, room, "%s%s%s", folder, slash ? "" : "/", name);
+  char *path = laci_arena_alloc(arena, capacity, 1);
+  if (path) (void)snprintf(path, capacity, "%s%s%s", folder, slash ? "" : "/", name);
   return path;
 }
 

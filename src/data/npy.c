@@ -78,9 +78,9 @@ lac_status laci_npy_parse(const char *name, const uint8_t *bytes, size_t size_by
                      lac_dtype_name(header.type.dtype),
                      laci_shape_text(&header.type.shape, text, sizeof text));
   }
-  uint8_t *room = laci_alloc(wanted, 1);
-  if (!room) return laci_fail_memory(err, name);
-  *array = (laci_npy){.type = header.type, .size_bytes = wanted, .bytes = room};
+  uint8_t *buffer = laci_alloc(wanted, 1);
+  if (!buffer) return laci_fail_memory(err, name);
+  *array = (laci_npy){.type = header.type, .size_bytes = wanted, .bytes = buffer};
   read_elements(&header, bytes + header.offset_bytes, array);
   return LAC_OK;
 }

@@ -66,15 +66,15 @@ static bool take_word(cursor *c, const char *word) {
   return true;
 }
 
-/** 'text' or "text", without escapes, of fewer than `room` bytes. */
-static lac_status read_text(cursor *c, char *out, size_t room) {
+/** 'text' or "text", without escapes, of fewer than `capacity` bytes. */
+static lac_status read_text(cursor *c, char *out, size_t capacity) {
   char quote = '\'';
   if (!take(c, quote)) {
     quote = '"';
     if (!take(c, quote)) return wanted(c, "a text in quotes");
   }
   const char *close = memchr(c->at, quote, (size_t)(c->end - c->at));
-  if (!close || (size_t)(close - c->at) >= room) return wanted(c, "a short text in quotes");
+  if (!close || (size_t)(close - c->at) >= capacity) return wanted(c, "a short text in quotes");
   memcpy(out, c->at, (size_t)(close - c->at));
   out[close - c->at] = '\0';
   c->at = close + 1;
@@ -216,13 +216,13 @@ lac_status laci_npy_header_parse(const char *name, const uint8_t *bytes, size_t 
 /* ---- Writing ---- */
 
 /** Python's text of a shape: "()", "(3,)", "(3, 4)". */
-static int print_shape(const laci_shape *shape, char *text, size_t room) {
-  int used = snprintf(text, room, "(");
+static int print_shape(const laci_shape *shape, char *text, size_t capacity) {
+  int used = snprintf(text, capacity, "(");
   for (int axis = 0; axis < shape->rank; axis++) {
-    used += snprintf(text + used, room - (size_t)used, "%s%" PRId64, axis ? ", " : "",
+    used += snprintf(text + used, capacity - (size_t)used, "%s%" PRId64, axis ? ", " : "",
                      shape->dims[axis]);
   }
-  return used + snprintf(text + used, room - (size_t)used, shape->rank == 1 ? ",)" : ")");
+  return used + snprintf(text + used, capacity - (size_t)used, shape->rank == 1 ? ",)" : ")");
 }
 
 lac_status laci_npy_header_print(const laci_type *type, char text[LACI_NPY_HEADER_BYTES],

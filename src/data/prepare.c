@@ -16,10 +16,10 @@ struct laci_preparer {
   laci_recipe recipe;
   float scaled[3][256];
   laci_taps across, down;
-  uint32_t *sums;    /* [width * 3] */
-  uint8_t *line;     /* [width * 3]: a row of the result */
-  uint8_t *narrow;   /* [rows, width * 3]: resized across, the rows that the crop needs */
-  size_t room_bytes; /* behind narrow */
+  uint32_t *sums;        /* [width * 3] */
+  uint8_t *line;         /* [width * 3]: a row of the result */
+  uint8_t *narrow;       /* [rows, width * 3]: resized across, the rows that the crop needs */
+  size_t capacity_bytes; /* behind narrow */
 };
 
 laci_recipe laci_recipe_default(void) {
@@ -122,10 +122,10 @@ static lac_status crop_only(laci_preparer *p, const char *name, const laci_image
 }
 
 static bool make_narrow(laci_preparer *p, size_t wanted) {
-  if (wanted <= p->room_bytes) return true;
+  if (wanted <= p->capacity_bytes) return true;
   laci_free(p->narrow);
   p->narrow = laci_alloc(wanted, 1);
-  p->room_bytes = p->narrow ? wanted : 0;
+  p->capacity_bytes = p->narrow ? wanted : 0;
   return p->narrow != NULL;
 }
 

@@ -13,11 +13,11 @@
 #include "base/memory.h"
 
 /** Room for n elements; old contents do not matter. */
-static bool make_room(void **array, size_t *room, size_t n, size_t size) {
-  if (n <= *room) return true;
+static bool reserve(void **array, size_t *capacity, size_t n, size_t size) {
+  if (n <= *capacity) return true;
   laci_free(*array);
   *array = laci_alloc(n, size);
-  *room = *array ? n : 0;
+  *capacity = *array ? n : 0;
   return *array != NULL;
 }
 
@@ -56,10 +56,10 @@ lac_status laci_taps_set(laci_taps *taps, int in, int64_t out, int64_t first, in
                          lac_error *err) {
   double step = (double)in / (double)out;
   size_t most = (size_t)ceil(step > 1 ? step : 1) * 2 + 1; /* taps of a pixel */
-  if (!make_room((void **)&taps->spans, &taps->n_spans, (size_t)n, sizeof *taps->spans) ||
-      !make_room((void **)&taps->weights, &taps->n_weights, (size_t)n * most,
-                 sizeof *taps->weights) ||
-      !make_room((void **)&taps->scratch, &taps->n_scratch, most, sizeof *taps->scratch)) {
+  if (!reserve((void **)&taps->spans, &taps->n_spans, (size_t)n, sizeof *taps->spans) ||
+      !reserve((void **)&taps->weights, &taps->n_weights, (size_t)n * most,
+               sizeof *taps->weights) ||
+      !reserve((void **)&taps->scratch, &taps->n_scratch, most, sizeof *taps->scratch)) {
     return laci_fail_memory(err, "resizing an image");
   }
   int32_t *weight = taps->weights;

@@ -46,9 +46,10 @@ const laci_shape *laci_port_shape(const laci_coupling *c, int port) {
 
 int laci_coupling_label(laci_coupling *c) {
   size_t wanted = (size_t)c->n_labels + 2; /* labels count from 1 */
-  while (c->normalised_room < wanted) {
+  while (c->normalised_capacity < wanted) {
     void *array = c->normalised;
-    if (!laci_grow(&array, c->normalised_room, &c->normalised_room, sizeof *c->normalised)) {
+    if (!laci_grow(&array, c->normalised_capacity, &c->normalised_capacity,
+                   sizeof *c->normalised)) {
       c->no_memory = true;
       return 0;
     }
@@ -151,7 +152,7 @@ void laci_couple_same(laci_coupling *c, int in_port, int out_port) {
 laci_axis_map *laci_map_run(laci_coupling *c, laci_axis_map map) {
   void *array = c->maps;
   map.from = laci_arena_alloc(&c->arena, (size_t)map.n, sizeof *map.from);
-  if (!map.from || !laci_grow(&array, c->n_maps, &c->map_room, sizeof *c->maps)) {
+  if (!map.from || !laci_grow(&array, c->n_maps, &c->map_capacity, sizeof *c->maps)) {
     c->no_memory = true;
     return NULL;
   }
@@ -175,7 +176,7 @@ laci_axis_map *laci_map(laci_coupling *c, int out_port, int out_axis, int in_por
 
 bool laci_coupling_parts(laci_coupling *c, int port, int axis, int64_t n_parts) {
   void *array = c->parts;
-  if (!laci_grow(&array, c->n_parts, &c->part_room, sizeof *c->parts)) {
+  if (!laci_grow(&array, c->n_parts, &c->part_capacity, sizeof *c->parts)) {
     c->no_memory = true;
     return false;
   }
@@ -186,7 +187,7 @@ bool laci_coupling_parts(laci_coupling *c, int port, int axis, int64_t n_parts) 
 
 bool laci_grouped(laci_coupling *c, laci_grouped_axis grouped) {
   void *array = c->grouped;
-  if (!laci_grow(&array, c->n_grouped, &c->grouped_room, sizeof *c->grouped)) {
+  if (!laci_grow(&array, c->n_grouped, &c->grouped_capacity, sizeof *c->grouped)) {
     c->no_memory = true;
     return false;
   }

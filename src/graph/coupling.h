@@ -71,13 +71,13 @@ typedef struct laci_coupling {
   int n_labels;               /* labels 1 .. n_labels are in use */
   uint8_t
       *normalised; /* [label]: order along it does not matter only if the whole track is taken */
-  size_t normalised_room;
+  size_t normalised_capacity;
   laci_axis_map *maps;
-  size_t n_maps, map_room;
+  size_t n_maps, map_capacity;
   laci_axis_parts *parts;
-  size_t n_parts, part_room;
+  size_t n_parts, part_capacity;
   laci_grouped_axis *grouped;
-  size_t n_grouped, grouped_room;
+  size_t n_grouped, grouped_capacity;
   bool reshape;    /* output 0 is input 0, the same elements in the same order under other axes */
   bool no_memory;  /* a helper failed; laci_coupling_ok() says so */
   const char *why; /* why FIXED axes are fixed: "order matters to ArgMax"; NULL: a default text */

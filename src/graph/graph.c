@@ -76,7 +76,7 @@ int laci_graph_value(laci_graph *graph, const char *name) {
   void *array = graph->values;
   char *copy = laci_arena_text(&graph->arena, name);
   if (!copy ||
-      !laci_grow(&array, (size_t)graph->n_values, &graph->value_room, sizeof *graph->values)) {
+      !laci_grow(&array, (size_t)graph->n_values, &graph->value_capacity, sizeof *graph->values)) {
     return -1;
   }
   graph->values = array;
@@ -99,9 +99,9 @@ static lac_status check_undefined(const laci_graph *graph, int value, lac_error 
   return laci_fail(err, LAC_BAD_FILE, "value '%s' is defined twice, first by %s", v->name, what);
 }
 
-static bool append_id(int **list, int *n, size_t *room, int id) {
+static bool append_id(int **list, int *n, size_t *capacity, int id) {
   void *array = *list;
-  if (!laci_grow(&array, (size_t)*n, room, sizeof **list)) return false;
+  if (!laci_grow(&array, (size_t)*n, capacity, sizeof **list)) return false;
   *list = array;
   (*list)[(*n)++] = id;
   return true;
@@ -113,7 +113,7 @@ lac_status laci_graph_add_input(laci_graph *graph, const char *name, const laci_
   if (value < 0) return laci_fail_memory(err, "a graph input");
   lac_status st = check_undefined(graph, value, err);
   if (st) return st;
-  if (!append_id(&graph->inputs, &graph->n_inputs, &graph->input_room, value)) {
+  if (!append_id(&graph->inputs, &graph->n_inputs, &graph->input_capacity, value)) {
     return laci_fail_memory(err, "a graph input");
   }
   graph->values[value].is_input = true;
@@ -132,7 +132,7 @@ lac_status laci_graph_add_output(laci_graph *graph, const char *name, lac_error 
   if (graph->values[value].is_output) {
     return laci_fail(err, LAC_BAD_FILE, "graph output '%s' is listed twice", name);
   }
-  if (!append_id(&graph->outputs, &graph->n_outputs, &graph->output_room, value)) {
+  if (!append_id(&graph->outputs, &graph->n_outputs, &graph->output_capacity, value)) {
     return laci_fail_memory(err, "a graph output");
   }
   graph->values[value].is_output = true;
@@ -146,7 +146,7 @@ lac_status laci_graph_add_stored(laci_graph *graph, const laci_stored *stored, i
   lac_status st = check_undefined(graph, value, err);
   if (st) return st;
   void *array = graph->stored;
-  if (!laci_grow(&array, (size_t)graph->n_stored, &graph->stored_room, sizeof *graph->stored)) {
+  if (!laci_grow(&array, (size_t)graph->n_stored, &graph->stored_capacity, sizeof *graph->stored)) {
     return laci_fail_memory(err, "a stored tensor");
   }
   graph->stored = array;
@@ -243,10 +243,11 @@ static lac_status check_ids(const laci_graph *graph, const laci_node *node, lac_
 }
 
 /** Attribute tensors become the graph's; room for all of them is made before the first is taken. */
-static bool make_tensor_room(laci_graph *graph, const laci_node *node) {
-  while (graph->buf_room < graph->n_bufs + (size_t)node->n_attrs) {
+static bool reserve_tensors(laci_graph *graph, const laci_node *node) {
+  while (graph->buf_capacity < graph->n_bufs + (size_t)node->n_attrs) {
     void *array = graph->bufs;
-    if (!laci_grow(&array, graph->buf_room, &graph->buf_room, sizeof *graph->bufs)) return false;
+    if (!laci_grow(&array, graph->buf_capacity, &graph->buf_capacity, sizeof *graph->bufs))
+      return false;
     graph->bufs = array;
   }
   return true;
@@ -285,11 +286,11 @@ lac_status laci_graph_add_node(laci_graph *graph, const laci_node *node, int *id
   void *array = graph->nodes;
   lac_status st = check_ids(graph, node, err);
   if (st) return st;
-  if (!laci_grow(&array, (size_t)graph->n_nodes, &graph->node_room, sizeof *graph->nodes)) {
+  if (!laci_grow(&array, (size_t)graph->n_nodes, &graph->node_capacity, sizeof *graph->nodes)) {
     return laci_fail_memory(err, "a node");
   }
   graph->nodes = array;
-  if (!make_tensor_room(graph, node) || !copy_node(graph, &copy, node)) {
+  if (!reserve_tensors(graph, node) || !copy_node(graph, &copy, node)) {
     return laci_fail_memory(err, "a node");
   }
   graph->nodes[graph->n_nodes] =

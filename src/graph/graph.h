@@ -95,10 +95,11 @@ typedef struct laci_graph {
   int *inputs;   /* values, without stored tensors */
   int *outputs;  /* values */
   int n_symbols; /* symbols 1 .. n_symbols are in use */
-  size_t node_room, value_room, stored_room, input_room, output_room; /* builder's */
+  size_t node_capacity, value_capacity, stored_capacity, input_capacity,
+      output_capacity;      /* builder's */
   struct laci_names *names; /* name -> value; builder's, kept for laci_graph_find_value */
   laci_buf **bufs;          /* attribute tensors, freed with the graph */
-  size_t n_bufs, buf_room;
+  size_t n_bufs, buf_capacity;
 } laci_graph;
 
 LAC_MUST_CHECK lac_status laci_graph_create(laci_graph **graph, lac_error *err);

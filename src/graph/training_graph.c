@@ -487,13 +487,13 @@ lac_status laci_training_graph_create(const laci_graph *model, const laci_traini
     j.to->params = laci_alloc(n_stored + 1, sizeof *j.to->params);
     j.to->stats = laci_alloc(n_stored + 1, sizeof *j.to->stats);
   }
-  bool room = j.to && j.sorts && j.from_image && j.needed && j.value_of && j.stat_now &&
-              j.to->params && j.to->stats;
-  if (room) st = laci_graph_create(&j.to->graph, err);
+  bool allocated = j.to && j.sorts && j.from_image && j.needed && j.value_of && j.stat_now &&
+                   j.to->params && j.to->stats;
+  if (allocated) st = laci_graph_create(&j.to->graph, err);
   else (void)laci_fail_memory(err, "the training graph");
   for (size_t v = 0; v < n_values && !st; v++) j.value_of[v] = -1;
   if (!st) st = build(&j);
-  if (st && room && model->n_inputs == 1) st = explain_batch(&j, st);
+  if (st && allocated && model->n_inputs == 1) st = explain_batch(&j, st);
   laci_free(j.sorts);
   laci_free(j.needed);
   laci_free(j.from_image);

@@ -19,7 +19,7 @@ typedef struct capture_list {
   const char *node; /* for messages */
   laci_name_table seen;
   int *ids;
-  size_t n, room;
+  size_t n, capacity;
 } capture_list;
 
 static lac_status define(capture_list *list, body_scope *body, const char *name, lac_error *err) {
@@ -44,7 +44,7 @@ static lac_status read_name(capture_list *list, const body_scope *body, const ch
   int value = find_outside(list, name);
   if (value < 0 || laci_name_find(&list->seen, name) >= 0) return LAC_OK;
   void *array = list->ids;
-  bool grown = laci_grow(&array, list->n, &list->room, sizeof *list->ids);
+  bool grown = laci_grow(&array, list->n, &list->capacity, sizeof *list->ids);
   list->ids = array;
   if (!grown || !laci_name_add(&list->seen, name, 0)) return laci_fail_memory(err, list->node);
   for (size_t at = 0; at < list->n; at++) {

@@ -20,7 +20,7 @@ typedef struct laci_export {
   bool force;
   laci_arena arena;
   laci_patch *patches; /* undone from the last to the first */
-  size_t n_patches, patch_room;
+  size_t n_patches, patch_capacity;
   laci_file_id *inputs; /* never to be replaced: the model that was read and its data files */
   size_t n_inputs;
   const char **names;                       /* [n_data_files] new locations */

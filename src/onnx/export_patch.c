@@ -8,7 +8,7 @@
 lac_status laci_export_patch(laci_export *x, void *place, const void *bytes, size_t size_bytes,
                              lac_error *err) {
   void *array = x->patches;
-  if (!laci_grow(&array, x->n_patches, &x->patch_room, sizeof *x->patches)) {
+  if (!laci_grow(&array, x->n_patches, &x->patch_capacity, sizeof *x->patches)) {
     return laci_fail_memory(err, x->path);
   }
   x->patches = array;

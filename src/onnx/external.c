@@ -110,7 +110,7 @@ static lac_status open_data_file(laci_onnx *file, const char *name, const char *
     return LAC_OK;
   }
   void *array = file->data_files;
-  if (!laci_grow(&array, file->n_data_files, &file->data_file_room, sizeof *file->data_files)) {
+  if (!laci_grow(&array, file->n_data_files, &file->data_file_capacity, sizeof *file->data_files)) {
     return laci_fail_memory(err, location);
   }
   file->data_files = array;
@@ -183,7 +183,7 @@ static lac_status add_external(Onnx__TensorProto *tensor, void *context, lac_err
   if (!st) st = check_range(&file->data_files[external.file], name, &c, &external, err);
   if (st) return st;
   void *array = file->externals;
-  if (!laci_grow(&array, file->n_externals, &file->external_room, sizeof *file->externals)) {
+  if (!laci_grow(&array, file->n_externals, &file->external_capacity, sizeof *file->externals)) {
     return laci_fail_memory(err, name);
   }
   file->externals = array;

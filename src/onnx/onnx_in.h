@@ -72,9 +72,9 @@ struct laci_onnx {
   laci_onnx_open_data *open_data; /* who opens data files; NULL: they lie in data_dir */
   void *data_context;             /* its own; only while loading */
   laci_data_file *data_files;     /* in order of first use */
-  size_t n_data_files, data_file_room;
+  size_t n_data_files, data_file_capacity;
   laci_external *externals; /* sorted by tensor's address */
-  size_t n_externals, external_room;
+  size_t n_externals, external_capacity;
 };
 
 /* wire.c */

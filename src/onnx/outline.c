@@ -22,16 +22,16 @@ typedef struct outline {
   laci_reader *reader;
   const uint8_t *file; /* its addresses */
   uint8_t *to;
-  size_t n, room;
+  size_t n, capacity;
 } outline;
 
 static lac_status put(outline *o, const void *bytes, size_t n, lac_error *err) {
-  if (o->room - o->n < n) {
-    size_t room = 2 * o->room + n + 4096;
-    uint8_t *more = laci_resize(o->to, o->n, room, 1);
+  if (o->capacity - o->n < n) {
+    size_t capacity = 2 * o->capacity + n + 4096;
+    uint8_t *more = laci_resize(o->to, o->n, capacity, 1);
     if (!more) return laci_fail_memory(err, "the model's outline");
     o->to = more;
-    o->room = room;
+    o->capacity = capacity;
   }
   if (n) memcpy(o->to + o->n, bytes, n);
   o->n += n;

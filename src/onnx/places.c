@@ -11,7 +11,7 @@ enum { MAX_DEPTH = 200 }; /* as in wire.c, which has accepted the file already *
 typedef struct finder {
   const uint8_t *bytes; /* of the whole file */
   laci_onnx_span *spans;
-  size_t n, room;
+  size_t n, capacity;
 } finder;
 
 static bool read_varint(laci_stretch *s, uint64_t *value) {
@@ -55,7 +55,7 @@ static bool is_elements(const ProtobufCFieldDescriptor *field) {
 static lac_status add_span(finder *f, laci_stretch content, lac_error *err) {
   void *array = f->spans;
   if (content.at == content.end) return LAC_OK;
-  if (!laci_grow(&array, f->n, &f->room, sizeof *f->spans)) {
+  if (!laci_grow(&array, f->n, &f->capacity, sizeof *f->spans)) {
     return laci_fail_memory(err, "the places of tensors");
   }
   f->spans = array;

@@ -68,10 +68,10 @@ static lac_status check_tail(const laci_packfile *pack, pack_tail *tail, lac_err
     return laci_fail(err, LAC_BAD_FILE, "a damaged pack: %" PRIu64 " bytes, wanted %" PRIu64, size,
                      tail->file_bytes);
   }
-  uint64_t room = size - sizeof *tail, at = tail->directory_at;
-  if (at < sizeof(pack_head) || at > room || at % PACK_ALIGNMENT ||
-      tail->n_sections > (room - at) / sizeof(pack_section) ||
-      aligned(at + tail->n_sections * sizeof(pack_section)) != room ||
+  uint64_t capacity = size - sizeof *tail, at = tail->directory_at;
+  if (at < sizeof(pack_head) || at > capacity || at % PACK_ALIGNMENT ||
+      tail->n_sections > (capacity - at) / sizeof(pack_section) ||
+      aligned(at + tail->n_sections * sizeof(pack_section)) != capacity ||
       !are_zeros(tail->zero, sizeof tail->zero)) {
     return laci_fail(err, LAC_BAD_FILE,
                      "a damaged pack: a directory of %" PRIu64 " sections at %" PRIu64
@@ -84,14 +84,14 @@ static lac_status check_tail(const laci_packfile *pack, pack_tail *tail, lac_err
 /** The directory and the zeros after it, up to the tail; the caller's. */
 static lac_status read_directory(const laci_packfile *pack, const pack_tail *tail,
                                  uint8_t **directory, lac_error *err) {
-  size_t n = (size_t)tail->n_sections * sizeof(pack_section), room = (size_t)aligned(n);
-  *directory = laci_alloc(room, 1);
+  size_t n = (size_t)tail->n_sections * sizeof(pack_section), capacity = (size_t)aligned(n);
+  *directory = laci_alloc(capacity, 1);
   if (!*directory) return laci_fail_memory(err, "the pack's directory");
   lac_status st =
-      laci_reader_fetch(pack->reader, (size_t)tail->directory_at, room, *directory, err);
+      laci_reader_fetch(pack->reader, (size_t)tail->directory_at, capacity, *directory, err);
   if (st) return st;
   if (tail->directory_hash == laci_hash64(*directory, n, 0) &&
-      are_zeros(*directory + n, room - n)) {
+      are_zeros(*directory + n, capacity - n)) {
     return LAC_OK;
   }
   return laci_fail(err, LAC_BAD_FILE, "a damaged pack: its directory does not fit its checksum");
@@ -106,8 +106,8 @@ typedef struct walk {
   laci_packfile *pack;
   const uint8_t *directory;
   uint64_t n_left;
-  uint64_t at, end; /* where the next section has to begin; where the directory does */
-  uint8_t *room;    /* [STEP_BYTES] */
+  uint64_t at, end;  /* where the next section has to begin; where the directory does */
+  uint8_t *capacity; /* [STEP_BYTES] */
   laci_hash_stream *hash;
 } walk;
 
@@ -167,8 +167,8 @@ static lac_status take(walk *r, const char *kind, const uint8_t **bytes, uint64_
   for (uint64_t at = 0; at < s.size_bytes && !st; at += STEP_BYTES) {
     uint64_t left = s.size_bytes - at;
     size_t n = left < STEP_BYTES ? (size_t)left : STEP_BYTES;
-    st = laci_reader_fetch(r->pack->reader, (size_t)(s.offset + at), n, r->room, err);
-    if (!st) laci_hash_stream_add(r->hash, r->room, n);
+    st = laci_reader_fetch(r->pack->reader, (size_t)(s.offset + at), n, r->capacity, err);
+    if (!st) laci_hash_stream_add(r->hash, r->capacity, n);
   }
   return st ? st : check_section(r, kind, &s, laci_hash_stream_end(r->hash), err);
 }
@@ -378,13 +378,13 @@ static lac_status read_pack(laci_packfile *pack, lac_error *err) {
             .n_left = tail.n_sections,
             .at = sizeof(pack_head),
             .end = tail.directory_at,
-            .room = laci_alloc(STEP_BYTES, 1),
+            .capacity = laci_alloc(STEP_BYTES, 1),
             .hash = laci_hash_stream_create()};
-  if (!r.room || !r.hash) st = laci_fail_memory(err, "the pack");
+  if (!r.capacity || !r.hash) st = laci_fail_memory(err, "the pack");
   if (!st) st = take_all(&r, &t, err);
   if (!st) st = read_records(pack, &t, err);
   laci_free(t.weights);
-  laci_free(r.room);
+  laci_free(r.capacity);
   laci_hash_stream_destroy(r.hash);
   laci_free(directory);
   return st;

@@ -25,20 +25,20 @@ typedef struct restoring {
   const laci_packfile *pack;
   laci_packfile_sink *sink;
   void *context;
-  uint8_t *room;
+  uint8_t *buffer;
   laci_hash_stream *hash;
 } restoring;
 
 static lac_status give(const restoring *r, size_t n, lac_error *err) {
-  laci_hash_stream_add(r->hash, r->room, n);
-  return r->sink(r->room, n, r->context, err);
+  laci_hash_stream_add(r->hash, r->buffer, n);
+  return r->sink(r->buffer, n, r->context, err);
 }
 
 static lac_status restore_rest(const restoring *r, const laci_packfile_rest *rest, lac_error *err) {
   lac_status st = LAC_OK;
   for (size_t at = 0; at < rest->size_bytes && !st;) {
     size_t left = rest->size_bytes - at, n = left < STEP_BYTES ? left : STEP_BYTES;
-    st = laci_packfile_read(r->pack, rest->bytes + at, n, r->room, err);
+    st = laci_packfile_read(r->pack, rest->bytes + at, n, r->buffer, err);
     if (!st) st = give(r, n, err);
     at += n;
   }
@@ -56,7 +56,7 @@ static lac_status restore_pieces(const restoring *r, const laci_packfile_entry *
       st = restore_rest(r, &r->pack->rests[rest++], err);
     } else {
       const laci_packfile_tensor *t = &r->pack->tensors[tensor++];
-      st = laci_packfile_unpack(r->pack, t, 0, t->packing.outer, r->room, err);
+      st = laci_packfile_unpack(r->pack, t, 0, t->packing.outer, r->buffer, err);
       if (!st) st = give(r, t->packing.dense_bytes, err);
     }
     hash = laci_hash_stream_end(r->hash);
@@ -71,11 +71,11 @@ lac_status laci_packfile_restore(const laci_packfile *pack, size_t file, laci_pa
   restoring r = {.pack = pack,
                  .sink = sink,
                  .context = context,
-                 .room = laci_alloc(scratch_bytes(pack, entry), 1),
+                 .buffer = laci_alloc(scratch_bytes(pack, entry), 1),
                  .hash = laci_hash_stream_create()};
-  lac_status st = r.room && r.hash ? restore_pieces(&r, entry, err)
-                                   : laci_fail_memory(err, "an unpacked weight");
+  lac_status st = r.buffer && r.hash ? restore_pieces(&r, entry, err)
+                                     : laci_fail_memory(err, "an unpacked weight");
   laci_hash_stream_destroy(r.hash);
-  laci_free(r.room);
+  laci_free(r.buffer);
   return st;
 }

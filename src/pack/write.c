@@ -19,7 +19,7 @@ typedef struct packer {
   laci_writer *writer;
   uint64_t at; /* bytes written */
   pack_section *sections;
-  size_t n_sections, section_room;
+  size_t n_sections, section_capacity;
   uint8_t *names, *pieces;
   size_t n_names, n_pieces;
   pack_file *files;
@@ -45,7 +45,7 @@ static lac_status align(packer *k, lac_error *err) {
 static lac_status add_section(packer *k, const char *kind, const void *bytes, size_t size_bytes,
                               lac_error *err) {
   void *array = k->sections;
-  if (!laci_grow(&array, k->n_sections, &k->section_room, sizeof *k->sections)) {
+  if (!laci_grow(&array, k->n_sections, &k->section_capacity, sizeof *k->sections)) {
     return laci_fail_memory(err, k->path);
   }
   k->sections = array;

@@ -136,8 +136,8 @@ static lac_status run_efforts(const laci_task *task, int chosen, laci_found *fou
 }
 
 static double efficacy(const laci_found *found) {
-  double room = found->upper - found->kept_identity;
-  return room > 0 ? 100 * (found->kept - found->kept_identity) / room : 0;
+  double possible = found->upper - found->kept_identity;
+  return possible > 0 ? 100 * (found->kept - found->kept_identity) / possible : 0;
 }
 
 /* What all runs share. */

@@ -34,13 +34,13 @@ typedef struct side {
   offer offers[MOST_OFFERS];  /* of the rows in work */
 } side;
 
-struct laci_exchange_room {
+struct laci_exchange_scratch {
   side a, b;
   int32_t excess[MOST_OFFERS][MOST_OFFERS]; /* last terms of a's offers against b's, both blocks */
 };
 
-laci_exchange_room *laci_exchange_room_create(void) {
-  return laci_alloc(1, sizeof(laci_exchange_room));
+laci_exchange_scratch *laci_exchange_scratch_create(void) {
+  return laci_alloc(1, sizeof(laci_exchange_scratch));
 }
 
 /* Pairs are those of the first n_leading columns with later ones. */
@@ -147,30 +147,30 @@ static int32_t excess(const offer *x, const offer *y) {
 }
 
 /* Singles go for singles, pairs for pairs: b's offers that may be had for a's offer i. */
-static void partners(const laci_exchange_room *room, int i, int *begin, int *end) {
-  bool single = i < room->a.n_single;
-  *begin = single ? 0 : room->b.n_single;
-  *end = single ? room->b.n_single : room->b.n_offers;
+static void partners(const laci_exchange_scratch *scratch, int i, int *begin, int *end) {
+  bool single = i < scratch->a.n_single;
+  *begin = single ? 0 : scratch->b.n_single;
+  *end = single ? scratch->b.n_single : scratch->b.n_offers;
 }
 
-static void add_excess(laci_exchange_room *room) {
-  for (int i = 0; i < room->a.n_offers; i++) {
+static void add_excess(laci_exchange_scratch *scratch) {
+  for (int i = 0; i < scratch->a.n_offers; i++) {
     int begin, end;
-    partners(room, i, &begin, &end);
+    partners(scratch, i, &begin, &end);
     for (int j = begin; j < end; j++) {
-      room->excess[i][j] += excess(&room->a.offers[i], &room->b.offers[j]);
+      scratch->excess[i][j] += excess(&scratch->a.offers[i], &scratch->b.offers[j]);
     }
   }
 }
 
-static laci_exchange best_of(const laci_exchange_room *room) {
-  const side *a = &room->a, *b = &room->b;
+static laci_exchange best_of(const laci_exchange_scratch *scratch) {
+  const side *a = &scratch->a, *b = &scratch->b;
   laci_exchange best = {0};
   for (int i = 0; i < a->n_offers; i++) {
     int begin, end;
-    partners(room, i, &begin, &end);
+    partners(scratch, i, &begin, &end);
     for (int j = begin; j < end; j++) {
-      int64_t gain = a->share[i] + b->share[j] + room->excess[i][j] - a->kept - b->kept;
+      int64_t gain = a->share[i] + b->share[j] + scratch->excess[i][j] - a->kept - b->kept;
       if (gain <= best.gain) continue;
       best = (laci_exchange){.gain = gain, .n = i < a->n_single ? 1 : 2};
       memcpy(best.from_a, a->columns[i], sizeof best.from_a);
@@ -181,19 +181,19 @@ static laci_exchange best_of(const laci_exchange_room *room) {
 }
 
 laci_exchange laci_exchange_best(const laci_exchange_block *a, const laci_exchange_block *b,
-                                 int keep, size_t rows, laci_exchange_room *room) {
+                                 int keep, size_t rows, laci_exchange_scratch *scratch) {
   /* of blocks of one size: half for half is the other halves' exchange, more than half is less */
   const bool alike = a->n == b->n;
   const int leading = alike && a->n < 4 ? 0 : alike && a->n == 4 ? 1 : a->n;
-  list_offers(&room->a, a->n, leading);
-  list_offers(&room->b, b->n, leading > 0 ? b->n : 0);
-  for (int i = 0; i < room->a.n_offers; i++) {
-    memset(room->excess[i], 0, (size_t)room->b.n_offers * sizeof *room->excess[i]);
+  list_offers(&scratch->a, a->n, leading);
+  list_offers(&scratch->b, b->n, leading > 0 ? b->n : 0);
+  for (int i = 0; i < scratch->a.n_offers; i++) {
+    memset(scratch->excess[i], 0, (size_t)scratch->b.n_offers * sizeof *scratch->excess[i]);
   }
   for (size_t row = 0; row < rows; row += ROWS) {
-    prepare(&room->a, a, row, keep);
-    prepare(&room->b, b, row, keep);
-    add_excess(room);
+    prepare(&scratch->a, a, row, keep);
+    prepare(&scratch->b, b, row, keep);
+    add_excess(scratch);
   }
-  return best_of(room);
+  return best_of(scratch);
 }

@@ -26,12 +26,12 @@ typedef struct laci_exchange {
 } laci_exchange;
 
 /** What a search for exchanges needs by way of memory: laci_alloc(1, sizeof), one a thread. */
-typedef struct laci_exchange_room laci_exchange_room;
-laci_exchange_room *laci_exchange_room_create(void); /* NULL: no memory; laci_free */
+typedef struct laci_exchange_scratch laci_exchange_scratch;
+laci_exchange_scratch *laci_exchange_scratch_create(void); /* NULL: no memory; laci_free */
 
 /** The exchange that gains most, the first of those that gain the same. `keep` is the pattern's n;
  * rows % LACI_MAXSUM_ROWS == 0. */
 laci_exchange laci_exchange_best(const laci_exchange_block *a, const laci_exchange_block *b,
-                                 int keep, size_t rows, laci_exchange_room *room);
+                                 int keep, size_t rows, laci_exchange_scratch *scratch);
 
 #endif

@@ -217,7 +217,7 @@ static void deal_gathered(const job *j, const block *b, const uint8_t *integers,
 }
 
 /* What a thread works with: a block's integers, and beside them a column's gathered rows. */
-static uint8_t *make_room(const job *j, size_t *each) {
+static uint8_t *allocate(const job *j, size_t *each) {
   int64_t all = j->cut->n_rows * j->cut->n_columns; /* small networks have smaller blocks */
   *each = (size_t)(all < BLOCK ? all : BLOCK) * laci_number_size(j->matrix->number) + 16;
   return laci_alloc(2, *each);
@@ -226,7 +226,7 @@ static uint8_t *make_room(const job *j, size_t *each) {
 static void do_blocks(int64_t begin, int64_t end, void *context) {
   job *j = context;
   size_t each = 0;
-  uint8_t *integers = make_room(j, &each);
+  uint8_t *integers = allocate(j, &each);
   if (!integers) {
     atomic_store(&j->no_memory, true);
     return;

@@ -79,10 +79,10 @@ static void gather(const double *from, int stride, int n, int inner, double *to)
 /* Outer indices [outer, outer + n_outers): a few columns are read of all of them, and transposed
  * while they are in the first cache. */
 static void read_outers(const laci_cut_part *part, int64_t outer, int n_outers, double *score) {
-  const int inner = (int)part->weight->inner, room = BLOCK / (n_outers * inner);
+  const int inner = (int)part->weight->inner, capacity = BLOCK / (n_outers * inner);
   double raw[BLOCK];
-  for (int at = 0; at < part->n_read; at += room) {
-    const int n = part->n_read - at < room ? part->n_read - at : room, stride = n * inner;
+  for (int at = 0; at < part->n_read; at += capacity) {
+    const int n = part->n_read - at < capacity ? part->n_read - at : capacity, stride = n * inner;
     for (int o = 0; o < n_outers; o++) read_outer(part, outer + o, at, n, raw + o * stride);
     for (int c = 0; c < n; c++) {
       double *to = score + (int64_t)part->column[at + c] * LACI_TILE_ROWS;

@@ -126,10 +126,10 @@ static void make_rows(int64_t begin, int64_t end, void *context) {
 }
 
 void laci_values_rows(laci_values *v, const int32_t *places, int n, laci_pool *pool) {
-  const int room = v->cuts->n_channels < MOST_FRESH ? v->cuts->n_channels : MOST_FRESH;
+  const int capacity = v->cuts->n_channels < MOST_FRESH ? v->cuts->n_channels : MOST_FRESH;
   for (int at = 0; at < n;) {
     int n_wanted = 0;
-    while (at < n && n_wanted < room) {
+    while (at < n && n_wanted < capacity) {
       if (!v->valid[places[at]]) v->wanted[n_wanted++] = places[at];
       at++;
     }

@@ -29,7 +29,8 @@ typedef struct laci_values {
   int32_t *wanted; /* likewise: [n_channels] */
 } laci_values;
 
-/** largest: the number that takes most room. The table may be left out. Clear also after a failure.
+/** largest: the number that takes most space. The table may be left out. Clear also after a
+ * failure.
  */
 LAC_MUST_CHECK lac_status laci_values_init(laci_values *values, const laci_cuts *cuts,
                                            const laci_cut *cut, laci_number largest,

@@ -48,19 +48,19 @@ static laci_exchange_block block_at(const search *s, int g) {
 
 static void look_at_pairs(int64_t begin, int64_t end, void *context) {
   search *s = context;
-  laci_exchange_room *room = NULL;
+  laci_exchange_scratch *scratch = NULL;
   for (int64_t i = begin; i < end && !laci_task_over(s->task); i++) {
     pair *p = &s->pairs[i];
     if (!s->changed[p->a] && !s->changed[p->b]) continue;
-    if (!room) room = laci_exchange_room_create();
-    if (!room) {
+    if (!scratch) scratch = laci_exchange_scratch_create();
+    if (!scratch) {
       atomic_store(&s->no_memory, true);
       return;
     }
     laci_exchange_block a = block_at(s, p->a), b = block_at(s, p->b);
-    p->best = laci_exchange_best(&a, &b, s->task->cuts->pattern.n, s->x->rows, room);
+    p->best = laci_exchange_best(&a, &b, s->task->cuts->pattern.n, s->x->rows, scratch);
   }
-  laci_free(room);
+  laci_free(scratch);
 }
 
 static int largest_gain_first(const void *x, const void *y) {

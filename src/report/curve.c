@@ -41,18 +41,18 @@ static const char dense_colour[] = "#555555";
 /** Text that grows; after a failure it stays as it is. */
 typedef struct page {
   char *text;
-  size_t n, room;
+  size_t n, capacity;
   bool failed;
 } page;
 
 static void put_bytes(page *p, const char *bytes, size_t n) {
-  while (!p->failed && p->n + n + 1 > p->room) {
-    size_t room = p->room ? 2 * p->room : 1 << 14;
-    char *grown = laci_resize(p->text, p->n, room, 1);
+  while (!p->failed && p->n + n + 1 > p->capacity) {
+    size_t capacity = p->capacity ? 2 * p->capacity : 1 << 14;
+    char *grown = laci_resize(p->text, p->n, capacity, 1);
     p->failed = !grown;
     if (grown) {
       p->text = grown;
-      p->room = room;
+      p->capacity = capacity;
     }
   }
   if (p->failed) return;
@@ -92,15 +92,15 @@ static void put_text(page *p, const char *text) {
   }
 }
 
-/** The same in at most `room` pixels: the middle of a longer one is left out. */
-static void put_short(page *p, const char *text, double size, bool bold, double room) {
+/** The same in at most `width` pixels: the middle of a longer one is left out. */
+static void put_short(page *p, const char *text, double size, bool bold, double width) {
   char part[512];
   size_t n = strlen(text), tail = n;
-  if (laci_text_width(text, size, bold) <= room) {
+  if (laci_text_width(text, size, bold) <= width) {
     put_text(p, text);
     return;
   }
-  double half = (room - laci_text_width("...", size, bold)) / 2;
+  double half = (width - laci_text_width("...", size, bold)) / 2;
   while (tail > 0 && laci_text_width(text + tail - 1, size, bold) <= half) tail--;
   while (((unsigned char)text[tail] & 0xC0) == 0x80) tail++;
   size_t head = tail < sizeof part ? tail : sizeof part - 1;

@@ -37,15 +37,15 @@ static void measure(laci_label *label, const char *letter) {
 
 /* Room for n more bytes and the final zero. */
 static bool reserve(laci_label *label, size_t n) {
-  while (!label->failed && label->room - label->n <= n) {
-    size_t room = label->room ? label->room * 2 : 1024;
-    char *fresh = laci_resize(label->text, label->n + (label->text != NULL), room, 1);
+  while (!label->failed && label->capacity - label->n <= n) {
+    size_t capacity = label->capacity ? label->capacity * 2 : 1024;
+    char *fresh = laci_resize(label->text, label->n + (label->text != NULL), capacity, 1);
     if (!fresh) {
       label->failed = true;
       break;
     }
     label->text = fresh;
-    label->room = room;
+    label->capacity = capacity;
   }
   return !label->failed;
 }

@@ -13,7 +13,7 @@
  */
 typedef struct laci_label {
   char *text;
-  size_t n, room;
+  size_t n, capacity;
   bool failed; /* no memory */
   /* How wide the texts are where they are drawn at the widest (text_width.h), in points. */
   double size; /* of the font of what comes now; 0: as large as most */

@@ -55,10 +55,10 @@ static cut cut_weight(const laci_weight_view *w, laci_pattern pattern) {
   c.n_segments = whole ? 1 : w->outer * (w->columns / w->run);
   c.full_blocks = c.segment_columns / pattern.m;
   c.partial = (int)(c.segment_columns % pattern.m);
-  int64_t room = TILE_ELEMENTS / pattern.m; /* lanes */
-  c.chunk = w->inner < room ? w->inner : room;
+  int64_t capacity = TILE_ELEMENTS / pattern.m; /* lanes */
+  c.chunk = w->inner < capacity ? w->inner : capacity;
   c.n_chunks = ceil_div(w->inner, c.chunk);
-  c.blocks_a_tile = room / c.chunk;
+  c.blocks_a_tile = capacity / c.chunk;
   if (c.n_chunks > 1) c.blocks_a_tile = 1;
   c.full_tiles = ceil_div(c.full_blocks, c.blocks_a_tile);
   c.n_tiles = c.n_segments * (c.full_tiles + (c.partial > 0)) * c.n_chunks;

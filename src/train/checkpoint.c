@@ -72,17 +72,17 @@ static int64_t step_of(const char *name) {
 }
 
 static lac_status path_of(const char *folder, const char *name, char **path, lac_error *err) {
-  size_t room = strlen(folder) + strlen(name) + 2;
-  *path = laci_alloc(room, 1);
+  size_t capacity = strlen(folder) + strlen(name) + 2;
+  *path = laci_alloc(capacity, 1);
   if (!*path) return laci_fail_memory(err, "a checkpoint's name");
-  (void)snprintf(*path, room, "%s/%s", folder, name);
+  (void)snprintf(*path, capacity, "%s/%s", folder, name);
   return LAC_OK;
 }
 
 /** What lies in a folder: checkpoints by step, descending. */
 typedef struct listing {
   char **names;
-  size_t n, room;
+  size_t n, capacity;
 } listing;
 
 static void clear_listing(listing *l) {
@@ -111,7 +111,7 @@ static lac_status list(const char *folder, bool (*wanted)(const char *name), lis
     if (!wanted(file->d_name)) continue;
     size_t length = strlen(file->d_name);
     char *name = laci_alloc(length + 1, 1);
-    if (!name || !laci_grow(&array, l->n, &l->room, sizeof *l->names)) {
+    if (!name || !laci_grow(&array, l->n, &l->capacity, sizeof *l->names)) {
       laci_free(name);
       st = laci_fail_memory(err, folder);
       break;

@@ -75,14 +75,15 @@ static lac_status write_event(laci_events *events, Tensorboard__Event *event, la
 }
 
 /** Two runs may begin in the same second: the later one takes the next free name. */
-static lac_status create_file(laci_events *e, const char *folder, size_t room, lac_error *err) {
+static lac_status create_file(laci_events *e, const char *folder, size_t capacity, lac_error *err) {
   int64_t seconds = (int64_t)now();
   size_t n_folder = strlen(folder) + 1;
   int in;
   lac_status st = laci_folder_enter(folder, &in, err);
   if (st) return st;
   for (int k = 0; k < MOST_TRIES; k++) {
-    (void)snprintf(e->path, room, "%s/events.out.tfevents.%" PRId64 ".lacuna", folder, seconds + k);
+    (void)snprintf(e->path, capacity, "%s/events.out.tfevents.%" PRId64 ".lacuna", folder,
+                   seconds + k);
     e->fd = openat(in, e->path + n_folder, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (e->fd >= 0 || errno != EEXIST) break;
   }
@@ -105,13 +106,13 @@ static void destroy(laci_events *events) {
 
 lac_status laci_events_create(const char *folder, laci_events **events, lac_error *err) {
   Tensorboard__Event first = TENSORBOARD__EVENT__INIT;
-  size_t room = strlen(folder) + 64;
+  size_t capacity = strlen(folder) + 64;
   *events = NULL;
   laci_events *e = laci_alloc(1, sizeof *e);
   if (!e) return laci_fail_memory(err, folder);
   e->fd = -1;
-  e->path = laci_alloc(room, 1);
-  lac_status st = e->path ? create_file(e, folder, room, err) : laci_fail_memory(err, folder);
+  e->path = laci_alloc(capacity, 1);
+  lac_status st = e->path ? create_file(e, folder, capacity, err) : laci_fail_memory(err, folder);
   first.has_wall_time = true;
   first.wall_time = now();
   first.file_version = "brain.Event:2";

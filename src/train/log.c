@@ -24,7 +24,7 @@ struct laci_train_log {
   char *path;
   int fd;
   laci_log_line *lines;
-  size_t n, room;
+  size_t n, capacity;
 };
 
 static lac_status fail_errno(const laci_train_log *log, lac_error *err) {
@@ -35,7 +35,7 @@ static lac_status fail_errno(const laci_train_log *log, lac_error *err) {
 
 static lac_status keep_line(laci_train_log *log, const laci_log_line *line, lac_error *err) {
   void *array = log->lines;
-  if (!laci_grow(&array, log->n, &log->room, sizeof *log->lines)) {
+  if (!laci_grow(&array, log->n, &log->capacity, sizeof *log->lines)) {
     return laci_fail_memory(err, log->path);
   }
   log->lines = array;
@@ -140,17 +140,17 @@ static void destroy(laci_train_log *log) {
 
 lac_status laci_train_log_open(const char *folder, int64_t step, laci_train_log **log,
                                lac_error *err) {
-  size_t room = strlen(folder) + 16;
+  size_t capacity = strlen(folder) + 16;
   *log = NULL;
   laci_train_log *l = laci_alloc(1, sizeof *l);
   if (!l) return laci_fail_memory(err, folder);
   l->fd = -1;
-  l->path = laci_alloc(room, 1);
+  l->path = laci_alloc(capacity, 1);
   int in = -1;
   lac_status st = l->path ? laci_folder_enter(folder, &in, err) : laci_fail_memory(err, folder);
   if (!st) {
     const int flags = O_RDWR | O_CREAT | O_APPEND;
-    (void)snprintf(l->path, room, "%s/" LACI_RUN_LOG, folder);
+    (void)snprintf(l->path, capacity, "%s/" LACI_RUN_LOG, folder);
     st = laci_folder_open_file(in, LACI_RUN_LOG, l->path, flags, &l->fd, err);
     (void)close(in);
   }

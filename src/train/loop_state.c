@@ -173,10 +173,10 @@ static lac_status recover_best(laci_loop *l, int64_t step, lac_error *err) {
 /* ---- Going on ---- */
 
 /** A number or a name for people: 0.9, not 0.899999976. Ends after the text's last byte at most. */
-static void write_value(const json_t *value, char *text, size_t room) {
+static void write_value(const json_t *value, char *text, size_t capacity) {
   size_t n =
-      value ? json_dumpb(value, text, room - 1, JSON_ENCODE_ANY | JSON_REAL_PRECISION(6)) : 0;
-  text[n < room ? n : 0] = '\0';
+      value ? json_dumpb(value, text, capacity - 1, JSON_ENCODE_ANY | JSON_REAL_PRECISION(6)) : 0;
+  text[n < capacity ? n : 0] = '\0';
 }
 
 /** A line for each option that was another one when the checkpoint was made. False: it says

@@ -132,16 +132,17 @@ lac_status laci_training_recipe_schedule(const laci_training_recipe *recipe,
 /* A text that is written piece by piece; what does not fit is cut off. */
 typedef struct lines {
   char *text;
-  size_t room, used;
+  size_t capacity, used;
 } lines;
 
 static void add(lines *to, const char *format, ...) LAC_PRINTF(2, 3);
 static void add(lines *to, const char *format, ...) {
   va_list values;
   va_start(values, format);
-  int n = vsnprintf(to->text + to->used, to->room - to->used, format, values);
+  int n = vsnprintf(to->text + to->used, to->capacity - to->used, format, values);
   va_end(values);
-  if (n > 0) to->used += (size_t)n < to->room - to->used ? (size_t)n : to->room - to->used - 1;
+  if (n > 0)
+    to->used += (size_t)n < to->capacity - to->used ? (size_t)n : to->capacity - to->used - 1;
 }
 
 /* Numbers of epochs, "30, 60 and 80", of the stages from `first` on. */
@@ -155,12 +156,12 @@ static void add_epochs(lines *to, const laci_training_recipe *recipe, int first)
 static const char *plural(int64_t n) { return n == 1 ? "" : "s"; }
 
 void laci_training_recipe_changes(const laci_training_recipe *recipe, const laci_run_size *size,
-                                  const laci_schedule *schedule, char *text, size_t room) {
+                                  const laci_schedule *schedule, char *text, size_t capacity) {
   const double an_epoch = (double)size->steps_per_epoch;
   const int64_t steps = schedule->steps, warmup = llround(recipe->warmup_epochs * an_epoch);
   bool falls = schedule->kind == LACI_SCHEDULE_PIECEWISE;
   int reached = 0;
-  lines to = {text, room, 0};
+  lines to = {text, capacity, 0};
   text[0] = '\0';
   if (size->steps == 0 && llround(recipe->epochs * an_epoch) < 1) {
     add(&to, "%g epochs are less than a step: one is made\n", recipe->epochs);

@@ -56,6 +56,6 @@ LAC_MUST_CHECK lac_status laci_training_recipe_schedule(const laci_training_reci
 /** What such a run makes of the recipe that its author might not expect, since it is shorter: a
  * line each, in text; empty: nothing. schedule: as laci_training_recipe_schedule made it. */
 void laci_training_recipe_changes(const laci_training_recipe *recipe, const laci_run_size *size,
-                                  const laci_schedule *schedule, char *text, size_t room);
+                                  const laci_schedule *schedule, char *text, size_t capacity);
 
 #endif

@@ -32,7 +32,7 @@ static lac_status find_types(const laci_graph *graph, int64_t *sizes, laci_type 
   return LAC_OK;
 }
 
-/* The largest product's operands as float32: in rooms of the verification, and once more in the
+/* The largest product's operands as float32: in buffers of the verification, and once more in the
  * layouts of the little network that computes it. */
 static uint64_t product_bytes(const laci_graph *graph, const laci_type *types,
                               const laci_products *products) {

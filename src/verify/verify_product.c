@@ -34,7 +34,7 @@ typedef struct product {
 
 /* Memory that goes from product to product: fresh pages for every one would cost more than some of
  * the products. */
-enum room { ROOM_LEFT, ROOM_RIGHT, ROOM_RESULT, N_ROOMS };
+enum buffer { BUFFER_LEFT, BUFFER_RIGHT, BUFFER_RESULT, N_BUFFERS };
 
 struct laci_products {
   laci_graph graph; /* a copy of the struct with nodes of its own; all else is the original's */
@@ -42,8 +42,8 @@ struct laci_products {
   laci_products_options how;
   product *products; /* [n_nodes]; owner NULL: computed as ever */
   bool *streamed;    /* [n_stored] read by products only, straight from the file */
-  float *rooms[N_ROOMS];
-  size_t room_sizes[N_ROOMS];
+  float *buffers[N_BUFFERS];
+  size_t buffer_sizes[N_BUFFERS];
 };
 
 /* ---- Which nodes ---- */
@@ -130,17 +130,17 @@ typedef struct operands {
 } operands;
 
 /* Room for n numbers, which hold anything; NULL: no memory. Stays the owner's, and a later call for
- * the same room takes it away. */
-static float *take_room(laci_products *p, enum room which, int64_t n) {
+ * the same buffer takes it away. */
+static float *take_buffer(laci_products *p, enum buffer which, int64_t n) {
   size_t wanted = (size_t)(n > 0 ? n : 1);
-  if (p->room_sizes[which] >= wanted) return p->rooms[which];
+  if (p->buffer_sizes[which] >= wanted) return p->buffers[which];
   laci_budget *budget = p->how.budget;
-  if (budget) laci_budget_give_back(budget, p->room_sizes[which] * sizeof *p->rooms[which]);
-  laci_free(p->rooms[which]);
-  p->rooms[which] = laci_alloc(wanted, sizeof *p->rooms[which]);
-  p->room_sizes[which] = p->rooms[which] ? wanted : 0;
-  if (budget) laci_budget_add_sum(budget, p->room_sizes[which] * sizeof *p->rooms[which]);
-  return p->rooms[which];
+  if (budget) laci_budget_give_back(budget, p->buffer_sizes[which] * sizeof *p->buffers[which]);
+  laci_free(p->buffers[which]);
+  p->buffers[which] = laci_alloc(wanted, sizeof *p->buffers[which]);
+  p->buffer_sizes[which] = p->buffers[which] ? wanted : 0;
+  if (budget) laci_budget_add_sum(budget, p->buffer_sizes[which] * sizeof *p->buffers[which]);
+  return p->buffers[which];
 }
 
 static uint64_t key_of(const product *p, int port) {
@@ -171,7 +171,7 @@ static void convert(int64_t begin, int64_t end, void *context) {
 
 static lac_status read_operand(const product *p, int port, const laci_buf *buf, const float **to,
                                lac_error *err) {
-  float *numbers = take_room(p->owner, port == 0 ? ROOM_LEFT : ROOM_RIGHT, buf->count);
+  float *numbers = take_buffer(p->owner, port == 0 ? BUFFER_LEFT : BUFFER_RIGHT, buf->count);
   *to = numbers;
   if (!numbers) return laci_fail_memory(err, "an operand of the verification");
   conversion c = {
@@ -382,14 +382,14 @@ static lac_status run_slab(const operands *o, const result *r, int64_t first, in
     laci_slab slab = {.first = part ? first * a_row : 0, .n = laci_shape_count(&b_shape)};
     weights = how->whole_numbers ? NULL : laci_parameters_view(how, stored, &slab);
     if (!weights) {
-      float *b = take_room(owner, ROOM_RIGHT, slab.n);
+      float *b = take_buffer(owner, BUFFER_RIGHT, slab.n);
       st = b ? laci_parameters_floats(how, stored, &slab, b, err)
              : laci_fail_memory(err, "weights of the verification");
       weights = b;
     }
   }
   if (st) return st;
-  float *y = take_room(owner, ROOM_RESULT, laci_shape_count(&y_shape));
+  float *y = take_buffer(owner, BUFFER_RESULT, laci_shape_count(&y_shape));
   st = y ? multiply(o, &b_shape, weights, &y_shape, y, err)
          : laci_fail_memory(err, "a result of the verification");
   if (!st) land_slab(o, r, y, first, n);
@@ -506,7 +506,7 @@ void laci_products_destroy(laci_products *products) {
   laci_free(products->graph.nodes);
   laci_free(products->products);
   laci_free(products->streamed);
-  for (int which = 0; which < N_ROOMS; which++) laci_free(products->rooms[which]);
+  for (int which = 0; which < N_BUFFERS; which++) laci_free(products->buffers[which]);
   laci_free(products);
 }
 

@@ -102,11 +102,11 @@ static lac_status list_set(char **args, lac_error *err) {
 /** All images through two buffers of a batch each. */
 static lac_status load_all(laci_loader *loader, int batch, size_t sample, float *pixels,
                            int32_t *labels, lac_error *err) {
-  float *room[2] = {laci_alloc((size_t)batch * sample, sizeof(float)),
-                    laci_alloc((size_t)batch * sample, sizeof(float))};
-  int32_t *label_room[2] = {laci_alloc((size_t)batch, 4), laci_alloc((size_t)batch, 4)};
+  float *target[2] = {laci_alloc((size_t)batch * sample, sizeof(float)),
+                      laci_alloc((size_t)batch * sample, sizeof(float))};
+  int32_t *label_target[2] = {laci_alloc((size_t)batch, 4), laci_alloc((size_t)batch, 4)};
   lac_status st = LAC_OK;
-  for (int k = 0; k < 2 && !st; k++) st = laci_loader_put(loader, room[k], label_room[k], err);
+  for (int k = 0; k < 2 && !st; k++) st = laci_loader_put(loader, target[k], label_target[k], err);
   while (!st) {
     laci_batch b;
     st = laci_loader_take(loader, &b, err);
@@ -117,8 +117,8 @@ static lac_status load_all(laci_loader *loader, int batch, size_t sample, float 
   }
   laci_loader_destroy(loader);
   for (int k = 0; k < 2; k++) {
-    laci_free(room[k]);
-    laci_free(label_room[k]);
+    laci_free(target[k]);
+    laci_free(label_target[k]);
   }
   return st;
 }

@@ -258,9 +258,9 @@ static void one_image_serves_for_many_sizes(void **state) {
   (void)state;
   laci_image image = {0};
   assert_int_equal(laci_image_set_size(&image, "x", 10, 10, NULL), LAC_OK);
-  const uint8_t *room = image.rgb;
+  const uint8_t *block = image.rgb;
   assert_int_equal(laci_image_set_size(&image, "x", 3, 5, NULL), LAC_OK);
-  assert_ptr_equal(image.rgb, room);
+  assert_ptr_equal(image.rgb, block);
   assert_int_equal(laci_image_set_size(&image, "x", 0, 5, NULL), LAC_UNSUPPORTED);
   assert_int_equal(laci_image_set_size(&image, "x", 70000, 1, NULL), LAC_UNSUPPORTED);
   laci_memory_fail_at(1);

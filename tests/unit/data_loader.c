@@ -16,13 +16,13 @@
 
 enum { N = 53, SAMPLE = 3 * 32 * 32, MOST_BATCH = 64, MOST_DEPTH = 6 };
 
-typedef struct room {
+typedef struct target {
   float *pixels[MOST_DEPTH];
   int32_t *labels[MOST_DEPTH];
-} room;
+} target;
 
-static room make_room(int sample) {
-  room r;
+static target make_target(int sample) {
+  target r;
   for (int k = 0; k < MOST_DEPTH; k++) {
     r.pixels[k] = malloc(MOST_BATCH * (size_t)sample * sizeof(float));
     r.labels[k] = malloc(MOST_BATCH * sizeof(int32_t));
@@ -31,7 +31,7 @@ static room make_room(int sample) {
   return r;
 }
 
-static void free_room(room *r) {
+static void free_target(target *r) {
   for (int k = 0; k < MOST_DEPTH; k++) {
     free(r->pixels[k]);
     free(r->labels[k]);
@@ -63,7 +63,7 @@ static void expect_image(const laci_dataset *set, const laci_recipe *recipe, int
 /** Runs through all batches; each must hold the images of the order. */
 static void expect_all(const laci_dataset *set, const laci_loader_options *options) {
   laci_loader *loader = NULL;
-  room r = make_room(SAMPLE);
+  target r = make_target(SAMPLE);
   int64_t seen = 0;
   assert_int_equal(laci_loader_create(set, options, &loader, NULL), LAC_OK);
   for (int k = 0; k < options->depth; k++) {
@@ -85,7 +85,7 @@ static void expect_all(const laci_dataset *set, const laci_loader_options *optio
   }
   assert_int_equal(seen, laci_loader_count(loader));
   laci_loader_destroy(loader);
-  free_room(&r);
+  free_target(&r);
 }
 
 static void batches_do_not_depend_on_threads_or_depth(void **state) {
@@ -145,7 +145,7 @@ static void the_first_error_of_a_batch_comes_out_and_the_rest_goes_on(void **sta
   static const char *const broken[4] = {NULL, "04.jpg", "06.jpg", NULL}; /* in batches 0 to 3 */
   for (int round = 0; round < 30; round++) {
     laci_loader *loader = NULL;
-    room r = make_room(SAMPLE);
+    target r = make_target(SAMPLE);
     options.threads = 1 + round % 4;
     assert_int_equal(laci_loader_create(set, &options, &loader, NULL), LAC_OK);
     for (int k = 0; k < 2; k++) {
@@ -162,7 +162,7 @@ static void the_first_error_of_a_batch_comes_out_and_the_rest_goes_on(void **sta
       assert_int_equal(laci_loader_put(loader, batch.pixels, batch.labels, NULL), LAC_OK);
     }
     laci_loader_destroy(loader);
-    free_room(&r);
+    free_target(&r);
   }
   laci_dataset_close(set);
   remove_folder(&f);
@@ -176,7 +176,7 @@ static void it_stops_at_any_moment(void **state) {
     laci_loader_options options = laci_loader_options_default(set);
     laci_loader *loader = NULL;
     laci_batch batch;
-    room r = make_room(SAMPLE);
+    target r = make_target(SAMPLE);
     options.threads = 1 + round % 4;
     options.batch = 20;
     assert_int_equal(laci_loader_create(set, &options, &loader, NULL), LAC_OK);
@@ -185,7 +185,7 @@ static void it_stops_at_any_moment(void **state) {
     }
     if (round % 3 == 2) assert_int_equal(laci_loader_take(loader, &batch, NULL), LAC_OK);
     laci_loader_destroy(loader);
-    free_room(&r); /* nobody writes there any more: the sanitizers look */
+    free_target(&r); /* nobody writes there any more: the sanitizers look */
   }
   laci_loader_destroy(NULL);
   laci_dataset_close(set);
@@ -199,7 +199,7 @@ static void misuse_is_refused(void **state) {
   laci_loader_options good = laci_loader_options_default(set);
   laci_loader *loader = NULL;
   laci_batch batch;
-  room r = make_room(SAMPLE);
+  target r = make_target(SAMPLE);
   int64_t order[2] = {0, N};
   laci_loader_options bad[6] = {good, good, good, good, good, good};
   bad[0].batch = 0;
@@ -222,7 +222,7 @@ static void misuse_is_refused(void **state) {
   assert_int_equal(laci_loader_put(loader, r.pixels[1], r.labels[1], NULL), LAC_OK);
   assert_int_equal(laci_loader_put(loader, r.pixels[2], r.labels[2], NULL), LAC_BAD_ARGUMENT);
   laci_loader_destroy(loader);
-  free_room(&r);
+  free_target(&r);
   laci_dataset_close(set);
   remove_folder(&f);
 }
@@ -235,7 +235,7 @@ static void without_memory_it_fails_or_works_with_fewer_threads(void **state) {
   for (long n = 1; n < 20; n++) {
     laci_loader_options options = laci_loader_options_default(set);
     laci_loader *loader = NULL;
-    room r = make_room(SAMPLE);
+    target r = make_target(SAMPLE);
     laci_batch batch;
     options.threads = 3;
     options.batch = 4;
@@ -253,7 +253,7 @@ static void without_memory_it_fails_or_works_with_fewer_threads(void **state) {
       n_worked++;
     }
     laci_loader_destroy(loader);
-    free_room(&r);
+    free_target(&r);
   }
   assert_true(n_failed > 0 && n_worked > 0);
   laci_dataset_close(set);

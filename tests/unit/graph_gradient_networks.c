@@ -30,7 +30,7 @@ static bool fixture_open(fixture *from, const char *path) {
 
 /** Numbers of the array kind + name; their count, -1: there is none. */
 static int64_t fixture_read(const fixture *from, const char *kind, const char *name, double *to,
-                            int64_t room) {
+                            int64_t capacity) {
   char start[256];
   int length = snprintf(start, sizeof start, "%s%s ", kind, name);
   const char *at = from->text;
@@ -42,7 +42,7 @@ static int64_t fixture_read(const fixture *from, const char *kind, const char *n
   const char *end = strchr(at, '\n');
   int64_t n = 0;
   at = strchr(at, '=') + 1;
-  while (n < room) {
+  while (n < capacity) {
     char *next;
     double x = strtod(at, &next);
     if (next == at || next > end) break;

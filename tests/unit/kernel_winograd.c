@@ -17,7 +17,7 @@
 
 enum { BLOCK = LACI_WINOGRAD_BLOCK, WINDOW = LACI_WINOGRAD_WINDOW, MARK = 0x5A };
 
-static void *room(size_t bytes) {
+static void *allocate(size_t bytes) {
   void *memory = aligned_alloc(64, (bytes + 63) / 64 * 64 + 64);
   assert_non_null(memory);
   memset(memory, MARK, (bytes + 63) / 64 * 64 + 64);
@@ -49,10 +49,10 @@ static data data_of(const conv *c) {
             .n_x = (size_t)(c->n * g->c_blocks * BLOCK * g->h * g->w),
             .n_u = (size_t)laci_winograd_weights(g),
             .n_y = (size_t)(c->n * g->k_blocks * BLOCK * g->out_h * g->out_w)};
-  d.weight = room(d.n_weight * sizeof *d.weight);
-  d.x = room(d.n_x * sizeof *d.x);
-  d.u = room(d.n_u * sizeof *d.u);
-  d.y = room(d.n_y * sizeof *d.y);
+  d.weight = allocate(d.n_weight * sizeof *d.weight);
+  d.x = allocate(d.n_x * sizeof *d.x);
+  d.u = allocate(d.n_u * sizeof *d.u);
+  d.y = allocate(d.n_y * sizeof *d.y);
   for (size_t i = 0; i < d.n_weight; i++) d.weight[i] = (float)laci_rng_unit(3, 0, i) - 0.5F;
   for (size_t i = 0; i < d.n_x; i++) {
     float x = (float)laci_rng_unit(3, 1, i) * 2 - 1;
@@ -75,7 +75,7 @@ static void run(const laci_winograd_kernel *kernel, const conv *c, data *d, bool
                 const int64_t rows_images[2]) {
   const laci_winograd *g = &c->g;
   size_t bytes = laci_winograd_scratch(g, rows_images[0], rows_images[1]);
-  void *scratch = room(bytes);
+  void *scratch = allocate(bytes);
   assert_true(bytes > 0);
   for (int64_t k = 0; k < g->k_blocks; k++) {
     kernel->turn(g, d->weight, gradient, (int64_t[]){k, k + 1}, d->u);

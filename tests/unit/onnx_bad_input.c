@@ -92,8 +92,8 @@ static void every_changed_bit_is_survived(void **state) {
 /** Graphs in attributes of nodes of graphs ... `depth` of them, written by hand from the inside
  * out. */
 static uint8_t *nested_model(int depth, size_t *n) {
-  size_t room = (size_t)depth * 64 + 64, used = 0;
-  uint8_t *bytes = laci_alloc(room, 1), *at = bytes + room;
+  size_t capacity = (size_t)depth * 64 + 64, used = 0;
+  uint8_t *bytes = laci_alloc(capacity, 1), *at = bytes + capacity;
   for (int level = 0; level < depth; level++) {
     static const uint8_t tags[3] = {0x32, 0x2a, 0x0a}; /* attribute.g, node.attribute, graph.node */
     for (int tag = 0; tag < 3; tag++) {
@@ -111,7 +111,7 @@ static uint8_t *nested_model(int depth, size_t *n) {
     }
   }
   static const uint8_t head[] = {0x08, 8, 0x3a};
-  uint8_t *model = laci_alloc(room + 64, 1), *to = model;
+  uint8_t *model = laci_alloc(capacity + 64, 1), *to = model;
   memcpy(to, head, sizeof head);
   to += sizeof head;
   for (size_t rest = used;; rest >>= 7) {

@@ -90,20 +90,20 @@ static void a_seed_of_all_bits_is_written_whole(void **state) {
 
 /* Takes away the element at which *at is 0, counted from the front, with all that is inside it.
  * False: there are not that many. */
-static bool take_away(json_t *value, long *at, char *what, size_t room) {
+static bool take_away(json_t *value, long *at, char *what, size_t capacity) {
   for (size_t i = 0; i < json_array_size(value); i++) {
     if ((*at)-- == 0) {
-      (void)snprintf(what, room, "element %zu", i);
+      (void)snprintf(what, capacity, "element %zu", i);
       return json_array_remove(value, i) == 0;
     }
-    if (take_away(json_array_get(value, i), at, what, room)) return true;
+    if (take_away(json_array_get(value, i), at, what, capacity)) return true;
   }
   for (void *it = json_object_iter(value); it; it = json_object_iter_next(value, it)) {
     if ((*at)-- == 0) {
-      (void)snprintf(what, room, "key %s", json_object_iter_key(it));
+      (void)snprintf(what, capacity, "key %s", json_object_iter_key(it));
       return json_object_del(value, what + 4) == 0;
     }
-    if (take_away(json_object_iter_value(it), at, what, room)) return true;
+    if (take_away(json_object_iter_value(it), at, what, capacity)) return true;
   }
   return false;
 }

@@ -450,7 +450,7 @@ static void the_strategy_follows_the_problem(void **state) {
 }
 
 /* The plain cases have something to gain, and so do those that look hard. */
-static void searches_gain_where_there_is_room(void **state) {
+static void searches_gain_where_there_is_capacity(void **state) {
   (void)state;
   static const int kinds[] = {0, 1, 2, 3, 4, 5, 6, 8, 9, 10, 12, 14, 15, 16};
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
@@ -703,7 +703,7 @@ int main(void) {
       cmocka_unit_test(exact_finds_what_trying_all_orders_finds),
       cmocka_unit_test(no_strategy_beats_what_is_proven),
       cmocka_unit_test(the_strategy_follows_the_problem),
-      cmocka_unit_test(searches_gain_where_there_is_room),
+      cmocka_unit_test(searches_gain_where_there_is_capacity),
       cmocka_unit_test(blocks_that_cannot_change_leave_the_order_alone),
       cmocka_unit_test(orders_read_well),
       cmocka_unit_test(searching_all_is_searching_each),

@@ -141,14 +141,14 @@ static void exchanges_are_worth_what_counting_says(void **state) {
   } cases[] = {{4, 4, 2}, {4, 4, 1}, {4, 4, 3}, {2, 2, 1},   {3, 3, 1},  {3, 3, 2}, {4, 2, 2},
                {1, 4, 2}, {4, 3, 3}, {2, 4, 3}, {8, 8, 4},   {8, 8, 2},  {8, 5, 4}, {8, 8, 7},
                {6, 6, 3}, {5, 5, 2}, {8, 1, 1}, {16, 16, 8}, {16, 3, 15}};
-  laci_exchange_room *room = laci_exchange_room_create();
+  laci_exchange_scratch *scratch = laci_exchange_scratch_create();
   two *t = malloc(sizeof *t);
-  assert_true(room && t);
+  assert_true(scratch && t);
   for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
     for (uint64_t seed = 0; seed < (cases[k].n_a > 8 ? 1 : 6); seed++) {
       const int keep = cases[k].keep;
       fill(t, cases[k].n_a, cases[k].n_b, seed % 2 ? 3 : INT16_MAX, seed);
-      laci_exchange best = laci_exchange_best(&t->a, &t->b, keep, 2 * LACI_MAXSUM_ROWS, room);
+      laci_exchange best = laci_exchange_best(&t->a, &t->b, keep, 2 * LACI_MAXSUM_ROWS, scratch);
       assert_int_equal(best.gain, best_by_counting(t, keep));
       if (best.n == 0) continue;
       int i[2] = {best.from_a[0], best.from_a[1]}, j[2] = {best.from_b[0], best.from_b[1]};
@@ -156,26 +156,26 @@ static void exchanges_are_worth_what_counting_says(void **state) {
     }
   }
   free(t);
-  laci_free(room);
+  laci_free(scratch);
 }
 
 /* The largest elements there are, in every row of every column, and one column of zeros. */
 static void extreme_elements_do_not_overflow(void **state) {
   (void)state;
-  laci_exchange_room *room = laci_exchange_room_create();
+  laci_exchange_scratch *scratch = laci_exchange_scratch_create();
   two *t = malloc(sizeof *t);
-  assert_true(room && t);
+  assert_true(scratch && t);
   for (int keep = 1; keep <= 3; keep++) {
     fill(t, 4, 4, 0, 0);
     for (int c = 0; c < 4; c++) {
       for (int r = 0; r < 2 * LACI_MAXSUM_ROWS; r++) t->x[c][r] = INT16_MAX;
     }
-    laci_exchange best = laci_exchange_best(&t->a, &t->b, keep, 2 * LACI_MAXSUM_ROWS, room);
+    laci_exchange best = laci_exchange_best(&t->a, &t->b, keep, 2 * LACI_MAXSUM_ROWS, scratch);
     int64_t moves = keep == 2 ? 2 : 1; /* columns that are not kept here and would be there */
     assert_int_equal(best.gain, moves * INT16_MAX * 2 * LACI_MAXSUM_ROWS);
   }
   free(t);
-  laci_free(room);
+  laci_free(scratch);
 }
 
 static const laci_pattern patterns[] = {{2, 4}, {1, 2}, {1, 4}, {3, 4}, {4, 8},
@@ -186,8 +186,8 @@ enum { N_PATTERNS = sizeof patterns / sizeof *patterns };
 static void expect_fixed_point(const fixture *f) {
   const laci_cut *cut = &f->cuts.cuts[0];
   laci_matrix x;
-  laci_exchange_room *room = laci_exchange_room_create();
-  assert_non_null(room);
+  laci_exchange_scratch *scratch = laci_exchange_scratch_create();
+  assert_non_null(scratch);
   assert_true(laci_matrix_init(&x, LACI_I16, &f->cuts, cut, &f->measure, NULL));
   for (int g = 0; g < cut->n_blocks; g++) {
     for (int h = g + 1; h < cut->n_blocks; h++) {
@@ -201,12 +201,12 @@ static void expect_fixed_point(const fixture *f) {
         }
       }
       laci_exchange best =
-          laci_exchange_best(&blocks[0], &blocks[1], f->cuts.pattern.n, x.rows, room);
+          laci_exchange_best(&blocks[0], &blocks[1], f->cuts.pattern.n, x.rows, scratch);
       assert_int_equal(best.gain, 0);
     }
   }
   laci_matrix_clear(&x);
-  laci_free(room);
+  laci_free(scratch);
 }
 
 static void ends_where_no_exchange_helps(void **state) {

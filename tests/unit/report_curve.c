@@ -111,7 +111,7 @@ static void steps_are_epochs_where_these_are_known(void **state) {
 }
 
 /** Titles and labels of any bytes and any length. */
-static void texts_are_valid_and_have_room(void **state) {
+static void texts_are_valid_and_have_capacity(void **state) {
   (void)state;
   char name[3000];
   laci_curve_point point = {1, 2};
@@ -203,7 +203,7 @@ int main(void) {
       cmocka_unit_test(both_panels_have_their_series),
       cmocka_unit_test(a_recovery_shows_its_values),
       cmocka_unit_test(steps_are_epochs_where_these_are_known),
-      cmocka_unit_test(texts_are_valid_and_have_room),
+      cmocka_unit_test(texts_are_valid_and_have_capacity),
       cmocka_unit_test(long_series_are_thinned_but_keep_their_extremes),
       cmocka_unit_test(the_frame_ends_at_its_first_and_last_tick),
       cmocka_unit_test(strange_values_are_drawn_or_left_out),

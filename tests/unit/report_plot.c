@@ -128,15 +128,15 @@ static void names_may_hold_any_bytes(void **state) {
 
 /* A chain of n nodes. */
 static laci_graph *read_chain(int n) {
-  size_t room = (size_t)n * 80 + 200, used = 0;
-  char *text = laci_alloc(room, 1);
+  size_t capacity = (size_t)n * 80 + 200, used = 0;
+  char *text = laci_alloc(capacity, 1);
   assert_non_null(text);
-  used += (size_t)snprintf(text, room, "input v0 1x3\n");
+  used += (size_t)snprintf(text, capacity, "input v0 1x3\n");
   for (int i = 1; i <= n; i++) {
-    used += (size_t)snprintf(text + used, room - used,
+    used += (size_t)snprintf(text + used, capacity - used,
                              "v%d = Relu(v%d) name=\"node %d of the chain\"\n", i, i - 1, i);
   }
-  (void)snprintf(text + used, room - used, "output v%d\n", n);
+  (void)snprintf(text + used, capacity - used, "output v%d\n", n);
   laci_graph *graph = read_net(text);
   laci_free(text);
   return graph;

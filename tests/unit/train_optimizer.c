@@ -268,15 +268,15 @@ static void every_variant_and_any_threads_give_the_same_bits(void **state) {
 
 static void kernels_touch_nothing_beside_their_range(void **state) {
   (void)state;
-  enum { ROOM = 80 };
+  enum { STACK_RESERVE = 80 };
   laci_cpu_level start = laci_cpu();
   for (size_t k = 0; k < sizeof levels / sizeof *levels; k++) {
     if (laci_cpu_cap(levels[k]) != levels[k]) continue;
     for (size_t n = 0; n < 70; n++) {
-      float a[4][ROOM], want[4][ROOM];
-      uint8_t mask[ROOM] = {0};
-      for (uint64_t row = 0; row < 4; row++) fill(a[row], ROOM, row);
-      for (int i = 0; i < ROOM; i++) a[3][i] = fabsf(a[3][i]);
+      float a[4][STACK_RESERVE], want[4][STACK_RESERVE];
+      uint8_t mask[STACK_RESERVE] = {0};
+      for (uint64_t row = 0; row < 4; row++) fill(a[row], STACK_RESERVE, row);
+      for (int i = 0; i < STACK_RESERVE; i++) a[3][i] = fabsf(a[3][i]);
       memcpy(want, a, sizeof a);
       const laci_update_kernels *u = laci_update();
       laci_adam_rule adam = {1, 1, 1, 1, 1, 0.1F, 0.9F, 0.1F};
@@ -286,7 +286,8 @@ static void kernels_touch_nothing_beside_their_range(void **state) {
       u->mask(a[3] + 3, mask, n);
       for (int row = 0; row < 4; row++) {
         assert_memory_equal(a[row], want[row], 3 * sizeof(float));
-        assert_memory_equal(a[row] + 3 + n, want[row] + 3 + n, (ROOM - 3 - n) * sizeof(float));
+        assert_memory_equal(a[row] + 3 + n, want[row] + 3 + n,
+                            (STACK_RESERVE - 3 - n) * sizeof(float));
       }
       for (size_t i = 0; i < n; i++) assert_true(a[3][3 + i] == 0);
       double sum = 0;

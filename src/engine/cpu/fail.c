@@ -39,7 +39,7 @@ bool laci_net_did(laci_net *net, lac_status status, const char *what) {
 }
 
 bool laci_net_has_room(laci_net *net) {
-  if (!net->status && !laci_memory_has_room(LACI_NET_ROOM)) laci_net_no_memory(net);
+  if (!net->status && !laci_memory_is_available(LACI_NET_ROOM)) laci_net_no_memory(net);
   return !net->status;
 }
 

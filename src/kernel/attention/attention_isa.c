@@ -186,28 +186,28 @@ INLINE lanes power_of_two(lanes t) {
 }
 
 /* scale * product + mask of one row, -inf behind the last key. */
-static void finish_scores(const laci_attention *a, const float *mask, float *s, int64_t room) {
+static void finish_scores(const laci_attention *a, const float *mask, float *s, int64_t capacity) {
   for (int64_t j = 0; j < a->n_keys; j++) s[j] *= a->scale;
   if (mask && a->mask_column == 1) {
     for (int64_t j = 0; j < a->n_keys; j++) s[j] += mask[j];
   } else if (mask) {
     for (int64_t j = 0; j < a->n_keys; j++) s[j] += mask[j * a->mask_column];
   }
-  for (int64_t j = a->n_keys; j < room; j++) s[j] = -INFINITY;
+  for (int64_t j = a->n_keys; j < capacity; j++) s[j] = -INFINITY;
 }
 
 /* exp(s - max s) in place of s; returns the sum. NaN where every key is masked. */
-static float exponentials(float *s, int64_t room) {
+static float exponentials(float *s, int64_t capacity) {
   const float log2_e = 1.44269504F;
   lanes x, most = (lanes){0} - INFINITY, sum = {0};
-  for (int64_t j = 0; j < room; j += LANES) {
+  for (int64_t j = 0; j < capacity; j += LANES) {
     LOAD(x, s + j);
     most = choose(x > most, x, most);
   }
   float top = -INFINITY, total = 0;
   for (int l = 0; l < LANES; l++) top = most[l] > top ? most[l] : top;
   if (top == -INFINITY) return NAN;
-  for (int64_t j = 0; j < room; j += LANES) {
+  for (int64_t j = 0; j < capacity; j += LANES) {
     LOAD(x, s + j);
     x = power_of_two((x - top) * log2_e);
     sum += x;
@@ -228,14 +228,14 @@ static void write_row(const laci_attention *a, const float *from, float factor, 
   }
 }
 
-typedef struct room {
+typedef struct capacity {
   unit *keys, *values, *queries, *weights; /* weights: the exponentials as units */
   float *scores;                           /* [ROWS, n_scores] */
   int64_t n_scores;
-} room;
+} capacity;
 
-static room divide(const laci_attention *a, void *scratch) {
-  room m = {.n_scores = panels_of(a->n_keys) * COLUMNS};
+static capacity divide(const laci_attention *a, void *scratch) {
+  capacity m = {.n_scores = panels_of(a->n_keys) * COLUMNS};
   m.keys = scratch;
   m.values = m.keys + panels_of(a->n_keys) * COLUMNS * units_of(a->depth);
   m.scores = (float *)(m.values + panels_of(a->width) * COLUMNS * units_of(a->n_keys));
@@ -245,7 +245,7 @@ static room divide(const laci_attention *a, void *scratch) {
 }
 
 /* The exponentials as what the second product multiplies; returns the stride of a row. */
-static int64_t make_weights(const laci_attention *a, room *m) {
+static int64_t make_weights(const laci_attention *a, capacity *m) {
 #if defined(__AVX512BF16__)
   int64_t n_units = units_of(a->n_keys);
   for (int64_t r = 0; r < ROWS; r++) {
@@ -269,7 +269,7 @@ static int64_t make_weights(const laci_attention *a, room *m) {
 }
 
 /* n <= ROWS queries from `row` on. */
-static void attend_rows(const laci_attention *a, const laci_attention_head *head, room *m,
+static void attend_rows(const laci_attention *a, const laci_attention_head *head, capacity *m,
                         int64_t row, int64_t n) {
   float block[ROWS * COLUMNS], sums[ROWS];
   int64_t depth_units = units_of(a->depth), key_units = units_of(a->n_keys);
@@ -300,11 +300,11 @@ static void attend_rows(const laci_attention *a, const laci_attention_head *head
 }
 
 void LACI_VARIANT(laci_attend)(const laci_attention *a, const laci_attention_head *head) {
-  room m = divide(a, head->scratch);
+  capacity m = divide(a, head->scratch);
   pack_keys(a, head->k, m.keys);
   pack_values(a, head->v, m.values);
   for (int64_t row = 0; row < a->n_queries; row += ROWS) {
-    room now = m; /* make_weights may move a pointer */
+    capacity now = m; /* make_weights may move a pointer */
     int64_t left = a->n_queries - row;
     attend_rows(a, head, &now, row, left < ROWS ? left : ROWS);
   }

@@ -47,7 +47,7 @@ static void pair_row(const line *l, const pairing *p, entry *to) {
   for (; e < p->n && p->first + e * p->step < 0; e++) pair_at(l, p, e, to);
   if (p->apart == 1) { /* neighbours within the row are read at once */
     const uint16_t *from = l->pixels + (p->first + e * p->step) * BLOCK;
-    int64_t room = l->width - 2 - p->first, inside = room < 0 ? 0 : room / p->step + 1;
+    int64_t capacity = l->width - 2 - p->first, inside = capacity < 0 ? 0 : capacity / p->step + 1;
     for (; e < p->n && e < inside; e++, from += p->step * BLOCK) {
       store_pair(to + e, _mm512_loadu_si512(from));
     }

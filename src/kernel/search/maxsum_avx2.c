@@ -62,9 +62,9 @@ INLINE void tile(const char *const t[TILE_T], const char *const x[TILE_X], size_
   for (int i = 0; i < TILE_T; i++) out[i] = sums_of_lanes(sum[i]);
 }
 
-INLINE void take(const char **tile_of, int room, const void *const *columns, int at, int n,
+INLINE void take(const char **tile_of, int capacity, const void *const *columns, int at, int n,
                  size_t offset) {
-  for (int i = 0; i < room; i++) {
+  for (int i = 0; i < capacity; i++) {
     tile_of[i] = (const char *)columns[lower(at + i, n - 1)] + offset;
   }
 }

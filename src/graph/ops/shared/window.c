@@ -117,10 +117,10 @@ int64_t laci_window_out_size(laci_node_window *window, int spatial, int64_t in_s
     a->pad_end = total - a->pad_begin;
     return out;
   }
-  int64_t room = in_size + a->pad_begin + a->pad_end - reach;
-  if (room < 0) return 0;
-  int64_t out = room / a->stride + 1;
-  if (window->ceil_mode && room % a->stride != 0 && out * a->stride < in_size + a->pad_begin) out++;
+  int64_t span = in_size + a->pad_begin + a->pad_end - reach;
+  if (span < 0) return 0;
+  int64_t out = span / a->stride + 1;
+  if (window->ceil_mode && span % a->stride != 0 && out * a->stride < in_size + a->pad_begin) out++;
   return out;
 }
 
