@@ -153,11 +153,11 @@ static lac_status parse_number(const option_row *option, const char *value, uint
   *number = strtoull(value, &end, 10);
   bool is_whole = isdigit((unsigned char)value[0]) && !*end;
   if (!is_whole && most == UINT64_MAX) { /* the limits are for whoever knows them */
-    return laci_fail(err, LAC_BAD_ARGUMENT, "--%s %s: wanted a whole number without sign or unit",
+    return laci_fail(err, LAC_BAD_ARGUMENT, "--%s %s: wanted an integer without sign or unit",
                      text_dashed(option->name), value);
   }
   if (!is_whole || errno || *number > most) {
-    return laci_fail(err, LAC_BAD_ARGUMENT, "--%s %s: wanted a whole number from 0 to %llu",
+    return laci_fail(err, LAC_BAD_ARGUMENT, "--%s %s: wanted an integer from 0 to %llu",
                      text_dashed(option->name), value, (unsigned long long)most);
   }
   return LAC_OK;

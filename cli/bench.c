@@ -26,7 +26,7 @@ static lac_status parse_batch(const char *text, int *batch, lac_error *err) {
   char *end = NULL;
   long n = isdigit((unsigned char)text[0]) ? strtol(text, &end, 10) : 0;
   if (!end || *end || n < 1 || n > MOST_BATCH) {
-    return laci_fail(err, LAC_BAD_ARGUMENT, "--batch %s: wanted a whole number from 1 to %d", text,
+    return laci_fail(err, LAC_BAD_ARGUMENT, "--batch %s: wanted an integer from 1 to %d", text,
                      MOST_BATCH);
   }
   *batch = (int)n;
@@ -40,9 +40,8 @@ static lac_status read_options(const arguments *args, laci_arena *arena, lac_ben
   *options = lac_bench_options_default();
   if (!made) return laci_fail_memory(err, "the command line");
   if (args->runs < 1 || args->runs > MOST_RUNS) {
-    return laci_fail(err, LAC_BAD_ARGUMENT,
-                     "--runs %" PRIu64 ": wanted a whole number from 1 to %d", args->runs,
-                     MOST_RUNS);
+    return laci_fail(err, LAC_BAD_ARGUMENT, "--runs %" PRIu64 ": wanted an integer from 1 to %d",
+                     args->runs, MOST_RUNS);
   }
   lac_status st = args->batch ? parse_batch(args->batch, &options->batch, err) : LAC_OK;
   if (!st) st = input_pattern(args->pattern, &options->n, &options->m, err);

@@ -121,6 +121,6 @@ lac_status input_check_number(const char *name, uint64_t value, uint64_t least, 
                               lac_error *err) {
   if (value >= least && value <= most) return LAC_OK;
   return laci_fail(err, LAC_BAD_ARGUMENT,
-                   "--%s %" PRIu64 ": wanted a whole number from %" PRIu64 " to %" PRIu64, name,
-                   value, least, most);
+                   "--%s %" PRIu64 ": wanted an integer from %" PRIu64 " to %" PRIu64, name, value,
+                   least, most);
 }

@@ -21,7 +21,7 @@ typedef enum lac_dtype {
 /** "f32", "bf16", ...; "unknown" for a number outside the list. */
 LAC_API const char *lac_dtype_name(lac_dtype dtype);
 
-/** Bytes an element takes; 0 where elements have no fixed whole number of bytes. */
+/** Bytes an element takes; 0 where elements have no fixed integer number of bytes. */
 LAC_API size_t lac_dtype_size(lac_dtype dtype);
 
 #ifdef __cplusplus

@@ -310,7 +310,7 @@ static void clear_masked(size_t size, int64_t count, const uint8_t *mask, uint8_
   }
 }
 
-/* Every supported zero point is a whole number of the element's own type; floats have none (score.c
+/* Every supported zero point is an integer of the element's own type; floats have none (score.c
  * sees to it). */
 void laci_mask_apply(const laci_weight_view *w, const uint8_t *mask, uint8_t *bytes) {
   const int64_t count = w->outer * w->columns * w->inner;

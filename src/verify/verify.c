@@ -313,7 +313,7 @@ static lac_status open_run(verify_round *r, source *from, laci_products **produc
                                .orders = from->orders,
                                .size_of_symbol = r->size_of_symbol,
                                .seed = r->seed,
-                               .whole_numbers = r->number > 0,
+                               .integers = r->number > 0,
                                .all = r->engine == LACI_VERIFY_CPU,
                                .budget = &r->budget};
   if (r->fast) st = laci_products_create(r->graph, &how, products, err);

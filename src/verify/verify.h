@@ -8,7 +8,7 @@
  *
  * Large networks have their products (Conv, Gemm, MatMul) computed by the fast engine. The first
  * round is then the whole network in float32, compared as closely as float32 allows. The second is
- * exact: the operands of products are small whole numbers, which sum alike in any order, and each
+ * exact: the operands of products are small integers, which sum alike in any order, and each
  * node begins with what it should have read, so that nothing adds up over the layers. What this
  * finds wrong is not believed before the plain engine alone has found it, too. */
 #ifndef LACI_VERIFY_VERIFY_H

@@ -64,7 +64,7 @@ LAC_MUST_CHECK lac_status laci_parameters_load(laci_parameters *parameters, int 
 
 enum { LACI_WHOLE = 7, LACI_WHOLE_SUMMAND = 127 };
 
-/** A whole number from -most to most, as even as a draw: a function of key and content alone. */
+/** An integer from -most to most, as even as a draw: a function of key and content alone. */
 static inline int laci_whole_number(uint64_t key, uint64_t content, int most) {
   uint64_t x = (content + 1) * 0x9E3779B97F4A7C15u ^ key;
   x = (x ^ (x >> 32)) * 0xD6E8FEB86659FD93u;
@@ -86,7 +86,7 @@ typedef struct laci_products_options {
   const laci_orders *orders; /* of this run's stored tensors; NULL: as they are */
   const int64_t *size_of_symbol;
   uint64_t seed;
-  bool whole_numbers;  /* operands are exchanged for whole numbers: sums are exact */
+  bool integers;       /* operands are exchanged for integers: sums are exact */
   bool all;            /* however small */
   laci_budget *budget; /* what the verification's runs hold; NULL: no limit */
 } laci_products_options;
@@ -98,7 +98,7 @@ typedef struct laci_slab {
   int64_t first, n;
 } laci_slab;
 
-/** The slab's elements, reordered, as float32; whole numbers in their stead where the options say
+/** The slab's elements, reordered, as float32; integers in their stead where the options say
  * so. The tensor is of f32, f16 or bf16. */
 LAC_MUST_CHECK lac_status laci_parameters_floats(const laci_products_options *options, int stored,
                                                  const laci_slab *slab, float *out, lac_error *err);

@@ -49,7 +49,7 @@ void laci_parameters_destroy(laci_parameters *parameters) {
   laci_free(parameters);
 }
 
-/* Does a shape depend on the value: a Resize's scales, floats that are cast to whole numbers? */
+/* Does a shape depend on the value: a Resize's scales, floats that are cast to integers? */
 static bool decides_shapes(const laci_graph *graph, int value, int depth) {
   const laci_value *v = &graph->values[value];
   for (int i = 0; i < v->n_readers; i++) {
@@ -174,7 +174,7 @@ typedef struct reading {
   float *out;
 } reading;
 
-/* Whole numbers of n places: first, first + 1, ..., or sources[0], sources[1], ... where given. */
+/* Integers of n places: first, first + 1, ..., or sources[0], sources[1], ... where given. */
 static inline LACI_WIDE_BODY void draw_whole_body(uint32_t key, int64_t first,
                                                   const int64_t *sources, int64_t n, float *out) {
   if (sources) {
@@ -267,7 +267,7 @@ lac_status laci_parameters_floats(const laci_products_options *options, int stor
       .walk = &walk,
       .slab = slab,
       .key = (uint32_t)((options->seed + (uint64_t)stored + 1) * 0x9E3779B97F4A7C15u >> 32),
-      .whole = options->whole_numbers,
+      .whole = options->integers,
       .out = out};
   if (!st) laci_pool_for(options->pool, slab->n, AT_ONCE, read_range, &r);
   laci_order_walk_clear(&walk);
@@ -278,7 +278,7 @@ const float *laci_parameters_view(const laci_products_options *options, int stor
                                   const laci_slab *slab) {
   const laci_stored *from = &options->graph->stored[stored];
   bool aligned = (uintptr_t)from->bytes % sizeof(float) == 0;
-  if (from->dtype != LAC_DTYPE_F32 || !aligned || options->whole_numbers) return NULL;
+  if (from->dtype != LAC_DTYPE_F32 || !aligned || options->integers) return NULL;
   if (options->orders && !laci_orders_are_identity(&options->orders->values[from->value])) {
     return NULL;
   }

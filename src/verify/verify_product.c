@@ -3,7 +3,7 @@
  *
  * The plain engine steps through a copy of the graph in which the larger products carry an operator
  * of ours: the same rules for shapes, another evaluation. What an order must not change is the
- * result for *any* operands, so they may be exchanged for small whole numbers drawn by their own
+ * result for *any* operands, so they may be exchanged for small integers drawn by their own
  * content, alike in both networks. Sums of those are exact in float32 whatever their order, and the
  * verification loses nothing to the faster engine. Weights are read a slab at a time and never
  * held. */
@@ -175,7 +175,7 @@ static lac_status read_operand(const product *p, int port, const laci_buf *buf, 
   *to = numbers;
   if (!numbers) return laci_fail_memory(err, "an operand of the verification");
   conversion c = {
-      .from = buf->f, .to = numbers, .key = key_of(p, port), .whole = p->owner->how.whole_numbers};
+      .from = buf->f, .to = numbers, .key = key_of(p, port), .whole = p->owner->how.integers};
   laci_pool_for(p->owner->how.pool, buf->count, AT_ONCE, convert, &c);
   return LAC_OK;
 }
@@ -276,7 +276,7 @@ static lac_status multiply(const operands *o, const laci_shape *b_shape, const f
   lac_error why = {0};
   laci_budget budget = laci_budget_of(UINT64_MAX);
   laci_engine_options options = {.threads = laci_pool_threads(o->product->owner->how.pool),
-                                 .bf16 = o->product->owner->how.whole_numbers,
+                                 .bf16 = o->product->owner->how.integers,
                                  .budget = &budget};
   if (o->product->owner->how.budget) budget = *o->product->owner->how.budget;
   lac_status st = little_graph(o, b_shape, b, &graph, err);
@@ -362,7 +362,7 @@ static result result_of(const operands *o) {
                   .channels = axis >= 0 ? y->shape.dims[axis] : 1,
                   .inner = laci_shape_count_range(&y->shape, axis + 1, y->shape.rank),
                   .unit = exp2(-ceil(log2(size))), /* results come out of size 1 */
-                  .whole = o->product->owner->how.whole_numbers};
+                  .whole = o->product->owner->how.integers};
 }
 
 /* One slice of the weights: channels first .. first + n - 1 (all, where n is all). */
@@ -380,7 +380,7 @@ static lac_status run_slab(const operands *o, const result *r, int64_t first, in
   if (!weights) {
     int stored = owner->original->values[o->eval->node->inputs[1]].stored;
     laci_slab slab = {.first = part ? first * a_row : 0, .n = laci_shape_count(&b_shape)};
-    weights = how->whole_numbers ? NULL : laci_parameters_view(how, stored, &slab);
+    weights = how->integers ? NULL : laci_parameters_view(how, stored, &slab);
     if (!weights) {
       float *b = take_buffer(owner, BUFFER_RIGHT, slab.n);
       st = b ? laci_parameters_floats(how, stored, &slab, b, err)

@@ -207,7 +207,7 @@ static void selection_brings_the_largest_to_the_front(void **state) {
     for (int i = 0; i < k; i++) want += sorted[i];
     laci_select_largest(values, n, k);
     for (int i = 0; i < k; i++) sum += values[i];
-    assert_true(sum == want); /* whole numbers */
+    assert_true(sum == want); /* integers */
   }
 }
 

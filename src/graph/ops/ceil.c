@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Ceil: up to the next whole number. Folds: exporters write size arithmetic with it. */
+ * Ceil: up to the next integer. Folds: exporters write size arithmetic with it. */
 #include <math.h>
 
 #include "graph/gradient.h"

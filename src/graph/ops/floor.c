@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Floor: down to the next whole number. Folds: exporters write size arithmetic with it. */
+ * Floor: down to the next integer. Folds: exporters write size arithmetic with it. */
 #include <math.h>
 
 #include "graph/gradient.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Round: to the nearest whole number, halves to the even one. */
+ * Round: to the nearest integer, halves to the even one. */
 #include <math.h>
 
 #include "graph/gradient.h"

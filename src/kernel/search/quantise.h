@@ -19,7 +19,7 @@
 typedef struct laci_quantiser {
   lac_dtype dtype; /* f32, f16 or bf16 */
   laci_number number;
-  float scale, largest; /* largest: a whole number that the integers hold */
+  float scale, largest; /* largest: an integer that the integers hold */
 } laci_quantiser;
 
 typedef void laci_quantise_elements(const laci_quantiser *q, const void *elements, size_t n,
