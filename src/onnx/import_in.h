@@ -45,9 +45,9 @@ LAC_MUST_CHECK lac_status laci_import_node(laci_importer *im, const laci_scope *
 /** The attribute with the tensor or the numbers of a Constant node; NULL: it is no such node. */
 Onnx__AttributeProto *laci_import_constant_attr(const Onnx__NodeProto *node);
 /** Adds the content of such an attribute (resolved) as the stored tensor that `about` describes.
- * is_lent: the caller of a function gives it, so that it must stay as it is. */
+ * is_shared: the caller of a function gives it, so that it must stay as it is. */
 LAC_MUST_CHECK lac_status laci_import_constant(laci_importer *im, Onnx__AttributeProto *attr,
-                                               const laci_stored *about, bool is_lent, int *value,
+                                               const laci_stored *about, bool is_shared, int *value,
                                                lac_error *err);
 /** Value of a name; -1 for the empty name and for an input that the call leaves out. */
 LAC_MUST_CHECK lac_status laci_import_lookup(laci_importer *im, const laci_scope *scope,

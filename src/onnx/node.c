@@ -172,7 +172,7 @@ static lac_status view_numbers(Onnx__AttributeProto *attr, laci_tensor_view *vie
 }
 
 lac_status laci_import_constant(laci_importer *im, Onnx__AttributeProto *attr,
-                                const laci_stored *about, bool is_lent, int *value,
+                                const laci_stored *about, bool is_shared, int *value,
                                 lac_error *err) {
   laci_tensor_view view;
   int id;
@@ -186,7 +186,7 @@ lac_status laci_import_constant(laci_importer *im, Onnx__AttributeProto *attr,
   stored.bytes = view.bytes;
   stored.size_bytes = view.size_bytes;
   stored.in_constant_node = true;
-  if (is_lent) {
+  if (is_shared) {
     /* The same attribute may be read in other ways, too. Declaring the tensor replaceable freezes
      * its orders; integers are axes and sizes, whose contents must stay known and which no search
      * touches. */
@@ -271,8 +271,8 @@ static lac_status add_constant_node(laci_importer *im, const laci_scope *scope,
   Onnx__AttributeProto *attr = laci_import_constant_attr(from), *resolved = NULL;
   *is_done = attr != NULL;
   if (!attr) return LAC_OK;
-  bool is_lent = attr->ref_attr_name && attr->ref_attr_name[0];
-  if (scope->function && !is_lent) return LAC_OK;
+  bool is_shared = attr->ref_attr_name && attr->ref_attr_name[0];
+  if (scope->function && !is_shared) return LAC_OK;
   lac_status st = laci_import_resolve(scope, attr, &resolved, err);
   if (st) return st;
   if (!resolved) {
@@ -284,7 +284,7 @@ static lac_status add_constant_node(laci_importer *im, const laci_scope *scope,
   if (st) return st;
   laci_stored about = {.name = im->graph->values[value].name,
                        .in_function = scope->function != NULL};
-  return laci_import_constant(im, resolved, &about, is_lent, &value, err);
+  return laci_import_constant(im, resolved, &about, is_shared, &value, err);
 }
 
 lac_status laci_import_node(laci_importer *im, const laci_scope *scope, const Onnx__NodeProto *from,

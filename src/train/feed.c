@@ -15,8 +15,8 @@ struct laci_feed {
   size_t sample; /* floats of an image */
   float *pixels[DEPTH];
   int32_t *labels[DEPTH];
-  float *rows;     /* [batch, n_classes] */
-  laci_batch lent; /* what the caller looks at; n 0: nothing yet */
+  float *rows;      /* [batch, n_classes] */
+  laci_batch shown; /* what the caller looks at; n 0: nothing yet */
 };
 
 static lac_status take_memory(laci_feed *f, lac_error *err) {
@@ -80,19 +80,20 @@ lac_status laci_feed_take(laci_feed *f, const float **images, const float **labe
   const laci_feed_options *o = &f->options;
   const size_t n_classes = (size_t)o->n_classes;
   lac_status st = LAC_OK;
-  if (f->lent.n) st = laci_loader_put(f->loader, f->lent.pixels, f->lent.labels, err);
-  f->lent = (laci_batch){0};
-  if (!st) st = laci_loader_take(f->loader, &f->lent, err);
+  if (f->shown.n) st = laci_loader_put(f->loader, f->shown.pixels, f->shown.labels, err);
+  f->shown = (laci_batch){0};
+  if (!st) st = laci_loader_take(f->loader, &f->shown, err);
   if (!st) {
-    st = laci_labels_smooth(f->lent.labels, f->lent.n, (int)n_classes, o->smoothing, f->rows, err);
+    st =
+        laci_labels_smooth(f->shown.labels, f->shown.n, (int)n_classes, o->smoothing, f->rows, err);
   }
   if (st) return st;
   if (o->mixup > 0) {
-    double share = laci_mixup_share(o->seed, (uint64_t)(f->lent.first / o->batch), o->mixup);
-    laci_mixup(share, f->lent.pixels, f->lent.n, f->sample);
-    laci_mixup(share, f->rows, f->lent.n, n_classes);
+    double share = laci_mixup_share(o->seed, (uint64_t)(f->shown.first / o->batch), o->mixup);
+    laci_mixup(share, f->shown.pixels, f->shown.n, f->sample);
+    laci_mixup(share, f->rows, f->shown.n, n_classes);
   }
-  *images = f->lent.pixels;
+  *images = f->shown.pixels;
   *labels = f->rows;
   return LAC_OK;
 }

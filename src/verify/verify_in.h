@@ -65,7 +65,7 @@ LAC_MUST_CHECK lac_status laci_parameters_load(laci_parameters *parameters, int 
 enum { LACI_WHOLE = 7, LACI_WHOLE_SUMMAND = 127 };
 
 /** An integer from -most to most, as even as a draw: a function of key and content alone. */
-static inline int laci_whole_number(uint64_t key, uint64_t content, int most) {
+static inline int laci_drawn_integer(uint64_t key, uint64_t content, int most) {
   uint64_t x = (content + 1) * 0x9E3779B97F4A7C15u ^ key;
   x = (x ^ (x >> 32)) * 0xD6E8FEB86659FD93u;
   x = (x ^ (x >> 32)) * 0xD6E8FEB86659FD93u;

@@ -159,7 +159,7 @@ static float as_whole(uint64_t key, double x) {
   if (!isfinite(x)) return (float)x; /* they must stay where they are */
   if (x == 0) x = 0;                 /* both zeros are one */
   memcpy(&bits, &x, sizeof bits);
-  return (float)laci_whole_number(key, bits, LACI_WHOLE);
+  return (float)laci_drawn_integer(key, bits, LACI_WHOLE);
 }
 
 static void convert(int64_t begin, int64_t end, void *context) {
@@ -414,7 +414,7 @@ static double summand_at(const summand *s, int64_t at) {
   uint64_t bits;
   if (x == 0) x = 0;
   memcpy(&bits, &x, sizeof bits);
-  return laci_whole_number(s->key, bits, LACI_WHOLE_SUMMAND) * r->unit;
+  return laci_drawn_integer(s->key, bits, LACI_WHOLE_SUMMAND) * r->unit;
 }
 
 static void add_range(int64_t begin, int64_t end, void *context) {

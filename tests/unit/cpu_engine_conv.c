@@ -153,7 +153,7 @@ static void multiplies_blocks_by_factors_of_every_kind(void **state) {
   }
 }
 
-static void grows_what_is_joined_again(void **state) {
+static void concatenates_in_place(void **state) {
   static const char *const joins[] = {
       /* the same parts and one more */
       "c = Concat(a, b) axis=1\nd = Conv(c, v)\ne = Concat(a, b, d) axis=1\n"
@@ -261,7 +261,7 @@ int main(void) {
       cmocka_unit_test(joins_and_cuts_blocks),
       cmocka_unit_test(scales_channels_of_blocks),
       cmocka_unit_test(multiplies_blocks_by_factors_of_every_kind),
-      cmocka_unit_test(grows_what_is_joined_again),
+      cmocka_unit_test(concatenates_in_place),
       cmocka_unit_test(uses_winograd_for_few_channels_of_large_planes),
       cmocka_unit_test(lays_depthwise_networks_in_blocks),
       cmocka_unit_test(leaves_it_where_it_does_not_pay),

@@ -9,13 +9,13 @@
 
 /** Which axes are what; port 0 is A, port 1 B. */
 typedef struct roles {
-  int a_row, a_deep, b_deep, b_col;
+  int a_row, a_k, b_k, b_col;
 } roles;
 
 static roles roles_of(const laci_node *node) {
   int trans_a = laci_node_int(node, "transA", 0) != 0,
       trans_b = laci_node_int(node, "transB", 0) != 0;
-  return (roles){.a_row = trans_a, .a_deep = !trans_a, .b_deep = trans_b, .b_col = !trans_b};
+  return (roles){.a_row = trans_a, .a_k = !trans_a, .b_k = trans_b, .b_col = !trans_b};
 }
 
 static lac_status check_shapes(laci_infer *infer, const roles *r) {
@@ -23,14 +23,14 @@ static lac_status check_shapes(laci_infer *infer, const roles *r) {
   char a_text[128], b_text[128];
   bool fits = (a->rank < 0 || a->rank == 2) && (b->rank < 0 || b->rank == 2);
   if (fits && a->rank == 2 && b->rank == 2) {
-    int64_t left = a->dims[r->a_deep], right = b->dims[r->b_deep];
+    int64_t left = a->dims[r->a_k], right = b->dims[r->b_k];
     fits = left < 0 || right < 0 || left == right;
   }
   if (fits) return LAC_OK;
   return laci_node_fail(infer->node, infer->err, LAC_BAD_SHAPE,
                         "%s and %s cannot be multiplied (axis %d by axis %d)",
                         laci_shape_text(a, a_text, sizeof a_text),
-                        laci_shape_text(b, b_text, sizeof b_text), r->a_deep, r->b_deep);
+                        laci_shape_text(b, b_text, sizeof b_text), r->a_k, r->b_k);
 }
 
 static lac_status infer(laci_infer *infer) {
@@ -81,16 +81,16 @@ static lac_status eval(laci_eval *eval) {
   roles r = roles_of(eval->node);
   int64_t a_stride[2] = {a->shape.dims[1], 1}, b_stride[2] = {b->shape.dims[1], 1}, zero = 0;
   laci_gemm_matrix right = {.data = b->f,
-                            .row_stride = b_stride[r.b_deep],
+                            .row_stride = b_stride[r.b_k],
                             .col_stride = b_stride[r.b_col],
                             .offset = &zero};
   laci_gemm product = {.n_batch = 1,
                        .m = a->shape.dims[r.a_row],
                        .n = b->shape.dims[r.b_col],
-                       .k = a->shape.dims[r.a_deep],
+                       .k = a->shape.dims[r.a_k],
                        .a = a->f,
                        .a_row_stride = a_stride[r.a_row],
-                       .a_col_stride = a_stride[r.a_deep],
+                       .a_col_stride = a_stride[r.a_k],
                        .a_offset = &zero,
                        .a_period = 1,
                        .pack_b = laci_gemm_pack_matrix,
@@ -139,10 +139,10 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   const laci_shape *y = laci_port_shape(c, LACI_OUT(0));
   if (!a || !b || !y || a->rank != 2 || b->rank != 2 || y->rank != 2) return laci_coupling_ok(c);
   roles r = roles_of(node);
-  int row = laci_coupling_label(c), deep = laci_coupling_label(c), col = laci_coupling_label(c);
+  int row = laci_coupling_label(c), k = laci_coupling_label(c), col = laci_coupling_label(c);
   laci_set_label(c, 0, r.a_row, row);
-  laci_set_label(c, 0, r.a_deep, deep);
-  laci_set_label(c, 1, r.b_deep, deep);
+  laci_set_label(c, 0, r.a_k, k);
+  laci_set_label(c, 1, r.b_k, k);
   laci_set_label(c, 1, r.b_col, col);
   laci_set_label(c, LACI_OUT(0), 0, row);
   laci_set_label(c, LACI_OUT(0), 1, col);
@@ -155,10 +155,10 @@ static int weights(const laci_graph *graph, const laci_node *node, laci_weight_a
   roles r = roles_of(node);
   int n = 0;
   if (laci_has_input(node, 1)) {
-    axes[n++] = (laci_weight_axes){.port = 1, .k_axis = r.b_col, .c_axis = r.b_deep, .groups = 1};
+    axes[n++] = (laci_weight_axes){.port = 1, .k_axis = r.b_col, .c_axis = r.b_k, .groups = 1};
   }
   if (laci_has_input(node, 0)) {
-    axes[n++] = (laci_weight_axes){.port = 0, .k_axis = r.a_row, .c_axis = r.a_deep, .groups = 1};
+    axes[n++] = (laci_weight_axes){.port = 0, .k_axis = r.a_row, .c_axis = r.a_k, .groups = 1};
   }
   return n;
 }
@@ -179,7 +179,7 @@ static int product(laci_gradient_builder *b, const int inputs[2], bool trans_x, 
  * transposed where A or B is. */
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   roles r = roles_of(node);
-  bool trans_a = r.a_row == 1, trans_b = r.b_deep == 1;
+  bool trans_a = r.a_row == 1, trans_b = r.b_k == 1;
   float alpha = laci_node_float(node, "alpha", 1), beta = laci_node_float(node, "beta", 1);
   int dy = laci_gradient_of(b, node, 0), a = node->inputs[0], bb = node->inputs[1];
   if (laci_gradient_wanted(b, node, 0))

@@ -67,21 +67,21 @@ static void batch_offsets(const laci_shape *batches, const laci_shape *operand, 
 
 static lac_status multiply(const laci_eval *eval, const matrices *m, const laci_shape *batches) {
   int64_t n_batch = laci_shape_count(batches);
-  int64_t rows = m->a.dims[m->a.rank - 2], deep = m->a.dims[m->a.rank - 1];
+  int64_t rows = m->a.dims[m->a.rank - 2], k = m->a.dims[m->a.rank - 1];
   int64_t cols = m->b.dims[m->b.rank - 1];
   int64_t *offsets = laci_alloc((size_t)n_batch * 3, sizeof *offsets);
   if (!offsets) return laci_fail_memory(eval->err, eval->node->name);
-  batch_offsets(batches, &m->a, rows * deep, offsets);
-  batch_offsets(batches, &m->b, deep * cols, offsets + n_batch);
+  batch_offsets(batches, &m->a, rows * k, offsets);
+  batch_offsets(batches, &m->b, k * cols, offsets + n_batch);
   for (int64_t at = 0; at < n_batch; at++) offsets[2 * n_batch + at] = at * rows * cols;
   laci_gemm_matrix right = {
       .data = eval->in[1]->f, .row_stride = cols, .col_stride = 1, .offset = offsets + n_batch};
   laci_gemm product = {.n_batch = n_batch,
                        .m = rows,
                        .n = cols,
-                       .k = deep,
+                       .k = k,
                        .a = eval->in[0]->f,
-                       .a_row_stride = deep,
+                       .a_row_stride = k,
                        .a_col_stride = 1,
                        .a_offset = offsets,
                        .a_period = m->a.rank == 2 ? 1 : n_batch,
@@ -102,10 +102,11 @@ static lac_status eval(laci_eval *eval) {
   laci_shape batches = eval->out[0]->shape;
   batches.rank -= !m.row_vanishes + !m.col_vanishes;
   if (m.b.rank == 2 && !m.row_vanishes) {
-    /* One matrix on the right: all rows on the left, whatever their batch, are one tall matrix. */
-    int64_t deep = m.a.dims[m.a.rank - 1];
+    /* One matrix on the right: all rows on the left, whatever their batch, are one matrix of
+     * flattened rows. */
+    int64_t k = m.a.dims[m.a.rank - 1];
     int64_t rows = laci_shape_count_range(&m.a, 0, m.a.rank - 1);
-    m.a = laci_shape_of(2, (int64_t[]){rows, deep});
+    m.a = laci_shape_of(2, (int64_t[]){rows, k});
     batches.rank = 0;
   }
   return multiply(eval, &m, &batches);
@@ -148,9 +149,9 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   laci_describe(c, 0);
   laci_describe(c, 1);
   laci_describe(c, LACI_OUT(0));
-  int deep = laci_coupling_label(c);
-  laci_set_label(c, 0, -1, deep);
-  laci_set_label(c, 1, b->rank > 1 ? -2 : -1, deep);
+  int k = laci_coupling_label(c);
+  laci_set_label(c, 0, -1, k);
+  laci_set_label(c, 1, b->rank > 1 ? -2 : -1, k);
   if (a->rank > 1) {
     int row = laci_coupling_label(c);
     laci_set_label(c, 0, -2, row);
