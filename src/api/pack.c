@@ -17,7 +17,7 @@
 #include "base/error.h"
 #include "base/file_set.h"
 #include "base/log.h"
-#include "onnx/places.h"
+#include "onnx/spans.h"
 #include "pack/packfile.h"
 #include "report/json.h"
 #include "tensor/buf.h"
@@ -100,7 +100,7 @@ static lac_status list_files(packer *k, lac_error *err) {
 /** The place of a stored tensor's bytes; false: they do not lie there as they are in memory. */
 static bool find_place(packer *k, const laci_stored *stored, laci_packfile_weight *weight) {
   size_t data;
-  if (laci_onnx_data_place(stored, &data, &weight->offset)) {
+  if (laci_onnx_data_span(stored, &data, &weight->offset)) {
     weight->file = k->file_of_data[data];
     return true;
   }
@@ -226,7 +226,7 @@ static lac_status choose_weights(packer *k, lac_error *err) {
   return st;
 }
 
-static int compare_places(const void *a, const void *b) {
+static int compare_spans(const void *a, const void *b) {
   const laci_packfile_weight *left = a, *right = b;
   if (left->file != right->file) return left->file < right->file ? -1 : 1;
   return (left->offset > right->offset) - (left->offset < right->offset);
@@ -241,7 +241,7 @@ static lac_status pack_files(packer *k, const lac_options *options, const char *
   if (!st) st = list_files(k, err);
   if (!st) st = choose_weights(k, err);
   if (st) return st;
-  qsort(k->weights, k->n_weights, sizeof *k->weights, compare_places);
+  qsort(k->weights, k->n_weights, sizeof *k->weights, compare_spans);
   const laci_packfile_input input = {k->files, k->n_files, k->weights, k->n_weights};
   const laci_write_options how = {
       .force = force, .keep = laci_reader_id(laci_onnx_reader(k->model->file)), .n_keep = 1};

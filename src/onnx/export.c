@@ -14,14 +14,14 @@
 
 /** The wide array with changed elements. What did not change keeps its bits: writers differ in what
  * they leave above a narrow element. A signed element is extended as its readers expect. */
-static lac_status widen(laci_export *x, const laci_home *home, const laci_stored *stored,
+static lac_status widen(laci_export *x, const laci_source *source, const laci_stored *stored,
                         void **widened, lac_error *err) {
-  size_t narrow = home->narrow_bytes, wide = home->wide_bytes;
+  size_t narrow = source->narrow_bytes, wide = source->wide_bytes;
   size_t n = stored->size_bytes / narrow;
   bool is_signed = stored->dtype == LAC_DTYPE_I8 || stored->dtype == LAC_DTYPE_I16;
   uint8_t *to = laci_arena_alloc(&x->arena, n, wide);
   if (!to) return laci_fail_memory(err, stored->name);
-  memcpy(to, *home->array, n * wide);
+  memcpy(to, *source->array, n * wide);
   for (size_t at = 0; at < n; at++) {
     const uint8_t *element = stored->owned + at * narrow;
     if (memcmp(to + at * wide, element, narrow) == 0) continue;
@@ -34,19 +34,19 @@ static lac_status widen(laci_export *x, const laci_home *home, const laci_stored
 }
 
 static lac_status patch_stored(laci_export *x, const laci_stored *stored, lac_error *err) {
-  const laci_home *home = stored->source;
+  const laci_source *source = stored->source;
   void *bytes = stored->owned;
   if (!bytes || stored->size_bytes == 0) return LAC_OK;
-  switch (home->kind) {
-    case LACI_HOME_ARRAY: return laci_export_patch(x, home->array, &bytes, sizeof bytes, err);
-    case LACI_HOME_SCALAR:
-      return laci_export_patch(x, home->scalar, bytes, stored->size_bytes, err);
-    case LACI_HOME_WIDENED: {
-      lac_status st = widen(x, home, stored, &bytes, err);
-      return st ? st : laci_export_patch(x, home->array, &bytes, sizeof bytes, err);
+  switch (source->kind) {
+    case LACI_SOURCE_ARRAY: return laci_export_patch(x, source->array, &bytes, sizeof bytes, err);
+    case LACI_SOURCE_SCALAR:
+      return laci_export_patch(x, source->scalar, bytes, stored->size_bytes, err);
+    case LACI_SOURCE_WIDENED: {
+      lac_status st = widen(x, source, stored, &bytes, err);
+      return st ? st : laci_export_patch(x, source->array, &bytes, sizeof bytes, err);
     }
-    case LACI_HOME_EXTERNAL: home->external->fresh = bytes; return LAC_OK;
-    case LACI_HOME_NONE: break;
+    case LACI_SOURCE_EXTERNAL: source->external->fresh = bytes; return LAC_OK;
+    case LACI_SOURCE_NONE: break;
   }
   return laci_fail(err, LAC_UNSUPPORTED, "tensor '%s': its place in the file cannot be changed",
                    stored->name);

@@ -73,7 +73,7 @@ static const char *path_of(laci_export *x, const char *name) {
 
 /* ---- Places ---- */
 
-static int compare_places(const void *a, const void *b) {
+static int compare_spans(const void *a, const void *b) {
   const laci_external *left = *(laci_external *const *)a, *right = *(laci_external *const *)b;
   if (left->file != right->file) return left->file < right->file ? -1 : 1;
   if (left->offset != right->offset) return left->offset < right->offset ? -1 : 1;
@@ -93,16 +93,16 @@ static bool agree(const laci_export *x, const laci_external *a, const laci_exter
 
 /** Marks the changed ones among n tensors of one file, sorted by place, that cannot keep their
  * places. */
-static void mark_moved(const laci_export *x, laci_external **places, size_t n) {
-  size_t run = 0; /* places[run ..] may reach as far as places[at] */
+static void mark_moved(const laci_export *x, laci_external **spans, size_t n) {
+  size_t run = 0; /* spans[run ..] may reach as far as spans[at] */
   uint64_t reach = 0;
   for (size_t at = 0; at < n; at++) {
-    if (places[at]->offset >= reach) run = at;
-    uint64_t end = places[at]->offset + places[at]->length;
+    if (spans[at]->offset >= reach) run = at;
+    uint64_t end = spans[at]->offset + spans[at]->length;
     if (end > reach) reach = end;
-    if (!places[at]->length) continue;
+    if (!spans[at]->length) continue;
     for (size_t before = run; before < at; before++) {
-      laci_external *a = places[before], *b = places[at];
+      laci_external *a = spans[before], *b = spans[at];
       if (!a->length || a->offset + a->length <= b->offset || (!a->fresh && !b->fresh)) continue;
       if (agree(x, a, b)) continue;
       a->moved |= a->fresh != NULL;
@@ -135,12 +135,12 @@ static lac_status append_old(laci_writer *writer, laci_reader *old, uint64_t fro
   return st;
 }
 
-static lac_status write_data(laci_external **places, size_t n, laci_writer *writer,
-                             laci_reader *old, lac_error *err) {
+static lac_status write_data(laci_external **spans, size_t n, laci_writer *writer, laci_reader *old,
+                             lac_error *err) {
   uint64_t done = 0, end = laci_reader_size(old);
   lac_status st = LAC_OK;
   for (size_t at = 0; at < n && !st; at++) {
-    const laci_external *e = places[at];
+    const laci_external *e = spans[at];
     if (!e->fresh || e->moved || e->offset < done)
       continue; /* < done: a twin of the same content */
     st = append_old(writer, old, done, e->offset, err);
@@ -149,7 +149,7 @@ static lac_status write_data(laci_external **places, size_t n, laci_writer *writ
   }
   if (!st) st = append_old(writer, old, done, end, err);
   for (size_t at = 0; at < n && !st; at++) {
-    laci_external *e = places[at];
+    laci_external *e = spans[at];
     if (!e->moved) continue;
     e->new_offset = (end + MOVED_ALIGNMENT - 1) / MOVED_ALIGNMENT * MOVED_ALIGNMENT;
     st = append_zeros(writer, e->new_offset - end, err);
@@ -199,39 +199,39 @@ static lac_status refer(laci_export *x, const laci_external *e, bool file_change
 
 /* ---- One file after the other ---- */
 
-/** Opens, fills and finishes the data file that places (n, sorted) lie in. */
-static lac_status export_file(laci_export *x, int file, laci_external **places, size_t n,
+/** Opens, fills and finishes the data file that spans (n, sorted) lie in. */
+static lac_status export_file(laci_export *x, int file, laci_external **spans, size_t n,
                               lac_error *err) {
   laci_write_options options = {.force = x->force, .keep = x->inputs, .n_keep = x->n_inputs};
   const char *path = path_of(x, x->names[file]);
   if (!path) return laci_fail_memory(err, x->path);
-  mark_moved(x, places, n);
+  mark_moved(x, spans, n);
   x->locations[file] = new_entry(x, "location", x->names[file]);
   lac_status st = laci_writer_open(path, &options, &x->writers[file], err);
   laci_reader *old = x->file->data_files[file].reader;
-  if (!st) st = write_data(places, n, x->writers[file], old, err);
+  if (!st) st = write_data(spans, n, x->writers[file], old, err);
   bool changed = false;
-  for (size_t at = 0; at < n; at++) changed |= places[at]->fresh != NULL;
-  for (size_t at = 0; at < n && !st; at++) st = refer(x, places[at], changed, err);
+  for (size_t at = 0; at < n; at++) changed |= spans[at]->fresh != NULL;
+  for (size_t at = 0; at < n && !st; at++) st = refer(x, spans[at], changed, err);
   return st;
 }
 
 lac_status laci_export_data(laci_export *x, lac_error *err) {
   laci_onnx *file = x->file;
   bool keep_names = can_keep_names(x);
-  laci_external **places = laci_arena_alloc(&x->arena, file->n_externals, sizeof(laci_external *));
-  if (!places) return laci_fail_memory(err, x->path);
-  for (size_t at = 0; at < file->n_externals; at++) places[at] = &file->externals[at];
-  if (file->n_externals) qsort(places, file->n_externals, sizeof *places, compare_places);
+  laci_external **spans = laci_arena_alloc(&x->arena, file->n_externals, sizeof(laci_external *));
+  if (!spans) return laci_fail_memory(err, x->path);
+  for (size_t at = 0; at < file->n_externals; at++) spans[at] = &file->externals[at];
+  if (file->n_externals) qsort(spans, file->n_externals, sizeof *spans, compare_spans);
   for (size_t at = 0; at < file->n_data_files; at++) {
     x->names[at] = keep_names ? file->data_files[at].location : derived_name(x, at);
     if (!x->names[at]) return laci_fail_memory(err, x->path);
   }
   lac_status st = LAC_OK;
   for (size_t first = 0, next; first < file->n_externals && !st; first = next) {
-    int id = places[first]->file;
-    for (next = first; next < file->n_externals && places[next]->file == id;) next++;
-    st = export_file(x, id, places + first, next - first, err);
+    int id = spans[first]->file;
+    for (next = first; next < file->n_externals && spans[next]->file == id;) next++;
+    st = export_file(x, id, spans + first, next - first, err);
   }
   return st;
 }

@@ -107,15 +107,15 @@ static lac_status add_initializer(laci_importer *im, Onnx__TensorProto *tensor, 
   if (!name[0]) return laci_fail(err, LAC_BAD_FILE, "an initializer without a name");
   lac_status st = laci_onnx_view(im->file, tensor, name, &view, err);
   if (st) return st;
-  laci_home *home = laci_arena_alloc(&im->file->arena, 1, sizeof *home);
-  if (!home) return laci_fail_memory(err, name);
-  *home = view.home;
+  laci_source *source = laci_arena_alloc(&im->file->arena, 1, sizeof *source);
+  if (!source) return laci_fail_memory(err, name);
+  *source = view.source;
   laci_stored stored = {.name = name,
                         .dtype = view.dtype,
                         .shape = view.shape,
                         .bytes = view.bytes,
                         .size_bytes = view.size_bytes,
-                        .source = home};
+                        .source = source};
   return laci_graph_add_stored(im->graph, &stored, &id, err);
 }
 

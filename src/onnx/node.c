@@ -145,27 +145,27 @@ static lac_status view_numbers(Onnx__AttributeProto *attr, laci_tensor_view *vie
   switch (type_of(attr)) {
     case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOAT:
       view->dtype = LAC_DTYPE_F32;
-      view->home = (laci_home){.kind = LACI_HOME_SCALAR, .scalar = &attr->f};
+      view->source = (laci_source){.kind = LACI_SOURCE_SCALAR, .scalar = &attr->f};
       break;
     case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT:
       view->dtype = LAC_DTYPE_I64;
-      view->home = (laci_home){.kind = LACI_HOME_SCALAR, .scalar = &attr->i};
+      view->source = (laci_source){.kind = LACI_SOURCE_SCALAR, .scalar = &attr->i};
       break;
     case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOATS:
       view->dtype = LAC_DTYPE_F32;
       view->shape = laci_shape_of(1, &n_floats);
-      view->home = (laci_home){.kind = LACI_HOME_ARRAY, .array = (void **)&attr->floats};
+      view->source = (laci_source){.kind = LACI_SOURCE_ARRAY, .array = (void **)&attr->floats};
       break;
     case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INTS:
       view->dtype = LAC_DTYPE_I64;
       view->shape = laci_shape_of(1, &n_ints);
-      view->home = (laci_home){.kind = LACI_HOME_ARRAY, .array = (void **)&attr->ints};
+      view->source = (laci_source){.kind = LACI_SOURCE_ARRAY, .array = (void **)&attr->ints};
       break;
     default:
       return laci_fail(err, LAC_BAD_FILE, "attribute '%s': not what a Constant can hold",
                        laci_onnx_name(attr->name));
   }
-  view->bytes = view->home.array ? *view->home.array : view->home.scalar;
+  view->bytes = view->source.array ? *view->source.array : view->source.scalar;
   if (!view->bytes) view->bytes = nothing;
   view->size_bytes = (size_t)laci_shape_count(&view->shape) * lac_dtype_size(view->dtype);
   return LAC_OK;
@@ -190,13 +190,13 @@ lac_status laci_import_constant(laci_importer *im, Onnx__AttributeProto *attr,
     /* The same attribute may be read in other ways, too. Declaring the tensor replaceable freezes
      * its orders; integers are axes and sizes, whose contents must stay known and which no search
      * touches. */
-    view.home = (laci_home){.kind = LACI_HOME_NONE};
+    view.source = (laci_source){.kind = LACI_SOURCE_NONE};
     stored.overridable |= laci_dtype_is_float(view.dtype);
   }
-  laci_home *home = laci_arena_alloc(&im->file->arena, 1, sizeof *home);
-  if (!home) return laci_fail_memory(err, about->name);
-  *home = view.home;
-  stored.source = home;
+  laci_source *source = laci_arena_alloc(&im->file->arena, 1, sizeof *source);
+  if (!source) return laci_fail_memory(err, about->name);
+  *source = view.source;
+  stored.source = source;
   st = laci_graph_add_stored(im->graph, &stored, &id, err);
   if (!st) *value = im->graph->stored[id].value;
   return st;

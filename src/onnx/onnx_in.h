@@ -9,7 +9,7 @@
 #include "base/reader.h"
 #include "base/writer.h"
 #include "onnx/onnx.h"
-#include "onnx/places.h"
+#include "onnx/spans.h"
 
 #include "onnx.pb-c.h"
 
@@ -19,23 +19,23 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
                "stored tensors are handed out as they lie in the file: little-endian");
 
 /** How a tensor's bytes are kept. */
-typedef enum laci_home_kind {
-  LACI_HOME_NONE,     /* nothing to change: text, sub-byte elements, what a function's caller set */
-  LACI_HOME_ARRAY,    /* an array of the message, in the layout that the graph sees: `*array` */
-  LACI_HOME_SCALAR,   /* a number of the message: `scalar` */
-  LACI_HOME_WIDENED,  /* an array with a wider element (float16 in int32_data): `*array` */
-  LACI_HOME_EXTERNAL, /* in a data file: `external` */
-} laci_home_kind;
+typedef enum laci_source_kind {
+  LACI_SOURCE_NONE,   /* nothing to change: text, sub-byte elements, what a function's caller set */
+  LACI_SOURCE_ARRAY,  /* an array of the message, in the layout that the graph sees: `*array` */
+  LACI_SOURCE_SCALAR, /* a number of the message: `scalar` */
+  LACI_SOURCE_WIDENED,  /* an array with a wider element (float16 in int32_data): `*array` */
+  LACI_SOURCE_EXTERNAL, /* in a data file: `external` */
+} laci_source_kind;
 
 /** A stored tensor's `source`. */
-typedef struct laci_home {
-  laci_home_kind kind;
+typedef struct laci_source {
+  laci_source_kind kind;
   void **array;
   void *scalar;
   size_t wide_bytes; /* WIDENED: size of the array's element, 4 or 8 */
   size_t narrow_bytes;
   struct laci_external *external;
-} laci_home;
+} laci_source;
 
 /** A tensor of the message, checked: as many bytes as its dims want. */
 typedef struct laci_tensor_view {
@@ -43,7 +43,7 @@ typedef struct laci_tensor_view {
   laci_shape shape;
   const uint8_t *bytes;
   size_t size_bytes;
-  laci_home home;
+  laci_source source;
 } laci_tensor_view;
 
 /** One tensor in a data file. */
@@ -107,7 +107,7 @@ LAC_MUST_CHECK lac_status laci_onnx_pack(const ProtobufCMessage *message, const 
 /** The same to a writer, which is finished. */
 LAC_MUST_CHECK lac_status laci_onnx_pack_file(const ProtobufCMessage *message, const char *path,
                                               laci_writer *writer, lac_error *err);
-/* places.c */
+/* spans.c */
 
 typedef struct laci_stretch {
   const uint8_t *at, *end;

@@ -58,7 +58,7 @@ static lac_status view_typed(laci_onnx *file, const char *name, typed_field fiel
   size_t found = field.n * (is_narrow ? element : field.element_bytes);
   if (found != view->size_bytes) return fail_size(err, name, view, found, view->size_bytes);
   if (!is_narrow) {
-    view->home = (laci_home){.kind = LACI_HOME_ARRAY, .array = field.array};
+    view->source = (laci_source){.kind = LACI_SOURCE_ARRAY, .array = field.array};
     view->bytes = *field.array;
     return LAC_OK;
   }
@@ -68,10 +68,10 @@ static lac_status view_typed(laci_onnx *file, const char *name, typed_field fiel
   for (size_t at = 0; at < field.n; at++) {
     memcpy(narrow + at * element, wide + at * field.element_bytes, element);
   }
-  view->home = (laci_home){.kind = LACI_HOME_WIDENED,
-                           .array = field.array,
-                           .wide_bytes = field.element_bytes,
-                           .narrow_bytes = element};
+  view->source = (laci_source){.kind = LACI_SOURCE_WIDENED,
+                               .array = field.array,
+                               .wide_bytes = field.element_bytes,
+                               .narrow_bytes = element};
   view->bytes = narrow;
   return LAC_OK;
 }
@@ -84,7 +84,7 @@ static lac_status view_external(laci_onnx *file, const Onnx__TensorProto *tensor
     return fail_size(err, name, view, external->length, view->size_bytes);
   }
   const uint8_t *bytes = laci_reader_bytes(file->data_files[external->file].reader);
-  view->home = (laci_home){.kind = LACI_HOME_EXTERNAL, .external = external};
+  view->source = (laci_source){.kind = LACI_SOURCE_EXTERNAL, .external = external};
   view->bytes = bytes ? bytes + external->offset : NULL;
   return LAC_OK;
 }
@@ -103,7 +103,7 @@ static lac_status view_bytes(laci_onnx *file, Onnx__TensorProto *tensor, const c
   if (tensor->raw_data.len != view->size_bytes) {
     return fail_size(err, name, view, tensor->raw_data.len, view->size_bytes);
   }
-  view->home = (laci_home){.kind = LACI_HOME_ARRAY, .array = (void **)&tensor->raw_data.data};
+  view->source = (laci_source){.kind = LACI_SOURCE_ARRAY, .array = (void **)&tensor->raw_data.data};
   view->bytes = tensor->raw_data.data;
   return LAC_OK;
 }

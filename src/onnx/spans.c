@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Finding the bytes of tensors in a model's file without decoding it: a walk along the wire format,
  * by the same description of the messages that decoding uses. */
-#include "onnx/places.h"
+#include "onnx/spans.h"
 
 #include "base/error.h"
 #include "onnx/onnx_in.h"
@@ -56,7 +56,7 @@ static lac_status add_span(finder *f, laci_stretch content, lac_error *err) {
   void *array = f->spans;
   if (content.at == content.end) return LAC_OK;
   if (!laci_grow(&array, f->n, &f->capacity, sizeof *f->spans)) {
-    return laci_fail_memory(err, "the places of tensors");
+    return laci_fail_memory(err, "the byte spans of tensors");
   }
   f->spans = array;
   f->spans[f->n++] = (laci_onnx_span){.offset = (size_t)(content.at - f->bytes),
@@ -111,10 +111,10 @@ laci_onnx_data laci_onnx_data_at(const laci_onnx *file, size_t at) {
   return (laci_onnx_data){data->location, data->reader};
 }
 
-bool laci_onnx_data_place(const laci_stored *stored, size_t *data, size_t *offset) {
-  const laci_home *home = stored->source;
-  if (!home || home->kind != LACI_HOME_EXTERNAL) return false;
-  *data = (size_t)home->external->file;
-  *offset = (size_t)home->external->offset;
+bool laci_onnx_data_span(const laci_stored *stored, size_t *data, size_t *offset) {
+  const laci_source *source = stored->source;
+  if (!source || source->kind != LACI_SOURCE_EXTERNAL) return false;
+  *data = (size_t)source->external->file;
+  *offset = (size_t)source->external->offset;
   return true;
 }

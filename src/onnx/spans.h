@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Where the elements of tensors lie in the files of a model, byte by byte: for whoever keeps a
- * file as it is but for these places. */
-#ifndef LACI_ONNX_PLACES_H
-#define LACI_ONNX_PLACES_H
+ * file as it is but for these spans. */
+#ifndef LACI_ONNX_SPANS_H
+#define LACI_ONNX_SPANS_H
 
 #include "onnx/onnx.h"
 
@@ -28,6 +28,6 @@ size_t laci_onnx_n_data(const laci_onnx *file);
 laci_onnx_data laci_onnx_data_at(const laci_onnx *file, size_t at);
 
 /** The data file and the offset of a stored tensor's bytes; false: they lie in the model's file. */
-bool laci_onnx_data_place(const laci_stored *stored, size_t *data, size_t *offset);
+bool laci_onnx_data_span(const laci_stored *stored, size_t *data, size_t *offset);
 
 #endif
