@@ -31,7 +31,7 @@ typedef struct evaluation {
   laci_loader *loader;
   lac_engine *engine;
   laci_writer *predictions; /* NULL: not wanted */
-  laci_recipe recipe;
+  laci_preprocessing preprocessing;
   int batch;
   int64_t images, classes;
   size_t sample; /* floats of an image */
@@ -44,21 +44,21 @@ typedef struct evaluation {
 } evaluation;
 
 lac_eval_options lac_eval_options_default(void) {
-  laci_recipe recipe = laci_recipe_default();
+  laci_preprocessing preprocessing = laci_preprocessing_default();
   lac_eval_options options = {.dtype = LAC_DTYPE_F32, .batch = 64};
-  memcpy(options.mean, recipe.mean, sizeof options.mean);
-  memcpy(options.std, recipe.std, sizeof options.std);
+  memcpy(options.mean, preprocessing.mean, sizeof options.mean);
+  memcpy(options.std, preprocessing.std, sizeof options.std);
   return options;
 }
 
 /* ---- What is run on what ---- */
 
-lac_status laci_check_colours(const laci_recipe *recipe, const char *data, const float mean[3],
-                              const float std[3], lac_error *err) {
-  const laci_recipe usual = laci_recipe_default();
+lac_status laci_check_colours(const laci_preprocessing *preprocessing, const char *data,
+                              const float mean[3], const float std[3], lac_error *err) {
+  const laci_preprocessing usual = laci_preprocessing_default();
   bool given = memcmp(mean, usual.mean, sizeof usual.mean) != 0 ||
                memcmp(std, usual.std, sizeof usual.std) != 0;
-  if (!given || !recipe->is_grey) return LAC_OK;
+  if (!given || !preprocessing->is_grey) return LAC_OK;
   return laci_fail(err, LAC_BAD_ARGUMENT,
                    "%s: mean and std are for images in colour, but these are grey, with a scale of "
                    "their own",
@@ -67,30 +67,32 @@ lac_status laci_check_colours(const laci_recipe *recipe, const char *data, const
 
 /* What --resize has to be for a crop of that side; 0: it may stay. Photographs are cut out of
  * something larger, 224 of 256; small images are taken whole. */
-static int resize_for(const laci_dataset *set, const laci_recipe *recipe, int64_t side) {
-  const laci_recipe photograph = laci_recipe_default(), usual = laci_dataset_recipe(set);
-  if (side <= (recipe->resize ? recipe->resize : usual.height)) return 0;
+static int resize_for(const laci_dataset *set, const laci_preprocessing *preprocessing,
+                      int64_t side) {
+  const laci_preprocessing photograph = laci_preprocessing_default(),
+                           usual = laci_dataset_preprocessing(set);
+  if (side <= (preprocessing->resize ? preprocessing->resize : usual.height)) return 0;
   if (usual.resize == 0) return (int)side;
   return (int)((side * photograph.resize + photograph.height / 2) / photograph.height);
 }
 
 lac_status laci_fail_crop(const laci_value *input, const laci_dataset *set,
-                          const laci_recipe *recipe, lac_error *err) {
+                          const laci_preprocessing *preprocessing, lac_error *err) {
   const laci_shape *shape = &input->type.shape;
   const int64_t height = shape->dims[2], width = shape->dims[3];
   const int64_t side = height > 0 ? height : width;
   char text[256], cure[96];
-  if ((height > 0 && width > 0 && height != width) || side > LACI_RECIPE_MAX) {
+  if ((height > 0 && width > 0 && height != width) || side > LACI_PREPROCESSING_MAX) {
     (void)snprintf(cure, sizeof cure, "wanted a network of squares, of at most %d pixels",
-                   LACI_RECIPE_MAX);
+                   LACI_PREPROCESSING_MAX);
   } else {
-    int resize = resize_for(set, recipe, side);
+    int resize = resize_for(set, preprocessing, side);
     int n = resize ? snprintf(cure, sizeof cure, "--resize %d ", resize) : 0;
     (void)snprintf(cure + n, sizeof cure - (size_t)n, "--crop %d would fit", (int)side);
   }
   return laci_fail(err, LAC_BAD_SHAPE, "input '%s' is %s, but images are prepared to %d x %d: %s",
-                   input->name, laci_shape_text(shape, text, sizeof text), recipe->height,
-                   recipe->width, cure);
+                   input->name, laci_shape_text(shape, text, sizeof text), preprocessing->height,
+                   preprocessing->width, cure);
 }
 
 lac_status laci_check_classes(const laci_graph *network, const laci_dataset *set, lac_error *err) {
@@ -126,15 +128,15 @@ static lac_status open_data(evaluation *e, const char *folder, const lac_eval_op
   if (st) return st;
   e->images = laci_dataset_count(e->set);
   if (options->limit > 0 && options->limit < e->images) e->images = options->limit;
-  e->recipe = laci_dataset_recipe(e->set);
-  if (options->resize) e->recipe.resize = options->resize;
-  if (options->crop) e->recipe.height = e->recipe.width = options->crop;
-  st = laci_check_colours(&e->recipe, folder, options->mean, options->std, err);
+  e->preprocessing = laci_dataset_preprocessing(e->set);
+  if (options->resize) e->preprocessing.resize = options->resize;
+  if (options->crop) e->preprocessing.height = e->preprocessing.width = options->crop;
+  st = laci_check_colours(&e->preprocessing, folder, options->mean, options->std, err);
   if (st) return st;
-  if (e->recipe.is_grey) return laci_recipe_check(&e->recipe, err);
-  memcpy(e->recipe.mean, options->mean, sizeof e->recipe.mean);
-  memcpy(e->recipe.std, options->std, sizeof e->recipe.std);
-  return laci_recipe_check(&e->recipe, err);
+  if (e->preprocessing.is_grey) return laci_preprocessing_check(&e->preprocessing, err);
+  memcpy(e->preprocessing.mean, options->mean, sizeof e->preprocessing.mean);
+  memcpy(e->preprocessing.std, options->std, sizeof e->preprocessing.std);
+  return laci_preprocessing_check(&e->preprocessing, err);
 }
 
 /* The network's one input against [N, 3, H, W] of the prepared images; a size that the file leaves
@@ -146,8 +148,8 @@ static lac_status fit_input(evaluation *e, const lac_model *model, int batch, la
                      graph->n_inputs);
   }
   const laci_value *input = &graph->values[graph->inputs[0]];
-  const int64_t wanted[RANK_IMAGES] = {0, laci_recipe_channels(&e->recipe), e->recipe.height,
-                                       e->recipe.width};
+  const int64_t wanted[RANK_IMAGES] = {0, laci_preprocessing_channels(&e->preprocessing),
+                                       e->preprocessing.height, e->preprocessing.width};
   const laci_shape *shape = &input->type.shape;
   char text[256];
   bool known = shape->rank >= 0, images = !known || shape->rank == RANK_IMAGES;
@@ -161,7 +163,7 @@ static lac_status fit_input(evaluation *e, const lac_model *model, int batch, la
   }
   for (int axis = 2; known && axis < RANK_IMAGES; axis++) {
     if (shape->dims[axis] < 0 || shape->dims[axis] == wanted[axis]) continue;
-    return laci_fail_crop(input, e->set, &e->recipe, err);
+    return laci_fail_crop(input, e->set, &e->preprocessing, err);
   }
   int64_t fixed = known && shape->dims[0] >= 0 ? shape->dims[0] : 0;
   if (known && shape->dims[0] >= 0 && (fixed < 1 || fixed > MOST_BATCH)) {
@@ -195,17 +197,17 @@ static lac_status plan_network(evaluation *e, const lac_model *model,
   if (!st) st = laci_check_classes(model->graph, e->set, err);
   if (st) return st;
   const laci_value *input = &model->graph->values[model->graph->inputs[0]];
-  lac_engine_shape shape = {
-      .name = input->name,
-      .rank = RANK_IMAGES,
-      .shape = {e->batch, laci_recipe_channels(&e->recipe), e->recipe.height, e->recipe.width}};
+  lac_engine_shape shape = {.name = input->name,
+                            .rank = RANK_IMAGES,
+                            .shape = {e->batch, laci_preprocessing_channels(&e->preprocessing),
+                                      e->preprocessing.height, e->preprocessing.width}};
   lac_engine_options o = lac_engine_options_default();
   o.threads = options->threads;
   o.dtype = options->dtype;
   o.engine = options->engine;
   o.shapes = &shape;
   o.n_shapes = 1;
-  size_t sample = laci_recipe_sample(&e->recipe) * sizeof(float);
+  size_t sample = laci_preprocessing_sample(&e->preprocessing) * sizeof(float);
   laci_budget budget = laci_budget_of(options->max_memory);
   laci_budget_add(&budget, laci_bytes_of(DEPTH * (int64_t)e->batch, sample + sizeof(int32_t)),
                   "batches of %d images", e->batch);
@@ -237,7 +239,7 @@ static bool ends_in_softmax(const laci_graph *graph) {
 static lac_status take_memory(evaluation *e, lac_error *err) {
   const lac_engine_port *ports;
   bool whole = true;
-  e->sample = laci_recipe_sample(&e->recipe);
+  e->sample = laci_preprocessing_sample(&e->preprocessing);
   e->outputs = laci_alloc((size_t)e->n_outputs, sizeof *e->outputs);
   (void)lac_engine_outputs(e->engine, &ports);
   for (int at = 0; e->outputs && at < e->n_outputs; at++) {
@@ -254,7 +256,7 @@ static lac_status take_memory(evaluation *e, lac_error *err) {
 
 static lac_status start_loader(evaluation *e, int threads, lac_error *err) {
   laci_loader_options o = laci_loader_options_default(e->set);
-  o.recipe = e->recipe;
+  o.preprocessing = e->preprocessing;
   o.batch = e->batch;
   o.threads = threads;
   o.depth = DEPTH;

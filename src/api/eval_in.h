@@ -18,15 +18,15 @@ LAC_MUST_CHECK lac_status laci_model_evaluate(const lac_model *model, const char
 LAC_MUST_CHECK lac_status laci_check_classes(const laci_graph *network, const laci_dataset *set,
                                              lac_error *err);
 
-/** LAC_BAD_SHAPE: the set's images prepared by the recipe are no input of the size that the network
- * fixes, and which crop would be. */
+/** LAC_BAD_SHAPE: the set's images prepared by the preprocessing are no input of the size that the
+ * network fixes, and which crop would be. */
 lac_status laci_fail_crop(const laci_value *input, const laci_dataset *set,
-                          const laci_recipe *recipe, lac_error *err);
+                          const laci_preprocessing *preprocessing, lac_error *err);
 
 /** Mean and std, where somebody has set others than the usual ones, are for images in colour. Fails
- * LAC_BAD_ARGUMENT where `recipe` prepares grey ones, which have scales of their own. */
-LAC_MUST_CHECK lac_status laci_check_colours(const laci_recipe *recipe, const char *data,
-                                             const float mean[3], const float std[3],
-                                             lac_error *err);
+ * LAC_BAD_ARGUMENT where `preprocessing` prepares grey ones, which have scales of their own. */
+LAC_MUST_CHECK lac_status laci_check_colours(const laci_preprocessing *preprocessing,
+                                             const char *data, const float mean[3],
+                                             const float std[3], lac_error *err);
 
 #endif

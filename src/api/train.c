@@ -48,8 +48,8 @@ static lac_status infer(const lac_model *model, uint64_t max_memory, lac_error *
 /** Whether the images can be the network's input: its batch may be another, sizes may be open. */
 static lac_status check_images(const training *t, lac_error *err) {
   const laci_graph *graph = t->model->graph;
-  const laci_recipe *p = &t->plan.prepare;
-  const int64_t wanted[] = {-1, laci_recipe_channels(p), p->height, p->width};
+  const laci_preprocessing *p = &t->plan.prepare;
+  const int64_t wanted[] = {-1, laci_preprocessing_channels(p), p->height, p->width};
   if (graph->n_inputs != 1) return LAC_OK; /* the training graph says so */
   const laci_value *images = &graph->values[graph->inputs[0]];
   const laci_shape *shape = &images->type.shape;
@@ -67,9 +67,9 @@ static lac_status check_images(const training *t, lac_error *err) {
 }
 
 static laci_training_options graph_options(const training *t) {
-  const laci_recipe *p = &t->plan.prepare;
-  return (laci_training_options){.batch = t->plan.batch,
-                                 .image = {3, {laci_recipe_channels(p), p->height, p->width}}};
+  const laci_preprocessing *p = &t->plan.prepare;
+  return (laci_training_options){
+      .batch = t->plan.batch, .image = {3, {laci_preprocessing_channels(p), p->height, p->width}}};
 }
 
 static lac_status check_fit(const training *t, const laci_training_graph *g, lac_error *err) {
@@ -214,11 +214,11 @@ static lac_status log_left(const training *t, lac_error *err) {
 /** What is held beside the trainer: the model as it was read and as it is written back, masks, and
  * batches of images ahead of time. */
 static void add_around(const training *t, laci_budget *budget) {
-  const laci_recipe *p = &t->plan.prepare;
+  const laci_preprocessing *p = &t->plan.prepare;
   int64_t images = 2 * (int64_t)t->plan.batch; /* train/feed.c */
   laci_model_add_to(t->model, budget);
   laci_model_add_to(t->model, budget);
-  laci_budget_add(budget, laci_bytes_of(images, laci_recipe_sample(p) * sizeof(float)),
+  laci_budget_add(budget, laci_bytes_of(images, laci_preprocessing_sample(p) * sizeof(float)),
                   "batches of %d images", t->plan.batch);
 }
 
@@ -381,7 +381,7 @@ static void log_changes(const training *t) {
 static lac_status run_loop(training *t, lac_train_result *result, lac_error *err) {
   const lac_train_options *o = t->options;
   const laci_train_plan *p = &t->plan;
-  laci_loop_options loop = {.feed = {.recipe = p->prepare,
+  laci_loop_options loop = {.feed = {.preprocessing = p->prepare,
                                      .batch = p->batch,
                                      .n_classes = laci_trainer_graph(t->trainer)->n_classes,
                                      .seed = o->seed,

@@ -17,7 +17,7 @@ typedef struct laci_train_plan {
   int64_t steps, steps_per_epoch, eval_every, checkpoint_every;
   laci_schedule schedule;
   laci_dataset *set; /* the training part; that for evaluation where nothing is trained */
-  laci_recipe prepare;
+  laci_preprocessing prepare;
   laci_parts parts;                      /* where the images lie */
   char about[3072];                      /* the inside of a JSON object */
   char changed[LAC_TRAIN_CHANGED_BYTES]; /* as the result's */

@@ -14,7 +14,7 @@
 enum { MOST_BATCH = 65536, MOST_THREADS = 1024, BATCH_F32 = 128, BATCH_BF16 = 256 };
 
 lac_train_options lac_train_options_default(void) {
-  laci_recipe prepare = laci_recipe_default();
+  laci_preprocessing prepare = laci_preprocessing_default();
   lac_train_options o = {.dtype = LAC_DTYPE_F32,
                          .accumulate = 1,
                          .epochs = -1,
@@ -41,7 +41,7 @@ lac_train_options lac_train_options_default(void) {
 /* ---- The data ---- */
 
 const char *laci_train_format(const laci_dataset *set) {
-  laci_recipe usual = laci_dataset_recipe(set);
+  laci_preprocessing usual = laci_dataset_preprocessing(set);
   if (usual.is_grey) return "digits";
   if (usual.resize) return "folder";
   return laci_dataset_classes(set) == 100 ? "cifar100" : "cifar10";
@@ -55,8 +55,8 @@ static laci_parts_use use_of(const lac_train_options *o) {
 
 static lac_status resolve_images(const char *data, const lac_train_options *o,
                                  laci_train_plan *plan, lac_error *err) {
-  laci_recipe *p = &plan->prepare;
-  *p = laci_dataset_recipe(plan->set);
+  laci_preprocessing *p = &plan->prepare;
+  *p = laci_dataset_preprocessing(plan->set);
   lac_status st = laci_check_colours(p, data, o->mean, o->std, err);
   if (st) return st;
   if (o->resize) p->resize = o->resize;
@@ -65,7 +65,7 @@ static lac_status resolve_images(const char *data, const lac_train_options *o,
     memcpy(p->mean, o->mean, sizeof p->mean);
     memcpy(p->std, o->std, sizeof p->std);
   }
-  return laci_recipe_check(p, err);
+  return laci_preprocessing_check(p, err);
 }
 
 lac_status laci_train_open(const char *data, const lac_train_options *o, laci_train_plan *plan,
@@ -102,7 +102,7 @@ lac_status lac_train_data_find(const char *data, const lac_train_options *option
     *found = (lac_train_data){.format = laci_train_format(plan.set),
                               .images = laci_dataset_count(plan.set),
                               .classes = laci_dataset_classes(plan.set),
-                              .channels = laci_recipe_channels(&plan.prepare),
+                              .channels = laci_preprocessing_channels(&plan.prepare),
                               .height = plan.prepare.height,
                               .width = plan.prepare.width};
   }

@@ -189,9 +189,9 @@ lac_status laci_cifar_open(laci_dataset *set, const laci_dataset_options *option
   c->record_bytes = (size_t)c->layout->n_labels + IMAGE_BYTES;
   set->n_classes = c->layout->n_classes;
   set->augment = (laci_augment){.pad = 4, .flip = true};
-  set->recipe = laci_recipe_default();
-  set->recipe.resize = 0;
-  set->recipe.height = set->recipe.width = SIDE;
+  set->preprocessing = laci_preprocessing_default();
+  set->preprocessing.resize = 0;
+  set->preprocessing.height = set->preprocessing.width = SIDE;
   lac_status st = add_files(set, options->part, err);
   if (!st) st = read_labels(set, err);
   if (!st) st = read_names(set, err);

@@ -49,7 +49,9 @@ void laci_dataset_close(laci_dataset *set) {
 int64_t laci_dataset_count(const laci_dataset *set) { return set->count; }
 int laci_dataset_classes(const laci_dataset *set) { return set->n_classes; }
 laci_numbering laci_dataset_numbering(const laci_dataset *set) { return set->numbering; }
-laci_recipe laci_dataset_recipe(const laci_dataset *set) { return set->recipe; }
+laci_preprocessing laci_dataset_preprocessing(const laci_dataset *set) {
+  return set->preprocessing;
+}
 laci_augment laci_dataset_augment(const laci_dataset *set) { return set->augment; }
 
 const char *laci_dataset_class_name(const laci_dataset *set, int class_number) {

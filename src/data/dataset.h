@@ -70,9 +70,10 @@ LAC_MUST_CHECK lac_status laci_dataset_check_outputs(const laci_dataset *set, co
                                                      int64_t outputs, lac_error *err);
 /** The class of image at, 0 <= at < count. */
 int laci_dataset_label(const laci_dataset *set, int64_t at);
-/** The recipe that is usual with such data: CIFAR as it is, 32 x 32; else laci_recipe_default. Mean
- * and std are ImageNet's in both. Digits: grey, 8 x 8, pixels / 16. */
-laci_recipe laci_dataset_recipe(const laci_dataset *set);
+/** The preprocessing that is usual with such data: CIFAR as it is, 32 x 32; else
+ * laci_preprocessing_default. Mean and std are ImageNet's in both. Digits: grey, 8 x 8, pixels
+ * / 16. */
+laci_preprocessing laci_dataset_preprocessing(const laci_dataset *set);
 /** What is usually done to such images in training: CIFAR: padded by 4, cropped, flipped; digits:
  * padded by 1 and cropped; others: flipped. */
 laci_augment laci_dataset_augment(const laci_dataset *set);
@@ -81,7 +82,8 @@ laci_augment laci_dataset_augment(const laci_dataset *set);
  * its own *image. */
 LAC_MUST_CHECK lac_status laci_dataset_image(const laci_dataset *set, int64_t at, laci_image *image,
                                              lac_error *err);
-/** The image as the preparer's recipe wants it, out[laci_recipe_sample]; *image is scratch. */
+/** The image as the preparer's preprocessing wants it, out[laci_preprocessing_sample]; *image is
+ * scratch. */
 LAC_MUST_CHECK lac_status laci_dataset_sample(const laci_dataset *set, int64_t at,
                                               laci_preparer *preparer, laci_image *image,
                                               float *out, lac_error *err);

@@ -23,7 +23,7 @@ struct laci_dataset {
   int n_classes;
   laci_numbering numbering;
   const char **class_names; /* [n_classes], or NULL */
-  laci_recipe recipe;
+  laci_preprocessing preprocessing;
   laci_augment augment;
   void *own; /* the kind's */
 };

@@ -139,8 +139,8 @@ lac_status laci_digits_read(laci_dataset *set, const char *name, const uint8_t *
   set->kind = &kind;
   set->n_classes = CLASSES;
   set->augment = (laci_augment){.pad = 1};
-  set->recipe = (laci_recipe){.height = SIDE, .width = SIDE, .is_grey = true};
-  for (int c = 0; c < 3; c++) set->recipe.std[c] = BRIGHTEST;
+  set->preprocessing = (laci_preprocessing){.height = SIDE, .width = SIDE, .is_grey = true};
+  for (int c = 0; c < 3; c++) set->preprocessing.std[c] = BRIGHTEST;
   lac_status st = unpack(name, bytes, size_bytes, &text, err);
   if (st) return st;
   st = parse(set, name, text, err);

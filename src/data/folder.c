@@ -178,7 +178,7 @@ lac_status laci_folder_open(laci_dataset *set, const laci_dataset_options *optio
   set->kind = &kind;
   set->own = f;
   set->augment = (laci_augment){.flip = true};
-  set->recipe = laci_recipe_default();
+  set->preprocessing = laci_preprocessing_default();
   int64_t *ends = NULL;
   lac_status st = visit_all(set, set->folder, set->folder, visit_class, err);
   if (st) goto out;

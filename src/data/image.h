@@ -2,8 +2,9 @@
  * Decoded images, and JPEG, the one format they come in.
  *
  * An image is what a photograph shows and nothing else: three bytes a pixel, red, green, blue, rows
- * from top to bottom. The orientation that a camera notes (EXIF) is ignored, as the recipes do that
- * networks were trained and measured with. Next: prepare.h, from an image to a network's input. */
+ * from top to bottom. The orientation that a camera notes (EXIF) is ignored, as reference pipelines
+ * do that networks were trained and measured with. Next: prepare.h, from an image to a network's
+ * input. */
 #ifndef LACI_DATA_IMAGE_H
 #define LACI_DATA_IMAGE_H
 

@@ -59,7 +59,8 @@ struct laci_loader {
 };
 
 laci_loader_options laci_loader_options_default(const laci_dataset *set) {
-  return (laci_loader_options){.recipe = laci_dataset_recipe(set), .batch = 1, .depth = 2};
+  return (laci_loader_options){
+      .preprocessing = laci_dataset_preprocessing(set), .batch = 1, .depth = 2};
 }
 
 static slot *slot_of(laci_loader *loader, uint64_t batch) {
@@ -154,7 +155,7 @@ static lac_status check_training(const laci_dataset *set, const laci_loader_opti
     return laci_fail(err, LAC_BAD_ARGUMENT, "%d pixels of padding, wanted 0 to %d", t->augment.pad,
                      LACI_AUGMENT_MAX_PAD);
   }
-  return laci_recipe_check(&o->recipe, err);
+  return laci_preprocessing_check(&o->preprocessing, err);
 }
 
 static lac_status check_options(const laci_dataset *set, const laci_loader_options *o,
@@ -168,7 +169,7 @@ static lac_status check_options(const laci_dataset *set, const laci_loader_optio
     return laci_fail(err, LAC_BAD_ARGUMENT, "%d buffers, wanted 1 to %d", o->depth, MAX_DEPTH);
   }
   if (o->training) return check_training(set, o, err);
-  if (!o->order) return laci_recipe_check(&o->recipe, err);
+  if (!o->order) return laci_preprocessing_check(&o->preprocessing, err);
   if (o->limit <= 0) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "an order of images needs their number");
   }
@@ -177,7 +178,7 @@ static lac_status check_options(const laci_dataset *set, const laci_loader_optio
     return laci_fail(err, LAC_BAD_ARGUMENT, "image %lld in the order, wanted 0 to %lld",
                      (long long)o->order[at], (long long)count - 1);
   }
-  return laci_recipe_check(&o->recipe, err);
+  return laci_preprocessing_check(&o->preprocessing, err);
 }
 
 /** How many threads `threads` means: the pool knows the cores this process may use. */
@@ -203,7 +204,7 @@ static void start_workers(laci_loader *loader, int n) {
   for (; loader->n_workers < n; loader->n_workers++) {
     worker *w = &loader->workers[loader->n_workers];
     w->loader = loader;
-    if (laci_preparer_create(&loader->options.recipe, &w->scratch.preparer, NULL)) break;
+    if (laci_preparer_create(&loader->options.preprocessing, &w->scratch.preparer, NULL)) break;
     if (pthread_create(&w->thread, NULL, work, w)) {
       laci_preparer_destroy(w->scratch.preparer);
       break;
@@ -234,8 +235,8 @@ lac_status laci_loader_create(const laci_dataset *set, const laci_loader_options
   bool whole =
       !options->training && !options->order && (options->limit <= 0 || options->limit > count);
   if (whole) made->options.limit = count;
-  made->sample = laci_recipe_sample(&options->recipe);
-  st = laci_preparer_create(&options->recipe, &made->scratch.preparer, err);
+  made->sample = laci_preprocessing_sample(&options->preprocessing);
+  st = laci_preparer_create(&options->preprocessing, &made->scratch.preparer, err);
   if (st) {
     laci_free(made);
     return st;

@@ -15,7 +15,7 @@
 typedef struct laci_loader laci_loader;
 
 typedef struct laci_loader_options {
-  laci_recipe recipe;
+  laci_preprocessing preprocessing;
   int batch;     /* images, >= 1; the last batch may be smaller */
   int threads;   /* that decode, besides the one that waits in take; <= 0: as many as cores */
   int depth;     /* buffers that may be out at a time, 1..64 */
@@ -40,7 +40,7 @@ typedef struct laci_training_order {
 /** Steps of an epoch: whole batches in the set; 0: it has less than one. */
 int64_t laci_training_steps(const laci_dataset *set, int batch);
 
-/** One batch of the set, two buffers, all cores, laci_dataset_recipe. */
+/** One batch of the set, two buffers, all cores, laci_dataset_preprocessing. */
 laci_loader_options laci_loader_options_default(const laci_dataset *set);
 
 typedef struct laci_batch {

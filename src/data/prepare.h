@@ -21,31 +21,32 @@
 
 #include "data/image.h"
 
-typedef struct laci_recipe {
-  int resize;        /* shorter side after resizing, pixels, 1..LACI_RECIPE_MAX; 0: as it is */
-  int height, width; /* of the crop, pixels, 1..LACI_RECIPE_MAX */
+typedef struct laci_preprocessing {
+  int resize; /* shorter side after resizing, pixels, 1..LACI_PREPROCESSING_MAX; 0: as it is */
+  int height, width; /* of the crop, pixels, 1..LACI_PREPROCESSING_MAX */
   float mean[3];     /* grey levels 0..255 */
   float std[3];      /* grey levels, > 0 */
   bool is_grey;      /* one channel, the first one of the image */
-} laci_recipe;
+} laci_preprocessing;
 
-enum { LACI_RECIPE_MAX = 16384 };
+enum { LACI_PREPROCESSING_MAX = 16384 };
 
 /** ImageNet's: 256, crop 224 x 224, mean 123.675 116.28 103.53, std 58.395 57.12 57.375. */
-laci_recipe laci_recipe_default(void);
+laci_preprocessing laci_preprocessing_default(void);
 
 /** 3, or 1 where it is grey; and the floats of a prepared image. */
-int laci_recipe_channels(const laci_recipe *recipe);
-size_t laci_recipe_sample(const laci_recipe *recipe);
+int laci_preprocessing_channels(const laci_preprocessing *preprocessing);
+size_t laci_preprocessing_sample(const laci_preprocessing *preprocessing);
 
 /** LAC_BAD_ARGUMENT where a field is out of its limits or the crop exceeds the resized side. */
-LAC_MUST_CHECK lac_status laci_recipe_check(const laci_recipe *recipe, lac_error *err);
+LAC_MUST_CHECK lac_status laci_preprocessing_check(const laci_preprocessing *preprocessing,
+                                                   lac_error *err);
 
-/** A recipe with tables and scratch memory; one for each thread. */
+/** Preprocessing with tables and scratch memory; one for each thread. */
 typedef struct laci_preparer laci_preparer;
 
-LAC_MUST_CHECK lac_status laci_preparer_create(const laci_recipe *recipe, laci_preparer **preparer,
-                                               lac_error *err);
+LAC_MUST_CHECK lac_status laci_preparer_create(const laci_preprocessing *preprocessing,
+                                               laci_preparer **preparer, lac_error *err);
 void laci_preparer_destroy(laci_preparer *preparer); /* NULL is fine */
 
 /** Writes out[channels][height][width]. Fails LAC_BAD_SHAPE for an image smaller than the crop

@@ -33,7 +33,7 @@ static lac_status take_memory(laci_feed *f, lac_error *err) {
 
 static lac_status start_loader(laci_feed *f, const laci_dataset *set, lac_error *err) {
   laci_loader_options o = laci_loader_options_default(set);
-  o.recipe = f->options.recipe;
+  o.preprocessing = f->options.preprocessing;
   o.batch = f->options.batch;
   o.threads = READERS; /* reading is little beside a step, whose threads want the cores */
   o.depth = DEPTH;
@@ -56,7 +56,7 @@ lac_status laci_feed_create(const laci_dataset *set, const laci_feed_options *op
                                    .shuffle = options->shuffle,
                                    .augmented = options->augmented,
                                    .augment = options->augment};
-  f->sample = laci_recipe_sample(&options->recipe);
+  f->sample = laci_preprocessing_sample(&options->preprocessing);
   lac_status st = take_memory(f, err);
   if (!st) st = start_loader(f, set, err);
   if (st) laci_feed_destroy(f);

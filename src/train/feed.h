@@ -12,7 +12,7 @@
 typedef struct laci_feed laci_feed;
 
 typedef struct laci_feed_options {
-  laci_recipe recipe;
+  laci_preprocessing preprocessing;
   int batch;         /* images, >= 1 and not more than the set has */
   int64_t n_classes; /* of the network: the labels' columns */
   uint64_t seed;

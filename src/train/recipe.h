@@ -12,9 +12,9 @@
 #include "train/optimizer.h"
 #include "train/schedule.h"
 
-typedef struct laci_recipe_stage {
+typedef struct laci_preprocessing_stage {
   double from_epoch, factor;
-} laci_recipe_stage;
+} laci_preprocessing_stage;
 
 typedef struct laci_training_recipe {
   const char *name;
@@ -29,7 +29,7 @@ typedef struct laci_training_recipe {
   double smoothing, mixup; /* of labels, 0..1; alpha of MixUp, 0: none */
   bool augment;            /* crop and flip */
   int n_stages;            /* of piecewise */
-  laci_recipe_stage stages[LACI_SCHEDULE_MAX_STAGES];
+  laci_preprocessing_stage stages[LACI_SCHEDULE_MAX_STAGES];
   const char *stages_of; /* the recipe that they were taken from; NULL: this one */
 } laci_training_recipe;
 

@@ -8,8 +8,8 @@
  *                                                  f32 [3, height, width], ImageNet's mean and std
  *     data_main set FOLDER PART CLASSES            a line an image: number, label, class name
  *     data_main batches FOLDER PART BATCH LIMIT THREADS MEAN STD OUT.npy LABELS.npy
- *                                                  all images as the folder's usual recipe has
- * them, with one mean and std for all channels; - - for ImageNet's data_main metrics LOGITS.npy
+ *                                                  all images as the folder's usual preprocessing
+ * has them, with one mean and std for all channels; - - for ImageNet's data_main metrics LOGITS.npy
  * LABELS.npy      top-1, top-5, loss
  *
  * PART is test or train, CLASSES a file or -. See tests/interop/test_data.py. */
@@ -58,13 +58,13 @@ static lac_status decode(char **args, lac_error *err) {
 static lac_status prepare(char **args, lac_error *err) {
   laci_image image = {0};
   laci_preparer *preparer = NULL;
-  laci_recipe recipe = laci_recipe_default();
-  recipe.resize = atoi(args[1]);
-  recipe.height = atoi(args[2]);
-  recipe.width = atoi(args[3]);
-  laci_type type = {LAC_DTYPE_F32, {3, {3, recipe.height, recipe.width}}};
+  laci_preprocessing preprocessing = laci_preprocessing_default();
+  preprocessing.resize = atoi(args[1]);
+  preprocessing.height = atoi(args[2]);
+  preprocessing.width = atoi(args[3]);
+  laci_type type = {LAC_DTYPE_F32, {3, {3, preprocessing.height, preprocessing.width}}};
   lac_status st = laci_jpeg_read(args[0], &image, err);
-  if (!st) st = laci_preparer_create(&recipe, &preparer, err);
+  if (!st) st = laci_preparer_create(&preprocessing, &preparer, err);
   if (!st) {
     float *out = laci_alloc((size_t)laci_shape_count(&type.shape), sizeof *out);
     st = out ? laci_prepare(preparer, args[0], &image, out, err) : laci_fail_memory(err, "out");
@@ -130,13 +130,14 @@ static lac_status save_batches(laci_dataset *set, char **args, lac_error *err) {
   options.limit = atoi(args[3]);
   options.threads = atoi(args[4]);
   for (int c = 0; c < 3 && strcmp(args[5], "-") != 0; c++) {
-    options.recipe.mean[c] = strtof(args[5], NULL);
-    options.recipe.std[c] = strtof(args[6], NULL);
+    options.preprocessing.mean[c] = strtof(args[5], NULL);
+    options.preprocessing.std[c] = strtof(args[6], NULL);
   }
   lac_status st = laci_loader_create(set, &options, &loader, err);
   if (st) return st;
   int64_t n = laci_loader_count(loader);
-  laci_type type = {LAC_DTYPE_F32, {4, {n, 3, options.recipe.height, options.recipe.width}}};
+  laci_type type = {LAC_DTYPE_F32,
+                    {4, {n, 3, options.preprocessing.height, options.preprocessing.width}}};
   laci_type label_type = {LAC_DTYPE_I32, {1, {n}}};
   size_t sample = (size_t)laci_shape_count_range(&type.shape, 1, 4);
   float *pixels = laci_alloc((size_t)n * sample, sizeof *pixels);

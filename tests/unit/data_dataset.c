@@ -59,9 +59,9 @@ static void cifar10_is_its_files_one_after_the_other(void **state) {
       assert_int_equal(image.rgb[at], want);
     }
   }
-  laci_recipe recipe = laci_dataset_recipe(train);
-  assert_int_equal(recipe.resize, 0);
-  assert_int_equal(recipe.height, 32);
+  laci_preprocessing preprocessing = laci_dataset_preprocessing(train);
+  assert_int_equal(preprocessing.resize, 0);
+  assert_int_equal(preprocessing.height, 32);
   laci_image_clear(&image);
   laci_dataset_close(test);
   laci_dataset_close(train);

@@ -47,12 +47,12 @@ static laci_dataset *cifar(folder *f) {
 }
 
 /** Image `at` of the set, alone. */
-static void expect_image(const laci_dataset *set, const laci_recipe *recipe, int64_t at,
-                         const float *pixels, int32_t label) {
+static void expect_image(const laci_dataset *set, const laci_preprocessing *preprocessing,
+                         int64_t at, const float *pixels, int32_t label) {
   laci_preparer *preparer = NULL;
   laci_image image = {0};
   float want[SAMPLE];
-  assert_int_equal(laci_preparer_create(recipe, &preparer, NULL), LAC_OK);
+  assert_int_equal(laci_preparer_create(preprocessing, &preparer, NULL), LAC_OK);
   assert_int_equal(laci_dataset_sample(set, at, preparer, &image, want, NULL), LAC_OK);
   assert_memory_equal(pixels, want, sizeof want);
   assert_int_equal(label, laci_dataset_label(set, at));
@@ -76,7 +76,8 @@ static void expect_all(const laci_dataset *set, const laci_loader_options *optio
     if (batch.n == 0) break;
     for (int k = 0; k < batch.n; k++) {
       int64_t at = options->order ? options->order[seen + k] : seen + k;
-      expect_image(set, &options->recipe, at, batch.pixels + (size_t)k * SAMPLE, batch.labels[k]);
+      expect_image(set, &options->preprocessing, at, batch.pixels + (size_t)k * SAMPLE,
+                   batch.labels[k]);
     }
     seen += batch.n;
     bool full = batch.n == options->batch || seen == laci_loader_count(loader);
@@ -140,7 +141,7 @@ static void the_first_error_of_a_batch_comes_out_and_the_rest_goes_on(void **sta
   }
   assert_int_equal(laci_dataset_open(f.path, &(laci_dataset_options){0}, &set, NULL), LAC_OK);
   laci_loader_options options = laci_loader_options_default(set);
-  options.recipe.resize = options.recipe.height = options.recipe.width = 32;
+  options.preprocessing.resize = options.preprocessing.height = options.preprocessing.width = 32;
   options.batch = 3;
   static const char *const broken[4] = {NULL, "04.jpg", "06.jpg", NULL}; /* in batches 0 to 3 */
   for (int round = 0; round < 30; round++) {
@@ -208,7 +209,7 @@ static void misuse_is_refused(void **state) {
   bad[3].order = order; /* without a limit */
   bad[4].order = order; /* image N does not exist */
   bad[4].limit = 2;
-  bad[5].recipe.std[0] = 0;
+  bad[5].preprocessing.std[0] = 0;
   for (int k = 0; k < 6; k++) {
     lac_error err = {0};
     assert_int_equal(laci_loader_create(set, &bad[k], &loader, &err), LAC_BAD_ARGUMENT);
@@ -249,7 +250,8 @@ static void without_memory_it_fails_or_works_with_fewer_threads(void **state) {
     } else {
       assert_int_equal(laci_loader_put(loader, r.pixels[0], r.labels[0], NULL), LAC_OK);
       assert_int_equal(laci_loader_take(loader, &batch, NULL), LAC_OK);
-      expect_image(set, &options.recipe, 3, batch.pixels + (size_t)3 * SAMPLE, batch.labels[3]);
+      expect_image(set, &options.preprocessing, 3, batch.pixels + (size_t)3 * SAMPLE,
+                   batch.labels[3]);
       n_worked++;
     }
     laci_loader_destroy(loader);

@@ -25,15 +25,16 @@ static laci_image random_image(int width, int height) {
 }
 
 /** Grey levels come out as they are. */
-static laci_recipe plain_recipe(int resize, int height, int width) {
-  return (laci_recipe){.resize = resize, .height = height, .width = width, .std = {1, 1, 1}};
+static laci_preprocessing plain_preprocessing(int resize, int height, int width) {
+  return (laci_preprocessing){.resize = resize, .height = height, .width = width, .std = {1, 1, 1}};
 }
 
-static float *prepare(const laci_recipe *recipe, const laci_image *image) {
+static float *prepare(const laci_preprocessing *preprocessing, const laci_image *image) {
   laci_preparer *preparer = NULL;
-  float *out = calloc((size_t)recipe->height * (size_t)recipe->width * 3, sizeof *out);
+  float *out =
+      calloc((size_t)preprocessing->height * (size_t)preprocessing->width * 3, sizeof *out);
   assert_non_null(out);
-  assert_int_equal(laci_preparer_create(recipe, &preparer, NULL), LAC_OK);
+  assert_int_equal(laci_preparer_create(preprocessing, &preparer, NULL), LAC_OK);
   assert_int_equal(laci_prepare(preparer, "x", image, out, NULL), LAC_OK);
   laci_preparer_destroy(preparer);
   return out;
@@ -84,8 +85,8 @@ static void resizing_follows_the_formula_to_a_grey_level(void **state) {
   for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
     int side = cases[k].resize, nw = cases[k].new_width, nh = cases[k].new_height;
     laci_image image = random_image(cases[k].width, cases[k].height);
-    laci_recipe recipe = plain_recipe(side, side, side);
-    float *got = prepare(&recipe, &image);
+    laci_preprocessing preprocessing = plain_preprocessing(side, side, side);
+    float *got = prepare(&preprocessing, &image);
     double *want = resize_plainly(&image, nw, nh);
     int left = (int)lrint((nw - side) / 2.0), top = (int)lrint((nh - side) / 2.0);
     for (int at = 0; at < 3 * side * side; at++) {
@@ -108,8 +109,8 @@ static void an_even_colour_stays_exactly_what_it_is(void **state) {
     for (int grey = 0; grey < 256; grey += 51) {
       laci_image image = random_image(sizes[k][0], sizes[k][1]);
       memset(image.rgb, grey, (size_t)(image.width * image.height) * 3);
-      laci_recipe recipe = plain_recipe(16, 16, 16);
-      float *out = prepare(&recipe, &image);
+      laci_preprocessing preprocessing = plain_preprocessing(16, 16, 16);
+      float *out = prepare(&preprocessing, &image);
       for (int at = 0; at < 3 * 16 * 16; at++) assert_true(out[at] == (float)grey);
       free(out);
       laci_image_clear(&image);
@@ -124,8 +125,8 @@ static void the_middle_is_cut_out_and_halves_go_to_even(void **state) {
   } cases[] = {{4, 4, 0, 0}, {5, 7, 0, 2}, {6, 8, 1, 2}, {7, 9, 2, 2}, {11, 13, 4, 4}};
   for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
     laci_image image = random_image(cases[k].width, cases[k].height);
-    laci_recipe recipe = plain_recipe(0, 4, 4);
-    float *out = prepare(&recipe, &image);
+    laci_preprocessing preprocessing = plain_preprocessing(0, 4, 4);
+    float *out = prepare(&preprocessing, &image);
     for (int at = 0; at < 3 * 4 * 4; at++) {
       int c = at / 16, y = at / 4 % 4 + cases[k].top, x = at % 4 + cases[k].left;
       assert_true(out[at] == (float)image.rgb[(y * image.width + x) * 3 + c]);
@@ -138,14 +139,14 @@ static void the_middle_is_cut_out_and_halves_go_to_even(void **state) {
 static void each_channel_has_its_mean_and_std(void **state) {
   (void)state;
   laci_image image = random_image(5, 6);
-  laci_recipe recipe = laci_recipe_default();
-  recipe.resize = 0;
-  recipe.height = 6;
-  recipe.width = 5;
-  float *out = prepare(&recipe, &image);
+  laci_preprocessing preprocessing = laci_preprocessing_default();
+  preprocessing.resize = 0;
+  preprocessing.height = 6;
+  preprocessing.width = 5;
+  float *out = prepare(&preprocessing, &image);
   for (int at = 0; at < 90; at++) {
     int c = at / 30;
-    float want = ((float)image.rgb[at % 30 * 3 + c] - recipe.mean[c]) / recipe.std[c];
+    float want = ((float)image.rgb[at % 30 * 3 + c] - preprocessing.mean[c]) / preprocessing.std[c];
     assert_true(out[at] == want);
   }
   free(out);
@@ -155,13 +156,13 @@ static void each_channel_has_its_mean_and_std(void **state) {
 static void a_preparer_drops_the_last_image(void **state) {
   (void)state;
   static const int sizes[][2] = {{90, 20}, {20, 90}, {33, 47}, {600, 500}, {16, 16}};
-  laci_recipe recipe = plain_recipe(16, 12, 14);
+  laci_preprocessing preprocessing = plain_preprocessing(16, 12, 14);
   laci_preparer *preparer = NULL;
   float again[3 * 12 * 14];
-  assert_int_equal(laci_preparer_create(&recipe, &preparer, NULL), LAC_OK);
+  assert_int_equal(laci_preparer_create(&preprocessing, &preparer, NULL), LAC_OK);
   for (int k = 0; k < 20; k++) {
     laci_image image = random_image(sizes[k % 5][0], sizes[k % 5][1]);
-    float *fresh = prepare(&recipe, &image);
+    float *fresh = prepare(&preprocessing, &image);
     assert_int_equal(laci_prepare(preparer, "x", &image, again, NULL), LAC_OK);
     assert_memory_equal(again, fresh, sizeof again);
     free(fresh);
@@ -172,12 +173,12 @@ static void a_preparer_drops_the_last_image(void **state) {
 
 static void images_smaller_than_the_crop_are_refused(void **state) {
   (void)state;
-  laci_recipe recipe = plain_recipe(0, 32, 32);
+  laci_preprocessing preprocessing = plain_preprocessing(0, 32, 32);
   laci_image image = random_image(32, 31);
   laci_preparer *preparer = NULL;
   lac_error err = {0};
   float out[1];
-  assert_int_equal(laci_preparer_create(&recipe, &preparer, NULL), LAC_OK);
+  assert_int_equal(laci_preparer_create(&preprocessing, &preparer, NULL), LAC_OK);
   assert_int_equal(laci_prepare(preparer, "a.jpg", &image, out, &err), LAC_BAD_SHAPE);
   assert_string_equal(err.text, "a.jpg: 32 x 31 pixels, wanted at least 32 x 32");
   laci_preparer_destroy(preparer);
@@ -186,11 +187,11 @@ static void images_smaller_than_the_crop_are_refused(void **state) {
 
 static void recipes_out_of_their_limits_are_refused(void **state) {
   (void)state;
-  laci_recipe bad[] = {plain_recipe(-1, 1, 1),     plain_recipe(20000, 1, 1),
-                       plain_recipe(8, 9, 8),      plain_recipe(8, 8, 9),
-                       plain_recipe(8, 0, 8),      plain_recipe(0, 8, -8),
-                       plain_recipe(0, 20000, 10), plain_recipe(8, 8, 8),
-                       plain_recipe(8, 8, 8),      plain_recipe(8, 8, 8)};
+  laci_preprocessing bad[] = {plain_preprocessing(-1, 1, 1),     plain_preprocessing(20000, 1, 1),
+                              plain_preprocessing(8, 9, 8),      plain_preprocessing(8, 8, 9),
+                              plain_preprocessing(8, 0, 8),      plain_preprocessing(0, 8, -8),
+                              plain_preprocessing(0, 20000, 10), plain_preprocessing(8, 8, 8),
+                              plain_preprocessing(8, 8, 8),      plain_preprocessing(8, 8, 8)};
   bad[7].std[1] = 0;
   bad[8].mean[2] = NAN;
   bad[9].std[0] = INFINITY;
@@ -201,20 +202,20 @@ static void recipes_out_of_their_limits_are_refused(void **state) {
     assert_null(preparer);
     assert_int_not_equal(err.text[0], 0);
   }
-  laci_recipe usual = laci_recipe_default();
-  assert_int_equal(laci_recipe_check(&usual, NULL), LAC_OK);
+  laci_preprocessing usual = laci_preprocessing_default();
+  assert_int_equal(laci_preprocessing_check(&usual, NULL), LAC_OK);
 }
 
 static void every_failed_allocation_is_an_error(void **state) {
   (void)state;
-  laci_recipe recipe = plain_recipe(16, 16, 16);
+  laci_preprocessing preprocessing = plain_preprocessing(16, 16, 16);
   laci_image image = random_image(40, 30);
   float out[3 * 16 * 16];
   int n_failed = 0;
   for (lac_status st = LAC_NO_MEMORY; st; n_failed += st != LAC_OK) {
     laci_preparer *preparer = NULL;
     laci_memory_fail_at(n_failed + 1);
-    st = laci_preparer_create(&recipe, &preparer, NULL);
+    st = laci_preparer_create(&preprocessing, &preparer, NULL);
     if (!st) st = laci_prepare(preparer, "x", &image, out, NULL);
     laci_memory_fail_at(0);
     if (st) assert_int_equal(st, LAC_NO_MEMORY);

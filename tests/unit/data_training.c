@@ -167,12 +167,12 @@ static void digits_come_in_two_parts(void **state) {
     assert_int_equal(laci_dataset_open(DIGITS, &options, &set, NULL), LAC_OK);
     assert_int_equal(laci_dataset_count(set), counts[part]);
     assert_int_equal(laci_dataset_classes(set), 10);
-    laci_recipe recipe = laci_dataset_recipe(set);
+    laci_preprocessing preprocessing = laci_dataset_preprocessing(set);
     laci_preparer *preparer = NULL;
     laci_image image = {0};
     float out[64];
-    assert_int_equal(laci_recipe_sample(&recipe), 64);
-    assert_int_equal(laci_preparer_create(&recipe, &preparer, NULL), LAC_OK);
+    assert_int_equal(laci_preprocessing_sample(&preprocessing), 64);
+    assert_int_equal(laci_preparer_create(&preprocessing, &preparer, NULL), LAC_OK);
     assert_int_equal(laci_dataset_sample(set, 0, preparer, &image, out, NULL), LAC_OK);
     for (int k = 0; k < 64; k++) assert_true(out[k] * 16 == (float)image.rgb[k * 3]);
     if (part == LACI_PART_TRAIN) { /* the file's first line: 0,0,5,13,9,1,0,0 ... 0 */

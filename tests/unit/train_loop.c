@@ -55,7 +55,7 @@ static void open_rig(rig *r, laci_optimizer_kind kind) {
   size_t size = (size_t)laci_optimizer_size(laci_trainer_optimizer(r->trainer));
   r->at_best = laci_alloc(size, sizeof(float));
   r->options = (laci_loop_options){
-      .feed = {.recipe = laci_dataset_recipe(r->set),
+      .feed = {.preprocessing = laci_dataset_preprocessing(r->set),
                .batch = BATCH,
                .n_classes = CLASSES,
                .seed = 5,
@@ -617,8 +617,9 @@ static void images_that_cannot_be_read_end_the_run_after_a_checkpoint(void **sta
   laci_graph_destroy(r.model);
   if (laci_arch_build(&arch, &r.model, &err)) fail_msg("%s", err.text);
   if (laci_trainer_create(r.model, &o, &r.trainer, &err)) fail_msg("%s", err.text);
-  r.options.feed.recipe = laci_dataset_recipe(r.set);
-  r.options.feed.recipe.resize = r.options.feed.recipe.width = r.options.feed.recipe.height = 32;
+  r.options.feed.preprocessing = laci_dataset_preprocessing(r.set);
+  r.options.feed.preprocessing.resize = r.options.feed.preprocessing.width =
+      r.options.feed.preprocessing.height = 32;
   r.options.feed.batch = 1;
   r.options.feed.shuffle = r.options.feed.augmented = false;
   r.options.steps_per_epoch = 4;
