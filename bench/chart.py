@@ -123,7 +123,7 @@ def draw(panels, note):
     return "\n".join(out + ["</svg>"]) + "\n"
 
 
-# ---- bars: a row a thing, a thin bar a way ----
+# ---- bars: one row per thing, one thin bar per way ----
 
 BAR, ROW_GAP, NAMES, SPACE = 6, 10, 132, 216  # of a bar, between rows, for row names, for the bars
 

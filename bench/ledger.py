@@ -86,7 +86,7 @@ def read():
 
 
 def text_of_entry(entry):
-    """An entry with a line a figure, so that a diff shows what changed."""
+    """An entry with one line per figure, so that a diff shows what changed."""
     head = json.dumps({key: value for key, value in entry.items() if key != "figures"}, ensure_ascii=False)
     lines = [f"   {json.dumps(name, ensure_ascii=False)}: {json.dumps(one)}" for name, one in entry["figures"].items()]
     return f"  {head[:-1]}, \"figures\": {{\n" + ",\n".join(lines) + "\n  }}"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How fast a network runs here, and where the time goes: a row a step of the fast engine's plan.
+ * How fast a network runs here, and where the time goes: one row per step of the fast engine's
+ * plan.
  *
  * Every run is timed as a whole and step by step, on random inputs. What the processor can do at
  * best (multiply-adds in registers, reading from memory) is measured between the runs, so that

@@ -104,8 +104,8 @@ LAC_API int lac_engine_outputs(const lac_engine *engine, const lac_engine_port *
 LAC_API LAC_MUST_CHECK lac_status lac_engine_run(lac_engine *engine, const void *const *inputs,
                                                  void *const *outputs, lac_error *err);
 
-/** The plan, a line a step: what it does, the kernel that does it, its result's shape, the node.
- * Dies with the engine. */
+/** The plan, one line per step: what it does, the kernel that does it, its result's shape, the
+ * node. Dies with the engine. */
 LAC_API const char *lac_engine_plan_text(const lac_engine *engine);
 LAC_API lac_engine_memory lac_engine_planned(const lac_engine *engine);
 

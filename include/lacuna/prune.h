@@ -63,7 +63,7 @@ LAC_API LAC_MUST_CHECK lac_status lac_inspect(const lac_model *model, const lac_
                                               lac_report **report, lac_error *err);
 
 /** Why the input channels of a node (name of node or of weight) are frozen: the path from it to the
- * first cause, a line a step; free with lac_text_free. Fails LAC_NOT_FOUND. */
+ * first cause, one line per step; free with lac_text_free. Fails LAC_NOT_FOUND. */
 LAC_API LAC_MUST_CHECK lac_status lac_inspect_why(const lac_model *model,
                                                   const lac_options *options, const char *node,
                                                   char **text, lac_error *err);

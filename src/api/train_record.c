@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What remains of a training beside its weights: a line a step in log.jsonl, TensorBoard's events
- * at every display step, and the curves, drawn again at every evaluation from all lines so far,
- * those of earlier runs too. */
+ * What remains of a training beside its weights: one line per step in log.jsonl, TensorBoard's
+ * events at every display step, and the curves, drawn again at every evaluation from all lines so
+ * far, those of earlier runs too. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

@@ -128,7 +128,7 @@ int laci_engine_inputs(const laci_engine *engine, const laci_engine_port **ports
 int laci_engine_outputs(const laci_engine *engine, const laci_engine_port **ports);
 laci_engine_memory laci_engine_planned(const laci_engine *engine);
 int laci_engine_threads(const laci_engine *engine);
-/** The plan for people, a line a step; dies with the engine. */
+/** The plan for people, one line per step; dies with the engine. */
 const char *laci_engine_text(const laci_engine *engine);
 
 size_t laci_engine_step_count(const laci_engine *engine);

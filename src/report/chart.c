@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A chart is one graphviz node whose label is a table: a row a bar, the bar a coloured cell of that
- * width. Cells of text are as wide as the widest font makes them. Escaping is label.h's, layout and
- * formats are render.h's. */
+ * A chart is one graphviz node whose label is a table: one row per bar, the bar a coloured cell of
+ * that width. Cells of text are as wide as the widest font makes them. Escaping is label.h's,
+ * layout and formats are render.h's. */
 #include "report/chart.h"
 
 #include <math.h>

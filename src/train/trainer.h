@@ -46,7 +46,7 @@ float *laci_trainer_weights(laci_trainer *trainer); /* [laci_optimizer_size] */
 const float *laci_trainer_gradients(const laci_trainer *trainer);
 /** Running means and variances, one after the other; *n floats in all. */
 float *laci_trainer_statistics(laci_trainer *trainer, int64_t *n);
-/** The plan, a line a step, and its memory. */
+/** The plan, one line per step, and its memory. */
 const char *laci_trainer_plan_text(const laci_trainer *trainer);
 size_t laci_trainer_memory(const laci_trainer *trainer);
 int laci_trainer_threads(const laci_trainer *trainer);
