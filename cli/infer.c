@@ -80,6 +80,16 @@ static lac_status print_outputs(const lac_infer_result *result, lac_error *err) 
   return st;
 }
 
+/* NumPy has no such type: whoever loads the file has to say what the bytes are. */
+static void log_bf16(const lac_infer_result *result) {
+  for (int at = 0; at < result->n_outputs; at++) {
+    const lac_infer_output *output = &result->outputs[at];
+    if (output->dtype != LAC_DTYPE_BF16) continue;
+    log_line("%s holds bf16: numpy.load(...).view(ml_dtypes.bfloat16) reads it, --f32 writes f32",
+             output->path);
+  }
+}
+
 exit_code verb_infer(const arguments *args, lac_error *err) {
   lac_model *model = NULL;
   lac_infer_result *result = NULL;
@@ -91,6 +101,7 @@ exit_code verb_infer(const arguments *args, lac_error *err) {
     outputs_begin(&plan);
     st = lac_infer(model, r.inputs, args->input.n, args->output, &r.options, &result, err);
   }
+  if (!st) log_bf16(result);
   if (!st) st = print_outputs(result, err);
   st = outputs_finish(&plan, st, err);
   if (!st) log_line("ran in %.3f s", result->seconds);

@@ -12,11 +12,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/budget.h"
 #include "base/error.h"
 #include "base/file_set.h"
 #include "base/temporary.h"
 #include "help.h"
+#include "hint.h"
 #include "lacuna/log.h"
 #include "lacuna/prune.h"
 #include "outputs.h"
@@ -115,13 +115,9 @@ static exit_code run_verb(const arguments *args, lac_error *err) {
  * same, which no terminal obeys. */
 static void say_failure(lac_error *err) {
   text_tame(err->text);
-  const char *cure = "";
-  if (err->status == LAC_MEMORY_LIMIT) {
-    cure = strstr(err->text, LACI_VERIFICATION_DOES_NOT_FIT)
-               ? " (--no-verify leaves the verification out, --max-memory SIZE allows more)"
-               : " (--max-memory SIZE allows more)";
-  }
-  fprintf(stderr, "lacuna: %s%s\n", err->text, cure);
+  fprintf(stderr, "lacuna: %s", err->text);
+  hint_print(err, stderr);
+  fputc('\n', stderr);
 }
 
 int main(int argc, char **argv) {

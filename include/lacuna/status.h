@@ -29,10 +29,19 @@ typedef enum lac_status {
   LAC_STATUS_COUNT
 } lac_status;
 
+/** What could help: a field of the options, or another function. */
+typedef enum lac_hint {
+#define LAC_HINT(name, helps) LAC_HINT_##name,
+#include "lacuna/hint.def"
+#undef LAC_HINT
+  LAC_HINT_COUNT
+} lac_hint;
+
 /** The first cause of a failure. Zero-initialise; a successful call leaves it untouched. */
 typedef struct lac_error {
   lac_status status;
   char text[1024]; /* one line, UTF-8, no final newline */
+  lac_hint hint;
 } lac_error;
 
 /** The status' fixed English text; never NULL. */

@@ -107,8 +107,8 @@ static lac_status judge_names(laci_analysis *analysis, const laci_rules *rules, 
   for (int l = 0; l < analysis->n_layers; l++) {
     laci_layer *layer = &analysis->layers[l];
     const char *reason = NULL;
-    if (has_include && !matches(&include, analysis, layer)) reason = "left out by --include";
-    else if (has_exclude && matches(&exclude, analysis, layer)) reason = "left out by --exclude";
+    if (has_include && !matches(&include, analysis, layer)) reason = "left out by include";
+    else if (has_exclude && matches(&exclude, analysis, layer)) reason = "left out by exclude";
     if (reason) layer->odd_size = false;
     if (!layer->reason) layer->reason = reason;
   }

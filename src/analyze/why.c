@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * inspect --why: the way from a node to the first cause that keeps its channels in place.
+ * lac_inspect_why: the way from a node to the first cause that keeps its channels in place.
  *
  * The channels of the node's axis are followed breadth-first over the nodes that share them, until
  * one is met that froze them. */

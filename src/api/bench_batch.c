@@ -63,10 +63,10 @@ static lac_status input_shape(const laci_value *value, const lac_bench_options *
 static lac_status check_resolved(const laci_value *value, const laci_shape *shape, lac_error *err) {
   char text[256];
   if (laci_shape_known(shape)) return LAC_OK;
-  return laci_fail(err, LAC_BAD_SHAPE,
-                   "input '%s' has shape %s, and its open sizes must be given: --input-shape "
-                   "%s=1x...",
-                   value->name, laci_shape_text(shape, text, sizeof text), value->name);
+  return laci_hint(
+      err, LAC_HINT_INPUT_SHAPE,
+      laci_fail(err, LAC_BAD_SHAPE, "input '%s' has shape %s, and its open sizes must be given",
+                value->name, laci_shape_text(shape, text, sizeof text)));
 }
 
 /* A size that is resolved once holds wherever the file uses the same symbol. */
@@ -85,7 +85,7 @@ static void spread_sizes(laci_rebatch *batch, int64_t *bound) {
   }
 }
 
-/* What was given, and --batch in front; the same sizes elsewhere; then 1 in front of what is open
+/* What was given, and the batch in front; the same sizes elsewhere; then 1 in front of what is open
  * still, and that elsewhere. */
 static lac_status resolve_inputs(laci_rebatch *batch, const lac_bench_options *options,
                                  lac_error *err) {

@@ -65,7 +65,7 @@ lac_status laci_check_colours(const laci_preprocessing *preprocessing, const cha
                    data);
 }
 
-/* What --resize has to be for a crop of that side; 0: it may stay. Photographs are cut out of
+/* What the resizing has to be for a crop of that side; 0: it may stay. Photographs are cut out of
  * something larger, 224 of 256; small images are taken whole. */
 static int resize_for(const laci_dataset *set, const laci_preprocessing *preprocessing,
                       int64_t side) {
@@ -81,18 +81,22 @@ lac_status laci_fail_crop(const laci_value *input, const laci_dataset *set,
   const laci_shape *shape = &input->type.shape;
   const int64_t height = shape->dims[2], width = shape->dims[3];
   const int64_t side = height > 0 ? height : width;
+  lac_hint hint = LAC_HINT_NONE;
   char text[256], cure[96];
   if ((height > 0 && width > 0 && height != width) || side > LACI_PREPROCESSING_MAX) {
     (void)snprintf(cure, sizeof cure, "wanted a network of squares, of at most %d pixels",
                    LACI_PREPROCESSING_MAX);
   } else {
     int resize = resize_for(set, preprocessing, side);
-    int n = resize ? snprintf(cure, sizeof cure, "--resize %d ", resize) : 0;
-    (void)snprintf(cure + n, sizeof cure - (size_t)n, "--crop %d would fit", (int)side);
+    int n = resize ? snprintf(cure, sizeof cure, "resized to %d, ", resize) : 0;
+    (void)snprintf(cure + n, sizeof cure - (size_t)n, "a crop of %d would fit", (int)side);
+    hint = resize ? LAC_HINT_RESIZE : LAC_HINT_CROP;
   }
-  return laci_fail(err, LAC_BAD_SHAPE, "input '%s' is %s, but images are prepared to %d x %d: %s",
-                   input->name, laci_shape_text(shape, text, sizeof text), preprocessing->height,
-                   preprocessing->width, cure);
+  return laci_hint(
+      err, hint,
+      laci_fail(err, LAC_BAD_SHAPE, "input '%s' is %s, but images are prepared to %d x %d: %s",
+                input->name, laci_shape_text(shape, text, sizeof text), preprocessing->height,
+                preprocessing->width, cure));
 }
 
 lac_status laci_check_classes(const laci_graph *network, const laci_dataset *set, lac_error *err) {

@@ -21,16 +21,16 @@ enum { HEAD_BYTES = 1024, LOOKED_AT = 64, MOST_HEADER = 100 << 20 };
 #define TORCH                                                                                     \
   "in Python, load it into its network and torch.onnx.export(net.eval(), torch.randn(1, 3, 224, " \
   "224), 'net.onnx')"
-#define TF2ONNX "python -m tf2onnx.convert "
 #define KERAS \
   "python -c \"import keras; keras.saving.load_model('%s').export('net.onnx', format='onnx')\""
 #define ORIGIN                                    \
   "export the network it was made from, such as " \
   "torch.onnx.export(net.eval(), torch.randn(1, 3, 224, 224), 'net.onnx')"
 
-/* What it is, and the way out (NULL: there is none); %s in it is the path. */
+/* What it is, and the way out (NULL: there is none, or the hint says it); %s in it is the path. */
 typedef struct kind {
   const char *what, *way;
+  lac_hint hint;
 } kind;
 
 /* Texts that stand at a place of the file. */
@@ -40,19 +40,22 @@ static const struct {
   size_t n;
   kind is;
 } magics[] = {
-#define AT(offset, magic, what, way)               \
-  {                                                \
-    offset, magic, sizeof magic - 1, { what, way } \
+#define AT(offset, magic, what, way)                              \
+  {                                                               \
+    offset, magic, sizeof magic - 1, { what, way, LAC_HINT_NONE } \
   }
-    AT(0, "\x89HDF\r\n\x1a\n", "a Keras network in HDF5", TF2ONNX "--keras %s --output net.onnx"),
-    AT(4, "TFL3", "a TensorFlow Lite network", TF2ONNX "--tflite %s --output net.onnx"),
+#define HINT_AT(offset, magic, what, hint)                \
+  {                                                       \
+    offset, magic, sizeof magic - 1, { what, NULL, hint } \
+  }
+    HINT_AT(0, "\x89HDF\r\n\x1a\n", "a Keras network in HDF5", LAC_HINT_FROM_KERAS),
+    HINT_AT(4, "TFL3", "a TensorFlow Lite network", LAC_HINT_FROM_TFLITE),
     AT(4, "ORTM", "a network in ONNX Runtime's own format", "wanted the .onnx it was made from"),
     AT(0, "GGUF", "weights in GGUF, without their network", ORIGIN),
-    AT(0, "\x93NUMPY", "an array of NumPy", "lacuna infer NET --input NAME=%s runs one on it"),
-    AT(0, "LACUNAck", "a checkpoint of a training",
-       "lacuna train and finetune go on from it with --model-dir and --recover"),
-    AT(0, "\x89PNG", "a PNG image", "lacuna eval --data DIR reads images"),
-    AT(0, "\xff\xd8\xff", "a JPEG image", "lacuna eval --data DIR reads images"),
+    HINT_AT(0, "\x93NUMPY", "an array of NumPy", LAC_HINT_AN_ARRAY),
+    HINT_AT(0, "LACUNAck", "a checkpoint of a training", LAC_HINT_A_CHECKPOINT),
+    HINT_AT(0, "\x89PNG", "a PNG image", LAC_HINT_AN_IMAGE),
+    HINT_AT(0, "\xff\xd8\xff", "a JPEG image", LAC_HINT_AN_IMAGE),
     AT(0, "GIF8", "a GIF image", NULL),
     AT(8, "WEBP", "a WebP image", NULL),
     AT(0, "%PDF", "a PDF document", NULL),
@@ -72,6 +75,7 @@ static const struct {
     AT(0, "version https://git-lfs", "Git LFS's word for a file that was not fetched",
        "git lfs pull fetches it"),
 #undef AT
+#undef HINT_AT
 };
 
 /* Endings, of files whose bytes say little. */
@@ -79,27 +83,24 @@ static const struct {
   const char *ending;
   kind is;
 } endings[] = {
-    {".pth", {"a PyTorch file", TORCH}},
-    {".pt", {"a PyTorch file", TORCH}},
-    {".ckpt", {"a checkpoint of another framework", TORCH}},
-    {".pkl", {"a Python pickle", TORCH}},
-    {".pickle", {"a Python pickle", TORCH}},
-    {".bin", {"raw weights", ORIGIN}},
-    {".safetensors", {"weights in safetensors, without their network", TORCH}},
-    {".h5", {"a Keras network in HDF5", TF2ONNX "--keras %s --output net.onnx"}},
-    {".hdf5", {"a Keras network in HDF5", TF2ONNX "--keras %s --output net.onnx"}},
-    {".keras", {"a Keras network", KERAS}},
-    {".tflite", {"a TensorFlow Lite network", TF2ONNX "--tflite %s --output net.onnx"}},
-    {".pb",
-     {"a TensorFlow graph",
-      TF2ONNX "--graphdef %s --inputs x:0 --outputs y:0 --output net.onnx (a saved_model.pb: "
-              "--saved-model and its folder)"}},
-    {".mlmodel", {"a Core ML network", ORIGIN}},
-    {".mlpackage", {"a Core ML network", ORIGIN}},
-    {".npz", {"arrays of NumPy", NULL}},
-    {".data", {"the external data of a network", "wanted the .onnx file beside it"}},
-    {".engine", {"a TensorRT engine", ORIGIN}},
-    {".caffemodel", {"weights of Caffe", ORIGIN}},
+    {".pth", {"a PyTorch file", TORCH, LAC_HINT_NONE}},
+    {".pt", {"a PyTorch file", TORCH, LAC_HINT_NONE}},
+    {".ckpt", {"a checkpoint of another framework", TORCH, LAC_HINT_NONE}},
+    {".pkl", {"a Python pickle", TORCH, LAC_HINT_NONE}},
+    {".pickle", {"a Python pickle", TORCH, LAC_HINT_NONE}},
+    {".bin", {"raw weights", ORIGIN, LAC_HINT_NONE}},
+    {".safetensors", {"weights in safetensors, without their network", TORCH, LAC_HINT_NONE}},
+    {".h5", {"a Keras network in HDF5", NULL, LAC_HINT_FROM_KERAS}},
+    {".hdf5", {"a Keras network in HDF5", NULL, LAC_HINT_FROM_KERAS}},
+    {".keras", {"a Keras network", KERAS, LAC_HINT_NONE}},
+    {".tflite", {"a TensorFlow Lite network", NULL, LAC_HINT_FROM_TFLITE}},
+    {".pb", {"a TensorFlow graph", NULL, LAC_HINT_FROM_GRAPH}},
+    {".mlmodel", {"a Core ML network", ORIGIN, LAC_HINT_NONE}},
+    {".mlpackage", {"a Core ML network", ORIGIN, LAC_HINT_NONE}},
+    {".npz", {"arrays of NumPy", NULL, LAC_HINT_NONE}},
+    {".data", {"the external data of a network", "wanted the .onnx file beside it", LAC_HINT_NONE}},
+    {".engine", {"a TensorRT engine", ORIGIN, LAC_HINT_NONE}},
+    {".caffemodel", {"weights of Caffe", ORIGIN, LAC_HINT_NONE}},
 };
 
 /* ---- Content ---- */
@@ -125,12 +126,12 @@ static kind kind_of_zip(const uint8_t *bytes, size_t n, const char *path) {
   const char *name = (const char *)bytes + NAME;
   if (n_name > n - (n < NAME ? n : NAME)) n_name = 0;
   if (ends_with(name, n_name, "/data.pkl") || ends_with(name, n_name, "/.format_version"))
-    return (kind){"a PyTorch file", TORCH};
-  if (ends_with(name, n_name, ".npy")) return (kind){"arrays of NumPy", NULL};
+    return (kind){"a PyTorch file", TORCH, LAC_HINT_NONE};
+  if (ends_with(name, n_name, ".npy")) return (kind){"arrays of NumPy", NULL, LAC_HINT_NONE};
   if (ends_with(name, n_name, "metadata.json") || ends_with(name, n_name, "config.json"))
-    return (kind){"a Keras network", KERAS};
+    return (kind){"a Keras network", KERAS, LAC_HINT_NONE};
   kind is = kind_of_name(path);
-  return is.what ? is : (kind){"a ZIP archive", "unpack it first: unzip %s"};
+  return is.what ? is : (kind){"a ZIP archive", "unpack it first: unzip %s", LAC_HINT_NONE};
 }
 
 /* It begins with readable characters of ASCII only; other texts are known by their names. */
@@ -149,11 +150,11 @@ static bool begins(const uint8_t *bytes, size_t n, const char *text) {
 static kind kind_of_text(const uint8_t *bytes, size_t n) {
   while (n && strchr(" \t\r\n", *bytes)) bytes++, n--;
   if (begins(bytes, n, "<!doctype html") || begins(bytes, n, "<html"))
-    return (kind){"a web page", "was it downloaded as a raw file?"};
+    return (kind){"a web page", "was it downloaded as a raw file?", LAC_HINT_NONE};
   if (begins(bytes, n, "<?xml") || begins(bytes, n, "<net"))
-    return (kind){"XML (OpenVINO's?)", ORIGIN};
-  if (begins(bytes, n, "{")) return (kind){"a JSON text", NULL};
-  return (kind){"a text", NULL};
+    return (kind){"XML (OpenVINO's?)", ORIGIN, LAC_HINT_NONE};
+  if (begins(bytes, n, "{")) return (kind){"a JSON text", NULL, LAC_HINT_NONE};
+  return (kind){"a text", NULL, LAC_HINT_NONE};
 }
 
 static bool is_safetensors(const uint8_t *bytes, size_t n) {
@@ -168,7 +169,7 @@ static bool is_pickle(const uint8_t *bytes, size_t n) {
 }
 
 static kind kind_of(const uint8_t *bytes, size_t n, const char *path) {
-  if (n == 0) return (kind){"an empty file", NULL};
+  if (n == 0) return (kind){"an empty file", NULL, LAC_HINT_NONE};
   for (size_t k = 0; k < sizeof magics / sizeof magics[0]; k++) {
     size_t end = magics[k].offset + magics[k].n;
     if (n >= end && memcmp(bytes + magics[k].offset, magics[k].magic, magics[k].n) == 0)
@@ -176,8 +177,9 @@ static kind kind_of(const uint8_t *bytes, size_t n, const char *path) {
   }
   if (n > 4 && memcmp(bytes, "PK\3\4", 4) == 0) return kind_of_zip(bytes, n, path);
   if (is_safetensors(bytes, n))
-    return (kind){"weights in safetensors, without their network", TORCH};
-  if (is_pickle(bytes, n)) return (kind){"a Python pickle, such as PyTorch writes", TORCH};
+    return (kind){"weights in safetensors, without their network", TORCH, LAC_HINT_NONE};
+  if (is_pickle(bytes, n))
+    return (kind){"a Python pickle, such as PyTorch writes", TORCH, LAC_HINT_NONE};
   if (is_text(bytes, n)) return kind_of_text(bytes, n);
   return kind_of_name(path);
 }
@@ -208,10 +210,9 @@ static lac_status fail_folder(const char *path, lac_status status, lac_error *er
   size_t n = strlen(path);
   const char *slash = n && path[n - 1] == '/' ? "" : "/";
   if (has_file(path, "saved_model.pb")) {
-    return laci_fail(err, status,
-                     "%s: not an ONNX model: a TensorFlow SavedModel; " TF2ONNX
-                     "--saved-model %s --output net.onnx",
-                     path, path);
+    return laci_hint(
+        err, LAC_HINT_FROM_SAVED_MODEL,
+        laci_fail(err, status, "%s: not an ONNX model: a TensorFlow SavedModel", path));
   }
   if (has_file(path, "Manifest.json")) {
     return laci_fail(err, status, "%s: not an ONNX model: a Core ML network; " ORIGIN, path);
@@ -231,9 +232,10 @@ lac_status laci_foreign_explain(const char *path, const void *bytes, size_t size
   const char *name = path ? path : "standard input", *hole = is.way ? strstr(is.way, "%s") : NULL;
   if (!is.what) return status;
   int n_front = hole ? (int)(hole - is.way) : is.way ? (int)strlen(is.way) : 0;
-  return laci_fail(err, status, "%s%snot an ONNX model: %s%s%.*s%s%s", path ? path : "",
-                   path ? ": " : "", is.what, is.way ? "; " : "", n_front, is.way ? is.way : "",
-                   hole ? name : "", hole ? hole + 2 : "");
+  return laci_hint(err, is.hint,
+                   laci_fail(err, status, "%s%snot an ONNX model: %s%s%.*s%s%s", path ? path : "",
+                             path ? ": " : "", is.what, is.way ? "; " : "", n_front,
+                             is.way ? is.way : "", hole ? name : "", hole ? hole + 2 : ""));
 }
 
 lac_status laci_foreign_explain_file(const char *path, lac_status status, lac_error *err) {

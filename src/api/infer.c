@@ -170,10 +170,11 @@ static lac_status read_inputs(inference *run, const lac_infer_input *inputs, int
     if (run->inputs[at]) continue;
     const laci_value *value = input_value(run, at);
     char shape[256];
-    return laci_fail(err, LAC_NOT_FOUND,
-                     "no array for input '%s' is given: --input %s=FILE.npy, %s of shape %s",
-                     value->name, value->name, lac_dtype_name(value->type.dtype),
-                     laci_shape_text(&value->type.shape, shape, sizeof shape));
+    return laci_hint(
+        err, LAC_HINT_INPUT_ARRAY,
+        laci_fail(err, LAC_NOT_FOUND, "no array for input '%s' is given: wanted %s of shape %s",
+                  value->name, lac_dtype_name(value->type.dtype),
+                  laci_shape_text(&value->type.shape, shape, sizeof shape)));
   }
   return LAC_OK;
 }
@@ -481,17 +482,6 @@ static lac_status write_outputs(inference *run, lac_error *err) {
   return st;
 }
 
-/* NumPy has no such type: whoever loads the file has to say what the bytes are. */
-static void log_bf16(const inference *run) {
-  for (int at = 0; at < run->graph->n_outputs; at++) {
-    const lac_infer_output *output = &run->result->outputs[at];
-    if (output->dtype != LAC_DTYPE_BF16) continue;
-    laci_log(LAC_LOG_INFO,
-             "%s holds bf16: numpy.load(...).view(ml_dtypes.bfloat16) reads it, --f32 writes f32",
-             output->path);
-  }
-}
-
 /* ---- All of it ---- */
 
 static lac_status inference_init(inference *run, const lac_model *model,
@@ -558,7 +548,6 @@ lac_status lac_infer(const lac_model *model, const lac_infer_input *inputs, int 
     st = is_walked(run.options) ? run_walk(&run, model, err) : run_planned(&run, model, err);
   }
   if (!st) st = write_outputs(&run, err);
-  if (!st) log_bf16(&run);
   if (!st && result) {
     *result = &run.result->pub;
     run.result = NULL;

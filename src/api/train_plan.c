@@ -188,10 +188,12 @@ static lac_status change_optimizer(const lac_train_options *o, laci_training_rec
   }
   if (kind != r->optimizer.kind) {
     if (o->rate < 0) {
-      return laci_fail(
-          err, LAC_BAD_ARGUMENT,
-          "optimizer %s: the rate of recipe %s is made for %s: wanted --lr RATE, %g say",
-          o->optimizer, r->name, laci_optimizer_name(r->optimizer.kind), usual_rate(kind));
+      return laci_hint(
+          err, LAC_HINT_RATE,
+          laci_fail(err, LAC_BAD_ARGUMENT,
+                    "optimizer %s: the rate of recipe %s is made for %s: wanted a rate, %g say",
+                    o->optimizer, r->name, laci_optimizer_name(r->optimizer.kind),
+                    usual_rate(kind)));
     }
     laci_optimizer_options_set_kind(&r->optimizer, kind);
   }
@@ -274,18 +276,20 @@ lac_status laci_train_resolve(const lac_train_options *o, laci_train_plan *plan,
   }
   int64_t batches = laci_training_steps(plan->set, plan->batch);
   if (batches < 1) {
-    return laci_fail(err, LAC_BAD_ARGUMENT,
-                     "%" PRId64
-                     " images for training are less than a batch of %d: wanted "
-                     "--batch-size %" PRId64 " or less",
-                     images, plan->batch, images);
+    return laci_hint(
+        err, LAC_HINT_BATCH,
+        laci_fail(err, LAC_BAD_ARGUMENT,
+                  "%" PRId64 " images for training are less than a batch of %d: wanted %" PRId64
+                  " or less",
+                  images, plan->batch, images));
   }
   if (batches < plan->accumulate) {
-    return laci_fail(err, LAC_BAD_ARGUMENT,
-                     "%" PRId64
-                     " images for training are less than a step of %d batches of %d: "
-                     "wanted --accumulate %" PRId64 " or less, or smaller batches",
-                     images, plan->accumulate, plan->batch, batches);
+    return laci_hint(
+        err, LAC_HINT_ACCUMULATE,
+        laci_fail(err, LAC_BAD_ARGUMENT,
+                  "%" PRId64 " images for training are less than a step of %d batches of %d: "
+                  "wanted %" PRId64 " batches or less, or smaller ones",
+                  images, plan->accumulate, plan->batch, batches));
   }
   plan->steps_per_epoch = batches / plan->accumulate;
   laci_run_size size = {.global_batch = (int64_t)plan->batch * plan->accumulate,

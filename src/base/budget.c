@@ -161,10 +161,11 @@ void laci_budget_keep_most(laci_budget *most, const laci_budget *phase) {
 lac_status laci_budget_check(const laci_budget *budget, const char *what, lac_error *err) {
   char part[32], all[32], allowed[32];
   if (budget->needed <= budget->limit) return LAC_OK;
-  return laci_fail(err, LAC_MEMORY_LIMIT, "%s, %s; %s needs %s, %s are allowed", budget->name,
-                   laci_size_text(budget->largest, part, sizeof part), what,
-                   laci_size_text(budget->needed, all, sizeof all),
-                   laci_size_text(budget->limit, allowed, sizeof allowed));
+  return laci_hint(err, LAC_HINT_MAX_MEMORY,
+                   laci_fail(err, LAC_MEMORY_LIMIT, "%s, %s; %s needs %s, %s are allowed",
+                             budget->name, laci_size_text(budget->largest, part, sizeof part), what,
+                             laci_size_text(budget->needed, all, sizeof all),
+                             laci_size_text(budget->limit, allowed, sizeof allowed)));
 }
 
 /* ---- Sizes as text ---- */

@@ -48,10 +48,6 @@ void laci_budget_keep_most(laci_budget *most, const laci_budget *phase);
 LAC_MUST_CHECK lac_status laci_budget_check(const laci_budget *budget, const char *what,
                                             lac_error *err);
 
-/** What the text begins with where only the verification of a reordering is above the limit: a
- * command knows then what to advise. */
-#define LACI_VERIFICATION_DOES_NOT_FIT "the verification does not fit into memory"
-
 /** "16G", "1.5g", "800M", "4096": K, M, G and T are powers of 1024. False: no size, 0, or more
  * than 64 bits hold. */
 bool laci_size_parse(const char *text, uint64_t *bytes);

@@ -28,11 +28,17 @@ static void one_line(char *text) {
 lac_status laci_fail(lac_error *err, lac_status status, const char *format, ...) {
   if (!err) return status;
   err->status = status;
+  err->hint = LAC_HINT_NONE;
   va_list args;
   va_start(args, format);
   (void)vsnprintf(err->text, sizeof err->text, format, args);
   va_end(args);
   one_line(err->text);
+  return status;
+}
+
+lac_status laci_hint(lac_error *err, lac_hint hint, lac_status status) {
+  if (err && status) err->hint = hint;
   return status;
 }
 

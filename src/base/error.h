@@ -11,6 +11,10 @@
 /** Writes the text (if err is given) and returns status, so that a failure is one statement. */
 lac_status laci_fail(lac_error *err, lac_status status, const char *format, ...) LAC_PRINTF(3, 4);
 
+/** What could help, for a failure that was just written: `return laci_hint(err, LAC_HINT_CROP,
+ * laci_fail(err, ...))`. Returns the status. */
+lac_status laci_hint(lac_error *err, lac_hint hint, lac_status status);
+
 /** Puts "format: " in front of the text already in err, unless it begins so; returns the status
  * that err holds. */
 lac_status laci_fail_in(lac_error *err, lac_status status, const char *format, ...)

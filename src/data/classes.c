@@ -154,7 +154,7 @@ lac_status laci_dataset_check_outputs(const laci_dataset *set, const char *name,
                  found[set->numbering]);
   (void)snprintf(network, sizeof network, "output '%s' has %" PRId64, name, outputs);
   if (lists) {
-    return laci_fail(err, LAC_BAD_SHAPE, "%s: %s, but %s: wanted a line an output at most",
+    return laci_fail(err, LAC_BAD_SHAPE, "%s: %s, but %s: wanted one line per output at most",
                      set->folder, counts, network);
   }
   if (set->numbering == LACI_NUMBERED_BY_DATA) {
@@ -163,8 +163,9 @@ lac_status laci_dataset_check_outputs(const laci_dataset *set, const char *name,
                      " classes",
                      set->folder, counts, network, n, outputs);
   }
-  return laci_fail(err, LAC_BAD_SHAPE,
-                   "%s: %s, but %s: --classes FILE, a line an output, says which of them each "
-                   "folder is",
-                   set->folder, counts, network);
+  return laci_hint(err, LAC_HINT_CLASSES,
+                   laci_fail(err, LAC_BAD_SHAPE,
+                             "%s: %s, but %s: wanted a list, one line per output, that says which "
+                             "of them each folder is",
+                             set->folder, counts, network));
 }

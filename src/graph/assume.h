@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a user declares about an operator that nobody else did: --assume my.Op=same. */
+ * What a user declares about an operator that the list of operators lacks: my.Op=same. */
 #ifndef LACI_GRAPH_ASSUME_H
 #define LACI_GRAPH_ASSUME_H
 

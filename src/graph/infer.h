@@ -6,7 +6,7 @@
 
 #include "graph/graph.h"
 
-/** A size that the caller fixes: --input-shape NAME=1x3x224x224. A dim of -1 stays as it is. */
+/** A size that the caller fixes: NAME=1x3x224x224. A dim of -1 stays as it is. */
 typedef struct laci_input_shape {
   const char *name;
   laci_shape shape;

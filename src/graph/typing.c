@@ -93,8 +93,8 @@ lac_status laci_graph_check_typing(laci_graph *graph, bool lenient, lac_error *e
     if (!find_attribute(node, text, sizeof text) && !find_weight(graph, node, text, sizeof text))
       continue;
     if (!lenient) {
-      return laci_fail(err, LAC_BAD_FILE, "%s (%s): %s (--lenient freezes it)", node->name,
-                       node->type, text);
+      return laci_hint(err, LAC_HINT_LENIENT,
+                       laci_fail(err, LAC_BAD_FILE, "%s (%s): %s", node->name, node->type, text));
     }
     node->fault = laci_arena_text(&graph->arena, text);
     if (!node->fault) return laci_fail_memory(err, "the nodes");

@@ -70,8 +70,10 @@ lac_status laci_prune_plan_memory(const laci_analysis *a, const laci_prune_optio
   laci_verify_options how = {.budget = &base};
   if (verifies) st = laci_verify_plan_memory(a->graph, &how, &verification, err);
   if (st == LAC_MEMORY_LIMIT) {
-    return laci_fail_in(err, st, LACI_VERIFICATION_DOES_NOT_FIT " (all else takes %s)",
-                        laci_size_text(most.needed, text, sizeof text));
+    return laci_hint(
+        err, LAC_HINT_VERIFY,
+        laci_fail_in(err, st, "the verification does not fit into memory (all else takes %s)",
+                     laci_size_text(most.needed, text, sizeof text)));
   }
   if (st) return st;
   laci_budget_keep_most(&most, &verification);

@@ -139,7 +139,7 @@ static void warn_of_none(const laci_pruning *p) {
     (void)snprintf(why, sizeof why,
                    "the network has no Conv, Gemm, MatMul or ConvTranspose with a stored weight");
   } else if (n_odd > 0) {
-    (void)snprintf(why, sizeof why, "--all-sizes prunes what Tensor Cores do not take, too");
+    (void)snprintf(why, sizeof why, "all_sizes prunes what Tensor Cores do not take, too");
   } else {
     (void)snprintf(why, sizeof why, "%d of %d: %s", share_reason(p, most), a->n_layers,
                    p->layers[most].reason);

@@ -269,10 +269,10 @@ static lac_status set_inputs(verify_round *r, lac_error *err) {
     laci_shape shape;
     if (!laci_real_shape(r->graph, &r->graph->values[value].type.shape, r->size_of_symbol,
                          &shape)) {
-      return laci_fail(
-          err, LAC_UNSUPPORTED,
-          "%s: the verification needs the shape of this input; --input-shape NAME=SIZES gives it",
-          value_name(r, value));
+      return laci_hint(
+          err, LAC_HINT_INPUT_SHAPE,
+          laci_fail(err, LAC_UNSUPPORTED, "%s: the verification needs the shape of this input",
+                    value_name(r, value)));
     }
     bool made;
     lac_status st = make_up(r, value, &made, err);
@@ -393,11 +393,12 @@ static lac_status find_sizes(verify_round *r, int64_t *sizes, int *attempt, lac_
   if (err) *err = first;
   if (!tried[0])
     return laci_fail_in(err, LAC_BAD_SHAPE, "the verification cannot run this network");
-  return laci_fail_in(err, LAC_BAD_SHAPE,
-                      "the verification found no sizes that the network accepts (--input-shape "
-                      "NAME=SIZES gives them); "
-                      "tried%s; with the first",
-                      tried);
+  return laci_hint(
+      err, LAC_HINT_INPUT_SHAPE,
+      laci_fail_in(err, LAC_BAD_SHAPE,
+                   "the verification found no sizes that the network accepts; tried%s; "
+                   "with the first",
+                   tried));
 }
 
 static int computed_outputs(const laci_graph *graph) {

@@ -323,7 +323,7 @@ static void folders_that_no_list_maps_are_refused(void **state) {
   static const struct {
     const char *folders[2], *list, *words; /* words NULL: evaluated */
   } cases[] = {
-      {{"a", "b"}, NULL, "2 classes, a folder each, but output 'y' has 3: --classes FILE"},
+      {{"a", "b"}, NULL, "2 classes, a folder each, but output 'y' has 3: wanted a list"},
       {{"n01440764", "n01443537"}, NULL, "1000 classes, ImageNet's, by the WordNet ids"},
       {{"a", "b"}, "a\nb\nc\nd\n", "4 classes in the list, but output 'y' has 3"},
       {{"a", "b"}, "b\na\n", NULL},

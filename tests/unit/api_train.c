@@ -62,16 +62,16 @@ static void options_beyond_their_limits_are_refused(void **state) {
       "recipe x: wanted resnet-sgd, resnet-lars, resnext, mixup-250 or cifar",
       "optimizer x: wanted sgd, lars or adamw",
       "schedule x: wanted constant, piecewise, cosine or polynomial",
-      "optimizer adamw: the rate of recipe cifar is made for sgd: wanted --lr RATE, 0.001 say",
+      "optimizer adamw: the rate of recipe cifar is made for sgd: wanted a rate, 0.001 say",
       "a stop threshold without evaluations",
       "the best evaluated weights without evaluations",
       "recovering: no model dir says where checkpoints lie",
       "it holds digits, but the format wanted is cifar10",
       "training in f16: wanted f32 or bf16",
       "0 epochs: wanted more, or to evaluate only",
-      "1437 images for training are less than a batch of 1439: wanted --batch-size 1437 or less",
-      ("1437 images for training are less than a step of 60 batches of 24: wanted --accumulate 59 "
-       "or less"),
+      "1437 images for training are less than a batch of 1439: wanted 1437 or less",
+      ("1437 images for training are less than a step of 60 batches of 24: wanted 59 batches or "
+       "less"),
   };
   enum { N = sizeof texts / sizeof *texts };
   lac_train_options o[N];
