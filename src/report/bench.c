@@ -10,10 +10,10 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/json.h"
 #include "lacuna/prune.h" /* lac_version */
 #include "report/chart.h"
 #include "report/json.h"
+#include "report/json_in.h"
 
 enum { DIGITS = 9, MOST_BARS = 40, PERCENT = 100 };
 
@@ -71,8 +71,6 @@ static json_t *kind_json(laci_json_writer *w, const lac_bench_result *r,
 }
 
 static void add_summary(laci_json_writer *w, json_t *root, const lac_bench_result *r) {
-  char pattern[32];
-  (void)snprintf(pattern, sizeof pattern, "%d:%d", r->pattern_n, r->pattern_m);
   laci_json_add(w, root, "lacuna", json_string(lac_version()));
   laci_json_add(w, root, "verb", json_string("bench"));
   laci_json_add(w, root, "model", laci_json_text(w, r->model));
@@ -85,7 +83,7 @@ static void add_summary(laci_json_writer *w, json_t *root, const lac_bench_resul
   laci_json_add(w, root, "dense_ms", time_json(w, &r->dense));
   laci_json_add(w, root, "sparse_ms", r->has_sparse ? time_json(w, &r->sparse) : json_null());
   laci_json_add(w, root, "images_per_second", laci_json_number(r->items_per_second));
-  laci_json_add(w, root, "pattern", json_string(pattern));
+  laci_json_add(w, root, "pattern", laci_pattern_json(r->pattern_n, r->pattern_m));
   laci_json_add(w, root, "layers_holding_pattern", json_integer(r->n_holding));
   laci_json_add(w, root, "load_ms", milliseconds(r->load_seconds));
   laci_json_add(w, root, "plan_ms", milliseconds(r->plan_seconds));

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/json.h"
 #include "lacuna/prune.h"
+#include "report/json_in.h"
 
 static json_t *id_or_null(int id) { return id < 0 ? json_null() : json_integer(id); }
 
@@ -60,7 +60,7 @@ static json_t *axes_json(laci_json_writer *w, bool k, bool c) {
   return axes;
 }
 
-static json_t *layer_json(laci_json_writer *w, const lac_layer *layer) {
+json_t *laci_layer_json(laci_json_writer *w, const laci_layer_name *layer) {
   json_t *object = json_object(), *shape = json_array();
   for (int axis = 0; axis < layer->rank; axis++)
     laci_json_append(w, shape, json_integer(layer->shape[axis]));
@@ -69,6 +69,17 @@ static json_t *layer_json(laci_json_writer *w, const lac_layer *layer) {
   laci_json_add(w, object, "weight", laci_json_text(w, layer->weight));
   laci_json_add(w, object, "dtype", json_string(lac_dtype_name(layer->dtype)));
   laci_json_add(w, object, "shape", shape);
+  return object;
+}
+
+static json_t *layer_json(laci_json_writer *w, const lac_layer *layer) {
+  const laci_layer_name name = {.name = layer->name,
+                                .op = layer->op,
+                                .weight = layer->weight,
+                                .dtype = layer->dtype,
+                                .rank = layer->rank,
+                                .shape = layer->shape};
+  json_t *object = laci_layer_json(w, &name);
   laci_json_add(w, object, "channels_in", json_integer(layer->channels_in));
   laci_json_add(w, object, "channels_out", json_integer(layer->channels_out));
   laci_json_add(w, object, "convolution_groups", json_integer(layer->convolution_groups));
@@ -117,10 +128,7 @@ static json_t *group_json(laci_json_writer *w, const lac_group *group) {
   return object;
 }
 
-static json_t *pattern_json(const lac_report *report) {
-  return report->pattern_m ? json_sprintf("%d:%d", report->pattern_n, report->pattern_m)
-                           : json_null();
-}
+json_t *laci_pattern_json(int n, int m) { return m ? json_sprintf("%d:%d", n, m) : json_null(); }
 
 static json_t *report_json(laci_json_writer *w, const lac_report *report) {
   json_t *object = json_object(), *layers = json_array(), *groups = json_array();
@@ -131,7 +139,7 @@ static json_t *report_json(laci_json_writer *w, const lac_report *report) {
   laci_json_add(w, object, "lacuna", json_string(lac_version()));
   laci_json_add(w, object, "verb", laci_json_text(w, report->verb));
   laci_json_add(w, object, "model", laci_json_text(w, report->model));
-  laci_json_add(w, object, "pattern", pattern_json(report));
+  laci_json_add(w, object, "pattern", laci_pattern_json(report->pattern_n, report->pattern_m));
   laci_json_add(w, object, "seed", laci_json_uint64(report->seed));
   laci_json_add(w, object, "summary", summary_json(w, &report->summary));
   laci_json_add(w, object, "layers", layers);

@@ -2,8 +2,8 @@
  * A training: what was asked for, what came of it, and which layers kept zeros. */
 #include <string.h>
 
-#include "base/json.h"
 #include "report/json.h"
+#include "report/json_in.h"
 
 static json_t *score(laci_json_writer *w, double top1, double top5, int64_t step) {
   json_t *object = json_object();
@@ -67,7 +67,7 @@ static json_t *masks(laci_json_writer *w, const lac_report *report) {
     if (!layer->pruned || !layer->eligible) laci_json_append(w, dense, dense_layer(w, layer));
     else laci_json_append(w, layer->was_pruned ? kept : pruned, laci_json_text(w, layer->name));
   }
-  laci_json_add(w, object, "pattern", json_sprintf("%d:%d", report->pattern_n, report->pattern_m));
+  laci_json_add(w, object, "pattern", laci_pattern_json(report->pattern_n, report->pattern_m));
   laci_json_add(w, object, "kept", kept);
   laci_json_add(w, object, "pruned", pruned);
   laci_json_add(w, object, "dense", dense);
