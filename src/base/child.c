@@ -99,10 +99,9 @@ static int spawn(child *c) {
   for (int at = 0; at < N_WAYS && !failed; at++) {
     failed = posix_spawn_file_actions_adddup2(&streams, c->its[at], at); /* ways are in order */
   }
-  const char *const *command = c->job->command;
+  char *const *command = c->job->command;
   if (!failed) {
-    failed =
-        posix_spawn(&c->pid, command[0], &streams, &attributes, (char *const *)command, environ);
+    failed = posix_spawn(&c->pid, command[0], &streams, &attributes, command, environ);
   }
   (void)posix_spawnattr_destroy(&attributes);
   (void)posix_spawn_file_actions_destroy(&streams);

@@ -14,7 +14,7 @@
 #include "lacuna/status.h"
 
 typedef struct laci_child_job {
-  const char *const *command; /* path of the program, arguments, NULL */
+  char *const *command; /* path of the program, arguments, NULL */
   const void *input;
   size_t input_bytes;
   double seconds;    /* it may take; > 0 */

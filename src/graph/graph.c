@@ -304,7 +304,7 @@ lac_status laci_graph_add_node(laci_graph *graph, const laci_node *node, int *id
     return laci_fail_memory(err, "a node");
   }
   for (int at = 0; at < node->n_attrs; at++) {
-    if (node->attrs[at].tensor) graph->bufs[graph->n_bufs++] = (laci_buf *)node->attrs[at].tensor;
+    if (node->attrs[at].tensor) graph->bufs[graph->n_bufs++] = node->attrs[at].tensor;
   }
   copy.op = laci_op_find(copy.type, copy.domain);
   graph->nodes[graph->n_nodes] = copy;
@@ -333,7 +333,7 @@ lac_status laci_graph_add_copy(laci_graph *graph, const laci_node *node, int *id
   copy.attrs = attrs;
   if (!st) st = laci_graph_add_node(graph, &copy, id, err);
   for (int at = 0; st && attrs && at < node->n_attrs; at++)
-    if (attrs[at].tensor != node->attrs[at].tensor) laci_buf_destroy((laci_buf *)attrs[at].tensor);
+    if (attrs[at].tensor != node->attrs[at].tensor) laci_buf_destroy(attrs[at].tensor);
   laci_free(attrs);
   return st;
 }

@@ -63,7 +63,7 @@ typedef struct laci_attr {
   const int64_t *ints;
   const float *floats;
   const char *const *texts;
-  const laci_buf *tensor; /* owned by the graph */
+  laci_buf *tensor; /* owned by the graph */
 } laci_attr;
 
 typedef struct laci_node {

@@ -48,7 +48,7 @@ static bool can_keep_names(laci_export *x) {
 }
 
 /** OUT's name without .onnx, then .data, .1.data, .2.data ... */
-static const char *derived_name(laci_export *x, size_t at) {
+static char *derived_name(laci_export *x, size_t at) {
   const char *base = base_name(x->path);
   const char *dot = strrchr(base, '.');
   int n_stem = dot && dot != base ? (int)(dot - base) : (int)strlen(base);
@@ -161,13 +161,13 @@ static lac_status write_data(laci_external **spans, size_t n, laci_writer *write
 
 /* ---- References ---- */
 
-static Onnx__StringStringEntryProto *new_entry(laci_export *x, const char *key, const char *value) {
+static Onnx__StringStringEntryProto *new_entry(laci_export *x, const char *key, char *value) {
   Onnx__StringStringEntryProto *entry = laci_arena_alloc(&x->arena, 1, sizeof *entry);
   if (!entry) return NULL;
   *entry = (Onnx__StringStringEntryProto)ONNX__STRING_STRING_ENTRY_PROTO__INIT;
-  entry->key = (char *)key;
-  entry->value = (char *)value;
-  return entry;
+  entry->key = laci_arena_text(&x->arena, key);
+  entry->value = value;
+  return entry->key ? entry : NULL;
 }
 
 /** The tensor's entries with the new location and offset. The file's checksum goes where the file
@@ -224,7 +224,8 @@ lac_status laci_export_data(laci_export *x, lac_error *err) {
   for (size_t at = 0; at < file->n_externals; at++) spans[at] = &file->externals[at];
   if (file->n_externals) qsort(spans, file->n_externals, sizeof *spans, compare_spans);
   for (size_t at = 0; at < file->n_data_files; at++) {
-    x->names[at] = keep_names ? file->data_files[at].location : derived_name(x, at);
+    x->names[at] = keep_names ? laci_arena_text(&x->arena, file->data_files[at].location)
+                              : derived_name(x, at);
     if (!x->names[at]) return laci_fail_memory(err, x->path);
   }
   lac_status st = LAC_OK;
@@ -278,7 +279,7 @@ lac_status laci_export_first_version(laci_export *x, lac_error *err) {
   }
   for (size_t at = 0; at < n; at++) {
     if (!seconds[at]) continue;
-    x->locations[at]->value = (char *)x->names[at];
+    x->locations[at]->value = x->names[at];
     laci_free(seconds[at]);
   }
   return st;

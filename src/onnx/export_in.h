@@ -23,7 +23,7 @@ typedef struct laci_export {
   size_t n_patches, patch_capacity;
   laci_file_id *inputs; /* never to be replaced: the model that was read and its data files */
   size_t n_inputs;
-  const char **names;                       /* [n_data_files] new locations */
+  char **names;                             /* [n_data_files] new locations */
   Onnx__StringStringEntryProto **locations; /* [n_data_files] what all tensors of a file refer to */
   laci_writer **writers;                    /* [n_data_files] */
 } laci_export;

@@ -205,8 +205,13 @@ lac_status laci_onnx_open_external(laci_onnx *file, lac_error *err) {
   return st;
 }
 
+static int compare_to_tensor(const void *key, const void *external) {
+  uintptr_t left = (uintptr_t)key, right = (uintptr_t)((const laci_external *)external)->tensor;
+  return (left > right) - (left < right);
+}
+
 laci_external *laci_onnx_external(const laci_onnx *file, const Onnx__TensorProto *tensor) {
-  laci_external key = {.tensor = (Onnx__TensorProto *)tensor};
   if (!file->n_externals) return NULL;
-  return bsearch(&key, file->externals, file->n_externals, sizeof key, compare_tensors);
+  return bsearch(tensor, file->externals, file->n_externals, sizeof *file->externals,
+                 compare_to_tensor);
 }

@@ -93,7 +93,7 @@ static lac_status convert_attr(laci_importer *im, const Onnx__AttributeProto *fr
 }
 
 static void drop_tensors(const laci_node *node) {
-  for (int at = 0; at < node->n_attrs; at++) laci_buf_destroy((laci_buf *)node->attrs[at].tensor);
+  for (int at = 0; at < node->n_attrs; at++) laci_buf_destroy(node->attrs[at].tensor);
 }
 
 /** The node's attributes in a scope; those that stand for nothing are left out. */

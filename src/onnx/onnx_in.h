@@ -94,9 +94,8 @@ const char *laci_onnx_text(const ProtobufCBinaryData *bytes);
 
 typedef lac_status laci_tensor_visit(Onnx__TensorProto *tensor, void *context, lac_error *err);
 /** Calls visit for every tensor of the message, at any depth. */
-LAC_MUST_CHECK lac_status laci_onnx_each_tensor(const ProtobufCMessage *message,
-                                                laci_tensor_visit *visit, void *context,
-                                                lac_error *err);
+LAC_MUST_CHECK lac_status laci_onnx_each_tensor(ProtobufCMessage *message, laci_tensor_visit *visit,
+                                                void *context, lac_error *err);
 
 /* export.c */
 

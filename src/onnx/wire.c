@@ -216,8 +216,8 @@ void laci_onnx_free_model(Onnx__ModelProto *model) {
 
 /* ---- Walking ---- */
 
-lac_status laci_onnx_each_tensor(const ProtobufCMessage *message, laci_tensor_visit *visit,
-                                 void *context, lac_error *err) {
+lac_status laci_onnx_each_tensor(ProtobufCMessage *message, laci_tensor_visit *visit, void *context,
+                                 lac_error *err) {
   if (message->descriptor == &onnx__tensor_proto__descriptor) {
     return visit((Onnx__TensorProto *)message, context, err);
   }

@@ -129,10 +129,10 @@ static lac_status take_picture(laci_child_result *r, double seconds, char **byte
 
 static lac_status draw(const laci_label *graph, laci_picture picture, double seconds, char **bytes,
                        size_t *size_bytes, lac_error *err) {
-  static const char *const formats[] = {
+  char formats[][4] = {
       [LACI_PICTURE_SVG] = "svg", [LACI_PICTURE_PDF] = "pdf", [LACI_PICTURE_PNG] = "png"};
   char program[PATH_MAX], limit[32];
-  const char *const command[] = {program, formats[picture], limit, NULL};
+  char *const command[] = {program, formats[picture], limit, NULL};
   if (!find_program(program)) {
     return laci_fail(err, LAC_UNSUPPORTED,
                      "the drawing: this Lacuna was built without graphviz; a .dot file needs none");

@@ -19,7 +19,7 @@ static const int64_t odd_numbers[] = {0,         1,          -1,        2,      
                                       INT32_MIN, UINT32_MAX, 1LL << 33, INT64_MAX, INT64_MIN,
                                       -2,        -3,         1LL << 48, 3000000,   INT64_MAX / 8};
 static const double odd_reals[] = {0, -0.0, 1, -1, 1e-45, 1e38, -1e38, 1e300, 0.5};
-static const char *const odd_texts[] = {
+static char *const odd_texts[] = {
     "",   "x",    "../../etc/passwd", "\xff\xfe",  "a\nb", "Conv", "Relu", "Loop",
     "If", "%s%n", "NOTSET",           "SAME_UPPER"};
 
@@ -125,7 +125,7 @@ static char *another_text(const places *found, draws *d) {
       return *(char **)member(&at);
     }
   }
-  return (char *)PICK(d, odd_texts);
+  return PICK(d, odd_texts);
 }
 
 static void change_bytes_field(ProtobufCBinaryData *data, draws *d) {
@@ -143,7 +143,7 @@ static void change_value(void *at, ProtobufCType type, const places *found, draw
   switch (type) {
     case PROTOBUF_C_TYPE_MESSAGE: break;
     case PROTOBUF_C_TYPE_STRING:
-      *(char **)at = draw(d, 3) ? another_text(found, d) : (char *)PICK(d, odd_texts);
+      *(char **)at = draw(d, 3) ? another_text(found, d) : PICK(d, odd_texts);
       break;
     case PROTOBUF_C_TYPE_BYTES: change_bytes_field(at, d); break;
     case PROTOBUF_C_TYPE_FLOAT: memcpy(at, &real, sizeof real); break;

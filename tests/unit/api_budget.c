@@ -68,7 +68,7 @@ static void add_conv(build *b, const char *name, const char *in, const char *out
   t->raw_data.len = CHANNELS * CHANNELS * sizeof *numbers;
   t->raw_data.data = (uint8_t *)numbers;
   PUSH(b, b->graph, initializer, t);
-  build_node(b, b->graph, "Conv", inputs, out)->name = (char *)name;
+  build_node(b, b->graph, "Conv", inputs, out)->name = build_text(b, name);
 }
 
 static lac_model *make(const huge *h) {

@@ -131,7 +131,7 @@ static void a_verb_wants_a_model_options_and_a_report(void **state) {
 
 static void the_other_verbs_want_their_arguments(void **state) {
   (void)state;
-  char *text = (char *)tensor;
+  char before[] = "before", *text = before;
   lac_report *out = report;
   refused("lac_inspect_why: model is NULL", lac_inspect_why(NULL, &options, "x", &text, &err));
   assert_null(text);

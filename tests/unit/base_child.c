@@ -38,9 +38,9 @@ static void nobody_is_left(int descriptors_before) {
   assert_int_equal(open_descriptors(), descriptors_before);
 }
 
-static lac_status run_shell(const char *line, const void *input, size_t n, double seconds,
+static lac_status run_shell(char *line, const void *input, size_t n, double seconds,
                             laci_child_result *result, lac_error *err) {
-  const char *const command[] = {"/bin/sh", "-c", line, NULL};
+  char *const command[] = {"/bin/sh", "-c", line, NULL};
   laci_child_job job = {command, input, n, seconds, 2 * LARGE};
   int before = open_descriptors();
   lac_status st = laci_child_run(&job, result, err);
@@ -50,7 +50,7 @@ static lac_status run_shell(const char *line, const void *input, size_t n, doubl
 }
 
 /* For programs that nothing ends before. */
-static laci_child_result run(const char *line) {
+static laci_child_result run(char *line) {
   laci_child_result result;
   lac_error err = {0};
   if (run_shell(line, "abc", 3, 600, &result, &err)) fail_msg("%s", err.text);
@@ -80,7 +80,7 @@ static void its_answer_is_whole(void **state) {
 static void how_it_ended_is_known(void **state) {
   (void)state;
   static const struct {
-    const char *line;
+    char *line;
     laci_child_end end;
     int code;
     const char *said, *output;
@@ -106,7 +106,7 @@ static void how_it_ended_is_known(void **state) {
 
 static void one_that_hangs_is_ended(void **state) {
   (void)state;
-  static const char *const lines[] = {
+  static char *const lines[] = {
       "exec sleep 1000",                                            /* silent */
       "exec sleep 1000 < /dev/null > /dev/null",                    /* one end open */
       "exec > /dev/null 2> /dev/null < /dev/null; exec sleep 1000", /* all closed, but it stays */
@@ -180,13 +180,14 @@ static void an_interruption_ends_it(void **state) {
 static void one_that_cannot_start_says_why(void **state) {
   (void)state;
   static const struct {
-    const char *program, *text;
+    char *program;
+    const char *text;
     lac_status status;
   } cases[] = {{"/no/such/program", "/no/such/program: it could not be started: No such file",
                 LAC_NOT_FOUND},
                {"/etc/passwd", "/etc/passwd: it could not be started: Permission denied", LAC_IO}};
   for (size_t at = 0; at < sizeof cases / sizeof *cases; at++) {
-    const char *const command[] = {cases[at].program, NULL};
+    char *const command[] = {cases[at].program, NULL};
     laci_child_job job = {command, "", 0, 600, LARGE};
     laci_child_result result;
     lac_error err = {0};
@@ -209,7 +210,7 @@ static void without_memory_or_descriptors_it_fails(void **state) {
   int failures = 0;
   assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
   for (rlim_t n = 3; n < 24; n++) {
-    const char *const command[] = {"/bin/sh", "-c", "cat", NULL};
+    char *const command[] = {"/bin/sh", "-c", "cat", NULL};
     laci_child_job job = {command, "abc", 3, 600, LARGE};
     int before = open_descriptors();
     few = (struct rlimit){n, old.rlim_max};
@@ -234,7 +235,7 @@ static void a_host_without_standard_streams(void **state) {
   }
   for (int fd = 0; fd < 3; fd++) (void)close(fd);
   laci_child_result result;
-  const char *const command[] = {"/bin/sh", "-c", "cat; echo said >&2", NULL};
+  char *const command[] = {"/bin/sh", "-c", "cat; echo said >&2", NULL};
   laci_child_job job = {command, "abc", 3, 600, LARGE};
   lac_status st = laci_child_run(&job, &result, NULL);
   for (int fd = 0; fd < 3; fd++) {

@@ -31,6 +31,12 @@ static UNUSED void *build_alloc(build *b, size_t n, size_t size) {
   return memory;
 }
 
+static UNUSED char *build_text(build *b, const char *text) {
+  char *copy = laci_arena_text(&b->arena, text);
+  assert_non_null(copy);
+  return copy;
+}
+
 /** Appends to a repeated field: PUSH(b, graph->node, node). */
 static UNUSED void build_push(build *b, void *list, size_t *n, const void *item, size_t size) {
   void **array = list;
@@ -50,7 +56,7 @@ static UNUSED void build_push(build *b, void *list, size_t *n, const void *item,
 static UNUSED void build_opset(build *b, const char *domain, int64_t version) {
   Onnx__OperatorSetIdProto *set =
       BUILD_NEW(b, Onnx__OperatorSetIdProto, ONNX__OPERATOR_SET_ID_PROTO__INIT);
-  set->domain = (char *)domain;
+  set->domain = build_text(b, domain);
   set->has_version = 1;
   set->version = version;
   PUSH(b, b->model, opset_import, set);
@@ -76,7 +82,7 @@ static UNUSED Onnx__GraphProto *build_graph(build *b) {
 static UNUSED Onnx__ValueInfoProto *build_info(build *b, const char *name, int dtype,
                                                const char *dims) {
   Onnx__ValueInfoProto *info = BUILD_NEW(b, Onnx__ValueInfoProto, ONNX__VALUE_INFO_PROTO__INIT);
-  info->name = (char *)name;
+  info->name = build_text(b, name);
   info->type = BUILD_NEW(b, Onnx__TypeProto, ONNX__TYPE_PROTO__INIT);
   Onnx__TypeProto__Tensor *t = info->type->tensor_type =
       BUILD_NEW(b, Onnx__TypeProto__Tensor, ONNX__TYPE_PROTO__TENSOR__INIT);
@@ -121,7 +127,7 @@ static UNUSED void build_names(build *b, char ***list, size_t *n, const char *na
 static UNUSED Onnx__NodeProto *build_node_of(build *b, const char *type, const char *inputs,
                                              const char *outputs) {
   Onnx__NodeProto *node = BUILD_NEW(b, Onnx__NodeProto, ONNX__NODE_PROTO__INIT);
-  node->op_type = (char *)type;
+  node->op_type = build_text(b, type);
   build_names(b, &node->input, &node->n_input, inputs);
   build_names(b, &node->output, &node->n_output, outputs);
   return node;
@@ -137,7 +143,7 @@ static UNUSED Onnx__NodeProto *build_node(build *b, Onnx__GraphProto *graph, con
 static UNUSED Onnx__AttributeProto *build_attr(build *b, Onnx__NodeProto *node, const char *name,
                                                int type) {
   Onnx__AttributeProto *attr = BUILD_NEW(b, Onnx__AttributeProto, ONNX__ATTRIBUTE_PROTO__INIT);
-  attr->name = (char *)name;
+  attr->name = build_text(b, name);
   attr->has_type = type != 0;
   attr->type = (Onnx__AttributeProto__AttributeType)type;
   if (node) PUSH(b, node, attribute, attr);
@@ -147,20 +153,21 @@ static UNUSED Onnx__AttributeProto *build_attr(build *b, Onnx__NodeProto *node, 
 static UNUSED Onnx__TensorProto *build_tensor_shape(build *b, const char *name, int dtype, int rank,
                                                     const int64_t *dims) {
   Onnx__TensorProto *t = BUILD_NEW(b, Onnx__TensorProto, ONNX__TENSOR_PROTO__INIT);
-  t->name = (char *)name;
+  t->name = build_text(b, name);
   t->has_data_type = 1;
   t->data_type = dtype;
   for (int at = 0; at < rank; at++) PUSH(b, t, dims, dims[at]);
   return t;
 }
 
-/** A tensor of raw bytes; the bytes are borrowed. */
+/** A tensor of raw bytes, which are copied. */
 static UNUSED Onnx__TensorProto *build_raw(build *b, const char *name, int dtype, int64_t n,
                                            const void *bytes, size_t size_bytes) {
   Onnx__TensorProto *t = build_tensor_shape(b, name, dtype, 1, &n);
   t->has_raw_data = 1;
   t->raw_data.len = size_bytes;
-  t->raw_data.data = (uint8_t *)bytes;
+  t->raw_data.data = build_alloc(b, size_bytes + 1, 1);
+  if (size_bytes) memcpy(t->raw_data.data, bytes, size_bytes);
   return t;
 }
 
@@ -175,8 +182,8 @@ static UNUSED Onnx__TensorProto *build_external(build *b, const char *name, int6
     if (!entries[at][1]) continue;
     Onnx__StringStringEntryProto *e =
         BUILD_NEW(b, Onnx__StringStringEntryProto, ONNX__STRING_STRING_ENTRY_PROTO__INIT);
-    e->key = (char *)entries[at][0];
-    e->value = (char *)entries[at][1];
+    e->key = build_text(b, entries[at][0]);
+    e->value = build_text(b, entries[at][1]);
     PUSH(b, t, external_data, e);
   }
   return t;
@@ -225,7 +232,7 @@ static UNUSED void loaded_clear(loaded *l) {
     }                                                                                        \
   } while (0)
 
-static UNUSED const laci_stored *find_stored(const laci_graph *graph, const char *name) {
+static UNUSED laci_stored *find_stored(const laci_graph *graph, const char *name) {
   for (int at = 0; at < graph->n_stored; at++) {
     if (strcmp(graph->stored[at].name, name) == 0) return &graph->stored[at];
   }

@@ -14,8 +14,8 @@ static void start(build *b) {
 static Onnx__StringStringEntryProto *entry(build *b, const char *key, const char *value) {
   Onnx__StringStringEntryProto *e =
       BUILD_NEW(b, Onnx__StringStringEntryProto, ONNX__STRING_STRING_ENTRY_PROTO__INIT);
-  e->key = (char *)key;
-  e->value = (char *)value;
+  e->key = build_text(b, key);
+  e->value = build_text(b, value);
   return e;
 }
 

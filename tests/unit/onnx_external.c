@@ -27,7 +27,7 @@ static void make_model(folder *dir, const char *data_name, size_t n, void (*add)
 static void put(build *b, Onnx__TensorProto *t) { PUSH(b, b->graph, initializer, t); }
 
 static laci_stored *stored_mut(laci_graph *graph, const char *name) {
-  return (laci_stored *)find_stored(graph, name);
+  return find_stored(graph, name);
 }
 
 static void change(loaded *l, const char *name, float to) {

@@ -5,7 +5,7 @@
 static Onnx__FunctionProto *add_function(build *b, const char *name, const char *inputs,
                                          const char *outputs) {
   Onnx__FunctionProto *f = BUILD_NEW(b, Onnx__FunctionProto, ONNX__FUNCTION_PROTO__INIT);
-  f->name = (char *)name;
+  f->name = build_text(b, name);
   f->domain = (char *)"local";
   build_names(b, &f->input, &f->n_input, inputs);
   build_names(b, &f->output, &f->n_output, outputs);
@@ -29,7 +29,7 @@ static Onnx__NodeProto *call(build *b, Onnx__GraphProto *graph, const char *func
                              const char *name, const char *inputs, const char *outputs) {
   Onnx__NodeProto *node = build_node(b, graph, function, inputs, outputs);
   node->domain = (char *)"local";
-  node->name = (char *)name;
+  node->name = build_text(b, name);
   return node;
 }
 
@@ -40,7 +40,7 @@ static void start(build *b) {
 }
 
 static void refer(build *b, Onnx__NodeProto *node, const char *name, int type, const char *ref) {
-  build_attr(b, node, name, type)->ref_attr_name = (char *)ref;
+  build_attr(b, node, name, type)->ref_attr_name = build_text(b, ref);
 }
 
 static void set_int(build *b, Onnx__NodeProto *node, const char *name, int64_t value) {

@@ -25,8 +25,7 @@ struct laci_plain {
   int last;            /* node stepped last, whose inputs and outputs are still there; -1: none */
 };
 
-static lac_status load_bytes(void *context, int stored, laci_buf **buf, lac_error *err) {
-  const laci_graph *graph = context;
+static lac_status load_bytes(const laci_graph *graph, int stored, laci_buf **buf, lac_error *err) {
   const laci_stored *from = &graph->stored[stored];
   laci_type type = {.dtype = from->dtype, .shape = from->shape};
   return laci_buf_from_bytes(&type, from->bytes, from->size_bytes, buf, err);
@@ -77,7 +76,8 @@ static lac_status load_stored(laci_plain *run, int value, lac_error *err) {
   const laci_value *v = &run->graph->values[value];
   laci_buf *buf = NULL;
   if (run->values[value]) return LAC_OK;
-  lac_status st = run->load(run->context, v->stored, &buf, err);
+  lac_status st = run->load ? run->load(run->context, v->stored, &buf, err)
+                            : load_bytes(run->graph, v->stored, &buf, err);
   if (st) return laci_fail_in(err, st, "%s", v->name);
   put(run, value, buf);
   return LAC_OK;
@@ -94,8 +94,8 @@ lac_status laci_plain_create(const laci_graph *graph, laci_stepper_load *load, v
   laci_plain *made = laci_alloc(1, sizeof *made);
   if (!made) return laci_fail_memory(err, "the plain engine");
   *made = (laci_plain){.graph = graph,
-                       .load = load ? load : load_bytes,
-                       .context = load ? context : (void *)graph,
+                       .load = load,
+                       .context = context,
                        .pool = pool,
                        .max_elements = default_limit,
                        .keep_elements = default_keep,

@@ -128,7 +128,7 @@ static lac_status run_plain(laci_net *net, laci_net_step *step, lac_error *err) 
 }
 
 /** All tensors that the step touches, so that their buffers live long enough. */
-static void add_step(laci_net *net, const plain *p) {
+static void add_step(laci_net *net, plain *p) {
   const laci_node *node = p->node;
   int n = 2 * (node->n_inputs + node->n_outputs), at = 0;
   int *tensors = laci_net_new(net, (size_t)n, sizeof *tensors);
@@ -146,7 +146,7 @@ static void add_step(laci_net *net, const plain *p) {
   laci_net_step *step = laci_net_step_code(net, node, run_plain, n, tensors);
   if (!step) return;
   step->kernel = "plain";
-  step->context = (void *)p;
+  step->context = p;
   step->shown = node->n_outputs > 0 && p->out_bufs[0] ? p->out[0].tensor : -1;
 }
 

@@ -85,7 +85,7 @@ static void run(int64_t begin, int64_t end, void *context) {
 static lac_status eval(laci_eval *eval) {
   laci_node_window window;
   const laci_buf *x = eval->in[0];
-  laci_buf *dy = (laci_buf *)eval->in[1];
+  laci_buf y = *eval->in[1], *dy = &y; /* Conv's output; only its geometry is asked for */
   job j = {.x = x, .dy = dy, .dw = eval->out[0]->f};
   lac_status st = laci_want_floats(eval);
   if (!st) st = laci_conv_groups(eval->node, &j.n_groups, eval->err);
@@ -93,7 +93,7 @@ static lac_status eval(laci_eval *eval) {
   if (st) return st;
   for (int at = 0; at < window.n_spatial; at++)
     laci_window_out_size(&window, at, x->shape.dims[at + 2]);
-  laci_eval forward = *eval; /* the geometry is Conv's: from X to dY */
+  laci_eval forward = *eval;
   forward.out = &dy;
   st = laci_patches_init(&j.p, &forward, &window);
   if (!st) laci_eval_parallel(eval, eval->out[0]->count, run, &j);

@@ -130,7 +130,7 @@ void laci_patches_pack(const void *context, const laci_gemm_block *block, double
 }
 
 static void fill_bias(int64_t begin, int64_t end, void *context) {
-  const laci_eval *eval = context;
+  const laci_eval *eval = *(const laci_eval **)context;
   laci_buf *y = eval->out[0];
   int64_t channels = y->shape.dims[1], plane = laci_shape_count_range(&y->shape, 2, y->shape.rank);
   for (int64_t at = begin; at < end; at++) {
@@ -142,7 +142,7 @@ static void fill_bias(int64_t begin, int64_t end, void *context) {
 void laci_conv_start(const laci_eval *eval) {
   const laci_shape *y = &eval->out[0]->shape;
   if (eval->n_in < 3 || !eval->in[2]) return;
-  laci_eval_parallel(eval, y->dims[0] * y->dims[1], fill_bias, (void *)eval);
+  laci_eval_parallel(eval, y->dims[0] * y->dims[1], fill_bias, &eval);
 }
 
 lac_status laci_conv_multiply(const laci_eval *eval, const laci_patches *patches, const double *a,
