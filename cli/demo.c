@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/plural.h"
 #include "base/writer.h"
 #include "bundle.h"
 #include "digits.h"
@@ -223,8 +224,9 @@ static lac_status print_check(const demo *d, lac_error *err) {
     layers_print_pruned(report, stdout);
     layers_print_permuted(d->permuted.report, stdout);
     if (report->summary.pruned < report->summary.eligible) {
-      st = laci_fail(err, LAC_BAD_VALUE, SPARSE ": %d of %d layers that should hold 2:4 do not",
-                     report->summary.eligible - report->summary.pruned, report->summary.eligible);
+      st = laci_fail(err, LAC_BAD_VALUE, SPARSE ": %d of %d layer%s that should hold 2:4 do not",
+                     report->summary.eligible - report->summary.pruned, report->summary.eligible,
+                     laci_plural(report->summary.eligible));
     }
   }
   if (!st) st = evaluate(d, model, &top1, err);

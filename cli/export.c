@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/plural.h"
 #include "table.h"
 
 bool export_is_read(const arguments *args) {
@@ -95,9 +96,9 @@ lac_status export_check(const lac_model *model, const lac_mask *mask, const lac_
   }
   if (!st && n_dense) {
     laci_log(LAC_LOG_WARNING,
-             "%d of %d layers that should hold %d:%d do not, the first is %s: others held it from "
+             "%d of %d layer%s that should hold %d:%d do not, the first is %s: others held it from "
              "the start, and these were trained as they were",
-             n_dense, n_eligible, options->n, options->m, first);
+             n_dense, n_eligible, laci_plural(n_eligible), options->n, options->m, first);
   }
   return st;
 }

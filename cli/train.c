@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/folder.h"
 #include "base/nearest.h"
+#include "base/plural.h"
 #include "base/run_folder.h"
 #include "export.h"
 #include "input.h"
@@ -484,7 +485,8 @@ static void print_result(const run *r) {
            result->eval_loss);
   }
   if (r->options.training.keep_best && result->best_top1 >= 0) {
-    printf("best: top-1 %.2f%% after %" PRId64 " steps\n", result->best_top1, result->best_step);
+    printf("best: top-1 %.2f%% after %" PRId64 " step%s\n", result->best_top1, result->best_step,
+           laci_plural(result->best_step));
   }
 }
 

@@ -10,6 +10,7 @@
 
 #include "analyze/layers_in.h"
 #include "base/error.h"
+#include "base/plural.h"
 
 enum { TENSOR_CORE_IN = 16, TENSOR_CORE_OUT = 8 };
 
@@ -47,8 +48,9 @@ static const char *judge_size(laci_analysis *analysis, laci_layer *layer, const 
                               layer->groups > 1 ? " in each group" : "", step_in);
   }
   if (out % TENSOR_CORE_OUT) {
-    return laci_analysis_text(analysis, "%" PRId64 " output channels%s, not a multiple of %d", out,
-                              layer->groups > 1 ? " in each group" : "", TENSOR_CORE_OUT);
+    return laci_analysis_text(analysis, "%" PRId64 " output channel%s%s, not a multiple of %d", out,
+                              laci_plural(out), layer->groups > 1 ? " in each group" : "",
+                              TENSOR_CORE_OUT);
   }
   return NULL;
 }

@@ -7,6 +7,7 @@
 
 #include "api/report_in.h"
 #include "base/error.h"
+#include "base/plural.h"
 #include "graph/op.h"
 
 /* Does somebody's orange belong here: a node with stored parameters of its own that are reordered
@@ -89,9 +90,9 @@ static void summary_text(const lac_report *report, char *text, size_t size) {
   const lac_summary *sum = &report->summary;
   bool done = strcmp(report->verb, "prune") == 0 || strcmp(report->verb, "permute") == 0;
   done = done || sum->reordered > 0;
-  (void)snprintf(text, size, "%d/%d layers pruned, %d/%d %s, %d groups", sum->pruned, sum->layers,
-                 done ? sum->reordered : sum->permuted, sum->eligible,
-                 done ? "reordered" : "may be permuted", sum->groups);
+  (void)snprintf(text, size, "%d/%d layer%s pruned, %d/%d %s, %d group%s", sum->pruned, sum->layers,
+                 laci_plural(sum->layers), done ? sum->reordered : sum->permuted, sum->eligible,
+                 done ? "reordered" : "may be permuted", sum->groups, laci_plural(sum->groups));
 }
 
 lac_status lac_plot(const lac_model *model, const lac_report *report, const char *path, bool force,

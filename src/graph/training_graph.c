@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/plural.h"
 #include "graph/gradient.h"
 #include "graph/infer.h"
 #include "graph/op.h"
@@ -59,9 +60,10 @@ static lac_status find_logits(job *j) {
   const laci_graph *model = j->model;
   if (model->n_inputs != 1 || model->n_outputs < 1) {
     return laci_fail(j->err, LAC_UNSUPPORTED,
-                     "the network has %d inputs and %d outputs; one image input and logits are "
+                     "the network has %d input%s and %d output%s; one image input and logits are "
                      "wanted for training",
-                     model->n_inputs, model->n_outputs);
+                     model->n_inputs, laci_plural(model->n_inputs), model->n_outputs,
+                     laci_plural(model->n_outputs));
   }
   j->model_logits = before_softmax(model, model->outputs[0]);
   return LAC_OK;

@@ -10,6 +10,7 @@
 #include "onnx/import_in.h"
 
 #include "base/error.h"
+#include "base/plural.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -308,9 +309,10 @@ static lac_status check_call(const laci_scope *scope, const Onnx__NodeProto *cal
   const Onnx__FunctionProto *f = function->proto;
   if (call->n_input > f->n_input || call->n_output > f->n_output) {
     return laci_fail(err, LAC_BAD_FILE,
-                     "call '%s' of function '%s': %zu inputs and %zu outputs, it has %zu and %zu",
-                     laci_onnx_name(call->name), f->name, call->n_input, call->n_output, f->n_input,
-                     f->n_output);
+                     "call '%s' of function '%s': %zu input%s and %zu output%s, it has %zu and %zu",
+                     laci_onnx_name(call->name), f->name, call->n_input,
+                     laci_plural((int64_t)call->n_input), call->n_output,
+                     laci_plural((int64_t)call->n_output), f->n_input, f->n_output);
   }
   if (scope->depth >= MAX_CALL_DEPTH) {
     return laci_fail(err, LAC_UNSUPPORTED, "function '%s': calls nested more than %d deep", f->name,

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/json.h"
+#include "base/plural.h"
 
 /* Operators, wiring and shapes of stored tensors; not names, not contents. */
 static uint64_t structure_hash(const laci_graph *graph) {
@@ -140,8 +141,9 @@ static lac_status read_order(laci_plan *plan, int g, const json_t *class, const 
   const json_t *order = json_object_get(class, "permutation");
   int n = plan->analysis->groups[g].n_channels;
   if (!json_is_array(order) || json_array_size(order) != (size_t)n) {
-    return laci_fail(err, LAC_BAD_FILE, "%s: class %d has %zu channels, the network's has %d", name,
-                     g + 1, json_array_size(order), n);
+    return laci_fail(err, LAC_BAD_FILE, "%s: class %d has %zu channel%s, the network's has %d",
+                     name, g + 1, json_array_size(order),
+                     laci_plural((int64_t)json_array_size(order)), n);
   }
   uint8_t *seen = laci_alloc((size_t)n, 1);
   lac_status st = seen ? LAC_OK : laci_fail_memory(err, name);

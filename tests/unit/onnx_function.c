@@ -366,7 +366,7 @@ static void refuses_functions_that_mean_nothing(void **state) {
       {output_undefined, LAC_BAD_FILE, "function 'F': reads 'r'"},
       {defined_twice, LAC_BAD_FILE, "'r' is defined twice"},
       {function_twice, LAC_BAD_FILE, "function 'F' of domain 'local' is defined twice"},
-      {too_many_inputs, LAC_BAD_FILE, "2 inputs and 1 outputs, it has 1 and 1"},
+      {too_many_inputs, LAC_BAD_FILE, "2 inputs and 1 output, it has 1 and 1"},
       {attribute_missing, LAC_BAD_FILE, "gives no attribute 'weight'"},
       {opset_inside, LAC_UNSUPPORTED, "opset 99"},
       {explosion, LAC_UNSUPPORTED, "absurd size"},

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/plural.h"
 #include "engine/plain/plain.h"
 #include "engine/row.h"
 #include "graph/sizes.h"
@@ -146,8 +147,9 @@ static size_t write_text(const plan *p, char *to, size_t capacity) {
                        node->type, y >= 0 ? shape : "", node->name);
   }
   return used + write_line(to ? to + used : NULL, capacity - used,
-                           "%d steps by the plain operator; f64, %d threads; values %.1f MB\n",
-                           p->own.graph.n_nodes, laci_pool_threads(p->pool),
+                           "%d step%s by the plain operator; f64, %d thread%s; values %.1f MB\n",
+                           p->own.graph.n_nodes, laci_plural(p->own.graph.n_nodes),
+                           laci_pool_threads(p->pool), laci_plural(laci_pool_threads(p->pool)),
                            (double)p->memory.arena_bytes / 1e6);
 }
 

@@ -7,6 +7,7 @@
  * Channels mirror Conv's: the weight's axis 0 is reduced against x's channels, its axis 1 makes
  * y's. */
 #include "base/memory.h"
+#include "base/plural.h"
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/conv_in.h"
 #include "graph/ops/shared/op_in.h"
@@ -30,8 +31,8 @@ static lac_status checked_ints(const laci_node *node, const char *name, int n_sp
   /* Old exporters write batch and channels into output_shape as well. */
   if (*values && n == (size_t)n_spatial + 2) *values += 2;
   else if (*values && n != (size_t)n_spatial) {
-    return laci_node_fail(node, err, LAC_BAD_SHAPE, "attribute %s has %zu values, wanted %d", name,
-                          n, n_spatial);
+    return laci_node_fail(node, err, LAC_BAD_SHAPE, "attribute %s has %zu value%s, wanted %d", name,
+                          n, laci_plural((int64_t)n), n_spatial);
   }
   return LAC_OK;
 }

@@ -5,6 +5,7 @@
  * through. */
 #include "graph/gradient.h"
 #include "graph/ops/shared/op_in.h"
+#include "base/plural.h"
 
 /** The sizes that are given, of any number; NULL where they are not, or (with *present) not known.
  */
@@ -34,8 +35,8 @@ static lac_status check_sizes(laci_infer *infer, const int64_t *sizes, int64_t n
   int64_t sum = 0;
   bool symbols = false;
   if (n != infer->n_out) {
-    return laci_node_fail(infer->node, infer->err, LAC_BAD_SHAPE, "%lld sizes for %d outputs",
-                          (long long)n, infer->n_out);
+    return laci_node_fail(infer->node, infer->err, LAC_BAD_SHAPE, "%lld size%s for %d output%s",
+                          (long long)n, laci_plural(n), infer->n_out, laci_plural(infer->n_out));
   }
   for (int64_t at = 0; at < n; at++) {
     if (laci_is_symbol(sizes[at])) {

@@ -2,6 +2,7 @@
  * Checks and questions that operators share: inputs, axes, short integer lists, broadcast shapes
  * with symbols. Next: walk.c (strided operands), elementwise.c (evaluation). */
 #include "graph/ops/shared/op_in.h"
+#include "base/plural.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -19,8 +20,8 @@ lac_status laci_node_fail(const laci_node *node, lac_error *err, lac_status stat
 
 lac_status laci_want_inputs(laci_infer *infer, int min, int max) {
   if (max >= 0 && infer->n_in > max) {
-    return laci_node_fail(infer->node, infer->err, LAC_BAD_FILE, "%d inputs, at most %d wanted",
-                          infer->n_in, max);
+    return laci_node_fail(infer->node, infer->err, LAC_BAD_FILE, "%d input%s, at most %d wanted",
+                          infer->n_in, laci_plural(infer->n_in), max);
   }
   for (int port = 0; port < min; port++) {
     if (port >= infer->n_in || !infer->in[port]) {

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "graph/ops/shared/op_in.h"
+#include "base/plural.h"
 
 /* No real window comes near this; below it no sum or product here can overflow. */
 static const int64_t LARGEST = 1 << 30;
@@ -21,8 +22,8 @@ static lac_status read_ints(const laci_node *node, const char *name, size_t want
   const int64_t *ints = laci_node_ints(node, name, &n);
   if (!ints) return LAC_OK;
   if (n != wanted) {
-    return laci_node_fail(node, err, LAC_BAD_SHAPE, "attribute %s has %zu values, wanted %zu", name,
-                          n, wanted);
+    return laci_node_fail(node, err, LAC_BAD_SHAPE, "attribute %s has %zu value%s, wanted %zu",
+                          name, n, laci_plural((int64_t)n), wanted);
   }
   for (size_t at = 0; at < n; at++) {
     if (ints[at] < least || ints[at] > LARGEST) {
