@@ -270,7 +270,7 @@ static void verbs_with(const char *name, char text[256]) {
   }
 }
 
-/* Every form that the verb takes; but none that destroys, which nobody shall be led to. */
+/* Every form that the verb takes; but none that destroys: no one shall be led to it. */
 static const char *nearest_option(verb_id verb, const char *name) {
   static _Thread_local char names[sizeof option_table / sizeof option_table[0] * 2][LONGEST_NAME];
   const char *candidates[sizeof names / sizeof names[0]];

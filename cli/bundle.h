@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Several files that are made one from the other and then appear together in a folder, or not at
- * all: they are made in a folder inside it, hidden and with a name that nobody has, and get their
+ * all: they are made in a folder inside it, hidden and with a name not in use, and get their
  * places by renaming at the end. */
 #ifndef CLI_BUNDLE_H
 #define CLI_BUNDLE_H

@@ -85,7 +85,7 @@ static void measure(const text_table *table, layout *l) {
   }
 }
 
-/* Cells of the first columns in one line; a remark that nobody makes takes none. */
+/* Cells of the first columns in one line; an absent remark takes none. */
 static int sum_of(const layout *l, int begin, int end) {
   int sum = begin < end ? l->width[begin] : 0;
   for (int column = begin + 1; column < end; column++) {

@@ -150,7 +150,7 @@ static void copy_recipe(const arguments *args, lac_train_options *o) {
   o->shuffle = args->shuffle;
 }
 
-/* 0.76 means 76 %: nobody stops at less than one. */
+/* 0.76 means 76 %: no one stops at less than one. */
 static double percent_of(double threshold) { return threshold <= 1 ? 100 * threshold : threshold; }
 
 static void copy_loop(const arguments *args, lac_train_options *o) {

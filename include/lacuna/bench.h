@@ -96,8 +96,8 @@ LAC_API lac_bench_options lac_bench_options_default(void);
 /** Plans the model and times it. It is the same afterwards. Where its batch is fixed and another
  * is wanted, inputs and the constants of Reshape are run with that, if shapes allow. Logs the plan
  * at LAC_LOG_DEBUG and its progress as "bench". *result is the caller's, NULL on failure. Fails
- * LAC_BAD_ARGUMENT (an option outside its limits), LAC_BAD_SHAPE (an open size that nobody gave; a
- * batch that the network does not take, naming the node), LAC_INTERRUPTED, and as
+ * LAC_BAD_ARGUMENT (an option outside its limits), LAC_BAD_SHAPE (an open size that was not given;
+ * a batch that the network does not take, naming the node), LAC_INTERRUPTED, and as
  * lac_engine_create and lac_engine_run do. */
 LAC_API LAC_MUST_CHECK lac_status lac_bench(lac_model *model, const lac_bench_options *options,
                                             lac_bench_result **result, lac_error *err);

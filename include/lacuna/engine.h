@@ -82,7 +82,7 @@ LAC_API lac_engine_options lac_engine_options_default(void);
  * weights are read from its file, a part of each at a time: the most memory that this takes is
  * weight_bytes and a few megabytes, and a run needs the file no more. *engine is NULL on failure.
  * Fails LAC_BAD_ARGUMENT (a dtype that is none of the two), LAC_NOT_FOUND (no engine of that name,
- * a shape for an unknown input), LAC_BAD_SHAPE (a size nobody gave, operands that do not fit),
+ * a shape for an unknown input), LAC_BAD_SHAPE (a size not given, operands that do not fit),
  * LAC_UNSUPPORTED (an operator that cannot be run, a shape that depends on data, bf16 on a
  * processor without), LAC_IO (the model's file was cut short), LAC_NO_MEMORY, LAC_MEMORY_LIMIT
  * (weights, values and ports together are more than max_memory: the text names the largest; no

@@ -37,7 +37,7 @@ LAC_API LAC_MUST_CHECK lac_status lac_mask_create(lac_mask **mask, lac_error *er
 LAC_API void lac_mask_destroy(lac_mask *mask); /* NULL is fine */
 
 /** The masks of all eligible layers of the model that are pruned to the pattern of the options:
- * their zeros. A weight that is zero everywhere holds every pattern, but nobody pruned it: it has
+ * their zeros. A weight that is zero everywhere holds every pattern, but it was not pruned: it has
  * none. Fails as lac_check; a model in which no layer holds the pattern has no masks, and that is
  * no error.
  */

@@ -46,7 +46,7 @@ LAC_API LAC_MUST_CHECK lac_status lac_model_load(const char *path, lac_model **m
 
 /** How to read a model. Start from lac_load_options_default() and set fields. */
 typedef struct lac_load_options {
-  bool lenient; /* a node whose attributes or weight break ONNX's typing is taken as one that nobody
+  bool lenient; /* a node whose attributes or weight break ONNX's typing is taken as one that no one
                    knows: it freezes what reaches it and cannot be run; else it is LAC_BAD_FILE
                    (false)
                  */

@@ -10,7 +10,7 @@
 #include "base/error.h"
 
 /* The weight of a grouped convolution: each group has its own order along the input axis, where
- * nobody else reads the weight; else one order for all groups. */
+ * the weight has no other reader; else one order for all groups. */
 static void resolve_grouped(laci_resolve *r, const laci_grouped_axis *g) {
   laci_tracks *t = r->t;
   int weight = laci_port_value(r, g->port);
@@ -91,7 +91,7 @@ static void resolve_parts(laci_resolve *r, const laci_axis_parts *part) {
   laci_free(index);
 }
 
-/* An operator cannot speak about shapes that nobody knows: whoever made them unknown is to blame.
+/* An operator cannot speak about unknown shapes: the node that made them so is to blame.
  */
 static int blame_unknown_shape(laci_resolve *r) {
   for (int port = 0; port < r->node->n_inputs; port++) {

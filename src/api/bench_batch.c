@@ -37,7 +37,7 @@ static lac_status check_shapes(const laci_graph *graph, const lac_bench_options 
   return LAC_OK;
 }
 
-/* What the file and the options say together; sizes nobody gave stay negative. */
+/* What the file and the options say together; sizes not given stay negative. */
 static lac_status input_shape(const laci_value *value, const lac_bench_options *options,
                               laci_shape *shape, lac_error *err) {
   const lac_engine_shape *given = given_shape(options, value->name);

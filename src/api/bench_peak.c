@@ -67,7 +67,7 @@ lac_status laci_bench_read(laci_pool *pool, double *bytes_per_second, lac_error 
   lac_status st = words && seen ? LAC_OK : laci_fail_memory(err, "measuring memory");
   read_job job = {.words = words, .n_each = n_each, .seen = seen};
   *bytes_per_second = 0;
-  /* Written once: pages that nobody wrote to are all the same one. */
+  /* Written once: pages never written to are all the same one. */
   for (size_t at = 0; !st && at < n_each * n_parts; at += 512) words[at] = at;
   for (int pass = 0; !st && pass < READ_PASSES; pass++) {
     double begin = laci_clock_seconds();

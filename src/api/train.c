@@ -496,7 +496,7 @@ lac_status lac_train_check(lac_model *model, const char *data, const lac_train_o
   st = prepare(&t, data, err);
   if (!st && !options->eval_only) st = check_graph(&t, err);
   if (!st && options->model_dir && !options->eval_only) {
-    st = laci_folder_lock(options->model_dir, &t.lock, err); /* to know that nobody has it */
+    st = laci_folder_lock(options->model_dir, &t.lock, err); /* to know that it is free */
     if (!st) st = laci_run_folder_check(options->model_dir, err);
   }
   training_clear(&t);

@@ -40,7 +40,7 @@ void laci_pages_enlarge(void *part, size_t size_bytes);
 void laci_pages_destroy(const void *pages, size_t size_bytes);
 
 /** Could so much be taken just now? Asked before work is handed to libraries that end the process
- * where they get no memory. It holds for as long as nobody else takes any. */
+ * where they get no memory. It holds for as long as no other process takes any. */
 bool laci_memory_is_available(size_t size_bytes);
 
 /** The most memory that this process has had so far, in bytes; 0: the system does not say. */

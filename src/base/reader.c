@@ -38,7 +38,7 @@ struct laci_reader {
   bool outlined;          /* an origin's outline is there */
   bool kept;              /* something was materialised */
   bool whole;             /* all bytes are there, for good */
-  _Atomic uint64_t *sums; /* of watched blocks, 0: not read yet; NULL: nobody watches */
+  _Atomic uint64_t *sums; /* of watched blocks, 0: not read yet; NULL: none is watched */
 };
 
 /* ---- Opening ---- */

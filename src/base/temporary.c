@@ -126,7 +126,7 @@ static bool join(const char *prefix, const char *name, char path[PATH_MAX]) {
   return false;
 }
 
-/** Somebody else has all ten names: one that nobody could foresee. */
+/** Somebody else has all ten names: an unforeseeable one. */
 static int create_random(int folder, const char *prefix, char temporary[LACI_TEMPORARY_NAME]) {
   char path[PATH_MAX];
   uint64_t number;

@@ -4,7 +4,7 @@
  * A temporary name is made of a hash of the final name and a number, so that the next writer of
  * that name finds what a killed process left. The file is locked (flock) by the process that writes
  * it: what can be locked is dead and goes, what cannot is left alone. Locks end with their process,
- * however it ends, in a container as outside. Where the file system knows no locks, what nobody has
+ * however it ends, in a container as outside. Where the file system knows no locks, what no one has
  * written to for an hour is dead. */
 #ifndef LACI_BASE_TEMPORARY_H
 #define LACI_BASE_TEMPORARY_H

@@ -131,7 +131,7 @@ lac_status laci_pool_create(int n_threads, laci_pool **pool, lac_error *err) {
 
 void laci_pool_destroy(laci_pool *pool) {
   if (!pool) return;
-  if (pool->owner != getpid()) { /* forked: nobody could be joined, and a worker seems to wait */
+  if (pool->owner != getpid()) { /* forked: no thread could be joined, and a worker seems to wait */
     laci_free(pool);
     return;
   }

@@ -120,7 +120,7 @@ static void decode(decoder *d, const uint8_t *bytes, size_t size_bytes, laci_ima
   d->jpeg.dct_method = JDCT_ISLOW;
   (void)jpeg_start_decompress(&d->jpeg);
   read_rows(d, image);
-  /* No jpeg_finish_decompress: all rows are here, and what follows them is nobody's business. */
+  /* No jpeg_finish_decompress: all rows are here, and what follows them is not read. */
 }
 
 lac_status laci_jpeg_decode(const char *name, const uint8_t *bytes, size_t size_bytes,

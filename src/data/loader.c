@@ -100,7 +100,7 @@ static lac_status load_image(laci_loader *loader, worker_scratch *b, slot *s, in
  * return, and free in between. */
 static void work_on(laci_loader *loader, worker_scratch *b, slot *s) {
   int at = s->n_given++;
-  bool useless = at > s->failed_at; /* nobody will look at it */
+  bool useless = at > s->failed_at; /* its result is dropped */
   pthread_mutex_unlock(&loader->lock);
   lac_error error = {0};
   lac_status st = useless ? LAC_OK : load_image(loader, b, s, at, &error);
@@ -305,7 +305,7 @@ lac_status laci_loader_take(laci_loader *loader, laci_batch *batch, lac_error *e
     else pthread_cond_wait(&loader->filled, &loader->lock);
   }
   loader->n_taken++;
-  /* A slot that nobody looked for images in is behind us now. */
+  /* A slot without a look for images is behind us now. */
   if (loader->open < loader->n_taken) loader->open = loader->n_taken;
   *batch = (laci_batch){s->first, s->n, s->pixels, s->labels};
   if (s->failed_at < s->n) {

@@ -80,7 +80,7 @@ typedef struct laci_engine_options {
                           added. NULL: no limit */
   const laci_engine_weight *weights;    /* [n_weights], of each value one at most */
   int n_weights;                        /* 0: nothing is known of any */
-  const laci_engine_observer *observer; /* NULL: nobody looks, which costs nothing */
+  const laci_engine_observer *observer; /* NULL: none, which costs nothing */
 } laci_engine_options;
 
 typedef struct laci_engine_memory {
@@ -112,7 +112,7 @@ bool laci_engine_supports(const char *engine, const laci_graph *graph, const lac
                           lac_error *why);
 
 /** Plans `graph`, which is borrowed and must not change while the engine lives. Fails LAC_NOT_FOUND
- * (no engine of that name, a shape for an unknown input), LAC_BAD_SHAPE (a size nobody fixed,
+ * (no engine of that name, a shape for an unknown input), LAC_BAD_SHAPE (a size not fixed,
  * operands that do not fit), LAC_UNSUPPORTED (an operator that cannot be run, a shape that depends
  * on data, bf16 on an engine or processor without, a text to be observed), LAC_BAD_ARGUMENT (an
  * observer without a function, or of a value that is none; a weight that is none), LAC_NO_MEMORY,
@@ -180,7 +180,7 @@ void laci_stepper_destroy(laci_stepper *stepper); /* NULL is fine */
 void laci_stepper_set(laci_stepper *stepper, int value, laci_buf *take);
 
 /** Computes the outputs of a node, whose producers were stepped before. Its inputs, and outputs
- * that nobody reads, live until the next step; other values until the step after their last
+ * without readers, live until the next step; other values until the step after their last
  * reader's; graph outputs until the end. Fails LAC_UNSUPPORTED where the operator cannot be run or
  * an input was not computed (the caller may then set the outputs), LAC_BAD_SHAPE where operands do
  * not fit; the text names the node. */

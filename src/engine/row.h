@@ -54,7 +54,7 @@ LAC_MUST_CHECK lac_status laci_engine_register(const laci_engine_row *row, lac_e
 LAC_MUST_CHECK lac_status laci_engine_port_init(const laci_graph *graph, int value,
                                                 const laci_type *type, laci_engine_port *port,
                                                 lac_error *err);
-/** Are all values to be observed values of the graph, and is there a function? NULL: nobody
+/** Are all values to be observed values of the graph, and is there a function? NULL: no one
  * observes. Fails LAC_BAD_ARGUMENT. */
 LAC_MUST_CHECK lac_status laci_engine_observer_check(const laci_graph *graph,
                                                      const laci_engine_observer *observer,
@@ -86,7 +86,7 @@ LAC_MUST_CHECK lac_status laci_engine_graph_init(laci_engine_graph *own, const l
                                                  laci_budget *budget, lac_error *err);
 void laci_engine_graph_clear(laci_engine_graph *own);
 
-/** LAC_UNSUPPORTED where nobody declared the node's operator, or it has no evaluation. */
+/** LAC_UNSUPPORTED where the node's operator is not declared, or it has no evaluation. */
 LAC_MUST_CHECK lac_status laci_engine_node_check(const laci_node *node, lac_error *err);
 
 /** Multiplications and additions of a product, by the node alone and the shapes of its two

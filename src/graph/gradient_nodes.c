@@ -22,7 +22,7 @@ static int fail_memory(laci_gradient_builder *b) {
  * --------------------------------------------------------------------------------------------------
  */
 
-/** A value that nobody has, named after the node and its place among what the rule made. */
+/** A new value, named after the node and its place among what the rule made. */
 static int new_value(laci_gradient_builder *b, const char *type) {
   char text[600];
   for (int suffix = 0;; suffix++) {

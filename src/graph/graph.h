@@ -72,7 +72,7 @@ typedef struct laci_node {
   const char *type;         /* operator, as in the file */
   const char *domain;       /* "" is ai.onnx */
   int version;              /* opset version of its domain; 0: not imported */
-  const struct laci_op *op; /* NULL: nobody declared this operator */
+  const struct laci_op *op; /* NULL: this operator is not declared */
   int n_inputs, n_outputs;
   const int *inputs;  /* values; -1: absent */
   const int *outputs; /* values; -1: absent */

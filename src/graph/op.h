@@ -6,7 +6,7 @@
  * through (coupling.h) weights which inputs could be prunable weights (the number of candidates
  * comes back; MatMul has up to two)
  *
- * An operator that nobody declared has op == NULL: it freezes every order that reaches it. */
+ * An undeclared operator has op == NULL: it freezes every order that reaches it. */
 #ifndef LACI_GRAPH_OP_H
 #define LACI_GRAPH_OP_H
 
@@ -109,7 +109,7 @@ typedef struct laci_op {
   double (*slope)(const laci_node *node, double x); /* derivative of a function of input 0 */
 } laci_op;
 
-/** The operator of that name and domain ("" and "ai.onnx" are the same); NULL: nobody declared it.
+/** The operator of that name and domain ("" and "ai.onnx" are the same); NULL: it is not declared.
  */
 const laci_op *laci_op_find(const char *name, const char *domain);
 /** All operators that a file may use, in the order of ops.def: without the internal ones of

@@ -77,8 +77,7 @@ static bool find_weight(const laci_graph *graph, const laci_node *node, char *te
     if (takes(node->op, stored->dtype)) continue;
     bool known = stored->dtype > LAC_DTYPE_NONE && stored->dtype < LAC_DTYPE_COUNT;
     (void)snprintf(text, size, "its weight '%s' is of %s%s, wanted f16, bf16, f32%s", stored->name,
-                   known ? "type " : "a type that nobody knows",
-                   known ? lac_dtype_name(stored->dtype) : "",
+                   known ? "type " : "an unknown type", known ? lac_dtype_name(stored->dtype) : "",
                    node->op->integer_weights ? ", f64 or 32- and 64-bit integers" : " or f64");
     return true;
   }

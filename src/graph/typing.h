@@ -9,7 +9,7 @@
 
 /** Looks at every node whose operator is declared; one of a custom domain may hold anything. Fails
  * LAC_BAD_FILE naming node and attribute (or weight), what was found and what was wanted. lenient:
- * such a node becomes one that nobody knows (op NULL, its `fault` says why), which freezes all that
+ * such a node becomes an unknown one (op NULL, its `fault` says why), which freezes all that
  * reaches it, and a warning is logged. Attributes that no version of an operator has are reported
  * at LAC_LOG_DEBUG: the next version may have them. */
 LAC_MUST_CHECK lac_status laci_graph_check_typing(laci_graph *graph, bool lenient, lac_error *err);

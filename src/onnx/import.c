@@ -119,7 +119,7 @@ static lac_status add_initializer(laci_importer *im, Onnx__TensorProto *tensor, 
   return laci_graph_add_stored(im->graph, &stored, &id, err);
 }
 
-/** A sparse initializer is a value that comes from an operator which nobody declared. */
+/** A sparse initializer is a value that comes from an undeclared operator. */
 static lac_status add_sparse(laci_importer *im, const Onnx__SparseTensorProto *sparse,
                              lac_error *err) {
   const char *name = sparse->values ? laci_onnx_name(sparse->values->name) : "";

@@ -86,7 +86,7 @@ static bool is_raw(const ProtobufCMessageDescriptor *message,
          field->offset == offsetof(Onnx__TensorProto, raw_data);
 }
 
-/** One that is kept as it is: it may hold what nobody has looked at yet. */
+/** One that is kept as it is: it may hold what was not looked at yet. */
 static lac_status put_field(outline *o, const uint8_t *begin, const uint8_t *end, lac_error *err) {
   lac_status st =
       laci_reader_look(o->reader, (size_t)(begin - o->file), (size_t)(end - begin), err);

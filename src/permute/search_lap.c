@@ -51,7 +51,7 @@ static void set_fillers(laci_lap *lap) {
 }
 
 /* Every column takes the row that it is cheapest for; a row that is wanted by several goes to the
- * first of them. Returns how many rows nobody wants. */
+ * first of them. Returns how many rows are not wanted. */
 static int reduce_columns(laci_lap *lap, const int32_t *shift) {
   const int n = lap->n;
   int32_t *cheapest = lap->parent;
@@ -93,7 +93,7 @@ static int bid(laci_lap *lap, int n_free) {
     int j = two.at, loser = lap->row_of[j];
     bool moves = two.least < two.second && bids_left-- > 0;
     if (loser >= 0 && !moves) {
-      if (two.least == two.second) { /* just as good: perhaps nobody has it */
+      if (two.least == two.second) { /* just as good: perhaps it is free */
         j = equal_column(lap, row, two);
         loser = lap->row_of[j];
       }

@@ -5,7 +5,7 @@
 
 #include "prune/prune.h"
 
-/** memory.c: plans all phases before the first begins: nobody wants to wait for a search whose
+/** memory.c: plans all phases before the first begins: no one wants to wait for a search whose
  * verification does not fit. Fails LAC_MEMORY_LIMIT. */
 LAC_MUST_CHECK lac_status laci_prune_plan_memory(const laci_analysis *analysis,
                                                  const laci_prune_options *options, int n_threads,

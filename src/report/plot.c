@@ -214,7 +214,7 @@ static bool makes_constants(const canvas *c, int id) {
   return true;
 }
 
-/* Nodes come after what they read. What nobody reads, or the network gives out, keeps its box. */
+/* Nodes come after what they read. What has no reader, or the network gives out, keeps its box. */
 static lac_status choose_folded(canvas *c, lac_error *err) {
   const laci_graph *graph = c->graph;
   bool *has_reader = laci_alloc((size_t)graph->n_nodes, sizeof *has_reader);
@@ -263,7 +263,7 @@ static int64_t passed_by(const canvas *c) {
   return total;
 }
 
-/* DenseNet has hundreds of edges that pass dozens of nodes: slow to lay out, and nobody could
+/* DenseNet has hundreds of edges that pass dozens of nodes: slow to lay out, and no one could
  * follow them. There the longest edges become words, until what is left passes few boxes for each
  * there is. */
 static void choose_span(canvas *c) {

@@ -21,7 +21,7 @@ struct laci_trainer {
   float *sums;                 /* [size]: of the batches before, where there were any */
   float *statistics, *updates; /* [n_statistics] */
   float *logits;               /* [batch, classes], where the caller wants none */
-  double *seconds;             /* of the plan's steps, for who watches; NULL: nobody does */
+  double *seconds;             /* of the plan's steps, for an observer; NULL: none */
   int n_batches;               /* since the last update */
   int images_port, labels_port, loss_port, logits_port;
   const void **inputs;

@@ -72,7 +72,7 @@ static lac_status load_stored(void *context, int id, laci_buf **buf, lac_error *
   return laci_parameters_load(from->parameters, id, from->anew, orders, buf, err);
 }
 
-/* The network's outer face, and what nobody can look into, stays as it is. */
+/* The network's outer face, and what cannot be looked into, stays as it is. */
 static lac_status check_frozen(const laci_graph *graph, const laci_orders *orders, lac_error *err) {
   for (int v = 0; v < graph->n_values; v++) {
     const laci_value *value = &graph->values[v];
@@ -86,7 +86,7 @@ static lac_status check_frozen(const laci_graph *graph, const laci_orders *order
   return LAC_OK;
 }
 
-/* Nobody knows what an undeclared operator does: what it reads and gives must not move at all. */
+/* What an undeclared operator does is not known: what it reads and gives must not move at all. */
 static lac_status check_unknown(const verify_round *r, const laci_node *node, lac_error *err) {
   if (node->op || node->assume) return LAC_OK;
   const int *const lists[] = {node->inputs, node->captures, node->outputs};

@@ -160,7 +160,7 @@ static int64_t indexed_by(const laci_graph *graph, const laci_node *reader, int 
 }
 
 /* The smallest size that anybody indexes with the value, directly or through what hands it on; 0:
- * nobody does. */
+ * no one does. */
 static int64_t index_range(const laci_graph *graph, int value, int depth) {
   int64_t least = 0;
   const laci_value *v = &graph->values[value];

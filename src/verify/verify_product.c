@@ -67,7 +67,7 @@ static bool is_product(const laci_node *node) {
   return !(is(node, "Gemm") && scaled); /* the sum behind the product is ours */
 }
 
-/* Multiplications of a node; 0: no product of ours, or sizes that nobody knows. */
+/* Multiplications of a node; 0: no product of ours, or unknown sizes. */
 static int64_t cost_of(const laci_graph *graph, const laci_node *node, const int64_t *sizes) {
   if (!is_product(node)) return 0;
   laci_shape a, b, y;
@@ -100,7 +100,7 @@ bool laci_verify_is_fast(const laci_graph *graph, laci_verify_engine engine, con
   return laci_products_cost(graph, sizes) > quick;
 }
 
-/* Is the tensor nothing but the right operand of products? Then nobody else wants to see it. */
+/* Is the tensor nothing but the right operand of products? Then it has no other reader. */
 static bool is_streamed(const laci_products *p, int stored) {
   const laci_stored *s = &p->original->stored[stored];
   const laci_value *v = s->value >= 0 ? &p->original->values[s->value] : NULL;

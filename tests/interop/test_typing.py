@@ -39,7 +39,7 @@ CASES = {
     "ints": (dict(attribute=helper.make_attribute("auto_pad", [1])),
              "attribute 'auto_pad' is a list of integers, wanted a text"),
     "int32": (dict(weight=TensorProto.INT32), "its weight 'w1' is of type i32, wanted f16, bf16, f32 or f64"),
-    "unknown": (dict(weight=99), "its weight 'w1' is of a type that nobody knows, wanted f16, bf16, f32 or f64"),
+    "unknown": (dict(weight=99), "its weight 'w1' is of an unknown type, wanted f16, bf16, f32 or f64"),
 }
 
 

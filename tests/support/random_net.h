@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A whole random network: an input, a first layer, a handful of operators and known patterns, a
- * layer behind most of what nobody reads yet, outputs. Also: making a failing network small. Next:
+ * layer behind most values without a reader, outputs. Also: making a failing network small. Next:
  * random_ops.h. */
 #ifndef TESTS_SUPPORT_RANDOM_NET_H
 #define TESTS_SUPPORT_RANDOM_NET_H

@@ -46,7 +46,7 @@ static inline bool of_two(builder *m, const char *op) {
   int v = pick(m, WANT_FLOAT, 0, 5);
   if (v < 0) return false;
   bool slope =
-      strcmp(op, "PRelu") == 0; /* unread where nothing is negative: so nobody else's value */
+      strcmp(op, "PRelu") == 0; /* unread where nothing is negative: so of this layer alone */
   name other = slope ? stored_of(m, smaller_shape(m, shape_of(m, v)), "") : partner(m, v),
        out = fresh(m, 'v');
   const char *attributes = strcmp(op, "Mod") == 0 ? "fmod=1" : "";

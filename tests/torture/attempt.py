@@ -80,7 +80,7 @@ class Attempt:
         self.end = f"ended {code}" if code >= 0 else signal.Signals(-code).name
         if code < 0 and not (self.killed and code == -signal.SIGKILL):
             if self.stdout and code == -signal.SIGPIPE:
-                pass  # what a pipe's writer gets where nobody ignores it
+                pass  # what a pipe's writer gets unless it is ignored
             else:
                 self.problems.append(f"signal {self.end}: {stderr[-300:]}")
         if code > 1 and not (code == 2 and self.scenario.may_misuse):

@@ -211,7 +211,7 @@ static void the_parts_of_a_folder_have_the_same_classes(void **state) {
   add_picture(&f, "val/c/1.jpg");
   assert_int_equal(lac_train(model, f.path, NULL, &o, &result, &err), LAC_BAD_SHAPE);
   assert_non_null(strstr(err.text, "class 1 is 'c' for evaluation, but 'b' for training"));
-  o.evaluate = false; /* then nobody minds */
+  o.evaluate = false; /* then it does not matter */
   if (lac_train(model, f.path, NULL, &o, &result, &err)) fail_msg("%s", err.text);
   assert_true(isfinite(result.loss));
   lac_model_destroy(model);
@@ -412,7 +412,7 @@ static void a_folder_that_another_run_writes_to_is_left_alone(void **state) {
   laci_folder_unlock(lock);
   assert_int_equal(lac_train(model, DIGITS, NULL, &o, &result, NULL), LAC_OK);
   assert_int_equal(laci_folder_lock(f.path, &lock, NULL), LAC_OK); /* the run gave it back */
-  o.eval_only = o.recover = true; /* who only reads waits for nobody */
+  o.eval_only = o.recover = true;                                  /* a reader waits for no lock */
   assert_int_equal(lac_train(model, DIGITS, NULL, &o, &result, NULL), LAC_OK);
   laci_folder_unlock(lock);
   lac_model_destroy(model);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * lac_train, ended at random moments and recovered until it is done: the weights, the last
- * checkpoint and the log are those of a run that nobody disturbed.
+ * checkpoint and the log are those of an undisturbed run.
  *
  * Every run is a process of its own, this one never computes. It is ended between steps and in the
  * middle of them, by a timer anywhere, and in the middle of writing a file, whose size is limited.

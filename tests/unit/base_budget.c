@@ -188,7 +188,7 @@ static void never_wraps_around(void **state) {
   laci_budget_add(&budget, 100, "b");
   assert_int_equal(budget.needed, UINT64_MAX);
   assert_int_equal(laci_budget_check(&budget, "this", NULL), LAC_MEMORY_LIMIT);
-  laci_budget_give_back(&budget, 100); /* nobody knows what is left then */
+  laci_budget_give_back(&budget, 100); /* what is left is unknown then */
   assert_int_equal(budget.needed, UINT64_MAX);
 }
 

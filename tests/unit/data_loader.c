@@ -186,7 +186,7 @@ static void it_stops_at_any_moment(void **state) {
     }
     if (round % 3 == 2) assert_int_equal(laci_loader_take(loader, &batch, NULL), LAC_OK);
     laci_loader_destroy(loader);
-    free_target(&r); /* nobody writes there any more: the sanitizers look */
+    free_target(&r); /* no thread writes there any more: the sanitizers look */
   }
   laci_loader_destroy(NULL);
   laci_dataset_close(set);

@@ -40,7 +40,7 @@ static int set_up(void **state) {
   return 0;
 }
 
-/* Nobody has run it yet, and what is made from now on goes away. */
+/* It has not run yet, and what is made from now on goes away. */
 static int begin(void **state) {
   (void)state;
   counting = (counts){0};

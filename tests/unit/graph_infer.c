@@ -71,7 +71,7 @@ static const chain chains[] = {
      "m = Mul(n, one)\np = Add(none, m)\nq = Sub(p, none)\nr = Div(q, one)\nu = Unsqueeze(r, a)\ny "
      "= ConstantOfShape(u)\noutput y",
      "y", "[N]"},
-    {"any other arithmetic gives a size nobody knows",
+    {"any other arithmetic gives an unknown size",
      "input x -90x3\nstored two \"\" i64 = 2\nstored none \"\" i64 = 0\nstored a 1 i64 = 0\ns = "
      "Shape(x)\nn = Gather(s, none)\n"
      "m = Mul(n, two)\nu = Unsqueeze(m, a)\ny = ConstantOfShape(u)\noutput y",
@@ -119,7 +119,7 @@ static const chain chains[] = {
      "y", "[?, ?, ?]"},
     {"a listed initializer may be replaced",
      "input x 2x12\nstored s 2 i64 listed = 3 8\ny = Reshape(x, s)\noutput y", "y", "[?, ?]"},
-    {"an operator nobody declared", "input x 2x12\nz = Mystery(x)\ny = Relu(z)\noutput y", "y",
+    {"an undeclared operator", "input x 2x12\nz = Mystery(x)\ny = Relu(z)\noutput y", "y",
      "[unknown]"},
     {"what cannot be counted", "input x -90x3\ny = NonZero(x)\noutput y", "y", "[2, ?]"},
     {"split keeps symbols of the other axes", "input x -90x6\ny, z = Split(x) axis=1\noutput z",

@@ -61,7 +61,7 @@ static void every_breach_is_named(void **state) {
   }
 }
 
-static void lenient_makes_a_node_that_nobody_knows(void **state) {
+static void lenient_makes_an_unknown_node(void **state) {
   (void)state;
   for (size_t at = 0; at < sizeof breaches / sizeof *breaches; at++) {
     laci_graph *graph = build(breaches[at].net);
@@ -90,7 +90,7 @@ static void tables_are_in_order(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_breach_is_named),
-      cmocka_unit_test(lenient_makes_a_node_that_nobody_knows),
+      cmocka_unit_test(lenient_makes_an_unknown_node),
       cmocka_unit_test(tables_are_in_order),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -66,7 +66,7 @@ static const op_case pools[] = {
     {"indices that are used freeze all",
      IMAGE "y, i = MaxPool(x) kernel_shape=2,2 strides=2,2 ceil_mode=1\noutput y\noutput i",
      "y f32 1x1x2x2 = 5 6 8 9\ni i64 1x1x2x2 = 4 5 7 8", ".... -> .... ...."},
-    {"indices that nobody reads do not",
+    {"indices without a reader do not",
      IMAGE "y, i = MaxPool(x) kernel_shape=2,2 strides=2,2\noutput y", "y f32 1x1x1x1 = 5",
      "ab.. -> ab.. ...."},
     {"indices column by column",

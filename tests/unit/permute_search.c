@@ -267,7 +267,7 @@ static void orders_are_the_same_on_any_threads_and_processor(void **state) {
   }
 }
 
-/* A limit that is over at once, one that is over in the middle, and one that nobody needs: the
+/* A limit that is over at once, one that is over in the middle, and one that is not needed: the
  * clock may choose the order, but never a bad one. */
 static void time_limits_leave_an_order_behind(void **state) {
   (void)state;

@@ -89,7 +89,7 @@ static void large_assignments_stay_within_32_bits(void **state) {
     assert_true(llabs(sum - 2 * shifted) <= 2 * N);
     for (int i = 0; i < N; i++) {
       int j = lap.column_of[i];
-      for (int k = 0; k < N; k++) { /* nobody envies: the optimality condition itself, in 64 bits */
+      for (int k = 0; k < N; k++) { /* no row envies: the optimality condition itself, in 64 bits */
         int64_t mine = (int64_t)cost[i * N + j] - lap.price[j],
                 other = (int64_t)cost[i * N + k] - lap.price[k];
         assert_true(mine <= other);

@@ -137,7 +137,7 @@ void laci_plain_set(laci_plain *run, int value, laci_buf *take) {
 
 const laci_buf *laci_plain_value(const laci_plain *run, int value) { return run->values[value]; }
 
-/** The node has read the value: frees it where nobody will again. */
+/** The node has read the value: frees it where no other will. */
 static void release(laci_plain *run, int value) {
   const laci_value *v = &run->graph->values[value];
   bool last = run->readers_left[value] <= 0;

@@ -18,7 +18,7 @@ typedef struct plan {
   laci_pool *pool;
   laci_engine_port *inputs, *outputs, *observed;
   int *values, n_observed; /* [n_observed] that the observer sees */
-  int *observed_at;        /* [n_values] place in `observed`, -1: none; NULL: nobody observes */
+  int *observed_at;        /* [n_values] place in `observed`, -1: none; NULL: no observer */
   laci_engine_see *see;
   void *see_context;
   laci_engine_memory memory;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * CastLike: y = x in the element type of the second input, whose content nobody looks at.
+ * CastLike: y = x in the element type of the second input, whose content is not read.
  * Every channel order of x passes through, and the second input may have any. */
 #include "graph/ops/shared/op_in.h"
 

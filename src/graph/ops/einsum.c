@@ -95,7 +95,7 @@ static bool parse(const char *rest, const laci_shape *const *shapes, int n_in, e
 
 /** size[index], -1 where no operand has it: known sizes win over symbols, larger ones over the 1 of
  *  a broadcast. False where sizes contradict each other, or the output names an index twice or one
- *  that nobody has. */
+ *  that is not there. */
 static bool find_sizes(const equation *e, const laci_shape *const *shapes, int64_t *size,
                        bool *has) {
   memset(has, 0, N_INDICES * sizeof *has);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * EyeLike: ones on the k-th diagonal of a matrix of the input's shape, whose content nobody looks
+ * EyeLike: ones on the k-th diagonal of a matrix of the input's shape, whose content is not looked
  * at. Any order of the input is welcome; the places of the result have a meaning, so nothing moves
  * there. */
 #include "graph/ops/shared/op_in.h"

@@ -83,7 +83,7 @@ static lac_status eval(laci_eval *eval) {
   return LAC_OK;
 }
 
-/** Only through Y: the statistics that come out belong to nobody's loss. */
+/** Only through Y: the statistics that come out belong to no loss. */
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   int dy = laci_gradient_of(b, node, 0), out[3];
   if (!laci_has_output(node, 1) || !laci_has_output(node, 2))

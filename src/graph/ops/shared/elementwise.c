@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Element-wise evaluation with broadcasting, and integer arithmetic on contents that hold symbols.
  *
- * A symbol stands for a size nobody knows yet. It passes an operation only where the other operand
+ * A symbol stands for a size not known yet. It passes an operation only where the other operand
  * is neutral (x * 1); everywhere else the result is a fresh symbol, which claims nothing. See
  * laci_neutral in op_in.h. */
 #include "graph/ops/shared/op_in.h"
