@@ -152,7 +152,7 @@ static lac_status parse_number(const option_row *option, const char *value, uint
   errno = 0;
   *number = strtoull(value, &end, 10);
   bool is_whole = isdigit((unsigned char)value[0]) && !*end;
-  if (!is_whole && most == UINT64_MAX) { /* the limits are for whoever knows them */
+  if (!is_whole && most == UINT64_MAX) { /* the limits are checked where they are known */
     return laci_fail(err, LAC_BAD_ARGUMENT, "--%s %s: wanted an integer without sign or unit",
                      text_dashed(option->name), value);
   }
@@ -357,7 +357,7 @@ static lac_status parse_long(cursor *at, const char *word, arguments *args, lac_
   return st ? st : give(args, option, value, err);
 }
 
-/* -output is no -o utput: somebody forgot a dash. */
+/* -output is no -o utput: a dash was forgotten. */
 static lac_status check_dashes(const char *word, const arguments *args, lac_error *err) {
   const option_row *option = option_by_name(args->verb, word + 1, strcspn(word + 1, "="));
   if (!option || !word[2]) return LAC_OK;

@@ -80,7 +80,7 @@ static lac_status print_outputs(const lac_infer_result *result, lac_error *err) 
   return st;
 }
 
-/* NumPy has no such type: whoever loads the file has to say what the bytes are. */
+/* NumPy has no such type: a reader of the file has to say what the bytes are. */
 static void log_bf16(const lac_infer_result *result) {
   for (int at = 0; at < result->n_outputs; at++) {
     const lac_infer_output *output = &result->outputs[at];

@@ -69,7 +69,7 @@ static void on_broken_pipe(int signal) {
   n_broken_pipes = 1;
 }
 
-/* Whoever reads standard output went away, and says so by going: as other programs, quietly. */
+/* The reader of standard output went away, and says so by going: as other programs, quietly. */
 static void end_as_pipes_do(void) {
   if (!n_broken_pipes || !ferror(stdout)) return;
   (void)signal(SIGPIPE, SIG_DFL);

@@ -59,7 +59,7 @@ LAC_API void lac_pack_report_destroy(lac_pack_report *report);
 LAC_API LAC_MUST_CHECK lac_status lac_pack_report_json(const lac_pack_report *report, char **text,
                                                        lac_error *err);
 
-/** The model in a pack (lac_model_load does the same). Its weights are dense again when somebody
+/** The model in a pack (lac_model_load does the same). Its weights are dense again when a caller
  * reads them in place; an engine unpacks rows as it needs them. Where it had external data, that is
  * unpacked to a temporary folder ($TMPDIR) whose files have no name any more when this returns.
  * *model is NULL on failure. Fails LAC_BAD_FILE where any byte of the pack is not what was written.

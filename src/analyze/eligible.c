@@ -2,7 +2,7 @@
  * Which layers may be pruned, and for each of the others the reason in one sentence.
  *
  * Sparse Tensor Cores want input channels in multiples of 16 and output channels in multiples of 8.
- * A tensor is masked only if everybody who reads it is a layer that may be pruned and sees the same
+ * A tensor is masked only if every reader is a layer that may be pruned and sees the same
  * input axis. */
 #include <inttypes.h>
 #include <regex.h>

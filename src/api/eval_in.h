@@ -23,7 +23,7 @@ LAC_MUST_CHECK lac_status laci_check_classes(const laci_graph *network, const la
 lac_status laci_fail_crop(const laci_value *input, const laci_dataset *set,
                           const laci_preprocessing *preprocessing, lac_error *err);
 
-/** Mean and std, where somebody has set others than the usual ones, are for images in colour. Fails
+/** Mean and std, where others than the usual ones are set, are for images in colour. Fails
  * LAC_BAD_ARGUMENT where `preprocessing` prepares grey ones, which have scales of their own. */
 LAC_MUST_CHECK lac_status laci_check_colours(const laci_preprocessing *preprocessing,
                                              const char *data, const float mean[3],

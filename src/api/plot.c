@@ -10,7 +10,7 @@
 #include "base/plural.h"
 #include "graph/op.h"
 
-/* Does somebody's orange belong here: a node with stored parameters of its own that are reordered
+/* Does orange belong here: a node with stored parameters of its own that are reordered
  * with the channels? */
 static bool has_parameters(const laci_graph *graph, const laci_node *node) {
   for (int i = 0; i < node->n_inputs; i++) {

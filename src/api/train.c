@@ -185,7 +185,7 @@ static void warn_of_left(const laci_training_left *left, const char *why) {
   laci_log(LAC_LOG_WARNING, "%s%s: %s", left->first, left->n > 1 ? " and others" : "", why);
 }
 
-/** A word about weights that somebody might believe to be trained. */
+/** A word about weights that might be believed to be trained. */
 static lac_status log_left(const training *t, lac_error *err) {
   const laci_graph *model = t->model->graph;
   const laci_training_graph *g = laci_trainer_graph(t->trainer);

@@ -21,7 +21,7 @@ typedef struct laci_train_plan {
   laci_parts parts;                      /* where the images lie */
   char about[3072];                      /* the inside of a JSON object */
   char changed[LAC_TRAIN_CHANGED_BYTES]; /* as the result's */
-  bool quiet;                            /* no warnings about the data: who trains gives them */
+  bool quiet;                            /* no warnings about the data: training gives them */
 } laci_train_plan;
 
 /** The folder's training part, and how its images are prepared. Fails as lac_train. */

@@ -39,7 +39,7 @@ typedef struct laci_child_result {
 
 /** Runs the program and waits for it. Fails LAC_NOT_FOUND and LAC_IO where it cannot be started,
  * LAC_NO_MEMORY, LAC_INTERRUPTED at lac_interrupt from now on (one that was asked for before is
- * somebody else's) and where SIGINT ended it; no process is left then. Any thread. */
+ * another owner's) and where SIGINT ended it; no process is left then. Any thread. */
 LAC_MUST_CHECK lac_status laci_child_run(const laci_child_job *job, laci_child_result *result,
                                          lac_error *err);
 

@@ -49,7 +49,7 @@ static char *copy_text(const char *text) {
 /* ---- One file ---- */
 
 /** File systems that do not know the rename that replaces nothing get an empty file of our own
- * making first: whoever creates the name owns it. */
+ * making first: the process that creates the name owns it. */
 static int rename_new(int folder, const char *from, const char *to) {
   int result = renameat2(folder, from, folder, to, RENAME_NOREPLACE);
   if (!result || (errno != ENOSYS && errno != EINVAL)) return result;

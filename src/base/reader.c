@@ -64,7 +64,7 @@ static laci_file_id id_of(const struct stat *info) {
   return (laci_file_id){.device = (uint64_t)info->st_dev, .inode = (uint64_t)info->st_ino};
 }
 
-/** Without O_NONBLOCK, opening a pipe would wait for somebody to write to it. */
+/** Without O_NONBLOCK, opening a pipe would wait for a writer. */
 static int open_to_read(const char *path) { return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); }
 
 static lac_status check_kind(const char *path, const struct stat *info, lac_error *err) {

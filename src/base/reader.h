@@ -5,8 +5,8 @@
  * be the end of this process (SIGBUS). A reader has addresses, as many as the file has bytes, and
  * nothing behind them at first: parts are copied to the caller (fetch), or brought to their
  * addresses in memory of our own (look, materialise). Addresses without bytes cannot be read;
- * whoever does so by mistake learns it at once. So a large tensor can be known by where it would
- * be, long before anybody needs it, and if ever.
+ * a caller that does so by mistake learns it at once. So a large tensor can be known by where it
+ * would be, long before anybody needs it, and if ever.
  *
  * After each read the file is looked at again: where it was cut, or is newer than when it was
  * opened, that is LAC_IO, "FILE: was 100 bytes long, and was cut to 7 meanwhile". What has been

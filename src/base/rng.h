@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Random numbers without a state: (seed, stream, counter) -> 64 bits.
  *
- * Whoever needs the k-th number of a stream asks for it, in any order and from any thread, so
- * results do not depend on who computes what. The design is Philox4x32-10 of Salmon, Moraes, Dror
- * and Shaw, "Parallel random numbers: as easy as 1, 2, 3" (SC 2011): ten rounds of two 32 x 32
- * multiplications on a block of four words. */
+ * The k-th number of a stream is there for the asking, in any order and from any thread, so
+ * results do not depend on which thread computes what. The design is Philox4x32-10 of Salmon,
+ * Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3" (SC 2011): ten rounds of two
+ * 32 x 32 multiplications on a block of four words. */
 #ifndef LACI_BASE_RNG_H
 #define LACI_BASE_RNG_H
 

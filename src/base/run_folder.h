@@ -2,7 +2,7 @@
  * The folder of a training run: which files in it are the run's, and whether a folder is one.
  *
  * A run writes run.json first, which says that the folder is its own. A folder with other files and
- * without it is somebody else's, and no run writes there: the names of a run's files are common
+ * without it is not ours, and no run writes there: the names of a run's files are common
  * ones. Folders of before run.json are known by their checkpoints. */
 #ifndef LACI_BASE_RUN_FOLDER_H
 #define LACI_BASE_RUN_FOLDER_H

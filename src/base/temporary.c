@@ -26,13 +26,13 @@ enum { NUMBERS = 10, RANDOM_TRIES = 16, MOST_REGISTERED = 64, HOUR_SECONDS = 360
 
 typedef enum holder { HOLDER_NONE, HOLDER_LIVES, HOLDER_UNKNOWN } holder;
 
-/** Takes the lock of an open file or folder, unless somebody has it. */
+/** Takes the lock of an open file or folder, unless it is held. */
 static holder lock(int fd) {
   if (flock(fd, LOCK_EX | LOCK_NB) == 0) return HOLDER_NONE;
   return errno == EWOULDBLOCK ? HOLDER_LIVES : HOLDER_UNKNOWN;
 }
 
-/** Whoever has the lock of what a name stands for may remove the name: no other can. */
+/** The holder of the lock of what a name stands for may remove the name: no other can. */
 static bool is_still(int folder, const char *path, const struct stat *opened) {
   struct stat named;
   return fstatat(folder, path, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
@@ -100,7 +100,7 @@ void laci_second_name(const char *name, int number, char second[LACI_TEMPORARY_N
 }
 
 /** A new locked file; -1 and EEXIST: a living process has the name. Between making and locking
- * somebody may have taken it for a dead one. */
+ * another process may have taken it for a dead one. */
 static int create_locked(int folder, const char *path) {
   for (int tries = 0; tries < RANDOM_TRIES; tries++) {
     struct stat made;
@@ -126,7 +126,7 @@ static bool join(const char *prefix, const char *name, char path[PATH_MAX]) {
   return false;
 }
 
-/** Somebody else has all ten names: an unforeseeable one. */
+/** Other files have all ten names: an unforeseeable one. */
 static int create_random(int folder, const char *prefix, char temporary[LACI_TEMPORARY_NAME]) {
   char path[PATH_MAX];
   uint64_t number;

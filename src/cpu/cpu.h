@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What this processor can do, found out once.
  *
- * Levels of one kind of processor are ordered: whoever has one has those before it. The environment
+ * Levels of one kind of processor are ordered: one includes those before it. The environment
  * variable LAC_CPU caps the level (scalar|avx2|avx512 on x86-64, scalar|neon on 64-bit ARM), for
  * users, tests and bug reports alike. Kernel families choose their variant by it
  * (kernel/variants.h). */

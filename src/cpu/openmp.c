@@ -71,8 +71,8 @@ static void *wait_for_end(void *context) {
   return NULL;
 }
 
-/* Stacks as large as the run time's own, where somebody asks it for others: a number with B, K (and
- * without a letter), M or G. */
+/* Stacks as large as the run time's own, where the environment asks for others: a number with B, K
+ * (and without a letter), M or G. */
 static void set_stack(pthread_attr_t *attr) {
   const char *text = getenv("OMP_STACKSIZE");
   if (!text) text = getenv("GOMP_STACKSIZE");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The part that all data sets share. Next: cifar.c, folder.c, digits.c, the kinds; classes.c, who
+ * The part that all data sets share. Next: cifar.c, folder.c, digits.c, the kinds; classes.c, which
  * is which class. */
 #include "data/dataset.h"
 

@@ -30,7 +30,7 @@ typedef struct laci_dataset_options {
   laci_dataset_part part;   /* of CIFAR (default: test); a folder of images has one part only */
   const char *classes_path; /* numbers of the class folders: a line each, NAME or NAME<TAB>TEXT, in
                                the order of the network's outputs; NULL: see below */
-  bool quiet;               /* no word of files that are left out: somebody said so already */
+  bool quiet;               /* no word of files that are left out: it was said already */
 } laci_dataset_options;
 
 /** What lies in `folder` is found out from the names in it.

@@ -7,7 +7,7 @@
 
 #include "lacuna/status.h"
 
-/** Which of them somebody is going to look at. */
+/** Which of them are to be looked at. */
 typedef enum laci_parts_use { LACI_PARTS_BOTH, LACI_PARTS_TRAIN, LACI_PARTS_TEST } laci_parts_use;
 
 typedef struct laci_parts {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Building a graph: values by name, stored tensors, nodes with their attributes.
  *
- * A value exists from the first time somebody names it; who defines it is checked as definitions
+ * A value exists from the first time it is named; its producer is checked as definitions
  * come in, that it is defined at all when building ends (sort.c). Next: sort.c, then infer.c. */
 #include "graph/graph.h"
 

@@ -69,7 +69,7 @@ struct laci_onnx {
   laci_reader *reader;            /* of the model's file */
   atomic_bool materialised;       /* all stored bytes are where they are said to be */
   char *data_dir;                 /* where external data lies, resolved; NULL: nowhere, or: */
-  laci_onnx_open_data *open_data; /* who opens data files; NULL: they lie in data_dir */
+  laci_onnx_open_data *open_data; /* what opens data files; NULL: they lie in data_dir */
   void *data_context;             /* its own; only while loading */
   laci_data_file *data_files;     /* in order of first use */
   size_t n_data_files, data_file_capacity;

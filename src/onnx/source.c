@@ -3,7 +3,7 @@
  *
  * A network that is run needs each weight once, in another layout; one that is changed needs them
  * all, for long. So large tensors stay in their files: they have addresses, those of a reader, and
- * an engine fetches what it reorders. Whoever wants to read them in place materialises the model
+ * an engine fetches what it reorders. A reader that wants them in place materialises the model
  * first: then they are in memory of our own, at the same addresses. Next: base/reader.h, outline.c,
  * external.c. */
 #include "onnx/onnx_in.h"

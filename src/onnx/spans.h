@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Where the elements of tensors lie in the files of a model, byte by byte: for whoever keeps a
- * file as it is but for these spans. */
+ * Where the elements of tensors lie in the files of a model, byte by byte: for a writer that keeps
+ * a file as it is but for these spans. */
 #ifndef LACI_ONNX_SPANS_H
 #define LACI_ONNX_SPANS_H
 

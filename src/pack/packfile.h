@@ -99,7 +99,7 @@ LAC_MUST_CHECK lac_status laci_packfile_fetch(const laci_packfile *pack, size_t 
 typedef lac_status laci_packfile_sink(const void *bytes, size_t size_bytes, void *context,
                                       lac_error *err);
 /** Gives the file's bytes to the sink, piece by piece, and fails LAC_BAD_FILE at the end where they
- * are not those that were packed: whoever keeps them waits for LAC_OK. Memory: the largest weight,
+ * are not those that were packed: they count after LAC_OK. Memory: the largest weight,
  * dense and packed. */
 LAC_MUST_CHECK lac_status laci_packfile_restore(const laci_packfile *pack, size_t file,
                                                 laci_packfile_sink *sink, void *context,

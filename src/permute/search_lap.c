@@ -82,7 +82,7 @@ static int equal_column(const laci_lap *lap, const int32_t *row, laci_two_least 
   return j;
 }
 
-/* Free rows outbid others for their best column; who loses it bids next, as long as prices move. */
+/* Free rows outbid others for their best column; the loser bids next, as long as prices move. */
 static int bid(laci_lap *lap, int n_free) {
   int still_free = 0, at = 0;
   int64_t bids_left = 4 * (int64_t)lap->n; /* the search below does the rest at a sure price */

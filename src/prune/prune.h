@@ -41,7 +41,7 @@ typedef struct laci_pruned_layer {
 typedef struct laci_pruned_mask {
   int stored;
   int64_t count;
-  uint8_t *bits; /* laci_alloc; who takes it sets NULL */
+  uint8_t *bits; /* laci_alloc; its taker sets NULL */
 } laci_pruned_mask;
 
 typedef struct laci_pruning_verification {

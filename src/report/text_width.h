@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * How wide a text is drawn, at the widest.
  *
- * Who looks at a drawing has other fonts than who made it. Of those that drawings ask for
+ * A drawing's reader has other fonts than its maker. Of those that drawings ask for
  * (LACI_FONTS), DejaVu Sans is the widest, and it is what Linux has; what has room for it has room
  * for all of them. */
 #ifndef LACI_REPORT_TEXT_WIDTH_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Reading the lines of an earlier run, cutting the file where this one goes on, appending. Lines
- * that are no log's (somebody edited the file) are left where they are and not listed. */
+ * that are no log's (the file was edited) are left where they are and not listed. */
 #include "train/log.h"
 
 #include <errno.h>
@@ -95,7 +95,7 @@ static lac_status read_lines(laci_train_log *log, const char *text, size_t n, in
   return st;
 }
 
-/** *n: in the file; becomes what could be read, if somebody cut it meanwhile. */
+/** *n: in the file; becomes what could be read, if it was cut meanwhile. */
 static lac_status read_text(const laci_train_log *log, char *text, size_t *n, lac_error *err) {
   size_t done = 0;
   while (done < *n) {

@@ -169,7 +169,7 @@ static lac_status go(laci_loop *l, lac_error *err) {
     if (st || is_over(l)) break;
     st = take_step(l, err);
   }
-  /* Where an earlier run did all, its end is looked at once more: somebody wants to know. */
+  /* Where an earlier run did all, its end is looked at once more, to report it. */
   bool idle = l->step == l->result->first_step && !l->result->evaluated;
   return !st && idle && l->hooks->evaluate ? evaluate(l, err) : st;
 }
@@ -188,8 +188,8 @@ static lac_status end_interrupted(laci_loop *l, lac_error *err) {
                    laci_loop_saved_text(l));
 }
 
-/** An image that cannot be read, say: who mends it goes on from here. The first cause is what is
- * reported. */
+/** An image that cannot be read, say: once it is mended, a run goes on from here. The first cause
+ * is what is reported. */
 static lac_status end_stopped(laci_loop *l, lac_status cause, lac_error *err) {
   char text[sizeof err->text];
   if (save_steps(l, NULL) || !err) return cause;

@@ -284,6 +284,6 @@ lac_status laci_loop_clear(const char *folder, lac_error *err) {
   char path[PATH_MAX];
   lac_status st = best_path(folder, path, err);
   if (!st) st = laci_folder_remove(folder, LACI_RUN_CHECKPOINTS, err);
-  if (st || laci_path_is_link(path)) return st; /* what a link leads to is somebody else's */
+  if (st || laci_path_is_link(path)) return st; /* what a link leads to is not ours */
   return laci_folder_remove(path, LACI_RUN_CHECKPOINTS, err);
 }

@@ -3,7 +3,7 @@
  *
  * The walk of orders.h says which run of the one stands where in the other; the work is cut into
  * parts of equal size, each part finds its own largest difference, and parts are put together in
- * their order, so that the answer does not depend on who did which. */
+ * their order, so that the answer does not depend on which thread did which. */
 #include "verify/verify_in.h"
 
 #include <float.h>

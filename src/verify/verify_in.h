@@ -29,8 +29,8 @@ bool laci_choose_sizes(const laci_graph *graph, int attempt, int64_t *size_of_sy
 bool laci_real_shape(const laci_graph *graph, const laci_shape *shape,
                      const int64_t *size_of_symbol, laci_shape *real);
 
-/** Where the numbers of a draw come from: the same (seed, stream) gives the same tensor, whoever
- * asks. */
+/** Where the numbers of a draw come from: the same (seed, stream) gives the same tensor, whichever
+ * thread asks. */
 typedef struct laci_draw {
   uint64_t seed, stream;
   laci_pool *pool;

@@ -3,7 +3,7 @@
  *
  * It is the definition of right, not of fast: the verification and the interop tests stand on it.
  * Shapes come from real operands, so that a model with dynamic sizes runs as it would anywhere.
- * Stepwise, because whoever verifies looks at every value. row.c makes it one of the list of
+ * Stepwise, because verification looks at every value. row.c makes it one of the list of
  * engines. */
 #ifndef LACI_ENGINE_PLAIN_PLAIN_H
 #define LACI_ENGINE_PLAIN_PLAIN_H
