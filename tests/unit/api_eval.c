@@ -282,9 +282,9 @@ static void networks_that_do_not_fit_are_refused_by_name(void **state) {
     design network;
     const char *words;
   } cases[] = {
-      {{"Flatten", 0, 1, 32, {"y", NULL}}, "input 'x'"},           /* grey */
-      {{"Flatten", 0, 3, 28, {"y", NULL}}, "--crop 28 would fit"}, /* size */
-      {{"Flatten", 0, 3, 64, {"y", NULL}}, "--resize 64 --crop 64 would fit"},
+      {{"Flatten", 0, 1, 32, {"y", NULL}}, "input 'x'"},              /* grey */
+      {{"Flatten", 0, 3, 28, {"y", NULL}}, "a crop of 28 would fit"}, /* size */
+      {{"Flatten", 0, 3, 64, {"y", NULL}}, "resized to 64, a crop of 64 would fit"},
       {{"Relu", 0, 3, 32, {"y", NULL}}, "output 'y'"},              /* not [N, classes] */
       {{"GlobalAveragePool", 0, 3, 32, {"y", NULL}}, "output 'y'"}, /* [N, 3, 1, 1] */
   };
