@@ -73,7 +73,7 @@ static inline int laci_drawn_integer(uint64_t key, uint64_t content, int most) {
 }
 
 /** The same from a place in a tensor, in 32 bits: drawn for every weight, many at a time. */
-static inline float laci_whole_at(uint32_t key, int64_t place) {
+static inline float laci_integer_at(uint32_t key, int64_t place) {
   uint32_t x = ((uint32_t)place + (uint32_t)(place >> 32) * 0x9E3779B9u) ^ key;
   x = (x ^ (x >> 16)) * 0x85EBCA6Bu;
   x = (x ^ (x >> 13)) * 0xC2B2AE35u;

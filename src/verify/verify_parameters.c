@@ -178,9 +178,9 @@ typedef struct reading {
 static inline LACI_WIDE_BODY void draw_whole_body(uint32_t key, int64_t first,
                                                   const int64_t *sources, int64_t n, float *out) {
   if (sources) {
-    for (int64_t i = 0; i < n; i++) out[i] = laci_whole_at(key, sources[i]);
+    for (int64_t i = 0; i < n; i++) out[i] = laci_integer_at(key, sources[i]);
   } else {
-    for (int64_t i = 0; i < n; i++) out[i] = laci_whole_at(key, first + i);
+    for (int64_t i = 0; i < n; i++) out[i] = laci_integer_at(key, first + i);
   }
 }
 

@@ -28,7 +28,7 @@ static void fuses_norm_activation_and_sum_into_the_convolution(void **state) {
                     .steps = 5}); /* reorders in and out, copy of x, two layers */
 }
 
-static void adds_in_place_what_nobody_reads_again(void **state) {
+static void adds_in_place_what_has_no_later_reader(void **state) {
   (void)state;
   check(
       "input x 2x32x6x6\nstored w 32x32x3x3\nstored u 32x32x1x1\n"
@@ -424,7 +424,7 @@ static void computes_in_bf16_where_the_processor_can(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(fuses_norm_activation_and_sum_into_the_convolution),
-      cmocka_unit_test(adds_in_place_what_nobody_reads_again),
+      cmocka_unit_test(adds_in_place_what_has_no_later_reader),
       cmocka_unit_test(adds_apart_what_has_padding_and_a_function_behind),
       cmocka_unit_test(keeps_what_is_read_after_the_sum),
       cmocka_unit_test(keeps_a_copy_that_others_read),

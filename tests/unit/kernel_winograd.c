@@ -78,7 +78,7 @@ static void run(const laci_winograd_kernel *kernel, const conv *c, data *d, bool
   void *scratch = allocate(bytes);
   assert_true(bytes > 0);
   for (int64_t k = 0; k < g->k_blocks; k++) {
-    kernel->turn(g, d->weight, gradient, (int64_t[]){k, k + 1}, d->u);
+    kernel->transform(g, d->weight, gradient, (int64_t[]){k, k + 1}, d->u);
   }
   for (int64_t n = 0; n < c->n; n += rows_images[1]) {
     for (int64_t row = 0; row < g->out_h; row += rows_images[0]) {
@@ -116,7 +116,7 @@ static double direct(const conv *c, const data *d, bool gradient, size_t at) {
   return sum;
 }
 
-static const laci_winograd_kernel definition = {laci_winograd_turn_scalar,
+static const laci_winograd_kernel definition = {laci_winograd_transform_scalar,
                                                 laci_winograd_convolve_scalar};
 
 static void the_definition_is_a_convolution(void **state) {

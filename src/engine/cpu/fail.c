@@ -38,8 +38,8 @@ bool laci_net_did(laci_net *net, lac_status status, const char *what) {
   return false;
 }
 
-bool laci_net_has_room(laci_net *net) {
-  if (!net->status && !laci_memory_is_available(LACI_NET_ROOM)) laci_net_no_memory(net);
+bool laci_net_has_memory(laci_net *net) {
+  if (!net->status && !laci_memory_is_available(LACI_NET_RESERVE)) laci_net_no_memory(net);
   return !net->status;
 }
 

@@ -93,7 +93,7 @@ static void check_memory(laci_net *net) {
 /** A step's primitive, now that there is memory for what it reads and writes. */
 static void make_primitive(laci_net *net, laci_net_step *step) {
   lac_error why = {0}, *err = net->err;
-  if (!step->primitive || !laci_net_has_room(net)) return;
+  if (!step->primitive || !laci_net_has_memory(net)) return;
   net->err = &why;
   lac_status st = laci_primitive_make(step->primitive);
   if (!laci_net_did(net, st, "primitive")) {
@@ -158,8 +158,8 @@ static lac_status plan(laci_net *net, const laci_engine_options *options, lac_er
   if (st) return st;
   net->n_threads = laci_openmp_ready(net->n_threads);
   int before = laci_openmp_use(net->n_threads);
-  st = laci_memory_is_available(LACI_NET_ROOM) ? laci_onednn_create(&net->onednn, err)
-                                               : laci_fail_memory(err, "oneDNN");
+  st = laci_memory_is_available(LACI_NET_RESERVE) ? laci_onednn_create(&net->onednn, err)
+                                                  : laci_fail_memory(err, "oneDNN");
   if (!st) st = laci_net_infer(net, options->shapes, options->n_shapes, err);
   if (!st) st = describe_ports(net, err);
   if (!st) st = laci_net_observe(net, options->observer, err);
@@ -303,7 +303,7 @@ lac_status laci_net_run(laci_net *net, const void *const *inputs, void *const *o
                      "the system does not let this thread have the %d threads that the plan is for",
                      net->n_threads);
   }
-  if (!net->has_run && !laci_memory_is_available(LACI_NET_ROOM))
+  if (!net->has_run && !laci_memory_is_available(LACI_NET_RESERVE))
     return laci_fail_memory(err, "a run");
   net->has_run = true;
   set_buffers(net, inputs, outputs);

@@ -40,7 +40,7 @@ struct laci_net {
   laci_turn *turns;          /* [n_turns] the fused nodes in the order in which they are computed */
   bool recomputing;          /* a second turn is being lowered */
   int *workspaces; /* [n_nodes] tensor that a forward node leaves for its gradient; -1: none */
-  size_t n_tensors, n_buffers, n_steps, tensor_room, buffer_room, step_room;
+  size_t n_tensors, n_buffers, n_steps, tensor_capacity, buffer_capacity, step_capacity;
   laci_net_tensor *tensors;
   laci_net_buffer *buffers;
   laci_net_step *steps;
@@ -49,7 +49,7 @@ struct laci_net {
   int n_inputs, n_outputs;
   laci_engine_port *inputs, *outputs;
   int *output_tensors;
-  laci_engine_observer observer; /* of no values: nobody looks */
+  laci_engine_observer observer; /* none: no values */
   laci_net_observed *observed;   /* [observer.n_values] */
   char *text;
   laci_budget budget;    /* what others hold, and our ports; no limit without the caller's */
@@ -68,7 +68,7 @@ void laci_net_no_memory(laci_net *net);
 bool laci_net_did(laci_net *net, lac_status status, const char *what);
 /** oneDNN ends the process where it gets no memory for its own small things (code, descriptors), so
  * it is not asked where there is none; that is then the failure. */
-bool laci_net_has_room(laci_net *net);
+bool laci_net_has_memory(laci_net *net);
 /** May so many bytes more be taken now, for what planning holds? If not, that is the failure.
  * value: what they are for; -1: of no value. */
 bool laci_net_may_take(laci_net *net, uint64_t bytes, int value);

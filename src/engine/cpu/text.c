@@ -8,15 +8,15 @@
 
 typedef struct writer {
   char *text; /* NULL: only count */
-  size_t used, room;
+  size_t used, capacity;
 } writer;
 
 static void put(writer *w, const char *format, ...) LAC_PRINTF(2, 3);
 static void put(writer *w, const char *format, ...) {
   va_list args;
   va_start(args, format);
-  int n =
-      vsnprintf(w->text ? w->text + w->used : NULL, w->text ? w->room - w->used : 0, format, args);
+  int n = vsnprintf(w->text ? w->text + w->used : NULL, w->text ? w->capacity - w->used : 0, format,
+                    args);
   va_end(args);
   if (n > 0) w->used += (size_t)n;
 }
@@ -68,7 +68,7 @@ void laci_net_write_text(laci_net *net) {
   writer count = {0};
   if (net->status) return;
   write_all(&count, net);
-  writer w = {.room = count.used + 1};
-  w.text = net->text = laci_net_new(net, w.room, 1);
+  writer w = {.capacity = count.used + 1};
+  w.text = net->text = laci_net_new(net, w.capacity, 1);
   if (w.text) write_all(&w, net);
 }

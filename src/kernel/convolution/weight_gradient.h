@@ -7,8 +7,8 @@
  * Images lie in blocks of 16 channels (nChw16c). An instruction that multiplies pairs wants two
  * places along x side by side, for the 16 channels of a block: both operands are paired once a band
  * of rows, and then read for every product of blocks. Windows of three pixels that move by one can
- * save a third of the products by the filtering of kernel/convolution/winograd.h turned round, F(3,
- * 2): sums are then of 4 points a row of the window,
+ * save a third of the products by the filtering of kernel/convolution/winograd.h the other way
+ * round, F(3, 2): sums are then of 4 points a row of the window,
  *
  *     two pixels y of dy  -> (y0, y0 + y1, y0 - y1, -y1), four pixels of the input as there
  *     sums m              -> (m0 + (m1 + m2) / 2, (m1 - m2) / 2, (m1 + m2) / 2 + m3)

@@ -13,7 +13,8 @@ enum {
 laci_winograd_kernel laci_winograd_now(void) {
 #if defined(__x86_64__)
   if (laci_cpu() == LACI_CPU_AVX512 && __builtin_cpu_supports("avx512bf16")) {
-    return (laci_winograd_kernel){laci_winograd_turn_avx512bf16, laci_winograd_convolve_avx512bf16};
+    return (laci_winograd_kernel){laci_winograd_transform_avx512bf16,
+                                  laci_winograd_convolve_avx512bf16};
   }
 #endif
   return (laci_winograd_kernel){NULL, NULL};
@@ -31,7 +32,8 @@ void laci_winograd_cut(const laci_winograd *g, int64_t *rows, int64_t *images) {
 }
 
 size_t laci_winograd_scratch(const laci_winograd *g, int64_t rows, int64_t images) {
-  const int64_t most = (int64_t)1 << 19; /* so many blocks `turn` reaches by places of 32 bits */
+  const int64_t most =
+      (int64_t)1 << 19; /* so many blocks `transform` reaches by places of 32 bits */
   if (g->c_blocks > most || g->out_w > most || rows > most || images > most) return 0;
   size_t bytes = (size_t)(g->c_blocks * laci_winograd_tiles(g)) * TILE;
   if (__builtin_mul_overflow(bytes, (size_t)(rows + AROUND), &bytes)) return 0;

@@ -44,10 +44,10 @@ static inline int64_t laci_winograd_weights(const laci_winograd *g) {
 }
 
 /** Makes them of some blocks out [first, last). weight: row-major f32, [out][in][3][3]; or, for
- * the gradient of a convolution's input, its own weight, [in][out][3][3], whose window is turned
+ * the gradient of a convolution's input, its own weight, [in][out][3][3], whose window is flipped
  * by half a circle. */
-typedef void laci_winograd_turn(const laci_winograd *g, const float *weight, bool gradient,
-                                const int64_t first_last[2], uint16_t *to);
+typedef void laci_winograd_transform(const laci_winograd *g, const float *weight, bool gradient,
+                                     const int64_t first_last[2], uint16_t *to);
 
 /** x [n][c_blocks][h][w][16] and weights -> the band of y [n][k_blocks][out_h][out_w][16]. scratch:
  * laci_winograd_scratch bytes, aligned to 64. Bands are independent of each other. */
@@ -56,14 +56,14 @@ typedef void laci_winograd_convolve(const laci_winograd *g, const laci_winograd_
                                     void *scratch);
 
 typedef struct laci_winograd_kernel {
-  laci_winograd_turn *turn;
+  laci_winograd_transform *transform;
   laci_winograd_convolve *convolve;
 } laci_winograd_kernel;
 
-laci_winograd_turn laci_winograd_turn_scalar;
+laci_winograd_transform laci_winograd_transform_scalar;
 laci_winograd_convolve laci_winograd_convolve_scalar;
 #if defined(__x86_64__)
-laci_winograd_turn laci_winograd_turn_avx512bf16;
+laci_winograd_transform laci_winograd_transform_avx512bf16;
 laci_winograd_convolve laci_winograd_convolve_avx512bf16;
 #endif
 

@@ -40,8 +40,8 @@ INLINE __m512i pair_up(__m512 first, __m512 second) {
   return laci_pixel_pairs((__m512i)_mm512_cvtne2ps_pbh(second, first));
 }
 
-void laci_winograd_turn_avx512bf16(const laci_winograd *g, const float *weight, bool gradient,
-                                   const int64_t first_last[2], uint16_t *to) {
+void laci_winograd_transform_avx512bf16(const laci_winograd *g, const float *weight, bool gradient,
+                                        const int64_t first_last[2], uint16_t *to) {
   int64_t n_in = g->c_blocks * BLOCK, n_out = g->k_blocks * BLOCK;
   int64_t square = WINDOW * WINDOW, next_in = (gradient ? n_out : 1) * square;
   int64_t next_out = (gradient ? 1 : n_in) * square;

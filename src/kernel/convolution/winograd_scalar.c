@@ -17,8 +17,8 @@ static int64_t place_of(const laci_winograd *g, int64_t k, int64_t i, int64_t in
   return ((pair * POINTS + point) * BLOCK + out) * 2 + in % 2;
 }
 
-void laci_winograd_turn_scalar(const laci_winograd *g, const float *weight, bool gradient,
-                               const int64_t first_last[2], uint16_t *to) {
+void laci_winograd_transform_scalar(const laci_winograd *g, const float *weight, bool gradient,
+                                    const int64_t first_last[2], uint16_t *to) {
   int64_t n_in = g->c_blocks * BLOCK, n_out = g->k_blocks * BLOCK;
   for (int64_t out = first_last[0] * BLOCK; out < first_last[1] * BLOCK; out++) {
     for (int64_t in = 0; in < n_in; in++) {

@@ -4,7 +4,7 @@
  * oneDNN copies each part, in any layout. Where all lie in blocks of 16 channels, a part is one run
  * of bytes an image, and copying runs is quicker. Where networks join the same parts again with one
  * more behind them, image by image (DenseNet), the first join's bytes stay and only the new part is
- * copied: the buffer grows in place.
+ * copied: it is concatenated in place.
  *
  *     Concat(a, b)       [ a | b ]
  *     Concat(a, b, c)    [ a | b | c ]      the same bytes, or Concat(Concat(a, b), c)
@@ -14,7 +14,7 @@
 #include "engine/cpu/net_in.h"
 #include "graph/ops.h"
 
-enum { PIECES = 8 }; /* of a run, for the threads */
+enum { CHUNKS = 8 }; /* of a run, for the threads */
 
 /* ---- Runs of bytes ---- */
 
@@ -30,15 +30,15 @@ typedef struct work {
   const laci_net_step *step;
 } work;
 
-static void copy_pieces(int64_t begin, int64_t end, void *context) {
+static void copy_chunks(int64_t begin, int64_t end, void *context) {
   const work *w = context;
   const runs *r = w->step->context;
   char *to = laci_net_data(w->net, w->step->tensors[r->n]);
   for (int64_t at = begin; at < end; at++) {
-    int64_t piece = at % PIECES, part = at / PIECES % r->n, image = at / PIECES / r->n;
+    int64_t chunk = at % CHUNKS, part = at / CHUNKS % r->n, image = at / CHUNKS / r->n;
     const char *from = laci_net_data(w->net, w->step->tensors[part]);
-    size_t bytes = r->bytes[part], first = bytes / PIECES * (size_t)piece;
-    size_t n = piece == PIECES - 1 ? bytes - first : bytes / PIECES;
+    size_t bytes = r->bytes[part], first = bytes / CHUNKS * (size_t)chunk;
+    size_t n = chunk == CHUNKS - 1 ? bytes - first : bytes / CHUNKS;
     memcpy(to + (size_t)image * r->image + r->offset[part] + first,
            from + (size_t)image * bytes + first, n);
   }
@@ -48,7 +48,7 @@ static lac_status run_copy(laci_net *net, laci_net_step *step, lac_error *err) {
   const runs *r = step->context;
   work w = {.net = net, .step = step};
   (void)err;
-  laci_pool_for(net->pool, r->n_images * r->n * PIECES, PIECES, copy_pieces, &w);
+  laci_pool_for(net->pool, r->n_images * r->n * CHUNKS, CHUNKS, copy_chunks, &w);
   return LAC_OK;
 }
 
@@ -112,7 +112,7 @@ static int waiting_for(const laci_net *net, int n, int *there) {
 
 /* ---- Building ---- */
 
-/** The result's tensor: of a new buffer, or of `waiting`'s, which grows. */
+/** The result's tensor: of a new buffer, or of `waiting`'s, which is extended in place. */
 static int result_tensor(laci_net *net, int n, int waiting) {
   const laci_shape *y = laci_net_shape(net, net->graph->nodes[n].outputs[0]);
   laci_layout *md = laci_net_blocks(net, y, laci_net_dt(net));

@@ -4,8 +4,9 @@
  *
  * The work is tiles, of some blocks in and out whose sums a core's cache holds, times parts of the
  * batch, of which there are only as many as it takes to give all threads about the same share: each
- * part has sums of its own. They are added in order and turned row-major at the end, so that the
- * number of threads alone decides about the bits. Next: kernel/convolution/weight_gradient.h. */
+ * part has sums of its own. They are added in order and transposed to row-major at the end, so that
+ * the number of threads alone decides about the bits. Next: kernel/convolution/weight_gradient.h.
+ */
 #include "engine/cpu/lower/conv.h"
 #include "base/least.h"
 #include "kernel/convolution/weight_gradient.h"
@@ -71,7 +72,7 @@ static void sum_shares(int64_t begin, int64_t end, void *context) {
 }
 
 /** Blocks in and out: the sums of all parts -> row-major weights. */
-static void turn_blocks(int64_t begin, int64_t end, void *context) {
+static void transpose_blocks(int64_t begin, int64_t end, void *context) {
   const weight_work *w = context;
   const laci_weight_gradient *g = &w->s->g;
   int64_t window = g->kernel_h * g->kernel_w, n = laci_weight_gradient_sums(g) * TILE;
@@ -101,7 +102,7 @@ static lac_status run_weight_sums(laci_net *net, laci_net_step *step, lac_error 
                    .scratch = laci_net_data(net, s->scratch)};
   (void)err;
   laci_pool_for(net->pool, s->shares, 1, sum_shares, &w);
-  laci_pool_for(net->pool, s->g.k_blocks * s->g.c_blocks, 8, turn_blocks, &w);
+  laci_pool_for(net->pool, s->g.k_blocks * s->g.c_blocks, 8, transpose_blocks, &w);
   return LAC_OK;
 }
 

@@ -2,8 +2,8 @@
  * Convolutions of bf16 while training by kernel/winograd, forward and the gradient of the input:
  * 3x3 windows of stride 1, where there are channels enough to make up for the transforms.
  *
- * Weights change with every step, so each product turns them anew from their row-major f32; then
- * bands of the images are shared out. No bit depends on the number of threads. Next:
+ * Weights change with every step, so each product transforms them anew from their row-major f32;
+ * then bands of the images are shared out. No bit depends on the number of threads. Next:
  * kernel/convolution/winograd.h. */
 #include "engine/cpu/lower/conv.h"
 #include "base/least.h"
@@ -23,7 +23,7 @@ typedef struct winograd_step {
   int64_t n, rows, images;    /* of a band */
   int64_t row_bands, n_bands; /* n_bands: all of them */
   int64_t shares;             /* of the bands: one a thread, each with scratch of its own */
-  int x, weight, y, turned, scratch;
+  int x, weight, y, transformed, scratch;
   size_t scratch_bytes;
 } winograd_step;
 
@@ -31,13 +31,14 @@ typedef struct winograd_work {
   const winograd_step *s;
   const uint16_t *x;
   const float *weight;
-  uint16_t *turned, *y;
+  uint16_t *transformed, *y;
   char *scratch;
 } winograd_work;
 
-static void turn_blocks(int64_t begin, int64_t end, void *context) {
+static void transform_blocks(int64_t begin, int64_t end, void *context) {
   const winograd_work *w = context;
-  w->s->kernel.turn(&w->s->g, w->weight, w->s->gradient, (int64_t[]){begin, end}, w->turned);
+  w->s->kernel.transform(&w->s->g, w->weight, w->s->gradient, (int64_t[]){begin, end},
+                         w->transformed);
 }
 
 static void convolve_shares(int64_t begin, int64_t end, void *context) {
@@ -52,7 +53,7 @@ static void convolve_shares(int64_t begin, int64_t end, void *context) {
                                        .n_last = laci_least(n + s->images, s->n),
                                        .row_first = row,
                                        .row_last = laci_least(row + s->rows, s->g.out_h)};
-      s->kernel.convolve(&s->g, &band, w->x, w->turned, w->y, scratch);
+      s->kernel.convolve(&s->g, &band, w->x, w->transformed, w->y, scratch);
     }
   }
 }
@@ -62,11 +63,11 @@ static lac_status run_winograd(laci_net *net, laci_net_step *step, lac_error *er
   winograd_work w = {.s = s,
                      .x = laci_net_data(net, s->x),
                      .weight = laci_net_data(net, s->weight),
-                     .turned = laci_net_data(net, s->turned),
+                     .transformed = laci_net_data(net, s->transformed),
                      .y = laci_net_data(net, s->y),
                      .scratch = laci_net_data(net, s->scratch)};
   (void)err;
-  laci_pool_for(net->pool, s->g.k_blocks, 1, turn_blocks, &w);
+  laci_pool_for(net->pool, s->g.k_blocks, 1, transform_blocks, &w);
   laci_pool_for(net->pool, s->shares, 1, convolve_shares, &w);
   return LAC_OK;
 }
@@ -150,10 +151,10 @@ void laci_conv_winograd(laci_net *net, const laci_fused *fused) {
   laci_layout *md = laci_net_blocks(net, y, LACI_ELEMENT_BF16);
   s->y = md ? laci_net_result(net, y, LACI_ELEMENT_BF16, md) : -1;
   laci_layout_destroy(md);
-  s->turned = laci_net_scratch(net, (size_t)laci_winograd_weights(&s->g) * sizeof(uint16_t));
+  s->transformed = laci_net_scratch(net, (size_t)laci_winograd_weights(&s->g) * sizeof(uint16_t));
   s->scratch = laci_net_scratch(net, s->scratch_bytes * (size_t)s->shares);
-  laci_net_step *step = laci_net_step_code(net, node, run_winograd, 5,
-                                           (int[]){s->x, s->weight, s->y, s->turned, s->scratch});
+  laci_net_step *step = laci_net_step_code(
+      net, node, run_winograd, 5, (int[]){s->x, s->weight, s->y, s->transformed, s->scratch});
   if (!step) return;
   step->kernel = "winograd along rows, bf16";
   step->context = s;

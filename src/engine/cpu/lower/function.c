@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Element-wise functions of one value, and their gradients.
  *
- * The result lies like the operand, whose bytes it takes where nobody reads them again. A Relu's
+ * The result lies like the operand, whose bytes it takes where no reader follows. A Relu's
  * gradient needs its result only. Where the Relu was fused to the batch norm before it, so is its
  * gradient: the value is the one behind it, under another name. Next: pair.c. */
 #include "engine/cpu/lower/pair.h"

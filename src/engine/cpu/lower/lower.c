@@ -183,7 +183,7 @@ static void lower_fused(laci_net *net, const laci_fused *fused) {
   bool alone = fused->tail == fused->node && !fused->pattern;
   lac_error failure = {0}, *err = net->err;
   const char *why = "no implementation takes all that was fused";
-  if (!laci_net_has_room(net)) return;
+  if (!laci_net_has_memory(net)) return;
   net->err = &failure;
   bool done = lower_by_list(net, fused, &why);
   net->err = err;

@@ -17,8 +17,8 @@
 #include "engine/cpu/plan/plan.h"
 
 enum {
-  LACI_NET_BLOCK = 16,      /* channels of oneDNN's nChw16c */
-  LACI_NET_ROOM = 16 << 20, /* bytes that have to be there before oneDNN is asked for anything */
+  LACI_NET_BLOCK = 16,         /* channels of oneDNN's nChw16c */
+  LACI_NET_RESERVE = 16 << 20, /* bytes that have to be there before oneDNN is asked for anything */
 };
 
 /* ---- Implementations ---- */
@@ -78,7 +78,7 @@ typedef enum laci_place {
 typedef struct laci_net_buffer {
   laci_place place;
   size_t bytes;
-  int first, last; /* steps that touch it; first < 0: nobody does */
+  int first, last; /* steps that touch it; first < 0: none does */
   size_t offset;   /* in the arena */
   void *data;      /* weight: there from the start; caller's: set by every run */
   bool owned;
@@ -109,7 +109,7 @@ typedef struct laci_net_step {
   const char *kernel;        /* oneDNN's name of the implementation, or "plain: why" */
   bool recomputed;           /* of a second turn */
   int shown;                 /* tensor whose shape the text shows: the result; -1: none */
-  int64_t flops;             /* of code; primitives tell theirs */
+  int64_t flops;             /* of code; primitives report theirs */
   laci_primitive *primitive; /* described; made when all memory is known and there */
   laci_net_code *code;       /* where there is no primitive */
   void *context;             /* code's own, of the net's memory */

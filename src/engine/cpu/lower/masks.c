@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Masks and what they are made of: integers and truth values, compared, combined, spread out and
- * turned into numbers, in one pass over the result's rows.
+ * made into numbers, in one pass over the result's rows.
  *
  * Truth values are int64 as every integer of a net, and lie row-major. An operand that broadcasts
  * is read with strides of 0; floats are read and written as f32. */

@@ -2,7 +2,7 @@
  * Element by element, two values with broadcasting.
  *
  * The first operand lies as it lies, and the result lies like it; oneDNN broadcasts the second one
- * only. A value that nobody reads again is overwritten. Channels in blocks are multiplied by a
+ * only. A value without a later reader is overwritten. Channels in blocks are multiplied by a
  * kernel of ours (kernel/pointwise/gate.h), since oneDNN copies them to another layout for that. */
 #include "engine/cpu/lower/pair.h"
 

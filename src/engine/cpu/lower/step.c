@@ -7,7 +7,7 @@
 
 static laci_net_step *new_step(laci_net *net, int n_args) {
   if (net->status) return NULL;
-  if (!laci_grow((void **)&net->steps, net->n_steps, &net->step_room, sizeof *net->steps)) {
+  if (!laci_grow((void **)&net->steps, net->n_steps, &net->step_capacity, sizeof *net->steps)) {
     laci_net_no_memory(net);
     return NULL;
   }

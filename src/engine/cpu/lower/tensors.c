@@ -64,7 +64,8 @@ bool laci_net_in_blocks(laci_net *net, int tensor) {
 
 int laci_net_buffer_new(laci_net *net, laci_place place, size_t bytes) {
   if (net->status) return -1;
-  if (!laci_grow((void **)&net->buffers, net->n_buffers, &net->buffer_room, sizeof *net->buffers)) {
+  if (!laci_grow((void **)&net->buffers, net->n_buffers, &net->buffer_capacity,
+                 sizeof *net->buffers)) {
     laci_net_no_memory(net);
     return -1;
   }
@@ -76,8 +77,8 @@ int laci_net_buffer_new(laci_net *net, laci_place place, size_t bytes) {
 int laci_net_tensor_new(laci_net *net, const laci_shape *shape, laci_element dt, laci_layout *md,
                         int buffer) {
   bool fits = !net->status && buffer >= 0;
-  if (fits &&
-      !laci_grow((void **)&net->tensors, net->n_tensors, &net->tensor_room, sizeof *net->tensors)) {
+  if (fits && !laci_grow((void **)&net->tensors, net->n_tensors, &net->tensor_capacity,
+                         sizeof *net->tensors)) {
     laci_net_no_memory(net);
     fits = false;
   }

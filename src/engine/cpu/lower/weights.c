@@ -62,7 +62,7 @@ typedef struct slices {
   const laci_net_weight *weight;
   const laci_layout *wanted;
   uint8_t *out;
-  float *room; /* [step * each] */
+  float *buffer; /* [step * each] */
   int slow;
   int64_t each, step;
 } slices;
@@ -104,7 +104,7 @@ static bool reorder_slice(laci_net *net, const slices *s, int64_t first, int64_t
   bool good = laci_layout_strided(&from, shape.rank, shape.dims, LACI_ELEMENT_F32, w->strides) &&
               (all || laci_layout_part(&to, s->wanted, shape.rank, shape.dims, offsets));
   if (good) {
-    lac_status st = laci_layout_convert(net->onednn, from, s->room, all ? s->wanted : to, s->out);
+    lac_status st = laci_layout_convert(net->onednn, from, s->buffer, all ? s->wanted : to, s->out);
     good = st == LAC_OK;
     if (all || st == LAC_NO_MEMORY) (void)laci_net_did(net, st, "reorder of weights");
   }
@@ -117,19 +117,19 @@ static bool fill(laci_net *net, slices *s) {
   const laci_net_weight *w = s->weight;
   int64_t n = w->shape.dims[s->slow];
   bool good = true;
-  s->room = laci_alloc((size_t)(s->step * s->each), sizeof *s->room);
-  if (!s->room) laci_net_no_memory(net);
+  s->buffer = laci_alloc((size_t)(s->step * s->each), sizeof *s->buffer);
+  if (!s->buffer) laci_net_no_memory(net);
   for (int64_t first = 0; first < n && good && !net->status; first += s->step) {
     int64_t some = n - first < s->step ? n - first : s->step;
     lac_error why = {0};
     lac_status st =
-        laci_net_read_floats(net, w->value, first * s->each, some * s->each, s->room, &why);
+        laci_net_read_floats(net, w->value, first * s->each, some * s->each, s->buffer, &why);
     if (st) laci_net_fail(net, st, "%s: %s", net->graph->values[w->value].name, why.text);
     if (st) break;
-    scale(w, first * s->each, some * s->each, s->room);
+    scale(w, first * s->each, some * s->each, s->buffer);
     good = reorder_slice(net, s, first, some);
   }
-  laci_free(s->room);
+  laci_free(s->buffer);
   return good;
 }
 

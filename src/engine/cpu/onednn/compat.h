@@ -173,20 +173,20 @@ static inline bool laci_md_made(laci_md *md, dnnl_status_t status) {
   *md = NULL;
   return false;
 }
-static inline bool laci_md_room(laci_md *md) {
+static inline bool laci_md_reserve(laci_md *md) {
   *md = (laci_md)laci_alloc(1, sizeof **md);
   return *md != NULL;
 }
 static inline bool laci_md_strided(laci_md *md, int n, const int64_t *dims, dnnl_data_type_t dt,
                                    const int64_t *strides) {
-  if (!laci_md_room(md)) return false;
+  if (!laci_md_reserve(md)) return false;
   dnnl_dims_t d = {0}, t = {0};
   laci_dims_copy(d, n, dims);
   laci_dims_copy(t, n, strides);
   return laci_md_made(md, dnnl_memory_desc_init_by_strides(*md, n, d, dt, t));
 }
 static inline bool laci_md_any(laci_md *md, int n, const int64_t *dims, dnnl_data_type_t dt) {
-  if (!laci_md_room(md)) return false;
+  if (!laci_md_reserve(md)) return false;
   dnnl_dims_t d = {0};
   laci_dims_copy(d, n, dims);
   return laci_md_made(md, dnnl_memory_desc_init_by_tag(*md, n, d, dt, dnnl_format_tag_any));
@@ -195,27 +195,27 @@ static inline bool laci_md_tagged(laci_md *md, int n, const int64_t *dims, dnnl_
                                   dnnl_format_tag_t tag) {
   dnnl_dims_t d = {0};
   laci_dims_copy(d, n, dims);
-  return laci_md_room(md) && laci_md_made(md, dnnl_memory_desc_init_by_tag(*md, n, d, dt, tag));
+  return laci_md_reserve(md) && laci_md_made(md, dnnl_memory_desc_init_by_tag(*md, n, d, dt, tag));
 }
 static inline bool laci_md_copy(laci_md *md, laci_md_view of) {
-  if (!laci_md_room(md)) return false;
+  if (!laci_md_reserve(md)) return false;
   **md = *of;
   return true;
 }
 static inline bool laci_md_part(laci_md *md, laci_md_view of, int n, const int64_t *dims,
                                 const int64_t *offsets) {
-  if (!laci_md_room(md)) return false;
+  if (!laci_md_reserve(md)) return false;
   dnnl_dims_t d = {0}, o = {0};
   laci_dims_copy(d, n, dims);
   laci_dims_copy(o, n, offsets);
   return laci_md_made(md, dnnl_memory_desc_init_submemory(*md, of, d, o));
 }
 static inline bool laci_md_permuted(laci_md *md, laci_md_view of, const int *places) {
-  if (!laci_md_room(md)) return false;
+  if (!laci_md_reserve(md)) return false;
   return laci_md_made(md, dnnl_memory_desc_permute_axes(*md, of, places));
 }
 static inline bool laci_md_reshaped(laci_md *md, laci_md_view of, int n, const int64_t *dims) {
-  if (!laci_md_room(md)) return false;
+  if (!laci_md_reserve(md)) return false;
   dnnl_dims_t d = {0};
   laci_dims_copy(d, n, dims);
   return laci_md_made(md, dnnl_memory_desc_reshape(*md, of, n, d));

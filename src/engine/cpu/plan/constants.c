@@ -302,7 +302,7 @@ static lac_status take_types(laci_net *net, const laci_node *node, const look *l
     if (type->dtype == LAC_DTYPE_NONE) type->dtype = declared;
     if (!laci_shape_known(&type->shape)) {
       return laci_fail(err, LAC_UNSUPPORTED,
-                       "%s (%s): the shape of output %d cannot be told from the inputs' shapes",
+                       "%s (%s): the shape of output %d is not known from the inputs' shapes",
                        node->name, node->type, at);
     }
     int64_t count = laci_shape_count(&type->shape);

@@ -2,7 +2,7 @@
  * Which nodes are computed, and which of them are fused: two tables.
  *
  * Patterns are nodes that are one thing together: attention, a layer norm in pieces. Then every
- * node whose implementation takes others in is followed by a chain of them, as long as nobody else
+ * node whose implementation takes others in is followed by a chain of them, as long as no other
  * reads what lies between: scales and shifts of its channels, which go into its weights, then
  * functions and a sum, which are applied before the result is written. A fused node is computed
  * where its last node stood, since a summand is there by then. What an implementation takes,

@@ -4,8 +4,8 @@
  *     q -> [* number] -> MatMul -> [* number] -> [+ mask] -> Softmax -> [NaN to 0] -> MatMul
  *     k -> [* number] ----^                                                   v ------^
  *
- * is found around its Softmax, wherever nobody else reads what lies between. A Transpose behind is
- * a matter of where rows are written. Next: lower/attention.c. */
+ * is found around its Softmax, wherever what lies between has no other reader. A Transpose behind
+ * is a matter of where rows are written. Next: lower/attention.c. */
 #include <string.h>
 
 #include "engine/cpu/net_in.h"
@@ -18,7 +18,7 @@ typedef struct found {
   int n;
 } found;
 
-/** value = number * x, read by nobody else: x, and the number into scale. Otherwise value. */
+/** value = number * x, without another reader: x, and the number into scale. Otherwise value. */
 static int without_scale(laci_net *net, int value, float *scale, found *between) {
   int producer = laci_plan_producer(net, value), input;
   laci_function f[2];

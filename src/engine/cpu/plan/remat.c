@@ -107,7 +107,7 @@ static lac_status take_turns(laci_net *net, const laci_remat *r, lac_error *err)
 
 /* ---- The whole ---- */
 
-static bool make_room(laci_remat *r) {
+static bool allocate(laci_remat *r) {
   const laci_net *net = r->net;
   size_t n_values = (size_t)net->graph->n_values + 1, n_steps = 1, n_places = 1;
   for (int n = 0; n < net->graph->n_nodes; n++) {
@@ -131,7 +131,7 @@ static bool make_room(laci_remat *r) {
 lac_status laci_plan_turns(laci_net *net, int n_forward, lac_error *err) {
   laci_remat r = {.net = net};
   bool gains = false;
-  lac_status st = make_room(&r) ? LAC_OK : laci_fail_memory(err, "the order of the fused nodes");
+  lac_status st = allocate(&r) ? LAC_OK : laci_fail_memory(err, "the order of the fused nodes");
   if (!st) {
     find_steps(&r, n_forward);
     measure(&r);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * How much memory a plan of what is kept would need: the fused nodes are walked through in their
  * order, second turns standing before the first reader, and what is alive is added up. Weights and
- * scratch memory are the same for every plan and do not count; outputs leave as soon as nobody
+ * scratch memory are the same for every plan and do not count; outputs leave as soon as no one
  * reads them. */
 #include "engine/cpu/plan/remat.h"
 #include "graph/ops.h"
