@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The plan for people: a line a step with its kernel, and the memory that it takes. */
+ * The plan for people: one line per step with its kernel, and the memory that it takes. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/plural.h"
 #include "engine/cpu/net_in.h"
 
 typedef struct writer {
@@ -58,10 +59,11 @@ static void write_all(writer *w, const laci_net *net) {
     n_plain += strncmp(kernel_of(&net->steps[at]), "plain", 5) == 0;
   }
   put(w,
-      "%zu steps, %zu of them by the plain operator; %s, %d threads; arena %.1f MB, weights %.1f "
+      "%zu step%s, %zu of them by the plain operator; %s, %d thread%s; arena %.1f MB, weights %.1f "
       "MB\n",
-      net->n_steps, n_plain, net->bf16 ? "bf16" : "f32", net->n_threads,
-      (double)net->arena_bytes / 1e6, (double)net->weight_bytes / 1e6);
+      net->n_steps, laci_plural((int64_t)net->n_steps), n_plain, net->bf16 ? "bf16" : "f32",
+      net->n_threads, laci_plural(net->n_threads), (double)net->arena_bytes / 1e6,
+      (double)net->weight_bytes / 1e6);
 }
 
 void laci_net_write_text(laci_net *net) {
