@@ -74,6 +74,7 @@ lint: configure-release
 	@tools/format --check
 	@tools/check_rooms
 	@tools/check_size
+	@tools/check_includes
 	@tools/check_options
 	@tools/check_ops
 	@tools/tidy build/release

@@ -9,6 +9,7 @@
 #include <getopt.h>
 
 #include "cpu/cpu.h"
+#include "cpu/pool.h"
 #include "network.h"
 #include "results.h"
 #include "search_cases.h"

@@ -18,6 +18,8 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/rng.h"
+#include "engine/engine.h"
+#include "graph/graph.h"
 #include "orders.h"
 #include "train/trainer.h"
 

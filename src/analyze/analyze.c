@@ -4,7 +4,9 @@
 
 #include "analyze/classes_in.h"
 #include "analyze/layers_in.h"
+#include "analyze/tracks_in.h"
 #include "base/error.h"
+#include "graph/graph.h"
 
 /* Counts the axes of stored tensors on each track (stored_axes is NULL), or lists them in the
  * tensors' order. */

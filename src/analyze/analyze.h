@@ -6,9 +6,12 @@
 #ifndef LACI_ANALYZE_ANALYZE_H
 #define LACI_ANALYZE_ANALYZE_H
 
-#include "base/budget.h"
-#include "graph/graph.h"
+#include "base/memory.h"
 #include "sparse/weight_view.h"
+#include "tensor/shape.h"
+
+typedef struct laci_budget laci_budget;
+typedef struct laci_graph laci_graph;
 
 /** Which layers are to be pruned. */
 typedef struct laci_rules {

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/tracks_in.h"
 #include "base/error.h"
 
 enum {

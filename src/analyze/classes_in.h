@@ -8,7 +8,10 @@
 #ifndef LACI_ANALYZE_CLASSES_IN_H
 #define LACI_ANALYZE_CLASSES_IN_H
 
-#include "analyze/tracks_in.h"
+#include "base/memory.h"
+#include "lacuna/status.h"
+
+typedef struct laci_tracks laci_tracks;
 
 /** position[s * n_channels + c]: where channel c of the class stands in track[s]. Channels are
  * numbered by their first position. A track may appear in several slots (copies). */

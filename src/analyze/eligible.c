@@ -8,9 +8,11 @@
 #include <regex.h>
 #include <string.h>
 
+#include "analyze/analyze.h"
 #include "analyze/layers_in.h"
 #include "base/error.h"
 #include "base/plural.h"
+#include "graph/graph.h"
 
 enum { TENSOR_CORE_IN = 16, TENSOR_CORE_OUT = 8 };
 

@@ -6,9 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/analyze.h"
 #include "analyze/classes_in.h"
 #include "analyze/layers_in.h"
+#include "analyze/tracks_in.h"
 #include "base/error.h"
+#include "graph/graph.h"
 
 /* One layer's axis: its track and which positions it covers; track -1: nothing moves along it. */
 typedef struct axis_view {

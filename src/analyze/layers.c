@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Finding the layers of a graph and seeing their stored tensors as weights. */
 
+#include "analyze/analyze.h"
 #include "analyze/layers_in.h"
 #include "base/error.h"
+#include "base/memory.h"
 #include "graph/op.h"
+#include "tensor/buf.h"
 
 /* Stored float or integer tensor as doubles in the arena. */
 static const double *read_doubles(laci_analysis *analysis, int value, int64_t *n) {

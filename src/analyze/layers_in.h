@@ -3,7 +3,11 @@
 #ifndef LACI_ANALYZE_LAYERS_IN_H
 #define LACI_ANALYZE_LAYERS_IN_H
 
-#include "analyze/analyze.h"
+#include "tensor/shape.h"
+
+typedef struct laci_analysis laci_analysis;
+typedef struct laci_graph laci_graph;
+typedef struct laci_rules laci_rules;
 
 /** Fills analysis->layers with view, eligibility and reasons (layers.c). */
 LAC_MUST_CHECK lac_status laci_find_layers(laci_analysis *analysis, const laci_rules *rules,

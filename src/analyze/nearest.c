@@ -4,7 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analyze/analyze.h"
 #include "analyze/layers_in.h"
+#include "graph/graph.h"
 
 enum { LONGEST = 64, SHOWN = 3 };
 

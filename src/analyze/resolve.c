@@ -4,6 +4,7 @@
  * Safe by default: an input that no coupling describes is frozen, an output axis about which
  * nothing was said is fixed. See graph/coupling.h for the language, tracks_in.h for the result. */
 #include "analyze/resolve_in.h"
+#include "graph/op.h"
 
 #include <stdio.h>
 

@@ -9,6 +9,7 @@
 
 #include "analyze/tracks_in.h"
 #include "graph/coupling.h"
+#include "graph/graph.h"
 
 typedef struct laci_resolve {
   laci_tracks *t;

@@ -3,7 +3,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "analyze/analyze.h"
 #include "analyze/layers_in.h"
+#include "base/memory.h"
 
 const char *laci_analysis_text(laci_analysis *analysis, const char *format, ...) {
   char text[1024];

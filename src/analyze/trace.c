@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analyze/layers_in.h"
+#include "graph/graph.h"
 
 static bool is_type(const laci_node *node, const char *type) {
   return strcmp(node->type, type) == 0 &&

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Tracks, links, tags and freezing: the bookkeeping. What they mean stands in tracks_in.h. */
 #include "analyze/tracks_in.h"
+#include "graph/graph.h"
 
 #include <string.h>
 

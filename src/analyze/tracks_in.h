@@ -11,7 +11,10 @@
 #define LACI_ANALYZE_TRACKS_IN_H
 
 #include "base/budget.h"
-#include "graph/graph.h"
+#include "base/memory.h"
+#include "tensor/shape.h"
+
+typedef struct laci_graph laci_graph;
 
 /** Why something may not move. */
 typedef struct laci_cause {

@@ -6,11 +6,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analyze/analyze.h"
 #include "analyze/classes_in.h"
 #include "analyze/layers_in.h"
+#include "analyze/tracks_in.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/nearest.h"
+#include "graph/graph.h"
 
 /* The text grows in place. */
 typedef struct lines {

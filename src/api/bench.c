@@ -12,11 +12,18 @@
 
 #include "api/bench_in.h"
 #include "api/model_in.h"
+#include "base/budget.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/rng.h"
+#include "cpu/pool.h"
+#include "engine/engine.h"
+#include "graph/infer.h"
+#include "lacuna/prune.h"
+#include "onnx/onnx.h"
 #include "sparse/score.h"
+#include "tensor/shape.h"
 
 enum { MOST_BATCH = 65536, MOST_RUNS = 10000, LEAST_RUNS = 3, WARM_RUNS = 10, PROGRESS = 1000 };
 static const double warm_s = 0.2, peak_every_s = 0.05, long_run_s = 0.02, most_seconds = 1e9;

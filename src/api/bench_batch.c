@@ -10,6 +10,10 @@
 
 #include "api/bench_in.h"
 #include "base/error.h"
+#include "engine/engine.h"
+#include "graph/graph.h"
+#include "graph/infer.h"
+#include "tensor/shape.h"
 
 /* ---- Shapes of the inputs ---- */
 

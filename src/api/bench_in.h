@@ -4,10 +4,14 @@
 #ifndef LACI_API_BENCH_IN_H
 #define LACI_API_BENCH_IN_H
 
-#include "engine/engine.h"
-#include "cpu/pool.h"
+#include "base/memory.h"
 #include "kernel/peak/peak.h"
 #include "lacuna/bench.h"
+
+typedef struct laci_engine laci_engine;
+typedef struct laci_graph laci_graph;
+typedef struct laci_input_shape laci_input_shape;
+typedef struct laci_pool laci_pool;
 
 typedef struct laci_bench_result {
   lac_bench_result pub; /* first: a lac_bench_result * is a laci_bench_result * */

@@ -6,6 +6,7 @@
 #include "api/bench_in.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "cpu/pool.h"
 
 enum { READ_PASSES = 4, PROBE_TURNS = 20000 };
 static const size_t read_bytes = LACI_BENCH_READ;

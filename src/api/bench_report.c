@@ -6,7 +6,6 @@
 #include "api/bench_in.h"
 #include "base/error.h"
 #include "report/chart.h"
-#include "report/json.h"
 
 static lac_bench_kind *kind_of(laci_bench_result *result, const char *op) {
   for (int at = 0; at < result->pub.n_kinds; at++) {
@@ -41,12 +40,6 @@ lac_status laci_bench_sum(laci_bench_result *result, lac_error *err) {
     qsort(result->kinds, (size_t)r->n_kinds, sizeof *result->kinds, longest_first);
   r->kinds = result->kinds;
   return LAC_OK;
-}
-
-lac_status lac_bench_json(const lac_bench_result *result, char **text, lac_error *err) {
-  if (text) *text = NULL;
-  lac_status st = LACI_CHECK_GIVEN(err, {"result", result}, {"text", text});
-  return st ? st : laci_bench_json(result, text, err);
 }
 
 lac_status lac_bench_plot(const lac_bench_result *result, const char *path, bool force,

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What is sparse in a network, and whether it is another one reordered and masked. */
+#include "api/job_in.h"
+#include "api/model_in.h"
 #include "api/prune_in.h"
 #include "api/report_in.h"
 #include "base/error.h"
+#include "lacuna/prune.h"
 
 /* Which orders lead from the original to the model, and that they change nothing. */
 static lac_status compare(const lac_model *original, const lac_model *model,

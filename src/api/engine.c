@@ -6,8 +6,12 @@
 
 #include "api/infer.h"
 #include "api/model_in.h"
+#include "base/budget.h"
+#include "base/memory.h"
 #include "engine/engine.h"
 #include "base/error.h"
+#include "graph/infer.h"
+#include "onnx/onnx.h"
 
 struct lac_engine {
   laci_engine *engine;

@@ -13,17 +13,20 @@
 #include "api/eval_in.h"
 #include "api/infer.h"
 #include "api/model_in.h"
+#include "base/budget.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/memory.h"
+#include "base/writer.h"
+#include "data/dataset.h"
 #include "data/loader.h"
 #include "data/metrics.h"
 #include "data/npy.h"
 #include "data/parts.h"
 #include "lacuna/engine.h"
-#include "report/json.h"
 
-enum { MOST_BATCH = 65536, DEPTH = 2, RANK_IMAGES = 4, RANK_LOGITS = 2 };
+enum { DEPTH = 2, RANK_IMAGES = 4, RANK_LOGITS = 2 };
 
 /* Everything that one evaluation holds; cleared by evaluation_clear. */
 typedef struct evaluation {
@@ -53,64 +56,10 @@ lac_eval_options lac_eval_options_default(void) {
 
 /* ---- What is run on what ---- */
 
-lac_status laci_check_colours(const laci_preprocessing *preprocessing, const char *data,
-                              const float mean[3], const float std[3], lac_error *err) {
-  const laci_preprocessing usual = laci_preprocessing_default();
-  bool given = memcmp(mean, usual.mean, sizeof usual.mean) != 0 ||
-               memcmp(std, usual.std, sizeof usual.std) != 0;
-  if (!given || !preprocessing->is_grey) return LAC_OK;
-  return laci_fail(err, LAC_BAD_ARGUMENT,
-                   "%s: mean and std are for images in colour, but these are grey, with a scale of "
-                   "their own",
-                   data);
-}
-
-/* What the resizing has to be for a crop of that side; 0: it may stay. Photographs are cut out of
- * something larger, 224 of 256; small images are taken whole. */
-static int resize_for(const laci_dataset *set, const laci_preprocessing *preprocessing,
-                      int64_t side) {
-  const laci_preprocessing photograph = laci_preprocessing_default(),
-                           usual = laci_dataset_preprocessing(set);
-  if (side <= (preprocessing->resize ? preprocessing->resize : usual.height)) return 0;
-  if (usual.resize == 0) return (int)side;
-  return (int)((side * photograph.resize + photograph.height / 2) / photograph.height);
-}
-
-lac_status laci_fail_crop(const laci_value *input, const laci_dataset *set,
-                          const laci_preprocessing *preprocessing, lac_error *err) {
-  const laci_shape *shape = &input->type.shape;
-  const int64_t height = shape->dims[2], width = shape->dims[3];
-  const int64_t side = height > 0 ? height : width;
-  lac_hint hint = LAC_HINT_NONE;
-  char text[256], cure[96];
-  if ((height > 0 && width > 0 && height != width) || side > LACI_PREPROCESSING_MAX) {
-    (void)snprintf(cure, sizeof cure, "wanted a network of squares, of at most %d pixels",
-                   LACI_PREPROCESSING_MAX);
-  } else {
-    int resize = resize_for(set, preprocessing, side);
-    int n = resize ? snprintf(cure, sizeof cure, "resized to %d, ", resize) : 0;
-    (void)snprintf(cure + n, sizeof cure - (size_t)n, "a crop of %d would fit", (int)side);
-    hint = resize ? LAC_HINT_RESIZE : LAC_HINT_CROP;
-  }
-  return laci_hint(
-      err, hint,
-      laci_fail(err, LAC_BAD_SHAPE, "input '%s' is %s, but images are prepared to %d x %d: %s",
-                input->name, laci_shape_text(shape, text, sizeof text), preprocessing->height,
-                preprocessing->width, cure));
-}
-
-lac_status laci_check_classes(const laci_graph *network, const laci_dataset *set, lac_error *err) {
-  if (network->n_outputs < 1) return LAC_OK;
-  const laci_value *scores = &network->values[network->outputs[0]];
-  const laci_shape *shape = &scores->type.shape;
-  if (shape->rank != RANK_LOGITS || shape->dims[1] < 0) return LAC_OK;
-  return laci_dataset_check_outputs(set, scores->name, shape->dims[1], err);
-}
-
 static lac_status check_options(const lac_eval_options *options, lac_error *err) {
-  if (options->batch < 1 || options->batch > MOST_BATCH) {
+  if (options->batch < 1 || options->batch > LACI_EVAL_MOST_BATCH) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "batches of %d images: wanted 1 to %d", options->batch,
-                     MOST_BATCH);
+                     LACI_EVAL_MOST_BATCH);
   }
   if (options->limit < 0) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "a limit of %lld images", (long long)options->limit);
@@ -143,41 +92,6 @@ static lac_status open_data(evaluation *e, const char *folder, const lac_eval_op
   return laci_preprocessing_check(&e->preprocessing, err);
 }
 
-/* The network's one input against [N, 3, H, W] of the prepared images; a size that the file leaves
- * open is negative. Says what batch to plan for. */
-static lac_status fit_input(evaluation *e, const lac_model *model, int batch, lac_error *err) {
-  const laci_graph *graph = model->graph;
-  if (graph->n_inputs != 1) {
-    return laci_fail(err, LAC_BAD_SHAPE, "the network has %d inputs, wanted one of images",
-                     graph->n_inputs);
-  }
-  const laci_value *input = &graph->values[graph->inputs[0]];
-  const int64_t wanted[RANK_IMAGES] = {0, laci_preprocessing_channels(&e->preprocessing),
-                                       e->preprocessing.height, e->preprocessing.width};
-  const laci_shape *shape = &input->type.shape;
-  char text[256];
-  bool known = shape->rank >= 0, images = !known || shape->rank == RANK_IMAGES;
-  images =
-      images && (input->type.dtype == LAC_DTYPE_NONE || laci_dtype_is_float(input->type.dtype));
-  images = images && !(known && shape->dims[1] >= 0 && shape->dims[1] != wanted[1]);
-  if (!images) {
-    return laci_fail(err, LAC_BAD_SHAPE, "input '%s' is %s %s, wanted images: floats [N, %d, H, W]",
-                     input->name, lac_dtype_name(input->type.dtype),
-                     laci_shape_text(shape, text, sizeof text), (int)wanted[1]);
-  }
-  for (int axis = 2; known && axis < RANK_IMAGES; axis++) {
-    if (shape->dims[axis] < 0 || shape->dims[axis] == wanted[axis]) continue;
-    return laci_fail_crop(input, e->set, &e->preprocessing, err);
-  }
-  int64_t fixed = known && shape->dims[0] >= 0 ? shape->dims[0] : 0;
-  if (known && shape->dims[0] >= 0 && (fixed < 1 || fixed > MOST_BATCH)) {
-    return laci_fail(err, LAC_BAD_SHAPE, "input '%s' is %s: wanted a batch of 1 to %d", input->name,
-                     laci_shape_text(shape, text, sizeof text), MOST_BATCH);
-  }
-  e->batch = fixed ? (int)fixed : e->images < batch ? (int)e->images : batch;
-  return LAC_OK;
-}
-
 static lac_status fit_output(evaluation *e, lac_error *err) {
   const lac_engine_port *ports;
   e->n_outputs = lac_engine_outputs(e->engine, &ports);
@@ -197,11 +111,12 @@ static lac_status fit_output(evaluation *e, lac_error *err) {
 
 static lac_status plan_network(evaluation *e, const lac_model *model,
                                const lac_eval_options *options, lac_error *err) {
-  lac_status st = fit_input(e, model, options->batch, err);
+  laci_image_input input = {.batch = e->images < options->batch ? (int)e->images : options->batch};
+  lac_status st = laci_fit_images(model->graph, e->set, &e->preprocessing, &input, err);
   if (!st) st = laci_check_classes(model->graph, e->set, err);
   if (st) return st;
-  const laci_value *input = &model->graph->values[model->graph->inputs[0]];
-  lac_engine_shape shape = {.name = input->name,
+  e->batch = input.batch;
+  lac_engine_shape shape = {.name = input.name,
                             .rank = RANK_IMAGES,
                             .shape = {e->batch, laci_preprocessing_channels(&e->preprocessing),
                                       e->preprocessing.height, e->preprocessing.width}};
@@ -219,23 +134,6 @@ static lac_status plan_network(evaluation *e, const lac_model *model,
   if (st) return st;
   if (!e->quiet) laci_log_plan(e->engine);
   return fit_output(e, err);
-}
-
-/** Is the first output a softmax's, by way of nodes that only name or shape it? */
-static bool ends_in_softmax(const laci_graph *graph) {
-  static const char *const shaping[] = {"Identity", "Reshape", "Flatten", "Squeeze"};
-  for (int value = graph->outputs[0]; value >= 0 && graph->values[value].producer >= 0;) {
-    const laci_node *node = &graph->nodes[graph->values[value].producer];
-    bool shapes = false;
-    if (node->domain[0]) return false;
-    if (strcmp(node->type, "Softmax") == 0) return true;
-    for (size_t k = 0; k < sizeof shaping / sizeof *shaping; k++) {
-      shapes = shapes || strcmp(node->type, shaping[k]) == 0;
-    }
-    if (!shapes || node->n_inputs < 1) return false;
-    value = node->inputs[0];
-  }
-  return false;
 }
 
 /* ---- Buffers, loader, predictions ---- */
@@ -360,7 +258,7 @@ lac_status laci_model_evaluate(const lac_model *model, const char *data,
   lac_status st = check_options(options, err);
   if (!st) st = open_data(&e, data, options, err);
   if (!st) st = plan_network(&e, model, options, err);
-  if (!st) e.metrics.of_probabilities = ends_in_softmax(model->graph);
+  if (!st) e.metrics.of_probabilities = laci_ends_in_softmax(model->graph);
   if (!st) st = take_memory(&e, err);
   if (!st) st = open_predictions(&e, model, options, err);
   double begin = laci_clock_seconds();
@@ -381,11 +279,4 @@ lac_status laci_model_evaluate(const lac_model *model, const char *data,
   }
   evaluation_clear(&e);
   return st;
-}
-
-lac_status lac_eval_json(const lac_model *model, const lac_eval_result *result, char **text,
-                         lac_error *err) {
-  if (text) *text = NULL;
-  lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"result", result}, {"text", text});
-  return st ? st : laci_eval_json(model->path, result, text, err);
 }

@@ -15,13 +15,21 @@
 
 #include "api/infer.h"
 #include "api/model_in.h"
+#include "base/budget.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/writer.h"
+#include "cpu/pool.h"
 #include "engine/engine.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file_set.h"
 #include "base/log.h"
 #include "data/npy.h"
+#include "graph/graph.h"
+#include "graph/infer.h"
 #include "graph/sizes.h"
+#include "tensor/buf.h"
 
 typedef struct infer_result {
   lac_infer_result pub; /* first: a lac_infer_result * is an infer_result * */

@@ -3,8 +3,14 @@
 #ifndef LACI_API_INFER_H
 #define LACI_API_INFER_H
 
-#include "base/budget.h"
-#include "lacuna/engine.h"
+#include <stddef.h>
+
+#include "lacuna/status.h"
+
+typedef struct lac_engine lac_engine;
+typedef struct lac_engine_options lac_engine_options;
+typedef struct lac_model lac_model;
+typedef struct laci_budget laci_budget;
 
 /** lac_engine_create beside what the budget holds already; what the engine needs is added.
  * options->max_memory does not count. */

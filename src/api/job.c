@@ -4,10 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/analyze.h"
+#include "api/job_in.h"
 #include "api/model_in.h"
 #include "base/error.h"
+#include "base/memory.h"
+#include "cpu/pool.h"
 #include "graph/assume.h"
 #include "graph/infer.h"
+#include "lacuna/prune.h"
 #include "permute/search.h"
 
 lac_options lac_options_default(void) {

@@ -5,8 +5,12 @@
 #include <string.h>
 
 #include "api/model_in.h"
+#include "base/budget.h"
 #include "base/error.h"
+#include "base/memory.h"
 #include "engine/engine.h"
+#include "graph/graph.h"
+#include "onnx/onnx.h"
 
 static char *copy_text(const char *text) {
   size_t n = strlen(text) + 1;
@@ -71,6 +75,7 @@ void lac_model_destroy(lac_model *model) {
   laci_free(model->path);
   destroy_inferred(model->inferred);
   laci_free(model->weights);
+  laci_free(model->packings);
   laci_free(model);
 }
 

@@ -4,15 +4,16 @@
 #define LACI_API_MODEL_IN_H
 
 #include <pthread.h>
+#include <stdbool.h>
 
-#include "analyze/analyze.h"
-#include "base/budget.h"
-#include "cpu/pool.h"
-#include "graph/graph.h"
-#include "lacuna/prune.h"
-#include "onnx/onnx.h"
+#include "lacuna/status.h"
 
-struct laci_engine_weight;
+typedef struct lac_model lac_model;
+typedef struct laci_budget laci_budget;
+typedef struct laci_engine_weight laci_engine_weight;
+typedef struct laci_graph laci_graph;
+typedef struct laci_onnx laci_onnx;
+typedef struct laci_packing laci_packing;
 
 /** What is inferred of a network; the network itself is the same before and after, so that a const
  * model may get it. Under the lock; once it is there it stays as it is for the model's life. */
@@ -28,7 +29,8 @@ struct lac_model {
   char *path;  /* "(memory)" where there is none */
   bool packed; /* from a pack */
   laci_inferred *inferred;
-  struct laci_engine_weight *weights; /* [n_weights] what the pack says of them (engine/engine.h) */
+  laci_engine_weight *weights; /* [n_weights] what the pack says of them (engine/engine.h) */
+  laci_packing *packings;      /* [n_weights] theirs */
   int n_weights;
 };
 
@@ -47,20 +49,7 @@ LAC_MUST_CHECK lac_status laci_model_materialise(const lac_model *model, lac_err
 
 /** What an engine may know of the model's weights: of those that are as they were loaded. *weights
  * is to be freed. */
-LAC_MUST_CHECK lac_status laci_model_weights(const lac_model *model,
-                                             struct laci_engine_weight **weights, int *n_weights,
-                                             lac_error *err);
-
-/** What every verb starts with: stored bytes in memory, shapes inferred, a pool, the analysis. */
-typedef struct laci_job {
-  laci_budget budget; /* the limit, and what the model holds */
-  laci_pool *pool;
-  laci_analysis *analysis;
-} laci_job;
-
-/** Any thread: the first of several on one model infers, the others wait for it. */
-LAC_MUST_CHECK lac_status laci_job_open(const lac_model *model, const lac_options *options,
-                                        laci_job *job, lac_error *err);
-void laci_job_close(laci_job *job);
+LAC_MUST_CHECK lac_status laci_model_weights(const lac_model *model, laci_engine_weight **weights,
+                                             int *n_weights, lac_error *err);
 
 #endif

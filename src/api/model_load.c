@@ -7,6 +7,7 @@
 #include "graph/typing.h"
 #include "lacuna/model.h"
 #include "lacuna/pack.h"
+#include "onnx/onnx.h"
 #include "pack/packfile.h"
 
 lac_load_options lac_load_options_default(void) { return (lac_load_options){.lenient = false}; }

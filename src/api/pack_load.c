@@ -11,7 +11,9 @@
 #include "engine/engine.h"
 #include "base/file_set.h"
 #include "base/log.h"
+#include "graph/graph.h"
 #include "lacuna/pack.h"
+#include "onnx/onnx.h"
 #include "pack/packfile.h"
 
 /* ---- Files ---- */
@@ -156,13 +158,15 @@ static lac_status open_data(void *context, const char *location, laci_reader **r
 static lac_status note_weights(const laci_packfile *pack, lac_model *model, lac_error *err) {
   size_t n = laci_packfile_n_tensors(pack);
   model->weights = laci_alloc(n, sizeof *model->weights);
-  if (!model->weights) return laci_fail_memory(err, "the pack's weights");
+  model->packings = laci_alloc(n, sizeof *model->packings);
+  if (!model->weights || !model->packings) return laci_fail_memory(err, "the pack's weights");
   for (size_t at = 0; at < n; at++) {
-    laci_packing packing = laci_packfile_tensor_at(pack, at)->packing;
-    int value = laci_graph_find_value(model->graph, packing.name);
+    laci_packing *packing = &model->packings[model->n_weights];
+    *packing = laci_packfile_tensor_at(pack, at)->packing;
+    int value = laci_graph_find_value(model->graph, packing->name);
     int stored = value >= 0 ? model->graph->values[value].stored : -1;
     if (stored < 0) continue; /* only a stored tensor can hold what was packed */
-    packing.name = model->graph->stored[stored].name;
+    packing->name = model->graph->stored[stored].name;
     model->weights[model->n_weights++] = (laci_engine_weight){.value = value, .packing = packing};
   }
   return LAC_OK;

@@ -2,12 +2,15 @@
  * Permutation files: saving a report's orders, replaying and undoing them. */
 #include <string.h>
 
+#include "api/job_in.h"
+#include "api/model_in.h"
 #include "api/prune_in.h"
 #include "api/report_in.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/writer.h"
+#include "lacuna/prune.h"
 
 enum { MAX_FILE_BYTES = 1 << 30 };
 

@@ -5,10 +5,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analyze/analyze.h"
+#include "api/model_in.h"
 #include "api/report_in.h"
 #include "base/error.h"
 #include "base/plural.h"
 #include "graph/op.h"
+#include "lacuna/prune.h"
 
 /* Does orange belong here: a node with stored parameters of its own that are reordered
  * with the channels? */

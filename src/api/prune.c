@@ -2,6 +2,9 @@
  * lac_prune, lac_permute, lac_inspect: an analysis, what the room prune makes of it, a report. */
 #include "lacuna/prune.h"
 
+#include "analyze/analyze.h"
+#include "api/job_in.h"
+#include "api/model_in.h"
 #include "api/prune_in.h"
 #include "api/report_in.h"
 #include "base/clock.h"

@@ -3,8 +3,10 @@
 #ifndef LACI_API_PRUNE_IN_H
 #define LACI_API_PRUNE_IN_H
 
-#include "api/model_in.h"
 #include "prune/prune.h"
+
+typedef struct lac_options lac_options;
+typedef struct laci_job laci_job;
 
 /** Options as the room prune has them; views of `options` and `job`. */
 laci_prune_options laci_prune_options_of(const lac_options *options, const laci_job *job);

@@ -1,13 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
  * From an analysis and the result of pruning to the plain data of a report. */
-#include "report/json.h"
 
 #include <stdio.h>
 #include <string.h>
 
+#include "analyze/analyze.h"
+#include "api/job_in.h"
+#include "api/model_in.h"
 #include "api/report_in.h"
 #include "base/error.h"
+#include "graph/graph.h"
+#include "lacuna/prune.h"
 #include "permute/file.h"
+#include "permute/orders.h"
+#include "permute/plan.h"
+#include "permute/search.h"
+#include "verify/verify.h"
+#include "prune/prune.h"
+#include "tensor/shape.h"
 
 static const char *keep(laci_report *report, const char *text, bool *ok) {
   if (!text) return NULL;
@@ -279,12 +289,6 @@ void lac_report_destroy(lac_report *pub) {
   laci_free(report->permutation);
   laci_arena_clear(&report->arena);
   laci_free(report);
-}
-
-lac_status lac_report_json(const lac_report *report, char **text, lac_error *err) {
-  if (text) *text = NULL;
-  lac_status st = LACI_CHECK_GIVEN(err, {"report", report}, {"text", text});
-  return st ? st : laci_report_json(report, text, err);
 }
 
 void lac_text_free(char *text) { laci_free(text); }

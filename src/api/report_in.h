@@ -3,8 +3,15 @@
 #ifndef LACI_API_REPORT_IN_H
 #define LACI_API_REPORT_IN_H
 
-#include "api/model_in.h"
-#include "prune/prune.h"
+#include "base/memory.h"
+#include "lacuna/report.h"
+#include "sparse/weight_view.h"
+
+typedef struct lac_model lac_model;
+typedef struct lac_options lac_options;
+typedef struct laci_analysis laci_analysis;
+typedef struct laci_job laci_job;
+typedef struct laci_pruning laci_pruning;
 
 /** Of one stored tensor that was masked: one bit an element, 1 = kept, lowest bit first. */
 typedef struct laci_report_mask {

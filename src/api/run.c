@@ -5,9 +5,14 @@
 #include <string.h>
 
 #include "api/model_in.h"
+#include "base/budget.h"
+#include "base/memory.h"
+#include "cpu/pool.h"
 #include "engine/engine.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "graph/graph.h"
+#include "tensor/buf.h"
 
 typedef struct run_result {
   lac_run_result pub; /* first: a lac_run_result * is a run_result * */

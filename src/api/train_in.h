@@ -1,64 +1,86 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the files of lac_train share: train_plan.c turns options and a folder into what is done,
- * train_record.c keeps what happened, train.c does it. */
+ * A training in progress, as the files of lac_train share it: train_check.c looks whether model and
+ * images can be trained, train_trainer.c and train_masks.c plan the step, train_folder.c makes the
+ * run's folder, train_run.c runs the loop with the hooks of train_hooks.c, and train.c calls them
+ * in this order. */
 #ifndef LACI_API_TRAIN_IN_H
 #define LACI_API_TRAIN_IN_H
 
-#include "data/parts.h"
-#include "lacuna/eval.h"
-#include "lacuna/train.h"
-#include "train/loop.h"
-#include "train/recipe.h"
+#include <stdbool.h>
+#include <stdint.h>
 
-/** Options with nothing left open. */
-typedef struct laci_train_plan {
-  laci_training_recipe recipe; /* with what the caller changed */
-  int batch, accumulate;
-  int64_t steps, steps_per_epoch, eval_every, checkpoint_every;
-  laci_schedule schedule;
-  laci_dataset *set; /* the training part; that for evaluation where nothing is trained */
-  laci_preprocessing prepare;
-  laci_parts parts;                      /* where the images lie */
-  char about[3072];                      /* the inside of a JSON object */
-  char changed[LAC_TRAIN_CHANGED_BYTES]; /* as the result's */
-  bool quiet;                            /* no warnings about the data: training gives them */
-} laci_train_plan;
+#include "lacuna/status.h"
 
-/** The folder's training part, and how its images are prepared. Fails as lac_train. */
-LAC_MUST_CHECK lac_status laci_train_open(const char *data, const lac_train_options *options,
-                                          laci_train_plan *plan, lac_error *err);
-/** All the rest; after laci_train_open. */
-LAC_MUST_CHECK lac_status laci_train_resolve(const lac_train_options *options,
-                                             laci_train_plan *plan, lac_error *err);
-void laci_train_plan_clear(laci_train_plan *plan);
-
-/** "cifar10", "cifar100", "folder", "digits". */
-const char *laci_train_format(const laci_dataset *set);
-
-/** Writes run.json, which says that the folder is a run's: the program, the network's name, seed,
- * steps, when it began. Fails LAC_IO, LAC_NO_MEMORY. */
-LAC_MUST_CHECK lac_status laci_train_mark(const char *folder, const char *network, uint64_t seed,
-                                          int64_t steps, lac_error *err);
-
-/** log.jsonl, TensorBoard events and curves.svg of a run. */
+typedef struct lac_mask lac_mask;
+typedef struct lac_model lac_model;
+typedef struct lac_train_options lac_train_options;
+typedef struct lac_train_result lac_train_result;
+typedef struct laci_engine_weight laci_engine_weight;
+typedef struct laci_loop_event laci_loop_event;
+typedef struct laci_loop_score laci_loop_score;
+typedef struct laci_train_plan laci_train_plan;
 typedef struct laci_train_record laci_train_record;
+typedef struct laci_trainer laci_trainer;
+typedef struct laci_training_graph laci_training_graph;
+typedef struct laci_training_options laci_training_options;
 
-/** What the curves say they are of. */
-typedef struct laci_train_about {
-  const char *network; /* a path, or a name */
-  const char *format;  /* of the data */
-  int64_t images, steps_per_epoch;
-  double dense_top1; /* 0: not known */
-} laci_train_about;
+/** Everything that one training holds; cleared by who made it. */
+typedef struct laci_training {
+  lac_model *model;
+  const lac_train_options *options;
+  laci_train_plan *plan; /* train_plan_in.h */
+  laci_trainer *trainer;
+  laci_train_record *record; /* NULL: not wanted */
+  uint8_t *masks;            /* [size of the optimiser's buffers], or NULL */
+  int lock;                  /* of the folder; -1: none */
+  bool evaluated;            /* once: the plan has been logged */
+} laci_training;
 
-/** In the folder, which is there; `about`: its texts stay with the caller; what an earlier run
- * wrote about later steps than `step` goes. */
-LAC_MUST_CHECK lac_status laci_train_record_open(const char *folder, int64_t step,
-                                                 const laci_train_about *about,
-                                                 laci_train_record **record, lac_error *err);
-LAC_MUST_CHECK lac_status laci_train_record_add(laci_train_record *record,
-                                                const lac_train_event *event, lac_error *err);
-/** Draws the curves once more and closes; NULL is fine. */
-LAC_MUST_CHECK lac_status laci_train_record_close(laci_train_record *record, lac_error *err);
+/* ---- train_check.c ---- */
+
+/** All that can be known without planning a step; fills the plan. */
+LAC_MUST_CHECK lac_status laci_training_prepare(laci_training *t, const char *data, lac_error *err);
+/** How the graph of a step is made of the model. */
+laci_training_options laci_training_graph_options(const laci_training *t);
+/** Do the classes and the types of the weights fit? */
+LAC_MUST_CHECK lac_status laci_training_check_fit(const laci_training *t,
+                                                  const laci_training_graph *graph, lac_error *err);
+/** What only the graph of a step shows: operators without gradients, classes, types of weights. It
+ * is made for this and thrown away, which costs little beside what a caller does in between. */
+LAC_MUST_CHECK lac_status laci_training_check_graph(const laci_training *t, lac_error *err);
+
+/* ---- train_masks.c ---- */
+
+/** The masks as the engine may know them; *weights is to be freed. A run that goes on takes those
+ * of its checkpoint, which is not read yet: then nothing is said. */
+LAC_MUST_CHECK lac_status laci_training_known_masks(const laci_training *t, const lac_mask *mask,
+                                                    laci_engine_weight **weights, int *n_weights,
+                                                    lac_error *err);
+/** The masks by name as one buffer beside the weights. Fails LAC_NOT_FOUND, LAC_BAD_SHAPE. */
+LAC_MUST_CHECK lac_status laci_training_set_masks(laci_training *t, const lac_mask *mask,
+                                                  lac_error *err);
+
+/* ---- train_trainer.c ---- */
+
+LAC_MUST_CHECK lac_status laci_training_make_trainer(laci_training *t, const lac_mask *mask,
+                                                     lac_error *err);
+
+/* ---- train_folder.c ---- */
+
+/** Makes and locks the folder of the run, where there is one. Two runs in one folder would take
+ * each other's checkpoints for their own: LAC_EXISTS. */
+LAC_MUST_CHECK lac_status laci_training_open_folder(laci_training *t, lac_error *err);
+
+/* ---- train_hooks.c: context is the training ---- */
+
+LAC_MUST_CHECK lac_status laci_training_evaluate(void *context, laci_loop_score *score,
+                                                 lac_error *err);
+LAC_MUST_CHECK lac_status laci_training_on_event(void *context, const laci_loop_event *from,
+                                                 lac_error *err);
+
+/* ---- train_run.c ---- */
+
+LAC_MUST_CHECK lac_status laci_training_run(laci_training *t, lac_train_result *result,
+                                            lac_error *err);
 
 #endif

@@ -3,6 +3,7 @@
 #include "api/model_in.h"
 #include "arch/arch.h"
 #include "base/error.h"
+#include "base/memory.h"
 #include "lacuna/train.h"
 
 const char *const *lac_network_names(int *n) { return laci_arch_names(n); }

@@ -7,9 +7,11 @@
 #include <string.h>
 
 #include "api/eval_in.h"
-#include "api/train_in.h"
+#include "api/train_plan_in.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "data/dataset.h"
+#include "data/loader.h"
 
 enum { MOST_BATCH = 65536, MOST_THREADS = 1024, BATCH_F32 = 128, BATCH_BF16 = 256 };
 

@@ -3,17 +3,19 @@
  * events at every display step, and the curves, drawn again at every evaluation from all lines so
  * far, those of earlier runs too. */
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "api/train_in.h"
+#include "api/train_record_in.h"
 #include "base/error.h"
 #include "base/folder.h"
 #include "base/memory.h"
 #include "base/run_folder.h"
 #include "base/writer.h"
+#include "lacuna/train.h"
 #include "report/curve.h"
 #include "report/json.h"
 #include "train/events.h"

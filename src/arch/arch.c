@@ -13,6 +13,7 @@
 
 #include "arch/build_in.h"
 #include "base/error.h"
+#include "graph/graph.h"
 #include "graph/infer.h"
 
 enum { MAX_STAGES = 4, MAX_CLASSES = 1 << 20, LEAST_SIZE = 8, MOST_SIZE = 4096 };

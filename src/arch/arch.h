@@ -7,7 +7,12 @@
 #ifndef LACI_ARCH_ARCH_H
 #define LACI_ARCH_ARCH_H
 
-#include "graph/graph.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lacuna/status.h"
+
+typedef struct laci_graph laci_graph;
 
 typedef struct laci_arch_options {
   const char *name;   /* as laci_arch_names lists them */

@@ -8,6 +8,10 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/memory.h"
+#include "graph/graph.h"
+#include "lacuna/dtype.h"
+#include "tensor/shape.h"
 
 /* ---- Pieces ---- */
 

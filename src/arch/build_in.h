@@ -5,7 +5,13 @@
 #ifndef LACI_ARCH_BUILD_IN_H
 #define LACI_ARCH_BUILD_IN_H
 
-#include "graph/graph.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lacuna/status.h"
+
+typedef struct laci_graph laci_graph;
 
 enum { LACI_ARCH_OPSET = 17, LACI_ARCH_NAME = 96 };
 

@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "lacuna/context.h"
 
 enum { LINE_BYTES = 2048, MAX_THREADS = 1024 };
 

@@ -7,7 +7,12 @@
 #ifndef LACI_BASE_LOG_H
 #define LACI_BASE_LOG_H
 
-#include "lacuna/context.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lacuna/log.h"
+
+typedef struct lac_context lac_context;
 
 /** printf-style line (no newline) to the sink, if the level is wanted. Any thread. */
 void laci_log(lac_log_level level, const char *format, ...) LAC_PRINTF(2, 3);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/file_set.h"
 #include "base/temporary.h"
 #include "base/memory.h"

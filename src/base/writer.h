@@ -12,8 +12,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/file.h"
 #include "lacuna/status.h"
+
+typedef struct laci_file_id laci_file_id;
 
 /** What a writer may do to a file that exists. */
 typedef struct laci_write_options {

@@ -23,6 +23,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "cpu/openmp.h"
+#include "lacuna/context.h"
 
 enum { MAX_THREADS = 1024 };
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/rng.h"
+#include "data/image.h"
 
 /* A stream of its own for every use of the same seed. */
 enum { STREAM_AUGMENT = 0x41554721 };

@@ -8,8 +8,11 @@
 #define LACI_DATA_AUGMENT_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
-#include "data/image.h"
+#include "lacuna/status.h"
+
+typedef struct laci_image laci_image;
 
 typedef struct laci_augment {
   int pad;   /* pixels on every side, 0..LACI_AUGMENT_MAX_PAD; 0: no crop */

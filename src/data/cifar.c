@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/reader.h"
 #include "data/dataset_in.h"
+#include "data/image.h"
 
 enum { SIDE = 32, PLANE_BYTES = SIDE * SIDE, IMAGE_BYTES = 3 * PLANE_BYTES, MAX_FILES = 64 };
 enum { RUN = 64 }; /* records that are read at a time, for their labels */

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "data/dataset_in.h"
+#include "data/image.h"
 
 lac_status laci_dataset_open(const char *folder, const laci_dataset_options *options,
                              laci_dataset **set, lac_error *err) {
@@ -80,7 +81,7 @@ lac_status laci_dataset_sample(const laci_dataset *set, int64_t at, laci_prepare
 }
 
 lac_status laci_dataset_changed_sample(const laci_dataset *set, const laci_sample_change *change,
-                                       laci_preparer *preparer, laci_image scratch[2], float *out,
+                                       laci_preparer *preparer, laci_image *scratch, float *out,
                                        lac_error *err) {
   char name[512];
   lac_status st = laci_dataset_image(set, change->image, &scratch[0], err);

@@ -11,6 +11,8 @@
 #include "data/augment.h"
 #include "data/prepare.h"
 
+typedef struct laci_image laci_image;
+
 typedef struct laci_dataset laci_dataset;
 
 typedef enum laci_dataset_part {
@@ -94,10 +96,10 @@ typedef struct laci_sample_change {
   laci_augment augment;
   uint64_t seed, sample; /* as augment.h says */
 } laci_sample_change;
+/** scratch: [2]. */
 LAC_MUST_CHECK lac_status laci_dataset_changed_sample(const laci_dataset *set,
                                                       const laci_sample_change *change,
-                                                      laci_preparer *preparer,
-                                                      laci_image scratch[2], float *out,
-                                                      lac_error *err);
+                                                      laci_preparer *preparer, laci_image *scratch,
+                                                      float *out, lac_error *err);
 
 #endif

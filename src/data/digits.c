@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/reader.h"
 #include "data/dataset_in.h"
+#include "data/image.h"
 
 enum {
   SIDE = 8,

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "data/dataset_in.h"
+#include "data/image.h"
 
 /** Names in the set's arena. */
 typedef struct names {

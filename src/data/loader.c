@@ -15,7 +15,10 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "cpu/pool.h"
+#include "data/dataset.h"
+#include "data/image.h"
 #include "data/shuffle.h"
+#include "lacuna/context.h"
 
 enum { MAX_DEPTH = 64, MAX_THREADS = 256, MAX_BATCH = 1 << 24 };
 

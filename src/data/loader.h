@@ -10,7 +10,10 @@
 #ifndef LACI_DATA_LOADER_H
 #define LACI_DATA_LOADER_H
 
-#include "data/dataset.h"
+#include "data/augment.h"
+#include "data/prepare.h"
+
+typedef struct laci_dataset laci_dataset;
 
 typedef struct laci_loader laci_loader;
 

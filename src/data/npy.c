@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/reader.h"
+#include "base/writer.h"
 #include "data/npy_in.h"
 #include "tensor/buf.h"
 

@@ -7,8 +7,9 @@
 #ifndef LACI_DATA_NPY_H
 #define LACI_DATA_NPY_H
 
-#include "base/writer.h"
 #include "tensor/shape.h"
+
+typedef struct laci_writer laci_writer;
 
 /** An array of its own memory. Zero-initialised is empty. */
 typedef struct laci_npy {

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "data/image.h"
 #include "data/resize_in.h"
 
 struct laci_preparer {

@@ -18,8 +18,11 @@
 #define LACI_DATA_PREPARE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
-#include "data/image.h"
+#include "lacuna/status.h"
+
+typedef struct laci_image laci_image;
 
 typedef struct laci_preprocessing {
   int resize; /* shorter side after resizing, pixels, 1..LACI_PREPROCESSING_MAX; 0: as it is */

@@ -4,7 +4,10 @@
 #ifndef LACI_DATA_RESIZE_IN_H
 #define LACI_DATA_RESIZE_IN_H
 
-#include "data/image.h"
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lacuna/status.h"
 
 enum { LACI_TAP_BITS = 22 }; /* fraction of a weight */
 

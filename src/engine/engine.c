@@ -10,7 +10,9 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "engine/row.h"
+#include "sparse/pack.h"
 
 #define LAC_ENGINE(name) extern const laci_engine_row laci_engine_##name;
 #include "engine/engine.def"
@@ -107,7 +109,7 @@ bool laci_engine_supports(const char *engine, const laci_graph *graph, const lac
 /* Is what is known of a weight about one, and of its size? */
 static lac_status check_weight(const laci_graph *graph, const laci_engine_weight *weight,
                                lac_error *err) {
-  const laci_packing *p = &weight->packing;
+  const laci_packing *p = weight->packing;
   const laci_value *value =
       weight->value >= 0 && weight->value < graph->n_values ? &graph->values[weight->value] : NULL;
   if (!value || (value->stored < 0 && !value->is_input)) {
@@ -116,12 +118,11 @@ static lac_status check_weight(const laci_graph *graph, const laci_engine_weight
   }
   int64_t count = laci_shape_count(&value->type.shape);
   if (value->stored >= 0) count = laci_shape_count(&graph->stored[value->stored].shape);
-  bool known = p->pattern.m > 0;
-  if (!known && weight->packed) {
+  if (!p && weight->packed) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "%s: packed, and its pattern is not known",
                      value->name);
   }
-  if (!known || p->outer * p->columns * p->inner == count) return LAC_OK;
+  if (!p || p->outer * p->columns * p->inner == count) return LAC_OK;
   return laci_fail(err, LAC_BAD_ARGUMENT, "%s: a pattern of %lld elements, but it has %lld",
                    value->name, (long long)(p->outer * p->columns * p->inner), (long long)count);
 }

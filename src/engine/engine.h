@@ -12,11 +12,16 @@
 #ifndef LACI_ENGINE_ENGINE_H
 #define LACI_ENGINE_ENGINE_H
 
-#include "base/budget.h"
-#include "cpu/pool.h"
-#include "graph/graph.h"
-#include "graph/infer.h"
-#include "sparse/pack.h"
+#include "tensor/shape.h"
+
+typedef struct laci_buf laci_buf;
+typedef struct laci_budget laci_budget;
+typedef struct laci_graph laci_graph;
+typedef struct laci_input_shape laci_input_shape;
+typedef struct laci_node laci_node;
+typedef struct laci_packed_view laci_packed_view;
+typedef struct laci_packing laci_packing;
+typedef struct laci_pool laci_pool;
 
 typedef struct laci_engine laci_engine;
 
@@ -55,10 +60,10 @@ typedef struct laci_engine_observer {
  * here must be true of every run. All is the caller's, and read while the engine is being created.
  */
 typedef struct laci_engine_weight {
-  int value;            /* of the graph: a stored tensor, or an input (a weight in training) */
-  laci_packing packing; /* its pattern, and which elements are a block; pattern.m 0: not known */
-  const uint8_t *mask;  /* [elements] in the weight's own order: it is zero where a 0 stands; NULL:
-                           not known */
+  int value; /* of the graph: a stored tensor, or an input (a weight in training) */
+  const laci_packing *packing; /* its pattern, and which elements are a block; NULL: not known */
+  const uint8_t *mask;         /* [elements] in the weight's own order: it is zero where a 0 stands;
+                                  NULL: not known */
   const laci_packed_view *packed; /* its rows, as packing says; NULL: there are none */
 } laci_engine_weight;
 

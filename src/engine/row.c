@@ -3,9 +3,12 @@
  * costs. */
 #include "engine/row.h"
 
+#include "base/budget.h"
 #include "base/error.h"
+#include "base/memory.h"
 #include "graph/op.h"
 #include "graph/sizes.h"
+#include "tensor/buf.h"
 
 /* ---- Ports ---- */
 

@@ -8,6 +8,7 @@
 #define LACI_ENGINE_ROW_H
 
 #include "engine/engine.h"
+#include "graph/graph.h"
 
 /** Walking node by node, as far as an engine offers it; all functions are there. */
 typedef struct laci_stepping {

@@ -3,7 +3,9 @@
 #ifndef LACI_GRAPH_ASSUME_H
 #define LACI_GRAPH_ASSUME_H
 
-#include "graph/graph.h"
+#include "lacuna/status.h"
+
+typedef struct laci_graph laci_graph;
 
 /** "OP=same" or "DOMAIN.OP=same": nodes of that type pass every order from their inputs to their
  * outputs, element by element. Only for operators that are not declared already. Fails

@@ -6,13 +6,16 @@
  * the end, so that couple() functions read as plain descriptions. Users: the operators in ops/; the
  * reader is room analyze. */
 #include "graph/coupling.h"
+#include "base/memory.h"
+#include "graph/graph.h"
 
 #include <string.h>
 
 lac_status laci_coupling_init(laci_coupling *c, const laci_graph *graph, const laci_node *node) {
-  *c = (laci_coupling){.graph = graph, .node = node};
-  c->in = laci_arena_alloc(&c->arena, (size_t)node->n_inputs, sizeof *c->in);
-  c->out = laci_arena_alloc(&c->arena, (size_t)node->n_outputs, sizeof *c->out);
+  *c = (laci_coupling){.graph = graph, .node = node, .arena = laci_alloc(1, sizeof *c->arena)};
+  if (!c->arena) return LAC_NO_MEMORY;
+  c->in = laci_arena_alloc(c->arena, (size_t)node->n_inputs, sizeof *c->in);
+  c->out = laci_arena_alloc(c->arena, (size_t)node->n_outputs, sizeof *c->out);
   if (c->in && c->out) return LAC_OK;
   laci_coupling_clear(c);
   return LAC_NO_MEMORY;
@@ -23,7 +26,8 @@ void laci_coupling_clear(laci_coupling *c) {
   laci_free(c->maps);
   laci_free(c->parts);
   laci_free(c->grouped);
-  laci_arena_clear(&c->arena);
+  if (c->arena) laci_arena_clear(c->arena);
+  laci_free(c->arena);
   *c = (laci_coupling){0};
 }
 
@@ -151,7 +155,7 @@ void laci_couple_same(laci_coupling *c, int in_port, int out_port) {
 
 laci_axis_map *laci_map_run(laci_coupling *c, laci_axis_map map) {
   void *array = c->maps;
-  map.from = laci_arena_alloc(&c->arena, (size_t)map.n, sizeof *map.from);
+  map.from = laci_arena_alloc(c->arena, (size_t)map.n, sizeof *map.from);
   if (!map.from || !laci_grow(&array, c->n_maps, &c->map_capacity, sizeof *c->maps)) {
     c->no_memory = true;
     return NULL;
@@ -205,7 +209,7 @@ lac_status laci_couple_unary(const laci_graph *graph, const laci_node *node, lac
 
 lac_status laci_couple_nary(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   (void)graph;
-  int *ports = laci_arena_alloc(&c->arena, (size_t)node->n_inputs, sizeof *ports);
+  int *ports = laci_arena_alloc(c->arena, (size_t)node->n_inputs, sizeof *ports);
   if (!ports) return LAC_NO_MEMORY;
   for (int port = 0; port < node->n_inputs; port++) ports[port] = port;
   laci_couple_elementwise(c, ports, node->n_inputs);

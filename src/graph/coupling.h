@@ -20,7 +20,11 @@
 #ifndef LACI_GRAPH_COUPLING_H
 #define LACI_GRAPH_COUPLING_H
 
-#include "graph/op.h"
+#include "tensor/shape.h"
+
+typedef struct laci_arena laci_arena;
+typedef struct laci_graph laci_graph;
+typedef struct laci_node laci_node;
 
 enum { LACI_FIXED = 0, LACI_MAPPED = -1 };
 
@@ -66,7 +70,7 @@ typedef struct laci_port_labels {
 typedef struct laci_coupling {
   const laci_graph *graph;
   const laci_node *node;
-  laci_arena arena;
+  laci_arena *arena;
   laci_port_labels *in, *out; /* n_inputs, n_outputs of the node */
   int n_labels;               /* labels 1 .. n_labels are in use */
   uint8_t

@@ -7,75 +7,32 @@
 #include "graph/gradient.h"
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "graph/gradient_in.h"
+#include "graph/infer.h"
 #include "graph/op.h"
 #include "graph/ops/shared/op_in.h"
-
-/* ---- What rules ask and say
- * --------------------------------------------------------------------------------- */
-
-int laci_gradient_of(laci_gradient_builder *b, const laci_node *node, int port) {
-  return laci_has_output(node, port) ? b->gradient[node->outputs[port]] : -1;
-}
-
-bool laci_gradient_wanted(const laci_gradient_builder *b, const laci_node *node, int port) {
-  return laci_has_input(node, port) && b->depends[node->inputs[port]];
-}
-
-void laci_gradient_give(laci_gradient_builder *b, const laci_node *node, int port, int gradient) {
-  if (b->status || gradient < 0 || !laci_gradient_wanted(b, node, port)) return;
-  int value = node->inputs[port];
-  laci_shape have = laci_gradient_shape(b, gradient), want = laci_gradient_shape(b, value);
-  if (!laci_shape_equal(&have, &want)) {
-    char found[128], wanted[128];
-    b->status = laci_node_fail(
-        node, b->err, LAC_INTERNAL, "the gradient of input %d is %s, wanted %s", port,
-        laci_shape_text(&have, found, sizeof found), laci_shape_text(&want, wanted, sizeof wanted));
-    return;
-  }
-  int before = b->gradient[value];
-  b->gradient[value] = before < 0 ? gradient : laci_gradient_binary(b, "Add", before, gradient);
-}
-
-void laci_gradient_give_broadcast(laci_gradient_builder *b, const laci_node *node, int port,
-                                  int gradient) {
-  if (!laci_gradient_wanted(b, node, port)) return;
-  laci_shape shape = laci_gradient_in_shape(b, node, port);
-  laci_gradient_give(b, node, port, laci_gradient_unbroadcast(b, gradient, &shape));
-}
-
-lac_status laci_gradient_zero(laci_gradient_builder *b, const laci_node *node) {
-  (void)node;
-  return b->status;
-}
-
-lac_status laci_gradient_ok(const laci_gradient_builder *b) { return b->status; }
-
-lac_status laci_gradient_refuse(laci_gradient_builder *b, const laci_node *node, const char *text) {
-  if (!b->status) b->status = laci_node_fail(node, b->err, LAC_UNSUPPORTED, "%s", text);
-  return b->status;
-}
-
-laci_shape laci_gradient_shape(const laci_gradient_builder *b, int value) {
-  return value >= 0 ? b->graph->values[value].type.shape : (laci_shape){0};
-}
-
-lac_dtype laci_gradient_dtype(const laci_gradient_builder *b, int value) {
-  return value >= 0 ? b->graph->values[value].type.dtype : LAC_DTYPE_NONE;
-}
-
-laci_shape laci_gradient_in_shape(const laci_gradient_builder *b, const laci_node *node, int port) {
-  return laci_gradient_shape(b, laci_has_input(node, port) ? node->inputs[port] : -1);
-}
-
-const laci_buf *laci_gradient_known(const laci_gradient_builder *b, const laci_node *node,
-                                    int port) {
-  return laci_contents(b->graph, node, port);
-}
 
 /* ---- The walk
  * -----------------------------------------------------------------------------------------------
  */
+
+static lac_status check_inferred(const laci_gradient_builder *b, const char *name, int value) {
+  if (laci_shape_known(&b->graph->values[value].type.shape)) return LAC_OK;
+  return laci_fail(b->err, LAC_INTERNAL, "%s: the shape of its gradient is not known", name);
+}
+
+/** The builder's add_node. */
+static lac_status add_node(laci_gradient_builder *b, const laci_node *node) {
+  int id;
+  lac_status st = laci_graph_add_node(b->graph, node, &id, b->err);
+  if (!st && !b->graph->nodes[id].op)
+    st = laci_fail(b->err, LAC_INTERNAL, "%s: no operator %s", b->current, node->type);
+  if (!st) st = laci_graph_infer_node(b->graph, id, b->err);
+  for (int at = 0; at < node->n_outputs && !st; at++)
+    st = check_inferred(b, b->current, node->outputs[at]);
+  return st;
+}
 
 /** dX = dY * f'(X) as one internal node that carries the operator's name and attributes. */
 static void apply_slope(laci_gradient_builder *b, const laci_node *node) {
@@ -178,8 +135,11 @@ static lac_status start(laci_gradient_builder *b, int n_params, const int *param
 
 lac_status laci_gradient_build(laci_graph *graph, int loss, int n_params, const int *params,
                                int *grad_values, lac_error *err) {
-  laci_gradient_builder b = {
-      .graph = graph, .n_nodes = graph->n_nodes, .err = err, .current = "loss"};
+  laci_gradient_builder b = {.graph = graph,
+                             .add_node = add_node,
+                             .n_nodes = graph->n_nodes,
+                             .err = err,
+                             .current = "loss"};
   lac_status st = check_ends(graph, loss, n_params, params, err);
   if (!st) st = start(&b, n_params, params);
   if (st) goto out;

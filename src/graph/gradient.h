@@ -67,19 +67,6 @@ typedef struct laci_gradient_node {
 } laci_gradient_node;
 int laci_gradient_add(laci_gradient_builder *b, const laci_gradient_node *node, int *outputs);
 
-static inline laci_attr laci_attr_int(const char *name, int64_t i) {
-  return (laci_attr){.name = name, .kind = LACI_ATTR_INT, .i = i};
-}
-static inline laci_attr laci_attr_float(const char *name, float f) {
-  return (laci_attr){.name = name, .kind = LACI_ATTR_FLOAT, .f = f};
-}
-static inline laci_attr laci_attr_text(const char *name, const char *text) {
-  return (laci_attr){.name = name, .kind = LACI_ATTR_TEXT, .text = text};
-}
-static inline laci_attr laci_attr_ints(const char *name, int n, const int64_t *ints) {
-  return (laci_attr){.name = name, .kind = LACI_ATTR_INTS, .n = (size_t)n, .ints = ints};
-}
-
 /** The usual one-output nodes. */
 int laci_gradient_unary(laci_gradient_builder *b, const char *type, int x);
 int laci_gradient_binary(laci_gradient_builder *b, const char *type, int x, int y);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The state of a walk backwards; gradient.c walks, gradient_nodes.c builds. */
+ * The state of a walk backwards; gradient.c walks; rules ask by gradient_rule.c and
+ * build by gradient_nodes.c. */
 #ifndef LACI_GRAPH_GRADIENT_IN_H
 #define LACI_GRAPH_GRADIENT_IN_H
 
@@ -7,6 +8,10 @@
 
 struct laci_gradient_builder {
   laci_graph *graph;
+  /** Adds a node and infers its outputs, whose shapes must be known then. A function that the walk
+   * brings along, for adding a node looks its operator up: rules are parts of operators, which know
+   * nothing of the table that they stand in. */
+  lac_status (*add_node)(struct laci_gradient_builder *b, const laci_node *node);
   int n_nodes;         /* those that were there before */
   bool *depends;       /* [values that were there before] computed from a parameter */
   int *gradient;       /* [the same] d loss / d value so far; -1: nothing */

@@ -9,13 +9,26 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "graph/gradient_in.h"
 #include "graph/infer.h"
 #include "graph/op.h"
+#include "tensor/buf.h"
 
 static int fail_memory(laci_gradient_builder *b) {
   if (!b->status) b->status = laci_fail_memory(b->err, "gradients");
   return -1;
+}
+
+/* ---- Values
+--- */
+
+laci_shape laci_gradient_shape(const laci_gradient_builder *b, int value) {
+  return value >= 0 ? b->graph->values[value].type.shape : (laci_shape){0};
+}
+
+lac_dtype laci_gradient_dtype(const laci_gradient_builder *b, int value) {
+  return value >= 0 ? b->graph->values[value].type.dtype : LAC_DTYPE_NONE;
 }
 
 /* ---- Nodes
@@ -51,22 +64,6 @@ static bool inputs_there(const laci_gradient_node *node) {
   return true;
 }
 
-static lac_status check_inferred(const laci_gradient_builder *b, const char *name, int value) {
-  if (laci_shape_known(&b->graph->values[value].type.shape)) return LAC_OK;
-  return laci_fail(b->err, LAC_INTERNAL, "%s: the shape of its gradient is not known", name);
-}
-
-static lac_status add_node(laci_gradient_builder *b, const laci_node *node) {
-  int id;
-  lac_status st = laci_graph_add_node(b->graph, node, &id, b->err);
-  if (!st && !b->graph->nodes[id].op)
-    st = laci_fail(b->err, LAC_INTERNAL, "%s: no operator %s", b->current, node->type);
-  if (!st) st = laci_graph_infer_node(b->graph, id, b->err);
-  for (int at = 0; at < node->n_outputs && !st; at++)
-    st = check_inferred(b, b->current, node->outputs[at]);
-  return st;
-}
-
 int laci_gradient_add(laci_gradient_builder *b, const laci_gradient_node *node, int *outputs) {
   int made[LACI_GRADIENT_OUTPUTS];
   int n_outputs = node->n_outputs ? node->n_outputs : 1;
@@ -76,16 +73,16 @@ int laci_gradient_add(laci_gradient_builder *b, const laci_gradient_node *node, 
   if (!inputs) return fail_memory(b);
   for (int at = 0; at < node->n_inputs; at++)
     inputs[at] = node->inputs[at] == LACI_ABSENT ? -1 : node->inputs[at];
-  b->status = add_node(b, &(laci_node){.name = b->graph->values[made[0]].name,
-                                       .type = node->type,
-                                       .domain = node->domain ? node->domain : "",
-                                       .version = node->domain ? 1 : 22,
-                                       .n_inputs = node->n_inputs,
-                                       .n_outputs = n_outputs,
-                                       .inputs = inputs,
-                                       .outputs = made,
-                                       .n_attrs = node->n_attrs,
-                                       .attrs = node->attrs});
+  b->status = b->add_node(b, &(laci_node){.name = b->graph->values[made[0]].name,
+                                          .type = node->type,
+                                          .domain = node->domain ? node->domain : "",
+                                          .version = node->domain ? 1 : 22,
+                                          .n_inputs = node->n_inputs,
+                                          .n_outputs = n_outputs,
+                                          .inputs = inputs,
+                                          .outputs = made,
+                                          .n_attrs = node->n_attrs,
+                                          .attrs = node->attrs});
   laci_free(inputs);
   if (b->status) return -1;
   for (int at = 0; outputs && at < n_outputs; at++) outputs[at] = made[at];
@@ -187,7 +184,7 @@ static int constant(laci_gradient_builder *b, const char *name, const laci_type 
         same->size_bytes == size && memcmp(same->bytes, bytes, size) == 0)
       return value;
   }
-  uint8_t *copy = laci_arena_alloc(&b->graph->arena, size + 1, 1);
+  uint8_t *copy = laci_arena_alloc(b->graph->arena, size + 1, 1);
   if (!copy) return fail_memory(b);
   memcpy(copy, bytes, size);
   laci_stored stored = {

@@ -8,9 +8,10 @@
 #ifndef LACI_GRAPH_GRAPH_H
 #define LACI_GRAPH_GRAPH_H
 
-#include "base/memory.h"
-#include "tensor/buf.h"
 #include "tensor/shape.h"
+
+typedef struct laci_arena laci_arena;
+typedef struct laci_buf laci_buf;
 
 struct laci_op;
 
@@ -73,6 +74,7 @@ typedef struct laci_node {
   const char *domain;       /* "" is ai.onnx */
   int version;              /* opset version of its domain; 0: not imported */
   const struct laci_op *op; /* NULL: this operator is not declared */
+  const struct laci_op *of; /* of ai.onnx: what attribute "of" names (UnaryGrad); NULL: nothing */
   int n_inputs, n_outputs;
   const int *inputs;  /* values; -1: absent */
   const int *outputs; /* values; -1: absent */
@@ -86,7 +88,7 @@ typedef struct laci_node {
 } laci_node;
 
 typedef struct laci_graph {
-  laci_arena arena;
+  laci_arena *arena; /* of texts and arrays; inside `own` */
   int ir_version;
   int n_nodes, n_values, n_stored, n_inputs, n_outputs;
   laci_node *nodes; /* sorted: producers before readers */
@@ -96,9 +98,9 @@ typedef struct laci_graph {
   int *outputs;  /* values */
   int n_symbols; /* symbols 1 .. n_symbols are in use */
   size_t node_capacity, value_capacity, stored_capacity, input_capacity,
-      output_capacity;      /* builder's */
-  struct laci_names *names; /* name -> value; builder's, kept for laci_graph_find_value */
-  laci_buf **bufs;          /* attribute tensors, freed with the graph */
+      output_capacity;        /* builder's */
+  struct laci_graph_own *own; /* builder's names, and the arena */
+  laci_buf **bufs;            /* attribute tensors, freed with the graph */
   size_t n_bufs, buf_capacity;
 } laci_graph;
 
@@ -140,6 +142,20 @@ LAC_MUST_CHECK lac_status laci_graph_finish(laci_graph *graph, lac_error *err);
 
 /** Bytes of a stored tensor to write to: copies them on first use. NULL: no memory. */
 uint8_t *laci_stored_mut(laci_stored *stored);
+
+/* Attributes to be added with a node; texts and arrays stay the caller's. */
+static inline laci_attr laci_attr_int(const char *name, int64_t i) {
+  return (laci_attr){.name = name, .kind = LACI_ATTR_INT, .i = i};
+}
+static inline laci_attr laci_attr_float(const char *name, float f) {
+  return (laci_attr){.name = name, .kind = LACI_ATTR_FLOAT, .f = f};
+}
+static inline laci_attr laci_attr_text(const char *name, const char *text) {
+  return (laci_attr){.name = name, .kind = LACI_ATTR_TEXT, .text = text};
+}
+static inline laci_attr laci_attr_ints(const char *name, int n, const int64_t *ints) {
+  return (laci_attr){.name = name, .kind = LACI_ATTR_INTS, .n = (size_t)n, .ints = ints};
+}
 
 /* Attributes; the default comes back where the attribute is absent or of another kind. */
 const laci_attr *laci_node_attr(const laci_node *node, const char *name);

@@ -13,7 +13,9 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "graph/op.h"
+#include "tensor/buf.h"
 
 enum {
   KEPT_ELEMENTS = 4096, /* contents up to this many elements are kept */

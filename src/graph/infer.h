@@ -4,7 +4,9 @@
 #ifndef LACI_GRAPH_INFER_H
 #define LACI_GRAPH_INFER_H
 
-#include "graph/graph.h"
+#include "tensor/shape.h"
+
+typedef struct laci_graph laci_graph;
 
 /** A size that the caller fixes: NAME=1x3x224x224. A dim of -1 stays as it is. */
 typedef struct laci_input_shape {

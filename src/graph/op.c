@@ -64,11 +64,3 @@ const laci_op *const *laci_op_all(int *n) {
   *n = N_OPS - N_INTERNAL;
   return all_ops;
 }
-
-bool laci_node_is(const laci_node *node, const char *type) {
-  return node->op && !node->op->domain && strcmp(node->type, type) == 0;
-}
-
-bool laci_node_is_ours(const laci_node *node, const char *type) {
-  return node->op && node->op->domain && strcmp(node->type, type) == 0;
-}

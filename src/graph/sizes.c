@@ -7,6 +7,12 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/memory.h"
+#include "graph/graph.h"
+#include "graph/infer.h"
+#include "lacuna/dtype.h"
+#include "tensor/buf.h"
+#include "tensor/shape.h"
 
 lac_status laci_graph_sizes(const laci_graph *graph, const laci_input_shape *inputs, int n_inputs,
                             laci_type **types, lac_error *err) {

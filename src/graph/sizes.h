@@ -4,7 +4,13 @@
 #ifndef LACI_GRAPH_SIZES_H
 #define LACI_GRAPH_SIZES_H
 
-#include "graph/infer.h"
+#include <stddef.h>
+
+#include "lacuna/status.h"
+
+typedef struct laci_graph laci_graph;
+typedef struct laci_input_shape laci_input_shape;
+typedef struct laci_type laci_type;
 
 /** The type of every value, [n_values], to be freed by laci_free; the graph stays as it is. What
  * is not known beforehand (an unknown operator, a shape that depends on data) has no known shape.

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "graph/graph.h"
 
 enum { UNSEEN, OPEN, DONE };
@@ -135,7 +136,7 @@ static lac_status list_readers(laci_graph *graph, lac_error *err) {
   }
   for (size_t v = 0; v < n_values; v++) first[v + 1] += first[v];
   total = first[n_values];
-  int *readers = laci_arena_alloc(&graph->arena, total, sizeof *readers);
+  int *readers = laci_arena_alloc(graph->arena, total, sizeof *readers);
   if (!readers) {
     laci_free(first);
     return laci_fail_memory(err, "the readers of values");

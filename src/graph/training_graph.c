@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "base/plural.h"
 #include "graph/gradient.h"
 #include "graph/infer.h"
@@ -285,7 +286,7 @@ static lac_status use_batch(job *j, const laci_node *node, int *inputs) {
                         .dtype = LAC_DTYPE_I64,
                         .shape = shape->shape,
                         .size_bytes = (size_t)shape->count * sizeof *shape->i};
-  int64_t *sizes = laci_arena_alloc(&j->to->graph->arena, (size_t)shape->count, sizeof *sizes);
+  int64_t *sizes = laci_arena_alloc(j->to->graph->arena, (size_t)shape->count, sizeof *sizes);
   if (!sizes) return laci_fail_memory(j->err, "the training graph");
   memcpy(sizes, shape->i, stored.size_bytes);
   sizes[0] = j->to->batch;

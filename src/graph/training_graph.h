@@ -8,7 +8,9 @@
 #ifndef LACI_GRAPH_TRAINING_GRAPH_H
 #define LACI_GRAPH_TRAINING_GRAPH_H
 
-#include "graph/graph.h"
+#include "tensor/shape.h"
+
+typedef struct laci_graph laci_graph;
 
 /** What a parameter is, for weight decay and LARS. */
 typedef enum laci_param_kind {

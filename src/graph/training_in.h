@@ -5,6 +5,8 @@
 
 #include "graph/training_graph.h"
 
+typedef struct laci_node laci_node;
+
 /** The first ones are kinds of parameters. */
 typedef enum laci_training_sort {
   LACI_SORT_WEIGHT = LACI_PARAM_WEIGHT,

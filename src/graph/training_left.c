@@ -6,8 +6,10 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "graph/op.h"
 #include "graph/training_in.h"
+#include "tensor/buf.h"
 
 static void count(laci_training_left *left, const char *name) {
   if (left->n++ == 0) left->first = name;

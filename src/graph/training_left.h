@@ -5,7 +5,10 @@
 #ifndef LACI_GRAPH_TRAINING_LEFT_H
 #define LACI_GRAPH_TRAINING_LEFT_H
 
-#include "graph/training_graph.h"
+#include "lacuna/status.h"
+
+typedef struct laci_graph laci_graph;
+typedef struct laci_training_graph laci_training_graph;
 
 typedef struct laci_training_left {
   int n;             /* tensors */

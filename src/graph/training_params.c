@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "graph/op.h"
 #include "graph/ops/shared/op_in.h"
 #include "graph/training_in.h"

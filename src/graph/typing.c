@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "graph/op.h"
 
 static const char *kind_text(laci_attr_kind kind) {
@@ -95,7 +96,7 @@ lac_status laci_graph_check_typing(laci_graph *graph, bool lenient, lac_error *e
       return laci_hint(err, LAC_HINT_LENIENT,
                        laci_fail(err, LAC_BAD_FILE, "%s (%s): %s", node->name, node->type, text));
     }
-    node->fault = laci_arena_text(&graph->arena, text);
+    node->fault = laci_arena_text(graph->arena, text);
     if (!node->fault) return laci_fail_memory(err, "the nodes");
     node->op = NULL;
     laci_log(LAC_LOG_WARNING, "%s (%s): %s: frozen, with all that reaches it", node->name,

@@ -5,7 +5,11 @@
 #ifndef LACI_GRAPH_TYPING_H
 #define LACI_GRAPH_TYPING_H
 
-#include "graph/graph.h"
+#include <stdbool.h>
+
+#include "lacuna/status.h"
+
+typedef struct laci_graph laci_graph;
 
 /** Looks at every node whose operator is declared; one of a custom domain may hold anything. Fails
  * LAC_BAD_FILE naming node and attribute (or weight), what was found and what was wanted. lenient:

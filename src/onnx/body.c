@@ -6,6 +6,7 @@
 #include "onnx/import_in.h"
 
 #include "base/error.h"
+#include "graph/graph.h"
 
 /** Names that a body has defined so far, and the body around it. */
 typedef struct body_scope {

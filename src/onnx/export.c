@@ -8,6 +8,9 @@
 
 #include "base/error.h"
 #include "base/file_set.h"
+#include "base/reader.h"
+#include "base/writer.h"
+#include "graph/graph.h"
 
 #include <string.h>
 #include <sys/stat.h>

@@ -7,6 +7,8 @@
 #include "onnx/export_in.h"
 
 #include "base/error.h"
+#include "base/reader.h"
+#include "base/writer.h"
 
 #include <inttypes.h>
 #include <limits.h>

@@ -4,6 +4,7 @@
 #ifndef LACI_ONNX_EXPORT_IN_H
 #define LACI_ONNX_EXPORT_IN_H
 
+#include "base/file.h"
 #include "onnx/onnx_in.h"
 
 /** A few bytes of the message that were replaced. */

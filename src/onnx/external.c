@@ -7,6 +7,7 @@
 #include "onnx/onnx_in.h"
 
 #include "base/error.h"
+#include "base/reader.h"
 
 #include <inttypes.h>
 #include <limits.h>

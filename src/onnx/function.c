@@ -6,13 +6,13 @@
  * node of a body is one stored tensor, shared by the calls. A function that is also called from
  * where the graph does not look (bodies of If and Loop, training graphs) must keep its constants:
  * they are declared replaceable, which freezes them. A small file can describe an enormous
- * expansion, so there is a budget. Next: node.c. */
+ * expansion, so there is a budget. Next: node.c (all other nodes), scope.c (names). */
 #include "onnx/import_in.h"
 
 #include "base/error.h"
 #include "base/plural.h"
+#include "graph/graph.h"
 
-#include <stdio.h>
 #include <string.h>
 
 enum { MAX_CALL_DEPTH = 100 };
@@ -21,55 +21,10 @@ static bool is_text(const char *a, const char *b) {
   return strcmp(laci_onnx_name(a), laci_onnx_name(b)) == 0;
 }
 
-lac_status laci_import_spend(laci_importer *im, size_t size_bytes, lac_error *err) {
-  im->budget -= size_bytes < INT32_MAX ? (int64_t)size_bytes : INT32_MAX;
-  if (im->budget >= 0) return LAC_OK;
-  im->budget = 0;
-  return laci_fail(err, LAC_UNSUPPORTED, "its local functions expand to an absurd size");
-}
-
-enum { SUFFIX_ROOM = 16 };
-
-/** first + second with space behind for a suffix. */
-static lac_status join(laci_importer *im, const char *first, const char *second, char **joined,
-                       lac_error *err) {
-  size_t n_first = strlen(first), n_second = strlen(second);
-  *joined = NULL;
-  /* What the name's owner takes in the graph is of the order of a node. */
-  lac_status st = laci_import_spend(im, n_first + n_second + sizeof(laci_node), err);
-  if (st) return st;
-  char *text = laci_arena_alloc(&im->scratch, n_first + n_second + SUFFIX_ROOM, 1);
-  if (!text) return laci_fail_memory(err, "a name");
-  if (n_first) memcpy(text, first, n_first);
-  if (n_second) memcpy(text + n_first, second, n_second);
-  *joined = text;
-  return LAC_OK;
-}
-
-lac_status laci_import_join(laci_importer *im, const char *first, const char *second,
-                            const char **joined, lac_error *err) {
-  char *text;
-  lac_status st = join(im, first, second, &text, err);
-  *joined = text;
-  return st;
-}
-
-lac_status laci_import_value_name(laci_importer *im, const char *first, const char *second,
-                                  const char **name, lac_error *err) {
-  char *text;
-  lac_status st = join(im, first, second, &text, err);
-  *name = text;
-  if (st) return st;
-  char *suffix = text + strlen(text);
-  while (laci_graph_find_value(im->graph, text) >= 0) {
-    (void)snprintf(suffix, SUFFIX_ROOM, "_%d", ++im->n_fresh);
-  }
-  return LAC_OK;
-}
-
 /* ---- Which functions there are ---- */
 
-laci_onnx_function *laci_import_function(const laci_importer *im, const Onnx__NodeProto *node) {
+/** The local function that a node calls; NULL: none. */
+static laci_onnx_function *find_function(const laci_importer *im, const Onnx__NodeProto *node) {
   int id = im->n_functions ? laci_name_find(&im->function_ids, laci_onnx_name(node->op_type)) : -1;
   for (; id >= 0; id = im->functions[id].next_of_name) {
     const Onnx__FunctionProto *f = im->functions[id].proto;
@@ -89,7 +44,7 @@ typedef struct hidden_list {
 } hidden_list;
 
 static void hide_called(hidden_list *list, const Onnx__NodeProto *node) {
-  laci_onnx_function *function = laci_import_function(list->im, node);
+  laci_onnx_function *function = find_function(list->im, node);
   if (!function || function->is_hidden) return;
   function->is_hidden = true;
   list->items[list->n++] = function;
@@ -138,7 +93,7 @@ static lac_status list_function(laci_importer *im, size_t at, lac_error *err) {
   call.domain = proto->domain;
   call.overload = proto->overload;
   if (!name[0]) return laci_fail(err, LAC_BAD_FILE, "local function %zu has no name", at);
-  if (laci_import_function(im, &call)) {
+  if (find_function(im, &call)) {
     return laci_fail(err, LAC_BAD_FILE, "function '%s' of domain '%s' is defined twice", name,
                      laci_onnx_name(proto->domain));
   }
@@ -168,30 +123,6 @@ lac_status laci_import_functions(laci_importer *im, lac_error *err) {
 }
 
 /* ---- Calls ---- */
-
-static Onnx__AttributeProto *find_attr(Onnx__AttributeProto *const *attrs, size_t n,
-                                       const char *name) {
-  for (size_t at = 0; at < n; at++) {
-    if (is_text(attrs[at]->name, name)) return attrs[at];
-  }
-  return NULL;
-}
-
-lac_status laci_import_resolve(const laci_scope *scope, Onnx__AttributeProto *attr,
-                               Onnx__AttributeProto **resolved, lac_error *err) {
-  *resolved = attr;
-  for (; attr && attr->ref_attr_name && attr->ref_attr_name[0]; scope = scope->caller) {
-    const char *name = attr->ref_attr_name;
-    if (!scope->function) {
-      return laci_fail(err, LAC_BAD_FILE, "attribute '%s' refers to '%s', but is in no function",
-                       laci_onnx_name(attr->name), name);
-    }
-    const Onnx__FunctionProto *proto = scope->function->proto;
-    attr = find_attr(scope->call->attribute, scope->call->n_attribute, name);
-    *resolved = attr ? attr : find_attr(proto->attribute_proto, proto->n_attribute_proto, name);
-  }
-  return LAC_OK;
-}
 
 /** The function's own tensors, added with its first call. */
 static lac_status add_constants(laci_importer *im, laci_onnx_function *function, lac_error *err) {
@@ -325,8 +256,9 @@ static lac_status check_call(const laci_scope *scope, const Onnx__NodeProto *cal
   return laci_import_check_opsets(f->opset_import, f->n_opset_import, err);
 }
 
-lac_status laci_import_call(laci_importer *im, const laci_scope *scope, const Onnx__NodeProto *call,
-                            laci_onnx_function *function, lac_error *err) {
+static lac_status call_function(laci_importer *im, const laci_scope *scope,
+                                const Onnx__NodeProto *call, laci_onnx_function *function,
+                                lac_error *err) {
   const Onnx__FunctionProto *f = function->proto;
   laci_scope inner = {
       .caller = scope, .function = function, .call = call, .depth = scope->depth + 1};
@@ -345,4 +277,11 @@ lac_status laci_import_call(laci_importer *im, const laci_scope *scope, const On
   if (!st) st = copy_outputs(im, &inner, err);
   laci_name_table_clear(&inner.values);
   return st;
+}
+
+lac_status laci_import_node(laci_importer *im, const laci_scope *scope, const Onnx__NodeProto *node,
+                            lac_error *err) {
+  laci_onnx_function *function = find_function(im, node);
+  return function ? call_function(im, scope, node, function, err)
+                  : laci_import_own_node(im, scope, node, err);
 }

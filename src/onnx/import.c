@@ -7,6 +7,9 @@
 #include "onnx/import_in.h"
 
 #include "base/error.h"
+#include "base/file.h"
+#include "base/reader.h"
+#include "graph/graph.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

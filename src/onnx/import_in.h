@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The importer's state, shared by import.c (the graph's frame), node.c (nodes and constants),
- * function.c (calls of local functions) and body.c (what the bodies of If, Loop and Scan read). */
+ * The importer's state, shared by import.c (the graph's frame), scope.c (names), body.c (what
+ * the bodies of If, Loop and Scan read), node.c (nodes and constants) and function.c (calls of
+ * local functions). */
 #ifndef LACI_ONNX_IMPORT_IN_H
 #define LACI_ONNX_IMPORT_IN_H
 
 #include "graph/names.h"
 #include "onnx/onnx_in.h"
+
+typedef struct laci_stored laci_stored;
 
 /** A local function. */
 typedef struct laci_onnx_function {
@@ -40,8 +43,9 @@ typedef struct laci_importer {
 
 /* node.c */
 
-LAC_MUST_CHECK lac_status laci_import_node(laci_importer *im, const laci_scope *scope,
-                                           const Onnx__NodeProto *node, lac_error *err);
+/** A node that calls no local function. */
+LAC_MUST_CHECK lac_status laci_import_own_node(laci_importer *im, const laci_scope *scope,
+                                               const Onnx__NodeProto *node, lac_error *err);
 /** The attribute with the tensor or the numbers of a Constant node; NULL: it is no such node. */
 Onnx__AttributeProto *laci_import_constant_attr(const Onnx__NodeProto *node);
 /** Adds the content of such an attribute (resolved) as the stored tensor that `about` describes.
@@ -49,21 +53,14 @@ Onnx__AttributeProto *laci_import_constant_attr(const Onnx__NodeProto *node);
 LAC_MUST_CHECK lac_status laci_import_constant(laci_importer *im, Onnx__AttributeProto *attr,
                                                const laci_stored *about, bool is_shared, int *value,
                                                lac_error *err);
+
+/* scope.c */
+
 /** Value of a name; -1 for the empty name and for an input that the call leaves out. */
 LAC_MUST_CHECK lac_status laci_import_lookup(laci_importer *im, const laci_scope *scope,
                                              const char *name, int *value, lac_error *err);
 /** The version of a domain's operators that a scope imports; 0: none. */
 int laci_import_version(const laci_importer *im, const laci_scope *scope, const char *domain);
-
-/* function.c */
-
-/** Lists the local functions, and finds out which are called from bodies. */
-LAC_MUST_CHECK lac_status laci_import_functions(laci_importer *im, lac_error *err);
-/** The local function that a node calls; NULL: none. */
-laci_onnx_function *laci_import_function(const laci_importer *im, const Onnx__NodeProto *node);
-LAC_MUST_CHECK lac_status laci_import_call(laci_importer *im, const laci_scope *scope,
-                                           const Onnx__NodeProto *node,
-                                           laci_onnx_function *function, lac_error *err);
 /** What an attribute stands for in a scope: itself, what the call gives for it; NULL: nothing. */
 LAC_MUST_CHECK lac_status laci_import_resolve(const laci_scope *scope, Onnx__AttributeProto *attr,
                                               Onnx__AttributeProto **resolved, lac_error *err);
@@ -77,6 +74,14 @@ LAC_MUST_CHECK lac_status laci_import_value_name(laci_importer *im, const char *
                                                  lac_error *err);
 /** Takes from the budget; fails LAC_UNSUPPORTED where it is spent. */
 LAC_MUST_CHECK lac_status laci_import_spend(laci_importer *im, size_t size_bytes, lac_error *err);
+
+/* function.c */
+
+/** Lists the local functions, and finds out which are called from bodies. */
+LAC_MUST_CHECK lac_status laci_import_functions(laci_importer *im, lac_error *err);
+/** A node, whatever it is: a call is expanded. */
+LAC_MUST_CHECK lac_status laci_import_node(laci_importer *im, const laci_scope *scope,
+                                           const Onnx__NodeProto *node, lac_error *err);
 
 /* body.c */
 

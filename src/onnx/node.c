@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Nodes of the message as nodes of the graph: names become values, attributes become data.
  *
- * Three kinds are not handed on as they are: calls of local functions are expanded (function.c),
- * Constant nodes become stored tensors, and If, Loop, Scan keep only what their bodies read
- * (body.c). Constant is the only operator that is known by name: it is ONNX's second way to store a
- * tensor. */
+ * Three kinds are not handed on as they are: calls of local functions are expanded (function.c,
+ * which calls this file), Constant nodes become stored tensors, and If, Loop, Scan keep only what
+ * their bodies read (body.c). Constant is the only operator that is known by name: it is ONNX's
+ * second way to store a tensor. */
 #include "onnx/import_in.h"
 
 #include "base/error.h"
+#include "graph/graph.h"
+#include "tensor/buf.h"
 
 #include <string.h>
 
@@ -204,23 +206,6 @@ lac_status laci_import_constant(laci_importer *im, Onnx__AttributeProto *attr,
 
 /* ---- Nodes ---- */
 
-lac_status laci_import_lookup(laci_importer *im, const laci_scope *scope, const char *name,
-                              int *value, lac_error *err) {
-  *value = -1;
-  if (!name[0]) return LAC_OK;
-  if (!scope->function) {
-    *value = laci_graph_value(im->graph, name);
-    return *value < 0 ? laci_fail_memory(err, name) : LAC_OK;
-  }
-  int found = laci_name_find(&scope->values, name);
-  if (found < 0) {
-    return laci_fail(err, LAC_BAD_FILE, "function '%s': reads '%s', which nothing defines",
-                     laci_onnx_name(scope->function->proto->name), name);
-  }
-  *value = found - 1;
-  return LAC_OK;
-}
-
 static lac_status look_up_all(laci_importer *im, const laci_scope *scope, char *const *names,
                               size_t n, const int **values, lac_error *err) {
   int *ids = laci_arena_alloc(&im->scratch, n, sizeof *ids);
@@ -231,22 +216,6 @@ static lac_status look_up_all(laci_importer *im, const laci_scope *scope, char *
     st = laci_import_lookup(im, scope, names[at], &ids[at], err);
   }
   return st;
-}
-
-/* A function that forgets an import gets the model's. */
-int laci_import_version(const laci_importer *im, const laci_scope *scope, const char *domain) {
-  const Onnx__ModelProto *model = im->file->model;
-  const Onnx__FunctionProto *function = scope->function ? scope->function->proto : NULL;
-  int64_t version = 0;
-  for (int round = function ? 0 : 1; round < 2 && !version; round++) {
-    Onnx__OperatorSetIdProto *const *sets = round ? model->opset_import : function->opset_import;
-    size_t n = round ? model->n_opset_import : function->n_opset_import;
-    for (size_t at = 0; at < n; at++) {
-      if (strcmp(laci_onnx_domain(sets[at]->domain), domain) != 0) continue;
-      if (sets[at]->version > version) version = sets[at]->version;
-    }
-  }
-  return version > INT32_MAX ? INT32_MAX : (int)version;
 }
 
 static lac_status add_plain_node(laci_importer *im, const laci_scope *scope,
@@ -287,8 +256,8 @@ static lac_status add_constant_node(laci_importer *im, const laci_scope *scope,
   return laci_import_constant(im, resolved, &about, is_shared, &value, err);
 }
 
-lac_status laci_import_node(laci_importer *im, const laci_scope *scope, const Onnx__NodeProto *from,
-                            lac_error *err) {
+lac_status laci_import_own_node(laci_importer *im, const laci_scope *scope,
+                                const Onnx__NodeProto *from, lac_error *err) {
   const char *type = laci_onnx_name(from->op_type);
   const char *own = laci_onnx_name(from->name)[0] ? from->name : type;
   bool is_done = false;
@@ -296,8 +265,6 @@ lac_status laci_import_node(laci_importer *im, const laci_scope *scope, const On
   if (!type[0]) {
     return laci_fail(err, LAC_BAD_FILE, "node '%s': no operator", laci_onnx_name(from->name));
   }
-  laci_onnx_function *function = laci_import_function(im, from);
-  if (function) return laci_import_call(im, scope, from, function, err);
   lac_status st = add_constant_node(im, scope, from, &is_done, err);
   if (st || is_done) return st;
   node.version = laci_import_version(im, scope, node.domain);

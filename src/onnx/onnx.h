@@ -9,9 +9,14 @@
 #ifndef LACI_ONNX_ONNX_H
 #define LACI_ONNX_ONNX_H
 
-#include "base/reader.h"
-#include "graph/graph.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 #include "lacuna/model.h"
+
+typedef struct laci_graph laci_graph;
+typedef struct laci_reader laci_reader;
 
 /** The decoded file. The graph's stored tensors are views into it: destroy the graph first. */
 typedef struct laci_onnx laci_onnx;

@@ -6,14 +6,16 @@
 #ifndef LACI_ONNX_ONNX_IN_H
 #define LACI_ONNX_ONNX_IN_H
 
-#include "base/reader.h"
-#include "base/writer.h"
+#include "base/memory.h"
 #include "onnx/onnx.h"
 #include "onnx/spans.h"
+#include "tensor/shape.h"
 
 #include "onnx.pb-c.h"
 
 #include <stdatomic.h>
+
+typedef struct laci_writer laci_writer;
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
                "stored tensors are handed out as they lie in the file: little-endian");

@@ -8,6 +8,8 @@
 #include "onnx/onnx_in.h"
 
 #include "base/error.h"
+#include "base/reader.h"
+#include "onnx/spans.h"
 
 #include <stddef.h>
 #include <string.h>

@@ -9,6 +9,8 @@
 #include "onnx/onnx_in.h"
 
 #include "base/error.h"
+#include "base/reader.h"
+#include "onnx/spans.h"
 
 #include <string.h>
 

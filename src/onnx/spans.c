@@ -4,6 +4,7 @@
 #include "onnx/spans.h"
 
 #include "base/error.h"
+#include "graph/graph.h"
 #include "onnx/onnx_in.h"
 
 enum { MAX_DEPTH = 200 }; /* as in wire.c, which has accepted the file already */

@@ -4,7 +4,15 @@
 #ifndef LACI_ONNX_SPANS_H
 #define LACI_ONNX_SPANS_H
 
-#include "onnx/onnx.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lacuna/status.h"
+
+typedef struct laci_onnx laci_onnx;
+typedef struct laci_reader laci_reader;
+typedef struct laci_stored laci_stored;
 
 typedef struct laci_onnx_span {
   size_t offset, size_bytes;

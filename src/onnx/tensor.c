@@ -8,6 +8,7 @@
 #include "onnx/onnx_in.h"
 
 #include "base/error.h"
+#include "base/reader.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/writer.h"
+#include "graph/graph.h"
 #include "onnx/onnx_in.h"
 
 /** A model in the making. */

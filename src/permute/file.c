@@ -9,10 +9,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analyze/analyze.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/plural.h"
+#include "graph/graph.h"
+#include "permute/plan.h"
+#include "permute/search.h"
 
 /* Operators, wiring and shapes of stored tensors; not names, not contents. */
 static uint64_t structure_hash(const laci_graph *graph) {

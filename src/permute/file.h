@@ -3,7 +3,9 @@
 #ifndef LACI_PERMUTE_FILE_H
 #define LACI_PERMUTE_FILE_H
 
-#include "permute/plan.h"
+#include "sparse/weight_view.h"
+
+typedef struct laci_plan laci_plan;
 
 /** Text of the plan's permutation file (laci_alloc). It names the network's structure by a hash, so
  * that pruned and fine-tuned descendants still match. */

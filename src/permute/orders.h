@@ -7,7 +7,8 @@
 #ifndef LACI_PERMUTE_ORDERS_H
 #define LACI_PERMUTE_ORDERS_H
 
-#include "graph/graph.h"
+#include "base/memory.h"
+#include "tensor/shape.h"
 
 typedef struct laci_axis_order {
   int n_axes;

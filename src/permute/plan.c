@@ -4,8 +4,11 @@
 
 #include <string.h>
 
+#include "analyze/analyze.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "graph/graph.h"
+#include "permute/search.h"
 
 lac_status laci_plan_create(const laci_analysis *analysis, laci_plan **out, lac_error *err) {
   *out = NULL;

@@ -4,9 +4,14 @@
 #ifndef LACI_PERMUTE_PLAN_H
 #define LACI_PERMUTE_PLAN_H
 
-#include "analyze/analyze.h"
+#include "base/memory.h"
 #include "permute/orders.h"
-#include "permute/search.h"
+#include "sparse/weight_view.h"
+
+typedef struct laci_analysis laci_analysis;
+typedef struct laci_found laci_found;
+typedef struct laci_pool laci_pool;
+typedef struct laci_search_options laci_search_options;
 
 typedef struct laci_plan {
   const laci_analysis *analysis;

@@ -6,10 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/analyze.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "cpu/pool.h"
+#include "graph/graph.h"
 #include "permute/plan.h"
+#include "permute/search.h"
 
 typedef struct builder {
   laci_plan *plan;

@@ -10,8 +10,9 @@
 
 #include <stdbool.h>
 
-#include "cpu/pool.h"
 #include "sparse/weight_view.h"
+
+typedef struct laci_pool laci_pool;
 
 typedef struct laci_slice {
   laci_weight_view weight;

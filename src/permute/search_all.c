@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "cpu/pool.h"
 #include "permute/search.h"
 #include "permute/strategy.h"
 

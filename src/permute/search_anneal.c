@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/rng.h"
+#include "cpu/pool.h"
 #include "kernel/search/maxsum.h"
 #include "permute/search_noise.h"
 

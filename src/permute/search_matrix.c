@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "cpu/pool.h"
 #include "kernel/search/maxsum.h"
 #include "kernel/search/quantise.h"
 #include "kernel/search/transpose.h"

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "cpu/pool.h"
 #include "permute/search_rows.h"
 #include "sparse/mask.h"
 #include "sparse/score.h"

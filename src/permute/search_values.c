@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "cpu/pool.h"
 #include "kernel/search/maxsum.h"
 #include "kernel/search/topn.h"
 

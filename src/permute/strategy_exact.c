@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "cpu/pool.h"
 #include "permute/search_rows.h"
 #include "permute/strategy.h"
 

@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "cpu/pool.h"
 #include "permute/search_exchange.h"
 #include "permute/search_matrix.h"
 #include "permute/strategy.h"

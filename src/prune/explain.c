@@ -9,7 +9,13 @@
 
 #include <string.h>
 
+#include "analyze/analyze.h"
 #include "base/error.h"
+#include "graph/graph.h"
+#include "permute/orders.h"
+#include "permute/plan.h"
+#include "tensor/buf.h"
+#include "tensor/shape.h"
 
 typedef struct pair {
   const laci_stored *old, *fresh;

@@ -4,7 +4,10 @@
  * channels stay as they are. Output channels may move: the mask moves with the rows. */
 #include <stdio.h>
 
+#include "analyze/analyze.h"
 #include "base/error.h"
+#include "graph/graph.h"
+#include "permute/plan.h"
 #include "prune/prune_in.h"
 
 static const char *layer_name(const laci_analysis *a, int l) {

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What layers hold and what N:M would keep of them. How an element is scored is sparse/score.h's.
  */
+#include "analyze/analyze.h"
 #include "base/error.h"
+#include "graph/graph.h"
 #include "prune/prune_in.h"
 #include "sparse/mask.h"
 

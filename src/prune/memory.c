@@ -3,9 +3,13 @@
  * with what is there all the time, must be within the limit. */
 #include <stdlib.h>
 
+#include "analyze/analyze.h"
+#include "base/budget.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "graph/graph.h"
 #include "prune/prune_in.h"
+#include "tensor/shape.h"
 
 static int compare_bytes(const void *a, const void *b) {
   uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;

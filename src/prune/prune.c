@@ -3,12 +3,17 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analyze/analyze.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/plural.h"
+#include "cpu/pool.h"
+#include "graph/graph.h"
 #include "permute/file.h"
+#include "permute/plan.h"
 #include "prune/prune_in.h"
+#include "tensor/shape.h"
 
 lac_status laci_pruning_create(const laci_analysis *a, laci_pattern pattern, laci_pruning **out,
                                lac_error *err) {

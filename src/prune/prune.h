@@ -10,7 +10,12 @@
 #ifndef LACI_PRUNE_PRUNE_H
 #define LACI_PRUNE_PRUNE_H
 
-#include "permute/plan.h"
+#include "base/memory.h"
+#include "permute/search.h"
+#include "sparse/weight_view.h"
+
+typedef struct laci_analysis laci_analysis;
+typedef struct laci_plan laci_plan;
 #include "verify/verify.h"
 
 typedef struct laci_prune_options {

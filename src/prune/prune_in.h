@@ -5,6 +5,8 @@
 
 #include "prune/prune.h"
 
+typedef struct laci_stored laci_stored;
+
 /** memory.c: plans all phases before the first begins: no one wants to wait for a search whose
  * verification does not fit. Fails LAC_MEMORY_LIMIT. */
 LAC_MUST_CHECK lac_status laci_prune_plan_memory(const laci_analysis *analysis,

@@ -2,9 +2,11 @@
  * The network before and after the reordering (verify/verify.h), and what is logged of it. */
 #include <stdio.h>
 
+#include "analyze/analyze.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "permute/plan.h"
 #include "prune/prune_in.h"
 
 static bool moves(const laci_plan *plan) {

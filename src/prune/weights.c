@@ -2,10 +2,15 @@
  * Masks and new weights: all new bytes are made beside the old ones, then all are put in place. */
 #include <string.h>
 
+#include "analyze/analyze.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "graph/graph.h"
+#include "permute/orders.h"
+#include "permute/plan.h"
 #include "prune/prune_in.h"
 #include "sparse/mask.h"
+#include "tensor/shape.h"
 
 lac_status laci_reordered_bytes(const laci_stored *stored, const laci_plan *plan, uint8_t **bytes,
                                 lac_error *err) {

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "lacuna/bench.h"
 #include "lacuna/prune.h" /* lac_version */
 #include "report/chart.h"
 #include "report/json.h"

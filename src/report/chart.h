@@ -6,7 +6,9 @@
 
 #include <stdbool.h>
 
-#include "lacuna/bench.h"
+#include "lacuna/status.h"
+
+typedef struct lac_bench_result lac_bench_result;
 
 typedef struct laci_chart_bar {
   const char *label; /* left of the bar; the middle of a long one is left out */

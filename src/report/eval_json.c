@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * How good a network is, as JSON. */
 #include "base/json.h"
+#include "lacuna/eval.h"
 #include "lacuna/prune.h"
 #include "report/json.h"
 

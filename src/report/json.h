@@ -8,11 +8,16 @@
 #ifndef LACI_REPORT_JSON_H
 #define LACI_REPORT_JSON_H
 
-#include "lacuna/bench.h"
-#include "lacuna/eval.h"
-#include "lacuna/pack.h"
-#include "lacuna/report.h"
-#include "lacuna/train.h"
+#include <stdint.h>
+
+#include "lacuna/status.h"
+
+typedef struct lac_bench_result lac_bench_result;
+typedef struct lac_eval_result lac_eval_result;
+typedef struct lac_pack_report lac_pack_report;
+typedef struct lac_report lac_report;
+typedef struct lac_train_about lac_train_about;
+typedef struct lac_train_result lac_train_result;
 
 LAC_MUST_CHECK lac_status laci_report_json(const lac_report *report, char **text, lac_error *err);
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The report of packing as JSON. */
+#include "lacuna/dtype.h"
+#include "lacuna/pack.h"
+#include "lacuna/prune.h"
 #include "report/json.h"
 #include "report/json_in.h"
 

@@ -19,6 +19,7 @@
 #include "report/label.h"
 #include "report/render.h"
 #include "report/text_width.h"
+#include "tensor/buf.h"
 
 enum {
   NAME_WIDTH = 48,

@@ -3,7 +3,12 @@
 #ifndef LACI_REPORT_PLOT_H
 #define LACI_REPORT_PLOT_H
 
-#include "graph/graph.h"
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "lacuna/status.h"
+
+typedef struct laci_graph laci_graph;
 
 typedef enum laci_plot_colour {
   LACI_PLOT_GREEN,  /* permuted or pruned */

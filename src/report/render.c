@@ -22,6 +22,7 @@
 #include "base/child.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "report/label.h"
 
 #define PROGRAM "libexec/lacuna/lacuna-draw"
 

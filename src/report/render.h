@@ -9,7 +9,8 @@
 #include <stddef.h>
 
 #include "lacuna/status.h"
-#include "report/label.h"
+
+typedef struct laci_label laci_label;
 
 typedef enum laci_picture {
   LACI_PICTURE_SVG,

@@ -2,6 +2,10 @@
  * A training: what was asked for, what came of it, and which layers kept zeros. */
 #include <string.h>
 
+#include "lacuna/dtype.h"
+#include "lacuna/prune.h"
+#include "lacuna/report.h"
+#include "lacuna/train.h"
 #include "report/json.h"
 #include "report/json_in.h"
 

@@ -16,6 +16,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "cpu/pool.h"
 #include "sparse/score.h"
 #include "tensor/buf.h"
 

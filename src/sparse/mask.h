@@ -3,8 +3,9 @@
 #ifndef LACI_SPARSE_MASK_H
 #define LACI_SPARSE_MASK_H
 
-#include "cpu/pool.h"
 #include "sparse/weight_view.h"
+
+typedef struct laci_pool laci_pool;
 
 /** Mask with the largest kept score in every block:  keep = the n largest scores of each m;
  *  ties keep the lowest column.

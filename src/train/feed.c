@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "data/loader.h"
 #include "data/mix.h"
 
 enum { DEPTH = 2, READERS = 1 };

@@ -7,7 +7,10 @@
 #ifndef LACI_TRAIN_FEED_H
 #define LACI_TRAIN_FEED_H
 
-#include "data/loader.h"
+#include "data/augment.h"
+#include "data/prepare.h"
+
+typedef struct laci_dataset laci_dataset;
 
 typedef struct laci_feed laci_feed;
 

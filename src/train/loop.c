@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "train/loop_in.h"
+#include "train/trainer.h"
 
 /** Whether a multiple of `every` lies in (from, to]. */
 static bool crosses(int64_t from, int64_t to, int64_t every) {

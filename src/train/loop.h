@@ -12,7 +12,8 @@
 
 #include "train/feed.h"
 #include "train/schedule.h"
-#include "train/trainer.h"
+
+typedef struct laci_trainer laci_trainer;
 
 typedef struct laci_loop_score {
   double top1, top5; /* percent */

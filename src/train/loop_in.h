@@ -4,9 +4,17 @@
 #define LACI_TRAIN_LOOP_IN_H
 
 #include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
 
-#include "train/loop.h"
-#include "train/snapshot.h"
+#include "lacuna/status.h"
+
+typedef struct laci_dataset laci_dataset;
+typedef struct laci_feed laci_feed;
+typedef struct laci_loop_hooks laci_loop_hooks;
+typedef struct laci_loop_options laci_loop_options;
+typedef struct laci_loop_result laci_loop_result;
+typedef struct laci_trainer laci_trainer;
 
 typedef struct laci_loop {
   laci_trainer *trainer;

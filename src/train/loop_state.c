@@ -18,7 +18,14 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/run_folder.h"
+#include "graph/training_graph.h"
+#include "train/checkpoint.h"
+#include "train/feed.h"
+#include "train/loop.h"
 #include "train/loop_in.h"
+#include "train/optimizer.h"
+#include "train/snapshot.h"
+#include "train/trainer.h"
 
 enum { KEEP_BEST = 2, MOST_ABOUT = 4096 };
 

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "cpu/pool.h"
 #include "kernel/optimizer/update.h"
 
 enum { PART = 1 << 15 }; /* floats: four such arrays fit a second-level cache */

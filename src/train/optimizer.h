@@ -13,7 +13,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cpu/pool.h"
+#include "lacuna/status.h"
+
+typedef struct laci_pool laci_pool;
 
 typedef enum laci_optimizer_kind {
 #define LACI_OPTIMIZER(name, text) LACI_OPTIMIZER_##name,

@@ -10,6 +10,8 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/memory.h"
+#include "train/checkpoint.h"
+#include "train/optimizer.h"
 
 enum { MOST_SECTIONS = 5 + LACI_OPTIMIZER_MAX_SLOTS };
 

@@ -6,8 +6,13 @@
 #ifndef LACI_TRAIN_SNAPSHOT_H
 #define LACI_TRAIN_SNAPSHOT_H
 
-#include "train/checkpoint.h"
-#include "train/optimizer.h"
+#include <stdint.h>
+
+#include "lacuna/status.h"
+
+typedef struct laci_checkpoint laci_checkpoint;
+typedef struct laci_optimizer laci_optimizer;
+typedef struct laci_parameter laci_parameter;
 
 /** The caller's run. Buffers are its own; reading fills them. */
 typedef struct laci_snapshot {

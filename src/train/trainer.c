@@ -6,7 +6,12 @@
 
 #include <string.h>
 
+#include "base/budget.h"
 #include "base/error.h"
+#include "base/memory.h"
+#include "cpu/pool.h"
+#include "engine/engine.h"
+#include "graph/graph.h"
 #include "tensor/buf.h"
 
 struct laci_trainer {

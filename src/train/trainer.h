@@ -8,9 +8,12 @@
 #ifndef LACI_TRAIN_TRAINER_H
 #define LACI_TRAIN_TRAINER_H
 
-#include "engine/engine.h"
 #include "graph/training_graph.h"
 #include "train/optimizer.h"
+
+typedef struct laci_budget laci_budget;
+typedef struct laci_engine laci_engine;
+typedef struct laci_engine_weight laci_engine_weight;
 
 typedef struct laci_trainer laci_trainer;
 

@@ -11,9 +11,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/budget.h"
+#include "base/memory.h"
 #include "engine/engine.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "graph/graph.h"
+#include "permute/orders.h"
+#include "tensor/buf.h"
 #include "verify/verify_in.h"
 
 enum { N_ROUNDS = 2, ROUND_STREAM = 40, INPUT_STREAM = 33 };

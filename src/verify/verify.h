@@ -14,9 +14,14 @@
 #ifndef LACI_VERIFY_VERIFY_H
 #define LACI_VERIFY_VERIFY_H
 
-#include "base/budget.h"
-#include "cpu/pool.h"
-#include "permute/orders.h"
+#include <stdint.h>
+
+#include "lacuna/status.h"
+
+typedef struct laci_budget laci_budget;
+typedef struct laci_graph laci_graph;
+typedef struct laci_orders laci_orders;
+typedef struct laci_pool laci_pool;
 
 typedef enum laci_verify_engine {
   LACI_VERIFY_AUTO,  /* plain where that is quick */

@@ -10,6 +10,9 @@
 #include <math.h>
 
 #include "base/error.h"
+#include "cpu/pool.h"
+#include "permute/orders.h"
+#include "tensor/buf.h"
 
 enum { CHUNK = 1 << 14, MAX_PARTS = 64, SOURCES_AT_ONCE = 256, GLANCE = 256 };
 

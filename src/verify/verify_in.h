@@ -5,10 +5,16 @@
 #ifndef LACI_VERIFY_VERIFY_IN_H
 #define LACI_VERIFY_VERIFY_IN_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "cpu/cpu.h"
-#include "cpu/pool.h"
-#include "permute/orders.h"
 #include "verify/verify.h"
+
+typedef struct laci_buf laci_buf;
+typedef struct laci_order_walk laci_order_walk;
+typedef struct laci_shape laci_shape;
+typedef struct laci_value_orders laci_value_orders;
 
 /* A loop that the compiler turns into vectors, compiled twice: for any processor, and for AVX2.
  * Both give the same bits. */

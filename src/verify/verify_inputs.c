@@ -9,6 +9,12 @@
 #include <string.h>
 
 #include "base/rng.h"
+#include "cpu/pool.h"
+#include "graph/graph.h"
+#include "lacuna/dtype.h"
+#include "permute/orders.h"
+#include "tensor/buf.h"
+#include "tensor/shape.h"
 
 enum {
   BATCH = 2,

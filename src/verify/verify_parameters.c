@@ -10,7 +10,11 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/memory.h"
+#include "cpu/pool.h"
 #include "graph/op.h"
+#include "permute/orders.h"
+#include "tensor/buf.h"
 
 enum { MAX_WALK = 8, SMALL = 64 };
 static const double least_spread = 0.1,

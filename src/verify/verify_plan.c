@@ -2,8 +2,12 @@
  * What the verification will hold at most, from sizes alone and before anything is computed:
  * the live values of two runs in double and, where the fast engine computes products, their
  * operands. */
+#include "base/budget.h"
+#include "base/memory.h"
 #include "engine/engine.h"
 #include "base/error.h"
+#include "graph/graph.h"
+#include "graph/infer.h"
 #include "graph/sizes.h"
 #include "verify/verify.h"
 #include "verify/verify_in.h"

@@ -10,10 +10,14 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/budget.h"
+#include "base/memory.h"
+#include "cpu/pool.h"
 #include "engine/engine.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "graph/op.h"
+#include "tensor/buf.h"
 #include "verify/verify_in.h"
 
 enum {

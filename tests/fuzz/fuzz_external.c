@@ -2,7 +2,9 @@
  * Any bytes as a model and its data file: two bytes say how long the model is, the rest is what its
  * external tensors find, whatever they call it. A graph whose stored bytes can all be read, or one
  * error line. */
+#include "base/reader.h"
 #include "fuzz/fuzz.h"
+#include "graph/graph.h"
 #include "onnx/onnx.h"
 
 typedef struct data_file {

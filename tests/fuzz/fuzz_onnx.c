@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Any bytes as a model: a graph whose stored bytes can all be read, or one error line. */
 #include "fuzz/fuzz.h"
+#include "graph/graph.h"
 #include "onnx/onnx.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size_bytes) {

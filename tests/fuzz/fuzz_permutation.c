@@ -3,7 +3,10 @@
  * error line. */
 #include "fuzz/fuzz.h"
 #include "permute/file.h"
+#include "permute/plan.h"
+#include "permute/search.h"
 #include "support/expect_classes.h"
+#include "tensor/buf.h"
 
 static const char network[] =
     "input x 1x3x4x4\nstored w1 8x3x1x1\na = Conv(x, w1) name=\"c1\"\n"

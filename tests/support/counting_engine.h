@@ -6,8 +6,12 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/memory.h"
 #include "engine/row.h"
+#include "graph/infer.h"
+#include "graph/op.h"
 #include "graph/sizes.h"
+#include "tensor/buf.h"
 
 typedef struct counts {
   int made, gone, runs, nodes;
@@ -57,7 +61,7 @@ static lac_status counting_create(const laci_graph *graph, const laci_engine_opt
   counting.made++;
   counting.patterns = counting.masks = 0;
   for (int at = 0; at < options->n_weights; at++) {
-    counting.patterns += options->weights[at].packing.pattern.m > 0;
+    counting.patterns += options->weights[at].packing != NULL;
     counting.masks += options->weights[at].mask != NULL;
   }
   lac_status st = laci_engine_graph_init(&p->own, graph, options, &budget, err);

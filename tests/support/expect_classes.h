@@ -13,6 +13,7 @@
 
 #include "analyze/analyze.h"
 #include "analyze/classes_in.h"
+#include "analyze/tracks_in.h"
 #include "support/graph_build.h"
 
 typedef struct analysed {

@@ -14,10 +14,11 @@
 
 #include <cmocka.h>
 
-#include "support/walk.h"
+#include "cpu/pool.h"
 #include "graph/gradient.h"
 #include "graph/op.h"
 #include "support/graph_run.h"
+#include "support/walk.h"
 
 typedef struct gradient_case {
   const char *about, *net;

@@ -23,9 +23,11 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "base/rng.h"
 #include "graph/graph.h"
 #include "graph/infer.h"
+#include "tensor/buf.h"
 
 enum { NET_MAX_PORTS = 16, NET_MAX_ATTRS = 12, NET_MAX_INTS = 64, NET_LINE = 1024 };
 
@@ -107,7 +109,7 @@ static inline lac_status net_stored(laci_graph *graph, const char *line, lac_err
   int64_t count = laci_shape_count(&stored.shape);
   if (count < 0) return laci_fail(err, LAC_BAD_FILE, "stored %s: bad shape", name);
   stored.size_bytes = (size_t)count * lac_dtype_size(stored.dtype);
-  uint8_t *bytes = laci_arena_alloc(&graph->arena, stored.size_bytes + 1, 1);
+  uint8_t *bytes = laci_arena_alloc(graph->arena, stored.size_bytes + 1, 1);
   if (!bytes) return LAC_NO_MEMORY;
   bool given = *line == '=';
   if (given) line++;

@@ -20,11 +20,12 @@
 
 #include <cmocka.h>
 
-#include "support/walk.h"
+#include "cpu/pool.h"
 #include "graph/coupling.h"
 #include "graph/graph.h"
 #include "graph/op.h"
 #include "support/graph_build.h"
+#include "support/walk.h"
 
 typedef struct op_case {
   const char *about, *net, *want, *coupling;

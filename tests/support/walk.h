@@ -5,6 +5,8 @@
 #define TESTS_SUPPORT_WALK_H
 
 #include "engine/engine.h"
+#include "graph/graph.h"
+#include "tensor/buf.h"
 
 /** A walk with stored bytes as they are and no inputs yet; pool NULL: one thread. */
 static inline lac_status walk_open(const laci_graph *graph, laci_pool *pool, laci_stepper **walk,

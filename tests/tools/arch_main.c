@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "arch/arch.h"
+#include "graph/graph.h"
 #include "onnx/onnx.h"
 
 int main(int argc, char **argv) {

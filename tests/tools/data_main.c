@@ -20,6 +20,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "data/dataset.h"
 #include "data/image.h"
 #include "data/loader.h"
 #include "data/metrics.h"

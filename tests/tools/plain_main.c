@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cpu/pool.h"
+#include "graph/graph.h"
 #include "support/walk.h"
 #include "graph/infer.h"
 #include "graph/op.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Loads a model and saves it unchanged:  roundtrip_main IN.onnx OUT.onnx
  * For tests that compare the two with another implementation of ONNX. */
+#include "graph/graph.h"
 #include "onnx/onnx.h"
 
 #include <stdio.h>

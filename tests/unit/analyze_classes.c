@@ -8,6 +8,8 @@
 
 #include "graph/assume.h"
 #include "permute/plan.h"
+#include "permute/search.h"
+#include "tensor/buf.h"
 #include "verify/verify.h"
 
 /* Reverses every free group and verifies it: what a test expects to be free must also be right.

@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "permute/file.h"
 #include "permute/plan.h"
+#include "tensor/buf.h"
 
 enum { CHANNELS = 4, FEW = 400, TIMES = 8 };
 

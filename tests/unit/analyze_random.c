@@ -14,11 +14,14 @@
 
 #include "analyze/analyze.h"
 #include "analyze/classes_in.h"
+#include "analyze/tracks_in.h"
 #include "base/log.h"
 #include "permute/plan.h"
+#include "permute/search.h"
 #include "verify/verify.h"
 #include "support/brute_force.h"
 #include "support/random_net.h"
+#include "tensor/buf.h"
 
 enum { DEFAULT_GRAPHS = 2500, MAX_REPORTS = 6, FREE_TRIED = 2, FROZEN_TRIED = 10 };
 

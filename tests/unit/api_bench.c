@@ -12,11 +12,13 @@
 
 #include "api/bench_in.h"
 #include "base/memory.h"
+#include "engine/engine.h"
 #include "graph/infer.h"
 #include "lacuna/bench.h"
 #include "lacuna/log.h"
 #include "lacuna/prune.h"
 #include "support/graph_build.h"
+#include "tensor/buf.h"
 
 #define DIGITS LAC_SOURCE_DIR "/examples/digits/digits.onnx"
 

@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 
 #include "base/memory.h"
+#include "graph/graph.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define WATCHED 1 /* by a sanitizer, which takes memory of its own */

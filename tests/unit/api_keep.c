@@ -12,6 +12,8 @@
 #include <cmocka.h>
 
 #include "api/model_in.h"
+#include "base/memory.h"
+#include "graph/graph.h"
 #include "lacuna/mask.h"
 #include "lacuna/prune.h"
 

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "base/memory.h"
+#include "graph/graph.h"
 #include "lacuna/train.h"
 #include "onnx_build.h"
 

@@ -13,7 +13,10 @@
 
 #include <cmocka.h>
 
+#include "base/memory.h"
+#include "graph/graph.h"
 #include "onnx/onnx.h"
+#include "tensor/shape.h"
 
 static laci_graph *build(const laci_arch_options *options) {
   laci_graph *graph = NULL;

@@ -6,6 +6,7 @@
 #include "base/temporary.h"
 #include "base/reader.h"
 #include "base/writer.h"
+#include "graph/graph.h"
 
 #include <signal.h>
 #include <sys/resource.h>

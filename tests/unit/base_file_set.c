@@ -5,6 +5,7 @@
 #include "base/file_set.h"
 #include "base/temporary.h"
 #include "base/writer.h"
+#include "graph/graph.h"
 
 #include <fcntl.h>
 #include <signal.h>

@@ -4,6 +4,7 @@
 #include "onnx_build.h"
 
 #include "base/reader.h"
+#include "graph/graph.h"
 
 #include <fcntl.h>
 #include <signal.h>

@@ -8,8 +8,11 @@
 
 #include <cmocka.h>
 
+#include "base/memory.h"
 #include "cpu/cpu.h"
+#include "graph/graph.h"
 #include "support/engine_check.h"
+#include "tensor/buf.h"
 
 static void check(const char *text, int plain) {
   check_as(text, (expectation){.tolerance = 1e-5, .plain = plain});

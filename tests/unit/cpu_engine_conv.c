@@ -11,7 +11,9 @@
 
 #include "engine/cpu/onednn/compat.h"
 #include "cpu/cpu.h"
+#include "graph/graph.h"
 #include "support/engine_check.h"
+#include "tensor/buf.h"
 
 enum { TEXT = 2048 };
 

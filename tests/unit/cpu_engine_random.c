@@ -13,7 +13,10 @@
 #include "support/engine_check.h"
 #include "support/random_ops.h"
 
+#include "base/memory.h"
+#include "graph/graph.h"
 #include "support/random_net.h"
+#include "tensor/buf.h"
 
 enum { DEFAULT_GRAPHS = 250 };
 

@@ -10,8 +10,11 @@
 
 #include <cmocka.h>
 
+#include "base/memory.h"
 #include "cpu/cpu.h"
+#include "graph/graph.h"
 #include "support/engine_check.h"
+#include "tensor/buf.h"
 
 enum { TEXT = 2048, MOST_BYTES = 1 << 20 };
 

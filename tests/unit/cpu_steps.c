@@ -8,8 +8,10 @@
 
 #include <cmocka.h>
 
+#include "base/memory.h"
 #include "engine/engine.h"
 #include "support/graph_build.h"
+#include "tensor/buf.h"
 
 typedef struct planned {
   laci_graph *graph;

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "base/memory.h"
+#include "data/image.h"
 #include "unit/data_folder.h"
 
 static laci_dataset *open_set(const folder *f, laci_dataset_part part, const char *classes) {

@@ -12,6 +12,8 @@
 #include <cmocka.h>
 
 #include "base/memory.h"
+#include "data/dataset.h"
+#include "data/image.h"
 #include "unit/data_folder.h"
 
 enum { N = 53, SAMPLE = 3 * 32 * 32, MOST_BATCH = 64, MOST_DEPTH = 6 };

@@ -14,6 +14,7 @@
 
 #include "base/memory.h"
 #include "base/rng.h"
+#include "data/image.h"
 
 static laci_image random_image(int width, int height) {
   laci_image image = {0};

@@ -11,6 +11,8 @@
 #include <cmocka.h>
 
 #include "base/memory.h"
+#include "data/dataset.h"
+#include "data/image.h"
 #include "data/loader.h"
 #include "data/mix.h"
 #include "data/shuffle.h"

@@ -12,6 +12,8 @@
 #include <cmocka.h>
 
 #include "arch/arch.h"
+#include "base/budget.h"
+#include "base/memory.h"
 #include "data/npy.h"
 #include "engine/engine.h"
 #include "lacuna/bench.h"
@@ -23,6 +25,7 @@
 #include "lacuna/prune.h"
 #include "lacuna/report.h"
 #include "lacuna/train.h"
+#include "sparse/pack.h"
 #include "support/counting_engine.h"
 #include "train/trainer.h"
 #include "unit/data_folder.h"
@@ -355,12 +358,13 @@ static void what_is_said_of_no_weight_is_refused(void **state) {
   if (laci_arch_build(&a, &model, &err)) fail_msg("%s", err.text);
   laci_packed_view rows = {0};
   int stored = model->stored[0].value;
+  const laci_packing packing = {.pattern = {2, 4}, .outer = 1, .columns = 1, .inner = 1};
   const laci_engine_weight wrong[] = {
       {.value = -1},
       {.value = model->n_values},
       {.value = model->outputs[0]},
       {.value = stored, .packed = &rows},
-      {.value = stored, .packing = {.pattern = {2, 4}, .outer = 1, .columns = 1, .inner = 1}},
+      {.value = stored, .packing = &packing},
   };
   for (size_t at = 0; at < sizeof wrong / sizeof *wrong; at++) {
     laci_engine_options o = {.weights = &wrong[at], .n_weights = 1};

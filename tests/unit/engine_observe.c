@@ -12,11 +12,13 @@
 #include <cmocka.h>
 
 #include "arch/arch.h"
+#include "base/memory.h"
 #include "base/rng.h"
 #include "engine/engine.h"
 #include "onnx/onnx.h"
 #include "support/block_nets.h"
 #include "support/graph_run.h"
+#include "tensor/buf.h"
 
 /* What an engine showed of every value. */
 typedef struct sight {

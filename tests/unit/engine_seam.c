@@ -9,9 +9,12 @@
 
 #include <cmocka.h>
 
+#include "base/budget.h"
+#include "base/memory.h"
 #include "engine/engine.h"
 #include "engine/row.h"
 #include "support/graph_run.h"
+#include "tensor/buf.h"
 
 static const char *const engines[] = {"plain", "cpu"};
 enum { N_ENGINES = 2, BATCH = 2, IN = 16 * 8 * 8, OUT = 5 };

@@ -8,9 +8,11 @@
 #include <stdio.h>
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "graph/graph.h"
 #include "graph/names.h"
 #include "graph/op.h"
+#include "tensor/buf.h"
 
 /** Adds NAME: out = TYPE(in). */
 static lac_status add(laci_graph *graph, const char *name, const char *in, const char *out,

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Writing down couplings: element-wise operators under broadcasting, sizes that are not sure,
  * helpers at their edges, and memory that runs out. The notation is op_case.h's. */
+#include "base/memory.h"
+#include "cpu/pool.h"
+#include "graph/graph.h"
 #include "support/op_case.h"
+#include "tensor/buf.h"
 
 static void assert_coupling(const char *net, const char *want) {
   char text[2048];

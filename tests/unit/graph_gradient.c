@@ -2,7 +2,11 @@
  * Every gradient rule against central differences in double (support/gradient_check.h), in several
  * forms each; what has no gradient is refused by name; what does not lead to a parameter gets no
  * nodes. Whole networks against another framework: graph_gradient_networks.c. */
+#include "base/memory.h"
+#include "cpu/pool.h"
+#include "graph/graph.h"
 #include "support/gradient_check.h"
+#include "tensor/buf.h"
 
 static const gradient_case unary_cases[] = {
 #define UNARY(call) \

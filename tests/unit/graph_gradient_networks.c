@@ -5,9 +5,13 @@
  */
 #include "support/gradient_check.h"
 
+#include "base/memory.h"
+#include "cpu/pool.h"
+#include "graph/graph.h"
 #include "graph/training_graph.h"
 #include "graph/training_left.h"
 #include "onnx/onnx.h"
+#include "tensor/buf.h"
 
 /* ---- Fixtures: `name shape = numbers` a line */
 

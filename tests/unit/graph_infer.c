@@ -2,7 +2,11 @@
  * Shape inference on chains as exporters write them: dynamic sizes as symbols, shape arithmetic,
  * fixed inputs, declared shapes that lie. In the nets a size of -90 or -99 is a symbol, shared by
  * all that write the same number. */
+#include "base/memory.h"
+#include "cpu/pool.h"
+#include "graph/graph.h"
 #include "support/op_case.h"
+#include "tensor/buf.h"
 
 static laci_graph *read_net(const char *text) {
   laci_graph *graph = NULL;

@@ -10,8 +10,10 @@
 
 #include <cmocka.h>
 
+#include "base/memory.h"
 #include "graph/op.h"
 #include "support/graph_build.h"
+#include "tensor/buf.h"
 
 static laci_graph *build(const char *text) {
   lac_error err = {0};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Files that are no models, or damaged ones: one clear line, never a crash. */
+#include "graph/graph.h"
 #include "onnx_build.h"
 
 #include <sys/stat.h>

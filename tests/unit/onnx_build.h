@@ -15,6 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "graph/graph.h"
 #include "onnx/onnx_in.h"
 
 typedef struct build {

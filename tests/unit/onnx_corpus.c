@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The broken files of fixtures/onnx_bad through the importer. */
+#include "graph/graph.h"
 #include "onnx_build.h"
 
 #include <dirent.h>

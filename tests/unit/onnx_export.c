@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Saving: changed tensors in the kind of field they came from, everything else as it was. */
+#include "graph/graph.h"
 #include "onnx_build.h"
 
 #include <sys/stat.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * External data: where it may lie, and the data files that saving makes. */
+#include "graph/graph.h"
 #include "onnx_build.h"
 
 #include <sys/stat.h>

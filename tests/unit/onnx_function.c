@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Local functions: calls become nodes, constants are shared, attributes are handed in. */
+#include "graph/graph.h"
 #include "onnx_build.h"
 
 static Onnx__FunctionProto *add_function(build *b, const char *name, const char *inputs,

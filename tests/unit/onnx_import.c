@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What the importer makes of a file: tensors of every kind of field, types, attributes, bodies; and
  * what it refuses. */
+#include "graph/graph.h"
+#include "graph/op.h"
 #include "onnx_build.h"
+#include "tensor/buf.h"
 
 #include <math.h>
 

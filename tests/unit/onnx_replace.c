@@ -3,6 +3,7 @@
  * the data that belong to it. The program's own renameat2, linkat and unlinkat count the calls and
  * end the process after one of them, as a kill would. */
 #define _GNU_SOURCE
+#include "graph/graph.h"
 #include "onnx_build.h"
 
 #include <fcntl.h>

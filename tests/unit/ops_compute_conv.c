@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Convolutions, pools and resampling: small values worked out by hand, couplings, and what is
  * refused. Broad numerical comparison is the interop test's work. */
+#include "base/memory.h"
+#include "cpu/pool.h"
+#include "graph/graph.h"
 #include "support/op_case.h"
+#include "tensor/buf.h"
 
 #define LINE "stored x 1x1x4 = 1 2 3 4\n"
 #define IMAGE "stored x 1x1x3x3 = 1 2 3 4 5 6 7 8 9\n"

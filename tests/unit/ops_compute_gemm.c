@@ -4,7 +4,10 @@
 #include "support/op_case.h"
 
 #include "base/memory.h"
+#include "cpu/pool.h"
+#include "graph/graph.h"
 #include "graph/ops/shared/gemm_f64.h"
+#include "tensor/buf.h"
 
 typedef struct problem {
   int64_t n_batch, m, n, k;

@@ -2,7 +2,11 @@
  * Operators over axes, lines and single elements: reductions, softmaxes, normalisations,
  * arithmetic. Values by hand, couplings as they should read ("~": order does not matter only if the
  * whole axis is taken). */
+#include "base/memory.h"
+#include "cpu/pool.h"
+#include "graph/graph.h"
 #include "support/op_case.h"
+#include "tensor/buf.h"
 
 #define X23 "stored x 2x3 = 1 2 3 4 5 6\n"
 

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Operators that move places along an axis: Concat, Split, Slice, Gather, Pad, DepthToSpace and
  * their kin. What each of them says about channel orders is a map, written out. */
+#include "base/memory.h"
+#include "cpu/pool.h"
+#include "graph/graph.h"
 #include "support/op_case.h"
+#include "tensor/buf.h"
 
 #define X23 "stored x 2x3 = 1 2 3 4 5 6\n"
 

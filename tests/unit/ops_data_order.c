@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Operators that convert (Cast, quantisation, Dropout), and those to which the order along an axis
  * matters: TopK, ArgMax, CumSum, Trilu, NonZero ... */
+#include "base/memory.h"
+#include "cpu/pool.h"
+#include "graph/graph.h"
 #include "support/op_case.h"
+#include "tensor/buf.h"
 
 #define X23 "stored x 2x3 = 1 2 3 4 5 6\n"
 

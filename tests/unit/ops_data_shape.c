@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Operators that put elements under other axes: Reshape, Flatten, Squeeze, Unsqueeze, Transpose,
  * Expand, Tile; and those that only look at shapes. */
+#include "base/memory.h"
+#include "cpu/pool.h"
+#include "graph/graph.h"
 #include "support/op_case.h"
+#include "tensor/buf.h"
 
 static const op_case reshapes[] = {
     {"to fixed sizes",

@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/rng.h"
+#include "cpu/pool.h"
 #include "permute/strategy.h"
 
 enum { MOST_CHANNELS = 24, MOST_ROWS = 256 };

@@ -7,6 +7,9 @@
 
 #include "base/json.h"
 #include "permute/file.h"
+#include "permute/plan.h"
+#include "permute/search.h"
+#include "tensor/buf.h"
 
 static const laci_pattern two_of_four = {2, 4};
 

@@ -5,7 +5,9 @@
 #include "support/expect_classes.h"
 
 #include "permute/plan.h"
+#include "permute/search.h"
 #include "sparse/mask.h"
+#include "tensor/buf.h"
 
 static const laci_pattern two_of_four = {2, 4};
 

@@ -18,6 +18,7 @@
 #include "base/memory.h"
 #include "base/rng.h"
 #include "cpu/cpu.h"
+#include "cpu/pool.h"
 #include "support/numpy_random.h"
 
 enum { MOST_CHANNELS = 128, MOST_SLICES = 12, MOST_COLUMNS = 1024, MOST_WEIGHTS = 300000 };

@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/rng.h"
+#include "cpu/pool.h"
 #include "kernel/search/maxsum.h"
 #include "kernel/search/topn.h"
 #include "permute/search_exchange.h"

@@ -2,8 +2,12 @@
  * The plain engine: stepping, real sizes where the file has symbols, how long values live, what it
  * refuses, replaced stored tensors, failing allocations. What operators compute is tested in
  * ops_*.c. */
+#include "base/memory.h"
+#include "cpu/pool.h"
 #include "engine/plain/plain.h"
+#include "graph/graph.h"
 #include "support/op_case.h"
+#include "tensor/buf.h"
 
 static laci_graph *read_net(const char *text) {
   laci_graph *graph = NULL;

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "graph/graph.h"
 #include "onnx_build.h"
 #include "report/chart.h"
 

@@ -9,8 +9,10 @@
 
 #include <unistd.h>
 
+#include "base/memory.h"
 #include "report/plot.h"
 #include "support/graph_build.h"
+#include "tensor/buf.h"
 
 static laci_graph *read_net(const char *net) {
   laci_graph *graph = NULL;

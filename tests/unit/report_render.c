@@ -15,7 +15,9 @@
 #include <cmocka.h>
 
 #include "base/memory.h"
+#include "graph/graph.h"
 #include "onnx_build.h"
+#include "report/label.h"
 
 static const char *real_program(void) {
   static char path[512];

@@ -14,6 +14,7 @@
 
 #include "base/memory.h"
 #include "base/rng.h"
+#include "cpu/pool.h"
 
 enum { MOST = 40000 };
 

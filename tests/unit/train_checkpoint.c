@@ -14,6 +14,8 @@
 
 #include "base/memory.h"
 #include "base/rng.h"
+#include "train/checkpoint.h"
+#include "train/optimizer.h"
 #include "train/snapshot.h"
 #include "unit/data_folder.h"
 

@@ -11,9 +11,12 @@
 #include <cmocka.h>
 
 #include "arch/arch.h"
+#include "base/memory.h"
 #include "engine/engine.h"
+#include "graph/graph.h"
 #include "support/walk.h"
 #include "base/rng.h"
+#include "tensor/buf.h"
 #include "train/trainer.h"
 
 typedef struct pair {

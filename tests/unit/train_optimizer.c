@@ -15,6 +15,7 @@
 #include "base/memory.h"
 #include "base/rng.h"
 #include "cpu/cpu.h"
+#include "cpu/pool.h"
 #include "data/npy.h"
 #include "kernel/optimizer/update.h"
 

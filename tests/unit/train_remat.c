@@ -12,11 +12,13 @@
 #include <cmocka.h>
 
 #include "arch/arch.h"
+#include "base/memory.h"
 #include "engine/engine.h"
 #include "base/rng.h"
 #include "onnx/onnx.h"
 #include "support/block_nets.h"
 #include "support/graph_run.h"
+#include "tensor/buf.h"
 #include "train/trainer.h"
 
 /** The same network, trained both ways with the same batches. */

@@ -10,8 +10,12 @@
 #include <cmocka.h>
 
 #include "base/log.h"
+#include "base/memory.h"
+#include "cpu/pool.h"
+#include "permute/orders.h"
 #include "verify/verify.h"
 #include "support/graph_build.h"
+#include "tensor/buf.h"
 
 enum { CHANNELS = 8 };
 static const int32_t mixed[CHANNELS] = {3, 0, 7, 1, 6, 2, 5, 4};

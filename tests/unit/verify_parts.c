@@ -7,8 +7,11 @@
 
 #include <cmocka.h>
 
+#include "base/memory.h"
+#include "permute/orders.h"
 #include "verify/verify_in.h"
 #include "support/graph_build.h"
+#include "tensor/buf.h"
 
 static laci_graph *read_net(const char *net) {
   laci_graph *graph = NULL;

@@ -13,9 +13,16 @@
 
 #include <cmocka.h>
 
+#include "analyze/analyze.h"
+#include "api/job_in.h"
 #include "api/model_in.h"
 #include "base/rng.h"
+#include "graph/graph.h"
+#include "lacuna/model.h"
+#include "lacuna/prune.h"
 #include "permute/plan.h"
+#include "permute/search.h"
+#include "tensor/buf.h"
 #include "verify/verify.h"
 
 enum { BREAKS = 6 }; /* tensors to be broken, spread over the network */

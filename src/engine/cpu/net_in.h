@@ -8,10 +8,13 @@
 #ifndef LACI_ENGINE_CPU_NET_IN_H
 #define LACI_ENGINE_CPU_NET_IN_H
 
+#include "base/budget.h"
+#include "base/memory.h"
 #include "cpu/pool.h"
 #include "engine/cpu/lower/lower.h"
 #include "engine/cpu/net.h"
 #include "engine/cpu/plan/plan.h"
+#include "tensor/buf.h"
 
 /** A value that the observer wants to see. */
 typedef struct laci_net_observed {

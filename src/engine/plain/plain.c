@@ -5,10 +5,14 @@
  * between. */
 #include "engine/plain/plain.h"
 
+#include "base/budget.h"
 #include "base/error.h"
+#include "base/memory.h"
+#include "cpu/pool.h"
 #include "engine/row.h"
 #include "graph/op.h"
 #include "graph/sizes.h"
+#include "tensor/buf.h"
 
 static const int64_t default_limit = (int64_t)1 << 31, default_keep = 65536;
 

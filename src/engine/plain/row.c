@@ -4,13 +4,17 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/budget.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "base/plural.h"
+#include "cpu/pool.h"
 #include "engine/plain/plain.h"
 #include "engine/row.h"
 #include "graph/sizes.h"
+#include "tensor/buf.h"
 
 typedef struct plan {
   laci_engine_graph own;

@@ -3,6 +3,7 @@
  * */
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/pool_in.h"
+#include "graph/ops/shared/window_grad_in.h"
 
 static void step(laci_pool_state *state, double x, int64_t at) {
   (void)at;

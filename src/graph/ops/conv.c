@@ -9,6 +9,7 @@
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/conv_in.h"
 #include "graph/ops/shared/op_in.h"
+#include "graph/ops/shared/window_grad_in.h"
 
 static lac_status check_channels(laci_infer *infer, int64_t n_groups) {
   const laci_shape *x = &infer->in[0]->shape, *w = &infer->in[1]->shape;

@@ -6,11 +6,13 @@
  *
  * Channels mirror Conv's: the weight's axis 0 is reduced against x's channels, its axis 1 makes
  * y's. */
+#include "base/error.h"
 #include "base/memory.h"
 #include "base/plural.h"
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/conv_in.h"
 #include "graph/ops/shared/op_in.h"
+#include "graph/ops/shared/window_grad_in.h"
 
 /** Sizes and pads of every spatial axis; x has known spatial sizes. */
 typedef struct plan {

@@ -3,6 +3,7 @@
  * left, a column on the right, and that axis vanishes; the axes before the last two are broadcast.
  *
  * Channels: the contracted axis of both sides is one; rows, columns and batch axes go through. */
+#include "base/error.h"
 #include "base/memory.h"
 #include "graph/gradient.h"
 #include "graph/ops/shared/gemm_f64.h"

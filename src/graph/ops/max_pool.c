@@ -7,6 +7,7 @@
 
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/pool_in.h"
+#include "graph/ops/shared/window_grad_in.h"
 
 static lac_status infer(laci_infer *infer) {
   lac_status st = laci_pooling_infer(infer);

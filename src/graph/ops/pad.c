@@ -5,6 +5,8 @@
  *
  * Constant fill is uniform: those places of the map read nothing. The other modes read places by
  * their position, so nothing may move along such an axis. Axes without pads pass through. */
+#include "base/error.h"
+#include "base/memory.h"
 #include "graph/gradient.h"
 #include "graph/ops/shared/op_in.h"
 

@@ -3,6 +3,7 @@
  * equal parts are made, the last one smaller where num_outputs (opset 18) does not divide the axis.
  * Each output reads its own run of places along that axis (a map each); the other axes pass
  * through. */
+#include "base/memory.h"
 #include "graph/gradient.h"
 #include "graph/ops/shared/op_in.h"
 #include "base/plural.h"

@@ -4,6 +4,8 @@
  * NaN counts as larger than all. Order matters along the axis; the other axes pass through. */
 #include <stdlib.h>
 
+#include "base/error.h"
+#include "base/memory.h"
 #include "graph/ops/shared/op_in.h"
 
 static laci_ints read_k(const laci_node *node, const laci_buf *content) {

@@ -2,6 +2,8 @@
  * lacuna.ConvGradInput: inputs dY, W of a Conv whose X had shape input_shape;
  *   dX[n c i] = sum over k, o, t with i = o*stride - pad + t*dilation of dY[n k o] * W[k c t],
  * a transposed convolution whose output size is given. */
+#include "base/error.h"
+#include "base/memory.h"
 #include "graph/ops/shared/conv_in.h"
 #include "graph/ops/shared/grad_in.h"
 

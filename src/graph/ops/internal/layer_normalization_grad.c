@@ -5,6 +5,8 @@
  * scale is broadcast along Instance and group normalisation use it too, under other axes. */
 #include <math.h>
 
+#include "base/error.h"
+#include "base/memory.h"
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/norm_in.h"
 

@@ -9,8 +9,7 @@ typedef struct job {
 } job;
 
 static double (*find_slope(const laci_node *node))(const laci_node *, double) {
-  const laci_op *of = laci_op_find(laci_node_text(node, "of", ""), NULL);
-  return of ? of->slope : NULL;
+  return node->of ? node->of->slope : NULL;
 }
 
 static lac_status infer(laci_infer *infer) {

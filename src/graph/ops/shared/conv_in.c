@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "base/error.h"
 #include "base/least.h"
 #include "base/memory.h"
 #include "graph/ops/shared/op_in.h"

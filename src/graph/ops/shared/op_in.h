@@ -11,9 +11,9 @@
 
 #include <string.h>
 
-#include "base/error.h"
 #include "graph/coupling.h"
 #include "graph/op.h"
+#include "tensor/buf.h"
 
 /* ---- Failing and checking
  * ---------------------------------------------------------------------------------- */

@@ -7,6 +7,7 @@
  * antialias a shrinking axis widens the filter by 1 / scale. */
 #include <math.h>
 
+#include "base/error.h"
 #include "base/memory.h"
 #include "graph/ops/shared/op_in.h"
 #include "graph/ops/shared/resample_in.h"

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a training does beside its steps. An evaluation stores the weights in the model and lets
+ * lac_eval run it, as anybody would: the network that is measured is the one that is written.
+ * Events go to the run's record and to the caller. Next: train_record.c, train/loop.h. */
+#include <string.h>
+
+#include "api/eval_in.h"
+#include "api/model_in.h"
+#include "api/train_in.h"
+#include "api/train_plan_in.h"
+#include "api/train_record_in.h"
+#include "data/dataset.h"
+#include "lacuna/eval.h"
+#include "train/loop.h"
+#include "train/trainer.h"
+
+lac_status laci_training_evaluate(void *context, laci_loop_score *score, lac_error *err) {
+  laci_training *t = context;
+  const lac_train_options *o = t->options;
+  lac_eval_result result;
+  lac_eval_options how = lac_eval_options_default();
+  how.threads = o->threads;
+  how.dtype = o->dtype;
+  how.engine = o->engine;
+  how.batch = t->plan->batch;
+  how.max_memory = o->max_memory;
+  how.resize = o->resize;
+  how.crop = o->crop;
+  how.classes = o->classes;
+  memcpy(how.mean, o->mean, sizeof how.mean);
+  memcpy(how.std, o->std, sizeof how.std);
+  lac_status st = laci_trainer_store(t->trainer, t->model->graph, err);
+  if (!st)
+    st = laci_model_evaluate(t->model, t->plan->parts.test, &how, t->evaluated, &result, err);
+  t->evaluated = true;
+  if (st) return st;
+  *score = (laci_loop_score){.top1 = result.top1, .top5 = result.top5, .loss = result.loss};
+  return LAC_OK;
+}
+
+static void copy_event(const laci_loop_event *from, lac_train_event *to) {
+  to->step = from->step;
+  to->steps = from->steps;
+  to->epoch = from->epoch;
+  if (from->kind == LACI_LOOP_STEP) {
+    to->kind = LAC_TRAIN_STEP;
+    to->loss = from->loss;
+    to->rate = from->rate;
+    to->images_per_second = from->images_per_second;
+    to->seconds_left = from->seconds_left;
+  } else if (from->kind == LACI_LOOP_SCORE) {
+    to->kind = LAC_TRAIN_EVALUATED;
+    to->loss = from->score.loss;
+    to->top1 = from->score.top1;
+    to->top5 = from->score.top5;
+    to->is_best = from->is_best;
+  } else {
+    to->kind = from->kind == LACI_LOOP_BEGIN ? LAC_TRAIN_BEGIN : LAC_TRAIN_SAVED;
+  }
+}
+
+lac_status laci_training_on_event(void *context, const laci_loop_event *from, lac_error *err) {
+  laci_training *t = context;
+  const lac_train_options *o = t->options;
+  lac_train_event event = {0};
+  lac_status st = LAC_OK;
+  copy_event(from, &event);
+  event.is_display = event.kind == LAC_TRAIN_STEP && event.step % o->display_steps == 0;
+  if (event.kind == LAC_TRAIN_BEGIN) event.memory_bytes = laci_trainer_memory(t->trainer);
+  if (event.kind == LAC_TRAIN_BEGIN && o->model_dir && !o->eval_only) {
+    laci_train_about about = {.network = t->model->path,
+                              .format = laci_train_format(t->plan->set),
+                              .images = laci_dataset_count(t->plan->set),
+                              .steps_per_epoch = t->plan->steps_per_epoch,
+                              .dense_top1 = o->dense_top1};
+    st = laci_train_record_open(o->model_dir, event.step, &about, &t->record, err);
+  }
+  if (!st && t->record) st = laci_train_record_add(t->record, &event, err);
+  if (!st && o->listener) o->listener(&event, o->context);
+  return st;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What remains of a training in its folder beside its weights; train.c says what happened. */
+#ifndef LACI_API_TRAIN_RECORD_IN_H
+#define LACI_API_TRAIN_RECORD_IN_H
+
+#include <stdint.h>
+
+#include "lacuna/status.h"
+
+typedef struct lac_train_event lac_train_event;
+
+/** Writes run.json, which says that the folder is a run's: the program, the network's name, seed,
+ * steps, when it began. Fails LAC_IO, LAC_NO_MEMORY. */
+LAC_MUST_CHECK lac_status laci_train_mark(const char *folder, const char *network, uint64_t seed,
+                                          int64_t steps, lac_error *err);
+
+/** log.jsonl, TensorBoard events and curves.svg of a run. */
+typedef struct laci_train_record laci_train_record;
+
+/** What the curves say they are of. */
+typedef struct laci_train_about {
+  const char *network; /* a path, or a name */
+  const char *format;  /* of the data */
+  int64_t images, steps_per_epoch;
+  double dense_top1; /* 0: not known */
+} laci_train_about;
+
+/** In the folder, which is there; `about`: its texts stay with the caller; what an earlier run
+ * wrote about later steps than `step` goes. */
+LAC_MUST_CHECK lac_status laci_train_record_open(const char *folder, int64_t step,
+                                                 const laci_train_about *about,
+                                                 laci_train_record **record, lac_error *err);
+LAC_MUST_CHECK lac_status laci_train_record_add(laci_train_record *record,
+                                                const lac_train_event *event, lac_error *err);
+/** Draws the curves once more and closes; NULL is fine. */
+LAC_MUST_CHECK lac_status laci_train_record_close(laci_train_record *record, lac_error *err);
+
+#endif

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What rules ask and say: the gradient that comes back through an output, what an input's is. Next:
+ * gradient_nodes.c (what they build with), gradient.c (who calls them). */
+#include "base/error.h"
+#include "graph/gradient_in.h"
+#include "graph/ops/shared/op_in.h"
+
+int laci_gradient_of(laci_gradient_builder *b, const laci_node *node, int port) {
+  return laci_has_output(node, port) ? b->gradient[node->outputs[port]] : -1;
+}
+
+bool laci_gradient_wanted(const laci_gradient_builder *b, const laci_node *node, int port) {
+  return laci_has_input(node, port) && b->depends[node->inputs[port]];
+}
+
+void laci_gradient_give(laci_gradient_builder *b, const laci_node *node, int port, int gradient) {
+  if (b->status || gradient < 0 || !laci_gradient_wanted(b, node, port)) return;
+  int value = node->inputs[port];
+  laci_shape have = laci_gradient_shape(b, gradient), want = laci_gradient_shape(b, value);
+  if (!laci_shape_equal(&have, &want)) {
+    char found[128], wanted[128];
+    b->status = laci_node_fail(
+        node, b->err, LAC_INTERNAL, "the gradient of input %d is %s, wanted %s", port,
+        laci_shape_text(&have, found, sizeof found), laci_shape_text(&want, wanted, sizeof wanted));
+    return;
+  }
+  int before = b->gradient[value];
+  b->gradient[value] = before < 0 ? gradient : laci_gradient_binary(b, "Add", before, gradient);
+}
+
+void laci_gradient_give_broadcast(laci_gradient_builder *b, const laci_node *node, int port,
+                                  int gradient) {
+  if (!laci_gradient_wanted(b, node, port)) return;
+  laci_shape shape = laci_gradient_in_shape(b, node, port);
+  laci_gradient_give(b, node, port, laci_gradient_unbroadcast(b, gradient, &shape));
+}
+
+lac_status laci_gradient_zero(laci_gradient_builder *b, const laci_node *node) {
+  (void)node;
+  return b->status;
+}
+
+lac_status laci_gradient_ok(const laci_gradient_builder *b) { return b->status; }
+
+lac_status laci_gradient_refuse(laci_gradient_builder *b, const laci_node *node, const char *text) {
+  if (!b->status) b->status = laci_node_fail(node, b->err, LAC_UNSUPPORTED, "%s", text);
+  return b->status;
+}
+
+laci_shape laci_gradient_in_shape(const laci_gradient_builder *b, const laci_node *node, int port) {
+  return laci_gradient_shape(b, laci_has_input(node, port) ? node->inputs[port] : -1);
+}
+
+const laci_buf *laci_gradient_known(const laci_gradient_builder *b, const laci_node *node,
+                                    int port) {
+  return laci_contents(b->graph, node, port);
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Reading a node: its attributes, with what stands for an absent one, and which operator it is. */
+#include <string.h>
+
+#include "graph/graph.h"
+#include "graph/op.h"
+
+const laci_attr *laci_node_attr(const laci_node *node, const char *name) {
+  for (int at = 0; at < node->n_attrs; at++) {
+    if (strcmp(node->attrs[at].name, name) == 0) return &node->attrs[at];
+  }
+  return NULL;
+}
+
+int64_t laci_node_int(const laci_node *node, const char *name, int64_t otherwise) {
+  const laci_attr *attr = laci_node_attr(node, name);
+  return attr && attr->kind == LACI_ATTR_INT ? attr->i : otherwise;
+}
+
+float laci_node_float(const laci_node *node, const char *name, float otherwise) {
+  const laci_attr *attr = laci_node_attr(node, name);
+  return attr && attr->kind == LACI_ATTR_FLOAT ? attr->f : otherwise;
+}
+
+const char *laci_node_text(const laci_node *node, const char *name, const char *otherwise) {
+  const laci_attr *attr = laci_node_attr(node, name);
+  return attr && attr->kind == LACI_ATTR_TEXT && attr->text ? attr->text : otherwise;
+}
+
+const int64_t *laci_node_ints(const laci_node *node, const char *name, size_t *n) {
+  const laci_attr *attr = laci_node_attr(node, name);
+  *n = 0;
+  if (!attr || attr->kind != LACI_ATTR_INTS) return NULL;
+  *n = attr->n;
+  /* A list may be given and empty; its array must not read as "absent". */
+  static const int64_t empty;
+  return attr->ints ? attr->ints : &empty;
+}
+
+bool laci_node_is(const laci_node *node, const char *type) {
+  return node->op && !node->op->domain && strcmp(node->type, type) == 0;
+}
+
+bool laci_node_is_ours(const laci_node *node, const char *type) {
+  return node->op && node->op->domain && strcmp(node->type, type) == 0;
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What names, attributes and versions mean in a scope, which is the main graph or one call of a
+ * local function; and the names that a call's own values get. Next: node.c, function.c. */
+#include "onnx/import_in.h"
+
+#include "base/error.h"
+#include "graph/graph.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static bool is_text(const char *a, const char *b) {
+  return strcmp(laci_onnx_name(a), laci_onnx_name(b)) == 0;
+}
+
+lac_status laci_import_spend(laci_importer *im, size_t size_bytes, lac_error *err) {
+  im->budget -= size_bytes < INT32_MAX ? (int64_t)size_bytes : INT32_MAX;
+  if (im->budget >= 0) return LAC_OK;
+  im->budget = 0;
+  return laci_fail(err, LAC_UNSUPPORTED, "its local functions expand to an absurd size");
+}
+
+enum { SUFFIX_ROOM = 16 };
+
+/** first + second with space behind for a suffix. */
+static lac_status join(laci_importer *im, const char *first, const char *second, char **joined,
+                       lac_error *err) {
+  size_t n_first = strlen(first), n_second = strlen(second);
+  *joined = NULL;
+  /* What the name's owner takes in the graph is of the order of a node. */
+  lac_status st = laci_import_spend(im, n_first + n_second + sizeof(laci_node), err);
+  if (st) return st;
+  char *text = laci_arena_alloc(&im->scratch, n_first + n_second + SUFFIX_ROOM, 1);
+  if (!text) return laci_fail_memory(err, "a name");
+  if (n_first) memcpy(text, first, n_first);
+  if (n_second) memcpy(text + n_first, second, n_second);
+  *joined = text;
+  return LAC_OK;
+}
+
+lac_status laci_import_join(laci_importer *im, const char *first, const char *second,
+                            const char **joined, lac_error *err) {
+  char *text;
+  lac_status st = join(im, first, second, &text, err);
+  *joined = text;
+  return st;
+}
+
+lac_status laci_import_value_name(laci_importer *im, const char *first, const char *second,
+                                  const char **name, lac_error *err) {
+  char *text;
+  lac_status st = join(im, first, second, &text, err);
+  *name = text;
+  if (st) return st;
+  char *suffix = text + strlen(text);
+  while (laci_graph_find_value(im->graph, text) >= 0) {
+    (void)snprintf(suffix, SUFFIX_ROOM, "_%d", ++im->n_fresh);
+  }
+  return LAC_OK;
+}
+
+/* ---- What the file says, in a scope ---- */
+
+static Onnx__AttributeProto *find_attr(Onnx__AttributeProto *const *attrs, size_t n,
+                                       const char *name) {
+  for (size_t at = 0; at < n; at++) {
+    if (is_text(attrs[at]->name, name)) return attrs[at];
+  }
+  return NULL;
+}
+
+lac_status laci_import_resolve(const laci_scope *scope, Onnx__AttributeProto *attr,
+                               Onnx__AttributeProto **resolved, lac_error *err) {
+  *resolved = attr;
+  for (; attr && attr->ref_attr_name && attr->ref_attr_name[0]; scope = scope->caller) {
+    const char *name = attr->ref_attr_name;
+    if (!scope->function) {
+      return laci_fail(err, LAC_BAD_FILE, "attribute '%s' refers to '%s', but is in no function",
+                       laci_onnx_name(attr->name), name);
+    }
+    const Onnx__FunctionProto *proto = scope->function->proto;
+    attr = find_attr(scope->call->attribute, scope->call->n_attribute, name);
+    *resolved = attr ? attr : find_attr(proto->attribute_proto, proto->n_attribute_proto, name);
+  }
+  return LAC_OK;
+}
+
+lac_status laci_import_lookup(laci_importer *im, const laci_scope *scope, const char *name,
+                              int *value, lac_error *err) {
+  *value = -1;
+  if (!name[0]) return LAC_OK;
+  if (!scope->function) {
+    *value = laci_graph_value(im->graph, name);
+    return *value < 0 ? laci_fail_memory(err, name) : LAC_OK;
+  }
+  int found = laci_name_find(&scope->values, name);
+  if (found < 0) {
+    return laci_fail(err, LAC_BAD_FILE, "function '%s': reads '%s', which nothing defines",
+                     laci_onnx_name(scope->function->proto->name), name);
+  }
+  *value = found - 1;
+  return LAC_OK;
+}
+
+/* A function that forgets an import gets the model's. */
+int laci_import_version(const laci_importer *im, const laci_scope *scope, const char *domain) {
+  const Onnx__ModelProto *model = im->file->model;
+  const Onnx__FunctionProto *function = scope->function ? scope->function->proto : NULL;
+  int64_t version = 0;
+  for (int round = function ? 0 : 1; round < 2 && !version; round++) {
+    Onnx__OperatorSetIdProto *const *sets = round ? model->opset_import : function->opset_import;
+    size_t n = round ? model->n_opset_import : function->n_opset_import;
+    for (size_t at = 0; at < n; at++) {
+      if (strcmp(laci_onnx_domain(sets[at]->domain), domain) != 0) continue;
+      if (sets[at]->version > version) version = sets[at]->version;
+    }
+  }
+  return version > INT32_MAX ? INT32_MAX : (int)version;
+}
