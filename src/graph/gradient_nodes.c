@@ -20,8 +20,7 @@ static int fail_memory(laci_gradient_builder *b) {
   return -1;
 }
 
-/* ---- Values
---- */
+/* ---- Values ---- */
 
 laci_shape laci_gradient_shape(const laci_gradient_builder *b, int value) {
   return value >= 0 ? b->graph->values[value].type.shape : (laci_shape){0};
