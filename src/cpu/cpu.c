@@ -25,17 +25,22 @@ static const laci_cpu_level ladder[] = {LACI_CPU_ANY};
 enum { N_STEPS = sizeof ladder / sizeof *ladder };
 
 static atomic_int level_now = -1; /* -1: not asked yet; finding out twice gives the same answer */
+static atomic_int level_most;     /* the cap, once level_now is known */
+
+#if defined(__x86_64__)
+static bool processor_has_avx512f(void) {
+  __builtin_cpu_init();
+  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
+}
+#endif
 
 static laci_cpu_level level_of_processor(void) {
 #if defined(__x86_64__)
   __builtin_cpu_init();
   if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return LACI_CPU_ANY;
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-      __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
-      __builtin_cpu_supports("avx512vnni")) {
-    return LACI_CPU_AVX512;
-  }
-  return LACI_CPU_AVX2;
+  const bool all = processor_has_avx512f() && __builtin_cpu_supports("avx512vnni");
+  return all ? LACI_CPU_AVX512 : LACI_CPU_AVX2;
 #else
   return ladder[N_STEPS - 1];
 #endif
@@ -56,13 +61,23 @@ static laci_cpu_level put_in_force(laci_cpu_level most) {
     level = ladder[i];
     if (level == most) break;
   }
-  atomic_store_explicit(&level_now, (int)level, memory_order_relaxed);
+  atomic_store_explicit(&level_most, (int)most, memory_order_relaxed);
+  atomic_store_explicit(&level_now, (int)level, memory_order_release);
   return level;
 }
 
 laci_cpu_level laci_cpu(void) {
-  int level = atomic_load_explicit(&level_now, memory_order_relaxed);
+  int level = atomic_load_explicit(&level_now, memory_order_acquire);
   return level >= 0 ? (laci_cpu_level)level : put_in_force(level_allowed());
+}
+
+bool laci_cpu_has_avx512f(void) {
+#if defined(__x86_64__)
+  if (laci_cpu() == LACI_CPU_ANY || !processor_has_avx512f()) return false;
+  return atomic_load_explicit(&level_most, memory_order_relaxed) != LACI_CPU_AVX2;
+#else
+  return false;
+#endif
 }
 
 const char *laci_cpu_name(laci_cpu_level level) {

@@ -8,6 +8,8 @@
 #ifndef LACI_CPU_CPU_H
 #define LACI_CPU_CPU_H
 
+#include <stdbool.h>
+
 typedef enum laci_cpu_level {
   LACI_CPU_ANY,    /* plain C */
   LACI_CPU_AVX2,   /* x86-64 with AVX2 and FMA */
@@ -21,6 +23,10 @@ laci_cpu_level laci_cpu(void);
 
 /** "scalar", "avx2", "avx512", "neon": the words LAC_CPU knows, each where it means something. */
 const char *laci_cpu_name(laci_cpu_level level);
+
+/** Has it AVX-512 F, BW, VL and DQ, and does the cap allow them? The first processors with AVX-512
+ * have these and not VNNI, and so stay below LACI_CPU_AVX512. Any thread. */
+bool laci_cpu_has_avx512f(void);
 
 /** Caps the level below what the processor has (never above it); returns the level now in force. A
  * level of another kind of processor caps nothing. For tests and benches, while no other thread
