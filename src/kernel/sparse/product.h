@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A sparse matrix times a dense one whose columns lie in tiles of 16 lanes:
+ *
+ *     y[row] = clip(bias[row] + sum over kept k of weight[k] * x[column[k]] + residual[row])
+ *
+ * for 16 pixels, or 16 images, at once. A convolution is one of these: its columns are (channel,
+ * tap of the window), and where a column's value lies from where a tile begins is the same for all
+ * tiles (window.h). Any pattern of kept weights will do; 2:4 is what kernels are tuned for.
+ *
+ * Every sum begins at the bias and goes through the kept columns in ascending order, one fused
+ * multiply-add each, so that every variant, compiled or generated (jit/sparse_code.h), gives the
+ * same bits. product_scalar.c is the definition; product_isa.c the one text of other variants. */
+#ifndef LACI_KERNEL_SPARSE_PRODUCT_H
+#define LACI_KERNEL_SPARSE_PRODUCT_H
+
+#include <stdint.h>
+
+#include "kernel/variants.h"
+
+enum { LACI_SPARSE_LANES = 16 };
+
+/** Borrowed arrays. What is kept of row r are k of [row_begin[r], row_begin[r + 1]). */
+typedef struct laci_sparse_product {
+  int64_t n_rows, n_columns;
+  int64_t rows_together;    /* so many rows behind each other read the same columns: those of a
+                               convolution's group; it divides n_rows */
+  const int64_t *row_begin; /* [n_rows + 1] */
+  const int32_t *column;    /* [n_kept], ascending in a row */
+  const int64_t *column_at; /* [n_columns]: floats of x from a tile's beginning */
+  int64_t row_stride;       /* floats of y from a row to the next */
+} laci_sparse_product;
+
+/** Sixteen results of a row. All 16 floats of x that lane 0 begins are read, whichever are used. */
+typedef struct laci_sparse_tile {
+  int64_t in, out; /* floats from the beginnings of x and y to lane 0 */
+  uint64_t lanes;  /* bit i: lane i is a result; others of y are left alone */
+} laci_sparse_tile;
+
+/** x and y apart; residual: NULL, or laid out as y, which it may be. */
+typedef struct laci_sparse_operands {
+  const float *weight; /* [n_kept] */
+  const float *bias;   /* [n_rows] */
+  const float *x, *residual;
+  float *y;
+  float low, high; /* v becomes low > v ? low : v, then high < v ? high : v: a NaN stays */
+} laci_sparse_operands;
+
+/** What is done at once; the last ones are not in it. */
+typedef struct laci_sparse_part {
+  const laci_sparse_tile *tiles;
+  int64_t tile_first, tile_last, row_first, row_last;
+} laci_sparse_part;
+
+/** Any alignment of floats. Parts that share no result are independent of each other. */
+typedef void laci_sparse_multiply(const laci_sparse_product *p, const laci_sparse_operands *o,
+                                  const laci_sparse_part *part);
+
+#define LACI_SPARSE_DECLARE(name, level) laci_sparse_multiply laci_sparse_multiply_##name;
+LACI_KERNEL_VARIANTS(LACI_SPARSE_DECLARE)
+#undef LACI_SPARSE_DECLARE
+
+/** The variant by the level in force (cpu/cpu.h). */
+laci_sparse_multiply *laci_sparse_multiply_now(void);
+
+#endif

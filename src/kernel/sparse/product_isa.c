@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * product.h for every instruction set: a row of some tiles at a time, so that each weight and its
+ * column are looked up once for several vectors of sums. */
+#include <stddef.h>
+
+#include "kernel/sparse/product.h"
+
+#if defined(__AVX512F__)
+#include <immintrin.h>
+enum { WIDTH = 16, TILES = 8 };
+typedef __m512 vector;
+#define ALL(x) _mm512_set1_ps(x)
+#define LOAD(at) _mm512_loadu_ps(at)
+#define STORE(at, x) _mm512_storeu_ps(at, x)
+#define FMA(a, b, sum) _mm512_fmadd_ps(a, b, sum)
+#elif defined(__AVX2__)
+#include <immintrin.h>
+enum { WIDTH = 8, TILES = 6 };
+typedef __m256 vector;
+#define ALL(x) _mm256_set1_ps(x)
+#define LOAD(at) _mm256_loadu_ps(at)
+#define STORE(at, x) _mm256_storeu_ps(at, x)
+#define FMA(a, b, sum) _mm256_fmadd_ps(a, b, sum)
+#else
+#include <arm_neon.h>
+enum { WIDTH = 4, TILES = 6 };
+typedef float32x4_t vector;
+#define ALL(x) vdupq_n_f32(x)
+#define LOAD(at) vld1q_f32(at)
+#define STORE(at, x) vst1q_f32(at, x)
+#define FMA(a, b, sum) vfmaq_f32(sum, a, b)
+#endif
+enum { LANES = LACI_SPARSE_LANES, VECTORS = LANES / WIDTH };
+
+/* The sums of a row for n tiles; inlined with n known, so that they stay in registers. */
+static inline __attribute__((always_inline)) void add_up(const laci_sparse_product *p,
+                                                         const laci_sparse_operands *o,
+                                                         const float *const *x, int64_t row,
+                                                         const int n, float *to) {
+  vector sum[TILES * VECTORS];
+#pragma GCC unroll 32
+  for (int at = 0; at < n * VECTORS; at++) sum[at] = ALL(o->bias[row]);
+  for (int64_t k = p->row_begin[row]; k < p->row_begin[row + 1]; k++) {
+    const vector weight = ALL(o->weight[k]);
+    const int64_t from = p->column_at[p->column[k]];
+#pragma GCC unroll 32
+    for (int at = 0; at < n * VECTORS; at++) {
+      const float *in = x[at / VECTORS] + from + (int64_t)(at % VECTORS * WIDTH);
+      sum[at] = FMA(weight, LOAD(in), sum[at]);
+    }
+  }
+#pragma GCC unroll 32
+  for (int at = 0; at < n * VECTORS; at++) STORE(to + (ptrdiff_t)(at * WIDTH), sum[at]);
+}
+
+static void finish(const laci_sparse_operands *o, const laci_sparse_tile *tile, int64_t out,
+                   const float *sum) {
+  for (int lane = 0; lane < LANES; lane++) {
+    if (!(tile->lanes >> lane & 1)) continue;
+    float v = sum[lane];
+    if (o->residual) v += o->residual[out + lane];
+    v = o->low > v ? o->low : v;
+    o->y[out + lane] = o->high < v ? o->high : v;
+  }
+}
+
+/* n tiles, all rows of the part. */
+static inline __attribute__((always_inline)) void multiply_tiles(const laci_sparse_product *p,
+                                                                 const laci_sparse_operands *o,
+                                                                 const laci_sparse_part *part,
+                                                                 int64_t first, const int n) {
+  const laci_sparse_tile *tiles = part->tiles + first;
+  const float *x[TILES];
+  float sums[TILES * LANES];
+  for (int t = 0; t < n; t++) x[t] = o->x + tiles[t].in;
+  for (int64_t row = part->row_first; row < part->row_last; row++) {
+    add_up(p, o, x, row, n, sums);
+    for (int t = 0; t < n; t++) {
+      finish(o, &tiles[t], tiles[t].out + row * p->row_stride, sums + (ptrdiff_t)(t * LANES));
+    }
+  }
+}
+
+void LACI_VARIANT(laci_sparse_multiply)(const laci_sparse_product *p, const laci_sparse_operands *o,
+                                        const laci_sparse_part *part) {
+  int64_t tile = part->tile_first;
+  for (; tile + TILES <= part->tile_last; tile += TILES) multiply_tiles(p, o, part, tile, TILES);
+  for (; tile < part->tile_last; tile++) multiply_tiles(p, o, part, tile, 1);
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The definition of product.h: result by result. */
+#include <math.h>
+#include <stddef.h>
+
+#include "kernel/sparse/product.h"
+
+static float result(const laci_sparse_product *p, const laci_sparse_operands *o, int64_t row,
+                    int64_t in) {
+  float sum = o->bias[row];
+  for (int64_t k = p->row_begin[row]; k < p->row_begin[row + 1]; k++) {
+    sum = fmaf(o->weight[k], o->x[in + p->column_at[p->column[k]]], sum);
+  }
+  return sum;
+}
+
+void laci_sparse_multiply_scalar(const laci_sparse_product *p, const laci_sparse_operands *o,
+                                 const laci_sparse_part *part) {
+  for (int64_t t = part->tile_first; t < part->tile_last; t++) {
+    const laci_sparse_tile *tile = &part->tiles[t];
+    for (int64_t row = part->row_first; row < part->row_last; row++) {
+      for (int lane = 0; lane < LACI_SPARSE_LANES; lane++) {
+        if (!(tile->lanes >> lane & 1)) continue;
+        const int64_t out = tile->out + row * p->row_stride + lane;
+        float v = result(p, o, row, tile->in + lane);
+        if (o->residual) v += o->residual[out];
+        v = o->low > v ? o->low : v;
+        o->y[out] = o->high < v ? o->high : v;
+      }
+    }
+  }
+}

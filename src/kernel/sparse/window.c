@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Layouts of window.h, and a convolution's columns, tiles and weights. */
+#include "kernel/sparse/window.h"
+
+#include <assert.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+
+enum {
+  LANES = LACI_SPARSE_LANES,
+  BLOCK = 4,          /* channels whose taps stand together */
+  ALIASES = 4096 / 4, /* floats: addresses so far apart fall on the same line of a cache */
+  APART = 2 * LANES,  /* added where planes would be near to that */
+};
+
+static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
+static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+/* ---- layouts ---- */
+
+static laci_sparse_layout of_images(int64_t channels, int64_t h, int64_t w,
+                                    laci_sparse_border border) {
+  const int64_t width = border.left + w + border.right, pixel = channels * LANES;
+  return (laci_sparse_layout){.lanes = LACI_SPARSE_IMAGES,
+                              .channel_stride = LANES,
+                              .row_stride = width * pixel,
+                              .pixel_stride = pixel,
+                              .n_floats = (border.top + h + border.bottom) * width * pixel,
+                              .phases_h = 1,
+                              .phases_w = 1,
+                              .top = border.top,
+                              .left = border.left};
+}
+
+/* Planes of whole vectors; a tile that begins in a plane does not reach beyond it. */
+static laci_sparse_layout of_planes(int64_t channels, laci_sparse_layout l, int64_t rows,
+                                    int64_t beyond) {
+  l.lanes = LACI_SPARSE_PIXELS;
+  l.pixel_stride = 1;
+  l.phase_stride = ceil_div(rows * l.row_stride + beyond + LANES - 1, LANES) * LANES;
+  l.channel_stride = l.phase_stride * l.phases_h * l.phases_w;
+  const int64_t rest = l.channel_stride % ALIASES;
+  if (rest < APART || rest > ALIASES - APART) l.channel_stride += 2 * APART;
+  l.n_floats = channels * l.channel_stride;
+  return l;
+}
+
+laci_sparse_layout laci_sparse_layout_of(laci_sparse_lanes lanes, int64_t channels, int64_t h,
+                                         int64_t w, laci_sparse_border border) {
+  if (lanes == LACI_SPARSE_IMAGES) return of_images(channels, h, w, border);
+  const int64_t height = border.top + h + border.bottom;
+  const int64_t between = most(border.left, border.right);
+  const bool strides = border.stride_h > 1 || border.stride_w > 1;
+  laci_sparse_layout l = {.phases_h = border.stride_h,
+                          .phases_w = border.stride_w,
+                          .top = border.top,
+                          .left = border.left};
+  l.row_stride = strides ? ceil_div(border.left + w + border.right, border.stride_w) : w + between;
+  return of_planes(channels, l, ceil_div(height, border.stride_h), strides ? 0 : between);
+}
+
+laci_sparse_layout laci_sparse_layout_in(laci_sparse_lanes lanes, const laci_sparse_window *g) {
+  const int64_t reach_h = (g->out_h - 1) * g->stride_h + (g->kernel_h - 1) * g->dilation_h + 1;
+  const int64_t reach_w = (g->out_w - 1) * g->stride_w + (g->kernel_w - 1) * g->dilation_w + 1;
+  const laci_sparse_border border = {.top = g->pad_top,
+                                     .left = g->pad_left,
+                                     .bottom = most(0, reach_h - g->h - g->pad_top),
+                                     .right = most(0, reach_w - g->w - g->pad_left),
+                                     .stride_h = g->stride_h,
+                                     .stride_w = g->stride_w};
+  return laci_sparse_layout_of(lanes, g->channels_in, g->h, g->w, border);
+}
+
+laci_sparse_layout laci_sparse_layout_out(laci_sparse_lanes lanes, const laci_sparse_window *g,
+                                          laci_sparse_border border) {
+  const laci_sparse_layout in = laci_sparse_layout_in(lanes, g);
+  border.stride_h = border.stride_w = 1;
+  laci_sparse_layout l = laci_sparse_layout_of(lanes, g->channels_out, g->out_h, g->out_w, border);
+  if (lanes == LACI_SPARSE_IMAGES || in.row_stride <= l.row_stride) return l;
+  l.row_stride = in.row_stride;
+  return of_planes(g->channels_out, l, border.top + g->out_h + border.bottom,
+                   most(border.left, border.right));
+}
+
+/* ---- tiles ---- */
+
+/* Floats of the picture from one result to the next. */
+typedef struct steps {
+  int64_t row, column;
+} steps;
+
+static steps steps_of(const laci_sparse_window *g, const laci_sparse_layout *in) {
+  return (steps){g->stride_h / in->phases_h * in->row_stride,
+                 g->stride_w / in->phases_w * in->pixel_stride};
+}
+
+static int64_t pixel_tiles(const laci_sparse_window *g, const laci_sparse_layout *out, steps step,
+                           laci_sparse_tile *to) {
+  /* Where results are as far apart as what they read, rows make one long row. */
+  const bool flat = step.row == out->row_stride;
+  const int64_t n_rows = flat ? 1 : g->out_h;
+  const int64_t length = flat ? (g->out_h - 1) * step.row + g->out_w : g->out_w;
+  const int64_t begin = laci_sparse_at(out, 0, 0, 0);
+  int64_t n = 0;
+  for (int64_t row = 0; row < n_rows; row++) {
+    for (int64_t at = 0; at < length; at += LANES, n++) {
+      if (!to) continue;
+      to[n] = (laci_sparse_tile){row * step.row + at, begin + row * out->row_stride + at, 0};
+      for (int lane = 0; lane < LANES && at + lane < length; lane++) {
+        if ((at + lane) % step.row < g->out_w) to[n].lanes |= (uint64_t)1 << lane;
+      }
+    }
+  }
+  return n;
+}
+
+static int64_t image_tiles(const laci_sparse_window *g, const laci_sparse_layout *out, steps step,
+                           laci_sparse_tile *to) {
+  int64_t n = 0;
+  for (int64_t row = 0; row < g->out_h; row++) {
+    for (int64_t column = 0; column < g->out_w; column++, n++) {
+      if (!to) continue;
+      to[n] = (laci_sparse_tile){row * step.row + column * step.column,
+                                 laci_sparse_at(out, 0, row, column), 0xFFFF};
+    }
+  }
+  return n;
+}
+
+static int64_t tiles_of(const laci_sparse_window *g, const laci_sparse_form *form,
+                        laci_sparse_tile *to) {
+  const steps step = steps_of(g, &form->in);
+  return form->in.lanes == LACI_SPARSE_PIXELS ? pixel_tiles(g, &form->out, step, to)
+                                              : image_tiles(g, &form->out, step, to);
+}
+
+static bool make_tiles(const laci_sparse_window *g, int64_t n_images, laci_sparse_form *form) {
+  const int64_t n = tiles_of(g, form, NULL);
+  form->tiles = laci_alloc((size_t)(n * n_images), sizeof *form->tiles);
+  if (!form->tiles) return false;
+  form->n_tiles = n * n_images;
+  (void)tiles_of(g, form, form->tiles);
+  for (int64_t at = n; at < form->n_tiles; at++) {
+    form->tiles[at] = form->tiles[at - n];
+    form->tiles[at].in += form->in.n_floats;
+    form->tiles[at].out += form->out.n_floats;
+  }
+  return true;
+}
+
+/* ---- columns and weights ---- */
+
+/* The dense weight as rows over (channel, tap), and the columns' order. */
+typedef struct order {
+  int64_t taps, channels; /* of a group */
+  int64_t rows;           /* of a group */
+} order;
+
+static order order_of(const laci_sparse_window *g) {
+  return (order){g->kernel_h * g->kernel_w, g->channels_in / g->groups,
+                 g->channels_out / g->groups};
+}
+
+/* Place of (channel, tap) of a group in the order of columns. */
+static int64_t place_of(const order *o, int64_t channel, int64_t tap) {
+  const int64_t first = channel / BLOCK * BLOCK;
+  const int64_t width = o->channels - first < BLOCK ? o->channels - first : BLOCK;
+  return first * o->taps + tap * width + channel - first;
+}
+
+static void place_columns(const laci_sparse_window *g, const laci_sparse_layout *in,
+                          int64_t *column_at) {
+  const order o = order_of(g);
+  for (int64_t channel = 0; channel < g->channels_in; channel++) {
+    int64_t *to = column_at + channel / o.channels * o.channels * o.taps;
+    for (int64_t tap = 0; tap < o.taps; tap++) {
+      const int64_t y = tap / g->kernel_w * g->dilation_h - g->pad_top;
+      const int64_t x = tap % g->kernel_w * g->dilation_w - g->pad_left;
+      to[place_of(&o, channel % o.channels, tap)] = laci_sparse_at(in, channel, y, x);
+    }
+  }
+}
+
+/* Calls for a row's kept weights in the order of their columns. Returns how many there are. */
+static int64_t take_row(const order *o, const uint8_t *kept, int64_t row, int32_t *column,
+                        int64_t *source) {
+  const int64_t group_first = row / o->rows * o->channels * o->taps;
+  const int64_t dense_first = row * o->channels * o->taps;
+  int64_t n = 0;
+  for (int64_t first = 0; first < o->channels; first += BLOCK) {
+    const int64_t last = first + BLOCK < o->channels ? first + BLOCK : o->channels;
+    for (int64_t tap = 0; tap < o->taps; tap++) {
+      for (int64_t channel = first; channel < last; channel++) {
+        const int64_t dense = dense_first + channel * o->taps + tap;
+        if (!kept[dense]) continue;
+        if (column) column[n] = (int32_t)(group_first + place_of(o, channel, tap));
+        if (source) source[n] = dense;
+        n++;
+      }
+    }
+  }
+  return n;
+}
+
+static bool take_rows(const laci_sparse_window *g, const uint8_t *kept, laci_sparse_form *form) {
+  const order o = order_of(g);
+  const int64_t n_dense = g->channels_out * o.channels * o.taps;
+  const int64_t n_columns = g->channels_in * o.taps;
+  for (int64_t at = 0; at < n_dense; at++) form->n_kept += kept[at] != 0;
+  const size_t wide = (size_t)(n_columns + g->channels_out + 1);
+  int64_t *numbers = laci_alloc(wide + (size_t)(form->n_kept + 1) / 2, sizeof *numbers);
+  form->memory = numbers;
+  form->source = laci_alloc((size_t)form->n_kept, sizeof *form->source);
+  form->weight = laci_alloc((size_t)form->n_kept, sizeof *form->weight);
+  if (!numbers || !form->source || !form->weight) return false;
+  int64_t *column_at = numbers, *row_begin = numbers + n_columns;
+  int32_t *column = (int32_t *)(numbers + wide);
+  place_columns(g, &form->in, column_at);
+  for (int64_t row = 0; row < g->channels_out; row++) {
+    const int64_t begin = row_begin[row];
+    row_begin[row + 1] = begin + take_row(&o, kept, row, column + begin, form->source + begin);
+  }
+  form->product = (laci_sparse_product){.n_rows = g->channels_out,
+                                        .n_columns = n_columns,
+                                        .rows_together = o.rows,
+                                        .row_begin = row_begin,
+                                        .column = column,
+                                        .column_at = column_at,
+                                        .row_stride = form->out.channel_stride};
+  return true;
+}
+
+lac_status laci_sparse_form_init(const laci_sparse_window *g, const uint8_t *kept,
+                                 const laci_sparse_pictures *pictures, laci_sparse_form *form,
+                                 lac_error *err) {
+  assert(pictures->in.lanes == pictures->out.lanes);
+  *form = (laci_sparse_form){.in = pictures->in, .out = pictures->out};
+  if (g->channels_in * g->kernel_h * g->kernel_w > INT32_MAX) {
+    return laci_fail(err, LAC_UNSUPPORTED, "a sparse convolution of %lld columns",
+                     (long long)(g->channels_in * g->kernel_h * g->kernel_w));
+  }
+  if (take_rows(g, kept, form) && make_tiles(g, pictures->n_images, form)) return LAC_OK;
+  laci_sparse_form_clear(form);
+  return laci_fail_memory(err, "a sparse convolution");
+}
+
+void laci_sparse_form_clear(laci_sparse_form *form) {
+  laci_free(form->tiles);
+  laci_free(form->source);
+  laci_free(form->weight);
+  laci_free(form->memory);
+  *form = (laci_sparse_form){.n_tiles = 0};
+}
+
+void laci_sparse_form_fill(laci_sparse_form *form, const float *dense) {
+  for (int64_t k = 0; k < form->n_kept; k++) form->weight[k] = dense[form->source[k]];
+}

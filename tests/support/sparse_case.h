@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A convolution with kept weights, its operands in memory with guards around them, and the same
+ * result in double: what every way to compute sparse products is held to. */
+#ifndef TESTS_SUPPORT_SPARSE_CASE_H
+#define TESTS_SUPPORT_SPARSE_CASE_H
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/rng.h"
+#include "kernel/sparse/window.h"
+
+enum { SPARSE_GUARD_FLOATS = 64 };
+
+typedef struct sparse_case {
+  const char *what;
+  laci_sparse_window window;
+  laci_sparse_lanes lanes;
+  int64_t n_images; /* or groups of 16 */
+  int keep;         /* of every 4 channels: 0 to 4; 5: any number */
+} sparse_case;
+
+/** The result's border is what a 3x3 behind it would want. */
+typedef struct sparse_operands {
+  laci_sparse_form form;
+  uint8_t *kept;
+  float *dense, *bias;
+  float *x, *residual, *y; /* into these, by `shift` floats: */
+  float *memory_x, *memory_residual, *memory_y;
+  int64_t n_x, n_y;
+} sparse_operands;
+
+#define SPARSE_WINDOW(c, k, g, height, width, kh, kw, sh, sw, dh, dw, top, left, bottom, right)   \
+  {                                                                                               \
+    .channels_in = (c), .channels_out = (k), .groups = (g), .h = (height), .w = (width),          \
+    .out_h = ((height) + (top) + (bottom) - ((kh)-1) * (dh)-1) / (sh) + 1,                        \
+    .out_w = ((width) + (left) + (right) - ((kw)-1) * (dw)-1) / (sw) + 1, .kernel_h = (kh),       \
+    .kernel_w = (kw), .stride_h = (sh), .stride_w = (sw), .dilation_h = (dh), .dilation_w = (dw), \
+    .pad_top = (top), .pad_left = (left)                                                          \
+  }
+#define PIXELS LACI_SPARSE_PIXELS, 1 /* image */
+#define IMAGES LACI_SPARSE_IMAGES, 1 /* 16 images */
+
+static const sparse_case sparse_cases[] = {
+    {"1x1", SPARSE_WINDOW(64, 70, 1, 7, 7, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0), PIXELS, 2},
+    {"1x1 of images", SPARSE_WINDOW(64, 70, 1, 7, 7, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0), IMAGES, 2},
+    {"one pixel", SPARSE_WINDOW(4, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0), PIXELS, 2},
+    {"Gemm", SPARSE_WINDOW(130, 33, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0), IMAGES, 2},
+    {"odd channels", SPARSE_WINDOW(7, 5, 1, 5, 9, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0), PIXELS, 2},
+    {"3x3", SPARSE_WINDOW(20, 31, 1, 9, 11, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1), PIXELS, 2},
+    {"3x3, two images", SPARSE_WINDOW(8, 9, 1, 5, 6, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1),
+     LACI_SPARSE_PIXELS, 2, 2},
+    {"3x3 of 32 images", SPARSE_WINDOW(12, 25, 1, 4, 5, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1),
+     LACI_SPARSE_IMAGES, 2, 2},
+    {"3x3, stride 2", SPARSE_WINDOW(8, 30, 1, 9, 11, 3, 3, 2, 2, 1, 1, 1, 1, 1, 1), PIXELS, 2},
+    {"3x3, stride 2 of images", SPARSE_WINDOW(8, 30, 1, 9, 8, 3, 3, 2, 2, 1, 1, 1, 1, 0, 1), IMAGES,
+     2},
+    {"1x1, stride 2", SPARSE_WINDOW(16, 28, 1, 8, 8, 1, 1, 2, 2, 1, 1, 0, 0, 0, 0), PIXELS, 2},
+    {"7x7, stride 2", SPARSE_WINDOW(3, 8, 1, 20, 19, 7, 7, 2, 2, 1, 1, 3, 3, 3, 3), PIXELS, 2},
+    {"5x5", SPARSE_WINDOW(4, 12, 1, 6, 40, 5, 5, 1, 1, 1, 1, 2, 2, 2, 2), PIXELS, 2},
+    {"dilated", SPARSE_WINDOW(8, 8, 1, 9, 9, 3, 3, 1, 1, 2, 3, 2, 3, 2, 3), PIXELS, 2},
+    {"dilated, strides apart", SPARSE_WINDOW(8, 8, 1, 12, 13, 3, 2, 3, 2, 2, 3, 2, 1, 0, 4), PIXELS,
+     2},
+    {"groups", SPARSE_WINDOW(24, 36, 3, 6, 6, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1), PIXELS, 2},
+    {"groups of images", SPARSE_WINDOW(24, 36, 3, 3, 6, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1), IMAGES, 2},
+    {"1-D", SPARSE_WINDOW(12, 17, 1, 1, 50, 1, 5, 1, 1, 1, 1, 0, 2, 0, 2), PIXELS, 2},
+    {"1:4", SPARSE_WINDOW(32, 40, 1, 6, 6, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0), PIXELS, 1},
+    {"nothing kept", SPARSE_WINDOW(8, 40, 1, 4, 6, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0), PIXELS, 0},
+    {"all kept", SPARSE_WINDOW(9, 29, 1, 4, 6, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1), PIXELS, 4},
+    {"no pattern", SPARSE_WINDOW(61, 43, 1, 4, 6, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0), PIXELS, 5},
+    {"many columns", SPARSE_WINDOW(700, 31, 1, 3, 6, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0), PIXELS, 2},
+};
+enum { N_SPARSE_CASES = sizeof sparse_cases / sizeof *sparse_cases };
+
+/* Which of a block of channels is kept; blocks go through all pairs of patterns from row to row. */
+static inline void sparse_keep(const sparse_case *c, uint8_t *kept) {
+  static const uint8_t two[6] = {3, 5, 9, 6, 10, 12};
+  const laci_sparse_window *g = &c->window;
+  const int64_t channels = g->channels_in / g->groups, taps = g->kernel_h * g->kernel_w;
+  for (int64_t row = 0; row < g->channels_out; row++) {
+    for (int64_t channel = 0; channel < channels; channel++) {
+      for (int64_t tap = 0; tap < taps; tap++) {
+        const int64_t block = channel / 4 * taps + tap;
+        const int64_t pattern = row % 2 ? block / 6 + row / 2 : block + row / 12;
+        uint8_t keep = two[pattern % 6];
+        if (c->keep < 5 && c->keep != 2) keep = (uint8_t)((1 << c->keep) - 1);
+        if (c->keep == 5) keep = (uint8_t)laci_rng_below(4, (uint64_t)row, (uint64_t)block, 16);
+        kept[(row * channels + channel) * taps + tap] = keep >> channel % 4 & 1;
+      }
+    }
+  }
+}
+
+static inline float *sparse_guarded(int64_t n, int shift, float **memory) {
+  const size_t bytes = (size_t)(n + 2 * SPARSE_GUARD_FLOATS) * sizeof(float);
+  *memory = aligned_alloc(64, (bytes + 63) / 64 * 64);
+  assert_non_null(*memory);
+  memset(*memory, 0x5A, (bytes + 63) / 64 * 64);
+  return *memory + SPARSE_GUARD_FLOATS / 2 + shift;
+}
+
+/* Random pixels, zeros between them. */
+static inline void sparse_draw(const sparse_case *c, const laci_sparse_layout *l,
+                               const int64_t sizes[3], uint64_t stream, float *to) {
+  const int lanes = c->lanes == LACI_SPARSE_IMAGES ? LACI_SPARSE_LANES : 1;
+  memset(to, 0, (size_t)(l->n_floats * c->n_images) * sizeof *to);
+  for (int64_t image = 0; image < c->n_images; image++) {
+    for (int64_t pixel = 0; pixel < sizes[0] * sizes[1] * sizes[2]; pixel++) {
+      const int64_t channel = pixel / (sizes[1] * sizes[2]), y = pixel / sizes[2] % sizes[1];
+      float *at = to + image * l->n_floats + laci_sparse_at(l, channel, y, pixel % sizes[2]);
+      for (int lane = 0; lane < lanes; lane++) {
+        at[lane] =
+            (float)laci_rng_unit(stream, (uint64_t)(image * lanes + lane), (uint64_t)pixel) - 0.5F;
+      }
+    }
+  }
+}
+
+static inline void sparse_operands_init(const sparse_case *c, int shift, sparse_operands *o) {
+  const laci_sparse_window *g = &c->window;
+  const laci_sparse_layout in = laci_sparse_layout_in(c->lanes, g);
+  const laci_sparse_layout out = laci_sparse_layout_out(
+      c->lanes, g, (laci_sparse_border){.top = 1, .left = 1, .bottom = 1, .right = 1});
+  const int64_t n_dense =
+      g->channels_out * (g->channels_in / g->groups) * g->kernel_h * g->kernel_w;
+  lac_error err = {0};
+  *o = (sparse_operands){.n_x = in.n_floats * c->n_images, .n_y = out.n_floats * c->n_images};
+  o->kept = malloc((size_t)n_dense);
+  o->dense = malloc((size_t)n_dense * sizeof *o->dense);
+  o->bias = malloc((size_t)g->channels_out * sizeof *o->bias);
+  assert_true(o->kept && o->dense && o->bias);
+  sparse_keep(c, o->kept);
+  for (int64_t at = 0; at < n_dense; at++) {
+    o->dense[at] = (float)laci_rng_unit(5, 0, (uint64_t)at) - 0.5F;
+  }
+  for (int64_t row = 0; row < g->channels_out; row++) o->bias[row] = (float)(row % 5) / 4 - 0.5F;
+  if (laci_sparse_form_init(g, o->kept, &(laci_sparse_pictures){in, out, c->n_images}, &o->form,
+                            &err)) {
+    fail_msg("%s: %s", c->what, err.text);
+  }
+  laci_sparse_form_fill(&o->form, o->dense);
+  o->x = sparse_guarded(o->n_x, shift, &o->memory_x);
+  o->y = sparse_guarded(o->n_y, shift, &o->memory_y);
+  o->residual = sparse_guarded(o->n_y, shift, &o->memory_residual);
+  sparse_draw(c, &in, (const int64_t[]){g->channels_in, g->h, g->w}, 6, o->x);
+  sparse_draw(c, &out, (const int64_t[]){g->channels_out, g->out_h, g->out_w}, 7, o->residual);
+}
+
+static inline void sparse_operands_clear(sparse_operands *o) {
+  laci_sparse_form_clear(&o->form);
+  free(o->kept);
+  free(o->dense);
+  free(o->bias);
+  free(o->memory_x);
+  free(o->memory_y);
+  free(o->memory_residual);
+}
+
+/** What a run reads and writes; clipped to [low, high], where these are finite. */
+static inline laci_sparse_operands sparse_run_of(const sparse_operands *o, bool residual, float low,
+                                                 float high) {
+  return (laci_sparse_operands){.weight = o->form.weight,
+                                .bias = o->bias,
+                                .x = o->x,
+                                .residual = residual ? o->residual : NULL,
+                                .y = o->y,
+                                .low = low,
+                                .high = high};
+}
+
+/** Bytes of the result with its guards; their place in memory is memory_y. */
+static inline size_t sparse_result_bytes(const sparse_operands *o) {
+  return (size_t)(o->n_y + 2 * SPARSE_GUARD_FLOATS) * sizeof(float);
+}
+
+/** Nothing is written yet: every byte is a guard. */
+static inline void sparse_forget_result(const sparse_operands *o) {
+  memset(o->memory_y, 0x5A, sparse_result_bytes(o));
+}
+
+#endif

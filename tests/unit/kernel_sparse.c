@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * kernel/sparse: the definition against a convolution in double, for windows of all kinds in both
+ * layouts; every variant against the definition, bit by bit, guards included. */
+#include "support/sparse_case.h"
+
+#include "cpu/cpu.h"
+
+#define LEVEL(name, level) level,
+static const laci_cpu_level levels[] = {LACI_KERNEL_VARIANTS(LEVEL)};
+#undef LEVEL
+enum { N_LEVELS = sizeof levels / sizeof *levels };
+
+static void multiply_all(laci_sparse_multiply *multiply, const sparse_operands *o,
+                         const laci_sparse_operands *run) {
+  const laci_sparse_part all = {o->form.tiles, 0, o->form.n_tiles, 0, o->form.product.n_rows};
+  sparse_forget_result(o);
+  multiply(&o->form.product, run, &all);
+}
+
+/* One result in double. */
+typedef struct place {
+  int64_t image, row, y, x;
+  int lane;
+} place;
+
+static double value_of(const sparse_case *c, const sparse_operands *o, place p) {
+  const laci_sparse_window *g = &c->window;
+  const int64_t channels = g->channels_in / g->groups, taps = g->kernel_h * g->kernel_w;
+  const int64_t first = p.row / (g->channels_out / g->groups) * channels;
+  double sum = (double)o->bias[p.row];
+  for (int64_t at = 0; at < channels * taps; at++) {
+    const int64_t dense = p.row * channels * taps + at, tap = at % taps;
+    const int64_t y = p.y * g->stride_h + tap / g->kernel_w * g->dilation_h - g->pad_top;
+    const int64_t x = p.x * g->stride_w + tap % g->kernel_w * g->dilation_w - g->pad_left;
+    if (!o->kept[dense] || y < 0 || y >= g->h || x < 0 || x >= g->w) continue;
+    const int64_t from = p.image * o->form.in.n_floats + p.lane +
+                         laci_sparse_at(&o->form.in, first + at / taps, y, x);
+    sum += (double)o->dense[dense] * (double)o->x[from];
+  }
+  return sum;
+}
+
+static void expect_values(const sparse_case *c, const sparse_operands *o) {
+  const laci_sparse_window *g = &c->window;
+  const int lanes = c->lanes == LACI_SPARSE_IMAGES ? LACI_SPARSE_LANES : 1;
+  for (int64_t at = 0; at < c->n_images * g->channels_out * g->out_h * g->out_w * lanes; at++) {
+    const int64_t pixel = at / lanes, plane = pixel / g->out_w / g->out_h;
+    const place p = {plane / g->channels_out, plane % g->channels_out, pixel / g->out_w % g->out_h,
+                     pixel % g->out_w, (int)(at % lanes)};
+    const int64_t out =
+        p.image * o->form.out.n_floats + laci_sparse_at(&o->form.out, p.row, p.y, p.x) + p.lane;
+    double want = value_of(c, o, p) + (double)o->residual[out];
+    want = want < -0.25 ? -0.25 : want > 0.75 ? 0.75 : want;
+    if (!(fabs((double)o->y[out] - want) <= 1e-5)) {
+      fail_msg("%s: image %lld row %lld pixel %lld, %lld: got %g, want %g", c->what,
+               (long long)p.image, (long long)p.row, (long long)p.y, (long long)p.x,
+               (double)o->y[out], want);
+    }
+  }
+}
+
+/* How many floats of the result are written: those that are results, and no others. */
+static void expect_written(const sparse_case *c, const sparse_operands *o) {
+  const laci_sparse_window *g = &c->window;
+  const int lanes = c->lanes == LACI_SPARSE_IMAGES ? LACI_SPARSE_LANES : 1;
+  int64_t n = 0;
+  for (size_t at = 0; at < sparse_result_bytes(o) / sizeof(float); at++) {
+    uint32_t bits;
+    memcpy(&bits, o->memory_y + at, sizeof bits);
+    n += bits != 0x5A5A5A5AU;
+  }
+  assert_int_equal(n, c->n_images * lanes * g->channels_out * g->out_h * g->out_w);
+}
+
+static void the_definition_is_a_convolution(void **state) {
+  (void)state;
+  for (int at = 0; at < N_SPARSE_CASES; at++) {
+    sparse_operands o;
+    sparse_operands_init(&sparse_cases[at], 0, &o);
+    const laci_sparse_operands run = sparse_run_of(&o, true, -0.25F, 0.75F);
+    multiply_all(laci_sparse_multiply_scalar, &o, &run);
+    expect_values(&sparse_cases[at], &o);
+    expect_written(&sparse_cases[at], &o);
+    sparse_operands_clear(&o);
+  }
+}
+
+static void every_variant_has_the_same_bits(void **state) {
+  laci_cpu_level start = laci_cpu();
+  (void)state;
+  for (int at = 0; at < N_SPARSE_CASES; at++) {
+    sparse_operands o;
+    sparse_operands_init(&sparse_cases[at], at % 3, &o);
+    const laci_sparse_operands run = sparse_run_of(&o, at % 2 > 0, at % 4 ? 0 : -INFINITY, 1);
+    multiply_all(laci_sparse_multiply_scalar, &o, &run);
+    void *want = malloc(sparse_result_bytes(&o));
+    assert_non_null(want);
+    memcpy(want, o.memory_y, sparse_result_bytes(&o));
+    for (int level = 0; level < N_LEVELS; level++) {
+      if (laci_cpu_cap(levels[level]) != levels[level]) continue;
+      multiply_all(laci_sparse_multiply_now(), &o, &run);
+      assert_memory_equal(o.memory_y, want, sparse_result_bytes(&o));
+    }
+    (void)laci_cpu_cap(start);
+    free(want);
+    sparse_operands_clear(&o);
+  }
+}
+
+static void parts_make_the_whole(void **state) {
+  (void)state;
+  sparse_operands o;
+  sparse_operands_init(&sparse_cases[0], 0, &o);
+  const laci_sparse_operands run = sparse_run_of(&o, false, 0, 6);
+  multiply_all(laci_sparse_multiply_now(), &o, &run);
+  void *want = malloc(sparse_result_bytes(&o));
+  assert_non_null(want);
+  memcpy(want, o.memory_y, sparse_result_bytes(&o));
+  sparse_forget_result(&o);
+  for (int64_t tile = 0; tile < o.form.n_tiles; tile++) {
+    for (int64_t row = 0; row < o.form.product.n_rows; row += 9) {
+      const int64_t rest = o.form.product.n_rows - row, last = row + (rest < 9 ? rest : 9);
+      laci_sparse_multiply_now()(&o.form.product, &run,
+                                 &(laci_sparse_part){o.form.tiles, tile, tile + 1, row, last});
+    }
+  }
+  assert_memory_equal(o.memory_y, want, sparse_result_bytes(&o));
+  free(want);
+  sparse_operands_clear(&o);
+}
+
+static void a_nan_stays(void **state) {
+  (void)state;
+  sparse_operands o;
+  sparse_operands_init(&sparse_cases[2], 0, &o);
+  o.x[0] = NAN;
+  const laci_sparse_operands run = sparse_run_of(&o, false, 0, 6);
+  multiply_all(laci_sparse_multiply_now(), &o, &run);
+  assert_true(isnan(o.y[o.form.tiles[0].out]));
+  sparse_operands_clear(&o);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(the_definition_is_a_convolution),
+      cmocka_unit_test(every_variant_has_the_same_bits),
+      cmocka_unit_test(parts_make_the_whole),
+      cmocka_unit_test(a_nan_stays),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
