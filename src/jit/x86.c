@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Encodings of x86.h: a prefix (REX, VEX or EVEX), the opcode, ModRM, SIB, displacement. Prefixes
+ * hold the upper bits of register numbers, mostly inverted. The layouts are those of Intel's
+ * manual, volume 2, 2.2 to 2.7. */
+#include "jit/x86.h"
+
+#include <assert.h>
+#include <stdbool.h>
+#include <string.h>
+
+enum {
+  MAP_0F = 1,
+  MAP_0F38 = 2,
+  PP_NONE = 0,
+  PP_66 = 1,
+  SIB_NEEDED = 4, /* as ModRM's register: a SIB byte follows, which bases RSP and R12 need too */
+  MOST = 15,      /* bytes an instruction can have */
+};
+
+/* An instruction as it grows. */
+typedef struct line {
+  uint8_t bytes[MOST + 1];
+  int n;
+} line;
+
+static void put(line *l, unsigned byte) {
+  assert(l->n < MOST);
+  l->bytes[l->n++] = (uint8_t)byte;
+}
+
+static void put_number(line *l, int32_t number) {
+  for (int at = 0; at < 4; at++) put(l, (uint32_t)number >> 8 * at);
+}
+
+static void finish(laci_code *code, const line *l) {
+  laci_code_append(code, l->bytes, (size_t)l->n);
+}
+
+static unsigned bit(int number, int at) { return (unsigned)number >> at & 1U; }
+static unsigned not_bit(int number, int at) { return bit(number, at) ^ 1U; }
+
+static int index_of(laci_x86_memory m) { return m.index == LACI_X86_NONE ? 0 : (int)m.index; }
+
+/* ModRM, SIB and displacement. unit: bytes that one step of a short displacement counts. */
+static void put_memory(line *l, int reg, laci_x86_memory m, int unit) {
+  const int base = (int)m.base & 7, steps = m.displacement / unit;
+  const bool indexed = m.index != LACI_X86_NONE, sib = indexed || base == SIB_NEEDED;
+  const bool is_short = m.displacement % unit == 0 && steps >= -128 && steps <= 127;
+  /* Without displacement, RBP and R13 would mean something else. */
+  const bool absent = m.displacement == 0 && base != LACI_X86_RBP;
+  const unsigned mod = absent ? 0U : is_short ? 1U : 2U;
+  put(l, mod << 6 | ((unsigned)reg & 7U) << 3 | (unsigned)(sib ? SIB_NEEDED : base));
+  if (sib) {
+    const unsigned scale = m.scale == 8 ? 3U : m.scale == 4 ? 2U : m.scale == 2 ? 1U : 0U;
+    const unsigned index = indexed ? (unsigned)m.index & 7U : SIB_NEEDED;
+    put(l, scale << 6 | index << 3 | (unsigned)base);
+  }
+  if (mod == 1) put(l, (unsigned)steps & 0xFFU);
+  if (mod == 2) put_number(l, m.displacement);
+}
+
+static void put_registers(line *l, int reg, int rm) {
+  put(l, 3U << 6 | ((unsigned)reg & 7U) << 3 | ((unsigned)rm & 7U));
+}
+
+/* ---- general registers ---- */
+
+static void put_rex(line *l, bool wide, int reg, int index, int base) {
+  unsigned rex = 0x40U | (unsigned)wide << 3 | bit(reg, 3) << 2 | bit(index, 3) << 1 | bit(base, 3);
+  if (rex != 0x40U) put(l, rex);
+}
+
+static void memory_form(laci_code *code, unsigned opcode, laci_x86_reg reg, laci_x86_memory m) {
+  line l = {.n = 0};
+  put_rex(&l, true, (int)reg, index_of(m), (int)m.base);
+  put(&l, opcode);
+  put_memory(&l, (int)reg, m, 1);
+  finish(code, &l);
+}
+
+static void register_form(laci_code *code, unsigned opcode, int reg, int rm) {
+  line l = {.n = 0};
+  put_rex(&l, true, reg, 0, rm);
+  put(&l, opcode);
+  put_registers(&l, reg, rm);
+  finish(code, &l);
+}
+
+void laci_x86_load(laci_code *code, laci_x86_reg to, laci_x86_memory from) {
+  memory_form(code, 0x8B, to, from);
+}
+
+void laci_x86_lea(laci_code *code, laci_x86_reg to, laci_x86_memory address) {
+  memory_form(code, 0x8D, to, address);
+}
+
+void laci_x86_move(laci_code *code, laci_x86_reg to, laci_x86_reg from) {
+  register_form(code, 0x8B, (int)to, (int)from);
+}
+
+void laci_x86_compare(laci_code *code, laci_x86_reg left, laci_x86_reg right) {
+  register_form(code, 0x3B, (int)left, (int)right);
+}
+
+void laci_x86_add(laci_code *code, laci_x86_reg to, int32_t number) {
+  const bool is_short = number >= -128 && number <= 127;
+  line l = {.n = 0};
+  put_rex(&l, true, 0, 0, (int)to);
+  put(&l, is_short ? 0x83 : 0x81);
+  put_registers(&l, 0, (int)to);
+  if (is_short) put(&l, (unsigned)number & 0xFFU);
+  else put_number(&l, number);
+  finish(code, &l);
+}
+
+void laci_x86_jump_below(laci_code *code, size_t to) {
+  enum { JUMP_BYTES = 6 };
+  line l = {.n = 0};
+  put(&l, 0x0F);
+  put(&l, 0x82);
+  put_number(&l, (int32_t)((int64_t)to - (int64_t)code->n - JUMP_BYTES));
+  finish(code, &l);
+}
+
+void laci_x86_return(laci_code *code) { laci_code_append(code, "\xC3", 1); }
+
+static void prefetch(laci_code *code, int level, laci_x86_memory address) {
+  line l = {.n = 0};
+  put_rex(&l, false, 0, index_of(address), (int)address.base);
+  put(&l, 0x0F);
+  put(&l, 0x18);
+  put_memory(&l, level, address, 1);
+  finish(code, &l);
+}
+
+void laci_x86_prefetch0(laci_code *code, laci_x86_memory address) { prefetch(code, 1, address); }
+void laci_x86_prefetch1(laci_code *code, laci_x86_memory address) { prefetch(code, 2, address); }
+
+/* ---- vectors ---- */
+
+typedef struct encoding {
+  uint8_t pp, map, opcode;
+  uint8_t unit; /* bytes of the memory operand in 512 bits */
+} encoding;
+
+static const encoding encodings[LACI_X86_N_OPS] = {
+    [LACI_X86_ADDPS] = {PP_NONE, MAP_0F, 0x58, 64},
+    [LACI_X86_MAXPS] = {PP_NONE, MAP_0F, 0x5F, 64},
+    [LACI_X86_MINPS] = {PP_NONE, MAP_0F, 0x5D, 64},
+    [LACI_X86_FMADD231PS] = {PP_66, MAP_0F38, 0xB8, 64},
+    [LACI_X86_PXOR] = {PP_66, MAP_0F, 0xEF, 64},
+    [LACI_X86_LOAD] = {PP_NONE, MAP_0F, 0x10, 64},
+    [LACI_X86_STORE] = {PP_NONE, MAP_0F, 0x11, 64},
+    [LACI_X86_BROADCASTSS] = {PP_66, MAP_0F38, 0x18, 4},
+    [LACI_X86_PAND] = {PP_66, MAP_0F, 0xDB, 0},
+    [LACI_X86_PCMPEQD] = {PP_66, MAP_0F, 0x76, 0},
+    [LACI_X86_MASKLOAD] = {PP_66, MAP_0F38, 0x2C, 0},
+    [LACI_X86_MASKSTORE] = {PP_66, MAP_0F38, 0x2E, 0},
+    [LACI_X86_PBROADCASTD] = {PP_66, MAP_0F38, 0x58, 0},
+};
+
+/* The bits that a prefix takes of its three register operands; x and b: of the last one, or of
+ * memory's index and base. */
+typedef struct operands {
+  int reg, a;
+  unsigned not_x, not_b;
+} operands;
+
+static void put_vex(line *l, const encoding *e, operands o, bool wide) {
+  put(l, 0xC4);
+  put(l, not_bit(o.reg, 3) << 7 | o.not_x << 6 | o.not_b << 5 | e->map);
+  put(l, (~(unsigned)o.a & 15U) << 3 | (unsigned)wide << 2 | e->pp);
+  put(l, e->opcode);
+}
+
+/* What EVEX adds: lanes of mask k only (0: all), the others zero; one number for all lanes. */
+typedef struct extras {
+  int k;
+  bool zero, broadcast;
+} extras;
+
+static void put_evex(line *l, const encoding *e, operands o, extras how) {
+  put(l, 0x62);
+  put(l, not_bit(o.reg, 3) << 7 | o.not_x << 6 | o.not_b << 5 | not_bit(o.reg, 4) << 4 | e->map);
+  put(l, (~(unsigned)o.a & 15U) << 3 | 4U | e->pp);
+  put(l, (unsigned)how.zero << 7 | 2U << 5 | (unsigned)how.broadcast << 4 | not_bit(o.a, 4) << 3 |
+             (unsigned)how.k);
+  put(l, e->opcode);
+}
+
+static void memory_evex(laci_code *code, laci_x86_op op, operands o, laci_x86_memory m,
+                        extras how) {
+  const encoding *e = &encodings[op];
+  line l = {.n = 0};
+  o.not_x = not_bit(index_of(m), 3);
+  o.not_b = not_bit((int)m.base, 3);
+  put_evex(&l, e, o, how);
+  put_memory(&l, o.reg, m, how.broadcast ? 4 : e->unit);
+  finish(code, &l);
+}
+
+void laci_x86_vector(laci_code *code, laci_x86_width width, laci_x86_op op, int to, int a, int b) {
+  const operands o = {to, a, not_bit(b, 4), not_bit(b, 3)};
+  line l = {.n = 0};
+  if (width == LACI_X86_ZMM) put_evex(&l, &encodings[op], o, (extras){0});
+  else put_vex(&l, &encodings[op], o, true);
+  put_registers(&l, to, b);
+  finish(code, &l);
+}
+
+void laci_x86_vector_memory(laci_code *code, laci_x86_width width, laci_x86_op op, int to, int a,
+                            laci_x86_memory b) {
+  operands o = {to, a, not_bit(index_of(b), 3), not_bit((int)b.base, 3)};
+  if (width == LACI_X86_ZMM) {
+    memory_evex(code, op, o, b, (extras){0});
+    return;
+  }
+  line l = {.n = 0};
+  put_vex(&l, &encodings[op], o, true);
+  put_memory(&l, to, b, 1);
+  finish(code, &l);
+}
+
+void laci_x86_fma_broadcast(laci_code *code, int acc, int a, laci_x86_memory b) {
+  memory_evex(code, LACI_X86_FMADD231PS, (operands){.reg = acc, .a = a}, b,
+              (extras){.broadcast = true});
+}
+
+void laci_x86_load_masked(laci_code *code, int to, int k, laci_x86_memory from) {
+  memory_evex(code, LACI_X86_LOAD, (operands){.reg = to}, from, (extras){.k = k, .zero = true});
+}
+
+void laci_x86_store_masked(laci_code *code, int from, int k, laci_x86_memory to) {
+  memory_evex(code, LACI_X86_STORE, (operands){.reg = from}, to, (extras){.k = k});
+}
+
+void laci_x86_load_mask(laci_code *code, int k, laci_x86_memory from) {
+  const encoding kmovw = {PP_NONE, MAP_0F, 0x90, 0};
+  line l = {.n = 0};
+  put_vex(&l, &kmovw, (operands){k, 0, not_bit(index_of(from), 3), not_bit((int)from.base, 3)},
+          false);
+  put_memory(&l, k, from, 1);
+  finish(code, &l);
+}
+
+void laci_x86_zero_upper(laci_code *code) { laci_code_append(code, "\xC5\xF8\x77", 3); }

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * jit/cache: code runs once it is sealed, its pages are never written and executed at once, and a
+ * system that forbids executable memory is told from other failures. */
+#include "jit/cache.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <sys/wait.h>
+
+#include <cmocka.h>
+
+#include "base/memory.h"
+#include "jit/x86.h"
+
+#if defined(__x86_64__) && defined(__linux__)
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#endif
+
+typedef int64_t add_number(int64_t x);
+
+/* A function that returns its argument and `number`. */
+static size_t write_adder(laci_code *code, int32_t number) {
+  laci_code_align(code, 64);
+  const size_t entry = code->n;
+  laci_x86_move(code, LACI_X86_RAX, LACI_X86_RDI);
+  laci_x86_add(code, LACI_X86_RAX, number);
+  laci_x86_return(code);
+  return entry;
+}
+
+static int64_t call(const laci_code_cache *cache, size_t entry, int64_t x) {
+  void *at = laci_code_cache_at(cache, entry);
+  add_number *run;
+  memcpy(&run, &at, sizeof run);
+  return run(x);
+}
+
+/* What the system says of the page at an address: "r-xp". */
+static void rights_of(const void *address, char rights[5]) {
+  char line[512];
+  FILE *maps = fopen("/proc/self/maps", "r");
+  assert_non_null(maps);
+  rights[0] = '\0';
+  while (fgets(line, sizeof line, maps)) {
+    unsigned long long begin, last;
+    char text[5];
+    if (sscanf(line, "%llx-%llx %4s", &begin, &last, text) != 3) continue;
+    if ((uintptr_t)address >= begin && (uintptr_t)address < last) memcpy(rights, text, 5);
+  }
+  (void)fclose(maps);
+}
+
+static void code_runs_and_cannot_be_written(void **state) {
+  laci_code_cache *cache;
+  lac_error err = {0};
+  char rights[5];
+  (void)state;
+  assert_int_equal(laci_code_cache_create(1 << 20, &cache, &err), LAC_OK);
+  const size_t three = write_adder(laci_code_cache_open(cache), 3);
+  const size_t seven = write_adder(laci_code_cache_open(cache), 700);
+  assert_int_equal(laci_code_cache_seal(cache, &err), LAC_OK);
+  assert_null(laci_code_cache_open(cache));
+  assert_true(laci_code_cache_size(cache) > 64 && laci_code_cache_size(cache) < 128);
+  rights_of(laci_code_cache_at(cache, three), rights);
+  assert_string_equal(rights, "r-xp");
+#if defined(__x86_64__)
+  assert_int_equal(call(cache, three, 39), 42);
+  assert_int_equal(call(cache, seven, 77), 777);
+#else
+  (void)seven;
+#endif
+  laci_code_cache_destroy(cache);
+}
+
+static void nothing_to_seal_is_no_failure(void **state) {
+  laci_code_cache *cache;
+  lac_error err = {0};
+  (void)state;
+  assert_int_equal(laci_code_cache_create(1 << 20, &cache, &err), LAC_OK);
+  assert_int_equal(laci_code_cache_seal(cache, &err), LAC_OK);
+  assert_int_equal(laci_code_cache_size(cache), 0);
+  laci_code_cache_destroy(cache);
+  laci_code_cache_destroy(NULL);
+}
+
+static void much_code_lies_in_order(void **state) {
+  enum { N = 40000 };
+  laci_code_cache *cache;
+  lac_error err = {0};
+  (void)state;
+  assert_int_equal(laci_code_cache_create(8 << 20, &cache, &err), LAC_OK);
+  for (int32_t at = 0; at < N; at++) {
+    assert_int_equal(write_adder(laci_code_cache_open(cache), at), 64 * (size_t)at);
+  }
+  assert_int_equal(laci_code_cache_seal(cache, &err), LAC_OK);
+#if defined(__x86_64__)
+  for (int32_t at = 0; at < N; at += 997) {
+    assert_int_equal(call(cache, 64 * (size_t)at, 1), at + 1);
+  }
+#endif
+  laci_code_cache_destroy(cache);
+}
+
+static void every_allocation_may_fail(void **state) {
+  (void)state;
+  for (long n = 1;; n++) {
+    laci_code_cache *cache = NULL;
+    lac_error err = {0};
+    laci_memory_fail_at(n);
+    lac_status st = laci_code_cache_create(1 << 20, &cache, &err);
+    if (!st) {
+      (void)write_adder(laci_code_cache_open(cache), 1);
+      st = laci_code_cache_seal(cache, &err);
+    }
+    const bool pending = laci_memory_fail_pending();
+    laci_memory_fail_at(0);
+    laci_code_cache_destroy(cache);
+    if (pending) {
+      assert_int_equal(st, LAC_OK);
+      break;
+    }
+    assert_int_equal(st, LAC_NO_MEMORY);
+  }
+}
+
+#if defined(__x86_64__) && defined(__linux__)
+/* From now on mprotect with PROT_EXEC fails as under SELinux' execmem, EACCES. */
+static bool forbid_execution(void) {
+  struct sock_filter filter[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mprotect, 0, 3),
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[2])),
+      BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, PROT_EXEC, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EACCES),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  struct sock_fprog program = {sizeof filter / sizeof *filter, filter};
+  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+         prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+/* 0: it failed as it should; 1: otherwise; 2: nothing can be forbidden here. */
+static int seal_where_forbidden(void) {
+  laci_code_cache *cache;
+  lac_error err = {0};
+  if (!forbid_execution()) return 2;
+  if (laci_code_cache_create(1 << 20, &cache, &err)) return 1;
+  (void)write_adder(laci_code_cache_open(cache), 1);
+  const lac_status st = laci_code_cache_seal(cache, &err);
+  laci_code_cache_destroy(cache);
+  const char *want = "generated code: memory cannot be made executable: ";
+  return st == LAC_UNSUPPORTED && strncmp(err.text, want, strlen(want)) == 0 ? 0 : 1;
+}
+#endif
+
+static void says_where_execution_is_forbidden(void **state) {
+  (void)state;
+#if defined(__x86_64__) && defined(__linux__)
+  const pid_t child = fork();
+  assert_true(child >= 0);
+  if (child == 0) _exit(seal_where_forbidden());
+  int status = 0;
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_true(WIFEXITED(status));
+  if (WEXITSTATUS(status) == 2) {
+    print_message("this system lets nothing be forbidden\n");
+    skip();
+  }
+  assert_int_equal(WEXITSTATUS(status), 0);
+#else
+  skip();
+#endif
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(code_runs_and_cannot_be_written),
+      cmocka_unit_test(nothing_to_seal_is_no_failure),
+      cmocka_unit_test(much_code_lies_in_order),
+      cmocka_unit_test(every_allocation_may_fail),
+      cmocka_unit_test(says_where_execution_is_forbidden),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
