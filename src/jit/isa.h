@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Which instructions may be generated here. */
+#ifndef LACI_JIT_ISA_H
+#define LACI_JIT_ISA_H
+
+typedef enum laci_jit_isa {
+  LACI_JIT_NONE,   /* another kind of processor, an old one, or LAC_CPU=scalar */
+  LACI_JIT_AVX2,   /* and FMA */
+  LACI_JIT_AVX512, /* F, BW, VL and DQ: what the first processors with AVX-512 have */
+} laci_jit_isa;
+
+/** What the processor has, as far as LAC_CPU and laci_cpu_cap (cpu/cpu.h) allow. */
+laci_jit_isa laci_jit_isa_now(void);
+/** "none", "avx2", "avx512" */
+const char *laci_jit_isa_name(laci_jit_isa isa);
+
+#endif

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A piece in AVX2: six rows' sums in two vectors each, ymm0 to 11; a column's two vectors; a weight
+ * for all lanes, in turns in ymm14 and 15.
+ *
+ *     vbroadcastss ymm14, [weight + 4]
+ *     vfmadd231ps  ymm6, ymm14, ymm12    row 3, lanes 0 to 7
+ *     vfmadd231ps  ymm7, ymm14, ymm13    row 3, lanes 8 to 15
+ *
+ * Broadcasts take one load for two multiply-adds, and so both of a core's loads and both of its
+ * multipliers are busy. */
+#include <stddef.h>
+
+#include "jit/sparse_in.h"
+
+enum {
+  HALVES = 2,
+  VECTOR = 32,   /* bytes */
+  COLUMN = 12,   /* and 13 */
+  WEIGHT = 14,   /* and 15 */
+  REACH = 128,   /* bytes on both sides of the pointer to weights */
+  LANES_AT = 12, /* masks of results, and 13 */
+  LOW = 14,
+  HIGH = 15,
+};
+
+#define YMM LACI_X86_YMM
+#define FIELD(name) laci_x86_at(LACI_SPARSE_CALL, (int32_t)offsetof(laci_sparse_call, name))
+
+static int sum_of(int row, int half) { return HALVES * row + half; }
+
+static laci_x86_memory result_at(laci_x86_reg base, const laci_sparse_frame *f, int row, int half) {
+  return laci_x86_at(
+      base, (int32_t)(row * f->row_stride * (int64_t)sizeof(float) + (int64_t)half * VECTOR));
+}
+
+static void begin_sums(laci_code *code, const laci_sparse_piece *piece) {
+  if (piece->first) laci_x86_load(code, LACI_X86_R8, FIELD(bias));
+  for (int at = 0; at < HALVES * piece->n_rows; at++) {
+    if (piece->first) {
+      laci_x86_vector_memory(code, YMM, LACI_X86_BROADCASTSS, at, 0,
+                             laci_x86_at(LACI_X86_R8, at / HALVES * (int32_t)sizeof(float)));
+    } else {
+      laci_x86_vector_memory(code, YMM, LACI_X86_LOAD, at, 0,
+                             laci_x86_at(LACI_SPARSE_SUMS, at * VECTOR));
+    }
+  }
+}
+
+static void load_column(laci_code *code, int64_t at_floats) {
+  const int64_t at = at_floats * (int64_t)sizeof(float);
+  for (int half = 0; half < HALVES; half++) {
+    laci_x86_vector_memory(code, YMM, LACI_X86_LOAD, COLUMN + half, 0,
+                           laci_x86_at(LACI_SPARSE_AT, (int32_t)(at + (int64_t)half * VECTOR)));
+  }
+}
+
+static void write_terms(laci_code *code, const laci_sparse_frame *f,
+                        const laci_sparse_piece *piece) {
+  int32_t at = -REACH;
+  for (int64_t n = 0; n < piece->n; n++) {
+    const laci_sparse_term *term = &piece->terms[n];
+    const int weight = WEIGHT + (int)(n % 2);
+    if (n == 0 || term->column != term[-1].column) load_column(code, f->column_at[term->column]);
+    laci_x86_vector_memory(code, YMM, LACI_X86_BROADCASTSS, weight, 0,
+                           laci_x86_at(LACI_SPARSE_WEIGHT, at));
+    for (int half = 0; half < HALVES; half++) {
+      laci_x86_vector(code, YMM, LACI_X86_FMADD231PS, sum_of(term->row, half), weight,
+                      COLUMN + half);
+    }
+    at += (int32_t)sizeof(float);
+    if (at == REACH) {
+      laci_x86_add(code, LACI_SPARSE_WEIGHT, 2 * REACH);
+      at = -REACH;
+    }
+  }
+}
+
+/* From the tile's bits to one mask of all ones or zeros a lane. */
+static void make_masks(laci_code *code) {
+  const int32_t lanes = (int32_t)offsetof(laci_sparse_tile, lanes);
+  laci_x86_load(code, LACI_X86_R8, FIELD(bits));
+  for (int half = 0; half < HALVES; half++) {
+    const laci_x86_memory bits = laci_x86_at(LACI_X86_R8, half * VECTOR);
+    const int to = LANES_AT + half;
+    laci_x86_vector_memory(code, YMM, LACI_X86_PBROADCASTD, to, 0,
+                           laci_x86_at(LACI_SPARSE_TILE, lanes));
+    laci_x86_vector_memory(code, YMM, LACI_X86_PAND, to, to, bits);
+    laci_x86_vector_memory(code, YMM, LACI_X86_PCMPEQD, to, to, bits);
+  }
+}
+
+static void write_results(laci_code *code, const laci_sparse_frame *f,
+                          const laci_sparse_piece *piece) {
+  const laci_sparse_after after = f->after;
+  const int n = HALVES * piece->n_rows;
+  laci_sparse_begin_results(code, after.residual);
+  make_masks(code);
+  for (int at = 0; after.residual && at < n; at++) {
+    const int half = at % HALVES;
+    laci_x86_vector_memory(code, YMM, LACI_X86_MASKLOAD, WEIGHT + half, LANES_AT + half,
+                           result_at(LACI_SPARSE_WEIGHT, f, at / HALVES, half));
+    laci_x86_vector(code, YMM, LACI_X86_ADDPS, at, at, WEIGHT + half);
+  }
+  if (after.low) laci_x86_vector_memory(code, YMM, LACI_X86_BROADCASTSS, LOW, 0, FIELD(low));
+  if (after.high) laci_x86_vector_memory(code, YMM, LACI_X86_BROADCASTSS, HIGH, 0, FIELD(high));
+  for (int at = 0; at < n; at++) {
+    if (after.low) laci_x86_vector(code, YMM, LACI_X86_MAXPS, at, LOW, at);
+    if (after.high) laci_x86_vector(code, YMM, LACI_X86_MINPS, at, HIGH, at);
+    laci_x86_vector_memory(code, YMM, LACI_X86_MASKSTORE, at, LANES_AT + at % HALVES,
+                           result_at(LACI_SPARSE_AT, f, at / HALVES, at % HALVES));
+  }
+}
+
+void laci_sparse_write_avx2(laci_code *code, const laci_sparse_frame *f,
+                            const laci_sparse_piece *piece) {
+  const size_t loop = laci_sparse_begin_tile(code, 0, REACH);
+  begin_sums(code, piece);
+  write_terms(code, f, piece);
+  if (piece->last) write_results(code, f, piece);
+  for (int at = 0; !piece->last && at < HALVES * piece->n_rows; at++) {
+    laci_x86_vector_memory(code, YMM, LACI_X86_STORE, at, 0,
+                           laci_x86_at(LACI_SPARSE_SUMS, at * VECTOR));
+  }
+  laci_sparse_end_tile(code, loop, HALVES * piece->n_rows * VECTOR);
+}

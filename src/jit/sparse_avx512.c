@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A piece in AVX-512: zmm0 and on are the sums of a group's rows, the last registers hold columns.
+ *
+ *     vmovups     zmm30, [x + column]
+ *     vfmadd231ps zmm3, zmm30, [weight + 4]{1to16}     row 3 keeps the column
+ *     vfmadd231ps zmm7, zmm30, [weight + 8]{1to16}     row 7, too
+ *
+ * The pointer to weights stands in the middle of the 256 that one byte of displacement reaches. */
+#include <stddef.h>
+
+#include "jit/sparse_in.h"
+
+enum {
+  REGISTERS = 32,
+  VECTOR = 64,     /* bytes */
+  MOST_AHEAD = 4,  /* columns that are loaded before they are used */
+  REACH = 128 * 4, /* bytes on both sides of the pointer to weights */
+  MASK = 1,        /* k1: the tile's lanes */
+  LOW = 31,        /* behind the last column */
+  HIGH = 30,
+};
+
+#define ZMM LACI_X86_ZMM
+#define FIELD(name) laci_x86_at(LACI_SPARSE_CALL, (int32_t)offsetof(laci_sparse_call, name))
+
+static laci_x86_memory row_at(laci_x86_reg base, const laci_sparse_frame *f, int row) {
+  return laci_x86_at(base, (int32_t)(row * f->row_stride * (int64_t)sizeof(float)));
+}
+
+static void begin_sums(laci_code *code, const laci_sparse_piece *piece) {
+  if (piece->first) laci_x86_load(code, LACI_X86_R8, FIELD(bias));
+  for (int row = 0; row < piece->n_rows; row++) {
+    if (piece->first) {
+      laci_x86_vector_memory(code, ZMM, LACI_X86_BROADCASTSS, row, 0,
+                             laci_x86_at(LACI_X86_R8, row * (int32_t)sizeof(float)));
+    } else {
+      laci_x86_vector_memory(code, ZMM, LACI_X86_LOAD, row, 0,
+                             laci_x86_at(LACI_SPARSE_SUMS, row * VECTOR));
+    }
+  }
+}
+
+/* Columns as they are loaded: `next` is the first term of the one to come. */
+typedef struct loader {
+  int64_t next;
+  int n_loaded, n_registers;
+  int64_t x_first; /* floats that the pointer to x is ahead */
+} loader;
+
+static void load_column(laci_code *code, const laci_sparse_frame *f, const laci_sparse_piece *piece,
+                        loader *l) {
+  if (l->next == piece->n) return;
+  const int32_t column = piece->terms[l->next].column;
+  const int64_t at = (f->column_at[column] - l->x_first) * (int64_t)sizeof(float);
+  const int to = REGISTERS - 1 - l->n_loaded++ % l->n_registers;
+  laci_x86_vector_memory(code, ZMM, LACI_X86_LOAD, to, 0, laci_x86_at(LACI_SPARSE_AT, (int32_t)at));
+  while (l->next < piece->n && piece->terms[l->next].column == column) l->next++;
+}
+
+static void write_terms(laci_code *code, const laci_sparse_frame *f, const laci_sparse_piece *piece,
+                        int64_t x_first) {
+  const int spare = REGISTERS - piece->n_rows;
+  loader l = {.n_registers = spare < MOST_AHEAD ? spare : MOST_AHEAD, .x_first = x_first};
+  int32_t at = -REACH;
+  int used = -1;
+  for (int ahead = 1; ahead < l.n_registers; ahead++) load_column(code, f, piece, &l);
+  for (int64_t term = 0; term < piece->n; term++) {
+    if (term == 0 || piece->terms[term].column != piece->terms[term - 1].column) {
+      load_column(code, f, piece, &l);
+      used++;
+    }
+    laci_x86_fma_broadcast(code, piece->terms[term].row, REGISTERS - 1 - used % l.n_registers,
+                           laci_x86_at(LACI_SPARSE_WEIGHT, at));
+    at += (int32_t)sizeof(float);
+    if (at == REACH) {
+      laci_x86_add(code, LACI_SPARSE_WEIGHT, 2 * REACH);
+      at = -REACH;
+    }
+  }
+}
+
+static void write_results(laci_code *code, const laci_sparse_frame *f,
+                          const laci_sparse_piece *piece) {
+  const laci_sparse_after after = f->after;
+  laci_sparse_begin_results(code, after.residual);
+  laci_x86_load_mask(code, MASK, laci_x86_at(LACI_SPARSE_TILE, offsetof(laci_sparse_tile, lanes)));
+  for (int row = 0; after.residual && row < piece->n_rows; row++) {
+    const int to = REGISTERS - 1 - row % (REGISTERS - piece->n_rows);
+    laci_x86_load_masked(code, to, MASK, row_at(LACI_SPARSE_WEIGHT, f, row));
+    laci_x86_vector(code, ZMM, LACI_X86_ADDPS, row, row, to);
+  }
+  if (after.low) laci_x86_vector_memory(code, ZMM, LACI_X86_BROADCASTSS, LOW, 0, FIELD(low));
+  if (after.high) laci_x86_vector_memory(code, ZMM, LACI_X86_BROADCASTSS, HIGH, 0, FIELD(high));
+  for (int row = 0; row < piece->n_rows; row++) {
+    if (after.low) laci_x86_vector(code, ZMM, LACI_X86_MAXPS, row, LOW, row);
+    if (after.high) laci_x86_vector(code, ZMM, LACI_X86_MINPS, row, HIGH, row);
+    laci_x86_store_masked(code, row, MASK, row_at(LACI_SPARSE_AT, f, row));
+  }
+}
+
+void laci_sparse_write_avx512(laci_code *code, const laci_sparse_frame *f,
+                              const laci_sparse_piece *piece) {
+  /* Vectors in order reach further with one byte of displacement on both sides of the middle. */
+  const int64_t x_first = piece->n ? f->column_at[piece->terms[0].column] + 128 * (VECTOR / 4) : 0;
+  const size_t loop =
+      laci_sparse_begin_tile(code, (int32_t)(x_first * (int64_t)sizeof(float)), REACH);
+  begin_sums(code, piece);
+  write_terms(code, f, piece, x_first);
+  if (piece->last) write_results(code, f, piece);
+  for (int row = 0; !piece->last && row < piece->n_rows; row++) {
+    laci_x86_vector_memory(code, ZMM, LACI_X86_STORE, row, 0,
+                           laci_x86_at(LACI_SPARSE_SUMS, row * VECTOR));
+  }
+  laci_sparse_end_tile(code, loop, piece->n_rows * VECTOR);
+}

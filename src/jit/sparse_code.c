@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Makes and runs the code of sparse_code.h. */
+#include "jit/sparse_code.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "jit/sparse_in.h"
+
+enum {
+  ENTRY_BYTES = 64, /* functions begin with a line of the cache */
+  LANES = LACI_SPARSE_LANES,
+  MOST_DISTANCE = 1 << 28, /* floats: a displacement of 32 bits reaches twice as far */
+};
+
+struct laci_sparse_code {
+  const laci_code_cache *cache;
+  laci_sparse_plan plan; /* without terms */
+  size_t *entry;         /* [n_pieces] */
+  float *weight;         /* [n_kept], in the order of terms */
+  int64_t n_kept, row_stride;
+  laci_sparse_cut cut;
+};
+
+static const uint32_t bits[LANES] = {1,       1 << 1,  1 << 2,  1 << 3, 1 << 4,  1 << 5,
+                                     1 << 6,  1 << 7,  1 << 8,  1 << 9, 1 << 10, 1 << 11,
+                                     1 << 12, 1 << 13, 1 << 14, 1 << 15};
+
+laci_sparse_cut laci_sparse_cut_rule(const laci_sparse_product *p, laci_jit_isa isa,
+                                     int64_t n_tiles) {
+  enum { HELD = 400 << 10, LEAST_TILES = 16 };
+  laci_sparse_cut cut = {.rows = isa == LACI_JIT_AVX512 ? 28 : 6, .terms = 2048};
+  int64_t tiles = HELD / (p->n_columns * LANES * (int64_t)sizeof(float));
+  if (tiles < LEAST_TILES) tiles = LEAST_TILES;
+  cut.chunk_tiles = (int)(n_tiles < tiles ? n_tiles : tiles);
+  return cut;
+}
+
+static lac_status check_distances(const laci_sparse_product *p, lac_error *err) {
+  bool near = p->row_stride <= MOST_DISTANCE / LACI_SPARSE_MOST_ROWS;
+  for (int64_t at = 0; near && at < p->n_columns; at++) near = p->column_at[at] <= MOST_DISTANCE;
+  if (near) return LAC_OK;
+  return laci_fail(err, LAC_UNSUPPORTED, "a sparse product's code: operands of more than %d floats",
+                   MOST_DISTANCE);
+}
+
+static void write_pieces(const laci_sparse_product *p, const laci_sparse_options *options,
+                         laci_code *to, laci_sparse_code *code) {
+  const laci_sparse_plan *plan = &code->plan;
+  const laci_sparse_frame frame = {p->column_at, p->row_stride, options->after};
+  laci_sparse_write *write =
+      options->isa == LACI_JIT_AVX512 ? laci_sparse_write_avx512 : laci_sparse_write_avx2;
+  for (int64_t at = 0; at < plan->n_groups; at++) {
+    const laci_sparse_group *group = &plan->groups[at];
+    for (int64_t piece = group->piece_first; piece < group->piece_last; piece++) {
+      const int64_t first = plan->piece_first[piece];
+      laci_code_align(to, ENTRY_BYTES);
+      code->entry[piece] = to->n;
+      write(to, &frame,
+            &(laci_sparse_piece){.terms = plan->terms + first,
+                                 .n = plan->piece_first[piece + 1] - first,
+                                 .n_rows = group->n_rows,
+                                 .first = piece == group->piece_first,
+                                 .last = piece == group->piece_last - 1});
+    }
+  }
+}
+
+static lac_status make(const laci_sparse_product *p, const laci_sparse_options *options,
+                       laci_code *to, laci_sparse_code *code, lac_error *err) {
+  code->n_kept = p->row_begin[p->n_rows];
+  code->row_stride = p->row_stride;
+  lac_status st = check_distances(p, err);
+  if (!st) st = laci_sparse_plan_init(p, code->cut, &code->plan, err);
+  if (st) return st;
+  code->entry = laci_alloc((size_t)code->plan.n_pieces, sizeof *code->entry);
+  code->weight = laci_alloc((size_t)code->n_kept, sizeof *code->weight);
+  if (!code->entry || !code->weight) return laci_fail_memory(err, "a sparse product's code");
+  write_pieces(p, options, to, code);
+  laci_free(code->plan.terms);
+  code->plan.terms = NULL;
+  return laci_code_status(to, "a sparse product's code", err);
+}
+
+lac_status laci_sparse_code_create(const laci_sparse_product *p, const laci_sparse_options *options,
+                                   laci_code_cache *cache, laci_sparse_code **code,
+                                   lac_error *err) {
+  *code = laci_alloc(1, sizeof **code);
+  if (!*code) return laci_fail_memory(err, "a sparse product's code");
+  (*code)->cache = cache;
+  (*code)->cut = options->cut;
+  lac_status st = make(p, options, laci_code_cache_open(cache), *code, err);
+  if (!st) return LAC_OK;
+  laci_sparse_code_destroy(*code);
+  *code = NULL;
+  return st;
+}
+
+void laci_sparse_code_destroy(laci_sparse_code *code) {
+  if (!code) return;
+  laci_sparse_plan_clear(&code->plan);
+  laci_free(code->entry);
+  laci_free(code->weight);
+  laci_free(code);
+}
+
+void laci_sparse_code_fill(laci_sparse_code *code, const float *weight) {
+  for (int64_t at = 0; at < code->n_kept; at++) {
+    code->weight[at] = weight[code->plan.source[at]];
+  }
+}
+
+static size_t scratch_each(const laci_sparse_code *code) {
+  return (size_t)code->cut.chunk_tiles * (size_t)code->cut.rows * LANES * sizeof(float);
+}
+
+size_t laci_sparse_code_scratch(const laci_sparse_code *code, int n_threads) {
+  return scratch_each(code) * (size_t)n_threads;
+}
+
+typedef struct job {
+  const laci_sparse_code *code;
+  const laci_sparse_operands *o;
+  const laci_sparse_tile *tiles;
+  int64_t n_tiles, n_items, n_parts;
+  char *scratch;
+} job;
+
+/* A group of rows over a chunk of tiles. */
+static void run_item(const job *j, int64_t chunk, const laci_sparse_group *group, float *sums) {
+  const laci_sparse_code *code = j->code;
+  const laci_sparse_operands *o = j->o;
+  const int64_t row = group->row_first, first = chunk * code->cut.chunk_tiles;
+  const int64_t left = j->n_tiles - first;
+  const int64_t n = left < code->cut.chunk_tiles ? left : code->cut.chunk_tiles;
+  laci_sparse_call call = {.x = o->x,
+                           .bias = o->bias + row,
+                           .y = o->y + row * code->row_stride,
+                           .sums = sums,
+                           .tiles = j->tiles + first,
+                           .tiles_end = j->tiles + first + n,
+                           .low = o->low,
+                           .high = o->high,
+                           .bits = bits};
+  if (o->residual) call.residual = o->residual + row * code->row_stride;
+  for (int64_t piece = group->piece_first; piece < group->piece_last; piece++) {
+    void *at = laci_code_cache_at(code->cache, code->entry[piece]);
+    laci_sparse_piece_run *run;
+    memcpy(&run, &at, sizeof run);
+    call.weight = code->weight + code->plan.piece_first[piece];
+    run(&call);
+  }
+}
+
+/* Items are in the order (chunk, group): what a thread does in a row shares its tiles. */
+static void run_parts(int64_t begin, int64_t end, void *context) {
+  const job *j = context;
+  const int64_t n_groups = j->code->plan.n_groups;
+  for (int64_t part = begin; part < end; part++) {
+    const int64_t last = (part + 1) * j->n_items / j->n_parts;
+    float *sums = (float *)(void *)(j->scratch + (size_t)part * scratch_each(j->code));
+    for (int64_t item = part * j->n_items / j->n_parts; item < last; item++) {
+      run_item(j, item / n_groups, &j->code->plan.groups[item % n_groups], sums);
+    }
+  }
+}
+
+void laci_sparse_code_run(const laci_sparse_code *code, const laci_sparse_operands *o,
+                          const laci_sparse_tile *tiles, int64_t n_tiles, laci_pool *pool,
+                          void *scratch) {
+  const int64_t chunk = code->cut.chunk_tiles;
+  job j = {.code = code, .o = o, .tiles = tiles, .n_tiles = n_tiles, .scratch = scratch};
+  j.n_items = (n_tiles + chunk - 1) / chunk * code->plan.n_groups;
+  j.n_parts = laci_pool_threads(pool) < j.n_items ? laci_pool_threads(pool) : j.n_items;
+  laci_pool_for(pool, j.n_parts, 1, run_parts, &j);
+}

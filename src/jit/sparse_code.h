@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Code generated for one sparse product (kernel/sparse/product.h), in f32.
+ *
+ * The pattern of kept weights becomes the code: a group of rows has its sums in registers, a column
+ * is loaded once, and every row that keeps it has one multiply-add, whose weight is a broadcast
+ * memory operand. No index is ever read, nothing is shuffled, and rows stay where they are. Weights
+ * stand in the order in which the code reads them; others may take their place at any time.
+ *
+ * Code is straight, cut into pieces: a piece is some columns of a group of rows, runs over the
+ * tiles of a chunk, and hands its sums to the next piece through scratch memory. Results are the
+ * same bits as the compiled kernels'. Next: sparse_plan.c (groups and pieces), sparse_avx512.c. */
+#ifndef LACI_JIT_SPARSE_CODE_H
+#define LACI_JIT_SPARSE_CODE_H
+
+#include <stdbool.h>
+
+#include "cpu/pool.h"
+#include "jit/cache.h"
+#include "jit/isa.h"
+#include "kernel/sparse/product.h"
+
+/** What is done to sums before they are stored; known when the code is made. */
+typedef struct laci_sparse_after {
+  bool residual;  /* one is added */
+  bool low, high; /* results are clipped from below, from above */
+} laci_sparse_after;
+
+/** How code is cut. Results do not depend on it. */
+typedef struct laci_sparse_cut {
+  int rows;        /* of a group at most: 1 to 30 (AVX-512), to 6 (AVX2) */
+  int terms;       /* multiply-adds of a piece: about so many */
+  int chunk_tiles; /* tiles that go through all pieces of all rows before the next ones */
+} laci_sparse_cut;
+
+typedef struct laci_sparse_options {
+  laci_jit_isa isa; /* not NONE */
+  laci_sparse_after after;
+  laci_sparse_cut cut;
+} laci_sparse_options;
+
+typedef struct laci_sparse_code laci_sparse_code;
+
+/** The cut that measurements spoke for (docs/sparse-kernels.md). n_tiles: of a run. */
+laci_sparse_cut laci_sparse_cut_rule(const laci_sparse_product *p, laci_jit_isa isa,
+                                     int64_t n_tiles);
+
+/** Generates code into a cache that is not sealed; it can run once that is. The
+ * product is read here only. Weights are zero until filled in. Fails LAC_UNSUPPORTED where a
+ * distance needs more than 32 bits, LAC_NO_MEMORY; *code is then NULL. */
+LAC_MUST_CHECK lac_status laci_sparse_code_create(const laci_sparse_product *p,
+                                                  const laci_sparse_options *options,
+                                                  laci_code_cache *cache, laci_sparse_code **code,
+                                                  lac_error *err);
+void laci_sparse_code_destroy(laci_sparse_code *code); /* NULL is fine */
+
+/** Takes new weights, [n_kept] in the product's order, while nobody runs the code. */
+void laci_sparse_code_fill(laci_sparse_code *code, const float *weight);
+
+/** Scratch of a run on so many threads, in bytes; aligned to 64. */
+size_t laci_sparse_code_scratch(const laci_sparse_code *code, int n_threads);
+
+/** All rows of some tiles: product.h with the weights filled in (o->weight is not read). Same
+ * bytes for any pool. */
+void laci_sparse_code_run(const laci_sparse_code *code, const laci_sparse_operands *o,
+                          const laci_sparse_tile *tiles, int64_t n_tiles, laci_pool *pool,
+                          void *scratch);
+
+#endif

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Between the plan of a sparse product's code (sparse_plan.c), those who write it for an
+ * instruction set, and who runs it (sparse_code.c). */
+#ifndef LACI_JIT_SPARSE_IN_H
+#define LACI_JIT_SPARSE_IN_H
+
+#include "jit/sparse_code.h"
+#include "jit/x86.h"
+
+enum { LACI_SPARSE_MOST_ROWS = 30 };
+
+/** One multiply-add: a row of the group takes a weight of a column. */
+typedef struct laci_sparse_term {
+  int32_t column, row; /* row: from the group's first */
+} laci_sparse_term;
+
+/** Straight code: `n` terms of a group, ascending in (column, row). */
+typedef struct laci_sparse_piece {
+  const laci_sparse_term *terms;
+  int64_t n;
+  int n_rows;
+  bool first, last; /* begins at the bias; ends with results, not sums */
+} laci_sparse_piece;
+
+/** What all pieces of a product share. */
+typedef struct laci_sparse_frame {
+  const int64_t *column_at;
+  int64_t row_stride;
+  laci_sparse_after after;
+} laci_sparse_frame;
+
+/** The one argument of a piece; pointers are those of the group's first row. */
+typedef struct laci_sparse_call {
+  const float *x, *weight, *bias, *residual;
+  float *y;
+  float *sums;                               /* [tiles][n_rows][16], those of the tiles below */
+  const laci_sparse_tile *tiles, *tiles_end; /* one at least */
+  float low, high;
+  const uint32_t *bits; /* [16]: 1 << lane (AVX2) */
+} laci_sparse_call;
+typedef void laci_sparse_piece_run(const laci_sparse_call *call);
+
+/** Write a piece. */
+typedef void laci_sparse_write(laci_code *code, const laci_sparse_frame *frame,
+                               const laci_sparse_piece *piece);
+laci_sparse_write laci_sparse_write_avx512, laci_sparse_write_avx2;
+
+/** Registers of a piece's code, and what both instruction sets do alike around its terms. */
+#define LACI_SPARSE_CALL LACI_X86_RDI
+#define LACI_SPARSE_TILE LACI_X86_RSI
+#define LACI_SPARSE_TILES_END LACI_X86_RDX
+#define LACI_SPARSE_X LACI_X86_RCX      /* of all tiles */
+#define LACI_SPARSE_AT LACI_X86_RAX     /* the tile's x, then its y */
+#define LACI_SPARSE_WEIGHT LACI_X86_R10 /* runs along, then the tile's residual */
+#define LACI_SPARSE_SUMS LACI_X86_R9
+/** Loads pointers and begins the loop over tiles; returns where it begins. The tile's x and the
+ * weights are `x_ahead` and `weight_ahead` bytes further than their beginnings. */
+size_t laci_sparse_begin_tile(laci_code *code, int32_t x_ahead, int32_t weight_ahead);
+/** Points LACI_SPARSE_AT, and LACI_SPARSE_WEIGHT where there is a residual, to the results. */
+void laci_sparse_begin_results(laci_code *code, bool residual);
+/** The next tile, or the end. sums_bytes: of a tile. */
+void laci_sparse_end_tile(laci_code *code, size_t loop, int32_t sums_bytes);
+
+/** Groups, pieces and terms of a product; owns its arrays. */
+typedef struct laci_sparse_group {
+  int64_t row_first;
+  int n_rows;
+  int64_t piece_first, piece_last;
+} laci_sparse_group;
+
+typedef struct laci_sparse_plan {
+  laci_sparse_group *groups;
+  int64_t n_groups;
+  int64_t *piece_first; /* [n_pieces + 1]: of the terms */
+  int64_t n_pieces, pieces_capacity;
+  laci_sparse_term *terms; /* [n_kept] */
+  int64_t *source;         /* [n_kept]: the product's weight of a term */
+} laci_sparse_plan;
+
+LAC_MUST_CHECK lac_status laci_sparse_plan_init(const laci_sparse_product *p, laci_sparse_cut cut,
+                                                laci_sparse_plan *plan, lac_error *err);
+void laci_sparse_plan_clear(laci_sparse_plan *plan);
+
+#endif

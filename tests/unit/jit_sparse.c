@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * jit/sparse_code: generated code against the definition of kernel/sparse, bit by bit and guards
+ * included, for every instruction set that this processor has: windows of all kinds, starts at any
+ * float, all pairs of 2:4 patterns, any cut of the code, any number of threads, new weights. */
+#include "support/sparse_case.h"
+
+#include "cpu/cpu.h"
+#include "jit/sparse_code.h"
+
+enum { CODE_LIMIT = 64 << 20 };
+
+/* What runs: a case's code and the bytes it should make. */
+typedef struct generated {
+  laci_code_cache *cache;
+  laci_sparse_code *code;
+  void *want;
+} generated;
+
+static void define(const sparse_operands *o, const laci_sparse_operands *run, void *want) {
+  const laci_sparse_part all = {o->form.tiles, 0, o->form.n_tiles, 0, o->form.product.n_rows};
+  sparse_forget_result(o);
+  laci_sparse_multiply_scalar(&o->form.product, run, &all);
+  memcpy(want, o->memory_y, sparse_result_bytes(o));
+}
+
+static generated generate(const sparse_operands *o, laci_sparse_after after, laci_jit_isa isa,
+                          laci_sparse_cut cut) {
+  generated g = {.want = malloc(sparse_result_bytes(o))};
+  const laci_sparse_options options = {isa, after, cut};
+  lac_error err = {0};
+  assert_non_null(g.want);
+  if (laci_code_cache_create(CODE_LIMIT, &g.cache, &err) ||
+      laci_sparse_code_create(&o->form.product, &options, g.cache, &g.code, &err) ||
+      laci_code_cache_seal(g.cache, &err)) {
+    fail_msg("%s", err.text);
+  }
+  laci_sparse_code_fill(g.code, o->form.weight);
+  return g;
+}
+
+static void expect_run(const generated *g, const sparse_operands *o,
+                       const laci_sparse_operands *run, laci_pool *pool, const char *what) {
+  const size_t bytes = laci_sparse_code_scratch(g->code, laci_pool_threads(pool));
+  char *scratch = aligned_alloc(64, (bytes / 64 + 2) * 64);
+  assert_non_null(scratch);
+  memset(scratch, 0x7F, (bytes / 64 + 2) * 64); /* huge numbers: sums are not read before written */
+  sparse_forget_result(o);
+  laci_sparse_code_run(g->code, run, o->form.tiles, o->form.n_tiles, pool, scratch);
+  if (memcmp(o->memory_y, g->want, sparse_result_bytes(o)) != 0) {
+    fail_msg("%s: other bytes than the definition's", what);
+  }
+  for (size_t at = bytes; at < bytes + 64; at++) assert_int_equal(scratch[at], 0x7F);
+  free(scratch);
+}
+
+static void end(generated *g) {
+  laci_sparse_code_destroy(g->code);
+  laci_code_cache_destroy(g->cache);
+  free(g->want);
+}
+
+/* Calls for each instruction set that there is. */
+static void for_each_isa(void (*run)(laci_jit_isa isa)) {
+  const laci_cpu_level start = laci_cpu();
+  const laci_jit_isa most = laci_jit_isa_now();
+  if (most == LACI_JIT_NONE) skip();
+  for (int isa = LACI_JIT_AVX2; isa <= (int)most; isa++) run((laci_jit_isa)isa);
+  (void)laci_cpu_cap(LACI_CPU_AVX2);
+  assert_int_equal(laci_jit_isa_now(), LACI_JIT_AVX2);
+  (void)laci_cpu_cap(LACI_CPU_ANY);
+  assert_int_equal(laci_jit_isa_now(), LACI_JIT_NONE);
+  /* A processor with the first AVX-512 is at the level of AVX2, which is no cap of its own. */
+  (void)laci_cpu_cap(most == LACI_JIT_AVX512 ? LACI_CPU_AVX512 : start);
+  assert_int_equal(laci_jit_isa_now(), most);
+}
+
+static void compare_case(const sparse_case *c, int shift, laci_jit_isa isa, laci_sparse_cut cut) {
+  sparse_operands o;
+  sparse_operands_init(c, shift, &o);
+  const bool low = shift != 1, high = shift != 2, residual = shift != 0;
+  const laci_sparse_operands run =
+      sparse_run_of(&o, residual, low ? 0 : -INFINITY, high ? 0.5F : INFINITY);
+  generated g = generate(&o, (laci_sparse_after){residual, low, high}, isa, cut);
+  define(&o, &run, g.want);
+  expect_run(&g, &o, &run, NULL, c->what);
+  end(&g);
+  sparse_operands_clear(&o);
+}
+
+static void all_cases(laci_jit_isa isa) {
+  for (int at = 0; at < N_SPARSE_CASES; at++) {
+    for (int shift = 0; shift < 3; shift++) {
+      sparse_operands o;
+      sparse_operands_init(&sparse_cases[at], 0, &o);
+      laci_sparse_cut cut = laci_sparse_cut_rule(&o.form.product, isa, o.form.n_tiles);
+      sparse_operands_clear(&o);
+      compare_case(&sparse_cases[at], shift, isa, cut);
+    }
+  }
+}
+
+static void windows_of_all_kinds(void **state) {
+  (void)state;
+  for_each_isa(all_cases);
+}
+
+static void all_cuts(laci_jit_isa isa) {
+  for (int rows = 1; rows <= (isa == LACI_JIT_AVX512 ? 30 : 6); rows++) {
+    for (int terms = 1; terms < 10000; terms *= 7) {
+      for (int chunk = 1; chunk <= 4; chunk += 2) {
+        const laci_sparse_cut cut = {rows, terms, chunk};
+        compare_case(&sparse_cases[(rows + terms) % 2], rows % 3, isa, cut);
+      }
+    }
+  }
+}
+
+static void any_cut_has_the_same_bytes(void **state) {
+  (void)state;
+  for_each_isa(all_cuts);
+}
+
+/* A block of two rows for each pair of patterns: 36 products of 4 columns and 2 rows. */
+static void all_pairs(laci_jit_isa isa) {
+  static const uint8_t patterns[6][4] = {{1, 1, 0, 0}, {1, 0, 1, 0}, {1, 0, 0, 1},
+                                         {0, 1, 1, 0}, {0, 1, 0, 1}, {0, 0, 1, 1}};
+  const sparse_case c = {"a pair of patterns",
+                         SPARSE_WINDOW(4, 2, 1, 3, 5, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0), PIXELS, 2};
+  for (int pair = 0; pair < 36; pair++) {
+    sparse_operands o;
+    sparse_operands_init(&c, 0, &o);
+    const laci_sparse_pictures pictures = {o.form.in, o.form.out, 1};
+    lac_error err = {0};
+    memcpy(o.kept, patterns[pair / 6], 4);
+    memcpy(o.kept + 4, patterns[pair % 6], 4);
+    laci_sparse_form_clear(&o.form);
+    assert_int_equal(laci_sparse_form_init(&c.window, o.kept, &pictures, &o.form, &err), LAC_OK);
+    laci_sparse_form_fill(&o.form, o.dense);
+    const laci_sparse_operands run = sparse_run_of(&o, false, -INFINITY, INFINITY);
+    generated g = generate(&o, (laci_sparse_after){0}, isa, (laci_sparse_cut){6, 100, 8});
+    define(&o, &run, g.want);
+    expect_run(&g, &o, &run, NULL, c.what);
+    end(&g);
+    sparse_operands_clear(&o);
+  }
+}
+
+static void every_pair_of_patterns(void **state) {
+  (void)state;
+  for_each_isa(all_pairs);
+}
+
+static void threads_of(laci_jit_isa isa) {
+  sparse_operands o;
+  sparse_operands_init(&sparse_cases[5], 1, &o);
+  const laci_sparse_operands run = sparse_run_of(&o, true, 0, INFINITY);
+  generated g = generate(&o, (laci_sparse_after){.residual = true, .low = true}, isa,
+                         (laci_sparse_cut){5, 90, 2});
+  define(&o, &run, g.want);
+  for (int n = 1; n <= 3; n++) {
+    laci_pool *pool;
+    lac_error err = {0};
+    assert_int_equal(laci_pool_create(n, &pool, &err), LAC_OK);
+    for (int turn = 0; turn < 20; turn++) expect_run(&g, &o, &run, pool, "threads");
+    laci_pool_destroy(pool);
+  }
+  end(&g);
+  sparse_operands_clear(&o);
+}
+
+static void one_two_three_threads_make_the_same_bytes(void **state) {
+  (void)state;
+  for_each_isa(threads_of);
+}
+
+static void rewrites_of(laci_jit_isa isa) {
+  sparse_operands o;
+  sparse_operands_init(&sparse_cases[5], 0, &o);
+  const laci_sparse_operands run = sparse_run_of(&o, false, -INFINITY, INFINITY);
+  generated g = generate(&o, (laci_sparse_after){0}, isa, (laci_sparse_cut){6, 500, 3});
+  for (int step = 0; step < 3; step++) {
+    for (int64_t k = 0; k < o.form.n_kept; k++) o.form.weight[k] *= 0.75F - (float)(k % 5);
+    laci_sparse_code_fill(g.code, o.form.weight);
+    define(&o, &run, g.want);
+    expect_run(&g, &o, &run, NULL, "new weights");
+  }
+  end(&g);
+  sparse_operands_clear(&o);
+}
+
+static void weights_change_in_place(void **state) {
+  (void)state;
+  for_each_isa(rewrites_of);
+}
+
+static void one_cache_holds_several_layers(void **state) {
+  const laci_jit_isa isa = laci_jit_isa_now();
+  laci_code_cache *cache;
+  laci_sparse_code *code[3];
+  sparse_operands o[3];
+  lac_error err = {0};
+  (void)state;
+  if (isa == LACI_JIT_NONE) skip();
+  assert_int_equal(laci_code_cache_create(CODE_LIMIT, &cache, &err), LAC_OK);
+  for (int at = 0; at < 3; at++) {
+    sparse_operands_init(&sparse_cases[at], 0, &o[at]);
+    const laci_sparse_product *p = &o[at].form.product;
+    const laci_sparse_cut cut = laci_sparse_cut_rule(p, isa, o[at].form.n_tiles);
+    const laci_sparse_options options = {isa, {0}, cut};
+    assert_int_equal(laci_sparse_code_create(p, &options, cache, &code[at], &err), LAC_OK);
+    laci_sparse_code_fill(code[at], o[at].form.weight);
+  }
+  assert_int_equal(laci_code_cache_seal(cache, &err), LAC_OK);
+  for (int at = 0; at < 3; at++) {
+    const laci_sparse_operands run = sparse_run_of(&o[at], false, -INFINITY, INFINITY);
+    generated g = {cache, code[at], malloc(sparse_result_bytes(&o[at]))};
+    define(&o[at], &run, g.want);
+    expect_run(&g, &o[at], &run, NULL, "one of several");
+    free(g.want);
+    laci_sparse_code_destroy(code[at]);
+    sparse_operands_clear(&o[at]);
+  }
+  laci_code_cache_destroy(cache);
+}
+
+static void says_what_does_not_fit(void **state) {
+  const int64_t near[] = {0, 16}, far[] = {0, (int64_t)1 << 30}, begin[] = {0, 1};
+  const int32_t column[] = {1};
+  laci_sparse_product p = {1, 2, 1, begin, column, far, 16};
+  laci_code_cache *cache;
+  laci_sparse_code *code;
+  lac_error err = {0};
+  (void)state;
+  assert_int_equal(laci_code_cache_create(64, &cache, &err), LAC_OK);
+  const laci_sparse_options options = {LACI_JIT_AVX2, {0}, {6, 100, 4}};
+  assert_int_equal(laci_sparse_code_create(&p, &options, cache, &code, &err), LAC_UNSUPPORTED);
+  assert_string_equal(err.text, "a sparse product's code: operands of more than 268435456 floats");
+  assert_null(code);
+  p.column_at = near;
+  assert_int_equal(laci_sparse_code_create(&p, &options, cache, &code, &err), LAC_UNSUPPORTED);
+  assert_string_equal(err.text, "a sparse product's code: more than 64 bytes of code, the limit");
+  laci_code_cache_destroy(cache);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(windows_of_all_kinds),
+      cmocka_unit_test(any_cut_has_the_same_bytes),
+      cmocka_unit_test(every_pair_of_patterns),
+      cmocka_unit_test(one_two_three_threads_make_the_same_bytes),
+      cmocka_unit_test(weights_change_in_place),
+      cmocka_unit_test(one_cache_holds_several_layers),
+      cmocka_unit_test(says_what_does_not_fit),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
