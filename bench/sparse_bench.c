@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Single convolutions of ResNet-50 with 2:4 weights against oneDNN's dense ones, on one core:
+ * generated code (jit/sparse_code.h) and the compiled kernel (kernel/sparse) beside "direct" and,
+ * for 3x3, "winograd". All of a layer are run in turns, and the least of all turns counts, so that
+ * a machine that is busy with something else hurts everybody alike.
+ *
+ *     sparse_bench [--turns N] [--only TEXT] [--isa avx2] [--rows N] [--terms N] [--chunk N] */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/rng.h"
+#include "cpu/cpu.h"
+#include "cpu/openmp.h"
+#include "engine/cpu/onednn/compat.h"
+#include "jit/sparse_code.h"
+#include "kernel/sparse/window.h"
+
+enum { CODE_LIMIT = 64 << 20, LANES = LACI_SPARSE_LANES, WAYS = 4 };
+enum { DIRECT, WINOGRAD, GENERATED, COMPILED };
+
+typedef struct layer {
+  int64_t in, out, size, window;
+} layer;
+
+static const layer layers[] = {
+    {64, 64, 56, 1},    {64, 256, 56, 1},   {256, 64, 56, 1},  {512, 128, 28, 1}, {128, 512, 28, 1},
+    {1024, 256, 14, 1}, {256, 1024, 14, 1}, {2048, 512, 7, 1}, {512, 2048, 7, 1}, {64, 64, 56, 3},
+    {128, 128, 28, 3},  {256, 256, 14, 3},  {512, 512, 7, 3},
+};
+
+typedef struct settings {
+  int turns;
+  const char *only;
+  laci_jit_isa isa;
+  laci_sparse_cut cut; /* what is not 0 stands before the rule */
+} settings;
+
+static void die(const char *what) {
+  (void)fprintf(stderr, "sparse_bench: %s\n", what);
+  exit(1);
+}
+
+static void *need(size_t n, size_t size) {
+  void *memory = laci_alloc(n, size);
+  if (!memory) die("not enough memory");
+  memset(memory, 0, n * size); /* pages that were never written would all be one */
+  return memory;
+}
+
+/* ---- oneDNN ---- */
+
+typedef struct dense_layer {
+  dnnl_primitive_t primitive; /* NULL: it has none */
+  dnnl_memory_t memory[4];    /* source, weights, bias, destination */
+  dnnl_stream_t stream;
+} dense_layer;
+
+static dnnl_engine_t engine;
+
+static dnnl_memory_t memory_of(const_dnnl_primitive_desc_t pd, dnnl_query_t what, uint64_t seed) {
+  dnnl_memory_t memory;
+  void *bytes;
+  laci_md_view md = dnnl_primitive_desc_query_md(pd, what, 0);
+  if (dnnl_memory_create(&memory, md, engine, DNNL_MEMORY_ALLOCATE)) die("dnnl_memory_create");
+  (void)dnnl_memory_get_data_handle(memory, &bytes);
+  for (size_t at = 0; at < dnnl_memory_desc_get_size(md) / sizeof(float); at++) {
+    ((float *)bytes)[at] = (float)laci_rng_unit(seed, 0, at) - 0.5F;
+  }
+  return memory;
+}
+
+static dense_layer dense_of(const layer *l, int64_t n, dnnl_alg_kind_t alg) {
+  const int64_t dims[4][4] = {{n, l->in, l->size, l->size},
+                              {l->out, l->in, l->window, l->window},
+                              {l->out},
+                              {n, l->out, l->size, l->size}};
+  const int pad = (int)l->window / 2;
+  const laci_dnnl_window w = {.n_spatial = 2,
+                              .kernel = {l->window, l->window},
+                              .strides = {1, 1},
+                              .pads_begin = {pad, pad},
+                              .pads_end = {pad, pad}};
+  static const dnnl_query_t what[4] = {dnnl_query_src_md, dnnl_query_weights_md,
+                                       dnnl_query_weights_md, dnnl_query_dst_md};
+  laci_md md[4];
+  laci_md_view views[4];
+  dense_layer d = {0};
+  dnnl_primitive_desc_t pd;
+  dnnl_post_ops_t ops;
+  dnnl_primitive_attr_t attr;
+  for (int at = 0; at < 4; at++) {
+    if (!laci_md_any(&md[at], at == 2 ? 1 : 4, dims[at], dnnl_f32)) die("a descriptor");
+    views[at] = md[at];
+  }
+  (void)dnnl_primitive_attr_create(&attr);
+  (void)dnnl_post_ops_create(&ops);
+  (void)laci_post_eltwise(ops, dnnl_eltwise_relu, 0, 0);
+  (void)dnnl_primitive_attr_set_post_ops(attr, ops);
+  (void)dnnl_stream_create(&d.stream, engine, dnnl_stream_default_flags);
+  if (laci_pd_conv(&pd, engine, alg, views, &w, attr) == dnnl_success) {
+    for (int at = 0; at < 4; at++) {
+      if (at != 2) d.memory[at] = memory_of(pd, what[at], (uint64_t)at);
+    }
+    laci_md_view bias = dnnl_primitive_desc_query_md(pd, dnnl_query_weights_md, 1);
+    if (dnnl_memory_create(&d.memory[2], bias, engine, DNNL_MEMORY_ALLOCATE)) die("a bias");
+    if (dnnl_primitive_create(&d.primitive, pd)) die("dnnl_primitive_create");
+    (void)dnnl_primitive_desc_destroy(pd);
+  }
+  (void)dnnl_post_ops_destroy(ops);
+  (void)dnnl_primitive_attr_destroy(attr);
+  for (int at = 0; at < 4; at++) laci_md_drop(md[at]);
+  return d;
+}
+
+static void dense_run(const dense_layer *d) {
+  const dnnl_exec_arg_t args[] = {{DNNL_ARG_SRC, d->memory[0]},
+                                  {DNNL_ARG_WEIGHTS, d->memory[1]},
+                                  {DNNL_ARG_BIAS, d->memory[2]},
+                                  {DNNL_ARG_DST, d->memory[3]}};
+  if (dnnl_primitive_execute(d->primitive, d->stream, 4, args)) die("dnnl_primitive_execute");
+  (void)dnnl_stream_wait(d->stream);
+}
+
+static void dense_clear(dense_layer *d) {
+  for (int at = 0; at < 4; at++) {
+    if (d->memory[at]) (void)dnnl_memory_destroy(d->memory[at]);
+  }
+  if (d->primitive) (void)dnnl_primitive_destroy(d->primitive);
+  (void)dnnl_stream_destroy(d->stream);
+}
+
+/* ---- ours ---- */
+
+typedef struct sparse_layer {
+  laci_sparse_form form;
+  laci_sparse_operands o;
+  laci_code_cache *cache;
+  laci_sparse_code *code; /* NULL: not here */
+  void *scratch, *x, *y, *bias;
+  double made_seconds;
+} sparse_layer;
+
+static void make_code(sparse_layer *s, const settings *set) {
+  lac_error err = {0};
+  laci_sparse_cut cut = laci_sparse_cut_rule(&s->form.product, set->isa, s->form.n_tiles);
+  if (set->cut.rows) cut.rows = set->cut.rows;
+  if (set->cut.terms) cut.terms = set->cut.terms;
+  if (set->cut.chunk_tiles) cut.chunk_tiles = set->cut.chunk_tiles;
+  const laci_sparse_options options = {set->isa, {.low = true}, cut};
+  const double start = laci_clock_seconds();
+  if (laci_code_cache_create(CODE_LIMIT, &s->cache, &err) ||
+      laci_sparse_code_create(&s->form.product, &options, s->cache, &s->code, &err) ||
+      laci_code_cache_seal(s->cache, &err)) {
+    die(err.text);
+  }
+  laci_sparse_code_fill(s->code, s->form.weight);
+  s->made_seconds = laci_clock_seconds() - start;
+  s->scratch = need(laci_sparse_code_scratch(s->code, 1), 1);
+}
+
+/* Two of four kept by chance, both lanes' layouts with a border that the next 3x3 would want. */
+static void sparse_init(sparse_layer *s, const layer *l, int64_t n, const settings *set) {
+  const int64_t pad = l->window / 2, taps = l->window * l->window;
+  const laci_sparse_window g = {.channels_in = l->in,
+                                .channels_out = l->out,
+                                .groups = 1,
+                                .h = l->size,
+                                .w = l->size,
+                                .out_h = l->size,
+                                .out_w = l->size,
+                                .kernel_h = l->window,
+                                .kernel_w = l->window,
+                                .stride_h = 1,
+                                .stride_w = 1,
+                                .dilation_h = 1,
+                                .dilation_w = 1,
+                                .pad_top = pad,
+                                .pad_left = pad};
+  const laci_sparse_lanes lanes = n < LANES ? LACI_SPARSE_PIXELS : LACI_SPARSE_IMAGES;
+  const int64_t n_groups = lanes == LACI_SPARSE_PIXELS ? n : n / LANES;
+  const laci_sparse_layout in = laci_sparse_layout_in(lanes, &g);
+  const laci_sparse_layout out = laci_sparse_layout_out(lanes, &g, (laci_sparse_border){0});
+  const int64_t n_dense = l->out * l->in * taps;
+  uint8_t *kept = need((size_t)n_dense, 1);
+  float *dense = need((size_t)n_dense, sizeof *dense);
+  lac_error err = {0};
+  for (int64_t row = 0; row < l->out; row++) {
+    for (int64_t block = 0; block < l->in / 4 * taps; block++) {
+      static const uint8_t patterns[6][2] = {{0, 1}, {0, 2}, {0, 3}, {1, 2}, {1, 3}, {2, 3}};
+      const uint8_t *two = patterns[laci_rng_below(1, (uint64_t)row, (uint64_t)block, 6)];
+      for (int at = 0; at < 2; at++) {
+        kept[((row * l->in / 4 + block / taps) * 4 + two[at]) * taps + block % taps] = 1;
+      }
+    }
+  }
+  for (int64_t at = 0; at < n_dense; at++) {
+    dense[at] = (float)laci_rng_unit(2, 0, (uint64_t)at) - 0.5F;
+  }
+  const laci_sparse_pictures pictures = {in, out, n_groups};
+  *s = (sparse_layer){.bias = need((size_t)l->out, sizeof(float))};
+  if (laci_sparse_form_init(&g, kept, &pictures, &s->form, &err)) die(err.text);
+  laci_sparse_form_fill(&s->form, dense);
+  s->x = need((size_t)(in.n_floats * n_groups), sizeof(float));
+  s->y = need((size_t)(out.n_floats * n_groups), sizeof(float));
+  for (int64_t at = 0; at < in.n_floats * n_groups; at++) {
+    ((float *)s->x)[at] = (float)laci_rng_unit(3, 0, (uint64_t)at) - 0.5F;
+  }
+  s->o = (laci_sparse_operands){
+      .weight = s->form.weight, .bias = s->bias, .x = s->x, .y = s->y, .low = 0, .high = 1e30F};
+  if (set->isa != LACI_JIT_NONE) make_code(s, set);
+  laci_free(kept);
+  laci_free(dense);
+}
+
+static void sparse_clear(sparse_layer *s) {
+  laci_sparse_code_destroy(s->code);
+  laci_code_cache_destroy(s->cache);
+  laci_sparse_form_clear(&s->form);
+  laci_free(s->scratch);
+  laci_free(s->x);
+  laci_free(s->y);
+  laci_free(s->bias);
+}
+
+static void sparse_run(sparse_layer *s, bool generated) {
+  const laci_sparse_form *f = &s->form;
+  if (generated) {
+    laci_sparse_code_run(s->code, &s->o, f->tiles, f->n_tiles, NULL, s->scratch);
+  } else {
+    laci_sparse_multiply_now()(&f->product, &s->o,
+                               &(laci_sparse_part){f->tiles, 0, f->n_tiles, 0, f->product.n_rows});
+  }
+}
+
+/* ---- the table ---- */
+
+static void measure(const dense_layer d[2], sparse_layer *s, const settings *set,
+                    double least[WAYS]) {
+  for (int way = 0; way < WAYS; way++) least[way] = 0;
+  for (int turn = 0; turn < set->turns; turn++) {
+    for (int way = 0; way < WAYS; way++) {
+      if (way < GENERATED && !d[way].primitive) continue;
+      if (way == GENERATED && !s->code) continue;
+      const double start = laci_clock_seconds();
+      if (way < GENERATED) dense_run(&d[way]);
+      else sparse_run(s, way == GENERATED);
+      const double seconds = laci_clock_seconds() - start;
+      if (least[way] == 0 || seconds < least[way]) least[way] = seconds;
+    }
+  }
+}
+
+static void show(const layer *l, int64_t n, const settings *set) {
+  char name[64];
+  double least[WAYS];
+  sparse_layer s;
+  (void)snprintf(name, sizeof name, "%lldx%lld %4lld->%-4lld %2lld px b%lld", (long long)l->window,
+                 (long long)l->window, (long long)l->in, (long long)l->out, (long long)l->size,
+                 (long long)n);
+  if (set->only && !strstr(name, set->only)) return;
+  dense_layer d[2] = {dense_of(l, n, dnnl_convolution_direct)};
+  d[1] = l->window == 3 ? dense_of(l, n, dnnl_convolution_winograd) : (dense_layer){0};
+  sparse_init(&s, l, n, set);
+  measure(d, &s, set, least);
+  printf("%-26s %9.1f", name, 1e6 * least[DIRECT]);
+  if (least[WINOGRAD] > 0) printf(" %9.1f", 1e6 * least[WINOGRAD]);
+  else printf(" %9s", "-");
+  const double operations =
+      2.0 * (double)(l->in * l->out * l->window * l->window) * (double)(l->size * l->size * n);
+  if (s.code) {
+    const double bytes = (double)laci_code_cache_size(s.cache) + 4.0 * (double)s.form.n_kept;
+    printf(" %9.1f %6.2f", 1e6 * least[GENERATED], least[DIRECT] / least[GENERATED]);
+    printf(" %9.1f %6.2f", 1e6 * least[COMPILED], least[DIRECT] / least[COMPILED]);
+    printf(" %6.0f %6.0f %6.1f %7.2f\n", 1e-9 * operations / least[DIRECT],
+           1e-9 * operations / least[GENERATED], bytes / (double)s.form.n_kept,
+           1e3 * s.made_seconds);
+  } else {
+    printf(" %9s %6s %9.1f %6.2f\n", "-", "-", 1e6 * least[COMPILED],
+           least[DIRECT] / least[COMPILED]);
+  }
+  (void)fflush(stdout);
+  for (int at = 0; at < 2; at++) {
+    if (d[at].stream) dense_clear(&d[at]);
+  }
+  sparse_clear(&s);
+}
+
+static settings settings_of(int argc, char **argv) {
+  settings set = {.turns = 30, .isa = laci_jit_isa_now()};
+  for (int at = 1; at + 1 < argc; at += 2) {
+    const char *word = argv[at], *value = argv[at + 1];
+    if (!strcmp(word, "--turns")) set.turns = atoi(value);
+    else if (!strcmp(word, "--only")) set.only = value;
+    else if (!strcmp(word, "--rows")) set.cut.rows = atoi(value);
+    else if (!strcmp(word, "--terms")) set.cut.terms = atoi(value);
+    else if (!strcmp(word, "--chunk")) set.cut.chunk_tiles = atoi(value);
+    else if (!strcmp(word, "--isa") && !strcmp(value, "avx2")) {
+      (void)laci_cpu_cap(LACI_CPU_AVX2);
+      (void)setenv("DNNL_MAX_CPU_ISA", "AVX2", 1);
+      set.isa = laci_jit_isa_now();
+    } else {
+      die("usage: see the head of bench/sparse_bench.c");
+    }
+  }
+  return set;
+}
+
+int main(int argc, char **argv) {
+  const settings set = settings_of(argc, argv);
+  (void)laci_openmp_use(1);
+  if (dnnl_engine_create(&engine, dnnl_cpu, 0)) die("dnnl_engine_create");
+  printf("generated code: %s; one core; microseconds; GF/s count dense operations\n",
+         laci_jit_isa_name(set.isa));
+  printf("%-26s %9s %9s %9s %6s %9s %6s %6s %6s %6s %7s\n", "layer", "direct", "winograd",
+         "generated", "ratio", "compiled", "ratio", "GF/s d", "GF/s g", "B/kept", "made ms");
+  for (int64_t n = 1; n <= LANES; n += LANES - 1) {
+    for (size_t at = 0; at < sizeof layers / sizeof *layers; at++) show(&layers[at], n, &set);
+  }
+  (void)dnnl_engine_destroy(engine);
+  return 0;
+}
