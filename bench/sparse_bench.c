@@ -42,11 +42,18 @@ static void die(const char *what) {
   exit(1);
 }
 
+/* In large pages where the system has them, as the engine's arena is: planes are far apart.
+ * Written, since pages that never were would all be one. Given back at the end of the program. */
 static void *need(size_t n, size_t size) {
-  void *memory = laci_alloc(n, size);
-  if (!memory) die("not enough memory");
-  memset(memory, 0, n * size); /* pages that were never written would all be one */
-  return memory;
+  enum { LARGE_PAGE = 2 << 20 };
+  const size_t bytes = (n * size / LARGE_PAGE + 1) * LARGE_PAGE;
+  char *pages = laci_pages_reserve(bytes + LARGE_PAGE);
+  if (!pages) die("not enough memory");
+  pages += LARGE_PAGE - (uintptr_t)pages % LARGE_PAGE;
+  if (!laci_pages_allow(pages, bytes)) die("not enough memory");
+  laci_pages_enlarge(pages, bytes);
+  memset(pages, 0, bytes);
+  return pages;
 }
 
 /* ---- oneDNN ---- */
@@ -61,10 +68,9 @@ static dnnl_engine_t engine;
 
 static dnnl_memory_t memory_of(const_dnnl_primitive_desc_t pd, dnnl_query_t what, uint64_t seed) {
   dnnl_memory_t memory;
-  void *bytes;
   laci_md_view md = dnnl_primitive_desc_query_md(pd, what, 0);
-  if (dnnl_memory_create(&memory, md, engine, DNNL_MEMORY_ALLOCATE)) die("dnnl_memory_create");
-  (void)dnnl_memory_get_data_handle(memory, &bytes);
+  void *bytes = need(dnnl_memory_desc_get_size(md), 1);
+  if (dnnl_memory_create(&memory, md, engine, bytes)) die("dnnl_memory_create");
   for (size_t at = 0; at < dnnl_memory_desc_get_size(md) / sizeof(float); at++) {
     ((float *)bytes)[at] = (float)laci_rng_unit(seed, 0, at) - 0.5F;
   }
@@ -139,12 +145,13 @@ typedef struct sparse_layer {
   laci_code_cache *cache;
   laci_sparse_code *code; /* NULL: not here */
   void *scratch, *x, *y, *bias;
+  int64_t n_x;
   double made_seconds;
 } sparse_layer;
 
 static void make_code(sparse_layer *s, const settings *set) {
   lac_error err = {0};
-  laci_sparse_cut cut = laci_sparse_cut_rule(&s->form.product, set->isa, s->form.n_tiles);
+  laci_sparse_cut cut = laci_sparse_cut_rule(&s->form.product, set->isa, s->form.n_tiles, s->n_x);
   if (set->cut.rows) cut.rows = set->cut.rows;
   if (set->cut.terms) cut.terms = set->cut.terms;
   if (set->cut.chunk_tiles) cut.chunk_tiles = set->cut.chunk_tiles;
@@ -199,29 +206,23 @@ static void sparse_init(sparse_layer *s, const layer *l, int64_t n, const settin
     dense[at] = (float)laci_rng_unit(2, 0, (uint64_t)at) - 0.5F;
   }
   const laci_sparse_pictures pictures = {in, out, n_groups};
-  *s = (sparse_layer){.bias = need((size_t)l->out, sizeof(float))};
+  *s = (sparse_layer){.bias = need((size_t)l->out, sizeof(float)), .n_x = in.n_floats * n_groups};
   if (laci_sparse_form_init(&g, kept, &pictures, &s->form, &err)) die(err.text);
   laci_sparse_form_fill(&s->form, dense);
-  s->x = need((size_t)(in.n_floats * n_groups), sizeof(float));
+  s->x = need((size_t)s->n_x, sizeof(float));
   s->y = need((size_t)(out.n_floats * n_groups), sizeof(float));
-  for (int64_t at = 0; at < in.n_floats * n_groups; at++) {
+  for (int64_t at = 0; at < s->n_x; at++) {
     ((float *)s->x)[at] = (float)laci_rng_unit(3, 0, (uint64_t)at) - 0.5F;
   }
   s->o = (laci_sparse_operands){
       .weight = s->form.weight, .bias = s->bias, .x = s->x, .y = s->y, .low = 0, .high = 1e30F};
   if (set->isa != LACI_JIT_NONE) make_code(s, set);
-  laci_free(kept);
-  laci_free(dense);
 }
 
 static void sparse_clear(sparse_layer *s) {
   laci_sparse_code_destroy(s->code);
   laci_code_cache_destroy(s->cache);
   laci_sparse_form_clear(&s->form);
-  laci_free(s->scratch);
-  laci_free(s->x);
-  laci_free(s->y);
-  laci_free(s->bias);
 }
 
 static void sparse_run(sparse_layer *s, bool generated) {

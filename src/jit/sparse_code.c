@@ -27,14 +27,18 @@ static const uint32_t bits[LANES] = {1,       1 << 1,  1 << 2,  1 << 3, 1 << 4, 
                                      1 << 6,  1 << 7,  1 << 8,  1 << 9, 1 << 10, 1 << 11,
                                      1 << 12, 1 << 13, 1 << 14, 1 << 15};
 
+/* Of a chunk, what pieces read is to stay in a core's second cache. A window's taps read the same
+ * lines again and again, so that more tiles of it fit, and its code is larger. */
 laci_sparse_cut laci_sparse_cut_rule(const laci_sparse_product *p, laci_jit_isa isa,
-                                     int64_t n_tiles) {
-  enum { HELD = 400 << 10, LEAST_TILES = 16 };
-  laci_sparse_cut cut = {.rows = isa == LACI_JIT_AVX512 ? 28 : 6, .terms = 2048};
-  int64_t tiles = HELD / (p->n_columns * LANES * (int64_t)sizeof(float));
-  if (tiles < LEAST_TILES) tiles = LEAST_TILES;
-  cut.chunk_tiles = (int)(n_tiles < tiles ? n_tiles : tiles);
-  return cut;
+                                     int64_t n_tiles, int64_t n_x) {
+  enum { HELD = (256 << 10) / sizeof(float), LEAST_TILES = 16, MOST_TILES = 128 };
+  const double each = (double)n_x / (double)n_tiles; /* floats of x a tile */
+  const double reuse = (double)(p->n_columns * LANES) / each;
+  const double fit = (reuse > 1 ? reuse : 1) * HELD / each;
+  const int64_t tiles = fit < LEAST_TILES ? LEAST_TILES : fit > MOST_TILES ? MOST_TILES : (int)fit;
+  return (laci_sparse_cut){.rows = isa == LACI_JIT_AVX512 ? 30 : 6,
+                           .terms = 2048,
+                           .chunk_tiles = (int)(n_tiles < tiles ? n_tiles : tiles)};
 }
 
 static lac_status check_distances(const laci_sparse_product *p, lac_error *err) {
