@@ -167,7 +167,7 @@ static void make_code(sparse_layer *s, const settings *set) {
   s->scratch = need(laci_sparse_code_scratch(s->code, 1), 1);
 }
 
-/* Two of four kept by chance, both lanes' layouts with a border that the next 3x3 would want. */
+/* Two of four kept by chance. */
 static void sparse_init(sparse_layer *s, const layer *l, int64_t n, const settings *set) {
   const int64_t pad = l->window / 2, taps = l->window * l->window;
   const laci_sparse_window g = {.channels_in = l->in,
@@ -185,10 +185,12 @@ static void sparse_init(sparse_layer *s, const layer *l, int64_t n, const settin
                                 .dilation_w = 1,
                                 .pad_top = pad,
                                 .pad_left = pad};
-  const laci_sparse_lanes lanes = n < LANES ? LACI_SPARSE_PIXELS : LACI_SPARSE_IMAGES;
-  const int64_t n_groups = lanes == LACI_SPARSE_PIXELS ? n : n / LANES;
-  const laci_sparse_layout in = laci_sparse_layout_in(lanes, &g);
-  const laci_sparse_layout out = laci_sparse_layout_out(lanes, &g, (laci_sparse_border){0});
+  const bool few = n < LANES;
+  const int64_t n_groups = few ? n : n / LANES;
+  const laci_sparse_lanes ones = few ? LACI_SPARSE_PANELS : LACI_SPARSE_IMAGES;
+  const laci_sparse_lanes threes = few ? LACI_SPARSE_PLANES : LACI_SPARSE_IMAGES;
+  const laci_sparse_layout in = laci_sparse_layout_in(l->window == 1 ? ones : threes, &g);
+  const laci_sparse_layout out = laci_sparse_layout_out(ones, &g, &in, (laci_sparse_border){0});
   const int64_t n_dense = l->out * l->in * taps;
   uint8_t *kept = need((size_t)n_dense, 1);
   float *dense = need((size_t)n_dense, sizeof *dense);

@@ -22,12 +22,12 @@ enum { SPARSE_GUARD_FLOATS = 64 };
 typedef struct sparse_case {
   const char *what;
   laci_sparse_window window;
-  laci_sparse_lanes lanes;
+  laci_sparse_lanes lanes, lanes_out;
   int64_t n_images; /* or groups of 16 */
   int keep;         /* of every 4 channels: 0 to 4; 5: any number */
 } sparse_case;
 
-/** The result's border is what a 3x3 behind it would want. */
+/** A planes' result's border is what a 3x3 behind it would want. */
 typedef struct sparse_operands {
   laci_sparse_form form;
   uint8_t *kept;
@@ -45,37 +45,45 @@ typedef struct sparse_operands {
     .kernel_w = (kw), .stride_h = (sh), .stride_w = (sw), .dilation_h = (dh), .dilation_w = (dw), \
     .pad_top = (top), .pad_left = (left)                                                          \
   }
-#define PIXELS LACI_SPARSE_PIXELS, 1 /* image */
-#define IMAGES LACI_SPARSE_IMAGES, 1 /* 16 images */
+#define PIXELS LACI_SPARSE_PLANES, LACI_SPARSE_PLANES
+#define PANELS LACI_SPARSE_PANELS, LACI_SPARSE_PANELS
+#define IMAGES LACI_SPARSE_IMAGES, LACI_SPARSE_IMAGES
 
 static const sparse_case sparse_cases[] = {
-    {"1x1", SPARSE_WINDOW(64, 70, 1, 7, 7, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0), PIXELS, 2},
-    {"1x1 of images", SPARSE_WINDOW(64, 70, 1, 7, 7, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0), IMAGES, 2},
-    {"one pixel", SPARSE_WINDOW(4, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0), PIXELS, 2},
-    {"Gemm", SPARSE_WINDOW(130, 33, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0), IMAGES, 2},
-    {"odd channels", SPARSE_WINDOW(7, 5, 1, 5, 9, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0), PIXELS, 2},
-    {"3x3", SPARSE_WINDOW(20, 31, 1, 9, 11, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1), PIXELS, 2},
-    {"3x3, two images", SPARSE_WINDOW(8, 9, 1, 5, 6, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1),
-     LACI_SPARSE_PIXELS, 2, 2},
-    {"3x3 of 32 images", SPARSE_WINDOW(12, 25, 1, 4, 5, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1),
-     LACI_SPARSE_IMAGES, 2, 2},
-    {"3x3, stride 2", SPARSE_WINDOW(8, 30, 1, 9, 11, 3, 3, 2, 2, 1, 1, 1, 1, 1, 1), PIXELS, 2},
+    {"1x1", SPARSE_WINDOW(64, 70, 1, 7, 7, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0), PIXELS, 1, 2},
+    {"1x1 of images", SPARSE_WINDOW(64, 70, 1, 7, 7, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0), IMAGES, 1, 2},
+    {"one pixel", SPARSE_WINDOW(4, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0), PIXELS, 1, 2},
+    {"Gemm", SPARSE_WINDOW(130, 33, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0), IMAGES, 1, 2},
+    {"odd channels", SPARSE_WINDOW(7, 5, 1, 5, 9, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0), PIXELS, 1, 2},
+    {"3x3", SPARSE_WINDOW(20, 31, 1, 9, 11, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1), PIXELS, 1, 2},
+    {"3x3, two images", SPARSE_WINDOW(8, 9, 1, 5, 6, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1), PIXELS, 2, 2},
+    {"3x3 of 32 images", SPARSE_WINDOW(12, 25, 1, 4, 5, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1), IMAGES, 2,
+     2},
+    {"panels", SPARSE_WINDOW(64, 70, 1, 7, 7, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0), PANELS, 2, 2},
+    {"panels into planes", SPARSE_WINDOW(9, 35, 1, 6, 7, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0),
+     LACI_SPARSE_PANELS, LACI_SPARSE_PLANES, 2, 2},
+    {"3x3 into panels", SPARSE_WINDOW(9, 35, 1, 6, 7, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1),
+     LACI_SPARSE_PLANES, LACI_SPARSE_PANELS, 2, 2},
+    {"3x3, stride 2, into panels", SPARSE_WINDOW(9, 35, 1, 6, 7, 3, 3, 2, 2, 1, 1, 1, 1, 1, 1),
+     LACI_SPARSE_PLANES, LACI_SPARSE_PANELS, 2, 2},
+    {"3x3, stride 2", SPARSE_WINDOW(8, 30, 1, 9, 11, 3, 3, 2, 2, 1, 1, 1, 1, 1, 1), PIXELS, 1, 2},
     {"3x3, stride 2 of images", SPARSE_WINDOW(8, 30, 1, 9, 8, 3, 3, 2, 2, 1, 1, 1, 1, 0, 1), IMAGES,
-     2},
-    {"1x1, stride 2", SPARSE_WINDOW(16, 28, 1, 8, 8, 1, 1, 2, 2, 1, 1, 0, 0, 0, 0), PIXELS, 2},
-    {"7x7, stride 2", SPARSE_WINDOW(3, 8, 1, 20, 19, 7, 7, 2, 2, 1, 1, 3, 3, 3, 3), PIXELS, 2},
-    {"5x5", SPARSE_WINDOW(4, 12, 1, 6, 40, 5, 5, 1, 1, 1, 1, 2, 2, 2, 2), PIXELS, 2},
-    {"dilated", SPARSE_WINDOW(8, 8, 1, 9, 9, 3, 3, 1, 1, 2, 3, 2, 3, 2, 3), PIXELS, 2},
+     1, 2},
+    {"1x1, stride 2", SPARSE_WINDOW(16, 28, 1, 8, 8, 1, 1, 2, 2, 1, 1, 0, 0, 0, 0), PIXELS, 1, 2},
+    {"7x7, stride 2", SPARSE_WINDOW(3, 8, 1, 20, 19, 7, 7, 2, 2, 1, 1, 3, 3, 3, 3), PIXELS, 1, 2},
+    {"5x5", SPARSE_WINDOW(4, 12, 1, 6, 40, 5, 5, 1, 1, 1, 1, 2, 2, 2, 2), PIXELS, 1, 2},
+    {"dilated", SPARSE_WINDOW(8, 8, 1, 9, 9, 3, 3, 1, 1, 2, 3, 2, 3, 2, 3), PIXELS, 1, 2},
     {"dilated, strides apart", SPARSE_WINDOW(8, 8, 1, 12, 13, 3, 2, 3, 2, 2, 3, 2, 1, 0, 4), PIXELS,
+     1, 2},
+    {"groups", SPARSE_WINDOW(24, 36, 3, 6, 6, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1), PIXELS, 1, 2},
+    {"groups of images", SPARSE_WINDOW(24, 36, 3, 3, 6, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1), IMAGES, 1,
      2},
-    {"groups", SPARSE_WINDOW(24, 36, 3, 6, 6, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1), PIXELS, 2},
-    {"groups of images", SPARSE_WINDOW(24, 36, 3, 3, 6, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1), IMAGES, 2},
-    {"1-D", SPARSE_WINDOW(12, 17, 1, 1, 50, 1, 5, 1, 1, 1, 1, 0, 2, 0, 2), PIXELS, 2},
-    {"1:4", SPARSE_WINDOW(32, 40, 1, 6, 6, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0), PIXELS, 1},
-    {"nothing kept", SPARSE_WINDOW(8, 40, 1, 4, 6, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0), PIXELS, 0},
-    {"all kept", SPARSE_WINDOW(9, 29, 1, 4, 6, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1), PIXELS, 4},
-    {"no pattern", SPARSE_WINDOW(61, 43, 1, 4, 6, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0), PIXELS, 5},
-    {"many columns", SPARSE_WINDOW(700, 31, 1, 3, 6, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0), PIXELS, 2},
+    {"1-D", SPARSE_WINDOW(12, 17, 1, 1, 50, 1, 5, 1, 1, 1, 1, 0, 2, 0, 2), PIXELS, 1, 2},
+    {"1:4", SPARSE_WINDOW(32, 40, 1, 6, 6, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0), PIXELS, 1, 1},
+    {"nothing kept", SPARSE_WINDOW(8, 40, 1, 4, 6, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0), PIXELS, 1, 0},
+    {"all kept", SPARSE_WINDOW(9, 29, 1, 4, 6, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1), PIXELS, 1, 4},
+    {"no pattern", SPARSE_WINDOW(61, 43, 1, 4, 6, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0), PIXELS, 1, 5},
+    {"many columns", SPARSE_WINDOW(700, 31, 1, 3, 6, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0), PIXELS, 1, 2},
 };
 enum { N_SPARSE_CASES = sizeof sparse_cases / sizeof *sparse_cases };
 
@@ -125,9 +133,13 @@ static inline void sparse_draw(const sparse_case *c, const laci_sparse_layout *l
 
 static inline void sparse_operands_init(const sparse_case *c, int shift, sparse_operands *o) {
   const laci_sparse_window *g = &c->window;
-  const laci_sparse_layout in = laci_sparse_layout_in(c->lanes, g);
-  const laci_sparse_layout out = laci_sparse_layout_out(
-      c->lanes, g, (laci_sparse_border){.top = 1, .left = 1, .bottom = 1, .right = 1});
+  const laci_sparse_border one = {1, 1, 1, 1, 1, 1};
+  /* Panels have the rows of the planes before or behind them. */
+  const laci_sparse_layout in =
+      c->lanes == LACI_SPARSE_PANELS
+          ? laci_sparse_layout_of(LACI_SPARSE_PANELS, g->channels_in, g->h, g->w, one)
+          : laci_sparse_layout_in(c->lanes, g);
+  const laci_sparse_layout out = laci_sparse_layout_out(c->lanes_out, g, &in, one);
   const int64_t n_dense =
       g->channels_out * (g->channels_in / g->groups) * g->kernel_h * g->kernel_w;
   lac_error err = {0};

@@ -125,7 +125,7 @@ static void all_pairs(laci_jit_isa isa) {
   static const uint8_t patterns[6][4] = {{1, 1, 0, 0}, {1, 0, 1, 0}, {1, 0, 0, 1},
                                          {0, 1, 1, 0}, {0, 1, 0, 1}, {0, 0, 1, 1}};
   const sparse_case c = {"a pair of patterns",
-                         SPARSE_WINDOW(4, 2, 1, 3, 5, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0), PIXELS, 2};
+                         SPARSE_WINDOW(4, 2, 1, 3, 5, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0), PIXELS, 1, 2};
   for (int pair = 0; pair < 36; pair++) {
     sparse_operands o;
     sparse_operands_init(&c, 0, &o);

@@ -129,6 +129,21 @@ static void parts_make_the_whole(void **state) {
   sparse_operands_clear(&o);
 }
 
+static void panels_want_rows_as_far_apart(void **state) {
+  const laci_sparse_window g = SPARSE_WINDOW(4, 4, 1, 3, 5, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0);
+  const laci_sparse_border none = {.stride_h = 1, .stride_w = 1}, one = {1, 1, 1, 1, 1, 1};
+  const laci_sparse_pictures pictures = {laci_sparse_layout_of(LACI_SPARSE_PANELS, 4, 3, 5, none),
+                                         laci_sparse_layout_of(LACI_SPARSE_PLANES, 4, 3, 5, one),
+                                         1};
+  const uint8_t kept[16] = {0};
+  laci_sparse_form form;
+  lac_error err = {0};
+  (void)state;
+  assert_int_equal(laci_sparse_form_init(&g, kept, &pictures, &form, &err), LAC_UNSUPPORTED);
+  assert_string_equal(err.text, "panels of a sparse convolution: rows 5 and 6 apart");
+  assert_null(form.tiles);
+}
+
 static void a_nan_stays(void **state) {
   (void)state;
   sparse_operands o;
@@ -145,6 +160,7 @@ int main(void) {
       cmocka_unit_test(the_definition_is_a_convolution),
       cmocka_unit_test(every_variant_has_the_same_bits),
       cmocka_unit_test(parts_make_the_whole),
+      cmocka_unit_test(panels_want_rows_as_far_apart),
       cmocka_unit_test(a_nan_stays),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -35,10 +35,21 @@ static laci_sparse_layout of_images(int64_t channels, int64_t h, int64_t w,
                               .left = border.left};
 }
 
+/* One long row. */
+static laci_sparse_layout of_panels(int64_t channels, int64_t h, int64_t row_stride) {
+  return (laci_sparse_layout){.lanes = LACI_SPARSE_PANELS,
+                              .channel_stride = LANES,
+                              .row_stride = row_stride,
+                              .pixel_stride = channels,
+                              .n_floats = ceil_div(h * row_stride, LANES) * LANES * channels,
+                              .phases_h = 1,
+                              .phases_w = 1};
+}
+
 /* Planes of whole vectors; a tile that begins in a plane does not reach beyond it. */
 static laci_sparse_layout of_planes(int64_t channels, laci_sparse_layout l, int64_t rows,
                                     int64_t beyond) {
-  l.lanes = LACI_SPARSE_PIXELS;
+  l.lanes = LACI_SPARSE_PLANES;
   l.pixel_stride = 1;
   l.phase_stride = ceil_div(rows * l.row_stride + beyond + LANES - 1, LANES) * LANES;
   l.channel_stride = l.phase_stride * l.phases_h * l.phases_w;
@@ -53,6 +64,7 @@ laci_sparse_layout laci_sparse_layout_of(laci_sparse_lanes lanes, int64_t channe
   if (lanes == LACI_SPARSE_IMAGES) return of_images(channels, h, w, border);
   const int64_t height = border.top + h + border.bottom;
   const int64_t between = most(border.left, border.right);
+  if (lanes == LACI_SPARSE_PANELS) return of_panels(channels, h, w + between);
   const bool strides = border.stride_h > 1 || border.stride_w > 1;
   laci_sparse_layout l = {.phases_h = border.stride_h,
                           .phases_w = border.stride_w,
@@ -75,56 +87,54 @@ laci_sparse_layout laci_sparse_layout_in(laci_sparse_lanes lanes, const laci_spa
 }
 
 laci_sparse_layout laci_sparse_layout_out(laci_sparse_lanes lanes, const laci_sparse_window *g,
-                                          laci_sparse_border border) {
-  const laci_sparse_layout in = laci_sparse_layout_in(lanes, g);
+                                          const laci_sparse_layout *in, laci_sparse_border border) {
   border.stride_h = border.stride_w = 1;
   laci_sparse_layout l = laci_sparse_layout_of(lanes, g->channels_out, g->out_h, g->out_w, border);
-  if (lanes == LACI_SPARSE_IMAGES || in.row_stride <= l.row_stride) return l;
-  l.row_stride = in.row_stride;
+  if (lanes == LACI_SPARSE_IMAGES || in->row_stride <= l.row_stride) return l;
+  if (lanes == LACI_SPARSE_PANELS) return of_panels(g->channels_out, g->out_h, in->row_stride);
+  l.row_stride = in->row_stride;
   return of_planes(g->channels_out, l, border.top + g->out_h + border.bottom,
                    most(border.left, border.right));
 }
 
 /* ---- tiles ---- */
 
-/* Floats of the picture from one result to the next. */
-typedef struct steps {
-  int64_t row, column;
-} steps;
-
-static steps steps_of(const laci_sparse_window *g, const laci_sparse_layout *in) {
-  return (steps){g->stride_h / in->phases_h * in->row_stride,
-                 g->stride_w / in->phases_w * in->pixel_stride};
+/* Where results are as far apart as what they read, rows make one long row. */
+static bool is_flat(const laci_sparse_form *form) {
+  return form->in.row_stride == form->out.row_stride;
 }
 
-static int64_t pixel_tiles(const laci_sparse_window *g, const laci_sparse_layout *out, steps step,
+static int64_t pixel_tiles(const laci_sparse_window *g, const laci_sparse_form *form,
                            laci_sparse_tile *to) {
-  /* Where results are as far apart as what they read, rows make one long row. */
-  const bool flat = step.row == out->row_stride;
+  const laci_sparse_layout *in = &form->in, *out = &form->out;
+  const bool flat = is_flat(form);
   const int64_t n_rows = flat ? 1 : g->out_h;
-  const int64_t length = flat ? (g->out_h - 1) * step.row + g->out_w : g->out_w;
+  const int64_t length = flat ? (g->out_h - 1) * in->row_stride + g->out_w : g->out_w;
   const int64_t begin = laci_sparse_at(out, 0, 0, 0);
   int64_t n = 0;
   for (int64_t row = 0; row < n_rows; row++) {
     for (int64_t at = 0; at < length; at += LANES, n++) {
       if (!to) continue;
-      to[n] = (laci_sparse_tile){row * step.row + at, begin + row * out->row_stride + at, 0};
+      to[n] = (laci_sparse_tile){(row * in->row_stride + at) * in->pixel_stride,
+                                 begin + (row * out->row_stride + at) * out->pixel_stride, 0};
       for (int lane = 0; lane < LANES && at + lane < length; lane++) {
-        if ((at + lane) % step.row < g->out_w) to[n].lanes |= (uint64_t)1 << lane;
+        if ((at + lane) % in->row_stride < g->out_w) to[n].lanes |= (uint64_t)1 << lane;
       }
     }
   }
   return n;
 }
 
-static int64_t image_tiles(const laci_sparse_window *g, const laci_sparse_layout *out, steps step,
+static int64_t image_tiles(const laci_sparse_window *g, const laci_sparse_form *form,
                            laci_sparse_tile *to) {
+  const int64_t step_row = g->stride_h * form->in.row_stride;
+  const int64_t step_pixel = g->stride_w * form->in.pixel_stride;
   int64_t n = 0;
   for (int64_t row = 0; row < g->out_h; row++) {
     for (int64_t column = 0; column < g->out_w; column++, n++) {
       if (!to) continue;
-      to[n] = (laci_sparse_tile){row * step.row + column * step.column,
-                                 laci_sparse_at(out, 0, row, column), 0xFFFF};
+      to[n] = (laci_sparse_tile){row * step_row + column * step_pixel,
+                                 laci_sparse_at(&form->out, 0, row, column), 0xFFFF};
     }
   }
   return n;
@@ -132,9 +142,7 @@ static int64_t image_tiles(const laci_sparse_window *g, const laci_sparse_layout
 
 static int64_t tiles_of(const laci_sparse_window *g, const laci_sparse_form *form,
                         laci_sparse_tile *to) {
-  const steps step = steps_of(g, &form->in);
-  return form->in.lanes == LACI_SPARSE_PIXELS ? pixel_tiles(g, &form->out, step, to)
-                                              : image_tiles(g, &form->out, step, to);
+  return form->in.lanes == LACI_SPARSE_IMAGES ? image_tiles(g, form, to) : pixel_tiles(g, form, to);
 }
 
 static bool make_tiles(const laci_sparse_window *g, int64_t n_images, laci_sparse_form *form) {
@@ -236,11 +244,18 @@ static bool take_rows(const laci_sparse_window *g, const uint8_t *kept, laci_spa
 lac_status laci_sparse_form_init(const laci_sparse_window *g, const uint8_t *kept,
                                  const laci_sparse_pictures *pictures, laci_sparse_form *form,
                                  lac_error *err) {
-  assert(pictures->in.lanes == pictures->out.lanes);
+  assert((pictures->in.lanes == LACI_SPARSE_IMAGES) == (pictures->out.lanes == LACI_SPARSE_IMAGES));
   *form = (laci_sparse_form){.in = pictures->in, .out = pictures->out};
   if (g->channels_in * g->kernel_h * g->kernel_w > INT32_MAX) {
     return laci_fail(err, LAC_UNSUPPORTED, "a sparse convolution of %lld columns",
                      (long long)(g->channels_in * g->kernel_h * g->kernel_w));
+  }
+  const bool panels =
+      pictures->in.lanes == LACI_SPARSE_PANELS || pictures->out.lanes == LACI_SPARSE_PANELS;
+  if (panels && !is_flat(form)) {
+    return laci_fail(err, LAC_UNSUPPORTED,
+                     "panels of a sparse convolution: rows %lld and %lld apart",
+                     (long long)pictures->in.row_stride, (long long)pictures->out.row_stride);
   }
   if (take_rows(g, kept, form) && make_tiles(g, pictures->n_images, form)) return LAC_OK;
   laci_sparse_form_clear(form);

@@ -2,12 +2,15 @@
  * A convolution as a sparse product (product.h): which layouts pictures have, the columns and tiles
  * that follow, and the packed weights.
  *
- * Lanes are 16 neighbouring pixels of a channel's plane, or the same pixel of 16 images. With
- * pixels, tiles walk a picture row after row, its border included, as if it were one long row: a
- * tap of the window is then a fixed distance, and what falls on the border is not stored. Rows
- * share the zeros between them. Where a window strides, the picture is kept as one small picture
- * for each remainder of the coordinates ("phases"), in which the window does not stride. With
- * images, pixels lie as [h][w][channel][16] and a tile is one pixel.
+ * Lanes are 16 neighbouring pixels, or the same pixel of 16 images. With pixels, tiles walk a
+ * picture row after row, its border included, as if it were one long row: a tap of the window is
+ * then a fixed distance, and what falls on the border is not stored. Three layouts:
+ *
+ *   planes  [channel][row of pixels, border included]: any window reads it. Rows share the zeros
+ *           between them. Where a window strides, the picture is kept as one small picture for each
+ *           remainder of the coordinates ("phases"), in which the window does not stride
+ *   panels  [16 pixels of the long row][channel][16]: windows of one pixel read it, from end to end
+ *   images  [row][pixel][channel][16 images]: a tile is a pixel
  *
  * Columns are in the order (block of 4 channels, tap, channel): product.h sums in it, and a piece
  * of it reads few lines of the picture. */
@@ -18,7 +21,8 @@
 #include "lacuna/status.h"
 
 typedef enum laci_sparse_lanes {
-  LACI_SPARSE_PIXELS, /* for few images */
+  LACI_SPARSE_PLANES, /* for few images */
+  LACI_SPARSE_PANELS,
   LACI_SPARSE_IMAGES, /* for 16 images or more, in groups of 16 */
 } laci_sparse_lanes;
 
@@ -31,7 +35,7 @@ typedef struct laci_sparse_window {
   int64_t pad_top, pad_left;
 } laci_sparse_window;
 
-/** Where the value of a pixel lies; numbers of floats. One image (LACI_SPARSE_PIXELS) or 16 of them
+/** Where the value of a pixel lies; numbers of floats. One image, or 16 of them (images),
  * take `n_floats`; those of the next begin right behind. All that is no pixel must be zero. */
 typedef struct laci_sparse_layout {
   laci_sparse_lanes lanes;
@@ -40,7 +44,7 @@ typedef struct laci_sparse_layout {
 } laci_sparse_layout;
 
 /** What a layout is made of: rows and columns of zeros around a picture, and how a window will
- * stride over it (1: it does not; matters for pixels only). */
+ * stride over it (1: it does not; matters for planes only). In panels nothing is above or below. */
 typedef struct laci_sparse_border {
   int64_t top, left, bottom, right, stride_h, stride_w;
 } laci_sparse_border;
@@ -49,15 +53,19 @@ laci_sparse_layout laci_sparse_layout_of(laci_sparse_lanes lanes, int64_t channe
                                          int64_t w, laci_sparse_border border);
 /** The layout that a convolution reads. */
 laci_sparse_layout laci_sparse_layout_in(laci_sparse_lanes lanes, const laci_sparse_window *g);
-/** The layout of its results that makes the fewest tiles: rows as far apart as those it reads where
- * these do not stride; the first one is `border`'s. */
+/** A layout of its results that makes the fewest tiles: rows as far apart as those it reads, if
+ * `border` fits in between. Panels are that or nothing: a border may be too wide for them. */
 laci_sparse_layout laci_sparse_layout_out(laci_sparse_lanes lanes, const laci_sparse_window *g,
-                                          laci_sparse_border border);
+                                          const laci_sparse_layout *in, laci_sparse_border border);
 
 /** Floats from the beginning of an image, or of 16, to a pixel of a channel (lane 0). */
 static inline int64_t laci_sparse_at(const laci_sparse_layout *l, int64_t channel, int64_t y,
                                      int64_t x) {
   const int64_t row = y + l->top, column = x + l->left;
+  if (l->lanes == LACI_SPARSE_PANELS) {
+    const int64_t place = row * l->row_stride + column, lane = place % LACI_SPARSE_LANES;
+    return (place - lane) * l->pixel_stride + channel * l->channel_stride + lane;
+  }
   const int64_t phase = row % l->phases_h * l->phases_w + column % l->phases_w;
   return channel * l->channel_stride + phase * l->phase_stride + row / l->phases_h * l->row_stride +
          column / l->phases_w * l->pixel_stride;
@@ -74,8 +82,8 @@ typedef struct laci_sparse_form {
   void *memory;    /* what product borrows */
 } laci_sparse_form;
 
-/** What is read and written: layouts of the same lanes. `in` is as laci_sparse_layout_in makes it,
- * or has more of a border; n_images: as many images, or groups of 16. */
+/** What is read and written, both of pixels or both of images. `in` is as laci_sparse_layout_in
+ * makes it, or has more of a border; n_images: as many images, or groups of 16. */
 typedef struct laci_sparse_pictures {
   laci_sparse_layout in, out;
   int64_t n_images;
@@ -83,7 +91,7 @@ typedef struct laci_sparse_pictures {
 
 /** kept: [channels_out][channels_in / groups][kernel_h][kernel_w] bytes, not 0 where a weight is
  * kept. Weights are zero. Fails LAC_NO_MEMORY, LAC_UNSUPPORTED beyond 2^31 columns; form is then
- * empty. */
+ * empty. LAC_UNSUPPORTED, too: panels whose rows are not as far apart as those of the other. */
 LAC_MUST_CHECK lac_status laci_sparse_form_init(const laci_sparse_window *g, const uint8_t *kept,
                                                 const laci_sparse_pictures *pictures,
                                                 laci_sparse_form *form, lac_error *err);
