@@ -36,9 +36,10 @@ laci_sparse_cut laci_sparse_cut_rule(const laci_sparse_product *p, laci_jit_isa 
   const double reuse = (double)(p->n_columns * LANES) / each;
   const double fit = (reuse > 1 ? reuse : 1) * HELD / each;
   const int64_t tiles = fit < LEAST_TILES ? LEAST_TILES : fit > MOST_TILES ? MOST_TILES : (int)fit;
-  return (laci_sparse_cut){.rows = isa == LACI_JIT_AVX512 ? 30 : 6,
-                           .terms = 2048,
-                           .chunk_tiles = (int)(n_tiles < tiles ? n_tiles : tiles)};
+  laci_sparse_cut cut = {.rows = 30, .terms = 1280};
+  if (isa == LACI_JIT_AVX2) cut = (laci_sparse_cut){.rows = 6, .terms = 600};
+  cut.chunk_tiles = (int)(n_tiles < tiles ? n_tiles : tiles);
+  return cut;
 }
 
 static lac_status check_distances(const laci_sparse_product *p, lac_error *err) {

@@ -4,6 +4,7 @@
  * float, all pairs of 2:4 patterns, any cut of the code, any number of threads, new weights. */
 #include "support/sparse_case.h"
 
+#include "base/memory.h"
 #include "cpu/cpu.h"
 #include "jit/sparse_code.h"
 
@@ -223,6 +224,39 @@ static void one_cache_holds_several_layers(void **state) {
   laci_code_cache_destroy(cache);
 }
 
+static lac_status make_all(const sparse_operands *o, const sparse_case *c, lac_error *err) {
+  const laci_sparse_pictures pictures = {o->form.in, o->form.out, c->n_images};
+  const laci_sparse_options options = {LACI_JIT_AVX2, {0}, {6, 40, 4}};
+  laci_sparse_form form;
+  laci_code_cache *cache = NULL;
+  laci_sparse_code *code = NULL;
+  lac_status st = laci_sparse_form_init(&c->window, o->kept, &pictures, &form, err);
+  if (!st) st = laci_code_cache_create(CODE_LIMIT, &cache, err);
+  if (!st) st = laci_sparse_code_create(&form.product, &options, cache, &code, err);
+  if (!st) st = laci_code_cache_seal(cache, err);
+  laci_sparse_code_destroy(code);
+  laci_code_cache_destroy(cache);
+  laci_sparse_form_clear(&form);
+  return st;
+}
+
+static void every_allocation_may_fail(void **state) {
+  sparse_operands o;
+  (void)state;
+  sparse_operands_init(&sparse_cases[4], 0, &o);
+  for (long n = 1;; n++) {
+    lac_error err = {0};
+    laci_memory_fail_at(n);
+    const lac_status st = make_all(&o, &sparse_cases[4], &err);
+    const bool pending = laci_memory_fail_pending();
+    laci_memory_fail_at(0);
+    assert_int_equal(st, pending ? LAC_OK : LAC_NO_MEMORY);
+    if (pending) break;
+    assert_true(n < 1000);
+  }
+  sparse_operands_clear(&o);
+}
+
 static void says_what_does_not_fit(void **state) {
   const int64_t near[] = {0, 16}, far[] = {0, (int64_t)1 << 30}, begin[] = {0, 1};
   const int32_t column[] = {1};
@@ -250,6 +284,7 @@ int main(void) {
       cmocka_unit_test(one_two_three_threads_make_the_same_bytes),
       cmocka_unit_test(weights_change_in_place),
       cmocka_unit_test(one_cache_holds_several_layers),
+      cmocka_unit_test(every_allocation_may_fail),
       cmocka_unit_test(says_what_does_not_fit),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
