@@ -4,7 +4,8 @@
  * for 3x3, "winograd". All of a layer are run in turns, and the least of all turns counts, so that
  * a machine that is busy with something else hurts everybody alike.
  *
- *     sparse_bench [--turns N] [--only TEXT] [--isa avx2] [--rows N] [--terms N] [--chunk N] */
+ *     sparse_bench [--turns N] [--only TEXT] [--isa avx2] [--rows N] [--terms N] [--chunk N]
+ *                  [--order columns|rows] */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +33,7 @@ static const layer layers[] = {
 
 typedef struct settings {
   int turns;
-  const char *only;
+  const char *only, *order;
   laci_jit_isa isa;
   laci_sparse_cut cut; /* what is not 0 stands before the rule */
 } settings;
@@ -155,6 +156,7 @@ static void make_code(sparse_layer *s, const settings *set) {
   if (set->cut.rows) cut.rows = set->cut.rows;
   if (set->cut.terms) cut.terms = set->cut.terms;
   if (set->cut.chunk_tiles) cut.chunk_tiles = set->cut.chunk_tiles;
+  if (set->order) cut.columns_first = !strcmp(set->order, "columns");
   const laci_sparse_options options = {set->isa, {.low = true}, cut};
   const double start = laci_clock_seconds();
   if (laci_code_cache_create(CODE_LIMIT, &s->cache, &err) ||
@@ -296,6 +298,7 @@ static settings settings_of(int argc, char **argv) {
     const char *word = argv[at], *value = argv[at + 1];
     if (!strcmp(word, "--turns")) set.turns = atoi(value);
     else if (!strcmp(word, "--only")) set.only = value;
+    else if (!strcmp(word, "--order")) set.order = value;
     else if (!strcmp(word, "--rows")) set.cut.rows = atoi(value);
     else if (!strcmp(word, "--terms")) set.cut.terms = atoi(value);
     else if (!strcmp(word, "--chunk")) set.cut.chunk_tiles = atoi(value);

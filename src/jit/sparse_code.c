@@ -39,6 +39,7 @@ laci_sparse_cut laci_sparse_cut_rule(const laci_sparse_product *p, laci_jit_isa 
   laci_sparse_cut cut = {.rows = 30, .terms = 1280};
   if (isa == LACI_JIT_AVX2) cut = (laci_sparse_cut){.rows = 6, .terms = 600};
   cut.chunk_tiles = (int)(n_tiles < tiles ? n_tiles : tiles);
+  cut.columns_first = each > (double)(p->n_rows * LANES);
   return cut;
 }
 
@@ -116,8 +117,15 @@ void laci_sparse_code_fill(laci_sparse_code *code, const float *weight) {
   }
 }
 
+/* Floats of the sums of a group's rows in a chunk. */
+static size_t sums_each(const laci_sparse_code *code) {
+  return (size_t)code->cut.chunk_tiles * (size_t)code->cut.rows * LANES;
+}
+
+/* With columns first, all groups' sums wait at once. */
 static size_t scratch_each(const laci_sparse_code *code) {
-  return (size_t)code->cut.chunk_tiles * (size_t)code->cut.rows * LANES * sizeof(float);
+  const size_t n = code->cut.columns_first ? (size_t)code->plan.n_groups : 1;
+  return n * sums_each(code) * sizeof(float);
 }
 
 size_t laci_sparse_code_scratch(const laci_sparse_code *code, int n_threads) {
@@ -132,14 +140,18 @@ typedef struct job {
   char *scratch;
 } job;
 
-/* A group of rows over a chunk of tiles. */
-static void run_item(const job *j, int64_t chunk, const laci_sparse_group *group, float *sums) {
+/* A piece over a chunk of tiles. */
+static void run_piece(const job *j, int64_t chunk, const laci_sparse_group *group, int64_t piece,
+                      float *sums) {
   const laci_sparse_code *code = j->code;
   const laci_sparse_operands *o = j->o;
   const int64_t row = group->row_first, first = chunk * code->cut.chunk_tiles;
   const int64_t left = j->n_tiles - first;
   const int64_t n = left < code->cut.chunk_tiles ? left : code->cut.chunk_tiles;
+  void *at = laci_code_cache_at(code->cache, code->entry[piece]);
+  laci_sparse_piece_run *run;
   laci_sparse_call call = {.x = o->x,
+                           .weight = code->weight + code->plan.piece_first[piece],
                            .bias = o->bias + row,
                            .y = o->y + row * code->row_stride,
                            .sums = sums,
@@ -149,12 +161,32 @@ static void run_item(const job *j, int64_t chunk, const laci_sparse_group *group
                            .high = o->high,
                            .bits = bits};
   if (o->residual) call.residual = o->residual + row * code->row_stride;
-  for (int64_t piece = group->piece_first; piece < group->piece_last; piece++) {
-    void *at = laci_code_cache_at(code->cache, code->entry[piece]);
-    laci_sparse_piece_run *run;
-    memcpy(&run, &at, sizeof run);
-    call.weight = code->weight + code->plan.piece_first[piece];
-    run(&call);
+  memcpy(&run, &at, sizeof run);
+  run(&call);
+}
+
+/* Groups [first, last) over a chunk, group by group. */
+static void run_groups(const job *j, int64_t chunk, int64_t first, int64_t last, float *sums) {
+  for (int64_t at = first; at < last; at++) {
+    const laci_sparse_group *group = &j->code->plan.groups[at];
+    for (int64_t piece = group->piece_first; piece < group->piece_last; piece++) {
+      run_piece(j, chunk, group, piece, sums);
+    }
+  }
+}
+
+/* The same, columns by columns: what a piece reads of x is still near when the next group does. */
+static void run_columns(const job *j, int64_t chunk, int64_t first, int64_t last, float *sums) {
+  bool more = true;
+  for (int64_t step = 0; more; step++) {
+    more = false;
+    for (int64_t at = first; at < last; at++) {
+      const laci_sparse_group *group = &j->code->plan.groups[at];
+      const int64_t piece = group->piece_first + step;
+      if (piece >= group->piece_last) continue;
+      more = true;
+      run_piece(j, chunk, group, piece, sums + (size_t)(at - first) * sums_each(j->code));
+    }
   }
 }
 
@@ -165,8 +197,14 @@ static void run_parts(int64_t begin, int64_t end, void *context) {
   for (int64_t part = begin; part < end; part++) {
     const int64_t last = (part + 1) * j->n_items / j->n_parts;
     float *sums = (float *)(void *)(j->scratch + (size_t)part * scratch_each(j->code));
-    for (int64_t item = part * j->n_items / j->n_parts; item < last; item++) {
-      run_item(j, item / n_groups, &j->code->plan.groups[item % n_groups], sums);
+    for (int64_t item = part * j->n_items / j->n_parts, next; item < last; item = next) {
+      const int64_t chunk = item / n_groups, behind = (chunk + 1) * n_groups;
+      next = behind < last ? behind : last;
+      if (j->code->cut.columns_first) {
+        run_columns(j, chunk, item % n_groups, next - chunk * n_groups, sums);
+      } else {
+        run_groups(j, chunk, item % n_groups, next - chunk * n_groups, sums);
+      }
     }
   }
 }

@@ -27,9 +27,11 @@ typedef struct laci_sparse_after {
 
 /** How code is cut. Results do not depend on it. */
 typedef struct laci_sparse_cut {
-  int rows;        /* of a group at most: 1 to 30 (AVX-512), to 6 (AVX2) */
-  int terms;       /* multiply-adds of a piece: about so many */
-  int chunk_tiles; /* tiles that go through all pieces of all rows before the next ones */
+  int rows;           /* of a group at most: 1 to 30 (AVX-512), to 6 (AVX2) */
+  int terms;          /* multiply-adds of a piece: about so many */
+  int chunk_tiles;    /* tiles that go through all pieces of all rows before the next ones */
+  bool columns_first; /* of a chunk: all rows' first columns, then their next ones; else row by row
+                       */
 } laci_sparse_cut;
 
 typedef struct laci_sparse_options {

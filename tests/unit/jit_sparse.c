@@ -109,7 +109,7 @@ static void all_cuts(laci_jit_isa isa) {
   for (int rows = 1; rows <= (isa == LACI_JIT_AVX512 ? 30 : 6); rows++) {
     for (int terms = 1; terms < 10000; terms *= 7) {
       for (int chunk = 1; chunk <= 4; chunk += 2) {
-        const laci_sparse_cut cut = {rows, terms, chunk};
+        const laci_sparse_cut cut = {rows, terms, chunk, terms % 2 == rows % 2};
         compare_case(&sparse_cases[(rows + terms) % 2], rows % 3, isa, cut);
       }
     }
@@ -138,7 +138,7 @@ static void all_pairs(laci_jit_isa isa) {
     assert_int_equal(laci_sparse_form_init(&c.window, o.kept, &pictures, &o.form, &err), LAC_OK);
     laci_sparse_form_fill(&o.form, o.dense);
     const laci_sparse_operands run = sparse_run_of(&o, false, -INFINITY, INFINITY);
-    generated g = generate(&o, (laci_sparse_after){0}, isa, (laci_sparse_cut){6, 100, 8});
+    generated g = generate(&o, (laci_sparse_after){0}, isa, (laci_sparse_cut){6, 100, 8, false});
     define(&o, &run, g.want);
     expect_run(&g, &o, &run, NULL, c.what);
     end(&g);
@@ -151,12 +151,11 @@ static void every_pair_of_patterns(void **state) {
   for_each_isa(all_pairs);
 }
 
-static void threads_of(laci_jit_isa isa) {
+static void threads_of_cut(laci_jit_isa isa, laci_sparse_cut cut) {
   sparse_operands o;
   sparse_operands_init(&sparse_cases[5], 1, &o);
   const laci_sparse_operands run = sparse_run_of(&o, true, 0, INFINITY);
-  generated g = generate(&o, (laci_sparse_after){.residual = true, .low = true}, isa,
-                         (laci_sparse_cut){5, 90, 2});
+  generated g = generate(&o, (laci_sparse_after){.residual = true, .low = true}, isa, cut);
   define(&o, &run, g.want);
   for (int n = 1; n <= 3; n++) {
     laci_pool *pool;
@@ -169,6 +168,11 @@ static void threads_of(laci_jit_isa isa) {
   sparse_operands_clear(&o);
 }
 
+static void threads_of(laci_jit_isa isa) {
+  threads_of_cut(isa, (laci_sparse_cut){5, 90, 2, false});
+  threads_of_cut(isa, (laci_sparse_cut){5, 90, 3, true});
+}
+
 static void one_two_three_threads_make_the_same_bytes(void **state) {
   (void)state;
   for_each_isa(threads_of);
@@ -178,7 +182,7 @@ static void rewrites_of(laci_jit_isa isa) {
   sparse_operands o;
   sparse_operands_init(&sparse_cases[5], 0, &o);
   const laci_sparse_operands run = sparse_run_of(&o, false, -INFINITY, INFINITY);
-  generated g = generate(&o, (laci_sparse_after){0}, isa, (laci_sparse_cut){6, 500, 3});
+  generated g = generate(&o, (laci_sparse_after){0}, isa, (laci_sparse_cut){6, 500, 3, false});
   for (int step = 0; step < 3; step++) {
     for (int64_t k = 0; k < o.form.n_kept; k++) o.form.weight[k] *= 0.75F - (float)(k % 5);
     laci_sparse_code_fill(g.code, o.form.weight);
@@ -226,7 +230,7 @@ static void one_cache_holds_several_layers(void **state) {
 
 static lac_status make_all(const sparse_operands *o, const sparse_case *c, lac_error *err) {
   const laci_sparse_pictures pictures = {o->form.in, o->form.out, c->n_images};
-  const laci_sparse_options options = {LACI_JIT_AVX2, {0}, {6, 40, 4}};
+  const laci_sparse_options options = {LACI_JIT_AVX2, {0}, {6, 40, 4, true}};
   laci_sparse_form form;
   laci_code_cache *cache = NULL;
   laci_sparse_code *code = NULL;
@@ -266,7 +270,7 @@ static void says_what_does_not_fit(void **state) {
   lac_error err = {0};
   (void)state;
   assert_int_equal(laci_code_cache_create(64, &cache, &err), LAC_OK);
-  const laci_sparse_options options = {LACI_JIT_AVX2, {0}, {6, 100, 4}};
+  const laci_sparse_options options = {LACI_JIT_AVX2, {0}, {6, 100, 4, false}};
   assert_int_equal(laci_sparse_code_create(&p, &options, cache, &code, &err), LAC_UNSUPPORTED);
   assert_string_equal(err.text, "a sparse product's code: operands of more than 268435456 floats");
   assert_null(code);

@@ -11,9 +11,10 @@
 
 enum {
   LANES = LACI_SPARSE_LANES,
-  BLOCK = 4,          /* channels whose taps stand together */
-  ALIASES = 4096 / 4, /* floats: addresses so far apart fall on the same line of a cache */
-  APART = 2 * LANES,  /* added where planes would be near to that */
+  BLOCK = 4,           /* channels whose taps stand together */
+  ALIASES = 4096 / 4,  /* floats: addresses so far apart fall on the same line of a cache */
+  APART = 2 * LANES,   /* added where planes would be near to that */
+  BETWEEN = 5 * LANES, /* pixels: a window reads some lines of each of nine of them */
 };
 
 static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
@@ -21,9 +22,16 @@ static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 /* ---- layouts ---- */
 
+static bool near_alias(int64_t floats) {
+  const int64_t rest = floats % ALIASES;
+  return rest < APART || rest > ALIASES - APART;
+}
+
 static laci_sparse_layout of_images(int64_t channels, int64_t h, int64_t w,
                                     laci_sparse_border border) {
-  const int64_t width = border.left + w + border.right, pixel = channels * LANES;
+  const int64_t width = border.left + w + border.right;
+  int64_t pixel = channels * LANES;
+  if (near_alias(pixel)) pixel += BETWEEN;
   return (laci_sparse_layout){.lanes = LACI_SPARSE_IMAGES,
                               .channel_stride = LANES,
                               .row_stride = width * pixel,
@@ -53,8 +61,7 @@ static laci_sparse_layout of_planes(int64_t channels, laci_sparse_layout l, int6
   l.pixel_stride = 1;
   l.phase_stride = ceil_div(rows * l.row_stride + beyond + LANES - 1, LANES) * LANES;
   l.channel_stride = l.phase_stride * l.phases_h * l.phases_w;
-  const int64_t rest = l.channel_stride % ALIASES;
-  if (rest < APART || rest > ALIASES - APART) l.channel_stride += 2 * APART;
+  if (near_alias(l.channel_stride)) l.channel_stride += 2 * APART;
   l.n_floats = channels * l.channel_stride;
   return l;
 }
