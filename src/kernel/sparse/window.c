@@ -12,7 +12,7 @@
 enum {
   LANES = LACI_SPARSE_LANES,
   BLOCK = 4,           /* channels whose taps stand together */
-  ALIASES = 4096 / 4,  /* floats: addresses so far apart fall on the same line of a cache */
+  ALIASES = 4096 / 4,  /* floats: addresses so far apart fall into the same set of a cache */
   APART = 2 * LANES,   /* added where planes would be near to that */
   BETWEEN = 5 * LANES, /* pixels: a window reads some lines of each of nine of them */
 };
@@ -24,7 +24,7 @@ static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 static bool near_alias(int64_t floats) {
   const int64_t rest = floats % ALIASES;
-  return rest < APART || rest > ALIASES - APART;
+  return floats > ALIASES / 2 && (rest < APART || rest > ALIASES - APART);
 }
 
 static laci_sparse_layout of_images(int64_t channels, int64_t h, int64_t w,

@@ -36,7 +36,8 @@ typedef struct laci_sparse_window {
 } laci_sparse_window;
 
 /** Where the value of a pixel lies; numbers of floats. One image, or 16 of them (images),
- * take `n_floats`; those of the next begin right behind. All that is no pixel must be zero. */
+ * take `n_floats`; those of the next begin right behind. What is no pixel must be zero in planes
+ * and images. */
 typedef struct laci_sparse_layout {
   laci_sparse_lanes lanes;
   int64_t channel_stride, phase_stride, row_stride, pixel_stride, n_floats;
