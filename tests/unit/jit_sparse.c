@@ -64,7 +64,10 @@ static void end(generated *g) {
 static void for_each_isa(void (*run)(laci_jit_isa isa)) {
   const laci_cpu_level start = laci_cpu();
   const laci_jit_isa most = laci_jit_isa_now();
-  if (most == LACI_JIT_NONE) skip();
+  if (most == LACI_JIT_NONE) {
+    print_message("no code is generated for this processor, or LAC_CPU=scalar\n");
+    skip();
+  }
   for (int isa = LACI_JIT_AVX2; isa <= (int)most; isa++) run((laci_jit_isa)isa);
   (void)laci_cpu_cap(LACI_CPU_AVX2);
   assert_int_equal(laci_jit_isa_now(), LACI_JIT_AVX2);
