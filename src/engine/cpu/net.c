@@ -23,30 +23,31 @@ static pthread_once_t started = PTHREAD_ONCE_INIT;
 /* ---- Creating ---- */
 
 static lac_status describe_port(laci_net *net, int value, laci_engine_port *port, lac_error *err) {
-  lac_status st = laci_engine_port_init(net->graph, value, &net->values[value].type, port, err);
-  if (!st) laci_engine_port_count(net->graph, value, port, &net->budget);
+  lac_status st =
+      laci_engine_port_init(net->plan.graph, value, &net->plan.values[value].type, port, err);
+  if (!st) laci_engine_port_count(net->plan.graph, value, port, &net->plan.budget);
   return st;
 }
 
 static lac_status describe_ports(laci_net *net, lac_error *err) {
-  const laci_graph *graph = net->graph;
+  const laci_graph *graph = net->plan.graph;
   net->n_inputs = graph->n_inputs;
   net->n_outputs = graph->n_outputs;
-  net->inputs = laci_net_new(net, (size_t)net->n_inputs, sizeof *net->inputs);
-  net->outputs = laci_net_new(net, (size_t)net->n_outputs, sizeof *net->outputs);
-  lac_status st = net->status;
+  net->inputs = laci_plan_new(&net->plan, (size_t)net->n_inputs, sizeof *net->inputs);
+  net->outputs = laci_plan_new(&net->plan, (size_t)net->n_outputs, sizeof *net->outputs);
+  lac_status st = net->plan.status;
   for (int at = 0; at < net->n_inputs && !st; at++) {
     st = describe_port(net, graph->inputs[at], &net->inputs[at], err);
   }
   for (int at = 0; at < net->n_outputs && !st; at++) {
     st = describe_port(net, graph->outputs[at], &net->outputs[at], err);
   }
-  return st ? st : laci_budget_check(&net->budget, "the run's inputs and outputs", err);
+  return st ? st : laci_budget_check(&net->plan.budget, "the run's inputs and outputs", err);
 }
 
 static void make_memory(laci_net *net, int tensor) {
   laci_net_tensor *t = &net->tensors[tensor];
-  if (t->memory || !t->md || net->status) return;
+  if (t->memory || !t->md || net->plan.status) return;
   laci_place place = net->buffers[t->buffer].place;
   bool later = place == LACI_PLACE_INPUT || place == LACI_PLACE_OUTPUT;
   void *data = later ? NULL : laci_net_data(net, tensor);
@@ -58,8 +59,8 @@ static void make_memory(laci_net *net, int tensor) {
 static int largest_value(const laci_net *net) {
   int largest = -1;
   int64_t most = 0;
-  for (int v = 0; v < net->graph->n_values; v++) {
-    const laci_net_value *value = &net->values[v];
+  for (int v = 0; v < net->plan.graph->n_values; v++) {
+    const laci_plan_value *value = &net->plan.values[v];
     int64_t count = laci_shape_count(&value->type.shape);
     if (value->tensor < 0 || value->constant || count <= most) continue;
     largest = v;
@@ -71,75 +72,70 @@ static int largest_value(const laci_net *net) {
 /** All that a run needs against what is allowed: before the arena is taken and primitives are made.
  */
 static void check_memory(laci_net *net) {
-  laci_budget *budget = &net->budget;
-  if (net->status) return;
-  laci_budget_add(budget, net->weight_bytes, "weights");
-  int v = laci_budget_has(budget, net->arena_bytes) ? -1 : largest_value(net);
+  laci_budget *budget = &net->plan.budget;
+  if (net->plan.status) return;
+  laci_budget_add(budget, net->plan.weight_bytes, "weights");
+  int v = laci_budget_has(budget, net->plan.arena_bytes) ? -1 : largest_value(net);
   if (v >= 0) {
     char text[256];
-    laci_type type = net->values[v].type;
+    laci_type type = net->plan.values[v].type;
     bool is_float = laci_dtype_is_float(type.dtype);
-    size_t element = !is_float ? sizeof(int64_t) : net->bf16 ? sizeof(uint16_t) : sizeof(float);
-    if (is_float) type.dtype = net->bf16 ? LAC_DTYPE_BF16 : LAC_DTYPE_F32;
-    laci_value_text(net->graph, v, &type, text, sizeof text);
+    size_t element = !is_float        ? sizeof(int64_t)
+                     : net->plan.bf16 ? sizeof(uint16_t)
+                                      : sizeof(float);
+    if (is_float) type.dtype = net->plan.bf16 ? LAC_DTYPE_BF16 : LAC_DTYPE_F32;
+    laci_value_text(net->plan.graph, v, &type, text, sizeof text);
     uint64_t bytes = laci_bytes_of(laci_shape_count(&type.shape), element);
     laci_budget_add(budget, bytes, "%s", text);
     laci_budget_give_back(budget, bytes); /* it lies in the arena */
   }
-  laci_budget_add_sum(budget, net->arena_bytes);
-  net->status = laci_budget_check(budget, "the run", net->err);
+  laci_budget_add_sum(budget, net->plan.arena_bytes);
+  net->plan.status = laci_budget_check(budget, "the run", net->plan.err);
 }
 
 /** A step's primitive, now that there is memory for what it reads and writes. */
 static void make_primitive(laci_net *net, laci_net_step *step) {
-  lac_error why = {0}, *err = net->err;
+  lac_error why = {0}, *err = net->plan.err;
   if (!step->primitive || !laci_net_has_memory(net)) return;
-  net->err = &why;
+  net->plan.err = &why;
   lac_status st = laci_primitive_make(step->primitive);
   if (!laci_net_did(net, st, "primitive")) {
-    (void)laci_fail(err, net->status, "%s (%s): %s", step->node ? step->node->name : "reorder",
+    (void)laci_fail(err, net->plan.status, "%s (%s): %s", step->node ? step->node->name : "reorder",
                     step->what, why.text);
   }
-  net->err = err;
+  net->plan.err = err;
 }
 
 /** The primitive's arguments, as memory that its tensors share. */
 static void bind_primitive(laci_net *net, laci_net_step *step) {
   laci_memory **memory = laci_alloc((size_t)step->n_args, sizeof *memory);
-  if (!memory) laci_net_no_memory(net);
-  for (int at = 0; at < step->n_args && !net->status; at++) {
+  if (!memory) laci_plan_no_memory(&net->plan);
+  for (int at = 0; at < step->n_args && !net->plan.status; at++) {
     make_memory(net, step->tensors[at]);
     memory[at] = net->tensors[step->tensors[at]].memory;
   }
-  if (!net->status && laci_primitive_bind(step->primitive, step->n_args, step->codes, memory)) {
-    laci_net_no_memory(net);
+  if (!net->plan.status &&
+      laci_primitive_bind(step->primitive, step->n_args, step->codes, memory)) {
+    laci_plan_no_memory(&net->plan);
   }
   laci_free((void *)memory);
 }
 
 /** The arena's bytes, and primitives bound to them. */
 static void bind_memory(laci_net *net) {
-  if (net->status) return;
-  net->arena = laci_alloc(net->arena_bytes, 1);
+  if (net->plan.status) return;
+  net->arena = laci_alloc(net->plan.arena_bytes, 1);
   if (!net->arena) {
-    laci_net_fail(net, LAC_NO_MEMORY, "not enough memory for an arena of %zu bytes",
-                  net->arena_bytes);
+    laci_plan_fail(&net->plan, LAC_NO_MEMORY, "not enough memory for an arena of %zu bytes",
+                   net->plan.arena_bytes);
     return;
   }
-  laci_pages_enlarge(net->arena, net->arena_bytes);
+  laci_pages_enlarge(net->arena, net->plan.arena_bytes);
   for (size_t s = 0; s < net->n_steps; s++) {
     laci_net_step *step = &net->steps[s];
     make_primitive(net, step);
-    if (step->primitive && !net->status) bind_primitive(net, step);
+    if (step->primitive && !net->plan.status) bind_primitive(net, step);
   }
-}
-
-/** What only planning needed: weights have their own bytes. */
-static void drop_constants(laci_net *net) {
-  for (int v = 0; net->values && v < net->graph->n_values; v++) {
-    laci_constant_clear(net->values[v].constant);
-  }
-  net->constant_bytes = 0;
 }
 
 static lac_status check_team(const laci_net *net, lac_error *err) {
@@ -160,20 +156,20 @@ static lac_status plan(laci_net *net, const laci_engine_options *options, lac_er
   int before = laci_openmp_use(net->n_threads);
   st = laci_memory_is_available(LACI_NET_RESERVE) ? laci_onednn_create(&net->onednn, err)
                                                   : laci_fail_memory(err, "oneDNN");
-  if (!st) st = laci_net_infer(net, options->shapes, options->n_shapes, err);
+  if (!st) st = laci_plan_infer(&net->plan, options->shapes, options->n_shapes, err);
   if (!st) st = describe_ports(net, err);
   if (!st) st = laci_net_observe(net, options->observer, err);
-  if (!st) st = laci_plan_fuse(net, laci_lower_takes, err);
-  if (!st) st = laci_plan_turns(net, options->recompute, err);
+  if (!st) st = laci_plan_fuse(&net->plan, err);
+  if (!st) st = laci_plan_turns(&net->plan, options->recompute, err);
   if (!st) {
     laci_net_lower(net);
-    drop_constants(net);
+    laci_plan_drop_constants(&net->plan);
     laci_net_drop_weights(net);
-    laci_net_place(net);
+    laci_plan_place(&net->plan, net->buffers, net->n_buffers);
     check_memory(net);
     bind_memory(net);
     laci_net_write_text(net);
-    st = net->status;
+    st = net->plan.status;
   }
   (void)laci_openmp_use(before);
   return st;
@@ -189,18 +185,22 @@ lac_status laci_net_create(const laci_graph *graph, const laci_engine_options *o
   }
   laci_net *made = laci_alloc(1, sizeof *made);
   if (!made) return laci_fail_memory(err, "the engine");
-  made->graph = graph;
-  made->fetch = options->fetch;
-  made->fetch_context = options->fetch_context;
-  made->budget = options->budget ? *options->budget : laci_budget_of(UINT64_MAX);
-  made->bf16 = options->bf16;
+  made->plan = (laci_cpu_plan){
+      .graph = graph,
+      .fetch = options->fetch,
+      .fetch_context = options->fetch_context,
+      .ask = laci_lower_takes,
+      .lowering = made,
+      .bf16 = options->bf16,
+      .budget = options->budget ? *options->budget : laci_budget_of(UINT64_MAX),
+      .err = err ? err : &unseen,
+  };
   made->early_outputs = options->early_outputs;
-  made->err = err ? err : &unseen;
-  lac_status st = plan(made, options, made->err);
-  made->err = NULL;
+  lac_status st = plan(made, options, made->plan.err);
+  made->plan.err = NULL;
   if (st) laci_net_destroy(made);
   else *net = made;
-  if (!st && options->budget) *options->budget = made->budget;
+  if (!st && options->budget) *options->budget = made->plan.budget;
   return st;
 }
 
@@ -214,17 +214,13 @@ void laci_net_destroy(laci_net *net) {
   for (size_t at = 0; at < net->n_buffers; at++) {
     if (net->buffers[at].owned) laci_free(net->buffers[at].data);
   }
-  for (int v = 0; net->values && v < net->graph->n_values; v++) {
-    laci_constant_clear(net->values[v].constant);
-  }
   laci_onednn_destroy(net->onednn);
   laci_pool_destroy(net->pool);
-  laci_free(net->values);
   laci_free(net->tensors);
   laci_free(net->buffers);
   laci_free(net->steps);
   laci_free(net->arena);
-  laci_arena_clear(&net->memory);
+  laci_plan_clear(&net->plan);
   laci_free(net);
 }
 
@@ -241,9 +237,9 @@ int laci_net_outputs(const laci_net *net, const laci_engine_port **ports) {
 }
 
 laci_engine_memory laci_net_planned(const laci_net *net) {
-  return (laci_engine_memory){.arena_bytes = net->arena_bytes,
-                              .weight_bytes = net->weight_bytes,
-                              .n_recomputed = net->n_recomputed};
+  return (laci_engine_memory){.arena_bytes = net->plan.arena_bytes,
+                              .weight_bytes = net->plan.weight_bytes,
+                              .n_recomputed = net->plan.n_recomputed};
 }
 
 const char *laci_net_text(const laci_net *net) { return net->text; }
@@ -252,7 +248,7 @@ const char *laci_net_text(const laci_net *net) { return net->text; }
 
 static void set_buffers(laci_net *net, const void *const *inputs, void *const *outputs) {
   for (size_t at = 0; at < net->n_buffers; at++) {
-    laci_net_buffer *buffer = &net->buffers[at];
+    laci_buffer *buffer = &net->buffers[at];
     if (buffer->place == LACI_PLACE_INPUT) buffer->data = (void *)(uintptr_t)inputs[buffer->port];
     if (buffer->place == LACI_PLACE_OUTPUT) buffer->data = outputs[buffer->port];
   }

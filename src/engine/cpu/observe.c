@@ -8,28 +8,23 @@
 #include "engine/row.h"
 
 lac_status laci_net_observe(laci_net *net, const laci_engine_observer *observer, lac_error *err) {
-  lac_status st = laci_engine_observer_check(net->graph, observer, err);
+  lac_status st = laci_engine_observer_check(net->plan.graph, observer, err);
   if (st || !observer) return st;
-  net->observer = *observer;
-  net->observed = laci_net_new(net, (size_t)observer->n_values, sizeof *net->observed);
-  st = net->status;
+  net->plan.observer = *observer;
+  net->observed = laci_plan_new(&net->plan, (size_t)observer->n_values, sizeof *net->observed);
+  st = net->plan.status;
   for (int at = 0; at < observer->n_values && !st; at++) {
     laci_net_observed *o = &net->observed[at];
     o->value = observer->values[at];
-    st = laci_engine_port_init(net->graph, o->value, &net->values[o->value].type, &o->port, err);
+    st = laci_engine_port_init(net->plan.graph, o->value, &net->plan.values[o->value].type,
+                               &o->port, err);
   }
   return st;
 }
 
-void laci_net_observe_uses(laci_net *net) {
-  for (int at = 0; at < net->observer.n_values; at++) {
-    net->values[net->observed[at].value].n_uses++;
-  }
-}
-
 static lac_status show(laci_net *net, laci_net_step *step, lac_error *err) {
   const laci_net_observed *o = step->context;
-  const laci_engine_observer *observer = &net->observer;
+  const laci_engine_observer *observer = &net->plan.observer;
   return observer->see(observer->context, o->value, &o->port, laci_net_data(net, step->tensors[0]),
                        err);
 }
@@ -49,17 +44,18 @@ static void lower(laci_net *net, laci_net_observed *o) {
 }
 
 void laci_net_lower_observed(laci_net *net) {
-  for (int at = 0; at < net->observer.n_values && !net->status; at++) {
+  for (int at = 0; at < net->plan.observer.n_values && !net->plan.status; at++) {
     laci_net_observed *o = &net->observed[at];
-    bool there = net->values[o->value].tensor >= 0 || laci_net_is_constant(net, o->value);
+    bool there =
+        net->plan.values[o->value].tensor >= 0 || laci_plan_is_constant(&net->plan, o->value);
     if (!o->lowered && there) lower(net, o);
   }
 }
 
 void laci_net_check_observed(laci_net *net) {
-  for (int at = 0; at < net->observer.n_values; at++) {
+  for (int at = 0; at < net->plan.observer.n_values; at++) {
     const laci_net_observed *o = &net->observed[at];
     if (!o->lowered)
-      laci_net_fail(net, LAC_INTERNAL, "%s: to be observed, but never there", o->port.name);
+      laci_plan_fail(&net->plan, LAC_INTERNAL, "%s: to be observed, but never there", o->port.name);
   }
 }

@@ -44,9 +44,9 @@ static int64_t primitive_flops(const laci_net *net, const laci_net_step *step) {
 static int64_t plain_flops(const laci_net *net, const laci_node *node) {
   if (node->n_inputs < 2 || node->n_outputs < 1) return 0;
   if (node->inputs[0] < 0 || node->inputs[1] < 0 || node->outputs[0] < 0) return 0;
-  const laci_shape *x = laci_net_shape(net, node->inputs[0]);
-  const laci_shape *w = laci_net_shape(net, node->inputs[1]);
-  const laci_shape *y = laci_net_shape(net, node->outputs[0]);
+  const laci_shape *x = laci_plan_shape(&net->plan, node->inputs[0]);
+  const laci_shape *w = laci_plan_shape(&net->plan, node->inputs[1]);
+  const laci_shape *y = laci_plan_shape(&net->plan, node->outputs[0]);
   return laci_engine_node_flops(node, x, w, y);
 }
 
@@ -73,8 +73,8 @@ static void primitive_traffic(const laci_net *net, const laci_net_step *step,
 
 static int64_t value_bytes(const laci_net *net, int value) {
   if (value < 0) return 0;
-  size_t element = laci_net_is_float(net, value) ? sizeof(float) : sizeof(int64_t);
-  return laci_shape_count(laci_net_shape(net, value)) * (int64_t)element;
+  size_t element = laci_plan_is_float(&net->plan, value) ? sizeof(float) : sizeof(int64_t);
+  return laci_shape_count(laci_plan_shape(&net->plan, value)) * (int64_t)element;
 }
 
 static void plain_traffic(const laci_net *net, const laci_node *node, laci_engine_step *info) {

@@ -61,16 +61,16 @@ static void write_all(writer *w, const laci_net *net) {
   put(w,
       "%zu step%s, %zu of them by the plain operator; %s, %d thread%s; arena %.1f MB, weights %.1f "
       "MB\n",
-      net->n_steps, laci_plural((int64_t)net->n_steps), n_plain, net->bf16 ? "bf16" : "f32",
-      net->n_threads, laci_plural(net->n_threads), (double)net->arena_bytes / 1e6,
-      (double)net->weight_bytes / 1e6);
+      net->n_steps, laci_plural((int64_t)net->n_steps), n_plain, net->plan.bf16 ? "bf16" : "f32",
+      net->n_threads, laci_plural(net->n_threads), (double)net->plan.arena_bytes / 1e6,
+      (double)net->plan.weight_bytes / 1e6);
 }
 
 void laci_net_write_text(laci_net *net) {
   writer count = {0};
-  if (net->status) return;
+  if (net->plan.status) return;
   write_all(&count, net);
   writer w = {.capacity = count.used + 1};
-  w.text = net->text = laci_net_new(net, w.capacity, 1);
+  w.text = net->text = laci_plan_new(&net->plan, w.capacity, 1);
   if (w.text) write_all(&w, net);
 }

@@ -88,7 +88,8 @@ static operand rows_of(laci_net *net, int value, int along) {
     strides[axis] = axis == along ? 1 : stride;
     if (axis != along) stride *= shape.dims[axis];
   }
-  if (!laci_layout_strided(&md, shape.rank, shape.dims, dt, strides)) laci_net_no_memory(net);
+  if (!laci_layout_strided(&md, shape.rank, shape.dims, dt, strides))
+    laci_plan_no_memory(&net->plan);
   o.tensor = laci_net_as(net, o.tensor, md, dt);
   laci_layout_destroy(md);
   o.offset = 0;
@@ -100,7 +101,7 @@ static operand rows_of(laci_net *net, int value, int along) {
 static operand mask_of(laci_net *net, int value, int rank) {
   operand o = {.tensor = -1};
   if (value < 0) return o;
-  const laci_shape shape = *laci_net_shape(net, value);
+  const laci_shape shape = *laci_plan_shape(&net->plan, value);
   o.tensor = laci_net_as_dense(net, laci_net_read(net, value), LACI_ELEMENT_F32);
   int64_t stride = 1;
   for (int axis = shape.rank - 1; axis >= 0; axis--) {
@@ -112,7 +113,7 @@ static operand mask_of(laci_net *net, int value, int rank) {
 
 /** the fused node's output, row-major; its strides along the product's axes. */
 static operand output_of(laci_net *net, const laci_fused *fused, const int *places) {
-  const laci_shape *y = laci_net_shape(net, fused->output);
+  const laci_shape *y = laci_plan_shape(&net->plan, fused->output);
   laci_element dt = laci_net_dt(net);
   operand o = {.tensor = -1};
   int64_t strides[LACI_MAX_RANK], stride = 1;
@@ -128,7 +129,7 @@ static operand output_of(laci_net *net, const laci_fused *fused, const int *plac
 }
 
 static void describe(laci_net *net, attend_step *s, const laci_attention_pattern *a) {
-  const laci_shape *q = laci_net_shape(net, a->q), *v = laci_net_shape(net, a->v);
+  const laci_shape *q = laci_plan_shape(&net->plan, a->q), *v = laci_plan_shape(&net->plan, a->v);
   int rank = q->rank, row = rank - 2, last = rank - 1;
   s->n_outer = row;
   s->n_heads = laci_shape_count_range(q, 0, row);
@@ -144,9 +145,9 @@ static void describe(laci_net *net, attend_step *s, const laci_attention_pattern
                           .mask_row = s->mask.strides[row],
                           .mask_column = s->mask.strides[last],
                           .scale = a->scale,
-                          .bf16 = net->bf16,
+                          .bf16 = net->plan.bf16,
                           .zero_nan = a->zero_nan};
-  s->attend = laci_attend_now(net->bf16);
+  s->attend = laci_attend_now(net->plan.bf16);
   s->n_parts = s->n_heads < net->n_threads ? s->n_heads : net->n_threads;
   s->scratch_bytes = (laci_attention_scratch(&s->a) + 63) / 64 * 64;
 }
@@ -154,7 +155,7 @@ static void describe(laci_net *net, attend_step *s, const laci_attention_pattern
 /** A head that the kernel has scratch memory for. */
 static bool attention_fits(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_attention_pattern *a = fused->details;
-  const laci_shape *k = laci_net_shape(net, a->k), *v = laci_net_shape(net, a->v);
+  const laci_shape *k = laci_plan_shape(&net->plan, a->k), *v = laci_plan_shape(&net->plan, a->v);
   const laci_attention sizes = {.n_queries = 1,
                                 .n_keys = k->dims[k->rank - 1],
                                 .depth = k->dims[k->rank - 2],
@@ -165,19 +166,19 @@ static bool attention_fits(laci_net *net, const laci_fused *fused, const char **
 
 static void lower_attention(laci_net *net, const laci_fused *fused) {
   const laci_attention_pattern *a = fused->details;
-  attend_step *s = laci_net_new(net, 1, sizeof *s);
-  int rank = laci_net_shape(net, a->q)->rank;
+  attend_step *s = laci_plan_new(&net->plan, 1, sizeof *s);
+  int rank = laci_plan_shape(&net->plan, a->q)->rank;
   if (!s) return;
   s->q = rows_of(net, a->q, rank - 1);
   s->k = rows_of(net, a->k, rank - 2);
   s->v = rows_of(net, a->v, rank - 1);
   s->mask = mask_of(net, a->mask, rank);
   s->y = output_of(net, fused, a->places);
-  if (net->status) return;
+  if (net->plan.status) return;
   describe(net, s, a);
   s->scratch = laci_net_scratch(net, s->scratch_bytes * (size_t)s->n_parts);
   laci_net_step *step = laci_net_step_code(
-      net, &net->graph->nodes[fused->node], run_attention, 6,
+      net, &net->plan.graph->nodes[fused->node], run_attention, 6,
       (int[]){s->q.tensor, s->k.tensor, s->v.tensor, s->y.tensor, s->scratch, s->mask.tensor});
   if (!step) return;
   step->what = a->mask >= 0 ? "Attention + mask" : "Attention";

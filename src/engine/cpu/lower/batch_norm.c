@@ -18,28 +18,28 @@ static void norm_parameters(laci_net *net, const laci_node *node, int tensors[4]
   static const int ports[] = {3, 4, 1, 2};
   for (int at = 0; at < 4; at++) {
     int value = node->inputs[ports[at]];
-    const float *floats = laci_net_floats(net, value);
-    int64_t n = laci_shape_count(laci_net_shape(net, value));
-    tensors[at] = floats && !net->status ? laci_net_vector(net, floats, n) : -1;
+    const float *floats = laci_plan_floats(&net->plan, value);
+    int64_t n = laci_shape_count(laci_plan_shape(&net->plan, value));
+    tensors[at] = floats && !net->plan.status ? laci_net_vector(net, floats, n) : -1;
   }
 }
 
 static bool constant_fits(laci_net *net, const laci_fused *fused, const char **why) {
-  const laci_node *node = &net->graph->nodes[fused->node];
-  const laci_shape *x = laci_net_shape(net, node->inputs[0]);
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
+  const laci_shape *x = laci_plan_shape(&net->plan, node->inputs[0]);
   bool fits =
       laci_plan_is_inference_norm(node) && node->n_inputs == 5 && x->rank >= 2 && x->rank <= 5;
   for (int at = 1; at < node->n_inputs && fits; at++) {
-    fits = node->inputs[at] >= 0 && laci_net_is_constant(net, node->inputs[at]) &&
-           laci_net_is_float(net, node->inputs[at]) &&
-           laci_shape_count(laci_net_shape(net, node->inputs[at])) == x->dims[1];
+    fits = node->inputs[at] >= 0 && laci_plan_is_constant(&net->plan, node->inputs[at]) &&
+           laci_plan_is_float(&net->plan, node->inputs[at]) &&
+           laci_shape_count(laci_plan_shape(&net->plan, node->inputs[at])) == x->dims[1];
   }
   *why = "statistics that change";
   return fits;
 }
 
 static void lower_constant(laci_net *net, const laci_fused *fused) {
-  const laci_node *node = &net->graph->nodes[fused->node];
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
   laci_primitive *pd = NULL;
   int p[4];
   const laci_function *first = fused->n_posts > 0 ? &fused->posts[0].function : NULL;
@@ -48,7 +48,7 @@ static void lower_constant(laci_net *net, const laci_fused *fused) {
   int from = laci_net_whole(net, laci_net_read(net, node->inputs[0])),
       to = laci_net_result_like(net, from, true);
   norm_parameters(net, node, p);
-  if (net->status) return;
+  if (net->plan.status) return;
   lac_status st = laci_primitive_batch_norm(&pd, net->onednn, net->tensors[from].md,
                                             laci_node_float(node, "epsilon", 1e-5f), flags);
   if (!laci_net_did(net, st, "batch norm")) return;
@@ -99,12 +99,12 @@ static int vector_input(laci_net *net, int value) {
 }
 
 static void running_step(laci_net *net, const laci_node *node, int mean, int var) {
-  const laci_shape *x = laci_net_shape(net, node->inputs[0]);
+  const laci_shape *x = laci_plan_shape(&net->plan, node->inputs[0]);
   bool wanted = false;
   for (int at = 3; at < node->n_outputs; at++) {
-    wanted = wanted || (node->outputs[at] >= 0 && net->values[node->outputs[at]].n_uses > 0);
+    wanted = wanted || (node->outputs[at] >= 0 && net->plan.values[node->outputs[at]].n_uses > 0);
   }
-  running *r = wanted ? laci_net_new(net, 1, sizeof *r) : NULL;
+  running *r = wanted ? laci_plan_new(&net->plan, 1, sizeof *r) : NULL;
   if (!r) return;
   int64_t n = laci_shape_count(x) / x->dims[1];
   *r = (running){.channels = x->dims[1],
@@ -128,7 +128,7 @@ static void running_step(laci_net *net, const laci_node *node, int mean, int var
 static float epsilon_of(const laci_node *node) { return laci_node_float(node, "epsilon", 1e-5f); }
 
 static void lower_train(laci_net *net, const laci_fused *fused) {
-  const laci_node *node = &net->graph->nodes[fused->node];
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
   int known[] = {output_of(node, 1), output_of(node, 2)};
   bool given = net->recomputing && known[0] >= 0 && known[1] >= 0;
   int flags = 0;
@@ -137,11 +137,11 @@ static void lower_train(laci_net *net, const laci_fused *fused) {
   if (given) flags |= LACI_NORM_GIVEN;
   int x = laci_net_whole(net, laci_net_read(net, node->inputs[0]));
   int scale = vector_input(net, node->inputs[1]), shift = vector_input(net, node->inputs[2]);
-  int64_t channels = laci_net_shape(net, node->inputs[0])->dims[1];
+  int64_t channels = laci_plan_shape(&net->plan, node->inputs[0])->dims[1];
   int y = laci_net_result_like(net, x, true);
   int mean = given ? vector_input(net, known[0]) : vector_result(net, channels);
   int var = given ? vector_input(net, known[1]) : vector_result(net, channels);
-  if (net->status) return;
+  if (net->plan.status) return;
   lac_status st = laci_primitive_batch_norm_train(&pd, net->onednn, net->tensors[x].md,
                                                   epsilon_of(node), flags);
   if (!laci_net_did(net, st, "batch norm of training")) return;
@@ -162,8 +162,8 @@ static void lower_train(laci_net *net, const laci_fused *fused) {
 }
 
 static void lower_train_grad(laci_net *net, const laci_fused *fused) {
-  const laci_node *node = &net->graph->nodes[fused->node];
-  int forward = net->graph->values[node->inputs[3]].producer;
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
+  int forward = net->plan.graph->values[node->inputs[3]].producer;
   int workspace = forward >= 0 ? net->workspaces[forward] : -1;
   int flags = 0;
   bool reads_shift = laci_norm_gradient_reads_shift();
@@ -173,7 +173,7 @@ static void lower_train_grad(laci_net *net, const laci_fused *fused) {
   if (x < 0) return;
   const laci_layout *md = net->tensors[x].md;
   float epsilon = epsilon_of(node);
-  int64_t channels = laci_net_shape(net, node->inputs[1])->dims[1];
+  int64_t channels = laci_plan_shape(&net->plan, node->inputs[1])->dims[1];
   lac_status st = laci_primitive_batch_norm_train(&hint, net->onednn, md, epsilon, flags);
   if (!st) { st = laci_primitive_batch_norm_gradient(&pd, net->onednn, md, epsilon, flags, hint); }
   laci_primitive_destroy(hint);

@@ -56,7 +56,7 @@ static lac_status run_copy(laci_net *net, laci_net_step *step, lac_error *err) {
 
 static int64_t axis_of(const laci_net *net, const laci_node *node) {
   int64_t axis = laci_node_int(node, "axis", 1);
-  return axis < 0 ? axis + laci_net_shape(net, node->outputs[0])->rank : axis;
+  return axis < 0 ? axis + laci_plan_shape(&net->plan, node->outputs[0])->rank : axis;
 }
 
 /** How many inputs of `longer` are what `shorter` joins; 0: it is no beginning of it. */
@@ -74,35 +74,35 @@ static int beginning(const laci_net *net, const laci_node *longer, const laci_no
 /** The next node after n that reads the value and goes on behind n; -1: none. In a second turn, one
  * that has a second turn, too. */
 static int continuation_by(const laci_net *net, int n, int value) {
-  const laci_graph *graph = net->graph;
+  const laci_graph *graph = net->plan.graph;
   const laci_value *v = &graph->values[value];
   int found = -1;
   for (int at = 0; at < v->n_readers; at++) {
     int reader = v->readers[at];
-    if (reader <= n || !net->computed[reader] || (found >= 0 && reader >= found)) continue;
-    if (net->recomputing && !net->fused[reader].recomputed) continue;
+    if (reader <= n || !net->plan.computed[reader] || (found >= 0 && reader >= found)) continue;
+    if (net->recomputing && !net->plan.fused[reader].recomputed) continue;
     if (beginning(net, &graph->nodes[reader], &graph->nodes[n])) found = reader;
   }
   return found;
 }
 
 static int continuation(const laci_net *net, int n) {
-  const laci_node *node = &net->graph->nodes[n];
+  const laci_node *node = &net->plan.graph->nodes[n];
   int a = continuation_by(net, n, node->inputs[0]), b = continuation_by(net, n, node->outputs[0]);
   return a < 0 || (b >= 0 && b < a) ? b : a;
 }
 
 /** The join whose buffer waits for node n, and how many of n's inputs are there; -1: none. */
 static int waiting_for(const laci_net *net, int n, int *there) {
-  const laci_graph *graph = net->graph;
+  const laci_graph *graph = net->plan.graph;
   const laci_node *node = &graph->nodes[n];
   const laci_value *first = &graph->values[node->inputs[0]];
   for (int at = -1; at < first->n_readers; at++) {
     int earlier = at < 0 ? first->producer : first->readers[at];
-    if (earlier < 0 || earlier >= n || !net->computed[earlier]) continue;
+    if (earlier < 0 || earlier >= n || !net->plan.computed[earlier]) continue;
     *there = beginning(net, node, &graph->nodes[earlier]);
     if (*there == 0) continue;
-    int tensor = net->values[graph->nodes[earlier].outputs[0]].tensor;
+    int tensor = net->plan.values[graph->nodes[earlier].outputs[0]].tensor;
     if (tensor >= 0 && net->buffers[net->tensors[tensor].buffer].continued_by == n + 1)
       return tensor;
   }
@@ -114,7 +114,7 @@ static int waiting_for(const laci_net *net, int n, int *there) {
 
 /** The result's tensor: of a new buffer, or of `waiting`'s, which is extended in place. */
 static int result_tensor(laci_net *net, int n, int waiting) {
-  const laci_shape *y = laci_net_shape(net, net->graph->nodes[n].outputs[0]);
+  const laci_shape *y = laci_plan_shape(&net->plan, net->plan.graph->nodes[n].outputs[0]);
   laci_layout *md = laci_net_blocks(net, y, laci_net_dt(net));
   size_t bytes = md ? laci_layout_bytes(md) : 0;
   int buffer = waiting >= 0 ? net->tensors[waiting].buffer
@@ -129,18 +129,18 @@ static int result_tensor(laci_net *net, int n, int waiting) {
 /** Copies inputs [there, n_inputs), all in blocks, behind what is there. */
 static void copy_step(laci_net *net, const laci_fused *fused, const int *parts, int waiting,
                       int there) {
-  const laci_node *node = &net->graph->nodes[fused->node];
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
   int n = node->n_inputs - there;
-  runs *r = laci_net_new(net, 1, sizeof *r);
-  int *tensors = laci_net_new(net, (size_t)n + 1, sizeof *tensors);
+  runs *r = laci_plan_new(&net->plan, 1, sizeof *r);
+  int *tensors = laci_plan_new(&net->plan, (size_t)n + 1, sizeof *tensors);
   int to = result_tensor(net, fused->node, waiting);
-  if (net->status) return;
+  if (net->plan.status) return;
   const laci_shape *y = &net->tensors[to].shape;
   *r = (runs){.n = n, .n_images = y->dims[0]};
   r->image = laci_layout_bytes(net->tensors[to].md) / (size_t)y->dims[0];
-  r->bytes = laci_net_new(net, (size_t)n, sizeof *r->bytes);
-  r->offset = laci_net_new(net, (size_t)n, sizeof *r->offset);
-  if (net->status) return;
+  r->bytes = laci_plan_new(&net->plan, (size_t)n, sizeof *r->bytes);
+  r->offset = laci_plan_new(&net->plan, (size_t)n, sizeof *r->offset);
+  if (net->plan.status) return;
   size_t offset = 0;
   if (waiting >= 0) offset = laci_layout_bytes(net->tensors[waiting].md);
   for (int at = 0; at < n; at++) {
@@ -159,13 +159,13 @@ static void copy_step(laci_net *net, const laci_fused *fused, const int *parts, 
 }
 
 static void parts_step(laci_net *net, const laci_fused *fused, int axis, const int *parts) {
-  const laci_node *node = &net->graph->nodes[fused->node];
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
   size_t n = (size_t)node->n_inputs;
-  const laci_layout **sources = laci_net_new(net, n, sizeof *sources);
-  int(*args)[2] = laci_net_new(net, n + 1, sizeof *args);
+  const laci_layout **sources = laci_plan_new(&net->plan, n, sizeof *sources);
+  int(*args)[2] = laci_plan_new(&net->plan, n + 1, sizeof *args);
   laci_primitive *pd = NULL;
   laci_layout *md = NULL;
-  if (net->status) return;
+  if (net->plan.status) return;
   for (size_t at = 0; at < n; at++) {
     args[at][0] = LACI_ARG_MULTIPLE_SRC + (int)at;
     args[at][1] = parts[at];
@@ -174,9 +174,10 @@ static void parts_step(laci_net *net, const laci_fused *fused, int axis, const i
   lac_status st = laci_primitive_concat(&pd, net->onednn, (int)n, axis, sources);
   if (!laci_net_did(net, st, "concatenation")) return;
   const laci_layout *dst = laci_primitive_layout(pd, LACI_ARG_DST);
-  if (!laci_layout_copy(&md, dst)) laci_net_no_memory(net);
-  int to = laci_net_tensor_new(net, laci_net_shape(net, fused->output), laci_net_dt(net), md,
-                               laci_net_buffer_new(net, LACI_PLACE_ARENA, laci_layout_bytes(dst)));
+  if (!laci_layout_copy(&md, dst)) laci_plan_no_memory(&net->plan);
+  int to =
+      laci_net_tensor_new(net, laci_plan_shape(&net->plan, fused->output), laci_net_dt(net), md,
+                          laci_net_buffer_new(net, LACI_PLACE_ARENA, laci_layout_bytes(dst)));
   args[n][0] = LACI_ARG_DST;
   args[n][1] = to;
   laci_net_step_add(net, fused, pd, (int)n + 1, (const int(*)[2])args);
@@ -184,45 +185,46 @@ static void parts_step(laci_net *net, const laci_fused *fused, int axis, const i
 }
 
 static bool joins_floats(const laci_net *net, const laci_fused *fused) {
-  return laci_net_is_float(net, fused->output) && laci_net_shape(net, fused->output)->rank >= 1;
+  return laci_plan_is_float(&net->plan, fused->output) &&
+         laci_plan_shape(&net->plan, fused->output)->rank >= 1;
 }
 
 /** The channels of parts that lie in blocks; those that are there already do not count. */
 static bool runs_fit(laci_net *net, const laci_fused *fused, const char **why) {
-  const laci_node *node = &net->graph->nodes[fused->node];
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
   int there = 0;
   *why = "parts that do not lie in blocks of channels";
   if (!joins_floats(net, fused) || axis_of(net, node) != 1) return false;
   (void)waiting_for(net, fused->node, &there);
   for (int at = there; at < node->n_inputs; at++) {
-    if (!laci_net_in_blocks(net, net->values[node->inputs[at]].tensor)) return false;
+    if (!laci_net_in_blocks(net, net->plan.values[node->inputs[at]].tensor)) return false;
   }
   return true;
 }
 
 static bool parts_fit(laci_net *net, const laci_fused *fused, const char **why) {
-  const laci_node *node = &net->graph->nodes[fused->node];
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
   *why = joins_floats(net, fused) ? "more inputs than oneDNN joins" : "integers";
   return joins_floats(net, fused) && node->n_inputs <= LACI_MOST_SOURCES;
 }
 
 /** Inputs [first, n_inputs) as whole tensors; NULL after a failure. */
 static int *read_parts(laci_net *net, const laci_node *node, int first) {
-  int *parts = laci_net_new(net, (size_t)node->n_inputs, sizeof *parts);
+  int *parts = laci_plan_new(&net->plan, (size_t)node->n_inputs, sizeof *parts);
   for (int at = first; at < node->n_inputs && parts; at++) {
     parts[at] = laci_net_whole(net, laci_net_read(net, node->inputs[at]));
   }
-  return net->status ? NULL : parts;
+  return net->plan.status ? NULL : parts;
 }
 
 static void lower_runs(laci_net *net, const laci_fused *fused) {
   int there = 0, waiting = waiting_for(net, fused->node, &there);
-  int *parts = read_parts(net, &net->graph->nodes[fused->node], there);
+  int *parts = read_parts(net, &net->plan.graph->nodes[fused->node], there);
   if (parts) copy_step(net, fused, parts, waiting, there);
 }
 
 static void lower_parts(laci_net *net, const laci_fused *fused) {
-  const laci_node *node = &net->graph->nodes[fused->node];
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
   int *parts = read_parts(net, node, 0);
   if (parts) parts_step(net, fused, (int)axis_of(net, node), parts);
 }

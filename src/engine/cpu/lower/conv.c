@@ -26,29 +26,30 @@ enum {
 static int64_t groups_of(const laci_node *node) { return laci_node_int(node, "group", 1); }
 
 static bool is_constant_float(const laci_net *net, int value) {
-  return laci_net_is_constant(net, value) && laci_net_is_float(net, value);
+  return laci_plan_is_constant(&net->plan, value) && laci_plan_is_float(&net->plan, value);
 }
 
 static bool constant_fits(laci_net *net, const laci_fused *fused, const char **why) {
   laci_window w;
-  const laci_node *node = &net->graph->nodes[fused->node];
-  bool constant = laci_net_has(node, 0) && laci_net_has(node, 1) && node->outputs[0] >= 0 &&
-                  laci_net_is_float(net, node->inputs[0]);
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
+  bool constant = laci_plan_has_input(node, 0) && laci_plan_has_input(node, 1) &&
+                  node->outputs[0] >= 0 && laci_plan_is_float(&net->plan, node->inputs[0]);
   for (int at = 1; at < node->n_inputs && constant; at++) {
     constant = node->inputs[at] < 0 || is_constant_float(net, node->inputs[at]);
   }
   *why = "weights or a bias that change";
   if (!constant) return false;
-  const laci_shape *x = laci_net_shape(net, node->inputs[0]);
-  const laci_shape *weight = laci_net_shape(net, node->inputs[1]);
+  const laci_shape *x = laci_plan_shape(&net->plan, node->inputs[0]);
+  const laci_shape *weight = laci_plan_shape(&net->plan, node->inputs[1]);
   *why = "a window that oneDNN lacks";
-  return laci_conv_window(node, x, laci_net_shape(net, node->outputs[0]), weight->dims + 2, &w);
+  return laci_conv_window(node, x, laci_plan_shape(&net->plan, node->outputs[0]), weight->dims + 2,
+                          &w);
 }
 
 /** The weights with the folded scale, in the layout that is wanted. */
 static int conv_weight(laci_net *net, const laci_fused *fused, const laci_shape *shape,
                        const laci_layout *wanted) {
-  laci_net_weight weight = {.value = net->graph->nodes[fused->node].inputs[1],
+  laci_net_weight weight = {.value = net->plan.graph->nodes[fused->node].inputs[1],
                             .shape = *shape,
                             .scale = fused->scale,
                             .n_scale = fused->channels,
@@ -64,11 +65,12 @@ static int conv_weight(laci_net *net, const laci_fused *fused, const laci_shape 
 
 /** scale * bias + shift; -1 where there is neither bias nor shift. */
 static int conv_bias(laci_net *net, const laci_fused *fused) {
-  const laci_node *node = &net->graph->nodes[fused->node];
-  const float *bias = laci_net_has(node, 2) ? laci_net_floats(net, node->inputs[2]) : NULL;
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
+  const float *bias =
+      laci_plan_has_input(node, 2) ? laci_plan_floats(&net->plan, node->inputs[2]) : NULL;
   if (!fused->scale) return bias ? laci_net_vector(net, bias, fused->channels) : -1;
   float *sum = laci_alloc((size_t)fused->channels, sizeof *sum);
-  if (!sum) laci_net_no_memory(net);
+  if (!sum) laci_plan_no_memory(&net->plan);
   for (int64_t c = 0; c < fused->channels && sum; c++) {
     sum[c] = (bias ? bias[c] * fused->scale[c] : 0) + fused->shift[c];
   }
@@ -89,10 +91,10 @@ typedef struct conv {
 } conv;
 
 static void read_conv(const laci_net *net, const laci_fused *fused, conv *c) {
-  const laci_node *node = &net->graph->nodes[fused->node];
-  const laci_shape *stored = laci_net_shape(net, node->inputs[1]);
-  *c = (conv){.x = laci_net_shape(net, node->inputs[0]),
-              .y = laci_net_shape(net, node->outputs[0]),
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
+  const laci_shape *stored = laci_plan_shape(&net->plan, node->inputs[1]);
+  *c = (conv){.x = laci_plan_shape(&net->plan, node->inputs[0]),
+              .y = laci_plan_shape(&net->plan, node->outputs[0]),
               .groups = groups_of(node),
               .result = laci_net_result_dt(net, fused->output)};
   c->weight = laci_conv_grouped(stored, c->groups);
@@ -116,7 +118,7 @@ static lac_status try_conv(laci_net *net, const conv *c, laci_conv_way alg, bool
   laci_layout *w = laci_net_any(net, &c->weight, dt);
   lac_status st = LAC_NO_MEMORY;
   *pd = NULL;
-  if (!net->status) {
+  if (!net->plan.status) {
     st = laci_primitive_conv(pd, net->onednn, alg,
                              (const laci_layout *const[]){src, w, c->bias, dst}, &c->window, attr);
   }
@@ -178,10 +180,10 @@ static void count_products(laci_net *net, const laci_fused *fused, products *p) 
 /** A network whose weights change: the primitives of both ways agree about blocks, and about
  * nothing else. */
 static bool has_conv_of_values(const laci_net *net) {
-  for (int n = 0; n < net->graph->n_nodes; n++) {
-    const laci_node *node = &net->graph->nodes[n];
-    if (net->computed[n] && node->op == &laci_op_conv &&
-        !laci_net_is_constant(net, node->inputs[1])) {
+  for (int n = 0; n < net->plan.graph->n_nodes; n++) {
+    const laci_node *node = &net->plan.graph->nodes[n];
+    if (net->plan.computed[n] && node->op == &laci_op_conv &&
+        !laci_plan_is_constant(&net->plan, node->inputs[1])) {
       return true;
     }
   }
@@ -192,13 +194,13 @@ void laci_conv_choose_blocks(laci_net *net) {
   products p = {0};
   if (laci_cpu() != LACI_CPU_AVX512) return; /* narrower vectors have other blocks */
   net->blocks = has_conv_of_values(net);
-  if (net->bf16 || net->blocks) return;
-  for (int n = 0; n < net->graph->n_nodes && !net->status; n++) {
-    const laci_node *node = &net->graph->nodes[n];
+  if (net->plan.bf16 || net->blocks) return;
+  for (int n = 0; n < net->plan.graph->n_nodes && !net->plan.status; n++) {
+    const laci_node *node = &net->plan.graph->nodes[n];
     const char *why;
-    if (!net->computed[n] || node->op != &laci_op_conv) continue;
-    if (!laci_plan_has_elements(net, node)) continue;
-    if (constant_fits(net, &net->fused[n], &why)) count_products(net, &net->fused[n], &p);
+    if (!net->plan.computed[n] || node->op != &laci_op_conv) continue;
+    if (!laci_plan_has_elements(&net->plan, node)) continue;
+    if (constant_fits(net, &net->plan.fused[n], &why)) count_products(net, &net->plan.fused[n], &p);
   }
   net->blocks =
       p.winograd * WINOGRAD_SHARE > p.all || (p.depthwise * DEPTHWISE_SHARE > p.all && !p.misfits);
@@ -207,9 +209,9 @@ void laci_conv_choose_blocks(laci_net *net) {
 /** The result's tensor. */
 static int conv_step(laci_net *net, const laci_fused *fused, laci_primitive *pd,
                      const laci_shape *weight, int bias, int sum) {
-  const laci_node *node = &net->graph->nodes[fused->node];
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
   laci_element dt = laci_net_result_dt(net, fused->output);
-  const laci_shape *y = laci_net_shape(net, fused->output);
+  const laci_shape *y = laci_plan_shape(&net->plan, fused->output);
   const laci_layout *src = laci_primitive_layout(pd, LACI_ARG_SRC);
   const laci_layout *dst = laci_primitive_layout(pd, LACI_ARG_DST);
   int x = laci_net_as(net, laci_net_read(net, node->inputs[0]), src, laci_net_dt(net));
@@ -219,7 +221,7 @@ static int conv_step(laci_net *net, const laci_fused *fused, laci_primitive *pd,
     to = laci_net_sum_target(net, laci_net_read(net, sum), dst, dt);
   } else {
     laci_layout *md = NULL;
-    if (!laci_layout_copy(&md, dst)) laci_net_no_memory(net);
+    if (!laci_layout_copy(&md, dst)) laci_plan_no_memory(&net->plan);
     int buffer = laci_net_buffer_new(net, LACI_PLACE_ARENA, laci_layout_bytes(dst));
     to = laci_net_tensor_new(net, y, dt, md, buffer);
   }
@@ -254,7 +256,7 @@ static lac_status run_swish(laci_net *net, laci_net_step *step, lac_error *err) 
 }
 
 static void swish_step(laci_net *net, const laci_fused *fused, int tensor) {
-  const laci_node *node = &net->graph->nodes[fused->node];
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
   laci_net_step *step = laci_net_step_code(net, node, run_swish, 1, &tensor);
   if (!step) return;
   step->what = "swish in place";
@@ -266,7 +268,7 @@ static void swish_step(laci_net *net, const laci_fused *fused, int tensor) {
 static bool drop_swish(const laci_net *net, laci_fused *fused) {
   const laci_post *last = fused->n_posts > 0 ? &fused->posts[fused->n_posts - 1] : NULL;
   bool swish = last && last->value < 0 && last->function.kind == LACI_FUNCTION_SWISH;
-  if (!swish || last->function.alpha != 1 || net->bf16) return false;
+  if (!swish || last->function.alpha != 1 || net->plan.bf16) return false;
   fused->n_posts--;
   return true;
 }
@@ -281,7 +283,7 @@ static void lower_constant(laci_net *net, const laci_fused *whole) {
   int bias = conv_bias(net, &fused);
   laci_posts *attr = laci_net_posts(net, &fused, &sum);
   c.bias = bias >= 0 ? laci_net_dense(net, &channels, LACI_ELEMENT_F32) : NULL;
-  laci_primitive *pd = net->status ? NULL : choose_conv(net, &c, attr);
+  laci_primitive *pd = net->plan.status ? NULL : choose_conv(net, &c, attr);
   if (pd) to = conv_step(net, &fused, pd, &c.weight, bias, sum);
   if (to >= 0 && swish) swish_step(net, &fused, to);
   laci_net_bind(net, fused.output, to);

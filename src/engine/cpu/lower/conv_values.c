@@ -38,8 +38,9 @@ static lac_status try_forward(const laci_net *net, const conv *c, const laci_lay
 /** Is it a window? values: those that stand for x, weight and y (or their gradients). */
 static bool values_fit(const laci_net *net, const laci_node *node, const int values[3],
                        const char **why) {
-  const laci_shape *x = laci_net_shape(net, values[0]), *y = laci_net_shape(net, values[2]);
-  const laci_shape *weight = laci_net_shape(net, values[1]);
+  const laci_shape *x = laci_plan_shape(&net->plan, values[0]),
+                   *y = laci_plan_shape(&net->plan, values[2]);
+  const laci_shape *weight = laci_plan_shape(&net->plan, values[1]);
   laci_window window;
   *why = "a window that oneDNN lacks";
   return x->rank >= 3 && weight->rank == x->rank &&
@@ -47,9 +48,10 @@ static bool values_fit(const laci_net *net, const laci_node *node, const int val
 }
 
 static void conv_describe(laci_net *net, const laci_node *node, const int values[3], conv *c) {
-  const laci_shape *weight = laci_net_shape(net, values[1]);
+  const laci_shape *weight = laci_plan_shape(&net->plan, values[1]);
   int64_t groups = laci_node_int(node, "group", 1);
-  *c = (conv){.x = *laci_net_shape(net, values[0]), .y = *laci_net_shape(net, values[2])};
+  *c = (conv){.x = *laci_plan_shape(&net->plan, values[0]),
+              .y = *laci_plan_shape(&net->plan, values[2])};
   (void)laci_conv_window(node, &c->x, &c->y, weight->dims + 2, &c->window);
   bool blocks = net->blocks && laci_conv_allows_blocks(&c->x, &c->y, groups);
   c->weight = laci_conv_grouped(weight, groups);
@@ -73,26 +75,26 @@ static int conv_weight(laci_net *net, int value, const conv *c, const laci_layou
 /** The primitive in the best form that there is. NULL after a failure. */
 static laci_primitive *choose_forward(laci_net *net, const conv *c, const laci_layout *bias) {
   laci_primitive *pd = NULL;
-  if (net->status) return NULL;
+  if (net->plan.status) return NULL;
   if (c->winograd && try_forward(net, c, bias, true, &pd) == LAC_OK) return pd;
   return laci_net_did(net, try_forward(net, c, bias, false, &pd), "convolution") ? pd : NULL;
 }
 
 bool laci_conv_values_fit(laci_net *net, const laci_fused *fused, const char **why) {
-  const laci_node *node = &net->graph->nodes[fused->node];
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
   return values_fit(net, node, (int[]){node->inputs[0], node->inputs[1], fused->output}, why);
 }
 
 void laci_conv_values(laci_net *net, const laci_fused *fused) {
-  const laci_node *node = &net->graph->nodes[fused->node];
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
   laci_element dt = laci_net_dt(net);
   laci_layout *bias_md = NULL;
   int bias = -1;
   conv c = {0};
   const int values[] = {node->inputs[0], node->inputs[1], fused->output};
   conv_describe(net, node, values, &c);
-  if (laci_net_has(node, 2)) {
-    bias_md = laci_net_dense(net, laci_net_shape(net, node->inputs[2]), LACI_ELEMENT_F32);
+  if (laci_plan_has_input(node, 2)) {
+    bias_md = laci_net_dense(net, laci_plan_shape(&net->plan, node->inputs[2]), LACI_ELEMENT_F32);
     bias = laci_net_as_dense(net, laci_net_read(net, node->inputs[2]), LACI_ELEMENT_F32);
   }
   laci_primitive *pd = choose_forward(net, &c, bias_md);
@@ -141,17 +143,17 @@ static laci_primitive *choose_gradient(laci_net *net, const conv *c, const laci_
 /* ---- Gradients ---- */
 
 static bool grad_input_fits(laci_net *net, const laci_fused *fused, const char **why) {
-  const laci_node *node = &net->graph->nodes[fused->node];
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
   return values_fit(net, node, (int[]){fused->output, node->inputs[1], node->inputs[0]}, why);
 }
 
 static void lower_grad_input(laci_net *net, const laci_fused *fused) {
-  const laci_node *node = &net->graph->nodes[fused->node];
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
   laci_element dt = laci_net_dt(net);
   laci_primitive *pd = NULL;
   conv c = {0};
   conv_describe(net, node, (int[]){fused->output, node->inputs[1], node->inputs[0]}, &c);
-  if (!net->status) {
+  if (!net->plan.status) {
     const laci_layout *const md[] = {c.md_x, c.md_weight, c.md_y};
     pd = choose_gradient(net, &c, md, laci_primitive_conv_input_gradient,
                          "gradient of a convolution's input");
@@ -170,18 +172,18 @@ static void lower_grad_input(laci_net *net, const laci_fused *fused) {
 }
 
 static bool grad_weight_fits(laci_net *net, const laci_fused *fused, const char **why) {
-  const laci_node *node = &net->graph->nodes[fused->node];
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
   return values_fit(net, node, (int[]){node->inputs[0], fused->output, node->inputs[1]}, why);
 }
 
 static void lower_grad_weight(laci_net *net, const laci_fused *fused) {
-  const laci_node *node = &net->graph->nodes[fused->node];
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
   laci_element dt = laci_net_dt(net);
   laci_primitive *pd = NULL;
   conv c = {0};
   conv_describe(net, node, (int[]){node->inputs[0], fused->output, node->inputs[1]}, &c);
   laci_layout *dw_md = laci_net_any(net, &c.weight, LACI_ELEMENT_F32);
-  if (dw_md && !net->status) {
+  if (dw_md && !net->plan.status) {
     const laci_layout *const md[] = {c.md_x, dw_md, c.md_y};
     pd = choose_gradient(net, &c, md, laci_primitive_conv_weight_gradient,
                          "gradient of a convolution's weights");

@@ -110,7 +110,7 @@ static lac_status run_weight_sums(laci_net *net, laci_net_step *step, lac_error 
 
 static bool describe(const laci_net *net, const laci_shape *x, const laci_shape *y,
                      const laci_shape *weight, const laci_window *window, laci_weight_gradient *g) {
-  bool fits = net->bf16 && net->blocks && x->rank == 4 && weight->rank == 4;
+  bool fits = net->plan.bf16 && net->blocks && x->rank == 4 && weight->rank == 4;
   if (!fits || x->dims[1] % BLOCK || y->dims[1] % BLOCK) return false;
   if (window->dilates[0] || window->dilates[1]) return false;
   if (weight->dims[2] * weight->dims[3] == 1)
@@ -157,10 +157,10 @@ static void share_out(weight_step *s, int n_threads) {
 }
 
 static bool plan_step(const laci_net *net, const laci_fused *fused, weight_step *s) {
-  const laci_node *node = &net->graph->nodes[fused->node];
-  const laci_shape *x = laci_net_shape(net, node->inputs[0]);
-  const laci_shape *dy = laci_net_shape(net, node->inputs[1]);
-  const laci_shape *weight = laci_net_shape(net, fused->output);
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
+  const laci_shape *x = laci_plan_shape(&net->plan, node->inputs[0]);
+  const laci_shape *dy = laci_plan_shape(&net->plan, node->inputs[1]);
+  const laci_shape *weight = laci_plan_shape(&net->plan, fused->output);
   laci_window window;
   *s = (weight_step){.sums_of = laci_weight_sums_now(), .n = x->dims[0]};
   bool fits = s->sums_of && laci_node_int(node, "group", 1) == 1 && weight->rank == x->rank &&
@@ -177,9 +177,9 @@ bool laci_conv_pairs_fit(laci_net *net, const laci_fused *fused, const char **wh
 }
 
 void laci_conv_pairs(laci_net *net, const laci_fused *fused) {
-  const laci_node *node = &net->graph->nodes[fused->node];
-  const laci_shape *weight = laci_net_shape(net, fused->output);
-  weight_step *s = laci_net_new(net, 1, sizeof *s);
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
+  const laci_shape *weight = laci_plan_shape(&net->plan, fused->output);
+  weight_step *s = laci_plan_new(&net->plan, 1, sizeof *s);
   if (!s || !plan_step(net, fused, s)) return;
   s->x = laci_net_as_blocks(net, node->inputs[0]);
   s->dy = laci_net_as_blocks(net, node->inputs[1]);

@@ -44,7 +44,7 @@ laci_shape laci_conv_grouped(const laci_shape *weight, int64_t groups) {
 
 bool laci_conv_allows_winograd(const laci_net *net, const laci_shape *x, const laci_shape *y,
                                int64_t groups, const laci_window *w) {
-  if (net->bf16 || groups != 1 || w->n_spatial != 2) return false;
+  if (net->plan.bf16 || groups != 1 || w->n_spatial != 2) return false;
   for (int at = 0; at < 2; at++) {
     if (w->kernel[at] != 3 || w->strides[at] != 1 || w->dilates[at] != 0) return false;
     if (y->dims[2 + at] < WINOGRAD_MIN_PLANE) return false;

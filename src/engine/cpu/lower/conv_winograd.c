@@ -78,7 +78,7 @@ static lac_status run_winograd(laci_net *net, laci_net_step *step, lac_error *er
 static bool describe(const laci_net *net, const laci_shape *x, const laci_shape *y,
                      const laci_window *window, bool gradient, laci_winograd *g) {
   const int64_t *pads = window->pads_begin;
-  if (!net->bf16 || !net->blocks || x->rank != 4) return false;
+  if (!net->plan.bf16 || !net->blocks || x->rank != 4) return false;
   if (x->dims[1] % BLOCK || y->dims[1] % BLOCK) return false;
   for (int axis = 0; axis < 2; axis++) {
     bool fits = window->kernel[axis] == WINDOW && window->strides[axis] == 1 &&
@@ -110,41 +110,42 @@ static bool share_out(winograd_step *s, int n_threads) {
 /** The window of the convolution itself, whose input and output the gradient has the other way
  * round. */
 static bool read_window(const laci_net *net, const laci_fused *fused, laci_window *window) {
-  const laci_node *node = &net->graph->nodes[fused->node];
-  const laci_shape *in = laci_net_shape(net, node->inputs[0]);
-  const laci_shape *weight = laci_net_shape(net, node->inputs[1]);
-  const laci_shape *out = laci_net_shape(net, fused->output);
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
+  const laci_shape *in = laci_plan_shape(&net->plan, node->inputs[0]);
+  const laci_shape *weight = laci_plan_shape(&net->plan, node->inputs[1]);
+  const laci_shape *out = laci_plan_shape(&net->plan, fused->output);
   bool gradient = node->op == &laci_op_conv_grad_input;
   return weight->rank == in->rank && in->rank == 4 &&
          laci_conv_window(node, gradient ? out : in, gradient ? in : out, weight->dims + 2, window);
 }
 
 static bool plan_step(const laci_net *net, const laci_fused *fused, winograd_step *s) {
-  const laci_node *node = &net->graph->nodes[fused->node];
-  const laci_shape *x = laci_net_shape(net, node->inputs[0]);
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
+  const laci_shape *x = laci_plan_shape(&net->plan, node->inputs[0]);
   laci_window window;
   *s = (winograd_step){.kernel = laci_winograd_now(),
                        .gradient = node->op == &laci_op_conv_grad_input,
                        .n = x->dims[0]};
   return s->kernel.convolve && laci_node_int(node, "group", 1) == 1 &&
          read_window(net, fused, &window) &&
-         describe(net, x, laci_net_shape(net, fused->output), &window, s->gradient, &s->g) &&
+         describe(net, x, laci_plan_shape(&net->plan, fused->output), &window, s->gradient,
+                  &s->g) &&
          share_out(s, net->n_threads);
 }
 
 bool laci_conv_winograd_fits(laci_net *net, const laci_fused *fused, const char **why) {
-  const laci_node *node = &net->graph->nodes[fused->node];
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
   winograd_step s;
   *why = "no 3x3 window of bf16 in blocks, or a bias";
-  bool biased = node->op == &laci_op_conv && laci_net_has(node, 2);
+  bool biased = node->op == &laci_op_conv && laci_plan_has_input(node, 2);
   return !biased && plan_step(net, fused, &s);
 }
 
 void laci_conv_winograd(laci_net *net, const laci_fused *fused) {
-  const laci_node *node = &net->graph->nodes[fused->node];
-  const laci_shape *x = laci_net_shape(net, node->inputs[0]);
-  const laci_shape *y = laci_net_shape(net, fused->output);
-  winograd_step *s = laci_net_new(net, 1, sizeof *s);
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
+  const laci_shape *x = laci_plan_shape(&net->plan, node->inputs[0]);
+  const laci_shape *y = laci_plan_shape(&net->plan, fused->output);
+  winograd_step *s = laci_plan_new(&net->plan, 1, sizeof *s);
   if (!s || !plan_step(net, fused, s)) return;
   s->x = laci_net_as_blocks(net, node->inputs[0]);
   s->weight = laci_net_as_dense(net, laci_net_read(net, node->inputs[1]), LACI_ELEMENT_F32);

@@ -21,13 +21,13 @@ static bool function_fits(laci_net *net, const laci_fused *fused, const char **w
   laci_function f[2];
   int input;
   *why = "no function of one value";
-  return laci_functions_of(net, &net->graph->nodes[fused->node], &input, f) > 0;
+  return laci_functions_of(&net->plan, &net->plan.graph->nodes[fused->node], &input, f) > 0;
 }
 
 static void lower_function(laci_net *net, const laci_fused *fused) {
-  const laci_node *node = &net->graph->nodes[fused->node];
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
   laci_function f[2];
-  int input, n = laci_functions_of(net, node, &input, f);
+  int input, n = laci_functions_of(&net->plan, node, &input, f);
   int at = laci_net_whole(net, laci_net_read(net, node->inputs[input]));
   for (int i = 0; i < n; i++) at = laci_net_apply(net, fused, at, &f[i]);
   laci_net_bind(net, fused->output, at);
@@ -58,9 +58,9 @@ static int slope_step(laci_net *net, const laci_fused *fused, const laci_functio
 
 static void lower_relu_grad(laci_net *net, const laci_fused *fused) {
   static const laci_function relu = {LACI_FUNCTION_RELU_BY_RESULT, 0, 0};
-  const laci_node *node = &net->graph->nodes[fused->node];
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
   int dy = laci_net_read(net, node->inputs[0]);
-  int norm = laci_plan_workspace_from(net, fused->node);
+  int norm = laci_plan_workspace_from(&net->plan, fused->node);
   if (norm < 0 || net->workspaces[norm] < 0) {
     dy = slope_step(net, fused, &relu, dy, laci_net_read(net, node->inputs[1]));
   }
@@ -69,10 +69,10 @@ static void lower_relu_grad(laci_net *net, const laci_fused *fused) {
 
 /** The one function whose slope a UnaryGrad or ClipGrad takes. */
 static bool read_grad(laci_net *net, const laci_fused *fused, laci_function *f) {
-  const laci_node *node = &net->graph->nodes[fused->node];
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
   laci_function of[2] = {{0}};
   bool clip = node->op == &laci_op_clip_grad;
-  int n = clip ? laci_function_clip(net, node, 2, of)
+  int n = clip ? laci_function_clip(&net->plan, node, 2, of)
                : laci_functions_named(node, laci_node_text(node, "of", ""), of);
   *f = of[0];
   if (clip) f->kind = LACI_FUNCTION_CLIP_OPEN; /* as the operator has it */
@@ -86,7 +86,7 @@ static bool grad_fits(laci_net *net, const laci_fused *fused, const char **why) 
 }
 
 static void lower_grad(laci_net *net, const laci_fused *fused) {
-  const laci_node *node = &net->graph->nodes[fused->node];
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
   laci_function f;
   (void)read_grad(net, fused, &f);
   int dy = laci_net_read(net, node->inputs[0]), x = laci_net_read(net, node->inputs[1]);

@@ -39,9 +39,9 @@ static lac_status run_gather(laci_net *net, laci_net_step *step, lac_error *err)
 
 /** Floats as f32, or integers. */
 static void gather_step(laci_net *net, const laci_fused *fused, gather *g) {
-  const laci_node *node = &net->graph->nodes[fused->node];
-  const laci_shape *y = laci_net_shape(net, fused->output);
-  bool is_float = laci_net_is_float(net, fused->output);
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
+  const laci_shape *y = laci_plan_shape(&net->plan, fused->output);
+  bool is_float = laci_plan_is_float(&net->plan, fused->output);
   int table = laci_net_read(net, node->inputs[0]), index = laci_net_read(net, node->inputs[1]);
   if (is_float) table = laci_net_as_dense(net, table, LACI_ELEMENT_F32);
   g->element = is_float ? sizeof(float) : sizeof(int64_t);
@@ -57,28 +57,29 @@ static void gather_step(laci_net *net, const laci_fused *fused, gather *g) {
 }
 
 static bool rows_fit(laci_net *net, const laci_fused *fused, const char **why) {
-  const laci_node *node = &net->graph->nodes[fused->node];
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
   int64_t axis = laci_move_axis(net, node, node->inputs[0]);
   *why = "indices or an axis of this kind";
-  return !laci_net_is_float(net, node->inputs[1]) && axis >= 0 &&
-         axis < laci_net_shape(net, node->inputs[0])->rank;
+  return !laci_plan_is_float(&net->plan, node->inputs[1]) && axis >= 0 &&
+         axis < laci_plan_shape(&net->plan, node->inputs[0])->rank;
 }
 
 /** One index that is known, of floats that are not: where it stands. */
 static bool read_index(laci_net *net, const laci_node *node, int64_t *index) {
-  int64_t size =
-      laci_net_shape(net, node->inputs[0])->dims[laci_move_axis(net, node, node->inputs[0])];
+  int64_t size = laci_plan_shape(&net->plan, node->inputs[0])
+                     ->dims[laci_move_axis(net, node, node->inputs[0])];
   double x = 0;
-  if (!laci_net_is_float(net, node->inputs[0]) || laci_net_is_constant(net, node->inputs[0]))
+  if (!laci_plan_is_float(&net->plan, node->inputs[0]) ||
+      laci_plan_is_constant(&net->plan, node->inputs[0]))
     return false;
-  if (!laci_net_scalar(net, node->inputs[1], &x)) return false;
+  if (!laci_plan_scalar(&net->plan, node->inputs[1], &x)) return false;
   if (x < 0) x += (double)size;
   *index = x >= 0 && x < (double)size ? (int64_t)x : -1;
   return *index >= 0;
 }
 
 static bool index_fits(laci_net *net, const laci_fused *fused, const char **why) {
-  const laci_node *node = &net->graph->nodes[fused->node];
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
   int64_t index;
   if (!rows_fit(net, fused, why)) return false;
   *why = "an index that depends on data";
@@ -87,8 +88,8 @@ static bool index_fits(laci_net *net, const laci_fused *fused, const char **why)
 
 /** That part of the table, without the axis. */
 static void lower_index(laci_net *net, const laci_fused *fused) {
-  const laci_node *node = &net->graph->nodes[fused->node];
-  laci_shape part = *laci_net_shape(net, node->inputs[0]);
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
+  laci_shape part = *laci_plan_shape(&net->plan, node->inputs[0]);
   int64_t offsets[LACI_MAX_RANK] = {0}, axis = laci_move_axis(net, node, node->inputs[0]);
   int from = laci_net_read(net, node->inputs[0]);
   if (!read_index(net, node, &offsets[axis])) return;
@@ -97,13 +98,13 @@ static void lower_index(laci_net *net, const laci_fused *fused) {
 }
 
 static void lower_rows(laci_net *net, const laci_fused *fused) {
-  const laci_node *node = &net->graph->nodes[fused->node];
-  const laci_shape *x = laci_net_shape(net, node->inputs[0]);
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
+  const laci_shape *x = laci_plan_shape(&net->plan, node->inputs[0]);
   int64_t axis = laci_move_axis(net, node, node->inputs[0]);
-  gather *g = laci_net_new(net, 1, sizeof *g);
+  gather *g = laci_plan_new(&net->plan, 1, sizeof *g);
   if (!g) return;
   *g = (gather){.outer = laci_shape_count_range(x, 0, (int)axis),
-                .n = laci_shape_count(laci_net_shape(net, node->inputs[1])),
+                .n = laci_shape_count(laci_plan_shape(&net->plan, node->inputs[1])),
                 .tuple = 1,
                 .sizes = {x->dims[axis]},
                 .inner = laci_shape_count_range(x, (int)axis + 1, x->rank)};
@@ -112,25 +113,25 @@ static void lower_rows(laci_net *net, const laci_fused *fused) {
 
 /** Indices of one element's row each. */
 static int64_t tuple_of(const laci_net *net, const laci_node *node) {
-  const laci_shape *i = laci_net_shape(net, node->inputs[1]);
+  const laci_shape *i = laci_plan_shape(&net->plan, node->inputs[1]);
   return i->rank > 0 ? i->dims[i->rank - 1] : 0;
 }
 
 static bool tuples_fit(laci_net *net, const laci_fused *fused, const char **why) {
-  const laci_node *node = &net->graph->nodes[fused->node];
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
   int64_t tuple = tuple_of(net, node);
   *why = "indices or batch axes of this kind";
   return laci_node_int(node, "batch_dims", 0) == 0 && tuple >= 1 &&
-         tuple <= laci_net_shape(net, node->inputs[0])->rank &&
-         !laci_net_is_float(net, node->inputs[1]);
+         tuple <= laci_plan_shape(&net->plan, node->inputs[0])->rank &&
+         !laci_plan_is_float(&net->plan, node->inputs[1]);
 }
 
 static void lower_tuples(laci_net *net, const laci_fused *fused) {
-  const laci_node *node = &net->graph->nodes[fused->node];
-  const laci_shape *x = laci_net_shape(net, node->inputs[0]);
-  const laci_shape *i = laci_net_shape(net, node->inputs[1]);
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
+  const laci_shape *x = laci_plan_shape(&net->plan, node->inputs[0]);
+  const laci_shape *i = laci_plan_shape(&net->plan, node->inputs[1]);
   int64_t tuple = tuple_of(net, node);
-  gather *g = laci_net_new(net, 1, sizeof *g);
+  gather *g = laci_plan_new(&net->plan, 1, sizeof *g);
   if (!g) return;
   *g = (gather){.outer = 1,
                 .n = laci_shape_count_range(i, 0, i->rank - 1),

@@ -58,15 +58,15 @@ static lac_status run_gradient(laci_net *net, laci_net_step *step, lac_error *er
 }
 
 static bool loss_fits(laci_net *net, const laci_fused *fused, const char **why) {
-  const laci_node *node = &net->graph->nodes[fused->node];
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
   *why = "logits that are not [N, classes]";
-  return laci_net_shape(net, node->inputs[node->n_inputs - 2])->rank == 2;
+  return laci_plan_shape(&net->plan, node->inputs[node->n_inputs - 2])->rank == 2;
 }
 
 static void loss_step(laci_net *net, const laci_fused *fused, laci_net_code *code, int n_in) {
-  const laci_node *node = &net->graph->nodes[fused->node];
-  const laci_shape *logits = laci_net_shape(net, node->inputs[n_in - 2]);
-  const laci_shape *y = laci_net_shape(net, fused->output);
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
+  const laci_shape *logits = laci_plan_shape(&net->plan, node->inputs[n_in - 2]);
+  const laci_shape *y = laci_plan_shape(&net->plan, fused->output);
   int tensors[4];
   for (int at = 0; at < n_in; at++) {
     tensors[at] = laci_net_as_dense(net, laci_net_read(net, node->inputs[at]), LACI_ELEMENT_F32);
@@ -74,7 +74,7 @@ static void loss_step(laci_net *net, const laci_fused *fused, laci_net_code *cod
   laci_layout *md = laci_net_dense(net, y, LACI_ELEMENT_F32);
   tensors[n_in] = md ? laci_net_result(net, y, LACI_ELEMENT_F32, md) : -1;
   laci_layout_destroy(md);
-  rows *r = laci_net_new(net, 1, sizeof *r);
+  rows *r = laci_plan_new(&net->plan, 1, sizeof *r);
   laci_net_step *step = laci_net_step_code(net, node, code, n_in + 1, tensors);
   if (!step || !r) return;
   *r = (rows){.n = logits->dims[0], .classes = logits->dims[1]};

@@ -108,9 +108,9 @@ static const laci_implementation *const of_patterns[LACI_N_PATTERNS] = {
 /* ---- Choosing ---- */
 
 static const laci_implementation *list_of(const laci_net *net, const laci_fused *fused) {
-  const laci_node *node = &net->graph->nodes[fused->node];
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
   if (fused->pattern) return of_patterns[fused->pattern];
-  if (!laci_plan_has_elements(net, node)) return NULL;
+  if (!laci_plan_has_elements(&net->plan, node)) return NULL;
   for (size_t at = 0; at < sizeof of_operators / sizeof *of_operators; at++) {
     if (node->op == of_operators[at].op) return of_operators[at].list;
   }
@@ -143,7 +143,8 @@ static const laci_implementation *choose_from(laci_net *net, const laci_fused *f
   return way;
 }
 
-int laci_lower_takes(laci_net *net, const laci_fused *fused) {
+int laci_lower_takes(void *lowering, const laci_fused *fused) {
+  laci_net *net = lowering;
   const laci_implementation *list = list_of(net, fused), *way = list;
   const char *why = NULL;
   while (way && way->name && !way->takes) way++;
@@ -157,8 +158,8 @@ int laci_lower_takes(laci_net *net, const laci_fused *fused) {
 
 /** The fused node has read its inputs: once for each place where they stand. */
 static void reads_done(laci_net *net, const laci_fused *fused) {
-  for (int at = 0; at < laci_fused_n_reads(net, fused, net->recomputing); at++) {
-    int value = laci_fused_read(net, fused, at);
+  for (int at = 0; at < laci_fused_n_reads(&net->plan, fused, net->recomputing); at++) {
+    int value = laci_fused_read(&net->plan, fused, at);
     if (value >= 0) laci_net_read_done(net, value);
   }
 }
@@ -166,33 +167,33 @@ static void reads_done(laci_net *net, const laci_fused *fused) {
 /** The implementations in their order; false: all of them declined, and nothing has been done. */
 static bool lower_by_list(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_implementation *way = choose_from(net, fused, list_of(net, fused), why);
-  for (; way && way->name && !net->status; way = choose_from(net, fused, way + 1, why)) {
+  for (; way && way->name && !net->plan.status; way = choose_from(net, fused, way + 1, why)) {
     laci_net_mark mark = laci_net_mark_now(net);
     way->lower(net, fused);
     if (!net->declined) return true;
     laci_net_take_back(net, mark);
     net->declined = false;
-    net->status = LAC_OK;
-    *why = net->err->text;
+    net->plan.status = LAC_OK;
+    *why = net->plan.err->text;
   }
   return false;
 }
 
 static void lower_fused(laci_net *net, const laci_fused *fused) {
-  const laci_node *node = &net->graph->nodes[fused->node];
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
   bool alone = fused->tail == fused->node && !fused->pattern;
-  lac_error failure = {0}, *err = net->err;
+  lac_error failure = {0}, *err = net->plan.err;
   const char *why = "no implementation takes all that was fused";
   if (!laci_net_has_memory(net)) return;
-  net->err = &failure;
+  net->plan.err = &failure;
   bool done = lower_by_list(net, fused, &why);
-  net->err = err;
-  if (net->status) {
-    (void)laci_fail(err, net->status, "%s (%s): %s", node->name, node->type, failure.text);
+  net->plan.err = err;
+  if (net->plan.status) {
+    (void)laci_fail(err, net->plan.status, "%s (%s): %s", node->name, node->type, failure.text);
   } else if (!done && alone) {
     laci_lower_plain(net, fused);
   } else if (!done) {
-    laci_net_fail(net, LAC_UNSUPPORTED, "%s (%s): %s", node->name, node->type, why);
+    laci_plan_fail(&net->plan, LAC_UNSUPPORTED, "%s (%s): %s", node->name, node->type, why);
   }
   reads_done(net, fused);
 }
@@ -200,7 +201,7 @@ static void lower_fused(laci_net *net, const laci_fused *fused) {
 /* ---- Inputs and outputs ---- */
 
 static void lower_input(laci_net *net, int port) {
-  int value = net->graph->inputs[port];
+  int value = net->plan.graph->inputs[port];
   const laci_engine_port *p = &net->inputs[port];
   bool is_float = p->type.dtype == LAC_DTYPE_F32;
   laci_layout *md = is_float ? laci_net_dense(net, &p->type.shape, LACI_ELEMENT_F32) : NULL;
@@ -222,7 +223,7 @@ static void lower_output(laci_net *net, int port) {
   static const laci_node result = {.name = "", .type = "output"};
   const laci_engine_port *p = &net->outputs[port];
   bool is_float = p->type.dtype == LAC_DTYPE_F32;
-  int from = laci_net_read(net, net->graph->outputs[port]);
+  int from = laci_net_read(net, net->plan.graph->outputs[port]);
   laci_layout *md = is_float ? laci_net_dense(net, &p->type.shape, LACI_ELEMENT_F32) : NULL;
   int buffer = laci_net_buffer_new(net, LACI_PLACE_OUTPUT, p->size_bytes);
   if (buffer >= 0) net->buffers[buffer].port = port;
@@ -242,9 +243,9 @@ static void lower_output(laci_net *net, int port) {
 
 /** Those outputs that are not lowered yet and are there, or all. */
 static void lower_outputs(laci_net *net, bool *lowered, bool all) {
-  for (int at = 0; at < net->n_outputs && !net->status; at++) {
-    int value = net->graph->outputs[at];
-    if (lowered[at] || !(all || net->values[value].tensor >= 0)) continue;
+  for (int at = 0; at < net->n_outputs && !net->plan.status; at++) {
+    int value = net->plan.graph->outputs[at];
+    if (lowered[at] || !(all || net->plan.values[value].tensor >= 0)) continue;
     lower_output(net, at);
     laci_net_read_done(net, value);
     lowered[at] = true;
@@ -252,13 +253,16 @@ static void lower_outputs(laci_net *net, bool *lowered, bool all) {
 }
 
 void laci_net_lower(laci_net *net) {
-  bool *lowered = laci_net_new(net, (size_t)net->n_outputs, sizeof *lowered);
+  bool *lowered = laci_plan_new(&net->plan, (size_t)net->n_outputs, sizeof *lowered);
+  net->workspaces =
+      laci_plan_new(&net->plan, (size_t)net->plan.graph->n_nodes, sizeof *net->workspaces);
+  for (int n = 0; n < net->plan.graph->n_nodes && net->workspaces; n++) net->workspaces[n] = -1;
   laci_conv_choose_blocks(net);
   for (int at = 0; at < net->n_inputs; at++) lower_input(net, at);
   laci_net_lower_observed(net);
-  for (int t = 0; t < net->n_turns && !net->status; t++) {
-    net->recomputing = net->turns[t].recomputed;
-    lower_fused(net, &net->fused[net->turns[t].fused]);
+  for (int t = 0; t < net->plan.n_turns && !net->plan.status; t++) {
+    net->recomputing = net->plan.turns[t].recomputed;
+    lower_fused(net, &net->plan.fused[net->plan.turns[t].fused]);
     net->recomputing = false;
     laci_net_lower_observed(net);
     if (net->early_outputs) lower_outputs(net, lowered, false);

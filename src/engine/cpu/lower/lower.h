@@ -16,6 +16,8 @@
 #include "engine/cpu/onednn/onednn.h"
 #include "engine/cpu/plan/plan.h"
 
+typedef struct laci_net laci_net;
+
 enum {
   LACI_NET_BLOCK = 16,         /* channels of oneDNN's nChw16c */
   LACI_NET_RESERVE = 16 << 20, /* bytes that have to be there before oneDNN is asked for anything */
@@ -66,28 +68,7 @@ laci_lower_function laci_lower_plain;
  * tried; all else `supports` says. */
 void laci_net_decline(laci_net *net, const char *why);
 
-/* ---- What tensors, buffers and steps are ---- */
-
-typedef enum laci_place {
-  LACI_PLACE_ARENA,
-  LACI_PLACE_WEIGHT, /* filled while planning */
-  LACI_PLACE_INPUT,  /* the caller's */
-  LACI_PLACE_OUTPUT,
-} laci_place;
-
-typedef struct laci_net_buffer {
-  laci_place place;
-  size_t bytes;
-  int first, last; /* steps that touch it; first < 0: none does */
-  size_t offset;   /* in the arena */
-  void *data;      /* weight: there from the start; caller's: set by every run */
-  bool owned;
-  bool unreferenced; /* a weight that only steps read: it goes where none does */
-  int port;          /* of a caller's buffer */
-  int pending;       /* reads still to be planned, of all values that live here */
-  int continued_by;  /* node + 1 of the Concat that goes on behind what is there: not to be
-                        overwritten; 0: none */
-} laci_net_buffer;
+/* ---- What tensors and steps are ---- */
 
 typedef struct laci_net_tensor {
   laci_shape shape; /* as oneDNN sees it: rank >= 1 */

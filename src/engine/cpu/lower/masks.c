@@ -80,7 +80,8 @@ static lac_status run_rows(laci_net *net, laci_net_step *step, lac_error *err) {
 
 static int read_plain(laci_net *net, int value) {
   int tensor = laci_net_read(net, value);
-  return laci_net_is_float(net, value) ? laci_net_as_dense(net, tensor, LACI_ELEMENT_F32) : tensor;
+  return laci_plan_is_float(&net->plan, value) ? laci_net_as_dense(net, tensor, LACI_ELEMENT_F32)
+                                               : tensor;
 }
 
 /** Where it goes along in the result; 0 where it repeats. */
@@ -94,18 +95,19 @@ static void set_strides(const laci_shape *x, int rank, int64_t strides[LACI_MAX_
 
 /** the fused node's output, row by row, from the node's first n inputs. */
 static void rows_step(laci_net *net, const laci_fused *fused, row_function *row, int n) {
-  const laci_node *node = &net->graph->nodes[fused->node];
-  const laci_shape *y = laci_net_shape(net, fused->output);
-  bool is_float = laci_net_is_float(net, fused->output);
-  rows *r = laci_net_new(net, 1, sizeof *r);
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
+  const laci_shape *y = laci_plan_shape(&net->plan, fused->output);
+  bool is_float = laci_plan_is_float(&net->plan, fused->output);
+  rows *r = laci_plan_new(&net->plan, 1, sizeof *r);
   int tensors[MOST_OPERANDS + 1];
   if (!r) return;
   *r = (rows){.row = row, .n_operands = n, .rank = y->rank > 0 ? y->rank : 1, .sizes = {1}};
   for (int axis = 0; axis < y->rank; axis++) r->sizes[axis] = y->dims[axis];
   for (int k = 0; k < n; k++) {
     tensors[k] = read_plain(net, node->inputs[k]);
-    set_strides(laci_net_shape(net, node->inputs[k]), r->rank, r->strides[k]);
-    r->elements[k] = laci_net_is_float(net, node->inputs[k]) ? sizeof(float) : sizeof(int64_t);
+    set_strides(laci_plan_shape(&net->plan, node->inputs[k]), r->rank, r->strides[k]);
+    r->elements[k] =
+        laci_plan_is_float(&net->plan, node->inputs[k]) ? sizeof(float) : sizeof(int64_t);
   }
   r->elements[MOST_OPERANDS] = is_float ? sizeof(float) : sizeof(int64_t);
   size_t bytes = (size_t)laci_shape_count(y) * r->elements[MOST_OPERANDS];
@@ -145,10 +147,10 @@ static const logic *logic_of(const laci_node *node) {
 }
 
 static bool logic_fits(laci_net *net, const laci_fused *fused, const char **why) {
-  const laci_node *node = &net->graph->nodes[fused->node];
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
   bool fits = node->n_inputs == logic_of(node)->n && laci_node_attr(node, "axis") == NULL;
   for (int at = 0; at < node->n_inputs && fits; at++) {
-    lac_dtype dtype = net->values[node->inputs[at]].type.dtype;
+    lac_dtype dtype = net->plan.values[node->inputs[at]].type.dtype;
     fits = laci_dtype_is_integer(dtype) && dtype != LAC_DTYPE_U64;
   }
   *why = "elements of this type";
@@ -156,27 +158,28 @@ static bool logic_fits(laci_net *net, const laci_fused *fused, const char **why)
 }
 
 static void lower_logic(laci_net *net, const laci_fused *fused) {
-  const logic *l = logic_of(&net->graph->nodes[fused->node]);
+  const logic *l = logic_of(&net->plan.graph->nodes[fused->node]);
   rows_step(net, fused, l->row, l->n);
 }
 
 /* ---- Choices and copies ---- */
 
 static bool where_fits(laci_net *net, const laci_fused *fused, const char **why) {
-  const int *inputs = net->graph->nodes[fused->node].inputs;
-  bool is_float = laci_net_is_float(net, fused->output);
+  const int *inputs = net->plan.graph->nodes[fused->node].inputs;
+  bool is_float = laci_plan_is_float(&net->plan, fused->output);
   *why = "elements of this type";
-  return !laci_net_is_float(net, inputs[0]) && laci_net_is_float(net, inputs[1]) == is_float &&
-         laci_net_is_float(net, inputs[2]) == is_float;
+  return !laci_plan_is_float(&net->plan, inputs[0]) &&
+         laci_plan_is_float(&net->plan, inputs[1]) == is_float &&
+         laci_plan_is_float(&net->plan, inputs[2]) == is_float;
 }
 
 static void lower_where(laci_net *net, const laci_fused *fused) {
-  bool is_float = laci_net_is_float(net, fused->output);
+  bool is_float = laci_plan_is_float(&net->plan, fused->output);
   rows_step(net, fused, is_float ? row_choose_floats : row_choose_integers, 3);
 }
 
 static void lower_expand(laci_net *net, const laci_fused *fused) {
-  bool is_float = laci_net_is_float(net, fused->output);
+  bool is_float = laci_plan_is_float(&net->plan, fused->output);
   rows_step(net, fused, is_float ? row_copy_floats : row_copy_integers, 1);
 }
 
@@ -188,27 +191,28 @@ static bool is_small_integer(lac_dtype dtype) {
 
 /** The same bytes in a net. */
 static bool same_fits(laci_net *net, const laci_fused *fused, const char **why) {
-  lac_dtype from = net->values[net->graph->nodes[fused->node].inputs[0]].type.dtype;
-  lac_dtype to = net->values[fused->output].type.dtype;
+  lac_dtype from = net->plan.values[net->plan.graph->nodes[fused->node].inputs[0]].type.dtype;
+  lac_dtype to = net->plan.values[fused->output].type.dtype;
   *why = "a conversion";
   return (laci_dtype_is_float(from) && laci_dtype_is_float(to)) ||
          (is_small_integer(from) && to == LAC_DTYPE_I64) || from == to;
 }
 
 static void lower_same(laci_net *net, const laci_fused *fused) {
-  const laci_node *node = &net->graph->nodes[fused->node];
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
   laci_net_bind(net, fused->output, laci_net_read(net, node->inputs[0]));
 }
 
 static bool cast_fits(laci_net *net, const laci_fused *fused, const char **why) {
-  lac_dtype to = net->values[fused->output].type.dtype;
+  lac_dtype to = net->plan.values[fused->output].type.dtype;
   *why = "a conversion that rounds";
-  return is_small_integer(net->values[net->graph->nodes[fused->node].inputs[0]].type.dtype) &&
+  return is_small_integer(
+             net->plan.values[net->plan.graph->nodes[fused->node].inputs[0]].type.dtype) &&
          (to == LAC_DTYPE_BOOL || to == LAC_DTYPE_F32);
 }
 
 static void lower_cast(laci_net *net, const laci_fused *fused) {
-  bool truth = net->values[fused->output].type.dtype == LAC_DTYPE_BOOL;
+  bool truth = net->plan.values[fused->output].type.dtype == LAC_DTYPE_BOOL;
   rows_step(net, fused, truth ? row_truth : row_number, 1);
 }
 

@@ -10,20 +10,20 @@
 #include "graph/ops.h"
 
 static void lower_reshape(laci_net *net, const laci_fused *fused) {
-  const laci_node *node = &net->graph->nodes[fused->node];
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
   laci_net_bind_shaped(net, fused->output, laci_net_read(net, node->inputs[0]));
 }
 
 static bool same_fits(laci_net *net, const laci_fused *fused, const char **why) {
-  const laci_node *node = &net->graph->nodes[fused->node];
-  bool fits = node->op != &laci_op_dropout || !laci_net_has(node, 2);
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
+  bool fits = node->op != &laci_op_dropout || !laci_plan_has_input(node, 2);
   for (int at = 1; at < node->n_outputs; at++) fits = fits && node->outputs[at] < 0;
   *why = "a mask";
   return fits;
 }
 
 static void lower_same(laci_net *net, const laci_fused *fused) {
-  const laci_node *node = &net->graph->nodes[fused->node];
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
   laci_net_bind(net, fused->output, laci_net_read(net, node->inputs[0]));
 }
 
@@ -49,17 +49,17 @@ static bool is_dense(laci_net *net, int tensor) {
 }
 
 static bool transpose_fits(laci_net *net, const laci_fused *fused, const char **why) {
-  const laci_node *node = &net->graph->nodes[fused->node];
-  int rank = laci_net_shape(net, fused->output)->rank;
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
+  int rank = laci_plan_shape(&net->plan, fused->output)->rank;
   size_t n = 0;
   const int64_t *order = laci_node_ints(node, "perm", &n);
   *why = "integers";
-  return laci_net_is_float(net, node->inputs[0]) && rank >= 1 && (!order || (int)n == rank);
+  return laci_plan_is_float(&net->plan, node->inputs[0]) && rank >= 1 && (!order || (int)n == rank);
 }
 
 static void lower_transpose(laci_net *net, const laci_fused *fused) {
-  const laci_node *node = &net->graph->nodes[fused->node];
-  const laci_shape *y = laci_net_shape(net, fused->output);
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
+  const laci_shape *y = laci_plan_shape(&net->plan, fused->output);
   int from = laci_net_read(net, node->inputs[0]), places[LACI_MAX_RANK];
   size_t n = 0;
   const int64_t *order = laci_node_ints(node, "perm", &n);
@@ -72,7 +72,7 @@ static void lower_transpose(laci_net *net, const laci_fused *fused) {
     laci_net_bind_shaped(net, fused->output, from);
     return;
   }
-  if (!laci_layout_permuted(&md, net->tensors[from].md, places)) laci_net_no_memory(net);
+  if (!laci_layout_permuted(&md, net->tensors[from].md, places)) laci_plan_no_memory(&net->plan);
   laci_net_bind(net, fused->output, laci_net_view(net, from, y, md, false));
 }
 
@@ -80,7 +80,7 @@ static void lower_transpose(laci_net *net, const laci_fused *fused) {
 
 int laci_move_part(laci_net *net, int tensor, const laci_shape *shape, const int64_t *offsets) {
   laci_layout *md = NULL;
-  if (net->status || tensor < 0) return -1;
+  if (net->plan.status || tensor < 0) return -1;
   if (!laci_layout_part(&md, net->tensors[tensor].md, shape->rank, shape->dims, offsets)) {
     tensor = laci_net_as_dense(net, tensor, net->tensors[tensor].dt);
     if (tensor < 0) return -1;
@@ -94,15 +94,15 @@ int laci_move_part(laci_net *net, int tensor, const laci_shape *shape, const int
 
 int64_t laci_move_axis(const laci_net *net, const laci_node *node, int value) {
   int64_t axis = laci_node_int(node, "axis", 0);
-  return axis < 0 ? axis + laci_net_shape(net, value)->rank : axis;
+  return axis < 0 ? axis + laci_plan_shape(&net->plan, value)->rank : axis;
 }
 
 static bool split_fits(laci_net *net, const laci_fused *fused, const char **why) {
-  const laci_node *node = &net->graph->nodes[fused->node];
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
   int64_t axis = laci_move_axis(net, node, node->inputs[0]);
   *why = "integers";
-  if (!laci_net_is_float(net, node->inputs[0]) || axis < 0 ||
-      axis >= laci_net_shape(net, node->inputs[0])->rank) {
+  if (!laci_plan_is_float(&net->plan, node->inputs[0]) || axis < 0 ||
+      axis >= laci_plan_shape(&net->plan, node->inputs[0])->rank) {
     return false;
   }
   *why = "a part that is left out"; /* its size is not known here */
@@ -113,11 +113,11 @@ static bool split_fits(laci_net *net, const laci_fused *fused, const char **why)
 }
 
 static void lower_split(laci_net *net, const laci_fused *fused) {
-  const laci_node *node = &net->graph->nodes[fused->node];
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
   int64_t axis = laci_move_axis(net, node, node->inputs[0]), offsets[LACI_MAX_RANK] = {0};
   int from = laci_net_read(net, node->inputs[0]);
-  for (int at = 0; at < node->n_outputs && !net->status; at++) {
-    const laci_shape *y = laci_net_shape(net, node->outputs[at]);
+  for (int at = 0; at < node->n_outputs && !net->plan.status; at++) {
+    const laci_shape *y = laci_plan_shape(&net->plan, node->outputs[at]);
     laci_net_bind(net, node->outputs[at], laci_move_part(net, from, y, offsets));
     offsets[axis] += y->dims[axis];
   }
@@ -141,16 +141,19 @@ typedef struct padding {
 } padding;
 
 static bool read_padding(laci_net *net, const laci_node *node, padding *p) {
-  const laci_shape *x = laci_net_shape(net, node->inputs[0]);
+  const laci_shape *x = laci_plan_shape(&net->plan, node->inputs[0]);
   double fill = laci_node_float(node, "value", 0);
   size_t n = 0;
   const int64_t *pads = laci_node_ints(node, "pads", &n);
   laci_buf *buf = NULL;
   bool fits = strcmp(laci_node_text(node, "mode", "constant"), "constant") == 0;
-  fits = fits && laci_net_is_float(net, node->inputs[0]) && !laci_net_has(node, 3) && x->rank >= 1;
-  if (laci_net_has(node, 2)) fits = fits && laci_net_scalar(net, node->inputs[2], &fill);
-  if (!pads && fits && laci_net_has(node, 1) && laci_net_is_constant(net, node->inputs[1])) {
-    buf = laci_net_constant_buf(net, node->inputs[1]);
+  fits = fits && laci_plan_is_float(&net->plan, node->inputs[0]) && !laci_plan_has_input(node, 3) &&
+         x->rank >= 1;
+  if (laci_plan_has_input(node, 2))
+    fits = fits && laci_plan_scalar(&net->plan, node->inputs[2], &fill);
+  if (!pads && fits && laci_plan_has_input(node, 1) &&
+      laci_plan_is_constant(&net->plan, node->inputs[1])) {
+    buf = laci_plan_constant_buf(&net->plan, node->inputs[1]);
     pads = buf ? buf->i : NULL;
     n = buf ? (size_t)buf->count : 0;
   }
@@ -171,12 +174,12 @@ static bool read_padding(laci_net *net, const laci_node *node, padding *p) {
 static bool pad_fits(laci_net *net, const laci_fused *fused, const char **why) {
   padding p;
   *why = "a mode, a value or pads that are not zeros around";
-  return read_padding(net, &net->graph->nodes[fused->node], &p);
+  return read_padding(net, &net->plan.graph->nodes[fused->node], &p);
 }
 
 static void lower_pad(laci_net *net, const laci_fused *fused) {
-  const laci_node *node = &net->graph->nodes[fused->node];
-  laci_shape y = *laci_net_shape(net, fused->output);
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
+  laci_shape y = *laci_plan_shape(&net->plan, fused->output);
   laci_element dt = laci_net_dt(net);
   laci_primitive *pd = NULL;
   padding p;
@@ -191,7 +194,7 @@ static void lower_pad(laci_net *net, const laci_fused *fused) {
   int to = laci_net_tensor_new(net, &y, dt, md, laci_net_buffer_new(net, LACI_PLACE_ARENA, bytes));
   int inside = laci_move_part(net, to, &p.kept, p.begin);
   (void)laci_net_step_code(net, node, clear_bytes, 1, &to);
-  if (net->status) return;
+  if (net->plan.status) return;
   lac_status st =
       laci_primitive_reorder(&pd, net->onednn, net->tensors[from].md, net->tensors[inside].md);
   if (!laci_net_did(net, st, "padding")) return;

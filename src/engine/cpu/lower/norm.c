@@ -8,10 +8,10 @@
 
 /** The constant, or n times `otherwise` where there is none. */
 static int norm_vector(laci_net *net, int value, int64_t n, float otherwise) {
-  const float *floats = value >= 0 ? laci_net_floats(net, value) : NULL;
-  if (net->status || floats) return floats ? laci_net_vector(net, floats, n) : -1;
+  const float *floats = value >= 0 ? laci_plan_floats(&net->plan, value) : NULL;
+  if (net->plan.status || floats) return floats ? laci_net_vector(net, floats, n) : -1;
   float *same = laci_alloc((size_t)n, sizeof *same);
-  if (!same) laci_net_no_memory(net);
+  if (!same) laci_plan_no_memory(&net->plan);
   for (int64_t at = 0; same && at < n; at++) same[at] = otherwise;
   int tensor = same ? laci_net_vector(net, same, n) : -1;
   laci_free(same);
@@ -24,11 +24,11 @@ static void norm_step(laci_net *net, const laci_fused *fused, const laci_layer_n
   laci_primitive *pd = NULL;
   int from = laci_net_as_dense(net, laci_net_whole(net, laci_net_read(net, norm->x)), dt);
   int to = laci_net_result_like(net, from, true);
-  if (net->status) return;
+  if (net->plan.status) return;
   int64_t last = net->tensors[from].shape.dims[net->tensors[from].shape.rank - 1];
   int scale = norm_vector(net, norm->scale, last, 1),
       shift = norm_vector(net, norm->shift, last, 0);
-  if (net->status) return;
+  if (net->plan.status) return;
   lac_status st = laci_primitive_layer_norm(&pd, net->onednn, net->tensors[from].md, norm->epsilon);
   if (!laci_net_did(net, st, "layer norm")) return;
   laci_net_step_add(net, fused, pd, 4,
@@ -41,33 +41,33 @@ static void norm_step(laci_net *net, const laci_fused *fused, const laci_layer_n
 
 static laci_layer_norm_pattern norm_of(const laci_node *node) {
   return (laci_layer_norm_pattern){.x = node->inputs[0],
-                                   .scale = laci_net_has(node, 1) ? node->inputs[1] : -1,
-                                   .shift = laci_net_has(node, 2) ? node->inputs[2] : -1,
+                                   .scale = laci_plan_has_input(node, 1) ? node->inputs[1] : -1,
+                                   .shift = laci_plan_has_input(node, 2) ? node->inputs[2] : -1,
                                    .epsilon = laci_node_float(node, "epsilon", 1e-5f)};
 }
 
 static bool norm_fits(laci_net *net, const laci_fused *fused, const char **why) {
-  const laci_node *node = &net->graph->nodes[fused->node];
-  const laci_shape *x = laci_net_shape(net, node->inputs[0]);
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
+  const laci_shape *x = laci_plan_shape(&net->plan, node->inputs[0]);
   int64_t axis = laci_node_int(node, "axis", -1), last = x->rank > 0 ? x->dims[x->rank - 1] : 0;
   laci_layer_norm_pattern norm = norm_of(node);
   bool fits = (axis == -1 || axis == x->rank - 1) && x->rank >= 2 && x->rank <= 5;
   for (int at = 1; at < node->n_outputs; at++) fits = fits && node->outputs[at] < 0;
-  if (norm.scale >= 0) fits = fits && laci_plan_along_last(net, norm.scale, last);
-  if (norm.shift >= 0) fits = fits && laci_plan_along_last(net, norm.shift, last);
+  if (norm.scale >= 0) fits = fits && laci_plan_along_last(&net->plan, norm.scale, last);
+  if (norm.shift >= 0) fits = fits && laci_plan_along_last(&net->plan, norm.shift, last);
   *why = "axes, parameters or outputs that oneDNN lacks";
   return fits;
 }
 
 static void lower_norm(laci_net *net, const laci_fused *fused) {
-  laci_layer_norm_pattern norm = norm_of(&net->graph->nodes[fused->node]);
+  laci_layer_norm_pattern norm = norm_of(&net->plan.graph->nodes[fused->node]);
   norm_step(net, fused, &norm);
 }
 
 static void lower_pieces(laci_net *net, const laci_fused *fused) {
   size_t first = net->n_steps;
   norm_step(net, fused, fused->details);
-  if (!net->status && net->n_steps > first) {
+  if (!net->plan.status && net->n_steps > first) {
     net->steps[net->n_steps - 1].what = "LayerNormalization in pieces";
   }
 }
@@ -79,20 +79,20 @@ static bool is_flat(const laci_node *node) { return node->version < 13; }
 
 static int64_t axis_of(const laci_net *net, const laci_node *node) {
   int64_t axis = laci_node_int(node, "axis", is_flat(node) ? 1 : -1);
-  return axis < 0 ? axis + laci_net_shape(net, node->inputs[0])->rank : axis;
+  return axis < 0 ? axis + laci_plan_shape(&net->plan, node->inputs[0])->rank : axis;
 }
 
 static bool softmax_fits(laci_net *net, const laci_fused *fused, const char **why) {
-  const laci_node *node = &net->graph->nodes[fused->node];
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
   int64_t axis = axis_of(net, node);
   *why = "an axis or elements that oneDNN lacks";
-  return laci_net_is_float(net, node->inputs[0]) && axis >= 0 &&
-         axis < laci_net_shape(net, node->inputs[0])->rank;
+  return laci_plan_is_float(&net->plan, node->inputs[0]) && axis >= 0 &&
+         axis < laci_plan_shape(&net->plan, node->inputs[0])->rank;
 }
 
 static void lower_softmax(laci_net *net, const laci_fused *fused) {
-  const laci_node *node = &net->graph->nodes[fused->node];
-  const laci_shape *x = laci_net_shape(net, node->inputs[0]);
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
+  const laci_shape *x = laci_plan_shape(&net->plan, node->inputs[0]);
   int64_t axis = axis_of(net, node);
   laci_primitive *pd = NULL;
   int from = laci_net_as_dense(net, laci_net_whole(net, laci_net_read(net, node->inputs[0])),
@@ -104,7 +104,7 @@ static void lower_softmax(laci_net *net, const laci_fused *fused) {
     axis = 1;
   }
   int to = laci_net_result_like(net, from, true);
-  if (net->status) return;
+  if (net->plan.status) return;
   bool log = node->op == &laci_op_log_softmax;
   lac_status st = laci_primitive_softmax(&pd, net->onednn, log, net->tensors[from].md, (int)axis);
   if (!laci_net_did(net, st, "softmax")) return;

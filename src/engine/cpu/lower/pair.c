@@ -25,13 +25,13 @@ static const named_binary binaries[] = {
 /** The second operand as oneDNN wants it: as many axes as the first, and lying alike where it is
  * as large. */
 static int aligned(laci_net *net, int tensor, int first) {
-  if (net->status || tensor < 0 || first < 0) return -1;
+  if (net->plan.status || tensor < 0 || first < 0) return -1;
   laci_shape shape = net->tensors[tensor].shape, like = net->tensors[first].shape;
   if (laci_shape_equal(&shape, &like)) {
     /* Strides of axes of size 1 are equal to oneDNN, but not to its kernels: described alike. */
     laci_layout *md = NULL;
     tensor = laci_net_as(net, tensor, net->tensors[first].md, net->tensors[first].dt);
-    if (!laci_layout_copy(&md, net->tensors[first].md)) laci_net_no_memory(net);
+    if (!laci_layout_copy(&md, net->tensors[first].md)) laci_plan_no_memory(&net->plan);
     return laci_net_view(net, tensor, &like, md, false);
   }
   laci_shape wide = {.rank = like.rank};
@@ -53,7 +53,7 @@ typedef struct pair {
 static pair try_layout(laci_net *net, const named_binary *binary, pair from, int layout,
                        const laci_posts *attr) {
   laci_element dt = laci_net_dt(net);
-  if (net->status || from.a < 0) return (pair){-1, -1, NULL};
+  if (net->plan.status || from.a < 0) return (pair){-1, -1, NULL};
   laci_shape shape = net->tensors[from.a].shape;
   pair p = {.a = from.a};
   if (layout == 1) {
@@ -64,7 +64,7 @@ static pair try_layout(laci_net *net, const named_binary *binary, pair from, int
     p.a = laci_net_as_dense(net, from.a, dt);
   }
   p.b = aligned(net, from.b, p.a);
-  if (net->status) return p;
+  if (net->plan.status) return p;
   const laci_layout *md = net->tensors[p.a].md;
   lac_status st =
       laci_primitive_pair(&p.pd, net->onednn, binary->alg,
@@ -83,7 +83,7 @@ static pair choose_layout(laci_net *net, const named_binary *binary, pair from,
     laci_net_mark mark = laci_net_mark_now(net);
     p = try_layout(net, binary, from, layout, attr);
     bool quick = p.pd && !laci_primitive_is_reference(p.pd);
-    if (quick || layout == 2 || net->status) break;
+    if (quick || layout == 2 || net->plan.status) break;
     laci_primitive_destroy(p.pd);
     laci_net_take_back(net, mark);
   }
@@ -92,7 +92,7 @@ static pair choose_layout(laci_net *net, const named_binary *binary, pair from,
 
 /** Is the tensor larger than its elements? */
 static bool has_padding(const laci_net *net, int tensor) {
-  if (net->status || tensor < 0) return false;
+  if (net->plan.status || tensor < 0) return false;
   const laci_net_tensor *t = &net->tensors[tensor];
   size_t dense = (size_t)laci_shape_count(&t->shape) * laci_element_bytes(t->dt);
   return laci_layout_bytes(t->md) != dense;
@@ -124,11 +124,12 @@ static const named_binary *binary_of(const laci_node *node) {
  * there: its layout would rule. */
 static bool swaps(const laci_net *net, const laci_node *node, bool left, bool right) {
   return right && binary_of(node)->commutes &&
-         (!left || laci_net_is_constant(net, node->inputs[0]));
+         (!left || laci_plan_is_constant(&net->plan, node->inputs[0]));
 }
 
 static bool has_shape(const laci_net *net, int value, const laci_node *node) {
-  return laci_shape_equal(laci_net_shape(net, value), laci_net_shape(net, node->outputs[0]));
+  return laci_shape_equal(laci_plan_shape(&net->plan, value),
+                          laci_plan_shape(&net->plan, node->outputs[0]));
 }
 
 /** The values of the operands in the order in which they are read. */
@@ -143,10 +144,12 @@ static operands operands_of(const laci_net *net, const laci_node *node) {
 }
 
 bool laci_pair_fits(laci_net *net, const laci_fused *fused, const char **why) {
-  const laci_node *node = &net->graph->nodes[fused->node];
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
   *why = "operands of this kind";
-  if (node->n_inputs != 2 || !laci_net_has(node, 0) || !laci_net_has(node, 1)) return false;
-  if (!laci_net_is_float(net, node->inputs[0]) || !laci_net_is_float(net, node->inputs[1])) {
+  if (node->n_inputs != 2 || !laci_plan_has_input(node, 0) || !laci_plan_has_input(node, 1))
+    return false;
+  if (!laci_plan_is_float(&net->plan, node->inputs[0]) ||
+      !laci_plan_is_float(&net->plan, node->inputs[1])) {
     return false;
   }
   bool left = has_shape(net, node->inputs[0], node), right = has_shape(net, node->inputs[1], node);
@@ -154,7 +157,7 @@ bool laci_pair_fits(laci_net *net, const laci_fused *fused, const char **why) {
 }
 
 void laci_lower_pair(laci_net *net, const laci_fused *fused) {
-  const laci_node *node = &net->graph->nodes[fused->node];
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
   operands o = operands_of(net, node);
   int a = laci_net_whole(net, laci_net_read(net, o.a)), b = laci_net_read(net, o.b);
   binary_step(net, fused, binary_of(node), a, b);
@@ -195,32 +198,32 @@ static lac_status run_gate(laci_net *net, laci_net_step *step, lac_error *err) {
 
 /** a [n, c, h, w] in blocks times b [n or 1, c, 1, 1]. */
 bool laci_gate_fits(laci_net *net, const laci_fused *fused, const char **why) {
-  const laci_node *node = &net->graph->nodes[fused->node];
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
   if (node->op != &laci_op_mul || !laci_pair_fits(net, fused, why)) return false;
   operands o = operands_of(net, node);
-  const laci_shape *x = laci_net_shape(net, o.a), *g = laci_net_shape(net, o.b);
-  int a = net->values[o.a].tensor, b = net->values[o.b].tensor;
+  const laci_shape *x = laci_plan_shape(&net->plan, o.a), *g = laci_plan_shape(&net->plan, o.b);
+  int a = net->plan.values[o.a].tensor, b = net->plan.values[o.b].tensor;
   *why = "no channels in blocks times a number each";
-  bool fits = !net->bf16 && a != b && laci_net_in_blocks(net, a) && g->rank == 4 &&
+  bool fits = !net->plan.bf16 && a != b && laci_net_in_blocks(net, a) && g->rank == 4 &&
               g->dims[1] == x->dims[1] && g->dims[2] == 1 && g->dims[3] == 1 &&
               (g->dims[0] == x->dims[0] || g->dims[0] == 1);
   return fits && (b < 0 || net->tensors[b].dt == LACI_ELEMENT_F32);
 }
 
 void laci_lower_gate(laci_net *net, const laci_fused *fused) {
-  operands o = operands_of(net, &net->graph->nodes[fused->node]);
+  operands o = operands_of(net, &net->plan.graph->nodes[fused->node]);
   int a = laci_net_read(net, o.a), b = laci_net_read(net, o.b);
-  const laci_shape x = *laci_net_shape(net, o.a), g = *laci_net_shape(net, o.b);
+  const laci_shape x = *laci_plan_shape(&net->plan, o.a), g = *laci_plan_shape(&net->plan, o.b);
   laci_layout *md = laci_net_blocks(net, &g, LACI_ELEMENT_F32);
   int factors = laci_net_as(net, b, md, LACI_ELEMENT_F32), to = laci_net_result_like(net, a, true);
-  gate_step *s = laci_net_new(net, 1, sizeof *s);
+  gate_step *s = laci_plan_new(&net->plan, 1, sizeof *s);
   laci_layout_destroy(md);
-  if (net->status) return;
+  if (net->plan.status) return;
   *s = (gate_step){.gate = laci_gate_now(),
                    .n_blocks = x.dims[0] * x.dims[1] / LACI_GATE_BLOCK,
                    .n_pixels = x.dims[2] * x.dims[3],
                    .n_factors = laci_shape_count(&g)};
-  laci_net_step *step = laci_net_step_code(net, &net->graph->nodes[fused->node], run_gate, 3,
+  laci_net_step *step = laci_net_step_code(net, &net->plan.graph->nodes[fused->node], run_gate, 3,
                                            (int[]){a, factors, to});
   if (!step) return;
   step->what = "Mul, by channel";

@@ -24,7 +24,7 @@ typedef struct plain {
 
 /** An operand's buffers, without contents. */
 static void prepare(laci_net *net, int value, operand *o) {
-  const laci_type *type = &net->values[value].type;
+  const laci_type *type = &net->plan.values[value].type;
   o->buf = (laci_buf){
       .dtype = type->dtype, .shape = type->shape, .count = laci_shape_count(&type->shape)};
   o->doubles = -1;
@@ -35,7 +35,7 @@ static void prepare(laci_net *net, int value, operand *o) {
 
 /** A constant's content as a weight that stays. */
 static void prepare_constant(laci_net *net, int value, operand *o) {
-  laci_buf *buf = laci_net_constant_buf(net, value);
+  laci_buf *buf = laci_plan_constant_buf(&net->plan, value);
   if (!buf) return;
   size_t bytes = (size_t)buf->count * sizeof(double);
   int buffer = laci_net_buffer_new(net, LACI_PLACE_WEIGHT, bytes);
@@ -44,7 +44,7 @@ static void prepare_constant(laci_net *net, int value, operand *o) {
   if (buffer >= 0) {
     net->buffers[buffer].data = buf->f ? (void *)buf->f : (void *)buf->i;
     net->buffers[buffer].owned = true;
-    net->weight_bytes += bytes;
+    net->plan.weight_bytes += bytes;
     buf->f = NULL;
     buf->i = NULL;
   }
@@ -52,21 +52,21 @@ static void prepare_constant(laci_net *net, int value, operand *o) {
 }
 
 static void prepare_input(laci_net *net, int value, operand *o) {
-  if (laci_net_is_constant(net, value)) {
+  if (laci_plan_is_constant(&net->plan, value)) {
     prepare_constant(net, value, o);
     return;
   }
   int tensor = laci_net_read(net, value);
   prepare(net, value, o);
-  bool is_float = laci_net_is_float(net, value);
-  bool empty = laci_shape_count(laci_net_shape(net, value)) == 0;
+  bool is_float = laci_plan_is_float(&net->plan, value);
+  bool empty = laci_shape_count(laci_plan_shape(&net->plan, value)) == 0;
   o->tensor = is_float && !empty ? laci_net_as_dense(net, tensor, LACI_ELEMENT_F32) : tensor;
 }
 
 static void prepare_output(laci_net *net, int value, operand *o) {
-  const laci_shape *shape = laci_net_shape(net, value);
+  const laci_shape *shape = laci_plan_shape(&net->plan, value);
   prepare(net, value, o);
-  bool is_float = laci_net_is_float(net, value);
+  bool is_float = laci_plan_is_float(&net->plan, value);
   size_t element = is_float ? sizeof(float) : sizeof(int64_t);
   int buffer = laci_net_buffer_new(net, LACI_PLACE_ARENA, (size_t)o->buf.count * element);
   o->tensor =
@@ -131,7 +131,7 @@ static lac_status run_plain(laci_net *net, laci_net_step *step, lac_error *err) 
 static void add_step(laci_net *net, plain *p) {
   const laci_node *node = p->node;
   int n = 2 * (node->n_inputs + node->n_outputs), at = 0;
-  int *tensors = laci_net_new(net, (size_t)n, sizeof *tensors);
+  int *tensors = laci_plan_new(&net->plan, (size_t)n, sizeof *tensors);
   if (!tensors) return;
   for (int i = 0; i < node->n_inputs; i++) {
     bool there = p->in_bufs[i] != NULL;
@@ -151,26 +151,26 @@ static void add_step(laci_net *net, plain *p) {
 }
 
 void laci_lower_plain(laci_net *net, const laci_fused *fused) {
-  const laci_node *node = &net->graph->nodes[fused->node];
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
   size_t n_in = (size_t)node->n_inputs, n_out = (size_t)node->n_outputs;
-  plain *p = laci_net_new(net, 1, sizeof *p);
+  plain *p = laci_plan_new(&net->plan, 1, sizeof *p);
   if (!p) return;
   *p = (plain){.node = node,
-               .in = laci_net_new(net, n_in, sizeof *p->in),
-               .out = laci_net_new(net, n_out, sizeof *p->out),
-               .in_bufs = laci_net_new(net, n_in, sizeof *p->in_bufs),
-               .out_bufs = laci_net_new(net, n_out, sizeof *p->out_bufs)};
-  for (size_t at = 0; at < n_in && !net->status; at++) {
+               .in = laci_plan_new(&net->plan, n_in, sizeof *p->in),
+               .out = laci_plan_new(&net->plan, n_out, sizeof *p->out),
+               .in_bufs = laci_plan_new(&net->plan, n_in, sizeof *p->in_bufs),
+               .out_bufs = laci_plan_new(&net->plan, n_out, sizeof *p->out_bufs)};
+  for (size_t at = 0; at < n_in && !net->plan.status; at++) {
     if (node->inputs[at] < 0) continue;
     prepare_input(net, node->inputs[at], &p->in[at]);
     p->in_bufs[at] = &p->in[at].buf;
   }
-  for (size_t at = 0; at < n_out && !net->status; at++) {
+  for (size_t at = 0; at < n_out && !net->plan.status; at++) {
     if (node->outputs[at] < 0) continue;
     prepare_output(net, node->outputs[at], &p->out[at]);
     p->out_bufs[at] = &p->out[at].buf;
   }
-  if (net->status) return;
+  if (net->plan.status) return;
   add_step(net, p);
   for (size_t at = 0; at < n_out; at++) {
     if (node->outputs[at] >= 0) laci_net_bind(net, node->outputs[at], p->out[at].tensor);

@@ -11,9 +11,10 @@
 #include "graph/ops.h"
 
 static bool has_gradient(const laci_net *net, int pool) {
-  const laci_value *x = &net->graph->values[net->graph->nodes[pool].inputs[0]];
+  const laci_value *x = &net->plan.graph->values[net->plan.graph->nodes[pool].inputs[0]];
   for (int at = 0; at < x->n_readers; at++) {
-    if (net->computed[x->readers[at]] && laci_plan_workspace_from(net, x->readers[at]) == pool)
+    if (net->plan.computed[x->readers[at]] &&
+        laci_plan_workspace_from(&net->plan, x->readers[at]) == pool)
       return true;
   }
   return false;
@@ -25,12 +26,12 @@ static bool has_gradient(const laci_net *net, int pool) {
  * where it found it. */
 static int pool_step(laci_net *net, const laci_fused *fused, laci_pool_kind alg,
                      const laci_window *window, const laci_shape *y) {
-  const laci_node *node = &net->graph->nodes[fused->node];
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
   laci_primitive *pd = NULL;
   int from = laci_net_whole(net, laci_net_read(net, node->inputs[0]));
   laci_layout *any = laci_net_any(net, y, laci_net_dt(net));
   int to = -1;
-  if (net->status) goto out;
+  if (net->plan.status) goto out;
   bool trains = alg == LACI_POOL_MAX && has_gradient(net, fused->node);
   const laci_layout *const mds[] = {net->tensors[from].md, any};
   lac_status st = trains ? laci_primitive_pool_train(&pd, net->onednn, alg, mds, window)
@@ -61,10 +62,11 @@ static bool counts_fit(const laci_node *node, const laci_window *w) {
 static bool read_pool(const laci_net *net, const laci_node *node, laci_window *w) {
   size_t n;
   const int64_t *kernel = laci_node_ints(node, "kernel_shape", &n);
-  const laci_shape *x = laci_net_shape(net, node->inputs[0]);
-  if (!kernel || (int)n != x->rank - 2 || !laci_net_is_float(net, node->inputs[0])) return false;
+  const laci_shape *x = laci_plan_shape(&net->plan, node->inputs[0]);
+  if (!kernel || (int)n != x->rank - 2 || !laci_plan_is_float(&net->plan, node->inputs[0]))
+    return false;
   if (node->n_outputs > 1 && node->outputs[1] >= 0) return false;
-  return laci_conv_window(node, x, laci_net_shape(net, node->outputs[0]), kernel, w);
+  return laci_conv_window(node, x, laci_plan_shape(&net->plan, node->outputs[0]), kernel, w);
 }
 
 static laci_pool_kind kind_of(const laci_node *node) {
@@ -73,7 +75,7 @@ static laci_pool_kind kind_of(const laci_node *node) {
 }
 
 static bool pool_fits(laci_net *net, const laci_fused *fused, const char **why) {
-  const laci_node *node = &net->graph->nodes[fused->node];
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
   laci_window window;
   *why = "a window or an output that oneDNN lacks";
   if (!read_pool(net, node, &window)) return false;
@@ -81,23 +83,24 @@ static bool pool_fits(laci_net *net, const laci_fused *fused, const char **why) 
 }
 
 static void lower_pool(laci_net *net, const laci_fused *fused) {
-  const laci_node *node = &net->graph->nodes[fused->node];
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
   laci_window window;
   (void)read_pool(net, node, &window);
-  int to = pool_step(net, fused, kind_of(node), &window, laci_net_shape(net, fused->output));
+  int to =
+      pool_step(net, fused, kind_of(node), &window, laci_plan_shape(&net->plan, fused->output));
   laci_net_bind(net, fused->output, to);
 }
 
 bool laci_pool_planes_fit(laci_net *net, const laci_fused *fused, const char **why) {
-  const laci_node *node = &net->graph->nodes[fused->node];
-  int n_spatial = laci_net_shape(net, node->inputs[0])->rank - 2;
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
+  int n_spatial = laci_plan_shape(&net->plan, node->inputs[0])->rank - 2;
   *why = "an input that oneDNN lacks";
-  return n_spatial >= 1 && n_spatial <= 3 && laci_net_is_float(net, node->inputs[0]);
+  return n_spatial >= 1 && n_spatial <= 3 && laci_plan_is_float(&net->plan, node->inputs[0]);
 }
 
 void laci_pool_planes(laci_net *net, const laci_fused *fused) {
-  const laci_node *node = &net->graph->nodes[fused->node];
-  const laci_shape *x = laci_net_shape(net, node->inputs[0]);
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
+  const laci_shape *x = laci_plan_shape(&net->plan, node->inputs[0]);
   laci_window w = {.n_spatial = x->rank - 2};
   bool max = node->op == &laci_op_global_max_pool;
   laci_shape y = *x;
@@ -114,11 +117,11 @@ void laci_pool_planes(laci_net *net, const laci_fused *fused) {
 /** The primitive's step: brings the gradient behind the pool into its layout. */
 static void gradient_step(laci_net *net, const laci_fused *fused, laci_primitive *pd,
                           int workspace) {
-  const laci_node *node = &net->graph->nodes[fused->node];
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
   laci_element dt = laci_net_dt(net);
   int dy = laci_net_as(net, laci_net_read(net, node->inputs[0]),
                        laci_primitive_layout(pd, LACI_ARG_DIFF_DST), dt);
-  int dx = laci_net_result(net, laci_net_shape(net, fused->output), dt,
+  int dx = laci_net_result(net, laci_plan_shape(&net->plan, fused->output), dt,
                            laci_primitive_layout(pd, LACI_ARG_DIFF_SRC));
   laci_net_step_add(
       net, fused, pd, workspace >= 0 ? 3 : 2,
@@ -128,24 +131,25 @@ static void gradient_step(laci_net *net, const laci_fused *fused, laci_primitive
 }
 
 static bool max_grad_fits(laci_net *net, const laci_fused *fused, const char **why) {
-  int pool = laci_plan_workspace_from(net, fused->node);
+  int pool = laci_plan_workspace_from(&net->plan, fused->node);
   *why = "its pool is not computed by oneDNN";
   return pool >= 0 && net->workspaces[pool] >= 0;
 }
 
 static void lower_max_grad(laci_net *net, const laci_fused *fused) {
-  const laci_node *node = &net->graph->nodes[fused->node];
-  int pool = laci_plan_workspace_from(net, fused->node);
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
+  int pool = laci_plan_workspace_from(&net->plan, fused->node);
   laci_primitive *hint = NULL, *pd = NULL;
-  const laci_node *forward = &net->graph->nodes[pool];
+  const laci_node *forward = &net->plan.graph->nodes[pool];
   size_t n;
   laci_window window;
-  const laci_shape *x = laci_net_shape(net, node->inputs[1]);
-  (void)laci_conv_window(forward, x, laci_net_shape(net, forward->outputs[0]),
+  const laci_shape *x = laci_plan_shape(&net->plan, node->inputs[1]);
+  (void)laci_conv_window(forward, x, laci_plan_shape(&net->plan, forward->outputs[0]),
                          laci_node_ints(forward, "kernel_shape", &n), &window);
   int from = laci_net_whole(net, laci_net_read(net, node->inputs[1]));
-  laci_layout *any = laci_net_any(net, laci_net_shape(net, forward->outputs[0]), laci_net_dt(net));
-  if (!net->status) {
+  laci_layout *any =
+      laci_net_any(net, laci_plan_shape(&net->plan, forward->outputs[0]), laci_net_dt(net));
+  if (!net->plan.status) {
     const laci_layout *src = net->tensors[from].md;
     lac_status st = laci_primitive_pool_train(&hint, net->onednn, LACI_POOL_MAX,
                                               (const laci_layout *const[]){src, any}, &window);
@@ -162,16 +166,16 @@ static void lower_max_grad(laci_net *net, const laci_fused *fused) {
 
 /** Of an AveragePoolGrad. */
 static bool read_average(const laci_net *net, const laci_fused *fused, laci_window *window) {
-  const laci_node *node = &net->graph->nodes[fused->node];
-  const laci_shape *x = laci_net_shape(net, fused->output);
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
+  const laci_shape *x = laci_plan_shape(&net->plan, fused->output);
   size_t n;
   const int64_t *kernel = laci_node_ints(node, "kernel_shape", &n);
   return kernel && (int)n == x->rank - 2 &&
-         laci_conv_window(node, x, laci_net_shape(net, node->inputs[0]), kernel, window);
+         laci_conv_window(node, x, laci_plan_shape(&net->plan, node->inputs[0]), kernel, window);
 }
 
 static bool average_grad_fits(laci_net *net, const laci_fused *fused, const char **why) {
-  const laci_node *node = &net->graph->nodes[fused->node];
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
   laci_window window;
   *why = "a window that oneDNN lacks";
   bool padded = kind_of(node) == LACI_POOL_MEAN_PADDED;
@@ -179,16 +183,16 @@ static bool average_grad_fits(laci_net *net, const laci_fused *fused, const char
 }
 
 static void lower_average_grad(laci_net *net, const laci_fused *fused) {
-  const laci_node *node = &net->graph->nodes[fused->node];
-  const laci_shape *x = laci_net_shape(net, fused->output);
-  const laci_shape *y = laci_net_shape(net, node->inputs[0]);
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
+  const laci_shape *x = laci_plan_shape(&net->plan, fused->output);
+  const laci_shape *y = laci_plan_shape(&net->plan, node->inputs[0]);
   laci_element dt = laci_net_dt(net);
   laci_pool_kind alg = kind_of(node);
   laci_primitive *hint = NULL, *pd = NULL;
   laci_window window;
   (void)read_average(net, fused, &window);
   laci_layout *dx = laci_net_channels_last(net, x, dt), *dy = laci_net_channels_last(net, y, dt);
-  if (!net->status) {
+  if (!net->plan.status) {
     const laci_layout *const mds[] = {dx, dy};
     lac_status st = laci_primitive_pool_train(&hint, net->onednn, alg, mds, &window);
     if (!st) st = laci_primitive_pool_gradient(&pd, net->onednn, alg, mds, &window, hint);

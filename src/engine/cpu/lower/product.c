@@ -10,22 +10,23 @@
 
 /** Gemm's C as something that can be a bias: absent, one number, or one number a column. */
 static bool fits_bias(const laci_net *net, const laci_node *node, int64_t columns) {
-  if (!laci_net_has(node, 2)) return true;
-  const laci_shape *c = laci_net_shape(net, node->inputs[2]);
+  if (!laci_plan_has_input(node, 2)) return true;
+  const laci_shape *c = laci_plan_shape(&net->plan, node->inputs[2]);
   int64_t count = laci_shape_count(c);
   bool row = count == 1 || (count == columns && c->rank > 0 && c->dims[c->rank - 1] == columns);
-  return laci_net_is_constant(net, node->inputs[2]) && laci_net_is_float(net, node->inputs[2]) &&
-         row;
+  return laci_plan_is_constant(&net->plan, node->inputs[2]) &&
+         laci_plan_is_float(&net->plan, node->inputs[2]) && row;
 }
 
 /** Floats of a rank that oneDNN has. */
 static bool fits_operands(const laci_net *net, const laci_node *node) {
-  if (!laci_net_has(node, 0) || !laci_net_has(node, 1) || node->outputs[0] < 0) return false;
-  const laci_shape *a = laci_net_shape(net, node->inputs[0]);
-  const laci_shape *b = laci_net_shape(net, node->inputs[1]);
-  return laci_net_is_float(net, node->inputs[0]) && laci_net_is_float(net, node->inputs[1]) &&
-         a->rank >= 1 && a->rank <= 5 && b->rank >= 2 && b->rank <= 5 &&
-         laci_net_shape(net, node->outputs[0])->rank >= 1;
+  if (!laci_plan_has_input(node, 0) || !laci_plan_has_input(node, 1) || node->outputs[0] < 0)
+    return false;
+  const laci_shape *a = laci_plan_shape(&net->plan, node->inputs[0]);
+  const laci_shape *b = laci_plan_shape(&net->plan, node->inputs[1]);
+  return laci_plan_is_float(&net->plan, node->inputs[0]) &&
+         laci_plan_is_float(&net->plan, node->inputs[1]) && a->rank >= 1 && a->rank <= 5 &&
+         b->rank >= 2 && b->rank <= 5 && laci_plan_shape(&net->plan, node->outputs[0])->rank >= 1;
 }
 
 /* ---- A constant matrix on the right ---- */
@@ -39,7 +40,7 @@ typedef struct right {
 static int matrix_weight(laci_net *net, const laci_fused *fused, const right *r,
                          const laci_layout *wanted) {
   laci_net_weight weight = {
-      .value = net->graph->nodes[fused->node].inputs[1],
+      .value = net->plan.graph->nodes[fused->node].inputs[1],
       .shape = laci_shape_of(2, (int64_t[]){r->depth, r->columns}),
       .strides = {r->transposed ? 1 : r->columns, r->transposed ? r->depth : 1},
       .scale = fused->scale,
@@ -51,14 +52,14 @@ static int matrix_weight(laci_net *net, const laci_fused *fused, const right *r,
 
 /** scale * beta * C + shift as [1, columns]; -1: none. */
 static int matrix_bias(laci_net *net, const laci_fused *fused, const right *r) {
-  const laci_node *node = &net->graph->nodes[fused->node];
-  bool given = node->op == &laci_op_gemm && laci_net_has(node, 2);
-  const float *c = given ? laci_net_floats(net, node->inputs[2]) : NULL;
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
+  bool given = node->op == &laci_op_gemm && laci_plan_has_input(node, 2);
+  const float *c = given ? laci_plan_floats(&net->plan, node->inputs[2]) : NULL;
   laci_shape shape = laci_shape_of(2, (int64_t[]){1, r->columns});
-  if (net->status || (!c && !fused->shift)) return -1;
-  int64_t count = c ? laci_shape_count(laci_net_shape(net, node->inputs[2])) : 0;
+  if (net->plan.status || (!c && !fused->shift)) return -1;
+  int64_t count = c ? laci_shape_count(laci_plan_shape(&net->plan, node->inputs[2])) : 0;
   float *sum = laci_alloc((size_t)r->columns, sizeof *sum);
-  if (!sum) laci_net_no_memory(net);
+  if (!sum) laci_plan_no_memory(&net->plan);
   for (int64_t at = 0; sum && at < r->columns; at++) {
     sum[at] = c ? c[count == 1 ? 0 : at] * r->beta * (fused->scale ? fused->scale[at] : 1) : 0;
     if (fused->shift) sum[at] += fused->shift[at];
@@ -75,14 +76,14 @@ static int flattened(laci_net *net, int value, int64_t rows, int64_t columns, bo
   laci_shape shape = laci_shape_of(2, (int64_t[]){rows, columns});
   laci_layout *md = NULL;
   int64_t strides[LACI_MOST_AXES] = {transposed ? 1 : columns, transposed ? rows : 1};
-  if (!net->status && !laci_layout_strided(&md, 2, shape.dims, dt, strides))
-    laci_net_no_memory(net);
+  if (!net->plan.status && !laci_layout_strided(&md, 2, shape.dims, dt, strides))
+    laci_plan_no_memory(&net->plan);
   return laci_net_view(net, dense, &shape, md, false);
 }
 
 static void product_step(laci_net *net, const laci_fused *fused, laci_primitive *pd, const right *r,
                          const int operands[3]) {
-  const laci_shape *y = laci_net_shape(net, fused->output);
+  const laci_shape *y = laci_plan_shape(&net->plan, fused->output);
   laci_element dt = laci_net_result_dt(net, fused->output);
   laci_shape flat = laci_shape_of(2, (int64_t[]){r->rows, r->columns});
   const laci_layout *dst = laci_primitive_layout(pd, LACI_ARG_DST);
@@ -103,7 +104,7 @@ static void product_step(laci_net *net, const laci_fused *fused, laci_primitive 
 }
 
 static void product(laci_net *net, const laci_fused *fused, const right *r, bool transposed) {
-  const laci_node *node = &net->graph->nodes[fused->node];
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
   laci_element dt = laci_net_dt(net);
   laci_shape weight = laci_shape_of(2, (int64_t[]){r->depth, r->columns});
   laci_shape flat = laci_shape_of(2, (int64_t[]){r->rows, r->columns});
@@ -113,7 +114,7 @@ static void product(laci_net *net, const laci_fused *fused, const right *r, bool
   laci_posts *attr = laci_net_posts(net, fused, &sum);
   laci_layout *w = laci_net_any(net, &weight, dt),
               *dst = laci_net_dense(net, &flat, laci_net_result_dt(net, fused->output));
-  if (!net->status) {
+  if (!net->plan.status) {
     const laci_layout *b = bias >= 0 ? net->tensors[bias].md : NULL;
     lac_status st = laci_primitive_matmul(
         &pd, net->onednn, (const laci_layout *const[]){net->tensors[a].md, w, b, dst}, attr);
@@ -127,16 +128,16 @@ static void product(laci_net *net, const laci_fused *fused, const right *r, bool
 }
 
 static bool gemm_fits(laci_net *net, const laci_fused *fused, const char **why) {
-  const laci_node *node = &net->graph->nodes[fused->node];
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
   *why = "a matrix or a sum that changes";
-  return fits_operands(net, node) && laci_net_is_constant(net, node->inputs[1]) &&
-         fits_bias(net, node, laci_net_shape(net, node->outputs[0])->dims[1]);
+  return fits_operands(net, node) && laci_plan_is_constant(&net->plan, node->inputs[1]) &&
+         fits_bias(net, node, laci_plan_shape(&net->plan, node->outputs[0])->dims[1]);
 }
 
 static void lower_gemm(laci_net *net, const laci_fused *fused) {
-  const laci_node *node = &net->graph->nodes[fused->node];
-  const laci_shape *y = laci_net_shape(net, node->outputs[0]);
-  const laci_shape *b = laci_net_shape(net, node->inputs[1]);
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
+  const laci_shape *y = laci_plan_shape(&net->plan, node->outputs[0]);
+  const laci_shape *b = laci_plan_shape(&net->plan, node->inputs[1]);
   bool transposed = laci_node_int(node, "transB", 0) != 0;
   right r = {.rows = y->dims[0],
              .columns = y->dims[1],
@@ -148,16 +149,16 @@ static void lower_gemm(laci_net *net, const laci_fused *fused) {
 }
 
 static bool matmul_fits(laci_net *net, const laci_fused *fused, const char **why) {
-  const laci_node *node = &net->graph->nodes[fused->node];
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
   *why = "a matrix that changes";
-  return fits_operands(net, node) && laci_net_is_constant(net, node->inputs[1]) &&
-         laci_net_shape(net, node->inputs[1])->rank == 2;
+  return fits_operands(net, node) && laci_plan_is_constant(&net->plan, node->inputs[1]) &&
+         laci_plan_shape(&net->plan, node->inputs[1])->rank == 2;
 }
 
 static void lower_matmul(laci_net *net, const laci_fused *fused) {
-  const laci_node *node = &net->graph->nodes[fused->node];
-  const laci_shape *a = laci_net_shape(net, node->inputs[0]);
-  const laci_shape *b = laci_net_shape(net, node->inputs[1]);
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
+  const laci_shape *a = laci_plan_shape(&net->plan, node->inputs[0]);
+  const laci_shape *b = laci_plan_shape(&net->plan, node->inputs[1]);
   right r = {.rows = laci_shape_count_range(a, 0, a->rank - 1),
              .depth = b->dims[0],
              .columns = b->dims[1],
@@ -169,7 +170,7 @@ static void lower_matmul(laci_net *net, const laci_fused *fused) {
 
 /** With axes of size 1 in front, so that both have as many. */
 static int widened(laci_net *net, int tensor, int rank) {
-  if (net->status || tensor < 0) return -1;
+  if (net->plan.status || tensor < 0) return -1;
   laci_shape shape = net->tensors[tensor].shape, wide = {.rank = rank};
   if (shape.rank == rank) return tensor;
   for (int axis = 0; axis < rank; axis++) {
@@ -184,13 +185,13 @@ static int widened(laci_net *net, int tensor, int rank) {
 static laci_primitive *batched(laci_net *net, int operands[2], const laci_layout *dst,
                                const laci_posts *attr) {
   laci_primitive *pd = NULL;
-  for (int dense = 0; dense < 2 && !net->status; dense++) {
+  for (int dense = 0; dense < 2 && !net->plan.status; dense++) {
     for (int at = 0; at < 2; at++) {
       /* A part is made whole first: oneDNN 2.6's kernels forget where it starts. */
       operands[at] = dense ? laci_net_as_dense(net, operands[at], laci_net_dt(net))
                            : laci_net_whole(net, operands[at]);
     }
-    if (net->status) break;
+    if (net->plan.status) break;
     const laci_layout *const mds[] = {net->tensors[operands[0]].md, net->tensors[operands[1]].md,
                                       NULL, dst};
     lac_status st = laci_primitive_matmul(&pd, net->onednn, mds, attr);
@@ -203,21 +204,21 @@ static laci_primitive *batched(laci_net *net, int operands[2], const laci_layout
 }
 
 static bool values_fit(laci_net *net, const laci_fused *fused, const char **why) {
-  const laci_node *node = &net->graph->nodes[fused->node];
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
   *why = "operands of this kind";
-  return fits_operands(net, node) && laci_net_shape(net, node->inputs[0])->rank > 1;
+  return fits_operands(net, node) && laci_plan_shape(&net->plan, node->inputs[0])->rank > 1;
 }
 
 static void product_of_values(laci_net *net, const laci_fused *fused) {
-  const laci_node *node = &net->graph->nodes[fused->node];
-  const laci_shape *y = laci_net_shape(net, fused->output);
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
+  const laci_shape *y = laci_plan_shape(&net->plan, fused->output);
   laci_element dt = laci_net_result_dt(net, fused->output);
   int sum, to = -1;
   int operands[2] = {widened(net, laci_net_read(net, node->inputs[0]), y->rank),
                      widened(net, laci_net_read(net, node->inputs[1]), y->rank)};
   laci_posts *attr = laci_net_posts(net, fused, &sum);
   laci_layout *dst = laci_net_dense(net, y, dt);
-  laci_primitive *pd = net->status ? NULL : batched(net, operands, dst, attr);
+  laci_primitive *pd = net->plan.status ? NULL : batched(net, operands, dst, attr);
   if (pd && sum >= 0) {
     to = laci_net_sum_target(net, laci_net_read(net, sum), dst, dt);
   } else if (pd) {

@@ -13,43 +13,43 @@ static int operand(laci_net *net, int value, bool transposed) {
   laci_shape shape = laci_shape_of(2, (int64_t[]){lies.dims[1], lies.dims[0]});
   int64_t strides[LACI_MOST_AXES] = {1, lies.dims[1]};
   laci_layout *md = NULL;
-  if (!laci_layout_strided(&md, 2, shape.dims, dt, strides)) laci_net_no_memory(net);
+  if (!laci_layout_strided(&md, 2, shape.dims, dt, strides)) laci_plan_no_memory(&net->plan);
   return laci_net_view(net, dense, &shape, md, false);
 }
 
 /** C is absent, or one number a column. */
 static bool fits_row(const laci_net *net, const laci_node *node, int64_t columns) {
-  if (!laci_net_has(node, 2)) return true;
-  const laci_shape *c = laci_net_shape(net, node->inputs[2]);
+  if (!laci_plan_has_input(node, 2)) return true;
+  const laci_shape *c = laci_plan_shape(&net->plan, node->inputs[2]);
   return c->rank >= 1 && laci_shape_count(c) == columns && c->dims[c->rank - 1] == columns &&
          laci_node_float(node, "beta", 1) == 1;
 }
 
 /** C as a row of f32; -1: there is none. */
 static int bias_row(laci_net *net, const laci_node *node, int64_t columns) {
-  if (!laci_net_has(node, 2)) return -1;
+  if (!laci_plan_has_input(node, 2)) return -1;
   laci_shape shape = laci_shape_of(2, (int64_t[]){1, columns});
   int dense = laci_net_as_dense(net, laci_net_read(net, node->inputs[2]), LACI_ELEMENT_F32);
   return laci_net_view(net, dense, &shape, laci_net_dense(net, &shape, LACI_ELEMENT_F32), false);
 }
 
 bool laci_gemm_values_fit(laci_net *net, const laci_fused *fused, const char **why) {
-  const laci_node *node = &net->graph->nodes[fused->node];
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
   *why = "factors or a sum that oneDNN lacks";
-  return laci_node_float(node, "alpha", 1) == 1 && laci_net_is_float(net, fused->output) &&
-         fits_row(net, node, laci_net_shape(net, fused->output)->dims[1]);
+  return laci_node_float(node, "alpha", 1) == 1 && laci_plan_is_float(&net->plan, fused->output) &&
+         fits_row(net, node, laci_plan_shape(&net->plan, fused->output)->dims[1]);
 }
 
 void laci_gemm_values(laci_net *net, const laci_fused *fused) {
-  const laci_node *node = &net->graph->nodes[fused->node];
-  const laci_shape *y = laci_net_shape(net, fused->output);
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
+  const laci_shape *y = laci_plan_shape(&net->plan, fused->output);
   laci_element dt = laci_net_result_dt(net, fused->output);
   laci_primitive *pd = NULL;
   int c = bias_row(net, node, y->dims[1]);
   int a = operand(net, node->inputs[0], laci_node_int(node, "transA", 0) != 0);
   int b = operand(net, node->inputs[1], laci_node_int(node, "transB", 0) != 0);
   laci_layout *md = laci_net_dense(net, y, dt);
-  if (!net->status) {
+  if (!net->plan.status) {
     const laci_layout *const mds[] = {net->tensors[a].md, net->tensors[b].md,
                                       c >= 0 ? net->tensors[c].md : NULL, md};
     lac_status st = laci_primitive_matmul(&pd, net->onednn, mds, NULL);

@@ -14,9 +14,10 @@ typedef struct reduction {
 
 /** False: axes that are not known here, or elements that no library has. */
 static bool read_reduction(laci_net *net, const laci_node *node, reduction *r) {
-  r->x = r->y = *laci_net_shape(net, node->inputs[0]);
-  if (!laci_net_is_float(net, node->inputs[0]) || r->x.rank < 1 || r->x.rank > 5) return false;
-  if (!laci_plan_reduced_axes(net, node, r->x.rank, r->axes)) return false;
+  r->x = r->y = *laci_plan_shape(&net->plan, node->inputs[0]);
+  if (!laci_plan_is_float(&net->plan, node->inputs[0]) || r->x.rank < 1 || r->x.rank > 5)
+    return false;
+  if (!laci_plan_reduced_axes(&net->plan, node, r->x.rank, r->axes)) return false;
   for (int axis = 0; axis < r->x.rank; axis++) {
     if (r->axes[axis]) r->y.dims[axis] = 1;
   }
@@ -26,7 +27,7 @@ static bool read_reduction(laci_net *net, const laci_node *node, reduction *r) {
 /* ---- Means of planes ---- */
 
 static bool planes_fit(laci_net *net, const laci_fused *fused, const char **why) {
-  const laci_node *node = &net->graph->nodes[fused->node];
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
   reduction r;
   *why = "no mean of planes";
   if (node->op != &laci_op_reduce_mean || !read_reduction(net, node, &r)) return false;
@@ -98,7 +99,7 @@ static lac_status run_sums(laci_net *net, laci_net_step *step, lac_error *err) {
 }
 
 static bool sums_fit(laci_net *net, const laci_fused *fused, const char **why) {
-  const laci_node *node = &net->graph->nodes[fused->node];
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
   reduction r;
   *why = "no sum over all but the channels";
   if (node->op != &laci_op_reduce_sum || !read_reduction(net, node, &r)) return false;
@@ -109,8 +110,8 @@ static bool sums_fit(laci_net *net, const laci_fused *fused, const char **why) {
 }
 
 static void lower_sums(laci_net *net, const laci_fused *fused) {
-  const laci_node *node = &net->graph->nodes[fused->node];
-  const laci_shape *x = laci_net_shape(net, node->inputs[0]);
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
+  const laci_shape *x = laci_plan_shape(&net->plan, node->inputs[0]);
   int from = laci_net_read(net, node->inputs[0]);
   if (from < 0) return;
   laci_element dt = net->tensors[from].dt;
@@ -120,7 +121,7 @@ static void lower_sums(laci_net *net, const laci_fused *fused) {
   laci_layout *md = laci_net_dense(net, &y, LACI_ELEMENT_F32);
   int to = md ? laci_net_result(net, &y, LACI_ELEMENT_F32, md) : -1;
   laci_layout_destroy(md);
-  sums *s = laci_net_new(net, 1, sizeof *s);
+  sums *s = laci_plan_new(&net->plan, 1, sizeof *s);
   laci_net_step *step = laci_net_step_code(net, node, run_sums, 2, (int[]){from, to});
   if (!s || !step) return;
   *s = (sums){.n = x->dims[0],
@@ -143,14 +144,14 @@ static laci_reduction_kind alg_of(const laci_node *node) {
 }
 
 static bool axes_fit(laci_net *net, const laci_fused *fused, const char **why) {
-  const laci_node *node = &net->graph->nodes[fused->node];
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
   reduction r;
   *why = "axes or elements that oneDNN lacks, or nothing to reduce";
   return read_reduction(net, node, &r) && !laci_shape_equal(&r.x, &r.y);
 }
 
 static void lower_axes(laci_net *net, const laci_fused *fused) {
-  const laci_node *node = &net->graph->nodes[fused->node];
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
   laci_primitive *pd = NULL;
   reduction r;
   if (!read_reduction(net, node, &r)) return;
@@ -158,7 +159,7 @@ static void lower_axes(laci_net *net, const laci_fused *fused) {
   int from = laci_net_read(net, node->inputs[0]);
   from = laci_net_as_dense(net, from, from < 0 ? dt : net->tensors[from].dt);
   laci_layout *md = laci_net_dense(net, &r.y, dt);
-  if (net->status) {
+  if (net->plan.status) {
     laci_layout_destroy(md);
     return;
   }

@@ -46,16 +46,16 @@ static void lower_relu_sum(laci_net *net, const laci_fused *fused) {
   laci_element dt = laci_net_dt(net);
   int a = laci_net_read(net, fused->reads[0]), b = laci_net_read(net, fused->reads[1]);
   int y = laci_net_whole(net, laci_net_read(net, fused->reads[2]));
-  relu_step *s = laci_net_new(net, 1, sizeof *s);
+  relu_step *s = laci_plan_new(&net->plan, 1, sizeof *s);
   if (!s || y < 0) return;
   a = laci_net_as(net, a, net->tensors[y].md, dt);
   b = laci_net_as(net, b, net->tensors[y].md, dt);
   int to = laci_net_result_like(net, a, a != b);
-  laci_net_step *step = laci_net_step_code(net, &net->graph->nodes[fused->node], run_relu_sum, 4,
-                                           (int[]){a, b, y, to});
+  laci_net_step *step = laci_net_step_code(net, &net->plan.graph->nodes[fused->node], run_relu_sum,
+                                           4, (int[]){a, b, y, to});
   if (!step) return;
-  *s = (relu_step){.kernel = laci_relu_sum_now(), .bf16 = net->bf16};
-  s->n = (int64_t)(laci_layout_bytes(net->tensors[y].md) / (net->bf16 ? 2 : sizeof(float)));
+  *s = (relu_step){.kernel = laci_relu_sum_now(), .bf16 = net->plan.bf16};
+  s->n = (int64_t)(laci_layout_bytes(net->tensors[y].md) / (net->plan.bf16 ? 2 : sizeof(float)));
   step->what = "ReluGrad of a sum";
   step->kernel = "own";
   step->context = s;

@@ -36,9 +36,9 @@ static bool fits_resize(const laci_node *node, const laci_shape *x, const laci_s
 static bool scales_fit(laci_net *net, const laci_node *node, const laci_shape *x,
                        const laci_shape *y) {
   int port = node->op == &laci_op_upsample || node->version < 11 ? 1 : 2;
-  if (!laci_net_has(node, port)) return port == 2; /* sizes are given */
-  if (!laci_net_is_constant(net, node->inputs[port])) return false;
-  laci_buf *scales = laci_net_constant_buf(net, node->inputs[port]);
+  if (!laci_plan_has_input(node, port)) return port == 2; /* sizes are given */
+  if (!laci_plan_is_constant(&net->plan, node->inputs[port])) return false;
+  laci_buf *scales = laci_plan_constant_buf(&net->plan, node->inputs[port]);
   bool fits = scales && scales->f && (scales->count == 0 || scales->count == x->rank);
   for (int axis = 0; fits && scales->count && axis < x->rank; axis++) {
     fits = scales->f[axis] * (double)x->dims[axis] == (double)y->dims[axis];
@@ -52,31 +52,31 @@ static bool is_nearest(const laci_node *node) {
 }
 
 static bool resize_fits(laci_net *net, const laci_fused *fused, const char **why) {
-  const laci_node *node = &net->graph->nodes[fused->node];
-  const laci_shape *x = laci_net_shape(net, node->inputs[0]);
-  const laci_shape *y = laci_net_shape(net, fused->output);
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
+  const laci_shape *x = laci_plan_shape(&net->plan, node->inputs[0]);
+  const laci_shape *y = laci_plan_shape(&net->plan, fused->output);
   *why = "a way to resize that oneDNN lacks";
-  return laci_net_is_float(net, fused->output) && fits_resize(node, x, y, is_nearest(node)) &&
-         scales_fit(net, node, x, y);
+  return laci_plan_is_float(&net->plan, fused->output) &&
+         fits_resize(node, x, y, is_nearest(node)) && scales_fit(net, node, x, y);
 }
 
 static void lower_resize(laci_net *net, const laci_fused *fused) {
-  const laci_node *node = &net->graph->nodes[fused->node];
-  laci_shape y = *laci_net_shape(net, fused->output);
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
+  laci_shape y = *laci_plan_shape(&net->plan, fused->output);
   laci_primitive *pd = NULL;
   laci_layout *md = NULL;
   int from = laci_net_whole(net, laci_net_read(net, node->inputs[0]));
   laci_layout *any = laci_net_any(net, &y, laci_net_dt(net));
-  if (!net->status) {
+  if (!net->plan.status) {
     lac_status st =
         laci_primitive_resample(&pd, net->onednn, is_nearest(node),
                                 (const laci_layout *const[]){net->tensors[from].md, any});
     (void)laci_net_did(net, st, "resampling");
   }
   laci_layout_destroy(any);
-  if (net->status) return;
+  if (net->plan.status) return;
   const laci_layout *dst = laci_primitive_layout(pd, LACI_ARG_DST);
-  if (!laci_layout_copy(&md, dst)) laci_net_no_memory(net);
+  if (!laci_layout_copy(&md, dst)) laci_plan_no_memory(&net->plan);
   int to = laci_net_tensor_new(net, &y, laci_net_dt(net), md,
                                laci_net_buffer_new(net, LACI_PLACE_ARENA, laci_layout_bytes(dst)));
   laci_net_step_add(net, fused, pd, 2, (const int[][2]){{LACI_ARG_SRC, from}, {LACI_ARG_DST, to}});

@@ -117,7 +117,7 @@ static lac_status run_slice_grad(laci_net *net, laci_net_step *step, lac_error *
 static void part_step(laci_net *net, const laci_fused *fused, laci_net_code *code, part *p,
                       int from, int to) {
   laci_net_step *step =
-      laci_net_step_code(net, &net->graph->nodes[fused->node], code, 2, (int[]){from, to});
+      laci_net_step_code(net, &net->plan.graph->nodes[fused->node], code, 2, (int[]){from, to});
   if (!step) return;
   step->context = p;
   step->shown = to;
@@ -147,9 +147,9 @@ static integers read_integers(laci_net *net, const laci_node *node, const char *
   integers out = {.known = true};
   const int64_t *from = laci_node_ints(node, name, &out.n);
   laci_buf *buf = NULL;
-  if (!from && laci_net_has(node, port)) {
-    buf = laci_net_is_constant(net, node->inputs[port])
-              ? laci_net_constant_buf(net, node->inputs[port])
+  if (!from && laci_plan_has_input(node, port)) {
+    buf = laci_plan_is_constant(&net->plan, node->inputs[port])
+              ? laci_plan_constant_buf(&net->plan, node->inputs[port])
               : NULL;
     from = buf ? buf->i : NULL;
     out.n = buf ? (size_t)buf->count : 0;
@@ -170,12 +170,12 @@ typedef struct cut {
 
 /** False: integers, or places that depend on data. */
 static bool read_cut(laci_net *net, const laci_node *node, cut *c) {
-  const laci_shape *x = laci_net_shape(net, node->inputs[0]);
+  const laci_shape *x = laci_plan_shape(&net->plan, node->inputs[0]);
   integers starts = read_integers(net, node, "starts", 1);
   integers axes = read_integers(net, node, "axes", 3), steps = read_integers(net, node, "steps", 4);
   *c = (cut){.jumps = false};
   if (!starts.known || !axes.known || !steps.known) return false;
-  if (!laci_net_is_float(net, node->inputs[0])) return false;
+  if (!laci_plan_is_float(&net->plan, node->inputs[0])) return false;
   for (int axis = 0; axis < x->rank; axis++) c->steps[axis] = 1;
   for (size_t at = 0; at < starts.n; at++) {
     int64_t axis = axes.given && at < axes.n ? axes.v[at] : (int64_t)at, start = starts.v[at];
@@ -194,30 +194,30 @@ static bool read_cut(laci_net *net, const laci_node *node, cut *c) {
 static bool slice_fits(laci_net *net, const laci_fused *fused, const char **why) {
   cut c;
   *why = "integers, or places that depend on data";
-  return read_cut(net, &net->graph->nodes[fused->node], &c);
+  return read_cut(net, &net->plan.graph->nodes[fused->node], &c);
 }
 
 static bool view_fits(laci_net *net, const laci_fused *fused, const char **why) {
   cut c;
   *why = "steps over elements";
-  return read_cut(net, &net->graph->nodes[fused->node], &c) && !c.jumps;
+  return read_cut(net, &net->plan.graph->nodes[fused->node], &c) && !c.jumps;
 }
 
 static void lower_view(laci_net *net, const laci_fused *fused) {
-  const laci_node *node = &net->graph->nodes[fused->node];
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
   int from = laci_net_read(net, node->inputs[0]);
   cut c;
   if (!read_cut(net, node, &c)) return;
-  const laci_shape *y = laci_net_shape(net, fused->output);
+  const laci_shape *y = laci_plan_shape(&net->plan, fused->output);
   laci_net_bind(net, fused->output, laci_move_part(net, from, y, c.starts));
 }
 
 static void lower_slice(laci_net *net, const laci_fused *fused) {
-  const laci_node *node = &net->graph->nodes[fused->node];
-  const laci_shape *x = laci_net_shape(net, node->inputs[0]),
-                   *y = laci_net_shape(net, fused->output);
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
+  const laci_shape *x = laci_plan_shape(&net->plan, node->inputs[0]),
+                   *y = laci_plan_shape(&net->plan, fused->output);
   int from = laci_net_read(net, node->inputs[0]);
-  part *p = laci_net_new(net, 1, sizeof *p);
+  part *p = laci_plan_new(&net->plan, 1, sizeof *p);
   cut c;
   if (!p || from < 0 || !read_cut(net, node, &c)) return;
   laci_element dt = net->tensors[from].dt;
@@ -231,8 +231,8 @@ static void lower_slice(laci_net *net, const laci_fused *fused) {
 /* ---- The gradient of a Slice ---- */
 
 static bool grad_fits(laci_net *net, const laci_fused *fused, const char **why) {
-  const laci_node *node = &net->graph->nodes[fused->node];
-  int rank = laci_net_shape(net, fused->output)->rank;
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
+  int rank = laci_plan_shape(&net->plan, fused->output)->rank;
   size_t n_starts, n_steps;
   const int64_t *starts = laci_node_ints(node, "starts", &n_starts);
   const int64_t *steps = laci_node_ints(node, "steps", &n_steps);
@@ -241,14 +241,14 @@ static bool grad_fits(laci_net *net, const laci_fused *fused, const char **why) 
 }
 
 static void lower_grad(laci_net *net, const laci_fused *fused) {
-  const laci_node *node = &net->graph->nodes[fused->node];
-  const laci_shape *x = laci_net_shape(net, fused->output),
-                   *y = laci_net_shape(net, node->inputs[0]);
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
+  const laci_shape *x = laci_plan_shape(&net->plan, fused->output),
+                   *y = laci_plan_shape(&net->plan, node->inputs[0]);
   size_t n;
   const int64_t *starts = laci_node_ints(node, "starts", &n);
   const int64_t *steps = laci_node_ints(node, "steps", &n);
   laci_element dt = laci_net_dt(net);
-  part *p = laci_net_new(net, 1, sizeof *p);
+  part *p = laci_plan_new(&net->plan, 1, sizeof *p);
   if (!p) return;
   bool blocks = net->blocks && x->rank == 4 && x->dims[1] % LACI_NET_BLOCK == 0 &&
                 keeps_blocks(y, starts, steps);

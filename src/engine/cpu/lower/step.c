@@ -6,22 +6,22 @@
 #include "engine/cpu/net_in.h"
 
 static laci_net_step *new_step(laci_net *net, int n_args) {
-  if (net->status) return NULL;
+  if (net->plan.status) return NULL;
   if (!laci_grow((void **)&net->steps, net->n_steps, &net->step_capacity, sizeof *net->steps)) {
-    laci_net_no_memory(net);
+    laci_plan_no_memory(&net->plan);
     return NULL;
   }
   laci_net_step *step = &net->steps[net->n_steps];
   *step = (laci_net_step){.shown = -1, .recomputed = net->recomputing, .n_args = n_args};
-  step->codes = laci_net_new(net, (size_t)n_args, sizeof *step->codes);
-  step->tensors = laci_net_new(net, (size_t)n_args, sizeof *step->tensors);
-  if (net->status) return NULL;
+  step->codes = laci_plan_new(&net->plan, (size_t)n_args, sizeof *step->codes);
+  step->tensors = laci_plan_new(&net->plan, (size_t)n_args, sizeof *step->tensors);
+  if (net->plan.status) return NULL;
   net->n_steps++;
   return step;
 }
 
 static void touch(laci_net *net, int tensor, int step) {
-  laci_net_buffer *buffer = &net->buffers[net->tensors[tensor].buffer];
+  laci_buffer *buffer = &net->buffers[net->tensors[tensor].buffer];
   if (buffer->first < 0) buffer->first = step;
   buffer->last = step;
 }
@@ -30,14 +30,14 @@ static const char *describe(laci_net *net, const laci_fused *fused) {
   char text[256];
   size_t used = 0;
   if (!fused) return "reorder";
-  used += (size_t)snprintf(text, sizeof text, "%s%s", net->graph->nodes[fused->node].type,
+  used += (size_t)snprintf(text, sizeof text, "%s%s", net->plan.graph->nodes[fused->node].type,
                            fused->scale ? " + scale" : "");
   for (int at = 0; at < fused->n_posts && used < sizeof text; at++) {
     used += (size_t)snprintf(text + used, sizeof text - used, "%s",
                              fused->posts[at].value >= 0 ? " + sum" : " + function");
   }
-  const char *copy = laci_arena_text(&net->memory, text);
-  if (!copy) laci_net_no_memory(net);
+  const char *copy = laci_arena_text(&net->plan.memory, text);
+  if (!copy) laci_plan_no_memory(&net->plan);
   return copy;
 }
 
@@ -46,7 +46,7 @@ static int scratchpad_tensor(laci_net *net, const laci_primitive *pd) {
   size_t bytes = md ? laci_layout_bytes(md) : 0;
   laci_layout *copy = NULL;
   if (bytes == 0) return -1;
-  if (!laci_layout_copy(&copy, md)) laci_net_no_memory(net);
+  if (!laci_layout_copy(&copy, md)) laci_plan_no_memory(&net->plan);
   laci_shape shape = laci_shape_of(1, (int64_t[]){(int64_t)bytes});
   int buffer = laci_net_buffer_new(net, LACI_PLACE_ARENA, bytes);
   return laci_net_tensor_new(net, &shape, LACI_ELEMENT_BYTE, copy, buffer);
@@ -58,11 +58,11 @@ static bool is_result(int arg) {
 
 void laci_net_step_add(laci_net *net, const laci_fused *fused, laci_primitive *pd, int n_args,
                        const int (*args)[2]) {
-  int scratchpad = net->status ? -1 : scratchpad_tensor(net, pd);
+  int scratchpad = net->plan.status ? -1 : scratchpad_tensor(net, pd);
   laci_net_step *step = new_step(net, n_args + (scratchpad >= 0));
   for (int at = 0; at < n_args && step; at++) {
-    if (args[at][1] < 0) laci_net_fail(net, LAC_INTERNAL, "a step lacks an operand");
-    if (net->status) break;
+    if (args[at][1] < 0) laci_plan_fail(&net->plan, LAC_INTERNAL, "a step lacks an operand");
+    if (net->plan.status) break;
     step->codes[at] = args[at][0];
     step->tensors[at] = args[at][1];
     touch(net, args[at][1], (int)net->n_steps - 1);
@@ -74,9 +74,9 @@ void laci_net_step_add(laci_net *net, const laci_fused *fused, laci_primitive *p
     touch(net, scratchpad, (int)net->n_steps - 1);
   }
   if (step) {
-    step->kernel = laci_arena_text(&net->memory, laci_primitive_kernel(pd));
+    step->kernel = laci_arena_text(&net->plan.memory, laci_primitive_kernel(pd));
     step->what = describe(net, fused);
-    step->node = fused ? &net->graph->nodes[fused->node] : NULL;
+    step->node = fused ? &net->plan.graph->nodes[fused->node] : NULL;
     step->primitive = pd;
     return;
   }

@@ -17,15 +17,16 @@ laci_layout *laci_net_dense(laci_net *net, const laci_shape *shape, laci_element
     strides[axis] = stride;
     stride *= s.dims[axis] > 0 ? s.dims[axis] : 1;
   }
-  if (!net->status && !laci_layout_strided(&md, s.rank, s.dims, dt, strides))
-    laci_net_no_memory(net);
+  if (!net->plan.status && !laci_layout_strided(&md, s.rank, s.dims, dt, strides))
+    laci_plan_no_memory(&net->plan);
   return md;
 }
 
 laci_layout *laci_net_any(laci_net *net, const laci_shape *shape, laci_element dt) {
   laci_shape s = laci_net_with_axis(shape);
   laci_layout *md = NULL;
-  if (!net->status && !laci_layout_any(&md, s.rank, s.dims, dt)) laci_net_no_memory(net);
+  if (!net->plan.status && !laci_layout_any(&md, s.rank, s.dims, dt))
+    laci_plan_no_memory(&net->plan);
   return md;
 }
 
@@ -37,8 +38,8 @@ laci_layout *laci_net_channels_last(laci_net *net, const laci_shape *shape, laci
     strides[axis] = axis == 1 ? 1 : stride;
     if (axis != 1) stride *= shape->dims[axis];
   }
-  if (!net->status && !laci_layout_strided(&md, shape->rank, shape->dims, dt, strides)) {
-    laci_net_no_memory(net);
+  if (!net->plan.status && !laci_layout_strided(&md, shape->rank, shape->dims, dt, strides)) {
+    laci_plan_no_memory(&net->plan);
   }
   return md;
 }
@@ -46,13 +47,13 @@ laci_layout *laci_net_channels_last(laci_net *net, const laci_shape *shape, laci
 laci_layout *laci_net_blocks(laci_net *net, const laci_shape *shape, laci_element dt) {
   laci_layout *md = NULL;
   bool fits = shape->rank == 4 && shape->dims[1] % LACI_NET_BLOCK == 0;
-  if (!fits || net->status) return NULL;
-  if (!laci_layout_blocks(&md, shape->dims, dt)) laci_net_no_memory(net);
+  if (!fits || net->plan.status) return NULL;
+  if (!laci_layout_blocks(&md, shape->dims, dt)) laci_plan_no_memory(&net->plan);
   return md;
 }
 
 bool laci_net_in_blocks(laci_net *net, int tensor) {
-  if (net->status || tensor < 0 || !net->tensors[tensor].md) return false;
+  if (net->plan.status || tensor < 0 || !net->tensors[tensor].md) return false;
   const laci_net_tensor t = net->tensors[tensor];
   laci_layout *md = laci_net_blocks(net, &t.shape, laci_net_dt(net));
   bool equal = md && !t.partial && laci_layout_equal(md, t.md);
@@ -63,23 +64,23 @@ bool laci_net_in_blocks(laci_net *net, int tensor) {
 /* ---- Buffers and tensors ---- */
 
 int laci_net_buffer_new(laci_net *net, laci_place place, size_t bytes) {
-  if (net->status) return -1;
+  if (net->plan.status) return -1;
   if (!laci_grow((void **)&net->buffers, net->n_buffers, &net->buffer_capacity,
                  sizeof *net->buffers)) {
-    laci_net_no_memory(net);
+    laci_plan_no_memory(&net->plan);
     return -1;
   }
   net->buffers[net->n_buffers] =
-      (laci_net_buffer){.place = place, .bytes = bytes, .first = -1, .last = -1};
+      (laci_buffer){.place = place, .bytes = bytes, .first = -1, .last = -1};
   return (int)net->n_buffers++;
 }
 
 int laci_net_tensor_new(laci_net *net, const laci_shape *shape, laci_element dt, laci_layout *md,
                         int buffer) {
-  bool fits = !net->status && buffer >= 0;
+  bool fits = !net->plan.status && buffer >= 0;
   if (fits && !laci_grow((void **)&net->tensors, net->n_tensors, &net->tensor_capacity,
                          sizeof *net->tensors)) {
-    laci_net_no_memory(net);
+    laci_plan_no_memory(&net->plan);
     fits = false;
   }
   if (!fits) {
@@ -94,7 +95,7 @@ int laci_net_tensor_new(laci_net *net, const laci_shape *shape, laci_element dt,
 
 int laci_net_view(laci_net *net, int tensor, const laci_shape *shape, laci_layout *md,
                   bool partial) {
-  if (net->status || tensor < 0) {
+  if (net->plan.status || tensor < 0) {
     laci_layout_destroy(md);
     return -1;
   }
@@ -106,8 +107,8 @@ int laci_net_view(laci_net *net, int tensor, const laci_shape *shape, laci_layou
 }
 
 void laci_net_bind(laci_net *net, int value, int tensor) {
-  if (net->status || tensor < 0) return;
-  laci_net_value *v = &net->values[value];
+  if (net->plan.status || tensor < 0) return;
+  laci_plan_value *v = &net->plan.values[value];
   if (net->recomputing && v->tensor >= 0 && v->n_uses_again == 0) return;
   v->tensor = tensor;
   net->buffers[net->tensors[tensor].buffer].pending +=
@@ -115,7 +116,7 @@ void laci_net_bind(laci_net *net, int value, int tensor) {
 }
 
 void laci_net_read_done(laci_net *net, int value) {
-  int tensor = net->values[value].tensor;
+  int tensor = net->plan.values[value].tensor;
   if (tensor >= 0) net->buffers[net->tensors[tensor].buffer].pending--;
 }
 
@@ -130,10 +131,10 @@ static int overwrite(laci_net *net, int tensor) {
 }
 
 int laci_net_result_like(laci_net *net, int like, bool in_place) {
-  if (net->status || like < 0) return -1;
+  if (net->plan.status || like < 0) return -1;
   const laci_net_tensor from = net->tensors[like];
   laci_layout *md = NULL;
-  if (!laci_layout_copy(&md, from.md)) laci_net_no_memory(net);
+  if (!laci_layout_copy(&md, from.md)) laci_plan_no_memory(&net->plan);
   int buffer = in_place && laci_net_dies(net, like)
                    ? overwrite(net, like)
                    : laci_net_buffer_new(net, LACI_PLACE_ARENA, laci_layout_bytes(from.md));
@@ -143,8 +144,8 @@ int laci_net_result_like(laci_net *net, int like, bool in_place) {
 int laci_net_result(laci_net *net, const laci_shape *shape, laci_element dt,
                     const laci_layout *md) {
   laci_layout *copy = NULL;
-  if (net->status) return -1;
-  if (!laci_layout_copy(&copy, md)) laci_net_no_memory(net);
+  if (net->plan.status) return -1;
+  if (!laci_layout_copy(&copy, md)) laci_plan_no_memory(&net->plan);
   int buffer = laci_net_buffer_new(net, LACI_PLACE_ARENA, laci_layout_bytes(md));
   return laci_net_tensor_new(net, shape, dt, copy, buffer);
 }
@@ -158,24 +159,24 @@ int laci_net_scratch(laci_net *net, size_t bytes) {
 int laci_net_workspace(laci_net *net, int node, const laci_primitive *pd) {
   const laci_layout *md = laci_primitive_layout(pd, LACI_ARG_WORKSPACE);
   size_t bytes = md ? laci_layout_bytes(md) : 0;
-  if (bytes == 0 || net->status) return -1;
+  if (bytes == 0 || net->plan.status) return -1;
   laci_shape shape = laci_shape_of(1, (int64_t[]){(int64_t)bytes});
   net->workspaces[node] = laci_net_result(net, &shape, LACI_ELEMENT_BYTE, md);
   return net->workspaces[node];
 }
 
 laci_element laci_net_result_dt(const laci_net *net, int value) {
-  return net->graph->values[value].is_output ? LACI_ELEMENT_F32 : laci_net_dt(net);
+  return net->plan.graph->values[value].is_output ? LACI_ELEMENT_F32 : laci_net_dt(net);
 }
 
 bool laci_net_dies(const laci_net *net, int tensor) {
-  if (net->status || tensor < 0) return false;
-  const laci_net_buffer *buffer = &net->buffers[net->tensors[tensor].buffer];
+  if (net->plan.status || tensor < 0) return false;
+  const laci_buffer *buffer = &net->buffers[net->tensors[tensor].buffer];
   return buffer->place == LACI_PLACE_ARENA && buffer->pending == 1 && !buffer->continued_by &&
          !net->tensors[tensor].partial && !net->tensors[tensor].shared;
 }
 
 void *laci_net_data(const laci_net *net, int tensor) {
-  const laci_net_buffer *buffer = &net->buffers[net->tensors[tensor].buffer];
+  const laci_buffer *buffer = &net->buffers[net->tensors[tensor].buffer];
   return buffer->place == LACI_PLACE_ARENA ? net->arena + buffer->offset : buffer->data;
 }

@@ -9,11 +9,12 @@
 /* ---- Reading ---- */
 
 int laci_net_read(laci_net *net, int value) {
-  if (net->status) return -1;
-  laci_net_value *v = &net->values[value];
+  if (net->plan.status) return -1;
+  laci_plan_value *v = &net->plan.values[value];
   if (v->tensor < 0 && v->constant) laci_net_bind(net, value, laci_net_constant_tensor(net, value));
   if (v->tensor < 0) {
-    laci_net_fail(net, LAC_INTERNAL, "%s: read before it is there", net->graph->values[value].name);
+    laci_plan_fail(&net->plan, LAC_INTERNAL, "%s: read before it is there",
+                   net->plan.graph->values[value].name);
   }
   return v->tensor;
 }
@@ -41,7 +42,7 @@ static void reorder_step(laci_net *net, int from, int to) {
 static int share(laci_net *net, int found) {
   const laci_net_tensor copy = net->tensors[found];
   laci_layout *md = NULL;
-  if (!laci_layout_copy(&md, copy.md)) laci_net_no_memory(net);
+  if (!laci_layout_copy(&md, copy.md)) laci_plan_no_memory(&net->plan);
   int view = laci_net_view(net, found, &copy.shape, md, false);
   if (view < 0) return -1;
   net->tensors[view].content = copy.content;
@@ -50,17 +51,17 @@ static int share(laci_net *net, int found) {
 }
 
 int laci_net_as(laci_net *net, int tensor, const laci_layout *md, laci_element dt) {
-  if (net->status || tensor < 0 || !md) return -1;
+  if (net->plan.status || tensor < 0 || !md) return -1;
   const laci_net_tensor from = net->tensors[tensor];
   int found = find_content(net, from.content, md);
   if (found >= 0) return net->tensors[found].buffer == from.buffer ? found : share(net, found);
   int to;
-  const laci_net_buffer *source = &net->buffers[from.buffer];
+  const laci_buffer *source = &net->buffers[from.buffer];
   if (source->place == LACI_PLACE_WEIGHT) {
     to = laci_net_weight_from(net, &from, source->data, md, dt);
   } else {
     laci_layout *copy = NULL;
-    if (!laci_layout_copy(&copy, md)) laci_net_no_memory(net);
+    if (!laci_layout_copy(&copy, md)) laci_plan_no_memory(&net->plan);
     int buffer = laci_net_buffer_new(net, LACI_PLACE_ARENA, laci_layout_bytes(md));
     to = laci_net_tensor_new(net, &from.shape, dt, copy, buffer);
     if (to >= 0) reorder_step(net, tensor, to);
@@ -70,7 +71,7 @@ int laci_net_as(laci_net *net, int tensor, const laci_layout *md, laci_element d
 }
 
 int laci_net_as_dense(laci_net *net, int tensor, laci_element dt) {
-  if (net->status || tensor < 0) return -1;
+  if (net->plan.status || tensor < 0) return -1;
   laci_shape shape = net->tensors[tensor].shape;
   laci_layout *md = laci_net_dense(net, &shape, dt);
   int to = laci_net_as(net, tensor, md, dt);
@@ -79,7 +80,7 @@ int laci_net_as_dense(laci_net *net, int tensor, laci_element dt) {
 }
 
 int laci_net_whole(laci_net *net, int tensor) {
-  if (net->status || tensor < 0) return -1;
+  if (net->plan.status || tensor < 0) return -1;
   const laci_net_tensor *t = &net->tensors[tensor];
   if (!t->partial && t->dt == laci_net_dt(net)) return tensor;
   return laci_net_as_dense(net, tensor, laci_net_dt(net));
@@ -88,7 +89,7 @@ int laci_net_whole(laci_net *net, int tensor) {
 /* ---- In other forms ---- */
 
 int laci_net_as_blocks(laci_net *net, int value) {
-  laci_layout *md = laci_net_blocks(net, laci_net_shape(net, value), laci_net_dt(net));
+  laci_layout *md = laci_net_blocks(net, laci_plan_shape(&net->plan, value), laci_net_dt(net));
   int tensor = md ? laci_net_as(net, laci_net_read(net, value), md, laci_net_dt(net)) : -1;
   laci_layout_destroy(md);
   return tensor;
@@ -113,8 +114,8 @@ static int reshaped(laci_net *net, int tensor, const laci_shape *shape) {
 }
 
 void laci_net_bind_shaped(laci_net *net, int value, int tensor) {
-  const laci_shape shape = laci_net_with_axis(laci_net_shape(net, value));
-  if (net->status || tensor < 0) return;
+  const laci_shape shape = laci_net_with_axis(laci_plan_shape(&net->plan, value));
+  if (net->plan.status || tensor < 0) return;
   if (!laci_shape_equal(&shape, &net->tensors[tensor].shape)) {
     tensor = reshaped(net, tensor, &shape);
   }
@@ -126,7 +127,7 @@ void laci_net_bind_shaped(laci_net *net, int value, int tensor) {
 laci_posts *laci_net_posts(laci_net *net, const laci_fused *fused, int *sum) {
   laci_posts *posts = NULL;
   *sum = -1;
-  if (net->status) return NULL;
+  if (net->plan.status) return NULL;
   for (int at = 0; at < fused->n_posts; at++) {
     if (fused->posts[at].value >= 0) *sum = fused->posts[at].value;
   }
@@ -135,7 +136,7 @@ laci_posts *laci_net_posts(laci_net *net, const laci_fused *fused, int *sum) {
 }
 
 int laci_net_sum_target(laci_net *net, int have, const laci_layout *md, laci_element dt) {
-  if (net->status || have < 0) return -1;
+  if (net->plan.status || have < 0) return -1;
   laci_shape shape = net->tensors[have].shape;
   if (laci_layout_equal(net->tensors[have].md, md) && laci_net_dies(net, have)) {
     return laci_net_result_like(net, have, true);

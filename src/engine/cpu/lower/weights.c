@@ -18,24 +18,24 @@ enum {
 
 /* value: whose content it is; -1: of no value. */
 static int weight_buffer(laci_net *net, size_t bytes, int value) {
-  if (!laci_net_may_take(net, bytes, value)) return -1;
+  if (!laci_plan_may_take(&net->plan, bytes, value)) return -1;
   int buffer = laci_net_buffer_new(net, LACI_PLACE_WEIGHT, bytes);
   if (buffer < 0) return -1;
   net->buffers[buffer].data = laci_alloc(bytes, 1);
   net->buffers[buffer].owned = net->buffers[buffer].unreferenced = true;
-  net->weight_bytes += bytes;
+  net->plan.weight_bytes += bytes;
   if (net->buffers[buffer].data) return buffer;
-  laci_net_no_memory(net);
+  laci_plan_no_memory(&net->plan);
   return -1;
 }
 
 void laci_net_drop_weights(laci_net *net) {
-  if (net->status) return;
+  if (net->plan.status) return;
   for (size_t at = 0; at < net->n_buffers; at++) {
-    laci_net_buffer *buffer = &net->buffers[at];
+    laci_buffer *buffer = &net->buffers[at];
     if (!buffer->unreferenced || buffer->first >= 0) continue;
     laci_free(buffer->data);
-    net->weight_bytes -= buffer->bytes;
+    net->plan.weight_bytes -= buffer->bytes;
     buffer->data = NULL;
     buffer->owned = buffer->unreferenced = false;
   }
@@ -51,7 +51,7 @@ int laci_net_weight_from(laci_net *net, const laci_net_tensor *from, const void 
   (void)laci_net_did(
       net, laci_layout_convert(net->onednn, from->md, data, wanted, net->buffers[buffer].data),
       "reorder of weights");
-  if (!net->status && !laci_layout_copy(&md, wanted)) laci_net_no_memory(net);
+  if (!net->plan.status && !laci_layout_copy(&md, wanted)) laci_plan_no_memory(&net->plan);
   return laci_net_tensor_new(net, &from->shape, dt, md, buffer);
 }
 
@@ -118,13 +118,14 @@ static bool fill(laci_net *net, slices *s) {
   int64_t n = w->shape.dims[s->slow];
   bool good = true;
   s->buffer = laci_alloc((size_t)(s->step * s->each), sizeof *s->buffer);
-  if (!s->buffer) laci_net_no_memory(net);
-  for (int64_t first = 0; first < n && good && !net->status; first += s->step) {
+  if (!s->buffer) laci_plan_no_memory(&net->plan);
+  for (int64_t first = 0; first < n && good && !net->plan.status; first += s->step) {
     int64_t some = n - first < s->step ? n - first : s->step;
     lac_error why = {0};
-    lac_status st =
-        laci_net_read_floats(net, w->value, first * s->each, some * s->each, s->buffer, &why);
-    if (st) laci_net_fail(net, st, "%s: %s", net->graph->values[w->value].name, why.text);
+    lac_status st = laci_plan_read_floats(&net->plan, w->value, first * s->each, some * s->each,
+                                          s->buffer, &why);
+    if (st)
+      laci_plan_fail(&net->plan, st, "%s: %s", net->plan.graph->values[w->value].name, why.text);
     if (st) break;
     scale(w, first * s->each, some * s->each, s->buffer);
     good = reorder_slice(net, s, first, some);
@@ -136,16 +137,16 @@ static bool fill(laci_net *net, slices *s) {
 int laci_net_weight_as(laci_net *net, const laci_net_weight *weight, const laci_layout *wanted) {
   slices s = {.weight = weight, .wanted = wanted};
   laci_layout *md = NULL;
-  if (net->status) return -1;
+  if (net->plan.status) return -1;
   int buffer = weight_buffer(net, laci_layout_bytes(wanted), weight->value);
   if (buffer < 0) return -1;
   s.out = net->buffers[buffer].data;
   begin(&s);
-  if (!fill(net, &s) && !net->status) {
+  if (!fill(net, &s) && !net->plan.status) {
     s.step = weight->shape.dims[s.slow];
-    if (!fill(net, &s)) laci_net_fail(net, LAC_UNSUPPORTED, "oneDNN has no such weights");
+    if (!fill(net, &s)) laci_plan_fail(&net->plan, LAC_UNSUPPORTED, "oneDNN has no such weights");
   }
-  if (!net->status && !laci_layout_copy(&md, wanted)) laci_net_no_memory(net);
+  if (!net->plan.status && !laci_layout_copy(&md, wanted)) laci_plan_no_memory(&net->plan);
   return laci_net_tensor_new(net, &weight->shape, LACI_ELEMENT_F32, md, buffer);
 }
 
@@ -161,31 +162,33 @@ int laci_net_vector(laci_net *net, const float *floats, int64_t n) {
 
 /** The weight takes what there is. */
 static int floats_tensor(laci_net *net, int value) {
-  const laci_shape *shape = laci_net_shape(net, value);
-  laci_constant *c = net->values[value].constant;
+  const laci_shape *shape = laci_plan_shape(&net->plan, value);
+  laci_constant *c = net->plan.values[value].constant;
   size_t bytes = (size_t)c->count * sizeof(float);
-  if (!laci_net_floats(net, value)) return -1;
+  if (!laci_plan_floats(&net->plan, value)) return -1;
   laci_layout *md = laci_net_dense(net, shape, LACI_ELEMENT_F32);
   int buffer = laci_net_buffer_new(net, LACI_PLACE_WEIGHT, bytes);
   if (buffer >= 0) {
     net->buffers[buffer].data = c->owned;
     net->buffers[buffer].owned = net->buffers[buffer].unreferenced = true;
-    net->weight_bytes += bytes;
-    if (c->owned) net->constant_bytes -= bytes;
+    net->plan.weight_bytes += bytes;
+    if (c->owned) net->plan.constant_bytes -= bytes;
     c->owned = NULL; /* c->f stays, as long as the weight does */
   }
   return laci_net_tensor_new(net, shape, LACI_ELEMENT_F32, md, buffer);
 }
 
 static int integers_tensor(laci_net *net, int value) {
-  laci_buf *buf = laci_net_constant_buf(net, value);
+  laci_buf *buf = laci_plan_constant_buf(&net->plan, value);
   size_t bytes = buf ? (size_t)buf->count * sizeof *buf->i : 0;
   int buffer = buf ? weight_buffer(net, bytes, value) : -1;
   if (buffer >= 0) memcpy(net->buffers[buffer].data, buf->i, bytes);
   laci_buf_destroy(buf);
-  return laci_net_tensor_new(net, laci_net_shape(net, value), LACI_ELEMENT_NONE, NULL, buffer);
+  return laci_net_tensor_new(net, laci_plan_shape(&net->plan, value), LACI_ELEMENT_NONE, NULL,
+                             buffer);
 }
 
 int laci_net_constant_tensor(laci_net *net, int value) {
-  return laci_net_is_float(net, value) ? floats_tensor(net, value) : integers_tensor(net, value);
+  return laci_plan_is_float(&net->plan, value) ? floats_tensor(net, value)
+                                               : integers_tensor(net, value);
 }

@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "engine/cpu/net_in.h"
+#include "engine/cpu/plan/plan.h"
 #include "base/error.h"
 #include "engine/row.h"
 #include "graph/infer.h"
@@ -15,7 +15,7 @@
 static const int64_t most_elements = (int64_t)1 << 31, most_folded = (int64_t)1 << 28;
 enum { KNOWN_ELEMENTS = 4096 }; /* contents that shape rules may ask for */
 
-void laci_constant_clear(laci_constant *constant) {
+static void clear_constant(laci_constant *constant) {
   if (!constant) return;
   laci_free(constant->i);
   laci_free(constant->owned);
@@ -24,36 +24,48 @@ void laci_constant_clear(laci_constant *constant) {
   constant->f = NULL;
 }
 
+void laci_plan_drop_constants(laci_cpu_plan *plan) {
+  for (int v = 0; plan->values && v < plan->graph->n_values; v++)
+    clear_constant(plan->values[v].constant);
+  plan->constant_bytes = 0;
+}
+
+void laci_plan_clear(laci_cpu_plan *plan) {
+  laci_plan_drop_constants(plan);
+  laci_free(plan->values);
+  laci_arena_clear(&plan->memory);
+}
+
 /* ---- Contents ---- */
 
 /** Elements of a stored tensor as the file has them. */
-static lac_status fetch(const laci_net *net, const laci_stored *stored, int64_t first, int64_t n,
-                        void *to, lac_error *err) {
+static lac_status fetch(const laci_cpu_plan *plan, const laci_stored *stored, int64_t first,
+                        int64_t n, void *to, lac_error *err) {
   size_t size = lac_dtype_size(stored->dtype), offset = (size_t)first * size;
   size_t bytes = (size_t)n * size;
-  if (net->fetch && !stored->owned) {
-    return net->fetch(net->fetch_context, stored->bytes + offset, bytes, to, err);
+  if (plan->fetch && !stored->owned) {
+    return plan->fetch(plan->fetch_context, stored->bytes + offset, bytes, to, err);
   }
   if (bytes) memcpy(to, stored->bytes + offset, bytes);
   return LAC_OK;
 }
 
-static const laci_stored *stored_of(const laci_net *net, int value) {
-  return &net->graph->stored[net->graph->values[value].stored];
+static const laci_stored *stored_of(const laci_cpu_plan *plan, int value) {
+  return &plan->graph->stored[plan->graph->values[value].stored];
 }
 
-lac_status laci_net_read_floats(const laci_net *net, int value, int64_t first, int64_t n, float *to,
-                                lac_error *err) {
+lac_status laci_plan_read_floats(const laci_cpu_plan *plan, int value, int64_t first, int64_t n,
+                                 float *to, lac_error *err) {
   enum { RUN = 2048 };
-  const laci_constant *c = net->values[value].constant;
-  const laci_stored *stored = c->f ? NULL : stored_of(net, value);
+  const laci_constant *c = plan->values[value].constant;
+  const laci_stored *stored = c->f ? NULL : stored_of(plan, value);
   if (c->f) memcpy(to, c->f + first, (size_t)n * sizeof *to);
   if (c->f) return LAC_OK;
-  if (stored->dtype == LAC_DTYPE_F32) return fetch(net, stored, first, n, to, err);
+  if (stored->dtype == LAC_DTYPE_F32) return fetch(plan, stored, first, n, to, err);
   double run[RUN], bytes[RUN];
   for (int64_t at = 0; at < n; at += RUN) {
     int64_t some = n - at < RUN ? n - at : RUN;
-    lac_status st = fetch(net, stored, first + at, some, bytes, err);
+    lac_status st = fetch(plan, stored, first + at, some, bytes, err);
     if (st) return st;
     laci_read_f(stored->dtype, bytes, 0, some, run);
     for (int64_t i = 0; i < some; i++) to[at + i] = (float)run[i];
@@ -61,49 +73,52 @@ lac_status laci_net_read_floats(const laci_net *net, int value, int64_t first, i
   return LAC_OK;
 }
 
-const float *laci_net_floats(laci_net *net, int value) {
-  laci_constant *c = net->values[value].constant;
+const float *laci_plan_floats(laci_cpu_plan *plan, int value) {
+  laci_constant *c = plan->values[value].constant;
   lac_error why = {0};
-  if (!c || c->i || c->f || net->status || !laci_net_is_float(net, value)) return c ? c->f : NULL;
-  if (!laci_net_may_take(net, laci_bytes_of(c->count, sizeof *c->f), value)) return NULL;
+  if (!c || c->i || c->f || plan->status || !laci_plan_is_float(plan, value))
+    return c ? c->f : NULL;
+  if (!laci_plan_may_take(plan, laci_bytes_of(c->count, sizeof *c->f), value)) return NULL;
   float *floats = laci_alloc((size_t)c->count, sizeof *floats);
   if (!floats) {
-    laci_net_no_memory(net);
+    laci_plan_no_memory(plan);
     return NULL;
   }
-  lac_status st = laci_net_read_floats(net, value, 0, c->count, floats, &why);
+  lac_status st = laci_plan_read_floats(plan, value, 0, c->count, floats, &why);
   if (st) {
-    laci_net_fail(net, st, "%s: %s", net->graph->values[value].name, why.text);
+    laci_plan_fail(plan, st, "%s: %s", plan->graph->values[value].name, why.text);
     laci_free(floats);
     return NULL;
   }
   c->f = c->owned = floats;
-  net->constant_bytes += (size_t)c->count * sizeof *floats;
+  plan->constant_bytes += (size_t)c->count * sizeof *floats;
   return floats;
 }
 
-static lac_status copy_stored(const laci_net *net, int value, laci_buf **buf, lac_error *err) {
-  const laci_stored *stored = stored_of(net, value);
-  if (!net->fetch || stored->owned) {
-    return laci_buf_from_bytes(&net->values[value].type, stored->bytes, stored->size_bytes, buf,
+static lac_status copy_stored(const laci_cpu_plan *plan, int value, laci_buf **buf,
+                              lac_error *err) {
+  const laci_stored *stored = stored_of(plan, value);
+  if (!plan->fetch || stored->owned) {
+    return laci_buf_from_bytes(&plan->values[value].type, stored->bytes, stored->size_bytes, buf,
                                err);
   }
   void *bytes = laci_alloc(stored->size_bytes, 1);
   if (!bytes) return laci_fail_memory(err, stored->name);
-  lac_status st = fetch(net, stored, 0,
+  lac_status st = fetch(plan, stored, 0,
                         (int64_t)(stored->size_bytes / lac_dtype_size(stored->dtype)), bytes, err);
   if (!st) {
-    st = laci_buf_from_bytes(&net->values[value].type, bytes, stored->size_bytes, buf, err);
+    st = laci_buf_from_bytes(&plan->values[value].type, bytes, stored->size_bytes, buf, err);
   }
   laci_free(bytes);
   return st;
 }
 
 /** Without a failure on record: inference asks for what it can do without. */
-static lac_status copy_constant(const laci_net *net, int value, laci_buf **buf, lac_error *err) {
-  const laci_net_value *v = &net->values[value];
+static lac_status copy_constant(const laci_cpu_plan *plan, int value, laci_buf **buf,
+                                lac_error *err) {
+  const laci_plan_value *v = &plan->values[value];
   const laci_constant *c = v->constant;
-  if (!c->f && !c->i) return copy_stored(net, value, buf, err);
+  if (!c->f && !c->i) return copy_stored(plan, value, buf, err);
   lac_status st = laci_buf_create(v->type.dtype, &v->type.shape, buf, err);
   if (st) return st;
   for (int64_t at = 0; (*buf)->f && at < c->count; at++) (*buf)->f[at] = (double)c->f[at];
@@ -111,23 +126,23 @@ static lac_status copy_constant(const laci_net *net, int value, laci_buf **buf, 
   return LAC_OK;
 }
 
-laci_buf *laci_net_constant_buf(laci_net *net, int value) {
+laci_buf *laci_plan_constant_buf(laci_cpu_plan *plan, int value) {
   laci_buf *buf = NULL;
-  const laci_constant *c = net->values[value].constant;
-  if (net->status || !c) return NULL;
-  if (!laci_net_may_take(net, laci_bytes_of(c->count, sizeof *buf->f), value)) return NULL;
+  const laci_constant *c = plan->values[value].constant;
+  if (plan->status || !c) return NULL;
+  if (!laci_plan_may_take(plan, laci_bytes_of(c->count, sizeof *buf->f), value)) return NULL;
   lac_error why = {0};
-  lac_status st = copy_constant(net, value, &buf, &why);
-  if (st) laci_net_fail(net, st, "%s: %s", net->graph->values[value].name, why.text);
+  lac_status st = copy_constant(plan, value, &buf, &why);
+  if (st) laci_plan_fail(plan, st, "%s: %s", plan->graph->values[value].name, why.text);
   return st ? NULL : buf;
 }
 
-bool laci_net_scalar(laci_net *net, int value, double *x) {
-  const laci_constant *c = net->values[value].constant;
+bool laci_plan_scalar(laci_cpu_plan *plan, int value, double *x) {
+  const laci_constant *c = plan->values[value].constant;
   if (!c || c->count != 1) return false;
   laci_buf *buf = NULL;
-  lac_status st = copy_constant(net, value, &buf, NULL);
-  if (st == LAC_NO_MEMORY) laci_net_no_memory(net); /* else another plan, and other bytes */
+  lac_status st = copy_constant(plan, value, &buf, NULL);
+  if (st == LAC_NO_MEMORY) laci_plan_no_memory(plan); /* else another plan, and other bytes */
   if (st) return false;
   *x = laci_buf_get_f(buf, 0);
   laci_buf_destroy(buf);
@@ -135,35 +150,35 @@ bool laci_net_scalar(laci_net *net, int value, double *x) {
 }
 
 /** Keeps a folded result; floats as f32. */
-static lac_status keep(laci_net *net, int value, laci_buf *buf, lac_error *err) {
-  laci_constant *c = laci_arena_alloc(&net->memory, 1, sizeof *c);
+static lac_status keep(laci_cpu_plan *plan, int value, laci_buf *buf, lac_error *err) {
+  laci_constant *c = laci_arena_alloc(&plan->memory, 1, sizeof *c);
   if (!c) return laci_fail_memory(err, "constants");
   c->count = buf->count;
-  net->values[value].constant = c;
+  plan->values[value].constant = c;
   if (buf->i) {
     c->i = buf->i;
     buf->i = NULL;
-    net->constant_bytes += (size_t)c->count * sizeof *c->i;
+    plan->constant_bytes += (size_t)c->count * sizeof *c->i;
     return LAC_OK;
   }
   c->owned = laci_alloc((size_t)buf->count, sizeof *c->owned);
   if (!c->owned) return laci_fail_memory(err, "constants");
   for (int64_t at = 0; at < buf->count; at++) c->owned[at] = (float)buf->f[at];
   c->f = c->owned;
-  net->constant_bytes += (size_t)c->count * sizeof *c->f;
+  plan->constant_bytes += (size_t)c->count * sizeof *c->f;
   return LAC_OK;
 }
 
 /* ---- Inputs ---- */
 
-static lac_status fix_input(laci_net *net, const laci_input_shape *fixed, int64_t *bound,
+static lac_status fix_input(laci_cpu_plan *plan, const laci_input_shape *fixed, int64_t *bound,
                             lac_error *err) {
   char found[128], wanted[128];
-  int id = laci_graph_find_value(net->graph, fixed->name);
-  if (id < 0 || !net->graph->values[id].is_input) {
-    return laci_graph_fail_input(net->graph, fixed->name, err);
+  int id = laci_graph_find_value(plan->graph, fixed->name);
+  if (id < 0 || !plan->graph->values[id].is_input) {
+    return laci_graph_fail_input(plan->graph, fixed->name, err);
   }
-  laci_shape *shape = &net->values[id].type.shape;
+  laci_shape *shape = &plan->values[id].type.shape;
   if (shape->rank < 0) {
     *shape = fixed->shape;
     return LAC_OK;
@@ -186,9 +201,9 @@ static lac_status fix_input(laci_net *net, const laci_input_shape *fixed, int64_
                    laci_shape_text(&fixed->shape, wanted, sizeof wanted));
 }
 
-static lac_status check_input(const laci_net *net, int value, lac_error *err) {
-  const laci_type *type = &net->values[value].type;
-  const char *name = net->graph->values[value].name;
+static lac_status check_input(const laci_cpu_plan *plan, int value, lac_error *err) {
+  const laci_type *type = &plan->values[value].type;
+  const char *name = plan->graph->values[value].name;
   char text[128];
   if (type->shape.rank < 0) return laci_fail(err, LAC_BAD_SHAPE, "input '%s' needs a shape", name);
   if (!laci_shape_known(&type->shape)) {
@@ -208,22 +223,22 @@ static lac_status check_input(const laci_net *net, int value, lac_error *err) {
 }
 
 /** Declared shapes, with the sizes that the caller fixes wherever the file uses the same symbol. */
-static lac_status fix_inputs(laci_net *net, const laci_input_shape *fixed, int n_fixed,
+static lac_status fix_inputs(laci_cpu_plan *plan, const laci_input_shape *fixed, int n_fixed,
                              lac_error *err) {
-  const laci_graph *graph = net->graph;
+  const laci_graph *graph = plan->graph;
   int64_t *bound = laci_alloc((size_t)graph->n_symbols + 1, sizeof *bound);
   if (!bound) return laci_fail_memory(err, "input shapes");
   for (int at = 0; at <= graph->n_symbols; at++) bound[at] = -1;
   lac_status st = LAC_OK;
-  for (int at = 0; at < n_fixed && !st; at++) st = fix_input(net, &fixed[at], bound, err);
+  for (int at = 0; at < n_fixed && !st; at++) st = fix_input(plan, &fixed[at], bound, err);
   for (int at = 0; at < graph->n_inputs && !st; at++) {
-    laci_type *type = &net->values[graph->inputs[at]].type;
+    laci_type *type = &plan->values[graph->inputs[at]].type;
     for (int axis = 0; axis < type->shape.rank; axis++) {
       int64_t *size = &type->shape.dims[axis];
       if (*size < 0 && bound[-*size] >= 0) *size = bound[-*size];
     }
     if (type->dtype == LAC_DTYPE_NONE) type->dtype = LAC_DTYPE_F32;
-    st = check_input(net, graph->inputs[at], err);
+    st = check_input(plan, graph->inputs[at], err);
   }
   laci_free(bound);
   return st;
@@ -256,7 +271,7 @@ static void look_clear(const laci_node *node, look *l) {
   laci_free(l->results);
 }
 
-static lac_status look_init(laci_net *net, const laci_node *node, bool all, look *l,
+static lac_status look_init(laci_cpu_plan *plan, const laci_node *node, bool all, look *l,
                             lac_error *err) {
   size_t n_in = (size_t)node->n_inputs, n_out = (size_t)node->n_outputs;
   uint64_t held = 0;
@@ -272,12 +287,12 @@ static lac_status look_init(laci_net *net, const laci_node *node, bool all, look
   for (int at = 0; at < node->n_outputs; at++) l->out[at].shape = laci_shape_unknown();
   for (int at = 0; at < node->n_inputs; at++) {
     if (node->inputs[at] < 0) continue;
-    const laci_net_value *v = &net->values[node->inputs[at]];
+    const laci_plan_value *v = &plan->values[node->inputs[at]];
     l->in[at] = &v->type;
     if (!v->constant || (!all && v->constant->count > KNOWN_ELEMENTS)) continue;
     held += laci_bytes_of(v->constant->count, sizeof(double));
-    if (all && !laci_net_may_take(net, held, node->inputs[at])) return net->status;
-    lac_status st = copy_constant(net, node->inputs[at], &l->owned[at], err);
+    if (all && !laci_plan_may_take(plan, held, node->inputs[at])) return plan->status;
+    lac_status st = copy_constant(plan, node->inputs[at], &l->owned[at], err);
     if (st == LAC_NO_MEMORY || (st && all)) return st;
     l->known[at] = st ? NULL : l->owned[at];
   }
@@ -285,19 +300,20 @@ static lac_status look_init(laci_net *net, const laci_node *node, bool all, look
 }
 
 /** Is the node's result the same in every run? */
-static bool is_constant(const laci_net *net, const laci_node *node) {
+static bool is_constant(const laci_cpu_plan *plan, const laci_node *node) {
   if (node->n_captures > 0) return false;
   for (int at = 0; at < node->n_inputs && !node->op->shape_only; at++) {
-    if (node->inputs[at] >= 0 && !net->values[node->inputs[at]].constant) return false;
+    if (node->inputs[at] >= 0 && !plan->values[node->inputs[at]].constant) return false;
   }
   return true;
 }
 
-static lac_status take_types(laci_net *net, const laci_node *node, const look *l, lac_error *err) {
+static lac_status take_types(laci_cpu_plan *plan, const laci_node *node, const look *l,
+                             lac_error *err) {
   char text[128];
   for (int at = 0; at < node->n_outputs; at++) {
     if (node->outputs[at] < 0) continue;
-    laci_type *type = &net->values[node->outputs[at]].type;
+    laci_type *type = &plan->values[node->outputs[at]].type;
     lac_dtype declared = type->dtype;
     *type = l->out[at];
     if (type->dtype == LAC_DTYPE_NONE) type->dtype = declared;
@@ -318,19 +334,19 @@ static lac_status take_types(laci_net *net, const laci_node *node, const look *l
 }
 
 /** The results as they are computed, and kept. */
-static bool may_fold(laci_net *net, const laci_node *node) {
+static bool may_fold(laci_cpu_plan *plan, const laci_node *node) {
   uint64_t bytes = 0;
   for (int at = 0; at < node->n_outputs; at++) {
     if (node->outputs[at] < 0) continue;
-    int64_t count = laci_shape_count(&net->values[node->outputs[at]].type.shape);
+    int64_t count = laci_shape_count(&plan->values[node->outputs[at]].type.shape);
     bytes += laci_bytes_of(count, sizeof(double) + sizeof(float));
-    if (!laci_net_may_take(net, bytes, node->outputs[at])) return false;
+    if (!laci_plan_may_take(plan, bytes, node->outputs[at])) return false;
   }
   return true;
 }
 
-static lac_status fold(laci_net *net, const laci_node *node, look *l, lac_error *err) {
-  lac_status st = may_fold(net, node) ? LAC_OK : net->status;
+static lac_status fold(laci_cpu_plan *plan, const laci_node *node, look *l, lac_error *err) {
+  lac_status st = may_fold(plan, node) ? LAC_OK : plan->status;
   for (int at = 0; at < node->n_inputs; at++) {
     if (!l->in[at] || l->known[at]) continue;
     l->shapes[at] = (laci_buf){.dtype = l->in[at]->dtype, .shape = l->in[at]->shape, .count = -1};
@@ -338,7 +354,7 @@ static lac_status fold(laci_net *net, const laci_node *node, look *l, lac_error 
   }
   for (int at = 0; at < node->n_outputs && !st; at++) {
     if (node->outputs[at] < 0) continue;
-    const laci_type *type = &net->values[node->outputs[at]].type;
+    const laci_type *type = &plan->values[node->outputs[at]].type;
     st = laci_buf_create(type->dtype, &type->shape, &l->results[at], err);
   }
   laci_eval eval = {.node = node,
@@ -349,28 +365,28 @@ static lac_status fold(laci_net *net, const laci_node *node, look *l, lac_error 
                     .err = err};
   if (!st) st = node->op->eval(&eval);
   for (int at = 0; at < node->n_outputs && !st; at++) {
-    if (l->results[at]) st = keep(net, node->outputs[at], l->results[at], err);
+    if (l->results[at]) st = keep(plan, node->outputs[at], l->results[at], err);
   }
   return st;
 }
 
-static int64_t largest_output(const laci_net *net, const laci_node *node) {
+static int64_t largest_output(const laci_cpu_plan *plan, const laci_node *node) {
   int64_t most = 0;
   for (int at = 0; at < node->n_outputs; at++) {
     if (node->outputs[at] < 0) continue;
-    int64_t count = laci_shape_count(&net->values[node->outputs[at]].type.shape);
+    int64_t count = laci_shape_count(&plan->values[node->outputs[at]].type.shape);
     if (count > most) most = count;
   }
   return most;
 }
 
-static lac_status infer_node(laci_net *net, int id, lac_error *err) {
-  const laci_node *node = &net->graph->nodes[id];
+static lac_status infer_node(laci_cpu_plan *plan, int id, lac_error *err) {
+  const laci_node *node = &plan->graph->nodes[id];
   look l = {0};
   lac_status st = laci_engine_node_check(node, err);
   if (st) return st;
-  bool constant = is_constant(net, node);
-  st = look_init(net, node, constant && !node->op->shape_only, &l, err);
+  bool constant = is_constant(plan, node);
+  st = look_init(plan, node, constant && !node->op->shape_only, &l, err);
   if (st) goto out;
   laci_infer infer = {.node = node,
                       .n_in = node->n_inputs,
@@ -381,19 +397,19 @@ static lac_status infer_node(laci_net *net, int id, lac_error *err) {
                       .new_symbol = unknown_size,
                       .err = err};
   st = node->op->infer(&infer);
-  if (!st) st = take_types(net, node, &l, err);
-  if (!st && constant && largest_output(net, node) <= most_folded) st = fold(net, node, &l, err);
+  if (!st) st = take_types(plan, node, &l, err);
+  if (!st && constant && largest_output(plan, node) <= most_folded) st = fold(plan, node, &l, err);
 out:
   look_clear(node, &l);
   return st;
 }
 
-static lac_status start_values(laci_net *net, lac_error *err) {
-  const laci_graph *graph = net->graph;
-  net->values = laci_alloc((size_t)graph->n_values, sizeof *net->values);
-  if (!net->values) return laci_fail_memory(err, "the plan's values");
+static lac_status start_values(laci_cpu_plan *plan, lac_error *err) {
+  const laci_graph *graph = plan->graph;
+  plan->values = laci_alloc((size_t)graph->n_values, sizeof *plan->values);
+  if (!plan->values) return laci_fail_memory(err, "the plan's values");
   for (int v = 0; v < graph->n_values; v++) {
-    net->values[v] = (laci_net_value){.type = graph->values[v].type, .tensor = -1};
+    plan->values[v] = (laci_plan_value){.type = graph->values[v].type, .tensor = -1};
   }
   for (int at = 0; at < graph->n_stored; at++) {
     const laci_stored *stored = &graph->stored[at];
@@ -404,19 +420,19 @@ static lac_status start_values(laci_net *net, lac_error *err) {
       return laci_fail(err, LAC_BAD_SHAPE, "%s: %zu bytes are fewer than its shape wants",
                        stored->name, stored->size_bytes);
     }
-    laci_constant *c = laci_arena_alloc(&net->memory, 1, sizeof *c);
+    laci_constant *c = laci_arena_alloc(&plan->memory, 1, sizeof *c);
     if (!c) return laci_fail_memory(err, "constants");
     c->count = count;
-    net->values[stored->value].constant = c;
-    net->values[stored->value].type = (laci_type){.dtype = stored->dtype, .shape = stored->shape};
+    plan->values[stored->value].constant = c;
+    plan->values[stored->value].type = (laci_type){.dtype = stored->dtype, .shape = stored->shape};
   }
   return LAC_OK;
 }
 
-lac_status laci_net_infer(laci_net *net, const laci_input_shape *fixed, int n_fixed,
-                          lac_error *err) {
-  lac_status st = start_values(net, err);
-  if (!st) st = fix_inputs(net, fixed, n_fixed, err);
-  for (int node = 0; node < net->graph->n_nodes && !st; node++) st = infer_node(net, node, err);
+lac_status laci_plan_infer(laci_cpu_plan *plan, const laci_input_shape *fixed, int n_fixed,
+                           lac_error *err) {
+  lac_status st = start_values(plan, err);
+  if (!st) st = fix_inputs(plan, fixed, n_fixed, err);
+  for (int node = 0; node < plan->graph->n_nodes && !st; node++) st = infer_node(plan, node, err);
   return st;
 }

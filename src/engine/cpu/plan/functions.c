@@ -4,7 +4,7 @@
 #include <float.h>
 #include <string.h>
 
-#include "engine/cpu/net_in.h"
+#include "engine/cpu/plan/plan.h"
 #include "graph/ops.h"
 
 typedef struct named_function {
@@ -32,10 +32,11 @@ static const named_function functions[] = {
     {&laci_op_hard_swish, LACI_FUNCTION_HARDSWISH, NULL, 1.0f / 6, 0.5f},
 };
 
-int laci_function_clip(laci_net *net, const laci_node *node, int port, laci_function *out) {
+int laci_function_clip(laci_cpu_plan *plan, const laci_node *node, int port, laci_function *out) {
   double low = laci_node_float(node, "min", -FLT_MAX), high = laci_node_float(node, "max", FLT_MAX);
-  if (laci_net_has(node, port) && !laci_net_scalar(net, node->inputs[port], &low)) return 0;
-  if (laci_net_has(node, port + 1) && !laci_net_scalar(net, node->inputs[port + 1], &high))
+  if (laci_plan_has_input(node, port) && !laci_plan_scalar(plan, node->inputs[port], &low))
+    return 0;
+  if (laci_plan_has_input(node, port + 1) && !laci_plan_scalar(plan, node->inputs[port + 1], &high))
     return 0;
   if (low < -(double)FLT_MAX) low = -FLT_MAX;
   if (high > (double)FLT_MAX) high = FLT_MAX;
@@ -80,7 +81,7 @@ static int quotient(double c, bool right, laci_function *out) {
 }
 
 /** Add, Sub, Mul, Div and Pow with one constant number. */
-static int with_number(laci_net *net, const laci_node *node, int *input, laci_function *out) {
+static int with_number(laci_cpu_plan *plan, const laci_node *node, int *input, laci_function *out) {
   const laci_op *op = node->op;
   double c = 0;
   if (op != &laci_op_add && op != &laci_op_sub && op != &laci_op_mul && op != &laci_op_div &&
@@ -88,12 +89,12 @@ static int with_number(laci_net *net, const laci_node *node, int *input, laci_fu
     return 0;
   }
   if (node->n_inputs != 2) return 0;
-  bool right = laci_net_scalar(net, node->inputs[1], &c);
-  if (!right && !laci_net_scalar(net, node->inputs[0], &c)) return 0;
+  bool right = laci_plan_scalar(plan, node->inputs[1], &c);
+  if (!right && !laci_plan_scalar(plan, node->inputs[0], &c)) return 0;
   *input = right ? 0 : 1;
   /* A "number" of more axes than the other operand makes the result larger. */
-  if (laci_net_shape(net, node->inputs[!*input])->rank >
-      laci_net_shape(net, node->inputs[*input])->rank) {
+  if (laci_plan_shape(plan, node->inputs[!*input])->rank >
+      laci_plan_shape(plan, node->inputs[*input])->rank) {
     return 0;
   }
   float x = (float)c;
@@ -107,14 +108,15 @@ static int with_number(laci_net *net, const laci_node *node, int *input, laci_fu
   return op == &laci_op_pow ? right : 1;
 }
 
-int laci_functions_of(laci_net *net, const laci_node *node, int *input, laci_function out[2]) {
+int laci_functions_of(laci_cpu_plan *plan, const laci_node *node, int *input,
+                      laci_function out[2]) {
   *input = 0;
-  if (node->n_inputs < 1 || node->n_outputs < 1 || !laci_net_has(node, 0)) return 0;
-  if (node->outputs[0] < 0 || !laci_net_is_float(net, node->outputs[0])) return 0;
+  if (node->n_inputs < 1 || node->n_outputs < 1 || !laci_plan_has_input(node, 0)) return 0;
+  if (node->outputs[0] < 0 || !laci_plan_is_float(plan, node->outputs[0])) return 0;
   for (int at = 0; at < node->n_inputs; at++) {
-    if (node->inputs[at] >= 0 && !laci_net_is_float(net, node->inputs[at])) return 0;
+    if (node->inputs[at] >= 0 && !laci_plan_is_float(plan, node->inputs[at])) return 0;
   }
-  if (node->op == &laci_op_clip) return laci_function_clip(net, node, 1, out);
+  if (node->op == &laci_op_clip) return laci_function_clip(plan, node, 1, out);
   int n = functions_of_op(node, node->op, out);
-  return n ? n : with_number(net, node, input, out);
+  return n ? n : with_number(plan, node, input, out);
 }

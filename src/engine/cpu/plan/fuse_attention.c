@@ -8,7 +8,7 @@
  * is a matter of where rows are written. Next: lower/attention.c. */
 #include <string.h>
 
-#include "engine/cpu/net_in.h"
+#include "engine/cpu/plan/plan.h"
 #include "graph/ops.h"
 
 enum { MOST_NODES = LACI_FUSED_MAX_NODES };
@@ -19,30 +19,30 @@ typedef struct found {
 } found;
 
 /** value = number * x, without another reader: x, and the number into scale. Otherwise value. */
-static int without_scale(laci_net *net, int value, float *scale, found *between) {
-  int producer = laci_plan_producer(net, value), input;
+static int without_scale(laci_cpu_plan *plan, int value, float *scale, found *between) {
+  int producer = laci_plan_producer(plan, value), input;
   laci_function f[2];
-  if (producer < 0 || laci_plan_uses(net, value) != 1 || between->n == MOST_NODES) return value;
-  const laci_node *node = &net->graph->nodes[producer];
-  if (laci_functions_of(net, node, &input, f) != 1) return value;
+  if (producer < 0 || laci_plan_uses(plan, value) != 1 || between->n == MOST_NODES) return value;
+  const laci_node *node = &plan->graph->nodes[producer];
+  if (laci_functions_of(plan, node, &input, f) != 1) return value;
   int x = node->inputs[input];
-  bool same = laci_shape_equal(laci_net_shape(net, x), laci_net_shape(net, value));
+  bool same = laci_shape_equal(laci_plan_shape(plan, x), laci_plan_shape(plan, value));
   if (!same || f[0].kind != LACI_FUNCTION_LINEAR || f[0].beta != 0) return value;
   *scale *= f[0].alpha;
   between->nodes[between->n++] = producer;
   return x;
 }
 
-static int matmul_of(const laci_net *net, int value) {
-  int producer = laci_plan_producer(net, value);
-  bool is = producer >= 0 && net->graph->nodes[producer].op == &laci_op_mat_mul;
-  return is && laci_plan_uses(net, value) == 1 ? producer : -1;
+static int matmul_of(const laci_cpu_plan *plan, int value) {
+  int producer = laci_plan_producer(plan, value);
+  bool is = producer >= 0 && plan->graph->nodes[producer].op == &laci_op_mat_mul;
+  return is && laci_plan_uses(plan, value) == 1 ? producer : -1;
 }
 
 /** Does the mask go along with scores of this shape without making them larger? */
-static bool fits_mask(const laci_net *net, int mask, const laci_shape *scores) {
-  const laci_shape *m = laci_net_shape(net, mask);
-  if (!laci_net_is_float(net, mask) || m->rank > scores->rank) return false;
+static bool fits_mask(const laci_cpu_plan *plan, int mask, const laci_shape *scores) {
+  const laci_shape *m = laci_plan_shape(plan, mask);
+  if (!laci_plan_is_float(plan, mask) || m->rank > scores->rank) return false;
   for (int axis = 0; axis < m->rank; axis++) {
     int64_t size = scores->dims[axis + scores->rank - m->rank];
     if (m->dims[axis] != 1 && m->dims[axis] != size) return false;
@@ -51,53 +51,55 @@ static bool fits_mask(const laci_net *net, int mask, const laci_shape *scores) {
 }
 
 /** From the Softmax's input up to the first product's operands. */
-static bool find_scores(laci_net *net, int scores, laci_attention_pattern *a, found *between) {
-  int producer = laci_plan_producer(net, scores), product = -1, x = scores;
-  const laci_shape *shape = laci_net_shape(net, scores);
-  if (producer >= 0 && net->graph->nodes[producer].op == &laci_op_add &&
-      laci_plan_uses(net, scores) == 1 && net->graph->nodes[producer].n_inputs == 2) {
-    const laci_node *add = &net->graph->nodes[producer];
+static bool find_scores(laci_cpu_plan *plan, int scores, laci_attention_pattern *a,
+                        found *between) {
+  int producer = laci_plan_producer(plan, scores), product = -1, x = scores;
+  const laci_shape *shape = laci_plan_shape(plan, scores);
+  if (producer >= 0 && plan->graph->nodes[producer].op == &laci_op_add &&
+      laci_plan_uses(plan, scores) == 1 && plan->graph->nodes[producer].n_inputs == 2) {
+    const laci_node *add = &plan->graph->nodes[producer];
     for (int side = 0; side < 2 && product < 0; side++) {
       found tried = *between;
       float scale = 1;
-      x = without_scale(net, add->inputs[side], &scale, &tried);
+      x = without_scale(plan, add->inputs[side], &scale, &tried);
       a->mask = add->inputs[!side];
-      product = fits_mask(net, a->mask, shape) ? matmul_of(net, x) : -1;
+      product = fits_mask(plan, a->mask, shape) ? matmul_of(plan, x) : -1;
       if (product < 0) continue;
       a->scale = scale;
       *between = tried;
       between->nodes[between->n++] = producer;
     }
   } else {
-    x = without_scale(net, scores, &a->scale, between);
-    product = matmul_of(net, x);
+    x = without_scale(plan, scores, &a->scale, between);
+    product = matmul_of(plan, x);
   }
   if (product < 0 || between->n + 3 > MOST_NODES) return false;
-  if (!laci_shape_equal(laci_net_shape(net, x), shape)) return false;
+  if (!laci_shape_equal(laci_plan_shape(plan, x), shape)) return false;
   between->nodes[between->n++] = product;
-  a->q = without_scale(net, net->graph->nodes[product].inputs[0], &a->scale, between);
-  a->k = without_scale(net, net->graph->nodes[product].inputs[1], &a->scale, between);
+  a->q = without_scale(plan, plan->graph->nodes[product].inputs[0], &a->scale, between);
+  a->k = without_scale(plan, plan->graph->nodes[product].inputs[1], &a->scale, between);
   return true;
 }
 
 /** Where(IsNaN(p), 0, p), which guards a Softmax: its result; or p itself. */
-static int without_guard(laci_net *net, int p, laci_attention_pattern *a, found *between) {
-  const laci_graph *graph = net->graph;
+static int without_guard(laci_cpu_plan *plan, int p, laci_attention_pattern *a, found *between) {
+  const laci_graph *graph = plan->graph;
   const laci_value *v = &graph->values[p];
   int is_nan = -1, where = -1;
   double zero = 1;
-  if (laci_plan_uses(net, p) != 2) return p;
+  if (laci_plan_uses(plan, p) != 2) return p;
   for (int at = 0; at < v->n_readers; at++) {
-    if (!net->computed[v->readers[at]]) continue;
+    if (!plan->computed[v->readers[at]]) continue;
     if (graph->nodes[v->readers[at]].op == &laci_op_is_nan) is_nan = v->readers[at];
     if (graph->nodes[v->readers[at]].op == &laci_op_where) where = v->readers[at];
   }
   if (is_nan < 0 || where < 0 || between->n + 2 > MOST_NODES) return p;
   const laci_node *node = &graph->nodes[where];
-  bool guards = laci_plan_only_reader(net, graph->nodes[is_nan].outputs[0]) == where &&
+  bool guards = laci_plan_only_reader(plan, graph->nodes[is_nan].outputs[0]) == where &&
                 node->inputs[0] == graph->nodes[is_nan].outputs[0] && node->inputs[2] == p;
-  if (!guards || !laci_net_scalar(net, node->inputs[1], &zero) || zero != 0) return p;
-  if (!laci_shape_equal(laci_net_shape(net, node->outputs[0]), laci_net_shape(net, p))) return p;
+  if (!guards || !laci_plan_scalar(plan, node->inputs[1], &zero) || zero != 0) return p;
+  if (!laci_shape_equal(laci_plan_shape(plan, node->outputs[0]), laci_plan_shape(plan, p)))
+    return p;
   between->nodes[between->n++] = is_nan;
   between->nodes[between->n++] = where;
   a->zero_nan = true;
@@ -105,9 +107,9 @@ static int without_guard(laci_net *net, int p, laci_attention_pattern *a, found 
 }
 
 /** All three operands change from run to run, with the same axes in front. */
-static bool fits_operands(const laci_net *net, const laci_attention_pattern *a) {
-  const laci_shape *q = laci_net_shape(net, a->q), *k = laci_net_shape(net, a->k);
-  const laci_shape *v = laci_net_shape(net, a->v);
+static bool fits_operands(const laci_cpu_plan *plan, const laci_attention_pattern *a) {
+  const laci_shape *q = laci_plan_shape(plan, a->q), *k = laci_plan_shape(plan, a->k);
+  const laci_shape *v = laci_plan_shape(plan, a->v);
   int rank = q->rank;
   bool fits = rank >= 2 && k->rank == rank && v->rank == rank && a->v != a->k;
   for (int axis = 0; axis + 2 < rank && fits; axis++) {
@@ -115,51 +117,51 @@ static bool fits_operands(const laci_net *net, const laci_attention_pattern *a) 
   }
   const int values[] = {a->q, a->k, a->v};
   for (int at = 0; at < 3 && fits; at++) {
-    fits = !laci_net_is_constant(net, values[at]) && laci_net_is_float(net, values[at]) &&
-           laci_shape_count(laci_net_shape(net, values[at])) > 0;
+    fits = !laci_plan_is_constant(plan, values[at]) && laci_plan_is_float(plan, values[at]) &&
+           laci_shape_count(laci_plan_shape(plan, values[at])) > 0;
   }
   return fits;
 }
 
 /** Takes a Reshape that changes nothing and a Transpose that leaves the last axis. */
-static void take_moves(laci_net *net, laci_fused *fused, int places[LACI_MAX_RANK]) {
-  int rank = laci_net_shape(net, fused->output)->rank, next;
+static void take_moves(laci_cpu_plan *plan, laci_fused *fused, int places[LACI_MAX_RANK]) {
+  int rank = laci_plan_shape(plan, fused->output)->rank, next;
   for (int axis = 0; axis < rank; axis++) places[axis] = axis;
-  while ((next = laci_plan_only_reader(net, fused->output)) >= 0) {
-    const laci_node *node = &net->graph->nodes[next];
+  while ((next = laci_plan_only_reader(plan, fused->output)) >= 0) {
+    const laci_node *node = &plan->graph->nodes[next];
     bool same = node->op == &laci_op_reshape || node->op == &laci_op_identity;
     if (node->inputs[0] != fused->output) return;
-    if (!same || !laci_shape_equal(laci_net_shape(net, node->outputs[0]),
-                                   laci_net_shape(net, fused->output))) {
+    if (!same || !laci_shape_equal(laci_plan_shape(plan, node->outputs[0]),
+                                   laci_plan_shape(plan, fused->output))) {
       break;
     }
-    laci_fused_append(net, fused, next);
+    laci_fused_append(plan, fused, next);
   }
-  if (next < 0 || net->graph->nodes[next].op != &laci_op_transpose) return;
+  if (next < 0 || plan->graph->nodes[next].op != &laci_op_transpose) return;
   size_t n = 0;
-  const int64_t *order = laci_node_ints(&net->graph->nodes[next], "perm", &n);
+  const int64_t *order = laci_node_ints(&plan->graph->nodes[next], "perm", &n);
   if (!order || (int)n != rank || order[rank - 1] != rank - 1) return;
   for (int axis = 0; axis < rank; axis++) places[order[axis]] = axis;
-  laci_fused_append(net, fused, next);
+  laci_fused_append(plan, fused, next);
 }
 
-bool laci_find_attention(laci_net *net, int softmax, laci_match *match) {
-  const laci_node *node = &net->graph->nodes[softmax];
+bool laci_find_attention(laci_cpu_plan *plan, int softmax, laci_match *match) {
+  const laci_node *node = &plan->graph->nodes[softmax];
   laci_attention_pattern a = {.mask = -1, .scale = 1}, *kept;
   found f = {.nodes = {softmax}, .n = 1};
-  if (node->op != &laci_op_softmax || !laci_net_is_float(net, node->inputs[0])) return false;
-  int rank = laci_net_shape(net, node->inputs[0])->rank;
+  if (node->op != &laci_op_softmax || !laci_plan_is_float(plan, node->inputs[0])) return false;
+  int rank = laci_plan_shape(plan, node->inputs[0])->rank;
   int64_t axis = laci_node_int(node, "axis", node->version < 13 ? 1 : -1);
   if (axis != -1 && axis != rank - 1) return false;
-  if (laci_plan_uses(net, node->inputs[0]) != 1) return false;
-  if (!find_scores(net, node->inputs[0], &a, &f)) return false;
-  int weights = without_guard(net, node->outputs[0], &a, &f);
-  a.product = laci_plan_only_reader(net, weights);
-  if (a.product < 0 || net->graph->nodes[a.product].op != &laci_op_mat_mul) return false;
-  if (net->graph->nodes[a.product].inputs[0] != weights) return false;
-  a.v = net->graph->nodes[a.product].inputs[1];
-  if (!fits_operands(net, &a)) return false;
-  kept = laci_net_new(net, 1, sizeof *kept);
+  if (laci_plan_uses(plan, node->inputs[0]) != 1) return false;
+  if (!find_scores(plan, node->inputs[0], &a, &f)) return false;
+  int weights = without_guard(plan, node->outputs[0], &a, &f);
+  a.product = laci_plan_only_reader(plan, weights);
+  if (a.product < 0 || plan->graph->nodes[a.product].op != &laci_op_mat_mul) return false;
+  if (plan->graph->nodes[a.product].inputs[0] != weights) return false;
+  a.v = plan->graph->nodes[a.product].inputs[1];
+  if (!fits_operands(plan, &a)) return false;
+  kept = laci_plan_new(plan, 1, sizeof *kept);
   if (!kept) return false;
   *kept = a;
   match->last = a.product;
@@ -174,10 +176,10 @@ bool laci_find_attention(laci_net *net, int softmax, laci_match *match) {
   return true;
 }
 
-void laci_finish_attention(laci_net *net, laci_fused *fused) {
-  laci_attention_pattern *a = laci_net_new(net, 1, sizeof *a);
+void laci_finish_attention(laci_cpu_plan *plan, laci_fused *fused) {
+  laci_attention_pattern *a = laci_plan_new(plan, 1, sizeof *a);
   if (!a) return;
   *a = *(const laci_attention_pattern *)fused->details;
-  take_moves(net, fused, a->places);
+  take_moves(plan, fused, a->places);
   fused->details = a;
 }

@@ -8,20 +8,20 @@
  */
 #include <math.h>
 
-#include "engine/cpu/net_in.h"
+#include "engine/cpu/plan/plan.h"
 #include "graph/ops.h"
 
 /** The node that alone reads the result, once; -1: there is none to fuse. */
-static int next_node(const laci_net *net, const laci_fused *fused) {
-  if (!laci_net_is_float(net, fused->output)) return -1;
-  return laci_plan_only_reader(net, fused->output);
+static int next_node(const laci_cpu_plan *plan, const laci_fused *fused) {
+  if (!laci_plan_is_float(plan, fused->output)) return -1;
+  return laci_plan_only_reader(plan, fused->output);
 }
 
 /** The two nodes that read the result, once each. */
-static bool two_readers(const laci_net *net, const laci_fused *fused, int readers[2]) {
-  return laci_net_is_float(net, fused->output) &&
-         laci_plan_readers(net, fused->output, readers) == 2 &&
-         laci_plan_uses(net, fused->output) == 2;
+static bool two_readers(const laci_cpu_plan *plan, const laci_fused *fused, int readers[2]) {
+  return laci_plan_is_float(plan, fused->output) &&
+         laci_plan_readers(plan, fused->output, readers) == 2 &&
+         laci_plan_uses(plan, fused->output) == 2;
 }
 
 /* ---- Scales and shifts of channels ---- */
@@ -30,12 +30,14 @@ typedef struct affine {
   float *scale, *shift; /* [channels] */
 } affine;
 
-static bool affine_of_norm(laci_net *net, const laci_node *node, int64_t channels, affine *out) {
+static bool affine_of_norm(laci_cpu_plan *plan, const laci_node *node, int64_t channels,
+                           affine *out) {
   const float *p[5] = {0};
   for (int at = 1; at < 5; at++) {
-    if (!laci_net_has(node, at) || laci_net_shape(net, node->inputs[at])->rank != 1) return false;
-    if (laci_net_shape(net, node->inputs[at])->dims[0] != channels) return false;
-    p[at] = laci_net_floats(net, node->inputs[at]);
+    if (!laci_plan_has_input(node, at) || laci_plan_shape(plan, node->inputs[at])->rank != 1)
+      return false;
+    if (laci_plan_shape(plan, node->inputs[at])->dims[0] != channels) return false;
+    p[at] = laci_plan_floats(plan, node->inputs[at]);
     if (!p[at]) return false;
   }
   double epsilon = laci_node_float(node, "epsilon", 1e-5f);
@@ -48,8 +50,9 @@ static bool affine_of_norm(laci_net *net, const laci_node *node, int64_t channel
 }
 
 /** Is the constant one number, or one number a channel of axis `axis` of `rank`? */
-static bool along_channels(const laci_net *net, int value, int rank, int axis, int64_t channels) {
-  const laci_shape *s = laci_net_shape(net, value);
+static bool along_channels(const laci_cpu_plan *plan, int value, int rank, int axis,
+                           int64_t channels) {
+  const laci_shape *s = laci_plan_shape(plan, value);
   int64_t count = laci_shape_count(s);
   if (s->rank > rank) return false;
   if (count == 1) return true;
@@ -72,20 +75,20 @@ static bool affine_of_number(const laci_op *op, bool left, float c, float *scale
 }
 
 /** y = x op c or c op x, for a constant c along the channels. */
-static bool affine_of_constant(laci_net *net, const laci_node *node, const laci_fused *fused,
+static bool affine_of_constant(laci_cpu_plan *plan, const laci_node *node, const laci_fused *fused,
                                int axis, affine *out) {
   const laci_op *op = node->op;
   bool known = op == &laci_op_add || op == &laci_op_sub || op == &laci_op_mul || op == &laci_op_div;
-  int rank = laci_net_shape(net, fused->output)->rank;
+  int rank = laci_plan_shape(plan, fused->output)->rank;
   if (!known || node->n_inputs != 2) return false;
   bool left = node->inputs[0] == fused->output; /* x is the left operand */
   int other = node->inputs[left];
   if (op == &laci_op_div && !left) return false;
-  if (!laci_net_is_constant(net, other)) return false;
-  if (!along_channels(net, other, rank, axis, fused->channels)) return false;
-  const float *c = laci_net_floats(net, other);
+  if (!laci_plan_is_constant(plan, other)) return false;
+  if (!along_channels(plan, other, rank, axis, fused->channels)) return false;
+  const float *c = laci_plan_floats(plan, other);
   if (!c) return false;
-  bool single = net->values[other].constant->count == 1;
+  bool single = plan->values[other].constant->count == 1;
   for (int64_t at = 0; at < fused->channels; at++) {
     float x = c[single ? 0 : at];
     if (!affine_of_number(op, left, x, &out->scale[at], &out->shift[at])) return false;
@@ -103,23 +106,23 @@ bool laci_plan_is_inference_norm(const laci_node *node) {
   return true;
 }
 
-static bool take_scale(laci_net *net, laci_fused *fused, const laci_node *next) {
-  const laci_node *node = &net->graph->nodes[fused->node];
-  int rank = laci_net_shape(net, fused->output)->rank;
+static bool take_scale(laci_cpu_plan *plan, laci_fused *fused, const laci_node *next) {
+  const laci_node *node = &plan->graph->nodes[fused->node];
+  int rank = laci_plan_shape(plan, fused->output)->rank;
   int axis = node->op == &laci_op_conv ? 1 : rank - 1;
   size_t n = (size_t)fused->channels;
   affine a = {.scale = laci_alloc(n, sizeof(float)), .shift = laci_alloc(n, sizeof(float))};
   bool whole = a.scale && a.shift, fits = whole && axis >= 0;
-  if (!whole) laci_net_no_memory(net); /* unfused, the sums would be rounded otherwise */
+  if (!whole) laci_plan_no_memory(plan); /* unfused, the sums would be rounded otherwise */
   if (fits && laci_plan_is_inference_norm(next)) {
     fits = axis == 1 && next->inputs[0] == fused->output &&
-           affine_of_norm(net, next, fused->channels, &a);
+           affine_of_norm(plan, next, fused->channels, &a);
   } else if (fits) {
-    fits = affine_of_constant(net, next, fused, axis, &a);
+    fits = affine_of_constant(plan, next, fused, axis, &a);
   }
   if (fits && !fused->scale) {
-    fused->scale = laci_net_new(net, n, sizeof(float));
-    fused->shift = laci_net_new(net, n, sizeof(float));
+    fused->scale = laci_plan_new(plan, n, sizeof(float));
+    fused->shift = laci_plan_new(plan, n, sizeof(float));
     fits = fused->scale && fused->shift;
     for (size_t at = 0; fits && at < n; at++) fused->scale[at] = 1;
   }
@@ -132,11 +135,11 @@ static bool take_scale(laci_net *net, laci_fused *fused, const laci_node *next) 
   return fits;
 }
 
-bool laci_chain_scale(laci_net *net, laci_fused *fused) {
-  int next = next_node(net, fused);
+bool laci_chain_scale(laci_cpu_plan *plan, laci_fused *fused) {
+  int next = next_node(plan, fused);
   if (next < 0 || fused->channels < 1 || fused->n_posts > 0) return false;
-  if (!take_scale(net, fused, &net->graph->nodes[next])) return false;
-  laci_fused_append(net, fused, next);
+  if (!take_scale(plan, fused, &plan->graph->nodes[next])) return false;
+  laci_fused_append(plan, fused, next);
   return true;
 }
 
@@ -172,34 +175,36 @@ static bool add_functions(laci_fused *fused, int n, const laci_function *functio
   return true;
 }
 
-bool laci_chain_function(laci_net *net, laci_fused *fused) {
-  int next = next_node(net, fused), input;
+bool laci_chain_function(laci_cpu_plan *plan, laci_fused *fused) {
+  int next = next_node(plan, fused), input;
   laci_function f[2];
   if (next < 0) return false;
-  const laci_node *node = &net->graph->nodes[next];
-  int n = laci_functions_of(net, node, &input, f);
+  const laci_node *node = &plan->graph->nodes[next];
+  int n = laci_functions_of(plan, node, &input, f);
   if (n == 0 || node->inputs[input] != fused->output) return false;
-  if (!laci_shape_equal(laci_net_shape(net, fused->output), laci_net_shape(net, node->outputs[0])))
+  if (!laci_shape_equal(laci_plan_shape(plan, fused->output),
+                        laci_plan_shape(plan, node->outputs[0])))
     return false;
   if (!add_functions(fused, n, f)) return false;
-  laci_fused_append(net, fused, next);
+  laci_fused_append(plan, fused, next);
   return true;
 }
 
 /** x * sigmoid(x), x * hardsigmoid(x): two readers, one of which reads the other. */
-bool laci_chain_gate(laci_net *net, laci_fused *fused) {
+bool laci_chain_gate(laci_cpu_plan *plan, laci_fused *fused) {
   int readers[2];
-  if (!two_readers(net, fused, readers)) return false;
-  const laci_node *gate = &net->graph->nodes[readers[0]], *product = &net->graph->nodes[readers[1]];
+  if (!two_readers(plan, fused, readers)) return false;
+  const laci_node *gate = &plan->graph->nodes[readers[0]],
+                  *product = &plan->graph->nodes[readers[1]];
   int inner[2];
   bool smooth = gate->op == &laci_op_sigmoid;
   bool hard = gate->op == &laci_op_hard_sigmoid &&
               fabsf(laci_node_float(gate, "alpha", 0.2f) * 6 - 1) < 1e-5f &&
               laci_node_float(gate, "beta", 0.5f) == 0.5f;
   if ((!smooth && !hard) || product->op != &laci_op_mul || product->n_inputs != 2) return false;
-  if (laci_plan_is_fused(net, readers[0]) || laci_plan_is_fused(net, readers[1])) return false;
+  if (laci_plan_is_fused(plan, readers[0]) || laci_plan_is_fused(plan, readers[1])) return false;
   int y = gate->outputs[0], x = fused->output;
-  if (laci_plan_uses(net, y) != 1 || laci_plan_readers(net, y, inner) != 1) return false;
+  if (laci_plan_uses(plan, y) != 1 || laci_plan_readers(plan, y, inner) != 1) return false;
   if (!((product->inputs[0] == x && product->inputs[1] == y) ||
         (product->inputs[0] == y && product->inputs[1] == x))) {
     return false;
@@ -207,34 +212,34 @@ bool laci_chain_gate(laci_net *net, laci_fused *fused) {
   laci_function e = {smooth ? LACI_FUNCTION_SWISH : LACI_FUNCTION_HARDSWISH, smooth ? 1 : 1.0f / 6,
                      smooth ? 0 : 0.5f};
   if (!add_functions(fused, 1, &e)) return false;
-  laci_fused_append(net, fused, readers[0]);
-  laci_fused_append(net, fused, readers[1]);
+  laci_fused_append(plan, fused, readers[0]);
+  laci_fused_append(plan, fused, readers[1]);
   return true;
 }
 
 /** x / sqrt 2 -> Erf -> + 1 -> * x -> / 2, in the orders that exporters write: gelu. */
-bool laci_chain_gelu(laci_net *net, laci_fused *fused) {
+bool laci_chain_gelu(laci_cpu_plan *plan, laci_fused *fused) {
   int readers[2];
-  if (!two_readers(net, fused, readers)) return false;
+  if (!two_readers(plan, fused, readers)) return false;
   int x = fused->output, at[5], next[2], input;
   laci_function e[2];
   at[0] = readers[0];
-  const laci_graph *graph = net->graph;
-  if (laci_functions_of(net, &graph->nodes[at[0]], &input, e) != 1) return false;
+  const laci_graph *graph = plan->graph;
+  if (laci_functions_of(plan, &graph->nodes[at[0]], &input, e) != 1) return false;
   if (e[0].kind != LACI_FUNCTION_LINEAR || fabsf(e[0].alpha - 0.70710678f) > 1e-4f ||
       e[0].beta != 0) {
     return false;
   }
   for (int step = 1; step < 5; step++) { /* each has one reader */
     int y = graph->nodes[at[step - 1]].outputs[0];
-    if (laci_plan_uses(net, y) != 1 || laci_plan_readers(net, y, next) != 1) return false;
+    if (laci_plan_uses(plan, y) != 1 || laci_plan_readers(plan, y, next) != 1) return false;
     at[step] = next[0];
-    if (laci_plan_is_fused(net, at[step])) return false;
+    if (laci_plan_is_fused(plan, at[step])) return false;
   }
   const laci_node *mul = &graph->nodes[at[3]];
-  bool one = laci_functions_of(net, &graph->nodes[at[2]], &input, e) == 1 &&
+  bool one = laci_functions_of(plan, &graph->nodes[at[2]], &input, e) == 1 &&
              e[0].kind == LACI_FUNCTION_LINEAR && e[0].alpha == 1 && e[0].beta == 1;
-  bool half = laci_functions_of(net, &graph->nodes[at[4]], &input, e) == 1 &&
+  bool half = laci_functions_of(plan, &graph->nodes[at[4]], &input, e) == 1 &&
               e[0].kind == LACI_FUNCTION_LINEAR && e[0].alpha == 0.5f && e[0].beta == 0;
   bool times_x = mul->op == &laci_op_mul && (mul->inputs[0] == x || mul->inputs[1] == x) &&
                  mul->inputs[0] != mul->inputs[1];
@@ -243,28 +248,28 @@ bool laci_chain_gelu(laci_net *net, laci_fused *fused) {
   }
   laci_function gelu = {LACI_FUNCTION_GELU_ERF, 0, 0};
   if (!add_functions(fused, 1, &gelu)) return false;
-  for (int step = 0; step < 5; step++) laci_fused_append(net, fused, at[step]);
+  for (int step = 0; step < 5; step++) laci_fused_append(plan, fused, at[step]);
   return true;
 }
 
 /* ---- A sum ---- */
 
 /** x + another value of the same shape. */
-bool laci_chain_sum(laci_net *net, laci_fused *fused) {
-  int next = next_node(net, fused);
+bool laci_chain_sum(laci_cpu_plan *plan, laci_fused *fused) {
+  int next = next_node(plan, fused);
   if (next < 0) return false;
-  const laci_node *node = &net->graph->nodes[next];
+  const laci_node *node = &plan->graph->nodes[next];
   if ((node->op != &laci_op_add && node->op != &laci_op_sum) || node->n_inputs != 2) return false;
   int other = node->inputs[node->inputs[0] == fused->output];
-  if (other == fused->output || laci_net_is_constant(net, other)) return false;
-  if (!laci_shape_equal(laci_net_shape(net, other), laci_net_shape(net, fused->output)))
+  if (other == fused->output || laci_plan_is_constant(plan, other)) return false;
+  if (!laci_shape_equal(laci_plan_shape(plan, other), laci_plan_shape(plan, fused->output)))
     return false;
   for (int at = 0; at < fused->n_posts; at++) {
     if (fused->posts[at].value >= 0) return false;
   }
   if (fused->n_posts == LACI_FUSED_MAX_POSTS) return false;
   fused->posts[fused->n_posts++] = (laci_post){.value = other};
-  laci_fused_append(net, fused, next);
+  laci_fused_append(plan, fused, next);
   return true;
 }
 
@@ -275,26 +280,27 @@ static int output_of(const laci_node *node, int port) {
 }
 
 /** The only computed reader of a value that is no output, or NULL. */
-static const laci_node *only_reading_node(const laci_net *net, int value) {
-  const laci_value *v = &net->graph->values[value];
+static const laci_node *only_reading_node(const laci_cpu_plan *plan, int value) {
+  const laci_value *v = &plan->graph->values[value];
   const laci_node *reader = NULL;
-  if (laci_plan_uses(net, value) != 1) return NULL;
+  if (laci_plan_uses(plan, value) != 1) return NULL;
   for (int at = 0; at < v->n_readers; at++) {
-    if (net->computed[v->readers[at]]) reader = &net->graph->nodes[v->readers[at]];
+    if (plan->computed[v->readers[at]]) reader = &plan->graph->nodes[v->readers[at]];
   }
   return reader;
 }
 
-static bool norm_takes_relu(const laci_net *net, const laci_node *norm, const laci_node *relu) {
-  const laci_value *y = &net->graph->values[relu->outputs[0]];
+static bool norm_takes_relu(const laci_cpu_plan *plan, const laci_node *norm,
+                            const laci_node *relu) {
+  const laci_value *y = &plan->graph->values[relu->outputs[0]];
   int n_grads = 0, n_fit = 0;
-  if (norm->op != &laci_op_batch_norm_train || only_reading_node(net, norm->outputs[0]) != relu)
+  if (norm->op != &laci_op_batch_norm_train || only_reading_node(plan, norm->outputs[0]) != relu)
     return false;
   for (int at = 0; at < y->n_readers; at++) {
-    const laci_node *grad = &net->graph->nodes[y->readers[at]];
-    if (!net->computed[y->readers[at]] || grad->op != &laci_op_relu_grad) continue;
+    const laci_node *grad = &plan->graph->nodes[y->readers[at]];
+    if (!plan->computed[y->readers[at]] || grad->op != &laci_op_relu_grad) continue;
     if (grad->inputs[1] != relu->outputs[0]) continue;
-    const laci_node *next = only_reading_node(net, grad->outputs[0]);
+    const laci_node *next = only_reading_node(plan, grad->outputs[0]);
     n_grads++;
     n_fit += next && next->op == &laci_op_batch_norm_train_grad &&
              next->inputs[0] == grad->outputs[0] && next->inputs[1] == norm->inputs[0] &&
@@ -303,9 +309,10 @@ static bool norm_takes_relu(const laci_net *net, const laci_node *norm, const la
   return n_grads == n_fit && n_grads <= 1;
 }
 
-bool laci_chain_norm_relu(laci_net *net, laci_fused *fused) {
-  int next = next_node(net, fused);
-  const laci_node *nodes = net->graph->nodes;
+bool laci_chain_norm_relu(laci_cpu_plan *plan, laci_fused *fused) {
+  int next = next_node(plan, fused);
+  const laci_node *nodes = plan->graph->nodes;
   if (next < 0 || nodes[next].op != &laci_op_relu) return false;
-  return norm_takes_relu(net, &nodes[fused->node], &nodes[next]) && laci_chain_function(net, fused);
+  return norm_takes_relu(plan, &nodes[fused->node], &nodes[next]) &&
+         laci_chain_function(plan, fused);
 }

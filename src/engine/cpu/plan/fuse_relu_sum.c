@@ -3,12 +3,12 @@
  * back, and the Relu's own gradient. Next: lower/relu_sum.c. */
 #include <string.h>
 
-#include "engine/cpu/net_in.h"
+#include "engine/cpu/plan/plan.h"
 #include "graph/ops.h"
 
 /** Is y the Relu of a batch norm? Its gradient may undo the Relu itself (lower/batch_norm.c). */
-static bool behind_norm(const laci_net *net, int y) {
-  const laci_graph *graph = net->graph;
+static bool behind_norm(const laci_cpu_plan *plan, int y) {
+  const laci_graph *graph = plan->graph;
   int relu = graph->values[y].producer;
   if (relu < 0 || graph->nodes[relu].op != &laci_op_relu) return true;
   int before = graph->values[graph->nodes[relu].inputs[0]].producer;
@@ -16,23 +16,23 @@ static bool behind_norm(const laci_net *net, int y) {
   return node && node->op == &laci_op_batch_norm_train;
 }
 
-static bool same_floats(const laci_net *net, int value, int like) {
-  return laci_net_is_float(net, value) && !laci_net_is_constant(net, value) &&
-         laci_shape_equal(laci_net_shape(net, value), laci_net_shape(net, like));
+static bool same_floats(const laci_cpu_plan *plan, int value, int like) {
+  return laci_plan_is_float(plan, value) && !laci_plan_is_constant(plan, value) &&
+         laci_shape_equal(laci_plan_shape(plan, value), laci_plan_shape(plan, like));
 }
 
-bool laci_find_relu_sum(laci_net *net, int relu_grad, laci_match *match) {
-  const laci_node *node = &net->graph->nodes[relu_grad];
+bool laci_find_relu_sum(laci_cpu_plan *plan, int relu_grad, laci_match *match) {
+  const laci_node *node = &plan->graph->nodes[relu_grad];
   if (node->op != &laci_op_relu_grad) return false;
-  int sum = laci_plan_producer(net, node->inputs[0]);
-  if (sum < 0 || net->graph->nodes[sum].op != &laci_op_add) return false;
-  if (laci_plan_only_reader(net, node->inputs[0]) != relu_grad) return false;
-  const laci_node *add = &net->graph->nodes[sum];
+  int sum = laci_plan_producer(plan, node->inputs[0]);
+  if (sum < 0 || plan->graph->nodes[sum].op != &laci_op_add) return false;
+  if (laci_plan_only_reader(plan, node->inputs[0]) != relu_grad) return false;
+  const laci_node *add = &plan->graph->nodes[sum];
   const int reads[] = {add->inputs[0], add->inputs[1], node->inputs[1]};
   for (int at = 0; at < 3; at++) {
-    if (!same_floats(net, reads[at], node->outputs[0])) return false;
+    if (!same_floats(plan, reads[at], node->outputs[0])) return false;
   }
-  if (laci_net_shape(net, reads[2])->rank == 0 || behind_norm(net, reads[2])) return false;
+  if (laci_plan_shape(plan, reads[2])->rank == 0 || behind_norm(plan, reads[2])) return false;
   match->n_nodes = 1;
   match->nodes[0] = sum;
   match->fused = (laci_fused){.pattern = LACI_PATTERN_RELU_SUM, .n_reads = 3};

@@ -6,7 +6,7 @@
  * number of buffers is that of the nodes, so that looking at all of them is quick enough. */
 #include <stdlib.h>
 
-#include "engine/cpu/net_in.h"
+#include "engine/cpu/plan/plan.h"
 
 enum { LINE = 64 };
 
@@ -14,18 +14,18 @@ static size_t rounded(size_t bytes) { return (bytes + LINE - 1) & ~(size_t)(LINE
 
 /* Larger first; among equals the earlier, so that the plan is the same every time. */
 static int compare(const void *a, const void *b) {
-  const laci_net_buffer *x = *(laci_net_buffer *const *)a, *y = *(laci_net_buffer *const *)b;
+  const laci_buffer *x = *(laci_buffer *const *)a, *y = *(laci_buffer *const *)b;
   if (x->bytes != y->bytes) return x->bytes > y->bytes ? -1 : 1;
   if (x->first != y->first) return x->first < y->first ? -1 : 1;
   return x < y ? -1 : x > y;
 }
 
-static bool meet(const laci_net_buffer *a, const laci_net_buffer *b) {
+static bool meet(const laci_buffer *a, const laci_buffer *b) {
   return a->first <= b->last && b->first <= a->last;
 }
 
 /** The lowest offset where `buffer` fits among `placed`, which ascend by offset. */
-static size_t lowest_gap(const laci_net_buffer *buffer, laci_net_buffer *const *placed, size_t n) {
+static size_t lowest_gap(const laci_buffer *buffer, laci_buffer *const *placed, size_t n) {
   size_t at = 0;
   for (size_t i = 0; i < n; i++) {
     if (!meet(buffer, placed[i])) continue;
@@ -36,27 +36,27 @@ static size_t lowest_gap(const laci_net_buffer *buffer, laci_net_buffer *const *
   return at;
 }
 
-void laci_net_place(laci_net *net) {
-  if (net->status) return;
-  laci_net_buffer **order = laci_alloc(net->n_buffers, sizeof *order);
-  laci_net_buffer **placed = laci_alloc(net->n_buffers, sizeof *placed);
+void laci_plan_place(laci_cpu_plan *plan, laci_buffer *buffers, size_t n_buffers) {
+  if (plan->status) return;
+  laci_buffer **order = laci_alloc(n_buffers, sizeof *order);
+  laci_buffer **placed = laci_alloc(n_buffers, sizeof *placed);
   size_t n = 0, n_placed = 0;
   if (!order || !placed) {
-    laci_net_no_memory(net);
+    laci_plan_no_memory(plan);
     goto out;
   }
-  for (size_t at = 0; at < net->n_buffers; at++) {
-    laci_net_buffer *buffer = &net->buffers[at];
+  for (size_t at = 0; at < n_buffers; at++) {
+    laci_buffer *buffer = &buffers[at];
     if (buffer->place == LACI_PLACE_ARENA && buffer->first >= 0) order[n++] = buffer;
   }
   qsort(order, n, sizeof *order, compare);
   for (size_t at = 0; at < n; at++) {
-    laci_net_buffer *buffer = order[at];
+    laci_buffer *buffer = order[at];
     buffer->offset = lowest_gap(buffer, placed, n_placed);
     size_t end = buffer->offset + rounded(buffer->bytes), to = n_placed++;
     for (; to > 0 && placed[to - 1]->offset > buffer->offset; to--) placed[to] = placed[to - 1];
     placed[to] = buffer;
-    if (end > net->arena_bytes) net->arena_bytes = end;
+    if (end > plan->arena_bytes) plan->arena_bytes = end;
   }
 out:
   laci_free(order);

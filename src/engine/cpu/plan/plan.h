@@ -13,8 +13,11 @@
 #ifndef LACI_ENGINE_CPU_PLAN_H
 #define LACI_ENGINE_CPU_PLAN_H
 
-#include "engine/cpu/net.h"
+#include "base/budget.h"
+#include "base/memory.h"
+#include "engine/engine.h"
 #include "graph/op.h"
+#include "tensor/buf.h"
 
 enum {
   LACI_FUSED_MAX_POSTS = 6,
@@ -22,10 +25,12 @@ enum {
   LACI_FUSED_MAX_NODES = 8, /* of a pattern, without its last one */
 };
 
+typedef struct laci_cpu_plan laci_cpu_plan;
+
 /* ---- Values ---- */
 
 /** Content that does not depend on the inputs: a stored tensor's or a folded one's. Floats are kept
- * as f32; `f` of a stored tensor is filled when somebody asks (laci_net_floats). */
+ * as f32; `f` of a stored tensor is filled when somebody asks (laci_plan_floats). */
 typedef struct laci_constant {
   int64_t count;
   const float *f; /* or NULL */
@@ -33,14 +38,14 @@ typedef struct laci_constant {
   float *owned;   /* f, unless a weight has it */
 } laci_constant;
 
-typedef struct laci_net_value {
+typedef struct laci_plan_value {
   laci_type type;
   laci_constant *constant; /* NULL: computed in every run */
   int n_uses;              /* by nodes that are computed, and as graph outputs; of one that is
                               computed twice, those of the first time */
   int n_uses_again;        /* those of the second time; 0: there is none */
   int tensor;              /* -1: not there yet */
-} laci_net_value;
+} laci_plan_value;
 
 /* ---- Element-wise functions ---- */
 
@@ -74,12 +79,12 @@ typedef struct laci_function {
 
 /** The element-wise functions that a node is, one after the other on input 0 (a constant second
  * operand included); 0: it is none. */
-int laci_functions_of(laci_net *net, const laci_node *node, int *input, laci_function out[2]);
+int laci_functions_of(laci_cpu_plan *plan, const laci_node *node, int *input, laci_function out[2]);
 /** The functions that an operator of this name and with this node's attributes is; 0: none. */
 int laci_functions_named(const laci_node *node, const char *type, laci_function out[2]);
 /** A Clip whose bounds are the inputs `port` and `port` + 1, or attributes; 0: not constant ones.
  */
-int laci_function_clip(laci_net *net, const laci_node *node, int port, laci_function *out);
+int laci_function_clip(laci_cpu_plan *plan, const laci_node *node, int port, laci_function *out);
 
 /* ---- Fused nodes ---- */
 
@@ -137,61 +142,108 @@ typedef enum laci_takes {
 
 /** Lowering's answer: what the implementation takes that would be chosen for the fused node as it
  * is; -1: there is none. Nothing has been lowered yet. */
-typedef int laci_plan_ask(laci_net *net, const laci_fused *fused);
-
-/** What is computed, and by which fused nodes. */
-LAC_MUST_CHECK lac_status laci_plan_fuse(laci_net *net, laci_plan_ask *ask, lac_error *err);
-/** How often the value is used. */
-int laci_plan_uses(const laci_net *net, int value);
-/** The computed node that alone reads the value, once, and has not been fused; -1: none. */
-int laci_plan_only_reader(const laci_net *net, int value);
-/** The computed node that makes the value, if it is not fused to another and is not the last of
- * several that became one; -1: none. */
-int laci_plan_producer(const laci_net *net, int value);
-/** The computed nodes that read the value; the first two. */
-int laci_plan_readers(const laci_net *net, int value, int readers[2]);
-/** Is the node part of another's fused node? */
-bool laci_plan_is_fused(const laci_net *net, int node);
-/** The node becomes the new end of the fused node. */
-void laci_fused_append(laci_net *net, laci_fused *fused, int node);
-/** Places that a fused node reads from in its first or its second turn, and the value of one of
- * them; -1: nothing is there. */
-int laci_fused_n_reads(const laci_net *net, const laci_fused *fused, bool recomputed);
-int laci_fused_read(const laci_net *net, const laci_fused *fused, int at);
-/** The values that it makes; -1: nothing is there. */
-int laci_fused_n_writes(const laci_net *net, const laci_fused *fused);
-int laci_fused_write(const laci_net *net, const laci_fused *fused, int at);
-/** A batch norm of training whose statistics come out, so that a second turn need not find them. */
-bool laci_fused_has_statistics(const laci_net *net, const laci_fused *fused);
-/** Do all values of the node have elements? If not, it is the plain operator's, and is fused with
- * nothing. */
-bool laci_plan_has_elements(const laci_net *net, const laci_node *node);
-
-/** A BatchNormalization by constant statistics, one a channel, with one output. */
-bool laci_plan_is_inference_norm(const laci_node *node);
-/** A constant of floats with as many elements as the last axis, along it. */
-bool laci_plan_along_last(const laci_net *net, int value, int64_t last);
-/** Which axes a reduction takes: from the attribute, or from a constant input. False: not known
- * here. */
-bool laci_plan_reduced_axes(laci_net *net, const laci_node *node, int rank,
-                            bool axes[LACI_MAX_RANK]);
-
-/* ---- The order of fused nodes: remat.c ---- */
+typedef int laci_plan_ask(void *lowering, const laci_fused *fused);
 
 /** A fused node is computed in its turn. A second one computes the values once more that were
  * dropped in between; others of its results stay as they are. */
 typedef struct laci_turn {
-  int fused; /* of net->fused */
+  int fused; /* of plan->fused */
   bool recomputed;
 } laci_turn;
 
-/** net->turns: every fused node where its last node stood. n_forward > 0: the graph's nodes before
+/** Planning is written without a check after each call: the first failure stays in status, what is
+ * asked for becomes NULL or -1, and what follows does nothing. */
+struct laci_cpu_plan {
+  const laci_graph *graph;
+  laci_engine_fetch *fetch; /* of stored bytes; NULL: they are in memory */
+  void *fetch_context;
+  laci_engine_observer observer; /* none: no values */
+  laci_plan_ask *ask;
+  void *lowering;            /* whom to ask */
+  bool bf16;                 /* floats are kept so between steps */
+  laci_plan_value *values;   /* [n_values] */
+  bool *computed;            /* [n_nodes] neither constant nor unused */
+  laci_fused *fused;         /* [n_nodes]; output -1: part of another, or nothing to do */
+  int *fused_at;             /* [n_nodes] fused node that is computed at this place; -1: none */
+  int n_turns, n_recomputed; /* n_recomputed: nodes of those that have a second turn */
+  laci_turn *turns;          /* [n_turns] the fused nodes in the order in which they are computed */
+  laci_arena memory;         /* all small things */
+  size_t arena_bytes, weight_bytes;
+  size_t constant_bytes; /* of contents that only planning needs */
+  laci_budget budget;    /* what others hold, and our ports; no limit without the caller's */
+  lac_status status;
+  lac_error *err;
+};
+
+/** Keeps the first failure. */
+void laci_plan_fail(laci_cpu_plan *plan, lac_status status, const char *format, ...)
+    LAC_PRINTF(3, 4);
+void laci_plan_no_memory(laci_cpu_plan *plan);
+/** May so many bytes more be taken now, for what planning holds? If not, that is the failure.
+ * value: what they are for; -1: of no value. */
+bool laci_plan_may_take(laci_cpu_plan *plan, uint64_t bytes, int value);
+/** Zeroed memory that lives as long as the plan; NULL: no memory (noted). */
+void *laci_plan_new(laci_cpu_plan *plan, size_t n, size_t size);
+
+static inline const laci_shape *laci_plan_shape(const laci_cpu_plan *plan, int value) {
+  return &plan->values[value].type.shape;
+}
+static inline bool laci_plan_is_float(const laci_cpu_plan *plan, int value) {
+  return laci_dtype_is_float(plan->values[value].type.dtype);
+}
+static inline bool laci_plan_is_constant(const laci_cpu_plan *plan, int value) {
+  return plan->values[value].constant != NULL;
+}
+static inline bool laci_plan_has_input(const laci_node *node, int port) {
+  return port < node->n_inputs && node->inputs[port] >= 0;
+}
+
+/** What is computed, and by which fused nodes. */
+LAC_MUST_CHECK lac_status laci_plan_fuse(laci_cpu_plan *plan, lac_error *err);
+/** How often the value is used. */
+int laci_plan_uses(const laci_cpu_plan *plan, int value);
+/** The computed node that alone reads the value, once, and has not been fused; -1: none. */
+int laci_plan_only_reader(const laci_cpu_plan *plan, int value);
+/** The computed node that makes the value, if it is not fused to another and is not the last of
+ * several that became one; -1: none. */
+int laci_plan_producer(const laci_cpu_plan *plan, int value);
+/** The computed nodes that read the value; the first two. */
+int laci_plan_readers(const laci_cpu_plan *plan, int value, int readers[2]);
+/** Is the node part of another's fused node? */
+bool laci_plan_is_fused(const laci_cpu_plan *plan, int node);
+/** The node becomes the new end of the fused node. */
+void laci_fused_append(laci_cpu_plan *plan, laci_fused *fused, int node);
+/** Places that a fused node reads from in its first or its second turn, and the value of one of
+ * them; -1: nothing is there. */
+int laci_fused_n_reads(const laci_cpu_plan *plan, const laci_fused *fused, bool recomputed);
+int laci_fused_read(const laci_cpu_plan *plan, const laci_fused *fused, int at);
+/** The values that it makes; -1: nothing is there. */
+int laci_fused_n_writes(const laci_cpu_plan *plan, const laci_fused *fused);
+int laci_fused_write(const laci_cpu_plan *plan, const laci_fused *fused, int at);
+/** A batch norm of training whose statistics come out, so that a second turn need not find them. */
+bool laci_fused_has_statistics(const laci_cpu_plan *plan, const laci_fused *fused);
+/** Do all values of the node have elements? If not, it is the plain operator's, and is fused with
+ * nothing. */
+bool laci_plan_has_elements(const laci_cpu_plan *plan, const laci_node *node);
+
+/** A BatchNormalization by constant statistics, one a channel, with one output. */
+bool laci_plan_is_inference_norm(const laci_node *node);
+/** A constant of floats with as many elements as the last axis, along it. */
+bool laci_plan_along_last(const laci_cpu_plan *plan, int value, int64_t last);
+/** Which axes a reduction takes: from the attribute, or from a constant input. False: not known
+ * here. */
+bool laci_plan_reduced_axes(laci_cpu_plan *plan, const laci_node *node, int rank,
+                            bool axes[LACI_MAX_RANK]);
+
+/* ---- The order of fused nodes: remat.c ---- */
+
+/** plan->turns: every fused node where its last node stood. n_forward > 0: the graph's nodes before
  * that one are a forward part, whose values are kept or computed once more for what stands behind,
  * whichever takes less memory. */
-LAC_MUST_CHECK lac_status laci_plan_turns(laci_net *net, int n_forward, lac_error *err);
+LAC_MUST_CHECK lac_status laci_plan_turns(laci_cpu_plan *plan, int n_forward, lac_error *err);
 /** The forward node whose workspace a gradient reads in place of its input 1: a max pool's places,
  * the bits of a Relu behind a batch norm. -1: there is none, and it reads the value. */
-int laci_plan_workspace_from(const laci_net *net, int node);
+int laci_plan_workspace_from(const laci_cpu_plan *plan, int node);
 
 /* ---- Patterns of fuse.c's table ---- */
 
@@ -202,36 +254,60 @@ typedef struct laci_match {
   laci_fused fused; /* pattern, details, reads */
 } laci_match;
 
-typedef bool laci_pattern_find(laci_net *net, int node, laci_match *match);
+typedef bool laci_pattern_find(laci_cpu_plan *plan, int node, laci_match *match);
 /** What the pattern takes behind it, once it is a fused node. */
-typedef void laci_pattern_finish(laci_net *net, laci_fused *fused);
+typedef void laci_pattern_finish(laci_cpu_plan *plan, laci_fused *fused);
 laci_pattern_find laci_find_attention, laci_find_layer_norm, laci_find_relu_sum;
 laci_pattern_finish laci_finish_attention, laci_finish_layer_norm;
 
 /** One more node behind a fused node, or several that are one function; false, and nothing done,
  * where this rule does not apply. fuse_chain.c */
-typedef bool laci_chain_rule(laci_net *net, laci_fused *fused);
+typedef bool laci_chain_rule(laci_cpu_plan *plan, laci_fused *fused);
 laci_chain_rule laci_chain_scale, laci_chain_gate, laci_chain_gelu, laci_chain_function,
     laci_chain_sum, laci_chain_norm_relu;
 
 /* ---- constants.c ---- */
 
-LAC_MUST_CHECK lac_status laci_net_infer(laci_net *net, const laci_input_shape *fixed, int n_fixed,
-                                         lac_error *err);
+LAC_MUST_CHECK lac_status laci_plan_infer(laci_cpu_plan *plan, const laci_input_shape *fixed,
+                                          int n_fixed, lac_error *err);
 /** A constant as f32, or NULL: integers, no constant, no memory. */
-const float *laci_net_floats(laci_net *net, int value);
+const float *laci_plan_floats(laci_cpu_plan *plan, int value);
 /** Part of a constant of floats as f32: elements [first, first + n). */
-LAC_MUST_CHECK lac_status laci_net_read_floats(const laci_net *net, int value, int64_t first,
-                                               int64_t n, float *to, lac_error *err);
+LAC_MUST_CHECK lac_status laci_plan_read_floats(const laci_cpu_plan *plan, int value, int64_t first,
+                                                int64_t n, float *to, lac_error *err);
 /** One element of a constant of any class. False where the value is none, or has more elements. */
-bool laci_net_scalar(laci_net *net, int value, double *x);
+bool laci_plan_scalar(laci_cpu_plan *plan, int value, double *x);
 /** A copy as the operators' eval wants it; destroy it. NULL: no memory, or no constant. */
-laci_buf *laci_net_constant_buf(laci_net *net, int value);
-void laci_constant_clear(laci_constant *constant);
+laci_buf *laci_plan_constant_buf(laci_cpu_plan *plan, int value);
+/** What only planning needed: weights have their own bytes. */
+void laci_plan_drop_constants(laci_cpu_plan *plan);
+/** Frees all that the plan has, `memory` included. */
+void laci_plan_clear(laci_cpu_plan *plan);
 
 /* ---- memory.c ---- */
 
+typedef enum laci_place {
+  LACI_PLACE_ARENA,
+  LACI_PLACE_WEIGHT, /* filled while planning */
+  LACI_PLACE_INPUT,  /* the caller's */
+  LACI_PLACE_OUTPUT,
+} laci_place;
+
+typedef struct laci_buffer {
+  laci_place place;
+  size_t bytes;
+  int first, last; /* steps that touch it; first < 0: none does */
+  size_t offset;   /* in the arena */
+  void *data;      /* weight: there from the start; caller's: set by every run */
+  bool owned;
+  bool unreferenced; /* a weight that only steps read: it goes where none does */
+  int port;          /* of a caller's buffer */
+  int pending;       /* reads still to be planned, of all values that live here */
+  int continued_by;  /* node + 1 of the Concat that goes on behind what is there: not to be
+                        overwritten; 0: none */
+} laci_buffer;
+
 /** Gives every arena buffer its offset. */
-void laci_net_place(laci_net *net);
+void laci_plan_place(laci_cpu_plan *plan, laci_buffer *buffers, size_t n_buffers);
 
 #endif

@@ -17,17 +17,17 @@
 
 /** The values that the step reads and writes, behind `places`; how many places it took. */
 static int note_values(laci_remat *r, laci_remat_step *step, int *places) {
-  const laci_net *net = r->net;
-  const laci_fused *fused = &net->fused[step->fused];
-  bool by_workspace = !fused->pattern && laci_plan_workspace_from(net, fused->node) >= 0;
+  const laci_cpu_plan *plan = r->plan;
+  const laci_fused *fused = &plan->fused[step->fused];
+  bool by_workspace = !fused->pattern && laci_plan_workspace_from(plan, fused->node) >= 0;
   step->reads = places;
-  for (int at = 0; at < laci_fused_n_reads(net, fused, false); at++) {
-    int value = laci_fused_read(net, fused, at);
+  for (int at = 0; at < laci_fused_n_reads(plan, fused, false); at++) {
+    int value = laci_fused_read(plan, fused, at);
     if (value >= 0 && !(at == 1 && by_workspace)) step->reads[step->n_reads++] = value;
   }
   step->writes = places + step->n_reads;
-  for (int at = 0; at < laci_fused_n_writes(net, fused); at++) {
-    int value = laci_fused_write(net, fused, at);
+  for (int at = 0; at < laci_fused_n_writes(plan, fused); at++) {
+    int value = laci_fused_write(plan, fused, at);
     if (value >= 0) step->writes[step->n_writes++] = value;
   }
   return step->n_reads + step->n_writes;
@@ -35,28 +35,28 @@ static int note_values(laci_remat *r, laci_remat_step *step, int *places) {
 
 /** Steps in their order. first_behind: the first node behind the forward part. */
 static void find_steps(laci_remat *r, int first_behind) {
-  const laci_net *net = r->net;
+  const laci_cpu_plan *plan = r->plan;
   int *places = r->places;
-  for (int n = 0; n < net->graph->n_nodes; n++) {
-    if (net->fused_at[n] < 0) continue;
+  for (int n = 0; n < plan->graph->n_nodes; n++) {
+    if (plan->fused_at[n] < 0) continue;
     laci_remat_step *step = &r->steps[r->n_steps++];
-    *step = (laci_remat_step){.fused = net->fused_at[n]};
+    *step = (laci_remat_step){.fused = plan->fused_at[n]};
     places += note_values(r, step, places);
     if (n < first_behind) r->n_forward = r->n_steps;
   }
 }
 
 static void measure(laci_remat *r) {
-  const laci_net *net = r->net;
-  int64_t of_float = net->bf16 ? 2 : 4;
-  for (int v = 0; v < net->graph->n_values; v++) r->producer[v] = r->last[v] = -1;
+  const laci_cpu_plan *plan = r->plan;
+  int64_t of_float = plan->bf16 ? 2 : 4;
+  for (int v = 0; v < plan->graph->n_values; v++) r->producer[v] = r->last[v] = -1;
   for (int s = 0; s < r->n_steps; s++) {
     const laci_remat_step *step = &r->steps[s];
     for (int at = 0; at < step->n_writes; at++) {
       int v = step->writes[at];
-      int64_t size = laci_net_is_float(net, v) ? of_float : (int64_t)sizeof(int64_t);
+      int64_t size = laci_plan_is_float(plan, v) ? of_float : (int64_t)sizeof(int64_t);
       r->producer[v] = s;
-      r->bytes[v] = size * laci_shape_count(laci_net_shape(net, v));
+      r->bytes[v] = size * laci_shape_count(laci_plan_shape(plan, v));
     }
     for (int at = 0; at < step->n_reads; at++) {
       if (s < r->n_forward) r->last[step->reads[at]] = s;
@@ -68,53 +68,53 @@ static void measure(laci_remat *r) {
 /* ---- Turns ---- */
 
 /** Reads behind a value's second making are no longer reads of the first one. twice: [values] */
-static void share_uses(laci_net *net, const laci_remat *r, bool *twice) {
-  for (int t = 0; t < net->n_turns; t++) {
-    const laci_turn *turn = &net->turns[t];
-    const laci_fused *fused = &net->fused[turn->fused];
-    for (int at = 0; at < laci_fused_n_reads(net, fused, turn->recomputed); at++) {
-      int value = laci_fused_read(net, fused, at);
+static void share_uses(laci_cpu_plan *plan, const laci_remat *r, bool *twice) {
+  for (int t = 0; t < plan->n_turns; t++) {
+    const laci_turn *turn = &plan->turns[t];
+    const laci_fused *fused = &plan->fused[turn->fused];
+    for (int at = 0; at < laci_fused_n_reads(plan, fused, turn->recomputed); at++) {
+      int value = laci_fused_read(plan, fused, at);
       if (value < 0) continue;
-      laci_net_value *v = &net->values[value];
+      laci_plan_value *v = &plan->values[value];
       if (twice[value]) v->n_uses_again++;
       v->n_uses += turn->recomputed - twice[value];
     }
-    for (int at = 0; at < laci_fused_n_writes(net, fused) && turn->recomputed; at++) {
-      int value = laci_fused_write(net, fused, at);
+    for (int at = 0; at < laci_fused_n_writes(plan, fused) && turn->recomputed; at++) {
+      int value = laci_fused_write(plan, fused, at);
       if (value >= 0) twice[value] = laci_remat_is_recomputed(r, value);
     }
   }
 }
 
-static lac_status take_turns(laci_net *net, const laci_remat *r, lac_error *err) {
+static lac_status take_turns(laci_cpu_plan *plan, const laci_remat *r, lac_error *err) {
   size_t n = (size_t)(r->n_steps + r->n_forward);
   int *order = laci_alloc(n + 1, sizeof *order);
-  bool *twice = laci_alloc((size_t)net->graph->n_values + 1, sizeof *twice);
-  net->n_turns = order && twice ? laci_remat_order(r, order) : -1;
-  net->turns = net->n_turns < 0 ? NULL : laci_net_new(net, n + 1, sizeof *net->turns);
-  for (int t = 0; net->turns && t < net->n_turns; t++) {
+  bool *twice = laci_alloc((size_t)plan->graph->n_values + 1, sizeof *twice);
+  plan->n_turns = order && twice ? laci_remat_order(r, order) : -1;
+  plan->turns = plan->n_turns < 0 ? NULL : laci_plan_new(plan, n + 1, sizeof *plan->turns);
+  for (int t = 0; plan->turns && t < plan->n_turns; t++) {
     bool again = order[t] < 0;
-    laci_fused *fused = &net->fused[r->steps[again ? ~order[t] : order[t]].fused];
-    net->turns[t] = (laci_turn){.fused = fused->node, .recomputed = again};
-    if (again) net->n_recomputed += fused->n_nodes;
+    laci_fused *fused = &plan->fused[r->steps[again ? ~order[t] : order[t]].fused];
+    plan->turns[t] = (laci_turn){.fused = fused->node, .recomputed = again};
+    if (again) plan->n_recomputed += fused->n_nodes;
     if (again) fused->recomputed = true;
   }
-  if (net->turns) share_uses(net, r, twice);
+  if (plan->turns) share_uses(plan, r, twice);
   laci_free(order);
   laci_free(twice);
-  return net->turns ? LAC_OK : laci_fail_memory(err, "the order of the fused nodes");
+  return plan->turns ? LAC_OK : laci_fail_memory(err, "the order of the fused nodes");
 }
 
 /* ---- The whole ---- */
 
 static bool allocate(laci_remat *r) {
-  const laci_net *net = r->net;
-  size_t n_values = (size_t)net->graph->n_values + 1, n_steps = 1, n_places = 1;
-  for (int n = 0; n < net->graph->n_nodes; n++) {
-    if (net->fused_at[n] < 0) continue;
-    const laci_fused *fused = &net->fused[net->fused_at[n]];
+  const laci_cpu_plan *plan = r->plan;
+  size_t n_values = (size_t)plan->graph->n_values + 1, n_steps = 1, n_places = 1;
+  for (int n = 0; n < plan->graph->n_nodes; n++) {
+    if (plan->fused_at[n] < 0) continue;
+    const laci_fused *fused = &plan->fused[plan->fused_at[n]];
     n_steps++;
-    n_places += (size_t)(laci_fused_n_reads(net, fused, false) + laci_fused_n_writes(net, fused));
+    n_places += (size_t)(laci_fused_n_reads(plan, fused, false) + laci_fused_n_writes(plan, fused));
   }
   r->steps = laci_alloc(n_steps, sizeof *r->steps);
   r->recomputed = laci_alloc(n_steps, sizeof *r->recomputed);
@@ -128,8 +128,8 @@ static bool allocate(laci_remat *r) {
          r->needed && r->keep;
 }
 
-lac_status laci_plan_turns(laci_net *net, int n_forward, lac_error *err) {
-  laci_remat r = {.net = net};
+lac_status laci_plan_turns(laci_cpu_plan *plan, int n_forward, lac_error *err) {
+  laci_remat r = {.plan = plan};
   bool gains = false;
   lac_status st = allocate(&r) ? LAC_OK : laci_fail_memory(err, "the order of the fused nodes");
   if (!st) {
@@ -138,7 +138,7 @@ lac_status laci_plan_turns(laci_net *net, int n_forward, lac_error *err) {
     if (n_forward > 0) st = laci_remat_cut(&r, &gains, err);
   }
   if (!st && !gains) memset(r.recomputed, 0, (size_t)r.n_steps * sizeof *r.recomputed);
-  if (!st) st = take_turns(net, &r, err);
+  if (!st) st = take_turns(plan, &r, err);
   laci_free(r.steps);
   laci_free(r.recomputed);
   laci_free(r.places);

@@ -7,17 +7,17 @@
 #ifndef LACI_ENGINE_CPU_PLAN_REMAT_H
 #define LACI_ENGINE_CPU_PLAN_REMAT_H
 
-#include "engine/cpu/net_in.h"
+#include "engine/cpu/plan/plan.h"
 
 /** A fused node in the order of the plan. */
 typedef struct laci_remat_step {
-  int fused; /* of net->fused */
+  int fused; /* of plan->fused */
   int n_reads, n_writes;
   int *reads, *writes; /* values; a value of which only a workspace is read is not among them */
 } laci_remat_step;
 
 typedef struct laci_remat {
-  const laci_net *net;
+  const laci_cpu_plan *plan;
   int n_steps, n_forward; /* the first n_forward steps are the forward part */
   laci_remat_step *steps;
   int *places;      /* where reads and writes lie */

@@ -51,14 +51,14 @@ typedef struct planner {
 
 /** Must the value be kept in any case? */
 static bool is_always_kept(const laci_remat *r, int value) {
-  const laci_fused *fused = &r->net->fused[r->steps[r->producer[value]].fused];
-  bool statistic = laci_fused_has_statistics(r->net, fused) && value != fused->output;
-  return statistic || r->net->graph->values[value].is_output;
+  const laci_fused *fused = &r->plan->fused[r->steps[r->producer[value]].fused];
+  bool statistic = laci_fused_has_statistics(r->plan, fused) && value != fused->output;
+  return statistic || r->plan->graph->values[value].is_output;
 }
 
 static void find_anyway(planner *p) {
   const laci_remat *r = p->r;
-  int n_values = r->net->graph->n_values;
+  int n_values = r->plan->graph->n_values;
   int64_t largest = 0;
   for (int v = 0; v < n_values; v++)
     if (r->needed[v] && laci_remat_is_forward(r, v) && r->bytes[v] > largest) largest = r->bytes[v];
@@ -114,7 +114,7 @@ static void thin_cuts(planner *p) {
 
 /** From before all to behind all. */
 static lac_status place_cuts(planner *p, lac_error *err) {
-  int *alive = laci_alloc((size_t)p->r->net->graph->n_values + 1, sizeof *alive);
+  int *alive = laci_alloc((size_t)p->r->plan->graph->n_values + 1, sizeof *alive);
   if (!alive) return laci_fail_memory(err, "what is computed once more");
   p->cuts[p->n_cuts++] = (cut){.after = -1};
   lac_status st = find_cuts(p, alive, false, err);
@@ -182,7 +182,7 @@ static bool choose(planner *p, int64_t limit) {
 /** Fills `recomputed`: what gradients need and is not kept, and what that needs in its turn. */
 static void follow_keep(laci_remat *r) {
   memset(r->recomputed, 0, (size_t)r->n_steps * sizeof *r->recomputed);
-  for (int v = 0; v < r->net->graph->n_values; v++) {
+  for (int v = 0; v < r->plan->graph->n_values; v++) {
     if (r->needed[v] && laci_remat_is_forward(r, v) && !r->keep[v])
       r->recomputed[r->producer[v]] = true;
   }
@@ -200,7 +200,7 @@ static void follow_keep(laci_remat *r) {
 static void follow(planner *p, const int *cuts, int n) {
   laci_remat *r = p->r;
   int last = n > 0 ? p->cuts[cuts[0]].after : -1;
-  for (int v = 0; v < r->net->graph->n_values; v++)
+  for (int v = 0; v < r->plan->graph->n_values; v++)
     r->keep[v] = laci_remat_is_forward(r, v) && (p->anyway[v] || r->producer[v] > last);
   for (int k = 0; k < n; k++)
     for (int at = 0; at < p->cuts[cuts[k]].n; at++) r->keep[p->cuts[cuts[k]].values[at]] = true;
@@ -208,12 +208,12 @@ static void follow(planner *p, const int *cuts, int n) {
 }
 
 /** Products that each element of a fused node's result is a sum of; 0: it is no sum of products. */
-static int64_t depth_of(const laci_net *net, const laci_fused *fused) {
-  const laci_node *node = &net->graph->nodes[fused->node];
+static int64_t depth_of(const laci_cpu_plan *plan, const laci_fused *fused) {
+  const laci_node *node = &plan->graph->nodes[fused->node];
   if (!node->op || node->op->role != LACI_ROLE_ALLOW || node->n_inputs < 2) return 0;
   if (node->inputs[0] < 0 || node->inputs[1] < 0) return 0;
-  const laci_shape *x = laci_net_shape(net, node->inputs[0]);
-  const laci_shape *w = laci_net_shape(net, node->inputs[1]);
+  const laci_shape *x = laci_plan_shape(plan, node->inputs[0]);
+  const laci_shape *w = laci_plan_shape(plan, node->inputs[1]);
   if (node->op == &laci_op_conv && w->rank > 0 && w->dims[0] > 0)
     return laci_shape_count(w) / w->dims[0];
   return x->rank > 0 ? x->dims[x->rank - 1] : 1;
@@ -224,7 +224,7 @@ static int64_t work_of(const laci_remat *r) {
   int64_t work = 0;
   for (int s = 0; s < r->n_forward; s++) {
     const laci_remat_step *step = &r->steps[s];
-    int64_t depth = r->recomputed[s] ? depth_of(r->net, &r->net->fused[step->fused]) : 0;
+    int64_t depth = r->recomputed[s] ? depth_of(r->plan, &r->plan->fused[step->fused]) : 0;
     for (int at = 0; at < step->n_writes && r->recomputed[s]; at++) {
       int64_t bytes = r->bytes[step->writes[at]];
       work += bytes * PRODUCTS_A_BYTE + bytes / 4 * depth;
@@ -297,7 +297,7 @@ static lac_status search(planner *p, bool *gains, lac_error *err) {
 
 lac_status laci_remat_cut(laci_remat *r, bool *gains, lac_error *err) {
   planner p = {.r = r,
-               .anyway = laci_alloc((size_t)r->net->graph->n_values + 1, sizeof *p.anyway),
+               .anyway = laci_alloc((size_t)r->plan->graph->n_values + 1, sizeof *p.anyway),
                .cuts = laci_alloc((size_t)r->n_forward + 2, sizeof *p.cuts)};
   *gains = false;
   lac_status st = p.anyway && p.cuts ? search(&p, gains, err)

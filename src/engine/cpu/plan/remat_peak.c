@@ -80,12 +80,12 @@ static int read_at(const walk *w, int at, int i) {
   bool first_time = w->order[at] >= 0 && w->order[at] < r->n_forward;
   if (r->bytes[value] == 0) return -1;
   bool again = !first_time && laci_remat_is_recomputed(r, value);
-  return again ? r->net->graph->n_values + value : value;
+  return again ? r->plan->graph->n_values + value : value;
 }
 
 static int made_at(const walk *w, int at, int i) {
   int value = step_at(w, at)->writes[i];
-  return w->order[at] < 0 ? w->r->net->graph->n_values + value : value;
+  return w->order[at] < 0 ? w->r->plan->graph->n_values + value : value;
 }
 
 static void find_last_uses(walk *w) {
@@ -100,7 +100,7 @@ static void find_last_uses(walk *w) {
 }
 
 static int64_t bytes_of(const walk *w, int id) {
-  int n_values = w->r->net->graph->n_values;
+  int n_values = w->r->plan->graph->n_values;
   return w->r->bytes[id < n_values ? id : id - n_values];
 }
 
@@ -118,11 +118,11 @@ static bool keeps_operands(const laci_op *op) {
 
 /** A value that is added to a result may be where the result is written. */
 static bool may_overwrite(const walk *w, int at, int value) {
-  const laci_net *net = w->r->net;
-  const laci_fused *fused = &net->fused[step_at(w, at)->fused];
+  const laci_cpu_plan *plan = w->r->plan;
+  const laci_fused *fused = &plan->fused[step_at(w, at)->fused];
   for (int post = 0; post < fused->n_posts; post++)
     if (fused->posts[post].value == value) return true;
-  return !keeps_operands(net->graph->nodes[fused->node].op);
+  return !keeps_operands(plan->graph->nodes[fused->node].op);
 }
 
 static int64_t free_if_last(walk *w, int id, int at) {
@@ -150,7 +150,7 @@ static int64_t sweep(walk *w) {
 }
 
 int64_t laci_remat_peak(const laci_remat *r) {
-  size_t n_values = (size_t)r->net->graph->n_values;
+  size_t n_values = (size_t)r->plan->graph->n_values;
   walk w = {.r = r,
             .order = laci_alloc((size_t)(r->n_steps + r->n_forward) + 1, sizeof *w.order),
             .last_use = laci_alloc(2 * n_values + 1, sizeof *w.last_use)};

@@ -3,7 +3,7 @@
  * from: so that planning, which keeps or drops that value, and lowering mean the same. */
 #include <string.h>
 
-#include "engine/cpu/net_in.h"
+#include "engine/cpu/plan/plan.h"
 #include "graph/ops.h"
 
 static bool same_window(const laci_node *a, const laci_node *b) {
@@ -33,11 +33,11 @@ static bool is_pool(const laci_node *node) {
   return node->op == &laci_op_max_pool && strcmp(automatic, "NOTSET") == 0;
 }
 
-static int pool_of(const laci_net *net, const laci_node *grad) {
-  const laci_value *x = &net->graph->values[grad->inputs[1]];
+static int pool_of(const laci_cpu_plan *plan, const laci_node *grad) {
+  const laci_value *x = &plan->graph->values[grad->inputs[1]];
   for (int at = 0; at < x->n_readers; at++) {
-    const laci_node *node = &net->graph->nodes[x->readers[at]];
-    if (net->computed[x->readers[at]] && is_pool(node) && same_window(node, grad)) {
+    const laci_node *node = &plan->graph->nodes[x->readers[at]];
+    if (plan->computed[x->readers[at]] && is_pool(node) && same_window(node, grad)) {
       return x->readers[at];
     }
   }
@@ -45,17 +45,17 @@ static int pool_of(const laci_net *net, const laci_node *grad) {
 }
 
 /** The batch norm that the Relu of a gradient was fused to. */
-static int norm_of(const laci_net *net, const laci_node *grad) {
-  const laci_graph *graph = net->graph;
+static int norm_of(const laci_cpu_plan *plan, const laci_node *grad) {
+  const laci_graph *graph = plan->graph;
   int relu = graph->values[grad->inputs[1]].producer;
   if (relu < 0 || graph->nodes[relu].op != &laci_op_relu) return -1;
   int norm = graph->values[graph->nodes[relu].inputs[0]].producer;
   bool is_norm = norm >= 0 && graph->nodes[norm].op == &laci_op_batch_norm_train;
-  return is_norm && net->fused[norm].tail == relu ? norm : -1;
+  return is_norm && plan->fused[norm].tail == relu ? norm : -1;
 }
 
-int laci_plan_workspace_from(const laci_net *net, int node) {
-  const laci_node *grad = &net->graph->nodes[node];
-  if (grad->op == &laci_op_max_pool_grad) return pool_of(net, grad);
-  return grad->op == &laci_op_relu_grad ? norm_of(net, grad) : -1;
+int laci_plan_workspace_from(const laci_cpu_plan *plan, int node) {
+  const laci_node *grad = &plan->graph->nodes[node];
+  if (grad->op == &laci_op_max_pool_grad) return pool_of(plan, grad);
+  return grad->op == &laci_op_relu_grad ? norm_of(plan, grad) : -1;
 }

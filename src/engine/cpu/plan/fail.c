@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The first failure of planning, which stays, and memory that planning takes. */
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "engine/cpu/plan/plan.h"
+#include "base/error.h"
+#include "graph/sizes.h"
+
+void laci_plan_fail(laci_cpu_plan *plan, lac_status status, const char *format, ...) {
+  char text[sizeof plan->err->text];
+  va_list args;
+  if (plan->status) return;
+  va_start(args, format);
+  (void)vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  plan->status = laci_fail(plan->err, status, "%s", text);
+}
+
+void laci_plan_no_memory(laci_cpu_plan *plan) {
+  laci_plan_fail(plan, LAC_NO_MEMORY, "not enough memory for the plan");
+}
+
+bool laci_plan_may_take(laci_cpu_plan *plan, uint64_t bytes, int value) {
+  char text[256] = "weights";
+  laci_budget now = plan->budget;
+  if (plan->status) return false;
+  laci_budget_add(&now, plan->weight_bytes, "weights");
+  laci_budget_add(&now, plan->constant_bytes, "constants");
+  if (laci_budget_has(&now, bytes)) return true;
+  if (value >= 0) {
+    const laci_plan_value *v = &plan->values[value];
+    laci_value_text(plan->graph, value, &v->type, text, sizeof text);
+  }
+  now.largest = 0; /* what does not fit is named, whatever else is large */
+  laci_budget_add(&now, bytes, "%s", text);
+  plan->status = laci_budget_check(&now, "the plan", plan->err);
+  return false;
+}
+
+void *laci_plan_new(laci_cpu_plan *plan, size_t n, size_t size) {
+  void *memory = plan->status ? NULL : laci_arena_alloc(&plan->memory, n, size);
+  if (!memory) laci_plan_no_memory(plan);
+  return memory;
+}
