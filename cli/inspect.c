@@ -84,10 +84,7 @@ exit_code verb_inspect(const arguments *args, lac_error *err) {
   lac_report *report = NULL;
   lac_options options;
   outputs plan = {0};
-  lac_status st = input_options(args, &options, err);
-  if (!st) st = outputs_plan(args, &plan, err);
-  if (!st) st = input_model(args, args->operand, &model, err);
-  if (!st) st = outputs_guard(&plan, model, args->operand, err);
+  lac_status st = outputs_plan_and_load(args, &options, &plan, &model, err);
   if (!st && (args->json || !args->why)) {
     st = lac_inspect(model, &options, &report, err);
     if (!st) st = outputs_write(&plan, model, report, err);

@@ -17,6 +17,7 @@
 #include "base/run_folder.h"
 #include "base/writer.h"
 #include "export.h"
+#include "input.h"
 #include "log.h"
 
 static const char *const option_names[OUTPUT_COUNT] = {"output", "export-dir", "plot",
@@ -380,4 +381,12 @@ void outputs_log(const outputs *plan) {
   for (int role = 0; role < OUTPUT_COUNT; role++) {
     if (plan->files[role].real[0]) log_line("saved %s", plan->files[role].path);
   }
+}
+
+lac_status outputs_plan_and_load(const arguments *args, lac_options *options, outputs *plan,
+                                 lac_model **model, lac_error *err) {
+  lac_status st = input_options(args, options, err);
+  if (!st) st = outputs_plan(args, plan, err);
+  if (!st) st = input_model(args, args->operand, model, err);
+  return st ? st : outputs_guard(plan, *model, args->operand, err);
 }

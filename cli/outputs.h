@@ -53,6 +53,10 @@ LAC_MUST_CHECK lac_status outputs_plan(const arguments *args, outputs *plan, lac
 LAC_MUST_CHECK lac_status outputs_guard(const outputs *plan, const lac_model *model,
                                         const char *input, lac_error *err);
 
+/** How a verb over one model begins: its options, outputs_plan, the model, outputs_guard. */
+LAC_MUST_CHECK lac_status outputs_plan_and_load(const arguments *args, lac_options *options,
+                                                outputs *plan, lac_model **model, lac_error *err);
+
 /** And for the images of --data: none of the files that exist already is one of theirs, or the list
  * of classes. Fails LAC_NOT_FOUND, too, where the folder is not there. */
 LAC_MUST_CHECK lac_status outputs_guard_data(const outputs *plan, const arguments *args,

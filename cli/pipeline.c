@@ -22,10 +22,7 @@ exit_code pipeline_run(const arguments *args, pipeline_step *step, lac_error *er
   lac_report *report = NULL;
   lac_options options;
   outputs plan = {0};
-  lac_status st = input_options(args, &options, err);
-  if (!st) st = outputs_plan(args, &plan, err);
-  if (!st) st = input_model(args, args->operand, &model, err);
-  if (!st) st = outputs_guard(&plan, model, args->operand, err);
+  lac_status st = outputs_plan_and_load(args, &options, &plan, &model, err);
   if (!st) st = step(args, &options, model, &report, err);
   if (!st) st = outputs_write(&plan, model, report, err);
   if (!st && !plan.uses_stdout) st = print_result(report, args->verb, err);
