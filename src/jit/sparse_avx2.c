@@ -24,7 +24,6 @@ enum {
 };
 
 #define YMM LACI_X86_YMM
-#define FIELD(name) laci_x86_at(LACI_SPARSE_CALL, (int32_t)offsetof(laci_sparse_call, name))
 
 static int sum_of(int row, int half) { return HALVES * row + half; }
 
@@ -34,7 +33,7 @@ static laci_x86_memory result_at(laci_x86_reg base, const laci_sparse_frame *f, 
 }
 
 static void begin_sums(laci_code *code, const laci_sparse_piece *piece) {
-  if (piece->first) laci_x86_load(code, LACI_X86_R8, FIELD(bias));
+  if (piece->first) laci_x86_load(code, LACI_X86_R8, LACI_SPARSE_FIELD(bias));
   for (int at = 0; at < HALVES * piece->n_rows; at++) {
     if (piece->first) {
       laci_x86_vector_memory(code, YMM, LACI_X86_BROADCASTSS, at, 0,
@@ -78,7 +77,7 @@ static void write_terms(laci_code *code, const laci_sparse_frame *f,
 /* From the tile's bits to one mask of all ones or zeros a lane. */
 static void make_masks(laci_code *code) {
   const int32_t lanes = (int32_t)offsetof(laci_sparse_tile, lanes);
-  laci_x86_load(code, LACI_X86_R8, FIELD(bits));
+  laci_x86_load(code, LACI_X86_R8, LACI_SPARSE_FIELD(bits));
   for (int half = 0; half < HALVES; half++) {
     const laci_x86_memory bits = laci_x86_at(LACI_X86_R8, half * VECTOR);
     const int to = LANES_AT + half;
@@ -101,8 +100,10 @@ static void write_results(laci_code *code, const laci_sparse_frame *f,
                            result_at(LACI_SPARSE_WEIGHT, f, at / HALVES, half));
     laci_x86_vector(code, YMM, LACI_X86_ADDPS, at, at, WEIGHT + half);
   }
-  if (after.low) laci_x86_vector_memory(code, YMM, LACI_X86_BROADCASTSS, LOW, 0, FIELD(low));
-  if (after.high) laci_x86_vector_memory(code, YMM, LACI_X86_BROADCASTSS, HIGH, 0, FIELD(high));
+  if (after.low)
+    laci_x86_vector_memory(code, YMM, LACI_X86_BROADCASTSS, LOW, 0, LACI_SPARSE_FIELD(low));
+  if (after.high)
+    laci_x86_vector_memory(code, YMM, LACI_X86_BROADCASTSS, HIGH, 0, LACI_SPARSE_FIELD(high));
   for (int at = 0; at < n; at++) {
     if (after.low) laci_x86_vector(code, YMM, LACI_X86_MAXPS, at, LOW, at);
     if (after.high) laci_x86_vector(code, YMM, LACI_X86_MINPS, at, HIGH, at);

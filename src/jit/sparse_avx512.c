@@ -21,14 +21,13 @@ enum {
 };
 
 #define ZMM LACI_X86_ZMM
-#define FIELD(name) laci_x86_at(LACI_SPARSE_CALL, (int32_t)offsetof(laci_sparse_call, name))
 
 static laci_x86_memory row_at(laci_x86_reg base, const laci_sparse_frame *f, int row) {
   return laci_x86_at(base, (int32_t)(row * f->row_stride * (int64_t)sizeof(float)));
 }
 
 static void begin_sums(laci_code *code, const laci_sparse_piece *piece) {
-  if (piece->first) laci_x86_load(code, LACI_X86_R8, FIELD(bias));
+  if (piece->first) laci_x86_load(code, LACI_X86_R8, LACI_SPARSE_FIELD(bias));
   for (int row = 0; row < piece->n_rows; row++) {
     if (piece->first) {
       laci_x86_vector_memory(code, ZMM, LACI_X86_BROADCASTSS, row, 0,
@@ -89,8 +88,10 @@ static void write_results(laci_code *code, const laci_sparse_frame *f,
     laci_x86_load_masked(code, to, MASK, row_at(LACI_SPARSE_WEIGHT, f, row));
     laci_x86_vector(code, ZMM, LACI_X86_ADDPS, row, row, to);
   }
-  if (after.low) laci_x86_vector_memory(code, ZMM, LACI_X86_BROADCASTSS, LOW, 0, FIELD(low));
-  if (after.high) laci_x86_vector_memory(code, ZMM, LACI_X86_BROADCASTSS, HIGH, 0, FIELD(high));
+  if (after.low)
+    laci_x86_vector_memory(code, ZMM, LACI_X86_BROADCASTSS, LOW, 0, LACI_SPARSE_FIELD(low));
+  if (after.high)
+    laci_x86_vector_memory(code, ZMM, LACI_X86_BROADCASTSS, HIGH, 0, LACI_SPARSE_FIELD(high));
   for (int row = 0; row < piece->n_rows; row++) {
     if (after.low) laci_x86_vector(code, ZMM, LACI_X86_MAXPS, row, LOW, row);
     if (after.high) laci_x86_vector(code, ZMM, LACI_X86_MINPS, row, HIGH, row);

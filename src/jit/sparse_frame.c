@@ -4,16 +4,15 @@
 
 #include "jit/sparse_in.h"
 
-#define FIELD(name) laci_x86_at(LACI_SPARSE_CALL, (int32_t)offsetof(laci_sparse_call, name))
 #define TILE_FIELD(name) laci_x86_at(LACI_SPARSE_TILE, (int32_t)offsetof(laci_sparse_tile, name))
 
 size_t laci_sparse_begin_tile(laci_code *code, int32_t x_ahead, int32_t weight_ahead) {
-  laci_x86_load(code, LACI_SPARSE_X, FIELD(x));
-  laci_x86_load(code, LACI_SPARSE_SUMS, FIELD(sums));
-  laci_x86_load(code, LACI_SPARSE_TILE, FIELD(tiles));
-  laci_x86_load(code, LACI_SPARSE_TILES_END, FIELD(tiles_end));
+  laci_x86_load(code, LACI_SPARSE_X, LACI_SPARSE_FIELD(x));
+  laci_x86_load(code, LACI_SPARSE_SUMS, LACI_SPARSE_FIELD(sums));
+  laci_x86_load(code, LACI_SPARSE_TILE, LACI_SPARSE_FIELD(tiles));
+  laci_x86_load(code, LACI_SPARSE_TILES_END, LACI_SPARSE_FIELD(tiles_end));
   const size_t loop = code->n;
-  laci_x86_load(code, LACI_SPARSE_WEIGHT, FIELD(weight));
+  laci_x86_load(code, LACI_SPARSE_WEIGHT, LACI_SPARSE_FIELD(weight));
   if (weight_ahead) laci_x86_add(code, LACI_SPARSE_WEIGHT, weight_ahead);
   laci_x86_load(code, LACI_SPARSE_AT, TILE_FIELD(in));
   laci_x86_lea(code, LACI_SPARSE_AT,
@@ -24,11 +23,11 @@ size_t laci_sparse_begin_tile(laci_code *code, int32_t x_ahead, int32_t weight_a
 void laci_sparse_begin_results(laci_code *code, bool residual) {
   laci_x86_load(code, LACI_SPARSE_AT, TILE_FIELD(out));
   if (residual) {
-    laci_x86_load(code, LACI_SPARSE_WEIGHT, FIELD(residual));
+    laci_x86_load(code, LACI_SPARSE_WEIGHT, LACI_SPARSE_FIELD(residual));
     laci_x86_lea(code, LACI_SPARSE_WEIGHT,
                  (laci_x86_memory){LACI_SPARSE_WEIGHT, LACI_SPARSE_AT, sizeof(float), 0});
   }
-  laci_x86_load(code, LACI_X86_R8, FIELD(y));
+  laci_x86_load(code, LACI_X86_R8, LACI_SPARSE_FIELD(y));
   laci_x86_lea(code, LACI_SPARSE_AT,
                (laci_x86_memory){LACI_X86_R8, LACI_SPARSE_AT, sizeof(float), 0});
 }

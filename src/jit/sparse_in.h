@@ -4,6 +4,8 @@
 #ifndef LACI_JIT_SPARSE_IN_H
 #define LACI_JIT_SPARSE_IN_H
 
+#include <stddef.h>
+
 #include "jit/sparse_code.h"
 #include "jit/x86.h"
 
@@ -47,6 +49,8 @@ laci_sparse_write laci_sparse_write_avx512, laci_sparse_write_avx2;
 
 /** Registers of a piece's code, and what both instruction sets do alike around its terms. */
 #define LACI_SPARSE_CALL LACI_X86_RDI
+#define LACI_SPARSE_FIELD(name) \
+  laci_x86_at(LACI_SPARSE_CALL, (int32_t)offsetof(laci_sparse_call, name))
 #define LACI_SPARSE_TILE LACI_X86_RSI
 #define LACI_SPARSE_TILES_END LACI_X86_RDX
 #define LACI_SPARSE_X LACI_X86_RCX      /* of all tiles */

@@ -3,13 +3,12 @@
  * order in which code reads it. */
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/divide.h"
 #include "jit/sparse_in.h"
-
-static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 /* Groups of about the same size; none has rows of two of a convolution's groups. */
 static bool plan_groups(const laci_sparse_product *p, int most_rows, laci_sparse_plan *plan) {
-  const int64_t each = ceil_div(p->rows_together, most_rows);
+  const int64_t each = laci_ceil_div(p->rows_together, most_rows);
   plan->n_groups = p->n_rows / p->rows_together * each;
   plan->groups = laci_alloc((size_t)plan->n_groups, sizeof *plan->groups);
   if (!plan->groups) return false;
@@ -80,8 +79,8 @@ static bool plan_pieces(const laci_sparse_product *p, laci_sparse_group *group, 
     left += p->row_begin[group->row_first + row + 1] - p->row_begin[group->row_first + row];
   }
   /* Pieces of the same length: the last one would else be short. */
-  const int64_t n_pieces = left > least ? ceil_div(left, least) : 1,
-                each = ceil_div(left, n_pieces);
+  const int64_t n_pieces = left > least ? laci_ceil_div(left, least) : 1,
+                each = laci_ceil_div(left, n_pieces);
   walk w = begin_walk(p, group);
   group->piece_first = plan->n_pieces;
   for (;;) {

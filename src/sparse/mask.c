@@ -16,6 +16,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/divide.h"
 #include "cpu/pool.h"
 #include "sparse/score.h"
 #include "tensor/buf.h"
@@ -46,8 +47,6 @@ typedef struct tile {
   int m;
 } tile;
 
-static int64_t ceil_div(int64_t a, int64_t b) { return a / b + (a % b != 0); }
-
 static cut cut_weight(const laci_weight_view *w, laci_pattern pattern) {
   cut c = {.weight = w, .pattern = pattern};
   if (!w->outer || !w->columns || !w->inner) return c;
@@ -58,10 +57,10 @@ static cut cut_weight(const laci_weight_view *w, laci_pattern pattern) {
   c.partial = (int)(c.segment_columns % pattern.m);
   int64_t capacity = TILE_ELEMENTS / pattern.m; /* lanes */
   c.chunk = w->inner < capacity ? w->inner : capacity;
-  c.n_chunks = ceil_div(w->inner, c.chunk);
+  c.n_chunks = laci_ceil_div(w->inner, c.chunk);
   c.blocks_a_tile = capacity / c.chunk;
   if (c.n_chunks > 1) c.blocks_a_tile = 1;
-  c.full_tiles = ceil_div(c.full_blocks, c.blocks_a_tile);
+  c.full_tiles = laci_ceil_div(c.full_blocks, c.blocks_a_tile);
   c.n_tiles = c.n_segments * (c.full_tiles + (c.partial > 0)) * c.n_chunks;
   return c;
 }
@@ -236,15 +235,15 @@ static void scan_parts(int64_t begin, int64_t end, void *context) {
 static lac_status check_finite(const laci_weight_view *w, laci_pool *pool, lac_error *err) {
   if (!laci_dtype_is_float(w->dtype)) return LAC_OK;
   scan s = {.weight = w, .count = w->outer * w->columns * w->inner, .first = INT64_MAX};
-  laci_pool_for(pool, ceil_div(s.count, SCAN_ELEMENTS), 1, scan_parts, &s);
+  laci_pool_for(pool, laci_ceil_div(s.count, SCAN_ELEMENTS), 1, scan_parts, &s);
   int64_t first = atomic_load(&s.first);
   return first == INT64_MAX ? LAC_OK : laci_fail_not_finite(w, first, err);
 }
 
 /* A part is worth a thread's visit; the working memory is made once a visit. */
 static lac_status run(job *j, laci_pool *pool, lac_error *err) {
-  int64_t n_parts = ceil_div(j->cut->n_tiles, TILES_A_PART);
-  int64_t visits = 8 * (int64_t)laci_pool_threads(pool), grain = ceil_div(n_parts, visits);
+  int64_t n_parts = laci_ceil_div(j->cut->n_tiles, TILES_A_PART);
+  int64_t visits = 8 * (int64_t)laci_pool_threads(pool), grain = laci_ceil_div(n_parts, visits);
   laci_pool_for(pool, n_parts, grain > 0 ? grain : 1, do_parts, j);
   return atomic_load(&j->no_memory) ? laci_fail_memory(err, j->cut->weight->name) : LAC_OK;
 }
@@ -266,7 +265,7 @@ lac_status laci_mask_measure(const laci_weight_view *weight, laci_pattern patter
   if (!st) st = check_finite(weight, pool, err);
   if (st) return st;
   cut c = cut_weight(weight, pattern);
-  int64_t n_parts = ceil_div(c.n_tiles, TILES_A_PART);
+  int64_t n_parts = laci_ceil_div(c.n_tiles, TILES_A_PART);
   job j = {.cut = &c, .parts = laci_alloc((size_t)n_parts, sizeof *j.parts)};
   if (!j.parts) return laci_fail_memory(err, weight->name);
   st = run(&j, pool, err);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/divide.h"
 #include "sparse/score.h"
 #include "tensor/buf.h"
 
@@ -29,8 +30,6 @@ typedef struct tile {
 typedef bool tile_job(const laci_packing *p, const tile *t, void *context);
 
 /* ---- Geometry ---- */
-
-static int64_t ceil_div(int64_t a, int64_t b) { return a / b + (a % b != 0); }
 
 static lac_status check_shape(const laci_weight_view *w, int64_t *count, lac_error *err) {
   bool is_weight =
@@ -74,8 +73,8 @@ lac_status laci_packing_init(laci_packing *packing, const laci_weight_view *shap
   p.n_rows = p.outer * p.inner;
   p.row_values =
       p.columns / p.run * (p.run / pattern.m * pattern.n + (last < pattern.n ? last : pattern.n));
-  p.index_words = ceil_div(p.row_values * bits, WORD_BITS);
-  p.sign_words = ceil_div(p.columns - p.row_values, WORD_BITS);
+  p.index_words = laci_ceil_div(p.row_values * bits, WORD_BITS);
+  p.sign_words = laci_ceil_div(p.columns - p.row_values, WORD_BITS);
   p.dense_bytes = (size_t)count * size;
   p.values_bytes = (size_t)(p.n_rows * p.row_values) * size;
   p.index_bytes = (size_t)(p.n_rows * p.index_words) * sizeof(uint32_t);

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/divide.h"
 
 enum {
   LANES = LACI_SPARSE_LANES,
@@ -18,7 +19,6 @@ enum {
 };
 
 static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
-static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 /* ---- layouts ---- */
 
@@ -49,7 +49,7 @@ static laci_sparse_layout of_panels(int64_t channels, int64_t h, int64_t row_str
                               .channel_stride = LANES,
                               .row_stride = row_stride,
                               .pixel_stride = channels,
-                              .n_floats = ceil_div(h * row_stride, LANES) * LANES * channels,
+                              .n_floats = laci_ceil_div(h * row_stride, LANES) * LANES * channels,
                               .phases_h = 1,
                               .phases_w = 1};
 }
@@ -59,7 +59,7 @@ static laci_sparse_layout of_planes(int64_t channels, laci_sparse_layout l, int6
                                     int64_t beyond) {
   l.lanes = LACI_SPARSE_PLANES;
   l.pixel_stride = 1;
-  l.phase_stride = ceil_div(rows * l.row_stride + beyond + LANES - 1, LANES) * LANES;
+  l.phase_stride = laci_ceil_div(rows * l.row_stride + beyond + LANES - 1, LANES) * LANES;
   l.channel_stride = l.phase_stride * l.phases_h * l.phases_w;
   if (near_alias(l.channel_stride)) l.channel_stride += 2 * APART;
   l.n_floats = channels * l.channel_stride;
@@ -77,8 +77,9 @@ laci_sparse_layout laci_sparse_layout_of(laci_sparse_lanes lanes, int64_t channe
                           .phases_w = border.stride_w,
                           .top = border.top,
                           .left = border.left};
-  l.row_stride = strides ? ceil_div(border.left + w + border.right, border.stride_w) : w + between;
-  return of_planes(channels, l, ceil_div(height, border.stride_h), strides ? 0 : between);
+  l.row_stride =
+      strides ? laci_ceil_div(border.left + w + border.right, border.stride_w) : w + between;
+  return of_planes(channels, l, laci_ceil_div(height, border.stride_h), strides ? 0 : between);
 }
 
 laci_sparse_layout laci_sparse_layout_in(laci_sparse_lanes lanes, const laci_sparse_window *g) {
@@ -199,7 +200,7 @@ static void place_columns(const laci_sparse_window *g, const laci_sparse_layout 
   }
 }
 
-/* Calls for a row's kept weights in the order of their columns. Returns how many there are. */
+/* A row's kept weights in the order of their columns; how many there are. */
 static int64_t take_row(const order *o, const uint8_t *kept, int64_t row, int32_t *column,
                         int64_t *source) {
   const int64_t group_first = row / o->rows * o->channels * o->taps;
@@ -211,9 +212,8 @@ static int64_t take_row(const order *o, const uint8_t *kept, int64_t row, int32_
       for (int64_t channel = first; channel < last; channel++) {
         const int64_t dense = dense_first + channel * o->taps + tap;
         if (!kept[dense]) continue;
-        if (column) column[n] = (int32_t)(group_first + place_of(o, channel, tap));
-        if (source) source[n] = dense;
-        n++;
+        column[n] = (int32_t)(group_first + place_of(o, channel, tap));
+        source[n++] = dense;
       }
     }
   }

@@ -11,11 +11,10 @@
 #include "base/error.h"
 #include "base/least.h"
 #include "base/memory.h"
+#include "base/divide.h"
 #include "graph/ops/shared/op_in.h"
 
 static int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
-/** b > 0; rounds towards plus infinity, a of any sign. */
-static int64_t ceil_div(int64_t a, int64_t b) { return a >= 0 ? (a + b - 1) / b : -(-a / b); }
 
 int64_t laci_patches_in(const laci_patches *p) {
   return p->axis[0].in * p->axis[1].in * p->axis[2].in;
@@ -70,7 +69,7 @@ static void fill_run(const laci_patches *p, const double *line, int64_t t, int64
   memset(row, 0, (size_t)n * sizeof *row);
   if (p->transposed) {
     int64_t start = o0 + axis->pad - t * axis->dilation; /* position of j is (start + j) / stride */
-    int64_t first = ceil_div(max64(start, 0), stride);
+    int64_t first = laci_ceil_div(max64(start, 0), stride);
     for (int64_t at = first, j = first * stride - start; j < n && at < axis->in;
          at++, j += stride) {
       row[j] = line[at];
@@ -78,8 +77,8 @@ static void fill_run(const laci_patches *p, const double *line, int64_t t, int64
     return;
   }
   int64_t start = o0 * stride - axis->pad + t * axis->dilation;
-  int64_t begin = start < 0 ? ceil_div(-start, stride) : 0;
-  int64_t end = laci_least(n, ceil_div(axis->in - start, stride));
+  int64_t begin = start < 0 ? laci_ceil_div(-start, stride) : 0;
+  int64_t end = laci_least(n, laci_ceil_div(axis->in - start, stride));
   if (begin >= end) return;
   if (stride == 1) {
     memcpy(row + begin, line + start + begin, (size_t)(end - begin) * sizeof *row);

@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "base/least.h"
 #include "base/memory.h"
+#include "base/divide.h"
 
 enum { ROWS = 6, COLS = LACI_GEMM_PANEL, BLOCK_K = 256, BLOCK_N = 96, MIN_TASKS = 8 };
 
@@ -75,7 +76,6 @@ typedef struct job {
   atomic_bool no_memory;
 } job;
 
-static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 static void pack_a(int64_t begin, int64_t end, void *context) {
   job *j = context;
   const laci_gemm *g = j->gemm;
@@ -142,16 +142,16 @@ static void run_tasks(int64_t begin, int64_t end, void *context) {
 
 lac_status laci_gemm_run(const laci_eval *eval, const laci_gemm *gemm) {
   if (gemm->n_batch == 0 || gemm->m == 0 || gemm->n == 0 || gemm->k == 0) return LAC_OK;
-  job j = {.gemm = gemm, .tile = best_tile(), .n_panels = ceil_div(gemm->m, ROWS)};
+  job j = {.gemm = gemm, .tile = best_tile(), .n_panels = laci_ceil_div(gemm->m, ROWS)};
   atomic_init(&j.no_memory, false);
-  j.n_col_blocks = ceil_div(gemm->n, BLOCK_N);
+  j.n_col_blocks = laci_ceil_div(gemm->n, BLOCK_N);
   /* Few column blocks (late, small images; a single row of classes) would leave threads idle: cut
    * A's panels too. Packing B again for every run is small beside the product as long as a run
    * keeps some panels. */
-  int64_t wanted = ceil_div(MIN_TASKS, gemm->n_batch * j.n_col_blocks);
-  j.n_row_runs = laci_least(wanted, ceil_div(j.n_panels, 4));
-  j.panels_per_run = ceil_div(j.n_panels, j.n_row_runs);
-  j.n_row_runs = ceil_div(j.n_panels, j.panels_per_run);
+  int64_t wanted = laci_ceil_div(MIN_TASKS, gemm->n_batch * j.n_col_blocks);
+  j.n_row_runs = laci_least(wanted, laci_ceil_div(j.n_panels, 4));
+  j.panels_per_run = laci_ceil_div(j.n_panels, j.n_row_runs);
+  j.n_row_runs = laci_ceil_div(j.n_panels, j.panels_per_run);
   size_t n_packed = (size_t)(gemm->a_period * j.n_panels);
   j.a_panels = laci_alloc(n_packed * (size_t)gemm->k, ROWS * sizeof *j.a_panels);
   if (!j.a_panels) return laci_fail_memory(eval->err, eval->node->name);

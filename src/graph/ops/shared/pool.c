@@ -4,6 +4,7 @@
 #include "graph/ops/shared/pool_in.h"
 
 #include "graph/ops/shared/grad_in.h"
+#include "base/divide.h"
 
 lac_status laci_pooling_infer(laci_infer *infer) {
   lac_status st = laci_want_inputs(infer, 1, 1);
@@ -36,16 +37,16 @@ typedef struct job {
   int64_t in_plane, out_plane;
 } job;
 
-static int64_t ceil_div(int64_t a, int64_t b) { return a >= 0 ? (a + b - 1) / b : -(-a / b); }
 static int64_t clamp(int64_t x, int64_t low, int64_t high) {
   return x < low ? low : x > high ? high : x;
 }
 
 static reach reach_of(const laci_window_axis *axis, int64_t size, int64_t o) {
   reach r = {.start = o * axis->stride - axis->pad_begin};
-  r.first = clamp(ceil_div(-r.start, axis->dilation), 0, axis->kernel);
-  r.last = clamp(ceil_div(size - r.start, axis->dilation), r.first, axis->kernel);
-  r.n_padded = clamp(ceil_div(size + axis->pad_end - r.start, axis->dilation), 0, axis->kernel);
+  r.first = clamp(laci_ceil_div(-r.start, axis->dilation), 0, axis->kernel);
+  r.last = clamp(laci_ceil_div(size - r.start, axis->dilation), r.first, axis->kernel);
+  r.n_padded =
+      clamp(laci_ceil_div(size + axis->pad_end - r.start, axis->dilation), 0, axis->kernel);
   return r;
 }
 
