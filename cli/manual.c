@@ -64,7 +64,8 @@ static void print_examples(FILE *out, verb_id verb) {
 static void print_endings(FILE *out) {
   print_section(out, "EXIT STATUS", "0 done; 1 failed, or a check did not hold; 2 misuse.");
   print_section(out, "ENVIRONMENT",
-                "LAC_CPU=scalar|avx2|avx512 caps the instruction sets that are used.");
+                "LAC_CPU=scalar|avx2|avx512 caps the instruction sets that are used; LAC_SPARSE=0 "
+                "keeps to dense kernels.");
 }
 
 static void print_program(FILE *out) {

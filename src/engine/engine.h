@@ -71,6 +71,8 @@ typedef struct laci_engine_options {
   const char *engine; /* NULL: LACI_ENGINE_DEFAULT */
   int threads;        /* <= 0: the cores this process may use */
   bool bf16;          /* activations and weights in bf16 between steps */
+  bool dense_only;    /* no sparse kernels: the same zeros, by dense ones. The environment variable
+                         LAC_SPARSE=0 says so for all engines of the process */
   bool early_outputs; /* no output's buffer is an input's: each may be written as soon as it is
                          there, and takes no memory from then on */
   int recompute;      /* > 0: the graph's first so many nodes are a forward part, and those of its
@@ -101,8 +103,10 @@ typedef struct laci_engine_step {
   const char *what;   /* with all that was fused into it */
   const char *kernel; /* the library's name, "plain", or "own" for a copy of ours */
   bool plain;         /* by the operator's own evaluation: there is no fast form */
+  bool sparse;        /* by a kernel that skips zeros of the weight */
   bool recomputed;    /* for the second time: laci_engine_options.recompute */
-  int64_t flops;      /* multiplications and additions of a product; 0 for all else */
+  int64_t flops;      /* multiplications and additions of a product, those by zeros with them; 0
+                         for all else */
   int64_t bytes_read, bytes_written; /* every operand and result once */
 } laci_engine_step;
 

@@ -7,6 +7,7 @@
 #include "engine/cpu/net.h"
 
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "engine/cpu/net_in.h"
@@ -175,6 +176,12 @@ static lac_status plan(laci_net *net, const laci_engine_options *options, lac_er
   return st;
 }
 
+/* LAC_SPARSE=0: the user's word for the whole process, beside the caller's for one engine. */
+static bool is_sparse_off(void) {
+  const char *word = getenv("LAC_SPARSE");
+  return word && strcmp(word, "0") == 0;
+}
+
 lac_status laci_net_create(const laci_graph *graph, const laci_engine_options *options,
                            laci_net **net, lac_error *err) {
   lac_error unseen;
@@ -196,6 +203,7 @@ lac_status laci_net_create(const laci_graph *graph, const laci_engine_options *o
       .err = err ? err : &unseen,
   };
   made->early_outputs = options->early_outputs;
+  made->dense_only = options->dense_only || is_sparse_off();
   lac_status st = plan(made, options, made->plan.err);
   made->plan.err = NULL;
   if (st) laci_net_destroy(made);

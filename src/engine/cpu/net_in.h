@@ -28,6 +28,7 @@ struct laci_net {
   laci_pool *pool;    /* for plain operators */
   int n_threads;
   bool early_outputs;
+  bool dense_only;  /* sparse kernels are not for this net: laci_engine_options, or LAC_SPARSE=0 */
   bool blocks;      /* convolutions' values lie in blocks of 16 channels; laci_conv_choose_blocks */
   bool declined;    /* the plan's status is laci_net_decline's: another implementation's turn */
   bool recomputing; /* a second turn is being lowered */

@@ -111,6 +111,7 @@ laci_engine_step laci_net_step_look(const laci_net *net, size_t at) {
   laci_engine_step info = {.what = step->what,
                            .kernel = has_kernel ? step->kernel : "own",
                            .plain = has_kernel && strncmp(step->kernel, "plain", 5) == 0,
+                           .sparse = step->sparse,
                            .recomputed = step->recomputed,
                            .op = step->node ? step->node->type : "reorder"};
   if (step->node && step->node->name[0]) info.name = step->node->name;

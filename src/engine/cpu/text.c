@@ -52,16 +52,17 @@ static void write_step(writer *w, const laci_net *net, size_t at, const widths *
 
 static void write_all(writer *w, const laci_net *net) {
   widths wide = measure(net);
-  size_t n_plain = 0;
+  size_t n_plain = 0, n_sparse = 0;
   put(w, "step  %-*s %-*s %-26s node\n", wide.what, "what", wide.kernel, "kernel", "result");
   for (size_t at = 0; at < net->n_steps; at++) {
     write_step(w, net, at, &wide);
     n_plain += strncmp(kernel_of(&net->steps[at]), "plain", 5) == 0;
+    n_sparse += net->steps[at].sparse;
   }
-  put(w,
-      "%zu step%s, %zu of them by the plain operator; %s, %d thread%s; arena %.1f MB, weights %.1f "
-      "MB\n",
-      net->n_steps, laci_plural((int64_t)net->n_steps), n_plain, net->plan.bf16 ? "bf16" : "f32",
+  put(w, "%zu step%s, %zu of them by the plain operator", net->n_steps,
+      laci_plural((int64_t)net->n_steps), n_plain);
+  if (n_sparse > 0) put(w, ", %zu by sparse kernels", n_sparse);
+  put(w, "; %s, %d thread%s; arena %.1f MB, weights %.1f MB\n", net->plan.bf16 ? "bf16" : "f32",
       net->n_threads, laci_plural(net->n_threads), (double)net->plan.arena_bytes / 1e6,
       (double)net->plan.weight_bytes / 1e6);
 }

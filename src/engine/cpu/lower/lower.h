@@ -88,6 +88,7 @@ typedef struct laci_net_step {
   const laci_node *node;     /* NULL: not of the graph */
   const char *what;          /* for people: "Conv + relu", "reorder" */
   const char *kernel;        /* oneDNN's name of the implementation, or "plain: why" */
+  bool sparse;               /* code that skips zeros of the weight */
   bool recomputed;           /* of a second turn */
   int shown;                 /* tensor whose shape the text shows: the result; -1: none */
   int64_t flops;             /* of code; primitives report theirs */
