@@ -187,56 +187,51 @@ static int64_t place_of(const order *o, int64_t channel, int64_t tap) {
   return first * o->taps + tap * width + channel - first;
 }
 
-static void place_columns(const laci_sparse_window *g, const laci_sparse_layout *in,
-                          int64_t *column_at) {
+static void place_columns(const laci_sparse_window *g, laci_sparse_form *form, int64_t *column_at) {
   const order o = order_of(g);
   for (int64_t channel = 0; channel < g->channels_in; channel++) {
     int64_t *to = column_at + channel / o.channels * o.channels * o.taps;
     for (int64_t tap = 0; tap < o.taps; tap++) {
       const int64_t y = tap / g->kernel_w * g->dilation_h - g->pad_top;
       const int64_t x = tap % g->kernel_w * g->dilation_w - g->pad_left;
-      to[place_of(&o, channel % o.channels, tap)] = laci_sparse_at(in, channel, y, x);
+      to[place_of(&o, channel % o.channels, tap)] = laci_sparse_at(&form->in, channel, y, x);
     }
+  }
+  for (int64_t at = 0; at < form->row_length; at++) {
+    form->dense_at[place_of(&o, at / o.taps, at % o.taps)] = (int32_t)at;
   }
 }
 
-/* A row's kept weights in the order of their columns; how many there are. */
-static int64_t take_row(const order *o, const uint8_t *kept, int64_t row, int32_t *column,
-                        int64_t *source) {
-  const int64_t group_first = row / o->rows * o->channels * o->taps;
-  const int64_t dense_first = row * o->channels * o->taps;
+/* A row's kept weights in the order of their columns; how many there are. Every column is written
+ * down, over the one before it if that was not kept: nothing here can be foretold. */
+static int64_t take_row(const laci_sparse_form *form, const uint8_t *kept, int64_t first_column,
+                        int32_t *column) {
   int64_t n = 0;
-  for (int64_t first = 0; first < o->channels; first += BLOCK) {
-    const int64_t last = first + BLOCK < o->channels ? first + BLOCK : o->channels;
-    for (int64_t tap = 0; tap < o->taps; tap++) {
-      for (int64_t channel = first; channel < last; channel++) {
-        const int64_t dense = dense_first + channel * o->taps + tap;
-        if (!kept[dense]) continue;
-        column[n] = (int32_t)(group_first + place_of(o, channel, tap));
-        source[n++] = dense;
-      }
-    }
+  for (int64_t at = 0; at < form->row_length; at++) {
+    column[n] = (int32_t)(first_column + at);
+    n += kept[form->dense_at[at]] != 0;
   }
   return n;
 }
 
 static bool take_rows(const laci_sparse_window *g, const uint8_t *kept, laci_sparse_form *form) {
   const order o = order_of(g);
-  const int64_t n_dense = g->channels_out * o.channels * o.taps;
-  const int64_t n_columns = g->channels_in * o.taps;
-  for (int64_t at = 0; at < n_dense; at++) form->n_kept += kept[at] != 0;
+  const int64_t length = o.channels * o.taps, n_columns = g->channels_in * o.taps;
+  for (int64_t at = 0; at < g->channels_out * length; at++) form->n_kept += kept[at] != 0;
+  /* 64-bit numbers first; one column more than are kept, which take_row writes. */
   const size_t wide = (size_t)(n_columns + g->channels_out + 1);
-  int64_t *numbers = laci_alloc(wide + (size_t)(form->n_kept + 1) / 2, sizeof *numbers);
+  int64_t *numbers = laci_alloc(wide + (size_t)(form->n_kept + length) / 2 + 1, sizeof *numbers);
   form->memory = numbers;
-  form->source = laci_alloc((size_t)form->n_kept, sizeof *form->source);
   form->weight = laci_alloc((size_t)form->n_kept, sizeof *form->weight);
-  if (!numbers || !form->source || !form->weight) return false;
+  if (!numbers || !form->weight) return false;
   int64_t *column_at = numbers, *row_begin = numbers + n_columns;
-  int32_t *column = (int32_t *)(numbers + wide);
-  place_columns(g, &form->in, column_at);
+  form->row_length = length;
+  form->dense_at = (int32_t *)(numbers + wide);
+  int32_t *column = form->dense_at + length;
+  place_columns(g, form, column_at);
   for (int64_t row = 0; row < g->channels_out; row++) {
-    const int64_t begin = row_begin[row];
-    row_begin[row + 1] = begin + take_row(&o, kept, row, column + begin, form->source + begin);
+    const int64_t begin = row_begin[row], first_column = row / o.rows * length;
+    row_begin[row + 1] = begin + take_row(form, kept + row * length, first_column, column + begin);
   }
   form->product = (laci_sparse_product){.n_rows = g->channels_out,
                                         .n_columns = n_columns,
@@ -269,14 +264,27 @@ lac_status laci_sparse_form_init(const laci_sparse_window *g, const uint8_t *kep
   return laci_fail_memory(err, "a sparse convolution");
 }
 
-void laci_sparse_form_clear(laci_sparse_form *form) {
-  laci_free(form->tiles);
-  laci_free(form->source);
+void laci_sparse_form_keep_tiles(laci_sparse_form *form) {
   laci_free(form->weight);
   laci_free(form->memory);
+  form->weight = NULL;
+  form->memory = NULL;
+  form->dense_at = NULL;
+  form->product = (laci_sparse_product){.n_rows = 0};
+}
+
+void laci_sparse_form_clear(laci_sparse_form *form) {
+  laci_sparse_form_keep_tiles(form);
+  laci_free(form->tiles);
   *form = (laci_sparse_form){.n_tiles = 0};
 }
 
 void laci_sparse_form_fill(laci_sparse_form *form, const float *dense) {
-  for (int64_t k = 0; k < form->n_kept; k++) form->weight[k] = dense[form->source[k]];
+  const laci_sparse_product *p = &form->product;
+  for (int64_t row = 0; row < p->n_rows; row++, dense += form->row_length) {
+    const int64_t first_column = row / p->rows_together * form->row_length;
+    for (int64_t k = p->row_begin[row]; k < p->row_begin[row + 1]; k++) {
+      form->weight[k] = dense[form->dense_at[p->column[k] - first_column]];
+    }
+  }
 }

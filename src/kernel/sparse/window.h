@@ -78,9 +78,10 @@ typedef struct laci_sparse_form {
   laci_sparse_layout in, out;
   laci_sparse_tile *tiles;
   int64_t n_tiles, n_kept;
-  int64_t *source; /* [n_kept]: index of a kept weight in the dense one */
-  float *weight;   /* [n_kept] */
-  void *memory;    /* what product borrows */
+  float *weight;      /* [n_kept] */
+  int64_t row_length; /* columns that the rows of a group have */
+  int32_t *dense_at;  /* [row_length]: where a column of a group is in a row of the dense weight */
+  void *memory;       /* what product borrows, and dense_at */
 } laci_sparse_form;
 
 /** What is read and written, both of pixels or both of images. `in` is as laci_sparse_layout_in
@@ -97,6 +98,9 @@ LAC_MUST_CHECK lac_status laci_sparse_form_init(const laci_sparse_window *g, con
                                                 const laci_sparse_pictures *pictures,
                                                 laci_sparse_form *form, lac_error *err);
 void laci_sparse_form_clear(laci_sparse_form *form);
+/** Frees the product and its weights; layouts and tiles stay. For who has generated code of it and
+ * has filled in its weights: 8 bytes for each of them less. */
+void laci_sparse_form_keep_tiles(laci_sparse_form *form);
 /** Takes the kept weights out of the dense ones, laid out as `kept`. */
 void laci_sparse_form_fill(laci_sparse_form *form, const float *dense);
 
