@@ -158,14 +158,12 @@ static void make_code(sparse_layer *s, const settings *set) {
   if (set->cut.chunk_tiles) cut.chunk_tiles = set->cut.chunk_tiles;
   if (set->order) cut.columns_first = !strcmp(set->order, "columns");
   const laci_sparse_options options = {set->isa, {.low = true}, cut};
-  const double start = laci_clock_seconds();
   if (laci_code_cache_create(CODE_LIMIT, &s->cache, &err) ||
       laci_sparse_code_create(&s->form.product, &options, s->cache, &s->code, &err) ||
       laci_code_cache_seal(s->cache, &err)) {
     die(err.text);
   }
   laci_sparse_code_fill(s->code, s->form.weight);
-  s->made_seconds = laci_clock_seconds() - start;
   s->scratch = need(laci_sparse_code_scratch(s->code, 1), 1);
 }
 
@@ -211,8 +209,11 @@ static void sparse_init(sparse_layer *s, const layer *l, int64_t n, const settin
   }
   const laci_sparse_pictures pictures = {in, out, n_groups};
   *s = (sparse_layer){.bias = need((size_t)l->out, sizeof(float)), .n_x = in.n_floats * n_groups};
+  const double start = laci_clock_seconds();
   if (laci_sparse_form_init(&g, kept, &pictures, &s->form, &err)) die(err.text);
   laci_sparse_form_fill(&s->form, dense);
+  if (set->isa != LACI_JIT_NONE) make_code(s, set);
+  s->made_seconds = laci_clock_seconds() - start;
   s->x = need((size_t)s->n_x, sizeof(float));
   s->y = need((size_t)(out.n_floats * n_groups), sizeof(float));
   for (int64_t at = 0; at < s->n_x; at++) {
@@ -220,7 +221,6 @@ static void sparse_init(sparse_layer *s, const layer *l, int64_t n, const settin
   }
   s->o = (laci_sparse_operands){
       .weight = s->form.weight, .bias = s->bias, .x = s->x, .y = s->y, .low = 0, .high = 1e30F};
-  if (set->isa != LACI_JIT_NONE) make_code(s, set);
 }
 
 static void sparse_clear(sparse_layer *s) {
@@ -278,9 +278,9 @@ static void show(const layer *l, int64_t n, const settings *set) {
     const double bytes = (double)laci_code_cache_size(s.cache) + 4.0 * (double)s.form.n_kept;
     printf(" %9.1f %6.2f", 1e6 * least[GENERATED], least[DIRECT] / least[GENERATED]);
     printf(" %9.1f %6.2f", 1e6 * least[COMPILED], least[DIRECT] / least[COMPILED]);
-    printf(" %6.0f %6.0f %6.1f %7.2f\n", 1e-9 * operations / least[DIRECT],
+    printf(" %6.0f %6.0f %6.1f %7.2f %7.1f\n", 1e-9 * operations / least[DIRECT],
            1e-9 * operations / least[GENERATED], bytes / (double)s.form.n_kept,
-           1e3 * s.made_seconds);
+           1e3 * s.made_seconds, 1e9 * s.made_seconds / (double)s.form.n_kept);
   } else {
     printf(" %9s %6s %9.1f %6.2f\n", "-", "-", 1e6 * least[COMPILED],
            least[DIRECT] / least[COMPILED]);
@@ -319,8 +319,9 @@ int main(int argc, char **argv) {
   if (dnnl_engine_create(&engine, dnnl_cpu, 0)) die("dnnl_engine_create");
   printf("generated code: %s; one core; microseconds; GF/s count dense operations\n",
          laci_jit_isa_name(set.isa));
-  printf("%-26s %9s %9s %9s %6s %9s %6s %6s %6s %6s %7s\n", "layer", "direct", "winograd",
-         "generated", "ratio", "compiled", "ratio", "GF/s d", "GF/s g", "B/kept", "made ms");
+  printf("%-26s %9s %9s %9s %6s %9s %6s %6s %6s %6s %7s %7s\n", "layer", "direct", "winograd",
+         "generated", "ratio", "compiled", "ratio", "GF/s d", "GF/s g", "B/kept", "made ms",
+         "ns/kept");
   for (int64_t n = 1; n <= LANES; n += LANES - 1) {
     for (size_t at = 0; at < sizeof layers / sizeof *layers; at++) show(&layers[at], n, &set);
   }
