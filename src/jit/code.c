@@ -7,35 +7,54 @@
 #include "base/error.h"
 #include "base/memory.h"
 
-enum { LEAST_BYTES = 4096, NOP = 0x90 };
+enum { STEP = 64 << 10, LARGE_PAGE = 2 << 20, NOP = 0x90 };
+
+/* So that the bytes can begin with a large page wherever the reserved ones do. */
+static size_t reserved_bytes(const laci_code *code) { return code->limit_bytes + LARGE_PAGE; }
 
 void laci_code_clear(laci_code *code) {
-  laci_free(code->bytes);
+  laci_pages_destroy(code->pages, reserved_bytes(code));
   *code = (laci_code){.limit_bytes = code->limit_bytes};
 }
 
-/* Doubles, lest a layer of megabytes be copied at every instruction. */
-static bool has_capacity(laci_code *code, size_t more) {
+static bool fail(laci_code *code, lac_status why) {
+  code->failed = why;
+  code->capacity = code->n;
+  return false;
+}
+
+static bool take_addresses(laci_code *code) {
+  if (code->limit_bytes > SIZE_MAX / 2) return false;
+  uint8_t *pages = laci_pages_reserve(reserved_bytes(code));
+  if (!pages) return false;
+  code->pages = pages;
+  code->bytes = pages + (LARGE_PAGE - (uintptr_t)pages % LARGE_PAGE) % LARGE_PAGE;
+  return true;
+}
+
+/* A core looks up few pages of instructions quickly: much code comes in large ones. */
+static bool take_pages(laci_code *code) {
+  const size_t left = code->limit_bytes - code->capacity;
+  const size_t step = code->capacity < LARGE_PAGE ? STEP : LARGE_PAGE;
+  const size_t more = left < step ? left : step;
+  laci_pages_enlarge(code->bytes + code->capacity, more);
+  if (!laci_pages_allow(code->bytes + code->capacity, more)) return false;
+  code->capacity += more;
+  return true;
+}
+
+bool laci_code_grow(laci_code *code, size_t more) {
   if (code->failed) return false;
-  if (more > code->limit_bytes || code->n > code->limit_bytes - more) {
-    code->failed = LAC_UNSUPPORTED;
-    return false;
+  if (more > code->limit_bytes - code->n) return fail(code, LAC_UNSUPPORTED);
+  if (!code->pages && !take_addresses(code)) return fail(code, LAC_NO_MEMORY);
+  while (code->capacity - code->n < more) {
+    if (!take_pages(code)) return fail(code, LAC_NO_MEMORY);
   }
-  if (code->n + more <= code->capacity) return true;
-  size_t capacity = code->capacity ? 2 * code->capacity : LEAST_BYTES;
-  if (capacity < code->n + more) capacity = code->n + more;
-  uint8_t *bytes = laci_resize(code->bytes, code->n, capacity, 1);
-  if (!bytes) {
-    code->failed = LAC_NO_MEMORY;
-    return false;
-  }
-  code->bytes = bytes;
-  code->capacity = capacity;
   return true;
 }
 
 void laci_code_append(laci_code *code, const void *bytes, size_t n) {
-  if (!has_capacity(code, n)) return;
+  if (!laci_code_reserve(code, n)) return;
   memcpy(code->bytes + code->n, bytes, n);
   code->n += n;
 }
@@ -48,7 +67,7 @@ void laci_code_align(laci_code *code, size_t bytes) {
 lac_status laci_code_status(const laci_code *code, const char *what, lac_error *err) {
   if (code->failed == LAC_NO_MEMORY) return laci_fail_memory(err, what);
   if (code->failed) {
-    return laci_fail(err, code->failed, "%s: more than %zu bytes of code, the limit", what,
+    return laci_fail(err, code->failed, "%s: more than %zu bytes, the limit", what,
                      code->limit_bytes);
   }
   return LAC_OK;

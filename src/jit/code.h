@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Bytes of machine code as they are being made: a buffer that grows up to a limit.
+ * Bytes of machine code, or of what it reads, as they are being made: a buffer that grows up to a
+ * limit.
  *
- * A failure (no memory, beyond the limit) stays: nothing more is written, and whoever finishes asks
- * once, laci_code_status. These bytes are data; what runs is a copy (memory.h). Next: x86.h. */
+ * Addresses are reserved for all of the limit at once and pages are taken as code grows into them,
+ * so that bytes never move: what is to run is not copied (cache.h). A failure (no memory, beyond
+ * the limit) stays: nothing more is written, and whoever finishes asks once, laci_code_status.
+ * Next: x86.h. */
 #ifndef LACI_JIT_CODE_H
 #define LACI_JIT_CODE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -14,13 +18,20 @@
 /** Zero-initialised with a limit it is empty. Not for several threads. */
 typedef struct laci_code {
   uint8_t *bytes;
-  size_t n, capacity;
+  size_t n, capacity; /* after a failure there is no capacity left */
   size_t limit_bytes;
+  void *pages;       /* reserved; bytes begin with a large one of them */
   lac_status failed; /* LAC_OK so far, or why nothing more is written */
 } laci_code;
 
-/** Frees the bytes; the limit stays, and so the buffer can be used again. */
+/** Gives the bytes back; the limit stays, and so the buffer can be used again. */
 void laci_code_clear(laci_code *code);
+
+bool laci_code_grow(laci_code *code, size_t more);
+/** May so many more bytes be written behind the n that are there? False: it failed. */
+static inline bool laci_code_reserve(laci_code *code, size_t more) {
+  return more <= code->capacity - code->n || laci_code_grow(code, more);
+}
 
 void laci_code_append(laci_code *code, const void *bytes, size_t n);
 /** Fills up with one-byte instructions that do nothing until n is a multiple of `bytes`. */

@@ -53,23 +53,29 @@ static void load_column(laci_code *code, int64_t at_floats) {
   }
 }
 
-static void write_terms(laci_code *code, const laci_sparse_frame *f,
-                        const laci_sparse_piece *piece) {
+/* The n-th term: a weight for a row. */
+static void write_term(laci_code *code, int row, int64_t n, int32_t *at) {
+  const int weight = WEIGHT + (int)(n % 2);
+  laci_x86_vector_memory(code, YMM, LACI_X86_BROADCASTSS, weight, 0,
+                         laci_x86_at(LACI_SPARSE_WEIGHT, *at));
+  for (int half = 0; half < HALVES; half++) {
+    laci_x86_vector(code, YMM, LACI_X86_FMADD231PS, sum_of(row, half), weight, COLUMN + half);
+  }
+  *at += (int32_t)sizeof(float);
+  if (*at == REACH) {
+    laci_x86_add(code, LACI_SPARSE_WEIGHT, 2 * REACH);
+    *at = -REACH;
+  }
+}
+
+static void write_terms(laci_code *code, const laci_sparse_piece *piece) {
   int32_t at = -REACH;
-  for (int64_t n = 0; n < piece->n; n++) {
-    const laci_sparse_term *term = &piece->terms[n];
-    const int weight = WEIGHT + (int)(n % 2);
-    if (n == 0 || term->column != term[-1].column) load_column(code, f->column_at[term->column]);
-    laci_x86_vector_memory(code, YMM, LACI_X86_BROADCASTSS, weight, 0,
-                           laci_x86_at(LACI_SPARSE_WEIGHT, at));
-    for (int half = 0; half < HALVES; half++) {
-      laci_x86_vector(code, YMM, LACI_X86_FMADD231PS, sum_of(term->row, half), weight,
-                      COLUMN + half);
-    }
-    at += (int32_t)sizeof(float);
-    if (at == REACH) {
-      laci_x86_add(code, LACI_SPARSE_WEIGHT, 2 * REACH);
-      at = -REACH;
+  int64_t n = 0;
+  for (int64_t column = 0; column < piece->n_columns; column++) {
+    const uint32_t rows = piece->rows[column];
+    if (rows) load_column(code, piece->column_at[column]);
+    for (uint32_t left = rows; left; left &= left - 1) {
+      write_term(code, __builtin_ctz(left), n++, &at);
     }
   }
 }
@@ -116,7 +122,7 @@ void laci_sparse_write_avx2(laci_code *code, const laci_sparse_frame *f,
                             const laci_sparse_piece *piece) {
   const size_t loop = laci_sparse_begin_tile(code, 0, REACH);
   begin_sums(code, piece);
-  write_terms(code, f, piece);
+  write_terms(code, piece);
   if (piece->last) write_results(code, f, piece);
   for (int at = 0; !piece->last && at < HALVES * piece->n_rows; at++) {
     laci_x86_vector_memory(code, YMM, LACI_X86_STORE, at, 0,

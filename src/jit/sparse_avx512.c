@@ -39,42 +39,49 @@ static void begin_sums(laci_code *code, const laci_sparse_piece *piece) {
   }
 }
 
-/* Columns as they are loaded: `next` is the first term of the one to come. */
+/* The first column from `at` on that is kept, or n_columns. */
+static int64_t next_kept(const laci_sparse_piece *piece, int64_t at) {
+  while (at < piece->n_columns && !piece->rows[at]) at++;
+  return at;
+}
+
+/* Columns as they are loaded: `next` is the one to come. */
 typedef struct loader {
   int64_t next;
   int n_loaded, n_registers;
   int64_t x_first; /* floats that the pointer to x is ahead */
 } loader;
 
-static void load_column(laci_code *code, const laci_sparse_frame *f, const laci_sparse_piece *piece,
-                        loader *l) {
-  if (l->next == piece->n) return;
-  const int32_t column = piece->terms[l->next].column;
-  const int64_t at = (f->column_at[column] - l->x_first) * (int64_t)sizeof(float);
+static void load_column(laci_code *code, const laci_sparse_piece *piece, loader *l) {
+  if (l->next == piece->n_columns) return;
+  const int64_t at = (piece->column_at[l->next] - l->x_first) * (int64_t)sizeof(float);
   const int to = REGISTERS - 1 - l->n_loaded++ % l->n_registers;
   laci_x86_vector_memory(code, ZMM, LACI_X86_LOAD, to, 0, laci_x86_at(LACI_SPARSE_AT, (int32_t)at));
-  while (l->next < piece->n && piece->terms[l->next].column == column) l->next++;
+  l->next = next_kept(piece, l->next + 1);
 }
 
-static void write_terms(laci_code *code, const laci_sparse_frame *f, const laci_sparse_piece *piece,
-                        int64_t x_first) {
-  const int spare = REGISTERS - piece->n_rows;
-  loader l = {.n_registers = spare < MOST_AHEAD ? spare : MOST_AHEAD, .x_first = x_first};
+/* A column's terms; `at` is where the pointer to weights has come to. */
+static void write_column(laci_code *code, uint32_t rows, int column, int32_t *at) {
+  while (rows) {
+    uint32_t later = rows;
+    for (int32_t end = *at; later && end < REACH; end += (int32_t)sizeof(float)) later &= later - 1;
+    laci_x86_fma_broadcasts(code, rows & ~later, column, laci_x86_at(LACI_SPARSE_WEIGHT, *at));
+    *at += __builtin_popcount(rows & ~later) * (int32_t)sizeof(float);
+    rows = later;
+    if (*at < REACH) continue;
+    laci_x86_add(code, LACI_SPARSE_WEIGHT, 2 * REACH);
+    *at = -REACH;
+  }
+}
+
+static void write_terms(laci_code *code, const laci_sparse_piece *piece, loader l) {
   int32_t at = -REACH;
-  int used = -1;
-  for (int ahead = 1; ahead < l.n_registers; ahead++) load_column(code, f, piece, &l);
-  for (int64_t term = 0; term < piece->n; term++) {
-    if (term == 0 || piece->terms[term].column != piece->terms[term - 1].column) {
-      load_column(code, f, piece, &l);
-      used++;
-    }
-    laci_x86_fma_broadcast(code, piece->terms[term].row, REGISTERS - 1 - used % l.n_registers,
-                           laci_x86_at(LACI_SPARSE_WEIGHT, at));
-    at += (int32_t)sizeof(float);
-    if (at == REACH) {
-      laci_x86_add(code, LACI_SPARSE_WEIGHT, 2 * REACH);
-      at = -REACH;
-    }
+  int used = 0;
+  for (int ahead = 1; ahead < l.n_registers; ahead++) load_column(code, piece, &l);
+  for (int64_t column = 0; column < piece->n_columns; column++) {
+    if (!piece->rows[column]) continue;
+    load_column(code, piece, &l);
+    write_column(code, piece->rows[column], REGISTERS - 1 - used++ % l.n_registers, &at);
   }
 }
 
@@ -101,12 +108,14 @@ static void write_results(laci_code *code, const laci_sparse_frame *f,
 
 void laci_sparse_write_avx512(laci_code *code, const laci_sparse_frame *f,
                               const laci_sparse_piece *piece) {
+  const int spare = REGISTERS - piece->n_rows;
+  loader l = {.next = next_kept(piece, 0), .n_registers = spare < MOST_AHEAD ? spare : MOST_AHEAD};
   /* Vectors in order reach further with one byte of displacement on both sides of the middle. */
-  const int64_t x_first = piece->n ? f->column_at[piece->terms[0].column] + 128 * (VECTOR / 4) : 0;
+  if (l.next < piece->n_columns) l.x_first = piece->column_at[l.next] + 128 * (VECTOR / 4);
   const size_t loop =
-      laci_sparse_begin_tile(code, (int32_t)(x_first * (int64_t)sizeof(float)), REACH);
+      laci_sparse_begin_tile(code, (int32_t)(l.x_first * (int64_t)sizeof(float)), REACH);
   begin_sums(code, piece);
-  write_terms(code, f, piece, x_first);
+  write_terms(code, piece, l);
   if (piece->last) write_results(code, f, piece);
   for (int row = 0; !piece->last && row < piece->n_rows; row++) {
     laci_x86_vector_memory(code, ZMM, LACI_X86_STORE, row, 0,

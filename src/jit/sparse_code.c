@@ -15,11 +15,11 @@ enum {
 };
 
 struct laci_sparse_code {
-  const laci_code_cache *cache;
-  laci_sparse_plan plan; /* without terms */
-  size_t *entry;         /* [n_pieces] */
-  float *weight;         /* [n_kept], in the order of terms */
-  int64_t n_kept, row_stride;
+  laci_code_cache *cache;
+  laci_sparse_plan plan;
+  size_t *entry; /* [n_pieces] */
+  float *weight; /* [n_kept], in the order of terms; the cache's */
+  int64_t row_stride;
   laci_sparse_cut cut;
 };
 
@@ -51,41 +51,45 @@ static lac_status check_distances(const laci_sparse_product *p, lac_error *err) 
                    MOST_DISTANCE);
 }
 
-static void write_pieces(const laci_sparse_product *p, const laci_sparse_options *options,
-                         laci_code *to, laci_sparse_code *code) {
-  const laci_sparse_plan *plan = &code->plan;
-  const laci_sparse_frame frame = {p->column_at, p->row_stride, options->after};
+static void write_piece(const laci_sparse_product *p, const laci_sparse_options *options,
+                        laci_code *to, const laci_sparse_plan *plan, const laci_sparse_group *group,
+                        int64_t at) {
+  const laci_sparse_frame frame = {p->row_stride, options->after};
+  const laci_sparse_columns *columns = &plan->pieces[at];
   laci_sparse_write *write =
       options->isa == LACI_JIT_AVX512 ? laci_sparse_write_avx512 : laci_sparse_write_avx2;
-  for (int64_t at = 0; at < plan->n_groups; at++) {
-    const laci_sparse_group *group = &plan->groups[at];
-    for (int64_t piece = group->piece_first; piece < group->piece_last; piece++) {
-      const int64_t first = plan->piece_first[piece];
-      laci_code_align(to, ENTRY_BYTES);
-      code->entry[piece] = to->n;
-      write(to, &frame,
-            &(laci_sparse_piece){.terms = plan->terms + first,
-                                 .n = plan->piece_first[piece + 1] - first,
-                                 .n_rows = group->n_rows,
-                                 .first = piece == group->piece_first,
-                                 .last = piece == group->piece_last - 1});
-    }
-  }
+  write(
+      to, &frame,
+      &(laci_sparse_piece){.rows = plan->rows + group->rows_at + columns->column_first,
+                           .column_at = p->column_at + group->column_first + columns->column_first,
+                           .n_columns = columns->column_last - columns->column_first,
+                           .n_rows = group->n_rows,
+                           .first = at == group->piece_first,
+                           .last = at == group->piece_last - 1});
 }
 
 static lac_status make(const laci_sparse_product *p, const laci_sparse_options *options,
-                       laci_code *to, laci_sparse_code *code, lac_error *err) {
-  code->n_kept = p->row_begin[p->n_rows];
+                       laci_sparse_code *code, lac_error *err) {
+  laci_code *to = laci_code_cache_open(code->cache);
+  const laci_sparse_plan *plan = &code->plan;
+  const size_t n_kept = (size_t)p->row_begin[p->n_rows];
+  void *weight;
   code->row_stride = p->row_stride;
   lac_status st = check_distances(p, err);
   if (!st) st = laci_sparse_plan_init(p, code->cut, &code->plan, err);
+  if (!st) st = laci_code_cache_data(code->cache, n_kept * sizeof *code->weight, &weight, err);
   if (st) return st;
-  code->entry = laci_alloc((size_t)code->plan.n_pieces, sizeof *code->entry);
-  code->weight = laci_alloc((size_t)code->n_kept, sizeof *code->weight);
-  if (!code->entry || !code->weight) return laci_fail_memory(err, "a sparse product's code");
-  write_pieces(p, options, to, code);
-  laci_free(code->plan.terms);
-  code->plan.terms = NULL;
+  code->weight = weight;
+  code->entry = laci_alloc((size_t)plan->n_pieces, sizeof *code->entry);
+  if (!code->entry) return laci_fail_memory(err, "a sparse product's code");
+  for (int64_t at = 0; at < plan->n_groups; at++) {
+    const laci_sparse_group *group = &plan->groups[at];
+    for (int64_t piece = group->piece_first; piece < group->piece_last; piece++) {
+      laci_code_align(to, ENTRY_BYTES);
+      code->entry[piece] = to->n;
+      write_piece(p, options, to, plan, group, piece);
+    }
+  }
   return laci_code_status(to, "a sparse product's code", err);
 }
 
@@ -96,7 +100,7 @@ lac_status laci_sparse_code_create(const laci_sparse_product *p, const laci_spar
   if (!*code) return laci_fail_memory(err, "a sparse product's code");
   (*code)->cache = cache;
   (*code)->cut = options->cut;
-  lac_status st = make(p, options, laci_code_cache_open(cache), *code, err);
+  lac_status st = make(p, options, *code, err);
   if (!st) return LAC_OK;
   laci_sparse_code_destroy(*code);
   *code = NULL;
@@ -107,14 +111,11 @@ void laci_sparse_code_destroy(laci_sparse_code *code) {
   if (!code) return;
   laci_sparse_plan_clear(&code->plan);
   laci_free(code->entry);
-  laci_free(code->weight);
   laci_free(code);
 }
 
 void laci_sparse_code_fill(laci_sparse_code *code, const float *weight) {
-  for (int64_t at = 0; at < code->n_kept; at++) {
-    code->weight[at] = weight[code->plan.source[at]];
-  }
+  laci_sparse_plan_order(&code->plan, weight, code->weight);
 }
 
 /* Floats of the sums of a group's rows in a chunk. */
@@ -151,7 +152,7 @@ static void run_piece(const job *j, int64_t chunk, const laci_sparse_group *grou
   void *at = laci_code_cache_at(code->cache, code->entry[piece]);
   laci_sparse_piece_run *run;
   laci_sparse_call call = {.x = o->x,
-                           .weight = code->weight + code->plan.piece_first[piece],
+                           .weight = code->weight + code->plan.pieces[piece].weight_first,
                            .bias = o->bias + row,
                            .y = o->y + row * code->row_stride,
                            .sums = sums,

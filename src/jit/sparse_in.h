@@ -11,22 +11,18 @@
 
 enum { LACI_SPARSE_MOST_ROWS = 30 };
 
-/** One multiply-add: a row of the group takes a weight of a column. */
-typedef struct laci_sparse_term {
-  int32_t column, row; /* row: from the group's first */
-} laci_sparse_term;
-
-/** Straight code: `n` terms of a group, ascending in (column, row). */
+/** Straight code for some columns of a group of rows: one multiply-add, called a term, for each row
+ * that keeps a column, ascending in (column, row). */
 typedef struct laci_sparse_piece {
-  const laci_sparse_term *terms;
-  int64_t n;
+  const uint32_t *rows;     /* [n_columns]: bit r is set where the group's row r keeps the column */
+  const int64_t *column_at; /* [n_columns]: of the product's */
+  int64_t n_columns;
   int n_rows;
   bool first, last; /* begins at the bias; ends with results, not sums */
 } laci_sparse_piece;
 
 /** What all pieces of a product share. */
 typedef struct laci_sparse_frame {
-  const int64_t *column_at;
   int64_t row_stride;
   laci_sparse_after after;
 } laci_sparse_frame;
@@ -65,24 +61,33 @@ void laci_sparse_begin_results(laci_code *code, bool residual);
 /** The next tile, or the end. sums_bytes: of a tile. */
 void laci_sparse_end_tile(laci_code *code, size_t loop, int32_t sums_bytes);
 
-/** Groups, pieces and terms of a product; owns its arrays. */
+/** Groups and pieces of a product; owns its arrays. */
 typedef struct laci_sparse_group {
   int64_t row_first;
   int n_rows;
+  int64_t column_first, n_columns; /* all that its rows keep is there */
+  int64_t rows_at;                 /* of plan->rows: its first column's */
   int64_t piece_first, piece_last;
 } laci_sparse_group;
 
+/** Columns [column_first, column_last), from the group's first. */
+typedef struct laci_sparse_columns {
+  int64_t column_first, column_last;
+  int64_t weight_first; /* of the weights in the order of code */
+} laci_sparse_columns;
+
 typedef struct laci_sparse_plan {
   laci_sparse_group *groups;
-  int64_t n_groups;
-  int64_t *piece_first; /* [n_pieces + 1]: of the terms */
-  int64_t n_pieces, pieces_capacity;
-  laci_sparse_term *terms; /* [n_kept] */
-  int64_t *source;         /* [n_kept]: the product's weight of a term */
+  laci_sparse_columns *pieces;
+  int64_t n_groups, n_pieces;
+  uint32_t *rows;     /* of all groups: as a piece's */
+  int64_t *row_begin; /* [rows of the product + 1], the product's */
 } laci_sparse_plan;
 
 LAC_MUST_CHECK lac_status laci_sparse_plan_init(const laci_sparse_product *p, laci_sparse_cut cut,
                                                 laci_sparse_plan *plan, lac_error *err);
 void laci_sparse_plan_clear(laci_sparse_plan *plan);
+/** Weights in the product's order -> in that of code: [n_kept] both. */
+void laci_sparse_plan_order(const laci_sparse_plan *plan, const float *weight, float *to);
 
 #endif

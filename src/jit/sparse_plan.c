@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Cuts a sparse product into groups of rows and pieces of columns, and brings what is kept into the
- * order in which code reads it. */
+ * Cuts a sparse product into groups of rows and pieces of columns, and says which rows of a group
+ * keep a column: a word of bits for each, from which code is written and weights are ordered. */
+#include <string.h>
+
+#include "base/divide.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/divide.h"
 #include "jit/sparse_in.h"
 
 /* Groups of about the same size; none has rows of two of a convolution's groups. */
@@ -22,100 +24,114 @@ static bool plan_groups(const laci_sparse_product *p, int most_rows, laci_sparse
   return true;
 }
 
-/* The rows of a group walk along together, column by column. */
-typedef struct walk {
-  int64_t at[LACI_SPARSE_MOST_ROWS], end[LACI_SPARSE_MOST_ROWS];
-  int32_t column[LACI_SPARSE_MOST_ROWS]; /* the next one of a row; INT32_MAX behind its last */
-  int n_rows;
-} walk;
-
-static void look(const laci_sparse_product *p, walk *w, int row) {
-  w->column[row] = w->at[row] < w->end[row] ? p->column[w->at[row]] : INT32_MAX;
+/* From the first column that is kept by any of the group's rows to the last one. */
+static void find_columns(const laci_sparse_product *p, laci_sparse_group *group) {
+  int64_t first = p->n_columns, last = 0;
+  for (int64_t row = group->row_first; row < group->row_first + group->n_rows; row++) {
+    const int64_t begin = p->row_begin[row], end = p->row_begin[row + 1];
+    if (begin == end) continue;
+    if (p->column[begin] < first) first = p->column[begin];
+    if (p->column[end - 1] >= last) last = p->column[end - 1] + 1;
+  }
+  group->column_first = first < last ? first : 0;
+  group->n_columns = first < last ? last - first : 0;
 }
 
-static walk begin_walk(const laci_sparse_product *p, const laci_sparse_group *group) {
-  walk w = {.n_rows = group->n_rows};
-  for (int row = 0; row < w.n_rows; row++) {
-    w.at[row] = p->row_begin[group->row_first + row];
-    w.end[row] = p->row_begin[group->row_first + row + 1];
-    look(p, &w, row);
-  }
-  return w;
-}
-
-/* Takes the terms of the next column. Returns how many; 0 at the end. */
-static int64_t take_column(const laci_sparse_product *p, walk *w, laci_sparse_term *terms,
-                           int64_t *source) {
-  int32_t column = INT32_MAX;
-  int64_t n = 0;
-  for (int row = 0; row < w->n_rows; row++) {
-    column = w->column[row] < column ? w->column[row] : column;
-  }
-  for (int row = 0; column < INT32_MAX && row < w->n_rows; row++) {
-    if (w->column[row] != column) continue;
-    terms[n] = (laci_sparse_term){column, row};
-    source[n++] = w->at[row]++;
-    look(p, w, row);
-  }
-  return n;
-}
-
-static bool end_piece(laci_sparse_plan *plan, int64_t terms) {
-  size_t capacity = (size_t)plan->pieces_capacity;
-  if (!laci_grow((void **)&plan->piece_first, (size_t)plan->n_pieces + 1, &capacity,
-                 sizeof *plan->piece_first)) {
-    return false;
-  }
-  plan->pieces_capacity = (int64_t)capacity;
-  plan->piece_first[++plan->n_pieces] = terms;
-  return true;
+static int64_t kept_of(const laci_sparse_plan *plan, const laci_sparse_group *group) {
+  return plan->row_begin[group->row_first + group->n_rows] - plan->row_begin[group->row_first];
 }
 
 /* A group without anything kept has one empty piece, which stores the bias. */
-static bool plan_pieces(const laci_sparse_product *p, laci_sparse_group *group, int64_t least,
-                        int64_t *n, laci_sparse_plan *plan) {
-  int64_t begin = *n, left = 0;
+static int64_t most_pieces(const laci_sparse_plan *plan, const laci_sparse_group *group,
+                           int64_t terms) {
+  const int64_t kept = kept_of(plan, group);
+  return kept > terms ? laci_ceil_div(kept, terms) : 1;
+}
+
+/* Columns of all groups, and memory for these and for pieces. */
+static bool plan_columns(const laci_sparse_product *p, int terms, laci_sparse_plan *plan) {
+  int64_t n_columns = 0, n_pieces = 0;
+  for (int64_t at = 0; at < plan->n_groups; at++) {
+    laci_sparse_group *group = &plan->groups[at];
+    find_columns(p, group);
+    group->rows_at = n_columns;
+    n_columns += group->n_columns;
+    n_pieces += most_pieces(plan, group, terms);
+  }
+  plan->rows = laci_alloc((size_t)n_columns, sizeof *plan->rows);
+  plan->pieces = laci_alloc((size_t)n_pieces, sizeof *plan->pieces);
+  return plan->rows && plan->pieces;
+}
+
+static void mark_rows(const laci_sparse_product *p, const laci_sparse_group *group,
+                      uint32_t *rows) {
   for (int row = 0; row < group->n_rows; row++) {
-    left += p->row_begin[group->row_first + row + 1] - p->row_begin[group->row_first + row];
+    const int64_t *begin = p->row_begin + group->row_first + row;
+    for (int64_t k = begin[0]; k < begin[1]; k++) {
+      rows[p->column[k] - group->column_first] |= 1U << row;
+    }
   }
-  /* Pieces of the same length: the last one would else be short. */
-  const int64_t n_pieces = left > least ? laci_ceil_div(left, least) : 1,
-                each = laci_ceil_div(left, n_pieces);
-  walk w = begin_walk(p, group);
+}
+
+/* Pieces of the same length: the last one would else be short. */
+static void cut_group(laci_sparse_plan *plan, laci_sparse_group *group, int64_t terms) {
+  const uint32_t *rows = plan->rows + group->rows_at;
+  const int64_t kept = kept_of(plan, group);
+  const int64_t each = laci_ceil_div(kept, most_pieces(plan, group, terms));
+  int64_t begin = 0, taken = 0, left = kept;
   group->piece_first = plan->n_pieces;
-  for (;;) {
-    const int64_t taken = take_column(p, &w, plan->terms + *n, plan->source + *n);
-    *n += taken;
-    if (taken > 0 && *n - begin < each) continue;
-    if ((*n > begin || plan->n_pieces == group->piece_first) && !end_piece(plan, *n)) return false;
-    begin = *n;
-    if (taken == 0) break;
+  for (int64_t column = 0; column < group->n_columns; column++) {
+    taken += __builtin_popcount(rows[column]);
+    if (taken < each && taken < left) continue;
+    plan->pieces[plan->n_pieces++] =
+        (laci_sparse_columns){begin, column + 1, plan->row_begin[group->row_first] + kept - left};
+    begin = column + 1;
+    left -= taken;
+    taken = 0;
+    if (left == 0) break;
   }
+  if (kept == 0) plan->pieces[plan->n_pieces++] = (laci_sparse_columns){0};
   group->piece_last = plan->n_pieces;
-  return true;
 }
 
 lac_status laci_sparse_plan_init(const laci_sparse_product *p, laci_sparse_cut cut,
                                  laci_sparse_plan *plan, lac_error *err) {
-  const size_t n_kept = (size_t)p->row_begin[p->n_rows];
-  int64_t n = 0;
-  *plan = (laci_sparse_plan){.terms = laci_alloc(n_kept, sizeof *plan->terms),
-                             .source = laci_alloc(n_kept, sizeof *plan->source),
-                             .piece_first = laci_alloc(1, sizeof *plan->piece_first),
-                             .pieces_capacity = 1};
-  bool made = plan->terms && plan->source && plan->piece_first && plan_groups(p, cut.rows, plan);
-  for (int64_t at = 0; made && at < plan->n_groups; at++) {
-    made = plan_pieces(p, &plan->groups[at], cut.terms, &n, plan);
+  const size_t n_begins = (size_t)p->n_rows + 1;
+  *plan = (laci_sparse_plan){.row_begin = laci_alloc(n_begins, sizeof *plan->row_begin)};
+  if (!plan->row_begin) return laci_fail_memory(err, "the plan of a sparse product's code");
+  memcpy(plan->row_begin, p->row_begin, n_begins * sizeof *plan->row_begin);
+  if (!plan_groups(p, cut.rows, plan) || !plan_columns(p, cut.terms, plan)) {
+    laci_sparse_plan_clear(plan);
+    return laci_fail_memory(err, "the plan of a sparse product's code");
   }
-  if (made) return LAC_OK;
-  laci_sparse_plan_clear(plan);
-  return laci_fail_memory(err, "the plan of a sparse product's code");
+  for (int64_t at = 0; at < plan->n_groups; at++) {
+    laci_sparse_group *group = &plan->groups[at];
+    mark_rows(p, group, plan->rows + group->rows_at);
+    cut_group(plan, group, cut.terms);
+  }
+  return LAC_OK;
 }
 
 void laci_sparse_plan_clear(laci_sparse_plan *plan) {
   laci_free(plan->groups);
-  laci_free(plan->piece_first);
-  laci_free(plan->terms);
-  laci_free(plan->source);
+  laci_free(plan->pieces);
+  laci_free(plan->rows);
+  laci_free(plan->row_begin);
   *plan = (laci_sparse_plan){.n_groups = 0};
+}
+
+void laci_sparse_plan_order(const laci_sparse_plan *plan, const float *weight, float *to) {
+  for (int64_t at = 0; at < plan->n_groups; at++) {
+    const laci_sparse_group *group = &plan->groups[at];
+    const uint32_t *rows = plan->rows + group->rows_at;
+    const float *next[LACI_SPARSE_MOST_ROWS];
+    for (int row = 0; row < group->n_rows; row++) {
+      next[row] = weight + plan->row_begin[group->row_first + row];
+    }
+    for (int64_t column = 0; column < group->n_columns; column++) {
+      for (uint32_t left = rows[column]; left; left &= left - 1) {
+        *to++ = *next[__builtin_ctz(left)]++;
+      }
+    }
+  }
 }

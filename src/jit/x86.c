@@ -17,23 +17,32 @@ enum {
   MOST = 15,      /* bytes an instruction can have */
 };
 
-/* An instruction as it grows. */
+/* An instruction as it grows, where it will stand: behind the code that is there. */
 typedef struct line {
-  uint8_t bytes[MOST + 1];
+  uint8_t *bytes;
   int n;
+  uint8_t nowhere[MOST]; /* takes the bytes once the code has failed */
 } line;
 
-static void put(line *l, unsigned byte) {
+static inline void begin(laci_code *code, line *l) {
+  l->bytes = laci_code_reserve(code, MOST) ? code->bytes + code->n : l->nowhere;
+  l->n = 0;
+}
+
+static inline void finish(laci_code *code, const line *l) {
+  if (!code->failed) code->n += (size_t)l->n;
+}
+
+static inline void put(line *l, unsigned byte) {
   assert(l->n < MOST);
   l->bytes[l->n++] = (uint8_t)byte;
 }
 
-static void put_number(line *l, int32_t number) {
-  for (int at = 0; at < 4; at++) put(l, (uint32_t)number >> 8 * at);
-}
-
-static void finish(laci_code *code, const line *l) {
-  laci_code_append(code, l->bytes, (size_t)l->n);
+/* Four bytes, the lowest first, as the processors that run them have them. */
+static inline void put_word(line *l, uint32_t bytes) {
+  assert(l->n + 4 <= MOST);
+  memcpy(l->bytes + l->n, &bytes, sizeof bytes);
+  l->n += 4;
 }
 
 static unsigned bit(int number, int at) { return (unsigned)number >> at & 1U; }
@@ -42,7 +51,7 @@ static unsigned not_bit(int number, int at) { return bit(number, at) ^ 1U; }
 static int index_of(laci_x86_memory m) { return m.index == LACI_X86_NONE ? 0 : (int)m.index; }
 
 /* ModRM, SIB and displacement. unit: bytes that one step of a short displacement counts. */
-static void put_memory(line *l, int reg, laci_x86_memory m, int unit) {
+static inline void put_memory(line *l, int reg, laci_x86_memory m, int unit) {
   const int base = (int)m.base & 7, steps = m.displacement / unit;
   const bool indexed = m.index != LACI_X86_NONE, sib = indexed || base == SIB_NEEDED;
   const bool is_short = m.displacement % unit == 0 && steps >= -128 && steps <= 127;
@@ -56,22 +65,23 @@ static void put_memory(line *l, int reg, laci_x86_memory m, int unit) {
     put(l, scale << 6 | index << 3 | (unsigned)base);
   }
   if (mod == 1) put(l, (unsigned)steps & 0xFFU);
-  if (mod == 2) put_number(l, m.displacement);
+  if (mod == 2) put_word(l, (uint32_t)m.displacement);
 }
 
-static void put_registers(line *l, int reg, int rm) {
+static inline void put_registers(line *l, int reg, int rm) {
   put(l, 3U << 6 | ((unsigned)reg & 7U) << 3 | ((unsigned)rm & 7U));
 }
 
 /* ---- general registers ---- */
 
-static void put_rex(line *l, bool wide, int reg, int index, int base) {
+static inline void put_rex(line *l, bool wide, int reg, int index, int base) {
   unsigned rex = 0x40U | (unsigned)wide << 3 | bit(reg, 3) << 2 | bit(index, 3) << 1 | bit(base, 3);
   if (rex != 0x40U) put(l, rex);
 }
 
 static void memory_form(laci_code *code, unsigned opcode, laci_x86_reg reg, laci_x86_memory m) {
-  line l = {.n = 0};
+  line l;
+  begin(code, &l);
   put_rex(&l, true, (int)reg, index_of(m), (int)m.base);
   put(&l, opcode);
   put_memory(&l, (int)reg, m, 1);
@@ -79,7 +89,8 @@ static void memory_form(laci_code *code, unsigned opcode, laci_x86_reg reg, laci
 }
 
 static void register_form(laci_code *code, unsigned opcode, int reg, int rm) {
-  line l = {.n = 0};
+  line l;
+  begin(code, &l);
   put_rex(&l, true, reg, 0, rm);
   put(&l, opcode);
   put_registers(&l, reg, rm);
@@ -104,28 +115,31 @@ void laci_x86_compare(laci_code *code, laci_x86_reg left, laci_x86_reg right) {
 
 void laci_x86_add(laci_code *code, laci_x86_reg to, int32_t number) {
   const bool is_short = number >= -128 && number <= 127;
-  line l = {.n = 0};
+  line l;
+  begin(code, &l);
   put_rex(&l, true, 0, 0, (int)to);
   put(&l, is_short ? 0x83 : 0x81);
   put_registers(&l, 0, (int)to);
   if (is_short) put(&l, (unsigned)number & 0xFFU);
-  else put_number(&l, number);
+  else put_word(&l, (uint32_t)number);
   finish(code, &l);
 }
 
 void laci_x86_jump_below(laci_code *code, size_t to) {
   enum { JUMP_BYTES = 6 };
-  line l = {.n = 0};
+  line l;
+  begin(code, &l);
   put(&l, 0x0F);
   put(&l, 0x82);
-  put_number(&l, (int32_t)((int64_t)to - (int64_t)code->n - JUMP_BYTES));
+  put_word(&l, (uint32_t)((int64_t)to - (int64_t)code->n - JUMP_BYTES));
   finish(code, &l);
 }
 
 void laci_x86_return(laci_code *code) { laci_code_append(code, "\xC3", 1); }
 
 static void prefetch(laci_code *code, int level, laci_x86_memory address) {
-  line l = {.n = 0};
+  line l;
+  begin(code, &l);
   put_rex(&l, false, 0, index_of(address), (int)address.base);
   put(&l, 0x0F);
   put(&l, 0x18);
@@ -166,11 +180,10 @@ typedef struct operands {
   unsigned not_x, not_b;
 } operands;
 
-static void put_vex(line *l, const encoding *e, operands o, bool wide) {
-  put(l, 0xC4);
-  put(l, not_bit(o.reg, 3) << 7 | o.not_x << 6 | o.not_b << 5 | e->map);
-  put(l, (~(unsigned)o.a & 15U) << 3 | (unsigned)wide << 2 | e->pp);
-  put(l, e->opcode);
+static inline void put_vex(line *l, const encoding *e, operands o, bool wide) {
+  const unsigned first = not_bit(o.reg, 3) << 7 | o.not_x << 6 | o.not_b << 5 | e->map;
+  const unsigned second = (~(unsigned)o.a & 15U) << 3 | (unsigned)wide << 2 | e->pp;
+  put_word(l, 0xC4U | first << 8 | second << 16 | (unsigned)e->opcode << 24);
 }
 
 /* What EVEX adds: lanes of mask k only (0: all), the others zero; one number for all lanes. */
@@ -179,19 +192,21 @@ typedef struct extras {
   bool zero, broadcast;
 } extras;
 
-static void put_evex(line *l, const encoding *e, operands o, extras how) {
-  put(l, 0x62);
-  put(l, not_bit(o.reg, 3) << 7 | o.not_x << 6 | o.not_b << 5 | not_bit(o.reg, 4) << 4 | e->map);
-  put(l, (~(unsigned)o.a & 15U) << 3 | 4U | e->pp);
-  put(l, (unsigned)how.zero << 7 | 2U << 5 | (unsigned)how.broadcast << 4 | not_bit(o.a, 4) << 3 |
-             (unsigned)how.k);
+static inline void put_evex(line *l, const encoding *e, operands o, extras how) {
+  const unsigned first =
+      not_bit(o.reg, 3) << 7 | o.not_x << 6 | o.not_b << 5 | not_bit(o.reg, 4) << 4 | e->map;
+  const unsigned second = (~(unsigned)o.a & 15U) << 3 | 4U | e->pp;
+  const unsigned third = (unsigned)how.zero << 7 | 2U << 5 | (unsigned)how.broadcast << 4 |
+                         not_bit(o.a, 4) << 3 | (unsigned)how.k;
+  put_word(l, 0x62U | first << 8 | second << 16 | third << 24);
   put(l, e->opcode);
 }
 
 static void memory_evex(laci_code *code, laci_x86_op op, operands o, laci_x86_memory m,
                         extras how) {
   const encoding *e = &encodings[op];
-  line l = {.n = 0};
+  line l;
+  begin(code, &l);
   o.not_x = not_bit(index_of(m), 3);
   o.not_b = not_bit((int)m.base, 3);
   put_evex(&l, e, o, how);
@@ -201,7 +216,8 @@ static void memory_evex(laci_code *code, laci_x86_op op, operands o, laci_x86_me
 
 void laci_x86_vector(laci_code *code, laci_x86_width width, laci_x86_op op, int to, int a, int b) {
   const operands o = {to, a, not_bit(b, 4), not_bit(b, 3)};
-  line l = {.n = 0};
+  line l;
+  begin(code, &l);
   if (width == LACI_X86_ZMM) put_evex(&l, &encodings[op], o, (extras){0});
   else put_vex(&l, &encodings[op], o, true);
   put_registers(&l, to, b);
@@ -215,7 +231,8 @@ void laci_x86_vector_memory(laci_code *code, laci_x86_width width, laci_x86_op o
     memory_evex(code, op, o, b, (extras){0});
     return;
   }
-  line l = {.n = 0};
+  line l;
+  begin(code, &l);
   put_vex(&l, &encodings[op], o, true);
   put_memory(&l, to, b, 1);
   finish(code, &l);
@@ -224,6 +241,42 @@ void laci_x86_vector_memory(laci_code *code, laci_x86_width width, laci_x86_op o
 void laci_x86_fma_broadcast(laci_code *code, int acc, int a, laci_x86_memory b) {
   memory_evex(code, LACI_X86_FMADD231PS, (operands){.reg = acc, .a = a}, b,
               (extras){.broadcast = true});
+}
+
+/* What register acc changes in a multiply-add of register 0: bits of EVEX's first byte, of ModRM.
+ */
+static uint64_t acc_bits(int acc) {
+  const unsigned prefix = bit(acc, 3) << 7 | bit(acc, 4) << 4;
+  return (uint64_t)prefix << 8 | ((uint64_t)acc & 7U) << (40 + 3);
+}
+
+/* Multiply-adds differ in a few bits, and in their last byte if all displacements are short ones:
+ * each is made of one that was encoded, and written by one store of eight bytes. */
+void laci_x86_fma_broadcasts(laci_code *code, uint32_t accs, int a, laci_x86_memory b) {
+  const int n = __builtin_popcount(accs), first = b.displacement / 4, last = first + n - 1;
+  const bool absent = first <= 0 && last >= 0;
+  if (b.displacement % 4 || first < -128 || last > 127 || absent) {
+    for (; accs; accs &= accs - 1, b.displacement += 4) {
+      laci_x86_fma_broadcast(code, __builtin_ctz(accs), a, b);
+    }
+    return;
+  }
+  line l;
+  begin(code, &l);
+  uint64_t same = 0;
+  put_evex(&l, &encodings[LACI_X86_FMADD231PS],
+           (operands){0, a, not_bit(index_of(b), 3), not_bit((int)b.base, 3)},
+           (extras){.broadcast = true});
+  put_memory(&l, 0, b, 4);
+  const int step_at = 8 * (l.n - 1);
+  for (int at = 0; at < l.n - 1; at++) same |= (uint64_t)l.bytes[at] << 8 * at;
+  if (!laci_code_reserve(code, (size_t)n * sizeof same)) return;
+  uint8_t *to = code->bytes + code->n;
+  for (uint64_t step = (uint64_t)first; accs; accs &= accs - 1, step++, to += l.n) {
+    const uint64_t bytes = (same ^ acc_bits(__builtin_ctz(accs))) | (step & 0xFFU) << step_at;
+    memcpy(to, &bytes, sizeof bytes);
+  }
+  code->n = (size_t)(to - code->bytes);
 }
 
 void laci_x86_load_masked(laci_code *code, int to, int k, laci_x86_memory from) {
@@ -236,7 +289,8 @@ void laci_x86_store_masked(laci_code *code, int from, int k, laci_x86_memory to)
 
 void laci_x86_load_mask(laci_code *code, int k, laci_x86_memory from) {
   const encoding kmovw = {PP_NONE, MAP_0F, 0x90, 0};
-  line l = {.n = 0};
+  line l;
+  begin(code, &l);
   put_vex(&l, &kmovw, (operands){k, 0, not_bit(index_of(from), 3), not_bit((int)from.base, 3)},
           false);
   put_memory(&l, k, from, 1);

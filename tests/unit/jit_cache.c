@@ -112,6 +112,31 @@ static void much_code_lies_in_order(void **state) {
   laci_code_cache_destroy(cache);
 }
 
+static void data_are_zeros_that_stay_writable(void **state) {
+  laci_code_cache *cache;
+  lac_error err = {0};
+  void *data[3];
+  char rights[5];
+  (void)state;
+  assert_int_equal(laci_code_cache_create(1 << 20, &cache, &err), LAC_OK);
+  (void)write_adder(laci_code_cache_open(cache), 3);
+  for (int at = 0; at < 3; at++) {
+    const size_t bytes = (size_t)at * 300001;
+    assert_int_equal(laci_code_cache_data(cache, bytes, &data[at], &err), LAC_OK);
+    assert_int_equal((uintptr_t)data[at] % 64, 0);
+    for (size_t byte = 0; byte < bytes; byte++) assert_int_equal(((uint8_t *)data[at])[byte], 0);
+    memset(data[at], 7, bytes);
+  }
+  assert_true(laci_code_cache_data_size(cache) >= 900003);
+  assert_int_equal(laci_code_cache_seal(cache, &err), LAC_OK);
+  rights_of(data[2], rights);
+  assert_string_equal(rights, "rw-p");
+  assert_int_equal(laci_code_cache_data(cache, 1 << 19, &data[0], &err), LAC_UNSUPPORTED);
+  assert_string_equal(err.text, "data of generated code: more than 1048576 bytes, the limit");
+  assert_null(data[0]);
+  laci_code_cache_destroy(cache);
+}
+
 static void every_allocation_may_fail(void **state) {
   (void)state;
   for (long n = 1;; n++) {
@@ -188,6 +213,7 @@ int main(void) {
       cmocka_unit_test(code_runs_and_cannot_be_written),
       cmocka_unit_test(nothing_to_seal_is_no_failure),
       cmocka_unit_test(much_code_lies_in_order),
+      cmocka_unit_test(data_are_zeros_that_stay_writable),
       cmocka_unit_test(every_allocation_may_fail),
       cmocka_unit_test(says_where_execution_is_forbidden),
   };

@@ -268,6 +268,34 @@ static void every_displacement_of_a_broadcast_reads_right(void **state) {
   compare(&l);
 }
 
+/* Registers of all kinds, displacements of all lengths and their edges, with and without a SIB. */
+static void many_broadcasts_read_as_one_by_one(void **state) {
+  static const uint32_t accs[] = {0,          1,          0x80000000U, 0x40000200U,
+                                  0x3FFFFFFF, 0x12345678, UINT32_MAX};
+  static const laci_x86_reg bases[] = {LACI_X86_R10, LACI_X86_RSP, LACI_X86_RBP, LACI_X86_R12};
+  (void)state;
+  listing l = begin();
+  char text[64];
+  for (int32_t d = -640; d <= 520; d += d % 4 || d % 96 ? 1 : 3) {
+    for (int at = 0; at < 28; at++) {
+      const int a = (d + 7 * at) & 31;
+      laci_x86_memory m = laci_x86_at(bases[at % 4], d);
+      if (at % 3 == 0) {
+        m.index = LACI_X86_R9;
+        m.scale = 4;
+      }
+      laci_x86_fma_broadcasts(&l.code, accs[at % 7], a, m);
+      for (int acc = 0; acc < 32; acc++) {
+        if (!(accs[at % 7] >> acc & 1)) continue;
+        (void)text_of(m, text);
+        expect(&l, "vfmadd231ps %s{1to16},%%zmm%d,%%zmm%d", text, a, acc);
+        m.displacement += 4;
+      }
+    }
+  }
+  compare(&l);
+}
+
 static void a_limit_stops_what_grows(void **state) {
   (void)state;
   laci_code code = {.limit_bytes = 10};
@@ -275,7 +303,7 @@ static void a_limit_stops_what_grows(void **state) {
   for (int at = 0; at < 4; at++) laci_x86_zero_upper(&code);
   assert_int_equal(code.n, 9);
   assert_int_equal(laci_code_status(&code, "conv1", &err), LAC_UNSUPPORTED);
-  assert_string_equal(err.text, "conv1: more than 10 bytes of code, the limit");
+  assert_string_equal(err.text, "conv1: more than 10 bytes, the limit");
   laci_code_clear(&code);
   assert_int_equal(laci_code_status(&code, "conv1", &err), LAC_OK);
 }
@@ -287,6 +315,7 @@ int main(void) {
       cmocka_unit_test(reads_vectors_of_256_bits),
       cmocka_unit_test(reads_vectors_of_512_bits),
       cmocka_unit_test(every_displacement_of_a_broadcast_reads_right),
+      cmocka_unit_test(many_broadcasts_read_as_one_by_one),
       cmocka_unit_test(a_limit_stops_what_grows),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
