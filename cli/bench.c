@@ -56,6 +56,7 @@ static lac_status read_options(const arguments *args, laci_arena *arena, lac_ben
   options->runs = (int)args->runs;
   options->seconds = args->time;
   options->seed = args->seed;
+  options->dense_only = !args->sparse_kernels;
   return st;
 }
 

@@ -35,6 +35,7 @@ static lac_status read_options(const arguments *args, lac_eval_options *options,
   options->classes = args->classes;
   options->predictions = args->predictions;
   options->force = args->force;
+  options->dense_only = !args->sparse_kernels;
   return st;
 }
 
@@ -83,7 +84,7 @@ exit_code verb_eval(const arguments *args, lac_error *err) {
   if (!st) st = report(&plan, model, &result, err);
   st = outputs_finish(&plan, st, err);
   if (!st) {
-    log_line("%.0f images a second", result.images_per_second);
+    log_rate(result.images_per_second, result.n_sparse);
     outputs_log(&plan);
   }
   lac_model_destroy(model);

@@ -61,6 +61,7 @@ static lac_status parse_request(const arguments *args, request *r, lac_error *er
   r->options.n_shapes = shapes->n;
   r->options.force = args->force;
   r->options.f32 = args->f32;
+  r->options.dense_only = !args->sparse_kernels;
   return st;
 }
 
@@ -90,6 +91,11 @@ static void log_bf16(const lac_infer_result *result) {
   }
 }
 
+static void log_speed(const lac_infer_result *result) {
+  log_line("ran in %.3f s", result->seconds);
+  if (result->seconds > 0) log_rate((double)result->batch / result->seconds, result->n_sparse);
+}
+
 exit_code verb_infer(const arguments *args, lac_error *err) {
   lac_model *model = NULL;
   lac_infer_result *result = NULL;
@@ -104,7 +110,7 @@ exit_code verb_infer(const arguments *args, lac_error *err) {
   if (!st) log_bf16(result);
   if (!st) st = print_outputs(result, err);
   st = outputs_finish(&plan, st, err);
-  if (!st) log_line("ran in %.3f s", result->seconds);
+  if (!st) log_speed(result);
   lac_infer_result_destroy(result);
   lac_model_destroy(model);
   laci_arena_clear(&r.arena);

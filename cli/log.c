@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/plural.h"
 #include "terminal.h"
 
 enum { BAR_WIDTH = 30, BAR_FRAME = 3, SHORTEST_BAR = 4, NAME_WIDTH = 24, INDENT = 2 };
@@ -116,6 +117,14 @@ void log_line(const char *format, ...) {
   vsnprintf(line, sizeof line, format, values);
   va_end(values);
   write_line(LAC_LOG_INFO, line, NULL);
+}
+
+void log_rate(double images_per_second, int n_sparse) {
+  char sparse[64] = "";
+  if (n_sparse > 0)
+    snprintf(sparse, sizeof sparse, ", %d layer%s by sparse kernels", n_sparse,
+             laci_plural(n_sparse));
+  log_line("%.*f images a second%s", images_per_second < 100 ? 1 : 0, images_per_second, sparse);
 }
 
 void log_note(const char *format, ...) {

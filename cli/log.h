@@ -15,6 +15,9 @@ void log_end(void);
 /** A line of the command's own, at the level of the library's plain information. */
 void log_line(const char *format, ...) LAC_PRINTF(1, 2);
 
+/** How fast a network ran, and how many of its layers by sparse kernels. */
+void log_rate(double images_per_second, int n_sparse);
+
 /** What stands behind the progress from now on, such as ", 100 images/s"; until the job's end. */
 void log_note(const char *format, ...) LAC_PRINTF(1, 2);
 

@@ -38,6 +38,7 @@ typedef struct lac_bench_options {
   uint64_t max_memory; /* bytes that the work may take, as planned; 0 (default): 80 % of the
                           machine's, or of its control group's */
   const char *engine;  /* see lac_engine_options; NULL (default): "cpu" */
+  bool dense_only;     /* see lac_engine_options; default false */
 } lac_bench_options;
 
 /** Seconds of the fastest and of the middle run. */

@@ -28,6 +28,7 @@
 #ifndef LACUNA_ENGINE_H
 #define LACUNA_ENGINE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -59,6 +60,8 @@ typedef struct lac_engine_options {
                           machine's, or of its control group's */
   const char *engine;  /* "cpu" is fast; "plain" computes with the operators' slow definitions, in
                           double; a plug-in may add others. NULL (default): "cpu" */
+  bool dense_only;     /* no sparse kernels: zeros are multiplied, too; default false. The
+                          environment variable LAC_SPARSE=0 says so for every engine */
 } lac_engine_options;
 
 /** An input or output as the caller hands it over: row-major and packed, LAC_DTYPE_F32 for float

@@ -39,6 +39,7 @@ typedef struct lac_eval_options {
   uint64_t max_memory;     /* bytes that the work may take, as planned; 0 (default): 80 % of the
                               machine's, or of its control group's */
   const char *engine;      /* see lac_engine_options; NULL (default): "cpu" */
+  bool dense_only;         /* see lac_engine_options; default false */
 } lac_eval_options;
 
 typedef struct lac_eval_result {
@@ -46,6 +47,7 @@ typedef struct lac_eval_result {
   double top1, top5;        /* percent; of equal logits the lower class comes first */
   double loss;              /* mean softmax cross entropy */
   double images_per_second; /* from file to result, without planning */
+  int n_sparse;             /* steps of the plan that ran by sparse kernels */
 } lac_eval_result;
 
 LAC_API lac_eval_options lac_eval_options_default(void);

@@ -42,6 +42,7 @@ typedef struct lac_infer_options {
                           machine's, or of its control group's */
   const char *engine;  /* see lac_engine_options; "plain" is the same as `plain`. NULL (default): as
                           `plain` says */
+  bool dense_only;     /* see lac_engine_options; default false */
 } lac_infer_options;
 
 /** An output as it was written. */
@@ -58,6 +59,8 @@ typedef struct lac_infer_result {
   int n_outputs;
   const lac_infer_output *outputs; /* in the network's order */
   double seconds;                  /* of the run alone, without reading, planning and writing */
+  int64_t batch;                   /* the leading size of the first input; 1 where it has none */
+  int n_sparse;                    /* steps of the plan that ran by sparse kernels */
 } lac_infer_result;
 
 LAC_API lac_infer_options lac_infer_options_default(void);

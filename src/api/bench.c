@@ -150,6 +150,7 @@ static lac_status plan_engine(bench *b, const lac_model *model, lac_error *err) 
   laci_engine_options o = {.engine = b->options->engine,
                            .threads = b->options->threads,
                            .bf16 = b->options->dtype == LAC_DTYPE_BF16,
+                           .dense_only = b->options->dense_only,
                            .shapes = b->batch.shapes,
                            .n_shapes = b->batch.n_shapes,
                            .weights = weights,

@@ -92,6 +92,7 @@ lac_status laci_model_engine(const lac_model *model, const lac_engine_options *o
     laci_engine_options o = {.engine = options->engine,
                              .threads = options->threads,
                              .bf16 = options->dtype == LAC_DTYPE_BF16,
+                             .dense_only = options->dense_only,
                              .shapes = shapes,
                              .n_shapes = options->n_shapes,
                              .weights = weights,
@@ -132,6 +133,10 @@ int lac_engine_inputs(const lac_engine *engine, const lac_engine_port **ports) {
 int lac_engine_outputs(const lac_engine *engine, const lac_engine_port **ports) {
   if (ports) *ports = engine ? engine->outputs : NULL;
   return engine ? engine->n_outputs : 0;
+}
+
+int laci_model_engine_sparse(const lac_engine *engine) {
+  return laci_engine_sparse_count(engine->engine);
 }
 
 lac_status lac_engine_run(lac_engine *engine, const void *const *inputs, void *const *outputs,

@@ -124,6 +124,7 @@ static lac_status plan_network(evaluation *e, const lac_model *model,
   o.threads = options->threads;
   o.dtype = options->dtype;
   o.engine = options->engine;
+  o.dense_only = options->dense_only;
   o.shapes = &shape;
   o.n_shapes = 1;
   size_t sample = laci_preprocessing_sample(&e->preprocessing) * sizeof(float);
@@ -274,7 +275,8 @@ lac_status laci_model_evaluate(const lac_model *model, const char *data,
     *result = (lac_eval_result){.images = e.metrics.images,
                                 .top1 = laci_metrics_top1(&e.metrics),
                                 .top5 = laci_metrics_top5(&e.metrics),
-                                .loss = laci_metrics_loss(&e.metrics)};
+                                .loss = laci_metrics_loss(&e.metrics),
+                                .n_sparse = laci_model_engine_sparse(e.engine)};
     if (seconds > 0) result->images_per_second = (double)result->images / seconds;
   }
   evaluation_clear(&e);

@@ -187,6 +187,11 @@ static lac_status read_inputs(inference *run, const lac_infer_input *inputs, int
   return LAC_OK;
 }
 
+static int64_t batch_of(const inference *run) {
+  const laci_shape *first = run->graph->n_inputs > 0 ? &run->inputs[0]->shape : NULL;
+  return first && first->rank > 0 ? first->dims[0] : 1;
+}
+
 /* NULL: the default. */
 static const char *engine_of(const lac_infer_options *options) {
   return options->engine ? options->engine : options->plain ? "plain" : NULL;
@@ -275,12 +280,15 @@ static lac_status plan_engine(const inference *run, const lac_model *model, laci
   options.threads = run->options->threads;
   options.dtype = run->options->dtype;
   options.engine = engine_of(run->options);
+  options.dense_only = run->options->dense_only;
   options.shapes = shapes;
   options.n_shapes = n;
   lac_status st = laci_model_engine(model, &options, budget, engine, err);
   laci_free(shapes);
-  if (!st) laci_log_plan(*engine);
-  return st;
+  if (st) return st;
+  laci_log_plan(*engine);
+  run->result->pub.n_sparse = laci_model_engine_sparse(*engine);
+  return LAC_OK;
 }
 
 static size_t bytes_of(const lac_engine_port *ports, int n) {
@@ -550,6 +558,7 @@ lac_status lac_infer(const lac_model *model, const lac_infer_input *inputs, int 
   st = inference_init(&run, model, options ? options : &defaults, n_inputs, err);
   if (!st) st = check_options(&run, err);
   if (!st) st = read_inputs(&run, inputs, n_inputs, err);
+  if (!st) run.result->pub.batch = batch_of(&run);
   if (!st) st = name_outputs(&run, folder, err);
   if (!st) st = open_outputs(&run, model, folder, err);
   if (!st) {

@@ -18,6 +18,9 @@ LAC_MUST_CHECK lac_status laci_model_engine(const lac_model *model,
                                             const lac_engine_options *options, laci_budget *budget,
                                             lac_engine **engine, lac_error *err);
 
+/** laci_engine_sparse_count of it. */
+int laci_model_engine_sparse(const lac_engine *engine);
+
 /** The plan's lines, the last with the memory that it needs, to the log at LAC_LOG_DEBUG. */
 void laci_log_plan(const lac_engine *engine);
 /** What was planned, with what the caller holds for its inputs and outputs, and what the process

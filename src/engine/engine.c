@@ -188,6 +188,14 @@ laci_engine_step laci_engine_step_look(const laci_engine *engine, size_t step) {
   return engine->row->step_look(engine->self, step);
 }
 
+int laci_engine_sparse_count(const laci_engine *engine) {
+  int n = 0;
+  for (size_t at = 0; at < laci_engine_step_count(engine); at++) {
+    n += laci_engine_step_look(engine, at).sparse;
+  }
+  return n;
+}
+
 lac_status laci_engine_run(laci_engine *engine, const void *const *inputs, void *const *outputs,
                            lac_error *err) {
   return engine->row->run(engine->self, inputs, outputs, NULL, err);

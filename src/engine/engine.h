@@ -142,6 +142,8 @@ const char *laci_engine_text(const laci_engine *engine);
 
 size_t laci_engine_step_count(const laci_engine *engine);
 laci_engine_step laci_engine_step_look(const laci_engine *engine, size_t step);
+/** How many steps skip zeros. */
+int laci_engine_sparse_count(const laci_engine *engine);
 
 /** One run; buffers in the order of the ports. One run at a time per engine; different engines run
  * side by side, each on its own threads. Fails LAC_BAD_VALUE (an index outside), LAC_INTERRUPTED,

@@ -24,6 +24,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 TOP = HERE.parent.parent
 VARIABLE = [(re.compile(r"\b\d+\.\d+ s\b"), "S s"), (re.compile(r'(_seconds": )[0-9.e+-]+'), r"\1S"),
             (re.compile(r"\bin \d+:\d\d:\d\d\b"), "in TIME"), (re.compile(r"(on average )[0-9.]+"), r"\1N"),
+            (re.compile(r"\b[0-9.]+ images a second"), "N images a second"),
             (re.compile(r"(differ by at most )\S+( of )"), r"\1E\2")]
 
 

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * An engine as somebody else would write it, knowing nothing but engine/row.h: every node by the
- * plain operators, and a count of what it was asked for. Register laci_engine_counting. */
+ * plain operators, and a count of what it was asked for. It calls its convolutions sparse unless
+ * dense ones are wanted, for those who report that. Register laci_engine_counting. */
 #ifndef TESTS_SUPPORT_COUNTING_ENGINE_H
 #define TESTS_SUPPORT_COUNTING_ENGINE_H
+
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -24,6 +27,7 @@ typedef struct counting_plan {
   laci_engine_graph own;
   laci_type *types; /* [n_values] */
   laci_engine_port *ports[2];
+  bool dense_only;
 } counting_plan;
 
 static bool counting_supports(const laci_graph *graph, const laci_node *node, lac_error *why) {
@@ -58,6 +62,7 @@ static lac_status counting_create(const laci_graph *graph, const laci_engine_opt
   laci_budget budget = options->budget ? *options->budget : laci_budget_of(UINT64_MAX);
   counting_plan *p = laci_alloc(1, sizeof *p);
   if (!p) return laci_fail_memory(err, "the plan");
+  p->dense_only = options->dense_only;
   counting.made++;
   counting.patterns = counting.masks = 0;
   for (int at = 0; at < options->n_weights; at++) {
@@ -94,9 +99,13 @@ static size_t counting_steps(const void *self) {
 }
 
 static laci_engine_step counting_step(const void *self, size_t at) {
-  const laci_node *node = &((const counting_plan *)self)->own.graph.nodes[at];
-  return (laci_engine_step){
-      .name = node->name, .op = node->type, .what = node->type, .kernel = "counting"};
+  const counting_plan *p = self;
+  const laci_node *node = &p->own.graph.nodes[at];
+  return (laci_engine_step){.name = node->name,
+                            .op = node->type,
+                            .what = node->type,
+                            .kernel = "counting",
+                            .sparse = !p->dense_only && strcmp(node->type, "Conv") == 0};
 }
 
 static lac_status counting_walk(counting_plan *p, laci_stepper *walk, double *seconds,

@@ -149,11 +149,16 @@ static void infer_writes_its_outputs(void **state) {
   assert_int_equal(laci_npy_read(result->outputs[0].path, &got, NULL), LAC_OK);
   expect_close((const float *)(const void *)got.bytes, wanted, CLASSES, 0);
   laci_npy_clear(&got);
+  assert_int_equal(result->batch, 1);
+  assert_true(result->n_sparse > 0);
+  lac_infer_result_destroy(result);
+  o.dense_only = o.force = true;
+  if (lac_infer(model, &input, 1, out, &o, &result, &err)) fail_msg("%s", err.text);
+  assert_int_equal(result->n_sparse, 0);
   lac_infer_result_destroy(result);
   o.plain = true;
   assert_int_equal(lac_infer(model, &input, 1, out, &o, NULL, &err), LAC_BAD_ARGUMENT);
   o.plain = false;
-  o.force = true;
   o.engine = "gpu";
   assert_int_equal(lac_infer(model, &input, 1, out, &o, NULL, &err), LAC_NOT_FOUND);
   lac_model_destroy(model);
@@ -174,7 +179,11 @@ static void eval_counts_as_the_default_does(void **state) {
   assert_int_equal(new.images, fast.images);
   assert_true(new.top1 == fast.top1 &&new.top5 == fast.top5);
   assert_true(fabs(new.loss - fast.loss) < 1e-4);
-  expect_used(2);
+  assert_true(new.n_sparse > 0);
+  o.dense_only = true;
+  if (lac_eval(model, DIGITS, &o, &new, &err)) fail_msg("%s", err.text);
+  assert_int_equal(new.n_sparse, 0);
+  expect_used(4);
   lac_model_destroy(model);
 }
 
