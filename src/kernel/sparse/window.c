@@ -82,6 +82,28 @@ laci_sparse_layout laci_sparse_layout_of(laci_sparse_lanes lanes, int64_t channe
   return of_planes(channels, l, laci_ceil_div(height, border.stride_h), strides ? 0 : between);
 }
 
+laci_sparse_layout laci_sparse_layout_contiguous(laci_sparse_lanes lanes, int64_t channels,
+                                                 int64_t h, int64_t w) {
+  assert(lanes != LACI_SPARSE_PANELS && lanes != LACI_SPARSE_IMAGES);
+  assert(lanes != LACI_SPARSE_BLOCKS || channels % LANES == 0);
+  laci_sparse_layout l = {.lanes = lanes,
+                          .channel_stride = h * w,
+                          .phase_stride = h * w,
+                          .pixel_stride = 1,
+                          .n_floats = channels * h * w,
+                          .phases_h = 1,
+                          .phases_w = 1};
+  if (lanes == LACI_SPARSE_BLOCKS) {
+    l.channel_stride *= LANES;
+    l.pixel_stride = LANES;
+  } else if (lanes == LACI_SPARSE_ROWS) {
+    l.channel_stride = 1;
+    l.pixel_stride = channels;
+  }
+  l.row_stride = w * l.pixel_stride;
+  return l;
+}
+
 laci_sparse_layout laci_sparse_layout_in(laci_sparse_lanes lanes, const laci_sparse_window *g) {
   const int64_t reach_h = (g->out_h - 1) * g->stride_h + (g->kernel_h - 1) * g->dilation_h + 1;
   const int64_t reach_w = (g->out_w - 1) * g->stride_w + (g->kernel_w - 1) * g->dilation_w + 1;

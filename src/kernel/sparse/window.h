@@ -12,6 +12,12 @@
  *   panels  [16 pixels of the long row][channel][16]: windows of one pixel read it, from end to end
  *   images  [row][pixel][channel][16 images]: a tile is a pixel
  *
+ * and two that no window reads, so that all that comes and goes can be said in one type
+ * (reorder.h):
+ *
+ *   blocks  [16 channels][row][pixel][16]: oneDNN's nChw16c; channels are a multiple of 16
+ *   rows    [row][pixel][channel]: channels last, or tokens times features
+ *
  * Columns are in the order (block of 4 channels, tap, channel): product.h sums in it, and a piece
  * of it reads few lines of the picture. */
 #ifndef LACI_KERNEL_SPARSE_WINDOW_H
@@ -24,6 +30,8 @@ typedef enum laci_sparse_lanes {
   LACI_SPARSE_PLANES, /* for few images */
   LACI_SPARSE_PANELS,
   LACI_SPARSE_IMAGES, /* for 16 images or more, in groups of 16 */
+  LACI_SPARSE_BLOCKS,
+  LACI_SPARSE_ROWS,
 } laci_sparse_lanes;
 
 /** A convolution: [n, channels_in, h, w] -> [n, channels_out, out_h, out_w]. 1-D: h is 1. Gemm: a
@@ -40,7 +48,8 @@ typedef struct laci_sparse_window {
  * and images. */
 typedef struct laci_sparse_layout {
   laci_sparse_lanes lanes;
-  int64_t channel_stride, phase_stride, row_stride, pixel_stride, n_floats;
+  int64_t channel_stride; /* of blocks: from 16 channels to the next */
+  int64_t phase_stride, row_stride, pixel_stride, n_floats;
   int64_t phases_h, phases_w, top, left;
 } laci_sparse_layout;
 
@@ -52,6 +61,10 @@ typedef struct laci_sparse_border {
 
 laci_sparse_layout laci_sparse_layout_of(laci_sparse_lanes lanes, int64_t channels, int64_t h,
                                          int64_t w, laci_sparse_border border);
+/** The layout without a border or a gap: planes (row-major [channel][h][w]), blocks or rows.
+ * Windows may not read such planes: they read whole vectors, beyond the end. */
+laci_sparse_layout laci_sparse_layout_contiguous(laci_sparse_lanes lanes, int64_t channels,
+                                                 int64_t h, int64_t w);
 /** The layout that a convolution reads. */
 laci_sparse_layout laci_sparse_layout_in(laci_sparse_lanes lanes, const laci_sparse_window *g);
 /** A layout of its results that makes the fewest tiles: rows as far apart as those it reads, if
@@ -66,6 +79,11 @@ static inline int64_t laci_sparse_at(const laci_sparse_layout *l, int64_t channe
   if (l->lanes == LACI_SPARSE_PANELS) {
     const int64_t place = row * l->row_stride + column, lane = place % LACI_SPARSE_LANES;
     return (place - lane) * l->pixel_stride + channel * l->channel_stride + lane;
+  }
+  if (l->lanes == LACI_SPARSE_BLOCKS) {
+    const int64_t lane = channel % LACI_SPARSE_LANES;
+    return (channel - lane) / LACI_SPARSE_LANES * l->channel_stride + row * l->row_stride +
+           column * l->pixel_stride + lane;
   }
   const int64_t phase = row % l->phases_h * l->phases_w + column % l->phases_w;
   return channel * l->channel_stride + phase * l->phase_stride + row / l->phases_h * l->row_stride +

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * How the work of reorder.h falls into items. An item is some channels of some places of a picture,
+ * or of 16. Places are counted along the vectors of whichever layout has pixels in them (planes,
+ * panels; of two, the target), what is no pixel included: so 16 places are a vector there, also
+ * where rows are short. Between other layouts they are the target's pixels. */
+#ifndef LACI_KERNEL_SPARSE_REORDER_IN_H
+#define LACI_KERNEL_SPARSE_REORDER_IN_H
+
+#include <stdbool.h>
+
+#include "kernel/sparse/reorder.h"
+
+enum { LACI_SPARSE_CHUNK = 128 }; /* channels, and places, of an item: as many at most */
+
+typedef struct laci_sparse_item {
+  int64_t image, n_images; /* the first one; 16 at most, 1 where neither layout is of images */
+  int64_t channel, n_channels;
+  int64_t place, n_places;
+  /* Floats from a picture's beginning to each place's pixel, channel 0; -1 twice: none, or one that
+   * is not taken. */
+  int64_t from[LACI_SPARSE_CHUNK], to[LACI_SPARSE_CHUNK];
+} laci_sparse_item;
+
+static inline bool laci_sparse_has_pixels(const laci_sparse_layout *l) {
+  return l->lanes == LACI_SPARSE_PLANES || l->lanes == LACI_SPARSE_PANELS;
+}
+
+void laci_sparse_item_of(const laci_sparse_reorder *r, int64_t index, laci_sparse_item *item);
+
+#endif

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The definition of reorder.h: value by value. */
+#include "kernel/sparse/reorder.h"
+
+enum { LANES = LACI_SPARSE_LANES };
+
+/* One value of a picture. */
+typedef struct place {
+  int64_t image, channel, y, x;
+} place;
+
+static int64_t place_at(const laci_sparse_layout *l, place p) {
+  const int64_t at = laci_sparse_at(l, p.channel, p.y, p.x);
+  if (l->lanes != LACI_SPARSE_IMAGES) return p.image * l->n_floats + at;
+  return p.image / LANES * l->n_floats + at + p.image % LANES;
+}
+
+void laci_sparse_reorder_scalar(const laci_sparse_reorder *r, const float *from, float *to,
+                                int64_t first, int64_t last) {
+  const laci_sparse_size *s = &r->size;
+  const int64_t n_items = laci_sparse_reorder_items(r);
+  const int64_t n_border = laci_sparse_zero_border_items(&r->to, s);
+  const int64_t n_lanes = r->to.lanes == LACI_SPARSE_IMAGES ? LANES : 1;
+  const int64_t n_images = (s->n_images + n_lanes - 1) / n_lanes * n_lanes;
+  const int64_t n_rows = n_images * s->channels * s->h;
+  for (int64_t at = n_rows * first / n_items; at < n_rows * last / n_items; at++) {
+    place p = {
+        .image = at / s->h / s->channels, .channel = at / s->h % s->channels, .y = at % s->h};
+    for (; p.x < s->w; p.x++) {
+      const place source = {p.image, p.channel, p.y * r->stride_h, p.x * r->stride_w};
+      to[place_at(&r->to, p)] = p.image < s->n_images ? from[place_at(&r->from, source)] : 0;
+    }
+  }
+  laci_sparse_zero_border(&r->to, s, to, n_border * first / n_items, n_border * last / n_items);
+}
