@@ -15,6 +15,7 @@
 #include "cpu/cpu.h"
 #include "cpu/openmp.h"
 #include "engine/cpu/onednn/compat.h"
+#include "jit/cache.h"
 #include "jit/sparse_code.h"
 #include "kernel/sparse/window.h"
 

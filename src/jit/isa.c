@@ -2,7 +2,10 @@
  * Asks the processor for isa.h. */
 #include "jit/isa.h"
 
+#include <stdbool.h>
+
 #include "cpu/cpu.h"
+#include "jit/cache.h"
 
 laci_jit_isa laci_jit_isa_now(void) {
   if (laci_cpu_has_avx512f()) return LACI_JIT_AVX512;
@@ -12,4 +15,15 @@ laci_jit_isa laci_jit_isa_now(void) {
 
 const char *laci_jit_isa_name(laci_jit_isa isa) {
   return isa == LACI_JIT_AVX512 ? "avx512" : isa == LACI_JIT_AVX2 ? "avx2" : "none";
+}
+
+laci_jit_isa laci_jit_isa_allowed(void) {
+  const uint8_t code = 0;
+  laci_code_cache *cache;
+  lac_error ignored;
+  bool allowed = laci_code_cache_create(sizeof code, &cache, &ignored) == LAC_OK;
+  if (allowed) laci_code_append(laci_code_cache_open(cache), &code, sizeof code);
+  allowed = allowed && laci_code_cache_seal(cache, &ignored) == LAC_OK;
+  laci_code_cache_destroy(cache);
+  return allowed ? laci_jit_isa_now() : LACI_JIT_NONE;
 }

@@ -11,6 +11,9 @@ typedef enum laci_jit_isa {
 
 /** What the processor has, as far as LAC_CPU and laci_cpu_cap (cpu/cpu.h) allow. */
 laci_jit_isa laci_jit_isa_now(void);
+/** The same, and NONE where the system does not let this process make memory executable: asked by
+ * trying. */
+laci_jit_isa laci_jit_isa_allowed(void);
 /** "none", "avx2", "avx512" */
 const char *laci_jit_isa_name(laci_jit_isa isa);
 

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "jit/cache.h"
 #include "jit/sparse_in.h"
 
 enum {

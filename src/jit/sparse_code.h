@@ -13,9 +13,9 @@
 #define LACI_JIT_SPARSE_CODE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "cpu/pool.h"
-#include "jit/cache.h"
 #include "jit/isa.h"
 #include "kernel/sparse/product.h"
 
@@ -40,6 +40,7 @@ typedef struct laci_sparse_options {
   laci_sparse_cut cut;
 } laci_sparse_options;
 
+typedef struct laci_code_cache laci_code_cache;
 typedef struct laci_sparse_code laci_sparse_code;
 
 /** The cut that measurements spoke for (docs/sparse-kernels.md). n_tiles, n_x: tiles of a run, and

@@ -62,8 +62,23 @@ static inline int count_text(const char *text, const char *what) {
   return n;
 }
 
-/** Runs the network on both engines, twice on the fast one: the second time without memory. */
-static inline void check_as(const char *text, expectation e) {
+/** Runs the plan twice, the second time without memory where no plain operator is in it. */
+static inline void run_twice(const char *text, laci_engine *engine, expectation e,
+                             const void **read, void **written) {
+  lac_error err = {0};
+  if (laci_engine_run(engine, read, written, &err)) fail_msg("%s\n%s", err.text, text);
+  const char *plan = laci_engine_text(engine);
+  int n_plain = count_text(plan, " plain  "), n_steps = count_text(plan, "\n") - 2;
+  if (e.plain == 0) laci_memory_fail_at(1);
+  lac_status st = laci_engine_run(engine, read, written, &err);
+  laci_memory_fail_at(0);
+  if (st) fail_msg("run takes memory: %s\n%s", err.text, text);
+  if (e.plain >= 0 && n_plain != e.plain) fail_msg("%d plain steps:\n%s%s", n_plain, plan, text);
+  if (e.steps && n_steps != e.steps) fail_msg("%d steps:\n%s%s", n_steps, plan, text);
+}
+
+/** Runs the network on both engines. */
+static inline void check_plan(const char *text, expectation e) {
   laci_graph *graph;
   laci_engine *engine;
   lac_error err = {0};
@@ -78,15 +93,7 @@ static inline void check_as(const char *text, expectation e) {
   int n_in = laci_engine_inputs(engine, &in), n_out = laci_engine_outputs(engine, &out);
   for (int at = 0; at < n_in; at++) read[at] = pack(&in[at], inputs[at]);
   for (int at = 0; at < n_out; at++) written[at] = laci_alloc(out[at].size_bytes, 1);
-  if (laci_engine_run(engine, read, written, &err)) fail_msg("%s\n%s", err.text, text);
-  const char *plan = laci_engine_text(engine);
-  int n_plain = count_text(plan, " plain  "), n_steps = count_text(plan, "\n") - 2;
-  if (e.plain == 0) laci_memory_fail_at(1);
-  lac_status st = laci_engine_run(engine, read, written, &err);
-  laci_memory_fail_at(0);
-  if (st) fail_msg("run takes memory: %s\n%s", err.text, text);
-  if (e.plain >= 0 && n_plain != e.plain) fail_msg("%d plain steps:\n%s%s", n_plain, plan, text);
-  if (e.steps && n_steps != e.steps) fail_msg("%d steps:\n%s%s", n_steps, plan, text);
+  run_twice(text, engine, e, read, written);
   laci_stepper *run = plain_run(graph, inputs);
   for (int at = 0; at < n_out; at++) {
     compare(text, &out[at], written[at], laci_stepper_value(run, graph->outputs[at]), e.tolerance);
@@ -99,6 +106,16 @@ static inline void check_as(const char *text, expectation e) {
   laci_stepper_destroy(run);
   laci_engine_destroy(engine);
   laci_graph_destroy(graph);
+}
+
+/** The plan as it is, and the one in which sparse kernels do all that they can, dense weights
+ * among it. */
+static inline void check_as(const char *text, expectation e) {
+  check_plan(text, e);
+  e.steps = 0; /* reorders are others */
+  assert_int_equal(setenv("LAC_SPARSE", "all", 1), 0);
+  check_plan(text, e);
+  assert_int_equal(unsetenv("LAC_SPARSE"), 0);
 }
 
 #endif

@@ -37,7 +37,7 @@ static int winograd_steps(const char *text, bool bf16) {
 /** Version 2 of oneDNN on AVX-512; elsewhere all of this is computed directly. */
 static bool has_winograd(void) {
 #if defined(__x86_64__) && DNNL_VERSION_MAJOR < 3
-  return laci_cpu() == LACI_CPU_AVX512;
+  return laci_cpu_has_avx512f();
 #else
   return false;
 #endif

@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "cpu/cpu.h"
+#include "jit/cache.h"
 #include "jit/sparse_code.h"
 
 enum { CODE_LIMIT = 64 << 20 };

@@ -164,6 +164,7 @@ static lac_status plan(laci_net *net, const laci_engine_options *options, lac_er
   if (!st) st = laci_plan_turns(&net->plan, options->recompute, err);
   if (!st) {
     laci_net_lower(net);
+    laci_sparse_seal(net);
     laci_plan_drop_constants(&net->plan);
     laci_net_drop_weights(net);
     laci_plan_place(&net->plan, net->buffers, net->n_buffers);
@@ -176,10 +177,11 @@ static lac_status plan(laci_net *net, const laci_engine_options *options, lac_er
   return st;
 }
 
-/* LAC_SPARSE=0: the user's word for the whole process, beside the caller's for one engine. */
-static bool is_sparse_off(void) {
+/* LAC_SPARSE: the user's word for the whole process, beside the caller's for one engine. */
+static laci_sparse_use sparse_use(bool dense_only) {
   const char *word = getenv("LAC_SPARSE");
-  return word && strcmp(word, "0") == 0;
+  if (dense_only || (word && strcmp(word, "0") == 0)) return LACI_SPARSE_USE_NONE;
+  return word && strcmp(word, "all") == 0 ? LACI_SPARSE_USE_ALL : LACI_SPARSE_USE_FASTER;
 }
 
 lac_status laci_net_create(const laci_graph *graph, const laci_engine_options *options,
@@ -203,7 +205,7 @@ lac_status laci_net_create(const laci_graph *graph, const laci_engine_options *o
       .err = err ? err : &unseen,
   };
   made->early_outputs = options->early_outputs;
-  made->dense_only = options->dense_only || is_sparse_off();
+  made->sparse_use = sparse_use(options->dense_only);
   lac_status st = plan(made, options, made->plan.err);
   made->plan.err = NULL;
   if (st) laci_net_destroy(made);
@@ -222,6 +224,7 @@ void laci_net_destroy(laci_net *net) {
   for (size_t at = 0; at < net->n_buffers; at++) {
     if (net->buffers[at].owned) laci_free(net->buffers[at].data);
   }
+  laci_sparse_destroy(net);
   laci_onednn_destroy(net->onednn);
   laci_pool_destroy(net->pool);
   laci_free(net->tensors);

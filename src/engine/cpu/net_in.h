@@ -16,6 +16,15 @@
 #include "engine/cpu/plan/plan.h"
 #include "tensor/buf.h"
 
+typedef struct laci_sparse_net laci_sparse_net;
+
+/** Which layers sparse kernels do, of those that they can. */
+typedef enum laci_sparse_use {
+  LACI_SPARSE_USE_FASTER, /* where that is faster, by a rule */
+  LACI_SPARSE_USE_NONE,   /* laci_engine_options.dense_only, LAC_SPARSE=0 */
+  LACI_SPARSE_USE_ALL,    /* LAC_SPARSE=all: for tests */
+} laci_sparse_use;
+
 /** A value that the observer wants to see. */
 typedef struct laci_net_observed {
   int value;
@@ -28,12 +37,13 @@ struct laci_net {
   laci_pool *pool;    /* for plain operators */
   int n_threads;
   bool early_outputs;
-  bool dense_only;  /* sparse kernels are not for this net: laci_engine_options, or LAC_SPARSE=0 */
+  laci_sparse_use sparse_use;
   bool blocks;      /* convolutions' values lie in blocks of 16 channels; laci_conv_choose_blocks */
   bool declined;    /* the plan's status is laci_net_decline's: another implementation's turn */
   bool recomputing; /* a second turn is being lowered */
   bool has_run;
   laci_onednn *onednn;
+  laci_sparse_net *sparse; /* lower/sparse.h; NULL: nothing could be done by sparse kernels */
   int *workspaces; /* [n_nodes] tensor that a forward node leaves for its gradient; -1: none */
   size_t n_tensors, n_buffers, n_steps, tensor_capacity, buffer_capacity, step_capacity;
   laci_net_tensor *tensors;
@@ -55,6 +65,12 @@ bool laci_net_has_memory(laci_net *net);
 static inline laci_element laci_net_dt(const laci_net *net) {
   return net->plan.bf16 ? LACI_ELEMENT_BF16 : LACI_ELEMENT_F32;
 }
+
+/* ---- lower/sparse_kernel.c ---- */
+
+/** Generated code becomes executable: once all is lowered. */
+void laci_sparse_seal(laci_net *net);
+void laci_sparse_destroy(laci_net *net);
 
 /* ---- text.c ---- */
 

@@ -310,3 +310,11 @@ void laci_sparse_form_fill(laci_sparse_form *form, const float *dense) {
     }
   }
 }
+
+bool laci_sparse_layout_equal(const laci_sparse_layout *a, const laci_sparse_layout *b) {
+  return a->lanes == b->lanes && a->channel_stride == b->channel_stride &&
+         a->phase_stride == b->phase_stride && a->row_stride == b->row_stride &&
+         a->pixel_stride == b->pixel_stride && a->n_floats == b->n_floats &&
+         a->phases_h == b->phases_h && a->phases_w == b->phases_w && a->top == b->top &&
+         a->left == b->left;
+}

@@ -23,6 +23,8 @@
 #ifndef LACI_KERNEL_SPARSE_WINDOW_H
 #define LACI_KERNEL_SPARSE_WINDOW_H
 
+#include <stdbool.h>
+
 #include "kernel/sparse/product.h"
 #include "lacuna/status.h"
 
@@ -52,6 +54,8 @@ typedef struct laci_sparse_layout {
   int64_t phase_stride, row_stride, pixel_stride, n_floats;
   int64_t phases_h, phases_w, top, left;
 } laci_sparse_layout;
+
+bool laci_sparse_layout_equal(const laci_sparse_layout *a, const laci_sparse_layout *b);
 
 /** What a layout is made of: rows and columns of zeros around a picture, and how a window will
  * stride over it (1: it does not; matters for planes only). In panels nothing is above or below. */

@@ -22,11 +22,33 @@ bool laci_conv_allows_winograd(const laci_net *net, const laci_shape *x, const l
 /** Groups that blocks do not cut: depthwise ones, or of whole blocks. */
 bool laci_conv_allows_blocks(const laci_shape *x, const laci_shape *y, int64_t groups);
 
-/* ---- conv.c ---- */
+/** Constant weights, and such a window? */
+laci_lower_supports laci_conv_constant_fits;
+
+/* ---- conv_dense.c ---- */
+
+laci_lower_function laci_conv_dense;
+/** scale * bias + shift as a weight; -1 where there is neither bias nor shift. */
+int laci_conv_bias(laci_net *net, const laci_fused *fused);
+/** Would Winograd's algorithm be used, if the network lies in blocks? */
+bool laci_conv_gains_by_winograd(const laci_net *net, const laci_fused *fused);
 
 /** Decides net->blocks: from shapes and instructions alone, so that a plan is the same every time.
  */
 void laci_conv_choose_blocks(laci_net *net);
+
+/* ---- Zeros left out: sparse.h ---- */
+
+/** Finds layers, chooses among them and lays them out: from shapes, zeros and instructions alone,
+ * so that a plan is the same every time. Before anything is lowered. */
+void laci_sparse_choose(laci_net *net);
+/** The layer of a fused node if it is chosen, or NULL. */
+const struct laci_sparse_layer *laci_sparse_chosen(const laci_net *net, const laci_fused *fused);
+/** The implementation. */
+laci_lower_supports laci_sparse_conv_fits;
+laci_lower_function laci_sparse_conv;
+
+/* ---- Weights that change ---- */
 
 /** Convolutions while training, by oneDNN. conv_values.c */
 laci_lower_supports laci_conv_values_fit;

@@ -57,3 +57,24 @@ bool laci_conv_allows_blocks(const laci_shape *x, const laci_shape *y, int64_t g
   return groups == 1 || (in == 1 && out == 1) ||
          (in % LACI_NET_BLOCK == 0 && out % LACI_NET_BLOCK == 0);
 }
+
+static bool is_constant_float(const laci_net *net, int value) {
+  return laci_plan_is_constant(&net->plan, value) && laci_plan_is_float(&net->plan, value);
+}
+
+bool laci_conv_constant_fits(laci_net *net, const laci_fused *fused, const char **why) {
+  laci_window w;
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
+  bool constant = laci_plan_has_input(node, 0) && laci_plan_has_input(node, 1) &&
+                  node->outputs[0] >= 0 && laci_plan_is_float(&net->plan, node->inputs[0]);
+  for (int at = 1; at < node->n_inputs && constant; at++) {
+    constant = node->inputs[at] < 0 || is_constant_float(net, node->inputs[at]);
+  }
+  *why = "weights or a bias that change";
+  if (!constant) return false;
+  const laci_shape *x = laci_plan_shape(&net->plan, node->inputs[0]);
+  const laci_shape *weight = laci_plan_shape(&net->plan, node->inputs[1]);
+  *why = "a window that oneDNN lacks";
+  return laci_conv_window(node, x, laci_plan_shape(&net->plan, node->outputs[0]), weight->dims + 2,
+                          &w);
+}

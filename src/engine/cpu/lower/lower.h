@@ -17,6 +17,7 @@
 #include "engine/cpu/plan/plan.h"
 
 typedef struct laci_net laci_net;
+typedef struct laci_sparse_layout laci_sparse_layout;
 
 enum {
   LACI_NET_BLOCK = 16,         /* channels of oneDNN's nChw16c */
@@ -73,7 +74,8 @@ void laci_net_decline(laci_net *net, const char *why);
 typedef struct laci_net_tensor {
   laci_shape shape; /* as oneDNN sees it: rank >= 1 */
   laci_element dt;
-  laci_layout *md; /* NULL: int64 or double elements, row-major */
+  laci_layout *md;                    /* NULL: pictures, or int64 or double elements, row-major */
+  const laci_sparse_layout *pictures; /* sparse.h; NULL: as md says */
   int buffer;
   int content;  /* equal numbers: the same content in another layout; -1: private */
   bool partial; /* shows a part of its buffer: not dense */
@@ -126,8 +128,15 @@ int laci_net_tensor_new(laci_net *net, const laci_shape *shape, laci_element dt,
 int laci_net_view(laci_net *net, int tensor, const laci_shape *shape, laci_layout *md,
                   bool partial);
 
-/** The value as a tensor, in whatever layout it has. Constants become weights. */
+/** A tensor of that content in that layout, or -1. */
+int laci_net_find(const laci_net *net, int content, const laci_layout *md);
+/** What was found instead of a copy of `like`, for one more reader. What is still to be read of its
+ * buffer is other values, not the one that was copied. */
+int laci_net_found(laci_net *net, int found, int like);
+/** The value as a tensor, in whatever layout of the library's it has. Constants become weights. */
 int laci_net_read(laci_net *net, int value);
+/** The same, or pictures. */
+int laci_net_tensor_of(laci_net *net, int value);
 /** The same content in that layout and type: as it is, reordered before, or by a step now. */
 int laci_net_as(laci_net *net, int tensor, const laci_layout *md, laci_element dt);
 /** Row-major in that type. */
@@ -197,6 +206,8 @@ int laci_net_sum_target(laci_net *net, int have, const laci_layout *md, laci_ele
 /** A step that runs the primitive of pd (taken); args: pairs of oneDNN's argument and a tensor. */
 void laci_net_step_add(laci_net *net, const laci_fused *fused, laci_primitive *pd, int n_args,
                        const int (*args)[2]);
+/** The fused node with all that is fused to it, for people. */
+const char *laci_net_describe(laci_net *net, const laci_fused *fused);
 /** A step that runs a function. */
 laci_net_step *laci_net_step_code(laci_net *net, const laci_node *node, laci_net_code *code,
                                   int n_tensors, const int *tensors);

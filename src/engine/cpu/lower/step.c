@@ -26,7 +26,7 @@ static void touch(laci_net *net, int tensor, int step) {
   buffer->last = step;
 }
 
-static const char *describe(laci_net *net, const laci_fused *fused) {
+const char *laci_net_describe(laci_net *net, const laci_fused *fused) {
   char text[256];
   size_t used = 0;
   if (!fused) return "reorder";
@@ -75,7 +75,7 @@ void laci_net_step_add(laci_net *net, const laci_fused *fused, laci_primitive *p
   }
   if (step) {
     step->kernel = laci_arena_text(&net->plan.memory, laci_primitive_kernel(pd));
-    step->what = describe(net, fused);
+    step->what = laci_net_describe(net, fused);
     step->node = fused ? &net->plan.graph->nodes[fused->node] : NULL;
     step->primitive = pd;
     return;

@@ -134,11 +134,13 @@ int laci_net_result_like(laci_net *net, int like, bool in_place) {
   if (net->plan.status || like < 0) return -1;
   const laci_net_tensor from = net->tensors[like];
   laci_layout *md = NULL;
-  if (!laci_layout_copy(&md, from.md)) laci_plan_no_memory(&net->plan);
+  if (from.md && !laci_layout_copy(&md, from.md)) laci_plan_no_memory(&net->plan);
   int buffer = in_place && laci_net_dies(net, like)
                    ? overwrite(net, like)
-                   : laci_net_buffer_new(net, LACI_PLACE_ARENA, laci_layout_bytes(from.md));
-  return laci_net_tensor_new(net, &from.shape, from.dt, md, buffer);
+                   : laci_net_buffer_new(net, LACI_PLACE_ARENA, net->buffers[from.buffer].bytes);
+  int tensor = laci_net_tensor_new(net, &from.shape, from.dt, md, buffer);
+  if (tensor >= 0) net->tensors[tensor].pictures = from.pictures;
+  return tensor;
 }
 
 int laci_net_result(laci_net *net, const laci_shape *shape, laci_element dt,
@@ -174,6 +176,30 @@ bool laci_net_dies(const laci_net *net, int tensor) {
   const laci_buffer *buffer = &net->buffers[net->tensors[tensor].buffer];
   return buffer->place == LACI_PLACE_ARENA && buffer->pending == 1 && !buffer->continued_by &&
          !net->tensors[tensor].partial && !net->tensors[tensor].shared;
+}
+
+/* ---- The same content again ---- */
+
+int laci_net_find(const laci_net *net, int content, const laci_layout *md) {
+  for (size_t at = 0; at < net->n_tensors; at++) {
+    const laci_net_tensor *t = &net->tensors[at];
+    if (content >= 0 && t->content == content && t->md && laci_layout_equal(t->md, md))
+      return (int)at;
+  }
+  return -1;
+}
+
+int laci_net_found(laci_net *net, int found, int like) {
+  const laci_net_tensor copy = net->tensors[found];
+  laci_layout *md = NULL;
+  if (copy.buffer == net->tensors[like].buffer) return found;
+  if (copy.md && !laci_layout_copy(&md, copy.md)) laci_plan_no_memory(&net->plan);
+  int view = laci_net_view(net, found, &copy.shape, md, false);
+  if (view < 0) return -1;
+  net->tensors[view].pictures = copy.pictures;
+  net->tensors[view].content = copy.content;
+  net->tensors[view].shared = true;
+  return view;
 }
 
 void *laci_net_data(const laci_net *net, int tensor) {

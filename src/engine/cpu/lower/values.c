@@ -4,11 +4,11 @@
  * The same content in another layout is another tensor, made by a reorder step the first time
  * somebody wants it and found again afterwards. What is constant is reordered at once and kept as a
  * weight (weights.c). */
-#include "engine/cpu/net_in.h"
+#include "engine/cpu/lower/pictures.h"
 
 /* ---- Reading ---- */
 
-int laci_net_read(laci_net *net, int value) {
+int laci_net_tensor_of(laci_net *net, int value) {
   if (net->plan.status) return -1;
   laci_plan_value *v = &net->plan.values[value];
   if (v->tensor < 0 && v->constant) laci_net_bind(net, value, laci_net_constant_tensor(net, value));
@@ -19,14 +19,10 @@ int laci_net_read(laci_net *net, int value) {
   return v->tensor;
 }
 
-/** A tensor of the same content in that layout, or -1. */
-static int find_content(const laci_net *net, int content, const laci_layout *md) {
-  for (size_t at = 0; at < net->n_tensors; at++) {
-    const laci_net_tensor *t = &net->tensors[at];
-    if (content >= 0 && t->content == content && t->md && laci_layout_equal(t->md, md))
-      return (int)at;
-  }
-  return -1;
+int laci_net_read(laci_net *net, int value) {
+  const int tensor = laci_net_tensor_of(net, value);
+  const bool pictures = tensor >= 0 && net->tensors[tensor].pictures;
+  return pictures ? laci_pictures_read(net, tensor) : tensor;
 }
 
 static void reorder_step(laci_net *net, int from, int to) {
@@ -37,24 +33,11 @@ static void reorder_step(laci_net *net, int from, int to) {
   laci_net_step_add(net, NULL, pd, 2, (const int[][2]){{LACI_ARG_SRC, from}, {LACI_ARG_DST, to}});
 }
 
-/** A copy that was made for another reader. What is still to be read of its buffer is other values,
- * not the one that was copied. */
-static int share(laci_net *net, int found) {
-  const laci_net_tensor copy = net->tensors[found];
-  laci_layout *md = NULL;
-  if (!laci_layout_copy(&md, copy.md)) laci_plan_no_memory(&net->plan);
-  int view = laci_net_view(net, found, &copy.shape, md, false);
-  if (view < 0) return -1;
-  net->tensors[view].content = copy.content;
-  net->tensors[view].shared = true;
-  return view;
-}
-
 int laci_net_as(laci_net *net, int tensor, const laci_layout *md, laci_element dt) {
   if (net->plan.status || tensor < 0 || !md) return -1;
   const laci_net_tensor from = net->tensors[tensor];
-  int found = find_content(net, from.content, md);
-  if (found >= 0) return net->tensors[found].buffer == from.buffer ? found : share(net, found);
+  int found = laci_net_find(net, from.content, md);
+  if (found >= 0) return laci_net_found(net, found, tensor);
   int to;
   const laci_buffer *source = &net->buffers[from.buffer];
   if (source->place == LACI_PLACE_WEIGHT) {

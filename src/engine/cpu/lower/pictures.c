@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Reorders between pictures and what oneDNN has: row-major, or in blocks of 16 channels. From those
+ * two everything goes in one step, and to them. */
+#include "engine/cpu/lower/pictures.h"
+
+#include "base/divide.h"
+#include "cpu/cpu.h"
+
+laci_sparse_size laci_pictures_size(const laci_shape *shape) {
+  return (laci_sparse_size){.n_images = shape->dims[0],
+                            .channels = shape->dims[1],
+                            .h = shape->rank == 4 ? shape->dims[2] : 1,
+                            .w = shape->dims[shape->rank - 1]};
+}
+
+enum { LEAST_FULL = 85 }; /* percent of the lanes that hold an image */
+
+bool laci_pictures_by_images(int64_t n_images) {
+  const int64_t lanes = laci_ceil_div(n_images, LACI_SPARSE_LANES) * LACI_SPARSE_LANES;
+  return n_images * 100 >= lanes * LEAST_FULL;
+}
+
+int64_t laci_pictures_count(const laci_sparse_layout *layout, int64_t n_images) {
+  return layout->lanes == LACI_SPARSE_IMAGES ? laci_ceil_div(n_images, LACI_SPARSE_LANES)
+                                             : n_images;
+}
+
+/* ---- Steps ---- */
+
+typedef struct reorder_step {
+  laci_sparse_reorder r;
+  int from, to;
+} reorder_step;
+
+typedef struct reorder_work {
+  const laci_sparse_reorder *r;
+  const float *from;
+  float *to;
+} reorder_work;
+
+static void reorder_some(int64_t begin, int64_t end, void *context) {
+  const reorder_work *w = context;
+  laci_sparse_reorder_now()(w->r, w->from, w->to, begin, end);
+}
+
+static lac_status run_reorder(laci_net *net, laci_net_step *step, lac_error *err) {
+  const reorder_step *s = step->context;
+  reorder_work w = {&s->r, laci_net_data(net, s->from), laci_net_data(net, s->to)};
+  (void)err;
+  laci_pool_for(net->pool, laci_sparse_reorder_items(&s->r), 1, reorder_some, &w);
+  return LAC_OK;
+}
+
+static const laci_node reorder_node = {.name = "", .type = "reorder"};
+
+void laci_pictures_reorder(laci_net *net, int from, int to, const laci_sparse_reorder *r) {
+  reorder_step *s = laci_plan_new(&net->plan, 1, sizeof *s);
+  if (!s || from < 0 || to < 0) return;
+  *s = (reorder_step){.r = *r, .from = from, .to = to};
+  laci_net_step *step = laci_net_step_code(net, &reorder_node, run_reorder, 2, (int[]){from, to});
+  if (!step) return;
+  step->kernel = "pictures";
+  step->context = s;
+  step->shown = to;
+}
+
+bool laci_pictures_is_reorder(const laci_net_step *step) { return step->code == run_reorder; }
+
+/* ---- Tensors ---- */
+
+static size_t bytes_of(const laci_sparse_layout *layout, int64_t n_images) {
+  return (size_t)(laci_pictures_count(layout, n_images) * layout->n_floats) * sizeof(float);
+}
+
+int laci_pictures_new(laci_net *net, const laci_shape *shape, const laci_sparse_layout *layout,
+                      int over) {
+  if (over >= 0 && laci_net_dies(net, over)) return laci_net_result_like(net, over, true);
+  const int buffer = laci_net_buffer_new(net, LACI_PLACE_ARENA, bytes_of(layout, shape->dims[0]));
+  const int tensor = laci_net_tensor_new(net, shape, LACI_ELEMENT_F32, NULL, buffer);
+  laci_sparse_layout *copy = laci_plan_new(&net->plan, 1, sizeof *copy);
+  if (tensor < 0 || !copy) return -1;
+  *copy = *layout;
+  net->tensors[tensor].pictures = copy;
+  return tensor;
+}
+
+bool laci_pictures_layout(laci_net *net, int tensor, laci_sparse_layout *layout) {
+  const laci_net_tensor *t = &net->tensors[tensor];
+  const laci_sparse_size size = laci_pictures_size(&t->shape);
+  if (t->pictures) {
+    *layout = *t->pictures;
+    return true;
+  }
+  if (t->partial || t->dt != LACI_ELEMENT_F32) return false;
+  const bool blocks = laci_net_in_blocks(net, tensor);
+  const laci_shape shape = t->shape;
+  laci_layout *dense = laci_net_dense(net, &shape, LACI_ELEMENT_F32);
+  const bool is_dense = dense && laci_layout_equal(dense, net->tensors[tensor].md);
+  laci_layout_destroy(dense);
+  *layout = laci_sparse_layout_contiguous(blocks ? LACI_SPARSE_BLOCKS : LACI_SPARSE_PLANES,
+                                          size.channels, size.h, size.w);
+  return blocks || is_dense;
+}
+
+/* ---- From pictures ---- */
+
+/** In blocks where oneDNN's kernels have vectors of 16 and channels allow it. */
+static laci_layout *wanted(laci_net *net, const laci_shape *shape) {
+  laci_layout *blocks =
+      laci_cpu_has_avx512f() ? laci_net_blocks(net, shape, LACI_ELEMENT_F32) : NULL;
+  return blocks ? blocks : laci_net_dense(net, shape, LACI_ELEMENT_F32);
+}
+
+int laci_pictures_read(laci_net *net, int tensor) {
+  laci_sparse_layout layout;
+  const laci_shape shape = net->tensors[tensor].shape;
+  const laci_sparse_layout have = *net->tensors[tensor].pictures;
+  const int content = net->tensors[tensor].content;
+  laci_layout *md = wanted(net, &shape);
+  int to = md ? laci_net_find(net, content, md) : -1;
+  if (to >= 0) {
+    laci_layout_destroy(md);
+    return laci_net_found(net, to, tensor);
+  }
+  to = md ? laci_net_result(net, &shape, LACI_ELEMENT_F32, md) : -1;
+  laci_layout_destroy(md);
+  if (to < 0 || !laci_pictures_layout(net, to, &layout)) return -1;
+  const laci_sparse_reorder r = {
+      .from = have, .to = layout, .size = laci_pictures_size(&shape), .stride_h = 1, .stride_w = 1};
+  laci_pictures_reorder(net, tensor, to, &r);
+  net->tensors[to].content = content;
+  return to;
+}

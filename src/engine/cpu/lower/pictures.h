@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Tensors in layouts of kernel/sparse, which oneDNN does not know: pictures. Below values.h's
+ * words, since whoever reads a value in a layout of oneDNN's may find pictures. */
+#ifndef LACI_ENGINE_CPU_LOWER_PICTURES_H
+#define LACI_ENGINE_CPU_LOWER_PICTURES_H
+
+#include "engine/cpu/net_in.h"
+#include "kernel/sparse/reorder.h"
+
+/** A value of three or four axes as pictures. */
+laci_sparse_size laci_pictures_size(const laci_shape *shape);
+/** Are so many images done sixteen at a time? Else lanes are pixels. */
+bool laci_pictures_by_images(int64_t n_images);
+/** Pictures of a layout that n images make: as many, or groups of sixteen. */
+int64_t laci_pictures_count(const laci_sparse_layout *layout, int64_t n_images);
+
+/** A tensor for pictures of that shape: in the arena, or over the bytes of `over` (-1: none), which
+ * lie alike, where it dies. */
+int laci_pictures_new(laci_net *net, const laci_shape *shape, const laci_sparse_layout *layout,
+                      int over);
+/** The layout of pictures, and of a tensor that is row-major or in blocks; false: of none of these.
+ */
+bool laci_pictures_layout(laci_net *net, int tensor, laci_sparse_layout *layout);
+/** A step that reorders all rows and pixels, or thins them. */
+void laci_pictures_reorder(laci_net *net, int from, int to, const laci_sparse_reorder *r);
+/** The step is one of those. */
+bool laci_pictures_is_reorder(const laci_net_step *step);
+/** Pictures in a layout of oneDNN's: found again, or by a step now. */
+int laci_pictures_read(laci_net *net, int tensor);
+
+#endif

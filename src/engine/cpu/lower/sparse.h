@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Convolutions whose weights are mostly zeros, by kernel/sparse and jit: which of them are done so,
+ * and how their values lie.
+ *
+ *   layer     a fused node that sparse kernels can do; one that is done so is chosen
+ *   pictures  a value in a layout of kernel/sparse/window.h (pictures.h)
+ *
+ * Before anything is lowered, layers are found (sparse_layers.c) and chosen by what they and the
+ * reorders between them and dense ones cost (sparse_choose.c). Every value that a chosen layer
+ * writes, or reads as it lies, has one layout for all chosen layers (sparse_layouts.c); others
+ * read a reordered copy of it (sparse_values.c). Next: sparse_kernel.c, sparse_conv.c. */
+#ifndef LACI_ENGINE_CPU_LOWER_SPARSE_H
+#define LACI_ENGINE_CPU_LOWER_SPARSE_H
+
+#include "engine/cpu/net_in.h"
+#include "jit/isa.h"
+#include "kernel/sparse/window.h"
+
+typedef struct laci_code_cache laci_code_cache;
+
+/** How a layer reads its input. */
+typedef enum laci_sparse_reading {
+  LACI_SPARSE_AS_IT_LIES,
+  LACI_SPARSE_THINNED, /* a copy of the pixels that a window of one pixel stops at */
+  LACI_SPARSE_PHASES,  /* a copy in phases, for larger windows that stride */
+} laci_sparse_reading;
+
+typedef struct laci_sparse_layer {
+  const laci_fused *fused;
+  laci_sparse_window window;
+  int64_t n_images;
+  int input, output, residual; /* values; residual -1: none */
+  bool has_low, has_high;      /* results are clipped, after the residual was added */
+  float low, high;
+  double kept; /* share of the weights that are no zeros, as a sample says */
+  laci_sparse_reading reading;
+  bool chosen;
+} laci_sparse_layer;
+
+/** Values that have one layout: a layer's result lies as what is added to it. */
+typedef struct laci_sparse_place {
+  int same_as; /* another value, towards the one that speaks for all; itself */
+  bool used, planes;
+  laci_sparse_border border;
+  laci_sparse_layout layout;
+} laci_sparse_place;
+
+struct laci_sparse_net {
+  laci_jit_isa isa;
+  laci_sparse_layer *layers; /* in the order of their turns */
+  int n_layers;
+  laci_sparse_place *places; /* [n_values] */
+  laci_code_cache *cache;    /* of all generated code; NULL: there is none */
+  struct laci_sparse_kernel **kernels;
+  size_t n_kernels, kernels_capacity;
+};
+
+/* ---- sparse_layers.c ---- */
+
+/** Finds the layers: net->sparse has them, all of them not chosen; it is NULL where there are none.
+ */
+void laci_sparse_find_layers(laci_net *net);
+/** A window of one pixel that reads nothing around a picture. */
+bool laci_sparse_is_pixel(const laci_sparse_window *g);
+/* ---- sparse_layouts.c ---- */
+
+/** Gives every value that chosen layers write, add, or read as it lies its layout. */
+void laci_sparse_lay_out(laci_net *net);
+const laci_sparse_layout *laci_sparse_layout_at(const laci_net *net, int value);
+/** The layout that a chosen layer reads. */
+laci_sparse_layout laci_sparse_layer_in(const laci_net *net, const laci_sparse_layer *layer);
+
+/* ---- sparse_values.c ---- */
+
+/** The value as pictures in that layout: as they lie, found again, or by a reorder now. */
+int laci_net_pictures(laci_net *net, int value, const laci_sparse_layout *layout);
+/** Of the layer's input those rows and pixels that its window stops at. */
+int laci_net_thinned(laci_net *net, const laci_sparse_layer *layer,
+                     const laci_sparse_layout *layout);
+
+/* ---- sparse_kernel.c ---- */
+
+typedef struct laci_sparse_code laci_sparse_code;
+
+typedef struct laci_sparse_kernel {
+  laci_sparse_form form;  /* its tiles; all of it where there is no code */
+  laci_sparse_code *code; /* NULL: the compiled kernel */
+} laci_sparse_kernel;
+
+/** The kernel of a chosen layer, which net->sparse owns. NULL after a failure, and where the
+ * implementation declines. */
+const laci_sparse_kernel *laci_sparse_make_kernel(laci_net *net, const laci_sparse_layer *layer);
+
+#endif

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A convolution by the kernel of its layer, as a step. */
+#include <math.h>
+#include <stdio.h>
+
+#include "base/divide.h"
+#include "engine/cpu/lower/conv.h"
+#include "engine/cpu/lower/pictures.h"
+#include "engine/cpu/lower/sparse.h"
+#include "jit/sparse_code.h"
+
+typedef struct sparse_step {
+  const laci_sparse_kernel *kernel;
+  float low, high;
+  laci_sparse_size size;             /* of the result */
+  int x, bias, residual, y, scratch; /* tensors; -1: none */
+} sparse_step;
+
+enum { TILES = 32, ROWS = 32 }; /* that a thread does at a time, by the compiled kernel */
+
+typedef struct work {
+  const sparse_step *s;
+  laci_sparse_operands o;
+  int64_t row_parts;
+} work;
+
+static void multiply_some(int64_t begin, int64_t end, void *context) {
+  const work *w = context;
+  const laci_sparse_form *form = &w->s->kernel->form;
+  for (int64_t at = begin; at < end; at++) {
+    const int64_t tile = at / w->row_parts * TILES, row = at % w->row_parts * ROWS;
+    const laci_sparse_part part = {
+        .tiles = form->tiles,
+        .tile_first = tile,
+        .tile_last = tile + TILES < form->n_tiles ? tile + TILES : form->n_tiles,
+        .row_first = row,
+        .row_last = row + ROWS < form->product.n_rows ? row + ROWS : form->product.n_rows};
+    laci_sparse_multiply_now()(&form->product, &w->o, &part);
+  }
+}
+
+static void zero_some(int64_t begin, int64_t end, void *context) {
+  const work *w = context;
+  laci_sparse_zero_border(&w->s->kernel->form.out, &w->s->size, w->o.y, begin, end);
+}
+
+static lac_status run_sparse(laci_net *net, laci_net_step *step, lac_error *err) {
+  const sparse_step *s = step->context;
+  const laci_sparse_form *form = &s->kernel->form;
+  work w = {.s = s,
+            .o = {.weight = form->weight,
+                  .bias = laci_net_data(net, s->bias),
+                  .x = laci_net_data(net, s->x),
+                  .residual = s->residual >= 0 ? laci_net_data(net, s->residual) : NULL,
+                  .y = laci_net_data(net, s->y),
+                  .low = s->low,
+                  .high = s->high},
+            .row_parts = laci_ceil_div(form->product.n_rows, ROWS)};
+  (void)err;
+  laci_pool_for(net->pool, laci_sparse_zero_border_items(&form->out, &s->size), 1, zero_some, &w);
+  if (s->kernel->code) {
+    laci_sparse_code_run(s->kernel->code, &w.o, form->tiles, form->n_tiles, net->pool,
+                         laci_net_data(net, s->scratch));
+  } else {
+    laci_pool_for(net->pool, laci_ceil_div(form->n_tiles, TILES) * w.row_parts, 1, multiply_some,
+                  &w);
+  }
+  return LAC_OK;
+}
+
+static int bias_of(laci_net *net, const laci_fused *fused) {
+  const int bias = laci_conv_bias(net, fused);
+  if (bias >= 0 || net->plan.status) return bias;
+  float *zeros = laci_alloc((size_t)fused->channels, sizeof *zeros);
+  if (!zeros) laci_plan_no_memory(&net->plan);
+  const int tensor = zeros ? laci_net_vector(net, zeros, fused->channels) : -1;
+  laci_free(zeros);
+  return tensor;
+}
+
+static const char *kernel_name(laci_net *net, const laci_sparse_layer *layer) {
+  const laci_sparse_window *g = &layer->window;
+  char text[96];
+  (void)snprintf(
+      text, sizeof text, "sparse-%lldx%lld %s", (long long)g->kernel_h, (long long)g->kernel_w,
+      net->sparse->isa == LACI_JIT_NONE ? "compiled" : laci_jit_isa_name(net->sparse->isa));
+  return laci_arena_text(&net->plan.memory, text);
+}
+
+bool laci_sparse_conv_fits(laci_net *net, const laci_fused *fused, const char **why) {
+  *why = "dense weights, or dense kernels are faster";
+  return laci_sparse_chosen(net, fused) != NULL;
+}
+
+static int read_input(laci_net *net, const laci_sparse_layer *layer) {
+  const laci_sparse_layout in = laci_sparse_layer_in(net, layer);
+  if (layer->reading == LACI_SPARSE_THINNED) return laci_net_thinned(net, layer, &in);
+  return laci_net_pictures(net, layer->input, &in);
+}
+
+void laci_sparse_conv(laci_net *net, const laci_fused *fused) {
+  const laci_sparse_layer *layer = laci_sparse_chosen(net, fused);
+  const laci_sparse_layout *out = laci_sparse_layout_at(net, layer->output);
+  const laci_shape *y = laci_plan_shape(&net->plan, layer->output);
+  sparse_step *s = laci_plan_new(&net->plan, 1, sizeof *s);
+  const laci_sparse_kernel *kernel = s ? laci_sparse_make_kernel(net, layer) : NULL;
+  if (!kernel) return;
+  *s = (sparse_step){.kernel = kernel,
+                     .low = layer->has_low ? layer->low : -INFINITY,
+                     .high = layer->has_high ? layer->high : INFINITY,
+                     .size = laci_pictures_size(y),
+                     .x = read_input(net, layer),
+                     .bias = bias_of(net, fused),
+                     .residual = -1,
+                     .scratch = -1};
+  if (layer->residual >= 0) s->residual = laci_net_pictures(net, layer->residual, out);
+  if (kernel->code) {
+    s->scratch = laci_net_scratch(net, laci_sparse_code_scratch(kernel->code, net->n_threads));
+  }
+  s->y = laci_pictures_new(net, y, out, s->residual);
+  laci_net_step *step = laci_net_step_code(net, &net->plan.graph->nodes[fused->node], run_sparse, 5,
+                                           (int[]){s->x, s->bias, s->residual, s->scratch, s->y});
+  if (!step) return;
+  step->codes[3] = LACI_ARG_SCRATCHPAD;
+  step->what = laci_net_describe(net, fused);
+  step->kernel = kernel_name(net, layer);
+  step->sparse = true;
+  step->context = s;
+  step->shown = s->y;
+  step->flops = 2 * kernel->form.n_kept * laci_shape_count(y) / layer->window.channels_out;
+  laci_net_bind(net, fused->output, s->y);
+}

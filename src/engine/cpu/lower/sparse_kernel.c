@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The kernel of a sparse layer: its tiles, and generated code, or what the compiled kernel reads
+ * where code may not be generated.
+ *
+ * The zeros of the constant are the pattern: no mask has to come with it. Only what is kept is
+ * packed; the dense weights are read, looked at and forgotten. */
+#include "engine/cpu/lower/pictures.h"
+#include "engine/cpu/lower/sparse.h"
+#include "jit/cache.h"
+#include "jit/sparse_code.h"
+
+static laci_sparse_kernel *new_kernel(laci_net *net) {
+  laci_sparse_net *sparse = net->sparse;
+  laci_sparse_kernel *kernel = laci_plan_new(&net->plan, 1, sizeof *kernel);
+  if (!kernel) return NULL;
+  if (!laci_grow((void **)&sparse->kernels, sparse->n_kernels, &sparse->kernels_capacity,
+                 sizeof(laci_sparse_kernel *))) {
+    laci_plan_no_memory(&net->plan);
+    return NULL;
+  }
+  sparse->kernels[sparse->n_kernels++] = kernel;
+  return kernel;
+}
+
+/** Dense weights, scaled, and which of them are kept. */
+typedef struct dense {
+  float *weight;
+  uint8_t *kept;
+  int64_t n;
+} dense;
+
+static void free_dense(dense *d) {
+  laci_free(d->weight);
+  laci_free(d->kept);
+}
+
+static bool read_dense(laci_net *net, const laci_sparse_layer *layer, dense *d) {
+  const laci_fused *fused = layer->fused;
+  const int value = net->plan.graph->nodes[fused->node].inputs[1];
+  enum { EACH = 64 }; /* bytes that an element takes at most while code is generated for it */
+  d->n = laci_shape_count(laci_plan_shape(&net->plan, value));
+  if (!laci_plan_may_take(&net->plan, laci_bytes_of(d->n, EACH), value)) return false;
+  d->weight = laci_alloc((size_t)d->n, sizeof *d->weight);
+  d->kept = laci_alloc((size_t)d->n, sizeof *d->kept);
+  if (!d->weight || !d->kept) {
+    laci_plan_no_memory(&net->plan);
+    return false;
+  }
+  lac_error why = {0};
+  lac_status st = laci_plan_read_floats(&net->plan, value, 0, d->n, d->weight, &why);
+  if (st) {
+    laci_plan_fail(&net->plan, st, "%s: %s", net->plan.graph->values[value].name, why.text);
+    return false;
+  }
+  const int64_t run = d->n / layer->window.channels_out;
+  for (int64_t at = 0; at < d->n; at++) {
+    if (fused->scale) d->weight[at] *= fused->scale[at / run];
+    d->kept[at] = d->weight[at] != 0;
+  }
+  return true;
+}
+
+/** More than the code of all chosen layers can take: so many addresses are reserved. */
+static size_t most_code(const laci_net *net) {
+  enum { EACH = 48, LAYER = 1 << 20 }; /* bytes, of a weight and beside them */
+  size_t bytes = 0;
+  for (int at = 0; at < net->sparse->n_layers; at++) {
+    const laci_sparse_layer *layer = &net->sparse->layers[at];
+    const int value = net->plan.graph->nodes[layer->fused->node].inputs[1];
+    if (!layer->chosen) continue;
+    bytes += (size_t)laci_shape_count(laci_plan_shape(&net->plan, value)) * EACH + LAYER;
+  }
+  return bytes;
+}
+
+static size_t cache_bytes(const laci_sparse_net *sparse) {
+  return laci_code_cache_size(sparse->cache) + laci_code_cache_data_size(sparse->cache);
+}
+
+static lac_status generate(laci_net *net, const laci_sparse_layer *layer,
+                           laci_sparse_kernel *kernel, lac_error *err) {
+  laci_sparse_net *sparse = net->sparse;
+  const laci_sparse_form *form = &kernel->form;
+  const laci_sparse_product *p = &form->product;
+  const int64_t n_pictures = laci_pictures_count(&form->in, layer->n_images);
+  const laci_sparse_options options = {
+      .isa = sparse->isa,
+      .after = {.residual = layer->residual >= 0, .low = layer->has_low, .high = layer->has_high},
+      .cut = laci_sparse_cut_rule(p, sparse->isa, form->n_tiles, form->in.n_floats * n_pictures),
+  };
+  lac_status st = LAC_OK;
+  if (!sparse->cache) st = laci_code_cache_create(most_code(net), &sparse->cache, err);
+  const size_t before = st ? 0 : cache_bytes(sparse);
+  if (!st) st = laci_sparse_code_create(p, &options, sparse->cache, &kernel->code, err);
+  if (st) return st;
+  laci_sparse_code_fill(kernel->code, form->weight);
+  laci_sparse_form_keep_tiles(&kernel->form);
+  net->plan.weight_bytes += cache_bytes(sparse) - before;
+  return LAC_OK;
+}
+
+const laci_sparse_kernel *laci_sparse_make_kernel(laci_net *net, const laci_sparse_layer *layer) {
+  const laci_sparse_net *sparse = net->sparse;
+  const laci_sparse_layout in = laci_sparse_layer_in(net, layer);
+  const laci_sparse_pictures pictures = {.in = in,
+                                         .out = *laci_sparse_layout_at(net, layer->output),
+                                         .n_images = laci_pictures_count(&in, layer->n_images)};
+  laci_sparse_kernel *kernel = new_kernel(net);
+  laci_sparse_window g = layer->window;
+  dense d = {.n = 0};
+  lac_error why = {0};
+  lac_status st = LAC_NO_MEMORY;
+  if (layer->reading == LACI_SPARSE_THINNED) {
+    g.h = g.out_h;
+    g.w = g.out_w;
+    g.stride_h = g.stride_w = 1;
+  }
+  if (kernel && read_dense(net, layer, &d)) {
+    st = laci_sparse_form_init(&g, d.kept, &pictures, &kernel->form, &why);
+    if (!st) laci_sparse_form_fill(&kernel->form, d.weight);
+  }
+  free_dense(&d);
+  if (!st && sparse->isa != LACI_JIT_NONE) st = generate(net, layer, kernel, &why);
+  else if (!st) net->plan.weight_bytes += (size_t)kernel->form.n_kept * sizeof(float);
+  if (st == LAC_UNSUPPORTED) laci_net_decline(net, why.text);
+  else if (st && !net->plan.status) laci_plan_fail(&net->plan, st, "%s", why.text);
+  return st ? NULL : kernel;
+}
+
+/* ---- The end of lowering ---- */
+
+void laci_sparse_seal(laci_net *net) {
+  lac_error why = {0};
+  if (net->plan.status || !net->sparse || !net->sparse->cache) return;
+  lac_status st = laci_code_cache_seal(net->sparse->cache, &why);
+  if (st) laci_plan_fail(&net->plan, st, "%s", why.text);
+}
+
+void laci_sparse_destroy(laci_net *net) {
+  laci_sparse_net *sparse = net->sparse;
+  if (!sparse) return;
+  for (size_t at = 0; at < sparse->n_kernels; at++) {
+    laci_sparse_code_destroy(sparse->kernels[at]->code);
+    laci_sparse_form_clear(&sparse->kernels[at]->form);
+  }
+  laci_free((void *)sparse->kernels);
+  laci_code_cache_destroy(sparse->cache);
+}

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Finds the convolutions that sparse kernels can do: constant weights, enough of them zeros, and
+ * nothing fused that these kernels lack. */
+#include "engine/cpu/lower/conv.h"
+#include "engine/cpu/lower/pictures.h"
+#include "engine/cpu/lower/sparse.h"
+#include "graph/ops.h"
+
+enum {
+  MOST_KEPT = 70,       /* percent: with more, dense kernels are faster whatever the shape */
+  SAMPLES = 16,         /* runs of weights that are looked at, and ... */
+  SAMPLE_LENGTH = 2048, /* ... how long each is */
+};
+
+static bool window_of(const laci_net *net, const laci_fused *fused, laci_sparse_layer *layer) {
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
+  const laci_shape *x = laci_plan_shape(&net->plan, node->inputs[0]);
+  const laci_shape *y = laci_plan_shape(&net->plan, node->outputs[0]);
+  const laci_shape *weight = laci_plan_shape(&net->plan, node->inputs[1]);
+  laci_window w;
+  if (!laci_conv_window(node, x, y, weight->dims + 2, &w) || w.n_spatial > 2) return false;
+  const bool plane = w.n_spatial == 2;
+  const int last = w.n_spatial - 1;
+  const laci_sparse_size in = laci_pictures_size(x), out = laci_pictures_size(y);
+  layer->n_images = in.n_images;
+  layer->window = (laci_sparse_window){.channels_in = in.channels,
+                                       .channels_out = out.channels,
+                                       .groups = laci_node_int(node, "group", 1),
+                                       .h = in.h,
+                                       .w = in.w,
+                                       .out_h = out.h,
+                                       .out_w = out.w,
+                                       .kernel_h = plane ? w.kernel[0] : 1,
+                                       .kernel_w = w.kernel[last],
+                                       .stride_h = plane ? w.strides[0] : 1,
+                                       .stride_w = w.strides[last],
+                                       .dilation_h = plane ? w.dilates[0] + 1 : 1,
+                                       .dilation_w = w.dilates[last] + 1,
+                                       .pad_top = plane ? w.pads_begin[0] : 0,
+                                       .pad_left = w.pads_begin[last]};
+  return true;
+}
+
+bool laci_sparse_is_pixel(const laci_sparse_window *g) {
+  return g->kernel_h == 1 && g->kernel_w == 1 && g->pad_top == 0 && g->pad_left == 0 &&
+         (g->out_h - 1) * g->stride_h < g->h && (g->out_w - 1) * g->stride_w < g->w;
+}
+
+static laci_sparse_reading reading_of(const laci_sparse_layer *layer) {
+  const laci_sparse_window *g = &layer->window;
+  const bool strides = g->stride_h > 1 || g->stride_w > 1;
+  if (!strides || laci_pictures_by_images(layer->n_images)) return LACI_SPARSE_AS_IT_LIES;
+  return laci_sparse_is_pixel(g) ? LACI_SPARSE_THINNED : LACI_SPARSE_PHASES;
+}
+
+static void clip(laci_sparse_layer *layer, bool has_high, float low, float high) {
+  layer->low = layer->has_low && layer->low > low ? layer->low : low;
+  layer->has_low = true;
+  if (layer->has_high && layer->high < low) layer->high = low;
+  if (has_high && (!layer->has_high || high < layer->high)) layer->high = high;
+  if (layer->has_high && layer->low > layer->high) layer->low = layer->high;
+  layer->has_high = layer->has_high || has_high;
+}
+
+static bool can_add(const laci_net *net, int value, int to) {
+  return !laci_plan_is_constant(&net->plan, value) && laci_plan_is_float(&net->plan, value) &&
+         laci_shape_equal(laci_plan_shape(&net->plan, value), laci_plan_shape(&net->plan, to));
+}
+
+/** One sum, then clips: what generated code does before it stores. */
+static bool takes_posts(const laci_net *net, const laci_fused *fused, laci_sparse_layer *layer) {
+  for (int at = 0; at < fused->n_posts; at++) {
+    const laci_post *post = &fused->posts[at];
+    const laci_function f = post->function;
+    if (post->value >= 0) {
+      if (at > 0 || !can_add(net, post->value, fused->output)) return false;
+      layer->residual = post->value;
+    } else if (f.kind == LACI_FUNCTION_RELU && f.alpha == 0) {
+      clip(layer, false, 0, 0);
+    } else if (f.kind == LACI_FUNCTION_CLIP || f.kind == LACI_FUNCTION_CLIP_OPEN) {
+      clip(layer, true, f.alpha, f.beta);
+    } else {
+      return false;
+    }
+  }
+  return true;
+}
+
+/** The share of a constant's elements that are no zeros, by a sample; 1 where it cannot be read. */
+static double kept_of(const laci_net *net, int value) {
+  float sample[SAMPLE_LENGTH];
+  const int64_t n = laci_shape_count(laci_plan_shape(&net->plan, value));
+  const int64_t length = n < SAMPLE_LENGTH ? n : SAMPLE_LENGTH;
+  const int64_t apart = n > length * SAMPLES ? (n - length) / (SAMPLES - 1) : length;
+  int64_t read = 0, kept = 0;
+  lac_error ignored;
+  for (int64_t first = 0; first + length <= n; first += apart) {
+    if (laci_plan_read_floats(&net->plan, value, first, length, sample, &ignored)) return 1;
+    for (int64_t at = 0; at < length; at++) kept += sample[at] != 0;
+    read += length;
+  }
+  return (double)kept / (double)read;
+}
+
+static bool layer_of(laci_net *net, const laci_fused *fused, laci_sparse_layer *layer) {
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
+  const char *why;
+  if (node->op != &laci_op_conv || fused->output < 0 || fused->pattern) return false;
+  if (!laci_plan_has_elements(&net->plan, node)) return false;
+  if (!laci_conv_constant_fits(net, fused, &why)) return false;
+  *layer = (laci_sparse_layer){
+      .fused = fused, .input = node->inputs[0], .output = fused->output, .residual = -1};
+  if (!takes_posts(net, fused, layer) || !window_of(net, fused, layer)) return false;
+  layer->reading = reading_of(layer);
+  layer->kept = kept_of(net, node->inputs[1]);
+  return layer->kept * 100 <= MOST_KEPT || net->sparse_use == LACI_SPARSE_USE_ALL;
+}
+
+void laci_sparse_find_layers(laci_net *net) {
+  laci_cpu_plan *plan = &net->plan;
+  laci_sparse_layer *layers = laci_plan_new(plan, (size_t)plan->n_turns, sizeof *layers);
+  laci_sparse_net *sparse = laci_plan_new(plan, 1, sizeof *sparse);
+  int n = 0;
+  if (!layers || !sparse) return;
+  for (int t = 0; t < plan->n_turns; t++) {
+    const laci_turn *turn = &plan->turns[t];
+    if (turn->recomputed) return; /* of training: weights change */
+    n += layer_of(net, &plan->fused[turn->fused], &layers[n]);
+  }
+  if (n == 0) return;
+  *sparse = (laci_sparse_net){.layers = layers, .n_layers = n};
+  net->sparse = sparse;
+}
+
+const laci_sparse_layer *laci_sparse_chosen(const laci_net *net, const laci_fused *fused) {
+  const laci_sparse_net *sparse = net->sparse;
+  for (int at = 0; sparse && at < sparse->n_layers; at++) {
+    const laci_sparse_layer *layer = &sparse->layers[at];
+    if (layer->chosen && layer->fused->node == fused->node) return layer;
+  }
+  return NULL;
+}

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Convolutions by sparse kernels inside the fast engine: windows, batches and neighbours of all
+ * kinds against the plain engine, what the rule chooses, and the same bytes for any threads. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/memory.h"
+#include "cpu/cpu.h"
+#include "engine/engine.h"
+#include "support/engine_check.h"
+#include "support/graph_build.h"
+
+enum { TEXT = 4096 };
+
+static const int batches[] = {1, 3, 16, 19, 31};
+enum { N_BATCHES = sizeof batches / sizeof *batches };
+
+/* All of a network by sparse kernels that can be. */
+static void check_sparse(const char *text) {
+  check_as(text, (expectation){.tolerance = 1e-5, .plain = -1});
+}
+
+static void windows_of_all_kinds(void **state) {
+  static const char *const convs[] = {
+      "stored w 7x5x3x3\ny = Conv(x, w) pads=1,1,1,1\n",
+      "stored w 7x5x3x3\ny = Conv(x, w) pads=1,1,1,1 strides=2,2\n",
+      "stored w 7x5x3x3\ny = Conv(x, w) pads=0,2,1,0 strides=1,3\n",
+      "stored w 33x5x1x1\nstored b 33\ny = Conv(x, w, b)\n",
+      "stored w 33x5x1x1\ny = Conv(x, w) strides=2,2\n",
+      "stored w 4x5x1x1\ny = Conv(x, w) pads=1,0,0,2\n",
+      "stored w 4x5x7x7\ny = Conv(x, w) pads=3,3,3,3 strides=2,2\n",
+      "stored w 4x5x5x1\ny = Conv(x, w) pads=2,0,2,0\n",
+      "stored w 4x5x3x3\ny = Conv(x, w) dilations=2,3 pads=2,3,2,3\n",
+      "stored w 4x5x3x3\ny = Conv(x, w) auto_pad=\"SAME_LOWER\" strides=2,2\n",
+      "stored w 5x1x3x3\ny = Conv(x, w) group=5 pads=1,1,1,1\n",
+      "stored w 10x1x3x3\ny = Conv(x, w) group=5\n",
+      "stored w 4x5x3x3\ny = Conv(x, w)\n",
+  };
+  char text[TEXT];
+  (void)state;
+  for (size_t at = 0; at < sizeof convs / sizeof *convs; at++) {
+    for (int b = 0; b < N_BATCHES; b++) {
+      (void)snprintf(text, sizeof text, "input x %dx5x11x13\n%soutput y\n", batches[b], convs[at]);
+      check_sparse(text);
+    }
+  }
+}
+
+static void one_axis(void **state) {
+  char text[TEXT];
+  (void)state;
+  for (int b = 0; b < N_BATCHES; b++) {
+    (void)snprintf(text, sizeof text,
+                   "input x %dx6x37\nstored w 8x3x5\nstored v 9x8x1\nstored u 9x9x3\n"
+                   "a = Conv(x, w) group=2 pads=2,2\nr = Relu(a)\nb = Conv(r, v)\n"
+                   "c = Conv(b, u) strides=2\ny = Clip(c, _, _)\noutput y\n",
+                   batches[b]);
+    check_sparse(text);
+  }
+}
+
+/* Residuals in place and not, values that dense operators and outputs read, too, windows of one
+ * pixel and more over the same value, planes without a border next to planes with one. */
+static void neighbours_of_all_kinds(void **state) {
+  static const char *const nets[] = {
+      "a = Conv(x, p)\nra = Relu(a)\nb = Conv(ra, w) pads=1,1,1,1\nrb = Relu(b)\nc = Conv(rb, p)\n"
+      "s = Add(c, x)\ny = Relu(s)\n",
+      "a = Conv(x, p)\nb = Conv(a, w) pads=1,1,1,1\ns = Add(a, b)\nd = Conv(s, p)\nt = Add(d, s)\n"
+      "u = Conv(t, w) pads=1,1,1,1\ny = Add(u, t)\noutput s\n",
+      "a = Conv(x, p)\nm = MaxPool(a) kernel_shape=3,3 pads=1,1,1,1 strides=1,1\n"
+      "b = Conv(m, p)\nc = Conv(a, w) pads=1,1,1,1\ny = Concat(b, c, a) axis=1\n",
+      "a = Conv(x, p)\nc1 = Clip(a, lo, hi)\nb = Conv(c1, w)\nc = Conv(b, w) pads=2,2,2,2\n"
+      "s = Add(c, c1)\nr = Relu(s)\ny = Conv(r, p) strides=2,2\n",
+      "a = Conv(x, p)\nb = Conv(a, w) strides=2,2 pads=1,1,1,1\nc = Conv(a, p) strides=2,2\n"
+      "s = Add(b, c)\nr = Relu(s)\nd = Conv(r, w) pads=1,1,1,1\ny = Add(d, r)\n",
+      "a = Conv(x, p)\ns = Sigmoid(a)\nh = Mul(a, s)\nb = Conv(h, w) pads=1,1,1,1\n"
+      "g = GlobalAveragePool(b)\nf = Flatten(g)\nstored fc 4x12\ny = Gemm(f, fc) transB=1\n",
+      "a = Conv(x, p)\nb = Conv(a, p)\ny = Add(b, b)\n",
+  };
+  char text[TEXT];
+  (void)state;
+  for (size_t at = 0; at < sizeof nets / sizeof *nets; at++) {
+    for (int b = 0; b < N_BATCHES; b++) {
+      (void)snprintf(text, sizeof text,
+                     "input x %dx12x9x10\nstored p 12x12x1x1\nstored w 12x12x3x3\n"
+                     "stored lo \"\" f32 = -0.5\nstored hi \"\" f32 = 2\n%soutput y\n",
+                     batches[b], nets[at]);
+      check_sparse(text);
+    }
+  }
+}
+
+/* ---- What is chosen ---- */
+
+/* Keeps two of four input channels of every weight with spatial axes. */
+static void prune(laci_graph *graph) {
+  for (int s = 0; s < graph->n_stored; s++) {
+    laci_stored *stored = &graph->stored[s];
+    if (stored->shape.rank != 4) continue;
+    const int64_t taps = stored->shape.dims[2] * stored->shape.dims[3];
+    float *w = laci_alloc(stored->size_bytes, 1);
+    memcpy(w, stored->bytes, stored->size_bytes);
+    for (int64_t at = 0; at < laci_shape_count(&stored->shape); at++) {
+      const int64_t channel = at / taps % stored->shape.dims[1];
+      const int64_t row = at / taps / stored->shape.dims[1];
+      if ((channel + row + at % taps) % 4 < 2) w[at] = 0;
+    }
+    if (stored->owned) laci_free(stored->owned);
+    stored->owned = (uint8_t *)w;
+    stored->bytes = stored->owned;
+  }
+}
+
+enum { N_BLOCKS = 4, N_LAYERS = 3 * N_BLOCKS };
+
+static laci_graph *pruned_graph(void) {
+  char text[TEXT];
+  laci_graph *graph;
+  lac_error err = {0};
+  size_t used = (size_t)snprintf(text, sizeof text,
+                                 "input x 2x256x28x28\nstored p 64x256x1x1\nstored w 64x64x3x3\n"
+                                 "stored q 256x64x1x1\nstored b 64\ns0 = Relu(x)\n");
+  for (int k = 0; k < N_BLOCKS; k++) {
+    used += (size_t)snprintf(text + used, sizeof text - used,
+                             "a%d = Conv(s%d, p, b)\nra%d = Relu(a%d)\n"
+                             "c%d = Conv(ra%d, w) pads=1,1,1,1\nrc%d = Relu(c%d)\n"
+                             "d%d = Conv(rc%d, q)\nt%d = Add(d%d, s%d)\ns%d = Relu(t%d)\n",
+                             k, k, k, k, k, k, k, k, k, k, k, k, k, k + 1, k);
+  }
+  (void)snprintf(text + used, sizeof text - used, "output s%d\n", N_BLOCKS);
+  if (net_read(text, &graph, &err)) fail_msg("%s", err.text);
+  prune(graph);
+  return graph;
+}
+
+static laci_engine *plan_of(const laci_graph *graph, int threads, bool dense_only) {
+  laci_engine *engine;
+  lac_error err = {0};
+  const laci_engine_options options = {.threads = threads, .dense_only = dense_only};
+  if (laci_engine_create(graph, &options, &engine, &err)) fail_msg("%s", err.text);
+  return engine;
+}
+
+static int sparse_steps(const laci_engine *engine) {
+  int n = 0;
+  for (size_t at = 0; at < laci_engine_step_count(engine); at++) {
+    n += laci_engine_step_look(engine, at).sparse;
+  }
+  return n;
+}
+
+static int planned_sparse(const laci_graph *graph, bool dense_only) {
+  laci_engine *engine = plan_of(graph, 1, dense_only);
+  const int n = sparse_steps(engine);
+  laci_engine_destroy(engine);
+  return n;
+}
+
+static void zeros_are_found_and_left_out(void **state) {
+  laci_graph *graph = pruned_graph();
+  (void)state;
+  const int n = planned_sparse(graph, false);
+  assert_int_equal(n, laci_cpu_has_avx512f() || laci_cpu() == LACI_CPU_AVX2 ? N_LAYERS : 0);
+  assert_int_equal(planned_sparse(graph, true), 0);
+  assert_int_equal(setenv("LAC_SPARSE", "0", 1), 0);
+  assert_int_equal(planned_sparse(graph, false), 0);
+  assert_int_equal(unsetenv("LAC_SPARSE"), 0);
+  laci_graph_destroy(graph);
+}
+
+static float *result_of(laci_engine *engine, size_t *bytes) {
+  const laci_engine_port *in, *out;
+  lac_error err = {0};
+  assert_int_equal(laci_engine_inputs(engine, &in), 1);
+  assert_int_equal(laci_engine_outputs(engine, &out), 1);
+  float *x = laci_alloc(in->size_bytes, 1), *y = laci_alloc(out->size_bytes, 1);
+  for (size_t at = 0; at < in->size_bytes / sizeof *x; at++)
+    x[at] = (float)net_number("x", (int64_t)at);
+  *bytes = out->size_bytes;
+  if (laci_engine_run(engine, (const void *[]){x}, (void *[]){y}, &err)) fail_msg("%s", err.text);
+  laci_free(x);
+  return y;
+}
+
+static void threads_do_not_change_a_byte(void **state) {
+  laci_graph *graph = pruned_graph();
+  size_t bytes = 0;
+  float *first = NULL;
+  (void)state;
+  assert_int_equal(setenv("LAC_SPARSE", "all", 1), 0);
+  for (int threads = 1; threads <= 3; threads++) {
+    laci_engine *engine = plan_of(graph, threads, false);
+    assert_int_equal(sparse_steps(engine), N_LAYERS);
+    float *y = result_of(engine, &bytes);
+    if (first) assert_memory_equal(first, y, bytes);
+    if (first) laci_free(y);
+    else first = y;
+    laci_engine_destroy(engine);
+  }
+  assert_int_equal(unsetenv("LAC_SPARSE"), 0);
+  laci_free(first);
+  laci_graph_destroy(graph);
+}
+
+/* A row without a weight is its bias; a whole layer of zeros, too. */
+static void nothing_may_be_kept(void **state) {
+  laci_graph *graph = pruned_graph();
+  laci_engine *dense = plan_of(graph, 1, true);
+  size_t bytes = 0;
+  (void)state;
+  for (int s = 0; s < graph->n_stored; s++) {
+    laci_stored *stored = &graph->stored[s];
+    if (stored->shape.rank == 4 && stored->shape.dims[2] == 3)
+      memset(stored->owned, 0, stored->size_bytes);
+    if (stored->shape.rank == 4 && stored->shape.dims[0] == 256)
+      memset(stored->owned, 0, stored->size_bytes / 2);
+  }
+  laci_engine_destroy(dense);
+  dense = plan_of(graph, 1, true);
+  assert_int_equal(setenv("LAC_SPARSE", "all", 1), 0);
+  laci_engine *sparse = plan_of(graph, 1, false);
+  assert_int_equal(unsetenv("LAC_SPARSE"), 0);
+  float *want = result_of(dense, &bytes), *got = result_of(sparse, &bytes);
+  for (size_t at = 0; at < bytes / sizeof *want; at++) {
+    assert_true(number_close((double)got[at], (double)want[at], 1e-4));
+  }
+  laci_free(want);
+  laci_free(got);
+  laci_engine_destroy(dense);
+  laci_engine_destroy(sparse);
+  laci_graph_destroy(graph);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(windows_of_all_kinds),
+      cmocka_unit_test(one_axis),
+      cmocka_unit_test(neighbours_of_all_kinds),
+      cmocka_unit_test(zeros_are_found_and_left_out),
+      cmocka_unit_test(threads_do_not_change_a_byte),
+      cmocka_unit_test(nothing_may_be_kept),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
