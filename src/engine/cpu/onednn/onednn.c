@@ -19,7 +19,10 @@ void laci_onednn_cap(void) {
 #if defined(__x86_64__)
   laci_cpu_level level = laci_cpu();
   if (level == LACI_CPU_ANY) (void)dnnl_set_max_cpu_isa(dnnl_cpu_isa_sse41);
-  if (level == LACI_CPU_AVX2) (void)dnnl_set_max_cpu_isa(dnnl_cpu_isa_avx2);
+  if (level == LACI_CPU_AVX2) {
+    (void)dnnl_set_max_cpu_isa(laci_cpu_has_avx512f() ? dnnl_cpu_isa_avx512_core
+                                                      : dnnl_cpu_isa_avx2);
+  }
 #endif
 }
 
