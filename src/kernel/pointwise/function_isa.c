@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * function.h for every instruction set: the build compiles this once for each (variants.h).
+ *
+ *     exp(x) = 2^n exp(r),  x = n ln 2 + r,  |r| <= ln 2 / 2,  exp(r) - 1 = r + r^2 P(r)
+ *
+ * All that has a tail is made of exp(-|x|), which goes to 0 without overflow, so that tails keep
+ * their digits. Arguments of exp that are products come in two parts, the second one what rounding
+ * took from the first. */
+#include <math.h>
+#include <string.h>
+
+#include "kernel/pointwise/function.h"
+
+#if defined(__AVX512F__)
+#include <immintrin.h>
+enum { LANES = 16 };
+#elif defined(__AVX2__)
+#include <immintrin.h>
+enum { LANES = 8 };
+#else
+enum { LANES = 4 };
+#endif
+#if defined(LACI_ISA_NEON)
+#include <arm_neon.h>
+#endif
+
+typedef float lanes __attribute__((vector_size(4 * LANES)));
+typedef int32_t ints __attribute__((vector_size(4 * LANES)));
+
+#define INLINE static inline __attribute__((always_inline))
+
+/* a * b + sum, rounded once. */
+INLINE lanes fma_of(lanes a, lanes b, lanes sum) {
+#if defined(__AVX512F__)
+  return (lanes)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)sum);
+#elif defined(__AVX2__)
+  return (lanes)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)sum);
+#elif defined(LACI_ISA_NEON)
+  return (lanes)vfmaq_f32((float32x4_t)sum, (float32x4_t)a, (float32x4_t)b);
+#else
+  for (int lane = 0; lane < LANES; lane++) sum[lane] = fmaf(a[lane], b[lane], sum[lane]);
+  return sum;
+#endif
+}
+
+INLINE lanes all(float x) { return (lanes){0} + x; }
+INLINE lanes choose(ints mask, lanes yes, lanes no) {
+  return (lanes)(((ints)yes & mask) | ((ints)no & ~mask));
+}
+/* A NaN of x stays: x86's instructions choose their second operand then. */
+INLINE lanes at_least(float low, lanes x) {
+#if defined(__AVX512F__)
+  return (lanes)_mm512_max_ps(_mm512_set1_ps(low), (__m512)x);
+#elif defined(__AVX2__)
+  return (lanes)_mm256_max_ps(_mm256_set1_ps(low), (__m256)x);
+#else
+  return choose(low > x, all(low), x);
+#endif
+}
+INLINE lanes at_most(float high, lanes x) {
+#if defined(__AVX512F__)
+  return (lanes)_mm512_min_ps(_mm512_set1_ps(high), (__m512)x);
+#elif defined(__AVX2__)
+  return (lanes)_mm256_min_ps(_mm256_set1_ps(high), (__m256)x);
+#else
+  return choose(high < x, all(high), x);
+#endif
+}
+INLINE lanes magnitude(lanes x) { return (lanes)((ints)x & INT32_MAX); }
+
+INLINE lanes polynomial(const float *factors, int n, lanes x) {
+  lanes sum = all(factors[0]);
+  for (int at = 1; at < n; at++) sum = fma_of(sum, x, all(factors[at]));
+  return sum;
+}
+
+/* 2^n for -126 <= n <= 127 */
+INLINE lanes power_of_2(ints n) { return (lanes)((n + 127) << 23); }
+
+/* exp(r) - 1, and n. */
+INLINE lanes reduced(lanes x, ints *n) {
+  static const float factors[] = {1.39012991e-3F, 8.36320128e-3F, 4.16668542e-2F, 1.66665763e-1F,
+                                  0.5F};
+  const float magic = 12582912.0F; /* 1.5 * 2^23: its last bit is worth 1 */
+  const lanes shifted = fma_of(x, all(1.44269504F), all(magic)), whole = shifted - magic;
+  /* ln 2 in two parts, the first with so few digits that its multiples are exact. */
+  const lanes r = fma_of(whole, all(-1.42860677e-6F), fma_of(whole, all(-0.693145752F), x));
+  *n = (ints)shifted - (ints)all(magic);
+  return fma_of(r * r, polynomial(factors, 5, r), r);
+}
+
+/* exp(-z - rest), z >= 0, rest tiny; powers below the least normal number in two steps. */
+INLINE lanes falling(lanes z, lanes rest) {
+  ints n;
+  const lanes part = reduced(at_least(-104, -z), &n) + 1.0F;
+  const ints half = n >> 1;
+  return fma_of(part, -rest, part) * power_of_2(half) * power_of_2(n - half);
+}
+
+/* exp(x) - 1, x <= 0 */
+INLINE lanes falling_less_1(lanes x) {
+  ints n;
+  const lanes part = reduced(at_least(-30, x), &n), power = power_of_2(n);
+  return fma_of(power, part, power - 1.0F);
+}
+
+/* 1 / (1 + exp(-x)) from e = exp(-|x|) */
+INLINE lanes logistic_of(ints negative, lanes e) {
+  return choose(negative, e, all(1)) / (e + 1.0F);
+}
+
+/* A closed gate closes for infinities, too. */
+INLINE lanes gated(lanes x, lanes gate) { return choose(gate == 0.0F, all(0), x * gate); }
+
+/* ---- the functions ---- */
+
+INLINE lanes relu(const laci_pointwise *f, lanes x) {
+  return f->alpha == 0 ? at_least(0, x) : choose(x > 0.0F, x, x * f->alpha);
+}
+
+INLINE lanes elu(const laci_pointwise *f, lanes x) {
+  return choose(x > 0.0F, x, falling_less_1(x) * f->alpha);
+}
+
+INLINE lanes logistic(const laci_pointwise *f, lanes x) {
+  (void)f;
+  return logistic_of(x < 0.0F, falling(magnitude(x), all(0)));
+}
+
+INLINE lanes hyperbolic_tangent(const laci_pointwise *f, lanes x) {
+  (void)f;
+  const lanes e = falling_less_1(magnitude(x) * -2.0F), y = e / (e + 2.0F);
+  return choose((ints)x < 0, y, -y);
+}
+
+INLINE lanes linear(const laci_pointwise *f, lanes x) {
+  return fma_of(all(f->alpha), x, all(f->beta));
+}
+
+INLINE lanes swish(const laci_pointwise *f, lanes x) {
+  const lanes alpha = all(f->alpha), product = alpha * x, z = at_most(128, magnitude(product));
+  const ints negative = product < 0.0F;
+  const lanes lost = choose(z < 128.0F, fma_of(alpha, x, -product), all(0));
+  return gated(x, logistic_of(negative, falling(z, choose(negative, -lost, lost))));
+}
+
+INLINE lanes hardswish(const laci_pointwise *f, lanes x) {
+  return gated(x, at_most(1, at_least(0, linear(f, x))));
+}
+
+/* x times the share of a normal distribution below x; that above z is exp(-z^2 / 2) R(z). */
+INLINE lanes gelu_erf(const laci_pointwise *f, lanes x) {
+  static const float factors[] = {-2.91635673e-2F, 1.44059196e-1F,  -2.55898833e-1F,
+                                  1.59389794e-1F,  -2.32618991e-2F, 1.05574071e-1F,
+                                  1.19815655e-1F,  1.39864311e-1F,  1.39621258e-1F};
+  (void)f;
+  const lanes z = at_most(15, magnitude(x)), square = z * z, lost = fma_of(z, z, -square);
+  const lanes t = 1.0F / fma_of(z, all(0.35F), all(1));
+  const lanes above = falling(square * 0.5F, lost * 0.5F) * t * polynomial(factors, 9, t);
+  return gated(x, choose(x < 0.0F, above, 1.0F - above));
+}
+
+/* (1 + tanh(u)) / 2 = logistic(2 u), 2 u = z (a + b z^2) */
+INLINE lanes gelu_tanh(const laci_pointwise *f, lanes x) {
+  const float a = 1.59576917F, a_rest = -4.53406803e-8F;
+  const float b = 7.13548139e-2F, b_rest = 2.3988324e-9F;
+  (void)f;
+  const lanes z = at_most(15, magnitude(x)), square = z * z;
+  const lanes cubic = square * b, cubic_lost = fma_of(square, all(b), -cubic);
+  const lanes sum = cubic + a, of_a = sum - cubic;
+  const lanes sum_lost = (cubic - (sum - of_a)) + (a - of_a);
+  const lanes square_lost = fma_of(z, z, -square);
+  const lanes lost =
+      fma_of(square_lost, all(b), sum_lost + cubic_lost) + fma_of(square, all(b_rest), all(a_rest));
+  const lanes product = z * sum;
+  const lanes e = falling(product, fma_of(z, lost, fma_of(z, sum, -product)));
+  return gated(x, logistic_of(x < 0.0F, e));
+}
+
+INLINE lanes clip(const laci_pointwise *f, lanes x) {
+  return at_most(f->beta, at_least(f->alpha, x));
+}
+
+/* ---- loops ---- */
+
+typedef lanes function(const laci_pointwise *f, lanes x);
+
+INLINE void run(function *of, const laci_pointwise *f, float *x, int64_t n) {
+  lanes v = {0};
+  int64_t at = 0;
+  for (; at + LANES <= n; at += LANES) {
+    memcpy(&v, x + at, sizeof v);
+    v = of(f, v);
+    memcpy(x + at, &v, sizeof v);
+  }
+  if (at == n) return;
+  v = all(0);
+  memcpy(&v, x + at, (size_t)(n - at) * sizeof *x);
+  v = of(f, v);
+  memcpy(x + at, &v, (size_t)(n - at) * sizeof *x);
+}
+
+void LACI_VARIANT(laci_pointwise_apply)(const laci_pointwise *f, float *x, int64_t n) {
+  switch (f->kind) {
+    case LACI_POINTWISE_RELU: run(relu, f, x, n); break;
+    case LACI_POINTWISE_ELU: run(elu, f, x, n); break;
+    case LACI_POINTWISE_LOGISTIC: run(logistic, f, x, n); break;
+    case LACI_POINTWISE_TANH: run(hyperbolic_tangent, f, x, n); break;
+    case LACI_POINTWISE_LINEAR: run(linear, f, x, n); break;
+    case LACI_POINTWISE_SWISH: run(swish, f, x, n); break;
+    case LACI_POINTWISE_HARDSWISH: run(hardswish, f, x, n); break;
+    case LACI_POINTWISE_GELU_ERF: run(gelu_erf, f, x, n); break;
+    case LACI_POINTWISE_GELU_TANH: run(gelu_tanh, f, x, n); break;
+    case LACI_POINTWISE_CLIP: run(clip, f, x, n); break;
+    case LACI_N_POINTWISE: break;
+  }
+}
