@@ -165,6 +165,10 @@ static void run_piece(const job *j, int64_t chunk, const laci_sparse_group *grou
   if (o->residual) call.residual = o->residual + row * code->row_stride;
   memcpy(&run, &at, sizeof run);
   run(&call);
+  if (piece == group->piece_last - 1 && (o->n_functions > 0 || o->residual_last)) {
+    const laci_sparse_part part = {j->tiles, first, first + n, row, row + group->n_rows};
+    laci_sparse_finish(o, code->row_stride, &part);
+  }
 }
 
 /* Groups [first, last) over a chunk, group by group. */

@@ -7,7 +7,8 @@
  * stand in the order in which the code reads them; others may take their place at any time.
  *
  * Code is straight, cut into pieces: a piece is some columns of a group of rows, runs over the
- * tiles of a chunk, and hands its sums to the next piece through scratch memory. Results are the
+ * tiles of a chunk, and hands its sums to the next piece through scratch memory. Functions behind
+ * the clip are a compiled pass over what a group's last piece has stored. Results are the
  * same bits as the compiled kernels'. Next: sparse_plan.c (groups and pieces), sparse_avx512.c. */
 #ifndef LACI_JIT_SPARSE_CODE_H
 #define LACI_JIT_SPARSE_CODE_H
@@ -19,9 +20,10 @@
 #include "jit/isa.h"
 #include "kernel/sparse/product.h"
 
-/** What is done to sums before they are stored; known when the code is made. */
+/** What is done to sums before they are stored; known when the code is made. What is behind the
+ * clip need not be: functions, and a residual that is the last (laci_sparse_operands). */
 typedef struct laci_sparse_after {
-  bool residual;  /* one is added */
+  bool residual;  /* one is added before the clip */
   bool low, high; /* results are clipped from below, from above */
 } laci_sparse_after;
 

@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
+#include "kernel/pointwise/function.h"
 #include "kernel/sparse/window.h"
 
 enum { SPARSE_GUARD_FLOATS = 64 };
@@ -185,6 +186,16 @@ static inline laci_sparse_operands sparse_run_of(const sparse_operands *o, bool 
                                 .y = o->y,
                                 .low = low,
                                 .high = high};
+}
+
+/** n functions behind the clip, 3 at most, and the residual behind these. */
+static inline void sparse_follow(laci_sparse_operands *run, int n, bool residual_last) {
+  static const laci_pointwise functions[3] = {{LACI_POINTWISE_SWISH, 1.5F, 0},
+                                              {LACI_POINTWISE_LINEAR, -2, 0.25F},
+                                              {LACI_POINTWISE_CLIP, -0.3F, 0.4F}};
+  run->functions = functions;
+  run->n_functions = n;
+  run->residual_last = residual_last;
 }
 
 /** Bytes of the result with its guards; their place in memory is memory_y. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * jit/sparse_code: generated code against the definition of kernel/sparse, bit by bit and guards
  * included, for every instruction set that this processor has: windows of all kinds, starts at any
- * float, all pairs of 2:4 patterns, any cut of the code, any number of threads, new weights. */
+ * float, all pairs of 2:4 patterns, functions behind, any cut of the code, any number of threads,
+ * new weights. */
 #include "support/sparse_case.h"
 
 #include "base/memory.h"
@@ -83,12 +84,20 @@ static void compare_case(const sparse_case *c, int shift, laci_jit_isa isa, laci
   sparse_operands o;
   sparse_operands_init(c, shift, &o);
   const bool low = shift != 1, high = shift != 2, residual = shift != 0;
-  const laci_sparse_operands run =
+  laci_sparse_operands run =
       sparse_run_of(&o, residual, low ? 0 : -INFINITY, high ? 0.5F : INFINITY);
-  generated g = generate(&o, (laci_sparse_after){residual, low, high}, isa, cut);
-  define(&o, &run, g.want);
-  expect_run(&g, &o, &run, NULL, c->what);
-  end(&g);
+  generated with = generate(&o, (laci_sparse_after){residual, low, high}, isa, cut);
+  define(&o, &run, with.want);
+  expect_run(&with, &o, &run, NULL, c->what);
+  sparse_follow(&run, shift + 1, false);
+  define(&o, &run, with.want);
+  expect_run(&with, &o, &run, NULL, c->what);
+  end(&with);
+  generated without = generate(&o, (laci_sparse_after){false, low, high}, isa, cut);
+  sparse_follow(&run, 2 - shift, true);
+  define(&o, &run, without.want);
+  expect_run(&without, &o, &run, NULL, c->what);
+  end(&without);
   sparse_operands_clear(&o);
 }
 
@@ -158,7 +167,8 @@ static void every_pair_of_patterns(void **state) {
 static void threads_of_cut(laci_jit_isa isa, laci_sparse_cut cut) {
   sparse_operands o;
   sparse_operands_init(&sparse_cases[5], 1, &o);
-  const laci_sparse_operands run = sparse_run_of(&o, true, 0, INFINITY);
+  laci_sparse_operands run = sparse_run_of(&o, true, 0, INFINITY);
+  sparse_follow(&run, 2, false);
   generated g = generate(&o, (laci_sparse_after){.residual = true, .low = true}, isa, cut);
   define(&o, &run, g.want);
   for (int n = 1; n <= 3; n++) {

@@ -40,7 +40,19 @@ static double value_of(const sparse_case *c, const sparse_operands *o, place p) 
   return sum;
 }
 
-static void expect_values(const sparse_case *c, const sparse_operands *o) {
+static double finished(const laci_sparse_operands *run, double v, int64_t out) {
+  const double residual = run->residual ? (double)run->residual[out] : 0;
+  if (!run->residual_last) v += residual;
+  v = v < (double)run->low ? (double)run->low : v > (double)run->high ? (double)run->high : v;
+  if (run->n_functions > 0) v = v / (1 + exp(-1.5 * v));
+  if (run->n_functions > 1) v = -2 * v + 0.25;
+  if (run->n_functions > 2)
+    v = v < (double)-0.3F ? (double)-0.3F : v > (double)0.4F ? (double)0.4F : v;
+  return run->residual_last ? v + residual : v;
+}
+
+static void expect_values(const sparse_case *c, const sparse_operands *o,
+                          const laci_sparse_operands *run) {
   const laci_sparse_window *g = &c->window;
   const int lanes = c->lanes == LACI_SPARSE_IMAGES ? LACI_SPARSE_LANES : 1;
   for (int64_t at = 0; at < c->n_images * g->channels_out * g->out_h * g->out_w * lanes; at++) {
@@ -49,8 +61,7 @@ static void expect_values(const sparse_case *c, const sparse_operands *o) {
                      pixel % g->out_w, (int)(at % lanes)};
     const int64_t out =
         p.image * o->form.out.n_floats + laci_sparse_at(&o->form.out, p.row, p.y, p.x) + p.lane;
-    double want = value_of(c, o, p) + (double)o->residual[out];
-    want = want < -0.25 ? -0.25 : want > 0.75 ? 0.75 : want;
+    const double want = finished(run, value_of(c, o, p), out);
     if (!(fabs((double)o->y[out] - want) <= 1e-5)) {
       fail_msg("%s: image %lld row %lld pixel %lld, %lld: got %g, want %g", c->what,
                (long long)p.image, (long long)p.row, (long long)p.y, (long long)p.x,
@@ -77,10 +88,13 @@ static void the_definition_is_a_convolution(void **state) {
   for (int at = 0; at < N_SPARSE_CASES; at++) {
     sparse_operands o;
     sparse_operands_init(&sparse_cases[at], 0, &o);
-    const laci_sparse_operands run = sparse_run_of(&o, true, -0.25F, 0.75F);
-    multiply_all(laci_sparse_multiply_scalar, &o, &run);
-    expect_values(&sparse_cases[at], &o);
-    expect_written(&sparse_cases[at], &o);
+    laci_sparse_operands run = sparse_run_of(&o, at % 5 != 4, -0.25F, 0.75F);
+    for (int n = 0; n <= 3; n++) {
+      sparse_follow(&run, n, (at + n) % 2 == 0);
+      multiply_all(laci_sparse_multiply_scalar, &o, &run);
+      expect_values(&sparse_cases[at], &o, &run);
+      expect_written(&sparse_cases[at], &o);
+    }
     sparse_operands_clear(&o);
   }
 }
@@ -91,7 +105,8 @@ static void every_variant_has_the_same_bits(void **state) {
   for (int at = 0; at < N_SPARSE_CASES; at++) {
     sparse_operands o;
     sparse_operands_init(&sparse_cases[at], at % 3, &o);
-    const laci_sparse_operands run = sparse_run_of(&o, at % 2 > 0, at % 4 ? 0 : -INFINITY, 1);
+    laci_sparse_operands run = sparse_run_of(&o, at % 2 > 0, at % 4 ? 0 : -INFINITY, 1);
+    sparse_follow(&run, at % 4, at % 3 == 0);
     multiply_all(laci_sparse_multiply_scalar, &o, &run);
     void *want = malloc(sparse_result_bytes(&o));
     assert_non_null(want);
@@ -102,6 +117,29 @@ static void every_variant_has_the_same_bits(void **state) {
       assert_memory_equal(o.memory_y, want, sparse_result_bytes(&o));
     }
     (void)laci_cpu_cap(start);
+    free(want);
+    sparse_operands_clear(&o);
+  }
+}
+
+/* As after generated code that has stored what comes before. */
+static void the_rest_can_follow_later(void **state) {
+  (void)state;
+  for (int at = 0; at < N_SPARSE_CASES; at++) {
+    sparse_operands o;
+    sparse_operands_init(&sparse_cases[at], at % 3, &o);
+    laci_sparse_operands whole = sparse_run_of(&o, at % 4 > 0, 0, 1), first = whole;
+    sparse_follow(&whole, at % 3, at % 4 == 1);
+    if (at % 4 == 1) first.residual = NULL;
+    multiply_all(laci_sparse_multiply_scalar, &o, &whole);
+    void *want = malloc(sparse_result_bytes(&o));
+    assert_non_null(want);
+    memcpy(want, o.memory_y, sparse_result_bytes(&o));
+    multiply_all(laci_sparse_multiply_scalar, &o, &first);
+    const laci_sparse_product *p = &o.form.product;
+    laci_sparse_finish(&whole, p->row_stride,
+                       &(laci_sparse_part){o.form.tiles, 0, o.form.n_tiles, 0, p->n_rows});
+    assert_memory_equal(o.memory_y, want, sparse_result_bytes(&o));
     free(want);
     sparse_operands_clear(&o);
   }
@@ -159,6 +197,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_definition_is_a_convolution),
       cmocka_unit_test(every_variant_has_the_same_bits),
+      cmocka_unit_test(the_rest_can_follow_later),
       cmocka_unit_test(parts_make_the_whole),
       cmocka_unit_test(panels_want_rows_as_far_apart),
       cmocka_unit_test(a_nan_stays),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A sparse matrix times a dense one whose columns lie in tiles of 16 lanes:
  *
- *     y[row] = clip(bias[row] + sum over kept k of weight[k] * x[column[k]] + residual[row])
+ *     y[row] = f(clip(bias[row] + sum over kept k of weight[k] * x[column[k]] + residual[row]))
  *
  * for 16 pixels, or 16 images, at once. A convolution is one of these: its columns are (channel,
  * tap of the window), and where a column's value lies from where a tile begins is the same for all
@@ -13,9 +13,12 @@
 #ifndef LACI_KERNEL_SPARSE_PRODUCT_H
 #define LACI_KERNEL_SPARSE_PRODUCT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "kernel/variants.h"
+
+typedef struct laci_pointwise laci_pointwise;
 
 enum { LACI_SPARSE_LANES = 16 };
 
@@ -36,13 +39,16 @@ typedef struct laci_sparse_tile {
   uint64_t lanes;  /* bit i: lane i is a result; others of y are left alone */
 } laci_sparse_tile;
 
-/** x and y apart; residual: NULL, or laid out as y, which it may be. */
+/** x and y apart. residual: NULL, or laid out as y, which it may be if it is not the last. */
 typedef struct laci_sparse_operands {
   const float *weight; /* [n_kept] */
   const float *bias;   /* [n_rows] */
   const float *x, *residual;
   float *y;
   float low, high; /* v becomes low > v ? low : v, then high < v ? high : v: a NaN stays */
+  const laci_pointwise *functions; /* [n_functions]: what follows, one after the other */
+  int n_functions;
+  bool residual_last; /* it is added behind the functions, not before the clip */
 } laci_sparse_operands;
 
 /** What is done at once; the last ones are not in it. */
@@ -61,5 +67,10 @@ LACI_KERNEL_VARIANTS(LACI_SPARSE_DECLARE)
 
 /** The variant by the level in force (cpu/cpu.h). */
 laci_sparse_multiply *laci_sparse_multiply_now(void);
+
+/** What is behind the clip, for results of the part in y that have come so far: functions, and a
+ * residual that is the last. finish.c */
+void laci_sparse_finish(const laci_sparse_operands *o, int64_t row_stride,
+                        const laci_sparse_part *part);
 
 #endif

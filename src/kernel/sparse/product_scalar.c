@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stddef.h>
 
+#include "kernel/pointwise/function.h"
 #include "kernel/sparse/product.h"
 
 static float result(const laci_sparse_product *p, const laci_sparse_operands *o, int64_t row,
@@ -14,6 +15,16 @@ static float result(const laci_sparse_product *p, const laci_sparse_operands *o,
   return sum;
 }
 
+static float finished(const laci_sparse_operands *o, float v, int64_t out) {
+  if (o->residual && !o->residual_last) v += o->residual[out];
+  v = o->low > v ? o->low : v;
+  v = o->high < v ? o->high : v;
+  for (int at = 0; at < o->n_functions; at++) {
+    laci_pointwise_apply_scalar(&o->functions[at], &v, 1);
+  }
+  return o->residual && o->residual_last ? v + o->residual[out] : v;
+}
+
 void laci_sparse_multiply_scalar(const laci_sparse_product *p, const laci_sparse_operands *o,
                                  const laci_sparse_part *part) {
   for (int64_t t = part->tile_first; t < part->tile_last; t++) {
@@ -22,10 +33,7 @@ void laci_sparse_multiply_scalar(const laci_sparse_product *p, const laci_sparse
       for (int lane = 0; lane < LACI_SPARSE_LANES; lane++) {
         if (!(tile->lanes >> lane & 1)) continue;
         const int64_t out = tile->out + row * p->row_stride + lane;
-        float v = result(p, o, row, tile->in + lane);
-        if (o->residual) v += o->residual[out];
-        v = o->low > v ? o->low : v;
-        o->y[out] = o->high < v ? o->high : v;
+        o->y[out] = finished(o, result(p, o, row, tile->in + lane), out);
       }
     }
   }
