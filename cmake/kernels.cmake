@@ -4,14 +4,19 @@
 # plain code. Only what is named so gets the flags; the choice between variants is made at run time (src/cpu).
 set(LAC_KERNEL_SETS scalar)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|amd64|AMD64)$")
-  list(APPEND LAC_KERNEL_SETS avx2 avx512 avx512bf16)
+  list(APPEND LAC_KERNEL_SETS avx2 avx512f avx512 avx512bf16 avx512vbmi2)
 elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64|ARM64)$")
   list(APPEND LAC_KERNEL_SETS neon) # every processor has it: no flag
 endif()
 set(LAC_KERNEL_FLAGS_avx2 -mavx2 -mfma)
 set(LAC_KERNEL_FLAGS_avx512 -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512vnni -mprefer-vector-width=512)
 set(LAC_KERNEL_FLAGS_avx512bf16 -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512bf16 -mprefer-vector-width=512)
-set(LAC_KERNEL_ONLY_avx512bf16 attention) # a set that few texts are for names them
+set(LAC_KERNEL_FLAGS_avx512f -mavx512f -mavx512bw -mavx512vl -mavx512dq -mprefer-vector-width=512)
+set(LAC_KERNEL_FLAGS_avx512vbmi2 ${LAC_KERNEL_FLAGS_avx512} -mavx512vbmi -mavx512vbmi2)
+# A set that few texts are for names them.
+set(LAC_KERNEL_ONLY_avx512bf16 attention)
+set(LAC_KERNEL_ONLY_avx512f vector)
+set(LAC_KERNEL_ONLY_avx512vbmi2 vector)
 
 # Takes the kernels of instruction sets out of the list `sources` and makes an object library of each set, named
 # lacuna_kernel_SET; `libraries` becomes their names.

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * vector.h: packs a matrix, and chooses the variant that multiplies. */
+#include "kernel/sparse/vector.h"
+
+#include <string.h>
+
+#include "cpu/cpu.h"
+#include "tensor/bf16.h"
+
+static laci_sparse_rows_multiply *const of_level[] = {
+#define VARIANT(name, level) [level] = laci_sparse_rows_multiply_##name,
+    LACI_KERNEL_VARIANTS(VARIANT)
+#undef VARIANT
+};
+
+laci_sparse_rows_multiply *laci_sparse_rows_multiply_now(void) {
+  const laci_cpu_level level = laci_cpu();
+#if defined(__x86_64__)
+  if (level == LACI_CPU_AVX512 && __builtin_cpu_supports("avx512vbmi2")) {
+    return laci_sparse_rows_multiply_avx512vbmi2;
+  }
+  if (level == LACI_CPU_AVX2 && laci_cpu_has_avx512f()) return laci_sparse_rows_multiply_avx512f;
+#endif
+  return of_level[level];
+}
+
+/* ---- Packing ---- */
+
+static const size_t value_bytes[] = {
+    [LACI_SPARSE_F32] = sizeof(float), [LACI_SPARSE_BF16] = sizeof(uint16_t), [LACI_SPARSE_S8] = 1};
+
+static int64_t chunks_of_row(const laci_sparse_rows *w) {
+  return (w->n_columns + LACI_SPARSE_CHUNK - 1) / LACI_SPARSE_CHUNK;
+}
+
+/* Bytes of the bits of a chunk. */
+static int64_t mask_bytes(const laci_sparse_rows *w, int64_t chunk) {
+  const int64_t left = w->n_columns - chunk * LACI_SPARSE_CHUNK;
+  if (left >= LACI_SPARSE_CHUNK) return LACI_SPARSE_CHUNK / 8;
+  return (left + LACI_SPARSE_MASK - 1) / LACI_SPARSE_MASK * (LACI_SPARSE_MASK / 8);
+}
+
+int64_t laci_sparse_rows_chunks(const laci_sparse_rows *w) { return w->n_rows * chunks_of_row(w); }
+
+void laci_sparse_rows_count(laci_sparse_rows *w, const laci_sparse_dense *part) {
+  for (int64_t row = 0; row < part->n_rows; row++) {
+    const float *from = part->weight + row * part->row_stride;
+    uint64_t *count = w->chunk_at + (part->row_first + row) * chunks_of_row(w);
+    for (int64_t at = 0; at < part->n_columns; at++) {
+      count[(part->column_first + at) / LACI_SPARSE_CHUNK] += from[at * part->column_stride] != 0;
+    }
+  }
+}
+
+size_t laci_sparse_rows_layout(laci_sparse_rows *w) {
+  const int64_t each = chunks_of_row(w), n = w->n_rows * each;
+  uint64_t end = 0;
+  for (int64_t at = 0; at < n; at++) {
+    const uint64_t bytes =
+        (uint64_t)mask_bytes(w, at % each) + w->chunk_at[at] * value_bytes[w->values];
+    w->chunk_at[at] = end;
+    end += bytes;
+  }
+  w->chunk_at[n] = end;
+  return (size_t)end + LACI_SPARSE_READ_AHEAD;
+}
+
+static void put_value(laci_sparse_rows *w, int64_t row, float value, uint8_t *to) {
+  if (w->values == LACI_SPARSE_F32) {
+    memcpy(to, &value, sizeof value);
+  } else if (w->values == LACI_SPARSE_BF16) {
+    const uint16_t bits = laci_bf16_round(value);
+    memcpy(to, &bits, sizeof bits);
+  } else {
+    *to = (uint8_t)(int8_t)value;
+    w->row_sum[row] += (int32_t)value;
+  }
+}
+
+/* n columns of one row and chunk. */
+static void fill_chunk(laci_sparse_rows *w, int64_t row, int64_t column, int64_t n,
+                       const float *from, int64_t stride) {
+  const int64_t chunk = column / LACI_SPARSE_CHUNK, first = column % LACI_SPARSE_CHUNK;
+  uint8_t *mask = w->bytes + w->chunk_at[row * chunks_of_row(w) + chunk];
+  uint8_t *to = mask + mask_bytes(w, chunk);
+  for (int64_t at = 0; at < first; at += 8) { /* behind what is there already */
+    to += (size_t)__builtin_popcount(mask[at / 8]) * value_bytes[w->values];
+  }
+  for (int64_t at = 0; at < n; at++) {
+    const float value = from[at * stride];
+    if (value == 0) continue;
+    mask[(first + at) / 8] |= (uint8_t)(1U << (first + at) % 8);
+    put_value(w, row, value, to);
+    to += value_bytes[w->values];
+  }
+}
+
+void laci_sparse_rows_fill(laci_sparse_rows *w, const laci_sparse_dense *part) {
+  for (int64_t row = 0; row < part->n_rows; row++) {
+    const float *from = part->weight + row * part->row_stride;
+    for (int64_t at = 0, n; at < part->n_columns; at += n) {
+      const int64_t column = part->column_first + at;
+      n = LACI_SPARSE_CHUNK - column % LACI_SPARSE_CHUNK;
+      if (n > part->n_columns - at) n = part->n_columns - at;
+      fill_chunk(w, part->row_first + row, column, n, from + at * part->column_stride,
+                 part->column_stride);
+    }
+  }
+}

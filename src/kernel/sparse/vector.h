@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A sparse matrix times one to four vectors, where the time is that of reading the matrix:
+ *
+ *     y[v][row] = bias[row] + sum over k of weight[row][k] * x[v][k]
+ *
+ * A row lies in chunks of 512 columns: a bit for every column (64 bytes, fewer in the last chunk),
+ * then the kept weights behind each other. Any pattern will do. Rows are read as eight long
+ * streams: row i goes together with i + S, i + 2 S, ..., S being an eighth of the rows, so that
+ * the processor sees eight places that move on steadily.
+ *
+ *   values  what is kept                    x    sums
+ *   F32     f32                             f32  f32
+ *   BF16    bf16                            f32  f32 (a bf16 x is widened before: it is short)
+ *   S8      int8, a scale for each row      u8   int32, exact; then f32
+ *
+ * S8 is what ONNX quantises to: weights symmetric by channel (QuantizeLinear), x with one scale and
+ * one zero point (DynamicQuantizeLinear's u8; an s8 x is a u8 one whose zero point is 128 higher).
+ * Its rows have at most 65536 columns.
+ *
+ * Sums of floats have 16 lanes, each begins at +0: lane k % 16 takes weight * x of its columns in
+ * ascending order, a fused multiply-add each, where a weight that is not kept is +0, and so is x
+ * behind the last column up to a multiple of 64. Then lanes 8..15 are added to 0..7, 4..7 to
+ * 0..3, 2..3 to 0..1, 1 to 0, and that to the bias. So every variant gives the same bits.
+ * vector_scalar.c is the definition, vector_isa.c the one text of other variants, vector.c packs.
+ */
+#ifndef LACI_KERNEL_SPARSE_VECTOR_H
+#define LACI_KERNEL_SPARSE_VECTOR_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kernel/variants.h"
+
+enum {
+  LACI_SPARSE_CHUNK = 512, /* columns */
+  LACI_SPARSE_MASK = 64,   /* columns of a word of bits; x counts as zeros up to a whole one */
+  LACI_SPARSE_STREAMS = 8,
+  LACI_SPARSE_VECTORS = 4,     /* so many vectors at once */
+  LACI_SPARSE_SUMS = 16,       /* lanes */
+  LACI_SPARSE_READ_AHEAD = 64, /* bytes that may be read behind the last value */
+};
+
+typedef enum laci_sparse_values {
+  LACI_SPARSE_F32,
+  LACI_SPARSE_BF16,
+  LACI_SPARSE_S8
+} laci_sparse_values;
+
+/** A packed matrix, in the memory of who packs it: vector.c's functions say how much. */
+typedef struct laci_sparse_rows {
+  laci_sparse_values values;
+  int64_t n_rows, n_columns;
+  uint64_t *chunk_at; /* [laci_sparse_rows_chunks() + 1] bytes from the beginning; rows behind each
+                         other */
+  uint8_t *bytes;     /* [laci_sparse_rows_layout()] */
+  int32_t *row_sum;   /* [n_rows] of S8: the sum of a row's weights; others: NULL */
+} laci_sparse_rows;
+
+/** x: [n_x][n_columns], elements of the table above, any alignment of those; y: [n_x][n_rows]. */
+typedef struct laci_sparse_vectors {
+  const void *x;
+  float *y;
+  int n_x;                    /* 1 to 4 */
+  int64_t x_stride, y_stride; /* elements from one vector to the next */
+  const float *bias;          /* [n_rows]; NULL: zeros */
+  const float *scale;         /* S8: y = bias + scale[row] * sum of weight * (x - x_zero) */
+  int32_t x_zero;
+} laci_sparse_vectors;
+
+/** How many places a stream moves on: the rows of place i are i, i + that, ... */
+static inline int64_t laci_sparse_rows_places(const laci_sparse_rows *w) {
+  return (w->n_rows + LACI_SPARSE_STREAMS - 1) / LACI_SPARSE_STREAMS;
+}
+
+/** The rows of places [first, last). Parts are independent of each other. */
+typedef void laci_sparse_rows_multiply(const laci_sparse_rows *w, const laci_sparse_vectors *v,
+                                       int64_t first, int64_t last);
+
+#define LACI_SPARSE_ROWS_DECLARE(name, level) \
+  laci_sparse_rows_multiply laci_sparse_rows_multiply_##name;
+LACI_KERNEL_VARIANTS(LACI_SPARSE_ROWS_DECLARE)
+#undef LACI_SPARSE_ROWS_DECLARE
+#if defined(__x86_64__)
+laci_sparse_rows_multiply laci_sparse_rows_multiply_avx512f;     /* without VNNI */
+laci_sparse_rows_multiply laci_sparse_rows_multiply_avx512vbmi2; /* bytes and words expand, too */
+#endif
+
+/** The variant by the processor and the level in force (cpu/cpu.h). */
+laci_sparse_rows_multiply *laci_sparse_rows_multiply_now(void);
+
+/* ---- Packing: count all parts, lay out, fill all parts ---- */
+
+/** A part of the dense matrix; what is not 0 is kept. S8: integers from -127 to 127. */
+typedef struct laci_sparse_dense {
+  const float *weight; /* of row_first, column_first */
+  int64_t row_first, n_rows, column_first, n_columns;
+  int64_t row_stride, column_stride;
+} laci_sparse_dense;
+
+/** Chunks of all rows. */
+int64_t laci_sparse_rows_chunks(const laci_sparse_rows *w);
+/** Counts what a part keeps; chunk_at is zeros before the first. */
+void laci_sparse_rows_count(laci_sparse_rows *w, const laci_sparse_dense *part);
+/** After all parts: chunk_at becomes what it says above. Returns how many bytes `bytes` has to
+ * have, zeros all of them; large pages (base/memory.h) are worth their while. */
+size_t laci_sparse_rows_layout(laci_sparse_rows *w);
+/** Packs a part: those of a row in ascending order of columns, and what is behind does not depend
+ * on how they are cut. Parts of different rows may be filled at the same time. */
+void laci_sparse_rows_fill(laci_sparse_rows *w, const laci_sparse_dense *part);
+
+#endif

@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * vector.h for every instruction set but plain C.
+ *
+ * 64 columns at a time: a word of bits for each stream, and kept weights that are spread to their
+ * columns, zeros between them, and multiplied with x as it lies. Spreading is an instruction of
+ * AVX-512; others look up where each lane's weight is, by the bits of four or eight columns. What
+ * the processor will read next is asked for one chunk of a 2:4 row ahead: farther or nearer was
+ * slower, and its own prefetching does not follow eight streams. */
+#include <stdbool.h>
+#include <string.h>
+
+#include "kernel/sparse/vector.h"
+
+#define INLINE static inline __attribute__((always_inline))
+
+/* ---- Words of the instruction set: W lanes of 32 bits ----
+ * spread_* takes the bits of W columns and where the first of their weights lies. */
+
+#if defined(__AVX512F__)
+#include <immintrin.h>
+enum { W = 16, SUMS_AT_ONCE = 16 };
+typedef __m512i lanes;
+
+INLINE lanes add_product(lanes w, lanes x, lanes sum) {
+  return _mm512_castps_si512(
+      _mm512_fmadd_ps(_mm512_castsi512_ps(w), _mm512_castsi512_ps(x), _mm512_castsi512_ps(sum)));
+}
+INLINE lanes spread_f32(uint32_t bits, const uint8_t *at) {
+  return _mm512_maskz_expand_epi32((__mmask16)bits, _mm512_loadu_si512(at));
+}
+INLINE lanes spread_bf16(uint32_t bits, const uint8_t *at) {
+  const lanes wide = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(const void *)at));
+  return _mm512_maskz_expand_epi32((__mmask16)bits, _mm512_slli_epi32(wide, 16));
+}
+#if !defined(__AVX512VBMI2__)
+INLINE lanes add_product_s8(lanes w, lanes x, lanes sum) {
+  return _mm512_add_epi32(sum, _mm512_madd_epi16(w, x));
+}
+INLINE lanes spread_s8(uint32_t bits, const uint8_t *at) {
+  const lanes wide = _mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)(const void *)at));
+  return _mm512_maskz_expand_epi32((__mmask16)bits, wide);
+}
+INLINE lanes widen_u8(const uint8_t *at) {
+  return _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(const void *)at));
+}
+#endif
+
+#elif defined(__AVX2__)
+#include <immintrin.h>
+enum { W = 8, SUMS_AT_ONCE = 4 };
+typedef __m256i lanes;
+
+/* Byte i of entry `bits`: how many bits are set below bit i; above 127 where bit i is not. */
+#define LANE(bits, i) \
+  ((bits) >> (i)&1 ? (uint64_t)__builtin_popcount((bits) & ((1U << (i)) - 1)) : 128U) << 8 * (i)
+#define ENTRY(bits)                                                                                \
+  (LANE(bits, 0) | LANE(bits, 1) | LANE(bits, 2) | LANE(bits, 3) | LANE(bits, 4) | LANE(bits, 5) | \
+   LANE(bits, 6) | LANE(bits, 7))
+#define ENTRIES_4(bits) ENTRY(bits), ENTRY((bits) + 1U), ENTRY((bits) + 2U), ENTRY((bits) + 3U)
+#define ENTRIES_16(bits) \
+  ENTRIES_4(bits), ENTRIES_4((bits) + 4U), ENTRIES_4((bits) + 8U), ENTRIES_4((bits) + 12U)
+#define ENTRIES_64(bits) \
+  ENTRIES_16(bits), ENTRIES_16((bits) + 16U), ENTRIES_16((bits) + 32U), ENTRIES_16((bits) + 48U)
+static const uint64_t places[256] = {ENTRIES_64(0U), ENTRIES_64(64U), ENTRIES_64(128U),
+                                     ENTRIES_64(192U)};
+
+INLINE lanes spread(uint32_t bits, lanes from) {
+  const lanes to =
+      _mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)&places[bits]));
+  return _mm256_andnot_si256(_mm256_srai_epi32(to, 31), _mm256_permutevar8x32_epi32(from, to));
+}
+INLINE lanes add_product(lanes w, lanes x, lanes sum) {
+  return _mm256_castps_si256(
+      _mm256_fmadd_ps(_mm256_castsi256_ps(w), _mm256_castsi256_ps(x), _mm256_castsi256_ps(sum)));
+}
+INLINE lanes add_product_s8(lanes w, lanes x, lanes sum) {
+  return _mm256_add_epi32(sum, _mm256_madd_epi16(w, x));
+}
+INLINE lanes spread_f32(uint32_t bits, const uint8_t *at) {
+  return spread(bits, _mm256_loadu_si256((const __m256i *)(const void *)at));
+}
+INLINE lanes spread_bf16(uint32_t bits, const uint8_t *at) {
+  const lanes wide = _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(const void *)at));
+  return spread(bits, _mm256_slli_epi32(wide, 16));
+}
+INLINE lanes spread_s8(uint32_t bits, const uint8_t *at) {
+  return spread(bits, _mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)at)));
+}
+INLINE lanes widen_u8(const uint8_t *at) {
+  return _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)at));
+}
+
+#else
+#include <arm_neon.h>
+enum { W = 4, SUMS_AT_ONCE = 4 };
+typedef int32x4_t lanes;
+
+/* Bytes of entry `bits`: of lane i, those of the word that has as many set bits below it; beyond
+ * the vector, which gives zeros, where bit i is not set. */
+#define WORD(bits, i)                                                                         \
+  ((bits) >> (i)&1                                                                            \
+       ? 0x03020100U + 0x04040404U * (uint32_t)__builtin_popcount((bits) & ((1U << (i)) - 1)) \
+       : 0xFFFFFFFFU)
+#define ENTRY(bits) \
+  { WORD(bits, 0), WORD(bits, 1), WORD(bits, 2), WORD(bits, 3) }
+#define ENTRIES_4(bits) ENTRY(bits), ENTRY((bits) + 1U), ENTRY((bits) + 2U), ENTRY((bits) + 3U)
+static const uint32_t places[16][4] = {ENTRIES_4(0U), ENTRIES_4(4U), ENTRIES_4(8U), ENTRIES_4(12U)};
+
+INLINE lanes spread(uint32_t bits, lanes from) {
+  const uint8x16_t to = vreinterpretq_u8_u32(vld1q_u32(places[bits]));
+  return vreinterpretq_s32_u8(vqtbl1q_u8(vreinterpretq_u8_s32(from), to));
+}
+INLINE lanes add_product(lanes w, lanes x, lanes sum) {
+  return vreinterpretq_s32_f32(
+      vfmaq_f32(vreinterpretq_f32_s32(sum), vreinterpretq_f32_s32(w), vreinterpretq_f32_s32(x)));
+}
+INLINE lanes add_product_s8(lanes w, lanes x, lanes sum) { return vmlaq_s32(sum, w, x); }
+INLINE lanes spread_f32(uint32_t bits, const uint8_t *at) {
+  return spread(bits, vreinterpretq_s32_u8(vld1q_u8(at)));
+}
+INLINE lanes spread_bf16(uint32_t bits, const uint8_t *at) {
+  const uint32x4_t wide = vshll_n_u16(vreinterpret_u16_u8(vld1_u8(at)), 16);
+  return spread(bits, vreinterpretq_s32_u32(wide));
+}
+INLINE lanes spread_s8(uint32_t bits, const uint8_t *at) {
+  return spread(bits, vmovl_s16(vget_low_s16(vmovl_s8(vreinterpret_s8_u8(vld1_u8(at))))));
+}
+INLINE lanes widen_u8(const uint8_t *at) {
+  uint32_t four;
+  memcpy(&four, at, sizeof four);
+  const uint16x8_t wide = vmovl_u8(vreinterpret_u8_u32(vdup_n_u32(four)));
+  return vreinterpretq_s32_u32(vmovl_u16(vget_low_u16(wide)));
+}
+#endif
+enum { VECTORS = LACI_SPARSE_SUMS / W };
+
+/* ---- 64 columns of a stream ----
+ * x: of these columns, one pointer for each vector; sum: [n_x][VECTORS]. They return where the next
+ * weight lies. */
+
+INLINE const uint8_t *add_floats(bool bf16, uint64_t bits, const uint8_t *at,
+                                 const uint8_t *const *x, int n_x, lanes *sum) {
+#pragma GCC unroll 16
+  for (int column = 0; column < LACI_SPARSE_MASK; column += W, bits >>= W) {
+    const uint32_t few = (uint32_t)bits & ((1U << W) - 1);
+    const lanes weight = bf16 ? spread_bf16(few, at) : spread_f32(few, at);
+    at += (ptrdiff_t)__builtin_popcount(few) * (bf16 ? 2 : 4);
+#pragma GCC unroll 4
+    for (int i = 0; i < n_x; i++) {
+      lanes *to = &sum[i * VECTORS + column / W % VECTORS], value;
+      memcpy(&value, x[i] + (ptrdiff_t)(column * 4), sizeof value);
+      *to = add_product(weight, value, *to);
+    }
+  }
+  return at;
+}
+
+#if defined(__AVX512VBMI2__)
+INLINE const uint8_t *add_s8(uint64_t bits, const uint8_t *at, const uint8_t *const *x, int n_x,
+                             lanes *sum) {
+  const lanes weight = _mm512_maskz_expand_epi8(bits, _mm512_loadu_si512(at));
+#pragma GCC unroll 4
+  for (int i = 0; i < n_x; i++) {
+    sum[i] = _mm512_dpbusd_epi32(sum[i], _mm512_loadu_si512(x[i]), weight);
+  }
+  return at + __builtin_popcountll(bits);
+}
+#else
+INLINE const uint8_t *add_s8(uint64_t bits, const uint8_t *at, const uint8_t *const *x, int n_x,
+                             lanes *sum) {
+#pragma GCC unroll 16
+  for (int column = 0; column < LACI_SPARSE_MASK; column += W, bits >>= W) {
+    const uint32_t few = (uint32_t)bits & ((1U << W) - 1);
+    const lanes weight = spread_s8(few, at);
+    at += __builtin_popcount(few);
+#pragma GCC unroll 4
+    for (int i = 0; i < n_x; i++) {
+      lanes *to = &sum[i * VECTORS + column / W % VECTORS];
+      *to = add_product_s8(weight, widen_u8(x[i] + column), *to);
+    }
+  }
+  return at;
+}
+#endif
+
+/* ---- Rows ---- */
+
+/* The last columns of x, with zeros behind them. */
+typedef struct edge {
+  float of[LACI_SPARSE_VECTORS][LACI_SPARSE_MASK];
+} edge;
+
+enum { MOST_SUMS = LACI_SPARSE_STREAMS * LACI_SPARSE_VECTORS * VECTORS };
+
+typedef struct job {
+  const laci_sparse_rows *w;
+  const laci_sparse_vectors *v;
+  edge edge;
+} job;
+
+/* Bytes of an element of x, of a 2:4 row's chunk. */
+INLINE ptrdiff_t element_of(laci_sparse_values values) { return values == LACI_SPARSE_S8 ? 1 : 4; }
+INLINE ptrdiff_t chunk_of(laci_sparse_values values) {
+  const ptrdiff_t value = values == LACI_SPARSE_F32 ? 4 : values == LACI_SPARSE_BF16 ? 2 : 1;
+  return LACI_SPARSE_CHUNK / 8 + LACI_SPARSE_CHUNK / 2 * value;
+}
+
+INLINE const uint8_t *add_word(laci_sparse_values values, uint64_t bits, const uint8_t *at,
+                               const uint8_t *const *x, int n_x, lanes *sum) {
+  __builtin_prefetch(at + chunk_of(values));
+  if (values == LACI_SPARSE_F32) __builtin_prefetch(at + chunk_of(values) + 64);
+  if (values == LACI_SPARSE_S8) return add_s8(bits, at, x, n_x, sum);
+  return add_floats(values == LACI_SPARSE_BF16, bits, at, x, n_x, sum);
+}
+
+INLINE void begin_edge(job *j, laci_sparse_values values) {
+  const int64_t left = j->w->n_columns % LACI_SPARSE_MASK, n = j->w->n_columns - left;
+  const ptrdiff_t each = element_of(values);
+  memset(&j->edge, 0, sizeof j->edge);
+  for (int i = 0; i < j->v->n_x; i++) {
+    memcpy(j->edge.of[i], (const uint8_t *)j->v->x + (i * j->v->x_stride + n) * each,
+           (size_t)(left * each));
+  }
+}
+
+/* What is known where a function is inlined: how many streams and vectors are done at once. */
+typedef struct batch {
+  laci_sparse_values values;
+  int n, n_x;
+} batch;
+
+/* A chunk of some streams; its first column is k. */
+INLINE void add_chunk(const job *j, batch b, int64_t k, const uint8_t **at, lanes *sum) {
+  const int64_t left = j->w->n_columns - k;
+  const int64_t end = k + (left < LACI_SPARSE_CHUNK ? left : LACI_SPARSE_CHUNK);
+  const int64_t words = (end - k + LACI_SPARSE_MASK - 1) / LACI_SPARSE_MASK;
+  const uint8_t *mask[LACI_SPARSE_STREAMS], *x[LACI_SPARSE_VECTORS];
+#pragma GCC unroll 8
+  for (int s = 0; s < b.n; s++) {
+    mask[s] = at[s];
+    at[s] += words * (ptrdiff_t)sizeof(uint64_t);
+    __builtin_prefetch(mask[s] + chunk_of(b.values));
+  }
+  for (int64_t word = 0; word < words; word++, k += LACI_SPARSE_MASK) {
+#pragma GCC unroll 4
+    for (int i = 0; i < b.n_x; i++) {
+      x[i] = end - k < LACI_SPARSE_MASK
+                 ? (const uint8_t *)j->edge.of[i]
+                 : (const uint8_t *)j->v->x + (i * j->v->x_stride + k) * element_of(b.values);
+    }
+#pragma GCC unroll 8
+    for (int s = 0; s < b.n; s++) {
+      uint64_t bits;
+      memcpy(&bits, mask[s] + word * (ptrdiff_t)sizeof bits, sizeof bits);
+      at[s] = add_word(b.values, bits, at[s], x, b.n_x, &sum[s * b.n_x * VECTORS]);
+    }
+  }
+}
+
+/* The sums of some streams; rows: one of each. Inlined with all numbers known, so that they stay in
+ * registers. */
+INLINE void add_up(const job *j, batch b, const int64_t *rows, lanes *result) {
+  const int64_t each = (j->w->n_columns + LACI_SPARSE_CHUNK - 1) / LACI_SPARSE_CHUNK;
+  const uint8_t *at[LACI_SPARSE_STREAMS];
+  lanes sum[MOST_SUMS];
+#pragma GCC unroll 64
+  for (int s = 0; s < b.n * b.n_x * VECTORS; s++) sum[s] = (lanes){0};
+#pragma GCC unroll 8
+  for (int s = 0; s < b.n; s++) at[s] = j->w->bytes + j->w->chunk_at[rows[s] * each];
+  for (int64_t k = 0; k < j->w->n_columns; k += LACI_SPARSE_CHUNK) { add_chunk(j, b, k, at, sum); }
+#pragma GCC unroll 64
+  for (int s = 0; s < b.n * b.n_x * VECTORS; s++) result[s] = sum[s];
+}
+
+static float total_f32(const lanes *sum) {
+  float all[LACI_SPARSE_SUMS];
+  memcpy(all, sum, sizeof all);
+  for (int half = LACI_SPARSE_SUMS / 2; half > 0; half /= 2) {
+    for (int lane = 0; lane < half; lane++) all[lane] += all[lane + half];
+  }
+  return all[0];
+}
+
+static int32_t total_s8(const lanes *sum) {
+  int32_t all[LACI_SPARSE_SUMS], total = 0;
+  memcpy(all, sum, sizeof all);
+  for (int lane = 0; lane < LACI_SPARSE_SUMS; lane++) total += all[lane];
+  return total;
+}
+
+static void finish(const job *j, int64_t row, const lanes *sum) {
+  const laci_sparse_vectors *v = j->v;
+  for (int i = 0; i < v->n_x; i++, sum += VECTORS) {
+    const float bias = v->bias ? v->bias[row] : 0;
+    const float product =
+        j->w->values != LACI_SPARSE_S8
+            ? total_f32(sum)
+            : v->scale[row] * (float)(total_s8(sum) - v->x_zero * j->w->row_sum[row]);
+    v->y[i * v->y_stride + row] = bias + product;
+  }
+}
+
+/* Some streams of every place at a time. Where rows run out, the place's first is read again. */
+INLINE void multiply(const job *j, batch b, int64_t first, int64_t last) {
+  const int64_t step = laci_sparse_rows_places(j->w);
+  for (int64_t place = first; place < last; place++) {
+    for (int stream = 0; stream < LACI_SPARSE_STREAMS; stream += b.n) {
+      int64_t rows[LACI_SPARSE_STREAMS];
+      lanes sum[MOST_SUMS];
+      for (int s = 0; s < b.n; s++) {
+        rows[s] = place + (stream + s) * step;
+        if (rows[s] >= j->w->n_rows) rows[s] = place;
+      }
+      add_up(j, b, rows, sum);
+      for (int s = 0; s < b.n; s++) {
+        if (place + (stream + s) * step < j->w->n_rows) {
+          finish(j, rows[s], &sum[s * b.n_x * VECTORS]);
+        }
+      }
+    }
+  }
+}
+
+INLINE void multiply_by_count(job *j, laci_sparse_values values, int64_t first, int64_t last) {
+  enum { ONE = SUMS_AT_ONCE < 8 ? SUMS_AT_ONCE : 8, TWO = SUMS_AT_ONCE / 2, FOUR = TWO / 2 };
+  begin_edge(j, values);
+  switch (j->v->n_x) {
+    case 1: multiply(j, (batch){values, ONE, 1}, first, last); break;
+    case 2: multiply(j, (batch){values, TWO, 2}, first, last); break;
+    case 3: multiply(j, (batch){values, FOUR, 3}, first, last); break;
+    default: multiply(j, (batch){values, FOUR, 4}, first, last); break;
+  }
+}
+
+void LACI_VARIANT(laci_sparse_rows_multiply)(const laci_sparse_rows *w,
+                                             const laci_sparse_vectors *v, int64_t first,
+                                             int64_t last) {
+  job j = {.w = w, .v = v};
+  switch (w->values) {
+    case LACI_SPARSE_F32: multiply_by_count(&j, LACI_SPARSE_F32, first, last); break;
+    case LACI_SPARSE_BF16: multiply_by_count(&j, LACI_SPARSE_BF16, first, last); break;
+    case LACI_SPARSE_S8: multiply_by_count(&j, LACI_SPARSE_S8, first, last); break;
+  }
+}
