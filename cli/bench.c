@@ -64,12 +64,24 @@ static lac_status read_options(const arguments *args, laci_arena *arena, lac_ben
 
 static double ratio(double over, double under) { return under > 0 ? over / under : 0; }
 
+/* Under columns that are there for two plans: what the dense one takes, and how many times that of
+ * the other. */
+static void dense_cells(text_table *table, const lac_bench_result *r, double seconds,
+                        double dense) {
+  if (!r->has_sparse) return;
+  if (dense > 0) table_cell(table, "%.4f", 1e3 * dense);
+  else table_cell(table, "-");
+  if (dense > 0 && seconds > 0) table_cell(table, "%.2f", ratio(dense, seconds));
+  else table_cell(table, "-");
+}
+
 /* Time, share of it, and for what computes products: their rate, and that as a share of the peak;
  * then the traffic. */
-static void rate_cells(text_table *table, const lac_bench_result *r, double seconds, int64_t flops,
-                       int64_t bytes) {
-  double rate = ratio((double)flops, seconds);
+static void rate_cells(text_table *table, const lac_bench_result *r, const lac_bench_layer *sum) {
+  double seconds = sum->seconds, rate = ratio((double)sum->flops, seconds);
+  int64_t flops = sum->flops, bytes = sum->bytes_read + sum->bytes_written;
   table_cell(table, "%.4f", 1e3 * seconds);
+  dense_cells(table, r, seconds, sum->dense_seconds);
   table_cell(table, "%.1f%%", PERCENT * ratio(seconds, r->step_seconds));
   if (flops > 0) {
     table_cell(table, "%.1f", 1e-9 * rate);
@@ -82,16 +94,27 @@ static void rate_cells(text_table *table, const lac_bench_result *r, double seco
   table_cell(table, "%.1f", 1e-9 * ratio((double)bytes, seconds));
 }
 
+static void rest_row(text_table *table, const lac_bench_result *r) {
+  table_cell(table, "(in the dense plan only)");
+  for (int column = 1; column < 4; column++) table_cell(table, "-");
+  dense_cells(table, r, 0, r->dense_rest_seconds);
+  while (table->n_cells % (size_t)table->n_columns) table_cell(table, "-");
+}
+
 static lac_status print_layers(const lac_bench_result *r, lac_error *err) {
   text_table table = {0};
-  table_begin(&table, "~layer|~step|~kernel|>ms|>time|>GFLOP/s|>of peak|>MB|>GB/s");
+  table_begin(&table, r->has_sparse
+                          ? "~layer|~step|~kernel|>ms|>dense ms|>ratio|>time|>GFLOP/s|>of peak"
+                            "|>MB|>GB/s"
+                          : "~layer|~step|~kernel|>ms|>time|>GFLOP/s|>of peak|>MB|>GB/s");
   for (int at = 0; at < r->n_layers; at++) {
     const lac_bench_layer *layer = &r->layers[at];
     table_cell(&table, "%s", layer->name);
     table_cell(&table, "%s", layer->what);
     table_cell(&table, "%s", layer->kernel);
-    rate_cells(&table, r, layer->seconds, layer->flops, layer->bytes_read + layer->bytes_written);
+    rate_cells(&table, r, layer);
   }
+  if (r->dense_rest_seconds > 0) rest_row(&table, r);
   lac_status st = table_print(&table, stdout, err);
   table_clear(&table);
   return st;
@@ -99,29 +122,42 @@ static lac_status print_layers(const lac_bench_result *r, lac_error *err) {
 
 static lac_status print_kinds(const lac_bench_result *r, lac_error *err) {
   text_table table = {0};
-  table_begin(&table, "~operator|>steps|>plain|>ms|>time|>GFLOP/s|>of peak|>MB|>GB/s");
+  table_begin(&table, r->has_sparse
+                          ? "~operator|>steps|>plain|>ms|>dense ms|>ratio|>time|>GFLOP/s|>of peak"
+                            "|>MB|>GB/s"
+                          : "~operator|>steps|>plain|>ms|>time|>GFLOP/s|>of peak|>MB|>GB/s");
   for (int at = 0; at < r->n_kinds; at++) {
     const lac_bench_kind *kind = &r->kinds[at];
     table_cell(&table, "%s", kind->op);
     table_cell(&table, "%d", kind->n_steps);
     table_cell(&table, "%d", kind->n_plain);
-    rate_cells(&table, r, kind->seconds, kind->flops, kind->bytes);
+    const lac_bench_layer sum = {.seconds = kind->seconds,
+                                 .dense_seconds = kind->dense_seconds,
+                                 .flops = kind->flops,
+                                 .bytes_read = kind->bytes};
+    rate_cells(&table, r, &sum);
   }
   lac_status st = table_print(&table, stdout, err);
   table_clear(&table);
   return st;
 }
 
+static void print_time(const lac_bench_result *r, const char *plan, const lac_bench_time *time,
+                       const char *more) {
+  double images = ratio((double)r->batch, time->median);
+  terminal_say(stdout, "%s: fastest %.3f ms, median %.3f ms, %.*f images a second%s", plan,
+               1e3 * time->min, 1e3 * time->median, images < 100 ? 2 : 0, images, more);
+}
+
 static void print_sparse(const lac_bench_result *r) {
   if (r->has_sparse) {
-    terminal_say(stdout, "sparse: fastest %.3f ms, median %.3f ms, %.2f of the dense median",
-                 1e3 * r->sparse.min, 1e3 * r->sparse.median,
-                 ratio(r->sparse.median, r->dense.median));
+    char more[128];
+    snprintf(more, sizeof more, ", %.2f times as many; %d layer%s by sparse kernels",
+             ratio(r->dense.median, r->sparse.median), r->n_sparse, laci_plural(r->n_sparse));
+    print_time(r, "sparse", &r->sparse, more);
   } else if (r->n_holding > 0) {
-    terminal_say(stdout,
-                 "sparse: %d layer%s %d:%d and ran by dense kernels: there is no %d:%d kernel yet",
-                 r->n_holding, r->n_holding == 1 ? " holds" : "s hold", r->pattern_n, r->pattern_m,
-                 r->pattern_n, r->pattern_m);
+    terminal_say(stdout, "sparse: %d layer%s %d:%d, and dense kernels run them all", r->n_holding,
+                 r->n_holding == 1 ? " holds" : "s hold", r->pattern_n, r->pattern_m);
   } else {
     terminal_say(stdout, "sparse: no layer holds %d:%d", r->pattern_n, r->pattern_m);
   }
@@ -139,6 +175,21 @@ static void print_plain(const lac_bench_result *r) {
                PERCENT * ratio(seconds, r->step_seconds));
 }
 
+/* What planning took, beside that of the dense plan where there are two. */
+static void print_plan(const lac_bench_result *r) {
+  char seconds[64] = "", memory[128] = "";
+  if (r->has_sparse) {
+    snprintf(seconds, sizeof seconds, " (the dense plan: %.1f)", 1e3 * r->dense_plan_seconds);
+    snprintf(memory, sizeof memory, " (the dense plan: %.1f and %.1f)",
+             1e-6 * (double)r->dense_weight_bytes, 1e-6 * (double)r->dense_arena_bytes);
+  }
+  terminal_say(stdout, "first answer: %.1f ms, of which %.1f to load, %.1f to plan%s, %.1f to run",
+               1e3 * (r->load_seconds + r->plan_seconds + r->first_seconds), 1e3 * r->load_seconds,
+               1e3 * r->plan_seconds, seconds, 1e3 * r->first_seconds);
+  terminal_say(stdout, "memory: %.1f MB weights, %.1f MB arena%s", 1e-6 * (double)r->weight_bytes,
+               1e-6 * (double)r->arena_bytes, memory);
+}
+
 static void print_summary(const lac_bench_result *r) {
   char batch[64], fixed[64] = "";
   snprintf(batch, sizeof batch, "batch %" PRId64, r->batch);
@@ -146,20 +197,14 @@ static void print_summary(const lac_bench_result *r) {
     snprintf(fixed, sizeof fixed, " (the file's is %" PRId64 ")", r->fixed_batch);
   terminal_say(stdout, "%s%s, %s, %d thread%s, %d run%s", batch, fixed, lac_dtype_name(r->dtype),
                r->threads, laci_plural(r->threads), r->runs, laci_plural(r->runs));
-  double images = ratio((double)r->batch, r->dense.median);
-  terminal_say(stdout, "dense: fastest %.3f ms, median %.3f ms, %.*f images a second",
-               1e3 * r->dense.min, 1e3 * r->dense.median, images < 100 ? 2 : 0, images);
+  print_time(r, "dense", &r->dense, "");
   print_sparse(r);
   print_plain(r);
   terminal_say(
       stdout, "peak: %.4g GFLOP/s by %d thread%s, %s multiply-adds in registers; memory: %.3g GB/s",
       1e-9 * r->peak_flops, r->threads, laci_plural(r->threads), r->peak_kernel,
       1e-9 * r->read_bytes);
-  terminal_say(stdout, "first answer: %.1f ms, of which %.1f to load, %.1f to plan, %.1f to run",
-               1e3 * (r->load_seconds + r->plan_seconds + r->first_seconds), 1e3 * r->load_seconds,
-               1e3 * r->plan_seconds, 1e3 * r->first_seconds);
-  terminal_say(stdout, "memory: %.1f MB weights, %.1f MB arena", 1e-6 * (double)r->weight_bytes,
-               1e-6 * (double)r->arena_bytes);
+  print_plan(r);
 }
 
 static lac_status print_result(const lac_bench_result *r, lac_error *err) {

@@ -11,7 +11,7 @@
 #include "base/memory.h"
 #include "lacuna/status.h"
 
-enum { TABLE_COLUMNS = 10 };
+enum { TABLE_COLUMNS = 12 };
 
 typedef enum column_kind {
   COLUMN_TEXT,

@@ -2,9 +2,11 @@
  * How fast a network runs here, and where the time goes: one row per step of the fast engine's
  * plan.
  *
- * Every run is timed as a whole and step by step, on random inputs. What the processor can do at
- * best (multiply-adds in registers, reading from memory) is measured between the runs, so that
- * shares of it hold on a busy machine too. docs/bench.md says how. *
+ * Every run is timed as a whole and step by step, on random inputs. Where sparse kernels have a
+ * part in the plan, a second one that keeps to dense kernels is run beside it, in turns. What the
+ * processor can do at best (multiply-adds in registers, reading from memory) is measured between
+ * the runs, so that shares of it hold on a busy machine too. docs/bench.md says how.
+ *
  * Threads. The model belongs to the call, which puts another batch in place for its time; a result
  * may be read by any number of threads. */
 #ifndef LACUNA_BENCH_H
@@ -30,15 +32,16 @@ typedef struct lac_bench_options {
                 leaves that open */
   const lac_engine_shape *shapes; /* of inputs whose other sizes the file leaves open */
   int n_shapes;                   /* default 0 */
-  int runs;                       /* at most so many are timed, 1 .. 10000, default 1000 */
-  double seconds;      /* ends timing, but not before the third run; 0: no limit; default 5 */
+  int runs;            /* of each plan, at most so many are timed, 1 .. 10000, default 1000 */
+  double seconds;      /* of all runs together; ends timing, but not before the third run of each
+                          plan; 0: no limit; default 5 */
   uint64_t seed;       /* of the inputs, default 0 */
   int n, m;            /* which layers hold the pattern n:m; default 2:4 */
   double load_seconds; /* what loading the model took, to be reported; default 0 */
   uint64_t max_memory; /* bytes that the work may take, as planned; 0 (default): 80 % of the
                           machine's, or of its control group's */
   const char *engine;  /* see lac_engine_options; NULL (default): "cpu" */
-  bool dense_only;     /* see lac_engine_options; default false */
+  bool dense_only;     /* no sparse kernels, and no second plan; default false */
 } lac_bench_options;
 
 /** Seconds of the fastest and of the middle run. */
@@ -54,10 +57,13 @@ typedef struct lac_bench_layer {
   const char *kernel;   /* oneDNN's name of the implementation that won, "plain" or "own" */
   bool plain;           /* done by the operator's slow definition: there is no fast form */
   bool holds_pattern;   /* its weight is n:m */
-  double dense_seconds; /* fastest of all runs, by dense kernels only */
+  double dense_seconds; /* fastest of all runs, by dense kernels only: of all steps that the dense
+                           plan has for the node; 0: it has none of that name */
   double seconds;       /* the same by the kernel that won */
   int64_t flops;        /* multiplications and additions of a dense product; 0: it is none */
   int64_t bytes_read, bytes_written; /* operands and results, each once */
+  bool sparse;                       /* the kernel skips zeros */
+  const char *dense_kernel; /* which the dense plan has for the node; NULL: it has no such step */
 } lac_bench_layer;
 
 /** All steps of one operator together. */
@@ -66,6 +72,7 @@ typedef struct lac_bench_kind {
   int n_steps, n_plain;
   double seconds; /* sums over its layers */
   int64_t flops, bytes;
+  double dense_seconds; /* over those of the dense plan */
 } lac_bench_kind;
 
 typedef struct lac_bench_result {
@@ -74,12 +81,12 @@ typedef struct lac_bench_result {
   int64_t fixed_batch; /* the file's own, where another was put in its place; else 0 */
   lac_dtype dtype;
   int threads, runs;
-  lac_bench_time dense;
-  bool has_sparse; /* else no layer ran by an N:M kernel, and sparse is zero */
+  lac_bench_time dense; /* of the plan that keeps to dense kernels */
+  bool has_sparse; /* else no layer ran by a sparse kernel: there is one plan, and sparse is zero */
   lac_bench_time sparse;
   int pattern_n, pattern_m;
   int n_holding;           /* layers of the network that hold the pattern */
-  double items_per_second; /* batch over the median of what won */
+  double items_per_second; /* batch over the median of the plan that has sparse kernels, if any */
   double load_seconds, plan_seconds, first_seconds; /* up to the first answer */
   uint64_t weight_bytes, arena_bytes;               /* as planned */
   uint64_t planned_bytes;  /* with inputs and outputs: what is held to max_memory */
@@ -90,13 +97,21 @@ typedef struct lac_bench_result {
   int n_layers, n_kinds;
   const lac_bench_layer *layers; /* in the order in which they run */
   const lac_bench_kind *kinds;   /* the longest first */
+  int n_sparse;                  /* layers that ran by sparse kernels */
+  /* Of the dense plan where there are two (else 0), as above of the one that won. */
+  double dense_plan_seconds, dense_step_seconds;
+  double dense_rest_seconds; /* of its steps whose node has no row among `layers` */
+  uint64_t dense_weight_bytes, dense_arena_bytes;
+  int n_dense_layers;
+  const lac_bench_layer *dense_layers; /* in the order in which they run */
 } lac_bench_result;
 
 LAC_API lac_bench_options lac_bench_options_default(void);
 
-/** Plans the model and times it. It is the same afterwards. Where its batch is fixed and another
- * is wanted, inputs and the constants of Reshape are run with that, if shapes allow. Logs the plan
- * at LAC_LOG_DEBUG and its progress as "bench". *result is the caller's, NULL on failure. Fails
+/** Plans the model, twice where sparse kernels have a part in it, and times it. It is the same
+ * afterwards. Where its batch is fixed and another is wanted, inputs and the constants of Reshape
+ * are run with that, if shapes allow. Logs the plans at LAC_LOG_DEBUG and its progress as "bench".
+ * Both plans are held to max_memory together. *result is the caller's, NULL on failure. Fails
  * LAC_BAD_ARGUMENT (an option outside its limits), LAC_BAD_SHAPE (an open size that was not given;
  * a batch that the network does not take, naming the node), LAC_INTERRUPTED, and as
  * lac_engine_create and lac_engine_run do. */

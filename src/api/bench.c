@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * lac_bench: plans a network, runs it often, and keeps the time of every step of every run.
  *
- * Reported are the fastest and the middle run, and for each step its fastest time over all runs:
- * what else the machine does only ever adds to a time. The baseline (what the processor can do at
- * best) is sampled between the runs and its best sample taken, for the same reason. Next:
- * bench_peak.c, bench_batch.c, bench_report.c. */
+ * Where sparse kernels have a part in the plan, one of dense kernels alone is run beside it, in
+ * turns of a few runs, so that a slow moment of the machine hits both. Reported are the fastest and
+ * the middle run, and for each step its fastest time over all runs: what else the machine does only
+ * ever adds to a time. The baseline (what the processor can do at best) is sampled between the runs
+ * and its best sample taken, for the same reason. Next: bench_plan.c, bench_layers.c, bench_peak.c,
+ * bench_batch.c, bench_report.c. */
 #include "lacuna/bench.h"
 
-#include <stdlib.h>
+#include <math.h>
 #include <string.h>
 
 #include "api/bench_in.h"
@@ -25,27 +27,20 @@
 #include "sparse/score.h"
 #include "tensor/shape.h"
 
-enum { MOST_BATCH = 65536, MOST_RUNS = 10000, LEAST_RUNS = 3, WARM_RUNS = 10, PROGRESS = 1000 };
-static const double warm_s = 0.2, peak_every_s = 0.05, long_run_s = 0.02, most_seconds = 1e9;
-
-/* Samples of one quantity, or of one row of quantities, a run. */
-typedef struct samples {
-  double *values; /* [n, width] */
-  size_t n, capacity, width;
-} samples;
+enum { MOST_BATCH = 65536, MOST_RUNS = 10000, LEAST_RUNS = 3, PROGRESS = 1000 };
+/* A run as long as that needs no other before it that brings threads and caches back. */
+static const double peak_every_s = 0.05, long_run_s = 0.02, most_seconds = 1e9;
 
 /* Everything that one bench holds; cleared by bench_clear. */
 typedef struct bench {
   const lac_bench_options *options;
   laci_graph *graph;
   laci_rebatch batch;
-  laci_engine *engine;
+  laci_bench_plan plans[2]; /* as it is made by itself; where that has sparse steps, a dense one */
+  int n_plans;
+  laci_bench_ports ports;
   laci_pool *pool; /* of the baselines */
   laci_peak_kernel kernel;
-  void **inputs, **outputs;
-  int n_inputs, n_outputs;
-  size_t n_steps;
-  samples runs, steps;
   double peak; /* operations a second, the best sample */
   bool looked;
   lac_report *check; /* which layers hold the pattern; NULL: it is not known */
@@ -80,43 +75,6 @@ static lac_status check_options(const lac_bench_options *options, lac_error *err
   return LAC_OK;
 }
 
-/* ---- Samples ---- */
-
-/* Room for one more row, which counts when n is raised. NULL: no memory. */
-static double *next_row(samples *s) {
-  if (s->n == s->capacity) {
-    size_t capacity = s->capacity ? 2 * s->capacity : 16;
-    size_t row = s->width * sizeof *s->values;
-    double *values = laci_resize(s->values, s->n, capacity, row ? row : 1);
-    if (!values) return NULL;
-    s->values = values;
-    s->capacity = capacity;
-  }
-  return s->values + s->n * s->width;
-}
-
-static int compare(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
-static double column_min(const samples *s, size_t column) {
-  double least = s->n > 0 ? s->values[column] : 0;
-  for (size_t row = 1; row < s->n; row++) {
-    double x = s->values[row * s->width + column];
-    if (x < least) least = x;
-  }
-  return least;
-}
-
-/* The only column's values are put in order. */
-static lac_bench_time spread(const samples *s) {
-  if (s->n == 0) return (lac_bench_time){0};
-  qsort(s->values, s->n, sizeof *s->values, compare);
-  return (lac_bench_time){.min = s->values[0],
-                          .median = 0.5 * (s->values[(s->n - 1) / 2] + s->values[s->n / 2])};
-}
-
 /* ---- Planning ---- */
 
 /* Which layers hold the pattern is said where it can be: a weight of NaNs is no reason not to run.
@@ -138,11 +96,28 @@ static lac_status look_for_pattern(bench *b, const lac_model *model, lac_error *
   return LAC_OK;
 }
 
-static lac_status plan_engine(bench *b, const lac_model *model, lac_error *err) {
-  lac_bench_result *r = &b->result->pub;
-  lac_status st = laci_rebatch_begin(b->graph, b->options, &b->batch, err);
+static lac_status fail_batch(const bench *b, lac_status st, lac_error *err) {
+  if (!b->batch.from || (st != LAC_BAD_SHAPE && st != LAC_UNSUPPORTED)) return st;
+  return laci_fail_in(err, st,
+                      "the file fixes a batch of %lld, and %lld does not go through (keep that, or "
+                      "export with an open batch)",
+                      (long long)b->batch.from, (long long)b->batch.to);
+}
+
+static lac_status create_plans(bench *b, laci_engine_options *o, lac_error *err) {
+  lac_status st = laci_bench_plan_create(b->graph, o, &b->plans[b->n_plans++], err);
+  if (!st) st = laci_rebatch_check(&b->batch, b->plans[0].engine, err);
+  if (st) return fail_batch(b, st, err);
+  if (laci_engine_sparse_count(b->plans[0].engine) == 0) return LAC_OK;
+  o->dense_only = true;
+  st = laci_bench_plan_create(b->graph, o, &b->plans[b->n_plans++], err);
+  return st ? laci_fail_in(err, st, "the dense plan beside the sparse one") : LAC_OK;
+}
+
+static lac_status plan_engines(bench *b, const lac_model *model, lac_error *err) {
   laci_engine_weight *weights = NULL;
   int n_weights = 0;
+  lac_status st = laci_rebatch_begin(b->graph, b->options, &b->batch, err);
   if (!st) st = laci_model_weights(model, &weights, &n_weights, err);
   if (st) return st;
   laci_budget budget = laci_budget_of(b->options->max_memory);
@@ -158,29 +133,10 @@ static lac_status plan_engine(bench *b, const lac_model *model, lac_error *err) 
                            .fetch = model->file ? laci_onnx_fetch : NULL,
                            .fetch_context = model->file,
                            .budget = &budget};
-  double begin = laci_clock_seconds();
-  st = laci_engine_create(b->graph, &o, &b->engine, err);
+  st = create_plans(b, &o, err);
+  b->result->pub.planned_bytes = budget.needed;
   laci_free(weights);
-  r->plan_seconds = laci_clock_seconds() - begin;
-  if (!st) st = laci_rebatch_check(&b->batch, b->engine, err);
-  if (st && b->batch.from && (st == LAC_BAD_SHAPE || st == LAC_UNSUPPORTED)) {
-    st = laci_fail_in(err, st,
-                      "the file fixes a batch of %lld, and %lld does not go through (keep that, or "
-                      "export with an open batch)",
-                      (long long)b->batch.from, (long long)b->batch.to);
-  }
-  if (st) return st;
-  b->n_steps = laci_engine_step_count(b->engine);
-  r->threads = laci_engine_threads(b->engine);
-  r->weight_bytes = laci_engine_planned(b->engine).weight_bytes;
-  r->arena_bytes = laci_engine_planned(b->engine).arena_bytes;
-  r->planned_bytes = budget.needed;
-  r->batch = 1;
-  if (b->batch.n_shapes > 0 && b->batch.shapes[0].shape.rank > 0) {
-    r->batch = b->batch.shapes[0].shape.dims[0];
-  }
-  r->fixed_batch = b->batch.from;
-  return LAC_OK;
+  return st;
 }
 
 static void log_plan(const laci_engine *engine) {
@@ -204,87 +160,71 @@ static void fill(const laci_engine_port *port, uint64_t seed, int stream, void *
 
 static lac_status take_memory(bench *b, lac_error *err) {
   const laci_engine_port *in, *out;
-  b->n_inputs = laci_engine_inputs(b->engine, &in);
-  b->n_outputs = laci_engine_outputs(b->engine, &out);
-  b->inputs = laci_alloc((size_t)b->n_inputs, sizeof *b->inputs);
-  b->outputs = laci_alloc((size_t)b->n_outputs, sizeof *b->outputs);
-  bool whole = b->inputs && b->outputs;
-  for (int at = 0; whole && at < b->n_inputs; at++) {
-    b->inputs[at] = laci_alloc(in[at].size_bytes, 1);
-    whole = b->inputs[at] != NULL;
-    if (whole) fill(&in[at], b->options->seed, at, b->inputs[at]);
+  laci_bench_ports *p = &b->ports;
+  p->n_inputs = laci_engine_inputs(b->plans[0].engine, &in);
+  p->n_outputs = laci_engine_outputs(b->plans[0].engine, &out);
+  p->inputs = laci_alloc((size_t)p->n_inputs, sizeof *p->inputs);
+  p->outputs = laci_alloc((size_t)p->n_outputs, sizeof *p->outputs);
+  bool whole = p->inputs && p->outputs;
+  for (int at = 0; whole && at < p->n_inputs; at++) {
+    p->inputs[at] = laci_alloc(in[at].size_bytes, 1);
+    whole = p->inputs[at] != NULL;
+    if (whole) fill(&in[at], b->options->seed, at, p->inputs[at]);
   }
-  for (int at = 0; whole && at < b->n_outputs; at++) {
-    b->outputs[at] = laci_alloc(out[at].size_bytes, 1);
-    whole = b->outputs[at] != NULL;
+  for (int at = 0; whole && at < p->n_outputs; at++) {
+    p->outputs[at] = laci_alloc(out[at].size_bytes, 1);
+    whole = p->outputs[at] != NULL;
   }
-  b->runs.width = 1;
-  b->steps.width = b->n_steps;
   return whole ? LAC_OK : laci_fail_memory(err, "inputs and outputs");
 }
 
 /* ---- Running ---- */
 
-/* seconds: NULL, or [n_steps]. */
-static lac_status run_once(bench *b, double *seconds, double *total, lac_error *err) {
-  const void *const *inputs = (const void *const *)b->inputs;
-  double begin = laci_clock_seconds();
-  lac_status st = laci_engine_run_timed(b->engine, inputs, b->outputs, seconds, err);
-  *total = laci_clock_seconds() - begin;
-  return st;
-}
-
-static lac_status warm_up(bench *b, lac_error *err) {
-  double total = 0, spent = 0;
-  lac_status st = run_once(b, NULL, &b->result->pub.first_seconds, err);
-  for (int at = 0; !st && at < WARM_RUNS && (at == 0 || spent < warm_s); at++) {
-    st = run_once(b, NULL, &total, err);
-    spent += total;
-  }
-  return st;
-}
-
-static lac_status sample_run(bench *b, double *total, lac_error *err) {
-  double *run = next_row(&b->runs), *steps = next_row(&b->steps);
-  if (!run || !steps) return laci_fail_memory(err, "times of runs");
-  lac_status st = run_once(b, steps, total, err);
-  if (st) return st;
-  *run = *total;
-  b->runs.n++;
-  b->steps.n++;
-  return LAC_OK;
-}
-
-/* A sample of the baseline; the engine's threads, which slept meanwhile, are woken by a run that
- * does not count, where that is short. */
-static lac_status sample_peak(bench *b, double last_run, lac_error *err) {
-  double total, peak = laci_bench_peak(b->pool, b->kernel);
-  if (peak > b->peak) b->peak = peak;
-  return last_run < long_run_s ? run_once(b, NULL, &total, err) : LAC_OK;
-}
-
 static void report_progress(const bench *b, double spent) {
-  double by_runs = (double)b->runs.n / b->options->runs;
+  double by_runs = (double)b->plans[0].runs.n / b->options->runs;
   double by_time = b->options->seconds > 0 ? spent / b->options->seconds : 0;
   double share = by_runs > by_time ? by_runs : by_time;
   laci_progress("bench", share < 1 ? (int64_t)(share * PROGRESS) : PROGRESS - 1, PROGRESS);
 }
 
 static bool is_enough(const bench *b, double spent) {
-  size_t wanted = (size_t)b->options->runs;
-  if (b->runs.n >= wanted) return true;
-  return b->runs.n >= LEAST_RUNS && b->options->seconds > 0 && spent >= b->options->seconds;
+  size_t n = b->plans[0].runs.n;
+  if (n >= (size_t)b->options->runs) return true;
+  return n >= LEAST_RUNS && b->options->seconds > 0 && spent >= b->options->seconds;
+}
+
+/* How many runs of each plan one turn has: of a plan alone, whose turn it is always, one. Of two,
+ * as many of the slower one as make a long run. */
+static int runs_a_turn(const bench *b) {
+  size_t left = (size_t)b->options->runs - b->plans[0].runs.n;
+  double slower = fmax(b->plans[0].last_seconds, b->plans[1].last_seconds);
+  if (b->n_plans == 1 || slower >= long_run_s) return 1;
+  double n = fmax(floor(long_run_s / slower), 1);
+  return n < (double)left ? (int)n : (int)left;
+}
+
+/* rested: threads slept meanwhile, and caches were another's. */
+static lac_status take_turn(bench *b, bool rested, lac_error *err) {
+  lac_status st = LAC_OK;
+  int n = runs_a_turn(b);
+  rested = rested || b->n_plans > 1;
+  for (int at = 0; at < b->n_plans && !st; at++) {
+    laci_bench_plan *plan = &b->plans[at];
+    st = laci_bench_plan_run(plan, &b->ports, n, rested && plan->last_seconds < long_run_s, err);
+  }
+  return st;
 }
 
 static lac_status run_all(bench *b, lac_error *err) {
-  double begin = laci_clock_seconds(), now = begin, peak_at = 0, total = 0;
+  double begin = laci_clock_seconds(), now = begin, peak_at = 0;
   lac_status st = LAC_OK;
   while (!st && !is_enough(b, now - begin)) {
-    if (b->peak <= 0 || now - peak_at >= peak_every_s) {
-      st = sample_peak(b, b->runs.n > 0 ? total : 0, err);
+    bool is_due = b->peak <= 0 || now - peak_at >= peak_every_s;
+    if (is_due) {
+      b->peak = fmax(b->peak, laci_bench_peak(b->pool, b->kernel));
       peak_at = laci_clock_seconds();
     }
-    if (!st) st = sample_run(b, &total, err);
+    st = take_turn(b, is_due, err);
     now = laci_clock_seconds();
     report_progress(b, now - begin);
   }
@@ -296,80 +236,55 @@ static lac_status measure(bench *b, lac_error *err) {
   bool bf16 = b->options->dtype == LAC_DTYPE_BF16;
   b->kernel = bf16 ? laci_peak_bf16() : laci_peak_f32();
   if (!b->kernel.run) b->kernel = laci_peak_f32();
-  lac_status st = laci_pool_create(b->result->pub.threads, &b->pool, err);
-  if (!st) st = warm_up(b, err);
+  lac_status st = laci_pool_create(laci_engine_threads(b->plans[0].engine), &b->pool, err);
+  for (int at = 0; at < b->n_plans && !st; at++) {
+    st = laci_bench_plan_warm(&b->plans[at], &b->ports, err);
+  }
   if (!st) st = laci_bench_read(b->pool, &b->result->pub.read_bytes, err);
   return st ? st : run_all(b, err);
 }
 
 /* ---- The result ---- */
 
-static bool holds_pattern(const bench *b, const char *node) {
-  for (int at = 0; b->check && node && at < b->check->n_layers; at++) {
-    const lac_layer *layer = &b->check->layers[at];
-    if (strcmp(layer->name, node) == 0) return layer->pruned;
+/* Of the plan that the engine makes by itself. */
+static void fill_plan(bench *b) {
+  lac_bench_result *r = &b->result->pub;
+  const laci_bench_plan *plan = &b->plans[0];
+  const laci_engine_memory planned = laci_engine_planned(plan->engine);
+  r->threads = laci_engine_threads(plan->engine);
+  r->runs = (int)plan->runs.n;
+  r->plan_seconds = plan->plan_seconds;
+  r->first_seconds = plan->first_seconds;
+  r->weight_bytes = planned.weight_bytes;
+  r->arena_bytes = planned.arena_bytes;
+}
+
+static void fill_times(bench *b) {
+  lac_bench_result *r = &b->result->pub;
+  r->dense = laci_bench_plan_time(&b->plans[b->n_plans - 1]);
+  r->has_sparse = b->n_plans > 1;
+  if (r->has_sparse) {
+    const laci_engine_memory planned = laci_engine_planned(b->plans[1].engine);
+    r->sparse = laci_bench_plan_time(&b->plans[0]);
+    r->dense_plan_seconds = b->plans[1].plan_seconds;
+    r->dense_weight_bytes = planned.weight_bytes;
+    r->dense_arena_bytes = planned.arena_bytes;
   }
-  return false;
-}
-
-/* The name of the step; of one that only changes a layout, that of the next one with "(reorder)".
- */
-static char *name_step(bench *b, const char *name, const char *next) {
-  laci_arena *arena = &b->result->arena;
-  if (name) return laci_arena_text(arena, name);
-  if (!next) return laci_arena_text(arena, "(output)");
-  static const char mark[] = " (reorder)";
-  size_t n = strlen(next);
-  char *made = laci_arena_alloc(arena, n + sizeof mark, 1);
-  if (!made) return NULL;
-  memcpy(made, next, n);
-  memcpy(made + n, mark, sizeof mark);
-  return made;
-}
-
-/* *next: the name of the nearest step behind this one that has any; becomes this one's. */
-static lac_status describe_step(bench *b, size_t at, const char **next, lac_error *err) {
-  laci_arena *arena = &b->result->arena;
-  lac_bench_layer *layer = &b->result->layers[at];
-  laci_engine_step info = laci_engine_step_look(b->engine, at);
-  double seconds = column_min(&b->steps, at);
-  *layer = (lac_bench_layer){.name = name_step(b, info.name, *next),
-                             .op = laci_arena_text(arena, info.op),
-                             .what = laci_arena_text(arena, info.what),
-                             .kernel = laci_arena_text(arena, info.kernel),
-                             .plain = info.plain,
-                             .holds_pattern = info.flops > 0 && holds_pattern(b, info.name),
-                             .dense_seconds = seconds,
-                             .seconds = seconds,
-                             .flops = info.flops,
-                             .bytes_read = info.bytes_read,
-                             .bytes_written = info.bytes_written};
-  if (info.name) *next = info.name;
-  bool whole = layer->name && layer->op && layer->what && layer->kernel;
-  return whole ? LAC_OK : laci_fail_memory(err, "the result");
-}
-
-static lac_status describe_steps(bench *b, lac_error *err) {
-  laci_bench_result *r = b->result;
-  const char *next = NULL;
-  r->layers = laci_arena_alloc(&r->arena, b->n_steps, sizeof *r->layers);
-  if (!r->layers) return laci_fail_memory(err, "the result");
-  lac_status st = LAC_OK;
-  for (size_t at = b->n_steps; at > 0 && !st; at--) st = describe_step(b, at - 1, &next, err);
-  r->pub.layers = r->layers;
-  r->pub.n_layers = (int)b->n_steps;
-  return st;
+  double median = r->has_sparse ? r->sparse.median : r->dense.median;
+  if (median > 0) r->items_per_second = (double)r->batch / median;
 }
 
 static lac_status fill_result(bench *b, const lac_model *model, lac_error *err) {
   lac_bench_result *r = &b->result->pub;
   r->model = laci_arena_text(&b->result->arena, model->path);
   r->dtype = b->options->dtype;
-  r->runs = (int)b->runs.n;
   r->peak_kernel = b->kernel.name;
   r->peak_flops = b->peak;
-  r->dense = spread(&b->runs);
-  if (r->dense.median > 0) r->items_per_second = (double)r->batch / r->dense.median;
+  r->batch = 1;
+  if (b->batch.n_shapes > 0 && b->batch.shapes[0].shape.rank > 0) {
+    r->batch = b->batch.shapes[0].shape.dims[0];
+  }
+  r->fixed_batch = b->batch.from;
   r->load_seconds = b->options->load_seconds;
   r->pattern_n = b->options->n;
   r->pattern_m = b->options->m;
@@ -377,8 +292,11 @@ static lac_status fill_result(bench *b, const lac_model *model, lac_error *err) 
     const lac_layer *layer = &b->check->layers[at];
     r->n_holding += layer->eligible && layer->pruned;
   }
+  fill_plan(b);
+  fill_times(b);
   lac_status st = r->model ? LAC_OK : laci_fail_memory(err, "the result");
-  if (!st) st = describe_steps(b, err);
+  const laci_bench_plan *dense = b->n_plans > 1 ? &b->plans[1] : NULL;
+  if (!st) st = laci_bench_describe(b->result, &b->plans[0], dense, b->check, err);
   return st ? st : laci_bench_sum(b->result, err);
 }
 
@@ -388,13 +306,11 @@ static void free_all(void **blocks, int n) {
 }
 
 static void bench_clear(bench *b) {
-  free_all(b->inputs, b->n_inputs);
-  free_all(b->outputs, b->n_outputs);
-  laci_free(b->runs.values);
-  laci_free(b->steps.values);
+  free_all(b->ports.inputs, b->ports.n_inputs);
+  free_all(b->ports.outputs, b->ports.n_outputs);
   laci_pool_destroy(b->pool);
-  laci_engine_destroy(b->engine);
-  laci_rebatch_undo(&b->batch); /* the engine's bytes and names are the graph's */
+  for (int at = 0; at < b->n_plans; at++) laci_bench_plan_clear(&b->plans[at]);
+  laci_rebatch_undo(&b->batch); /* the engines' bytes and names are the graph's */
   if (b->check) lac_report_destroy(b->check);
   lac_bench_result_destroy(b->result ? &b->result->pub : NULL);
 }
@@ -415,8 +331,8 @@ lac_status lac_bench(lac_model *model, const lac_bench_options *options, lac_ben
     st = laci_model_materialise(model, err);
     if (!st) st = look_for_pattern(&b, model, err);
   }
-  if (!st) st = plan_engine(&b, model, err);
-  if (!st) log_plan(b.engine);
+  if (!st) st = plan_engines(&b, model, err);
+  for (int at = 0; at < b.n_plans && !st; at++) log_plan(b.plans[at].engine);
   if (!st) st = take_memory(&b, err);
   if (!st) st = measure(&b, err);
   if (!st) st = look_for_pattern(&b, model, err);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the files of lac_bench share: the baselines (bench_peak.c) and the batch that a network is
- * run in (bench_batch.c). bench.c runs, bench_report.c adds up and writes. */
+ * What the files of lac_bench share: the baselines (bench_peak.c), the batch that a network is run
+ * in (bench_batch.c), and a plan with its times (bench_plan.c). bench.c runs, bench_layers.c makes
+ * the rows, bench_report.c adds up and writes. */
 #ifndef LACI_API_BENCH_IN_H
 #define LACI_API_BENCH_IN_H
 
@@ -8,7 +9,9 @@
 #include "kernel/peak/peak.h"
 #include "lacuna/bench.h"
 
+typedef struct lac_report lac_report;
 typedef struct laci_engine laci_engine;
+typedef struct laci_engine_options laci_engine_options;
 typedef struct laci_graph laci_graph;
 typedef struct laci_input_shape laci_input_shape;
 typedef struct laci_pool laci_pool;
@@ -56,6 +59,54 @@ LAC_MUST_CHECK lac_status laci_rebatch_check(const laci_rebatch *batch, const la
                                              lac_error *err);
 /** Puts the graph back; not before the engines that were made of it are gone. */
 void laci_rebatch_undo(laci_rebatch *batch);
+
+/* ---- bench_plan.c ---- */
+
+/** Samples of one quantity, or of one row of quantities, a run. */
+typedef struct laci_samples {
+  double *values; /* [n, width] */
+  size_t n, capacity, width;
+} laci_samples;
+
+typedef struct laci_bench_plan {
+  laci_engine *engine;
+  size_t n_steps;
+  laci_samples runs, steps;
+  double plan_seconds, first_seconds, last_seconds; /* of planning, the first run, the last one */
+} laci_bench_plan;
+
+/** What runs read and write. */
+typedef struct laci_bench_ports {
+  void **inputs, **outputs;
+  int n_inputs, n_outputs;
+} laci_bench_ports;
+
+/** Fails as laci_engine_create. laci_bench_plan_clear in any case. */
+LAC_MUST_CHECK lac_status laci_bench_plan_create(const laci_graph *graph,
+                                                 const laci_engine_options *options,
+                                                 laci_bench_plan *plan, lac_error *err);
+void laci_bench_plan_clear(laci_bench_plan *plan);
+/** The first run, and a few more that do not count. */
+LAC_MUST_CHECK lac_status laci_bench_plan_warm(laci_bench_plan *plan, const laci_bench_ports *ports,
+                                               lac_error *err);
+/** n runs that count; wakes: after one that does not. */
+LAC_MUST_CHECK lac_status laci_bench_plan_run(laci_bench_plan *plan, const laci_bench_ports *ports,
+                                              int n, bool wakes, lac_error *err);
+/** Of all runs that counted. Their order is lost. */
+lac_bench_time laci_bench_plan_time(laci_bench_plan *plan);
+/** The step's fastest time. */
+double laci_bench_plan_step(const laci_bench_plan *plan, size_t step);
+
+/* ---- bench_layers.c ---- */
+
+/** The rows of both plans; dense NULL: there is only one. check: which layers hold the pattern;
+ * NULL: it is not known. */
+LAC_MUST_CHECK lac_status laci_bench_describe(laci_bench_result *result, const laci_bench_plan *own,
+                                              const laci_bench_plan *dense, const lac_report *check,
+                                              lac_error *err);
+/** Gives each of the rows [n_layers] what the dense plan's rows take for the same node, and the
+ * rest to dense_rest_seconds. */
+void laci_bench_match(lac_bench_result *result, lac_bench_layer *rows);
 
 /* ---- bench_report.c ---- */
 

@@ -24,7 +24,8 @@ static int longest_first(const void *a, const void *b) {
 
 lac_status laci_bench_sum(laci_bench_result *result, lac_error *err) {
   lac_bench_result *r = &result->pub;
-  result->kinds = laci_arena_alloc(&result->arena, (size_t)r->n_layers, sizeof *result->kinds);
+  size_t most = (size_t)r->n_layers + (size_t)r->n_dense_layers;
+  result->kinds = laci_arena_alloc(&result->arena, most, sizeof *result->kinds);
   if (!result->kinds) return laci_fail_memory(err, "the result");
   for (int at = 0; at < r->n_layers; at++) {
     const lac_bench_layer *layer = &r->layers[at];
@@ -35,6 +36,12 @@ lac_status laci_bench_sum(laci_bench_result *result, lac_error *err) {
     kind->flops += layer->flops;
     kind->bytes += layer->bytes_read + layer->bytes_written;
     r->step_seconds += layer->seconds;
+    if (!r->has_sparse) kind->dense_seconds += layer->seconds;
+  }
+  for (int at = 0; at < r->n_dense_layers; at++) {
+    const lac_bench_layer *layer = &r->dense_layers[at];
+    kind_of(result, layer->op)->dense_seconds += layer->seconds;
+    r->dense_step_seconds += layer->seconds;
   }
   if (r->n_kinds > 1)
     qsort(result->kinds, (size_t)r->n_kinds, sizeof *result->kinds, longest_first);

@@ -51,7 +51,9 @@ static json_t *layer_json(laci_json_writer *w, const lac_bench_result *r,
   laci_json_add(w, object, "kernel", laci_json_text(w, layer->kernel));
   laci_json_add(w, object, "plain", json_boolean(layer->plain));
   laci_json_add(w, object, "holds_pattern", json_boolean(layer->holds_pattern));
+  laci_json_add(w, object, "sparse", json_boolean(layer->sparse));
   laci_json_add(w, object, "dense_ms", milliseconds(layer->dense_seconds));
+  laci_json_add(w, object, "dense_kernel", laci_json_text(w, layer->dense_kernel));
   add_rates(w, object, r, layer->seconds, layer->flops);
   laci_json_add(w, object, "bytes_read", json_integer((json_int_t)layer->bytes_read));
   laci_json_add(w, object, "bytes_written", json_integer((json_int_t)layer->bytes_written));
@@ -66,9 +68,20 @@ static json_t *kind_json(laci_json_writer *w, const lac_bench_result *r,
   laci_json_add(w, object, "op", laci_json_text(w, kind->op));
   laci_json_add(w, object, "steps", json_integer(kind->n_steps));
   laci_json_add(w, object, "plain", json_integer(kind->n_plain));
+  laci_json_add(w, object, "dense_ms", milliseconds(kind->dense_seconds));
   add_rates(w, object, r, kind->seconds, kind->flops);
   laci_json_add(w, object, "bytes", json_integer((json_int_t)kind->bytes));
   return object;
+}
+
+/* Of the plan that keeps to dense kernels, where it is another. */
+static void add_dense_plan(laci_json_writer *w, json_t *root, const lac_bench_result *r) {
+  json_t *plan = json_object();
+  laci_json_add(w, plan, "plan_ms", milliseconds(r->dense_plan_seconds));
+  laci_json_add(w, plan, "weight_bytes", json_integer((json_int_t)r->dense_weight_bytes));
+  laci_json_add(w, plan, "arena_bytes", json_integer((json_int_t)r->dense_arena_bytes));
+  laci_json_add(w, plan, "rest_ms", milliseconds(r->dense_rest_seconds));
+  laci_json_add(w, root, "dense_plan", plan);
 }
 
 static void add_summary(laci_json_writer *w, json_t *root, const lac_bench_result *r) {
@@ -86,12 +99,15 @@ static void add_summary(laci_json_writer *w, json_t *root, const lac_bench_resul
   laci_json_add(w, root, "images_per_second", laci_json_number(r->items_per_second));
   laci_json_add(w, root, "pattern", laci_pattern_json(r->pattern_n, r->pattern_m));
   laci_json_add(w, root, "layers_holding_pattern", json_integer(r->n_holding));
+  laci_json_add(w, root, "layers_sparse", json_integer(r->n_sparse));
   laci_json_add(w, root, "load_ms", milliseconds(r->load_seconds));
   laci_json_add(w, root, "plan_ms", milliseconds(r->plan_seconds));
   laci_json_add(w, root, "first_run_ms", milliseconds(r->first_seconds));
   laci_json_add(w, root, "weight_bytes", json_integer((json_int_t)r->weight_bytes));
   laci_json_add(w, root, "arena_bytes", json_integer((json_int_t)r->arena_bytes));
   laci_json_add(w, root, "planned_bytes", json_integer((json_int_t)r->planned_bytes));
+  if (r->has_sparse) add_dense_plan(w, root, r);
+  else laci_json_add(w, root, "dense_plan", json_null());
   laci_json_add(w, root, "peak_kernel", json_string(r->peak_kernel));
   laci_json_add(w, root, "peak_gflops", laci_json_number(1e-9 * r->peak_flops));
   laci_json_add(w, root, "read_gbytes_per_second", laci_json_number(1e-9 * r->read_bytes));

@@ -57,6 +57,7 @@ static void reports_where_the_time_goes(void **state) {
   assert_true(r->peak_flops > 0 && r->read_bytes > 0 && r->weight_bytes > 0 && r->arena_bytes > 0);
   assert_true(r->plan_seconds > 0 && r->first_seconds > 0);
   assert_false(r->has_sparse);
+  assert_true(r->n_sparse == 0 && r->n_dense_layers == 0 && r->dense_plan_seconds == 0);
   double seconds = 0, by_kind = 0;
   int steps = 0;
   for (int at = 0; at < r->n_layers; at++) {
@@ -123,6 +124,30 @@ static void pruned_layers_are_seen(void **state) {
   lac_bench_result_destroy(r);
   lac_report_destroy(report);
   lac_model_destroy(model);
+}
+
+/* Fused differently: "b" is two steps here and one there, "c" the other way round, "d" is part of
+ * another step, and reorders are rows of their own. */
+static void dense_steps_are_matched_by_their_node(void **state) {
+  (void)state;
+  lac_bench_layer rows[] = {
+      {.name = "a"}, {.name = "b"}, {.name = "b"}, {.name = "c (reorder)"}, {.name = "c"}};
+  static const lac_bench_layer dense[] = {{.name = "a", .seconds = 1, .kernel = "gemm"},
+                                          {.name = "b", .seconds = 2, .kernel = "jit"},
+                                          {.name = "c", .seconds = 4, .kernel = "first"},
+                                          {.name = "c", .seconds = 8, .kernel = "second"},
+                                          {.name = "d (reorder)", .seconds = 16, .kernel = "own"},
+                                          {.name = "d", .seconds = 32, .kernel = "jit"}};
+  lac_bench_result r = {.layers = rows, .n_layers = 5, .dense_layers = dense, .n_dense_layers = 6};
+  laci_bench_match(&r, rows);
+  static const double wanted[] = {1, 2, 0, 0, 12};
+  static const char *const kernels[] = {"gemm", "jit", NULL, NULL, "first"};
+  for (int at = 0; at < r.n_layers; at++) {
+    assert_true(rows[at].dense_seconds == wanted[at]);
+    if (!kernels[at]) assert_null(rows[at].dense_kernel);
+    else assert_string_equal(rows[at].dense_kernel, kernels[at]);
+  }
+  assert_true(r.dense_rest_seconds == 48);
 }
 
 static void refuses_what_makes_no_sense(void **state) {
@@ -344,6 +369,7 @@ int main(void) {
       cmocka_unit_test(reports_where_the_time_goes),
       cmocka_unit_test(json_has_the_promised_fields),
       cmocka_unit_test(pruned_layers_are_seen),
+      cmocka_unit_test(dense_steps_are_matched_by_their_node),
       cmocka_unit_test(refuses_what_makes_no_sense),
       cmocka_unit_test(a_fixed_batch_is_changed_and_put_back),
       cmocka_unit_test(the_files_own_batch_changes_nothing),

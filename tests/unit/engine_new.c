@@ -207,6 +207,40 @@ static void bench_has_a_row_a_step(void **state) {
   lac_model_destroy(model);
 }
 
+/* Its convolutions are sparse: a plan without them runs beside, as often, unless that is all that
+ * is wanted. */
+static void bench_runs_a_dense_plan_beside_a_sparse_one(void **state) {
+  (void)state;
+  lac_model *model = digits();
+  lac_bench_result *r;
+  lac_error err = {0};
+  lac_bench_options o = lac_bench_options_default();
+  o.engine = "counting";
+  o.runs = 4;
+  if (lac_bench(model, &o, &r, &err)) fail_msg("%s", err.text);
+  assert_int_equal(counting.made, 2);
+  assert_true(r->has_sparse && r->runs == 4 && r->sparse.min > 0 && r->dense.min > 0);
+  assert_true(r->items_per_second * r->sparse.median > 0.999 && r->dense_plan_seconds > 0);
+  assert_true(r->dense_step_seconds > 0 && r->dense_rest_seconds == 0);
+  assert_int_equal(r->n_dense_layers, r->n_layers);
+  int n_sparse = 0;
+  for (int at = 0; at < r->n_layers; at++) {
+    n_sparse += r->layers[at].sparse;
+    assert_int_equal(r->layers[at].sparse, strcmp(r->layers[at].op, "Conv") == 0);
+    assert_true(r->layers[at].dense_seconds == r->dense_layers[at].seconds);
+    assert_false(r->dense_layers[at].sparse);
+  }
+  assert_int_equal(r->n_sparse, n_sparse);
+  lac_bench_result_destroy(r);
+  o.dense_only = true;
+  if (lac_bench(model, &o, &r, &err)) fail_msg("%s", err.text);
+  assert_int_equal(counting.made, 3);
+  assert_true(!r->has_sparse && r->n_sparse == 0 && r->dense.min > 0);
+  lac_bench_result_destroy(r);
+  expect_used(12);
+  lac_model_destroy(model);
+}
+
 /* One step with this engine on fixed images: the weights after it. */
 static float *step(const laci_graph *model, const char *engine, int64_t *n, float *loss) {
   enum { BATCH = 4 };
@@ -389,6 +423,7 @@ int main(void) {
       cmocka_unit_test_setup(infer_writes_its_outputs, begin),
       cmocka_unit_test_setup(eval_counts_as_the_default_does, begin),
       cmocka_unit_test_setup(bench_has_a_row_a_step, begin),
+      cmocka_unit_test_setup(bench_runs_a_dense_plan_beside_a_sparse_one, begin),
       cmocka_unit_test_setup(a_training_step_has_the_plain_engines_bits, begin),
       cmocka_unit_test_setup(training_trains_and_evaluates_with_it, begin),
       cmocka_unit_test_setup(a_pack_gives_the_pattern_of_weights_until_they_change, begin),
