@@ -22,6 +22,7 @@ typedef struct laci_node laci_node;
 typedef struct laci_packed_view laci_packed_view;
 typedef struct laci_packing laci_packing;
 typedef struct laci_pool laci_pool;
+typedef struct laci_timings laci_timings;
 
 typedef struct laci_engine laci_engine;
 
@@ -67,6 +68,13 @@ typedef struct laci_engine_weight {
   const laci_packed_view *packed; /* its rows, as packing says; NULL: there are none */
 } laci_engine_weight;
 
+/** How an engine chooses where several kernels could do the same. */
+typedef enum laci_engine_tuning {
+  LACI_TUNING_OFF,   /* by a rule: the same plan every time */
+  LACI_TUNING_QUICK, /* by the times that they take, a run or two of each */
+  LACI_TUNING_FULL,  /* by the least time of many runs */
+} laci_engine_tuning;
+
 typedef struct laci_engine_options {
   const char *engine; /* NULL: LACI_ENGINE_DEFAULT */
   int threads;        /* <= 0: the cores this process may use */
@@ -79,6 +87,9 @@ typedef struct laci_engine_options {
                          values that only nodes behind it still read may be computed once more for
                          them, where a run needs less memory so: the same bits, in more time. 0: no
                          value is. An engine that plans no memory takes no notice */
+  laci_engine_tuning tuning;
+  laci_timings *timings;          /* of tuning: what was measured before, and is measured now; NULL:
+                                     nothing is kept */
   const laci_input_shape *shapes; /* of inputs; sizes that the file leaves open must be here */
   int n_shapes;
   laci_engine_fetch *fetch; /* NULL: stored bytes are read where they are */

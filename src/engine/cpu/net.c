@@ -162,7 +162,10 @@ static lac_status plan(laci_net *net, const laci_engine_options *options, lac_er
   if (!st) st = laci_net_observe(net, options->observer, err);
   if (!st) st = laci_plan_fuse(&net->plan, err);
   if (!st) st = laci_plan_turns(&net->plan, options->recompute, err);
-  if (!st) {
+  if (!st && net->sparse_use == LACI_SPARSE_USE_LISTED) {
+    laci_sparse_find_layers(net);
+    st = net->plan.status;
+  } else if (!st) {
     laci_net_lower(net);
     laci_sparse_seal(net);
     laci_plan_drop_constants(&net->plan);
@@ -177,15 +180,15 @@ static lac_status plan(laci_net *net, const laci_engine_options *options, lac_er
   return st;
 }
 
-/* LAC_SPARSE: the user's word for the whole process, beside the caller's for one engine. */
-static laci_sparse_use sparse_use(bool dense_only) {
+/* LAC_SPARSE is the user's word for the whole process, beside the caller's for one engine. */
+laci_sparse_use laci_net_sparse_use(const laci_engine_options *options) {
   const char *word = getenv("LAC_SPARSE");
-  if (dense_only || (word && strcmp(word, "0") == 0)) return LACI_SPARSE_USE_NONE;
+  if (options->dense_only || (word && strcmp(word, "0") == 0)) return LACI_SPARSE_USE_NONE;
   return word && strcmp(word, "all") == 0 ? LACI_SPARSE_USE_ALL : LACI_SPARSE_USE_FASTER;
 }
 
 lac_status laci_net_create(const laci_graph *graph, const laci_engine_options *options,
-                           laci_net **net, lac_error *err) {
+                           laci_sparse_use use, laci_net **net, lac_error *err) {
   lac_error unseen;
   *net = NULL;
   (void)pthread_once(&started, laci_onednn_cap);
@@ -205,9 +208,11 @@ lac_status laci_net_create(const laci_graph *graph, const laci_engine_options *o
       .err = err ? err : &unseen,
   };
   made->early_outputs = options->early_outputs;
-  made->sparse_use = sparse_use(options->dense_only);
+  made->sparse_use = use;
+  made->timings = options->timings;
   lac_status st = plan(made, options, made->plan.err);
   made->plan.err = NULL;
+  made->timings = NULL;
   if (st) laci_net_destroy(made);
   else *net = made;
   if (!st && options->budget) *options->budget = made->plan.budget;

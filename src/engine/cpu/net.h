@@ -15,11 +15,23 @@
 
 typedef struct laci_net laci_net;
 
+/** Which layers sparse kernels do, of those that they can. */
+typedef enum laci_sparse_use {
+  LACI_SPARSE_USE_FASTER, /* where that is faster, by timings or by a rule */
+  LACI_SPARSE_USE_NONE,   /* laci_engine_options.dense_only, LAC_SPARSE=0 */
+  LACI_SPARSE_USE_ZEROS,  /* where weights are zeros, whatever it costs */
+  LACI_SPARSE_USE_ALL,    /* dense weights, too; LAC_SPARSE=all, for tests */
+  LACI_SPARSE_USE_LISTED, /* none: layers are found, and nothing is lowered or can be run */
+} laci_sparse_use;
+
+/** What options and environment say. */
+laci_sparse_use laci_net_sparse_use(const laci_engine_options *options);
+
 /** As laci_engine_create. Stored bytes are read here and never again; above the budget, no
- * primitive was made. */
+ * primitive was made. options->tuning is not looked at, and timings are only read (tune.h). */
 LAC_MUST_CHECK lac_status laci_net_create(const laci_graph *graph,
-                                          const laci_engine_options *options, laci_net **net,
-                                          lac_error *err);
+                                          const laci_engine_options *options, laci_sparse_use use,
+                                          laci_net **net, lac_error *err);
 void laci_net_destroy(laci_net *net);
 
 int laci_net_inputs(const laci_net *net, const laci_engine_port **ports);

@@ -18,13 +18,6 @@
 
 typedef struct laci_sparse_net laci_sparse_net;
 
-/** Which layers sparse kernels do, of those that they can. */
-typedef enum laci_sparse_use {
-  LACI_SPARSE_USE_FASTER, /* where that is faster, by a rule */
-  LACI_SPARSE_USE_NONE,   /* laci_engine_options.dense_only, LAC_SPARSE=0 */
-  LACI_SPARSE_USE_ALL,    /* LAC_SPARSE=all: for tests */
-} laci_sparse_use;
-
 /** A value that the observer wants to see. */
 typedef struct laci_net_observed {
   int value;
@@ -38,6 +31,7 @@ struct laci_net {
   int n_threads;
   bool early_outputs;
   laci_sparse_use sparse_use;
+  const laci_timings *timings; /* while planning; NULL: none */
   bool blocks;      /* convolutions' values lie in blocks of 16 channels; laci_conv_choose_blocks */
   bool declined;    /* the plan's status is laci_net_decline's: another implementation's turn */
   bool recomputing; /* a second turn is being lowered */
@@ -66,7 +60,11 @@ static inline laci_element laci_net_dt(const laci_net *net) {
   return net->plan.bf16 ? LACI_ELEMENT_BF16 : LACI_ELEMENT_F32;
 }
 
-/* ---- lower/sparse_kernel.c ---- */
+/* ---- lower/sparse_layers.c, sparse_kernel.c ---- */
+
+/** Finds the layers that sparse kernels can do: net->sparse has them, none of them chosen; it stays
+ * NULL where there are none. */
+void laci_sparse_find_layers(laci_net *net);
 
 /** Generated code becomes executable: once all is lowered. */
 void laci_sparse_seal(laci_net *net);

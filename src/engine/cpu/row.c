@@ -3,7 +3,9 @@
 #include "engine/row.h"
 
 #include "base/error.h"
+#include "base/timings.h"
 #include "engine/cpu/net.h"
+#include "engine/cpu/tune.h"
 
 /* What has no fast form is run by the operator's own evaluation. */
 static bool supports(const laci_graph *graph, const laci_node *node, lac_error *why) {
@@ -13,8 +15,17 @@ static bool supports(const laci_graph *graph, const laci_node *node, lac_error *
 
 static lac_status create(const laci_graph *graph, const laci_engine_options *options, void **self,
                          lac_error *err) {
-  laci_net *net;
-  lac_status st = laci_net_create(graph, options, &net, err);
+  const laci_sparse_use use = laci_net_sparse_use(options);
+  laci_engine_options own = *options;
+  laci_timings *timings = NULL;
+  laci_net *net = NULL;
+  lac_status st = LAC_OK;
+  if (options->tuning == LACI_TUNING_OFF || use != LACI_SPARSE_USE_FASTER) own.timings = NULL;
+  else if (!own.timings) st = laci_timings_open(NULL, "", &timings, err);
+  if (timings) own.timings = timings;
+  if (!st && own.timings) st = laci_cpu_tune(graph, &own, err);
+  if (!st) st = laci_net_create(graph, &own, use, &net, err);
+  laci_timings_close(timings);
   *self = net;
   return st;
 }

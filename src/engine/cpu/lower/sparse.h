@@ -6,9 +6,10 @@
  *   pictures  a value in a layout of kernel/sparse/window.h (pictures.h)
  *
  * Before anything is lowered, layers are found (sparse_layers.c) and chosen by what they and the
- * reorders between them and dense ones cost (sparse_choose.c). Every value that a chosen layer
- * writes, or reads as it lies, has one layout for all chosen layers (sparse_layouts.c); others
- * read a reordered copy of it (sparse_values.c). Next: sparse_kernel.c, sparse_conv.c. */
+ * reorders between them and dense ones cost (sparse_cost.c, sparse_choose.c). Every value that a
+ * chosen layer writes, or reads as it lies, has one layout for all chosen layers
+ * (sparse_layouts.c); others read a reordered copy of it (sparse_values.c). Next: sparse_kernel.c,
+ * sparse_conv.c. */
 #ifndef LACI_ENGINE_CPU_LOWER_SPARSE_H
 #define LACI_ENGINE_CPU_LOWER_SPARSE_H
 
@@ -57,11 +58,38 @@ struct laci_sparse_net {
 
 /* ---- sparse_layers.c ---- */
 
-/** Finds the layers: net->sparse has them, all of them not chosen; it is NULL where there are none.
- */
-void laci_sparse_find_layers(laci_net *net);
 /** A window of one pixel that reads nothing around a picture. */
 bool laci_sparse_is_pixel(const laci_sparse_window *g);
+/* ---- sparse_name.c ---- */
+
+/** What is timed of a layer. */
+typedef enum laci_sparse_way {
+  LACI_SPARSE_WAY_DENSE,
+  LACI_SPARSE_WAY_SPARSE,
+  LACI_SPARSE_WAY_REORDER, /* a float's share of reorders; of no layer */
+} laci_sparse_way;
+
+enum { LACI_SPARSE_NAME = 256 };
+/** What the time depends on, beside the machine: the name that it is kept by. layer NULL: reorders.
+ */
+void laci_sparse_name(const laci_net *net, const laci_sparse_layer *layer, laci_sparse_way way,
+                      char name[LACI_SPARSE_NAME]);
+
+/* ---- sparse_cost.c ---- */
+
+typedef struct laci_sparse_costs {
+  double *dense, *sparse; /* [n_layers], of the plan's memory */
+  double reorder;         /* of a float */
+  double least_gain;      /* of the whole network, for which it is worth to leave dense kernels */
+} laci_sparse_costs;
+
+/** Room for all layers; false: no memory (noted). */
+bool laci_sparse_new_costs(laci_net *net, laci_sparse_costs *costs);
+/** The times of all layers; false where one was not timed. */
+bool laci_sparse_find_timings(const laci_net *net, laci_sparse_costs *costs);
+/** These times, or estimates. False: no memory (noted). */
+bool laci_sparse_find_costs(laci_net *net, laci_sparse_costs *costs);
+
 /* ---- sparse_layouts.c ---- */
 
 /** Gives every value that chosen layers write, add, or read as it lies its layout. */

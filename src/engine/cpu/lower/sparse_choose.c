@@ -1,59 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which layers are done by sparse kernels: those that together take the least time by a rule.
- *
- * A layer's time either way is estimated in multiply-adds of the peak, from its shape, the share of
- * weights that are kept, and what code streams from memory; so is that of a reorder where a value
- * goes from dense kernels to sparse ones or back. Layers are then turned one by one, and two
- * neighbours at a time, as long as the sum becomes less. docs/sparse-kernels.md has the
- * measurements that the numbers come from. */
-#include "base/divide.h"
+ * Which layers are done by sparse kernels: those that together cost the least, reorders included.
+ * Layers are turned one by one, and two neighbours at a time, as long as the sum becomes less. */
 #include "cpu/cpu.h"
 #include "engine/cpu/lower/conv.h"
-#include "engine/cpu/lower/pictures.h"
 #include "engine/cpu/lower/sparse.h"
 
-enum {
-  NEIGHBOURS = 3,           /* layers behind one that are turned together with it */
-  LEAST_GAIN = 1000 * 1000, /* multiply-adds: with less to be gained, no layer is sparse */
-};
-
-/* ---- Estimates, in multiply-adds of the peak of one core ---- */
-
-static const double winograd_cost = 0.7;   /* of direct's, where oneDNN has it */
-static const double generated_share = 0.8; /* of the peak that generated code reaches */
-static const double compiled_share = 0.22;
-static const double reorder_cost = 40; /* a float */
-static const double stream_cost =
-    50; /* what the 12 bytes of a weight and its code take from the last cache */
-static const double held_weights = 60e3; /* weights whose code a core's second cache holds */
-
-static double results(const laci_sparse_layer *layer) {
-  return (double)layer->n_images * (double)layer->window.channels_out *
-         (double)(layer->window.out_h * layer->window.out_w);
-}
-
-static double weights_each(const laci_sparse_window *g) {
-  return (double)(g->channels_in / g->groups * g->kernel_h * g->kernel_w);
-}
-
-static double dense_cost(const laci_net *net, const laci_sparse_layer *layer) {
-  const double products = results(layer) * weights_each(&layer->window);
-  return laci_conv_gains_by_winograd(net, layer->fused) ? products * winograd_cost : products;
-}
-
-static double sparse_cost(const laci_net *net, const laci_sparse_layer *layer) {
-  enum { CHUNK = 64 }; /* tiles that go through all code before the next ones */
-  const laci_sparse_window *g = &layer->window;
-  const bool by_images = laci_pictures_by_images(layer->n_images);
-  const double kept = (double)g->channels_out * weights_each(g) * layer->kept;
-  const int64_t pixels = g->out_h * g->out_w;
-  const int64_t pictures =
-      by_images ? laci_ceil_div(layer->n_images, LACI_SPARSE_LANES) : layer->n_images;
-  const int64_t tiles = pictures * (by_images ? pixels : laci_ceil_div(pixels, LACI_SPARSE_LANES));
-  const double share = net->sparse->isa == LACI_JIT_NONE ? compiled_share : generated_share;
-  const double streamed = kept > held_weights ? kept * (double)laci_ceil_div(tiles, CHUNK) : 0;
-  return kept * (double)(tiles * LACI_SPARSE_LANES) / share + streamed * stream_cost;
-}
+enum { NEIGHBOURS = 3 }; /* layers behind one that are turned together with it */
 
 /* ---- The sum ---- */
 
@@ -67,8 +19,8 @@ typedef struct node_value {
 
 typedef struct choice {
   laci_net *net;
-  node_value *values;     /* [n_values] */
-  double *dense, *sparse; /* [n_layers] */
+  node_value *values; /* [n_values] */
+  laci_sparse_costs costs;
 } choice;
 
 static void read_value(choice *c, int value, bool lies) {
@@ -82,13 +34,13 @@ static double private_copy(const choice *c, const laci_sparse_layer *layer) {
   if (layer->reading == LACI_SPARSE_AS_IT_LIES) return 0;
   const double floats = c->values[layer->input].floats;
   const double thin = floats / (double)(g->stride_h * g->stride_w);
-  return reorder_cost * (layer->reading == LACI_SPARSE_THINNED ? thin : floats);
+  return c->costs.reorder * (layer->reading == LACI_SPARSE_THINNED ? thin : floats);
 }
 
 static double reorders(const choice *c, int value) {
   const node_value *v = &c->values[value];
   const bool read_by_others = laci_plan_uses(&c->net->plan, value) > v->n_read;
-  return (v->made ? read_by_others : v->lies) ? v->floats * reorder_cost : 0;
+  return (v->made ? read_by_others : v->lies) ? v->floats * c->costs.reorder : 0;
 }
 
 static double total(choice *c) {
@@ -100,7 +52,7 @@ static double total(choice *c) {
   }
   for (int at = 0; at < sparse->n_layers; at++) {
     const laci_sparse_layer *layer = &sparse->layers[at];
-    sum += layer->chosen ? c->sparse[at] + private_copy(c, layer) : c->dense[at];
+    sum += layer->chosen ? c->costs.sparse[at] + private_copy(c, layer) : c->costs.dense[at];
     if (!layer->chosen) continue;
     c->values[layer->output].made = true;
     read_value(c, layer->input, layer->reading == LACI_SPARSE_AS_IT_LIES);
@@ -161,47 +113,49 @@ static void choose(choice *c) {
     choose_all(sparse, false);
     (void)improve(c);
   }
-  if (total(c) > without - LEAST_GAIN) choose_all(sparse, false);
+  if (total(c) > without - c->costs.least_gain) choose_all(sparse, false);
 }
+
+/* ---- All of it ---- */
 
 static bool may_be_sparse(const laci_net *net) {
   if (net->plan.status || net->plan.bf16) return false;
   if (net->sparse_use == LACI_SPARSE_USE_FASTER) return laci_cpu() != LACI_CPU_ANY;
-  return net->sparse_use == LACI_SPARSE_USE_ALL;
+  return net->sparse_use != LACI_SPARSE_USE_NONE || net->timings;
 }
 
-static bool set_costs(choice *c) {
-  laci_net *net = c->net;
-  const laci_sparse_net *sparse = net->sparse;
-  const int n_values = net->plan.graph->n_values;
-  c->values = laci_plan_new(&net->plan, (size_t)n_values, sizeof *c->values);
-  c->dense = laci_plan_new(&net->plan, (size_t)sparse->n_layers, sizeof *c->dense);
-  c->sparse = laci_plan_new(&net->plan, (size_t)sparse->n_layers, sizeof *c->sparse);
-  if (!c->values || !c->dense || !c->sparse) return false;
+/** Sizes of values. */
+static void measure_values(choice *c) {
+  const laci_sparse_net *sparse = c->net->sparse;
   for (int at = 0; at < sparse->n_layers; at++) {
     const laci_sparse_layer *layer = &sparse->layers[at];
-    const laci_sparse_window *g = &layer->window;
-    c->dense[at] = dense_cost(net, layer);
-    c->sparse[at] = sparse_cost(net, layer);
-    c->values[layer->output].floats = results(layer);
-    c->values[layer->input].floats =
-        (double)layer->n_images * (double)g->channels_in * (double)(g->h * g->w);
-    if (layer->residual >= 0) c->values[layer->residual].floats = results(layer);
+    const int values[] = {layer->input, layer->output, layer->residual};
+    for (int v = 0; v < 3; v++) {
+      if (values[v] < 0) continue;
+      const laci_shape *shape = laci_plan_shape(&c->net->plan, values[v]);
+      c->values[values[v]].floats = (double)laci_shape_count(shape);
+    }
   }
-  return true;
+}
+
+static void choose_faster(laci_net *net) {
+  choice c = {.net = net};
+  c.values = laci_plan_new(&net->plan, (size_t)net->plan.graph->n_values, sizeof *c.values);
+  if (!c.values || !laci_sparse_find_costs(net, &c.costs)) return;
+  measure_values(&c);
+  choose(&c);
 }
 
 void laci_sparse_choose(laci_net *net) {
-  choice c = {.net = net};
   if (!may_be_sparse(net)) return;
   laci_sparse_find_layers(net);
   laci_sparse_net *sparse = net->sparse;
-  if (!sparse) return;
+  if (!sparse || net->sparse_use == LACI_SPARSE_USE_NONE) return;
   sparse->isa = laci_jit_isa_allowed();
   sparse->places =
       laci_plan_new(&net->plan, (size_t)net->plan.graph->n_values, sizeof *sparse->places);
-  if (!sparse->places || !set_costs(&c)) return;
-  if (net->sparse_use == LACI_SPARSE_USE_ALL) choose_all(sparse, true);
-  else choose(&c);
+  if (!sparse->places) return;
+  if (net->sparse_use == LACI_SPARSE_USE_FASTER) choose_faster(net);
+  else choose_all(sparse, true);
   laci_sparse_lay_out(net);
 }

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The file of timings.h:
+ *
+ *     {"timings": 1, "version": "0.1.0", "machine": "...", "seconds": {"name": 0.001, ...}} */
+#include "base/timings.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/writer.h"
+
+enum { FORMAT = 1, MOST_BYTES = 16 << 20, DIGITS = 6 };
+
+struct laci_timings {
+  char *path; /* NULL: none */
+  char *machine;
+  json_t *seconds;
+  bool changed;
+};
+
+static bool text_is(const json_t *root, const char *key, const char *text) {
+  const char *has = json_string_value(json_object_get(root, key));
+  return has && strcmp(has, text) == 0;
+}
+
+static bool fits(const json_t *root, const char *machine) {
+  const json_t *seconds = json_object_get(root, "seconds");
+  return json_integer_value(json_object_get(root, "timings")) == FORMAT &&
+         text_is(root, "version", LAC_VERSION) && text_is(root, "machine", machine) &&
+         json_is_object(seconds);
+}
+
+/** What the file holds, or NULL. */
+static json_t *seconds_of(const char *path, const char *machine) {
+  char *text = NULL;
+  json_t *root = NULL, *seconds = NULL;
+  lac_error why = {0};
+  struct stat info;
+  if (stat(path, &info) != 0) return NULL;
+  lac_status st = laci_file_read_text(path, MOST_BYTES, &text, &why);
+  if (!st) st = laci_json_read(path, "a file of timings", text, &root, &why);
+  if (st) laci_log(LAC_LOG_WARNING, "timings are measured anew: %s", why.text);
+  if (root && fits(root, machine)) seconds = json_incref(json_object_get(root, "seconds"));
+  json_decref(root);
+  laci_free(text);
+  return seconds;
+}
+
+static char *copy_of(const char *text) {
+  char *copy = laci_alloc(strlen(text) + 1, 1);
+  if (copy) memcpy(copy, text, strlen(text) + 1);
+  return copy;
+}
+
+lac_status laci_timings_open(const char *path, const char *machine, laci_timings **timings,
+                             lac_error *err) {
+  laci_timings *t = laci_alloc(1, sizeof *t);
+  *timings = t;
+  if (!t) return laci_fail_memory(err, "timings");
+  t->machine = copy_of(machine);
+  t->path = path ? copy_of(path) : NULL;
+  t->seconds = path ? seconds_of(path, machine) : NULL;
+  if (!t->seconds) t->seconds = json_object();
+  if (t->machine && t->seconds && (t->path || !path)) return LAC_OK;
+  laci_timings_close(t);
+  *timings = NULL;
+  return laci_fail_memory(err, "timings");
+}
+
+void laci_timings_close(laci_timings *t) {
+  if (!t) return;
+  json_decref(t->seconds);
+  laci_free(t->path);
+  laci_free(t->machine);
+  laci_free(t);
+}
+
+bool laci_timings_find(const laci_timings *t, const char *name, double *seconds) {
+  const json_t *value = json_object_get(t->seconds, name);
+  if (!json_is_number(value) || !(json_number_value(value) > 0)) return false;
+  *seconds = json_number_value(value);
+  return isfinite(*seconds);
+}
+
+lac_status laci_timings_set(laci_timings *t, const char *name, double seconds, lac_error *err) {
+  t->changed = true;
+  if (json_object_set_new(t->seconds, name, json_real(seconds)) == 0) return LAC_OK;
+  return laci_fail_memory(err, "timings");
+}
+
+/** All folders on the way to the file; what cannot be made shows when the file is written. */
+static void make_folders(const char *path) {
+  char *folder = copy_of(path);
+  for (char *at = folder; at && (at = strchr(at + 1, '/'));) {
+    *at = 0;
+    (void)mkdir(folder, 0777);
+    *at = '/';
+  }
+  laci_free(folder);
+}
+
+lac_status laci_timings_save(laci_timings *t, lac_error *err) {
+  laci_json_writer w = {.whole = true};
+  char *text = NULL;
+  if (!t->path || !t->changed) return LAC_OK;
+  json_t *root = json_object();
+  laci_json_add(&w, root, "timings", json_integer(FORMAT));
+  laci_json_add(&w, root, "version", laci_json_text(&w, LAC_VERSION));
+  laci_json_add(&w, root, "machine", laci_json_text(&w, t->machine));
+  laci_json_add(&w, root, "seconds", json_incref(t->seconds));
+  lac_status st =
+      laci_json_finish(&w, root, LACI_JSON_REPORT(DIGITS) | JSON_SORT_KEYS, t->path, &text, err);
+  if (!st) make_folders(t->path);
+  if (!st) st = laci_file_write(t->path, text, strlen(text), true, err);
+  laci_free(text);
+  if (!st) t->changed = false;
+  return st;
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What layers cost by dense and by sparse kernels: the seconds that they were timed at, where all
+ * of them were, or else an estimate in multiply-adds of the peak, from the layer's shape, the share
+ * of weights that are kept, and what code streams from memory. docs/sparse-kernels.md has the
+ * measurements that the estimates come from. */
+#include "base/divide.h"
+#include "base/timings.h"
+#include "engine/cpu/lower/conv.h"
+#include "engine/cpu/lower/pictures.h"
+#include "engine/cpu/lower/sparse.h"
+
+/* ---- Estimates, in multiply-adds of the peak of one core ---- */
+
+static const double least_gain = 1e6; /* with less to be gained, no layer is sparse */
+
+static const double winograd_cost = 0.7;   /* of direct's, where oneDNN has it */
+static const double generated_share = 0.8; /* of the peak that generated code reaches */
+static const double compiled_share = 0.22;
+static const double reorder_cost = 40; /* a float */
+static const double stream_cost =
+    50; /* what the 12 bytes of a weight and its code take from the last cache */
+static const double held_weights = 60e3; /* weights whose code a core's second cache holds */
+
+static double results(const laci_sparse_layer *layer) {
+  return (double)layer->n_images * (double)layer->window.channels_out *
+         (double)(layer->window.out_h * layer->window.out_w);
+}
+
+static double weights_each(const laci_sparse_window *g) {
+  return (double)(g->channels_in / g->groups * g->kernel_h * g->kernel_w);
+}
+
+static double dense_cost(const laci_net *net, const laci_sparse_layer *layer) {
+  const double products = results(layer) * weights_each(&layer->window);
+  return laci_conv_gains_by_winograd(net, layer->fused) ? products * winograd_cost : products;
+}
+
+static double sparse_cost(const laci_net *net, const laci_sparse_layer *layer) {
+  enum { CHUNK = 64 }; /* tiles that go through all code before the next ones */
+  const laci_sparse_window *g = &layer->window;
+  const bool by_images = laci_pictures_by_images(layer->n_images);
+  const double kept = (double)g->channels_out * weights_each(g) * layer->kept;
+  const int64_t pixels = g->out_h * g->out_w;
+  const int64_t pictures =
+      by_images ? laci_ceil_div(layer->n_images, LACI_SPARSE_LANES) : layer->n_images;
+  const int64_t tiles = pictures * (by_images ? pixels : laci_ceil_div(pixels, LACI_SPARSE_LANES));
+  const double share = net->sparse->isa == LACI_JIT_NONE ? compiled_share : generated_share;
+  const double streamed = kept > held_weights ? kept * (double)laci_ceil_div(tiles, CHUNK) : 0;
+  return kept * (double)(tiles * LACI_SPARSE_LANES) / share + streamed * stream_cost;
+}
+
+static void estimate(const laci_net *net, laci_sparse_costs *costs) {
+  const laci_sparse_net *sparse = net->sparse;
+  costs->reorder = reorder_cost;
+  costs->least_gain = least_gain;
+  for (int at = 0; at < sparse->n_layers; at++) {
+    costs->dense[at] = dense_cost(net, &sparse->layers[at]);
+    costs->sparse[at] = sparse_cost(net, &sparse->layers[at]);
+  }
+}
+
+/* ---- Timings ---- */
+
+static bool find_time(const laci_net *net, const laci_sparse_layer *layer, laci_sparse_way way,
+                      double *seconds) {
+  char name[LACI_SPARSE_NAME];
+  laci_sparse_name(net, layer, way, name);
+  return laci_timings_find(net->timings, name, seconds);
+}
+
+bool laci_sparse_find_timings(const laci_net *net, laci_sparse_costs *costs) {
+  const laci_sparse_net *sparse = net->sparse;
+  bool known = net->timings && find_time(net, NULL, LACI_SPARSE_WAY_REORDER, &costs->reorder);
+  for (int at = 0; at < sparse->n_layers && known; at++) {
+    const laci_sparse_layer *layer = &sparse->layers[at];
+    known = find_time(net, layer, LACI_SPARSE_WAY_DENSE, &costs->dense[at]) &&
+            find_time(net, layer, LACI_SPARSE_WAY_SPARSE, &costs->sparse[at]);
+  }
+  costs->least_gain = 0;
+  return known;
+}
+
+bool laci_sparse_new_costs(laci_net *net, laci_sparse_costs *costs) {
+  const size_t n = (size_t)net->sparse->n_layers;
+  costs->dense = laci_plan_new(&net->plan, n, sizeof *costs->dense);
+  costs->sparse = laci_plan_new(&net->plan, n, sizeof *costs->sparse);
+  return costs->dense && costs->sparse;
+}
+
+bool laci_sparse_find_costs(laci_net *net, laci_sparse_costs *costs) {
+  if (!laci_sparse_new_costs(net, costs)) return false;
+  if (!laci_sparse_find_timings(net, costs)) estimate(net, costs);
+  return true;
+}

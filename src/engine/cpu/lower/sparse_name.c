@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Names of layers, for their timings. */
+#include <stdio.h>
+
+#include "cpu/cpu.h"
+#include "engine/cpu/lower/sparse.h"
+
+static const char *const ways[] = {[LACI_SPARSE_WAY_DENSE] = "dense",
+                                   [LACI_SPARSE_WAY_SPARSE] = "sparse",
+                                   [LACI_SPARSE_WAY_REORDER] = "reorder"};
+
+void laci_sparse_name(const laci_net *net, const laci_sparse_layer *layer, laci_sparse_way way,
+                      char name[LACI_SPARSE_NAME]) {
+  char shape[LACI_SPARSE_NAME / 2] = "a float";
+  if (layer) {
+    const laci_sparse_window *g = &layer->window;
+    const long long n[] = {layer->n_images, g->channels_in, g->h,        g->w,
+                           g->channels_out, g->out_h,       g->out_w,    g->kernel_h,
+                           g->kernel_w,     g->stride_h,    g->stride_w, g->dilation_h,
+                           g->dilation_w,   g->pad_top,     g->pad_left, g->groups};
+    (void)snprintf(shape, sizeof shape,
+                   "conv %lldx%lldx%lldx%lld to %lldx%lldx%lld, window %lldx%lld by %lldx%lld "
+                   "dilated %lldx%lld padded %lldx%lld, groups %lld",
+                   n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7], n[8], n[9], n[10], n[11], n[12],
+                   n[13], n[14], n[15]);
+  }
+  (void)snprintf(name, LACI_SPARSE_NAME, "%s%s%s, %.0f %% kept, %d thread%s, %s, %s", shape,
+                 layer && layer->residual >= 0 ? ", sum" : "",
+                 layer && (layer->has_low || layer->has_high) ? ", clip" : "",
+                 layer ? layer->kept * 100 : 0.0, net->n_threads, net->n_threads == 1 ? "" : "s",
+                 laci_cpu_name(laci_cpu()), ways[way]);
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Measuring what the choice between dense and sparse kernels needs to know.
+ *
+ * The network is planned twice, by dense kernels alone and by sparse ones wherever weights are
+ * zeros, and both plans are run: layers are timed where they stand, with the caches as their
+ * neighbours leave them. Times are kept by what a layer is, not by where it stands, so that another
+ * network, or this one again, need not be measured. */
+#ifndef LACI_ENGINE_CPU_TUNE_H
+#define LACI_ENGINE_CPU_TUNE_H
+
+#include "engine/engine.h"
+
+/** Adds to options->timings what is not there yet. Nothing to be chosen, or all known: nothing is
+ * run. Fails as laci_net_create and laci_net_run. */
+LAC_MUST_CHECK lac_status laci_cpu_tune(const laci_graph *graph, const laci_engine_options *options,
+                                        lac_error *err);
+
+#endif
