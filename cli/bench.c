@@ -16,6 +16,7 @@
 #include "log.h"
 #include "table.h"
 #include "terminal.h"
+#include "tuning.h"
 #include "verbs.h"
 
 enum { MOST_BATCH = 65536, MOST_RUNS = 10000, PERCENT = 100 };
@@ -57,6 +58,8 @@ static lac_status read_options(const arguments *args, laci_arena *arena, lac_ben
   options->seconds = args->time;
   options->seed = args->seed;
   options->dense_only = !args->sparse_kernels;
+  options->tuning = tuning_of(args);
+  options->timings = tuning_file();
   return st;
 }
 

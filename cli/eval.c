@@ -11,6 +11,7 @@
 #include "outputs.h"
 #include "log.h"
 #include "terminal.h"
+#include "tuning.h"
 #include "verbs.h"
 
 enum { MOST_PIXELS = 16384 };
@@ -36,6 +37,8 @@ static lac_status read_options(const arguments *args, lac_eval_options *options,
   options->predictions = args->predictions;
   options->force = args->force;
   options->dense_only = !args->sparse_kernels;
+  options->tuning = tuning_of(args);
+  options->timings = tuning_file();
   return st;
 }
 

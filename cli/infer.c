@@ -12,6 +12,7 @@
 #include "outputs.h"
 #include "log.h"
 #include "table.h"
+#include "tuning.h"
 #include "verbs.h"
 
 /* What the command line said, taken apart. */
@@ -62,6 +63,8 @@ static lac_status parse_request(const arguments *args, request *r, lac_error *er
   r->options.force = args->force;
   r->options.f32 = args->f32;
   r->options.dense_only = !args->sparse_kernels;
+  r->options.tuning = tuning_of(args);
+  r->options.timings = tuning_file();
   return st;
 }
 

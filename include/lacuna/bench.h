@@ -42,6 +42,8 @@ typedef struct lac_bench_options {
                           machine's, or of its control group's */
   const char *engine;  /* see lac_engine_options; NULL (default): "cpu" */
   bool dense_only;     /* no sparse kernels, and no second plan; default false */
+  lac_tuning tuning;   /* see lac_engine_options; default LAC_TUNING_OFF */
+  const char *timings; /* the same; default NULL */
 } lac_bench_options;
 
 /** Seconds of the fastest and of the middle run. */

@@ -49,6 +49,13 @@ typedef struct lac_engine_shape {
   int64_t shape[8];
 } lac_engine_shape;
 
+/** How an engine chooses where dense and sparse kernels can do the same. */
+typedef enum lac_tuning {
+  LAC_TUNING_OFF,   /* by a rule: the same plan every time */
+  LAC_TUNING_QUICK, /* by the times that layers take here, in a few runs */
+  LAC_TUNING_FULL,  /* by the least time of many runs */
+} lac_tuning;
+
 typedef struct lac_engine_options {
   int threads;     /* 0 (default): the cores this process may use */
   lac_dtype dtype; /* LAC_DTYPE_F32 (default), or LAC_DTYPE_BF16: weights and values in bf16 inside,
@@ -62,6 +69,10 @@ typedef struct lac_engine_options {
                           double; a plug-in may add others. NULL (default): "cpu" */
   bool dense_only;     /* no sparse kernels: zeros are multiplied, too; default false. The
                           environment variable LAC_SPARSE=0 says so for every engine */
+  lac_tuning tuning;   /* default LAC_TUNING_OFF */
+  const char *timings; /* file where tuning keeps what it measured on this machine, for the next
+                          engine: layers that it names are not measured again. One that cannot be
+                          written is a warning. NULL (default): nothing is kept */
 } lac_engine_options;
 
 /** An input or output as the caller hands it over: row-major and packed, LAC_DTYPE_F32 for float

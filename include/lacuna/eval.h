@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "lacuna/dtype.h"
+#include "lacuna/engine.h"
 #include "lacuna/model.h"
 #include "lacuna/report.h" /* lac_text_free */
 #include "lacuna/status.h"
@@ -40,6 +41,8 @@ typedef struct lac_eval_options {
                               machine's, or of its control group's */
   const char *engine;      /* see lac_engine_options; NULL (default): "cpu" */
   bool dense_only;         /* see lac_engine_options; default false */
+  lac_tuning tuning;       /* see lac_engine_options; default LAC_TUNING_OFF */
+  const char *timings;     /* the same; default NULL */
 } lac_eval_options;
 
 typedef struct lac_eval_result {

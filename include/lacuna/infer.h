@@ -43,6 +43,8 @@ typedef struct lac_infer_options {
   const char *engine;  /* see lac_engine_options; "plain" is the same as `plain`. NULL (default): as
                           `plain` says */
   bool dense_only;     /* see lac_engine_options; default false */
+  lac_tuning tuning;   /* see lac_engine_options; default LAC_TUNING_OFF */
+  const char *timings; /* the same; default NULL */
 } lac_infer_options;
 
 /** An output as it was written. */

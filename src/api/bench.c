@@ -105,12 +105,12 @@ static lac_status fail_batch(const bench *b, lac_status st, lac_error *err) {
 }
 
 static lac_status create_plans(bench *b, laci_engine_options *o, lac_error *err) {
-  lac_status st = laci_bench_plan_create(b->graph, o, &b->plans[b->n_plans++], err);
+  lac_status st = laci_bench_plan_create(b->graph, b->options, o, &b->plans[b->n_plans++], err);
   if (!st) st = laci_rebatch_check(&b->batch, b->plans[0].engine, err);
   if (st) return fail_batch(b, st, err);
   if (laci_engine_sparse_count(b->plans[0].engine) == 0) return LAC_OK;
   o->dense_only = true;
-  st = laci_bench_plan_create(b->graph, o, &b->plans[b->n_plans++], err);
+  st = laci_bench_plan_create(b->graph, b->options, o, &b->plans[b->n_plans++], err);
   return st ? laci_fail_in(err, st, "the dense plan beside the sparse one") : LAC_OK;
 }
 

@@ -83,6 +83,7 @@ typedef struct laci_bench_ports {
 
 /** Fails as laci_engine_create. laci_bench_plan_clear in any case. */
 LAC_MUST_CHECK lac_status laci_bench_plan_create(const laci_graph *graph,
+                                                 const lac_bench_options *asked,
                                                  const laci_engine_options *options,
                                                  laci_bench_plan *plan, lac_error *err);
 void laci_bench_plan_clear(laci_bench_plan *plan);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "api/bench_in.h"
+#include "api/tuning.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "engine/engine.h"
@@ -51,10 +52,12 @@ lac_bench_time laci_bench_plan_time(laci_bench_plan *plan) {
 
 /* ---- Planning ---- */
 
-lac_status laci_bench_plan_create(const laci_graph *graph, const laci_engine_options *options,
-                                  laci_bench_plan *plan, lac_error *err) {
+lac_status laci_bench_plan_create(const laci_graph *graph, const lac_bench_options *asked,
+                                  const laci_engine_options *options, laci_bench_plan *plan,
+                                  lac_error *err) {
   double begin = laci_clock_seconds();
-  lac_status st = laci_engine_create(graph, options, &plan->engine, err);
+  lac_status st =
+      laci_tuned_engine_create(graph, options, asked->tuning, asked->timings, &plan->engine, err);
   plan->plan_seconds = laci_clock_seconds() - begin;
   if (st) return st;
   plan->n_steps = laci_engine_step_count(plan->engine);

@@ -6,6 +6,7 @@
 
 #include "api/infer.h"
 #include "api/model_in.h"
+#include "api/tuning.h"
 #include "base/budget.h"
 #include "base/memory.h"
 #include "engine/engine.h"
@@ -100,7 +101,8 @@ lac_status laci_model_engine(const lac_model *model, const lac_engine_options *o
                              .fetch = model->file ? laci_onnx_fetch : NULL,
                              .fetch_context = model->file,
                              .budget = budget};
-    st = laci_engine_create(model->graph, &o, &made->engine, err);
+    st = laci_tuned_engine_create(model->graph, &o, options->tuning, options->timings,
+                                  &made->engine, err);
   }
   if (!st) {
     made->n_inputs = laci_engine_inputs(made->engine, &ports);

@@ -125,6 +125,8 @@ static lac_status plan_network(evaluation *e, const lac_model *model,
   o.dtype = options->dtype;
   o.engine = options->engine;
   o.dense_only = options->dense_only;
+  o.tuning = options->tuning;
+  o.timings = options->timings;
   o.shapes = &shape;
   o.n_shapes = 1;
   size_t sample = laci_preprocessing_sample(&e->preprocessing) * sizeof(float);

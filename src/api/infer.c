@@ -281,6 +281,8 @@ static lac_status plan_engine(const inference *run, const lac_model *model, laci
   options.dtype = run->options->dtype;
   options.engine = engine_of(run->options);
   options.dense_only = run->options->dense_only;
+  options.tuning = run->options->tuning;
+  options.timings = run->options->timings;
   options.shapes = shapes;
   options.n_shapes = n;
   lac_status st = laci_model_engine(model, &options, budget, engine, err);

@@ -7,10 +7,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
+#include <jansson.h>
 
 #include "base/memory.h"
+#include "base/timings.h"
 #include "cpu/cpu.h"
 #include "engine/engine.h"
 #include "support/engine_check.h"
@@ -208,6 +211,70 @@ static void threads_do_not_change_a_byte(void **state) {
   laci_graph_destroy(graph);
 }
 
+/* ---- Tuning ---- */
+
+static laci_timings *timings_at(const char *path) {
+  laci_timings *timings;
+  lac_error err;
+  assert_int_equal(laci_timings_open(path, "here", &timings, &err), LAC_OK);
+  return timings;
+}
+
+/* Multiplies what sparse kernels took. */
+static void change_file(const char *path, double factor) {
+  json_t *root = json_load_file(path, 0, NULL), *seconds = json_object_get(root, "seconds"), *value;
+  const char *name;
+  int n = 0;
+  json_object_foreach(seconds, name, value) {
+    if (!strstr(name, ", sparse")) continue;
+    assert_int_equal(json_real_set(value, json_real_value(value) * factor), 0);
+    n++;
+  }
+  assert_int_equal(n, N_LAYERS / N_BLOCKS); /* blocks are alike */
+  assert_int_equal(json_dump_file(root, path, 0), 0);
+  json_decref(root);
+}
+
+static int tuned_sparse(const laci_graph *graph, laci_timings *timings) {
+  laci_engine *engine;
+  lac_error err = {0};
+  const laci_engine_options options = {
+      .threads = 1, .tuning = LACI_TUNING_QUICK, .timings = timings};
+  if (laci_engine_create(graph, &options, &engine, &err)) fail_msg("%s", err.text);
+  const int n = sparse_steps(engine);
+  laci_engine_destroy(engine);
+  return n;
+}
+
+/* What was timed decides: kernels that took no time win, those that took very long do not. */
+static void times_choose_where_they_are_known(void **state) {
+  char path[] = "/tmp/lacuna-tune-XXXXXX";
+  laci_graph *graph = pruned_graph();
+  lac_error err;
+  (void)state;
+  const int file = mkstemp(path);
+  assert_true(file >= 0);
+  assert_int_equal(close(file), 0);
+  laci_timings *timings = timings_at(path);
+  (void)tuned_sparse(graph, timings);
+  assert_int_equal(laci_timings_save(timings, &err), LAC_OK);
+  laci_timings_close(timings);
+  static const struct {
+    double factor;
+    int want;
+  } cases[] = {{1e-9, N_LAYERS}, {1e18, 0}};
+  for (int at = 0; at < 2; at++) {
+    change_file(path, cases[at].factor);
+    timings = timings_at(path);
+    const int n = tuned_sparse(graph, timings);
+    laci_timings_close(timings);
+    if (laci_cpu() != LACI_CPU_ANY) assert_int_equal(n, cases[at].want);
+  }
+  assert_true(tuned_sparse(graph, NULL) <= N_LAYERS);
+  (void)unlink(path);
+  laci_graph_destroy(graph);
+}
+
 /* A row without a weight is its bias; a whole layer of zeros, too. */
 static void nothing_may_be_kept(void **state) {
   laci_graph *graph = pruned_graph();
@@ -244,6 +311,7 @@ int main(void) {
       cmocka_unit_test(neighbours_of_all_kinds),
       cmocka_unit_test(zeros_are_found_and_left_out),
       cmocka_unit_test(threads_do_not_change_a_byte),
+      cmocka_unit_test(times_choose_where_they_are_known),
       cmocka_unit_test(nothing_may_be_kept),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

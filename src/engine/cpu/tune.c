@@ -84,7 +84,7 @@ static lac_status is_known(const laci_graph *graph, const laci_engine_options *o
   if (st) return st;
   *known = !t.net->sparse;
   if (!*known && laci_sparse_new_costs(t.net, &costs)) {
-    *known = laci_sparse_find_timings(t.net, &costs);
+    *known = laci_sparse_find_timings(t.net, options->timings, &costs);
   }
   laci_trial_end(&t);
   return LAC_OK;

@@ -86,7 +86,8 @@ typedef struct laci_sparse_costs {
 /** Room for all layers; false: no memory (noted). */
 bool laci_sparse_new_costs(laci_net *net, laci_sparse_costs *costs);
 /** The times of all layers; false where one was not timed. */
-bool laci_sparse_find_timings(const laci_net *net, laci_sparse_costs *costs);
+bool laci_sparse_find_timings(const laci_net *net, const laci_timings *timings,
+                              laci_sparse_costs *costs);
 /** These times, or estimates. False: no memory (noted). */
 bool laci_sparse_find_costs(laci_net *net, laci_sparse_costs *costs);
 

@@ -151,7 +151,6 @@ void laci_sparse_choose(laci_net *net) {
   laci_sparse_find_layers(net);
   laci_sparse_net *sparse = net->sparse;
   if (!sparse || net->sparse_use == LACI_SPARSE_USE_NONE) return;
-  sparse->isa = laci_jit_isa_allowed();
   sparse->places =
       laci_plan_new(&net->plan, (size_t)net->plan.graph->n_values, sizeof *sparse->places);
   if (!sparse->places) return;

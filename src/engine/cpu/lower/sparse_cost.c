@@ -61,20 +61,22 @@ static void estimate(const laci_net *net, laci_sparse_costs *costs) {
 
 /* ---- Timings ---- */
 
-static bool find_time(const laci_net *net, const laci_sparse_layer *layer, laci_sparse_way way,
-                      double *seconds) {
+/** Of a layer, or of reorders (NULL). */
+static bool find_time(const laci_net *net, const laci_timings *timings,
+                      const laci_sparse_layer *layer, laci_sparse_way way, double *seconds) {
   char name[LACI_SPARSE_NAME];
   laci_sparse_name(net, layer, way, name);
-  return laci_timings_find(net->timings, name, seconds);
+  return laci_timings_find(timings, name, seconds);
 }
 
-bool laci_sparse_find_timings(const laci_net *net, laci_sparse_costs *costs) {
+bool laci_sparse_find_timings(const laci_net *net, const laci_timings *timings,
+                              laci_sparse_costs *costs) {
   const laci_sparse_net *sparse = net->sparse;
-  bool known = net->timings && find_time(net, NULL, LACI_SPARSE_WAY_REORDER, &costs->reorder);
+  bool known = timings && find_time(net, timings, NULL, LACI_SPARSE_WAY_REORDER, &costs->reorder);
   for (int at = 0; at < sparse->n_layers && known; at++) {
     const laci_sparse_layer *layer = &sparse->layers[at];
-    known = find_time(net, layer, LACI_SPARSE_WAY_DENSE, &costs->dense[at]) &&
-            find_time(net, layer, LACI_SPARSE_WAY_SPARSE, &costs->sparse[at]);
+    known = find_time(net, timings, layer, LACI_SPARSE_WAY_DENSE, &costs->dense[at]) &&
+            find_time(net, timings, layer, LACI_SPARSE_WAY_SPARSE, &costs->sparse[at]);
   }
   costs->least_gain = 0;
   return known;
@@ -89,6 +91,6 @@ bool laci_sparse_new_costs(laci_net *net, laci_sparse_costs *costs) {
 
 bool laci_sparse_find_costs(laci_net *net, laci_sparse_costs *costs) {
   if (!laci_sparse_new_costs(net, costs)) return false;
-  if (!laci_sparse_find_timings(net, costs)) estimate(net, costs);
+  if (!laci_sparse_find_timings(net, net->timings, costs)) estimate(net, costs);
   return true;
 }

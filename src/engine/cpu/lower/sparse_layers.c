@@ -128,7 +128,7 @@ void laci_sparse_find_layers(laci_net *net) {
     n += layer_of(net, &plan->fused[turn->fused], &layers[n]);
   }
   if (n == 0) return;
-  *sparse = (laci_sparse_net){.layers = layers, .n_layers = n};
+  *sparse = (laci_sparse_net){.isa = laci_jit_isa_allowed(), .layers = layers, .n_layers = n};
   net->sparse = sparse;
 }
 

@@ -2,7 +2,6 @@
  * Names of layers, for their timings. */
 #include <stdio.h>
 
-#include "cpu/cpu.h"
 #include "engine/cpu/lower/sparse.h"
 
 static const char *const ways[] = {[LACI_SPARSE_WAY_DENSE] = "dense",
@@ -28,5 +27,5 @@ void laci_sparse_name(const laci_net *net, const laci_sparse_layer *layer, laci_
                  layer && layer->residual >= 0 ? ", sum" : "",
                  layer && (layer->has_low || layer->has_high) ? ", clip" : "",
                  layer ? layer->kept * 100 : 0.0, net->n_threads, net->n_threads == 1 ? "" : "s",
-                 laci_cpu_name(laci_cpu()), ways[way]);
+                 laci_jit_isa_name(net->sparse->isa), ways[way]);
 }
