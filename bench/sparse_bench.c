@@ -18,6 +18,7 @@
 #include "jit/cache.h"
 #include "jit/sparse_code.h"
 #include "kernel/sparse/window.h"
+#include "large_pages.h"
 
 enum { CODE_LIMIT = 64 << 20, LANES = LACI_SPARSE_LANES, WAYS = 4 };
 enum { DIRECT, WINOGRAD, GENERATED, COMPILED };
@@ -44,20 +45,6 @@ static void die(const char *what) {
   exit(1);
 }
 
-/* In large pages where the system has them, as the engine's arena is: planes are far apart.
- * Written, since pages that never were would all be one. Given back at the end of the program. */
-static void *need(size_t n, size_t size) {
-  enum { LARGE_PAGE = 2 << 20 };
-  const size_t bytes = (n * size / LARGE_PAGE + 1) * LARGE_PAGE;
-  char *pages = laci_pages_reserve(bytes + LARGE_PAGE);
-  if (!pages) die("not enough memory");
-  pages += LARGE_PAGE - (uintptr_t)pages % LARGE_PAGE;
-  if (!laci_pages_allow(pages, bytes)) die("not enough memory");
-  laci_pages_enlarge(pages, bytes);
-  memset(pages, 0, bytes);
-  return pages;
-}
-
 /* ---- oneDNN ---- */
 
 typedef struct dense_layer {
@@ -71,7 +58,7 @@ static dnnl_engine_t engine;
 static dnnl_memory_t memory_of(const_dnnl_primitive_desc_t pd, dnnl_query_t what, uint64_t seed) {
   dnnl_memory_t memory;
   laci_md_view md = dnnl_primitive_desc_query_md(pd, what, 0);
-  void *bytes = need(dnnl_memory_desc_get_size(md), 1);
+  void *bytes = large_pages(dnnl_memory_desc_get_size(md), 1);
   if (dnnl_memory_create(&memory, md, engine, bytes)) die("dnnl_memory_create");
   for (size_t at = 0; at < dnnl_memory_desc_get_size(md) / sizeof(float); at++) {
     ((float *)bytes)[at] = (float)laci_rng_unit(seed, 0, at) - 0.5F;
@@ -165,7 +152,7 @@ static void make_code(sparse_layer *s, const settings *set) {
     die(err.text);
   }
   laci_sparse_code_fill(s->code, s->form.weight);
-  s->scratch = need(laci_sparse_code_scratch(s->code, 1), 1);
+  s->scratch = large_pages(laci_sparse_code_scratch(s->code, 1), 1);
 }
 
 /* Two of four kept by chance. */
@@ -193,8 +180,8 @@ static void sparse_init(sparse_layer *s, const layer *l, int64_t n, const settin
   const laci_sparse_layout in = laci_sparse_layout_in(l->window == 1 ? ones : threes, &g);
   const laci_sparse_layout out = laci_sparse_layout_out(ones, &g, &in, (laci_sparse_border){0});
   const int64_t n_dense = l->out * l->in * taps;
-  uint8_t *kept = need((size_t)n_dense, 1);
-  float *dense = need((size_t)n_dense, sizeof *dense);
+  uint8_t *kept = large_pages((size_t)n_dense, 1);
+  float *dense = large_pages((size_t)n_dense, sizeof *dense);
   lac_error err = {0};
   for (int64_t row = 0; row < l->out; row++) {
     for (int64_t block = 0; block < l->in / 4 * taps; block++) {
@@ -209,14 +196,15 @@ static void sparse_init(sparse_layer *s, const layer *l, int64_t n, const settin
     dense[at] = (float)laci_rng_unit(2, 0, (uint64_t)at) - 0.5F;
   }
   const laci_sparse_pictures pictures = {in, out, n_groups};
-  *s = (sparse_layer){.bias = need((size_t)l->out, sizeof(float)), .n_x = in.n_floats * n_groups};
+  *s = (sparse_layer){.bias = large_pages((size_t)l->out, sizeof(float)),
+                      .n_x = in.n_floats * n_groups};
   const double start = laci_clock_seconds();
   if (laci_sparse_form_init(&g, kept, &pictures, &s->form, &err)) die(err.text);
   laci_sparse_form_fill(&s->form, dense);
   if (set->isa != LACI_JIT_NONE) make_code(s, set);
   s->made_seconds = laci_clock_seconds() - start;
-  s->x = need((size_t)s->n_x, sizeof(float));
-  s->y = need((size_t)(out.n_floats * n_groups), sizeof(float));
+  s->x = large_pages((size_t)s->n_x, sizeof(float));
+  s->y = large_pages((size_t)(out.n_floats * n_groups), sizeof(float));
   for (int64_t at = 0; at < s->n_x; at++) {
     ((float *)s->x)[at] = (float)laci_rng_unit(3, 0, (uint64_t)at) - 0.5F;
   }

@@ -185,6 +185,7 @@ static void fill_want(trial *t) {
 }
 
 static void expect_want(const trial *t, const char *how) {
+  if (!memcmp(t->got.at, t->want.at, (size_t)t->got.n * sizeof(float))) return;
   for (int64_t at = 0; at < t->got.n; at++) {
     if (bits_of(t->got.at[at]) == bits_of(t->want.at[at])) continue;
     fail_msg("%s, %s, layout %d to %d: float %lld is %g, want %g", t->c->what, how, t->from_kind,
@@ -210,7 +211,8 @@ static void expect_same(trial *t) {
   fill_want(t);
   for (int level = 0; level < N_LEVELS; level++) {
     if (laci_cpu_cap(levels[level]) != levels[level]) continue;
-    for (int64_t threads = 1; threads <= 3; threads++) {
+    /* The definition is slow, and has been seen in one piece. */
+    for (int64_t threads = levels[level] == LACI_CPU_ANY ? 3 : 1; threads <= 3; threads++) {
       forget(&t->got);
       for (int64_t thread = threads - 1; thread >= 0; thread--) {
         laci_sparse_reorder_now()(&t->r, t->from.at, t->got.at, n * thread / threads,

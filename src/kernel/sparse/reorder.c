@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Chooses the variant of reorder.h, and divides the work (reorder_in.h). */
+#include <stddef.h>
+
 #include "base/divide.h"
 #include "cpu/cpu.h"
 #include "kernel/sparse/reorder_in.h"
@@ -71,12 +73,14 @@ static void look_up(const laci_sparse_reorder *r, bool is_target, const piece *p
   const int64_t y = p->y / each_h;
   int64_t x = p->x;
   if (p->y < 0 || p->y % each_h || y >= r->size.h) return;
-  const row from = row_of(&r->from, y * r->stride_h), to = row_of(&r->to, y);
+  row from = row_of(&r->from, y * r->stride_h), to = row_of(&r->to, y);
+  row *own = is_target ? &to : &from;
+  if (laci_sparse_has_pixels(own->layout)) own->layout = NULL; /* its vectors need no looking up */
   for (int64_t at = p->first; at < p->last; at++, x += p->step) {
     if (x < 0 || x >= r->size.w * each_w || (each_w > 1 && x % each_w)) continue;
     const int64_t of_target = each_w > 1 ? x / each_w : x;
-    item->from[at] = pixel_of(&from, of_target * r->stride_w);
-    item->to[at] = pixel_of(&to, of_target);
+    item->from[at] = from.layout ? pixel_of(&from, of_target * r->stride_w) : 0;
+    item->to[at] = to.layout ? pixel_of(&to, of_target) : 0;
   }
 }
 

@@ -16,8 +16,8 @@ typedef struct laci_sparse_item {
   int64_t image, n_images; /* the first one; 16 at most, 1 where neither layout is of images */
   int64_t channel, n_channels;
   int64_t place, n_places;
-  /* Floats from a picture's beginning to each place's pixel, channel 0; -1 twice: none, or one that
-   * is not taken. */
+  /* Floats from a picture's beginning to each place's pixel, channel 0; -1 twice: there is none, or
+   * it is not taken. 0 in the layout that has vectors of pixels, if places are counted along it. */
   int64_t from[LACI_SPARSE_CHUNK], to[LACI_SPARSE_CHUNK];
 } laci_sparse_item;
 

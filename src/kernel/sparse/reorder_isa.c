@@ -13,125 +13,76 @@ enum { LANES = LACI_SPARSE_LANES };
 
 /* ---- instruction sets ---- */
 
-/* A part of a vector of places: value[lane] = at[index[lane]] for some lanes. */
-typedef struct piece {
-  int64_t at;
-  uint32_t lanes, floats; /* bits: those lanes, and what of at[] they want */
-  int32_t index[LANES];
-} piece;
-
 #if defined(__AVX512F__)
 #include <immintrin.h>
 enum { WIDTH = 16 };
 typedef __m512 vector;
 #define NOTHING() _mm512_setzero_ps()
-#define LOAD(at) _mm512_loadu_ps(at)
 #define STORE(at, x) _mm512_storeu_ps(at, x)
+#define PAIRS_LOW(a, b) _mm512_unpacklo_ps(a, b)
+#define PAIRS_HIGH(a, b) _mm512_unpackhi_ps(a, b)
+#define HALVES_LOW(a, b) _mm512_shuffle_ps(a, b, 0x44)
+#define HALVES_HIGH(a, b) _mm512_shuffle_ps(a, b, 0xEE)
 
-static inline vector fetch(vector into, const piece *p, const float *from) {
-  const __m512 floats = _mm512_maskz_loadu_ps((__mmask16)p->floats, from + p->at);
-  return _mm512_mask_permutexvar_ps(into, (__mmask16)p->lanes, _mm512_loadu_si512(p->index),
-                                    floats);
+static inline vector load_fours(const float *const *from, int64_t at) {
+  const __m512 low = _mm512_castps128_ps512(_mm_loadu_ps(from[0] + at));
+  const __m512 two = _mm512_insertf32x4(low, _mm_loadu_ps(from[4] + at), 1);
+  const __m512 three = _mm512_insertf32x4(two, _mm_loadu_ps(from[8] + at), 2);
+  return _mm512_insertf32x4(three, _mm_loadu_ps(from[12] + at), 3);
 }
 
-static inline void transpose(vector x[16]) {
-  vector t[16];
-#pragma GCC unroll 8
-  for (int i = 0; i < 16; i += 2) {
-    t[i] = _mm512_unpacklo_ps(x[i], x[i + 1]);
-    t[i + 1] = _mm512_unpackhi_ps(x[i], x[i + 1]);
-  }
-#pragma GCC unroll 4
-  for (int i = 0; i < 16; i += 4) {
-#pragma GCC unroll 2
-    for (int j = 0; j < 2; j++) {
-      const __m512d a = _mm512_castps_pd(t[i + j]), b = _mm512_castps_pd(t[i + j + 2]);
-      x[i + 2 * j] = _mm512_castpd_ps(_mm512_unpacklo_pd(a, b));
-      x[i + 2 * j + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(a, b));
-    }
-  }
-  /* x[4 b + j]: in quarter q, column 4 q + j of rows 4 b to 4 b + 3. */
-#pragma GCC unroll 4
-  for (int j = 0; j < 4; j++) {
-    const vector low = _mm512_shuffle_f32x4(x[j], x[j + 4], 0x88);
-    const vector high = _mm512_shuffle_f32x4(x[j], x[j + 4], 0xDD);
-    const vector low2 = _mm512_shuffle_f32x4(x[j + 8], x[j + 12], 0x88);
-    const vector high2 = _mm512_shuffle_f32x4(x[j + 8], x[j + 12], 0xDD);
-    x[j] = _mm512_shuffle_f32x4(low, low2, 0x88);
-    x[j + 4] = _mm512_shuffle_f32x4(high, high2, 0x88);
-    x[j + 8] = _mm512_shuffle_f32x4(low, low2, 0xDD);
-    x[j + 12] = _mm512_shuffle_f32x4(high, high2, 0xDD);
-  }
+static inline vector add_piece(vector into, const float *from, const int32_t *used,
+                               const int32_t *index) {
+  const __mmask16 mask = _mm512_movepi32_mask(_mm512_loadu_si512(used));
+  const __m512 floats = _mm512_maskz_loadu_ps(mask, from);
+  return _mm512_or_ps(into, _mm512_permutexvar_ps(_mm512_loadu_si512(index), floats));
 }
 #elif defined(__AVX2__)
 #include <immintrin.h>
 enum { WIDTH = 8 };
 typedef __m256 vector;
 #define NOTHING() _mm256_setzero_ps()
-#define LOAD(at) _mm256_loadu_ps(at)
 #define STORE(at, x) _mm256_storeu_ps(at, x)
+#define PAIRS_LOW(a, b) _mm256_unpacklo_ps(a, b)
+#define PAIRS_HIGH(a, b) _mm256_unpackhi_ps(a, b)
+#define HALVES_LOW(a, b) _mm256_shuffle_ps(a, b, 0x44)
+#define HALVES_HIGH(a, b) _mm256_shuffle_ps(a, b, 0xEE)
 
-static inline __m256i mask_of(uint32_t bits) {
-  const __m256i each = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
-  return _mm256_cmpeq_epi32(_mm256_and_si256(_mm256_set1_epi32((int)bits), each), each);
+static inline vector load_fours(const float *const *from, int64_t at) {
+  const __m256 low = _mm256_castps128_ps256(_mm_loadu_ps(from[0] + at));
+  return _mm256_insertf128_ps(low, _mm_loadu_ps(from[4] + at), 1);
 }
 
-static inline vector fetch(vector into, const piece *p, const float *from) {
-  const __m256 floats = _mm256_maskload_ps(from + p->at, mask_of(p->floats));
-  const __m256i index = _mm256_loadu_si256((const __m256i *)p->index);
-  return _mm256_blendv_ps(into, _mm256_permutevar8x32_ps(floats, index),
-                          _mm256_castsi256_ps(mask_of(p->lanes)));
-}
-
-static inline void transpose(vector x[8]) {
-  vector t[8];
-#pragma GCC unroll 4
-  for (int i = 0; i < 8; i += 2) {
-    t[i] = _mm256_unpacklo_ps(x[i], x[i + 1]);
-    t[i + 1] = _mm256_unpackhi_ps(x[i], x[i + 1]);
-  }
-#pragma GCC unroll 2
-  for (int i = 0; i < 8; i += 4) {
-#pragma GCC unroll 2
-    for (int j = 0; j < 2; j++) {
-      const __m256d a = _mm256_castps_pd(t[i + j]), b = _mm256_castps_pd(t[i + j + 2]);
-      x[i + 2 * j] = _mm256_castpd_ps(_mm256_unpacklo_pd(a, b));
-      x[i + 2 * j + 1] = _mm256_castpd_ps(_mm256_unpackhi_pd(a, b));
-    }
-  }
-#pragma GCC unroll 4
-  for (int j = 0; j < 4; j++) {
-    const vector low = x[j], high = x[j + 4];
-    x[j] = _mm256_permute2f128_ps(low, high, 0x20);
-    x[j + 4] = _mm256_permute2f128_ps(low, high, 0x31);
-  }
+static inline vector add_piece(vector into, const float *from, const int32_t *used,
+                               const int32_t *index) {
+  const __m256i mask = _mm256_loadu_si256((const __m256i *)used);
+  const __m256 floats = _mm256_maskload_ps(from, mask);
+  const __m256i places = _mm256_loadu_si256((const __m256i *)index);
+  return _mm256_or_ps(into, _mm256_permutevar8x32_ps(floats, places));
 }
 #else
 #include <arm_neon.h>
 enum { WIDTH = 4 };
 typedef float32x4_t vector;
 #define NOTHING() vdupq_n_f32(0)
-#define LOAD(at) vld1q_f32(at)
 #define STORE(at, x) vst1q_f32(at, x)
+#define PAIRS_LOW(a, b) vzip1q_f32(a, b)
+#define PAIRS_HIGH(a, b) vzip2q_f32(a, b)
+#define HALVES_LOW(a, b) vcombine_f32(vget_low_f32(a), vget_low_f32(b))
+#define HALVES_HIGH(a, b) vcombine_f32(vget_high_f32(a), vget_high_f32(b))
 
-static inline vector fetch(vector into, const piece *p, const float *from) {
+static inline vector load_fours(const float *const *from, int64_t at) {
+  return vld1q_f32(from[0] + at);
+}
+
+static inline vector add_piece(vector into, const float *from, const int32_t *used,
+                               const int32_t *index) {
   float lanes[WIDTH];
   vst1q_f32(lanes, into);
   for (int lane = 0; lane < WIDTH; lane++) {
-    if (p->lanes >> lane & 1) lanes[lane] = from[p->at + p->index[lane]];
+    if (used[index[lane]]) lanes[lane] = from[index[lane]];
   }
   return vld1q_f32(lanes);
-}
-
-static inline void transpose(vector x[4]) {
-  const float64x2_t a = vreinterpretq_f64_f32(vtrn1q_f32(x[0], x[1]));
-  const float64x2_t b = vreinterpretq_f64_f32(vtrn2q_f32(x[0], x[1]));
-  const float64x2_t c = vreinterpretq_f64_f32(vtrn1q_f32(x[2], x[3]));
-  const float64x2_t d = vreinterpretq_f64_f32(vtrn2q_f32(x[2], x[3]));
-  x[0] = vreinterpretq_f32_f64(vtrn1q_f64(a, c));
-  x[1] = vreinterpretq_f32_f64(vtrn1q_f64(b, d));
-  x[2] = vreinterpretq_f32_f64(vtrn2q_f64(a, c));
-  x[3] = vreinterpretq_f32_f64(vtrn2q_f64(b, d));
 }
 #endif
 
@@ -159,37 +110,27 @@ static int64_t vector_at(const laci_sparse_layout *l, int64_t place) {
 
 /* ---- transposed ---- */
 
-/* to[j][i] = from[i][j]; n_read and n_written floats there are of each source and target. */
-typedef struct tile {
-  const float *from[LANES];
-  float *to[LANES];
-  int64_t n_read, n_written;
-} tile;
-
-static void transpose_full(const float *const *from, float *const *to) {
-  for (int i = 0; i < LANES; i += WIDTH) {
-    for (int j = 0; j < LANES; j += WIDTH) {
-      vector x[WIDTH];
-#pragma GCC unroll 16
-      for (int k = 0; k < WIDTH; k++) x[k] = LOAD(from[i + k] + j);
-      transpose(x);
-#pragma GCC unroll 16
-      for (int k = 0; k < WIDTH; k++) STORE(to[j + k] + i, x[k]);
-    }
-  }
+/* Four floats of as many sources as a vector has fours of lanes are transposed four by four. */
+static inline __attribute__((always_inline)) void transpose_fours(const float *const *from,
+                                                                  int64_t column, float *const *to,
+                                                                  int64_t row) {
+  const vector a = load_fours(from, column), b = load_fours(from + 1, column);
+  const vector c = load_fours(from + 2, column), d = load_fours(from + 3, column);
+  const vector ab = PAIRS_LOW(a, b), ab2 = PAIRS_HIGH(a, b);
+  const vector cd = PAIRS_LOW(c, d), cd2 = PAIRS_HIGH(c, d);
+  STORE(to[0] + row, HALVES_LOW(ab, cd));
+  STORE(to[1] + row, HALVES_HIGH(ab, cd));
+  STORE(to[2] + row, HALVES_LOW(ab2, cd2));
+  STORE(to[3] + row, HALVES_HIGH(ab2, cd2));
 }
 
-static void transpose_part(const tile *t) {
-  float in[LANES][LANES] = {{0}}, out[LANES][LANES];
-  const float *from[LANES];
-  float *to[LANES];
-  for (int i = 0; i < LANES; i++) {
-    memcpy(in[i], t->from[i], (size_t)t->n_read * sizeof(float));
-    from[i] = in[i];
-    to[i] = out[i];
+static inline void transpose_full(const float *const *from, float *const *to) {
+  for (int row = 0; row < LANES; row += WIDTH) {
+#pragma GCC unroll 4
+    for (int column = 0; column < LANES; column += 4) {
+      transpose_fours(from + row, column, to + column, row);
+    }
   }
-  transpose_full(from, to);
-  for (int j = 0; j < LANES; j++) memcpy(t->to[j], out[j], (size_t)t->n_written * sizeof(float));
 }
 
 /* What an item's tiles have in common. Sources of a tile are apart along the target's axis, and
@@ -200,7 +141,10 @@ typedef struct work {
   const float *from; /* of the first image */
   float *to;
   axis from_axis, to_axis;
-  int64_t from_apart, to_apart; /* from one channel or image to the next, whichever it is */
+  bool by_channel; /* between pixels and images: a tile has one channel */
+  bool by_pixel;   /* between channels and images: a tile has one pixel */
+  /* Where the lanes of a tile lie, where they are not pixels but channels or images. */
+  int64_t from_lanes[LANES], to_lanes[LANES];
 } work;
 
 static int64_t lanes_of(const laci_sparse_item *item, axis a, int64_t channel, int64_t place) {
@@ -216,56 +160,92 @@ static bool any_pixel(const int64_t *pixel) {
   return all >= 0;
 }
 
+/* to[j][i] = from[i][j], of which n_read are there of each source, and n_written of each target. */
+typedef struct tile {
+  const float *from[LANES];
+  float *to[LANES];
+  int64_t n_from, n_to, n_read, n_written;
+} tile;
+
+static const float zeros[LANES];
+
 /* The tile that begins at a channel and a place of the item. */
-static void transpose_tile(const work *w, int64_t channel, int64_t place) {
-  static const float zeros[LANES];
-  float nowhere[LANES];
+static void find_tile(const work *w, int64_t channel, int64_t place, float *nowhere, tile *t) {
   const laci_sparse_item *item = w->item;
   const laci_sparse_layout *in = &w->r->from, *out = &w->r->to;
-  const int64_t n_sources = lanes_of(item, w->to_axis, channel, place);
-  const int64_t n_targets = lanes_of(item, w->from_axis, channel, place);
   const int64_t *from_pixel = item->from + place, *to_pixel = item->to + place;
+  const int64_t *from_lanes = w->to_axis == PIXELS ? from_pixel : w->from_lanes;
+  const int64_t *to_lanes = w->from_axis == PIXELS ? to_pixel : w->to_lanes;
   const float *from = w->from + channel_at(in, item->channel + channel);
   float *to = w->to + channel_at(out, item->channel + channel);
-  tile t = {.n_read = w->from_axis == IMAGES ? LANES : n_targets,
-            .n_written = w->to_axis == IMAGES ? LANES : n_sources};
   if (w->from_axis == PIXELS) from += vector_at(in, item->place + place);
   else if (w->to_axis != PIXELS) from += *from_pixel;
   if (w->to_axis == PIXELS) to += vector_at(out, item->place + place);
   else if (w->from_axis != PIXELS) to += *to_pixel;
-  for (int i = 0; i < LANES; i++) {
-    const int64_t at = w->to_axis == PIXELS ? from_pixel[i]
-                       : i < n_sources      ? i * w->from_apart
-                                            : -1;
-    t.from[i] = at < 0 ? zeros : from + at;
+  for (int i = 0; i < LANES; i++) t->from[i] = from_lanes[i] < 0 ? zeros : from + from_lanes[i];
+  for (int j = 0; j < LANES; j++) t->to[j] = to_lanes[j] < 0 ? nowhere : to + to_lanes[j];
+  t->n_from = lanes_of(item, w->to_axis, channel, place);
+  t->n_to = lanes_of(item, w->from_axis, channel, place);
+  for (int64_t i = t->n_from; i < LANES; i++) t->from[i] = zeros;
+  for (int64_t j = t->n_to; j < LANES; j++) t->to[j] = nowhere;
+  t->n_read = w->from_axis == IMAGES ? LANES : t->n_to;
+  t->n_written = w->to_axis == IMAGES ? LANES : t->n_from;
+}
+
+static void transpose_part(const tile *t) {
+  float in[LANES][LANES] = {{0}}, out[LANES][LANES];
+  const float *from[LANES];
+  float *to[LANES];
+  for (int at = 0; at < LANES; at++) {
+    memcpy(in[at], t->from[at], (size_t)t->n_read * sizeof(float));
+    from[at] = in[at];
+    to[at] = out[at];
   }
-  for (int j = 0; j < LANES; j++) {
-    const int64_t at = w->from_axis == PIXELS ? to_pixel[j] : j < n_targets ? j * w->to_apart : -1;
-    t.to[j] = at < 0 ? nowhere : to + at;
+  transpose_full(from, to);
+  for (int at = 0; at < LANES; at++) {
+    memcpy(t->to[at], out[at], (size_t)t->n_written * sizeof(float));
   }
+}
+
+/* Between pixels and images, the next channel's tile lies in as many other lines as this one's, too
+ * far away for the processor to guess. Inlined, since gcc drops calls of what only prefetches. */
+static inline __attribute__((always_inline)) void prefetch_next_channel(const work *w,
+                                                                        const tile *t,
+                                                                        const float *nowhere) {
+  for (int64_t i = 0; i < t->n_from; i++) {
+    if (t->from[i] != zeros) __builtin_prefetch(t->from[i] + w->r->from.channel_stride);
+  }
+  for (int64_t j = 0; j < t->n_to; j++) {
+    if (t->to[j] != nowhere) __builtin_prefetch(t->to[j] + w->r->to.channel_stride, 1);
+  }
+}
+
+static void transpose_tile(const work *w, int64_t channel, int64_t place) {
+  float nowhere[LANES];
+  tile t;
+  find_tile(w, channel, place, nowhere, &t);
+  if (w->by_channel && channel + 1 < w->item->n_channels) prefetch_next_channel(w, &t, nowhere);
   if (t.n_read == LANES && t.n_written == LANES) transpose_full(t.from, t.to);
   else transpose_part(&t);
 }
 
-/* Inner loops go where the target goes on. */
+/* Along channels first where these are neighbours in memory for long, else along places. */
 static void transpose_item(const work *w) {
   const laci_sparse_item *item = w->item;
-  const bool by_channel = w->from_axis != CHANNELS && w->to_axis != CHANNELS;
-  const bool by_pixel = w->from_axis != PIXELS && w->to_axis != PIXELS;
-  const int64_t n_channels = by_channel ? item->n_channels : (item->n_channels + LANES - 1) / LANES;
-  const int64_t n_places = by_pixel ? item->n_places : (item->n_places + LANES - 1) / LANES;
+  const int64_t channel_step = w->by_channel ? 1 : LANES, place_step = w->by_pixel ? 1 : LANES;
+  const int64_t n_channels = (item->n_channels + channel_step - 1) / channel_step;
+  const int64_t n_places = (item->n_places + place_step - 1) / place_step;
   const bool places_last =
-      w->r->to.lanes == LACI_SPARSE_PLANES || w->r->to.lanes == LACI_SPARSE_BLOCKS;
+      w->r->from.lanes != LACI_SPARSE_ROWS && w->r->to.lanes != LACI_SPARSE_ROWS;
   const int64_t n_inner = places_last ? n_places : n_channels;
   const int64_t n_outer = places_last ? n_channels : n_places;
   for (int64_t outer = 0; outer < n_outer; outer++) {
     for (int64_t inner = 0; inner < n_inner; inner++) {
-      const int64_t channel = (places_last ? outer : inner) * (by_channel ? 1 : LANES);
-      const int64_t place = (places_last ? inner : outer) * (by_pixel ? 1 : LANES);
-      if (by_pixel ? item->to[place] < 0 : w->to_axis != PIXELS && !any_pixel(item->to + place)) {
-        continue;
+      const int64_t channel = (places_last ? outer : inner) * channel_step;
+      const int64_t place = (places_last ? inner : outer) * place_step;
+      if (w->by_pixel || w->to_axis == PIXELS || any_pixel(item->to + place)) {
+        transpose_tile(w, channel, place);
       }
-      transpose_tile(w, channel, place);
     }
   }
 }
@@ -299,30 +279,46 @@ static void copy_images(const work *w) {
   }
 }
 
-/* What one vector of places wants of the source, in as few pieces as there are neighbours. */
+/* Of one vector of places, those whose pixels are neighbours in the source. value[lane] is
+ * at[index[lane]] if that is used; other lanes have the index of a float that is not. */
+typedef struct piece {
+  int64_t at;
+  int32_t used[WIDTH], index[WIDTH]; /* used: -1 or 0 */
+} piece;
+
+/* Takes from `left`, a bit for each lane, those that the piece at the first of them has. */
+static uint32_t take_piece(const int64_t *pixel, uint32_t left, piece *p) {
+  *p = (piece){.at = pixel[__builtin_ctz(left)]};
+  uint32_t lanes = 0;
+  for (int lane = 0; lane < WIDTH; lane++) {
+    const int64_t index = pixel[lane] - p->at;
+    if (!(left >> lane & 1) || index < 0 || index >= WIDTH) continue;
+    p->index[lane] = (int32_t)index;
+    p->used[index] = -1;
+    lanes |= 1U << lane;
+  }
+  int32_t unused = 0;
+  while (unused < WIDTH - 1 && p->used[unused]) unused++;
+  for (int lane = 0; lane < WIDTH; lane++) {
+    if (!(lanes >> lane & 1)) p->index[lane] = unused;
+  }
+  return left & ~lanes;
+}
+
 static int pieces_of(const int64_t *pixel, piece *pieces) {
   int n = 0;
   uint32_t left = 0;
   for (int lane = 0; lane < WIDTH; lane++) left |= (uint32_t)(pixel[lane] >= 0) << lane;
-  while (left) {
-    piece *p = &pieces[n++];
-    *p = (piece){.at = pixel[__builtin_ctz(left)]};
-    for (int lane = 0; lane < WIDTH; lane++) {
-      const int64_t index = pixel[lane] - p->at;
-      if (!(left >> lane & 1) || index < 0 || index >= WIDTH) continue;
-      p->index[lane] = (int32_t)index;
-      p->lanes |= 1U << lane;
-      p->floats |= 1U << index;
-    }
-    left &= ~p->lanes;
-  }
+  while (left) left = take_piece(pixel, left, &pieces[n++]);
   return n;
 }
 
-static void copy_vector(const float *from, const piece *pieces, int n, float *to,
-                        int64_t n_places) {
+static inline void copy_vector(const float *from, const piece *pieces, int n, float *to,
+                               int64_t n_places) {
   vector v = NOTHING();
-  for (int at = 0; at < n; at++) v = fetch(v, &pieces[at], from);
+  for (int at = 0; at < n; at++) {
+    v = add_piece(v, from + pieces[at].at, pieces[at].used, pieces[at].index);
+  }
   if (n_places >= WIDTH) {
     STORE(to, v);
   } else {
@@ -332,23 +328,25 @@ static void copy_vector(const float *from, const piece *pieces, int n, float *to
   }
 }
 
+/* 16 channels at a time: in panels they are neighbours, and planes are not too many streams. */
 static void copy_pixels(const work *w) {
-  enum { N_VECTORS = LACI_SPARSE_CHUNK / WIDTH };
   const laci_sparse_item *item = w->item;
+  const laci_sparse_layout *in = &w->r->from, *out = &w->r->to;
+  const int64_t end = item->channel + item->n_channels;
   piece pieces[LACI_SPARSE_CHUNK];
-  int begin[N_VECTORS + 1] = {0};
-  const int n_vectors = (int)((item->n_places + WIDTH - 1) / WIDTH);
-  for (int at = 0; at < n_vectors; at++) {
-    begin[at + 1] = begin[at] + pieces_of(item->from + (ptrdiff_t)at * WIDTH, &pieces[begin[at]]);
+  int n[LACI_SPARSE_CHUNK / WIDTH];
+  for (int64_t at = 0; at < item->n_places; at += WIDTH) {
+    n[at / WIDTH] = pieces_of(item->from + at, &pieces[at]);
   }
-  for (int64_t c = 0; c < item->n_channels; c++) {
-    const float *from = w->from + channel_at(&w->r->from, item->channel + c);
-    float *to = w->to + channel_at(&w->r->to, item->channel + c);
-    for (int at = 0; at < n_vectors; at++) {
-      const int64_t place = (int64_t)at * WIDTH, in_vector = place % LANES;
-      copy_vector(from, &pieces[begin[at]], begin[at + 1] - begin[at],
-                  to + vector_at(&w->r->to, item->place + place - in_vector) + in_vector,
-                  item->n_places - place);
+  for (int64_t first = item->channel; first < end; first += LANES) {
+    const int64_t last = first + LANES < end ? first + LANES : end;
+    for (int64_t at = 0; at < item->n_places; at += WIDTH) {
+      const int64_t in_vector = at % LANES;
+      float *to = w->to + vector_at(out, item->place + at - in_vector) + in_vector;
+      for (int64_t channel = first; channel < last; channel++) {
+        copy_vector(w->from + channel_at(in, channel), &pieces[at], n[at / WIDTH],
+                    to + channel_at(out, channel), item->n_places - at);
+      }
     }
   }
 }
@@ -359,8 +357,12 @@ void LACI_VARIANT(laci_sparse_reorder)(const laci_sparse_reorder *r, const float
                                        int64_t first, int64_t last) {
   laci_sparse_item item;
   work w = {.r = r, .item = &item, .from_axis = axis_of(&r->from), .to_axis = axis_of(&r->to)};
-  w.from_apart = w.to_axis == IMAGES ? r->from.n_floats : r->from.channel_stride;
-  w.to_apart = w.from_axis == IMAGES ? r->to.n_floats : r->to.channel_stride;
+  w.by_channel = w.from_axis != CHANNELS && w.to_axis != CHANNELS;
+  w.by_pixel = w.from_axis != PIXELS && w.to_axis != PIXELS;
+  for (int lane = 0; lane < LANES; lane++) {
+    w.from_lanes[lane] = lane * (w.to_axis == IMAGES ? r->from.n_floats : r->from.channel_stride);
+    w.to_lanes[lane] = lane * (w.from_axis == IMAGES ? r->to.n_floats : r->to.channel_stride);
+  }
   for (int64_t index = first; index < last; index++) {
     laci_sparse_item_of(r, index, &item);
     w.from = from + image_at(&r->from, item.image);

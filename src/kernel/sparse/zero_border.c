@@ -22,22 +22,30 @@ static span span_of(int64_t begin, int64_t n, int64_t phases, int64_t phase) {
   return (span){laci_ceil_div(begin - phase, phases), laci_ceil_div(begin + n - phase, phases)};
 }
 
-/* ---- planes: an item is a plane ---- */
+/* ---- planes: an item is a plane; those of all images are as far apart ---- */
 
-static void zero_plane(const laci_sparse_layout *l, const laci_sparse_size *size, float *plane) {
+static void zero_phase(const laci_sparse_layout *l, span rows, span columns, float *to) {
+  int64_t end = 0;
+  for (int64_t row = rows.begin; row < rows.end; row++) {
+    zero(to, end, row * l->row_stride + columns.begin);
+    end = row * l->row_stride + columns.end;
+  }
+  zero(to, end, l->phase_stride);
+}
+
+static void zero_planes(const laci_sparse_layout *l, const laci_sparse_size *size, float *planes,
+                        int64_t n) {
   const int64_t n_phases = l->phases_h * l->phases_w;
   for (int64_t phase = 0; phase < n_phases; phase++) {
     const span rows = span_of(l->top, size->h, l->phases_h, phase / l->phases_w);
     const span columns = span_of(l->left, size->w, l->phases_w, phase % l->phases_w);
-    float *to = plane + phase * l->phase_stride;
-    int64_t end = 0;
-    for (int64_t row = rows.begin; row < rows.end; row++) {
-      zero(to, end, row * l->row_stride + columns.begin);
-      end = row * l->row_stride + columns.end;
+    for (int64_t at = 0; at < n; at++) {
+      zero_phase(l, rows, columns, planes + at * l->channel_stride + phase * l->phase_stride);
     }
-    zero(to, end, l->phase_stride);
   }
-  zero(plane, n_phases * l->phase_stride, l->channel_stride);
+  for (int64_t at = 0; at < n; at++) {
+    zero(planes + at * l->channel_stride, n_phases * l->phase_stride, l->channel_stride);
+  }
 }
 
 /* ---- panels: an item is 16 places ---- */
@@ -90,13 +98,15 @@ int64_t laci_sparse_zero_border_items(const laci_sparse_layout *l, const laci_sp
 
 void laci_sparse_zero_border(const laci_sparse_layout *l, const laci_sparse_size *size,
                              float *pictures, int64_t first, int64_t last) {
+  if (l->lanes == LACI_SPARSE_PLANES) {
+    zero_planes(l, size, pictures + first * l->channel_stride, last - first);
+    return;
+  }
   const int64_t each = items_each(l, size);
   for (int64_t item = first; item < last; item++) {
     float *to = pictures + item / each * l->n_floats;
     const int64_t at = item % each;
-    if (l->lanes == LACI_SPARSE_PLANES) {
-      zero_plane(l, size, to + at * l->channel_stride);
-    } else if (l->lanes == LACI_SPARSE_PANELS) {
+    if (l->lanes == LACI_SPARSE_PANELS) {
       zero_panel(l, size, at * LANES, to + at * LANES * l->pixel_stride);
     } else {
       zero_row_of_images(l, size, at, to + at * l->row_stride);

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Memory of a bench that times kernels: as the engine's arena has it. */
+#ifndef BENCH_LARGE_PAGES_H
+#define BENCH_LARGE_PAGES_H
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+/* In large pages where the system has them: planes are far apart. Zeros, but written, since pages
+ * that never were would all be one. Given back at the end of the program, which this is if there
+ * is no memory. */
+static inline void *large_pages(size_t n, size_t size) {
+  enum { LARGE_PAGE = 2 << 20 };
+  const size_t bytes = (n * size / LARGE_PAGE + 1) * LARGE_PAGE;
+  char *pages = laci_pages_reserve(bytes + LARGE_PAGE);
+  if (pages) pages += LARGE_PAGE - (uintptr_t)pages % LARGE_PAGE;
+  if (!pages || !laci_pages_allow(pages, bytes)) {
+    (void)fprintf(stderr, "not enough memory\n");
+    exit(1);
+  }
+  laci_pages_enlarge(pages, bytes);
+  memset(pages, 0, bytes);
+  return pages;
+}
+
+#endif

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Reorders between layouts of pictures (kernel/sparse/reorder.h) on one core, beside memcpy of as
+ * many bytes and oneDNN's reorder where it has the pair, in turns; the least of all turns counts.
+ *
+ *     reorder_bench [--turns N] [--only TEXT] [--isa scalar|avx2] */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "cpu/cpu.h"
+#include "cpu/openmp.h"
+#include "engine/cpu/onednn/compat.h"
+#include "kernel/sparse/reorder.h"
+#include "large_pages.h"
+
+enum { OURS, ZEROS, COPY, ONEDNN, WAYS };
+
+typedef struct settings {
+  int turns;
+  const char *only;
+} settings;
+
+/* The layouts as they stand in networks: planes, phases and images for a 3x3, panels for a 1x1. */
+typedef enum kind { DENSE, BLOCKS, ROWS, PLANES, PHASES, PANELS, IMAGES } kind;
+static const char *const kind_names[] = {"row-major", "blocks", "rows",  "planes",
+                                         "phases",    "panels", "images"};
+
+typedef struct row {
+  kind from, to;
+  laci_sparse_size size;
+  int64_t stride;
+} row;
+
+static const row rows[] = {
+    {DENSE, BLOCKS, {64, 56, 56, 1}, 1},   {BLOCKS, DENSE, {64, 56, 56, 1}, 1},
+    {BLOCKS, PANELS, {64, 56, 56, 1}, 1},  {PANELS, BLOCKS, {64, 56, 56, 1}, 1},
+    {BLOCKS, PANELS, {256, 56, 56, 1}, 1}, {PANELS, BLOCKS, {256, 56, 56, 1}, 1},
+    {BLOCKS, PANELS, {256, 14, 14, 1}, 1}, {BLOCKS, PANELS, {2048, 7, 7, 1}, 1},
+    {PANELS, BLOCKS, {2048, 7, 7, 1}, 1},  {BLOCKS, PLANES, {64, 56, 56, 1}, 1},
+    {PLANES, BLOCKS, {64, 56, 56, 1}, 1},  {BLOCKS, PLANES, {256, 14, 14, 1}, 1},
+    {BLOCKS, PHASES, {128, 56, 56, 1}, 1}, {PANELS, PHASES, {128, 56, 56, 1}, 1},
+    {PANELS, PLANES, {64, 56, 56, 1}, 1},  {PANELS, PANELS, {256, 28, 28, 1}, 2},
+    {BLOCKS, BLOCKS, {256, 28, 28, 1}, 2}, {ROWS, PANELS, {768, 1, 197, 1}, 1},
+    {PANELS, ROWS, {768, 1, 197, 1}, 1},   {ROWS, IMAGES, {768, 1, 197, 16}, 1},
+    {DENSE, IMAGES, {3, 224, 224, 16}, 1}, {DENSE, IMAGES, {64, 56, 56, 16}, 1},
+    {IMAGES, DENSE, {64, 56, 56, 16}, 1},  {BLOCKS, IMAGES, {64, 56, 56, 16}, 1},
+    {IMAGES, BLOCKS, {64, 56, 56, 16}, 1}, {BLOCKS, IMAGES, {2048, 7, 7, 16}, 1},
+    {IMAGES, BLOCKS, {2048, 7, 7, 16}, 1}, {DENSE, BLOCKS, {64, 56, 56, 16}, 1},
+};
+
+static laci_sparse_layout layout_of(kind k, const laci_sparse_size *s) {
+  static const laci_sparse_lanes lanes[] = {
+      LACI_SPARSE_PLANES, LACI_SPARSE_BLOCKS, LACI_SPARSE_ROWS,  LACI_SPARSE_PLANES,
+      LACI_SPARSE_PLANES, LACI_SPARSE_PANELS, LACI_SPARSE_IMAGES};
+  laci_sparse_border border = {.stride_h = 1, .stride_w = 1};
+  if (k <= ROWS) return laci_sparse_layout_contiguous(lanes[k], s->channels, s->h, s->w);
+  if (k != PANELS && s->h > 1) border = (laci_sparse_border){1, 1, 1, 1, 1, 1};
+  if (k == PHASES) border.stride_h = border.stride_w = 2;
+  return laci_sparse_layout_of(lanes[k], s->channels, s->h, s->w, border);
+}
+
+/* ---- oneDNN ---- */
+
+typedef struct peer {
+  dnnl_primitive_t primitive; /* NULL: it has none */
+  dnnl_memory_t from, to;
+  dnnl_stream_t stream;
+} peer;
+
+static void must(dnnl_status_t status, const char *what) {
+  if (status == dnnl_success) return;
+  (void)fprintf(stderr, "reorder_bench: %s\n", what);
+  exit(1);
+}
+
+static void peer_init(peer *p, dnnl_engine_t engine, const row *r, void *from, void *to) {
+  static const dnnl_format_tag_t tags[] = {dnnl_nchw, dnnl_nChw16c, dnnl_nhwc};
+  const int64_t dims[4] = {r->size.n_images, r->size.channels, r->size.h, r->size.w};
+  *p = (peer){.primitive = NULL};
+  if (r->from > ROWS || r->to > ROWS || r->stride > 1) return;
+  laci_md in, out;
+  dnnl_primitive_desc_t pd;
+  if (!laci_md_tagged(&in, 4, dims, dnnl_f32, tags[r->from]) ||
+      !laci_md_tagged(&out, 4, dims, dnnl_f32, tags[r->to])) {
+    must(dnnl_out_of_memory, "a descriptor");
+  }
+  must(dnnl_memory_create(&p->from, in, engine, from), "dnnl_memory_create");
+  must(dnnl_memory_create(&p->to, out, engine, to), "dnnl_memory_create");
+  must(dnnl_reorder_primitive_desc_create(&pd, in, engine, out, engine, NULL), "a reorder");
+  must(dnnl_primitive_create(&p->primitive, pd), "dnnl_primitive_create");
+  must(dnnl_stream_create(&p->stream, engine, dnnl_stream_default_flags), "dnnl_stream_create");
+  (void)dnnl_primitive_desc_destroy(pd);
+  laci_md_drop(in);
+  laci_md_drop(out);
+}
+
+static void peer_run(const peer *p) {
+  const dnnl_exec_arg_t args[] = {{DNNL_ARG_FROM, p->from}, {DNNL_ARG_TO, p->to}};
+  must(dnnl_primitive_execute(p->primitive, p->stream, 2, args), "dnnl_primitive_execute");
+  (void)dnnl_stream_wait(p->stream);
+}
+
+static void peer_clear(peer *p) {
+  if (!p->primitive) return;
+  (void)dnnl_memory_destroy(p->from);
+  (void)dnnl_memory_destroy(p->to);
+  (void)dnnl_primitive_destroy(p->primitive);
+  (void)dnnl_stream_destroy(p->stream);
+}
+
+/* ---- the table ---- */
+
+typedef struct operands {
+  laci_sparse_reorder r;
+  float *from, *to;
+  size_t n_bytes; /* of what is read, pixels alone */
+  peer peer;
+} operands;
+
+static int64_t floats_of(const laci_sparse_layout *l, int64_t n_images) {
+  const int64_t lanes = l->lanes == LACI_SPARSE_IMAGES ? LACI_SPARSE_LANES : 1;
+  return (n_images + lanes - 1) / lanes * l->n_floats;
+}
+
+static void operands_init(operands *o, dnnl_engine_t engine, const row *r) {
+  const laci_sparse_size source = {r->size.channels, r->size.h * r->stride, r->size.w * r->stride,
+                                   r->size.n_images};
+  o->r = (laci_sparse_reorder){layout_of(r->from, &source), layout_of(r->to, &r->size), r->size,
+                               r->stride, r->stride};
+  o->from = large_pages((size_t)floats_of(&o->r.from, source.n_images), sizeof *o->from);
+  o->to = large_pages((size_t)floats_of(&o->r.to, source.n_images), sizeof *o->to);
+  o->n_bytes =
+      (size_t)(r->size.n_images * r->size.channels * r->size.h * r->size.w) * sizeof(float);
+  peer_init(&o->peer, engine, r, o->from, o->to);
+}
+
+static void run(const operands *o, int way) {
+  const laci_sparse_reorder *r = &o->r;
+  if (way == COPY) {
+    memcpy(o->to, o->from, o->n_bytes);
+  } else if (way == ONEDNN) {
+    peer_run(&o->peer);
+  } else if (way == ZEROS) {
+    laci_sparse_zero_border(&r->to, &r->size, o->to, 0,
+                            laci_sparse_zero_border_items(&r->to, &r->size));
+  } else {
+    laci_sparse_reorder_now()(r, o->from, o->to, 0, laci_sparse_reorder_items(r));
+  }
+}
+
+static void show(const row *r, dnnl_engine_t engine, const settings *set) {
+  char name[96];
+  double least[WAYS] = {0};
+  operands o;
+  (void)snprintf(name, sizeof name, "%s to %s, %lld of %lldx%lld%s, b%lld", kind_names[r->from],
+                 kind_names[r->to], (long long)r->size.channels, (long long)r->size.h,
+                 (long long)r->size.w, r->stride > 1 ? " thinned" : "",
+                 (long long)r->size.n_images);
+  if (set->only && !strstr(name, set->only)) return;
+  operands_init(&o, engine, r);
+  for (int turn = 0; turn < set->turns; turn++) {
+    for (int way = 0; way < WAYS; way++) {
+      if (way == ONEDNN && !o.peer.primitive) continue;
+      const double start = laci_clock_seconds();
+      run(&o, way);
+      const double seconds = laci_clock_seconds() - start;
+      if (least[way] == 0 || seconds < least[way]) least[way] = seconds;
+    }
+  }
+  printf("%-46s %9.1f %7.1f %9.1f %6.2f", name, 1e6 * least[OURS],
+         2e-9 * (double)o.n_bytes / least[OURS], 1e6 * least[COPY], least[COPY] / least[OURS]);
+  if (o.peer.primitive) printf(" %9.1f", 1e6 * least[ONEDNN]);
+  else printf(" %9s", "-");
+  printf(" %9.1f\n", 1e6 * least[ZEROS]);
+  (void)fflush(stdout);
+  peer_clear(&o.peer);
+}
+
+static settings settings_of(int argc, char **argv) {
+  settings set = {.turns = 30};
+  for (int at = 1; at + 1 < argc; at += 2) {
+    const char *word = argv[at], *value = argv[at + 1];
+    if (!strcmp(word, "--turns")) set.turns = atoi(value);
+    else if (!strcmp(word, "--only")) set.only = value;
+    else if (!strcmp(word, "--isa") && !strcmp(value, "avx2")) (void)laci_cpu_cap(LACI_CPU_AVX2);
+    else if (!strcmp(word, "--isa") && !strcmp(value, "scalar")) (void)laci_cpu_cap(LACI_CPU_ANY);
+    else must(dnnl_invalid_arguments, "usage: see the head of bench/reorder_bench.c");
+  }
+  return set;
+}
+
+int main(int argc, char **argv) {
+  const settings set = settings_of(argc, argv);
+  dnnl_engine_t engine;
+  (void)laci_openmp_use(1);
+  must(dnnl_engine_create(&engine, dnnl_cpu, 0), "dnnl_engine_create");
+  printf("%s; one core; microseconds; GB/s count what is read and what is written\n",
+         laci_cpu_name(laci_cpu()));
+  printf("%-46s %9s %7s %9s %6s %9s %9s\n", "reorder", "ours", "GB/s", "memcpy", "ratio", "oneDNN",
+         "zeros");
+  for (size_t at = 0; at < sizeof rows / sizeof *rows; at++) show(&rows[at], engine, &set);
+  (void)dnnl_engine_destroy(engine);
+  return 0;
+}
