@@ -99,6 +99,41 @@ static void neighbours_of_all_kinds(void **state) {
   }
 }
 
+/* What follows sums: every function that is fused, before and behind a residual. */
+static void functions_of_all_kinds(void **state) {
+  static const char *const functions[] = {
+      "f = Relu(a)\n",
+      "f = LeakyRelu(a) alpha=0.1\n",
+      "f = Elu(a) alpha=0.7\n",
+      "f = Sigmoid(a)\n",
+      "f = Tanh(a)\n",
+      "f = HardSigmoid(a) alpha=0.2 beta=0.4\n",
+      "f = HardSwish(a)\n",
+      "s1 = Sigmoid(a)\nf = Mul(a, s1)\n",
+      "f = Gelu(a)\n",
+      "f = Gelu(a) approximate=\"tanh\"\n",
+      "c1 = Clip(a, lo, hi)\nf = Sigmoid(c1)\n",
+      "r1 = Relu(a)\nf = Clip(r1, lo, hi)\n",
+      "f = Exp(a)\n",
+      "f = Softplus(a)\n",
+  };
+  static const char *const ends[] = {"y = Identity(f)\n", "y = Add(f, x)\n",
+                                     "g = Add(f, x)\ny = Relu(g)\n"};
+  char text[TEXT];
+  (void)state;
+  for (size_t at = 0; at < sizeof functions / sizeof *functions; at++) {
+    for (int end = 0; end < 3; end++) {
+      for (int batch = 2; batch <= 16; batch += 14) {
+        (void)snprintf(text, sizeof text,
+                       "input x %dx12x9x10\nstored w 12x12x3x3\nstored lo \"\" f32 = -0.5\n"
+                       "stored hi \"\" f32 = 2\na = Conv(x, w) pads=1,1,1,1\n%s%soutput y\n",
+                       batch, functions[at], ends[end]);
+        check_sparse(text);
+      }
+    }
+  }
+}
+
 /* ---- What is chosen ---- */
 
 /* Keeps two of four input channels of every weight with spatial axes. */
@@ -309,6 +344,7 @@ int main(void) {
       cmocka_unit_test(windows_of_all_kinds),
       cmocka_unit_test(one_axis),
       cmocka_unit_test(neighbours_of_all_kinds),
+      cmocka_unit_test(functions_of_all_kinds),
       cmocka_unit_test(zeros_are_found_and_left_out),
       cmocka_unit_test(threads_do_not_change_a_byte),
       cmocka_unit_test(times_choose_where_they_are_known),

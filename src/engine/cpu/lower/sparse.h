@@ -33,7 +33,10 @@ typedef struct laci_sparse_layer {
   int input, output, residual; /* values; residual -1: none */
   bool has_low, has_high;      /* results are clipped, after the residual was added */
   float low, high;
-  double kept; /* share of the weights that are no zeros, as a sample says */
+  struct laci_pointwise *functions; /* [n_functions]: what follows */
+  int n_functions;
+  bool residual_last; /* it is added behind the functions */
+  double kept;        /* share of the weights that are no zeros, as a sample says */
   laci_sparse_reading reading;
   bool chosen;
 } laci_sparse_layer;
@@ -60,6 +63,11 @@ struct laci_sparse_net {
 
 /** A window of one pixel that reads nothing around a picture. */
 bool laci_sparse_is_pixel(const laci_sparse_window *g);
+/* ---- sparse_posts.c ---- */
+
+/** Sets what follows the layer's sums; false where sparse kernels lack it. */
+bool laci_sparse_take_posts(laci_net *net, laci_sparse_layer *layer);
+
 /* ---- sparse_name.c ---- */
 
 /** What is timed of a layer. */

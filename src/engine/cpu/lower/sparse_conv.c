@@ -11,7 +11,7 @@
 
 typedef struct sparse_step {
   const laci_sparse_kernel *kernel;
-  float low, high;
+  const laci_sparse_layer *layer;
   laci_sparse_size size;             /* of the result */
   int x, bias, residual, y, scratch; /* tensors; -1: none */
 } sparse_step;
@@ -53,8 +53,11 @@ static lac_status run_sparse(laci_net *net, laci_net_step *step, lac_error *err)
                   .x = laci_net_data(net, s->x),
                   .residual = s->residual >= 0 ? laci_net_data(net, s->residual) : NULL,
                   .y = laci_net_data(net, s->y),
-                  .low = s->low,
-                  .high = s->high},
+                  .low = s->layer->has_low ? s->layer->low : -INFINITY,
+                  .high = s->layer->has_high ? s->layer->high : INFINITY,
+                  .functions = s->layer->functions,
+                  .n_functions = s->layer->n_functions,
+                  .residual_last = s->layer->residual_last},
             .row_parts = laci_ceil_div(form->product.n_rows, ROWS)};
   (void)err;
   laci_pool_for(net->pool, laci_sparse_zero_border_items(&form->out, &s->size), 1, zero_some, &w);
@@ -106,8 +109,7 @@ void laci_sparse_conv(laci_net *net, const laci_fused *fused) {
   const laci_sparse_kernel *kernel = s ? laci_sparse_make_kernel(net, layer) : NULL;
   if (!kernel) return;
   *s = (sparse_step){.kernel = kernel,
-                     .low = layer->has_low ? layer->low : -INFINITY,
-                     .high = layer->has_high ? layer->high : INFINITY,
+                     .layer = layer,
                      .size = laci_pictures_size(y),
                      .x = read_input(net, layer),
                      .bias = bias_of(net, fused),
@@ -117,7 +119,7 @@ void laci_sparse_conv(laci_net *net, const laci_fused *fused) {
   if (kernel->code) {
     s->scratch = laci_net_scratch(net, laci_sparse_code_scratch(kernel->code, net->n_threads));
   }
-  s->y = laci_pictures_new(net, y, out, s->residual);
+  s->y = laci_pictures_new(net, y, out, layer->residual_last ? -1 : s->residual);
   laci_net_step *step = laci_net_step_code(net, &net->plan.graph->nodes[fused->node], run_sparse, 5,
                                            (int[]){s->x, s->bias, s->residual, s->scratch, s->y});
   if (!step) return;

@@ -85,7 +85,9 @@ static lac_status generate(laci_net *net, const laci_sparse_layer *layer,
   const int64_t n_pictures = laci_pictures_count(&form->in, layer->n_images);
   const laci_sparse_options options = {
       .isa = sparse->isa,
-      .after = {.residual = layer->residual >= 0, .low = layer->has_low, .high = layer->has_high},
+      .after = {.residual = layer->residual >= 0 && !layer->residual_last,
+                .low = layer->has_low,
+                .high = layer->has_high},
       .cut = laci_sparse_cut_rule(p, sparse->isa, form->n_tiles, form->in.n_floats * n_pictures),
   };
   lac_status st = LAC_OK;

@@ -53,39 +53,6 @@ static laci_sparse_reading reading_of(const laci_sparse_layer *layer) {
   return laci_sparse_is_pixel(g) ? LACI_SPARSE_THINNED : LACI_SPARSE_PHASES;
 }
 
-static void clip(laci_sparse_layer *layer, bool has_high, float low, float high) {
-  layer->low = layer->has_low && layer->low > low ? layer->low : low;
-  layer->has_low = true;
-  if (layer->has_high && layer->high < low) layer->high = low;
-  if (has_high && (!layer->has_high || high < layer->high)) layer->high = high;
-  if (layer->has_high && layer->low > layer->high) layer->low = layer->high;
-  layer->has_high = layer->has_high || has_high;
-}
-
-static bool can_add(const laci_net *net, int value, int to) {
-  return !laci_plan_is_constant(&net->plan, value) && laci_plan_is_float(&net->plan, value) &&
-         laci_shape_equal(laci_plan_shape(&net->plan, value), laci_plan_shape(&net->plan, to));
-}
-
-/** One sum, then clips: what generated code does before it stores. */
-static bool takes_posts(const laci_net *net, const laci_fused *fused, laci_sparse_layer *layer) {
-  for (int at = 0; at < fused->n_posts; at++) {
-    const laci_post *post = &fused->posts[at];
-    const laci_function f = post->function;
-    if (post->value >= 0) {
-      if (at > 0 || !can_add(net, post->value, fused->output)) return false;
-      layer->residual = post->value;
-    } else if (f.kind == LACI_FUNCTION_RELU && f.alpha == 0) {
-      clip(layer, false, 0, 0);
-    } else if (f.kind == LACI_FUNCTION_CLIP || f.kind == LACI_FUNCTION_CLIP_OPEN) {
-      clip(layer, true, f.alpha, f.beta);
-    } else {
-      return false;
-    }
-  }
-  return true;
-}
-
 /** The share of a constant's elements that are no zeros, by a sample; 1 where it cannot be read. */
 static double kept_of(const laci_net *net, int value) {
   float sample[SAMPLE_LENGTH];
@@ -108,9 +75,8 @@ static bool layer_of(laci_net *net, const laci_fused *fused, laci_sparse_layer *
   if (node->op != &laci_op_conv || fused->output < 0 || fused->pattern) return false;
   if (!laci_plan_has_elements(&net->plan, node)) return false;
   if (!laci_conv_constant_fits(net, fused, &why)) return false;
-  *layer = (laci_sparse_layer){
-      .fused = fused, .input = node->inputs[0], .output = fused->output, .residual = -1};
-  if (!takes_posts(net, fused, layer) || !window_of(net, fused, layer)) return false;
+  *layer = (laci_sparse_layer){.fused = fused, .input = node->inputs[0], .output = fused->output};
+  if (!laci_sparse_take_posts(net, layer) || !window_of(net, fused, layer)) return false;
   layer->reading = reading_of(layer);
   layer->kept = kept_of(net, node->inputs[1]);
   return layer->kept * 100 <= MOST_KEPT || net->sparse_use == LACI_SPARSE_USE_ALL;

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Names of layers, for their timings. */
 #include <stdio.h>
+#include <string.h>
 
 #include "engine/cpu/lower/sparse.h"
+#include "kernel/pointwise/function.h"
 
 static const char *const ways[] = {[LACI_SPARSE_WAY_DENSE] = "dense",
                                    [LACI_SPARSE_WAY_SPARSE] = "sparse",
@@ -23,9 +25,15 @@ void laci_sparse_name(const laci_net *net, const laci_sparse_layer *layer, laci_
                    n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7], n[8], n[9], n[10], n[11], n[12],
                    n[13], n[14], n[15]);
   }
-  (void)snprintf(name, LACI_SPARSE_NAME, "%s%s%s, %.0f %% kept, %d thread%s, %s, %s", shape,
+  char functions[LACI_FUSED_MAX_POSTS * 4 + 16] = "";
+  for (int at = 0; layer && at < layer->n_functions; at++) {
+    const size_t used = strlen(functions);
+    (void)snprintf(functions + used, sizeof functions - used, "%s%d", at ? " " : ", functions ",
+                   (int)layer->functions[at].kind);
+  }
+  (void)snprintf(name, LACI_SPARSE_NAME, "%s%s%s%s, %.0f %% kept, %d thread%s, %s, %s", shape,
                  layer && layer->residual >= 0 ? ", sum" : "",
-                 layer && (layer->has_low || layer->has_high) ? ", clip" : "",
+                 layer && (layer->has_low || layer->has_high) ? ", clip" : "", functions,
                  layer ? layer->kept * 100 : 0.0, net->n_threads, net->n_threads == 1 ? "" : "s",
                  laci_jit_isa_name(net->sparse->isa), ways[way]);
 }
