@@ -13,10 +13,10 @@
 
 static const double least_gain = 1e6; /* with less to be gained, no layer is sparse */
 
-static const double winograd_cost = 0.7;   /* of direct's, where oneDNN has it */
+static const double winograd_cost = 0.6;   /* of direct's, where oneDNN has it */
 static const double generated_share = 0.8; /* of the peak that generated code reaches */
 static const double compiled_share = 0.22;
-static const double reorder_cost = 40; /* a float */
+static const double reorder_cost = 60; /* a float */
 static const double stream_cost =
     50; /* what the 12 bytes of a weight and its code take from the last cache */
 static const double held_weights = 60e3; /* weights whose code a core's second cache holds */
