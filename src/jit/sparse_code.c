@@ -2,6 +2,7 @@
  * Makes and runs the code of sparse_code.h. */
 #include "jit/sparse_code.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -12,6 +13,7 @@
 enum {
   ENTRY_BYTES = 64, /* functions begin with a line of the cache */
   LANES = LACI_SPARSE_LANES,
+  NEAR_TILES = 8,          /* of a group's rows: results that stay in the first cache */
   MOST_DISTANCE = 1 << 28, /* floats: a displacement of 32 bits reaches twice as far */
 };
 
@@ -22,6 +24,7 @@ struct laci_sparse_code {
   float *weight; /* [n_kept], in the order of terms; the cache's */
   int64_t row_stride;
   laci_sparse_cut cut;
+  bool functions; /* the last pieces, too, leave sums */
 };
 
 static const uint32_t bits[LANES] = {1,       1 << 1,  1 << 2,  1 << 3, 1 << 4,  1 << 5,
@@ -66,7 +69,7 @@ static void write_piece(const laci_sparse_product *p, const laci_sparse_options 
                            .n_columns = columns->column_last - columns->column_first,
                            .n_rows = group->n_rows,
                            .first = at == group->piece_first,
-                           .last = at == group->piece_last - 1});
+                           .last = at == group->piece_last - 1 && !options->after.functions});
 }
 
 static lac_status make(const laci_sparse_product *p, const laci_sparse_options *options,
@@ -101,6 +104,7 @@ lac_status laci_sparse_code_create(const laci_sparse_product *p, const laci_spar
   if (!*code) return laci_fail_memory(err, "a sparse product's code");
   (*code)->cache = cache;
   (*code)->cut = options->cut;
+  (*code)->functions = options->after.functions;
   lac_status st = make(p, options, *code, err);
   if (!st) return LAC_OK;
   laci_sparse_code_destroy(*code);
@@ -142,6 +146,22 @@ typedef struct job {
   char *scratch;
 } job;
 
+/* The part's tiles, some at a time: the last sums, and what follows them while they are near. Of
+ * one piece nothing was there before, and all tiles can have the same place. */
+static void run_and_finish(const job *j, laci_sparse_piece_run *run, laci_sparse_call call,
+                           laci_sparse_part part, bool only_piece) {
+  const int64_t last = part.tile_last, n_rows = part.row_last - part.row_first;
+  for (; part.tile_first < last; part.tile_first += NEAR_TILES) {
+    const int64_t left = last - part.tile_first, n = left < NEAR_TILES ? left : NEAR_TILES;
+    part.tile_last = part.tile_first + n;
+    call.tiles = part.tiles + part.tile_first;
+    call.tiles_end = call.tiles + n;
+    run(&call);
+    laci_sparse_finish_now()(j->o, j->code->row_stride, &part, call.sums);
+    if (!only_piece) call.sums += n * n_rows * LANES;
+  }
+}
+
 /* A piece over a chunk of tiles. */
 static void run_piece(const job *j, int64_t chunk, const laci_sparse_group *group, int64_t piece,
                       float *sums) {
@@ -164,10 +184,11 @@ static void run_piece(const job *j, int64_t chunk, const laci_sparse_group *grou
                            .bits = bits};
   if (o->residual) call.residual = o->residual + row * code->row_stride;
   memcpy(&run, &at, sizeof run);
-  run(&call);
-  if (piece == group->piece_last - 1 && (o->n_functions > 0 || o->residual_last)) {
+  if (code->functions && piece == group->piece_last - 1) {
     const laci_sparse_part part = {j->tiles, first, first + n, row, row + group->n_rows};
-    laci_sparse_finish(o, code->row_stride, &part);
+    run_and_finish(j, run, call, part, piece == group->piece_first);
+  } else {
+    run(&call);
   }
 }
 
@@ -220,6 +241,7 @@ void laci_sparse_code_run(const laci_sparse_code *code, const laci_sparse_operan
                           void *scratch) {
   const int64_t chunk = code->cut.chunk_tiles;
   job j = {.code = code, .o = o, .tiles = tiles, .n_tiles = n_tiles, .scratch = scratch};
+  assert(code->functions || (o->n_functions == 0 && !o->residual_last));
   j.n_items = (n_tiles + chunk - 1) / chunk * code->plan.n_groups;
   j.n_parts = laci_pool_threads(pool) < j.n_items ? laci_pool_threads(pool) : j.n_items;
   laci_pool_for(pool, j.n_parts, 1, run_parts, &j);

@@ -8,8 +8,8 @@
  *
  * Code is straight, cut into pieces: a piece is some columns of a group of rows, runs over the
  * tiles of a chunk, and hands its sums to the next piece through scratch memory. Functions behind
- * the clip are a compiled pass over what a group's last piece has stored. Results are the
- * same bits as the compiled kernels'. Next: sparse_plan.c (groups and pieces), sparse_avx512.c. */
+ * the clip are a compiled pass over sums that a group's last piece has left. Results are the same
+ * bits as the compiled kernels'. Next: sparse_plan.c (groups and pieces), sparse_avx512.c. */
 #ifndef LACI_JIT_SPARSE_CODE_H
 #define LACI_JIT_SPARSE_CODE_H
 
@@ -20,11 +20,12 @@
 #include "jit/isa.h"
 #include "kernel/sparse/product.h"
 
-/** What is done to sums before they are stored; known when the code is made. What is behind the
- * clip need not be: functions, and a residual that is the last (laci_sparse_operands). */
+/** What follows the sums; known when the code is made. */
 typedef struct laci_sparse_after {
   bool residual;  /* one is added before the clip */
   bool low, high; /* results are clipped from below, from above */
+  bool functions; /* there may be functions behind, and a residual behind these: which ones, and all
+                     of the above, is said by a run's operands alone */
 } laci_sparse_after;
 
 /** How code is cut. Results do not depend on it. */

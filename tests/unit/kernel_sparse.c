@@ -122,29 +122,6 @@ static void every_variant_has_the_same_bits(void **state) {
   }
 }
 
-/* As after generated code that has stored what comes before. */
-static void the_rest_can_follow_later(void **state) {
-  (void)state;
-  for (int at = 0; at < N_SPARSE_CASES; at++) {
-    sparse_operands o;
-    sparse_operands_init(&sparse_cases[at], at % 3, &o);
-    laci_sparse_operands whole = sparse_run_of(&o, at % 4 > 0, 0, 1), first = whole;
-    sparse_follow(&whole, at % 3, at % 4 == 1);
-    if (at % 4 == 1) first.residual = NULL;
-    multiply_all(laci_sparse_multiply_scalar, &o, &whole);
-    void *want = malloc(sparse_result_bytes(&o));
-    assert_non_null(want);
-    memcpy(want, o.memory_y, sparse_result_bytes(&o));
-    multiply_all(laci_sparse_multiply_scalar, &o, &first);
-    const laci_sparse_product *p = &o.form.product;
-    laci_sparse_finish(&whole, p->row_stride,
-                       &(laci_sparse_part){o.form.tiles, 0, o.form.n_tiles, 0, p->n_rows});
-    assert_memory_equal(o.memory_y, want, sparse_result_bytes(&o));
-    free(want);
-    sparse_operands_clear(&o);
-  }
-}
-
 static void parts_make_the_whole(void **state) {
   (void)state;
   sparse_operands o;
@@ -197,7 +174,6 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_definition_is_a_convolution),
       cmocka_unit_test(every_variant_has_the_same_bits),
-      cmocka_unit_test(the_rest_can_follow_later),
       cmocka_unit_test(parts_make_the_whole),
       cmocka_unit_test(panels_want_rows_as_far_apart),
       cmocka_unit_test(a_nan_stays),

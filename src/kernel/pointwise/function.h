@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The functions behind convolutions, element by element and in place.
  *
- * Each result is within 1e-6 |y| + 1e-42 of the function in double. NaN stays NaN, and infinities
- * give what the function comes to: 0 for a gate that closes, so that HARDSWISH, SWISH and GELU of
- * -inf are 0. Sums, products and quotients are in one order, rounded as IEEE 754 says: the same
- * bits from every variant. function_isa.c is the one text of all of them; the scalar one is the
- * definition of right. Next: kernel/sparse/product.h, the reader. */
+ * Each result is within 1e-6 |y| + 2e-38 (1 + |x|) of the function in double: what is smaller is 0
+ * where it is made of exp. NaN stays NaN, and infinities give what the function comes to: 0 for a
+ * gate that closes, so that HARDSWISH, SWISH and GELU of -inf are 0. Sums, products and quotients
+ * are in one order, rounded as IEEE 754 says: the same bits from every variant. function_isa.c is
+ * the one text of all of them; the scalar one is the definition of right. Next:
+ * kernel/sparse/product.h, the reader. */
 #ifndef LACI_KERNEL_POINTWISE_FUNCTION_H
 #define LACI_KERNEL_POINTWISE_FUNCTION_H
 

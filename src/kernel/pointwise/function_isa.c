@@ -3,9 +3,10 @@
  *
  *     exp(x) = 2^n exp(r),  x = n ln 2 + r,  |r| <= ln 2 / 2,  exp(r) - 1 = r + r^2 P(r)
  *
- * All that has a tail is made of exp(-|x|), which goes to 0 without overflow, so that tails keep
- * their digits. Arguments of exp that are products come in two parts, the second one what rounding
+ * All that has a tail is made of exp(-|x|), which does not overflow, so that tails keep their
+ * digits. Arguments of exp that are products come in two parts, the second one what rounding
  * took from the first. */
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -67,6 +68,14 @@ INLINE lanes at_most(float high, lanes x) {
 #endif
 }
 INLINE lanes magnitude(lanes x) { return (lanes)((ints)x & INT32_MAX); }
+/* The first where x has a sign. */
+INLINE lanes by_sign(lanes x, lanes yes, lanes no) {
+#if defined(__AVX2__) && !defined(__AVX512F__)
+  return (lanes)_mm256_blendv_ps((__m256)no, (__m256)yes, (__m256)x);
+#else
+  return choose((ints)x < 0, yes, no);
+#endif
+}
 
 INLINE lanes polynomial(const float *factors, int n, lanes x) {
   lanes sum = all(factors[0]);
@@ -74,40 +83,41 @@ INLINE lanes polynomial(const float *factors, int n, lanes x) {
   return sum;
 }
 
-/* 2^n for -126 <= n <= 127 */
-INLINE lanes power_of_2(ints n) { return (lanes)((n + 127) << 23); }
-
-/* exp(r) - 1, and n. */
+/* exp(r) - 1, and n in the place of an exponent; any n of a NaN. */
 INLINE lanes reduced(lanes x, ints *n) {
   static const float factors[] = {1.39012991e-3F, 8.36320128e-3F, 4.16668542e-2F, 1.66665763e-1F,
                                   0.5F};
-  const float magic = 12582912.0F; /* 1.5 * 2^23: its last bit is worth 1 */
+  const float magic = 12582912.0F; /* 1.5 * 2^23: its last bit is worth 1, and is the lowest */
   const lanes shifted = fma_of(x, all(1.44269504F), all(magic)), whole = shifted - magic;
   /* ln 2 in two parts, the first with so few digits that its multiples are exact. */
   const lanes r = fma_of(whole, all(-1.42860677e-6F), fma_of(whole, all(-0.693145752F), x));
-  *n = (ints)shifted - (ints)all(magic);
+  *n = (ints)shifted << 23;
   return fma_of(r * r, polynomial(factors, 5, r), r);
 }
 
-/* exp(-z - rest), z >= 0, rest tiny; powers below the least normal number in two steps. */
-INLINE lanes falling(lanes z, lanes rest) {
+/* exp(-z), z >= 0; 0 beyond what has an exponent. */
+INLINE lanes falling(lanes z) {
+  const float most = 86.9F;
   ints n;
-  const lanes part = reduced(at_least(-104, -z), &n) + 1.0F;
-  const ints half = n >> 1;
-  return fma_of(part, -rest, part) * power_of_2(half) * power_of_2(n - half);
+  const lanes part = reduced(-at_most(most, z), &n) + 1.0F;
+  return (lanes)((ints)(part * (lanes)((ints)all(1) + n)) & ~(z > most));
+}
+
+/* exp(-z - rest), rest tiny */
+INLINE lanes falling_more(lanes z, lanes rest) {
+  const lanes e = falling(z);
+  return fma_of(e, -rest, e);
 }
 
 /* exp(x) - 1, x <= 0 */
 INLINE lanes falling_less_1(lanes x) {
   ints n;
-  const lanes part = reduced(at_least(-30, x), &n), power = power_of_2(n);
+  const lanes part = reduced(at_least(-30, x), &n), power = (lanes)((ints)all(1) + n);
   return fma_of(power, part, power - 1.0F);
 }
 
 /* 1 / (1 + exp(-x)) from e = exp(-|x|) */
-INLINE lanes logistic_of(ints negative, lanes e) {
-  return choose(negative, e, all(1)) / (e + 1.0F);
-}
+INLINE lanes logistic_of(lanes x, lanes e) { return by_sign(x, e, all(1)) / (e + 1.0F); }
 
 /* A closed gate closes for infinities, too. */
 INLINE lanes gated(lanes x, lanes gate) { return choose(gate == 0.0F, all(0), x * gate); }
@@ -124,24 +134,30 @@ INLINE lanes elu(const laci_pointwise *f, lanes x) {
 
 INLINE lanes logistic(const laci_pointwise *f, lanes x) {
   (void)f;
-  return logistic_of(x < 0.0F, falling(magnitude(x), all(0)));
+  return logistic_of(x, falling(magnitude(x)));
 }
 
 INLINE lanes hyperbolic_tangent(const laci_pointwise *f, lanes x) {
   (void)f;
   const lanes e = falling_less_1(magnitude(x) * -2.0F), y = e / (e + 2.0F);
-  return choose((ints)x < 0, y, -y);
+  return by_sign(x, y, -y);
 }
 
 INLINE lanes linear(const laci_pointwise *f, lanes x) {
   return fma_of(all(f->alpha), x, all(f->beta));
 }
 
+/* Swish of 1 * x, which is never -inf here. */
+INLINE lanes silu(const laci_pointwise *f, lanes x) {
+  (void)f;
+  x = at_least(-FLT_MAX, x);
+  return x * logistic_of(x, falling(magnitude(x)));
+}
+
 INLINE lanes swish(const laci_pointwise *f, lanes x) {
   const lanes alpha = all(f->alpha), product = alpha * x, z = at_most(128, magnitude(product));
-  const ints negative = product < 0.0F;
   const lanes lost = choose(z < 128.0F, fma_of(alpha, x, -product), all(0));
-  return gated(x, logistic_of(negative, falling(z, choose(negative, -lost, lost))));
+  return gated(x, logistic_of(product, falling_more(z, by_sign(product, -lost, lost))));
 }
 
 INLINE lanes hardswish(const laci_pointwise *f, lanes x) {
@@ -156,8 +172,8 @@ INLINE lanes gelu_erf(const laci_pointwise *f, lanes x) {
   (void)f;
   const lanes z = at_most(15, magnitude(x)), square = z * z, lost = fma_of(z, z, -square);
   const lanes t = 1.0F / fma_of(z, all(0.35F), all(1));
-  const lanes above = falling(square * 0.5F, lost * 0.5F) * t * polynomial(factors, 9, t);
-  return gated(x, choose(x < 0.0F, above, 1.0F - above));
+  const lanes above = falling_more(square * 0.5F, lost * 0.5F) * t * polynomial(factors, 9, t);
+  return gated(x, by_sign(x, above, 1.0F - above));
 }
 
 /* (1 + tanh(u)) / 2 = logistic(2 u), 2 u = z (a + b z^2) */
@@ -173,8 +189,8 @@ INLINE lanes gelu_tanh(const laci_pointwise *f, lanes x) {
   const lanes lost =
       fma_of(square_lost, all(b), sum_lost + cubic_lost) + fma_of(square, all(b_rest), all(a_rest));
   const lanes product = z * sum;
-  const lanes e = falling(product, fma_of(z, lost, fma_of(z, sum, -product)));
-  return gated(x, logistic_of(x < 0.0F, e));
+  const lanes e = falling_more(product, fma_of(z, lost, fma_of(z, sum, -product)));
+  return gated(x, logistic_of(x, e));
 }
 
 INLINE lanes clip(const laci_pointwise *f, lanes x) {
@@ -207,7 +223,7 @@ void LACI_VARIANT(laci_pointwise_apply)(const laci_pointwise *f, float *x, int64
     case LACI_POINTWISE_LOGISTIC: run(logistic, f, x, n); break;
     case LACI_POINTWISE_TANH: run(hyperbolic_tangent, f, x, n); break;
     case LACI_POINTWISE_LINEAR: run(linear, f, x, n); break;
-    case LACI_POINTWISE_SWISH: run(swish, f, x, n); break;
+    case LACI_POINTWISE_SWISH: f->alpha == 1 ? run(silu, f, x, n) : run(swish, f, x, n); break;
     case LACI_POINTWISE_HARDSWISH: run(hardswish, f, x, n); break;
     case LACI_POINTWISE_GELU_ERF: run(gelu_erf, f, x, n); break;
     case LACI_POINTWISE_GELU_TANH: run(gelu_tanh, f, x, n); break;

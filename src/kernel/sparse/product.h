@@ -61,16 +61,18 @@ typedef struct laci_sparse_part {
 typedef void laci_sparse_multiply(const laci_sparse_product *p, const laci_sparse_operands *o,
                                   const laci_sparse_part *part);
 
-#define LACI_SPARSE_DECLARE(name, level) laci_sparse_multiply laci_sparse_multiply_##name;
+/** Makes results of the sums of a part, [tile][row][16], which are overwritten. finish_isa.c */
+typedef void laci_sparse_finish(const laci_sparse_operands *o, int64_t row_stride,
+                                const laci_sparse_part *part, float *sums);
+
+#define LACI_SPARSE_DECLARE(name, level)            \
+  laci_sparse_multiply laci_sparse_multiply_##name; \
+  laci_sparse_finish laci_sparse_finish_##name;
 LACI_KERNEL_VARIANTS(LACI_SPARSE_DECLARE)
 #undef LACI_SPARSE_DECLARE
 
-/** The variant by the level in force (cpu/cpu.h). */
+/** The variants by the level in force (cpu/cpu.h). */
 laci_sparse_multiply *laci_sparse_multiply_now(void);
-
-/** What is behind the clip, for results of the part in y that have come so far: functions, and a
- * residual that is the last. finish.c */
-void laci_sparse_finish(const laci_sparse_operands *o, int64_t row_stride,
-                        const laci_sparse_part *part);
+laci_sparse_finish *laci_sparse_finish_now(void);
 
 #endif

@@ -3,7 +3,6 @@
  * column are looked up once for several vectors of sums. */
 #include <stddef.h>
 
-#include "kernel/pointwise/function.h"
 #include "kernel/sparse/product.h"
 
 #if defined(__AVX512F__)
@@ -54,28 +53,6 @@ static inline __attribute__((always_inline)) void add_up(const laci_sparse_produ
   for (int at = 0; at < n * VECTORS; at++) STORE(to + (ptrdiff_t)(at * WIDTH), sum[at]);
 }
 
-/* The sums of a row for n tiles become results. */
-static void finish(const laci_sparse_operands *o, const laci_sparse_tile *tiles, int n,
-                   int64_t row_at, float *v) {
-  const bool last = o->residual_last;
-  for (int at = 0; at < n * LANES; at++) {
-    const laci_sparse_tile *tile = &tiles[at / LANES];
-    const bool is_result = tile->lanes >> at % LANES & 1;
-    if (o->residual && !last && is_result) v[at] += o->residual[tile->out + row_at + at % LANES];
-    v[at] = o->low > v[at] ? o->low : v[at];
-    v[at] = o->high < v[at] ? o->high : v[at];
-  }
-  for (int at = 0; at < o->n_functions; at++) {
-    LACI_VARIANT(laci_pointwise_apply)(&o->functions[at], v, (int64_t)n * LANES);
-  }
-  for (int at = 0; at < n * LANES; at++) {
-    const laci_sparse_tile *tile = &tiles[at / LANES];
-    const int64_t out = tile->out + row_at + at % LANES;
-    if (tile->lanes >> at % LANES & 1)
-      o->y[out] = o->residual && last ? v[at] + o->residual[out] : v[at];
-  }
-}
-
 /* n tiles, all rows of the part. */
 static inline __attribute__((always_inline)) void multiply_tiles(const laci_sparse_product *p,
                                                                  const laci_sparse_operands *o,
@@ -87,7 +64,8 @@ static inline __attribute__((always_inline)) void multiply_tiles(const laci_spar
   for (int t = 0; t < n; t++) x[t] = o->x + tiles[t].in;
   for (int64_t row = part->row_first; row < part->row_last; row++) {
     add_up(p, o, x, row, n, sums);
-    finish(o, tiles, n, row * p->row_stride, sums);
+    const laci_sparse_part done = {tiles, 0, n, row, row + 1};
+    LACI_VARIANT(laci_sparse_finish)(o, p->row_stride, &done, sums);
   }
 }
 

@@ -87,7 +87,8 @@ static lac_status generate(laci_net *net, const laci_sparse_layer *layer,
       .isa = sparse->isa,
       .after = {.residual = layer->residual >= 0 && !layer->residual_last,
                 .low = layer->has_low,
-                .high = layer->has_high},
+                .high = layer->has_high,
+                .functions = layer->n_functions > 0 || layer->residual_last},
       .cut = laci_sparse_cut_rule(p, sparse->isa, form->n_tiles, form->in.n_floats * n_pictures),
   };
   lac_status st = LAC_OK;
