@@ -40,48 +40,52 @@ static grid grid_of(const laci_sparse_reorder *r) {
   return g;
 }
 
-/* A row of a layout, for many pixels of it. */
-typedef struct row {
-  const laci_sparse_layout *layout;
-  int64_t y, at; /* of pixel 0; in panels its place */
-} row;
+/* Pixels of a row, `step` apart, from x on, into every hop-th of a list. No layout: zeros. */
+typedef struct run {
+  int64_t y, x, step, n, hop;
+} run;
 
-static row row_of(const laci_sparse_layout *l, int64_t y) {
-  const bool panels = l->lanes == LACI_SPARSE_PANELS;
-  return (row){l, y, panels ? (y + l->top) * l->row_stride + l->left : laci_sparse_at(l, 0, y, 0)};
-}
-
-static int64_t pixel_of(const row *r, int64_t x) {
-  if (r->layout->lanes == LACI_SPARSE_PANELS) {
-    const uint64_t place = (uint64_t)(r->at + x), lane = place % LANES;
-    return (int64_t)(place - lane) * r->layout->pixel_stride + (int64_t)lane;
+static void list_pixels(const laci_sparse_layout *l, const run *r, int64_t *to) {
+  if (!l) {
+    for (int64_t at = 0; at < r->n; at++) to[at * r->hop] = 0;
+  } else if (l->lanes == LACI_SPARSE_PANELS) {
+    uint64_t place = (uint64_t)((r->y + l->top) * l->row_stride + r->x + l->left);
+    for (int64_t at = 0; at < r->n; at++, place += (uint64_t)r->step) {
+      const uint64_t lane = place % LANES;
+      to[at * r->hop] = (int64_t)(place - lane) * l->pixel_stride + (int64_t)lane;
+    }
+  } else if (l->phases_w > 1) {
+    for (int64_t at = 0; at < r->n; at++) {
+      to[at * r->hop] = laci_sparse_at(l, 0, r->y, r->x + at * r->step);
+    }
+  } else {
+    const int64_t first = laci_sparse_at(l, 0, r->y, r->x), step = r->step * l->pixel_stride;
+    for (int64_t at = 0; at < r->n; at++) to[at * r->hop] = first + at * step;
   }
-  if (r->layout->phases_w > 1) return laci_sparse_at(r->layout, 0, r->y, x);
-  return r->at + x * r->layout->pixel_stride;
 }
 
-/* Places [first, last) of the item, neighbours in a row of the grid; the first one's pixel is at
+/* Most divisors are 1, and a division takes as long as some pixels. */
+static int64_t divide(int64_t a, int64_t b) { return b == 1 ? a : laci_ceil_div(a, b); }
+
+/* n places of the item from `at` on, neighbours in a row of the grid; the first one's pixel is at
  * y, x, the next is `step` further. */
-typedef struct piece {
-  int64_t first, last, y, x, step;
-} piece;
-
-static void look_up(const laci_sparse_reorder *r, bool is_target, const piece *p,
+static void look_up(const laci_sparse_reorder *r, bool is_target, const run *p, int64_t at,
                     laci_sparse_item *item) {
-  /* Of the target, y and x, and how far apart in `x` its pixels are. */
   const int64_t each_h = is_target ? 1 : r->stride_h, each_w = is_target ? 1 : r->stride_w;
-  const int64_t y = p->y / each_h;
-  int64_t x = p->x;
-  if (p->y < 0 || p->y % each_h || y >= r->size.h) return;
-  row from = row_of(&r->from, y * r->stride_h), to = row_of(&r->to, y);
-  row *own = is_target ? &to : &from;
-  if (laci_sparse_has_pixels(own->layout)) own->layout = NULL; /* its vectors need no looking up */
-  for (int64_t at = p->first; at < p->last; at++, x += p->step) {
-    if (x < 0 || x >= r->size.w * each_w || (each_w > 1 && x % each_w)) continue;
-    const int64_t of_target = each_w > 1 ? x / each_w : x;
-    item->from[at] = from.layout ? pixel_of(&from, of_target * r->stride_w) : 0;
-    item->to[at] = to.layout ? pixel_of(&to, of_target) : 0;
-  }
+  int64_t skip = p->x < 0 ? divide(-p->x, p->step) : 0, hop = 1;
+  if (p->y < 0 || (each_h > 1 && p->y % each_h) || p->y >= r->size.h * each_h) return;
+  while (each_w > 1 && skip < p->n && (p->x + skip * p->step) % each_w) skip++;
+  while (each_w > 1 && hop * p->step % each_w) hop++;
+  const int64_t x = p->x + skip * p->step;
+  int64_t n = divide(r->size.w * each_w - x, hop * p->step);
+  if (n > divide(p->n - skip, hop)) n = divide(p->n - skip, hop);
+  if (n <= 0) return;
+  const run to = {divide(p->y, each_h), divide(x, each_w), divide(hop * p->step, each_w), n, hop};
+  const run from = {to.y * r->stride_h, to.x * r->stride_w, to.step * r->stride_w, n, hop};
+  /* Vectors of pixels need no list. */
+  const bool own = laci_sparse_has_pixels(is_target ? &r->to : &r->from);
+  list_pixels(own && !is_target ? NULL : &r->from, &from, item->from + at + skip);
+  list_pixels(own && is_target ? NULL : &r->to, &to, item->to + at + skip);
 }
 
 static void look_up_all(const laci_sparse_reorder *r, const grid *g, laci_sparse_item *item) {
@@ -92,12 +96,12 @@ static void look_up_all(const laci_sparse_reorder *r, const grid *g, laci_sparse
     int64_t n = g->row_stride - in_row;
     if (n > g->phase_stride - in_phase) n = g->phase_stride - in_phase;
     if (n > item->n_places - at) n = item->n_places - at;
-    piece p = {.first = at, .last = at + n, .y = -1, .step = g->phases_w};
+    run p = {.y = -1, .step = g->phases_w, .n = n};
     if (phase < g->n_phases) {
       p.y = in_phase / g->row_stride * g->phases_h + phase / g->phases_w - g->top;
       p.x = in_row * g->phases_w + phase % g->phases_w - g->left;
     }
-    look_up(r, g->is_target, &p, item);
+    look_up(r, g->is_target, &p, at, item);
     at += n;
   }
 }

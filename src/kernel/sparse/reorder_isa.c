@@ -182,7 +182,10 @@ static void find_tile(const work *w, int64_t channel, int64_t place, float *nowh
   else if (w->to_axis != PIXELS) from += *from_pixel;
   if (w->to_axis == PIXELS) to += vector_at(out, item->place + place);
   else if (w->from_axis != PIXELS) to += *to_pixel;
+/* Loops that gcc unrolls at once do not become vectors. */
+#pragma GCC unroll 1
   for (int i = 0; i < LANES; i++) t->from[i] = from_lanes[i] < 0 ? zeros : from + from_lanes[i];
+#pragma GCC unroll 1
   for (int j = 0; j < LANES; j++) t->to[j] = to_lanes[j] < 0 ? nowhere : to + to_lanes[j];
   t->n_from = lanes_of(item, w->to_axis, channel, place);
   t->n_to = lanes_of(item, w->from_axis, channel, place);
