@@ -225,9 +225,11 @@ static lac_status print_result(const lac_bench_result *r, lac_error *err) {
 
 static lac_status report(outputs *plan, const lac_bench_result *result, lac_error *err) {
   const char *plot = plan->files[OUTPUT_PLOT].path;
+  const char *roofline = plan->files[OUTPUT_ROOFLINE].path;
   char *text = NULL;
   outputs_begin(plan);
   lac_status st = plot ? lac_bench_plot(result, plot, plan->force, err) : LAC_OK;
+  if (!st && roofline) st = lac_bench_roofline(result, roofline, plan->force, err);
   if (!st && plan->files[OUTPUT_JSON].path) st = lac_bench_json(result, &text, err);
   if (!st && text) st = outputs_write_json(plan, text, err);
   lac_text_free(text);

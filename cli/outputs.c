@@ -20,8 +20,8 @@
 #include "input.h"
 #include "log.h"
 
-static const char *const option_names[OUTPUT_COUNT] = {"output", "export-dir", "plot",
-                                                       "save-permutation", "json"};
+static const char *const option_names[OUTPUT_COUNT] = {"output",   "export-dir",       "plot",
+                                                       "roofline", "save-permutation", "json"};
 
 static const char *option_name(const arguments *args, output_role role) {
   return args->verb == VERB_plot && role == OUTPUT_PLOT ? "output" : option_names[role];
@@ -106,14 +106,15 @@ static lac_status check_free(const output_file *file, const arguments *args, lac
   return LAC_OK;
 }
 
-static lac_status check_drawing(const char *path, lac_error *err) {
+static lac_status check_drawing(const char *path, output_role role, lac_error *err) {
   const char *ending = strrchr(path, '.');
   static const char *const formats[] = {".svg", ".pdf", ".png", ".dot"};
-  for (size_t i = 0; ending && i < sizeof formats / sizeof formats[0]; i++) {
+  size_t n = role == OUTPUT_ROOFLINE ? 1 : sizeof formats / sizeof formats[0];
+  for (size_t i = 0; ending && i < n; i++) {
     if (strcasecmp(ending, formats[i]) == 0) return LAC_OK;
   }
-  return laci_fail(err, LAC_BAD_ARGUMENT, "%s: wanted a name ending in .svg, .pdf, .png or .dot",
-                   path);
+  return laci_fail(err, LAC_BAD_ARGUMENT, "%s: wanted a name ending in .svg%s", path,
+                   n > 1 ? ", .pdf, .png or .dot" : "");
 }
 
 static lac_status plan_file(outputs *plan, output_role role, const arguments *args,
@@ -121,7 +122,8 @@ static lac_status plan_file(outputs *plan, output_role role, const arguments *ar
   output_file *file = &plan->files[role];
   if (!file->path) return LAC_OK;
   if (is_stdout(file->path)) {
-    if (role == OUTPUT_PLOT || role == OUTPUT_PERMUTATION || plan->uses_stdout) {
+    bool is_drawing = role == OUTPUT_PLOT || role == OUTPUT_ROOFLINE;
+    if (is_drawing || role == OUTPUT_PERMUTATION || plan->uses_stdout) {
       return laci_fail(err, LAC_BAD_ARGUMENT,
                        plan->uses_stdout ? "--%s -: standard output is taken already"
                                          : "--%s -: this goes to a file only",
@@ -130,8 +132,8 @@ static lac_status plan_file(outputs *plan, output_role role, const arguments *ar
     plan->uses_stdout = true;
     return LAC_OK;
   }
-  if (role == OUTPUT_PLOT) {
-    lac_status st = check_drawing(file->path, err);
+  if (role == OUTPUT_PLOT || role == OUTPUT_ROOFLINE) {
+    lac_status st = check_drawing(file->path, role, err);
     if (st) return st;
   }
   lac_status st = role == OUTPUT_EXPORT ? resolve_export(plan, err) : resolve(file, err);
@@ -165,6 +167,7 @@ lac_status outputs_plan(const arguments *args, outputs *plan, lac_error *err) {
     plan->files[OUTPUT_MODEL].path = args->output;
     plan->files[OUTPUT_PLOT].path = args->plot;
   }
+  plan->files[OUTPUT_ROOFLINE].path = args->roofline;
   plan->files[OUTPUT_PERMUTATION].path = args->save_permutation;
   plan->files[OUTPUT_JSON].path = args->json;
   bool writes_one =

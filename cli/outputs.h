@@ -19,6 +19,7 @@ typedef enum output_role {
   OUTPUT_MODEL,
   OUTPUT_EXPORT, /* the same network once more, by the name that --export-dir gives it */
   OUTPUT_PLOT,
+  OUTPUT_ROOFLINE,
   OUTPUT_PERMUTATION,
   OUTPUT_JSON,
   OUTPUT_COUNT

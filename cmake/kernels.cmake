@@ -15,7 +15,7 @@ set(LAC_KERNEL_FLAGS_avx512f -mavx512f -mavx512bw -mavx512vl -mavx512dq -mprefer
 set(LAC_KERNEL_FLAGS_avx512vbmi2 ${LAC_KERNEL_FLAGS_avx512} -mavx512vbmi -mavx512vbmi2)
 # A set that few texts are for names them.
 set(LAC_KERNEL_ONLY_avx512bf16 attention)
-set(LAC_KERNEL_ONLY_avx512f vector)
+set(LAC_KERNEL_ONLY_avx512f peak vector)
 set(LAC_KERNEL_ONLY_avx512vbmi2 vector)
 
 # Takes the kernels of instruction sets out of the list `sources` and makes an object library of each set, named

@@ -131,6 +131,10 @@ LAC_API LAC_MUST_CHECK lac_status lac_bench_json(const lac_bench_result *result,
 LAC_API LAC_MUST_CHECK lac_status lac_bench_plot(const lac_bench_result *result, const char *path,
                                                  bool force, lac_error *err);
 
+/** Draws every product against the limits of multiply-adds and memory, dense and sparse; SVG. */
+LAC_API LAC_MUST_CHECK lac_status lac_bench_roofline(const lac_bench_result *result,
+                                                     const char *path, bool force, lac_error *err);
+
 #ifdef __cplusplus
 }
 #endif

@@ -5,7 +5,9 @@
 
 #include "api/bench_in.h"
 #include "base/error.h"
+#include "base/writer.h"
 #include "report/chart.h"
+#include "report/roofline.h"
 
 static lac_bench_kind *kind_of(laci_bench_result *result, const char *op) {
   for (int at = 0; at < result->pub.n_kinds; at++) {
@@ -53,4 +55,15 @@ lac_status lac_bench_plot(const lac_bench_result *result, const char *path, bool
                           lac_error *err) {
   lac_status st = LACI_CHECK_GIVEN(err, {"result", result}, {"path", path});
   return st ? st : laci_bench_chart(result, path, force, err);
+}
+
+lac_status lac_bench_roofline(const lac_bench_result *result, const char *path, bool force,
+                              lac_error *err) {
+  char *svg = NULL;
+  size_t size_bytes = 0;
+  lac_status st = LACI_CHECK_GIVEN(err, {"result", result}, {"path", path});
+  if (!st) st = laci_roofline_svg(result, &svg, &size_bytes, err);
+  if (!st) st = laci_file_write(path, svg, size_bytes, force, err);
+  laci_free(svg);
+  return st;
 }

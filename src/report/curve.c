@@ -7,13 +7,10 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
-#include "base/error.h"
 #include "base/memory.h"
-#include "base/utf8.h"
+#include "report/svg.h"
 #include "report/text_width.h"
 
 enum {
@@ -37,81 +34,6 @@ enum {
 static const char *const colours[LACI_CURVE_MAX_SERIES] = {"#1f6fb4", "#d9661f", "#2e8b57",
                                                            "#8a4fa3"};
 static const char dense_colour[] = "#555555";
-
-/** Text that grows; after a failure it stays as it is. */
-typedef struct page {
-  char *text;
-  size_t n, capacity;
-  bool failed;
-} page;
-
-static void put_bytes(page *p, const char *bytes, size_t n) {
-  while (!p->failed && p->n + n + 1 > p->capacity) {
-    size_t capacity = p->capacity ? 2 * p->capacity : 1 << 14;
-    char *grown = laci_resize(p->text, p->n, capacity, 1);
-    p->failed = !grown;
-    if (grown) {
-      p->text = grown;
-      p->capacity = capacity;
-    }
-  }
-  if (p->failed) return;
-  memcpy(p->text + p->n, bytes, n);
-  p->n += n;
-  p->text[p->n] = '\0';
-}
-
-static void put(page *p, const char *format, ...) LAC_PRINTF(2, 3);
-static void put(page *p, const char *format, ...) {
-  char line[512];
-  va_list args;
-  va_start(args, format);
-  int length = vsnprintf(line, sizeof line, format, args);
-  va_end(args);
-  if (length < 0 || (size_t)length >= sizeof line) length = (int)sizeof line - 1;
-  put_bytes(p, line, (size_t)length);
-}
-
-static void put_page(page *p, const page *other) {
-  if (other->failed) p->failed = true;
-  else if (other->text) put_bytes(p, other->text, other->n);
-}
-
-/** Text inside an element: what XML cannot hold is a blank or U+FFFD. */
-static void put_text(page *p, const char *text) {
-  while (*text) {
-    uint32_t code = 0;
-    size_t n = laci_utf8_next(text, &code);
-    if (n == 0 || code == 0xFFFE || code == 0xFFFF) put(p, "\xEF\xBF\xBD");
-    else if (code < 0x20 || (code >= 0x7F && code < 0xA0)) put(p, " ");
-    else if (code == '<') put(p, "&lt;");
-    else if (code == '>') put(p, "&gt;");
-    else if (code == '&') put(p, "&amp;");
-    else put(p, "%.*s", (int)n, text);
-    text += n ? n : 1;
-  }
-}
-
-/** The same in at most `width` pixels: the middle of a longer one is left out. */
-static void put_short(page *p, const char *text, double size, bool bold, double width) {
-  char part[512];
-  size_t n = strlen(text), tail = n;
-  if (laci_text_width(text, size, bold) <= width) {
-    put_text(p, text);
-    return;
-  }
-  double half = (width - laci_text_width("...", size, bold)) / 2;
-  while (tail > 0 && laci_text_width(text + tail - 1, size, bold) <= half) tail--;
-  while (((unsigned char)text[tail] & 0xC0) == 0x80) tail++;
-  size_t head = tail < sizeof part ? tail : sizeof part - 1;
-  memcpy(part, text, head);
-  do part[head] = '\0';
-  while (laci_text_width(part, size, bold) > half && head-- > 0);
-  while (head > 0 && ((unsigned char)text[head] & 0xC0) == 0x80) part[--head] = '\0';
-  put_text(p, part);
-  put(p, "...");
-  put_text(p, text + tail);
-}
 
 /* ---- Scales ---- */
 
@@ -175,30 +97,31 @@ static double y_of(const panel *p, double value) {
 
 /* ---- Drawing ---- */
 
-static void draw_values(page *out, const panel *p) {
+static void draw_values(laci_svg *out, const panel *p) {
   int n = (int)lround((p->values.high - p->values.low) / p->tick);
   for (int k = 0; k <= n; k++) {
     double value = p->values.low + k * p->tick, y = y_of(p, value);
     if (fabs(value) < p->tick / 1e6) value = 0;
-    put(out, "<path d=\"M%d %.1fH%d\" stroke=\"#ddd\"/>", LEFT, y, WIDTH - RIGHT);
-    put(out, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%.6g</text>\n", LEFT - 6, y + 4, value);
+    laci_svg_put(out, "<path d=\"M%d %.1fH%d\" stroke=\"#ddd\"/>", LEFT, y, WIDTH - RIGHT);
+    laci_svg_put(out, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%.6g</text>\n", LEFT - 6,
+                 y + 4, value);
   }
 }
 
 /** Behind the last number, which is in the middle of its tick. */
-static void draw_axis_names(page *out, const panel *p, double y) {
+static void draw_axis_names(laci_svg *out, const panel *p, double y) {
   char last[32];
   bool has_epochs = p->curve->steps_per_epoch > 0;
   (void)snprintf(last, sizeof last, "%.10g", p->steps.high);
   double x = WIDTH - RIGHT + laci_text_width(last, SIZE, false) / 2 + 8;
-  put(out, "<text x=\"%.1f\" y=\"%.1f\" font-weight=\"bold\">%s</text>\n", x, y,
-      has_epochs ? "epoch" : "step");
+  laci_svg_put(out, "<text x=\"%.1f\" y=\"%.1f\" font-weight=\"bold\">%s</text>\n", x, y,
+               has_epochs ? "epoch" : "step");
   if (!has_epochs) return;
-  put(out, "<text x=\"%.1f\" y=\"%.1f\" fill=\"#888\">step</text>\n", x, y + 15);
+  laci_svg_put(out, "<text x=\"%.1f\" y=\"%.1f\" fill=\"#888\">step</text>\n", x, y + 15);
 }
 
 /** The axis in epochs where these are known, and what step each tick is. */
-static void draw_steps(page *out, const panel *p, bool with_numbers) {
+static void draw_steps(laci_svg *out, const panel *p, bool with_numbers) {
   double unit = p->curve->steps_per_epoch > 0 ? p->curve->steps_per_epoch : 1;
   range units = {p->steps.low / unit, p->steps.high / unit};
   double tick = tick_step(units), y = p->top + p->height + 16;
@@ -206,35 +129,39 @@ static void draw_steps(page *out, const panel *p, bool with_numbers) {
   if (!has_epochs) tick = fmax(tick, 1);
   for (double k = ceil(units.low / tick - 1e-9); k * tick <= units.high * (1 + 1e-9); k++) {
     double x = x_of(p, k * tick * unit);
-    put(out, "<path d=\"M%.1f %.1fv%.0f\" stroke=\"#eee\"/>", x, p->top, p->height);
+    laci_svg_put(out, "<path d=\"M%.1f %.1fv%.0f\" stroke=\"#eee\"/>", x, p->top, p->height);
     if (!with_numbers) continue;
-    put(out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%.10g</text>\n", x, y,
-        k == 0 ? 0 : k * tick);
+    laci_svg_put(out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%.10g</text>\n", x, y,
+                 k == 0 ? 0 : k * tick);
     if (!has_epochs) continue;
-    put(out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\" fill=\"#888\">%.10g</text>\n", x,
-        y + 15, fmax(round(k * tick * unit), 0));
+    laci_svg_put(out,
+                 "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\" fill=\"#888\">%.10g</text>\n",
+                 x, y + 15, fmax(round(k * tick * unit), 0));
   }
   if (with_numbers) draw_axis_names(out, p, y);
 }
 
-static void draw_frame(page *out, const panel *p, bool with_steps) {
-  put(out, "<g font-size=\"%d\" fill=\"#444\">\n", SIZE);
+static void draw_frame(laci_svg *out, const panel *p, bool with_steps) {
+  laci_svg_put(out, "<g font-size=\"%d\" fill=\"#444\">\n", SIZE);
   draw_values(out, p);
   draw_steps(out, p, with_steps);
-  put(out,
+  laci_svg_put(
+      out,
       "<rect x=\"%d\" y=\"%.1f\" width=\"%d\" height=\"%.0f\" fill=\"none\" stroke=\"#888\"/>\n",
       LEFT, p->top, PIXELS, p->height);
   if (p->dense > 0) {
-    put(out,
+    laci_svg_put(
+        out,
         "<path d=\"M%d %.1fH%d\" stroke=\"%s\" stroke-width=\"1.5\" stroke-dasharray=\"6 4\"/>\n",
         LEFT, y_of(p, p->dense), WIDTH - RIGHT, dense_colour);
   }
-  put(out, "</g>\n");
+  laci_svg_put(out, "</g>\n");
 }
 
-static void draw_point(page *out, const panel *p, const laci_curve_point *point, bool *is_open) {
-  put(out, "%c%.1f %.1f", *is_open ? 'L' : 'M', x_of(p, (double)point->step),
-      y_of(p, point->value));
+static void draw_point(laci_svg *out, const panel *p, const laci_curve_point *point,
+                       bool *is_open) {
+  laci_svg_put(out, "%c%.1f %.1f", *is_open ? 'L' : 'M', x_of(p, (double)point->step),
+               y_of(p, point->value));
   *is_open = true;
 }
 
@@ -251,10 +178,11 @@ static size_t take_column(const panel *p, const laci_curve_series *s, size_t at,
   return at;
 }
 
-static void draw_series(page *out, const panel *p, int number) {
+static void draw_series(laci_svg *out, const panel *p, int number) {
   const laci_curve_series *s = &p->series[number];
   bool is_open = false;
-  put(out, "<path fill=\"none\" stroke=\"%s\" stroke-width=\"1.5\" stroke-linecap=\"round\" d=\"",
+  laci_svg_put(
+      out, "<path fill=\"none\" stroke=\"%s\" stroke-width=\"1.5\" stroke-linecap=\"round\" d=\"",
       colours[number]);
   for (size_t at = 0; at < s->n;) {
     size_t low, high;
@@ -266,13 +194,13 @@ static void draw_series(page *out, const panel *p, int number) {
     at = take_column(p, s, at, &low, &high);
     draw_point(out, p, &s->points[low < high ? low : high], &is_open);
     if (low != high) draw_point(out, p, &s->points[low < high ? high : low], &is_open);
-    else if (s->n == 1) put(out, "h0.1"); /* a dot */
+    else if (s->n == 1) laci_svg_put(out, "h0.1"); /* a dot */
   }
-  put(out, "\"/>\n");
+  laci_svg_put(out, "\"/>\n");
 }
 
 /** What pruning took, at the first step: from the dense network down. */
-static void draw_drop(page *out, const panel *p) {
+static void draw_drop(laci_svg *out, const panel *p) {
   double least = p->dense;
   for (int k = 0; k < p->n_series; k++) {
     const laci_curve_series *s = &p->series[k];
@@ -280,19 +208,20 @@ static void draw_drop(page *out, const panel *p) {
   }
   if (!p->has_starts || !(least < p->dense)) return;
   double x = x_of(p, p->steps.low);
-  put(out, "<path d=\"M%.1f %.1fV%.1f\" stroke=\"%s\" stroke-dasharray=\"2 3\"/>", x,
-      y_of(p, p->dense), y_of(p, least), dense_colour);
-  put(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"2.8\" fill=\"%s\"/>\n", x, y_of(p, p->dense),
-      dense_colour);
+  laci_svg_put(out, "<path d=\"M%.1f %.1fV%.1f\" stroke=\"%s\" stroke-dasharray=\"2 3\"/>", x,
+               y_of(p, p->dense), y_of(p, least), dense_colour);
+  laci_svg_put(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"2.8\" fill=\"%s\"/>\n", x,
+               y_of(p, p->dense), dense_colour);
 }
 
-static void draw_marks(page *out, const panel *p, int number) {
+static void draw_marks(laci_svg *out, const panel *p, int number) {
   const laci_curve_series *s = &p->series[number];
   if (!s->is_marked || s->n > MOST_MARKS) return;
   for (size_t at = 0; at < s->n; at++) {
     if (!isfinite(s->points[at].value)) continue;
-    put(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"2.8\" fill=\"%s\"/>\n",
-        x_of(p, (double)s->points[at].step), y_of(p, s->points[at].value), colours[number]);
+    laci_svg_put(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"2.8\" fill=\"%s\"/>\n",
+                 x_of(p, (double)s->points[at].step), y_of(p, s->points[at].value),
+                 colours[number]);
   }
 }
 
@@ -300,7 +229,7 @@ static void draw_marks(page *out, const panel *p, int number) {
 
 /** A name, with a piece of its line before it, from left to right; a new line where one is full.
  * Returns the number of lines; out NULL: only that. */
-static int draw_legend(page *out, const panel *p, double y) {
+static int draw_legend(laci_svg *out, const panel *p, double y) {
   double x = LEFT + laci_text_width(p->what, SIZE, true) + 24;
   const double from = x;
   int n_lines = 1, n = p->n_series + (p->dense > 0);
@@ -314,17 +243,19 @@ static int draw_legend(page *out, const panel *p, double y) {
     }
     double line_y = y + (n_lines - 1) * LEGEND;
     if (out) {
-      put(out, "<path d=\"M%.1f %.1fh18\" stroke=\"%s\" stroke-width=\"2\"%s/>", x, line_y - 4,
-          is_dense ? dense_colour : colours[k], is_dense ? " stroke-dasharray=\"6 4\"" : "");
-      put(out, "<text x=\"%.1f\" y=\"%.1f\" font-size=\"%d\" fill=\"%s\">", x + 24, line_y, SIZE,
-          is_dense ? dense_colour : colours[k]);
-      put_short(out, label, SIZE, false, width + 0.01);
-      put(out, "</text>\n");
+      laci_svg_put(out, "<path d=\"M%.1f %.1fh18\" stroke=\"%s\" stroke-width=\"2\"%s/>", x,
+                   line_y - 4, is_dense ? dense_colour : colours[k],
+                   is_dense ? " stroke-dasharray=\"6 4\"" : "");
+      laci_svg_put(out, "<text x=\"%.1f\" y=\"%.1f\" font-size=\"%d\" fill=\"%s\">", x + 24, line_y,
+                   SIZE, is_dense ? dense_colour : colours[k]);
+      laci_svg_short(out, label, SIZE, false, width + 0.01);
+      laci_svg_put(out, "</text>\n");
     }
     x += 24 + width + 18;
   }
   if (out) {
-    put(out,
+    laci_svg_put(
+        out,
         "<text x=\"%d\" y=\"%.1f\" font-size=\"%d\" font-weight=\"bold\" fill=\"#444\">%s</text>\n",
         LEFT, y, SIZE, p->what);
   }
@@ -373,21 +304,22 @@ static int gather_values(const panel *p, bool are_last, value_text *texts) {
   return n;
 }
 
-static void draw_ends(page *out, const panel *p, bool are_last) {
+static void draw_ends(laci_svg *out, const panel *p, bool are_last) {
   value_text texts[LACI_CURVE_MAX_SERIES + 1];
   int n = gather_values(p, are_last, texts);
   double x = are_last ? WIDTH - RIGHT + 8 : x_of(p, p->steps.low) - 8;
   for (int k = 0; k < n; k++) {
-    put(out, "<text x=\"%.1f\" y=\"%.1f\" font-size=\"%d\" fill=\"%s\"%s>%s", x, texts[k].y, SIZE,
-        texts[k].colour, are_last ? "" : " text-anchor=\"end\"", texts[k].name);
-    put(out, *p->unit ? "%.2f%s</text>\n" : "%.4g%s</text>\n", texts[k].value, p->unit);
+    laci_svg_put(out, "<text x=\"%.1f\" y=\"%.1f\" font-size=\"%d\" fill=\"%s\"%s>%s", x,
+                 texts[k].y, SIZE, texts[k].colour, are_last ? "" : " text-anchor=\"end\"",
+                 texts[k].name);
+    laci_svg_put(out, *p->unit ? "%.2f%s</text>\n" : "%.4g%s</text>\n", texts[k].value, p->unit);
   }
 }
 
 /* ---- The whole ---- */
 
 /** From y on; returns where it ends. */
-static double draw_panel(page *out, panel *p, double y, bool with_steps) {
+static double draw_panel(laci_svg *out, panel *p, double y, bool with_steps) {
   p->top = y + (draw_legend(NULL, p, 0) - 1) * LEGEND + 8;
   find_ranges(p);
   draw_frame(out, p, with_steps);
@@ -414,18 +346,19 @@ static range steps_of(const laci_curve *c) {
   return r;
 }
 
-static void draw_title(page *out, const laci_curve *curve) {
-  put(out, "<text x=\"%d\" y=\"22\" font-size=\"%d\" font-weight=\"bold\">", LEFT, TITLE_SIZE);
-  put_short(out, curve->title, TITLE_SIZE, true, WIDTH - LEFT - 8);
-  put(out, "</text>\n");
+static void draw_title(laci_svg *out, const laci_curve *curve) {
+  laci_svg_put(out, "<text x=\"%d\" y=\"22\" font-size=\"%d\" font-weight=\"bold\">", LEFT,
+               TITLE_SIZE);
+  laci_svg_short(out, curve->title, TITLE_SIZE, true, WIDTH - LEFT - 8);
+  laci_svg_put(out, "</text>\n");
   if (!curve->data) return;
-  put(out, "<text x=\"%d\" y=\"40\" font-size=\"%d\" fill=\"#444\">", LEFT, SIZE);
-  put_short(out, curve->data, SIZE, false, WIDTH - LEFT - 8);
-  put(out, "</text>\n");
+  laci_svg_put(out, "<text x=\"%d\" y=\"40\" font-size=\"%d\" fill=\"#444\">", LEFT, SIZE);
+  laci_svg_short(out, curve->data, SIZE, false, WIDTH - LEFT - 8);
+  laci_svg_put(out, "</text>\n");
 }
 
 /** How high the drawing is shows only when it is drawn: the head comes last, and in front. */
-static void draw_panels(page *out, const laci_curve *curve, double *height) {
+static void draw_panels(laci_svg *out, const laci_curve *curve, double *height) {
   range steps = steps_of(curve);
   panel loss = {.curve = curve,
                 .series = curve->loss,
@@ -448,25 +381,12 @@ static void draw_panels(page *out, const laci_curve *curve, double *height) {
 }
 
 lac_status laci_curve_svg(const laci_curve *curve, char **svg, size_t *size_bytes, lac_error *err) {
-  page out = {0}, panels = {0};
+  laci_svg out = {0}, panels = {0};
   double height = 0;
-  *svg = NULL;
   draw_panels(&panels, curve, &height);
-  put(&out,
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%.0f\" "
-      "font-family=\"%s\">\n",
-      WIDTH, height, LACI_FONTS);
-  put(&out, "<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n");
+  laci_svg_begin(&out, WIDTH, height);
   draw_title(&out, curve);
-  put_page(&out, &panels);
-  put(&out, "</svg>\n");
-  if (out.failed || panels.failed) {
-    laci_free(panels.text);
-    laci_free(out.text);
-    return laci_fail_memory(err, "a drawing");
-  }
+  laci_svg_add(&out, &panels);
   laci_free(panels.text);
-  *svg = out.text;
-  *size_bytes = out.n;
-  return LAC_OK;
+  return laci_svg_end(&out, svg, size_bytes, err);
 }

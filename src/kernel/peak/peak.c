@@ -12,7 +12,13 @@ static const laci_peak_kernel of_level[] = {
 #undef VARIANT
 };
 
-laci_peak_kernel laci_peak_f32(void) { return of_level[laci_cpu()]; }
+laci_peak_kernel laci_peak_f32(void) {
+#if defined(__x86_64__)
+  if (laci_cpu() == LACI_CPU_AVX2 && laci_cpu_has_avx512f())
+    return (laci_peak_kernel){"avx512 f32", laci_peak_f32_avx512f};
+#endif
+  return of_level[laci_cpu()];
+}
 
 uint64_t laci_peak_read(const uint64_t *words, size_t n) {
   uint64_t strands[STRANDS] = {0}, all = 0;

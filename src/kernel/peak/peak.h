@@ -20,13 +20,14 @@ typedef double laci_peak_turns(int64_t turns, float *value);
 #define LACI_PEAK_DECLARE(name, level) laci_peak_turns laci_peak_f32_##name;
 LACI_KERNEL_VARIANTS(LACI_PEAK_DECLARE)
 #undef LACI_PEAK_DECLARE
+laci_peak_turns laci_peak_f32_avx512f; /* without VNNI, which the level asks for */
 
 typedef struct laci_peak_kernel {
   const char *name; /* "avx512 f32" */
   laci_peak_turns *run;
 } laci_peak_kernel;
 
-/** The baseline of f32 by the variant in force (cpu/cpu.h). */
+/** The baseline of f32 by the variant in force (cpu/cpu.h), or by AVX-512 where only VNNI lacks. */
 laci_peak_kernel laci_peak_f32(void);
 /** The one of bf16 products that are summed in f32; run is NULL where the processor has none. Its
  * chains are x = x + 1 instead, and its largest value is therefore `turns`. */

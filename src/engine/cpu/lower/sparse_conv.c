@@ -101,6 +101,11 @@ static int read_input(laci_net *net, const laci_sparse_layer *layer) {
   return laci_net_pictures(net, layer->input, &in);
 }
 
+/* Of the dense product: what is left out counts as done. */
+static int64_t flops_of(const laci_sparse_window *g, const laci_shape *y) {
+  return 2 * laci_shape_count(y) * (g->channels_in / g->groups) * g->kernel_h * g->kernel_w;
+}
+
 void laci_sparse_conv(laci_net *net, const laci_fused *fused) {
   const laci_sparse_layer *layer = laci_sparse_chosen(net, fused);
   const laci_sparse_layout *out = laci_sparse_layout_at(net, layer->output);
@@ -129,6 +134,6 @@ void laci_sparse_conv(laci_net *net, const laci_fused *fused) {
   step->sparse = true;
   step->context = s;
   step->shown = s->y;
-  step->flops = 2 * kernel->form.n_kept * laci_shape_count(y) / layer->window.channels_out;
+  step->flops = flops_of(&layer->window, y);
   laci_net_bind(net, fused->output, s->y);
 }
