@@ -185,6 +185,15 @@ typedef struct laci_net_weight {
 /** In that layout, reordered now, a slice after the other: the memory of one is all it takes beside
  * the weight itself. */
 int laci_net_weight_as(laci_net *net, const laci_net_weight *weight, const laci_layout *wanted);
+/** Elements [first, first + n) of a weight in the order of the file, scaled: a slice along its
+ * slowest axis. False: no more of them. */
+typedef bool laci_net_slice(void *context, int64_t first, int64_t n, const float *x);
+/** Reads a weight slice after slice. */
+void laci_net_weight_slices(laci_net *net, const laci_net_weight *weight, laci_net_slice *visit,
+                            void *context);
+/** A weight of zeroed bytes that its step fills and knows how to read; value: what it is made of.
+ * In large pages where the system has them. */
+int laci_net_weight_new(laci_net *net, size_t bytes, int value);
 /** A tensor's bytes as a weight in another layout and type. */
 int laci_net_weight_from(laci_net *net, const laci_net_tensor *from, const void *data,
                          const laci_layout *wanted, laci_element dt);
@@ -192,6 +201,8 @@ int laci_net_weight_from(laci_net *net, const laci_net_tensor *from, const void 
 int laci_net_vector(laci_net *net, const float *floats, int64_t n);
 /** A constant as it is, row-major. */
 int laci_net_constant_tensor(laci_net *net, int value);
+/** The share of a constant's elements that are no zeros, by a sample; 1 where it cannot be read. */
+double laci_net_kept_share(const laci_net *net, int value);
 /** Weights that no step reads go: those of implementations that declined, and older layouts. */
 void laci_net_drop_weights(laci_net *net);
 

@@ -8,89 +8,19 @@
 
 #include "graph/ops.h"
 
-/** Gemm's C as something that can be a bias: absent, one number, or one number a column. */
-static bool fits_bias(const laci_net *net, const laci_node *node, int64_t columns) {
-  if (!laci_plan_has_input(node, 2)) return true;
-  const laci_shape *c = laci_plan_shape(&net->plan, node->inputs[2]);
-  int64_t count = laci_shape_count(c);
-  bool row = count == 1 || (count == columns && c->rank > 0 && c->dims[c->rank - 1] == columns);
-  return laci_plan_is_constant(&net->plan, node->inputs[2]) &&
-         laci_plan_is_float(&net->plan, node->inputs[2]) && row;
-}
-
-/** Floats of a rank that oneDNN has. */
-static bool fits_operands(const laci_net *net, const laci_node *node) {
-  if (!laci_plan_has_input(node, 0) || !laci_plan_has_input(node, 1) || node->outputs[0] < 0)
-    return false;
-  const laci_shape *a = laci_plan_shape(&net->plan, node->inputs[0]);
-  const laci_shape *b = laci_plan_shape(&net->plan, node->inputs[1]);
-  return laci_plan_is_float(&net->plan, node->inputs[0]) &&
-         laci_plan_is_float(&net->plan, node->inputs[1]) && a->rank >= 1 && a->rank <= 5 &&
-         b->rank >= 2 && b->rank <= 5 && laci_plan_shape(&net->plan, node->outputs[0])->rank >= 1;
-}
-
 /* ---- A constant matrix on the right ---- */
 
-typedef struct right {
-  int64_t rows, depth, columns;
-  bool transposed;
-  float alpha, beta;
-} right;
-
-static int matrix_weight(laci_net *net, const laci_fused *fused, const right *r,
-                         const laci_layout *wanted) {
-  laci_net_weight weight = {
-      .value = net->plan.graph->nodes[fused->node].inputs[1],
-      .shape = laci_shape_of(2, (int64_t[]){r->depth, r->columns}),
-      .strides = {r->transposed ? 1 : r->columns, r->transposed ? r->depth : 1},
-      .scale = fused->scale,
-      .n_scale = r->columns,
-      .run = r->transposed ? r->depth : 1,
-      .factor = r->alpha};
-  return laci_net_weight_as(net, &weight, wanted);
-}
-
-/** scale * beta * C + shift as [1, columns]; -1: none. */
-static int matrix_bias(laci_net *net, const laci_fused *fused, const right *r) {
-  const laci_node *node = &net->plan.graph->nodes[fused->node];
-  bool given = node->op == &laci_op_gemm && laci_plan_has_input(node, 2);
-  const float *c = given ? laci_plan_floats(&net->plan, node->inputs[2]) : NULL;
-  laci_shape shape = laci_shape_of(2, (int64_t[]){1, r->columns});
-  if (net->plan.status || (!c && !fused->shift)) return -1;
-  int64_t count = c ? laci_shape_count(laci_plan_shape(&net->plan, node->inputs[2])) : 0;
-  float *sum = laci_alloc((size_t)r->columns, sizeof *sum);
-  if (!sum) laci_plan_no_memory(&net->plan);
-  for (int64_t at = 0; sum && at < r->columns; at++) {
-    sum[at] = c ? c[count == 1 ? 0 : at] * r->beta * (fused->scale ? fused->scale[at] : 1) : 0;
-    if (fused->shift) sum[at] += fused->shift[at];
-  }
-  int vector = sum ? laci_net_vector(net, sum, r->columns) : -1;
-  laci_free(sum);
-  return laci_net_view(net, vector, &shape, laci_net_dense(net, &shape, LACI_ELEMENT_F32), false);
-}
-
-/** A value's rows as one matrix. */
-static int flattened(laci_net *net, int value, int64_t rows, int64_t columns, bool transposed) {
-  laci_element dt = laci_net_dt(net);
-  int dense = laci_net_as_dense(net, laci_net_read(net, value), dt);
-  laci_shape shape = laci_shape_of(2, (int64_t[]){rows, columns});
-  laci_layout *md = NULL;
-  int64_t strides[LACI_MOST_AXES] = {transposed ? 1 : columns, transposed ? rows : 1};
-  if (!net->plan.status && !laci_layout_strided(&md, 2, shape.dims, dt, strides))
-    laci_plan_no_memory(&net->plan);
-  return laci_net_view(net, dense, &shape, md, false);
-}
-
-static void product_step(laci_net *net, const laci_fused *fused, laci_primitive *pd, const right *r,
-                         const int operands[3]) {
+static void product_step(laci_net *net, const laci_fused *fused, laci_primitive *pd,
+                         const laci_right *r, const int operands[3]) {
   const laci_shape *y = laci_plan_shape(&net->plan, fused->output);
   laci_element dt = laci_net_result_dt(net, fused->output);
   laci_shape flat = laci_shape_of(2, (int64_t[]){r->rows, r->columns});
   const laci_layout *dst = laci_primitive_layout(pd, LACI_ARG_DST);
-  int w = matrix_weight(net, fused, r, laci_primitive_layout(pd, LACI_ARG_WEIGHTS));
+  laci_net_weight weight = laci_right_weight(net, fused, r);
+  int w = laci_net_weight_as(net, &weight, laci_primitive_layout(pd, LACI_ARG_WEIGHTS));
   int bias = operands[1], to, sum = operands[2];
   if (sum >= 0) {
-    to = laci_net_sum_target(net, flattened(net, sum, r->rows, r->columns, false), dst, dt);
+    to = laci_net_sum_target(net, laci_product_rows(net, sum, r->rows, r->columns, false), dst, dt);
   } else {
     to = laci_net_tensor_new(net, &flat, dt, laci_net_dense(net, &flat, dt),
                              laci_net_buffer_new(net, LACI_PLACE_ARENA, laci_layout_bytes(dst)));
@@ -103,14 +33,14 @@ static void product_step(laci_net *net, const laci_fused *fused, laci_primitive 
   laci_net_bind(net, fused->output, laci_net_view(net, to, y, laci_net_dense(net, y, dt), false));
 }
 
-static void product(laci_net *net, const laci_fused *fused, const right *r, bool transposed) {
+static void product(laci_net *net, const laci_fused *fused, const laci_right *r) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   laci_element dt = laci_net_dt(net);
   laci_shape weight = laci_shape_of(2, (int64_t[]){r->depth, r->columns});
   laci_shape flat = laci_shape_of(2, (int64_t[]){r->rows, r->columns});
   laci_primitive *pd = NULL;
-  int sum, bias = matrix_bias(net, fused, r);
-  int a = flattened(net, node->inputs[0], r->rows, r->depth, transposed);
+  int sum, bias = laci_right_bias(net, fused, r);
+  int a = laci_product_rows(net, node->inputs[0], r->rows, r->depth, r->left_transposed);
   laci_posts *attr = laci_net_posts(net, fused, &sum);
   laci_layout *w = laci_net_any(net, &weight, dt),
               *dst = laci_net_dense(net, &flat, laci_net_result_dt(net, fused->output));
@@ -127,43 +57,9 @@ static void product(laci_net *net, const laci_fused *fused, const right *r, bool
   laci_posts_destroy(attr);
 }
 
-static bool gemm_fits(laci_net *net, const laci_fused *fused, const char **why) {
-  const laci_node *node = &net->plan.graph->nodes[fused->node];
-  *why = "a matrix or a sum that changes";
-  return fits_operands(net, node) && laci_plan_is_constant(&net->plan, node->inputs[1]) &&
-         fits_bias(net, node, laci_plan_shape(&net->plan, node->outputs[0])->dims[1]);
-}
-
-static void lower_gemm(laci_net *net, const laci_fused *fused) {
-  const laci_node *node = &net->plan.graph->nodes[fused->node];
-  const laci_shape *y = laci_plan_shape(&net->plan, node->outputs[0]);
-  const laci_shape *b = laci_plan_shape(&net->plan, node->inputs[1]);
-  bool transposed = laci_node_int(node, "transB", 0) != 0;
-  right r = {.rows = y->dims[0],
-             .columns = y->dims[1],
-             .depth = b->dims[transposed],
-             .transposed = transposed,
-             .alpha = laci_node_float(node, "alpha", 1),
-             .beta = laci_node_float(node, "beta", 1)};
-  product(net, fused, &r, laci_node_int(node, "transA", 0) != 0);
-}
-
-static bool matmul_fits(laci_net *net, const laci_fused *fused, const char **why) {
-  const laci_node *node = &net->plan.graph->nodes[fused->node];
-  *why = "a matrix that changes";
-  return fits_operands(net, node) && laci_plan_is_constant(&net->plan, node->inputs[1]) &&
-         laci_plan_shape(&net->plan, node->inputs[1])->rank == 2;
-}
-
-static void lower_matmul(laci_net *net, const laci_fused *fused) {
-  const laci_node *node = &net->plan.graph->nodes[fused->node];
-  const laci_shape *a = laci_plan_shape(&net->plan, node->inputs[0]);
-  const laci_shape *b = laci_plan_shape(&net->plan, node->inputs[1]);
-  right r = {.rows = laci_shape_count_range(a, 0, a->rank - 1),
-             .depth = b->dims[0],
-             .columns = b->dims[1],
-             .alpha = 1};
-  product(net, fused, &r, false);
+static void product_with_constant(laci_net *net, const laci_fused *fused) {
+  const laci_right r = laci_right_of(net, fused);
+  product(net, fused, &r);
 }
 
 /* ---- Two values ---- */
@@ -206,7 +102,8 @@ static laci_primitive *batched(laci_net *net, int operands[2], const laci_layout
 static bool values_fit(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   *why = "operands of this kind";
-  return fits_operands(net, node) && laci_plan_shape(&net->plan, node->inputs[0])->rank > 1;
+  return laci_product_has_operands(net, node) &&
+         laci_plan_shape(&net->plan, node->inputs[0])->rank > 1;
 }
 
 static void product_of_values(laci_net *net, const laci_fused *fused) {
@@ -239,14 +136,18 @@ static void product_of_values(laci_net *net, const laci_fused *fused) {
 /* ---- The lists ---- */
 
 const laci_implementation laci_ways_gemm[] = {
+    {"few rows, zeros left out", LACI_TAKES_SCALE | LACI_TAKES_FUNCTIONS | LACI_TAKES_SUM,
+     laci_product_sparse_fits, laci_product_sparse},
     {"constant matrix, by oneDNN", LACI_TAKES_SCALE | LACI_TAKES_FUNCTIONS | LACI_TAKES_SUM,
-     gemm_fits, lower_gemm},
+     laci_right_fits, product_with_constant},
     {"matrix that changes, by oneDNN", LACI_TAKES_NOTHING, laci_gemm_values_fit, laci_gemm_values},
     {.name = NULL},
 };
 const laci_implementation laci_ways_matmul[] = {
+    {"few rows, zeros left out", LACI_TAKES_SCALE | LACI_TAKES_FUNCTIONS | LACI_TAKES_SUM,
+     laci_product_sparse_fits, laci_product_sparse},
     {"constant matrix, by oneDNN", LACI_TAKES_SCALE | LACI_TAKES_FUNCTIONS | LACI_TAKES_SUM,
-     matmul_fits, lower_matmul},
+     laci_right_fits, product_with_constant},
     {"two values, by oneDNN", LACI_TAKES_FUNCTIONS | LACI_TAKES_SUM, values_fit, product_of_values},
     {.name = NULL},
 };

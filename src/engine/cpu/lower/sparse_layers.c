@@ -6,11 +6,7 @@
 #include "engine/cpu/lower/sparse.h"
 #include "graph/ops.h"
 
-enum {
-  MOST_KEPT = 70,       /* percent: with more, dense kernels are faster whatever the shape */
-  SAMPLES = 16,         /* runs of weights that are looked at, and ... */
-  SAMPLE_LENGTH = 2048, /* ... how long each is */
-};
+enum { MOST_KEPT = 70 }; /* percent: with more, dense kernels are faster whatever the shape */
 
 static bool window_of(const laci_net *net, const laci_fused *fused, laci_sparse_layer *layer) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
@@ -53,22 +49,6 @@ static laci_sparse_reading reading_of(const laci_sparse_layer *layer) {
   return laci_sparse_is_pixel(g) ? LACI_SPARSE_THINNED : LACI_SPARSE_PHASES;
 }
 
-/** The share of a constant's elements that are no zeros, by a sample; 1 where it cannot be read. */
-static double kept_of(const laci_net *net, int value) {
-  float sample[SAMPLE_LENGTH];
-  const int64_t n = laci_shape_count(laci_plan_shape(&net->plan, value));
-  const int64_t length = n < SAMPLE_LENGTH ? n : SAMPLE_LENGTH;
-  const int64_t apart = n > length * SAMPLES ? (n - length) / (SAMPLES - 1) : length;
-  int64_t read = 0, kept = 0;
-  lac_error ignored;
-  for (int64_t first = 0; first + length <= n; first += apart) {
-    if (laci_plan_read_floats(&net->plan, value, first, length, sample, &ignored)) return 1;
-    for (int64_t at = 0; at < length; at++) kept += sample[at] != 0;
-    read += length;
-  }
-  return (double)kept / (double)read;
-}
-
 static bool layer_of(laci_net *net, const laci_fused *fused, laci_sparse_layer *layer) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   const char *why;
@@ -78,7 +58,7 @@ static bool layer_of(laci_net *net, const laci_fused *fused, laci_sparse_layer *
   *layer = (laci_sparse_layer){.fused = fused, .input = node->inputs[0], .output = fused->output};
   if (!laci_sparse_take_posts(net, layer) || !window_of(net, fused, layer)) return false;
   layer->reading = reading_of(layer);
-  layer->kept = kept_of(net, node->inputs[1]);
+  layer->kept = laci_net_kept_share(net, node->inputs[1]);
   return layer->kept * 100 <= MOST_KEPT || net->sparse_use == LACI_SPARSE_USE_ALL;
 }
 

@@ -12,6 +12,8 @@
 enum {
   SLICE = 1 << 20, /* elements */
   STEP = 64,       /* slices begin at multiples of it: no layout has longer blocks */
+  SAMPLES = 16,    /* runs of weights where zeros are counted, and ... */
+  SAMPLE = 2048,   /* ... elements of each */
 };
 
 /* ---- Buffers ---- */
@@ -27,6 +29,14 @@ static int weight_buffer(laci_net *net, size_t bytes, int value) {
   if (net->buffers[buffer].data) return buffer;
   laci_plan_no_memory(&net->plan);
   return -1;
+}
+
+int laci_net_weight_new(laci_net *net, size_t bytes, int value) {
+  enum { ELEMENT = sizeof(int64_t) }; /* of tensors without a layout */
+  const laci_shape shape = laci_shape_of(1, (int64_t[]){(int64_t)(bytes / ELEMENT)});
+  const int buffer = weight_buffer(net, bytes, value);
+  if (buffer >= 0) laci_pages_enlarge(net->buffers[buffer].data, bytes);
+  return laci_net_tensor_new(net, &shape, LACI_ELEMENT_NONE, NULL, buffer);
 }
 
 void laci_net_drop_weights(laci_net *net) {
@@ -59,10 +69,10 @@ int laci_net_weight_from(laci_net *net, const laci_net_tensor *from, const void 
 
 /** A weight on its way: `step` indices of axis `slow` at a time, `each` elements an index. */
 typedef struct slices {
+  laci_net *net;
   const laci_net_weight *weight;
   const laci_layout *wanted;
   uint8_t *out;
-  float *buffer; /* [step * each] */
   int slow;
   int64_t each, step;
 } slices;
@@ -93,7 +103,11 @@ static void scale(const laci_net_weight *w, int64_t first, int64_t n, float *x) 
 }
 
 /** False where the layout cannot be filled in parts. */
-static bool reorder_slice(laci_net *net, const slices *s, int64_t first, int64_t n) {
+static bool reorder_slice(void *context, int64_t first_element, int64_t n_elements,
+                          const float *x) {
+  const slices *s = context;
+  laci_net *net = s->net;
+  const int64_t first = first_element / s->each, n = n_elements / s->each;
   const laci_net_weight *w = s->weight;
   laci_shape shape = w->shape;
   int64_t offsets[LACI_MAX_RANK] = {0};
@@ -104,7 +118,7 @@ static bool reorder_slice(laci_net *net, const slices *s, int64_t first, int64_t
   bool good = laci_layout_strided(&from, shape.rank, shape.dims, LACI_ELEMENT_F32, w->strides) &&
               (all || laci_layout_part(&to, s->wanted, shape.rank, shape.dims, offsets));
   if (good) {
-    lac_status st = laci_layout_convert(net->onednn, from, s->buffer, all ? s->wanted : to, s->out);
+    lac_status st = laci_layout_convert(net->onednn, from, x, all ? s->wanted : to, s->out);
     good = st == LAC_OK;
     if (all || st == LAC_NO_MEMORY) (void)laci_net_did(net, st, "reorder of weights");
   }
@@ -113,29 +127,41 @@ static bool reorder_slice(laci_net *net, const slices *s, int64_t first, int64_t
   return good;
 }
 
-static bool fill(laci_net *net, slices *s) {
-  const laci_net_weight *w = s->weight;
-  int64_t n = w->shape.dims[s->slow];
+/** Reads the constant, `step` elements at a time; false where `visit` was. */
+static bool read_slices(laci_net *net, const laci_net_weight *w, int64_t step,
+                        laci_net_slice *visit, void *context) {
+  const int64_t n = laci_shape_count(&w->shape);
   bool good = true;
-  s->buffer = laci_alloc((size_t)(s->step * s->each), sizeof *s->buffer);
-  if (!s->buffer) laci_plan_no_memory(&net->plan);
-  for (int64_t first = 0; first < n && good && !net->plan.status; first += s->step) {
-    int64_t some = n - first < s->step ? n - first : s->step;
+  float *buffer = laci_alloc((size_t)(step < n ? step : n), sizeof *buffer);
+  if (!buffer) laci_plan_no_memory(&net->plan);
+  for (int64_t first = 0; first < n && good && !net->plan.status; first += step) {
+    int64_t some = n - first < step ? n - first : step;
     lac_error why = {0};
-    lac_status st = laci_plan_read_floats(&net->plan, w->value, first * s->each, some * s->each,
-                                          s->buffer, &why);
+    lac_status st = laci_plan_read_floats(&net->plan, w->value, first, some, buffer, &why);
     if (st)
       laci_plan_fail(&net->plan, st, "%s: %s", net->plan.graph->values[w->value].name, why.text);
     if (st) break;
-    scale(w, first * s->each, some * s->each, s->buffer);
-    good = reorder_slice(net, s, first, some);
+    scale(w, first, some, buffer);
+    good = visit(context, first, some, buffer);
   }
-  laci_free(s->buffer);
+  laci_free(buffer);
   return good;
 }
 
+void laci_net_weight_slices(laci_net *net, const laci_net_weight *weight, laci_net_slice *visit,
+                            void *context) {
+  slices s = {.weight = weight};
+  if (net->plan.status) return;
+  begin(&s);
+  (void)read_slices(net, weight, s.step * s.each, visit, context);
+}
+
+static bool fill(laci_net *net, slices *s) {
+  return read_slices(net, s->weight, s->step * s->each, reorder_slice, s);
+}
+
 int laci_net_weight_as(laci_net *net, const laci_net_weight *weight, const laci_layout *wanted) {
-  slices s = {.weight = weight, .wanted = wanted};
+  slices s = {.net = net, .weight = weight, .wanted = wanted};
   laci_layout *md = NULL;
   if (net->plan.status) return -1;
   int buffer = weight_buffer(net, laci_layout_bytes(wanted), weight->value);
@@ -148,6 +174,23 @@ int laci_net_weight_as(laci_net *net, const laci_net_weight *weight, const laci_
   }
   if (!net->plan.status && !laci_layout_copy(&md, wanted)) laci_plan_no_memory(&net->plan);
   return laci_net_tensor_new(net, &weight->shape, LACI_ELEMENT_F32, md, buffer);
+}
+
+/* ---- Zeros ---- */
+
+double laci_net_kept_share(const laci_net *net, int value) {
+  float sample[SAMPLE];
+  const int64_t n = laci_shape_count(laci_plan_shape(&net->plan, value));
+  const int64_t length = n < SAMPLE ? n : SAMPLE;
+  const int64_t apart = n > length * SAMPLES ? (n - length) / (SAMPLES - 1) : length;
+  int64_t read = 0, kept = 0;
+  lac_error ignored;
+  for (int64_t first = 0; first + length <= n; first += apart) {
+    if (laci_plan_read_floats(&net->plan, value, first, length, sample, &ignored)) return 1;
+    for (int64_t at = 0; at < length; at++) kept += sample[at] != 0;
+    read += length;
+  }
+  return (double)kept / (double)read;
 }
 
 /* ---- As it is ---- */

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Products of few rows with a constant matrix of many zeros, whose time is that of reading the
+ * matrix: kernel/sparse/vector reads only what is kept.
+ *
+ * The matrix is packed from slices of the constant, in two passes: one counts, the other fills. The
+ * result is short, so that what is fused behind are steps of their own over it. */
+#include <string.h>
+
+#include "base/divide.h"
+#include "cpu/cpu.h"
+#include "engine/cpu/lower/product.h"
+#include "kernel/sparse/vector.h"
+
+enum {
+  MOST_KEPT = 60,          /* percent */
+  LEAST_WEIGHTS = 1 << 17, /* fewer lie in a cache that is fast enough for all of them */
+};
+
+/** Is it to be done so, as far as the weights go? */
+static bool is_wanted(const laci_net *net, const laci_right *r, int matrix) {
+  switch (net->sparse_use) {
+    case LACI_SPARSE_USE_ALL: return true;
+    case LACI_SPARSE_USE_FASTER:
+      if (laci_cpu() == LACI_CPU_ANY || r->depth * r->columns < LEAST_WEIGHTS) return false;
+      break;
+    case LACI_SPARSE_USE_ZEROS: break;
+    case LACI_SPARSE_USE_NONE:
+    case LACI_SPARSE_USE_LISTED: return false;
+  }
+  return laci_net_kept_share(net, matrix) * 100 <= MOST_KEPT;
+}
+
+bool laci_product_sparse_fits(laci_net *net, const laci_fused *fused, const char **why) {
+  if (!laci_right_fits(net, fused, why)) return false;
+  const laci_right r = laci_right_of(net, fused);
+  *why = "many rows, dense weights, or bf16";
+  if (net->plan.bf16) return false;
+  if (r.rows < 1 || r.rows > LACI_SPARSE_VECTORS || r.left_transposed) return false;
+  if (r.depth < 1 || r.columns < 1) return false;
+  return is_wanted(net, &r, net->plan.graph->nodes[fused->node].inputs[1]);
+}
+
+/* ---- The matrix ---- */
+
+typedef struct packing {
+  const laci_right *r;
+  laci_sparse_rows rows;
+  bool counted;
+} packing;
+
+static bool pack_slice(void *context, int64_t first, int64_t n, const float *x) {
+  packing *p = context;
+  const laci_right *r = p->r;
+  laci_sparse_dense part = {.weight = x};
+  if (r->transposed) {
+    part.row_first = first / r->depth;
+    part.n_rows = n / r->depth;
+    part.n_columns = part.row_stride = r->depth;
+    part.column_stride = 1;
+  } else {
+    part.column_first = first / r->columns;
+    part.n_columns = n / r->columns;
+    part.n_rows = part.column_stride = r->columns;
+    part.row_stride = 1;
+  }
+  if (p->counted) laci_sparse_rows_fill(&p->rows, &part);
+  else laci_sparse_rows_count(&p->rows, &part);
+  return true;
+}
+
+/** The packed matrix as a weight: where chunks begin, then their bytes. -1 after a failure. */
+static int pack(laci_net *net, const laci_fused *fused, const laci_right *r,
+                laci_sparse_rows *rows) {
+  const laci_net_weight weight = laci_right_weight(net, fused, r);
+  packing p = {.r = r, .rows = {.n_rows = r->columns, .n_columns = r->depth}};
+  const size_t n = (size_t)laci_sparse_rows_chunks(&p.rows) + 1;
+  const size_t head = (n * sizeof *p.rows.chunk_at + 63) / 64 * 64;
+  uint64_t *chunk_at = laci_alloc(n, sizeof *chunk_at);
+  int tensor = -1;
+  if (!chunk_at) laci_plan_no_memory(&net->plan);
+  p.rows.chunk_at = chunk_at;
+  laci_net_weight_slices(net, &weight, pack_slice, &p);
+  if (!net->plan.status) {
+    const size_t bytes = laci_sparse_rows_layout(&p.rows);
+    tensor = laci_net_weight_new(net, head + bytes, weight.value);
+  }
+  if (tensor >= 0) {
+    uint8_t *memory = net->buffers[net->tensors[tensor].buffer].data;
+    p.rows.chunk_at = (uint64_t *)(void *)memory;
+    p.rows.bytes = memory + head;
+    p.counted = true;
+    memcpy(p.rows.chunk_at, chunk_at, n * sizeof *chunk_at);
+    laci_net_weight_slices(net, &weight, pack_slice, &p);
+  }
+  laci_free(chunk_at);
+  *rows = p.rows;
+  return tensor;
+}
+
+/* ---- The step ---- */
+
+typedef struct sparse_step {
+  laci_sparse_rows rows;
+  int n_x;
+} sparse_step;
+
+typedef struct work {
+  const laci_sparse_rows *rows;
+  laci_sparse_vectors v;
+} work;
+
+static void multiply_some(int64_t begin, int64_t end, void *context) {
+  const work *w = context;
+  laci_sparse_rows_multiply_now()(w->rows, &w->v, begin, end);
+}
+
+static lac_status run_sparse(laci_net *net, laci_net_step *step, lac_error *err) {
+  enum { PARTS = 4 }; /* of a thread, lest all wait for one that was interrupted */
+  const sparse_step *s = step->context;
+  const int64_t places = laci_sparse_rows_places(&s->rows);
+  const bool biased = step->tensors[2] >= 0;
+  work w = {.rows = &s->rows,
+            .v = {.x = laci_net_data(net, step->tensors[0]),
+                  .y = laci_net_data(net, step->tensors[3]),
+                  .n_x = s->n_x,
+                  .x_stride = s->rows.n_columns,
+                  .y_stride = s->rows.n_rows,
+                  .bias = biased ? laci_net_data(net, step->tensors[2]) : NULL}};
+  (void)err;
+  laci_pool_for(net->pool, places, laci_ceil_div(places, (int64_t)PARTS * net->n_threads),
+                multiply_some, &w);
+  return LAC_OK;
+}
+
+/** The product with its bias; the tensor of the result, [rows, columns]. */
+static int product_step(laci_net *net, const laci_fused *fused, const laci_right *r) {
+  const laci_node *node = &net->plan.graph->nodes[fused->node];
+  const laci_shape flat = laci_shape_of(2, (int64_t[]){r->rows, r->columns});
+  sparse_step *s = laci_plan_new(&net->plan, 1, sizeof *s);
+  if (!s) return -1;
+  const int x = laci_product_rows(net, node->inputs[0], r->rows, r->depth, false);
+  const int bias = laci_right_bias(net, fused, r), matrix = pack(net, fused, r, &s->rows);
+  laci_layout *md = laci_net_dense(net, &flat, LACI_ELEMENT_F32);
+  const int to = md ? laci_net_result(net, &flat, LACI_ELEMENT_F32, md) : -1;
+  laci_layout_destroy(md);
+  laci_net_step *step = laci_net_step_code(net, node, run_sparse, 4, (int[]){x, matrix, bias, to});
+  if (!step) return -1;
+  s->n_x = (int)r->rows;
+  step->kernel = "sparse vector";
+  step->sparse = true;
+  step->context = s;
+  step->shown = to;
+  step->flops = 2 * r->rows * r->depth * r->columns;
+  return to;
+}
+
+/** Another value is added in place. */
+static int sum_step(laci_net *net, const laci_fused *fused, const laci_right *r, int value,
+                    int from) {
+  const int other = laci_product_rows(net, value, r->rows, r->columns, false);
+  laci_primitive *pd = NULL;
+  const int to = laci_net_result_like(net, from, true);
+  if (to < 0 || other < 0) return -1;
+  const laci_layout *md = net->tensors[from].md;
+  const laci_layout *const mds[] = {md, net->tensors[other].md, md};
+  lac_status st = laci_primitive_pair(&pd, net->onednn, LACI_PAIR_ADD, mds, NULL);
+  if (!laci_net_did(net, st, "sum")) return -1;
+  laci_net_step_add(
+      net, fused, pd, 3,
+      (const int[][2]){{LACI_ARG_SRC, from}, {LACI_ARG_SRC_1, other}, {LACI_ARG_DST, to}});
+  return to;
+}
+
+void laci_product_sparse(laci_net *net, const laci_fused *fused) {
+  const laci_right r = laci_right_of(net, fused);
+  const laci_shape *y = laci_plan_shape(&net->plan, fused->output);
+  int at = product_step(net, fused, &r);
+  for (int post = 0; post < fused->n_posts && at >= 0; post++) {
+    const laci_post *p = &fused->posts[post];
+    at = p->value >= 0 ? sum_step(net, fused, &r, p->value, at)
+                       : laci_net_apply(net, fused, at, &p->function);
+  }
+  if (at < 0) return;
+  laci_net_bind(net, fused->output,
+                laci_net_view(net, at, y, laci_net_dense(net, y, LACI_ELEMENT_F32), false));
+}
