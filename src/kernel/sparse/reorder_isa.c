@@ -31,11 +31,14 @@ static inline vector load_fours(const float *const *from, int64_t at) {
   return _mm512_insertf32x4(three, _mm_loadu_ps(from[12] + at), 3);
 }
 
-static inline vector add_piece(vector into, const float *from, const int32_t *used,
-                               const int32_t *index) {
-  const __mmask16 mask = _mm512_movepi32_mask(_mm512_loadu_si512(used));
-  const __m512 floats = _mm512_maskz_loadu_ps(mask, from);
-  return _mm512_or_ps(into, _mm512_permutexvar_ps(_mm512_loadu_si512(index), floats));
+typedef __mmask16 mask;
+typedef __m512i order;
+#define MASK_OF(used) _mm512_movepi32_mask(_mm512_loadu_si512(used))
+#define ORDER_OF(index) _mm512_loadu_si512(index)
+
+static inline vector add_piece(vector into, const float *from, mask used, order index) {
+  const __m512 floats = _mm512_maskz_loadu_ps(used, from);
+  return _mm512_or_ps(into, _mm512_permutexvar_ps(index, floats));
 }
 #elif defined(__AVX2__)
 #include <immintrin.h>
@@ -53,12 +56,12 @@ static inline vector load_fours(const float *const *from, int64_t at) {
   return _mm256_insertf128_ps(low, _mm_loadu_ps(from[4] + at), 1);
 }
 
-static inline vector add_piece(vector into, const float *from, const int32_t *used,
-                               const int32_t *index) {
-  const __m256i mask = _mm256_loadu_si256((const __m256i *)used);
-  const __m256 floats = _mm256_maskload_ps(from, mask);
-  const __m256i places = _mm256_loadu_si256((const __m256i *)index);
-  return _mm256_or_ps(into, _mm256_permutevar8x32_ps(floats, places));
+typedef __m256i mask, order;
+#define MASK_OF(used) _mm256_loadu_si256((const __m256i *)(used))
+#define ORDER_OF(index) _mm256_loadu_si256((const __m256i *)(index))
+
+static inline vector add_piece(vector into, const float *from, mask used, order index) {
+  return _mm256_or_ps(into, _mm256_permutevar8x32_ps(_mm256_maskload_ps(from, used), index));
 }
 #else
 #include <arm_neon.h>
@@ -75,8 +78,11 @@ static inline vector load_fours(const float *const *from, int64_t at) {
   return vld1q_f32(from[0] + at);
 }
 
-static inline vector add_piece(vector into, const float *from, const int32_t *used,
-                               const int32_t *index) {
+typedef const int32_t *mask, *order;
+#define MASK_OF(used) (used)
+#define ORDER_OF(index) (index)
+
+static inline vector add_piece(vector into, const float *from, mask used, order index) {
   float lanes[WIDTH];
   vst1q_f32(lanes, into);
   for (int lane = 0; lane < WIDTH; lane++) {
@@ -316,18 +322,60 @@ static int pieces_of(const int64_t *pixel, piece *pieces) {
   return n;
 }
 
-static inline void copy_vector(const float *from, const piece *pieces, int n, float *to,
-                               int64_t n_places) {
-  vector v = NOTHING();
+/* One vector of places, of some channels. */
+typedef struct strip {
+  const float *from;
+  float *to;
+  int64_t from_step, to_step; /* to the next channel */
+  int64_t n_channels, n_places;
+} strip;
+
+enum { FEW = 4 };
+
+/* n pieces, FEW at most: inlined with n known, so that what they are stays in registers. */
+static inline __attribute__((always_inline)) void copy_few(const strip *s, const piece *pieces,
+                                                           const int n) {
+  const float *from[FEW];
+  mask used[FEW];
+  order index[FEW];
   for (int at = 0; at < n; at++) {
-    v = add_piece(v, from + pieces[at].at, pieces[at].used, pieces[at].index);
+    from[at] = s->from + pieces[at].at;
+    used[at] = MASK_OF(pieces[at].used);
+    index[at] = ORDER_OF(pieces[at].index);
   }
-  if (n_places >= WIDTH) {
-    STORE(to, v);
-  } else {
+  for (int64_t channel = 0; channel < s->n_channels; channel++) {
+    vector v = NOTHING();
+#pragma GCC unroll 4
+    for (int at = 0; at < n; at++) {
+      v = add_piece(v, from[at] + channel * s->from_step, used[at], index[at]);
+    }
+    STORE(s->to + channel * s->to_step, v);
+  }
+}
+
+/* Any number of pieces, any of a vector's places. */
+static void copy_any(const strip *s, const piece *pieces, int n) {
+  for (int64_t channel = 0; channel < s->n_channels; channel++) {
+    const float *from = s->from + channel * s->from_step;
     float lanes[WIDTH];
+    vector v = NOTHING();
+    for (int at = 0; at < n; at++) {
+      const piece *p = &pieces[at];
+      v = add_piece(v, from + p->at, MASK_OF(p->used), ORDER_OF(p->index));
+    }
     STORE(lanes, v);
-    memcpy(to, lanes, (size_t)n_places * sizeof(float));
+    memcpy(s->to + channel * s->to_step, lanes, (size_t)s->n_places * sizeof(float));
+  }
+}
+
+static void copy_strip(const strip *s, const piece *pieces, int n) {
+  switch (s->n_places == WIDTH ? n : FEW + 1) {
+    case 0: copy_few(s, pieces, 0); break;
+    case 1: copy_few(s, pieces, 1); break;
+    case 2: copy_few(s, pieces, 2); break;
+    case 3: copy_few(s, pieces, 3); break;
+    case FEW: copy_few(s, pieces, FEW); break;
+    default: copy_any(s, pieces, n);
   }
 }
 
@@ -335,21 +383,22 @@ static inline void copy_vector(const float *from, const piece *pieces, int n, fl
 static void copy_pixels(const work *w) {
   const laci_sparse_item *item = w->item;
   const laci_sparse_layout *in = &w->r->from, *out = &w->r->to;
-  const int64_t end = item->channel + item->n_channels;
+  strip s = {.from_step = in->channel_stride, .to_step = out->channel_stride};
   piece pieces[LACI_SPARSE_CHUNK];
   int n[LACI_SPARSE_CHUNK / WIDTH];
   for (int64_t at = 0; at < item->n_places; at += WIDTH) {
     n[at / WIDTH] = pieces_of(item->from + at, &pieces[at]);
   }
-  for (int64_t first = item->channel; first < end; first += LANES) {
-    const int64_t last = first + LANES < end ? first + LANES : end;
+  for (int64_t channel = 0; channel < item->n_channels; channel += LANES) {
+    const int64_t left = item->n_channels - channel;
+    s.from = w->from + channel_at(in, item->channel + channel);
+    s.n_channels = left < LANES ? left : LANES;
     for (int64_t at = 0; at < item->n_places; at += WIDTH) {
-      const int64_t in_vector = at % LANES;
-      float *to = w->to + vector_at(out, item->place + at - in_vector) + in_vector;
-      for (int64_t channel = first; channel < last; channel++) {
-        copy_vector(w->from + channel_at(in, channel), &pieces[at], n[at / WIDTH],
-                    to + channel_at(out, channel), item->n_places - at);
-      }
+      const int64_t in_vector = at % LANES, rest = item->n_places - at;
+      s.to = w->to + channel_at(out, item->channel + channel) + in_vector +
+             vector_at(out, item->place + at - in_vector);
+      s.n_places = rest < WIDTH ? rest : WIDTH;
+      copy_strip(&s, &pieces[at], n[at / WIDTH]);
     }
   }
 }
