@@ -99,6 +99,40 @@ static void neighbours_of_all_kinds(void **state) {
   }
 }
 
+/* Products with a constant matrix, alone, one after the other, and around operators of oneDNN's. */
+static void products_of_rows(void **state) {
+  static const char *const nets[] = {
+      "stored w 24x12\ny = Gemm(x, w) transB=1 alpha=0.5\n",
+      "stored w 12x23\nstored b 23\ny = Gemm(x, w, b) beta=2.0\n",
+      "stored w 12x23\nstored b 1\na = Gemm(x, w, b)\ny = Relu(a)\n",
+      "stored w 12x33\nstored b 33\nstored v 33x12\na = MatMul(x, w)\nc = Add(a, b)\ng = Gelu(c)\n"
+      "d = MatMul(g, v)\ns = Add(d, x)\nn = LayerNormalization(s, k, l) axis=-1\n"
+      "y = MatMul(n, w)\nstored k 12\nstored l 12\n",
+      "stored w 12x12\na = MatMul(x, w)\nb = MatMul(x, w)\nc = Mul(a, b)\ny = MatMul(c, w)\n"
+      "output a\n",
+  };
+  static const char *const inputs[] = {"17x12", "5x12", "48x12"};
+  char text[TEXT];
+  (void)state;
+  for (size_t at = 0; at < sizeof nets / sizeof *nets; at++) {
+    for (size_t in = 0; in < sizeof inputs / sizeof *inputs; in++) {
+      (void)snprintf(text, sizeof text, "input x %s\n%soutput y\n", inputs[in], nets[at]);
+      check_sparse(text);
+    }
+  }
+  check_sparse(
+      "input x 3x7x12\nstored w 12x20\nstored v 20x9\na = MatMul(x, w)\n"
+      "y = MatMul(a, v)\noutput y\n");
+}
+
+/* A value that is pixels to one layer and rows to the next. */
+static void rows_and_pixels_of_one_value(void **state) {
+  (void)state;
+  check_sparse(
+      "input x 2x6x14\nstored w 8x6x3\nstored v 14x10\na = Conv(x, w) pads=1,1\n"
+      "y = MatMul(a, v)\noutput y\n");
+}
+
 /* What follows sums: every function that is fused, before and behind a residual. */
 static void functions_of_all_kinds(void **state) {
   static const char *const functions[] = {
@@ -344,6 +378,8 @@ int main(void) {
       cmocka_unit_test(windows_of_all_kinds),
       cmocka_unit_test(one_axis),
       cmocka_unit_test(neighbours_of_all_kinds),
+      cmocka_unit_test(products_of_rows),
+      cmocka_unit_test(rows_and_pixels_of_one_value),
       cmocka_unit_test(functions_of_all_kinds),
       cmocka_unit_test(zeros_are_found_and_left_out),
       cmocka_unit_test(threads_do_not_change_a_byte),

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The implementations of a convolution, in their order. Next: conv_dense.c, sparse_conv.c, then
+ * The implementations of a convolution, in their order. Next: conv_dense.c, sparse_lower.c, then
  * conv_values.c, for training. */
 #include "engine/cpu/lower/conv.h"
 
 const laci_implementation laci_ways_conv[] = {
     {"zeros left out, by our kernels", LACI_TAKES_SCALE | LACI_TAKES_FUNCTIONS | LACI_TAKES_SUM,
-     laci_sparse_conv_fits, laci_sparse_conv},
+     laci_sparse_fits, laci_sparse_lower},
     {"constant weights, by oneDNN", LACI_TAKES_SCALE | LACI_TAKES_FUNCTIONS | LACI_TAKES_SUM,
      laci_conv_constant_fits, laci_conv_dense},
     {"winograd of bf16", LACI_TAKES_NOTHING, laci_conv_winograd_fits, laci_conv_winograd},

@@ -28,6 +28,9 @@ laci_lower_supports laci_conv_constant_fits;
 /* ---- conv_dense.c ---- */
 
 laci_lower_function laci_conv_dense;
+/** The weights with the fused scale in them, cut into axes as `shape` says. */
+laci_net_weight laci_conv_weight(const laci_net *net, const laci_fused *fused,
+                                 const laci_shape *shape);
 /** scale * bias + shift as a weight; -1 where there is neither bias nor shift. */
 int laci_conv_bias(laci_net *net, const laci_fused *fused);
 /** Would Winograd's algorithm be used, if the network lies in blocks? */
@@ -36,17 +39,6 @@ bool laci_conv_gains_by_winograd(const laci_net *net, const laci_fused *fused);
 /** Decides net->blocks: from shapes and instructions alone, so that a plan is the same every time.
  */
 void laci_conv_choose_blocks(laci_net *net);
-
-/* ---- Zeros left out: sparse.h ---- */
-
-/** Finds layers, chooses among them and lays them out: from shapes, zeros and instructions alone,
- * so that a plan is the same every time. Before anything is lowered. */
-void laci_sparse_choose(laci_net *net);
-/** The layer of a fused node if it is chosen, or NULL. */
-const struct laci_sparse_layer *laci_sparse_chosen(const laci_net *net, const laci_fused *fused);
-/** The implementation. */
-laci_lower_supports laci_sparse_conv_fits;
-laci_lower_function laci_sparse_conv;
 
 /* ---- Weights that change ---- */
 

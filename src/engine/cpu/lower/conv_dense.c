@@ -22,9 +22,8 @@ enum {
 
 /* ---- Convolution ---- */
 
-/** The weights with the folded scale, in the layout that is wanted. */
-static int conv_weight(laci_net *net, const laci_fused *fused, const laci_shape *shape,
-                       const laci_layout *wanted) {
+laci_net_weight laci_conv_weight(const laci_net *net, const laci_fused *fused,
+                                 const laci_shape *shape) {
   laci_net_weight weight = {.value = net->plan.graph->nodes[fused->node].inputs[1],
                             .shape = *shape,
                             .scale = fused->scale,
@@ -36,7 +35,7 @@ static int conv_weight(laci_net *net, const laci_fused *fused, const laci_shape 
     weight.strides[axis] = stride;
     stride *= shape->dims[axis];
   }
-  return laci_net_weight_as(net, &weight, wanted);
+  return weight;
 }
 
 int laci_conv_bias(laci_net *net, const laci_fused *fused) {
@@ -198,7 +197,8 @@ static int conv_step(laci_net *net, const laci_fused *fused, laci_primitive *pd,
   const laci_layout *src = laci_primitive_layout(pd, LACI_ARG_SRC);
   const laci_layout *dst = laci_primitive_layout(pd, LACI_ARG_DST);
   int x = laci_net_as(net, laci_net_read(net, node->inputs[0]), src, laci_net_dt(net));
-  int w = conv_weight(net, fused, weight, laci_primitive_layout(pd, LACI_ARG_WEIGHTS));
+  const laci_net_weight dense = laci_conv_weight(net, fused, weight);
+  int w = laci_net_weight_as(net, &dense, laci_primitive_layout(pd, LACI_ARG_WEIGHTS));
   int to;
   if (sum >= 0) {
     to = laci_net_sum_target(net, laci_net_read(net, sum), dst, dt);

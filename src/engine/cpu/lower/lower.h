@@ -17,7 +17,7 @@
 #include "engine/cpu/plan/plan.h"
 
 typedef struct laci_net laci_net;
-typedef struct laci_sparse_layout laci_sparse_layout;
+typedef struct laci_pictures laci_pictures;
 
 enum {
   LACI_NET_BLOCK = 16,         /* channels of oneDNN's nChw16c */
@@ -69,13 +69,24 @@ laci_lower_function laci_lower_plain;
  * tried; all else `supports` says. */
 void laci_net_decline(laci_net *net, const char *why);
 
+/* ---- Zeros left out: sparse.h ---- */
+
+/** Finds layers, chooses among them and lays them out: from shapes, zeros and instructions alone,
+ * so that a plan is the same every time. Before anything is lowered. */
+void laci_sparse_choose(laci_net *net);
+/** The layer of a fused node if it is chosen, or NULL. */
+const struct laci_sparse_layer *laci_sparse_chosen(const laci_net *net, const laci_fused *fused);
+/** The implementation, of convolutions and of products. */
+laci_lower_supports laci_sparse_fits;
+laci_lower_function laci_sparse_lower;
+
 /* ---- What tensors and steps are ---- */
 
 typedef struct laci_net_tensor {
   laci_shape shape; /* as oneDNN sees it: rank >= 1 */
   laci_element dt;
-  laci_layout *md;                    /* NULL: pictures, or int64 or double elements, row-major */
-  const laci_sparse_layout *pictures; /* sparse.h; NULL: as md says */
+  laci_layout *md;               /* NULL: pictures, or int64 or double elements, row-major */
+  const laci_pictures *pictures; /* pictures.h; NULL: as md says */
   int buffer;
   int content;  /* equal numbers: the same content in another layout; -1: private */
   bool partial; /* shows a part of its buffer: not dense */

@@ -6,11 +6,16 @@
 #include "base/divide.h"
 #include "cpu/cpu.h"
 
-laci_sparse_size laci_pictures_size(const laci_shape *shape) {
+laci_sparse_size laci_pictures_size(const laci_shape *shape, bool rows) {
+  const int64_t last = shape->dims[shape->rank - 1];
+  if (rows) {
+    return (laci_sparse_size){
+        .n_images = 1, .channels = last, .h = 1, .w = laci_shape_count(shape) / last};
+  }
   return (laci_sparse_size){.n_images = shape->dims[0],
                             .channels = shape->dims[1],
                             .h = shape->rank == 4 ? shape->dims[2] : 1,
-                            .w = shape->dims[shape->rank - 1]};
+                            .w = last};
 }
 
 enum { LEAST_FULL = 85 }; /* percent of the lanes that hold an image */
@@ -72,32 +77,35 @@ static size_t bytes_of(const laci_sparse_layout *layout, int64_t n_images) {
   return (size_t)(laci_pictures_count(layout, n_images) * layout->n_floats) * sizeof(float);
 }
 
-int laci_pictures_new(laci_net *net, const laci_shape *shape, const laci_sparse_layout *layout,
+int laci_pictures_new(laci_net *net, const laci_shape *shape, const laci_pictures *pictures,
                       int over) {
   if (over >= 0 && laci_net_dies(net, over)) return laci_net_result_like(net, over, true);
-  const int buffer = laci_net_buffer_new(net, LACI_PLACE_ARENA, bytes_of(layout, shape->dims[0]));
+  const laci_sparse_size size = laci_pictures_size(shape, pictures->rows);
+  const int buffer =
+      laci_net_buffer_new(net, LACI_PLACE_ARENA, bytes_of(&pictures->layout, size.n_images));
   const int tensor = laci_net_tensor_new(net, shape, LACI_ELEMENT_F32, NULL, buffer);
-  laci_sparse_layout *copy = laci_plan_new(&net->plan, 1, sizeof *copy);
+  laci_pictures *copy = laci_plan_new(&net->plan, 1, sizeof *copy);
   if (tensor < 0 || !copy) return -1;
-  *copy = *layout;
+  *copy = *pictures;
   net->tensors[tensor].pictures = copy;
   return tensor;
 }
 
-bool laci_pictures_layout(laci_net *net, int tensor, laci_sparse_layout *layout) {
-  const laci_net_tensor *t = &net->tensors[tensor];
-  const laci_sparse_size size = laci_pictures_size(&t->shape);
-  if (t->pictures) {
-    *layout = *t->pictures;
-    return true;
+bool laci_pictures_layout(laci_net *net, int tensor, bool rows, laci_sparse_layout *layout) {
+  const laci_net_tensor t = net->tensors[tensor];
+  const laci_sparse_size size = laci_pictures_size(&t.shape, rows);
+  if (t.pictures) {
+    *layout = t.pictures->layout;
+    return t.pictures->rows == rows;
   }
-  if (t->partial || t->dt != LACI_ELEMENT_F32) return false;
-  const bool blocks = laci_net_in_blocks(net, tensor);
-  const laci_shape shape = t->shape;
-  laci_layout *dense = laci_net_dense(net, &shape, LACI_ELEMENT_F32);
-  const bool is_dense = dense && laci_layout_equal(dense, net->tensors[tensor].md);
+  if (t.dt != LACI_ELEMENT_F32) return false;
+  const bool blocks = !rows && laci_net_in_blocks(net, tensor);
+  laci_layout *dense = laci_net_dense(net, &t.shape, LACI_ELEMENT_F32);
+  const bool is_dense = dense && laci_layout_equal(dense, t.md);
   laci_layout_destroy(dense);
-  *layout = laci_sparse_layout_contiguous(blocks ? LACI_SPARSE_BLOCKS : LACI_SPARSE_PLANES,
+  *layout = laci_sparse_layout_contiguous(rows     ? LACI_SPARSE_ROWS
+                                          : blocks ? LACI_SPARSE_BLOCKS
+                                                   : LACI_SPARSE_PLANES,
                                           size.channels, size.h, size.w);
   return blocks || is_dense;
 }
@@ -105,18 +113,18 @@ bool laci_pictures_layout(laci_net *net, int tensor, laci_sparse_layout *layout)
 /* ---- From pictures ---- */
 
 /** In blocks where oneDNN's kernels have vectors of 16 and channels allow it. */
-static laci_layout *wanted(laci_net *net, const laci_shape *shape) {
-  laci_layout *blocks =
-      laci_cpu_has_avx512f() ? laci_net_blocks(net, shape, LACI_ELEMENT_F32) : NULL;
+static laci_layout *wanted(laci_net *net, const laci_shape *shape, bool rows) {
+  const bool try_blocks = !rows && laci_cpu_has_avx512f();
+  laci_layout *blocks = try_blocks ? laci_net_blocks(net, shape, LACI_ELEMENT_F32) : NULL;
   return blocks ? blocks : laci_net_dense(net, shape, LACI_ELEMENT_F32);
 }
 
 int laci_pictures_read(laci_net *net, int tensor) {
   laci_sparse_layout layout;
   const laci_shape shape = net->tensors[tensor].shape;
-  const laci_sparse_layout have = *net->tensors[tensor].pictures;
+  const laci_pictures have = *net->tensors[tensor].pictures;
   const int content = net->tensors[tensor].content;
-  laci_layout *md = wanted(net, &shape);
+  laci_layout *md = wanted(net, &shape, have.rows);
   int to = md ? laci_net_find(net, content, md) : -1;
   if (to >= 0) {
     laci_layout_destroy(md);
@@ -124,9 +132,12 @@ int laci_pictures_read(laci_net *net, int tensor) {
   }
   to = md ? laci_net_result(net, &shape, LACI_ELEMENT_F32, md) : -1;
   laci_layout_destroy(md);
-  if (to < 0 || !laci_pictures_layout(net, to, &layout)) return -1;
-  const laci_sparse_reorder r = {
-      .from = have, .to = layout, .size = laci_pictures_size(&shape), .stride_h = 1, .stride_w = 1};
+  if (to < 0 || !laci_pictures_layout(net, to, have.rows, &layout)) return -1;
+  const laci_sparse_reorder r = {.from = have.layout,
+                                 .to = layout,
+                                 .size = laci_pictures_size(&shape, have.rows),
+                                 .stride_h = 1,
+                                 .stride_w = 1};
   laci_pictures_reorder(net, tensor, to, &r);
   net->tensors[to].content = content;
   return to;

@@ -7,8 +7,13 @@
 #include "engine/cpu/net_in.h"
 #include "kernel/sparse/reorder.h"
 
-/** A value of three or four axes as pictures. */
-laci_sparse_size laci_pictures_size(const laci_shape *shape);
+struct laci_pictures {
+  laci_sparse_layout layout;
+  bool rows; /* the value is rows of features, the last axis: a picture of one line */
+};
+
+/** A value as pictures: rows, or three or four axes of a convolution. */
+laci_sparse_size laci_pictures_size(const laci_shape *shape, bool rows);
 /** Are so many images done sixteen at a time? Else lanes are pixels. */
 bool laci_pictures_by_images(int64_t n_images);
 /** Pictures of a layout that n images make: as many, or groups of sixteen. */
@@ -16,11 +21,11 @@ int64_t laci_pictures_count(const laci_sparse_layout *layout, int64_t n_images);
 
 /** A tensor for pictures of that shape: in the arena, or over the bytes of `over` (-1: none), which
  * lie alike, where it dies. */
-int laci_pictures_new(laci_net *net, const laci_shape *shape, const laci_sparse_layout *layout,
+int laci_pictures_new(laci_net *net, const laci_shape *shape, const laci_pictures *pictures,
                       int over);
-/** The layout of pictures, and of a tensor that is row-major or in blocks; false: of none of these.
- */
-bool laci_pictures_layout(laci_net *net, int tensor, laci_sparse_layout *layout);
+/** The layout of a tensor as pictures of that kind, which it may be, or be row-major or in blocks;
+ * false: it is none of these. */
+bool laci_pictures_layout(laci_net *net, int tensor, bool rows, laci_sparse_layout *layout);
 /** A step that reorders all rows and pixels, or thins them. */
 void laci_pictures_reorder(laci_net *net, int from, int to, const laci_sparse_reorder *r);
 /** The step is one of those. */

@@ -136,6 +136,8 @@ static void product_of_values(laci_net *net, const laci_fused *fused) {
 /* ---- The lists ---- */
 
 const laci_implementation laci_ways_gemm[] = {
+    {"zeros left out, by our kernels", LACI_TAKES_SCALE | LACI_TAKES_FUNCTIONS | LACI_TAKES_SUM,
+     laci_sparse_fits, laci_sparse_lower},
     {"few rows, zeros left out", LACI_TAKES_SCALE | LACI_TAKES_FUNCTIONS | LACI_TAKES_SUM,
      laci_product_sparse_fits, laci_product_sparse},
     {"constant matrix, by oneDNN", LACI_TAKES_SCALE | LACI_TAKES_FUNCTIONS | LACI_TAKES_SUM,
@@ -144,6 +146,8 @@ const laci_implementation laci_ways_gemm[] = {
     {.name = NULL},
 };
 const laci_implementation laci_ways_matmul[] = {
+    {"zeros left out, by our kernels", LACI_TAKES_SCALE | LACI_TAKES_FUNCTIONS | LACI_TAKES_SUM,
+     laci_sparse_fits, laci_sparse_lower},
     {"few rows, zeros left out", LACI_TAKES_SCALE | LACI_TAKES_FUNCTIONS | LACI_TAKES_SUM,
      laci_product_sparse_fits, laci_product_sparse},
     {"constant matrix, by oneDNN", LACI_TAKES_SCALE | LACI_TAKES_FUNCTIONS | LACI_TAKES_SUM,

@@ -29,6 +29,7 @@ int laci_product_rows(laci_net *net, int value, int64_t rows, int64_t columns, b
 
 /** The same by kernel/sparse/vector, where few rows meet a matrix of many zeros. product_sparse.c
  */
+bool laci_right_has_few_rows(const laci_right *r);
 laci_lower_supports laci_product_sparse_fits;
 laci_lower_function laci_product_sparse;
 

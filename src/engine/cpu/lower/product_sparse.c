@@ -30,13 +30,15 @@ static bool is_wanted(const laci_net *net, const laci_right *r, int matrix) {
   return laci_net_kept_share(net, matrix) * 100 <= MOST_KEPT;
 }
 
+bool laci_right_has_few_rows(const laci_right *r) { return r->rows <= LACI_SPARSE_VECTORS; }
+
 bool laci_product_sparse_fits(laci_net *net, const laci_fused *fused, const char **why) {
   if (!laci_right_fits(net, fused, why)) return false;
   const laci_right r = laci_right_of(net, fused);
   *why = "many rows, dense weights, or bf16";
   if (net->plan.bf16) return false;
-  if (r.rows < 1 || r.rows > LACI_SPARSE_VECTORS || r.left_transposed) return false;
-  if (r.depth < 1 || r.columns < 1) return false;
+  if (!laci_right_has_few_rows(&r) || r.left_transposed) return false;
+  if (r.rows < 1 || r.depth < 1 || r.columns < 1) return false;
   return is_wanted(net, &r, net->plan.graph->nodes[fused->node].inputs[1]);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Convolutions whose weights are mostly zeros, by kernel/sparse and jit: which of them are done so,
- * and how their values lie.
+ * Convolutions and products whose weights are mostly zeros, by kernel/sparse and jit: which of them
+ * are done so, and how their values lie.
  *
  *   layer     a fused node that sparse kernels can do; one that is done so is chosen
  *   pictures  a value in a layout of kernel/sparse/window.h (pictures.h)
@@ -9,7 +9,7 @@
  * reorders between them and dense ones cost (sparse_cost.c, sparse_choose.c). Every value that a
  * chosen layer writes, or reads as it lies, has one layout for all chosen layers
  * (sparse_layouts.c); others read a reordered copy of it (sparse_values.c). Next: sparse_kernel.c,
- * sparse_conv.c. */
+ * sparse_lower.c. */
 #ifndef LACI_ENGINE_CPU_LOWER_SPARSE_H
 #define LACI_ENGINE_CPU_LOWER_SPARSE_H
 
@@ -28,6 +28,8 @@ typedef enum laci_sparse_reading {
 
 typedef struct laci_sparse_layer {
   const laci_fused *fused;
+  bool rows; /* a product with a constant matrix: a window of one pixel over pictures of one line,
+                whose pixels are the rows on the left */
   laci_sparse_window window;
   int64_t n_images;
   int input, output, residual; /* values; residual -1: none */
@@ -44,7 +46,7 @@ typedef struct laci_sparse_layer {
 /** Values that have one layout: a layer's result lies as what is added to it. */
 typedef struct laci_sparse_place {
   int same_as; /* another value, towards the one that speaks for all; itself */
-  bool used, planes;
+  bool used, planes, rows;
   laci_sparse_border border;
   laci_sparse_layout layout;
 } laci_sparse_place;
@@ -109,11 +111,25 @@ laci_sparse_layout laci_sparse_layer_in(const laci_net *net, const laci_sparse_l
 
 /* ---- sparse_values.c ---- */
 
-/** The value as pictures in that layout: as they lie, found again, or by a reorder now. */
-int laci_net_pictures(laci_net *net, int value, const laci_sparse_layout *layout);
+/** The value as such pictures: as it lies, found again, or by a reorder now. */
+int laci_sparse_read(laci_net *net, int value, const laci_pictures *pictures);
 /** Of the layer's input those rows and pixels that its window stops at. */
-int laci_net_thinned(laci_net *net, const laci_sparse_layer *layer,
-                     const laci_sparse_layout *layout);
+int laci_sparse_read_thinned(laci_net *net, const laci_sparse_layer *layer,
+                             const laci_pictures *pictures);
+
+/* ---- sparse_constants.c ---- */
+
+/** Dense weights, scaled, as [channels_out][what a result reads], and which of them are kept. */
+typedef struct laci_sparse_dense {
+  float *weight;
+  uint8_t *kept;
+} laci_sparse_dense;
+/** False: a failure (noted). Free it in any case. */
+bool laci_sparse_read_dense(laci_net *net, const laci_sparse_layer *layer,
+                            laci_sparse_dense *dense);
+void laci_sparse_free_dense(laci_sparse_dense *dense);
+/** The bias as a weight; zeros where there is none. */
+int laci_sparse_bias(laci_net *net, const laci_sparse_layer *layer);
 
 /* ---- sparse_kernel.c ---- */
 

@@ -32,7 +32,8 @@ static double weights_each(const laci_sparse_window *g) {
 
 static double dense_cost(const laci_net *net, const laci_sparse_layer *layer) {
   const double products = results(layer) * weights_each(&layer->window);
-  return laci_conv_gains_by_winograd(net, layer->fused) ? products * winograd_cost : products;
+  return !layer->rows && laci_conv_gains_by_winograd(net, layer->fused) ? products * winograd_cost
+                                                                        : products;
 }
 
 static double sparse_cost(const laci_net *net, const laci_sparse_layer *layer) {

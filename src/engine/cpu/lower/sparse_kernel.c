@@ -22,44 +22,6 @@ static laci_sparse_kernel *new_kernel(laci_net *net) {
   return kernel;
 }
 
-/** Dense weights, scaled, and which of them are kept. */
-typedef struct dense {
-  float *weight;
-  uint8_t *kept;
-  int64_t n;
-} dense;
-
-static void free_dense(dense *d) {
-  laci_free(d->weight);
-  laci_free(d->kept);
-}
-
-static bool read_dense(laci_net *net, const laci_sparse_layer *layer, dense *d) {
-  const laci_fused *fused = layer->fused;
-  const int value = net->plan.graph->nodes[fused->node].inputs[1];
-  enum { EACH = 64 }; /* bytes that an element takes at most while code is generated for it */
-  d->n = laci_shape_count(laci_plan_shape(&net->plan, value));
-  if (!laci_plan_may_take(&net->plan, laci_bytes_of(d->n, EACH), value)) return false;
-  d->weight = laci_alloc((size_t)d->n, sizeof *d->weight);
-  d->kept = laci_alloc((size_t)d->n, sizeof *d->kept);
-  if (!d->weight || !d->kept) {
-    laci_plan_no_memory(&net->plan);
-    return false;
-  }
-  lac_error why = {0};
-  lac_status st = laci_plan_read_floats(&net->plan, value, 0, d->n, d->weight, &why);
-  if (st) {
-    laci_plan_fail(&net->plan, st, "%s: %s", net->plan.graph->values[value].name, why.text);
-    return false;
-  }
-  const int64_t run = d->n / layer->window.channels_out;
-  for (int64_t at = 0; at < d->n; at++) {
-    if (fused->scale) d->weight[at] *= fused->scale[at / run];
-    d->kept[at] = d->weight[at] != 0;
-  }
-  return true;
-}
-
 /** More than the code of all chosen layers can take: so many addresses are reserved. */
 static size_t most_code(const laci_net *net) {
   enum { EACH = 48, LAYER = 1 << 20 }; /* bytes, of a weight and beside them */
@@ -110,7 +72,7 @@ const laci_sparse_kernel *laci_sparse_make_kernel(laci_net *net, const laci_spar
                                          .n_images = laci_pictures_count(&in, layer->n_images)};
   laci_sparse_kernel *kernel = new_kernel(net);
   laci_sparse_window g = layer->window;
-  dense d = {.n = 0};
+  laci_sparse_dense d = {.weight = NULL};
   lac_error why = {0};
   lac_status st = LAC_NO_MEMORY;
   if (layer->reading == LACI_SPARSE_THINNED) {
@@ -118,11 +80,11 @@ const laci_sparse_kernel *laci_sparse_make_kernel(laci_net *net, const laci_spar
     g.w = g.out_w;
     g.stride_h = g.stride_w = 1;
   }
-  if (kernel && read_dense(net, layer, &d)) {
+  if (kernel && laci_sparse_read_dense(net, layer, &d)) {
     st = laci_sparse_form_init(&g, d.kept, &pictures, &kernel->form, &why);
     if (!st) laci_sparse_form_fill(&kernel->form, d.weight);
   }
-  free_dense(&d);
+  laci_sparse_free_dense(&d);
   if (!st && sparse->isa != LACI_JIT_NONE) st = generate(net, layer, kernel, &why);
   else if (!st) net->plan.weight_bytes += (size_t)kernel->form.n_kept * sizeof(float);
   if (st == LAC_UNSUPPORTED) laci_net_decline(net, why.text);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Finds the convolutions that sparse kernels can do: constant weights, enough of them zeros, and
- * nothing fused that these kernels lack. */
+ * Finds the convolutions and products that sparse kernels can do: constant weights, enough of them
+ * zeros, and nothing fused that these kernels lack. */
 #include "engine/cpu/lower/conv.h"
 #include "engine/cpu/lower/pictures.h"
+#include "engine/cpu/lower/product.h"
 #include "engine/cpu/lower/sparse.h"
 #include "graph/ops.h"
 
@@ -17,7 +18,7 @@ static bool window_of(const laci_net *net, const laci_fused *fused, laci_sparse_
   if (!laci_conv_window(node, x, y, weight->dims + 2, &w) || w.n_spatial > 2) return false;
   const bool plane = w.n_spatial == 2;
   const int last = w.n_spatial - 1;
-  const laci_sparse_size in = laci_pictures_size(x), out = laci_pictures_size(y);
+  const laci_sparse_size in = laci_pictures_size(x, false), out = laci_pictures_size(y, false);
   layer->n_images = in.n_images;
   layer->window = (laci_sparse_window){.channels_in = in.channels,
                                        .channels_out = out.channels,
@@ -49,29 +50,71 @@ static laci_sparse_reading reading_of(const laci_sparse_layer *layer) {
   return laci_sparse_is_pixel(g) ? LACI_SPARSE_THINNED : LACI_SPARSE_PHASES;
 }
 
+/** A product as a convolution of one pixel. */
+static bool rows_of(laci_net *net, const laci_fused *fused, laci_sparse_layer *layer) {
+  const char *why;
+  if (!laci_right_fits(net, fused, &why)) return false;
+  const laci_right r = laci_right_of(net, fused);
+  if (r.left_transposed || laci_right_has_few_rows(&r) || r.depth < 1 || r.columns < 1)
+    return false;
+  layer->rows = true;
+  layer->n_images = 1;
+  layer->window = (laci_sparse_window){.channels_in = r.depth,
+                                       .channels_out = r.columns,
+                                       .groups = 1,
+                                       .h = 1,
+                                       .w = r.rows,
+                                       .out_h = 1,
+                                       .out_w = r.rows,
+                                       .kernel_h = 1,
+                                       .kernel_w = 1,
+                                       .stride_h = 1,
+                                       .stride_w = 1,
+                                       .dilation_h = 1,
+                                       .dilation_w = 1};
+  return true;
+}
+
 static bool layer_of(laci_net *net, const laci_fused *fused, laci_sparse_layer *layer) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
+  const bool conv = node->op == &laci_op_conv;
   const char *why;
-  if (node->op != &laci_op_conv || fused->output < 0 || fused->pattern) return false;
+  if (fused->output < 0 || fused->pattern) return false;
+  if (!conv && node->op != &laci_op_gemm && node->op != &laci_op_mat_mul) return false;
   if (!laci_plan_has_elements(&net->plan, node)) return false;
-  if (!laci_conv_constant_fits(net, fused, &why)) return false;
+  if (conv && !laci_conv_constant_fits(net, fused, &why)) return false;
   *layer = (laci_sparse_layer){.fused = fused, .input = node->inputs[0], .output = fused->output};
-  if (!laci_sparse_take_posts(net, layer) || !window_of(net, fused, layer)) return false;
+  if (!laci_sparse_take_posts(net, layer)) return false;
+  if (!(conv ? window_of(net, fused, layer) : rows_of(net, fused, layer))) return false;
   layer->reading = reading_of(layer);
   layer->kept = laci_net_kept_share(net, node->inputs[1]);
   return layer->kept * 100 <= MOST_KEPT || net->sparse_use == LACI_SPARSE_USE_ALL;
+}
+
+/** No value is rows to one layer and pictures of a convolution to another. */
+static bool agrees(uint8_t *kinds, const laci_sparse_layer *layer) {
+  const uint8_t kind = layer->rows ? 1 : 2;
+  const int values[] = {layer->input, layer->output, layer->residual};
+  for (int at = 0; at < 3; at++) {
+    if (values[at] >= 0 && kinds[values[at]] && kinds[values[at]] != kind) return false;
+  }
+  for (int at = 0; at < 3; at++) {
+    if (values[at] >= 0) kinds[values[at]] = kind;
+  }
+  return true;
 }
 
 void laci_sparse_find_layers(laci_net *net) {
   laci_cpu_plan *plan = &net->plan;
   laci_sparse_layer *layers = laci_plan_new(plan, (size_t)plan->n_turns, sizeof *layers);
   laci_sparse_net *sparse = laci_plan_new(plan, 1, sizeof *sparse);
+  uint8_t *kinds = laci_plan_new(plan, (size_t)plan->graph->n_values, sizeof *kinds);
   int n = 0;
-  if (!layers || !sparse) return;
+  if (!layers || !sparse || !kinds) return;
   for (int t = 0; t < plan->n_turns; t++) {
     const laci_turn *turn = &plan->turns[t];
     if (turn->recomputed) return; /* of training: weights change */
-    n += layer_of(net, &plan->fused[turn->fused], &layers[n]);
+    if (layer_of(net, &plan->fused[turn->fused], &layers[n])) n += agrees(kinds, &layers[n]);
   }
   if (n == 0) return;
   *sparse = (laci_sparse_net){.isa = laci_jit_isa_allowed(), .layers = layers, .n_layers = n};

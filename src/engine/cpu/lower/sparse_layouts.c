@@ -80,10 +80,12 @@ static void widen(laci_sparse_border *border, const laci_sparse_border *b) {
 static void use(laci_net *net, const laci_sparse_layer *layer) {
   laci_sparse_place *out = place_of(net, layer->output);
   out->used = true;
+  out->rows = layer->rows;
   if (layer->reading != LACI_SPARSE_AS_IT_LIES) return;
   laci_sparse_place *in = place_of(net, layer->input);
   const laci_sparse_border b = border_of(&layer->window);
   in->used = true;
+  in->rows = layer->rows;
   in->planes = in->planes || !laci_sparse_is_pixel(&layer->window);
   widen(&in->border, &b);
 }
@@ -99,7 +101,7 @@ static void check_panels(laci_net *net, row_table *table, const laci_sparse_laye
 
 static void set_layout(laci_net *net, row_table *table, int value) {
   laci_sparse_place *place = place_of(net, value);
-  const laci_sparse_size size = laci_pictures_size(laci_plan_shape(&net->plan, value));
+  const laci_sparse_size size = laci_pictures_size(laci_plan_shape(&net->plan, value), place->rows);
   laci_sparse_border border = place->border;
   border.stride_h = border.stride_w = 1;
   laci_sparse_lanes lanes = LACI_SPARSE_IMAGES;

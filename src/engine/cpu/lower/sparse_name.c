@@ -20,10 +20,10 @@ void laci_sparse_name(const laci_net *net, const laci_sparse_layer *layer, laci_
                            g->kernel_w,     g->stride_h,    g->stride_w, g->dilation_h,
                            g->dilation_w,   g->pad_top,     g->pad_left, g->groups};
     (void)snprintf(shape, sizeof shape,
-                   "conv %lldx%lldx%lldx%lld to %lldx%lldx%lld, window %lldx%lld by %lldx%lld "
+                   "%s %lldx%lldx%lldx%lld to %lldx%lldx%lld, window %lldx%lld by %lldx%lld "
                    "dilated %lldx%lld padded %lldx%lld, groups %lld",
-                   n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7], n[8], n[9], n[10], n[11], n[12],
-                   n[13], n[14], n[15]);
+                   layer->rows ? "product" : "conv", n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7],
+                   n[8], n[9], n[10], n[11], n[12], n[13], n[14], n[15]);
   }
   char functions[LACI_FUSED_MAX_POSTS * 4 + 16] = "";
   for (int at = 0; layer && at < layer->n_functions; at++) {

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A convolution by the kernel of its layer, as a step. */
+ * A layer by its kernel, as a step. */
 #include <math.h>
 #include <stdio.h>
 
 #include "base/divide.h"
-#include "engine/cpu/lower/conv.h"
 #include "engine/cpu/lower/pictures.h"
 #include "engine/cpu/lower/sparse.h"
 #include "jit/sparse_code.h"
@@ -71,34 +70,25 @@ static lac_status run_sparse(laci_net *net, laci_net_step *step, lac_error *err)
   return LAC_OK;
 }
 
-static int bias_of(laci_net *net, const laci_fused *fused) {
-  const int bias = laci_conv_bias(net, fused);
-  if (bias >= 0 || net->plan.status) return bias;
-  float *zeros = laci_alloc((size_t)fused->channels, sizeof *zeros);
-  if (!zeros) laci_plan_no_memory(&net->plan);
-  const int tensor = zeros ? laci_net_vector(net, zeros, fused->channels) : -1;
-  laci_free(zeros);
-  return tensor;
-}
-
 static const char *kernel_name(laci_net *net, const laci_sparse_layer *layer) {
   const laci_sparse_window *g = &layer->window;
   char text[96];
-  (void)snprintf(
-      text, sizeof text, "sparse-%lldx%lld %s", (long long)g->kernel_h, (long long)g->kernel_w,
-      net->sparse->isa == LACI_JIT_NONE ? "compiled" : laci_jit_isa_name(net->sparse->isa));
+  const laci_jit_isa isa = net->sparse->isa;
+  const char *code = isa == LACI_JIT_NONE ? "compiled" : laci_jit_isa_name(isa);
+  (void)snprintf(text, sizeof text, "sparse-%lldx%lld %s", (long long)g->kernel_h,
+                 (long long)g->kernel_w, code);
   return laci_arena_text(&net->plan.memory, text);
 }
 
-bool laci_sparse_conv_fits(laci_net *net, const laci_fused *fused, const char **why) {
+bool laci_sparse_fits(laci_net *net, const laci_fused *fused, const char **why) {
   *why = "dense weights, or dense kernels are faster";
   return laci_sparse_chosen(net, fused) != NULL;
 }
 
 static int read_input(laci_net *net, const laci_sparse_layer *layer) {
-  const laci_sparse_layout in = laci_sparse_layer_in(net, layer);
-  if (layer->reading == LACI_SPARSE_THINNED) return laci_net_thinned(net, layer, &in);
-  return laci_net_pictures(net, layer->input, &in);
+  const laci_pictures in = {.layout = laci_sparse_layer_in(net, layer), .rows = layer->rows};
+  if (layer->reading == LACI_SPARSE_THINNED) return laci_sparse_read_thinned(net, layer, &in);
+  return laci_sparse_read(net, layer->input, &in);
 }
 
 /* Of the dense product: what is left out counts as done. */
@@ -106,25 +96,26 @@ static int64_t flops_of(const laci_sparse_window *g, const laci_shape *y) {
   return 2 * laci_shape_count(y) * (g->channels_in / g->groups) * g->kernel_h * g->kernel_w;
 }
 
-void laci_sparse_conv(laci_net *net, const laci_fused *fused) {
+void laci_sparse_lower(laci_net *net, const laci_fused *fused) {
   const laci_sparse_layer *layer = laci_sparse_chosen(net, fused);
-  const laci_sparse_layout *out = laci_sparse_layout_at(net, layer->output);
+  const laci_pictures out = {.layout = *laci_sparse_layout_at(net, layer->output),
+                             .rows = layer->rows};
   const laci_shape *y = laci_plan_shape(&net->plan, layer->output);
   sparse_step *s = laci_plan_new(&net->plan, 1, sizeof *s);
   const laci_sparse_kernel *kernel = s ? laci_sparse_make_kernel(net, layer) : NULL;
   if (!kernel) return;
   *s = (sparse_step){.kernel = kernel,
                      .layer = layer,
-                     .size = laci_pictures_size(y),
+                     .size = laci_pictures_size(y, layer->rows),
                      .x = read_input(net, layer),
-                     .bias = bias_of(net, fused),
+                     .bias = laci_sparse_bias(net, layer),
                      .residual = -1,
                      .scratch = -1};
-  if (layer->residual >= 0) s->residual = laci_net_pictures(net, layer->residual, out);
+  if (layer->residual >= 0) s->residual = laci_sparse_read(net, layer->residual, &out);
   if (kernel->code) {
     s->scratch = laci_net_scratch(net, laci_sparse_code_scratch(kernel->code, net->n_threads));
   }
-  s->y = laci_pictures_new(net, y, out, layer->residual_last ? -1 : s->residual);
+  s->y = laci_pictures_new(net, y, &out, layer->residual_last ? -1 : s->residual);
   laci_net_step *step = laci_net_step_code(net, &net->plan.graph->nodes[fused->node], run_sparse, 5,
                                            (int[]){s->x, s->bias, s->residual, s->scratch, s->y});
   if (!step) return;
