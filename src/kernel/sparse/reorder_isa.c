@@ -160,13 +160,15 @@ static int64_t lanes_of(const laci_sparse_item *item, axis a, int64_t channel, i
   return n < LANES ? n : LANES;
 }
 
+/* One of 16 that is not -1. */
 static bool any_pixel(const int64_t *pixel) {
   int64_t all = -1;
   for (int lane = 0; lane < LANES; lane++) all &= pixel[lane];
   return all >= 0;
 }
 
-/* to[j][i] = from[i][j], of which n_read are there of each source, and n_written of each target. */
+/* to[j][i] = from[i][j] for i < n_from, j < n_to; a source that is not there reads zeros, a target
+ * is written nowhere. n_read floats are there of each source, n_written of each target. */
 typedef struct tile {
   const float *from[LANES];
   float *to[LANES];

@@ -68,6 +68,7 @@ static laci_sparse_layout of_planes(int64_t channels, laci_sparse_layout l, int6
 
 laci_sparse_layout laci_sparse_layout_of(laci_sparse_lanes lanes, int64_t channels, int64_t h,
                                          int64_t w, laci_sparse_border border) {
+  assert(lanes != LACI_SPARSE_BLOCKS && lanes != LACI_SPARSE_ROWS);
   if (lanes == LACI_SPARSE_IMAGES) return of_images(channels, h, w, border);
   const int64_t height = border.top + h + border.bottom;
   const int64_t between = most(border.left, border.right);

@@ -63,6 +63,7 @@ typedef struct laci_sparse_border {
   int64_t top, left, bottom, right, stride_h, stride_w;
 } laci_sparse_border;
 
+/** Planes, panels or images. */
 laci_sparse_layout laci_sparse_layout_of(laci_sparse_lanes lanes, int64_t channels, int64_t h,
                                          int64_t w, laci_sparse_border border);
 /** The layout without a border or a gap: planes (row-major [channel][h][w]), blocks or rows.
