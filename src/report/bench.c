@@ -162,18 +162,26 @@ static const char *value_text(laci_arena *arena, const lac_bench_result *r, doub
                      PERCENT * ratio(seconds, r->step_seconds));
 }
 
+/* The kernel, its share of the peak, and what the dense plan takes, where there are two. */
+static const char *layer_note(laci_arena *arena, const lac_bench_result *r,
+                              const lac_bench_layer *layer) {
+  char peak[32] = "", dense[64] = "";
+  double rate = ratio((double)layer->flops, layer->seconds);
+  if (layer->flops > 0)
+    (void)snprintf(peak, sizeof peak, ", %.0f%% of peak", PERCENT * ratio(rate, r->peak_flops));
+  if (r->has_sparse && layer->dense_seconds > 0)
+    (void)snprintf(dense, sizeof dense, "; dense %.3g ms", 1e3 * layer->dense_seconds);
+  return format_text(arena, "%s%s%s", layer->kernel, peak, dense);
+}
+
 static laci_chart_bar layer_bar(laci_arena *arena, const lac_bench_result *r,
                                 const lac_bench_layer *layer) {
-  const char *kernel = layer->kernel;
-  double rate = ratio((double)layer->flops, layer->seconds);
   return (laci_chart_bar){.label = layer->name,
                           .value = layer->seconds,
+                          .beside = r->has_sparse ? layer->dense_seconds : 0,
                           .kind = kind_index(r, layer->op),
                           .text = value_text(arena, r, layer->seconds),
-                          .note = layer->flops > 0
-                                      ? format_text(arena, "%s, %.0f%% of peak", kernel,
-                                                    PERCENT * ratio(rate, r->peak_flops))
-                                      : kernel};
+                          .note = layer_note(arena, r, layer)};
 }
 
 /* The slowest layers, and one bar for all others. */
@@ -208,14 +216,26 @@ static const char *base_name(const char *path) {
   return slash ? slash + 1 : path;
 }
 
+static const char *title_text(laci_arena *arena, const lac_bench_result *r) {
+  const lac_bench_time *time = r->has_sparse ? &r->sparse : &r->dense;
+  const char *fastest = format_text(arena, "%.200s: fastest %.4g ms, median %.4g ms",
+                                    base_name(r->model), 1e3 * time->min, 1e3 * time->median);
+  if (!r->has_sparse) return fastest;
+  return format_text(arena, "%s (dense %.4g ms, %.4g ms)", fastest, 1e3 * r->dense.min,
+                     1e3 * r->dense.median);
+}
+
 /* The bars of the two parts have scales of their own, which their heads tell. */
 static void fill_heads(laci_arena *arena, const lac_bench_result *r, laci_chart *chart) {
   double most = 0;
-  for (int at = 0; at < r->n_layers; at++) most = fmax(most, r->layers[at].seconds);
+  for (int at = 0; at < r->n_layers; at++) {
+    most = fmax(most, r->layers[at].seconds);
+    if (r->has_sparse) most = fmax(most, r->layers[at].dense_seconds);
+  }
   chart->kinds_head = "by operator: a full bar is 100 %";
-  chart->bars_head =
-      format_text(arena, "by step, slowest first: a full bar is %.3g ms, %.3g %%, another scale",
-                  1e3 * most, PERCENT * ratio(most, r->step_seconds));
+  chart->bars_head = format_text(
+      arena, "by step, slowest first: a full bar is %.3g ms, %.3g %%, another scale%s", 1e3 * most,
+      PERCENT * ratio(most, r->step_seconds), r->has_sparse ? "; pale: the dense plan" : "");
 }
 
 lac_status laci_bench_chart(const lac_bench_result *result, const char *path, bool force,
@@ -232,9 +252,7 @@ lac_status laci_bench_chart(const lac_bench_result *result, const char *path, bo
     if (n > 1) qsort_r(order, n, sizeof *order, by_seconds, &layers);
     fill_legend(&arena, result, kinds);
     laci_chart chart = {
-        .title =
-            format_text(&arena, "%.200s: fastest %.4g ms, median %.4g ms", base_name(result->model),
-                        1e3 * result->dense.min, 1e3 * result->dense.median),
+        .title = title_text(&arena, result),
         .summary =
             format_text(&arena,
                         "batch %lld, %s, %d thread%s: %.*f images a second. Peak %.4g "

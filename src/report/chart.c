@@ -29,6 +29,7 @@ enum {
 /* Told apart by most eyes, and in grey by the order of the bars. The last is everything else's. */
 static const char *const colours[] = {"#4477AA", "#EE9944", "#559955", "#AA3377", "#BBAA33",
                                       "#66BBDD", "#CC5555", "#775544", "#AAAAAA"};
+static const char pale_colour[] = "#DDDDDD";
 enum { N_COLOURS = sizeof colours / sizeof *colours };
 
 static const char *colour_of(int kind) {
@@ -77,16 +78,19 @@ static void write_cell(laci_label *label, int width, const char *colour) {
 }
 
 /* The cell of a bar. A cell as wide as what is missing goes behind it, or graphviz would centre it.
- * share < 0: no bar; else at least a line. */
-static void write_bar(laci_label *label, double share, const char *colour) {
-  int width = share < 0 ? 0 : (int)(LONGEST_BAR * share);
+ * share < 0: no bar; else at least a line. A paler one goes on to `beside`. */
+static void write_bar(laci_label *label, double share, double beside, const char *colour) {
+  int width = share < 0 ? 0 : (int)(LONGEST_BAR * share), pale = (int)(LONGEST_BAR * beside);
   if (share >= 0 && width < 1) width = 1;
   if (width > LONGEST_BAR) width = LONGEST_BAR;
+  pale = pale > LONGEST_BAR ? LONGEST_BAR - width : pale - width;
+  if (pale < 0) pale = 0;
   laci_label_markup(label,
                     "<TD ALIGN=\"LEFT\"><TABLE BORDER=\"0\" CELLBORDER=\"0\" "
                     "CELLSPACING=\"0\" CELLPADDING=\"0\"><TR>");
   write_cell(label, width, colour);
-  write_cell(label, LONGEST_BAR - width, NULL);
+  write_cell(label, pale, pale_colour);
+  write_cell(label, LONGEST_BAR - width - pale, NULL);
   laci_label_markup(label, "</TR></TABLE></TD>");
 }
 
@@ -110,14 +114,14 @@ static void write_text(laci_label *label, const char *text, const char *note) {
   laci_label_markup(label, "</TD></TR>");
 }
 
-static void write_row(laci_label *label, const laci_chart_bar *bar, double share) {
+static void write_row(laci_label *label, const laci_chart_bar *bar, double share, double beside) {
   char name[4 * (NAME_HEAD + NAME_TAIL) + 8]; /* a character has up to four bytes */
   shorten(bar->label, name, sizeof name);
   laci_label_markup(label, "<TR>");
   open_cell(label, "RIGHT", laci_text_width(name, TEXT_SIZE, false));
   laci_label_text(label, name, LINE_WIDTH);
   laci_label_markup(label, "</TD>");
-  write_bar(label, bar->kind < 0 ? -1 : share, colour_of(bar->kind));
+  write_bar(label, bar->kind < 0 ? -1 : share, beside, colour_of(bar->kind));
   write_text(label, bar->text, bar->note);
 }
 
@@ -128,7 +132,7 @@ static void write_kinds(laci_label *label, const laci_chart *chart) {
   for (int at = 0; at < chart->n_kinds; at++) {
     const laci_chart_kind *kind = &chart->kinds[at];
     laci_chart_bar bar = {.label = kind->name, .kind = at, .text = kind->text, .note = kind->note};
-    write_row(label, &bar, kind->share);
+    write_row(label, &bar, kind->share, 0);
   }
 }
 
@@ -136,12 +140,13 @@ static void write_bars(laci_label *label, const laci_chart *chart) {
   double most = 0;
   for (int at = 0; at < chart->n_bars; at++) {
     const laci_chart_bar *bar = &chart->bars[at];
-    if (bar->kind >= 0 && bar->value > most) most = bar->value;
+    if (bar->kind >= 0) most = fmax(most, fmax(bar->value, bar->beside));
   }
   write_line(label, chart->bars_head, TEXT_SIZE, true);
   for (int at = 0; at < chart->n_bars; at++) {
     const laci_chart_bar *bar = &chart->bars[at];
-    write_row(label, bar, most > 0 && bar->value > 0 ? bar->value / most : 0);
+    double scale = most > 0 ? 1 / most : 0;
+    write_row(label, bar, fmax(bar->value, 0) * scale, bar->beside * scale);
   }
 }
 

@@ -15,10 +15,11 @@
 static const laci_chart_kind kinds[] = {{"Conv", 0.75, "3 ms", "2 steps"},
                                         {"Relu", 0.25, "1 ms", ""}};
 static const laci_chart_bar bars[] = {
-    {"first", 2, 0, "2 ms, 50%", "fast kernel"},
-    {"a/very/long/name/of/a/layer/that/goes/on/and/on/until/the/end/Conv", 1, 1, "1 ms, 25%", NULL},
-    {"<&>\"\\\xFF", 0, 0, "0 ms", ""},
-    {"7 others", 900, -1, "rest", ""}};
+    {"first", 2, 0, 0, "2 ms, 50%", "fast kernel"},
+    {"a/very/long/name/of/a/layer/that/goes/on/and/on/until/the/end/Conv", 1, 0, 1, "1 ms, 25%",
+     NULL},
+    {"<&>\"\\\xFF", 0, 0, 0, "0 ms", ""},
+    {"7 others", 900, 0, -1, "rest", ""}};
 static const laci_chart chart = {.title = "net <1>",
                                  .summary = "two & two",
                                  .bars = bars,
@@ -74,6 +75,23 @@ static void the_longest_bar_is_a_kinds_own(void **state) {
   free(dot);
 }
 
+/* 320 for the longer one, of which half is the bar's own; the shorter one is hidden by its bar. */
+static void a_paler_bar_goes_on_behind(void **state) {
+  (void)state;
+  static const laci_chart_bar two[] = {
+      {.label = "a", .value = 1, .beside = 2, .kind = 0, .text = ""},
+      {.label = "b", .value = 1.5, .beside = 1, .kind = 0, .text = ""}};
+  laci_chart c = chart;
+  c.bars = two;
+  c.n_bars = 2;
+  c.n_kinds = 0;
+  char *dot = drawn(&c, "a.dot");
+  assert_int_equal(count_text(dot, "WIDTH=\"160\" HEIGHT=\"12\" BGCOLOR=\"#DDDDDD\""), 1);
+  assert_int_equal(count_text(dot, "BGCOLOR=\"#DDDDDD\""), 1);
+  assert_int_equal(count_text(dot, "WIDTH=\"240\" HEIGHT=\"12\" BGCOLOR"), 1);
+  free(dot);
+}
+
 static void every_format_is_drawn(void **state) {
   (void)state;
   static const char *const starts[][2] = {
@@ -91,7 +109,7 @@ static void hundreds_of_bars_and_none_at_all(void **state) {
   (void)state;
   enum { N = 300 };
   static laci_chart_bar many[N];
-  for (int at = 0; at < N; at++) many[at] = (laci_chart_bar){"layer", N - at, at % 12, "x", "y"};
+  for (int at = 0; at < N; at++) many[at] = (laci_chart_bar){"layer", N - at, 0, at % 12, "x", "y"};
   char *svg =
       drawn(&(laci_chart){.title = "t", .summary = "s", .bars = many, .n_bars = N}, "a.svg");
   assert_int_equal(count_text(svg, ">layer<"), N);
@@ -103,6 +121,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(says_what_each_bar_is),
       cmocka_unit_test(the_longest_bar_is_a_kinds_own),
+      cmocka_unit_test(a_paler_bar_goes_on_behind),
       cmocka_unit_test(every_format_is_drawn),
       cmocka_unit_test(hundreds_of_bars_and_none_at_all),
   };
