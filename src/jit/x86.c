@@ -255,6 +255,7 @@ static uint64_t acc_bits(int acc) {
 void laci_x86_fma_broadcasts(laci_code *code, uint32_t accs, int a, laci_x86_memory b) {
   const int n = __builtin_popcount(accs), first = b.displacement / 4, last = first + n - 1;
   const bool absent = first <= 0 && last >= 0;
+  if (n == 0) return;
   if (b.displacement % 4 || first < -128 || last > 127 || absent) {
     for (; accs; accs &= accs - 1, b.displacement += 4) {
       laci_x86_fma_broadcast(code, __builtin_ctz(accs), a, b);

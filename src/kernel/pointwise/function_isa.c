@@ -27,6 +27,7 @@ enum { LANES = 4 };
 
 typedef float lanes __attribute__((vector_size(4 * LANES)));
 typedef int32_t ints __attribute__((vector_size(4 * LANES)));
+typedef uint32_t words __attribute__((vector_size(4 * LANES)));
 
 #define INLINE static inline __attribute__((always_inline))
 
@@ -84,23 +85,23 @@ INLINE lanes polynomial(const float *factors, int n, lanes x) {
 }
 
 /* exp(r) - 1, and n in the place of an exponent; any n of a NaN. */
-INLINE lanes reduced(lanes x, ints *n) {
+INLINE lanes reduced(lanes x, words *n) {
   static const float factors[] = {1.39012991e-3F, 8.36320128e-3F, 4.16668542e-2F, 1.66665763e-1F,
                                   0.5F};
   const float magic = 12582912.0F; /* 1.5 * 2^23: its last bit is worth 1, and is the lowest */
   const lanes shifted = fma_of(x, all(1.44269504F), all(magic)), whole = shifted - magic;
   /* ln 2 in two parts, the first with so few digits that its multiples are exact. */
   const lanes r = fma_of(whole, all(-1.42860677e-6F), fma_of(whole, all(-0.693145752F), x));
-  *n = (ints)shifted << 23;
+  *n = (words)shifted << 23;
   return fma_of(r * r, polynomial(factors, 5, r), r);
 }
 
 /* exp(-z), z >= 0; 0 beyond what has an exponent. */
 INLINE lanes falling(lanes z) {
   const float most = 86.9F;
-  ints n;
+  words n;
   const lanes part = reduced(-at_most(most, z), &n) + 1.0F;
-  return (lanes)((ints)(part * (lanes)((ints)all(1) + n)) & ~(z > most));
+  return (lanes)((ints)(part * (lanes)((words)all(1) + n)) & ~(z > most));
 }
 
 /* exp(-z - rest), rest tiny */
@@ -111,8 +112,8 @@ INLINE lanes falling_more(lanes z, lanes rest) {
 
 /* exp(x) - 1, x <= 0 */
 INLINE lanes falling_less_1(lanes x) {
-  ints n;
-  const lanes part = reduced(at_least(-30, x), &n), power = (lanes)((ints)all(1) + n);
+  words n;
+  const lanes part = reduced(at_least(-30, x), &n), power = (lanes)((words)all(1) + n);
   return fma_of(power, part, power - 1.0F);
 }
 
