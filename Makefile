@@ -7,7 +7,7 @@
 #   make interop    against onnx and ONNX Runtime, in a virtual environment; check-torch: against PyTorch too
 #   make torture    damage, faults, kills, full disks, limits: minutes; SCALE=0.1, ONLY=kills, DOCS=1: docs/robustness.md
 #   make bench      kernels, search and the whole pipeline, against the last time; QUICK=1, RECORD=1: bench/README.md
-#   make compare    against ONNX Runtime, OpenVINO and DeepSparse: 25 minutes; ARGS="--only resnet50", DOCS=1, RECORD=1
+#   make compare    against ONNX Runtime, OpenVINO and DeepSparse: 75 minutes; ARGS="--only resnet50", DOCS=1, RECORD=1
 #   make docs       the C API as pages in build/docs/html, from the headers' comments
 #   make coverage   which lines the unit tests run: build/coverage/html; a table on standard output
 #   make install    PREFIX=/usr/local, DESTDIR=

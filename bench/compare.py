@@ -2,12 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lacuna against other engines: one table, one run, in turns.
 
-    bench/compare.py [--only NETWORK] [--batch N] [--dtype f32|bf16] [--engines LIST] [--time S] [--json FILE] [--docs]
+    bench/compare.py [--only NETWORK] [--batch N] [--dtype f32|bf16] [--weights dense|2:4] [--engines LIST] [--time S]
+                     [--json FILE] [--docs]
 
-A cell is a network, a batch size and an element type. Its engines live in processes of their own and take short turns in
-random order until each has had its time, so that a slow moment of the machine hits all alike. Answers are compared with
-ONNX Runtime's. With --json FILE a run that ended early goes on where it was. The whole table takes about 25 minutes on two
-cores. Prints the change against bench/ledger.json; --record adds an entry to it. docs/speed.md explains.
+A cell is a network, a batch size, an element type, and its weights: dense, or pruned 2:4 by `lacuna prune --no-permute`. In the
+latter Lacuna runs the pruned file with and without sparse kernels, and every other engine the dense and the pruned one. Its
+engines live in processes of their own and take short turns in random order until each has had its time, so that a slow moment
+of the machine hits all alike. Answers are compared with ONNX Runtime's. With --json FILE a run that ended early goes on where it
+was. The dense table takes about 25 minutes on two cores, that of pruned networks twice as long. Prints the change against
+bench/ledger.json; --record adds an entry to it. docs/speed.md explains.
 """
 import argparse
 import json
@@ -33,7 +36,7 @@ except ImportError:  # numpy and onnx live in the environment
     os.execv(PYTHON, [str(PYTHON), *sys.argv])
 import compare_page
 import compare_profile
-from compare_worker import BF16_ENGINES, ENGINES, Failed, Worker
+from compare_worker import BF16_ENGINES, ENGINES, SPARSE_WAYS, Failed, Worker
 
 WORK = TOP / "build/compare"
 TURNS = 8        # that an engine's time is cut into
@@ -49,15 +52,36 @@ class Cell:
     def __init__(self, arguments, path, batch, dtype):
         self.arguments, self.path, self.batch, self.dtype = arguments, path, batch, dtype
 
+    def path_of(self, engine):
+        return self.path
+
     def worker(self, engine, *extra, **environment):
-        return Worker(engine, self.arguments.build, self.path, self.dtype, self.arguments.threads, extra, **environment)
+        return Worker(engine, self.arguments.build, self.path_of(engine), self.dtype, self.arguments.threads, extra,
+                      **environment)
 
 
-def check_answer(cell, worker, result):
+class SparseCell(Cell):
+    """The same of a pruned network, whose engines are SPARSE_WAYS."""
+
+    def __init__(self, arguments, path, pruned, batch, dtype):
+        super().__init__(arguments, path, batch, dtype)
+        self.pruned = pruned
+
+    def path_of(self, way):
+        return self.path if SPARSE_WAYS[way][1] == "dense" else self.pruned
+
+    def worker(self, way, *extra, **environment):
+        engine, _, said = SPARSE_WAYS[way]
+        return Worker(engine, self.arguments.build, self.path_of(way), self.dtype, self.arguments.threads, extra,
+                      **said, **environment)
+
+
+def check_answer(cell, engine, worker, result):
     """The answer's difference from the reference; a wrong answer is a failure, and so is another precision."""
-    with tempfile.TemporaryDirectory(dir=cell.path.parent) as folder:
+    place = cell.path_of(engine).parent
+    with tempfile.TemporaryDirectory(dir=place) as folder:
         worker.ask(f"save {folder}")
-        result["difference"] = compare_models.difference(cell.path.parent, pathlib.Path(folder))
+        result["difference"] = compare_models.difference(place, pathlib.Path(folder))
     wanted = result["precision"]
     if cell.dtype not in wanted or (cell.dtype == "f32" and wanted != "f32"):
         raise Failed(f"works in {wanted or 'an unknown precision'}, not in {cell.dtype}")
@@ -78,7 +102,7 @@ def begin(cell, engine):
         if total < result["answer_s"]:
             result = {"answer_s": total, **worker.start}
     try:
-        check_answer(cell, worker, result)
+        check_answer(cell, engine, worker, result)
         worker.run(0)
     except BaseException:
         worker.close()
@@ -136,41 +160,56 @@ def measure(cell, engines, rng):
     return {engine: results[engine] for engine in engines}
 
 
-def make_reference(cell):
+def make_reference(arguments, path, batch):
     """What ONNX Runtime answers in f32."""
-    folder = cell.path.parent / "reference"
+    folder = path.parent / "reference"
     folder.mkdir()
-    worker = Cell(cell.arguments, cell.path, cell.batch, "f32").worker("onnxruntime")
+    worker = Cell(arguments, path, batch, "f32").worker("onnxruntime")
     worker.ask(f"save {folder}")
     worker.close()
 
 
 # ---- all cells ----
 
-def same_cell(one, network, batch, dtype):
-    return (one["network"], one["batch"], one["dtype"]) == (network, batch, dtype)
+def same_cell(one, network, batch, dtype, weights):
+    return (one["network"], one["batch"], one["dtype"], compare_page.weights_of(one)) == (network, batch, dtype, weights)
 
 
-def measure_files(arguments, network, batch, dtypes, keep):
-    """The cells that share a file."""
-    engines_of = {"f32": arguments.engines, "bf16": [e for e in arguments.engines if e in BF16_ENGINES]}
+def engines_of(arguments, dtype, weights):
+    engines = [e for e in arguments.engines if dtype == "f32" or e in BF16_ENGINES]
+    return engines if weights == "dense" else [way for way, (engine, _, _) in SPARSE_WAYS.items() if engine in engines]
+
+
+def make_files(arguments, network, batch, with_pruned, folder):
+    """(the network, the same pruned or None), each with what ONNX Runtime answers."""
+    path, pruned = compare_models.prepare(network, batch, arguments.build, folder), None
+    make_reference(arguments, path, batch)
+    if with_pruned:
+        pruned = compare_models.prune(path, arguments.build)
+        make_reference(arguments, pruned, batch)
+    return path, pruned
+
+
+def measure_files(arguments, network, batch, kinds, keep):
+    """The cells that share files. kinds: [(dtype, weights)]."""
     with tempfile.TemporaryDirectory(dir=WORK, prefix=f"{os.getpid()}-") as folder:
-        path, failure = None, None
+        path, pruned, failure = None, None, None
         try:
-            path = compare_models.prepare(network, batch, arguments.build, pathlib.Path(folder))
-            make_reference(Cell(arguments, path, batch, "f32"))
+            with_pruned = any(weights != "dense" for _, weights in kinds)
+            path, pruned = make_files(arguments, network, batch, with_pruned, pathlib.Path(folder))
         except Exception as why:  # whatever an exporter's file can do to its reader: the cell says so
             failure = f"no file to measure: {str(why).splitlines()[0][:150]}"
-        for dtype in dtypes:
-            begin_s, engines, losses = time.monotonic(), engines_of[dtype], []
-            cell = Cell(arguments, path, batch, dtype)
+        for dtype, weights in kinds:
+            begin_s, engines, losses = time.monotonic(), engines_of(arguments, dtype, weights), []
+            is_dense = weights == "dense"
+            cell = Cell(arguments, path, batch, dtype) if is_dense else SparseCell(arguments, path, pruned, batch, dtype)
             if failure:
                 results = {engine: {"error": failure} for engine in engines}
             else:
                 seed = f"{arguments.seed} {network} {batch} {dtype}"
                 results = measure(cell, engines, random.Random(seed))
-            one = {"network": network, "batch": batch, "dtype": dtype, "engines": results}
-            if compare_page.is_behind(one):
+            one = {"network": network, "batch": batch, "dtype": dtype, "weights": weights, "engines": results}
+            if is_dense and compare_page.is_behind(one):
                 losses = compare_profile.losses(cell, results)
             keep({**one, "losses": losses, "seconds": round(time.monotonic() - begin_s, 1)})
 
@@ -189,7 +228,7 @@ def measure_all(arguments, results):
     def keep(cell):
         cell["commit"] = commit
         results["cells"] = [one for one in results["cells"]
-                            if not same_cell(one, cell["network"], cell["batch"], cell["dtype"])] + [cell]
+                            if not same_cell(one, cell["network"], cell["batch"], cell["dtype"], cell["weights"])] + [cell]
         results["cells"].sort(key=compare_page.place_of)
         if arguments.json:
             temporary = arguments.json.with_suffix(".part")
@@ -200,8 +239,8 @@ def measure_all(arguments, results):
     sweep()
     for network in arguments.only:
         for batch in arguments.batch:
-            due = [dtype for dtype in arguments.dtype if arguments.again or
-                   not any(same_cell(one, network, batch, dtype) for one in results["cells"])]
+            due = [(dtype, weights) for weights in arguments.weights for dtype in arguments.dtype if arguments.again or
+                   not any(same_cell(one, network, batch, dtype, weights) for one in results["cells"])]
             if due:
                 measure_files(arguments, network, batch, due, keep)
 
@@ -226,6 +265,7 @@ def parse():
     parser.add_argument("--only", action="append", choices=networks, metavar="NETWORK", help=", ".join(networks))
     parser.add_argument("--batch", action="append", type=int, metavar="N", help="default 1 and 16")
     parser.add_argument("--dtype", action="append", choices=("f32", "bf16"), help="default both")
+    parser.add_argument("--weights", action="append", choices=("dense", "2:4"), help="default both")
     parser.add_argument("--engines", type=lambda text: text.split(","), default=list(ENGINES), help=",".join(ENGINES))
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)), help="default: all cores")
     parser.add_argument("--time", type=float, default=6.0, metavar="S", help="seconds of an engine in a cell (default 6)")
@@ -240,6 +280,7 @@ def parse():
     arguments.only = arguments.only or networks
     arguments.batch = arguments.batch or [1, 16]
     arguments.dtype = arguments.dtype or ["f32", "bf16"]
+    arguments.weights = arguments.weights or ["dense", "2:4"]
     arguments.build = arguments.build.resolve()
     for name in arguments.engines:
         if name not in ENGINES:

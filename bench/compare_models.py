@@ -83,6 +83,20 @@ def prepare(network, batch, build, folder):
     return path
 
 
+def prune(path, build):
+    """The network 2:4, as `lacuna prune` writes it, in a folder of its own with the same inputs; returns its path."""
+    folder = path.parent / "pruned"
+    folder.mkdir()
+    pruned = folder / "model.onnx"
+    subprocess.run([build / "lacuna", "prune", "-q", "--no-permute", path, "-o", pruned], check=True,
+                   stdout=subprocess.DEVNULL)
+    for name in [path.parent / "ports.json", *path.parent.glob("*.bin")]:
+        (folder / name.name).symlink_to(name)
+    if (path.parent / "model.older.onnx").exists() or (path.parent / "model.older.txt").exists():
+        write_older(onnx.load(pruned), folder / "model.older.onnx")
+    return pruned
+
+
 def write_older(model, path):
     """For DeepSparse: a copy, or where there is no way back a file that says why."""
     try:

@@ -7,7 +7,7 @@ import re
 import chart
 import ledger
 from compare_models import NETWORKS
-from compare_worker import ENGINES
+from compare_worker import ENGINES, LABELS, SPARSE_WAYS
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
 PAGE, PICTURES = TOP / "docs/speed.md", TOP / "docs/speed"
@@ -16,8 +16,12 @@ NOTE = "Speed as a multiple of the fastest other engine's; longer is faster"
 COLOURS = {"lacuna": "a", "onnxruntime": "b", "openvino": "c", "deepsparse": "d"}
 
 
+def weights_of(cell):
+    return cell.get("weights", "dense")
+
+
 def place_of(cell):
-    return cell["dtype"] != "f32", list(NETWORKS).index(cell["network"]), cell["batch"]
+    return weights_of(cell) != "dense", cell["dtype"] != "f32", list(NETWORKS).index(cell["network"]), cell["batch"]
 
 
 def measured(cell):
@@ -33,7 +37,7 @@ def field_of(cell):
 def ratio(cell):
     """Lacuna's speed as a multiple of the fastest peer's, or None."""
     found = measured(cell)
-    peers = [one[field_of(cell)] for engine, one in found.items() if engine != "lacuna"]
+    peers = [one[field_of(cell)] for engine, one in found.items() if not engine.startswith("lacuna")]
     return min(peers) / found["lacuna"][field_of(cell)] if peers and "lacuna" in found else None
 
 
@@ -70,8 +74,9 @@ def ratio_text(cell):
 
 def line_of(cell):
     """A cell in one line, for the terminal."""
-    times = ", ".join(f"{ENGINES[engine]} {milliseconds(one)}" for engine, one in cell["engines"].items())
-    return f"{name_of(cell)}, {cell['batch']}, {cell['dtype']}: {times} ms; {ratio_text(cell)} ({cell['seconds']:.0f} s)"
+    times = ", ".join(f"{LABELS[engine]} {milliseconds(one)}" for engine, one in cell["engines"].items())
+    where = f"{name_of(cell)}, {cell['batch']}, {cell['dtype']}, {weights_of(cell)}"
+    return f"{where}: {times} ms; {ratio_text(cell)} ({cell['seconds']:.0f} s)"
 
 
 def table_of_times(cells):
@@ -83,6 +88,25 @@ def table_of_times(cells):
         off = f"{ours['difference']:.1e}" if "difference" in ours else "–"
         times = [milliseconds(cell["engines"].get(e)) for e in engines]
         lines.append("| " + " | ".join([name_of(cell), str(cell["batch"]), *times, ratio_text(cell), off]) + " |")
+    return lines
+
+
+def gain(cell):
+    """The speed of a pruned network as a multiple of Lacuna's own dense kernels', or None."""
+    found, field = measured(cell), field_of(cell)
+    return found["lacuna dense"][field] / found["lacuna"][field] if {"lacuna", "lacuna dense"} <= found.keys() else None
+
+
+def table_of_sparse(cells):
+    if not cells:
+        return ["Not measured."]
+    ways = [way for way in SPARSE_WAYS if any(way in cell["engines"] for cell in cells)]
+    heads = ["network", "batch", "type", *(LABELS[way] for way in ways), "against our dense kernels", "against the fastest"]
+    lines = ["| " + " | ".join(heads) + " |", "|---|---|---" + "|---:" * (len(ways) + 2) + "|"]
+    for cell in cells:
+        times = [milliseconds(cell["engines"].get(way)) for way in ways]
+        against = [f"{gain(cell):.2f} ×" if gain(cell) else "–", ratio_text(cell)]
+        lines.append("| " + " | ".join([name_of(cell), str(cell["batch"]), cell["dtype"], *times, *against]) + " |")
     return lines
 
 
@@ -122,8 +146,9 @@ def failures(cells):
     for cell in cells:
         for engine, one in cell["engines"].items():
             if "error" in one:
-                where = f"{name_of(cell)} ({cell['batch']}, {cell['dtype']})"
-                found.setdefault((ENGINES[engine], one["error"]), []).append(where)
+                pruned = "" if weights_of(cell) == "dense" else f", {weights_of(cell)}"
+                where = f"{name_of(cell)} ({cell['batch']}, {cell['dtype']}{pruned})"
+                found.setdefault((LABELS[engine], one["error"]), []).append(where)
     lines = []
     for (engine, why), places in found.items():
         where = "everywhere" if len(places) == len(cells) else ", ".join(places)
@@ -135,7 +160,8 @@ def machine_line(results):
     here, versions, waiting = results["circumstances"], {}, 0.0
     for cell in results["cells"]:
         for engine, one in measured(cell).items():
-            versions[ENGINES[engine]] = one["version"]
+            if engine in ENGINES:
+                versions[ENGINES[engine]] = one["version"]
             waiting = max(waiting, one["idle_share"])
     names = ", ".join(f"{name} {version}" for name, version in versions.items())
     commits = " and ".join(sorted({cell["commit"] for cell in results["cells"]}))
@@ -143,8 +169,12 @@ def machine_line(results):
             f"{names}. Processor time that waiting engines took: {100 * waiting:.1g} % at most.")
 
 
+def of_weights(results, is_dense):
+    return [cell for cell in results["cells"] if (weights_of(cell) == "dense") == is_dense]
+
+
 def of_dtype(results, dtype):
-    return [cell for cell in results["cells"] if cell["dtype"] == dtype]
+    return [cell for cell in of_weights(results, True) if cell["dtype"] == dtype]
 
 
 def text(results):
@@ -154,8 +184,11 @@ def text(results):
         cells = of_dtype(results, dtype)
         if cells:
             lines += ["", f"{dtype}: least (median) of the runs, ms", *table_of_times(cells)]
-    lines += ["", *table_of_losses(results["cells"]), "", "first answer and peak memory, f32, batch 1",
-              *table_of_starts(results["cells"]), "", *failures(results["cells"])]
+    dense, sparse = of_weights(results, True), of_weights(results, False)
+    if sparse:
+        lines += ["", "2:4: least (median) of the runs, ms", *table_of_sparse(sparse)]
+    lines += ["", *table_of_losses(dense), "", "first answer and peak memory, f32, batch 1",
+              *table_of_starts(dense), "", *failures(results["cells"])]
     return lines
 
 
@@ -198,8 +231,9 @@ def draw_pictures(results):
 def write_docs(results):
     page = PAGE.read_text()
     parts = {"machine": [machine_line(results)], "f32": table_of_times(of_dtype(results, "f32")),
-             "bf16": table_of_times(of_dtype(results, "bf16")), "losses": table_of_losses(results["cells"]),
-             "starts": table_of_starts(results["cells"]), "failures": failures(results["cells"])}
+             "bf16": table_of_times(of_dtype(results, "bf16")), "sparse": table_of_sparse(of_weights(results, False)),
+             "losses": table_of_losses(of_weights(results, True)),
+             "starts": table_of_starts(of_weights(results, True)), "failures": failures(results["cells"])}
     for name, lines in parts.items():
         page = fill(page, name, lines)
     PAGE.write_text(page)
@@ -214,12 +248,16 @@ def figures_of(results):
     out = {}
     for cell in results["cells"]:
         ours, name = measured(cell).get("lacuna"), f"{cell['network']}, batch {cell['batch']}, {cell['dtype']}"
+        if weights_of(cell) != "dense":
+            name += f", {weights_of(cell)}"
         if not ours:
             continue
+        if gain(cell):
+            out[f"{name}: against our dense kernels"] = ledger.figure(gain(cell), "x")
         out[name] = ledger.figure(ours[field_of(cell)], "ms")
         if ratio(cell):
             out[f"{name}: against the fastest"] = ledger.figure(ratio(cell), "x")
-        if cell["dtype"] == "f32" and cell["batch"] == 1:
+        if cell["dtype"] == "f32" and cell["batch"] == 1 and weights_of(cell) == "dense":
             out[f"{cell['network']}: first answer"] = ledger.figure(ours["answer_s"], "s")
             out[f"{cell['network']}: peak memory"] = ledger.figure(ours["peak_mb"], "MB")
     return out

@@ -17,6 +17,12 @@ import time
 TOP = pathlib.Path(__file__).resolve().parent.parent
 ENGINES = {"lacuna": "Lacuna", "onnxruntime": "ONNX Runtime", "openvino": "OpenVINO", "deepsparse": "DeepSparse"}
 BF16_ENGINES = ("lacuna", "openvino")
+# Ways to run a network that is pruned 2:4: (engine, its file, what its environment says).
+SPARSE_WAYS = {"lacuna": ("lacuna", "2:4", {}), "lacuna dense": ("lacuna", "2:4", {"LAC_SPARSE": "0"}),
+               **{engine: (engine, "dense", {}) for engine in ENGINES if engine != "lacuna"},
+               **{f"{engine} 2:4": (engine, "2:4", {}) for engine in ENGINES if engine != "lacuna"}}
+LABELS = {**ENGINES, "lacuna dense": "Lacuna (dense kernels)",
+          **{f"{engine} 2:4": f"{name} (2:4)" for engine, name in ENGINES.items() if engine != "lacuna"}}
 TICK = 1 / os.sysconf("SC_CLK_TCK")
 TIMEOUT = 300.0  # seconds for an answer, beyond the time that was ordered
 HABITS = {"lacuna": {"GOMP_SPINCOUNT": "1000"}}  # as cli/spin_count.c has it: the command is what people run
