@@ -98,10 +98,11 @@ static void rate_cells(text_table *table, const lac_bench_result *r, const lac_b
 }
 
 static void rest_row(text_table *table, const lac_bench_result *r) {
+  enum { BEFORE = 3 }; /* columns of text behind the name, and the time */
   table_cell(table, "(in the dense plan only)");
-  for (int column = 1; column < 4; column++) table_cell(table, "-");
+  for (int column = 0; column < BEFORE; column++) table_cell(table, "-");
   dense_cells(table, r, 0, r->dense_rest_seconds);
-  while (table->n_cells % (size_t)table->n_columns) table_cell(table, "-");
+  for (int column = BEFORE + 3; column < table->n_columns; column++) table_cell(table, "-");
 }
 
 static lac_status print_layers(const lac_bench_result *r, lac_error *err) {
