@@ -53,10 +53,11 @@ static bool is_kept(const shape *s, int64_t row, int64_t column) {
   return (column % 4 - first + 4) % 4 < s->keep;
 }
 
-static void pack(problem *p, laci_sparse_values values) {
+static void pack(problem *p, laci_sparse_values values, bool pairs) {
   const shape *s = &p->shape;
-  const laci_sparse_dense all = {p->dense, 0, s->n_rows, 0, s->n_columns, s->n_columns, 1};
-  p->w = (laci_sparse_rows){.values = values, .n_rows = s->n_rows, .n_columns = s->n_columns};
+  const laci_sparse_rows_part all = {p->dense, 0, s->n_rows, 0, s->n_columns, s->n_columns, 1};
+  p->w = (laci_sparse_rows){
+      .values = values, .n_rows = s->n_rows, .n_columns = s->n_columns, .pairs = pairs};
   p->w.chunk_at = need((size_t)laci_sparse_rows_chunks(&p->w) + 1, sizeof *p->w.chunk_at);
   if (values == LACI_SPARSE_S8) p->w.row_sum = need((size_t)s->n_rows, sizeof *p->w.row_sum);
   laci_sparse_rows_count(&p->w, &all);
@@ -64,7 +65,9 @@ static void pack(problem *p, laci_sparse_values values) {
   laci_sparse_rows_fill(&p->w, &all);
 }
 
-static void problem_init(problem *p, const shape *s, laci_sparse_values values, int n_x) {
+/* pairs: packed so where it can be. */
+static void problem_init(problem *p, const shape *s, laci_sparse_values values, int n_x,
+                         bool pairs) {
   const int64_t n = s->n_rows * s->n_columns, shift = GUARD + n_x % 3;
   const int64_t x_stride = s->n_columns + n_x, y_stride = s->n_rows + 3;
   *p = (problem){.shape = *s, .n_y = n_x * y_stride + 2 * GUARD + 3};
@@ -94,7 +97,7 @@ static void problem_init(problem *p, const shape *s, laci_sparse_values values, 
     }
   }
   if (values == LACI_SPARSE_S8) p->v.x = (const uint8_t *)p->v.x + n_x % 2;
-  pack(p, values);
+  pack(p, values, pairs);
 }
 
 static void problem_clear(problem *p) {
@@ -156,10 +159,10 @@ static void every_variant_agrees_with_the_definition(void **state) {
                                           LACI_CPU_NEON};
   const laci_cpu_level start = laci_cpu();
   (void)state;
-  for (int at = 0; at < N_SHAPES * 3 * LACI_SPARSE_VECTORS; at++) {
+  for (int at = 0; at < N_SHAPES * 3 * LACI_SPARSE_VECTORS * 2; at++) {
     problem p;
     problem_init(&p, &shapes[at % N_SHAPES], (laci_sparse_values)(at / N_SHAPES % 3),
-                 at / N_SHAPES / 3 + 1);
+                 at / N_SHAPES / 3 / 2 + 1, at / N_SHAPES / 3 % 2 > 0);
     forget(&p);
     laci_sparse_rows_multiply_scalar(&p.w, &p.v, 0, laci_sparse_rows_places(&p.w));
     expect_values(&p);
@@ -184,7 +187,7 @@ static void multiply_some(int64_t begin, int64_t end, void *context) {
 static void threads_do_not_matter(void **state) {
   problem p;
   (void)state;
-  problem_init(&p, &(shape){93, 700, 5}, LACI_SPARSE_F32, 2);
+  problem_init(&p, &(shape){93, 700, 5}, LACI_SPARSE_F32, 2, false);
   forget(&p);
   multiply_some(0, laci_sparse_rows_places(&p.w), &p);
   float *want = need((size_t)p.n_y, sizeof *want);
@@ -206,10 +209,11 @@ static void parts_pack_alike(void **state) {
   (void)state;
   for (int at = 0; at < N_SHAPES; at++) {
     const int64_t rows = shapes[at].n_rows, columns = shapes[at].n_columns;
-    for (int64_t step = 37; step < 600; step += 475) {
+    for (int64_t step = 64; step < 600; step += 512) {
       problem p;
-      problem_init(&p, &shapes[at], LACI_SPARSE_S8, 1);
+      problem_init(&p, &shapes[at], LACI_SPARSE_S8, 1, step > 64);
       laci_sparse_rows again = p.w;
+      again.pairs = step > 64;
       float *transposed = need((size_t)(rows * columns), sizeof *transposed);
       const size_t n_chunks = (size_t)laci_sparse_rows_chunks(&p.w) + 1;
       const size_t n_bytes = (size_t)p.w.chunk_at[n_chunks - 1] + LACI_SPARSE_READ_AHEAD;
@@ -222,7 +226,7 @@ static void parts_pack_alike(void **state) {
       for (int pass = 0; pass < 2; pass++) {
         for (int64_t from = 0; from < columns; from += step) {
           const int64_t n = columns - from < step ? columns - from : step;
-          const laci_sparse_dense part = {transposed + from * rows, 0, rows, from, n, 1, rows};
+          const laci_sparse_rows_part part = {transposed + from * rows, 0, rows, from, n, 1, rows};
           if (pass == 0) laci_sparse_rows_count(&again, &part);
           else laci_sparse_rows_fill(&again, &part);
         }
@@ -239,10 +243,30 @@ static void parts_pack_alike(void **state) {
   }
 }
 
+/* What is known beforehand about who is packed so. */
+static void two_of_four_are_pairs(void **state) {
+  static const shape two = {8, 130, 2}, any = {8, 130, 5}, one = {8, 130, 1};
+  problem p;
+  (void)state;
+  problem_init(&p, &two, LACI_SPARSE_F32, 1, true);
+  assert_true(p.w.pairs);
+  assert_int_equal(p.w.chunk_at[1], 3 * (8 + 32 * sizeof(float)));
+  problem_clear(&p);
+  problem_init(&p, &two, LACI_SPARSE_F32, 1, false);
+  assert_false(p.w.pairs);
+  problem_clear(&p);
+  problem_init(&p, &any, LACI_SPARSE_F32, 1, true);
+  assert_false(p.w.pairs);
+  problem_clear(&p);
+  problem_init(&p, &one, LACI_SPARSE_F32, 1, true); /* half of what is stored would be zeros */
+  assert_false(p.w.pairs);
+  problem_clear(&p);
+}
+
 static void a_nan_of_x_meets_zeros_as_in_a_dense_product(void **state) {
   problem p;
   (void)state;
-  problem_init(&p, &(shape){9, 100, 2}, LACI_SPARSE_F32, 1);
+  problem_init(&p, &(shape){9, 100, 2}, LACI_SPARSE_F32, 1, true);
   ((float *)(uintptr_t)p.v.x)[99] = NAN;
   laci_sparse_rows_multiply_now()(&p.w, &p.v, 0, laci_sparse_rows_places(&p.w));
   for (int64_t row = 0; row < 9; row++) assert_true(isnan(p.v.y[row]));
@@ -254,6 +278,7 @@ int main(void) {
       cmocka_unit_test(every_variant_agrees_with_the_definition),
       cmocka_unit_test(threads_do_not_matter),
       cmocka_unit_test(parts_pack_alike),
+      cmocka_unit_test(two_of_four_are_pairs),
       cmocka_unit_test(a_nan_of_x_meets_zeros_as_in_a_dense_product),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -30,34 +30,56 @@ static const size_t value_bytes[] = {
     [LACI_SPARSE_F32] = sizeof(float), [LACI_SPARSE_BF16] = sizeof(uint16_t), [LACI_SPARSE_S8] = 1};
 
 static int64_t chunks_of_row(const laci_sparse_rows *w) {
-  return (w->n_columns + LACI_SPARSE_CHUNK - 1) / LACI_SPARSE_CHUNK;
+  return (w->n_columns + LACI_SPARSE_ROWS_CHUNK - 1) / LACI_SPARSE_ROWS_CHUNK;
 }
 
 /* Bytes of the bits of a chunk. */
 static int64_t mask_bytes(const laci_sparse_rows *w, int64_t chunk) {
-  const int64_t left = w->n_columns - chunk * LACI_SPARSE_CHUNK;
-  if (left >= LACI_SPARSE_CHUNK) return LACI_SPARSE_CHUNK / 8;
+  const int64_t left = w->n_columns - chunk * LACI_SPARSE_ROWS_CHUNK;
+  if (left >= LACI_SPARSE_ROWS_CHUNK) return LACI_SPARSE_ROWS_CHUNK / 8;
   return (left + LACI_SPARSE_MASK - 1) / LACI_SPARSE_MASK * (LACI_SPARSE_MASK / 8);
 }
 
 int64_t laci_sparse_rows_chunks(const laci_sparse_rows *w) { return w->n_rows * chunks_of_row(w); }
 
-void laci_sparse_rows_count(laci_sparse_rows *w, const laci_sparse_dense *part) {
+enum { FOUR = 4, TWO = 2 };
+
+/* Four columns, or as many as there are: those that are kept, as bits. */
+static unsigned kept_of(const float *from, int64_t n, int64_t stride) {
+  unsigned bits = 0;
+  for (int64_t at = 0; at < n && at < FOUR; at++) bits |= (unsigned)(from[at * stride] != 0) << at;
+  return bits;
+}
+
+void laci_sparse_rows_count(laci_sparse_rows *w, const laci_sparse_rows_part *part) {
   for (int64_t row = 0; row < part->n_rows; row++) {
     const float *from = part->weight + row * part->row_stride;
     uint64_t *count = w->chunk_at + (part->row_first + row) * chunks_of_row(w);
-    for (int64_t at = 0; at < part->n_columns; at++) {
-      count[(part->column_first + at) / LACI_SPARSE_CHUNK] += from[at * part->column_stride] != 0;
+    for (int64_t at = 0; at < part->n_columns; at += FOUR) {
+      const int n = __builtin_popcount(
+          kept_of(from + at * part->column_stride, part->n_columns - at, part->column_stride));
+      count[(part->column_first + at) / LACI_SPARSE_ROWS_CHUNK] += (uint64_t)n;
+      w->pairs = w->pairs && n <= TWO;
     }
   }
+}
+
+/* Zeros that are stored for nothing should be few. */
+static bool are_pairs_worth_it(const laci_sparse_rows *w) {
+  enum { LEAST = 40 }; /* percent */
+  uint64_t kept = 0;
+  for (int64_t at = 0; at < laci_sparse_rows_chunks(w); at++) kept += w->chunk_at[at];
+  return kept * 100 >= (uint64_t)(w->n_rows * w->n_columns) * LEAST;
 }
 
 size_t laci_sparse_rows_layout(laci_sparse_rows *w) {
   const int64_t each = chunks_of_row(w), n = w->n_rows * each;
   uint64_t end = 0;
+  w->pairs = w->pairs && are_pairs_worth_it(w);
   for (int64_t at = 0; at < n; at++) {
-    const uint64_t bytes =
-        (uint64_t)mask_bytes(w, at % each) + w->chunk_at[at] * value_bytes[w->values];
+    const uint64_t mask = (uint64_t)mask_bytes(w, at % each);
+    const uint64_t kept = w->pairs ? mask * 8 / TWO : w->chunk_at[at];
+    const uint64_t bytes = mask + kept * value_bytes[w->values];
     w->chunk_at[at] = end;
     end += bytes;
   }
@@ -80,27 +102,32 @@ static void put_value(laci_sparse_rows *w, int64_t row, float value, uint8_t *to
 /* n columns of one row and chunk. */
 static void fill_chunk(laci_sparse_rows *w, int64_t row, int64_t column, int64_t n,
                        const float *from, int64_t stride) {
-  const int64_t chunk = column / LACI_SPARSE_CHUNK, first = column % LACI_SPARSE_CHUNK;
+  const int64_t chunk = column / LACI_SPARSE_ROWS_CHUNK, first = column % LACI_SPARSE_ROWS_CHUNK;
   uint8_t *mask = w->bytes + w->chunk_at[row * chunks_of_row(w) + chunk];
   uint8_t *to = mask + mask_bytes(w, chunk);
+  int64_t whole = FOUR;                       /* columns are filled up to a multiple of it */
   for (int64_t at = 0; at < first; at += 8) { /* behind what is there already */
     to += (size_t)__builtin_popcount(mask[at / 8]) * value_bytes[w->values];
   }
-  for (int64_t at = 0; at < n; at++) {
-    const float value = from[at * stride];
-    if (value == 0) continue;
-    mask[(first + at) / 8] |= (uint8_t)(1U << (first + at) % 8);
-    put_value(w, row, value, to);
-    to += value_bytes[w->values];
+  if (w->pairs && column + n == w->n_columns) whole = LACI_SPARSE_MASK;
+  for (int64_t at = 0; at < (n + whole - 1) / whole * whole; at += FOUR) {
+    unsigned bits = at < n ? kept_of(from + at * stride, n - at, stride) : 0;
+    for (int i = 0; w->pairs && __builtin_popcount(bits) < TWO; i++) bits |= 1U << i;
+    mask[(first + at) / 8] |= (uint8_t)(bits << (first + at) % 8);
+    for (; bits; bits &= bits - 1) {
+      const int64_t k = at + __builtin_ctz(bits);
+      put_value(w, row, k < n ? from[k * stride] : 0, to);
+      to += value_bytes[w->values];
+    }
   }
 }
 
-void laci_sparse_rows_fill(laci_sparse_rows *w, const laci_sparse_dense *part) {
+void laci_sparse_rows_fill(laci_sparse_rows *w, const laci_sparse_rows_part *part) {
   for (int64_t row = 0; row < part->n_rows; row++) {
     const float *from = part->weight + row * part->row_stride;
     for (int64_t at = 0, n; at < part->n_columns; at += n) {
       const int64_t column = part->column_first + at;
-      n = LACI_SPARSE_CHUNK - column % LACI_SPARSE_CHUNK;
+      n = LACI_SPARSE_ROWS_CHUNK - column % LACI_SPARSE_ROWS_CHUNK;
       if (n > part->n_columns - at) n = part->n_columns - at;
       fill_chunk(w, part->row_first + row, column, n, from + at * part->column_stride,
                  part->column_stride);

@@ -4,9 +4,10 @@
  *     y[v][row] = bias[row] + sum over k of weight[row][k] * x[v][k]
  *
  * A row lies in chunks of 512 columns: a bit for every column (64 bytes, fewer in the last chunk),
- * then the kept weights behind each other. Any pattern will do. Rows are read as eight long
- * streams: row i goes together with i + S, i + 2 S, ..., S being an eighth of the rows, so that
- * the processor sees eight places that move on steadily.
+ * then the kept weights behind each other. Any pattern will do; 2:4 is told apart ("pairs"), since
+ * a kernel that knows it counts no bits. Rows are read as eight long streams: row i goes together
+ * with i + S, i + 2 S, ..., S being an eighth of the rows, so that the processor sees eight places
+ * that move on steadily.
  *
  *   values  what is kept                    x    sums
  *   F32     f32                             f32  f32
@@ -26,17 +27,18 @@
 #ifndef LACI_KERNEL_SPARSE_VECTOR_H
 #define LACI_KERNEL_SPARSE_VECTOR_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "kernel/variants.h"
 
 enum {
-  LACI_SPARSE_CHUNK = 512, /* columns */
-  LACI_SPARSE_MASK = 64,   /* columns of a word of bits; x counts as zeros up to a whole one */
+  LACI_SPARSE_ROWS_CHUNK = 512, /* columns */
+  LACI_SPARSE_MASK = 64,        /* columns of a word of bits; x counts as zeros up to a whole one */
   LACI_SPARSE_STREAMS = 8,
   LACI_SPARSE_VECTORS = 4,     /* so many vectors at once */
-  LACI_SPARSE_SUMS = 16,       /* lanes */
+  LACI_SPARSE_ROWS_SUMS = 16,  /* lanes */
   LACI_SPARSE_READ_AHEAD = 64, /* bytes that may be read behind the last value */
 };
 
@@ -50,6 +52,8 @@ typedef enum laci_sparse_values {
 typedef struct laci_sparse_rows {
   laci_sparse_values values;
   int64_t n_rows, n_columns;
+  bool pairs;         /* before packing: may be; after: each four columns store exactly two weights,
+                         zeros among them where fewer are kept */
   uint64_t *chunk_at; /* [laci_sparse_rows_chunks() + 1] bytes from the beginning; rows behind each
                          other */
   uint8_t *bytes;     /* [laci_sparse_rows_layout()] */
@@ -90,22 +94,23 @@ laci_sparse_rows_multiply *laci_sparse_rows_multiply_now(void);
 
 /* ---- Packing: count all parts, lay out, fill all parts ---- */
 
-/** A part of the dense matrix; what is not 0 is kept. S8: integers from -127 to 127. */
-typedef struct laci_sparse_dense {
+/** A part of the dense matrix; what is not 0 is kept. It begins at a multiple of 64 columns. S8:
+ * integers from -127 to 127. */
+typedef struct laci_sparse_rows_part {
   const float *weight; /* of row_first, column_first */
   int64_t row_first, n_rows, column_first, n_columns;
   int64_t row_stride, column_stride;
-} laci_sparse_dense;
+} laci_sparse_rows_part;
 
 /** Chunks of all rows. */
 int64_t laci_sparse_rows_chunks(const laci_sparse_rows *w);
 /** Counts what a part keeps; chunk_at is zeros before the first. */
-void laci_sparse_rows_count(laci_sparse_rows *w, const laci_sparse_dense *part);
+void laci_sparse_rows_count(laci_sparse_rows *w, const laci_sparse_rows_part *part);
 /** After all parts: chunk_at becomes what it says above. Returns how many bytes `bytes` has to
  * have, zeros all of them; large pages (base/memory.h) are worth their while. */
 size_t laci_sparse_rows_layout(laci_sparse_rows *w);
 /** Packs a part: those of a row in ascending order of columns, and what is behind does not depend
  * on how they are cut. Parts of different rows may be filled at the same time. */
-void laci_sparse_rows_fill(laci_sparse_rows *w, const laci_sparse_dense *part);
+void laci_sparse_rows_fill(laci_sparse_rows *w, const laci_sparse_rows_part *part);
 
 #endif

@@ -132,21 +132,29 @@ INLINE lanes widen_u8(const uint8_t *at) {
   return vreinterpretq_s32_u32(vmovl_u16(vget_low_u16(wide)));
 }
 #endif
-enum { VECTORS = LACI_SPARSE_SUMS / W };
+enum { VECTORS = LACI_SPARSE_ROWS_SUMS / W };
+
+/* What is known where a function is inlined; n, n_x: how many streams and vectors at once. */
+typedef struct batch {
+  laci_sparse_values values;
+  bool pairs;
+  int n, n_x;
+} batch;
 
 /* ---- 64 columns of a stream ----
  * x: of these columns, one pointer for each vector; sum: [n_x][VECTORS]. They return where the next
  * weight lies. */
 
-INLINE const uint8_t *add_floats(bool bf16, uint64_t bits, const uint8_t *at,
-                                 const uint8_t *const *x, int n_x, lanes *sum) {
+INLINE const uint8_t *add_floats(batch b, uint64_t bits, const uint8_t *at, const uint8_t *const *x,
+                                 lanes *sum) {
+  const bool bf16 = b.values == LACI_SPARSE_BF16;
 #pragma GCC unroll 16
   for (int column = 0; column < LACI_SPARSE_MASK; column += W, bits >>= W) {
     const uint32_t few = (uint32_t)bits & ((1U << W) - 1);
     const lanes weight = bf16 ? spread_bf16(few, at) : spread_f32(few, at);
-    at += (ptrdiff_t)__builtin_popcount(few) * (bf16 ? 2 : 4);
+    at += (ptrdiff_t)(b.pairs ? W / 2 : __builtin_popcount(few)) * (bf16 ? 2 : 4);
 #pragma GCC unroll 4
-    for (int i = 0; i < n_x; i++) {
+    for (int i = 0; i < b.n_x; i++) {
       lanes *to = &sum[i * VECTORS + column / W % VECTORS], value;
       memcpy(&value, x[i] + (ptrdiff_t)(column * 4), sizeof value);
       *to = add_product(weight, value, *to);
@@ -154,6 +162,48 @@ INLINE const uint8_t *add_floats(bool bf16, uint64_t bits, const uint8_t *at,
   }
   return at;
 }
+
+#if defined(__AVX512F__) && !defined(__AVX512VBMI2__)
+/* Byte j of entry `bits`: which of the two weights of four columns is that of column j; above 127
+ * for the zeros. */
+#define TWO_OF(bits) \
+  [bits] =           \
+      LANE_OF(bits, 0) | LANE_OF(bits, 1) << 8 | LANE_OF(bits, 2) << 16 | LANE_OF(bits, 3) << 24
+#define LANE_OF(bits, j) ((bits) >> (j)&1 ? (uint32_t)((bits) & ((1U << (j)) - 1) ? 1 : 0) : 0x80U)
+static const uint32_t place_of_two[16] = {TWO_OF(3), TWO_OF(5),  TWO_OF(6),
+                                          TWO_OF(9), TWO_OF(10), TWO_OF(12)};
+
+/* Where each four columns have two weights, their places come from a table by the four bits, and
+ * bytes of 16 columns are spread at once. */
+INLINE const uint8_t *add_s8_pairs(uint64_t mask, const uint8_t *at, const uint8_t *const *x,
+                                   int n_x, lanes *sum) {
+  const lanes shifts = _mm512_set_epi32(28, 24, 20, 16, 12, 8, 4, 0, 28, 24, 20, 16, 12, 8, 4, 0);
+  const lanes table = _mm512_loadu_si512(place_of_two);
+  const lanes first = _mm512_set4_epi32(0x06060606, 0x04040404, 0x02020202, 0);
+  const lanes halves = _mm512_set_epi64(3, 3, 2, 2, 1, 1, 0, 0);
+  const int32_t low = (int32_t)mask, high = (int32_t)(mask >> 32);
+  lanes bits = _mm512_mask_set1_epi32(_mm512_set1_epi32(low), 0xFF00, high);
+  bits = _mm512_permutexvar_epi32(_mm512_srlv_epi32(bits, shifts), table);
+  const lanes values = _mm512_permutexvar_epi64(
+      halves, _mm512_castsi256_si512(_mm256_loadu_si256((const __m256i *)(const void *)at)));
+  const lanes weight = _mm512_shuffle_epi8(values, _mm512_add_epi8(bits, first));
+#pragma GCC unroll 4
+  for (int i = 0; i < n_x; i++) {
+    const lanes all = _mm512_loadu_si512(x[i]);
+#if defined(__AVX512VNNI__)
+    sum[i] = _mm512_dpbusd_epi32(sum[i], all, weight);
+#else
+    const lanes even =
+        _mm512_and_si512(all, _mm512_set1_epi16(0xFF)); /* so that nothing saturates */
+    const lanes odd = _mm512_andnot_si512(_mm512_set1_epi16(0xFF), all);
+    const lanes one = _mm512_set1_epi16(1);
+    sum[i] = _mm512_add_epi32(sum[i], _mm512_madd_epi16(_mm512_maddubs_epi16(even, weight), one));
+    sum[i] = _mm512_add_epi32(sum[i], _mm512_madd_epi16(_mm512_maddubs_epi16(odd, weight), one));
+#endif
+  }
+  return at + LACI_SPARSE_MASK / 2;
+}
+#endif
 
 #if defined(__AVX512VBMI2__)
 INLINE const uint8_t *add_s8(uint64_t bits, const uint8_t *at, const uint8_t *const *x, int n_x,
@@ -202,15 +252,18 @@ typedef struct job {
 INLINE ptrdiff_t element_of(laci_sparse_values values) { return values == LACI_SPARSE_S8 ? 1 : 4; }
 INLINE ptrdiff_t chunk_of(laci_sparse_values values) {
   const ptrdiff_t value = values == LACI_SPARSE_F32 ? 4 : values == LACI_SPARSE_BF16 ? 2 : 1;
-  return LACI_SPARSE_CHUNK / 8 + LACI_SPARSE_CHUNK / 2 * value;
+  return LACI_SPARSE_ROWS_CHUNK / 8 + LACI_SPARSE_ROWS_CHUNK / 2 * value;
 }
 
-INLINE const uint8_t *add_word(laci_sparse_values values, uint64_t bits, const uint8_t *at,
-                               const uint8_t *const *x, int n_x, lanes *sum) {
-  __builtin_prefetch(at + chunk_of(values));
-  if (values == LACI_SPARSE_F32) __builtin_prefetch(at + chunk_of(values) + 64);
-  if (values == LACI_SPARSE_S8) return add_s8(bits, at, x, n_x, sum);
-  return add_floats(values == LACI_SPARSE_BF16, bits, at, x, n_x, sum);
+INLINE const uint8_t *add_word(batch b, uint64_t bits, const uint8_t *at, const uint8_t *const *x,
+                               lanes *sum) {
+  __builtin_prefetch(at + chunk_of(b.values));
+  if (b.values == LACI_SPARSE_F32) __builtin_prefetch(at + chunk_of(b.values) + 64);
+  if (b.values != LACI_SPARSE_S8) return add_floats(b, bits, at, x, sum);
+#if defined(__AVX512F__) && !defined(__AVX512VBMI2__)
+  if (b.pairs) return add_s8_pairs(bits, at, x, b.n_x, sum);
+#endif
+  return add_s8(bits, at, x, b.n_x, sum);
 }
 
 INLINE void begin_edge(job *j, laci_sparse_values values) {
@@ -223,16 +276,10 @@ INLINE void begin_edge(job *j, laci_sparse_values values) {
   }
 }
 
-/* What is known where a function is inlined: how many streams and vectors are done at once. */
-typedef struct batch {
-  laci_sparse_values values;
-  int n, n_x;
-} batch;
-
 /* A chunk of some streams; its first column is k. */
 INLINE void add_chunk(const job *j, batch b, int64_t k, const uint8_t **at, lanes *sum) {
   const int64_t left = j->w->n_columns - k;
-  const int64_t end = k + (left < LACI_SPARSE_CHUNK ? left : LACI_SPARSE_CHUNK);
+  const int64_t end = k + (left < LACI_SPARSE_ROWS_CHUNK ? left : LACI_SPARSE_ROWS_CHUNK);
   const int64_t words = (end - k + LACI_SPARSE_MASK - 1) / LACI_SPARSE_MASK;
   const uint8_t *mask[LACI_SPARSE_STREAMS], *x[LACI_SPARSE_VECTORS];
 #pragma GCC unroll 8
@@ -252,7 +299,7 @@ INLINE void add_chunk(const job *j, batch b, int64_t k, const uint8_t **at, lane
     for (int s = 0; s < b.n; s++) {
       uint64_t bits;
       memcpy(&bits, mask[s] + word * (ptrdiff_t)sizeof bits, sizeof bits);
-      at[s] = add_word(b.values, bits, at[s], x, b.n_x, &sum[s * b.n_x * VECTORS]);
+      at[s] = add_word(b, bits, at[s], x, &sum[s * b.n_x * VECTORS]);
     }
   }
 }
@@ -260,31 +307,33 @@ INLINE void add_chunk(const job *j, batch b, int64_t k, const uint8_t **at, lane
 /* The sums of some streams; rows: one of each. Inlined with all numbers known, so that they stay in
  * registers. */
 INLINE void add_up(const job *j, batch b, const int64_t *rows, lanes *result) {
-  const int64_t each = (j->w->n_columns + LACI_SPARSE_CHUNK - 1) / LACI_SPARSE_CHUNK;
+  const int64_t each = (j->w->n_columns + LACI_SPARSE_ROWS_CHUNK - 1) / LACI_SPARSE_ROWS_CHUNK;
   const uint8_t *at[LACI_SPARSE_STREAMS];
   lanes sum[MOST_SUMS];
 #pragma GCC unroll 64
   for (int s = 0; s < b.n * b.n_x * VECTORS; s++) sum[s] = (lanes){0};
 #pragma GCC unroll 8
   for (int s = 0; s < b.n; s++) at[s] = j->w->bytes + j->w->chunk_at[rows[s] * each];
-  for (int64_t k = 0; k < j->w->n_columns; k += LACI_SPARSE_CHUNK) { add_chunk(j, b, k, at, sum); }
+  for (int64_t k = 0; k < j->w->n_columns; k += LACI_SPARSE_ROWS_CHUNK) {
+    add_chunk(j, b, k, at, sum);
+  }
 #pragma GCC unroll 64
   for (int s = 0; s < b.n * b.n_x * VECTORS; s++) result[s] = sum[s];
 }
 
 static float total_f32(const lanes *sum) {
-  float all[LACI_SPARSE_SUMS];
+  float all[LACI_SPARSE_ROWS_SUMS];
   memcpy(all, sum, sizeof all);
-  for (int half = LACI_SPARSE_SUMS / 2; half > 0; half /= 2) {
+  for (int half = LACI_SPARSE_ROWS_SUMS / 2; half > 0; half /= 2) {
     for (int lane = 0; lane < half; lane++) all[lane] += all[lane + half];
   }
   return all[0];
 }
 
 static int32_t total_s8(const lanes *sum) {
-  int32_t all[LACI_SPARSE_SUMS], total = 0;
+  int32_t all[LACI_SPARSE_ROWS_SUMS], total = 0;
   memcpy(all, sum, sizeof all);
-  for (int lane = 0; lane < LACI_SPARSE_SUMS; lane++) total += all[lane];
+  for (int lane = 0; lane < LACI_SPARSE_ROWS_SUMS; lane++) total += all[lane];
   return total;
 }
 
@@ -321,14 +370,23 @@ INLINE void multiply(const job *j, batch b, int64_t first, int64_t last) {
   }
 }
 
-INLINE void multiply_by_count(job *j, laci_sparse_values values, int64_t first, int64_t last) {
+INLINE void multiply_by_count(job *j, laci_sparse_values values, bool pairs, int64_t first,
+                              int64_t last) {
   enum { ONE = SUMS_AT_ONCE < 8 ? SUMS_AT_ONCE : 8, TWO = SUMS_AT_ONCE / 2, FOUR = TWO / 2 };
   begin_edge(j, values);
   switch (j->v->n_x) {
-    case 1: multiply(j, (batch){values, ONE, 1}, first, last); break;
-    case 2: multiply(j, (batch){values, TWO, 2}, first, last); break;
-    case 3: multiply(j, (batch){values, FOUR, 3}, first, last); break;
-    default: multiply(j, (batch){values, FOUR, 4}, first, last); break;
+    case 1: multiply(j, (batch){values, pairs, ONE, 1}, first, last); break;
+    case 2: multiply(j, (batch){values, pairs, TWO, 2}, first, last); break;
+    case 3: multiply(j, (batch){values, pairs, FOUR, 3}, first, last); break;
+    default: multiply(j, (batch){values, pairs, FOUR, 4}, first, last); break;
+  }
+}
+
+INLINE void multiply_by_type(job *j, bool pairs, int64_t first, int64_t last) {
+  switch (j->w->values) {
+    case LACI_SPARSE_F32: multiply_by_count(j, LACI_SPARSE_F32, pairs, first, last); break;
+    case LACI_SPARSE_BF16: multiply_by_count(j, LACI_SPARSE_BF16, pairs, first, last); break;
+    case LACI_SPARSE_S8: multiply_by_count(j, LACI_SPARSE_S8, pairs, first, last); break;
   }
 }
 
@@ -336,9 +394,6 @@ void LACI_VARIANT(laci_sparse_rows_multiply)(const laci_sparse_rows *w,
                                              const laci_sparse_vectors *v, int64_t first,
                                              int64_t last) {
   job j = {.w = w, .v = v};
-  switch (w->values) {
-    case LACI_SPARSE_F32: multiply_by_count(&j, LACI_SPARSE_F32, first, last); break;
-    case LACI_SPARSE_BF16: multiply_by_count(&j, LACI_SPARSE_BF16, first, last); break;
-    case LACI_SPARSE_S8: multiply_by_count(&j, LACI_SPARSE_S8, first, last); break;
-  }
+  if (w->pairs) multiply_by_type(&j, true, first, last);
+  else multiply_by_type(&j, false, first, last);
 }

@@ -18,16 +18,16 @@ static int64_t columns_of(const laci_sparse_rows *w) {
 }
 
 static void begin_chunk(reader *r, int64_t column) {
-  const int64_t each = (r->w->n_columns + LACI_SPARSE_CHUNK - 1) / LACI_SPARSE_CHUNK;
+  const int64_t each = (r->w->n_columns + LACI_SPARSE_ROWS_CHUNK - 1) / LACI_SPARSE_ROWS_CHUNK;
   const int64_t left = columns_of(r->w) - column;
-  r->mask = r->w->bytes + r->w->chunk_at[r->row * each + column / LACI_SPARSE_CHUNK];
-  r->value = r->mask + (left < LACI_SPARSE_CHUNK ? left : LACI_SPARSE_CHUNK) / 8;
+  r->mask = r->w->bytes + r->w->chunk_at[r->row * each + column / LACI_SPARSE_ROWS_CHUNK];
+  r->value = r->mask + (left < LACI_SPARSE_ROWS_CHUNK ? left : LACI_SPARSE_ROWS_CHUNK) / 8;
 }
 
 /* Of the next column; +0 where it is not kept. */
 static float next_weight(reader *r, int64_t column) {
-  if (column % LACI_SPARSE_CHUNK == 0) begin_chunk(r, column);
-  const int64_t at = column % LACI_SPARSE_CHUNK;
+  if (column % LACI_SPARSE_ROWS_CHUNK == 0) begin_chunk(r, column);
+  const int64_t at = column % LACI_SPARSE_ROWS_CHUNK;
   float weight = 0;
   uint16_t half;
   if (!(r->mask[at / 8] >> at % 8 & 1)) return 0;
@@ -47,12 +47,12 @@ static float next_weight(reader *r, int64_t column) {
 }
 
 static float sum_of_floats(reader r, const float *x) {
-  float sum[LACI_SPARSE_SUMS] = {0};
+  float sum[LACI_SPARSE_ROWS_SUMS] = {0};
   for (int64_t k = 0; k < columns_of(r.w); k++) {
     const float weight = next_weight(&r, k), value = k < r.w->n_columns ? x[k] : 0;
-    sum[k % LACI_SPARSE_SUMS] = fmaf(weight, value, sum[k % LACI_SPARSE_SUMS]);
+    sum[k % LACI_SPARSE_ROWS_SUMS] = fmaf(weight, value, sum[k % LACI_SPARSE_ROWS_SUMS]);
   }
-  for (int half = LACI_SPARSE_SUMS / 2; half > 0; half /= 2) {
+  for (int half = LACI_SPARSE_ROWS_SUMS / 2; half > 0; half /= 2) {
     for (int lane = 0; lane < half; lane++) sum[lane] += sum[lane + half];
   }
   return sum[0];

@@ -53,7 +53,7 @@ typedef struct packing {
 static bool pack_slice(void *context, int64_t first, int64_t n, const float *x) {
   packing *p = context;
   const laci_right *r = p->r;
-  laci_sparse_dense part = {.weight = x};
+  laci_sparse_rows_part part = {.weight = x};
   if (r->transposed) {
     part.row_first = first / r->depth;
     part.n_rows = n / r->depth;
@@ -74,7 +74,7 @@ static bool pack_slice(void *context, int64_t first, int64_t n, const float *x) 
 static int pack(laci_net *net, const laci_fused *fused, const laci_right *r,
                 laci_sparse_rows *rows) {
   const laci_net_weight weight = laci_right_weight(net, fused, r);
-  packing p = {.r = r, .rows = {.n_rows = r->columns, .n_columns = r->depth}};
+  packing p = {.r = r, .rows = {.n_rows = r->columns, .n_columns = r->depth, .pairs = true}};
   const size_t n = (size_t)laci_sparse_rows_chunks(&p.rows) + 1;
   const size_t head = (n * sizeof *p.rows.chunk_at + 63) / 64 * 64;
   uint64_t *chunk_at = laci_alloc(n, sizeof *chunk_at);
