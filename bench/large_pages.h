@@ -10,12 +10,17 @@
 
 #include "base/memory.h"
 
+enum { LARGE_PAGE = 2 << 20 };
+
+static inline size_t large_pages_bytes(size_t n, size_t size) {
+  return (n * size / LARGE_PAGE + 1) * LARGE_PAGE;
+}
+
 /* In large pages where the system has them: planes are far apart. Zeros, but written, since pages
  * that never were would all be one. Given back at the end of the program, which this is if there
  * is no memory. */
 static inline void *large_pages(size_t n, size_t size) {
-  enum { LARGE_PAGE = 2 << 20 };
-  const size_t bytes = (n * size / LARGE_PAGE + 1) * LARGE_PAGE;
+  const size_t bytes = large_pages_bytes(n, size);
   char *pages = laci_pages_reserve(bytes + LARGE_PAGE);
   if (pages) pages += LARGE_PAGE - (uintptr_t)pages % LARGE_PAGE;
   if (!pages || !laci_pages_allow(pages, bytes)) {
@@ -25,6 +30,11 @@ static inline void *large_pages(size_t n, size_t size) {
   laci_pages_enlarge(pages, bytes);
   memset(pages, 0, bytes);
   return pages;
+}
+
+/* Before that. */
+static inline void large_pages_give_back(const void *pages, size_t n, size_t size) {
+  laci_pages_destroy(pages, large_pages_bytes(n, size));
 }
 
 #endif
