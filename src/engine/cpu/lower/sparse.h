@@ -120,14 +120,14 @@ int laci_sparse_read_thinned(laci_net *net, const laci_sparse_layer *layer,
 /* ---- sparse_constants.c ---- */
 
 /** Dense weights, scaled, as [channels_out][what a result reads], and which of them are kept. */
-typedef struct laci_sparse_dense {
+typedef struct laci_sparse_weights {
   float *weight;
   uint8_t *kept;
-} laci_sparse_dense;
+} laci_sparse_weights;
 /** False: a failure (noted). Free it in any case. */
-bool laci_sparse_read_dense(laci_net *net, const laci_sparse_layer *layer,
-                            laci_sparse_dense *dense);
-void laci_sparse_free_dense(laci_sparse_dense *dense);
+bool laci_sparse_read_weights(laci_net *net, const laci_sparse_layer *layer,
+                              laci_sparse_weights *dense);
+void laci_sparse_free_weights(laci_sparse_weights *dense);
 /** The bias as a weight; zeros where there is none. */
 int laci_sparse_bias(laci_net *net, const laci_sparse_layer *layer);
 

@@ -6,14 +6,14 @@
 #include "engine/cpu/lower/product.h"
 #include "engine/cpu/lower/sparse.h"
 
-void laci_sparse_free_dense(laci_sparse_dense *d) {
+void laci_sparse_free_weights(laci_sparse_weights *d) {
   laci_free(d->weight);
   laci_free(d->kept);
 }
 
 /** columns: of a matrix that lies transposed; 0: it lies as it should. */
 typedef struct target {
-  laci_sparse_dense *to;
+  laci_sparse_weights *to;
   int64_t columns, depth;
 } target;
 
@@ -34,7 +34,8 @@ static bool take_slice(void *context, int64_t first, int64_t n, const float *x) 
   return true;
 }
 
-bool laci_sparse_read_dense(laci_net *net, const laci_sparse_layer *layer, laci_sparse_dense *d) {
+bool laci_sparse_read_weights(laci_net *net, const laci_sparse_layer *layer,
+                              laci_sparse_weights *d) {
   const laci_fused *fused = layer->fused;
   const int value = net->plan.graph->nodes[fused->node].inputs[1];
   enum { EACH = 64 }; /* bytes that an element takes at most while code is generated for it */

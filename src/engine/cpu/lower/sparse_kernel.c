@@ -72,7 +72,7 @@ const laci_sparse_kernel *laci_sparse_make_kernel(laci_net *net, const laci_spar
                                          .n_images = laci_pictures_count(&in, layer->n_images)};
   laci_sparse_kernel *kernel = new_kernel(net);
   laci_sparse_window g = layer->window;
-  laci_sparse_dense d = {.weight = NULL};
+  laci_sparse_weights d = {.weight = NULL};
   lac_error why = {0};
   lac_status st = LAC_NO_MEMORY;
   if (layer->reading == LACI_SPARSE_THINNED) {
@@ -80,11 +80,11 @@ const laci_sparse_kernel *laci_sparse_make_kernel(laci_net *net, const laci_spar
     g.w = g.out_w;
     g.stride_h = g.stride_w = 1;
   }
-  if (kernel && laci_sparse_read_dense(net, layer, &d)) {
+  if (kernel && laci_sparse_read_weights(net, layer, &d)) {
     st = laci_sparse_form_init(&g, d.kept, &pictures, &kernel->form, &why);
     if (!st) laci_sparse_form_fill(&kernel->form, d.weight);
   }
-  laci_sparse_free_dense(&d);
+  laci_sparse_free_weights(&d);
   if (!st && sparse->isa != LACI_JIT_NONE) st = generate(net, layer, kernel, &why);
   else if (!st) net->plan.weight_bytes += (size_t)kernel->form.n_kept * sizeof(float);
   if (st == LAC_UNSUPPORTED) laci_net_decline(net, why.text);
