@@ -44,6 +44,8 @@ static void windows_of_all_kinds(void **state) {
       "stored w 5x1x3x3\ny = Conv(x, w) group=5 pads=1,1,1,1\n",
       "stored w 10x1x3x3\ny = Conv(x, w) group=5\n",
       "stored w 4x5x3x3\ny = Conv(x, w)\n",
+      "stored w 4x5x3x3\ny = Conv(x, w) pads=1,1,1,1 strides=7,9\n",
+      "stored w 4x5x3x3\ny = Conv(x, w) pads=90,80,70,60 strides=50,40\n",
   };
   char text[TEXT];
   (void)state;

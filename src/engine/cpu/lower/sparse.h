@@ -65,6 +65,7 @@ struct laci_sparse_net {
 
 /** A window of one pixel that reads nothing around a picture. */
 bool laci_sparse_is_pixel(const laci_sparse_window *g);
+
 /* ---- sparse_posts.c ---- */
 
 /** Sets what follows the layer's sums; false where sparse kernels lack it. */
@@ -90,6 +91,7 @@ void laci_sparse_name(const laci_net *net, const laci_sparse_layer *layer, laci_
 typedef struct laci_sparse_costs {
   double *dense, *sparse; /* [n_layers], of the plan's memory */
   double reorder;         /* of a float */
+  double step;            /* of a reorder, beside its floats */
   double least_gain;      /* of the whole network, for which it is worth to leave dense kernels */
 } laci_sparse_costs;
 

@@ -34,13 +34,14 @@ static double private_copy(const choice *c, const laci_sparse_layer *layer) {
   if (layer->reading == LACI_SPARSE_AS_IT_LIES) return 0;
   const double floats = c->values[layer->input].floats;
   const double thin = floats / (double)(g->stride_h * g->stride_w);
-  return c->costs.reorder * (layer->reading == LACI_SPARSE_THINNED ? thin : floats);
+  return c->costs.step + c->costs.reorder * (layer->reading == LACI_SPARSE_THINNED ? thin : floats);
 }
 
 static double reorders(const choice *c, int value) {
   const node_value *v = &c->values[value];
   const bool read_by_others = laci_plan_uses(&c->net->plan, value) > v->n_read;
-  return (v->made ? read_by_others : v->lies) ? v->floats * c->costs.reorder : 0;
+  const bool reordered = v->made ? read_by_others : v->lies;
+  return reordered ? c->costs.step + v->floats * c->costs.reorder : 0;
 }
 
 static double total(choice *c) {

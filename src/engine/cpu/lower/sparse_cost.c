@@ -11,14 +11,13 @@
 
 /* ---- Estimates, in multiply-adds of the peak of one core ---- */
 
-static const double least_gain = 1e6; /* with less to be gained, no layer is sparse */
-
+static const double least_gain = 1e6;      /* with less to be gained, no layer is sparse */
+static const double step_cost = 1e5;       /* of a step, whatever it does */
 static const double winograd_cost = 0.6;   /* of direct's, where oneDNN has it */
 static const double generated_share = 0.8; /* of the peak that generated code reaches */
 static const double compiled_share = 0.22;
-static const double reorder_cost = 60; /* a float */
-static const double stream_cost =
-    50; /* what the 12 bytes of a weight and its code take from the last cache */
+static const double reorder_cost = 60;   /* a float */
+static const double stream_cost = 50;    /* a weight and its code, 12 bytes, from the last cache */
 static const double held_weights = 60e3; /* weights whose code a core's second cache holds */
 
 static double results(const laci_sparse_layer *layer) {
@@ -36,15 +35,21 @@ static double dense_cost(const laci_net *net, const laci_sparse_layer *layer) {
                                                                         : products;
 }
 
+/** Pixels walk along one long row, with one between two rows as most windows need. */
+static int64_t tiles_of(const laci_sparse_layer *layer) {
+  const laci_sparse_window *g = &layer->window;
+  if (laci_pictures_by_images(layer->n_images)) {
+    return laci_ceil_div(layer->n_images, LACI_SPARSE_LANES) * g->out_h * g->out_w;
+  }
+  return layer->n_images *
+         laci_ceil_div((g->out_h - 1) * (g->out_w + 1) + g->out_w, LACI_SPARSE_LANES);
+}
+
 static double sparse_cost(const laci_net *net, const laci_sparse_layer *layer) {
   enum { CHUNK = 64 }; /* tiles that go through all code before the next ones */
   const laci_sparse_window *g = &layer->window;
-  const bool by_images = laci_pictures_by_images(layer->n_images);
   const double kept = (double)g->channels_out * weights_each(g) * layer->kept;
-  const int64_t pixels = g->out_h * g->out_w;
-  const int64_t pictures =
-      by_images ? laci_ceil_div(layer->n_images, LACI_SPARSE_LANES) : layer->n_images;
-  const int64_t tiles = pictures * (by_images ? pixels : laci_ceil_div(pixels, LACI_SPARSE_LANES));
+  const int64_t tiles = tiles_of(layer);
   const double share = net->sparse->isa == LACI_JIT_NONE ? compiled_share : generated_share;
   const double streamed = kept > held_weights ? kept * (double)laci_ceil_div(tiles, CHUNK) : 0;
   return kept * (double)(tiles * LACI_SPARSE_LANES) / share + streamed * stream_cost;
@@ -53,6 +58,7 @@ static double sparse_cost(const laci_net *net, const laci_sparse_layer *layer) {
 static void estimate(const laci_net *net, laci_sparse_costs *costs) {
   const laci_sparse_net *sparse = net->sparse;
   costs->reorder = reorder_cost;
+  costs->step = step_cost;
   costs->least_gain = least_gain;
   for (int at = 0; at < sparse->n_layers; at++) {
     costs->dense[at] = dense_cost(net, &sparse->layers[at]);
@@ -79,7 +85,7 @@ bool laci_sparse_find_timings(const laci_net *net, const laci_timings *timings,
     known = find_time(net, timings, layer, LACI_SPARSE_WAY_DENSE, &costs->dense[at]) &&
             find_time(net, timings, layer, LACI_SPARSE_WAY_SPARSE, &costs->sparse[at]);
   }
-  costs->least_gain = 0;
+  costs->step = costs->least_gain = 0; /* what is timed has it in it */
   return known;
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Finds the convolutions and products that sparse kernels can do: constant weights, enough of them
  * zeros, and nothing fused that these kernels lack. */
+#include <math.h>
+
 #include "engine/cpu/lower/conv.h"
 #include "engine/cpu/lower/pictures.h"
 #include "engine/cpu/lower/product.h"
@@ -41,6 +43,22 @@ static bool window_of(const laci_net *net, const laci_fused *fused, laci_sparse_
 bool laci_sparse_is_pixel(const laci_sparse_window *g) {
   return g->kernel_h == 1 && g->kernel_w == 1 && g->pad_top == 0 && g->pad_left == 0 &&
          (g->out_h - 1) * g->stride_h < g->h && (g->out_w - 1) * g->stride_w < g->w;
+}
+
+/** Pads, dilations and strides are what a file says: none makes a layout much larger than the
+ * picture. */
+static bool is_modest(const laci_sparse_layer *layer) {
+  enum { MOST_TIMES = 4, FEW_PIXELS = 4096, MOST_PHASES = 16 };
+  const laci_sparse_window *g = &layer->window;
+  const double reach_h = (double)(g->out_h - 1) * (double)g->stride_h +
+                         (double)(g->kernel_h - 1) * (double)g->dilation_h + 1;
+  const double reach_w = (double)(g->out_w - 1) * (double)g->stride_w +
+                         (double)(g->kernel_w - 1) * (double)g->dilation_w + 1;
+  const double h = fmax((double)g->h + (double)g->pad_top, reach_h);
+  const double w = fmax((double)g->w + (double)g->pad_left, reach_w);
+  const double phases = (double)g->stride_h * (double)g->stride_w;
+  return h * w <= MOST_TIMES * (double)g->h * (double)g->w + FEW_PIXELS &&
+         (layer->reading != LACI_SPARSE_PHASES || phases <= MOST_PHASES);
 }
 
 static laci_sparse_reading reading_of(const laci_sparse_layer *layer) {
@@ -87,6 +105,7 @@ static bool layer_of(laci_net *net, const laci_fused *fused, laci_sparse_layer *
   if (!laci_sparse_take_posts(net, layer)) return false;
   if (!(conv ? window_of(net, fused, layer) : rows_of(net, fused, layer))) return false;
   layer->reading = reading_of(layer);
+  if (!is_modest(layer)) return false;
   layer->kept = laci_net_kept_share(net, node->inputs[1]);
   return layer->kept * 100 <= MOST_KEPT || net->sparse_use == LACI_SPARSE_USE_ALL;
 }
