@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "arch/arch.h"
+#include "cpu/cpu.h"
 #include "base/rng.h"
 #include "engine/engine.h"
 #include "graph/training_graph.h"
@@ -136,7 +137,7 @@ static int count_recomputed(const laci_engine *engine) {
 }
 
 /** The same step twice, all kept and not. share: of the arena without, at most; less is saved in
- * bf16, where scratch memory and gradients of weights stay as large. */
+ * bf16 and by AVX-512, where scratch memory (and, in bf16, gradients of weights) stays as large. */
 static void check_pair(const laci_training_graph *g, laci_engine_options o, int first, int stride,
                        double share, const char *name) {
   plan all, less;
@@ -152,7 +153,7 @@ static void check_pair(const laci_training_graph *g, laci_engine_options o, int 
   assert_int_equal(count_recomputed(all.engine), 0);
   if (b.n_recomputed < 2 || count_recomputed(less.engine) < 2)
     fail_msg("%s: %d nodes are computed twice", name, b.n_recomputed);
-  double most = o.bf16 ? (1 + share) / 2 : share;
+  double most = o.bf16 || laci_cpu_has_avx512f() ? (1 + share) / 2 : share;
   if (!((double)b.arena_bytes <= most * (double)a.arena_bytes))
     fail_msg("%s: %zu bytes, %zu without", name, b.arena_bytes, a.arena_bytes);
   run(&all);
@@ -200,9 +201,8 @@ static void check_blocks(block_kind kind, int n_blocks, int64_t batch, const cha
 
 static void residual_networks_keep_their_bits(void **state) {
   (void)state;
-  /* Small ones: with AVX-512, scratch memory of oneDNN's is most of theirs. */
-  check_arch("digits", 16, 16, 0.9);
-  check_arch("cifar-resnet20", 16, 8, 0.9);
+  check_arch("digits", 16, 16, 0.8);
+  check_arch("cifar-resnet20", 16, 8, 0.7);
   check_arch("resnet18", 64, 2, 0.99);
 }
 
