@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Divides the work of reorder.h into items, and finds an item's pixels (reorder_in.h). */
+#include <stddef.h>
+
+#include "base/divide.h"
+#include "kernel/sparse/reorder_in.h"
+
+enum { LANES = LACI_SPARSE_LANES, CHUNK = LACI_SPARSE_CHUNK };
+
+/* Places as rows of pixels: [phase][row][column], of which not all are of the picture. */
+typedef struct grid {
+  bool is_target;
+  int64_t n_places, phase_stride, row_stride;
+  int64_t n_phases, phases_h, phases_w, top, left;
+} grid;
+
+static grid grid_of(const laci_sparse_reorder *r) {
+  const bool is_target = laci_sparse_has_pixels(&r->to) || !laci_sparse_has_pixels(&r->from);
+  const laci_sparse_layout *l = is_target ? &r->to : &r->from;
+  grid g = {is_target, 0, 0, l->row_stride, 1, 1, 1, 0, 0};
+  if (l->lanes == LACI_SPARSE_PLANES) {
+    g = (grid){
+        is_target,   l->channel_stride, l->phase_stride, l->row_stride, l->phases_h * l->phases_w,
+        l->phases_h, l->phases_w,       l->top,          l->left};
+  } else if (l->lanes == LACI_SPARSE_PANELS) {
+    g.n_places = g.phase_stride = l->n_floats / r->size.channels;
+  } else {
+    g.row_stride = r->size.w;
+    g.n_places = g.phase_stride = r->size.h * r->size.w;
+  }
+  return g;
+}
+
+/* Pixels of a row, `step` apart, from x on, into every hop-th of a list. No layout: zeros. */
+typedef struct run {
+  int64_t y, x, step, n, hop;
+} run;
+
+static void list_pixels(const laci_sparse_layout *l, const run *r, int64_t *to) {
+  if (!l) {
+    for (int64_t at = 0; at < r->n; at++) to[at * r->hop] = 0;
+  } else if (l->lanes == LACI_SPARSE_PANELS) {
+    uint64_t place = (uint64_t)((r->y + l->top) * l->row_stride + r->x + l->left);
+    for (int64_t at = 0; at < r->n; at++, place += (uint64_t)r->step) {
+      const uint64_t lane = place % LANES;
+      to[at * r->hop] = (int64_t)(place - lane) * l->pixel_stride + (int64_t)lane;
+    }
+  } else if (l->phases_w > 1) {
+    for (int64_t at = 0; at < r->n; at++) {
+      to[at * r->hop] = laci_sparse_at(l, 0, r->y, r->x + at * r->step);
+    }
+  } else {
+    const int64_t first = laci_sparse_at(l, 0, r->y, r->x), step = r->step * l->pixel_stride;
+    for (int64_t at = 0; at < r->n; at++) to[at * r->hop] = first + at * step;
+  }
+}
+
+/* Most divisors are 1, and a division takes as long as some pixels. */
+static int64_t divide(int64_t a, int64_t b) { return b == 1 ? a : laci_ceil_div(a, b); }
+
+/* n places of the item from `at` on, neighbours in a row of the grid; the first one's pixel is at
+ * y, x, the next is `step` further. */
+static void look_up(const laci_sparse_reorder *r, bool is_target, const run *p, int64_t at,
+                    laci_sparse_item *item) {
+  const int64_t each_h = is_target ? 1 : r->stride_h, each_w = is_target ? 1 : r->stride_w;
+  int64_t skip = p->x < 0 ? divide(-p->x, p->step) : 0, hop = 1;
+  if (p->y < 0 || (each_h > 1 && p->y % each_h) || p->y >= r->size.h * each_h) return;
+  while (each_w > 1 && skip < p->n && (p->x + skip * p->step) % each_w) skip++;
+  while (each_w > 1 && hop * p->step % each_w) hop++;
+  const int64_t x = p->x + skip * p->step;
+  int64_t n = divide(r->size.w * each_w - x, hop * p->step);
+  if (n > divide(p->n - skip, hop)) n = divide(p->n - skip, hop);
+  if (n <= 0) return;
+  const run to = {divide(p->y, each_h), divide(x, each_w), divide(hop * p->step, each_w), n, hop};
+  const run from = {to.y * r->stride_h, to.x * r->stride_w, to.step * r->stride_w, n, hop};
+  /* Vectors of pixels need no list. */
+  const bool own = laci_sparse_has_pixels(is_target ? &r->to : &r->from);
+  list_pixels(own && !is_target ? NULL : &r->from, &from, item->from + at + skip);
+  list_pixels(own && is_target ? NULL : &r->to, &to, item->to + at + skip);
+}
+
+static void look_up_all(const laci_sparse_reorder *r, const grid *g, laci_sparse_item *item) {
+  for (int64_t at = 0; at < item->n_places;) {
+    const int64_t place = item->place + at, phase = place / g->phase_stride;
+    const int64_t in_phase = place % g->phase_stride;
+    const int64_t in_row = in_phase % g->row_stride;
+    int64_t n = g->row_stride - in_row;
+    if (n > g->phase_stride - in_phase) n = g->phase_stride - in_phase;
+    if (n > item->n_places - at) n = item->n_places - at;
+    run p = {.y = -1, .step = g->phases_w, .n = n};
+    if (phase < g->n_phases) {
+      p.y = in_phase / g->row_stride * g->phases_h + phase / g->phases_w - g->top;
+      p.x = in_row * g->phases_w + phase % g->phases_w - g->left;
+    }
+    look_up(r, g->is_target, &p, at, item);
+    at += n;
+  }
+}
+
+static int64_t images_each(const laci_sparse_reorder *r) {
+  return r->from.lanes == LACI_SPARSE_IMAGES || r->to.lanes == LACI_SPARSE_IMAGES ? LANES : 1;
+}
+
+int64_t laci_sparse_reorder_items(const laci_sparse_reorder *r) {
+  return laci_ceil_div(r->size.n_images, images_each(r)) * laci_ceil_div(r->size.channels, CHUNK) *
+         laci_ceil_div(grid_of(r).n_places, CHUNK);
+}
+
+static int64_t chunk_of(int64_t first, int64_t n, int64_t most) {
+  return n - first < most ? n - first : most;
+}
+
+void laci_sparse_item_of(const laci_sparse_reorder *r, int64_t index, laci_sparse_item *item) {
+  const grid g = grid_of(r);
+  const int64_t images = images_each(r), n_chunks = laci_ceil_div(g.n_places, CHUNK);
+  const int64_t n_slices = laci_ceil_div(r->size.channels, CHUNK);
+  item->place = index % n_chunks * CHUNK;
+  item->channel = index / n_chunks % n_slices * CHUNK;
+  item->image = index / n_chunks / n_slices * images;
+  item->n_places = chunk_of(item->place, g.n_places, CHUNK);
+  item->n_channels = chunk_of(item->channel, r->size.channels, CHUNK);
+  item->n_images = chunk_of(item->image, r->size.n_images, images);
+  for (int64_t at = 0; at < CHUNK; at++) item->from[at] = item->to[at] = -1;
+  look_up_all(r, &g, item);
+}
