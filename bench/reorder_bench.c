@@ -74,17 +74,19 @@ static void must(dnnl_status_t status, const char *what) {
   exit(1);
 }
 
+static laci_md tagged(const int64_t dims[4], dnnl_format_tag_t tag) {
+  laci_md md;
+  if (!laci_md_tagged(&md, 4, dims, dnnl_f32, tag)) must(dnnl_out_of_memory, "a descriptor");
+  return md;
+}
+
 static void peer_init(peer *p, dnnl_engine_t engine, const row *r, void *from, void *to) {
   static const dnnl_format_tag_t tags[] = {dnnl_nchw, dnnl_nChw16c, dnnl_nhwc};
   const int64_t dims[4] = {r->size.n_images, r->size.channels, r->size.h, r->size.w};
   *p = (peer){.primitive = NULL};
   if (r->from > ROWS || r->to > ROWS || r->stride > 1) return;
-  laci_md in, out;
+  laci_md in = tagged(dims, tags[r->from]), out = tagged(dims, tags[r->to]);
   dnnl_primitive_desc_t pd;
-  if (!laci_md_tagged(&in, 4, dims, dnnl_f32, tags[r->from]) ||
-      !laci_md_tagged(&out, 4, dims, dnnl_f32, tags[r->to])) {
-    must(dnnl_out_of_memory, "a descriptor");
-  }
   must(dnnl_memory_create(&p->from, in, engine, from), "dnnl_memory_create");
   must(dnnl_memory_create(&p->to, out, engine, to), "dnnl_memory_create");
   must(dnnl_reorder_primitive_desc_create(&pd, in, engine, out, engine, NULL), "a reorder");
