@@ -18,8 +18,9 @@
 enum { FORMAT = 1, MOST_BYTES = 16 << 20, DIGITS = 6 };
 
 struct laci_timings {
-  char *path; /* NULL: none */
-  char *machine;
+  laci_arena texts;
+  const char *path; /* NULL: none */
+  const char *machine;
   json_t *seconds;
   bool changed;
 };
@@ -52,19 +53,13 @@ static json_t *seconds_of(const char *path, const char *machine) {
   return seconds;
 }
 
-static char *copy_of(const char *text) {
-  char *copy = laci_alloc(strlen(text) + 1, 1);
-  if (copy) memcpy(copy, text, strlen(text) + 1);
-  return copy;
-}
-
 lac_status laci_timings_open(const char *path, const char *machine, laci_timings **timings,
                              lac_error *err) {
   laci_timings *t = laci_alloc(1, sizeof *t);
   *timings = t;
   if (!t) return laci_fail_memory(err, "timings");
-  t->machine = copy_of(machine);
-  t->path = path ? copy_of(path) : NULL;
+  t->machine = laci_arena_text(&t->texts, machine);
+  t->path = path ? laci_arena_text(&t->texts, path) : NULL;
   t->seconds = path ? seconds_of(path, machine) : NULL;
   if (!t->seconds) t->seconds = json_object();
   if (t->machine && t->seconds && (t->path || !path)) return LAC_OK;
@@ -76,8 +71,7 @@ lac_status laci_timings_open(const char *path, const char *machine, laci_timings
 void laci_timings_close(laci_timings *t) {
   if (!t) return;
   json_decref(t->seconds);
-  laci_free(t->path);
-  laci_free(t->machine);
+  laci_arena_clear(&t->texts);
   laci_free(t);
 }
 
@@ -95,14 +89,13 @@ lac_status laci_timings_set(laci_timings *t, const char *name, double seconds, l
 }
 
 /** All folders on the way to the file; what cannot be made shows when the file is written. */
-static void make_folders(const char *path) {
-  char *folder = copy_of(path);
+static void make_folders(laci_timings *t) {
+  char *folder = laci_arena_text(&t->texts, t->path);
   for (char *at = folder; at && (at = strchr(at + 1, '/'));) {
     *at = 0;
     (void)mkdir(folder, 0777);
     *at = '/';
   }
-  laci_free(folder);
 }
 
 lac_status laci_timings_save(laci_timings *t, lac_error *err) {
@@ -116,7 +109,7 @@ lac_status laci_timings_save(laci_timings *t, lac_error *err) {
   laci_json_add(&w, root, "seconds", json_incref(t->seconds));
   lac_status st =
       laci_json_finish(&w, root, LACI_JSON_REPORT(DIGITS) | JSON_SORT_KEYS, t->path, &text, err);
-  if (!st) make_folders(t->path);
+  if (!st) make_folders(t);
   if (!st) st = laci_file_write(t->path, text, strlen(text), true, err);
   laci_free(text);
   if (!st) t->changed = false;

@@ -45,7 +45,6 @@ lac_status laci_trial_begin(const laci_graph *graph, const laci_engine_options *
 }
 
 static lac_status take_memory(laci_trial *t, lac_error *err) {
-  if (t->inputs) return LAC_OK;
   t->inputs = new_buffers(t->net->inputs, t->net->n_inputs);
   t->outputs = new_buffers(t->net->outputs, t->net->n_outputs);
   t->seconds = laci_alloc(t->net->n_steps, sizeof *t->seconds);

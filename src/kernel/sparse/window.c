@@ -105,16 +105,19 @@ laci_sparse_layout laci_sparse_layout_contiguous(laci_sparse_lanes lanes, int64_
   return l;
 }
 
-laci_sparse_layout laci_sparse_layout_in(laci_sparse_lanes lanes, const laci_sparse_window *g) {
+laci_sparse_border laci_sparse_border_of(const laci_sparse_window *g) {
   const int64_t reach_h = (g->out_h - 1) * g->stride_h + (g->kernel_h - 1) * g->dilation_h + 1;
   const int64_t reach_w = (g->out_w - 1) * g->stride_w + (g->kernel_w - 1) * g->dilation_w + 1;
-  const laci_sparse_border border = {.top = g->pad_top,
-                                     .left = g->pad_left,
-                                     .bottom = most(0, reach_h - g->h - g->pad_top),
-                                     .right = most(0, reach_w - g->w - g->pad_left),
-                                     .stride_h = g->stride_h,
-                                     .stride_w = g->stride_w};
-  return laci_sparse_layout_of(lanes, g->channels_in, g->h, g->w, border);
+  return (laci_sparse_border){.top = g->pad_top,
+                              .left = g->pad_left,
+                              .bottom = most(0, reach_h - g->h - g->pad_top),
+                              .right = most(0, reach_w - g->w - g->pad_left),
+                              .stride_h = g->stride_h,
+                              .stride_w = g->stride_w};
+}
+
+laci_sparse_layout laci_sparse_layout_in(laci_sparse_lanes lanes, const laci_sparse_window *g) {
+  return laci_sparse_layout_of(lanes, g->channels_in, g->h, g->w, laci_sparse_border_of(g));
 }
 
 laci_sparse_layout laci_sparse_layout_out(laci_sparse_lanes lanes, const laci_sparse_window *g,

@@ -70,6 +70,8 @@ laci_sparse_layout laci_sparse_layout_of(laci_sparse_lanes lanes, int64_t channe
  * Windows may not read such planes: they read whole vectors, beyond the end. */
 laci_sparse_layout laci_sparse_layout_contiguous(laci_sparse_lanes lanes, int64_t channels,
                                                  int64_t h, int64_t w);
+/** What a convolution reads around a picture, and how it strides. */
+laci_sparse_border laci_sparse_border_of(const laci_sparse_window *g);
 /** The layout that a convolution reads. */
 laci_sparse_layout laci_sparse_layout_in(laci_sparse_lanes lanes, const laci_sparse_window *g);
 /** A layout of its results that makes the fewest tiles: rows as far apart as those it reads, if

@@ -17,18 +17,6 @@ static laci_sparse_place *place_of(const laci_net *net, int value) {
   return &places[value];
 }
 
-/** What a window reads around a picture. */
-static laci_sparse_border border_of(const laci_sparse_window *g) {
-  const int64_t reach_h = (g->out_h - 1) * g->stride_h + (g->kernel_h - 1) * g->dilation_h + 1;
-  const int64_t reach_w = (g->out_w - 1) * g->stride_w + (g->kernel_w - 1) * g->dilation_w + 1;
-  return (laci_sparse_border){.top = g->pad_top,
-                              .left = g->pad_left,
-                              .bottom = most(0, reach_h - g->h - g->pad_top),
-                              .right = most(0, reach_w - g->w - g->pad_left),
-                              .stride_h = 1,
-                              .stride_w = 1};
-}
-
 /* ---- Rows ---- */
 
 /** How far apart the rows of all pictures of one height and width are. */
@@ -50,13 +38,13 @@ static int64_t *stride_of(row_table *table, int64_t h, int64_t w) {
 
 /** Of one phase, without what stands between rows. */
 static int64_t phase_stride(const laci_sparse_window *g) {
-  const laci_sparse_border b = border_of(g);
+  const laci_sparse_border b = laci_sparse_border_of(g);
   return laci_ceil_div(b.left + g->w + b.right, g->stride_w);
 }
 
 static void want_rows(row_table *table, const laci_sparse_layer *layer) {
   const laci_sparse_window *g = &layer->window;
-  const laci_sparse_border b = border_of(g);
+  const laci_sparse_border b = laci_sparse_border_of(g);
   int64_t *in = stride_of(table, g->h, g->w);
   if (layer->reading == LACI_SPARSE_AS_IT_LIES) *in = most(*in, g->w + most(b.left, b.right));
   int64_t *out = stride_of(table, g->out_h, g->out_w);
@@ -83,7 +71,7 @@ static void use(laci_net *net, const laci_sparse_layer *layer) {
   out->rows = layer->rows;
   if (layer->reading != LACI_SPARSE_AS_IT_LIES) return;
   laci_sparse_place *in = place_of(net, layer->input);
-  const laci_sparse_border b = border_of(&layer->window);
+  const laci_sparse_border b = laci_sparse_border_of(&layer->window);
   in->used = true;
   in->rows = layer->rows;
   in->planes = in->planes || !laci_sparse_is_pixel(&layer->window);
@@ -148,9 +136,7 @@ laci_sparse_layout laci_sparse_layer_in(const laci_net *net, const laci_sparse_l
     const laci_sparse_border between = {.right = rows_out - g->out_w};
     return laci_sparse_layout_of(LACI_SPARSE_PANELS, g->channels_in, g->out_h, g->out_w, between);
   }
-  laci_sparse_border border = border_of(g);
-  border.stride_h = g->stride_h;
-  border.stride_w = g->stride_w;
+  laci_sparse_border border = laci_sparse_border_of(g);
   const int64_t less = rows_out - phase_stride(g);
   if (less > 0) border.right += less * g->stride_w;
   return laci_sparse_layout_of(LACI_SPARSE_PLANES, g->channels_in, g->h, g->w, border);
