@@ -140,7 +140,8 @@ typedef struct sparse_layer {
 
 static void make_code(sparse_layer *s, const settings *set) {
   lac_error err = {0};
-  laci_sparse_cut cut = laci_sparse_cut_rule(&s->form.product, set->isa, s->form.n_tiles, s->n_x);
+  laci_sparse_cut cut =
+      laci_sparse_cut_rule(&s->form.product, set->isa, s->form.n_tiles, s->n_x, 1);
   if (set->cut.rows) cut.rows = set->cut.rows;
   if (set->cut.terms) cut.terms = set->cut.terms;
   if (set->cut.chunk_tiles) cut.chunk_tiles = set->cut.chunk_tiles;

@@ -68,11 +68,13 @@ static void write_term(laci_code *code, int row, int64_t n, int32_t *at) {
   }
 }
 
-static void write_terms(laci_code *code, const laci_sparse_piece *piece) {
+static void write_terms(laci_code *code, const laci_sparse_frame *f,
+                        const laci_sparse_piece *piece) {
   int32_t at = -REACH;
   int64_t n = 0;
   for (int64_t column = 0; column < piece->n_columns; column++) {
     const uint32_t rows = piece->rows[column];
+    laci_sparse_fetch_ahead(code, f, column + 1, piece->n_columns);
     if (rows) load_column(code, piece->column_at[column]);
     for (uint32_t left = rows; left; left &= left - 1) {
       write_term(code, __builtin_ctz(left), n++, &at);
@@ -122,11 +124,11 @@ void laci_sparse_write_avx2(laci_code *code, const laci_sparse_frame *f,
                             const laci_sparse_piece *piece) {
   const size_t loop = laci_sparse_begin_tile(code, 0, REACH);
   begin_sums(code, piece);
-  write_terms(code, piece);
+  write_terms(code, f, piece);
   if (piece->last) write_results(code, f, piece);
   for (int at = 0; !piece->last && at < HALVES * piece->n_rows; at++) {
     laci_x86_vector_memory(code, YMM, LACI_X86_STORE, at, 0,
                            laci_x86_at(LACI_SPARSE_SUMS, at * VECTOR));
   }
-  laci_sparse_end_tile(code, loop, HALVES * piece->n_rows * VECTOR);
+  laci_sparse_end_tile(code, f, loop, HALVES * piece->n_rows * VECTOR);
 }

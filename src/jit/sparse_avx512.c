@@ -74,11 +74,13 @@ static void write_column(laci_code *code, uint32_t rows, int column, int32_t *at
   }
 }
 
-static void write_terms(laci_code *code, const laci_sparse_piece *piece, loader l) {
+static void write_terms(laci_code *code, const laci_sparse_frame *f, const laci_sparse_piece *piece,
+                        loader l) {
   int32_t at = -REACH;
   int used = 0;
   for (int ahead = 1; ahead < l.n_registers; ahead++) load_column(code, piece, &l);
   for (int64_t column = 0; column < piece->n_columns; column++) {
+    laci_sparse_fetch_ahead(code, f, column + 1, piece->n_columns);
     if (!piece->rows[column]) continue;
     load_column(code, piece, &l);
     write_column(code, piece->rows[column], REGISTERS - 1 - used++ % l.n_registers, &at);
@@ -115,11 +117,11 @@ void laci_sparse_write_avx512(laci_code *code, const laci_sparse_frame *f,
   const size_t loop =
       laci_sparse_begin_tile(code, (int32_t)(l.x_first * (int64_t)sizeof(float)), REACH);
   begin_sums(code, piece);
-  write_terms(code, piece, l);
+  write_terms(code, f, piece, l);
   if (piece->last) write_results(code, f, piece);
   for (int row = 0; !piece->last && row < piece->n_rows; row++) {
     laci_x86_vector_memory(code, ZMM, LACI_X86_STORE, row, 0,
                            laci_x86_at(LACI_SPARSE_SUMS, row * VECTOR));
   }
-  laci_sparse_end_tile(code, loop, piece->n_rows * VECTOR);
+  laci_sparse_end_tile(code, f, loop, piece->n_rows * VECTOR);
 }

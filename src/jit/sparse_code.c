@@ -5,13 +5,13 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/divide.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "jit/cache.h"
 #include "jit/sparse_in.h"
 
 enum {
-  ENTRY_BYTES = 64, /* functions begin with a line of the cache */
   LANES = LACI_SPARSE_LANES,
   NEAR_TILES = 8,          /* of a group's rows: results that stay in the first cache */
   MOST_DISTANCE = 1 << 28, /* floats: a displacement of 32 bits reaches twice as far */
@@ -20,9 +20,10 @@ enum {
 struct laci_sparse_code {
   laci_code_cache *cache;
   laci_sparse_plan plan;
-  size_t *entry; /* [n_pieces] */
+  size_t *entry; /* [n_pieces + 1] */
   float *weight; /* [n_kept], in the order of terms; the cache's */
   int64_t row_stride;
+  laci_sparse_ahead ahead;
   laci_sparse_cut cut;
   bool functions; /* the last pieces, too, leave sums */
 };
@@ -31,10 +32,45 @@ static const uint32_t bits[LANES] = {1,       1 << 1,  1 << 2,  1 << 3, 1 << 4, 
                                      1 << 6,  1 << 7,  1 << 8,  1 << 9, 1 << 10, 1 << 11,
                                      1 << 12, 1 << 13, 1 << 14, 1 << 15};
 
+/* Cycles, about, that a run takes whose rows are cut into so many groups each, and whose tiles into
+ * so many chunks. What threads do at the same time counts once. */
+static double cut_cost(const laci_sparse_product *p, int64_t n_tiles, int64_t groups_each,
+                       int64_t n_chunks, int n_threads) {
+  const double column = 1, around = 60; /* beside a tile's terms: of a column, of a piece's sums */
+  const double streamed = 12.0 / 8;     /* cycles until a term's code and weight come from afar */
+  const int64_t groups = p->n_rows / p->rows_together * groups_each;
+  const int64_t items = laci_ceil_div(groups * n_chunks, n_threads);
+  const double terms = (double)p->row_begin[p->n_rows] / (double)groups;
+  const double columns = (double)p->n_columns * (double)p->rows_together / (double)p->n_rows;
+  const double tile = (terms + columns * column) / 2 + around;
+  const double tiles = (double)laci_ceil_div(n_tiles, n_chunks) * tile;
+  return (double)items * (tiles > terms * streamed ? tiles : terms * streamed);
+}
+
+/* Chunks of the same size, and groups, so that all threads have about as much to do. */
+static void share_out(const laci_sparse_product *p, int64_t n_tiles, int n_threads,
+                      laci_sparse_cut *cut) {
+  const int64_t least_groups = laci_ceil_div(p->rows_together, cut->rows);
+  const int64_t least_chunks = laci_ceil_div(n_tiles, cut->chunk_tiles);
+  int64_t n_groups = least_groups, n_chunks = least_chunks;
+  double best = cut_cost(p, n_tiles, n_groups, n_chunks, n_threads);
+  for (int64_t chunks = least_chunks; chunks < least_chunks + n_threads; chunks++) {
+    for (int64_t groups = least_groups; groups < least_groups + n_threads; groups++) {
+      const double cost = cut_cost(p, n_tiles, groups, chunks, n_threads);
+      if (groups > p->rows_together || chunks > n_tiles || cost >= best) continue;
+      best = cost;
+      n_groups = groups;
+      n_chunks = chunks;
+    }
+  }
+  cut->rows = (int)laci_ceil_div(p->rows_together, n_groups);
+  cut->chunk_tiles = (int)laci_ceil_div(n_tiles, n_chunks);
+}
+
 /* Of a chunk, what pieces read is to stay in a core's second cache. A window's taps read the same
  * lines again and again, so that more tiles of it fit, and its code is larger. */
 laci_sparse_cut laci_sparse_cut_rule(const laci_sparse_product *p, laci_jit_isa isa,
-                                     int64_t n_tiles, int64_t n_x) {
+                                     int64_t n_tiles, int64_t n_x, int n_threads) {
   enum { HELD = (256 << 10) / sizeof(float), LEAST_TILES = 16, MOST_TILES = 128 };
   const double each = (double)n_x / (double)n_tiles; /* floats of x a tile */
   const double reuse = (double)(p->n_columns * LANES) / each;
@@ -44,6 +80,7 @@ laci_sparse_cut laci_sparse_cut_rule(const laci_sparse_product *p, laci_jit_isa 
   if (isa == LACI_JIT_AVX2) cut = (laci_sparse_cut){.rows = 6, .terms = 600};
   cut.chunk_tiles = (int)(n_tiles < tiles ? n_tiles : tiles);
   cut.columns_first = each > (double)(p->n_rows * LANES);
+  share_out(p, n_tiles, n_threads, &cut);
   return cut;
 }
 
@@ -55,10 +92,24 @@ static lac_status check_distances(const laci_sparse_product *p, lac_error *err) 
                    MOST_DISTANCE);
 }
 
+/* A chunk's tiles together fetch the whole of the next piece, and some more, since pieces differ.
+ */
+static laci_sparse_ahead ahead_of(const laci_sparse_code *code, int64_t n_kept,
+                                  const laci_sparse_options *o) {
+  const laci_sparse_plan *plan = &code->plan;
+  const int64_t terms = n_kept / plan->n_pieces;
+  const int64_t term_bytes = o->isa == LACI_JIT_AVX512 ? 10 : 24, around_bytes = 512;
+  const int64_t tile_bytes = (int64_t)LACI_SPARSE_LINE * o->cut.chunk_tiles;
+  return (laci_sparse_ahead){
+      .code = (int)laci_ceil_div(terms * term_bytes + around_bytes, tile_bytes),
+      .weight = (int)laci_ceil_div(terms * 9 / 2, tile_bytes)};
+}
+
 static void write_piece(const laci_sparse_product *p, const laci_sparse_options *options,
-                        laci_code *to, const laci_sparse_plan *plan, const laci_sparse_group *group,
-                        int64_t at) {
-  const laci_sparse_frame frame = {p->row_stride, options->after};
+                        const laci_sparse_code *code, const laci_sparse_group *group, int64_t at) {
+  laci_code *to = laci_code_cache_open(code->cache);
+  const laci_sparse_frame frame = {p->row_stride, code->ahead, options->after};
+  const laci_sparse_plan *plan = &code->plan;
   const laci_sparse_columns *columns = &plan->pieces[at];
   laci_sparse_write *write =
       options->isa == LACI_JIT_AVX512 ? laci_sparse_write_avx512 : laci_sparse_write_avx2;
@@ -84,16 +135,18 @@ static lac_status make(const laci_sparse_product *p, const laci_sparse_options *
   if (!st) st = laci_code_cache_data(code->cache, n_kept * sizeof *code->weight, &weight, err);
   if (st) return st;
   code->weight = weight;
-  code->entry = laci_alloc((size_t)plan->n_pieces, sizeof *code->entry);
+  code->ahead = ahead_of(code, p->row_begin[p->n_rows], options);
+  code->entry = laci_alloc((size_t)plan->n_pieces + 1, sizeof *code->entry);
   if (!code->entry) return laci_fail_memory(err, "a sparse product's code");
   for (int64_t at = 0; at < plan->n_groups; at++) {
     const laci_sparse_group *group = &plan->groups[at];
     for (int64_t piece = group->piece_first; piece < group->piece_last; piece++) {
-      laci_code_align(to, ENTRY_BYTES);
+      laci_code_align(to, LACI_SPARSE_LINE);
       code->entry[piece] = to->n;
-      write_piece(p, options, to, plan, group, piece);
+      write_piece(p, options, code, group, piece);
     }
   }
+  code->entry[plan->n_pieces] = to->n;
   return laci_code_status(to, "a sparse product's code", err);
 }
 
@@ -158,52 +211,84 @@ static void run_and_finish(const job *j, laci_sparse_piece_run *run, laci_sparse
     call.tiles_end = call.tiles + n;
     run(&call);
     laci_sparse_finish_now()(j->o, j->code->row_stride, &part, call.sums);
+    call.ahead_code += n * j->code->ahead.code * LACI_SPARSE_LINE;
+    call.ahead_weight += n * j->code->ahead.weight * (LACI_SPARSE_LINE / (int)sizeof(float));
     if (!only_piece) call.sums += n * n_rows * LANES;
   }
 }
 
 /* A piece over a chunk of tiles. */
-static void run_piece(const job *j, int64_t chunk, const laci_sparse_group *group, int64_t piece,
-                      float *sums) {
+typedef struct turn {
+  const laci_sparse_group *group; /* NULL: none */
+  int64_t chunk, piece;
+  float *sums;
+} turn;
+
+static void run_piece(const job *j, const turn *t, int64_t next) {
   const laci_sparse_code *code = j->code;
   const laci_sparse_operands *o = j->o;
-  const int64_t row = group->row_first, first = chunk * code->cut.chunk_tiles;
+  const int64_t row = t->group->row_first, first = t->chunk * code->cut.chunk_tiles;
   const int64_t left = j->n_tiles - first;
   const int64_t n = left < code->cut.chunk_tiles ? left : code->cut.chunk_tiles;
-  void *at = laci_code_cache_at(code->cache, code->entry[piece]);
+  void *at = laci_code_cache_at(code->cache, code->entry[t->piece]);
   laci_sparse_piece_run *run;
   laci_sparse_call call = {.x = o->x,
-                           .weight = code->weight + code->plan.pieces[piece].weight_first,
+                           .weight = code->weight + code->plan.pieces[t->piece].weight_first,
                            .bias = o->bias + row,
                            .y = o->y + row * code->row_stride,
-                           .sums = sums,
+                           .sums = t->sums,
                            .tiles = j->tiles + first,
                            .tiles_end = j->tiles + first + n,
+                           .ahead_code = laci_code_cache_at(code->cache, code->entry[next]),
+                           .ahead_weight = code->weight + code->plan.pieces[next].weight_first,
                            .low = o->low,
                            .high = o->high,
                            .bits = bits};
   if (o->residual) call.residual = o->residual + row * code->row_stride;
   memcpy(&run, &at, sizeof run);
-  if (code->functions && piece == group->piece_last - 1) {
-    const laci_sparse_part part = {j->tiles, first, first + n, row, row + group->n_rows};
-    run_and_finish(j, run, call, part, piece == group->piece_first);
+  if (code->functions && t->piece == t->group->piece_last - 1) {
+    const laci_sparse_part part = {j->tiles, first, first + n, row, row + t->group->n_rows};
+    run_and_finish(j, run, call, part, t->piece == t->group->piece_first);
   } else {
     run(&call);
   }
 }
 
+static void fetch(const void *from, size_t bytes) {
+  for (size_t at = 0; at < bytes; at += LACI_SPARSE_LINE) {
+    __builtin_prefetch((const char *)from + at, 0, 2); /* into the second cache */
+  }
+}
+
+/* A thread's first piece, which none before it has fetched. Weights are half of the code at most. */
+static void fetch_piece(const laci_sparse_code *code, int64_t piece) {
+  const size_t bytes = code->entry[piece + 1] - code->entry[piece];
+  fetch(laci_code_cache_at(code->cache, code->entry[piece]), bytes);
+  fetch(code->weight + code->plan.pieces[piece].weight_first, bytes / 2);
+}
+
+/* Runs the turn that waits, now that the one behind it is known, whose code it fetches; that one
+ * waits then. */
+static void run_then(const job *j, turn *waits, turn next) {
+  if (waits->group) run_piece(j, waits, next.group ? next.piece : waits->piece);
+  else fetch_piece(j->code, next.piece);
+  *waits = next;
+}
+
 /* Groups [first, last) over a chunk, group by group. */
-static void run_groups(const job *j, int64_t chunk, int64_t first, int64_t last, float *sums) {
+static void run_groups(const job *j, turn *waits, int64_t chunk, int64_t first, int64_t last,
+                       float *sums) {
   for (int64_t at = first; at < last; at++) {
     const laci_sparse_group *group = &j->code->plan.groups[at];
     for (int64_t piece = group->piece_first; piece < group->piece_last; piece++) {
-      run_piece(j, chunk, group, piece, sums);
+      run_then(j, waits, (turn){group, chunk, piece, sums});
     }
   }
 }
 
 /* The same, columns by columns: what a piece reads of x is still near when the next group does. */
-static void run_columns(const job *j, int64_t chunk, int64_t first, int64_t last, float *sums) {
+static void run_columns(const job *j, turn *waits, int64_t chunk, int64_t first, int64_t last,
+                        float *sums) {
   bool more = true;
   for (int64_t step = 0; more; step++) {
     more = false;
@@ -212,7 +297,8 @@ static void run_columns(const job *j, int64_t chunk, int64_t first, int64_t last
       const int64_t piece = group->piece_first + step;
       if (piece >= group->piece_last) continue;
       more = true;
-      run_piece(j, chunk, group, piece, sums + (size_t)(at - first) * sums_each(j->code));
+      float *own = sums + (size_t)(at - first) * sums_each(j->code);
+      run_then(j, waits, (turn){group, chunk, piece, own});
     }
   }
 }
@@ -224,15 +310,17 @@ static void run_parts(int64_t begin, int64_t end, void *context) {
   for (int64_t part = begin; part < end; part++) {
     const int64_t last = (part + 1) * j->n_items / j->n_parts;
     float *sums = (float *)(void *)(j->scratch + (size_t)part * scratch_each(j->code));
+    turn waits = {.group = NULL};
     for (int64_t item = part * j->n_items / j->n_parts, next; item < last; item = next) {
       const int64_t chunk = item / n_groups, behind = (chunk + 1) * n_groups;
       next = behind < last ? behind : last;
       if (j->code->cut.columns_first) {
-        run_columns(j, chunk, item % n_groups, next - chunk * n_groups, sums);
+        run_columns(j, &waits, chunk, item % n_groups, next - chunk * n_groups, sums);
       } else {
-        run_groups(j, chunk, item % n_groups, next - chunk * n_groups, sums);
+        run_groups(j, &waits, chunk, item % n_groups, next - chunk * n_groups, sums);
       }
     }
+    run_then(j, &waits, (turn){.group = NULL});
   }
 }
 

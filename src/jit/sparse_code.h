@@ -47,9 +47,9 @@ typedef struct laci_code_cache laci_code_cache;
 typedef struct laci_sparse_code laci_sparse_code;
 
 /** The cut that measurements spoke for (docs/sparse-kernels.md). n_tiles, n_x: tiles of a run, and
- * floats of x that these read; >= 1. */
+ * floats of x that these read; >= 1. n_threads: of that run, most often. */
 laci_sparse_cut laci_sparse_cut_rule(const laci_sparse_product *p, laci_jit_isa isa,
-                                     int64_t n_tiles, int64_t n_x);
+                                     int64_t n_tiles, int64_t n_x, int n_threads);
 
 /** Generates code into a cache that is not sealed; it can run once that is. The
  * product is read here only. Weights are zero until filled in. Fails LAC_UNSUPPORTED where a

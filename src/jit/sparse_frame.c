@@ -7,16 +7,18 @@
 #define TILE_FIELD(name) laci_x86_at(LACI_SPARSE_TILE, (int32_t)offsetof(laci_sparse_tile, name))
 
 size_t laci_sparse_begin_tile(laci_code *code, int32_t x_ahead, int32_t weight_ahead) {
-  laci_x86_load(code, LACI_SPARSE_X, LACI_SPARSE_FIELD(x));
   laci_x86_load(code, LACI_SPARSE_SUMS, LACI_SPARSE_FIELD(sums));
   laci_x86_load(code, LACI_SPARSE_TILE, LACI_SPARSE_FIELD(tiles));
   laci_x86_load(code, LACI_SPARSE_TILES_END, LACI_SPARSE_FIELD(tiles_end));
+  laci_x86_load(code, LACI_SPARSE_AHEAD_CODE, LACI_SPARSE_FIELD(ahead_code));
+  laci_x86_load(code, LACI_SPARSE_AHEAD_WEIGHT, LACI_SPARSE_FIELD(ahead_weight));
   const size_t loop = code->n;
   laci_x86_load(code, LACI_SPARSE_WEIGHT, LACI_SPARSE_FIELD(weight));
   if (weight_ahead) laci_x86_add(code, LACI_SPARSE_WEIGHT, weight_ahead);
   laci_x86_load(code, LACI_SPARSE_AT, TILE_FIELD(in));
+  laci_x86_load(code, LACI_X86_R8, LACI_SPARSE_FIELD(x));
   laci_x86_lea(code, LACI_SPARSE_AT,
-               (laci_x86_memory){LACI_SPARSE_X, LACI_SPARSE_AT, sizeof(float), x_ahead});
+               (laci_x86_memory){LACI_X86_R8, LACI_SPARSE_AT, sizeof(float), x_ahead});
   return loop;
 }
 
@@ -32,7 +34,25 @@ void laci_sparse_begin_results(laci_code *code, bool residual) {
                (laci_x86_memory){LACI_X86_R8, LACI_SPARSE_AT, sizeof(float), 0});
 }
 
-void laci_sparse_end_tile(laci_code *code, size_t loop, int32_t sums_bytes) {
+/* The lines of n that are due between two columns. */
+static void fetch_lines(laci_code *code, laci_x86_reg from, int64_t n, int64_t done,
+                        int64_t n_columns) {
+  const int64_t due = done * n / n_columns;
+  for (int64_t line = (done - 1) * n / n_columns; line < due; line++) {
+    laci_x86_prefetch1(code, laci_x86_at(from, (int32_t)line * LACI_SPARSE_LINE));
+  }
+}
+
+void laci_sparse_fetch_ahead(laci_code *code, const laci_sparse_frame *f, int64_t done,
+                             int64_t n_columns) {
+  fetch_lines(code, LACI_SPARSE_AHEAD_CODE, f->ahead.code, done, n_columns);
+  fetch_lines(code, LACI_SPARSE_AHEAD_WEIGHT, f->ahead.weight, done, n_columns);
+}
+
+void laci_sparse_end_tile(laci_code *code, const laci_sparse_frame *f, size_t loop,
+                          int32_t sums_bytes) {
+  laci_x86_add(code, LACI_SPARSE_AHEAD_CODE, f->ahead.code * LACI_SPARSE_LINE);
+  laci_x86_add(code, LACI_SPARSE_AHEAD_WEIGHT, f->ahead.weight * LACI_SPARSE_LINE);
   laci_x86_add(code, LACI_SPARSE_SUMS, sums_bytes);
   laci_x86_add(code, LACI_SPARSE_TILE, sizeof(laci_sparse_tile));
   laci_x86_compare(code, LACI_SPARSE_TILE, LACI_SPARSE_TILES_END);

@@ -9,7 +9,7 @@
 #include "jit/sparse_code.h"
 #include "jit/x86.h"
 
-enum { LACI_SPARSE_MOST_ROWS = 30 };
+enum { LACI_SPARSE_MOST_ROWS = 30, LACI_SPARSE_LINE = 64 /* bytes of the cache's lines */ };
 
 /** Straight code for some columns of a group of rows: one multiply-add, called a term, for each row
  * that keeps a column, ascending in (column, row). */
@@ -21,9 +21,16 @@ typedef struct laci_sparse_piece {
   bool first, last; /* begins at the bias; ends with results, not sums */
 } laci_sparse_piece;
 
+/** Lines of the cache that each tile fetches of the piece that runs next. Processors fetch what
+ * code reads, but not code, or one line of it at a time. */
+typedef struct laci_sparse_ahead {
+  int code, weight;
+} laci_sparse_ahead;
+
 /** What all pieces of a product share. */
 typedef struct laci_sparse_frame {
   int64_t row_stride;
+  laci_sparse_ahead ahead;
   laci_sparse_after after;
 } laci_sparse_frame;
 
@@ -33,6 +40,8 @@ typedef struct laci_sparse_call {
   float *y;
   float *sums;                               /* [tiles][n_rows][16], those of the tiles below */
   const laci_sparse_tile *tiles, *tiles_end; /* one at least */
+  const char *ahead_code;    /* the next piece's: tile after tile fetches its lines */
+  const float *ahead_weight; /* that piece's, too */
   float low, high;
   const uint32_t *bits; /* [16]: 1 << lane (AVX2) */
 } laci_sparse_call;
@@ -49,17 +58,22 @@ laci_sparse_write laci_sparse_write_avx512, laci_sparse_write_avx2;
   laci_x86_at(LACI_SPARSE_CALL, (int32_t)offsetof(laci_sparse_call, name))
 #define LACI_SPARSE_TILE LACI_X86_RSI
 #define LACI_SPARSE_TILES_END LACI_X86_RDX
-#define LACI_SPARSE_X LACI_X86_RCX      /* of all tiles */
 #define LACI_SPARSE_AT LACI_X86_RAX     /* the tile's x, then its y */
 #define LACI_SPARSE_WEIGHT LACI_X86_R10 /* runs along, then the tile's residual */
 #define LACI_SPARSE_SUMS LACI_X86_R9
+#define LACI_SPARSE_AHEAD_CODE LACI_X86_R11
+#define LACI_SPARSE_AHEAD_WEIGHT LACI_X86_RCX
 /** Loads pointers and begins the loop over tiles; returns where it begins. The tile's x and the
  * weights are `x_ahead` and `weight_ahead` bytes further than their beginnings. */
 size_t laci_sparse_begin_tile(laci_code *code, int32_t x_ahead, int32_t weight_ahead);
 /** Points LACI_SPARSE_AT, and LACI_SPARSE_WEIGHT where there is a residual, to the results. */
 void laci_sparse_begin_results(laci_code *code, bool residual);
 /** The next tile, or the end. sums_bytes: of a tile. */
-void laci_sparse_end_tile(laci_code *code, size_t loop, int32_t sums_bytes);
+void laci_sparse_end_tile(laci_code *code, const laci_sparse_frame *f, size_t loop,
+                          int32_t sums_bytes);
+/** Behind `done` of a piece's columns: fetches what is due of the next piece. */
+void laci_sparse_fetch_ahead(laci_code *code, const laci_sparse_frame *f, int64_t done,
+                             int64_t n_columns);
 
 /** Groups and pieces of a product; owns its arrays. */
 typedef struct laci_sparse_group {

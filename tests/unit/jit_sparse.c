@@ -105,7 +105,7 @@ static void all_cases(laci_jit_isa isa) {
     for (int shift = 0; shift < 3; shift++) {
       sparse_operands o;
       sparse_operands_init(&sparse_cases[at], 0, &o);
-      laci_sparse_cut cut = laci_sparse_cut_rule(&o.form.product, isa, o.form.n_tiles, o.n_x);
+      laci_sparse_cut cut = laci_sparse_cut_rule(&o.form.product, isa, o.form.n_tiles, o.n_x, 2);
       sparse_operands_clear(&o);
       compare_case(&sparse_cases[at], shift, isa, cut);
     }
@@ -224,7 +224,7 @@ static void one_cache_holds_several_layers(void **state) {
   for (int at = 0; at < 3; at++) {
     sparse_operands_init(&sparse_cases[at], 0, &o[at]);
     const laci_sparse_product *p = &o[at].form.product;
-    const laci_sparse_cut cut = laci_sparse_cut_rule(p, isa, o[at].form.n_tiles, o[at].n_x);
+    const laci_sparse_cut cut = laci_sparse_cut_rule(p, isa, o[at].form.n_tiles, o[at].n_x, 2);
     const laci_sparse_options options = {isa, {0}, cut};
     assert_int_equal(laci_sparse_code_create(p, &options, cache, &code[at], &err), LAC_OK);
     laci_sparse_code_fill(code[at], o[at].form.weight);

@@ -51,7 +51,8 @@ static lac_status generate(laci_net *net, const laci_sparse_layer *layer,
                 .low = layer->has_low,
                 .high = layer->has_high,
                 .functions = layer->n_functions > 0 || layer->residual_last},
-      .cut = laci_sparse_cut_rule(p, sparse->isa, form->n_tiles, form->in.n_floats * n_pictures),
+      .cut = laci_sparse_cut_rule(p, sparse->isa, form->n_tiles, form->in.n_floats * n_pictures,
+                                  net->n_threads),
   };
   lac_status st = LAC_OK;
   if (!sparse->cache) st = laci_code_cache_create(most_code(net), &sparse->cache, err);
