@@ -34,7 +34,7 @@ static const layer layers[] = {
 };
 
 typedef struct settings {
-  int turns;
+  int turns, x_ahead;
   const char *only, *order;
   laci_jit_isa isa;
   laci_sparse_cut cut; /* what is not 0 stands before the rule */
@@ -140,11 +140,12 @@ typedef struct sparse_layer {
 
 static void make_code(sparse_layer *s, const settings *set) {
   lac_error err = {0};
-  laci_sparse_cut cut =
-      laci_sparse_cut_rule(&s->form.product, set->isa, s->form.n_tiles, s->n_x, 1);
+  const laci_sparse_extent extent = {s->form.tiles, s->form.n_tiles, s->n_x, 1};
+  laci_sparse_cut cut = laci_sparse_cut_rule(&s->form.product, set->isa, &extent);
   if (set->cut.rows) cut.rows = set->cut.rows;
   if (set->cut.terms) cut.terms = set->cut.terms;
   if (set->cut.chunk_tiles) cut.chunk_tiles = set->cut.chunk_tiles;
+  if (!set->x_ahead) cut.x_ahead = 0;
   if (set->order) cut.columns_first = !strcmp(set->order, "columns");
   const laci_sparse_options options = {set->isa, {.low = true}, cut};
   if (laci_code_cache_create(CODE_LIMIT, &s->cache, &err) ||
@@ -283,7 +284,7 @@ static void show(const layer *l, int64_t n, const settings *set) {
 }
 
 static settings settings_of(int argc, char **argv) {
-  settings set = {.turns = 30, .isa = laci_jit_isa_now()};
+  settings set = {.turns = 30, .x_ahead = 1, .isa = laci_jit_isa_now()};
   for (int at = 1; at + 1 < argc; at += 2) {
     const char *word = argv[at], *value = argv[at + 1];
     if (!strcmp(word, "--turns")) set.turns = atoi(value);
@@ -292,6 +293,7 @@ static settings settings_of(int argc, char **argv) {
     else if (!strcmp(word, "--rows")) set.cut.rows = atoi(value);
     else if (!strcmp(word, "--terms")) set.cut.terms = atoi(value);
     else if (!strcmp(word, "--chunk")) set.cut.chunk_tiles = atoi(value);
+    else if (!strcmp(word, "--x-ahead")) set.x_ahead = atoi(value);
     else if (!strcmp(word, "--isa") && !strcmp(value, "avx2")) {
       (void)laci_cpu_cap(LACI_CPU_AVX2);
       (void)setenv("DNNL_MAX_CPU_ISA", "AVX2", 1);

@@ -52,11 +52,16 @@ typedef struct loader {
   int64_t x_first; /* floats that the pointer to x is ahead */
 } loader;
 
-static void load_column(laci_code *code, const laci_sparse_piece *piece, loader *l) {
+static void load_column(laci_code *code, const laci_sparse_frame *f, const laci_sparse_piece *piece,
+                        loader *l) {
   if (l->next == piece->n_columns) return;
   const int64_t at = (piece->column_at[l->next] - l->x_first) * (int64_t)sizeof(float);
   const int to = REGISTERS - 1 - l->n_loaded++ % l->n_registers;
   laci_x86_vector_memory(code, ZMM, LACI_X86_LOAD, to, 0, laci_x86_at(LACI_SPARSE_AT, (int32_t)at));
+  if (f->x_ahead) {
+    const int64_t ahead = f->x_ahead * (int64_t)sizeof(float);
+    laci_x86_prefetch0(code, laci_x86_at(LACI_SPARSE_AT, (int32_t)(at + ahead)));
+  }
   l->next = next_kept(piece, l->next + 1);
 }
 
@@ -78,11 +83,11 @@ static void write_terms(laci_code *code, const laci_sparse_frame *f, const laci_
                         loader l) {
   int32_t at = -REACH;
   int used = 0;
-  for (int ahead = 1; ahead < l.n_registers; ahead++) load_column(code, piece, &l);
+  for (int ahead = 1; ahead < l.n_registers; ahead++) load_column(code, f, piece, &l);
   for (int64_t column = 0; column < piece->n_columns; column++) {
     laci_sparse_fetch_ahead(code, f, column + 1, piece->n_columns);
     if (!piece->rows[column]) continue;
-    load_column(code, piece, &l);
+    load_column(code, f, piece, &l);
     write_column(code, piece->rows[column], REGISTERS - 1 - used++ % l.n_registers, &at);
   }
 }

@@ -67,20 +67,31 @@ static void share_out(const laci_sparse_product *p, int64_t n_tiles, int n_threa
   cut->chunk_tiles = (int)laci_ceil_div(n_tiles, n_chunks);
 }
 
+/* Floats from a tile to the next one, where x comes from memory and is read once; elsewhere what
+ * would be fetched is there. */
+static int64_t x_ahead_of(const laci_sparse_extent *extent, double reuse) {
+  enum { HELD = (2 << 20) / sizeof(float) };
+  const laci_sparse_tile *tiles = extent->tiles;
+  if (reuse > 1 || extent->n_x < HELD || extent->n_tiles < 2) return 0;
+  return tiles[1].in - tiles[0].in;
+}
+
 /* Of a chunk, what pieces read is to stay in a core's second cache. A window's taps read the same
  * lines again and again, so that more tiles of it fit, and its code is larger. */
 laci_sparse_cut laci_sparse_cut_rule(const laci_sparse_product *p, laci_jit_isa isa,
-                                     int64_t n_tiles, int64_t n_x, int n_threads) {
+                                     const laci_sparse_extent *extent) {
   enum { HELD = (256 << 10) / sizeof(float), LEAST_TILES = 16, MOST_TILES = 128 };
-  const double each = (double)n_x / (double)n_tiles; /* floats of x a tile */
+  const int64_t n_tiles = extent->n_tiles;
+  const double each = (double)extent->n_x / (double)n_tiles; /* floats of x a tile */
   const double reuse = (double)(p->n_columns * LANES) / each;
   const double fit = (reuse > 1 ? reuse : 1) * HELD / each;
   const int64_t tiles = fit < LEAST_TILES ? LEAST_TILES : fit > MOST_TILES ? MOST_TILES : (int)fit;
-  laci_sparse_cut cut = {.rows = 30, .terms = 1280};
+  laci_sparse_cut cut = {.rows = 30, .terms = 2400};
   if (isa == LACI_JIT_AVX2) cut = (laci_sparse_cut){.rows = 6, .terms = 600};
   cut.chunk_tiles = (int)(n_tiles < tiles ? n_tiles : tiles);
   cut.columns_first = each > (double)(p->n_rows * LANES);
-  share_out(p, n_tiles, n_threads, &cut);
+  cut.x_ahead = x_ahead_of(extent, reuse);
+  share_out(p, n_tiles, extent->n_threads, &cut);
   return cut;
 }
 
@@ -108,7 +119,9 @@ static laci_sparse_ahead ahead_of(const laci_sparse_code *code, int64_t n_kept,
 static void write_piece(const laci_sparse_product *p, const laci_sparse_options *options,
                         const laci_sparse_code *code, const laci_sparse_group *group, int64_t at) {
   laci_code *to = laci_code_cache_open(code->cache);
-  const laci_sparse_frame frame = {p->row_stride, code->ahead, options->after};
+  const bool reads_first = group->row_first % p->rows_together == 0;
+  const laci_sparse_frame frame = {p->row_stride, code->ahead, reads_first ? code->cut.x_ahead : 0,
+                                   options->after};
   const laci_sparse_plan *plan = &code->plan;
   const laci_sparse_columns *columns = &plan->pieces[at];
   laci_sparse_write *write =
@@ -260,7 +273,8 @@ static void fetch(const void *from, size_t bytes) {
   }
 }
 
-/* A thread's first piece, which none before it has fetched. Weights are half of the code at most. */
+/* A thread's first piece, which none before it has fetched. Weights are half of the code at most.
+ */
 static void fetch_piece(const laci_sparse_code *code, int64_t piece) {
   const size_t bytes = code->entry[piece + 1] - code->entry[piece];
   fetch(laci_code_cache_at(code->cache, code->entry[piece]), bytes);

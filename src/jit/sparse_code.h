@@ -30,9 +30,10 @@ typedef struct laci_sparse_after {
 
 /** How code is cut. Results do not depend on it. */
 typedef struct laci_sparse_cut {
-  int rows;           /* of a group at most: 1 to 30 (AVX-512), to 6 (AVX2) */
-  int terms;          /* multiply-adds of a piece: about so many */
-  int chunk_tiles;    /* tiles that go through all pieces of all rows before the next ones */
+  int rows;        /* of a group at most: 1 to 30 (AVX-512), to 6 (AVX2) */
+  int terms;       /* multiply-adds of a piece: about so many */
+  int chunk_tiles; /* tiles that go through all pieces of all rows before the next ones */
+  int64_t x_ahead; /* floats from what a tile reads to what is fetched meanwhile; 0: nothing is */
   bool columns_first; /* of a chunk: all rows' first columns, then their next ones; else row by row
                        */
 } laci_sparse_cut;
@@ -46,10 +47,16 @@ typedef struct laci_sparse_options {
 typedef struct laci_code_cache laci_code_cache;
 typedef struct laci_sparse_code laci_sparse_code;
 
-/** The cut that measurements spoke for (docs/sparse-kernels.md). n_tiles, n_x: tiles of a run, and
- * floats of x that these read; >= 1. n_threads: of that run, most often. */
+/** How often and where a product will most often run. */
+typedef struct laci_sparse_extent {
+  const laci_sparse_tile *tiles;
+  int64_t n_tiles, n_x; /* n_x: floats of x that all tiles read; both >= 1 */
+  int n_threads;
+} laci_sparse_extent;
+
+/** The cut that measurements spoke for (docs/sparse-kernels.md). */
 laci_sparse_cut laci_sparse_cut_rule(const laci_sparse_product *p, laci_jit_isa isa,
-                                     int64_t n_tiles, int64_t n_x, int n_threads);
+                                     const laci_sparse_extent *extent);
 
 /** Generates code into a cache that is not sealed; it can run once that is. The
  * product is read here only. Weights are zero until filled in. Fails LAC_UNSUPPORTED where a

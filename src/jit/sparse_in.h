@@ -31,6 +31,7 @@ typedef struct laci_sparse_ahead {
 typedef struct laci_sparse_frame {
   int64_t row_stride;
   laci_sparse_ahead ahead;
+  int64_t x_ahead; /* floats from a column to what is fetched with it; 0: nothing is */
   laci_sparse_after after;
 } laci_sparse_frame;
 

@@ -105,7 +105,8 @@ static void all_cases(laci_jit_isa isa) {
     for (int shift = 0; shift < 3; shift++) {
       sparse_operands o;
       sparse_operands_init(&sparse_cases[at], 0, &o);
-      laci_sparse_cut cut = laci_sparse_cut_rule(&o.form.product, isa, o.form.n_tiles, o.n_x, 2);
+      const laci_sparse_extent extent = {o.form.tiles, o.form.n_tiles, o.n_x, 2};
+      laci_sparse_cut cut = laci_sparse_cut_rule(&o.form.product, isa, &extent);
       sparse_operands_clear(&o);
       compare_case(&sparse_cases[at], shift, isa, cut);
     }
@@ -121,7 +122,7 @@ static void all_cuts(laci_jit_isa isa) {
   for (int rows = 1; rows <= (isa == LACI_JIT_AVX512 ? 30 : 6); rows++) {
     for (int terms = 1; terms < 10000; terms *= 7) {
       for (int chunk = 1; chunk <= 4; chunk += 2) {
-        const laci_sparse_cut cut = {rows, terms, chunk, terms % 2 == rows % 2};
+        const laci_sparse_cut cut = {rows, terms, chunk, rows % 3 * 16, terms % 2 == rows % 2};
         compare_case(&sparse_cases[(rows + terms) % 2], rows % 3, isa, cut);
       }
     }
@@ -150,7 +151,7 @@ static void all_pairs(laci_jit_isa isa) {
     assert_int_equal(laci_sparse_form_init(&c.window, o.kept, &pictures, &o.form, &err), LAC_OK);
     laci_sparse_form_fill(&o.form, o.dense);
     const laci_sparse_operands run = sparse_run_of(&o, false, -INFINITY, INFINITY);
-    generated g = generate(&o, (laci_sparse_after){0}, isa, (laci_sparse_cut){6, 100, 8, false});
+    generated g = generate(&o, (laci_sparse_after){0}, isa, (laci_sparse_cut){6, 100, 8, 0, false});
     define(&o, &run, g.want);
     expect_run(&g, &o, &run, NULL, c.what);
     end(&g);
@@ -182,9 +183,9 @@ static void threads_of_cut(laci_jit_isa isa, laci_sparse_cut cut) {
 }
 
 static void threads_of(laci_jit_isa isa) {
-  threads_of_cut(isa, (laci_sparse_cut){5, 90, 2, false});
-  threads_of_cut(isa, (laci_sparse_cut){6, 9000, 20, false});
-  threads_of_cut(isa, (laci_sparse_cut){5, 90, 3, true});
+  threads_of_cut(isa, (laci_sparse_cut){5, 90, 2, 0, false});
+  threads_of_cut(isa, (laci_sparse_cut){6, 9000, 20, 0, false});
+  threads_of_cut(isa, (laci_sparse_cut){5, 90, 3, 0, true});
 }
 
 static void one_two_three_threads_make_the_same_bytes(void **state) {
@@ -196,7 +197,7 @@ static void rewrites_of(laci_jit_isa isa) {
   sparse_operands o;
   sparse_operands_init(&sparse_cases[5], 0, &o);
   const laci_sparse_operands run = sparse_run_of(&o, false, -INFINITY, INFINITY);
-  generated g = generate(&o, (laci_sparse_after){0}, isa, (laci_sparse_cut){6, 500, 3, false});
+  generated g = generate(&o, (laci_sparse_after){0}, isa, (laci_sparse_cut){6, 500, 3, 0, false});
   for (int step = 0; step < 3; step++) {
     for (int64_t k = 0; k < o.form.n_kept; k++) o.form.weight[k] *= 0.75F - (float)(k % 5);
     laci_sparse_code_fill(g.code, o.form.weight);
@@ -224,7 +225,8 @@ static void one_cache_holds_several_layers(void **state) {
   for (int at = 0; at < 3; at++) {
     sparse_operands_init(&sparse_cases[at], 0, &o[at]);
     const laci_sparse_product *p = &o[at].form.product;
-    const laci_sparse_cut cut = laci_sparse_cut_rule(p, isa, o[at].form.n_tiles, o[at].n_x, 2);
+    const laci_sparse_extent extent = {o[at].form.tiles, o[at].form.n_tiles, o[at].n_x, 2};
+    const laci_sparse_cut cut = laci_sparse_cut_rule(p, isa, &extent);
     const laci_sparse_options options = {isa, {0}, cut};
     assert_int_equal(laci_sparse_code_create(p, &options, cache, &code[at], &err), LAC_OK);
     laci_sparse_code_fill(code[at], o[at].form.weight);
@@ -245,7 +247,7 @@ static void one_cache_holds_several_layers(void **state) {
 
 static lac_status make_all(const sparse_operands *o, const sparse_case *c, lac_error *err) {
   const laci_sparse_pictures pictures = {o->form.in, o->form.out, c->n_images};
-  const laci_sparse_options options = {LACI_JIT_AVX2, {0}, {6, 40, 4, true}};
+  const laci_sparse_options options = {LACI_JIT_AVX2, {0}, {6, 40, 4, 0, true}};
   laci_sparse_form form;
   laci_code_cache *cache = NULL;
   laci_sparse_code *code = NULL;
@@ -285,7 +287,7 @@ static void says_what_does_not_fit(void **state) {
   lac_error err = {0};
   (void)state;
   assert_int_equal(laci_code_cache_create(64, &cache, &err), LAC_OK);
-  const laci_sparse_options options = {LACI_JIT_AVX2, {0}, {6, 100, 4, false}};
+  const laci_sparse_options options = {LACI_JIT_AVX2, {0}, {6, 100, 4, 0, false}};
   assert_int_equal(laci_sparse_code_create(&p, &options, cache, &code, &err), LAC_UNSUPPORTED);
   assert_string_equal(err.text, "a sparse product's code: operands of more than 268435456 floats");
   assert_null(code);

@@ -45,14 +45,15 @@ static lac_status generate(laci_net *net, const laci_sparse_layer *layer,
   const laci_sparse_form *form = &kernel->form;
   const laci_sparse_product *p = &form->product;
   const int64_t n_pictures = laci_pictures_count(&form->in, layer->n_images);
+  const laci_sparse_extent extent = {form->tiles, form->n_tiles, form->in.n_floats * n_pictures,
+                                     net->n_threads};
   const laci_sparse_options options = {
       .isa = sparse->isa,
       .after = {.residual = layer->residual >= 0 && !layer->residual_last,
                 .low = layer->has_low,
                 .high = layer->has_high,
                 .functions = layer->n_functions > 0 || layer->residual_last},
-      .cut = laci_sparse_cut_rule(p, sparse->isa, form->n_tiles, form->in.n_floats * n_pictures,
-                                  net->n_threads),
+      .cut = laci_sparse_cut_rule(p, sparse->isa, &extent),
   };
   lac_status st = LAC_OK;
   if (!sparse->cache) st = laci_code_cache_create(most_code(net), &sparse->cache, err);
