@@ -74,7 +74,7 @@ static void write_terms(laci_code *code, const laci_sparse_frame *f,
   int64_t n = 0;
   for (int64_t column = 0; column < piece->n_columns; column++) {
     const uint32_t rows = piece->rows[column];
-    laci_sparse_fetch_ahead(code, f, column + 1, piece->n_columns);
+    laci_sparse_fetch_ahead(code, f, piece, column + 1);
     if (rows) load_column(code, piece->column_at[column]);
     for (uint32_t left = rows; left; left &= left - 1) {
       write_term(code, __builtin_ctz(left), n++, &at);
@@ -124,6 +124,7 @@ void laci_sparse_write_avx2(laci_code *code, const laci_sparse_frame *f,
                             const laci_sparse_piece *piece) {
   const size_t loop = laci_sparse_begin_tile(code, 0, REACH);
   begin_sums(code, piece);
+  laci_sparse_point_ahead(code, f, piece);
   write_terms(code, f, piece);
   if (piece->last) write_results(code, f, piece);
   for (int at = 0; !piece->last && at < HALVES * piece->n_rows; at++) {

@@ -85,7 +85,7 @@ static void write_terms(laci_code *code, const laci_sparse_frame *f, const laci_
   int used = 0;
   for (int ahead = 1; ahead < l.n_registers; ahead++) load_column(code, f, piece, &l);
   for (int64_t column = 0; column < piece->n_columns; column++) {
-    laci_sparse_fetch_ahead(code, f, column + 1, piece->n_columns);
+    laci_sparse_fetch_ahead(code, f, piece, column + 1);
     if (!piece->rows[column]) continue;
     load_column(code, f, piece, &l);
     write_column(code, piece->rows[column], REGISTERS - 1 - used++ % l.n_registers, &at);
@@ -122,6 +122,7 @@ void laci_sparse_write_avx512(laci_code *code, const laci_sparse_frame *f,
   const size_t loop =
       laci_sparse_begin_tile(code, (int32_t)(l.x_first * (int64_t)sizeof(float)), REACH);
   begin_sums(code, piece);
+  laci_sparse_point_ahead(code, f, piece);
   write_terms(code, f, piece, l);
   if (piece->last) write_results(code, f, piece);
   for (int row = 0; !piece->last && row < piece->n_rows; row++) {

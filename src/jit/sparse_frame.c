@@ -9,7 +9,6 @@
 size_t laci_sparse_begin_tile(laci_code *code, int32_t x_ahead, int32_t weight_ahead) {
   laci_x86_load(code, LACI_SPARSE_SUMS, LACI_SPARSE_FIELD(sums));
   laci_x86_load(code, LACI_SPARSE_TILE, LACI_SPARSE_FIELD(tiles));
-  laci_x86_load(code, LACI_SPARSE_TILES_END, LACI_SPARSE_FIELD(tiles_end));
   laci_x86_load(code, LACI_SPARSE_AHEAD_CODE, LACI_SPARSE_FIELD(ahead_code));
   laci_x86_load(code, LACI_SPARSE_AHEAD_WEIGHT, LACI_SPARSE_FIELD(ahead_weight));
   const size_t loop = code->n;
@@ -34,19 +33,45 @@ void laci_sparse_begin_results(laci_code *code, bool residual) {
                (laci_x86_memory){LACI_X86_R8, LACI_SPARSE_AT, sizeof(float), 0});
 }
 
-/* The lines of n that are due between two columns. */
-static void fetch_lines(laci_code *code, laci_x86_reg from, int64_t n, int64_t done,
-                        int64_t n_columns) {
-  const int64_t due = done * n / n_columns;
-  for (int64_t line = (done - 1) * n / n_columns; line < due; line++) {
+static bool takes_residual(const laci_sparse_frame *f, const laci_sparse_piece *piece) {
+  return f->after.residual && piece->last;
+}
+
+void laci_sparse_point_ahead(laci_code *code, const laci_sparse_frame *f,
+                             const laci_sparse_piece *piece) {
+  if (!takes_residual(f, piece)) return;
+  laci_x86_load(code, LACI_X86_R8, LACI_SPARSE_FIELD(residual));
+  laci_x86_load(code, LACI_SPARSE_AHEAD_RESIDUAL, TILE_FIELD(out));
+  laci_x86_lea(code, LACI_SPARSE_AHEAD_RESIDUAL,
+               (laci_x86_memory){LACI_X86_R8, LACI_SPARSE_AHEAD_RESIDUAL, sizeof(float), 0});
+}
+
+/* Of n things those that are due between a column and the one before it. */
+typedef struct due {
+  int64_t first, last;
+} due;
+
+static due due_of(int64_t n, int64_t done, int64_t n_columns) {
+  return (due){(done - 1) * n / n_columns, done * n / n_columns};
+}
+
+static void fetch_lines(laci_code *code, laci_x86_reg from, due lines) {
+  for (int64_t line = lines.first; line < lines.last; line++) {
     laci_x86_prefetch1(code, laci_x86_at(from, (int32_t)line * LACI_SPARSE_LINE));
   }
 }
 
-void laci_sparse_fetch_ahead(laci_code *code, const laci_sparse_frame *f, int64_t done,
-                             int64_t n_columns) {
-  fetch_lines(code, LACI_SPARSE_AHEAD_CODE, f->ahead.code, done, n_columns);
-  fetch_lines(code, LACI_SPARSE_AHEAD_WEIGHT, f->ahead.weight, done, n_columns);
+void laci_sparse_fetch_ahead(laci_code *code, const laci_sparse_frame *f,
+                             const laci_sparse_piece *piece, int64_t done) {
+  const int64_t n = piece->n_columns;
+  fetch_lines(code, LACI_SPARSE_AHEAD_CODE, due_of(f->ahead.code, done, n));
+  fetch_lines(code, LACI_SPARSE_AHEAD_WEIGHT, due_of(f->ahead.weight, done, n));
+  if (!takes_residual(f, piece)) return;
+  const due rows = due_of(piece->n_rows, done, n);
+  for (int64_t row = rows.first; row < rows.last; row++) {
+    const int64_t at = row * f->row_stride * (int64_t)sizeof(float);
+    laci_x86_prefetch0(code, laci_x86_at(LACI_SPARSE_AHEAD_RESIDUAL, (int32_t)at));
+  }
 }
 
 void laci_sparse_end_tile(laci_code *code, const laci_sparse_frame *f, size_t loop,
@@ -55,7 +80,8 @@ void laci_sparse_end_tile(laci_code *code, const laci_sparse_frame *f, size_t lo
   laci_x86_add(code, LACI_SPARSE_AHEAD_WEIGHT, f->ahead.weight * LACI_SPARSE_LINE);
   laci_x86_add(code, LACI_SPARSE_SUMS, sums_bytes);
   laci_x86_add(code, LACI_SPARSE_TILE, sizeof(laci_sparse_tile));
-  laci_x86_compare(code, LACI_SPARSE_TILE, LACI_SPARSE_TILES_END);
+  laci_x86_load(code, LACI_X86_RDX, LACI_SPARSE_FIELD(tiles_end));
+  laci_x86_compare(code, LACI_SPARSE_TILE, LACI_X86_RDX);
   laci_x86_jump_below(code, loop);
   laci_x86_zero_upper(code);
   laci_x86_return(code);

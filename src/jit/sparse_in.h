@@ -58,12 +58,12 @@ laci_sparse_write laci_sparse_write_avx512, laci_sparse_write_avx2;
 #define LACI_SPARSE_FIELD(name) \
   laci_x86_at(LACI_SPARSE_CALL, (int32_t)offsetof(laci_sparse_call, name))
 #define LACI_SPARSE_TILE LACI_X86_RSI
-#define LACI_SPARSE_TILES_END LACI_X86_RDX
 #define LACI_SPARSE_AT LACI_X86_RAX     /* the tile's x, then its y */
 #define LACI_SPARSE_WEIGHT LACI_X86_R10 /* runs along, then the tile's residual */
 #define LACI_SPARSE_SUMS LACI_X86_R9
 #define LACI_SPARSE_AHEAD_CODE LACI_X86_R11
 #define LACI_SPARSE_AHEAD_WEIGHT LACI_X86_RCX
+#define LACI_SPARSE_AHEAD_RESIDUAL LACI_X86_RDX /* then the tiles' end */
 /** Loads pointers and begins the loop over tiles; returns where it begins. The tile's x and the
  * weights are `x_ahead` and `weight_ahead` bytes further than their beginnings. */
 size_t laci_sparse_begin_tile(laci_code *code, int32_t x_ahead, int32_t weight_ahead);
@@ -72,9 +72,13 @@ void laci_sparse_begin_results(laci_code *code, bool residual);
 /** The next tile, or the end. sums_bytes: of a tile. */
 void laci_sparse_end_tile(laci_code *code, const laci_sparse_frame *f, size_t loop,
                           int32_t sums_bytes);
-/** Behind `done` of a piece's columns: fetches what is due of the next piece. */
-void laci_sparse_fetch_ahead(laci_code *code, const laci_sparse_frame *f, int64_t done,
-                             int64_t n_columns);
+/** Behind the beginning of sums, where results will take in a residual. */
+void laci_sparse_point_ahead(laci_code *code, const laci_sparse_frame *f,
+                             const laci_sparse_piece *piece);
+/** Behind `done` of a piece's columns: fetches what is due of the next piece and of the residual.
+ */
+void laci_sparse_fetch_ahead(laci_code *code, const laci_sparse_frame *f,
+                             const laci_sparse_piece *piece, int64_t done);
 
 /** Groups and pieces of a product; owns its arrays. */
 typedef struct laci_sparse_group {
