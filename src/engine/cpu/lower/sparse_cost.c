@@ -13,12 +13,13 @@
 
 static const double least_gain = 1e6;      /* with less to be gained, no layer is sparse */
 static const double step_cost = 1e5;       /* of a step, whatever it does */
-static const double winograd_cost = 0.6;   /* of direct's, where oneDNN has it */
+static const double winograd_cost = 0.58;  /* of direct's, where oneDNN has it */
+static const double winograd_small = 0.8;  /* that of pictures of at most 8 x 8 */
 static const double generated_share = 0.8; /* of the peak that generated code reaches */
 static const double compiled_share = 0.22;
-static const double reorder_cost = 60;   /* a float */
-static const double stream_cost = 50;    /* a weight and its code, 12 bytes, from the last cache */
-static const double held_weights = 60e3; /* weights whose code a core's second cache holds */
+static const double reorder_cost = 50; /* a float */
+static const double stream_cost =
+    60; /* a weight and its code, 12 bytes, while others are at work */
 
 static double results(const laci_sparse_layer *layer) {
   return (double)layer->n_images * (double)layer->window.channels_out *
@@ -30,9 +31,11 @@ static double weights_each(const laci_sparse_window *g) {
 }
 
 static double dense_cost(const laci_net *net, const laci_sparse_layer *layer) {
-  const double products = results(layer) * weights_each(&layer->window);
-  return !layer->rows && laci_conv_gains_by_winograd(net, layer->fused) ? products * winograd_cost
-                                                                        : products;
+  enum { SMALL = 64 };
+  const laci_sparse_window *g = &layer->window;
+  const double products = results(layer) * weights_each(g);
+  if (layer->rows || !laci_conv_gains_by_winograd(net, layer->fused)) return products;
+  return products * (g->out_h * g->out_w <= SMALL ? winograd_small : winograd_cost);
 }
 
 /** Pixels walk along one long row, with one between two rows as most windows need. */
@@ -45,14 +48,17 @@ static int64_t tiles_of(const laci_sparse_layer *layer) {
          laci_ceil_div((g->out_h - 1) * (g->out_w + 1) + g->out_w, LACI_SPARSE_LANES);
 }
 
+/** A chunk of tiles goes through all code before the next one; code that comes from memory does so
+ * while the piece before it is at work. */
 static double sparse_cost(const laci_net *net, const laci_sparse_layer *layer) {
-  enum { CHUNK = 64 }; /* tiles that go through all code before the next ones */
+  enum { CHUNK = 64 };
   const laci_sparse_window *g = &layer->window;
   const double kept = (double)g->channels_out * weights_each(g) * layer->kept;
   const int64_t tiles = tiles_of(layer);
   const double share = net->sparse->isa == LACI_JIT_NONE ? compiled_share : generated_share;
-  const double streamed = kept > held_weights ? kept * (double)laci_ceil_div(tiles, CHUNK) : 0;
-  return kept * (double)(tiles * LACI_SPARSE_LANES) / share + streamed * stream_cost;
+  const double worked = (double)(tiles * LACI_SPARSE_LANES) / share;
+  const double streamed = (double)laci_ceil_div(tiles, CHUNK) * stream_cost;
+  return kept * (worked > streamed ? worked : streamed);
 }
 
 static void estimate(const laci_net *net, laci_sparse_costs *costs) {
