@@ -17,6 +17,7 @@
 
 #include "base/memory.h"
 #include "graph/graph.h"
+#include "support/programs.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define WATCHED 1 /* by a sanitizer, which takes memory of its own */
@@ -228,7 +229,7 @@ static void a_run_takes_what_was_planned(void **state) {
       {"Expand", "b s", "s", {1, 16, 2000, 1000}, 4, "p"},
       {"Tile", "b s", "s", {1, 1, 2000, 1000}, 4, "p"},
   };
-  if (WATCHED) skip();
+  if (WATCHED || is_emulated()) skip();
   for (size_t at = 0; at < sizeof moderate / sizeof *moderate; at++) {
     expect_as_planned(&moderate[at], bench_needs);
     expect_as_planned(&moderate[at], prune_needs);

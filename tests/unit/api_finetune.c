@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "base/memory.h"
+#include "support/programs.h"
 #include "unit/data_folder.h"
 
 #define DIGITS LAC_SOURCE_DIR "/examples/digits"
@@ -41,11 +42,9 @@ static void tune(const lac_finetune_options *o, const char *out, lac_finetune_re
 }
 
 static void command(const char *arguments) {
-  const char *build = getenv("LAC_BUILD_DIR");
   char line[4 * FOLDER_PATH];
-  (void)snprintf(line, sizeof line, "'%s/lacuna' finetune -q %s > /dev/null", build ? build : "..",
-                 arguments);
-  if (system(line) != 0) fail_msg("%s", line);
+  (void)snprintf(line, sizeof line, "finetune -q %s > /dev/null", arguments);
+  if (run_built("lacuna", line) != 0) fail_msg("%s", line);
 }
 
 static void assert_same_file(const folder *f, const char *a, const char *b) {

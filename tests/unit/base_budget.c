@@ -16,6 +16,8 @@
 
 #include <cmocka.h>
 
+#include "support/programs.h"
+
 #define MIB ((uint64_t)1 << 20)
 #define GIB ((uint64_t)1 << 30)
 
@@ -150,6 +152,7 @@ static void has_no_limit_where_nothing_is_known(void **state) {
 static void knows_the_limit_of_address_space(void **state) {
   (void)state;
   int status = -1;
+  if (is_emulated()) skip();
   pid_t child = fork();
   if (child == 0) {
     struct rlimit limit = {(rlim_t)1 << 40, (rlim_t)1 << 40};

@@ -19,6 +19,7 @@
 #include "onnx/onnx.h"
 #include "support/block_nets.h"
 #include "support/graph_run.h"
+#include "support/programs.h"
 #include "tensor/buf.h"
 #include "train/trainer.h"
 
@@ -159,18 +160,14 @@ static void check_blocks(block_kind kind, int n_blocks, int64_t batch, double sh
 
 /** A network of tests/fixtures/zoo, filled. */
 static void check_file(const char *name, int size, int64_t batch, double share) {
-  char path[] = "/tmp/lacuna_remat_XXXXXX", command[1024];
-  const char *build = getenv("LAC_BUILD_DIR");
+  char path[] = "/tmp/lacuna_remat_XXXXXX";
   lac_error err = {0};
   laci_onnx *file;
   laci_graph *model;
   int made = mkstemp(path);
   assert_true(made >= 0);
   (void)close(made);
-  (void)snprintf(command, sizeof command,
-                 "'%s/tests/tools/fill_model' '%s/tests/fixtures/zoo/%s.onnx' %s 1",
-                 build ? build : "..", LAC_SOURCE_DIR, name, path);
-  if (system(command) != 0) fail_msg("%s", command);
+  if (fill_network(name, path) != 0) fail_msg("%s", name);
   if (laci_onnx_load(path, &file, &model, &err) || laci_onnx_materialise(file, &err)) {
     fail_msg("%s", err.text);
   }

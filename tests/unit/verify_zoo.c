@@ -22,6 +22,7 @@
 #include "lacuna/prune.h"
 #include "permute/plan.h"
 #include "permute/search.h"
+#include "support/programs.h"
 #include "tensor/buf.h"
 #include "verify/verify.h"
 
@@ -51,17 +52,12 @@ static void shuffle(int32_t *order, int n, uint64_t stream) {
 
 static network set_up(const char *name) {
   network n = {.path = "/tmp/lacuna_verify_XXXXXX"};
-  char command[1024];
   lac_error err = {0};
   lac_options options = lac_options_default();
-  const char *build = getenv("LAC_BUILD_DIR");
   int file = mkstemp(n.path);
   assert_true(file >= 0);
   (void)close(file);
-  (void)snprintf(command, sizeof command,
-                 "'%s/tests/tools/fill_model' '%s/tests/fixtures/zoo/%s.onnx' %s 1",
-                 build ? build : "..", LAC_SOURCE_DIR, name, n.path);
-  if (system(command) != 0) fail_msg("%s", command);
+  if (fill_network(name, n.path) != 0) fail_msg("%s", name);
   options.all_sizes = true;
   options.threads = 1;
   must(lac_model_load(n.path, &n.model, &err), &err);
