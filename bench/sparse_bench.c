@@ -147,13 +147,13 @@ static void make_code(sparse_layer *s, const settings *set) {
   if (set->cut.chunk_tiles) cut.chunk_tiles = set->cut.chunk_tiles;
   if (!set->x_ahead) cut.x_ahead = 0;
   if (set->order) cut.columns_first = !strcmp(set->order, "columns");
-  const laci_sparse_options options = {set->isa, {.low = true}, cut};
+  const laci_sparse_options options = {.isa = set->isa, .after = {.low = true}, .cut = cut};
   if (laci_code_cache_create(CODE_LIMIT, &s->cache, &err) ||
       laci_sparse_code_create(&s->form.product, &options, s->cache, &s->code, &err) ||
       laci_code_cache_seal(s->cache, &err)) {
     die(err.text);
   }
-  laci_sparse_code_fill(s->code, s->form.weight);
+  laci_sparse_code_fill(s->code, s->form.kept.weight);
   s->scratch = large_pages(laci_sparse_code_scratch(s->code, 1), 1);
 }
 
@@ -210,8 +210,12 @@ static void sparse_init(sparse_layer *s, const layer *l, int64_t n, const settin
   for (int64_t at = 0; at < s->n_x; at++) {
     ((float *)s->x)[at] = (float)laci_rng_unit(3, 0, (uint64_t)at) - 0.5F;
   }
-  s->o = (laci_sparse_operands){
-      .weight = s->form.weight, .bias = s->bias, .x = s->x, .y = s->y, .low = 0, .high = 1e30F};
+  s->o = (laci_sparse_operands){.weight = s->form.kept.weight,
+                                .bias = s->bias,
+                                .x = s->x,
+                                .y = s->y,
+                                .low = 0,
+                                .high = 1e30F};
 }
 
 static void sparse_clear(sparse_layer *s) {

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "cpu/pool.h"
 
 enum { STEP = 64 << 10, LARGE_PAGE = 2 << 20, NOP = 0x90 };
 
@@ -51,6 +52,31 @@ bool laci_code_grow(laci_code *code, size_t more) {
     if (!take_pages(code)) return fail(code, LAC_NO_MEMORY);
   }
   return true;
+}
+
+typedef struct touching {
+  uint8_t *bytes;
+  size_t first, last;
+} touching;
+
+/* A byte of every page in large pages [begin, end), each of which is one thread's. */
+static void touch_some(int64_t begin, int64_t end, void *context) {
+  enum { PAGE = 4096 };
+  const touching *t = context;
+  size_t at = (size_t)begin * LARGE_PAGE, last = (size_t)end * LARGE_PAGE;
+  if (at < t->first) at = t->first;
+  if (last > t->last) last = t->last;
+  for (; at < last; at += PAGE) t->bytes[at] = 0;
+}
+
+void laci_code_prepare(laci_code *code, size_t more, laci_pool *pool) {
+  if (!laci_code_reserve(code, more)) return;
+  touching t = {code->bytes, code->n, code->n + more};
+  const size_t first = t.first / LARGE_PAGE, last = (t.last + LARGE_PAGE - 1) / LARGE_PAGE;
+  t.bytes += first * LARGE_PAGE; /* so that large pages count from 0 */
+  t.first -= first * LARGE_PAGE;
+  t.last -= first * LARGE_PAGE;
+  laci_pool_for(pool, (int64_t)(last - first), 1, touch_some, &t);
 }
 
 void laci_code_append(laci_code *code, const void *bytes, size_t n) {

@@ -15,6 +15,8 @@
 
 #include "lacuna/status.h"
 
+typedef struct laci_pool laci_pool;
+
 /** Zero-initialised with a limit it is empty. Not for several threads. */
 typedef struct laci_code {
   uint8_t *bytes;
@@ -32,6 +34,11 @@ bool laci_code_grow(laci_code *code, size_t more);
 static inline bool laci_code_reserve(laci_code *code, size_t more) {
   return more <= code->capacity - code->n || laci_code_grow(code, more);
 }
+
+/** Takes memory for so many more bytes at once, cleared by all threads of the pool; for who will
+ * write as much at least. That is most of what code costs: it is written faster than the system
+ * clears pages for it. */
+void laci_code_prepare(laci_code *code, size_t more, laci_pool *pool);
 
 void laci_code_append(laci_code *code, const void *bytes, size_t n);
 /** Fills up with one-byte instructions that do nothing until n is a multiple of `bytes`. */

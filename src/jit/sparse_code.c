@@ -19,6 +19,7 @@ enum {
 
 struct laci_sparse_code {
   laci_code_cache *cache;
+  laci_pool *pool; /* of those who make it */
   laci_sparse_plan plan;
   size_t *entry; /* [n_pieces + 1] */
   float *weight; /* [n_kept], in the order of terms; the cache's */
@@ -116,6 +117,9 @@ static laci_sparse_ahead ahead_of(const laci_sparse_code *code, int64_t n_kept,
       .weight = (int)laci_ceil_div(terms * 9 / 2, tile_bytes)};
 }
 
+/* Of a term. */
+static size_t least_bytes(laci_jit_isa isa) { return isa == LACI_JIT_AVX512 ? 6 : 15; }
+
 static void write_piece(const laci_sparse_product *p, const laci_sparse_options *options,
                         const laci_sparse_code *code, const laci_sparse_group *group, int64_t at) {
   laci_code *to = laci_code_cache_open(code->cache);
@@ -144,13 +148,14 @@ static lac_status make(const laci_sparse_product *p, const laci_sparse_options *
   void *weight;
   code->row_stride = p->row_stride;
   lac_status st = check_distances(p, err);
-  if (!st) st = laci_sparse_plan_init(p, code->cut, &code->plan, err);
+  if (!st) st = laci_sparse_plan_init(p, code->cut, code->pool, &code->plan, err);
   if (!st) st = laci_code_cache_data(code->cache, n_kept * sizeof *code->weight, &weight, err);
   if (st) return st;
   code->weight = weight;
   code->ahead = ahead_of(code, p->row_begin[p->n_rows], options);
   code->entry = laci_alloc((size_t)plan->n_pieces + 1, sizeof *code->entry);
   if (!code->entry) return laci_fail_memory(err, "a sparse product's code");
+  laci_code_prepare(to, n_kept * least_bytes(options->isa), code->pool);
   for (int64_t at = 0; at < plan->n_groups; at++) {
     const laci_sparse_group *group = &plan->groups[at];
     for (int64_t piece = group->piece_first; piece < group->piece_last; piece++) {
@@ -170,6 +175,7 @@ lac_status laci_sparse_code_create(const laci_sparse_product *p, const laci_spar
   if (!*code) return laci_fail_memory(err, "a sparse product's code");
   (*code)->cache = cache;
   (*code)->cut = options->cut;
+  (*code)->pool = options->pool;
   (*code)->functions = options->after.functions;
   lac_status st = make(p, options, *code, err);
   if (!st) return LAC_OK;
@@ -186,7 +192,7 @@ void laci_sparse_code_destroy(laci_sparse_code *code) {
 }
 
 void laci_sparse_code_fill(laci_sparse_code *code, const float *weight) {
-  laci_sparse_plan_order(&code->plan, weight, code->weight);
+  laci_sparse_plan_order(&code->plan, weight, code->pool, code->weight);
 }
 
 /* Floats of the sums of a group's rows in a chunk. */

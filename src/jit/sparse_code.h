@@ -42,6 +42,8 @@ typedef struct laci_sparse_options {
   laci_jit_isa isa; /* not NONE */
   laci_sparse_after after;
   laci_sparse_cut cut;
+  laci_pool *pool; /* makes the code and takes weights: the same for any pool; borrowed as long as
+                      the code lives. NULL: the caller alone */
 } laci_sparse_options;
 
 typedef struct laci_code_cache laci_code_cache;

@@ -104,9 +104,11 @@ typedef struct laci_sparse_plan {
 } laci_sparse_plan;
 
 LAC_MUST_CHECK lac_status laci_sparse_plan_init(const laci_sparse_product *p, laci_sparse_cut cut,
-                                                laci_sparse_plan *plan, lac_error *err);
+                                                laci_pool *pool, laci_sparse_plan *plan,
+                                                lac_error *err);
 void laci_sparse_plan_clear(laci_sparse_plan *plan);
 /** Weights in the product's order -> in that of code: [n_kept] both. */
-void laci_sparse_plan_order(const laci_sparse_plan *plan, const float *weight, float *to);
+void laci_sparse_plan_order(const laci_sparse_plan *plan, const float *weight, laci_pool *pool,
+                            float *to);
 
 #endif

@@ -63,12 +63,21 @@ static bool plan_columns(const laci_sparse_product *p, int terms, laci_sparse_pl
   return plan->rows && plan->pieces;
 }
 
-static void mark_rows(const laci_sparse_product *p, const laci_sparse_group *group,
-                      uint32_t *rows) {
-  for (int row = 0; row < group->n_rows; row++) {
-    const int64_t *begin = p->row_begin + group->row_first + row;
-    for (int64_t k = begin[0]; k < begin[1]; k++) {
-      rows[p->column[k] - group->column_first] |= 1U << row;
+typedef struct marking {
+  const laci_sparse_product *p;
+  const laci_sparse_plan *plan;
+} marking;
+
+static void mark_some(int64_t begin, int64_t end, void *context) {
+  const marking *m = context;
+  for (int64_t at = begin; at < end; at++) {
+    const laci_sparse_group *group = &m->plan->groups[at];
+    uint32_t *rows = m->plan->rows + group->rows_at;
+    for (int row = 0; row < group->n_rows; row++) {
+      const int64_t *of_row = m->p->row_begin + group->row_first + row;
+      for (int64_t k = of_row[0]; k < of_row[1]; k++) {
+        rows[m->p->column[k] - group->column_first] |= 1U << row;
+      }
     }
   }
 }
@@ -94,7 +103,7 @@ static void cut_group(laci_sparse_plan *plan, laci_sparse_group *group, int64_t 
   group->piece_last = plan->n_pieces;
 }
 
-lac_status laci_sparse_plan_init(const laci_sparse_product *p, laci_sparse_cut cut,
+lac_status laci_sparse_plan_init(const laci_sparse_product *p, laci_sparse_cut cut, laci_pool *pool,
                                  laci_sparse_plan *plan, lac_error *err) {
   const size_t n_begins = (size_t)p->n_rows + 1;
   *plan = (laci_sparse_plan){.row_begin = laci_alloc(n_begins, sizeof *plan->row_begin)};
@@ -104,11 +113,9 @@ lac_status laci_sparse_plan_init(const laci_sparse_product *p, laci_sparse_cut c
     laci_sparse_plan_clear(plan);
     return laci_fail_memory(err, "the plan of a sparse product's code");
   }
-  for (int64_t at = 0; at < plan->n_groups; at++) {
-    laci_sparse_group *group = &plan->groups[at];
-    mark_rows(p, group, plan->rows + group->rows_at);
-    cut_group(plan, group, cut.terms);
-  }
+  marking m = {p, plan};
+  laci_pool_for(pool, plan->n_groups, 1, mark_some, &m);
+  for (int64_t at = 0; at < plan->n_groups; at++) cut_group(plan, &plan->groups[at], cut.terms);
   return LAC_OK;
 }
 
@@ -120,18 +127,31 @@ void laci_sparse_plan_clear(laci_sparse_plan *plan) {
   *plan = (laci_sparse_plan){.n_groups = 0};
 }
 
-void laci_sparse_plan_order(const laci_sparse_plan *plan, const float *weight, float *to) {
-  for (int64_t at = 0; at < plan->n_groups; at++) {
-    const laci_sparse_group *group = &plan->groups[at];
-    const uint32_t *rows = plan->rows + group->rows_at;
+typedef struct ordering {
+  const laci_sparse_plan *plan;
+  const float *weight;
+  float *to;
+} ordering;
+
+static void order_some(int64_t begin, int64_t end, void *context) {
+  const ordering *o = context;
+  for (int64_t at = begin; at < end; at++) {
+    const laci_sparse_group *group = &o->plan->groups[at];
+    const uint32_t *rows = o->plan->rows + group->rows_at;
+    const int64_t *row_begin = o->plan->row_begin + group->row_first;
     const float *next[LACI_SPARSE_MOST_ROWS];
-    for (int row = 0; row < group->n_rows; row++) {
-      next[row] = weight + plan->row_begin[group->row_first + row];
-    }
+    float *to = o->to + row_begin[0];
+    for (int row = 0; row < group->n_rows; row++) next[row] = o->weight + row_begin[row];
     for (int64_t column = 0; column < group->n_columns; column++) {
       for (uint32_t left = rows[column]; left; left &= left - 1) {
         *to++ = *next[__builtin_ctz(left)]++;
       }
     }
   }
+}
+
+void laci_sparse_plan_order(const laci_sparse_plan *plan, const float *weight, laci_pool *pool,
+                            float *to) {
+  ordering o = {plan, weight, to};
+  laci_pool_for(pool, plan->n_groups, 1, order_some, &o);
 }

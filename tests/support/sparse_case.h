@@ -179,7 +179,7 @@ static inline void sparse_operands_clear(sparse_operands *o) {
 /** What a run reads and writes; clipped to [low, high], where these are finite. */
 static inline laci_sparse_operands sparse_run_of(const sparse_operands *o, bool residual, float low,
                                                  float high) {
-  return (laci_sparse_operands){.weight = o->form.weight,
+  return (laci_sparse_operands){.weight = o->form.kept.weight,
                                 .bias = o->bias,
                                 .x = o->x,
                                 .residual = residual ? o->residual : NULL,

@@ -26,19 +26,22 @@ static void define(const sparse_operands *o, const laci_sparse_operands *run, vo
   memcpy(want, o->memory_y, sparse_result_bytes(o));
 }
 
-static generated generate(const sparse_operands *o, laci_sparse_after after, laci_jit_isa isa,
-                          laci_sparse_cut cut) {
+static generated generate_as(const sparse_operands *o, const laci_sparse_options *options) {
   generated g = {.want = malloc(sparse_result_bytes(o))};
-  const laci_sparse_options options = {isa, after, cut};
   lac_error err = {0};
   assert_non_null(g.want);
   if (laci_code_cache_create(CODE_LIMIT, &g.cache, &err) ||
-      laci_sparse_code_create(&o->form.product, &options, g.cache, &g.code, &err) ||
+      laci_sparse_code_create(&o->form.product, options, g.cache, &g.code, &err) ||
       laci_code_cache_seal(g.cache, &err)) {
     fail_msg("%s", err.text);
   }
-  laci_sparse_code_fill(g.code, o->form.weight);
+  laci_sparse_code_fill(g.code, o->form.kept.weight);
   return g;
+}
+
+static generated generate(const sparse_operands *o, laci_sparse_after after, laci_jit_isa isa,
+                          laci_sparse_cut cut) {
+  return generate_as(o, &(laci_sparse_options){.isa = isa, .after = after, .cut = cut});
 }
 
 static void expect_run(const generated *g, const sparse_operands *o,
@@ -169,16 +172,16 @@ static void threads_of_cut(laci_jit_isa isa, laci_sparse_cut cut) {
   sparse_operands_init(&sparse_cases[5], 1, &o);
   laci_sparse_operands run = sparse_run_of(&o, true, 0, INFINITY);
   sparse_follow(&run, 2, false);
-  generated g = generate(&o, (laci_sparse_after){.functions = true}, isa, cut);
-  define(&o, &run, g.want);
-  for (int n = 1; n <= 3; n++) {
-    laci_pool *pool;
+  for (int n = 1; n <= 3; n++) { /* they make the code, too */
+    laci_sparse_options options = {.isa = isa, .after = {.functions = true}, .cut = cut};
     lac_error err = {0};
-    assert_int_equal(laci_pool_create(n, &pool, &err), LAC_OK);
-    for (int turn = 0; turn < 20; turn++) expect_run(&g, &o, &run, pool, "threads");
-    laci_pool_destroy(pool);
+    assert_int_equal(laci_pool_create(n, &options.pool, &err), LAC_OK);
+    generated g = generate_as(&o, &options);
+    define(&o, &run, g.want);
+    for (int turn = 0; turn < 20; turn++) expect_run(&g, &o, &run, options.pool, "threads");
+    end(&g);
+    laci_pool_destroy(options.pool);
   }
-  end(&g);
   sparse_operands_clear(&o);
 }
 
@@ -199,8 +202,8 @@ static void rewrites_of(laci_jit_isa isa) {
   const laci_sparse_operands run = sparse_run_of(&o, false, -INFINITY, INFINITY);
   generated g = generate(&o, (laci_sparse_after){0}, isa, (laci_sparse_cut){6, 500, 3, 0, false});
   for (int step = 0; step < 3; step++) {
-    for (int64_t k = 0; k < o.form.n_kept; k++) o.form.weight[k] *= 0.75F - (float)(k % 5);
-    laci_sparse_code_fill(g.code, o.form.weight);
+    for (int64_t k = 0; k < o.form.n_kept; k++) o.form.kept.weight[k] *= 0.75F - (float)(k % 5);
+    laci_sparse_code_fill(g.code, o.form.kept.weight);
     define(&o, &run, g.want);
     expect_run(&g, &o, &run, NULL, "new weights");
   }
@@ -227,9 +230,9 @@ static void one_cache_holds_several_layers(void **state) {
     const laci_sparse_product *p = &o[at].form.product;
     const laci_sparse_extent extent = {o[at].form.tiles, o[at].form.n_tiles, o[at].n_x, 2};
     const laci_sparse_cut cut = laci_sparse_cut_rule(p, isa, &extent);
-    const laci_sparse_options options = {isa, {0}, cut};
+    const laci_sparse_options options = {.isa = isa, .cut = cut};
     assert_int_equal(laci_sparse_code_create(p, &options, cache, &code[at], &err), LAC_OK);
-    laci_sparse_code_fill(code[at], o[at].form.weight);
+    laci_sparse_code_fill(code[at], o[at].form.kept.weight);
   }
   assert_int_equal(laci_code_cache_seal(cache, &err), LAC_OK);
   for (int at = 0; at < 3; at++) {
@@ -247,7 +250,7 @@ static void one_cache_holds_several_layers(void **state) {
 
 static lac_status make_all(const sparse_operands *o, const sparse_case *c, lac_error *err) {
   const laci_sparse_pictures pictures = {o->form.in, o->form.out, c->n_images};
-  const laci_sparse_options options = {LACI_JIT_AVX2, {0}, {6, 40, 4, 0, true}};
+  const laci_sparse_options options = {.isa = LACI_JIT_AVX2, .cut = {6, 40, 4, 0, true}};
   laci_sparse_form form;
   laci_code_cache *cache = NULL;
   laci_sparse_code *code = NULL;
@@ -287,7 +290,7 @@ static void says_what_does_not_fit(void **state) {
   lac_error err = {0};
   (void)state;
   assert_int_equal(laci_code_cache_create(64, &cache, &err), LAC_OK);
-  const laci_sparse_options options = {LACI_JIT_AVX2, {0}, {6, 100, 4, 0, false}};
+  const laci_sparse_options options = {.isa = LACI_JIT_AVX2, .cut = {6, 100, 4, 0, false}};
   assert_int_equal(laci_sparse_code_create(&p, &options, cache, &code, &err), LAC_UNSUPPORTED);
   assert_string_equal(err.text, "a sparse product's code: operands of more than 268435456 floats");
   assert_null(code);

@@ -198,12 +198,10 @@ static bool make_tiles(const laci_sparse_window *g, int64_t n_images, laci_spars
 /* The dense weight as rows over (channel, tap), and the columns' order. */
 typedef struct order {
   int64_t taps, channels; /* of a group */
-  int64_t rows;           /* of a group */
 } order;
 
 static order order_of(const laci_sparse_window *g) {
-  return (order){g->kernel_h * g->kernel_w, g->channels_in / g->groups,
-                 g->channels_out / g->groups};
+  return (order){g->kernel_h * g->kernel_w, g->channels_in / g->groups};
 }
 
 /* Place of (channel, tap) of a group in the order of columns. */
@@ -213,87 +211,138 @@ static int64_t place_of(const order *o, int64_t channel, int64_t tap) {
   return first * o->taps + tap * width + channel - first;
 }
 
-static void place_columns(const laci_sparse_window *g, laci_sparse_form *form, int64_t *column_at) {
+int64_t laci_sparse_row_length(const laci_sparse_window *g) {
+  const order o = order_of(g);
+  return o.channels * o.taps;
+}
+
+void laci_sparse_order_columns(const laci_sparse_window *g, int32_t *dense_at) {
+  const order o = order_of(g);
+  for (int64_t at = 0; at < o.channels * o.taps; at++) {
+    dense_at[place_of(&o, at / o.taps, at % o.taps)] = (int32_t)at;
+  }
+}
+
+static void place_columns(const laci_sparse_window *g, const laci_sparse_layout *in,
+                          int64_t *column_at) {
   const order o = order_of(g);
   for (int64_t channel = 0; channel < g->channels_in; channel++) {
     int64_t *to = column_at + channel / o.channels * o.channels * o.taps;
     for (int64_t tap = 0; tap < o.taps; tap++) {
       const int64_t y = tap / g->kernel_w * g->dilation_h - g->pad_top;
       const int64_t x = tap % g->kernel_w * g->dilation_w - g->pad_left;
-      to[place_of(&o, channel % o.channels, tap)] = laci_sparse_at(&form->in, channel, y, x);
+      to[place_of(&o, channel % o.channels, tap)] = laci_sparse_at(in, channel, y, x);
     }
   }
-  for (int64_t at = 0; at < form->row_length; at++) {
-    form->dense_at[place_of(&o, at / o.taps, at % o.taps)] = (int32_t)at;
-  }
+}
+
+void laci_sparse_kept_clear(laci_sparse_kept *kept) {
+  laci_free(kept->row_begin);
+  laci_free(kept->column);
+  laci_free(kept->weight);
+  *kept = (laci_sparse_kept){.row_begin = NULL};
 }
 
 /* A row's kept weights in the order of their columns; how many there are. Every column is written
  * down, over the one before it if that was not kept: nothing here can be foretold. */
-static int64_t take_row(const laci_sparse_form *form, const uint8_t *kept, int64_t first_column,
-                        int32_t *column) {
+static int64_t take_row(const uint8_t *mask, const int32_t *dense_at, int64_t length,
+                        int64_t first_column, int32_t *column) {
   int64_t n = 0;
-  for (int64_t at = 0; at < form->row_length; at++) {
+  for (int64_t at = 0; at < length; at++) {
     column[n] = (int32_t)(first_column + at);
-    n += kept[form->dense_at[at]] != 0;
+    n += mask[dense_at[at]] != 0;
   }
   return n;
 }
 
-static bool take_rows(const laci_sparse_window *g, const uint8_t *kept, laci_sparse_form *form) {
-  const order o = order_of(g);
-  const int64_t length = o.channels * o.taps, n_columns = g->channels_in * o.taps;
-  for (int64_t at = 0; at < g->channels_out * length; at++) form->n_kept += kept[at] != 0;
-  /* 64-bit numbers first; one column more than are kept, which take_row writes. */
-  const size_t wide = (size_t)(n_columns + g->channels_out + 1);
-  int64_t *numbers = laci_alloc(wide + (size_t)(form->n_kept + length) / 2 + 1, sizeof *numbers);
-  form->memory = numbers;
-  form->weight = laci_alloc((size_t)form->n_kept, sizeof *form->weight);
-  if (!numbers || !form->weight) return false;
-  int64_t *column_at = numbers, *row_begin = numbers + n_columns;
-  form->row_length = length;
-  form->dense_at = (int32_t *)(numbers + wide);
-  int32_t *column = form->dense_at + length;
-  place_columns(g, form, column_at);
-  for (int64_t row = 0; row < g->channels_out; row++) {
-    const int64_t begin = row_begin[row], first_column = row / o.rows * length;
-    row_begin[row + 1] = begin + take_row(form, kept + row * length, first_column, column + begin);
+/* False: no memory. */
+static bool take_mask(const laci_sparse_window *g, const uint8_t *mask, laci_sparse_kept *kept) {
+  const int64_t length = laci_sparse_row_length(g), rows = g->channels_out / g->groups;
+  int64_t n = 0;
+  for (int64_t at = 0; at < g->channels_out * length; at++) n += mask[at] != 0;
+  int32_t *dense_at = laci_alloc((size_t)length, sizeof *dense_at);
+  *kept = (laci_sparse_kept){
+      .row_begin = laci_alloc((size_t)g->channels_out + 1, sizeof *kept->row_begin),
+      .column = laci_alloc((size_t)n + 1, sizeof *kept->column), /* take_row writes one more */
+      .weight = laci_alloc((size_t)n, sizeof *kept->weight)};
+  const bool good = dense_at && kept->row_begin && kept->column && kept->weight;
+  if (good) laci_sparse_order_columns(g, dense_at);
+  for (int64_t row = 0; good && row < g->channels_out; row++) {
+    const int64_t begin = kept->row_begin[row];
+    kept->row_begin[row + 1] = begin + take_row(mask + row * length, dense_at, length,
+                                                row / rows * length, kept->column + begin);
   }
+  laci_free(dense_at);
+  return good;
+}
+
+/* What the product needs beside what is kept. */
+static bool make_product(const laci_sparse_window *g, const laci_sparse_kept *kept,
+                         laci_sparse_form *form) {
+  const int64_t length = laci_sparse_row_length(g), n_columns = length * g->groups;
+  int64_t *column_at = laci_alloc((size_t)(n_columns + length / 2 + 1), sizeof *column_at);
+  if (!column_at) return false;
+  form->memory = column_at;
+  form->row_length = length;
+  form->dense_at = (int32_t *)(column_at + n_columns);
+  form->n_kept = kept->row_begin[g->channels_out];
+  place_columns(g, &form->in, column_at);
+  laci_sparse_order_columns(g, form->dense_at);
   form->product = (laci_sparse_product){.n_rows = g->channels_out,
                                         .n_columns = n_columns,
-                                        .rows_together = o.rows,
-                                        .row_begin = row_begin,
-                                        .column = column,
+                                        .rows_together = g->channels_out / g->groups,
+                                        .row_begin = kept->row_begin,
+                                        .column = kept->column,
                                         .column_at = column_at,
                                         .row_stride = form->out.channel_stride};
   return true;
 }
 
-lac_status laci_sparse_form_init(const laci_sparse_window *g, const uint8_t *kept,
-                                 const laci_sparse_pictures *pictures, laci_sparse_form *form,
-                                 lac_error *err) {
-  assert((pictures->in.lanes == LACI_SPARSE_IMAGES) == (pictures->out.lanes == LACI_SPARSE_IMAGES));
-  *form = (laci_sparse_form){.in = pictures->in, .out = pictures->out};
+static lac_status check_window(const laci_sparse_window *g, const laci_sparse_form *form,
+                               lac_error *err) {
   if (g->channels_in * g->kernel_h * g->kernel_w > INT32_MAX) {
     return laci_fail(err, LAC_UNSUPPORTED, "a sparse convolution of %lld columns",
                      (long long)(g->channels_in * g->kernel_h * g->kernel_w));
   }
-  const bool panels =
-      pictures->in.lanes == LACI_SPARSE_PANELS || pictures->out.lanes == LACI_SPARSE_PANELS;
-  if (panels && !is_flat(form)) {
-    return laci_fail(err, LAC_UNSUPPORTED,
-                     "panels of a sparse convolution: rows %lld and %lld apart",
-                     (long long)pictures->in.row_stride, (long long)pictures->out.row_stride);
+  const bool panels = form->in.lanes == LACI_SPARSE_PANELS || form->out.lanes == LACI_SPARSE_PANELS;
+  if (!panels || is_flat(form)) return LAC_OK;
+  return laci_fail(err, LAC_UNSUPPORTED, "panels of a sparse convolution: rows %lld and %lld apart",
+                   (long long)form->in.row_stride, (long long)form->out.row_stride);
+}
+
+lac_status laci_sparse_form_take(const laci_sparse_window *g, laci_sparse_kept *take,
+                                 const laci_sparse_pictures *pictures, laci_sparse_form *form,
+                                 lac_error *err) {
+  assert((pictures->in.lanes == LACI_SPARSE_IMAGES) == (pictures->out.lanes == LACI_SPARSE_IMAGES));
+  *form = (laci_sparse_form){.in = pictures->in, .out = pictures->out};
+  lac_status st = check_window(g, form, err);
+  if (!st && (!make_product(g, take, form) || !make_tiles(g, pictures->n_images, form))) {
+    st = laci_fail_memory(err, "a sparse convolution");
   }
-  if (take_rows(g, kept, form) && make_tiles(g, pictures->n_images, form)) return LAC_OK;
-  laci_sparse_form_clear(form);
-  return laci_fail_memory(err, "a sparse convolution");
+  if (st) {
+    laci_sparse_form_clear(form);
+    return st;
+  }
+  form->kept = *take;
+  *take = (laci_sparse_kept){.row_begin = NULL};
+  return LAC_OK;
+}
+
+lac_status laci_sparse_form_init(const laci_sparse_window *g, const uint8_t *mask,
+                                 const laci_sparse_pictures *pictures, laci_sparse_form *form,
+                                 lac_error *err) {
+  laci_sparse_kept kept;
+  *form = (laci_sparse_form){.n_tiles = 0};
+  lac_status st =
+      take_mask(g, mask, &kept) ? LAC_OK : laci_fail_memory(err, "a sparse convolution");
+  if (!st) st = laci_sparse_form_take(g, &kept, pictures, form, err);
+  laci_sparse_kept_clear(&kept);
+  return st;
 }
 
 void laci_sparse_form_keep_tiles(laci_sparse_form *form) {
-  laci_free(form->weight);
+  laci_sparse_kept_clear(&form->kept);
   laci_free(form->memory);
-  form->weight = NULL;
   form->memory = NULL;
   form->dense_at = NULL;
   form->product = (laci_sparse_product){.n_rows = 0};
@@ -310,7 +359,7 @@ void laci_sparse_form_fill(laci_sparse_form *form, const float *dense) {
   for (int64_t row = 0; row < p->n_rows; row++, dense += form->row_length) {
     const int64_t first_column = row / p->rows_together * form->row_length;
     for (int64_t k = p->row_begin[row]; k < p->row_begin[row + 1]; k++) {
-      form->weight[k] = dense[form->dense_at[p->column[k] - first_column]];
+      form->kept.weight[k] = dense[form->dense_at[p->column[k] - first_column]];
     }
   }
 }

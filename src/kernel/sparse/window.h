@@ -97,16 +97,30 @@ static inline int64_t laci_sparse_at(const laci_sparse_layout *l, int64_t channe
          column / l->phases_w * l->pixel_stride;
 }
 
+/** What is kept of a matrix, row by row; owns its arrays. */
+typedef struct laci_sparse_kept {
+  int64_t *row_begin; /* [n_rows + 1]; of row r: k of [row_begin[r], row_begin[r + 1]) */
+  int32_t *column;    /* [n_kept], ascending in a row */
+  float *weight;      /* [n_kept] */
+} laci_sparse_kept;
+void laci_sparse_kept_clear(laci_sparse_kept *kept);
+
+/** Columns that a row of a convolution's group has. */
+int64_t laci_sparse_row_length(const laci_sparse_window *g);
+/** Where these are in a row of the dense weight, [channels_in / groups][kernel_h][kernel_w]:
+ * dense_at [row length], in the order of columns. */
+void laci_sparse_order_columns(const laci_sparse_window *g, int32_t *dense_at);
+
 /** A convolution that is ready to be computed; owns all of it. */
 typedef struct laci_sparse_form {
   laci_sparse_product product;
   laci_sparse_layout in, out;
   laci_sparse_tile *tiles;
   int64_t n_tiles, n_kept;
-  float *weight;      /* [n_kept] */
-  int64_t row_length; /* columns that the rows of a group have */
-  int32_t *dense_at;  /* [row_length]: where a column of a group is in a row of the dense weight */
-  void *memory;       /* what product borrows, and dense_at */
+  laci_sparse_kept kept; /* of the product */
+  int64_t row_length;    /* columns that the rows of a group have */
+  int32_t *dense_at;     /* [row_length]: where these are in a row of the dense weight */
+  void *memory;          /* of the product's columns, and dense_at */
 } laci_sparse_form;
 
 /** What is read and written, both of pixels or both of images. `in` is as laci_sparse_layout_in
@@ -116,17 +130,23 @@ typedef struct laci_sparse_pictures {
   int64_t n_images;
 } laci_sparse_pictures;
 
-/** kept: [channels_out][channels_in / groups][kernel_h][kernel_w] bytes, not 0 where a weight is
- * kept. Weights are zero. Fails LAC_NO_MEMORY, LAC_UNSUPPORTED beyond 2^31 columns; form is then
- * empty. LAC_UNSUPPORTED, too: panels whose rows are not as far apart as those of the other. */
-LAC_MUST_CHECK lac_status laci_sparse_form_init(const laci_sparse_window *g, const uint8_t *kept,
+/** Takes what is kept of [channels_out] rows, its columns being numbers of all groups' columns in
+ * their order. Fails LAC_NO_MEMORY, LAC_UNSUPPORTED beyond 2^31 columns; form is then empty, and
+ * `take` the caller's. LAC_UNSUPPORTED, too: panels whose rows are not as far apart as those of the
+ * other. */
+LAC_MUST_CHECK lac_status laci_sparse_form_take(const laci_sparse_window *g, laci_sparse_kept *take,
+                                                const laci_sparse_pictures *pictures,
+                                                laci_sparse_form *form, lac_error *err);
+/** The same from a mask: [channels_out][channels_in / groups][kernel_h][kernel_w] bytes, not 0
+ * where a weight is kept. Weights are zero. */
+LAC_MUST_CHECK lac_status laci_sparse_form_init(const laci_sparse_window *g, const uint8_t *mask,
                                                 const laci_sparse_pictures *pictures,
                                                 laci_sparse_form *form, lac_error *err);
 void laci_sparse_form_clear(laci_sparse_form *form);
 /** Frees the product and its weights; layouts and tiles stay. For who has generated code of it and
  * has filled in its weights: 8 bytes for each of them less. */
 void laci_sparse_form_keep_tiles(laci_sparse_form *form);
-/** Takes the kept weights out of the dense ones, laid out as `kept`. */
+/** Takes the kept weights out of the dense ones, laid out as the mask. */
 void laci_sparse_form_fill(laci_sparse_form *form, const float *dense);
 
 #endif

@@ -202,6 +202,8 @@ typedef bool laci_net_slice(void *context, int64_t first, int64_t n, const float
 /** Reads a weight slice after slice. */
 void laci_net_weight_slices(laci_net *net, const laci_net_weight *weight, laci_net_slice *visit,
                             void *context);
+/** All of it at once, in the order of the file, scaled. False: a failure (noted). */
+bool laci_net_weight_floats(laci_net *net, const laci_net_weight *weight, float *to);
 /** A weight of zeroed bytes that its step fills and knows how to read; value: what it is made of.
  * In large pages where the system has them. */
 int laci_net_weight_new(laci_net *net, size_t bytes, int value);

@@ -51,12 +51,20 @@ typedef struct laci_sparse_place {
   laci_sparse_layout layout;
 } laci_sparse_place;
 
+/** Floats of a layer's weights while its kernel is made: one layer's after the other, since the
+ * system takes as long to clear fresh pages as all the rest takes. */
+typedef struct laci_sparse_scratch {
+  float *floats;
+  int64_t n;
+} laci_sparse_scratch;
+
 struct laci_sparse_net {
   laci_jit_isa isa;
   laci_sparse_layer *layers; /* in the order of their turns */
   int n_layers;
-  laci_sparse_place *places; /* [n_values] */
-  laci_code_cache *cache;    /* of all generated code; NULL: there is none */
+  laci_sparse_place *places;         /* [n_values] */
+  laci_code_cache *cache;            /* of all generated code; NULL: there is none */
+  laci_sparse_scratch dense, turned; /* while layers are lowered */
   struct laci_sparse_kernel **kernels;
   size_t n_kernels, kernels_capacity;
 };
@@ -121,15 +129,11 @@ int laci_sparse_read_thinned(laci_net *net, const laci_sparse_layer *layer,
 
 /* ---- sparse_constants.c ---- */
 
-/** Dense weights, scaled, as [channels_out][what a result reads], and which of them are kept. */
-typedef struct laci_sparse_weights {
-  float *weight;
-  uint8_t *kept;
-} laci_sparse_weights;
-/** False: a failure (noted). Free it in any case. */
-bool laci_sparse_read_weights(laci_net *net, const laci_sparse_layer *layer,
-                              laci_sparse_weights *dense);
-void laci_sparse_free_weights(laci_sparse_weights *dense);
+/** What is kept of a layer's weights, scaled, as rows of its product: the zeros of the constant are
+ * the pattern. False: a failure (noted). Clear it in any case. */
+bool laci_sparse_read_kept(laci_net *net, const laci_sparse_layer *layer, laci_sparse_kept *kept);
+/** Gives the net's scratch back. */
+void laci_sparse_clear_scratch(struct laci_sparse_net *sparse);
 /** The bias as a weight; zeros where there is none. */
 int laci_sparse_bias(laci_net *net, const laci_sparse_layer *layer);
 

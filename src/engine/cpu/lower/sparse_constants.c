@@ -1,61 +1,147 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Weights and bias of a layer, whether it is a convolution or a product. */
-#include <string.h>
-
+ * Weights and bias of a layer, whether it is a convolution or a product.
+ *
+ * All of a layer's weights are read at once; then all threads look for what is kept, some rows of
+ * the product each: once to count, and once to write it down. */
 #include "engine/cpu/lower/conv.h"
 #include "engine/cpu/lower/product.h"
 #include "engine/cpu/lower/sparse.h"
 
-void laci_sparse_free_weights(laci_sparse_weights *d) {
-  laci_free(d->weight);
-  laci_free(d->kept);
+enum {
+  GRAIN = 1 << 15,     /* weights that a thread looks at before it takes the next ones */
+  MOST_HELD = 4 << 20, /* floats of scratch that stay for the next layer */
+};
+
+/* ---- Scratch ---- */
+
+/** Room for n floats; NULL: no memory (noted). */
+static float *take_scratch(laci_net *net, laci_sparse_scratch *s, int64_t n) {
+  if (s->n >= n) return s->floats;
+  laci_free(s->floats);
+  s->floats = laci_alloc((size_t)n, sizeof *s->floats);
+  s->n = s->floats ? n : 0;
+  if (!s->floats) laci_plan_no_memory(&net->plan);
+  return s->floats;
 }
 
-/** columns: of a matrix that lies transposed; 0: it lies as it should. */
-typedef struct target {
-  laci_sparse_weights *to;
+void laci_sparse_clear_scratch(laci_sparse_net *sparse) {
+  laci_free(sparse->dense.floats);
+  laci_free(sparse->turned.floats);
+  sparse->dense = sparse->turned = (laci_sparse_scratch){.n = 0};
+}
+
+/* ---- A matrix that lies transposed ---- */
+
+typedef struct turning {
+  const float *from; /* [depth][columns] */
+  float *to;         /* [columns][depth] */
   int64_t columns, depth;
-} target;
+} turning;
 
-static bool take_slice(void *context, int64_t first, int64_t n, const float *x) {
-  const target *t = context;
-  float *weight = t->to->weight;
-  uint8_t *kept = t->to->kept;
-  if (t->columns == 0) {
-    memcpy(weight + first, x, (size_t)n * sizeof *x);
-    for (int64_t at = 0; at < n; at++) kept[first + at] = x[at] != 0;
-    return true;
+/** Some columns by some of the depth: lines that were read are still near for the next columns. */
+static void turn_some(int64_t begin, int64_t end, void *context) {
+  enum { WIDE = 8, DEEP = 256 };
+  const turning *t = context;
+  for (int64_t deep = 0; deep < t->depth; deep += DEEP) {
+    const int64_t bottom = deep + DEEP < t->depth ? deep + DEEP : t->depth;
+    for (int64_t wide = begin; wide < end; wide += WIDE) {
+      const int64_t right = wide + WIDE < end ? wide + WIDE : end;
+      for (int64_t d = deep; d < bottom; d++) {
+        for (int64_t c = wide; c < right; c++) {
+          t->to[c * t->depth + d] = t->from[d * t->columns + c];
+        }
+      }
+    }
   }
-  for (int64_t at = 0; at < n; at++) { /* whole rows: slices are cut along the slowest axis */
-    const int64_t to = at % t->columns * t->depth + (first + at) / t->columns;
-    weight[to] = x[at];
-    kept[to] = x[at] != 0;
-  }
-  return true;
 }
 
-bool laci_sparse_read_weights(laci_net *net, const laci_sparse_layer *layer,
-                              laci_sparse_weights *d) {
+static const float *turn(laci_net *net, const float *from, const laci_right *r) {
+  enum { COLUMNS = 64 };
+  float *to = take_scratch(net, &net->sparse->turned, r->columns * r->depth);
+  turning t = {from, to, r->columns, r->depth};
+  if (to) laci_pool_for(net->pool, r->columns, COLUMNS, turn_some, &t);
+  return to;
+}
+
+/* ---- What is kept ---- */
+
+/** The layer's weights as [channels_out][what a result reads], in scratch. NULL after a failure. */
+static const float *read_dense(laci_net *net, const laci_sparse_layer *layer) {
   const laci_fused *fused = layer->fused;
   const int value = net->plan.graph->nodes[fused->node].inputs[1];
   enum { EACH = 64 }; /* bytes that an element takes at most while code is generated for it */
-  const int64_t n = laci_shape_count(laci_plan_shape(&net->plan, value));
-  laci_net_weight weight;
-  target t = {.to = d};
-  if (layer->rows) {
-    const laci_right r = laci_right_of(net, fused);
-    weight = laci_right_weight(net, fused, &r);
-    if (!r.transposed) t = (target){d, r.columns, r.depth};
-  } else {
-    weight = laci_conv_weight(net, fused, laci_plan_shape(&net->plan, value));
+  const laci_shape *shape = laci_plan_shape(&net->plan, value);
+  const int64_t n = laci_shape_count(shape);
+  if (!laci_plan_may_take(&net->plan, laci_bytes_of(n, EACH), value)) return NULL;
+  float *floats = take_scratch(net, &net->sparse->dense, n);
+  if (!floats) return NULL;
+  if (!layer->rows) {
+    const laci_net_weight weight = laci_conv_weight(net, fused, shape);
+    return laci_net_weight_floats(net, &weight, floats) ? floats : NULL;
   }
-  if (!laci_plan_may_take(&net->plan, laci_bytes_of(n, EACH), value)) return false;
-  d->weight = laci_alloc((size_t)n, sizeof *d->weight);
-  d->kept = laci_alloc((size_t)n, sizeof *d->kept);
-  if (!d->weight || !d->kept) laci_plan_no_memory(&net->plan);
-  else laci_net_weight_slices(net, &weight, take_slice, &t);
+  const laci_right r = laci_right_of(net, fused);
+  const laci_net_weight weight = laci_right_weight(net, fused, &r);
+  if (!laci_net_weight_floats(net, &weight, floats)) return NULL;
+  return r.transposed ? floats : turn(net, floats, &r);
+}
+
+typedef struct looking {
+  const float *dense;
+  const int32_t *dense_at;
+  int64_t length, rows_together; /* of a row; rows of a group */
+  laci_sparse_kept *kept;
+} looking;
+
+static void count_some(int64_t begin, int64_t end, void *context) {
+  const looking *l = context;
+  for (int64_t row = begin; row < end; row++) {
+    const float *x = l->dense + row * l->length;
+    int64_t n = 0;
+    for (int64_t at = 0; at < l->length; at++) n += x[at] != 0;
+    l->kept->row_begin[row + 1] = n;
+  }
+}
+
+/** Every column is written down, over the one before it if that was not kept: nothing here can be
+ * foretold. */
+static void take_some(int64_t begin, int64_t end, void *context) {
+  const looking *l = context;
+  for (int64_t row = begin; row < end; row++) {
+    const float *x = l->dense + row * l->length;
+    const int64_t first = row / l->rows_together * l->length;
+    int64_t k = l->kept->row_begin[row];
+    for (int64_t at = 0; k < l->kept->row_begin[row + 1]; at++) {
+      const float weight = x[l->dense_at[at]];
+      l->kept->column[k] = (int32_t)(first + at);
+      l->kept->weight[k] = weight;
+      k += weight != 0;
+    }
+  }
+}
+
+bool laci_sparse_read_kept(laci_net *net, const laci_sparse_layer *layer, laci_sparse_kept *kept) {
+  const laci_sparse_window *g = &layer->window;
+  const int64_t length = laci_sparse_row_length(g), rows = g->channels_out;
+  const int64_t grain = length < GRAIN ? GRAIN / length : 1;
+  const float *dense = read_dense(net, layer);
+  int32_t *dense_at = laci_alloc((size_t)length, sizeof *dense_at);
+  looking l = {dense, dense_at, length, rows / g->groups, kept};
+  *kept = (laci_sparse_kept){.row_begin = laci_alloc((size_t)rows + 1, sizeof *kept->row_begin)};
+  if (dense && dense_at && kept->row_begin) {
+    laci_sparse_order_columns(g, dense_at);
+    laci_pool_for(net->pool, rows, grain, count_some, &l);
+    for (int64_t row = 0; row < rows; row++) kept->row_begin[row + 1] += kept->row_begin[row];
+    kept->column = laci_alloc((size_t)kept->row_begin[rows], sizeof *kept->column);
+    kept->weight = laci_alloc((size_t)kept->row_begin[rows], sizeof *kept->weight);
+  }
+  if (kept->column && kept->weight) laci_pool_for(net->pool, rows, grain, take_some, &l);
+  else laci_plan_no_memory(&net->plan);
+  if (net->sparse->dense.n > MOST_HELD) laci_sparse_clear_scratch(net->sparse);
+  laci_free(dense_at);
   return net->plan.status == LAC_OK;
 }
+
+/* ---- The bias ---- */
 
 int laci_sparse_bias(laci_net *net, const laci_sparse_layer *layer) {
   const int64_t n = layer->window.channels_out;

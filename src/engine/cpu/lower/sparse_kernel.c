@@ -3,7 +3,7 @@
  * where code may not be generated.
  *
  * The zeros of the constant are the pattern: no mask has to come with it. Only what is kept is
- * packed; the dense weights are read, looked at and forgotten. */
+ * packed; the dense weights are read, looked at and forgotten, by all threads. */
 #include "engine/cpu/lower/pictures.h"
 #include "engine/cpu/lower/sparse.h"
 #include "jit/cache.h"
@@ -53,6 +53,7 @@ static lac_status generate(laci_net *net, const laci_sparse_layer *layer,
                 .low = layer->has_low,
                 .high = layer->has_high,
                 .functions = layer->n_functions > 0 || layer->residual_last},
+      .pool = net->pool,
       .cut = laci_sparse_cut_rule(p, sparse->isa, &extent),
   };
   lac_status st = LAC_OK;
@@ -60,7 +61,7 @@ static lac_status generate(laci_net *net, const laci_sparse_layer *layer,
   const size_t before = st ? 0 : cache_bytes(sparse);
   if (!st) st = laci_sparse_code_create(p, &options, sparse->cache, &kernel->code, err);
   if (st) return st;
-  laci_sparse_code_fill(kernel->code, form->weight);
+  laci_sparse_code_fill(kernel->code, form->kept.weight);
   laci_sparse_form_keep_tiles(&kernel->form);
   net->plan.weight_bytes += cache_bytes(sparse) - before;
   return LAC_OK;
@@ -74,7 +75,7 @@ const laci_sparse_kernel *laci_sparse_make_kernel(laci_net *net, const laci_spar
                                          .n_images = laci_pictures_count(&in, layer->n_images)};
   laci_sparse_kernel *kernel = new_kernel(net);
   laci_sparse_window g = layer->window;
-  laci_sparse_weights d = {.weight = NULL};
+  laci_sparse_kept kept = {.row_begin = NULL};
   lac_error why = {0};
   lac_status st = LAC_NO_MEMORY;
   if (layer->reading == LACI_SPARSE_THINNED) {
@@ -82,11 +83,10 @@ const laci_sparse_kernel *laci_sparse_make_kernel(laci_net *net, const laci_spar
     g.w = g.out_w;
     g.stride_h = g.stride_w = 1;
   }
-  if (kernel && laci_sparse_read_weights(net, layer, &d)) {
-    st = laci_sparse_form_init(&g, d.kept, &pictures, &kernel->form, &why);
-    if (!st) laci_sparse_form_fill(&kernel->form, d.weight);
+  if (kernel && laci_sparse_read_kept(net, layer, &kept)) {
+    st = laci_sparse_form_take(&g, &kept, &pictures, &kernel->form, &why);
   }
-  laci_sparse_free_weights(&d);
+  laci_sparse_kept_clear(&kept);
   if (!st && sparse->isa != LACI_JIT_NONE) st = generate(net, layer, kernel, &why);
   else if (!st) net->plan.weight_bytes += (size_t)kernel->form.n_kept * sizeof(float);
   if (st == LAC_UNSUPPORTED) laci_net_decline(net, why.text);
@@ -98,6 +98,7 @@ const laci_sparse_kernel *laci_sparse_make_kernel(laci_net *net, const laci_spar
 
 void laci_sparse_seal(laci_net *net) {
   lac_error why = {0};
+  if (net->sparse) laci_sparse_clear_scratch(net->sparse);
   if (net->plan.status || !net->sparse || !net->sparse->cache) return;
   lac_status st = laci_code_cache_seal(net->sparse->cache, &why);
   if (st) laci_plan_fail(&net->plan, st, "%s", why.text);
@@ -111,5 +112,6 @@ void laci_sparse_destroy(laci_net *net) {
     laci_sparse_form_clear(&sparse->kernels[at]->form);
   }
   laci_free((void *)sparse->kernels);
+  laci_sparse_clear_scratch(sparse);
   laci_code_cache_destroy(sparse->cache);
 }

@@ -47,7 +47,7 @@ static lac_status run_sparse(laci_net *net, laci_net_step *step, lac_error *err)
   const sparse_step *s = step->context;
   const laci_sparse_form *form = &s->kernel->form;
   work w = {.s = s,
-            .o = {.weight = form->weight,
+            .o = {.weight = form->kept.weight,
                   .bias = laci_net_data(net, s->bias),
                   .x = laci_net_data(net, s->x),
                   .residual = s->residual >= 0 ? laci_net_data(net, s->residual) : NULL,

@@ -10,10 +10,11 @@
 #include "base/error.h"
 
 enum {
-  SLICE = 1 << 20, /* elements */
-  STEP = 64,       /* slices begin at multiples of it: no layout has longer blocks */
-  SAMPLES = 16,    /* runs of weights where zeros are counted, and ... */
-  SAMPLE = 2048,   /* ... elements of each */
+  SLICE = 1 << 20,  /* elements */
+  SCALED = 1 << 16, /* elements that a thread scales at a time */
+  STEP = 64,        /* slices begin at multiples of it: no layout has longer blocks */
+  SAMPLES = 16,     /* runs of weights where zeros are counted, and ... */
+  SAMPLE = 2048,    /* ... elements of each */
 };
 
 /* ---- Buffers ---- */
@@ -88,18 +89,54 @@ static void begin(slices *s) {
   if (s->step > n) s->step = n;
 }
 
+static void scale_all(float factor, float *x, int64_t n) {
+  for (int64_t i = 0; i < n; i++) x[i] *= factor;
+}
+
+/** Each by its channel's factor, behind the one of all. */
+static void scale_each(float factor, const float *channels, float *x, int64_t n) {
+  for (int64_t i = 0; i < n; i++) x[i] = x[i] * factor * channels[i];
+}
+
+static void scale_channel(float factor, float channel, float *x, int64_t n) {
+  for (int64_t i = 0; i < n; i++) x[i] = x[i] * factor * channel;
+}
+
+/** x: elements [first, first + n). */
 static void scale(const laci_net_weight *w, int64_t first, int64_t n, float *x) {
-  if (!w->scale && w->factor == 1) return;
-  for (int64_t at = 0; at < n;) { /* as far as one factor, or one row of factors, goes */
-    int64_t whole = first + at, channel = w->scale ? whole / w->run % w->n_scale : 0;
-    int64_t left = !w->scale ? n : w->run > 1 ? w->run - whole % w->run : w->n_scale - channel;
-    if (left > n - at) left = n - at;
-    for (int64_t i = 0; i < left; i++) {
-      float channels = w->scale ? w->scale[w->run > 1 ? channel : channel + i] : 1;
-      x[at + i] = x[at + i] * w->factor * channels;
-    }
-    at += left;
+  if (!w->scale && w->factor != 1) scale_all(w->factor, x, n);
+  if (!w->scale) return;
+  for (int64_t at = 0, some; at < n;
+       at += some) { /* as far as one factor, or one row of them, goes */
+    const int64_t whole = first + at, channel = whole / w->run % w->n_scale;
+    some = w->run > 1 ? w->run - whole % w->run : w->n_scale - channel;
+    if (some > n - at) some = n - at;
+    if (w->run > 1) scale_channel(w->factor, w->scale[channel], x + at, some);
+    else scale_each(w->factor, w->scale + channel, x + at, some);
   }
+}
+
+typedef struct scaling {
+  const laci_net_weight *weight;
+  int64_t first;
+  float *x;
+} scaling;
+
+static void scale_some(int64_t begin, int64_t end, void *context) {
+  const scaling *s = context;
+  scale(s->weight, s->first + begin, end - begin, s->x + begin);
+}
+
+/** Elements [first, first + n), scaled; false: a failure (noted). */
+static bool read_scaled(laci_net *net, const laci_net_weight *w, int64_t first, int64_t n,
+                        float *to) {
+  scaling s = {w, first, to};
+  lac_error why = {0};
+  lac_status st = laci_plan_read_floats(&net->plan, w->value, first, n, to, &why);
+  if (st)
+    laci_plan_fail(&net->plan, st, "%s: %s", net->plan.graph->values[w->value].name, why.text);
+  else laci_pool_for(net->pool, n, SCALED, scale_some, &s);
+  return st == LAC_OK;
 }
 
 /** False where the layout cannot be filled in parts. */
@@ -136,12 +173,7 @@ static bool read_slices(laci_net *net, const laci_net_weight *w, int64_t step,
   if (!buffer) laci_plan_no_memory(&net->plan);
   for (int64_t first = 0; first < n && good && !net->plan.status; first += step) {
     int64_t some = n - first < step ? n - first : step;
-    lac_error why = {0};
-    lac_status st = laci_plan_read_floats(&net->plan, w->value, first, some, buffer, &why);
-    if (st)
-      laci_plan_fail(&net->plan, st, "%s: %s", net->plan.graph->values[w->value].name, why.text);
-    if (st) break;
-    scale(w, first, some, buffer);
+    if (!read_scaled(net, w, first, some, buffer)) break;
     good = visit(context, first, some, buffer);
   }
   laci_free(buffer);
@@ -154,6 +186,10 @@ void laci_net_weight_slices(laci_net *net, const laci_net_weight *weight, laci_n
   if (net->plan.status) return;
   begin(&s);
   (void)read_slices(net, weight, s.step * s.each, visit, context);
+}
+
+bool laci_net_weight_floats(laci_net *net, const laci_net_weight *weight, float *to) {
+  return !net->plan.status && read_scaled(net, weight, 0, laci_shape_count(&weight->shape), to);
 }
 
 static bool fill(laci_net *net, slices *s) {
