@@ -2,10 +2,11 @@
  * Single convolutions of ResNet-50 with 2:4 weights against oneDNN's dense ones, on one core:
  * generated code (jit/sparse_code.h) and the compiled kernel (kernel/sparse) beside "direct" and,
  * for 3x3, "winograd". All of a layer are run in turns, and the least of all turns counts, so that
- * a machine that is busy with something else hurts everybody alike.
+ * a machine that is busy with something else hurts everybody alike. --dtype bf16: both of bf16,
+ * where the processor multiplies pairs.
  *
  *     sparse_bench [--turns N] [--only TEXT] [--isa avx2] [--rows N] [--terms N] [--chunk N]
- *                  [--order columns|rows] */
+ *                  [--order columns|rows] [--dtype f32|bf16] [--compiled yes|no] */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,7 @@
 #include "engine/cpu/onednn/compat.h"
 #include "jit/cache.h"
 #include "jit/sparse_code.h"
+#include "kernel/sparse/pairs.h"
 #include "kernel/sparse/window.h"
 #include "large_pages.h"
 
@@ -37,6 +39,7 @@ typedef struct settings {
   int turns, x_ahead;
   const char *only, *order;
   laci_jit_isa isa;
+  bool bf16, without_compiled;
   laci_sparse_cut cut; /* what is not 0 stands before the rule */
 } settings;
 
@@ -55,18 +58,27 @@ typedef struct dense_layer {
 
 static dnnl_engine_t engine;
 
-static dnnl_memory_t memory_of(const_dnnl_primitive_desc_t pd, dnnl_query_t what, uint64_t seed) {
+/* n floats, or pairs of bf16. */
+static void draw(uint64_t seed, size_t n, bool bf16, float *to) {
+  for (size_t at = 0; at < n; at++) {
+    const float x = (float)laci_rng_unit(seed, 0, at) - 0.5F;
+    const uint32_t pair = laci_sparse_pair(x, 0.25F - x);
+    if (bf16) memcpy(to + at, &pair, sizeof pair);
+    else to[at] = x;
+  }
+}
+
+static dnnl_memory_t memory_of(const_dnnl_primitive_desc_t pd, dnnl_query_t what, uint64_t seed,
+                               bool bf16) {
   dnnl_memory_t memory;
   laci_md_view md = dnnl_primitive_desc_query_md(pd, what, 0);
   void *bytes = large_pages(dnnl_memory_desc_get_size(md), 1);
   if (dnnl_memory_create(&memory, md, engine, bytes)) die("dnnl_memory_create");
-  for (size_t at = 0; at < dnnl_memory_desc_get_size(md) / sizeof(float); at++) {
-    ((float *)bytes)[at] = (float)laci_rng_unit(seed, 0, at) - 0.5F;
-  }
+  draw(seed, dnnl_memory_desc_get_size(md) / sizeof(float), bf16, bytes);
   return memory;
 }
 
-static dense_layer dense_of(const layer *l, int64_t n, dnnl_alg_kind_t alg) {
+static dense_layer dense_of(const layer *l, int64_t n, dnnl_alg_kind_t alg, bool bf16) {
   const int64_t dims[4][4] = {{n, l->in, l->size, l->size},
                               {l->out, l->in, l->window, l->window},
                               {l->out},
@@ -86,7 +98,8 @@ static dense_layer dense_of(const layer *l, int64_t n, dnnl_alg_kind_t alg) {
   dnnl_post_ops_t ops;
   dnnl_primitive_attr_t attr;
   for (int at = 0; at < 4; at++) {
-    if (!laci_md_any(&md[at], at == 2 ? 1 : 4, dims[at], dnnl_f32)) die("a descriptor");
+    const dnnl_data_type_t type = bf16 && at != 2 ? dnnl_bf16 : dnnl_f32;
+    if (!laci_md_any(&md[at], at == 2 ? 1 : 4, dims[at], type)) die("a descriptor");
     views[at] = md[at];
   }
   (void)dnnl_primitive_attr_create(&attr);
@@ -96,7 +109,7 @@ static dense_layer dense_of(const layer *l, int64_t n, dnnl_alg_kind_t alg) {
   (void)dnnl_stream_create(&d.stream, engine, dnnl_stream_default_flags);
   if (laci_pd_conv(&pd, engine, alg, views, &w, attr) == dnnl_success) {
     for (int at = 0; at < 4; at++) {
-      if (at != 2) d.memory[at] = memory_of(pd, what[at], (uint64_t)at);
+      if (at != 2) d.memory[at] = memory_of(pd, what[at], (uint64_t)at, bf16);
     }
     laci_md_view bias = dnnl_primitive_desc_query_md(pd, dnnl_query_weights_md, 1);
     if (dnnl_memory_create(&d.memory[2], bias, engine, DNNL_MEMORY_ALLOCATE)) die("a bias");
@@ -174,7 +187,8 @@ static void sparse_init(sparse_layer *s, const layer *l, int64_t n, const settin
                                 .dilation_h = 1,
                                 .dilation_w = 1,
                                 .pad_top = pad,
-                                .pad_left = pad};
+                                .pad_left = pad,
+                                .pairs = set->bf16};
   const bool few = n < LANES;
   const int64_t n_groups = few ? n : n / LANES;
   const laci_sparse_lanes ones = few ? LACI_SPARSE_PANELS : LACI_SPARSE_IMAGES;
@@ -207,9 +221,7 @@ static void sparse_init(sparse_layer *s, const layer *l, int64_t n, const settin
   s->made_seconds = laci_clock_seconds() - start;
   s->x = large_pages((size_t)s->n_x, sizeof(float));
   s->y = large_pages((size_t)(out.n_floats * n_groups), sizeof(float));
-  for (int64_t at = 0; at < s->n_x; at++) {
-    ((float *)s->x)[at] = (float)laci_rng_unit(3, 0, (uint64_t)at) - 0.5F;
-  }
+  draw(3, (size_t)s->n_x, set->bf16, s->x);
   s->o = (laci_sparse_operands){.weight = s->form.kept.weight,
                                 .bias = s->bias,
                                 .x = s->x,
@@ -243,6 +255,7 @@ static void measure(const dense_layer d[2], sparse_layer *s, const settings *set
     for (int way = 0; way < WAYS; way++) {
       if (way < GENERATED && !d[way].primitive) continue;
       if (way == GENERATED && !s->code) continue;
+      if (way == COMPILED && set->without_compiled) continue;
       const double start = laci_clock_seconds();
       if (way < GENERATED) dense_run(&d[way]);
       else sparse_run(s, way == GENERATED);
@@ -260,8 +273,8 @@ static void show(const layer *l, int64_t n, const settings *set) {
                  (long long)l->window, (long long)l->in, (long long)l->out, (long long)l->size,
                  (long long)n);
   if (set->only && !strstr(name, set->only)) return;
-  dense_layer d[2] = {dense_of(l, n, dnnl_convolution_direct)};
-  d[1] = l->window == 3 ? dense_of(l, n, dnnl_convolution_winograd) : (dense_layer){0};
+  dense_layer d[WINOGRAD + 1] = {dense_of(l, n, dnnl_convolution_direct, set->bf16)};
+  if (l->window == 3 && !set->bf16) d[1] = dense_of(l, n, dnnl_convolution_winograd, false);
   sparse_init(&s, l, n, set);
   measure(d, &s, set, least);
   printf("%-26s %9.1f", name, 1e6 * least[DIRECT]);
@@ -270,9 +283,11 @@ static void show(const layer *l, int64_t n, const settings *set) {
   const double operations =
       2.0 * (double)(l->in * l->out * l->window * l->window) * (double)(l->size * l->size * n);
   if (s.code) {
-    const double bytes = (double)laci_code_cache_size(s.cache) + 4.0 * (double)s.form.n_kept;
+    const double bytes =
+        (double)(laci_code_cache_size(s.cache) + laci_code_cache_data_size(s.cache));
     printf(" %9.1f %6.2f", 1e6 * least[GENERATED], least[DIRECT] / least[GENERATED]);
-    printf(" %9.1f %6.2f", 1e6 * least[COMPILED], least[DIRECT] / least[COMPILED]);
+    if (set->without_compiled) printf(" %9s %6s", "-", "-");
+    else printf(" %9.1f %6.2f", 1e6 * least[COMPILED], least[DIRECT] / least[COMPILED]);
     printf(" %6.0f %6.0f %6.1f %7.2f %7.1f\n", 1e-9 * operations / least[DIRECT],
            1e-9 * operations / least[GENERATED], bytes / (double)s.form.n_kept,
            1e3 * s.made_seconds, 1e9 * s.made_seconds / (double)s.form.n_kept);
@@ -294,6 +309,8 @@ static settings settings_of(int argc, char **argv) {
     if (!strcmp(word, "--turns")) set.turns = atoi(value);
     else if (!strcmp(word, "--only")) set.only = value;
     else if (!strcmp(word, "--order")) set.order = value;
+    else if (!strcmp(word, "--compiled")) set.without_compiled = !strcmp(value, "no");
+    else if (!strcmp(word, "--dtype")) set.bf16 = !strcmp(value, "bf16");
     else if (!strcmp(word, "--rows")) set.cut.rows = atoi(value);
     else if (!strcmp(word, "--terms")) set.cut.terms = atoi(value);
     else if (!strcmp(word, "--chunk")) set.cut.chunk_tiles = atoi(value);
@@ -306,6 +323,7 @@ static settings settings_of(int argc, char **argv) {
       die("usage: see the head of bench/sparse_bench.c");
     }
   }
+  if (set.bf16) set.isa = laci_jit_isa_of_pairs(set.isa);
   return set;
 }
 

@@ -80,6 +80,14 @@ bool laci_cpu_has_avx512f(void) {
 #endif
 }
 
+bool laci_cpu_has_avx512bf16(void) {
+#if defined(__x86_64__)
+  return laci_cpu() == LACI_CPU_AVX512 && __builtin_cpu_supports("avx512bf16");
+#else
+  return false;
+#endif
+}
+
 const char *laci_cpu_name(laci_cpu_level level) {
   return (int)level >= 0 && (int)level < N_NAMES ? names[level] : "unknown";
 }

@@ -28,6 +28,9 @@ const char *laci_cpu_name(laci_cpu_level level);
  * have these and not VNNI, and so stay below LACI_CPU_AVX512. Any thread. */
 bool laci_cpu_has_avx512f(void);
 
+/** AVX512-BF16 beside LACI_CPU_AVX512's, and does the cap allow that? Any thread. */
+bool laci_cpu_has_avx512bf16(void);
+
 /** Caps the level below what the processor has (never above it); returns the level now in force. A
  * level of another kind of processor caps nothing. For tests and benches, while no other thread
  * works. */

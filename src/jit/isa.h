@@ -4,9 +4,10 @@
 #define LACI_JIT_ISA_H
 
 typedef enum laci_jit_isa {
-  LACI_JIT_NONE,   /* another kind of processor, an old one, or LAC_CPU=scalar */
-  LACI_JIT_AVX2,   /* and FMA */
-  LACI_JIT_AVX512, /* F, BW, VL and DQ: what the first processors with AVX-512 have */
+  LACI_JIT_NONE,       /* another kind of processor, an old one, or LAC_CPU=scalar */
+  LACI_JIT_AVX2,       /* and FMA */
+  LACI_JIT_AVX512,     /* F, BW, VL and DQ: what the first processors with AVX-512 have */
+  LACI_JIT_AVX512BF16, /* these and BF16: for products of pairs of bf16, and no others */
 } laci_jit_isa;
 
 /** What the processor has, as far as LAC_CPU and laci_cpu_cap (cpu/cpu.h) allow. */
@@ -14,7 +15,9 @@ laci_jit_isa laci_jit_isa_now(void);
 /** The same, and NONE where the system does not let this process make memory executable: asked by
  * trying. */
 laci_jit_isa laci_jit_isa_allowed(void);
-/** "none", "avx2", "avx512" */
+/** What products of pairs are generated for where others are for `isa`: AVX512BF16 or NONE. */
+laci_jit_isa laci_jit_isa_of_pairs(laci_jit_isa isa);
+/** "none", "avx2", "avx512", "avx512bf16" */
 const char *laci_jit_isa_name(laci_jit_isa isa);
 
 #endif

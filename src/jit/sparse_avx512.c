@@ -12,11 +12,10 @@
 
 enum {
   REGISTERS = 32,
-  VECTOR = 64,     /* bytes */
-  MOST_AHEAD = 4,  /* columns that are loaded before they are used */
-  REACH = 128 * 4, /* bytes on both sides of the pointer to weights */
-  MASK = 1,        /* k1: the tile's lanes */
-  LOW = 31,        /* behind the last column */
+  VECTOR = 64,    /* bytes */
+  MOST_AHEAD = 4, /* columns that are loaded before they are used */
+  MASK = 1,       /* k1: the tile's lanes */
+  LOW = 31,       /* behind the last column */
   HIGH = 30,
 };
 
@@ -26,7 +25,7 @@ static laci_x86_memory row_at(laci_x86_reg base, const laci_sparse_frame *f, int
   return laci_x86_at(base, (int32_t)(row * f->row_stride * (int64_t)sizeof(float)));
 }
 
-static void begin_sums(laci_code *code, const laci_sparse_piece *piece) {
+void laci_sparse_begin_sums_zmm(laci_code *code, const laci_sparse_piece *piece) {
   if (piece->first) laci_x86_load(code, LACI_X86_R8, LACI_SPARSE_FIELD(bias));
   for (int row = 0; row < piece->n_rows; row++) {
     if (piece->first) {
@@ -65,43 +64,42 @@ static void load_column(laci_code *code, const laci_sparse_frame *f, const laci_
   l->next = next_kept(piece, l->next + 1);
 }
 
-/* A column's terms; `at` is where the pointer to weights has come to. */
-static void write_column(laci_code *code, uint32_t rows, int column, int32_t *at) {
+void laci_sparse_terms_zmm(laci_code *code, laci_x86_op op, uint32_t rows, int with, int32_t *at) {
   while (rows) {
     uint32_t later = rows;
-    for (int32_t end = *at; later && end < REACH; end += (int32_t)sizeof(float)) later &= later - 1;
-    laci_x86_fma_broadcasts(code, rows & ~later, column, laci_x86_at(LACI_SPARSE_WEIGHT, *at));
+    for (int32_t end = *at; later && end < LACI_SPARSE_REACH; end += (int32_t)sizeof(float)) {
+      later &= later - 1;
+    }
+    laci_x86_broadcasts(code, op, rows & ~later, with, laci_x86_at(LACI_SPARSE_WEIGHT, *at));
     *at += __builtin_popcount(rows & ~later) * (int32_t)sizeof(float);
     rows = later;
-    if (*at < REACH) continue;
-    laci_x86_add(code, LACI_SPARSE_WEIGHT, 2 * REACH);
-    *at = -REACH;
+    if (*at < LACI_SPARSE_REACH) continue;
+    laci_x86_add(code, LACI_SPARSE_WEIGHT, 2 * LACI_SPARSE_REACH);
+    *at = -LACI_SPARSE_REACH;
   }
 }
 
 static void write_terms(laci_code *code, const laci_sparse_frame *f, const laci_sparse_piece *piece,
                         loader l) {
-  int32_t at = -REACH;
+  int32_t at = -LACI_SPARSE_REACH;
   int used = 0;
   for (int ahead = 1; ahead < l.n_registers; ahead++) load_column(code, f, piece, &l);
   for (int64_t column = 0; column < piece->n_columns; column++) {
     laci_sparse_fetch_ahead(code, f, piece, column + 1);
     if (!piece->rows[column]) continue;
     load_column(code, f, piece, &l);
-    write_column(code, piece->rows[column], REGISTERS - 1 - used++ % l.n_registers, &at);
+    const int with = REGISTERS - 1 - used++ % l.n_registers;
+    laci_sparse_terms_zmm(code, LACI_X86_FMADD231PS, piece->rows[column], with, &at);
   }
 }
 
-static void write_results(laci_code *code, const laci_sparse_frame *f,
+void laci_sparse_load_lanes(laci_code *code) {
+  laci_x86_load_mask(code, MASK, laci_x86_at(LACI_SPARSE_TILE, offsetof(laci_sparse_tile, lanes)));
+}
+
+void laci_sparse_clip_zmm(laci_code *code, const laci_sparse_frame *f,
                           const laci_sparse_piece *piece) {
   const laci_sparse_after after = f->after;
-  laci_sparse_begin_results(code, after.residual);
-  laci_x86_load_mask(code, MASK, laci_x86_at(LACI_SPARSE_TILE, offsetof(laci_sparse_tile, lanes)));
-  for (int row = 0; after.residual && row < piece->n_rows; row++) {
-    const int to = REGISTERS - 1 - row % (REGISTERS - piece->n_rows);
-    laci_x86_load_masked(code, to, MASK, row_at(LACI_SPARSE_WEIGHT, f, row));
-    laci_x86_vector(code, ZMM, LACI_X86_ADDPS, row, row, to);
-  }
   if (after.low)
     laci_x86_vector_memory(code, ZMM, LACI_X86_BROADCASTSS, LOW, 0, LACI_SPARSE_FIELD(low));
   if (after.high)
@@ -109,8 +107,32 @@ static void write_results(laci_code *code, const laci_sparse_frame *f,
   for (int row = 0; row < piece->n_rows; row++) {
     if (after.low) laci_x86_vector(code, ZMM, LACI_X86_MAXPS, row, LOW, row);
     if (after.high) laci_x86_vector(code, ZMM, LACI_X86_MINPS, row, HIGH, row);
+  }
+}
+
+static void write_results(laci_code *code, const laci_sparse_frame *f,
+                          const laci_sparse_piece *piece) {
+  const bool residual = f->after.residual;
+  laci_sparse_begin_results(code, residual);
+  laci_sparse_load_lanes(code);
+  for (int row = 0; residual && row < piece->n_rows; row++) {
+    const int to = REGISTERS - 1 - row % (REGISTERS - piece->n_rows);
+    laci_x86_load_masked(code, to, MASK, row_at(LACI_SPARSE_WEIGHT, f, row));
+    laci_x86_vector(code, ZMM, LACI_X86_ADDPS, row, row, to);
+  }
+  laci_sparse_clip_zmm(code, f, piece);
+  for (int row = 0; row < piece->n_rows; row++) {
     laci_x86_store_masked(code, row, MASK, row_at(LACI_SPARSE_AT, f, row));
   }
+}
+
+void laci_sparse_end_zmm(laci_code *code, const laci_sparse_frame *f,
+                         const laci_sparse_piece *piece, size_t loop) {
+  for (int row = 0; !piece->last && row < piece->n_rows; row++) {
+    laci_x86_vector_memory(code, ZMM, LACI_X86_STORE, row, 0,
+                           laci_x86_at(LACI_SPARSE_SUMS, row * VECTOR));
+  }
+  laci_sparse_end_tile(code, f, loop, piece->n_rows * VECTOR);
 }
 
 void laci_sparse_write_avx512(laci_code *code, const laci_sparse_frame *f,
@@ -119,15 +141,11 @@ void laci_sparse_write_avx512(laci_code *code, const laci_sparse_frame *f,
   loader l = {.next = next_kept(piece, 0), .n_registers = spare < MOST_AHEAD ? spare : MOST_AHEAD};
   /* Vectors in order reach further with one byte of displacement on both sides of the middle. */
   if (l.next < piece->n_columns) l.x_first = piece->column_at[l.next] + 128 * (VECTOR / 4);
-  const size_t loop =
-      laci_sparse_begin_tile(code, (int32_t)(l.x_first * (int64_t)sizeof(float)), REACH);
-  begin_sums(code, piece);
+  const size_t loop = laci_sparse_begin_tile(code, (int32_t)(l.x_first * (int64_t)sizeof(float)),
+                                             LACI_SPARSE_REACH);
+  laci_sparse_begin_sums_zmm(code, piece);
   laci_sparse_point_ahead(code, f, piece);
   write_terms(code, f, piece, l);
   if (piece->last) write_results(code, f, piece);
-  for (int row = 0; !piece->last && row < piece->n_rows; row++) {
-    laci_x86_vector_memory(code, ZMM, LACI_X86_STORE, row, 0,
-                           laci_x86_at(LACI_SPARSE_SUMS, row * VECTOR));
-  }
-  laci_sparse_end_tile(code, f, loop, piece->n_rows * VECTOR);
+  laci_sparse_end_zmm(code, f, piece, loop);
 }

@@ -22,8 +22,9 @@ struct laci_sparse_code {
   laci_pool *pool; /* of those who make it */
   laci_sparse_plan plan;
   size_t *entry; /* [n_pieces + 1] */
-  float *weight; /* [n_kept], in the order of terms; the cache's */
+  float *weight; /* [terms], in their order; the cache's */
   int64_t row_stride;
+  bool pairs;
   laci_sparse_ahead ahead;
   laci_sparse_cut cut;
   bool functions; /* the last pieces, too, leave sums */
@@ -33,6 +34,10 @@ static const uint32_t bits[LANES] = {1,       1 << 1,  1 << 2,  1 << 3, 1 << 4, 
                                      1 << 6,  1 << 7,  1 << 8,  1 << 9, 1 << 10, 1 << 11,
                                      1 << 12, 1 << 13, 1 << 14, 1 << 15};
 
+static const uint16_t pairing[2 * LANES] = {0,  16, 1,  17, 2,  18, 3,  19, 4,  20, 5,
+                                            21, 6,  22, 7,  23, 8,  24, 9,  25, 10, 26,
+                                            11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
+
 /* Cycles, about, that a run takes whose rows are cut into so many groups each, and whose tiles into
  * so many chunks. What threads do at the same time counts once. */
 static double cut_cost(const laci_sparse_product *p, int64_t n_tiles, int64_t groups_each,
@@ -41,8 +46,9 @@ static double cut_cost(const laci_sparse_product *p, int64_t n_tiles, int64_t gr
   const double streamed = 12.0 / 8;     /* cycles until a term's code and weight come from afar */
   const int64_t groups = p->n_rows / p->rows_together * groups_each;
   const int64_t items = laci_ceil_div(groups * n_chunks, n_threads);
-  const double terms = (double)p->row_begin[p->n_rows] / (double)groups;
-  const double columns = (double)p->n_columns * (double)p->rows_together / (double)p->n_rows;
+  const double each = p->pairs ? 2 : 1; /* columns of a term; of pairs, most often */
+  const double terms = (double)p->row_begin[p->n_rows] / (double)groups / each;
+  const double columns = (double)(p->n_columns * p->rows_together) / (double)p->n_rows / each;
   const double tile = (terms + columns * column) / 2 + around;
   const double tiles = (double)laci_ceil_div(n_tiles, n_chunks) * tile;
   return (double)items * (tiles > terms * streamed ? tiles : terms * streamed);
@@ -64,7 +70,8 @@ static void share_out(const laci_sparse_product *p, int64_t n_tiles, int n_threa
       n_chunks = chunks;
     }
   }
-  cut->rows = (int)laci_ceil_div(p->rows_together, n_groups);
+  const int64_t unit = p->pairs ? 2 : 1;
+  cut->rows = (int)(laci_ceil_div(p->rows_together, n_groups * unit) * unit);
   cut->chunk_tiles = (int)laci_ceil_div(n_tiles, n_chunks);
 }
 
@@ -84,11 +91,13 @@ laci_sparse_cut laci_sparse_cut_rule(const laci_sparse_product *p, laci_jit_isa 
   enum { HELD = (256 << 10) / sizeof(float), LEAST_TILES = 16, MOST_TILES = 128 };
   const int64_t n_tiles = extent->n_tiles;
   const double each = (double)extent->n_x / (double)n_tiles; /* floats of x a tile */
-  const double reuse = (double)(p->n_columns * LANES) / each;
+  const double columns = (double)(p->pairs ? p->n_columns / 2 : p->n_columns);
+  const double reuse = columns * LANES / each;
   const double fit = (reuse > 1 ? reuse : 1) * HELD / each;
   const int64_t tiles = fit < LEAST_TILES ? LEAST_TILES : fit > MOST_TILES ? MOST_TILES : (int)fit;
   laci_sparse_cut cut = {.rows = 30, .terms = 2400};
   if (isa == LACI_JIT_AVX2) cut = (laci_sparse_cut){.rows = 6, .terms = 600};
+  if (isa == LACI_JIT_AVX512BF16) cut.rows = 24;
   cut.chunk_tiles = (int)(n_tiles < tiles ? n_tiles : tiles);
   cut.columns_first = each > (double)(p->n_rows * LANES);
   cut.x_ahead = x_ahead_of(extent, reuse);
@@ -106,11 +115,10 @@ static lac_status check_distances(const laci_sparse_product *p, lac_error *err) 
 
 /* A chunk's tiles together fetch the whole of the next piece, and some more, since pieces differ.
  */
-static laci_sparse_ahead ahead_of(const laci_sparse_code *code, int64_t n_kept,
-                                  const laci_sparse_options *o) {
+static laci_sparse_ahead ahead_of(const laci_sparse_code *code, const laci_sparse_options *o) {
   const laci_sparse_plan *plan = &code->plan;
-  const int64_t terms = n_kept / plan->n_pieces;
-  const int64_t term_bytes = o->isa == LACI_JIT_AVX512 ? 10 : 24, around_bytes = 512;
+  const int64_t terms = plan->n_terms / plan->n_pieces;
+  const int64_t term_bytes = o->isa == LACI_JIT_AVX2 ? 24 : 10, around_bytes = 512;
   const int64_t tile_bytes = (int64_t)LACI_SPARSE_LINE * o->cut.chunk_tiles;
   return (laci_sparse_ahead){
       .code = (int)laci_ceil_div(terms * term_bytes + around_bytes, tile_bytes),
@@ -118,19 +126,20 @@ static laci_sparse_ahead ahead_of(const laci_sparse_code *code, int64_t n_kept,
 }
 
 /* Of a term. */
-static size_t least_bytes(laci_jit_isa isa) { return isa == LACI_JIT_AVX512 ? 6 : 15; }
+static size_t least_bytes(laci_jit_isa isa) { return isa == LACI_JIT_AVX2 ? 15 : 6; }
 
 static void write_piece(const laci_sparse_product *p, const laci_sparse_options *options,
                         const laci_sparse_code *code, const laci_sparse_group *group, int64_t at) {
   laci_code *to = laci_code_cache_open(code->cache);
   const bool reads_first = group->row_first % p->rows_together == 0;
-  const laci_sparse_frame frame = {p->row_stride, code->ahead, reads_first ? code->cut.x_ahead : 0,
-                                   options->after};
+  const laci_sparse_frame frame = {p->row_stride, p->pairs ? 2 : 1, code->ahead,
+                                   reads_first ? code->cut.x_ahead : 0, options->after};
   const laci_sparse_plan *plan = &code->plan;
   const laci_sparse_columns *columns = &plan->pieces[at];
-  laci_sparse_write *write =
-      options->isa == LACI_JIT_AVX512 ? laci_sparse_write_avx512 : laci_sparse_write_avx2;
-  write(
+  static laci_sparse_write *const write[] = {[LACI_JIT_AVX2] = laci_sparse_write_avx2,
+                                             [LACI_JIT_AVX512] = laci_sparse_write_avx512,
+                                             [LACI_JIT_AVX512BF16] = laci_sparse_write_avx512bf16};
+  write[options->isa](
       to, &frame,
       &(laci_sparse_piece){.rows = plan->rows + group->rows_at + columns->column_first,
                            .column_at = p->column_at + group->column_first + columns->column_first,
@@ -144,18 +153,20 @@ static lac_status make(const laci_sparse_product *p, const laci_sparse_options *
                        laci_sparse_code *code, lac_error *err) {
   laci_code *to = laci_code_cache_open(code->cache);
   const laci_sparse_plan *plan = &code->plan;
-  const size_t n_kept = (size_t)p->row_begin[p->n_rows];
   void *weight;
+  assert(p->pairs == (options->isa == LACI_JIT_AVX512BF16));
   code->row_stride = p->row_stride;
+  code->pairs = p->pairs;
   lac_status st = check_distances(p, err);
   if (!st) st = laci_sparse_plan_init(p, code->cut, code->pool, &code->plan, err);
-  if (!st) st = laci_code_cache_data(code->cache, n_kept * sizeof *code->weight, &weight, err);
+  const size_t n_terms = st ? 0 : (size_t)plan->n_terms;
+  if (!st) st = laci_code_cache_data(code->cache, n_terms * sizeof *code->weight, &weight, err);
   if (st) return st;
   code->weight = weight;
-  code->ahead = ahead_of(code, p->row_begin[p->n_rows], options);
+  code->ahead = ahead_of(code, options);
   code->entry = laci_alloc((size_t)plan->n_pieces + 1, sizeof *code->entry);
   if (!code->entry) return laci_fail_memory(err, "a sparse product's code");
-  laci_code_prepare(to, n_kept * least_bytes(options->isa), code->pool);
+  laci_code_prepare(to, n_terms * least_bytes(options->isa), code->pool);
   for (int64_t at = 0; at < plan->n_groups; at++) {
     const laci_sparse_group *group = &plan->groups[at];
     for (int64_t piece = group->piece_first; piece < group->piece_last; piece++) {
@@ -229,7 +240,7 @@ static void run_and_finish(const job *j, laci_sparse_piece_run *run, laci_sparse
     call.tiles = part.tiles + part.tile_first;
     call.tiles_end = call.tiles + n;
     run(&call);
-    laci_sparse_finish_now()(j->o, j->code->row_stride, &part, call.sums);
+    laci_sparse_finish_now()(j->o, j->code->row_stride, j->code->pairs, &part, call.sums);
     call.ahead_code += n * j->code->ahead.code * LACI_SPARSE_LINE;
     call.ahead_weight += n * j->code->ahead.weight * (LACI_SPARSE_LINE / (int)sizeof(float));
     if (!only_piece) call.sums += n * n_rows * LANES;
@@ -247,6 +258,7 @@ static void run_piece(const job *j, const turn *t, int64_t next) {
   const laci_sparse_code *code = j->code;
   const laci_sparse_operands *o = j->o;
   const int64_t row = t->group->row_first, first = t->chunk * code->cut.chunk_tiles;
+  const int64_t row_at = (code->pairs ? row / 2 : row) * code->row_stride;
   const int64_t left = j->n_tiles - first;
   const int64_t n = left < code->cut.chunk_tiles ? left : code->cut.chunk_tiles;
   void *at = laci_code_cache_at(code->cache, code->entry[t->piece]);
@@ -254,7 +266,7 @@ static void run_piece(const job *j, const turn *t, int64_t next) {
   laci_sparse_call call = {.x = o->x,
                            .weight = code->weight + code->plan.pieces[t->piece].weight_first,
                            .bias = o->bias + row,
-                           .y = o->y + row * code->row_stride,
+                           .y = o->y + row_at,
                            .sums = t->sums,
                            .tiles = j->tiles + first,
                            .tiles_end = j->tiles + first + n,
@@ -262,8 +274,10 @@ static void run_piece(const job *j, const turn *t, int64_t next) {
                            .ahead_weight = code->weight + code->plan.pieces[next].weight_first,
                            .low = o->low,
                            .high = o->high,
-                           .bits = bits};
-  if (o->residual) call.residual = o->residual + row * code->row_stride;
+                           .bits = bits,
+                           .pairing = pairing,
+                           .odd_words = 0xAAAAAAAA};
+  if (o->residual) call.residual = o->residual + row_at;
   memcpy(&run, &at, sizeof run);
   if (code->functions && t->piece == t->group->piece_last - 1) {
     const laci_sparse_part part = {j->tiles, first, first + n, row, row + t->group->n_rows};

@@ -30,7 +30,7 @@ typedef struct laci_sparse_after {
 
 /** How code is cut. Results do not depend on it. */
 typedef struct laci_sparse_cut {
-  int rows;        /* of a group at most: 1 to 30 (AVX-512), to 6 (AVX2) */
+  int rows;        /* of a group at most: 1 to 30 (AVX-512), to 6 (AVX2), 2 to 24 (AVX512-BF16) */
   int terms;       /* multiply-adds of a piece: about so many */
   int chunk_tiles; /* tiles that go through all pieces of all rows before the next ones */
   int64_t x_ahead; /* floats from what a tile reads to what is fetched meanwhile; 0: nothing is */

@@ -2,6 +2,7 @@
  * What pieces of all instruction sets have in common: pointers, the loop over tiles. */
 #include <stddef.h>
 
+#include "base/divide.h"
 #include "jit/sparse_in.h"
 
 #define TILE_FIELD(name) laci_x86_at(LACI_SPARSE_TILE, (int32_t)offsetof(laci_sparse_tile, name))
@@ -67,9 +68,9 @@ void laci_sparse_fetch_ahead(laci_code *code, const laci_sparse_frame *f,
   fetch_lines(code, LACI_SPARSE_AHEAD_CODE, due_of(f->ahead.code, done, n));
   fetch_lines(code, LACI_SPARSE_AHEAD_WEIGHT, due_of(f->ahead.weight, done, n));
   if (!takes_residual(f, piece)) return;
-  const due rows = due_of(piece->n_rows, done, n);
-  for (int64_t row = rows.first; row < rows.last; row++) {
-    const int64_t at = row * f->row_stride * (int64_t)sizeof(float);
+  const due vectors = due_of(laci_ceil_div(piece->n_rows, f->rows_each), done, n);
+  for (int64_t vector = vectors.first; vector < vectors.last; vector++) {
+    const int64_t at = vector * f->row_stride * (int64_t)sizeof(float);
     laci_x86_prefetch0(code, laci_x86_at(LACI_SPARSE_AHEAD_RESIDUAL, (int32_t)at));
   }
 }

@@ -12,7 +12,8 @@
 enum { LACI_SPARSE_MOST_ROWS = 30, LACI_SPARSE_LINE = 64 /* bytes of the cache's lines */ };
 
 /** Straight code for some columns of a group of rows: one multiply-add, called a term, for each row
- * that keeps a column, ascending in (column, row). */
+ * that keeps a column, ascending in (column, row). Of pairs a term is a dot
+ * (kernel/sparse/pairs.h), ascending in (block, two, row), and all blocks are whole. */
 typedef struct laci_sparse_piece {
   const uint32_t *rows;     /* [n_columns]: bit r is set where the group's row r keeps the column */
   const int64_t *column_at; /* [n_columns]: of the product's */
@@ -29,7 +30,7 @@ typedef struct laci_sparse_ahead {
 
 /** What all pieces of a product share. */
 typedef struct laci_sparse_frame {
-  int64_t row_stride;
+  int64_t row_stride, rows_each; /* so many rows share their places: 1, of pairs 2 */
   laci_sparse_ahead ahead;
   int64_t x_ahead; /* floats from a column to what is fetched with it; 0: nothing is */
   laci_sparse_after after;
@@ -44,14 +45,30 @@ typedef struct laci_sparse_call {
   const char *ahead_code;    /* the next piece's: tile after tile fetches its lines */
   const float *ahead_weight; /* that piece's, too */
   float low, high;
-  const uint32_t *bits; /* [16]: 1 << lane (AVX2) */
+  const uint32_t *bits;    /* [16]: 1 << lane (AVX2) */
+  const uint16_t *pairing; /* [32]: of pairs, which of a row's words, then of the next row's */
+  uint64_t odd_words;      /* a bit for each word: of pairs, the upper halves */
 } laci_sparse_call;
 typedef void laci_sparse_piece_run(const laci_sparse_call *call);
 
 /** Write a piece. */
 typedef void laci_sparse_write(laci_code *code, const laci_sparse_frame *frame,
                                const laci_sparse_piece *piece);
-laci_sparse_write laci_sparse_write_avx512, laci_sparse_write_avx2;
+laci_sparse_write laci_sparse_write_avx512, laci_sparse_write_avx2, laci_sparse_write_avx512bf16;
+
+/** A row's sum for the 16 lanes is in the zmm register of its number: what pieces of AVX-512 do
+ * alike. sparse_avx512.c */
+enum { LACI_SPARSE_REACH = 128 * 4 }; /* bytes on both sides of the pointer to weights */
+void laci_sparse_begin_sums_zmm(laci_code *code, const laci_sparse_piece *piece);
+/** Terms of all `rows` with a register; `at` is where the pointer to weights has come to. */
+void laci_sparse_terms_zmm(laci_code *code, laci_x86_op op, uint32_t rows, int with, int32_t *at);
+/** The tile's lanes into mask register 1. */
+void laci_sparse_load_lanes(laci_code *code);
+void laci_sparse_clip_zmm(laci_code *code, const laci_sparse_frame *frame,
+                          const laci_sparse_piece *piece);
+/** Leaves sums where results are not due; the next tile, or the end. */
+void laci_sparse_end_zmm(laci_code *code, const laci_sparse_frame *frame,
+                         const laci_sparse_piece *piece, size_t loop);
 
 /** Registers of a piece's code, and what both instruction sets do alike around its terms. */
 #define LACI_SPARSE_CALL LACI_X86_RDI
@@ -99,15 +116,17 @@ typedef struct laci_sparse_plan {
   laci_sparse_group *groups;
   laci_sparse_columns *pieces;
   int64_t n_groups, n_pieces;
+  int64_t n_terms;
   uint32_t *rows;     /* of all groups: as a piece's */
   int64_t *row_begin; /* [rows of the product + 1], the product's */
+  bool pairs;
 } laci_sparse_plan;
 
 LAC_MUST_CHECK lac_status laci_sparse_plan_init(const laci_sparse_product *p, laci_sparse_cut cut,
                                                 laci_pool *pool, laci_sparse_plan *plan,
                                                 lac_error *err);
 void laci_sparse_plan_clear(laci_sparse_plan *plan);
-/** Weights in the product's order -> in that of code: [n_kept] both. */
+/** Weights in the product's order, [n_kept], -> in that of code, [n_terms]: floats, or pairs. */
 void laci_sparse_plan_order(const laci_sparse_plan *plan, const float *weight, laci_pool *pool,
                             float *to);
 

@@ -7,22 +7,28 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "jit/sparse_in.h"
+#include "kernel/sparse/pairs.h"
 
-/* Groups of about the same size; none has rows of two of a convolution's groups. */
+/* Groups of about the same size; none has rows of two of a convolution's groups. Of pairs, all
+ * begin at an even row. */
 static bool plan_groups(const laci_sparse_product *p, int most_rows, laci_sparse_plan *plan) {
-  const int64_t each = laci_ceil_div(p->rows_together, most_rows);
+  const int64_t unit = p->pairs ? 2 : 1, units = laci_ceil_div(p->rows_together, unit);
+  const int64_t each = laci_ceil_div(units, most_rows / unit);
   plan->n_groups = p->n_rows / p->rows_together * each;
   plan->groups = laci_alloc((size_t)plan->n_groups, sizeof *plan->groups);
   if (!plan->groups) return false;
   for (int64_t at = 0; at < plan->n_groups; at++) {
     const int64_t begin = at / each * p->rows_together, part = at % each;
-    const int64_t first = part * p->rows_together / each;
-    const int64_t last = (part + 1) * p->rows_together / each;
+    const int64_t first = part * units / each * unit, end = (part + 1) * units / each * unit;
+    const int64_t last = end < p->rows_together ? end : p->rows_together;
     plan->groups[at] =
         (laci_sparse_group){.row_first = begin + first, .n_rows = (int)(last - first)};
   }
   return true;
 }
+
+/* Columns that stay together in a piece. */
+static int64_t block_of(bool pairs) { return pairs ? LACI_SPARSE_BLOCK : 1; }
 
 /* From the first column that is kept by any of the group's rows to the last one. */
 static void find_columns(const laci_sparse_product *p, laci_sparse_group *group) {
@@ -33,6 +39,9 @@ static void find_columns(const laci_sparse_product *p, laci_sparse_group *group)
     if (p->column[begin] < first) first = p->column[begin];
     if (p->column[end - 1] >= last) last = p->column[end - 1] + 1;
   }
+  const int64_t unit = block_of(p->pairs);
+  first -= first % unit;
+  last = laci_ceil_div(last, unit) * unit;
   group->column_first = first < last ? first : 0;
   group->n_columns = first < last ? last - first : 0;
 }
@@ -41,7 +50,8 @@ static int64_t kept_of(const laci_sparse_plan *plan, const laci_sparse_group *gr
   return plan->row_begin[group->row_first + group->n_rows] - plan->row_begin[group->row_first];
 }
 
-/* A group without anything kept has one empty piece, which stores the bias. */
+/* A row has no more terms than it keeps weights. A group without any has one empty piece, which
+ * stores the bias. */
 static int64_t most_pieces(const laci_sparse_plan *plan, const laci_sparse_group *group,
                            int64_t terms) {
   const int64_t kept = kept_of(plan, group);
@@ -82,31 +92,51 @@ static void mark_some(int64_t begin, int64_t end, void *context) {
   }
 }
 
+/* Of a block of columns. */
+static int64_t terms_of(const laci_sparse_plan *plan, const uint32_t *rows) {
+  uint32_t twos[LACI_SPARSE_N_TWOS];
+  int64_t n = 0;
+  if (!plan->pairs) return __builtin_popcount(rows[0]);
+  laci_sparse_find_twos(rows, twos);
+  for (int two = 0; two < LACI_SPARSE_N_TWOS; two++) n += __builtin_popcount(twos[two]);
+  return n;
+}
+
+static int64_t terms_of_group(const laci_sparse_plan *plan, const laci_sparse_group *group) {
+  int64_t n = 0;
+  for (int64_t column = 0; column < group->n_columns; column += block_of(plan->pairs)) {
+    n += terms_of(plan, plan->rows + group->rows_at + column);
+  }
+  return n;
+}
+
 /* Pieces of the same length: the last one would else be short. */
-static void cut_group(laci_sparse_plan *plan, laci_sparse_group *group, int64_t terms) {
-  const uint32_t *rows = plan->rows + group->rows_at;
-  const int64_t kept = kept_of(plan, group);
-  const int64_t each = laci_ceil_div(kept, most_pieces(plan, group, terms));
-  int64_t begin = 0, taken = 0, left = kept;
+static void cut_group(laci_sparse_plan *plan, laci_sparse_group *group, int64_t most_terms) {
+  const int64_t terms = terms_of_group(plan, group), block = block_of(plan->pairs);
+  const int64_t n_pieces = terms > most_terms ? laci_ceil_div(terms, most_terms) : 1;
+  const int64_t each = laci_ceil_div(terms, n_pieces);
+  int64_t begin = 0, taken = 0, left = terms;
   group->piece_first = plan->n_pieces;
-  for (int64_t column = 0; column < group->n_columns; column++) {
-    taken += __builtin_popcount(rows[column]);
+  for (int64_t column = 0; column < group->n_columns; column += block) {
+    taken += terms_of(plan, plan->rows + group->rows_at + column);
     if (taken < each && taken < left) continue;
     plan->pieces[plan->n_pieces++] =
-        (laci_sparse_columns){begin, column + 1, plan->row_begin[group->row_first] + kept - left};
-    begin = column + 1;
+        (laci_sparse_columns){begin, column + block, plan->n_terms + terms - left};
+    begin = column + block;
     left -= taken;
     taken = 0;
     if (left == 0) break;
   }
-  if (kept == 0) plan->pieces[plan->n_pieces++] = (laci_sparse_columns){0};
+  if (terms == 0) plan->pieces[plan->n_pieces++] = (laci_sparse_columns){0};
+  plan->n_terms += terms;
   group->piece_last = plan->n_pieces;
 }
 
 lac_status laci_sparse_plan_init(const laci_sparse_product *p, laci_sparse_cut cut, laci_pool *pool,
                                  laci_sparse_plan *plan, lac_error *err) {
   const size_t n_begins = (size_t)p->n_rows + 1;
-  *plan = (laci_sparse_plan){.row_begin = laci_alloc(n_begins, sizeof *plan->row_begin)};
+  *plan = (laci_sparse_plan){.row_begin = laci_alloc(n_begins, sizeof *plan->row_begin),
+                             .pairs = p->pairs};
   if (!plan->row_begin) return laci_fail_memory(err, "the plan of a sparse product's code");
   memcpy(plan->row_begin, p->row_begin, n_begins * sizeof *plan->row_begin);
   if (!plan_groups(p, cut.rows, plan) || !plan_columns(p, cut.terms, plan)) {
@@ -127,6 +157,37 @@ void laci_sparse_plan_clear(laci_sparse_plan *plan) {
   *plan = (laci_sparse_plan){.n_groups = 0};
 }
 
+/* The next kept weight of each row of a group. */
+typedef struct weights {
+  const float *next[LACI_SPARSE_MOST_ROWS];
+} weights;
+
+static float *order_column(uint32_t rows, weights *w, float *to) {
+  for (; rows; rows &= rows - 1) *to++ = *w->next[__builtin_ctz(rows)]++;
+  return to;
+}
+
+/* Kept weights are in the order of columns, a pair has its own. */
+static float *order_block(const uint32_t *kept, weights *w, float *to) {
+  uint32_t twos[LACI_SPARSE_N_TWOS];
+  laci_sparse_find_twos(kept, twos);
+  for (int at = 0; at < LACI_SPARSE_N_TWOS; at++) {
+    const laci_sparse_two two = laci_sparse_twos[at];
+    for (uint32_t left = twos[at]; left; left &= left - 1) {
+      const int row = __builtin_ctz(left);
+      const int has_low = kept[two.low] >> row & 1, has_high = kept[two.high] >> row & 1;
+      const float *from = w->next[row];
+      const bool swapped = two.low > two.high;
+      const float low = has_low ? from[swapped && has_high] : 0;
+      const float high = has_high ? from[!swapped && has_low] : 0;
+      const uint32_t pair = laci_sparse_pair(low, high);
+      memcpy(to++, &pair, sizeof pair);
+      w->next[row] += has_low + has_high;
+    }
+  }
+  return to;
+}
+
 typedef struct ordering {
   const laci_sparse_plan *plan;
   const float *weight;
@@ -135,17 +196,16 @@ typedef struct ordering {
 
 static void order_some(int64_t begin, int64_t end, void *context) {
   const ordering *o = context;
+  const laci_sparse_plan *plan = o->plan;
   for (int64_t at = begin; at < end; at++) {
-    const laci_sparse_group *group = &o->plan->groups[at];
-    const uint32_t *rows = o->plan->rows + group->rows_at;
-    const int64_t *row_begin = o->plan->row_begin + group->row_first;
-    const float *next[LACI_SPARSE_MOST_ROWS];
-    float *to = o->to + row_begin[0];
-    for (int row = 0; row < group->n_rows; row++) next[row] = o->weight + row_begin[row];
-    for (int64_t column = 0; column < group->n_columns; column++) {
-      for (uint32_t left = rows[column]; left; left &= left - 1) {
-        *to++ = *next[__builtin_ctz(left)]++;
-      }
+    const laci_sparse_group *group = &plan->groups[at];
+    const uint32_t *rows = plan->rows + group->rows_at;
+    const int64_t *row_begin = plan->row_begin + group->row_first;
+    float *to = o->to + plan->pieces[group->piece_first].weight_first;
+    weights w;
+    for (int row = 0; row < group->n_rows; row++) w.next[row] = o->weight + row_begin[row];
+    for (int64_t column = 0; column < group->n_columns; column += block_of(plan->pairs)) {
+      to = plan->pairs ? order_block(rows + column, &w, to) : order_column(rows[column], &w, to);
     }
   }
 }

@@ -13,6 +13,8 @@ enum {
   MAP_0F38 = 2,
   PP_NONE = 0,
   PP_66 = 1,
+  PP_F3 = 2,
+  PP_F2 = 3,
   SIB_NEEDED = 4, /* as ModRM's register: a SIB byte follows, which bases RSP and R12 need too */
   MOST = 15,      /* bytes an instruction can have */
 };
@@ -155,22 +157,26 @@ void laci_x86_prefetch1(laci_code *code, laci_x86_memory address) { prefetch(cod
 typedef struct encoding {
   uint8_t pp, map, opcode;
   uint8_t unit; /* bytes of the memory operand in 512 bits */
+  uint8_t w;    /* one more bit of the opcode */
 } encoding;
 
 static const encoding encodings[LACI_X86_N_OPS] = {
-    [LACI_X86_ADDPS] = {PP_NONE, MAP_0F, 0x58, 64},
-    [LACI_X86_MAXPS] = {PP_NONE, MAP_0F, 0x5F, 64},
-    [LACI_X86_MINPS] = {PP_NONE, MAP_0F, 0x5D, 64},
-    [LACI_X86_FMADD231PS] = {PP_66, MAP_0F38, 0xB8, 64},
-    [LACI_X86_PXOR] = {PP_66, MAP_0F, 0xEF, 64},
-    [LACI_X86_LOAD] = {PP_NONE, MAP_0F, 0x10, 64},
-    [LACI_X86_STORE] = {PP_NONE, MAP_0F, 0x11, 64},
-    [LACI_X86_BROADCASTSS] = {PP_66, MAP_0F38, 0x18, 4},
-    [LACI_X86_PAND] = {PP_66, MAP_0F, 0xDB, 0},
-    [LACI_X86_PCMPEQD] = {PP_66, MAP_0F, 0x76, 0},
-    [LACI_X86_MASKLOAD] = {PP_66, MAP_0F38, 0x2C, 0},
-    [LACI_X86_MASKSTORE] = {PP_66, MAP_0F38, 0x2E, 0},
-    [LACI_X86_PBROADCASTD] = {PP_66, MAP_0F38, 0x58, 0},
+    [LACI_X86_DPBF16PS] = {PP_F3, MAP_0F38, 0x52, 64, 0},
+    [LACI_X86_CVTNE2PS2BF16] = {PP_F2, MAP_0F38, 0x72, 64, 0},
+    [LACI_X86_PERMW] = {PP_66, MAP_0F38, 0x8D, 64, 1},
+    [LACI_X86_ADDPS] = {PP_NONE, MAP_0F, 0x58, 64, 0},
+    [LACI_X86_MAXPS] = {PP_NONE, MAP_0F, 0x5F, 64, 0},
+    [LACI_X86_MINPS] = {PP_NONE, MAP_0F, 0x5D, 64, 0},
+    [LACI_X86_FMADD231PS] = {PP_66, MAP_0F38, 0xB8, 64, 0},
+    [LACI_X86_PXOR] = {PP_66, MAP_0F, 0xEF, 64, 0},
+    [LACI_X86_LOAD] = {PP_NONE, MAP_0F, 0x10, 64, 0},
+    [LACI_X86_STORE] = {PP_NONE, MAP_0F, 0x11, 64, 0},
+    [LACI_X86_BROADCASTSS] = {PP_66, MAP_0F38, 0x18, 4, 0},
+    [LACI_X86_PAND] = {PP_66, MAP_0F, 0xDB, 0, 0},
+    [LACI_X86_PCMPEQD] = {PP_66, MAP_0F, 0x76, 0, 0},
+    [LACI_X86_MASKLOAD] = {PP_66, MAP_0F38, 0x2C, 0, 0},
+    [LACI_X86_MASKSTORE] = {PP_66, MAP_0F38, 0x2E, 0, 0},
+    [LACI_X86_PBROADCASTD] = {PP_66, MAP_0F38, 0x58, 0, 0},
 };
 
 /* The bits that a prefix takes of its three register operands; x and b: of the last one, or of
@@ -182,7 +188,8 @@ typedef struct operands {
 
 static inline void put_vex(line *l, const encoding *e, operands o, bool wide) {
   const unsigned first = not_bit(o.reg, 3) << 7 | o.not_x << 6 | o.not_b << 5 | e->map;
-  const unsigned second = (~(unsigned)o.a & 15U) << 3 | (unsigned)wide << 2 | e->pp;
+  const unsigned second =
+      (unsigned)e->w << 7 | (~(unsigned)o.a & 15U) << 3 | (unsigned)wide << 2 | e->pp;
   put_word(l, 0xC4U | first << 8 | second << 16 | (unsigned)e->opcode << 24);
 }
 
@@ -195,7 +202,7 @@ typedef struct extras {
 static inline void put_evex(line *l, const encoding *e, operands o, extras how) {
   const unsigned first =
       not_bit(o.reg, 3) << 7 | o.not_x << 6 | o.not_b << 5 | not_bit(o.reg, 4) << 4 | e->map;
-  const unsigned second = (~(unsigned)o.a & 15U) << 3 | 4U | e->pp;
+  const unsigned second = (unsigned)e->w << 7 | (~(unsigned)o.a & 15U) << 3 | 4U | e->pp;
   const unsigned third = (unsigned)how.zero << 7 | 2U << 5 | (unsigned)how.broadcast << 4 |
                          not_bit(o.a, 4) << 3 | (unsigned)how.k;
   put_word(l, 0x62U | first << 8 | second << 16 | third << 24);
@@ -214,12 +221,25 @@ static void memory_evex(laci_code *code, laci_x86_op op, operands o, laci_x86_me
   finish(code, &l);
 }
 
-void laci_x86_vector(laci_code *code, laci_x86_width width, laci_x86_op op, int to, int a, int b) {
-  const operands o = {to, a, not_bit(b, 4), not_bit(b, 3)};
+static void register_evex(laci_code *code, const encoding *e, operands o, int rm, extras how) {
   line l;
   begin(code, &l);
-  if (width == LACI_X86_ZMM) put_evex(&l, &encodings[op], o, (extras){0});
-  else put_vex(&l, &encodings[op], o, true);
+  o.not_x = not_bit(rm, 4);
+  o.not_b = not_bit(rm, 3);
+  put_evex(&l, e, o, how);
+  put_registers(&l, o.reg, rm);
+  finish(code, &l);
+}
+
+void laci_x86_vector(laci_code *code, laci_x86_width width, laci_x86_op op, int to, int a, int b) {
+  const operands o = {to, a, 1, not_bit(b, 3)};
+  if (width == LACI_X86_ZMM) {
+    register_evex(code, &encodings[op], o, b, (extras){0});
+    return;
+  }
+  line l;
+  begin(code, &l);
+  put_vex(&l, &encodings[op], o, true);
   put_registers(&l, to, b);
   finish(code, &l);
 }
@@ -238,9 +258,8 @@ void laci_x86_vector_memory(laci_code *code, laci_x86_width width, laci_x86_op o
   finish(code, &l);
 }
 
-void laci_x86_fma_broadcast(laci_code *code, int acc, int a, laci_x86_memory b) {
-  memory_evex(code, LACI_X86_FMADD231PS, (operands){.reg = acc, .a = a}, b,
-              (extras){.broadcast = true});
+void laci_x86_broadcast(laci_code *code, laci_x86_op op, int acc, int a, laci_x86_memory b) {
+  memory_evex(code, op, (operands){.reg = acc, .a = a}, b, (extras){.broadcast = true});
 }
 
 /* What register acc changes in a multiply-add of register 0: bits of EVEX's first byte, of ModRM.
@@ -252,21 +271,20 @@ static uint64_t acc_bits(int acc) {
 
 /* Multiply-adds differ in a few bits, and in their last byte if all displacements are short ones:
  * each is made of one that was encoded, and written by one store of eight bytes. */
-void laci_x86_fma_broadcasts(laci_code *code, uint32_t accs, int a, laci_x86_memory b) {
+void laci_x86_broadcasts(laci_code *code, laci_x86_op op, uint32_t accs, int a, laci_x86_memory b) {
   const int n = __builtin_popcount(accs), first = b.displacement / 4, last = first + n - 1;
   const bool absent = first <= 0 && last >= 0;
   if (n == 0) return;
   if (b.displacement % 4 || first < -128 || last > 127 || absent) {
     for (; accs; accs &= accs - 1, b.displacement += 4) {
-      laci_x86_fma_broadcast(code, __builtin_ctz(accs), a, b);
+      laci_x86_broadcast(code, op, __builtin_ctz(accs), a, b);
     }
     return;
   }
   line l;
   begin(code, &l);
   uint64_t same = 0;
-  put_evex(&l, &encodings[LACI_X86_FMADD231PS],
-           (operands){0, a, not_bit(index_of(b), 3), not_bit((int)b.base, 3)},
+  put_evex(&l, &encodings[op], (operands){0, a, not_bit(index_of(b), 3), not_bit((int)b.base, 3)},
            (extras){.broadcast = true});
   put_memory(&l, 0, b, 4);
   const int step_at = 8 * (l.n - 1);
@@ -288,14 +306,49 @@ void laci_x86_store_masked(laci_code *code, int from, int k, laci_x86_memory to)
   memory_evex(code, LACI_X86_STORE, (operands){.reg = from}, to, (extras){.k = k});
 }
 
-void laci_x86_load_mask(laci_code *code, int k, laci_x86_memory from) {
-  const encoding kmovw = {PP_NONE, MAP_0F, 0x90, 0};
+static void load_mask(laci_code *code, const encoding *e, int k, laci_x86_memory from) {
   line l;
   begin(code, &l);
-  put_vex(&l, &kmovw, (operands){k, 0, not_bit(index_of(from), 3), not_bit((int)from.base, 3)},
-          false);
+  put_vex(&l, e, (operands){k, 0, not_bit(index_of(from), 3), not_bit((int)from.base, 3)}, false);
   put_memory(&l, k, from, 1);
   finish(code, &l);
+}
+
+void laci_x86_load_mask(laci_code *code, int k, laci_x86_memory from) {
+  load_mask(code, &(const encoding){PP_NONE, MAP_0F, 0x90, 0, 0}, k, from);
+}
+
+void laci_x86_load_word_mask(laci_code *code, int k, laci_x86_memory from) {
+  load_mask(code, &(const encoding){PP_66, MAP_0F, 0x90, 0, 1}, k, from);
+}
+
+void laci_x86_blend_words(laci_code *code, int to, int k, int a, int b) {
+  register_evex(code, &(const encoding){PP_66, MAP_0F38, 0x66, 0, 1}, (operands){.reg = to, .a = a},
+                b, (extras){.k = k});
+}
+
+void laci_x86_keep_words(laci_code *code, int to, int k, int from) {
+  register_evex(code, &(const encoding){PP_F2, MAP_0F, 0x6F, 0, 1}, (operands){.reg = to}, from,
+                (extras){.k = k, .zero = true});
+}
+
+/* ModRM's register says which shift it is, and the operand that has a's bits is the target. */
+static void shift(laci_code *code, int which, int to, int from, int bits) {
+  line l;
+  begin(code, &l);
+  put_evex(&l, &(const encoding){PP_66, MAP_0F, 0x72, 0, 0},
+           (operands){0, to, not_bit(from, 4), not_bit(from, 3)}, (extras){0});
+  put_registers(&l, which, from);
+  put(&l, (unsigned)bits);
+  finish(code, &l);
+}
+
+void laci_x86_rotate_left(laci_code *code, int to, int from, int bits) {
+  shift(code, 1, to, from, bits);
+}
+
+void laci_x86_shift_left(laci_code *code, int to, int from, int bits) {
+  shift(code, 6, to, from, bits);
 }
 
 void laci_x86_zero_upper(laci_code *code) { laci_code_append(code, "\xC5\xF8\x77", 3); }

@@ -60,8 +60,12 @@ void laci_x86_prefetch1(laci_code *code, laci_x86_memory address);
 /* ---- vectors ---- */
 typedef enum laci_x86_width { LACI_X86_YMM, LACI_X86_ZMM } laci_x86_width; /* 256, 512 bits */
 
-/** to, a, b; those from LOAD on have no `a` (0), those from PAND on are of 256 bits only. */
+/** to, a, b; those from LOAD on have no `a` (0), those from PAND on are of 256 bits only, those
+ * before ADDPS of 512. */
 typedef enum laci_x86_op {
+  LACI_X86_DPBF16PS,      /* of each lane's two bf16: to += a's high * b's, then += a's low * b's */
+  LACI_X86_CVTNE2PS2BF16, /* words of `to`: b's 16 floats, then a's */
+  LACI_X86_PERMW,         /* word i of `to` is word a[i] of b */
   LACI_X86_ADDPS,
   LACI_X86_MAXPS, /* a > b ? a : b, so that b's NaN stays */
   LACI_X86_MINPS,
@@ -83,15 +87,26 @@ void laci_x86_vector(laci_code *code, laci_x86_width width, laci_x86_op op, int 
 /** The last operand in memory. */
 void laci_x86_vector_memory(laci_code *code, laci_x86_width width, laci_x86_op op, int to, int a,
                             laci_x86_memory b);
-/** acc += a * [b], a float for all 16 lanes. */
-void laci_x86_fma_broadcast(laci_code *code, int acc, int a, laci_x86_memory b);
-/** That for every acc whose bit is set, in ascending order, by floats behind each other. These are
+/** acc += a * [b], four bytes for all 16 lanes; FMADD231PS or DPBF16PS. */
+void laci_x86_broadcast(laci_code *code, laci_x86_op op, int acc, int a, laci_x86_memory b);
+/** That for every acc whose bit is set, in ascending order, by numbers behind each other. These are
  * nearly all that is ever written: several times as fast. */
-void laci_x86_fma_broadcasts(laci_code *code, uint32_t accs, int a, laci_x86_memory b);
+void laci_x86_broadcasts(laci_code *code, laci_x86_op op, uint32_t accs, int a, laci_x86_memory b);
 /** Only the lanes of mask register k, 1 to 7; others of a loaded register become zero. */
 void laci_x86_load_masked(laci_code *code, int to, int k, laci_x86_memory from);
 void laci_x86_store_masked(laci_code *code, int from, int k, laci_x86_memory to);
 void laci_x86_load_mask(laci_code *code, int k, laci_x86_memory from); /* kmovw: 16 lanes */
+
+/* ---- vectors of 32 words, 512 bits ---- */
+void laci_x86_load_word_mask(laci_code *code, int k, laci_x86_memory from); /* kmovd */
+/** Words of b where mask register k has a bit, of a elsewhere. */
+void laci_x86_blend_words(laci_code *code, int to, int k, int a, int b);
+/** Words of `from` where mask register k has a bit, zeros elsewhere. */
+void laci_x86_keep_words(laci_code *code, int to, int k, int from);
+/** Each lane's 32 bits, by so many. */
+void laci_x86_rotate_left(laci_code *code, int to, int from, int bits);
+void laci_x86_shift_left(laci_code *code, int to, int from, int bits);
+
 /** Before a return: code of older instruction sets runs slower behind wide vectors without it. */
 void laci_x86_zero_upper(laci_code *code);
 

@@ -16,6 +16,7 @@
 
 #include "base/rng.h"
 #include "kernel/pointwise/function.h"
+#include "kernel/sparse/pairs.h"
 #include "kernel/sparse/window.h"
 
 enum { SPARSE_GUARD_FLOATS = 64 };
@@ -88,6 +89,41 @@ static const sparse_case sparse_cases[] = {
 };
 enum { N_SPARSE_CASES = sizeof sparse_cases / sizeof *sparse_cases };
 
+/** The same convolution, of floats or of pairs of bf16. */
+static inline sparse_case sparse_case_of(const sparse_case *c, bool pairs) {
+  sparse_case made = *c;
+  made.window.pairs = pairs;
+  return made;
+}
+
+/** Where a channel's value lies, and whether it is the upper half there. */
+typedef struct sparse_place {
+  int64_t at;
+  bool pairs, upper;
+} sparse_place;
+
+static inline sparse_place sparse_place_of(const laci_sparse_layout *l, bool pairs, int64_t channel,
+                                           const int64_t pixel[2]) {
+  const int64_t lies = pairs ? channel / 2 : channel;
+  return (sparse_place){laci_sparse_at(l, lies, pixel[0], pixel[1]), pairs, channel % 2 > 0};
+}
+
+static inline float sparse_get(const float *from, sparse_place place) {
+  uint32_t pair;
+  if (!place.pairs) return from[place.at];
+  memcpy(&pair, from + place.at, sizeof pair);
+  return place.upper ? laci_sparse_high(pair) : laci_sparse_low(pair);
+}
+
+static inline void sparse_put(float *to, sparse_place place, float x) {
+  uint32_t pair;
+  memcpy(&pair, to + place.at, sizeof pair);
+  if (place.upper) pair = (pair & 0xFFFFU) | (uint32_t)laci_bf16_round(x) << 16;
+  else pair = (pair & 0xFFFF0000U) | laci_bf16_round(x);
+  if (place.pairs) memcpy(to + place.at, &pair, sizeof pair);
+  else to[place.at] = x;
+}
+
 /* Which of a block of channels is kept; blocks go through all pairs of patterns from row to row. */
 static inline void sparse_keep(const sparse_case *c, uint8_t *kept) {
   static const uint8_t two[6] = {3, 5, 9, 6, 10, 12};
@@ -123,10 +159,12 @@ static inline void sparse_draw(const sparse_case *c, const laci_sparse_layout *l
   for (int64_t image = 0; image < c->n_images; image++) {
     for (int64_t pixel = 0; pixel < sizes[0] * sizes[1] * sizes[2]; pixel++) {
       const int64_t channel = pixel / (sizes[1] * sizes[2]), y = pixel / sizes[2] % sizes[1];
-      float *at = to + image * l->n_floats + laci_sparse_at(l, channel, y, pixel % sizes[2]);
+      const sparse_place place =
+          sparse_place_of(l, c->window.pairs, channel, (const int64_t[]){y, pixel % sizes[2]});
       for (int lane = 0; lane < lanes; lane++) {
-        at[lane] =
-            (float)laci_rng_unit(stream, (uint64_t)(image * lanes + lane), (uint64_t)pixel) - 0.5F;
+        const uint64_t counter = (uint64_t)(image * lanes + lane);
+        sparse_put(to + image * l->n_floats + lane, place,
+                   (float)laci_rng_unit(stream, counter, (uint64_t)pixel) - 0.5F);
       }
     }
   }
@@ -138,7 +176,8 @@ static inline void sparse_operands_init(const sparse_case *c, int shift, sparse_
   /* Panels have the rows of the planes before or behind them. */
   const laci_sparse_layout in =
       c->lanes == LACI_SPARSE_PANELS
-          ? laci_sparse_layout_of(LACI_SPARSE_PANELS, g->channels_in, g->h, g->w, one)
+          ? laci_sparse_layout_of(LACI_SPARSE_PANELS,
+                                  laci_sparse_channels(g->channels_in, g->pairs), g->h, g->w, one)
           : laci_sparse_layout_in(c->lanes, g);
   const laci_sparse_layout out = laci_sparse_layout_out(c->lanes_out, g, &in, one);
   const int64_t n_dense =

@@ -19,6 +19,10 @@ typedef struct generated {
   void *want;
 } generated;
 
+static sparse_case case_of(const sparse_case *c, laci_jit_isa isa) {
+  return sparse_case_of(c, isa == LACI_JIT_AVX512BF16);
+}
+
 static void define(const sparse_operands *o, const laci_sparse_operands *run, void *want) {
   const laci_sparse_part all = {o->form.tiles, 0, o->form.n_tiles, 0, o->form.product.n_rows};
   sparse_forget_result(o);
@@ -74,8 +78,10 @@ static void for_each_isa(void (*run)(laci_jit_isa isa)) {
     skip();
   }
   for (int isa = LACI_JIT_AVX2; isa <= (int)most; isa++) run((laci_jit_isa)isa);
+  if (laci_jit_isa_of_pairs(most) != LACI_JIT_NONE) run(laci_jit_isa_of_pairs(most));
   (void)laci_cpu_cap(LACI_CPU_AVX2);
   assert_int_equal(laci_jit_isa_now(), LACI_JIT_AVX2);
+  assert_int_equal(laci_jit_isa_of_pairs(LACI_JIT_AVX2), LACI_JIT_NONE);
   (void)laci_cpu_cap(LACI_CPU_ANY);
   assert_int_equal(laci_jit_isa_now(), LACI_JIT_NONE);
   /* A processor with the first AVX-512 is at the level of AVX2, which is no cap of its own. */
@@ -84,8 +90,9 @@ static void for_each_isa(void (*run)(laci_jit_isa isa)) {
 }
 
 static void compare_case(const sparse_case *c, int shift, laci_jit_isa isa, laci_sparse_cut cut) {
+  const sparse_case made = case_of(c, isa);
   sparse_operands o;
-  sparse_operands_init(c, shift, &o);
+  sparse_operands_init(&made, shift, &o);
   const bool low = shift != 1, high = shift != 2, residual = shift != 0;
   laci_sparse_operands run =
       sparse_run_of(&o, residual, low ? 0 : -INFINITY, high ? 0.5F : INFINITY);
@@ -106,8 +113,9 @@ static void compare_case(const sparse_case *c, int shift, laci_jit_isa isa, laci
 static void all_cases(laci_jit_isa isa) {
   for (int at = 0; at < N_SPARSE_CASES; at++) {
     for (int shift = 0; shift < 3; shift++) {
+      const sparse_case c = case_of(&sparse_cases[at], isa);
       sparse_operands o;
-      sparse_operands_init(&sparse_cases[at], 0, &o);
+      sparse_operands_init(&c, 0, &o);
       const laci_sparse_extent extent = {o.form.tiles, o.form.n_tiles, o.n_x, 2};
       laci_sparse_cut cut = laci_sparse_cut_rule(&o.form.product, isa, &extent);
       sparse_operands_clear(&o);
@@ -122,7 +130,11 @@ static void windows_of_all_kinds(void **state) {
 }
 
 static void all_cuts(laci_jit_isa isa) {
-  for (int rows = 1; rows <= (isa == LACI_JIT_AVX512 ? 30 : 6); rows++) {
+  static const int least[] = {
+      [LACI_JIT_AVX2] = 1, [LACI_JIT_AVX512] = 1, [LACI_JIT_AVX512BF16] = 2};
+  static const int most[] = {
+      [LACI_JIT_AVX2] = 6, [LACI_JIT_AVX512] = 30, [LACI_JIT_AVX512BF16] = 24};
+  for (int rows = least[isa]; rows <= most[isa]; rows++) {
     for (int terms = 1; terms < 10000; terms *= 7) {
       for (int chunk = 1; chunk <= 4; chunk += 2) {
         const laci_sparse_cut cut = {rows, terms, chunk, rows % 3 * 16, terms % 2 == rows % 2};
@@ -137,19 +149,18 @@ static void any_cut_has_the_same_bytes(void **state) {
   for_each_isa(all_cuts);
 }
 
-/* A block of two rows for each pair of patterns: 36 products of 4 columns and 2 rows. */
+/* A block of two rows for each pair of patterns, of two kept and of other numbers. */
 static void all_pairs(laci_jit_isa isa) {
-  static const uint8_t patterns[6][4] = {{1, 1, 0, 0}, {1, 0, 1, 0}, {1, 0, 0, 1},
-                                         {0, 1, 1, 0}, {0, 1, 0, 1}, {0, 0, 1, 1}};
-  const sparse_case c = {"a pair of patterns",
-                         SPARSE_WINDOW(4, 2, 1, 3, 5, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0), PIXELS, 1, 2};
-  for (int pair = 0; pair < 36; pair++) {
+  const sparse_case two_rows = {"a pair of patterns",
+                                SPARSE_WINDOW(4, 2, 1, 3, 5, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0), PIXELS,
+                                1, 2};
+  const sparse_case c = case_of(&two_rows, isa);
+  for (int pair = 0; pair < 256; pair++) {
     sparse_operands o;
     sparse_operands_init(&c, 0, &o);
     const laci_sparse_pictures pictures = {o.form.in, o.form.out, 1};
     lac_error err = {0};
-    memcpy(o.kept, patterns[pair / 6], 4);
-    memcpy(o.kept + 4, patterns[pair % 6], 4);
+    for (int at = 0; at < 8; at++) o.kept[at] = pair >> at & 1;
     laci_sparse_form_clear(&o.form);
     assert_int_equal(laci_sparse_form_init(&c.window, o.kept, &pictures, &o.form, &err), LAC_OK);
     laci_sparse_form_fill(&o.form, o.dense);
@@ -168,8 +179,9 @@ static void every_pair_of_patterns(void **state) {
 }
 
 static void threads_of_cut(laci_jit_isa isa, laci_sparse_cut cut) {
+  const sparse_case c = case_of(&sparse_cases[5], isa);
   sparse_operands o;
-  sparse_operands_init(&sparse_cases[5], 1, &o);
+  sparse_operands_init(&c, 1, &o);
   laci_sparse_operands run = sparse_run_of(&o, true, 0, INFINITY);
   sparse_follow(&run, 2, false);
   for (int n = 1; n <= 3; n++) { /* they make the code, too */
@@ -197,8 +209,9 @@ static void one_two_three_threads_make_the_same_bytes(void **state) {
 }
 
 static void rewrites_of(laci_jit_isa isa) {
+  const sparse_case c = case_of(&sparse_cases[5], isa);
   sparse_operands o;
-  sparse_operands_init(&sparse_cases[5], 0, &o);
+  sparse_operands_init(&c, 0, &o);
   const laci_sparse_operands run = sparse_run_of(&o, false, -INFINITY, INFINITY);
   generated g = generate(&o, (laci_sparse_after){0}, isa, (laci_sparse_cut){6, 500, 3, 0, false});
   for (int step = 0; step < 3; step++) {
@@ -284,7 +297,7 @@ static void every_allocation_may_fail(void **state) {
 static void says_what_does_not_fit(void **state) {
   const int64_t near[] = {0, 16}, far[] = {0, (int64_t)1 << 30}, begin[] = {0, 1};
   const int32_t column[] = {1};
-  laci_sparse_product p = {1, 2, 1, begin, column, far, 16};
+  laci_sparse_product p = {1, 2, 1, begin, column, far, 16, false};
   laci_code_cache *cache;
   laci_sparse_code *code;
   lac_error err = {0};

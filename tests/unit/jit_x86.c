@@ -121,6 +121,8 @@ static void memory_forms(listing *l, laci_x86_reg reg, laci_x86_memory m) {
   expect(l, "prefetcht1 %s", text);
   laci_x86_load_mask(&l->code, 1 + (int)reg % 7, m);
   expect(l, "kmovw %s,%%k%d", text, 1 + (int)reg % 7);
+  laci_x86_load_word_mask(&l->code, 1 + (int)reg % 7, m);
+  expect(l, "kmovd %s,%%k%d", text, 1 + (int)reg % 7);
 }
 
 static void reads_general_instructions(void **state) {
@@ -175,6 +177,9 @@ typedef struct form {
 } form;
 
 static const form forms[] = {
+    {LACI_X86_DPBF16PS, "vdpbf16ps", NULL, true, true, true, false},
+    {LACI_X86_CVTNE2PS2BF16, "vcvtne2ps2bf16", NULL, true, true, true, false},
+    {LACI_X86_PERMW, "vpermw", NULL, true, true, true, false},
     {LACI_X86_ADDPS, "vaddps", "vaddps", true, true, true, false},
     {LACI_X86_MAXPS, "vmaxps", "vmaxps", true, true, true, false},
     {LACI_X86_MINPS, "vminps", "vminps", true, true, true, false},
@@ -211,12 +216,31 @@ static void vector_forms(listing *l, const form *f, laci_x86_width width, const 
   }
 }
 
+static const struct {
+  laci_x86_op op;
+  const char *name;
+} products[] = {{LACI_X86_FMADD231PS, "vfmadd231ps"}, {LACI_X86_DPBF16PS, "vdpbf16ps"}};
+
+static void word_forms(listing *l, const int reg[3]) {
+  const int k = 1 + reg[2] % 7, bits = 1 + reg[1];
+  laci_x86_blend_words(&l->code, reg[0], k, reg[1], reg[2]);
+  expect(l, "vpblendmw %%zmm%d,%%zmm%d,%%zmm%d{%%k%d}", reg[2], reg[1], reg[0], k);
+  laci_x86_keep_words(&l->code, reg[0], k, reg[2]);
+  expect(l, "vmovdqu16 %%zmm%d,%%zmm%d{%%k%d}{z}", reg[2], reg[0], k);
+  laci_x86_rotate_left(&l->code, reg[0], reg[2], bits);
+  expect(l, "vprold $0x%x,%%zmm%d,%%zmm%d", (unsigned)bits, reg[2], reg[0]);
+  laci_x86_shift_left(&l->code, reg[0], reg[2], bits);
+  expect(l, "vpslld $0x%x,%%zmm%d,%%zmm%d", (unsigned)bits, reg[2], reg[0]);
+}
+
 static void special_forms(listing *l, const int reg[3], laci_x86_memory m) {
   char text[64];
   const int k = 1 + reg[2] % 7;
   (void)text_of(m, text);
-  laci_x86_fma_broadcast(&l->code, reg[0], reg[1], m);
-  expect(l, "vfmadd231ps %s{1to16},%%zmm%d,%%zmm%d", text, reg[1], reg[0]);
+  for (size_t at = 0; at < sizeof products / sizeof *products; at++) {
+    laci_x86_broadcast(&l->code, products[at].op, reg[0], reg[1], m);
+    expect(l, "%s %s{1to16},%%zmm%d,%%zmm%d", products[at].name, text, reg[1], reg[0]);
+  }
   laci_x86_load_masked(&l->code, reg[0], k, m);
   expect(l, "vmovups %s,%%zmm%d{%%k%d}{z}", text, reg[0], k);
   laci_x86_store_masked(&l->code, reg[0], k, m);
@@ -240,6 +264,7 @@ static void vectors_of(laci_x86_width width, int n_registers) {
         }
         if (width == LACI_X86_ZMM) special_forms(&l, reg, m);
       }
+      if (width == LACI_X86_ZMM) word_forms(&l, reg);
     }
   }
   compare(&l);
@@ -284,11 +309,11 @@ static void many_broadcasts_read_as_one_by_one(void **state) {
         m.index = LACI_X86_R9;
         m.scale = 4;
       }
-      laci_x86_fma_broadcasts(&l.code, accs[at % 7], a, m);
+      laci_x86_broadcasts(&l.code, products[at % 2].op, accs[at % 7], a, m);
       for (int acc = 0; acc < 32; acc++) {
         if (!(accs[at % 7] >> acc & 1)) continue;
         (void)text_of(m, text);
-        expect(&l, "vfmadd231ps %s{1to16},%%zmm%d,%%zmm%d", text, a, acc);
+        expect(&l, "%s %s{1to16},%%zmm%d,%%zmm%d", products[at % 2].name, text, a, acc);
         m.displacement += 4;
       }
     }

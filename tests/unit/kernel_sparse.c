@@ -33,15 +33,16 @@ static double value_of(const sparse_case *c, const sparse_operands *o, place p) 
     const int64_t y = p.y * g->stride_h + tap / g->kernel_w * g->dilation_h - g->pad_top;
     const int64_t x = p.x * g->stride_w + tap % g->kernel_w * g->dilation_w - g->pad_left;
     if (!o->kept[dense] || y < 0 || y >= g->h || x < 0 || x >= g->w) continue;
-    const int64_t from = p.image * o->form.in.n_floats + p.lane +
-                         laci_sparse_at(&o->form.in, first + at / taps, y, x);
-    sum += (double)o->dense[dense] * (double)o->x[from];
+    const sparse_place from =
+        sparse_place_of(&o->form.in, g->pairs, first + at / taps, (const int64_t[]){y, x});
+    const float value = sparse_get(o->x + p.image * o->form.in.n_floats + p.lane, from);
+    const float weight = o->dense[dense];
+    sum += (double)(g->pairs ? laci_bf16_value(laci_bf16_round(weight)) : weight) * (double)value;
   }
   return sum;
 }
 
-static double finished(const laci_sparse_operands *run, double v, int64_t out) {
-  const double residual = run->residual ? (double)run->residual[out] : 0;
+static double finished(const laci_sparse_operands *run, double v, double residual) {
   if (!run->residual_last) v += residual;
   v = v < (double)run->low ? (double)run->low : v > (double)run->high ? (double)run->high : v;
   if (run->n_functions > 0) v = v / (1 + exp(-1.5 * v));
@@ -59,13 +60,15 @@ static void expect_values(const sparse_case *c, const sparse_operands *o,
     const int64_t pixel = at / lanes, plane = pixel / g->out_w / g->out_h;
     const place p = {plane / g->channels_out, plane % g->channels_out, pixel / g->out_w % g->out_h,
                      pixel % g->out_w, (int)(at % lanes)};
-    const int64_t out =
-        p.image * o->form.out.n_floats + laci_sparse_at(&o->form.out, p.row, p.y, p.x) + p.lane;
-    const double want = finished(run, value_of(c, o, p), out);
-    if (!(fabs((double)o->y[out] - want) <= 1e-5)) {
+    const int64_t image_at = p.image * o->form.out.n_floats + p.lane;
+    const sparse_place out =
+        sparse_place_of(&o->form.out, g->pairs, p.row, (const int64_t[]){p.y, p.x});
+    const double residual = run->residual ? (double)sparse_get(run->residual + image_at, out) : 0.0;
+    const double want = finished(run, value_of(c, o, p), residual);
+    const double got = (double)sparse_get(o->y + image_at, out);
+    if (!(fabs(got - want) <= 1e-5 + (g->pairs ? fabs(want) / 256 : 0))) {
       fail_msg("%s: image %lld row %lld pixel %lld, %lld: got %g, want %g", c->what,
-               (long long)p.image, (long long)p.row, (long long)p.y, (long long)p.x,
-               (double)o->y[out], want);
+               (long long)p.image, (long long)p.row, (long long)p.y, (long long)p.x, got, want);
     }
   }
 }
@@ -80,20 +83,22 @@ static void expect_written(const sparse_case *c, const sparse_operands *o) {
     memcpy(&bits, o->memory_y + at, sizeof bits);
     n += bits != 0x5A5A5A5AU;
   }
-  assert_int_equal(n, c->n_images * lanes * g->channels_out * g->out_h * g->out_w);
+  const int64_t channels = laci_sparse_channels(g->channels_out, g->pairs);
+  assert_int_equal(n, c->n_images * lanes * channels * g->out_h * g->out_w);
 }
 
 static void the_definition_is_a_convolution(void **state) {
   (void)state;
-  for (int at = 0; at < N_SPARSE_CASES; at++) {
+  for (int at = 0; at < 2 * N_SPARSE_CASES; at++) {
+    const sparse_case c = sparse_case_of(&sparse_cases[at / 2], at % 2 > 0);
     sparse_operands o;
-    sparse_operands_init(&sparse_cases[at], 0, &o);
+    sparse_operands_init(&c, 0, &o);
     laci_sparse_operands run = sparse_run_of(&o, at % 5 != 4, -0.25F, 0.75F);
     for (int n = 0; n <= 3; n++) {
-      sparse_follow(&run, n, (at + n) % 2 == 0);
+      sparse_follow(&run, n, (at / 2 + n) % 2 == 0);
       multiply_all(laci_sparse_multiply_scalar, &o, &run);
-      expect_values(&sparse_cases[at], &o, &run);
-      expect_written(&sparse_cases[at], &o);
+      expect_values(&c, &o, &run);
+      expect_written(&c, &o);
     }
     sparse_operands_clear(&o);
   }
@@ -102,9 +107,11 @@ static void the_definition_is_a_convolution(void **state) {
 static void every_variant_has_the_same_bits(void **state) {
   laci_cpu_level start = laci_cpu();
   (void)state;
-  for (int at = 0; at < N_SPARSE_CASES; at++) {
+  for (int which = 0; which < 2 * N_SPARSE_CASES; which++) {
+    const int at = which / 2;
+    const sparse_case c = sparse_case_of(&sparse_cases[at], which % 2 > 0);
     sparse_operands o;
-    sparse_operands_init(&sparse_cases[at], at % 3, &o);
+    sparse_operands_init(&c, at % 3, &o);
     laci_sparse_operands run = sparse_run_of(&o, at % 2 > 0, at % 4 ? 0 : -INFINITY, 1);
     sparse_follow(&run, at % 4, at % 3 == 0);
     multiply_all(laci_sparse_multiply_scalar, &o, &run);

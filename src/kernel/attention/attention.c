@@ -13,9 +13,7 @@ static laci_attend *const of_level[] = {
 laci_attend *laci_attend_now(bool bf16) {
   laci_cpu_level level = laci_cpu();
 #if defined(__x86_64__)
-  if (bf16 && level == LACI_CPU_AVX512 && __builtin_cpu_supports("avx512bf16")) {
-    return laci_attend_avx512bf16;
-  }
+  if (bf16 && laci_cpu_has_avx512bf16()) return laci_attend_avx512bf16;
 #else
   (void)bf16;
 #endif

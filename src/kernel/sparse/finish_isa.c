@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "kernel/pointwise/function.h"
-#include "kernel/sparse/product.h"
+#include "kernel/sparse/pairs.h"
 
 #if defined(__AVX2__)
 #include <immintrin.h>
@@ -48,42 +48,84 @@ static inline void store(float *to, uint64_t lanes, const float *from) {
 }
 #endif
 
-static void add_residual(const laci_sparse_operands *o, int64_t row_stride,
+/* Rows that share their results' places in memory, and where they lie. */
+typedef struct target {
+  int64_t row_stride;
+  bool pairs;
+} target;
+
+static int64_t rows_each(const target *t) { return t->pairs ? 2 : 1; }
+
+static int64_t place_of(const target *t, const laci_sparse_tile *tile, int64_t row) {
+  return tile->out + row / rows_each(t) * t->row_stride;
+}
+
+/* What a row adds, of all lanes. */
+static void add_lanes(const float *residual, const target *t, int64_t row, float *v) {
+  uint32_t pairs[LANES];
+  memcpy(pairs, residual, sizeof pairs);
+  if (!t->pairs) {
+    for (int lane = 0; lane < LANES; lane++) v[lane] += residual[lane];
+  } else if (row % 2) {
+    for (int lane = 0; lane < LANES; lane++) v[lane] += laci_sparse_high(pairs[lane]);
+  } else {
+    for (int lane = 0; lane < LANES; lane++) v[lane] += laci_sparse_low(pairs[lane]);
+  }
+}
+
+static void add_residual(const laci_sparse_operands *o, const target *to,
                          const laci_sparse_part *part, float *v) {
   float residual[LANES];
   for (int64_t t = part->tile_first; t < part->tile_last; t++) {
     const laci_sparse_tile *tile = &part->tiles[t];
     for (int64_t row = part->row_first; row < part->row_last; row++, v += LANES) {
-      load(o->residual + tile->out + row * row_stride, tile->lanes, residual);
-      for (int lane = 0; lane < LANES; lane++) v[lane] += residual[lane];
+      load(o->residual + place_of(to, tile, row), tile->lanes, residual);
+      add_lanes(residual, to, row, v);
     }
   }
 }
 
-static void write_results(const laci_sparse_operands *o, int64_t row_stride,
+/* Two rows as pairs; the second may not be there. */
+static void pair_rows(const float *v, bool both, float *pairs) {
+  static const float zeros[LANES];
+  const float *second = both ? v + LANES : zeros;
+  uint32_t bits[LANES];
+  for (int lane = 0; lane < LANES; lane++) bits[lane] = laci_sparse_pair(v[lane], second[lane]);
+  memcpy(pairs, bits, sizeof bits);
+}
+
+static void write_results(const laci_sparse_operands *o, const target *to,
                           const laci_sparse_part *part, const float *v) {
-  for (int64_t t = part->tile_first; t < part->tile_last; t++) {
+  const int64_t each = rows_each(to), n = part->row_last - part->row_first;
+  float pairs[LANES];
+  for (int64_t t = part->tile_first; t < part->tile_last; t++, v += n * LANES) {
     const laci_sparse_tile *tile = &part->tiles[t];
-    for (int64_t row = part->row_first; row < part->row_last; row++, v += LANES) {
-      float *y = o->y + tile->out + row * row_stride;
-      if (tile->lanes == ALL) memcpy(y, v, LANES * sizeof *v);
-      else store(y, tile->lanes, v);
+    for (int64_t row = 0; row < n; row += each) {
+      const float *from = v + row * LANES;
+      float *y = o->y + place_of(to, tile, part->row_first + row);
+      if (to->pairs) {
+        pair_rows(from, row + 1 < n, pairs);
+        from = pairs;
+      }
+      if (tile->lanes == ALL) memcpy(y, from, LANES * sizeof *y);
+      else store(y, tile->lanes, from);
     }
   }
 }
 
-void LACI_VARIANT(laci_sparse_finish)(const laci_sparse_operands *o, int64_t row_stride,
+void LACI_VARIANT(laci_sparse_finish)(const laci_sparse_operands *o, int64_t row_stride, bool pairs,
                                       const laci_sparse_part *part, float *sums) {
+  const target to = {row_stride, pairs};
   const int64_t n_tiles = part->tile_last - part->tile_first;
   const int64_t n = n_tiles * (part->row_last - part->row_first) * LANES;
   const laci_pointwise clip = {LACI_POINTWISE_CLIP, o->low, o->high};
-  if (o->residual && !o->residual_last) add_residual(o, row_stride, part, sums);
+  if (o->residual && !o->residual_last) add_residual(o, &to, part, sums);
   if (o->low > -INFINITY || o->high < INFINITY) {
     LACI_VARIANT(laci_pointwise_apply)(&clip, sums, n);
   }
   for (int at = 0; at < o->n_functions; at++) {
     LACI_VARIANT(laci_pointwise_apply)(&o->functions[at], sums, n);
   }
-  if (o->residual && o->residual_last) add_residual(o, row_stride, part, sums);
-  write_results(o, row_stride, part, sums);
+  if (o->residual && o->residual_last) add_residual(o, &to, part, sums);
+  write_results(o, &to, part, sums);
 }

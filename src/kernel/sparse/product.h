@@ -3,13 +3,20 @@
  *
  *     y[row] = f(clip(bias[row] + sum over kept k of weight[k] * x[column[k]] + residual[row]))
  *
- * for 16 pixels, or 16 images, at once. A convolution is one of these: its columns are (channel,
- * tap of the window), and where a column's value lies from where a tile begins is the same for all
- * tiles (window.h). Any pattern of kept weights will do; 2:4 is what kernels are tuned for.
+ * for 16 pixels, or 16 images, at once, of floats or of pairs of bf16. A convolution is one of
+ * these: its columns are (channel, tap of the window), and where a column's value lies from where a
+ * tile begins is the same for all tiles (window.h). Any pattern of kept weights will do; 2:4 is
+ * what kernels are tuned for.
  *
  * Every sum begins at the bias and goes through the kept columns in ascending order, one fused
  * multiply-add each, so that every variant, compiled or generated (jit/sparse_code.h), gives the
- * same bits. product_scalar.c is the definition; product_isa.c the one text of other variants. */
+ * same bits. product_scalar.c is the definition; product_isa.c the one text of other variants.
+ *
+ * Of pairs, x and y are bf16: two neighbouring channels share the four bytes that a float takes
+ * elsewhere, and two rows share those of a result, the even one the lower half. Everything that
+ * counts floats counts pairs then. Columns stand in blocks of four, which are two pairs each; a
+ * column that is not there is not kept. Weights are rounded to bf16, sums are f32 and add up two
+ * columns at a time, as pairs.h says; results are rounded at the end, to the nearest. */
 #ifndef LACI_KERNEL_SPARSE_PRODUCT_H
 #define LACI_KERNEL_SPARSE_PRODUCT_H
 
@@ -29,8 +36,10 @@ typedef struct laci_sparse_product {
                                convolution's group; it divides n_rows */
   const int64_t *row_begin; /* [n_rows + 1] */
   const int32_t *column;    /* [n_kept], ascending in a row */
-  const int64_t *column_at; /* [n_columns]: floats of x from a tile's beginning */
-  int64_t row_stride;       /* floats of y from a row to the next */
+  const int64_t *column_at; /* [n_columns]: floats of x from a tile's beginning; of pairs: of the
+                               pair that the column is in */
+  int64_t row_stride;       /* floats of y from a row to the next, or from two to the next two */
+  bool pairs;               /* rows_together is even then, or all rows; n_columns fours */
 } laci_sparse_product;
 
 /** Sixteen results of a row. All 16 floats of x that lane 0 begins are read, whichever are used. */
@@ -39,7 +48,8 @@ typedef struct laci_sparse_tile {
   uint64_t lanes;  /* bit i: lane i is a result; others of y are left alone */
 } laci_sparse_tile;
 
-/** x and y apart. residual: NULL, or laid out as y, which it may be if it is not the last. */
+/** x and y apart, of floats or pairs. residual: NULL, or laid out as y, which it may be if it is
+ * not the last. */
 typedef struct laci_sparse_operands {
   const float *weight; /* [n_kept] */
   const float *bias;   /* [n_rows] */
@@ -57,12 +67,13 @@ typedef struct laci_sparse_part {
   int64_t tile_first, tile_last, row_first, row_last;
 } laci_sparse_part;
 
-/** Any alignment of floats. Parts that share no result are independent of each other. */
+/** Any alignment of floats. Of pairs, a part begins at an even row and ends there or with the last.
+ * Parts that share no result are independent of each other. */
 typedef void laci_sparse_multiply(const laci_sparse_product *p, const laci_sparse_operands *o,
                                   const laci_sparse_part *part);
 
 /** Makes results of the sums of a part, [tile][row][16], which are overwritten. finish_isa.c */
-typedef void laci_sparse_finish(const laci_sparse_operands *o, int64_t row_stride,
+typedef void laci_sparse_finish(const laci_sparse_operands *o, int64_t row_stride, bool pairs,
                                 const laci_sparse_part *part, float *sums);
 
 #define LACI_SPARSE_DECLARE(name, level)            \

@@ -3,7 +3,7 @@
  * column are looked up once for several vectors of sums. */
 #include <stddef.h>
 
-#include "kernel/sparse/product.h"
+#include "kernel/sparse/pairs.h"
 
 #if defined(__AVX512F__)
 #include <immintrin.h>
@@ -65,13 +65,17 @@ static inline __attribute__((always_inline)) void multiply_tiles(const laci_spar
   for (int64_t row = part->row_first; row < part->row_last; row++) {
     add_up(p, o, x, row, n, sums);
     const laci_sparse_part done = {tiles, 0, n, row, row + 1};
-    LACI_VARIANT(laci_sparse_finish)(o, p->row_stride, &done, sums);
+    LACI_VARIANT(laci_sparse_finish)(o, p->row_stride, false, &done, sums);
   }
 }
 
 void LACI_VARIANT(laci_sparse_multiply)(const laci_sparse_product *p, const laci_sparse_operands *o,
                                         const laci_sparse_part *part) {
   int64_t tile = part->tile_first;
+  if (p->pairs) {
+    LACI_VARIANT(laci_sparse_multiply_pairs)(p, o, part);
+    return;
+  }
   for (; tile + TILES <= part->tile_last; tile += TILES) multiply_tiles(p, o, part, tile, TILES);
   for (; tile < part->tile_last; tile++) multiply_tiles(p, o, part, tile, 1);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The definition of product.h: result by result. */
+ * The definition of product.h: result by result; that of pairs is in product_pairs_isa.c. */
 #include <math.h>
 #include <stddef.h>
 
 #include "kernel/pointwise/function.h"
-#include "kernel/sparse/product.h"
+#include "kernel/sparse/pairs.h"
 
 static float result(const laci_sparse_product *p, const laci_sparse_operands *o, int64_t row,
                     int64_t in) {
@@ -27,6 +27,10 @@ static float finished(const laci_sparse_operands *o, float v, int64_t out) {
 
 void laci_sparse_multiply_scalar(const laci_sparse_product *p, const laci_sparse_operands *o,
                                  const laci_sparse_part *part) {
+  if (p->pairs) {
+    laci_sparse_multiply_pairs_scalar(p, o, part);
+    return;
+  }
   for (int64_t t = part->tile_first; t < part->tile_last; t++) {
     const laci_sparse_tile *tile = &part->tiles[t];
     for (int64_t row = part->row_first; row < part->row_last; row++) {

@@ -117,17 +117,19 @@ laci_sparse_border laci_sparse_border_of(const laci_sparse_window *g) {
 }
 
 laci_sparse_layout laci_sparse_layout_in(laci_sparse_lanes lanes, const laci_sparse_window *g) {
-  return laci_sparse_layout_of(lanes, g->channels_in, g->h, g->w, laci_sparse_border_of(g));
+  const int64_t channels = laci_sparse_channels(g->channels_in, g->pairs);
+  return laci_sparse_layout_of(lanes, channels, g->h, g->w, laci_sparse_border_of(g));
 }
 
 laci_sparse_layout laci_sparse_layout_out(laci_sparse_lanes lanes, const laci_sparse_window *g,
                                           const laci_sparse_layout *in, laci_sparse_border border) {
   border.stride_h = border.stride_w = 1;
-  laci_sparse_layout l = laci_sparse_layout_of(lanes, g->channels_out, g->out_h, g->out_w, border);
+  const int64_t channels = laci_sparse_channels(g->channels_out, g->pairs);
+  laci_sparse_layout l = laci_sparse_layout_of(lanes, channels, g->out_h, g->out_w, border);
   if (lanes == LACI_SPARSE_IMAGES || in->row_stride <= l.row_stride) return l;
-  if (lanes == LACI_SPARSE_PANELS) return of_panels(g->channels_out, g->out_h, in->row_stride);
+  if (lanes == LACI_SPARSE_PANELS) return of_panels(channels, g->out_h, in->row_stride);
   l.row_stride = in->row_stride;
-  return of_planes(g->channels_out, l, border.top + g->out_h + border.bottom,
+  return of_planes(channels, l, border.top + g->out_h + border.bottom,
                    most(border.left, border.right));
 }
 
@@ -198,26 +200,33 @@ static bool make_tiles(const laci_sparse_window *g, int64_t n_images, laci_spars
 /* The dense weight as rows over (channel, tap), and the columns' order. */
 typedef struct order {
   int64_t taps, channels; /* of a group */
+  bool pairs;             /* all blocks are whole */
 } order;
 
 static order order_of(const laci_sparse_window *g) {
-  return (order){g->kernel_h * g->kernel_w, g->channels_in / g->groups};
+  return (order){g->kernel_h * g->kernel_w, g->channels_in / g->groups, g->pairs};
 }
 
 /* Place of (channel, tap) of a group in the order of columns. */
 static int64_t place_of(const order *o, int64_t channel, int64_t tap) {
   const int64_t first = channel / BLOCK * BLOCK;
-  const int64_t width = o->channels - first < BLOCK ? o->channels - first : BLOCK;
+  const int64_t left = o->channels - first, width = left < BLOCK && !o->pairs ? left : BLOCK;
   return first * o->taps + tap * width + channel - first;
 }
 
-int64_t laci_sparse_row_length(const laci_sparse_window *g) {
+int64_t laci_sparse_dense_length(const laci_sparse_window *g) {
   const order o = order_of(g);
   return o.channels * o.taps;
 }
 
+int64_t laci_sparse_row_length(const laci_sparse_window *g) {
+  const order o = order_of(g);
+  return (o.pairs ? laci_ceil_div(o.channels, BLOCK) * BLOCK : o.channels) * o.taps;
+}
+
 void laci_sparse_order_columns(const laci_sparse_window *g, int32_t *dense_at) {
   const order o = order_of(g);
+  for (int64_t at = 0; at < laci_sparse_row_length(g); at++) dense_at[at] = -1;
   for (int64_t at = 0; at < o.channels * o.taps; at++) {
     dense_at[place_of(&o, at / o.taps, at % o.taps)] = (int32_t)at;
   }
@@ -226,12 +235,14 @@ void laci_sparse_order_columns(const laci_sparse_window *g, int32_t *dense_at) {
 static void place_columns(const laci_sparse_window *g, const laci_sparse_layout *in,
                           int64_t *column_at) {
   const order o = order_of(g);
+  const int64_t length = laci_sparse_row_length(g);
   for (int64_t channel = 0; channel < g->channels_in; channel++) {
-    int64_t *to = column_at + channel / o.channels * o.channels * o.taps;
+    const int64_t lies = g->pairs ? channel / 2 : channel;
+    int64_t *to = column_at + channel / o.channels * length;
     for (int64_t tap = 0; tap < o.taps; tap++) {
       const int64_t y = tap / g->kernel_w * g->dilation_h - g->pad_top;
       const int64_t x = tap % g->kernel_w * g->dilation_w - g->pad_left;
-      to[place_of(&o, channel % o.channels, tap)] = laci_sparse_at(in, channel, y, x);
+      to[place_of(&o, channel % o.channels, tap)] = laci_sparse_at(in, lies, y, x);
     }
   }
 }
@@ -249,8 +260,9 @@ static int64_t take_row(const uint8_t *mask, const int32_t *dense_at, int64_t le
                         int64_t first_column, int32_t *column) {
   int64_t n = 0;
   for (int64_t at = 0; at < length; at++) {
+    const int32_t from = dense_at[at];
     column[n] = (int32_t)(first_column + at);
-    n += mask[dense_at[at]] != 0;
+    n += from >= 0 && mask[from] != 0;
   }
   return n;
 }
@@ -258,8 +270,9 @@ static int64_t take_row(const uint8_t *mask, const int32_t *dense_at, int64_t le
 /* False: no memory. */
 static bool take_mask(const laci_sparse_window *g, const uint8_t *mask, laci_sparse_kept *kept) {
   const int64_t length = laci_sparse_row_length(g), rows = g->channels_out / g->groups;
+  const int64_t n_dense = laci_sparse_dense_length(g);
   int64_t n = 0;
-  for (int64_t at = 0; at < g->channels_out * length; at++) n += mask[at] != 0;
+  for (int64_t at = 0; at < g->channels_out * n_dense; at++) n += mask[at] != 0;
   int32_t *dense_at = laci_alloc((size_t)length, sizeof *dense_at);
   *kept = (laci_sparse_kept){
       .row_begin = laci_alloc((size_t)g->channels_out + 1, sizeof *kept->row_begin),
@@ -269,7 +282,7 @@ static bool take_mask(const laci_sparse_window *g, const uint8_t *mask, laci_spa
   if (good) laci_sparse_order_columns(g, dense_at);
   for (int64_t row = 0; good && row < g->channels_out; row++) {
     const int64_t begin = kept->row_begin[row];
-    kept->row_begin[row + 1] = begin + take_row(mask + row * length, dense_at, length,
+    kept->row_begin[row + 1] = begin + take_row(mask + row * n_dense, dense_at, length,
                                                 row / rows * length, kept->column + begin);
   }
   laci_free(dense_at);
@@ -284,6 +297,7 @@ static bool make_product(const laci_sparse_window *g, const laci_sparse_kept *ke
   if (!column_at) return false;
   form->memory = column_at;
   form->row_length = length;
+  form->dense_length = laci_sparse_dense_length(g);
   form->dense_at = (int32_t *)(column_at + n_columns);
   form->n_kept = kept->row_begin[g->channels_out];
   place_columns(g, &form->in, column_at);
@@ -294,15 +308,22 @@ static bool make_product(const laci_sparse_window *g, const laci_sparse_kept *ke
                                         .row_begin = kept->row_begin,
                                         .column = kept->column,
                                         .column_at = column_at,
-                                        .row_stride = form->out.channel_stride};
+                                        .row_stride = form->out.channel_stride,
+                                        .pairs = g->pairs};
   return true;
 }
 
 static lac_status check_window(const laci_sparse_window *g, const laci_sparse_form *form,
                                lac_error *err) {
-  if (g->channels_in * g->kernel_h * g->kernel_w > INT32_MAX) {
+  const int64_t each = g->pairs ? BLOCK : 1; /* columns that a channel may take */
+  if (g->channels_in * g->kernel_h * g->kernel_w > INT32_MAX / each) {
     return laci_fail(err, LAC_UNSUPPORTED, "a sparse convolution of %lld columns",
                      (long long)(g->channels_in * g->kernel_h * g->kernel_w));
+  }
+  const int64_t in = g->channels_in / g->groups, out = g->channels_out / g->groups;
+  if (g->pairs && g->groups > 1 && (in % 2 || out % 2)) {
+    return laci_fail(err, LAC_UNSUPPORTED, "pairs of channels in groups of %lld to %lld",
+                     (long long)in, (long long)out);
   }
   const bool panels = form->in.lanes == LACI_SPARSE_PANELS || form->out.lanes == LACI_SPARSE_PANELS;
   if (!panels || is_flat(form)) return LAC_OK;
@@ -356,7 +377,7 @@ void laci_sparse_form_clear(laci_sparse_form *form) {
 
 void laci_sparse_form_fill(laci_sparse_form *form, const float *dense) {
   const laci_sparse_product *p = &form->product;
-  for (int64_t row = 0; row < p->n_rows; row++, dense += form->row_length) {
+  for (int64_t row = 0; row < p->n_rows; row++, dense += form->dense_length) {
     const int64_t first_column = row / p->rows_together * form->row_length;
     for (int64_t k = p->row_begin[row]; k < p->row_begin[row + 1]; k++) {
       form->kept.weight[k] = dense[form->dense_at[p->column[k] - first_column]];

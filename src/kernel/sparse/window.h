@@ -37,13 +37,20 @@ typedef enum laci_sparse_lanes {
 } laci_sparse_lanes;
 
 /** A convolution: [n, channels_in, h, w] -> [n, channels_out, out_h, out_w]. 1-D: h is 1. Gemm: a
- * window of 1 x 1 on pictures of 1 x 1. */
+ * window of 1 x 1 on pictures of 1 x 1. Of pairs (product.h): bf16, where channels 2 i and 2 i + 1
+ * are one channel of a layout; what is behind an odd number of them must be zero. */
 typedef struct laci_sparse_window {
   int64_t channels_in, channels_out, groups;
   int64_t h, w, out_h, out_w;
   int64_t kernel_h, kernel_w, stride_h, stride_w, dilation_h, dilation_w;
   int64_t pad_top, pad_left;
+  bool pairs;
 } laci_sparse_window;
+
+/** How many channels of a layout so many are. */
+static inline int64_t laci_sparse_channels(int64_t channels, bool pairs) {
+  return pairs ? (channels + 1) / 2 : channels;
+}
 
 /** Where the value of a pixel lies; numbers of floats. One image, or 16 of them (images),
  * take `n_floats`; those of the next begin right behind. What is no pixel must be zero in planes
@@ -105,10 +112,11 @@ typedef struct laci_sparse_kept {
 } laci_sparse_kept;
 void laci_sparse_kept_clear(laci_sparse_kept *kept);
 
-/** Columns that a row of a convolution's group has. */
+/** Weights that a row of a convolution's group has, and columns: of pairs, all blocks are whole. */
+int64_t laci_sparse_dense_length(const laci_sparse_window *g);
 int64_t laci_sparse_row_length(const laci_sparse_window *g);
 /** Where these are in a row of the dense weight, [channels_in / groups][kernel_h][kernel_w]:
- * dense_at [row length], in the order of columns. */
+ * dense_at [row length], in the order of columns; -1: nowhere. */
 void laci_sparse_order_columns(const laci_sparse_window *g, int32_t *dense_at);
 
 /** A convolution that is ready to be computed; owns all of it. */
@@ -117,10 +125,10 @@ typedef struct laci_sparse_form {
   laci_sparse_layout in, out;
   laci_sparse_tile *tiles;
   int64_t n_tiles, n_kept;
-  laci_sparse_kept kept; /* of the product */
-  int64_t row_length;    /* columns that the rows of a group have */
-  int32_t *dense_at;     /* [row_length]: where these are in a row of the dense weight */
-  void *memory;          /* of the product's columns, and dense_at */
+  laci_sparse_kept kept;            /* of the product */
+  int64_t row_length, dense_length; /* columns that the rows of a group have, and weights */
+  int32_t *dense_at; /* [row_length]: where these are in a row of the dense weight; -1: nowhere */
+  void *memory;      /* of the product's columns, and dense_at */
 } laci_sparse_form;
 
 /** What is read and written, both of pixels or both of images. `in` is as laci_sparse_layout_in
@@ -133,7 +141,7 @@ typedef struct laci_sparse_pictures {
 /** Takes what is kept of [channels_out] rows, its columns being numbers of all groups' columns in
  * their order. Fails LAC_NO_MEMORY, LAC_UNSUPPORTED beyond 2^31 columns; form is then empty, and
  * `take` the caller's. LAC_UNSUPPORTED, too: panels whose rows are not as far apart as those of the
- * other. */
+ * other, and groups of an odd number of channels, of pairs. */
 LAC_MUST_CHECK lac_status laci_sparse_form_take(const laci_sparse_window *g, laci_sparse_kept *take,
                                                 const laci_sparse_pictures *pictures,
                                                 laci_sparse_form *form, lac_error *err);

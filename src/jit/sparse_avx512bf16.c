@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A piece of pairs in AVX512-BF16: zmm0 to 23 are the sums of a group's rows. Of each block of four
+ * columns, two pairs are loaded; all pairs that a row can keep are made of these by one rotation
+ * and four blends, whose result is the pattern as a register:
+ *
+ *     vmovups    zmm24, [x + 0 1]
+ *     vmovups    zmm25, [x + 2 3]
+ *     vpblendmw  zmm28{k2}, zmm24, zmm25                 0 3
+ *     vpblendmw  zmm29{k2}, zmm25, zmm24                 2 1
+ *     vprold     zmm31, zmm25, 16                        3 2
+ *     vpblendmw  zmm30{k2}, zmm24, zmm31                 0 2
+ *     vpblendmw  zmm31{k2}, zmm31, zmm24                 3 1
+ *     vdpbf16ps  zmm7, zmm29, [weight + 4]{1to16}        row 7 keeps 1 and 2 */
+#include <stddef.h>
+
+#include "jit/sparse_in.h"
+#include "kernel/sparse/pairs.h"
+
+enum {
+  BLOCK = LACI_SPARSE_BLOCK,
+  N_TWOS = LACI_SPARSE_N_TWOS,
+  VECTOR = 64,     /* bytes */
+  HALF_BITS = 16,  /* of a pair */
+  FIRST = 24,      /* and 25: the pairs of a block; 26 and 27: of the next one */
+  ACROSS = 28 - 2, /* twos from the third on */
+  LANES_MASK = 1,  /* k1 */
+  ODD = 2,         /* k2: the upper halves */
+  TAKEN = 28,      /* behind the sums: what is added; two rows as pairs; zeros, their order */
+  ZEROS = 28,
+  ORDER = 29,
+};
+
+#define ZMM LACI_X86_ZMM
+
+static int64_t n_blocks(const laci_sparse_piece *piece) { return piece->n_columns / BLOCK; }
+
+/* The first block from `at` on of which anything is kept, or n_blocks. */
+static int64_t next_kept(const laci_sparse_piece *piece, int64_t at) {
+  for (; at < n_blocks(piece); at++) {
+    const uint32_t *rows = piece->rows + at * BLOCK;
+    if (rows[0] | rows[1] | rows[2] | rows[3]) break;
+  }
+  return at;
+}
+
+/* Loads those pairs of a block that are kept. x_first: floats that the pointer to x is ahead. */
+static void load_block(laci_code *code, const laci_sparse_frame *f, const laci_sparse_piece *piece,
+                       int64_t block, int to, int64_t x_first) {
+  if (block == n_blocks(piece)) return;
+  for (int pair = 0; pair < 2; pair++) {
+    const int64_t column = block * BLOCK + (int64_t)pair * 2;
+    const int64_t at = (piece->column_at[column] - x_first) * (int64_t)sizeof(float);
+    if (!(piece->rows[column] | piece->rows[column + 1])) continue;
+    laci_x86_vector_memory(code, ZMM, LACI_X86_LOAD, to + pair, 0,
+                           laci_x86_at(LACI_SPARSE_AT, (int32_t)at));
+    if (f->x_ahead) {
+      const int64_t ahead = f->x_ahead * (int64_t)sizeof(float);
+      laci_x86_prefetch0(code, laci_x86_at(LACI_SPARSE_AT, (int32_t)(at + ahead)));
+    }
+  }
+}
+
+static void write_block(laci_code *code, const uint32_t *rows, int from, int32_t *at) {
+  uint32_t twos[N_TWOS];
+  const int second = from + 1, turned = ACROSS + 5;
+  laci_sparse_find_twos(rows, twos);
+  if (twos[2]) laci_x86_blend_words(code, ACROSS + 2, ODD, from, second);
+  if (twos[3]) laci_x86_blend_words(code, ACROSS + 3, ODD, second, from);
+  if (twos[4] | twos[5]) laci_x86_rotate_left(code, turned, second, HALF_BITS);
+  if (twos[4]) laci_x86_blend_words(code, ACROSS + 4, ODD, from, turned);
+  if (twos[5]) laci_x86_blend_words(code, turned, ODD, turned, from);
+  for (int two = 0; two < N_TWOS; two++) {
+    const int with = two < 2 ? from + two : ACROSS + two;
+    laci_sparse_terms_zmm(code, LACI_X86_DPBF16PS, twos[two], with, at);
+  }
+}
+
+/* A block is loaded before the dots of the one before it. */
+static void write_terms(laci_code *code, const laci_sparse_frame *f, const laci_sparse_piece *piece,
+                        int64_t x_first) {
+  int32_t at = -LACI_SPARSE_REACH;
+  int64_t block = next_kept(piece, 0);
+  load_block(code, f, piece, block, FIRST, x_first);
+  for (int turn = 0; block < n_blocks(piece); turn++) {
+    const int64_t next = next_kept(piece, block + 1);
+    load_block(code, f, piece, next, FIRST + (turn + 1) % 2 * 2, x_first);
+    write_block(code, piece->rows + block * BLOCK, FIRST + turn % 2 * 2, &at);
+    for (int64_t done = block * BLOCK; done < next * BLOCK; done++) {
+      laci_sparse_fetch_ahead(code, f, piece, done + 1);
+    }
+    block = next;
+  }
+}
+
+static laci_x86_memory rows_at(laci_x86_reg base, const laci_sparse_frame *f, int row) {
+  return laci_x86_at(base, (int32_t)(row / f->rows_each * f->row_stride * (int64_t)sizeof(float)));
+}
+
+static void add_residual(laci_code *code, const laci_sparse_frame *f,
+                         const laci_sparse_piece *piece) {
+  for (int row = 0; row < piece->n_rows; row += 2) {
+    const int pairs = TAKEN + row % 4, halves = pairs + 1;
+    laci_x86_load_masked(code, pairs, LANES_MASK, rows_at(LACI_SPARSE_WEIGHT, f, row));
+    laci_x86_shift_left(code, halves, pairs, HALF_BITS);
+    laci_x86_vector(code, ZMM, LACI_X86_ADDPS, row, row, halves);
+    if (row + 1 == piece->n_rows) continue;
+    laci_x86_keep_words(code, pairs, ODD, pairs);
+    laci_x86_vector(code, ZMM, LACI_X86_ADDPS, row + 1, row + 1, pairs);
+  }
+}
+
+/* Both rows' words behind each other, then in turns. */
+static void store_rows(laci_code *code, const laci_sparse_frame *f,
+                       const laci_sparse_piece *piece) {
+  laci_x86_load(code, LACI_X86_R8, LACI_SPARSE_FIELD(pairing));
+  laci_x86_vector_memory(code, ZMM, LACI_X86_LOAD, ORDER, 0, laci_x86_at(LACI_X86_R8, 0));
+  if (piece->n_rows % 2) laci_x86_vector(code, ZMM, LACI_X86_PXOR, ZEROS, ZEROS, ZEROS);
+  for (int row = 0; row < piece->n_rows; row += 2) {
+    const int second = row + 1 < piece->n_rows ? row + 1 : ZEROS;
+    laci_x86_vector(code, ZMM, LACI_X86_CVTNE2PS2BF16, row, second, row);
+    laci_x86_vector(code, ZMM, LACI_X86_PERMW, row, ORDER, row);
+    laci_x86_store_masked(code, row, LANES_MASK, rows_at(LACI_SPARSE_AT, f, row));
+  }
+}
+
+void laci_sparse_write_avx512bf16(laci_code *code, const laci_sparse_frame *f,
+                                  const laci_sparse_piece *piece) {
+  const int64_t first = next_kept(piece, 0);
+  int64_t x_first = 0;
+  /* As in sparse_avx512.c: a byte of displacement reaches both ways. */
+  if (first < n_blocks(piece)) x_first = piece->column_at[first * BLOCK] + 128 * (VECTOR / 4);
+  laci_x86_load_word_mask(code, ODD, LACI_SPARSE_FIELD(odd_words));
+  const size_t loop =
+      laci_sparse_begin_tile(code, (int32_t)(x_first * (int64_t)sizeof(float)), LACI_SPARSE_REACH);
+  laci_sparse_begin_sums_zmm(code, piece);
+  laci_sparse_point_ahead(code, f, piece);
+  write_terms(code, f, piece, x_first);
+  if (piece->last) {
+    laci_sparse_begin_results(code, f->after.residual);
+    laci_sparse_load_lanes(code);
+    if (f->after.residual) add_residual(code, f, piece);
+    laci_sparse_clip_zmm(code, f, piece);
+    store_rows(code, f, piece);
+  }
+  laci_sparse_end_zmm(code, f, piece, loop);
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * pairs.h for every instruction set, the definition included: one text in plain C, which follows
+ * step by step what AVX512-BF16 does at once. */
+#include <stddef.h>
+
+#include "kernel/sparse/pairs.h"
+
+enum { LANES = LACI_SPARSE_LANES, BLOCK = LACI_SPARSE_BLOCK, TILES = 8 };
+
+/* What a row keeps of one block: a bit and a weight for each column. */
+typedef struct block {
+  int64_t first; /* column */
+  uint32_t kept[BLOCK];
+  float weight[BLOCK];
+} block;
+
+/* The block of kept weight k; returns the first weight behind it. */
+static int64_t take_block(const laci_sparse_product *p, const float *weight, int64_t k, int64_t end,
+                          block *b) {
+  *b = (block){.first = p->column[k] / BLOCK * BLOCK};
+  for (; k < end && p->column[k] < b->first + BLOCK; k++) {
+    b->kept[p->column[k] - b->first] = 1;
+    b->weight[p->column[k] - b->first] = weight[k];
+  }
+  return k;
+}
+
+/* Where the tiles that are done together begin. */
+typedef struct strip {
+  const float *x[TILES];
+  int n_tiles;
+} strip;
+
+/* Sixteen lanes of one dot: of each half, where its column lies and which half of that it is. */
+static void add_lanes(const float *low, const float *high, const int shift[2], uint32_t weight,
+                      float *sums) {
+  uint32_t low_pairs[LANES], high_pairs[LANES];
+  memcpy(low_pairs, low, sizeof low_pairs);
+  memcpy(high_pairs, high, sizeof high_pairs);
+  for (int lane = 0; lane < LANES; lane++) {
+    const uint32_t x = (low_pairs[lane] >> shift[0] & 0xFFFFU) | high_pairs[lane] >> shift[1] << 16;
+    sums[lane] = laci_sparse_dot(sums[lane], x, weight);
+  }
+}
+
+static void add_block(const laci_sparse_product *p, const strip *s, const block *b, float *sums) {
+  uint32_t twos[LACI_SPARSE_N_TWOS];
+  laci_sparse_find_twos(b->kept, twos);
+  for (int at = 0; at < LACI_SPARSE_N_TWOS; at++) {
+    const int low = laci_sparse_twos[at].low, high = laci_sparse_twos[at].high;
+    if (!twos[at]) continue;
+    const int64_t low_at = p->column_at[b->first + low / 2 * 2];
+    const int64_t high_at = p->column_at[b->first + high / 2 * 2];
+    const int shift[2] = {low % 2 * 16, high % 2 * 16};
+    const uint32_t weight = laci_sparse_pair(b->weight[low], b->weight[high]);
+    for (int t = 0; t < s->n_tiles; t++) {
+      add_lanes(s->x[t] + low_at, s->x[t] + high_at, shift, weight, sums + (ptrdiff_t)(t * LANES));
+    }
+  }
+}
+
+/* sums: [tile][16] */
+static void add_row(const laci_sparse_product *p, const laci_sparse_operands *o, const strip *s,
+                    int64_t row, float *sums) {
+  const int64_t end = p->row_begin[row + 1];
+  block b;
+  for (int at = 0; at < s->n_tiles * LANES; at++) sums[at] = o->bias[row];
+  for (int64_t k = p->row_begin[row]; k < end;) {
+    k = take_block(p, o->weight, k, end, &b);
+    add_block(p, s, &b, sums);
+  }
+}
+
+/* Two rows, which share their results' pairs, or a last one. */
+static void multiply_rows(const laci_sparse_product *p, const laci_sparse_operands *o,
+                          const laci_sparse_part *part, const strip *s) {
+  const int64_t n = part->row_last - part->row_first;
+  float sums[2][TILES * LANES], done[2 * TILES * LANES];
+  for (int64_t at = 0; at < n; at++) add_row(p, o, s, part->row_first + at, sums[at]);
+  for (int64_t at = 0; at < n * s->n_tiles; at++) {
+    memcpy(done + at * LANES, sums[at % n] + at / n * LANES, LANES * sizeof *done);
+  }
+  LACI_VARIANT(laci_sparse_finish)(o, p->row_stride, true, part, done);
+}
+
+void LACI_VARIANT(laci_sparse_multiply_pairs)(const laci_sparse_product *p,
+                                              const laci_sparse_operands *o,
+                                              const laci_sparse_part *part) {
+  laci_sparse_part some = *part;
+  for (; some.tile_first < part->tile_last; some.tile_first = some.tile_last) {
+    const int64_t left = part->tile_last - some.tile_first;
+    strip s = {.n_tiles = left < TILES ? (int)left : TILES};
+    some.tile_last = some.tile_first + s.n_tiles;
+    for (int t = 0; t < s.n_tiles; t++) s.x[t] = o->x + part->tiles[some.tile_first + t].in;
+    for (int64_t row = part->row_first; row < part->row_last; row += 2) {
+      some.row_first = row;
+      some.row_last = row + 2 < part->row_last ? row + 2 : part->row_last;
+      multiply_rows(p, o, &some, &s);
+    }
+  }
+}
