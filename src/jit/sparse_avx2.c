@@ -45,12 +45,14 @@ static void begin_sums(laci_code *code, const laci_sparse_piece *piece) {
   }
 }
 
-static void load_column(laci_code *code, int64_t at_floats) {
+static void load_column(laci_code *code, const laci_sparse_frame *f, int64_t at_floats) {
   const int64_t at = at_floats * (int64_t)sizeof(float);
+  const int64_t ahead = at + f->x_ahead * (int64_t)sizeof(float);
   for (int half = 0; half < HALVES; half++) {
     laci_x86_vector_memory(code, YMM, LACI_X86_LOAD, COLUMN + half, 0,
                            laci_x86_at(LACI_SPARSE_AT, (int32_t)(at + (int64_t)half * VECTOR)));
   }
+  if (f->x_ahead) laci_x86_prefetch0(code, laci_x86_at(LACI_SPARSE_AT, (int32_t)ahead));
 }
 
 /* The n-th term: a weight for a row. */
@@ -75,7 +77,7 @@ static void write_terms(laci_code *code, const laci_sparse_frame *f,
   for (int64_t column = 0; column < piece->n_columns; column++) {
     const uint32_t rows = piece->rows[column];
     laci_sparse_fetch_ahead(code, f, piece, column + 1);
-    if (rows) load_column(code, piece->column_at[column]);
+    if (rows) load_column(code, f, piece->column_at[column]);
     for (uint32_t left = rows; left; left &= left - 1) {
       write_term(code, __builtin_ctz(left), n++, &at);
     }
