@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Convolutions by sparse kernels inside the fast engine: windows, batches and neighbours of all
- * kinds against the plain engine, what the rule chooses, and the same bytes for any threads. */
+ * kinds against the plain engine, in f32 and bf16, what the rule chooses, and the same bytes for
+ * any threads. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -212,12 +213,15 @@ static laci_graph *pruned_graph(void) {
   return graph;
 }
 
-static laci_engine *plan_of(const laci_graph *graph, int threads, bool dense_only) {
+static laci_engine *plan_with(const laci_graph *graph, laci_engine_options options) {
   laci_engine *engine;
   lac_error err = {0};
-  const laci_engine_options options = {.threads = threads, .dense_only = dense_only};
   if (laci_engine_create(graph, &options, &engine, &err)) fail_msg("%s", err.text);
   return engine;
+}
+
+static laci_engine *plan_of(const laci_graph *graph, int threads, bool dense_only) {
+  return plan_with(graph, (laci_engine_options){.threads = threads, .dense_only = dense_only});
 }
 
 static int sparse_steps(const laci_engine *engine) {
@@ -261,15 +265,14 @@ static float *result_of(laci_engine *engine, size_t *bytes) {
   return y;
 }
 
-static void threads_do_not_change_a_byte(void **state) {
+static void expect_same_bytes(bool bf16, int n_sparse) {
   laci_graph *graph = pruned_graph();
   size_t bytes = 0;
   float *first = NULL;
-  (void)state;
   assert_int_equal(setenv("LAC_SPARSE", "all", 1), 0);
   for (int threads = 1; threads <= 3; threads++) {
-    laci_engine *engine = plan_of(graph, threads, false);
-    assert_int_equal(sparse_steps(engine), N_LAYERS);
+    laci_engine *engine = plan_with(graph, (laci_engine_options){.threads = threads, .bf16 = bf16});
+    assert_int_equal(sparse_steps(engine), n_sparse);
     float *y = result_of(engine, &bytes);
     if (first) assert_memory_equal(first, y, bytes);
     if (first) laci_free(y);
@@ -278,6 +281,144 @@ static void threads_do_not_change_a_byte(void **state) {
   }
   assert_int_equal(unsetenv("LAC_SPARSE"), 0);
   laci_free(first);
+  laci_graph_destroy(graph);
+}
+
+static void threads_do_not_change_a_byte(void **state) {
+  (void)state;
+  expect_same_bytes(false, N_LAYERS);
+}
+
+/* ---- In bf16 ---- */
+
+static void need_bf16(void) {
+  if (!laci_cpu_has_avx512bf16()) skip();
+}
+
+/* All by sparse kernels that can be: so many layers, whose results are no outputs. */
+static void check_pairs(const char *text, int n_sparse) {
+  laci_graph *graph;
+  lac_error err = {0};
+  assert_int_equal(setenv("LAC_SPARSE", "all", 1), 0);
+  check_plan(text, (expectation){.tolerance = 0.03, .bf16 = true, .plain = -1});
+  if (net_read(text, &graph, &err)) fail_msg("%s", err.text);
+  laci_engine *engine = plan_with(graph, (laci_engine_options){.threads = 1, .bf16 = true});
+  assert_int_equal(unsetenv("LAC_SPARSE"), 0);
+  if (sparse_steps(engine) != n_sparse) {
+    fail_msg("%d sparse layers, not %d:\n%s%s", sparse_steps(engine), n_sparse, text,
+             laci_engine_text(engine));
+  }
+  laci_engine_destroy(engine);
+  laci_graph_destroy(graph);
+}
+
+static void windows_of_pairs(void **state) {
+  static const struct {
+    const char *conv;
+    int n_sparse;
+  } convs[] = {
+      {"stored w 8x6x3x3\na = Conv(x, w) pads=1,1,1,1\n", 1},
+      {"stored w 8x6x3x3\na = Conv(x, w) pads=1,1,1,1 strides=2,2\n", 1},
+      {"stored w 34x6x1x1\nstored b 34\na = Conv(x, w, b)\n", 1},
+      {"stored w 34x6x1x1\na = Conv(x, w) strides=2,2\n", 1},
+      {"stored w 4x6x5x1\na = Conv(x, w) pads=2,0,2,0\n", 1},
+      {"stored w 4x6x3x3\na = Conv(x, w) dilations=2,3 pads=2,3,2,3\n", 1},
+      {"stored w 12x2x3x3\na = Conv(x, w) group=3\n", 1},
+      {"stored w 7x6x3x3\na = Conv(x, w)\n", 0},
+      {"stored w 6x3x3x3\na = Conv(x, w) group=2\n", 0},
+  };
+  char text[TEXT];
+  (void)state;
+  need_bf16();
+  for (size_t at = 0; at < sizeof convs / sizeof *convs; at++) {
+    for (int b = 0; b < N_BATCHES; b++) {
+      (void)snprintf(text, sizeof text,
+                     "input x %dx6x11x13\n%sy = MaxPool(a) kernel_shape=1,1\noutput y\n",
+                     batches[b], convs[at].conv);
+      check_pairs(text, convs[at].n_sparse);
+    }
+  }
+}
+
+static void neighbours_in_pairs(void **state) {
+  static const struct {
+    const char *net;
+    int n_sparse;
+  } nets[] = {
+      {"a = Conv(x, p)\nra = Relu(a)\nb = Conv(ra, w) pads=1,1,1,1\nrb = Relu(b)\nc = Conv(rb, p)\n"
+       "s = Add(c, x)\nr = Relu(s)\ny = MaxPool(r) kernel_shape=3,3\n",
+       3},
+      {"a = Conv(x, p)\nc1 = Clip(a, lo, hi)\nb = Conv(c1, w)\nc = Conv(b, w) pads=2,2,2,2\n"
+       "s = Add(c, c1)\nr = Relu(s)\nd = Conv(r, p) strides=2,2\ny = MaxPool(d) kernel_shape=2,2\n",
+       4},
+      {"a = Conv(x, p)\ng = Sigmoid(a)\nh = Mul(a, g)\nb = Conv(h, w) pads=1,1,1,1\n"
+       "t = Tanh(b)\ns = Add(t, h)\ny = MaxPool(s) kernel_shape=2,2\n",
+       2},
+      {"a = Conv(x, p)\nm = MaxPool(a) kernel_shape=3,3 pads=1,1,1,1 strides=1,1\n"
+       "b = Conv(m, p)\nc = Conv(a, w) pads=1,1,1,1\ny = Concat(b, c, a) axis=1\n",
+       3},
+      {"a = Conv(x, p)\nb = Conv(a, w) pads=1,1,1,1\ny = Conv(b, p)\noutput a\n", 1},
+  };
+  char text[TEXT];
+  (void)state;
+  need_bf16();
+  for (size_t at = 0; at < sizeof nets / sizeof *nets; at++) {
+    for (int b = 0; b < N_BATCHES; b++) {
+      (void)snprintf(text, sizeof text,
+                     "input x %dx12x9x10\nstored p 12x12x1x1\nstored w 12x12x3x3\n"
+                     "stored lo \"\" f32 = -0.5\nstored hi \"\" f32 = 2\n%soutput y\n",
+                     batches[b], nets[at].net);
+      check_pairs(text, nets[at].n_sparse);
+    }
+  }
+}
+
+static void rows_of_pairs(void **state) {
+  (void)state;
+  need_bf16();
+  check_pairs(
+      "input x 3x7x12\nstored w 12x20\nstored v 20x10\nstored b 20\na = MatMul(x, w)\n"
+      "c = Add(a, b)\ng = Gelu(c)\nd = MatMul(g, v)\ny = Softmax(d)\noutput y\n",
+      2);
+  check_pairs(
+      "input x 17x12\nstored w 24x12\na = Gemm(x, w) transB=1 alpha=0.5\n"
+      "y = Softmax(a)\noutput y\n",
+      1);
+}
+
+/* The last layer's result is an output. */
+static void pairs_are_chosen_and_keep_their_bytes(void **state) {
+  (void)state;
+  need_bf16();
+  laci_graph *graph = pruned_graph();
+  laci_engine *engine = plan_with(graph, (laci_engine_options){.threads = 1, .bf16 = true});
+  assert_int_equal(sparse_steps(engine), N_LAYERS - 1);
+  laci_engine_destroy(engine);
+  laci_graph_destroy(graph);
+  expect_same_bytes(true, N_LAYERS - 1);
+}
+
+/* Where no code may be generated for pairs, the compiled kernel has the same bits. */
+static void compiled_pairs_have_the_same_bytes(void **state) {
+  const laci_cpu_level start = laci_cpu();
+  size_t bytes;
+  (void)state;
+  need_bf16();
+  laci_graph *graph = pruned_graph();
+  assert_int_equal(setenv("LAC_SPARSE", "all", 1), 0);
+  laci_engine *engine = plan_with(graph, (laci_engine_options){.threads = 1, .bf16 = true});
+  float *want = result_of(engine, &bytes);
+  laci_engine_destroy(engine);
+  (void)laci_cpu_cap(LACI_CPU_AVX2);
+  engine = plan_with(graph, (laci_engine_options){.threads = 2, .bf16 = true});
+  assert_non_null(strstr(laci_engine_text(engine), "compiled"));
+  float *got = result_of(engine, &bytes);
+  (void)laci_cpu_cap(start);
+  assert_memory_equal(got, want, bytes);
+  assert_int_equal(unsetenv("LAC_SPARSE"), 0);
+  laci_free(want);
+  laci_free(got);
+  laci_engine_destroy(engine);
   laci_graph_destroy(graph);
 }
 
@@ -384,6 +525,11 @@ int main(void) {
       cmocka_unit_test(functions_of_all_kinds),
       cmocka_unit_test(zeros_are_found_and_left_out),
       cmocka_unit_test(threads_do_not_change_a_byte),
+      cmocka_unit_test(windows_of_pairs),
+      cmocka_unit_test(neighbours_in_pairs),
+      cmocka_unit_test(rows_of_pairs),
+      cmocka_unit_test(pairs_are_chosen_and_keep_their_bytes),
+      cmocka_unit_test(compiled_pairs_have_the_same_bytes),
       cmocka_unit_test(times_choose_where_they_are_known),
       cmocka_unit_test(nothing_may_be_kept),
   };

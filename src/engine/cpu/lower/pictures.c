@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reorders between pictures and what oneDNN has: row-major, or in blocks of 16 channels. From those
- * two everything goes in one step, and to them. */
+ * Reorders between pictures and what oneDNN has: row-major, in blocks of 16 channels, or with
+ * channels last. From these everything goes in one step, and to them. */
 #include "engine/cpu/lower/pictures.h"
 
 #include "base/divide.h"
 #include "cpu/cpu.h"
 
-laci_sparse_size laci_pictures_size(const laci_shape *shape, bool rows) {
+laci_sparse_size laci_pictures_size(const laci_net *net, const laci_shape *shape, bool rows) {
   const int64_t last = shape->dims[shape->rank - 1];
   if (rows) {
-    return (laci_sparse_size){
-        .n_images = 1, .channels = last, .h = 1, .w = laci_shape_count(shape) / last};
+    return (laci_sparse_size){.n_images = 1,
+                              .channels = laci_sparse_channels(last, net->plan.bf16),
+                              .h = 1,
+                              .w = laci_shape_count(shape) / last};
   }
   return (laci_sparse_size){.n_images = shape->dims[0],
-                            .channels = shape->dims[1],
+                            .channels = laci_sparse_channels(shape->dims[1], net->plan.bf16),
                             .h = shape->rank == 4 ? shape->dims[2] : 1,
                             .w = last};
 }
@@ -80,10 +82,10 @@ static size_t bytes_of(const laci_sparse_layout *layout, int64_t n_images) {
 int laci_pictures_new(laci_net *net, const laci_shape *shape, const laci_pictures *pictures,
                       int over) {
   if (over >= 0 && laci_net_dies(net, over)) return laci_net_result_like(net, over, true);
-  const laci_sparse_size size = laci_pictures_size(shape, pictures->rows);
+  const laci_sparse_size size = laci_pictures_size(net, shape, pictures->rows);
   const int buffer =
       laci_net_buffer_new(net, LACI_PLACE_ARENA, bytes_of(&pictures->layout, size.n_images));
-  const int tensor = laci_net_tensor_new(net, shape, LACI_ELEMENT_F32, NULL, buffer);
+  const int tensor = laci_net_tensor_new(net, shape, laci_net_dt(net), NULL, buffer);
   laci_pictures *copy = laci_plan_new(&net->plan, 1, sizeof *copy);
   if (tensor < 0 || !copy) return -1;
   *copy = *pictures;
@@ -93,30 +95,32 @@ int laci_pictures_new(laci_net *net, const laci_shape *shape, const laci_picture
 
 bool laci_pictures_layout(laci_net *net, int tensor, bool rows, laci_sparse_layout *layout) {
   const laci_net_tensor t = net->tensors[tensor];
-  const laci_sparse_size size = laci_pictures_size(&t.shape, rows);
+  const laci_sparse_size size = laci_pictures_size(net, &t.shape, rows);
   if (t.pictures) {
     *layout = t.pictures->layout;
     return t.pictures->rows == rows;
   }
-  if (t.dt != LACI_ELEMENT_F32) return false;
-  const bool blocks = !rows && laci_net_in_blocks(net, tensor);
-  laci_layout *dense = laci_net_dense(net, &t.shape, LACI_ELEMENT_F32);
+  if (t.dt != laci_net_dt(net)) return false;
+  const bool pairs = net->plan.bf16, last = pairs && !rows;
+  const bool blocks = !rows && !pairs && laci_net_in_blocks(net, tensor);
+  laci_layout *dense =
+      last ? laci_net_channels_last(net, &t.shape, t.dt) : laci_net_dense(net, &t.shape, t.dt);
   const bool is_dense = dense && laci_layout_equal(dense, t.md);
   laci_layout_destroy(dense);
-  *layout = laci_sparse_layout_contiguous(rows     ? LACI_SPARSE_ROWS
-                                          : blocks ? LACI_SPARSE_BLOCKS
-                                                   : LACI_SPARSE_PLANES,
+  *layout = laci_sparse_layout_contiguous(rows || last ? LACI_SPARSE_ROWS
+                                          : blocks     ? LACI_SPARSE_BLOCKS
+                                                       : LACI_SPARSE_PLANES,
                                           size.channels, size.h, size.w);
   return blocks || is_dense;
 }
 
 /* ---- From pictures ---- */
 
-/** In blocks where oneDNN's kernels have vectors of 16 and channels allow it. */
-static laci_layout *wanted(laci_net *net, const laci_shape *shape, bool rows) {
+laci_layout *laci_pictures_wanted(laci_net *net, const laci_shape *shape, bool rows) {
   const bool try_blocks = !rows && laci_cpu_has_avx512f();
-  laci_layout *blocks = try_blocks ? laci_net_blocks(net, shape, LACI_ELEMENT_F32) : NULL;
-  return blocks ? blocks : laci_net_dense(net, shape, LACI_ELEMENT_F32);
+  if (net->plan.bf16 && !rows) return laci_net_channels_last(net, shape, laci_net_dt(net));
+  laci_layout *blocks = try_blocks ? laci_net_blocks(net, shape, laci_net_dt(net)) : NULL;
+  return blocks ? blocks : laci_net_dense(net, shape, laci_net_dt(net));
 }
 
 int laci_pictures_read(laci_net *net, int tensor) {
@@ -124,18 +128,18 @@ int laci_pictures_read(laci_net *net, int tensor) {
   const laci_shape shape = net->tensors[tensor].shape;
   const laci_pictures have = *net->tensors[tensor].pictures;
   const int content = net->tensors[tensor].content;
-  laci_layout *md = wanted(net, &shape, have.rows);
+  laci_layout *md = laci_pictures_wanted(net, &shape, have.rows);
   int to = md ? laci_net_find(net, content, md) : -1;
   if (to >= 0) {
     laci_layout_destroy(md);
     return laci_net_found(net, to, tensor);
   }
-  to = md ? laci_net_result(net, &shape, LACI_ELEMENT_F32, md) : -1;
+  to = md ? laci_net_result(net, &shape, laci_net_dt(net), md) : -1;
   laci_layout_destroy(md);
   if (to < 0 || !laci_pictures_layout(net, to, have.rows, &layout)) return -1;
   const laci_sparse_reorder r = {.from = have.layout,
                                  .to = layout,
-                                 .size = laci_pictures_size(&shape, have.rows),
+                                 .size = laci_pictures_size(net, &shape, have.rows),
                                  .stride_h = 1,
                                  .stride_w = 1};
   laci_pictures_reorder(net, tensor, to, &r);

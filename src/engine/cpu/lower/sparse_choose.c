@@ -120,7 +120,7 @@ static void choose(choice *c) {
 /* ---- All of it ---- */
 
 static bool may_be_sparse(const laci_net *net) {
-  if (net->plan.status || net->plan.bf16) return false;
+  if (net->plan.status) return false;
   if (net->sparse_use == LACI_SPARSE_USE_FASTER) return laci_cpu() != LACI_CPU_ANY;
   return net->sparse_use != LACI_SPARSE_USE_NONE || net->timings;
 }

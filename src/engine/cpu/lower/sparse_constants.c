@@ -88,16 +88,17 @@ static const float *read_dense(laci_net *net, const laci_sparse_layer *layer) {
 typedef struct looking {
   const float *dense;
   const int32_t *dense_at;
-  int64_t length, rows_together; /* of a row; rows of a group */
+  int64_t n_dense, length; /* weights and columns of a row */
+  int64_t rows_together;   /* rows of a group */
   laci_sparse_kept *kept;
 } looking;
 
 static void count_some(int64_t begin, int64_t end, void *context) {
   const looking *l = context;
   for (int64_t row = begin; row < end; row++) {
-    const float *x = l->dense + row * l->length;
+    const float *x = l->dense + row * l->n_dense;
     int64_t n = 0;
-    for (int64_t at = 0; at < l->length; at++) n += x[at] != 0;
+    for (int64_t at = 0; at < l->n_dense; at++) n += x[at] != 0;
     l->kept->row_begin[row + 1] = n;
   }
 }
@@ -107,11 +108,12 @@ static void count_some(int64_t begin, int64_t end, void *context) {
 static void take_some(int64_t begin, int64_t end, void *context) {
   const looking *l = context;
   for (int64_t row = begin; row < end; row++) {
-    const float *x = l->dense + row * l->length;
+    const float *x = l->dense + row * l->n_dense;
     const int64_t first = row / l->rows_together * l->length;
     int64_t k = l->kept->row_begin[row];
     for (int64_t at = 0; k < l->kept->row_begin[row + 1]; at++) {
-      const float weight = x[l->dense_at[at]];
+      const int32_t from = l->dense_at[at];
+      const float weight = from < 0 ? 0 : x[from];
       l->kept->column[k] = (int32_t)(first + at);
       l->kept->weight[k] = weight;
       k += weight != 0;
@@ -125,7 +127,7 @@ bool laci_sparse_read_kept(laci_net *net, const laci_sparse_layer *layer, laci_s
   const int64_t grain = length < GRAIN ? GRAIN / length : 1;
   const float *dense = read_dense(net, layer);
   int32_t *dense_at = laci_alloc((size_t)length, sizeof *dense_at);
-  looking l = {dense, dense_at, length, rows / g->groups, kept};
+  looking l = {dense, dense_at, laci_sparse_dense_length(g), length, rows / g->groups, kept};
   *kept = (laci_sparse_kept){.row_begin = laci_alloc((size_t)rows + 1, sizeof *kept->row_begin)};
   if (dense && dense_at && kept->row_begin) {
     laci_sparse_order_columns(g, dense_at);

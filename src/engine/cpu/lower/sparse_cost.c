@@ -11,15 +11,26 @@
 
 /* ---- Estimates, in multiply-adds of the peak of one core ---- */
 
-static const double least_gain = 1e6;      /* with less to be gained, no layer is sparse */
-static const double step_cost = 1e5;       /* of a step, whatever it does */
-static const double winograd_cost = 0.58;  /* of direct's, where oneDNN has it */
-static const double winograd_small = 0.8;  /* that of pictures of at most 8 x 8 */
-static const double generated_share = 0.8; /* of the peak that generated code reaches */
-static const double compiled_share = 0.22;
-static const double reorder_cost = 50; /* a float */
-static const double stream_cost =
-    60; /* a weight and its code, 12 bytes, while others are at work */
+typedef struct constants {
+  double least_gain;      /* with less to be gained, no layer is sparse */
+  double step;            /* of a step, whatever it does */
+  double generated_share; /* of the peak that generated code reaches */
+  double compiled_share;
+  double reorder; /* of an element */
+  double stream;  /* of a weight and its code, 12 bytes, of bf16 7, while others are at work */
+} constants;
+
+static const constants of_f32 = {1e6, 1e5, 0.8, 0.22, 50, 60};
+/* Twice as many multiply-adds take as long. */
+static const constants of_bf16 = {2e6, 4e5, 0.85, 0.02, 20, 80};
+
+/* Of direct's, where oneDNN has it: in f32. */
+static const double winograd_cost = 0.58;
+static const double winograd_small = 0.8; /* of pictures of at most 8 x 8 */
+
+static const constants *constants_of(const laci_net *net) {
+  return net->plan.bf16 ? &of_bf16 : &of_f32;
+}
 
 static double results(const laci_sparse_layer *layer) {
   return (double)layer->n_images * (double)layer->window.channels_out *
@@ -34,7 +45,8 @@ static double dense_cost(const laci_net *net, const laci_sparse_layer *layer) {
   enum { SMALL = 64 };
   const laci_sparse_window *g = &layer->window;
   const double products = results(layer) * weights_each(g);
-  if (layer->rows || !laci_conv_gains_by_winograd(net, layer->fused)) return products;
+  const bool direct = layer->rows || net->plan.bf16;
+  if (direct || !laci_conv_gains_by_winograd(net, layer->fused)) return products;
   return products * (g->out_h * g->out_w <= SMALL ? winograd_small : winograd_cost);
 }
 
@@ -53,19 +65,21 @@ static int64_t tiles_of(const laci_sparse_layer *layer) {
 static double sparse_cost(const laci_net *net, const laci_sparse_layer *layer) {
   enum { CHUNK = 64 };
   const laci_sparse_window *g = &layer->window;
+  const constants *c = constants_of(net);
   const double kept = (double)g->channels_out * weights_each(g) * layer->kept;
   const int64_t tiles = tiles_of(layer);
-  const double share = net->sparse->isa == LACI_JIT_NONE ? compiled_share : generated_share;
+  const double share = net->sparse->isa == LACI_JIT_NONE ? c->compiled_share : c->generated_share;
   const double worked = (double)(tiles * LACI_SPARSE_LANES) / share;
-  const double streamed = (double)laci_ceil_div(tiles, CHUNK) * stream_cost;
+  const double streamed = (double)laci_ceil_div(tiles, CHUNK) * c->stream;
   return kept * (worked > streamed ? worked : streamed);
 }
 
 static void estimate(const laci_net *net, laci_sparse_costs *costs) {
   const laci_sparse_net *sparse = net->sparse;
-  costs->reorder = reorder_cost;
-  costs->step = step_cost;
-  costs->least_gain = least_gain;
+  const constants *c = constants_of(net);
+  costs->reorder = c->reorder;
+  costs->step = c->step;
+  costs->least_gain = c->least_gain;
   for (int at = 0; at < sparse->n_layers; at++) {
     costs->dense[at] = dense_cost(net, &sparse->layers[at]);
     costs->sparse[at] = sparse_cost(net, &sparse->layers[at]);

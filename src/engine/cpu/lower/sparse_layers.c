@@ -20,10 +20,11 @@ static bool window_of(const laci_net *net, const laci_fused *fused, laci_sparse_
   if (!laci_conv_window(node, x, y, weight->dims + 2, &w) || w.n_spatial > 2) return false;
   const bool plane = w.n_spatial == 2;
   const int last = w.n_spatial - 1;
-  const laci_sparse_size in = laci_pictures_size(x, false), out = laci_pictures_size(y, false);
+  const laci_sparse_size in = laci_pictures_size(net, x, false);
+  const laci_sparse_size out = laci_pictures_size(net, y, false);
   layer->n_images = in.n_images;
-  layer->window = (laci_sparse_window){.channels_in = in.channels,
-                                       .channels_out = out.channels,
+  layer->window = (laci_sparse_window){.channels_in = x->dims[1],
+                                       .channels_out = y->dims[1],
                                        .groups = laci_node_int(node, "group", 1),
                                        .h = in.h,
                                        .w = in.w,
@@ -36,7 +37,8 @@ static bool window_of(const laci_net *net, const laci_fused *fused, laci_sparse_
                                        .dilation_h = plane ? w.dilates[0] + 1 : 1,
                                        .dilation_w = w.dilates[last] + 1,
                                        .pad_top = plane ? w.pads_begin[0] : 0,
-                                       .pad_left = w.pads_begin[last]};
+                                       .pad_left = w.pads_begin[last],
+                                       .pairs = net->plan.bf16};
   return true;
 }
 
@@ -89,8 +91,17 @@ static bool rows_of(laci_net *net, const laci_fused *fused, laci_sparse_layer *l
                                        .stride_h = 1,
                                        .stride_w = 1,
                                        .dilation_h = 1,
-                                       .dilation_w = 1};
+                                       .dilation_w = 1,
+                                       .pairs = net->plan.bf16};
   return true;
+}
+
+/** Of bf16: values come and go with channels last, in pairs, and what the network returns is not
+ * rounded to bf16 first. */
+static bool can_pair(const laci_net *net, const laci_sparse_layer *layer) {
+  const laci_sparse_window *g = &layer->window;
+  if (net->plan.graph->values[layer->output].is_output) return false;
+  return g->channels_in / g->groups % 2 == 0 && g->channels_out / g->groups % 2 == 0;
 }
 
 static bool layer_of(laci_net *net, const laci_fused *fused, laci_sparse_layer *layer) {
@@ -104,6 +115,7 @@ static bool layer_of(laci_net *net, const laci_fused *fused, laci_sparse_layer *
   *layer = (laci_sparse_layer){.fused = fused, .input = node->inputs[0], .output = fused->output};
   if (!laci_sparse_take_posts(net, layer)) return false;
   if (!(conv ? window_of(net, fused, layer) : rows_of(net, fused, layer))) return false;
+  if (net->plan.bf16 && !can_pair(net, layer)) return false;
   layer->reading = reading_of(layer);
   if (!is_modest(layer)) return false;
   layer->kept = laci_net_kept_share(net, node->inputs[1]);
@@ -136,7 +148,9 @@ void laci_sparse_find_layers(laci_net *net) {
     if (layer_of(net, &plan->fused[turn->fused], &layers[n])) n += agrees(kinds, &layers[n]);
   }
   if (n == 0) return;
-  *sparse = (laci_sparse_net){.isa = laci_jit_isa_allowed(), .layers = layers, .n_layers = n};
+  const laci_jit_isa isa = laci_jit_isa_allowed();
+  *sparse = (laci_sparse_net){
+      .isa = plan->bf16 ? laci_jit_isa_of_pairs(isa) : isa, .layers = layers, .n_layers = n};
   net->sparse = sparse;
 }
 

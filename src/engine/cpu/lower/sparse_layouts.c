@@ -89,7 +89,8 @@ static void check_panels(laci_net *net, row_table *table, const laci_sparse_laye
 
 static void set_layout(laci_net *net, row_table *table, int value) {
   laci_sparse_place *place = place_of(net, value);
-  const laci_sparse_size size = laci_pictures_size(laci_plan_shape(&net->plan, value), place->rows);
+  const laci_shape *shape = laci_plan_shape(&net->plan, value);
+  const laci_sparse_size size = laci_pictures_size(net, shape, place->rows);
   laci_sparse_border border = place->border;
   border.stride_h = border.stride_w = 1;
   laci_sparse_lanes lanes = LACI_SPARSE_IMAGES;
@@ -130,14 +131,15 @@ const laci_sparse_layout *laci_sparse_layout_at(const laci_net *net, int value) 
 
 laci_sparse_layout laci_sparse_layer_in(const laci_net *net, const laci_sparse_layer *layer) {
   const laci_sparse_window *g = &layer->window;
+  const int64_t channels = laci_sparse_channels(g->channels_in, g->pairs);
   const int64_t rows_out = laci_sparse_layout_at(net, layer->output)->row_stride;
   if (layer->reading == LACI_SPARSE_AS_IT_LIES) return *laci_sparse_layout_at(net, layer->input);
   if (layer->reading == LACI_SPARSE_THINNED) {
     const laci_sparse_border between = {.right = rows_out - g->out_w};
-    return laci_sparse_layout_of(LACI_SPARSE_PANELS, g->channels_in, g->out_h, g->out_w, between);
+    return laci_sparse_layout_of(LACI_SPARSE_PANELS, channels, g->out_h, g->out_w, between);
   }
   laci_sparse_border border = laci_sparse_border_of(g);
   const int64_t less = rows_out - phase_stride(g);
   if (less > 0) border.right += less * g->stride_w;
-  return laci_sparse_layout_of(LACI_SPARSE_PLANES, g->channels_in, g->h, g->w, border);
+  return laci_sparse_layout_of(LACI_SPARSE_PLANES, channels, g->h, g->w, border);
 }

@@ -106,7 +106,7 @@ void laci_sparse_lower(laci_net *net, const laci_fused *fused) {
   if (!kernel) return;
   *s = (sparse_step){.kernel = kernel,
                      .layer = layer,
-                     .size = laci_pictures_size(y, layer->rows),
+                     .size = laci_pictures_size(net, y, layer->rows),
                      .x = read_input(net, layer),
                      .bias = laci_sparse_bias(net, layer),
                      .residual = -1,

@@ -31,8 +31,8 @@ void laci_sparse_name(const laci_net *net, const laci_sparse_layer *layer, laci_
     (void)snprintf(functions + used, sizeof functions - used, "%s%d", at ? " " : ", functions ",
                    (int)layer->functions[at].kind);
   }
-  (void)snprintf(name, LACI_SPARSE_NAME, "%s%s%s%s, %.0f %% kept, %d thread%s, %s, %s", shape,
-                 layer && layer->residual >= 0 ? ", sum" : "",
+  (void)snprintf(name, LACI_SPARSE_NAME, "%s%s%s%s%s, %.0f %% kept, %d thread%s, %s, %s", shape,
+                 net->plan.bf16 ? ", bf16" : "", layer && layer->residual >= 0 ? ", sum" : "",
                  layer && (layer->has_low || layer->has_high) ? ", clip" : "", functions,
                  layer ? layer->kept * 100 : 0.0, net->n_threads, net->n_threads == 1 ? "" : "s",
                  laci_jit_isa_name(net->sparse->isa), ways[way]);

@@ -11,7 +11,11 @@ static int plain_tensor(laci_net *net, int value, bool rows, laci_sparse_layout 
   int tensor = laci_net_tensor_of(net, value);
   if (tensor < 0) return -1;
   if (laci_pictures_layout(net, tensor, rows, layout)) return tensor;
-  tensor = laci_net_as_dense(net, laci_net_read(net, value), LACI_ELEMENT_F32);
+  const laci_shape shape = net->tensors[tensor].shape;
+  laci_layout *md = net->plan.bf16 ? laci_pictures_wanted(net, &shape, rows)
+                                   : laci_net_dense(net, &shape, LACI_ELEMENT_F32);
+  tensor = laci_net_as(net, laci_net_read(net, value), md, laci_net_dt(net));
+  laci_layout_destroy(md);
   if (tensor >= 0 && laci_pictures_layout(net, tensor, rows, layout)) return tensor;
   laci_net_decline(net, "a value that no reorder of ours reads");
   return -1;
@@ -39,7 +43,7 @@ static int copy_of(laci_net *net, int from, const laci_sparse_layout *have,
   const int to = laci_pictures_new(net, &shape, pictures, -1);
   const laci_sparse_reorder r = {.from = *have,
                                  .to = pictures->layout,
-                                 .size = laci_pictures_size(&shape, pictures->rows),
+                                 .size = laci_pictures_size(net, &shape, pictures->rows),
                                  .stride_h = thinned ? thinned->stride_h : 1,
                                  .stride_w = thinned ? thinned->stride_w : 1};
   laci_pictures_reorder(net, from, to, &r);
