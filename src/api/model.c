@@ -76,6 +76,7 @@ void lac_model_destroy(lac_model *model) {
   destroy_inferred(model->inferred);
   laci_free(model->weights);
   laci_free(model->packings);
+  laci_free(model->rows);
   laci_free(model);
 }
 

@@ -23,6 +23,8 @@ typedef struct laci_inferred {
                   */
 } laci_inferred;
 
+typedef struct laci_pack_rows laci_pack_rows; /* pack_load.c */
+
 struct lac_model {
   laci_onnx *file; /* NULL: it came from no file */
   laci_graph *graph;
@@ -31,6 +33,7 @@ struct lac_model {
   laci_inferred *inferred;
   laci_engine_weight *weights; /* [n_weights] what the pack says of them (engine/engine.h) */
   laci_packing *packings;      /* [n_weights] theirs */
+  laci_pack_rows *rows;        /* [n_weights] where these are read */
   int n_weights;
 };
 

@@ -154,12 +154,27 @@ static lac_status open_data(void *context, const char *location, laci_reader **r
   return laci_fail(err, LAC_NOT_FOUND, "the pack has no external data '%s'", location);
 }
 
+/** A packed weight of a pack, which the model's reader owns. */
+struct laci_pack_rows {
+  const laci_packfile *pack;
+  size_t tensor;
+};
+
+static lac_status fetch_rows(void *context, int64_t first, int64_t n, const laci_packed *to,
+                             lac_error *err) {
+  const laci_pack_rows *from = context;
+  return laci_packfile_rows(from->pack, from->tensor, first, n, to, err);
+}
+
 /** Which of the model's weights hold a pattern, as the pack has them. */
 static lac_status note_weights(const laci_packfile *pack, lac_model *model, lac_error *err) {
   size_t n = laci_packfile_n_tensors(pack);
   model->weights = laci_alloc(n, sizeof *model->weights);
   model->packings = laci_alloc(n, sizeof *model->packings);
-  if (!model->weights || !model->packings) return laci_fail_memory(err, "the pack's weights");
+  model->rows = laci_alloc(n, sizeof *model->rows);
+  if (!model->weights || !model->packings || !model->rows) {
+    return laci_fail_memory(err, "the pack's weights");
+  }
   for (size_t at = 0; at < n; at++) {
     laci_packing *packing = &model->packings[model->n_weights];
     *packing = laci_packfile_tensor_at(pack, at)->packing;
@@ -167,7 +182,10 @@ static lac_status note_weights(const laci_packfile *pack, lac_model *model, lac_
     int stored = value >= 0 ? model->graph->values[value].stored : -1;
     if (stored < 0) continue; /* only a stored tensor can hold what was packed */
     packing->name = model->graph->stored[stored].name;
-    model->weights[model->n_weights++] = (laci_engine_weight){.value = value, .packing = packing};
+    laci_pack_rows *rows = &model->rows[model->n_weights];
+    *rows = (laci_pack_rows){pack, at};
+    model->weights[model->n_weights++] = (laci_engine_weight){
+        .value = value, .packing = packing, .rows = fetch_rows, .rows_context = rows};
   }
   return LAC_OK;
 }

@@ -118,7 +118,7 @@ static lac_status check_weight(const laci_graph *graph, const laci_engine_weight
   }
   int64_t count = laci_shape_count(&value->type.shape);
   if (value->stored >= 0) count = laci_shape_count(&graph->stored[value->stored].shape);
-  if (!p && weight->packed) {
+  if (!p && weight->rows) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "%s: packed, and its pattern is not known",
                      value->name);
   }

@@ -19,7 +19,7 @@ typedef struct laci_budget laci_budget;
 typedef struct laci_graph laci_graph;
 typedef struct laci_input_shape laci_input_shape;
 typedef struct laci_node laci_node;
-typedef struct laci_packed_view laci_packed_view;
+typedef struct laci_packed laci_packed;
 typedef struct laci_packing laci_packing;
 typedef struct laci_pool laci_pool;
 typedef struct laci_timings laci_timings;
@@ -33,6 +33,11 @@ typedef struct laci_engine laci_engine;
 /** Copies n of a stored tensor's bytes, which need not be in memory. Any thread. */
 typedef lac_status laci_engine_fetch(void *context, const uint8_t *bytes, size_t n, void *to,
                                      lac_error *err);
+
+/** Copies rows [first, first + n) of a packed weight, as its packing says: values and index words.
+ * Any thread. */
+typedef lac_status laci_engine_fetch_rows(void *context, int64_t first, int64_t n,
+                                          const laci_packed *to, lac_error *err);
 
 /** An input or output as the caller hands it over: f32 for every float type, i64 for integers and
  * booleans, row-major. */
@@ -65,7 +70,8 @@ typedef struct laci_engine_weight {
   const laci_packing *packing; /* its pattern, and which elements are a block; NULL: not known */
   const uint8_t *mask;         /* [elements] in the weight's own order: it is zero where a 0 stands;
                                   NULL: not known */
-  const laci_packed_view *packed; /* its rows, as packing says; NULL: there are none */
+  laci_engine_fetch_rows *rows; /* its packed rows, as packing says; NULL: there are none */
+  void *rows_context;
 } laci_engine_weight;
 
 /** How an engine chooses where several kernels could do the same. */

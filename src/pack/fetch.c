@@ -23,6 +23,18 @@ lac_status laci_packfile_read(const laci_packfile *pack, const void *bytes, size
   return laci_reader_fetch(pack->reader, offset, n, to, err);
 }
 
+lac_status laci_packfile_rows(const laci_packfile *pack, size_t tensor, int64_t first, int64_t n,
+                              const laci_packed *to, lac_error *err) {
+  const laci_packfile_tensor *t = &pack->tensors[tensor];
+  const size_t rows = (size_t)t->packing.n_rows, before = (size_t)first, some = (size_t)n;
+  const size_t values = t->packing.values_bytes / rows, index = t->packing.index_bytes / rows;
+  lac_status st =
+      laci_packfile_read(pack, t->packed.values + before * values, some * values, to->values, err);
+  if (st) return st;
+  return laci_packfile_read(pack, (const uint8_t *)t->packed.index + before * index, some * index,
+                            to->index, err);
+}
+
 /** Outer indices [first, first + n) of a weight, as one. */
 static laci_packing rows_of(const laci_packing *p, int64_t n) {
   laci_packing some = *p;

@@ -96,6 +96,12 @@ LAC_MUST_CHECK lac_status laci_packfile_fill(const laci_packfile *pack, size_t f
 LAC_MUST_CHECK lac_status laci_packfile_fetch(const laci_packfile *pack, size_t file, size_t offset,
                                               size_t size_bytes, void *to, lac_error *err);
 
+/** Rows [first, first + n) of a packed weight: values and index words to arrays of the caller.
+ * Fails as laci_packfile_fetch. Any thread. */
+LAC_MUST_CHECK lac_status laci_packfile_rows(const laci_packfile *pack, size_t tensor,
+                                             int64_t first, int64_t n, const laci_packed *to,
+                                             lac_error *err);
+
 typedef lac_status laci_packfile_sink(const void *bytes, size_t size_bytes, void *context,
                                       lac_error *err);
 /** Gives the file's bytes to the sink, piece by piece, and fails LAC_BAD_FILE at the end where they

@@ -254,6 +254,22 @@ static uint64_t read_kept(const laci_packing *p, const tile *t, const uint32_t *
   return kept;
 }
 
+bool laci_packed_columns(const laci_packing *p, const uint32_t *index, int32_t *column) {
+  int64_t value = 0;
+  for (int64_t first = 0, width; first < p->columns; first += width) {
+    const int64_t rest = p->run - first % p->run;
+    width = rest < p->pattern.m ? rest : p->pattern.m;
+    const int64_t kept = width < p->pattern.n ? width : p->pattern.n;
+    for (int64_t last = -1, n = 0; n < kept; n++, value++) {
+      const int64_t c = get_bits(index, value * p->index_bits, p->index_bits);
+      if (c >= width || c <= last) return false;
+      column[value] = (int32_t)(first + c);
+      last = c;
+    }
+  }
+  return true;
+}
+
 static bool unpack_tile(const laci_packing *p, const tile *t, void *context) {
   unpack_job *j = context;
   for (int64_t row = 0; row < t->n_rows; row++) {

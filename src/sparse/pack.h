@@ -65,6 +65,10 @@ typedef struct laci_packed_view {
  * have: those with -0.0 first, the lowest first. The same bytes for the same weight. */
 void laci_pack(const laci_packing *packing, const uint8_t *dense, const laci_packed *packed);
 
+/** Where the kept elements of one packed row stand: column[row_values], ascending. index: the row's
+ * words. False where the columns of a block do not ascend or leave the block. */
+bool laci_packed_columns(const laci_packing *packing, const uint32_t *index, int32_t *column);
+
 /** The inverse; writes each of dense_bytes. Fails LAC_BAD_FILE where the columns of a block do not
  * ascend or leave the block; dense then holds anything. */
 LAC_MUST_CHECK lac_status laci_unpack(const laci_packing *packing, const laci_packed_view *packed,

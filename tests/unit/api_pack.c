@@ -15,6 +15,7 @@
 #include "base/reader.h"
 #include "base/writer.h"
 #include "base/memory.h"
+#include "lacuna/engine.h"
 #include "lacuna/pack.h"
 
 #define DIGITS LAC_SOURCE_DIR "/examples/digits/digits.onnx"
@@ -233,6 +234,55 @@ static void inputs_and_what_exists_are_kept(void **state) {
   lac_model_destroy(model);
 }
 
+/* What the network answers, by sparse kernels wherever there are any; the plan's text is to be
+ * freed. */
+static char *infer(const lac_model *model, float *answer, int n) {
+  lac_engine_options o = lac_engine_options_default();
+  const lac_engine_port *port;
+  lac_engine *engine;
+  lac_error err = {0};
+  const lac_engine_shape shape = {.name = "image", .rank = 4, .shape = {1, -1, -1, -1}};
+  o.threads = 2;
+  o.shapes = &shape;
+  o.n_shapes = 1;
+  if (lac_engine_create(model, &o, &engine, &err)) fail_msg("%s", err.text);
+  assert_int_equal(lac_engine_inputs(engine, &port), 1);
+  float *x = malloc(port->size_bytes);
+  assert_non_null(x);
+  for (size_t at = 0; at < port->size_bytes / sizeof *x; at++) x[at] = (float)(at % 37) / 37 - 0.5F;
+  assert_int_equal(lac_engine_outputs(engine, &port), 1);
+  assert_int_equal(port->size_bytes, (size_t)n * sizeof *answer);
+  const void *in[] = {x};
+  void *out[] = {answer};
+  if (lac_engine_run(engine, in, out, &err)) fail_msg("%s", err.text);
+  char *text = strdup(lac_engine_plan_text(engine));
+  lac_engine_destroy(engine);
+  free(x);
+  return text;
+}
+
+/* Convolutions, strides and a product; blocks shorter and longer than those of columns. */
+static void a_plan_of_a_pack_has_the_files_bits(void **state) {
+  enum { SCORES = 10 };
+  static const int patterns[][2] = {{2, 4}, {1, 4}, {2, 8}, {3, 5}, {1, 2}};
+  (void)state;
+  assert_int_equal(setenv("LAC_SPARSE", "all", 1), 0);
+  for (size_t at = 0; at < sizeof patterns / sizeof *patterns; at++) {
+    float want[SCORES], got[SCORES];
+    lac_model *model = pruned(patterns[at][0], patterns[at][1]);
+    lac_pack_report_destroy(save(model, path_of("b.pack"), patterns[at][0], patterns[at][1]));
+    lac_model *packed = load(path_of("b.pack"));
+    char *text = infer(model, want, SCORES), *packed_text = infer(packed, got, SCORES);
+    assert_memory_equal(want, got, sizeof want);
+    assert_string_equal(text, packed_text);
+    free(text);
+    free(packed_text);
+    lac_model_destroy(model);
+    lac_model_destroy(packed);
+  }
+  assert_int_equal(unsetenv("LAC_SPARSE"), 0);
+}
+
 static bool there_and_back(lac_error *err) {
   lac_model *model = NULL, *again = NULL;
   lac_pack_report *report = NULL;
@@ -286,6 +336,7 @@ int main(void) {
       cmocka_unit_test(zeros_keep_their_signs),
       cmocka_unit_test(packed_rows_are_the_weights),
       cmocka_unit_test(inputs_and_what_exists_are_kept),
+      cmocka_unit_test(a_plan_of_a_pack_has_the_files_bits),
       cmocka_unit_test(every_failed_allocation_is_survived),
   };
   return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -97,8 +97,10 @@ static uint32_t bits_at(const uint32_t *words, int64_t at, int n) {
 /* The header's words: each value is the element of its block at the column that index says. */
 static void expect_layout(const box *b) {
   const laci_packing *p = &b->p;
+  int32_t *at = guarded((size_t)p->row_values * sizeof *at);
   for (int64_t row = 0; row < p->n_rows; row++) {
     int64_t first = row / p->inner * p->columns * p->inner + row % p->inner, value = 0;
+    assert_true(laci_packed_columns(p, b->index + row * p->index_words, at));
     for (int64_t c = 0, columns; c < p->columns; c += columns) {
       int64_t rest = p->run - c % p->run;
       columns = rest < p->pattern.m ? rest : p->pattern.m;
@@ -106,12 +108,15 @@ static void expect_layout(const box *b) {
         const uint32_t *index = b->index + row * p->index_words;
         int64_t d = bits_at(index, value * p->index_bits, p->index_bits);
         assert_in_range(d, 0, columns - 1);
+        assert_int_equal(at[value], c + d);
         assert_true(element(b, b->values, row * p->row_values + value) ==
                     element(b, b->dense, first + (c + d) * p->inner));
       }
     }
     assert_int_equal(value, p->row_values);
   }
+  expect_guard(at, (size_t)p->row_values * sizeof *at);
+  laci_free(at);
 }
 
 static void expect_round_trip(box *b) {
@@ -232,6 +237,8 @@ static void places_that_make_no_sense_are_refused(void **state) {
     bool good = a < b && c < d && d < 2;
     lac_status st = laci_unpack(&p, &view, dense, &err);
     assert_int_equal(st, good ? LAC_OK : LAC_BAD_FILE);
+    int32_t column[4];
+    assert_int_equal(laci_packed_columns(&p, &index, column), good);
     if (st)
       assert_string_equal(err.text, "w: row 0: the columns of a block do not ascend inside it");
     n_good += good;

@@ -210,9 +210,13 @@ lac_status laci_net_create(const laci_graph *graph, const laci_engine_options *o
   made->early_outputs = options->early_outputs;
   made->sparse_use = use;
   made->timings = options->timings;
+  made->weights = options->weights;
+  made->n_weights = options->n_weights;
   lac_status st = plan(made, options, made->plan.err);
   made->plan.err = NULL;
   made->timings = NULL;
+  made->weights = NULL;
+  made->n_weights = 0;
   if (st) laci_net_destroy(made);
   else *net = made;
   if (!st && options->budget) *options->budget = made->plan.budget;

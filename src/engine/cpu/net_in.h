@@ -31,7 +31,9 @@ struct laci_net {
   int n_threads;
   bool early_outputs;
   laci_sparse_use sparse_use;
-  const laci_timings *timings; /* while planning; NULL: none */
+  const laci_timings *timings;       /* while planning; NULL: none */
+  const laci_engine_weight *weights; /* [n_weights], while planning: what is known of them */
+  int n_weights;
   bool blocks;      /* convolutions' values lie in blocks of 16 channels; laci_conv_choose_blocks */
   bool declined;    /* the plan's status is laci_net_decline's: another implementation's turn */
   bool recomputing; /* a second turn is being lowered */

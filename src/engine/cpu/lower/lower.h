@@ -214,7 +214,10 @@ int laci_net_weight_from(laci_net *net, const laci_net_tensor *from, const void 
 int laci_net_vector(laci_net *net, const float *floats, int64_t n);
 /** A constant as it is, row-major. */
 int laci_net_constant_tensor(laci_net *net, int value);
-/** The share of a constant's elements that are no zeros, by a sample; 1 where it cannot be read. */
+/** What the options say of a constant; NULL: nothing. */
+const laci_engine_weight *laci_net_known(const laci_net *net, int value);
+/** The share of a constant's elements that are no zeros, as its packing or a sample says; 1 where
+ * it cannot be read. */
 double laci_net_kept_share(const laci_net *net, int value);
 /** Weights that no step reads go: those of implementations that declined, and older layouts. */
 void laci_net_drop_weights(laci_net *net);

@@ -132,6 +132,11 @@ int laci_sparse_read_thinned(laci_net *net, const laci_sparse_layer *layer,
 /** What is kept of a layer's weights, scaled, as rows of its product: the zeros of the constant are
  * the pattern. False: a failure (noted). Clear it in any case. */
 bool laci_sparse_read_kept(laci_net *net, const laci_sparse_layer *layer, laci_sparse_kept *kept);
+/** The same from the layer's packed rows, where there are any that fit: dense weights are then
+ * never made. weight: its factors. False: none do, nothing was done; or a failure (noted).
+ * sparse_packed.c */
+bool laci_sparse_read_packed(laci_net *net, const laci_sparse_layer *layer,
+                             const laci_net_weight *weight, laci_sparse_kept *kept);
 /** Gives the net's scratch back. */
 void laci_sparse_clear_scratch(struct laci_sparse_net *sparse);
 /** The bias as a weight; zeros where there is none. */

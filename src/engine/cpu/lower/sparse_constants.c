@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Weights and bias of a layer, whether it is a convolution or a product.
  *
- * All of a layer's weights are read at once; then all threads look for what is kept, some rows of
- * the product each: once to count, and once to write it down. */
+ * Of packed weights only rows are read (sparse_packed.c). All of others is read at once; then all
+ * threads look for what is kept, some rows of the product each: once to count, and once to write it
+ * down. */
 #include "engine/cpu/lower/conv.h"
 #include "engine/cpu/lower/product.h"
 #include "engine/cpu/lower/sparse.h"
@@ -65,23 +66,21 @@ static const float *turn(laci_net *net, const float *from, const laci_right *r) 
 
 /* ---- What is kept ---- */
 
-/** The layer's weights as [channels_out][what a result reads], in scratch. NULL after a failure. */
-static const float *read_dense(laci_net *net, const laci_sparse_layer *layer) {
+static laci_net_weight weight_of(const laci_net *net, const laci_sparse_layer *layer) {
   const laci_fused *fused = layer->fused;
   const int value = net->plan.graph->nodes[fused->node].inputs[1];
-  enum { EACH = 64 }; /* bytes that an element takes at most while code is generated for it */
-  const laci_shape *shape = laci_plan_shape(&net->plan, value);
-  const int64_t n = laci_shape_count(shape);
-  if (!laci_plan_may_take(&net->plan, laci_bytes_of(n, EACH), value)) return NULL;
-  float *floats = take_scratch(net, &net->sparse->dense, n);
-  if (!floats) return NULL;
-  if (!layer->rows) {
-    const laci_net_weight weight = laci_conv_weight(net, fused, shape);
-    return laci_net_weight_floats(net, &weight, floats) ? floats : NULL;
-  }
+  if (!layer->rows) return laci_conv_weight(net, fused, laci_plan_shape(&net->plan, value));
   const laci_right r = laci_right_of(net, fused);
-  const laci_net_weight weight = laci_right_weight(net, fused, &r);
-  if (!laci_net_weight_floats(net, &weight, floats)) return NULL;
+  return laci_right_weight(net, fused, &r);
+}
+
+/** The layer's weights as [channels_out][what a result reads], in scratch. NULL after a failure. */
+static const float *read_dense(laci_net *net, const laci_sparse_layer *layer,
+                               const laci_net_weight *weight) {
+  float *floats = take_scratch(net, &net->sparse->dense, laci_shape_count(&weight->shape));
+  if (!floats || !laci_net_weight_floats(net, weight, floats)) return NULL;
+  if (!layer->rows) return floats;
+  const laci_right r = laci_right_of(net, layer->fused);
   return r.transposed ? floats : turn(net, floats, &r);
 }
 
@@ -121,11 +120,12 @@ static void take_some(int64_t begin, int64_t end, void *context) {
   }
 }
 
-bool laci_sparse_read_kept(laci_net *net, const laci_sparse_layer *layer, laci_sparse_kept *kept) {
+static bool find_kept(laci_net *net, const laci_sparse_layer *layer, const laci_net_weight *weight,
+                      laci_sparse_kept *kept) {
   const laci_sparse_window *g = &layer->window;
   const int64_t length = laci_sparse_row_length(g), rows = g->channels_out;
   const int64_t grain = length < GRAIN ? GRAIN / length : 1;
-  const float *dense = read_dense(net, layer);
+  const float *dense = read_dense(net, layer, weight);
   int32_t *dense_at = laci_alloc((size_t)length, sizeof *dense_at);
   looking l = {dense, dense_at, laci_sparse_dense_length(g), length, rows / g->groups, kept};
   *kept = (laci_sparse_kept){.row_begin = laci_alloc((size_t)rows + 1, sizeof *kept->row_begin)};
@@ -141,6 +141,16 @@ bool laci_sparse_read_kept(laci_net *net, const laci_sparse_layer *layer, laci_s
   if (net->sparse->dense.n > MOST_HELD) laci_sparse_clear_scratch(net->sparse);
   laci_free(dense_at);
   return net->plan.status == LAC_OK;
+}
+
+bool laci_sparse_read_kept(laci_net *net, const laci_sparse_layer *layer, laci_sparse_kept *kept) {
+  enum { EACH = 64 }; /* bytes that an element takes at most while code is generated for it */
+  const laci_net_weight weight = weight_of(net, layer);
+  const uint64_t bytes = laci_bytes_of(laci_shape_count(&weight.shape), EACH);
+  *kept = (laci_sparse_kept){.row_begin = NULL};
+  if (!laci_plan_may_take(&net->plan, bytes, weight.value)) return false;
+  if (laci_sparse_read_packed(net, layer, &weight, kept)) return true;
+  return !net->plan.status && find_kept(net, layer, &weight, kept);
 }
 
 /* ---- The bias ---- */

@@ -8,6 +8,7 @@
 
 #include "engine/cpu/net_in.h"
 #include "base/error.h"
+#include "sparse/pack.h"
 
 enum {
   SLICE = 1 << 20,  /* elements */
@@ -214,7 +215,14 @@ int laci_net_weight_as(laci_net *net, const laci_net_weight *weight, const laci_
 
 /* ---- Zeros ---- */
 
-double laci_net_kept_share(const laci_net *net, int value) {
+const laci_engine_weight *laci_net_known(const laci_net *net, int value) {
+  for (int at = 0; at < net->n_weights; at++) {
+    if (net->weights[at].value == value) return &net->weights[at];
+  }
+  return NULL;
+}
+
+static double sampled_share(const laci_net *net, int value) {
   float sample[SAMPLE];
   const int64_t n = laci_shape_count(laci_plan_shape(&net->plan, value));
   const int64_t length = n < SAMPLE ? n : SAMPLE;
@@ -227,6 +235,16 @@ double laci_net_kept_share(const laci_net *net, int value) {
     read += length;
   }
   return (double)kept / (double)read;
+}
+
+double laci_net_kept_share(const laci_net *net, int value) {
+  const laci_engine_weight *known = laci_net_known(net, value);
+  laci_constant *c = net->plan.values[value].constant;
+  if (known && known->packing && known->rows) {
+    return (double)known->packing->row_values / (double)known->packing->columns;
+  }
+  if (c->kept == 0) c->kept = sampled_share(net, value);
+  return c->kept;
 }
 
 /* ---- As it is ---- */

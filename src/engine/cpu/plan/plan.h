@@ -36,6 +36,7 @@ typedef struct laci_constant {
   const float *f; /* or NULL */
   int64_t *i;     /* or NULL; owned */
   float *owned;   /* f, unless a weight has it */
+  double kept;    /* share of elements that are no zeros, by a sample; 0: none was taken */
 } laci_constant;
 
 typedef struct laci_plan_value {
