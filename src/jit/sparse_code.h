@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Code generated for one sparse product (kernel/sparse/product.h), in f32.
+ * Code generated for one sparse product (kernel/sparse/product.h), of floats or of pairs of bf16.
  *
  * The pattern of kept weights becomes the code: a group of rows has its sums in registers, a column
  * is loaded once, and every row that keeps it has one multiply-add, whose weight is a broadcast
@@ -9,7 +9,8 @@
  * Code is straight, cut into pieces: a piece is some columns of a group of rows, runs over the
  * tiles of a chunk, and hands its sums to the next piece through scratch memory. Functions behind
  * the clip are a compiled pass over sums that a group's last piece has left. Results are the same
- * bits as the compiled kernels'. Next: sparse_plan.c (groups and pieces), sparse_avx512.c. */
+ * bits as the compiled kernels'. Next: sparse_plan.c (groups and pieces), sparse_avx512.c,
+ * sparse_avx512bf16.c. */
 #ifndef LACI_JIT_SPARSE_CODE_H
 #define LACI_JIT_SPARSE_CODE_H
 
@@ -39,7 +40,7 @@ typedef struct laci_sparse_cut {
 } laci_sparse_cut;
 
 typedef struct laci_sparse_options {
-  laci_jit_isa isa; /* not NONE */
+  laci_jit_isa isa; /* not NONE; AVX512BF16 for products of pairs, and for no others */
   laci_sparse_after after;
   laci_sparse_cut cut;
   laci_pool *pool; /* makes the code and takes weights: the same for any pool; borrowed as long as
