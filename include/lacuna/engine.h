@@ -98,9 +98,9 @@ LAC_API lac_engine_options lac_engine_options_default(void);
  * Fails LAC_BAD_ARGUMENT (a dtype that is none of the two), LAC_NOT_FOUND (no engine of that name,
  * a shape for an unknown input), LAC_BAD_SHAPE (a size not given, operands that do not fit),
  * LAC_UNSUPPORTED (an operator that cannot be run, a shape that depends on data, bf16 on a
- * processor without), LAC_IO (the model's file was cut short), LAC_NO_MEMORY, LAC_MEMORY_LIMIT
- * (weights, values and ports together are more than max_memory: the text names the largest; no
- * kernel was made). */
+ * processor without, a system that forbids executable memory, which only "plain" does without),
+ * LAC_IO (the model's file was cut short), LAC_NO_MEMORY, LAC_MEMORY_LIMIT (weights, values and
+ * ports together are more than max_memory: the text names the largest; no kernel was made). */
 LAC_API LAC_MUST_CHECK lac_status lac_engine_create(const lac_model *model,
                                                     const lac_engine_options *options,
                                                     lac_engine **engine, lac_error *err);

@@ -2,8 +2,6 @@
  * Asks the processor for isa.h. */
 #include "jit/isa.h"
 
-#include <stdbool.h>
-
 #include "cpu/cpu.h"
 #include "jit/cache.h"
 
@@ -25,13 +23,17 @@ const char *laci_jit_isa_name(laci_jit_isa isa) {
   return names[isa];
 }
 
-laci_jit_isa laci_jit_isa_allowed(void) {
+lac_status laci_jit_check(lac_error *err) {
   const uint8_t code = 0;
   laci_code_cache *cache;
-  lac_error ignored;
-  bool allowed = laci_code_cache_create(sizeof code, &cache, &ignored) == LAC_OK;
-  if (allowed) laci_code_append(laci_code_cache_open(cache), &code, sizeof code);
-  allowed = allowed && laci_code_cache_seal(cache, &ignored) == LAC_OK;
+  lac_status st = laci_code_cache_create(sizeof code, &cache, err);
+  if (!st) laci_code_append(laci_code_cache_open(cache), &code, sizeof code);
+  if (!st) st = laci_code_cache_seal(cache, err);
   laci_code_cache_destroy(cache);
-  return allowed ? laci_jit_isa_now() : LACI_JIT_NONE;
+  return st;
+}
+
+laci_jit_isa laci_jit_isa_allowed(void) {
+  lac_error ignored;
+  return laci_jit_check(&ignored) ? LACI_JIT_NONE : laci_jit_isa_now();
 }

@@ -3,6 +3,8 @@
 #ifndef LACI_JIT_ISA_H
 #define LACI_JIT_ISA_H
 
+#include "lacuna/status.h"
+
 typedef enum laci_jit_isa {
   LACI_JIT_NONE,       /* another kind of processor, an old one, or LAC_CPU=scalar */
   LACI_JIT_AVX2,       /* and FMA */
@@ -15,6 +17,9 @@ laci_jit_isa laci_jit_isa_now(void);
 /** The same, and NONE where the system does not let this process make memory executable: asked by
  * trying. */
 laci_jit_isa laci_jit_isa_allowed(void);
+/** Does the system let this process make memory executable? It is tried. Fails LAC_UNSUPPORTED,
+ * LAC_NO_MEMORY. */
+LAC_MUST_CHECK lac_status laci_jit_check(lac_error *err);
 /** What products of pairs are generated for where others are for `isa`: AVX512BF16 or NONE. */
 laci_jit_isa laci_jit_isa_of_pairs(laci_jit_isa isa);
 /** "none", "avx2", "avx512", "avx512bf16" */

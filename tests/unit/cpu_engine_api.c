@@ -13,6 +13,7 @@
 #include "base/memory.h"
 #include "lacuna/engine.h"
 #include "lacuna/run.h"
+#include "support/forbid.h"
 
 #define DIGITS LAC_SOURCE_DIR "/examples/digits/digits.onnx"
 
@@ -238,12 +239,40 @@ static void one_failed_allocation_changes_no_result(void **state) {
   lac_model_destroy(model);
 }
 
+/* oneDNN's kernels are generated code, too: the fast engine says what is forbidden, and the plain
+ * one runs. */
+static int plan_where_forbidden(void) {
+  lac_model *model = load();
+  lac_engine *engine;
+  lac_error err = {0};
+  lac_engine_options options = lac_engine_options_default();
+  const lac_engine_shape shape = {.name = "image", .rank = 4, .shape = {1, 1, 8, 8}};
+  static float in[MOST_VALUES], out[MOST_VALUES];
+  if (!forbid_execution()) return NOTHING_FORBIDDEN;
+  options.threads = 1;
+  options.shapes = &shape;
+  options.n_shapes = 1;
+  const char *want = "generated code: memory cannot be made executable: ";
+  bool good = lac_engine_create(model, &options, &engine, &err) == LAC_UNSUPPORTED &&
+              strncmp(err.text, want, strlen(want)) == 0 && strstr(err.text, "'plain'");
+  options.engine = "plain";
+  good = good && lac_engine_create(model, &options, &engine, &err) == LAC_OK &&
+         lac_engine_run(engine, (const void *[]){in}, (void *[]){out}, &err) == LAC_OK;
+  return good ? 0 : 1;
+}
+
+static void says_where_generated_code_is_forbidden(void **state) {
+  (void)state;
+  expect_of_child(plan_where_forbidden);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(reports_its_ports_and_its_plan),
       cmocka_unit_test(agrees_with_the_plain_engine),
       cmocka_unit_test(several_engines_run_at_once),
       cmocka_unit_test(refuses_what_does_not_fit),
+      cmocka_unit_test(says_where_generated_code_is_forbidden),
       cmocka_unit_test(every_allocation_may_fail),
       cmocka_unit_test(one_failed_allocation_changes_no_result),
   };

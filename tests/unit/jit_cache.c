@@ -11,21 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <sys/wait.h>
 
 #include <cmocka.h>
 
 #include "base/memory.h"
 #include "jit/x86.h"
-
-#if defined(__x86_64__) && defined(__linux__)
-#include <errno.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
-#endif
+#include "support/forbid.h"
 
 typedef int64_t add_number(int64_t x);
 
@@ -159,27 +150,11 @@ static void every_allocation_may_fail(void **state) {
   }
 }
 
-#if defined(__x86_64__) && defined(__linux__)
-/* From now on mprotect with PROT_EXEC fails as under SELinux' execmem, EACCES. */
-static bool forbid_execution(void) {
-  struct sock_filter filter[] = {
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mprotect, 0, 3),
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[2])),
-      BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, PROT_EXEC, 0, 1),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EACCES),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-  };
-  struct sock_fprog program = {sizeof filter / sizeof *filter, filter};
-  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
-         prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
-}
-
-/* 0: it failed as it should; 1: otherwise; 2: nothing can be forbidden here. */
+/* 0: it failed as it should; 1: otherwise; NOTHING_FORBIDDEN. */
 static int seal_where_forbidden(void) {
   laci_code_cache *cache;
   lac_error err = {0};
-  if (!forbid_execution()) return 2;
+  if (!forbid_execution()) return NOTHING_FORBIDDEN;
   if (laci_code_cache_create(1 << 20, &cache, &err)) return 1;
   (void)write_adder(laci_code_cache_open(cache), 1);
   const lac_status st = laci_code_cache_seal(cache, &err);
@@ -187,25 +162,10 @@ static int seal_where_forbidden(void) {
   const char *want = "generated code: memory cannot be made executable: ";
   return st == LAC_UNSUPPORTED && strncmp(err.text, want, strlen(want)) == 0 ? 0 : 1;
 }
-#endif
 
 static void says_where_execution_is_forbidden(void **state) {
   (void)state;
-#if defined(__x86_64__) && defined(__linux__)
-  const pid_t child = fork();
-  assert_true(child >= 0);
-  if (child == 0) _exit(seal_where_forbidden());
-  int status = 0;
-  assert_int_equal(waitpid(child, &status, 0), child);
-  assert_true(WIFEXITED(status));
-  if (WEXITSTATUS(status) == 2) {
-    print_message("this system lets nothing be forbidden\n");
-    skip();
-  }
-  assert_int_equal(WEXITSTATUS(status), 0);
-#else
-  skip();
-#endif
+  expect_of_child(seal_where_forbidden);
 }
 
 int main(void) {

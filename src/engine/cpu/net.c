@@ -18,6 +18,7 @@
 #include "cpu/openmp.h"
 #include "engine/row.h"
 #include "graph/sizes.h"
+#include "jit/isa.h"
 
 static pthread_once_t started = PTHREAD_ONCE_INIT;
 
@@ -147,11 +148,23 @@ static lac_status check_team(const laci_net *net, lac_error *err) {
                    net->n_threads);
 }
 
+/** oneDNN's kernels are code that is made at run time, whatever the processor. */
+static lac_status check_code(lac_error *err) {
+  lac_error why = {0};
+  lac_status st = laci_jit_check(&why);
+  if (st != LAC_UNSUPPORTED) return st ? laci_fail(err, st, "%s", why.text) : LAC_OK;
+  return laci_fail(err, st,
+                   "%s (forbidden by seccomp, SELinux or systemd?); the engine 'plain' "
+                   "needs none",
+                   why.text);
+}
+
 static lac_status plan(laci_net *net, const laci_engine_options *options, lac_error *err) {
   lac_status st = laci_pool_create(options->threads, &net->pool, err);
   if (st) return st;
   net->n_threads = laci_pool_threads(net->pool);
   st = check_team(net, err);
+  if (!st) st = check_code(err);
   if (st) return st;
   net->n_threads = laci_openmp_ready(net->n_threads);
   int before = laci_openmp_use(net->n_threads);
