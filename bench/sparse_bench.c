@@ -6,7 +6,8 @@
  * where the processor multiplies pairs.
  *
  *     sparse_bench [--turns N] [--only TEXT] [--isa avx2] [--rows N] [--terms N] [--chunk N]
- *                  [--order columns|rows] [--dtype f32|bf16] [--compiled yes|no] */
+ *                  [--order columns|rows] [--dtype f32|bf16] [--compiled yes|no]
+ *                  [--pattern N:M] [--together ROWS, which keep the same] */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,6 +38,7 @@ static const layer layers[] = {
 
 typedef struct settings {
   int turns, x_ahead;
+  int n, m, together; /* the mask: N:M, one for so many rows */
   const char *only, *order;
   laci_jit_isa isa;
   bool bf16, without_compiled;
@@ -170,7 +172,24 @@ static void make_code(sparse_layer *s, const settings *set) {
   s->scratch = large_pages(laci_sparse_code_scratch(s->code, 1), 1);
 }
 
-/* Two of four kept by chance. */
+/* N of M kept by chance, in `together` rows the same ones. */
+static void draw_mask(const layer *l, const settings *set, uint8_t *kept) {
+  const int64_t taps = l->window * l->window;
+  for (int64_t row = 0; row < l->out; row++) {
+    for (int64_t tap = 0; tap < taps; tap++) {
+      for (int64_t in = 0, left = 0; in < l->in; in++) {
+        const int64_t at = in % set->m;
+        if (at == 0) left = set->n;
+        const uint64_t place = (uint64_t)(in * taps + tap), rows = (uint64_t)(row / set->together);
+        const bool is_kept =
+            (int64_t)laci_rng_below(1, rows, place, (uint64_t)(set->m - at)) < left;
+        kept[(row * l->in + in) * taps + tap] = is_kept;
+        left -= is_kept;
+      }
+    }
+  }
+}
+
 static void sparse_init(sparse_layer *s, const layer *l, int64_t n, const settings *set) {
   const int64_t pad = l->window / 2, taps = l->window * l->window;
   const laci_sparse_window g = {.channels_in = l->in,
@@ -199,15 +218,7 @@ static void sparse_init(sparse_layer *s, const layer *l, int64_t n, const settin
   uint8_t *kept = large_pages((size_t)n_dense, 1);
   float *dense = large_pages((size_t)n_dense, sizeof *dense);
   lac_error err = {0};
-  for (int64_t row = 0; row < l->out; row++) {
-    for (int64_t block = 0; block < l->in / 4 * taps; block++) {
-      static const uint8_t patterns[6][2] = {{0, 1}, {0, 2}, {0, 3}, {1, 2}, {1, 3}, {2, 3}};
-      const uint8_t *two = patterns[laci_rng_below(1, (uint64_t)row, (uint64_t)block, 6)];
-      for (int at = 0; at < 2; at++) {
-        kept[((row * l->in / 4 + block / taps) * 4 + two[at]) * taps + block % taps] = 1;
-      }
-    }
-  }
+  draw_mask(l, set, kept);
   for (int64_t at = 0; at < n_dense; at++) {
     dense[at] = (float)laci_rng_unit(2, 0, (uint64_t)at) - 0.5F;
   }
@@ -302,12 +313,22 @@ static void show(const layer *l, int64_t n, const settings *set) {
   sparse_clear(&s);
 }
 
+static void take_pattern(const char *text, settings *set) {
+  const char *colon = strchr(text, ':');
+  set->n = atoi(text);
+  set->m = colon ? atoi(colon + 1) : 0;
+  if (set->n < 1 || set->m <= set->n || set->m > 64) die("--pattern N:M");
+}
+
 static settings settings_of(int argc, char **argv) {
-  settings set = {.turns = 30, .x_ahead = 1, .isa = laci_jit_isa_now()};
+  settings set = {.turns = 30, .x_ahead = 1, .n = 2, .m = 4, .together = 1};
+  set.isa = laci_jit_isa_now();
   for (int at = 1; at + 1 < argc; at += 2) {
     const char *word = argv[at], *value = argv[at + 1];
     if (!strcmp(word, "--turns")) set.turns = atoi(value);
     else if (!strcmp(word, "--only")) set.only = value;
+    else if (!strcmp(word, "--pattern")) take_pattern(value, &set);
+    else if (!strcmp(word, "--together")) set.together = atoi(value);
     else if (!strcmp(word, "--order")) set.order = value;
     else if (!strcmp(word, "--compiled")) set.without_compiled = !strcmp(value, "no");
     else if (!strcmp(word, "--dtype")) set.bf16 = !strcmp(value, "bf16");
