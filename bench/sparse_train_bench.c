@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The three products of single convolutions of ResNet-50 in training, with 2:4 weights, against
+ * oneDNN's dense ones in blocks of 16 channels, on one core: forward, the gradient of the input,
+ * the gradient of the weights, which is dense; and what reorders between blocks and images take.
+ * All of a layer are run in turns, and the least of all turns counts, of processor time. oneDNN's
+ * is the faster of direct and, for 3x3, Winograd.
+ *
+ *     sparse_train_bench [--turns N] [--only TEXT] [--batch N] */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/rng.h"
+#include "cpu/cpu.h"
+#include "cpu/openmp.h"
+#include "engine/cpu/onednn/backward.h"
+#include "jit/cache.h"
+#include "jit/sparse_code.h"
+#include "kernel/sparse/reorder.h"
+#include "large_pages.h"
+
+enum { CODE_LIMIT = 128 << 20, LANES = LACI_SPARSE_LANES };
+enum { FORWARD, DATA, WEIGHTS, N_PRODUCTS };
+enum { X, Y, N_ENDS };
+
+typedef struct layer {
+  int64_t in, out, size, window;
+} layer;
+
+static const layer layers[] = {
+    {64, 64, 56, 1},    {64, 256, 56, 1},   {256, 64, 56, 1},  {512, 128, 28, 1}, {128, 512, 28, 1},
+    {1024, 256, 14, 1}, {256, 1024, 14, 1}, {2048, 512, 7, 1}, {512, 2048, 7, 1}, {64, 64, 56, 3},
+    {128, 128, 28, 3},  {256, 256, 14, 3},  {512, 512, 7, 3},
+};
+
+static _Noreturn void die(const char *what) {
+  (void)fprintf(stderr, "sparse_train_bench: %s\n", what);
+  exit(1);
+}
+
+/* Of this thread: what others run beside it costs as little as can be. */
+static double cpu_seconds(void) {
+  struct timespec now;
+  (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static float *numbers(size_t n, uint64_t seed) {
+  float *to = large_pages(n, sizeof *to);
+  for (size_t at = 0; at < n; at++) to[at] = (float)laci_rng_unit(seed, 0, at) - 0.5F;
+  return to;
+}
+
+/* ---- oneDNN ---- */
+
+static dnnl_engine_t engine;
+static dnnl_stream_t stream;
+
+typedef struct dense_layer {
+  dnnl_primitive_t primitive[N_PRODUCTS]; /* NULL: it has none */
+  dnnl_memory_t x, y, weights[N_PRODUCTS];
+} dense_layer;
+
+static dnnl_memory_t memory_of(laci_md_view md, uint64_t seed) {
+  dnnl_memory_t memory;
+  float *bytes = numbers(dnnl_memory_desc_get_size(md) / sizeof(float), seed);
+  if (dnnl_memory_create(&memory, md, engine, bytes)) die("dnnl_memory_create");
+  return memory;
+}
+
+static dense_layer dense_of(const layer *l, int64_t n, dnnl_alg_kind_t alg) {
+  const int64_t x[4] = {n, l->in, l->size, l->size}, y[4] = {n, l->out, l->size, l->size};
+  const int64_t weights[4] = {l->out, l->in, l->window, l->window};
+  const int pad = (int)l->window / 2;
+  const laci_dnnl_window w = {.n_spatial = 2,
+                              .kernel = {l->window, l->window},
+                              .strides = {1, 1},
+                              .pads_begin = {pad, pad},
+                              .pads_end = {pad, pad}};
+  laci_md md_x, md_y, md_w;
+  dense_layer d = {.x = NULL};
+  dnnl_primitive_desc_t pd[N_PRODUCTS] = {NULL};
+  if (!laci_md_tagged(&md_x, 4, x, dnnl_f32, dnnl_nChw16c) ||
+      !laci_md_tagged(&md_y, 4, y, dnnl_f32, dnnl_nChw16c) ||
+      !laci_md_any(&md_w, 4, weights, dnnl_f32)) {
+    die("a descriptor");
+  }
+  const laci_md_view forward[4] = {md_x, md_w, NULL, md_y};
+  const laci_dnnl_triple triple = {alg, md_x, md_w, md_y};
+  if (laci_pd_conv_train(&pd[FORWARD], engine, alg, forward, &w, NULL) == dnnl_success) {
+    (void)laci_pd_conv_input_gradient(&pd[DATA], engine, triple, &w, pd[FORWARD], NULL);
+    (void)laci_pd_conv_weight_gradient(&pd[WEIGHTS], engine, triple, &w, pd[FORWARD], NULL);
+  }
+  d.x = memory_of(md_x, 1);
+  d.y = memory_of(md_y, 2);
+  for (int at = 0; at < N_PRODUCTS; at++) {
+    if (!pd[at]) continue;
+    const dnnl_query_t what = at == WEIGHTS ? dnnl_query_diff_weights_md : dnnl_query_weights_md;
+    d.weights[at] = memory_of(dnnl_primitive_desc_query_md(pd[at], what, 0), 3);
+    if (dnnl_primitive_create(&d.primitive[at], pd[at])) die("dnnl_primitive_create");
+    (void)dnnl_primitive_desc_destroy(pd[at]);
+  }
+  laci_md_drop(md_x);
+  laci_md_drop(md_y);
+  laci_md_drop(md_w);
+  return d;
+}
+
+static void dense_run(const dense_layer *d, int product) {
+  static const int codes[N_PRODUCTS][3] = {
+      {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST},
+      {DNNL_ARG_DIFF_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DIFF_DST},
+      {DNNL_ARG_SRC, DNNL_ARG_DIFF_WEIGHTS, DNNL_ARG_DIFF_DST},
+  };
+  const int *code = codes[product];
+  const dnnl_exec_arg_t args[] = {{code[0], d->x}, {code[1], d->weights[product]}, {code[2], d->y}};
+  if (dnnl_primitive_execute(d->primitive[product], stream, 3, args)) die("dnnl_primitive_execute");
+  (void)dnnl_stream_wait(stream);
+}
+
+/* ---- ours ---- */
+
+typedef struct sparse_layer {
+  laci_sparse_form form[2]; /* forward, and of the input's gradient */
+  laci_code_cache *cache;
+  laci_sparse_code *code[2];
+  laci_sparse_reorder reorder[N_ENDS]; /* of blocks */
+  float *pictures[N_ENDS], *blocks[N_ENDS], *bias;
+  void *scratch;
+} sparse_layer;
+
+/* Two of four inputs kept by chance; seen from the other end, too. */
+static uint8_t *mask_of(const layer *l, bool turned) {
+  static const uint8_t patterns[6][2] = {{0, 1}, {0, 2}, {0, 3}, {1, 2}, {1, 3}, {2, 3}};
+  const int64_t taps = l->window * l->window;
+  uint8_t *kept = large_pages((size_t)(l->out * l->in * taps), 1);
+  for (int64_t row = 0; row < l->out; row++) {
+    for (int64_t block = 0; block < l->in / 4 * taps; block++) {
+      const int64_t tap = block % taps;
+      const uint8_t *two = patterns[laci_rng_below(1, (uint64_t)row, (uint64_t)block, 6)];
+      for (int at = 0; at < 2; at++) {
+        const int64_t channel = block / taps * 4 + two[at];
+        if (turned) kept[(channel * l->out + row) * taps + taps - 1 - tap] = 1;
+        else kept[(row * l->in + channel) * taps + tap] = 1;
+      }
+    }
+  }
+  return kept;
+}
+
+static void make_code(sparse_layer *s, int way, int64_t n_x) {
+  const laci_sparse_form *f = &s->form[way];
+  const laci_sparse_extent extent = {f->tiles, f->n_tiles, n_x, 1};
+  const laci_sparse_options options = {
+      .isa = LACI_JIT_AVX512, .cut = laci_sparse_cut_rule(&f->product, LACI_JIT_AVX512, &extent)};
+  lac_error err = {0};
+  if (laci_sparse_code_create(&f->product, &options, s->cache, &s->code[way], &err)) die(err.text);
+  laci_sparse_code_fill(s->code[way], numbers((size_t)f->n_kept, 4));
+}
+
+static void sparse_init(sparse_layer *s, const layer *l, int64_t n) {
+  const int64_t pad = l->window / 2, channels[N_ENDS] = {l->in, l->out};
+  const laci_sparse_border border = {pad, pad, pad, pad, 1, 1};
+  laci_sparse_layout ends[N_ENDS];
+  lac_error err = {0};
+  if (laci_code_cache_create(CODE_LIMIT, &s->cache, &err)) die(err.text);
+  for (int end = 0; end < N_ENDS; end++) {
+    const laci_sparse_size size = {channels[end], l->size, l->size, n};
+    ends[end] = laci_sparse_layout_of(LACI_SPARSE_IMAGES, channels[end], l->size, l->size, border);
+    s->pictures[end] = numbers((size_t)(ends[end].n_floats * n / LANES), 5);
+    s->blocks[end] = numbers((size_t)(channels[end] * l->size * l->size * n), 5);
+    s->reorder[end] = (laci_sparse_reorder){
+        laci_sparse_layout_contiguous(LACI_SPARSE_BLOCKS, channels[end], l->size, l->size),
+        ends[end], size, 1, 1};
+  }
+  for (int way = 0; way < 2; way++) {
+    const laci_sparse_window g = {.channels_in = channels[way],
+                                  .channels_out = channels[1 - way],
+                                  .groups = 1,
+                                  .h = l->size,
+                                  .w = l->size,
+                                  .out_h = l->size,
+                                  .out_w = l->size,
+                                  .kernel_h = l->window,
+                                  .kernel_w = l->window,
+                                  .stride_h = 1,
+                                  .stride_w = 1,
+                                  .dilation_h = 1,
+                                  .dilation_w = 1,
+                                  .pad_top = pad,
+                                  .pad_left = pad};
+    const laci_sparse_pictures pictures = {ends[way], ends[1 - way], n / LANES};
+    if (laci_sparse_form_init(&g, mask_of(l, way == DATA), &pictures, &s->form[way], &err)) {
+      die(err.text);
+    }
+    make_code(s, way, ends[way].n_floats * n / LANES);
+  }
+  if (laci_code_cache_seal(s->cache, &err)) die(err.text);
+  const size_t forward = laci_sparse_code_scratch(s->code[FORWARD], 1);
+  const size_t data = laci_sparse_code_scratch(s->code[DATA], 1);
+  s->scratch = large_pages(forward > data ? forward : data, 1);
+  s->bias = large_pages((size_t)(l->in + l->out), sizeof(float));
+}
+
+static void sparse_run(sparse_layer *s, int product) {
+  const laci_sparse_form *f = &s->form[product == DATA];
+  const laci_sparse_operands o = {.bias = s->bias,
+                                  .x = s->pictures[product == DATA ? Y : X],
+                                  .y = s->pictures[product == DATA ? X : Y]};
+  laci_sparse_code_run(s->code[product], &o, f->tiles, f->n_tiles, NULL, s->scratch);
+}
+
+static void reorder_run(sparse_layer *s, int end) {
+  const laci_sparse_reorder *r = &s->reorder[end];
+  laci_sparse_reorder_now()(r, s->blocks[end], s->pictures[end], 0, laci_sparse_reorder_items(r));
+}
+
+static void sparse_clear(sparse_layer *s) {
+  for (int way = 0; way < 2; way++) {
+    laci_sparse_code_destroy(s->code[way]);
+    laci_sparse_form_clear(&s->form[way]);
+  }
+  laci_code_cache_destroy(s->cache);
+}
+
+/* ---- the table ---- */
+
+typedef struct times {
+  double dense[N_PRODUCTS], sparse[WEIGHTS], reorder[N_ENDS];
+} times;
+
+static void least_of(double *least, double start) {
+  const double seconds = cpu_seconds() - start;
+  if (*least == 0 || seconds < *least) *least = seconds;
+}
+
+static times measure(const dense_layer d[2], sparse_layer *s, int turns) {
+  times t = {.dense = {0}};
+  for (int turn = 0; turn < turns; turn++) {
+    for (int product = 0; product < N_PRODUCTS; product++) {
+      for (int way = 0; way < 2; way++) {
+        const double start = cpu_seconds();
+        if (!d[way].primitive[product]) continue;
+        dense_run(&d[way], product);
+        least_of(&t.dense[product], start);
+      }
+      if (product == WEIGHTS) continue;
+      const double start = cpu_seconds();
+      sparse_run(s, product);
+      least_of(&t.sparse[product], start);
+    }
+    for (int end = 0; end < N_ENDS; end++) {
+      const double start = cpu_seconds();
+      reorder_run(s, end);
+      least_of(&t.reorder[end], start);
+    }
+  }
+  return t;
+}
+
+static void show(const layer *l, int64_t n, int turns, const char *only) {
+  char name[64];
+  sparse_layer s = {.cache = NULL};
+  (void)snprintf(name, sizeof name, "%lldx%lld %4lld->%-4lld %2lld px b%lld", (long long)l->window,
+                 (long long)l->window, (long long)l->in, (long long)l->out, (long long)l->size,
+                 (long long)n);
+  if (only && !strstr(name, only)) return;
+  dense_layer d[2] = {dense_of(l, n, dnnl_convolution_direct)};
+  if (l->window == 3) d[1] = dense_of(l, n, dnnl_convolution_winograd);
+  sparse_init(&s, l, n);
+  const times t = measure(d, &s, turns);
+  printf("%-26s", name);
+  for (int at = 0; at < WEIGHTS; at++) {
+    printf(" %9.0f %9.0f %6.2f", 1e6 * t.dense[at], 1e6 * t.sparse[at], t.dense[at] / t.sparse[at]);
+  }
+  printf(" %9.0f %9.0f %9.0f\n", 1e6 * t.dense[WEIGHTS], 1e6 * t.reorder[X], 1e6 * t.reorder[Y]);
+  (void)fflush(stdout);
+  sparse_clear(&s); /* all else lives as long as the program */
+}
+
+int main(int argc, char **argv) {
+  int64_t batch = LANES;
+  int turns = 20;
+  const char *only = NULL;
+  for (int at = 1; at + 1 < argc; at += 2) {
+    if (!strcmp(argv[at], "--turns")) turns = atoi(argv[at + 1]);
+    else if (!strcmp(argv[at], "--batch")) batch = atoi(argv[at + 1]);
+    else if (!strcmp(argv[at], "--only")) only = argv[at + 1];
+    else die("usage: see the head of bench/sparse_train_bench.c");
+  }
+  if (laci_jit_isa_now() != LACI_JIT_AVX512) die("no AVX-512");
+  if (batch < LANES || batch % LANES) die("images come by sixteens");
+  (void)laci_openmp_use(1);
+  if (dnnl_engine_create(&engine, dnnl_cpu, 0) ||
+      dnnl_stream_create(&stream, engine, dnnl_stream_default_flags)) {
+    die("dnnl_engine_create");
+  }
+  printf("one core; microseconds\n%-26s %9s %9s %6s %9s %9s %6s %9s %9s %9s\n", "layer", "forward",
+         "2:4", "ratio", "d input", "2:4", "ratio", "d weights", "reorder x", "reorder y");
+  for (size_t at = 0; at < sizeof layers / sizeof *layers; at++) {
+    show(&layers[at], batch, turns, only);
+  }
+  return 0;
+}
