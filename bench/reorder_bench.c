@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Reorders between layouts of pictures (kernel/sparse/reorder.h) on one core, beside memcpy of as
  * many bytes and oneDNN's reorder where it has the pair, in turns; the least of all turns counts.
+ * *norm* is ours with a scale, a shift and a bound on the way.
  *
  *     reorder_bench [--turns N] [--only TEXT] [--isa scalar|avx2] */
 #include <stdio.h>
@@ -14,7 +15,7 @@
 #include "kernel/sparse/reorder.h"
 #include "large_pages.h"
 
-enum { OURS, ZEROS, COPY, ONEDNN, WAYS };
+enum { OURS, NORM, ZEROS, COPY, ONEDNN, WAYS };
 
 typedef struct settings {
   int turns;
@@ -116,7 +117,8 @@ static void peer_clear(peer *p) {
 typedef struct operands {
   laci_sparse_reorder r;
   float *from, *to;
-  size_t n_bytes; /* of what is read, pixels alone */
+  float *scale, *shift; /* [channels] */
+  size_t n_bytes;       /* of what is read, pixels alone */
   peer peer;
 } operands;
 
@@ -128,13 +130,23 @@ static int64_t floats_of(const laci_sparse_layout *l, int64_t n_images) {
 static void operands_init(operands *o, dnnl_engine_t engine, const row *r) {
   const laci_sparse_size source = {r->size.channels, r->size.h * r->stride, r->size.w * r->stride,
                                    r->size.n_images};
-  o->r = (laci_sparse_reorder){layout_of(r->from, &source), layout_of(r->to, &r->size), r->size,
-                               r->stride, r->stride};
+  o->r = (laci_sparse_reorder){.from = layout_of(r->from, &source),
+                               .to = layout_of(r->to, &r->size),
+                               .size = r->size,
+                               .stride_h = r->stride,
+                               .stride_w = r->stride};
+  o->scale = large_pages((size_t)r->size.channels, sizeof *o->scale);
+  o->shift = large_pages((size_t)r->size.channels, sizeof *o->shift);
   o->from = large_pages((size_t)floats_of(&o->r.from, source.n_images), sizeof *o->from);
   o->to = large_pages((size_t)floats_of(&o->r.to, source.n_images), sizeof *o->to);
   o->n_bytes =
       (size_t)(r->size.n_images * r->size.channels * r->size.h * r->size.w) * sizeof(float);
   peer_init(&o->peer, engine, r, o->from, o->to);
+}
+
+static bool has_way(const operands *o, int way) {
+  if (way == NORM) return o->r.to.lanes != LACI_SPARSE_BLOCKS && o->r.to.lanes != LACI_SPARSE_ROWS;
+  return way != ONEDNN || o->peer.primitive;
 }
 
 static void run(const operands *o, int way) {
@@ -146,6 +158,10 @@ static void run(const operands *o, int way) {
   } else if (way == ZEROS) {
     laci_sparse_zero_border(&r->to, &r->size, o->to, 0,
                             laci_sparse_zero_border_items(&r->to, &r->size));
+  } else if (way == NORM) {
+    laci_sparse_reorder with = *r;
+    with.norm = (laci_sparse_norm){o->scale, o->shift, 0};
+    laci_sparse_reorder_now()(&with, o->from, o->to, 0, laci_sparse_reorder_items(r));
   } else {
     laci_sparse_reorder_now()(r, o->from, o->to, 0, laci_sparse_reorder_items(r));
   }
@@ -163,7 +179,7 @@ static void show(const row *r, dnnl_engine_t engine, const settings *set) {
   operands_init(&o, engine, r);
   for (int turn = 0; turn < set->turns; turn++) {
     for (int way = 0; way < WAYS; way++) {
-      if (way == ONEDNN && !o.peer.primitive) continue;
+      if (!has_way(&o, way)) continue;
       const double start = laci_clock_seconds();
       run(&o, way);
       const double seconds = laci_clock_seconds() - start;
@@ -172,8 +188,10 @@ static void show(const row *r, dnnl_engine_t engine, const settings *set) {
   }
   printf("%-46s %9.1f %7.1f %9.1f %6.2f", name, 1e6 * least[OURS],
          2e-9 * (double)o.n_bytes / least[OURS], 1e6 * least[COPY], least[COPY] / least[OURS]);
-  if (o.peer.primitive) printf(" %9.1f", 1e6 * least[ONEDNN]);
-  else printf(" %9s", "-");
+  for (int way = NORM; way <= ONEDNN; way += ONEDNN - NORM) {
+    if (has_way(&o, way)) printf(" %9.1f", 1e6 * least[way]);
+    else printf(" %9s", "-");
+  }
   printf(" %9.1f\n", 1e6 * least[ZEROS]);
   (void)fflush(stdout);
   peer_clear(&o.peer);
@@ -199,8 +217,8 @@ int main(int argc, char **argv) {
   must(dnnl_engine_create(&engine, dnnl_cpu, 0), "dnnl_engine_create");
   printf("%s; one core; microseconds; GB/s count what is read and what is written\n",
          laci_cpu_name(laci_cpu()));
-  printf("%-46s %9s %7s %9s %6s %9s %9s\n", "reorder", "ours", "GB/s", "memcpy", "ratio", "oneDNN",
-         "zeros");
+  printf("%-46s %9s %7s %9s %6s %9s %9s %9s\n", "reorder", "ours", "GB/s", "memcpy", "ratio",
+         "norm", "oneDNN", "zeros");
   for (size_t at = 0; at < sizeof rows / sizeof *rows; at++) show(&rows[at], engine, &set);
   (void)dnnl_engine_destroy(engine);
   return 0;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * kernel/sparse/reorder: between all layouts, the definition against where laci_sparse_at says that
  * values lie, and every variant against the definition: bit by bit, all of the target written and
- * nothing beside it, in one piece or shared; zeros of borders on their own. */
+ * nothing beside it, in one piece or shared, normalised or not; zeros of borders on their own. */
 #include "kernel/sparse/reorder.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -125,6 +126,25 @@ typedef struct trial {
   pictures from, want, got; /* the last two with a guard behind them */
 } trial;
 
+enum { MOST_CHANNELS = 144 };
+static float scales[MOST_CHANNELS], shifts[MOST_CHANNELS];
+
+/* Of both signs, so that some results are below the bound; one is no number. */
+static laci_sparse_norm make_norm(void) {
+  for (int c = 0; c < MOST_CHANNELS; c++) {
+    scales[c] = 0.37F * (float)(c % 7) - 1;
+    shifts[c] = c == 2 ? NAN : 0.11F * (float)c - 3;
+  }
+  return (laci_sparse_norm){scales, shifts, -50};
+}
+
+static float normalized(const laci_sparse_norm *n, int64_t channel, float x) {
+  if (!n->scale) return x;
+  const volatile float product = n->scale[channel] * x; /* rounded */
+  const float y = product + n->shift[channel];
+  return y < n->low ? n->low : y;
+}
+
 static bool trial_init(trial *t, const reorder_case *c, int from_kind, int to_kind) {
   const laci_sparse_size source = {c->size.channels, (c->size.h - 1) * c->stride_h + 1,
                                    c->size.w * c->stride_w, c->size.n_images};
@@ -179,7 +199,8 @@ static void fill_want(trial *t) {
     const int64_t y = row % s->h;
     for (int64_t x = 0; x < s->w; x++) {
       t->want.at[place_of(&t->r.to, image, channel, y, x)] =
-          value_of(&source, image, channel, y * t->c->stride_h, x * t->c->stride_w);
+          normalized(&t->r.norm, channel,
+                     value_of(&source, image, channel, y * t->c->stride_h, x * t->c->stride_w));
     }
   }
 }
@@ -227,6 +248,19 @@ static void expect_same(trial *t) {
 static void every_variant_moves_every_value(void **state) {
   (void)state;
   each_trial(expect_same);
+}
+
+/* Into what windows read. */
+static void expect_norm(trial *t) {
+  if (t->r.to.lanes == LACI_SPARSE_BLOCKS || t->r.to.lanes == LACI_SPARSE_ROWS) return;
+  t->r.norm = make_norm();
+  expect_definition(t);
+  expect_same(t);
+}
+
+static void every_variant_normalizes(void **state) {
+  (void)state;
+  each_trial(expect_norm);
 }
 
 /* Items write each float once: done one by one, each after all was forgotten, what they write is
@@ -281,6 +315,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_definition_moves_every_value),
       cmocka_unit_test(every_variant_moves_every_value),
+      cmocka_unit_test(every_variant_normalizes),
       cmocka_unit_test(items_share_no_float),
       cmocka_unit_test(borders_become_zero_alone),
   };

@@ -3,6 +3,10 @@
  *
  *     to[image][channel][y][x] = from[image][channel][y * stride_h][x * stride_w]
  *
+ * or, where the reorder normalises, of that value v
+ *
+ *     max(scale[channel] * v + shift[channel], low)
+ *
  * laci_sparse_at says where both lie. Everything else of the target's memory becomes zero: borders,
  * what is between rows, phases or channels, the ends of vectors, lanes of images that are not
  * there. The work is a number of items of about equal size, independent of each other; all of them
@@ -19,12 +23,20 @@ typedef struct laci_sparse_size {
   int64_t channels, h, w, n_images;
 } laci_sparse_size;
 
+/** The product is rounded before the sum; NaN stays. */
+typedef struct laci_sparse_norm {
+  const float *scale, *shift; /* [channels]; NULL, both: values stay as they are */
+  float low;                  /* -INFINITY: no bound */
+} laci_sparse_norm;
+
 /** Blocks take channels by 16s only. stride_h, stride_w: every so many rows and pixels are taken, 1
- * for all, as a window of one pixel does; `size` is the target's. */
+ * for all, as a window of one pixel does; `size` is the target's. Normalised are targets that
+ * windows read: planes, panels, images. */
 typedef struct laci_sparse_reorder {
   laci_sparse_layout from, to;
   laci_sparse_size size;
   int64_t stride_h, stride_w;
+  laci_sparse_norm norm;
 } laci_sparse_reorder;
 
 /** Into how many items the work falls. */

@@ -18,6 +18,7 @@ enum { LANES = LACI_SPARSE_LANES };
 enum { WIDTH = 16 };
 typedef __m512 vector;
 #define NOTHING() _mm512_setzero_ps()
+#define LOAD(at) _mm512_loadu_ps(at)
 #define STORE(at, x) _mm512_storeu_ps(at, x)
 #define PAIRS_LOW(a, b) _mm512_unpacklo_ps(a, b)
 #define PAIRS_HIGH(a, b) _mm512_unpackhi_ps(a, b)
@@ -40,11 +41,21 @@ static inline vector add_piece(vector into, const float *from, mask used, order 
   const __m512 floats = _mm512_maskz_loadu_ps(used, from);
   return _mm512_or_ps(into, _mm512_permutexvar_ps(index, floats));
 }
+
+static inline vector normalized(vector x, float scale, float shift, float low) {
+  const __m512 product = _mm512_mul_ps(x, _mm512_set1_ps(scale));
+  return _mm512_max_ps(_mm512_set1_ps(low), _mm512_add_ps(product, _mm512_set1_ps(shift)));
+}
+
+static inline vector only(vector x, const int32_t *used) {
+  return _mm512_and_ps(x, _mm512_castsi512_ps(_mm512_loadu_si512(used)));
+}
 #elif defined(__AVX2__)
 #include <immintrin.h>
 enum { WIDTH = 8 };
 typedef __m256 vector;
 #define NOTHING() _mm256_setzero_ps()
+#define LOAD(at) _mm256_loadu_ps(at)
 #define STORE(at, x) _mm256_storeu_ps(at, x)
 #define PAIRS_LOW(a, b) _mm256_unpacklo_ps(a, b)
 #define PAIRS_HIGH(a, b) _mm256_unpackhi_ps(a, b)
@@ -63,11 +74,21 @@ typedef __m256i mask, order;
 static inline vector add_piece(vector into, const float *from, mask used, order index) {
   return _mm256_or_ps(into, _mm256_permutevar8x32_ps(_mm256_maskload_ps(from, used), index));
 }
+
+static inline vector normalized(vector x, float scale, float shift, float low) {
+  const __m256 product = _mm256_mul_ps(x, _mm256_set1_ps(scale));
+  return _mm256_max_ps(_mm256_set1_ps(low), _mm256_add_ps(product, _mm256_set1_ps(shift)));
+}
+
+static inline vector only(vector x, const int32_t *used) {
+  return _mm256_and_ps(x, _mm256_loadu_ps((const float *)used));
+}
 #else
 #include <arm_neon.h>
 enum { WIDTH = 4 };
 typedef float32x4_t vector;
 #define NOTHING() vdupq_n_f32(0)
+#define LOAD(at) vld1q_f32(at)
 #define STORE(at, x) vst1q_f32(at, x)
 #define PAIRS_LOW(a, b) vzip1q_f32(a, b)
 #define PAIRS_HIGH(a, b) vzip2q_f32(a, b)
@@ -89,6 +110,15 @@ static inline vector add_piece(vector into, const float *from, mask used, order 
     if (used[index[lane]]) lanes[lane] = from[index[lane]];
   }
   return vld1q_f32(lanes);
+}
+
+static inline vector normalized(vector x, float scale, float shift, float low) {
+  const vector y = vaddq_f32(vmulq_n_f32(x, scale), vdupq_n_f32(shift)), bound = vdupq_n_f32(low);
+  return vbslq_f32(vcltq_f32(y, bound), bound, y);
+}
+
+static inline vector only(vector x, const int32_t *used) {
+  return vreinterpretq_f32_s32(vandq_s32(vreinterpretq_s32_f32(x), vld1q_s32(used)));
 }
 #endif
 
@@ -116,27 +146,51 @@ static int64_t vector_at(const laci_sparse_layout *l, int64_t place) {
 
 /* ---- transposed ---- */
 
+/* How a tile is normalised: each target is a channel's, and its lanes are pixels or images. */
+typedef struct tile_norm {
+  float scale[LANES], shift[LANES], low; /* of targets */
+  int32_t used[LANES];                   /* -1: the lane is a value; 0: it is none */
+} tile_norm;
+
+/* A vector of a target, from a lane on. */
+static inline __attribute__((always_inline)) void put(const tile_norm *n, int64_t target,
+                                                      int64_t lane, vector x, float *to) {
+  if (n) x = only(normalized(x, n->scale[target], n->shift[target], n->low), n->used + lane);
+  STORE(to + lane, x);
+}
+
 /* Four floats of as many sources as a vector has fours of lanes are transposed four by four. */
 static inline __attribute__((always_inline)) void transpose_fours(const float *const *from,
                                                                   int64_t column, float *const *to,
-                                                                  int64_t row) {
-  const vector a = load_fours(from, column), b = load_fours(from + 1, column);
-  const vector c = load_fours(from + 2, column), d = load_fours(from + 3, column);
+                                                                  int64_t row, const tile_norm *n) {
+  const float *const *rows = from + row;
+  const vector a = load_fours(rows, column), b = load_fours(rows + 1, column);
+  const vector c = load_fours(rows + 2, column), d = load_fours(rows + 3, column);
   const vector ab = PAIRS_LOW(a, b), ab2 = PAIRS_HIGH(a, b);
   const vector cd = PAIRS_LOW(c, d), cd2 = PAIRS_HIGH(c, d);
-  STORE(to[0] + row, HALVES_LOW(ab, cd));
-  STORE(to[1] + row, HALVES_HIGH(ab, cd));
-  STORE(to[2] + row, HALVES_LOW(ab2, cd2));
-  STORE(to[3] + row, HALVES_HIGH(ab2, cd2));
+  put(n, column, row, HALVES_LOW(ab, cd), to[column]);
+  put(n, column + 1, row, HALVES_HIGH(ab, cd), to[column + 1]);
+  put(n, column + 2, row, HALVES_LOW(ab2, cd2), to[column + 2]);
+  put(n, column + 3, row, HALVES_HIGH(ab2, cd2), to[column + 3]);
 }
 
-static inline void transpose_full(const float *const *from, float *const *to) {
+/* n: NULL where nothing is normalised, known where this is inlined. */
+static inline __attribute__((always_inline)) void transpose_full(const float *const *from,
+                                                                 float *const *to,
+                                                                 const tile_norm *n) {
   for (int row = 0; row < LANES; row += WIDTH) {
 #pragma GCC unroll 4
-    for (int column = 0; column < LANES; column += 4) {
-      transpose_fours(from + row, column, to + column, row);
-    }
+    for (int column = 0; column < LANES; column += 4) transpose_fours(from, column, to, row, n);
   }
+}
+
+static void transpose_norm(const float *const *from, float *const *to, const tile_norm *n) {
+  transpose_full(from, to, n);
+}
+
+static inline void transpose(const float *const *from, float *const *to, const tile_norm *n) {
+  if (n) transpose_norm(from, to, n);
+  else transpose_full(from, to, NULL);
 }
 
 /* What an item's tiles have in common. Sources of a tile are apart along the target's axis, and
@@ -203,7 +257,19 @@ static void find_tile(const work *w, int64_t channel, int64_t place, float *nowh
   t->n_written = w->to_axis == IMAGES ? LANES : t->n_from;
 }
 
-static void transpose_part(const tile *t) {
+/* Of the tile that begins at a channel. */
+static void find_norm(const work *w, int64_t channel, const tile *t, tile_norm *n) {
+  const laci_sparse_norm *norm = &w->r->norm;
+  const int64_t first = w->item->channel + channel;
+  *n = (tile_norm){.low = norm->low};
+  for (int64_t j = 0; j < t->n_to; j++) {
+    n->scale[j] = norm->scale[first + (w->by_channel ? 0 : j)];
+    n->shift[j] = norm->shift[first + (w->by_channel ? 0 : j)];
+  }
+  for (int i = 0; i < LANES; i++) n->used[i] = -(t->from[i] != zeros);
+}
+
+static void transpose_part(const tile *t, const tile_norm *n) {
   float in[LANES][LANES] = {{0}}, out[LANES][LANES];
   const float *from[LANES];
   float *to[LANES];
@@ -212,7 +278,7 @@ static void transpose_part(const tile *t) {
     from[at] = in[at];
     to[at] = out[at];
   }
-  transpose_full(from, to);
+  transpose(from, to, n);
   for (int at = 0; at < LANES; at++) {
     memcpy(t->to[at], out[at], (size_t)t->n_written * sizeof(float));
   }
@@ -234,10 +300,13 @@ static inline __attribute__((always_inline)) void prefetch_next_channel(const wo
 static void transpose_tile(const work *w, int64_t channel, int64_t place) {
   float nowhere[LANES];
   tile t;
+  tile_norm norm;
+  const tile_norm *n = w->r->norm.scale ? &norm : NULL;
   find_tile(w, channel, place, nowhere, &t);
+  if (n) find_norm(w, channel, &t, &norm);
   if (w->by_channel && channel + 1 < w->item->n_channels) prefetch_next_channel(w, &t, nowhere);
-  if (t.n_read == LANES && t.n_written == LANES) transpose_full(t.from, t.to);
-  else transpose_part(&t);
+  if (t.n_read == LANES && t.n_written == LANES) transpose(t.from, t.to, n);
+  else transpose_part(&t, n);
 }
 
 /* Along channels first where these are neighbours in memory for long, else along places. */
@@ -278,12 +347,26 @@ static void copy_channels(const work *w) {
   }
 }
 
+/* Of vectors of 16 images, those of some channels of a pixel. */
+static void normalize_images(const laci_sparse_norm *norm, const laci_sparse_item *item,
+                             float *pixel) {
+  for (int64_t channel = 0; channel < item->n_channels; channel++) {
+    const float scale = norm->scale[item->channel + channel];
+    const float shift = norm->shift[item->channel + channel];
+    float *to = pixel + channel * LANES;
+    for (int lane = 0; lane < LANES; lane += WIDTH) {
+      STORE(to + lane, normalized(LOAD(to + lane), scale, shift, norm->low));
+    }
+  }
+}
+
 static void copy_images(const work *w) {
   const laci_sparse_item *item = w->item;
   const int64_t first = item->channel * LANES, n = item->n_channels * LANES;
   for (int64_t at = 0; at < item->n_places; at++) {
     float *to = w->to + item->to[at] + first;
     memcpy(to, w->from + item->from[at] + first, (size_t)n * sizeof(float));
+    if (w->r->norm.scale) normalize_images(&w->r->norm, item, to);
     for (int64_t lane = 0; lane < n; lane++) {
       if (lane % LANES >= item->n_images) to[lane] = 0;
     }
@@ -330,7 +413,15 @@ typedef struct strip {
   float *to;
   int64_t from_step, to_step; /* to the next channel */
   int64_t n_channels, n_places;
+  laci_sparse_norm norm; /* of its channels */
+  const int32_t *used;   /* [WIDTH] places that are pixels: -1, or 0 */
 } strip;
+
+static inline vector strip_value(const strip *s, int64_t channel, vector x) {
+  const laci_sparse_norm *n = &s->norm;
+  if (!n->scale) return x;
+  return only(normalized(x, n->scale[channel], n->shift[channel], n->low), s->used);
+}
 
 enum { FEW = 4 };
 
@@ -351,7 +442,7 @@ static inline __attribute__((always_inline)) void copy_few(const strip *s, const
     for (int at = 0; at < n; at++) {
       v = add_piece(v, from[at] + channel * s->from_step, used[at], index[at]);
     }
-    STORE(s->to + channel * s->to_step, v);
+    STORE(s->to + channel * s->to_step, strip_value(s, channel, v));
   }
 }
 
@@ -365,7 +456,7 @@ static void copy_any(const strip *s, const piece *pieces, int n) {
       const piece *p = &pieces[at];
       v = add_piece(v, from + p->at, MASK_OF(p->used), ORDER_OF(p->index));
     }
-    STORE(lanes, v);
+    STORE(lanes, strip_value(s, channel, v));
     memcpy(s->to + channel * s->to_step, lanes, (size_t)s->n_places * sizeof(float));
   }
 }
@@ -381,6 +472,11 @@ static void copy_strip(const strip *s, const piece *pieces, int n) {
   }
 }
 
+/* Of channels from one on. */
+static laci_sparse_norm norm_from(const laci_sparse_norm *n, int64_t channel) {
+  return (laci_sparse_norm){n->scale + channel, n->shift + channel, n->low};
+}
+
 /* 16 channels at a time: in panels they are neighbours, and planes are not too many streams. */
 static void copy_pixels(const work *w) {
   const laci_sparse_item *item = w->item;
@@ -388,6 +484,8 @@ static void copy_pixels(const work *w) {
   strip s = {.from_step = in->channel_stride, .to_step = out->channel_stride};
   piece pieces[LACI_SPARSE_CHUNK];
   int n[LACI_SPARSE_CHUNK / WIDTH];
+  int32_t used[LACI_SPARSE_CHUNK];
+  for (int at = 0; at < LACI_SPARSE_CHUNK; at++) used[at] = -(item->from[at] >= 0);
   for (int64_t at = 0; at < item->n_places; at += WIDTH) {
     n[at / WIDTH] = pieces_of(item->from + at, &pieces[at]);
   }
@@ -395,11 +493,13 @@ static void copy_pixels(const work *w) {
     const int64_t left = item->n_channels - channel;
     s.from = w->from + channel_at(in, item->channel + channel);
     s.n_channels = left < LANES ? left : LANES;
+    if (w->r->norm.scale) s.norm = norm_from(&w->r->norm, item->channel + channel);
     for (int64_t at = 0; at < item->n_places; at += WIDTH) {
       const int64_t in_vector = at % LANES, rest = item->n_places - at;
       s.to = w->to + channel_at(out, item->channel + channel) + in_vector +
              vector_at(out, item->place + at - in_vector);
       s.n_places = rest < WIDTH ? rest : WIDTH;
+      s.used = used + at;
       copy_strip(&s, &pieces[at], n[at / WIDTH]);
     }
   }

@@ -15,6 +15,12 @@ static int64_t place_at(const laci_sparse_layout *l, place p) {
   return p.image / LANES * l->n_floats + at + p.image % LANES;
 }
 
+static float normalized(const laci_sparse_norm *n, int64_t channel, float x) {
+  if (!n->scale) return x;
+  const float product = n->scale[channel] * x, y = product + n->shift[channel];
+  return y < n->low ? n->low : y;
+}
+
 void laci_sparse_reorder_scalar(const laci_sparse_reorder *r, const float *from, float *to,
                                 int64_t first, int64_t last) {
   const laci_sparse_size *s = &r->size;
@@ -28,7 +34,9 @@ void laci_sparse_reorder_scalar(const laci_sparse_reorder *r, const float *from,
         .image = at / s->h / s->channels, .channel = at / s->h % s->channels, .y = at % s->h};
     for (; p.x < s->w; p.x++) {
       const place source = {p.image, p.channel, p.y * r->stride_h, p.x * r->stride_w};
-      to[place_at(&r->to, p)] = p.image < s->n_images ? from[place_at(&r->from, source)] : 0;
+      to[place_at(&r->to, p)] =
+          p.image < s->n_images ? normalized(&r->norm, p.channel, from[place_at(&r->from, source)])
+                                : 0;
     }
   }
   laci_sparse_zero_border(&r->to, s, to, n_border * first / n_items, n_border * last / n_items);
