@@ -172,7 +172,7 @@ static void sparse_init(sparse_layer *s, const layer *l, int64_t n) {
     s->blocks[end] = numbers((size_t)(channels[end] * l->size * l->size * n), 5);
     s->reorder[end] = (laci_sparse_reorder){
         laci_sparse_layout_contiguous(LACI_SPARSE_BLOCKS, channels[end], l->size, l->size),
-        ends[end], size, 1, 1};
+        ends[end], size, 1, 1, {NULL}};
   }
   for (int way = 0; way < 2; way++) {
     const laci_sparse_window g = {.channels_in = channels[way],

@@ -102,6 +102,54 @@ static void neighbours_of_all_kinds(void **state) {
   }
 }
 
+/* Normalised on the way into pictures or not: windows of all kinds, sums, other readers, over
+ * values of dense operators and of layers, in blocks and row-major. */
+static void batch_norms_before_layers(void **state) {
+  static const char *const nets[] = {
+      "a = Conv(r, p)\nb = Conv(a, w) pads=1,1,1,1\nc = Concat(x, b) axis=1\n"
+      "d = BatchNormalization(c, g2, h2, m2, v2)\ne = Relu(d)\ny = Conv(e, q)\n",
+      "a = Conv(n, p)\nb = Conv(n, w) pads=1,1,1,1\nc = Conv(r, p)\nd = Add(a, b)\n"
+      "y = Add(c, d)\n",
+      "y = Conv(n, p)\n",
+      "a = Conv(r, w) pads=1,1,1,1\ny = Add(a, r)\n",
+      "y = Conv(r, w) pads=1,1,1,1\noutput r\n",
+      "a = Conv(r, p) strides=2,2\nb = Conv(r, w) strides=2,2 pads=1,1,1,1\ny = Add(a, b)\n",
+      "a = Conv(r, p) strides=2,2\nb = Conv(r, w) pads=1,1,1,1\ny = Mul(b, b)\noutput a\n",
+      "a = Conv(x, p)\nb = BatchNormalization(a, g, h, m, v)\nc = Relu(b)\n"
+      "d = Conv(c, w) pads=1,1,1,1\ny = Add(d, a)\n",
+      "c = Clip(n, lo, _)\ny = Conv(c, p)\n",
+  };
+  char text[TEXT];
+  (void)state;
+  for (size_t at = 0; at < sizeof nets / sizeof *nets; at++) {
+    for (int b = 0; b < N_BATCHES; b++) {
+      const int c = b % 2 ? 20 : 16;
+      (void)snprintf(text, sizeof text,
+                     "input x %dx%dx9x10\nstored p %dx%dx1x1\nstored w %dx%dx3x3\n"
+                     "stored q 16x%dx1x1\nstored g %d\nstored h %d\nstored m %d\n"
+                     "stored v %d positive\nstored g2 %d\nstored h2 %d\nstored m2 %d\n"
+                     "stored v2 %d positive\nstored lo \"\" f32 = -0.5\n"
+                     "n = BatchNormalization(x, g, h, m, v)\nr = Relu(n)\n%soutput y\n",
+                     batches[b], c, c, c, c, c, 2 * c, c, c, c, c, 2 * c, 2 * c, 2 * c, 2 * c,
+                     nets[at]);
+      check_sparse(text);
+    }
+  }
+}
+
+static void batch_norm_of_one_axis(void **state) {
+  char text[TEXT];
+  (void)state;
+  for (int b = 0; b < N_BATCHES; b++) {
+    (void)snprintf(text, sizeof text,
+                   "input x %dx6x37\nstored w 8x6x5\nstored g 6\nstored h 6\nstored m 6\n"
+                   "stored v 6 positive\nn = BatchNormalization(x, g, h, m, v)\n"
+                   "y = Conv(n, w) pads=2,2\noutput y\n",
+                   batches[b]);
+    check_sparse(text);
+  }
+}
+
 /* Products with a constant matrix, alone, one after the other, and around operators of oneDNN's. */
 static void products_of_rows(void **state) {
   static const char *const nets[] = {
@@ -213,6 +261,31 @@ static laci_graph *pruned_graph(void) {
   return graph;
 }
 
+enum { N_JOINED = 3, N_JOINED_LAYERS = 2 * N_JOINED };
+
+/* DenseNet's: what all layers before gave, joined and normalised. */
+static laci_graph *joining_graph(void) {
+  char text[TEXT];
+  laci_graph *graph;
+  lac_error err = {0};
+  size_t used = (size_t)snprintf(text, sizeof text, "input x 1x128x28x28\ns0 = Relu(x)\n");
+  for (int k = 0; k < N_JOINED; k++) {
+    const int c = 128 + 32 * k;
+    used += (size_t)snprintf(text + used, sizeof text - used,
+                             "stored p%d 128x%dx1x1\nstored w%d 32x128x3x3\nstored g%d %d\n"
+                             "stored h%d %d\nstored m%d %d\nstored v%d %d positive\n"
+                             "n%d = BatchNormalization(s%d, g%d, h%d, m%d, v%d)\nr%d = Relu(n%d)\n"
+                             "a%d = Conv(r%d, p%d)\nb%d = Relu(a%d)\n"
+                             "c%d = Conv(b%d, w%d) pads=1,1,1,1\ns%d = Concat(s%d, c%d) axis=1\n",
+                             k, c, k, k, c, k, c, k, c, k, c, k, k, k, k, k, k, k, k, k, k, k, k, k,
+                             k, k, k, k + 1, k, k);
+  }
+  (void)snprintf(text + used, sizeof text - used, "output s%d\n", N_JOINED);
+  if (net_read(text, &graph, &err)) fail_msg("%s", err.text);
+  prune(graph);
+  return graph;
+}
+
 static laci_engine *plan_with(const laci_graph *graph, laci_engine_options options) {
   laci_engine *engine;
   lac_error err = {0};
@@ -251,6 +324,28 @@ static void zeros_are_found_and_left_out(void **state) {
   laci_graph_destroy(graph);
 }
 
+static int count_steps(const laci_engine *engine, const char *op, const char *kernel) {
+  int n = 0;
+  for (size_t at = 0; at < laci_engine_step_count(engine); at++) {
+    const laci_engine_step step = laci_engine_step_look(engine, at);
+    n += strcmp(step.op, op) == 0 && strcmp(step.kernel, kernel) == 0;
+  }
+  return n;
+}
+
+static void norms_are_the_reorders_of_layers(void **state) {
+  laci_graph *graph = joining_graph();
+  const bool chooses = laci_cpu_has_avx512f() || laci_cpu() == LACI_CPU_AVX2;
+  (void)state;
+  laci_engine *engine = plan_of(graph, 1, false);
+  assert_int_equal(sparse_steps(engine), chooses ? N_JOINED_LAYERS : 0);
+  assert_int_equal(count_steps(engine, "BatchNormalization", "pictures"), chooses ? N_JOINED : 0);
+  /* Where all lies in blocks but the first one's input, though what is new comes as pictures. */
+  if (laci_cpu_has_avx512f()) assert_int_equal(count_steps(engine, "Concat", "own"), N_JOINED - 1);
+  laci_engine_destroy(engine);
+  laci_graph_destroy(graph);
+}
+
 static float *result_of(laci_engine *engine, size_t *bytes) {
   const laci_engine_port *in, *out;
   lac_error err = {0};
@@ -265,8 +360,7 @@ static float *result_of(laci_engine *engine, size_t *bytes) {
   return y;
 }
 
-static void expect_same_bytes(bool bf16, int n_sparse) {
-  laci_graph *graph = pruned_graph();
+static void expect_same_bytes(const laci_graph *graph, bool bf16, int n_sparse) {
   size_t bytes = 0;
   float *first = NULL;
   assert_int_equal(setenv("LAC_SPARSE", "all", 1), 0);
@@ -281,12 +375,15 @@ static void expect_same_bytes(bool bf16, int n_sparse) {
   }
   assert_int_equal(unsetenv("LAC_SPARSE"), 0);
   laci_free(first);
-  laci_graph_destroy(graph);
 }
 
 static void threads_do_not_change_a_byte(void **state) {
+  laci_graph *blocks = pruned_graph(), *joining = joining_graph();
   (void)state;
-  expect_same_bytes(false, N_LAYERS);
+  expect_same_bytes(blocks, false, N_LAYERS);
+  expect_same_bytes(joining, false, N_JOINED_LAYERS);
+  laci_graph_destroy(blocks);
+  laci_graph_destroy(joining);
 }
 
 /* ---- In bf16 ---- */
@@ -394,8 +491,8 @@ static void pairs_are_chosen_and_keep_their_bytes(void **state) {
   laci_engine *engine = plan_with(graph, (laci_engine_options){.threads = 1, .bf16 = true});
   assert_int_equal(sparse_steps(engine), N_LAYERS - 1);
   laci_engine_destroy(engine);
+  expect_same_bytes(graph, true, N_LAYERS - 1);
   laci_graph_destroy(graph);
-  expect_same_bytes(true, N_LAYERS - 1);
 }
 
 /* Where no code may be generated for pairs, the compiled kernel has the same bits. */
@@ -520,10 +617,13 @@ int main(void) {
       cmocka_unit_test(windows_of_all_kinds),
       cmocka_unit_test(one_axis),
       cmocka_unit_test(neighbours_of_all_kinds),
+      cmocka_unit_test(batch_norms_before_layers),
+      cmocka_unit_test(batch_norm_of_one_axis),
       cmocka_unit_test(products_of_rows),
       cmocka_unit_test(rows_and_pixels_of_one_value),
       cmocka_unit_test(functions_of_all_kinds),
       cmocka_unit_test(zeros_are_found_and_left_out),
+      cmocka_unit_test(norms_are_the_reorders_of_layers),
       cmocka_unit_test(threads_do_not_change_a_byte),
       cmocka_unit_test(windows_of_pairs),
       cmocka_unit_test(neighbours_in_pairs),

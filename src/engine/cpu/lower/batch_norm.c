@@ -5,7 +5,7 @@
  * primitive keeps a bit an element (its workspace), and the backward one starts from the gradient
  * behind the Relu. A norm in its second turn (plan/remat.c) gets the statistics of the first one.
  * Statistics, scale and bias are f32 in every net. */
-#include "engine/cpu/net_in.h"
+#include "engine/cpu/lower/batch_norm.h"
 
 static int output_of(const laci_node *node, int port) {
   return port < node->n_outputs ? node->outputs[port] : -1;
@@ -22,20 +22,6 @@ static void norm_parameters(laci_net *net, const laci_node *node, int tensors[4]
     int64_t n = laci_shape_count(laci_plan_shape(&net->plan, value));
     tensors[at] = floats && !net->plan.status ? laci_net_vector(net, floats, n) : -1;
   }
-}
-
-static bool constant_fits(laci_net *net, const laci_fused *fused, const char **why) {
-  const laci_node *node = &net->plan.graph->nodes[fused->node];
-  const laci_shape *x = laci_plan_shape(&net->plan, node->inputs[0]);
-  bool fits =
-      laci_plan_is_inference_norm(node) && node->n_inputs == 5 && x->rank >= 2 && x->rank <= 5;
-  for (int at = 1; at < node->n_inputs && fits; at++) {
-    fits = node->inputs[at] >= 0 && laci_plan_is_constant(&net->plan, node->inputs[at]) &&
-           laci_plan_is_float(&net->plan, node->inputs[at]) &&
-           laci_shape_count(laci_plan_shape(&net->plan, node->inputs[at])) == x->dims[1];
-  }
-  *why = "statistics that change";
-  return fits;
 }
 
 static void lower_constant(laci_net *net, const laci_fused *fused) {
@@ -203,7 +189,9 @@ static void lower_train_grad(laci_net *net, const laci_fused *fused) {
 /* ---- The lists ---- */
 
 const laci_implementation laci_ways_batch_norm[] = {
-    {"oneDNN's", LACI_TAKES_FUNCTIONS | LACI_TAKES_ONE, constant_fits, lower_constant},
+    {"on the way into pictures", LACI_TAKES_FUNCTIONS | LACI_TAKES_ONE, laci_sparse_norm_fits,
+     laci_sparse_norm_lower},
+    {"oneDNN's", LACI_TAKES_FUNCTIONS | LACI_TAKES_ONE, laci_norm_constant_fits, lower_constant},
     {.name = NULL},
 };
 const laci_implementation laci_ways_batch_norm_train[] = {

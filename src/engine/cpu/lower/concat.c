@@ -11,7 +11,7 @@
  */
 #include <string.h>
 
-#include "engine/cpu/net_in.h"
+#include "engine/cpu/lower/pictures.h"
 #include "graph/ops.h"
 
 enum { CHUNKS = 8 }; /* of a run, for the threads */
@@ -197,7 +197,8 @@ static bool runs_fit(laci_net *net, const laci_fused *fused, const char **why) {
   if (!joins_floats(net, fused) || axis_of(net, node) != 1) return false;
   (void)waiting_for(net, fused->node, &there);
   for (int at = there; at < node->n_inputs; at++) {
-    if (!laci_net_in_blocks(net, net->plan.values[node->inputs[at]].tensor)) return false;
+    const int part = net->plan.values[node->inputs[at]].tensor;
+    if (!laci_net_in_blocks(net, part) && !laci_pictures_become_blocks(net, part)) return false;
   }
   return true;
 }

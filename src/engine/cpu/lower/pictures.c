@@ -60,18 +60,20 @@ static lac_status run_reorder(laci_net *net, laci_net_step *step, lac_error *err
 
 static const laci_node reorder_node = {.name = "", .type = "reorder"};
 
-void laci_pictures_reorder(laci_net *net, int from, int to, const laci_sparse_reorder *r) {
+laci_net_step *laci_pictures_reorder(laci_net *net, int from, int to,
+                                     const laci_sparse_reorder *r) {
   reorder_step *s = laci_plan_new(&net->plan, 1, sizeof *s);
-  if (!s || from < 0 || to < 0) return;
+  if (!s || from < 0 || to < 0) return NULL;
   *s = (reorder_step){.r = *r, .from = from, .to = to};
   laci_net_step *step = laci_net_step_code(net, &reorder_node, run_reorder, 2, (int[]){from, to});
-  if (!step) return;
+  if (!step) return NULL;
   step->kernel = "pictures";
   step->context = s;
   step->shown = to;
+  return step;
 }
 
-bool laci_pictures_is_reorder(const laci_net_step *step) { return step->code == run_reorder; }
+bool laci_pictures_is_reorder(const laci_net_step *step) { return step->node == &reorder_node; }
 
 /* ---- Tensors ---- */
 
@@ -123,6 +125,17 @@ laci_layout *laci_pictures_wanted(laci_net *net, const laci_shape *shape, bool r
   return blocks ? blocks : laci_net_dense(net, shape, laci_net_dt(net));
 }
 
+bool laci_pictures_become_blocks(laci_net *net, int tensor) {
+  if (tensor < 0 || !net->tensors[tensor].pictures) return false;
+  const laci_shape shape = net->tensors[tensor].shape;
+  laci_layout *wanted = laci_pictures_wanted(net, &shape, net->tensors[tensor].pictures->rows);
+  laci_layout *blocks = laci_net_blocks(net, &shape, laci_net_dt(net));
+  const bool become = wanted && blocks && laci_layout_equal(wanted, blocks);
+  laci_layout_destroy(wanted);
+  laci_layout_destroy(blocks);
+  return become;
+}
+
 int laci_pictures_read(laci_net *net, int tensor) {
   laci_sparse_layout layout;
   const laci_shape shape = net->tensors[tensor].shape;
@@ -142,7 +155,7 @@ int laci_pictures_read(laci_net *net, int tensor) {
                                  .size = laci_pictures_size(net, &shape, have.rows),
                                  .stride_h = 1,
                                  .stride_w = 1};
-  laci_pictures_reorder(net, tensor, to, &r);
+  (void)laci_pictures_reorder(net, tensor, to, &r);
   net->tensors[to].content = content;
   return to;
 }

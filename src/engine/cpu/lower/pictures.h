@@ -31,11 +31,14 @@ bool laci_pictures_layout(laci_net *net, int tensor, bool rows, laci_sparse_layo
  * channels allow it, channels last where it computes in bf16, else row-major. NULL after a failure.
  */
 laci_layout *laci_pictures_wanted(laci_net *net, const laci_shape *shape, bool rows);
-/** A step that reorders all rows and pixels, or thins them. */
-void laci_pictures_reorder(laci_net *net, int from, int to, const laci_sparse_reorder *r);
-/** The step is one of those. */
+/** A step that reorders all rows and pixels, or thins them. It is of no node until the caller says
+ * otherwise; NULL after a failure. */
+laci_net_step *laci_pictures_reorder(laci_net *net, int from, int to, const laci_sparse_reorder *r);
+/** The step is one of those, and of no node. */
 bool laci_pictures_is_reorder(const laci_net_step *step);
 /** Pictures in a layout of oneDNN's: found again, or by a step now. */
 int laci_pictures_read(laci_net *net, int tensor);
+/** Are these pictures that laci_pictures_read gives in blocks of channels? */
+bool laci_pictures_become_blocks(laci_net *net, int tensor);
 
 #endif

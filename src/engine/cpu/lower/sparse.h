@@ -8,8 +8,8 @@
  * Before anything is lowered, layers are found (sparse_layers.c) and chosen by what they and the
  * reorders between them and dense ones cost (sparse_cost.c, sparse_choose.c). Every value that a
  * chosen layer writes, or reads as it lies, has one layout for all chosen layers
- * (sparse_layouts.c); others read a reordered copy of it (sparse_values.c). Next: sparse_kernel.c,
- * sparse_lower.c. */
+ * (sparse_layouts.c); others read a reordered copy of it (sparse_values.c), or a normalised one
+ * (sparse_norm.c). Next: sparse_kernel.c, sparse_lower.c. */
 #ifndef LACI_ENGINE_CPU_LOWER_SPARSE_H
 #define LACI_ENGINE_CPU_LOWER_SPARSE_H
 
@@ -121,11 +121,19 @@ laci_sparse_layout laci_sparse_layer_in(const laci_net *net, const laci_sparse_l
 
 /* ---- sparse_values.c ---- */
 
+/** The value as a tensor that reorders of ours read, and its layout. Declines where there is none.
+ */
+int laci_sparse_source(laci_net *net, int value, bool rows, laci_sparse_layout *layout);
 /** The value as such pictures: as it lies, found again, or by a reorder now. */
 int laci_sparse_read(laci_net *net, int value, const laci_pictures *pictures);
 /** Of the layer's input those rows and pixels that its window stops at. */
 int laci_sparse_read_thinned(laci_net *net, const laci_sparse_layer *layer,
                              const laci_pictures *pictures);
+
+/* ---- sparse_norm.c ---- */
+
+/** Is the value a batch normalisation's result that can be written as pictures? */
+bool laci_sparse_is_norm(laci_net *net, int value);
 
 /* ---- sparse_constants.c ---- */
 

@@ -13,6 +13,7 @@ enum { NEIGHBOURS = 3 }; /* layers behind one that are turned together with it *
 typedef struct node_value {
   bool made;  /* by a chosen layer */
   bool lies;  /* a chosen layer reads or adds it as it lies in pictures */
+  bool norm;  /* a normalisation that writes pictures as fast as anything else */
   int n_read; /* reads by chosen layers */
   double floats;
 } node_value;
@@ -40,7 +41,7 @@ static double private_copy(const choice *c, const laci_sparse_layer *layer) {
 static double reorders(const choice *c, int value) {
   const node_value *v = &c->values[value];
   const bool read_by_others = laci_plan_uses(&c->net->plan, value) > v->n_read;
-  const bool reordered = v->made ? read_by_others : v->lies;
+  const bool reordered = v->made ? read_by_others : v->lies && !(v->norm && !read_by_others);
   return reordered ? c->costs.step + v->floats * c->costs.reorder : 0;
 }
 
@@ -131,6 +132,7 @@ static void measure_values(choice *c) {
   for (int at = 0; at < sparse->n_layers; at++) {
     const laci_sparse_layer *layer = &sparse->layers[at];
     const int values[] = {layer->input, layer->output, layer->residual};
+    c->values[layer->input].norm = !layer->rows && laci_sparse_is_norm(c->net, layer->input);
     for (int v = 0; v < 3; v++) {
       if (values[v] < 0) continue;
       const laci_shape *shape = laci_plan_shape(&c->net->plan, values[v]);

@@ -6,8 +6,7 @@
 #include "engine/cpu/lower/pictures.h"
 #include "engine/cpu/lower/sparse.h"
 
-/** A tensor of the value that laci_pictures_layout can say. */
-static int plain_tensor(laci_net *net, int value, bool rows, laci_sparse_layout *layout) {
+int laci_sparse_source(laci_net *net, int value, bool rows, laci_sparse_layout *layout) {
   int tensor = laci_net_tensor_of(net, value);
   if (tensor < 0) return -1;
   if (laci_pictures_layout(net, tensor, rows, layout)) return tensor;
@@ -46,7 +45,7 @@ static int copy_of(laci_net *net, int from, const laci_sparse_layout *have,
                                  .size = laci_pictures_size(net, &shape, pictures->rows),
                                  .stride_h = thinned ? thinned->stride_h : 1,
                                  .stride_w = thinned ? thinned->stride_w : 1};
-  laci_pictures_reorder(net, from, to, &r);
+  (void)laci_pictures_reorder(net, from, to, &r);
   return to;
 }
 
@@ -57,7 +56,7 @@ int laci_sparse_read(laci_net *net, int value, const laci_pictures *pictures) {
   const int content = net->tensors[tensor].content;
   const int found = find_pictures(net, content, pictures);
   if (found >= 0) return laci_net_found(net, found, tensor);
-  const int from = plain_tensor(net, value, pictures->rows, &have);
+  const int from = laci_sparse_source(net, value, pictures->rows, &have);
   const int to = copy_of(net, from, &have, pictures, NULL);
   if (to >= 0) net->tensors[to].content = content;
   return to;
@@ -66,6 +65,6 @@ int laci_sparse_read(laci_net *net, int value, const laci_pictures *pictures) {
 int laci_sparse_read_thinned(laci_net *net, const laci_sparse_layer *layer,
                              const laci_pictures *pictures) {
   laci_sparse_layout have;
-  const int from = plain_tensor(net, layer->input, pictures->rows, &have);
+  const int from = laci_sparse_source(net, layer->input, pictures->rows, &have);
   return copy_of(net, from, &have, pictures, &layer->window);
 }

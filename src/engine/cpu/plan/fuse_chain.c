@@ -30,8 +30,8 @@ typedef struct affine {
   float *scale, *shift; /* [channels] */
 } affine;
 
-static bool affine_of_norm(laci_cpu_plan *plan, const laci_node *node, int64_t channels,
-                           affine *out) {
+bool laci_plan_norm_scales(laci_cpu_plan *plan, const laci_node *node, int64_t channels,
+                           float *scales, float *shifts) {
   const float *p[5] = {0};
   for (int at = 1; at < 5; at++) {
     if (!laci_plan_has_input(node, at) || laci_plan_shape(plan, node->inputs[at])->rank != 1)
@@ -43,8 +43,8 @@ static bool affine_of_norm(laci_cpu_plan *plan, const laci_node *node, int64_t c
   double epsilon = laci_node_float(node, "epsilon", 1e-5f);
   for (int64_t c = 0; c < channels; c++) {
     double scale = p[1][c] / sqrt((double)p[4][c] + epsilon);
-    out->scale[c] = (float)scale;
-    out->shift[c] = (float)(p[2][c] - p[3][c] * scale);
+    scales[c] = (float)scale;
+    shifts[c] = (float)(p[2][c] - p[3][c] * scale);
   }
   return true;
 }
@@ -116,7 +116,7 @@ static bool take_scale(laci_cpu_plan *plan, laci_fused *fused, const laci_node *
   if (!whole) laci_plan_no_memory(plan); /* unfused, the sums would be rounded otherwise */
   if (fits && laci_plan_is_inference_norm(next)) {
     fits = axis == 1 && next->inputs[0] == fused->output &&
-           affine_of_norm(plan, next, fused->channels, &a);
+           laci_plan_norm_scales(plan, next, fused->channels, a.scale, a.shift);
   } else if (fits) {
     fits = affine_of_constant(plan, next, fused, axis, &a);
   }

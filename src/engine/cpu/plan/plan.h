@@ -229,6 +229,9 @@ bool laci_plan_has_elements(const laci_cpu_plan *plan, const laci_node *node);
 
 /** A BatchNormalization by constant statistics, one a channel, with one output. */
 bool laci_plan_is_inference_norm(const laci_node *node);
+/** What it does: scales[c] * x + shifts[c], c < channels. False: not by constants of so many. */
+bool laci_plan_norm_scales(laci_cpu_plan *plan, const laci_node *node, int64_t channels,
+                           float *scales, float *shifts);
 /** A constant of floats with as many elements as the last axis, along it. */
 bool laci_plan_along_last(const laci_cpu_plan *plan, int value, int64_t last);
 /** Which axes a reduction takes: from the attribute, or from a constant input. False: not known
