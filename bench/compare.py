@@ -185,7 +185,7 @@ def make_files(arguments, network, batch, with_pruned, folder):
     path, pruned = compare_models.prepare(network, batch, arguments.build, folder), None
     make_reference(arguments, path, batch)
     if with_pruned:
-        pruned = compare_models.prune(path, arguments.build)
+        pruned = compare_models.prune(path, batch, arguments.build)
         make_reference(arguments, pruned, batch)
     return path, pruned
 

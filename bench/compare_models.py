@@ -62,17 +62,22 @@ def make_input(rng, name, shape, kind):
     return rng.integers(0, 2 if "type" in name else VOCABULARY, shape)
 
 
+def save_at(model, batch, sizes, path):
+    """Writes the model for this batch, with what follows from it said of all values."""
+    set_batch(model, batch, sizes)
+    model = onnx.shape_inference.infer_shapes(model)
+    del model.graph.value_info[:]
+    onnx.save(model, path)
+    return model
+
+
 def prepare(network, batch, build, folder):
     """Writes folder/model.onnx, its inputs, and a copy for DeepSparse if it needs one; returns the model's path."""
     _, fixture, sizes = NETWORKS[network]
     path = folder / "model.onnx"
     subprocess.run([build / "tests/tools/fill_model", TOP / f"tests/fixtures/zoo/{fixture}.onnx", path, "1"], check=True,
                    stdout=subprocess.DEVNULL)
-    model = onnx.load(path)
-    set_batch(model, batch, sizes)
-    model = onnx.shape_inference.infer_shapes(model)
-    del model.graph.value_info[:]
-    onnx.save(model, path)
+    model = save_at(onnx.load(path), batch, sizes, path)
     ports, rng = ports_of(model), np.random.default_rng(0)
     (folder / "ports.json").write_text(json.dumps(ports))
     for name, shape, kind in ports["inputs"]:
@@ -83,13 +88,16 @@ def prepare(network, batch, build, folder):
     return path
 
 
-def prune(path, build):
-    """The network 2:4, as `lacuna prune` writes it, in a folder of its own with the same inputs; returns its path."""
+def prune(path, batch, build):
+    """The network 2:4, as `lacuna prune` writes it, in a folder of its own with the same inputs; returns its path. It is pruned
+    at batch 1: the analysis of channels looks at every position of a reshaped value."""
     folder = path.parent / "pruned"
     folder.mkdir()
-    pruned = folder / "model.onnx"
-    subprocess.run([build / "lacuna", "prune", "-q", "--no-permute", path, "-o", pruned], check=True,
+    one, pruned = folder / "one.onnx", folder / "model.onnx"
+    save_at(onnx.load(path), 1, {}, one)
+    subprocess.run([build / "lacuna", "prune", "-q", "--no-permute", one, "-o", pruned], check=True,
                    stdout=subprocess.DEVNULL)
+    save_at(onnx.load(pruned), batch, {}, pruned)
     for name in [path.parent / "ports.json", *path.parent.glob("*.bin")]:
         (folder / name.name).symlink_to(name)
     if (path.parent / "model.older.onnx").exists() or (path.parent / "model.older.txt").exists():

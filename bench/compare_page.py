@@ -156,15 +156,15 @@ def failures(cells):
     return lines or ["Every engine answered rightly in every cell."]
 
 
-def machine_line(results):
+def machine_line(results, cells):
     here, versions, waiting = results["circumstances"], {}, 0.0
-    for cell in results["cells"]:
+    for cell in cells:
         for engine, one in measured(cell).items():
             if engine in ENGINES:
                 versions[ENGINES[engine]] = one["version"]
             waiting = max(waiting, one["idle_share"])
     names = ", ".join(f"{name} {version}" for name, version in versions.items())
-    commits = " and ".join(sorted({cell["commit"] for cell in results["cells"]}))
+    commits = " and ".join(sorted({cell["commit"] for cell in cells}))
     return (f"{here['machine']['cpu']}, {here['threads']} threads, {here['compiler']}, {here['date']}, commit {commits}. "
             f"{names}. Processor time that waiting engines took: {100 * waiting:.1g} % at most.")
 
@@ -179,7 +179,7 @@ def of_dtype(results, dtype):
 
 def text(results):
     """All tables."""
-    lines = [machine_line(results)]
+    lines = [machine_line(results, results["cells"])]
     for dtype in ("f32", "bf16"):
         cells = of_dtype(results, dtype)
         if cells:
@@ -229,11 +229,14 @@ def draw_pictures(results):
 
 
 def write_docs(results):
-    page = PAGE.read_text()
-    parts = {"machine": [machine_line(results)], "f32": table_of_times(of_dtype(results, "f32")),
-             "bf16": table_of_times(of_dtype(results, "bf16")), "sparse": table_of_sparse(of_weights(results, False)),
-             "losses": table_of_losses(of_weights(results, True)),
-             "starts": table_of_starts(of_weights(results, True)), "failures": failures(results["cells"])}
+    page, parts = PAGE.read_text(), {}
+    dense, sparse = of_weights(results, True), of_weights(results, False)
+    if dense:
+        parts |= {"machine": [machine_line(results, dense)], "f32": table_of_times(of_dtype(results, "f32")),
+                  "bf16": table_of_times(of_dtype(results, "bf16")), "losses": table_of_losses(dense),
+                  "starts": table_of_starts(dense), "failures": failures(dense)}
+    if sparse:
+        parts["sparse"] = [machine_line(results, sparse), "", *table_of_sparse(sparse), "", *failures(sparse)]
     for name, lines in parts.items():
         page = fill(page, name, lines)
     PAGE.write_text(page)

@@ -171,8 +171,11 @@ static void sparse_init(sparse_layer *s, const layer *l, int64_t n) {
     s->pictures[end] = numbers((size_t)(ends[end].n_floats * n / LANES), 5);
     s->blocks[end] = numbers((size_t)(channels[end] * l->size * l->size * n), 5);
     s->reorder[end] = (laci_sparse_reorder){
-        laci_sparse_layout_contiguous(LACI_SPARSE_BLOCKS, channels[end], l->size, l->size),
-        ends[end], size, 1, 1, {NULL}};
+        .from = laci_sparse_layout_contiguous(LACI_SPARSE_BLOCKS, channels[end], l->size, l->size),
+        .to = ends[end],
+        .size = size,
+        .stride_h = 1,
+        .stride_w = 1};
   }
   for (int way = 0; way < 2; way++) {
     const laci_sparse_window g = {.channels_in = channels[way],
