@@ -20,21 +20,11 @@
 #include "jit/cache.h"
 #include "jit/sparse_code.h"
 #include "kernel/sparse/pairs.h"
-#include "kernel/sparse/window.h"
 #include "large_pages.h"
+#include "layers.h"
 
 enum { CODE_LIMIT = 64 << 20, LANES = LACI_SPARSE_LANES, WAYS = 4 };
 enum { DIRECT, WINOGRAD, GENERATED, COMPILED };
-
-typedef struct layer {
-  int64_t in, out, size, window;
-} layer;
-
-static const layer layers[] = {
-    {64, 64, 56, 1},    {64, 256, 56, 1},   {256, 64, 56, 1},  {512, 128, 28, 1}, {128, 512, 28, 1},
-    {1024, 256, 14, 1}, {256, 1024, 14, 1}, {2048, 512, 7, 1}, {512, 2048, 7, 1}, {64, 64, 56, 3},
-    {128, 128, 28, 3},  {256, 256, 14, 3},  {512, 512, 7, 3},
-};
 
 typedef struct settings {
   int turns, x_ahead;
@@ -191,23 +181,9 @@ static void draw_mask(const layer *l, const settings *set, uint8_t *kept) {
 }
 
 static void sparse_init(sparse_layer *s, const layer *l, int64_t n, const settings *set) {
-  const int64_t pad = l->window / 2, taps = l->window * l->window;
-  const laci_sparse_window g = {.channels_in = l->in,
-                                .channels_out = l->out,
-                                .groups = 1,
-                                .h = l->size,
-                                .w = l->size,
-                                .out_h = l->size,
-                                .out_w = l->size,
-                                .kernel_h = l->window,
-                                .kernel_w = l->window,
-                                .stride_h = 1,
-                                .stride_w = 1,
-                                .dilation_h = 1,
-                                .dilation_w = 1,
-                                .pad_top = pad,
-                                .pad_left = pad,
-                                .pairs = set->bf16};
+  const int64_t taps = l->window * l->window;
+  laci_sparse_window g = layer_window(l);
+  g.pairs = set->bf16;
   const bool few = n < LANES;
   const int64_t n_groups = few ? n : n / LANES;
   const laci_sparse_lanes ones = few ? LACI_SPARSE_PANELS : LACI_SPARSE_IMAGES;

@@ -19,20 +19,11 @@
 #include "jit/sparse_code.h"
 #include "kernel/sparse/reorder.h"
 #include "large_pages.h"
+#include "layers.h"
 
 enum { CODE_LIMIT = 128 << 20, LANES = LACI_SPARSE_LANES };
 enum { FORWARD, DATA, WEIGHTS, N_PRODUCTS };
 enum { X, Y, N_ENDS };
-
-typedef struct layer {
-  int64_t in, out, size, window;
-} layer;
-
-static const layer layers[] = {
-    {64, 64, 56, 1},    {64, 256, 56, 1},   {256, 64, 56, 1},  {512, 128, 28, 1}, {128, 512, 28, 1},
-    {1024, 256, 14, 1}, {256, 1024, 14, 1}, {2048, 512, 7, 1}, {512, 2048, 7, 1}, {64, 64, 56, 3},
-    {128, 128, 28, 3},  {256, 256, 14, 3},  {512, 512, 7, 3},
-};
 
 static _Noreturn void die(const char *what) {
   (void)fprintf(stderr, "sparse_train_bench: %s\n", what);
@@ -178,21 +169,8 @@ static void sparse_init(sparse_layer *s, const layer *l, int64_t n) {
         .stride_w = 1};
   }
   for (int way = 0; way < 2; way++) {
-    const laci_sparse_window g = {.channels_in = channels[way],
-                                  .channels_out = channels[1 - way],
-                                  .groups = 1,
-                                  .h = l->size,
-                                  .w = l->size,
-                                  .out_h = l->size,
-                                  .out_w = l->size,
-                                  .kernel_h = l->window,
-                                  .kernel_w = l->window,
-                                  .stride_h = 1,
-                                  .stride_w = 1,
-                                  .dilation_h = 1,
-                                  .dilation_w = 1,
-                                  .pad_top = pad,
-                                  .pad_left = pad};
+    const layer turned = {channels[way], channels[1 - way], l->size, l->window};
+    const laci_sparse_window g = layer_window(&turned);
     const laci_sparse_pictures pictures = {ends[way], ends[1 - way], n / LANES};
     if (laci_sparse_form_init(&g, mask_of(l, way == DATA), &pictures, &s->form[way], &err)) {
       die(err.text);
