@@ -132,8 +132,9 @@ int laci_sparse_read_thinned(laci_net *net, const laci_sparse_layer *layer,
 
 /* ---- sparse_norm.c ---- */
 
-/** Is the value a batch normalisation's result that can be written as pictures? */
-bool laci_sparse_is_norm(laci_net *net, int value);
+/** A batch normalisation by constants that can be written as pictures: of f32, of a convolution's
+ * axes, and nothing but a Relu behind it? */
+bool laci_sparse_is_norm(laci_net *net, const laci_fused *fused);
 
 /* ---- sparse_constants.c ---- */
 

@@ -126,16 +126,21 @@ static bool may_be_sparse(const laci_net *net) {
   return net->sparse_use != LACI_SPARSE_USE_NONE || net->timings;
 }
 
-/** Sizes of values. */
+/** Sizes of values, and which are normalised. */
 static void measure_values(choice *c) {
+  const laci_cpu_plan *plan = &c->net->plan;
   const laci_sparse_net *sparse = c->net->sparse;
+  for (int turn = 0; turn < plan->n_turns; turn++) {
+    const laci_fused *fused = &plan->fused[plan->turns[turn].fused];
+    if (laci_sparse_is_norm(c->net, fused)) c->values[fused->output].norm = true;
+  }
   for (int at = 0; at < sparse->n_layers; at++) {
     const laci_sparse_layer *layer = &sparse->layers[at];
     const int values[] = {layer->input, layer->output, layer->residual};
-    c->values[layer->input].norm = !layer->rows && laci_sparse_is_norm(c->net, layer->input);
+    if (layer->rows) c->values[layer->input].norm = false;
     for (int v = 0; v < 3; v++) {
       if (values[v] < 0) continue;
-      const laci_shape *shape = laci_plan_shape(&c->net->plan, values[v]);
+      const laci_shape *shape = laci_plan_shape(plan, values[v]);
       c->values[values[v]].floats = (double)laci_shape_count(shape);
     }
   }

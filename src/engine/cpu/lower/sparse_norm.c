@@ -9,8 +9,7 @@
 #include "engine/cpu/lower/sparse.h"
 #include "graph/ops.h"
 
-/** Of f32, nothing but a Relu behind it, and pictures of a convolution? */
-static bool can_be_reorder(laci_net *net, const laci_fused *fused) {
+bool laci_sparse_is_norm(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   const char *why;
   if (net->plan.bf16 || fused->pattern || node->op != &laci_op_batch_normalization ||
@@ -21,14 +20,6 @@ static bool can_be_reorder(laci_net *net, const laci_fused *fused) {
   if (fused->n_posts == 1 && !(relu && post->function.alpha == 0)) return false;
   const int rank = laci_plan_shape(&net->plan, node->inputs[0])->rank;
   return (rank == 3 || rank == 4) && laci_norm_constant_fits(net, fused, &why);
-}
-
-bool laci_sparse_is_norm(laci_net *net, int value) {
-  for (int t = 0; t < net->plan.n_turns; t++) {
-    const laci_fused *fused = &net->plan.fused[net->plan.turns[t].fused];
-    if (fused->output == value) return can_be_reorder(net, fused);
-  }
-  return false;
 }
 
 /** By chosen layers of convolutions, at least one of which reads it as it lies. */
@@ -48,7 +39,7 @@ static bool is_read_by_layers_alone(const laci_net *net, int value) {
 
 bool laci_sparse_norm_fits(laci_net *net, const laci_fused *fused, const char **why) {
   *why = "not read by sparse layers alone";
-  return is_read_by_layers_alone(net, fused->output) && can_be_reorder(net, fused);
+  return is_read_by_layers_alone(net, fused->output) && laci_sparse_is_norm(net, fused);
 }
 
 void laci_sparse_norm_lower(laci_net *net, const laci_fused *fused) {
