@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * `lacuna train` and `lacuna finetune`: options to the library's, a network that is made or read,
- * pruned where it is to be sparse, trained, written. */
+ * `lacuna train` and `lacuna finetune`: a network that is made or read, pruned where it is to be
+ * sparse, trained, written. Next: train_options.c. */
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -14,7 +14,6 @@
 
 #include "base/error.h"
 #include "base/folder.h"
-#include "base/nearest.h"
 #include "base/plural.h"
 #include "base/run_folder.h"
 #include "export.h"
@@ -23,15 +22,13 @@
 #include "layers.h"
 #include "outputs.h"
 #include "log.h"
+#include "train_options.h"
 #include "verbs.h"
-
-enum { NAME_BYTES = 64 };
 
 /* One run of either verb; cleared at its end. */
 typedef struct run {
   const arguments *args;
-  char arch[NAME_BYTES]; /* empty: finetune */
-  lac_finetune_options options;
+  train_options options;
   lac_train_data data;
   lac_model *model;
   lac_report *drawn;     /* for the drawing of a network that was not pruned now; else NULL */
@@ -39,181 +36,6 @@ typedef struct run {
   char source[PATH_MAX]; /* where the network comes from; empty: from nowhere */
   lac_finetune_result result;
 } run;
-
-/* ---- Options ---- */
-
-static lac_status check_numbers(const arguments *args, lac_error *err) {
-  const struct {
-    const char *name;
-    uint64_t value, least, most;
-  } rows[] = {
-      {"batch-size", args->given.batch_size ? args->batch_size : 1, 1, 65536},
-      {"accumulate", args->accumulate, 1, 65536},
-      {"resize", args->resize, 0, 16384},
-      {"crop", args->crop, 0, 16384},
-      {"steps", args->given.steps ? args->steps : 1, 1, 1000000000000},
-      {"eval-steps", args->given.eval_steps ? args->eval_steps : 1, 1, INT64_MAX},
-      {"epochs-between-evals", args->epochs_between_evals, 1, 1000000},
-      {"steps-per-loop", args->steps_per_loop, 1, INT64_MAX},
-      {"display-steps", args->display_steps, 1, INT64_MAX},
-      {"checkpoint-steps", args->given.checkpoint_steps ? args->checkpoint_steps : 1, 1, INT64_MAX},
-      {"keep-checkpoints", args->keep_checkpoints, 1, 1000000},
-  };
-  lac_status st = LAC_OK;
-  for (size_t k = 0; !st && k < sizeof rows / sizeof rows[0]; k++) {
-    st = input_check_number(rows[k].name, rows[k].value, rows[k].least, rows[k].most, err);
-  }
-  return st;
-}
-
-static lac_status check_real(const char *name, double value, double least, double most,
-                             lac_error *err) {
-  if (value >= least && value <= most) return LAC_OK;
-  return laci_fail(err, LAC_BAD_ARGUMENT, "--%s %g: wanted a number from %g to %g", name, value,
-                   least, most);
-}
-
-static lac_status check_reals(const arguments *args, lac_error *err) {
-  if (args->given.epochs && !(args->epochs > 0)) {
-    return laci_fail(err, LAC_BAD_ARGUMENT, "--epochs 0: wanted more than 0");
-  }
-  lac_status st = check_real("epochs", args->epochs, 0, 1e6, err);
-  if (!st) st = check_real("lr", args->lr, 0, 1e6, err);
-  if (!st) st = check_real("momentum", args->momentum, 0, 0.999999, err);
-  if (!st) st = check_real("weight-decay", args->weight_decay, 0, 1e6, err);
-  if (!st) st = check_real("label-smoothing", args->label_smoothing, 0, 1, err);
-  if (!st) st = check_real("mixup", args->mixup, 0, 1e6, err);
-  if (!st) st = check_real("warmup-epochs", args->warmup_epochs, 0, 1e6, err);
-  if (!st) st = check_real("stop-threshold", args->stop_threshold, 0, 100, err);
-  return st;
-}
-
-static bool is_sparse(const arguments *args) {
-  return args->given.sparse ? args->sparse : args->verb == VERB_finetune;
-}
-
-/* What becomes of the layers of a network that are not pruned where others are. */
-static lac_status check_rest(const arguments *args, lac_error *err) {
-  bool keep_given = args->given.keep_masks, rest_given = args->given.prune_rest;
-  if (keep_given && rest_given && args->keep_masks == args->prune_rest) {
-    return laci_fail(err, LAC_BAD_ARGUMENT, "--keep-masks and --prune-rest: one of them");
-  }
-  const char *idle = keep_given      ? "keep-masks"
-                     : rest_given    ? "prune-rest"
-                     : args->include ? "include"
-                     : args->exclude ? "exclude"
-                                     : NULL;
-  if (is_sparse(args) || !idle) return LAC_OK;
-  return laci_fail(err, LAC_BAD_ARGUMENT, "--%s without --sparse: all weights are trained", idle);
-}
-
-/* What cannot be together. */
-static lac_status check_together(const arguments *args, lac_error *err) {
-  const char *text = NULL;
-  if (!args->data) text = "--data DIR is missing: the images";
-  else if (!args->output && !args->export_dir && !args->eval_only)
-    text = "-o FILE or --export-dir DIR is missing: where the result goes";
-  else if (args->eval_only && args->output) text = "--eval-only with -o: nothing is written";
-  else if (args->eval_only && args->export_dir && !export_is_read(args))
-    text = "--eval-only with --export-dir: nothing is written";
-  else if (args->eval_only && args->plot) text = "--eval-only with --plot: nothing is written";
-  else if (args->given.epochs && args->given.steps) text = "--epochs and --steps: one of them";
-  else if (args->given.stop_threshold && !args->eval) text = "--stop-threshold with --no-eval";
-  else if (args->keep_best && !args->eval) text = "--keep-best with --no-eval";
-  else if (args->recover && !args->model_dir) text = "--recover without --model-dir DIR";
-  else if (args->given.checkpoint_steps && !args->model_dir)
-    text = "--checkpoint-steps without --model-dir DIR: where checkpoints go";
-  else if (args->given.keep_checkpoints && !args->model_dir)
-    text = "--keep-checkpoints without --model-dir DIR: where checkpoints go";
-  else if (args->verb == VERB_train && args->eval_only && !args->recover)
-    text = "--eval-only of fresh weights: --recover and --model-dir say which are meant";
-  return text ? laci_fail(err, LAC_BAD_ARGUMENT, "%s", text) : check_rest(args, err);
-}
-
-static void copy_recipe(const arguments *args, lac_train_options *o) {
-  o->recipe = args->recipe;
-  o->optimizer = args->optimizer;
-  o->schedule = args->schedule;
-  if (args->given.batch_size) o->batch = (int)args->batch_size;
-  o->accumulate = (int)args->accumulate;
-  if (args->given.epochs) o->epochs = args->epochs;
-  if (args->given.steps) o->steps = (int64_t)args->steps;
-  if (args->given.lr) o->rate = args->lr;
-  if (args->given.momentum) o->momentum = args->momentum;
-  if (args->given.weight_decay) o->weight_decay = args->weight_decay;
-  if (args->given.nesterov) o->nesterov = args->nesterov;
-  if (args->given.label_smoothing) o->label_smoothing = args->label_smoothing;
-  if (args->given.mixup) o->mixup = args->mixup;
-  if (args->given.warmup_epochs) o->warmup_epochs = args->warmup_epochs;
-  o->decay_all = args->decay_all;
-  o->augment = args->augment;
-  o->shuffle = args->shuffle;
-}
-
-/* 0.76 means 76 %: no one stops at less than one. */
-static double percent_of(double threshold) { return threshold <= 1 ? 100 * threshold : threshold; }
-
-static void copy_loop(const arguments *args, lac_train_options *o) {
-  o->evaluate = args->eval;
-  o->eval_only = args->eval_only;
-  if (args->given.eval_steps) o->eval_steps = (int64_t)args->eval_steps;
-  o->epochs_between_evals = (int64_t)args->epochs_between_evals;
-  o->steps_per_loop = (int64_t)args->steps_per_loop;
-  if (args->given.stop_threshold) o->stop_threshold = percent_of(args->stop_threshold);
-  o->keep_best = args->keep_best;
-  o->model_dir = args->model_dir;
-  if (args->given.checkpoint_steps) o->checkpoint_steps = (int64_t)args->checkpoint_steps;
-  o->keep_checkpoints = (int)args->keep_checkpoints;
-  o->recover = args->recover;
-  o->force = args->force;
-  o->display_steps = (int64_t)args->display_steps;
-}
-
-static bool has_prefix(const char *text, const char *prefix) {
-  return strncmp(text, prefix, strlen(prefix)) == 0;
-}
-
-/* What counts where no recipe is named, as the verbs' descriptions say. */
-static void choose_recipe(const arguments *args, const char *arch, lac_train_options *o) {
-  if (o->recipe) return;
-  if (args->verb == VERB_train) {
-    bool small = has_prefix(arch, "cifar-") || strcmp(arch, "digits") == 0;
-    o->recipe = small ? "cifar" : has_prefix(arch, "resnext") ? "resnext" : "resnet-sgd";
-    return;
-  }
-  const lac_train_options usual = lac_finetune_options_default().training;
-  o->recipe = usual.recipe;
-  if (!args->given.epochs) o->epochs = usual.epochs;
-  if (!args->given.lr && !args->given.optimizer) o->rate = usual.rate;
-}
-
-static lac_status find_arch(const arguments *args, char arch[NAME_BYTES], lac_error *err) {
-  arch[0] = 0;
-  if (args->verb != VERB_train) return LAC_OK;
-  if (args->arch && args->given.resnet_size) {
-    return laci_fail(err, LAC_BAD_ARGUMENT, "--arch and --resnet-size: one of them");
-  }
-  if (args->resnext && !args->given.resnet_size) {
-    return laci_fail(err, LAC_BAD_ARGUMENT, "--resnext without --resnet-size N");
-  }
-  if (args->given.resnet_size) {
-    (void)snprintf(arch, NAME_BYTES, args->resnext ? "resnext%" PRIu64 "_32x4d" : "resnet%" PRIu64,
-                   args->resnet_size);
-  } else if (args->arch) {
-    (void)snprintf(arch, NAME_BYTES, "%s", args->arch);
-  } else {
-    return laci_fail(err, LAC_BAD_ARGUMENT, "--arch NAME is missing: the network to train");
-  }
-  int n;
-  const char *const *names = lac_network_names(&n);
-  for (int k = 0; k < n; k++) {
-    if (strcmp(names[k], arch) == 0) return LAC_OK;
-  }
-  const char *nearest = laci_nearest_text(arch, names, n);
-  return laci_fail(err, LAC_BAD_ARGUMENT, "--arch %s: unknown network%s%s%s", arch,
-                   nearest ? ", did you mean " : "", nearest ? nearest : "",
-                   nearest ? "?" : " (see lacuna help train)");
-}
 
 /* ---- The log ---- */
 
@@ -230,15 +52,15 @@ static void write_speed(double images_per_second, char text[32]) {
 
 static void report_begin(const run *r, const lac_train_event *event) {
   int64_t left = event->steps - event->step;
-  if (r->options.training.eval_only) return;
+  if (r->options.library.training.eval_only) return;
   if (left <= 0) {
     log_line("no step is left to take");
   } else {
     log_line("%" PRId64 " images for training; %" PRId64 " step%s to go, recipe %s", r->data.images,
-             left, left == 1 ? "" : "s", r->options.training.recipe);
-    if (r->options.training.stop_threshold >= 0)
+             left, left == 1 ? "" : "s", r->options.library.training.recipe);
+    if (r->options.library.training.stop_threshold >= 0)
       log_line("ends at top-1 of %g %%, or after the last step",
-               r->options.training.stop_threshold);
+               r->options.library.training.stop_threshold);
   }
 }
 
@@ -255,7 +77,7 @@ static void on_event(const lac_train_event *event, void *context) {
     log_line("step %" PRId64 " of %" PRId64 ", epoch %" PRId64
              ": loss %.4f, rate %.4g, %s, %s left",
              event->step, event->steps, event->epoch, event->loss, event->rate, speed, left);
-  } else if (event->kind == LAC_TRAIN_EVALUATED && !r->options.training.eval_only) {
+  } else if (event->kind == LAC_TRAIN_EVALUATED && !r->options.library.training.eval_only) {
     log_line("step %" PRId64 ": top-1 %.2f%%, top-5 %.2f%%, loss %.4f%s", event->step, event->top1,
              event->top5, event->loss,
              event->step == 0 ? ", after pruning, before training"
@@ -269,7 +91,7 @@ static void report_summary(const run *r) {
   const lac_train_result *result = &r->result.training;
   int64_t n = result->steps - result->first_step;
   char time[32], speed[32], best[96] = "";
-  if (r->options.training.eval_only) return;
+  if (r->options.library.training.eval_only) return;
   write_time(result->seconds, time);
   write_speed(result->average_images_per_second, speed);
   if (result->best_top1 >= 0) {
@@ -282,43 +104,12 @@ static void report_summary(const run *r) {
            result->reached ? "; the threshold was reached" : "");
 }
 
-static lac_status read_options(run *r, const char *arch, lac_error *err) {
-  const arguments *args = r->args;
-  lac_train_options *o = &r->options.training;
-  *o = lac_train_options_default();
-  r->options.sparse = is_sparse(args);
-  r->options.prune_rest = args->given.keep_masks ? !args->keep_masks : args->prune_rest;
-  r->options.replay = !args->plot; /* a drawing shows what was found, so it is found again */
-  r->options.must_mask = export_is_read(args);
-  lac_status st = check_together(args, err);
-  if (!st) st = check_numbers(args, err);
-  if (!st) st = check_reals(args, err);
-  if (!st) st = input_options(args, &r->options.pruning, err);
-  if (!st && args->mean) st = input_colour("mean", args->mean, o->mean, err);
-  if (!st && args->std) st = input_colour("std", args->std, o->std, err);
-  if (st) return st;
-  o->threads = args->threads;
-  o->max_memory = args->max_memory;
-  o->dtype = strcmp(args->dtype, "bf16") == 0 ? LAC_DTYPE_BF16 : LAC_DTYPE_F32;
-  o->remat = args->remat;
-  o->seed = args->seed;
-  o->format = args->format;
-  o->resize = (int)args->resize;
-  o->crop = (int)args->crop;
-  o->classes = args->classes;
-  o->listener = on_event;
-  o->context = r;
-  copy_recipe(args, o);
-  copy_loop(args, o);
-  choose_recipe(args, arch, o);
-  return LAC_OK;
-}
-
 /* ---- The network ---- */
 
 /* What the folder holds fits; the rest shows when the network is planned. */
-static lac_status check_images(const run *r, const char *arch, lac_error *err) {
+static lac_status check_images(const run *r, lac_error *err) {
   const lac_train_data *data = &r->data;
+  const char *arch = r->options.arch;
   bool wants_grey = strcmp(arch, "digits") == 0;
   if (wants_grey != (data->channels == 1)) {
     return laci_fail(err, LAC_BAD_SHAPE, "--arch %s reads %s images, but %s holds %s ones", arch,
@@ -329,9 +120,10 @@ static lac_status check_images(const run *r, const char *arch, lac_error *err) {
                    data->height, data->width);
 }
 
-static lac_status make_network(run *r, const char *arch, lac_error *err) {
+static lac_status make_network(run *r, lac_error *err) {
+  const char *arch = r->options.arch;
   lac_model *fresh = NULL;
-  lac_status st = check_images(r, arch, err);
+  lac_status st = check_images(r, err);
   if (st) return st;
   lac_network_options o = {.name = arch,
                            .classes = r->data.classes,
@@ -359,7 +151,7 @@ static lac_status find_source(run *r, lac_error *err) {
 
 /* What the library says of layers, with the options that help. */
 static lac_status name_options(const run *r, lac_status st, lac_error *err) {
-  const lac_finetune_options *o = &r->options;
+  const lac_finetune_options *o = &r->options.library;
   const lac_finetune_result *result = &r->result;
   if (st != LAC_BAD_VALUE || !result->found) return st;
   if (!o->prune_rest && result->n_pruned == 0) {
@@ -378,14 +170,14 @@ static lac_status name_options(const run *r, lac_status st, lac_error *err) {
 /* Pruned where it is to be sparse, and trained. */
 static lac_status finetune(run *r, lac_error *err) {
   /* fresh weights know nothing that pruning could take away */
-  r->options.training.eval_first = r->source[0] != 0;
-  lac_status st = lac_finetune(r->model, r->args->data, &r->options, &r->result, err);
+  r->options.library.training.eval_first = r->source[0] != 0;
+  lac_status st = lac_finetune(r->model, r->args->data, &r->options.library, &r->result, err);
   if (!st || r->result.training.interrupted) report_summary(r);
   return name_options(r, st, err);
 }
 
-static lac_status make_model(run *r, const char *arch, lac_error *err) {
-  return r->args->verb == VERB_train ? make_network(r, arch, err)
+static lac_status make_model(run *r, lac_error *err) {
+  return r->args->verb == VERB_train ? make_network(r, err)
                                      : input_model(r->args, r->args->operand, &r->model, err);
 }
 
@@ -405,7 +197,7 @@ static lac_status check_parent(const char *folder, lac_error *err) {
 }
 
 static lac_status guard_input(const run *r, const char *path, lac_error *err) {
-  const lac_train_options *o = &r->options.training;
+  const lac_train_options *o = &r->options.library.training;
   if (!path || !path[0] || !o->model_dir || o->eval_only) return LAC_OK;
   if (!laci_run_folder_writes(o->model_dir, path)) return LAC_OK;
   return laci_fail(err, LAC_EXISTS,
@@ -435,7 +227,7 @@ static lac_status guard_data_files(const run *r, lac_error *err) {
 
 /* Most of it the library would say, too, but only after the pruning, which may take long. */
 static lac_status check_model_dir(const run *r, lac_error *err) {
-  const lac_train_options *o = &r->options.training;
+  const lac_train_options *o = &r->options.library.training;
   if (!o->model_dir) return LAC_OK;
   DIR *files = opendir(o->model_dir);
   if (!files && errno != ENOENT) return fail_folder(o->model_dir, strerror(errno), err);
@@ -466,16 +258,16 @@ static lac_status make_json(const run *r, char **text, lac_error *err) {
   const lac_finetune_result *result = &r->result;
   const lac_train_about about = {.verb = args->verb == VERB_train ? "train" : "finetune",
                                  .model = r->source[0] ? r->source : NULL,
-                                 .arch = r->arch[0] ? r->arch : NULL,
+                                 .arch = r->options.arch[0] ? r->options.arch : NULL,
                                  .data = args->data,
-                                 .options = &r->options.training,
+                                 .options = &r->options.library.training,
                                  .layers = result->pruning ? result->pruning : result->found};
   return args->json ? lac_train_json(&about, &result->training, text, err) : LAC_OK;
 }
 
 static void print_result(const run *r) {
   const lac_train_result *result = &r->result.training;
-  if (!r->options.training.eval_only) {
+  if (!r->options.library.training.eval_only) {
     printf("%" PRId64 " step%s", result->steps, result->steps == 1 ? "" : "s");
     if (!isnan(result->loss)) printf(", loss %.4f", result->loss);
     printf("%s\n", result->reached ? ": the threshold was reached" : "");
@@ -484,7 +276,7 @@ static void print_result(const run *r) {
     printf("top-1 %.2f%%, top-5 %.2f%%, loss %.4f\n", result->top1, result->top5,
            result->eval_loss);
   }
-  if (r->options.training.keep_best && result->best_top1 >= 0) {
+  if (r->options.library.training.keep_best && result->best_top1 >= 0) {
     printf("best: top-1 %.2f%% after %" PRId64 " step%s\n", result->best_top1, result->best_step,
            laci_plural(result->best_step));
   }
@@ -506,11 +298,11 @@ static lac_status write_result(run *r, outputs *plan, lac_error *err) {
   plan->json = json;
   const lac_report *report = r->result.pruning;
   if (!st && args->plot && !report) {
-    st = lac_inspect(r->model, &r->options.pruning, &r->drawn, err);
+    st = lac_inspect(r->model, &r->options.library.pruning, &r->drawn, err);
     report = r->drawn;
   }
   if (!st && export_is_read(args) && !args->eval_only) {
-    st = export_check(r->model, r->result.mask, &r->options.pruning, &r->check, err);
+    st = export_check(r->model, r->result.mask, &r->options.library.pruning, &r->check, err);
   }
   if (!st && !plan->uses_stdout) st = print_check(r, err);
   if (!st) st = outputs_write(plan, r->model, report, err);
@@ -525,17 +317,18 @@ static lac_status write_result(run *r, outputs *plan, lac_error *err) {
 static exit_code train(const arguments *args, lac_error *err) {
   run r = {.args = args};
   outputs plan = {0};
-  char *arch = r.arch;
-  lac_status st = find_arch(args, arch, err);
-  if (!st) st = read_options(&r, arch, err);
+  lac_status st = train_options_read(args, &r.options, err);
+  if (!st && args->print) return exit_code_of(train_options_print(&r.options, stdout, err));
+  r.options.library.training.listener = on_event;
+  r.options.library.training.context = &r;
   if (!st) st = find_source(&r, err);
   if (!st) st = outputs_plan(args, &plan, err);
   if (!st) st = outputs_guard_data(&plan, args, err);
   if (!st) st = outputs_guard_run(&plan, args->model_dir, err);
   if (!st) st = guard_inputs(&r, err);
   if (!st) st = check_model_dir(&r, err);
-  if (!st) st = lac_train_data_find(args->data, &r.options.training, &r.data, err);
-  if (!st) st = make_model(&r, arch, err);
+  if (!st) st = lac_train_data_find(args->data, &r.options.library.training, &r.data, err);
+  if (!st) st = make_model(&r, err);
   if (!st) st = outputs_guard(&plan, r.model, r.source, err);
   if (!st) st = guard_data_files(&r, err);
   if (!st) st = finetune(&r, err);

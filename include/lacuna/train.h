@@ -79,22 +79,27 @@ typedef struct lac_train_options {
   int accumulate;     /* batches a step, 1..65536 (1) */
   double epochs;      /* (-1) */
   int64_t steps;      /* in the place of epochs; 0: none (0) */
-  const char *optimizer;  /* sgd, lars, adamw; another than the recipe's needs a rate (NULL) */
-  double rate;            /* used as given; -1: the recipe's, scaled where it says so (-1) */
-  double momentum;        /* 0 <= m < 1 (-1) */
-  double weight_decay;    /* (-1) */
-  int nesterov;           /* 0, 1 (-1) */
-  bool decay_all;         /* normalisations and biases decay, too (false) */
-  const char *schedule;   /* constant, piecewise, cosine, polynomial (NULL) */
-  double warmup_epochs;   /* (-1) */
-  double label_smoothing; /* 0..1 (-1) */
-  double mixup;           /* alpha, 0: none (-1) */
-  bool augment, shuffle;  /* (true, true); without both, batches are the files' own order */
-  bool evaluate;          /* on the test part (true) */
-  bool eval_only;         /* no step (false) */
+  const char *optimizer;    /* sgd, lars, adamw; another than the recipe's needs a rate (NULL) */
+  double rate;              /* used as given; -1: the recipe's, scaled where it says so (-1) */
+  double momentum;          /* 0 <= m < 1 (-1) */
+  double weight_decay;      /* (-1) */
+  int nesterov;             /* 0, 1 (-1) */
+  bool decay_all;           /* normalisations and biases decay, too (false) */
+  const char *schedule;     /* constant, piecewise, cosine, polynomial (NULL) */
+  const double *boundaries; /* epochs at which the rate falls, ascending: the schedule is piecewise
+                               (NULL) */
+  int n_boundaries;         /* 0: the recipe's; 8 at most (0) */
+  double decay;             /* what the rate is multiplied by at each (-1) */
+  double warmup_epochs;     /* (-1) */
+  double label_smoothing;   /* 0..1 (-1) */
+  double mixup;             /* alpha, 0: none (-1) */
+  bool augment, shuffle;    /* (true, true); without both, batches are the files' own order */
+  bool evaluate;            /* on the test part (true) */
+  bool eval_only;           /* no step (false) */
   bool eval_first; /* evaluates before the first step, too, where that is step 0: what pruning left,
                       to compare with. For the log and the listener only: it is no best one and
                       reaches no threshold (false) */
+  int64_t eval_limit;           /* on the first so many images of the test part; 0: all (0) */
   int64_t eval_steps;           /* every so many steps; 0: see the next (0) */
   int64_t epochs_between_evals; /* >= 1 (1) */
   int64_t steps_per_loop;       /* evaluations and checkpoints wait for a multiple of it (1) */
@@ -121,6 +126,21 @@ typedef struct lac_train_options {
 } lac_train_options;
 
 LAC_API lac_train_options lac_train_options_default(void);
+
+/** One of the settings that a recipe is made of. */
+typedef struct lac_train_setting {
+  const char *name; /* a view that stays */
+  char value[120];
+  const char *from; /* where the recipe has it from, a view that stays; NULL: options say it */
+} lac_train_setting;
+
+enum { LAC_TRAIN_MOST_SETTINGS = 16 };
+
+/** What the options make of their recipe, before any data are known: settings [<=
+ * LAC_TRAIN_MOST_SETTINGS], which the caller has, *n of them. Fails LAC_BAD_ARGUMENT. */
+LAC_API LAC_MUST_CHECK lac_status lac_train_settings(const lac_train_options *options,
+                                                     lac_train_setting *settings, int *n,
+                                                     lac_error *err);
 
 /** What lies in a folder of data. */
 typedef struct lac_train_data {

@@ -23,6 +23,7 @@ lac_status laci_training_evaluate(void *context, laci_loop_score *score, lac_err
   how.max_memory = o->max_memory;
   how.resize = o->resize;
   how.crop = o->crop;
+  how.limit = o->eval_limit;
   how.classes = o->classes;
   memcpy(how.mean, o->mean, sizeof how.mean);
   memcpy(how.std, o->std, sizeof how.std);

@@ -13,13 +13,14 @@
 #include "data/dataset.h"
 #include "data/loader.h"
 
-enum { MOST_BATCH = 65536, MOST_THREADS = 1024, BATCH_F32 = 128, BATCH_BF16 = 256 };
+enum { MOST_BATCH = 65536, MOST_THREADS = 1024 };
 
 lac_train_options lac_train_options_default(void) {
   laci_preprocessing prepare = laci_preprocessing_default();
   lac_train_options o = {.dtype = LAC_DTYPE_F32,
                          .accumulate = 1,
                          .epochs = -1,
+                         .decay = -1,
                          .rate = -1,
                          .momentum = -1,
                          .weight_decay = -1,
@@ -150,6 +151,8 @@ static lac_status check_options(const lac_train_options *o, lac_error *err) {
   if (!st) st = check_real("warm-up epochs", o->warmup_epochs, 1e6, err);
   if (!st) st = check_real("label smoothing", o->label_smoothing, 1, err);
   if (!st) st = check_real("mixup", o->mixup, 1e6, err);
+  if (!st) st = check_real("decay", o->decay, 1e6, err);
+  if (!st) st = check_whole("images to evaluate on", o->eval_limit, 0, INT64_MAX, err);
   if (!st) st = check_real("stop threshold", o->stop_threshold, 100, err);
   if (!st && o->dtype != LAC_DTYPE_F32 && o->dtype != LAC_DTYPE_BF16) {
     st = laci_fail(err, LAC_BAD_ARGUMENT, "training in %s: wanted f32 or bf16",
@@ -170,78 +173,6 @@ static lac_status check_options(const lac_train_options *o, lac_error *err) {
   return st;
 }
 
-/* ---- The recipe ---- */
-
-static lac_status fail_name(const char *what, const char *name, const char *names, lac_error *err) {
-  return laci_fail(err, LAC_BAD_ARGUMENT, "%s %s: wanted %s", what, name, names);
-}
-
-/** One to begin with, where the recipe has none for such an optimiser. */
-static double usual_rate(laci_optimizer_kind kind) {
-  if (kind == LACI_OPTIMIZER_ADAMW) return 0.001;
-  return kind == LACI_OPTIMIZER_LARS ? 2.5 : 0.1;
-}
-
-static lac_status change_optimizer(const lac_train_options *o, laci_training_recipe *r,
-                                   lac_error *err) {
-  laci_optimizer_kind kind = r->optimizer.kind;
-  if (o->optimizer && !laci_optimizer_find(o->optimizer, &kind)) {
-    return fail_name("optimizer", o->optimizer, "sgd, lars or adamw", err);
-  }
-  if (kind != r->optimizer.kind) {
-    if (o->rate < 0) {
-      return laci_hint(
-          err, LAC_HINT_RATE,
-          laci_fail(err, LAC_BAD_ARGUMENT,
-                    "optimizer %s: the rate of recipe %s is made for %s: wanted a rate, %g say",
-                    o->optimizer, r->name, laci_optimizer_name(r->optimizer.kind),
-                    usual_rate(kind)));
-    }
-    laci_optimizer_options_set_kind(&r->optimizer, kind);
-  }
-  if (o->momentum >= 0) r->optimizer.momentum = (float)o->momentum;
-  if (o->weight_decay >= 0) r->optimizer.decay = (float)o->weight_decay;
-  if (o->nesterov >= 0) r->optimizer.nesterov = o->nesterov > 0;
-  if (o->decay_all) r->optimizer.decay_all = true;
-  return LAC_OK;
-}
-
-/** A piecewise schedule needs stages: where the recipe has none, those of the first recipe, at the
- * same shares of the training. */
-static void give_stages(laci_training_recipe *r) {
-  int n;
-  const laci_training_recipe *first = laci_training_recipes(&n);
-  if (r->schedule != LACI_SCHEDULE_PIECEWISE || r->n_stages > 0) return;
-  r->n_stages = first->n_stages;
-  r->stages_of = first->name;
-  for (int k = 0; k < r->n_stages; k++) {
-    r->stages[k] = first->stages[k];
-    r->stages[k].from_epoch *= r->epochs / first->epochs;
-  }
-}
-
-static lac_status change_recipe(const lac_train_options *o, laci_training_recipe *r,
-                                lac_error *err) {
-  int n;
-  const laci_training_recipe *from = laci_training_recipes(&n);
-  if (o->recipe) from = laci_training_recipe_find(o->recipe);
-  if (!from) {
-    return fail_name("recipe", o->recipe, "resnet-sgd, resnet-lars, resnext, mixup-250 or cifar",
-                     err);
-  }
-  *r = *from;
-  if (o->schedule && !laci_schedule_find(o->schedule, &r->schedule)) {
-    return fail_name("schedule", o->schedule, "constant, piecewise, cosine or polynomial", err);
-  }
-  if (o->epochs >= 0) r->epochs = o->epochs;
-  if (o->warmup_epochs >= 0) r->warmup_epochs = o->warmup_epochs;
-  if (o->label_smoothing >= 0) r->smoothing = o->label_smoothing;
-  if (o->mixup >= 0) r->mixup = o->mixup;
-  if (!o->augment) r->augment = false;
-  give_stages(r);
-  return change_optimizer(o, r, err);
-}
-
 /* ---- In steps ---- */
 
 static void write_about(const lac_train_options *o, laci_train_plan *plan) {
@@ -253,24 +184,24 @@ static void write_about(const lac_train_options *o, laci_train_plan *plan) {
       "\"warmup_steps\": %" PRId64 ", \"steps\": %" PRId64
       ", \"batch\": %d, \"accumulate\": %d, "
       "\"label_smoothing\": %.17g, \"mixup\": %.17g, \"augment\": %s, \"shuffle\": %s, "
-      "\"dtype\": \"%s\", \"images\": %" PRId64 ", \"seed\": %" PRIu64,
+      "\"dtype\": \"%s\", \"eval_limit\": %" PRId64 ", \"images\": %" PRId64 ", \"seed\": %" PRIu64,
       r->name, laci_optimizer_name(r->optimizer.kind), (double)r->optimizer.momentum,
       r->optimizer.nesterov ? "true" : "false", (double)r->optimizer.decay,
       r->optimizer.decay_all ? "true" : "false", laci_schedule_name(plan->schedule.kind),
       plan->schedule.rate, plan->schedule.warmup_steps, plan->steps, plan->batch, plan->accumulate,
       r->smoothing, r->mixup, r->augment ? "true" : "false", o->shuffle ? "true" : "false",
-      lac_dtype_name(o->dtype), laci_dataset_count(plan->set), o->seed);
+      lac_dtype_name(o->dtype), o->eval_limit, laci_dataset_count(plan->set), o->seed);
 }
 
 lac_status laci_train_resolve(const lac_train_options *o, laci_train_plan *plan, lac_error *err) {
   lac_status st = check_options(o, err);
-  if (!st) st = change_recipe(o, &plan->recipe, err);
+  if (!st) st = laci_train_recipe(o, &plan->recipe, err);
   if (st) return st;
   int64_t images = laci_dataset_count(plan->set);
   plan->batch = o->batch                     ? o->batch
                 : plan->recipe.batch         ? plan->recipe.batch
-                : o->dtype == LAC_DTYPE_BF16 ? BATCH_BF16
-                                             : BATCH_F32;
+                : o->dtype == LAC_DTYPE_BF16 ? LACI_BATCH_BF16
+                                             : LACI_BATCH_F32;
   plan->accumulate = o->accumulate;
   if (o->eval_only) { /* the part for evaluation, of which no step is made */
     plan->accumulate = 1;

@@ -1,12 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The table of recipes, and their rates in steps. Where the numbers come from:
- *
- *     resnet-sgd     the ResNet-50 of TensorFlow's model garden: Keras' SGD, 5 epochs of warm-up,
- *                    a tenth of the rate at epochs 30, 60 and 80
- *     resnet-lars    the same by LARS: polynomial of power 2, rate 2.5 alone and 9.5 for many
- *     resnext        ResNeXt-101 32x4d: cosine, momentum 7/8, decay 2^-14
- *     mixup-250      resnext, longer and with MixUp
- *     cifar          CIFAR's ResNets: 0.1 at batch 128, cosine */
+ * Recipes in steps, and what a run makes of them that is shorter. The table is recipes.c. */
 #include "train/recipe.h"
 
 #include <inttypes.h>
@@ -17,82 +10,44 @@
 
 #include "base/error.h"
 
-static const laci_training_recipe recipes[] = {
-    {.name = "resnet-sgd",
-     .optimizer =
-         {.kind = LACI_OPTIMIZER_SGD, .momentum = 0.9F, .decay = 1e-4F, .rate_inside = true},
-     .rate = 0.1,
-     .base_batch = 256,
-     .schedule = LACI_SCHEDULE_PIECEWISE,
-     .warmup_epochs = 5,
-     .epochs = 90,
-     .augment = true,
-     .n_stages = 3,
-     .stages = {{30, 0.1}, {60, 0.01}, {80, 0.001}}},
-    {.name = "resnet-lars",
-     .optimizer = {.kind = LACI_OPTIMIZER_LARS, .momentum = 0.9F, .decay = 1e-4F, .trust = 0.001F},
-     .rate = 2.5,
-     .rate_many = 9.5,
-     .schedule = LACI_SCHEDULE_POLYNOMIAL,
-     .end_rate = 1e-4,
-     .power = 2,
-     .warmup_epochs = 3,
-     .epochs = 40,
-     .smoothing = 0.1,
-     .augment = true},
-    {.name = "resnext",
-     .optimizer = {.kind = LACI_OPTIMIZER_SGD, .momentum = 0.875F, .decay = 0x1p-14F},
-     .rate = 0.256,
-     .base_batch = 256,
-     .schedule = LACI_SCHEDULE_COSINE,
-     .warmup_epochs = 8,
-     .epochs = 90,
-     .smoothing = 0.1,
-     .augment = true},
-    {.name = "mixup-250",
-     .optimizer = {.kind = LACI_OPTIMIZER_SGD, .momentum = 0.875F, .decay = 0x1p-14F},
-     .rate = 0.256,
-     .base_batch = 256,
-     .schedule = LACI_SCHEDULE_COSINE,
-     .warmup_epochs = 8,
-     .epochs = 250,
-     .smoothing = 0.1,
-     .mixup = 0.2,
-     .augment = true},
-    {.name = "cifar",
-     .optimizer = {.kind = LACI_OPTIMIZER_SGD, .momentum = 0.9F, .decay = 1e-4F},
-     .rate = 0.1,
-     .batch = 128,
-     .schedule = LACI_SCHEDULE_COSINE,
-     .epochs = 200,
-     .augment = true},
-};
-
-enum { N_RECIPES = sizeof recipes / sizeof *recipes };
-
-const laci_training_recipe *laci_training_recipes(int *n) {
-  *n = N_RECIPES;
-  return recipes;
-}
-
-const laci_training_recipe *laci_training_recipe_find(const char *name) {
-  for (int k = 0; k < N_RECIPES; k++) {
-    if (strcmp(recipes[k].name, name) == 0) return &recipes[k];
+/** The row for this many images a step; NULL: they are not that many. */
+static const laci_large_batch *large_of(const laci_training_recipe *recipe,
+                                        const laci_run_size *size) {
+  const laci_large_batch *found = NULL;
+  for (int k = 0; k < recipe->n_large; k++) {
+    if (size->global_batch > recipe->large[k].above) found = &recipe->large[k];
   }
-  return NULL;
+  return found;
 }
 
 static double rate_of(const laci_training_recipe *recipe, const laci_run_size *size) {
+  const laci_large_batch *large = large_of(recipe, size);
   if (size->rate >= 0) return size->rate;
+  if (large) return large->rate;
   bool many = size->n_processes > 1 && recipe->rate_many > 0;
   double rate = many ? recipe->rate_many : recipe->rate;
   if (recipe->base_batch == 0) return rate;
   return rate * (double)size->global_batch / recipe->base_batch;
 }
 
-/* A warm-up that the run has no time for leaves half of it for the rest of the schedule. */
-static int64_t warmup_of(int64_t wanted, int64_t steps) {
-  return wanted < steps ? wanted : steps / 2;
+static double warmup_epochs_of(const laci_training_recipe *recipe, const laci_run_size *size) {
+  const laci_large_batch *large = large_of(recipe, size);
+  return large ? large->warmup_epochs : recipe->warmup_epochs;
+}
+
+/** All of it in steps, were the run long enough. */
+static double warmup_wanted(const laci_training_recipe *recipe, const laci_run_size *size) {
+  return warmup_epochs_of(recipe, size) * (double)size->steps_per_epoch;
+}
+
+/** At most half of a run: the rest of the schedule has to have its time. */
+static int64_t warmup_of(const laci_training_recipe *recipe, const laci_run_size *size,
+                         int64_t steps) {
+  double wanted = warmup_wanted(recipe, size);
+  double whole = recipe->warmup_of_epochs * (double)size->steps_per_epoch;
+  if ((double)steps < whole) wanted = fmax(wanted * (double)steps / whole, wanted > 0);
+  int64_t warmup = llround(wanted);
+  return warmup < steps ? warmup : steps / 2;
 }
 
 lac_status laci_training_recipe_schedule(const laci_training_recipe *recipe,
@@ -113,12 +68,11 @@ lac_status laci_training_recipe_schedule(const laci_training_recipe *recipe,
                      recipe->epochs, recipe->warmup_epochs, recipe->n_stages);
   }
   int64_t steps = size->steps ? size->steps : llround(recipe->epochs * an_epoch);
-  int64_t warmup = llround(recipe->warmup_epochs * an_epoch);
   schedule->rate = rate_of(recipe, size);
   schedule->end_rate = fmin(recipe->end_rate, schedule->rate);
   schedule->power = recipe->power > 0 ? recipe->power : 1;
   schedule->steps = steps > 0 ? steps : 1;
-  schedule->warmup_steps = warmup_of(warmup, schedule->steps);
+  schedule->warmup_steps = warmup_of(recipe, size, schedule->steps);
   schedule->n_stages = recipe->n_stages;
   for (int k = 0; k < recipe->n_stages; k++) {
     schedule->stages[k].from = llround(fmin(recipe->stages[k].from_epoch * an_epoch, most));
@@ -158,7 +112,8 @@ static const char *plural(int64_t n) { return n == 1 ? "" : "s"; }
 void laci_training_recipe_changes(const laci_training_recipe *recipe, const laci_run_size *size,
                                   const laci_schedule *schedule, char *text, size_t capacity) {
   const double an_epoch = (double)size->steps_per_epoch;
-  const int64_t steps = schedule->steps, warmup = llround(recipe->warmup_epochs * an_epoch);
+  const int64_t steps = schedule->steps, warmup = llround(warmup_wanted(recipe, size));
+  const double warmup_epochs = warmup_epochs_of(recipe, size);
   bool falls = schedule->kind == LACI_SCHEDULE_PIECEWISE;
   int reached = 0;
   lines to = {text, capacity, 0};
@@ -167,9 +122,11 @@ void laci_training_recipe_changes(const laci_training_recipe *recipe, const laci
     add(&to, "%g epochs are less than a step: one is made\n", recipe->epochs);
   }
   if (schedule->warmup_steps != warmup) {
-    add(&to, "warm-up: %" PRId64 " step%s, half of the run, not %g epoch%s (%" PRId64 " steps)\n",
-        schedule->warmup_steps, plural(schedule->warmup_steps), recipe->warmup_epochs,
-        recipe->warmup_epochs == 1 ? "" : "s", warmup);
+    bool half = (double)steps >= recipe->warmup_of_epochs * an_epoch;
+    add(&to, "warm-up: %" PRId64 " step%s, %s, not %g epoch%s (%" PRId64 " steps)\n",
+        schedule->warmup_steps, plural(schedule->warmup_steps),
+        half ? "half of the run" : "this run's share", warmup_epochs, warmup_epochs == 1 ? "" : "s",
+        warmup);
   }
   if (falls && recipe->stages_of && recipe->n_stages > 0) {
     add(&to, "the rate falls at the shares of the run where it does in %s: epochs ",

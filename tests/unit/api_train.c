@@ -63,6 +63,12 @@ static void options_beyond_their_limits_are_refused(void **state) {
       "optimizer x: wanted sgd, lars or adamw",
       "schedule x: wanted constant, piecewise, cosine or polynomial",
       "optimizer adamw: the rate of recipe cifar is made for sgd: wanted a rate, 0.001 say",
+      "boundaries with schedule polynomial: wanted piecewise",
+      "boundary 2 after 2: wanted ascending epochs above 0, 1000000 at most",
+      "9 boundaries: wanted 8 at most",
+      "decay 0.5 with schedule cosine: wanted piecewise",
+      "decay nan: wanted 0 to 1e+06",
+      "images to evaluate on -1: wanted 0 to",
       "a stop threshold without evaluations",
       "the best evaluated weights without evaluations",
       "recovering: no model dir says where checkpoints lie",
@@ -85,17 +91,26 @@ static void options_beyond_their_limits_are_refused(void **state) {
   o[6].schedule = "x";
   o[7].optimizer = "adamw";
   o[7].rate = -1;
-  o[8].stop_threshold = 90;
-  o[8].evaluate = false;
-  o[9].keep_best = true;
-  o[9].evaluate = false;
-  o[10].recover = true;
-  o[11].format = "cifar10";
-  o[12].dtype = LAC_DTYPE_F16;
-  o[13].epochs = 0;
-  o[13].steps = 0;
-  o[14].batch = 1439;
-  o[15].accumulate = 60;
+  const double boundaries[9] = {2, 2};
+  o[8].boundaries = o[9].boundaries = o[10].boundaries = boundaries;
+  o[8].n_boundaries = 1;
+  o[8].schedule = "polynomial";
+  o[9].n_boundaries = 2;
+  o[10].n_boundaries = 9;
+  o[11].decay = 0.5;
+  o[12].decay = NAN;
+  o[13].eval_limit = -1;
+  o[14].stop_threshold = 90;
+  o[14].evaluate = false;
+  o[15].keep_best = true;
+  o[15].evaluate = false;
+  o[16].recover = true;
+  o[17].format = "cifar10";
+  o[18].dtype = LAC_DTYPE_F16;
+  o[19].epochs = 0;
+  o[19].steps = 0;
+  o[20].batch = 1439;
+  o[21].accumulate = 60;
   for (int k = 0; k < N; k++) {
     lac_train_result result;
     lac_error err = {0};
@@ -549,7 +564,7 @@ static void a_run_is_summed_up(void **state) {
   /* the steps are a part of the whole */
   assert_true(r.seconds > 0 && r.average_images_per_second * r.seconds >= 9 * 24);
   assert_string_equal(r.changed,
-                      "warm-up: 4 steps, half of the run, not 5 epochs (295 steps)\n"
+                      "warm-up: 1 step, this run's share, not 3 epochs (177 steps)\n"
                       "the rate does not fall at epochs 30, 60 and 80: the run ends before, after "
                       "0.153\n");
   /* a run that goes on knows the best one of the run before, but not all of it */

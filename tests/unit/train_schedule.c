@@ -104,11 +104,15 @@ static void rates_scale_where_the_recipe_says_so(void **state) {
     int processes;
     double explicit_rate, rate;
   } cases[] = {
-      {"resnet-sgd", 256, 1, -1, 0.1},   {"resnet-sgd", 2048, 8, -1, 0.8},
-      {"resnet-sgd", 2048, 8, 0.1, 0.1}, {"resnext", 128, 1, -1, 0.128},
-      {"mixup-250", 512, 1, -1, 0.512},  {"resnet-lars", 256, 1, -1, 2.5},
-      {"resnet-lars", 2048, 8, -1, 9.5}, {"resnet-lars", 2048, 1, -1, 2.5},
+      {"resnet-sgd", 256, 1, -1, 0.128}, {"resnet-sgd", 2048, 8, -1, 0.8},
+      {"resnet-sgd", 2048, 8, 0.1, 0.1}, {"resnet-sgd", 1024, 1, -1, 0.512},
+      {"resnext", 128, 1, -1, 0.128},    {"mixup-250", 512, 1, -1, 0.512},
       {"cifar", 512, 1, -1, 0.1},        {"cifar", 128, 1, 0, 0},
+      {"resnet-lars", 256, 1, -1, 2.5},  {"resnet-lars", 2048, 8, -1, 9.5},
+      {"resnet-lars", 2048, 1, -1, 2.5}, {"resnet-lars", 8192, 8, -1, 9.5},
+      {"resnet-lars", 8193, 8, -1, 10},  {"resnet-lars", 16384, 64, -1, 10},
+      {"resnet-lars", 16385, 1, -1, 25}, {"resnet-lars", 32768, 64, -1, 25},
+      {"resnet-lars", 32769, 8, -1, 32}, {"resnet-lars", 65536, 8, 7, 7},
   };
   for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
     const laci_training_recipe *recipe = laci_training_recipe_find(cases[k].recipe);
@@ -120,6 +124,48 @@ static void rates_scale_where_the_recipe_says_so(void **state) {
   }
 }
 
+static void large_batches_have_a_longer_warm_up(void **state) {
+  (void)state;
+  static const struct {
+    int64_t batch;
+    double epochs;
+  } cases[] = {{8192, 3}, {8193, 5}, {16385, 5}, {32769, 14}};
+  const laci_training_recipe *lars = laci_training_recipe_find("resnet-lars");
+  for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+    laci_run_size size = {cases[k].batch, 39, 0, 8, -1};
+    laci_schedule s;
+    assert_int_equal(laci_training_recipe_schedule(lars, &size, &s, NULL), LAC_OK);
+    assert_int_equal(s.warmup_steps, (int64_t)(cases[k].epochs * 39));
+    assert_int_equal(s.steps, 38 * 39);
+    /* the polynomial begins behind the warm-up, at the whole rate */
+    expect_near(laci_schedule_rate(&s, s.warmup_steps), s.rate);
+    double x = 500.0 / (double)(s.steps - s.warmup_steps);
+    expect_near(laci_schedule_rate(&s, s.warmup_steps + 500),
+                1e-4 + (s.rate - 1e-4) * (1 - x) * (1 - x));
+  }
+}
+
+/* A third of the run has a third of the warm-up; what the caller says is used as it is. */
+static void a_short_run_has_its_share_of_the_warm_up(void **state) {
+  (void)state;
+  laci_schedule s;
+  laci_run_size size = {256, 5004, 0, 1, -1};
+  laci_training_recipe recipe = *laci_training_recipe_find("resnet-sgd");
+  recipe.epochs = 30;
+  assert_int_equal(laci_training_recipe_schedule(&recipe, &size, &s, NULL), LAC_OK);
+  assert_int_equal(s.warmup_steps, 5004);
+  recipe.epochs = 1;
+  assert_int_equal(laci_training_recipe_schedule(&recipe, &size, &s, NULL), LAC_OK);
+  assert_int_equal(s.warmup_steps, 167); /* 5004 / 30, rounded */
+  recipe.epochs = 180;
+  assert_int_equal(laci_training_recipe_schedule(&recipe, &size, &s, NULL), LAC_OK);
+  assert_int_equal(s.warmup_steps, 3 * 5004);
+  recipe.warmup_of_epochs = 0;
+  recipe.epochs = 5;
+  assert_int_equal(laci_training_recipe_schedule(&recipe, &size, &s, NULL), LAC_OK);
+  assert_int_equal(s.warmup_steps, 3 * 5004);
+}
+
 static void recipes_are_cut_into_steps(void **state) {
   (void)state;
   laci_schedule s;
@@ -127,15 +173,19 @@ static void recipes_are_cut_into_steps(void **state) {
   const laci_training_recipe *sgd = laci_training_recipe_find("resnet-sgd");
   assert_int_equal(laci_training_recipe_schedule(sgd, &size, &s, NULL), LAC_OK);
   assert_int_equal(s.steps, 90 * 5004);
-  assert_int_equal(s.warmup_steps, 5 * 5004);
-  expect_near(laci_schedule_rate(&s, 29 * 5004), 0.1);
-  expect_near(laci_schedule_rate(&s, 30 * 5004), 0.01);
-  expect_near(laci_schedule_rate(&s, 80 * 5004), 0.0001);
+  assert_int_equal(s.warmup_steps, 3 * 5004);
+  expect_near(laci_schedule_rate(&s, 29 * 5004), 0.128);
+  expect_near(laci_schedule_rate(&s, 30 * 5004), 0.0128);
+  expect_near(laci_schedule_rate(&s, 80 * 5004), 0.000128);
   size.steps = 100; /* a trial run: warm-up may not eat all of it */
   assert_int_equal(
       laci_training_recipe_schedule(laci_training_recipe_find("resnext"), &size, &s, NULL), LAC_OK);
   assert_int_equal(s.steps, 100);
-  assert_int_equal(s.warmup_steps, 50);
+  assert_int_equal(s.warmup_steps, 9); /* 8 of 90 epochs are warm-up */
+  size.steps = 1;
+  assert_int_equal(
+      laci_training_recipe_schedule(laci_training_recipe_find("resnext"), &size, &s, NULL), LAC_OK);
+  assert_int_equal(s.warmup_steps, 0);
 }
 
 static void what_a_short_run_changes_is_said(void **state) {
@@ -147,15 +197,26 @@ static void what_a_short_run_changes_is_said(void **state) {
     const char *text;
   } cases[] = {
       {"resnet-sgd", 0, 90, ""},
-      {"resnet-sgd", 0, 81, ""},
-      {"resnet-sgd", 0, 80, "the rate does not fall at epoch 80: the run ends before, after 80\n"},
+      {"resnet-sgd", 0, 89, ""}, /* 30 steps all the same */
+      {"resnet-sgd", 0, 80,
+       "warm-up: 27 steps, this run's share, not 3 epochs (30 steps)\n"
+       "the rate does not fall at epoch 80: the run ends before, after 80\n"},
       {"resnet-sgd", 0, 40,
+       "warm-up: 13 steps, this run's share, not 3 epochs (30 steps)\n"
        "the rate does not fall at epochs 60 and 80: the run ends before, after 40\n"},
-      {"resnet-lars", 0, 10, ""},
-      {"resnet-lars", 21, 40, "warm-up: 10 steps, half of the run, not 3 epochs (30 steps)\n"},
+      {"resnet-lars", 0, 38, ""},
+      {"resnet-lars", 21, 38, "warm-up: 2 steps, this run's share, not 3 epochs (30 steps)\n"},
       {"cifar", 0, 0.01, "0.01 epochs are less than a step: one is made\n"},
-      {"resnext", 3, 90, "warm-up: 1 step, half of the run, not 8 epochs (80 steps)\n"},
+      {"resnext", 3, 90, "warm-up: 1 step, this run's share, not 8 epochs (80 steps)\n"},
   };
+  laci_training_recipe own = *laci_training_recipe_find("resnet-sgd");
+  laci_run_size few = {256, 10, 21, 1, -1};
+  laci_schedule schedule;
+  char line[512];
+  own.warmup_of_epochs = 0; /* a warm-up that the caller asked for */
+  assert_int_equal(laci_training_recipe_schedule(&own, &few, &schedule, NULL), LAC_OK);
+  laci_training_recipe_changes(&own, &few, &schedule, line, sizeof line);
+  assert_non_null(strstr(line, "warm-up: 10 steps, half of the run, not 3 epochs (30 steps)\n"));
   for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
     laci_training_recipe recipe = *laci_training_recipe_find(cases[k].recipe);
     laci_run_size size = {256, 10, cases[k].steps, 1, -1};
@@ -193,6 +254,22 @@ static void every_recipe_has_a_valid_optimiser(void **state) {
   assert_null(laci_training_recipe_find("resnet"));
 }
 
+static void every_setting_says_where_it_comes_from(void **state) {
+  (void)state;
+  int n;
+  const laci_training_recipe *all = laci_training_recipes(&n);
+  for (int k = 0; k < n; k++) {
+    for (int at = 0; at < LACI_RECIPE_SETTINGS; at++) {
+      char text[120];
+      laci_recipe_setting_text(&all[k], (laci_recipe_setting)at, text, sizeof text);
+      if (!text[0] == !all[k].from[at]) continue;
+      fail_msg("%s: %s is '%s', from '%s'", all[k].name,
+               laci_recipe_setting_name((laci_recipe_setting)at), text,
+               all[k].from[at] ? all[k].from[at] : "nowhere");
+    }
+  }
+}
+
 static void names_lead_to_schedules(void **state) {
   (void)state;
   laci_schedule_kind kind;
@@ -207,9 +284,12 @@ int main(void) {
       cmocka_unit_test(schedules_are_their_formulas),
       cmocka_unit_test(bad_schedules_are_refused),
       cmocka_unit_test(rates_scale_where_the_recipe_says_so),
+      cmocka_unit_test(large_batches_have_a_longer_warm_up),
+      cmocka_unit_test(a_short_run_has_its_share_of_the_warm_up),
       cmocka_unit_test(recipes_are_cut_into_steps),
       cmocka_unit_test(what_a_short_run_changes_is_said),
       cmocka_unit_test(every_recipe_has_a_valid_optimiser),
+      cmocka_unit_test(every_setting_says_where_it_comes_from),
       cmocka_unit_test(names_lead_to_schedules),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

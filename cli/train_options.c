@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Options of train and finetune: each inside its limits, none against another, and a recipe where
+ * none is named. Next: train.c, which does what they say. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/nearest.h"
+#include "export.h"
+#include "input.h"
+#include "lacuna/train.h"
+#include "table.h"
+#include "train_options.h"
+
+/* ---- Limits ---- */
+
+static lac_status check_numbers(const arguments *args, lac_error *err) {
+  const struct {
+    const char *name;
+    uint64_t value, least, most;
+  } rows[] = {
+      {"batch-size", args->given.batch_size ? args->batch_size : 1, 1, 65536},
+      {"accumulate", args->accumulate, 1, 65536},
+      {"resize", args->resize, 0, 16384},
+      {"crop", args->crop, 0, 16384},
+      {"steps", args->given.steps ? args->steps : 1, 1, 1000000000000},
+      {"eval-limit", args->given.eval_limit ? args->eval_limit : 1, 1, INT64_MAX},
+      {"eval-steps", args->given.eval_steps ? args->eval_steps : 1, 1, INT64_MAX},
+      {"epochs-between-evals", args->epochs_between_evals, 1, 1000000},
+      {"steps-per-loop", args->steps_per_loop, 1, INT64_MAX},
+      {"display-steps", args->display_steps, 1, INT64_MAX},
+      {"checkpoint-steps", args->given.checkpoint_steps ? args->checkpoint_steps : 1, 1, INT64_MAX},
+      {"keep-checkpoints", args->keep_checkpoints, 1, 1000000},
+  };
+  lac_status st = LAC_OK;
+  for (size_t k = 0; !st && k < sizeof rows / sizeof rows[0]; k++) {
+    st = input_check_number(rows[k].name, rows[k].value, rows[k].least, rows[k].most, err);
+  }
+  return st;
+}
+
+static lac_status check_real(const char *name, double value, double least, double most,
+                             lac_error *err) {
+  if (value >= least && value <= most) return LAC_OK;
+  return laci_fail(err, LAC_BAD_ARGUMENT, "--%s %g: wanted a number from %g to %g", name, value,
+                   least, most);
+}
+
+static lac_status check_reals(const arguments *args, lac_error *err) {
+  if (args->given.epochs && !(args->epochs > 0)) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "--epochs 0: wanted more than 0");
+  }
+  lac_status st = check_real("epochs", args->epochs, 0, 1e6, err);
+  if (!st) st = check_real("lr", args->lr, 0, 1e6, err);
+  if (!st) st = check_real("momentum", args->momentum, 0, 0.999999, err);
+  if (!st) st = check_real("weight-decay", args->weight_decay, 0, 1e6, err);
+  if (!st) st = check_real("label-smoothing", args->label_smoothing, 0, 1, err);
+  if (!st) st = check_real("mixup", args->mixup, 0, 1e6, err);
+  if (!st) st = check_real("decay", args->decay, 0, 1e6, err);
+  if (!st) st = check_real("warmup-epochs", args->warmup_epochs, 0, 1e6, err);
+  if (!st) st = check_real("stop-threshold", args->stop_threshold, 0, 100, err);
+  return st;
+}
+
+static bool is_sparse(const arguments *args) {
+  return args->given.sparse ? args->sparse : args->verb == VERB_finetune;
+}
+
+/* What becomes of the layers of a network that are not pruned where others are. */
+static lac_status check_rest(const arguments *args, lac_error *err) {
+  bool keep_given = args->given.keep_masks, rest_given = args->given.prune_rest;
+  if (keep_given && rest_given && args->keep_masks == args->prune_rest) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "--keep-masks and --prune-rest: one of them");
+  }
+  const char *idle = keep_given      ? "keep-masks"
+                     : rest_given    ? "prune-rest"
+                     : args->include ? "include"
+                     : args->exclude ? "exclude"
+                                     : NULL;
+  if (is_sparse(args) || !idle) return LAC_OK;
+  return laci_fail(err, LAC_BAD_ARGUMENT, "--%s without --sparse: all weights are trained", idle);
+}
+
+/* ---- What cannot be together ---- */
+
+static lac_status check_together(const arguments *args, lac_error *err) {
+  const char *text = NULL;
+  if (!args->data) text = "--data DIR is missing: the images";
+  else if (!args->output && !args->export_dir && !args->eval_only)
+    text = "-o FILE or --export-dir DIR is missing: where the result goes";
+  else if (args->eval_only && args->output) text = "--eval-only with -o: nothing is written";
+  else if (args->eval_only && args->export_dir && !export_is_read(args))
+    text = "--eval-only with --export-dir: nothing is written";
+  else if (args->eval_only && args->plot) text = "--eval-only with --plot: nothing is written";
+  else if (args->given.epochs && args->given.steps) text = "--epochs and --steps: one of them";
+  else if (args->given.stop_threshold && !args->eval) text = "--stop-threshold with --no-eval";
+  else if (args->keep_best && !args->eval) text = "--keep-best with --no-eval";
+  else if (args->recover && !args->model_dir) text = "--recover without --model-dir DIR";
+  else if (args->given.checkpoint_steps && !args->model_dir)
+    text = "--checkpoint-steps without --model-dir DIR: where checkpoints go";
+  else if (args->given.keep_checkpoints && !args->model_dir)
+    text = "--keep-checkpoints without --model-dir DIR: where checkpoints go";
+  else if (args->verb == VERB_train && args->eval_only && !args->recover)
+    text = "--eval-only of fresh weights: --recover and --model-dir say which are meant";
+  return text ? laci_fail(err, LAC_BAD_ARGUMENT, "%s", text) : check_rest(args, err);
+}
+
+/* ---- To the library's ---- */
+
+/* "30,60,80" */
+static lac_status copy_boundaries(const char *text, train_options *to, lac_error *err) {
+  lac_train_options *o = &to->library.training;
+  o->boundaries = to->boundaries;
+  for (const char *at = text; at; o->n_boundaries++) {
+    char *end;
+    double epoch = strtod(at, &end);
+    bool is_number = end != at && (*end == ',' || !*end) && epoch > 0;
+    if (!is_number || o->n_boundaries == TRAIN_MOST_BOUNDARIES) {
+      return laci_fail(err, LAC_BAD_ARGUMENT,
+                       "--boundaries %s: wanted up to %d ascending epochs, such as 30,60,80", text,
+                       (int)TRAIN_MOST_BOUNDARIES);
+    }
+    to->boundaries[o->n_boundaries] = epoch;
+    at = *end ? end + 1 : NULL;
+  }
+  return LAC_OK;
+}
+
+static void copy_recipe(const arguments *args, lac_train_options *o) {
+  o->recipe = args->recipe;
+  o->optimizer = args->optimizer;
+  o->schedule = args->schedule;
+  if (args->given.batch_size) o->batch = (int)args->batch_size;
+  o->accumulate = (int)args->accumulate;
+  if (args->given.epochs) o->epochs = args->epochs;
+  if (args->given.steps) o->steps = (int64_t)args->steps;
+  if (args->given.lr) o->rate = args->lr;
+  if (args->given.momentum) o->momentum = args->momentum;
+  if (args->given.weight_decay) o->weight_decay = args->weight_decay;
+  if (args->given.nesterov) o->nesterov = args->nesterov;
+  if (args->given.label_smoothing) o->label_smoothing = args->label_smoothing;
+  if (args->given.mixup) o->mixup = args->mixup;
+  if (args->given.decay) o->decay = args->decay;
+  if (args->given.warmup_epochs) o->warmup_epochs = args->warmup_epochs;
+  o->decay_all = args->decay_all;
+  o->augment = args->augment;
+  o->shuffle = args->shuffle;
+}
+
+/* 0.76 means 76 %: no one stops at less than one. */
+static double percent_of(double threshold) { return threshold <= 1 ? 100 * threshold : threshold; }
+
+static void copy_loop(const arguments *args, lac_train_options *o) {
+  o->evaluate = args->eval;
+  o->eval_only = args->eval_only;
+  if (args->given.eval_limit) o->eval_limit = (int64_t)args->eval_limit;
+  if (args->given.eval_steps) o->eval_steps = (int64_t)args->eval_steps;
+  o->epochs_between_evals = (int64_t)args->epochs_between_evals;
+  o->steps_per_loop = (int64_t)args->steps_per_loop;
+  if (args->given.stop_threshold) o->stop_threshold = percent_of(args->stop_threshold);
+  o->keep_best = args->keep_best;
+  o->model_dir = args->model_dir;
+  if (args->given.checkpoint_steps) o->checkpoint_steps = (int64_t)args->checkpoint_steps;
+  o->keep_checkpoints = (int)args->keep_checkpoints;
+  o->recover = args->recover;
+  o->force = args->force;
+  o->display_steps = (int64_t)args->display_steps;
+}
+
+static bool has_prefix(const char *text, const char *prefix) {
+  return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+/* What counts where no recipe is named, as the verbs' descriptions say. */
+static void choose_recipe(const arguments *args, const char *arch, lac_train_options *o) {
+  if (o->recipe) return;
+  if (args->verb == VERB_train) {
+    bool small = has_prefix(arch, "cifar-") || strcmp(arch, "digits") == 0;
+    o->recipe = small ? "cifar" : has_prefix(arch, "resnext") ? "resnext" : "resnet-sgd";
+    return;
+  }
+  const lac_train_options usual = lac_finetune_options_default().training;
+  o->recipe = usual.recipe;
+  if (!args->given.epochs) o->epochs = usual.epochs;
+  if (!args->given.lr && !args->given.optimizer) o->rate = usual.rate;
+}
+
+/* ---- The network ---- */
+
+static lac_status find_arch(const arguments *args, char arch[TRAIN_ARCH_BYTES], lac_error *err) {
+  arch[0] = 0;
+  if (args->verb != VERB_train) return LAC_OK;
+  if (args->arch && args->given.resnet_size) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "--arch and --resnet-size: one of them");
+  }
+  if (args->arch && args->resnext) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "--arch and --resnext: one of them");
+  }
+  if (args->given.resnet_size || args->resnext) {
+    uint64_t size = args->given.resnet_size ? args->resnet_size : 101;
+    (void)snprintf(arch, TRAIN_ARCH_BYTES,
+                   args->resnext ? "resnext%" PRIu64 "_32x4d" : "resnet%" PRIu64, size);
+  } else if (args->arch) {
+    (void)snprintf(arch, TRAIN_ARCH_BYTES, "%s", args->arch);
+  } else {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "--arch NAME is missing: the network to train");
+  }
+  int n;
+  const char *const *names = lac_network_names(&n);
+  for (int k = 0; k < n; k++) {
+    if (strcmp(names[k], arch) == 0) return LAC_OK;
+  }
+  const char *nearest = laci_nearest_text(arch, names, n);
+  return laci_fail(err, LAC_BAD_ARGUMENT, "--arch %s: unknown network%s%s%s", arch,
+                   nearest ? ", did you mean " : "", nearest ? nearest : "",
+                   nearest ? "?" : " (see lacuna help train)");
+}
+
+/* ---- All of it ---- */
+
+static lac_status copy_pruning(const arguments *args, lac_finetune_options *o, lac_error *err) {
+  o->sparse = is_sparse(args);
+  o->prune_rest = args->given.keep_masks ? !args->keep_masks : args->prune_rest;
+  o->replay = !args->plot; /* a drawing shows what was found, so it is found again */
+  o->must_mask = export_is_read(args);
+  return input_options(args, &o->pruning, err);
+}
+
+static lac_status copy_images(const arguments *args, lac_train_options *o, lac_error *err) {
+  o->format = args->format;
+  o->resize = (int)args->resize;
+  o->crop = (int)args->crop;
+  o->classes = args->classes;
+  lac_status st = args->mean ? input_colour("mean", args->mean, o->mean, err) : LAC_OK;
+  if (!st && args->std) st = input_colour("std", args->std, o->std, err);
+  return st;
+}
+
+static void copy_running(const arguments *args, lac_train_options *o) {
+  o->threads = args->threads;
+  o->max_memory = args->max_memory;
+  o->dtype = strcmp(args->dtype, "bf16") == 0 ? LAC_DTYPE_BF16 : LAC_DTYPE_F32;
+  o->remat = args->remat;
+  o->seed = args->seed;
+}
+
+lac_status train_options_read(const arguments *args, train_options *options, lac_error *err) {
+  lac_train_options *o = &options->library.training;
+  *o = lac_train_options_default();
+  lac_status st = args->print && !args->arch ? LAC_OK : find_arch(args, options->arch, err);
+  if (!st && !args->print) st = check_together(args, err);
+  if (!st) st = check_numbers(args, err);
+  if (!st) st = check_reals(args, err);
+  if (!st) st = copy_pruning(args, &options->library, err);
+  if (!st) st = copy_images(args, o, err);
+  if (!st && args->boundaries) st = copy_boundaries(args->boundaries, options, err);
+  if (st) return st;
+  copy_running(args, o);
+  copy_recipe(args, o);
+  copy_loop(args, o);
+  choose_recipe(args, options->arch, o);
+  return LAC_OK;
+}
+
+lac_status train_options_print(const train_options *options, FILE *out, lac_error *err) {
+  const lac_train_options *o = &options->library.training;
+  lac_train_setting rows[LAC_TRAIN_MOST_SETTINGS];
+  int n;
+  lac_status st = lac_train_settings(o, rows, &n, err);
+  if (st) return st;
+  text_table table = {0};
+  table_begin(&table, "setting|value|from");
+  for (int k = 0; k < n; k++) {
+    table_cell(&table, "%s", rows[k].name);
+    table_cell(&table, "%s", rows[k].value);
+    table_cell(&table, "%s", rows[k].from ? rows[k].from : "an option");
+  }
+  fprintf(out, "recipe %s\n\n", o->recipe);
+  st = table_print(&table, out, err);
+  table_clear(&table);
+  return st;
+}
