@@ -2,7 +2,7 @@
  * How good a classifier is: a network run over labelled images by the fast engine (engine.h).
  *
  * The data are found out from the folder: CIFAR-10 and CIFAR-100 in their binary form, or a folder
- * of JPEG files, CLASS/NAME.jpg. docs/data.md says how classes are numbered and images prepared.
+ * of images, CLASS/NAME.jpg. docs/data.md says how classes are numbered and images prepared.
  *
  * Threads. Several threads may evaluate one model at the same time (model.h). */
 #ifndef LACUNA_EVAL_H

@@ -42,7 +42,7 @@ lac_status laci_training_on_event(void *context, const laci_loop_event *from, la
   if (event.kind == LAC_TRAIN_BEGIN) event.memory_bytes = laci_trainer_memory(t->trainer);
   if (event.kind == LAC_TRAIN_BEGIN && o->model_dir && !o->eval_only) {
     laci_train_about about = {.network = t->model->path,
-                              .format = laci_train_format(t->plan->set),
+                              .format = laci_dataset_format(t->plan->set),
                               .images = laci_dataset_count(t->plan->set),
                               .steps_per_epoch = t->plan->steps_per_epoch,
                               .dense_top1 = o->dense_top1};

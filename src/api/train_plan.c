@@ -43,13 +43,6 @@ lac_train_options lac_train_options_default(void) {
 
 /* ---- The data ---- */
 
-const char *laci_train_format(const laci_dataset *set) {
-  laci_preprocessing usual = laci_dataset_preprocessing(set);
-  if (usual.is_grey) return "digits";
-  if (usual.resize) return "folder";
-  return laci_dataset_classes(set) == 100 ? "cifar100" : "cifar10";
-}
-
 /** Which parts of the data this run is going to look at. */
 static laci_parts_use use_of(const lac_train_options *o) {
   if (o->eval_only) return LACI_PARTS_TEST;
@@ -81,7 +74,7 @@ lac_status laci_train_open(const char *data, const lac_train_options *o, laci_tr
                               .quiet = plan->quiet};
   st = laci_dataset_open(o->eval_only ? test : train, &how, &plan->set, err);
   if (st) return st;
-  const char *format = laci_train_format(plan->set);
+  const char *format = laci_dataset_format(plan->set);
   if (o->format && strcmp(o->format, format) != 0) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "%s: it holds %s, but the format wanted is %s", data,
                      format, o->format);
@@ -102,7 +95,7 @@ lac_status lac_train_data_find(const char *data, const lac_train_options *option
   laci_train_plan plan = {.quiet = true};
   st = laci_train_open(data, options, &plan, err);
   if (!st) {
-    *found = (lac_train_data){.format = laci_train_format(plan.set),
+    *found = (lac_train_data){.format = laci_dataset_format(plan.set),
                               .images = laci_dataset_count(plan.set),
                               .classes = laci_dataset_classes(plan.set),
                               .channels = laci_preprocessing_channels(&plan.prepare),

@@ -36,7 +36,4 @@ LAC_MUST_CHECK lac_status laci_train_recipe(const lac_train_options *options,
                                             laci_training_recipe *recipe, lac_error *err);
 void laci_train_plan_clear(laci_train_plan *plan);
 
-/** "cifar10", "cifar100", "folder", "digits". */
-const char *laci_train_format(const laci_dataset *set);
-
 #endif

@@ -17,11 +17,13 @@ enum { RUN = 64 }; /* records that are read at a time, for their labels */
 /** Which of the two it is. */
 typedef struct layout {
   int n_labels, n_classes; /* label bytes a record: the last one counts */
-  const char *test, *train, *names;
+  const char *format, *test, *train, *names;
 } layout;
 
-static const layout cifar10 = {1, 10, "test_batch.bin", "data_batch_%d.bin", "batches.meta.txt"};
-static const layout cifar100 = {2, 100, "test.bin", "train.bin", "fine_label_names.txt"};
+static const layout cifar10 = {
+    1, 10, "cifar10", "test_batch.bin", "data_batch_%d.bin", "batches.meta.txt"};
+static const layout cifar100 = {2,          100,         "cifar100",
+                                "test.bin", "train.bin", "fine_label_names.txt"};
 
 typedef struct cifar_file {
   laci_reader *reader;
@@ -189,6 +191,7 @@ lac_status laci_cifar_open(laci_dataset *set, const laci_dataset_options *option
   c->layout = has_layout(set->folder, &cifar10) ? &cifar10 : &cifar100;
   c->record_bytes = (size_t)c->layout->n_labels + IMAGE_BYTES;
   set->n_classes = c->layout->n_classes;
+  set->format = c->layout->format;
   set->augment = (laci_augment){.pad = 4, .flip = true};
   set->preprocessing = laci_preprocessing_default();
   set->preprocessing.resize = 0;

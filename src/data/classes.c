@@ -64,23 +64,36 @@ static lac_status sort_list(laci_arena *arena, const char *path, const char **li
   return LAC_OK;
 }
 
-static lac_status number_by_list(laci_dataset *set, const char *const *folders, int n,
-                                 const char *path, int32_t *numbers, lac_error *err) {
+/** The lines of a list as the set's classes, sorted by name; *list is in the set's arena. */
+static lac_status read_list(laci_dataset *set, const char *path, listed **list, lac_error *err) {
   const char **lines;
   int n_lines;
   lac_status st = laci_read_lines(&set->arena, path, &lines, &n_lines, err);
   if (st) return st;
   if (n_lines == 0) return laci_fail(err, LAC_BAD_FILE, "%s: no line, wanted one a class", path);
-  listed *list = laci_arena_alloc(&set->arena, (size_t)n_lines, sizeof *list);
+  *list = laci_arena_alloc(&set->arena, (size_t)n_lines, sizeof **list);
   set->class_names = laci_alloc((size_t)n_lines, sizeof *set->class_names);
-  if (!list || !set->class_names) return laci_fail_memory(err, path);
+  if (!*list || !set->class_names) return laci_fail_memory(err, path);
   set->n_classes = n_lines;
   set->numbering = LACI_NUMBERED_BY_LIST;
-  st = sort_list(&set->arena, path, lines, n_lines, list, err);
-  for (int at = 0; at < n_lines && !st; at++) set->class_names[list[at].number] = list[at].text;
+  st = sort_list(&set->arena, path, lines, n_lines, *list, err);
+  for (int at = 0; at < n_lines && !st; at++)
+    set->class_names[(*list)[at].number] = (*list)[at].text;
+  return st;
+}
+
+lac_status laci_list_classes(laci_dataset *set, const char *classes_path, lac_error *err) {
+  listed *list;
+  return read_list(set, classes_path, &list, err);
+}
+
+static lac_status number_by_list(laci_dataset *set, const char *const *folders, int n,
+                                 const char *path, int32_t *numbers, lac_error *err) {
+  listed *list;
+  lac_status st = read_list(set, path, &list, err);
   for (int at = 0; at < n && !st; at++) {
     listed key = {.name = folders[at]};
-    const listed *found = bsearch(&key, list, (size_t)n_lines, sizeof *list, compare_listed);
+    const listed *found = bsearch(&key, list, (size_t)set->n_classes, sizeof *list, compare_listed);
     if (found) numbers[at] = found->number;
     else st = laci_fail(err, LAC_BAD_FILE, "%s: no line for the folder '%s'", path, folders[at]);
   }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The part that all data sets share. Next: cifar.c, folder.c, digits.c, the kinds; classes.c, which
- * is which class. */
+ * The part that all data sets share. Next: cifar.c, folder.c, flat.c, digits.c, the kinds;
+ * classes.c, which is which class. */
 #include "data/dataset.h"
 
 #include <assert.h>
@@ -19,6 +19,7 @@ lac_status laci_dataset_open(const char *folder, const laci_dataset_options *opt
   if (!made->folder) st = laci_fail_memory(err, folder);
   else if (laci_cifar_is_there(folder)) st = laci_cifar_open(made, options, err);
   else if (laci_digits_is_there(folder)) st = laci_digits_open(made, options, err);
+  else if (laci_flat_is_there(folder)) st = laci_flat_open(made, options, err);
   else st = laci_folder_open(made, options, err);
   if (st) laci_dataset_close(made);
   else *set = made;
@@ -49,6 +50,7 @@ void laci_dataset_close(laci_dataset *set) {
 
 int64_t laci_dataset_count(const laci_dataset *set) { return set->count; }
 int laci_dataset_classes(const laci_dataset *set) { return set->n_classes; }
+const char *laci_dataset_format(const laci_dataset *set) { return set->format; }
 laci_numbering laci_dataset_numbering(const laci_dataset *set) { return set->numbering; }
 laci_preprocessing laci_dataset_preprocessing(const laci_dataset *set) {
   return set->preprocessing;
@@ -68,7 +70,14 @@ int laci_dataset_label(const laci_dataset *set, int64_t at) {
 lac_status laci_dataset_image(const laci_dataset *set, int64_t at, laci_image *image,
                               lac_error *err) {
   assert(at >= 0 && at < set->count);
-  return set->kind->image(set, at, image, err);
+  if (set->kind->image) return set->kind->image(set, at, image, err);
+  char name[512];
+  laci_encoded encoded = {0};
+  lac_status st = set->kind->encoded(set, at, &encoded, err);
+  set->kind->name(set, at, name, sizeof name);
+  if (!st) st = laci_image_decode(name, encoded.bytes, encoded.size_bytes, image, err);
+  laci_free(encoded.memory);
+  return st;
 }
 
 lac_status laci_dataset_sample(const laci_dataset *set, int64_t at, laci_preparer *preparer,

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Labelled images, wherever they lie: a count, a label and an image for each number.
  *
- * Known are the binary folders of CIFAR-10 and CIFAR-100, folders of JPEG files, CLASS/NAME.jpg,
- * and a small set of handwritten digits, digits.csv.gz. What is opened is only listed; images are
- * read when they are asked for, from any thread. Next: loader.h, which asks for them ahead of time.
+ * Known are the binary folders of CIFAR-10 and CIFAR-100, folders of images, CLASS/NAME.jpg, images
+ * with a file of labels, and a small set of handwritten digits, digits.csv.gz. What is opened is
+ * only listed; images are read when they are asked for, from any thread. Next: loader.h, which asks
+ * for them ahead of time.
  */
 #ifndef LACI_DATA_DATASET_H
 #define LACI_DATA_DATASET_H
@@ -41,11 +42,14 @@ typedef struct laci_dataset_options {
  * 3072 bytes. CIFAR-100: train.bin, test.bin; records of two labels, the second (fine) one counts.
  * Class names come from batches.meta.txt, fine_label_names.txt where they are there.
  *
- * Images: classes sorted by their folders' names (bytes), in them the files .jpg .jpeg .JPEG ...,
- * sorted; names that begin with a dot do not count. The class number is the line in classes_path,
- * every folder must be there; else ImageNet's (of 1000) where every folder's name is such a WordNet
- * id (n01440764); else the place in sorted order. Folders of which only some are such ids are
- * refused, since either reading would be wrong. The class's name is TEXT, or the folder's name.
+ * Images: classes sorted by their folders' names (bytes), in them at any depth the files .jpg .jpeg
+ * .png .webp ..., sorted; names that begin with a dot do not count. The class number is the line in
+ * classes_path, every folder must be there; else ImageNet's (of 1000) where every folder's name is
+ * such a WordNet id (n01440764); else the place in sorted order. Folders of which only some are
+ * such ids are refused, since either reading would be wrong. The class's name is TEXT, or the
+ * folder's name.
+ *
+ * Images beside each other: labels as flat.c says; names of classes count as folders' names.
  *
  * Digits: lines of 64 pixels 0..16 and a label, gzipped; the first four fifths are for training,
  * the others for testing.
@@ -64,6 +68,8 @@ int64_t laci_dataset_count(const laci_dataset *set);
 int laci_dataset_classes(const laci_dataset *set);
 /** NULL where the data do not say. Lives as long as the set. */
 const char *laci_dataset_class_name(const laci_dataset *set, int class_number);
+/** What kind of data it is: "cifar10", "cifar100", "digits", "folder", "tfrecords". */
+const char *laci_dataset_format(const laci_dataset *set);
 laci_numbering laci_dataset_numbering(const laci_dataset *set);
 /** Do labels mean outputs of a network that has `outputs` of them, the output called `name`?
  * Classes and outputs have to be as many; a list may name the first of them only. Fails
@@ -80,8 +86,8 @@ laci_preprocessing laci_dataset_preprocessing(const laci_dataset *set);
  * padded by 1 and cropped; others: flipped. */
 laci_augment laci_dataset_augment(const laci_dataset *set);
 
-/** The image as it is stored. Fails as laci_jpeg_read does, naming the file. Any thread, each with
- * its own *image. */
+/** The image as it is stored. Fails as laci_image_decode does, naming the file. Any thread, each
+ * with its own *image. */
 LAC_MUST_CHECK lac_status laci_dataset_image(const laci_dataset *set, int64_t at, laci_image *image,
                                              lac_error *err);
 /** The image as the preparer's preprocessing wants it, out[laci_preprocessing_sample]; *image is

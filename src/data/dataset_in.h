@@ -7,8 +7,18 @@
 #include "base/memory.h"
 #include "data/dataset.h"
 
+/** The bytes of a stored image: JPEG, PNG or WebP. Zero-initialised is empty. */
+typedef struct laci_encoded {
+  uint8_t *memory; /* what holds them; free it */
+  const uint8_t *bytes;
+  size_t size_bytes;
+} laci_encoded;
+
 typedef struct laci_dataset_kind {
+  /* One of the two, the other is NULL: pixels, or bytes to be decoded; on failure, too, the caller
+   * frees. Any thread. */
   lac_status (*image)(const laci_dataset *set, int64_t at, laci_image *image, lac_error *err);
+  lac_status (*encoded)(const laci_dataset *set, int64_t at, laci_encoded *encoded, lac_error *err);
   /* What to call image `at` in an error's text. */
   void (*name)(const laci_dataset *set, int64_t at, char *text, size_t size_bytes);
   void (*close)(laci_dataset *set); /* frees `own` and what hangs on it; own may be NULL */
@@ -18,6 +28,7 @@ struct laci_dataset {
   const laci_dataset_kind *kind;
   laci_arena arena; /* all texts */
   const char *folder;
+  const char *format; /* as laci_dataset_format says */
   int64_t count;
   int32_t *labels; /* [count] */
   int n_classes;
@@ -39,17 +50,27 @@ LAC_MUST_CHECK lac_status laci_digits_open(laci_dataset *set, const laci_dataset
 LAC_MUST_CHECK lac_status laci_digits_read(laci_dataset *set, const char *name,
                                            const uint8_t *bytes, size_t size_bytes,
                                            laci_dataset_part part, lac_error *err);
+/** Images beside each other, and a text file that says which class each is. */
+LAC_MUST_CHECK lac_status laci_flat_open(laci_dataset *set, const laci_dataset_options *options,
+                                         lac_error *err);
 bool laci_digits_is_there(const char *folder);
+/** Whether images lie in the folder itself, and a file of labels is there for them. */
+bool laci_flat_is_there(const char *folder);
+bool laci_flat_has_images(const char *folder);
 /** Whether the folder holds one of CIFAR's files. */
 bool laci_cifar_is_there(const char *folder);
 
 /** folder/name in the arena; NULL: no memory. */
 char *laci_path_in(laci_arena *arena, const char *folder, const char *name);
 
-/** The lines of a text file of at most a mebibyte, without their ends and without empty lines at
+/** The lines of a text file of at most 16 MiB, without their ends and without empty lines at
  * the end of the file; copies in the arena. */
 LAC_MUST_CHECK lac_status laci_read_lines(laci_arena *arena, const char *path, const char ***lines,
                                           int *n_lines, lac_error *err);
+
+/** The set's classes from a list, as dataset.h says. */
+LAC_MUST_CHECK lac_status laci_list_classes(laci_dataset *set, const char *classes_path,
+                                            lac_error *err);
 
 /** Gives the folders (sorted names) their class numbers and the set its classes, as dataset.h says.
  */

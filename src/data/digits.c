@@ -138,6 +138,7 @@ lac_status laci_digits_read(laci_dataset *set, const char *name, const uint8_t *
                             size_t size_bytes, laci_dataset_part part, lac_error *err) {
   char *text = NULL;
   set->kind = &kind;
+  set->format = "digits";
   set->n_classes = CLASSES;
   set->augment = (laci_augment){.pad = 1};
   set->preprocessing = (laci_preprocessing){.height = SIDE, .width = SIDE, .is_grey = true};

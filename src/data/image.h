@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Decoded images, and JPEG, the one format they come in.
+ * Decoded images, and the formats they come in: JPEG, PNG and WebP.
  *
  * An image is what a photograph shows and nothing else: three bytes a pixel, red, green, blue, rows
  * from top to bottom. The orientation that a camera notes (EXIF) is ignored, as reference pipelines
@@ -30,6 +30,14 @@ LAC_MUST_CHECK lac_status laci_image_set_size(laci_image *image, const char *nam
 /** Makes *image empty again; an empty one is fine. */
 void laci_image_clear(laci_image *image);
 
+/** Decodes an image of any of the three formats, told by its first bytes and not by its name: PNG
+ * files with a JPEG's name are among ImageNet's. Fails as the three below do, and LAC_BAD_FILE for
+ * other bytes. Any thread, each with its own image. */
+LAC_MUST_CHECK lac_status laci_image_decode(const char *name, const uint8_t *bytes,
+                                            size_t size_bytes, laci_image *image, lac_error *err);
+/** The same for a file. */
+LAC_MUST_CHECK lac_status laci_image_read(const char *path, laci_image *image, lac_error *err);
+
 /** Decodes a JPEG: baseline, progressive or arithmetic, 8 bits; grey becomes three equal bytes,
  * CMYK and YCCK (inverted, as Adobe writes them) are multiplied by their black. The inverse
  * transform is the exact integer one and colours are interpolated: the bytes that Pillow and
@@ -41,6 +49,16 @@ void laci_image_clear(laci_image *image);
  * Any thread, each with its own image. */
 LAC_MUST_CHECK lac_status laci_jpeg_decode(const char *name, const uint8_t *bytes,
                                            size_t size_bytes, laci_image *image, lac_error *err);
-LAC_MUST_CHECK lac_status laci_jpeg_read(const char *path, laci_image *image, lac_error *err);
+
+/** Decodes a PNG of any kind: grey and palettes become colours, of 16 bits the upper 8 count,
+ * transparency and gamma are left out: the bytes of Pillow's convert('RGB'), but for grey of 16
+ * bits, which Pillow clips. Of an animation, the still image. Fails as laci_jpeg_decode does. */
+LAC_MUST_CHECK lac_status laci_png_decode(const char *name, const uint8_t *bytes, size_t size_bytes,
+                                          laci_image *image, lac_error *err);
+
+/** Decodes a WebP, lossy or lossless; transparency is left out. Fails as laci_jpeg_decode does, and
+ * LAC_UNSUPPORTED for an animation. */
+LAC_MUST_CHECK lac_status laci_webp_decode(const char *name, const uint8_t *bytes,
+                                           size_t size_bytes, laci_image *image, lac_error *err);
 
 #endif

@@ -16,7 +16,6 @@
 #include <jerror.h> /* wants to come after it */
 
 #include "base/error.h"
-#include "base/reader.h"
 
 /* Real progressive files have about ten scans; each costs a walk over the whole image. */
 enum { MAX_SCANS = 100 };
@@ -126,8 +125,6 @@ static void decode(decoder *d, const uint8_t *bytes, size_t size_bytes, laci_ima
 lac_status laci_jpeg_decode(const char *name, const uint8_t *bytes, size_t size_bytes,
                             laci_image *image, lac_error *err) {
   decoder d = {.name = name, .err = err};
-  if (size_bytes == 0)
-    return laci_fail(err, LAC_BAD_FILE, "%s: an empty file, wanted a JPEG", name);
   d.jpeg.err = jpeg_std_error(&d.messages);
   d.jpeg.client_data = &d;
   d.messages.error_exit = fail_by_message;
@@ -137,12 +134,4 @@ lac_status laci_jpeg_decode(const char *name, const uint8_t *bytes, size_t size_
   decode(&d, bytes, size_bytes, image);
   jpeg_destroy_decompress(&d.jpeg);
   return d.status;
-}
-
-lac_status laci_jpeg_read(const char *path, laci_image *image, lac_error *err) {
-  laci_file_bytes file;
-  lac_status st = laci_file_bytes_read(path, &file, err);
-  if (!st) st = laci_jpeg_decode(path, file.bytes, file.size_bytes, image, err);
-  laci_file_bytes_clear(&file);
-  return st;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * In jpeg.c's place where Lacuna is built without libjpeg (-DLAC_JPEG=OFF): every image is refused.
+ * In jpeg.c's place where Lacuna is built without libjpeg (-DLAC_JPEG=OFF): every JPEG is refused.
  */
 #include "base/error.h"
 #include "data/image.h"
@@ -8,8 +8,4 @@ lac_status laci_jpeg_decode(const char *name, const uint8_t *bytes, size_t size_
                             laci_image *image, lac_error *err) {
   (void)bytes, (void)size_bytes, (void)image;
   return laci_fail(err, LAC_UNSUPPORTED, "%s: this Lacuna was built without JPEG", name);
-}
-
-lac_status laci_jpeg_read(const char *path, laci_image *image, lac_error *err) {
-  return laci_jpeg_decode(path, NULL, 0, image, err);
 }

@@ -7,7 +7,7 @@
 #include "base/file.h"
 #include "data/dataset_in.h"
 
-enum { MAX_LINES_BYTES = 1 << 20 };
+enum { MAX_LINES_BYTES = 1 << 24 };
 
 char *laci_path_in(laci_arena *arena, const char *folder, const char *name) {
   size_t n = strlen(folder), capacity = n + strlen(name) + 2;

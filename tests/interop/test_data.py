@@ -90,7 +90,7 @@ def test_other_arrays_are_refused(array, tmp_path):
 # ---- Images ----
 
 def decoded(path, tmp_path):
-    run("jpeg", path, tmp_path / "image.npy")
+    run("image", path, tmp_path / "image.npy")
     return np.load(tmp_path / "image.npy")
 
 
@@ -119,6 +119,33 @@ def test_odd_sizes_are_decoded_as_pillow_does(mode, progressive, subsampling, tm
     for width, height in [(1, 1), (17, 9), (63, 65), (200, 3)]:
         scenery(width, height).convert(mode).save(path, quality=80, subsampling=subsampling, progressive=progressive)
         assert (decoded(path, tmp_path) == wanted(path)).all()
+
+
+@pytest.mark.parametrize("mode", ["1", "L", "LA", "P", "PA", "RGB", "RGBA"])
+def test_every_mode_of_png_is_decoded_as_pillow_does(mode, tmp_path):
+    for width, height in [(1, 1), (17, 9), (200, 3)]:
+        picture = scenery(width, height).convert("RGB" if mode == "PA" else mode)
+        if mode in ("LA", "RGBA"):
+            picture.putalpha(Image.linear_gradient("L").resize((width, height)))
+        transparent = {}
+        if mode == "PA":
+            picture, transparent = picture.quantize(13), {"transparency": bytes(range(0, 130, 10))}
+        path = tmp_path / "a.JPEG"  # the name says nothing
+        picture.save(path, "png", **transparent)
+        assert (decoded(path, tmp_path) == wanted(path)).all()
+
+
+@pytest.mark.parametrize("mode", ["RGB", "RGBA"])
+@pytest.mark.parametrize("lossless", [False, True])
+def test_webp_is_decoded_as_pillow_does(mode, lossless, tmp_path):
+    for width, height in [(1, 1), (17, 9), (63, 65)]:
+        picture = scenery(width, height)
+        if mode == "RGBA":
+            picture.putalpha(Image.linear_gradient("L").resize((width, height)))
+        picture.save(tmp_path / "a.webp", lossless=lossless, exact=True)
+        # Pillow has a libwebp of its own, which may round the colours of lossy files by one.
+        apart = decoded(tmp_path / "a.webp", tmp_path).astype(int) - wanted(tmp_path / "a.webp")
+        assert np.abs(apart).max() <= (0 if lossless else 1)
 
 
 def prepared(path, resize, height, width, tmp_path):

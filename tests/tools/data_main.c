@@ -3,7 +3,7 @@
  *
  *     data_main npy IN.npy OUT.npy                 reads and writes an array again
  *     data_main bf16 IN.npy OUT.npy                ... its f32 cut to bf16 before it is written
- *     data_main jpeg IN.jpg OUT.npy                u8 [height, width, 3]
+ *     data_main image IN.jpg OUT.npy               u8 [height, width, 3]
  *     data_main prepare IN.jpg RESIZE HEIGHT WIDTH OUT.npy
  *                                                  f32 [3, height, width], ImageNet's mean and std
  *     data_main set FOLDER PART CLASSES            a line an image: number, label, class name
@@ -49,7 +49,7 @@ static lac_status cut_to_bf16(char **args, lac_error *err) {
 
 static lac_status decode(char **args, lac_error *err) {
   laci_image image = {0};
-  lac_status st = laci_jpeg_read(args[0], &image, err);
+  lac_status st = laci_image_read(args[0], &image, err);
   laci_type type = {LAC_DTYPE_U8, {3, {image.height, image.width, 3}}};
   if (!st) st = laci_npy_write(args[1], &type, image.rgb, true, err);
   laci_image_clear(&image);
@@ -64,7 +64,7 @@ static lac_status prepare(char **args, lac_error *err) {
   preprocessing.height = atoi(args[2]);
   preprocessing.width = atoi(args[3]);
   laci_type type = {LAC_DTYPE_F32, {3, {3, preprocessing.height, preprocessing.width}}};
-  lac_status st = laci_jpeg_read(args[0], &image, err);
+  lac_status st = laci_image_read(args[0], &image, err);
   if (!st) st = laci_preparer_create(&preprocessing, &preparer, err);
   if (!st) {
     float *out = laci_alloc((size_t)laci_shape_count(&type.shape), sizeof *out);
@@ -184,7 +184,7 @@ static const struct {
   const char *name;
   int n_args;
   lac_status (*run)(char **args, lac_error *err);
-} verbs[] = {{"npy", 2, copy_array},  {"bf16", 2, cut_to_bf16}, {"jpeg", 2, decode},
+} verbs[] = {{"npy", 2, copy_array},  {"bf16", 2, cut_to_bf16}, {"image", 2, decode},
              {"prepare", 5, prepare}, {"set", 3, list_set},     {"batches", 9, load_batches},
              {"metrics", 2, measure}};
 

@@ -19,7 +19,7 @@ static void a_photograph_is_read_or_refused(void **state) {
   (void)state;
   laci_image image = {0};
   lac_error err = {0};
-  lac_status st = laci_jpeg_read(LAC_SOURCE_DIR "/tests/fixtures/data/colour.jpg", &image, &err);
+  lac_status st = laci_image_read(LAC_SOURCE_DIR "/tests/fixtures/data/colour.jpg", &image, &err);
 #ifdef LAC_WITHOUT_JPEG
   assert_int_equal(st, LAC_UNSUPPORTED);
   assert_non_null(strstr(err.text, "colour.jpg: this Lacuna was built without JPEG"));

@@ -198,9 +198,10 @@ static void a_list_numbers_the_classes(void **state) {
 static void folders_without_images_are_refused(void **state) {
   (void)state;
   folder f = make_folder();
-  expect_refusal(&f, NULL, LAC_BAD_FILE, ": no data, wanted CIFAR's .bin files or folders CLASS/");
+  expect_refusal(&f, NULL, LAC_BAD_FILE,
+                 ": no data, wanted CIFAR's files, folders CLASS/NAME.jpg, or");
   add_picture(&f, "flat.jpg");
-  expect_refusal(&f, NULL, LAC_BAD_FILE, ": no data");
+  expect_refusal(&f, NULL, LAC_BAD_FILE, ": images, but no labels");
   remove_folder(&f);
   expect_refusal(&f, NULL, LAC_NOT_FOUND, ": cannot list the folder");
 }
@@ -209,7 +210,7 @@ static void a_broken_image_names_itself(void **state) {
   (void)state;
   folder f = make_folder();
   char want[FOLDER_PATH];
-  add_text(&f, "cat/broken.jpg", "no JPEG at all");
+  add_text(&f, "cat/broken.jpg", "\xFF\xD8 no JPEG at all");
   laci_dataset *set = open_set(&f, LACI_PART_TEST, NULL);
   laci_image image = {0};
   lac_error err = {0};

@@ -88,7 +88,7 @@ static void every_kind_shows_the_same_picture(void **state) {
     char path[512];
     bool grey = strcmp(kinds[k], "grey.jpg") == 0;
     (void)snprintf(path, sizeof path, FOLDER "%s", kinds[k]);
-    assert_int_equal(laci_jpeg_read(path, &image, NULL), LAC_OK);
+    assert_int_equal(laci_image_read(path, &image, NULL), LAC_OK);
     assert_int_equal(image.width, WIDTH);
     assert_int_equal(image.height, HEIGHT);
     expect_pixel(&image, 4, 3, white, 6);
@@ -127,8 +127,8 @@ static void other_files_are_refused(void **state) {
     assert_int_equal(decode(&f, &image, &err), LAC_BAD_FILE);
     assert_memory_equal(err.text, "x.jpg: ", 7);
   }
-  assert_int_equal(laci_jpeg_read("/nowhere.jpg", &image, NULL), LAC_NOT_FOUND);
-  assert_int_equal(laci_jpeg_read(FOLDER, &image, NULL), LAC_BAD_FILE);
+  assert_int_equal(laci_image_read("/nowhere.jpg", &image, NULL), LAC_NOT_FOUND);
+  assert_int_equal(laci_image_read(FOLDER, &image, NULL), LAC_BAD_FILE);
   laci_image_clear(&image);
 }
 

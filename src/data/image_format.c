@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Which format the bytes of an image are in. Names are not asked: reference data have PNG files
+ * called .JPEG. */
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/reader.h"
+#include "data/image.h"
+
+static bool begins(const uint8_t *bytes, size_t size_bytes, size_t at, const char *with, size_t n) {
+  return size_bytes >= at + n && memcmp(bytes + at, with, n) == 0;
+}
+
+lac_status laci_image_decode(const char *name, const uint8_t *bytes, size_t size_bytes,
+                             laci_image *image, lac_error *err) {
+  if (begins(bytes, size_bytes, 0, "\xFF\xD8", 2)) {
+    return laci_jpeg_decode(name, bytes, size_bytes, image, err);
+  }
+  if (begins(bytes, size_bytes, 0, "\x89PNG", 4)) {
+    return laci_png_decode(name, bytes, size_bytes, image, err);
+  }
+  if (begins(bytes, size_bytes, 0, "RIFF", 4) && begins(bytes, size_bytes, 8, "WEBP", 4)) {
+    return laci_webp_decode(name, bytes, size_bytes, image, err);
+  }
+  if (size_bytes == 0) {
+    return laci_fail(err, LAC_BAD_FILE, "%s: an empty file, wanted an image", name);
+  }
+  return laci_fail(err, LAC_BAD_FILE, "%s: no image that is known, wanted JPEG, PNG or WebP", name);
+}
+
+lac_status laci_image_read(const char *path, laci_image *image, lac_error *err) {
+  laci_file_bytes file;
+  lac_status st = laci_file_bytes_read(path, &file, err);
+  if (!st) st = laci_image_decode(path, file.bytes, file.size_bytes, image, err);
+  laci_file_bytes_clear(&file);
+  return st;
+}
