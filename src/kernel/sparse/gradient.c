@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Which rows are summed together in gradient.h, and the choice of the variant. */
+#include "kernel/sparse/gradient.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "base/divide.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "cpu/cpu.h"
+
+enum {
+  LANES = LACI_SPARSE_LANES,
+  WINDOW = LACI_SPARSE_WINDOW,
+  TOGETHER = LACI_SPARSE_TOGETHER,
+  BLOCK = 52,    /* tiles at most: a window's x stays in the first cache, dy in the second */
+  ROWS = 256,    /* of an item at most, for the same */
+  FEW_ROWS = 40, /* fewer than that: patterns of four columns, or runs would be of one row */
+  PATTERNS = 1 << WINDOW
+};
+
+/* Rows of a run at most, by its columns: their sums are in 24 registers. */
+static const int most_rows_of[TOGETHER + 1] = {1, 12, 12, 8, 6};
+
+/* ---- rows and their patterns ---- */
+
+/* Kept columns of a row in a window, four at most. */
+typedef struct member {
+  int32_t row, k;
+  uint8_t pattern, n_columns;
+} member;
+
+typedef struct finder {
+  const laci_sparse_product *p;
+  laci_sparse_gradient *g;
+  int64_t *next;            /* [n_rows]: the first k behind the window */
+  member *members, *sorted; /* [2 * ROWS] */
+  int64_t n_runs, n_rows;   /* found so far */
+} finder;
+
+/* The members of an item; moves `next` on. */
+static int64_t find_members(finder *f, const laci_sparse_gradient_item *item) {
+  int64_t n = 0;
+  for (int64_t row = 0; row < item->n_rows; row++) {
+    int64_t *k = &f->next[item->row_first + row];
+    const int64_t end = f->p->row_begin[item->row_first + row + 1];
+    member *now = NULL;
+    for (; *k < end && f->p->column[*k] < item->column_first + item->n_columns; ++*k) {
+      if (!now || now->n_columns == TOGETHER) {
+        now = &f->members[n++];
+        *now = (member){(int32_t)row, (int32_t)*k, 0, 0};
+      }
+      now->pattern |= (uint8_t)(1U << (f->p->column[*k] - item->column_first));
+      now->n_columns++;
+    }
+  }
+  return n;
+}
+
+/* By pattern, rows ascending in each; begin: [PATTERNS + 1]. */
+static void sort_members(const finder *f, int64_t n, int64_t *begin) {
+  int64_t to[PATTERNS];
+  memset(begin, 0, (PATTERNS + 1) * sizeof *begin);
+  for (int64_t at = 0; at < n; at++) begin[f->members[at].pattern + 1]++;
+  for (int at = 0; at < PATTERNS; at++) begin[at + 1] += begin[at];
+  memcpy(to, begin, sizeof to);
+  for (int64_t at = 0; at < n; at++) f->sorted[to[f->members[at].pattern]++] = f->members[at];
+}
+
+/* Runs of about equal length of n members with one pattern. */
+static void add_runs(finder *f, const member *from, int64_t n) {
+  laci_sparse_run run = {.n_columns = from->n_columns};
+  for (int column = 0, at = 0; column < WINDOW; column++) {
+    if (from->pattern >> column & 1) run.column[at++] = (uint8_t)column;
+  }
+  for (int64_t left = n; left > 0; left -= run.n_rows) {
+    run.n_rows = (uint8_t)laci_ceil_div(left, laci_ceil_div(left, most_rows_of[run.n_columns]));
+    if (f->g->runs) f->g->runs[f->n_runs] = run;
+    f->n_runs++;
+  }
+  for (int64_t at = 0; at < n; at++) {
+    if (f->g->rows) f->g->rows[f->n_rows] = (laci_sparse_run_row){from[at].row, from[at].k};
+    f->n_rows++;
+  }
+}
+
+/* ---- items ---- */
+
+/* Counts; or writes, where there is memory for it. */
+static void add_item(finder *f, const laci_sparse_gradient_item *item) {
+  int64_t begin[PATTERNS + 1];
+  laci_sparse_gradient *g = f->g;
+  if (g->items) {
+    g->items[g->n_items] = *item;
+    g->items[g->n_items].run_first = f->n_runs;
+    g->items[g->n_items].run_row_first = f->n_rows;
+  }
+  g->n_items++;
+  sort_members(f, find_members(f, item), begin);
+  for (int pattern = 1; pattern < PATTERNS; pattern++) {
+    const int64_t n = begin[pattern + 1] - begin[pattern];
+    if (n > 0) add_runs(f, f->sorted + begin[pattern], n);
+  }
+}
+
+/* Group by group, rows by rows, window by window. */
+static void add_items(finder *f) {
+  const laci_sparse_product *p = f->p;
+  const int64_t together = p->rows_together, groups = together ? p->n_rows / together : 0;
+  const int64_t length = groups ? p->n_columns / groups : 0;
+  const int64_t rows = groups ? laci_ceil_div(together, laci_ceil_div(together, ROWS)) : 0;
+  const int64_t window = rows < FEW_ROWS ? TOGETHER : WINDOW;
+  memcpy(f->next, p->row_begin, (size_t)p->n_rows * sizeof *f->next);
+  f->n_runs = f->n_rows = f->g->n_items = 0;
+  f->g->most_rows = rows;
+  for (int64_t row = 0, n; row < p->n_rows; row += n) {
+    const int64_t group = row / together, rest = (group + 1) * together - row;
+    n = rest < rows ? rest : rows;
+    for (int64_t at = 0; at < length; at += window) {
+      const int64_t columns = length - at < window ? length - at : window;
+      add_item(f, &(laci_sparse_gradient_item){row, n, group * length + at, columns, 0, 0});
+    }
+  }
+}
+
+static bool find_runs(finder *f) {
+  const laci_sparse_product *p = f->p;
+  laci_sparse_gradient *g = f->g;
+  f->next = laci_alloc((size_t)p->n_rows, sizeof *f->next);
+  f->members = laci_alloc((size_t)4 * ROWS, sizeof *f->members);
+  if (!f->next || !f->members) return false;
+  f->sorted = f->members + (ptrdiff_t)2 * ROWS;
+  add_items(f);
+  g->items = laci_alloc((size_t)g->n_items + 1, sizeof *g->items);
+  g->runs = laci_alloc((size_t)f->n_runs, sizeof *g->runs);
+  g->rows = laci_alloc((size_t)f->n_rows, sizeof *g->rows);
+  g->column_at = laci_alloc((size_t)p->n_columns, sizeof *g->column_at);
+  if (!g->items || !g->runs || !g->rows || !g->column_at) return false;
+  add_items(f);
+  g->items[g->n_items] = (laci_sparse_gradient_item){.run_first = f->n_runs};
+  memcpy(g->column_at, p->column_at, (size_t)p->n_columns * sizeof *g->column_at);
+  return true;
+}
+
+static int64_t block_of(int64_t n_tiles) {
+  return n_tiles ? laci_ceil_div(n_tiles, laci_ceil_div(n_tiles, BLOCK)) : 1;
+}
+
+lac_status laci_sparse_gradient_init(const laci_sparse_product *p, const laci_sparse_tile *tiles,
+                                     int64_t n_tiles, laci_sparse_gradient *g, lac_error *err) {
+  finder f = {.p = p, .g = g};
+  lac_status st = LAC_OK;
+  *g = (laci_sparse_gradient){.tiles = tiles,
+                              .n_tiles = n_tiles,
+                              .block = block_of(n_tiles),
+                              .row_stride = p->row_stride,
+                              .n_kept = p->row_begin[p->n_rows]};
+  if (p->pairs) {
+    st = laci_fail(err, LAC_UNSUPPORTED, "a sparse gradient of pairs");
+  } else if (g->n_kept > INT32_MAX) {
+    st = laci_fail(err, LAC_UNSUPPORTED, "a sparse gradient of %lld weights", (long long)g->n_kept);
+  } else if (!find_runs(&f)) {
+    st = laci_fail_memory(err, "a sparse gradient");
+  }
+  laci_free(f.next);
+  laci_free(f.members);
+  if (st) laci_sparse_gradient_clear(g);
+  return st;
+}
+
+void laci_sparse_gradient_clear(laci_sparse_gradient *g) {
+  laci_free(g->column_at);
+  laci_free(g->items);
+  laci_free(g->runs);
+  laci_free(g->rows);
+  *g = (laci_sparse_gradient){.n_items = 0};
+}
+
+size_t laci_sparse_gradient_scratch(const laci_sparse_gradient *g) {
+  return (size_t)((g->most_rows + WINDOW) * (g->block | 1) + 1) * LANES;
+}
+
+static laci_sparse_gradient_run *const of_level[] = {
+#define VARIANT(name, level) [level] = laci_sparse_gradient_##name,
+    LACI_KERNEL_VARIANTS(VARIANT)
+#undef VARIANT
+};
+
+laci_sparse_gradient_run *laci_sparse_gradient_now(void) { return of_level[laci_cpu()]; }
