@@ -14,7 +14,7 @@ enum {
   LANES = LACI_SPARSE_LANES,
   WINDOW = LACI_SPARSE_WINDOW,
   TOGETHER = LACI_SPARSE_TOGETHER,
-  BLOCK = 52,    /* tiles at most: a window's x stays in the first cache, dy in the second */
+  BLOCK = 49,    /* tiles at most: a window's x stays in the first cache, dy in the second */
   ROWS = 256,    /* of an item at most, for the same */
   FEW_ROWS = 40, /* fewer than that: patterns of four columns, or runs would be of one row */
   PATTERNS = 1 << WINDOW

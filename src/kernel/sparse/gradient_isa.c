@@ -2,6 +2,7 @@
  * gradient.h for every instruction set. What a block of tiles reads is packed, row by row and
  * column by column: a window's x then stays in the first cache while runs read dy of all rows of
  * an item from the second, and no distance is a power of two. */
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "kernel/sparse/gradient.h"
@@ -43,28 +44,50 @@ typedef float32x4_t vector;
 #define ROWS_3(X) X(1, 3) X(2, 3) X(3, 3)
 #define ROWS_4(X) X(1, 4) X(2, 4)
 #endif
-enum { LANES = LACI_SPARSE_LANES, WINDOW = LACI_SPARSE_WINDOW, TOGETHER = LACI_SPARSE_TOGETHER };
+enum {
+  LANES = LACI_SPARSE_LANES,
+  VECTORS = LANES / WIDTH,
+  WINDOW = LACI_SPARSE_WINDOW,
+  TOGETHER = LACI_SPARSE_TOGETHER
+};
 enum { MOST_ROWS = 12, MOST_SUMS = 24 };
 
 /* ---- sums of a block ---- */
 
+/* What some rows and columns are summed over, and where sums go. */
+typedef struct walk {
+  const laci_sparse_tile *tiles; /* [n] */
+  int64_t n, pitch;
+  const float *y;           /* packed: [row][vector of 16 lanes][pitch], its part of each tile */
+  const float *x[TOGETHER]; /* from here to a tile's value: tile.in */
+  float *gradient;
+  bool more;               /* there is a sum already */
+  const float *ahead;      /* NULL; or from here a line of each tile is fetched meanwhile: */
+  const int64_t *ahead_at; /* a member of the first tile that is meant */
+} walk;
+enum { APART = sizeof(laci_sparse_tile) / sizeof(int64_t) };
+
 /* A vector of each sum of some rows and columns; inlined with both numbers known, so that they stay
  * in registers. */
-static inline __attribute__((always_inline)) void add_up(const float *const *y,
-                                                         const float *const *x, int64_t n_floats,
+static inline __attribute__((always_inline)) void add_up(const walk *w,
+                                                         const laci_sparse_run_row *row, int part,
                                                          const int rows, const int columns,
                                                          vector *sum) {
   const float *of_row[MOST_ROWS], *of_column[TOGETHER];
 #pragma GCC unroll 16
-  for (int r = 0; r < rows; r++) of_row[r] = y[r];
+  for (int r = 0; r < rows; r++) of_row[r] = w->y + (row[r].row * VECTORS + part) * w->pitch;
 #pragma GCC unroll 16
-  for (int c = 0; c < columns; c++) of_column[c] = x[c];
+  for (int c = 0; c < columns; c++) of_column[c] = w->x[c] + (ptrdiff_t)(part * WIDTH);
 #pragma GCC unroll 32
   for (int at = 0; at < rows * columns; at++) sum[at] = ZERO();
-  for (int64_t at = 0; at < n_floats; at += LANES) {
+  const float *ahead = w->ahead;
+  const int64_t *ahead_at = w->ahead_at;
+  const laci_sparse_tile *tile = w->tiles;
+  for (int64_t at = 0; at < w->n * WIDTH; at += WIDTH, tile++, ahead_at += APART) {
     vector in[TOGETHER];
+    if (ahead) __builtin_prefetch(ahead + *ahead_at, 0, 2);
 #pragma GCC unroll 16
-    for (int c = 0; c < columns; c++) in[c] = LOAD(of_column[c] + at);
+    for (int c = 0; c < columns; c++) in[c] = LOAD(of_column[c] + tile->in);
 #pragma GCC unroll 16
     for (int r = 0; r < rows; r++) {
       const vector slope = LOAD(of_row[r] + at);
@@ -103,60 +126,78 @@ static inline __attribute__((always_inline)) void fold(const vector *sum, const 
   STORE(to, _mm512_permutexvar_ps(turned, all));
 }
 
-static inline __attribute__((always_inline)) void sum_rows(const float *const *y,
-                                                           const float *const *x, int64_t n_floats,
+static inline __attribute__((always_inline)) void sum_rows(const walk *w,
+                                                           const laci_sparse_run_row *row,
                                                            const int rows, const int columns,
                                                            float *to) {
   vector sum[MOST_SUMS];
-  add_up(y, x, n_floats, rows, columns, sum);
+  add_up(w, row, 0, rows, columns, sum);
   fold(sum, rows * columns < LANES ? rows * columns : LANES, to);
   if (rows * columns > LANES) fold(sum + LANES, rows * columns - LANES, to + LANES);
 }
 
-static inline void pack(const laci_sparse_tile *tile, const float *from, float *to) {
+static inline void pack(const laci_sparse_tile *tile, const float *from, float *to, int64_t pitch) {
+  (void)pitch;
   STORE(to, _mm512_maskz_loadu_ps((__mmask16)tile->lanes, from));
 }
 
 #else
 
 /* A part of the lanes at a time. */
-static inline __attribute__((always_inline)) void sum_rows(const float *const *y,
-                                                           const float *const *x, int64_t n_floats,
+static inline __attribute__((always_inline)) void sum_rows(const walk *w,
+                                                           const laci_sparse_run_row *row,
                                                            const int rows, const int columns,
                                                            float *to) {
   float lanes[MOST_SUMS][LANES];
-  for (int first = 0; first < LANES; first += WIDTH) {
-    const float *of_row[MOST_ROWS], *of_column[TOGETHER];
+  for (int part = 0; part < VECTORS; part++) {
     vector sum[MOST_SUMS];
-    for (int r = 0; r < rows; r++) of_row[r] = y[r] + first;
-    for (int c = 0; c < columns; c++) of_column[c] = x[c] + first;
-    add_up(of_row, of_column, n_floats, rows, columns, sum);
+    add_up(w, row, part, rows, columns, sum);
 #pragma GCC unroll 32
-    for (int at = 0; at < rows * columns; at++) STORE(&lanes[at][first], sum[at]);
+    for (int at = 0; at < rows * columns; at++) STORE(&lanes[at][part * WIDTH], sum[at]);
   }
   for (int at = 0; at < rows * columns; at++) {
-    for (int apart = LANES / 2; apart > 0; apart /= 2) {
-      for (int lane = 0; lane < apart; lane++) lanes[at][lane] += lanes[at][lane + apart];
-    }
-    to[at] = lanes[at][0];
+    float *sums = lanes[at];
+    for (int lane = 0; lane < 8; lane++) sums[lane] += sums[lane + 8];
+    for (int lane = 0; lane < 4; lane++) sums[lane] += sums[lane + 4];
+    to[at] = (sums[0] + sums[2]) + (sums[1] + sums[3]);
   }
 }
 
-static inline void pack(const laci_sparse_tile *tile, const float *from, float *to) {
-  for (int lane = 0; lane < LANES; lane++) to[lane] = tile->lanes >> lane & 1 ? from[lane] : 0;
+static inline void pack(const laci_sparse_tile *tile, const float *from, float *to, int64_t pitch) {
+  float lanes[LANES];
+  if (tile->lanes != (1U << LANES) - 1) {
+    for (int lane = 0; lane < LANES; lane++) lanes[lane] = tile->lanes >> lane & 1 ? from[lane] : 0;
+    from = lanes;
+  }
+  for (int part = 0; part < VECTORS; part++) {
+    STORE(to + part * pitch, LOAD(from + (ptrdiff_t)(part * WIDTH)));
+  }
 }
 
 #endif
 
 /* ---- a function for each number of rows and columns ---- */
 
-typedef void sum_function(const float *const *y, const float *const *x, int64_t n_floats,
-                          float *to);
+static inline __attribute__((always_inline)) void add_rows(const walk *w,
+                                                           const laci_sparse_run_row *row,
+                                                           const int rows, const int columns) {
+  float sum[2 * LANES];
+  sum_rows(w, row, rows, columns, sum);
+#pragma GCC unroll 16
+  for (int r = 0; r < rows; r++) {
+    float *to = w->gradient + row[r].k;
+#pragma GCC unroll 16
+    for (int c = 0; c < columns; c++) {
+      to[c] = w->more ? to[c] + sum[r * columns + c] : sum[r * columns + c];
+    }
+  }
+}
 
-#define DEFINE(rows, columns)                                                         \
-  static void sum_##rows##_by_##columns(const float *const *y, const float *const *x, \
-                                        int64_t n_floats, float *to) {                \
-    sum_rows(y, x, n_floats, rows, columns, to);                                      \
+typedef void add_function(const walk *w, const laci_sparse_run_row *row);
+
+#define DEFINE(rows, columns)                                                            \
+  static void add_##rows##_by_##columns(const walk *w, const laci_sparse_run_row *row) { \
+    add_rows(w, row, rows, columns);                                                     \
   }
 ROWS_1(DEFINE)
 ROWS_2(DEFINE)
@@ -164,16 +205,16 @@ ROWS_3(DEFINE)
 ROWS_4(DEFINE)
 #undef DEFINE
 
-#define NAME(rows, columns) sum_##rows##_by_##columns,
-static sum_function *const of_1[] = {ROWS_1(NAME)}, *const of_2[] = {ROWS_2(NAME)},
+#define NAME(rows, columns) add_##rows##_by_##columns,
+static add_function *const of_1[] = {ROWS_1(NAME)}, *const of_2[] = {ROWS_2(NAME)},
                            *const of_3[] = {ROWS_3(NAME)}, *const of_4[] = {ROWS_4(NAME)};
 #undef NAME
 
 /* By the number of columns; of each number of rows up to `most`. */
 static const struct {
-  sum_function *const *of_rows;
+  add_function *const *of_rows;
   int most;
-} sums_of[TOGETHER + 1] = {{NULL, 0},
+} adds_of[TOGETHER + 1] = {{NULL, 0},
                            {of_1, sizeof of_1 / sizeof *of_1},
                            {of_2, sizeof of_2 / sizeof *of_2},
                            {of_3, sizeof of_3 / sizeof *of_3},
@@ -181,82 +222,94 @@ static const struct {
 
 /* ---- blocks ---- */
 
-/* Packed values of a block: [row of the item][pitch], and the window's [column][pitch]. */
+/* What an item is done with. */
 typedef struct block {
   const laci_sparse_gradient *g;
-  int64_t first, n, pitch; /* tiles; floats */
-  float *y, *x;
+  const laci_sparse_slopes *s;
+  int64_t first, n; /* tiles */
+  /* Rows of items [item_first, item_last) are packed. Meanwhile those that will be packed next are
+   * fetched, if there are any, and x for the next item. */
+  int64_t item_first, item_last;
+  const laci_sparse_gradient_item *next_item, *next_rows;
+  const laci_sparse_tile *next_tiles, *next_rows_tiles;
+  int64_t ahead; /* lines of a tile of the next ones that were fetched for this item */
 } block;
 
-static void pack_rows(const block *b, const laci_sparse_gradient_item *item, const float *dy) {
+static void pack_rows(const block *b, const laci_sparse_gradient_item *item, const walk *w,
+                      float *y) {
   const int64_t stride = b->g->row_stride;
-  for (int64_t at = 0; at < b->n; at++) {
-    const laci_sparse_tile *tile = &b->g->tiles[b->first + at];
-    const float *from = dy + tile->out + item->row_first * stride;
-    float *to = b->y + at * LANES;
+  for (int64_t at = 0; at < w->n; at++) {
+    const laci_sparse_tile *tile = &w->tiles[at];
+    const float *from = b->s->dy + tile->out + item->row_first * stride;
+    float *to = y + at * WIDTH;
     for (int64_t row = 0; row < item->n_rows; row++) {
-      pack(tile, from + row * stride, to + row * b->pitch);
+      pack(tile, from + row * stride, to + row * VECTORS * w->pitch, w->pitch);
     }
   }
 }
 
-static void pack_columns(const block *b, const laci_sparse_gradient_item *item, const float *x) {
-  const int64_t *column_at = b->g->column_at + item->column_first;
-  for (int64_t at = 0; at < b->n; at++) {
-    const float *from = x + b->g->tiles[b->first + at].in;
-    float *to = b->x + at * LANES;
-    for (int64_t column = 0; column < item->n_columns; column++) {
-      for (int lane = 0; lane < LANES; lane += WIDTH) {
-        STORE(to + column * b->pitch + lane, LOAD(from + column_at[column] + lane));
-      }
-    }
+/* What a run of item `at` fetches: of each column of the next item in turn, then of its share of
+ * the next rows. */
+static void fetch_ahead(block *b, int64_t at, walk *w) {
+  const laci_sparse_gradient_item *next = b->next_item, *rows = b->next_rows;
+  const int64_t column = b->ahead++, n = next ? next->n_columns : 0;
+  w->ahead = NULL;
+  if (column < n) {
+    w->ahead = b->s->x + b->g->column_at[next->column_first + column];
+    w->ahead_at = &b->next_tiles->in;
+  } else if (rows) {
+    const int64_t share = at - b->item_first, shares = b->item_last - b->item_first;
+    const int64_t row = rows->n_rows * share / shares + column - n;
+    if (row >= rows->n_rows * (share + 1) / shares) return;
+    w->ahead = b->s->dy + (rows->row_first + row) * b->g->row_stride;
+    w->ahead_at = &b->next_rows_tiles->out;
   }
 }
 
-/* Some rows of a run. */
-static void add_rows(const block *b, const laci_sparse_run *run, const laci_sparse_run_row *row,
-                     int n_rows, float *gradient) {
-  const float *of_row[MOST_ROWS], *of_column[TOGETHER];
-  float sum[2 * LANES];
-  for (int c = 0; c < run->n_columns; c++) of_column[c] = b->x + run->column[c] * b->pitch;
-  for (int r = 0; r < n_rows; r++) of_row[r] = b->y + row[r].row * b->pitch;
-  sums_of[run->n_columns].of_rows[n_rows - 1](of_row, of_column, b->n * LANES, sum);
-  for (int r = 0; r < n_rows; r++) {
-    float *to = gradient + row[r].k;
-    const float *more = sum + (ptrdiff_t)(r * run->n_columns);
-    for (int c = 0; c < run->n_columns; c++) to[c] = b->first ? to[c] + more[c] : more[c];
-  }
-}
-
-static void add_item(const block *b, const laci_sparse_gradient_item *item, float *gradient) {
+static void add_item(block *b, int64_t item_at, walk *w) {
+  const laci_sparse_gradient_item *item = &b->g->items[item_at];
   const laci_sparse_run_row *row = b->g->rows + item->run_row_first;
+  const int64_t *column_at = b->g->column_at + item->column_first;
+  b->ahead = 0;
   for (int64_t at = item->run_first; at < item[1].run_first; at++) {
     const laci_sparse_run *run = &b->g->runs[at];
-    const int most = sums_of[run->n_columns].most;
-    for (int done = 0; done < run->n_rows; done += most) {
-      const int left = run->n_rows - done;
-      add_rows(b, run, row + done, left < most ? left : most, gradient);
+    const int most = adds_of[run->n_columns].most;
+    for (int c = 0; c < run->n_columns; c++) w->x[c] = b->s->x + column_at[run->column[c]];
+    for (int left = run->n_rows, n; left > 0; left -= n, row += n) {
+      n = left < most ? left : most;
+      fetch_ahead(b, item_at, w);
+      adds_of[run->n_columns].of_rows[n - 1](w, row);
     }
-    row += run->n_rows;
   }
 }
 
 void LACI_VARIANT(laci_sparse_gradient)(const laci_sparse_gradient *g, const laci_sparse_slopes *s,
                                         int64_t first, int64_t last) {
-  float *scratch = s->scratch;
-  scratch += (LANES - (uintptr_t)scratch / sizeof *scratch % LANES) % LANES;
-  block b = {.g = g, .pitch = (g->block | 1) * LANES, .x = scratch};
-  b.y = b.x + WINDOW * b.pitch;
+  float *y = s->scratch;
+  y += (LANES - (uintptr_t)y / sizeof *y % LANES) % LANES;
+  block b = {.g = g, .s = s};
+  walk w = {.pitch = (g->block | 1) * WIDTH, .y = y, .gradient = s->gradient};
   do {
-    const laci_sparse_gradient_item *packed = NULL;
-    b.n = g->n_tiles - b.first < g->block ? g->n_tiles - b.first : g->block;
+    w.n = g->n_tiles - b.first < g->block ? g->n_tiles - b.first : g->block;
+    w.tiles = g->tiles + b.first;
+    w.more = b.first > 0;
+    const laci_sparse_tile *behind = g->n_tiles - b.first >= 2 * w.n ? w.tiles + w.n : NULL;
+    b.item_last = first;
     for (int64_t at = first; at < last; at++) {
-      const laci_sparse_gradient_item *item = &g->items[at];
-      if (!packed || packed->row_first != item->row_first) pack_rows(&b, item, s->dy);
-      packed = item;
-      pack_columns(&b, item, s->x);
-      add_item(&b, item, s->gradient);
+      if (at == b.item_last) {
+        for (b.item_first = at;
+             b.item_last < last && g->items[b.item_last].row_first == g->items[at].row_first;)
+          b.item_last++;
+        pack_rows(&b, &g->items[at], &w, y);
+        b.next_rows = b.item_last < last ? &g->items[b.item_last]
+                      : behind           ? &g->items[first]
+                                         : NULL;
+        b.next_rows_tiles = b.item_last < last ? w.tiles : behind;
+      }
+      b.next_item = at + 1 < last ? &g->items[at + 1] : behind ? &g->items[first] : NULL;
+      b.next_tiles = at + 1 < last ? w.tiles : behind;
+      add_item(&b, at, &w);
     }
-    b.first += b.n;
+    b.first += w.n;
   } while (b.first < g->n_tiles);
 }
