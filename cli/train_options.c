@@ -58,6 +58,10 @@ static lac_status check_reals(const arguments *args, lac_error *err) {
   if (!st) st = check_real("weight-decay", args->weight_decay, 0, 1e6, err);
   if (!st) st = check_real("label-smoothing", args->label_smoothing, 0, 1, err);
   if (!st) st = check_real("mixup", args->mixup, 0, 1e6, err);
+  if (!st && !(args->ema < 1)) {
+    st = laci_fail(err, LAC_BAD_ARGUMENT, "--ema %g: wanted 0 to less than 1, such as 0.9999",
+                   args->ema);
+  }
   if (!st) st = check_real("decay", args->decay, 0, 1e6, err);
   if (!st) st = check_real("warmup-epochs", args->warmup_epochs, 0, 1e6, err);
   if (!st) st = check_real("stop-threshold", args->stop_threshold, 0, 100, err);
@@ -160,6 +164,7 @@ static void copy_loop(const arguments *args, lac_train_options *o) {
   o->epochs_between_evals = (int64_t)args->epochs_between_evals;
   o->steps_per_loop = (int64_t)args->steps_per_loop;
   if (args->given.stop_threshold) o->stop_threshold = percent_of(args->stop_threshold);
+  o->ema = args->ema;
   o->keep_best = args->keep_best;
   o->model_dir = args->model_dir;
   if (args->given.checkpoint_steps) o->checkpoint_steps = (int64_t)args->checkpoint_steps;

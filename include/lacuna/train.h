@@ -93,9 +93,13 @@ typedef struct lac_train_options {
   double warmup_epochs;     /* (-1) */
   double label_smoothing;   /* 0..1 (-1) */
   double mixup;             /* alpha, 0: none (-1) */
-  bool augment, shuffle;    /* (true, true); without both, batches are the files' own order */
-  bool evaluate;            /* on the test part (true) */
-  bool eval_only;           /* no step (false) */
+  double ema; /* decay d of a moving average of weights and running statistics, 0 <= d < 1:
+                 after step t it is d' average + (1 - d') weights, where d' = min(d,
+                 (1 + t) / (10 + t)), t = 0 first. It is what is evaluated, kept as the best
+                 and the result; 0: none (0) */
+  bool augment, shuffle; /* (true, true); without both, batches are the files' own order */
+  bool evaluate;         /* on the test part (true) */
+  bool eval_only;        /* no step (false) */
   bool eval_first; /* evaluates before the first step, too, where that is step 0: what pruning left,
                       to compare with. For the log and the listener only: it is no best one and
                       reaches no threshold (false) */

@@ -144,6 +144,9 @@ static lac_status check_options(const lac_train_options *o, lac_error *err) {
   if (!st) st = check_real("warm-up epochs", o->warmup_epochs, 1e6, err);
   if (!st) st = check_real("label smoothing", o->label_smoothing, 1, err);
   if (!st) st = check_real("mixup", o->mixup, 1e6, err);
+  if (!st && !(o->ema >= 0 && o->ema < 1)) {
+    st = laci_fail(err, LAC_BAD_ARGUMENT, "moving average %g: wanted 0 to less than 1", o->ema);
+  }
   if (!st) st = check_real("decay", o->decay, 1e6, err);
   if (!st) st = check_whole("images to evaluate on", o->eval_limit, 0, INT64_MAX, err);
   if (!st) st = check_real("stop threshold", o->stop_threshold, 100, err);
@@ -176,13 +179,14 @@ static void write_about(const lac_train_options *o, laci_train_plan *plan) {
       "\"weight_decay\": %.9g, \"decay_all\": %s, \"schedule\": \"%s\", \"rate\": %.17g, "
       "\"warmup_steps\": %" PRId64 ", \"steps\": %" PRId64
       ", \"batch\": %d, \"accumulate\": %d, "
-      "\"label_smoothing\": %.17g, \"mixup\": %.17g, \"augment\": %s, \"shuffle\": %s, "
+      "\"label_smoothing\": %.17g, \"mixup\": %.17g, \"ema\": %.17g, \"augment\": %s, \"shuffle\": "
+      "%s, "
       "\"dtype\": \"%s\", \"eval_limit\": %" PRId64 ", \"images\": %" PRId64 ", \"seed\": %" PRIu64,
       r->name, laci_optimizer_name(r->optimizer.kind), (double)r->optimizer.momentum,
       r->optimizer.nesterov ? "true" : "false", (double)r->optimizer.decay,
       r->optimizer.decay_all ? "true" : "false", laci_schedule_name(plan->schedule.kind),
       plan->schedule.rate, plan->schedule.warmup_steps, plan->steps, plan->batch, plan->accumulate,
-      r->smoothing, r->mixup, r->augment ? "true" : "false", o->shuffle ? "true" : "false",
+      r->smoothing, r->mixup, o->ema, r->augment ? "true" : "false", o->shuffle ? "true" : "false",
       lac_dtype_name(o->dtype), o->eval_limit, laci_dataset_count(plan->set), o->seed);
 }
 

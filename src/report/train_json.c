@@ -95,6 +95,7 @@ static void add_run(laci_json_writer *w, json_t *root, const lac_train_about *ab
   laci_json_add(w, root, "threads", json_integer(r->threads));
   laci_json_add(w, root, "batch", json_integer(r->batch));
   laci_json_add(w, root, "accumulate", json_integer(r->accumulate));
+  laci_json_add(w, root, "ema", o->ema > 0 ? json_real(o->ema) : json_null());
 }
 
 static void add_result(laci_json_writer *w, json_t *root, const lac_train_about *about,

@@ -44,10 +44,9 @@ static lac_status score_now(laci_loop *l, laci_loop_score *score, lac_error *err
   return st;
 }
 
-static lac_status evaluate(laci_loop *l, lac_error *err) {
+static lac_status evaluate_held(laci_loop *l, lac_error *err) {
   laci_loop_score score = {0};
-  lac_status st = laci_loop_check_finite(l, err);
-  if (!st) st = score_now(l, &score, err);
+  lac_status st = score_now(l, &score, err);
   if (st) return st;
   l->evaluated = l->step;
   l->result->evaluated = true;
@@ -62,6 +61,16 @@ static lac_status evaluate(laci_loop *l, lac_error *err) {
   }
   laci_loop_event event = {.kind = LACI_LOOP_SCORE, .score = score, .is_best = is_best};
   return st ? st : report(l, &event, err);
+}
+
+/** The averages, where they are kept, stand for the weights meanwhile. */
+static lac_status evaluate(laci_loop *l, lac_error *err) {
+  lac_status st = laci_loop_check_finite(l, err);
+  if (st) return st;
+  laci_trainer_exchange_average(l->trainer);
+  st = evaluate_held(l, err);
+  laci_trainer_exchange_average(l->trainer);
+  return st;
 }
 
 /** What the steps begin from. It is no result of theirs: nothing but the event remains of it. */
@@ -218,6 +227,7 @@ lac_status laci_loop_run(laci_trainer *trainer, const laci_dataset *set,
   if (st == LAC_INTERRUPTED) st = end_interrupted(&l, err);
   else if (st && l.stopped) st = end_stopped(&l, st, err);
   if (!st && !options->eval_only) st = laci_loop_check_finite(&l, err);
+  if (!st) laci_trainer_exchange_average(trainer); /* it is what the training was for */
   if (!st) laci_loop_use_best(&l);
   result->step = l.step;
   result->best_top1 = l.best_top1;

@@ -38,7 +38,8 @@ typedef struct laci_loop_event {
 } laci_loop_event;
 
 typedef struct laci_loop_hooks {
-  /** The network as the trainer holds it now. NULL: it is never evaluated. */
+  /** The network as the trainer holds it now: averages, where it keeps some. NULL: it is never
+   * evaluated. */
   lac_status (*evaluate)(void *context, laci_loop_score *score, lac_error *err);
   /** Called at every event; what it fails with ends the run. */
   lac_status (*on_event)(void *context, const laci_loop_event *event, lac_error *err);
@@ -83,7 +84,8 @@ typedef struct laci_loop_result {
 /** Trains. Fails LAC_BAD_VALUE where loss or weights are no finite numbers any more, naming the
  * step: what was saved before stays; LAC_INTERRUPTED after saving, where there is a folder; as
  * batches and evaluations fail, after saving, too; as checkpoints, the plan and hooks fail. The
- * trainer's weights are then those of the last step. */
+ * trainer's weights are then those of the last step; those of a run that succeeds are their
+ * averages, where it keeps some. */
 LAC_MUST_CHECK lac_status laci_loop_run(laci_trainer *trainer, const laci_dataset *set,
                                         const laci_loop_options *options,
                                         const laci_loop_hooks *hooks, laci_loop_result *result,

@@ -49,7 +49,8 @@ LAC_MUST_CHECK lac_status laci_loop_check_finite(const laci_loop *loop, lac_erro
 LAC_MUST_CHECK lac_status laci_loop_save(laci_loop *loop, lac_error *err);
 /** From the newest checkpoint; where there is none the run starts from the beginning. */
 LAC_MUST_CHECK lac_status laci_loop_recover(laci_loop *loop, lac_error *err);
-/** Remembers the weights of now as the best; in the folder, too. */
+/** Remembers the weights of now as the best; in the folder, too. Where averages are kept, they are
+ * in the weights' place now, there too. */
 LAC_MUST_CHECK lac_status laci_loop_keep_best(laci_loop *loop, lac_error *err);
 void laci_loop_use_best(laci_loop *loop);
 

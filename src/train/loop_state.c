@@ -35,6 +35,7 @@ lac_status laci_loop_prepare(laci_loop *l, lac_error *err) {
   l->weights = laci_trainer_weights(l->trainer);
   l->n_weights = laci_optimizer_size(laci_trainer_optimizer(l->trainer));
   l->statistics = laci_trainer_statistics(l->trainer, &l->n_statistics);
+  laci_trainer_begin_average(l->trainer); /* masks have been set since the trainer was made */
   size_t n_weights = (size_t)l->n_weights, n_statistics = (size_t)l->n_statistics;
   l->statistics_before = laci_alloc(n_statistics, sizeof(float));
   bool whole = l->statistics_before != NULL;
@@ -98,6 +99,8 @@ static laci_snapshot snapshot_of(const laci_loop *l, const char *options) {
                          .n_weights = l->n_weights,
                          .statistics = l->statistics,
                          .n_statistics = l->n_statistics,
+                         .average = laci_trainer_average(l->trainer),
+                         .average_statistics = laci_trainer_average_statistics(l->trainer),
                          .masks = l->options->masks,
                          .optimizer = laci_trainer_optimizer(l->trainer)};
 }

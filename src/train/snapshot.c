@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A snapshot's sections: numbers, options, weights, statistics, masks (bits), a slot each. All of
- * them are checked before the first byte of the caller's is touched. */
+ * A snapshot's sections: numbers, options, weights, statistics, their averages, masks (bits), a
+ * slot each. All of them are checked before the first byte of the caller's is touched. */
 #include "train/snapshot.h"
 
 #include <inttypes.h>
@@ -13,7 +13,7 @@
 #include "train/checkpoint.h"
 #include "train/optimizer.h"
 
-enum { MOST_SECTIONS = 5 + LACI_OPTIMIZER_MAX_SLOTS };
+enum { MOST_SECTIONS = 7 + LACI_OPTIMIZER_MAX_SLOTS };
 
 /** The section "run". */
 typedef struct numbers {
@@ -79,6 +79,11 @@ lac_status laci_snapshot_write(const char *folder, const laci_snapshot *s, int k
     sections[n++] =
         (laci_section){slot_name(k, names[k]), laci_optimizer_slot(s->optimizer, k), weights_bytes};
   }
+  if (s->average) {
+    sections[n++] = (laci_section){"average", s->average, weights_bytes};
+    sections[n++] = (laci_section){"average statistics", s->average_statistics,
+                                   (size_t)s->n_statistics * sizeof(float)};
+  }
   if (s->masks) {
     bits = laci_alloc(bits_bytes(s->n_weights), 1);
     if (!bits) return laci_fail_memory(err, "the masks of a checkpoint");
@@ -95,7 +100,8 @@ lac_status laci_snapshot_write(const char *folder, const laci_snapshot *s, int k
 /** What was found in a checkpoint: views. */
 typedef struct found {
   numbers run;
-  laci_section options, weights, statistics, masks, slots[LACI_OPTIMIZER_MAX_SLOTS];
+  laci_section options, weights, statistics, average, average_statistics, masks,
+      slots[LACI_OPTIMIZER_MAX_SLOTS];
 } found;
 
 /** A section of exactly so many bytes. */
@@ -131,6 +137,23 @@ static lac_status check_run(const laci_checkpoint *c, const laci_snapshot *s, nu
   return LAC_OK;
 }
 
+/** Averages cannot be made up: what a run with them goes on from has some, and the other way. */
+static lac_status find_averages(const laci_checkpoint *c, const laci_snapshot *s, found *f,
+                                lac_error *err) {
+  const bool has = laci_checkpoint_section(c, "average", &f->average, NULL) == LAC_OK;
+  if (has != (s->average != NULL)) {
+    return laci_fail(err, LAC_BAD_FILE,
+                     has ? "%s: it keeps an average of the weights, but this training keeps none"
+                         : "%s: it keeps no average of the weights, but this training wants one",
+                     laci_checkpoint_path(c));
+  }
+  if (!has) return LAC_OK;
+  const size_t n_weights = (size_t)s->n_weights, n_statistics = (size_t)s->n_statistics;
+  lac_status st = get(c, "average", n_weights * sizeof(float), &f->average, err);
+  if (st) return st;
+  return get(c, "average statistics", n_statistics * sizeof(float), &f->average_statistics, err);
+}
+
 static bool ends_in_zero(const laci_section *s) {
   return s->size_bytes > 0 && ((const char *)s->bytes)[s->size_bytes - 1] == '\0';
 }
@@ -151,6 +174,7 @@ static lac_status find_all(const laci_checkpoint *c, const laci_snapshot *s, fou
     char name[16];
     st = get(c, slot_name(k, name), weights_bytes, &f->slots[k], err);
   }
+  if (!st) st = find_averages(c, s, f, err);
   if (st || laci_checkpoint_section(c, "masks", &f->masks, NULL)) return st;
   if (!s->masks) {
     return laci_fail(err, LAC_BAD_FILE, "%s: it has masks, but this training is dense",
@@ -176,6 +200,8 @@ lac_status laci_snapshot_read(const laci_checkpoint *checkpoint, laci_snapshot *
   s->options = f.options.bytes;
   copy(s->weights, &f.weights);
   copy(s->statistics, &f.statistics);
+  if (s->average) copy(s->average, &f.average);
+  if (s->average) copy(s->average_statistics, &f.average_statistics);
   for (int k = 0; k < laci_optimizer_slots(s->optimizer); k++) {
     copy(laci_optimizer_slot(s->optimizer, k), &f.slots[k]);
   }

@@ -27,7 +27,9 @@ typedef struct laci_snapshot {
   int64_t n_weights;   /* as the optimiser's buffers */
   float *statistics;   /* [n_statistics]: running means and variances */
   int64_t n_statistics;
-  uint8_t *masks; /* [n_weights] bytes 0 or 1; NULL: nothing is masked */
+  float *average;            /* [n_weights]: of the weights over the steps; NULL: none is kept */
+  float *average_statistics; /* [n_statistics], with it */
+  uint8_t *masks;            /* [n_weights] bytes 0 or 1; NULL: nothing is masked */
   laci_optimizer *optimizer;
 } laci_snapshot;
 
@@ -39,10 +41,10 @@ LAC_MUST_CHECK lac_status laci_snapshot_write(const char *folder, const laci_sna
                                               int keep, lac_error *err);
 
 /** Fills the snapshot's buffers, optimiser and numbers. `structure`, both counts, and the kind and
- * slots of the optimiser are the caller's and must be those that were written, else LAC_BAD_FILE
- * saying what differs. `masks` must be given where the checkpoint has some (they become 0 and 1),
- * and are all 1 where it has none. `options` is a view into the checkpoint. On failure the buffers
- * are as they were. */
+ * slots of the optimiser are the caller's and must be those that were written, and so must be
+ * whether averages are kept, else LAC_BAD_FILE saying what differs. `masks` must be given where the
+ * checkpoint has some (they become 0 and 1), and are all 1 where it has none. `options` is a view
+ * into the checkpoint. On failure the buffers are as they were. */
 LAC_MUST_CHECK lac_status laci_snapshot_read(const laci_checkpoint *checkpoint,
                                              laci_snapshot *snapshot, lac_error *err);
 

@@ -13,6 +13,7 @@
 #include "engine/engine.h"
 #include "graph/graph.h"
 #include "tensor/buf.h"
+#include "train/average.h"
 
 struct laci_trainer {
   laci_training_graph *graph;
@@ -25,9 +26,11 @@ struct laci_trainer {
   float *weights, *gradients;  /* [size] */
   float *sums;                 /* [size]: of the batches before, where there were any */
   float *statistics, *updates; /* [n_statistics] */
-  float *logits;               /* [batch, classes], where the caller wants none */
-  double *seconds;             /* of the plan's steps, for an observer; NULL: none */
-  int n_batches;               /* since the last update */
+  double ema;                  /* decay of the averages; 0: there are none, and the next are NULL */
+  float *average, *average_statistics; /* [size], [n_statistics] */
+  float *logits;                       /* [batch, classes], where the caller wants none */
+  double *seconds;                     /* of the plan's steps, for an observer; NULL: none */
+  int n_batches;                       /* since the last update */
   int images_port, labels_port, loss_port, logits_port;
   const void **inputs;
   void **outputs;
@@ -75,6 +78,11 @@ static lac_status make_buffers(laci_trainer *t, lac_error *err) {
   t->outputs = laci_alloc((size_t)graph->n_outputs, sizeof *t->outputs);
   bool made = t->weights && t->gradients && t->statistics && t->updates && t->logits && t->inputs &&
               t->outputs;
+  if (t->ema > 0) {
+    t->average = laci_alloc(n, sizeof *t->average);
+    t->average_statistics = laci_alloc(n_statistics, sizeof *t->average_statistics);
+    made = made && t->average && t->average_statistics;
+  }
   return made ? LAC_OK : laci_fail_memory(err, "weights and gradients");
 }
 
@@ -156,6 +164,9 @@ static lac_status plan(laci_trainer *t, const laci_graph *model,
     int n_slots = laci_optimizer_slots_of(&options->optimizer);
     laci_budget_add(options->budget, laci_bytes_of(t->size, (size_t)n_slots * sizeof(float)),
                     "the optimiser's state");
+    int64_t n_averaged = t->ema > 0 ? t->size + t->n_statistics : 0;
+    laci_budget_add(options->budget, laci_bytes_of(n_averaged, sizeof(float)),
+                    "averages of weights");
   }
   if (!st) st = laci_engine_create(t->graph->graph, &o, &t->engine, err);
   laci_free(weights);
@@ -167,6 +178,7 @@ lac_status laci_trainer_create(const laci_graph *model, const laci_trainer_optio
   laci_trainer *t = laci_alloc(1, sizeof *t);
   *trainer = NULL;
   if (!t) return laci_fail_memory(err, "the trainer");
+  t->ema = options->ema;
   lac_status st = laci_training_graph_create(model, &options->graph, &t->graph, err);
   if (!st) st = lay_out(t, err);
   if (!st) st = plan(t, model, options, err);
@@ -174,6 +186,7 @@ lac_status laci_trainer_create(const laci_graph *model, const laci_trainer_optio
   if (!st) {
     tie_ports(t);
     read_model(t, model);
+    laci_trainer_begin_average(t);
   }
   if (!st) st = laci_pool_create(options->threads, &t->pool, err);
   if (!st) {
@@ -198,6 +211,8 @@ void laci_trainer_destroy(laci_trainer *t) {
   laci_free(t->sums);
   laci_free(t->statistics);
   laci_free(t->updates);
+  laci_free(t->average);
+  laci_free(t->average_statistics);
   laci_free(t->logits);
   laci_free(t->inputs);
   laci_free(t->outputs);
@@ -226,6 +241,7 @@ int laci_trainer_threads(const laci_trainer *t) { return laci_pool_threads(t->po
 size_t laci_trainer_memory(const laci_trainer *t) {
   int slots = laci_optimizer_slots(t->optimizer);
   size_t flat = (size_t)t->size * (size_t)(2 + slots + (t->sums != NULL)) * sizeof(float);
+  if (t->average) flat += (size_t)(t->size + t->n_statistics) * sizeof(float);
   const laci_engine_memory planned = laci_engine_planned(t->engine);
   return planned.arena_bytes + planned.weight_bytes + flat;
 }
@@ -263,11 +279,38 @@ lac_status laci_trainer_batch(laci_trainer *t, const float *images, const float 
   return LAC_OK;
 }
 
+static void move_average(laci_trainer *t, int64_t n_before) {
+  if (!t->average) return;
+  double d = laci_average_decay(t->ema, n_before);
+  laci_average_move(t->pool, d, t->weights, t->average, t->size);
+  laci_average_move(t->pool, d, t->statistics, t->average_statistics, t->n_statistics);
+}
+
 void laci_trainer_update(laci_trainer *t, double rate) {
   if (t->n_batches == 0) return;
+  const int64_t n_before = laci_optimizer_steps(t->optimizer);
   laci_optimizer_step(t->optimizer, (float)rate, 1.0f / (float)t->n_batches, t->weights,
                       t->gradients);
+  move_average(t, n_before);
   t->n_batches = 0;
+}
+
+/* ---- Averages ---- */
+
+float *laci_trainer_average(laci_trainer *t) { return t->average; }
+float *laci_trainer_average_statistics(laci_trainer *t) { return t->average_statistics; }
+
+void laci_trainer_begin_average(laci_trainer *t) {
+  if (!t->average) return;
+  memcpy(t->average, t->weights, (size_t)t->size * sizeof *t->average);
+  memcpy(t->average_statistics, t->statistics,
+         (size_t)t->n_statistics * sizeof *t->average_statistics);
+}
+
+void laci_trainer_exchange_average(laci_trainer *t) {
+  if (!t->average) return;
+  laci_average_exchange(t->pool, t->weights, t->average, t->size);
+  laci_average_exchange(t->pool, t->statistics, t->average_statistics, t->n_statistics);
 }
 
 /* ---- Back into the model ---- */

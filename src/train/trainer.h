@@ -28,6 +28,7 @@ typedef struct laci_trainer_options {
   const laci_engine_weight *weights; /* what is known of the model's stored tensors, by its values:
                                         what is trained stays so in every step */
   int n_weights;
+  double ema;          /* decay of averages of weights and statistics, 0 <= d < 1; 0: none */
   laci_budget *budget; /* as that of laci_engine_options; with the optimiser's state */
 } laci_trainer_options;
 
@@ -67,6 +68,17 @@ LAC_MUST_CHECK lac_status laci_trainer_batch(laci_trainer *trainer, const float 
                                              lac_error *err);
 /** The optimiser's step with the mean of the gradients since the last one. */
 void laci_trainer_update(laci_trainer *trainer, double rate);
+
+/** Averages over the updates (train/average.h) of the weights, [laci_optimizer_size], and of the
+ * statistics, in the same places; NULL: not wanted. They begin as what is averaged was at the
+ * start, and are the caller's to fill where a run goes on. */
+float *laci_trainer_average(laci_trainer *trainer);
+float *laci_trainer_average_statistics(laci_trainer *trainer);
+/** They begin as the weights of now: for who changed these before the first step. */
+void laci_trainer_begin_average(laci_trainer *trainer);
+/** Averages and what they are averages of change places, until the next call; nothing happens where
+ * there are none. No step is taken in between. */
+void laci_trainer_exchange_average(laci_trainer *trainer);
 
 /** Writes weights and running statistics into the stored tensors of `model`, in their own types. */
 LAC_MUST_CHECK lac_status laci_trainer_store(const laci_trainer *trainer, laci_graph *model,

@@ -78,6 +78,8 @@ static void options_beyond_their_limits_are_refused(void **state) {
       "1437 images for training are less than a batch of 1439: wanted 1437 or less",
       ("1437 images for training are less than a step of 60 batches of 24: wanted 59 batches or "
        "less"),
+      "moving average 1: wanted 0 to less than 1",
+      "moving average nan: wanted 0 to less than 1",
   };
   enum { N = sizeof texts / sizeof *texts };
   lac_train_options o[N];
@@ -111,6 +113,8 @@ static void options_beyond_their_limits_are_refused(void **state) {
   o[19].steps = 0;
   o[20].batch = 1439;
   o[21].accumulate = 60;
+  o[22].ema = 1;
+  o[23].ema = NAN;
   for (int k = 0; k < N; k++) {
     lac_train_result result;
     lac_error err = {0};

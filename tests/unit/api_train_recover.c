@@ -41,7 +41,7 @@ typedef struct recipe {
   bool masked, bf16, keep_best;
   bool remat; /* every other process computes values again */
   int accumulate;
-  double mixup, smoothing;
+  double mixup, smoothing, ema;
 } recipe;
 
 /** How a run is ended. */
@@ -107,6 +107,7 @@ static lac_train_options options_of(const recipe *r, const char *dir, plan *p) {
   o.rate = r->rate;
   o.mixup = r->mixup;
   o.label_smoothing = r->smoothing;
+  o.ema = r->ema;
   o.eval_steps = 7;
   o.eval_first = r->masked; /* as after pruning */
   o.keep_best = r->keep_best;
@@ -275,6 +276,22 @@ static void mixed_and_smoothed_labels_come_back(void **state) {
                         .smoothing = 0.1});
 }
 
+static void averages_come_back(void **state) {
+  (void)state;
+  check_seeds(
+      &(recipe){.optimizer = "sgd", .rate = 0.05, .accumulate = 1, .masked = true, .ema = 0.9});
+}
+
+static void the_best_averages_come_back(void **state) {
+  (void)state;
+  check_seeds(&(recipe){.optimizer = "adamw",
+                        .rate = 2e-3,
+                        .accumulate = 2,
+                        .masked = true,
+                        .keep_best = true,
+                        .ema = 0.6});
+}
+
 static void bf16_comes_back(void **state) {
   (void)state;
   check_seeds(&(recipe){.optimizer = "sgd",
@@ -305,6 +322,8 @@ int main(void) {
       cmocka_unit_test(masked_training_comes_back),
       cmocka_unit_test(the_best_weights_of_accumulated_steps_come_back),
       cmocka_unit_test(mixed_and_smoothed_labels_come_back),
+      cmocka_unit_test(averages_come_back),
+      cmocka_unit_test(the_best_averages_come_back),
       cmocka_unit_test(bf16_comes_back),
       cmocka_unit_test(what_computes_again_and_what_does_not_go_on_with_each_other),
       cmocka_unit_test(every_way_to_end_has_been_met),

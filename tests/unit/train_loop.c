@@ -44,6 +44,7 @@ typedef struct rig {
 
 static const double steady[] = {50};
 static int n_threads = 1; /* quick on busy machines */
+static double rig_ema;    /* of the rigs that are opened */
 
 static void open_rig(rig *r, laci_optimizer_kind kind) {
   lac_error err = {0};
@@ -51,7 +52,8 @@ static void open_rig(rig *r, laci_optimizer_kind kind) {
   laci_dataset_options part = {.part = LACI_PART_TRAIN};
   laci_trainer_options o = {.graph = {.batch = BATCH},
                             .optimizer = laci_optimizer_options_default(kind),
-                            .threads = n_threads};
+                            .threads = n_threads,
+                            .ema = rig_ema};
   *r = (rig){.scores = steady, .n_scores = 1, .best = -1};
   o.optimizer.decay = 1e-3F;
   if (laci_arch_build(&arch, &r->model, &err)) fail_msg("%s", err.text);
@@ -376,6 +378,130 @@ static void masks_hold_weights_gradients_and_momentum_at_zero(void **state) {
   }
 }
 
+/* ---- Averages ---- */
+
+enum { AVERAGED_STEPS = 6 };
+
+/* The averages by their formula, in double, from weights after every step that another rig takes
+ * without them; *rounding: how far float32 may be from that. */
+static double *average_by_hand(const rig *r, double decay, double *rounding) {
+  rig plain;
+  laci_loop_result result;
+  const size_t n = weights_bytes(r) / sizeof(float);
+  double *average = laci_alloc(n, sizeof *average), most = 0;
+  assert_non_null(average);
+  for (int64_t step = 0; step <= AVERAGED_STEPS; step++) { /* the first so many steps, again */
+    open_rig(&plain, LACI_OPTIMIZER_SGD);
+    mask_weights(&plain);
+    plain.options.steps = step > 0 ? step : 1;
+    if (step > 0) run_whole(&plain, &result);
+    const float *weights = laci_trainer_weights(plain.trainer);
+    double t = (double)step - 1, early = (1 + t) / (10 + t), d = early < decay ? early : decay;
+    for (size_t at = 0; at < n; at++) {
+      double now = (double)weights[at];
+      average[at] = step == 0 ? now : d * average[at] + (1 - d) * now;
+      most = fabs(now) > most ? fabs(now) : most;
+    }
+    close_rig(&plain);
+  }
+  *rounding = most * AVERAGED_STEPS * 0x1p-24;
+  return average;
+}
+
+static void averages_follow_their_formula_and_keep_zeros(void **state) {
+  (void)state;
+  static const double decays[] = {0.125, 0.9999}; /* meets the warm-up's limit on the way; never */
+  for (size_t k = 0; k < sizeof decays / sizeof *decays; k++) {
+    rig r;
+    laci_loop_result result;
+    double rounding;
+    rig_ema = decays[k];
+    open_rig(&r, LACI_OPTIMIZER_SGD);
+    rig_ema = 0;
+    mask_weights(&r);
+    double *wanted = average_by_hand(&r, decays[k], &rounding);
+    run_whole(&r, &result);
+    const float *found = laci_trainer_weights(r.trainer); /* exchanged at the end */
+    const float *last = laci_trainer_average(r.trainer);
+    const size_t n = weights_bytes(&r) / sizeof(float);
+    size_t n_apart = 0, n_zero = 0;
+    for (size_t at = 0; at < n; at++) {
+      if (!(fabs((double)found[at] - wanted[at]) <= rounding))
+        fail_msg("%zu: %.9g, wanted %.9g", at, (double)found[at], wanted[at]);
+      n_apart += fabs((double)found[at] - (double)last[at]) > 4 * rounding;
+      if (r.masks[at]) continue;
+      n_zero++;
+      assert_true(found[at] == 0 && last[at] == 0);
+    }
+    assert_true(n_apart > 100 && n_zero > 100);
+    /* what was evaluated last is what remains */
+    assert_int_equal(r.n_evaluated, 3);
+    laci_free(wanted);
+    close_rig(&r);
+  }
+}
+
+static void evaluations_see_averages_and_steps_do_not(void **state) {
+  (void)state;
+  static const double rising[] = {10, 20, 30};
+  rig with, without;
+  laci_loop_result result;
+  int64_t n;
+  open_rig(&without, LACI_OPTIMIZER_SGD);
+  run_whole(&without, &result);
+  rig_ema = 0.5;
+  open_rig(&with, LACI_OPTIMIZER_SGD);
+  rig_ema = 0;
+  with.scores = rising;
+  with.n_scores = 3;
+  run_whole(&with, &result);
+  assert_memory_equal(with.at_best, laci_trainer_weights(with.trainer), weights_bytes(&with));
+  assert_memory_equal(laci_trainer_average(with.trainer), laci_trainer_weights(without.trainer),
+                      weights_bytes(&with));
+  const float *statistics = laci_trainer_statistics(without.trainer, &n);
+  assert_memory_equal(laci_trainer_average_statistics(with.trainer), statistics,
+                      (size_t)n * sizeof(float));
+  assert_memory_not_equal(laci_trainer_statistics(with.trainer, &n), statistics,
+                          (size_t)n * sizeof(float));
+  close_rig(&with);
+  close_rig(&without);
+}
+
+static void the_best_average_comes_back(void **state) {
+  (void)state;
+  static const double peak[] = {10, 90, 20}, low[] = {30};
+  rig first, second;
+  laci_loop_result result;
+  lac_error err = {0};
+  folder f = make_folder();
+  rig_ema = 0.5;
+  open_rig(&first, LACI_OPTIMIZER_SGD);
+  first.options.folder = f.path;
+  first.options.keep_best = true;
+  first.scores = peak;
+  first.n_scores = 3;
+  first.interrupt_at = 5;
+  assert_int_equal(run(&first, &result, NULL), LAC_INTERRUPTED);
+  open_rig(&second, LACI_OPTIMIZER_SGD);
+  rig_ema = 0;
+  second.options = first.options;
+  second.options.recover = true;
+  second.scores = low;
+  run_whole(&second, &result);
+  assert_int_equal(result.best_step, 4);
+  assert_memory_equal(laci_trainer_weights(second.trainer), first.at_best, weights_bytes(&first));
+  close_rig(&second);
+  open_rig(&second, LACI_OPTIMIZER_SGD); /* without an average */
+  second.options = first.options;
+  second.options.recover = true;
+  assert_int_equal(run(&second, &result, &err), LAC_BAD_FILE);
+  assert_non_null(
+      strstr(err.text, "keeps an average of the weights, but this training keeps none"));
+  close_rig(&first);
+  close_rig(&second);
+  remove_folder(&f);
+}
+
 /* ---- Going on ---- */
 
 /** The whole run's weights, statistics and momentum. */
@@ -652,6 +778,9 @@ int main(void) {
       cmocka_unit_test(a_step_is_the_mean_of_its_batches_at_the_schedules_rate),
       cmocka_unit_test(a_feed_gives_the_same_wherever_it_starts),
       cmocka_unit_test(masks_hold_weights_gradients_and_momentum_at_zero),
+      cmocka_unit_test(averages_follow_their_formula_and_keep_zeros),
+      cmocka_unit_test(evaluations_see_averages_and_steps_do_not),
+      cmocka_unit_test(the_best_average_comes_back),
       cmocka_unit_test(an_interrupted_run_goes_on_with_the_same_bits),
       cmocka_unit_test(an_interrupted_evaluation_is_made_when_the_run_goes_on),
       cmocka_unit_test(the_best_weights_come_back),

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Element by element, so that parts of any size give the same. */
+#include "train/average.h"
+
+#include "cpu/pool.h"
+
+enum { GRAIN = 1 << 14 };
+
+typedef struct moving {
+  double d;
+  const float *now;
+  float *average;
+} moving;
+
+double laci_average_decay(double decay, int64_t t) {
+  double early = (1 + (double)t) / (10 + (double)t);
+  return early < decay ? early : decay;
+}
+
+static void move(int64_t begin, int64_t end, void *context) {
+  const moving *m = context;
+  const double d = m->d, rest = 1 - m->d;
+  for (int64_t at = begin; at < end; at++) {
+    m->average[at] = (float)(d * (double)m->average[at] + rest * (double)m->now[at]);
+  }
+}
+
+void laci_average_move(laci_pool *pool, double d, const float *now, float *average, int64_t n) {
+  moving m = {.d = d, .now = now, .average = average};
+  laci_pool_for(pool, n, GRAIN, move, &m);
+}
+
+typedef struct exchanging {
+  float *a, *b;
+} exchanging;
+
+static void exchange(int64_t begin, int64_t end, void *context) {
+  const exchanging *e = context;
+  for (int64_t at = begin; at < end; at++) {
+    float kept = e->a[at];
+    e->a[at] = e->b[at];
+    e->b[at] = kept;
+  }
+}
+
+void laci_average_exchange(laci_pool *pool, float *a, float *b, int64_t n) {
+  exchanging e = {.a = a, .b = b};
+  laci_pool_for(pool, n, GRAIN, exchange, &e);
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The exponential moving average of numbers that training changes (Polyak and Juditsky, 1992; with
+ * this decay and warm-up as in TensorFlow's ExponentialMovingAverage).
+ *
+ *     d = min(decay, (1 + t) / (10 + t)),    average = d * average + (1 - d) * now
+ *
+ * Early in a training the average forgets quickly, so that it does not hang on to fresh weights.
+ * Where a number is always zero, so is its average. The same bits for any number of threads. */
+#ifndef LACI_TRAIN_AVERAGE_H
+#define LACI_TRAIN_AVERAGE_H
+
+#include <stdint.h>
+
+typedef struct laci_pool laci_pool;
+
+/** d of the update that t others came before; decay: 0 <= decay < 1. */
+double laci_average_decay(double decay, int64_t t);
+
+/** Moves average [n] towards now [n]; the formula in double, rounded once. */
+void laci_average_move(laci_pool *pool, double d, const float *now, float *average, int64_t n);
+
+/** Exchanges a [n] and b [n]. */
+void laci_average_exchange(laci_pool *pool, float *a, float *b, int64_t n);
+
+#endif
