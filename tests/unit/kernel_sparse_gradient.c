@@ -49,10 +49,11 @@ typedef struct fixture {
   size_t bytes;
 } fixture;
 
-static void set_up(fixture *f, int which, int shift) {
+static void set_up(fixture *f, int which, bool pairs, int shift) {
   lac_error err = {0};
   float *dy;
   f->c = case_of(which);
+  f->c.window.pairs = pairs && f->c.window.groups < 6; /* not of single channels */
   sparse_operands_init(&f->c, shift, &f->o);
   dy = f->o.residual;
   for (int64_t at = 0; at < f->o.n_y; at++) { /* what is no result counts for nothing */
@@ -73,6 +74,10 @@ static void clear(fixture *f) {
   sparse_operands_clear(&f->o);
   free(f->memory);
   free(f->memory_scratch);
+}
+
+static laci_sparse_gradient_run *now_of(const fixture *f) {
+  return f->g.pairs ? laci_sparse_gradient_pairs_now() : laci_sparse_gradient_now();
 }
 
 /* In `parts` cuts, the last one first. */
@@ -99,11 +104,15 @@ static double want_of(const fixture *f, int64_t row, int64_t dense) {
     const int64_t y = out_y * g->stride_h + tap / g->kernel_w * g->dilation_h - g->pad_top;
     const int64_t x = out_x * g->stride_w + tap % g->kernel_w * g->dilation_w - g->pad_left;
     if (y < 0 || y >= g->h || x < 0 || x >= g->w) continue;
+    const sparse_place in =
+        sparse_place_of(&f->o.form.in, g->pairs, channel, (const int64_t[]){y, x});
+    const sparse_place out =
+        sparse_place_of(&f->o.form.out, g->pairs, row, (const int64_t[]){out_y, out_x});
     const float *from = f->o.x + image * f->o.form.in.n_floats;
     const float *slope = f->o.residual + image * f->o.form.out.n_floats;
-    from += laci_sparse_at(&f->o.form.in, channel, y, x);
-    slope += laci_sparse_at(&f->o.form.out, row, out_y, out_x);
-    for (int lane = 0; lane < lanes; lane++) sum += (double)from[lane] * (double)slope[lane];
+    for (int lane = 0; lane < lanes; lane++) {
+      sum += (double)sparse_get(from + lane, in) * (double)sparse_get(slope + lane, out);
+    }
   }
   return sum;
 }
@@ -119,9 +128,9 @@ static void expect_guards(const fixture *f) {
 
 static void the_definition_is_a_gradient(void **state) {
   (void)state;
-  for (int which = 0; which < N_CASES; which++) {
+  for (int which = 0; which < 2 * N_CASES; which++) {
     fixture f;
-    set_up(&f, which, 0);
+    set_up(&f, which / 2, which % 2 > 0, 0);
     run_all(&f, laci_sparse_gradient_scalar, 1);
     const laci_sparse_form *form = &f.o.form;
     for (int64_t row = 0; row < form->product.n_rows; row++) {
@@ -144,9 +153,9 @@ static void the_definition_is_a_gradient(void **state) {
 static void every_variant_and_cut_has_the_same_bits(void **state) {
   const laci_cpu_level start = laci_cpu();
   (void)state;
-  for (int which = 0; which < N_CASES; which++) {
+  for (int which = 0; which < 2 * N_CASES; which++) {
     fixture f;
-    set_up(&f, which, which % 4);
+    set_up(&f, which / 2, which % 2 > 0, which / 2 % 4);
     run_all(&f, laci_sparse_gradient_scalar, 1);
     float *want = malloc(f.bytes);
     assert_non_null(want);
@@ -154,7 +163,7 @@ static void every_variant_and_cut_has_the_same_bits(void **state) {
     for (int level = 0; level < N_LEVELS; level++) {
       if (laci_cpu_cap(levels[level]) != levels[level]) continue;
       for (int64_t parts = 1; parts <= 3; parts++) {
-        run_all(&f, laci_sparse_gradient_now(), parts);
+        run_all(&f, now_of(&f), parts);
         assert_memory_equal(f.memory, want, f.bytes);
       }
     }
@@ -167,10 +176,10 @@ static void every_variant_and_cut_has_the_same_bits(void **state) {
 /* Scratch memory holds what it holds. */
 static void scratch_memory_is_enough(void **state) {
   (void)state;
-  for (int which = 0; which < N_CASES; which++) {
+  for (int which = 0; which < 2 * N_CASES; which++) {
     fixture f;
-    set_up(&f, which, which % 4);
-    run_all(&f, laci_sparse_gradient_now(), 1);
+    set_up(&f, which / 2, which % 2 > 0, which / 2 % 4);
+    run_all(&f, now_of(&f), 1);
     const float *end = f.scratch + laci_sparse_gradient_scratch(&f.g);
     float expected[SPARSE_GUARD_FLOATS / 4];
     memset(expected, 0x5A, sizeof expected);
@@ -183,9 +192,9 @@ static void scratch_memory_is_enough(void **state) {
 static void nothing_has_a_gradient_of_zeros(void **state) {
   (void)state;
   fixture f;
-  set_up(&f, 0, 0);
+  set_up(&f, 0, false, 0);
   f.g.n_tiles = 0;
-  run_all(&f, laci_sparse_gradient_now(), 2);
+  run_all(&f, now_of(&f), 2);
   for (int64_t k = 0; k < f.o.form.n_kept; k++) assert_true(f.gradient[k] == 0);
   clear(&f);
 }

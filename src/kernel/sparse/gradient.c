@@ -109,7 +109,8 @@ static void add_items(finder *f) {
   const laci_sparse_product *p = f->p;
   const int64_t together = p->rows_together, groups = together ? p->n_rows / together : 0;
   const int64_t length = groups ? p->n_columns / groups : 0;
-  const int64_t rows = groups ? laci_ceil_div(together, laci_ceil_div(together, ROWS)) : 0;
+  int64_t rows = groups ? laci_ceil_div(together, laci_ceil_div(together, ROWS)) : 0;
+  if (p->pairs) rows += rows % 2; /* two rows share their places */
   const int64_t window = rows < FEW_ROWS ? TOGETHER : WINDOW;
   memcpy(f->next, p->row_begin, (size_t)p->n_rows * sizeof *f->next);
   f->n_runs = f->n_rows = f->g->n_items = 0;
@@ -143,8 +144,9 @@ static bool find_runs(finder *f) {
   return true;
 }
 
-static int64_t block_of(int64_t n_tiles) {
-  return n_tiles ? laci_ceil_div(n_tiles, laci_ceil_div(n_tiles, BLOCK)) : 1;
+static int64_t block_of(int64_t n_tiles, bool pairs) {
+  const int64_t most = pairs ? 2 * BLOCK : BLOCK;
+  return n_tiles ? laci_ceil_div(n_tiles, laci_ceil_div(n_tiles, most)) : 1;
 }
 
 lac_status laci_sparse_gradient_init(const laci_sparse_product *p, const laci_sparse_tile *tiles,
@@ -153,12 +155,11 @@ lac_status laci_sparse_gradient_init(const laci_sparse_product *p, const laci_sp
   lac_status st = LAC_OK;
   *g = (laci_sparse_gradient){.tiles = tiles,
                               .n_tiles = n_tiles,
-                              .block = block_of(n_tiles),
+                              .block = block_of(n_tiles, p->pairs),
+                              .pairs = p->pairs,
                               .row_stride = p->row_stride,
                               .n_kept = p->row_begin[p->n_rows]};
-  if (p->pairs) {
-    st = laci_fail(err, LAC_UNSUPPORTED, "a sparse gradient of pairs");
-  } else if (g->n_kept > INT32_MAX) {
+  if (g->n_kept > INT32_MAX) {
     st = laci_fail(err, LAC_UNSUPPORTED, "a sparse gradient of %lld weights", (long long)g->n_kept);
   } else if (!find_runs(&f)) {
     st = laci_fail_memory(err, "a sparse gradient");
@@ -178,7 +179,8 @@ void laci_sparse_gradient_clear(laci_sparse_gradient *g) {
 }
 
 size_t laci_sparse_gradient_scratch(const laci_sparse_gradient *g) {
-  return (size_t)((g->most_rows + WINDOW) * (g->block | 1) + 1) * LANES;
+  const int64_t steps = g->pairs ? laci_ceil_div(g->block, 2) : g->block;
+  return (size_t)((g->most_rows + WINDOW) * (steps | 1) + 1) * LANES;
 }
 
 static laci_sparse_gradient_run *const of_level[] = {
@@ -188,3 +190,12 @@ static laci_sparse_gradient_run *const of_level[] = {
 };
 
 laci_sparse_gradient_run *laci_sparse_gradient_now(void) { return of_level[laci_cpu()]; }
+
+laci_sparse_gradient_run *laci_sparse_gradient_pairs_now(void) {
+#if defined(__x86_64__)
+  if (laci_cpu() == LACI_CPU_AVX512 && __builtin_cpu_supports("avx512bf16")) {
+    return laci_sparse_gradient_avx512bf16;
+  }
+#endif
+  return laci_sparse_gradient_scalar;
+}

@@ -18,10 +18,14 @@
  * makes i and i + 4, i + 2, i + 1. The first block's sum is the gradient; those of others are added
  * to it one after the other. So every variant, and every cut of the items, gives the same bits.
  *
+ * Of pairs (product.h), x and dy are bf16, gradients f32, and a block's tiles are taken by twos, of
+ * which the later one is multiplied first, as pairs.h says; behind an odd number of them are zeros.
+ *
  * gradient_scalar.c is the definition; gradient_isa.c the one text of other variants. */
 #ifndef LACI_KERNEL_SPARSE_GRADIENT_H
 #define LACI_KERNEL_SPARSE_GRADIENT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "kernel/sparse/product.h"
@@ -54,6 +58,7 @@ typedef struct laci_sparse_gradient {
   const laci_sparse_tile *tiles; /* [n_tiles], borrowed */
   int64_t n_tiles, block;        /* tiles that are summed in one go */
   int64_t row_stride, n_kept;
+  bool pairs;
   int64_t *column_at;
   laci_sparse_gradient_item *items; /* [n_items + 1] */
   int64_t n_items, most_rows;       /* of an item */
@@ -61,7 +66,7 @@ typedef struct laci_sparse_gradient {
   laci_sparse_run_row *rows;
 } laci_sparse_gradient;
 
-/** Fails LAC_NO_MEMORY, LAC_UNSUPPORTED for 2^31 kept weights or for pairs; g is then empty. */
+/** Fails LAC_NO_MEMORY, LAC_UNSUPPORTED for 2^31 kept weights; g is then empty. */
 LAC_MUST_CHECK lac_status laci_sparse_gradient_init(const laci_sparse_product *p,
                                                     const laci_sparse_tile *tiles, int64_t n_tiles,
                                                     laci_sparse_gradient *g, lac_error *err);
@@ -86,7 +91,13 @@ typedef void laci_sparse_gradient_run(const laci_sparse_gradient *g, const laci_
 LACI_KERNEL_VARIANTS(LACI_SPARSE_GRADIENT_DECLARE)
 #undef LACI_SPARSE_GRADIENT_DECLARE
 
-/** The variant by the level in force (cpu/cpu.h). */
+#if defined(__x86_64__)
+laci_sparse_gradient_run laci_sparse_gradient_avx512bf16;
+#endif
+
+/** The variant by the level in force (cpu/cpu.h). Of pairs there is the definition where the
+ * processor does not multiply them: dense gradients are the better choice there. */
 laci_sparse_gradient_run *laci_sparse_gradient_now(void);
+laci_sparse_gradient_run *laci_sparse_gradient_pairs_now(void);
 
 #endif

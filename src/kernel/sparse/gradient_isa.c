@@ -5,8 +5,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/divide.h"
 #include "kernel/sparse/gradient.h"
 
+/* Compiled for AVX512-BF16, it is the text of pairs. */
+#if defined(__AVX512BF16__)
+enum { PAIRS = 1 };
+#else
+enum { PAIRS = 0 };
+#endif
 #if defined(__AVX512F__)
 #include <immintrin.h>
 enum { WIDTH = 16 };
@@ -20,7 +27,12 @@ typedef __m512 vector;
 #define ZERO() _mm512_setzero_ps()
 #define LOAD(at) _mm512_loadu_ps(at)
 #define STORE(at, x) _mm512_storeu_ps(at, x)
+#if defined(__AVX512BF16__)
+#define FMA(a, b, sum) \
+  _mm512_dpbf16_ps(sum, (__m512bh)_mm512_castps_si512(a), (__m512bh)_mm512_castps_si512(b))
+#else
 #define FMA(a, b, sum) _mm512_fmadd_ps(a, b, sum)
+#endif
 #elif defined(__AVX2__)
 #include <immintrin.h>
 enum { WIDTH = 8 };
@@ -57,15 +69,15 @@ enum { MOST_ROWS = 12, MOST_SUMS = 24 };
 /* What some rows and columns are summed over, and where sums go. */
 typedef struct walk {
   const laci_sparse_tile *tiles; /* [n] */
-  int64_t n, pitch;
+  int64_t n, n_steps, pitch;
   const float *y;           /* packed: [row][vector of 16 lanes][pitch], its part of each tile */
-  const float *x[TOGETHER]; /* from here to a tile's value: tile.in */
+  const float *x[TOGETHER]; /* from here to a tile's value: tile.in; of pairs: packed, too */
   float *gradient;
   bool more;               /* there is a sum already */
   const float *ahead;      /* NULL; or from here a line of each tile is fetched meanwhile: */
   const int64_t *ahead_at; /* a member of the first tile that is meant */
 } walk;
-enum { APART = sizeof(laci_sparse_tile) / sizeof(int64_t) };
+enum { APART = sizeof(laci_sparse_tile) / sizeof(int64_t), STEP = 1 + PAIRS };
 
 /* A vector of each sum of some rows and columns; inlined with both numbers known, so that they stay
  * in registers. */
@@ -83,11 +95,12 @@ static inline __attribute__((always_inline)) void add_up(const walk *w,
   const float *ahead = w->ahead;
   const int64_t *ahead_at = w->ahead_at;
   const laci_sparse_tile *tile = w->tiles;
-  for (int64_t at = 0; at < w->n * WIDTH; at += WIDTH, tile++, ahead_at += APART) {
+  for (int64_t at = 0; at < w->n_steps * WIDTH;
+       at += WIDTH, tile += STEP, ahead_at += (ptrdiff_t)(STEP * APART)) {
     vector in[TOGETHER];
     if (ahead) __builtin_prefetch(ahead + *ahead_at, 0, 2);
 #pragma GCC unroll 16
-    for (int c = 0; c < columns; c++) in[c] = LOAD(of_column[c] + tile->in);
+    for (int c = 0; c < columns; c++) in[c] = LOAD(of_column[c] + (PAIRS ? at : tile->in));
 #pragma GCC unroll 16
     for (int r = 0; r < rows; r++) {
       const vector slope = LOAD(of_row[r] + at);
@@ -136,11 +149,6 @@ static inline __attribute__((always_inline)) void sum_rows(const walk *w,
   if (rows * columns > LANES) fold(sum + LANES, rows * columns - LANES, to + LANES);
 }
 
-static inline void pack(const laci_sparse_tile *tile, const float *from, float *to, int64_t pitch) {
-  (void)pitch;
-  STORE(to, _mm512_maskz_loadu_ps((__mmask16)tile->lanes, from));
-}
-
 #else
 
 /* A part of the lanes at a time. */
@@ -160,17 +168,6 @@ static inline __attribute__((always_inline)) void sum_rows(const walk *w,
     for (int lane = 0; lane < 8; lane++) sums[lane] += sums[lane + 8];
     for (int lane = 0; lane < 4; lane++) sums[lane] += sums[lane + 4];
     to[at] = (sums[0] + sums[2]) + (sums[1] + sums[3]);
-  }
-}
-
-static inline void pack(const laci_sparse_tile *tile, const float *from, float *to, int64_t pitch) {
-  float lanes[LANES];
-  if (tile->lanes != (1U << LANES) - 1) {
-    for (int lane = 0; lane < LANES; lane++) lanes[lane] = tile->lanes >> lane & 1 ? from[lane] : 0;
-    from = lanes;
-  }
-  for (int part = 0; part < VECTORS; part++) {
-    STORE(to + part * pitch, LOAD(from + (ptrdiff_t)(part * WIDTH)));
   }
 }
 
@@ -220,13 +217,94 @@ static const struct {
                            {of_3, sizeof of_3 / sizeof *of_3},
                            {of_4, sizeof of_4 / sizeof *of_4}};
 
+/* ---- packing ---- */
+
+#if defined(__AVX512F__)
+
+/* A place of a tile; lanes that are no results are zeros. */
+static inline vector load_results(const laci_sparse_tile *tile, const float *from) {
+  return _mm512_maskz_loadu_ps((__mmask16)tile->lanes, from);
+}
+#else
+
+static inline void pack(const laci_sparse_tile *tile, const float *from, float *to, int64_t pitch) {
+  float lanes[LANES];
+  if (tile->lanes != (1U << LANES) - 1) {
+    for (int lane = 0; lane < LANES; lane++) lanes[lane] = tile->lanes >> lane & 1 ? from[lane] : 0;
+    from = lanes;
+  }
+  for (int part = 0; part < VECTORS; part++) {
+    STORE(to + part * pitch, LOAD(from + (ptrdiff_t)(part * WIDTH)));
+  }
+}
+#endif
+
+#if defined(__AVX512BF16__)
+
+/* Of two tiles' pairs of neighbours each neighbour's pair of tiles. */
+static inline void store_pairs(vector first, vector second, float *even, float *odd) {
+  const __m512i a = _mm512_castps_si512(first), b = _mm512_castps_si512(second);
+  const __mmask32 upper = 0xAAAAAAAA;
+  const __m512i low = _mm512_mask_blend_epi16(upper, a, _mm512_slli_epi32(b, 16));
+  STORE(even, _mm512_castsi512_ps(low));
+  if (!odd) return;
+  const __m512i high = _mm512_mask_blend_epi16(upper, _mm512_srli_epi32(a, 16), b);
+  STORE(odd, _mm512_castsi512_ps(high));
+}
+
+static void pack_rows(const walk *w, const laci_sparse_gradient *g,
+                      const laci_sparse_gradient_item *item, const float *dy, float *y) {
+  for (int64_t at = 0; at < w->n; at += STEP, y += LANES) {
+    const laci_sparse_tile *tile = &w->tiles[at];
+    const bool two = at + 1 < w->n;
+    for (int64_t row = 0; row < item->n_rows; row += STEP) {
+      const float *from = dy + (item->row_first + row) / STEP * g->row_stride;
+      const vector first = load_results(tile, from + tile->out);
+      const vector second = two ? load_results(tile + 1, from + tile[1].out) : ZERO();
+      float *to = y + row * w->pitch;
+      store_pairs(first, second, to, row + 1 < item->n_rows ? to + w->pitch : NULL);
+    }
+  }
+}
+
+static void pack_columns(const walk *w, const laci_sparse_gradient *g,
+                         const laci_sparse_gradient_item *item, const float *from, float *x) {
+  const int64_t *column_at = g->column_at + item->column_first;
+  for (int64_t at = 0; at < w->n; at += STEP, x += LANES) {
+    const laci_sparse_tile *tile = &w->tiles[at];
+    for (int64_t column = 0; column < item->n_columns; column += STEP) {
+      const float *place = from + column_at[column];
+      const vector first = LOAD(place + tile->in);
+      const vector second = at + 1 < w->n ? LOAD(place + tile[1].in) : ZERO();
+      store_pairs(first, second, x + column * w->pitch, x + (column + 1) * w->pitch);
+    }
+  }
+}
+#else
+
+static void pack_rows(const walk *w, const laci_sparse_gradient *g,
+                      const laci_sparse_gradient_item *item, const float *dy, float *y) {
+  for (int64_t at = 0; at < w->n; at++, y += WIDTH) {
+    const laci_sparse_tile *tile = &w->tiles[at];
+    const float *from = dy + tile->out + item->row_first * g->row_stride;
+    for (int64_t row = 0; row < item->n_rows; row++, from += g->row_stride) {
+#if defined(__AVX512F__)
+      STORE(y + row * w->pitch, load_results(tile, from));
+#else
+      pack(tile, from, y + row * VECTORS * w->pitch, w->pitch);
+#endif
+    }
+  }
+}
+#endif
+
 /* ---- blocks ---- */
 
 /* What an item is done with. */
 typedef struct block {
   const laci_sparse_gradient *g;
   const laci_sparse_slopes *s;
-  int64_t first, n; /* tiles */
+  float *x, *y; /* packed */
   /* Rows of items [item_first, item_last) are packed. Meanwhile those that will be packed next are
    * fetched, if there are any, and x for the next item. */
   int64_t item_first, item_last;
@@ -235,17 +313,11 @@ typedef struct block {
   int64_t ahead; /* lines of a tile of the next ones that were fetched for this item */
 } block;
 
-static void pack_rows(const block *b, const laci_sparse_gradient_item *item, const walk *w,
-                      float *y) {
-  const int64_t stride = b->g->row_stride;
-  for (int64_t at = 0; at < w->n; at++) {
-    const laci_sparse_tile *tile = &w->tiles[at];
-    const float *from = b->s->dy + tile->out + item->row_first * stride;
-    float *to = y + at * WIDTH;
-    for (int64_t row = 0; row < item->n_rows; row++) {
-      pack(tile, from + row * stride, to + row * VECTORS * w->pitch, w->pitch);
-    }
-  }
+/* A member of every tile; of pairs, of the first of each two or, for odd places, of the second. */
+static const int64_t *members(const block *b, const walk *w, const laci_sparse_tile *tiles,
+                              const int64_t *member, int64_t place) {
+  const bool all = tiles - b->g->tiles + w->n_steps * STEP <= b->g->n_tiles;
+  return all ? member + place % STEP * APART : member;
 }
 
 /* What a run of item `at` fetches: of each column of the next item in turn, then of its share of
@@ -256,25 +328,33 @@ static void fetch_ahead(block *b, int64_t at, walk *w) {
   w->ahead = NULL;
   if (column < n) {
     w->ahead = b->s->x + b->g->column_at[next->column_first + column];
-    w->ahead_at = &b->next_tiles->in;
+    w->ahead_at = members(b, w, b->next_tiles, &b->next_tiles->in, column);
   } else if (rows) {
     const int64_t share = at - b->item_first, shares = b->item_last - b->item_first;
     const int64_t row = rows->n_rows * share / shares + column - n;
     if (row >= rows->n_rows * (share + 1) / shares) return;
-    w->ahead = b->s->dy + (rows->row_first + row) * b->g->row_stride;
-    w->ahead_at = &b->next_rows_tiles->out;
+    w->ahead = b->s->dy + (rows->row_first + row) / STEP * b->g->row_stride;
+    w->ahead_at = members(b, w, b->next_rows_tiles, &b->next_rows_tiles->out, row);
   }
 }
 
 static void add_item(block *b, int64_t item_at, walk *w) {
   const laci_sparse_gradient_item *item = &b->g->items[item_at];
   const laci_sparse_run_row *row = b->g->rows + item->run_row_first;
-  const int64_t *column_at = b->g->column_at + item->column_first;
+  const float *columns[WINDOW];
+#if defined(__AVX512BF16__)
+  pack_columns(w, b->g, item, b->s->x, b->x);
+  for (int64_t c = 0; c < item->n_columns; c++) columns[c] = b->x + c * w->pitch;
+#else
+  for (int64_t c = 0; c < item->n_columns; c++) {
+    columns[c] = b->s->x + b->g->column_at[item->column_first + c];
+  }
+#endif
   b->ahead = 0;
   for (int64_t at = item->run_first; at < item[1].run_first; at++) {
     const laci_sparse_run *run = &b->g->runs[at];
     const int most = adds_of[run->n_columns].most;
-    for (int c = 0; c < run->n_columns; c++) w->x[c] = b->s->x + column_at[run->column[c]];
+    for (int c = 0; c < run->n_columns; c++) w->x[c] = columns[run->column[c]];
     for (int left = run->n_rows, n; left > 0; left -= n, row += n) {
       n = left < most ? left : most;
       fetch_ahead(b, item_at, w);
@@ -283,33 +363,38 @@ static void add_item(block *b, int64_t item_at, walk *w) {
   }
 }
 
+/* The rows of item `at`, and of those behind it that have the same. behind: the next block. */
+static void begin_rows(block *b, const int64_t items[3], const walk *w,
+                       const laci_sparse_tile *behind) {
+  const int64_t first = items[0], at = items[1], last = items[2];
+  const laci_sparse_gradient_item *all = b->g->items;
+  b->item_first = b->item_last = at;
+  while (b->item_last < last && all[b->item_last].row_first == all[at].row_first) b->item_last++;
+  pack_rows(w, b->g, &all[at], b->s->dy, b->y);
+  b->next_rows_tiles = b->item_last < last ? w->tiles : behind;
+  b->next_rows = b->next_rows_tiles ? &all[b->item_last < last ? b->item_last : first] : NULL;
+}
+
 void LACI_VARIANT(laci_sparse_gradient)(const laci_sparse_gradient *g, const laci_sparse_slopes *s,
                                         int64_t first, int64_t last) {
-  float *y = s->scratch;
-  y += (LANES - (uintptr_t)y / sizeof *y % LANES) % LANES;
-  block b = {.g = g, .s = s};
-  walk w = {.pitch = (g->block | 1) * WIDTH, .y = y, .gradient = s->gradient};
+  walk w = {.pitch = (laci_ceil_div(g->block, STEP) | 1) * WIDTH, .gradient = s->gradient};
+  float *x = s->scratch + (LANES - (uintptr_t)s->scratch / sizeof *x % LANES) % LANES;
+  block b = {.g = g, .s = s, .x = x, .y = x + (PAIRS ? WINDOW * w.pitch : 0)};
+  int64_t done = 0;
+  w.y = b.y;
   do {
-    w.n = g->n_tiles - b.first < g->block ? g->n_tiles - b.first : g->block;
-    w.tiles = g->tiles + b.first;
-    w.more = b.first > 0;
-    const laci_sparse_tile *behind = g->n_tiles - b.first >= 2 * w.n ? w.tiles + w.n : NULL;
+    w.n = g->n_tiles - done < g->block ? g->n_tiles - done : g->block;
+    w.n_steps = laci_ceil_div(w.n, STEP);
+    w.tiles = g->tiles + done;
+    w.more = done > 0;
+    done += w.n;
+    const laci_sparse_tile *behind = done + w.n <= g->n_tiles && w.n ? w.tiles + w.n : NULL;
     b.item_last = first;
     for (int64_t at = first; at < last; at++) {
-      if (at == b.item_last) {
-        for (b.item_first = at;
-             b.item_last < last && g->items[b.item_last].row_first == g->items[at].row_first;)
-          b.item_last++;
-        pack_rows(&b, &g->items[at], &w, y);
-        b.next_rows = b.item_last < last ? &g->items[b.item_last]
-                      : behind           ? &g->items[first]
-                                         : NULL;
-        b.next_rows_tiles = b.item_last < last ? w.tiles : behind;
-      }
-      b.next_item = at + 1 < last ? &g->items[at + 1] : behind ? &g->items[first] : NULL;
+      if (at == b.item_last) begin_rows(&b, (const int64_t[]){first, at, last}, &w, behind);
       b.next_tiles = at + 1 < last ? w.tiles : behind;
+      b.next_item = b.next_tiles ? &g->items[at + 1 < last ? at + 1 : first] : NULL;
       add_item(&b, at, &w);
     }
-    b.first += w.n;
-  } while (b.first < g->n_tiles);
+  } while (done < g->n_tiles);
 }

@@ -1,51 +1,100 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The definition of gradient.h: gradient by gradient. */
 #include <math.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "kernel/sparse/gradient.h"
+#include "kernel/sparse/pairs.h"
 
 enum { LANES = LACI_SPARSE_LANES };
 
-/* The sum of the tiles [first, last) for a row and a column. */
-static float block_sum(const laci_sparse_gradient *g, const float *x, const float *dy,
-                       int64_t first, int64_t last) {
-  float sum[LANES] = {0};
-  for (int64_t t = first; t < last; t++) {
-    const laci_sparse_tile *tile = &g->tiles[t];
-    for (int lane = 0; lane < LANES; lane++) {
-      const float slope = tile->lanes >> lane & 1 ? dy[tile->out + lane] : 0;
-      sum[lane] = fmaf(slope, x[tile->in + lane], sum[lane]);
-    }
-  }
+/* Of a row and a column, from where the first tile would begin at 0; of pairs, which halves. */
+typedef struct operands {
+  const laci_sparse_tile *tiles;
+  const float *x, *dy;
+  bool upper_x, upper_dy;
+} operands;
+
+/* Lanes of a sum in a fixed order. */
+static float add_lanes(float *sum) {
   for (int apart = LANES / 2; apart > 0; apart /= 2) {
     for (int lane = 0; lane < apart; lane++) sum[lane] += sum[lane + apart];
   }
   return sum[0];
 }
 
-static float gradient_of(const laci_sparse_gradient *g, const float *x, const float *dy) {
+static bool is_result(const laci_sparse_tile *tile, int lane) { return tile->lanes >> lane & 1; }
+
+/* The sum of the tiles [first, last) for a row and a column. */
+static float block_sum(const operands *o, int64_t first, int64_t last) {
+  float sum[LANES] = {0};
+  for (const laci_sparse_tile *tile = o->tiles + first; tile < o->tiles + last; tile++) {
+    for (int lane = 0; lane < LANES; lane++) {
+      const float slope = is_result(tile, lane) ? o->dy[tile->out + lane] : 0;
+      sum[lane] = fmaf(slope, o->x[tile->in + lane], sum[lane]);
+    }
+  }
+  return add_lanes(sum);
+}
+
+/* One half of a pair. */
+static uint32_t half_of(const float *pair, bool upper) {
+  uint32_t bits;
+  memcpy(&bits, pair, sizeof bits);
+  return upper ? bits >> 16 : bits & 0xFFFFU;
+}
+
+/* The same for pairs. */
+static float block_sum_of_pairs(const operands *o, int64_t first, int64_t last) {
+  float sum[LANES] = {0};
+  for (int64_t t = first; t < last; t += 2) {
+    for (int lane = 0; lane < LANES; lane++) {
+      uint32_t x = 0, slope = 0;
+      for (int64_t at = 0; at < 2 && t + at < last; at++) {
+        const laci_sparse_tile *tile = &o->tiles[t + at];
+        x |= half_of(o->x + tile->in + lane, o->upper_x) << 16 * at;
+        if (!is_result(tile, lane)) continue;
+        slope |= half_of(o->dy + tile->out + lane, o->upper_dy) << 16 * at;
+      }
+      sum[lane] = laci_sparse_dot(sum[lane], x, slope);
+    }
+  }
+  return add_lanes(sum);
+}
+
+static float gradient_of(const laci_sparse_gradient *g, const operands *o) {
   float sum = 0;
   for (int64_t first = 0; first < g->n_tiles; first += g->block) {
     const int64_t last = first + g->block < g->n_tiles ? first + g->block : g->n_tiles;
-    const float more = block_sum(g, x, dy, first, last);
+    const float more = g->pairs ? block_sum_of_pairs(o, first, last) : block_sum(o, first, last);
     sum = first ? sum + more : more;
   }
   return sum;
 }
 
+/* Of a row and a column. */
+static operands operands_of(const laci_sparse_gradient *g, const laci_sparse_slopes *s, int64_t row,
+                            int64_t column) {
+  return (operands){.tiles = g->tiles,
+                    .x = s->x + g->column_at[column],
+                    .dy = s->dy + (g->pairs ? row / 2 : row) * g->row_stride,
+                    .upper_x = column % 2 > 0,
+                    .upper_dy = row % 2 > 0};
+}
+
 void laci_sparse_gradient_scalar(const laci_sparse_gradient *g, const laci_sparse_slopes *s,
                                  int64_t first, int64_t last) {
-  for (int64_t at = first; at < last; at++) {
-    const laci_sparse_gradient_item *item = &g->items[at];
+  for (const laci_sparse_gradient_item *item = g->items + first; item < g->items + last; item++) {
     const laci_sparse_run_row *row = g->rows + item->run_row_first;
     for (int64_t run_at = item->run_first; run_at < item[1].run_first; run_at++) {
       const laci_sparse_run *run = &g->runs[run_at];
       for (const laci_sparse_run_row *end = row + run->n_rows; row < end; row++) {
         for (int c = 0; c < run->n_columns; c++) {
-          const float *in = s->x + g->column_at[item->column_first + run->column[c]];
-          const float *out = s->dy + (item->row_first + row->row) * g->row_stride;
-          s->gradient[row->k + c] = gradient_of(g, in, out);
+          const operands o =
+              operands_of(g, s, item->row_first + row->row, item->column_first + run->column[c]);
+          s->gradient[row->k + c] = gradient_of(g, &o);
         }
       }
     }
