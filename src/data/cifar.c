@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * CIFAR-10 and CIFAR-100 in their binary layout: records of one or two label bytes and three planes
- * of 32 x 32 bytes, red, green, blue. The files stay open; a record is its own index. */
+ * CIFAR-10 and CIFAR-100: images of three planes of 32 x 32 bytes, red, green, blue. In the binary
+ * layout a record is one or two label bytes and an image; in Python's, a file is a pickle whose
+ * images are one array (cifar_pickle.c). The files stay open; an image is found by its number. */
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,32 +9,36 @@
 
 #include "base/error.h"
 #include "base/reader.h"
-#include "data/dataset_in.h"
+#include "data/cifar_in.h"
 #include "data/image.h"
 
 enum { SIDE = 32, PLANE_BYTES = SIDE * SIDE, IMAGE_BYTES = 3 * PLANE_BYTES, MAX_FILES = 64 };
 enum { RUN = 64 }; /* records that are read at a time, for their labels */
 
-/** Which of the two it is. */
+/** Which of the two it is, and how it is stored. */
 typedef struct layout {
-  int n_labels, n_classes; /* label bytes a record: the last one counts */
+  int n_labels, n_classes; /* label bytes a record: the last one counts; 0: a pickle */
   const char *format, *test, *train, *names;
+  const char *label_key, *name_key; /* in pickles */
 } layout;
 
-static const layout cifar10 = {
-    1, 10, "cifar10", "test_batch.bin", "data_batch_%d.bin", "batches.meta.txt"};
-static const layout cifar100 = {2,          100,         "cifar100",
-                                "test.bin", "train.bin", "fine_label_names.txt"};
+static const layout layouts[] = {
+    {1, 10, "cifar10", "test_batch.bin", "data_batch_%d.bin", "batches.meta.txt", NULL, NULL},
+    {2, 100, "cifar100", "test.bin", "train.bin", "fine_label_names.txt", NULL, NULL},
+    {0, 10, "cifar10", "test_batch", "data_batch_%d", "batches.meta", "labels", "label_names"},
+    {0, 100, "cifar100", "test", "train", "meta", "fine_labels", "fine_label_names"},
+};
+enum { N_LAYOUTS = sizeof layouts / sizeof *layouts };
 
 typedef struct cifar_file {
   laci_reader *reader;
   const char *path;
   int64_t first; /* number of its first image in the set */
+  laci_cifar_images images;
 } cifar_file;
 
 typedef struct cifar {
   const layout *layout;
-  size_t record_bytes;
   int n_files;
   cifar_file files[MAX_FILES];
 } cifar;
@@ -54,9 +59,8 @@ static void name_image(const laci_dataset *set, int64_t at, char *text, size_t s
 
 static lac_status read_image(const laci_dataset *set, int64_t at, laci_image *image,
                              lac_error *err) {
-  const cifar *c = set->own;
   const cifar_file *file = file_of(set, at);
-  const size_t place = (size_t)(at - file->first) * c->record_bytes + (size_t)c->layout->n_labels;
+  const size_t place = file->images.offset + (size_t)(at - file->first) * file->images.stride;
   uint8_t planes[IMAGE_BYTES];
   lac_status st = laci_image_set_size(image, file->path, SIDE, SIDE, err);
   if (!st) st = laci_reader_fetch(file->reader, place, sizeof planes, planes, err);
@@ -69,7 +73,10 @@ static lac_status read_image(const laci_dataset *set, int64_t at, laci_image *im
 
 static void close_files(laci_dataset *set) {
   cifar *c = set->own;
-  for (int k = 0; c && k < c->n_files; k++) laci_reader_close(c->files[k].reader);
+  for (int k = 0; c && k < c->n_files; k++) {
+    laci_reader_close(c->files[k].reader);
+    laci_free(c->files[k].images.labels);
+  }
   laci_free(c);
   set->own = NULL;
 }
@@ -79,21 +86,38 @@ static const laci_dataset_kind kind = {
 
 /* ---- Opening ---- */
 
-/** A path that does not fit could not be opened either. */
-static bool has(const char *folder, const char *name) {
+/** A path that does not fit could not be opened either. What pickles are called may be a folder of
+ * anything. */
+static bool has(const char *folder, const char *name, bool pickle) {
   char path[PATH_MAX];
   int n = snprintf(path, sizeof path, "%s/%s", folder, name);
-  return n > 0 && (size_t)n < sizeof path && access(path, F_OK) == 0;
+  if (n <= 0 || (size_t)n >= sizeof path) return false;
+  return pickle ? laci_is_pickle(path) : access(path, F_OK) == 0;
 }
 
 static bool has_layout(const char *folder, const layout *l) {
   char train[64];
   (void)snprintf(train, sizeof train, l->train, 1);
-  return has(folder, l->test) || has(folder, train);
+  return has(folder, l->test, !l->n_labels) || has(folder, train, !l->n_labels);
 }
 
-bool laci_cifar_is_there(const char *folder) {
-  return has_layout(folder, &cifar10) || has_layout(folder, &cifar100);
+static const layout *find_layout(const char *folder) {
+  for (int k = 0; k < N_LAYOUTS; k++) {
+    if (has_layout(folder, &layouts[k])) return &layouts[k];
+  }
+  return NULL;
+}
+
+bool laci_cifar_is_there(const char *folder) { return find_layout(folder) != NULL; }
+
+static lac_status find_records(const char *path, int n_labels, size_t size_bytes,
+                               laci_cifar_images *images, lac_error *err) {
+  images->offset = (size_t)n_labels;
+  images->stride = (size_t)n_labels + IMAGE_BYTES;
+  images->n = (int64_t)(size_bytes / images->stride);
+  if (size_bytes > 0 && size_bytes % images->stride == 0) return LAC_OK;
+  return laci_fail(err, LAC_BAD_FILE, "%s: %zu bytes, wanted whole records of %zu", path,
+                   size_bytes, images->stride);
 }
 
 static lac_status add_file(laci_dataset *set, const char *name, lac_error *err) {
@@ -103,25 +127,28 @@ static lac_status add_file(laci_dataset *set, const char *name, lac_error *err) 
   if (!file->path) return laci_fail_memory(err, set->folder);
   lac_status st = laci_reader_open(file->path, &file->reader, err);
   if (st) return st;
-  size_t size_bytes = laci_reader_size(file->reader);
   c->n_files++;
   file->first = set->count;
-  if (size_bytes == 0 || size_bytes % c->record_bytes != 0) {
-    return laci_fail(err, LAC_BAD_FILE, "%s: %zu bytes, wanted whole records of %zu", file->path,
-                     size_bytes, c->record_bytes);
+  file->images.stride = IMAGE_BYTES;
+  if (c->layout->n_labels) {
+    st = find_records(file->path, c->layout->n_labels, laci_reader_size(file->reader),
+                      &file->images, err);
+  } else {
+    st = laci_cifar_pickle_read(file->path, file->reader, c->layout->label_key, set->n_classes,
+                                &file->images, err);
   }
-  set->count += (int64_t)(size_bytes / c->record_bytes);
-  return LAC_OK;
+  if (!st) set->count += file->images.n;
+  return st;
 }
 
 static lac_status add_files(laci_dataset *set, laci_dataset_part part, lac_error *err) {
   const layout *l = ((cifar *)set->own)->layout;
   if (part == LACI_PART_TEST) return add_file(set, l->test, err);
-  if (l == &cifar100) return add_file(set, l->train, err);
+  if (!strchr(l->train, '%')) return add_file(set, l->train, err);
   for (int k = 1; k <= MAX_FILES; k++) {
     char name[64];
-    (void)snprintf(name, sizeof name, "data_batch_%d.bin", k);
-    if (k > 1 && !has(set->folder, name)) break;
+    (void)snprintf(name, sizeof name, l->train, k);
+    if (k > 1 && !has(set->folder, name, false)) break;
     lac_status st = add_file(set, name, err);
     if (st) return st;
   }
@@ -131,11 +158,11 @@ static lac_status add_files(laci_dataset *set, laci_dataset_part part, lac_error
 /** Those of n records from record `first` of the file on; buffer: [n] records. */
 static lac_status read_run(laci_dataset *set, const cifar_file *file, int64_t first, int64_t n,
                            uint8_t *buffer, lac_error *err) {
-  const cifar *c = set->own;
-  lac_status st = laci_reader_fetch(file->reader, (size_t)first * c->record_bytes,
-                                    (size_t)n * c->record_bytes, buffer, err);
+  const size_t stride = file->images.stride, label_at = file->images.offset - 1;
+  lac_status st =
+      laci_reader_fetch(file->reader, (size_t)first * stride, (size_t)n * stride, buffer, err);
   for (int64_t at = 0; at < n && !st; at++) {
-    int label = buffer[(size_t)at * c->record_bytes + (size_t)c->layout->n_labels - 1];
+    int label = buffer[(size_t)at * stride + label_at];
     set->labels[file->first + first + at] = label;
     if (label < set->n_classes) continue;
     st = laci_fail(err, LAC_BAD_FILE, "%s: record %lld has label %d, wanted 0 to %d", file->path,
@@ -146,37 +173,48 @@ static lac_status read_run(laci_dataset *set, const cifar_file *file, int64_t fi
 
 static lac_status read_labels(laci_dataset *set, lac_error *err) {
   const cifar *c = set->own;
-  uint8_t *buffer = laci_alloc(RUN, c->record_bytes);
+  uint8_t *buffer = laci_alloc(RUN, (size_t)c->layout->n_labels + IMAGE_BYTES);
   lac_status st = LAC_OK;
   set->labels = laci_alloc((size_t)set->count, sizeof *set->labels);
   if (!set->labels || !buffer) st = laci_fail_memory(err, set->folder);
   for (int k = 0; k < c->n_files && !st; k++) {
-    int64_t n = (int64_t)(laci_reader_size(c->files[k].reader) / c->record_bytes);
+    const cifar_file *file = &c->files[k];
+    const int64_t n = file->images.n;
+    if (file->images.labels) {
+      memcpy(set->labels + file->first, file->images.labels, (size_t)n * sizeof *set->labels);
+      continue;
+    }
     for (int64_t first = 0; first < n && !st; first += RUN) {
-      st = read_run(set, &c->files[k], first, n - first < RUN ? n - first : RUN, buffer, err);
+      st = read_run(set, file, first, n - first < RUN ? n - first : RUN, buffer, err);
     }
   }
   laci_free(buffer);
   return st;
 }
 
-/** The names are a courtesy: a set without them is whole. */
-static lac_status read_names(laci_dataset *set, lac_error *err) {
-  const char *name = ((cifar *)set->own)->layout->names, **lines;
+static lac_status read_name_lines(laci_dataset *set, const char *path, lac_error *err) {
+  const char **lines;
   int n_lines;
-  if (!has(set->folder, name)) return LAC_OK;
-  const char *path = laci_path_in(&set->arena, set->folder, name);
-  if (!path) return laci_fail_memory(err, set->folder);
   lac_status st = laci_read_lines(&set->arena, path, &lines, &n_lines, err);
   if (st) return st;
   if (n_lines != set->n_classes) {
     return laci_fail(err, LAC_BAD_FILE, "%s: %d lines, wanted %d class names", path, n_lines,
                      set->n_classes);
   }
-  set->class_names = laci_alloc((size_t)n_lines, sizeof *set->class_names);
-  if (!set->class_names) return laci_fail_memory(err, path);
   memcpy(set->class_names, lines, (size_t)n_lines * sizeof *lines);
   return LAC_OK;
+}
+
+/** The names are a courtesy: a set without them is whole. */
+static lac_status read_names(laci_dataset *set, lac_error *err) {
+  const layout *l = ((cifar *)set->own)->layout;
+  if (!has(set->folder, l->names, !l->n_labels)) return LAC_OK;
+  const char *path = laci_path_in(&set->arena, set->folder, l->names);
+  set->class_names = laci_alloc((size_t)l->n_classes, sizeof *set->class_names);
+  if (!path || !set->class_names) return laci_fail_memory(err, set->folder);
+  if (l->n_labels) return read_name_lines(set, path, err);
+  return laci_cifar_pickle_names(&set->arena, path, l->name_key, l->n_classes, set->class_names,
+                                 err);
 }
 
 lac_status laci_cifar_open(laci_dataset *set, const laci_dataset_options *options, lac_error *err) {
@@ -188,8 +226,8 @@ lac_status laci_cifar_open(laci_dataset *set, const laci_dataset_options *option
   if (!c) return laci_fail_memory(err, set->folder);
   set->kind = &kind;
   set->own = c;
-  c->layout = has_layout(set->folder, &cifar10) ? &cifar10 : &cifar100;
-  c->record_bytes = (size_t)c->layout->n_labels + IMAGE_BYTES;
+  c->layout = find_layout(set->folder);
+  if (!c->layout) return laci_fail(err, LAC_NOT_FOUND, "%s: CIFAR's files are gone", set->folder);
   set->n_classes = c->layout->n_classes;
   set->format = c->layout->format;
   set->augment = (laci_augment){.pad = 4, .flip = true};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Labelled images, wherever they lie: a count, a label and an image for each number.
  *
- * Known are the binary folders of CIFAR-10 and CIFAR-100, folders of images, CLASS/NAME.jpg, images
+ * Known are CIFAR-10 and CIFAR-100, binary or pickled, folders of images, CLASS/NAME.jpg, images
  * with a file of labels, and a small set of handwritten digits, digits.csv.gz. What is opened is
  * only listed; images are read when they are asked for, from any thread. Next: loader.h, which asks
  * for them ahead of time.
@@ -40,7 +40,8 @@ typedef struct laci_dataset_options {
  *
  * CIFAR-10: data_batch_N.bin from 1 on, test_batch.bin, one after the other; records of a label and
  * 3072 bytes. CIFAR-100: train.bin, test.bin; records of two labels, the second (fine) one counts.
- * Class names come from batches.meta.txt, fine_label_names.txt where they are there.
+ * Class names come from batches.meta.txt, fine_label_names.txt where they are there. Both also as
+ * Python pickles them: data_batch_N, test_batch, batches.meta; train, test, meta.
  *
  * Images: classes sorted by their folders' names (bytes), in them at any depth the files .jpg .jpeg
  * .png .webp ..., sorted; names that begin with a dot do not count. The class number is the line in

@@ -5,6 +5,7 @@ Networks and data in ../shared are used where they are: they show that the whole
 input gives the accuracies that others measured.
 """
 import pathlib
+import pickle
 import subprocess
 
 import ml_dtypes
@@ -85,6 +86,60 @@ def test_other_arrays_are_refused(array, tmp_path):
     np.save(tmp_path / "in.npy", array)
     assert "in.npy: " in refuse("npy", tmp_path / "in.npy", tmp_path / "out.npy")
     assert not (tmp_path / "out.npy").exists()
+
+
+# ---- CIFAR, pickled ----
+
+class Python2Pickler(pickle._Pickler):
+    """What Python 2 wrote: bytes are its texts, so that NumPy's arrays and lists look as in CIFAR's files."""
+    dispatch = dict(pickle._Pickler.dispatch)
+
+    def save_bytes(self, value):
+        code = b"U" + bytes([len(value)]) if len(value) < 256 else b"T" + len(value).to_bytes(4, "little")
+        self.write(code + value)
+        self.memoize(value)
+
+    def save_text(self, value):
+        self.save_bytes(value.encode())
+
+    dispatch[bytes], dispatch[str] = save_bytes, save_text
+
+
+def pickled(path, value):
+    with open(path, "wb") as file:
+        Python2Pickler(file, 2).dump(value)
+
+
+def test_pickles_of_cifar_hold_what_python_reads_in_them(tmp_path):
+    rng = np.random.default_rng(3)
+    pixels = rng.integers(0, 256, (300, 3072), dtype="u1")
+    labels = rng.integers(0, 10, 300).tolist()
+    pickled(tmp_path / "test_batch", {"batch_label": "testing batch 1 of 1", "labels": labels, "data": pixels,
+                                      "filenames": [f"{k}.png" for k in range(300)]})
+    pickled(tmp_path / "batches.meta", {"num_cases_per_batch": 300, "num_vis": 3072,
+                                        "label_names": [f"kind {k}" for k in range(10)]})
+    with open(tmp_path / "test_batch", "rb") as file:
+        there = pickle.load(file, encoding="bytes")
+    assert (there[b"data"] == pixels).all() and there[b"labels"] == labels
+    lines = run("set", tmp_path, "test", "-").splitlines()
+    assert lines[0] == "300 images, 10 classes"
+    assert lines[1:] == [f"{k}\t{label}\tkind {label}" for k, label in enumerate(labels)]
+    run("batches", tmp_path, "test", 64, 0, 2, 0, 1, tmp_path / "x.npy", tmp_path / "y.npy")
+    assert (np.load(tmp_path / "x.npy") == pixels.reshape(-1, 3, 32, 32)).all()
+    assert np.load(tmp_path / "y.npy").tolist() == labels
+
+
+@pytest.mark.parametrize("protocol", [0, 1, 2, 3, 4, 5])
+def test_pickles_that_could_run_something_are_refused(protocol, tmp_path):
+    class Trap:
+        def __reduce__(self):
+            return (open, (str(tmp_path / "sprung"), "w"))
+
+    with open(tmp_path / "test_batch", "wb") as file:
+        pickle.dump({"labels": [0], "data": Trap()}, file, protocol)
+    if protocol > 1:  # others do not look like one of CIFAR's
+        assert "test_batch: " in refuse("set", tmp_path, "test", "-")
+    assert not (tmp_path / "sprung").exists()
 
 
 # ---- Images ----

@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The machine of pickle.h: a stack of values, marks in it, and a memo of values that are needed
+ * again. What an opcode takes from the stack may not lie below the last mark, as Python has it. */
+#include "data/pickle.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+
+enum { PROTOCOL = 2, N_STATE = 5 };
+
+typedef struct machine {
+  laci_arena *arena;
+  const char *name;
+  const uint8_t *bytes;
+  size_t size_bytes, at, opcode_at;
+  laci_pickle_value **stack;
+  size_t n_stack, stack_capacity;
+  size_t *marks; /* heights of the stack */
+  size_t n_marks, marks_capacity;
+  laci_pickle_value **memo; /* dense: the next number is at most the next free one + 1 */
+  size_t n_memo, memo_capacity;
+  const laci_pickle_value *result;
+  lac_error *err;
+} machine;
+
+static lac_status fail_opcode(const machine *m, const char *what) {
+  return laci_fail(m->err, LAC_BAD_FILE, "%s: byte %zu: %s", m->name, m->opcode_at, what);
+}
+
+static lac_status fail_memory(const machine *m) { return laci_fail_memory(m->err, m->name); }
+
+/* ---- Bytes ---- */
+
+/** A view of the next n bytes. */
+static lac_status take_bytes(machine *m, size_t n, const uint8_t **bytes) {
+  if (n > m->size_bytes - m->at) return fail_opcode(m, "the pickle is cut off");
+  *bytes = m->bytes + m->at;
+  m->at += n;
+  return LAC_OK;
+}
+
+/** The next n bytes as a number, the lowest first. */
+static lac_status take_number(machine *m, size_t n, uint32_t *number) {
+  const uint8_t *bytes = NULL;
+  lac_status st = take_bytes(m, n, &bytes);
+  *number = 0;
+  for (size_t k = 0; k < n && !st; k++) *number |= (uint32_t)bytes[k] << (8 * k);
+  return st;
+}
+
+/* ---- The stack ---- */
+
+static size_t floor_of(const machine *m) { return m->n_marks ? m->marks[m->n_marks - 1] : 0; }
+
+static lac_status push(machine *m, laci_pickle_value *value) {
+  if (!value || !laci_grow((void **)&m->stack, m->n_stack, &m->stack_capacity, sizeof(void *))) {
+    return fail_memory(m);
+  }
+  m->stack[m->n_stack++] = value;
+  return LAC_OK;
+}
+
+static lac_status push_new(machine *m, laci_pickle_kind kind, int64_t number) {
+  laci_pickle_value *value = laci_arena_alloc(m->arena, 1, sizeof *value);
+  if (value) *value = (laci_pickle_value){.kind = kind, .number = number};
+  return push(m, value);
+}
+
+/** The top value, which goes; NULL: there is none above the last mark. */
+static laci_pickle_value *pop(machine *m) {
+  return m->n_stack > floor_of(m) ? m->stack[--m->n_stack] : NULL;
+}
+
+/** The top value, which stays. */
+static laci_pickle_value *top(const machine *m) {
+  return m->n_stack > floor_of(m) ? m->stack[m->n_stack - 1] : NULL;
+}
+
+static bool is(const laci_pickle_value *value, laci_pickle_kind kind) {
+  return value && value->kind == kind;
+}
+
+/** Room doubles, so that what the arena keeps of smaller ones is no more than the last. */
+static lac_status add_items(machine *m, laci_pickle_value *to, laci_pickle_value *const *items,
+                            size_t n) {
+  if (to->n + n > to->capacity) {
+    size_t capacity = 2 * to->capacity > to->n + n ? 2 * to->capacity : to->n + n;
+    laci_pickle_value **grown = laci_arena_alloc(m->arena, capacity, sizeof *grown);
+    if (!grown) return fail_memory(m);
+    if (to->n) memcpy(grown, to->items, to->n * sizeof *grown);
+    to->items = grown;
+    to->capacity = capacity;
+  }
+  if (n) memcpy(to->items + to->n, items, n * sizeof *items);
+  to->n += n;
+  return LAC_OK;
+}
+
+/* ---- Opcodes: values ---- */
+
+static lac_status do_protocol(machine *m) {
+  uint32_t version = 0;
+  lac_status st = take_number(m, 1, &version);
+  if (st || version == PROTOCOL) return st;
+  return laci_fail(m->err, LAC_UNSUPPORTED, "%s: a pickle of protocol %d, wanted %d", m->name,
+                   (int)version, PROTOCOL);
+}
+
+static lac_status push_number(machine *m, size_t n) {
+  uint32_t number = 0;
+  lac_status st = take_number(m, n, &number);
+  return st ? st : push_new(m, LACI_PICKLE_NUMBER, n == 4 ? (int32_t)number : (int64_t)number);
+}
+static lac_status do_number_1(machine *m) { return push_number(m, 1); }
+static lac_status do_number_2(machine *m) { return push_number(m, 2); }
+static lac_status do_number_4(machine *m) { return push_number(m, 4); }
+static lac_status do_none(machine *m) { return push_new(m, LACI_PICKLE_NONE, 0); }
+static lac_status do_true(machine *m) { return push_new(m, LACI_PICKLE_BOOL, 1); }
+static lac_status do_false(machine *m) { return push_new(m, LACI_PICKLE_BOOL, 0); }
+static lac_status do_list(machine *m) { return push_new(m, LACI_PICKLE_LIST, 0); }
+static lac_status do_dict(machine *m) { return push_new(m, LACI_PICKLE_DICT, 0); }
+
+static lac_status push_text(machine *m, size_t n_length) {
+  uint32_t length = 0;
+  const uint8_t *bytes = NULL;
+  lac_status st = take_number(m, n_length, &length);
+  if (!st) st = take_bytes(m, length, &bytes);
+  if (!st) st = push_new(m, LACI_PICKLE_TEXT, 0);
+  if (st) return st;
+  top(m)->bytes = bytes;
+  top(m)->n_bytes = length;
+  return LAC_OK;
+}
+static lac_status do_text_1(machine *m) { return push_text(m, 1); }
+static lac_status do_text_4(machine *m) { return push_text(m, 4); }
+
+/* ---- Opcodes: collections ---- */
+
+static lac_status do_mark(machine *m) {
+  if (!laci_grow((void **)&m->marks, m->n_marks, &m->marks_capacity, sizeof *m->marks)) {
+    return fail_memory(m);
+  }
+  m->marks[m->n_marks++] = m->n_stack;
+  return LAC_OK;
+}
+
+/** The values above the last mark, and the mark, go. */
+static lac_status take_marked(machine *m, laci_pickle_value ***items, size_t *n) {
+  if (m->n_marks == 0) return fail_opcode(m, "no mark");
+  size_t from = m->marks[--m->n_marks];
+  *items = m->stack + from;
+  *n = m->n_stack - from;
+  m->n_stack = from;
+  return LAC_OK;
+}
+
+static lac_status push_tuple(machine *m, laci_pickle_value *const *items, size_t n) {
+  laci_pickle_value *tuple = laci_arena_alloc(m->arena, 1, sizeof *tuple);
+  if (!tuple) return fail_memory(m);
+  tuple->kind = LACI_PICKLE_LIST;
+  lac_status st = add_items(m, tuple, items, n);
+  return st ? st : push(m, tuple);
+}
+
+static lac_status do_tuple(machine *m) {
+  laci_pickle_value **items = NULL;
+  size_t n = 0;
+  lac_status st = take_marked(m, &items, &n);
+  return st ? st : push_tuple(m, items, n);
+}
+
+static lac_status tuple_of(machine *m, size_t n) {
+  if (m->n_stack - floor_of(m) < n) return fail_opcode(m, "too few values for a tuple");
+  m->n_stack -= n;
+  return push_tuple(m, m->stack + m->n_stack, n);
+}
+static lac_status do_tuple_1(machine *m) { return tuple_of(m, 1); }
+static lac_status do_tuple_2(machine *m) { return tuple_of(m, 2); }
+static lac_status do_tuple_3(machine *m) { return tuple_of(m, 3); }
+
+static lac_status do_append(machine *m) {
+  laci_pickle_value *item = pop(m);
+  if (!item || !is(top(m), LACI_PICKLE_LIST)) return fail_opcode(m, "no list to append to");
+  return add_items(m, top(m), &item, 1);
+}
+
+static lac_status do_appends(machine *m) {
+  laci_pickle_value **items = NULL;
+  size_t n = 0;
+  lac_status st = take_marked(m, &items, &n);
+  if (st) return st;
+  if (!is(top(m), LACI_PICKLE_LIST)) return fail_opcode(m, "no list to append to");
+  return add_items(m, top(m), items, n);
+}
+
+static lac_status do_set(machine *m) {
+  if (m->n_stack - floor_of(m) < 3) return fail_opcode(m, "too few values for an entry");
+  m->n_stack -= 2;
+  if (!is(top(m), LACI_PICKLE_DICT)) return fail_opcode(m, "no dictionary for an entry");
+  return add_items(m, top(m), m->stack + m->n_stack, 2);
+}
+
+static lac_status do_sets(machine *m) {
+  laci_pickle_value **items = NULL;
+  size_t n = 0;
+  lac_status st = take_marked(m, &items, &n);
+  if (st) return st;
+  if (!is(top(m), LACI_PICKLE_DICT)) return fail_opcode(m, "no dictionary for entries");
+  if (n % 2) return fail_opcode(m, "a key without a value");
+  return add_items(m, top(m), items, n);
+}
+
+/* ---- Opcodes: the memo ---- */
+
+static lac_status put(machine *m, size_t n_number) {
+  uint32_t number = 0;
+  lac_status st = take_number(m, n_number, &number);
+  if (st) return st;
+  if (!top(m)) return fail_opcode(m, "no value to keep");
+  if (number > m->n_memo + 1) return fail_opcode(m, "a number of the memo far beyond the last");
+  while (m->n_memo <= number) {
+    if (!laci_grow((void **)&m->memo, m->n_memo, &m->memo_capacity, sizeof *m->memo)) {
+      return fail_memory(m);
+    }
+    m->memo[m->n_memo++] = NULL;
+  }
+  m->memo[number] = top(m);
+  return LAC_OK;
+}
+static lac_status do_put_1(machine *m) { return put(m, 1); }
+static lac_status do_put_4(machine *m) { return put(m, 4); }
+
+static lac_status get(machine *m, size_t n_number) {
+  uint32_t number = 0;
+  lac_status st = take_number(m, n_number, &number);
+  if (st) return st;
+  if (number >= m->n_memo || !m->memo[number]) return fail_opcode(m, "nothing kept there");
+  return push(m, m->memo[number]);
+}
+static lac_status do_get_1(machine *m) { return get(m, 1); }
+static lac_status do_get_4(machine *m) { return get(m, 4); }
+
+/* ---- Opcodes: arrays ---- */
+
+typedef enum numpy_name { RECONSTRUCT, NDARRAY, DTYPE } numpy_name;
+
+/** The text up to the next line end. */
+static lac_status take_line(machine *m, const char **line, int *length) {
+  const uint8_t *end = memchr(m->bytes + m->at, '\n', m->size_bytes - m->at);
+  *line = (const char *)m->bytes + m->at;
+  if (!end || end - (m->bytes + m->at) > 200) return fail_opcode(m, "a name without an end");
+  *length = (int)(end - (m->bytes + m->at));
+  m->at += (size_t)*length + 1;
+  return LAC_OK;
+}
+
+static bool line_is(const char *line, int length, const char *text) {
+  return strlen(text) == (size_t)length && memcmp(line, text, (size_t)length) == 0;
+}
+
+static lac_status do_name(machine *m) {
+  static const struct {
+    const char *module, *name;
+    numpy_name stands_for;
+  } known[] = {{"numpy.core.multiarray", "_reconstruct", RECONSTRUCT},
+               {"numpy._core.multiarray", "_reconstruct", RECONSTRUCT},
+               {"numpy", "ndarray", NDARRAY},
+               {"numpy", "dtype", DTYPE}};
+  const char *module = NULL, *name = NULL;
+  int n_module = 0, n_name = 0;
+  lac_status st = take_line(m, &module, &n_module);
+  if (!st) st = take_line(m, &name, &n_name);
+  if (st) return st;
+  for (size_t k = 0; k < sizeof known / sizeof *known; k++) {
+    if (line_is(module, n_module, known[k].module) && line_is(name, n_name, known[k].name)) {
+      return push_new(m, LACI_PICKLE_NAME, known[k].stands_for);
+    }
+  }
+  return laci_fail(m->err, LAC_UNSUPPORTED,
+                   "%s: byte %zu: the name '%.*s.%.*s', wanted NumPy's arrays only", m->name,
+                   m->opcode_at, n_module, module, n_name, name);
+}
+
+static bool text_is(const laci_pickle_value *value, const char *text) {
+  return is(value, LACI_PICKLE_TEXT) && value->n_bytes == strlen(text) &&
+         memcmp(value->bytes, text, value->n_bytes) == 0;
+}
+
+/** numpy.core.multiarray._reconstruct(ndarray, (0,), 'b') or numpy.dtype('u1', 0, 1). */
+static lac_status do_reduce(machine *m) {
+  const laci_pickle_value *given = pop(m), *name = pop(m);
+  if (!is(name, LACI_PICKLE_NAME) || !is(given, LACI_PICKLE_LIST) || given->n != 3) {
+    return fail_opcode(m, "a call that is none of NumPy's");
+  }
+  if (name->number == DTYPE) {
+    return push_new(m, LACI_PICKLE_TYPE, text_is(given->items[0], "u1"));
+  }
+  bool array = name->number == RECONSTRUCT && is(given->items[0], LACI_PICKLE_NAME) &&
+               given->items[0]->number == NDARRAY;
+  return array ? push_new(m, LACI_PICKLE_ARRAY, 0)
+               : fail_opcode(m, "a call that is none of NumPy's");
+}
+
+/** Does the shape hold just so many bytes? */
+static bool fits(const laci_pickle_value *shape, size_t n_bytes) {
+  uint64_t count = 1;
+  for (size_t k = 0; k < shape->n; k++) {
+    const laci_pickle_value *side = shape->items[k];
+    if (!is(side, LACI_PICKLE_NUMBER) || side->number < 0 || side->number > INT32_MAX) return false;
+    if (side->number && count > n_bytes / (uint64_t)side->number) return false;
+    count *= (uint64_t)side->number;
+  }
+  return count == n_bytes;
+}
+
+/** An array's state is (1, shape, type, Fortran order, bytes); what a type has of it says nothing
+ * of bytes. */
+static lac_status do_build(machine *m) {
+  const laci_pickle_value *state = pop(m);
+  laci_pickle_value *array = top(m);
+  if (is(state, LACI_PICKLE_LIST) && is(array, LACI_PICKLE_TYPE)) return LAC_OK;
+  if (!is(state, LACI_PICKLE_LIST) || state->n != N_STATE || !is(array, LACI_PICKLE_ARRAY)) {
+    return fail_opcode(m, "a state that is none of an array");
+  }
+  laci_pickle_value **parts = state->items;
+  if (!is(parts[1], LACI_PICKLE_LIST) || !is(parts[2], LACI_PICKLE_TYPE) || !parts[2]->number ||
+      !is(parts[3], LACI_PICKLE_BOOL) || parts[3]->number || !is(parts[4], LACI_PICKLE_TEXT)) {
+    return fail_opcode(m, "no array of bytes in C order");
+  }
+  if (!fits(parts[1], parts[4]->n_bytes)) {
+    return fail_opcode(m, "an array whose shape has not its bytes");
+  }
+  array->items = parts[1]->items;
+  array->n = array->capacity = parts[1]->n;
+  array->bytes = parts[4]->bytes;
+  array->n_bytes = parts[4]->n_bytes;
+  return LAC_OK;
+}
+
+/* ---- The machine ---- */
+
+static lac_status do_stop(machine *m) {
+  m->result = pop(m);
+  if (!m->result) return fail_opcode(m, "an end without a value");
+  if (m->n_stack || m->n_marks) return fail_opcode(m, "an end with more than a value");
+  if (m->at < m->size_bytes) return fail_opcode(m, "bytes behind the end");
+  return LAC_OK;
+}
+
+static const struct {
+  const char *name;
+  lac_status (*run)(machine *m);
+} opcodes[UINT8_MAX + 1] = {
+#define LAC_PICKLE(byte, text, function) [byte] = {#text, function},
+#include "data/pickle.def"
+#undef LAC_PICKLE
+};
+
+static lac_status step(machine *m) {
+  uint32_t opcode = 0;
+  m->opcode_at = m->at;
+  lac_status st = take_number(m, 1, &opcode);
+  if (st) return st;
+  if (m->opcode_at == 0 && opcode != 0x80) {
+    return laci_fail(m->err, LAC_BAD_FILE, "%s: no pickle of protocol %d", m->name, PROTOCOL);
+  }
+  if (opcodes[opcode].run) return opcodes[opcode].run(m);
+  return laci_fail(m->err, LAC_UNSUPPORTED,
+                   "%s: byte %zu: the opcode %s (0x%02x), which CIFAR's files do not have", m->name,
+                   m->opcode_at, opcodes[opcode].name ? opcodes[opcode].name : "unknown",
+                   (unsigned)opcode);
+}
+
+lac_status laci_pickle_parse(laci_arena *arena, const char *name, const uint8_t *bytes,
+                             size_t size_bytes, const laci_pickle_value **value, lac_error *err) {
+  machine m = {.arena = arena, .name = name, .bytes = bytes, .size_bytes = size_bytes, .err = err};
+  lac_status st = LAC_OK;
+  *value = NULL;
+  while (!m.result && !st) st = step(&m);
+  if (!st) *value = m.result;
+  laci_free(m.stack);
+  laci_free(m.marks);
+  laci_free(m.memo);
+  return st;
+}
+
+const laci_pickle_value *laci_pickle_get(const laci_pickle_value *dict, const char *key) {
+  if (!is(dict, LACI_PICKLE_DICT)) return NULL;
+  for (size_t k = 0; k + 1 < dict->n; k += 2) {
+    if (text_is(dict->items[k], key)) return dict->items[k + 1];
+  }
+  return NULL;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The few things that CIFAR's files of Python hold: numbers, texts, lists, dictionaries and NumPy
+ * arrays of bytes, pickled with protocol 2 by Python 2.
+ *
+ * A pickle is a program for a machine that may call anything. This machine calls nothing: three
+ * names of NumPy's are known, which stand for an array; every other name, and every opcode that
+ * these files do not have, is refused with its name and place. Values are views of the bytes. */
+#ifndef LACI_DATA_PICKLE_H
+#define LACI_DATA_PICKLE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lacuna/status.h"
+
+typedef struct laci_arena laci_arena;
+
+typedef enum laci_pickle_kind {
+  LACI_PICKLE_NONE,
+  LACI_PICKLE_BOOL,   /* number */
+  LACI_PICKLE_NUMBER, /* number */
+  LACI_PICKLE_TEXT,   /* bytes, n_bytes */
+  LACI_PICKLE_LIST,   /* items[n]; a tuple, too */
+  LACI_PICKLE_DICT,   /* items[n]: key, value, key, value ... */
+  LACI_PICKLE_ARRAY,  /* of bytes, in C order: shape in items[n], numbers; bytes, n_bytes */
+  LACI_PICKLE_TYPE,   /* the type of an array's elements; number: is it u1? */
+  LACI_PICKLE_NAME,   /* one of NumPy's names */
+} laci_pickle_kind;
+
+typedef struct laci_pickle_value {
+  laci_pickle_kind kind;
+  int64_t number;
+  const uint8_t *bytes; /* in the pickle */
+  size_t n_bytes;
+  struct laci_pickle_value **items;
+  size_t n, capacity;
+} laci_pickle_value;
+
+/** What the pickle holds; it lives in the arena and looks into `bytes`. A list may hold itself.
+ * Fails LAC_BAD_FILE (cut off; a value missing or of another kind than the opcode wants; bytes
+ * behind the end), LAC_UNSUPPORTED for opcodes and names that are not known, saying which and
+ * where, LAC_NO_MEMORY; `name` stands in the text. Memory is a small multiple of the bytes. */
+LAC_MUST_CHECK lac_status laci_pickle_parse(laci_arena *arena, const char *name,
+                                            const uint8_t *bytes, size_t size_bytes,
+                                            const laci_pickle_value **value, lac_error *err);
+
+/** The value of a key in a dictionary; NULL: it has none, or the value is no dictionary. */
+const laci_pickle_value *laci_pickle_get(const laci_pickle_value *dict, const char *key);
+
+#endif
