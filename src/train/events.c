@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/crc32c.h"
 #include "base/error.h"
 #include "base/folder.h"
 #include "base/memory.h"
@@ -23,23 +24,6 @@ struct laci_events {
   char *path;
   int fd;
 };
-
-/* Bit by bit: an event is some hundred bytes. */
-uint32_t laci_crc32c(const void *bytes, size_t n) {
-  const uint8_t *at = bytes;
-  uint32_t crc = UINT32_MAX;
-  for (size_t k = 0; k < n; k++) {
-    crc ^= at[k];
-    for (int bit = 0; bit < 8; bit++) crc = crc >> 1 ^ (crc & 1 ? 0x82F63B78U : 0);
-  }
-  return ~crc;
-}
-
-/* Masked, since a checksum of bytes that hold their own checksum is a poor one. */
-static uint32_t masked_crc(const void *bytes, size_t n) {
-  uint32_t crc = laci_crc32c(bytes, n);
-  return (crc >> 15 | crc << 17) + 0xA282EAD8U;
-}
 
 static double now(void) {
   struct timespec t;
@@ -64,10 +48,10 @@ static lac_status write_event(laci_events *events, Tensorboard__Event *event, la
   if (!record) return laci_fail_memory(err, "an event");
   uint64_t length = size;
   memcpy(record, &length, sizeof length);
-  uint32_t crc = masked_crc(record, sizeof length);
+  uint32_t crc = laci_crc32c_masked(record, sizeof length);
   memcpy(record + sizeof length, &crc, sizeof crc);
   (void)tensorboard__event__pack(event, record + HEAD_BYTES);
-  crc = masked_crc(record + HEAD_BYTES, size);
+  crc = laci_crc32c_masked(record + HEAD_BYTES, size);
   memcpy(record + HEAD_BYTES + size, &crc, sizeof crc);
   lac_status st = write_all(events, record, HEAD_BYTES + size + TAIL_BYTES, err);
   laci_free(record);

@@ -36,7 +36,4 @@ LAC_MUST_CHECK lac_status laci_events_write(laci_events *events, int64_t step,
 /** Reports what could not be written. NULL is fine. */
 LAC_MUST_CHECK lac_status laci_events_close(laci_events *events, lac_error *err);
 
-/** CRC-32C (Castagnoli) of bytes; 0x E3069283 for "123456789". */
-uint32_t laci_crc32c(const void *bytes, size_t n);
-
 #endif

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * CRC-32C (Castagnoli): the checksum of TFRecords, and so of TensorBoard's events. */
+#ifndef LACI_BASE_CRC32C_H
+#define LACI_BASE_CRC32C_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/** 0xE3069283 for "123456789". Any thread. */
+uint32_t laci_crc32c(const void *bytes, size_t n);
+
+/** The checksum as it is stored beside the bytes: masked, since a checksum of bytes that hold their
+ * own checksum is a poor one. */
+uint32_t laci_crc32c_masked(const void *bytes, size_t n);
+
+#endif
