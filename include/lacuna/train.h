@@ -118,7 +118,8 @@ typedef struct lac_train_options {
   int64_t display_steps; /* >= 1 (100) */
   double dense_top1;     /* percent, what the network scored before it was pruned: a dashed line in
                             curves.svg; 0: not known (0) */
-  const char *format;    /* cifar10, cifar100, folder, digits; NULL: what the folder holds (NULL) */
+  const char *
+      format; /* cifar10, cifar100, folder, tfrecords, digits; NULL: what the folder holds (NULL) */
   int resize, crop;      /* pixels, see lac_eval_options (0) */
   float mean[3], std[3]; /* see lac_eval_options (ImageNet's) */
   const char *classes;   /* see lac_eval_options (NULL) */

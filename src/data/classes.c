@@ -17,8 +17,7 @@ static const uint32_t imagenet_ids[] = {
 _Static_assert(sizeof imagenet_ids / sizeof *imagenet_ids == IMAGENET_CLASSES,
                "one id for each class");
 
-/** The class of "n01440764" in ImageNet; -1: none. */
-static int imagenet_class(const char *name) {
+int laci_imagenet_class(const char *name) {
   uint32_t id = 0;
   if (name[0] != 'n' || strlen(name) != WORDNET_ID_LENGTH) return -1;
   for (const char *digit = name + 1; *digit; digit++) {
@@ -102,8 +101,7 @@ static lac_status number_by_list(laci_dataset *set, const char *const *folders, 
 
 /* ---- By WordNet id, or in order ---- */
 
-static lac_status number_by_id(laci_dataset *set, const char *const *folders, int n,
-                               int32_t *numbers, lac_error *err) {
+lac_status laci_imagenet_classes(laci_dataset *set, lac_error *err) {
   set->n_classes = IMAGENET_CLASSES;
   set->numbering = LACI_NUMBERED_BY_WORDNET;
   set->class_names = laci_alloc(IMAGENET_CLASSES, sizeof *set->class_names);
@@ -115,8 +113,13 @@ static lac_status number_by_id(laci_dataset *set, const char *const *folders, in
     set->class_names[k] = laci_arena_text(&set->arena, name);
     if (!set->class_names[k]) return laci_fail_memory(err, set->folder);
   }
-  for (int at = 0; at < n; at++) numbers[at] = imagenet_class(folders[at]);
   return LAC_OK;
+}
+
+static lac_status number_by_id(laci_dataset *set, const char *const *folders, int n,
+                               int32_t *numbers, lac_error *err) {
+  for (int at = 0; at < n; at++) numbers[at] = laci_imagenet_class(folders[at]);
+  return laci_imagenet_classes(set, err);
 }
 
 static lac_status number_in_order(laci_dataset *set, const char *const *folders, int n,
@@ -138,7 +141,7 @@ lac_status laci_number_classes(laci_dataset *set, const char *const *folders, in
   const char *other = NULL;
   if (classes_path) return number_by_list(set, folders, n, classes_path, numbers, err);
   for (int at = 0; at < n; at++) {
-    if (imagenet_class(folders[at]) >= 0) n_known++;
+    if (laci_imagenet_class(folders[at]) >= 0) n_known++;
     else other = folders[at];
   }
   if (!other) return number_by_id(set, folders, n, numbers, err);

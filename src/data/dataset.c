@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The part that all data sets share. Next: cifar.c, folder.c, flat.c, digits.c, the kinds;
- * classes.c, which is which class. */
+ * The part that all data sets share. Next: cifar.c, folder.c, flat.c, digits.c, records.c, the
+ * kinds; classes.c, which is which class. */
 #include "data/dataset.h"
 
 #include <assert.h>
@@ -19,6 +19,7 @@ lac_status laci_dataset_open(const char *folder, const laci_dataset_options *opt
   if (!made->folder) st = laci_fail_memory(err, folder);
   else if (laci_cifar_is_there(folder)) st = laci_cifar_open(made, options, err);
   else if (laci_digits_is_there(folder)) st = laci_digits_open(made, options, err);
+  else if (laci_records_are_there(folder)) st = laci_records_open(made, options, err);
   else if (laci_flat_is_there(folder)) st = laci_flat_open(made, options, err);
   else st = laci_folder_open(made, options, err);
   if (st) laci_dataset_close(made);

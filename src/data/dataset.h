@@ -2,9 +2,9 @@
  * Labelled images, wherever they lie: a count, a label and an image for each number.
  *
  * Known are CIFAR-10 and CIFAR-100, binary or pickled, folders of images, CLASS/NAME.jpg, images
- * with a file of labels, and a small set of handwritten digits, digits.csv.gz. What is opened is
- * only listed; images are read when they are asked for, from any thread. Next: loader.h, which asks
- * for them ahead of time.
+ * with a file of labels, TFRecords of ImageNet, and a small set of handwritten digits,
+ * digits.csv.gz. What is opened is only listed; images are read when they are asked for, from any
+ * thread. Next: loader.h, which asks for them ahead of time.
  */
 #ifndef LACI_DATA_DATASET_H
 #define LACI_DATA_DATASET_H
@@ -30,7 +30,8 @@ typedef enum laci_numbering {
 } laci_numbering;
 
 typedef struct laci_dataset_options {
-  laci_dataset_part part;   /* of CIFAR (default: test); a folder of images has one part only */
+  laci_dataset_part
+      part; /* of CIFAR and TFRecords (default: test); a folder of images has one part only */
   const char *classes_path; /* numbers of the class folders: a line each, NAME or NAME<TAB>TEXT, in
                                the order of the network's outputs; NULL: see below */
   bool quiet;               /* no word of files that are left out: it was said already */
@@ -51,6 +52,9 @@ typedef struct laci_dataset_options {
  * folder's name.
  *
  * Images beside each other: labels as flat.c says; names of classes count as folders' names.
+ *
+ * TFRecords in ImageNet's layout, train-00000-of-01024 ..., validation-00000-of-00128 ...: as
+ * records.c says; LAC_BAD_FILE names the shard and the byte.
  *
  * Digits: lines of 64 pixels 0..16 and a label, gzipped; the first four fifths are for training,
  * the others for testing.

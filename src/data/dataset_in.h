@@ -53,6 +53,10 @@ LAC_MUST_CHECK lac_status laci_digits_read(laci_dataset *set, const char *name,
 /** Images beside each other, and a text file that says which class each is. */
 LAC_MUST_CHECK lac_status laci_flat_open(laci_dataset *set, const laci_dataset_options *options,
                                          lac_error *err);
+/** TFRecords in ImageNet's layout: train-00000-of-01024 ..., validation-00000-of-00128 ... */
+LAC_MUST_CHECK lac_status laci_records_open(laci_dataset *set, const laci_dataset_options *options,
+                                            lac_error *err);
+bool laci_records_are_there(const char *folder);
 bool laci_digits_is_there(const char *folder);
 /** Whether images lie in the folder itself, and a file of labels is there for them. */
 bool laci_flat_is_there(const char *folder);
@@ -71,6 +75,11 @@ LAC_MUST_CHECK lac_status laci_read_lines(laci_arena *arena, const char *path, c
 /** The set's classes from a list, as dataset.h says. */
 LAC_MUST_CHECK lac_status laci_list_classes(laci_dataset *set, const char *classes_path,
                                             lac_error *err);
+
+/** The class of "n01440764" in ImageNet; -1: none. */
+int laci_imagenet_class(const char *synset);
+/** The set's classes are ImageNet's. Fails LAC_NO_MEMORY. */
+LAC_MUST_CHECK lac_status laci_imagenet_classes(laci_dataset *set, lac_error *err);
 
 /** Gives the folders (sorted names) their class numbers and the set its classes, as dataset.h says.
  */

@@ -55,8 +55,8 @@ lac_status laci_folder_open(laci_dataset *set, const laci_dataset_options *optio
   }
   if (set->count == 0) {
     st = laci_fail(err, LAC_BAD_FILE,
-                   "%s: no data, wanted CIFAR's files, folders CLASS/NAME.jpg, or images with a "
-                   "file of labels",
+                   "%s: no data, wanted CIFAR's files, folders CLASS/NAME.jpg, images with a file "
+                   "of labels, or TFRecords",
                    set->folder);
     goto out;
   }

@@ -36,7 +36,7 @@ static bool has_folders(const char *path) {
 /** One of images may be a class called "train". */
 static bool is_part(const char *path) {
   return has_folders(path) || laci_cifar_is_there(path) || laci_digits_is_there(path) ||
-         laci_flat_is_there(path);
+         laci_flat_is_there(path) || laci_records_are_there(path);
 }
 
 /** The first of the names that there is a folder of. */

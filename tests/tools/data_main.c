@@ -7,10 +7,10 @@
  *     data_main prepare IN.jpg RESIZE HEIGHT WIDTH OUT.npy
  *                                                  f32 [3, height, width], ImageNet's mean and std
  *     data_main set FOLDER PART CLASSES            a line an image: number, label, class name
- *     data_main batches FOLDER PART BATCH LIMIT THREADS MEAN STD OUT.npy LABELS.npy
- *                                                  all images as the folder's usual preprocessing
- * has them, with one mean and std for all channels; - - for ImageNet's data_main metrics LOGITS.npy
- * LABELS.npy      top-1, top-5, loss
+ *     data_main decoded FOLDER PART NUMBER OUT.npy  that image as it is stored, u8 [height, width,
+ * 3] data_main batches FOLDER PART BATCH LIMIT THREADS MEAN STD OUT.npy LABELS.npy all images as
+ * the folder's usual preprocessing has them, with one mean and std for all channels; - - for
+ * ImageNet's data_main metrics LOGITS.npy LABELS.npy      top-1, top-5, loss
  *
  * PART is test or train, CLASSES a file or -. See tests/interop/test_data.py. */
 #include <inttypes.h>
@@ -100,6 +100,18 @@ static lac_status list_set(char **args, lac_error *err) {
   return LAC_OK;
 }
 
+static lac_status decode_of_set(char **args, lac_error *err) {
+  laci_dataset *set = NULL;
+  laci_image image = {0};
+  lac_status st = open_set(args[0], args[1], "-", &set, err);
+  if (!st) st = laci_dataset_image(set, atoi(args[2]), &image, err);
+  laci_type type = {LAC_DTYPE_U8, {3, {image.height, image.width, 3}}};
+  if (!st) st = laci_npy_write(args[3], &type, image.rgb, true, err);
+  laci_image_clear(&image);
+  laci_dataset_close(set);
+  return st;
+}
+
 /** All images through two buffers of a batch each. */
 static lac_status load_all(laci_loader *loader, int batch, size_t sample, float *pixels,
                            int32_t *labels, lac_error *err) {
@@ -184,9 +196,9 @@ static const struct {
   const char *name;
   int n_args;
   lac_status (*run)(char **args, lac_error *err);
-} verbs[] = {{"npy", 2, copy_array},  {"bf16", 2, cut_to_bf16}, {"image", 2, decode},
-             {"prepare", 5, prepare}, {"set", 3, list_set},     {"batches", 9, load_batches},
-             {"metrics", 2, measure}};
+} verbs[] = {{"npy", 2, copy_array},       {"bf16", 2, cut_to_bf16}, {"image", 2, decode},
+             {"prepare", 5, prepare},      {"set", 3, list_set},     {"decoded", 4, decode_of_set},
+             {"batches", 9, load_batches}, {"metrics", 2, measure}};
 
 int main(int argc, char **argv) {
   lac_error err = {0};

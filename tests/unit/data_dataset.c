@@ -199,7 +199,7 @@ static void folders_without_images_are_refused(void **state) {
   (void)state;
   folder f = make_folder();
   expect_refusal(&f, NULL, LAC_BAD_FILE,
-                 ": no data, wanted CIFAR's files, folders CLASS/NAME.jpg, or");
+                 ": no data, wanted CIFAR's files, folders CLASS/NAME.jpg, images");
   add_picture(&f, "flat.jpg");
   expect_refusal(&f, NULL, LAC_BAD_FILE, ": images, but no labels");
   remove_folder(&f);

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Examples: written by protobuf-c, read by a walk along the wire. Reading by protobuf-c would want
+ * the whole message in memory, twice; what a list of a million images needs of each is a label, and
+ * the walk steps over the image. */
+#include "data/example.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/reader.h"
+#include "example.pb-c.h"
+
+/* ---- Writing ---- */
+
+enum { N_FEATURES = 10 };
+
+/** The message with all that hangs on it. */
+typedef struct message {
+  Tensorflow__Example example;
+  Tensorflow__Features features;
+  Tensorflow__Features__Entry *list[N_FEATURES], entries[N_FEATURES];
+  Tensorflow__Feature values[N_FEATURES];
+  Tensorflow__BytesList texts[N_FEATURES];
+  Tensorflow__Int64List numbers[N_FEATURES];
+  ProtobufCBinaryData bytes[N_FEATURES];
+  int64_t number[N_FEATURES];
+} message;
+
+static Tensorflow__Feature *add_feature(message *m, const char *key) {
+  size_t k = m->features.n_feature++;
+  m->list[k] = &m->entries[k];
+  tensorflow__features__entry__init(&m->entries[k]);
+  tensorflow__feature__init(&m->values[k]);
+  m->entries[k].key = (char *)(uintptr_t)key;
+  m->entries[k].value = &m->values[k];
+  return &m->values[k];
+}
+
+static void add_bytes(message *m, const char *key, const void *bytes, size_t n) {
+  size_t k = m->features.n_feature;
+  m->bytes[k] = (ProtobufCBinaryData){n, (uint8_t *)(uintptr_t)bytes};
+  tensorflow__bytes_list__init(&m->texts[k]);
+  m->texts[k].n_value = 1;
+  m->texts[k].value = &m->bytes[k];
+  add_feature(m, key)->bytes_list = &m->texts[k];
+}
+
+static void add_text(message *m, const char *key, const char *text) {
+  add_bytes(m, key, text, strlen(text));
+}
+
+static void add_number(message *m, const char *key, int64_t number) {
+  size_t k = m->features.n_feature;
+  m->number[k] = number;
+  tensorflow__int64_list__init(&m->numbers[k]);
+  m->numbers[k].n_value = 1;
+  m->numbers[k].value = &m->number[k];
+  add_feature(m, key)->int64_list = &m->numbers[k];
+}
+
+lac_status laci_example_pack(const laci_example *example, uint8_t **bytes, size_t *n,
+                             lac_error *err) {
+  message m = {.example = TENSORFLOW__EXAMPLE__INIT, .features = TENSORFLOW__FEATURES__INIT};
+  m.example.features = &m.features;
+  m.features.feature = m.list;
+  add_number(&m, "image/height", example->height);
+  add_number(&m, "image/width", example->width);
+  add_text(&m, "image/colorspace", "RGB");
+  add_number(&m, "image/channels", 3);
+  add_number(&m, "image/class/label", example->label);
+  add_text(&m, "image/class/synset", example->synset);
+  add_text(&m, "image/class/text", example->text);
+  add_text(&m, "image/format", "JPEG");
+  add_text(&m, "image/filename", example->filename);
+  add_bytes(&m, "image/encoded", example->encoded, example->encoded_bytes);
+  *n = tensorflow__example__get_packed_size(&m.example);
+  *bytes = laci_alloc(*n, 1);
+  if (!*bytes) return laci_fail_memory(err, example->filename);
+  (void)tensorflow__example__pack(&m.example, *bytes);
+  return LAC_OK;
+}
+
+/* ---- Reading ---- */
+
+enum { WINDOW = 1024, KEY = 32, MAX_VARINT = 10 };
+typedef enum wire { WIRE_VARINT = 0, WIRE_64 = 1, WIRE_BYTES = 2, WIRE_32 = 5 } wire;
+
+/** A walk: what lies in [window_at, window_at + window_n) of the message is at hand. */
+typedef struct walk {
+  const laci_example_source *source;
+  uint8_t window[WINDOW];
+  size_t window_at, window_n;
+  lac_error *err;
+} walk;
+
+/** A field: its payload is [at, end). */
+typedef struct field {
+  int number;
+  wire type;
+  size_t at, end;
+  uint64_t value; /* of a varint */
+} field;
+
+static lac_status fail_wire(const walk *w, const char *what) {
+  return laci_fail(w->err, LAC_BAD_FILE, "%s: byte %zu: %s", w->source->name, w->source->at, what);
+}
+
+/** n <= WINDOW bytes of the message, which all lie inside. */
+static lac_status look(walk *w, size_t at, size_t n, const uint8_t **bytes) {
+  if (n == 0) return LAC_OK;
+  if (w->source->bytes) {
+    *bytes = w->source->bytes + at;
+    return LAC_OK;
+  }
+  if (at < w->window_at || at + n > w->window_at + w->window_n) {
+    size_t left = w->source->n - at;
+    w->window_at = at;
+    w->window_n = left < WINDOW ? left : WINDOW;
+    lac_status st = laci_reader_fetch(w->source->reader, w->source->offset + at, w->window_n,
+                                      w->window, w->err);
+    if (st) {
+      w->window_n = 0;
+      return st;
+    }
+  }
+  *bytes = w->window + (at - w->window_at);
+  return LAC_OK;
+}
+
+static lac_status take_varint(walk *w, size_t *at, size_t end, uint64_t *number) {
+  const uint8_t *bytes = NULL;
+  size_t most = end - *at < MAX_VARINT ? end - *at : MAX_VARINT;
+  lac_status st = look(w, *at, most, &bytes);
+  *number = 0;
+  for (size_t k = 0; k < most && !st; k++) {
+    *number |= (uint64_t)(bytes[k] & 0x7F) << (7 * k);
+    if (bytes[k] & 0x80) continue;
+    *at += k + 1;
+    return LAC_OK;
+  }
+  return st ? st : fail_wire(w, "no Example: a number without an end");
+}
+
+/** The field at *at, which moves behind it. */
+static lac_status take_field(walk *w, size_t *at, size_t end, field *f) {
+  uint64_t tag = 0, n = 0;
+  lac_status st = take_varint(w, at, end, &tag);
+  if (st) return st;
+  f->type = (wire)(tag & 7);
+  f->number = tag >> 3 > INT32_MAX ? 0 : (int)(tag >> 3);
+  f->at = *at;
+  if (f->type == WIRE_VARINT) {
+    st = take_varint(w, at, end, &f->value);
+    f->end = *at;
+    return st;
+  }
+  if (f->type == WIRE_BYTES) st = take_varint(w, at, end, &n);
+  else if (f->type == WIRE_64) n = 8;
+  else if (f->type == WIRE_32) n = 4;
+  else st = fail_wire(w, "no Example: a field of an unknown kind");
+  if (!st && n > end - *at) st = fail_wire(w, "no Example: a field beyond its end");
+  if (st) return st;
+  f->at = *at;
+  *at += (size_t)n;
+  f->end = *at;
+  return LAC_OK;
+}
+
+/** What a feature holds: the payload of its only value. n: values in all. */
+typedef struct feature {
+  char key[KEY];
+  int n;
+  bool is_number;
+  int64_t number;
+  size_t at, n_bytes;
+} feature;
+
+/** The values of a BytesList or Int64List; numbers may be packed. */
+static lac_status walk_list(walk *w, const field *list, bool numbers, feature *f) {
+  lac_status st = LAC_OK;
+  field value;
+  for (size_t at = list->at; at < list->end && !st;) {
+    st = take_field(w, &at, list->end, &value);
+    if (st || value.number != 1) continue;
+    if (!numbers && value.type == WIRE_BYTES) {
+      f->at = value.at;
+      f->n_bytes = value.end - value.at;
+      f->n++;
+    } else if (numbers && value.type == WIRE_VARINT) {
+      f->number = (int64_t)value.value;
+      f->n++;
+    } else if (numbers && value.type == WIRE_BYTES) {
+      for (size_t inner = value.at; inner < value.end && !st; f->n++) {
+        uint64_t number;
+        st = take_varint(w, &inner, value.end, &number);
+        f->number = (int64_t)number;
+      }
+    }
+  }
+  f->is_number = numbers;
+  return st;
+}
+
+static lac_status walk_feature(walk *w, const field *outer, feature *f) {
+  lac_status st = LAC_OK;
+  field list;
+  for (size_t at = outer->at; at < outer->end && !st;) {
+    st = take_field(w, &at, outer->end, &list);
+    if (st || list.type != WIRE_BYTES || (list.number != 1 && list.number != 3)) continue;
+    st = walk_list(w, &list, list.number == 3, f);
+  }
+  return st;
+}
+
+/** A text of the message where it fits, else "". */
+static lac_status copy_text(walk *w, size_t at, size_t n, size_t room, char *text) {
+  const uint8_t *bytes = NULL;
+  text[0] = '\0';
+  if (n >= room) return LAC_OK;
+  lac_status st = look(w, at, n, &bytes);
+  if (st || (n && memchr(bytes, '\0', n))) return st;
+  if (n) memcpy(text, bytes, n);
+  text[n] = '\0';
+  return LAC_OK;
+}
+
+static lac_status walk_entry(walk *w, const field *entry, feature *f) {
+  lac_status st = LAC_OK;
+  field part;
+  *f = (feature){0};
+  for (size_t at = entry->at; at < entry->end && !st;) {
+    st = take_field(w, &at, entry->end, &part);
+    if (st || part.type != WIRE_BYTES) continue;
+    if (part.number == 1) st = copy_text(w, part.at, part.end - part.at, KEY, f->key);
+    else if (part.number == 2) st = walk_feature(w, &part, f);
+  }
+  return st;
+}
+
+typedef struct found {
+  int images, labels;
+} found;
+
+static lac_status note(walk *w, const feature *f, found *so_far, laci_example_view *view) {
+  if (f->n == 1 && !f->is_number && strcmp(f->key, "image/encoded") == 0) {
+    view->encoded = f->at;
+    view->encoded_bytes = f->n_bytes;
+    so_far->images++;
+  } else if (strcmp(f->key, "image/class/label") == 0) {
+    view->label = f->number;
+    so_far->labels += f->is_number ? f->n : 2;
+  } else if (f->n == 1 && !f->is_number && strcmp(f->key, "image/class/synset") == 0) {
+    return copy_text(w, f->at, f->n_bytes, LACI_SYNSET_BYTES, view->synset);
+  }
+  return LAC_OK;
+}
+
+static lac_status walk_features(walk *w, const field *outer, found *so_far,
+                                laci_example_view *view) {
+  lac_status st = LAC_OK;
+  field entry;
+  feature f;
+  for (size_t at = outer->at; at < outer->end && !st;) {
+    st = take_field(w, &at, outer->end, &entry);
+    if (st || entry.number != 1 || entry.type != WIRE_BYTES) continue;
+    st = walk_entry(w, &entry, &f);
+    if (!st) st = note(w, &f, so_far, view);
+  }
+  return st;
+}
+
+lac_status laci_example_find(const laci_example_source *source, laci_example_view *view,
+                             lac_error *err) {
+  walk w = {.source = source, .err = err};
+  found so_far = {0};
+  field outer;
+  lac_status st = LAC_OK;
+  *view = (laci_example_view){0};
+  for (size_t at = 0; at < source->n && !st;) {
+    st = take_field(&w, &at, source->n, &outer);
+    if (st || outer.number != 1 || outer.type != WIRE_BYTES) continue;
+    st = walk_features(&w, &outer, &so_far, view);
+  }
+  if (st) return st;
+  if (so_far.images != 1) return fail_wire(&w, "an Example without one image/encoded");
+  if (so_far.labels != 1) return fail_wire(&w, "an Example without one image/class/label");
+  return LAC_OK;
+}
