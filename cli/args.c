@@ -133,7 +133,7 @@ static const option_row *option_by_letter(verb_id verb, char letter) {
   return NULL;
 }
 
-static bool takes_value(const option_row *option) {
+bool option_takes_value(const option_row *option) {
   return option->kind != OPTION_SWITCH && option->kind != OPTION_COUNT;
 }
 
@@ -258,6 +258,12 @@ static const option_row *option_by_word(verb_id verb, const char *name) {
   return option && option->kind == OPTION_SWITCH ? option : NULL;
 }
 
+const option_row *option_of_word(verb_id verb, const char *word) {
+  char name[LONGEST_NAME];
+  name_of(word, name);
+  return option_by_word(verb, name);
+}
+
 /* The verbs that know the word, "train, finetune"; empty: none. */
 static void verbs_with(const char *name, char text[256]) {
   size_t used = 0;
@@ -345,11 +351,11 @@ static lac_status parse_long(cursor *at, const char *word, arguments *args, lac_
   const char *plain = "yes";
   if (!option && n_name > 3 && memcmp(name, "no", 2) == 0 && (name[2] == '-' || name[2] == '_')) {
     option = option_by_name(args->verb, name + 3, n_name - 3);
-    if (option && takes_value(option)) option = NULL;
+    if (option && option_takes_value(option)) option = NULL;
     plain = "no";
   }
   if (!option) return fail_unknown_option(args->verb, word, err);
-  if (!takes_value(option)) {
+  if (!option_takes_value(option)) {
     if (value) return laci_fail(err, LAC_BAD_ARGUMENT, "%s: it takes no value", word);
     return give(args, option, plain, err);
   }
@@ -375,7 +381,7 @@ static lac_status parse_letters(cursor *at, const char *word, arguments *args, l
       bool is_ascii = (unsigned char)*letter < 0x80;
       return fail_unknown_option(args->verb, is_ascii ? one : word, err);
     }
-    if (!takes_value(option)) {
+    if (!option_takes_value(option)) {
       st = give(args, option, "yes", err);
       continue;
     }

@@ -111,6 +111,11 @@ typedef void option_printer(FILE *out, const option_row *option, verb_id verb);
  * format of a title. */
 void options_print(FILE *out, verb_id verb, const char *title, option_printer *print);
 
+/** The verb's option that the word is meant for, "--name", "--name=value", "--no-name" or "-n";
+ * NULL: it is none. */
+const option_row *option_of_word(verb_id verb, const char *word);
+bool option_takes_value(const option_row *option);
+
 /** What this verb's help says of the option, and how it calls its value (NULL: it takes none). */
 const char *option_help(const option_row *option, verb_id verb);
 const char *option_argument(const option_row *option, verb_id verb);

@@ -21,6 +21,7 @@
 #include "lacuna/prune.h"
 #include "outputs.h"
 #include "spin_count.h"
+#include "like.h"
 #include "log.h"
 #include "terminal.h"
 #include "verbs.h"
@@ -120,24 +121,39 @@ static void say_failure(lac_error *err) {
   fputc('\n', stderr);
 }
 
+/* Another script's options become ours first. */
+static lac_status parse(int argc, char **argv, like *words, arguments *args, lac_error *err) {
+  *args = (arguments){.verb = VERB_help};
+  lac_status st = like_translate(argc, argv, words, err);
+  if (st) return st;
+  return words->script ? arguments_parse(words->argc, words->argv, args, err)
+                       : arguments_parse(argc, argv, args, err);
+}
+
 int main(int argc, char **argv) {
   lac_error err = {0};
   arguments args;
+  static like words; /* large */
   fill_descriptors();
   spin_count_set(argv);
   set_signal_handlers();
-  exit_code code = exit_code_of(arguments_parse(argc, argv, &args, &err));
+  exit_code code = exit_code_of(parse(argc, argv, &words, &args, &err));
   terminal_begin(args.wide);
   if (code == EXIT_DONE) {
     ends_by_itself =
         args.verb == VERB_train || args.verb == VERB_finetune || args.verb == VERB_demo;
     log_begin(&args);
+    like_log(&words);
     code = run_verb(&args, &err);
     log_end();
   }
   if (code == EXIT_DONE) code = exit_code_of(outputs_flush(&err));
   if (code != EXIT_DONE) end_as_pipes_do();
-  if (code != EXIT_DONE) say_failure(&err);
+  if (code != EXIT_DONE) {
+    like_rename_error(&words, &err);
+    say_failure(&err);
+  }
   arguments_clear(&args);
+  like_clear(&words);
   return (int)code;
 }

@@ -106,7 +106,8 @@ typedef struct lac_train_options {
   int64_t eval_limit;           /* on the first so many images of the test part; 0: all (0) */
   int64_t eval_steps;           /* every so many steps; 0: see the next (0) */
   int64_t epochs_between_evals; /* >= 1 (1) */
-  int64_t steps_per_loop;       /* evaluations and checkpoints wait for a multiple of it (1) */
+  int64_t steps_per_loop;       /* evaluations and checkpoints wait for a multiple of it;
+                                   at most those of an epoch count (1) */
   double stop_threshold;        /* top-1 in percent that ends the training; -1: none (-1) */
   bool keep_best;               /* the best evaluated weights are the result (false) */
   const char *model_dir;        /* checkpoints, log.jsonl, curves.svg, TensorBoard events; made

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The loop of src/train as options and a plan want it, and its result. Next: train_hooks.c,
  * train/loop.h. */
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -22,6 +23,14 @@ static void log_changes(const laci_training *t) {
   }
 }
 
+/** A loop is an epoch at most: no evaluation waits longer. */
+static int64_t steps_per_loop(const laci_training *t) {
+  int64_t wanted = t->options->steps_per_loop, most = t->plan->steps_per_epoch;
+  if (wanted <= most) return wanted;
+  laci_log(LAC_LOG_INFO, "%" PRId64 " steps a loop: %" PRId64 ", those of an epoch", wanted, most);
+  return most;
+}
+
 lac_status laci_training_run(laci_training *t, lac_train_result *result, lac_error *err) {
   const lac_train_options *o = t->options;
   const laci_train_plan *p = t->plan;
@@ -40,7 +49,7 @@ lac_status laci_training_run(laci_training *t, lac_train_result *result, lac_err
                             .steps_per_epoch = p->steps_per_epoch,
                             .eval_every = p->eval_every,
                             .checkpoint_every = p->checkpoint_every,
-                            .steps_per_loop = o->steps_per_loop,
+                            .steps_per_loop = steps_per_loop(t),
                             .stop_threshold = o->stop_threshold,
                             .keep_best = o->keep_best,
                             .eval_first = o->eval_first,

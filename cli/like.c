@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The words are walked once against the list of like.def; then like_scripts.c gives what the script
+ * has by default and what only all options together say. */
+#include "like.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/nearest.h"
+#include "like_scripts.h"
+#include "log.h"
+
+typedef enum kind { VALUE, SWITCH, MAYBE, IDLE, IDLE_VALUE, IDLE_MAYBE, NONE } kind;
+
+typedef struct row {
+  const char *script, *words;
+  kind kind;
+  const char *to, *text;
+} row;
+
+static const row rows[] = {
+#define LAC_LIKE(script, words, kind, to, text) {#script, words, kind, to, text},
+#include "like.def"
+#undef LAC_LIKE
+};
+enum { N_ROWS = sizeof rows / sizeof rows[0], LONGEST = 64 };
+
+/* ---- Finding ---- */
+
+static bool same(const char *a, const char *b, size_t n) {
+  for (size_t i = 0; i < n; i++) {
+    char x = a[i] == '_' ? '-' : a[i], y = b[i] == '_' ? '-' : b[i];
+    if (x != y) return false;
+  }
+  return true;
+}
+
+/* The row of the script of which one word is these n bytes; NULL: none. */
+static const row *find(const char *script, const char *word, size_t n) {
+  for (int k = 0; k < N_ROWS; k++) {
+    if (strcmp(rows[k].script, script) != 0) continue;
+    for (const char *at = rows[k].words; *at;
+         at += strcspn(at, "|") + (at[strcspn(at, "|")] == '|')) {
+      if (strcspn(at, "|") == n && same(at, word, n)) return &rows[k];
+    }
+  }
+  return NULL;
+}
+
+/* All that the script and the verb know, for who mistyped. */
+static const char *nearest(const like *l, const char *word) {
+  static char names[2 * N_ROWS + 256][LONGEST];
+  const char *candidates[2 * N_ROWS + 256];
+  int n = 0;
+  for (int k = 0; k < N_ROWS; k++) {
+    if (strcmp(rows[k].script, l->script) != 0) continue;
+    for (const char *at = rows[k].words; *at;
+         at += strcspn(at, "|") + (at[strcspn(at, "|")] == '|')) {
+      (void)snprintf(names[n++], LONGEST, "%.*s", (int)strcspn(at, "|"), at);
+    }
+  }
+  for (int k = 0; k < n_options && n < 2 * N_ROWS + 256; k++) {
+    bool destroys = strcmp(option_table[k].name, "force") == 0; /* no one shall be led to it */
+    if (!option_shown(&option_table[k], l->verb) || destroys) continue;
+    (void)snprintf(names[n++], LONGEST, "--%s", text_dashed(option_table[k].name));
+  }
+  for (int k = 0; k < n; k++) candidates[k] = names[k];
+  return laci_nearest_text(word, candidates, n);
+}
+
+/* ---- Walking ---- */
+
+typedef struct cursor {
+  int argc, next;
+  char **argv;
+} cursor;
+
+static bool is_option(const char *word) { return word[0] == '-' && word[1]; }
+
+/* The next word, where it can be a value; NULL: there is none. */
+static char *take(cursor *at) {
+  if (at->next >= at->argc || is_option(at->argv[at->next])) return NULL;
+  return at->argv[at->next++];
+}
+
+/* A value that may be missing is a file's name: "--ONNX net.onnx data" has one, "--ONNX data" not.
+ */
+static char *take_file(cursor *at) {
+  const char *word = at->next < at->argc ? at->argv[at->next] : "";
+  const char *dot = strrchr(word, '.');
+  return dot && dot[1] && !strchr(dot, '/') ? take(at) : NULL;
+}
+
+static lac_status use_row(like *l, const row *r, const char *typed, const char *value, cursor *at,
+                          lac_error *err) {
+  bool wants = r->kind == VALUE || r->kind == IDLE_VALUE;
+  bool may = r->kind == MAYBE || r->kind == IDLE_MAYBE;
+  if (r->kind == NONE) return laci_fail(err, LAC_BAD_ARGUMENT, "%s: %s", typed, r->text);
+  if (value && !wants && !may) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "%s: it takes no value", typed);
+  }
+  if (!value && wants) value = take(at);
+  if (!value && r->kind == MAYBE) value = take_file(at);
+  if (!value && r->kind == IDLE_MAYBE) value = take(at);
+  if (wants && (!value || !value[0])) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "%s: its value is missing", typed);
+  }
+  if (r->to) return like_set(l, r->to, value, typed, err);
+  return like_note(l, typed, r->text, err);
+}
+
+/* An option of ours, with its value. */
+static lac_status use_ours(like *l, const option_row *option, char *word, cursor *at,
+                           lac_error *err) {
+  if (l->n_others + 2 > LIKE_MOST_WORDS)
+    return laci_fail(err, LAC_BAD_ARGUMENT, "too many options");
+  l->others[l->n_others++] = word;
+  bool apart = option_takes_value(option) && !strchr(word, '=');
+  if (apart && at->next < at->argc) l->others[l->n_others++] = at->argv[at->next++];
+  return LAC_OK;
+}
+
+static lac_status use_operand(like *l, char *word, lac_error *err) {
+  if (l->n_operands == LIKE_MOST_WORDS) return laci_fail(err, LAC_BAD_ARGUMENT, "too many words");
+  l->operands[l->n_operands++] = word;
+  return LAC_OK;
+}
+
+static lac_status use_word(like *l, cursor *at, lac_error *err) {
+  char *word = at->argv[at->next++];
+  size_t n = strcspn(word, "=");
+  if (!is_option(word)) return use_operand(l, word, err);
+  const row *r = find(l->script, word, n);
+  if (r) {
+    const char *typed;
+    lac_status st = like_text(l, &typed, err, "%.*s", (int)n, word);
+    return st ? st : use_row(l, r, typed, word[n] ? word + n + 1 : NULL, at, err);
+  }
+  r = word[1] != '-' ? find(l->script, word, 2) : NULL; /* -b256 */
+  if (r && r->kind == VALUE) {
+    const char *typed;
+    lac_status st = like_text(l, &typed, err, "%.2s", word);
+    return st ? st : use_row(l, r, typed, word + 2, at, err);
+  }
+  const option_row *ours = option_of_word(l->verb, word);
+  if (ours) return use_ours(l, ours, word, at, err);
+  const char *near = nearest(l, word);
+  return laci_fail(err, LAC_BAD_ARGUMENT, "%.*s: unknown option of --like %s%s%s%s", (int)n, word,
+                   l->script, near ? ", did you mean " : "", near ? near : "", near ? "?" : "");
+}
+
+/* ---- All of it ---- */
+
+/* Where the value of --like stands: [*first, *first + *n_words) are its words; NULL: there is none.
+ */
+static const char *find_script(int argc, char **argv, int *first, int *n_words) {
+  for (int k = 2; k < argc && strcmp(argv[k], "--") != 0; k++) {
+    *first = k;
+    *n_words = 1;
+    if (strncmp(argv[k], "--like=", 7) == 0) return argv[k] + 7;
+    *n_words = 2;
+    if (strcmp(argv[k], "--like") == 0) return k + 1 < argc ? argv[k + 1] : "";
+  }
+  return NULL;
+}
+
+static void add(like *l, char *word) { l->argv[l->argc++] = word; }
+
+static lac_status add_item(like *l, const like_item *item, lac_error *err) {
+  const char *made;
+  lac_status st = like_text(l, &made, err, "--%s", item->name);
+  if (st) return st;
+  add(l, l->texts[l->n_texts - 1]);
+  if (!item->value) return LAC_OK;
+  st = like_text(l, &made, err, "%s", item->value);
+  if (!st) add(l, l->texts[l->n_texts - 1]);
+  return st;
+}
+
+/* What a reader looks for first comes first. */
+static lac_status write_words(like *l, char **argv, lac_error *err) {
+  static const char *const order[] = {"arch",       "recipe", "data", "dtype",
+                                      "batch-size", "epochs", "steps"};
+  enum { N_FIRST = sizeof order / sizeof order[0] };
+  bool written[LIKE_MOST] = {false};
+  lac_status st = LAC_OK;
+  add(l, argv[0]);
+  add(l, argv[1]);
+  for (int k = 0; k < l->n_operands; k++) add(l, l->operands[k]);
+  for (int turn = 0; turn <= N_FIRST; turn++) {
+    for (int k = 0; k < l->n_items && !st; k++) {
+      if (written[k] || l->items[k].name[0] == '*') continue;
+      if (turn < N_FIRST && strcmp(l->items[k].name, order[turn]) != 0) continue;
+      written[k] = true;
+      st = add_item(l, &l->items[k], err);
+    }
+  }
+  for (int k = 0; k < l->n_others; k++) add(l, l->others[k]);
+  return st;
+}
+
+static bool is_translated(int argc, char **argv, verb_id *verb) {
+  if (argc < 2) return false;
+  *verb = strcmp(argv[1], "finetune") == 0 ? VERB_finetune : VERB_train;
+  return *verb == VERB_finetune || strcmp(argv[1], "train") == 0;
+}
+
+static lac_status walk(like *l, int argc, char **argv, int first, int n_words, lac_error *err) {
+  cursor at = {.argc = argc, .next = 2, .argv = argv};
+  lac_status st = LAC_OK;
+  while (!st && at.next < argc) {
+    if (at.next == first) at.next += n_words;
+    else st = use_word(l, &at, err);
+  }
+  return st;
+}
+
+lac_status like_translate(int argc, char **argv, like *l, lac_error *err) {
+  int first = 0, n_words = 0;
+  *l = (like){0};
+  if (!is_translated(argc, argv, &l->verb)) return LAC_OK;
+  l->script = find_script(argc, argv, &first, &n_words);
+  if (!l->script) return LAC_OK;
+  lac_status st = like_check_script(l->script, err);
+  if (st) l->script = NULL;
+  if (!st && argc > LIKE_MOST_WORDS) st = laci_fail(err, LAC_BAD_ARGUMENT, "too many words");
+  if (!st) st = walk(l, argc, argv, first, n_words, err);
+  if (!st && !like_has(l, "help")) st = like_finish(l, err);
+  return st ? st : write_words(l, argv, err);
+}
+
+void like_clear(like *l) {
+  for (int k = 0; k < l->n_texts; k++) laci_free(l->texts[k]);
+  *l = (like){0};
+}
+
+/* ---- What is said ---- */
+
+/* A word as a shell takes it. */
+static size_t write_quoted(const char *word, char *text, size_t capacity) {
+  static const char plain[] =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:,=+@%";
+  bool is_plain = word[0] && !word[strspn(word, plain)];
+  size_t n = 0;
+  if (!is_plain) text[n++] = '\'';
+  for (const char *at = word; *at && n + 8 < capacity; at++) {
+    if (*at == '\'' && !is_plain) n += (size_t)snprintf(text + n, capacity - n, "'\\'");
+    text[n++] = *at;
+  }
+  if (!is_plain) text[n++] = '\'';
+  text[n] = 0;
+  return n;
+}
+
+void like_log(const like *l) {
+  char text[4096];
+  size_t n = 0;
+  if (!l->script || like_has(l, "help")) return;
+  for (int k = 1; k < l->argc && n + 64 < sizeof text; k++) {
+    text[n++] = ' ';
+    n += write_quoted(l->argv[k], text + n, sizeof text - n);
+  }
+  text[n] = 0;
+  log_line("lacuna%s", text);
+  for (int k = 0; k + 1 < l->n_notes; k += 2) log_line("%s: %s", l->notes[k], l->notes[k + 1]);
+}
+
+void like_rename_error(const like *l, lac_error *err) {
+  for (int k = 0; k < l->n_items; k++) {
+    const like_item *item = &l->items[k];
+    char ours[LONGEST], rest[sizeof err->text];
+    size_t n = (size_t)snprintf(ours, sizeof ours, "--%s", item->name);
+    bool is_it = strncmp(err->text, ours, n) == 0 && strchr(" :", err->text[n]) && err->text[n];
+    if (!is_it || !item->typed) continue;
+    (void)snprintf(rest, sizeof rest, "%s", err->text + n);
+    (void)snprintf(err->text, sizeof err->text, "%s%s", item->typed, rest);
+    return;
+  }
+}
