@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Chooses the variant of image_norm.h. */
+#include "kernel/sparse/image_norm.h"
+
+#include "cpu/cpu.h"
+
+static const laci_image_norm *const of_level[] = {
+#define VARIANT(name, level) [level] = &laci_image_norm_##name,
+    LACI_KERNEL_VARIANTS(VARIANT)
+#undef VARIANT
+};
+
+const laci_image_norm *laci_image_norm_now(void) { return of_level[laci_cpu()]; }

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * kernel/sparse/image_norm.h: the definition against batch normalisation in double, forward and
+ * backward, also where the mean is much larger than what is around it; every variant against the
+ * definition, bit by bit, and nothing beside the results. */
+#include "kernel/sparse/image_norm.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/rng.h"
+#include "cpu/cpu.h"
+
+enum { GUARD = 32, LANES = 16 };
+
+typedef struct norm_case {
+  const char *what;
+  int64_t rows, pixels, channels, all_channels, gap; /* gap: floats between rows */
+  float mean;
+  bool relu;
+} norm_case;
+
+static const norm_case cases[] = {
+    {"one pixel", 1, 1, 1, 1, 0, 0, false},
+    {"small", 2, 3, 5, 5, 0, 0.5F, true},
+    {"some of the channels", 3, 7, 8, 20, 0, -1, true},
+    {"rows with a border", 4, 5, 3, 3, 96, 2, false},
+    {"whole groups of pixels", 2, 8, 16, 16, 0, 0, true},
+    {"as many channels as can be", 2, 9, LACI_IMAGE_NORM_CHANNELS, 130, 33, 0, true},
+    {"a large mean", 3, 13, 4, 4, 0, 1000, false},
+};
+enum { N_CASES = sizeof cases / sizeof *cases };
+
+typedef struct fixture {
+  norm_case c;
+  laci_norm_tile tile;
+  int64_t row_stride, n;
+  float *x, *dy, *to; /* [n] with guards around, any alignment */
+  float *memory[3];
+  float mean[2 * LACI_IMAGE_NORM_CHANNELS], scale[LACI_IMAGE_NORM_CHANNELS],
+      shift[LACI_IMAGE_NORM_CHANNELS], level[LACI_IMAGE_NORM_CHANNELS],
+      slope[LACI_IMAGE_NORM_CHANNELS];
+} fixture;
+
+static void set_up(fixture *f, const norm_case *c, int shift) {
+  *f = (fixture){.c = *c, .row_stride = c->pixels * c->all_channels * LANES + c->gap};
+  f->tile = (laci_norm_tile){.n_rows = c->rows,
+                             .n_pixels = c->pixels,
+                             .n_channels = c->channels,
+                             .pixel_stride = c->all_channels * LANES};
+  f->n = c->rows * f->row_stride;
+  for (int k = 0; k < 3; k++) {
+    f->memory[k] = malloc((size_t)(f->n + 2 * GUARD) * sizeof(float));
+    assert_non_null(f->memory[k]);
+    for (int64_t i = 0; i < f->n + 2 * GUARD; i++) {
+      const float r = (float)laci_rng_unit(3, (uint64_t)k, (uint64_t)i) - 0.5F;
+      f->memory[k][i] = k == 0 ? c->mean + r : r;
+    }
+  }
+  f->x = f->memory[0] + GUARD + shift;
+  f->dy = f->memory[1] + GUARD + shift;
+  f->to = f->memory[2] + GUARD + shift;
+  for (int64_t i = 0; i < c->channels; i++) {
+    f->mean[i] = c->mean + 0.01F * (float)i;
+    f->scale[i] = 0.5F + 0.1F * (float)(i % 7);
+    f->shift[i] = 0.05F * (float)(i % 5) - 0.1F;
+    f->level[i] = 0.02F * (float)(i % 3);
+    f->slope[i] = 0.3F - 0.1F * (float)(i % 4);
+  }
+}
+
+static void clear(fixture *f) {
+  for (int k = 0; k < 3; k++) free(f->memory[k]);
+}
+
+static laci_norm_scales scales_of(const fixture *f) {
+  return (laci_norm_scales){f->mean, f->scale, f->shift, f->c.relu};
+}
+
+static laci_norm_from from_of(const fixture *f, const float *at) {
+  return (laci_norm_from){at, f->row_stride};
+}
+
+/* Value `i` of a channel's, which are rows * pixels * 16. */
+static int64_t place(const fixture *f, int64_t channel, int64_t i) {
+  const int64_t pixel = i / LANES;
+  return pixel / f->c.pixels * f->row_stride + pixel % f->c.pixels * f->tile.pixel_stride +
+         channel * LANES + i % LANES;
+}
+
+static int64_t n_of(const fixture *f) { return f->c.rows * f->c.pixels * LANES; }
+
+/* What comes back behind the Relu, in double. */
+static double back_of(const fixture *f, int64_t channel, int64_t at) {
+  const float off = f->x[at] - f->mean[channel];
+  const float v = off * f->scale[channel] + f->shift[channel];
+  return f->c.relu && !(v > 0) ? 0 : (double)f->dy[at];
+}
+
+static void expect_near(const char *what, double got, double want, double scale) {
+  if (!(fabs(got - want) <= 2e-6 * scale)) fail_msg("%s: %.9g, not %.9g", what, got, want);
+}
+
+/* ---- The definition ---- */
+
+static void expect_moments(fixture *f) {
+  float mean[LACI_IMAGE_NORM_CHANNELS], squares[LACI_IMAGE_NORM_CHANNELS];
+  laci_image_norm_scalar.moments(&f->tile, from_of(f, f->x), mean, squares);
+  for (int64_t c = 0; c < f->c.channels; c++) {
+    double sum = 0, around = 0;
+    for (int64_t i = 0; i < n_of(f); i++) sum += (double)f->x[place(f, c, i)];
+    sum /= (double)n_of(f);
+    for (int64_t i = 0; i < n_of(f); i++) {
+      const double off = (double)f->x[place(f, c, i)] - sum;
+      around += off * off;
+    }
+    expect_near(f->c.what, (double)mean[c], sum, fabs(sum) + 1);
+    expect_near(f->c.what, (double)squares[c], around, around + 1e-3);
+  }
+}
+
+static void expect_forward(fixture *f) {
+  const laci_norm_scales s = scales_of(f);
+  laci_image_norm_scalar.apply(&f->tile, &s, from_of(f, f->x),
+                               (laci_norm_to){f->to, f->row_stride});
+  for (int64_t c = 0; c < f->c.channels; c++) {
+    for (int64_t i = 0; i < n_of(f); i++) {
+      const double off = (double)f->x[place(f, c, i)] - (double)f->mean[c];
+      const double v = off * (double)f->scale[c] + (double)f->shift[c];
+      const double want = f->c.relu && v < 0 ? 0 : v;
+      expect_near(f->c.what, (double)f->to[place(f, c, i)], want, 2);
+    }
+  }
+}
+
+static void expect_backward(fixture *f) {
+  const laci_norm_scales s = scales_of(f);
+  const laci_norm_slopes off = {f->level, f->slope};
+  float levels[LACI_IMAGE_NORM_CHANNELS], slopes[LACI_IMAGE_NORM_CHANNELS];
+  laci_image_norm_scalar.sums(&f->tile, &s, from_of(f, f->x), from_of(f, f->dy),
+                              (float *const[]){levels, slopes});
+  laci_image_norm_scalar.gradient(&f->tile, &s, &off, from_of(f, f->x), from_of(f, f->dy),
+                                  (laci_norm_to){f->to, f->row_stride});
+  for (int64_t c = 0; c < f->c.channels; c++) {
+    double level = 0, slope = 0;
+    for (int64_t i = 0; i < n_of(f); i++) {
+      const int64_t at = place(f, c, i);
+      const double m = back_of(f, c, at), x = (double)f->x[at] - (double)f->mean[c];
+      const double dx = (double)f->scale[c] * (m - (double)f->level[c] - x * (double)f->slope[c]);
+      level += m;
+      slope += m * x;
+      expect_near(f->c.what, (double)f->to[at], dx, 2);
+    }
+    expect_near(f->c.what, (double)levels[c], level, (double)n_of(f) / 4);
+    expect_near(f->c.what, (double)slopes[c], slope, (double)n_of(f) / 4);
+  }
+}
+
+static void the_definition_is_a_batch_normalisation(void **state) {
+  (void)state;
+  for (int at = 0; at < N_CASES; at++) {
+    fixture f;
+    set_up(&f, &cases[at], 0);
+    expect_moments(&f);
+    expect_forward(&f);
+    expect_backward(&f);
+    clear(&f);
+  }
+}
+
+static void a_relu_lets_no_number_through_as_one(void **state) {
+  float a[3] = {NAN, -1, 1}, b[3] = {1, 0.5F, 2}, to[3];
+  (void)state;
+  laci_image_norm_scalar.add(a, b, true, 3, to);
+  assert_true(isnan(to[0]));
+  assert_true(to[1] == 0 && to[2] == 3);
+  laci_image_norm_scalar.add(a, b, false, 3, to);
+  assert_true(isnan(to[0]) && to[1] == -0.5F && to[2] == 3);
+}
+
+/* ---- Variants ---- */
+
+typedef struct answers {
+  float sums[4][LACI_IMAGE_NORM_CHANNELS];
+  float *to[3]; /* with guards */
+} answers;
+
+static void run(fixture *f, const laci_image_norm *k, answers *a) {
+  const size_t bytes = (size_t)(f->n + 2 * GUARD) * sizeof(float);
+  const laci_norm_scales s = scales_of(f);
+  const laci_norm_slopes off = {f->level, f->slope};
+  const laci_norm_to to = {f->to, f->row_stride};
+  memset(a->sums, 0, sizeof a->sums);
+  k->moments(&f->tile, from_of(f, f->x), a->sums[0], a->sums[1]);
+  k->sums(&f->tile, &s, from_of(f, f->x), from_of(f, f->dy),
+          &(float *[]){a->sums[2], a->sums[3]}[0]);
+  for (int way = 0; way < 3; way++) {
+    a->to[way] = malloc(bytes);
+    assert_non_null(a->to[way]);
+    memset(f->memory[2], 0x5A, bytes);
+    if (way == 0) k->apply(&f->tile, &s, from_of(f, f->x), to);
+    if (way == 1) k->gradient(&f->tile, &s, &off, from_of(f, f->x), from_of(f, f->dy), to);
+    if (way == 2) k->add(f->x, f->dy, f->c.relu, f->n, f->to);
+    memcpy(a->to[way], f->memory[2], bytes);
+  }
+}
+
+/* Of the floats of `to` those that the definition leaves alone are between channels and rows, and
+ * around: both hold what was there before. */
+static void variants_have_the_same_bits(void **state) {
+  static const struct {
+    laci_cpu_level level;
+    const laci_image_norm *kernel;
+  } variants[] = {
+#define VARIANT(name, level) {level, &laci_image_norm_##name},
+      LACI_KERNEL_VARIANTS(VARIANT)
+#undef VARIANT
+  };
+  (void)state;
+  for (int at = 0; at < 2 * N_CASES; at++) {
+    fixture f;
+    answers want, got;
+    set_up(&f, &cases[at / 2], at % 2);
+    const size_t bytes = (size_t)(f.n + 2 * GUARD) * sizeof(float);
+    run(&f, &laci_image_norm_scalar, &want);
+    for (size_t v = 1; v < sizeof variants / sizeof *variants; v++) {
+      if (variants[v].level > laci_cpu()) continue;
+      run(&f, variants[v].kernel, &got);
+      assert_memory_equal(got.sums, want.sums, sizeof want.sums);
+      for (int way = 0; way < 3; way++) {
+        if (memcmp(got.to[way], want.to[way], bytes) != 0) fail_msg("%s, way %d", f.c.what, way);
+        free(got.to[way]);
+      }
+    }
+    for (int way = 0; way < 3; way++) {
+      float guard[GUARD];
+      memset(guard, 0x5A, sizeof guard);
+      assert_memory_equal(want.to[way], guard, sizeof guard);
+      assert_memory_equal(want.to[way] + GUARD + at % 2 + f.n, guard,
+                          sizeof guard - (size_t)(at % 2) * sizeof *guard);
+      free(want.to[way]);
+    }
+    clear(&f);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(the_definition_is_a_batch_normalisation),
+      cmocka_unit_test(a_relu_lets_no_number_through_as_one),
+      cmocka_unit_test(variants_have_the_same_bits),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
