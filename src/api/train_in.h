@@ -51,8 +51,8 @@ LAC_MUST_CHECK lac_status laci_training_check_graph(const laci_training *t, lac_
 
 /* ---- train_masks.c ---- */
 
-/** The masks as the engine may know them; *weights is to be freed. A run that goes on takes those
- * of its checkpoint, which is not read yet: then nothing is said. */
+/** The masks as the engine may know them; *weights is to be freed. Those of a checkpoint that a run
+ * goes on from are the same, or it fails (train/loop_state.c). */
 LAC_MUST_CHECK lac_status laci_training_known_masks(const laci_training *t, const lac_mask *mask,
                                                     laci_engine_weight **weights, int *n_weights,
                                                     lac_error *err);

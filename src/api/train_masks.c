@@ -70,7 +70,7 @@ lac_status laci_training_set_masks(laci_training *t, const lac_mask *mask, lac_e
 
 lac_status laci_training_known_masks(const laci_training *t, const lac_mask *mask,
                                      laci_engine_weight **weights, int *n_weights, lac_error *err) {
-  int n = t->options->recover ? 0 : lac_mask_count(mask);
+  int n = lac_mask_count(mask);
   *n_weights = 0;
   *weights = laci_alloc((size_t)n, sizeof **weights);
   if (!*weights) return laci_fail_memory(err, "masks");

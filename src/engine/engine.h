@@ -70,6 +70,8 @@ typedef struct laci_engine_weight {
   const laci_packing *packing; /* its pattern, and which elements are a block; NULL: not known */
   const uint8_t *mask;         /* [elements] in the weight's own order: it is zero where a 0 stands;
                                   NULL: not known */
+  const int *gradient;         /* the output that is its gradient, where a mask is known: what the
+                                  mask leaves out is 0 there, or what it is anyway; NULL: none */
   laci_engine_fetch_rows *rows; /* its packed rows, as packing says; NULL: there are none */
   void *rows_context;
 } laci_engine_weight;

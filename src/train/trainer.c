@@ -140,7 +140,8 @@ static lac_status known_weights(const laci_trainer *t, const laci_graph *model,
     for (int p = 0; p < g->n_params; p++) {
       if (model->stored[g->params[p].stored].value != options->weights[at].value) continue;
       (*weights)[*n_weights] = options->weights[at];
-      (*weights)[(*n_weights)++].value = g->params[p].input;
+      (*weights)[*n_weights].value = g->params[p].input;
+      (*weights)[(*n_weights)++].gradient = &g->params[p].gradient;
     }
   }
   return LAC_OK;
@@ -155,6 +156,7 @@ static lac_status plan(laci_trainer *t, const laci_graph *model,
   const laci_engine_options o = {.engine = options->engine,
                                  .threads = options->threads,
                                  .bf16 = options->bf16,
+                                 .dense_only = options->dense_only,
                                  .early_outputs = true,
                                  .recompute = options->remat ? t->graph->n_forward : 0,
                                  .weights = weights,

@@ -23,6 +23,7 @@ typedef struct laci_trainer_options {
   const char *engine;                /* as in laci_engine_options; NULL: the default */
   int threads;                       /* <= 0: the cores this process may use */
   bool bf16;                         /* images, activations and their gradients in bf16 */
+  bool dense_only;                   /* no sparse kernels under masks: laci_engine_options has it */
   bool remat;                        /* less memory, more work: the engine may compute values of the
                                         forward part once more for gradients (its `recompute`) */
   const laci_engine_weight *weights; /* what is known of the model's stored tensors, by its values:

@@ -24,7 +24,7 @@ static void norm_parameters(laci_net *net, const laci_node *node, int tensors[4]
   }
 }
 
-static void lower_constant(laci_net *net, const laci_fused *fused) {
+void laci_norm_constant(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   laci_primitive *pd = NULL;
   int p[4];
@@ -72,7 +72,7 @@ static lac_status update_running(laci_net *net, laci_net_step *step, lac_error *
   return LAC_OK;
 }
 
-static int vector_result(laci_net *net, int64_t n) {
+int laci_norm_vector(laci_net *net, int64_t n) {
   laci_shape shape = laci_shape_of(1, &n);
   laci_layout *md = laci_net_dense(net, &shape, LACI_ELEMENT_F32);
   int tensor = md ? laci_net_result(net, &shape, LACI_ELEMENT_F32, md) : -1;
@@ -80,11 +80,11 @@ static int vector_result(laci_net *net, int64_t n) {
   return tensor;
 }
 
-static int vector_input(laci_net *net, int value) {
+int laci_norm_input(laci_net *net, int value) {
   return laci_net_as_dense(net, laci_net_read(net, value), LACI_ELEMENT_F32);
 }
 
-static void running_step(laci_net *net, const laci_node *node, int mean, int var) {
+void laci_norm_running(laci_net *net, const laci_node *node, int mean, int var) {
   const laci_shape *x = laci_plan_shape(&net->plan, node->inputs[0]);
   bool wanted = false;
   for (int at = 3; at < node->n_outputs; at++) {
@@ -96,10 +96,13 @@ static void running_step(laci_net *net, const laci_node *node, int mean, int var
   *r = (running){.channels = x->dims[1],
                  .momentum = laci_node_float(node, "momentum", 0.9f),
                  .unbiased = n > 1 ? (float)((double)n / (double)(n - 1)) : 1};
-  int after[2] = {vector_result(net, x->dims[1]), vector_result(net, x->dims[1])};
-  int tensors[] = {
-      mean,     var,     vector_input(net, node->inputs[3]), vector_input(net, node->inputs[4]),
-      after[0], after[1]};
+  int after[2] = {laci_norm_vector(net, x->dims[1]), laci_norm_vector(net, x->dims[1])};
+  int tensors[] = {mean,
+                   var,
+                   laci_norm_input(net, node->inputs[3]),
+                   laci_norm_input(net, node->inputs[4]),
+                   after[0],
+                   after[1]};
   laci_net_step *step = laci_net_step_code(net, node, update_running, 6, tensors);
   if (!step) return;
   step->context = r;
@@ -113,7 +116,7 @@ static void running_step(laci_net *net, const laci_node *node, int mean, int var
 
 static float epsilon_of(const laci_node *node) { return laci_node_float(node, "epsilon", 1e-5f); }
 
-static void lower_train(laci_net *net, const laci_fused *fused) {
+void laci_norm_train(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   int known[] = {output_of(node, 1), output_of(node, 2)};
   bool given = net->recomputing && known[0] >= 0 && known[1] >= 0;
@@ -122,11 +125,11 @@ static void lower_train(laci_net *net, const laci_fused *fused) {
   if (fused->n_posts > 0) flags |= LACI_NORM_RELU;
   if (given) flags |= LACI_NORM_GIVEN;
   int x = laci_net_whole(net, laci_net_read(net, node->inputs[0]));
-  int scale = vector_input(net, node->inputs[1]), shift = vector_input(net, node->inputs[2]);
+  int scale = laci_norm_input(net, node->inputs[1]), shift = laci_norm_input(net, node->inputs[2]);
   int64_t channels = laci_plan_shape(&net->plan, node->inputs[0])->dims[1];
   int y = laci_net_result_like(net, x, true);
-  int mean = given ? vector_input(net, known[0]) : vector_result(net, channels);
-  int var = given ? vector_input(net, known[1]) : vector_result(net, channels);
+  int mean = given ? laci_norm_input(net, known[0]) : laci_norm_vector(net, channels);
+  int var = given ? laci_norm_input(net, known[1]) : laci_norm_vector(net, channels);
   if (net->plan.status) return;
   lac_status st = laci_primitive_batch_norm_train(&pd, net->onednn, net->tensors[x].md,
                                                   epsilon_of(node), flags);
@@ -144,10 +147,10 @@ static void lower_train(laci_net *net, const laci_fused *fused) {
   if (net->recomputing) return;
   if (known[0] >= 0) laci_net_bind(net, known[0], mean);
   if (known[1] >= 0) laci_net_bind(net, known[1], var);
-  running_step(net, node, mean, var);
+  laci_norm_running(net, node, mean, var);
 }
 
-static void lower_train_grad(laci_net *net, const laci_fused *fused) {
+void laci_norm_train_gradient(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   int forward = net->plan.graph->values[node->inputs[3]].producer;
   int workspace = forward >= 0 ? net->workspaces[forward] : -1;
@@ -165,9 +168,9 @@ static void lower_train_grad(laci_net *net, const laci_fused *fused) {
   laci_primitive_destroy(hint);
   if (!laci_net_did(net, st, "gradient of batch norm")) return;
   int dy = laci_net_as(net, laci_net_read(net, node->inputs[0]), md, laci_net_dt(net));
-  int scale = vector_input(net, node->inputs[2]);
-  int mean = vector_input(net, node->inputs[3]), var = vector_input(net, node->inputs[4]);
-  int dscale = vector_result(net, channels), dshift = vector_result(net, channels);
+  int scale = laci_norm_input(net, node->inputs[2]);
+  int mean = laci_norm_input(net, node->inputs[3]), var = laci_norm_input(net, node->inputs[4]);
+  int dscale = laci_norm_vector(net, channels), dshift = laci_norm_vector(net, channels);
   int dx = laci_net_result_like(net, dy, true);
   laci_net_step_add(net, fused, pd, 8 + reads_shift + (workspace >= 0),
                     (const int[][2]){{LACI_ARG_SRC, x},
@@ -185,20 +188,3 @@ static void lower_train_grad(laci_net *net, const laci_fused *fused) {
   if (output_of(node, 1) >= 0) laci_net_bind(net, node->outputs[1], dscale);
   if (output_of(node, 2) >= 0) laci_net_bind(net, node->outputs[2], dshift);
 }
-
-/* ---- The lists ---- */
-
-const laci_implementation laci_ways_batch_norm[] = {
-    {"on the way into pictures", LACI_TAKES_FUNCTIONS | LACI_TAKES_ONE, laci_sparse_norm_fits,
-     laci_sparse_norm_lower},
-    {"oneDNN's", LACI_TAKES_FUNCTIONS | LACI_TAKES_ONE, laci_norm_constant_fits, lower_constant},
-    {.name = NULL},
-};
-const laci_implementation laci_ways_batch_norm_train[] = {
-    {"oneDNN's", LACI_TAKES_RELU | LACI_TAKES_ONE, NULL, lower_train},
-    {.name = NULL},
-};
-const laci_implementation laci_ways_batch_norm_train_grad[] = {
-    {"oneDNN's", LACI_TAKES_NOTHING, NULL, lower_train_grad},
-    {.name = NULL},
-};

@@ -1,11 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0
- * When a batch normalisation is by constants: oneDNN and reorders into pictures ask the same. */
+ * What the files of batch normalisation share. */
 #ifndef LACI_ENGINE_CPU_LOWER_BATCH_NORM_H
 #define LACI_ENGINE_CPU_LOWER_BATCH_NORM_H
 
 #include "engine/cpu/net_in.h"
 
-/** Constants of floats, one a channel, of two to five axes? */
+/** By constants: floats, one a channel, of two to five axes? */
 laci_lower_supports laci_norm_constant_fits;
+
+/** By oneDNN: by constants, by the batch's statistics, and the gradient of these. batch_norm.c */
+laci_lower_function laci_norm_constant, laci_norm_train, laci_norm_train_gradient;
+
+/** A vector of f32 in the arena, and a value as one. */
+int laci_norm_vector(laci_net *net, int64_t n);
+int laci_norm_input(laci_net *net, int value);
+/** The step that brings running statistics up to date from the tensors of the batch's, where they
+ * are wanted. */
+void laci_norm_running(laci_net *net, const laci_node *node, int mean, int var);
+
+/** Over images (kernel/sparse/image_norm.h): where a sparse layer makes what is normalised, or
+ * reads the result; and the gradient of such a one. image_norm.c */
+laci_lower_supports laci_image_norm_fits, laci_image_norm_gradient_fits;
+laci_lower_function laci_image_norm_lower, laci_image_norm_lower_gradient;
 
 #endif

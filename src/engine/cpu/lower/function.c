@@ -17,14 +17,14 @@ int laci_net_apply(laci_net *net, const laci_fused *fused, int from, const laci_
   return to;
 }
 
-static bool function_fits(laci_net *net, const laci_fused *fused, const char **why) {
+bool laci_function_fits(laci_net *net, const laci_fused *fused, const char **why) {
   laci_function f[2];
   int input;
   *why = "no function of one value";
   return laci_functions_of(&net->plan, &net->plan.graph->nodes[fused->node], &input, f) > 0;
 }
 
-static void lower_function(laci_net *net, const laci_fused *fused) {
+void laci_lower_function_of_one(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   laci_function f[2];
   int input, n = laci_functions_of(&net->plan, node, &input, f);
@@ -96,18 +96,7 @@ static void lower_grad(laci_net *net, const laci_fused *fused) {
 /* ---- The lists ---- */
 
 const laci_implementation laci_ways_function[] = {
-    {"oneDNN's function", LACI_TAKES_NOTHING, function_fits, lower_function},
-    {.name = NULL},
-};
-/** The operators of pair.c whose second operand may be a constant number. */
-const laci_implementation laci_ways_arithmetic[] = {
-    {"oneDNN's function", LACI_TAKES_NOTHING, function_fits, lower_function},
-    {"by channel", LACI_TAKES_NOTHING, laci_gate_fits, laci_lower_gate},
-    {"oneDNN's pair", LACI_TAKES_FUNCTIONS, laci_pair_fits, laci_lower_pair},
-    {.name = NULL},
-};
-const laci_implementation laci_ways_pair[] = {
-    {"oneDNN's pair", LACI_TAKES_NOTHING, laci_pair_fits, laci_lower_pair},
+    {"oneDNN's function", LACI_TAKES_NOTHING, laci_function_fits, laci_lower_function_of_one},
     {.name = NULL},
 };
 const laci_implementation laci_ways_relu_grad[] = {

@@ -79,6 +79,9 @@ const struct laci_sparse_layer *laci_sparse_chosen(const laci_net *net, const la
 /** The implementation, of convolutions and of products. */
 laci_lower_supports laci_sparse_fits;
 laci_lower_function laci_sparse_lower;
+/** Of gradients of chosen layers' weights. */
+laci_lower_supports laci_sparse_gradient_fits;
+laci_lower_function laci_sparse_gradient_lower;
 /** Of batch normalisations by constants that chosen layers alone read. */
 laci_lower_supports laci_sparse_norm_fits;
 laci_lower_function laci_sparse_norm_lower;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Operations of two values, which pair.c has, for the lists in function.c. */
+ * Operations of two values, for the lists in pair_ways.c. */
 #ifndef LACI_ENGINE_CPU_LOWER_PAIR_H
 #define LACI_ENGINE_CPU_LOWER_PAIR_H
 
@@ -7,5 +7,12 @@
 
 laci_lower_supports laci_gate_fits, laci_pair_fits;
 laci_lower_function laci_lower_gate, laci_lower_pair;
+
+/** A function of one value: one operand may be a constant number. function.c */
+laci_lower_supports laci_function_fits;
+laci_lower_function laci_lower_function_of_one;
+/** The sum of two values that lie as images of sparse layers, in training. image_sum.c */
+laci_lower_supports laci_image_sum_fits;
+laci_lower_function laci_image_sum_lower;
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Relus whose result two nodes read, as at the end of a residual block: the sum of what both give
  * back and the Relu's own gradient in one pass over memory, which is all that such steps cost. */
-#include "engine/cpu/net_in.h"
+#include "engine/cpu/lower/sparse.h"
 #include "kernel/pointwise/relu_sum.h"
 
 typedef struct relu_step {
@@ -41,29 +41,54 @@ static lac_status run_relu_sum(laci_net *net, laci_net_step *step, lac_error *er
   return LAC_OK;
 }
 
+static void add_relu_sum(laci_net *net, const laci_fused *fused, const int tensors[4],
+                         size_t bytes) {
+  relu_step *s = laci_plan_new(&net->plan, 1, sizeof *s);
+  laci_net_step *step =
+      laci_net_step_code(net, &net->plan.graph->nodes[fused->node], run_relu_sum, 4, tensors);
+  if (!s || !step) return;
+  *s = (relu_step){.kernel = laci_relu_sum_now(), .bf16 = net->plan.bf16};
+  s->n = (int64_t)(bytes / (net->plan.bf16 ? 2 : sizeof(float)));
+  step->what = "ReluGrad of a sum";
+  step->kernel = "own";
+  step->context = s;
+  step->shown = tensors[3];
+  laci_net_bind(net, fused->output, tensors[3]);
+}
+
+static bool images_fit(laci_net *net, const laci_fused *fused, const char **why) {
+  *why = "values do not lie as images";
+  return laci_sparse_may_be_images(net, fused->reads[2]) &&
+         laci_sparse_in_images(net, fused->reads[2]);
+}
+
+/** Zeros of y's border make the others'. */
+static void lower_over_images(laci_net *net, const laci_fused *fused) {
+  const int y = laci_net_tensor_of(net, fused->reads[2]);
+  if (y < 0) return;
+  const laci_pictures *images = net->tensors[y].pictures;
+  const int a = laci_sparse_read(net, fused->reads[0], images);
+  const int b = laci_sparse_read(net, fused->reads[1], images);
+  if (a < 0 || b < 0) return;
+  const size_t bytes = net->buffers[net->tensors[y].buffer].bytes;
+  const int to = laci_net_result_like(net, a, a != b);
+  add_relu_sum(net, fused, (int[]){a, b, y, to}, bytes);
+}
+
 /** All in the layout of y, whatever that is. */
 static void lower_relu_sum(laci_net *net, const laci_fused *fused) {
   laci_element dt = laci_net_dt(net);
   int a = laci_net_read(net, fused->reads[0]), b = laci_net_read(net, fused->reads[1]);
   int y = laci_net_whole(net, laci_net_read(net, fused->reads[2]));
-  relu_step *s = laci_plan_new(&net->plan, 1, sizeof *s);
-  if (!s || y < 0) return;
+  if (y < 0) return;
   a = laci_net_as(net, a, net->tensors[y].md, dt);
   b = laci_net_as(net, b, net->tensors[y].md, dt);
   int to = laci_net_result_like(net, a, a != b);
-  laci_net_step *step = laci_net_step_code(net, &net->plan.graph->nodes[fused->node], run_relu_sum,
-                                           4, (int[]){a, b, y, to});
-  if (!step) return;
-  *s = (relu_step){.kernel = laci_relu_sum_now(), .bf16 = net->plan.bf16};
-  s->n = (int64_t)(laci_layout_bytes(net->tensors[y].md) / (net->plan.bf16 ? 2 : sizeof(float)));
-  step->what = "ReluGrad of a sum";
-  step->kernel = "own";
-  step->context = s;
-  step->shown = to;
-  laci_net_bind(net, fused->output, to);
+  add_relu_sum(net, fused, (int[]){a, b, y, to}, laci_layout_bytes(net->tensors[y].md));
 }
 
 const laci_implementation laci_ways_relu_sum[] = {
+    {"our kernel, over images", LACI_TAKES_NOTHING, images_fit, lower_over_images},
     {"our kernel", LACI_TAKES_NOTHING, NULL, lower_relu_sum},
     {.name = NULL},
 };

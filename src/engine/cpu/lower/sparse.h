@@ -13,6 +13,7 @@
 #ifndef LACI_ENGINE_CPU_LOWER_SPARSE_H
 #define LACI_ENGINE_CPU_LOWER_SPARSE_H
 
+#include "engine/cpu/lower/pictures.h"
 #include "engine/cpu/net_in.h"
 #include "jit/isa.h"
 #include "kernel/sparse/window.h"
@@ -40,6 +41,13 @@ typedef struct laci_sparse_layer {
   bool residual_last; /* it is added behind the functions */
   double kept;        /* share of the weights that are no zeros, as a sample says */
   laci_sparse_reading reading;
+  const uint8_t *mask; /* of a weight that changes, while planning; NULL: a constant */
+  bool turned;         /* the gradient of a convolution's input: rows are that one's channels */
+  int64_t scatter;     /* a kernel's results lie so many rows and pixels apart; 0, 1: they do not */
+  int n_phases;        /* of one with a mask: kernels that write its results together; one that
+                          scatters writes zeros between */
+  int64_t whole_h, whole_w;          /* of one that is turned: the result */
+  struct laci_sparse_kernel *kernel; /* of one with a mask, once it is lowered */
   bool chosen;
 } laci_sparse_layer;
 
@@ -62,6 +70,7 @@ struct laci_sparse_net {
   laci_jit_isa isa;
   laci_sparse_layer *layers; /* in the order of their turns */
   int n_layers;
+  bool trained;                      /* weights change, under masks: all layers have one */
   laci_sparse_place *places;         /* [n_values] */
   laci_code_cache *cache;            /* of all generated code; NULL: there is none */
   laci_sparse_scratch dense, turned; /* while layers are lowered */
@@ -69,10 +78,27 @@ struct laci_sparse_net {
   size_t n_kernels, kernels_capacity;
 };
 
-/* ---- sparse_layers.c ---- */
+/* ---- sparse_modest.c ---- */
 
 /** A window of one pixel that reads nothing around a picture. */
 bool laci_sparse_is_pixel(const laci_sparse_window *g);
+/** Pads, dilations and strides make no layout much larger than the picture. */
+bool laci_sparse_is_modest(const laci_sparse_layer *layer);
+
+/* ---- sparse_trained.c ---- */
+
+/** A convolution, or the gradient of its input, whose weights change and keep their zeros? */
+bool laci_sparse_find_trained(laci_net *net, const laci_fused *fused, laci_sparse_layer *layer);
+/** Chooses among such layers. */
+void laci_sparse_choose_trained(laci_net *net);
+/** The window of one of the layer's kernels: results of (even, odd) rows and columns. */
+laci_sparse_window laci_sparse_phase(const laci_sparse_layer *layer, int phase);
+/** The mask as rows of the layer's product: the caller's to free. NULL: no memory (noted). */
+uint8_t *laci_sparse_turned_mask(laci_net *net, const laci_sparse_layer *layer, int phase);
+/** What is kept of the form, as places in the weight: [n_kept], the caller's to free. NULL: no
+ * memory (noted). */
+int32_t *laci_sparse_weight_places(laci_net *net, const laci_sparse_layer *layer, int phase,
+                                   const laci_sparse_form *form);
 
 /* ---- sparse_posts.c ---- */
 
@@ -119,6 +145,9 @@ const laci_sparse_layout *laci_sparse_layout_at(const laci_net *net, int value);
 /** The layout that a chosen layer reads. */
 laci_sparse_layout laci_sparse_layer_in(const laci_net *net, const laci_sparse_layer *layer);
 
+/** Is the value one that a chosen layer writes, adds, or reads as it lies? */
+bool laci_sparse_has_place(const laci_net *net, int value);
+
 /* ---- sparse_values.c ---- */
 
 /** The value as a tensor that reorders of ours read, and its layout. Declines where there is none.
@@ -129,6 +158,16 @@ int laci_sparse_read(laci_net *net, int value, const laci_pictures *pictures);
 /** Of the layer's input those rows and pixels that its window stops at. */
 int laci_sparse_read_thinned(laci_net *net, const laci_sparse_layer *layer,
                              const laci_pictures *pictures);
+
+/** Between layers whose weights change, values stay images. May this one be: four axes of whole
+ * groups of 16 images, of f32, in a plan with such layers? */
+bool laci_sparse_may_be_images(const laci_net *net, int value);
+/** Is it there as images? */
+bool laci_sparse_in_images(const laci_net *net, int value);
+/** The images that it is to become: as its place says, or without a border. */
+laci_pictures laci_sparse_images(const laci_net *net, int value);
+/** The value as images, with any border: as it lies, found again, or by a reorder now. */
+int laci_sparse_read_images(laci_net *net, int value);
 
 /* ---- sparse_norm.c ---- */
 
@@ -158,10 +197,25 @@ typedef struct laci_sparse_code laci_sparse_code;
 typedef struct laci_sparse_kernel {
   laci_sparse_form form;  /* its tiles; all of it where there is no code */
   laci_sparse_code *code; /* NULL: the compiled kernel */
+  int32_t *places; /* [form.n_kept] of a weight that changes: where its kept elements are, in the
+                      kernel's order; NULL: a constant's */
+  int phase;
+  struct laci_sparse_kernel *next;              /* of the same layer: its next phase; NULL: none */
+  struct laci_sparse_weight_gradient *gradient; /* of a forward kernel whose weight's is wanted */
 } laci_sparse_kernel;
 
 /** The kernel of a chosen layer, which net->sparse owns. NULL after a failure, and where the
  * implementation declines. */
 const laci_sparse_kernel *laci_sparse_make_kernel(laci_net *net, const laci_sparse_layer *layer);
+/** The layout in which the kernel's results lie: the layer's output's, or some pixels of it. */
+laci_sparse_layout laci_sparse_layer_out(const laci_net *net, const laci_sparse_layer *layer);
+/** What the gradient of the layer's weight needs, while the kernel has its product. False: a
+ * failure (noted), or nobody wants it. sparse_gradient.c */
+bool laci_sparse_keep_gradient(laci_net *net, const laci_sparse_layer *layer,
+                               laci_sparse_kernel *kernel);
+void laci_sparse_drop_gradient(laci_sparse_kernel *kernel);
+/** Puts a weight's values in the places of a kernel and of those behind it, [elements] as the graph
+ * has them. */
+void laci_sparse_fill(const laci_sparse_kernel *kernel, const float *weight, laci_pool *pool);
 
 #endif

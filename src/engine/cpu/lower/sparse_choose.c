@@ -162,7 +162,8 @@ void laci_sparse_choose(laci_net *net) {
   sparse->places =
       laci_plan_new(&net->plan, (size_t)net->plan.graph->n_values, sizeof *sparse->places);
   if (!sparse->places) return;
-  if (net->sparse_use == LACI_SPARSE_USE_FASTER) choose_faster(net);
+  if (sparse->trained) laci_sparse_choose_trained(net);
+  else if (net->sparse_use == LACI_SPARSE_USE_FASTER) choose_faster(net);
   else choose_all(sparse, true);
   laci_sparse_lay_out(net);
 }

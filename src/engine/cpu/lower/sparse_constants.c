@@ -158,7 +158,12 @@ bool laci_sparse_read_kept(laci_net *net, const laci_sparse_layer *layer, laci_s
 int laci_sparse_bias(laci_net *net, const laci_sparse_layer *layer) {
   const int64_t n = layer->window.channels_out;
   int bias;
-  if (layer->rows) {
+  const laci_node *node = &net->plan.graph->nodes[layer->fused->node];
+  if (layer->mask) {
+    const bool has_bias = !layer->turned && laci_plan_has_input(node, 2);
+    bias = has_bias ? laci_net_as_dense(net, laci_net_read(net, node->inputs[2]), LACI_ELEMENT_F32)
+                    : -1;
+  } else if (layer->rows) {
     const laci_right r = laci_right_of(net, layer->fused);
     bias = laci_right_bias(net, layer->fused, &r);
   } else {

@@ -39,6 +39,16 @@ static size_t cache_bytes(const laci_sparse_net *sparse) {
   return laci_code_cache_size(sparse->cache) + laci_code_cache_data_size(sparse->cache);
 }
 
+/** Where the kernel wants the weight's elements that are kept. */
+static lac_status order_places(laci_net *net, const laci_sparse_layer *layer,
+                               laci_sparse_kernel *kernel, lac_error *err) {
+  kernel->places = laci_sparse_weight_places(net, layer, kernel->phase, &kernel->form);
+  if (!kernel->places || !kernel->code) return net->plan.status;
+  lac_status st = laci_sparse_code_order(kernel->code, kernel->places, kernel->form.n_kept, err);
+  net->plan.weight_bytes += (size_t)kernel->form.n_kept * sizeof *kernel->places;
+  return st;
+}
+
 static lac_status generate(laci_net *net, const laci_sparse_layer *layer,
                            laci_sparse_kernel *kernel, lac_error *err) {
   laci_sparse_net *sparse = net->sparse;
@@ -61,21 +71,51 @@ static lac_status generate(laci_net *net, const laci_sparse_layer *layer,
   const size_t before = st ? 0 : cache_bytes(sparse);
   if (!st) st = laci_sparse_code_create(p, &options, sparse->cache, &kernel->code, err);
   if (st) return st;
-  laci_sparse_code_fill(kernel->code, form->kept.weight);
+  if (layer->mask) st = order_places(net, layer, kernel, err);
+  else laci_sparse_code_fill(kernel->code, form->kept.weight);
+  if (st) return st;
   laci_sparse_form_keep_tiles(&kernel->form);
   net->plan.weight_bytes += cache_bytes(sparse) - before;
   return LAC_OK;
 }
 
-const laci_sparse_kernel *laci_sparse_make_kernel(laci_net *net, const laci_sparse_layer *layer) {
+/** The layer as a product, with the weights that are kept, or with a mask's zeros. */
+static lac_status make_form(laci_net *net, const laci_sparse_layer *layer,
+                            const laci_sparse_window *g, const laci_sparse_pictures *pictures,
+                            laci_sparse_kernel *kernel, lac_error *err) {
+  laci_sparse_kept kept = {.row_begin = NULL};
+  lac_status st = LAC_NO_MEMORY;
+  if (layer->mask) {
+    uint8_t *mask = laci_sparse_turned_mask(net, layer, kernel->phase);
+    if (mask) st = laci_sparse_form_init(g, mask, pictures, &kernel->form, err);
+    laci_free(mask);
+    return st;
+  }
+  if (laci_sparse_read_kept(net, layer, &kept)) {
+    st = laci_sparse_form_take(g, &kept, pictures, &kernel->form, err);
+  }
+  laci_sparse_kept_clear(&kept);
+  return st;
+}
+
+/** From a corner without a border to the phase's first result. */
+static void move_tiles(const laci_net *net, const laci_sparse_layer *layer, int phase,
+                       laci_sparse_form *form) {
+  const laci_sparse_layout *out = laci_sparse_layout_at(net, layer->output);
+  if (layer->scatter <= 1) return;
+  const int64_t row = out->top + phase / 2, column = out->left + phase % 2;
+  const int64_t further = row * out->row_stride + column * out->pixel_stride;
+  for (int64_t at = 0; at < form->n_tiles; at++) form->tiles[at].out += further;
+}
+
+static laci_sparse_kernel *make_kernel(laci_net *net, const laci_sparse_layer *layer, int phase) {
   const laci_sparse_net *sparse = net->sparse;
   const laci_sparse_layout in = laci_sparse_layer_in(net, layer);
   const laci_sparse_pictures pictures = {.in = in,
-                                         .out = *laci_sparse_layout_at(net, layer->output),
+                                         .out = laci_sparse_layer_out(net, layer),
                                          .n_images = laci_pictures_count(&in, layer->n_images)};
   laci_sparse_kernel *kernel = new_kernel(net);
-  laci_sparse_window g = layer->window;
-  laci_sparse_kept kept = {.row_begin = NULL};
+  laci_sparse_window g = layer->mask ? laci_sparse_phase(layer, phase) : layer->window;
   lac_error why = {0};
   lac_status st = LAC_NO_MEMORY;
   if (layer->reading == LACI_SPARSE_THINNED) {
@@ -83,15 +123,54 @@ const laci_sparse_kernel *laci_sparse_make_kernel(laci_net *net, const laci_spar
     g.w = g.out_w;
     g.stride_h = g.stride_w = 1;
   }
-  if (kernel && laci_sparse_read_kept(net, layer, &kept)) {
-    st = laci_sparse_form_take(&g, &kept, &pictures, &kernel->form, &why);
+  if (kernel) {
+    kernel->phase = phase;
+    st = make_form(net, layer, &g, &pictures, kernel, &why);
   }
-  laci_sparse_kept_clear(&kept);
+  if (!st) move_tiles(net, layer, phase, &kernel->form);
+  if (!st && layer->mask && !laci_sparse_keep_gradient(net, layer, kernel)) st = net->plan.status;
   if (!st && sparse->isa != LACI_JIT_NONE) st = generate(net, layer, kernel, &why);
+  else if (!st && layer->mask) st = order_places(net, layer, kernel, &why);
   else if (!st) net->plan.weight_bytes += (size_t)kernel->form.n_kept * sizeof(float);
   if (st == LAC_UNSUPPORTED) laci_net_decline(net, why.text);
   else if (st && !net->plan.status) laci_plan_fail(&net->plan, st, "%s", why.text);
   return st ? NULL : kernel;
+}
+
+/* One whose weight changes has its kernel for all turns. */
+const laci_sparse_kernel *laci_sparse_make_kernel(laci_net *net, const laci_sparse_layer *layer) {
+  laci_sparse_layer *own = &net->sparse->layers[layer - net->sparse->layers];
+  if (layer->kernel) return layer->kernel;
+  if (!layer->mask) return make_kernel(net, layer, 0);
+  laci_sparse_kernel *first = make_kernel(net, layer, 0), *kernel = first;
+  for (int phase = 1; phase < layer->n_phases && kernel; phase++) {
+    kernel->next = make_kernel(net, layer, phase);
+    kernel = kernel->next;
+  }
+  own->kernel = kernel ? first : NULL;
+  return own->kernel;
+}
+
+/* ---- Weights that change ---- */
+
+typedef struct filling {
+  const laci_sparse_kernel *kernel;
+  const float *weight;
+  float *to;
+} filling;
+
+static void fill_some(int64_t begin, int64_t end, void *context) {
+  const filling *f = context;
+  for (int64_t k = begin; k < end; k++) f->to[k] = f->weight[f->kernel->places[k]];
+}
+
+void laci_sparse_fill(const laci_sparse_kernel *kernel, const float *weight, laci_pool *pool) {
+  enum { FILL_GRAIN = 1 << 14 };
+  for (; kernel; kernel = kernel->next) {
+    filling f = {kernel, weight, kernel->form.kept.weight};
+    if (kernel->code) f.to = laci_sparse_code_weights(kernel->code);
+    laci_pool_for(pool, kernel->form.n_kept, FILL_GRAIN, fill_some, &f);
+  }
 }
 
 /* ---- The end of lowering ---- */
@@ -110,6 +189,8 @@ void laci_sparse_destroy(laci_net *net) {
   for (size_t at = 0; at < sparse->n_kernels; at++) {
     laci_sparse_code_destroy(sparse->kernels[at]->code);
     laci_sparse_form_clear(&sparse->kernels[at]->form);
+    laci_free(sparse->kernels[at]->places);
+    laci_sparse_drop_gradient(sparse->kernels[at]);
   }
   laci_free((void *)sparse->kernels);
   laci_sparse_clear_scratch(sparse);

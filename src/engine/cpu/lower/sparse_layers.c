@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Finds the convolutions and products that sparse kernels can do: constant weights, enough of them
  * zeros, and nothing fused that these kernels lack. */
-#include <math.h>
-
 #include "engine/cpu/lower/conv.h"
 #include "engine/cpu/lower/pictures.h"
 #include "engine/cpu/lower/product.h"
@@ -40,27 +38,6 @@ static bool window_of(const laci_net *net, const laci_fused *fused, laci_sparse_
                                        .pad_left = w.pads_begin[last],
                                        .pairs = net->plan.bf16};
   return true;
-}
-
-bool laci_sparse_is_pixel(const laci_sparse_window *g) {
-  return g->kernel_h == 1 && g->kernel_w == 1 && g->pad_top == 0 && g->pad_left == 0 &&
-         (g->out_h - 1) * g->stride_h < g->h && (g->out_w - 1) * g->stride_w < g->w;
-}
-
-/** Pads, dilations and strides are what a file says: none makes a layout much larger than the
- * picture. */
-static bool is_modest(const laci_sparse_layer *layer) {
-  enum { MOST_TIMES = 4, FEW_PIXELS = 4096, MOST_PHASES = 16 };
-  const laci_sparse_window *g = &layer->window;
-  const double reach_h = (double)(g->out_h - 1) * (double)g->stride_h +
-                         (double)(g->kernel_h - 1) * (double)g->dilation_h + 1;
-  const double reach_w = (double)(g->out_w - 1) * (double)g->stride_w +
-                         (double)(g->kernel_w - 1) * (double)g->dilation_w + 1;
-  const double h = fmax((double)g->h + (double)g->pad_top, reach_h);
-  const double w = fmax((double)g->w + (double)g->pad_left, reach_w);
-  const double phases = (double)g->stride_h * (double)g->stride_w;
-  return h * w <= MOST_TIMES * (double)g->h * (double)g->w + FEW_PIXELS &&
-         (layer->reading != LACI_SPARSE_PHASES || phases <= MOST_PHASES);
 }
 
 static laci_sparse_reading reading_of(const laci_sparse_layer *layer) {
@@ -109,6 +86,7 @@ static bool layer_of(laci_net *net, const laci_fused *fused, laci_sparse_layer *
   const bool conv = node->op == &laci_op_conv;
   const char *why;
   if (fused->output < 0 || fused->pattern) return false;
+  if (laci_sparse_find_trained(net, fused, layer)) return true;
   if (!conv && node->op != &laci_op_gemm && node->op != &laci_op_mat_mul) return false;
   if (!laci_plan_has_elements(&net->plan, node)) return false;
   if (conv && !laci_conv_constant_fits(net, fused, &why)) return false;
@@ -117,7 +95,7 @@ static bool layer_of(laci_net *net, const laci_fused *fused, laci_sparse_layer *
   if (!(conv ? window_of(net, fused, layer) : rows_of(net, fused, layer))) return false;
   if (net->plan.bf16 && !can_pair(net, layer)) return false;
   layer->reading = reading_of(layer);
-  if (!is_modest(layer)) return false;
+  if (!laci_sparse_is_modest(layer)) return false;
   layer->kept = laci_net_kept_share(net, node->inputs[1]);
   return layer->kept * 100 <= MOST_KEPT || net->sparse_use == LACI_SPARSE_USE_ALL;
 }
@@ -141,16 +119,21 @@ void laci_sparse_find_layers(laci_net *net) {
   laci_sparse_net *sparse = laci_plan_new(plan, 1, sizeof *sparse);
   uint8_t *kinds = laci_plan_new(plan, (size_t)plan->graph->n_values, sizeof *kinds);
   int n = 0;
+  bool trained = false;
   if (!layers || !sparse || !kinds) return;
   for (int t = 0; t < plan->n_turns; t++) {
     const laci_turn *turn = &plan->turns[t];
-    if (turn->recomputed) return; /* of training: weights change */
-    if (layer_of(net, &plan->fused[turn->fused], &layers[n])) n += agrees(kinds, &layers[n]);
+    if (turn->recomputed || !layer_of(net, &plan->fused[turn->fused], &layers[n])) continue;
+    if (!agrees(kinds, &layers[n])) continue;
+    trained = trained || layers[n].mask;
+    n++;
   }
   if (n == 0) return;
   const laci_jit_isa isa = laci_jit_isa_allowed();
-  *sparse = (laci_sparse_net){
-      .isa = plan->bf16 ? laci_jit_isa_of_pairs(isa) : isa, .layers = layers, .n_layers = n};
+  *sparse = (laci_sparse_net){.isa = plan->bf16 ? laci_jit_isa_of_pairs(isa) : isa,
+                              .layers = layers,
+                              .n_layers = n,
+                              .trained = trained};
   net->sparse = sparse;
 }
 

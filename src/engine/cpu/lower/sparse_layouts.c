@@ -129,6 +129,20 @@ const laci_sparse_layout *laci_sparse_layout_at(const laci_net *net, int value) 
   return &place_of(net, value)->layout;
 }
 
+bool laci_sparse_has_place(const laci_net *net, int value) {
+  return net->sparse && net->sparse->places && place_of(net, value)->used;
+}
+
+laci_sparse_layout laci_sparse_layer_out(const laci_net *net, const laci_sparse_layer *layer) {
+  laci_sparse_layout out = *laci_sparse_layout_at(net, layer->output);
+  if (layer->scatter > 1) {
+    out.row_stride *= layer->scatter;
+    out.pixel_stride *= layer->scatter;
+    out.top = out.left = 0;
+  }
+  return out;
+}
+
 laci_sparse_layout laci_sparse_layer_in(const laci_net *net, const laci_sparse_layer *layer) {
   const laci_sparse_window *g = &layer->window;
   const int64_t channels = laci_sparse_channels(g->channels_in, g->pairs);

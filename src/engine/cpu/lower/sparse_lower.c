@@ -2,6 +2,7 @@
  * A layer by its kernel, as a step. */
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/divide.h"
 #include "engine/cpu/lower/pictures.h"
@@ -13,19 +14,23 @@ typedef struct sparse_step {
   const laci_sparse_layer *layer;
   laci_sparse_size size;             /* of the result */
   int x, bias, residual, y, scratch; /* tensors; -1: none */
+  laci_sparse_layout out;            /* of y */
+  int64_t n_floats;                  /* that it has */
 } sparse_step;
 
+enum { ZERO_GRAIN = 1 << 16 };
 enum { TILES = 32, ROWS = 32 }; /* that a thread does at a time, by the compiled kernel */
 
 typedef struct work {
   const sparse_step *s;
+  const laci_sparse_kernel *kernel;
   laci_sparse_operands o;
   int64_t row_parts;
 } work;
 
 static void multiply_some(int64_t begin, int64_t end, void *context) {
   const work *w = context;
-  const laci_sparse_form *form = &w->s->kernel->form;
+  const laci_sparse_form *form = &w->kernel->form;
   for (int64_t at = begin; at < end; at++) {
     const int64_t tile = at / w->row_parts * TILES, row = at % w->row_parts * ROWS;
     const laci_sparse_part part = {
@@ -40,15 +45,41 @@ static void multiply_some(int64_t begin, int64_t end, void *context) {
 
 static void zero_some(int64_t begin, int64_t end, void *context) {
   const work *w = context;
-  laci_sparse_zero_border(&w->s->kernel->form.out, &w->s->size, w->o.y, begin, end);
+  laci_sparse_zero_border(&w->s->out, &w->s->size, w->o.y, begin, end);
+}
+
+static void zero_all(int64_t begin, int64_t end, void *context) {
+  const work *w = context;
+  memset(w->o.y + begin, 0, (size_t)(end - begin) * sizeof *w->o.y);
+}
+
+/** All that no kernel writes. */
+static void zero(laci_net *net, work *w) {
+  const sparse_step *s = w->s;
+  if (s->layer->scatter > 1 && s->layer->n_phases == 1) {
+    laci_pool_for(net->pool, s->n_floats, ZERO_GRAIN, zero_all, w);
+  } else {
+    laci_pool_for(net->pool, laci_sparse_zero_border_items(&s->out, &s->size), 1, zero_some, w);
+  }
+}
+
+static void run_kernel(laci_net *net, work *w) {
+  const laci_sparse_form *form = &w->kernel->form;
+  w->o.weight = form->kept.weight;
+  w->row_parts = laci_ceil_div(form->product.n_rows, ROWS);
+  if (w->kernel->code) {
+    laci_sparse_code_run(w->kernel->code, &w->o, form->tiles, form->n_tiles, net->pool,
+                         laci_net_data(net, w->s->scratch));
+  } else {
+    laci_pool_for(net->pool, laci_ceil_div(form->n_tiles, TILES) * w->row_parts, 1, multiply_some,
+                  w);
+  }
 }
 
 static lac_status run_sparse(laci_net *net, laci_net_step *step, lac_error *err) {
   const sparse_step *s = step->context;
-  const laci_sparse_form *form = &s->kernel->form;
   work w = {.s = s,
-            .o = {.weight = form->kept.weight,
-                  .bias = laci_net_data(net, s->bias),
+            .o = {.bias = laci_net_data(net, s->bias),
                   .x = laci_net_data(net, s->x),
                   .residual = s->residual >= 0 ? laci_net_data(net, s->residual) : NULL,
                   .y = laci_net_data(net, s->y),
@@ -56,17 +87,10 @@ static lac_status run_sparse(laci_net *net, laci_net_step *step, lac_error *err)
                   .high = s->layer->has_high ? s->layer->high : INFINITY,
                   .functions = s->layer->functions,
                   .n_functions = s->layer->n_functions,
-                  .residual_last = s->layer->residual_last},
-            .row_parts = laci_ceil_div(form->product.n_rows, ROWS)};
+                  .residual_last = s->layer->residual_last}};
   (void)err;
-  laci_pool_for(net->pool, laci_sparse_zero_border_items(&form->out, &s->size), 1, zero_some, &w);
-  if (s->kernel->code) {
-    laci_sparse_code_run(s->kernel->code, &w.o, form->tiles, form->n_tiles, net->pool,
-                         laci_net_data(net, s->scratch));
-  } else {
-    laci_pool_for(net->pool, laci_ceil_div(form->n_tiles, TILES) * w.row_parts, 1, multiply_some,
-                  &w);
-  }
+  zero(net, &w);
+  for (w.kernel = s->kernel; w.kernel; w.kernel = w.kernel->next) run_kernel(net, &w);
   return LAC_OK;
 }
 
@@ -92,8 +116,56 @@ static int read_input(laci_net *net, const laci_sparse_layer *layer) {
 }
 
 /* Of the dense product: what is left out counts as done. */
-static int64_t flops_of(const laci_sparse_window *g, const laci_shape *y) {
-  return 2 * laci_shape_count(y) * (g->channels_in / g->groups) * g->kernel_h * g->kernel_w;
+static int64_t flops_of(const laci_net *net, const laci_sparse_layer *layer) {
+  const laci_sparse_window *g = &layer->window;
+  const int64_t results = laci_shape_count(laci_plan_shape(&net->plan, layer->output));
+  int64_t products = 0; /* of all results of a channel and an image */
+  for (int phase = 0; phase < layer->n_phases; phase++) {
+    const laci_sparse_window part = laci_sparse_phase(layer, phase);
+    products += part.out_h * part.out_w * part.kernel_h * part.kernel_w;
+  }
+  if (layer->mask) {
+    return 2 * layer->n_images * g->channels_out * (g->channels_in / g->groups) * products;
+  }
+  return 2 * results * (g->channels_in / g->groups) * g->kernel_h * g->kernel_w;
+}
+
+/* ---- Weights that change ---- */
+
+typedef struct fill_step {
+  const laci_sparse_kernel *kernel;
+  int weight; /* tensor */
+} fill_step;
+
+static lac_status run_fill(laci_net *net, laci_net_step *step, lac_error *err) {
+  const fill_step *s = step->context;
+  (void)err;
+  laci_sparse_fill(s->kernel, laci_net_data(net, s->weight), net->pool);
+  return LAC_OK;
+}
+
+/** In a second turn they are there. */
+static void fill(laci_net *net, const laci_sparse_layer *layer, const laci_sparse_kernel *kernel) {
+  const laci_node *node = &net->plan.graph->nodes[layer->fused->node];
+  fill_step *s = laci_plan_new(&net->plan, 1, sizeof *s);
+  if (!s || net->recomputing) return;
+  *s = (fill_step){kernel,
+                   laci_net_as_dense(net, laci_net_read(net, node->inputs[1]), LACI_ELEMENT_F32)};
+  laci_net_step *step = laci_net_step_code(net, node, run_fill, 1, &s->weight);
+  if (!step) return;
+  step->what = "kept weights";
+  step->kernel = "own";
+  step->context = s;
+  step->shown = s->weight;
+}
+
+static size_t scratch_of(const laci_net *net, const laci_sparse_kernel *kernel) {
+  size_t most = 0;
+  for (; kernel; kernel = kernel->next) {
+    const size_t bytes = laci_sparse_code_scratch(kernel->code, net->n_threads);
+    if (bytes > most) most = bytes;
+  }
+  return most;
 }
 
 void laci_sparse_lower(laci_net *net, const laci_fused *fused) {
@@ -104,17 +176,19 @@ void laci_sparse_lower(laci_net *net, const laci_fused *fused) {
   sparse_step *s = laci_plan_new(&net->plan, 1, sizeof *s);
   const laci_sparse_kernel *kernel = s ? laci_sparse_make_kernel(net, layer) : NULL;
   if (!kernel) return;
-  *s = (sparse_step){.kernel = kernel,
-                     .layer = layer,
-                     .size = laci_pictures_size(net, y, layer->rows),
-                     .x = read_input(net, layer),
-                     .bias = laci_sparse_bias(net, layer),
-                     .residual = -1,
-                     .scratch = -1};
+  if (layer->mask) fill(net, layer, kernel);
+  *s = (sparse_step){
+      .kernel = kernel,
+      .layer = layer,
+      .size = laci_pictures_size(net, y, layer->rows),
+      .out = out.layout,
+      .n_floats = laci_pictures_count(&out.layout, layer->n_images) * out.layout.n_floats,
+      .x = read_input(net, layer),
+      .bias = laci_sparse_bias(net, layer),
+      .residual = -1,
+      .scratch = -1};
   if (layer->residual >= 0) s->residual = laci_sparse_read(net, layer->residual, &out);
-  if (kernel->code) {
-    s->scratch = laci_net_scratch(net, laci_sparse_code_scratch(kernel->code, net->n_threads));
-  }
+  if (kernel->code) s->scratch = laci_net_scratch(net, scratch_of(net, kernel));
   s->y = laci_pictures_new(net, y, &out, layer->residual_last ? -1 : s->residual);
   laci_net_step *step = laci_net_step_code(net, &net->plan.graph->nodes[fused->node], run_sparse, 5,
                                            (int[]){s->x, s->bias, s->residual, s->scratch, s->y});
@@ -125,6 +199,6 @@ void laci_sparse_lower(laci_net *net, const laci_fused *fused) {
   step->sparse = true;
   step->context = s;
   step->shown = s->y;
-  step->flops = flops_of(&layer->window, y);
+  step->flops = flops_of(net, layer);
   laci_net_bind(net, fused->output, s->y);
 }

@@ -68,3 +68,43 @@ int laci_sparse_read_thinned(laci_net *net, const laci_sparse_layer *layer,
   const int from = laci_sparse_source(net, layer->input, pictures->rows, &have);
   return copy_of(net, from, &have, pictures, &layer->window);
 }
+
+/* ---- Images between layers whose weights change ---- */
+
+bool laci_sparse_may_be_images(const laci_net *net, int value) {
+  const laci_shape *shape = laci_plan_shape(&net->plan, value);
+  return net->sparse && net->sparse->trained && net->sparse->places && !net->plan.bf16 &&
+         shape->rank == 4 && shape->dims[0] % LACI_SPARSE_LANES == 0;
+}
+
+static bool are_images(const laci_net_tensor *t) {
+  return t->pictures && t->pictures->layout.lanes == LACI_SPARSE_IMAGES && !t->pictures->rows;
+}
+
+bool laci_sparse_in_images(const laci_net *net, int value) {
+  const int tensor = net->plan.values[value].tensor;
+  return tensor >= 0 && are_images(&net->tensors[tensor]);
+}
+
+laci_pictures laci_sparse_images(const laci_net *net, int value) {
+  static const laci_sparse_border none = {.stride_h = 1, .stride_w = 1};
+  const laci_shape *shape = laci_plan_shape(&net->plan, value);
+  const laci_sparse_size size = laci_pictures_size(net, shape, false);
+  if (laci_sparse_has_place(net, value)) {
+    return (laci_pictures){.layout = *laci_sparse_layout_at(net, value)};
+  }
+  return (laci_pictures){
+      .layout = laci_sparse_layout_of(LACI_SPARSE_IMAGES, size.channels, size.h, size.w, none)};
+}
+
+int laci_sparse_read_images(laci_net *net, int value) {
+  const int tensor = laci_net_tensor_of(net, value);
+  if (tensor < 0 || are_images(&net->tensors[tensor])) return tensor;
+  const int content = net->tensors[tensor].content;
+  for (size_t at = 0; at < net->n_tensors && content >= 0; at++) {
+    const laci_net_tensor *t = &net->tensors[at];
+    if (t->content == content && are_images(t)) return laci_net_found(net, (int)at, tensor);
+  }
+  const laci_pictures images = laci_sparse_images(net, value);
+  return laci_sparse_read(net, value, &images);
+}

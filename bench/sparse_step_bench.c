@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A step of fine-tuning under 2:4 masks that stay, of a whole network: by dense kernels and by
+ * sparse ones, in turns. A step is a batch, forward and backward, and the update. What counts is
+ * the least time of all turns; the median stands beside it. --profile shares the steps of both out
+ * among operators and kernels, the least time of each; --check N takes N steps with both and says
+ * how far weights and losses are apart, relative to the largest of the weight's.
+ *
+ *     sparse_step_bench [--arch NAME] [--batch N] [--size N] [--threads N] [--turns N] [--bf16]
+ *                       [--profile] [--check N] */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "arch/arch.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/rng.h"
+#include "engine/engine.h"
+#include "graph/graph.h"
+#include "sparse/mask.h"
+#include "train/trainer.h"
+
+enum { DENSE, SPARSE, N_SIDES, MOST_TURNS = 256, MOST_KINDS = 256 };
+
+static const char *const names[] = {"dense", "sparse"};
+
+typedef struct options {
+  const char *arch;
+  int64_t batch, size; /* size: of images; 0: as usual */
+  int threads, turns, n_check;
+  bool bf16, profile;
+} options;
+
+typedef struct bench {
+  laci_graph *model;
+  uint8_t **masks; /* [n_stored]; NULL: not pruned */
+  laci_engine_weight *weights;
+  int n_weights;
+  laci_trainer *sides[N_SIDES];
+  float *images, *labels;
+} bench;
+
+static _Noreturn void die(const char *what) {
+  (void)fprintf(stderr, "sparse_step_bench: %s\n", what);
+  exit(1);
+}
+
+/* ---- What is trained ---- */
+
+/** Of every convolution of enough channels the two largest of four neighbouring inputs. */
+static void make_masks(bench *b) {
+  const laci_graph *g = b->model;
+  lac_error err = {0};
+  b->masks = (uint8_t **)laci_alloc((size_t)g->n_stored, sizeof *b->masks);
+  b->weights = laci_alloc((size_t)g->n_stored, sizeof *b->weights);
+  if (!b->masks || !b->weights) die("no memory");
+  for (int s = 0; s < g->n_stored; s++) {
+    const laci_shape *shape = &g->stored[s].shape;
+    if (shape->rank != 4 || shape->dims[1] % 4 != 0) continue;
+    const int64_t taps = shape->dims[2] * shape->dims[3], n = laci_shape_count(shape);
+    b->masks[s] = laci_alloc((size_t)n, 1);
+    if (!b->masks[s]) die("no memory");
+    for (int64_t at = 0; at < n / 4; at++) {
+      static const uint8_t patterns[6][2] = {{0, 1}, {0, 2}, {0, 3}, {1, 2}, {1, 3}, {2, 3}};
+      const uint8_t *two = patterns[laci_rng_below(1, (uint64_t)s, (uint64_t)at, 6)];
+      const int64_t first = at / taps * 4 * taps + at % taps;
+      for (int k = 0; k < 2; k++) b->masks[s][first + two[k] * taps] = 1;
+    }
+    b->weights[b->n_weights++] =
+        (laci_engine_weight){.value = g->stored[s].value, .mask = b->masks[s]};
+  }
+  if (b->n_weights == 0) die("nothing to prune");
+  (void)err;
+}
+
+static void make_trainer(bench *b, const options *o, int side) {
+  lac_error err = {0};
+  laci_trainer_options t = {.graph = {.batch = o->batch},
+                            .optimizer = laci_optimizer_options_default(LACI_OPTIMIZER_SGD),
+                            .threads = o->threads,
+                            .bf16 = o->bf16,
+                            .dense_only = side == DENSE,
+                            .weights = b->weights,
+                            .n_weights = b->n_weights};
+  if (laci_trainer_create(b->model, &t, &b->sides[side], &err)) die(err.text);
+  const laci_training_graph *g = laci_trainer_graph(b->sides[side]);
+  for (int p = 0; p < g->n_params; p++) {
+    const uint8_t *mask = b->masks[g->params[p].stored];
+    if (!mask) continue;
+    laci_optimizer_set_mask(laci_trainer_optimizer(b->sides[side]), p, mask,
+                            laci_trainer_weights(b->sides[side]));
+  }
+}
+
+/** Images of noise, and every image its own class. */
+static void make_batch(bench *b) {
+  const laci_training_graph *g = laci_trainer_graph(b->sides[DENSE]);
+  const int64_t pixels = laci_shape_count(&g->graph->values[g->images].type.shape);
+  b->images = laci_alloc((size_t)pixels, sizeof *b->images);
+  b->labels = laci_alloc((size_t)(g->batch * g->n_classes), sizeof *b->labels);
+  if (!b->images || !b->labels) die("no memory");
+  for (int64_t at = 0; at < pixels; at++) {
+    b->images[at] = (float)(2 * laci_rng_unit(1, 0, (uint64_t)at) - 1);
+  }
+  for (int64_t n = 0; n < g->batch; n++) b->labels[n * g->n_classes + n % g->n_classes] = 1;
+}
+
+static float take_step(bench *b, int side, double *update) {
+  lac_error err = {0};
+  float loss;
+  if (laci_trainer_batch(b->sides[side], b->images, b->labels, &loss, NULL, &err)) die(err.text);
+  const double begin = laci_clock_seconds();
+  laci_trainer_update(b->sides[side], 1e-3);
+  if (update) *update = laci_clock_seconds() - begin;
+  return loss;
+}
+
+/* ---- Times ---- */
+
+static int by_size(const void *a, const void *b) {
+  const double *x = a, *y = b;
+  return (*x > *y) - (*x < *y);
+}
+
+static void run_turns(bench *b, const options *o) {
+  static double seconds[N_SIDES][MOST_TURNS];
+  for (int turn = -1; turn < o->turns; turn++) { /* one to warm up */
+    for (int side = 0; side < N_SIDES; side++) {
+      const double begin = laci_clock_seconds();
+      (void)take_step(b, side, NULL);
+      if (turn >= 0) seconds[side][turn] = laci_clock_seconds() - begin;
+    }
+  }
+  for (int side = 0; side < N_SIDES; side++) {
+    qsort(seconds[side], (size_t)o->turns, sizeof **seconds, by_size);
+    (void)printf("%-6s %9.1f ms  (median %.1f)  planned %.0f MB, %d sparse steps\n", names[side],
+                 1e3 * seconds[side][0], 1e3 * seconds[side][o->turns / 2],
+                 (double)laci_trainer_memory(b->sides[side]) / 1048576,
+                 laci_engine_sparse_count(laci_trainer_engine(b->sides[side])));
+  }
+  (void)printf("ratio %.3f  (medians %.3f)\n", seconds[DENSE][0] / seconds[SPARSE][0],
+               seconds[DENSE][o->turns / 2] / seconds[SPARSE][o->turns / 2]);
+}
+
+typedef struct kind { /* of steps: the same operator by the same kernel */
+  char name[160];
+  double seconds;
+  int n;
+} kind;
+
+static int by_seconds(const void *a, const void *b) {
+  const kind *x = a, *y = b;
+  return (x->seconds < y->seconds) - (x->seconds > y->seconds);
+}
+
+static kind *kind_of(kind *kinds, int *n_kinds, const char *name) {
+  int at = 0;
+  while (at < *n_kinds && strcmp(kinds[at].name, name) != 0) at++;
+  if (at == *n_kinds && *n_kinds < MOST_KINDS - 1) {
+    (void)snprintf(kinds[(*n_kinds)++].name, sizeof kinds->name, "%s", name);
+  }
+  return &kinds[at];
+}
+
+static void profile(bench *b, const options *o, int side) {
+  static kind kinds[MOST_KINDS];
+  const laci_engine *engine = laci_trainer_engine(b->sides[side]);
+  const size_t n_steps = laci_engine_step_count(engine);
+  double *now = laci_alloc(n_steps, sizeof *now), *least = laci_alloc(n_steps, sizeof *least);
+  double update, least_update = INFINITY, sum = 0;
+  int n_kinds = 0;
+  if (!now || !least) die("no memory");
+  memset(kinds, 0, sizeof kinds);
+  laci_trainer_watch(b->sides[side], now);
+  for (int turn = 0; turn < o->turns; turn++) {
+    (void)take_step(b, side, &update);
+    least_update = fmin(least_update, update);
+    for (size_t at = 0; at < n_steps; at++) {
+      if (turn == 0 || now[at] < least[at]) least[at] = now[at];
+    }
+  }
+  laci_trainer_watch(b->sides[side], NULL);
+  for (size_t at = 0; at < n_steps; at++) {
+    char name[160];
+    const laci_engine_step info = laci_engine_step_look(engine, at);
+    (void)snprintf(name, sizeof name, "%s, %s", info.what, info.kernel);
+    kind *k = kind_of(kinds, &n_kinds, name);
+    k->seconds += least[at];
+    k->n++;
+  }
+  kind *k = kind_of(kinds, &n_kinds, "update");
+  k->seconds = least_update;
+  k->n = 1;
+  qsort(kinds, (size_t)n_kinds, sizeof *kinds, by_seconds);
+  for (int at = 0; at < n_kinds; at++) sum += kinds[at].seconds;
+  (void)printf("%s, %.1f ms in all\n", names[side], 1e3 * sum);
+  for (int at = 0; at < n_kinds && kinds[at].seconds * 1000 > sum; at++) {
+    (void)printf("  %-60s %4d %9.1f ms\n", kinds[at].name, kinds[at].n, 1e3 * kinds[at].seconds);
+  }
+  laci_free(now);
+  laci_free(least);
+}
+
+/* ---- Results ---- */
+
+static void check(bench *b, const options *o) {
+  const laci_training_graph *g = laci_trainer_graph(b->sides[DENSE]);
+  const laci_parameter *parameters = laci_trainer_parameters(b->sides[DENSE]);
+  const float *dense = laci_trainer_weights(b->sides[DENSE]);
+  const float *sparse = laci_trainer_weights(b->sides[SPARSE]);
+  double worst_loss = 0, worst[2] = {0};
+  const char *where[2] = {"", ""};
+  for (int step = 0; step < o->n_check; step++) {
+    const float loss = take_step(b, DENSE, NULL), other = take_step(b, SPARSE, NULL);
+    worst_loss = fmax(worst_loss, fabs((double)other - (double)loss) / fabs((double)loss));
+  }
+  for (int p = 0; p < g->n_params; p++) {
+    double largest = 0, off = 0;
+    for (int64_t at = parameters[p].offset; at < parameters[p].offset + parameters[p].count; at++) {
+      largest = fmax(largest, fabs((double)dense[at]));
+      off = fmax(off, fabs((double)sparse[at] - (double)dense[at]));
+    }
+    const int vector = parameters[p].is_vector;
+    if (largest > 0 && !(off / largest <= worst[vector])) {
+      worst[vector] = off / largest;
+      where[vector] = parameters[p].name;
+    }
+  }
+  (void)printf("after %d steps: losses within %.2e, weights within %.2e (%s), vectors %.2e (%s)\n",
+               o->n_check, worst_loss, worst[0], where[0], worst[1], where[1]);
+}
+
+static options read_options(int argc, char **argv) {
+  options o = {.arch = "resnet50", .batch = 16, .threads = 1, .turns = 5};
+  for (int at = 1; at < argc; at++) {
+    const char *value = at + 1 < argc ? argv[at + 1] : "";
+    if (strcmp(argv[at], "--bf16") == 0) o.bf16 = true;
+    else if (strcmp(argv[at], "--profile") == 0) o.profile = true;
+    else if (strcmp(argv[at], "--arch") == 0) o.arch = value, at++;
+    else if (strcmp(argv[at], "--batch") == 0) o.batch = atoi(value), at++;
+    else if (strcmp(argv[at], "--size") == 0) o.size = atoi(value), at++;
+    else if (strcmp(argv[at], "--threads") == 0) o.threads = atoi(value), at++;
+    else if (strcmp(argv[at], "--turns") == 0) o.turns = atoi(value), at++;
+    else if (strcmp(argv[at], "--check") == 0) o.n_check = atoi(value), at++;
+    else die("an option that it has not");
+  }
+  if (o.turns < 1 || o.turns > MOST_TURNS || o.batch < 1) die("too few or too many");
+  return o;
+}
+
+int main(int argc, char **argv) {
+  const options o = read_options(argc, argv);
+  bench b = {.model = NULL};
+  const laci_arch_options arch = {.name = o.arch, .image_size = (int)o.size};
+  lac_error err = {0};
+  if (laci_arch_build(&arch, &b.model, &err)) die(err.text);
+  make_masks(&b);
+  for (int side = 0; side < N_SIDES; side++) make_trainer(&b, &o, side);
+  make_batch(&b);
+  if (o.n_check > 0) check(&b, &o);
+  else run_turns(&b, &o);
+  for (int side = 0; side < N_SIDES && o.profile; side++) profile(&b, &o, side);
+  for (int side = 0; side < N_SIDES; side++) laci_trainer_destroy(b.sides[side]);
+  for (int s = 0; s < b.model->n_stored; s++) laci_free(b.masks[s]);
+  laci_free((void *)b.masks);
+  laci_free(b.weights);
+  laci_free(b.images);
+  laci_free(b.labels);
+  laci_graph_destroy(b.model);
+  return 0;
+}
