@@ -248,6 +248,7 @@ static void copy_running(const arguments *args, lac_train_options *o) {
   o->max_memory = args->max_memory;
   o->dtype = strcmp(args->dtype, "bf16") == 0 ? LAC_DTYPE_BF16 : LAC_DTYPE_F32;
   o->remat = args->remat;
+  o->dense_only = !args->sparse_kernels;
   o->seed = args->seed;
 }
 

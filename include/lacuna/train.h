@@ -71,6 +71,8 @@ typedef struct lac_train_options {
   int threads;        /* 0 (default): the cores this process may use */
   lac_dtype dtype;    /* LAC_DTYPE_F32 (default), or LAC_DTYPE_BF16: images, activations and their
                          gradients in bf16; weights, statistics and loss stay f32 */
+  bool dense_only;    /* no sparse kernels under masks: zeros are multiplied, too; default false.
+                         The environment variable LAC_SPARSE=0 says so for the process */
   bool remat;         /* less memory, more time, the same bits: most values that gradients need are
                          dropped after the forward part and computed again (false) */
   uint64_t seed;      /* of shuffling, augmentation, MixUp (0) */

@@ -84,6 +84,7 @@ lac_status laci_training_make_trainer(laci_training *t, const lac_mask *mask, la
                             .engine = t->options->engine,
                             .threads = t->options->threads,
                             .bf16 = t->options->dtype == LAC_DTYPE_BF16,
+                            .dense_only = t->options->dense_only,
                             .remat = t->options->remat,
                             .weights = weights,
                             .n_weights = n_weights,
