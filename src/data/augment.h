@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Images changed at random as they are read for training: padded with black and cropped to the old
- * size anywhere, and flipped left to right.
+ * size anywhere, or a part of them resized, and flipped left to right.
  *
  * What happens to an image follows from (seed, number of the sample since training began), so that
  * threads and restarts change nothing. Next: loader.h. */
@@ -15,8 +15,10 @@
 typedef struct laci_image laci_image;
 
 typedef struct laci_augment {
-  int pad;   /* pixels on every side, 0..LACI_AUGMENT_MAX_PAD; 0: no crop */
-  bool flip; /* half of the images are mirrored */
+  int pad;      /* pixels on every side, 0..LACI_AUGMENT_MAX_PAD; 0: no crop */
+  bool flip;    /* half of the images are mirrored */
+  bool resized; /* a part of random area and aspect (region.h) is resized to the crop, in the place
+                   of padding */
 } laci_augment;
 
 enum { LACI_AUGMENT_MAX_PAD = 1024 };

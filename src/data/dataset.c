@@ -68,16 +68,34 @@ int laci_dataset_label(const laci_dataset *set, int64_t at) {
   return set->labels[at];
 }
 
-lac_status laci_dataset_image(const laci_dataset *set, int64_t at, laci_image *image,
-                              lac_error *err) {
-  assert(at >= 0 && at < set->count);
-  if (set->kind->image) return set->kind->image(set, at, image, err);
+/** A stored image, or a part of it; part: NULL is all of it. */
+static lac_status decode_stored(const laci_dataset *set, int64_t at, const laci_image_part *part,
+                                laci_image *image, lac_error *err) {
   char name[512];
   laci_encoded encoded = {0};
   lac_status st = set->kind->encoded(set, at, &encoded, err);
   set->kind->name(set, at, name, sizeof name);
-  if (!st) st = laci_image_decode(name, encoded.bytes, encoded.size_bytes, image, err);
+  if (!st && part) {
+    st = laci_image_decode_part(name, encoded.bytes, encoded.size_bytes, part, image, err);
+  } else if (!st) {
+    st = laci_image_decode(name, encoded.bytes, encoded.size_bytes, image, err);
+  }
   laci_free(encoded.memory);
+  return st;
+}
+
+lac_status laci_dataset_image(const laci_dataset *set, int64_t at, laci_image *image,
+                              lac_error *err) {
+  assert(at >= 0 && at < set->count);
+  return set->kind->image ? set->kind->image(set, at, image, err)
+                          : decode_stored(set, at, NULL, image, err);
+}
+
+static lac_status read_part(const laci_dataset *set, int64_t at, const laci_image_part *part,
+                            laci_image *image, lac_error *err) {
+  if (!set->kind->image) return decode_stored(set, at, part, image, err);
+  lac_status st = set->kind->image(set, at, image, err);
+  if (!st) laci_image_crop(image, part->choose(part->context, image->width, image->height));
   return st;
 }
 
@@ -90,9 +108,29 @@ lac_status laci_dataset_sample(const laci_dataset *set, int64_t at, laci_prepare
   return laci_prepare(preparer, name, image, out, err);
 }
 
-lac_status laci_dataset_changed_sample(const laci_dataset *set, const laci_sample_change *change,
-                                       laci_preparer *preparer, laci_image *scratch, float *out,
-                                       lac_error *err) {
+/* ---- Samples of training ---- */
+
+static laci_region choose_region(const void *context, int width, int height) {
+  const laci_sample_change *change = context;
+  return laci_region_draw(change->seed, change->sample, width, height);
+}
+
+static lac_status resized_sample(const laci_dataset *set, const laci_sample_change *change,
+                                 laci_preparer *preparer, laci_image *image, float *out,
+                                 lac_error *err) {
+  char name[512];
+  laci_image_part part = {.choose = choose_region, .context = change};
+  laci_preparer_size(preparer, &part.least_width, &part.least_height);
+  lac_status st = read_part(set, change->image, &part, image, err);
+  if (st) return st;
+  laci_augment_draw draw = laci_augment_draw_of(&change->augment, change->seed, change->sample);
+  set->kind->name(set, change->image, name, sizeof name);
+  return laci_prepare_part(preparer, name, image, draw.flipped, out, err);
+}
+
+static lac_status padded_sample(const laci_dataset *set, const laci_sample_change *change,
+                                laci_preparer *preparer, laci_image *scratch, float *out,
+                                lac_error *err) {
   char name[512];
   lac_status st = laci_dataset_image(set, change->image, &scratch[0], err);
   if (st) return st;
@@ -100,4 +138,11 @@ lac_status laci_dataset_changed_sample(const laci_dataset *set, const laci_sampl
   laci_augment_draw draw = laci_augment_draw_of(&change->augment, change->seed, change->sample);
   st = laci_augment_apply(&change->augment, &draw, name, &scratch[0], &scratch[1], err);
   return st ? st : laci_prepare(preparer, name, &scratch[0], out, err);
+}
+
+lac_status laci_dataset_changed_sample(const laci_dataset *set, const laci_sample_change *change,
+                                       laci_preparer *preparer, laci_image *scratch, float *out,
+                                       lac_error *err) {
+  if (!change->augment.resized) return padded_sample(set, change, preparer, scratch, out, err);
+  return resized_sample(set, change, preparer, scratch, out, err);
 }

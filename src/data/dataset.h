@@ -88,7 +88,7 @@ int laci_dataset_label(const laci_dataset *set, int64_t at);
  * / 16. */
 laci_preprocessing laci_dataset_preprocessing(const laci_dataset *set);
 /** What is usually done to such images in training: CIFAR: padded by 4, cropped, flipped; digits:
- * padded by 1 and cropped; others: flipped. */
+ * padded by 1 and cropped; others: a part of it, flipped. */
 laci_augment laci_dataset_augment(const laci_dataset *set);
 
 /** The image as it is stored. Fails as laci_image_decode does, naming the file. Any thread, each

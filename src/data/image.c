@@ -3,9 +3,11 @@
 #include "data/image.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "kernel/image/resize.h"
 
 lac_status laci_image_set_size(laci_image *image, const char *name, int64_t width, int64_t height,
                                lac_error *err) {
@@ -15,7 +17,7 @@ lac_status laci_image_set_size(laci_image *image, const char *name, int64_t widt
                      "%s: %" PRId64 " x %" PRId64 " pixels, wanted at least one and at most %d",
                      name, width, height, LACI_IMAGE_MAX_PIXELS);
   }
-  size_t wanted = (size_t)(width * height) * 3;
+  size_t wanted = (size_t)(width * height) * 3 + LACI_RESIZE_SLACK;
   if (wanted > image->capacity_bytes) {
     laci_image_clear(image);
     image->rgb = laci_alloc(wanted, 1);
@@ -25,6 +27,16 @@ lac_status laci_image_set_size(laci_image *image, const char *name, int64_t widt
   image->width = (int)width;
   image->height = (int)height;
   return LAC_OK;
+}
+
+void laci_image_crop(laci_image *image, laci_region region) {
+  size_t from_stride = (size_t)image->width * 3, stride = (size_t)region.width * 3;
+  const uint8_t *from = image->rgb + (size_t)region.top * from_stride + (size_t)region.left * 3;
+  for (int y = 0; y < region.height; y++) {
+    memmove(image->rgb + (size_t)y * stride, from + (size_t)y * from_stride, stride);
+  }
+  image->width = region.width;
+  image->height = region.height;
 }
 
 void laci_image_clear(laci_image *image) {

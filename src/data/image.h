@@ -11,12 +11,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "data/region.h"
 #include "lacuna/status.h"
 
 /** Zero-initialised is empty. The memory grows and is used again for the next image. */
 typedef struct laci_image {
   int width, height;     /* pixels */
-  uint8_t *rgb;          /* [height, width, 3] */
+  uint8_t *rgb;          /* [height, width, 3], and LACI_RESIZE_SLACK bytes behind */
   size_t capacity_bytes; /* behind rgb */
 } laci_image;
 
@@ -30,11 +31,26 @@ LAC_MUST_CHECK lac_status laci_image_set_size(laci_image *image, const char *nam
 /** Makes *image empty again; an empty one is fine. */
 void laci_image_clear(laci_image *image);
 
+/** Only the region stays, in place. */
+void laci_image_crop(laci_image *image, laci_region region);
+
+/** Which part of an image is wanted, and how small it may come. */
+typedef struct laci_image_part {
+  /* inside of width x height pixels, which are known only when the file is read */
+  laci_region (*choose)(const void *context, int width, int height);
+  const void *context;
+  int least_width, least_height; /* pixels that the part is resized to; 0: it comes as it is */
+} laci_image_part;
+
 /** Decodes an image of any of the three formats, told by its first bytes and not by its name: PNG
  * files with a JPEG's name are among ImageNet's. Fails as the three below do, and LAC_BAD_FILE for
  * other bytes. Any thread, each with its own image. */
 LAC_MUST_CHECK lac_status laci_image_decode(const char *name, const uint8_t *bytes,
                                             size_t size_bytes, laci_image *image, lac_error *err);
+/** The same of a part alone: the pixels of *image are those of the part in the whole image. */
+LAC_MUST_CHECK lac_status laci_image_decode_part(const char *name, const uint8_t *bytes,
+                                                 size_t size_bytes, const laci_image_part *part,
+                                                 laci_image *image, lac_error *err);
 /** The same for a file. */
 LAC_MUST_CHECK lac_status laci_image_read(const char *path, laci_image *image, lac_error *err);
 
@@ -49,6 +65,12 @@ LAC_MUST_CHECK lac_status laci_image_read(const char *path, laci_image *image, l
  * Any thread, each with its own image. */
 LAC_MUST_CHECK lac_status laci_jpeg_decode(const char *name, const uint8_t *bytes,
                                            size_t size_bytes, laci_image *image, lac_error *err);
+/** The same of a part alone; NULL: all of it. A part that is many times larger than it may come is
+ * decoded at half, a quarter or an eighth of its size, without pixels at its edges that are no
+ * whole one then. What lies below the part is not read, and damage there is not seen. */
+LAC_MUST_CHECK lac_status laci_jpeg_decode_part(const char *name, const uint8_t *bytes,
+                                                size_t size_bytes, const laci_image_part *part,
+                                                laci_image *image, lac_error *err);
 
 /** Decodes a PNG of any kind: grey and palettes become colours, of 16 bits the upper 8 count,
  * transparency and gamma are left out: the bytes of Pillow's convert('RGB'), but for grey of 16

@@ -50,7 +50,7 @@ lac_status laci_image_files_begin(laci_dataset *set, lac_error *err) {
   set->kind = &kind;
   set->own = f;
   set->format = "folder";
-  set->augment = (laci_augment){.flip = true};
+  set->augment = (laci_augment){.flip = true, .resized = true};
   set->preprocessing = laci_preprocessing_default();
   return LAC_OK;
 }

@@ -12,11 +12,13 @@ static bool begins(const uint8_t *bytes, size_t size_bytes, size_t at, const cha
   return size_bytes >= at + n && memcmp(bytes + at, with, n) == 0;
 }
 
+static bool is_jpeg(const uint8_t *bytes, size_t size_bytes) {
+  return begins(bytes, size_bytes, 0, "\xFF\xD8", 2);
+}
+
 lac_status laci_image_decode(const char *name, const uint8_t *bytes, size_t size_bytes,
                              laci_image *image, lac_error *err) {
-  if (begins(bytes, size_bytes, 0, "\xFF\xD8", 2)) {
-    return laci_jpeg_decode(name, bytes, size_bytes, image, err);
-  }
+  if (is_jpeg(bytes, size_bytes)) { return laci_jpeg_decode(name, bytes, size_bytes, image, err); }
   if (begins(bytes, size_bytes, 0, "\x89PNG", 4)) {
     return laci_png_decode(name, bytes, size_bytes, image, err);
   }
@@ -27,6 +29,16 @@ lac_status laci_image_decode(const char *name, const uint8_t *bytes, size_t size
     return laci_fail(err, LAC_BAD_FILE, "%s: an empty file, wanted an image", name);
   }
   return laci_fail(err, LAC_BAD_FILE, "%s: no image that is known, wanted JPEG, PNG or WebP", name);
+}
+
+lac_status laci_image_decode_part(const char *name, const uint8_t *bytes, size_t size_bytes,
+                                  const laci_image_part *part, laci_image *image, lac_error *err) {
+  if (is_jpeg(bytes, size_bytes)) {
+    return laci_jpeg_decode_part(name, bytes, size_bytes, part, image, err);
+  }
+  lac_status st = laci_image_decode(name, bytes, size_bytes, image, err);
+  if (!st) laci_image_crop(image, part->choose(part->context, image->width, image->height));
+  return st;
 }
 
 lac_status laci_image_read(const char *path, laci_image *image, lac_error *err) {

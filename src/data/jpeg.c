@@ -10,6 +10,7 @@
 #include <setjmp.h>
 #include <stdbool.h>
 #include <stdio.h> /* jpeglib.h wants it */
+#include <string.h>
 
 #include <jpeglib.h>
 
@@ -68,14 +69,14 @@ static void limit_scans(j_common_ptr jpeg) {
 
 /* ---- Decoding ---- */
 
-/** The image's size, if the header can be believed. */
-static lac_status check_size(decoder *d, size_t size_bytes, laci_image *image) {
+/** Whether the header can be believed. */
+static lac_status check_size(decoder *d, size_t size_bytes) {
   int64_t width = d->jpeg.image_width, height = d->jpeg.image_height;
   if (!d->jpeg.arith_code && width * height / MAX_PIXELS_PER_BYTE > (int64_t)size_bytes) {
     return laci_fail(d->err, LAC_BAD_FILE, "%s: claims %d x %d pixels in %zu bytes", d->name,
                      (int)width, (int)height, size_bytes);
   }
-  return laci_image_set_size(image, d->name, width, height, d->err);
+  return LAC_OK;
 }
 
 /** Stored inverted, ink 255 - c over paper: red is what cyan and black both let through. */
@@ -104,26 +105,97 @@ static void read_rows(decoder *d, laci_image *image) {
   }
 }
 
+/** How many times smaller a part may be decoded. What is decoded stays four times as wide as what
+ * becomes of it, so that its pixels are hardly other ones than those of the whole image resized. */
+static int shrink_of(const laci_image_part *part, laci_region region) {
+  int shrink = 1;
+  if (part->least_width < 1 || part->least_height < 1) return 1;
+  while (shrink < 8 && region.width / (8 * shrink) >= part->least_width &&
+         region.height / (8 * shrink) >= part->least_height) {
+    shrink *= 2;
+  }
+  return shrink;
+}
+
+/** The region in pixels of an image that is so many times smaller: what of it begins and ends
+ * between two of them is left out. */
+static laci_region shrunk(laci_region r, int shrink) {
+  int left = (r.left + shrink - 1) / shrink, top = (r.top + shrink - 1) / shrink;
+  return (laci_region){left, top, (r.left + r.width) / shrink - left,
+                       (r.top + r.height) / shrink - top};
+}
+
+/** Rows and columns of the region alone. Colours of a pixel come from neighbours, too, so that one
+ * more pixel is decoded on both sides of a row. */
+static void read_region(decoder *d, laci_region r, laci_image *image) {
+  j_decompress_ptr jpeg = &d->jpeg;
+  JDIMENSION whole = jpeg->output_width, left = (JDIMENSION)r.left;
+  JDIMENSION end = (JDIMENSION)(r.left + r.width);
+  left -= left > 0;
+  end += end < whole;
+  JDIMENSION width = end - left;
+  if (width < whole) jpeg_crop_scanline(jpeg, &left, &width);
+  JSAMPARRAY line =
+      (*jpeg->mem->alloc_sarray)((j_common_ptr)jpeg, JPOOL_IMAGE, jpeg->output_width * 3, 1);
+  if (r.top > 0) (void)jpeg_skip_scanlines(jpeg, (JDIMENSION)r.top);
+  size_t stride = (size_t)r.width * 3;
+  for (int y = 0; y < r.height; y++) {
+    (void)jpeg_read_scanlines(jpeg, line, 1);
+    memcpy(image->rgb + (size_t)y * stride, line[0] + ((size_t)r.left - left) * 3, stride);
+  }
+}
+
+static void decode_region(decoder *d, const laci_image_part *part, laci_image *image) {
+  j_decompress_ptr jpeg = &d->jpeg;
+  laci_region r = part->choose(part->context, (int)jpeg->image_width, (int)jpeg->image_height);
+  int shrink = shrink_of(part, r);
+  jpeg->scale_num = 1;
+  jpeg->scale_denom = (unsigned)shrink;
+  (void)jpeg_start_decompress(jpeg);
+  r = shrunk(r, shrink);
+  d->status = laci_image_set_size(image, d->name, r.width, r.height, d->err);
+  if (!d->status) read_region(d, r, image);
+}
+
+static void decode_all(decoder *d, laci_image *image) {
+  j_decompress_ptr jpeg = &d->jpeg;
+  d->status = laci_image_set_size(image, d->name, jpeg->image_width, jpeg->image_height, d->err);
+  if (d->status) return;
+  (void)jpeg_start_decompress(jpeg);
+  read_rows(d, image);
+  /* No jpeg_finish_decompress: all rows are here, and what follows them is not read. */
+}
+
 /** Returns here by longjmp on failure. Only *d and *image change, and they are the caller's. */
-static void decode(decoder *d, const uint8_t *bytes, size_t size_bytes, laci_image *image) {
+static void decode(decoder *d, const uint8_t *bytes, size_t size_bytes, const laci_image_part *part,
+                   laci_image *image) {
   if (setjmp(d->failed)) return;
   jpeg_create_decompress(&d->jpeg);
   d->jpeg.client_data = d;
   d->jpeg.progress = &d->progress;
   jpeg_mem_src(&d->jpeg, bytes, size_bytes);
   (void)jpeg_read_header(&d->jpeg, TRUE);
-  d->status = check_size(d, size_bytes, image);
+  d->status = check_size(d, size_bytes);
   if (d->status) return;
   bool inks = d->jpeg.jpeg_color_space == JCS_CMYK || d->jpeg.jpeg_color_space == JCS_YCCK;
   d->jpeg.out_color_space = inks ? JCS_CMYK : JCS_RGB;
   d->jpeg.dct_method = JDCT_ISLOW;
-  (void)jpeg_start_decompress(&d->jpeg);
-  read_rows(d, image);
-  /* No jpeg_finish_decompress: all rows are here, and what follows them is not read. */
+  if (part && !inks) {
+    decode_region(d, part, image);
+    return;
+  }
+  decode_all(d, image);
+  if (d->status || !part) return;
+  laci_image_crop(image, part->choose(part->context, image->width, image->height));
 }
 
 lac_status laci_jpeg_decode(const char *name, const uint8_t *bytes, size_t size_bytes,
                             laci_image *image, lac_error *err) {
+  return laci_jpeg_decode_part(name, bytes, size_bytes, NULL, image, err);
+}
+
+lac_status laci_jpeg_decode_part(const char *name, const uint8_t *bytes, size_t size_bytes,
+                                 const laci_image_part *part, laci_image *image, lac_error *err) {
   decoder d = {.name = name, .err = err};
   d.jpeg.err = jpeg_std_error(&d.messages);
   d.jpeg.client_data = &d;
@@ -131,7 +203,7 @@ lac_status laci_jpeg_decode(const char *name, const uint8_t *bytes, size_t size_
   d.messages.emit_message = fail_where_pixels_are_lost;
   d.messages.output_message = print_nothing;
   d.progress.progress_monitor = limit_scans;
-  decode(&d, bytes, size_bytes, image);
+  decode(&d, bytes, size_bytes, part, image);
   jpeg_destroy_decompress(&d.jpeg);
   return d.status;
 }

@@ -9,3 +9,9 @@ lac_status laci_jpeg_decode(const char *name, const uint8_t *bytes, size_t size_
   (void)bytes, (void)size_bytes, (void)image;
   return laci_fail(err, LAC_UNSUPPORTED, "%s: this Lacuna was built without JPEG", name);
 }
+
+lac_status laci_jpeg_decode_part(const char *name, const uint8_t *bytes, size_t size_bytes,
+                                 const laci_image_part *part, laci_image *image, lac_error *err) {
+  (void)part;
+  return laci_jpeg_decode(name, bytes, size_bytes, image, err);
+}

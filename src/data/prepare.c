@@ -17,7 +17,6 @@ struct laci_preparer {
   laci_preprocessing preprocessing;
   float scaled[3][256];
   laci_taps across, down;
-  uint32_t *sums;        /* [width * 3] */
   uint8_t *line;         /* [width * 3]: a row of the result */
   uint8_t *narrow;       /* [rows, width * 3]: resized across, the rows that the crop needs */
   size_t capacity_bytes; /* behind narrow */
@@ -70,9 +69,8 @@ lac_status laci_preparer_create(const laci_preprocessing *preprocessing, laci_pr
   laci_preparer *p = laci_alloc(1, sizeof *p);
   if (!p) return laci_fail_memory(err, "preparing images");
   p->preprocessing = *preprocessing;
-  p->sums = laci_alloc((size_t)preprocessing->width * 3, sizeof *p->sums);
   p->line = laci_alloc((size_t)preprocessing->width * 3, 1);
-  if (!p->sums || !p->line) {
+  if (!p->line) {
     laci_preparer_destroy(p);
     return laci_fail_memory(err, "preparing images");
   }
@@ -89,10 +87,14 @@ void laci_preparer_destroy(laci_preparer *preparer) {
   if (!preparer) return;
   laci_taps_clear(&preparer->across);
   laci_taps_clear(&preparer->down);
-  laci_free(preparer->sums);
   laci_free(preparer->line);
   laci_free(preparer->narrow);
   laci_free(preparer);
+}
+
+void laci_preparer_size(const laci_preparer *preparer, int *width, int *height) {
+  *width = preparer->preprocessing.width;
+  *height = preparer->preprocessing.height;
 }
 
 /** Half of what is cut off, rounded to even. */
@@ -107,6 +109,14 @@ static void scale_row(const laci_preparer *p, const uint8_t *row, int y, float *
   for (int c = 0; c < laci_preprocessing_channels(&p->preprocessing); c++) {
     float *to = out + (size_t)c * plane + (size_t)y * width;
     for (size_t x = 0; x < width; x++) to[x] = p->scaled[c][row[x * 3 + (size_t)c]];
+  }
+}
+
+static void scale_mirrored(const laci_preparer *p, const uint8_t *row, int y, float *out) {
+  size_t width = (size_t)p->preprocessing.width, plane = width * (size_t)p->preprocessing.height;
+  for (int c = 0; c < laci_preprocessing_channels(&p->preprocessing); c++) {
+    float *to = out + (size_t)c * plane + (size_t)y * width;
+    for (size_t x = 0; x < width; x++) to[x] = p->scaled[c][row[(width - 1 - x) * 3 + (size_t)c]];
   }
 }
 
@@ -147,25 +157,43 @@ static lac_status plan(laci_preparer *p, const laci_image *image, lac_error *err
                        r->height, err);
 }
 
+/** What the taps make of the image, row after row. */
+static lac_status resize(laci_preparer *p, const char *name, const laci_image *image, bool mirrored,
+                         float *out, lac_error *err) {
+  size_t stride = (size_t)p->preprocessing.width * 3, in_stride = (size_t)image->width * 3;
+  const laci_image_resize *kernel = laci_image_resize_now();
+  laci_tap_span last = p->down.spans[p->down.n - 1];
+  int first = p->down.spans[0].first, end = last.first + last.count;
+  if (!make_narrow(p, (size_t)(end - first) * stride)) return laci_fail_memory(err, name);
+  const laci_resize_rows rows = {.from = image->rgb + (size_t)first * in_stride,
+                                 .to = p->narrow,
+                                 .from_stride = in_stride,
+                                 .to_stride = stride,
+                                 .n = end - first};
+  kernel->across(p->across.spans, p->across.n, &rows);
+  for (int y = 0; y < p->preprocessing.height; y++) {
+    laci_tap_span span = p->down.spans[y];
+    span.first -= first;
+    kernel->down(span, p->narrow, stride, p->line);
+    if (mirrored) scale_mirrored(p, p->line, y, out);
+    else scale_row(p, p->line, y, out);
+  }
+  return LAC_OK;
+}
+
 lac_status laci_prepare(laci_preparer *preparer, const char *name, const laci_image *image,
                         float *out, lac_error *err) {
   laci_preparer *p = preparer;
   if (!p->preprocessing.resize) return crop_only(p, name, image, out, err);
   lac_status st = plan(p, image, err);
-  if (st) return st;
-  size_t stride = (size_t)p->preprocessing.width * 3, in_stride = (size_t)image->width * 3;
-  laci_tap_span last = p->down.spans[p->down.n - 1];
-  int first = p->down.spans[0].first, end = last.first + last.count;
-  if (!make_narrow(p, (size_t)(end - first) * stride)) return laci_fail_memory(err, name);
-  for (int y = first; y < end; y++) {
-    laci_taps_across(&p->across, image->rgb + (size_t)y * in_stride,
-                     p->narrow + (size_t)(y - first) * stride);
-  }
-  for (int y = 0; y < p->preprocessing.height; y++) {
-    laci_tap_span span = p->down.spans[y];
-    span.first -= first;
-    laci_taps_down(span, p->narrow, stride, p->sums, p->line);
-    scale_row(p, p->line, y, out);
-  }
-  return LAC_OK;
+  return st ? st : resize(p, name, image, false, out, err);
+}
+
+lac_status laci_prepare_part(laci_preparer *preparer, const char *name, const laci_image *part,
+                             bool mirrored, float *out, lac_error *err) {
+  laci_preparer *p = preparer;
+  const laci_preprocessing *r = &p->preprocessing;
+  lac_status st = laci_taps_set(&p->across, part->width, r->width, 0, r->width, err);
+  if (!st) st = laci_taps_set(&p->down, part->height, r->height, 0, r->height, err);
+  return st ? st : resize(p, name, part, mirrored, out, err);
 }

@@ -52,9 +52,18 @@ LAC_MUST_CHECK lac_status laci_preparer_create(const laci_preprocessing *preproc
                                                laci_preparer **preparer, lac_error *err);
 void laci_preparer_destroy(laci_preparer *preparer); /* NULL is fine */
 
+/** Pixels of what it writes. */
+void laci_preparer_size(const laci_preparer *preparer, int *width, int *height);
+
 /** Writes out[channels][height][width]. Fails LAC_BAD_SHAPE for an image smaller than the crop
  * (without resizing), LAC_NO_MEMORY; `name` stands in the text. */
 LAC_MUST_CHECK lac_status laci_prepare(laci_preparer *preparer, const char *name,
                                        const laci_image *image, float *out, lac_error *err);
+
+/** The whole image resized to the crop's size, whatever its own and its aspect, mirrored or not:
+ * what training makes of the part that it looks at. `resize` does not count. */
+LAC_MUST_CHECK lac_status laci_prepare_part(laci_preparer *preparer, const char *name,
+                                            const laci_image *part, bool mirrored, float *out,
+                                            lac_error *err);
 
 #endif

@@ -257,7 +257,7 @@ lac_status laci_records_open(laci_dataset *set, const laci_dataset_options *opti
   set->kind = &kind;
   set->own = r;
   set->format = "tfrecords";
-  set->augment = (laci_augment){.flip = true};
+  set->augment = (laci_augment){.flip = true, .resized = true};
   set->preprocessing = laci_preprocessing_default();
   lac_status st = name_shards(set, part_name(options->part), err);
   if (!st) st = laci_pool_create(0, &pool, err);

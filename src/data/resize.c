@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Bilinear resizing with antialiasing, one axis at a time, in integers.
+ * The weights of bilinear resizing with antialiasing, one axis at a time, in integers.
  *
  * A triangle as wide as the step between two pixels of the result (never narrower than one pixel of
  * the source) slides over the source; what lies under it is averaged. Weights are computed in
@@ -24,6 +24,7 @@ static bool reserve(void **array, size_t *capacity, size_t n, size_t size) {
 void laci_taps_clear(laci_taps *taps) {
   laci_free(taps->spans);
   laci_free(taps->weights);
+  laci_free(taps->pairs);
   laci_free(taps->scratch);
   *taps = (laci_taps){0};
 }
@@ -52,6 +53,26 @@ static int32_t *set_span(laci_taps *taps, laci_tap_span *span, int in, double st
   return weight + count;
 }
 
+/** How many pairs so many weights are, with those that fill up the last group. */
+static size_t pairs_of(int count) {
+  return (size_t)((count + LACI_TAP_GROUP - 1) / LACI_TAP_GROUP * LACI_TAP_GROUP / 2);
+}
+
+/** The weights as vectors take them; returns where the next pixel's go. */
+static laci_tap_pair *set_pairs(laci_tap_span *span, laci_tap_pair *pairs) {
+  const uint32_t low = (1U << LACI_TAP_LOW_BITS) - 1;
+  size_t n = pairs_of(span->count);
+  for (size_t at = 0; at < n; at++) {
+    size_t x = 2 * at, count = (size_t)span->count;
+    uint32_t a = x < count ? (uint32_t)span->weight[x] : 0;
+    uint32_t b = x + 1 < count ? (uint32_t)span->weight[x + 1] : 0;
+    pairs[at] = (laci_tap_pair){.high = b >> LACI_TAP_LOW_BITS << 16 | a >> LACI_TAP_LOW_BITS,
+                                .low = (b & low) << 16 | (a & low)};
+  }
+  span->pairs = pairs;
+  return pairs + n;
+}
+
 lac_status laci_taps_set(laci_taps *taps, int in, int64_t out, int64_t first, int n,
                          lac_error *err) {
   double step = (double)in / (double)out;
@@ -59,47 +80,17 @@ lac_status laci_taps_set(laci_taps *taps, int in, int64_t out, int64_t first, in
   if (!reserve((void **)&taps->spans, &taps->n_spans, (size_t)n, sizeof *taps->spans) ||
       !reserve((void **)&taps->weights, &taps->n_weights, (size_t)n * most,
                sizeof *taps->weights) ||
+      !reserve((void **)&taps->pairs, &taps->n_pairs, (size_t)n * pairs_of((int)most),
+               sizeof *taps->pairs) ||
       !reserve((void **)&taps->scratch, &taps->n_scratch, most, sizeof *taps->scratch)) {
     return laci_fail_memory(err, "resizing an image");
   }
   int32_t *weight = taps->weights;
-  for (int k = 0; k < n; k++) weight = set_span(taps, &taps->spans[k], in, step, first + k, weight);
+  laci_tap_pair *pair = taps->pairs;
+  for (int k = 0; k < n; k++) {
+    weight = set_span(taps, &taps->spans[k], in, step, first + k, weight);
+    pair = set_pairs(&taps->spans[k], pair);
+  }
   taps->n = n;
   return LAC_OK;
-}
-
-/** Whole grey levels; a span of thousands of weights may round to a little more than 1 in all. */
-static uint8_t grey_of(uint32_t sum) {
-  uint32_t grey = sum >> LACI_TAP_BITS;
-  return (uint8_t)(grey > 255 ? 255 : grey);
-}
-
-static const uint32_t half = 1U << (LACI_TAP_BITS - 1);
-
-void laci_taps_across(const laci_taps *taps, const uint8_t *from, uint8_t *to) {
-  for (int k = 0; k < taps->n; k++, to += 3) {
-    laci_tap_span span = taps->spans[k];
-    const uint8_t *pixel = from + (size_t)span.first * 3;
-    uint32_t red = half, green = half, blue = half;
-    for (int x = 0; x < span.count; x++, pixel += 3) {
-      uint32_t w = (uint32_t)span.weight[x];
-      red += w * pixel[0];
-      green += w * pixel[1];
-      blue += w * pixel[2];
-    }
-    to[0] = grey_of(red);
-    to[1] = grey_of(green);
-    to[2] = grey_of(blue);
-  }
-}
-
-void laci_taps_down(laci_tap_span span, const uint8_t *rows, size_t stride, uint32_t *sums,
-                    uint8_t *to) {
-  for (size_t x = 0; x < stride; x++) sums[x] = half;
-  for (int y = 0; y < span.count; y++) {
-    const uint8_t *row = rows + (size_t)(span.first + y) * stride;
-    uint32_t w = (uint32_t)span.weight[y];
-    for (size_t x = 0; x < stride; x++) sums[x] += w * row[x];
-  }
-  for (size_t x = 0; x < stride; x++) to[x] = grey_of(sums[x]);
 }

@@ -258,6 +258,102 @@ def test_photographs_are_prepared_as_pillow_does(tmp_path):
         compare(path, 256, 224, 224, tmp_path)
 
 
+# ---- The part that training looks at ----
+
+def part(path, sample, side, tmp_path):
+    """Left, top, width, height, and its pixels after resizing."""
+    place = [int(word) for word in run("part", path, 5, sample, side, tmp_path / "p.npy").split()]
+    return place, np.load(tmp_path / "p.npy").transpose(1, 2, 0)
+
+
+def expect_part_as_by_pillow(path, sample, side, tmp_path):
+    (left, top, width, height), got = part(path, sample, side, tmp_path)
+    whole = Image.open(path).convert("RGB").crop((left, top, left + width, top + height))
+    across = whole.resize((side, height), Image.Resampling.BILINEAR)  # as in pixels_by_pillow
+    assert (got == np.asarray(across.resize((side, side), Image.Resampling.BILINEAR))).all(), f"{path} sample {sample}"
+    assert np.abs(got - np.asarray(whole.resize((side, side), Image.Resampling.BILINEAR))).max() <= 1
+
+
+@pytest.mark.parametrize("subsampling", [0, 1, 2])
+def test_parts_are_cropped_and_resized_as_pillow_does(subsampling, tmp_path):
+    path = tmp_path / "a.jpg"
+    for size in [(500, 375), (375, 500), (97, 400), (40, 41)]:
+        scenery(*size).save(path, quality=90, subsampling=subsampling)
+        for sample in range(6):
+            expect_part_as_by_pillow(path, sample, 224 if sample % 2 else 99, tmp_path)
+
+
+@pytest.mark.skipif(not PHOTOGRAPHS, reason="no photographs here")
+def test_parts_of_photographs_are_too(tmp_path):
+    for sample, path in enumerate(PHOTOGRAPHS):
+        expect_part_as_by_pillow(path, sample, 224, tmp_path)
+
+
+@pytest.mark.skipif(not PHOTOGRAPHS, reason="no photographs here")
+def test_parts_of_large_photographs_come_smaller_and_nearly_the_same(tmp_path):
+    path = tmp_path / "a.jpg"
+    for sample, photograph in enumerate(PHOTOGRAPHS[:3]):
+        image = Image.open(photograph).convert("RGB")
+        image.resize((4 * image.width, 4 * image.height), Image.Resampling.BICUBIC).save(path, quality=92)
+        (left, top, width, height), got = part(path, sample, 56, tmp_path)
+        whole = Image.open(path).crop((left, top, left + width, top + height))
+        want = np.asarray(whole.resize((56, 56), Image.Resampling.BILINEAR)).astype(np.float32)
+        wrong = np.abs(got - want)  # up to seven of a thousand pixels at each edge are left out
+        assert wrong.mean() < 1 and np.quantile(wrong, 0.99) <= 5
+
+
+def apart(a, b):
+    """Kolmogorov's and Smirnov's distance of two samples."""
+    a, b = np.sort(a), np.sort(b)
+    both = np.concatenate([a, b])
+    return np.abs(np.searchsorted(a, both, "right") / len(a) - np.searchsorted(b, both, "right") / len(b)).max()
+
+
+def expect_alike(ours, theirs, width, height):
+    """Below the 0.1 % point of the distance of two samples of one distribution."""
+    limit = 1.95 * np.sqrt(1 / len(ours) + 1 / len(theirs))
+    rng = np.random.default_rng(1)
+    for name, measure in {"area": lambda r: r[:, 2] * r[:, 3], "aspect": lambda r: np.log(r[:, 2] / r[:, 3]),
+                          "left": lambda r: (r[:, 0] + rng.random(len(r))) / (width - r[:, 2] + 1),
+                          "top": lambda r: (r[:, 1] + rng.random(len(r))) / (height - r[:, 3] + 1)}.items():
+        assert apart(measure(ours.astype(float)), measure(theirs.astype(float))) < limit, name
+
+
+def draws(width, height, n, tmp_path):
+    run("draws", 11, width, height, n, tmp_path / "d.npy")
+    return np.load(tmp_path / "d.npy")
+
+
+def reference_draws(width, height, n):
+    """The rule once more, for many images at once."""
+    rng = np.random.default_rng(2)
+    rows = []
+    while len(rows) < n:
+        area = width * height * rng.uniform(0.08, 1)
+        aspect = np.exp(rng.uniform(np.log(3 / 4), np.log(4 / 3)))
+        w, h = round(np.sqrt(area * aspect)), round(np.sqrt(area / aspect))
+        if 0 < w <= width and 0 < h <= height:
+            rows.append((rng.integers(0, width - w + 1), rng.integers(0, height - h + 1), w, h))
+    return np.array(rows)
+
+
+@pytest.mark.parametrize("size", [(500, 375), (333, 500), (224, 224)], ids=lambda size: f"{size[0]}x{size[1]}")
+def test_parts_are_drawn_by_the_rule(size, tmp_path):
+    expect_alike(draws(*size, 100000, tmp_path), reference_draws(*size, 20000), *size)
+
+
+@pytest.mark.torch
+def test_parts_are_drawn_as_torchvision_does(tmp_path):
+    import torch
+    from torchvision.transforms import RandomResizedCrop
+    for width, height in [(500, 375), (60, 200)]:
+        image = torch.zeros(3, height, width)
+        torch.manual_seed(3)
+        theirs = [RandomResizedCrop.get_params(image, [0.08, 1.0], [3 / 4, 4 / 3]) for _ in range(100000)]
+        theirs = np.array(theirs)[:, [1, 0, 3, 2]]  # top, left, height, width
+        expect_alike(draws(width, height, 100000, tmp_path), theirs, width, height)
+
+
 # ---- Sets, batches, metrics ----
 
 def listing(folder, part="test", classes="-"):

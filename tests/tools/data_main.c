@@ -6,11 +6,23 @@
  *     data_main image IN.jpg OUT.npy               u8 [height, width, 3]
  *     data_main prepare IN.jpg RESIZE HEIGHT WIDTH OUT.npy
  *                                                  f32 [3, height, width], ImageNet's mean and std
+ *     data_main draws SEED WIDTH HEIGHT N OUT.npy  i32 [N, 4]: left, top, width, height
+ *
+ *     data_main part IN.jpg SEED SAMPLE SIDE OUT.npy
+ *                                                  one drawn, resized: f32 [3, SIDE, SIDE], in grey
+ *                                                  levels; its place goes to standard output
+ *
  *     data_main set FOLDER PART CLASSES            a line an image: number, label, class name
- *     data_main decoded FOLDER PART NUMBER OUT.npy  that image as it is stored, u8 [height, width,
- * 3] data_main batches FOLDER PART BATCH LIMIT THREADS MEAN STD OUT.npy LABELS.npy all images as
- * the folder's usual preprocessing has them, with one mean and std for all channels; - - for
- * ImageNet's data_main metrics LOGITS.npy LABELS.npy      top-1, top-5, loss
+ *
+ *     data_main decoded FOLDER PART NUMBER OUT.npy
+ *                                                  that image as it is stored, u8
+ *
+ *     data_main batches FOLDER PART BATCH LIMIT THREADS MEAN STD OUT.npy LABELS.npy
+ *                                                  all images as the folder's usual preprocessing
+ *                                                  has them, one mean and std for all channels; - -
+ *                                                  for ImageNet's
+ *
+ *     data_main metrics LOGITS.npy LABELS.npy      top-1, top-5, loss
  *
  * PART is test or train, CLASSES a file or -. See tests/interop/test_data.py. */
 #include <inttypes.h>
@@ -20,11 +32,14 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/reader.h"
 #include "data/dataset.h"
 #include "data/image.h"
 #include "data/loader.h"
 #include "data/metrics.h"
 #include "data/npy.h"
+#include "data/prepare.h"
+#include "data/region.h"
 
 static lac_status copy_array(char **args, lac_error *err) {
   laci_npy array;
@@ -74,6 +89,56 @@ static lac_status prepare(char **args, lac_error *err) {
   }
   laci_preparer_destroy(preparer);
   laci_image_clear(&image);
+  return st;
+}
+
+static lac_status draw_regions(char **args, lac_error *err) {
+  uint64_t seed = strtoull(args[0], NULL, 10);
+  int width = atoi(args[1]), height = atoi(args[2]), n = atoi(args[3]);
+  int32_t *rows = laci_alloc((size_t)n * 4, sizeof *rows);
+  if (!rows) return laci_fail_memory(err, "draws");
+  for (int k = 0; k < n; k++) {
+    laci_region r = laci_region_draw(seed, (uint64_t)k, width, height);
+    memcpy(rows + (size_t)k * 4, (int32_t[]){r.left, r.top, r.width, r.height}, 16);
+  }
+  laci_type type = {LAC_DTYPE_I32, {2, {n, 4}}};
+  lac_status st = laci_npy_write(args[4], &type, rows, true, err);
+  laci_free(rows);
+  return st;
+}
+
+static laci_region drawn(const void *context, int width, int height) {
+  char *const *args = context;
+  laci_region r =
+      laci_region_draw(strtoull(args[1], NULL, 10), strtoull(args[2], NULL, 10), width, height);
+  (void)printf("%d %d %d %d\n", r.left, r.top, r.width, r.height);
+  return r;
+}
+
+static lac_status read_drawn(char **args, laci_image *image, lac_error *err) {
+  int side = atoi(args[3]);
+  laci_image_part part = {drawn, args, side, side};
+  laci_file_bytes file;
+  lac_status st = laci_file_bytes_read(args[0], &file, err);
+  if (!st) st = laci_image_decode_part(args[0], file.bytes, file.size_bytes, &part, image, err);
+  laci_file_bytes_clear(&file);
+  return st;
+}
+
+static lac_status prepare_part(char **args, lac_error *err) {
+  int side = atoi(args[3]);
+  laci_image image = {0};
+  laci_preparer *preparer = NULL;
+  laci_preprocessing grey = {.height = side, .width = side, .std = {1, 1, 1}};
+  laci_type type = {LAC_DTYPE_F32, {3, {3, side, side}}};
+  float *out = laci_alloc((size_t)laci_shape_count(&type.shape), sizeof *out);
+  lac_status st = out ? read_drawn(args, &image, err) : laci_fail_memory(err, "out");
+  if (!st) st = laci_preparer_create(&grey, &preparer, err);
+  if (!st) st = laci_prepare_part(preparer, args[0], &image, false, out, err);
+  if (!st) st = laci_npy_write(args[4], &type, out, true, err);
+  laci_preparer_destroy(preparer);
+  laci_image_clear(&image);
+  laci_free(out);
   return st;
 }
 
@@ -198,7 +263,8 @@ static const struct {
   lac_status (*run)(char **args, lac_error *err);
 } verbs[] = {{"npy", 2, copy_array},       {"bf16", 2, cut_to_bf16}, {"image", 2, decode},
              {"prepare", 5, prepare},      {"set", 3, list_set},     {"decoded", 4, decode_of_set},
-             {"batches", 9, load_batches}, {"metrics", 2, measure}};
+             {"batches", 9, load_batches}, {"metrics", 2, measure},  {"draws", 5, draw_regions},
+             {"part", 5, prepare_part}};
 
 int main(int argc, char **argv) {
   lac_error err = {0};

@@ -222,7 +222,7 @@ static void every_failed_allocation_is_an_error(void **state) {
     if (st) assert_int_equal(st, LAC_NO_MEMORY);
     laci_preparer_destroy(preparer);
   }
-  assert_int_equal(n_failed, 10); /* three to create, three an axis, the rows */
+  assert_int_equal(n_failed, 11); /* two to create, four an axis, the rows */
   laci_image_clear(&image);
 }
 

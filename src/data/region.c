@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The draws of region.h. */
+#include "data/region.h"
+
+#include <math.h>
+#include <stdbool.h>
+
+#include "base/rng.h"
+
+/* A stream of its own for every use of the same seed; draws of a sample follow each other. */
+enum { STREAM_REGION = 0x5245474E, DRAWS = 10, NUMBERS = 4 };
+
+static const double least_area = 0.08, least_aspect = 3.0 / 4, most_aspect = 4.0 / 3;
+
+/** One number of one draw, in [0, 1). */
+static double unit(uint64_t seed, uint64_t sample, int draw, int number) {
+  uint64_t counter = sample * (DRAWS * NUMBERS) + (uint64_t)(draw * NUMBERS + number);
+  return laci_rng_unit(seed, STREAM_REGION, counter);
+}
+
+static bool draw_region(uint64_t seed, uint64_t sample, int draw, int width, int height,
+                        laci_region *r) {
+  double area = (double)width * height, low = log(least_aspect), high = log(most_aspect);
+  area *= least_area + (1 - least_area) * unit(seed, sample, draw, 0);
+  double aspect = exp(low + (high - low) * unit(seed, sample, draw, 1));
+  long long w = llrint(sqrt(area * aspect)), h = llrint(sqrt(area / aspect));
+  if (w < 1 || h < 1 || w > width || h > height) return false;
+  *r = (laci_region){.width = (int)w, .height = (int)h};
+  r->left = (int)(unit(seed, sample, draw, 2) * (double)(width - r->width + 1));
+  r->top = (int)(unit(seed, sample, draw, 3) * (double)(height - r->height + 1));
+  return true;
+}
+
+static laci_region middle_of(int width, int height) {
+  laci_region r = {0, 0, width, height};
+  double aspect = (double)width / height;
+  if (aspect < least_aspect) r.height = (int)llrint(width / least_aspect);
+  else if (aspect > most_aspect) r.width = (int)llrint(height * most_aspect);
+  if (r.width < 1) r.width = 1;
+  if (r.height < 1) r.height = 1;
+  r.left = (width - r.width) / 2;
+  r.top = (height - r.height) / 2;
+  return r;
+}
+
+laci_region laci_region_draw(uint64_t seed, uint64_t sample, int width, int height) {
+  laci_region r;
+  for (int draw = 0; draw < DRAWS; draw++) {
+    if (draw_region(seed, sample, draw, width, height, &r)) return r;
+  }
+  return middle_of(width, height);
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A part of an image, and the one that training looks at: of random area and aspect.
+ *
+ * Szegedy et al., "Going deeper with convolutions" (2015): the area is drawn from 8 to 100 % of the
+ * image's, the aspect, width by height, from 3/4 to 4/3, evenly in its logarithm; the corner is any
+ * that leaves the part inside. Ten draws that do not fit, and it is the middle, as near to these
+ * aspects as the image allows. torchvision's RandomResizedCrop draws by the same rule. */
+#ifndef LACI_DATA_REGION_H
+#define LACI_DATA_REGION_H
+
+#include <stdint.h>
+
+typedef struct laci_region {
+  int left, top, width, height; /* pixels; inside of the image, each side at least 1 */
+} laci_region;
+
+/** The part for a sample: it follows from (seed, sample) and the image's size. */
+laci_region laci_region_draw(uint64_t seed, uint64_t sample, int width, int height);
+
+#endif

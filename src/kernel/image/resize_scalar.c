@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * resize.h by its definition (resize_in.h). */
+#include "kernel/image/resize_in.h"
+
+static void across(const laci_tap_span *spans, int n_spans, const laci_resize_rows *rows) {
+  laci_image_resize_across_each(spans, n_spans, rows);
+}
+
+static void down(laci_tap_span span, const uint8_t *rows, size_t stride, uint8_t *to) {
+  laci_image_resize_down_each(span, rows, stride, 0, to);
+}
+
+const laci_image_resize laci_image_resize_scalar = {across, down};
