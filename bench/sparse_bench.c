@@ -6,8 +6,9 @@
  * where the processor multiplies pairs.
  *
  *     sparse_bench [--turns N] [--only TEXT] [--isa avx2] [--rows N] [--terms N] [--chunk N]
- *                  [--order columns|rows] [--dtype f32|bf16] [--compiled yes|no]
+ *                  [--order columns|rows] [--dtype f32|bf16|int8] [--compiled yes|no]
  *                  [--pattern N:M] [--together ROWS, which keep the same] */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +32,8 @@ typedef struct settings {
   int n, m, together; /* the mask: N:M, one for so many rows */
   const char *only, *order;
   laci_jit_isa isa;
-  bool bf16, without_compiled;
+  laci_sparse_values values;
+  bool without_compiled;
   laci_sparse_cut cut; /* what is not 0 stands before the rule */
 } settings;
 
@@ -50,27 +52,35 @@ typedef struct dense_layer {
 
 static dnnl_engine_t engine;
 
-/* n floats, or pairs of bf16. */
-static void draw(uint64_t seed, size_t n, bool bf16, float *to) {
+/* n floats, or what has as many bytes. */
+static void draw(uint64_t seed, size_t n, laci_sparse_values values, float *to) {
   for (size_t at = 0; at < n; at++) {
     const float x = (float)laci_rng_unit(seed, 0, at) - 0.5F;
     const uint32_t pair = laci_sparse_pair(x, 0.25F - x);
-    if (bf16) memcpy(to + at, &pair, sizeof pair);
-    else to[at] = x;
+    const uint32_t quad = (uint32_t)laci_rng_below(seed, 0, at, UINT32_MAX);
+    if (values == LACI_SPARSE_F32) to[at] = x;
+    else memcpy(to + at, values == LACI_SPARSE_BF16 ? &pair : &quad, sizeof pair);
   }
 }
 
+/* Of a convolution's source, weights, bias and destination. */
+static const dnnl_data_type_t types[][4] = {
+    [LACI_SPARSE_F32] = {dnnl_f32, dnnl_f32, dnnl_f32, dnnl_f32},
+    [LACI_SPARSE_BF16] = {dnnl_bf16, dnnl_bf16, dnnl_f32, dnnl_bf16},
+    [LACI_SPARSE_S8] = {dnnl_u8, dnnl_s8, dnnl_f32, dnnl_u8}};
+
 static dnnl_memory_t memory_of(const_dnnl_primitive_desc_t pd, dnnl_query_t what, uint64_t seed,
-                               bool bf16) {
+                               laci_sparse_values values) {
   dnnl_memory_t memory;
   laci_md_view md = dnnl_primitive_desc_query_md(pd, what, 0);
   void *bytes = large_pages(dnnl_memory_desc_get_size(md), 1);
   if (dnnl_memory_create(&memory, md, engine, bytes)) die("dnnl_memory_create");
-  draw(seed, dnnl_memory_desc_get_size(md) / sizeof(float), bf16, bytes);
+  draw(seed, dnnl_memory_desc_get_size(md) / sizeof(float), values, bytes);
   return memory;
 }
 
-static dense_layer dense_of(const layer *l, int64_t n, dnnl_alg_kind_t alg, bool bf16) {
+static dense_layer dense_of(const layer *l, int64_t n, dnnl_alg_kind_t alg,
+                            laci_sparse_values values) {
   const int64_t dims[4][4] = {{n, l->in, l->size, l->size},
                               {l->out, l->in, l->window, l->window},
                               {l->out},
@@ -90,8 +100,7 @@ static dense_layer dense_of(const layer *l, int64_t n, dnnl_alg_kind_t alg, bool
   dnnl_post_ops_t ops;
   dnnl_primitive_attr_t attr;
   for (int at = 0; at < 4; at++) {
-    const dnnl_data_type_t type = bf16 && at != 2 ? dnnl_bf16 : dnnl_f32;
-    if (!laci_md_any(&md[at], at == 2 ? 1 : 4, dims[at], type)) die("a descriptor");
+    if (!laci_md_any(&md[at], at == 2 ? 1 : 4, dims[at], types[values][at])) die("a descriptor");
     views[at] = md[at];
   }
   (void)dnnl_primitive_attr_create(&attr);
@@ -101,7 +110,7 @@ static dense_layer dense_of(const layer *l, int64_t n, dnnl_alg_kind_t alg, bool
   (void)dnnl_stream_create(&d.stream, engine, dnnl_stream_default_flags);
   if (laci_pd_conv(&pd, engine, alg, views, &w, attr) == dnnl_success) {
     for (int at = 0; at < 4; at++) {
-      if (at != 2) d.memory[at] = memory_of(pd, what[at], (uint64_t)at, bf16);
+      if (at != 2) d.memory[at] = memory_of(pd, what[at], (uint64_t)at, values);
     }
     laci_md_view bias = dnnl_primitive_desc_query_md(pd, dnnl_query_weights_md, 1);
     if (dnnl_memory_create(&d.memory[2], bias, engine, DNNL_MEMORY_ALLOCATE)) die("a bias");
@@ -139,6 +148,8 @@ typedef struct sparse_layer {
   laci_code_cache *cache;
   laci_sparse_code *code; /* NULL: not here */
   void *scratch, *x, *y, *bias;
+  float *scale; /* of int8, and the rest: */
+  laci_sparse_quantised quantised;
   int64_t n_x;
   double made_seconds;
 } sparse_layer;
@@ -152,7 +163,8 @@ static void make_code(sparse_layer *s, const settings *set) {
   if (set->cut.chunk_tiles) cut.chunk_tiles = set->cut.chunk_tiles;
   if (!set->x_ahead) cut.x_ahead = 0;
   if (set->order) cut.columns_first = !strcmp(set->order, "columns");
-  const laci_sparse_options options = {.isa = set->isa, .after = {.low = true}, .cut = cut};
+  const laci_sparse_options options = {
+      .isa = set->isa, .after = {.low = set->values != LACI_SPARSE_S8}, .cut = cut};
   if (laci_code_cache_create(CODE_LIMIT, &s->cache, &err) ||
       laci_sparse_code_create(&s->form.product, &options, s->cache, &s->code, &err) ||
       laci_code_cache_seal(s->cache, &err)) {
@@ -183,7 +195,7 @@ static void draw_mask(const layer *l, const settings *set, uint8_t *kept) {
 static void sparse_init(sparse_layer *s, const layer *l, int64_t n, const settings *set) {
   const int64_t taps = l->window * l->window;
   laci_sparse_window g = layer_window(l);
-  g.pairs = set->bf16;
+  g.values = set->values;
   const bool few = n < LANES;
   const int64_t n_groups = few ? n : n / LANES;
   const laci_sparse_lanes ones = few ? LACI_SPARSE_PANELS : LACI_SPARSE_IMAGES;
@@ -196,7 +208,8 @@ static void sparse_init(sparse_layer *s, const layer *l, int64_t n, const settin
   lac_error err = {0};
   draw_mask(l, set, kept);
   for (int64_t at = 0; at < n_dense; at++) {
-    dense[at] = (float)laci_rng_unit(2, 0, (uint64_t)at) - 0.5F;
+    const float unit = (float)laci_rng_unit(2, 0, (uint64_t)at) - 0.5F;
+    dense[at] = set->values == LACI_SPARSE_S8 ? rintf(254 * unit) : unit;
   }
   const laci_sparse_pictures pictures = {in, out, n_groups};
   *s = (sparse_layer){.bias = large_pages((size_t)l->out, sizeof(float)),
@@ -208,13 +221,18 @@ static void sparse_init(sparse_layer *s, const layer *l, int64_t n, const settin
   s->made_seconds = laci_clock_seconds() - start;
   s->x = large_pages((size_t)s->n_x, sizeof(float));
   s->y = large_pages((size_t)(out.n_floats * n_groups), sizeof(float));
-  draw(3, (size_t)s->n_x, set->bf16, s->x);
+  draw(3, (size_t)s->n_x, set->values, s->x);
   s->o = (laci_sparse_operands){.weight = s->form.kept.weight,
                                 .bias = s->bias,
                                 .x = s->x,
                                 .y = s->y,
                                 .low = 0,
                                 .high = 1e30F};
+  if (set->values != LACI_SPARSE_S8) return;
+  s->scale = large_pages((size_t)l->out, sizeof *s->scale);
+  for (int64_t row = 0; row < l->out; row++) s->scale[row] = 1e-4F;
+  s->quantised = (laci_sparse_quantised){.bias = s->bias, .scale = s->scale, .high = UINT8_MAX};
+  s->o.quantised = &s->quantised; /* u8 is a Relu by itself */
 }
 
 static void sparse_clear(sparse_layer *s) {
@@ -260,8 +278,10 @@ static void show(const layer *l, int64_t n, const settings *set) {
                  (long long)l->window, (long long)l->in, (long long)l->out, (long long)l->size,
                  (long long)n);
   if (set->only && !strstr(name, set->only)) return;
-  dense_layer d[WINOGRAD + 1] = {dense_of(l, n, dnnl_convolution_direct, set->bf16)};
-  if (l->window == 3 && !set->bf16) d[1] = dense_of(l, n, dnnl_convolution_winograd, false);
+  dense_layer d[WINOGRAD + 1] = {dense_of(l, n, dnnl_convolution_direct, set->values)};
+  if (l->window == 3 && set->values == LACI_SPARSE_F32) {
+    d[WINOGRAD] = dense_of(l, n, dnnl_convolution_winograd, set->values);
+  }
   sparse_init(&s, l, n, set);
   measure(d, &s, set, least);
   printf("%-26s %9.1f", name, 1e6 * least[DIRECT]);
@@ -296,6 +316,13 @@ static void take_pattern(const char *text, settings *set) {
   if (set->n < 1 || set->m <= set->n || set->m > 64) die("--pattern N:M");
 }
 
+static laci_sparse_values values_of(const char *dtype) {
+  if (!strcmp(dtype, "bf16")) return LACI_SPARSE_BF16;
+  if (!strcmp(dtype, "int8")) return LACI_SPARSE_S8;
+  if (strcmp(dtype, "f32") != 0) die("--dtype f32|bf16|int8");
+  return LACI_SPARSE_F32;
+}
+
 static settings settings_of(int argc, char **argv) {
   settings set = {.turns = 30, .x_ahead = 1, .n = 2, .m = 4, .together = 1};
   set.isa = laci_jit_isa_now();
@@ -307,7 +334,7 @@ static settings settings_of(int argc, char **argv) {
     else if (!strcmp(word, "--together")) set.together = atoi(value);
     else if (!strcmp(word, "--order")) set.order = value;
     else if (!strcmp(word, "--compiled")) set.without_compiled = !strcmp(value, "no");
-    else if (!strcmp(word, "--dtype")) set.bf16 = !strcmp(value, "bf16");
+    else if (!strcmp(word, "--dtype")) set.values = values_of(value);
     else if (!strcmp(word, "--rows")) set.cut.rows = atoi(value);
     else if (!strcmp(word, "--terms")) set.cut.terms = atoi(value);
     else if (!strcmp(word, "--chunk")) set.cut.chunk_tiles = atoi(value);
@@ -320,7 +347,8 @@ static settings settings_of(int argc, char **argv) {
       die("usage: see the head of bench/sparse_bench.c");
     }
   }
-  if (set.bf16) set.isa = laci_jit_isa_of_pairs(set.isa);
+  if (set.values == LACI_SPARSE_BF16) set.isa = laci_jit_isa_of_pairs(set.isa);
+  if (set.values == LACI_SPARSE_S8) set.isa = laci_jit_isa_of_quads(set.isa);
   return set;
 }
 

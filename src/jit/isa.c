@@ -15,11 +15,17 @@ laci_jit_isa laci_jit_isa_of_pairs(laci_jit_isa isa) {
   return isa == LACI_JIT_AVX512 && laci_cpu_has_avx512bf16() ? LACI_JIT_AVX512BF16 : LACI_JIT_NONE;
 }
 
+laci_jit_isa laci_jit_isa_of_quads(laci_jit_isa isa) {
+  const bool vnni = laci_cpu() == LACI_CPU_AVX512;
+  return isa == LACI_JIT_AVX512 && vnni ? LACI_JIT_AVX512VNNI : LACI_JIT_NONE;
+}
+
 const char *laci_jit_isa_name(laci_jit_isa isa) {
   static const char *const names[] = {[LACI_JIT_NONE] = "none",
                                       [LACI_JIT_AVX2] = "avx2",
                                       [LACI_JIT_AVX512] = "avx512",
-                                      [LACI_JIT_AVX512BF16] = "avx512bf16"};
+                                      [LACI_JIT_AVX512BF16] = "avx512bf16",
+                                      [LACI_JIT_AVX512VNNI] = "avx512vnni"};
   return names[isa];
 }
 

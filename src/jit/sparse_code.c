@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "jit/cache.h"
 #include "jit/sparse_in.h"
+#include "kernel/sparse/quads.h"
 
 enum {
   LANES = LACI_SPARSE_LANES,
@@ -24,7 +25,7 @@ struct laci_sparse_code {
   size_t *entry; /* [n_pieces + 1] */
   float *weight; /* [terms], in their order; the cache's */
   int64_t row_stride;
-  bool pairs;
+  laci_sparse_values values;
   laci_sparse_ahead ahead;
   laci_sparse_cut cut;
   bool functions; /* the last pieces, too, leave sums */
@@ -38,6 +39,22 @@ static const uint16_t pairing[2 * LANES] = {0,  16, 1,  17, 2,  18, 3,  19, 4,  
                                             21, 6,  22, 7,  23, 8,  24, 9,  25, 10, 26,
                                             11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
 
+/* A lane's bytes in an order, and sixteen bytes of these; each vector is four times the same. */
+#define LANE(first, a, b, c, d) (first) + (a), (first) + (b), (first) + (c), (first) + (d)
+#define SIXTEEN(a, b, c, d) \
+  LANE(0, a, b, c, d), LANE(4, a, b, c, d), LANE(8, a, b, c, d), LANE(12, a, b, c, d)
+#define VECTOR(...) \
+  { __VA_ARGS__, __VA_ARGS__, __VA_ARGS__, __VA_ARGS__ }
+
+static const laci_sparse_quad_constants quad_constants = {
+    .orders = {VECTOR(SIXTEEN(0, 1, 2, 3)), VECTOR(SIXTEEN(0, 1, 3, 2)),
+               VECTOR(SIXTEEN(3, 0, 2, 1)), VECTOR(SIXTEEN(2, 3, 0, 1))},
+    .together = VECTOR(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15),
+    .masks = {0x3333333333333333, 0x5555555555555555, 0x9999999999999999, 0x6666666666666666,
+              0xAAAAAAAAAAAAAAAA, 0xCCCCCCCCCCCCCCCC},
+    .byte = 0xFF,
+};
+
 /* Cycles, about, that a run takes whose rows are cut into so many groups each, and whose tiles into
  * so many chunks. What threads do at the same time counts once. */
 static double cut_cost(const laci_sparse_product *p, int64_t n_tiles, int64_t groups_each,
@@ -46,7 +63,7 @@ static double cut_cost(const laci_sparse_product *p, int64_t n_tiles, int64_t gr
   const double streamed = 12.0 / 8;     /* cycles until a term's code and weight come from afar */
   const int64_t groups = p->n_rows / p->rows_together * groups_each;
   const int64_t items = laci_ceil_div(groups * n_chunks, n_threads);
-  const double each = p->pairs ? 2 : 1; /* columns of a term; of pairs, most often */
+  const double each = laci_sparse_each(p->values); /* columns of a term; of pairs, most often */
   const double terms = (double)p->row_begin[p->n_rows] / (double)groups / each;
   const double columns = (double)(p->n_columns * p->rows_together) / (double)p->n_rows / each;
   const double tile = (terms + columns * column) / 2 + around;
@@ -70,7 +87,7 @@ static void share_out(const laci_sparse_product *p, int64_t n_tiles, int n_threa
       n_chunks = chunks;
     }
   }
-  const int64_t unit = p->pairs ? 2 : 1;
+  const int64_t unit = laci_sparse_each(p->values);
   cut->rows = (int)(laci_ceil_div(p->rows_together, n_groups * unit) * unit);
   cut->chunk_tiles = (int)laci_ceil_div(n_tiles, n_chunks);
 }
@@ -91,13 +108,13 @@ laci_sparse_cut laci_sparse_cut_rule(const laci_sparse_product *p, laci_jit_isa 
   enum { HELD = (256 << 10) / sizeof(float), LEAST_TILES = 16, MOST_TILES = 128 };
   const int64_t n_tiles = extent->n_tiles;
   const double each = (double)extent->n_x / (double)n_tiles; /* floats of x a tile */
-  const double columns = (double)(p->pairs ? p->n_columns / 2 : p->n_columns);
+  const double columns = (double)p->n_columns / laci_sparse_each(p->values);
   const double reuse = columns * LANES / each;
   const double fit = (reuse > 1 ? reuse : 1) * HELD / each;
   const int64_t tiles = fit < LEAST_TILES ? LEAST_TILES : fit > MOST_TILES ? MOST_TILES : (int)fit;
   laci_sparse_cut cut = {.rows = 30, .terms = 2400};
   if (isa == LACI_JIT_AVX2) cut = (laci_sparse_cut){.rows = 6, .terms = 600};
-  if (isa == LACI_JIT_AVX512BF16) cut.rows = 24;
+  if (isa == LACI_JIT_AVX512BF16 || isa == LACI_JIT_AVX512VNNI) cut.rows = 24;
   cut.chunk_tiles = (int)(n_tiles < tiles ? n_tiles : tiles);
   cut.columns_first = each > (double)(p->n_rows * LANES);
   cut.x_ahead = x_ahead_of(extent, reuse);
@@ -118,7 +135,10 @@ static lac_status check_distances(const laci_sparse_product *p, lac_error *err) 
 static laci_sparse_ahead ahead_of(const laci_sparse_code *code, const laci_sparse_options *o) {
   const laci_sparse_plan *plan = &code->plan;
   const int64_t terms = plan->n_terms / plan->n_pieces;
-  const int64_t term_bytes = o->isa == LACI_JIT_AVX2 ? 24 : 10, around_bytes = 512;
+  const int64_t term_bytes = o->isa == LACI_JIT_AVX2         ? 24
+                             : o->isa == LACI_JIT_AVX512VNNI ? 14
+                                                             : 10,
+                around_bytes = 512;
   const int64_t tile_bytes = (int64_t)LACI_SPARSE_LINE * o->cut.chunk_tiles;
   return (laci_sparse_ahead){
       .code = (int)laci_ceil_div(terms * term_bytes + around_bytes, tile_bytes),
@@ -132,13 +152,15 @@ static void write_piece(const laci_sparse_product *p, const laci_sparse_options 
                         const laci_sparse_code *code, const laci_sparse_group *group, int64_t at) {
   laci_code *to = laci_code_cache_open(code->cache);
   const bool reads_first = group->row_first % p->rows_together == 0;
-  const laci_sparse_frame frame = {p->row_stride, p->pairs ? 2 : 1, code->ahead,
-                                   reads_first ? code->cut.x_ahead : 0, options->after};
+  const laci_sparse_frame frame = {p->row_stride,  laci_sparse_each(p->values),
+                                   code->ahead,    reads_first ? code->cut.x_ahead : 0,
+                                   options->after, &code->plan.octets};
   const laci_sparse_plan *plan = &code->plan;
   const laci_sparse_columns *columns = &plan->pieces[at];
   static laci_sparse_write *const write[] = {[LACI_JIT_AVX2] = laci_sparse_write_avx2,
                                              [LACI_JIT_AVX512] = laci_sparse_write_avx512,
-                                             [LACI_JIT_AVX512BF16] = laci_sparse_write_avx512bf16};
+                                             [LACI_JIT_AVX512BF16] = laci_sparse_write_avx512bf16,
+                                             [LACI_JIT_AVX512VNNI] = laci_sparse_write_avx512vnni};
   write[options->isa](
       to, &frame,
       &(laci_sparse_piece){.rows = plan->rows + group->rows_at + columns->column_first,
@@ -154,9 +176,10 @@ static lac_status make(const laci_sparse_product *p, const laci_sparse_options *
   laci_code *to = laci_code_cache_open(code->cache);
   const laci_sparse_plan *plan = &code->plan;
   void *weight;
-  assert(p->pairs == (options->isa == LACI_JIT_AVX512BF16));
+  assert((p->values == LACI_SPARSE_BF16) == (options->isa == LACI_JIT_AVX512BF16));
+  assert((p->values == LACI_SPARSE_S8) == (options->isa == LACI_JIT_AVX512VNNI));
   code->row_stride = p->row_stride;
-  code->pairs = p->pairs;
+  code->values = p->values;
   lac_status st = check_distances(p, err);
   if (!st) st = laci_sparse_plan_init(p, code->cut, code->pool, &code->plan, err);
   const size_t n_terms = st ? 0 : (size_t)plan->n_terms;
@@ -212,7 +235,7 @@ lac_status laci_sparse_code_order(const laci_sparse_code *code, int32_t *places,
   const size_t bytes = (size_t)n_kept * sizeof *places;
   float *from = laci_alloc((size_t)n_kept, sizeof *from);
   float *to = laci_alloc((size_t)n_kept, sizeof *to);
-  assert(!code->pairs);
+  assert(code->values == LACI_SPARSE_F32);
   if (from && to) {
     memcpy(from, places, bytes);
     laci_sparse_plan_order(&code->plan, from, code->pool, to);
@@ -260,7 +283,7 @@ static void run_and_finish(const job *j, laci_sparse_piece_run *run, laci_sparse
     call.tiles = part.tiles + part.tile_first;
     call.tiles_end = call.tiles + n;
     run(&call);
-    laci_sparse_finish_now()(j->o, j->code->row_stride, j->code->pairs, &part, call.sums);
+    laci_sparse_finish_now()(j->o, j->code->row_stride, j->code->values, &part, call.sums);
     call.ahead_code += n * j->code->ahead.code * LACI_SPARSE_LINE;
     call.ahead_weight += n * j->code->ahead.weight * (LACI_SPARSE_LINE / (int)sizeof(float));
     if (!only_piece) call.sums += n * n_rows * LANES;
@@ -274,18 +297,29 @@ typedef struct turn {
   float *sums;
 } turn;
 
+static void take_quantised(const laci_sparse_quantised *q, int64_t row, laci_sparse_call *call) {
+  call->quads = &quad_constants;
+  call->bias = (const float *)(const void *)(q->bias + row); /* bits that code spreads */
+  call->scale = q->scale + row;
+  call->zero_words = (uint32_t)q->zero * 0x10001U;
+  call->low_bytes = q->low * 0x1010101U;
+  call->high_bytes = q->high * 0x1010101U;
+  call->residual_zero = q->residual_zero;
+  call->residual_scale = q->residual_scale;
+}
+
 static void run_piece(const job *j, const turn *t, int64_t next) {
   const laci_sparse_code *code = j->code;
   const laci_sparse_operands *o = j->o;
   const int64_t row = t->group->row_first, first = t->chunk * code->cut.chunk_tiles;
-  const int64_t row_at = (code->pairs ? row / 2 : row) * code->row_stride;
+  const int64_t row_at = row / laci_sparse_each(code->values) * code->row_stride;
   const int64_t left = j->n_tiles - first;
   const int64_t n = left < code->cut.chunk_tiles ? left : code->cut.chunk_tiles;
   void *at = laci_code_cache_at(code->cache, code->entry[t->piece]);
   laci_sparse_piece_run *run;
   laci_sparse_call call = {.x = o->x,
                            .weight = code->weight + code->plan.pieces[t->piece].weight_first,
-                           .bias = o->bias + row,
+                           .bias = o->bias ? o->bias + row : NULL,
                            .y = o->y + row_at,
                            .sums = t->sums,
                            .tiles = j->tiles + first,
@@ -298,6 +332,7 @@ static void run_piece(const job *j, const turn *t, int64_t next) {
                            .pairing = pairing,
                            .odd_words = 0xAAAAAAAA};
   if (o->residual) call.residual = o->residual + row_at;
+  if (o->quantised) take_quantised(o->quantised, row, &call);
   memcpy(&run, &at, sizeof run);
   if (code->functions && t->piece == t->group->piece_last - 1) {
     const laci_sparse_part part = {j->tiles, first, first + n, row, row + t->group->n_rows};

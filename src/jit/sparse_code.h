@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Code generated for one sparse product (kernel/sparse/product.h), of floats or of pairs of bf16.
+ * Code generated for one sparse product (kernel/sparse/product.h), of floats, pairs of bf16 or
+ * quads of int8.
  *
  * The pattern of kept weights becomes the code: a group of rows has its sums in registers, a column
  * is loaded once, and every row that keeps it has one multiply-add, whose weight is a broadcast
@@ -10,7 +11,7 @@
  * tiles of a chunk, and hands its sums to the next piece through scratch memory. Functions behind
  * the clip are a compiled pass over sums that a group's last piece has left. Results are the same
  * bits as the compiled kernels'. Next: sparse_plan.c (groups and pieces), sparse_avx512.c,
- * sparse_avx512bf16.c. */
+ * sparse_avx512bf16.c, sparse_avx512vnni.c. */
 #ifndef LACI_JIT_SPARSE_CODE_H
 #define LACI_JIT_SPARSE_CODE_H
 
@@ -23,16 +24,19 @@
 
 /** What follows the sums; known when the code is made. */
 typedef struct laci_sparse_after {
-  bool residual;  /* one is added before the clip */
-  bool low, high; /* results are clipped from below, from above */
-  bool functions; /* there may be functions behind, and a residual behind these: which ones, and all
-                     of the above, is said by a run's operands alone */
+  bool residual; /* one is added before the clip */
+  bool low,
+      high; /* results are clipped from below, from above; of int8: not by what u8 can be alone */
+  bool functions; /* there may be functions behind, or results of int8 that are floats, and a
+                     residual behind these: which ones, and all of the above, is said by a run's
+                     operands alone */
 } laci_sparse_after;
 
 /** How code is cut. Results do not depend on it. */
 typedef struct laci_sparse_cut {
-  int rows;        /* of a group at most: 1 to 30 (AVX-512), to 6 (AVX2), 2 to 24 (AVX512-BF16) */
-  int terms;       /* multiply-adds of a piece: about so many */
+  int rows;  /* of a group at most: 1 to 30 (AVX-512), to 6 (AVX2), 2 to 24 (AVX512-BF16), 4 to
+            24 (AVX512-VNNI) */
+  int terms; /* multiply-adds of a piece: about so many */
   int chunk_tiles; /* tiles that go through all pieces of all rows before the next ones */
   int64_t x_ahead; /* floats from what a tile reads to what is fetched meanwhile; 0: nothing is */
   bool columns_first; /* of a chunk: all rows' first columns, then their next ones; else row by row
@@ -40,7 +44,8 @@ typedef struct laci_sparse_cut {
 } laci_sparse_cut;
 
 typedef struct laci_sparse_options {
-  laci_jit_isa isa; /* not NONE; AVX512BF16 for products of pairs, and for no others */
+  laci_jit_isa isa; /* not NONE; AVX512BF16 for products of pairs, and for no others;
+                       AVX512VNNI so for int8 */
   laci_sparse_after after;
   laci_sparse_cut cut;
   laci_pool *pool; /* makes the code and takes weights: the same for any pool; borrowed as long as

@@ -7,13 +7,15 @@
 #include <stddef.h>
 
 #include "jit/sparse_code.h"
+#include "jit/sparse_octets.h"
 #include "jit/x86.h"
 
 enum { LACI_SPARSE_MOST_ROWS = 30, LACI_SPARSE_LINE = 64 /* bytes of the cache's lines */ };
 
 /** Straight code for some columns of a group of rows: one multiply-add, called a term, for each row
  * that keeps a column, ascending in (column, row). Of pairs a term is a dot
- * (kernel/sparse/pairs.h), ascending in (block, two, row), and all blocks are whole. */
+ * (kernel/sparse/pairs.h), ascending in (block, two, row), and all blocks are whole; of int8, in
+ * (octet, register, row) (sparse_octets.h), and all octets are. */
 typedef struct laci_sparse_piece {
   const uint32_t *rows;     /* [n_columns]: bit r is set where the group's row r keeps the column */
   const int64_t *column_at; /* [n_columns]: of the product's */
@@ -30,11 +32,20 @@ typedef struct laci_sparse_ahead {
 
 /** What all pieces of a product share. */
 typedef struct laci_sparse_frame {
-  int64_t row_stride, rows_each; /* so many rows share their places: 1, of pairs 2 */
+  int64_t row_stride, rows_each; /* so many rows share their places: 1, 2 or 4 */
   laci_sparse_ahead ahead;
   int64_t x_ahead; /* floats from a column to what is fetched with it; 0: nothing is */
   laci_sparse_after after;
+  const laci_sparse_octets *octets; /* of int8 */
 } laci_sparse_frame;
+
+/** What code of int8 reads, whatever the layer. */
+typedef struct laci_sparse_quad_constants {
+  uint8_t orders[LACI_SPARSE_ORDERS_A][64]; /* for vpshufb: A in another order */
+  uint8_t together[64];                     /* four rows' bytes behind each other, lane by lane */
+  uint64_t masks[LACI_SPARSE_OCTET_MASKS];  /* a bit for each byte that is of B */
+  uint32_t byte;                            /* the lowest of a lane */
+} laci_sparse_quad_constants;
 
 /** The one argument of a piece; pointers are those of the group's first row. */
 typedef struct laci_sparse_call {
@@ -48,13 +59,20 @@ typedef struct laci_sparse_call {
   const uint32_t *bits;    /* [16]: 1 << lane (AVX2) */
   const uint16_t *pairing; /* [32]: of pairs, which of a row's words, then of the next row's */
   uint64_t odd_words;      /* a bit for each word: of pairs, the upper halves */
+  /* Of int8, whose bias is of whole numbers: */
+  const laci_sparse_quad_constants *quads;
+  const float *scale;
+  uint32_t zero_words, low_bytes, high_bytes; /* the same in all words, or bytes */
+  int32_t residual_zero;
+  float residual_scale;
 } laci_sparse_call;
 typedef void laci_sparse_piece_run(const laci_sparse_call *call);
 
 /** Write a piece. */
 typedef void laci_sparse_write(laci_code *code, const laci_sparse_frame *frame,
                                const laci_sparse_piece *piece);
-laci_sparse_write laci_sparse_write_avx512, laci_sparse_write_avx2, laci_sparse_write_avx512bf16;
+laci_sparse_write laci_sparse_write_avx512, laci_sparse_write_avx2, laci_sparse_write_avx512bf16,
+    laci_sparse_write_avx512vnni;
 
 /** A row's sum for the 16 lanes is in the zmm register of its number: what pieces of AVX-512 do
  * alike. sparse_avx512.c */
@@ -119,14 +137,16 @@ typedef struct laci_sparse_plan {
   int64_t n_terms;
   uint32_t *rows;     /* of all groups: as a piece's */
   int64_t *row_begin; /* [rows of the product + 1], the product's */
-  bool pairs;
+  laci_sparse_values values;
+  laci_sparse_octets octets; /* of int8 */
 } laci_sparse_plan;
 
 LAC_MUST_CHECK lac_status laci_sparse_plan_init(const laci_sparse_product *p, laci_sparse_cut cut,
                                                 laci_pool *pool, laci_sparse_plan *plan,
                                                 lac_error *err);
 void laci_sparse_plan_clear(laci_sparse_plan *plan);
-/** Weights in the product's order, [n_kept], -> in that of code, [n_terms]: floats, or pairs. */
+/** Weights in the product's order, [n_kept], -> in that of code, [n_terms]: floats, or as many of
+ * others as share four bytes. */
 void laci_sparse_plan_order(const laci_sparse_plan *plan, const float *weight, laci_pool *pool,
                             float *to);
 

@@ -8,11 +8,12 @@
 #include "base/memory.h"
 #include "jit/sparse_in.h"
 #include "kernel/sparse/pairs.h"
+#include "kernel/sparse/quads.h"
 
-/* Groups of about the same size; none has rows of two of a convolution's groups. Of pairs, all
- * begin at an even row. */
+/* Groups of about the same size; none has rows of two of a convolution's groups. Where rows
+ * share their places, all begin with the first of these. */
 static bool plan_groups(const laci_sparse_product *p, int most_rows, laci_sparse_plan *plan) {
-  const int64_t unit = p->pairs ? 2 : 1, units = laci_ceil_div(p->rows_together, unit);
+  const int64_t unit = laci_sparse_each(p->values), units = laci_ceil_div(p->rows_together, unit);
   const int64_t each = laci_ceil_div(units, most_rows / unit);
   plan->n_groups = p->n_rows / p->rows_together * each;
   plan->groups = laci_alloc((size_t)plan->n_groups, sizeof *plan->groups);
@@ -28,7 +29,10 @@ static bool plan_groups(const laci_sparse_product *p, int most_rows, laci_sparse
 }
 
 /* Columns that stay together in a piece. */
-static int64_t block_of(bool pairs) { return pairs ? LACI_SPARSE_BLOCK : 1; }
+static int64_t block_of(laci_sparse_values values) {
+  if (values == LACI_SPARSE_S8) return LACI_SPARSE_OCTET;
+  return values == LACI_SPARSE_F32 ? 1 : LACI_SPARSE_BLOCK;
+}
 
 /* From the first column that is kept by any of the group's rows to the last one. */
 static void find_columns(const laci_sparse_product *p, laci_sparse_group *group) {
@@ -39,7 +43,7 @@ static void find_columns(const laci_sparse_product *p, laci_sparse_group *group)
     if (p->column[begin] < first) first = p->column[begin];
     if (p->column[end - 1] >= last) last = p->column[end - 1] + 1;
   }
-  const int64_t unit = block_of(p->pairs);
+  const int64_t unit = block_of(p->values);
   first -= first % unit;
   last = laci_ceil_div(last, unit) * unit;
   group->column_first = first < last ? first : 0;
@@ -96,7 +100,13 @@ static void mark_some(int64_t begin, int64_t end, void *context) {
 static int64_t terms_of(const laci_sparse_plan *plan, const uint32_t *rows) {
   uint32_t twos[LACI_SPARSE_N_TWOS];
   int64_t n = 0;
-  if (!plan->pairs) return __builtin_popcount(rows[0]);
+  if (plan->values == LACI_SPARSE_F32) return __builtin_popcount(rows[0]);
+  if (plan->values == LACI_SPARSE_S8) {
+    uint32_t of[LACI_SPARSE_OCTET_REGISTERS];
+    laci_sparse_find_octets(&plan->octets, rows, of);
+    for (int at = 0; at < LACI_SPARSE_OCTET_REGISTERS; at++) n += __builtin_popcount(of[at]);
+    return n;
+  }
   laci_sparse_find_twos(rows, twos);
   for (int two = 0; two < LACI_SPARSE_N_TWOS; two++) n += __builtin_popcount(twos[two]);
   return n;
@@ -104,7 +114,7 @@ static int64_t terms_of(const laci_sparse_plan *plan, const uint32_t *rows) {
 
 static int64_t terms_of_group(const laci_sparse_plan *plan, const laci_sparse_group *group) {
   int64_t n = 0;
-  for (int64_t column = 0; column < group->n_columns; column += block_of(plan->pairs)) {
+  for (int64_t column = 0; column < group->n_columns; column += block_of(plan->values)) {
     n += terms_of(plan, plan->rows + group->rows_at + column);
   }
   return n;
@@ -112,7 +122,7 @@ static int64_t terms_of_group(const laci_sparse_plan *plan, const laci_sparse_gr
 
 /* Pieces of the same length: the last one would else be short. */
 static void cut_group(laci_sparse_plan *plan, laci_sparse_group *group, int64_t most_terms) {
-  const int64_t terms = terms_of_group(plan, group), block = block_of(plan->pairs);
+  const int64_t terms = terms_of_group(plan, group), block = block_of(plan->values);
   const int64_t n_pieces = terms > most_terms ? laci_ceil_div(terms, most_terms) : 1;
   const int64_t each = laci_ceil_div(terms, n_pieces);
   int64_t begin = 0, taken = 0, left = terms;
@@ -136,8 +146,9 @@ lac_status laci_sparse_plan_init(const laci_sparse_product *p, laci_sparse_cut c
                                  laci_sparse_plan *plan, lac_error *err) {
   const size_t n_begins = (size_t)p->n_rows + 1;
   *plan = (laci_sparse_plan){.row_begin = laci_alloc(n_begins, sizeof *plan->row_begin),
-                             .pairs = p->pairs};
+                             .values = p->values};
   if (!plan->row_begin) return laci_fail_memory(err, "the plan of a sparse product's code");
+  if (p->values == LACI_SPARSE_S8) laci_sparse_octets_init(&plan->octets);
   memcpy(plan->row_begin, p->row_begin, n_begins * sizeof *plan->row_begin);
   if (!plan_groups(p, cut.rows, plan) || !plan_columns(p, cut.terms, plan)) {
     laci_sparse_plan_clear(plan);
@@ -188,6 +199,32 @@ static float *order_block(const uint32_t *kept, weights *w, float *to) {
   return to;
 }
 
+/* Kept weights of each row are taken out of its own first: a row can have two terms. */
+static float *order_octet(const laci_sparse_octets *octets, const uint32_t *kept, weights *w,
+                          float *to) {
+  int8_t taken[LACI_SPARSE_MOST_ROWS][LACI_SPARSE_OCTET] = {{0}};
+  uint32_t rows[LACI_SPARSE_OCTET_REGISTERS];
+  laci_sparse_find_octets(octets, kept, rows);
+  for (int column = 0; column < LACI_SPARSE_OCTET; column++) {
+    for (uint32_t left = kept[column]; left; left &= left - 1) {
+      const int row = __builtin_ctz(left);
+      taken[row][column] = laci_sparse_s8(*w->next[row]++);
+    }
+  }
+  for (int number = 0; number < LACI_SPARSE_OCTET_REGISTERS; number++) {
+    uint8_t columns[LACI_SPARSE_QUAD];
+    if (rows[number]) laci_sparse_octet_columns(number, columns);
+    for (uint32_t left = rows[number]; left; left &= left - 1) {
+      int8_t quad[LACI_SPARSE_QUAD];
+      for (int at = 0; at < LACI_SPARSE_QUAD; at++) {
+        quad[at] = taken[__builtin_ctz(left)][columns[at]];
+      }
+      memcpy(to++, quad, sizeof quad);
+    }
+  }
+  return to;
+}
+
 typedef struct ordering {
   const laci_sparse_plan *plan;
   const float *weight;
@@ -204,8 +241,11 @@ static void order_some(int64_t begin, int64_t end, void *context) {
     float *to = o->to + plan->pieces[group->piece_first].weight_first;
     weights w;
     for (int row = 0; row < group->n_rows; row++) w.next[row] = o->weight + row_begin[row];
-    for (int64_t column = 0; column < group->n_columns; column += block_of(plan->pairs)) {
-      to = plan->pairs ? order_block(rows + column, &w, to) : order_column(rows[column], &w, to);
+    for (int64_t column = 0; column < group->n_columns; column += block_of(plan->values)) {
+      if (plan->values == LACI_SPARSE_F32) to = order_column(rows[column], &w, to);
+      else if (plan->values == LACI_SPARSE_S8)
+        to = order_octet(&plan->octets, rows + column, &w, to);
+      else to = order_block(rows + column, &w, to);
     }
   }
 }

@@ -163,6 +163,17 @@ typedef struct encoding {
 static const encoding encodings[LACI_X86_N_OPS] = {
     [LACI_X86_DPBF16PS] = {PP_F3, MAP_0F38, 0x52, 64, 0},
     [LACI_X86_CVTNE2PS2BF16] = {PP_F2, MAP_0F38, 0x72, 64, 0},
+    [LACI_X86_DPBUSD] = {PP_66, MAP_0F38, 0x50, 64, 0},
+    [LACI_X86_PSHUFB] = {PP_66, MAP_0F38, 0x00, 64, 0},
+    [LACI_X86_PACKSSDW] = {PP_66, MAP_0F, 0x6B, 64, 0},
+    [LACI_X86_PACKUSWB] = {PP_66, MAP_0F, 0x67, 64, 0},
+    [LACI_X86_PADDSW] = {PP_66, MAP_0F, 0xED, 64, 0},
+    [LACI_X86_PSUBD] = {PP_66, MAP_0F, 0xFA, 64, 0},
+    [LACI_X86_PMAXUB] = {PP_66, MAP_0F, 0xDE, 64, 0},
+    [LACI_X86_PMINUB] = {PP_66, MAP_0F, 0xDA, 64, 0},
+    [LACI_X86_MULPS] = {PP_NONE, MAP_0F, 0x59, 64, 0},
+    [LACI_X86_CVTDQ2PS] = {PP_NONE, MAP_0F, 0x5B, 64, 0},
+    [LACI_X86_CVTPS2DQ] = {PP_66, MAP_0F, 0x5B, 64, 0},
     [LACI_X86_PERMW] = {PP_66, MAP_0F38, 0x8D, 64, 1},
     [LACI_X86_ADDPS] = {PP_NONE, MAP_0F, 0x58, 64, 0},
     [LACI_X86_MAXPS] = {PP_NONE, MAP_0F, 0x5F, 64, 0},
@@ -172,7 +183,7 @@ static const encoding encodings[LACI_X86_N_OPS] = {
     [LACI_X86_LOAD] = {PP_NONE, MAP_0F, 0x10, 64, 0},
     [LACI_X86_STORE] = {PP_NONE, MAP_0F, 0x11, 64, 0},
     [LACI_X86_BROADCASTSS] = {PP_66, MAP_0F38, 0x18, 4, 0},
-    [LACI_X86_PAND] = {PP_66, MAP_0F, 0xDB, 0, 0},
+    [LACI_X86_PAND] = {PP_66, MAP_0F, 0xDB, 64, 0},
     [LACI_X86_PCMPEQD] = {PP_66, MAP_0F, 0x76, 0, 0},
     [LACI_X86_MASKLOAD] = {PP_66, MAP_0F38, 0x2C, 0, 0},
     [LACI_X86_MASKSTORE] = {PP_66, MAP_0F38, 0x2E, 0, 0},
@@ -322,6 +333,15 @@ void laci_x86_load_word_mask(laci_code *code, int k, laci_x86_memory from) {
   load_mask(code, &(const encoding){PP_66, MAP_0F, 0x90, 0, 1}, k, from);
 }
 
+void laci_x86_load_byte_mask(laci_code *code, int k, laci_x86_memory from) {
+  load_mask(code, &(const encoding){PP_NONE, MAP_0F, 0x90, 0, 1}, k, from);
+}
+
+void laci_x86_blend_bytes(laci_code *code, int to, int k, int a, int b) {
+  register_evex(code, &(const encoding){PP_66, MAP_0F38, 0x66, 0, 0}, (operands){.reg = to, .a = a},
+                b, (extras){.k = k});
+}
+
 void laci_x86_blend_words(laci_code *code, int to, int k, int a, int b) {
   register_evex(code, &(const encoding){PP_66, MAP_0F38, 0x66, 0, 1}, (operands){.reg = to, .a = a},
                 b, (extras){.k = k});
@@ -349,6 +369,10 @@ void laci_x86_rotate_left(laci_code *code, int to, int from, int bits) {
 
 void laci_x86_shift_left(laci_code *code, int to, int from, int bits) {
   shift(code, 6, to, from, bits);
+}
+
+void laci_x86_shift_right(laci_code *code, int to, int from, int bits) {
+  shift(code, 2, to, from, bits);
 }
 
 void laci_x86_zero_upper(laci_code *code) { laci_code_append(code, "\xC5\xF8\x77", 3); }

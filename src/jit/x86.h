@@ -60,21 +60,32 @@ void laci_x86_prefetch1(laci_code *code, laci_x86_memory address);
 /* ---- vectors ---- */
 typedef enum laci_x86_width { LACI_X86_YMM, LACI_X86_ZMM } laci_x86_width; /* 256, 512 bits */
 
-/** to, a, b; those from LOAD on have no `a` (0), those from PAND on are of 256 bits only, those
- * before ADDPS of 512. */
+/** to, a, b; those from LOAD to CVTPS2DQ have no `a` (0), those from PCMPEQD on are of 256 bits
+ * only, those before ADDPS of 512. */
 typedef enum laci_x86_op {
   LACI_X86_DPBF16PS,      /* of each lane's two bf16: to += a's high * b's, then += a's low * b's */
   LACI_X86_CVTNE2PS2BF16, /* words of `to`: b's 16 floats, then a's */
+  LACI_X86_DPBUSD,        /* of each lane's four bytes: to += a's u8 * b's s8 */
   LACI_X86_PERMW,         /* word i of `to` is word a[i] of b */
+  LACI_X86_PSHUFB,        /* byte i of each 16: of a, the one that b's byte i says */
+  LACI_X86_PACKSSDW,      /* of each 16 bytes: a's words, then b's, held in what s16 can be */
+  LACI_X86_PACKUSWB,      /* the same of words into u8 */
+  LACI_X86_PADDSW,        /* a + b, held in what s16 can be */
+  LACI_X86_PSUBD,         /* a - b */
+  LACI_X86_PMAXUB,
+  LACI_X86_PMINUB,
+  LACI_X86_MULPS,
   LACI_X86_ADDPS,
   LACI_X86_MAXPS, /* a > b ? a : b, so that b's NaN stays */
   LACI_X86_MINPS,
   LACI_X86_FMADD231PS,
   LACI_X86_PXOR, /* vpxord in 512 bits */
+  LACI_X86_PAND, /* vpandd in 512 bits */
   LACI_X86_LOAD, /* vmovups */
   LACI_X86_STORE,
   LACI_X86_BROADCASTSS,
-  LACI_X86_PAND,
+  LACI_X86_CVTDQ2PS,
+  LACI_X86_CVTPS2DQ, /* to the nearest, to even; what does not fit is the lowest number */
   LACI_X86_PCMPEQD,
   LACI_X86_MASKLOAD,  /* vmaskmovps to, a, [b]: where the sign of a's number is set */
   LACI_X86_MASKSTORE, /* vmaskmovps [b], a, from */
@@ -87,7 +98,9 @@ void laci_x86_vector(laci_code *code, laci_x86_width width, laci_x86_op op, int 
 /** The last operand in memory. */
 void laci_x86_vector_memory(laci_code *code, laci_x86_width width, laci_x86_op op, int to, int a,
                             laci_x86_memory b);
-/** acc += a * [b], four bytes for all 16 lanes; FMADD231PS or DPBF16PS. */
+/** acc += a * [b], four bytes for all 16 lanes; FMADD231PS, DPBF16PS or DPBUSD. MULPS: acc = a *
+ * [b].
+ */
 void laci_x86_broadcast(laci_code *code, laci_x86_op op, int acc, int a, laci_x86_memory b);
 /** That for every acc whose bit is set, in ascending order, by numbers behind each other. These are
  * nearly all that is ever written: several times as fast. */
@@ -97,7 +110,10 @@ void laci_x86_load_masked(laci_code *code, int to, int k, laci_x86_memory from);
 void laci_x86_store_masked(laci_code *code, int from, int k, laci_x86_memory to);
 void laci_x86_load_mask(laci_code *code, int k, laci_x86_memory from); /* kmovw: 16 lanes */
 
-/* ---- vectors of 32 words, 512 bits ---- */
+/* ---- vectors of 32 words or 64 bytes, 512 bits ---- */
+void laci_x86_load_byte_mask(laci_code *code, int k, laci_x86_memory from); /* kmovq */
+/** Bytes of b where mask register k has a bit, of a elsewhere. */
+void laci_x86_blend_bytes(laci_code *code, int to, int k, int a, int b);
 void laci_x86_load_word_mask(laci_code *code, int k, laci_x86_memory from); /* kmovd */
 /** Words of b where mask register k has a bit, of a elsewhere. */
 void laci_x86_blend_words(laci_code *code, int to, int k, int a, int b);
@@ -106,6 +122,7 @@ void laci_x86_keep_words(laci_code *code, int to, int k, int from);
 /** Each lane's 32 bits, by so many. */
 void laci_x86_rotate_left(laci_code *code, int to, int from, int bits);
 void laci_x86_shift_left(laci_code *code, int to, int from, int bits);
+void laci_x86_shift_right(laci_code *code, int to, int from, int bits); /* zeros come in */
 
 /** Before a return: code of older instruction sets runs slower behind wide vectors without it. */
 void laci_x86_zero_upper(laci_code *code);

@@ -17,6 +17,7 @@
 #include "base/rng.h"
 #include "kernel/pointwise/function.h"
 #include "kernel/sparse/pairs.h"
+#include "kernel/sparse/quads.h"
 #include "kernel/sparse/window.h"
 
 enum { SPARSE_GUARD_FLOATS = 64 };
@@ -34,6 +35,9 @@ typedef struct sparse_operands {
   laci_sparse_form form;
   uint8_t *kept;
   float *dense, *bias;
+  int32_t *whole_bias; /* of int8, and the rest of what that has, which runs point to: */
+  float *scale;
+  laci_sparse_quantised quantised;
   float *x, *residual, *y; /* into these, by `shift` floats: */
   float *memory_x, *memory_residual, *memory_y;
   int64_t n_x, n_y;
@@ -89,39 +93,48 @@ static const sparse_case sparse_cases[] = {
 };
 enum { N_SPARSE_CASES = sizeof sparse_cases / sizeof *sparse_cases };
 
-/** The same convolution, of floats or of pairs of bf16. */
-static inline sparse_case sparse_case_of(const sparse_case *c, bool pairs) {
+/** The same convolution, of such values. */
+static inline sparse_case sparse_case_of(const sparse_case *c, laci_sparse_values values) {
   sparse_case made = *c;
-  made.window.pairs = pairs;
+  made.window.values = values;
   return made;
 }
 
-/** Where a channel's value lies, and whether it is the upper half there. */
+/** Where a channel's value lies, and which of those it is that are there. */
 typedef struct sparse_place {
   int64_t at;
-  bool pairs, upper;
+  laci_sparse_values values;
+  int part;
 } sparse_place;
 
-static inline sparse_place sparse_place_of(const laci_sparse_layout *l, bool pairs, int64_t channel,
-                                           const int64_t pixel[2]) {
-  const int64_t lies = pairs ? channel / 2 : channel;
-  return (sparse_place){laci_sparse_at(l, lies, pixel[0], pixel[1]), pairs, channel % 2 > 0};
+static inline sparse_place sparse_place_of(const laci_sparse_layout *l, laci_sparse_values values,
+                                           int64_t channel, const int64_t pixel[2]) {
+  const int64_t each = laci_sparse_each(values);
+  return (sparse_place){laci_sparse_at(l, channel / each, pixel[0], pixel[1]), values,
+                        (int)(channel % each)};
 }
 
 static inline float sparse_get(const float *from, sparse_place place) {
-  uint32_t pair;
-  if (!place.pairs) return from[place.at];
-  memcpy(&pair, from + place.at, sizeof pair);
-  return place.upper ? laci_sparse_high(pair) : laci_sparse_low(pair);
+  uint32_t bits;
+  if (place.values == LACI_SPARSE_F32) return from[place.at];
+  memcpy(&bits, from + place.at, sizeof bits);
+  if (place.values == LACI_SPARSE_S8) return (float)(bits >> 8 * place.part & 0xFFU);
+  return place.part ? laci_sparse_high(bits) : laci_sparse_low(bits);
 }
 
+/** x is from -0.5 to 0.5, which are 0 and 255 of bytes. */
 static inline void sparse_put(float *to, sparse_place place, float x) {
-  uint32_t pair;
-  memcpy(&pair, to + place.at, sizeof pair);
-  if (place.upper) pair = (pair & 0xFFFFU) | (uint32_t)laci_bf16_round(x) << 16;
-  else pair = (pair & 0xFFFF0000U) | laci_bf16_round(x);
-  if (place.pairs) memcpy(to + place.at, &pair, sizeof pair);
-  else to[place.at] = x;
+  const int bits = 32 / laci_sparse_each(place.values), shift = bits * place.part;
+  const uint32_t one = place.values == LACI_SPARSE_S8 ? (uint32_t)((x + 0.5F) * 255.99F)
+                                                      : (uint32_t)laci_bf16_round(x);
+  uint32_t all;
+  if (place.values == LACI_SPARSE_F32) {
+    to[place.at] = x;
+    return;
+  }
+  memcpy(&all, to + place.at, sizeof all);
+  all = (all & ~(((1U << bits) - 1) << shift)) | one << shift;
+  memcpy(to + place.at, &all, sizeof all);
 }
 
 /* Which of a block of channels is kept; blocks go through all pairs of patterns from row to row. */
@@ -160,7 +173,7 @@ static inline void sparse_draw(const sparse_case *c, const laci_sparse_layout *l
     for (int64_t pixel = 0; pixel < sizes[0] * sizes[1] * sizes[2]; pixel++) {
       const int64_t channel = pixel / (sizes[1] * sizes[2]), y = pixel / sizes[2] % sizes[1];
       const sparse_place place =
-          sparse_place_of(l, c->window.pairs, channel, (const int64_t[]){y, pixel % sizes[2]});
+          sparse_place_of(l, c->window.values, channel, (const int64_t[]){y, pixel % sizes[2]});
       for (int lane = 0; lane < lanes; lane++) {
         const uint64_t counter = (uint64_t)(image * lanes + lane);
         sparse_put(to + image * l->n_floats + lane, place,
@@ -170,6 +183,24 @@ static inline void sparse_draw(const sparse_case *c, const laci_sparse_layout *l
   }
 }
 
+/* Weights of -127 to 127; a bias that makes sums wrap, a scale that makes results larger than any
+ * whole number. */
+static inline void sparse_quantise(int64_t n_rows, int64_t n_dense, sparse_operands *o) {
+  for (int64_t at = 0; at < n_dense; at++) {
+    o->dense[at] = (float)laci_rng_below(5, 1, (uint64_t)at, 255) - 127;
+  }
+  for (int64_t row = 0; row < n_rows; row++) {
+    o->whole_bias[row] = row % 11 == 10 ? INT32_MAX - 1000 : (int32_t)(row % 5 * 1000 - 2000);
+    o->scale[row] = row % 13 == 12 ? 1e6F : (float)(1 + row % 7) / 1000;
+  }
+  o->quantised = (laci_sparse_quantised){.bias = o->whole_bias,
+                                         .scale = o->scale,
+                                         .residual_scale = 0.37F,
+                                         .residual_zero = 113,
+                                         .zero = 100,
+                                         .high = UINT8_MAX};
+}
+
 static inline void sparse_operands_init(const sparse_case *c, int shift, sparse_operands *o) {
   const laci_sparse_window *g = &c->window;
   const laci_sparse_border one = {1, 1, 1, 1, 1, 1};
@@ -177,7 +208,7 @@ static inline void sparse_operands_init(const sparse_case *c, int shift, sparse_
   const laci_sparse_layout in =
       c->lanes == LACI_SPARSE_PANELS
           ? laci_sparse_layout_of(LACI_SPARSE_PANELS,
-                                  laci_sparse_channels(g->channels_in, g->pairs), g->h, g->w, one)
+                                  laci_sparse_channels(g->channels_in, g->values), g->h, g->w, one)
           : laci_sparse_layout_in(c->lanes, g);
   const laci_sparse_layout out = laci_sparse_layout_out(c->lanes_out, g, &in, one);
   const int64_t n_dense =
@@ -187,12 +218,15 @@ static inline void sparse_operands_init(const sparse_case *c, int shift, sparse_
   o->kept = malloc((size_t)n_dense);
   o->dense = malloc((size_t)n_dense * sizeof *o->dense);
   o->bias = malloc((size_t)g->channels_out * sizeof *o->bias);
-  assert_true(o->kept && o->dense && o->bias);
+  o->whole_bias = malloc((size_t)g->channels_out * sizeof *o->whole_bias);
+  o->scale = malloc((size_t)g->channels_out * sizeof *o->scale);
+  assert_true(o->kept && o->dense && o->bias && o->whole_bias && o->scale);
   sparse_keep(c, o->kept);
   for (int64_t at = 0; at < n_dense; at++) {
     o->dense[at] = (float)laci_rng_unit(5, 0, (uint64_t)at) - 0.5F;
   }
   for (int64_t row = 0; row < g->channels_out; row++) o->bias[row] = (float)(row % 5) / 4 - 0.5F;
+  if (g->values == LACI_SPARSE_S8) sparse_quantise(g->channels_out, n_dense, o);
   if (laci_sparse_form_init(g, o->kept, &(laci_sparse_pictures){in, out, c->n_images}, &o->form,
                             &err)) {
     fail_msg("%s: %s", c->what, err.text);
@@ -210,21 +244,28 @@ static inline void sparse_operands_clear(sparse_operands *o) {
   free(o->kept);
   free(o->dense);
   free(o->bias);
+  free(o->whole_bias);
+  free(o->scale);
   free(o->memory_x);
   free(o->memory_y);
   free(o->memory_residual);
 }
 
-/** What a run reads and writes; clipped to [low, high], where these are finite. */
-static inline laci_sparse_operands sparse_run_of(const sparse_operands *o, bool residual, float low,
+/** What a run reads and writes; clipped to [low, high], where these are finite. Of int8 that is a
+ * run of these operands alone, clipped somewhere else. */
+static inline laci_sparse_operands sparse_run_of(sparse_operands *o, bool residual, float low,
                                                  float high) {
-  return (laci_sparse_operands){.weight = o->form.kept.weight,
-                                .bias = o->bias,
-                                .x = o->x,
-                                .residual = residual ? o->residual : NULL,
-                                .y = o->y,
-                                .low = low,
-                                .high = high};
+  o->quantised.low = isfinite(low) ? 30 : 0;
+  o->quantised.high = isfinite(high) ? 190 : UINT8_MAX;
+  return (laci_sparse_operands){
+      .weight = o->form.kept.weight,
+      .bias = o->bias,
+      .x = o->x,
+      .residual = residual ? o->residual : NULL,
+      .y = o->y,
+      .low = low,
+      .high = high,
+      .quantised = o->form.product.values == LACI_SPARSE_S8 ? &o->quantised : NULL};
 }
 
 /** n functions behind the clip, 3 at most, and the residual behind these. */

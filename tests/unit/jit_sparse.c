@@ -20,7 +20,9 @@ typedef struct generated {
 } generated;
 
 static sparse_case case_of(const sparse_case *c, laci_jit_isa isa) {
-  return sparse_case_of(c, isa == LACI_JIT_AVX512BF16);
+  return sparse_case_of(c, isa == LACI_JIT_AVX512BF16   ? LACI_SPARSE_BF16
+                           : isa == LACI_JIT_AVX512VNNI ? LACI_SPARSE_S8
+                                                        : LACI_SPARSE_F32);
 }
 
 static void define(const sparse_operands *o, const laci_sparse_operands *run, void *want) {
@@ -79,9 +81,11 @@ static void for_each_isa(void (*run)(laci_jit_isa isa)) {
   }
   for (int isa = LACI_JIT_AVX2; isa <= (int)most; isa++) run((laci_jit_isa)isa);
   if (laci_jit_isa_of_pairs(most) != LACI_JIT_NONE) run(laci_jit_isa_of_pairs(most));
+  if (laci_jit_isa_of_quads(most) != LACI_JIT_NONE) run(laci_jit_isa_of_quads(most));
   (void)laci_cpu_cap(LACI_CPU_AVX2);
   assert_int_equal(laci_jit_isa_now(), LACI_JIT_AVX2);
   assert_int_equal(laci_jit_isa_of_pairs(LACI_JIT_AVX2), LACI_JIT_NONE);
+  assert_int_equal(laci_jit_isa_of_quads(LACI_JIT_AVX2), LACI_JIT_NONE);
   (void)laci_cpu_cap(LACI_CPU_ANY);
   assert_int_equal(laci_jit_isa_now(), LACI_JIT_NONE);
   /* A processor with the first AVX-512 is at the level of AVX2, which is no cap of its own. */
@@ -130,10 +134,14 @@ static void windows_of_all_kinds(void **state) {
 }
 
 static void all_cuts(laci_jit_isa isa) {
-  static const int least[] = {
-      [LACI_JIT_AVX2] = 1, [LACI_JIT_AVX512] = 1, [LACI_JIT_AVX512BF16] = 2};
-  static const int most[] = {
-      [LACI_JIT_AVX2] = 6, [LACI_JIT_AVX512] = 30, [LACI_JIT_AVX512BF16] = 24};
+  static const int least[] = {[LACI_JIT_AVX2] = 1,
+                              [LACI_JIT_AVX512] = 1,
+                              [LACI_JIT_AVX512BF16] = 2,
+                              [LACI_JIT_AVX512VNNI] = 4};
+  static const int most[] = {[LACI_JIT_AVX2] = 6,
+                             [LACI_JIT_AVX512] = 30,
+                             [LACI_JIT_AVX512BF16] = 24,
+                             [LACI_JIT_AVX512VNNI] = 24};
   for (int rows = least[isa]; rows <= most[isa]; rows++) {
     for (int terms = 1; terms < 10000; terms *= 7) {
       for (int chunk = 1; chunk <= 4; chunk += 2) {
@@ -149,12 +157,15 @@ static void any_cut_has_the_same_bytes(void **state) {
   for_each_isa(all_cuts);
 }
 
-/* A block of two rows for each pair of patterns, of two kept and of other numbers. */
+/* A block of two rows for each pair of patterns, of two kept and of other numbers; of int8 two
+ * blocks of one row. */
 static void all_pairs(laci_jit_isa isa) {
   const sparse_case two_rows = {"a pair of patterns",
                                 SPARSE_WINDOW(4, 2, 1, 3, 5, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0), PIXELS,
                                 1, 2};
-  const sparse_case c = case_of(&two_rows, isa);
+  const sparse_case one_row = {
+      "two blocks", SPARSE_WINDOW(8, 1, 1, 3, 5, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0), PIXELS, 1, 2};
+  const sparse_case c = case_of(isa == LACI_JIT_AVX512VNNI ? &one_row : &two_rows, isa);
   for (int pair = 0; pair < 256; pair++) {
     sparse_operands o;
     sparse_operands_init(&c, 0, &o);

@@ -123,6 +123,8 @@ static void memory_forms(listing *l, laci_x86_reg reg, laci_x86_memory m) {
   expect(l, "kmovw %s,%%k%d", text, 1 + (int)reg % 7);
   laci_x86_load_word_mask(&l->code, 1 + (int)reg % 7, m);
   expect(l, "kmovd %s,%%k%d", text, 1 + (int)reg % 7);
+  laci_x86_load_byte_mask(&l->code, 1 + (int)reg % 7, m);
+  expect(l, "kmovq %s,%%k%d", text, 1 + (int)reg % 7);
 }
 
 static void reads_general_instructions(void **state) {
@@ -179,6 +181,17 @@ typedef struct form {
 static const form forms[] = {
     {LACI_X86_DPBF16PS, "vdpbf16ps", NULL, true, true, true, false},
     {LACI_X86_CVTNE2PS2BF16, "vcvtne2ps2bf16", NULL, true, true, true, false},
+    {LACI_X86_DPBUSD, "vpdpbusd", NULL, true, true, true, false},
+    {LACI_X86_PSHUFB, "vpshufb", NULL, true, true, true, false},
+    {LACI_X86_PACKSSDW, "vpackssdw", NULL, true, true, true, false},
+    {LACI_X86_PACKUSWB, "vpackuswb", NULL, true, true, true, false},
+    {LACI_X86_PADDSW, "vpaddsw", NULL, true, true, true, false},
+    {LACI_X86_PSUBD, "vpsubd", NULL, true, true, true, false},
+    {LACI_X86_PMAXUB, "vpmaxub", NULL, true, true, true, false},
+    {LACI_X86_PMINUB, "vpminub", NULL, true, true, true, false},
+    {LACI_X86_MULPS, "vmulps", NULL, true, true, true, false},
+    {LACI_X86_CVTDQ2PS, "vcvtdq2ps", NULL, false, true, true, false},
+    {LACI_X86_CVTPS2DQ, "vcvtps2dq", NULL, false, true, true, false},
     {LACI_X86_PERMW, "vpermw", NULL, true, true, true, false},
     {LACI_X86_ADDPS, "vaddps", "vaddps", true, true, true, false},
     {LACI_X86_MAXPS, "vmaxps", "vmaxps", true, true, true, false},
@@ -188,7 +201,7 @@ static const form forms[] = {
     {LACI_X86_LOAD, "vmovups", "vmovups", false, true, true, false},
     {LACI_X86_STORE, "vmovups", "vmovups", false, false, true, true},
     {LACI_X86_BROADCASTSS, "vbroadcastss", "vbroadcastss", false, false, true, false},
-    {LACI_X86_PAND, NULL, "vpand", true, true, true, false},
+    {LACI_X86_PAND, "vpandd", "vpand", true, true, true, false},
     {LACI_X86_PCMPEQD, NULL, "vpcmpeqd", true, true, true, false},
     {LACI_X86_MASKLOAD, NULL, "vmaskmovps", true, false, true, false},
     {LACI_X86_MASKSTORE, NULL, "vmaskmovps", true, false, true, true},
@@ -219,18 +232,25 @@ static void vector_forms(listing *l, const form *f, laci_x86_width width, const 
 static const struct {
   laci_x86_op op;
   const char *name;
-} products[] = {{LACI_X86_FMADD231PS, "vfmadd231ps"}, {LACI_X86_DPBF16PS, "vdpbf16ps"}};
+} products[] = {{LACI_X86_FMADD231PS, "vfmadd231ps"},
+                {LACI_X86_DPBF16PS, "vdpbf16ps"},
+                {LACI_X86_DPBUSD, "vpdpbusd"},
+                {LACI_X86_MULPS, "vmulps"}};
 
 static void word_forms(listing *l, const int reg[3]) {
   const int k = 1 + reg[2] % 7, bits = 1 + reg[1];
   laci_x86_blend_words(&l->code, reg[0], k, reg[1], reg[2]);
   expect(l, "vpblendmw %%zmm%d,%%zmm%d,%%zmm%d{%%k%d}", reg[2], reg[1], reg[0], k);
+  laci_x86_blend_bytes(&l->code, reg[0], k, reg[1], reg[2]);
+  expect(l, "vpblendmb %%zmm%d,%%zmm%d,%%zmm%d{%%k%d}", reg[2], reg[1], reg[0], k);
   laci_x86_keep_words(&l->code, reg[0], k, reg[2]);
   expect(l, "vmovdqu16 %%zmm%d,%%zmm%d{%%k%d}{z}", reg[2], reg[0], k);
   laci_x86_rotate_left(&l->code, reg[0], reg[2], bits);
   expect(l, "vprold $0x%x,%%zmm%d,%%zmm%d", (unsigned)bits, reg[2], reg[0]);
   laci_x86_shift_left(&l->code, reg[0], reg[2], bits);
   expect(l, "vpslld $0x%x,%%zmm%d,%%zmm%d", (unsigned)bits, reg[2], reg[0]);
+  laci_x86_shift_right(&l->code, reg[0], reg[2], bits);
+  expect(l, "vpsrld $0x%x,%%zmm%d,%%zmm%d", (unsigned)bits, reg[2], reg[0]);
 }
 
 static void special_forms(listing *l, const int reg[3], laci_x86_memory m) {
@@ -309,11 +329,11 @@ static void many_broadcasts_read_as_one_by_one(void **state) {
         m.index = LACI_X86_R9;
         m.scale = 4;
       }
-      laci_x86_broadcasts(&l.code, products[at % 2].op, accs[at % 7], a, m);
+      laci_x86_broadcasts(&l.code, products[at % 4].op, accs[at % 7], a, m);
       for (int acc = 0; acc < 32; acc++) {
         if (!(accs[at % 7] >> acc & 1)) continue;
         (void)text_of(m, text);
-        expect(&l, "%s %s{1to16},%%zmm%d,%%zmm%d", products[at % 2].name, text, a, acc);
+        expect(&l, "%s %s{1to16},%%zmm%d,%%zmm%d", products[at % 4].name, text, a, acc);
         m.displacement += 4;
       }
     }

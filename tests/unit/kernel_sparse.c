@@ -34,10 +34,10 @@ static double value_of(const sparse_case *c, const sparse_operands *o, place p) 
     const int64_t x = p.x * g->stride_w + tap % g->kernel_w * g->dilation_w - g->pad_left;
     if (!o->kept[dense] || y < 0 || y >= g->h || x < 0 || x >= g->w) continue;
     const sparse_place from =
-        sparse_place_of(&o->form.in, g->pairs, first + at / taps, (const int64_t[]){y, x});
+        sparse_place_of(&o->form.in, g->values, first + at / taps, (const int64_t[]){y, x});
     const float value = sparse_get(o->x + p.image * o->form.in.n_floats + p.lane, from);
     const float weight = o->dense[dense];
-    sum += (double)(g->pairs ? laci_bf16_value(laci_bf16_round(weight)) : weight) * (double)value;
+    sum += (double)(g->values ? laci_bf16_value(laci_bf16_round(weight)) : weight) * (double)value;
   }
   return sum;
 }
@@ -62,11 +62,11 @@ static void expect_values(const sparse_case *c, const sparse_operands *o,
                      pixel % g->out_w, (int)(at % lanes)};
     const int64_t image_at = p.image * o->form.out.n_floats + p.lane;
     const sparse_place out =
-        sparse_place_of(&o->form.out, g->pairs, p.row, (const int64_t[]){p.y, p.x});
+        sparse_place_of(&o->form.out, g->values, p.row, (const int64_t[]){p.y, p.x});
     const double residual = run->residual ? (double)sparse_get(run->residual + image_at, out) : 0.0;
     const double want = finished(run, value_of(c, o, p), residual);
     const double got = (double)sparse_get(o->y + image_at, out);
-    if (!(fabs(got - want) <= 1e-5 + (g->pairs ? fabs(want) / 256 : 0))) {
+    if (!(fabs(got - want) <= 1e-5 + (g->values ? fabs(want) / 256 : 0))) {
       fail_msg("%s: image %lld row %lld pixel %lld, %lld: got %g, want %g", c->what,
                (long long)p.image, (long long)p.row, (long long)p.y, (long long)p.x, got, want);
     }
@@ -83,14 +83,14 @@ static void expect_written(const sparse_case *c, const sparse_operands *o) {
     memcpy(&bits, o->memory_y + at, sizeof bits);
     n += bits != 0x5A5A5A5AU;
   }
-  const int64_t channels = laci_sparse_channels(g->channels_out, g->pairs);
+  const int64_t channels = laci_sparse_channels(g->channels_out, g->values);
   assert_int_equal(n, c->n_images * lanes * channels * g->out_h * g->out_w);
 }
 
 static void the_definition_is_a_convolution(void **state) {
   (void)state;
   for (int at = 0; at < 2 * N_SPARSE_CASES; at++) {
-    const sparse_case c = sparse_case_of(&sparse_cases[at / 2], at % 2 > 0);
+    const sparse_case c = sparse_case_of(&sparse_cases[at / 2], (laci_sparse_values)(at % 2));
     sparse_operands o;
     sparse_operands_init(&c, 0, &o);
     laci_sparse_operands run = sparse_run_of(&o, at % 5 != 4, -0.25F, 0.75F);
@@ -107,9 +107,9 @@ static void the_definition_is_a_convolution(void **state) {
 static void every_variant_has_the_same_bits(void **state) {
   laci_cpu_level start = laci_cpu();
   (void)state;
-  for (int which = 0; which < 2 * N_SPARSE_CASES; which++) {
-    const int at = which / 2;
-    const sparse_case c = sparse_case_of(&sparse_cases[at], which % 2 > 0);
+  for (int which = 0; which < 3 * N_SPARSE_CASES; which++) {
+    const int at = which / 3;
+    const sparse_case c = sparse_case_of(&sparse_cases[at], (laci_sparse_values)(which % 3));
     sparse_operands o;
     sparse_operands_init(&c, at % 3, &o);
     laci_sparse_operands run = sparse_run_of(&o, at % 2 > 0, at % 4 ? 0 : -INFINITY, 1);

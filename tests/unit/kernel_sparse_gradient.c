@@ -53,7 +53,8 @@ static void set_up(fixture *f, int which, bool pairs, int shift) {
   lac_error err = {0};
   float *dy;
   f->c = case_of(which);
-  f->c.window.pairs = pairs && f->c.window.groups < 6; /* not of single channels */
+  if (pairs && f->c.window.groups < 6)
+    f->c.window.values = LACI_SPARSE_BF16; /* not of single channels */
   sparse_operands_init(&f->c, shift, &f->o);
   dy = f->o.residual;
   for (int64_t at = 0; at < f->o.n_y; at++) { /* what is no result counts for nothing */
@@ -105,9 +106,9 @@ static double want_of(const fixture *f, int64_t row, int64_t dense) {
     const int64_t x = out_x * g->stride_w + tap % g->kernel_w * g->dilation_w - g->pad_left;
     if (y < 0 || y >= g->h || x < 0 || x >= g->w) continue;
     const sparse_place in =
-        sparse_place_of(&f->o.form.in, g->pairs, channel, (const int64_t[]){y, x});
+        sparse_place_of(&f->o.form.in, g->values, channel, (const int64_t[]){y, x});
     const sparse_place out =
-        sparse_place_of(&f->o.form.out, g->pairs, row, (const int64_t[]){out_y, out_x});
+        sparse_place_of(&f->o.form.out, g->values, row, (const int64_t[]){out_y, out_x});
     const float *from = f->o.x + image * f->o.form.in.n_floats;
     const float *slope = f->o.residual + image * f->o.form.out.n_floats;
     for (int lane = 0; lane < lanes; lane++) {

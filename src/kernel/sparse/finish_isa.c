@@ -6,6 +6,7 @@
 
 #include "kernel/pointwise/function.h"
 #include "kernel/sparse/pairs.h"
+#include "kernel/sparse/quads.h"
 
 #if defined(__AVX2__)
 #include <immintrin.h>
@@ -51,20 +52,18 @@ static inline void store(float *to, uint64_t lanes, const float *from) {
 /* Rows that share their results' places in memory, and where they lie. */
 typedef struct target {
   int64_t row_stride;
-  bool pairs;
+  laci_sparse_values values;
 } target;
 
-static int64_t rows_each(const target *t) { return t->pairs ? 2 : 1; }
-
 static int64_t place_of(const target *t, const laci_sparse_tile *tile, int64_t row) {
-  return tile->out + row / rows_each(t) * t->row_stride;
+  return tile->out + row / laci_sparse_each(t->values) * t->row_stride;
 }
 
 /* What a row adds, of all lanes. */
 static void add_lanes(const float *residual, const target *t, int64_t row, float *v) {
   uint32_t pairs[LANES];
   memcpy(pairs, residual, sizeof pairs);
-  if (!t->pairs) {
+  if (t->values == LACI_SPARSE_F32) {
     for (int lane = 0; lane < LANES; lane++) v[lane] += residual[lane];
   } else if (row % 2) {
     for (int lane = 0; lane < LANES; lane++) v[lane] += laci_sparse_high(pairs[lane]);
@@ -96,14 +95,14 @@ static void pair_rows(const float *v, bool both, float *pairs) {
 
 static void write_results(const laci_sparse_operands *o, const target *to,
                           const laci_sparse_part *part, const float *v) {
-  const int64_t each = rows_each(to), n = part->row_last - part->row_first;
+  const int64_t each = laci_sparse_each(to->values), n = part->row_last - part->row_first;
   float pairs[LANES];
   for (int64_t t = part->tile_first; t < part->tile_last; t++, v += n * LANES) {
     const laci_sparse_tile *tile = &part->tiles[t];
     for (int64_t row = 0; row < n; row += each) {
       const float *from = v + row * LANES;
       float *y = o->y + place_of(to, tile, part->row_first + row);
-      if (to->pairs) {
+      if (to->values == LACI_SPARSE_BF16) {
         pair_rows(from, row + 1 < n, pairs);
         from = pairs;
       }
@@ -113,12 +112,20 @@ static void write_results(const laci_sparse_operands *o, const target *to,
   }
 }
 
-void LACI_VARIANT(laci_sparse_finish)(const laci_sparse_operands *o, int64_t row_stride, bool pairs,
-                                      const laci_sparse_part *part, float *sums) {
-  const target to = {row_stride, pairs};
+void LACI_VARIANT(laci_sparse_finish)(const laci_sparse_operands *o, int64_t row_stride,
+                                      laci_sparse_values values, const laci_sparse_part *part,
+                                      float *sums) {
+  const target to = {row_stride, values == LACI_SPARSE_S8 ? LACI_SPARSE_F32 : values};
   const int64_t n_tiles = part->tile_last - part->tile_first;
   const int64_t n = n_tiles * (part->row_last - part->row_first) * LANES;
   const laci_pointwise clip = {LACI_POINTWISE_CLIP, o->low, o->high};
+  if (values == LACI_SPARSE_S8) {
+    LACI_VARIANT(laci_sparse_scale_sums)(o->quantised, part, sums);
+    if (!o->quantised->floats) {
+      LACI_VARIANT(laci_sparse_finish_bytes)(o, row_stride, part, sums);
+      return;
+    }
+  }
   if (o->residual && !o->residual_last) add_residual(o, &to, part, sums);
   if (o->low > -INFINITY || o->high < INFINITY) {
     LACI_VARIANT(laci_pointwise_apply)(&clip, sums, n);

@@ -110,7 +110,7 @@ static void add_items(finder *f) {
   const int64_t together = p->rows_together, groups = together ? p->n_rows / together : 0;
   const int64_t length = groups ? p->n_columns / groups : 0;
   int64_t rows = groups ? laci_ceil_div(together, laci_ceil_div(together, ROWS)) : 0;
-  if (p->pairs) rows += rows % 2; /* two rows share their places */
+  if (p->values == LACI_SPARSE_BF16) rows += rows % 2; /* two rows share their places */
   const int64_t window = rows < FEW_ROWS ? TOGETHER : WINDOW;
   memcpy(f->next, p->row_begin, (size_t)p->n_rows * sizeof *f->next);
   f->n_runs = f->n_rows = f->g->n_items = 0;
@@ -155,11 +155,13 @@ lac_status laci_sparse_gradient_init(const laci_sparse_product *p, const laci_sp
   lac_status st = LAC_OK;
   *g = (laci_sparse_gradient){.tiles = tiles,
                               .n_tiles = n_tiles,
-                              .block = block_of(n_tiles, p->pairs),
-                              .pairs = p->pairs,
+                              .block = block_of(n_tiles, p->values == LACI_SPARSE_BF16),
+                              .pairs = p->values == LACI_SPARSE_BF16,
                               .row_stride = p->row_stride,
                               .n_kept = p->row_begin[p->n_rows]};
-  if (g->n_kept > INT32_MAX) {
+  if (p->values == LACI_SPARSE_S8) {
+    st = laci_fail(err, LAC_UNSUPPORTED, "a sparse gradient of int8");
+  } else if (g->n_kept > INT32_MAX) {
     st = laci_fail(err, LAC_UNSUPPORTED, "a sparse gradient of %lld weights", (long long)g->n_kept);
   } else if (!find_runs(&f)) {
     st = laci_fail_memory(err, "a sparse gradient");

@@ -3,10 +3,10 @@
  *
  *     y[row] = f(clip(bias[row] + sum over kept k of weight[k] * x[column[k]] + residual[row]))
  *
- * for 16 pixels, or 16 images, at once, of floats or of pairs of bf16. A convolution is one of
- * these: its columns are (channel, tap of the window), and where a column's value lies from where a
- * tile begins is the same for all tiles (window.h). Any pattern of kept weights will do; 2:4 is
- * what kernels are tuned for.
+ * for 16 pixels, or 16 images, at once, of floats, pairs of bf16 or quads of int8. A convolution is
+ * one of these: its columns are (channel, tap of the window), and where a column's value lies from
+ * where a tile begins is the same for all tiles (window.h). Any pattern of kept weights will do;
+ * 2:4 is what kernels are tuned for.
  *
  * Every sum begins at the bias and goes through the kept columns in ascending order, one fused
  * multiply-add each, so that every variant, compiled or generated (jit/sparse_code.h), gives the
@@ -16,7 +16,9 @@
  * elsewhere, and two rows share those of a result, the even one the lower half. Everything that
  * counts floats counts pairs then. Columns stand in blocks of four, which are two pairs each; a
  * column that is not there is not kept. Weights are rounded to bf16, sums are f32 and add up two
- * columns at a time, as pairs.h says; results are rounded at the end, to the nearest. */
+ * columns at a time, as pairs.h says; results are rounded at the end, to the nearest.
+ *
+ * Of int8, four channels and four rows share four bytes; quads.h says all about these. */
 #ifndef LACI_KERNEL_SPARSE_PRODUCT_H
 #define LACI_KERNEL_SPARSE_PRODUCT_H
 
@@ -26,20 +28,31 @@
 #include "kernel/variants.h"
 
 typedef struct laci_pointwise laci_pointwise;
+typedef struct laci_sparse_quantised laci_sparse_quantised;
 
 enum { LACI_SPARSE_LANES = 16 };
+
+/** What is multiplied. */
+typedef enum laci_sparse_values {
+  LACI_SPARSE_F32,
+  LACI_SPARSE_BF16,
+  LACI_SPARSE_S8, /* weights; x is u8 */
+} laci_sparse_values;
+
+/** So many values share four bytes of a picture. */
+static inline int laci_sparse_each(laci_sparse_values values) { return 1 << (int)values; }
 
 /** Borrowed arrays. What is kept of row r are k of [row_begin[r], row_begin[r + 1]). */
 typedef struct laci_sparse_product {
   int64_t n_rows, n_columns;
-  int64_t rows_together;    /* so many rows behind each other read the same columns: those of a
-                               convolution's group; it divides n_rows */
-  const int64_t *row_begin; /* [n_rows + 1] */
-  const int32_t *column;    /* [n_kept], ascending in a row */
-  const int64_t *column_at; /* [n_columns]: floats of x from a tile's beginning; of pairs: of the
-                               pair that the column is in */
-  int64_t row_stride;       /* floats of y from a row to the next, or from two to the next two */
-  bool pairs;               /* rows_together is even then, or all rows; n_columns fours */
+  int64_t rows_together;     /* so many rows behind each other read the same columns: those of a
+                                convolution's group; it divides n_rows */
+  const int64_t *row_begin;  /* [n_rows + 1] */
+  const int32_t *column;     /* [n_kept], ascending in a row */
+  const int64_t *column_at;  /* [n_columns]: floats of x from a tile's beginning; of pairs: of the
+                                pair that the column is in */
+  int64_t row_stride;        /* floats of y from a row to the next, or from two to the next two */
+  laci_sparse_values values; /* BF16: rows_together is even, or all rows; n_columns fours */
 } laci_sparse_product;
 
 /** Sixteen results of a row. All 16 floats of x that lane 0 begins are read, whichever are used. */
@@ -47,6 +60,16 @@ typedef struct laci_sparse_tile {
   int64_t in, out; /* floats from the beginnings of x and y to lane 0 */
   uint64_t lanes;  /* bit i: lane i is a result; others of y are left alone */
 } laci_sparse_tile;
+
+/** What products of int8 have in place of a bias and of `low` and `high` (quads.h). */
+struct laci_sparse_quantised {
+  const int32_t *bias; /* [n_rows] */
+  const float *scale;  /* [n_rows] */
+  float residual_scale;
+  int32_t residual_zero, zero; /* 0 to 255 */
+  uint8_t low, high;           /* 0 and 255: no clip */
+  bool floats; /* results are floats, each row's by itself, and `low`, `high` those of operands */
+};
 
 /** x and y apart, of floats or pairs. residual: NULL, or laid out as y, which it may be if it is
  * not the last. */
@@ -59,6 +82,7 @@ typedef struct laci_sparse_operands {
   const laci_pointwise *functions; /* [n_functions]: what follows, one after the other */
   int n_functions;
   bool residual_last; /* it is added behind the functions, not before the clip */
+  const laci_sparse_quantised *quantised; /* of int8; NULL: of others */
 } laci_sparse_operands;
 
 /** What is done at once; the last ones are not in it. */
@@ -73,8 +97,9 @@ typedef void laci_sparse_multiply(const laci_sparse_product *p, const laci_spars
                                   const laci_sparse_part *part);
 
 /** Makes results of the sums of a part, [tile][row][16], which are overwritten. finish_isa.c */
-typedef void laci_sparse_finish(const laci_sparse_operands *o, int64_t row_stride, bool pairs,
-                                const laci_sparse_part *part, float *sums);
+typedef void laci_sparse_finish(const laci_sparse_operands *o, int64_t row_stride,
+                                laci_sparse_values values, const laci_sparse_part *part,
+                                float *sums);
 
 #define LACI_SPARSE_DECLARE(name, level)            \
   laci_sparse_multiply laci_sparse_multiply_##name; \

@@ -4,6 +4,7 @@
 #include <stddef.h>
 
 #include "kernel/sparse/pairs.h"
+#include "kernel/sparse/quads.h"
 
 #if defined(__AVX512F__)
 #include <immintrin.h>
@@ -65,14 +66,18 @@ static inline __attribute__((always_inline)) void multiply_tiles(const laci_spar
   for (int64_t row = part->row_first; row < part->row_last; row++) {
     add_up(p, o, x, row, n, sums);
     const laci_sparse_part done = {tiles, 0, n, row, row + 1};
-    LACI_VARIANT(laci_sparse_finish)(o, p->row_stride, false, &done, sums);
+    LACI_VARIANT(laci_sparse_finish)(o, p->row_stride, LACI_SPARSE_F32, &done, sums);
   }
 }
 
 void LACI_VARIANT(laci_sparse_multiply)(const laci_sparse_product *p, const laci_sparse_operands *o,
                                         const laci_sparse_part *part) {
   int64_t tile = part->tile_first;
-  if (p->pairs) {
+  if (p->values == LACI_SPARSE_S8) {
+    LACI_VARIANT(laci_sparse_multiply_quads)(p, o, part);
+    return;
+  }
+  if (p->values == LACI_SPARSE_BF16) {
     LACI_VARIANT(laci_sparse_multiply_pairs)(p, o, part);
     return;
   }

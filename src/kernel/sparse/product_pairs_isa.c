@@ -80,7 +80,7 @@ static void multiply_rows(const laci_sparse_product *p, const laci_sparse_operan
   for (int64_t at = 0; at < n * s->n_tiles; at++) {
     memcpy(done + at * LANES, sums[at % n] + at / n * LANES, LANES * sizeof *done);
   }
-  LACI_VARIANT(laci_sparse_finish)(o, p->row_stride, true, part, done);
+  LACI_VARIANT(laci_sparse_finish)(o, p->row_stride, LACI_SPARSE_BF16, part, done);
 }
 
 void LACI_VARIANT(laci_sparse_multiply_pairs)(const laci_sparse_product *p,

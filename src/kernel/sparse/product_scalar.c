@@ -5,6 +5,7 @@
 
 #include "kernel/pointwise/function.h"
 #include "kernel/sparse/pairs.h"
+#include "kernel/sparse/quads.h"
 
 static float result(const laci_sparse_product *p, const laci_sparse_operands *o, int64_t row,
                     int64_t in) {
@@ -27,7 +28,11 @@ static float finished(const laci_sparse_operands *o, float v, int64_t out) {
 
 void laci_sparse_multiply_scalar(const laci_sparse_product *p, const laci_sparse_operands *o,
                                  const laci_sparse_part *part) {
-  if (p->pairs) {
+  if (p->values == LACI_SPARSE_S8) {
+    laci_sparse_multiply_quads_scalar(p, o, part);
+    return;
+  }
+  if (p->values == LACI_SPARSE_BF16) {
     laci_sparse_multiply_pairs_scalar(p, o, part);
     return;
   }

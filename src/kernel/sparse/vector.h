@@ -31,7 +31,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "kernel/variants.h"
+#include "kernel/sparse/product.h"
 
 enum {
   LACI_SPARSE_ROWS_CHUNK = 512, /* columns */
@@ -41,12 +41,6 @@ enum {
   LACI_SPARSE_ROWS_SUMS = 16,  /* lanes */
   LACI_SPARSE_READ_AHEAD = 64, /* bytes that may be read behind the last value */
 };
-
-typedef enum laci_sparse_values {
-  LACI_SPARSE_F32,
-  LACI_SPARSE_BF16,
-  LACI_SPARSE_S8
-} laci_sparse_values;
 
 /** A packed matrix, in the memory of who packs it: vector.c's functions say how much. */
 typedef struct laci_sparse_rows {

@@ -117,14 +117,14 @@ laci_sparse_border laci_sparse_border_of(const laci_sparse_window *g) {
 }
 
 laci_sparse_layout laci_sparse_layout_in(laci_sparse_lanes lanes, const laci_sparse_window *g) {
-  const int64_t channels = laci_sparse_channels(g->channels_in, g->pairs);
+  const int64_t channels = laci_sparse_channels(g->channels_in, g->values);
   return laci_sparse_layout_of(lanes, channels, g->h, g->w, laci_sparse_border_of(g));
 }
 
 laci_sparse_layout laci_sparse_layout_out(laci_sparse_lanes lanes, const laci_sparse_window *g,
                                           const laci_sparse_layout *in, laci_sparse_border border) {
   border.stride_h = border.stride_w = 1;
-  const int64_t channels = laci_sparse_channels(g->channels_out, g->pairs);
+  const int64_t channels = laci_sparse_channels(g->channels_out, g->values);
   laci_sparse_layout l = laci_sparse_layout_of(lanes, channels, g->out_h, g->out_w, border);
   if (lanes == LACI_SPARSE_IMAGES || in->row_stride <= l.row_stride) return l;
   if (lanes == LACI_SPARSE_PANELS) return of_panels(channels, g->out_h, in->row_stride);
@@ -200,17 +200,18 @@ static bool make_tiles(const laci_sparse_window *g, int64_t n_images, laci_spars
 /* The dense weight as rows over (channel, tap), and the columns' order. */
 typedef struct order {
   int64_t taps, channels; /* of a group */
-  bool pairs;             /* all blocks are whole */
+  bool whole;             /* all blocks are, as where values share their place */
 } order;
 
 static order order_of(const laci_sparse_window *g) {
-  return (order){g->kernel_h * g->kernel_w, g->channels_in / g->groups, g->pairs};
+  return (order){g->kernel_h * g->kernel_w, g->channels_in / g->groups,
+                 g->values != LACI_SPARSE_F32};
 }
 
 /* Place of (channel, tap) of a group in the order of columns. */
 static int64_t place_of(const order *o, int64_t channel, int64_t tap) {
   const int64_t first = channel / BLOCK * BLOCK;
-  const int64_t left = o->channels - first, width = left < BLOCK && !o->pairs ? left : BLOCK;
+  const int64_t left = o->channels - first, width = left < BLOCK && !o->whole ? left : BLOCK;
   return first * o->taps + tap * width + channel - first;
 }
 
@@ -221,7 +222,7 @@ int64_t laci_sparse_dense_length(const laci_sparse_window *g) {
 
 int64_t laci_sparse_row_length(const laci_sparse_window *g) {
   const order o = order_of(g);
-  return (o.pairs ? laci_ceil_div(o.channels, BLOCK) * BLOCK : o.channels) * o.taps;
+  return (o.whole ? laci_ceil_div(o.channels, BLOCK) * BLOCK : o.channels) * o.taps;
 }
 
 void laci_sparse_order_columns(const laci_sparse_window *g, int32_t *dense_at) {
@@ -237,7 +238,7 @@ static void place_columns(const laci_sparse_window *g, const laci_sparse_layout 
   const order o = order_of(g);
   const int64_t length = laci_sparse_row_length(g);
   for (int64_t channel = 0; channel < g->channels_in; channel++) {
-    const int64_t lies = g->pairs ? channel / 2 : channel;
+    const int64_t lies = channel / laci_sparse_each(g->values);
     int64_t *to = column_at + channel / o.channels * length;
     for (int64_t tap = 0; tap < o.taps; tap++) {
       const int64_t y = tap / g->kernel_w * g->dilation_h - g->pad_top;
@@ -309,21 +310,22 @@ static bool make_product(const laci_sparse_window *g, const laci_sparse_kept *ke
                                         .column = kept->column,
                                         .column_at = column_at,
                                         .row_stride = form->out.channel_stride,
-                                        .pairs = g->pairs};
+                                        .values = g->values};
   return true;
 }
 
 static lac_status check_window(const laci_sparse_window *g, const laci_sparse_form *form,
                                lac_error *err) {
-  const int64_t each = g->pairs ? BLOCK : 1; /* columns that a channel may take */
-  if (g->channels_in * g->kernel_h * g->kernel_w > INT32_MAX / each) {
+  const int64_t each = laci_sparse_each(g->values);
+  const int64_t most = each > 1 ? BLOCK : 1; /* columns that a channel may take */
+  if (g->channels_in * g->kernel_h * g->kernel_w > INT32_MAX / most) {
     return laci_fail(err, LAC_UNSUPPORTED, "a sparse convolution of %lld columns",
                      (long long)(g->channels_in * g->kernel_h * g->kernel_w));
   }
   const int64_t in = g->channels_in / g->groups, out = g->channels_out / g->groups;
-  if (g->pairs && g->groups > 1 && (in % 2 || out % 2)) {
-    return laci_fail(err, LAC_UNSUPPORTED, "pairs of channels in groups of %lld to %lld",
-                     (long long)in, (long long)out);
+  if (g->groups > 1 && (in % each || out % each)) {
+    return laci_fail(err, LAC_UNSUPPORTED, "channels by %lld in groups of %lld to %lld",
+                     (long long)each, (long long)in, (long long)out);
   }
   const bool panels = form->in.lanes == LACI_SPARSE_PANELS || form->out.lanes == LACI_SPARSE_PANELS;
   if (!panels || is_flat(form)) return LAC_OK;

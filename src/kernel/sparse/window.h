@@ -44,12 +44,12 @@ typedef struct laci_sparse_window {
   int64_t h, w, out_h, out_w;
   int64_t kernel_h, kernel_w, stride_h, stride_w, dilation_h, dilation_w;
   int64_t pad_top, pad_left;
-  bool pairs;
+  laci_sparse_values values;
 } laci_sparse_window;
 
 /** How many channels of a layout so many are. */
-static inline int64_t laci_sparse_channels(int64_t channels, bool pairs) {
-  return pairs ? (channels + 1) / 2 : channels;
+static inline int64_t laci_sparse_channels(int64_t channels, laci_sparse_values values) {
+  return (channels + laci_sparse_each(values) - 1) / laci_sparse_each(values);
 }
 
 /** Where the value of a pixel lies; numbers of floats. One image, or 16 of them (images),

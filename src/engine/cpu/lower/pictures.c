@@ -10,14 +10,15 @@ laci_sparse_size laci_pictures_size(const laci_net *net, const laci_shape *shape
   const int64_t last = shape->dims[shape->rank - 1];
   if (rows) {
     return (laci_sparse_size){.n_images = 1,
-                              .channels = laci_sparse_channels(last, net->plan.bf16),
+                              .channels = laci_sparse_channels(last, laci_pictures_values(net)),
                               .h = 1,
                               .w = laci_shape_count(shape) / last};
   }
-  return (laci_sparse_size){.n_images = shape->dims[0],
-                            .channels = laci_sparse_channels(shape->dims[1], net->plan.bf16),
-                            .h = shape->rank == 4 ? shape->dims[2] : 1,
-                            .w = last};
+  return (laci_sparse_size){
+      .n_images = shape->dims[0],
+      .channels = laci_sparse_channels(shape->dims[1], laci_pictures_values(net)),
+      .h = shape->rank == 4 ? shape->dims[2] : 1,
+      .w = last};
 }
 
 enum { LEAST_FULL = 85 }; /* percent of the lanes that hold an image */

@@ -13,6 +13,11 @@ struct laci_pictures {
   bool rows; /* the value is rows of features, the last axis: a picture of one line */
 };
 
+/** What shares a place in them. */
+static inline laci_sparse_values laci_pictures_values(const laci_net *net) {
+  return net->plan.bf16 ? LACI_SPARSE_BF16 : LACI_SPARSE_F32;
+}
+
 /** A value as pictures: rows, or three or four axes of a convolution. Pairs are channels. */
 laci_sparse_size laci_pictures_size(const laci_net *net, const laci_shape *shape, bool rows);
 /** Are so many images done sixteen at a time? Else lanes are pixels. */

@@ -36,7 +36,7 @@ static bool window_of(const laci_net *net, const laci_fused *fused, laci_sparse_
                                        .dilation_w = w.dilates[last] + 1,
                                        .pad_top = plane ? w.pads_begin[0] : 0,
                                        .pad_left = w.pads_begin[last],
-                                       .pairs = net->plan.bf16};
+                                       .values = laci_pictures_values(net)};
   return true;
 }
 
@@ -69,7 +69,7 @@ static bool rows_of(laci_net *net, const laci_fused *fused, laci_sparse_layer *l
                                        .stride_w = 1,
                                        .dilation_h = 1,
                                        .dilation_w = 1,
-                                       .pairs = net->plan.bf16};
+                                       .values = laci_pictures_values(net)};
   return true;
 }
 

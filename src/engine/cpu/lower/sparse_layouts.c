@@ -145,7 +145,7 @@ laci_sparse_layout laci_sparse_layer_out(const laci_net *net, const laci_sparse_
 
 laci_sparse_layout laci_sparse_layer_in(const laci_net *net, const laci_sparse_layer *layer) {
   const laci_sparse_window *g = &layer->window;
-  const int64_t channels = laci_sparse_channels(g->channels_in, g->pairs);
+  const int64_t channels = laci_sparse_channels(g->channels_in, g->values);
   const int64_t rows_out = laci_sparse_layout_at(net, layer->output)->row_stride;
   if (layer->reading == LACI_SPARSE_AS_IT_LIES) return *laci_sparse_layout_at(net, layer->input);
   if (layer->reading == LACI_SPARSE_THINNED) {

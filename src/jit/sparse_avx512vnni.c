@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A piece of int8 in AVX512-VNNI: zmm0 to 23 are the sums of a group's rows. Of each eight columns,
+ * two quads are loaded, A and B; a register that holds two bytes of both, at the places that a
+ * pair of 2:4 patterns wants, is one blend, and a row has one dot for all it keeps of the eight
+ * (sparse_octets.h):
+ *
+ *     vmovups    zmm24, [x + A]
+ *     vmovups    zmm25, [x + B]
+ *     vprord     zmm26, zmm25, 8                         B's bytes 1 2 3 0
+ *     vpblendmb  zmm29{k2}, zmm24, zmm25                 0 1 of B, 2 3 of A
+ *     vpdpbusd   zmm7, zmm29, [weight + 4]{1to16}        row 7 keeps these */
+#include <stddef.h>
+
+#include "jit/sparse_in.h"
+#include "jit/sparse_octets.h"
+#include "kernel/sparse/quads.h"
+
+enum {
+  OCTET = LACI_SPARSE_OCTET,
+  QUAD = LACI_SPARSE_QUAD,
+  N_NUMBERS = LACI_SPARSE_OCTET_REGISTERS,
+  BYTE_BITS = 8,
+  VECTOR = 64,    /* bytes */
+  LANES_MASK = 1, /* k1 */
+  MASKS = 2,      /* k2 and on: bytes that are of B */
+  A = 24,         /* the quads, then others' orders */
+  B = 25,
+  TURNED_B = 26,
+  TURNED_A = 27, /* and 28, in turns */
+  BLENDED = 29,  /* to 31, in turns */
+  ORDER = 24,    /* behind the sums */
+  ZERO = 25,
+  LOW = 26,
+  HIGH = 27,
+  RESIDUAL = 28,
+  TAKEN = 29,
+  BYTE = 30,
+  RESIDUAL_ZERO = 31,
+};
+
+#define ZMM LACI_X86_ZMM
+#define CONSTANT(base, name) laci_x86_at(base, (int32_t)offsetof(laci_sparse_quad_constants, name))
+
+static int64_t n_octets(const laci_sparse_piece *piece) { return piece->n_columns / OCTET; }
+
+static uint32_t any_of(const uint32_t *rows, int n) {
+  uint32_t any = 0;
+  for (int at = 0; at < n; at++) any |= rows[at];
+  return any;
+}
+
+/* The first octet from `at` on of which anything is kept, or n_octets. */
+static int64_t next_kept(const laci_sparse_piece *piece, int64_t at) {
+  while (at < n_octets(piece) && !any_of(piece->rows + at * OCTET, OCTET)) at++;
+  return at;
+}
+
+/* Those quads of an octet that are kept. x_first: floats that the pointer to x is ahead. */
+static void load_octet(laci_code *code, const laci_sparse_frame *f, const laci_sparse_piece *piece,
+                       int64_t octet, int64_t x_first) {
+  for (int quad = 0; quad < OCTET / QUAD; quad++) {
+    const int64_t column = octet * OCTET + (int64_t)quad * QUAD;
+    if (!any_of(piece->rows + column, QUAD)) continue;
+    const int64_t at = (piece->column_at[column] - x_first) * (int64_t)sizeof(float);
+    laci_x86_vector_memory(code, ZMM, LACI_X86_LOAD, A + quad, 0,
+                           laci_x86_at(LACI_SPARSE_AT, (int32_t)at));
+    if (f->x_ahead) {
+      const int64_t ahead = f->x_ahead * (int64_t)sizeof(float);
+      laci_x86_prefetch0(code, laci_x86_at(LACI_SPARSE_AT, (int32_t)(at + ahead)));
+    }
+  }
+}
+
+/* A in an order: two of these are rotations. */
+static int turn_a(laci_code *code, int order) {
+  const int to = TURNED_A + order % 2;
+  const laci_x86_memory by =
+      laci_x86_at(LACI_X86_R8,
+                  (int32_t)(offsetof(laci_sparse_quad_constants, orders) + (size_t)order * VECTOR));
+  if (order == 0) return A;
+  if (order == LACI_SPARSE_ORDERS_A - 1) laci_x86_rotate_left(code, to, A, 2 * BYTE_BITS);
+  else laci_x86_vector_memory(code, ZMM, LACI_X86_PSHUFB, to, A, by);
+  return to;
+}
+
+static void write_octet(laci_code *code, const laci_sparse_frame *f, const uint32_t *kept,
+                        int32_t *at) {
+  uint32_t rows[N_NUMBERS];
+  int a = A, turn = 0, order = 0;
+  bool turned = false;
+  laci_sparse_find_octets(f->octets, kept, rows);
+  laci_sparse_terms_zmm(code, LACI_X86_DPBUSD, rows[LACI_SPARSE_ALL_A], A, at);
+  laci_sparse_terms_zmm(code, LACI_X86_DPBUSD, rows[LACI_SPARSE_ALL_B], B, at);
+  for (int number = LACI_SPARSE_BLENDS; number < N_NUMBERS; number++) {
+    const laci_sparse_blend blend = laci_sparse_blend_of(number);
+    if (!rows[number]) continue;
+    if (blend.a != order) a = turn_a(code, blend.a);
+    order = blend.a;
+    if (blend.b && !turned) laci_x86_rotate_left(code, TURNED_B, B, 3 * BYTE_BITS);
+    turned = turned || blend.b;
+    const int to = BLENDED + turn++ % 3;
+    laci_x86_blend_bytes(code, to, MASKS + blend.mask, a, blend.b ? TURNED_B : B);
+    laci_sparse_terms_zmm(code, LACI_X86_DPBUSD, rows[number], to, at);
+  }
+}
+
+static void write_terms(laci_code *code, const laci_sparse_frame *f, const laci_sparse_piece *piece,
+                        int64_t x_first) {
+  int32_t at = -LACI_SPARSE_REACH;
+  int64_t octet = next_kept(piece, 0);
+  while (octet < n_octets(piece)) {
+    const int64_t next = next_kept(piece, octet + 1);
+    load_octet(code, f, piece, octet, x_first);
+    write_octet(code, f, piece->rows + octet * OCTET, &at);
+    for (int64_t done = octet * OCTET; done < next * OCTET; done++) {
+      laci_sparse_fetch_ahead(code, f, piece, done + 1);
+    }
+    octet = next;
+  }
+}
+
+static laci_x86_memory rows_at(laci_x86_reg base, const laci_sparse_frame *f, int row) {
+  return laci_x86_at(base, (int32_t)(row / QUAD * f->row_stride * (int64_t)sizeof(float)));
+}
+
+static void spread(laci_code *code, int to, laci_x86_memory from) {
+  laci_x86_vector_memory(code, ZMM, LACI_X86_BROADCASTSS, to, 0, from);
+}
+
+/* What rows of a place have in common; RDX is free until the tile's end. */
+static void load_constants(laci_code *code, const laci_sparse_frame *f) {
+  laci_x86_load(code, LACI_X86_RDX, LACI_SPARSE_FIELD(quads));
+  laci_x86_vector_memory(code, ZMM, LACI_X86_LOAD, ORDER, 0, CONSTANT(LACI_X86_RDX, together));
+  spread(code, ZERO, LACI_SPARSE_FIELD(zero_words));
+  if (f->after.low) spread(code, LOW, LACI_SPARSE_FIELD(low_bytes));
+  if (f->after.high) spread(code, HIGH, LACI_SPARSE_FIELD(high_bytes));
+  if (!f->after.residual) return;
+  spread(code, BYTE, CONSTANT(LACI_X86_RDX, byte));
+  spread(code, RESIDUAL_ZERO, LACI_SPARSE_FIELD(residual_zero));
+}
+
+static void add_residual(laci_code *code, int row) {
+  const int at = row % QUAD * BYTE_BITS;
+  int from = RESIDUAL;
+  if (at > 0) {
+    laci_x86_shift_right(code, TAKEN, RESIDUAL, at);
+    from = TAKEN;
+  }
+  laci_x86_vector(code, ZMM, LACI_X86_PAND, TAKEN, from, BYTE);
+  laci_x86_vector(code, ZMM, LACI_X86_PSUBD, TAKEN, TAKEN, RESIDUAL_ZERO);
+  laci_x86_vector(code, ZMM, LACI_X86_CVTDQ2PS, TAKEN, 0, TAKEN);
+  laci_x86_broadcast(code, LACI_X86_FMADD231PS, row, TAKEN, LACI_SPARSE_FIELD(residual_scale));
+}
+
+/* Four rows' numbers become bytes, which are first behind each other, then together. */
+static void pack_rows(laci_code *code, const laci_sparse_frame *f, int row) {
+  laci_x86_vector(code, ZMM, LACI_X86_PACKSSDW, row, row, row + 1);
+  laci_x86_vector(code, ZMM, LACI_X86_PACKSSDW, row + 2, row + 2, row + 3);
+  laci_x86_vector(code, ZMM, LACI_X86_PADDSW, row, row, ZERO);
+  laci_x86_vector(code, ZMM, LACI_X86_PADDSW, row + 2, row + 2, ZERO);
+  laci_x86_vector(code, ZMM, LACI_X86_PACKUSWB, row, row, row + 2);
+  if (f->after.low) laci_x86_vector(code, ZMM, LACI_X86_PMAXUB, row, row, LOW);
+  if (f->after.high) laci_x86_vector(code, ZMM, LACI_X86_PMINUB, row, row, HIGH);
+  laci_x86_vector(code, ZMM, LACI_X86_PSHUFB, row, row, ORDER);
+}
+
+static void write_results(laci_code *code, const laci_sparse_frame *f,
+                          const laci_sparse_piece *piece) {
+  laci_sparse_begin_results(code, f->after.residual);
+  laci_sparse_load_lanes(code);
+  load_constants(code, f);
+  laci_x86_load(code, LACI_X86_R8, LACI_SPARSE_FIELD(scale));
+  for (int first = 0; first < piece->n_rows; first += QUAD) {
+    if (f->after.residual) {
+      laci_x86_load_masked(code, RESIDUAL, LANES_MASK, rows_at(LACI_SPARSE_WEIGHT, f, first));
+    }
+    for (int row = first; row < first + QUAD; row++) {
+      if (row >= piece->n_rows) {
+        laci_x86_vector(code, ZMM, LACI_X86_PXOR, row, row, row);
+        continue;
+      }
+      laci_x86_vector(code, ZMM, LACI_X86_CVTDQ2PS, row, 0, row);
+      laci_x86_broadcast(code, LACI_X86_MULPS, row, row,
+                         laci_x86_at(LACI_X86_R8, row * (int32_t)sizeof(float)));
+      if (f->after.residual) add_residual(code, row);
+      laci_x86_vector(code, ZMM, LACI_X86_CVTPS2DQ, row, 0, row);
+    }
+    pack_rows(code, f, first);
+    laci_x86_store_masked(code, first, LANES_MASK, rows_at(LACI_SPARSE_AT, f, first));
+  }
+}
+
+void laci_sparse_write_avx512vnni(laci_code *code, const laci_sparse_frame *f,
+                                  const laci_sparse_piece *piece) {
+  int64_t x_first = 0;
+  /* As in sparse_avx512.c: a byte of displacement reaches both ways. */
+  for (int64_t column = 0; column < piece->n_columns; column += QUAD) {
+    if (!any_of(piece->rows + column, QUAD)) continue;
+    x_first = piece->column_at[column] + 128 * (VECTOR / 4);
+    break;
+  }
+  laci_x86_load(code, LACI_X86_R8, LACI_SPARSE_FIELD(quads));
+  for (int at = 0; at < LACI_SPARSE_OCTET_MASKS; at++) {
+    const size_t mask = offsetof(laci_sparse_quad_constants, masks) + (size_t)at * sizeof(uint64_t);
+    laci_x86_load_byte_mask(code, MASKS + at, laci_x86_at(LACI_X86_R8, (int32_t)mask));
+  }
+  const size_t loop =
+      laci_sparse_begin_tile(code, (int32_t)(x_first * (int64_t)sizeof(float)), LACI_SPARSE_REACH);
+  laci_sparse_begin_sums_zmm(code, piece);
+  laci_sparse_point_ahead(code, f, piece);
+  laci_x86_load(code, LACI_X86_R8, LACI_SPARSE_FIELD(quads));
+  write_terms(code, f, piece, x_first);
+  if (piece->last) write_results(code, f, piece);
+  laci_sparse_end_zmm(code, f, piece, loop);
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * How a row's terms take the columns of int8 (kernel/sparse/quads.h): eight at once, an octet.
+ *
+ * An octet is two quads of columns, A and B. A term multiplies four bytes of a register that may
+ * hold bytes of both: A's in one of four orders, B's in one of two, and one of six masks that says
+ * which two come from B. These 48 registers are as many as are needed for all 36 pairs of 2:4
+ * patterns, and each is one blend. Rows that keep nothing of one quad take the other as it is, and
+ * those that no register fits have two terms, all of A and all of B, with zeros where nothing is
+ * kept. */
+#ifndef LACI_JIT_SPARSE_OCTETS_H
+#define LACI_JIT_SPARSE_OCTETS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+  LACI_SPARSE_OCTET = 8,
+  LACI_SPARSE_ORDERS_A = 4,
+  LACI_SPARSE_ORDERS_B = 2,
+  LACI_SPARSE_OCTET_MASKS = 6,
+  LACI_SPARSE_ALL_A = 0, /* registers: the quads as they are, then blends */
+  LACI_SPARSE_ALL_B = 1,
+  LACI_SPARSE_BLENDS = 2,
+  LACI_SPARSE_OCTET_REGISTERS =
+      LACI_SPARSE_BLENDS + LACI_SPARSE_ORDERS_A * LACI_SPARSE_ORDERS_B * LACI_SPARSE_OCTET_MASKS,
+};
+
+/** Which channel of its quad each byte is. */
+extern const uint8_t laci_sparse_order_a[LACI_SPARSE_ORDERS_A][4];
+extern const uint8_t laci_sparse_order_b[LACI_SPARSE_ORDERS_B][4];
+/** Bit i: byte i comes from B. */
+extern const uint8_t laci_sparse_octet_masks[LACI_SPARSE_OCTET_MASKS];
+
+/** Of a register from BLENDS on. */
+typedef struct laci_sparse_blend {
+  int a, b, mask; /* numbers of the orders and of the mask */
+} laci_sparse_blend;
+laci_sparse_blend laci_sparse_blend_of(int number);
+
+/** For every set of kept columns (A's are bits 0 to 3) a register that holds them all, or
+ * LACI_SPARSE_OCTET_REGISTERS: there are two terms. */
+typedef struct laci_sparse_octets {
+  uint8_t number[1 << LACI_SPARSE_OCTET];
+} laci_sparse_octets;
+void laci_sparse_octets_init(laci_sparse_octets *octets);
+
+/** Of each register the rows that have a term of it; kept: of each column the rows that keep it. A
+ * bit is a row. */
+void laci_sparse_find_octets(const laci_sparse_octets *octets, const uint32_t *kept,
+                             uint32_t rows[LACI_SPARSE_OCTET_REGISTERS]);
+/** Which column of the octet each of a register's four bytes is. */
+void laci_sparse_octet_columns(int number, uint8_t columns[4]);
+
+#endif

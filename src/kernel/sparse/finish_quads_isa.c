@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What follows the whole sums of some rows and tiles (quads.h), for every instruction set. */
+#include <string.h>
+
+#include "kernel/pointwise/function.h"
+#include "kernel/sparse/quads.h"
+
+enum { LANES = LACI_SPARSE_LANES, QUAD = LACI_SPARSE_QUAD };
+
+static int64_t place_of(const laci_sparse_tile *tile, int64_t row_stride, int64_t row) {
+  return tile->out + row / QUAD * row_stride;
+}
+
+void LACI_VARIANT(laci_sparse_scale_sums)(const laci_sparse_quantised *q,
+                                          const laci_sparse_part *part, float *v) {
+  for (int64_t t = part->tile_first; t < part->tile_last; t++) {
+    for (int64_t row = part->row_first; row < part->row_last; row++, v += LANES) {
+      int32_t sums[LANES];
+      memcpy(sums, v, sizeof sums);
+      for (int lane = 0; lane < LANES; lane++) v[lane] = (float)sums[lane] * q->scale[row];
+    }
+  }
+}
+
+static void add_residual(const laci_sparse_operands *o, int64_t row_stride,
+                         const laci_sparse_part *part, float *v) {
+  const laci_sparse_quantised *q = o->quantised;
+  for (int64_t t = part->tile_first; t < part->tile_last; t++) {
+    const laci_sparse_tile *tile = &part->tiles[t];
+    for (int64_t row = part->row_first; row < part->row_last; row++, v += LANES) {
+      const float *from = o->residual + place_of(tile, row_stride, row);
+      for (int lane = 0; lane < LANES; lane++) {
+        uint32_t quad = 0;
+        if (tile->lanes >> lane & 1) memcpy(&quad, from + lane, sizeof quad);
+        const int32_t value = (int32_t)(quad >> row % QUAD * 8 & 0xFFU) - q->residual_zero;
+        v[lane] = fmaf((float)value, q->residual_scale, v[lane]);
+      }
+    }
+  }
+}
+
+static int32_t held(int32_t x, int32_t low, int32_t high) {
+  return x < low ? low : x > high ? high : x;
+}
+
+/* As the processor converts, packs and clips: see quads.h. */
+static uint32_t byte_of(const laci_sparse_quantised *q, float v) {
+  const bool fits = v >= -2147483648.0F && v < 2147483648.0F;
+  const int32_t whole = fits ? (int32_t)rintf(v) : INT32_MIN;
+  const int32_t word = held(whole, INT16_MIN, INT16_MAX) + q->zero;
+  return (uint32_t)held(held(held(word, INT16_MIN, INT16_MAX), 0, UINT8_MAX), q->low, q->high);
+}
+
+static void write_bytes(const laci_sparse_operands *o, int64_t row_stride,
+                        const laci_sparse_part *part, const float *v) {
+  const int64_t n = part->row_last - part->row_first;
+  for (int64_t t = part->tile_first; t < part->tile_last; t++, v += n * LANES) {
+    const laci_sparse_tile *tile = &part->tiles[t];
+    for (int64_t row = 0; row < n; row += QUAD) {
+      float *y = o->y + place_of(tile, row_stride, part->row_first + row);
+      for (int lane = 0; lane < LANES; lane++) {
+        uint32_t quad = 0;
+        if (!(tile->lanes >> lane & 1)) continue;
+        for (int64_t at = 0; at < QUAD; at++) {
+          const float value = row + at < n ? v[(row + at) * LANES + lane] : 0;
+          quad |= byte_of(o->quantised, value) << 8 * at;
+        }
+        memcpy(y + lane, &quad, sizeof quad);
+      }
+    }
+  }
+}
+
+void LACI_VARIANT(laci_sparse_finish_bytes)(const laci_sparse_operands *o, int64_t row_stride,
+                                            const laci_sparse_part *part, float *v) {
+  const int64_t n_tiles = part->tile_last - part->tile_first;
+  const int64_t n = n_tiles * (part->row_last - part->row_first) * LANES;
+  if (o->residual && !o->residual_last) add_residual(o, row_stride, part, v);
+  for (int at = 0; at < o->n_functions; at++) {
+    LACI_VARIANT(laci_pointwise_apply)(&o->functions[at], v, n);
+  }
+  if (o->residual && o->residual_last) add_residual(o, row_stride, part, v);
+  write_bytes(o, row_stride, part, v);
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * quads.h for every instruction set, the definition included: one text in plain C. Sums of whole
+ * numbers are the same in any order. */
+#include <stddef.h>
+#include <string.h>
+
+#include "kernel/sparse/quads.h"
+
+enum { LANES = LACI_SPARSE_LANES, QUAD = LACI_SPARSE_QUAD, TILES = 8 };
+
+/* Where the tiles that are done together begin. */
+typedef struct strip {
+  const float *x[TILES];
+  int n_tiles;
+} strip;
+
+static void add_lanes(const float *x, int shift, uint32_t weight, uint32_t *sums) {
+  uint32_t quads[LANES];
+  memcpy(quads, x, sizeof quads);
+  for (int lane = 0; lane < LANES; lane++) sums[lane] += weight * (quads[lane] >> shift & 0xFFU);
+}
+
+/* sums: [tile][16]; they wrap, and so they are unsigned. */
+static void add_row(const laci_sparse_product *p, const laci_sparse_operands *o, const strip *s,
+                    int64_t row, uint32_t *sums) {
+  for (int at = 0; at < s->n_tiles * LANES; at++) sums[at] = (uint32_t)o->quantised->bias[row];
+  for (int64_t k = p->row_begin[row]; k < p->row_begin[row + 1]; k++) {
+    const uint32_t weight = (uint32_t)laci_sparse_s8(o->weight[k]);
+    const int shift = p->column[k] % QUAD * 8;
+    for (int t = 0; t < s->n_tiles; t++) {
+      add_lanes(s->x[t] + p->column_at[p->column[k]], shift, weight, sums + (ptrdiff_t)(t * LANES));
+    }
+  }
+}
+
+/* Four rows, which share their results' places, or the last ones. */
+static void multiply_rows(const laci_sparse_product *p, const laci_sparse_operands *o,
+                          const laci_sparse_part *part, const strip *s) {
+  const int64_t n = part->row_last - part->row_first;
+  uint32_t sums[QUAD][TILES * LANES];
+  float done[QUAD * TILES * LANES];
+  for (int64_t at = 0; at < n; at++) add_row(p, o, s, part->row_first + at, sums[at]);
+  for (int64_t at = 0; at < n * s->n_tiles; at++) {
+    memcpy(done + at * LANES, sums[at % n] + at / n * LANES, LANES * sizeof *done);
+  }
+  LACI_VARIANT(laci_sparse_finish)(o, p->row_stride, LACI_SPARSE_S8, part, done);
+}
+
+void LACI_VARIANT(laci_sparse_multiply_quads)(const laci_sparse_product *p,
+                                              const laci_sparse_operands *o,
+                                              const laci_sparse_part *part) {
+  laci_sparse_part some = *part;
+  for (; some.tile_first < part->tile_last; some.tile_first = some.tile_last) {
+    const int64_t left = part->tile_last - some.tile_first;
+    strip s = {.n_tiles = left < TILES ? (int)left : TILES};
+    some.tile_last = some.tile_first + s.n_tiles;
+    for (int t = 0; t < s.n_tiles; t++) s.x[t] = o->x + part->tiles[some.tile_first + t].in;
+    for (int64_t row = part->row_first; row < part->row_last; row += QUAD) {
+      some.row_first = row;
+      some.row_last = row + QUAD < part->row_last ? row + QUAD : part->row_last;
+      multiply_rows(p, o, &some, &s);
+    }
+  }
+}

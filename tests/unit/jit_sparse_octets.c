@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * jit/sparse_octets: all sets of eight columns that a row can keep; what is kept is taken once, and
+ * each of the 36 pairs of 2:4 patterns by one term. */
+#include "jit/sparse_octets.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+enum { QUAD = LACI_SPARSE_OCTET / 2, SETS = 1 << LACI_SPARSE_OCTET };
+
+static unsigned columns_of(int number) {
+  uint8_t columns[QUAD];
+  unsigned held = 0;
+  laci_sparse_octet_columns(number, columns);
+  for (int at = 0; at < QUAD; at++) held |= 1U << columns[at];
+  return held;
+}
+
+static void registers_hold_four_columns(void **state) {
+  (void)state;
+  for (int number = 0; number < LACI_SPARSE_OCTET_REGISTERS; number++) {
+    assert_int_equal(__builtin_popcount(columns_of(number)), QUAD);
+    const int of_b = __builtin_popcount(columns_of(number) >> QUAD);
+    if (number >= LACI_SPARSE_BLENDS) assert_int_equal(of_b, QUAD / 2);
+  }
+  assert_int_equal(columns_of(LACI_SPARSE_ALL_A), 0x0F);
+  assert_int_equal(columns_of(LACI_SPARSE_ALL_B), 0xF0);
+}
+
+static void every_set_of_columns_is_taken_once(void **state) {
+  laci_sparse_octets octets;
+  int pairs = 0;
+  (void)state;
+  laci_sparse_octets_init(&octets);
+  for (unsigned set = 1; set < SETS; set++) {
+    uint32_t kept[LACI_SPARSE_OCTET], rows[LACI_SPARSE_OCTET_REGISTERS];
+    const int of_a = __builtin_popcount(set & 0x0F), of_b = __builtin_popcount(set >> QUAD);
+    unsigned taken = 0;
+    int n = 0;
+    for (int column = 0; column < LACI_SPARSE_OCTET; column++) {
+      kept[column] = (set >> column & 1) << 17; /* row 17 */
+    }
+    laci_sparse_find_octets(&octets, kept, rows);
+    for (int number = 0; number < LACI_SPARSE_OCTET_REGISTERS; number++) {
+      if (!rows[number]) continue;
+      assert_int_equal(rows[number], 1U << 17);
+      assert_int_equal(taken & columns_of(number), 0);
+      taken |= columns_of(number);
+      n++;
+    }
+    assert_int_equal(set & ~taken, 0);
+    assert_true(n == 1 || (n == 2 && (of_a > 2 || of_b > 2)));
+    if (of_a == 2 && of_b == 2) pairs++;
+  }
+  assert_int_equal(pairs, 36);
+}
+
+/* Rows of all sets at once: each has its terms, whatever the others keep. */
+static void rows_do_not_disturb_each_other(void **state) {
+  laci_sparse_octets octets;
+  uint32_t kept[LACI_SPARSE_OCTET] = {0}, rows[LACI_SPARSE_OCTET_REGISTERS];
+  (void)state;
+  laci_sparse_octets_init(&octets);
+  for (unsigned row = 0; row < 24; row++) {
+    const unsigned set = 77 * row % SETS;
+    for (int column = 0; column < LACI_SPARSE_OCTET; column++) {
+      kept[column] |= (set >> column & 1U) << row;
+    }
+  }
+  laci_sparse_find_octets(&octets, kept, rows);
+  for (unsigned row = 0; row < 24; row++) {
+    unsigned taken = 0;
+    for (int number = 0; number < LACI_SPARSE_OCTET_REGISTERS; number++) {
+      if (rows[number] >> row & 1) taken |= columns_of(number);
+    }
+    assert_int_equal(77 * row % SETS & ~taken, 0);
+    assert_int_equal(taken != 0, 77 * row % SETS != 0);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(registers_hold_four_columns),
+      cmocka_unit_test(every_set_of_columns_is_taken_once),
+      cmocka_unit_test(rows_do_not_disturb_each_other),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
