@@ -12,7 +12,7 @@ set(LAC_KERNEL_FLAGS_avx2 -mavx2 -mfma)
 set(LAC_KERNEL_FLAGS_avx512 -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512vnni -mprefer-vector-width=512)
 set(LAC_KERNEL_FLAGS_avx512bf16 -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512bf16 -mprefer-vector-width=512)
 set(LAC_KERNEL_FLAGS_avx512f -mavx512f -mavx512bw -mavx512vl -mavx512dq -mprefer-vector-width=512)
-set(LAC_KERNEL_FLAGS_avx512vbmi2 ${LAC_KERNEL_FLAGS_avx512} -mavx512vbmi -mavx512vbmi2)
+set(LAC_KERNEL_FLAGS_avx512vbmi2 ${LAC_KERNEL_FLAGS_avx512} -mavx512vbmi -mavx512vbmi2 -mbmi2)
 # A set that few texts are for names them.
 set(LAC_KERNEL_ONLY_avx512bf16 attention gradient)
 set(LAC_KERNEL_ONLY_avx512f peak vector)

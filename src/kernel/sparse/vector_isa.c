@@ -21,24 +21,42 @@
 enum { W = 16, SUMS_AT_ONCE = 16 };
 typedef __m512i lanes;
 
+/* Zeros that the compiler does not know to be zeros. An instruction that spreads waits on some
+ * processors (Zen 4) for the register it writes, even where it writes all of it, and so for the one
+ * before it: it is to write a copy of these, for which nobody waits. */
+INLINE lanes zeros(void) {
+  lanes all = _mm512_setzero_si512();
+  __asm__("" : "+v"(all));
+  return all;
+}
+
 INLINE lanes add_product(lanes w, lanes x, lanes sum) {
   return _mm512_castps_si512(
       _mm512_fmadd_ps(_mm512_castsi512_ps(w), _mm512_castsi512_ps(x), _mm512_castsi512_ps(sum)));
 }
 INLINE lanes spread_f32(uint32_t bits, const uint8_t *at) {
-  return _mm512_maskz_expand_epi32((__mmask16)bits, _mm512_loadu_si512(at));
+  return _mm512_mask_expand_epi32(zeros(), (__mmask16)bits, _mm512_loadu_si512(at));
 }
+#if defined(__AVX512VBMI2__)
+/* Words go into the upper halves of lanes at once. */
+INLINE lanes spread_bf16(uint32_t bits, const uint8_t *at) {
+  const __m256i words = _mm256_loadu_si256((const __m256i *)(const void *)at);
+  return _mm512_mask_expand_epi16(zeros(), _pdep_u32(bits, 0xAAAAAAAA),
+                                  _mm512_castsi256_si512(words));
+}
+#else
 INLINE lanes spread_bf16(uint32_t bits, const uint8_t *at) {
   const lanes wide = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(const void *)at));
-  return _mm512_maskz_expand_epi32((__mmask16)bits, _mm512_slli_epi32(wide, 16));
+  return _mm512_mask_expand_epi32(zeros(), (__mmask16)bits, _mm512_slli_epi32(wide, 16));
 }
+#endif
 #if !defined(__AVX512VBMI2__)
 INLINE lanes add_product_s8(lanes w, lanes x, lanes sum) {
   return _mm512_add_epi32(sum, _mm512_madd_epi16(w, x));
 }
 INLINE lanes spread_s8(uint32_t bits, const uint8_t *at) {
   const lanes wide = _mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)(const void *)at));
-  return _mm512_maskz_expand_epi32((__mmask16)bits, wide);
+  return _mm512_mask_expand_epi32(zeros(), (__mmask16)bits, wide);
 }
 INLINE lanes widen_u8(const uint8_t *at) {
   return _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(const void *)at));
@@ -208,7 +226,7 @@ INLINE const uint8_t *add_s8_pairs(uint64_t mask, const uint8_t *at, const uint8
 #if defined(__AVX512VBMI2__)
 INLINE const uint8_t *add_s8(uint64_t bits, const uint8_t *at, const uint8_t *const *x, int n_x,
                              lanes *sum) {
-  const lanes weight = _mm512_maskz_expand_epi8(bits, _mm512_loadu_si512(at));
+  const lanes weight = _mm512_mask_expand_epi8(zeros(), bits, _mm512_loadu_si512(at));
 #pragma GCC unroll 4
   for (int i = 0; i < n_x; i++) {
     sum[i] = _mm512_dpbusd_epi32(sum[i], _mm512_loadu_si512(x[i]), weight);
