@@ -14,6 +14,7 @@
 #include "arch/arch.h"
 #include "base/memory.h"
 #include "base/rng.h"
+#include "cpu/cpu.h"
 #include "engine/engine.h"
 #include "graph/graph.h"
 #include "train/trainer.h"
@@ -36,9 +37,8 @@ typedef struct way {
 
 /* Windows of 3x3 and of one pixel that strides, sums of blocks, batch norms with a Relu and
  * without. */
-static void set_up_of(fixture *f, int size) {
-  const laci_arch_options arch = {
-      .name = "cifar-resnet20", .image_size = size, .conv_shortcut = true};
+static void set_up_of(fixture *f, const char *arch_name, int size) {
+  const laci_arch_options arch = {.name = arch_name, .image_size = size, .conv_shortcut = true};
   lac_error err = {0};
   *f = (fixture){.model = NULL};
   if (laci_arch_build(&arch, &f->model, &err)) fail_msg("%s", err.text);
@@ -67,7 +67,7 @@ static void set_up_of(fixture *f, int size) {
   for (int i = 0; i < BATCH; i++) f->labels[i * 10 + i % 10] = 1;
 }
 
-static void set_up(fixture *f) { set_up_of(f, SIZE); }
+static void set_up(fixture *f) { set_up_of(f, "cifar-resnet20", SIZE); }
 
 static void clear(fixture *f) {
   for (int s = 0; s < f->model->n_stored; s++) laci_free(f->masks[s]);
@@ -124,7 +124,7 @@ static double distance(const float *a, const float *b, int64_t n) {
 /* Of the first step, before rounding tells one Relu from another. */
 static void expect_gradients(int size) {
   fixture f;
-  set_up_of(&f, size);
+  set_up_of(&f, "cifar-resnet20", size);
   laci_trainer *dense = open_trainer(&f, (way){.dense_only = true, .threads = 1});
   laci_trainer *sparse = open_trainer(&f, (way){.threads = 1});
   const laci_training_graph *g = laci_trainer_graph(dense);
@@ -223,6 +223,29 @@ static void values_computed_again_have_the_same_bits(void **state) {
   clear(&f);
 }
 
+static int sparse_steps_of(const char *arch_name, const char *use) {
+  fixture f;
+  if (use) assert_int_equal(setenv("LAC_SPARSE", use, 1), 0);
+  else assert_int_equal(unsetenv("LAC_SPARSE"), 0);
+  set_up_of(&f, arch_name, SIZE);
+  laci_trainer *t = open_trainer(&f, (way){.threads = 1});
+  const int n = sparse_steps(t);
+  laci_trainer_destroy(t);
+  clear(&f);
+  assert_int_equal(setenv("LAC_SPARSE", "all", 1), 0);
+  return n;
+}
+
+/* Winograd's algorithm is as fast for windows of 3x3 that do not stride; the four others of the
+ * smaller network are worth it, those of the larger one too little of it. */
+static void what_gains_nothing_stays_dense(void **state) {
+  (void)state;
+  assert_int_equal(sparse_steps_of("cifar-resnet20", "0"), 0);
+  if (laci_cpu() != LACI_CPU_AVX512) return;
+  assert_int_equal(sparse_steps_of("cifar-resnet20", NULL), 3 * 4);
+  assert_int_equal(sparse_steps_of("cifar-resnet56", NULL), 0);
+}
+
 static int use_all(void **state) {
   (void)state;
   return setenv("LAC_SPARSE", "all", 1);
@@ -234,6 +257,7 @@ int main(void) {
       cmocka_unit_test(steps_are_those_of_dense_kernels),
       cmocka_unit_test(the_same_steps_again_have_the_same_bits),
       cmocka_unit_test(values_computed_again_have_the_same_bits),
+      cmocka_unit_test(what_gains_nothing_stays_dense),
   };
   return cmocka_run_group_tests(tests, use_all, NULL);
 }

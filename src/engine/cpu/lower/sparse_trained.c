@@ -136,13 +136,32 @@ static bool is_worth(laci_net *net, const laci_sparse_layer *layer) {
   return !(three && g->groups == 1 && g->dilation_h == 1 && laci_cpu_has_avx512f());
 }
 
+/** Multiplications and additions of its dense product, of a picture. */
+static double products(const laci_sparse_layer *layer) {
+  const laci_sparse_window *g = &layer->window;
+  double sum = 0;
+  for (int phase = 0; phase < layer->n_phases; phase++) {
+    const laci_sparse_window part = laci_sparse_phase(layer, phase);
+    sum += (double)(part.out_h * part.out_w) * (double)(part.kernel_h * part.kernel_w);
+  }
+  return sum * (double)g->channels_out * (double)(g->channels_in / g->groups);
+}
+
+/** A few layers among many gain less than what lies between them loses. */
 void laci_sparse_choose_trained(laci_net *net) {
+  enum { LEAST_SHARE = 5 }; /* percent of all products */
   laci_sparse_net *sparse = net->sparse;
+  const bool any = net->sparse_use != LACI_SPARSE_USE_FASTER;
+  double all = 0, chosen = 0;
   for (int at = 0; at < sparse->n_layers; at++) {
     laci_sparse_layer *layer = &sparse->layers[at];
-    layer->chosen =
-        layer->mask && (net->sparse_use != LACI_SPARSE_USE_FASTER || is_worth(net, layer));
+    if (!layer->mask) continue;
+    layer->chosen = any || is_worth(net, layer);
+    all += products(layer);
+    chosen += layer->chosen ? products(layer) : 0;
   }
+  if (any || chosen * 100 >= all * LEAST_SHARE) return;
+  for (int at = 0; at < sparse->n_layers; at++) sparse->layers[at].chosen = false;
 }
 
 /* ---- The pattern ---- */
