@@ -99,8 +99,10 @@ static const char *kernel_name(laci_net *net, const laci_sparse_layer *layer) {
   char text[96];
   const laci_jit_isa isa = net->sparse->isa;
   const char *code = isa == LACI_JIT_NONE ? "compiled" : laci_jit_isa_name(isa);
-  (void)snprintf(text, sizeof text, "sparse-%lldx%lld %s", (long long)g->kernel_h,
-                 (long long)g->kernel_w, code);
+  const int64_t taps = layer->n_phases > 1 ? 2 : 1; /* a phase reads every second one */
+  (void)snprintf(text, sizeof text, "sparse-%lldx%lld %s",
+                 (long long)(g->kernel_h * taps - taps + 1),
+                 (long long)(g->kernel_w * taps - taps + 1), code);
   return laci_arena_text(&net->plan.memory, text);
 }
 
