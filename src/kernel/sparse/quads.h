@@ -8,8 +8,9 @@
  *     sum[row] = bias[row] + sum over kept k of weight[k] * x[column[k]]
  *
  * and exact, in any order, as long as they fit; beyond that they wrap. Products of up to 65536 kept
- * weights a row fit beside a bias of 2^24. A zero point z of x is in the bias: -z * sum of weights,
- * and z is then what lies around the pictures. Then, each a rounding to the nearest, to even:
+ * weights a row fit beside a bias below 2^23. A zero point z of x is in the bias: -z * sum of
+ * weights, and z is then what lies around the pictures. Then, each a rounding to the nearest, to
+ * even:
  *
  *     v = (float)sum * scale[row]
  *     v = fma((float)(residual - residual_zero), residual_scale, v)     where there is a residual
