@@ -31,6 +31,8 @@ bool laci_sparse_keep_gradient(laci_net *net, const laci_sparse_layer *layer,
   if (st == LAC_UNSUPPORTED) kernel->gradient = NULL;
   else if (st) laci_plan_fail(&net->plan, st, "%s", why.text);
   if (!st) made->places = laci_sparse_weight_places(net, layer, 0, form);
+  net->plan.weight_bytes += (size_t)made->g.n_kept * sizeof *made->places +
+                            (size_t)made->g.n_items * sizeof *made->g.items;
   return st == LAC_OK && made->places;
 }
 
