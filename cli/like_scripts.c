@@ -253,12 +253,16 @@ static lac_status set_stages(like *l, lac_error *err) {
   return st ? st : set_default(l, "boundaries", kept, err);
 }
 
+/* The script's "true" is no file. */
 static lac_status set_pretrained(like *l, lac_error *err) {
   const like_item *item = find(l, "*pretrained");
   if (!item || (item->value && strcmp(item->value, "false") == 0)) return LAC_OK;
+  if (item->value && strchr(item->value, '.')) {
+    return like_set(l, "pretrained", item->value, item->typed, err);
+  }
   return laci_fail(err, LAC_BAD_ARGUMENT,
-                   "%s: nothing is downloaded: lacuna finetune MODEL.onnx trains on from a file",
-                   item->typed);
+                   "%s: nothing is downloaded: wanted %s FILE.safetensors or FILE.onnx",
+                   item->typed, item->typed);
 }
 
 /* A file of its own, or the network's name. */
@@ -272,7 +276,7 @@ static lac_status set_onnx(like *l, lac_error *err) {
 }
 
 static lac_status set_resumed(like *l, lac_error *err) {
-  const like_item *resume = find(l, "*resume"), *evaluate = find(l, "*evaluate");
+  const like_item *resume = find(l, "*resume"), *evaluate;
   lac_status st = LAC_OK;
   if (resume) {
     const char *folder = resume->value, *typed = resume->typed;
@@ -281,12 +285,12 @@ static lac_status set_resumed(like *l, lac_error *err) {
   }
   evaluate = find(l, "*evaluate");
   if (st || !evaluate) return st;
-  if (!find(l, "*resume")) {
-    return laci_fail(
-        err, LAC_BAD_ARGUMENT,
-        "%s without --resume DIR: fresh weights; lacuna eval MODEL --data DIR evaluates "
-        "a file",
-        evaluate->typed);
+  if (!find(l, "*resume") && !find(l, "pretrained")) {
+    return laci_fail(err, LAC_BAD_ARGUMENT,
+                     "%s without --resume DIR or --pretrained FILE: fresh weights; lacuna eval "
+                     "MODEL --data DIR evaluates "
+                     "a file",
+                     evaluate->typed);
   }
   drop(l, "output");
   return like_set(l, "eval-only", NULL, evaluate->typed, err);

@@ -269,10 +269,15 @@ lac_status outputs_guard(const outputs *plan, const lac_model *model, const char
   return st;
 }
 
+/* Is it this input, by whatever name? */
+static bool is_same_file(const struct stat *found, const char *input) {
+  struct stat it;
+  return input && stat(input, &it) == 0 && found->st_dev == it.st_dev && found->st_ino == it.st_ino;
+}
+
 lac_status outputs_guard_data(const outputs *plan, const arguments *args, lac_error *err) {
   char data[PATH_MAX], target[PATH_MAX];
-  struct stat classes, found;
-  bool has_classes = args->classes && stat(args->classes, &classes) == 0;
+  struct stat found;
   if (!realpath(args->data, data)) {
     return laci_fail(err, errno == ENOENT ? LAC_NOT_FOUND : LAC_IO, "%s: %s", args->data,
                      strerror(errno));
@@ -282,8 +287,7 @@ lac_status outputs_guard_data(const outputs *plan, const arguments *args, lac_er
     const output_file *file = &plan->files[role];
     if (!file->real[0] || stat(file->real, &found) != 0 || !realpath(file->real, target)) continue;
     bool inside = strncmp(target, data, n) == 0 && (n == 1 || target[n] == '/');
-    bool list = has_classes && found.st_dev == classes.st_dev && found.st_ino == classes.st_ino;
-    if (inside || list) {
+    if (inside || is_same_file(&found, args->classes) || is_same_file(&found, args->pretrained)) {
       return laci_fail(err, LAC_EXISTS, "%s: it is an input, which is never replaced", file->path);
     }
   }

@@ -19,6 +19,7 @@
 #include "export.h"
 #include "input.h"
 #include "lacuna/finetune.h"
+#include "lacuna/pretrained.h"
 #include "layers.h"
 #include "outputs.h"
 #include "log.h"
@@ -120,6 +121,25 @@ static lac_status check_images(const run *r, lac_error *err) {
                    data->height, data->width);
 }
 
+/* What another training left, in the place of fresh weights. */
+static lac_status take_pretrained(run *r, lac_error *err) {
+  lac_pretrained found;
+  const char *path = r->args->pretrained;
+  lac_status st = lac_pretrained_read(r->model, path, &found, err);
+  if (st) return st;
+  log_line("%s: %d tensor%s taken", path, found.n_taken, laci_plural(found.n_taken));
+  if (found.fresh_classifier) {
+    log_line("%s: its classifier knows %lld classes, these data have %d: fc begins fresh", path,
+             found.classes, r->data.classes);
+  }
+  if (found.n_unknown) {
+    log_line("%s: %d tensor%s of it %s not in %s, the first is %s", path, found.n_unknown,
+             laci_plural(found.n_unknown), found.n_unknown == 1 ? "is" : "are", r->options.arch,
+             found.unknown);
+  }
+  return LAC_OK;
+}
+
 static lac_status make_network(run *r, lac_error *err) {
   const char *arch = r->options.arch;
   lac_model *fresh = NULL;
@@ -137,16 +157,17 @@ static lac_status make_network(run *r, lac_error *err) {
     return st;
   }
   r->model = fresh;
-  return st;
+  return !st && r->args->pretrained ? take_pretrained(r, err) : st;
 }
 
 /* The file that the network is read from, if any: what is written may not be it. */
 static lac_status find_source(run *r, lac_error *err) {
   const arguments *args = r->args;
   if (export_is_read(args)) return export_source(args, r->source, err);
-  int n = snprintf(r->source, sizeof r->source, "%s", args->operand ? args->operand : "");
+  const char *source = args->operand ? args->operand : args->pretrained;
+  int n = snprintf(r->source, sizeof r->source, "%s", source ? source : "");
   if (n >= 0 && (size_t)n < sizeof r->source) return LAC_OK;
-  return laci_fail(err, LAC_IO, "%s: the name is too long", args->operand);
+  return laci_fail(err, LAC_IO, "%s: the name is too long", source);
 }
 
 /* What the library says of layers, with the options that help. */

@@ -106,7 +106,10 @@ static lac_status check_together(const arguments *args, lac_error *err) {
     text = "--checkpoint-steps without --model-dir DIR: where checkpoints go";
   else if (args->given.keep_checkpoints && !args->model_dir)
     text = "--keep-checkpoints without --model-dir DIR: where checkpoints go";
-  else if (args->verb == VERB_train && args->eval_only && !args->recover)
+  else if (args->pretrained && export_is_read(args))
+    text =
+        "--pretrained with --sparse and --export-dir, which begin with DIR/model.onnx: one of them";
+  else if (args->verb == VERB_train && args->eval_only && !args->recover && !args->pretrained)
     text = "--eval-only of fresh weights: --recover and --model-dir say which are meant";
   return text ? laci_fail(err, LAC_BAD_ARGUMENT, "%s", text) : check_rest(args, err);
 }

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Files of the safetensors format (Hugging Face): named tensors, and nothing that could be
+ * executed.
+ *
+ *     length of the header u64, little-endian | header, JSON | the tensors' bytes
+ *     {"fc.bias": {"dtype": "F32", "shape": [10], "data_offsets": [0, 40]}, "__metadata__": {...}}
+ *
+ * Everything a header says is checked against the file before a tensor is read: its length (100 MB
+ * at most, as the format's own reader wants), types, shapes, places that lie in the file and do not
+ * overlap. */
+#ifndef LACI_SAFETENSORS_SAFETENSORS_H
+#define LACI_SAFETENSORS_SAFETENSORS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lacuna/dtype.h"
+#include "lacuna/status.h"
+
+enum { LACI_SAFETENSORS_MOST_RANK = 8 };
+
+typedef struct laci_safetensors laci_safetensors;
+
+/** A view; dies with its file. */
+typedef struct laci_safetensor {
+  const char *name;
+  const char *type; /* as the file calls it: "F32", "I64" */
+  lac_dtype dtype;  /* where `is_float` */
+  bool is_float;    /* F64, F32, F16 or BF16: the only ones that are read */
+  int rank;
+  int64_t shape[LACI_SAFETENSORS_MOST_RANK];
+  int64_t count;
+  size_t first, size_bytes; /* in the file */
+} laci_safetensor;
+
+/** Do these first bytes of a file begin as a safetensors file does? n >= 9. */
+bool laci_safetensors_begins(const uint8_t *bytes, size_t n);
+
+/** Reads and checks the header. Fails LAC_BAD_FILE saying what was wrong and with which tensor, and
+ * as a reader does; *file is then NULL. */
+LAC_MUST_CHECK lac_status laci_safetensors_open(const char *path, laci_safetensors **file,
+                                                lac_error *err);
+void laci_safetensors_close(laci_safetensors *file); /* NULL is fine */
+
+/** Its tensors, by name. */
+const laci_safetensor *laci_safetensors_list(const laci_safetensors *file, int *n);
+/** NULL: there is none. */
+const laci_safetensor *laci_safetensors_find(const laci_safetensors *file, const char *name);
+
+/** The elements [count] as floats; NaN and infinities are as they are. The tensor is a float one.
+ */
+LAC_MUST_CHECK lac_status laci_safetensors_read(const laci_safetensors *file,
+                                                const laci_safetensor *tensor, float *to,
+                                                lac_error *err);
+
+#endif
