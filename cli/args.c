@@ -428,18 +428,19 @@ static lac_status fail_surplus(const arguments *args, const char *word, lac_erro
                    row->name, row->operands[0] ? " [options] " : "", row->operands);
 }
 
-/* A second operand is only kept: what it was meant for shows when all options are known. */
+/* A surplus operand is only kept: what it was meant for shows when all options are known. */
 static lac_status parse_operand(const char *word, arguments *args, const char **surplus,
                                 lac_error *err) {
   const verb_row *row = &verb_table[args->verb];
-  if (args->operand || row->most == 0) {
+  const bool is_second = args->operand && row->most > 1;
+  if (is_second ? args->second != NULL : args->operand || row->most == 0) {
     if (!*surplus) *surplus = word;
     return LAC_OK;
   }
   if (!word[0])
     return laci_fail(err, LAC_BAD_ARGUMENT, "%s is an empty name; wanted lacuna %s [options] %s",
                      row->operands, row->name, row->operands);
-  args->operand = word;
+  *(is_second ? &args->second : &args->operand) = word;
   return LAC_OK;
 }
 
@@ -518,7 +519,8 @@ lac_status arguments_parse(int argc, char **argv, arguments *args, lac_error *er
     else st = parse_letters(&at, word, args, err);
   }
   if (!st && surplus) st = fail_surplus(args, surplus, err);
-  if (!st && !args->operand && !args->help && verb_table[args->verb].least > 0) {
+  const int n_operands = !args->operand ? 0 : args->second ? 2 : 1;
+  if (!st && !args->help && n_operands < verb_table[args->verb].least) {
     st = laci_fail(err, LAC_BAD_ARGUMENT, "%s is missing; wanted lacuna %s [options] %s",
                    verb_table[args->verb].operands, verb_table[args->verb].name,
                    verb_table[args->verb].operands);

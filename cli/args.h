@@ -58,6 +58,7 @@ typedef uint64_t SIZE_value;
 typedef struct arguments {
   verb_id verb;
   const char *operand; /* NULL: not given */
+  const char *second;  /* operand, of verbs that take two */
 #define LAC_OPTION(kind, id, letter, argument, initial, verbs, help) kind##_value id;
 #include "options.def"
 #undef LAC_OPTION

@@ -33,6 +33,10 @@ int laci_imagenet_class(const char *name) {
   return low < IMAGENET_CLASSES && imagenet_ids[low] == id ? low : -1;
 }
 
+void laci_imagenet_synset(int class_number, char synset[16]) {
+  (void)snprintf(synset, 16, "n%08" PRIu32, imagenet_ids[class_number] % 100000000U);
+}
+
 /* ---- By the user's list ---- */
 
 typedef struct listed {
@@ -107,9 +111,8 @@ lac_status laci_imagenet_classes(laci_dataset *set, lac_error *err) {
   set->class_names = laci_alloc(IMAGENET_CLASSES, sizeof *set->class_names);
   if (!set->class_names) return laci_fail_memory(err, set->folder);
   for (int k = 0; k < IMAGENET_CLASSES; k++) {
-    char name[WORDNET_ID_LENGTH + 1] = "n00000000";
-    uint32_t id = imagenet_ids[k];
-    for (int at = WORDNET_ID_LENGTH - 1; at > 0; at--, id /= 10) name[at] = (char)('0' + id % 10);
+    char name[16];
+    laci_imagenet_synset(k, name);
     set->class_names[k] = laci_arena_text(&set->arena, name);
     if (!set->class_names[k]) return laci_fail_memory(err, set->folder);
   }

@@ -8,6 +8,7 @@
 #ifndef LACI_DATA_IMAGE_H
 #define LACI_DATA_IMAGE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -54,6 +55,10 @@ LAC_MUST_CHECK lac_status laci_image_decode_part(const char *name, const uint8_t
 /** The same for a file. */
 LAC_MUST_CHECK lac_status laci_image_read(const char *path, laci_image *image, lac_error *err);
 
+/** Is it a JPEG of three colours or of grey, as every reader of such files takes it? Not in four
+ * inks, and no other format. Its header is looked at only. */
+bool laci_image_is_plain_jpeg(const uint8_t *bytes, size_t size_bytes);
+
 /** Decodes a JPEG: baseline, progressive or arithmetic, 8 bits; grey becomes three equal bytes,
  * CMYK and YCCK (inverted, as Adobe writes them) are multiplied by their black. The inverse
  * transform is the exact integer one and colours are interpolated: the bytes that Pillow and
@@ -71,6 +76,12 @@ LAC_MUST_CHECK lac_status laci_jpeg_decode(const char *name, const uint8_t *byte
 LAC_MUST_CHECK lac_status laci_jpeg_decode_part(const char *name, const uint8_t *bytes,
                                                 size_t size_bytes, const laci_image_part *part,
                                                 laci_image *image, lac_error *err);
+
+/** The image as a JPEG of the best quality, with colours at half their resolution: its bytes, the
+ * caller's (laci_free). The same bytes from the same image. Fails LAC_UNSUPPORTED, LAC_NO_MEMORY.
+ */
+LAC_MUST_CHECK lac_status laci_jpeg_encode(const char *name, const laci_image *image,
+                                           uint8_t **bytes, size_t *n, lac_error *err);
 
 /** Decodes a PNG of any kind: grey and palettes become colours, of 16 bits the upper 8 count,
  * transparency and gamma are left out: the bytes of Pillow's convert('RGB'), but for grey of 16

@@ -41,6 +41,24 @@ lac_status laci_image_decode_part(const char *name, const uint8_t *bytes, size_t
   return st;
 }
 
+bool laci_image_is_plain_jpeg(const uint8_t *bytes, size_t size_bytes) {
+  enum { COMPONENTS = 9, INKS = 4 };
+  if (!is_jpeg(bytes, size_bytes)) return false;
+  for (size_t at = 2; at + 4 <= size_bytes && bytes[at] == 0xFF;) {
+    const int marker = bytes[at + 1];
+    if (marker == 0xFF) {
+      at++; /* padding */
+      continue;
+    }
+    /* A frame's header: C0 to CF, but for tables (C4, CC) and what is reserved (C8). */
+    if (marker >= 0xC0 && marker <= 0xCF && marker != 0xC4 && marker != 0xC8 && marker != 0xCC) {
+      return at + COMPONENTS < size_bytes && bytes[at + COMPONENTS] != INKS;
+    }
+    at += 2 + (size_t)(bytes[at + 2] << 8 | bytes[at + 3]);
+  }
+  return false;
+}
+
 lac_status laci_image_read(const char *path, laci_image *image, lac_error *err) {
   laci_file_bytes file;
   lac_status st = laci_file_bytes_read(path, &file, err);

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Tar archives by libarchive, which asks for bytes by callbacks and is given those of a part of a
+ * file. Where a member begins is what it has consumed when a header is read; the first bytes there
+ * are compared with those that it gives itself, so that a compressed archive, or a library that
+ * counts otherwise, is an error and not another file's bytes. */
+#include "data/archive.h"
+
+#include <archive.h>
+#include <archive_entry.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/reader.h"
+
+enum { BLOCK = 4096, SECTOR = 512, COMPARED = 64 };
+
+typedef struct feed {
+  const laci_archive *archive;
+  size_t at;  /* bytes of it that were given or skipped */
+  size_t end; /* of what was found so far */
+  uint8_t block[BLOCK];
+  lac_status status; /* of reading the file */
+  lac_error *err;
+} feed;
+
+/* ---- What the library calls back ---- */
+
+static la_ssize_t give_block(struct archive *tar, void *context, const void **bytes) {
+  feed *f = context;
+  size_t left = f->archive->n - f->at, n = left < BLOCK ? left : BLOCK;
+  f->status =
+      laci_reader_fetch(f->archive->reader, f->archive->offset + f->at, n, f->block, f->err);
+  if (f->status) {
+    archive_set_error(tar, -1, "cannot be read");
+    return ARCHIVE_FATAL;
+  }
+  f->at += n;
+  *bytes = f->block;
+  return (la_ssize_t)n;
+}
+
+static la_int64_t skip_bytes(struct archive *tar, void *context, la_int64_t wanted) {
+  feed *f = context;
+  size_t left = f->archive->n - f->at;
+  (void)tar;
+  if (wanted < 0) return 0;
+  size_t n = (uint64_t)wanted < left ? (size_t)wanted : left;
+  f->at += n;
+  return (la_int64_t)n;
+}
+
+/* ---- Walking ---- */
+
+static lac_status fail_archive(const feed *f, const char *what) {
+  if (f->status) return f->status;
+  return laci_fail(f->err, LAC_BAD_FILE, "%s: no whole tar archive: %s", f->archive->name,
+                   what ? what : "it is damaged");
+}
+
+/** An archive ends with sectors of zeros; without them it was cut off, at whatever place. They may
+ * be those of an archive in it, the last one that is left: so they have to lie behind all files. */
+static lac_status check_end(feed *f) {
+  const laci_archive *a = f->archive;
+  uint8_t end[2 * SECTOR];
+  if (a->n < f->end + sizeof end) return fail_archive(f, "it is cut off");
+  lac_status st =
+      laci_reader_fetch(a->reader, a->offset + a->n - sizeof end, sizeof end, end, f->err);
+  for (size_t k = 0; k < sizeof end && !st; k++) {
+    if (end[k]) return fail_archive(f, "it is cut off: it does not end as archives do");
+  }
+  return st;
+}
+
+/** Is what the library gives what lies there? */
+static lac_status compare_first(const feed *f, struct archive *tar,
+                                const laci_archive_member *member) {
+  const void *bytes = NULL;
+  uint8_t there[COMPARED];
+  size_t n = 0;
+  la_int64_t at = 0;
+  int code = archive_read_data_block(tar, &bytes, &n, &at);
+  if (code != ARCHIVE_OK) return fail_archive(f, archive_error_string(tar));
+  if (n > COMPARED) n = COMPARED;
+  if (n > member->n) n = member->n;
+  lac_status st = laci_reader_fetch(f->archive->reader, member->offset, n, there, f->err);
+  if (st || (at == 0 && memcmp(there, bytes, n) == 0)) return st;
+  return laci_fail(f->err, LAC_BAD_FILE,
+                   "%s: '%s' does not lie in it as it is (compressed, sparse); wanted a plain tar "
+                   "archive",
+                   f->archive->name, member->name);
+}
+
+static lac_status visit_entry(feed *f, struct archive *tar, struct archive_entry *entry,
+                              laci_archive_visit *visit, void *context) {
+  const laci_archive *a = f->archive;
+  const char *name = archive_entry_pathname(entry);
+  const la_int64_t size = archive_entry_size(entry), at = archive_filter_bytes(tar, 0);
+  f->end = at < 0 ? 0 : (size_t)at;
+  if (archive_entry_filetype(entry) != AE_IFREG || archive_entry_hardlink(entry) || size < 0) {
+    return LAC_OK;
+  }
+  if (!name) return fail_archive(f, "a file without a name");
+  if (at < 0 || (uint64_t)at > a->n || (uint64_t)size > a->n - (uint64_t)at) {
+    return laci_fail(f->err, LAC_BAD_FILE, "%s: it is cut off inside of '%s'", a->name, name);
+  }
+  f->end += ((size_t)size + SECTOR - 1) / SECTOR * SECTOR;
+  laci_archive_member member = {name, a->offset + (size_t)at, (size_t)size};
+  lac_status st = size ? compare_first(f, tar, &member) : LAC_OK;
+  return st ? st : visit(context, &member, f->err);
+}
+
+lac_status laci_archive_walk(const laci_archive *archive, laci_archive_visit *visit, void *context,
+                             lac_error *err) {
+  feed f = {.archive = archive, .err = err};
+  struct archive *tar = archive_read_new();
+  if (!tar) return laci_fail_memory(err, archive->name);
+  lac_status st = check_end(&f);
+  bool opened = !st && archive_read_support_format_tar(tar) == ARCHIVE_OK &&
+                archive_read_open2(tar, &f, NULL, give_block, skip_bytes, NULL) == ARCHIVE_OK;
+  if (!st && !opened) st = fail_archive(&f, archive_error_string(tar));
+  while (!st) {
+    struct archive_entry *entry;
+    int code = archive_read_next_header(tar, &entry);
+    if (code == ARCHIVE_EOF) {
+      st = check_end(&f);
+      break;
+    }
+    if (code < ARCHIVE_WARN) st = fail_archive(&f, archive_error_string(tar));
+    else st = visit_entry(&f, tar, entry, visit, context);
+    if (!st && laci_interrupted()) st = laci_fail(err, LAC_INTERRUPTED, "interrupted");
+  }
+  (void)archive_read_free(tar);
+  return st;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * One shard of the conversion. */
+#ifndef LACI_DATA_IMAGENET_SHARD_H
+#define LACI_DATA_IMAGENET_SHARD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "data/raw.h"
+
+enum { LACI_SHARD_NAME = 48 };
+
+typedef struct laci_imagenet_shard {
+  const laci_raw_part *raw;
+  const char *const *texts; /* [LACI_IMAGENET_CLASSES] what people call the classes */
+  const char *folder;
+  char name[LACI_SHARD_NAME];
+  uint64_t seed;
+  int part;           /* 0: training, 1: validation */
+  int64_t first, end; /* places in the part's order */
+  /* Results. */
+  int64_t images, broken;
+  char *broken_lines; /* "NAME<TAB>why\n" each; laci_imagenet_shard_clear */
+  size_t n_broken_bytes;
+} laci_imagenet_shard;
+
+/** After each image; false: the work is to end. */
+typedef bool laci_imagenet_counter(void *context);
+
+/** Writes folder/name in one step and fills the results. Images that cannot be decoded are logged
+ * and left out. Fails LAC_INTERRUPTED, LAC_IO, LAC_NOT_FOUND for an image that went away meanwhile,
+ * LAC_NO_MEMORY; there is no file then. Any thread. */
+LAC_MUST_CHECK lac_status laci_imagenet_shard_write(laci_imagenet_shard *shard,
+                                                    laci_imagenet_counter *counter, void *context,
+                                                    lac_error *err);
+void laci_imagenet_shard_clear(laci_imagenet_shard *shard);
+
+#endif
