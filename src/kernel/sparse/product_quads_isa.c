@@ -14,10 +14,15 @@ typedef struct strip {
   int n_tiles;
 } strip;
 
+/* A loop that is not unrolled and touches nothing but its own becomes vectors. */
 static void add_lanes(const float *x, int shift, uint32_t weight, uint32_t *sums) {
   uint32_t quads[LANES];
   memcpy(quads, x, sizeof quads);
-  for (int lane = 0; lane < LANES; lane++) sums[lane] += weight * (quads[lane] >> shift & 0xFFU);
+  uint32_t sum[LANES];
+  memcpy(sum, sums, sizeof sum);
+#pragma GCC unroll 1
+  for (int lane = 0; lane < LANES; lane++) sum[lane] += weight * (quads[lane] >> shift & 0xFFU);
+  memcpy(sums, sum, sizeof sum);
 }
 
 /* sums: [tile][16]; they wrap, and so they are unsigned. */
