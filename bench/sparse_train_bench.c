@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The three products of single convolutions of ResNet-50 in training, with 2:4 weights, against
- * oneDNN's dense ones in blocks of 16 channels, on one core: forward, the gradient of the input,
- * the gradient of the weights, ours of kept ones alone; and what reorders between blocks and images
- * take. All of a layer are run in turns, and the least of all turns counts, of processor time.
- * oneDNN's is the faster of direct and, for 3x3, Winograd; for weights each has a column.
+ * oneDNN's dense ones, on one core: forward, the gradient of the input, the gradient of the weights
+ * (ours of kept ones alone); and what reorders between oneDNN's layout and images take. All of a
+ * layer are run in turns, and the least of all turns counts, of processor time.
  *
- *     sparse_train_bench [--turns N] [--only TEXT] [--batch N] */
+ * oneDNN has two ways: direct in blocks of 16 channels, and for 3x3 Winograd's algorithm or, in
+ * bf16, direct with channels last. The faster one is shown; of gradients of weights both are.
+ *
+ *     sparse_train_bench [--turns N] [--only TEXT] [--batch N] [--dtype f32|bf16] */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +20,7 @@
 #include "jit/cache.h"
 #include "jit/sparse_code.h"
 #include "kernel/sparse/gradient.h"
+#include "kernel/sparse/pairs.h"
 #include "kernel/sparse/reorder.h"
 #include "large_pages.h"
 #include "layers.h"
@@ -25,7 +28,9 @@
 enum { CODE_LIMIT = 128 << 20, LANES = LACI_SPARSE_LANES };
 enum { FORWARD, DATA, WEIGHTS, N_PRODUCTS };
 enum { X, Y, N_ENDS };
-enum { DIRECT, WINOGRAD, N_WAYS };
+enum { DIRECT, OTHER, N_WAYS };
+static bool bf16;
+static laci_sparse_values values;
 
 static _Noreturn void die(const char *what) {
   (void)fprintf(stderr, "sparse_train_bench: %s\n", what);
@@ -39,9 +44,15 @@ static double cpu_seconds(void) {
   return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-static float *numbers(size_t n, uint64_t seed) {
+/* n floats, or pairs of bf16. */
+static float *draw(size_t n, uint64_t seed, bool pairs) {
   float *to = large_pages(n, sizeof *to);
-  for (size_t at = 0; at < n; at++) to[at] = (float)laci_rng_unit(seed, 0, at) - 0.5F;
+  for (size_t at = 0; at < n; at++) {
+    const float x = (float)laci_rng_unit(seed, 0, at) - 0.5F;
+    const uint32_t pair = laci_sparse_pair(x, 0.25F - x);
+    if (pairs) memcpy(to + at, &pair, sizeof pair);
+    else to[at] = x;
+  }
   return to;
 }
 
@@ -57,12 +68,13 @@ typedef struct dense_layer {
 
 static dnnl_memory_t memory_of(laci_md_view md, uint64_t seed) {
   dnnl_memory_t memory;
-  float *bytes = numbers(dnnl_memory_desc_get_size(md) / sizeof(float), seed);
+  float *bytes = draw(dnnl_memory_desc_get_size(md) / sizeof(float), seed, bf16);
   if (dnnl_memory_create(&memory, md, engine, bytes)) die("dnnl_memory_create");
   return memory;
 }
 
-static dense_layer dense_of(const layer *l, int64_t n, dnnl_alg_kind_t alg) {
+static dense_layer dense_of(const layer *l, int64_t n, dnnl_alg_kind_t alg, dnnl_format_tag_t tag) {
+  const dnnl_data_type_t type = bf16 ? dnnl_bf16 : dnnl_f32;
   const int64_t x[4] = {n, l->in, l->size, l->size}, y[4] = {n, l->out, l->size, l->size};
   const int64_t weights[4] = {l->out, l->in, l->window, l->window};
   const int pad = (int)l->window / 2;
@@ -74,9 +86,8 @@ static dense_layer dense_of(const layer *l, int64_t n, dnnl_alg_kind_t alg) {
   laci_md md_x, md_y, md_w;
   dense_layer d = {.x = NULL};
   dnnl_primitive_desc_t pd[N_PRODUCTS] = {NULL};
-  if (!laci_md_tagged(&md_x, 4, x, dnnl_f32, dnnl_nChw16c) ||
-      !laci_md_tagged(&md_y, 4, y, dnnl_f32, dnnl_nChw16c) ||
-      !laci_md_any(&md_w, 4, weights, dnnl_f32)) {
+  if (!laci_md_tagged(&md_x, 4, x, type, tag) || !laci_md_tagged(&md_y, 4, y, type, tag) ||
+      !laci_md_any(&md_w, 4, weights, type)) {
     die("a descriptor");
   }
   const laci_md_view forward[4] = {md_x, md_w, NULL, md_y};
@@ -118,8 +129,8 @@ typedef struct sparse_layer {
   laci_sparse_form form[2]; /* forward, and of the input's gradient */
   laci_code_cache *cache;
   laci_sparse_code *code[2];
-  laci_sparse_reorder reorder[N_ENDS]; /* of blocks */
-  float *pictures[N_ENDS], *blocks[N_ENDS], *bias;
+  laci_sparse_reorder reorder[N_ENDS]; /* of oneDNN's */
+  float *pictures[N_ENDS], *dense[N_ENDS], *bias;
   void *scratch;
   laci_sparse_gradient gradient;
   float *gradients, *gradient_scratch;
@@ -147,11 +158,12 @@ static uint8_t *mask_of(const layer *l, bool turned) {
 static void make_code(sparse_layer *s, int way, int64_t n_x) {
   const laci_sparse_form *f = &s->form[way];
   const laci_sparse_extent extent = {f->tiles, f->n_tiles, n_x, 1};
-  const laci_sparse_options options = {
-      .isa = LACI_JIT_AVX512, .cut = laci_sparse_cut_rule(&f->product, LACI_JIT_AVX512, &extent)};
+  const laci_jit_isa isa = bf16 ? laci_jit_isa_of_pairs(LACI_JIT_AVX512) : LACI_JIT_AVX512;
+  const laci_sparse_options options = {.isa = isa,
+                                       .cut = laci_sparse_cut_rule(&f->product, isa, &extent)};
   lac_error err = {0};
   if (laci_sparse_code_create(&f->product, &options, s->cache, &s->code[way], &err)) die(err.text);
-  laci_sparse_code_fill(s->code[way], numbers((size_t)f->n_kept, 4));
+  laci_sparse_code_fill(s->code[way], draw((size_t)f->n_kept, 4, false));
 }
 
 static void sparse_init(sparse_layer *s, const layer *l, int64_t n) {
@@ -161,12 +173,14 @@ static void sparse_init(sparse_layer *s, const layer *l, int64_t n) {
   lac_error err = {0};
   if (laci_code_cache_create(CODE_LIMIT, &s->cache, &err)) die(err.text);
   for (int end = 0; end < N_ENDS; end++) {
-    const laci_sparse_size size = {channels[end], l->size, l->size, n};
-    ends[end] = laci_sparse_layout_of(LACI_SPARSE_IMAGES, channels[end], l->size, l->size, border);
-    s->pictures[end] = numbers((size_t)(ends[end].n_floats * n / LANES), 5);
-    s->blocks[end] = numbers((size_t)(channels[end] * l->size * l->size * n), 5);
+    const int64_t places = laci_sparse_channels(channels[end], values);
+    const laci_sparse_size size = {places, l->size, l->size, n};
+    const laci_sparse_lanes lanes = bf16 ? LACI_SPARSE_ROWS : LACI_SPARSE_BLOCKS;
+    ends[end] = laci_sparse_layout_of(LACI_SPARSE_IMAGES, places, l->size, l->size, border);
+    s->pictures[end] = draw((size_t)(ends[end].n_floats * n / LANES), 5, bf16);
+    s->dense[end] = draw((size_t)(places * l->size * l->size * n), 5, bf16);
     s->reorder[end] = (laci_sparse_reorder){
-        .from = laci_sparse_layout_contiguous(LACI_SPARSE_BLOCKS, channels[end], l->size, l->size),
+        .from = laci_sparse_layout_contiguous(lanes, places, l->size, l->size),
         .to = ends[end],
         .size = size,
         .stride_h = 1,
@@ -174,7 +188,8 @@ static void sparse_init(sparse_layer *s, const layer *l, int64_t n) {
   }
   for (int way = 0; way < 2; way++) {
     const layer turned = {channels[way], channels[1 - way], l->size, l->window};
-    const laci_sparse_window g = layer_window(&turned);
+    laci_sparse_window g = layer_window(&turned);
+    g.values = values;
     const laci_sparse_pictures pictures = {ends[way], ends[1 - way], n / LANES};
     if (laci_sparse_form_init(&g, mask_of(l, way == DATA), &pictures, &s->form[way], &err)) {
       die(err.text);
@@ -198,7 +213,8 @@ static void sparse_run(sparse_layer *s, int product) {
   if (product == WEIGHTS) {
     const laci_sparse_slopes slopes = {s->pictures[X], s->pictures[Y], s->gradients,
                                        s->gradient_scratch};
-    laci_sparse_gradient_now()(&s->gradient, &slopes, 0, s->gradient.n_items);
+    (bf16 ? laci_sparse_gradient_pairs_now() : laci_sparse_gradient_now())(&s->gradient, &slopes, 0,
+                                                                           s->gradient.n_items);
     return;
   }
   const laci_sparse_form *f = &s->form[product == DATA];
@@ -210,7 +226,7 @@ static void sparse_run(sparse_layer *s, int product) {
 
 static void reorder_run(sparse_layer *s, int end) {
   const laci_sparse_reorder *r = &s->reorder[end];
-  laci_sparse_reorder_now()(r, s->blocks[end], s->pictures[end], 0, laci_sparse_reorder_items(r));
+  laci_sparse_reorder_now()(r, s->dense[end], s->pictures[end], 0, laci_sparse_reorder_items(r));
 }
 
 static void sparse_clear(sparse_layer *s) {
@@ -263,17 +279,20 @@ static void show(const layer *l, int64_t n, int turns, const char *only) {
                  (long long)l->window, (long long)l->in, (long long)l->out, (long long)l->size,
                  (long long)n);
   if (only && !strstr(name, only)) return;
-  dense_layer d[N_WAYS] = {dense_of(l, n, dnnl_convolution_direct)};
-  if (l->window == 3) d[WINOGRAD] = dense_of(l, n, dnnl_convolution_winograd);
+  dense_layer d[N_WAYS] = {dense_of(l, n, dnnl_convolution_direct, dnnl_nChw16c)};
+  if (bf16) d[OTHER] = dense_of(l, n, dnnl_convolution_direct, dnnl_nhwc);
+  else if (l->window == 3) d[OTHER] = dense_of(l, n, dnnl_convolution_winograd, dnnl_nChw16c);
   sparse_init(&s, l, n);
   const times t = measure(d, &s, turns);
   printf("%-26s", name);
   for (int at = 0; at < N_PRODUCTS; at++) {
     const double *dense = t.dense[at], ours = t.sparse[at];
-    const bool other = dense[WINOGRAD] != 0 && dense[WINOGRAD] < dense[DIRECT];
-    const double least = dense[at != WEIGHTS && other ? WINOGRAD : DIRECT];
-    if (at == WEIGHTS) printf(" %9.0f", 1e6 * dense[WINOGRAD]);
-    printf(" %9.0f %9.0f %6.2f", 1e6 * least, 1e6 * ours, least / ours);
+    const double least =
+        dense[OTHER] != 0 && dense[OTHER] < dense[DIRECT] ? dense[OTHER] : dense[DIRECT];
+    if (at == WEIGHTS) printf(" %9.0f", 1e6 * dense[DIRECT]);
+    printf(" %9.0f %9.0f", 1e6 * (at == WEIGHTS ? dense[OTHER] : least), 1e6 * ours);
+    if (at == WEIGHTS) printf(" %6.2f", dense[DIRECT] / ours);
+    printf(" %6.2f", least / ours);
   }
   printf(" %9.0f %9.0f\n", 1e6 * t.reorder[X], 1e6 * t.reorder[Y]);
   (void)fflush(stdout);
@@ -288,18 +307,22 @@ int main(int argc, char **argv) {
     if (!strcmp(argv[at], "--turns")) turns = atoi(argv[at + 1]);
     else if (!strcmp(argv[at], "--batch")) batch = atoi(argv[at + 1]);
     else if (!strcmp(argv[at], "--only")) only = argv[at + 1];
+    else if (!strcmp(argv[at], "--dtype")) bf16 = !strcmp(argv[at + 1], "bf16");
     else die("usage: see the head of bench/sparse_train_bench.c");
   }
   if (laci_jit_isa_now() != LACI_JIT_AVX512) die("no AVX-512");
+  values = bf16 ? LACI_SPARSE_BF16 : LACI_SPARSE_F32;
+  if (bf16 && laci_jit_isa_of_pairs(LACI_JIT_AVX512) == LACI_JIT_NONE) die("no AVX512-BF16");
   if (batch < LANES || batch % LANES) die("images come by sixteens");
   (void)laci_openmp_use(1);
   if (dnnl_engine_create(&engine, dnnl_cpu, 0) ||
       dnnl_stream_create(&stream, engine, dnnl_stream_default_flags)) {
     die("dnnl_engine_create");
   }
-  printf("one core; microseconds\n%-26s %9s %9s %6s %9s %9s %6s %9s %9s %9s %6s %9s %9s\n", "layer",
-         "forward", "2:4", "ratio", "d input", "2:4", "ratio", "d w Wino", "direct", "2:4", "ratio",
-         "reorder x", "reorder y");
+  printf("one core; microseconds; %s\n%-26s %9s %9s %6s %9s %9s %6s %9s %9s %9s %6s %6s %9s %9s\n",
+         bf16 ? "bf16, the other way is channels last" : "the other way is Winograd's", "layer",
+         "forward", "2:4", "ratio", "d input", "2:4", "ratio", "d weights", "other", "2:4",
+         "direct", "least", "reorder x", "reorder y");
   for (size_t at = 0; at < sizeof layers / sizeof *layers; at++) {
     show(&layers[at], batch, turns, only);
   }
