@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "cpu/cpu.h"
+#include "cpu/pool.h"
 #include "kernel/sparse/gradient.h"
 
 #define LEVEL(name, level) level,
@@ -174,6 +175,38 @@ static void every_variant_and_cut_has_the_same_bits(void **state) {
   }
 }
 
+static void run_some(int64_t first, int64_t last, void *context) {
+  const fixture *f = context;
+  float *memory,
+      *scratch = sparse_guarded((int64_t)laci_sparse_gradient_scratch(&f->g), 0, &memory);
+  const laci_sparse_slopes s = {f->o.x, f->o.residual, f->gradient, scratch};
+  now_of(f)(&f->g, &s, first, last);
+  free(memory);
+}
+
+static void threads_make_the_same(void **state) {
+  (void)state;
+  for (int which = 0; which < 2 * N_CASES; which += 7) {
+    fixture f;
+    set_up(&f, which / 2, which % 2 > 0, 0);
+    run_all(&f, now_of(&f), 1);
+    float *want = malloc(f.bytes);
+    assert_non_null(want);
+    memcpy(want, f.memory, f.bytes);
+    for (int threads = 1; threads <= 3; threads++) {
+      laci_pool *pool;
+      lac_error err = {0};
+      assert_int_equal(laci_pool_create(threads, &pool, &err), LAC_OK);
+      memset(f.memory, 0x5A, f.bytes);
+      laci_pool_for(pool, f.g.n_items, 1, run_some, &f);
+      assert_memory_equal(f.memory, want, f.bytes);
+      laci_pool_destroy(pool);
+    }
+    free(want);
+    clear(&f);
+  }
+}
+
 /* Scratch memory holds what it holds. */
 static void scratch_memory_is_enough(void **state) {
   (void)state;
@@ -224,6 +257,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_definition_is_a_gradient),
       cmocka_unit_test(every_variant_and_cut_has_the_same_bits),
+      cmocka_unit_test(threads_make_the_same),
       cmocka_unit_test(scratch_memory_is_enough),
       cmocka_unit_test(nothing_has_a_gradient_of_zeros),
       cmocka_unit_test(too_little_memory_is_told),

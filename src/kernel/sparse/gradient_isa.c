@@ -310,7 +310,8 @@ typedef struct block {
   int64_t item_first, item_last;
   const laci_sparse_gradient_item *next_item, *next_rows;
   const laci_sparse_tile *next_tiles, *next_rows_tiles;
-  int64_t ahead; /* lines of a tile of the next ones that were fetched for this item */
+  int64_t ahead; /* runs of this item so far, each of which fetches a line of every tile */
+  int64_t ahead_columns, ahead_row, ahead_row_end;
 } block;
 
 /* A member of every tile; of pairs, of the first of each two or, for odd places, of the second. */
@@ -320,22 +321,27 @@ static const int64_t *members(const block *b, const walk *w, const laci_sparse_t
   return all ? member + place % STEP * APART : member;
 }
 
-/* What a run of item `at` fetches: of each column of the next item in turn, then of its share of
- * the next rows. */
-static void fetch_ahead(block *b, int64_t at, walk *w) {
-  const laci_sparse_gradient_item *next = b->next_item, *rows = b->next_rows;
-  const int64_t column = b->ahead++, n = next ? next->n_columns : 0;
+/* What a run fetches: of each column of the next item in turn, then of this item's share of the
+ * next rows. */
+static void fetch_ahead(block *b, walk *w) {
+  const int64_t at = b->ahead++, row = at - b->ahead_columns + b->ahead_row;
   w->ahead = NULL;
-  if (column < n) {
-    w->ahead = b->s->x + b->g->column_at[next->column_first + column];
-    w->ahead_at = members(b, w, b->next_tiles, &b->next_tiles->in, column);
-  } else if (rows) {
-    const int64_t share = at - b->item_first, shares = b->item_last - b->item_first;
-    const int64_t row = rows->n_rows * share / shares + column - n;
-    if (row >= rows->n_rows * (share + 1) / shares) return;
-    w->ahead = b->s->dy + (rows->row_first + row) / STEP * b->g->row_stride;
+  if (at < b->ahead_columns) {
+    w->ahead = b->s->x + b->g->column_at[b->next_item->column_first + at];
+    w->ahead_at = members(b, w, b->next_tiles, &b->next_tiles->in, at);
+  } else if (row < b->ahead_row_end) {
+    w->ahead = b->s->dy + (b->next_rows->row_first + row) / STEP * b->g->row_stride;
     w->ahead_at = members(b, w, b->next_rows_tiles, &b->next_rows_tiles->out, row);
   }
+}
+
+static void begin_to_fetch(block *b, int64_t at) {
+  const int64_t share = at - b->item_first, shares = b->item_last - b->item_first;
+  const int64_t n_rows = b->next_rows ? b->next_rows->n_rows : 0;
+  b->ahead = 0;
+  b->ahead_columns = b->next_item ? b->next_item->n_columns : 0;
+  b->ahead_row = n_rows * share / shares;
+  b->ahead_row_end = n_rows * (share + 1) / shares;
 }
 
 static void add_item(block *b, int64_t item_at, walk *w) {
@@ -350,14 +356,14 @@ static void add_item(block *b, int64_t item_at, walk *w) {
     columns[c] = b->s->x + b->g->column_at[item->column_first + c];
   }
 #endif
-  b->ahead = 0;
+  begin_to_fetch(b, item_at);
   for (int64_t at = item->run_first; at < item[1].run_first; at++) {
     const laci_sparse_run *run = &b->g->runs[at];
     const int most = adds_of[run->n_columns].most;
     for (int c = 0; c < run->n_columns; c++) w->x[c] = columns[run->column[c]];
     for (int left = run->n_rows, n; left > 0; left -= n, row += n) {
       n = left < most ? left : most;
-      fetch_ahead(b, item_at, w);
+      fetch_ahead(b, w);
       adds_of[run->n_columns].of_rows[n - 1](w, row);
     }
   }
