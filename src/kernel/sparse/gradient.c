@@ -14,9 +14,8 @@ enum {
   LANES = LACI_SPARSE_LANES,
   WINDOW = LACI_SPARSE_WINDOW,
   TOGETHER = LACI_SPARSE_TOGETHER,
-  BLOCK = 49,    /* tiles at most: a window's x stays in the first cache, dy in the second */
-  ROWS = 256,    /* of an item at most, for the same */
-  FEW_ROWS = 40, /* fewer than that: patterns of four columns, or runs would be of one row */
+  BLOCK = 49, /* tiles at most: a window's x stays in the first cache, dy in the second */
+  ROWS = 256, /* of an item at most, for the same */
   PATTERNS = 1 << WINDOW
 };
 
@@ -111,15 +110,14 @@ static void add_items(finder *f) {
   const int64_t length = groups ? p->n_columns / groups : 0;
   int64_t rows = groups ? laci_ceil_div(together, laci_ceil_div(together, ROWS)) : 0;
   if (p->values == LACI_SPARSE_BF16) rows += rows % 2; /* two rows share their places */
-  const int64_t window = rows < FEW_ROWS ? TOGETHER : WINDOW;
   memcpy(f->next, p->row_begin, (size_t)p->n_rows * sizeof *f->next);
   f->n_runs = f->n_rows = f->g->n_items = 0;
   f->g->most_rows = rows;
   for (int64_t row = 0, n; row < p->n_rows; row += n) {
     const int64_t group = row / together, rest = (group + 1) * together - row;
     n = rest < rows ? rest : rows;
-    for (int64_t at = 0; at < length; at += window) {
-      const int64_t columns = length - at < window ? length - at : window;
+    for (int64_t at = 0; at < length; at += WINDOW) {
+      const int64_t columns = length - at < WINDOW ? length - at : WINDOW;
       add_item(f, &(laci_sparse_gradient_item){row, n, group * length + at, columns, 0, 0});
     }
   }

@@ -326,6 +326,7 @@ static const int64_t *members(const block *b, const walk *w, const laci_sparse_t
 static void fetch_ahead(block *b, walk *w) {
   const int64_t at = b->ahead++, row = at - b->ahead_columns + b->ahead_row;
   w->ahead = NULL;
+  w->ahead_at = &w->tiles->in;
   if (at < b->ahead_columns) {
     w->ahead = b->s->x + b->g->column_at[b->next_item->column_first + at];
     w->ahead_at = members(b, w, b->next_tiles, &b->next_tiles->in, at);
