@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs each line of ours in docs/from-*.md, in the document's order, on the digits: DATA is their folder, net.onnx the
+network trained on them. What would be long or need another network is changed first: the network is --arch digits, one
+epoch or two steps, f32, one thread. And the documents name what there is: all words of cli/like.def, functions of the
+library's list.
+"""
+import argparse
+import os
+import pathlib
+import re
+import shlex
+import shutil
+import subprocess
+import tempfile
+
+TOP = pathlib.Path(__file__).resolve().parents[2]
+DIGITS = TOP / "examples/digits"
+LENGTH = {"--epochs": "1", "-e": "1", "--num_iter": "1", "-s": "2", "--steps": "2"}
+PAGES = ["from-reference-scripts.md", "from-tf-asp.md", "from-apex.md"]
+
+
+def commands(page):
+    return [line.strip() for line in page.read_text().splitlines() if line.startswith("    lacuna ")]
+
+
+def set_length(words):
+    """One epoch, two steps."""
+    for k, word in enumerate(words):
+        name, equal, _ = word.partition("=")
+        if name not in LENGTH:
+            continue
+        if equal:
+            words[k] = f"{name}={LENGTH[name]}"
+        else:
+            words[k + 1] = LENGTH[name]
+    return words
+
+
+def on_digits(line):
+    words = [word.replace("DATA", str(DIGITS)) for word in shlex.split(line)]
+    verb = words[1]
+    if verb in ("train", "finetune"):
+        words = [re.sub(r"^(--precision=)?(bf16|amp|fp16)$", r"\1fp32", word) for word in set_length(words)]
+        timed = any(word.partition("=")[0] in LENGTH for word in words)
+        words += ["--threads", "1", "-q"] + ([] if timed else ["--epochs", "1"])
+        words += ["--arch", "digits"] if verb == "train" else []
+    if verb in ("train", "finetune", "prune", "permute", "check", "inspect"):
+        words.append("--all-sizes")
+    return words
+
+
+def run(page, lacuna):
+    """(passed, failed)"""
+    passed = failed = 0
+    with tempfile.TemporaryDirectory() as folder:
+        shutil.copy(DIGITS / "digits.onnx", pathlib.Path(folder) / "net.onnx")
+        for line in commands(page):
+            words = [str(lacuna)] + on_digits(line)[1:]
+            done = subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=300)
+            passed, failed = passed + (done.returncode == 0), failed + (done.returncode != 0)
+            if done.returncode:
+                print(f"{page.name}: {line}\n  as {shlex.join(words)}\n  {done.stderr}")
+    return passed, failed
+
+
+def check_names(docs):
+    """Names that a document lacks, or has and no one else."""
+    wrong = []
+    scripts = (docs / PAGES[0]).read_text()
+    for words in re.findall(r'^LAC_LIKE\(\w+, "([^"]+)"', (TOP / "cli/like.def").read_text(), re.M):
+        wrong += [f"{word} of cli/like.def is not in it" for word in words.split("|") if f"`{word}`" not in scripts]
+    known = set((TOP / "src/lacuna.symbols").read_text().split())
+    known |= set(re.findall(r"\blac_\w+", "".join(path.read_text() for path in (TOP / "include/lacuna").glob("*.h"))))
+    for page in PAGES:
+        wrong += [f"{page}: {name} is unknown" for name in re.findall(r"`(lac_\w+)", (docs / page).read_text())
+                  if name not in known]
+    return wrong
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--lacuna", type=pathlib.Path, required=True)
+    lacuna = parser.parse_args().lacuna.resolve()
+    os.environ.update(TERM="dumb", LC_ALL="C.UTF-8")
+    passed = failed = 0
+    for page in PAGES:
+        assert commands(TOP / "docs" / page), page
+        good, bad = run(TOP / "docs" / page, lacuna)
+        passed, failed = passed + good, failed + bad
+    wrong = check_names(TOP / "docs")
+    for text in wrong:
+        print(text)
+    print(f"{passed + (not wrong)} passed, {failed + bool(wrong)} failed")
+    return 1 if failed or wrong else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
