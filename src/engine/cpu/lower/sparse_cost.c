@@ -26,7 +26,9 @@ static const constants of_bf16 = {2e6, 4e5, 0.85, 0.02, 20, 80};
 
 /* Of direct's, where oneDNN has it: in f32. */
 static const double winograd_cost = 0.58;
-static const double winograd_small = 0.8; /* of pictures of at most 8 x 8 */
+static const double winograd_small = 0.8;  /* of pictures of at most 8 x 8, which hold few tiles */
+static const double winograd_large = 0.44; /* of larger ones than 16 x 16 with many channels, which
+                                              pay transforms back; one image */
 
 static const constants *constants_of(const laci_net *net) {
   return net->plan.bf16 ? &of_bf16 : &of_f32;
@@ -41,13 +43,20 @@ static double weights_each(const laci_sparse_window *g) {
   return (double)(g->channels_in / g->groups * g->kernel_h * g->kernel_w);
 }
 
-static double dense_cost(const laci_net *net, const laci_sparse_layer *layer) {
-  enum { SMALL = 64 };
+static double winograd_of(const laci_sparse_layer *layer) {
+  enum { SMALL = 8 * 8, LARGE = 16 * 16, MANY = 128 };
   const laci_sparse_window *g = &layer->window;
-  const double products = results(layer) * weights_each(g);
+  const int64_t pixels = g->out_h * g->out_w;
+  const bool many = g->channels_in / g->groups >= MANY && g->channels_out / g->groups >= MANY;
+  if (pixels <= SMALL) return winograd_small;
+  return many && pixels > LARGE && layer->n_images == 1 ? winograd_large : winograd_cost;
+}
+
+static double dense_cost(const laci_net *net, const laci_sparse_layer *layer) {
+  const double products = results(layer) * weights_each(&layer->window);
   const bool direct = layer->rows || net->plan.bf16;
   if (direct || !laci_conv_gains_by_winograd(net, layer->fused)) return products;
-  return products * (g->out_h * g->out_w <= SMALL ? winograd_small : winograd_cost);
+  return products * winograd_of(layer);
 }
 
 /** Pixels walk along one long row, with one between two rows as most windows need. */
