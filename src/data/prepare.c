@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Preprocessing: plan the crop in the resized image, resize no more than lies inside it, and scale
- * by a table of 256 floats a channel (the same bits as the division, once instead of per pixel).
+ * Preprocessing: plan the crop in the resized image, resize no more than lies inside it, and scale.
  * The rules stand in prepare.h, the resizing in resize.c. */
 #include "data/prepare.h"
 
@@ -15,7 +14,6 @@
 
 struct laci_preparer {
   laci_preprocessing preprocessing;
-  float scaled[3][256];
   laci_taps across, down;
   uint8_t *line;         /* [width * 3]: a row of the result */
   uint8_t *narrow;       /* [rows, width * 3]: resized across, the rows that the crop needs */
@@ -74,11 +72,6 @@ lac_status laci_preparer_create(const laci_preprocessing *preprocessing, laci_pr
     laci_preparer_destroy(p);
     return laci_fail_memory(err, "preparing images");
   }
-  for (int c = 0; c < 3; c++) {
-    for (int grey = 0; grey < 256; grey++) {
-      p->scaled[c][grey] = ((float)grey - preprocessing->mean[c]) / preprocessing->std[c];
-    }
-  }
   *preparer = p;
   return LAC_OK;
 }
@@ -104,20 +97,15 @@ static int64_t margin(int64_t whole, int kept) {
 }
 
 /** Row y of the result, [width, 3] bytes, goes to its planes. */
-static void scale_row(const laci_preparer *p, const uint8_t *row, int y, float *out) {
-  size_t width = (size_t)p->preprocessing.width, plane = width * (size_t)p->preprocessing.height;
-  for (int c = 0; c < laci_preprocessing_channels(&p->preprocessing); c++) {
-    float *to = out + (size_t)c * plane + (size_t)y * width;
-    for (size_t x = 0; x < width; x++) to[x] = p->scaled[c][row[x * 3 + (size_t)c]];
-  }
-}
-
-static void scale_mirrored(const laci_preparer *p, const uint8_t *row, int y, float *out) {
-  size_t width = (size_t)p->preprocessing.width, plane = width * (size_t)p->preprocessing.height;
-  for (int c = 0; c < laci_preprocessing_channels(&p->preprocessing); c++) {
-    float *to = out + (size_t)c * plane + (size_t)y * width;
-    for (size_t x = 0; x < width; x++) to[x] = p->scaled[c][row[(width - 1 - x) * 3 + (size_t)c]];
-  }
+static void scale_row(const laci_preparer *p, const uint8_t *row, bool mirrored, int y,
+                      float *out) {
+  const laci_preprocessing *r = &p->preprocessing;
+  const size_t width = (size_t)r->width, plane = width * (size_t)r->height;
+  const laci_image_scale scale = {.mean = {r->mean[0], r->mean[1], r->mean[2]},
+                                  .std = {r->std[0], r->std[1], r->std[2]},
+                                  .n_channels = laci_preprocessing_channels(r),
+                                  .mirrored = mirrored};
+  laci_image_resize_now()->scale(&scale, row, width, out + (size_t)y * width, plane);
 }
 
 static lac_status crop_only(laci_preparer *p, const char *name, const laci_image *image, float *out,
@@ -131,7 +119,7 @@ static lac_status crop_only(laci_preparer *p, const char *name, const laci_image
   size_t top = (size_t)margin(image->height, r->height);
   for (int y = 0; y < r->height; y++) {
     size_t at = (top + (size_t)y) * (size_t)image->width + left;
-    scale_row(p, image->rgb + at * 3, y, out);
+    scale_row(p, image->rgb + at * 3, false, y, out);
   }
   return LAC_OK;
 }
@@ -175,8 +163,7 @@ static lac_status resize(laci_preparer *p, const char *name, const laci_image *i
     laci_tap_span span = p->down.spans[y];
     span.first -= first;
     kernel->down(span, p->narrow, stride, p->line);
-    if (mirrored) scale_mirrored(p, p->line, y, out);
-    else scale_row(p, p->line, y, out);
+    scale_row(p, p->line, mirrored, y, out);
   }
   return LAC_OK;
 }

@@ -107,6 +107,42 @@ static void every_variant_gives_the_scalar_bytes(void **state) {
   }
 }
 
+static void try_scale(size_t width, int n_channels, bool mirrored,
+                      const laci_image_resize *kernel) {
+  const laci_image_scale how = {
+      {123.675F, 116.28F, 103.53F}, {58.395F, 57.12F, 57.375F}, n_channels, mirrored};
+  const size_t plane = width + 5, n = plane * 3;
+  uint8_t *row = random_bytes(width * 3, width);
+  float *want = calloc(n, sizeof *want), *got = calloc(n, sizeof *got);
+  assert_true(want && got);
+  laci_image_resize_scalar.scale(&how, row, width, want, plane);
+  kernel->scale(&how, row, width, got, plane);
+  assert_memory_equal(got, want, n * sizeof *got); /* what lies between the rows, too */
+  for (size_t x = 0; x < width; x++) {
+    for (int c = 0; c < n_channels; c++) {
+      size_t at = mirrored ? width - 1 - x : x;
+      assert_true(got[(size_t)c * plane + at] ==
+                  ((float)row[x * 3 + (size_t)c] - how.mean[c]) / how.std[c]);
+    }
+  }
+  free(row);
+  free(want);
+  free(got);
+}
+
+static void every_variant_scales_alike(void **state) {
+  (void)state;
+  for (int level = 0; level <= (int)laci_cpu(); level++) {
+    const laci_image_resize *kernel = variant(level);
+    for (size_t width = 1; kernel && width < 40; width++) {
+      for (int mirrored = 0; mirrored < 2; mirrored++) {
+        try_scale(width, 3, mirrored, kernel);
+        try_scale(width, 1, mirrored, kernel);
+      }
+    }
+  }
+}
+
 /* White stays white, though rounded weights sum up to a little more or less than one. */
 static void plain_colours_stay(void **state) {
   (void)state;
@@ -130,6 +166,7 @@ static void plain_colours_stay(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_variant_gives_the_scalar_bytes),
+      cmocka_unit_test(every_variant_scales_alike),
       cmocka_unit_test(plain_colours_stay),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

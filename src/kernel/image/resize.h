@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One axis of a resize, of pixels of three bytes: every pixel of the result is a weighted sum of
- * neighbours, in integers, weights as fractions of 22 bits:
+ * One axis of a resize, of pixels of three bytes, and what follows it. Every pixel of the result is
+ * a weighted sum of neighbours, in integers, weights as fractions of 22 bits:
  *
  *     to = min(255, (2^21 + sum of weight[k] from[first + k]) / 2^22, rounded down)
  *
- * All variants give the same bytes. resize_scalar.c is the definition of right. Next:
+ * All variants give the same bytes and floats. resize_scalar.c is the definition of right. Next:
  * data/resize.c, which makes the weights. */
 #ifndef LACI_KERNEL_IMAGE_RESIZE_H
 #define LACI_KERNEL_IMAGE_RESIZE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -42,12 +43,23 @@ typedef struct laci_resize_rows {
   int n;
 } laci_resize_rows;
 
+/** What becomes of grey levels: (grey - mean) / std, of each channel. */
+typedef struct laci_image_scale {
+  float mean[3], std[3];
+  int n_channels; /* 3, or 1: the first alone */
+  bool mirrored;  /* the last pixel of a row comes first */
+} laci_image_scale;
+
 typedef struct laci_image_resize {
   /** Every row: to[n_spans][3] from pixels [..][3]. Behind the last row of `from`
    * LACI_RESIZE_SLACK bytes more are readable. */
   void (*across)(const laci_tap_span *spans, int n_spans, const laci_resize_rows *rows);
   /** One row down: to[stride], a sum of the rows span.first ... of `rows`, each of stride bytes. */
   void (*down)(laci_tap_span span, const uint8_t *rows, size_t stride, uint8_t *to);
+  /** A row of pixels [width][3] to rows of floats [width], `plane` from one channel's to the
+   * next's. */
+  void (*scale)(const laci_image_scale *scale, const uint8_t *row, size_t width, float *to,
+                size_t plane);
 } laci_image_resize;
 
 #define LACI_IMAGE_RESIZE_DECLARE(name, level) \

@@ -129,6 +129,48 @@ static void down(laci_tap_span span, const uint8_t *rows, size_t stride, uint8_t
   laci_image_resize_down_each(span, rows, stride, x, to);
 }
 
+/* ---- Scale ---- */
+
+enum { PIXELS = 8 };
+
+/** One channel of eight pixels: bytes 0 to 15 and 8 to 23 of them. */
+static inline __m256 channel_of(__m128i first, __m128i second, int c) {
+  char from_first[16], from_second[16];
+  for (int k = 0; k < 16; k++) {
+    const int at = 3 * k + c;
+    from_first[k] = (char)(k < PIXELS && at < 16 ? at : -1);
+    from_second[k] = (char)(k < PIXELS && at >= 16 ? at - 8 : -1);
+  }
+  __m128i a = _mm_shuffle_epi8(first, _mm_loadu_si128((const void *)from_first));
+  __m128i b = _mm_shuffle_epi8(second, _mm_loadu_si128((const void *)from_second));
+  return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_or_si128(a, b)));
+}
+
+static inline __m256 mirrored_of(__m256 values) {
+  return _mm256_permutevar8x32_ps(values, _mm256_setr_epi32(7, 6, 5, 4, 3, 2, 1, 0));
+}
+
+static inline void scale_channel(const laci_image_scale *how, __m256 grey, int c, float *to) {
+  __m256 value =
+      _mm256_div_ps(_mm256_sub_ps(grey, _mm256_set1_ps(how->mean[c])), _mm256_set1_ps(how->std[c]));
+  _mm256_storeu_ps(to, how->mirrored ? mirrored_of(value) : value);
+}
+
+static void scale(const laci_image_scale *how, const uint8_t *row, size_t width, float *to,
+                  size_t plane) {
+  size_t x = 0;
+  for (; x + PIXELS <= width; x += PIXELS) {
+    __m128i first = _mm_loadu_si128((const void *)(row + x * 3));
+    __m128i second = _mm_loadu_si128((const void *)(row + x * 3 + 8));
+    float *at = to + (how->mirrored ? width - PIXELS - x : x);
+    scale_channel(how, channel_of(first, second, 0), 0, at);
+    if (how->n_channels == 1) continue;
+    scale_channel(how, channel_of(first, second, 1), 1, at + plane);
+    scale_channel(how, channel_of(first, second, 2), 2, at + 2 * plane);
+  }
+  laci_image_resize_scale_each(how, row, width, x, to, plane);
+}
+
 #else
 
 static void across(const laci_tap_span *spans, int n_spans, const laci_resize_rows *rows) {
@@ -139,6 +181,11 @@ static void down(laci_tap_span span, const uint8_t *rows, size_t stride, uint8_t
   laci_image_resize_down_each(span, rows, stride, 0, to);
 }
 
+static void scale(const laci_image_scale *how, const uint8_t *row, size_t width, float *to,
+                  size_t plane) {
+  laci_image_resize_scale_each(how, row, width, 0, to, plane);
+}
+
 #endif
 
-const laci_image_resize LACI_VARIANT(laci_image_resize) = {across, down};
+const laci_image_resize LACI_VARIANT(laci_image_resize) = {across, down, scale};

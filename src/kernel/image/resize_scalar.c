@@ -10,4 +10,9 @@ static void down(laci_tap_span span, const uint8_t *rows, size_t stride, uint8_t
   laci_image_resize_down_each(span, rows, stride, 0, to);
 }
 
-const laci_image_resize laci_image_resize_scalar = {across, down};
+static void scale(const laci_image_scale *how, const uint8_t *row, size_t width, float *to,
+                  size_t plane) {
+  laci_image_resize_scale_each(how, row, width, 0, to, plane);
+}
+
+const laci_image_resize laci_image_resize_scalar = {across, down, scale};
