@@ -77,7 +77,7 @@ LAC_MUST_CHECK lac_status laci_list_classes(laci_dataset *set, const char *class
                                             lac_error *err);
 
 /** The class of "n01440764" in ImageNet; -1: none. */
-int laci_imagenet_class(const char *synset);
+int laci_imagenet_class(const char *name);
 /** ... and back: the synset of class 0..999, 9 letters. */
 void laci_imagenet_synset(int class_number, char synset[16]);
 /** The set's classes are ImageNet's. Fails LAC_NO_MEMORY. */
