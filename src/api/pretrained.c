@@ -66,12 +66,7 @@ static bool find(const weights_file *f, const char *name, weights_tensor *t) {
 static lac_status copy(const weights_file *f, const weights_tensor *t, int64_t count, float *to,
                        lac_error *err) {
   if (t->of) return laci_safetensors_read(f->tensors, t->of, to, err);
-  double part[256];
-  for (int64_t first = 0; first < count; first += 256) {
-    int64_t n = count - first < 256 ? count - first : 256;
-    laci_read_f(t->view.dtype, t->view.bytes, first, n, part);
-    for (int64_t at = 0; at < n; at++) to[first + at] = (float)part[at];
-  }
+  laci_read_f32(t->view.dtype, t->view.bytes, 0, count, to);
   return LAC_OK;
 }
 
@@ -140,13 +135,10 @@ static int64_t other_classes(const laci_stored *s, const weights_tensor *t) {
 
 static lac_status check_shape(const weights_file *f, const laci_stored *s, const weights_tensor *t,
                               lac_error *err) {
-  const laci_shape found = {.rank = t->rank};
-  laci_shape shape = found;
+  laci_shape shape = {.rank = t->rank};
   char text[2][128];
   memcpy(shape.dims, t->shape, sizeof t->shape);
-  bool same = t->rank == s->shape.rank;
-  for (int axis = 0; same && axis < t->rank; axis++) same = t->shape[axis] == s->shape.dims[axis];
-  if (same) return LAC_OK;
+  if (laci_shape_equal(&shape, &s->shape)) return LAC_OK;
   return laci_fail(err, LAC_BAD_SHAPE, "%s: %s is %s, wanted %s", f->path, s->name,
                    laci_shape_text(&shape, text[0], sizeof text[0]),
                    laci_shape_text(&s->shape, text[1], sizeof text[1]));

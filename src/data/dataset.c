@@ -75,11 +75,7 @@ static lac_status decode_stored(const laci_dataset *set, int64_t at, const laci_
   laci_encoded encoded = {0};
   lac_status st = set->kind->encoded(set, at, &encoded, err);
   set->kind->name(set, at, name, sizeof name);
-  if (!st && part) {
-    st = laci_image_decode_part(name, encoded.bytes, encoded.size_bytes, part, image, err);
-  } else if (!st) {
-    st = laci_image_decode(name, encoded.bytes, encoded.size_bytes, image, err);
-  }
+  if (!st) st = laci_image_decode_part(name, encoded.bytes, encoded.size_bytes, part, image, err);
   laci_free(encoded.memory);
   return st;
 }

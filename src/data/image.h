@@ -48,7 +48,8 @@ typedef struct laci_image_part {
  * other bytes. Any thread, each with its own image. */
 LAC_MUST_CHECK lac_status laci_image_decode(const char *name, const uint8_t *bytes,
                                             size_t size_bytes, laci_image *image, lac_error *err);
-/** The same of a part alone: the pixels of *image are those of the part in the whole image. */
+/** The same of a part alone: the pixels of *image are those of the part in the whole image. part:
+ * NULL is all of it. */
 LAC_MUST_CHECK lac_status laci_image_decode_part(const char *name, const uint8_t *bytes,
                                                  size_t size_bytes, const laci_image_part *part,
                                                  laci_image *image, lac_error *err);

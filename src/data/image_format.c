@@ -37,7 +37,9 @@ lac_status laci_image_decode_part(const char *name, const uint8_t *bytes, size_t
     return laci_jpeg_decode_part(name, bytes, size_bytes, part, image, err);
   }
   lac_status st = laci_image_decode(name, bytes, size_bytes, image, err);
-  if (!st) laci_image_crop(image, part->choose(part->context, image->width, image->height));
+  if (!st && part) {
+    laci_image_crop(image, part->choose(part->context, image->width, image->height));
+  }
   return st;
 }
 

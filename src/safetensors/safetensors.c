@@ -230,7 +230,6 @@ const laci_safetensor *laci_safetensors_find(const laci_safetensors *f, const ch
 lac_status laci_safetensors_read(const laci_safetensors *f, const laci_safetensor *t, float *to,
                                  lac_error *err) {
   uint8_t bytes[PART];
-  double part[PART / 2];
   const size_t element = t->count > 0 ? t->size_bytes / (size_t)t->count : 1;
   const int64_t most = (int64_t)(PART / element);
   for (int64_t first = 0; first < t->count; first += most) {
@@ -238,8 +237,7 @@ lac_status laci_safetensors_read(const laci_safetensors *f, const laci_safetenso
     lac_status st = laci_reader_fetch(f->reader, t->first + (size_t)first * element,
                                       (size_t)n * element, bytes, err);
     if (st) return st;
-    laci_read_f(t->dtype, bytes, 0, n, part);
-    for (int64_t at = 0; at < n; at++) to[first + at] = (float)part[at];
+    laci_read_f32(t->dtype, bytes, 0, n, to + first);
   }
   return LAC_OK;
 }

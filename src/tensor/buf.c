@@ -147,6 +147,16 @@ void laci_read_f(lac_dtype dtype, const void *bytes, int64_t first, int64_t n, d
   }
 }
 
+void laci_read_f32(lac_dtype dtype, const void *bytes, int64_t first, int64_t n, float *out) {
+  switch (dtype) {
+    case LAC_DTYPE_F16: READ_LOOP(uint16_t, (float)f16_value(x)); break;
+    case LAC_DTYPE_BF16: READ_LOOP(uint16_t, laci_bf16_value(x)); break;
+    case LAC_DTYPE_F32: READ_LOOP(float, x); break;
+    case LAC_DTYPE_F64: READ_LOOP(double, (float)x); break;
+    default: memset(out, 0, (size_t)n * sizeof *out); break;
+  }
+}
+
 void laci_read_i(lac_dtype dtype, const void *bytes, int64_t first, int64_t n, int64_t *out) {
   switch (dtype) {
     case LAC_DTYPE_BOOL: READ_LOOP(uint8_t, x != 0); break;

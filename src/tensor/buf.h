@@ -40,6 +40,8 @@ int64_t laci_int_wrap(lac_dtype dtype, int64_t x);
  * be of that class. */
 void laci_read_f(lac_dtype dtype, const void *bytes, int64_t first, int64_t n, double *out);
 void laci_read_i(lac_dtype dtype, const void *bytes, int64_t first, int64_t n, int64_t *out);
+/** Those of a float type as float32, f64 rounded to it. */
+void laci_read_f32(lac_dtype dtype, const void *bytes, int64_t first, int64_t n, float *out);
 /** The same as float32 magnitudes |w|, for float and integer types alike. */
 void laci_read_abs_f32(lac_dtype dtype, const void *bytes, int64_t first, int64_t n, float *out);
 /** n floats as elements of a float type, rounded to nearest even; f16 too large becomes infinite.

@@ -109,12 +109,7 @@ static void tie_ports(laci_trainer *t) {
 /** A stored tensor's elements as floats. */
 static void read_stored(const laci_graph *model, int stored, float *to, int64_t count) {
   const laci_stored *s = &model->stored[stored];
-  double part[256];
-  for (int64_t first = 0; first < count; first += 256) {
-    int64_t n = count - first < 256 ? count - first : 256;
-    laci_read_f(s->dtype, s->bytes, first, n, part);
-    for (int64_t at = 0; at < n; at++) to[first + at] = (float)part[at];
-  }
+  laci_read_f32(s->dtype, s->bytes, 0, count, to);
 }
 
 static void read_model(laci_trainer *t, const laci_graph *model) {
