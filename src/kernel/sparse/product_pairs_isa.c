@@ -4,8 +4,9 @@
 #include <stddef.h>
 
 #include "kernel/sparse/pairs.h"
+#include "kernel/sparse/product_strips_in.h"
 
-enum { LANES = LACI_SPARSE_LANES, BLOCK = LACI_SPARSE_BLOCK, TILES = 8 };
+enum { LANES = LACI_SPARSE_LANES, BLOCK = LACI_SPARSE_BLOCK, TILES = LACI_SPARSE_STRIP };
 
 /* What a row keeps of one block: a bit and a weight for each column. */
 typedef struct block {
@@ -25,12 +26,6 @@ static int64_t take_block(const laci_sparse_product *p, const float *weight, int
   return k;
 }
 
-/* Where the tiles that are done together begin. */
-typedef struct strip {
-  const float *x[TILES];
-  int n_tiles;
-} strip;
-
 /* Sixteen lanes of one dot: of each half, where its column lies and which half of that it is. */
 static void add_lanes(const float *low, const float *high, const int shift[2], uint32_t weight,
                       float *sums) {
@@ -43,7 +38,8 @@ static void add_lanes(const float *low, const float *high, const int shift[2], u
   }
 }
 
-static void add_block(const laci_sparse_product *p, const strip *s, const block *b, float *sums) {
+static void add_block(const laci_sparse_product *p, const laci_sparse_strip *s, const block *b,
+                      float *sums) {
   uint32_t twos[LACI_SPARSE_N_TWOS];
   laci_sparse_find_twos(b->kept, twos);
   for (int at = 0; at < LACI_SPARSE_N_TWOS; at++) {
@@ -60,8 +56,8 @@ static void add_block(const laci_sparse_product *p, const strip *s, const block 
 }
 
 /* sums: [tile][16] */
-static void add_row(const laci_sparse_product *p, const laci_sparse_operands *o, const strip *s,
-                    int64_t row, float *sums) {
+static void add_row(const laci_sparse_product *p, const laci_sparse_operands *o,
+                    const laci_sparse_strip *s, int64_t row, float *sums) {
   const int64_t end = p->row_begin[row + 1];
   block b;
   for (int at = 0; at < s->n_tiles * LANES; at++) sums[at] = o->bias[row];
@@ -73,7 +69,7 @@ static void add_row(const laci_sparse_product *p, const laci_sparse_operands *o,
 
 /* Two rows, which share their results' pairs, or a last one. */
 static void multiply_rows(const laci_sparse_product *p, const laci_sparse_operands *o,
-                          const laci_sparse_part *part, const strip *s) {
+                          const laci_sparse_part *part, const laci_sparse_strip *s) {
   const int64_t n = part->row_last - part->row_first;
   float sums[2][TILES * LANES], done[2 * TILES * LANES];
   for (int64_t at = 0; at < n; at++) add_row(p, o, s, part->row_first + at, sums[at]);
@@ -86,16 +82,5 @@ static void multiply_rows(const laci_sparse_product *p, const laci_sparse_operan
 void LACI_VARIANT(laci_sparse_multiply_pairs)(const laci_sparse_product *p,
                                               const laci_sparse_operands *o,
                                               const laci_sparse_part *part) {
-  laci_sparse_part some = *part;
-  for (; some.tile_first < part->tile_last; some.tile_first = some.tile_last) {
-    const int64_t left = part->tile_last - some.tile_first;
-    strip s = {.n_tiles = left < TILES ? (int)left : TILES};
-    some.tile_last = some.tile_first + s.n_tiles;
-    for (int t = 0; t < s.n_tiles; t++) s.x[t] = o->x + part->tiles[some.tile_first + t].in;
-    for (int64_t row = part->row_first; row < part->row_last; row += 2) {
-      some.row_first = row;
-      some.row_last = row + 2 < part->row_last ? row + 2 : part->row_last;
-      multiply_rows(p, o, &some, &s);
-    }
-  }
+  laci_sparse_walk_strips(p, o, part, 2, multiply_rows);
 }

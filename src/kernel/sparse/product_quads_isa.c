@@ -5,14 +5,9 @@
 #include <string.h>
 
 #include "kernel/sparse/quads.h"
+#include "kernel/sparse/product_strips_in.h"
 
-enum { LANES = LACI_SPARSE_LANES, QUAD = LACI_SPARSE_QUAD, TILES = 8 };
-
-/* Where the tiles that are done together begin. */
-typedef struct strip {
-  const float *x[TILES];
-  int n_tiles;
-} strip;
+enum { LANES = LACI_SPARSE_LANES, QUAD = LACI_SPARSE_QUAD, TILES = LACI_SPARSE_STRIP };
 
 /* A loop that is not unrolled and touches nothing but its own becomes vectors. */
 static void add_lanes(const float *x, int shift, uint32_t weight, uint32_t *sums) {
@@ -26,8 +21,8 @@ static void add_lanes(const float *x, int shift, uint32_t weight, uint32_t *sums
 }
 
 /* sums: [tile][16]; they wrap, and so they are unsigned. */
-static void add_row(const laci_sparse_product *p, const laci_sparse_operands *o, const strip *s,
-                    int64_t row, uint32_t *sums) {
+static void add_row(const laci_sparse_product *p, const laci_sparse_operands *o,
+                    const laci_sparse_strip *s, int64_t row, uint32_t *sums) {
   for (int at = 0; at < s->n_tiles * LANES; at++) sums[at] = (uint32_t)o->quantised->bias[row];
   for (int64_t k = p->row_begin[row]; k < p->row_begin[row + 1]; k++) {
     const uint32_t weight = (uint32_t)laci_sparse_s8(o->weight[k]);
@@ -40,7 +35,7 @@ static void add_row(const laci_sparse_product *p, const laci_sparse_operands *o,
 
 /* Four rows, which share their results' places, or the last ones. */
 static void multiply_rows(const laci_sparse_product *p, const laci_sparse_operands *o,
-                          const laci_sparse_part *part, const strip *s) {
+                          const laci_sparse_part *part, const laci_sparse_strip *s) {
   const int64_t n = part->row_last - part->row_first;
   uint32_t sums[QUAD][TILES * LANES];
   float done[QUAD * TILES * LANES];
@@ -54,16 +49,5 @@ static void multiply_rows(const laci_sparse_product *p, const laci_sparse_operan
 void LACI_VARIANT(laci_sparse_multiply_quads)(const laci_sparse_product *p,
                                               const laci_sparse_operands *o,
                                               const laci_sparse_part *part) {
-  laci_sparse_part some = *part;
-  for (; some.tile_first < part->tile_last; some.tile_first = some.tile_last) {
-    const int64_t left = part->tile_last - some.tile_first;
-    strip s = {.n_tiles = left < TILES ? (int)left : TILES};
-    some.tile_last = some.tile_first + s.n_tiles;
-    for (int t = 0; t < s.n_tiles; t++) s.x[t] = o->x + part->tiles[some.tile_first + t].in;
-    for (int64_t row = part->row_first; row < part->row_last; row += QUAD) {
-      some.row_first = row;
-      some.row_last = row + QUAD < part->row_last ? row + QUAD : part->row_last;
-      multiply_rows(p, o, &some, &s);
-    }
-  }
+  laci_sparse_walk_strips(p, o, part, QUAD, multiply_rows);
 }
