@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A step of fine-tuning under 2:4 masks that stay, of a whole network: by dense kernels and by
  * sparse ones, in turns. A step is a batch, forward and backward, and the update. What counts is
- * the least time of all turns; the median stands beside it. --profile shares the steps of both out
- * among operators and kernels, the least time of each; --check N takes N steps with both and says
- * how far weights and losses are apart. (Dense steps by one thread and by two are as far apart.)
+ * the least time of all turns; the median stands beside it. --processor counts the time of all
+ * threads together instead of the clock's: what others run beside it costs as little as can be.
+ * --profile shares the steps of both out among operators and kernels, the least time of each, by
+ * the clock; --check N takes N steps with both and says how far weights and losses are apart (dense
+ * steps by one thread and by two are as far apart, in f32); of bf16, also how far each of them is
+ * from dense steps of f32.
  *
- *     sparse_step_bench [--arch NAME] [--batch N] [--size N] [--threads N] [--turns N] [--bf16]
- *                       [--profile] [--check N] */
+ *     sparse_step_bench [--arch NAME] [--batch N] [--size N] [--threads N] [--turns N]
+ *                       [--dtype f32|bf16] [--processor] [--profile] [--check N] */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "arch/arch.h"
 #include "base/clock.h"
@@ -21,15 +25,16 @@
 #include "sparse/mask.h"
 #include "train/trainer.h"
 
-enum { DENSE, SPARSE, N_SIDES, MOST_TURNS = 256, MOST_KINDS = 256 };
+enum { DENSE, SPARSE, N_SIDES, EXACT = N_SIDES, N_TRAINERS }; /* EXACT: dense steps of f32 */
+enum { MOST_TURNS = 256, MOST_KINDS = 256 };
 
-static const char *const names[] = {"dense", "sparse"};
+static const char *const names[] = {"dense", "sparse", "f32"};
 
 typedef struct options {
   const char *arch;
   int64_t batch, size; /* size: of images; 0: as usual */
   int threads, turns, n_check;
-  bool bf16, profile;
+  bool bf16, processor, profile;
 } options;
 
 typedef struct bench {
@@ -37,7 +42,7 @@ typedef struct bench {
   uint8_t **masks; /* [n_stored]; NULL: not pruned */
   laci_engine_weight *weights;
   int n_weights;
-  laci_trainer *sides[N_SIDES];
+  laci_trainer *sides[N_TRAINERS]; /* NULL: not wanted */
   float *images, *labels;
 } bench;
 
@@ -79,8 +84,8 @@ static void make_trainer(bench *b, const options *o, int side) {
   laci_trainer_options t = {.graph = {.batch = o->batch},
                             .optimizer = laci_optimizer_options_default(LACI_OPTIMIZER_SGD),
                             .threads = o->threads,
-                            .bf16 = o->bf16,
-                            .dense_only = side == DENSE,
+                            .bf16 = o->bf16 && side != EXACT,
+                            .dense_only = side != SPARSE,
                             .weights = b->weights,
                             .n_weights = b->n_weights};
   if (laci_trainer_create(b->model, &t, &b->sides[side], &err)) die(err.text);
@@ -123,13 +128,20 @@ static int by_size(const void *a, const void *b) {
   return (*x > *y) - (*x < *y);
 }
 
+static double seconds_now(const options *o) {
+  struct timespec now;
+  if (!o->processor) return laci_clock_seconds();
+  (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
 static void run_turns(bench *b, const options *o) {
   static double seconds[N_SIDES][MOST_TURNS];
   for (int turn = -1; turn < o->turns; turn++) { /* one to warm up */
     for (int side = 0; side < N_SIDES; side++) {
-      const double begin = laci_clock_seconds();
+      const double begin = seconds_now(o);
       (void)take_step(b, side, NULL);
-      if (turn >= 0) seconds[side][turn] = laci_clock_seconds() - begin;
+      if (turn >= 0) seconds[side][turn] = seconds_now(o) - begin;
     }
   }
   for (int side = 0; side < N_SIDES; side++) {
@@ -204,44 +216,73 @@ static void profile(bench *b, const options *o, int side) {
 
 /* ---- Results ---- */
 
-static void check(bench *b, const options *o) {
+/** How far a side's parameters are from another's. */
+typedef struct difference {
+  double of_length; /* of all, as a share of their length */
+  double worst[2];  /* of a tensor, as a share of its largest: weights, vectors */
+  const char *where[2];
+} difference;
+
+static difference compare(const bench *b, int from, int to) {
   const laci_training_graph *g = laci_trainer_graph(b->sides[DENSE]);
   const laci_parameter *parameters = laci_trainer_parameters(b->sides[DENSE]);
-  const float *dense = laci_trainer_weights(b->sides[DENSE]);
-  const float *sparse = laci_trainer_weights(b->sides[SPARSE]);
-  double worst_loss = 0, worst[2] = {0}, apart = 0, length = 0;
-  const char *where[2] = {"", ""};
-  for (int step = 0; step < o->n_check; step++) {
-    const float loss = take_step(b, DENSE, NULL), other = take_step(b, SPARSE, NULL);
-    worst_loss = fmax(worst_loss, fabs((double)other - (double)loss) / fabs((double)loss));
-  }
+  const float *first = laci_trainer_weights(b->sides[from]);
+  const float *second = laci_trainer_weights(b->sides[to]);
+  difference d = {.where = {"", ""}};
+  double apart = 0, length = 0;
   for (int p = 0; p < g->n_params; p++) {
     double largest = 0, off = 0;
     for (int64_t at = parameters[p].offset; at < parameters[p].offset + parameters[p].count; at++) {
-      largest = fmax(largest, fabs((double)dense[at]));
-      const double by = (double)sparse[at] - (double)dense[at];
+      largest = fmax(largest, fabs((double)first[at]));
+      const double by = (double)second[at] - (double)first[at];
       off = fmax(off, fabs(by));
       apart += by * by;
-      length += (double)dense[at] * (double)dense[at];
+      length += (double)first[at] * (double)first[at];
     }
     const int vector = parameters[p].is_vector;
-    if (largest > 0 && !(off / largest <= worst[vector])) {
-      worst[vector] = off / largest;
-      where[vector] = parameters[p].name;
+    if (largest > 0 && !(off / largest <= d.worst[vector])) {
+      d.worst[vector] = off / largest;
+      d.where[vector] = parameters[p].name;
     }
   }
+  d.of_length = sqrt(apart / length);
+  return d;
+}
+
+static double worse(double worst, float loss, float than) {
+  return fmax(worst, fabs((double)loss - (double)than) / fabs((double)than));
+}
+
+static void check(bench *b, const options *o) {
+  double worst = 0, from_exact[N_SIDES] = {0};
+  for (int step = 0; step < o->n_check; step++) {
+    float loss[N_TRAINERS] = {0};
+    for (int side = 0; side < N_TRAINERS; side++) {
+      if (b->sides[side]) loss[side] = take_step(b, side, NULL);
+    }
+    worst = worse(worst, loss[SPARSE], loss[DENSE]);
+    for (int side = 0; side < N_SIDES && b->sides[EXACT]; side++) {
+      from_exact[side] = worse(from_exact[side], loss[side], loss[EXACT]);
+    }
+  }
+  const difference d = compare(b, DENSE, SPARSE);
   (void)printf("after %d steps: losses within %.2e, all parameters within %.2e of their length\n",
-               o->n_check, worst_loss, sqrt(apart / length));
-  (void)printf("of a tensor's largest: weights within %.2e (%s), vectors %.2e (%s)\n", worst[0],
-               where[0], worst[1], where[1]);
+               o->n_check, worst, d.of_length);
+  (void)printf("of a tensor's largest: weights within %.2e (%s), vectors %.2e (%s)\n", d.worst[0],
+               d.where[0], d.worst[1], d.where[1]);
+  for (int side = 0; side < N_SIDES && b->sides[EXACT]; side++) {
+    (void)printf("%s, from steps of f32: losses within %.2e, all parameters %.2e\n", names[side],
+                 from_exact[side], compare(b, EXACT, side).of_length);
+  }
 }
 
 static options read_options(int argc, char **argv) {
   options o = {.arch = "resnet50", .batch = 16, .threads = 1, .turns = 5};
   for (int at = 1; at < argc; at++) {
     const char *value = at + 1 < argc ? argv[at + 1] : "";
-    if (strcmp(argv[at], "--bf16") == 0) o.bf16 = true;
+    if (strcmp(argv[at], "--processor") == 0) o.processor = true;
     else if (strcmp(argv[at], "--profile") == 0) o.profile = true;
+    else if (strcmp(argv[at], "--dtype") == 0) o.bf16 = strcmp(value, "bf16") == 0, at++;
     else if (strcmp(argv[at], "--arch") == 0) o.arch = value, at++;
     else if (strcmp(argv[at], "--batch") == 0) o.batch = atoi(value), at++;
     else if (strcmp(argv[at], "--size") == 0) o.size = atoi(value), at++;
@@ -262,11 +303,12 @@ int main(int argc, char **argv) {
   if (laci_arch_build(&arch, &b.model, &err)) die(err.text);
   make_masks(&b);
   for (int side = 0; side < N_SIDES; side++) make_trainer(&b, &o, side);
+  if (o.bf16 && o.n_check > 0) make_trainer(&b, &o, EXACT);
   make_batch(&b);
   if (o.n_check > 0) check(&b, &o);
   else run_turns(&b, &o);
   for (int side = 0; side < N_SIDES && o.profile; side++) profile(&b, &o, side);
-  for (int side = 0; side < N_SIDES; side++) laci_trainer_destroy(b.sides[side]);
+  for (int side = 0; side < N_TRAINERS; side++) laci_trainer_destroy(b.sides[side]);
   for (int s = 0; s < b.model->n_stored; s++) laci_free(b.masks[s]);
   laci_free((void *)b.masks);
   laci_free(b.weights);

@@ -8,6 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
 static const char *const names[] = {[LACI_CPU_ANY] = "scalar",
                                     [LACI_CPU_AVX2] = "avx2",
                                     [LACI_CPU_AVX512] = "avx512",
@@ -83,6 +87,18 @@ bool laci_cpu_has_avx512f(void) {
 bool laci_cpu_has_avx512bf16(void) {
 #if defined(__x86_64__)
   return laci_cpu() == LACI_CPU_AVX512 && __builtin_cpu_supports("avx512bf16");
+#else
+  return false;
+#endif
+}
+
+bool laci_cpu_has_bf16_tiles(void) {
+#if defined(__x86_64__)
+  enum { FEATURES = 7, TILES = 1 << 24, OF_BF16 = 1 << 22 };
+  unsigned eax, ebx, ecx, edx;
+  if (laci_cpu() != LACI_CPU_AVX512) return false;
+  if (!__get_cpuid_count(FEATURES, 0, &eax, &ebx, &ecx, &edx)) return false;
+  return (edx & TILES) && (edx & OF_BF16);
 #else
   return false;
 #endif

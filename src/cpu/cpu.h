@@ -31,6 +31,10 @@ bool laci_cpu_has_avx512f(void);
 /** AVX512-BF16 beside LACI_CPU_AVX512's, and does the cap allow that? Any thread. */
 bool laci_cpu_has_avx512bf16(void);
 
+/** Matrix tiles of bf16 (AMX-BF16), and does the cap allow LACI_CPU_AVX512? Dense products are then
+ * several times as fast as by vectors. Any thread. */
+bool laci_cpu_has_bf16_tiles(void);
+
 /** Caps the level below what the processor has (never above it); returns the level now in force. A
  * level of another kind of processor caps nothing. For tests and benches, while no other thread
  * works. */

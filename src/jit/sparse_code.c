@@ -229,22 +229,9 @@ void laci_sparse_code_fill(laci_sparse_code *code, const float *weight) {
   laci_sparse_plan_order(&code->plan, weight, code->pool, code->weight);
 }
 
-/* Places are ordered as weights are, whose bits are only moved. */
-lac_status laci_sparse_code_order(const laci_sparse_code *code, int32_t *places, int64_t n_kept,
-                                  lac_error *err) {
-  const size_t bytes = (size_t)n_kept * sizeof *places;
-  float *from = laci_alloc((size_t)n_kept, sizeof *from);
-  float *to = laci_alloc((size_t)n_kept, sizeof *to);
-  assert(code->values == LACI_SPARSE_F32);
-  if (from && to) {
-    memcpy(from, places, bytes);
-    laci_sparse_plan_order(&code->plan, from, code->pool, to);
-    memcpy(places, to, bytes);
-  }
-  const bool made = from && to;
-  laci_free(from);
-  laci_free(to);
-  return made ? LAC_OK : laci_fail_memory(err, "the order of a sparse product's weights");
+lac_status laci_sparse_code_order(const laci_sparse_code *code, const laci_sparse_places *from,
+                                  laci_sparse_places *to, lac_error *err) {
+  return laci_sparse_plan_places(&code->plan, from, code->pool, to, err);
 }
 
 float *laci_sparse_code_weights(laci_sparse_code *code) { return code->weight; }

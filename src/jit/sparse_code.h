@@ -78,11 +78,14 @@ void laci_sparse_code_destroy(laci_sparse_code *code); /* NULL is fine */
 /** Takes new weights, [n_kept] in the product's order, while nobody runs the code. */
 void laci_sparse_code_fill(laci_sparse_code *code, const float *weight);
 
-/** For who fills in often, of floats: places [n_kept], of the product's order, in the code's. Then
- * weights[i] is what the weight of places[i] is, and may be written where it lies, while nobody
- * runs the code. Fails LAC_NO_MEMORY. */
-LAC_MUST_CHECK lac_status laci_sparse_code_order(const laci_sparse_code *code, int32_t *places,
-                                                 int64_t n_kept, lac_error *err);
+/** For who fills in often, of floats or pairs: places of the product's order, one for each kept
+ * weight, in the code's; to->at is the caller's to free. What to->at[i] says has its place at
+ * weights[i], and may be written there while nobody runs the code; of pairs, to->at[2 i] and
+ * to->at[2 i + 1], as the two halves of it (kernel/sparse/pairs.h). Fails LAC_NO_MEMORY; *to is
+ * then empty. */
+LAC_MUST_CHECK lac_status laci_sparse_code_order(const laci_sparse_code *code,
+                                                 const laci_sparse_places *from,
+                                                 laci_sparse_places *to, lac_error *err);
 float *laci_sparse_code_weights(laci_sparse_code *code);
 
 /** Scratch of a run on so many threads, in bytes; aligned to 64. */

@@ -149,5 +149,9 @@ void laci_sparse_plan_clear(laci_sparse_plan *plan);
  * others as share four bytes. */
 void laci_sparse_plan_order(const laci_sparse_plan *plan, const float *weight, laci_pool *pool,
                             float *to);
+/** laci_sparse_code_order of the plan. */
+LAC_MUST_CHECK lac_status laci_sparse_plan_places(const laci_sparse_plan *plan,
+                                                  const laci_sparse_places *from, laci_pool *pool,
+                                                  laci_sparse_places *to, lac_error *err);
 
 #endif

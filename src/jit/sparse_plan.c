@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Cuts a sparse product into groups of rows and pieces of columns, and says which rows of a group
  * keep a column: a word of bits for each, from which code is written and weights are ordered. */
+#include <assert.h>
 #include <string.h>
 
 #include "base/divide.h"
@@ -178,8 +179,9 @@ static float *order_column(uint32_t rows, weights *w, float *to) {
   return to;
 }
 
-/* Kept weights are in the order of columns, a pair has its own. */
-static float *order_block(const uint32_t *kept, weights *w, float *to) {
+/* Of each term of a block both halves, the low one first. Kept weights are in the order of columns,
+ * a pair has its own; nothing: what stands where none is kept. */
+static float *order_halves(const uint32_t *kept, float nothing, weights *w, float *to) {
   uint32_t twos[LACI_SPARSE_N_TWOS];
   laci_sparse_find_twos(kept, twos);
   for (int at = 0; at < LACI_SPARSE_N_TWOS; at++) {
@@ -189,12 +191,20 @@ static float *order_block(const uint32_t *kept, weights *w, float *to) {
       const int has_low = kept[two.low] >> row & 1, has_high = kept[two.high] >> row & 1;
       const float *from = w->next[row];
       const bool swapped = two.low > two.high;
-      const float low = has_low ? from[swapped && has_high] : 0;
-      const float high = has_high ? from[!swapped && has_low] : 0;
-      const uint32_t pair = laci_sparse_pair(low, high);
-      memcpy(to++, &pair, sizeof pair);
+      *to++ = has_low ? from[swapped && has_high] : nothing;
+      *to++ = has_high ? from[!swapped && has_low] : nothing;
       w->next[row] += has_low + has_high;
     }
+  }
+  return to;
+}
+
+static float *order_block(const uint32_t *kept, weights *w, float *to) {
+  float halves[2 * LACI_SPARSE_BLOCK * LACI_SPARSE_MOST_ROWS];
+  const float *end = order_halves(kept, 0, w, halves);
+  for (const float *at = halves; at < end; at += 2) {
+    const uint32_t pair = laci_sparse_pair(at[0], at[1]);
+    memcpy(to++, &pair, sizeof pair);
   }
   return to;
 }
@@ -229,7 +239,21 @@ typedef struct ordering {
   const laci_sparse_plan *plan;
   const float *weight;
   float *to;
+  bool halves; /* of pairs: as they come, one after the other */
 } ordering;
+
+/* A block of columns. */
+static float *order_columns(const ordering *o, const uint32_t *rows, weights *w, float *to) {
+  static const int32_t nowhere = LACI_SPARSE_NOWHERE;
+  float nothing;
+  switch (o->plan->values) {
+    case LACI_SPARSE_F32: return order_column(rows[0], w, to);
+    case LACI_SPARSE_S8: return order_octet(&o->plan->octets, rows, w, to);
+    default: break;
+  }
+  memcpy(&nothing, &nowhere, sizeof nothing);
+  return o->halves ? order_halves(rows, nothing, w, to) : order_block(rows, w, to);
+}
 
 static void order_some(int64_t begin, int64_t end, void *context) {
   const ordering *o = context;
@@ -238,20 +262,42 @@ static void order_some(int64_t begin, int64_t end, void *context) {
     const laci_sparse_group *group = &plan->groups[at];
     const uint32_t *rows = plan->rows + group->rows_at;
     const int64_t *row_begin = plan->row_begin + group->row_first;
-    float *to = o->to + plan->pieces[group->piece_first].weight_first;
+    const int64_t first = plan->pieces[group->piece_first].weight_first;
+    float *to = o->to + (o->halves ? 2 * first : first);
     weights w;
     for (int row = 0; row < group->n_rows; row++) w.next[row] = o->weight + row_begin[row];
     for (int64_t column = 0; column < group->n_columns; column += block_of(plan->values)) {
-      if (plan->values == LACI_SPARSE_F32) to = order_column(rows[column], &w, to);
-      else if (plan->values == LACI_SPARSE_S8)
-        to = order_octet(&plan->octets, rows + column, &w, to);
-      else to = order_block(rows + column, &w, to);
+      to = order_columns(o, rows + column, &w, to);
     }
   }
 }
 
 void laci_sparse_plan_order(const laci_sparse_plan *plan, const float *weight, laci_pool *pool,
                             float *to) {
-  ordering o = {plan, weight, to};
+  ordering o = {.plan = plan, .weight = weight, .to = to};
   laci_pool_for(pool, plan->n_groups, 1, order_some, &o);
+}
+
+/* Places are ordered as weights are, whose bits are only moved. */
+lac_status laci_sparse_plan_places(const laci_sparse_plan *plan, const laci_sparse_places *from,
+                                   laci_pool *pool, laci_sparse_places *to, lac_error *err) {
+  assert(plan->values != LACI_SPARSE_S8);
+  *to = (laci_sparse_places){.n = plan->n_terms * laci_sparse_each(plan->values)};
+  float *weight = laci_alloc((size_t)from->n, sizeof *weight);
+  float *ordered = laci_alloc((size_t)to->n, sizeof *ordered);
+  to->at = laci_alloc((size_t)to->n, sizeof *to->at);
+  const bool made = weight && ordered && to->at;
+  if (made) {
+    memcpy(weight, from->at, (size_t)from->n * sizeof *weight);
+    ordering o = {
+        .plan = plan, .weight = weight, .to = ordered, .halves = plan->values == LACI_SPARSE_BF16};
+    laci_pool_for(pool, plan->n_groups, 1, order_some, &o);
+    memcpy(to->at, ordered, (size_t)to->n * sizeof *to->at);
+  } else {
+    laci_free(to->at);
+    *to = (laci_sparse_places){.n = 0};
+  }
+  laci_free(weight);
+  laci_free(ordered);
+  return made ? LAC_OK : laci_fail_memory(err, "the order of a sparse product's weights");
 }

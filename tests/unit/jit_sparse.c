@@ -219,6 +219,31 @@ static void one_two_three_threads_make_the_same_bytes(void **state) {
   for_each_isa(threads_of);
 }
 
+/* The weights, one by one in their places, as they or their halves have them. */
+static void put_in_place(generated *g, const sparse_operands *o) {
+  const float *weight = o->form.kept.weight;
+  laci_sparse_places from = {laci_alloc((size_t)o->form.n_kept, sizeof *from.at), o->form.n_kept};
+  laci_sparse_places to;
+  lac_error err = {0};
+  float *into = laci_sparse_code_weights(g->code);
+  assert_non_null(from.at);
+  for (int64_t k = 0; k < from.n; k++) from.at[k] = (int32_t)k;
+  assert_int_equal(laci_sparse_code_order(g->code, &from, &to, &err), LAC_OK);
+  if (o->form.product.values == LACI_SPARSE_F32) {
+    assert_int_equal(to.n, from.n);
+    for (int64_t k = 0; k < to.n; k++) into[k] = weight[to.at[k]];
+  } else {
+    for (int64_t k = 0; k < to.n; k += 2) {
+      const int32_t low = to.at[k], high = to.at[k + 1];
+      const uint32_t pair = laci_sparse_pair(low == LACI_SPARSE_NOWHERE ? 0 : weight[low],
+                                             high == LACI_SPARSE_NOWHERE ? 0 : weight[high]);
+      memcpy(into + k / 2, &pair, sizeof pair);
+    }
+  }
+  laci_free(from.at);
+  laci_free(to.at);
+}
+
 static void rewrites_of(laci_jit_isa isa) {
   const sparse_case c = case_of(&sparse_cases[5], isa);
   sparse_operands o;
@@ -230,6 +255,13 @@ static void rewrites_of(laci_jit_isa isa) {
     laci_sparse_code_fill(g.code, o.form.kept.weight);
     define(&o, &run, g.want);
     expect_run(&g, &o, &run, NULL, "new weights");
+  }
+  if (isa != LACI_JIT_AVX512VNNI) {
+    for (int64_t k = 0; k < o.form.n_kept; k++)
+      o.form.kept.weight[k] = 0.01F * (float)(k % 37 - 18);
+    define(&o, &run, g.want);
+    put_in_place(&g, &o);
+    expect_run(&g, &o, &run, NULL, "new weights where they lie");
   }
   end(&g);
   sparse_operands_clear(&o);

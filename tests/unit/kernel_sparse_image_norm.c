@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * kernel/sparse/image_norm.h: the definition against batch normalisation in double, forward and
- * backward, also where the mean is much larger than what is around it; every variant against the
- * definition, bit by bit, and nothing beside the results. */
+ * kernel/sparse/image_norm.h, of floats and of pairs: the definition against batch normalisation in
+ * double, forward and backward, also where the mean is much larger than what is around it; every
+ * variant against the definition, bit by bit, and nothing beside the results. */
 #include "kernel/sparse/image_norm.h"
 
 #include <math.h>
@@ -16,57 +16,69 @@
 
 #include "base/rng.h"
 #include "cpu/cpu.h"
+#include "kernel/sparse/pairs.h"
 
 enum { GUARD = 32, LANES = 16 };
 
 typedef struct norm_case {
   const char *what;
-  int64_t rows, pixels, channels, all_channels, gap; /* gap: floats between rows */
+  int64_t rows, pixels, places, all_places, gap; /* gap: floats between rows */
   float mean;
   bool relu;
 } norm_case;
 
+enum { MOST = LACI_IMAGE_NORM_CHANNELS };
+
 static const norm_case cases[] = {
     {"one pixel", 1, 1, 1, 1, 0, 0, false},
     {"small", 2, 3, 5, 5, 0, 0.5F, true},
-    {"some of the channels", 3, 7, 8, 20, 0, -1, true},
+    {"some of the places", 3, 7, 8, 20, 0, -1, true},
     {"rows with a border", 4, 5, 3, 3, 96, 2, false},
     {"whole groups of pixels", 2, 8, 16, 16, 0, 0, true},
-    {"as many channels as can be", 2, 9, LACI_IMAGE_NORM_CHANNELS, 130, 33, 0, true},
+    {"as many channels as can be", 2, 9, MOST, MOST + 2, 33, 0, true},
     {"a large mean", 3, 13, 4, 4, 0, 1000, false},
 };
 enum { N_CASES = sizeof cases / sizeof *cases };
 
 typedef struct fixture {
   norm_case c;
+  int each; /* 1: floats; 2: pairs of bf16 */
+  int64_t channels;
   laci_norm_tile tile;
   int64_t row_stride, n;
   float *x, *dy, *to; /* [n] with guards around, any alignment */
   float *memory[3];
-  float mean[2 * LACI_IMAGE_NORM_CHANNELS], scale[LACI_IMAGE_NORM_CHANNELS],
-      shift[LACI_IMAGE_NORM_CHANNELS], level[LACI_IMAGE_NORM_CHANNELS],
-      slope[LACI_IMAGE_NORM_CHANNELS];
+  float mean[2 * MOST], scale[MOST], shift[MOST], level[MOST], slope[MOST];
 } fixture;
 
-static void set_up(fixture *f, const norm_case *c, int shift) {
-  *f = (fixture){.c = *c, .row_stride = c->pixels * c->all_channels * LANES + c->gap};
+static float draw(uint64_t memory, uint64_t at, float mean) {
+  return mean + (float)laci_rng_unit(3, memory, at) - 0.5F;
+}
+
+static void set_up(fixture *f, const norm_case *c, int each, int shift) {
+  *f = (fixture){.c = *c, .each = each, .row_stride = c->pixels * c->all_places * LANES + c->gap};
+  if (f->c.places > MOST / each) f->c.places = MOST / each;
+  f->channels = f->c.places * each;
   f->tile = (laci_norm_tile){.n_rows = c->rows,
                              .n_pixels = c->pixels,
-                             .n_channels = c->channels,
-                             .pixel_stride = c->all_channels * LANES};
+                             .n_places = f->c.places,
+                             .pixel_stride = c->all_places * LANES};
   f->n = c->rows * f->row_stride;
   for (int k = 0; k < 3; k++) {
     f->memory[k] = malloc((size_t)(f->n + 2 * GUARD) * sizeof(float));
     assert_non_null(f->memory[k]);
     for (int64_t i = 0; i < f->n + 2 * GUARD; i++) {
-      const float r = (float)laci_rng_unit(3, (uint64_t)k, (uint64_t)i) - 0.5F;
-      f->memory[k][i] = k == 0 ? c->mean + r : r;
+      const float mean = k == 0 ? c->mean : 0;
+      const float one = draw((uint64_t)k, (uint64_t)i, mean);
+      const uint32_t pair = laci_sparse_pair(one, draw((uint64_t)k + 3, (uint64_t)i, mean));
+      if (each == 1) f->memory[k][i] = one;
+      else memcpy(f->memory[k] + i, &pair, sizeof pair);
     }
   }
   f->x = f->memory[0] + GUARD + shift;
   f->dy = f->memory[1] + GUARD + shift;
   f->to = f->memory[2] + GUARD + shift;
-  for (int64_t i = 0; i < c->channels; i++) {
+  for (int64_t i = 0; i < f->channels; i++) {
     f->mean[i] = c->mean + 0.01F * (float)i;
     f->scale[i] = 0.5F + 0.1F * (float)(i % 7);
     f->shift[i] = 0.05F * (float)(i % 5) - 0.1F;
@@ -88,36 +100,52 @@ static laci_norm_from from_of(const fixture *f, const float *at) {
 }
 
 /* Value `i` of a channel's, which are rows * pixels * 16. */
-static int64_t place(const fixture *f, int64_t channel, int64_t i) {
+static float value_of(const fixture *f, const float *from, int64_t channel, int64_t i) {
   const int64_t pixel = i / LANES;
-  return pixel / f->c.pixels * f->row_stride + pixel % f->c.pixels * f->tile.pixel_stride +
-         channel * LANES + i % LANES;
+  const float *at = from + pixel / f->c.pixels * f->row_stride +
+                    pixel % f->c.pixels * f->tile.pixel_stride + channel / f->each * LANES +
+                    i % LANES;
+  uint32_t pair;
+  if (f->each == 1) return *at;
+  memcpy(&pair, at, sizeof pair);
+  return channel % 2 ? laci_sparse_high(pair) : laci_sparse_low(pair);
 }
 
 static int64_t n_of(const fixture *f) { return f->c.rows * f->c.pixels * LANES; }
 
 /* What comes back behind the Relu, in double. */
-static double back_of(const fixture *f, int64_t channel, int64_t at) {
-  const float off = f->x[at] - f->mean[channel];
+static double back_of(const fixture *f, int64_t channel, int64_t i) {
+  const float off = value_of(f, f->x, channel, i) - f->mean[channel];
   const float v = off * f->scale[channel] + f->shift[channel];
-  return f->c.relu && !(v > 0) ? 0 : (double)f->dy[at];
+  return f->c.relu && !(v > 0) ? 0 : (double)value_of(f, f->dy, channel, i);
 }
 
 static void expect_near(const char *what, double got, double want, double scale) {
   if (!(fabs(got - want) <= 2e-6 * scale)) fail_msg("%s: %.9g, not %.9g", what, got, want);
 }
 
+/* A result: of pairs, rounded at the end. */
+static void expect_result(const fixture *f, int64_t channel, int64_t i, double want) {
+  const double bf16 = 1.0 / 256 * fabs(want);
+  const double off = fabs((double)value_of(f, f->to, channel, i) - want);
+  if (!(off <= 4e-6 + (f->each == 1 ? 0 : bf16))) fail_msg("%s: off by %g", f->c.what, off);
+}
+
 /* ---- The definition ---- */
 
+static const laci_image_norm *definition(const fixture *f) {
+  return f->each == 1 ? &laci_image_norm_scalar : &laci_image_norm_pairs_scalar;
+}
+
 static void expect_moments(fixture *f) {
-  float mean[LACI_IMAGE_NORM_CHANNELS], squares[LACI_IMAGE_NORM_CHANNELS];
-  laci_image_norm_scalar.moments(&f->tile, from_of(f, f->x), mean, squares);
-  for (int64_t c = 0; c < f->c.channels; c++) {
+  float mean[MOST], squares[MOST];
+  definition(f)->moments(&f->tile, from_of(f, f->x), mean, squares);
+  for (int64_t c = 0; c < f->channels; c++) {
     double sum = 0, around = 0;
-    for (int64_t i = 0; i < n_of(f); i++) sum += (double)f->x[place(f, c, i)];
+    for (int64_t i = 0; i < n_of(f); i++) sum += (double)value_of(f, f->x, c, i);
     sum /= (double)n_of(f);
     for (int64_t i = 0; i < n_of(f); i++) {
-      const double off = (double)f->x[place(f, c, i)] - sum;
+      const double off = (double)value_of(f, f->x, c, i) - sum;
       around += off * off;
     }
     expect_near(f->c.what, (double)mean[c], sum, fabs(sum) + 1);
@@ -127,14 +155,12 @@ static void expect_moments(fixture *f) {
 
 static void expect_forward(fixture *f) {
   const laci_norm_scales s = scales_of(f);
-  laci_image_norm_scalar.apply(&f->tile, &s, from_of(f, f->x),
-                               (laci_norm_to){f->to, f->row_stride});
-  for (int64_t c = 0; c < f->c.channels; c++) {
+  definition(f)->apply(&f->tile, &s, from_of(f, f->x), (laci_norm_to){f->to, f->row_stride});
+  for (int64_t c = 0; c < f->channels; c++) {
     for (int64_t i = 0; i < n_of(f); i++) {
-      const double off = (double)f->x[place(f, c, i)] - (double)f->mean[c];
+      const double off = (double)value_of(f, f->x, c, i) - (double)f->mean[c];
       const double v = off * (double)f->scale[c] + (double)f->shift[c];
-      const double want = f->c.relu && v < 0 ? 0 : v;
-      expect_near(f->c.what, (double)f->to[place(f, c, i)], want, 2);
+      expect_result(f, c, i, f->c.relu && v < 0 ? 0 : v);
     }
   }
 }
@@ -142,20 +168,20 @@ static void expect_forward(fixture *f) {
 static void expect_backward(fixture *f) {
   const laci_norm_scales s = scales_of(f);
   const laci_norm_slopes off = {f->level, f->slope};
-  float levels[LACI_IMAGE_NORM_CHANNELS], slopes[LACI_IMAGE_NORM_CHANNELS];
-  laci_image_norm_scalar.sums(&f->tile, &s, from_of(f, f->x), from_of(f, f->dy),
-                              (float *const[]){levels, slopes});
-  laci_image_norm_scalar.gradient(&f->tile, &s, &off, from_of(f, f->x), from_of(f, f->dy),
-                                  (laci_norm_to){f->to, f->row_stride});
-  for (int64_t c = 0; c < f->c.channels; c++) {
+  float levels[MOST], slopes[MOST];
+  definition(f)->sums(&f->tile, &s, from_of(f, f->x), from_of(f, f->dy),
+                      (float *const[]){levels, slopes});
+  definition(f)->gradient(&f->tile, &s, &off, from_of(f, f->x), from_of(f, f->dy),
+                          (laci_norm_to){f->to, f->row_stride});
+  for (int64_t c = 0; c < f->channels; c++) {
     double level = 0, slope = 0;
     for (int64_t i = 0; i < n_of(f); i++) {
-      const int64_t at = place(f, c, i);
-      const double m = back_of(f, c, at), x = (double)f->x[at] - (double)f->mean[c];
-      const double dx = (double)f->scale[c] * (m - (double)f->level[c] - x * (double)f->slope[c]);
+      const double m = back_of(f, c, i);
+      const double x = (double)value_of(f, f->x, c, i) - (double)f->mean[c];
       level += m;
       slope += m * x;
-      expect_near(f->c.what, (double)f->to[at], dx, 2);
+      expect_result(f, c, i,
+                    (double)f->scale[c] * (m - (double)f->level[c] - x * (double)f->slope[c]));
     }
     expect_near(f->c.what, (double)levels[c], level, (double)n_of(f) / 4);
     expect_near(f->c.what, (double)slopes[c], slope, (double)n_of(f) / 4);
@@ -164,9 +190,9 @@ static void expect_backward(fixture *f) {
 
 static void the_definition_is_a_batch_normalisation(void **state) {
   (void)state;
-  for (int at = 0; at < N_CASES; at++) {
+  for (int at = 0; at < 2 * N_CASES; at++) {
     fixture f;
-    set_up(&f, &cases[at], 0);
+    set_up(&f, &cases[at / 2], 1 + at % 2, 0);
     expect_moments(&f);
     expect_forward(&f);
     expect_backward(&f);
@@ -184,10 +210,29 @@ static void a_relu_lets_no_number_through_as_one(void **state) {
   assert_true(isnan(to[0]) && to[1] == -0.5F && to[2] == 3);
 }
 
+/* A tie to the even one, one above it, a zero, and no number. */
+static void sums_of_pairs_are_rounded(void **state) {
+  const uint32_t a[2] = {laci_sparse_pair(1, -1), laci_sparse_pair(NAN, -2)};
+  const uint32_t b[2] = {laci_sparse_pair(0x1p-8F, 0x1.02p-8F), laci_sparse_pair(1, 2)};
+  float in[2][2], to[2];
+  uint32_t got[2];
+  (void)state;
+  memcpy(in[0], a, sizeof a);
+  memcpy(in[1], b, sizeof b);
+  laci_image_norm_pairs_scalar.add(in[0], in[1], false, 2, to);
+  memcpy(got, to, sizeof got);
+  assert_int_equal(got[0], laci_sparse_pair(1, -1 + 0x1.02p-8F));
+  assert_true(isnan(laci_sparse_low(got[1])) && laci_sparse_high(got[1]) == 0);
+  laci_image_norm_pairs_scalar.add(in[0], in[1], true, 2, to);
+  memcpy(got, to, sizeof got);
+  assert_int_equal(got[0], laci_sparse_pair(1, 0));
+  assert_true(isnan(laci_sparse_low(got[1])));
+}
+
 /* ---- Variants ---- */
 
 typedef struct answers {
-  float sums[4][LACI_IMAGE_NORM_CHANNELS];
+  float sums[4][MOST];
   float *to[3]; /* with guards */
 } answers;
 
@@ -211,42 +256,56 @@ static void run(fixture *f, const laci_image_norm *k, answers *a) {
   }
 }
 
+/* What an instruction set has: of floats, and of pairs. */
+static const struct {
+  laci_cpu_level level;
+  const laci_image_norm *kernels[2];
+} variants[] = {
+#define VARIANT(name, level) {level, {&laci_image_norm_##name, &laci_image_norm_pairs_##name}},
+    LACI_KERNEL_VARIANTS(VARIANT)
+#undef VARIANT
+};
+
 /* Of the floats of `to` those that the definition leaves alone are between channels and rows, and
  * around: both hold what was there before. */
-static void variants_have_the_same_bits(void **state) {
-  static const struct {
-    laci_cpu_level level;
-    const laci_image_norm *kernel;
-  } variants[] = {
-#define VARIANT(name, level) {level, &laci_image_norm_##name},
-      LACI_KERNEL_VARIANTS(VARIANT)
-#undef VARIANT
-  };
-  (void)state;
-  for (int at = 0; at < 2 * N_CASES; at++) {
-    fixture f;
-    answers want, got;
-    set_up(&f, &cases[at / 2], at % 2);
-    const size_t bytes = (size_t)(f.n + 2 * GUARD) * sizeof(float);
-    run(&f, &laci_image_norm_scalar, &want);
-    for (size_t v = 1; v < sizeof variants / sizeof *variants; v++) {
-      if (variants[v].level > laci_cpu()) continue;
-      run(&f, variants[v].kernel, &got);
-      assert_memory_equal(got.sums, want.sums, sizeof want.sums);
-      for (int way = 0; way < 3; way++) {
-        if (memcmp(got.to[way], want.to[way], bytes) != 0) fail_msg("%s, way %d", f.c.what, way);
-        free(got.to[way]);
-      }
-    }
+static void expect_guards(const fixture *f, const answers *a, int shift) {
+  float guard[GUARD];
+  memset(guard, 0x5A, sizeof guard);
+  for (int way = 0; way < 3; way++) {
+    assert_memory_equal(a->to[way], guard, sizeof guard);
+    assert_memory_equal(a->to[way] + GUARD + shift + f->n, guard,
+                        sizeof guard - (size_t)shift * sizeof *guard);
+  }
+}
+
+static void free_answers(answers *a) {
+  for (int way = 0; way < 3; way++) free(a->to[way]);
+}
+
+static void compare_variants(const norm_case *c, int each, int shift) {
+  fixture f;
+  answers want, got;
+  set_up(&f, c, each, shift);
+  const size_t bytes = (size_t)(f.n + 2 * GUARD) * sizeof(float);
+  run(&f, definition(&f), &want);
+  expect_guards(&f, &want, shift);
+  for (size_t v = 1; v < sizeof variants / sizeof *variants; v++) {
+    if (variants[v].level > laci_cpu()) continue;
+    run(&f, variants[v].kernels[each - 1], &got);
+    assert_memory_equal(got.sums, want.sums, sizeof want.sums);
     for (int way = 0; way < 3; way++) {
-      float guard[GUARD];
-      memset(guard, 0x5A, sizeof guard);
-      assert_memory_equal(want.to[way], guard, sizeof guard);
-      assert_memory_equal(want.to[way] + GUARD + at % 2 + f.n, guard,
-                          sizeof guard - (size_t)(at % 2) * sizeof *guard);
-      free(want.to[way]);
+      if (memcmp(got.to[way], want.to[way], bytes) != 0) fail_msg("%s, way %d", f.c.what, way);
     }
-    clear(&f);
+    free_answers(&got);
+  }
+  free_answers(&want);
+  clear(&f);
+}
+
+static void variants_have_the_same_bits(void **state) {
+  (void)state;
+  for (int at = 0; at < 4 * N_CASES; at++) {
+    compare_variants(&cases[at / 4], 1 + at % 2, at / 2 % 2);
   }
 }
 
@@ -254,6 +313,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_definition_is_a_batch_normalisation),
       cmocka_unit_test(a_relu_lets_no_number_through_as_one),
+      cmocka_unit_test(sums_of_pairs_are_rounded),
       cmocka_unit_test(variants_have_the_same_bits),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * kernel/sparse/pairs.h: a dot and a rounding in plain C against the processor's own, bit by bit,
- * for numbers of all sizes; and which columns a row's dots take. */
+ * for numbers of all sizes; roundings of all lengths; and which columns a row's dots take. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -14,6 +14,14 @@
 #include "kernel/sparse/pairs.h"
 
 enum { LANES = 16 };
+
+/* Exponents near each other, near the smallest ones, or any. */
+static uint32_t draw(uint64_t stream, uint64_t at, uint64_t kind) {
+  static const uint32_t least[3] = {120, 0, 0}, span[3] = {14, 75, 256};
+  const uint32_t sign = (uint32_t)laci_rng_below(stream, at, 0, 2) << 31;
+  const uint32_t exponent = least[kind] + (uint32_t)laci_rng_below(stream, at, 1, span[kind]);
+  return sign | exponent << 23 | (uint32_t)laci_rng_below(stream, at, 2, 1 << 23);
+}
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -33,14 +41,6 @@ __attribute__((target("avx512f,avx512bw,avx512bf16"))) static void rounded(const
                                                                            uint16_t *to) {
   const __m512bh words = _mm512_cvtne2ps_pbh(_mm512_loadu_ps(x + LANES), _mm512_loadu_ps(x));
   memcpy(to, &words, sizeof words);
-}
-
-/* Exponents near each other, near the smallest ones, or any. */
-static uint32_t draw(uint64_t stream, uint64_t at, uint64_t kind) {
-  static const uint32_t least[3] = {120, 0, 0}, span[3] = {14, 75, 256};
-  const uint32_t sign = (uint32_t)laci_rng_below(stream, at, 0, 2) << 31;
-  const uint32_t exponent = least[kind] + (uint32_t)laci_rng_below(stream, at, 1, span[kind]);
-  return sign | exponent << 23 | (uint32_t)laci_rng_below(stream, at, 2, 1 << 23);
 }
 
 static uint32_t draw_pair(uint64_t stream, uint64_t at, uint64_t kind) {
@@ -121,6 +121,35 @@ static void dots_take_what_is_kept(void **state) {
   }
 }
 
+/* Of any length, and nothing behind. */
+static void all_variants_round_alike(void **state) {
+  static const struct {
+    laci_cpu_level level;
+    laci_sparse_round *run;
+  } variants[] = {
+#define VARIANT(name, level) {level, laci_sparse_round_##name},
+      LACI_KERNEL_VARIANTS(VARIANT)
+#undef VARIANT
+  };
+  enum { MOST = 67, GUARD = 0x5A5A };
+  (void)state;
+  for (int n = 0; n <= MOST; n++) {
+    uint32_t bits[MOST] = {0};
+    float from[MOST];
+    for (int at = 0; at < n; at++) bits[at] = draw(5, (uint64_t)(n * MOST + at), (uint64_t)at % 3);
+    memcpy(from, bits, sizeof from);
+    for (size_t v = 0; v < sizeof variants / sizeof *variants; v++) {
+      uint16_t to[MOST + 1];
+      if (variants[v].level > laci_cpu()) continue;
+      for (int at = 0; at <= MOST; at++) to[at] = GUARD;
+      variants[v].run(from, n, to);
+      for (int at = 0; at <= MOST; at++) {
+        assert_int_equal(to[at], at < n ? laci_sparse_half(from[at]) : GUARD);
+      }
+    }
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
 #if defined(__x86_64__)
@@ -128,6 +157,7 @@ int main(void) {
     cmocka_unit_test(roundings_are_the_processors),
 #endif
     cmocka_unit_test(dots_take_what_is_kept),
+    cmocka_unit_test(all_variants_round_alike),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -31,7 +31,7 @@ typedef struct fixture {
 } fixture;
 
 typedef struct way {
-  bool dense_only, remat;
+  bool dense_only, remat, bf16;
   int threads;
 } way;
 
@@ -84,6 +84,7 @@ static laci_trainer *open_trainer(const fixture *f, way w) {
   const laci_trainer_options o = {.graph = {.batch = BATCH},
                                   .optimizer = laci_optimizer_options_default(LACI_OPTIMIZER_SGD),
                                   .threads = w.threads,
+                                  .bf16 = w.bf16,
                                   .dense_only = w.dense_only,
                                   .remat = w.remat,
                                   .weights = f->known,
@@ -119,9 +120,21 @@ static double distance(const float *a, const float *b, int64_t n) {
   return length > 0 ? sqrt(off / length) : sqrt(off);
 }
 
+/** What the masks leave out is zero. */
+static void expect_zeros(const fixture *f, const laci_trainer *t, const float *all) {
+  const laci_training_graph *g = laci_trainer_graph(t);
+  for (int p = 0; p < g->n_params; p++) {
+    const laci_parameter *q = &laci_trainer_parameters(t)[p];
+    const uint8_t *mask = f->masks[g->params[p].stored];
+    for (int64_t i = 0; mask && i < q->count; i++) {
+      if (!mask[i] && all[q->offset + i] != 0) fail_msg("%s: what the mask leaves out", q->name);
+    }
+  }
+}
+
 /* ---- Tests ---- */
 
-/* Of the first step, before rounding tells one Relu from another. */
+/* Of the first step, before rounding tells one Relu from another; in f32. */
 static void expect_gradients(int size) {
   fixture f;
   set_up_of(&f, "cifar-resnet20", size);
@@ -138,14 +151,12 @@ static void expect_gradients(int size) {
     const float *b = laci_trainer_gradients(sparse) + q->offset;
     const uint8_t *mask = f.masks[g->params[p].stored];
     float *kept = laci_alloc((size_t)q->count, sizeof *kept);
-    for (int64_t i = 0; i < q->count; i++) {
-      kept[i] = mask && !mask[i] ? 0 : a[i];
-      if (mask && !mask[i] && b[i] != 0) fail_msg("%s: a gradient of what is no weight", q->name);
-    }
+    for (int64_t i = 0; i < q->count; i++) kept[i] = mask && !mask[i] ? 0 : a[i];
     const double off = distance(kept, b, q->count);
     if (!(off < 2e-4)) fail_msg("%s: %g", q->name, off);
     laci_free(kept);
   }
+  expect_zeros(&f, sparse, laci_trainer_gradients(sparse));
   laci_trainer_destroy(dense);
   laci_trainer_destroy(sparse);
   clear(&f);
@@ -156,6 +167,54 @@ static void gradients_are_those_of_dense_kernels(void **state) {
   (void)state;
   expect_gradients(SIZE);
   expect_gradients(SIZE + 1);
+}
+
+/* All gradients as one vector, of what is kept. */
+static double distance_of_gradients(const fixture *f, laci_trainer *a, laci_trainer *b) {
+  const laci_training_graph *g = laci_trainer_graph(a);
+  double off = 0, length = 0;
+  for (int p = 0; p < g->n_params; p++) {
+    const laci_parameter *q = &laci_trainer_parameters(a)[p];
+    const uint8_t *mask = f->masks[g->params[p].stored];
+    for (int64_t i = 0; i < q->count; i++) {
+      if (mask && !mask[i]) continue;
+      const double x = (double)laci_trainer_gradients(a)[q->offset + i];
+      const double y = (double)laci_trainer_gradients(b)[q->offset + i];
+      off += (x - y) * (x - y);
+      length += x * x;
+    }
+  }
+  return sqrt(off / length);
+}
+
+/* Values are rounded to bf16 on the way, other ones by each kind of kernels (the dense ones'
+ * windows of 3x3 round transformed values, too), and Relus turn where they are next to zero: what
+ * can be said is that sparse kernels are as near to f32 as dense ones of bf16 are. */
+static void gradients_of_bf16_are_as_near_as_those_of_dense_kernels(void **state) {
+  const way ways[] = {{.dense_only = true, .threads = 1},
+                      {.dense_only = true, .threads = 1, .bf16 = true},
+                      {.threads = 1, .bf16 = true}};
+  laci_trainer *of[3];
+  fixture f;
+  (void)state;
+  if (!laci_cpu_has_avx512bf16()) skip();
+  for (int size = SIZE; size <= SIZE + 1; size++) {
+    set_up_of(&f, "cifar-resnet20", size);
+    float loss[3];
+    for (int at = 0; at < 3; at++) {
+      of[at] = open_trainer(&f, ways[at]);
+      loss[at] = step(&f, of[at]);
+    }
+    assert_int_equal(sparse_steps(of[1]), 0);
+    assert_int_equal(sparse_steps(of[2]), 3 * f.n_known);
+    const double dense = distance_of_gradients(&f, of[0], of[1]);
+    const double sparse = distance_of_gradients(&f, of[0], of[2]);
+    if (!(sparse <= 1.25 * dense)) fail_msg("%g, dense kernels %g", sparse, dense);
+    if (!(fabsf(loss[2] - loss[0]) < 0.01F)) fail_msg("%g", (double)fabsf(loss[2] - loss[0]));
+    expect_zeros(&f, of[2], laci_trainer_gradients(of[2]));
+    for (int at = 0; at < 3; at++) laci_trainer_destroy(of[at]);
+    clear(&f);
+  }
 }
 
 static void steps_are_those_of_dense_kernels(void **state) {
@@ -174,14 +233,11 @@ static void steps_are_those_of_dense_kernels(void **state) {
   }
   for (int p = 0; p < g->n_params; p++) {
     const laci_parameter *q = &laci_trainer_parameters(dense)[p];
-    const uint8_t *mask = f.masks[g->params[p].stored];
     const float *b = laci_trainer_weights(sparse) + q->offset;
     const double off = distance(laci_trainer_weights(dense) + q->offset, b, q->count);
     if (!q->is_vector && !(off < 1e-5)) fail_msg("%s: %g", q->name, off);
-    for (int64_t i = 0; mask && i < q->count; i++) {
-      if (!mask[i] && b[i] != 0) fail_msg("%s: a weight that the mask leaves out", q->name);
-    }
   }
+  expect_zeros(&f, sparse, laci_trainer_weights(sparse));
   laci_trainer_destroy(dense);
   laci_trainer_destroy(sparse);
   clear(&f);
@@ -209,26 +265,58 @@ static void the_same_steps_again_have_the_same_bits(void **state) {
   (void)state;
   set_up(&f);
   expect_same_steps(&f, (way){.threads = 3}, (way){.threads = 3});
+  if (laci_cpu_has_avx512bf16()) {
+    expect_same_steps(&f, (way){.threads = 3, .bf16 = true}, (way){.threads = 3, .bf16 = true});
+  }
+  clear(&f);
+}
+
+/* The first layer's is a dense kernel's. */
+static void threads_change_no_gradient_of_what_is_pruned(void **state) {
+  fixture f;
+  (void)state;
+  set_up(&f);
+  for (int bf16 = 0; bf16 <= laci_cpu_has_avx512bf16(); bf16++) {
+    laci_trainer *one = open_trainer(&f, (way){.threads = 1, .bf16 = bf16});
+    const laci_training_graph *g = laci_trainer_graph(one);
+    const float loss = step(&f, one);
+    for (int threads = 2; threads <= 3; threads++) {
+      laci_trainer *more = open_trainer(&f, (way){.threads = threads, .bf16 = bf16});
+      assert_true(step(&f, more) == loss);
+      for (int p = 0; p < g->n_params; p++) {
+        const laci_parameter *q = &laci_trainer_parameters(one)[p];
+        if (!f.masks[g->params[p].stored]) continue;
+        assert_memory_equal(laci_trainer_gradients(one) + q->offset,
+                            laci_trainer_gradients(more) + q->offset,
+                            (size_t)q->count * sizeof(float));
+      }
+      laci_trainer_destroy(more);
+    }
+    laci_trainer_destroy(one);
+  }
   clear(&f);
 }
 
 static void values_computed_again_have_the_same_bits(void **state) {
-  fixture f;
   (void)state;
-  set_up(&f);
-  laci_trainer *t = open_trainer(&f, (way){.threads = 1, .remat = true});
-  assert_true(sparse_steps(t) > 3 * f.n_known); /* some have a second turn */
-  laci_trainer_destroy(t);
-  expect_same_steps(&f, (way){.threads = 1}, (way){.threads = 1, .remat = true});
-  clear(&f);
+  for (int bf16 = 0; bf16 <= laci_cpu_has_avx512bf16(); bf16++) {
+    fixture f;
+    set_up(&f);
+    laci_trainer *t = open_trainer(&f, (way){.threads = 1, .remat = true, .bf16 = bf16});
+    assert_true(sparse_steps(t) > 3 * f.n_known); /* some have a second turn */
+    laci_trainer_destroy(t);
+    expect_same_steps(&f, (way){.threads = 1, .bf16 = bf16},
+                      (way){.threads = 1, .remat = true, .bf16 = bf16});
+    clear(&f);
+  }
 }
 
-static int sparse_steps_of(const char *arch_name, const char *use) {
+static int sparse_steps_of(const char *arch_name, const char *use, bool bf16) {
   fixture f;
   if (use) assert_int_equal(setenv("LAC_SPARSE", use, 1), 0);
   else assert_int_equal(unsetenv("LAC_SPARSE"), 0);
   set_up_of(&f, arch_name, SIZE);
-  laci_trainer *t = open_trainer(&f, (way){.threads = 1});
+  laci_trainer *t = open_trainer(&f, (way){.threads = 1, .bf16 = bf16});
   const int n = sparse_steps(t);
   laci_trainer_destroy(t);
   clear(&f);
@@ -236,14 +324,18 @@ static int sparse_steps_of(const char *arch_name, const char *use) {
   return n;
 }
 
-/* Winograd's algorithm is as fast for windows of 3x3 that do not stride; the four others of the
- * smaller network are worth it, those of the larger one too little of it. */
+/* Of f32, Winograd's algorithm is as fast for windows of 3x3 that do not stride; the four others of
+ * the smaller network are worth it, those of the larger one too little of it. Of bf16 all of 32
+ * channels and more are, but where dense kernels have matrix tiles. */
 static void what_gains_nothing_stays_dense(void **state) {
   (void)state;
-  assert_int_equal(sparse_steps_of("cifar-resnet20", "0"), 0);
+  assert_int_equal(sparse_steps_of("cifar-resnet20", "0", false), 0);
   if (laci_cpu() != LACI_CPU_AVX512) return;
-  assert_int_equal(sparse_steps_of("cifar-resnet20", NULL), 3 * 4);
-  assert_int_equal(sparse_steps_of("cifar-resnet56", NULL), 0);
+  assert_int_equal(sparse_steps_of("cifar-resnet20", NULL, false), 3 * 4);
+  assert_int_equal(sparse_steps_of("cifar-resnet56", NULL, false), 0);
+  if (!laci_cpu_has_avx512bf16()) return;
+  const bool tiles = laci_cpu_has_bf16_tiles();
+  assert_int_equal(sparse_steps_of("cifar-resnet20", NULL, true), tiles ? 0 : 3 * 12);
 }
 
 static int use_all(void **state) {
@@ -254,8 +346,10 @@ static int use_all(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(gradients_are_those_of_dense_kernels),
+      cmocka_unit_test(gradients_of_bf16_are_as_near_as_those_of_dense_kernels),
       cmocka_unit_test(steps_are_those_of_dense_kernels),
       cmocka_unit_test(the_same_steps_again_have_the_same_bits),
+      cmocka_unit_test(threads_change_no_gradient_of_what_is_pruned),
       cmocka_unit_test(values_computed_again_have_the_same_bits),
       cmocka_unit_test(what_gains_nothing_stays_dense),
   };

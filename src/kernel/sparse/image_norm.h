@@ -11,6 +11,10 @@
  * G. Golub and R. LeVeque, Updating Formulae and a Pairwise Algorithm for Computing Sample
  * Variances, 1979: no sum of squares of what has a large mean.
  *
+ * Of pairs (product.h), x, y, dy and dx are bf16: two neighbouring channels share the four bytes
+ * that a float takes elsewhere. All else is f32, and results are rounded at the end, to the
+ * nearest.
+ *
  * Sums of a channel go through the pixels in their order, a sum for each lane, then lanes together,
  * halves first. Multiplications are rounded before sums. So every variant gives the same bits.
  * image_norm_isa.c is the one text of all variants; the scalar one is the definition of right.
@@ -25,9 +29,10 @@
 
 enum { LACI_IMAGE_NORM_CHANNELS = 128 }; /* that sums are taken of at once, at most */
 
-/** Rows of pixels of 16 images, and some channels of them, which lie behind each other. */
+/** Rows of pixels of 16 images, and some channels of them, which lie behind each other; places of
+ * four bytes: as many channels, or pairs of these. */
 typedef struct laci_norm_tile {
-  int64_t n_rows, n_pixels, n_channels;
+  int64_t n_rows, n_pixels, n_places;
   int64_t pixel_stride; /* floats from a pixel to the next, of all operands */
 } laci_norm_tile;
 
@@ -41,13 +46,13 @@ typedef struct laci_norm_to {
   int64_t row_stride;
 } laci_norm_to;
 
-/** [n_channels] each. */
+/** [channels] each. */
 typedef struct laci_norm_scales {
   const float *mean, *scale, *shift;
   bool relu;
 } laci_norm_scales;
 
-/** What comes off the gradient, [n_channels]: mean(m), and what (x - mean) is multiplied by. */
+/** What comes off the gradient, [channels]: mean(m), and what (x - mean) is multiplied by. */
 typedef struct laci_norm_slopes {
   const float *level, *slope;
 } laci_norm_slopes;
@@ -66,15 +71,18 @@ typedef struct laci_image_norm {
   /** dx, which may be dy: scale * (m - level - (x - mean) * slope) */
   void (*gradient)(const laci_norm_tile *t, const laci_norm_scales *s, const laci_norm_slopes *off,
                    laci_norm_from x, laci_norm_from dy, laci_norm_to dx);
-  /** to[i] = max(a[i] + b[i], 0) or without the bound, [n]; `to` may be one of them */
+  /** to[i] = max(a[i] + b[i], 0) or without the bound, [n] floats or pairs; `to` may be one of them
+   */
   void (*add)(const float *a, const float *b, bool relu, int64_t n, float *to);
 } laci_image_norm;
 
-#define LACI_IMAGE_NORM_DECLARE(name, level) extern const laci_image_norm laci_image_norm_##name;
+#define LACI_IMAGE_NORM_DECLARE(name, level) \
+  extern const laci_image_norm laci_image_norm_##name, laci_image_norm_pairs_##name;
 LACI_KERNEL_VARIANTS(LACI_IMAGE_NORM_DECLARE)
 #undef LACI_IMAGE_NORM_DECLARE
 
-/** The variant in force (cpu/cpu.h). */
+/** The variants in force (cpu/cpu.h). */
 const laci_image_norm *laci_image_norm_now(void);
+const laci_image_norm *laci_image_norm_pairs_now(void);
 
 #endif

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * image_norm.h for every instruction set: the build compiles this once for each (variants.h). All
  * of it waits for memory: channels are read in the order in which they lie, and sums stay in the
- * first cache. */
+ * first cache. Floats and pairs have one text: `each` channels share a place, a constant wherever
+ * code is inlined. */
 #include "kernel/sparse/image_norm.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #if defined(__AVX512F__)
@@ -13,13 +15,14 @@ enum { WIDTH = 8 };
 #else
 enum { WIDTH = 4 };
 #endif
-enum { LANES = 16, MOST = LACI_IMAGE_NORM_CHANNELS * LANES };
+enum { LANES = 16, MOST_EACH = 2, MOST = LACI_IMAGE_NORM_CHANNELS * LANES };
 enum { TOGETHER = 4 }; /* pixels that are added to sums which lie in the first cache */
 
 #define INLINE static inline __attribute__((always_inline))
 
 typedef float vector __attribute__((vector_size(4 * WIDTH)));
 typedef int32_t truth __attribute__((vector_size(4 * WIDTH)));
+typedef uint32_t words __attribute__((vector_size(4 * WIDTH)));
 
 INLINE vector load(const float *from) {
   vector v;
@@ -33,6 +36,38 @@ INLINE vector keep(vector v, truth where) { return (vector)((truth)v & where); }
 
 INLINE vector bound(vector v) { return keep(v, ~(v <= 0)); }
 
+/* ---- Places ---- */
+
+/** The channels of a place, of some lanes. */
+typedef struct place {
+  vector channel[MOST_EACH];
+} place;
+
+INLINE place load_place(const float *from, const int each) {
+  place p;
+  p.channel[0] = load(from);
+  if (each > 1) {
+    const words pairs = (words)p.channel[0];
+    p.channel[0] = (vector)(pairs << 16);
+    p.channel[1] = (vector)(pairs & 0xFFFF0000U);
+  }
+  return p;
+}
+
+/** Rounded to the nearest bf16, ties to even, in the upper half; a NaN stays one. */
+INLINE words rounded(vector v) {
+  const words bits = (words)v, nan = (words)(v != v);
+  return ((bits + 0x7FFFU + (bits >> 16 & 1U)) & ~nan) | ((bits | 0x400000U) & nan);
+}
+
+INLINE void store_place(float *to, place p, const int each) {
+  if (each > 1) {
+    const words low = rounded(p.channel[0]) >> 16;
+    p.channel[0] = (vector)(low | (rounded(p.channel[1]) & 0xFFFF0000U));
+  }
+  store(to, p.channel[0]);
+}
+
 /** Lanes together, halves first. */
 static float together(float *lanes) {
   for (int half = LANES / 2; half > 0; half /= 2) {
@@ -41,50 +76,76 @@ static float together(float *lanes) {
   return lanes[0];
 }
 
+/** Two sums of a channel, lane by lane. */
+typedef struct sums {
+  vector level, slope;
+} sums;
+
+INLINE sums load_sums(const float *both) { return (sums){load(both), load(both + LANES)}; }
+
+INLINE void store_sums(float *both, sums s) {
+  store(both, s.level);
+  store(both + LANES, s.slope);
+}
+
 /* ---- Forward ---- */
 
 /** Of each channel the sums around `near`, then the sums of squares around it, lane by lane; of n
  * pixels, one after the other. */
-INLINE void add_pixels(const float *from, int64_t stride, int64_t n_channels, const float *near,
-                       float *both, const int n) {
-  for (int64_t c = 0; c < n_channels; c++, from += LANES, both += 2 * LANES) {
-    for (int at = 0; at < LANES; at += WIDTH) {
-      vector level = load(both + at), slope = load(both + LANES + at);
+INLINE void add_pixels(const laci_norm_tile *t, const float *from, const float *near, float *both,
+                       const int n, const int each) {
+  for (int64_t at = 0; at < t->n_places; at++, from += LANES, near += each) {
+    for (int lane = 0; lane < LANES; lane += WIDTH) {
+      sums s[MOST_EACH];
+      for (int c = 0; c < each; c++) s[c] = load_sums(both + (ptrdiff_t)c * 2 * LANES + lane);
       for (int pixel = 0; pixel < n; pixel++) {
-        const vector off = load(from + pixel * stride + at) - near[c];
-        level += off;
-        slope += off * off;
+        const place x = load_place(from + pixel * t->pixel_stride + lane, each);
+        for (int c = 0; c < each; c++) {
+          const vector off = x.channel[c] - near[c];
+          s[c].level += off;
+          s[c].slope += off * off;
+        }
       }
-      store(both + at, level);
-      store(both + LANES + at, slope);
+      for (int c = 0; c < each; c++) store_sums(both + (ptrdiff_t)c * 2 * LANES + lane, s[c]);
     }
+    both += (ptrdiff_t)each * 2 * LANES;
   }
 }
 
-static void add_up(const laci_norm_tile *t, laci_norm_from x, const float *near, float *both) {
+INLINE void add_up(const laci_norm_tile *t, laci_norm_from x, const float *near, float *both,
+                   const int each) {
   for (int64_t row = 0; row < t->n_rows; row++) {
     const float *from = x.at + row * x.row_stride;
     int64_t left = t->n_pixels;
     for (; left >= TOGETHER; left -= TOGETHER, from += TOGETHER * t->pixel_stride) {
-      add_pixels(from, t->pixel_stride, t->n_channels, near, both, TOGETHER);
+      add_pixels(t, from, near, both, TOGETHER, each);
     }
-    for (; left > 0; left--, from += t->pixel_stride) {
-      add_pixels(from, t->pixel_stride, t->n_channels, near, both, 1);
+    for (; left > 0; left--, from += t->pixel_stride) add_pixels(t, from, near, both, 1, each);
+  }
+}
+
+/** The mean of a pixel. */
+INLINE void find_near(const laci_norm_tile *t, const float *from, float *near, const int each) {
+  for (int64_t at = 0; at < t->n_places; at++, from += LANES, near += each) {
+    float lanes[MOST_EACH][LANES];
+    for (int lane = 0; lane < LANES; lane += WIDTH) {
+      const place x = load_place(from + lane, each);
+      for (int c = 0; c < each; c++) store(lanes[c] + lane, x.channel[c]);
     }
+    for (int c = 0; c < each; c++) near[c] = together(lanes[c]) / LANES;
   }
 }
 
 /** Around the mean of the pixel in the middle, which is near that of the tile: one pass, and
  * nothing large is taken from something large. */
-static void moments(const laci_norm_tile *t, laci_norm_from x, float *mean, float *squares) {
+INLINE void find_moments(const laci_norm_tile *t, laci_norm_from x, float *mean, float *squares,
+                         const int each) {
   const float n = (float)(t->n_rows * t->n_pixels * LANES);
-  const float *middle = x.at + t->n_rows / 2 * x.row_stride + t->n_pixels / 2 * t->pixel_stride;
   float both[2 * MOST], near[LACI_IMAGE_NORM_CHANNELS];
-  memcpy(both, middle, (size_t)(t->n_channels * LANES) * sizeof *both);
-  for (int64_t c = 0; c < t->n_channels; c++) near[c] = together(both + c * LANES) / LANES;
-  memset(both, 0, (size_t)(t->n_channels * 2 * LANES) * sizeof *both);
-  add_up(t, x, near, both);
-  for (int64_t c = 0; c < t->n_channels; c++) {
+  find_near(t, x.at + t->n_rows / 2 * x.row_stride + t->n_pixels / 2 * t->pixel_stride, near, each);
+  memset(both, 0, (size_t)(t->n_places * each * 2 * LANES) * sizeof *both);
+  add_up(t, x, near, both, each);
+  for (int64_t c = 0; c < t->n_places * each; c++) {
     float *lanes = both + c * 2 * LANES;
     const float level = together(lanes), slope = together(lanes + LANES);
     const float squared = slope - level * (level / n);
@@ -93,29 +154,46 @@ static void moments(const laci_norm_tile *t, laci_norm_from x, float *mean, floa
   }
 }
 
-INLINE void apply_rows(const laci_norm_tile *t, const laci_norm_scales *s, laci_norm_from x,
-                       laci_norm_to y, const bool relu) {
+/** How code is inlined: what follows, channels of a place, and pixels at a time. */
+typedef struct shape {
+  bool relu;
+  int each, n;
+} shape;
+
+/** Of a pixel. */
+INLINE void apply_pixel(const laci_norm_scales *s, int64_t n_places, const float *from, float *to,
+                        const shape is) {
   const float *mean = s->mean, *scale = s->scale, *shift = s->shift;
+  for (int64_t at = 0, first = 0; at < n_places * LANES; at += LANES, first += is.each) {
+    for (int lane = 0; lane < LANES; lane += WIDTH) {
+      place v = load_place(from + at + lane, is.each);
+      for (int c = 0; c < is.each; c++) {
+        const int64_t channel = first + c;
+        const vector y = (v.channel[c] - mean[channel]) * scale[channel] + shift[channel];
+        v.channel[c] = is.relu ? bound(y) : y;
+      }
+      store_place(to + at + lane, v, is.each);
+    }
+  }
+}
+
+INLINE void apply_rows(const laci_norm_tile *t, const laci_norm_scales *s, laci_norm_from x,
+                       laci_norm_to y, const shape is) {
   for (int64_t row = 0; row < t->n_rows; row++) {
     const float *from = x.at + row * x.row_stride;
     float *to = y.at + row * y.row_stride;
     for (int64_t pixel = 0; pixel < t->n_pixels; pixel++) {
-      for (int64_t c = 0; c < t->n_channels; c++) {
-        for (int at = 0; at < LANES; at += WIDTH) {
-          const vector v = (load(from + c * LANES + at) - mean[c]) * scale[c] + shift[c];
-          store(to + c * LANES + at, relu ? bound(v) : v);
-        }
-      }
+      apply_pixel(s, t->n_places, from, to, is);
       from += t->pixel_stride;
       to += t->pixel_stride;
     }
   }
 }
 
-static void apply(const laci_norm_tile *t, const laci_norm_scales *s, laci_norm_from x,
-                  laci_norm_to y) {
-  if (s->relu) apply_rows(t, s, x, y, true);
-  else apply_rows(t, s, x, y, false);
+INLINE void apply_each(const laci_norm_tile *t, const laci_norm_scales *s, laci_norm_from x,
+                       laci_norm_to y, const int each) {
+  if (s->relu) apply_rows(t, s, x, y, (shape){true, each, 1});
+  else apply_rows(t, s, x, y, (shape){false, each, 1});
 }
 
 /* ---- Backward ---- */
@@ -131,37 +209,46 @@ typedef struct both_ends {
 } both_ends;
 
 INLINE void sums_of_pixels(const laci_norm_tile *t, const laci_norm_scales *s,
-                           const both_ends *ends, float *both, const bool relu, const int n) {
+                           const both_ends *ends, float *both, const shape is) {
   const float *mean = s->mean, *scale = s->scale, *shift = s->shift;
   const float *from = ends->x.at, *back = ends->dy.at;
-  for (int64_t c = 0; c < t->n_channels; c++, from += LANES, back += LANES, both += 2 * LANES) {
-    for (int at = 0; at < LANES; at += WIDTH) {
-      vector level = load(both + at), slope = load(both + LANES + at);
-      for (int pixel = 0; pixel < n; pixel++) {
-        const vector off = load(from + pixel * t->pixel_stride + at) - mean[c];
-        const vector dy = load(back + pixel * t->pixel_stride + at);
-        const vector m = let_through(off, scale[c], shift[c], dy, relu);
-        level += m;
-        slope += m * off;
+  for (int64_t at = 0; at < t->n_places; at++, from += LANES, back += LANES) {
+    for (int lane = 0; lane < LANES; lane += WIDTH) {
+      sums sum[MOST_EACH];
+      for (int c = 0; c < is.each; c++) sum[c] = load_sums(both + (ptrdiff_t)c * 2 * LANES + lane);
+      for (int pixel = 0; pixel < is.n; pixel++) {
+        const place x = load_place(from + pixel * t->pixel_stride + lane, is.each);
+        const place dy = load_place(back + pixel * t->pixel_stride + lane, is.each);
+        for (int c = 0; c < is.each; c++) {
+          const vector off = x.channel[c] - mean[c];
+          const vector m = let_through(off, scale[c], shift[c], dy.channel[c], is.relu);
+          sum[c].level += m;
+          sum[c].slope += m * off;
+        }
       }
-      store(both + at, level);
-      store(both + LANES + at, slope);
+      for (int c = 0; c < is.each; c++) {
+        store_sums(both + (ptrdiff_t)c * 2 * LANES + lane, sum[c]);
+      }
     }
+    both += (ptrdiff_t)is.each * 2 * LANES;
+    mean += is.each;
+    scale += is.each;
+    shift += is.each;
   }
 }
 
 INLINE void sums_of_rows(const laci_norm_tile *t, const laci_norm_scales *s, both_ends ends,
-                         float *both, const bool relu) {
+                         float *both, const bool relu, const int each) {
   for (int64_t row = 0; row < t->n_rows; row++) {
     both_ends at = ends;
     int64_t left = t->n_pixels;
     for (; left >= TOGETHER; left -= TOGETHER) {
-      sums_of_pixels(t, s, &at, both, relu, TOGETHER);
+      sums_of_pixels(t, s, &at, both, (shape){relu, each, TOGETHER});
       at.x.at += TOGETHER * t->pixel_stride;
       at.dy.at += TOGETHER * t->pixel_stride;
     }
     for (; left > 0; left--) {
-      sums_of_pixels(t, s, &at, both, relu, 1);
+      sums_of_pixels(t, s, &at, both, (shape){relu, each, 1});
       at.x.at += t->pixel_stride;
       at.dy.at += t->pixel_stride;
     }
@@ -170,36 +257,53 @@ INLINE void sums_of_rows(const laci_norm_tile *t, const laci_norm_scales *s, bot
   }
 }
 
-static void sums_of(const laci_norm_tile *t, const laci_norm_scales *s, laci_norm_from x,
-                    laci_norm_from dy, float *const sums[2]) {
+INLINE void find_sums(const laci_norm_tile *t, const laci_norm_scales *s, both_ends ends,
+                      float *const to[2], const int each) {
   float both[2 * MOST];
-  memset(both, 0, (size_t)(t->n_channels * 2 * LANES) * sizeof *both);
-  if (s->relu) sums_of_rows(t, s, (both_ends){x, dy}, both, true);
-  else sums_of_rows(t, s, (both_ends){x, dy}, both, false);
-  for (int64_t c = 0; c < t->n_channels; c++) {
-    sums[0][c] = together(both + c * 2 * LANES);
-    sums[1][c] = together(both + c * 2 * LANES + LANES);
+  memset(both, 0, (size_t)(t->n_places * each * 2 * LANES) * sizeof *both);
+  if (s->relu) sums_of_rows(t, s, ends, both, true, each);
+  else sums_of_rows(t, s, ends, both, false, each);
+  for (int64_t c = 0; c < t->n_places * each; c++) {
+    to[0][c] = together(both + c * 2 * LANES);
+    to[1][c] = together(both + c * 2 * LANES + LANES);
   }
 }
 
-INLINE void gradient_rows(const laci_norm_tile *t, const laci_norm_scales *s,
-                          const laci_norm_slopes *off, both_ends ends, laci_norm_to dx,
-                          const bool relu) {
-  const float *mean = s->mean, *scale = s->scale, *shift = s->shift;
-  const float *level = off->level, *slope = off->slope;
+/** All that a channel's gradient takes. */
+typedef struct gradient_of {
+  const laci_norm_scales *s;
+  const laci_norm_slopes *off;
+} gradient_of;
+
+/** Of a pixel. */
+INLINE void gradient_pixel(const gradient_of *g, int64_t n_places, const float *from,
+                           const float *back, float *to, const shape is) {
+  const float *mean = g->s->mean, *scale = g->s->scale, *shift = g->s->shift;
+  const float *level = g->off->level, *slope = g->off->slope;
+  for (int64_t at = 0, first = 0; at < n_places * LANES; at += LANES, first += is.each) {
+    for (int lane = 0; lane < LANES; lane += WIDTH) {
+      const place x = load_place(from + at + lane, is.each);
+      place dy = load_place(back + at + lane, is.each);
+      for (int c = 0; c < is.each; c++) {
+        const int64_t channel = first + c;
+        const vector around = x.channel[c] - mean[channel];
+        const vector m =
+            let_through(around, scale[channel], shift[channel], dy.channel[c], is.relu);
+        dy.channel[c] = (m - level[channel] - around * slope[channel]) * scale[channel];
+      }
+      store_place(to + at + lane, dy, is.each);
+    }
+  }
+}
+
+INLINE void gradient_rows(const laci_norm_tile *t, const gradient_of *g, both_ends ends,
+                          laci_norm_to dx, const shape is) {
   for (int64_t row = 0; row < t->n_rows; row++) {
     const float *from = ends.x.at + row * ends.x.row_stride,
                 *back = ends.dy.at + row * ends.dy.row_stride;
     float *to = dx.at + row * dx.row_stride;
     for (int64_t pixel = 0; pixel < t->n_pixels; pixel++) {
-      for (int64_t c = 0; c < t->n_channels; c++) {
-        for (int at = 0; at < LANES; at += WIDTH) {
-          const vector around = load(from + c * LANES + at) - mean[c];
-          const vector m =
-              let_through(around, scale[c], shift[c], load(back + c * LANES + at), relu);
-          store(to + c * LANES + at, (m - level[c] - around * slope[c]) * scale[c]);
-        }
-      }
+      gradient_pixel(g, t->n_places, from, back, to, is);
       from += t->pixel_stride;
       back += t->pixel_stride;
       to += t->pixel_stride;
@@ -207,25 +311,73 @@ INLINE void gradient_rows(const laci_norm_tile *t, const laci_norm_scales *s,
   }
 }
 
-static void gradient(const laci_norm_tile *t, const laci_norm_scales *s,
-                     const laci_norm_slopes *off, laci_norm_from x, laci_norm_from dy,
-                     laci_norm_to dx) {
-  if (s->relu) gradient_rows(t, s, off, (both_ends){x, dy}, dx, true);
-  else gradient_rows(t, s, off, (both_ends){x, dy}, dx, false);
+INLINE void find_gradient(const laci_norm_tile *t, const gradient_of *g, both_ends ends,
+                          laci_norm_to dx, const int each) {
+  if (g->s->relu) gradient_rows(t, g, ends, dx, (shape){true, each, 1});
+  else gradient_rows(t, g, ends, dx, (shape){false, each, 1});
 }
 
 /* ---- Sums ---- */
 
-static void add(const float *a, const float *b, bool relu, int64_t n, float *to) {
-  int64_t i = 0;
-  for (; i + WIDTH <= n; i += WIDTH) {
-    const vector v = load(a + i) + load(b + i);
-    store(to + i, relu ? bound(v) : v);
-  }
-  for (; i < n; i++) {
-    const float v = a[i] + b[i];
-    to[i] = relu && v <= 0 ? 0 : v;
+INLINE void add_all(const float *a, const float *b, float *to, int64_t n, const shape is) {
+  for (int64_t i = 0; i < n; i += WIDTH) {
+    place v = load_place(a + i, is.each);
+    const place w = load_place(b + i, is.each);
+    for (int c = 0; c < is.each; c++) {
+      const vector sum = v.channel[c] + w.channel[c];
+      v.channel[c] = is.relu ? bound(sum) : sum;
+    }
+    store_place(to + i, v, is.each);
   }
 }
 
-const laci_image_norm LACI_VARIANT(laci_image_norm) = {moments, apply, sums_of, gradient, add};
+INLINE void add_relu(const float *a, const float *b, float *to, int64_t n, bool relu,
+                     const int each) {
+  if (relu) add_all(a, b, to, n, (shape){true, each, 1});
+  else add_all(a, b, to, n, (shape){false, each, 1});
+}
+
+/** The last ones pass through a vector of our own. */
+INLINE void add_each(const float *a, const float *b, float *to, int64_t n, bool relu,
+                     const int each) {
+  const int64_t whole = n / WIDTH * WIDTH, rest = n - whole;
+  float last[3][WIDTH] = {{0}};
+  add_relu(a, b, to, whole, relu, each);
+  if (rest == 0) return;
+  memcpy(last[0], a + whole, (size_t)rest * sizeof *a);
+  memcpy(last[1], b + whole, (size_t)rest * sizeof *b);
+  add_relu(last[0], last[1], last[2], WIDTH, relu, each);
+  memcpy(to + whole, last[2], (size_t)rest * sizeof *to);
+}
+
+/* ---- Floats, and pairs ---- */
+
+#define FUNCTIONS(name, each)                                                                      \
+  static void moments_of_##name(const laci_norm_tile *t, laci_norm_from x, float *mean,            \
+                                float *squares) {                                                  \
+    find_moments(t, x, mean, squares, each);                                                       \
+  }                                                                                                \
+  static void apply_##name(const laci_norm_tile *t, const laci_norm_scales *s, laci_norm_from x,   \
+                           laci_norm_to y) {                                                       \
+    apply_each(t, s, x, y, each);                                                                  \
+  }                                                                                                \
+  static void sums_of_##name(const laci_norm_tile *t, const laci_norm_scales *s, laci_norm_from x, \
+                             laci_norm_from dy, float *const to[2]) {                              \
+    find_sums(t, s, (both_ends){x, dy}, to, each);                                                 \
+  }                                                                                                \
+  static void gradient_##name(const laci_norm_tile *t, const laci_norm_scales *s,                  \
+                              const laci_norm_slopes *off, laci_norm_from x, laci_norm_from dy,    \
+                              laci_norm_to dx) {                                                   \
+    find_gradient(t, &(gradient_of){s, off}, (both_ends){x, dy}, dx, each);                        \
+  }                                                                                                \
+  static void add_##name(const float *a, const float *b, bool relu, int64_t n, float *to) {        \
+    add_each(a, b, to, n, relu, each);                                                             \
+  }
+
+FUNCTIONS(floats, 1)
+FUNCTIONS(pairs, 2)
+
+const laci_image_norm LACI_VARIANT(laci_image_norm) = {moments_of_floats, apply_floats,
+                                                       sums_of_floats, gradient_floats, add_floats};
+const laci_image_norm LACI_VARIANT(laci_image_norm_pairs) = {
+    moments_of_pairs, apply_pairs, sums_of_pairs, gradient_pairs, add_pairs};

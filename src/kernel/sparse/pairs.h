@@ -54,10 +54,11 @@ static inline float laci_sparse_high(uint32_t pair) {
   return laci_bf16_value((uint16_t)(pair >> 16));
 }
 
-/** Two floats, rounded to the nearest bf16, as vcvtne2ps2bf16 does. */
+/** A float, rounded to the nearest bf16, as vcvtne2ps2bf16 does. */
+static inline uint16_t laci_sparse_half(float x) { return laci_bf16_round(laci_sparse_flush(x)); }
+
 static inline uint32_t laci_sparse_pair(float low, float high) {
-  return laci_bf16_round(laci_sparse_flush(low)) |
-         (uint32_t)laci_bf16_round(laci_sparse_flush(high)) << 16;
+  return laci_sparse_half(low) | (uint32_t)laci_sparse_half(high) << 16;
 }
 
 /** sum + x * weight, as vdpbf16ps does: the higher halves first, a fused multiply-add each, where
@@ -69,6 +70,14 @@ static inline float laci_sparse_dot(float sum, uint32_t x, uint32_t weight) {
   sum = fmaf(low, laci_sparse_flush(laci_sparse_low(weight)), laci_sparse_flush(sum));
   return laci_sparse_flush(sum);
 }
+
+/** Floats [n] rounded by laci_sparse_half. pairs_round_isa.c */
+typedef void laci_sparse_round(const float *from, int64_t n, uint16_t *to);
+#define LACI_SPARSE_ROUND_DECLARE(name, level) laci_sparse_round laci_sparse_round_##name;
+LACI_KERNEL_VARIANTS(LACI_SPARSE_ROUND_DECLARE)
+#undef LACI_SPARSE_ROUND_DECLARE
+/** The variant by the level in force (cpu/cpu.h). pairs.c */
+laci_sparse_round *laci_sparse_round_now(void);
 
 /** product.h's multiply for products of pairs; parts begin at an even row. product_pairs_isa.c */
 #define LACI_SPARSE_PAIRS_DECLARE(name, level) \

@@ -55,6 +55,13 @@ typedef struct laci_sparse_product {
   laci_sparse_values values; /* BF16: rows_together is even, or all rows; n_columns fours */
 } laci_sparse_product;
 
+/** Where a weight's elements are that fill places of a product or of its code. */
+typedef struct laci_sparse_places {
+  int32_t *at; /* [n] */
+  int64_t n;
+} laci_sparse_places;
+enum { LACI_SPARSE_NOWHERE = -1 }; /* a zero */
+
 /** Sixteen results of a row. All 16 floats of x that lane 0 begins are read, whichever are used. */
 typedef struct laci_sparse_tile {
   int64_t in, out; /* floats from the beginnings of x and y to lane 0 */

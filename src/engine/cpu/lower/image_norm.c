@@ -25,7 +25,8 @@ static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 /** Forward and backward. */
 typedef struct norm_step {
   const laci_image_norm *kernel;
-  laci_sparse_size size;
+  laci_sparse_size size; /* channels: places of the layout, which `each` channels share */
+  int each;
   laci_sparse_layout x, y, to; /* backward: y is dy's */
   int64_t tile_rows, n_tiles;  /* of 16 images */
   double epsilon;
@@ -44,15 +45,17 @@ typedef struct norm_work {
 
 static int64_t all_tiles(const norm_step *s) { return s->size.n_images / LANES * s->n_tiles; }
 
+static int64_t channels_of(const norm_step *s) { return s->size.channels * s->each; }
+
 static size_t scratch_bytes(const norm_step *s) {
-  return (size_t)((2 * all_tiles(s) + 3) * s->size.channels) * sizeof(float);
+  return (size_t)((2 * all_tiles(s) + 3) * channels_of(s)) * sizeof(float);
 }
 
 static norm_work work_of(laci_net *net, const norm_step *s) {
   norm_work w = {.net = net, .s = s};
   float *at = laci_net_data(net, s->tensors[SCRATCH]);
-  for (int k = 0; k < 2; k++) w.tiles[k] = at + k * all_tiles(s) * s->size.channels;
-  for (int k = 0; k < 3; k++) { w.vectors[k] = at + (2 * all_tiles(s) + k) * s->size.channels; }
+  for (int k = 0; k < 2; k++) w.tiles[k] = at + k * all_tiles(s) * channels_of(s);
+  for (int k = 0; k < 3; k++) { w.vectors[k] = at + (2 * all_tiles(s) + k) * channels_of(s); }
   return w;
 }
 
@@ -64,31 +67,35 @@ static float *data(const norm_work *w, int which) {
  * many; of all else all channels, one after the other as they lie. */
 typedef struct norm_item {
   laci_norm_tile tile;
-  int64_t tile_at, channel, row, picture;
+  int64_t tile_at, place, row, picture;
+  int64_t channel; /* the place's first */
 } norm_item;
 
+static int64_t most_places(const norm_step *s) { return LACI_IMAGE_NORM_CHANNELS / s->each; }
+
 static int64_t chunks(const norm_step *s) {
-  return laci_ceil_div(s->size.channels, LACI_IMAGE_NORM_CHANNELS);
+  return laci_ceil_div(s->size.channels, most_places(s));
 }
 
 /** Item i of n_chunks for each tile. */
 static norm_item item_of(const norm_step *s, int64_t i, int64_t n_chunks) {
-  const int64_t channels = s->size.channels, tile_at = i / n_chunks;
-  const int64_t each = n_chunks > 1 ? LACI_IMAGE_NORM_CHANNELS : channels;
-  const int64_t channel = i % n_chunks * each;
+  const int64_t places = s->size.channels, tile_at = i / n_chunks;
+  const int64_t most = n_chunks > 1 ? most_places(s) : places;
+  const int64_t place = i % n_chunks * most;
   const int64_t row = tile_at % s->n_tiles * s->tile_rows;
   return (norm_item){.tile = {.n_rows = least(s->tile_rows, s->size.h - row),
                               .n_pixels = s->size.w,
-                              .n_channels = least(each, channels - channel),
+                              .n_places = least(most, places - place),
                               .pixel_stride = s->x.pixel_stride},
                      .tile_at = tile_at,
-                     .channel = channel,
+                     .place = place,
+                     .channel = place * s->each,
                      .row = row,
                      .picture = tile_at / s->n_tiles};
 }
 
 static int64_t offset_of(const laci_sparse_layout *l, const norm_item *item) {
-  return item->picture * l->n_floats + laci_sparse_at(l, item->channel, item->row, 0);
+  return item->picture * l->n_floats + laci_sparse_at(l, item->place, item->row, 0);
 }
 
 static laci_norm_from from_of(const norm_work *w, int which, const laci_sparse_layout *l,
@@ -117,7 +124,7 @@ static void find_moments(int64_t begin, int64_t end, void *context) {
   const norm_work *w = context;
   for (int64_t i = begin; i < end; i++) {
     const norm_item item = item_of(w->s, i, chunks(w->s));
-    const int64_t at = item.tile_at * w->s->size.channels + item.channel;
+    const int64_t at = item.tile_at * channels_of(w->s) + item.channel;
     w->s->kernel->moments(&item.tile, from_of(w, X, &w->s->x, &item), w->tiles[0] + at,
                           w->tiles[1] + at);
   }
@@ -136,7 +143,7 @@ static double all_values(const norm_step *s) {
 static void join_moments(int64_t begin, int64_t end, void *context) {
   const norm_work *w = context;
   const norm_step *s = w->s;
-  const int64_t channels = s->size.channels;
+  const int64_t channels = channels_of(s);
   const double n = all_values(s);
   for (int64_t c = begin; c < end; c++) {
     double sum = 0, squares = 0;
@@ -154,7 +161,7 @@ static void join_moments(int64_t begin, int64_t end, void *context) {
 
 /** vectors[0]: scale / sqrt(variance + epsilon) */
 static void find_scales(norm_work *w) {
-  for (int64_t c = 0; c < w->s->size.channels; c++) {
+  for (int64_t c = 0; c < channels_of(w->s); c++) {
     const double deviation = sqrt((double)data(w, VAR)[c] + w->s->epsilon);
     w->vectors[0][c] = (float)((double)data(w, SCALE)[c] / deviation);
   }
@@ -182,7 +189,7 @@ static lac_status run_norm(laci_net *net, laci_net_step *step, lac_error *err) {
   (void)err;
   if (!s->given) {
     laci_pool_for(net->pool, all_tiles(s) * chunks(s), 1, find_moments, &w);
-    laci_pool_for(net->pool, s->size.channels, TOTALS_GRAIN, join_moments, &w);
+    laci_pool_for(net->pool, channels_of(s), TOTALS_GRAIN, join_moments, &w);
   }
   find_scales(&w);
   zero_border(&w);
@@ -196,7 +203,7 @@ static void find_sums(int64_t begin, int64_t end, void *context) {
   const norm_work *w = context;
   for (int64_t i = begin; i < end; i++) {
     const norm_item item = item_of(w->s, i, chunks(w->s));
-    const int64_t at = item.tile_at * w->s->size.channels + item.channel;
+    const int64_t at = item.tile_at * channels_of(w->s) + item.channel;
     const laci_norm_scales scales = scales_of(w, &item);
     w->s->kernel->sums(&item.tile, &scales, from_of(w, X, &w->s->x, &item),
                        from_of(w, DY, &w->s->y, &item),
@@ -212,8 +219,8 @@ static void join_sums(int64_t begin, int64_t end, void *context) {
   for (int64_t c = begin; c < end; c++) {
     double level = 0, slope = 0;
     for (int64_t t = 0; t < all_tiles(s); t++) {
-      level += (double)w->tiles[0][t * s->size.channels + c];
-      slope += (double)w->tiles[1][t * s->size.channels + c];
+      level += (double)w->tiles[0][t * channels_of(s) + c];
+      slope += (double)w->tiles[1][t * channels_of(s) + c];
     }
     const double variance = (double)data(w, VAR)[c] + s->epsilon;
     data(w, DSCALE)[c] = (float)(slope / sqrt(variance));
@@ -240,7 +247,7 @@ static lac_status run_gradient(laci_net *net, laci_net_step *step, lac_error *er
   (void)err;
   find_scales(&w);
   laci_pool_for(net->pool, all_tiles(s) * chunks(s), 1, find_sums, &w);
-  laci_pool_for(net->pool, s->size.channels, TOTALS_GRAIN, join_sums, &w);
+  laci_pool_for(net->pool, channels_of(s), TOTALS_GRAIN, join_sums, &w);
   zero_border(&w);
   laci_pool_for(net->pool, all_tiles(s), 1, gradient_some, &w);
   return LAC_OK;
@@ -257,7 +264,8 @@ static norm_step *new_norm(laci_net *net, const laci_node *node, int x, int to) 
   norm_step *s = laci_plan_new(&net->plan, 1, sizeof *s);
   if (!s || x < 0 || to < 0) return NULL;
   const laci_shape shape = net->tensors[x].shape;
-  *s = (norm_step){.kernel = laci_image_norm_now(),
+  *s = (norm_step){.kernel = laci_sparse_images_kernel(net),
+                   .each = laci_sparse_each(laci_pictures_values(net)),
                    .size = laci_pictures_size(net, &shape, false),
                    .x = net->tensors[x].pictures->layout,
                    .to = net->tensors[to].pictures->layout,

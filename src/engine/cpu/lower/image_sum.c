@@ -18,7 +18,7 @@ typedef struct sum_work {
   float *to;
 } sum_work;
 
-enum { GRAIN = 1 << 14 }; /* floats */
+enum { GRAIN = 1 << 14 }; /* floats, or pairs */
 
 static void add_some(int64_t begin, int64_t end, void *context) {
   const sum_work *w = context;
@@ -64,7 +64,7 @@ void laci_image_sum_lower(laci_net *net, const laci_fused *fused) {
   const int to = laci_net_result_like(net, a, a != b);
   laci_net_step *step = laci_net_step_code(net, node, run_sum, 3, (int[]){a, b, to});
   if (!step) return;
-  *s = (sum_step){.kernel = laci_image_norm_now(),
+  *s = (sum_step){.kernel = laci_sparse_images_kernel(net),
                   .relu = fused->n_posts > 0,
                   .n = (int64_t)(net->buffers[net->tensors[a].buffer].bytes / sizeof(float))};
   step->what = laci_net_describe(net, fused);

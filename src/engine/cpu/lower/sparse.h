@@ -84,6 +84,9 @@ struct laci_sparse_net {
 bool laci_sparse_is_pixel(const laci_sparse_window *g);
 /** Pads, dilations and strides make no layout much larger than the picture. */
 bool laci_sparse_is_modest(const laci_sparse_layer *layer);
+/** Of bf16: values come and go with channels last, in pairs, and what the network returns is not
+ * rounded to bf16 first. */
+bool laci_sparse_can_pair(const laci_net *net, const laci_sparse_layer *layer);
 
 /* ---- sparse_trained.c ---- */
 
@@ -160,8 +163,10 @@ int laci_sparse_read_thinned(laci_net *net, const laci_sparse_layer *layer,
                              const laci_pictures *pictures);
 
 /** Between layers whose weights change, values stay images. May this one be: four axes of whole
- * groups of 16 images, of f32, in a plan with such layers? */
+ * groups of 16 images, channels that share places in whole, in a plan with such layers? */
 bool laci_sparse_may_be_images(const laci_net *net, int value);
+/** What is done between them: of floats, or of pairs. */
+const struct laci_image_norm *laci_sparse_images_kernel(const laci_net *net);
 /** Is it there as images? */
 bool laci_sparse_in_images(const laci_net *net, int value);
 /** The images that it is to become: as its place says, or without a border. */
@@ -195,10 +200,11 @@ int laci_sparse_bias(laci_net *net, const laci_sparse_layer *layer);
 typedef struct laci_sparse_code laci_sparse_code;
 
 typedef struct laci_sparse_kernel {
-  laci_sparse_form form;  /* its tiles; all of it where there is no code */
-  laci_sparse_code *code; /* NULL: the compiled kernel */
-  int32_t *places; /* [form.n_kept] of a weight that changes: where its kept elements are, in the
-                      kernel's order; NULL: a constant's */
+  laci_sparse_form form;     /* its tiles; all of it where there is no code */
+  laci_sparse_code *code;    /* NULL: the compiled kernel */
+  laci_sparse_places places; /* of a weight that changes: where its kept elements are, in the
+                                kernel's order; a constant has none */
+  bool of_pairs;             /* code takes two places for each of its weights */
   int phase;
   struct laci_sparse_kernel *next;              /* of the same layer: its next phase; NULL: none */
   struct laci_sparse_weight_gradient *gradient; /* of a forward kernel whose weight's is wanted */
@@ -214,8 +220,11 @@ laci_sparse_layout laci_sparse_layer_out(const laci_net *net, const laci_sparse_
 bool laci_sparse_keep_gradient(laci_net *net, const laci_sparse_layer *layer,
                                laci_sparse_kernel *kernel);
 void laci_sparse_drop_gradient(laci_sparse_kernel *kernel);
-/** Puts a weight's values in the places of a kernel and of those behind it, [elements] as the graph
- * has them. */
-void laci_sparse_fill(const laci_sparse_kernel *kernel, const float *weight, laci_pool *pool);
+
+/* ---- sparse_fill.c ---- */
+
+/** A step that puts the values of a layer's weight in the places of its kernels. */
+void laci_sparse_fill(laci_net *net, const laci_sparse_layer *layer,
+                      const laci_sparse_kernel *kernel);
 
 #endif

@@ -12,10 +12,50 @@
 
 typedef struct laci_sparse_weight_gradient {
   laci_sparse_gradient g;
-  int32_t *places; /* [g.n_kept]: where they are in the weight */
+  int32_t *places;         /* [g.n_kept]: where they are in the weight */
+  laci_sparse_layout dy;   /* how the gradient of the results lies */
+  laci_sparse_tile *tiles; /* NULL: those of the forward product */
 } laci_sparse_weight_gradient;
 
 /* ---- While the forward layer is lowered ---- */
+
+/** The layout of what flows back: other layers read that than read the results, with other borders.
+ */
+static laci_sparse_layout layout_of_dy(const laci_net *net, const laci_sparse_layer *layer,
+                                       const laci_sparse_form *form) {
+  const laci_graph *graph = net->plan.graph;
+  const int weight = graph->nodes[layer->fused->node].inputs[1];
+  const int producer = graph->values[*laci_net_known(net, weight)->gradient].producer;
+  const int dy = producer >= 0 ? graph->nodes[producer].inputs[1] : -1;
+  const bool placed = dy >= 0 && laci_sparse_has_place(net, dy);
+  return placed ? *laci_sparse_layout_at(net, dy) : form->out;
+}
+
+/** The product's tiles over images of another border. */
+static bool move_tiles(laci_net *net, const laci_sparse_form *form,
+                       laci_sparse_weight_gradient *made) {
+  const laci_sparse_layout *from = &form->out, *to = &made->dy;
+  if (laci_sparse_layout_equal(from, to)) return true;
+  made->tiles = laci_alloc((size_t)form->n_tiles, sizeof *made->tiles);
+  if (!made->tiles) laci_plan_no_memory(&net->plan);
+  for (int64_t at = 0; made->tiles && at < form->n_tiles; at++) {
+    laci_sparse_tile tile = form->tiles[at];
+    const int64_t picture = tile.out / from->n_floats, place = tile.out % from->n_floats;
+    const int64_t y = place / from->row_stride - from->top;
+    const int64_t x = place % from->row_stride / from->pixel_stride - from->left;
+    tile.out = picture * to->n_floats + laci_sparse_at(to, 0, y, x);
+    made->tiles[at] = tile;
+  }
+  return made->tiles;
+}
+
+void laci_sparse_drop_gradient(laci_sparse_kernel *kernel) {
+  if (!kernel->gradient) return;
+  laci_sparse_gradient_clear(&kernel->gradient->g);
+  laci_free(kernel->gradient->places);
+  laci_free(kernel->gradient->tiles);
+  kernel->gradient = NULL;
+}
 
 bool laci_sparse_keep_gradient(laci_net *net, const laci_sparse_layer *layer,
                                laci_sparse_kernel *kernel) {
@@ -26,26 +66,24 @@ bool laci_sparse_keep_gradient(laci_net *net, const laci_sparse_layer *layer,
   lac_error why = {0};
   if (!made) return false;
   kernel->gradient = made;
-  lac_status st =
-      laci_sparse_gradient_init(&form->product, form->tiles, form->n_tiles, &made->g, &why);
-  if (st == LAC_UNSUPPORTED) kernel->gradient = NULL;
+  made->dy = layout_of_dy(net, layer, form);
+  if (!move_tiles(net, form, made)) return false;
+  lac_status st = laci_sparse_gradient_init(&form->product, made->tiles ? made->tiles : form->tiles,
+                                            form->n_tiles, &made->g, &why);
+  if (st == LAC_UNSUPPORTED) laci_sparse_drop_gradient(kernel);
   else if (st) laci_plan_fail(&net->plan, st, "%s", why.text);
-  if (!st) made->places = laci_sparse_weight_places(net, layer, 0, form);
+  if (st) return false;
+  made->places = laci_sparse_weight_places(net, layer, 0, form);
   net->plan.weight_bytes += (size_t)made->g.n_kept * sizeof *made->places +
                             (size_t)made->g.n_items * sizeof *made->g.items;
-  return st == LAC_OK && made->places;
-}
-
-void laci_sparse_drop_gradient(laci_sparse_kernel *kernel) {
-  if (!kernel->gradient) return;
-  laci_sparse_gradient_clear(&kernel->gradient->g);
-  laci_free(kernel->gradient->places);
+  return made->places;
 }
 
 /* ---- A step ---- */
 
 typedef struct gradient_step {
   const laci_sparse_weight_gradient *of;
+  laci_sparse_gradient_run *run;
   int64_t n_weights;
   int n_parts;                  /* a thread each */
   int x, dy, dw, kept, scratch; /* tensors */
@@ -63,8 +101,8 @@ static void sum_parts(int64_t begin, int64_t end, void *context) {
   for (int64_t part = begin; part < end; part++) {
     laci_sparse_slopes slopes = w->slopes;
     slopes.scratch += (size_t)part * laci_sparse_gradient_scratch(g);
-    laci_sparse_gradient_now()(g, &slopes, part * g->n_items / w->s->n_parts,
-                               (part + 1) * g->n_items / w->s->n_parts);
+    w->s->run(g, &slopes, part * g->n_items / w->s->n_parts,
+              (part + 1) * g->n_items / w->s->n_parts);
   }
 }
 
@@ -121,13 +159,16 @@ void laci_sparse_gradient_lower(laci_net *net, const laci_fused *fused) {
   const laci_sparse_layer *layer = layer_of(net, fused);
   const laci_sparse_weight_gradient *of = layer->kernel->gradient;
   const laci_pictures in = {.layout = layer->kernel->form.in};
-  const laci_pictures out = {.layout = layer->kernel->form.out};
+  const laci_pictures out = {.layout = of->dy};
   const laci_shape *shape = laci_plan_shape(&net->plan, fused->output);
   gradient_step *s = laci_plan_new(&net->plan, 1, sizeof *s);
   laci_layout *md = laci_net_dense(net, shape, LACI_ELEMENT_F32);
   if (!s || !md) return;
   const size_t each = laci_sparse_gradient_scratch(&of->g);
-  *s = (gradient_step){.of = of, .n_weights = laci_shape_count(shape)};
+  *s = (gradient_step){
+      .of = of,
+      .run = of->g.pairs ? laci_sparse_gradient_pairs_now() : laci_sparse_gradient_now(),
+      .n_weights = laci_shape_count(shape)};
   s->n_parts = (int)laci_least(net->n_threads, of->g.n_items);
   s->x = laci_sparse_read(net, node->inputs[0], &in);
   s->dy = laci_sparse_read(net, node->inputs[1], &out);

@@ -42,10 +42,16 @@ static size_t cache_bytes(const laci_sparse_net *sparse) {
 /** Where the kernel wants the weight's elements that are kept. */
 static lac_status order_places(laci_net *net, const laci_sparse_layer *layer,
                                laci_sparse_kernel *kernel, lac_error *err) {
-  kernel->places = laci_sparse_weight_places(net, layer, kernel->phase, &kernel->form);
-  if (!kernel->places || !kernel->code) return net->plan.status;
-  lac_status st = laci_sparse_code_order(kernel->code, kernel->places, kernel->form.n_kept, err);
-  net->plan.weight_bytes += (size_t)kernel->form.n_kept * sizeof *kernel->places;
+  laci_sparse_places places = {laci_sparse_weight_places(net, layer, kernel->phase, &kernel->form),
+                               kernel->form.n_kept};
+  lac_status st = places.at ? LAC_OK : net->plan.status;
+  kernel->places = places;
+  kernel->of_pairs = kernel->code && kernel->form.product.values == LACI_SPARSE_BF16;
+  if (!st && kernel->code) {
+    st = laci_sparse_code_order(kernel->code, &places, &kernel->places, err);
+    laci_free(places.at);
+  }
+  net->plan.weight_bytes += (size_t)kernel->places.n * sizeof *kernel->places.at;
   return st;
 }
 
@@ -151,28 +157,6 @@ const laci_sparse_kernel *laci_sparse_make_kernel(laci_net *net, const laci_spar
   return own->kernel;
 }
 
-/* ---- Weights that change ---- */
-
-typedef struct filling {
-  const laci_sparse_kernel *kernel;
-  const float *weight;
-  float *to;
-} filling;
-
-static void fill_some(int64_t begin, int64_t end, void *context) {
-  const filling *f = context;
-  for (int64_t k = begin; k < end; k++) f->to[k] = f->weight[f->kernel->places[k]];
-}
-
-void laci_sparse_fill(const laci_sparse_kernel *kernel, const float *weight, laci_pool *pool) {
-  enum { FILL_GRAIN = 1 << 14 };
-  for (; kernel; kernel = kernel->next) {
-    filling f = {kernel, weight, kernel->form.kept.weight};
-    if (kernel->code) f.to = laci_sparse_code_weights(kernel->code);
-    laci_pool_for(pool, kernel->form.n_kept, FILL_GRAIN, fill_some, &f);
-  }
-}
-
 /* ---- The end of lowering ---- */
 
 void laci_sparse_seal(laci_net *net) {
@@ -189,7 +173,7 @@ void laci_sparse_destroy(laci_net *net) {
   for (size_t at = 0; at < sparse->n_kernels; at++) {
     laci_sparse_code_destroy(sparse->kernels[at]->code);
     laci_sparse_form_clear(&sparse->kernels[at]->form);
-    laci_free(sparse->kernels[at]->places);
+    laci_free(sparse->kernels[at]->places.at);
     laci_sparse_drop_gradient(sparse->kernels[at]);
   }
   laci_free((void *)sparse->kernels);

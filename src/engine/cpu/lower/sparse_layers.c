@@ -73,14 +73,6 @@ static bool rows_of(laci_net *net, const laci_fused *fused, laci_sparse_layer *l
   return true;
 }
 
-/** Of bf16: values come and go with channels last, in pairs, and what the network returns is not
- * rounded to bf16 first. */
-static bool can_pair(const laci_net *net, const laci_sparse_layer *layer) {
-  const laci_sparse_window *g = &layer->window;
-  if (net->plan.graph->values[layer->output].is_output) return false;
-  return g->channels_in / g->groups % 2 == 0 && g->channels_out / g->groups % 2 == 0;
-}
-
 static bool layer_of(laci_net *net, const laci_fused *fused, laci_sparse_layer *layer) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   const bool conv = node->op == &laci_op_conv;
@@ -93,7 +85,7 @@ static bool layer_of(laci_net *net, const laci_fused *fused, laci_sparse_layer *
   *layer = (laci_sparse_layer){.fused = fused, .input = node->inputs[0], .output = fused->output};
   if (!laci_sparse_take_posts(net, layer)) return false;
   if (!(conv ? window_of(net, fused, layer) : rows_of(net, fused, layer))) return false;
-  if (net->plan.bf16 && !can_pair(net, layer)) return false;
+  if (net->plan.bf16 && !laci_sparse_can_pair(net, layer)) return false;
   layer->reading = reading_of(layer);
   if (!laci_sparse_is_modest(layer)) return false;
   layer->kept = laci_net_kept_share(net, node->inputs[1]);

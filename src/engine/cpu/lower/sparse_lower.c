@@ -132,35 +132,6 @@ static int64_t flops_of(const laci_net *net, const laci_sparse_layer *layer) {
   return 2 * results * (g->channels_in / g->groups) * g->kernel_h * g->kernel_w;
 }
 
-/* ---- Weights that change ---- */
-
-typedef struct fill_step {
-  const laci_sparse_kernel *kernel;
-  int weight; /* tensor */
-} fill_step;
-
-static lac_status run_fill(laci_net *net, laci_net_step *step, lac_error *err) {
-  const fill_step *s = step->context;
-  (void)err;
-  laci_sparse_fill(s->kernel, laci_net_data(net, s->weight), net->pool);
-  return LAC_OK;
-}
-
-/** In a second turn they are there. */
-static void fill(laci_net *net, const laci_sparse_layer *layer, const laci_sparse_kernel *kernel) {
-  const laci_node *node = &net->plan.graph->nodes[layer->fused->node];
-  fill_step *s = laci_plan_new(&net->plan, 1, sizeof *s);
-  if (!s || net->recomputing) return;
-  *s = (fill_step){kernel,
-                   laci_net_as_dense(net, laci_net_read(net, node->inputs[1]), LACI_ELEMENT_F32)};
-  laci_net_step *step = laci_net_step_code(net, node, run_fill, 1, &s->weight);
-  if (!step) return;
-  step->what = "kept weights";
-  step->kernel = "own";
-  step->context = s;
-  step->shown = s->weight;
-}
-
 static size_t scratch_of(const laci_net *net, const laci_sparse_kernel *kernel) {
   size_t most = 0;
   for (; kernel; kernel = kernel->next) {
@@ -178,7 +149,7 @@ void laci_sparse_lower(laci_net *net, const laci_fused *fused) {
   sparse_step *s = laci_plan_new(&net->plan, 1, sizeof *s);
   const laci_sparse_kernel *kernel = s ? laci_sparse_make_kernel(net, layer) : NULL;
   if (!kernel) return;
-  if (layer->mask) fill(net, layer, kernel);
+  if (layer->mask) laci_sparse_fill(net, layer, kernel);
   *s = (sparse_step){
       .kernel = kernel,
       .layer = layer,

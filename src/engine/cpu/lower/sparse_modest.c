@@ -24,3 +24,9 @@ bool laci_sparse_is_modest(const laci_sparse_layer *layer) {
   return h * w <= MOST_TIMES * (double)g->h * (double)g->w + FEW_PIXELS &&
          (layer->reading != LACI_SPARSE_PHASES || phases <= MOST_PHASES);
 }
+
+bool laci_sparse_can_pair(const laci_net *net, const laci_sparse_layer *layer) {
+  const laci_sparse_window *g = &layer->window;
+  if (net->plan.graph->values[layer->output].is_output) return false;
+  return g->channels_in / g->groups % 2 == 0 && g->channels_out / g->groups % 2 == 0;
+}

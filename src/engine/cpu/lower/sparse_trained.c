@@ -5,10 +5,11 @@
  * sparse_kernel.c, and image_norm.c for what is between such layers. */
 #include "cpu/cpu.h"
 #include "engine/cpu/lower/conv.h"
+#include "engine/cpu/lower/pictures.h"
 #include "engine/cpu/lower/sparse.h"
 #include "graph/ops.h"
 
-enum { MOST_KEPT = 70 }; /* percent */
+enum { MOST_KEPT = 70 /* percent */, FEW = 32 /* channels */ };
 
 /* ---- Finding ---- */
 
@@ -95,7 +96,8 @@ static bool window_of(const laci_net *net, const laci_node *node, const int valu
                                        .dilation_h = w.dilates[0] + 1,
                                        .dilation_w = w.dilates[1] + 1,
                                        .pad_top = w.pads_begin[0],
-                                       .pad_left = w.pads_begin[1]};
+                                       .pad_left = w.pads_begin[1],
+                                       .values = laci_pictures_values(net)};
   return layer->turned ? turn_window(layer) : true;
 }
 
@@ -103,7 +105,7 @@ bool laci_sparse_find_trained(laci_net *net, const laci_fused *fused, laci_spars
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   const bool turned = node->op == &laci_op_conv_grad_input;
   if (!turned && node->op != &laci_op_conv) return false;
-  if (net->plan.bf16 || fused->n_posts > 0 || fused->scale) return false;
+  if (fused->n_posts > 0 || fused->scale) return false;
   if (!laci_plan_has_elements(&net->plan, node)) return false;
   const int weight = node->inputs[1];
   const laci_engine_weight *known = laci_net_known(net, weight);
@@ -121,18 +123,23 @@ bool laci_sparse_find_trained(laci_net *net, const laci_fused *fused, laci_spars
                         turned ? node->inputs[0] : fused->output};
   if (!window_of(net, node, values, layer)) return false;
   if (layer->n_images % LACI_SPARSE_LANES != 0 || !laci_sparse_is_modest(layer)) return false;
+  if (net->plan.bf16 && !laci_sparse_can_pair(net, layer)) return false;
   layer->kept = kept_share(known->mask, laci_shape_count(laci_plan_shape(&net->plan, weight)));
   return true;
 }
 
 /* ---- Choosing ---- */
 
-/** Winograd's algorithm is as fast on dense weights, and needs no border. */
+/** In f32, Winograd's algorithm is as fast on dense weights of 3x3 and needs no border; in bf16 it
+ * saves too little. There, layers of few channels take as long as dense ones, whose gradients of
+ * weights are faster; and matrix tiles are for dense kernels. */
 static bool is_worth(laci_net *net, const laci_sparse_layer *layer) {
   const laci_sparse_window *g = &layer->window;
+  const bool few = g->groups == 1 && (g->channels_in < FEW || g->channels_out < FEW);
   const bool three =
       g->kernel_h == THREE && g->kernel_w == THREE && g->stride_h == 1 && g->stride_w == 1;
   if (net->sparse->isa == LACI_JIT_NONE || layer->kept * 100 > MOST_KEPT) return false;
+  if (net->plan.bf16) return !few && !laci_cpu_has_bf16_tiles();
   return !(three && g->groups == 1 && g->dilation_h == 1 && laci_cpu_has_avx512f());
 }
 

@@ -5,6 +5,7 @@
  * time somebody wants it. */
 #include "engine/cpu/lower/pictures.h"
 #include "engine/cpu/lower/sparse.h"
+#include "kernel/sparse/image_norm.h"
 
 int laci_sparse_source(laci_net *net, int value, bool rows, laci_sparse_layout *layout) {
   int tensor = laci_net_tensor_of(net, value);
@@ -73,8 +74,13 @@ int laci_sparse_read_thinned(laci_net *net, const laci_sparse_layer *layer,
 
 bool laci_sparse_may_be_images(const laci_net *net, int value) {
   const laci_shape *shape = laci_plan_shape(&net->plan, value);
-  return net->sparse && net->sparse->trained && net->sparse->places && !net->plan.bf16 &&
-         shape->rank == 4 && shape->dims[0] % LACI_SPARSE_LANES == 0;
+  const int each = laci_sparse_each(laci_pictures_values(net));
+  return net->sparse && net->sparse->trained && net->sparse->places && shape->rank == 4 &&
+         shape->dims[0] % LACI_SPARSE_LANES == 0 && shape->dims[1] % each == 0;
+}
+
+const laci_image_norm *laci_sparse_images_kernel(const laci_net *net) {
+  return net->plan.bf16 ? laci_image_norm_pairs_now() : laci_image_norm_now();
 }
 
 static bool are_images(const laci_net_tensor *t) {

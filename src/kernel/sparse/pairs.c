@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Chooses the variant of the rounding of pairs.h. */
+#include "kernel/sparse/pairs.h"
+
+#include "cpu/cpu.h"
+
+static laci_sparse_round *const of_level[] = {
+#define VARIANT(name, level) [level] = laci_sparse_round_##name,
+    LACI_KERNEL_VARIANTS(VARIANT)
+#undef VARIANT
+};
+
+laci_sparse_round *laci_sparse_round_now(void) { return of_level[laci_cpu()]; }
