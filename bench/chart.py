@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small charts as SVG text: lines over a logarithmic time axis (`draw`), and bars in rows (`draw_bars`).
+"""Small charts as SVG text: lines over a logarithmic axis, time unless a panel says otherwise (`draw`), and bars in rows
+(`draw_bars`).
 
 No library: a few hundred elements, the same bytes for the same data, colours that follow the reader's light or dark
 theme, and every line named where it ends rather than in a legend.
@@ -17,13 +18,14 @@ STYLE = """
   .grid { stroke: #8c959f; stroke-opacity: .25; stroke-width: 1 }
   .line { fill: none; stroke-width: 2; stroke-linejoin: round; stroke-linecap: round }
   .rest { fill: none; stroke-width: 1.5; stroke-dasharray: 2 4 }
-  .a { stroke: #0969da } .b { stroke: #bc4c00 } .c { stroke: #1a7f37 }
+  .a { stroke: #0969da } .b { stroke: #bc4c00 } .c { stroke: #1a7f37 } .d { stroke: #8250df } .e { stroke: #9a6700 }
   .dot.a, text.a { fill: #0969da; stroke: none } .dot.b, text.b { fill: #bc4c00; stroke: none }
-  .dot.c, text.c { fill: #1a7f37; stroke: none }
+  .dot.c, text.c { fill: #1a7f37; stroke: none } .dot.d, text.d { fill: #8250df; stroke: none }
+  .dot.e, text.e { fill: #9a6700; stroke: none }
   .bar.a { fill: #0969da } .bar.b { fill: #bc4c00 } .bar.c { fill: #1a7f37 } .bar.d { fill: #8250df } .bar { stroke: none }
   @media (prefers-color-scheme: dark) {
     text { fill: #9198a1 } .title { fill: #e6edf3 }
-    .a { stroke: #58a6ff } .b { stroke: #f0883e } .c { stroke: #56d364 }
+    .a { stroke: #58a6ff } .b { stroke: #f0883e } .c { stroke: #56d364 } .d { stroke: #bc8cff } .e { stroke: #d29922 }
     .dot.a, text.a { fill: #58a6ff } .dot.b, text.b { fill: #f0883e } .dot.c, text.c { fill: #56d364 }
   }"""
 
@@ -44,9 +46,11 @@ def round_step(span, n):
 class Axes:
     """Where a (seconds, value) stands in a panel."""
 
-    def __init__(self, lines):
+    def __init__(self, panel):
+        lines = panel["lines"]
         times = [t for line in lines for t, _ in line["points"]]
-        values = [v for line in lines for _, v in line["points"]]
+        values = [v for line in lines for _, v in line["points"]] + list(panel.get("range", []))
+        self.ticks = panel.get("ticks")
         self.first, self.last = math.log10(min(times)) - 0.05, math.log10(max(times)) + 0.02
         low, high = min(values), max(values)
         self.step = round_step(max(high - low, 1e-9), 5)
@@ -59,8 +63,10 @@ class Axes:
     def y(self, value):
         return TOP + HEIGHT * (self.high - value) / (self.high - self.low)
 
-    def decades(self):
-        return [10.0**k for k in range(math.ceil(self.first), math.floor(self.last) + 1)]
+    def marks(self):
+        """(x, text) below the axis."""
+        decades = [10.0**k for k in range(math.ceil(self.first), math.floor(self.last) + 1)]
+        return self.ticks or [(seconds, seconds_text(seconds)) for seconds in decades]
 
     def levels(self):
         return [self.low + i * self.step for i in range(round((self.high - self.low) / self.step) + 1)]
@@ -72,10 +78,10 @@ def draw_grid(axes):
         y = axes.y(value)
         out.append(f'<path class="grid" d="M{LEFT} {y:.1f}h{WIDTH}"/>')
         out.append(f'<text x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{value:g}</text>')
-    for seconds in axes.decades():
-        x = axes.x(seconds)
+    for at, text in axes.marks():
+        x = axes.x(at)
         out.append(f'<path class="grid" d="M{x:.1f} {TOP}v{HEIGHT}"/>')
-        out.append(f'<text x="{x:.1f}" y="{TOP + HEIGHT + 16}" text-anchor="middle">{seconds_text(seconds)}</text>')
+        out.append(f'<text x="{x:.1f}" y="{TOP + HEIGHT + 16}" text-anchor="middle">{text}</text>')
     return out
 
 
@@ -101,7 +107,7 @@ def draw_names(axes, lines):
 
 
 def draw_panel(panel):
-    axes = Axes(panel["lines"])
+    axes = Axes(panel)
     out = [f'<text class="title" x="{LEFT}" y="16">{escape(panel["title"])}</text>']
     out += draw_grid(axes)
     for line in panel["lines"]:
@@ -110,7 +116,8 @@ def draw_panel(panel):
 
 
 def draw(panels, note):
-    """panels: [{title, lines: [{name, colour: a b c, points: [(seconds, value)], ended}]}]; note: the axes, in words."""
+    """panels: [{title, lines: [{name, colour: a to e, points: [(seconds, value)], ended}], range: values that the axis has to
+    hold, ticks: [(x, text)] where x is no time}]; note: the axes, in words."""
     panel_width = LEFT + WIDTH + RIGHT
     width, height = panel_width * len(panels), TOP + HEIGHT + BOTTOM
     out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}"'

@@ -2,12 +2,12 @@
 """What bench/compare.py shows of its cells: tables (the same on the terminal and in docs/speed.md), pictures, and the
 figures that the ledger keeps. Reads nothing but the results; bench/README.md has their fields."""
 import pathlib
-import re
 
 import chart
 import ledger
 from compare_models import NETWORKS
 from compare_worker import ENGINES, LABELS, SPARSE_WAYS
+from page import fill
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
 PAGE, PICTURES = TOP / "docs/speed.md", TOP / "docs/speed"
@@ -194,12 +194,6 @@ def text(results):
 
 # ---- the page, the ledger ----
 
-def fill(page, name, lines):
-    """Puts a table between its two marks."""
-    begin, end = f"<!-- {name}: written by bench/compare.py --docs -->", f"<!-- end of {name} -->"
-    return re.sub(re.escape(begin) + ".*?" + re.escape(end), lambda _: "\n".join([begin, *lines, end]), page, flags=re.DOTALL)
-
-
 def bars_of(cells):
     """A row a network: every engine's speed, the fastest peer's as 1."""
     rows = []
@@ -238,7 +232,7 @@ def write_docs(results):
     if sparse:
         parts["sparse"] = [machine_line(results, sparse), "", *table_of_sparse(sparse), "", *failures(sparse)]
     for name, lines in parts.items():
-        page = fill(page, name, lines)
+        page = fill(page, name, "compare.py", lines)
     PAGE.write_text(page)
     PICTURES.mkdir(exist_ok=True)
     for name, svg in draw_pictures(results).items():

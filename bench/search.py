@@ -11,13 +11,13 @@ figures in bench/ledger.json; --from FILE does both from an earlier --json inste
 import argparse
 import json
 import pathlib
-import re
 import subprocess
 import sys
 import tempfile
 
 import chart
 import ledger
+from page import fill
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
 PICTURE = TOP / "docs/search/efficacy-over-time.svg"
@@ -225,18 +225,12 @@ def table_of_networks(results):
     return lines
 
 
-def fill(page, name, lines):
-    """Puts a table between its two marks."""
-    begin, end = f"<!-- {name}: written by bench/search.py --docs -->", f"<!-- end of {name} -->"
-    return re.sub(re.escape(begin) + ".*?" + re.escape(end), lambda _: "\n".join([begin, *lines, end]), page, flags=re.DOTALL)
-
-
 def write_docs(results):
     here = results["circumstances"]
     page = PAGE.read_text()
-    page = fill(page, "machine", [f"{here['machine']['cpu']} ({results['cpu']}), {here['compiler']}, {here['date']}."])
-    page = fill(page, "matrices", table_of_matrices(results))
-    PAGE.write_text(fill(page, "networks", table_of_networks(results)))
+    page = fill(page, "machine", "search.py", [f"{here['machine']['cpu']} ({results['cpu']}), {here['compiler']}, {here['date']}."])
+    page = fill(page, "matrices", "search.py", table_of_matrices(results))
+    PAGE.write_text(fill(page, "networks", "search.py", table_of_networks(results)))
     svg = picture(results)
     if svg:
         PICTURE.parent.mkdir(exist_ok=True)

@@ -15,11 +15,11 @@ import json
 import os
 import pathlib
 import random
-import re
 import statistics
 
 import ledger
 from compare_worker import HABITS, Failed, Process
+from page import fill
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
 PAGE = TOP / "docs/train-speed.md"
@@ -137,20 +137,11 @@ def circumstances_line(results):
             f"Lacuna {here['commit']}, {here['compiler']}, {here['date']}.")
 
 
-def replace_part(text, name, lines):
-    """Puts lines between the two marks of that name."""
-    marks = f"<!-- {name}: written by bench/train.py --docs -->", f"<!-- end of {name} -->"
-    pattern = re.compile(f"{re.escape(marks[0])}.*?{re.escape(marks[1])}", re.DOTALL)
-    if not pattern.search(text):
-        raise SystemExit(f"{PAGE}: no marks for {name}")
-    return pattern.sub(lambda _: "\n".join([marks[0], *lines, marks[1]]), text)
-
-
 def write_docs(results):
     profiles = [line for cell in results["cells"] if "kinds" in cell for line in [*profile_table(cell), ""]]
-    text = replace_part(PAGE.read_text(), "speed", [*table(results["cells"]), "", circumstances_line(results)])
-    text = replace_part(text, "remat", list(remat_table(results["cells"])))
-    PAGE.write_text(replace_part(text, "profile", profiles[:-1]))
+    text = fill(PAGE.read_text(), "speed", "train.py", [*table(results["cells"]), "", circumstances_line(results)])
+    text = fill(text, "remat", "train.py", list(remat_table(results["cells"])))
+    PAGE.write_text(fill(text, "profile", "train.py", profiles[:-1]))
 
 
 def figures_of(results):

@@ -6,8 +6,8 @@
  *
  * Orders come as lines on stdin, each is answered by one line of JSON on stdout, as engine_worker.c
  * does it: `run S` takes steps for S seconds, `memory` tells the peak, `profile N` shares the time
- * of N steps out among what the plan does; `plan` has no answer, and writes the plan to stderr. A
- * step is a batch, forward and backward, and the update. */
+ * of N steps out among what the plan does, `steps N` among its steps; `plan` has no answer, and
+ * writes the plan to stderr. A step is a batch, forward and backward, and the update. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -128,17 +128,12 @@ static int by_seconds(const void *a, const void *b) {
   return (x->seconds < y->seconds) - (x->seconds > y->seconds);
 }
 
-/** {"kinds": [{"name", "steps", "ms"}]}, the most expensive first; of every step the least time of
- * `n` runs. The update is a kind, too. */
-static lac_status profile(worker *w, int n, lac_error *err) {
-  static kind kinds[MOST_KINDS];
-  const laci_engine *engine = laci_trainer_engine(w->trainer);
-  size_t n_steps = laci_engine_step_count(engine);
-  double *now = laci_alloc(n_steps, sizeof *now), *least = laci_alloc(n_steps, sizeof *least);
-  double update = INFINITY;
-  int n_kinds = 0;
-  lac_status st = now && least ? LAC_OK : LAC_NO_MEMORY;
-  memset(kinds, 0, sizeof kinds);
+/** Least seconds of every step of the plan in `n` runs: least [steps]; and of the update. */
+static lac_status measure_steps(worker *w, int n, double *least, double *update, lac_error *err) {
+  size_t n_steps = laci_engine_step_count(laci_trainer_engine(w->trainer));
+  double *now = laci_alloc(n_steps, sizeof *now);
+  lac_status st = now ? LAC_OK : LAC_NO_MEMORY;
+  *update = INFINITY;
   for (int run = 0; run < n && !st; run++) {
     float loss;
     laci_trainer_watch(w->trainer, now);
@@ -146,12 +141,21 @@ static lac_status profile(worker *w, int n, lac_error *err) {
     laci_trainer_watch(w->trainer, NULL);
     double from = laci_clock_seconds();
     laci_trainer_update(w->trainer, 1e-3);
-    update = fmin(update, laci_clock_seconds() - from);
+    *update = fmin(*update, laci_clock_seconds() - from);
     for (size_t at = 0; at < n_steps; at++) {
       if (run == 0 || now[at] < least[at]) least[at] = now[at];
     }
   }
-  for (size_t at = 0; at < n_steps && !st; at++) {
+  laci_free(now);
+  return st;
+}
+
+/** {"kinds": [{"name", "steps", "ms"}]}, the most expensive first; the update is a kind, too. */
+static void print_kinds(const laci_engine *engine, const double *least, double update) {
+  static kind kinds[MOST_KINDS];
+  int n_kinds = 0;
+  memset(kinds, 0, sizeof kinds);
+  for (size_t at = 0; at < laci_engine_step_count(engine); at++) {
     char name[160];
     laci_engine_step info = laci_engine_step_look(engine, at);
     (void)snprintf(name, sizeof name, "%s, %s", info.what, info.kernel);
@@ -159,15 +163,34 @@ static lac_status profile(worker *w, int n, lac_error *err) {
     k->seconds += least[at];
     k->n++;
   }
-  if (!st) kinds[kind_of(kinds, &n_kinds, "update")] = (kind){"update", update, 1};
+  kinds[kind_of(kinds, &n_kinds, "update")] = (kind){"update", update, 1};
   qsort(kinds, (size_t)n_kinds, sizeof *kinds, by_seconds);
-  if (!st) (void)printf("{\"kinds\": [");
-  for (int at = 0; at < n_kinds && !st; at++) {
+  (void)printf("{\"kinds\": [");
+  for (int at = 0; at < n_kinds; at++) {
     (void)printf("%s{\"name\": \"%s\", \"steps\": %d, \"ms\": %.3f}", at ? ", " : "",
                  kinds[at].name, kinds[at].n, 1e3 * kinds[at].seconds);
   }
-  if (!st) (void)printf("]}\n");
-  laci_free(now);
+  (void)printf("]}\n");
+}
+
+/** {"steps": [{"op", "name", "ms"}], "update_ms"} in the order of the plan; name: of the node. */
+static void print_steps(const laci_engine *engine, const double *least, double update) {
+  (void)printf("{\"steps\": [");
+  for (size_t at = 0; at < laci_engine_step_count(engine); at++) {
+    laci_engine_step info = laci_engine_step_look(engine, at);
+    (void)printf("%s{\"op\": \"%s\", \"name\": \"%s\", \"ms\": %.4f}", at ? ", " : "", info.op,
+                 info.name ? info.name : "", 1e3 * least[at]);
+  }
+  (void)printf("], \"update_ms\": %.4f}\n", 1e3 * update);
+}
+
+typedef void print_least(const laci_engine *engine, const double *least, double update);
+
+static lac_status profile(worker *w, int n, print_least *print, lac_error *err) {
+  const laci_engine *engine = laci_trainer_engine(w->trainer);
+  double *least = laci_alloc(laci_engine_step_count(engine), sizeof *least), update;
+  lac_status st = least ? measure_steps(w, n, least, &update, err) : LAC_NO_MEMORY;
+  if (!st) print(engine, least, update);
   laci_free(least);
   return st;
 }
@@ -176,7 +199,8 @@ static lac_status profile(worker *w, int n, lac_error *err) {
 static bool obey(void *context, const char *order, lac_status *st, lac_error *err) {
   worker *w = context;
   if (strncmp(order, "run ", 4) == 0) *st = run_for(w, atof(order + 4), err);
-  else if (strncmp(order, "profile ", 8) == 0) *st = profile(w, atoi(order + 8), err);
+  else if (strncmp(order, "profile ", 8) == 0) *st = profile(w, atoi(order + 8), print_kinds, err);
+  else if (strncmp(order, "steps ", 6) == 0) *st = profile(w, atoi(order + 6), print_steps, err);
   else if (strcmp(order, "memory") == 0)
     (void)printf("{\"peak_mb\": %.1f}\n", (double)laci_memory_peak() / 1048576);
   else if (strcmp(order, "plan") == 0) (void)fputs(laci_trainer_plan_text(w->trainer), stderr);

@@ -57,8 +57,9 @@ typedef uint64_t SIZE_value;
 
 typedef struct arguments {
   verb_id verb;
-  const char *operand; /* NULL: not given */
-  const char *second;  /* operand, of verbs that take two */
+  const char *operand;             /* NULL: not given */
+  const char *second;              /* operand, of verbs that take two */
+  struct lac_process_group *group; /* processes that do this together, group.h; NULL: alone */
 #define LAC_OPTION(kind, id, letter, argument, initial, verbs, help) kind##_value id;
 #include "options.def"
 #undef LAC_OPTION

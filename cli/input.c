@@ -10,6 +10,8 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "group.h"
+#include "lacuna/process_group.h"
 
 enum { MOST_RANK = 8 };
 
@@ -30,13 +32,28 @@ static lac_status read_stdin(uint8_t **bytes, size_t *size_bytes, lac_error *err
   return laci_fail_memory(err, "standard input");
 }
 
+/* The same for all processes of a group: launchers connect standard input to process 0. */
+static lac_status read_shared_stdin(const arguments *args, uint8_t **bytes, size_t *size_bytes,
+                                    lac_error *err) {
+  bool reads = group_speaks(args);
+  *bytes = NULL;
+  lac_status st = reads ? read_stdin(bytes, size_bytes, err) : LAC_OK;
+  if (!args->group) return st;
+  st = group_agree(args, st, err);
+  if (!st) st = lac_process_group_broadcast(args->group, size_bytes, sizeof *size_bytes, err);
+  if (st) return st;
+  if (!reads) *bytes = laci_alloc(*size_bytes, 1);
+  st = group_agree(args, *bytes ? LAC_OK : laci_fail_memory(err, "standard input"), err);
+  return st ? st : lac_process_group_broadcast(args->group, *bytes, *size_bytes, err);
+}
+
 lac_status input_model(const arguments *args, const char *path, lac_model **model, lac_error *err) {
   const lac_load_options options = {.lenient = args->lenient};
   *model = NULL;
   if (strcmp(path, "-") != 0) return lac_model_load_with(path, &options, model, err);
   uint8_t *bytes = NULL;
   size_t size_bytes = 0;
-  lac_status st = read_stdin(&bytes, &size_bytes, err);
+  lac_status st = read_shared_stdin(args, &bytes, &size_bytes, err);
   if (!st) {
     st = lac_model_load_memory_with(bytes, size_bytes, &options, model, err);
     if (st) st = laci_fail_in(err, st, "standard input");
@@ -95,6 +112,7 @@ lac_status input_options(const arguments *args, lac_options *options, lac_error 
   options->seed = args->seed;
   options->threads = args->threads;
   options->max_memory = args->max_memory;
+  options->group = args->group;
   options->assume = args->assume.items;
   options->n_assume = args->assume.n;
   options->input_shapes = args->input_shape.items;

@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/plural.h"
+#include "group.h"
 #include "terminal.h"
 
 enum { BAR_WIDTH = 30, BAR_FRAME = 3, SHORTEST_BAR = 4, NAME_WIDTH = 24, INDENT = 2 };
@@ -91,7 +92,7 @@ void log_begin(const arguments *args) {
   static const lac_log_level levels[] = {LAC_LOG_WARNING, LAC_LOG_INFO, LAC_LOG_DEBUG,
                                          LAC_LOG_TRACE};
   int level = args->verbose + (args->verb != VERB_demo); /* the demo logs its own steps */
-  display.quiet = args->quiet;
+  display.quiet = args->quiet || !group_speaks(args);
   const char *terminal = getenv("TERM");
   display.is_terminal = isatty(STDERR_FILENO) && terminal && strcmp(terminal, "dumb") != 0;
   if (display.quiet) return;

@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/file_set.h"
 #include "base/temporary.h"
+#include "group.h"
 #include "help.h"
 #include "hint.h"
 #include "lacuna/log.h"
@@ -72,7 +73,6 @@ static void on_broken_pipe(int signal) {
 
 /* The reader of standard output went away, and says so by going: as other programs, quietly. */
 static void end_as_pipes_do(void) {
-  if (!n_broken_pipes || !ferror(stdout)) return;
   (void)signal(SIGPIPE, SIG_DFL);
   (void)raise(SIGPIPE);
 }
@@ -137,7 +137,13 @@ int main(int argc, char **argv) {
   fill_descriptors();
   spin_count_set(argv);
   set_signal_handlers();
-  exit_code code = exit_code_of(parse(argc, argv, &words, &args, &err));
+  lac_status st = parse(argc, argv, &words, &args, &err);
+  if (group_is_idle(&args)) {
+    arguments_clear(&args);
+    like_clear(&words);
+    return EXIT_DONE;
+  }
+  exit_code code = exit_code_of(group_open(&args, st, &err));
   terminal_begin(args.wide);
   if (code == EXIT_DONE) {
     ends_by_itself =
@@ -148,11 +154,13 @@ int main(int argc, char **argv) {
     log_end();
   }
   if (code == EXIT_DONE) code = exit_code_of(outputs_flush(&err));
-  if (code != EXIT_DONE) end_as_pipes_do();
-  if (code != EXIT_DONE) {
+  bool lost_reader = code != EXIT_DONE && n_broken_pipes && ferror(stdout);
+  if (code != EXIT_DONE && !lost_reader && group_says(&args, &err)) {
     like_rename_error(&words, &err);
     say_failure(&err);
   }
+  group_close(&args, code == EXIT_DONE ? LAC_OK : err.status);
+  if (lost_reader) end_as_pipes_do();
   arguments_clear(&args);
   like_clear(&words);
   return (int)code;

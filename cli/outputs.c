@@ -17,11 +17,12 @@
 #include "base/run_folder.h"
 #include "base/writer.h"
 #include "export.h"
+#include "group.h"
 #include "input.h"
 #include "log.h"
 
-static const char *const option_names[OUTPUT_COUNT] = {"output",   "export-dir",       "plot",
-                                                       "roofline", "save-permutation", "json"};
+static const char *const option_names[OUTPUT_COUNT] = {
+    "output", "export-dir", "plot", "roofline", "save-permutation", "trace", "json"};
 
 static const char *option_name(const arguments *args, output_role role) {
   return args->verb == VERB_plot && role == OUTPUT_PLOT ? "output" : option_names[role];
@@ -161,6 +162,7 @@ static lac_status check_folder(const outputs *plan, const char *folder, const ch
 lac_status outputs_plan(const arguments *args, outputs *plan, lac_error *err) {
   memset(plan, 0, sizeof *plan);
   plan->force = args->force;
+  if (!group_speaks(args)) return LAC_OK; /* nothing is written here */
   if (args->verb == VERB_plot) {
     plan->files[OUTPUT_PLOT].path = args->output;
   } else {
@@ -169,6 +171,7 @@ lac_status outputs_plan(const arguments *args, outputs *plan, lac_error *err) {
   }
   plan->files[OUTPUT_ROOFLINE].path = args->roofline;
   plan->files[OUTPUT_PERMUTATION].path = args->save_permutation;
+  plan->files[OUTPUT_TRACE].path = args->trace;
   plan->files[OUTPUT_JSON].path = args->json;
   bool writes_one =
       args->verb == VERB_prune || args->verb == VERB_permute || args->verb == VERB_plot;
@@ -356,10 +359,14 @@ lac_status outputs_write(outputs *plan, lac_model *model, const lac_report *repo
                          lac_error *err) {
   const char *plot = plan->files[OUTPUT_PLOT].path, *out = plan->files[OUTPUT_MODEL].path;
   const char *permutation = plan->files[OUTPUT_PERMUTATION].path;
+  const char *trace = plan->files[OUTPUT_TRACE].path;
   outputs_begin(plan);
   lac_status st = LAC_OK;
   if (plot) st = lac_plot(model, report, plot, plan->force, err);
   if (!st && permutation) st = lac_permutation_save(report, permutation, plan->force, err);
+  if (!st && trace) {
+    st = laci_file_write(trace, plan->trace, strlen(plan->trace), plan->force, err);
+  }
   if (!st) st = export_model(plan, model, err);
   if (!st && out && !is_stdout(out)) st = lac_model_save(model, out, plan->force, err);
   if (!st) st = write_report(plan, report, err);

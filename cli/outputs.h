@@ -21,6 +21,7 @@ typedef enum output_role {
   OUTPUT_PLOT,
   OUTPUT_ROOFLINE,
   OUTPUT_PERMUTATION,
+  OUTPUT_TRACE,
   OUTPUT_JSON,
   OUTPUT_COUNT
 } output_role;
@@ -37,6 +38,7 @@ typedef struct outputs {
   bool uses_stdout;  /* one of them goes to standard output: nothing else may */
   const char
       *json; /* what goes to --json in the place of the report; the caller's; NULL: nothing */
+  const char *trace;          /* what goes to --trace; the caller's */
   char export_path[PATH_MAX]; /* what OUTPUT_EXPORT's path is a view of */
   char folder[PATH_MAX];      /* of the export, where it is to be made with the file; else empty */
   laci_file_set set;          /* what was written, and waits for outputs_finish */

@@ -17,6 +17,7 @@
 #include "base/plural.h"
 #include "base/run_folder.h"
 #include "export.h"
+#include "group.h"
 #include "input.h"
 #include "lacuna/finetune.h"
 #include "lacuna/pretrained.h"
@@ -57,8 +58,12 @@ static void report_begin(const run *r, const lac_train_event *event) {
   if (left <= 0) {
     log_line("no step is left to take");
   } else {
-    log_line("%" PRId64 " images for training; %" PRId64 " step%s to go, recipe %s", r->data.images,
-             left, left == 1 ? "" : "s", r->options.library.training.recipe);
+    char processes[32] = "";
+    int n = group_size(r->args);
+    if (n > 1) (void)snprintf(processes, sizeof processes, ", %d processes", n);
+    log_line("%" PRId64 " images for training; %" PRId64 " step%s to go, recipe %s%s",
+             r->data.images, left, left == 1 ? "" : "s", r->options.library.training.recipe,
+             processes);
     if (r->options.library.training.stop_threshold >= 0)
       log_line("ends at top-1 of %g %%, or after the last step",
                r->options.library.training.stop_threshold);
@@ -272,6 +277,13 @@ static lac_status check_model_dir(const run *r, lac_error *err) {
                    o->model_dir);
 }
 
+/* Nothing that the run writes is in the way, or an input. */
+static lac_status check_outputs(const run *r, const outputs *plan, lac_error *err) {
+  lac_status st = outputs_guard_run(plan, r->args->model_dir, err);
+  if (!st) st = guard_inputs(r, err);
+  return st ? st : check_model_dir(r, err);
+}
+
 /* ---- The result ---- */
 
 static lac_status make_json(const run *r, char **text, lac_error *err) {
@@ -317,8 +329,9 @@ static lac_status write_result(run *r, outputs *plan, lac_error *err) {
   char *json = NULL;
   lac_status st = make_json(r, &json, err);
   plan->json = json;
+  plan->trace = r->result.training.trace;
   const lac_report *report = r->result.pruning;
-  if (!st && args->plot && !report) {
+  if (!st && plan->files[OUTPUT_PLOT].path && !report) {
     st = lac_inspect(r->model, &r->options.library.pruning, &r->drawn, err);
     report = r->drawn;
   }
@@ -345,15 +358,14 @@ static exit_code train(const arguments *args, lac_error *err) {
   if (!st) st = find_source(&r, err);
   if (!st) st = outputs_plan(args, &plan, err);
   if (!st) st = outputs_guard_data(&plan, args, err);
-  if (!st) st = outputs_guard_run(&plan, args->model_dir, err);
-  if (!st) st = guard_inputs(&r, err);
-  if (!st) st = check_model_dir(&r, err);
+  if (!st && group_speaks(args)) st = check_outputs(&r, &plan, err);
   if (!st) st = lac_train_data_find(args->data, &r.options.library.training, &r.data, err);
   if (!st) st = make_model(&r, err);
   if (!st) st = outputs_guard(&plan, r.model, r.source, err);
   if (!st) st = guard_data_files(&r, err);
+  st = group_agree(args, st, err);
   if (!st) st = finetune(&r, err);
-  if (!st) st = write_result(&r, &plan, err);
+  if (!st) st = group_agree_at_end(args, write_result(&r, &plan, err), err);
   lac_report_destroy(r.check);
   lac_report_destroy(r.drawn);
   lac_finetune_result_clear(&r.result);

@@ -33,6 +33,8 @@ static lac_status check_numbers(const arguments *args, lac_error *err) {
       {"display-steps", args->display_steps, 1, INT64_MAX},
       {"checkpoint-steps", args->given.checkpoint_steps ? args->checkpoint_steps : 1, 1, INT64_MAX},
       {"keep-checkpoints", args->keep_checkpoints, 1, 1000000},
+      {"bucket", args->given.bucket ? args->bucket : 1, 1, 512 << 20},
+      {"paranoid", args->given.paranoid ? args->paranoid : 1, 1, INT64_MAX},
   };
   lac_status st = LAC_OK;
   for (size_t k = 0; !st && k < sizeof rows / sizeof rows[0]; k++) {
@@ -98,6 +100,7 @@ static lac_status check_together(const arguments *args, lac_error *err) {
   else if (args->eval_only && args->export_dir && !export_is_read(args))
     text = "--eval-only with --export-dir: nothing is written";
   else if (args->eval_only && args->plot) text = "--eval-only with --plot: nothing is written";
+  else if (args->eval_only && args->trace) text = "--eval-only with --trace: no step is taken";
   else if (args->given.epochs && args->given.steps) text = "--epochs and --steps: one of them";
   else if (args->given.stop_threshold && !args->eval) text = "--stop-threshold with --no-eval";
   else if (args->keep_best && !args->eval) text = "--keep-best with --no-eval";
@@ -249,8 +252,13 @@ static lac_status copy_images(const arguments *args, lac_train_options *o, lac_e
 static void copy_running(const arguments *args, lac_train_options *o) {
   o->threads = args->threads;
   o->max_memory = args->max_memory;
+  o->group = args->group;
   o->dtype = strcmp(args->dtype, "bf16") == 0 ? LAC_DTYPE_BF16 : LAC_DTYPE_F32;
   o->remat = args->remat;
+  o->wire = strcmp(args->wire, "bf16") == 0 ? LAC_DTYPE_BF16 : LAC_DTYPE_F32;
+  o->trace = args->trace != NULL;
+  if (args->given.bucket) o->bucket_bytes = (int64_t)args->bucket;
+  if (args->given.paranoid) o->paranoid_steps = (int64_t)args->paranoid;
   o->dense_only = !args->sparse_kernels;
   o->seed = args->seed;
 }

@@ -10,6 +10,9 @@ install(TARGETS lacuna lacuna_static lacuna_shared EXPORT lacunaTargets
 if(LAC_HAS_GRAPHVIZ)
   install(TARGETS lacuna_draw RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/lacuna)
 endif()
+if(LAC_HAS_MPI)
+  install(TARGETS lacuna_mpi LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/lacuna)
+endif()
 install(DIRECTORY include/lacuna DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
   FILES_MATCHING PATTERN "*.h" PATTERN "*.def")
 

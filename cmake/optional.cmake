@@ -6,6 +6,7 @@ set(LAC_PNG AUTO CACHE STRING "PNG images as data, by libpng: AUTO, ON or OFF")
 set(LAC_WEBP AUTO CACHE STRING "WebP images as data, by libwebp: AUTO, ON or OFF")
 set(LAC_ARCHIVE AUTO CACHE STRING "ImageNet's archives, read in place by libarchive: AUTO, ON or OFF")
 set(LAC_GRAPHVIZ AUTO CACHE STRING "Drawings but .dot, by graphviz: AUTO, ON or OFF")
+set(LAC_MPI AUTO CACHE STRING "Several processes, by a plug-in over MPI: AUTO, ON or OFF")
 
 # lac_optional(NAME MODULE...): LAC_HAS_NAME and, where it is true, the target PkgConfig::NAME.
 macro(lac_optional name)
@@ -28,6 +29,7 @@ lac_optional(WEBP libwebp)
 lac_optional(ARCHIVE libarchive)
 # libgvc finds its renderers at run time; SVG, PDF and PNG text comes from its cairo and pango plug-in.
 lac_optional(GRAPHVIZ libcgraph libgvc)
+lac_optional(MPI mpi-c)
 # Those of data: what the library links, what users of the static one need, and of src/data/NAME.c and NAME_none.c the one
 # that is not compiled.
 set(LAC_DATA_LIBRARIES)

@@ -26,7 +26,7 @@ extern "C" {
 /** Start from lac_finetune_options_default() and set fields. */
 typedef struct lac_finetune_options {
   lac_train_options training; /* recipe cifar, 3 epochs, rate 0.02. eval_first (true): where a layer
-                                 was pruned now, and only there */
+                                 was pruned now, and only there. Its group counts for all */
   lac_options pruning;        /* as lac_prune takes them; keep_pruned is always on */
   bool sparse;     /* zeros are held; false: lac_train without masks, and all below does not count
                       (true) */

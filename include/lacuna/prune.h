@@ -13,6 +13,8 @@
 extern "C" {
 #endif
 
+typedef struct lac_process_group lac_process_group; /* lacuna/process_group.h */
+
 typedef enum lac_effort { LAC_EFFORT_FAST, LAC_EFFORT_NORMAL, LAC_EFFORT_BEST } lac_effort;
 
 /** Start from lac_options_default() and set fields. */
@@ -41,8 +43,11 @@ typedef struct lac_options {
   int n_assume;
   const char *const *input_shapes; /* n_input_shapes texts "NAME=1x3x224x224" */
   int n_input_shapes;
-  uint64_t max_memory; /* bytes that the work may take, the model included; 0: 80 % of the
-                          machine's, or of its control group's. (0) */
+  uint64_t max_memory;      /* bytes that the work may take, the model included; 0: 80 % of the
+                               machine's, or of its control group's. (0) */
+  lac_process_group *group; /* processes that call lac_prune or lac_permute together and share its
+                               search; all get the same result. Other functions do not look at it.
+                               NULL: alone (NULL) */
 } lac_options;
 
 LAC_API lac_options lac_options_default(void);

@@ -26,6 +26,8 @@
 extern "C" {
 #endif
 
+typedef struct lac_process_group lac_process_group; /* lacuna/process_group.h */
+
 /* ---- Fresh networks ---- */
 
 typedef struct lac_network_options {
@@ -131,6 +133,14 @@ typedef struct lac_train_options {
   lac_train_listener *listener; /* called at every event, on the caller's thread (NULL) */
   void *context;
   const char *engine; /* of training and evaluation, see lac_engine_options (NULL: "cpu") */
+  /* Several processes, each with batches of its own; all but the group do not count for one. */
+  bool trace;               /* the result has a trace of the last steps; one process, too (false) */
+  lac_process_group *group; /* which do the same job, all with the same options (NULL: alone) */
+  lac_dtype wire;           /* of gradients under way: f32 or bf16, half the bytes (f32) */
+  int64_t bucket_bytes;     /* of gradients that are summed at a time, up to 512 MiB; 0: a 16th of
+                               them, 256 KiB to 4 MiB (0) */
+  int64_t paranoid_steps;   /* all compare what they hold after so many steps; 0: after the first
+                               and at checkpoints, as always (0) */
 } lac_train_options;
 
 LAC_API lac_train_options lac_train_options_default(void);
@@ -168,7 +178,7 @@ enum { LAC_TRAIN_CHANGED_BYTES = 512 };
 
 typedef struct lac_train_result {
   const char *recipe; /* a view that stays */
-  int threads, batch, accumulate;
+  int threads, batch, accumulate, processes;
   int64_t images;            /* for training */
   int64_t planned_steps;     /* in all, had it not ended before */
   int64_t first_step, steps; /* where this run began; taken in all */
@@ -185,8 +195,13 @@ typedef struct lac_train_result {
   bool interrupted;                 /* lac_train failed with LAC_INTERRUPTED, after `steps` */
   double images_per_second;         /* of the last steps */
   double average_images_per_second; /* of all steps of this run, without evaluations; NaN: none */
-  double seconds;                   /* of the whole run: planning and evaluations, too */
-  size_t memory_bytes;              /* as planned */
+  char *trace; /* with that option, of process 0, and not after a failure: the last 3 steps as
+                  chrome://tracing and Perfetto read them, JSON; free with lac_text_free. Else
+                  NULL */
+  double comm_seconds; /* in which sums of gradients over processes were under way */
+  double comm_hidden;  /* share of these behind backward, 0..1; NaN: one process */
+  double seconds;      /* of the whole run: planning and evaluations, too */
+  size_t memory_bytes; /* as planned */
   char changed[LAC_TRAIN_CHANGED_BYTES]; /* what the run makes of its recipe since it is shorter,
                                        such as half the warm-up; a line each, empty: nothing */
 } lac_train_result;
@@ -217,6 +232,10 @@ LAC_API LAC_MUST_CHECK lac_status lac_train_check(lac_model *model, const char *
  * result's. mask: what it masks, weights that are trained, stays zero; NULL: nothing. The same bits
  * for the same options on the same machine with the same threads, however often it was interrupted
  * and recovered. On failure the model's weights are those of its last evaluation.
+ *
+ * With a group, every process calls it: a step's batches are shared out, weights and masks are
+ * process 0's, which alone writes into model_dir; all end with the same network and status. A
+ * checkpoint is gone on from by as many processes. Fails LAC_PEER where one of them is gone.
  *
  * Fails LAC_BAD_ARGUMENT (options), LAC_UNSUPPORTED (an operator without a gradient, bf16 on a
  * processor without), LAC_BAD_SHAPE (network, masks and images do not fit, or the parts of the data

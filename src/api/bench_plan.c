@@ -79,8 +79,9 @@ void laci_bench_plan_clear(laci_bench_plan *plan) {
 static lac_status run_once(laci_bench_plan *plan, const laci_bench_ports *ports, double *seconds,
                            lac_error *err) {
   const void *const *inputs = (const void *const *)ports->inputs;
+  const laci_engine_watch watch = {.seconds = seconds};
   double begin = laci_clock_seconds();
-  lac_status st = laci_engine_run_timed(plan->engine, inputs, ports->outputs, seconds, err);
+  lac_status st = laci_engine_run_watched(plan->engine, inputs, ports->outputs, &watch, err);
   plan->last_seconds = laci_clock_seconds() - begin;
   return st;
 }

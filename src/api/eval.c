@@ -2,7 +2,9 @@
  * lac_eval: the loader fills batches ahead of time, the engine runs them, the metrics add up.
  *
  * One plan serves all batches: the last one is filled up with zeros, since rows of a batch do not
- * know of each other. Next: data/loader.h, data/metrics.h, lacuna/engine.h. */
+ * know of each other. Several processes take whole batches of it each, and exchange what every
+ * image scored: added up in the images' order that is what one process finds. Next: data/loader.h,
+ * data/metrics.h, lacuna/engine.h. */
 #include "lacuna/eval.h"
 
 #include <math.h>
@@ -37,13 +39,15 @@ typedef struct evaluation {
   laci_preprocessing preprocessing;
   int batch;
   int64_t images, classes;
-  size_t sample; /* floats of an image */
+  int64_t begin, end; /* of the images: those that are evaluated here */
+  size_t sample;      /* floats of an image */
   float *pixels[DEPTH];
   int32_t *labels[DEPTH];
   void **outputs; /* a buffer for each output of the network; the first are the logits */
   int n_outputs;
   laci_metrics metrics;
-  bool quiet; /* logs no plan, and nothing of the data */
+  bool quiet;     /* logs no plan, and nothing of the data */
+  double seconds; /* of all batches */
 } evaluation;
 
 lac_eval_options lac_eval_options_default(void) {
@@ -165,7 +169,8 @@ static lac_status start_loader(evaluation *e, int threads, lac_error *err) {
   o.batch = e->batch;
   o.threads = threads;
   o.depth = DEPTH;
-  o.limit = e->images;
+  o.first_batch = e->begin / e->batch;
+  o.limit = e->end;
   lac_status st = laci_loader_create(e->set, &o, &e->loader, err);
   for (int k = 0; k < DEPTH && !st; k++) {
     st = laci_loader_put(e->loader, e->pixels[k], e->labels[k], err);
@@ -203,7 +208,7 @@ static lac_status run_batch(evaluation *e, const laci_batch *batch, lac_error *e
 }
 
 static lac_status run_all(evaluation *e, lac_error *err) {
-  for (int64_t done = 0; done < e->images;) {
+  for (int64_t done = 0, n = e->end - e->begin; done < n;) {
     laci_batch batch;
     if (laci_interrupted()) return laci_fail(err, LAC_INTERRUPTED, "interrupted");
     lac_status st = laci_loader_take(e->loader, &batch, err);
@@ -211,7 +216,7 @@ static lac_status run_all(evaluation *e, lac_error *err) {
     if (!st) st = laci_loader_put(e->loader, batch.pixels, batch.labels, err);
     if (st) return st;
     done += batch.n;
-    laci_progress("evaluate", done, e->images);
+    laci_progress("evaluate", done, n);
   }
   return LAC_OK;
 }
@@ -251,6 +256,38 @@ lac_status lac_eval(const lac_model *model, const char *data, const lac_eval_opt
   return st;
 }
 
+/* All but the images: data, plan, buffers. */
+static lac_status prepare(evaluation *e, const lac_model *model, const char *data,
+                          const lac_eval_options *options, lac_error *err) {
+  lac_status st = check_options(options, err);
+  if (!st) st = open_data(e, data, options, err);
+  if (!st) st = plan_network(e, model, options, err);
+  if (!st) e->metrics.of_probabilities = laci_ends_in_softmax(model->graph);
+  if (!st) st = take_memory(e, err);
+  return st ? st : open_predictions(e, model, options, err);
+}
+
+/* The images from `begin` to `end`. */
+static lac_status run_images(evaluation *e, int threads, lac_error *err) {
+  if (e->begin == e->end) return LAC_OK;
+  double begin = laci_clock_seconds();
+  lac_status st = start_loader(e, threads, err);
+  if (!st) st = run_all(e, err);
+  e->seconds = laci_clock_seconds() - begin;
+  if (!st && !e->quiet) log_memory(e);
+  return st;
+}
+
+static void give_result(const laci_metrics *metrics, int n_sparse, double seconds,
+                        lac_eval_result *result) {
+  *result = (lac_eval_result){.images = metrics->images,
+                              .top1 = laci_metrics_top1(metrics),
+                              .top5 = laci_metrics_top5(metrics),
+                              .loss = laci_metrics_loss(metrics),
+                              .n_sparse = n_sparse};
+  if (seconds > 0) result->images_per_second = (double)result->images / seconds;
+}
+
 lac_status laci_model_evaluate(const lac_model *model, const char *data,
                                const lac_eval_options *options, bool quiet, lac_eval_result *result,
                                lac_error *err) {
@@ -258,29 +295,66 @@ lac_status laci_model_evaluate(const lac_model *model, const char *data,
   evaluation e = {.quiet = quiet};
   if (!options) options = &defaults;
   *result = (lac_eval_result){0};
-  lac_status st = check_options(options, err);
-  if (!st) st = open_data(&e, data, options, err);
-  if (!st) st = plan_network(&e, model, options, err);
-  if (!st) e.metrics.of_probabilities = laci_ends_in_softmax(model->graph);
-  if (!st) st = take_memory(&e, err);
-  if (!st) st = open_predictions(&e, model, options, err);
-  double begin = laci_clock_seconds();
-  if (!st) st = start_loader(&e, options->threads, err);
-  if (!st) st = run_all(&e, err);
-  double seconds = laci_clock_seconds() - begin;
-  if (!st && !quiet) log_memory(&e);
+  lac_status st = prepare(&e, model, data, options, err);
+  e.end = e.images;
+  if (!st) st = run_images(&e, options->threads, err);
   if (!st && e.predictions) {
     st = laci_writer_finish(e.predictions, err);
     if (!st) st = laci_writer_commit(e.predictions, err);
   }
-  if (!st) {
-    *result = (lac_eval_result){.images = e.metrics.images,
-                                .top1 = laci_metrics_top1(&e.metrics),
-                                .top5 = laci_metrics_top5(&e.metrics),
-                                .loss = laci_metrics_loss(&e.metrics),
-                                .n_sparse = laci_model_engine_sparse(e.engine)};
-    if (seconds > 0) result->images_per_second = (double)result->images / seconds;
-  }
+  if (!st) give_result(&e.metrics, laci_model_engine_sparse(e.engine), e.seconds, result);
   evaluation_clear(&e);
   return st;
+}
+
+/* ---- In parts ---- */
+
+int64_t laci_eval_part_begin(const laci_eval_scores *scores, int part, int n_parts) {
+  const int64_t n_batches = scores->images / scores->batch + (scores->images % scores->batch != 0);
+  const int64_t begin = n_batches * part / n_parts * scores->batch;
+  return begin < scores->images ? begin : scores->images;
+}
+
+static lac_status check_part(const lac_eval_options *options, const laci_eval_part *part,
+                             lac_error *err) {
+  if (part->n_parts < 1 || part->part < 0 || part->part >= part->n_parts) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "part %d of %d of an evaluation", part->part,
+                     part->n_parts);
+  }
+  if (!options->predictions) return LAC_OK;
+  return laci_fail(err, LAC_BAD_ARGUMENT, "%s: predictions of a part of an evaluation",
+                   options->predictions);
+}
+
+lac_status laci_model_evaluate_part(const lac_model *model, const char *data,
+                                    const lac_eval_options *options, const laci_eval_part *part,
+                                    laci_eval_scores *scores, lac_error *err) {
+  evaluation e = {.quiet = part->quiet};
+  *scores = (laci_eval_scores){.images = 0};
+  lac_status st = check_part(options, part, err);
+  if (!st) st = prepare(&e, model, data, options, err);
+  if (st) goto out;
+  *scores = (laci_eval_scores){.images = e.images, .batch = e.batch};
+  e.metrics.scores = scores->scores = laci_alloc((size_t)e.images, sizeof *scores->scores);
+  if (!scores->scores) st = laci_fail_memory(err, "what the images score");
+  e.begin = laci_eval_part_begin(scores, part->part, part->n_parts);
+  e.end = laci_eval_part_begin(scores, part->part + 1, part->n_parts);
+  e.metrics.first = e.begin;
+  if (!st) st = run_images(&e, options->threads, err);
+  scores->n_sparse = laci_model_engine_sparse(e.engine);
+  scores->seconds = e.seconds;
+out:
+  evaluation_clear(&e);
+  if (!st) return LAC_OK;
+  laci_free(scores->scores);
+  *scores = (laci_eval_scores){.images = 0};
+  return st;
+}
+
+void laci_eval_scores_result(const laci_eval_scores *scores, lac_eval_result *result) {
+  laci_metrics metrics = {.first = 0};
+  for (int64_t at = 0; at < scores->images; at++) {
+    laci_metrics_add_score(&metrics, &scores->scores[at]);
+  }
+  give_result(&metrics, scores->n_sparse, scores->seconds, result);
 }

@@ -4,6 +4,7 @@
 #define LACI_API_EVAL_IN_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "lacuna/status.h"
 
@@ -12,6 +13,7 @@ typedef struct lac_eval_result lac_eval_result;
 typedef struct lac_model lac_model;
 typedef struct laci_dataset laci_dataset;
 typedef struct laci_graph laci_graph;
+typedef struct laci_image_score laci_image_score;
 typedef struct laci_preprocessing laci_preprocessing;
 typedef struct laci_value laci_value;
 
@@ -20,6 +22,34 @@ typedef struct laci_value laci_value;
 LAC_MUST_CHECK lac_status laci_model_evaluate(const lac_model *model, const char *data,
                                               const lac_eval_options *options, bool quiet,
                                               lac_eval_result *result, lac_error *err);
+
+/** A part of an evaluation: whole batches, one after the other, as one that is not shared runs
+ * them; so each image's score has the same bits. */
+typedef struct laci_eval_part {
+  int part, n_parts; /* 0 <= part < n_parts */
+  bool quiet;
+} laci_eval_part;
+
+/** The scores of all images that are evaluated, whoever evaluates them. */
+typedef struct laci_eval_scores {
+  int64_t images;
+  int batch;
+  laci_image_score *scores; /* [images] in their order; free with laci_free */
+  int n_sparse;             /* layers of this process's plan */
+  double seconds;           /* that the part took */
+} laci_eval_scores;
+
+/** The scores of one part; those of the others are zeros. Every image is in one part; a part may be
+ * empty. `options` names no file of predictions. Fails as lac_eval, LAC_BAD_ARGUMENT. */
+LAC_MUST_CHECK lac_status laci_model_evaluate_part(const lac_model *model, const char *data,
+                                                   const lac_eval_options *options,
+                                                   const laci_eval_part *part,
+                                                   laci_eval_scores *scores, lac_error *err);
+/** The first image of a part; of part n_parts: all images. The same in all processes. */
+int64_t laci_eval_part_begin(const laci_eval_scores *scores, int part, int n_parts);
+/** What all scores together are, once those of all parts are there: the result of lac_eval, to the
+ * bit but for images a second, which the slowest part would say. */
+void laci_eval_scores_result(const laci_eval_scores *scores, lac_eval_result *result);
 
 /** How a network takes images. */
 typedef struct laci_image_input {

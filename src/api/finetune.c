@@ -11,10 +11,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "api/mask_in.h"
+#include "api/process_group_in.h"
 #include "base/error.h"
 #include "base/folder.h"
 #include "base/log.h"
 #include "base/run_folder.h"
+#include "lacuna/process_group.h"
 
 enum { MOST_NAMES = 3, NAMES_BYTES = 512 };
 
@@ -43,6 +46,7 @@ void lac_finetune_result_clear(lac_finetune_result *result) {
   lac_report_destroy(result->found);
   lac_report_destroy(result->pruning);
   lac_mask_destroy(result->mask);
+  lac_text_free(result->training.trace);
   *result = (lac_finetune_result){.found = NULL};
 }
 
@@ -72,6 +76,23 @@ static bool replay_order(const tuning *t, const lac_options *pruning) {
   return st == LAC_OK;
 }
 
+/* Whether the order of the run is known is process 0's to say; where it is, all have to find it. */
+static lac_status replay_together(const tuning *t, const lac_options *pruning, lac_error *err) {
+  lac_process_group *group = t->options->training.group;
+  lac_finetune_result *r = t->result;
+  r->replayed = replay_order(t, pruning);
+  bool first = r->replayed;
+  lac_status st = lac_process_group_broadcast(group, &first, sizeof first, err);
+  if (!st && first != r->replayed) {
+    st = laci_fail(err, LAC_IO,
+                   "%s: its " LACI_RUN_ORDER
+                   " can%s be read here, but process 0 can%s: wanted a "
+                   "folder that all processes see",
+                   t->options->training.model_dir, first ? "not" : "", first ? "" : "not");
+  }
+  return lac_process_group_agree(group, st, err);
+}
+
 /* Keeps the order of the report; NULL: the run has none. That of an earlier run goes in any case.
  * A failure is a warning. */
 static void keep_order(const char *folder, const lac_report *report) {
@@ -84,11 +105,12 @@ static void keep_order(const char *folder, const lac_report *report) {
     laci_log(LAC_LOG_WARNING, "%s; a run that goes on will search the order again", err.text);
 }
 
-/* The folder is the run's own from its first event on. */
+/* The folder is the run's own from its first event on, and process 0's to write in. */
 static void listen(const lac_train_event *event, void *context) {
   const tuning *t = context;
   const lac_train_options *given = &t->options->training;
-  if (event->kind == LAC_TRAIN_BEGIN && !given->eval_only) {
+  bool writes = !given->eval_only && lac_process_group_rank(given->group) == 0;
+  if (event->kind == LAC_TRAIN_BEGIN && writes) {
     const lac_report *report = t->result->pruning;
     bool searched = report && t->options->pruning.permute && !t->result->replayed;
     if (searched || event->step == 0) keep_order(given->model_dir, searched ? report : NULL);
@@ -155,8 +177,10 @@ static lac_status prune(const tuning *t, lac_error *err) {
   lac_finetune_result *r = t->result;
   lac_options how = t->options->pruning;
   how.keep_pruned = true;
+  how.group = t->options->training.group;
   if (t->options->training.recover && how.permute && t->options->replay) {
-    r->replayed = replay_order(t, &how);
+    lac_status st = replay_together(t, &how, err);
+    if (st) return st;
     how.permute = !r->replayed;
   }
   lac_status st = lac_prune(t->model, &how, &r->pruning, err);
@@ -171,12 +195,13 @@ static lac_status prune_rest(const tuning *t, lac_error *err) {
   const lac_options *pruning = &t->options->pruning;
   lac_finetune_result *r = t->result;
   lac_status st = lac_check(t->model, NULL, pruning, &r->found, err);
-  if (st) return st;
-  count_kinds(r);
-  if (!t->options->prune_rest && r->n_pruned == 0) {
-    return laci_fail(err, LAC_BAD_VALUE, "%s: no layer holds %d:%d, so there are no masks to keep",
-                     r->found->model, pruning->n, pruning->m);
+  if (!st) count_kinds(r);
+  if (!st && !t->options->prune_rest && r->n_pruned == 0) {
+    st = laci_fail(err, LAC_BAD_VALUE, "%s: no layer holds %d:%d, so there are no masks to keep",
+                   r->found->model, pruning->n, pruning->m);
   }
+  st = lac_process_group_agree(t->options->training.group, st, err);
+  if (st) return st;
   log_found(r, t->options->prune_rest);
   bool prunes = t->options->prune_rest && (r->n_rest || r->n_pruned == 0);
   return prunes ? prune(t, err) : LAC_OK;
@@ -190,6 +215,8 @@ static lac_status make_masks(const tuning *t, lac_error *err) {
   if (!o->sparse || (o->training.eval_only && !o->training.recover)) return LAC_OK;
   lac_status st = prune_rest(t, err);
   if (!st) st = lac_mask_from_model(t->model, &o->pruning, &r->mask, err);
+  st = lac_process_group_agree(o->training.group, st, err);
+  if (!st) st = laci_mask_share(r->mask, laci_process_group_comm(o->training.group), err);
   if (st) return st;
   int n = lac_mask_count(r->mask);
   if (n == 0 && o->must_mask) {

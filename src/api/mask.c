@@ -6,8 +6,11 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "api/mask_in.h"
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/memory.h"
+#include "comm/comm.h"
 #include "lacuna/report.h"
 #include "sparse/mask.h"
 #include "tensor/shape.h"
@@ -227,4 +230,35 @@ lac_status lac_mask_apply(const lac_mask *mask, const char *name, lac_dtype dtyp
     if (!e->bytes[k]) memset(at, 0, size);
   }
   return LAC_OK;
+}
+
+/* ---- On several processes ---- */
+
+uint64_t laci_mask_hash(const lac_mask *mask, int at) {
+  return laci_hash64(mask->entries[at].bytes, mask->entries[at].count, 0);
+}
+
+static uint64_t hash_names(const lac_mask *mask) {
+  uint64_t hash = 0;
+  for (size_t at = 0; mask && at < mask->n; at++) {
+    const entry *e = &mask->entries[at];
+    hash = laci_hash64(e->name, strlen(e->name), hash);
+    hash = laci_hash64(&e->count, sizeof e->count, hash);
+  }
+  return hash;
+}
+
+lac_status laci_mask_share(lac_mask *mask, laci_comm *comm, lac_error *err) {
+  const uint64_t ours = hash_names(mask);
+  uint64_t first = ours;
+  if (!comm) return LAC_OK;
+  lac_status st = laci_comm_broadcast(comm, &first, sizeof first, err);
+  if (!st && first != ours) {
+    st = laci_fail(err, LAC_BAD_SHAPE, "it has masks of other weights than process 0");
+  }
+  st = laci_comm_agree(comm, st, err);
+  for (size_t at = 0; mask && at < mask->n && !st; at++) {
+    st = laci_comm_broadcast(comm, mask->entries[at].bytes, mask->entries[at].count, err);
+  }
+  return st;
 }

@@ -5,10 +5,12 @@
 #include "analyze/analyze.h"
 #include "api/job_in.h"
 #include "api/model_in.h"
+#include "api/process_group_in.h"
 #include "api/prune_in.h"
 #include "api/report_in.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "lacuna/process_group.h"
 
 laci_prune_options laci_prune_options_of(const lac_options *options, const laci_job *job) {
   return (laci_prune_options){.pattern = {options->n, options->m},
@@ -19,7 +21,8 @@ laci_prune_options laci_prune_options_of(const lac_options *options, const laci_
                                          .seed = options->seed,
                                          .strategy = options->strategy,
                                          .seconds = options->time_limit},
-                              .budget = &job->budget};
+                              .budget = &job->budget,
+                              .comm = laci_process_group_comm(options->group)};
 }
 
 /* All that can fail is done before the model changes. */
@@ -30,14 +33,21 @@ static lac_status run(lac_model *model, const lac_options *options, bool permute
   laci_pruning *pruning = NULL;
   laci_report *report = NULL;
   lac_status st = laci_job_open(model, options, &job, err);
-  if (st) return st;
+  st = lac_process_group_agree(options->group, st, err);
+  if (st) {
+    laci_job_close(&job);
+    return st;
+  }
   laci_prune_options how = laci_prune_options_of(options, &job);
   how.permute = permute;
   how.mask = mask;
   st = laci_prune(job.analysis, &how, job.pool, &pruning, err);
-  if (!st)
-    st = laci_report_create(model, mask ? "prune" : "permute", options, job.analysis, &report, err);
-  if (!st) st = laci_report_fill(report, pruning, err);
+  if (!st) {
+    const char *verb = mask ? "prune" : "permute";
+    st = laci_report_create(model, verb, options, job.analysis, &report, err);
+    if (!st) st = laci_report_fill(report, pruning, err);
+    st = lac_process_group_agree(options->group, st, err);
+  }
   if (!st) {
     laci_pruning_commit(pruning, model->graph);
     if (!permute) report->pub.summary.permuted = report->pub.summary.groups = 0;

@@ -55,6 +55,7 @@ static lac_status check_test_part(const laci_training *t, lac_error *err) {
   laci_dataset_options how = {.part = LACI_PART_TEST, .classes_path = o->classes, .quiet = true};
   lac_status st = laci_dataset_open(t->plan->parts.test, &how, &test, err);
   if (st) return st;
+  t->plan->test_images = laci_dataset_count(test);
   int wanted = laci_dataset_classes(train), found = laci_dataset_classes(test);
   if (wanted != found) {
     st = laci_fail(err, LAC_BAD_SHAPE, "%s: %d classes for evaluation, but %d for training",

@@ -21,10 +21,15 @@ static lac_status mark_folder(const laci_training *t, lac_error *err) {
   return laci_train_mark(o->model_dir, t->model->path, o->seed, t->plan->steps, err);
 }
 
+bool laci_training_writes(const laci_training *t) {
+  const lac_train_options *o = t->options;
+  return o->model_dir && !o->eval_only && t->plan->process == 0;
+}
+
 lac_status laci_training_open_folder(laci_training *t, lac_error *err) {
   const lac_train_options *o = t->options;
   const char *folder = o->model_dir;
-  if (!folder || o->eval_only) return LAC_OK;
+  if (!laci_training_writes(t)) return LAC_OK;
   if (mkdir(folder, 0777) != 0 && errno != EEXIST) {
     return laci_fail(err, LAC_IO, "%s: %s", folder, strerror(errno));
   }

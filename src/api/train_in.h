@@ -16,8 +16,10 @@ typedef struct lac_model lac_model;
 typedef struct lac_train_options lac_train_options;
 typedef struct lac_train_result lac_train_result;
 typedef struct laci_engine_weight laci_engine_weight;
+typedef struct laci_eval_scores laci_eval_scores;
 typedef struct laci_loop_event laci_loop_event;
 typedef struct laci_loop_score laci_loop_score;
+typedef struct laci_share_options laci_share_options;
 typedef struct laci_train_plan laci_train_plan;
 typedef struct laci_train_record laci_train_record;
 typedef struct laci_trainer laci_trainer;
@@ -60,12 +62,37 @@ LAC_MUST_CHECK lac_status laci_training_known_masks(const laci_training *t, cons
 LAC_MUST_CHECK lac_status laci_training_set_masks(laci_training *t, const lac_mask *mask,
                                                   lac_error *err);
 
+/* ---- train_compare.c ---- */
+
+/** Fails LAC_BAD_ARGUMENT where a process has other options or images than process 0, LAC_BAD_SHAPE
+ * where it has another network or other masks. */
+LAC_MUST_CHECK lac_status laci_training_compare(const laci_training *t, const lac_mask *mask,
+                                                lac_error *err);
+
+/* ---- train_share.c ---- */
+
+/** Weights are process 0's from now on; masks are, too, or it fails. */
+LAC_MUST_CHECK lac_status laci_training_share(laci_training *t, const lac_mask *mask,
+                                              lac_error *err);
+/** All processes end as one (laci_comm_agree). */
+LAC_MUST_CHECK lac_status laci_training_agree(const laci_training *t, lac_status mine,
+                                              lac_error *err);
+/** The scores of all parts, each from the process that has it. */
+LAC_MUST_CHECK lac_status laci_training_gather_scores(const laci_training *t,
+                                                      const laci_eval_scores *scores,
+                                                      lac_error *err);
+/** Which processes train, and how gradients travel. */
+laci_share_options laci_training_share_options(const laci_training *t);
+
 /* ---- train_trainer.c ---- */
 
 LAC_MUST_CHECK lac_status laci_training_make_trainer(laci_training *t, const lac_mask *mask,
                                                      lac_error *err);
 
 /* ---- train_folder.c ---- */
+
+/** Has the run a folder, and is it this process that writes there? */
+bool laci_training_writes(const laci_training *t);
 
 /** Makes and locks the folder of the run, where there is one. Two runs in one folder would take
  * each other's checkpoints for their own: LAC_EXISTS. */

@@ -12,8 +12,9 @@
 #include "base/log.h"
 #include "data/dataset.h"
 #include "data/loader.h"
+#include "lacuna/process_group.h"
 
-enum { MOST_BATCH = 65536, MOST_THREADS = 1024 };
+enum { MOST_BATCH = 65536, MOST_THREADS = 1024, MOST_BUCKET = 1 << 29 };
 
 lac_train_options lac_train_options_default(void) {
   laci_preprocessing prepare = laci_preprocessing_default();
@@ -35,7 +36,8 @@ lac_train_options lac_train_options_default(void) {
                          .steps_per_loop = 1,
                          .stop_threshold = -1,
                          .keep_checkpoints = 3,
-                         .display_steps = 100};
+                         .display_steps = 100,
+                         .wire = LAC_DTYPE_F32};
   memcpy(o.mean, prepare.mean, sizeof o.mean);
   memcpy(o.std, prepare.std, sizeof o.std);
   return o;
@@ -163,6 +165,12 @@ static lac_status check_options(const lac_train_options *o, lac_error *err) {
   if (!st && o->keep_best && !o->evaluate) {
     st = laci_fail(err, LAC_BAD_ARGUMENT, "the best evaluated weights without evaluations");
   }
+  if (!st && o->wire != LAC_DTYPE_F32 && o->wire != LAC_DTYPE_BF16) {
+    st = laci_fail(err, LAC_BAD_ARGUMENT, "gradients sent in %s: wanted f32 or bf16",
+                   lac_dtype_name(o->wire));
+  }
+  if (!st) st = check_whole("bytes of gradients at a time", o->bucket_bytes, 0, MOST_BUCKET, err);
+  if (!st) st = check_whole("steps between comparisons", o->paranoid_steps, 0, INT64_MAX, err);
   if (!st && o->recover && !o->model_dir) {
     st = laci_fail(err, LAC_BAD_ARGUMENT, "recovering: no model dir says where checkpoints lie");
   }
@@ -178,7 +186,7 @@ static void write_about(const lac_train_options *o, laci_train_plan *plan) {
       "\"recipe\": \"%s\", \"optimizer\": \"%s\", \"momentum\": %.9g, \"nesterov\": %s, "
       "\"weight_decay\": %.9g, \"decay_all\": %s, \"schedule\": \"%s\", \"rate\": %.17g, "
       "\"warmup_steps\": %" PRId64 ", \"steps\": %" PRId64
-      ", \"batch\": %d, \"accumulate\": %d, "
+      ", \"batch\": %d, \"accumulate\": %d, \"processes\": %d, "
       "\"label_smoothing\": %.17g, \"mixup\": %.17g, \"ema\": %.17g, \"augment\": %s, \"shuffle\": "
       "%s, "
       "\"dtype\": \"%s\", \"eval_limit\": %" PRId64 ", \"images\": %" PRId64 ", \"seed\": %" PRIu64,
@@ -186,8 +194,9 @@ static void write_about(const lac_train_options *o, laci_train_plan *plan) {
       r->optimizer.nesterov ? "true" : "false", (double)r->optimizer.decay,
       r->optimizer.decay_all ? "true" : "false", laci_schedule_name(plan->schedule.kind),
       plan->schedule.rate, plan->schedule.warmup_steps, plan->steps, plan->batch, plan->accumulate,
-      r->smoothing, r->mixup, o->ema, r->augment ? "true" : "false", o->shuffle ? "true" : "false",
-      lac_dtype_name(o->dtype), o->eval_limit, laci_dataset_count(plan->set), o->seed);
+      plan->processes, r->smoothing, r->mixup, o->ema, r->augment ? "true" : "false",
+      o->shuffle ? "true" : "false", lac_dtype_name(o->dtype), o->eval_limit,
+      laci_dataset_count(plan->set), o->seed);
 }
 
 lac_status laci_train_resolve(const lac_train_options *o, laci_train_plan *plan, lac_error *err) {
@@ -204,6 +213,8 @@ lac_status laci_train_resolve(const lac_train_options *o, laci_train_plan *plan,
     plan->accumulate = 1;
     if (images < plan->batch) plan->batch = (int)images;
   }
+  plan->processes = lac_process_group_size(o->group);
+  plan->process = lac_process_group_rank(o->group);
   int64_t batches = laci_training_steps(plan->set, plan->batch);
   if (batches < 1) {
     return laci_hint(
@@ -213,19 +224,20 @@ lac_status laci_train_resolve(const lac_train_options *o, laci_train_plan *plan,
                   " or less",
                   images, plan->batch, images));
   }
-  if (batches < plan->accumulate) {
+  const int64_t a_step = (int64_t)plan->accumulate * (o->eval_only ? 1 : plan->processes);
+  if (batches < a_step) {
     return laci_hint(
         err, LAC_HINT_ACCUMULATE,
         laci_fail(err, LAC_BAD_ARGUMENT,
-                  "%" PRId64 " images for training are less than a step of %d batches of %d: "
-                  "wanted %" PRId64 " batches or less, or smaller ones",
-                  images, plan->accumulate, plan->batch, batches));
+                  "%" PRId64 " images for training are less than a step of %" PRId64
+                  " batches of %d: wanted %" PRId64 " batch%s or less, or smaller ones",
+                  images, a_step, plan->batch, batches, batches == 1 ? "" : "es"));
   }
-  plan->steps_per_epoch = batches / plan->accumulate;
-  laci_run_size size = {.global_batch = (int64_t)plan->batch * plan->accumulate,
+  plan->steps_per_epoch = batches / a_step;
+  laci_run_size size = {.global_batch = a_step * plan->batch,
                         .steps_per_epoch = plan->steps_per_epoch,
                         .steps = o->steps,
-                        .n_processes = 1,
+                        .n_processes = plan->processes,
                         .rate = o->rate};
   st = laci_training_recipe_schedule(&plan->recipe, &size, &plan->schedule, err);
   if (st) return st;

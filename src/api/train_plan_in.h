@@ -14,10 +14,12 @@ typedef struct laci_dataset laci_dataset;
 /** Options with nothing left open. */
 typedef struct laci_train_plan {
   laci_training_recipe recipe; /* with what the caller changed */
-  int batch, accumulate;
+  int batch, accumulate;       /* images a batch, batches a step and process */
+  int processes, process;      /* how many, and which of them this one is */
   int64_t steps, steps_per_epoch, eval_every, checkpoint_every;
   laci_schedule schedule;
-  laci_dataset *set; /* the training part; that for evaluation where nothing is trained */
+  int64_t test_images; /* of the part for evaluation, where it is looked at beside the other */
+  laci_dataset *set;   /* the training part; that for evaluation where nothing is trained */
   laci_preprocessing prepare;
   laci_parts parts;                      /* where the images lie */
   char about[3072];                      /* the inside of a JSON object */

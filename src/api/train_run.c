@@ -11,6 +11,7 @@
 #include "data/dataset.h"
 #include "graph/training_graph.h"
 #include "train/loop.h"
+#include "train/share.h"
 #include "train/trainer.h"
 
 /** What the run makes of its recipe, a line each. */
@@ -31,9 +32,17 @@ static int64_t steps_per_loop(const laci_training *t) {
   return most;
 }
 
+static void log_sums(const lac_train_result *r, int processes) {
+  laci_log(LAC_LOG_DEBUG,
+           "sums of gradients over %d processes: under way for %.3g s, %.1f %% of it behind the "
+           "backward part",
+           processes, r->comm_seconds, 100 * r->comm_hidden);
+}
+
 lac_status laci_training_run(laci_training *t, lac_train_result *result, lac_error *err) {
   const lac_train_options *o = t->options;
   const laci_train_plan *p = t->plan;
+  const laci_share_options share = laci_training_share_options(t);
   laci_loop_options loop = {.feed = {.preprocessing = p->prepare,
                                      .batch = p->batch,
                                      .n_classes = laci_trainer_graph(t->trainer)->n_classes,
@@ -58,19 +67,24 @@ lac_status laci_training_run(laci_training *t, lac_train_result *result, lac_err
                             .keep = o->keep_checkpoints,
                             .recover = o->recover,
                             .about = p->about,
-                            .masks = t->masks};
+                            .masks = t->masks,
+                            .share = &share,
+                            .trace = o->trace,
+                            .paranoid = o->paranoid_steps};
   laci_loop_hooks hooks = {.evaluate = o->evaluate || o->eval_only ? laci_training_evaluate : NULL,
                            .on_event = laci_training_on_event,
                            .context = t};
   laci_loop_result r;
   log_changes(t);
   lac_status st = laci_loop_run(t->trainer, p->set, &loop, &hooks, &r, err);
-  const int64_t n_steps = r.step - r.first_step, a_step = (int64_t)p->batch * p->accumulate;
+  const int64_t n_steps = r.step - r.first_step,
+                a_step = (int64_t)p->batch * p->accumulate * p->processes;
   *result = (lac_train_result){
       .recipe = p->recipe.name,
       .threads = laci_trainer_threads(t->trainer),
       .batch = p->batch,
       .accumulate = p->accumulate,
+      .processes = p->processes,
       .images = laci_dataset_count(p->set),
       .planned_steps = o->eval_only ? r.step : p->steps,
       .first_step = r.first_step,
@@ -88,8 +102,12 @@ lac_status laci_training_run(laci_training *t, lac_train_result *result, lac_err
       .reached = r.reached,
       .interrupted = st == LAC_INTERRUPTED,
       .images_per_second = r.images_per_second,
+      .trace = r.trace,
+      .comm_seconds = r.comm_seconds,
+      .comm_hidden = r.comm_seconds > 0 ? 1 - fmin(1, r.comm_waited / r.comm_seconds) : NAN,
       .average_images_per_second = n_steps ? (double)(n_steps * a_step) / r.step_seconds : NAN,
       .memory_bytes = laci_trainer_memory(t->trainer)};
+  if (p->processes > 1 && n_steps > 0) log_sums(result, p->processes);
   memcpy(result->changed, p->changed, sizeof result->changed);
   return st;
 }

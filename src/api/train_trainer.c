@@ -89,6 +89,7 @@ lac_status laci_training_make_trainer(laci_training *t, const lac_mask *mask, la
                             .weights = weights,
                             .n_weights = n_weights,
                             .ema = t->options->ema,
+                            .shared = t->plan->processes > 1,
                             .budget = &budget};
   add_around(t, &budget);
   if (!st) st = laci_trainer_create(t->model->graph, &o, &t->trainer, err);

@@ -20,7 +20,7 @@
 #include "data/shuffle.h"
 #include "lacuna/context.h"
 
-enum { MAX_DEPTH = 64, MAX_THREADS = 256, MAX_BATCH = 1 << 24 };
+enum { MAX_DEPTH = 64, MAX_THREADS = 256, MAX_BATCH = 1 << 24, MAX_STRIDE = 1 << 20 };
 
 /** What a thread needs to decode; the caller of take has one, too. */
 typedef struct worker_scratch {
@@ -154,6 +154,10 @@ static lac_status check_training(const laci_dataset *set, const laci_loader_opti
   if (t->first_step < 0 || t->first_step > INT64_MAX / 2 / o->batch) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "training from step %lld on", (long long)t->first_step);
   }
+  if (t->stride < 0 || t->stride > MAX_STRIDE) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "every batch number %d of a training, wanted 0 to %d",
+                     t->stride, MAX_STRIDE);
+  }
   if (t->augment.pad < 0 || t->augment.pad > LACI_AUGMENT_MAX_PAD) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "%d pixels of padding, wanted 0 to %d", t->augment.pad,
                      LACI_AUGMENT_MAX_PAD);
@@ -172,6 +176,10 @@ static lac_status check_options(const laci_dataset *set, const laci_loader_optio
     return laci_fail(err, LAC_BAD_ARGUMENT, "%d buffers, wanted 1 to %d", o->depth, MAX_DEPTH);
   }
   if (o->training) return check_training(set, o, err);
+  if (o->first_batch < 0 || o->first_batch > INT64_MAX / 2 / o->batch) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "loading from batch %lld on",
+                     (long long)o->first_batch);
+  }
   if (!o->order) return laci_preprocessing_check(&o->preprocessing, err);
   if (o->limit <= 0) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "an order of images needs their number");
@@ -233,6 +241,7 @@ lac_status laci_loader_create(const laci_dataset *set, const laci_loader_options
     made->training = *options->training;
     made->steps_per_epoch = laci_training_steps(set, options->batch);
     made->options.order = NULL;
+    made->options.first_batch = 0;
     made->options.limit = INT64_MAX;
   }
   bool whole =
@@ -272,7 +281,11 @@ void laci_loader_destroy(laci_loader *loader) {
   laci_free(loader);
 }
 
-int64_t laci_loader_count(const laci_loader *loader) { return loader->options.limit; }
+int64_t laci_loader_count(const laci_loader *loader) {
+  const laci_loader_options *o = &loader->options;
+  const int64_t left_out = o->first_batch * o->batch;
+  return left_out < o->limit ? o->limit - left_out : 0;
+}
 
 /* ---- Putting and taking ---- */
 
@@ -284,8 +297,12 @@ lac_status laci_loader_put(laci_loader *loader, float *pixels, int32_t *labels, 
   pthread_mutex_lock(&loader->lock);
   slot *s = slot_of(loader, loader->n_put);
   int64_t n_batches = o->limit / o->batch + (o->limit % o->batch != 0);
-  bool past = loader->n_put >= (uint64_t)n_batches;
-  int64_t batch = (int64_t)loader->n_put + (o->training ? loader->training.first_step : 0);
+  int64_t batch = (int64_t)loader->n_put + o->first_batch;
+  bool past = batch >= n_batches;
+  if (o->training) {
+    const laci_training_order *t = &loader->training;
+    batch = t->first_step + batch * (t->stride ? t->stride : 1);
+  }
   int64_t first = past ? o->limit : batch * o->batch, left = o->limit - first;
   int n = left < o->batch ? (int)left : o->batch;
   *s = (slot){.pixels = pixels, .labels = labels, .first = first, .n = n, .failed_at = n};

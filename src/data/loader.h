@@ -19,12 +19,13 @@ typedef struct laci_loader laci_loader;
 
 typedef struct laci_loader_options {
   laci_preprocessing preprocessing;
-  int batch;     /* images, >= 1; the last batch may be smaller */
-  int threads;   /* that decode, besides the one that waits in take; <= 0: as many as cores */
-  int depth;     /* buffers that may be out at a time, 1..64 */
-  int64_t limit; /* images in all; <= 0: as many as there are */
+  int batch;           /* images, >= 1; the last batch may be smaller */
+  int threads;         /* that decode, besides the one that waits in take; <= 0: as many as cores */
+  int depth;           /* buffers that may be out at a time, 1..64 */
+  int64_t limit;       /* images in all; <= 0: as many as there are */
+  int64_t first_batch; /* batches before it are left out; 0: none */
   const struct laci_training_order *training; /* NULL: once through the set; else see below, and
-                                                 limit and order do not count */
+                                                 limit, first_batch and order do not count */
   const int64_t *order; /* [limit]: which image comes when, for shuffling and for the repetition of
                            images; NULL: 0, 1, 2 ... up to the set's count. The caller's; it must
                            live as long as the loader */
@@ -35,6 +36,8 @@ typedef struct laci_loader_options {
  * number of the step, so that a loader that starts at step k gives what another gives there. */
 typedef struct laci_training_order {
   int64_t first_step; /* of this loader's first batch, counted from the start of training */
+  int stride;         /* its next batch is so many steps further, others take those between;
+                         0: 1 */
   uint64_t seed;
   bool shuffle;   /* else the set's own order */
   bool augmented; /* changes images as `augment` says */

@@ -46,25 +46,32 @@ static int64_t count_before(const float *row, int64_t classes, int64_t label) {
   return n;
 }
 
+void laci_metrics_add_score(laci_metrics *metrics, const laci_image_score *score) {
+  metrics->images++;
+  metrics->top1 += score->before < 1;
+  metrics->top5 += score->before < 5;
+  metrics->loss_sum += score->loss;
+}
+
 lac_status laci_metrics_add(laci_metrics *metrics, const float *logits, int64_t n, int64_t classes,
                             const int32_t *labels, lac_error *err) {
   laci_metrics sum = *metrics;
   for (int64_t i = 0; i < n; i++) {
     const float *row = logits + i * classes;
+    const int64_t image = sum.first + sum.images;
     float most;
     if (labels[i] < 0 || labels[i] >= classes) {
       return laci_fail(err, LAC_BAD_SHAPE,
                        "image %" PRId64 " is of class %" PRId32 ", but the network has %" PRId64
                        " classes",
-                       sum.images, labels[i], classes);
+                       image, labels[i], classes);
     }
-    lac_status st = check_row(row, classes, sum.images, &most, err);
+    lac_status st = check_row(row, classes, image, &most, err);
     if (st) return st;
-    int64_t before = count_before(row, classes, labels[i]);
-    sum.images++;
-    sum.top1 += before < 1;
-    sum.top5 += before < 5;
-    sum.loss_sum += loss_of(metrics, row, classes, most, labels[i]);
+    const laci_image_score score = {.loss = loss_of(metrics, row, classes, most, labels[i]),
+                                    .before = count_before(row, classes, labels[i])};
+    if (sum.scores) sum.scores[image] = score;
+    laci_metrics_add_score(&sum, &score);
   }
   *metrics = sum;
   return LAC_OK;

@@ -14,12 +14,21 @@
 
 #include "lacuna/status.h"
 
+/** What one image scored: all that its part of the metrics follows from. */
+typedef struct laci_image_score {
+  double loss;
+  int64_t before; /* classes that come before its label */
+} laci_image_score;
+
 /** Zero-initialised is empty. */
 typedef struct laci_metrics {
-  int64_t images;
+  int64_t first;      /* the number of the first image that is added */
+  int64_t images;     /* that were added */
   int64_t top1, top5; /* images that are right */
   double loss_sum;
-  bool of_probabilities; /* what is added are rows of those, not of logits */
+  bool of_probabilities;    /* what is added are rows of those, not of logits */
+  laci_image_score *scores; /* [first + images that are added] by their numbers, where each one's
+                               score is written; NULL: nowhere */
 } laci_metrics;
 
 /** Adds n images: logits [n, classes] row by row, labels [n]. Fails, with nothing added,
@@ -27,6 +36,9 @@ typedef struct laci_metrics {
  * large to be one. O(n * classes). */
 LAC_MUST_CHECK lac_status laci_metrics_add(laci_metrics *metrics, const float *logits, int64_t n,
                                            int64_t classes, const int32_t *labels, lac_error *err);
+
+/** Adds an image of which the score is known: the same bits as its logits, in the same order. */
+void laci_metrics_add_score(laci_metrics *metrics, const laci_image_score *score);
 
 /** Percent of the images, and the mean; 0 where there are none. */
 double laci_metrics_top1(const laci_metrics *metrics);

@@ -196,14 +196,20 @@ int laci_engine_sparse_count(const laci_engine *engine) {
   return n;
 }
 
+size_t laci_engine_output_step(const laci_engine *engine, int port) {
+  const laci_engine_row *row = engine->row;
+  return row->output_step ? row->output_step(engine->self, port) : laci_engine_step_count(engine);
+}
+
 lac_status laci_engine_run(laci_engine *engine, const void *const *inputs, void *const *outputs,
                            lac_error *err) {
   return engine->row->run(engine->self, inputs, outputs, NULL, err);
 }
 
-lac_status laci_engine_run_timed(laci_engine *engine, const void *const *inputs,
-                                 void *const *outputs, double *seconds, lac_error *err) {
-  return engine->row->run(engine->self, inputs, outputs, seconds, err);
+lac_status laci_engine_run_watched(laci_engine *engine, const void *const *inputs,
+                                   void *const *outputs, const laci_engine_watch *watch,
+                                   lac_error *err) {
+  return engine->row->run(engine->self, inputs, outputs, watch, err);
 }
 
 /* ---- A stepper ---- */

@@ -76,6 +76,19 @@ typedef struct laci_engine_weight {
   void *rows_context;
 } laci_engine_weight;
 
+/** Called after a step of a run, on the thread that runs. A failure ends the run. */
+typedef lac_status laci_engine_between(void *context, size_t step, lac_error *err);
+
+/** What somebody wants to know of a run while it goes on; each may be NULL. What `between` takes is
+ * no step's time. */
+typedef struct laci_engine_watch {
+  double *begins;  /* [laci_engine_step_count] when each step began, by laci_clock_seconds */
+  double *seconds; /* [laci_engine_step_count] that each step took */
+  laci_engine_between *between;
+  void *context; /* of between */
+  bool keeps_on; /* an interrupt does not end the run: others count on it */
+} laci_engine_watch;
+
 /** How an engine chooses where several kernels could do the same. */
 typedef enum laci_engine_tuning {
   LACI_TUNING_OFF,   /* by a rule: the same plan every time */
@@ -163,16 +176,21 @@ size_t laci_engine_step_count(const laci_engine *engine);
 laci_engine_step laci_engine_step_look(const laci_engine *engine, size_t step);
 /** How many steps skip zeros. */
 int laci_engine_sparse_count(const laci_engine *engine);
+/** The step after which the content of output `port` is final: nothing of the run writes to its
+ * buffer from then on. laci_engine_step_count: when the run has ended. With early_outputs it may
+ * be long before. */
+size_t laci_engine_output_step(const laci_engine *engine, int port);
 
 /** One run; buffers in the order of the ports. One run at a time per engine; different engines run
  * side by side, each on its own threads. Fails LAC_BAD_VALUE (an index outside), LAC_INTERRUPTED,
  * LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_engine_run(laci_engine *engine, const void *const *inputs,
                                           void *const *outputs, lac_error *err);
-/** The same with the seconds that each step took, [laci_engine_step_count]; NULL: not wanted. */
-LAC_MUST_CHECK lac_status laci_engine_run_timed(laci_engine *engine, const void *const *inputs,
-                                                void *const *outputs, double *seconds,
-                                                lac_error *err);
+/** The same with somebody who watches; NULL: nobody, which costs nothing. Fails as between does,
+ * too: then no step follows, and outputs whose step was not reached hold anything. */
+LAC_MUST_CHECK lac_status laci_engine_run_watched(laci_engine *engine, const void *const *inputs,
+                                                  void *const *outputs,
+                                                  const laci_engine_watch *watch, lac_error *err);
 
 /* ---- Node by node ---- */
 

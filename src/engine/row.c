@@ -1,14 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What engines have in common: how a port looks, which nodes can be run at all, what a product
- * costs. */
+ * costs, who watches a run. */
 #include "engine/row.h"
 
 #include "base/budget.h"
+#include "base/clock.h"
+#include "base/log.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "graph/op.h"
 #include "graph/sizes.h"
 #include "tensor/buf.h"
+
+/* ---- A run that is watched ---- */
+
+bool laci_engine_interrupted(const laci_engine_watch *watch) {
+  return !(watch && watch->keeps_on) && laci_interrupted();
+}
+
+double laci_engine_step_begins(const laci_engine_watch *watch, size_t step) {
+  if (!watch || !(watch->begins || watch->seconds)) return 0;
+  const double begin = laci_clock_seconds();
+  if (watch->begins) watch->begins[step] = begin;
+  return begin;
+}
+
+lac_status laci_engine_step_ends(const laci_engine_watch *watch, size_t step, double begin,
+                                 lac_error *err) {
+  if (!watch) return LAC_OK;
+  if (watch->seconds) watch->seconds[step] = laci_clock_seconds() - begin;
+  return watch->between ? watch->between(watch->context, step, err) : LAC_OK;
+}
 
 /* ---- Ports ---- */
 

@@ -31,15 +31,16 @@ typedef struct laci_engine_row {
   void (*destroy)(void *self);
   int (*inputs)(const void *self, const laci_engine_port **ports);
   int (*outputs)(const void *self, const laci_engine_port **ports);
-  /** seconds: NULL, or [step_count]. */
-  lac_status (*run)(void *self, const void *const *inputs, void *const *outputs, double *seconds,
-                    lac_error *err);
+  /** watch: NULL, or told of each step by the two functions below. */
+  lac_status (*run)(void *self, const void *const *inputs, void *const *outputs,
+                    const laci_engine_watch *watch, lac_error *err);
   /* The rest may be NULL. */
   int (*threads)(const void *self);                             /* 1 */
   laci_engine_memory (*planned)(const void *self);              /* nothing */
   const char *(*text)(const void *self);                        /* "" */
   size_t (*step_count)(const void *self);                       /* 0 */
   laci_engine_step (*step_look)(const void *self, size_t step); /* there with step_count */
+  size_t (*output_step)(const void *self, int port);            /* when the run has ended */
   const laci_stepping *stepping;                                /* it does not step */
 } laci_engine_row;
 
@@ -63,6 +64,14 @@ LAC_MUST_CHECK lac_status laci_engine_observer_check(const laci_graph *graph,
 /** Adds the port's bytes under its name. */
 void laci_engine_port_count(const laci_graph *graph, int value, const laci_engine_port *port,
                             laci_budget *budget);
+
+/** Is a run to end here? */
+bool laci_engine_interrupted(const laci_engine_watch *watch);
+/** Before a step of a run; what it returns is for laci_engine_step_ends. watch: NULL is fine. */
+double laci_engine_step_begins(const laci_engine_watch *watch, size_t step);
+/** After it, where it did not fail. Fails as watch->between does. */
+LAC_MUST_CHECK lac_status laci_engine_step_ends(const laci_engine_watch *watch, size_t step,
+                                                double begin, lac_error *err);
 
 /** A port's elements (`bytes`) as a tensor of the port's shape and of type dtype, which has the
  * port's class. */

@@ -2,7 +2,8 @@
  * Turning groups into search problems, and their results into a plan.
  *
  * Groups whose blocks hold no channel of another searched group are independent and go together;
- * the others follow one by one, each with the orders found so far held still. */
+ * the others follow one by one, each with the orders found so far held still. Several processes
+ * share the independent ones (plan_share.h). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,9 +11,11 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "comm/comm.h"
 #include "cpu/pool.h"
 #include "graph/graph.h"
 #include "permute/plan.h"
+#include "permute/plan_share.h"
 #include "permute/search.h"
 
 typedef struct builder {
@@ -218,28 +221,83 @@ static bool make_problem(builder *b, int g, laci_problem *problem) {
   return true;
 }
 
-static lac_status search_independent(builder *b, const laci_search_options *options,
-                                     laci_pool *pool, lac_error *err) {
+/** Independent problems, and who searches which. */
+typedef struct listed {
+  int n;
+  laci_problem *problems; /* [n], as all that follow */
+  laci_found *found;
+  int *group, *n_channels, *owner;
+  double *cost;
+} listed;
+
+static void listed_clear(listed *l) {
+  laci_free(l->problems);
+  laci_free(l->found);
+  laci_free(l->group);
+  laci_free(l->n_channels);
+  laci_free(l->owner);
+  laci_free(l->cost);
+}
+
+static lac_status list_independent(builder *b, laci_effort effort, listed *l, lac_error *err) {
   laci_plan *plan = b->plan;
-  int n = plan->analysis->n_searchable, n_problems = 0;
-  laci_problem *problems = laci_alloc((size_t)n, sizeof *problems);
-  laci_found *found = laci_alloc((size_t)n, sizeof *found);
-  int *group = laci_alloc((size_t)n, sizeof *group);
-  lac_status st = problems && found && group ? LAC_OK : laci_fail_memory(err, "the search");
-  for (int g = 0; g < n && !st; g++) {
+  size_t most = (size_t)plan->analysis->n_searchable;
+  l->problems = laci_alloc(most, sizeof *l->problems);
+  l->found = laci_alloc(most, sizeof *l->found);
+  l->group = laci_alloc(most, sizeof *l->group);
+  l->n_channels = laci_alloc(most, sizeof *l->n_channels);
+  l->owner = laci_alloc(most, sizeof *l->owner);
+  l->cost = laci_alloc(most, sizeof *l->cost);
+  bool ok = l->problems && l->found && l->group && l->n_channels && l->owner && l->cost;
+  for (int g = 0; g < (int)most && ok; g++) {
     if (b->mixed[g] || plan->held[g]) continue;
-    if (!make_problem(b, g, &problems[n_problems])) st = laci_fail_memory(err, "the search");
-    found[n_problems] = plan->found[g];
-    group[n_problems++] = g;
+    laci_problem *problem = &l->problems[l->n];
+    ok = make_problem(b, g, problem);
+    l->found[l->n] = plan->found[g];
+    l->n_channels[l->n] = problem->n_channels;
+    l->cost[l->n] = laci_search_cost(problem, effort);
+    l->group[l->n++] = g;
   }
-  if (!st) st = laci_search_all(problems, n_problems, options, pool, found, err);
-  for (int i = 0; i < n_problems && !st; i++) {
-    plan->found[group[i]] = found[i];
-    plan->found[group[i]].proven &= !leaves_out(b, group[i]);
+  return ok ? LAC_OK : laci_fail_memory(err, "the search");
+}
+
+/* Those of this process. */
+static lac_status search_own(const listed *l, const laci_search_options *options, laci_pool *pool,
+                             lac_error *err) {
+  const int rank = laci_comm_rank(options->comm);
+  laci_problem *problems = laci_alloc((size_t)l->n, sizeof *problems);
+  laci_found *found = laci_alloc((size_t)l->n, sizeof *found);
+  int n = 0;
+  lac_status st = problems && found ? LAC_OK : laci_fail_memory(err, "the search");
+  for (int k = 0; k < l->n && !st; k++) {
+    if (l->owner[k] != rank) continue;
+    problems[n] = l->problems[k];
+    found[n++] = l->found[k];
+  }
+  if (!st) st = laci_search_all(problems, n, options, pool, found, err);
+  for (int k = 0, at = 0; k < l->n && !st; k++) {
+    if (l->owner[k] == rank) l->found[k] = found[at++];
   }
   laci_free(problems);
   laci_free(found);
-  laci_free(group);
+  return st;
+}
+
+static lac_status search_independent(builder *b, const laci_search_options *options,
+                                     laci_pool *pool, lac_error *err) {
+  laci_plan *plan = b->plan;
+  laci_comm *comm = options->comm;
+  listed l = {0};
+  lac_status st = list_independent(b, options->effort, &l, err);
+  if (!st) st = laci_plan_deal(l.cost, l.n, laci_comm_size(comm), l.owner, err);
+  if (!st) st = search_own(&l, options, pool, err);
+  const laci_dealt dealt = {l.n, l.found, l.n_channels, l.owner};
+  st = laci_plan_gather(comm, st, &dealt, err);
+  for (int k = 0; k < l.n && !st; k++) {
+    plan->found[l.group[k]] = l.found[k];
+    plan->found[l.group[k]].proven &= !leaves_out(b, l.group[k]);
+  }
+  listed_clear(&l);
   return st;
 }
 
@@ -251,8 +309,8 @@ static double share_of(double end, double part, double whole) {
 }
 
 /* One by one: each holds the orders found so far still. */
-static lac_status search_mixed(builder *b, laci_search_options options, double end, double cost,
-                               laci_pool *pool, lac_error *err) {
+static lac_status search_in_turn(builder *b, laci_search_options options, double end, double cost,
+                                 laci_pool *pool, lac_error *err) {
   lac_status st = LAC_OK;
   for (int g = 0; g < b->plan->analysis->n_searchable && !st; g++) {
     if (!b->mixed[g] || b->plan->held[g]) continue;
@@ -265,7 +323,31 @@ static lac_status search_mixed(builder *b, laci_search_options options, double e
     b->plan->found[g].proven &= !leaves_out(b, g);
     if (!st) st = laci_plan_hold_still(b->plan, g, err);
   }
-  return st ? st : laci_plan_complete(b->plan, err);
+  return st;
+}
+
+/* Of several processes the first searches them, since each waits for the one before. st: how it
+ * went there. */
+static lac_status gather_mixed(const builder *b, lac_status st, laci_comm *comm, lac_error *err) {
+  laci_plan *plan = b->plan;
+  const size_t most = (size_t)plan->analysis->n_searchable;
+  int n = 0, *n_channels = laci_alloc(most, sizeof *n_channels);
+  int *owner = laci_alloc(most, sizeof *owner); /* process 0: zeros */
+  laci_found *found = laci_alloc(most, sizeof *found);
+  if (!st && (!n_channels || !owner || !found)) st = laci_fail_memory(err, "the search");
+  for (int g = 0; g < (int)most && !st; g++) {
+    if (!b->mixed[g] || plan->held[g]) continue;
+    n_channels[n] = plan->analysis->groups[g].n_channels;
+    found[n++] = plan->found[g];
+  }
+  st = laci_plan_gather(comm, st, &(laci_dealt){n, found, n_channels, owner}, err);
+  for (int g = 0, k = 0; g < (int)most && !st; g++) {
+    if (b->mixed[g] && !plan->held[g]) plan->found[g] = found[k++];
+  }
+  laci_free(n_channels);
+  laci_free(owner);
+  laci_free(found);
+  return st;
 }
 
 lac_status laci_plan_search(laci_plan *plan, laci_pattern pattern,
@@ -274,6 +356,7 @@ lac_status laci_plan_search(laci_plan *plan, laci_pattern pattern,
   const int n = plan->analysis->n_searchable;
   const double end = options->seconds > 0 ? laci_clock_seconds() + options->seconds : 0;
   laci_search_options how = *options;
+  laci_comm *comm = options->comm;
   double cost[2] = {0}; /* of independent and of mixed groups; the latter use one thread mostly */
   lac_status st = builder_init(&b) ? LAC_OK : laci_fail_memory(err, "the search");
   for (int g = 0; g < n && end > 0 && !st; g++) { /* only a time limit has to be shared */
@@ -282,11 +365,17 @@ lac_status laci_plan_search(laci_plan *plan, laci_pattern pattern,
     if (!make_problem(&b, g, &problem)) st = laci_fail_memory(err, "the search");
     else cost[b.mixed[g]] += laci_search_cost(&problem, options->effort);
   }
-  cost[0] /= laci_pool_threads(pool);
+  cost[0] /= (double)laci_pool_threads(pool) * laci_comm_size(comm);
   how.seconds = share_of(end, cost[0], cost[0] + cost[1]);
+  st = laci_comm_agree(comm, st, err);
   if (!st) st = search_independent(&b, &how, pool, err);
-  if (!st) st = laci_plan_complete(plan, err);
-  if (!st) st = search_mixed(&b, how, end, cost[1], pool, err);
+  if (!st) st = laci_comm_agree(comm, laci_plan_complete(plan, err), err);
+  if (!st) {
+    bool first = laci_comm_rank(comm) == 0;
+    if (first) st = search_in_turn(&b, how, end, cost[1], pool, err);
+    st = gather_mixed(&b, st, comm, err);
+  }
+  if (!st) st = laci_comm_agree(comm, laci_plan_complete(plan, err), err);
   laci_arena_clear(&b.arena);
   return st;
 }

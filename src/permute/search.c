@@ -22,12 +22,14 @@ static const struct {
 };
 enum { N_STRATEGIES = sizeof strategies / sizeof *strategies };
 
-bool laci_search_knows(const char *strategy) {
+const char *laci_search_strategy(const char *name) {
   for (int i = 0; i < N_STRATEGIES; i++) {
-    if (!strcmp(strategy, strategies[i].name)) return true;
+    if (!strcmp(name, strategies[i].name)) return strategies[i].name;
   }
-  return false;
+  return NULL;
 }
+
+bool laci_search_knows(const char *strategy) { return laci_search_strategy(strategy) != NULL; }
 
 const char *laci_search_strategies(void) {
 #define LACI_STRATEGY(id, name) ", " name

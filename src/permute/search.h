@@ -32,6 +32,8 @@ typedef struct laci_problem {
 
 typedef enum laci_effort { LACI_EFFORT_FAST, LACI_EFFORT_NORMAL, LACI_EFFORT_BEST } laci_effort;
 
+typedef struct laci_comm laci_comm;
+
 typedef struct laci_search_options {
   laci_effort effort;
   uint64_t seed;
@@ -39,10 +41,14 @@ typedef struct laci_search_options {
   int64_t iterations;   /* of annealing, a problem; 0: by effort and number of channels */
   double seconds; /* of wall time for all problems of a call together, which then decides instead of
                      iterations; 0: none. The result then depends on the machine. */
+  laci_comm *comm; /* of laci_plan_search: processes that share its groups; NULL: alone */
 } laci_search_options;
 
 /** Is there a strategy of that name? */
 bool laci_search_knows(const char *strategy);
+
+/** The text of that name that stays; NULL: there is no such strategy. */
+const char *laci_search_strategy(const char *name);
 
 /** All names, for messages: "exact, assign, ...". */
 const char *laci_search_strategies(void);

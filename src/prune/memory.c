@@ -7,6 +7,7 @@
 #include "base/budget.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "comm/comm.h"
 #include "graph/graph.h"
 #include "prune/prune_in.h"
 #include "tensor/shape.h"
@@ -63,7 +64,8 @@ lac_status laci_prune_plan_memory(const laci_analysis *a, const laci_prune_optio
                                   int n_threads, lac_error *err) {
   laci_budget base = *options->budget, most = base, verification = base, phase = base;
   char text[32];
-  bool verifies = options->permute && options->verify && a->n_searchable > 0;
+  bool verifies = options->permute && options->verify && a->n_searchable > 0 &&
+                  laci_comm_rank(options->comm) == 0;
   lac_status st = options->permute ? plan_search(a, n_threads, &phase, err) : LAC_OK;
   if (st) return st;
   laci_budget_keep_most(&most, &phase);

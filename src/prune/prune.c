@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/plural.h"
+#include "comm/comm.h"
 #include "cpu/pool.h"
 #include "graph/graph.h"
 #include "permute/file.h"
@@ -64,10 +65,16 @@ double laci_found_efficacy(const laci_found *found) {
 static lac_status search(laci_pruning *p, const laci_prune_options *options, laci_pool *pool,
                          lac_error *err) {
   double start = laci_clock_seconds();
-  if (laci_interrupted()) return laci_fail(err, LAC_INTERRUPTED, "interrupted before the search");
-  lac_status st = laci_plan_search(p->plan, p->pattern, &options->search, pool, err);
+  laci_search_options how = options->search;
+  uint32_t interrupted;
+  how.comm = options->comm;
+  lac_status st = laci_plan_search(p->plan, p->pattern, &how, pool, err);
   p->search_seconds = laci_clock_seconds() - start;
-  if (!st && laci_interrupt_take()) { /* that ended the search, not the rest of the way */
+  if (st) return st;
+  interrupted = laci_interrupt_take(); /* that ended the search, not the rest of the way */
+  st = laci_comm_vote_begin(options->comm, interrupted, err);
+  if (!st) st = laci_comm_vote_end(options->comm, &interrupted, err);
+  if (!st && interrupted) {
     laci_log(LAC_LOG_WARNING, "search interrupted: going on with the best orders found so far");
     p->interrupted = true;
   }
@@ -154,19 +161,39 @@ static void warn_of_none(const laci_pruning *p) {
 
 /* ---- The whole ---- */
 
+/* All that can be refused before the long work. */
+static lac_status prepare(const laci_analysis *a, const laci_prune_options *options,
+                          laci_pool *pool, laci_pruning **out, lac_error *err) {
+  lac_status st = laci_prune_plan_memory(a, options, laci_pool_threads(pool), err);
+  if (!st) st = laci_pruning_create(a, options->pattern, out, err);
+  if (!st) st = laci_pruning_measure(*out, pool, err); /* a NaN shows here */
+  if (!st && options->keep_pruned) st = laci_pruning_hold(*out, err);
+  if (!st && options->permute && laci_interrupted())
+    st = laci_fail(err, LAC_INTERRUPTED, "interrupted before the search");
+  st = laci_comm_agree(options->comm, st, err);
+  return st ? st : laci_pruning_compare(*out, options, err);
+}
+
+/* Process 0 verifies; the others wait for what it finds. */
+static lac_status verify(laci_pruning *p, const laci_prune_options *options, laci_pool *pool,
+                         lac_status st, lac_error *err) {
+  bool first = laci_comm_rank(options->comm) == 0;
+  if (!st && first && options->verify) st = laci_pruning_verify(p, options, pool, err);
+  st = laci_comm_agree_late(options->comm, st, err);
+  return st ? st : laci_pruning_share_verification(p, options->comm, err);
+}
+
 lac_status laci_prune(const laci_analysis *a, const laci_prune_options *options, laci_pool *pool,
                       laci_pruning **out, lac_error *err) {
   laci_pruning *p = NULL;
   *out = NULL;
-  lac_status st = laci_prune_plan_memory(a, options, laci_pool_threads(pool), err);
-  if (!st) st = laci_pruning_create(a, options->pattern, &p, err);
-  /* before the long work: a NaN shows here */
-  if (!st) st = laci_pruning_measure(p, pool, err);
-  if (!st && options->keep_pruned) st = laci_pruning_hold(p, err);
+  lac_status st = prepare(a, options, pool, &p, err);
   if (!st && options->permute) st = search(p, options, pool, err);
-  if (!st) st = revert_losses(p, pool, err);
-  if (!st && options->verify) st = laci_pruning_verify(p, options, pool, err);
-  if (!st) st = laci_pruning_make_weights(p, options, pool, err);
+  if (!st) st = verify(p, options, pool, revert_losses(p, pool, err), err);
+  if (!st) {
+    st = laci_pruning_make_weights(p, options, pool, err);
+    st = laci_comm_agree_late(options->comm, st, err);
+  }
   if (st) {
     laci_pruning_destroy(p);
     return st;

@@ -26,6 +26,7 @@ typedef struct laci_prune_options {
   bool verify;      /* compares the network before and after the reordering, value by value */
   laci_search_options search;
   const laci_budget *budget; /* the limit, and what the model holds */
+  laci_comm *comm;           /* of laci_prune: processes that do it together; NULL: alone */
 } laci_prune_options;
 
 /** A layer of the analysis, measured; figures of layers that cannot be measured are 0. */
@@ -76,9 +77,10 @@ LAC_MUST_CHECK lac_status laci_pruning_create(const laci_analysis *analysis, lac
                                               laci_pruning **out, lac_error *err);
 void laci_pruning_destroy(laci_pruning *pruning); /* NULL is fine */
 
-/** All of it, but for the commit. Fails LAC_BAD_VALUE (NaN or Inf in an eligible layer),
- * LAC_PROOF_FAILED, LAC_INTERRUPTED, LAC_NO_MEMORY, LAC_MEMORY_LIMIT (the verification included:
- * before the search). */
+/** All of it, but for the commit. Processes of a group share the search, the first of them
+ * verifies, and all end with the same result or failure. Fails LAC_PEER, LAC_BAD_VALUE (NaN or Inf
+ * in an eligible layer), LAC_PROOF_FAILED, LAC_INTERRUPTED, LAC_NO_MEMORY, LAC_MEMORY_LIMIT (the
+ * verification included: before the search). */
 LAC_MUST_CHECK lac_status laci_prune(const laci_analysis *analysis,
                                      const laci_prune_options *options, laci_pool *pool,
                                      laci_pruning **out, lac_error *err);

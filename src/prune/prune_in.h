@@ -32,6 +32,15 @@ LAC_MUST_CHECK lac_status laci_pruning_make_weights(laci_pruning *pruning,
                                                     const laci_prune_options *options,
                                                     laci_pool *pool, lac_error *err);
 
+/** share.c: do all processes work on the same network with the same options? After the layers are
+ * measured. Fails LAC_BAD_ARGUMENT naming a process that does not, LAC_PEER. */
+LAC_MUST_CHECK lac_status laci_pruning_compare(const laci_pruning *pruning,
+                                               const laci_prune_options *options, lac_error *err);
+
+/** share.c: what process 0's verification found, at all; names of values stay its own. */
+LAC_MUST_CHECK lac_status laci_pruning_share_verification(laci_pruning *pruning, laci_comm *comm,
+                                                          lac_error *err);
+
 /** Nothing but zeros, as heads begin: no magnitude tells which of them to keep. */
 static inline bool laci_pruned_layer_is_zero(const laci_pruned_layer *layer) {
   return layer->n_elements > 0 && layer->n_zeros == layer->n_elements;

@@ -2,23 +2,20 @@
  * Finding lacuna-draw, running it, and saying how it ended.
  *
  * The library may be part of any program, so the program that draws is a file of the installation
- * and not the caller started once more. It is looked for beside the code that runs now, so that a
- * build folder and an installation that was moved have their own, then where it was installed. */
+ * and not the caller started once more. It is looked for beside the code that runs now
+ * (base/beside.h), then where it was installed. */
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* dladdr, secure_getenv */
+#define _GNU_SOURCE /* secure_getenv */
 #endif
 #include "report/render.h"
 
-#include <dlfcn.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/auxv.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
+#include "base/beside.h"
 #include "base/child.h"
 #include "base/error.h"
 #include "base/memory.h"
@@ -42,52 +39,15 @@ lac_status laci_picture_of(const char *path, laci_picture *picture, lac_error *e
 
 /* ---- Where the program is ---- */
 
-/* The file that holds this code: a shared library, or the program that runs. */
-static bool find_ourselves(char path[PATH_MAX]) {
-  static const char here = 0;
-  Dl_info ours, program;
-  bool in_library =
-      dladdr(&here, &ours) && ours.dli_fname &&
-      !(dladdr((const void *)getauxval(AT_ENTRY), &program) && program.dli_fbase == ours.dli_fbase);
-  if (in_library) return realpath(ours.dli_fname, path) != NULL;
-  ssize_t n = readlink("/proc/self/exe", path, PATH_MAX - 1);
-  if (n > 0) path[n] = '\0';
-  return n > 0;
-}
-
-/* Above the folder /tmp/x, anybody may have put a program: one is taken only from who owns our own
- * code, and whom we trust by running it. */
-static bool is_ours(const char *path, uid_t owner) {
-  struct stat info;
-  return stat(path, &info) == 0 && S_ISREG(info.st_mode) && info.st_uid == owner &&
-         !(info.st_mode & S_IWOTH) && access(path, X_OK) == 0;
-}
-
-/* PREFIX/bin, PREFIX/lib and PREFIX/lib/x86_64-linux-gnu are one and two folders below PREFIX; so
- * are the tests in a build folder. */
-static bool find_beside(char path[PATH_MAX]) {
-  char self[PATH_MAX];
-  struct stat info;
-  if (!find_ourselves(self) || stat(self, &info)) return false;
-  for (int up = 0; up < 3; up++) {
-    char *slash = strrchr(self, '/');
-    if (!slash) return false;
-    *slash = '\0';
-    int n = snprintf(path, PATH_MAX, "%s/" PROGRAM, self);
-    if (n > 0 && n < PATH_MAX && is_ours(path, info.st_uid)) return true;
-  }
-  return false;
-}
-
 /* False: built without graphviz, and there is none of another build. */
 static bool find_program(char path[PATH_MAX]) {
   const char *named = secure_getenv("LACUNA_DRAW");
   if (named && *named) return snprintf(path, PATH_MAX, "%s", named) > 0;
 #ifdef LAC_DRAW
-  if (!find_beside(path)) (void)snprintf(path, PATH_MAX, "%s", LAC_DRAW);
+  if (!laci_file_beside(PROGRAM, path)) (void)snprintf(path, PATH_MAX, "%s", LAC_DRAW);
   return true;
 #else
-  return find_beside(path);
+  return laci_file_beside(PROGRAM, path);
 #endif
 }
 

@@ -95,6 +95,7 @@ static void add_run(laci_json_writer *w, json_t *root, const lac_train_about *ab
   laci_json_add(w, root, "threads", json_integer(r->threads));
   laci_json_add(w, root, "batch", json_integer(r->batch));
   laci_json_add(w, root, "accumulate", json_integer(r->accumulate));
+  laci_json_add(w, root, "processes", json_integer(r->processes));
   laci_json_add(w, root, "ema", o->ema > 0 ? json_real(o->ema) : json_null());
 }
 
@@ -108,6 +109,7 @@ static void add_result(laci_json_writer *w, json_t *root, const lac_train_about 
   laci_json_add(w, root, "ended", json_string(end_of(about, r)));
   laci_json_add(w, root, "stop_threshold", threshold < 0 ? json_null() : json_real(threshold));
   laci_json_add(w, root, "images_per_second", laci_json_number(r->average_images_per_second));
+  laci_json_add(w, root, "hidden", laci_json_number(r->comm_hidden));
   laci_json_add(w, root, "seconds", laci_json_number(r->seconds));
   laci_json_add(w, root, "memory_bytes", json_integer((json_int_t)r->memory_bytes));
   laci_json_add(w, root, "loss", laci_json_number(r->loss));

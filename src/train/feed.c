@@ -53,6 +53,7 @@ lac_status laci_feed_create(const laci_dataset *set, const laci_feed_options *op
   if (!f) return laci_fail_memory(err, "the batches");
   f->options = *options;
   f->order = (laci_training_order){.first_step = first,
+                                   .stride = options->stride,
                                    .seed = options->seed,
                                    .shuffle = options->shuffle,
                                    .augmented = options->augmented,

@@ -17,6 +17,7 @@ typedef struct laci_feed laci_feed;
 typedef struct laci_feed_options {
   laci_preprocessing preprocessing;
   int batch;         /* images, >= 1 and not more than the set has */
+  int stride;        /* of the batches every so many: first, first + stride ...; 0: 1 */
   int64_t n_classes; /* of the network: the labels' columns */
   uint64_t seed;
   bool shuffle, augmented;

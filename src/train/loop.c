@@ -14,6 +14,8 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "train/loop_in.h"
+#include "train/share.h"
+#include "train/trace.h"
 #include "train/trainer.h"
 
 /** Whether a multiple of `every` lies in (from, to]. */
@@ -57,7 +59,7 @@ static lac_status evaluate_held(laci_loop *l, lac_error *err) {
     l->best_top1 = score.top1;
     l->best_top5 = score.top5;
     l->best_step = l->step;
-    st = laci_loop_keep_best(l, err);
+    st = laci_comm_agree(l->comm, laci_loop_keep_best(l, err), err);
   }
   laci_loop_event event = {.kind = LACI_LOOP_SCORE, .score = score, .is_best = is_best};
   return st ? st : report(l, &event, err);
@@ -80,8 +82,10 @@ static lac_status evaluate_first(laci_loop *l, lac_error *err) {
   return st ? st : report(l, &event, err);
 }
 
+/** Processes that differ save nothing. */
 static lac_status save(laci_loop *l, lac_error *err) {
-  lac_status st = laci_loop_save(l, err);
+  lac_status st = laci_loop_compare(l, err);
+  if (!st) st = laci_comm_agree(l->comm, laci_loop_save(l, err), err);
   laci_loop_event event = {.kind = LACI_LOOP_SAVED};
   return st ? st : report(l, &event, err);
 }
@@ -113,32 +117,60 @@ static lac_status fail_loss(const laci_loop *l, double loss, lac_error *err) {
                    l->step + 1, loss, laci_loop_saved_text(l));
 }
 
-/** Gradients of all batches of the step; *loss is their mean. */
-static lac_status run_batches(laci_loop *l, double *loss, lac_error *err) {
-  double sum = 0;
-  for (int k = 0; k < l->options->accumulate; k++) {
-    const float *images, *labels;
-    float part = 0;
-    if (laci_interrupted()) return laci_fail(err, LAC_INTERRUPTED, "interrupted");
-    lac_status st = laci_feed_take(l->feed, &images, &labels, err);
-    l->stopped = st != LAC_OK;
-    if (!st) st = laci_trainer_batch(l->trainer, images, labels, &part, NULL, err);
-    if (st) return st;
-    if (!isfinite(part)) return fail_loss(l, (double)part, err);
-    sum += (double)part;
+/** The next batch of this process, unless it is to end. */
+static lac_status take_batch(laci_loop *l, const float **images, const float **labels,
+                             lac_error *err) {
+  if (laci_interrupted()) return laci_fail(err, LAC_INTERRUPTED, "interrupted");
+  lac_status st = laci_feed_take(l->feed, images, labels, err);
+  l->stopped = st != LAC_OK;
+  return st;
+}
+
+static lac_status run_batch(laci_loop *l, const float *images, const float *labels, double *sum,
+                            lac_error *err) {
+  float part = 0;
+  laci_batch_watch watch = {.n_buckets = 0};
+  if (l->share) return laci_share_early(l->share, images, labels, sum, err);
+  if (l->trace) {
+    watch.begins = laci_trace_begins(l->trace);
+    watch.seconds = laci_trace_seconds(l->trace);
   }
-  *loss = sum / l->options->accumulate;
-  return LAC_OK;
+  lac_status st = laci_trainer_batch_watched(l->trainer, images, labels, &part, &watch, err);
+  *sum += (double)part;
+  return st;
+}
+
+/** Gradients of all batches of the step; *loss is their mean, over all processes. */
+static lac_status run_batches(laci_loop *l, double *loss, lac_error *err) {
+  const int n = l->options->accumulate;
+  double sum = 0;
+  for (int k = 0; k < n; k++) {
+    const float *images, *labels;
+    lac_status st = take_batch(l, &images, &labels, err);
+    if (st) {
+      st = laci_share_give_up(l->share, st, err);
+    } else if (l->share && k == n - 1) {
+      st = laci_share_batch(l->share, images, labels, n, &sum, err);
+    } else {
+      st = run_batch(l, images, labels, &sum, err);
+    }
+    if (st) return st;
+    if (!isfinite(sum) && !l->share) return fail_loss(l, sum, err);
+  }
+  *loss = l->share ? sum : sum / n;
+  return isfinite(*loss) ? LAC_OK : fail_loss(l, *loss, err);
 }
 
 static void measure(laci_loop *l, double seconds) {
   const double weight = l->seconds_a_step > 0 ? 0.1 : 1; /* a running mean */
   l->result->step_seconds += seconds;
   l->seconds_a_step += weight * (seconds - l->seconds_a_step);
-  l->result->images_per_second =
-      l->seconds_a_step > 0
-          ? (double)l->options->feed.batch * l->options->accumulate / l->seconds_a_step
-          : 0;
+  double images = (double)l->options->feed.batch * l->options->accumulate * laci_comm_size(l->comm);
+  l->result->images_per_second = l->seconds_a_step > 0 ? images / l->seconds_a_step : 0;
+  if (!l->share) return;
+  laci_share_times times = laci_share_last(l->share);
+  l->result->comm_seconds += times.busy;
+  l->result->comm_waited += times.waited;
 }
 
 static lac_status take_step(laci_loop *l, lac_error *err) {
@@ -146,7 +178,8 @@ static lac_status take_step(laci_loop *l, lac_error *err) {
   double begin = laci_clock_seconds(), loss = 0;
   memcpy(l->statistics_before, l->statistics, (size_t)l->n_statistics * sizeof(float));
   lac_status st = run_batches(l, &loss, err);
-  if (st) { /* nothing of the step remains */
+  if (st) { /* nothing of the step remains; where one process had no batch, no other has failed */
+    l->stopped = l->stopped || (l->share && laci_comm_agreed(l->comm));
     memcpy(l->statistics, l->statistics_before, (size_t)l->n_statistics * sizeof(float));
     return st;
   }
@@ -154,7 +187,12 @@ static lac_status take_step(laci_loop *l, lac_error *err) {
   laci_trainer_update(l->trainer, rate);
   l->step++;
   l->result->loss = loss;
-  measure(l, laci_clock_seconds() - begin);
+  const double end = laci_clock_seconds();
+  if (l->trace) laci_trace_step(l->trace, l->step, begin, end);
+  measure(l, end - begin);
+  bool compares = l->compared < 0 || (o->paranoid > 0 && l->step % o->paranoid == 0);
+  if (compares) st = laci_loop_compare(l, err);
+  if (st) return st;
   laci_progress("train", l->step, o->steps);
   laci_loop_event event = {.kind = LACI_LOOP_STEP,
                            .loss = loss,
@@ -166,13 +204,21 @@ static lac_status take_step(laci_loop *l, lac_error *err) {
 
 /* ---- The run ---- */
 
+/** Of the batches of a step this process takes every so many. */
+static lac_status create_feed(laci_loop *l, lac_error *err) {
+  laci_feed_options o = l->options->feed;
+  o.stride = laci_comm_size(l->comm);
+  int64_t first = l->step * l->options->accumulate * o.stride + laci_comm_rank(l->comm);
+  return laci_feed_create(l->set, &o, first, &l->feed, err);
+}
+
 static lac_status go(laci_loop *l, lac_error *err) {
   if (l->options->eval_only) return evaluate(l, err);
   lac_status st = LAC_OK;
   if (l->options->eval_first && l->hooks->evaluate && l->step == 0) st = evaluate_first(l, err);
   if (!st) {
-    st = laci_feed_create(l->set, &l->options->feed, l->step * l->options->accumulate, &l->feed,
-                          err);
+    st = create_feed(l, err);
+    st = laci_comm_agree(l->comm, st, err);
   }
   while (!st) {
     st = do_what_is_due(l, err);
@@ -184,15 +230,17 @@ static lac_status go(laci_loop *l, lac_error *err) {
   return !st && idle && l->hooks->evaluate ? evaluate(l, err) : st;
 }
 
-/** Saves what the end of the run would lose. */
-static lac_status save_steps(laci_loop *l, lac_error *err) {
+/** Saves what the end of the run would lose. may_agree: all processes are here. */
+static lac_status save_steps(laci_loop *l, bool may_agree, lac_error *err) {
   const laci_loop_options *o = l->options;
-  return o->folder && !o->eval_only && l->saved < l->step ? save(l, err) : LAC_OK;
+  if (!o->folder || o->eval_only || l->saved >= l->step) return LAC_OK;
+  if (may_agree) return save(l, err);
+  return laci_loop_is_first(l) ? laci_loop_save(l, err) : LAC_OK;
 }
 
 static lac_status end_interrupted(laci_loop *l, lac_error *err) {
   if (l->options->eval_only) return LAC_INTERRUPTED;
-  lac_status st = save_steps(l, err);
+  lac_status st = save_steps(l, true, err);
   if (st) return st;
   return laci_fail(err, LAC_INTERRUPTED, "interrupted after step %" PRId64 "%s", l->step,
                    laci_loop_saved_text(l));
@@ -202,7 +250,7 @@ static lac_status end_interrupted(laci_loop *l, lac_error *err) {
  * is what is reported. */
 static lac_status end_stopped(laci_loop *l, lac_status cause, lac_error *err) {
   char text[sizeof err->text];
-  if (save_steps(l, NULL) || !err) return cause;
+  if (save_steps(l, cause != LAC_PEER, NULL) || !err) return cause;
   (void)snprintf(text, sizeof text, "%s", err->text);
   return laci_fail(err, cause, "%s%s", text, laci_loop_saved_text(l));
 }
@@ -215,20 +263,24 @@ lac_status laci_loop_run(laci_trainer *trainer, const laci_dataset *set,
                  .options = options,
                  .hooks = hooks,
                  .result = result,
+                 .comm = options->share ? options->share->comm : NULL,
+                 .compared = -1,
                  .best_top1 = -1,
                  .best_top5 = NAN};
   *result = (laci_loop_result){.loss = NAN, .best_top1 = -1, .best_top5 = NAN};
   lac_status st = laci_loop_prepare(&l, err);
-  if (!st && options->recover) st = laci_loop_recover(&l, err);
+  st = laci_comm_agree(l.comm, st, err);
+  if (!st) st = laci_loop_recover(&l, err);
   result->first_step = l.step;
   laci_loop_event begin = {.kind = LACI_LOOP_BEGIN};
   if (!st) st = report(&l, &begin, err);
   if (!st) st = go(&l, err);
   if (st == LAC_INTERRUPTED) st = end_interrupted(&l, err);
-  else if (st && l.stopped) st = end_stopped(&l, st, err);
+  else if (st && (l.stopped || st == LAC_PEER)) st = end_stopped(&l, st, err);
   if (!st && !options->eval_only) st = laci_loop_check_finite(&l, err);
   if (!st) laci_trainer_exchange_average(trainer); /* it is what the training was for */
   if (!st) laci_loop_use_best(&l);
+  if (!st && l.trace) st = laci_trace_text(l.trace, l.comm, &result->trace, err);
   result->step = l.step;
   result->best_top1 = l.best_top1;
   result->best_top5 = l.best_top5;

@@ -5,7 +5,10 @@
  *
  * All that a step depends on is its number and what a checkpoint holds, so that a run that was cut
  * off anywhere and goes on from its newest checkpoint ends in the same bits. What an evaluation is
- * and who is called at each event is the caller's choice (hooks). Next: trainer.h, a step; feed.h;
+ * and who is called at each event is the caller's choice (hooks).
+ *
+ * Several processes run the same loop over batches of their own (share.h). Process 0 reads and
+ * writes checkpoints, and all end with the same status. Next: trainer.h, a step; feed.h;
  * snapshot.h. */
 #ifndef LACI_TRAIN_LOOP_H
 #define LACI_TRAIN_LOOP_H
@@ -13,6 +16,7 @@
 #include "train/feed.h"
 #include "train/schedule.h"
 
+typedef struct laci_share_options laci_share_options;
 typedef struct laci_trainer laci_trainer;
 
 typedef struct laci_loop_score {
@@ -39,7 +43,7 @@ typedef struct laci_loop_event {
 
 typedef struct laci_loop_hooks {
   /** The network as the trainer holds it now: averages, where it keeps some. NULL: it is never
-   * evaluated. */
+   * evaluated. Of several processes each calls it, and all get the same. */
   lac_status (*evaluate)(void *context, laci_loop_score *score, lac_error *err);
   /** Called at every event; what it fails with ends the run. */
   lac_status (*on_event)(void *context, const laci_loop_event *event, lac_error *err);
@@ -65,6 +69,10 @@ typedef struct laci_loop_options {
   const char *about;              /* the run's options as the inside of a JSON object, for people */
   uint8_t *masks;                 /* [size of the optimiser's buffers] 0 or 1, as the optimiser
                                      has them; NULL: dense */
+  const laci_share_options *share; /* the processes, where there are several; NULL: alone */
+  bool trace;                      /* the last steps are recorded: the result has the text */
+  int64_t paranoid;                /* steps after which they compare what they hold; 0: only at the
+                                      first step and at checkpoints, as always */
 } laci_loop_options;
 
 typedef struct laci_loop_result {
@@ -77,13 +85,17 @@ typedef struct laci_loop_result {
   double best_top5; /* NaN: an earlier run found the best one, and did not write that down */
   int64_t best_step;
   bool reached;             /* the threshold */
-  double images_per_second; /* now, a running mean */
+  double images_per_second; /* of all processes now, a running mean */
+  char *trace;              /* JSON (train/trace.h), to be freed; NULL: not wanted, or not here */
+  double comm_seconds;      /* in which sums of gradients were under way */
+  double comm_waited;       /* of these, those that steps waited for them */
   double step_seconds;      /* of all steps of this run: without evaluations and checkpoints */
 } laci_loop_result;
 
 /** Trains. Fails LAC_BAD_VALUE where loss or weights are no finite numbers any more, naming the
  * step: what was saved before stays; LAC_INTERRUPTED after saving, where there is a folder; as
- * batches and evaluations fail, after saving, too; as checkpoints, the plan and hooks fail. The
+ * batches and evaluations fail, after saving, too, and LAC_PEER, where process 0 saves what all
+ * held after the last whole step; as checkpoints, the plan, hooks and comparisons fail. The
  * trainer's weights are then those of the last step; those of a run that succeeds are their
  * averages, where it keeps some. */
 LAC_MUST_CHECK lac_status laci_loop_run(laci_trainer *trainer, const laci_dataset *set,

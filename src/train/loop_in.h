@@ -9,11 +9,14 @@
 
 #include "lacuna/status.h"
 
+typedef struct laci_comm laci_comm;
 typedef struct laci_dataset laci_dataset;
 typedef struct laci_feed laci_feed;
 typedef struct laci_loop_hooks laci_loop_hooks;
 typedef struct laci_loop_options laci_loop_options;
 typedef struct laci_loop_result laci_loop_result;
+typedef struct laci_share laci_share;
+typedef struct laci_trace laci_trace;
 typedef struct laci_trainer laci_trainer;
 
 typedef struct laci_loop {
@@ -23,6 +26,10 @@ typedef struct laci_loop {
   const laci_loop_hooks *hooks;
   laci_loop_result *result;
   laci_feed *feed;
+  laci_comm *comm; /* NULL: alone, and the next, too */
+  laci_share *share;
+  laci_trace *trace;        /* NULL: none is wanted */
+  int64_t compared;         /* the step when processes did so last; -1: never */
   int64_t step;             /* taken */
   int64_t evaluated, saved; /* the step when that was done last; 0: never */
   double best_top1;         /* < 0: none */
@@ -47,7 +54,12 @@ void laci_loop_clear_state(laci_loop *loop);
 LAC_MUST_CHECK lac_status laci_loop_check_finite(const laci_loop *loop, lac_error *err);
 /** A checkpoint of this step; never one of numbers that are not finite. */
 LAC_MUST_CHECK lac_status laci_loop_save(laci_loop *loop, lac_error *err);
-/** From the newest checkpoint; where there is none the run starts from the beginning. */
+/** Process 0 reads and writes files; the same for a process alone. */
+bool laci_loop_is_first(const laci_loop *loop);
+/** Do all processes hold the same? Once after a step. */
+LAC_MUST_CHECK lac_status laci_loop_compare(laci_loop *loop, lac_error *err);
+/** From the newest checkpoint, where that is wanted; where there is none the run starts from the
+ * beginning. Then all processes hold what process 0 does. */
 LAC_MUST_CHECK lac_status laci_loop_recover(laci_loop *loop, lac_error *err);
 /** Remembers the weights of now as the best; in the folder, too. Where averages are kept, they are
  * in the weights' place now, there too. */

@@ -20,11 +20,14 @@
 #include "base/run_folder.h"
 #include "graph/training_graph.h"
 #include "train/checkpoint.h"
+#include "train/compare.h"
 #include "train/feed.h"
 #include "train/loop.h"
 #include "train/loop_in.h"
 #include "train/optimizer.h"
+#include "train/share.h"
 #include "train/snapshot.h"
+#include "train/trace.h"
 #include "train/trainer.h"
 
 enum { KEEP_BEST = 2, MOST_ABOUT = 4096 };
@@ -44,11 +47,20 @@ lac_status laci_loop_prepare(laci_loop *l, lac_error *err) {
     l->best_statistics = laci_alloc(n_statistics, sizeof(float));
     whole = whole && l->best_weights && l->best_statistics;
   }
-  return whole ? LAC_OK : laci_fail_memory(err, "the best weights");
+  if (!whole) return laci_fail_memory(err, "the best weights");
+  lac_status st = LAC_OK;
+  if (l->comm) st = laci_share_create(l->trainer, l->options->share, &l->share, err);
+  if (st || !l->options->trace) return st;
+  st =
+      laci_trace_create(laci_trainer_engine(l->trainer), laci_share_sums(l->share), &l->trace, err);
+  if (!st) laci_share_record(l->share, l->trace);
+  return st;
 }
 
 void laci_loop_clear_state(laci_loop *l) {
   laci_feed_destroy(l->feed);
+  laci_share_destroy(l->share);
+  laci_trace_destroy(l->trace);
   laci_free(l->statistics_before);
   laci_free(l->best_weights);
   laci_free(l->best_statistics);
@@ -113,11 +125,21 @@ static lac_status write_into(const laci_loop *l, const char *folder, int keep, l
   return laci_snapshot_write(folder, &snapshot, keep, err);
 }
 
+bool laci_loop_is_first(const laci_loop *l) { return laci_comm_rank(l->comm) == 0; }
+
 lac_status laci_loop_save(laci_loop *l, lac_error *err) {
   lac_status st = laci_loop_check_finite(l, err);
-  if (!st) st = write_into(l, l->options->folder, l->options->keep, err);
+  if (!st && laci_loop_is_first(l)) {
+    st = write_into(l, l->options->folder, l->options->keep, err);
+  }
   if (!st) note_saved(l);
   return st;
+}
+
+lac_status laci_loop_compare(laci_loop *l, lac_error *err) {
+  if (l->compared == l->step) return LAC_OK;
+  l->compared = l->step;
+  return laci_compare_training(l->comm, l->trainer, l->options->masks, l->step, err);
 }
 
 /* ---- The best one ---- */
@@ -137,7 +159,7 @@ lac_status laci_loop_keep_best(laci_loop *l, lac_error *err) {
   char path[PATH_MAX];
   if (!l->options->keep_best) return LAC_OK;
   copy_best(l);
-  if (!l->options->folder || l->options->eval_only) return LAC_OK;
+  if (!l->options->folder || l->options->eval_only || !laci_loop_is_first(l)) return LAC_OK;
   lac_status st = best_path(l->options->folder, path, err);
   if (!st && mkdir(path, 0777) != 0 && errno != EEXIST) {
     st = laci_fail(err, LAC_IO, "%s: %s", path, strerror(errno));
@@ -212,6 +234,19 @@ static bool log_changes(const char *read, const char *about) {
   return known;
 }
 
+/** Sums over processes and means of running statistics are those of so many: another number cannot
+ * go on as if nothing had happened. */
+static lac_status check_processes(const laci_loop *l, const char *read, const char *path,
+                                  lac_error *err) {
+  const char *at = strstr(read, "\"processes\": ");
+  int before = 1, now = laci_comm_size(l->comm);
+  if (at && sscanf(at, "\"processes\": %d", &before) != 1) before = 1;
+  if (before == now || l->options->eval_only) return LAC_OK;
+  return laci_fail(err, LAC_BAD_ARGUMENT,
+                   "%s: made by %d process%s, but this run has %d: wanted as many", path, before,
+                   before == 1 ? "" : "es", now);
+}
+
 /** What the checkpoint's options say about evaluations, and whether they are those of this run. */
 static void read_options(laci_loop *l, const laci_snapshot *read) {
   int64_t evaluated = 0;
@@ -245,11 +280,13 @@ static lac_status read_newest(laci_loop *l, const laci_checkpoint *checkpoint, l
                    "%s: made with seed %" PRIu64 ", but this run has seed %" PRIu64,
                    laci_checkpoint_path(checkpoint), snapshot.seed, l->options->feed.seed);
   }
-  int64_t most = INT64_MAX / 2 / l->options->accumulate / l->options->feed.batch;
+  int64_t most =
+      INT64_MAX / 2 / l->options->accumulate / l->options->feed.batch / laci_comm_size(l->comm);
   if (!st && snapshot.step > most) { /* places of images are counted in 64 bits */
     st = laci_fail(err, LAC_BAD_FILE, "%s: step %" PRId64 ", wanted %" PRId64 " at most",
                    laci_checkpoint_path(checkpoint), snapshot.step, most);
   }
+  if (!st) st = check_processes(l, snapshot.options, laci_checkpoint_path(checkpoint), err);
   laci_free(wanted);
   if (st) return st;
   l->step = snapshot.step;
@@ -260,7 +297,7 @@ static lac_status read_newest(laci_loop *l, const laci_checkpoint *checkpoint, l
   return LAC_OK;
 }
 
-lac_status laci_loop_recover(laci_loop *l, lac_error *err) {
+static lac_status recover(laci_loop *l, lac_error *err) {
   laci_checkpoint *checkpoint = NULL;
   lac_status st = laci_checkpoint_newest(l->options->folder, &checkpoint, err);
   if (st == LAC_NOT_FOUND && !l->options->eval_only) {
@@ -282,6 +319,56 @@ lac_status laci_loop_recover(laci_loop *l, lac_error *err) {
   }
   laci_checkpoint_close(checkpoint);
   return st;
+}
+
+/** What every process knows of the run beside the trainer. */
+typedef struct note {
+  int64_t step, evaluated, saved, best_step;
+  double best_top1, best_top5;
+  char saved_text[sizeof((laci_loop *)0)->saved_text];
+} note;
+
+static note note_of(const laci_loop *l) {
+  note n = {.step = l->step,
+            .evaluated = l->evaluated,
+            .saved = l->saved,
+            .best_step = l->best_step,
+            .best_top1 = l->best_top1,
+            .best_top5 = l->best_top5};
+  memcpy(n.saved_text, l->saved_text, sizeof n.saved_text);
+  return n;
+}
+
+static void take_note(laci_loop *l, const note *n) {
+  l->step = n->step;
+  l->evaluated = n->evaluated;
+  l->saved = n->saved;
+  l->best_step = n->best_step;
+  l->best_top1 = n->best_top1;
+  l->best_top5 = n->best_top5;
+  memcpy(l->saved_text, n->saved_text, sizeof l->saved_text);
+}
+
+static lac_status share_best(laci_loop *l, lac_error *err) {
+  laci_comm *comm = l->comm;
+  if (!l->best_weights || l->best_step == 0) return LAC_OK;
+  lac_status st =
+      laci_comm_broadcast(comm, l->best_weights, (size_t)l->n_weights * sizeof(float), err);
+  if (st) return st;
+  return laci_comm_broadcast(comm, l->best_statistics, (size_t)l->n_statistics * sizeof(float),
+                             err);
+}
+
+lac_status laci_loop_recover(laci_loop *l, lac_error *err) {
+  lac_status st = LAC_OK;
+  if (l->options->recover && laci_loop_is_first(l)) st = recover(l, err);
+  st = laci_comm_agree(l->comm, st, err);
+  if (st || !l->share) return st;
+  note n = note_of(l);
+  st = laci_share_state(l->share, l->options->masks, &n, sizeof n, err);
+  if (st) return st;
+  take_note(l, &n);
+  return share_best(l, err);
 }
 
 /* ---- A new run in an old folder ---- */

@@ -4,6 +4,7 @@
  * writes. */
 #include "train/trainer.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/budget.h"
@@ -164,6 +165,8 @@ static lac_status plan(laci_trainer *t, const laci_graph *model,
     int64_t n_averaged = t->ema > 0 ? t->size + t->n_statistics : 0;
     laci_budget_add(options->budget, laci_bytes_of(n_averaged, sizeof(float)),
                     "averages of weights");
+    laci_budget_add(options->budget, laci_bytes_of(options->shared ? t->size : 0, sizeof(float)),
+                    "gradients of other processes");
   }
   if (!st) st = laci_engine_create(t->graph->graph, &o, &t->engine, err);
   laci_free(weights);
@@ -222,7 +225,8 @@ const laci_training_graph *laci_trainer_graph(const laci_trainer *t) { return t-
 const laci_parameter *laci_trainer_parameters(const laci_trainer *t) { return t->parameters; }
 laci_optimizer *laci_trainer_optimizer(laci_trainer *t) { return t->optimizer; }
 float *laci_trainer_weights(laci_trainer *t) { return t->weights; }
-const float *laci_trainer_gradients(const laci_trainer *t) { return t->gradients; }
+float *laci_trainer_gradients(laci_trainer *t) { return t->gradients; }
+void laci_trainer_count(laci_trainer *t, int n_batches) { t->n_batches = n_batches; }
 
 float *laci_trainer_statistics(laci_trainer *t, int64_t *n) {
   *n = t->n_statistics;
@@ -247,9 +251,20 @@ size_t laci_trainer_memory(const laci_trainer *t) {
 
 enum { ADD_GRAIN = 1 << 14 };
 
-static void add_sums(int64_t begin, int64_t end, void *context) {
-  laci_trainer *t = context;
-  for (int64_t at = begin; at < end; at++) t->gradients[at] += t->sums[at];
+/** The gradients of a range, to which those of the batches before are added. */
+typedef struct addition {
+  float *to;
+  const float *from;
+} addition;
+
+static void add_range(int64_t begin, int64_t end, void *context) {
+  const addition *a = context;
+  for (int64_t at = begin; at < end; at++) a->to[at] += a->from[at];
+}
+
+static void add_sums(laci_trainer *t, int64_t offset, int64_t count) {
+  addition a = {.to = t->gradients + offset, .from = t->sums + offset};
+  if (t->n_batches > 0) laci_pool_for(t->pool, count, ADD_GRAIN, add_range, &a);
 }
 
 /** The gradients so far step aside for those of the next batch. */
@@ -260,19 +275,123 @@ static lac_status keep_sums(laci_trainer *t, lac_error *err) {
   return LAC_OK;
 }
 
-lac_status laci_trainer_batch(laci_trainer *t, const float *images, const float *labels,
-                              float *loss, float *logits, lac_error *err) {
+/** A batch that is run with this watch. Gradients of earlier batches are the caller's to add. */
+static lac_status run_batch(laci_trainer *t, const float *images, const float *labels, float *loss,
+                            const laci_engine_watch *watch, lac_error *err) {
   lac_status st = t->n_batches > 0 ? keep_sums(t, err) : LAC_OK;
   if (st) return st;
   t->inputs[t->images_port] = images;
   t->inputs[t->labels_port] = labels;
   t->outputs[t->loss_port] = loss;
-  t->outputs[t->logits_port] = logits ? logits : t->logits;
-  st = laci_engine_run_timed(t->engine, t->inputs, t->outputs, t->seconds, err);
-  if (st) return st;
-  if (t->n_batches > 0) laci_pool_for(t->pool, t->size, ADD_GRAIN, add_sums, t);
+  return laci_engine_run_watched(t->engine, t->inputs, t->outputs, watch, err);
+}
+
+static void end_batch(laci_trainer *t) {
   memcpy(t->statistics, t->updates, (size_t)t->n_statistics * sizeof *t->statistics);
   t->n_batches++;
+}
+
+lac_status laci_trainer_batch(laci_trainer *t, const float *images, const float *labels,
+                              float *loss, float *logits, lac_error *err) {
+  const laci_engine_watch watch = {.seconds = t->seconds};
+  t->outputs[t->logits_port] = logits ? logits : t->logits;
+  lac_status st = run_batch(t, images, labels, loss, &watch, err);
+  if (st) return st;
+  add_sums(t, 0, t->size);
+  end_batch(t);
+  return LAC_OK;
+}
+
+/** A batch that somebody watches: which bucket comes next. */
+typedef struct watching {
+  laci_trainer *trainer;
+  const laci_batch_watch *watch;
+  int next;
+} watching;
+
+static lac_status hand_over(watching *w, lac_error *err) {
+  const laci_bucket *bucket = &w->watch->buckets[w->next];
+  add_sums(w->trainer, bucket->offset, bucket->count);
+  return w->watch->ready(w->watch->context, w->next++, err);
+}
+
+static lac_status look_between(void *context, size_t step, lac_error *err) {
+  watching *w = context;
+  const laci_batch_watch *watch = w->watch;
+  lac_status st = LAC_OK;
+  while (!st && w->next < watch->n_buckets && watch->buckets[w->next].step <= step) {
+    st = hand_over(w, err);
+  }
+  if (!st && watch->between) watch->between(watch->context);
+  return st;
+}
+
+lac_status laci_trainer_batch_watched(laci_trainer *t, const float *images, const float *labels,
+                                      float *loss, const laci_batch_watch *watch, lac_error *err) {
+  watching w = {.trainer = t, .watch = watch};
+  const laci_engine_watch steps = {.begins = watch->begins,
+                                   .seconds = watch->seconds,
+                                   .between = look_between,
+                                   .context = &w,
+                                   .keeps_on = watch->keeps_on};
+  t->outputs[t->logits_port] = t->logits;
+  lac_status st = run_batch(t, images, labels, loss, &steps, err);
+  while (!st && w.next < watch->n_buckets) st = hand_over(&w, err);
+  if (st) return st;
+  if (watch->n_buckets == 0) add_sums(t, 0, t->size);
+  end_batch(t);
+  return LAC_OK;
+}
+
+/* ---- Buckets ---- */
+
+enum { LEAST_TAPER = 1 << 14 }; /* floats */
+
+/** When the gradient of parameter p is final. */
+static size_t final_step(const laci_trainer *t, int p) {
+  const laci_graph *graph = t->graph->graph;
+  int port = port_of(graph->outputs, graph->n_outputs, t->graph->params[p].gradient);
+  return laci_engine_output_step(t->engine, port);
+}
+
+static int compare_steps(const void *a, const void *b) {
+  const laci_bucket *x = a, *y = b;
+  if (x->step != y->step) return x->step < y->step ? -1 : 1;
+  return x->offset > y->offset ? -1 : x->offset < y->offset;
+}
+
+/** Floats at most in a bucket that ends there, where `wanted` are. What becomes final with the last
+ * step is waited for, so a bucket leaves to later ones as much as it takes, down to a size that
+ * costs no more than its messages. */
+static int64_t most_before(int64_t end, int64_t wanted) {
+  const int64_t half = end / 2, most = half < LEAST_TAPER ? LEAST_TAPER : half;
+  return wanted < most ? wanted : most;
+}
+
+lac_status laci_trainer_buckets(const laci_trainer *t, size_t bytes, laci_bucket **buckets, int *n,
+                                lac_error *err) {
+  const int n_params = t->graph->n_params;
+  const int64_t wanted = (int64_t)(bytes / sizeof(float));
+  laci_bucket *list = laci_alloc((size_t)n_params, sizeof *list);
+  *buckets = list;
+  *n = 0;
+  if (!list) return laci_fail_memory(err, "buckets of gradients");
+  for (int p = n_params - 1; p >= 0; p--) { /* backward: the last ones are there first */
+    const laci_parameter *parameter = &t->parameters[p];
+    const int64_t begin = parameter->offset;
+    laci_bucket *last = *n > 0 ? &list[*n - 1] : NULL;
+    const int64_t end = last ? last->offset + last->count : 0;
+    if (last && end - begin <= most_before(end, wanted)) { /* with the gap between them */
+      last->count = end - begin;
+      last->offset = begin;
+    } else {
+      last = &list[(*n)++];
+      *last = (laci_bucket){.offset = begin, .count = parameter->count};
+    }
+    size_t step = final_step(t, p);
+    if (step > last->step) last->step = step;
+  }
+  qsort(list, (size_t)*n, sizeof *list, compare_steps);
   return LAC_OK;
 }
 

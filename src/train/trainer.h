@@ -30,6 +30,7 @@ typedef struct laci_trainer_options {
                                         what is trained stays so in every step */
   int n_weights;
   double ema;          /* decay of averages of weights and statistics, 0 <= d < 1; 0: none */
+  bool shared;         /* several processes: room for their gradients counts, too */
   laci_budget *budget; /* as that of laci_engine_options; with the optimiser's state */
 } laci_trainer_options;
 
@@ -47,8 +48,11 @@ const laci_training_graph *laci_trainer_graph(const laci_trainer *trainer);
 const laci_parameter *laci_trainer_parameters(const laci_trainer *trainer);
 laci_optimizer *laci_trainer_optimizer(laci_trainer *trainer);
 float *laci_trainer_weights(laci_trainer *trainer); /* [laci_optimizer_size] */
-/** Since the last update, in the same places. */
-const float *laci_trainer_gradients(const laci_trainer *trainer);
+/** Since the last update, in the same places. Who has sums of more batches than the trainer may put
+ * them there, with laci_trainer_count. */
+float *laci_trainer_gradients(laci_trainer *trainer);
+/** The gradients are of so many batches. */
+void laci_trainer_count(laci_trainer *trainer, int n_batches);
 /** Running means and variances, one after the other; *n floats in all. */
 float *laci_trainer_statistics(laci_trainer *trainer, int64_t *n);
 /** The plan, one line per step, and its memory. */
@@ -67,6 +71,35 @@ void laci_trainer_watch(laci_trainer *trainer, double *seconds);
 LAC_MUST_CHECK lac_status laci_trainer_batch(laci_trainer *trainer, const float *images,
                                              const float *labels, float *loss, float *logits,
                                              lac_error *err);
+/** A range of the gradients' buffer that is final at once, while the batch goes on. */
+typedef struct laci_bucket {
+  int64_t offset, count; /* floats */
+  size_t step;           /* of the plan, after which it is */
+} laci_bucket;
+
+/** Cuts the gradients into ranges of whole parameters, of so many bytes at most (one that is larger
+ * for itself) and ever smaller ones towards the last, which nothing is left to hide behind; in the
+ * order in which they become final. Every parameter lies in one of them. Free with laci_free. Fails
+ * LAC_NO_MEMORY. */
+LAC_MUST_CHECK lac_status laci_trainer_buckets(const laci_trainer *trainer, size_t bytes,
+                                               laci_bucket **buckets, int *n, lac_error *err);
+
+/** Who watches a batch. */
+typedef struct laci_batch_watch {
+  const laci_bucket *buckets; /* of laci_trainer_buckets, all of them */
+  int n_buckets;              /* 0: none is wanted */
+  /** Bucket k is final, with the gradients of the batches before added. A failure ends it. */
+  lac_status (*ready)(void *context, int bucket, lac_error *err);
+  void (*between)(void *context); /* after every step of the plan */
+  void *context;
+  double *begins, *seconds; /* as laci_engine_watch has them; NULL: not wanted */
+  bool keeps_on;            /* an interrupt does not end the batch */
+} laci_batch_watch;
+
+/** laci_trainer_batch without logits, for somebody who watches. */
+LAC_MUST_CHECK lac_status laci_trainer_batch_watched(laci_trainer *trainer, const float *images,
+                                                     const float *labels, float *loss,
+                                                     const laci_batch_watch *watch, lac_error *err);
 /** The optimiser's step with the mean of the gradients since the last one. */
 void laci_trainer_update(laci_trainer *trainer, double rate);
 

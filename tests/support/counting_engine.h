@@ -7,7 +7,6 @@
 
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "engine/row.h"
@@ -108,20 +107,20 @@ static laci_engine_step counting_step(const void *self, size_t at) {
                             .sparse = !p->dense_only && strcmp(node->type, "Conv") == 0};
 }
 
-static lac_status counting_walk(counting_plan *p, laci_stepper *walk, double *seconds,
-                                lac_error *err) {
+static lac_status counting_walk(counting_plan *p, laci_stepper *walk,
+                                const laci_engine_watch *watch, lac_error *err) {
   lac_status st = LAC_OK;
   for (int node = 0; node < p->own.graph.n_nodes && !st; node++) {
-    double begin = laci_clock_seconds();
+    double begin = laci_engine_step_begins(watch, (size_t)node);
     st = laci_stepper_step(walk, node, err);
-    if (seconds) seconds[node] = laci_clock_seconds() - begin;
+    if (!st) st = laci_engine_step_ends(watch, (size_t)node, begin, err);
     counting.nodes++;
   }
   return st;
 }
 
-static lac_status counting_run(void *self, const void *const *in, void *const *out, double *seconds,
-                               lac_error *err) {
+static lac_status counting_run(void *self, const void *const *in, void *const *out,
+                               const laci_engine_watch *watch, lac_error *err) {
   counting_plan *p = self;
   const laci_graph *graph = &p->own.graph;
   laci_stepper *walk = NULL;
@@ -133,7 +132,7 @@ static lac_status counting_run(void *self, const void *const *in, void *const *o
     st = laci_engine_port_load(&p->ports[0][at], dtype, in[at], &buf, err);
     if (!st) laci_stepper_set(walk, graph->inputs[at], buf);
   }
-  if (!st) st = counting_walk(p, walk, seconds, err);
+  if (!st) st = counting_walk(p, walk, watch, err);
   for (int at = 0; at < graph->n_outputs && !st; at++) {
     const laci_buf *buf = laci_stepper_value(walk, graph->outputs[at]);
     st = laci_engine_port_store(&p->ports[1][at], buf, out[at], err);

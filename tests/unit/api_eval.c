@@ -14,10 +14,13 @@
 
 #include <cmocka.h>
 
+#include "api/eval_in.h"
 #include "base/memory.h"
+#include "data/metrics.h"
 #include "data/npy.h"
 #include "lacuna/eval.h"
 #include "lacuna/infer.h"
+#include "lacuna/train.h"
 #include "unit/data_folder.h"
 
 #define DIGITS LAC_SOURCE_DIR "/examples/digits/digits.onnx"
@@ -211,6 +214,129 @@ static void predictions_are_in_the_datas_order_for_any_batch(void **state) {
     lac_model_destroy(fixed);
   }
   lac_model_destroy(open);
+  remove_folder(&f);
+}
+
+/* ---- eval in parts ---- */
+
+/** Each part's scores are its own images' alone; together they are the result, to the bit. */
+static void expect_parts(const lac_model *model, const char *data, const lac_eval_options *options,
+                         int n_parts) {
+  lac_eval_result whole, merged;
+  laci_eval_scores all = {0};
+  lac_error err = {0};
+  int64_t end = 0;
+  if (lac_eval(model, data, options, &whole, &err)) fail_msg("%s", err.text);
+  for (int part = 0; part < n_parts; part++) {
+    const laci_eval_part p = {.part = part, .n_parts = n_parts, .quiet = true};
+    laci_eval_scores scores;
+    if (laci_model_evaluate_part(model, data, options, &p, &scores, &err)) {
+      fail_msg("%s", err.text);
+    }
+    const int64_t begin = laci_eval_part_begin(&scores, part, n_parts);
+    assert_int_equal(begin, end);
+    end = laci_eval_part_begin(&scores, part + 1, n_parts);
+    assert_true(begin <= end && (begin == end || begin % scores.batch == 0));
+    assert_int_equal(scores.images, whole.images);
+    assert_int_equal(scores.n_sparse, whole.n_sparse);
+    if (!all.scores) {
+      all = scores;
+      all.scores = laci_alloc((size_t)scores.images, sizeof *all.scores);
+    }
+    for (int64_t image = 0; image < scores.images; image++) {
+      const bool own = image >= begin && image < end;
+      if (own) all.scores[image] = scores.scores[image];
+      else assert_true(scores.scores[image].loss == 0 && scores.scores[image].before == 0);
+    }
+    laci_free(scores.scores);
+  }
+  assert_int_equal(end, whole.images);
+  laci_eval_scores_result(&all, &merged);
+  assert_int_equal(merged.images, whole.images);
+  assert_true(merged.top1 == whole.top1 && merged.top5 == whole.top5);
+  assert_true(merged.loss == whole.loss);
+  laci_free(all.scores);
+}
+
+static void parts_together_are_the_whole(void **state) {
+  (void)state;
+  static const int parts[] = {1, 2, 3, 5, 16}, batches[] = {1, 2, 4, N, 64};
+  static const int64_t limits[] = {0, 1, 2, 7};
+  folder f = make_cifar();
+  lac_model *model = load_flatten(0);
+  for (int k = 0; k < 5; k++) {
+    for (int l = 0; l < 4; l++) {
+      lac_eval_options options = quick();
+      options.batch = batches[k];
+      options.limit = limits[l];
+      options.threads = 1 + k % 2;
+      for (int n = 0; n < 5; n++) expect_parts(model, f.path, &options, parts[n]);
+    }
+  }
+  lac_model_destroy(model);
+  remove_folder(&f);
+}
+
+/* Products and sums of which the bits could depend on who stands beside an image. */
+static void parts_of_a_real_network_are_the_whole(void **state) {
+  (void)state;
+  folder f = make_cifar();
+  lac_error err = {0};
+  lac_model *model;
+  const lac_network_options network = {
+      .name = "cifar-resnet20", .image_size = 32, .classes = CLASSES, .seed = 5};
+  if (lac_network_create(&network, &model, &err)) fail_msg("%s", err.text);
+  lac_eval_options options = quick();
+  options.threads = 2;
+  for (int n = 1; n <= 5; n++) expect_parts(model, f.path, &options, n);
+  lac_model_destroy(model);
+  remove_folder(&f);
+}
+
+static void parts_that_are_none_are_refused(void **state) {
+  (void)state;
+  static const laci_eval_part bad[] = {
+      {.n_parts = 0}, {.part = -1, .n_parts = 2}, {.part = 2, .n_parts = 2}};
+  folder f = make_cifar();
+  lac_model *model = load_flatten(0);
+  lac_eval_options options = quick();
+  laci_eval_scores scores;
+  lac_error err = {0};
+  for (int k = 0; k < 3; k++) {
+    assert_int_equal(laci_model_evaluate_part(model, f.path, &options, &bad[k], &scores, &err),
+                     LAC_BAD_ARGUMENT);
+    assert_non_null(strstr(err.text, "of an evaluation"));
+    assert_null(scores.scores);
+  }
+  options.predictions = "p.npy";
+  const laci_eval_part good = {.n_parts = 1, .quiet = true};
+  assert_int_equal(laci_model_evaluate_part(model, f.path, &options, &good, &scores, &err),
+                   LAC_BAD_ARGUMENT);
+  assert_non_null(strstr(err.text, "p.npy: predictions of a part"));
+  lac_model_destroy(model);
+  remove_folder(&f);
+}
+
+static void a_part_without_memory_leaves_nothing(void **state) {
+  (void)state;
+  folder f = make_cifar();
+  lac_model *model = load_flatten(0);
+  lac_eval_options options = quick();
+  long at = 1;
+  for (; at < 2000; at++) {
+    const laci_eval_part part = {.part = 1, .n_parts = 2, .quiet = true};
+    laci_eval_scores scores;
+    lac_error err = {0};
+    laci_memory_fail_at(at);
+    lac_status st = laci_model_evaluate_part(model, f.path, &options, &part, &scores, &err);
+    laci_memory_fail_at(0);
+    assert_true((st == LAC_OK) == (scores.scores != NULL));
+    laci_free(scores.scores);
+    if (!st) break;
+    assert_int_equal(st, LAC_NO_MEMORY);
+  }
+  assert_true(at > 20 && at < 2000);
+  lac_model_destroy(model);
   remove_folder(&f);
 }
 
@@ -575,6 +701,10 @@ static void memory_that_fails_leaves_no_output(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(predictions_are_in_the_datas_order_for_any_batch),
+      cmocka_unit_test(parts_together_are_the_whole),
+      cmocka_unit_test(parts_of_a_real_network_are_the_whole),
+      cmocka_unit_test(parts_that_are_none_are_refused),
+      cmocka_unit_test(a_part_without_memory_leaves_nothing),
       cmocka_unit_test(limit_mean_and_std_are_followed),
       cmocka_unit_test(a_list_of_classes_numbers_the_folders_of_images),
       cmocka_unit_test(networks_that_do_not_fit_are_refused_by_name),

@@ -119,9 +119,9 @@ static void a_timed_run_computes_the_same(void **state) {
   for (size_t at = 0; at < sizeof in / sizeof *in; at++) in[at] = (float)(at % 13) - 6;
   for (size_t at = 0; at < n; at++) seconds[at] = -1;
   assert_int_equal(laci_engine_run(p.engine, (const void *[]){in}, (void *[]){one}, &err), LAC_OK);
-  assert_int_equal(
-      laci_engine_run_timed(p.engine, (const void *[]){in}, (void *[]){two}, seconds, &err),
-      LAC_OK);
+  assert_int_equal(laci_engine_run_watched(p.engine, (const void *[]){in}, (void *[]){two},
+                                           &(laci_engine_watch){.seconds = seconds}, &err),
+                   LAC_OK);
   assert_memory_equal(one, two, sizeof one);
   for (size_t at = 0; at < n; at++) assert_true(seconds[at] >= 0);
   planned_clear(&p);

@@ -66,8 +66,12 @@ static void expect_image(const laci_dataset *set, const laci_preprocessing *prep
 static void expect_all(const laci_dataset *set, const laci_loader_options *options) {
   laci_loader *loader = NULL;
   target r = make_target(SAMPLE);
-  int64_t seen = 0;
+  const int64_t left_out = options->first_batch * options->batch;
   assert_int_equal(laci_loader_create(set, options, &loader, NULL), LAC_OK);
+  const int64_t end =
+      options->limit > 0 && (options->order || options->limit < N) ? options->limit : N;
+  int64_t seen = left_out < end ? left_out : end;
+  assert_int_equal(laci_loader_count(loader), end - seen);
   for (int k = 0; k < options->depth; k++) {
     assert_int_equal(laci_loader_put(loader, r.pixels[k], r.labels[k], NULL), LAC_OK);
   }
@@ -82,11 +86,11 @@ static void expect_all(const laci_dataset *set, const laci_loader_options *optio
                    batch.labels[k]);
     }
     seen += batch.n;
-    bool full = batch.n == options->batch || seen == laci_loader_count(loader);
+    bool full = batch.n == options->batch || seen == end;
     assert_true(full);
     assert_int_equal(laci_loader_put(loader, batch.pixels, batch.labels, NULL), LAC_OK);
   }
-  assert_int_equal(seen, laci_loader_count(loader));
+  assert_int_equal(seen, end);
   laci_loader_destroy(loader);
   free_target(&r);
 }
@@ -127,6 +131,9 @@ static void limit_and_order_choose_the_images(void **state) {
   options.order = order;
   options.limit = 2 * N;
   expect_all(set, &options);
+  for (options.first_batch = 1; options.first_batch < 12; options.first_batch += 3) {
+    expect_all(set, &options);
+  }
   laci_dataset_close(set);
   remove_folder(&f);
 }
@@ -204,7 +211,7 @@ static void misuse_is_refused(void **state) {
   laci_batch batch;
   target r = make_target(SAMPLE);
   int64_t order[2] = {0, N};
-  laci_loader_options bad[6] = {good, good, good, good, good, good};
+  laci_loader_options bad[7] = {good, good, good, good, good, good, good};
   bad[0].batch = 0;
   bad[1].depth = 0;
   bad[2].depth = 65;
@@ -212,7 +219,8 @@ static void misuse_is_refused(void **state) {
   bad[4].order = order; /* image N does not exist */
   bad[4].limit = 2;
   bad[5].preprocessing.std[0] = 0;
-  for (int k = 0; k < 6; k++) {
+  bad[6].first_batch = -1;
+  for (int k = 0; k < 7; k++) {
     lac_error err = {0};
     assert_int_equal(laci_loader_create(set, &bad[k], &loader, &err), LAC_BAD_ARGUMENT);
     assert_null(loader);

@@ -64,6 +64,24 @@ static void batches_add_up(void **state) {
   expect_near(laci_metrics_top5(&whole), 100);
 }
 
+static void scores_of_parts_are_the_whole_to_the_bit(void **state) {
+  (void)state;
+  static const float logits[5][3] = {
+      {3, 1, 2}, {0, 5, 1}, {1, 1, 1}, {-INFINITY, 0, 0}, {0.3F, 0.1F, 7}};
+  static const int32_t labels[5] = {0, 2, 0, 1, 0};
+  laci_image_score scores[5];
+  laci_metrics whole = {0}, again = {0};
+  assert_int_equal(laci_metrics_add(&whole, logits[0], 5, 3, labels, NULL), LAC_OK);
+  for (int from = 4; from >= 0; from -= 2) { /* 4; 2 and 3; 0 and 1 */
+    laci_metrics part = {.first = from, .scores = scores};
+    const int n = from < 4 ? 2 : 1;
+    assert_int_equal(laci_metrics_add(&part, logits[from], n, 3, labels + from, NULL), LAC_OK);
+    assert_int_equal(part.images, n);
+  }
+  for (int k = 0; k < 5; k++) laci_metrics_add_score(&again, &scores[k]);
+  assert_memory_equal(&whole, &again, sizeof whole);
+}
+
 static void none_is_no_division_by_zero(void **state) {
   (void)state;
   laci_metrics m = {0};
@@ -121,6 +139,7 @@ int main(void) {
       cmocka_unit_test(ties_go_to_the_lowest_class),
       cmocka_unit_test(the_loss_is_the_cross_entropy_and_survives_large_logits),
       cmocka_unit_test(batches_add_up),
+      cmocka_unit_test(scores_of_parts_are_the_whole_to_the_bit),
       cmocka_unit_test(none_is_no_division_by_zero),
       cmocka_unit_test(probabilities_are_not_put_through_a_softmax_again),
       cmocka_unit_test(what_is_no_answer_is_refused_and_not_counted),

@@ -173,8 +173,9 @@ static void steps_are_told_and_timed(void **state) {
       seconds[step] = -1;
     }
     assert_int_equal(flops, 2 * BATCH * (8 * 6 * 6 * 16 * 9 + 8 * OUT));
-    assert_int_equal(
-        laci_engine_run_timed(engine, (const void *[]){x}, (void *[]){y}, seconds, &err), LAC_OK);
+    assert_int_equal(laci_engine_run_watched(engine, (const void *[]){x}, (void *[]){y},
+                                             &(laci_engine_watch){.seconds = seconds}, &err),
+                     LAC_OK);
     for (size_t step = 0; step < n; step++) assert_true(seconds[step] >= 0);
     assert_int_equal(laci_engine_threads(engine), 2);
     assert_non_null(strstr(laci_engine_text(engine), "first"));

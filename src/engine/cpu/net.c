@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "engine/cpu/net_in.h"
-#include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "cpu/cpu.h"
@@ -308,23 +307,19 @@ static lac_status run_step(laci_net *net, laci_net_step *step, lac_error *err) {
                    step->what, answer);
 }
 
-/* seconds: NULL, or where to write what each step took. */
-static lac_status run_steps(laci_net *net, double *seconds, lac_error *err) {
+static lac_status run_steps(laci_net *net, const laci_engine_watch *watch, lac_error *err) {
   lac_status st = LAC_OK;
-  double begin = seconds ? laci_clock_seconds() : 0;
   for (size_t at = 0; at < net->n_steps && !st; at++) {
-    if (laci_interrupted()) return laci_fail(err, LAC_INTERRUPTED, "interrupted");
+    if (laci_engine_interrupted(watch)) return laci_fail(err, LAC_INTERRUPTED, "interrupted");
+    double begin = laci_engine_step_begins(watch, at);
     st = run_step(net, &net->steps[at], err);
-    if (!seconds) continue;
-    double end = laci_clock_seconds();
-    seconds[at] = end - begin;
-    begin = end;
+    if (!st) st = laci_engine_step_ends(watch, at, begin, err);
   }
   return st;
 }
 
 lac_status laci_net_run(laci_net *net, const void *const *inputs, void *const *outputs,
-                        double *seconds, lac_error *err) {
+                        const laci_engine_watch *watch, lac_error *err) {
   lac_status st = check_team(net, err);
   if (st) return st;
   if (laci_openmp_ready(net->n_threads) < net->n_threads) {
@@ -338,7 +333,7 @@ lac_status laci_net_run(laci_net *net, const void *const *inputs, void *const *o
   set_buffers(net, inputs, outputs);
   if (set_memory(net)) return laci_fail(err, LAC_INTERNAL, "oneDNN refuses the caller's buffers");
   int before = laci_openmp_use(net->n_threads);
-  st = run_steps(net, seconds, err);
+  st = run_steps(net, watch, err);
   if (!laci_onednn_wait(net->onednn) && !st) {
     st = laci_fail(err, LAC_INTERNAL, "oneDNN did not finish");
   }

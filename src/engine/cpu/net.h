@@ -40,13 +40,15 @@ laci_engine_memory laci_net_planned(const laci_net *net);
 /** A line a step; dies with the net. */
 const char *laci_net_text(const laci_net *net);
 
-/** As laci_engine_run_timed. Allocates nothing of our own (an operator without a fast form may take
- * scratch memory for itself; the text names each). */
+/** As laci_engine_run_watched. Allocates nothing of our own (an operator without a fast form may
+ * take scratch memory for itself; the text names each). */
 LAC_MUST_CHECK lac_status laci_net_run(laci_net *net, const void *const *inputs,
-                                       void *const *outputs, double *seconds, lac_error *err);
+                                       void *const *outputs, const laci_engine_watch *watch,
+                                       lac_error *err);
 
 size_t laci_net_step_count(const laci_net *net);
 laci_engine_step laci_net_step_look(const laci_net *net, size_t at);
+size_t laci_net_output_step(const laci_net *net, int port);
 int laci_net_threads(const laci_net *net);
 
 #endif

@@ -40,9 +40,9 @@ static int outputs(const void *self, const laci_engine_port **ports) {
   return laci_net_outputs(self, ports);
 }
 
-static lac_status run(void *self, const void *const *in, void *const *out, double *seconds,
-                      lac_error *err) {
-  return laci_net_run(self, in, out, seconds, err);
+static lac_status run(void *self, const void *const *in, void *const *out,
+                      const laci_engine_watch *watch, lac_error *err) {
+  return laci_net_run(self, in, out, watch, err);
 }
 
 static int threads(const void *self) { return laci_net_threads(self); }
@@ -53,6 +53,8 @@ static size_t step_count(const void *self) { return laci_net_step_count(self); }
 static laci_engine_step step_look(const void *self, size_t step) {
   return laci_net_step_look(self, step);
 }
+
+static size_t output_step(const void *self, int port) { return laci_net_output_step(self, port); }
 
 const laci_engine_row laci_engine_cpu = {.name = "cpu",
                                          .supports = supports,
@@ -65,4 +67,5 @@ const laci_engine_row laci_engine_cpu = {.name = "cpu",
                                          .planned = planned,
                                          .text = text,
                                          .step_count = step_count,
-                                         .step_look = step_look};
+                                         .step_look = step_look,
+                                         .output_step = output_step};

@@ -104,6 +104,17 @@ static void code_traffic(const laci_net *net, const laci_net_step *step, laci_en
 
 size_t laci_net_step_count(const laci_net *net) { return net->n_steps; }
 
+/* The last step that touches the caller's buffer; nothing has to be written to one without bytes.
+ */
+size_t laci_net_output_step(const laci_net *net, int port) {
+  for (size_t at = 0; at < net->n_buffers; at++) {
+    const laci_buffer *buffer = &net->buffers[at];
+    if (buffer->place != LACI_PLACE_OUTPUT || buffer->port != port) continue;
+    return buffer->last > 0 ? (size_t)buffer->last : 0;
+  }
+  return net->n_steps;
+}
+
 int laci_net_threads(const laci_net *net) { return net->n_threads; }
 
 laci_engine_step laci_net_step_look(const laci_net *net, size_t at) {

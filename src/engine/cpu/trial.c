@@ -62,8 +62,9 @@ lac_status laci_trial_run(laci_trial *t, laci_engine_tuning tuning, lac_error *e
   if (st) return st;
   const double begin = laci_clock_seconds();
   for (size_t at = 0; at < t->net->n_steps; at++) t->least[at] = INFINITY;
+  const laci_engine_watch watch = {.seconds = t->seconds};
   for (int run = 0; run <= most && (run < 2 || laci_clock_seconds() - begin < limit); run++) {
-    st = laci_net_run(t->net, (const void *const *)t->inputs, t->outputs, t->seconds, err);
+    st = laci_net_run(t->net, (const void *const *)t->inputs, t->outputs, &watch, err);
     if (st) return st;
     for (size_t at = 0; run > 0 && at < t->net->n_steps; at++) {
       t->least[at] = fmin(t->least[at], t->seconds[at]);

@@ -5,7 +5,6 @@
 #include <stdio.h>
 
 #include "base/budget.h"
-#include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/memory.h"
@@ -294,17 +293,15 @@ static lac_status set_inputs(const plan *p, laci_plain *run, const void *const *
   return st;
 }
 
-static lac_status run_nodes(const plan *p, laci_plain *run, double *seconds, lac_error *err) {
-  double begin = laci_clock_seconds();
+static lac_status run_nodes(const plan *p, laci_plain *run, const laci_engine_watch *watch,
+                            lac_error *err) {
   lac_status st = LAC_OK;
   for (int node = 0; node < p->own.graph.n_nodes && !st; node++) {
-    if (laci_interrupted()) return laci_fail(err, LAC_INTERRUPTED, "interrupted");
+    if (laci_engine_interrupted(watch)) return laci_fail(err, LAC_INTERRUPTED, "interrupted");
+    double begin = laci_engine_step_begins(watch, (size_t)node);
     st = laci_plain_step(run, node, err);
     if (!st && p->observed_at) st = show_outputs(p, run, node, err);
-    if (!seconds) continue;
-    double end = laci_clock_seconds();
-    seconds[node] = end - begin;
-    begin = end;
+    if (!st) st = laci_engine_step_ends(watch, (size_t)node, begin, err);
   }
   return st;
 }
@@ -319,14 +316,14 @@ static lac_status copy_outputs(const plan *p, const laci_plain *run, void *const
   return st;
 }
 
-static lac_status run(void *self, const void *const *in, void *const *out, double *seconds,
-                      lac_error *err) {
+static lac_status run(void *self, const void *const *in, void *const *out,
+                      const laci_engine_watch *watch, lac_error *err) {
   const plan *p = self;
   laci_plain *walk = NULL;
   lac_status st = laci_plain_create(&p->own.graph, NULL, NULL, p->pool, &walk, err);
   if (!st) st = show_stored(p, err);
   if (!st) st = set_inputs(p, walk, in, err);
-  if (!st) st = run_nodes(p, walk, seconds, err);
+  if (!st) st = run_nodes(p, walk, watch, err);
   if (!st) st = copy_outputs(p, walk, out, err);
   laci_plain_destroy(walk);
   return st;

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Joining, agreeing and leaving. A failure that all have agreed on is told once, by process 0; one
+ * that the others do not know of, by the process that has it, and its leaving ends all. */
+#include "group.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "lacuna/process_group.h"
+
+/* Other verbs are short, or measure this machine. */
+static bool is_shared(const arguments *args) {
+  switch (args->verb) {
+    case VERB_prune: return !args->help;
+    case VERB_permute: return !args->help && !args->apply && !args->invert;
+    case VERB_train:
+    case VERB_finetune: return !args->help && !args->print;
+    default: return false;
+  }
+}
+
+bool group_is_idle(const arguments *args) {
+  return !is_shared(args) && lac_process_group_launched_rank() > 0;
+}
+
+bool group_speaks(const arguments *args) { return lac_process_group_rank(args->group) == 0; }
+
+int group_size(const arguments *args) { return lac_process_group_size(args->group); }
+
+/* What the others print is what process 0 prints. */
+static lac_status hush(lac_error *err) {
+  int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+  bool done = nowhere >= 0 && dup2(nowhere, STDOUT_FILENO) >= 0;
+  if (nowhere >= 0) (void)close(nowhere);
+  return done ? LAC_OK : laci_fail(err, LAC_IO, "/dev/null: it cannot be written to");
+}
+
+lac_status group_open(arguments *args, lac_status st, lac_error *err) {
+  lac_process_group_options options = lac_process_group_options_default();
+  lac_error other = {0};
+  if (!is_shared(args)) return st;
+  if (!st && !(args->timeout > 0))
+    st =
+        laci_fail(err, LAC_BAD_ARGUMENT, "--timeout %g: wanted more than 0 seconds", args->timeout);
+  if (!st) options.timeout_seconds = args->timeout;
+  lac_status opened = lac_process_group_open(&options, &args->group, st ? &other : err);
+  if (opened) return st ? st : opened;
+  if (!st && !group_speaks(args)) st = hush(err);
+  return group_agree(args, st, err);
+}
+
+lac_status group_agree(const arguments *args, lac_status st, lac_error *err) {
+  if (st && lac_process_group_agreed(args->group)) return st;
+  return lac_process_group_agree(args->group, st, err);
+}
+
+lac_status group_agree_at_end(const arguments *args, lac_status st, lac_error *err) {
+  static const double VERY_LONG_S = 1e9;
+  lac_status patient = lac_process_group_set_timeout(args->group, VERY_LONG_S, st ? NULL : err);
+  return group_agree(args, st ? st : patient, err);
+}
+
+bool group_says(const arguments *args, lac_error *err) {
+  int rank = is_shared(args) ? lac_process_group_launched_rank() : 0;
+  if (rank == 0) return true;
+  if (args->group && lac_process_group_agreed(args->group)) return false;
+  if (err->status != LAC_PEER) (void)laci_fail_in(err, err->status, "process %d", rank);
+  return true;
+}
+
+void group_close(arguments *args, lac_status ended) {
+  lac_process_group *group = args->group;
+  args->group = NULL;
+  lac_process_group_close(group, ended);
+}

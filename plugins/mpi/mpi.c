@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The transport over MPI: every channel is a communicator of its own, so that what is begun on one
+ * needs no order among the others; words to process 0 are messages on a fourth.
+ *
+ * MPI is asked to return errors, so that they become a line of ours. It is started once a process,
+ * by the thread that opens the transport. */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "lacuna/plugin.h"
+
+enum { WORD_TAG = 1, MOST_TOLD = 64, NAP_NS = 100 * 1000 };
+
+typedef struct transport {
+  lac_transport face;
+  MPI_Comm channels[LAC_CHANNELS], words;
+  int *counts, *offsets, *to_counts, *to_offsets; /* [size] */
+  int64_t told[MOST_TOLD];                        /* words under way, in a ring */
+  MPI_Request telling[MOST_TOLD];
+  int n_told;
+  char name[MPI_MAX_LIBRARY_VERSION_STRING];
+  char why[MPI_MAX_ERROR_STRING + 64];
+} transport;
+
+static transport mpi;
+
+static int fail(transport *t, const char *doing, int code) {
+  char text[MPI_MAX_ERROR_STRING] = "";
+  int n = 0;
+  if (MPI_Error_string(code, text, &n) != MPI_SUCCESS) text[0] = 0;
+  (void)snprintf(t->why, sizeof t->why, "MPI: %s: %s", doing, text);
+  return -1;
+}
+
+/* MPI counts in ints; what is sent at a time is below 2 GiB (LAC_TRANSPORT_MOST). */
+static void split(const size_t *begin, int n, int *counts, int *offsets) {
+  for (int k = 0; k < n; k++) {
+    counts[k] = (int)(begin[k + 1] - begin[k]);
+    offsets[k] = (int)begin[k];
+  }
+}
+
+static int started(transport *t, const char *doing, int code, MPI_Request *request, void **to) {
+  if (code == MPI_SUCCESS) {
+    *to = request;
+    return 0;
+  }
+  free(request);
+  return fail(t, doing, code);
+}
+
+static MPI_Request *new_request(transport *t) {
+  MPI_Request *request = malloc(sizeof *request);
+  if (!request) (void)snprintf(t->why, sizeof t->why, "not enough memory for a message");
+  return request;
+}
+
+static int broadcast(void *self, int channel, void *bytes, size_t n, void **to) {
+  transport *t = self;
+  MPI_Request *request = new_request(t);
+  if (!request) return -1;
+  int code = MPI_Ibcast(bytes, (int)n, MPI_BYTE, 0, t->channels[channel], request);
+  return started(t, "broadcast", code, request, to);
+}
+
+static int gather(void *self, int channel, void *all, const size_t *begin, void **to) {
+  transport *t = self;
+  MPI_Request *request = new_request(t);
+  if (!request) return -1;
+  split(begin, t->face.size, t->counts, t->offsets);
+  int code = MPI_Iallgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, all, t->counts, t->offsets,
+                             MPI_BYTE, t->channels[channel], request);
+  return started(t, "gather", code, request, to);
+}
+
+static int exchange(void *self, int channel, const void *from, const size_t *begin, void *into,
+                    void **to) {
+  transport *t = self;
+  MPI_Request *request = new_request(t);
+  if (!request) return -1;
+  split(begin, t->face.size, t->counts, t->offsets);
+  for (int k = 0; k < t->face.size; k++) {
+    t->to_counts[k] = t->counts[t->face.rank];
+    t->to_offsets[k] = k * t->to_counts[k];
+  }
+  int code = MPI_Ialltoallv(from, t->counts, t->offsets, MPI_BYTE, into, t->to_counts,
+                            t->to_offsets, MPI_BYTE, t->channels[channel], request);
+  return started(t, "exchange", code, request, to);
+}
+
+static int test(void *self, void **request) {
+  int done = 0;
+  int code = MPI_Test(*request, &done, MPI_STATUS_IGNORE);
+  if (code != MPI_SUCCESS) return fail(self, "waiting", code);
+  if (!done) return 0;
+  free(*request);
+  *request = NULL;
+  return 1;
+}
+
+/* A word that process 0 has not taken for as long as MOST_TOLD others came after it is waited for
+ * no longer: then none is sent. */
+static int tell(void *self, int64_t word) {
+  transport *t = self;
+  int at = t->n_told % MOST_TOLD, done = 1;
+  if (t->n_told >= MOST_TOLD) {
+    int code = MPI_Test(&t->telling[at], &done, MPI_STATUS_IGNORE);
+    if (code != MPI_SUCCESS) return fail(t, "a word", code);
+  }
+  if (!done) return 0;
+  t->told[at] = word;
+  t->n_told++;
+  int code = MPI_Isend(&t->told[at], 1, MPI_INT64_T, 0, WORD_TAG, t->words, &t->telling[at]);
+  return code == MPI_SUCCESS ? 0 : fail(t, "a word", code);
+}
+
+static int hear(void *self, int *from, int64_t *word) {
+  transport *t = self;
+  MPI_Status status;
+  int found = 0;
+  int code = MPI_Iprobe(MPI_ANY_SOURCE, WORD_TAG, t->words, &found, &status);
+  if (code == MPI_SUCCESS && found) {
+    *from = status.MPI_SOURCE;
+    code = MPI_Recv(word, 1, MPI_INT64_T, *from, WORD_TAG, t->words, MPI_STATUS_IGNORE);
+  }
+  return code == MPI_SUCCESS ? found : fail(t, "a word", code);
+}
+
+static const char *why(void *self) { return ((transport *)self)->why; }
+
+/* Words that process 0 never asked for are taken, so that nothing is under way any more. */
+static void close_in_order(transport *t) {
+  int64_t word;
+  int from;
+  if (t->face.rank != 0) {
+    int n = t->n_told < MOST_TOLD ? t->n_told : MOST_TOLD;
+    (void)MPI_Waitall(n, t->telling, MPI_STATUSES_IGNORE);
+  }
+  MPI_Request all_here;
+  int done = MPI_Ibarrier(t->words, &all_here) != MPI_SUCCESS;
+  while (!done) {
+    const struct timespec nap = {0, NAP_NS};
+    while (t->face.rank == 0 && hear(t, &from, &word) == 1) continue;
+    (void)nanosleep(&nap, NULL);
+    if (MPI_Test(&all_here, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) break;
+  }
+  while (t->face.rank == 0 && hear(t, &from, &word) == 1) continue;
+  for (int c = 0; c < LAC_CHANNELS; c++) (void)MPI_Comm_free(&t->channels[c]);
+  (void)MPI_Comm_free(&t->words);
+  (void)MPI_Finalize();
+}
+
+static void end(void *self, int code) {
+  transport *t = self;
+  if (code) (void)MPI_Abort(MPI_COMM_WORLD, code);
+  close_in_order(t);
+  free(t->counts);
+  t->counts = NULL;
+}
+
+/* The first line of what MPI says of itself, up to the comma. */
+static void write_name(transport *t) {
+  int n = 0;
+  if (MPI_Get_library_version(t->name, &n) != MPI_SUCCESS) t->name[0] = 0;
+  for (char *at = t->name; *at; at++) {
+    if (*at == ',' || *at == '\n') *at = 0;
+  }
+}
+
+static int make_channels(transport *t) {
+  int code = MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  for (int c = 0; c < LAC_CHANNELS && code == MPI_SUCCESS; c++) {
+    code = MPI_Comm_dup(MPI_COMM_WORLD, &t->channels[c]);
+  }
+  if (code == MPI_SUCCESS) code = MPI_Comm_dup(MPI_COMM_WORLD, &t->words);
+  if (code == MPI_SUCCESS) code = MPI_Comm_rank(MPI_COMM_WORLD, &t->face.rank);
+  if (code == MPI_SUCCESS) code = MPI_Comm_size(MPI_COMM_WORLD, &t->face.size);
+  return code == MPI_SUCCESS ? 0 : fail(t, "communicators", code);
+}
+
+static int make_lists(transport *t) {
+  size_t size = (size_t)t->face.size;
+  t->counts = calloc(4 * size, sizeof *t->counts);
+  if (!t->counts) {
+    (void)snprintf(t->why, sizeof t->why, "not enough memory for a list of %zu processes", size);
+    return -1;
+  }
+  t->offsets = t->counts + size;
+  t->to_counts = t->offsets + size;
+  t->to_offsets = t->to_counts + size;
+  return 0;
+}
+
+static lac_transport *open_transport(const char **reason) {
+  transport *t = &mpi;
+  int threads = 0;
+  *reason = t->why;
+  /* Threads that compute beside; only the first one calls MPI. */
+  int code = MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &threads);
+  if (code != MPI_SUCCESS) {
+    (void)fail(t, "start", code);
+    return NULL;
+  }
+  write_name(t);
+  if (make_channels(t) || make_lists(t)) return NULL;
+  t->face.name = t->name;
+  t->face.self = t;
+  t->face.broadcast = broadcast;
+  t->face.gather = gather;
+  t->face.exchange = exchange;
+  t->face.test = test;
+  t->face.tell = tell;
+  t->face.hear = hear;
+  t->face.end = end;
+  t->face.why = why;
+  return &t->face;
+}
+
+__attribute__((visibility("default"))) const lac_plugin *lac_plugin_open(void);
+
+const lac_plugin *lac_plugin_open(void) {
+  static const lac_plugin plugin = {LAC_PLUGIN_VERSION, open_transport};
+  return &plugin;
+}

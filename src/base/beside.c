@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* dladdr */
+#endif
+#include "base/beside.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { MOST_UP = 3 };
+
+/* The file that holds this code: a shared library, or the program that runs. */
+static bool find_ourselves(char path[PATH_MAX]) {
+  static const char here = 0;
+  Dl_info ours, program;
+  bool in_library =
+      dladdr(&here, &ours) && ours.dli_fname &&
+      !(dladdr((const void *)getauxval(AT_ENTRY), &program) && program.dli_fbase == ours.dli_fbase);
+  if (in_library) return realpath(ours.dli_fname, path) != NULL;
+  ssize_t n = readlink("/proc/self/exe", path, PATH_MAX - 1);
+  if (n > 0) path[n] = '\0';
+  return n > 0;
+}
+
+/* Its owner is whom we trust by running this code. */
+static bool is_ours(const char *path, uid_t owner) {
+  struct stat info;
+  return stat(path, &info) == 0 && S_ISREG(info.st_mode) && info.st_uid == owner &&
+         !(info.st_mode & S_IWOTH);
+}
+
+/* PREFIX/bin, PREFIX/lib and PREFIX/lib/x86_64-linux-gnu are one and two folders below PREFIX; so
+ * are the tests in a build folder. */
+bool laci_file_beside(const char *name, char path[PATH_MAX]) {
+  char self[PATH_MAX];
+  struct stat info;
+  if (!find_ourselves(self) || stat(self, &info)) return false;
+  for (int up = 0; up < MOST_UP; up++) {
+    char *slash = strrchr(self, '/');
+    if (!slash) return false;
+    *slash = '\0';
+    int n = snprintf(path, PATH_MAX, "%s/%s", self, name);
+    if (n > 0 && n < PATH_MAX && is_ours(path, info.st_uid)) return true;
+  }
+  return false;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a sum of several processes is. It reads and writes memory once, which is all that it costs:
+ * compilers make vectors of these loops. */
+#include <string.h>
+
+#include "comm/comm_in.h"
+#include "tensor/bf16.h"
+
+enum { BLOCK = 1024 }; /* floats that stay in the nearest cache while parts are added */
+
+static int64_t block_at(int64_t at, int64_t n) { return n - at < BLOCK ? n - at : BLOCK; }
+
+void laci_comm_add(const float *parts, int n_parts, int64_t n, float *sum) {
+  for (int64_t at = 0; at < n; at += BLOCK) {
+    int64_t count = block_at(at, n);
+    float *restrict to = sum + at;
+    memcpy(to, parts + at, (size_t)count * sizeof *to);
+    for (int k = 1; k < n_parts; k++) {
+      const float *restrict from = parts + k * n + at;
+      for (int64_t i = 0; i < count; i++) to[i] += from[i];
+    }
+  }
+}
+
+void laci_comm_add_bf16(const uint16_t *parts, int n_parts, int64_t n, uint16_t *sum) {
+  float all[BLOCK];
+  for (int64_t at = 0; at < n; at += BLOCK) {
+    int64_t count = block_at(at, n);
+    laci_comm_from_bf16(parts + at, count, all);
+    for (int k = 1; k < n_parts; k++) {
+      const uint16_t *restrict from = parts + k * n + at;
+      for (int64_t i = 0; i < count; i++) all[i] += laci_bf16_value(from[i]);
+    }
+    laci_comm_to_bf16(all, count, sum + at);
+  }
+}
+
+void laci_comm_to_bf16(const float *from, int64_t n, uint16_t *to) {
+  for (int64_t i = 0; i < n; i++) to[i] = laci_bf16_round(from[i]);
+}
+
+void laci_comm_from_bf16(const uint16_t *from, int64_t n, float *to) {
+  for (int64_t i = 0; i < n; i++) to[i] = laci_bf16_value(from[i]);
+}

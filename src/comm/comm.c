@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Opening and closing. Next: meet.c, sum.c, launch.c. */
+#include "comm/comm.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "comm/comm_in.h"
+#include "lacuna/plugin.h"
+
+/* ---- Opening ---- */
+
+static lac_status take_room(laci_comm *c, lac_error *err) {
+  const size_t size = (size_t)c->size;
+  c->heard = laci_alloc(size, sizeof *c->heard);
+  c->peers = laci_alloc(size, sizeof *c->peers);
+  c->begin = laci_alloc(size + 1, sizeof *c->begin);
+  c->votes = laci_alloc(size, sizeof *c->votes);
+  bool made = c->heard && c->peers && c->begin && c->votes;
+  return made ? LAC_OK : laci_fail_memory(err, "a list of all processes");
+}
+
+/* All tell all where they run. */
+static lac_status introduce(laci_comm *c, lac_error *err) {
+  const laci_peer ours = laci_peer_of_this();
+  return laci_comm_gather(c, &ours, sizeof ours, c->peers, err);
+}
+
+static void clear(laci_comm *c) {
+  laci_free(c->heard);
+  laci_free(c->peers);
+  laci_free(c->begin);
+  laci_free(c->votes);
+  laci_free(c);
+}
+
+lac_status laci_comm_open_over(const lac_transport *transport, const laci_comm_options *options,
+                               laci_comm **comm, lac_error *err) {
+  *comm = NULL;
+  laci_comm *c = laci_alloc(1, sizeof *c);
+  if (!c) {
+    transport->end(transport->self, 1);
+    return laci_fail_memory(err, "a group of processes");
+  }
+  c->transport = transport;
+  c->rank = transport->rank;
+  c->size = transport->size;
+  c->timeout = options->timeout;
+  lac_status st = take_room(c, err);
+  if (!st) st = introduce(c, err);
+  if (st) {
+    laci_comm_close(c, st);
+    return st;
+  }
+  *comm = c;
+  return LAC_OK;
+}
+
+lac_status laci_comm_open(const laci_comm_options *options, laci_comm **comm, lac_error *err) {
+  const lac_transport *transport;
+  *comm = NULL;
+  lac_status st = laci_comm_launched(&transport, err);
+  return st || !transport ? st : laci_comm_open_over(transport, options, comm, err);
+}
+
+void laci_comm_close(laci_comm *c, lac_status ended) {
+  if (!c) return;
+  bool all_know = !ended || (c->agreed && ended != LAC_PEER);
+  c->transport->end(c->transport->self, all_know ? 0 : 1);
+  clear(c);
+}
+
+int laci_comm_rank(const laci_comm *c) { return c ? c->rank : 0; }
+int laci_comm_size(const laci_comm *c) { return c ? c->size : 1; }
+const char *laci_comm_transport(const laci_comm *c) { return c ? c->transport->name : "none"; }
+bool laci_comm_agreed(const laci_comm *c) { return !c || c->agreed; }
+
+void laci_comm_set_timeout(laci_comm *c, double seconds) {
+  if (c) c->timeout = seconds;
+}

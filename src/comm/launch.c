@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Was this process started as one of several? Launchers say so in the environment; only then is the
+ * plug-in loaded, so that nothing else depends on MPI.
+ *
+ * A process that was started with others and cannot reach them must not go on: each of them would
+ * do the whole job and write the same files. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* secure_getenv */
+#endif
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/beside.h"
+#include "base/error.h"
+#include "comm/comm_in.h"
+#include "lacuna/plugin.h"
+
+#define PLUGIN "lib/lacuna/lacuna-mpi.so"
+
+/** A launcher's variables: how many processes it started, and which this one is. */
+typedef struct launcher {
+  const char *name, *size, *rank;
+} launcher;
+
+static const launcher LAUNCHERS[] = {
+    {"mpirun", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"},
+    {"mpiexec", "PMI_SIZE", "PMI_RANK"},
+    {"srun", "SLURM_STEP_NUM_TASKS", "SLURM_PROCID"},
+};
+
+/* NULL: none started this process. */
+static const launcher *find_launcher(void) {
+  for (size_t k = 0; k < sizeof LAUNCHERS / sizeof LAUNCHERS[0]; k++) {
+    if (getenv(LAUNCHERS[k].size) && getenv(LAUNCHERS[k].rank)) return &LAUNCHERS[k];
+  }
+  return NULL;
+}
+
+static int count_started(const launcher *by) { return by ? atoi(getenv(by->size)) : 1; }
+
+int laci_comm_launched_rank(void) {
+  const launcher *by = find_launcher();
+  return count_started(by) > 1 ? atoi(getenv(by->rank)) : 0;
+}
+
+static lac_status fail_load(const launcher *by, int n, const char *what, const char *why,
+                            lac_error *err) {
+  return laci_fail(err, LAC_UNSUPPORTED,
+                   "%s started %d processes, but %s cannot be used: %s; a single process needs "
+                   "no %s",
+                   by->name, n, what, why, by->name);
+}
+
+/* The file is never closed: MPI is started once a process. */
+static lac_status load(const launcher *by, int n, const lac_plugin **plugin, lac_error *err) {
+  char path[PATH_MAX];
+  const char *named = secure_getenv("LACUNA_MPI");
+  if (named && *named) (void)snprintf(path, sizeof path, "%s", named);
+  else if (!laci_file_beside(PLUGIN, path)) (void)snprintf(path, sizeof path, "%s", LAC_MPI_PLUGIN);
+  /* Global: Open MPI loads parts of itself, which look for its symbols. */
+  void *file = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
+  if (!file) return fail_load(by, n, "the MPI plug-in", dlerror(), err);
+  lac_plugin_open_function *open = NULL;
+  *(void **)&open = dlsym(file, LAC_PLUGIN_SYMBOL);
+  if (!open) return fail_load(by, n, path, "it is no plug-in of Lacuna", err);
+  *plugin = open();
+  if ((*plugin)->version != LAC_PLUGIN_VERSION || !(*plugin)->open_transport) {
+    return fail_load(by, n, path, "it belongs to another version of Lacuna", err);
+  }
+  return LAC_OK;
+}
+
+lac_status laci_comm_launched(const lac_transport **transport, lac_error *err) {
+  const launcher *by = find_launcher();
+  const lac_plugin *plugin;
+  const char *why = NULL;
+  *transport = NULL;
+  int n = count_started(by);
+  if (n <= 1) return LAC_OK;
+  lac_status st = load(by, n, &plugin, err);
+  if (st) return st;
+  lac_transport *t = plugin->open_transport(&why);
+  if (!t) return fail_load(by, n, "MPI", why, err);
+  if (t->size != n) {
+    int size = t->size;
+    t->end(t->self, 0);
+    return laci_fail(err, LAC_UNSUPPORTED,
+                     "%s started %d processes, but MPI (%s) joined %d: wanted a launcher of the "
+                     "same MPI (srun by way of pmix, say)",
+                     by->name, n, t->name, size);
+  }
+  *transport = t;
+  return LAC_OK;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Where processes run, and whether those of this machine still do. */
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "comm/comm_in.h"
+
+static uint64_t place_of_this(void) {
+  char text[512] = "";
+  uint64_t hash = 0;
+  FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
+  if (file) {
+    hash = laci_hash64(text, fread(text, 1, sizeof text, file), hash);
+    (void)fclose(file);
+  }
+  if (gethostname(text, sizeof text - 1) == 0) hash = laci_hash64(text, strlen(text), hash);
+  ssize_t n = readlink("/proc/self/ns/pid", text, sizeof text);
+  return n > 0 ? laci_hash64(text, (size_t)n, hash) : hash;
+}
+
+laci_peer laci_peer_of_this(void) { return (laci_peer){.pid = getpid(), .place = place_of_this()}; }
+
+/* One that has ended and was not collected yet is a zombie. */
+static bool has_died(int64_t pid) {
+  char path[64], text[512];
+  if (kill((pid_t)pid, 0) != 0) return true;
+  (void)snprintf(path, sizeof path, "/proc/%" PRId64 "/stat", pid);
+  FILE *file = fopen(path, "re");
+  if (!file) return false;
+  size_t n = fread(text, 1, sizeof text - 1, file);
+  (void)fclose(file);
+  text[n] = 0;
+  const char *state = strrchr(text, ')'); /* behind the name, which may hold anything */
+  return state && state[1] && (state[2] == 'Z' || state[2] == 'X');
+}
+
+lac_status laci_comm_find_dead(const laci_comm *comm, lac_error *err) {
+  const laci_peer *ours = &comm->peers[comm->rank];
+  for (int k = 0; k < comm->size; k++) {
+    const laci_peer *peer = &comm->peers[k];
+    if (k == comm->rank || peer->pid == 0 || peer->place != ours->place) continue;
+    if (peer->pid == ours->pid || !has_died(peer->pid)) continue; /* our own: threads of a test */
+    return laci_fail(err, LAC_PEER, "process %d (pid %" PRId64 ") has died", k, peer->pid);
+  }
+  return LAC_OK;
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Sums under way: exchange of pieces, addition, gathering of the sums, each begun when the one
+ * before is done, by whoever polls.
+ *
+ * The order in which exchanges begin is the caller's, that of gatherings the same: a sum whose
+ * pieces came early waits for those before it. So every channel sees one order on all processes,
+ * however fast each of them is. */
+#include "base/clock.h"
+#include "comm/comm_in.h"
+#include "lacuna/plugin.h"
+
+enum { PIECE = 16 }; /* floats: pieces begin at cache lines */
+
+int64_t laci_comm_piece(int64_t n, int size) {
+  int64_t each = (n + size - 1) / size;
+  return (each + PIECE - 1) / PIECE * PIECE;
+}
+
+size_t laci_wire_element(laci_wire wire) {
+  return wire == LACI_WIRE_BF16 ? sizeof(uint16_t) : sizeof(float);
+}
+
+/* ---- Phases ---- */
+
+static void lay_out(laci_comm_sum *s) {
+  const int size = s->comm->size, rank = s->comm->rank;
+  const int64_t piece = laci_comm_piece(s->n, size);
+  const size_t each = laci_wire_element(s->wire);
+  for (int k = 0; k <= size; k++) {
+    s->begin[k] = (size_t)(k * piece < s->n ? k * piece : s->n) * each;
+  }
+  s->first = (int64_t)(s->begin[rank] / each);
+  s->count = (int64_t)(s->begin[rank + 1] / each) - s->first;
+}
+
+static void *wire_of(const laci_comm_sum *s) {
+  return s->wire == LACI_WIRE_BF16 ? (void *)s->packed : (void *)s->x;
+}
+
+static void begin_exchange(laci_comm_sum *s) {
+  const lac_transport *t = s->comm->transport;
+  lay_out(s);
+  if (s->wire == LACI_WIRE_BF16) laci_comm_to_bf16(s->x, s->n, s->packed);
+  s->phase = LACI_PHASE_EXCHANGING;
+  if (t->exchange(t->self, CHANNEL_EXCHANGE, wire_of(s), s->begin, s->pieces, &s->request))
+    s->comm->broken = true;
+}
+
+static void add_pieces(laci_comm_sum *s) {
+  const int size = s->comm->size;
+  if (s->wire == LACI_WIRE_BF16) {
+    laci_comm_add_bf16(s->pieces, size, s->count, s->packed + s->first);
+  } else {
+    laci_comm_add(s->pieces, size, s->count, s->x + s->first);
+  }
+}
+
+static void begin_gathering(laci_comm_sum *s) {
+  const lac_transport *t = s->comm->transport;
+  s->phase = LACI_PHASE_GATHERING;
+  if (t->gather(t->self, CHANNEL_GATHER, wire_of(s), s->begin, &s->request)) s->comm->broken = true;
+}
+
+/* True where the request is done now. */
+static bool came(laci_comm_sum *s) {
+  const lac_transport *t = s->comm->transport;
+  int answer = t->test(t->self, &s->request);
+  if (answer < 0) s->comm->broken = true;
+  return answer == 1;
+}
+
+/* True where it moved. may_gather: all before it have begun to. */
+static bool step(laci_comm_sum *s, bool may_gather) {
+  if (s->phase == LACI_PHASE_EXCHANGING && came(s)) {
+    s->times.exchanged = laci_clock_seconds();
+    add_pieces(s);
+    s->phase = LACI_PHASE_EXCHANGED;
+    if (may_gather) begin_gathering(s);
+    return true;
+  }
+  if (s->phase == LACI_PHASE_EXCHANGED && may_gather) {
+    begin_gathering(s);
+    return true;
+  }
+  if (s->phase == LACI_PHASE_GATHERING && came(s)) {
+    if (s->wire == LACI_WIRE_BF16) laci_comm_from_bf16(s->packed, s->n, s->x);
+    s->times.done = laci_clock_seconds();
+    s->phase = LACI_PHASE_DONE;
+    return true;
+  }
+  return false;
+}
+
+bool laci_comm_advance(laci_comm *comm) {
+  bool moved = false, may_gather = true;
+  for (laci_comm_sum *s = comm->first; s && !comm->broken; s = s->next) {
+    moved = step(s, may_gather) || moved;
+    may_gather = may_gather && s->phase >= LACI_PHASE_GATHERING;
+  }
+  while (comm->first && comm->first->phase == LACI_PHASE_DONE) comm->first = comm->first->next;
+  if (!comm->first) comm->last = NULL;
+  return moved;
+}
+
+void laci_comm_add_sum(laci_comm *comm, laci_comm_sum *s) {
+  s->next = NULL;
+  if (comm->last) comm->last->next = s;
+  else comm->first = s;
+  comm->last = s;
+  if (!comm->broken) begin_exchange(s);
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Sums as callers see them. Next: phases.c, what becomes of them between begin and end. */
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "comm/comm_in.h"
+#include "lacuna/plugin.h"
+
+/* ---- Creating ---- */
+
+static lac_status take_room(laci_comm_sum *s, lac_error *err) {
+  const size_t size = (size_t)s->comm->size;
+  s->begin = laci_alloc(size + 1, sizeof *s->begin);
+  s->pieces = laci_alloc((size_t)laci_comm_piece(s->most, s->comm->size) * size,
+                         laci_wire_element(s->wire));
+  bool made = s->begin && s->pieces;
+  if (s->wire == LACI_WIRE_BF16) {
+    s->packed = laci_alloc((size_t)s->most, sizeof *s->packed);
+    made = made && s->packed;
+  }
+  return made ? LAC_OK : laci_fail_memory(err, "a sum over all processes");
+}
+
+lac_status laci_comm_sum_create(laci_comm *comm, int64_t most, laci_wire wire, laci_comm_sum **sum,
+                                lac_error *err) {
+  *sum = NULL;
+  if (comm && most > (int64_t)(LAC_TRANSPORT_MOST / 2 / sizeof(float))) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "a sum of %lld floats: wanted %zu or less",
+                     (long long)most, LAC_TRANSPORT_MOST / 2 / sizeof(float));
+  }
+  laci_comm_sum *s = laci_alloc(1, sizeof *s);
+  if (!s) return laci_fail_memory(err, "a sum over all processes");
+  s->comm = comm;
+  s->most = most;
+  s->wire = wire;
+  lac_status st = comm ? take_room(s, err) : LAC_OK;
+  if (st) laci_comm_sum_destroy(s);
+  else *sum = s;
+  return st;
+}
+
+/* The transport still knows its memory, and may for as long as the process lives. */
+static void abandon(laci_comm_sum *s) {
+  laci_comm *comm = s->comm;
+  comm->first = comm->last = NULL;
+  comm->broken = true;
+}
+
+void laci_comm_sum_destroy(laci_comm_sum *s) {
+  if (!s) return;
+  if (s->phase != LACI_PHASE_IDLE && s->phase != LACI_PHASE_DONE) {
+    abandon(s);
+    return;
+  }
+  laci_free(s->packed);
+  laci_free(s->pieces);
+  laci_free(s->begin);
+  laci_free(s);
+}
+
+laci_comm_times laci_comm_sum_times(const laci_comm_sum *sum) { return sum->times; }
+
+/* ---- The caller's ---- */
+
+void laci_comm_sum_begin(laci_comm_sum *s, float *x, int64_t n) {
+  laci_comm *comm = s->comm;
+  s->times.begun = laci_clock_seconds();
+  s->x = x;
+  s->n = n;
+  if (!comm) {
+    s->times.exchanged = s->times.done = s->times.begun;
+    return;
+  }
+  laci_comm_begin_meeting(comm);
+  laci_comm_add_sum(comm, s);
+}
+
+void laci_comm_poll(laci_comm *comm) {
+  if (!comm || !comm->first) return;
+  (void)laci_comm_advance(comm);
+}
+
+lac_status laci_comm_sum_end(laci_comm_sum *s, lac_error *err) {
+  return s->comm ? laci_comm_wait_sum(s->comm, s, err) : LAC_OK;
+}

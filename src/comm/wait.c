@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Waiting for other processes, and finding out whom in vain.
+ *
+ * Every process counts what it came to and tells process 0, which so knows who is behind. Where
+ * processes run is told at the start: those of the same machine are looked at while they are
+ * waited for, so that a death shows at once, and not after the timeout. */
+#include <sched.h>
+#include <stdio.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "comm/comm_in.h"
+#include "lacuna/plugin.h"
+
+enum { YIELDS = 200, NAP_NS = 50 * 1000, LONGEST_NAP_NS = 1000 * 1000 };
+static const double LOOK_EVERY_S = 0.25,
+                    HEAD_START_S = 2; /* of process 0, whose word counts most */
+
+/* ---- Who is late ---- */
+
+static void hear(laci_comm *comm) {
+  const lac_transport *t = comm->transport;
+  int64_t word;
+  int from;
+  while (comm->rank == 0 && t->hear(t->self, &from, &word) == 1) comm->heard[from] = word;
+}
+
+void laci_comm_begin_meeting(laci_comm *comm) {
+  const lac_transport *t = comm->transport;
+  comm->n_meetings++;
+  if (comm->rank != 0 && t->tell(t->self, comm->n_meetings)) comm->broken = true;
+}
+
+/* Process 0 knows who is behind, unless that one stopped just where it waits itself; the others
+ * know that nothing came, from process 0 neither. */
+static lac_status fail_late(const laci_comm *comm, lac_error *err) {
+  char who[128] = "";
+  int n_late = 0, at = 0;
+  for (int k = 1; k < comm->size && comm->rank == 0; k++) {
+    if (comm->heard[k] >= comm->n_meetings && comm->size > 2) continue;
+    if (n_late++ < 4) at += snprintf(who + at, sizeof who - (size_t)at, "%s%d", at ? ", " : "", k);
+  }
+  if (comm->rank == 0 && n_late > 0) {
+    return laci_fail(err, LAC_PEER, "process%s %s%s has not answered for %g s",
+                     n_late > 1 ? "es" : "", who, n_late > 4 ? " ..." : "", comm->timeout);
+  }
+  if (comm->rank != 0 && comm->size == 2) {
+    return laci_fail(err, LAC_PEER, "process 0 has not answered for %g s", comm->timeout);
+  }
+  return laci_fail(err, LAC_PEER, "process %d got no answer for %g s%s", comm->rank, comm->timeout,
+                   comm->rank == 0 ? ", though all others had come as far"
+                                   : ", and no word of process 0 about it");
+}
+
+lac_status laci_comm_fail(const laci_comm *comm, lac_error *err) {
+  const lac_transport *t = comm->transport;
+  return laci_fail(err, LAC_PEER, "process %d: %s", comm->rank, t->why(t->self));
+}
+
+/* ---- Waiting ---- */
+
+typedef struct patience {
+  double begun, looked;
+  int n_turns;
+} patience;
+
+static void rest(patience *p) {
+  if (++p->n_turns <= YIELDS) {
+    (void)sched_yield();
+    return;
+  }
+  long nap = (long)NAP_NS * (1 + (p->n_turns - YIELDS) / 20);
+  const struct timespec time = {0, nap < LONGEST_NAP_NS ? nap : LONGEST_NAP_NS};
+  (void)nanosleep(&time, NULL);
+}
+
+/* After a turn in which nothing came. */
+static lac_status be_patient(laci_comm *comm, patience *p, lac_error *err) {
+  double now = laci_clock_seconds();
+  rest(p);
+  if (now - p->looked < LOOK_EVERY_S) return LAC_OK;
+  p->looked = now;
+  lac_status st = laci_comm_find_dead(comm, err);
+  if (st) return st;
+  hear(comm);
+  double most = comm->timeout + (comm->rank == 0 ? 0 : HEAD_START_S);
+  return now - p->begun > most ? fail_late(comm, err) : LAC_OK;
+}
+
+/* One of the two is NULL. */
+static lac_status wait_for(laci_comm *comm, void **request, const laci_comm_sum *sum,
+                           lac_error *err) {
+  const lac_transport *t = comm->transport;
+  patience p = {.begun = laci_clock_seconds()};
+  p.looked = p.begun;
+  for (;;) {
+    bool moved = laci_comm_advance(comm);
+    int answer = sum ? sum->phase == LACI_PHASE_DONE : t->test(t->self, request);
+    bool failed = answer < 0 || comm->broken;
+    if (failed) break;
+    if (answer == 1) return LAC_OK;
+    if (moved) {
+      p.begun = laci_clock_seconds();
+      p.n_turns = 0;
+      continue;
+    }
+    lac_status st = be_patient(comm, &p, err);
+    if (st) return st;
+  }
+  /* What the transport says of a peer that is gone is less than what the machine knows. */
+  lac_status st = laci_comm_find_dead(comm, err);
+  return st ? st : laci_comm_fail(comm, err);
+}
+
+lac_status laci_comm_wait(laci_comm *comm, void **request, lac_error *err) {
+  return wait_for(comm, request, NULL, err);
+}
+
+lac_status laci_comm_wait_sum(laci_comm *comm, const laci_comm_sum *sum, lac_error *err) {
+  return wait_for(comm, NULL, sum, err);
+}

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Sums are ended in the order in which they were begun, which is that of the buckets: the same on
+ * all processes, whose plans are the same. */
+#include "train/share.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "train/trace.h"
+#include "train/trainer.h"
+
+struct laci_share {
+  laci_comm *comm;
+  laci_trainer *trainer;
+  laci_bucket *buckets;
+  int n_buckets, n_begun; /* of this step */
+  laci_comm_sum **sums;   /* [n_buckets] */
+  laci_comm_sum *of_statistics;
+  double *losses; /* [size of the group] */
+  bool has_voted; /* in this step: all have their batches */
+  laci_share_times times;
+  laci_trace *trace; /* NULL: none */
+};
+
+/* ---- Creating ---- */
+
+/* Plans may differ from processor to processor, and with them when a bucket is final: the order of
+ * process 0 is that of all. */
+static lac_status share_order(laci_share *s, lac_error *err) {
+  const size_t n = (size_t)s->n_buckets;
+  int64_t *offsets = laci_alloc(n, sizeof *offsets);
+  if (!offsets) return laci_fail_memory(err, "buckets of gradients");
+  for (size_t b = 0; b < n; b++) offsets[b] = s->buckets[b].offset;
+  lac_status st = laci_comm_broadcast(s->comm, offsets, n * sizeof *offsets, err);
+  for (size_t b = 0; b < n && !st; b++) {
+    size_t at = b;
+    while (at + 1 < n && s->buckets[at].offset != offsets[b]) at++;
+    const laci_bucket here = s->buckets[b];
+    s->buckets[b] = s->buckets[at];
+    s->buckets[at] = here;
+  }
+  laci_free(offsets);
+  return st;
+}
+
+static lac_status make_sums(laci_share *s, laci_wire wire, lac_error *err) {
+  int64_t n_statistics;
+  (void)laci_trainer_statistics(s->trainer, &n_statistics);
+  s->sums = laci_alloc((size_t)s->n_buckets, sizeof(laci_comm_sum *));
+  s->losses = laci_alloc((size_t)laci_comm_size(s->comm), sizeof *s->losses);
+  if (!s->sums || !s->losses) return laci_fail_memory(err, "sums over all processes");
+  lac_status st =
+      laci_comm_sum_create(s->comm, n_statistics, LACI_WIRE_F32, &s->of_statistics, err);
+  for (int b = 0; b < s->n_buckets && !st; b++) {
+    st = laci_comm_sum_create(s->comm, s->buckets[b].count, wire, &s->sums[b], err);
+  }
+  return st;
+}
+
+/* Small ones begin early and hide better, each has messages of its own, which take their time. */
+enum { BUCKETS = 16, LEAST_BUCKET = 256 << 10, MOST_BUCKET = 4 << 20 };
+
+static size_t bucket_of(const laci_trainer *trainer, const laci_share_options *options) {
+  const laci_training_graph *graph = laci_trainer_graph(trainer);
+  const laci_parameter *parameters = laci_trainer_parameters(trainer);
+  size_t all = 0;
+  if (options->bucket) return options->bucket;
+  for (int p = 0; p < graph->n_params; p++) all += (size_t)parameters[p].count * sizeof(float);
+  size_t part = all / BUCKETS;
+  return part < LEAST_BUCKET ? LEAST_BUCKET : part > MOST_BUCKET ? MOST_BUCKET : part;
+}
+
+lac_status laci_share_create(laci_trainer *trainer, const laci_share_options *options,
+                             laci_share **share, lac_error *err) {
+  *share = NULL;
+  laci_share *s = laci_alloc(1, sizeof *s);
+  if (!s) return laci_fail_memory(err, "what processes share");
+  s->comm = options->comm;
+  s->trainer = trainer;
+  lac_status st =
+      laci_trainer_buckets(trainer, bucket_of(trainer, options), &s->buckets, &s->n_buckets, err);
+  if (!st) st = make_sums(s, options->wire, err);
+  st = laci_comm_agree(s->comm, st, err);
+  if (!st) st = share_order(s, err);
+  if (st) laci_share_destroy(s);
+  else *share = s;
+  return st;
+}
+
+void laci_share_destroy(laci_share *s) {
+  if (!s) return;
+  for (int b = 0; b < s->n_buckets && s->sums; b++) laci_comm_sum_destroy(s->sums[b]);
+  laci_comm_sum_destroy(s->of_statistics);
+  laci_free(s->buckets);
+  laci_free(s->sums);
+  laci_free(s->losses);
+  laci_free(s);
+}
+
+/* ---- One state ---- */
+
+static lac_status send_floats(laci_comm *comm, float *floats, int64_t n, lac_error *err) {
+  return floats ? laci_comm_broadcast(comm, floats, (size_t)n * sizeof *floats, err) : LAC_OK;
+}
+
+lac_status laci_share_state(laci_share *s, uint8_t *masks, void *note, size_t note_bytes,
+                            lac_error *err) {
+  if (!s) return LAC_OK;
+  laci_optimizer *optimizer = laci_trainer_optimizer(s->trainer);
+  const int64_t n = laci_optimizer_size(optimizer);
+  int64_t n_statistics, steps = laci_optimizer_steps(optimizer);
+  float *statistics = laci_trainer_statistics(s->trainer, &n_statistics);
+  lac_status st = laci_comm_broadcast(s->comm, note, note_bytes, err);
+  if (!st) st = laci_comm_broadcast(s->comm, &steps, sizeof steps, err);
+  if (!st) st = send_floats(s->comm, laci_trainer_weights(s->trainer), n, err);
+  if (!st) st = send_floats(s->comm, statistics, n_statistics, err);
+  if (!st) st = send_floats(s->comm, laci_trainer_average(s->trainer), n, err);
+  if (!st) {
+    st = send_floats(s->comm, laci_trainer_average_statistics(s->trainer), n_statistics, err);
+  }
+  for (int k = 0; k < laci_optimizer_slots(optimizer) && !st; k++) {
+    st = send_floats(s->comm, laci_optimizer_slot(optimizer, k), n, err);
+  }
+  if (!st && masks) st = laci_comm_broadcast(s->comm, masks, (size_t)n, err);
+  if (!st) laci_optimizer_set_steps(optimizer, steps);
+  return st;
+}
+
+/* ---- A step ---- */
+
+/* All have what they need, or all stop here. Asked before the batch, heard when it matters. */
+static lac_status hear_vote(laci_share *s, lac_status mine, lac_error *err) {
+  uint32_t any = 0;
+  lac_status st = laci_comm_vote_end(s->comm, &any, err);
+  s->has_voted = true;
+  if (st || !any) return st;
+  return laci_comm_agree(s->comm, mine, err);
+}
+
+lac_status laci_share_give_up(laci_share *s, lac_status mine, lac_error *err) {
+  if (!s) return mine;
+  lac_status st = laci_comm_vote_begin(s->comm, 1, NULL);
+  return st ? st : hear_vote(s, mine, err);
+}
+
+static lac_status on_ready(void *context, int bucket, lac_error *err) {
+  laci_share *s = context;
+  if (!s->has_voted) {
+    lac_status st = hear_vote(s, LAC_OK, err);
+    if (st) return st;
+  }
+  const laci_bucket *b = &s->buckets[bucket];
+  laci_comm_sum_begin(s->sums[bucket], laci_trainer_gradients(s->trainer) + b->offset, b->count);
+  s->n_begun++;
+  return LAC_OK;
+}
+
+static void on_between(void *context) {
+  const laci_share *s = context;
+  laci_comm_poll(s->comm);
+}
+
+/* The means of running statistics: a process that saw other images has others. */
+static lac_status share_statistics(laci_share *s, lac_error *err) {
+  int64_t n;
+  float *statistics = laci_trainer_statistics(s->trainer, &n);
+  const float part = 1.0F / (float)laci_comm_size(s->comm);
+  laci_comm_sum_begin(s->of_statistics, statistics, n);
+  lac_status st = laci_comm_sum_end(s->of_statistics, err);
+  for (int64_t at = 0; at < n && !st; at++) statistics[at] *= part;
+  return st;
+}
+
+static lac_status share_loss(laci_share *s, int n_batches, double *loss, lac_error *err) {
+  const int size = laci_comm_size(s->comm);
+  double sum = 0;
+  lac_status st = laci_comm_gather(s->comm, loss, sizeof *loss, s->losses, err);
+  for (int k = 0; k < size && !st; k++) sum += s->losses[k];
+  *loss = sum / ((double)n_batches * size);
+  return st;
+}
+
+/* How long sums were under way in all: they begin and end one after the other, more or less. */
+static void measure(laci_share *s, double waited) {
+  double busy = 0, until = 0;
+  for (int b = 0; b < s->n_buckets; b++) {
+    laci_comm_times t = laci_comm_sum_times(s->sums[b]);
+    double from = t.begun > until ? t.begun : until;
+    if (t.done > from) busy += t.done - from;
+    if (t.done > until) until = t.done;
+  }
+  s->times = (laci_share_times){.busy = busy, .waited = waited};
+}
+
+static lac_status end_sums(laci_share *s, lac_error *err) {
+  const double begin = laci_clock_seconds();
+  lac_status st = LAC_OK;
+  for (int b = 0; b < s->n_buckets && !st; b++) st = laci_comm_sum_end(s->sums[b], err);
+  if (st) return st;
+  measure(s, laci_clock_seconds() - begin);
+  for (int b = 0; b < s->n_buckets && s->trace; b++) {
+    laci_trace_sum(s->trace, b, laci_comm_sum_times(s->sums[b]),
+                   (size_t)s->buckets[b].count * sizeof(float));
+  }
+  return LAC_OK;
+}
+
+lac_status laci_share_early(laci_share *s, const float *images, const float *labels, double *loss,
+                            lac_error *err) {
+  const laci_batch_watch watch = {.keeps_on = true};
+  float part = 0;
+  lac_status st = laci_trainer_batch_watched(s->trainer, images, labels, &part, &watch, err);
+  *loss += (double)part;
+  return st;
+}
+
+lac_status laci_share_batch(laci_share *s, const float *images, const float *labels, int n_batches,
+                            double *loss, lac_error *err) {
+  const laci_batch_watch watch = {.buckets = s->buckets,
+                                  .n_buckets = s->n_buckets,
+                                  .ready = on_ready,
+                                  .between = on_between,
+                                  .context = s,
+                                  .begins = s->trace ? laci_trace_begins(s->trace) : NULL,
+                                  .seconds = s->trace ? laci_trace_seconds(s->trace) : NULL,
+                                  .keeps_on = true};
+  float part = 0;
+  s->has_voted = false;
+  s->n_begun = 0;
+  lac_status st = laci_comm_vote_begin(s->comm, 0, err);
+  if (!st) st = laci_trainer_batch_watched(s->trainer, images, labels, &part, &watch, err);
+  if (st) return st;
+  *loss += (double)part;
+  laci_trainer_count(s->trainer, n_batches * laci_comm_size(s->comm));
+  st = end_sums(s, err);
+  if (!st) st = share_statistics(s, err);
+  return st ? st : share_loss(s, n_batches, loss, err);
+}
+
+/* ---- Looking ---- */
+
+laci_share_times laci_share_last(const laci_share *s) { return s->times; }
+int laci_share_sums(const laci_share *s) { return s ? s->n_buckets : 0; }
+
+void laci_share_record(laci_share *s, laci_trace *trace) {
+  if (s) s->trace = trace;
+}
