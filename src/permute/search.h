@@ -41,7 +41,11 @@ typedef struct laci_search_options {
   int64_t iterations;   /* of annealing, a problem; 0: by effort and number of channels */
   double seconds; /* of wall time for all problems of a call together, which then decides instead of
                      iterations; 0: none. The result then depends on the machine. */
-  laci_comm *comm; /* of laci_plan_search: processes that share its groups; NULL: alone */
+  /* Of laci_plan_search: */
+  laci_comm *comm;           /* processes that share its groups; NULL: alone */
+  const float *const *worth; /* [n_layers of the analysis] what each element of a layer's weight is
+                                worth, >= 0, in the weight's own order, where the search is to keep
+                                that and not the magnitude; NULL, as entries may be: its score */
 } laci_search_options;
 
 /** Is there a strategy of that name? */
@@ -53,10 +57,10 @@ const char *laci_search_strategy(const char *name);
 /** All names, for messages: "exact, assign, ...". */
 const char *laci_search_strategies(void);
 
-/** kept: sum of |w| (scores, float64, summed in a fixed order) over what N:M keeps of all blocks
- * that hold a column of the class; upper: every row keeps its largest as if blocks could be chosen
- * freely (row by row over the class' columns plus those held still in mixed blocks). kept >=
- * kept_identity always. */
+/** kept: sum of what elements are worth, |w| (scores, float64, summed in a fixed order) over what
+ * N:M keeps of all blocks that hold a column of the class; upper: every row keeps its largest as if
+ * blocks could be chosen freely (row by row over the class' columns plus those held still in mixed
+ * blocks). kept >= kept_identity always. */
 typedef struct laci_found {
   int32_t *order; /* [n_channels], caller's: order[j] = old channel (class rank) now at place j */
   double kept_identity, kept, upper;

@@ -255,6 +255,54 @@ static void a_search_never_keeps_less(void **state) {
   *net_salt() = 0;
 }
 
+/* What each weight is worth, to some power of its magnitude; the caller frees. */
+static float **worth_of(const analysed *n, int power) {
+  float **worth = laci_alloc((size_t)n->a->n_layers, sizeof *worth);
+  assert_non_null(worth);
+  for (int l = 0; l < n->a->n_layers; l++) {
+    const laci_stored *stored = &n->graph->stored[n->a->layers[l].stored];
+    const int64_t count = laci_shape_count(&stored->shape);
+    const float *w = (const float *)(const void *)stored->bytes;
+    worth[l] = laci_alloc((size_t)count, sizeof **worth);
+    assert_non_null(worth[l]);
+    for (int64_t at = 0; at < count; at++) worth[l][at] = power == 1 ? fabsf(w[at]) : w[at] * w[at];
+  }
+  return worth;
+}
+
+static void free_worth(const analysed *n, float **worth) {
+  for (int l = 0; l < n->a->n_layers; l++) laci_free(worth[l]);
+  laci_free(worth);
+}
+
+static void a_search_goes_by_what_elements_are_worth(void **state) {
+  (void)state;
+  for (int i = 0; i < N_NETWORKS; i++) {
+    int32_t orders[2][64];
+    analysed n = analyse(networks[i]);
+    lac_error err = {0};
+    for (int power = 0; power <= 2; power++) { /* 0: nothing is said */
+      laci_plan *plan = plan_of(&n);
+      float **worth = worth_of(&n, power ? power : 1);
+      laci_search_options options = {.effort = LACI_EFFORT_NORMAL};
+      if (power) options.worth = (const float *const *)worth;
+      if (laci_plan_search(plan, two_of_four, &options, NULL, &err)) fail_msg("%s", err.text);
+      if (power < 2) {
+        int at = 0;
+        for (int g = 0; g < n.a->n_searchable; g++)
+          for (int c = 0; c < n.a->groups[g].n_channels && at < 64; c++)
+            orders[power][at++] = plan->found[g].order[c];
+        if (power) assert_memory_equal(orders[0], orders[1], (size_t)at * sizeof **orders);
+      }
+      for (int g = 0; g < n.a->n_searchable && power == 2; g++)
+        assert_true(plan->found[g].kept >= plan->found[g].kept_identity);
+      free_worth(&n, worth);
+      laci_plan_destroy(plan);
+    }
+    analysed_clear(&n);
+  }
+}
+
 static void mixed_blocks_are_searched_with_the_other_held_still(void **state) {
   (void)state;
   /* Six channels and two of another layer in blocks of four: what the groups gain adds up. */
@@ -285,6 +333,7 @@ int main(void) {
       cmocka_unit_test(grouped_weights_move_group_by_group),
       cmocka_unit_test(the_inverse_order_brings_the_bytes_back),
       cmocka_unit_test(a_search_never_keeps_less),
+      cmocka_unit_test(a_search_goes_by_what_elements_are_worth),
       cmocka_unit_test(mixed_blocks_are_searched_with_the_other_held_still),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
