@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Where the N:M blocks of a row of taps * channels columns lie, and the largest of each. */
+#include "base/divide.h"
+#include "calibrate/score_in.h"
+
+static int blocks_of_a_tap(const laci_fit *fit) {
+  return (int)laci_ceil_div(fit->channels, fit->pattern.m);
+}
+
+int laci_fit_blocks(const laci_fit *fit) {
+  return fit->columns / fit->channels * blocks_of_a_tap(fit);
+}
+
+laci_fit_block laci_fit_block_at(const laci_fit *fit, int at) {
+  const int per_tap = blocks_of_a_tap(fit), m = fit->pattern.m;
+  const int channel = at % per_tap * m, left = fit->channels - channel;
+  return (laci_fit_block){at / per_tap * fit->channels + channel, left < m ? left : m};
+}
+
+void laci_fit_keep_largest(const laci_fit *fit, const double *score, uint8_t *mask) {
+  const int n_blocks = laci_fit_blocks(fit);
+  for (int at = 0; at < n_blocks; at++) {
+    const laci_fit_block block = laci_fit_block_at(fit, at);
+    const double *s = score + block.first;
+    for (int c = 0; c < block.n_columns; c++) {
+      int rank = 0;
+      for (int d = 0; d < c; d++) rank += s[d] >= s[c];
+      for (int d = c + 1; d < block.n_columns; d++) rank += s[d] > s[c];
+      mask[block.first + c] = rank < fit->pattern.n;
+    }
+  }
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The table of scores, and what is the same for all of them: masks from saliencies, memory.
+ * Next: score_in.h, check.c, solve.c. */
+#include "calibrate/fit.h"
+
+#include <string.h>
+
+#include "calibrate/score_in.h"
+#include "calibrate/solve_in.h"
+#include "cpu/pool.h"
+
+#define LACI_SCORE(name) &laci_score_##name,
+static const laci_score *const scores[] = {
+#include "calibrate/score.def"
+};
+#undef LACI_SCORE
+
+const laci_score *laci_score_at(int at) {
+  return at >= 0 && (size_t)at < sizeof scores / sizeof *scores ? scores[at] : NULL;
+}
+
+const laci_score *laci_score_find(const char *name) {
+  for (size_t at = 0; at < sizeof scores / sizeof *scores; at++) {
+    if (strcmp(scores[at]->name, name) == 0) return scores[at];
+  }
+  return NULL;
+}
+
+const char *laci_score_name(const laci_score *score) { return score->name; }
+const char *laci_score_title(const laci_score *score) { return score->title; }
+const char *laci_score_paper(const laci_score *score) { return score->paper; }
+bool laci_score_needs_gram(const laci_score *score) { return score->needs_gram; }
+
+static laci_sums sums_of(const laci_fit *fit, const laci_score *score, laci_pool *pool) {
+  return (laci_sums){
+      .fit = fit, .pool = pool, .damping = score->needs_gram ? laci_fit_damping(fit) : 1};
+}
+
+/* ---- saliencies and masks ---- */
+
+lac_status laci_fit_saliency(const laci_fit *fit, const laci_score *score, laci_pool *pool,
+                             double *saliency, lac_error *err) {
+  lac_status st = laci_fit_check(fit, score->needs_gram, err);
+  if (st) return st;
+  const laci_sums sums = sums_of(fit, score, pool);
+  return score->saliency(&sums, saliency, err);
+}
+
+typedef struct ranking {
+  const laci_fit *fit;
+  uint8_t *mask;
+  double *weight; /* saliencies, then weights */
+} ranking;
+
+static void rank_rows(int64_t begin, int64_t end, void *context) {
+  const ranking *r = context;
+  const int columns = r->fit->columns;
+  for (int64_t row = begin; row < end; row++) {
+    double *weight = r->weight + row * columns;
+    uint8_t *mask = r->mask + row * columns;
+    laci_fit_keep_largest(r->fit, weight, mask);
+    for (int c = 0; c < columns; c++) {
+      weight[c] = mask[c] ? r->fit->weight[row * columns + c] : 0;
+    }
+  }
+}
+
+lac_status laci_fit_choose(const laci_fit *fit, const laci_score *score, laci_pool *pool,
+                           uint8_t *mask, double *weight, lac_error *err) {
+  lac_status st = laci_fit_check(fit, score->needs_gram, err);
+  if (st) return st;
+  const laci_sums sums = sums_of(fit, score, pool);
+  if (score->choose) return score->choose(&sums, mask, weight, err);
+  st = score->saliency(&sums, weight, err);
+  if (st) return st;
+  ranking r = {fit, mask, weight};
+  laci_pool_for(pool, fit->rows, 16, rank_rows, &r);
+  return LAC_OK;
+}
+
+uint64_t laci_fit_memory(const laci_fit *fit, const laci_score *score, int n_threads) {
+  const uint64_t solving = laci_solve_memory(fit, n_threads);
+  const uint64_t choosing = score && score->memory ? score->memory(fit, n_threads) : 0;
+  return solving > choosing ? solving : choosing;
+}

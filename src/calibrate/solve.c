@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The weights under a mask that change a layer's outputs least.
+ *
+ * For a row with support s the error is a quadratic form in w[s], least at
+ *
+ *     w[s] A[s, s] = G[s],    A = H + d I
+ *
+ * Rows are sorted by their masks, so that those with the same support stand together and share one
+ * Cholesky factor; such a group of rows is one piece of work for a thread. Its memory belongs to a
+ * lane, and a lane takes group after group: which one takes which changes nothing. */
+#include <math.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "calibrate/dense_in.h"
+#include "calibrate/fit.h"
+#include "calibrate/score_in.h"
+#include "calibrate/solve_in.h"
+#include "cpu/pool.h"
+
+enum { MOST_TRIES = 40 }; /* the last with 1e40 d: only a weight that overflows is left */
+
+typedef struct sorted_row {
+  const uint8_t *mask;
+  int columns, row;
+} sorted_row;
+
+/** Rows of sorted[begin, end) share a support. */
+typedef struct support_group {
+  int begin, end;
+} support_group;
+
+typedef struct solver {
+  const laci_sums *sums;
+  const uint8_t *mask;
+  double *weight; /* [rows, columns] G, and what is solved in its place */
+  sorted_row *sorted;
+  support_group *groups;
+  int n_groups, most_support;
+  _Atomic int next; /* group */
+  _Atomic bool short_of_memory;
+} solver;
+
+/** What a lane works with. */
+typedef struct lane {
+  int *support;   /* [n] columns */
+  double *factor; /* [n, n] */
+  double *side;   /* [n] */
+} lane;
+
+/* ---- groups ---- */
+
+static int by_mask(const void *a, const void *b) {
+  const sorted_row *x = a, *y = b;
+  const int order = memcmp(x->mask, y->mask, (size_t)x->columns);
+  return order ? order : (x->row > y->row) - (x->row < y->row);
+}
+
+static int support_of(const uint8_t *mask, int columns) {
+  int n = 0;
+  for (int c = 0; c < columns; c++) n += mask[c] != 0;
+  return n;
+}
+
+static void find_groups(solver *s) {
+  const laci_fit *fit = s->sums->fit;
+  for (int row = 0; row < fit->rows; row++) {
+    s->sorted[row] = (sorted_row){s->mask + (int64_t)row * fit->columns, fit->columns, row};
+  }
+  qsort(s->sorted, (size_t)fit->rows, sizeof *s->sorted, by_mask);
+  for (int at = 0; at < fit->rows; at++) {
+    const uint8_t *mask = s->sorted[at].mask;
+    if (!at || memcmp(mask, s->sorted[at - 1].mask, (size_t)fit->columns) != 0) {
+      const int n = support_of(mask, fit->columns);
+      if (n > s->most_support) s->most_support = n;
+      s->groups[s->n_groups++].begin = at;
+    }
+    s->groups[s->n_groups - 1].end = at + 1;
+  }
+}
+
+/* ---- one group ---- */
+
+static void gather(const solver *s, const int *support, int n, double damping, double *a) {
+  const laci_fit *fit = s->sums->fit;
+  for (int i = 0; i < n; i++) {
+    const double *h = fit->h + (int64_t)support[i] * fit->columns;
+    double *row = a + (int64_t)i * n;
+    for (int j = 0; j <= i; j++) row[j] = h[support[j]];
+    row[i] += damping;
+  }
+}
+
+/* A = H + d I is positive definite but for the rounding of H: where that is more than d, d grows.
+ */
+static void factorise(const solver *s, const int *support, int n, double *factor) {
+  double damping = s->sums->damping;
+  gather(s, support, n, damping, factor);
+  for (int tries = 0; laci_dense_cholesky(factor, n) && tries < MOST_TRIES; tries++) {
+    damping *= 10;
+    gather(s, support, n, damping, factor);
+  }
+}
+
+static void solve_group(const solver *s, const support_group *group, const lane *l) {
+  const int columns = s->sums->fit->columns;
+  const uint8_t *mask = s->sorted[group->begin].mask;
+  int n = 0;
+  for (int c = 0; c < columns; c++) {
+    if (mask[c]) l->support[n++] = c;
+  }
+  if (n) factorise(s, l->support, n, l->factor);
+  for (int at = group->begin; at < group->end; at++) {
+    double *weight = s->weight + (int64_t)s->sorted[at].row * columns;
+    for (int i = 0; i < n; i++) l->side[i] = weight[l->support[i]];
+    laci_dense_cholesky_solve(l->factor, n, l->side);
+    memset(weight, 0, sizeof *weight * (size_t)columns);
+    for (int i = 0; i < n; i++) weight[l->support[i]] = l->side[i];
+  }
+}
+
+static bool lane_init(lane *l, int n) {
+  l->support = laci_alloc((size_t)n, sizeof *l->support);
+  l->factor = laci_alloc((size_t)n * (size_t)n, sizeof *l->factor);
+  l->side = laci_alloc((size_t)n, sizeof *l->side);
+  return l->support && l->factor && l->side;
+}
+
+static void lane_clear(lane *l) {
+  laci_free(l->support);
+  laci_free(l->factor);
+  laci_free(l->side);
+}
+
+static void run_lane(int64_t begin, int64_t end, void *context) {
+  solver *s = context;
+  lane l = {0};
+  (void)begin;
+  (void)end;
+  if (atomic_load(&s->next) >= s->n_groups) return;
+  if (!lane_init(&l, s->most_support)) s->short_of_memory = true;
+  while (!s->short_of_memory) {
+    const int at = atomic_fetch_add(&s->next, 1);
+    if (at >= s->n_groups) break;
+    solve_group(s, &s->groups[at], &l);
+  }
+  lane_clear(&l);
+}
+
+lac_status laci_fit_solve(const laci_fit *fit, const uint8_t *mask, laci_pool *pool, double *weight,
+                          lac_error *err) {
+  lac_status st = laci_fit_check(fit, true, err);
+  if (st) return st;
+  const laci_sums sums = {.fit = fit, .pool = pool, .damping = laci_fit_damping(fit)};
+  solver s = {.sums = &sums, .mask = mask, .weight = weight};
+  s.sorted = laci_alloc((size_t)fit->rows, sizeof *s.sorted);
+  s.groups = laci_alloc((size_t)fit->rows, sizeof *s.groups);
+  if (s.sorted && s.groups) {
+    laci_fit_target(&sums, weight);
+    find_groups(&s);
+    laci_pool_for(pool, laci_pool_threads(pool), 1, run_lane, &s);
+  } else {
+    s.short_of_memory = true;
+  }
+  if (s.short_of_memory) st = laci_fail_memory(err, "a layer's exact weights");
+  laci_free(s.sorted);
+  laci_free(s.groups);
+  return st;
+}
+
+uint64_t laci_solve_memory(const laci_fit *fit, int n_threads) {
+  uint64_t n = 0;
+  const int n_blocks = laci_fit_blocks(fit);
+  for (int at = 0; at < n_blocks; at++) {
+    const int b = laci_fit_block_at(fit, at).n_columns;
+    n += (uint64_t)(b < fit->pattern.n ? b : fit->pattern.n);
+  }
+  const uint64_t of_a_lane = n * (n * sizeof(double) + sizeof(double) + sizeof(int));
+  return (uint64_t)fit->rows * (sizeof(sorted_row) + sizeof(support_group)) +
+         (uint64_t)n_threads * of_a_lane;
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What all scores and the solution derive from a fit's sums: damping, target, errors. */
+#include "base/error.h"
+#include "base/memory.h"
+#include "calibrate/dense_in.h"
+#include "calibrate/score_in.h"
+#include "calibrate/solve_in.h"
+
+static const double LEAST_DAMPING = 0.01; /* of mean(diag H), as published for SparseGPT */
+static const double SCARCE = 0.25;        /* more, where positions are few for the columns */
+
+double laci_fit_damping(const laci_fit *fit) {
+  double trace = 0, part = fit->damping;
+  for (int c = 0; c < fit->columns; c++) trace += fit->h[(int64_t)c * fit->columns + c];
+  if (!(part > 0)) {
+    part = SCARCE * fit->columns / fit->positions;
+    if (part < LEAST_DAMPING) part = LEAST_DAMPING;
+  }
+  const double damping = part * trace / fit->columns;
+  return damping > 0 ? damping : 1;
+}
+
+void laci_fit_target(const laci_sums *sums, double *target) {
+  const laci_fit *fit = sums->fit;
+  const int64_t count = (int64_t)fit->rows * fit->columns;
+  laci_dense_product(sums->pool, fit->rows, fit->columns, fit->weight, fit->k ? fit->k : fit->h,
+                     target);
+  for (int64_t at = 0; at < count; at++) target[at] += sums->damping * fit->weight[at];
+}
+
+/* ---- errors ---- */
+
+static double dot(const double *a, const double *b, int64_t n) {
+  double sum = 0;
+  for (int64_t i = 0; i < n; i++) sum += a[i] * b[i];
+  return sum;
+}
+
+lac_status laci_fit_error(const laci_fit *fit, const double *weight, double energy, laci_pool *pool,
+                          double *error, lac_error *err) {
+  lac_status st = laci_fit_check(fit, true, err);
+  if (st) return st;
+  const int rows = fit->rows, columns = fit->columns;
+  const int64_t count = (int64_t)rows * columns;
+  double *rest = NULL, *product = laci_alloc((size_t)count, sizeof *product);
+  if (!fit->k) rest = laci_alloc((size_t)count, sizeof *rest);
+  if (!product || (!fit->k && !rest)) {
+    st = laci_fail_memory(err, "a layer's error");
+    goto out;
+  }
+  if (rest) { /* nothing cancels where both sides saw the same inputs */
+    for (int64_t at = 0; at < count; at++) rest[at] = weight[at] - fit->weight[at];
+    laci_dense_product(pool, rows, columns, rest, fit->h, product);
+    *error = dot(rest, product, count);
+  } else {
+    laci_dense_product(pool, rows, columns, fit->weight, fit->k, product);
+    const double cross = dot(weight, product, count);
+    laci_dense_product(pool, rows, columns, weight, fit->h, product);
+    *error = energy - 2 * cross + dot(weight, product, count);
+  }
+  if (*error < 0) *error = 0; /* by rounding */
+out:
+  laci_free(rest);
+  laci_free(product);
+  return st;
+}

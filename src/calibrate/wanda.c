@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * |w| * |x_j|: a weight and the norm of the input that it multiplies, sqrt(H_jj). */
+#include <math.h>
+
+#include "calibrate/score_in.h"
+
+static lac_status saliency(const laci_sums *sums, double *out, lac_error *err) {
+  const laci_fit *fit = sums->fit;
+  (void)err;
+  for (int row = 0; row < fit->rows; row++) {
+    const int64_t at = (int64_t)row * fit->columns;
+    for (int c = 0; c < fit->columns; c++) {
+      const double squares = fit->h[(int64_t)c * fit->columns + c];
+      out[at + c] = fabs(fit->weight[at + c]) * sqrt(squares > 0 ? squares : 0);
+    }
+  }
+  return LAC_OK;
+}
+
+const laci_score laci_score_wanda = {
+    .name = "wanda",
+    .title = "Wanda",
+    .paper =
+        "Sun, Liu, Bair, Kolter, \"A simple and effective pruning approach for large language "
+        "models\", ICLR 2024",
+    .needs_gram = true,
+    .saliency = saliency,
+};
