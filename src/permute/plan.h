@@ -29,7 +29,7 @@ LAC_MUST_CHECK lac_status laci_plan_create(const laci_analysis *analysis, laci_p
 void laci_plan_destroy(laci_plan *plan);
 
 /** Searches all searchable groups that are not held (several at a time) and completes the plan. The
- * result keeps no less magnitude, or worth (options->worth), than the order that is there. With
+ * result keeps no less magnitude, or score by options->views, than the order that is there. With
  * options->comm all processes call it for the same network, each searches a part, and all end with
  * the same plan or the same failure. */
 LAC_MUST_CHECK lac_status laci_plan_search(laci_plan *plan, laci_pattern pattern,

@@ -21,12 +21,12 @@
 typedef struct builder {
   laci_plan *plan;
   laci_pattern pattern;
-  const float *const *worth; /* as laci_search_options has it */
-  laci_arena arena;          /* of the problems, and of what follows */
-  int *first;                /* [n_searchable + 1] where a group's consumers begin in long_run */
-  bool *long_run;            /* of all consumers of searchable groups: see note_long_runs */
-  bool *mixed;               /* [n_searchable] a block of it holds channels of another group, too */
-  int *n_layers_with;        /* [n_stored] layers that read the tensor */
+  const laci_weight_view *views; /* as laci_search_options has them */
+  laci_arena arena;              /* of the problems, and of what follows */
+  int *first;         /* [n_searchable + 1] where a group's consumers begin in long_run */
+  bool *long_run;     /* of all consumers of searchable groups: see note_long_runs */
+  bool *mixed;        /* [n_searchable] a block of it holds channels of another group, too */
+  int *n_layers_with; /* [n_stored] layers that read the tensor */
 } builder;
 
 static bool same_rows(const laci_consumer *a, const laci_consumer *b) {
@@ -193,18 +193,6 @@ static bool held_columns(builder *b, const laci_consumer *one, const int32_t **h
   return true;
 }
 
-/* The weight as the search is to see it. */
-static laci_weight_view view_of(const builder *b, int layer) {
-  laci_weight_view view = b->plan->analysis->layers[layer].view;
-  const float *worth = b->worth ? b->worth[layer] : NULL;
-  if (!worth) return view;
-  view.dtype = LAC_DTYPE_F32;
-  view.bytes = (const uint8_t *)worth;
-  view.n_scales = 0;
-  view.scale = view.zero = NULL;
-  return view;
-}
-
 static bool make_problem(builder *b, int g, laci_problem *problem) {
   const laci_analysis *a = b->plan->analysis;
   const laci_group *group = &a->groups[g];
@@ -219,8 +207,9 @@ static bool make_problem(builder *b, int g, laci_problem *problem) {
     const laci_layer *layer = &a->layers[one->layer];
     if (is_long_run(b, g, k) || seen_before(b, group, k)) continue;
     laci_slice *slice = &slices[problem->n_slices++];
-    *slice = (laci_slice){
-        .weight = view_of(b, one->layer), .outer_end = layer->view.outer, .column = one->column};
+    *slice = (laci_slice){.weight = b->views ? b->views[one->layer] : layer->view,
+                          .outer_end = layer->view.outer,
+                          .column = one->column};
     if (one->conv_group >= 0) {
       int64_t rows = layer->view.outer / layer->groups;
       slice->outer_begin = one->conv_group * rows;
@@ -365,7 +354,7 @@ static lac_status gather_mixed(const builder *b, lac_status st, laci_comm *comm,
 
 lac_status laci_plan_search(laci_plan *plan, laci_pattern pattern,
                             const laci_search_options *options, laci_pool *pool, lac_error *err) {
-  builder b = {.plan = plan, .pattern = pattern, .worth = options->worth};
+  builder b = {.plan = plan, .pattern = pattern, .views = options->views};
   const int n = plan->analysis->n_searchable;
   const double end = options->seconds > 0 ? laci_clock_seconds() + options->seconds : 0;
   laci_search_options how = *options;

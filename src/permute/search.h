@@ -42,10 +42,9 @@ typedef struct laci_search_options {
   double seconds; /* of wall time for all problems of a call together, which then decides instead of
                      iterations; 0: none. The result then depends on the machine. */
   /* Of laci_plan_search: */
-  laci_comm *comm;           /* processes that share its groups; NULL: alone */
-  const float *const *worth; /* [n_layers of the analysis] what each element of a layer's weight is
-                                worth, >= 0, in the weight's own order, where the search is to keep
-                                that and not the magnitude; NULL, as entries may be: its score */
+  laci_comm *comm;               /* processes that share its groups; NULL: alone */
+  const laci_weight_view *views; /* [n_layers of the analysis] the weights as the search is to score
+                                    them, of the same sizes; NULL: as the analysis sees them */
 } laci_search_options;
 
 /** Is there a strategy of that name? */
@@ -57,7 +56,7 @@ const char *laci_search_strategy(const char *name);
 /** All names, for messages: "exact, assign, ...". */
 const char *laci_search_strategies(void);
 
-/** kept: sum of what elements are worth, |w| (scores, float64, summed in a fixed order) over what
+/** kept: sum of |w| (scores, float64, summed in a fixed order) over what
  * N:M keeps of all blocks that hold a column of the class; upper: every row keeps its largest as if
  * blocks could be chosen freely (row by row over the class' columns plus those held still in mixed
  * blocks). kept >= kept_identity always. */

@@ -100,14 +100,18 @@ void laci_distances_read(const laci_weight_view *w, int64_t first, int64_t n, do
   for (int64_t i = 0; i < n; i++) out[i] = fabs(out[i]);
 }
 
-void laci_distances_scale(const laci_weight_view *w, int64_t first, int64_t n, double *out) {
-  if (!w->n_scales || !w->scale) return;
+static void multiply_by_scales(const laci_weight_view *w, int64_t first, int64_t n, double *out) {
   for (int64_t done = 0; done < n;) {
     int64_t k, length = stretch(w, first + done, n - done, &k);
     double scale = fabs(w->scale[k]);
     for (int64_t i = done; i < done + length; i++) out[i] *= scale;
     done += length;
   }
+}
+
+void laci_distances_scale(const laci_weight_view *w, int64_t first, int64_t n, double *out) {
+  if (w->n_scales && w->scale) multiply_by_scales(w, first, n, out);
+  for (int64_t i = 0; i < n && w->squared; i++) out[i] *= out[i];
 }
 
 void laci_scores_read(const laci_weight_view *w, int64_t first, int64_t n, double *out) {

@@ -19,7 +19,7 @@ LAC_MUST_CHECK lac_status laci_weight_check(const laci_weight_view *weight, laci
 /** out[i] = |w[first + i] - zero|: 0 exactly where the stored element is its zero. */
 void laci_distances_read(const laci_weight_view *weight, int64_t first, int64_t n, double *out);
 
-/** out[i] *= |scale| of element first + i: distances become scores. Nothing to do without scales.
+/** out[i] *= |scale| of element first + i, squared where the view says so: distances become scores.
  */
 void laci_distances_scale(const laci_weight_view *weight, int64_t first, int64_t n, double *out);
 

@@ -20,8 +20,8 @@ enum { LACI_MOST_PATTERN_M = 64 };
  * ("column"), and every (o, i) is a row. Columns are cut into runs of `run` (one a convolution
  * group where the C axis holds them all; else run == columns); blocks of m are aligned inside a
  * run, the last one of a run may be partial. Score of element e: |w[e] - zero[k]| * |scale[k]|, k =
- * (e / scale_stride) % n_scales; without scales: |w[e]|. A pruned element gets the value zero[k] (0
- * without zeros). */
+ * (e / scale_stride) % n_scales; without scales: |w[e]|; or its square. A pruned element gets the
+ * value zero[k] (0 without zeros). */
 typedef struct laci_weight_view {
   const char *name; /* stored tensor, for messages */
   lac_dtype dtype;  /* f16 bf16 f32 f64 i8 u8 (other integer types too) */
@@ -30,6 +30,7 @@ typedef struct laci_weight_view {
   int64_t n_scales, scale_stride; /* n_scales 0: none */
   const double *scale;            /* [n_scales] or NULL (1) */
   const double *zero;             /* [n_scales] or NULL (0) */
+  bool squared;                   /* scores are squares */
 } laci_weight_view;
 
 #endif

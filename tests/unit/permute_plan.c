@@ -255,50 +255,42 @@ static void a_search_never_keeps_less(void **state) {
   *net_salt() = 0;
 }
 
-/* What each weight is worth, to some power of its magnitude; the caller frees. */
-static float **worth_of(const analysed *n, int power) {
-  float **worth = laci_alloc((size_t)n->a->n_layers, sizeof *worth);
-  assert_non_null(worth);
+/* What a search keeps of what it scores; the order of all groups goes to `orders`. */
+static double search_by(const analysed *n, bool given, bool squared, int32_t *orders, size_t most) {
+  lac_error err = {0};
+  laci_plan *plan = plan_of(n);
+  laci_weight_view *views = laci_alloc((size_t)n->a->n_layers, sizeof *views);
+  assert_non_null(views);
   for (int l = 0; l < n->a->n_layers; l++) {
-    const laci_stored *stored = &n->graph->stored[n->a->layers[l].stored];
-    const int64_t count = laci_shape_count(&stored->shape);
-    const float *w = (const float *)(const void *)stored->bytes;
-    worth[l] = laci_alloc((size_t)count, sizeof **worth);
-    assert_non_null(worth[l]);
-    for (int64_t at = 0; at < count; at++) worth[l][at] = power == 1 ? fabsf(w[at]) : w[at] * w[at];
+    views[l] = n->a->layers[l].view;
+    views[l].squared = squared;
   }
-  return worth;
+  laci_search_options options = {.effort = LACI_EFFORT_NORMAL, .views = given ? views : NULL};
+  if (laci_plan_search(plan, two_of_four, &options, NULL, &err)) fail_msg("%s", err.text);
+  double kept = 0;
+  size_t at = 0;
+  for (int g = 0; g < n->a->n_searchable; g++) {
+    assert_true(plan->found[g].kept >= plan->found[g].kept_identity);
+    kept += plan->found[g].kept;
+    for (int c = 0; c < n->a->groups[g].n_channels && at < most; c++)
+      orders[at++] = plan->found[g].order[c];
+  }
+  laci_free(views);
+  laci_plan_destroy(plan);
+  return kept;
 }
 
-static void free_worth(const analysed *n, float **worth) {
-  for (int l = 0; l < n->a->n_layers; l++) laci_free(worth[l]);
-  laci_free(worth);
-}
-
-static void a_search_goes_by_what_elements_are_worth(void **state) {
+static void a_search_scores_the_views_that_it_is_given(void **state) {
+  enum { MOST = 256 };
   (void)state;
   for (int i = 0; i < N_NETWORKS; i++) {
-    int32_t orders[2][64];
+    int32_t usual[MOST] = {0}, same[MOST] = {0}, other[MOST] = {0};
     analysed n = analyse(networks[i]);
-    lac_error err = {0};
-    for (int power = 0; power <= 2; power++) { /* 0: nothing is said */
-      laci_plan *plan = plan_of(&n);
-      float **worth = worth_of(&n, power ? power : 1);
-      laci_search_options options = {.effort = LACI_EFFORT_NORMAL};
-      if (power) options.worth = (const float *const *)worth;
-      if (laci_plan_search(plan, two_of_four, &options, NULL, &err)) fail_msg("%s", err.text);
-      if (power < 2) {
-        int at = 0;
-        for (int g = 0; g < n.a->n_searchable; g++)
-          for (int c = 0; c < n.a->groups[g].n_channels && at < 64; c++)
-            orders[power][at++] = plan->found[g].order[c];
-        if (power) assert_memory_equal(orders[0], orders[1], (size_t)at * sizeof **orders);
-      }
-      for (int g = 0; g < n.a->n_searchable && power == 2; g++)
-        assert_true(plan->found[g].kept >= plan->found[g].kept_identity);
-      free_worth(&n, worth);
-      laci_plan_destroy(plan);
-    }
+    const double kept = search_by(&n, false, false, usual, MOST);
+    assert_true(search_by(&n, true, false, same, MOST) == kept);
+    assert_memory_equal(usual, same, sizeof usual);
+    const double squares = search_by(&n, true, true, other, MOST);
+    assert_true(n.a->n_searchable == 0 || squares != kept);
     analysed_clear(&n);
   }
 }
@@ -333,7 +325,7 @@ int main(void) {
       cmocka_unit_test(grouped_weights_move_group_by_group),
       cmocka_unit_test(the_inverse_order_brings_the_bytes_back),
       cmocka_unit_test(a_search_never_keeps_less),
-      cmocka_unit_test(a_search_goes_by_what_elements_are_worth),
+      cmocka_unit_test(a_search_scores_the_views_that_it_is_given),
       cmocka_unit_test(mixed_blocks_are_searched_with_the_other_held_still),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

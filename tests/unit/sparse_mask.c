@@ -55,8 +55,10 @@ static double distance(const laci_weight_view *w, int64_t e) {
 }
 
 static double score(const laci_weight_view *w, int64_t e) {
-  return distance(w, e) *
-         (w->n_scales && w->scale ? fabs(w->scale[e / w->scale_stride % w->n_scales]) : 1);
+  const double scored =
+      distance(w, e) *
+      (w->n_scales && w->scale ? fabs(w->scale[e / w->scale_stride % w->n_scales]) : 1);
+  return w->squared ? scored * scored : scored;
 }
 
 /* Place of element (o, c, i) among its block, ties to the lower column. */
@@ -140,6 +142,7 @@ static void follows_the_definition_on_random_weights(void **state) {
       for (int k = 0; k < 8; k++)
         scale[k] = 0.5 * (double)pick(seed, 20 + k, 5) - 1, zero[k] = (double)pick(seed, 30 + k, 5);
     }
+    w.squared = pick(seed, 12, 4) == 0;
     fill(w.dtype, w.outer * w.columns * w.inner, seed);
     if (w.n_scales) {
       bool has_zero_scale = false; /* all scores alike: nothing to learn from the weights left */
