@@ -63,15 +63,15 @@ void laci_rebatch_undo(laci_rebatch *batch);
 /* ---- bench_plan.c ---- */
 
 /** Samples of one quantity, or of one row of quantities, a run. */
-typedef struct laci_samples {
+typedef struct laci_bench_samples {
   double *values; /* [n, width] */
   size_t n, capacity, width;
-} laci_samples;
+} laci_bench_samples;
 
 typedef struct laci_bench_plan {
   laci_engine *engine;
   size_t n_steps;
-  laci_samples runs, steps;
+  laci_bench_samples runs, steps;
   double plan_seconds, first_seconds, last_seconds; /* of planning, the first run, the last one */
 } laci_bench_plan;
 

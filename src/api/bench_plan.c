@@ -15,7 +15,7 @@ static const double warm_s = 0.2;
 /* ---- Samples ---- */
 
 /* Room for one more row, which counts when n is raised. NULL: no memory. */
-static double *next_row(laci_samples *s) {
+static double *next_row(laci_bench_samples *s) {
   if (s->n == s->capacity) {
     size_t capacity = s->capacity ? 2 * s->capacity : 16;
     size_t row = s->width * sizeof *s->values;
@@ -33,7 +33,7 @@ static int compare(const void *a, const void *b) {
 }
 
 double laci_bench_plan_step(const laci_bench_plan *plan, size_t step) {
-  const laci_samples *s = &plan->steps;
+  const laci_bench_samples *s = &plan->steps;
   double least = s->n > 0 ? s->values[step] : 0;
   for (size_t row = 1; row < s->n; row++) {
     double x = s->values[row * s->width + step];
@@ -43,7 +43,7 @@ double laci_bench_plan_step(const laci_bench_plan *plan, size_t step) {
 }
 
 lac_bench_time laci_bench_plan_time(laci_bench_plan *plan) {
-  const laci_samples *s = &plan->runs;
+  const laci_bench_samples *s = &plan->runs;
   if (s->n == 0) return (lac_bench_time){0};
   qsort(s->values, s->n, sizeof *s->values, compare);
   return (lac_bench_time){.min = s->values[0],

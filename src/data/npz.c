@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A .npz is its zip archive's members, each a .npy file: the header of each is looked at first, so
+ * that nothing is taken for one whose shape does not want the bytes that the archive claims. */
+#include "data/npz.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/budget.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/reader.h"
+#include "data/npy.h"
+#include "data/rows_in.h"
+#include "data/zip.h"
+
+static const char ending[] = ".npy";
+enum { ENDING_BYTES = sizeof ending - 1 };
+
+struct laci_npz {
+  laci_arena arena;
+  const char *name;
+  laci_reader *reader;
+  laci_zip zip;
+  laci_zip_member *members; /* [n] */
+  const char **names;       /* [n] without ending */
+  size_t n;
+};
+
+static lac_status name_arrays(laci_npz *npz, lac_error *err) {
+  npz->names = laci_alloc(npz->n, sizeof *npz->names);
+  if (!npz->names) return laci_fail_memory(err, npz->name);
+  for (size_t k = 0; k < npz->n; k++) {
+    const char *name = npz->members[k].name;
+    size_t n = strlen(name);
+    if (n <= ENDING_BYTES || strcmp(name + n - ENDING_BYTES, ending) != 0) {
+      return laci_fail(err, LAC_BAD_FILE, "%s: %s: wanted .npy files only", npz->name, name);
+    }
+    npz->names[k] = laci_arena_text_n(&npz->arena, name, n - ENDING_BYTES);
+    if (!npz->names[k]) return laci_fail_memory(err, npz->name);
+  }
+  return LAC_OK;
+}
+
+/* Takes the reader in any case. */
+static lac_status open_reader(const char *name, laci_reader *reader, laci_npz **npz,
+                              lac_error *err) {
+  laci_npz *made = laci_alloc(1, sizeof *made);
+  if (!made) {
+    laci_reader_close(reader);
+    return laci_fail_memory(err, name);
+  }
+  made->reader = reader;
+  made->name = laci_arena_text(&made->arena, name);
+  made->zip = (laci_zip){reader, made->name};
+  lac_status st = made->name ? LAC_OK : laci_fail_memory(err, name);
+  if (!st) st = laci_zip_list(&made->zip, &made->arena, &made->members, &made->n, err);
+  if (!st) st = name_arrays(made, err);
+  if (st) laci_npz_close(made);
+  else *npz = made;
+  return st;
+}
+
+lac_status laci_npz_open(const char *path, laci_npz **npz, lac_error *err) {
+  laci_reader *reader = NULL;
+  *npz = NULL;
+  lac_status st = laci_reader_open(path, &reader, err);
+  return st ? st : open_reader(path, reader, npz, err);
+}
+
+lac_status laci_npz_open_memory(const char *name, const void *bytes, size_t size_bytes,
+                                laci_npz **npz, lac_error *err) {
+  laci_reader *reader = NULL;
+  *npz = NULL;
+  lac_status st = laci_reader_open_memory(name, bytes, size_bytes, &reader, err);
+  return st ? st : open_reader(name, reader, npz, err);
+}
+
+void laci_npz_close(laci_npz *npz) {
+  if (!npz) return;
+  laci_free(npz->members);
+  laci_free(npz->names);
+  laci_reader_close(npz->reader);
+  laci_arena_clear(&npz->arena);
+  laci_free(npz);
+}
+
+int laci_npz_count(const laci_npz *npz) { return (int)npz->n; }
+const char *laci_npz_name(const laci_npz *npz, int at) { return npz->names[at]; }
+
+/* Bytes of the archive, and the array made of them. */
+static lac_status read_whole(const laci_npz *npz, const laci_zip_member *m, const char *name,
+                             laci_budget *budget, laci_rows **rows, lac_error *err) {
+  uint8_t *bytes = NULL;
+  laci_npy array = {0};
+  lac_status st = LAC_OK;
+  if (budget) {
+    laci_budget_add(budget, 2 * (uint64_t)m->size_bytes, "%.200s", name);
+    st = laci_budget_check(budget, "reading the samples", err);
+  }
+  if (!st) st = laci_zip_read(&npz->zip, m, &bytes, err);
+  if (!st) st = laci_npy_parse(name, bytes, m->size_bytes, &array, err);
+  laci_free(bytes);
+  if (!st) st = laci_rows_in_memory(name, &array, rows, err);
+  laci_npy_clear(&array);
+  return st;
+}
+
+lac_status laci_npz_rows(const laci_npz *npz, int at, laci_budget *budget, laci_rows **rows,
+                         lac_error *err) {
+  const laci_zip_member *m = &npz->members[at];
+  char name[512];
+  laci_rows *found = NULL;
+  *rows = NULL;
+  (void)snprintf(name, sizeof name, "%.300s: %.200s", npz->name, npz->names[at]);
+  laci_rows_source source = {
+      .name = name, .reader = npz->reader, .offset = m->offset, .size_bytes = m->size_bytes};
+  uint8_t *first = laci_alloc(LACI_ROWS_HEADER_BYTES, 1);
+  lac_status st =
+      first ? laci_zip_peek(&npz->zip, m, LACI_ROWS_HEADER_BYTES, first, &source.n_first, err)
+            : laci_fail_memory(err, name);
+  source.first = first;
+  if (!st) st = laci_rows_in_place(&source, &found, err);
+  laci_free(first);
+  if (st) return st;
+  if (found && !m->deflated) {
+    st = laci_zip_check(&npz->zip, m, err);
+    if (st) laci_rows_close(found);
+    else *rows = found;
+    return st;
+  }
+  laci_rows_close(found);
+  return read_whole(npz, m, name, budget, rows, err);
+}

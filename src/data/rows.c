@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Rows of an array: its header is read once, and row r begins r * width elements behind it. */
+#include "data/rows.h"
+
+#include <string.h>
+
+#include "base/budget.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/reader.h"
+#include "data/npy_in.h"
+#include "data/rows_in.h"
+#include "tensor/buf.h"
+
+struct laci_rows {
+  laci_arena arena;
+  const char *name;
+  laci_type type;
+  int64_t width;       /* elements of a row */
+  size_t row_bytes;    /* as it is stored */
+  laci_npy array;      /* in memory; empty: in the reader */
+  laci_reader *reader; /* borrowed, or `own` */
+  laci_reader *own;
+  size_t offset; /* of the first row */
+};
+
+static lac_status rows_create(const char *name, const laci_type *type, laci_rows **rows,
+                              lac_error *err) {
+  laci_rows *made = laci_alloc(1, sizeof *made);
+  *rows = NULL;
+  if (!made) return laci_fail_memory(err, name);
+  made->name = laci_arena_text(&made->arena, name);
+  made->type = *type;
+  made->width = laci_shape_count_range(&type->shape, 1, type->shape.rank);
+  if (made->width < 0) made->width = 0; /* of no rows */
+  made->row_bytes = (size_t)made->width * lac_dtype_size(type->dtype);
+  if (!made->name) {
+    laci_rows_close(made);
+    return laci_fail_memory(err, name);
+  }
+  *rows = made;
+  return LAC_OK;
+}
+
+/* The shape wants exactly the bytes that are there. */
+static lac_status check_size(const laci_rows_source *source, const laci_npy_header *header,
+                             lac_error *err) {
+  char text[256];
+  int64_t count = laci_shape_count(&header->type.shape);
+  size_t found = source->size_bytes - header->offset_bytes, wanted = 0;
+  if (count >= 0 &&
+      !__builtin_mul_overflow((size_t)count, lac_dtype_size(header->type.dtype), &wanted) &&
+      wanted == found)
+    return LAC_OK;
+  return laci_fail(err, LAC_BAD_FILE, "%s: %zu bytes of data, not what %s %s takes", source->name,
+                   found, lac_dtype_name(header->type.dtype),
+                   laci_shape_text(&header->type.shape, text, sizeof text));
+}
+
+lac_status laci_rows_in_place(const laci_rows_source *source, laci_rows **rows, lac_error *err) {
+  laci_npy_header header;
+  *rows = NULL;
+  lac_status st = laci_npy_header_parse(source->name, source->first, source->n_first, &header, err);
+  if (!st) st = check_size(source, &header, err);
+  if (st || header.big_endian || (header.fortran_order && header.type.shape.rank > 1)) return st;
+  st = rows_create(source->name, &header.type, rows, err);
+  if (st) return st;
+  (*rows)->reader = source->reader;
+  (*rows)->offset = source->offset + header.offset_bytes;
+  return LAC_OK;
+}
+
+lac_status laci_rows_in_memory(const char *name, laci_npy *take, laci_rows **rows, lac_error *err) {
+  lac_status st = rows_create(name, &take->type, rows, err);
+  if (st) return st;
+  (*rows)->array = *take;
+  *take = (laci_npy){0};
+  return LAC_OK;
+}
+
+/* All of it: twice, since its elements are brought into another order. */
+static lac_status open_whole(const char *path, const laci_reader *reader, laci_budget *budget,
+                             laci_rows **rows, lac_error *err) {
+  laci_npy array;
+  if (budget) {
+    laci_budget_add(budget, 2 * (uint64_t)laci_reader_size(reader), "%.200s", path);
+    lac_status st = laci_budget_check(budget, "reading the samples", err);
+    if (st) return st;
+  }
+  lac_status st = laci_npy_read(path, &array, err);
+  if (!st) st = laci_rows_in_memory(path, &array, rows, err);
+  laci_npy_clear(&array);
+  return st;
+}
+
+lac_status laci_rows_open(const char *path, laci_budget *budget, laci_rows **rows, lac_error *err) {
+  laci_reader *reader = NULL;
+  *rows = NULL;
+  lac_status st = laci_reader_open(path, &reader, err);
+  if (st) return st;
+  size_t size = laci_reader_size(reader);
+  laci_rows_source source = {
+      .name = path,
+      .reader = reader,
+      .size_bytes = size,
+      .n_first = size < LACI_ROWS_HEADER_BYTES ? size : LACI_ROWS_HEADER_BYTES};
+  uint8_t *first = laci_alloc(source.n_first, 1);
+  source.first = first;
+  st = first ? laci_reader_fetch(reader, 0, source.n_first, first, err)
+             : laci_fail_memory(err, path);
+  if (!st) st = laci_rows_in_place(&source, rows, err);
+  laci_free(first);
+  if (!st && !*rows) st = open_whole(path, reader, budget, rows, err);
+  if (!st && (*rows)->reader) (*rows)->own = reader;
+  else laci_reader_close(reader);
+  return st;
+}
+
+void laci_rows_close(laci_rows *rows) {
+  if (!rows) return;
+  laci_npy_clear(&rows->array);
+  laci_reader_close(rows->own);
+  laci_arena_clear(&rows->arena);
+  laci_free(rows);
+}
+
+const char *laci_rows_name(const laci_rows *rows) { return rows->name; }
+const laci_type *laci_rows_type(const laci_rows *rows) { return &rows->type; }
+int64_t laci_rows_width(const laci_rows *rows) { return rows->width; }
+
+/* The row's bytes: a view, or a copy in *memory, which the caller frees. */
+static lac_status find_row(const laci_rows *rows, int64_t row, const uint8_t **bytes,
+                           uint8_t **memory, lac_error *err) {
+  *memory = NULL;
+  if (!rows->reader) {
+    *bytes = rows->array.bytes + (size_t)row * rows->row_bytes;
+    return LAC_OK;
+  }
+  *bytes = *memory = laci_alloc(rows->row_bytes, 1);
+  if (!*memory) return laci_fail_memory(err, rows->name);
+  return laci_reader_fetch(rows->reader, rows->offset + (size_t)row * rows->row_bytes,
+                           rows->row_bytes, *memory, err);
+}
+
+static lac_status fail_kind(const laci_rows *rows, const char *wanted, lac_error *err) {
+  return laci_fail(err, LAC_BAD_ARGUMENT, "%s: elements are %s, wanted %s", rows->name,
+                   lac_dtype_name(rows->type.dtype), wanted);
+}
+
+lac_status laci_rows_read_f32(const laci_rows *rows, int64_t row, float *out, lac_error *err) {
+  const uint8_t *bytes;
+  uint8_t *memory;
+  if (!laci_dtype_is_float(rows->type.dtype)) return fail_kind(rows, "floats", err);
+  lac_status st = find_row(rows, row, &bytes, &memory, err);
+  if (!st) laci_read_f32(rows->type.dtype, bytes, 0, rows->width, out);
+  laci_free(memory);
+  return st;
+}
+
+lac_status laci_rows_read_i64(const laci_rows *rows, int64_t row, int64_t *out, lac_error *err) {
+  const uint8_t *bytes;
+  uint8_t *memory;
+  if (!laci_dtype_is_integer(rows->type.dtype)) return fail_kind(rows, "integers", err);
+  lac_status st = find_row(rows, row, &bytes, &memory, err);
+  if (!st) laci_read_i(rows->type.dtype, bytes, 0, rows->width, out);
+  for (int64_t k = 0; !st && rows->type.dtype == LAC_DTYPE_BOOL && k < rows->width; k++)
+    out[k] = out[k] != 0;
+  laci_free(memory);
+  return st;
+}

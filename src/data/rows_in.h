@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * How rows are found: in memory, or in a file that is open. */
+#ifndef LACI_DATA_ROWS_IN_H
+#define LACI_DATA_ROWS_IN_H
+
+#include "data/npy.h"
+#include "data/rows.h"
+
+typedef struct laci_reader laci_reader;
+
+enum { LACI_ROWS_HEADER_BYTES = 1 << 16 }; /* more than any .npy header that NumPy writes takes */
+
+/** The bytes [offset, offset + size_bytes) of a file are a .npy file, which begins with the n_first
+ * bytes `first`. The reader must outlive the rows; `first` need not. */
+typedef struct laci_rows_source {
+  const char *name;
+  laci_reader *reader;
+  size_t offset, size_bytes;
+  const uint8_t *first;
+  size_t n_first;
+} laci_rows_source;
+
+/** Rows to be read where they lie; *rows is NULL, with LAC_OK, where they are not to be found so.
+ */
+LAC_MUST_CHECK lac_status laci_rows_in_place(const laci_rows_source *source, laci_rows **rows,
+                                             lac_error *err);
+/** Rows of an array in memory, which they take on success. */
+LAC_MUST_CHECK lac_status laci_rows_in_memory(const char *name, laci_npy *take, laci_rows **rows,
+                                              lac_error *err);
+
+#endif

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What samples of both kinds have in common: how many are taken, and how that is said. */
+#include "data/samples.h"
+
+#include <stdio.h>
+
+#include "base/error.h"
+#include "data/samples_in.h"
+
+enum { MOST_COPIES = 1000 };
+
+static lac_status count_samples(laci_samples *s, lac_error *err) {
+  const laci_samples_options *o = &s->options;
+  if (s->available < 1) return laci_fail(err, LAC_BAD_ARGUMENT, "%s: no samples in it", s->path);
+  s->taken = o->n < s->available ? o->n : s->available;
+  if (o->held_back_part > 0) {
+    s->held_back = s->taken / o->held_back_part;
+    if (s->held_back == 0 && s->taken >= 2) s->held_back = 1;
+  }
+  s->count = (s->taken - s->held_back) * (1 + o->copies) + s->held_back;
+  return LAC_OK;
+}
+
+static lac_status check_options(const char *path, const laci_samples_options *o, lac_error *err) {
+  if (o->n < 1)
+    return laci_fail(err, LAC_BAD_ARGUMENT, "%s: %lld samples, wanted 1 or more", path,
+                     (long long)o->n);
+  if (o->copies >= 0 && o->copies <= MOST_COPIES) return LAC_OK;
+  return laci_fail(err, LAC_BAD_ARGUMENT, "%s: %d changed copies of each sample, wanted 0 to %d",
+                   path, o->copies, MOST_COPIES);
+}
+
+static lac_status describe(laci_samples *s, lac_error *err) {
+  char text[600], copies[64] = "";
+  if (s->options.copies > 0) {
+    (void)snprintf(copies, sizeof copies, ", each of %lld changed %d time%s",
+                   (long long)(s->taken - s->held_back), s->options.copies,
+                   s->options.copies == 1 ? "" : "s");
+  }
+  (void)snprintf(text, sizeof text, "%lld of %lld %s %.400s%s, %lld held back", (long long)s->taken,
+                 (long long)s->available, s->kind->noun, s->path, copies, (long long)s->held_back);
+  s->text = laci_arena_text(&s->arena, text);
+  return s->text ? LAC_OK : laci_fail_memory(err, s->path);
+}
+
+lac_status laci_samples_open(const char *path, const laci_samples_options *options,
+                             laci_samples **samples, lac_error *err) {
+  *samples = NULL;
+  lac_status st = check_options(path, options, err);
+  if (st) return st;
+  laci_samples *s = laci_alloc(1, sizeof *s);
+  if (!s) return laci_fail_memory(err, path);
+  bool arrays = laci_samples_are_arrays(path);
+  s->options = *options;
+  s->path = laci_arena_text(&s->arena, path);
+  s->types = laci_alloc((size_t)options->n_inputs, sizeof *s->types);
+  if (!s->path || !s->types) st = laci_fail_memory(err, path);
+  if (!st) st = arrays ? laci_samples_open_arrays(s, err) : laci_samples_open_images(s, err);
+  if (!st) st = count_samples(s, err);
+  if (!st) st = arrays ? laci_samples_label_arrays(s, err) : laci_samples_label_images(s, err);
+  if (!st) st = describe(s, err);
+  s->options.budget = NULL;
+  if (st) laci_samples_close(s);
+  else *samples = s;
+  return st;
+}
+
+void laci_samples_close(laci_samples *s) {
+  if (!s) return;
+  if (s->kind) s->kind->close(s);
+  laci_free(s->types);
+  laci_free(s->labels);
+  laci_arena_clear(&s->arena);
+  laci_free(s);
+}
+
+int64_t laci_samples_count(const laci_samples *s) { return s->count; }
+int64_t laci_samples_held_back(const laci_samples *s) { return s->held_back; }
+const laci_type *laci_samples_type(const laci_samples *s, int input) { return &s->types[input]; }
+const int64_t *laci_samples_labels(const laci_samples *s) { return s->labels; }
+const char *laci_samples_text(const laci_samples *s) { return s->text; }
+
+const laci_dataset *laci_samples_dataset(const laci_samples *s, laci_preprocessing *preprocessing) {
+  return laci_samples_images(s, preprocessing);
+}
+
+lac_status laci_samples_batch(laci_samples *s, int64_t first, int64_t n, void *const *to,
+                              lac_error *err) {
+  return s->kind->read(s, first, n, to, err);
+}

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * data: .npz archives are read stored and deflated, with sizes of 32 and 64 bits; one that lies
+ * about what it holds is refused before memory is taken for it. */
+#include "data/npz.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "base/budget.h"
+#include "base/memory.h"
+#include "support/zip_file.h"
+
+static const float numbers[6] = {1, -2, 3.5F, 4, 5, 6};
+static const char header[] = "{'descr': '<f4', 'fortran_order': False, 'shape': (3, 2), }\n";
+
+static zip_file *make(bool deflated, bool wide) {
+  zip_file *z = calloc(1, sizeof *z);
+  uint8_t npy[256];
+  assert_non_null(z);
+  z->wide = wide;
+  size_t n = npy_bytes(npy, header, numbers, sizeof numbers);
+  zip_add(z, "first.npy", npy, n, deflated);
+  int16_t fortran[] = {1, 3, 5, 2, 4, 6};
+  n = npy_bytes(npy, "{'descr': '<i2', 'fortran_order': True, 'shape': (3, 2), }\n", fortran,
+                sizeof fortran);
+  zip_add(z, "a/second.npy", npy, n, deflated);
+  zip_finish(z);
+  return z;
+}
+
+/** The bytes lie at the very end of their block, so that a sanitizer sees one read too many. */
+static lac_status open_bytes(const zip_file *z, laci_npz **npz, lac_error *err) {
+  uint8_t *exact = malloc(z->n + !z->n);
+  assert_non_null(exact);
+  memcpy(exact, z->at, z->n);
+  lac_status st = laci_npz_open_memory("x.npz", exact, z->n, npz, err);
+  free(exact);
+  return st;
+}
+
+/** Opening, or reading the first array, fails so. */
+static void expect_failure(const zip_file *z, lac_status status, const char *text) {
+  laci_npz *npz = NULL;
+  laci_rows *rows = NULL;
+  lac_error err = {0};
+  lac_status st = open_bytes(z, &npz, &err);
+  if (!st) st = laci_npz_rows(npz, 0, NULL, &rows, &err);
+  if (!strstr(err.text, text)) fail_msg("got '%s', want '%s'", err.text, text);
+  assert_int_equal(st, status);
+  assert_null(rows);
+  laci_npz_close(npz);
+}
+
+static void expect_arrays(const zip_file *z) {
+  laci_npz *npz = NULL;
+  lac_error err = {0};
+  if (open_bytes(z, &npz, &err)) fail_msg("%s", err.text);
+  assert_int_equal(laci_npz_count(npz), 2);
+  assert_string_equal(laci_npz_name(npz, 0), "first");
+  assert_string_equal(laci_npz_name(npz, 1), "a/second");
+  laci_rows *rows = NULL;
+  if (laci_npz_rows(npz, 0, NULL, &rows, &err)) fail_msg("%s", err.text);
+  assert_string_equal(laci_rows_name(rows), "x.npz: first");
+  assert_int_equal(laci_rows_width(rows), 2);
+  for (int row = 0; row < 3; row++) {
+    float got[2];
+    int64_t wrong[2];
+    assert_int_equal(laci_rows_read_f32(rows, row, got, NULL), LAC_OK);
+    assert_memory_equal(got, numbers + (ptrdiff_t)row * 2, sizeof got);
+    assert_int_equal(laci_rows_read_i64(rows, row, wrong, NULL), LAC_BAD_ARGUMENT);
+  }
+  laci_rows_close(rows);
+  if (laci_npz_rows(npz, 1, NULL, &rows, &err)) fail_msg("%s", err.text);
+  for (int row = 0; row < 3; row++) {
+    int64_t got[2];
+    assert_int_equal(laci_rows_read_i64(rows, row, got, NULL), LAC_OK);
+    assert_int_equal(got[0], 2 * row + 1);
+    assert_int_equal(got[1], 2 * row + 2);
+  }
+  laci_rows_close(rows);
+  laci_npz_close(npz);
+}
+
+static void reads_stored_and_deflated_and_wide_archives(void **state) {
+  (void)state;
+  for (int k = 0; k < 4; k++) {
+    zip_file *z = make(k & 1, k & 2);
+    expect_arrays(z);
+    free(z);
+  }
+}
+
+static void an_archive_may_have_a_comment(void **state) {
+  (void)state;
+  zip_file *z = make(true, false);
+  memcpy(z->at + z->n, "hello", 5);
+  zip_number(z->at + z->end + 20, 5, 2);
+  z->n += 5;
+  expect_arrays(z);
+  free(z);
+}
+
+/* ---- What is refused ---- */
+
+static void cut_archives_are_refused(void **state) {
+  (void)state;
+  zip_file *z = make(true, true);
+  lac_error err;
+  for (size_t n = 0; n < z->n; n++) {
+    laci_npz *npz = NULL;
+    zip_file *cut = malloc(sizeof *cut);
+    assert_non_null(cut);
+    *cut = *z;
+    cut->n = n;
+    assert_int_equal(open_bytes(cut, &npz, &err), LAC_BAD_FILE);
+    assert_null(npz);
+    free(cut);
+  }
+  free(z);
+}
+
+/** Writes a number into entry `member` of the directory. */
+static void change(zip_file *z, int member, size_t field, uint64_t value, int n_bytes) {
+  zip_number(z->at + z->directory + z->members[member].entry + field, value, n_bytes);
+}
+
+static void what_lies_is_refused(void **state) {
+  (void)state;
+  static const struct {
+    int member;
+    size_t field;
+    uint64_t value;
+    int n_bytes;
+    lac_status status;
+    const char *text;
+  } cases[] = {
+      {0, 8, 1, 2, LAC_UNSUPPORTED, "is encrypted"},
+      {0, 10, 12, 2, LAC_UNSUPPORTED, "packed by method 12"},
+      {0, 16, 7, 4, LAC_BAD_FILE, "another checksum"},
+      {0, 24, 1 << 30, 4, LAC_BAD_FILE, "cannot be 1073741824 bytes made of"},
+      {0, 24, 60000, 4, LAC_BAD_FILE, "bytes of data, not what f32 [3, 2] takes"},
+      {0, 24, 20, 4, LAC_BAD_FILE, "first"},
+      {0, 20, 1 << 20, 4, LAC_BAD_FILE, "does not lie in it"},
+      {0, 20, 3, 4, LAC_BAD_FILE, "first"},
+      {0, 28, 0, 2, LAC_BAD_FILE, "without a proper name"},
+      {0, 28, 5000, 2, LAC_BAD_FILE, "cut off"},
+      {0, 42, 1 << 20, 4, LAC_BAD_FILE, "does not lie in it"},
+      {0, 42, 3, 4, LAC_BAD_FILE, "not where its directory says"},
+      {1, 42, 0, 4, LAC_BAD_FILE, "not where its directory says"},
+  };
+  for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+    zip_file *z = make(true, false);
+    change(z, cases[k].member, cases[k].field, cases[k].value, cases[k].n_bytes);
+    expect_failure(z, cases[k].status, cases[k].text);
+    free(z);
+  }
+}
+
+static void two_names_or_shared_bytes_are_refused(void **state) {
+  (void)state;
+  uint8_t npy[256];
+  size_t n = npy_bytes(npy, header, numbers, sizeof numbers);
+  zip_file *z = calloc(1, sizeof *z);
+  assert_non_null(z);
+  zip_add(z, "x.npy", npy, n, false);
+  zip_add(z, "x.npy", npy, n, false);
+  zip_finish(z);
+  expect_failure(z, LAC_BAD_FILE, "two files are called x.npy");
+  *z = (zip_file){0};
+  zip_add(z, "x.npy", npy, n, false);
+  zip_add(z, "y.npy", npy, n, false);
+  zip_finish(z);
+  zip_number(z->at + z->directory + z->members[1].entry + 42, 0, 4); /* y lies where x does */
+  expect_failure(z, LAC_BAD_FILE, "two files share bytes");
+  *z = (zip_file){0};
+  zip_add(z, "x.txt", npy, n, false);
+  zip_finish(z);
+  expect_failure(z, LAC_BAD_FILE, "x.txt: wanted .npy files only");
+  free(z);
+}
+
+/* A megabyte of zeros that say they are four gigabytes of floats, in a thousand bytes. */
+static void a_bomb_takes_no_memory(void **state) {
+  (void)state;
+  uint8_t *zeros = calloc(1 << 20, 1);
+  zip_file *z = calloc(1, sizeof *z);
+  assert_true(zeros && z);
+  (void)npy_bytes(zeros, "{'descr': '<f4', 'fortran_order': False, 'shape': (1073741824,), }\n",
+                  NULL, 0);
+  zip_add(z, "x.npy", zeros, 1 << 20, true);
+  zip_finish(z);
+  size_t before = laci_memory_taken();
+  expect_failure(z, LAC_BAD_FILE, "not what f32 [1073741824] takes");
+  assert_true(laci_memory_taken() - before < 1 << 19);
+  free(zeros);
+  free(z);
+}
+
+static void the_budget_bounds_what_is_unpacked(void **state) {
+  (void)state;
+  zip_file *z = make(true, false);
+  laci_npz *npz = NULL;
+  laci_rows *rows = NULL;
+  lac_error err = {0};
+  laci_budget budget = {.limit = 100};
+  assert_int_equal(open_bytes(z, &npz, &err), LAC_OK);
+  assert_int_equal(laci_npz_rows(npz, 0, &budget, &rows, &err), LAC_MEMORY_LIMIT);
+  assert_null(rows);
+  laci_npz_close(npz);
+  free(z);
+}
+
+static void every_allocation_may_fail(void **state) {
+  (void)state;
+  for (int k = 0; k < 2; k++) {
+    zip_file *z = make(k == 1, false);
+    for (long at = 1;; at++) {
+      laci_npz *npz = NULL;
+      laci_rows *rows[2] = {NULL, NULL};
+      lac_error err = {0};
+      laci_memory_fail_at(at);
+      lac_status st = open_bytes(z, &npz, &err);
+      for (int array = 0; array < 2 && !st; array++)
+        st = laci_npz_rows(npz, array, NULL, &rows[array], &err);
+      bool pending = laci_memory_fail_pending();
+      laci_memory_fail_at(0);
+      for (int array = 0; array < 2; array++) laci_rows_close(rows[array]);
+      laci_npz_close(npz);
+      if (pending) {
+        assert_int_equal(st, LAC_OK);
+        break;
+      }
+      assert_int_equal(st, LAC_NO_MEMORY);
+    }
+    free(z);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(reads_stored_and_deflated_and_wide_archives),
+      cmocka_unit_test(an_archive_may_have_a_comment),
+      cmocka_unit_test(cut_archives_are_refused),
+      cmocka_unit_test(what_lies_is_refused),
+      cmocka_unit_test(two_names_or_shared_bytes_are_refused),
+      cmocka_unit_test(a_bomb_takes_no_memory),
+      cmocka_unit_test(the_budget_bounds_what_is_unpacked),
+      cmocka_unit_test(every_allocation_may_fail),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
