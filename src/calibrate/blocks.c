@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Where the N:M blocks of a row of taps * channels columns lie, and the largest of each. */
+#include <math.h>
+
 #include "base/divide.h"
 #include "calibrate/score_in.h"
 
@@ -17,11 +19,29 @@ laci_fit_block laci_fit_block_at(const laci_fit *fit, int at) {
   return (laci_fit_block){at / per_tap * fit->channels + channel, left < m ? left : m};
 }
 
+void laci_fit_keep_block(const double *score, int n_columns, int n, uint8_t *mask) {
+  for (int c = 0; c < n_columns; c++) {
+    int rank = 0;
+    for (int d = 0; d < c; d++) rank += score[d] >= score[c];
+    for (int d = c + 1; d < n_columns; d++) rank += score[d] > score[c];
+    mask[c] = rank < n;
+  }
+}
+
 void laci_fit_keep_largest(const laci_fit *fit, const double *score, uint8_t *mask) {
   const int n_blocks = laci_fit_blocks(fit);
   for (int at = 0; at < n_blocks; at++) {
     const laci_fit_block block = laci_fit_block_at(fit, at);
-    const double *s = score + block.first;
+    laci_fit_keep_block(score + block.first, block.n_columns, fit->pattern.n, mask + block.first);
+  }
+}
+
+void laci_fit_keep_largest_f32(const laci_fit *fit, const float *score, uint8_t *mask) {
+  const int n_blocks = laci_fit_blocks(fit);
+  for (int at = 0; at < n_blocks; at++) {
+    const laci_fit_block block = laci_fit_block_at(fit, at);
+    float s[LACI_MOST_PATTERN_M] = {0};
+    for (int c = 0; c < block.n_columns; c++) s[c] = fabsf(score[block.first + c]);
     for (int c = 0; c < block.n_columns; c++) {
       int rank = 0;
       for (int d = 0; d < c; d++) rank += s[d] >= s[c];

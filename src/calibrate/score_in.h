@@ -47,7 +47,12 @@ typedef struct laci_fit_block {
 int laci_fit_blocks(const laci_fit *fit);
 laci_fit_block laci_fit_block_at(const laci_fit *fit, int at);
 
-/** mask[c] = 1 for the n largest scores of every block of a row; ties keep the lowest column. */
+/** mask[c] = 1 for the n largest of n_columns scores; ties keep the lowest column. */
+void laci_fit_keep_block(const double *score, int n_columns, int n, uint8_t *mask);
+/** The same for every block of a row. */
 void laci_fit_keep_largest(const laci_fit *fit, const double *score, uint8_t *mask);
+
+/** The same of magnitudes |score|. */
+void laci_fit_keep_largest_f32(const laci_fit *fit, const float *score, uint8_t *mask);
 
 #endif

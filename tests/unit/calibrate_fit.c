@@ -13,108 +13,10 @@
 #include <cmocka.h>
 
 #include "base/memory.h"
-#include "base/rng.h"
 #include "cpu/pool.h"
-
-enum { MOST_COLUMNS = 48, MOST_ROWS = 24, MOST_WEIGHTS = MOST_COLUMNS * MOST_ROWS };
-
-/* A layer with the inputs that it saw, in both networks. */
-typedef struct layer {
-  laci_fit fit;
-  int n_inputs;
-  double *dense, *pruned;                /* [n_inputs, columns] */
-  double h[MOST_COLUMNS * MOST_COLUMNS]; /* of pruned */
-  double k[MOST_COLUMNS * MOST_COLUMNS]; /* row: dense */
-  double weight[MOST_WEIGHTS];
-} layer;
-
-typedef struct shape {
-  int rows, columns, channels, n, m, n_inputs;
-  bool symmetric;
-  const char *why;
-} shape;
-
-static const shape shapes[] = {
-    {3, 8, 8, 2, 4, 40, false, "two blocks"},
-    {5, 12, 12, 2, 4, 40, true, "symmetric"},
-    {4, 8, 8, 1, 4, 40, false, "1:4"},
-    {4, 16, 16, 4, 8, 60, false, "4:8"},
-    {3, 18, 6, 2, 4, 60, false, "taps with a partial block of two"},
-    {3, 15, 5, 2, 4, 60, true, "taps with a partial block of one"},
-    {4, 16, 8, 2, 4, 5, false, "fewer positions than columns"},
-    {24, 4, 4, 2, 4, 30, false, "six supports for 24 rows"},
-    {2, 9, 1, 2, 4, 30, false, "one channel a tap: nothing goes"},
-    {7, 48, 16, 2, 4, 200, false, "three taps"},
-};
-enum { N_SHAPES = sizeof shapes / sizeof *shapes };
-
-static double noise(uint64_t seed, uint64_t at) {
-  double sum = 0;
-  for (uint64_t i = 0; i < 6; i++) sum += laci_rng_unit(seed, 11, 6 * at + i) - 0.5;
-  return sum;
-}
-
-/* Inputs whose columns have much in common, as those of networks do; what was pruned before made
- * them a little different. */
-static void layer_init(layer *l, const shape *s, uint64_t seed) {
-  memset(l, 0, sizeof *l);
-  l->n_inputs = s->n_inputs;
-  l->dense = laci_alloc((size_t)s->n_inputs * (size_t)s->columns, sizeof *l->dense);
-  l->pruned = laci_alloc((size_t)s->n_inputs * (size_t)s->columns, sizeof *l->pruned);
-  assert_non_null(l->dense);
-  assert_non_null(l->pruned);
-  uint64_t at = 0;
-  for (int p = 0; p < s->n_inputs; p++) {
-    const double shared = noise(seed, at++), other = noise(seed, at++);
-    for (int c = 0; c < s->columns; c++) {
-      const double x = noise(seed, at++) + shared + (c % 2 ? other : 0.3);
-      l->dense[p * s->columns + c] = x * (1 + c % 3);
-      l->pruned[p * s->columns + c] = l->dense[p * s->columns + c] + 0.3 * noise(seed, at++);
-    }
-  }
-  for (int i = 0; i < s->rows * s->columns; i++) l->weight[i] = noise(seed + 1, (uint64_t)i);
-  l->fit = (laci_fit){.name = s->why, .rows = s->rows, .columns = s->columns};
-  l->fit.channels = s->channels;
-  l->fit.pattern = (laci_pattern){s->n, s->m};
-  l->fit.positions = s->n_inputs;
-  l->fit.h = l->h;
-  l->fit.k = s->symmetric ? NULL : l->k;
-  l->fit.weight = l->weight;
-}
-
-static void layer_sum(layer *l) {
-  const int columns = l->fit.columns;
-  memset(l->h, 0, sizeof l->h);
-  memset(l->k, 0, sizeof l->k);
-  for (int p = 0; p < l->n_inputs; p++) {
-    const double *d = l->dense + p * columns, *x = l->pruned + p * columns;
-    for (int i = 0; i < columns; i++) {
-      for (int j = 0; j < columns; j++) {
-        l->h[i * columns + j] += x[i] * x[j];
-        l->k[i * columns + j] += d[i] * x[j];
-      }
-    }
-  }
-}
-
-static void layer_create(layer *l, const shape *s, uint64_t seed) {
-  layer_init(l, s, seed);
-  layer_sum(l);
-}
-
-static void layer_clear(layer *l) {
-  laci_free(l->dense);
-  laci_free(l->pruned);
-}
+#include "support/fit_layer.h"
 
 /* ---- definitions ---- */
-
-static double damping_of(const layer *l) {
-  const int columns = l->fit.columns;
-  double trace = 0, part = 0.25 * columns / l->fit.positions;
-  for (int c = 0; c < columns; c++) trace += l->h[c * columns + c];
-  return (part > 0.01 ? part : 0.01) * trace / columns;
-}
 
 /* Over all inputs, undamped. */
 static double error_of(const layer *l, const double *weight, double *energy) {
@@ -188,14 +90,6 @@ static void solve_row(const layer *l, int row, const uint8_t *mask, double *w) {
   for (int i = 0; i < n; i++) w[s[i]] = a[i * WIDE + n] / a[i * WIDE + i];
 }
 
-/* Where the block of column c begins, and how many columns it has. */
-static int block_of(const laci_fit *fit, int c, int *n_columns) {
-  const int channel = c % fit->channels, first = channel - channel % fit->pattern.m;
-  const int left = fit->channels - first;
-  *n_columns = left < fit->pattern.m ? left : fit->pattern.m;
-  return c - channel + first;
-}
-
 static void expect_pattern(const laci_fit *fit, const uint8_t *mask, const double *weight) {
   for (int at = 0; at < fit->rows * fit->columns; at++) {
     int wide, kept = 0, first = block_of(fit, at % fit->columns, &wide);
@@ -206,24 +100,6 @@ static void expect_pattern(const laci_fit *fit, const uint8_t *mask, const doubl
     if (!mask[at]) assert_true(weight[at] == 0);
     assert_true(isfinite(weight[at]));
   }
-}
-
-static void expect_near(double found, double wanted, double tolerance) {
-  if (!(fabs(found - wanted) <= tolerance * (fabs(wanted) + 1e-12))) {
-    fail_msg("found %.17g, wanted %.17g", found, wanted);
-  }
-}
-
-static void choose(const layer *l, const char *score, uint8_t *mask, double *weight) {
-  lac_error err = {0};
-  const laci_score *s = laci_score_find(score);
-  assert_non_null(s);
-  if (laci_fit_choose(&l->fit, s, NULL, mask, weight, &err)) fail_msg("%s", err.text);
-}
-
-static void solve(const layer *l, const uint8_t *mask, double *weight) {
-  lac_error err = {0};
-  if (laci_fit_solve(&l->fit, mask, NULL, weight, &err)) fail_msg("%s", err.text);
 }
 
 static double error_by_fit(const layer *l, const double *weight, double energy) {

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * ALPS: all weights of a layer at once, by the alternating direction method of multipliers. With
+ * inputs scaled so that H + d I has a unit diagonal, every step is
+ *
+ *     B = (G - V + rho D) (H + rho I)^-1        least squares, drawn towards D
+ *     D = the largest n of every block of B + V / rho
+ *     V += rho (B - D)
+ *
+ * and every third step raises rho, faster where the support still changed much; the end is where it
+ * did not change any more. Where it hardly changes from the beginning, rho was too large: all
+ * begins again with a fifth of it.
+ *
+ * A new rho is a new Cholesky factor; a step is then one product's worth of substitution. For
+ * layers that have more than a few rows this is less than an eigendecomposition of H, which makes
+ * a new rho free and a step two products. In float: what is wanted is the support. */
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "calibrate/dense_in.h"
+#include "calibrate/inverse_in.h"
+#include "cpu/pool.h"
+
+enum { MOST_STEPS = 300, STEPS_A_RHO = 3, ROWS_AT_ONCE = 16 };
+
+static const double FIRST_RHO = 0.1, MOST_RHO = 1e6;
+
+/* How much faster rho grows, by the part of the support that changed since it last grew. */
+static const double MUCH = 0.1, SOME = 0.005;
+
+typedef struct admm {
+  const laci_fit *fit;
+  laci_pool *pool;
+  double rho;
+  float *h;             /* [columns, columns] scaled H + d I */
+  float *factor;        /* [columns, columns] of H + rho I */
+  float *g, *v, *b, *d; /* [rows, columns] */
+  float *scale;         /* [columns] roots of the diagonal of H + d I */
+  uint8_t *before;      /* [rows, columns] support when rho last grew */
+  int64_t *changed;     /* [rows] elements of the support that were others then */
+  uint8_t *mask;        /* [rows, columns] support of d */
+} admm;
+
+/* ---- begin and end ---- */
+
+static bool admm_init(admm *a, const laci_fit *fit) {
+  const size_t n = (size_t)fit->columns, count = (size_t)fit->rows * n;
+  a->h = laci_alloc(n * n, sizeof *a->h);
+  a->factor = laci_alloc(n * n, sizeof *a->factor);
+  a->g = laci_alloc(count, sizeof *a->g);
+  a->v = laci_alloc(count, sizeof *a->v);
+  a->b = laci_alloc(count, sizeof *a->b);
+  a->d = laci_alloc(count, sizeof *a->d);
+  a->scale = laci_alloc(n, sizeof *a->scale);
+  a->before = laci_alloc(count, 1);
+  a->changed = laci_alloc((size_t)fit->rows, sizeof *a->changed);
+  return a->h && a->factor && a->g && a->v && a->b && a->d && a->scale && a->before && a->changed;
+}
+
+static void admm_clear(admm *a) {
+  laci_free(a->h);
+  laci_free(a->factor);
+  laci_free(a->g);
+  laci_free(a->v);
+  laci_free(a->b);
+  laci_free(a->d);
+  laci_free(a->scale);
+  laci_free(a->before);
+  laci_free(a->changed);
+}
+
+static uint64_t memory(const laci_fit *fit, int n_threads) {
+  const uint64_t n = (uint64_t)fit->columns, rows = (uint64_t)fit->rows;
+  (void)n_threads;
+  return (2 * n * n + 4 * rows * n + n) * sizeof(float) + rows * n + rows * sizeof(int64_t);
+}
+
+static void scale_sums(admm *a, double damping) {
+  const int n = a->fit->columns;
+  const double *h = a->fit->h;
+  for (int c = 0; c < n; c++) a->scale[c] = (float)sqrt(h[(int64_t)c * n + c] + damping);
+  for (int i = 0; i < n; i++) {
+    const double by = 1 / (double)a->scale[i];
+    float *row = a->h + (int64_t)i * n;
+    for (int j = 0; j < n; j++) {
+      row[j] = (float)(h[(int64_t)i * n + j] * by / (double)a->scale[j]);
+    }
+    row[i] = 1;
+  }
+}
+
+/* D: the largest weights, as they are. */
+static void begin_rows(int64_t begin, int64_t end, void *context) {
+  const admm *a = context;
+  const int n = a->fit->columns;
+  for (int64_t row = begin; row < end; row++) {
+    float *d = a->d + row * n;
+    for (int c = 0; c < n; c++) d[c] = (float)a->fit->weight[row * n + c] * a->scale[c];
+    laci_fit_keep_largest_f32(a->fit, d, a->mask + row * n);
+    for (int c = 0; c < n; c++) {
+      if (!a->mask[row * n + c]) d[c] = 0;
+    }
+    memset(a->v + row * n, 0, sizeof *a->v * (size_t)n);
+  }
+}
+
+static void begin(admm *a) { laci_pool_for(a->pool, a->fit->rows, ROWS_AT_ONCE, begin_rows, a); }
+
+/* ---- steps ---- */
+
+/* H + rho I is positive definite: its diagonal is 1 + rho, and d > 0 was on that of H; float loses
+ * that only where d is below its precision, and rho is then raised. */
+static void factorise(admm *a) {
+  const int n = a->fit->columns;
+  for (;;) {
+    memcpy(a->factor, a->h, sizeof *a->factor * (size_t)n * (size_t)n);
+    for (int c = 0; c < n; c++) a->factor[(int64_t)c * n + c] += (float)a->rho;
+    if (!laci_dense_cholesky_f32(a->pool, a->factor, n) || a->rho > MOST_RHO) return;
+    a->rho *= 2;
+  }
+}
+
+static void sides_of_rows(int64_t begin, int64_t end, void *context) {
+  const admm *a = context;
+  const int64_t n = a->fit->columns;
+  const float rho = (float)a->rho;
+  for (int64_t at = begin * n; at < end * n; at++) a->b[at] = a->g[at] - a->v[at] + rho * a->d[at];
+}
+
+static void project_rows(int64_t begin, int64_t end, void *context) {
+  const admm *a = context;
+  const int n = a->fit->columns;
+  const float rho = (float)a->rho, by = (float)(1 / a->rho);
+  for (int64_t row = begin; row < end; row++) {
+    const float *b = a->b + row * n;
+    float *d = a->d + row * n, *v = a->v + row * n;
+    const uint8_t *mask = a->mask + row * n, *before = a->before + row * n;
+    int64_t changed = 0;
+    for (int c = 0; c < n; c++) d[c] = b[c] + v[c] * by;
+    laci_fit_keep_largest_f32(a->fit, d, a->mask + row * n);
+    for (int c = 0; c < n; c++) {
+      d[c] = mask[c] ? d[c] : 0;
+      v[c] += rho * (b[c] - d[c]);
+      changed += mask[c] != before[c];
+    }
+    a->changed[row] = changed;
+  }
+}
+
+static void step(admm *a) {
+  laci_pool_for(a->pool, a->fit->rows, ROWS_AT_ONCE, sides_of_rows, a);
+  laci_dense_cholesky_solve_f32(a->pool, a->factor, a->fit->columns, a->b, a->fit->rows);
+  laci_pool_for(a->pool, a->fit->rows, ROWS_AT_ONCE, project_rows, a);
+}
+
+/* The part of the support that changed. */
+static double change_of(const admm *a) {
+  const size_t count = (size_t)a->fit->rows * (size_t)a->fit->columns;
+  int64_t changed = 0, kept = 0;
+  for (int row = 0; row < a->fit->rows; row++) changed += a->changed[row];
+  for (size_t at = 0; at < count; at++) kept += a->mask[at];
+  return (double)changed / (double)kept;
+}
+
+static void run(admm *a) {
+  const size_t count = (size_t)a->fit->rows * (size_t)a->fit->columns;
+  bool settled = false; /* rho is large enough to be raised */
+  a->rho = FIRST_RHO;
+  begin(a);
+  memcpy(a->before, a->mask, count);
+  factorise(a);
+  for (int at = 1; at <= MOST_STEPS; at++) {
+    step(a);
+    if (at % STEPS_A_RHO) continue;
+    const double change = change_of(a);
+    memcpy(a->before, a->mask, count);
+    if (change > SOME) settled = true;
+    if (settled && !(change > 0)) break;
+    if (settled) {
+      a->rho *= change > MUCH ? 1.3 : change > SOME ? 1.2 : 1.1;
+    } else {
+      a->rho /= 5;
+      begin(a);
+    }
+    if (a->rho > MOST_RHO) a->rho = MOST_RHO;
+    if (at < MOST_STEPS) factorise(a);
+  }
+}
+
+static lac_status choose(const laci_sums *sums, uint8_t *mask, double *weight, lac_error *err) {
+  const laci_fit *fit = sums->fit;
+  const int n = fit->columns;
+  lac_status st = LAC_OK;
+  admm a = {.fit = fit, .pool = sums->pool, .mask = mask};
+  if (!admm_init(&a, fit)) {
+    st = laci_fail_memory(err, "the steps that choose a layer's mask");
+    goto out;
+  }
+  laci_fit_target(sums, weight);
+  scale_sums(&a, sums->damping);
+  for (int64_t at = 0; at < (int64_t)fit->rows * n; at++) {
+    a.g[at] = (float)(weight[at] / (double)a.scale[at % n]);
+  }
+  run(&a);
+  for (int64_t at = 0; at < (int64_t)fit->rows * n; at++) {
+    weight[at] = mask[at] ? (double)a.d[at] / (double)a.scale[at % n] : 0;
+  }
+out:
+  admm_clear(&a);
+  return st;
+}
+
+const laci_score laci_score_alps = {
+    .name = "alps",
+    .title = "ALPS",
+    .paper =
+        "Meng, Behdin, Wang, Mazumder, \"ALPS: improved optimization for highly sparse "
+        "one-shot pruning for large language models\", NeurIPS 2024",
+    .needs_gram = true,
+    .saliency = laci_fit_inverse_saliency,
+    .choose = choose,
+    .memory = memory,
+};

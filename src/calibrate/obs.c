@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * ExactOBS: for every row, one weight after the other goes, that with the least
+ *
+ *     w_p^2 / P_pp,    P = ((H + d I)[alive, alive])^-1
+ *
+ * among the blocks that still hold more than n; those alive follow, w -= w_p / P_pp * P_p, and P
+ * loses p: P -= u u', u = P_p / sqrt(P_pp).
+ *
+ * P itself is brought up to date only every PENDING steps, by one product; until then the steps' u
+ * lie beside it, and a step needs one row of P, which is made of them. With that, what is gone
+ * leaves P, so that later steps are short. In the asymmetric form the row of G (H + d I)^-1 takes
+ * the place of that of W_d. */
+#include <math.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "calibrate/dense_in.h"
+#include "calibrate/inverse_in.h"
+#include "cpu/pool.h"
+
+enum { PENDING = 64 };
+
+typedef struct pruning {
+  const laci_fit *fit;
+  const double *inverse; /* [columns, columns] */
+  double least; /* that a diagonal element of P can be, but for rounding: 1 / trace(H + d I) */
+  uint8_t *mask;
+  double *weight; /* [rows, columns] what is begun with, and what is left */
+  _Atomic int next;
+  _Atomic bool short_of_memory;
+} pruning;
+
+/** What a lane works with; a row's columns that were alive when P was last brought up to date. */
+typedef struct lane {
+  int n;                /* columns of P */
+  int n_pending;        /* u since then */
+  double *p;            /* [n, n] */
+  double *u, *mirror;   /* [PENDING, n]; [n, PENDING] the same */
+  double *w, *diagonal; /* [n] */
+  int *column;          /* [n] of the row */
+  int *block;           /* [n] */
+  uint8_t *alive;       /* [n] */
+  int *excess;          /* [blocks] weights that have to go */
+} lane;
+
+static bool lane_init(lane *l, const laci_fit *fit) {
+  const size_t n = (size_t)fit->columns;
+  l->p = laci_alloc(n * n, sizeof *l->p);
+  l->u = laci_alloc(n * PENDING, sizeof *l->u);
+  l->mirror = laci_alloc(n * PENDING, sizeof *l->mirror);
+  l->w = laci_alloc(n, sizeof *l->w);
+  l->diagonal = laci_alloc(n, sizeof *l->diagonal);
+  l->column = laci_alloc(n, sizeof *l->column);
+  l->block = laci_alloc(n, sizeof *l->block);
+  l->alive = laci_alloc(n, sizeof *l->alive);
+  l->excess = laci_alloc((size_t)laci_fit_blocks(fit), sizeof *l->excess);
+  return l->p && l->u && l->mirror && l->w && l->diagonal && l->column && l->block && l->alive &&
+         l->excess;
+}
+
+static void lane_clear(lane *l) {
+  laci_free(l->p);
+  laci_free(l->u);
+  laci_free(l->mirror);
+  laci_free(l->w);
+  laci_free(l->diagonal);
+  laci_free(l->column);
+  laci_free(l->block);
+  laci_free(l->alive);
+  laci_free(l->excess);
+}
+
+/** Returns how many weights have to go. */
+static int begin_row(const pruning *job, lane *l, const double *weight) {
+  const laci_fit *fit = job->fit;
+  const int n_blocks = laci_fit_blocks(fit);
+  int to_go = 0;
+  l->n = fit->columns;
+  l->n_pending = 0;
+  memcpy(l->p, job->inverse, sizeof *l->p * (size_t)l->n * (size_t)l->n);
+  memcpy(l->w, weight, sizeof *l->w * (size_t)l->n);
+  memset(l->alive, 1, (size_t)l->n);
+  for (int b = 0; b < n_blocks; b++) {
+    const laci_fit_block block = laci_fit_block_at(fit, b);
+    l->excess[b] = block.n_columns > fit->pattern.n ? block.n_columns - fit->pattern.n : 0;
+    to_go += l->excess[b];
+    for (int c = block.first; c < block.first + block.n_columns; c++) l->block[c] = b;
+  }
+  for (int c = 0; c < l->n; c++) {
+    l->column[c] = c;
+    l->diagonal[c] = l->p[(int64_t)c * l->n + c];
+  }
+  return to_go;
+}
+
+static int cheapest(const lane *l) {
+  double least = INFINITY;
+  int found = -1;
+  for (int c = 0; c < l->n; c++) {
+    if (!l->alive[c] || !l->excess[l->block[c]]) continue;
+    const double loss = l->w[c] * l->w[c] / l->diagonal[c];
+    if (loss < least || found < 0) {
+      least = loss;
+      found = c;
+    }
+  }
+  return found;
+}
+
+static void remove_weight(lane *l, int at, double least_diagonal) {
+  const int n = l->n;
+  double *u = l->u + (int64_t)l->n_pending * n;
+  const double pivot = l->diagonal[at], part = l->w[at] / pivot, scale = 1 / sqrt(pivot);
+  memcpy(u, l->p + (int64_t)at * n, sizeof *u * (size_t)n);
+  for (int i = 0; i < l->n_pending; i++) {
+    const double *earlier = l->u + (int64_t)i * n, factor = earlier[at];
+    for (int c = 0; c < n; c++) u[c] -= factor * earlier[c];
+  }
+  for (int c = 0; c < n; c++) {
+    if (!l->alive[c]) u[c] = 0; /* but for rounding it is */
+    l->w[c] -= part * u[c];
+    u[c] *= scale;
+    l->diagonal[c] = fmax(l->diagonal[c] - u[c] * u[c], least_diagonal);
+  }
+  l->w[at] = 0;
+  l->alive[at] = 0;
+  l->excess[l->block[at]]--;
+  l->n_pending++;
+}
+
+/* P := what is alive of P - U' U. */
+static void bring_up_to_date(lane *l) {
+  const int n = l->n;
+  int left = 0;
+  for (int c = 0; c < n; c++) {
+    for (int i = 0; i < l->n_pending; i++)
+      l->mirror[(int64_t)c * PENDING + i] = l->u[(int64_t)i * n + c];
+  }
+  laci_dense_subtract(&(laci_dense_panel){.m = n,
+                                          .n = n,
+                                          .k = l->n_pending,
+                                          .a = l->mirror,
+                                          .lda = PENDING,
+                                          .b = l->u,
+                                          .ldb = n,
+                                          .c = l->p,
+                                          .ldc = n});
+  for (int c = 0; c < n; c++) left += l->alive[c];
+  for (int c = 0, to = 0; c < n; c++) { /* in place: nothing is written beyond what was read */
+    if (!l->alive[c]) continue;
+    double *row = l->p + (int64_t)to * left;
+    const double *old = l->p + (int64_t)c * n;
+    for (int d = 0, j = 0; d < n; d++) {
+      if (l->alive[d]) row[j++] = old[d];
+    }
+    l->w[to] = l->w[c];
+    l->diagonal[to] = l->diagonal[c];
+    l->column[to] = l->column[c];
+    l->block[to] = l->block[c];
+    to++;
+  }
+  memset(l->alive, 1, (size_t)left);
+  l->n = left;
+  l->n_pending = 0;
+}
+
+static void prune_row(const pruning *job, lane *l, int row) {
+  const int columns = job->fit->columns;
+  double *weight = job->weight + (int64_t)row * columns;
+  uint8_t *mask = job->mask + (int64_t)row * columns;
+  for (int to_go = begin_row(job, l, weight); to_go > 0; to_go--) {
+    remove_weight(l, cheapest(l), job->least);
+    if (l->n_pending == PENDING && to_go > 1) bring_up_to_date(l);
+  }
+  memset(weight, 0, sizeof *weight * (size_t)columns);
+  memset(mask, 0, (size_t)columns);
+  for (int c = 0; c < l->n; c++) {
+    if (!l->alive[c]) continue;
+    weight[l->column[c]] = l->w[c];
+    mask[l->column[c]] = 1;
+  }
+}
+
+static void run_lane(int64_t begin, int64_t end, void *context) {
+  pruning *job = context;
+  lane l = {0};
+  (void)begin;
+  (void)end;
+  if (atomic_load(&job->next) >= job->fit->rows) return;
+  if (!lane_init(&l, job->fit)) job->short_of_memory = true;
+  while (!job->short_of_memory) {
+    const int row = atomic_fetch_add(&job->next, 1);
+    if (row >= job->fit->rows) break;
+    prune_row(job, &l, row);
+  }
+  lane_clear(&l);
+}
+
+static lac_status choose(const laci_sums *sums, uint8_t *mask, double *weight, lac_error *err) {
+  const laci_fit *fit = sums->fit;
+  const size_t n = (size_t)fit->columns;
+  double *inverse = laci_alloc(n * n, sizeof *inverse);
+  if (!inverse) return laci_fail_memory(err, "the inverse of a layer's sums");
+  lac_status st = laci_fit_inverse(sums, inverse, err);
+  if (!st) st = laci_fit_start(sums, inverse, weight, err);
+  if (!st) {
+    pruning job = {.fit = fit, .inverse = inverse, .mask = mask, .weight = weight};
+    double trace = 0;
+    for (size_t c = 0; c < n; c++) trace += fit->h[c * n + c] + sums->damping;
+    job.least = 1 / trace;
+    laci_pool_for(sums->pool, laci_pool_threads(sums->pool), 1, run_lane, &job);
+    if (job.short_of_memory) st = laci_fail_memory(err, "the inverses of a layer's rows");
+  }
+  laci_free(inverse);
+  return st;
+}
+
+static uint64_t memory(const laci_fit *fit, int n_threads) {
+  const uint64_t n = (uint64_t)fit->columns;
+  const uint64_t of_a_lane = n * ((n + 2 * PENDING + 2) * sizeof(double) + 3 * sizeof(int) + 1);
+  return laci_fit_inverse_memory(fit) + (uint64_t)n_threads * of_a_lane;
+}
+
+const laci_score laci_score_obs = {
+    .name = "obs",
+    .title = "ExactOBS",
+    .paper =
+        "Frantar, Alistarh, \"Optimal brain compression: a framework for accurate "
+        "post-training quantization and pruning\", NeurIPS 2022",
+    .needs_gram = true,
+    .saliency = laci_fit_inverse_saliency,
+    .choose = choose,
+    .memory = memory,
+};

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SparseGPT: columns from left to right; where a block begins, its n weights of largest
+ * w^2 / U_jj^2 stay; what a column loses is made up for by those to its right,
+ *
+ *     w[j:] -= (w_j - q_j) / U_jj * U[j, j:],    (H + d I)^-1 = U' U, U upper triangular
+ *
+ * Columns are taken in panels of whole blocks: inside of a panel step by step, to its right at
+ * once. In the asymmetric form it prunes G (H + d I)^-1 in the place of W_d. */
+#include "base/error.h"
+#include "base/memory.h"
+#include "calibrate/dense_in.h"
+#include "calibrate/inverse_in.h"
+#include "cpu/pool.h"
+
+enum { PANEL_COLUMNS = 128, ROWS_AT_ONCE = 32 };
+
+typedef struct pruning {
+  const laci_fit *fit;
+  const double *factor; /* [columns, columns] U */
+  uint8_t *mask;
+  double *weight; /* [rows, columns] */
+} pruning;
+
+/* U from U' U = inverse: the lower factor's transpose. */
+static void transpose_lower(double *a, int n) {
+  for (int i = 0; i < n; i++) {
+    for (int j = 0; j < i; j++) {
+      a[(int64_t)j * n + i] = a[(int64_t)i * n + j];
+      a[(int64_t)i * n + j] = 0;
+    }
+  }
+}
+
+/* The block's weights as they are now decide what goes. */
+static void choose_block(const pruning *p, laci_fit_block block, const double *w, uint8_t *mask) {
+  double worth[LACI_MOST_PATTERN_M] = {0};
+  for (int c = 0; c < block.n_columns; c++) {
+    const int at = block.first + c;
+    const double scaled = w[at] / p->factor[(int64_t)at * p->fit->columns + at];
+    worth[c] = scaled * scaled;
+  }
+  laci_fit_keep_block(worth, block.n_columns, p->fit->pattern.n, mask + block.first);
+}
+
+/** Columns [first, end), whole blocks. */
+typedef struct column_panel {
+  int first_block, n_blocks, first, end;
+} column_panel;
+
+static column_panel panel_at(const laci_fit *fit, int first_block) {
+  column_panel p = {.first_block = first_block, .first = laci_fit_block_at(fit, first_block).first};
+  const int n_blocks = laci_fit_blocks(fit);
+  for (p.end = p.first; first_block + p.n_blocks < n_blocks; p.n_blocks++) {
+    const laci_fit_block block = laci_fit_block_at(fit, first_block + p.n_blocks);
+    if (block.first + block.n_columns - p.first > PANEL_COLUMNS) break;
+    p.end = block.first + block.n_columns;
+  }
+  return p;
+}
+
+/* lost [end - first]: what columns right of the panel make up for. */
+static void prune_panel(const pruning *p, const column_panel *panel, int64_t row, double *lost) {
+  const int columns = p->fit->columns;
+  double *w = p->weight + row * columns;
+  uint8_t *mask = p->mask + row * columns;
+  for (int b = 0; b < panel->n_blocks; b++) {
+    const laci_fit_block block = laci_fit_block_at(p->fit, panel->first_block + b);
+    choose_block(p, block, w, mask);
+    for (int c = block.first; c < block.first + block.n_columns; c++) {
+      const double *factor = p->factor + (int64_t)c * columns;
+      const double part = mask[c] ? 0 : w[c] / factor[c];
+      lost[c - panel->first] = part;
+      if (mask[c]) continue;
+      w[c] = 0;
+      for (int j = c + 1; j < panel->end; j++) w[j] -= part * factor[j];
+    }
+  }
+}
+
+static void prune_rows(int64_t begin, int64_t end, void *context) {
+  const pruning *p = context;
+  const int columns = p->fit->columns, n_blocks = laci_fit_blocks(p->fit);
+  double lost[ROWS_AT_ONCE * PANEL_COLUMNS];
+  for (int at = 0; at < n_blocks;) {
+    const column_panel panel = panel_at(p->fit, at);
+    for (int64_t row = begin; row < end; row++) {
+      prune_panel(p, &panel, row, lost + (row - begin) * PANEL_COLUMNS);
+    }
+    laci_dense_subtract(&(laci_dense_panel){
+        .m = (int)(end - begin),
+        .n = columns - panel.end,
+        .k = panel.end - panel.first,
+        .a = lost,
+        .lda = PANEL_COLUMNS,
+        .b = p->factor + (int64_t)panel.first * columns + panel.end,
+        .ldb = columns,
+        .c = p->weight + begin * columns + panel.end,
+        .ldc = columns,
+    });
+    at += panel.n_blocks;
+  }
+}
+
+static lac_status choose(const laci_sums *sums, uint8_t *mask, double *weight, lac_error *err) {
+  const laci_fit *fit = sums->fit;
+  const int n = fit->columns;
+  double *factor = laci_alloc((size_t)n * (size_t)n, sizeof *factor);
+  if (!factor) return laci_fail_memory(err, "the inverse of a layer's sums");
+  lac_status st = laci_fit_inverse(sums, factor, err);
+  if (!st) st = laci_fit_start(sums, factor, weight, err);
+  if (!st && laci_dense_cholesky(factor, n)) {
+    st = laci_fail(err, LAC_BAD_VALUE, "%s: the inverse of its sums of products has no factor",
+                   fit->name);
+  }
+  if (!st) {
+    transpose_lower(factor, n);
+    pruning p = {fit, factor, mask, weight};
+    laci_pool_for(sums->pool, fit->rows, ROWS_AT_ONCE, prune_rows, &p);
+  }
+  laci_free(factor);
+  return st;
+}
+
+static uint64_t memory(const laci_fit *fit, int n_threads) {
+  (void)n_threads;
+  return laci_fit_inverse_memory(fit);
+}
+
+const laci_score laci_score_sparsegpt = {
+    .name = "sparsegpt",
+    .title = "SparseGPT",
+    .paper =
+        "Frantar, Alistarh, \"SparseGPT: massive language models can be accurately pruned in "
+        "one-shot\", ICML 2023",
+    .needs_gram = true,
+    .saliency = laci_fit_inverse_saliency,
+    .choose = choose,
+    .memory = memory,
+};
