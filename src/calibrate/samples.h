@@ -8,6 +8,7 @@
 
 typedef struct laci_budget laci_budget;
 typedef struct laci_graph laci_graph;
+typedef struct laci_pool laci_pool;
 
 /** Copies samples [first, first + n) into to[i], for input i of the graph: row-major, the samples
  * along axis 0, f32 for float types, i64 for integers and booleans. The same samples whenever it is
@@ -56,7 +57,7 @@ typedef struct laci_output_difference {
 typedef struct laci_compare_options {
   int64_t first, n; /* samples; n is a multiple of batch */
   int64_t batch;
-  int threads; /* <= 0: the cores this process may use */
+  laci_pool *pool;
   const laci_budget *budget;
 } laci_compare_options;
 

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Outputs of two networks on the same samples, batch by batch, each by an engine of one thread. */
+#include <math.h>
+#include <string.h>
+
+#include "base/budget.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "calibrate/lanes_in.h"
+#include "calibrate/samples.h"
+#include "cpu/pool.h"
+#include "tensor/buf.h"
+
+enum { NETWORKS = 2, MOST_LANES = 16 };
+
+/* Sums over a batch. */
+typedef struct sums {
+  double error, energy;
+  int64_t n_answers, n_agree, n_labelled, n_right[NETWORKS];
+} sums;
+
+typedef struct comparison {
+  const laci_calibration_samples *samples;
+  const laci_compare_options *how;
+  laci_network *networks[NETWORKS];
+  laci_part parts[NETWORKS];
+  laci_lanes lanes[NETWORKS];
+  int n_lanes, n_inputs, n_outputs;
+  void **in;     /* [n_lanes, n_inputs] of the first network */
+  void **out;    /* [n_lanes, NETWORKS, n_outputs] */
+  int64_t first; /* sample of lane 0 */
+  sums *sums;    /* [n_lanes] */
+  lac_status *status;
+  lac_error *errors;
+} comparison;
+
+/* ---- Setting up ---- */
+
+static lac_status find_outputs(laci_network *n, laci_part *part, lac_error *err) {
+  const laci_graph *graph = &n->graph;
+  bool *there = laci_alloc((size_t)graph->n_values + 1, sizeof *there);
+  lac_status st = there ? LAC_OK : laci_fail_memory(err, "outputs to be compared");
+  for (int v = 0; !st && v < graph->n_values; v++) there[v] = graph->values[v].is_input;
+  for (int i = 0; i < graph->n_outputs && !st; i++) {
+    int v = graph->outputs[i];
+    bool number = laci_network_bytes(n, v) > 0 && !n->constant[v] && !there[v];
+    if (n->refusal[v]) st = laci_fail(err, LAC_UNSUPPORTED, "%s", n->refusal[v]);
+    else if (!number)
+      st = laci_fail(err, LAC_UNSUPPORTED,
+                     "output '%s' is not computed from inputs, or its size "
+                     "depends on data",
+                     graph->values[v].name);
+  }
+  if (!st) st = laci_part_find(n, there, graph->n_outputs, graph->outputs, part, err);
+  laci_free(there);
+  return st;
+}
+
+static lac_status check_alike(const comparison *c, lac_error *err) {
+  const laci_graph *a = &c->networks[0]->graph, *b = &c->networks[1]->graph;
+  bool alike = a->n_inputs == b->n_inputs && a->n_outputs == b->n_outputs;
+  for (int i = 0; alike && i < a->n_inputs; i++)
+    alike = laci_network_bytes(c->networks[0], a->inputs[i]) ==
+            laci_network_bytes(c->networks[1], b->inputs[i]);
+  for (int i = 0; alike && i < a->n_outputs; i++)
+    alike = laci_shape_equal(&a->values[a->outputs[i]].type.shape,
+                             &b->values[b->outputs[i]].type.shape);
+  return alike ? LAC_OK
+               : laci_fail(err, LAC_BAD_SHAPE,
+                           "two networks to be compared have other inputs or outputs");
+}
+
+static lac_status open_networks(comparison *c, const laci_weighted_graph *const from[NETWORKS],
+                                lac_error *err) {
+  lac_status st = LAC_OK;
+  for (int i = 0; i < NETWORKS && !st; i++) {
+    st = laci_network_create(from[i], c->samples->shapes, c->how->batch, &c->networks[i], err);
+    if (!st) st = find_outputs(c->networks[i], &c->parts[i], err);
+  }
+  return st ? st : check_alike(c, err);
+}
+
+/* As many at a time as there are threads, and memory. */
+static int lanes_for(const comparison *c, laci_budget *budget) {
+  uint64_t lane = 0;
+  for (int i = 0; i < NETWORKS; i++) lane += laci_part_memory(c->networks[i], &c->parts[i]);
+  int64_t batches = c->how->n / c->how->batch;
+  int n = laci_pool_threads(c->how->pool);
+  if (n > MOST_LANES) n = MOST_LANES;
+  if (n > batches) n = (int)batches;
+  while (n > 1 && !laci_budget_has(budget, lane * (uint64_t)n)) n /= 2;
+  return n > 0 ? n : 1;
+}
+
+static lac_status open_buffers(comparison *c, lac_error *err) {
+  const laci_network *a = c->networks[0];
+  size_t lanes = (size_t)c->n_lanes;
+  size_t n_in = lanes * (size_t)c->n_inputs, n_out = lanes * (size_t)(NETWORKS * c->n_outputs);
+  c->in = laci_alloc(n_in + 1, sizeof *c->in);
+  c->out = laci_alloc(n_out + 1, sizeof *c->out);
+  c->sums = laci_alloc(lanes, sizeof *c->sums);
+  c->status = laci_alloc(lanes, sizeof *c->status);
+  c->errors = laci_alloc(lanes, sizeof *c->errors);
+  bool ok = c->in && c->out && c->sums && c->status && c->errors;
+  for (size_t i = 0; ok && i < n_in; i++) {
+    int value = a->graph.inputs[i % (size_t)c->n_inputs];
+    ok = (c->in[i] = laci_alloc((size_t)laci_network_bytes(a, value), 1)) != NULL;
+  }
+  for (size_t i = 0; ok && i < n_out; i++) {
+    int value = a->graph.outputs[i % (size_t)c->n_outputs];
+    ok = (c->out[i] = laci_alloc((size_t)laci_network_bytes(a, value), 1)) != NULL;
+  }
+  return ok ? LAC_OK : laci_fail_memory(err, "outputs to be compared");
+}
+
+static lac_status open_comparison(comparison *c, const laci_weighted_graph *const from[NETWORKS],
+                                  lac_error *err) {
+  lac_status st = open_networks(c, from, err);
+  if (st) return st;
+  laci_budget budget = c->how->budget ? *c->how->budget : laci_budget_of(UINT64_MAX);
+  c->n_inputs = c->networks[0]->graph.n_inputs;
+  c->n_outputs = c->networks[0]->graph.n_outputs;
+  c->n_lanes = lanes_for(c, &budget);
+  st = open_buffers(c, err);
+  for (int i = 0; i < NETWORKS && !st; i++) {
+    c->lanes[i] = (laci_lanes){.n = c->n_lanes, .budget = &budget};
+    st =
+        laci_lanes_create(c->networks[i], &c->parts[i], c->networks[i]->weights, &c->lanes[i], err);
+  }
+  return st;
+}
+
+static void close_comparison(comparison *c) {
+  size_t lanes = (size_t)c->n_lanes;
+  for (int i = 0; i < NETWORKS; i++) {
+    laci_lanes_clear(&c->lanes[i]);
+    laci_network_destroy(c->networks[i]);
+  }
+  for (size_t i = 0; c->in && i < lanes * (size_t)c->n_inputs; i++) laci_free(c->in[i]);
+  for (size_t i = 0; c->out && i < lanes * (size_t)(NETWORKS * c->n_outputs); i++)
+    laci_free(c->out[i]);
+  laci_free(c->in);
+  laci_free(c->out);
+  laci_free(c->sums);
+  laci_free(c->status);
+  laci_free(c->errors);
+}
+
+/* ---- A batch ---- */
+
+/* A part's inputs are those of the network that it reads. */
+static lac_status run_network(const comparison *c, int which, int lane, lac_error *err) {
+  const laci_part *part = &c->parts[which];
+  const laci_graph *graph = &c->networks[which]->graph;
+  const void **in = laci_alloc((size_t)part->n_inputs + 1, sizeof *in);
+  if (!in) return laci_fail_memory(err, "outputs to be compared");
+  for (int i = 0; i < part->n_inputs; i++) {
+    for (int port = 0; port < c->n_inputs; port++)
+      if (graph->inputs[port] == part->inputs[i]) in[i] = c->in[lane * c->n_inputs + port];
+  }
+  void **out = c->out + (lane * NETWORKS + which) * c->n_outputs;
+  lac_status st = laci_lanes_run(&c->lanes[which], lane, in, out, err);
+  laci_free(in);
+  return st;
+}
+
+static int64_t largest_at(const float *x, int64_t n) {
+  int64_t at = 0;
+  for (int64_t i = 1; i < n; i++)
+    if (x[i] > x[at]) at = i;
+  return at;
+}
+
+static void compare_answers(const comparison *c, int lane, const float *const y[NETWORKS],
+                            const laci_shape *shape, sums *s) {
+  int64_t n = shape->rank > 1 ? shape->dims[shape->rank - 1] : 0;
+  if (n < 2) return;
+  int64_t count = laci_shape_count(shape) / n;
+  const int64_t *labels = count == c->how->batch ? c->samples->labels : NULL;
+  int64_t first = c->first + lane * c->how->batch;
+  s->n_answers = count;
+  s->n_labelled = labels ? count : 0;
+  for (int64_t i = 0; i < count; i++) {
+    int64_t a = largest_at(y[0] + i * n, n), b = largest_at(y[1] + i * n, n);
+    s->n_agree += a == b;
+    if (!labels) continue;
+    s->n_right[0] += a == labels[first + i];
+    s->n_right[1] += b == labels[first + i];
+  }
+}
+
+static void compare_outputs(const comparison *c, int lane, sums *s) {
+  const laci_network *n = c->networks[0];
+  for (int i = 0; i < c->n_outputs; i++) {
+    const laci_type *type = &n->graph.values[n->graph.outputs[i]].type;
+    if (!laci_dtype_is_float(type->dtype)) continue;
+    const float *y[NETWORKS] = {c->out[lane * NETWORKS * c->n_outputs + i],
+                                c->out[(lane * NETWORKS + 1) * c->n_outputs + i]};
+    int64_t count = laci_shape_count(&type->shape);
+    for (int64_t j = 0; j < count; j++) {
+      double a = (double)y[0][j], difference = a - (double)y[1][j];
+      s->error += difference * difference;
+      s->energy += a * a;
+    }
+    if (i == 0) compare_answers(c, lane, y, &type->shape, s);
+  }
+}
+
+static void compare_lanes(int64_t begin, int64_t end, void *context) {
+  const comparison *c = context;
+  for (int64_t lane = begin; lane < end; lane++) {
+    lac_status st = LAC_OK;
+    for (int i = 0; i < NETWORKS && !st; i++) st = run_network(c, i, (int)lane, &c->errors[lane]);
+    c->sums[lane] = (sums){0};
+    if (!st) compare_outputs(c, (int)lane, &c->sums[lane]);
+    c->status[lane] = st;
+  }
+}
+
+static void add_sums(sums *to, const sums *from) {
+  to->error += from->error;
+  to->energy += from->energy;
+  to->n_answers += from->n_answers;
+  to->n_agree += from->n_agree;
+  to->n_labelled += from->n_labelled;
+  for (int i = 0; i < NETWORKS; i++) to->n_right[i] += from->n_right[i];
+}
+
+static lac_status compare_all(comparison *c, sums *all, lac_error *err) {
+  int64_t end = c->how->first + c->how->n, batch = c->how->batch;
+  for (c->first = c->how->first; c->first + batch <= end; c->first += c->n_lanes * batch) {
+    if (laci_interrupted()) return laci_fail(err, LAC_INTERRUPTED, "interrupted in a comparison");
+    int64_t n = (end - c->first) / batch;
+    if (n > c->n_lanes) n = c->n_lanes;
+    lac_status st = LAC_OK;
+    for (int64_t lane = 0; lane < n && !st; lane++)
+      st = c->samples->fetch(c->samples->context, c->first + lane * batch, batch,
+                             c->in + lane * c->n_inputs, err);
+    if (st) return st;
+    memset(c->errors, 0, (size_t)n * sizeof *c->errors);
+    laci_pool_for(c->how->pool, n, 1, compare_lanes, c);
+    for (int64_t lane = 0; lane < n; lane++) {
+      if (c->status[lane] && err) *err = c->errors[lane];
+      if (c->status[lane]) return c->status[lane];
+      add_sums(all, &c->sums[lane]);
+    }
+  }
+  return LAC_OK;
+}
+
+lac_status laci_compare_outputs(const laci_weighted_graph *a, const laci_weighted_graph *b,
+                                const laci_calibration_samples *samples,
+                                const laci_compare_options *options,
+                                laci_output_difference *difference, lac_error *err) {
+  comparison c = {.samples = samples, .how = options};
+  const laci_weighted_graph *const from[NETWORKS] = {a, b};
+  sums all = {0};
+  *difference = (laci_output_difference){0};
+  lac_status st = open_comparison(&c, from, err);
+  if (!st) st = compare_all(&c, &all, err);
+  close_comparison(&c);
+  if (st) return st;
+  *difference = (laci_output_difference){.n_samples = options->n / options->batch * options->batch,
+                                         .relative = all.energy > 0 ? all.error / all.energy : 0,
+                                         .n_answers = all.n_answers,
+                                         .n_agree = all.n_agree,
+                                         .n_labelled = all.n_labelled,
+                                         .n_right_a = all.n_right[0],
+                                         .n_right_b = all.n_right[1]};
+  return LAC_OK;
+}

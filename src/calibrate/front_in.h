@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Values that are kept between parts of the network, batch by batch, in memory or in a temporary
+ * file of their own that has no name: private to calibrate. */
+#ifndef LACI_CALIBRATE_FRONT_IN_H
+#define LACI_CALIBRATE_FRONT_IN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lacuna/status.h"
+
+/** Where values may lie; counts what is kept. */
+typedef struct laci_front {
+  const char *folder;                /* of files; NULL: TMPDIR or /tmp */
+  uint64_t memory_limit;             /* bytes that may lie in memory at a time */
+  uint64_t memory_bytes, file_bytes; /* now */
+  uint64_t most_memory_bytes, most_file_bytes, most_bytes; /* at most, so far */
+} laci_front;
+
+/** One value in one network: n batches, the first being number `first`. */
+typedef struct laci_kept {
+  laci_front *front;
+  size_t batch_bytes;
+  int64_t first, n;
+  uint8_t *memory; /* NULL: in the file */
+  int file;        /* -1: in memory */
+} laci_kept;
+
+/** Fails LAC_IO where there is no file to be had. */
+LAC_MUST_CHECK lac_status laci_kept_create(laci_front *front, size_t batch_bytes, int64_t first,
+                                           int64_t n, laci_kept **kept, lac_error *err);
+void laci_kept_destroy(laci_kept *kept); /* NULL is fine */
+
+/** Where the batch lies in memory, to be read or written there; NULL: it is in a file. */
+void *laci_kept_place(const laci_kept *kept, int64_t batch);
+/** To and from the file. Any thread, different batches side by side. Fail LAC_IO. */
+LAC_MUST_CHECK lac_status laci_kept_write(const laci_kept *kept, int64_t batch, const void *from,
+                                          lac_error *err);
+LAC_MUST_CHECK lac_status laci_kept_read(const laci_kept *kept, int64_t batch, void *to,
+                                         lac_error *err);
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Sums of products of a layer's inputs, over batches. Private to calibrate. */
+#ifndef LACI_CALIBRATE_GRAMS_IN_H
+#define LACI_CALIBRATE_GRAMS_IN_H
+
+#include "calibrate/layer_in.h"
+
+typedef struct laci_pool laci_pool;
+
+/** Sums of one unfolding; layers that read the same one share them. */
+typedef struct laci_grams {
+  laci_unfold unfold;
+  int64_t n_positions; /* so far */
+  double *h;           /* [groups, columns, columns] sum x_p x_p' */
+  double *k;           /* sum x_d x_p', row: dense; NULL: it is h */
+  float *scratch;
+} laci_grams;
+
+uint64_t laci_grams_memory(const laci_unfold *unfold, bool asymmetric, int n_threads);
+LAC_MUST_CHECK lac_status laci_grams_init(laci_grams *grams, const laci_unfold *unfold,
+                                          bool asymmetric, int n_threads, lac_error *err);
+void laci_grams_clear(laci_grams *grams); /* zeroed is fine */
+
+/** One batch: the value in the dense and in the pruned network. Same bytes for any pool. */
+LAC_MUST_CHECK lac_status laci_grams_add(laci_grams *grams, const float *dense, const float *pruned,
+                                         laci_pool *pool, lac_error *err);
+/** After the last batch: all of h and k are there. */
+void laci_grams_finish(laci_grams *grams);
+
+#endif

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * How far a layer's outputs are from those of the dense network, on samples held back: run, not
+ * derived from sums, so that it holds for the weights as they are stored. */
+#include <string.h>
+
+#include "base/budget.h"
+#include "base/error.h"
+#include "calibrate/lanes_in.h"
+#include "calibrate/walk_in.h"
+#include "cpu/pool.h"
+
+enum { WEIGHTS = 3 }; /* dense, and the others */
+
+typedef struct trial {
+  const laci_walk_state *w;
+  const laci_matrix_layer *layer;
+  laci_lanes lanes[WEIGHTS];
+  int64_t first, n_outputs;
+  void **in;            /* [n_lanes, streams] where the value is in a file */
+  float **out;          /* [n_lanes, WEIGHTS] */
+  laci_judgement *sums; /* [n_lanes] */
+  lac_status *status;
+  lac_error *errors;
+} trial;
+
+static lac_status open_lanes(trial *t, const uint8_t *const others[2], lac_error *err) {
+  const laci_walk_state *w = t->w;
+  const laci_graph *graph = &w->network->graph;
+  bool *there = laci_alloc((size_t)graph->n_values + 1, sizeof *there);
+  const uint8_t **weights = laci_alloc((size_t)graph->n_stored + 1, sizeof *weights);
+  laci_budget budget = w->options->budget ? *w->options->budget : laci_budget_of(UINT64_MAX);
+  laci_part part;
+  lac_status st = there && weights ? LAC_OK : laci_fail_memory(err, "a layer's outputs");
+  if (!st) {
+    there[t->layer->value] = true;
+    memcpy(weights, w->weights[LACI_STREAM_DENSE], (size_t)graph->n_stored * sizeof *weights);
+    int output = graph->nodes[t->layer->node].outputs[0];
+    st = laci_part_find(w->network, there, 1, &output, &part, err);
+    part.without_third = t->layer->node;
+  }
+  for (int i = 0; i < WEIGHTS && !st; i++) {
+    if (i > 0) weights[t->layer->stored] = others[i - 1];
+    t->lanes[i] = (laci_lanes){.n = w->n_lanes, .budget = &budget};
+    st = laci_lanes_create(w->network, &part, weights, &t->lanes[i], err);
+  }
+  laci_free(there);
+  laci_free(weights);
+  return st;
+}
+
+static lac_status open_buffers(trial *t, lac_error *err) {
+  const laci_walk_state *w = t->w;
+  size_t lanes = (size_t)w->n_lanes;
+  int output = w->network->graph.nodes[t->layer->node].outputs[0];
+  size_t in = (size_t)laci_network_bytes(w->network, t->layer->value);
+  size_t out = (size_t)laci_network_bytes(w->network, output);
+  t->n_outputs = (int64_t)(out / sizeof(float));
+  t->in = laci_alloc(lanes * LACI_STREAMS, sizeof *t->in);
+  t->out = laci_alloc(lanes * WEIGHTS, sizeof *t->out);
+  t->sums = laci_alloc(lanes, sizeof *t->sums);
+  t->status = laci_alloc(lanes, sizeof *t->status);
+  t->errors = laci_alloc(lanes, sizeof *t->errors);
+  bool ok = t->in && t->out && t->sums && t->status && t->errors;
+  for (size_t i = 0; ok && i < lanes * WEIGHTS; i++) ok = (t->out[i] = laci_alloc(out, 1)) != NULL;
+  for (size_t i = 0; ok && i < lanes * LACI_STREAMS; i++) {
+    const laci_kept *kept = laci_walk_kept(w, (int)(i % LACI_STREAMS), t->layer->value);
+    if (!kept->memory) ok = (t->in[i] = laci_alloc(in, 1)) != NULL;
+  }
+  return ok ? LAC_OK : laci_fail_memory(err, "a layer's outputs");
+}
+
+static void close_trial(trial *t) {
+  size_t lanes = (size_t)t->w->n_lanes;
+  for (int i = 0; i < WEIGHTS; i++) laci_lanes_clear(&t->lanes[i]);
+  for (size_t i = 0; t->out && i < lanes * WEIGHTS; i++) laci_free(t->out[i]);
+  for (size_t i = 0; t->in && i < lanes * LACI_STREAMS; i++) laci_free(t->in[i]);
+  laci_free(t->in);
+  laci_free(t->out);
+  laci_free(t->sums);
+  laci_free(t->status);
+  laci_free(t->errors);
+}
+
+static lac_status run_lane(const trial *t, int lane, int64_t batch, lac_error *err) {
+  const void *x[LACI_STREAMS];
+  lac_status st = LAC_OK;
+  for (int which = 0; which < LACI_STREAMS && !st; which++) {
+    const laci_kept *kept = laci_walk_kept(t->w, which, t->layer->value);
+    void *buffer = t->in[lane * LACI_STREAMS + which];
+    x[which] = buffer ? buffer : laci_kept_place(kept, batch);
+    if (buffer) st = laci_kept_read(kept, batch, buffer, err);
+  }
+  float **y = t->out + lane * WEIGHTS;
+  for (int i = 0; i < WEIGHTS && !st; i++) {
+    const void *in = x[i == 0 ? LACI_STREAM_DENSE : LACI_STREAM_PRUNED];
+    void *out = y[i];
+    st = laci_lanes_run(&t->lanes[i], lane, &in, &out, err);
+  }
+  laci_judgement sum = {0};
+  for (int64_t j = 0; j < t->n_outputs && !st; j++) {
+    double dense = (double)y[0][j], first = dense - (double)y[1][j],
+           second = dense - (double)y[2][j];
+    sum.energy += dense * dense;
+    sum.errors[0] += first * first;
+    sum.errors[1] += second * second;
+  }
+  t->sums[lane] = sum;
+  return st;
+}
+
+static void run_lanes(int64_t begin, int64_t end, void *context) {
+  const trial *t = context;
+  for (int64_t lane = begin; lane < end; lane++)
+    t->status[lane] = run_lane(t, (int)lane, t->first + lane, &t->errors[lane]);
+}
+
+static lac_status judge(trial *t, laci_judgement *judged, lac_error *err) {
+  const laci_walk_state *w = t->w;
+  int64_t end = w->cut.n_batches;
+  for (t->first = laci_walk_judge_first(w); t->first < end; t->first += w->n_lanes) {
+    int64_t n = end - t->first < w->n_lanes ? end - t->first : w->n_lanes;
+    memset(t->errors, 0, (size_t)n * sizeof *t->errors);
+    laci_pool_for(w->options->pool, n, 1, run_lanes, t);
+    for (int64_t lane = 0; lane < n; lane++) {
+      if (t->status[lane] && err) *err = t->errors[lane];
+      if (t->status[lane]) return t->status[lane];
+      judged->energy += t->sums[lane].energy;
+      for (int i = 0; i < 2; i++) judged->errors[i] += t->sums[lane].errors[i];
+    }
+  }
+  return LAC_OK;
+}
+
+lac_status laci_walk_judge(laci_walk_state *w, const laci_matrix_layer *layer,
+                           const uint8_t *const others[2], laci_judgement *judged, lac_error *err) {
+  trial t = {.w = w, .layer = layer};
+  *judged = (laci_judgement){0};
+  lac_status st = open_lanes(&t, others, err);
+  if (!st) st = open_buffers(&t, err);
+  if (!st) st = judge(&t, judged, err);
+  close_trial(&t);
+  return st;
+}

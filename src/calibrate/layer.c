@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Which layers can be calibrated, and how they are a matrix product. */
+#include <string.h>
+
+#include "analyze/analyze.h"
+#include "base/error.h"
+#include "calibrate/layer_in.h"
+#include "graph/ops.h"
+#include "tensor/buf.h"
+
+/* ---- Windows ---- */
+
+static int64_t attr_at(const laci_node *node, const char *name, int at, int64_t otherwise) {
+  size_t n = 0;
+  const int64_t *values = laci_node_ints(node, name, &n);
+  return values && (size_t)at < n ? values[at] : otherwise;
+}
+
+static bool has_ints(const laci_node *node, const char *name) {
+  size_t n = 0;
+  return laci_node_ints(node, name, &n) != NULL;
+}
+
+/* Zeros in front of the axis. Sizes are inferred, so the attributes fit; where they ask for the
+ * pads to follow from sizes, they do so here as in inference: the odd one stands at the end for
+ * SAME_UPPER, else at the begin. */
+static int64_t pad_of(const laci_node *node, const laci_unfold_axis *axis, bool transposed,
+                      int at) {
+  const char *mode = laci_node_text(node, "auto_pad", "NOTSET");
+  bool upper = strcmp(mode, "SAME_UPPER") == 0, lower = strcmp(mode, "SAME_LOWER") == 0;
+  bool follows = upper || lower || (transposed && has_ints(node, "output_shape"));
+  if (!follows) return strcmp(mode, "VALID") == 0 ? 0 : attr_at(node, "pads", at, 0);
+  int64_t reach = (axis->kernel - 1) * axis->dilation + 1;
+  int64_t total = transposed ? axis->stride * (axis->in - 1) +
+                                   attr_at(node, "output_padding", at, 0) + reach - axis->out
+                             : (axis->out - 1) * axis->stride + reach - axis->in;
+  if (total < 0) total = 0;
+  return upper ? total / 2 : total - total / 2;
+}
+
+static const char *unfold_window(const laci_node *node, const laci_shape *x, const laci_shape *y,
+                                 const laci_shape *weight, bool transposed, laci_unfold *u) {
+  int n_spatial = x->rank - 2;
+  if (n_spatial < 1 || n_spatial > LACI_UNFOLD_AXES || y->rank != x->rank)
+    return "windows of more than three axes are not calibrated";
+  u->images = x->dims[0];
+  u->transposed = transposed;
+  for (int i = 0; i < n_spatial; i++) {
+    laci_unfold_axis *axis = &u->axis[LACI_UNFOLD_AXES - n_spatial + i];
+    axis->in = x->dims[i + 2];
+    axis->out = y->dims[i + 2];
+    axis->kernel = weight->dims[i + 2];
+    axis->stride = attr_at(node, "strides", i, 1);
+    axis->dilation = attr_at(node, "dilations", i, 1);
+    axis->pad = pad_of(node, axis, transposed, i);
+  }
+  return NULL;
+}
+
+/* A value [outer, channels, inner]. */
+static void unfold_matrix(const laci_shape *x, int c_axis, laci_unfold *u) {
+  u->images = laci_shape_count_range(x, 0, c_axis);
+  u->channels = x->dims[c_axis];
+  u->axis[2].in = u->axis[2].out = laci_shape_count_range(x, c_axis + 1, x->rank);
+}
+
+/* ---- Layers ---- */
+
+static int weight_port(const laci_network *n, const laci_layer *from) {
+  const laci_node *node = &n->graph.nodes[from->node];
+  laci_weight_axes axes[2];
+  int candidates = node->op && node->op->weights ? node->op->weights(&n->graph, node, axes) : 0;
+  for (int i = 0; i < candidates; i++) {
+    int value = node->inputs[axes[i].port];
+    if (value >= 0 && n->constant[value]) return axes[i].port;
+  }
+  return -1;
+}
+
+/* The axis of the value that Gemm and MatMul reduce over. */
+static int reduced_axis(const laci_node *node, int weight, int rank) {
+  if (node->op == &laci_op_gemm) {
+    bool transposed = laci_node_int(node, weight == 1 ? "transA" : "transB", 0) != 0;
+    return (weight == 1) != transposed ? 1 : 0;
+  }
+  if (weight == 1 || rank == 1) return rank - 1;
+  return rank - 2;
+}
+
+static const char *unfold_of(const laci_network *n, laci_matrix_layer *l, const laci_layer *from) {
+  const laci_node *node = &n->graph.nodes[l->node];
+  const laci_shape *x = &n->graph.values[l->value].type.shape;
+  const laci_shape *y = &n->graph.values[node->outputs[0]].type.shape;
+  l->unfold.groups = from->groups;
+  l->unfold.channels = from->channels_in;
+  for (int i = 0; i < LACI_UNFOLD_AXES; i++)
+    l->unfold.axis[i] = (laci_unfold_axis){1, 1, 1, 1, 1, 0};
+  bool transposed = node->op == &laci_op_conv_transpose;
+  if (node->op == &laci_op_conv || transposed) {
+    const laci_shape *w = &n->graph.stored[l->stored].shape;
+    return unfold_window(node, x, y, w, transposed, &l->unfold);
+  }
+  if (x->rank < 1) return "it reads a single number";
+  unfold_matrix(x, reduced_axis(node, l->port, x->rank), &l->unfold);
+  return l->unfold.channels == from->channels_in ? NULL : "its weight is not a plain matrix";
+}
+
+static const char *judge_weight(const laci_analysis *analysis, const laci_layer *from) {
+  const laci_stored *stored = &analysis->graph->stored[from->stored];
+  int n_same = 0;
+  for (int l = 0; l < analysis->n_layers; l++) n_same += analysis->layers[l].stored == from->stored;
+  if (!laci_dtype_is_float(stored->dtype)) return "quantised weights are not calibrated";
+  if (from->view.n_scales > 0) return "its weight is multiplied before it is read";
+  if (n_same > 1) return "several layers read its weight";
+  return NULL;
+}
+
+const char *laci_matrix_layer_of(const laci_analysis *analysis, int layer, laci_network *n,
+                                 laci_matrix_layer *out) {
+  const laci_layer *from = &analysis->layers[layer];
+  const laci_node *node = &n->graph.nodes[from->node];
+  const laci_stored *stored = &n->graph.stored[from->stored];
+  const char *reason = judge_weight(analysis, from);
+  if (reason) return reason;
+  bool matrix = node->op == &laci_op_gemm || node->op == &laci_op_mat_mul;
+  bool window = node->op == &laci_op_conv || node->op == &laci_op_conv_transpose;
+  if (!matrix && !window) return "its operator is not calibrated";
+  int port = weight_port(n, from);
+  if (port < 0) return "its weight is computed";
+  bool direct = node->inputs[port] == stored->value;
+  if (!direct && (window || stored->shape.rank != 2))
+    return "its weight is computed from a stored one";
+  if (matrix && stored->shape.rank != 2) return "its weight is more than one matrix";
+  int value = node->inputs[window ? 0 : 1 - port];
+  if (value < 0 || n->constant[value]) return "its input does not depend on the network's inputs";
+  if (n->refusal[value]) return n->refusal[value];
+  if (!laci_dtype_is_float(n->graph.values[value].type.dtype) || laci_network_bytes(n, value) == 0)
+    return "it reads nothing, or no floats";
+  if (node->outputs[0] < 0 || !laci_shape_known(&n->graph.values[node->outputs[0]].type.shape))
+    return "the shape of its output depends on data";
+  *out = (laci_matrix_layer){.layer = layer,
+                             .node = from->node,
+                             .stored = from->stored,
+                             .port = port,
+                             .value = value,
+                             .rows = from->channels_out,
+                             .channels = from->channels_in};
+  const laci_shape *shape = &stored->shape;
+  out->k_stride = laci_shape_count_range(shape, from->k_axis + 1, shape->rank);
+  out->c_stride = laci_shape_count_range(shape, from->c_axis + 1, shape->rank);
+  out->groups_along_c = window && node->op == &laci_op_conv_transpose;
+  out->taps = laci_shape_count(shape) / (shape->dims[from->k_axis] * shape->dims[from->c_axis]);
+  out->columns = out->taps * out->channels;
+  if (out->columns > INT32_MAX || out->rows > INT32_MAX) return "it is too large";
+  return unfold_of(n, out, from);
+}
+
+/* ---- Its weight ---- */
+
+/* Taps are the axes behind the first two, in their order: they are the innermost ones. */
+static int64_t place(const laci_matrix_layer *l, int64_t group, int64_t row, int64_t column) {
+  int64_t tap = column / l->channels, channel = column % l->channels;
+  int64_t k = l->groups_along_c ? row : group * l->rows + row;
+  int64_t c = l->groups_along_c ? group * l->channels + channel : channel;
+  return k * l->k_stride + c * l->c_stride + tap;
+}
+
+lac_status laci_matrix_layer_gather(const laci_matrix_layer *l, const laci_network *n,
+                                    const uint8_t *bytes, const laci_group_matrix *to,
+                                    lac_error *err) {
+  const laci_stored *stored = &n->graph.stored[l->stored];
+  int64_t count = laci_shape_count(&stored->shape);
+  double *all = laci_alloc((size_t)count, sizeof *all);
+  if (!all) return laci_fail_memory(err, stored->name);
+  laci_read_f(stored->dtype, bytes, 0, count, all);
+  for (int64_t row = 0; row < l->rows; row++)
+    for (int64_t j = 0; j < l->columns; j++)
+      to->elements[row * l->columns + j] = all[place(l, to->group, row, j)];
+  laci_free(all);
+  return LAC_OK;
+}
+
+void laci_matrix_layer_scatter(const laci_matrix_layer *l, const laci_network *n,
+                               const laci_group_matrix *from, uint8_t *bytes, uint8_t *mask) {
+  lac_dtype dtype = n->graph.stored[l->stored].dtype;
+  size_t size = lac_dtype_size(dtype);
+  for (int64_t row = 0; row < l->rows; row++) {
+    for (int64_t j = 0; j < l->columns; j++) {
+      int64_t at = place(l, from->group, row, j), element = row * l->columns + j;
+      double kept = from->mask[element] ? from->elements[element] : 0;
+      laci_write_f(dtype, &kept, 1, bytes + (size_t)at * size);
+      mask[at] = from->mask[element];
+    }
+  }
+}

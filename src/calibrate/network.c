@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Inference for a fixed batch size on a copy of the graph that has values of its own, and what
+ * follows from it for every value. */
+#include "calibrate/network_in.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/budget.h"
+#include "base/error.h"
+#include "engine/engine.h"
+#include "graph/infer.h"
+#include "tensor/buf.h"
+
+int64_t laci_network_fixed_batch(const laci_graph *graph) {
+  if (graph->n_inputs == 0) return 0;
+  const laci_shape *shape = &graph->values[graph->inputs[0]].type.shape;
+  return shape->rank > 0 && shape->dims[0] > 0 ? shape->dims[0] : 0;
+}
+
+static bool is_number(lac_dtype dtype) {
+  return laci_dtype_is_float(dtype) || laci_dtype_is_integer(dtype);
+}
+
+uint64_t laci_network_bytes(const laci_network *network, int value) {
+  const laci_type *type = &network->graph.values[value].type;
+  if (!is_number(type->dtype) || !laci_shape_known(&type->shape)) return 0;
+  return laci_bytes_of(laci_shape_count(&type->shape), laci_dtype_is_float(type->dtype) ? 4 : 8);
+}
+
+uint64_t laci_network_largest(const laci_network *network) {
+  uint64_t largest = 0;
+  for (int v = 0; v < network->graph.n_values; v++) {
+    uint64_t bytes = network->constant[v] ? 0 : laci_network_bytes(network, v);
+    if (bytes > largest) largest = bytes;
+  }
+  return largest;
+}
+
+/* ---- What is constant, and what cannot be computed ---- */
+
+static bool is_constant(const laci_network *n, int value) {
+  const laci_value *v = &n->graph.values[value];
+  if (v->stored >= 0) return true;
+  if (v->producer < 0) return false;
+  /* Symbols cannot be in it: all sizes are fixed. An integer that is known follows from sizes. */
+  if (v->known && v->known->i && laci_dtype_is_integer(v->type.dtype)) return true;
+  const laci_node *node = &n->graph.nodes[v->producer];
+  if (node->n_captures > 0) return false;
+  for (int i = 0; i < node->n_inputs; i++) {
+    if (node->inputs[i] >= 0 && !n->constant[node->inputs[i]]) return false;
+  }
+  return true;
+}
+
+static const char *refusal_of(laci_network *n, const laci_node *node) {
+  lac_error why = {0};
+  char text[sizeof why.text + 128];
+  for (int i = 0; i < node->n_inputs; i++) {
+    if (node->inputs[i] >= 0 && n->refusal[node->inputs[i]]) return n->refusal[node->inputs[i]];
+  }
+  if (node->n_captures > 0) {
+    (void)snprintf(text, sizeof text, "%.80s (%.40s) has a body that reads values around it",
+                   node->name, node->type);
+    return laci_arena_text(&n->arena, text);
+  }
+  if (!laci_engine_supports(NULL, &n->graph, node, &why))
+    return laci_arena_text(&n->arena, why.text);
+  for (int i = 0; i < node->n_outputs; i++) {
+    int value = node->outputs[i];
+    if (value < 0 || n->graph.values[value].n_readers == 0) continue;
+    if (laci_shape_known(&n->graph.values[value].type.shape)) continue;
+    (void)snprintf(text, sizeof text, "the shape of %.100s depends on data",
+                   n->graph.values[value].name);
+    return laci_arena_text(&n->arena, text);
+  }
+  return NULL;
+}
+
+static void judge_values(laci_network *n) {
+  for (int v = 0; v < n->graph.n_values; v++) n->constant[v] = n->graph.values[v].stored >= 0;
+  for (int at = 0; at < n->graph.n_nodes; at++) {
+    const laci_node *node = &n->graph.nodes[at];
+    const char *refusal = refusal_of(n, node);
+    for (int i = 0; i < node->n_outputs; i++) {
+      int value = node->outputs[i];
+      if (value < 0) continue;
+      n->constant[value] = is_constant(n, value);
+      const laci_value *v = &n->graph.values[value];
+      bool stands = n->constant[value] && v->known && v->known->i;
+      n->refusal[value] = stands ? NULL : refusal;
+    }
+  }
+}
+
+/* ---- All of it ---- */
+
+static lac_status infer(laci_network *n, const laci_shape *shapes, lac_error *err) {
+  int n_inputs = n->graph.n_inputs;
+  laci_input_shape *fixed = laci_alloc((size_t)n_inputs + 1, sizeof *fixed);
+  if (!fixed) return laci_fail_memory(err, "the sizes of values");
+  for (int i = 0; i < n_inputs; i++) {
+    fixed[i] =
+        (laci_input_shape){.name = n->graph.values[n->graph.inputs[i]].name, .shape = shapes[i]};
+    if (fixed[i].shape.rank > 0) fixed[i].shape.dims[0] = n->batch;
+  }
+  lac_status st = laci_graph_infer(&n->graph, fixed, n_inputs, err);
+  for (int i = 0; i < n_inputs && !st; i++) {
+    const laci_value *v = &n->graph.values[n->graph.inputs[i]];
+    char text[128];
+    if (laci_shape_known(&v->type.shape)) continue;
+    st = laci_fail(err, LAC_BAD_SHAPE, "input '%s' has shape %s, of which a size is open", v->name,
+                   laci_shape_text(&v->type.shape, text, sizeof text));
+  }
+  laci_free(fixed);
+  return st;
+}
+
+static lac_status copy_graph(laci_network *n, const laci_weighted_graph *from, lac_error *err) {
+  const laci_graph *graph = from->graph;
+  size_t n_values = (size_t)graph->n_values, n_stored = (size_t)graph->n_stored;
+  n->graph = *graph;
+  n->graph.values = laci_alloc(n_values + 1, sizeof *n->graph.values);
+  n->graph.stored = laci_alloc(n_stored + 1, sizeof *n->graph.stored);
+  n->weights = laci_alloc(n_stored + 1, sizeof *n->weights);
+  n->constant = laci_alloc(n_values + 1, sizeof *n->constant);
+  n->refusal = laci_alloc(n_values + 1, sizeof *n->refusal);
+  if (!n->graph.values || !n->graph.stored || !n->weights || !n->constant || !n->refusal)
+    return laci_fail_memory(err, "the sizes of values");
+  for (size_t v = 0; v < n_values; v++) {
+    n->graph.values[v] = graph->values[v];
+    n->graph.values[v].known = NULL; /* the graph's */
+  }
+  for (size_t s = 0; s < n_stored; s++) {
+    n->graph.stored[s] = graph->stored[s];
+    if (from->weights && from->weights[s]) n->graph.stored[s].bytes = from->weights[s];
+    n->weights[s] = n->graph.stored[s].bytes;
+  }
+  return LAC_OK;
+}
+
+lac_status laci_network_create(const laci_weighted_graph *from, const laci_shape *shapes,
+                               int64_t batch, laci_network **network, lac_error *err) {
+  *network = NULL;
+  laci_network *n = laci_alloc(1, sizeof *n);
+  if (!n) return laci_fail_memory(err, "the sizes of values");
+  n->batch = batch;
+  lac_status st = copy_graph(n, from, err);
+  if (!st) st = infer(n, shapes, err);
+  if (st) {
+    laci_network_destroy(n);
+    return st;
+  }
+  judge_values(n);
+  *network = n;
+  return LAC_OK;
+}
+
+void laci_network_destroy(laci_network *network) {
+  if (!network) return;
+  for (int v = 0; v < network->graph.n_values && network->graph.values && network->constant; v++)
+    laci_buf_destroy(network->graph.values[v].known);
+  laci_free(network->graph.values);
+  laci_free(network->graph.stored);
+  laci_free(network->weights);
+  laci_free(network->constant);
+  laci_free(network->refusal);
+  laci_arena_clear(&network->arena);
+  laci_free(network);
+}

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The cut of the network into parts. */
+#include "calibrate/plan_in.h"
+
+#include <stdlib.h>
+
+#include "base/error.h"
+
+typedef struct planning {
+  laci_network *network;
+  laci_walk_plan *plan;
+  bool *there;  /* [n_values] computed by parts so far, or an input */
+  int *stop_of; /* [n_nodes] whose part it is in; -1: none */
+  int *wanted;  /* [n_values] */
+  lac_error *err;
+} planning;
+
+/* ---- Stops ---- */
+
+static int stop_of_value(const laci_walk_plan *plan, int value) {
+  for (int s = 0; s < plan->n_stops; s++)
+    if (plan->stops[s].value == value) return s;
+  return -1;
+}
+
+static int by_node(const void *a, const void *b) {
+  const laci_matrix_layer *p = a, *q = b;
+  return (p->node > q->node) - (p->node < q->node);
+}
+
+/* In the order of their first layers: whatever a value depends on stands before it then. */
+static lac_status find_stops(planning *p) {
+  laci_walk_plan *plan = p->plan;
+  size_t n = (size_t)plan->n_layers;
+  plan->stops = laci_arena_alloc(&p->network->arena, n + 1, sizeof *plan->stops);
+  laci_matrix_layer *sorted = laci_alloc(n + 1, sizeof *sorted);
+  if (!plan->stops || !sorted) {
+    laci_free(sorted);
+    return laci_fail_memory(p->err, "the parts of the network");
+  }
+  qsort(plan->layers, n, sizeof *plan->layers, by_node);
+  for (size_t l = 0; l < n; l++) {
+    int s = stop_of_value(plan, plan->layers[l].value);
+    if (s < 0) plan->stops[s = plan->n_stops++].value = plan->layers[l].value;
+    plan->stops[s].n_layers++;
+  }
+  int at = 0;
+  for (int s = 0; s < plan->n_stops; s++) {
+    plan->stops[s].first_layer = at;
+    for (size_t l = 0; l < n; l++)
+      if (plan->layers[l].value == plan->stops[s].value) sorted[at++] = plan->layers[l];
+  }
+  laci_free(plan->layers);
+  plan->layers = sorted;
+  return LAC_OK;
+}
+
+/* ---- Which network differs where, and until when a value is needed ---- */
+
+static void spread_differences(planning *p, const bool *is_pruned) {
+  const laci_graph *graph = &p->network->graph;
+  bool *differs = p->plan->differs;
+  for (int v = 0; v < graph->n_values; v++)
+    differs[v] = graph->values[v].stored >= 0 && is_pruned[graph->values[v].stored];
+  for (int at = 0; at < graph->n_nodes; at++) {
+    const laci_node *node = &graph->nodes[at];
+    bool any = false;
+    for (int i = 0; i < node->n_inputs; i++)
+      any = any || (node->inputs[i] >= 0 && differs[node->inputs[i]]);
+    for (int i = 0; i < node->n_outputs; i++)
+      if (node->outputs[i] >= 0) differs[node->outputs[i]] = any;
+  }
+}
+
+static void start_from_inputs(planning *p) {
+  const laci_graph *graph = &p->network->graph;
+  for (int v = 0; v < graph->n_values; v++) p->there[v] = graph->values[v].is_input;
+}
+
+/* The part's values are there from now on. */
+static void pass_part(planning *p, const laci_part *part) {
+  const laci_graph *graph = &p->network->graph;
+  for (int i = 0; i < part->n_nodes; i++) {
+    const laci_node *node = &graph->nodes[part->nodes[i]];
+    for (int o = 0; o < node->n_outputs; o++) {
+      int v = node->outputs[o];
+      if (v >= 0 && !p->network->constant[v]) p->there[v] = true;
+    }
+  }
+}
+
+static lac_status find_last_stops(planning *p) {
+  const laci_graph *graph = &p->network->graph;
+  laci_walk_plan *plan = p->plan;
+  for (int n = 0; n < graph->n_nodes; n++) p->stop_of[n] = -1;
+  start_from_inputs(p);
+  for (int s = 0; s < plan->n_stops; s++) {
+    laci_part part = {0};
+    int value = plan->stops[s].value;
+    if (p->there[value]) continue;
+    lac_status st = laci_part_find(p->network, p->there, 1, &value, &part, p->err);
+    if (st) return st;
+    for (int i = 0; i < part.n_nodes; i++)
+      if (p->stop_of[part.nodes[i]] < 0) p->stop_of[part.nodes[i]] = s;
+    pass_part(p, &part);
+  }
+  for (int v = 0; v < graph->n_values; v++) {
+    const laci_value *value = &graph->values[v];
+    plan->last_stop[v] = stop_of_value(plan, v);
+    for (int r = 0; r < value->n_readers; r++) {
+      int s = p->stop_of[value->readers[r]];
+      if (s > plan->last_stop[v]) plan->last_stop[v] = s;
+    }
+  }
+  return LAC_OK;
+}
+
+/* ---- Parts ---- */
+
+/* What the part in front of stop s has to give: its value, and what is read later. */
+static int outputs_of(planning *p, int s, int stream) {
+  const laci_graph *graph = &p->network->graph;
+  const laci_walk_plan *plan = p->plan;
+  int n = 0;
+  for (int v = 0; v < graph->n_values; v++) {
+    int producer = graph->values[v].producer;
+    if (producer < 0 || p->stop_of[producer] != s || p->network->constant[v]) continue;
+    if (v != plan->stops[s].value && plan->last_stop[v] <= s) continue;
+    if (stream == LACI_STREAM_PRUNED && !plan->differs[v]) continue;
+    p->wanted[n++] = v;
+  }
+  return n;
+}
+
+/* There already: read, not computed. */
+static lac_status only_read(planning *p, laci_stop *stop) {
+  int *input = laci_arena_alloc(&p->network->arena, 1, sizeof *input);
+  if (!input) return laci_fail_memory(p->err, "the parts of the network");
+  *input = stop->value;
+  stop->part[LACI_STREAM_DENSE] = (laci_part){.n_inputs = 1, .inputs = input};
+  if (p->plan->differs[stop->value]) stop->part[LACI_STREAM_PRUNED] = stop->part[LACI_STREAM_DENSE];
+  return LAC_OK;
+}
+
+static lac_status find_parts(planning *p) {
+  laci_walk_plan *plan = p->plan;
+  start_from_inputs(p);
+  for (int s = 0; s < plan->n_stops; s++) {
+    laci_stop *stop = &plan->stops[s];
+    lac_status st = LAC_OK;
+    if (p->there[stop->value]) {
+      st = only_read(p, stop);
+      if (st) return st;
+      continue;
+    }
+    for (int stream = 0; stream < LACI_STREAMS && !st; stream++) {
+      int n = outputs_of(p, s, stream);
+      if (n == 0) continue;
+      st = laci_part_find(p->network, p->there, n, p->wanted, &stop->part[stream], p->err);
+    }
+    if (st) return st;
+    pass_part(p, &stop->part[LACI_STREAM_DENSE]);
+  }
+  return LAC_OK;
+}
+
+lac_status laci_walk_plan_make(laci_network *network, const bool *is_pruned, laci_walk_plan *plan,
+                               lac_error *err) {
+  size_t n_values = (size_t)network->graph.n_values, n_nodes = (size_t)network->graph.n_nodes;
+  planning p = {.network = network, .plan = plan, .err = err};
+  plan->differs = laci_arena_alloc(&network->arena, n_values + 1, sizeof *plan->differs);
+  plan->last_stop = laci_arena_alloc(&network->arena, n_values + 1, sizeof *plan->last_stop);
+  p.there = laci_alloc(n_values + 1, sizeof *p.there);
+  p.stop_of = laci_alloc(n_nodes + 1, sizeof *p.stop_of);
+  p.wanted = laci_alloc(n_values + 1, sizeof *p.wanted);
+  bool ok = plan->differs && plan->last_stop && p.there && p.stop_of && p.wanted;
+  lac_status st = ok ? LAC_OK : laci_fail_memory(err, "the parts of the network");
+  if (!st) st = find_stops(&p);
+  if (!st) spread_differences(&p, is_pruned);
+  if (!st) st = find_last_stops(&p);
+  if (!st) st = find_parts(&p);
+  laci_free(p.there);
+  laci_free(p.stop_of);
+  laci_free(p.wanted);
+  return st;
+}

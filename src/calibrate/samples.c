@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Cutting samples into batches. */
+#include "calibrate/samples.h"
+
+#include <inttypes.h>
+
+#include "base/error.h"
+#include "base/plural.h"
+
+enum { HELD_BACK = 8 }; /* one batch in so many judges */
+
+/* Sizes from half of the largest on: the one that uses most samples, the larger of equal ones. */
+static int64_t best_batch(int64_t count, int64_t most) {
+  int64_t best = most;
+  for (int64_t batch = most; batch > most / 2 && batch >= 1; batch--) {
+    if (count / batch * batch > count / best * best) best = batch;
+  }
+  return best;
+}
+
+lac_status laci_calibration_cut_of(int64_t count, int64_t most, int64_t fixed,
+                                   laci_calibration_cut *cut, lac_error *err) {
+  if (count < 1 || (fixed > 0 && count < fixed)) {
+    return laci_fail(err, LAC_BAD_SHAPE,
+                     "%" PRId64 " calibration sample%s, the network wants at least %" PRId64, count,
+                     laci_plural(count), fixed > 0 ? fixed : 1);
+  }
+  int64_t eighth = (count + HELD_BACK - 1) / HELD_BACK;
+  if (most > eighth) most = eighth;
+  if (most < 1) most = 1;
+  cut->batch = fixed > 0 ? fixed : best_batch(count, most);
+  cut->n_batches = count / cut->batch;
+  int64_t held = cut->n_batches / HELD_BACK;
+  if (held < 1 && cut->n_batches > 1) held = 1;
+  cut->n_fitted = cut->n_batches - held;
+  return LAC_OK;
+}

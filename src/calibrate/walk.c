@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The walk through a network, from stop to stop. */
+#include "calibrate/walk.h"
+
+#include <string.h>
+
+#include "analyze/analyze.h"
+#include "base/budget.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "calibrate/fit.h"
+#include "calibrate/walk_in.h"
+#include "cpu/pool.h"
+#include "sparse/mask.h"
+
+enum { MOST_SAMPLES = 64 };
+/* Of the largest value of a batch: sums over longer batches cost less, memory more. */
+static const uint64_t batch_bytes = (uint64_t)48 << 20;
+
+/* ---- Setting up ---- */
+
+static bool is_wanted(const laci_walk_state *w, int layer) {
+  if (!w->analysis->layers[layer].eligible) return false;
+  return !w->options->wanted || w->options->wanted[layer];
+}
+
+/* Sizes for a small batch say how large one may be. */
+static lac_status open_network(laci_walk_state *w, lac_error *err) {
+  const laci_weighted_graph dense = {.graph = w->analysis->graph, .weights = w->options->weights};
+  int64_t fixed = laci_network_fixed_batch(dense.graph), one = fixed > 0 ? fixed : 1;
+  lac_status st = laci_network_create(&dense, w->samples->shapes, one, &w->network, err);
+  if (st) return st;
+  uint64_t largest = laci_network_largest(w->network) / (uint64_t)one;
+  int64_t most = w->options->batch;
+  if (most <= 0) most = largest > 0 ? (int64_t)(batch_bytes / largest) : MOST_SAMPLES;
+  if (most > MOST_SAMPLES && w->options->batch <= 0) most = MOST_SAMPLES;
+  st = laci_calibration_cut_of(w->samples->count, most, fixed, &w->cut, err);
+  if (st || w->cut.batch == one) return st;
+  laci_network_destroy(w->network);
+  w->network = NULL;
+  return laci_network_create(&dense, w->samples->shapes, w->cut.batch, &w->network, err);
+}
+
+/* By magnitude; several layers may read one weight. */
+static lac_status mask_by_magnitude(laci_walk_state *w, int layer, lac_error *err) {
+  const laci_layer *from = &w->analysis->layers[layer];
+  const laci_stored *stored = &w->network->graph.stored[from->stored];
+  if (w->out->masks[from->stored]) return LAC_OK;
+  laci_weight_view view = from->view;
+  view.bytes = stored->bytes;
+  uint8_t *mask = laci_alloc((size_t)laci_shape_count(&stored->shape), 1);
+  uint8_t *bytes = laci_alloc(stored->size_bytes, 1);
+  lac_status st = mask && bytes ? LAC_OK : laci_fail_memory(err, stored->name);
+  if (!st) st = laci_mask_choose(&view, w->options->pattern, w->options->pool, mask, err);
+  if (st) {
+    laci_free(mask);
+    laci_free(bytes);
+    return st;
+  }
+  memcpy(bytes, stored->bytes, stored->size_bytes);
+  laci_mask_apply(&view, mask, bytes);
+  w->out->masks[from->stored] = mask;
+  w->out->weights[from->stored] = bytes;
+  w->pruned[from->stored] = bytes;
+  return LAC_OK;
+}
+
+/* Layers that cannot be calibrated are pruned before the walk begins, so that all that follow make
+ * up for them, too. */
+static lac_status sort_layers(laci_walk_state *w, bool *is_pruned, lac_error *err) {
+  int n_layers = w->analysis->n_layers;
+  w->plan.layers = laci_alloc((size_t)n_layers + 1, sizeof *w->plan.layers);
+  if (!w->plan.layers) return laci_fail_memory(err, "the layers");
+  lac_status st = LAC_OK;
+  for (int l = 0; l < n_layers && !st; l++) {
+    if (!is_wanted(w, l)) continue;
+    is_pruned[w->analysis->layers[l].stored] = true;
+    laci_matrix_layer *layer = &w->plan.layers[w->plan.n_layers];
+    const char *reason = laci_matrix_layer_of(w->analysis, l, w->network, layer);
+    w->plan.n_layers += !reason;
+    if (!reason) continue;
+    w->out->layers[l].pruned = true;
+    w->out->layers[l].reason = laci_arena_text(&w->out->arena, reason);
+    st = w->out->layers[l].reason ? mask_by_magnitude(w, l, err)
+                                  : laci_fail_memory(err, "the layers");
+  }
+  return st;
+}
+
+static lac_status open_walk(laci_walk_state *w, lac_error *err) {
+  lac_status st = open_network(w, err);
+  if (st) return st;
+  size_t n_stored = (size_t)w->network->graph.n_stored,
+         n_values = (size_t)w->network->graph.n_values;
+  bool *is_pruned = laci_alloc(n_stored + 1, sizeof *is_pruned);
+  w->pruned = laci_alloc(n_stored + 1, sizeof *w->pruned);
+  for (int i = 0; i < LACI_STREAMS; i++) w->kept[i] = laci_alloc(n_values + 1, sizeof *w->kept[i]);
+  bool ok = is_pruned && w->pruned && w->kept[0] && w->kept[1];
+  st = ok ? LAC_OK : laci_fail_memory(err, "the calibration");
+  if (!st) {
+    memcpy(w->pruned, w->network->weights, n_stored * sizeof *w->pruned);
+    w->weights[LACI_STREAM_DENSE] = w->network->weights;
+    w->weights[LACI_STREAM_PRUNED] = w->pruned;
+    st = sort_layers(w, is_pruned, err);
+  }
+  if (!st) st = laci_walk_plan_make(w->network, is_pruned, &w->plan, err);
+  if (!st) st = laci_walk_plan_memory(w, err);
+  laci_free(is_pruned);
+  w->total = w->cut.n_batches * (w->plan.n_stops + 1);
+  return st;
+}
+
+static void close_walk(laci_walk_state *w) {
+  for (int i = 0; i < LACI_STREAMS; i++) {
+    for (int v = 0; w->network && w->kept[i] && v < w->network->graph.n_values; v++)
+      laci_kept_destroy(w->kept[i][v]);
+    laci_free(w->kept[i]);
+  }
+  laci_free(w->plan.layers);
+  laci_free(w->pruned);
+  laci_network_destroy(w->network);
+}
+
+/* ---- From stop to stop ---- */
+
+/* Sums for the layers of a stop: which[l] of layer l. */
+static lac_status open_grams(const laci_walk_state *w, const laci_stop *stop, laci_grams *grams,
+                             int *which, int *n, lac_error *err) {
+  bool asymmetric = !w->options->symmetric && w->plan.differs[stop->value];
+  lac_status st = LAC_OK;
+  for (int l = 0; l < stop->n_layers && !st; l++) {
+    const laci_unfold *unfold = &w->plan.layers[stop->first_layer + l].unfold;
+    which[l] = 0;
+    while (which[l] < *n && !laci_unfold_equal(&grams[which[l]].unfold, unfold)) which[l]++;
+    if (which[l] < *n) continue;
+    st = laci_grams_init(&grams[*n], unfold, asymmetric, laci_pool_threads(w->options->pool), err);
+    if (!st) (*n)++;
+  }
+  return st;
+}
+
+static lac_status walk_to(laci_walk_state *w, int s, lac_error *err) {
+  const laci_stop *stop = &w->plan.stops[s];
+  bool sums = w->options->solve || laci_score_needs_gram(w->options->score);
+  laci_grams *grams = laci_alloc((size_t)stop->n_layers, sizeof *grams);
+  int *which = laci_alloc((size_t)stop->n_layers, sizeof *which), n = 0;
+  lac_status st = grams && which ? LAC_OK : laci_fail_memory(err, "sums over layers' inputs");
+  if (!st && sums) st = open_grams(w, stop, grams, which, &n, err);
+  if (!st) st = laci_walk_part(w, s, grams, n, err);
+  for (int m = 0; m < n && !st; m++) laci_grams_finish(&grams[m]);
+  for (int l = 0; l < stop->n_layers && !st; l++) {
+    const laci_matrix_layer *layer = &w->plan.layers[stop->first_layer + l];
+    st = laci_walk_fit(w, layer, sums ? &grams[which[l]] : NULL, err);
+  }
+  for (int m = 0; m < n; m++) laci_grams_clear(&grams[m]);
+  laci_free(grams);
+  laci_free(which);
+  laci_walk_release(w, s);
+  return st;
+}
+
+/* A network that cannot be run as a whole has been calibrated as far as it goes. */
+static lac_status compare(laci_walk_state *w, lac_error *err) {
+  const laci_graph *graph = w->analysis->graph;
+  const laci_weighted_graph dense = {.graph = graph, .weights = w->network->weights};
+  const laci_weighted_graph pruned = {.graph = graph, .weights = w->pruned};
+  const laci_compare_options how = {.first = laci_walk_judge_first(w) * w->cut.batch,
+                                    .n = laci_walk_judge_count(w) * w->cut.batch,
+                                    .batch = w->cut.batch,
+                                    .pool = w->options->pool,
+                                    .budget = w->options->budget};
+  lac_error why = {0};
+  lac_status st = laci_compare_outputs(&dense, &pruned, w->samples, &how, &w->out->outputs, &why);
+  if (st == LAC_UNSUPPORTED) {
+    w->out->outputs_reason = laci_arena_text(&w->out->arena, why.text);
+    return w->out->outputs_reason ? LAC_OK : laci_fail_memory(err, "the calibration");
+  }
+  if (st && err) *err = why;
+  return st;
+}
+
+static lac_status walk(laci_walk_state *w, lac_error *err) {
+  lac_status st = open_walk(w, err);
+  if (!st && w->plan.n_stops > 0) st = laci_walk_fetch(w, err);
+  for (int s = 0; s < w->plan.n_stops && !st; s++) st = walk_to(w, s, err);
+  if (!st) st = compare(w, err);
+  if (!st) laci_progress("calibrating", w->total, w->total);
+  return st;
+}
+
+/* ---- The result ---- */
+
+static lac_status create_result(const laci_analysis *analysis, laci_calibrated **out,
+                                lac_error *err) {
+  laci_calibrated *c = laci_alloc(1, sizeof *c);
+  *out = c;
+  if (!c) return laci_fail_memory(err, "the calibration");
+  c->n_layers = analysis->n_layers;
+  c->n_stored = analysis->graph->n_stored;
+  c->layers = laci_alloc((size_t)c->n_layers + 1, sizeof *c->layers);
+  c->masks = laci_alloc((size_t)c->n_stored + 1, sizeof *c->masks);
+  c->weights = laci_alloc((size_t)c->n_stored + 1, sizeof *c->weights);
+  return c->layers && c->masks && c->weights ? LAC_OK : laci_fail_memory(err, "the calibration");
+}
+
+void laci_calibrated_destroy(laci_calibrated *c) {
+  if (!c) return;
+  for (int s = 0; s < c->n_stored; s++) {
+    if (c->masks) laci_free(c->masks[s]);
+    if (c->weights) laci_free(c->weights[s]);
+  }
+  laci_free(c->layers);
+  laci_free(c->masks);
+  laci_free(c->weights);
+  laci_arena_clear(&c->arena);
+  laci_free(c);
+}
+
+lac_status laci_calibrate(const laci_analysis *analysis, const laci_calibration_samples *samples,
+                          const laci_calibrate_options *options, laci_calibrated **out,
+                          lac_error *err) {
+  double began = laci_clock_seconds();
+  laci_walk_state w = {.analysis = analysis, .samples = samples, .options = options};
+  lac_status st = create_result(analysis, &w.out, err);
+  if (!st) st = walk(&w, err);
+  if (w.out) {
+    w.out->cut = w.cut;
+    w.out->values_bytes = w.front.most_bytes;
+    w.out->file_bytes = w.front.most_file_bytes;
+    w.out->seconds = laci_clock_seconds() - began;
+  }
+  close_walk(&w);
+  if (st) laci_calibrated_destroy(w.out);
+  *out = st ? NULL : w.out;
+  return st;
+}

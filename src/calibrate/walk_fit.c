@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * One layer at its stop: mask and weights from its sums, group by group, both judged on samples
+ * held back. */
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "calibrate/fit.h"
+#include "calibrate/walk_in.h"
+
+/* A layer's new contents, and room for the matrices of a group. */
+typedef struct fitting {
+  laci_walk_state *w;
+  const laci_matrix_layer *layer;
+  const laci_grams *grams;        /* NULL: nothing needs them */
+  uint8_t *before, *after, *mask; /* of the stored tensor */
+  double *dense, *fitted;         /* [rows, columns] */
+  uint8_t *kept;                  /* [rows, columns] */
+} fitting;
+
+static lac_status open_fitting(fitting *f, lac_error *err) {
+  const laci_stored *stored = &f->w->network->graph.stored[f->layer->stored];
+  size_t n = (size_t)(f->layer->rows * f->layer->columns);
+  f->before = laci_alloc(stored->size_bytes, 1);
+  f->after = laci_alloc(stored->size_bytes, 1);
+  f->mask = laci_alloc((size_t)laci_shape_count(&stored->shape), 1);
+  f->dense = laci_alloc(n, sizeof *f->dense);
+  f->fitted = laci_alloc(n, sizeof *f->fitted);
+  f->kept = laci_alloc(n, 1);
+  bool ok = f->before && f->after && f->mask && f->dense && f->fitted && f->kept;
+  return ok ? LAC_OK : laci_fail_memory(err, stored->name);
+}
+
+static void close_fitting(fitting *f) {
+  laci_free(f->before);
+  laci_free(f->after);
+  laci_free(f->mask);
+  laci_free(f->dense);
+  laci_free(f->fitted);
+  laci_free(f->kept);
+}
+
+static lac_status fit_group(fitting *f, int64_t group, lac_error *err) {
+  const laci_matrix_layer *l = f->layer;
+  const laci_calibrate_options *o = f->w->options;
+  const laci_network *n = f->w->network;
+  const laci_grams *m = f->grams;
+  int64_t at = group * l->columns * l->columns;
+  laci_fit fit = {.name = n->graph.nodes[l->node].name,
+                  .rows = (int)l->rows,
+                  .columns = (int)l->columns,
+                  .channels = (int)l->channels,
+                  .pattern = o->pattern,
+                  .h = m ? m->h + at : NULL,
+                  .k = m && m->k ? m->k + at : NULL,
+                  .positions = m ? (double)m->n_positions : 0,
+                  .weight = f->dense};
+  const uint8_t *bytes = n->weights[l->stored];
+  const laci_group_matrix dense = {group, f->dense, f->kept}, fitted = {group, f->fitted, f->kept};
+  lac_status st = laci_matrix_layer_gather(l, n, bytes, &dense, err);
+  if (!st) st = laci_fit_choose(&fit, o->score, o->pool, f->kept, f->fitted, err);
+  if (!st && o->solve) st = laci_fit_solve(&fit, f->kept, o->pool, f->fitted, err);
+  if (st) return st;
+  laci_matrix_layer_scatter(l, n, &dense, f->before, f->mask);
+  laci_matrix_layer_scatter(l, n, &fitted, f->after, f->mask);
+  return LAC_OK;
+}
+
+/* A fit that does worse than leaving weights as they are, on samples that it has not seen, is not
+ * taken. What a score leaves its weights without a fit is taken as it is published. */
+static void take(fitting *f, const laci_judgement *judged) {
+  laci_walk_state *w = f->w;
+  laci_calibrated_layer *out = &w->out->layers[f->layer->layer];
+  double energy = judged->energy > 0 ? judged->energy : 1;
+  bool worse = w->options->solve && !(judged->errors[1] <= judged->errors[0]);
+  uint8_t **chosen = worse ? &f->before : &f->after;
+  out->pruned = out->calibrated = true;
+  out->solved = w->options->solve && !worse;
+  out->energy = judged->energy;
+  out->error_before = judged->errors[0] / energy;
+  out->error_after = judged->errors[worse ? 0 : 1] / energy;
+  out->positions = f->grams ? f->grams->n_positions : 0;
+  w->out->weights[f->layer->stored] = *chosen;
+  w->out->masks[f->layer->stored] = f->mask;
+  w->pruned[f->layer->stored] = *chosen;
+  *chosen = f->mask = NULL;
+}
+
+lac_status laci_walk_fit(laci_walk_state *w, const laci_matrix_layer *layer,
+                         const laci_grams *grams, lac_error *err) {
+  fitting f = {.w = w, .layer = layer, .grams = grams};
+  laci_judgement judged;
+  double began = laci_clock_seconds();
+  lac_status st = open_fitting(&f, err);
+  for (int64_t group = 0; group < layer->unfold.groups && !st; group++) {
+    if (laci_interrupted()) st = laci_fail(err, LAC_INTERRUPTED, "interrupted while calibrating");
+    else st = fit_group(&f, group, err);
+  }
+  w->out->fit_seconds += laci_clock_seconds() - began;
+  const uint8_t *const others[2] = {f.before, f.after};
+  if (!st) st = laci_walk_judge(w, layer, others, &judged, err);
+  if (!st) take(&f, &judged);
+  close_fitting(&f);
+  return st;
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The state of a walk, and its steps in the order of their calls. Private to calibrate. */
+#ifndef LACI_CALIBRATE_WALK_IN_H
+#define LACI_CALIBRATE_WALK_IN_H
+
+#include "calibrate/front_in.h"
+#include "calibrate/grams_in.h"
+#include "calibrate/plan_in.h"
+#include "calibrate/walk.h"
+
+typedef struct laci_walk_state {
+  const laci_analysis *analysis;
+  const laci_calibration_samples *samples;
+  const laci_calibrate_options *options;
+  laci_calibrated *out;
+  laci_network *network;  /* dense */
+  const uint8_t **pruned; /* [n_stored] weights of the pruned network so far; views */
+  laci_walk_plan plan;
+  laci_calibration_cut cut;
+  int n_lanes;
+  laci_front front;
+  laci_kept **kept[LACI_STREAMS]; /* [n_values]; NULL: not there, or as in the dense network */
+  const uint8_t *const *weights[LACI_STREAMS]; /* of the two networks */
+  int64_t done, total;                         /* of progress: batches */
+} laci_walk_state;
+
+/** The value in one of the networks. */
+static inline laci_kept *laci_walk_kept(const laci_walk_state *w, int stream, int value) {
+  return w->kept[w->plan.differs[value] ? stream : LACI_STREAM_DENSE][value];
+}
+
+/** First and number of the batches that judge. */
+static inline int64_t laci_walk_judge_first(const laci_walk_state *w) {
+  return w->cut.n_fitted < w->cut.n_batches ? w->cut.n_fitted : 0;
+}
+static inline int64_t laci_walk_judge_count(const laci_walk_state *w) {
+  return w->cut.n_batches - laci_walk_judge_first(w);
+}
+
+/** One step of progress; LAC_INTERRUPTED. */
+LAC_MUST_CHECK lac_status laci_walk_tick(laci_walk_state *w, int64_t n, lac_error *err);
+
+/** Chooses the number of lanes and what of the front may lie in memory; LAC_MEMORY_LIMIT
+ * (walk_memory.c). */
+LAC_MUST_CHECK lac_status laci_walk_plan_memory(laci_walk_state *w, lac_error *err);
+
+/** Puts the network's inputs into the front (walk_part.c). */
+LAC_MUST_CHECK lac_status laci_walk_fetch(laci_walk_state *w, lac_error *err);
+
+/** Runs the part in front of stop s for all batches in both networks. grams: [n_grams] of the
+ * layers there, to be summed over the batches that fit. Then the stop's value is kept for the
+ * batches that judge, at least (walk_part.c). */
+LAC_MUST_CHECK lac_status laci_walk_part(laci_walk_state *w, int s, laci_grams *grams, int n_grams,
+                                         lac_error *err);
+/** Releases what is not needed behind stop s. */
+void laci_walk_release(laci_walk_state *w, int s);
+
+/** Fits one layer with its sums, judges it, and puts its weights into the pruned network
+ * (walk_fit.c). */
+LAC_MUST_CHECK lac_status laci_walk_fit(laci_walk_state *w, const laci_matrix_layer *layer,
+                                        const laci_grams *grams, lac_error *err);
+
+/** Sums over the batches that judge. */
+typedef struct laci_judgement {
+  double energy;    /* sum |y_d|^2 */
+  double errors[2]; /* sum |y_d - y|^2 for each of two weights */
+} laci_judgement;
+/** Layer's outputs, without bias: dense weight on the dense network's inputs against each of the
+ * other weights (bytes of the stored tensor) on the pruned network's (judge.c). */
+LAC_MUST_CHECK lac_status laci_walk_judge(laci_walk_state *w, const laci_matrix_layer *layer,
+                                          const uint8_t *const others[2], laci_judgement *judged,
+                                          lac_error *err);
+
+#endif

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a walk will hold at most, before it begins: beside the values of the front, which go to
+ * files where there is no room, a stop's engines and buffers, its sums, its fits. */
+#include "analyze/analyze.h"
+#include "base/budget.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "calibrate/fit.h"
+#include "calibrate/walk_in.h"
+#include "cpu/pool.h"
+
+enum { MOST_LANES = 32 };
+
+static uint64_t bytes_of_values(const laci_walk_state *w, const int *values, int n) {
+  uint64_t bytes = 0;
+  for (int i = 0; i < n; i++) bytes += laci_network_bytes(w->network, values[i]);
+  return bytes;
+}
+
+/* Engines and buffers of one lane. */
+static uint64_t lane_bytes(const laci_walk_state *w, const laci_stop *stop) {
+  uint64_t bytes = 0;
+  for (int which = 0; which < LACI_STREAMS; which++) {
+    const laci_part *part = &stop->part[which];
+    bytes += laci_part_memory(w->network, part) + bytes_of_values(w, part->inputs, part->n_inputs) +
+             bytes_of_values(w, part->outputs, part->n_outputs);
+  }
+  return bytes;
+}
+
+static bool asymmetric_at(const laci_walk_state *w, const laci_stop *stop) {
+  return !w->options->symmetric && w->plan.differs[stop->value];
+}
+
+static uint64_t sums_bytes(const laci_walk_state *w, const laci_stop *stop) {
+  uint64_t bytes = 0;
+  for (int l = 0; l < stop->n_layers; l++) {
+    const laci_matrix_layer *layer = &w->plan.layers[stop->first_layer + l];
+    bool shared = false;
+    for (int other = 0; other < l && !shared; other++)
+      shared = laci_unfold_equal(&layer->unfold, &layer[other - l].unfold);
+    if (!shared)
+      bytes += laci_grams_memory(&layer->unfold, asymmetric_at(w, stop),
+                                 laci_pool_threads(w->options->pool));
+  }
+  return bytes;
+}
+
+/* A layer's matrices and what its fit takes; or its outputs, when it is judged. */
+static uint64_t layer_bytes(const laci_walk_state *w, const laci_matrix_layer *l) {
+  const laci_stored *stored = &w->network->graph.stored[l->stored];
+  const double some = 0;
+  laci_fit fit = {.rows = (int)l->rows,
+                  .columns = (int)l->columns,
+                  .channels = (int)l->channels,
+                  .pattern = w->options->pattern,
+                  .h = &some,
+                  .k = &some};
+  int threads = laci_pool_threads(w->options->pool);
+  uint64_t matrices = laci_bytes_of(l->rows * l->columns, 2 * sizeof(double) + 1);
+  uint64_t fits = matrices + laci_bytes_of(laci_shape_count(&stored->shape), sizeof(double)) +
+                  laci_fit_memory(&fit, w->options->score, threads);
+  int output = w->network->graph.nodes[l->node].outputs[0];
+  uint64_t judges = 3 * (laci_network_bytes(w->network, output) + stored->size_bytes) +
+                    2 * laci_network_bytes(w->network, l->value);
+  judges *= (uint64_t)w->n_lanes;
+  return (fits > judges ? fits : judges) + 2 * stored->size_bytes;
+}
+
+/* All that a stop holds beside the front. */
+static void add_stop(const laci_walk_state *w, const laci_stop *stop, laci_budget *budget) {
+  uint64_t lanes = lane_bytes(w, stop) * (uint64_t)w->n_lanes, sums = sums_bytes(w, stop), most = 0;
+  const char *name = w->network->graph.values[stop->value].name;
+  const laci_matrix_layer *largest = &w->plan.layers[stop->first_layer];
+  for (int l = 0; l < stop->n_layers; l++) {
+    const laci_matrix_layer *layer = &w->plan.layers[stop->first_layer + l];
+    uint64_t bytes = layer_bytes(w, layer);
+    if (bytes <= most) continue;
+    most = bytes;
+    largest = layer;
+  }
+  laci_budget_add(budget, sums, "sums over what layers read of %s", name);
+  /* Engines are gone when layers are fitted. */
+  if (lanes > most) laci_budget_add(budget, lanes, "running the network up to %s", name);
+  else laci_budget_add(budget, most, "the fit of %s", w->network->graph.nodes[largest->node].name);
+}
+
+static laci_budget most_of(const laci_walk_state *w) {
+  laci_budget start = w->options->budget ? *w->options->budget : laci_budget_of(UINT64_MAX);
+  for (int l = 0; l < w->plan.n_layers; l++) {
+    const laci_stored *stored = &w->network->graph.stored[w->plan.layers[l].stored];
+    laci_budget_add(&start, stored->size_bytes + laci_bytes_of(laci_shape_count(&stored->shape), 1),
+                    "mask and weights of %s", stored->name);
+  }
+  laci_budget most = start;
+  for (int s = 0; s < w->plan.n_stops; s++) {
+    laci_budget phase = start;
+    add_stop(w, &w->plan.stops[s], &phase);
+    laci_budget_keep_most(&most, &phase);
+  }
+  return most;
+}
+
+lac_status laci_walk_plan_memory(laci_walk_state *w, lac_error *err) {
+  int64_t threads = laci_pool_threads(w->options->pool);
+  if (threads > MOST_LANES) threads = MOST_LANES;
+  if (threads > w->cut.n_batches) threads = w->cut.n_batches;
+  w->n_lanes = (int)threads;
+  laci_budget most = most_of(w);
+  while (w->n_lanes > 1 && most.needed > most.limit) {
+    w->n_lanes /= 2;
+    most = most_of(w);
+  }
+  lac_status st = laci_budget_check(&most, "the calibration", err);
+  if (st) return st;
+  uint64_t left = most.limit == UINT64_MAX ? UINT64_MAX : most.limit - most.needed;
+  uint64_t quarter = most.limit == UINT64_MAX ? laci_memory_allowed("") / 4 : most.limit / 4;
+  if (w->options->memory_for_values > 0) quarter = w->options->memory_for_values;
+  w->front.folder = w->options->folder;
+  w->front.memory_limit = left < quarter ? left : quarter;
+  char needed[32], front[32];
+  laci_log(
+      LAC_LOG_DEBUG,
+      "calibration: %d batch%s at a time, %s beside the values between layers, of which %s lie "
+      "in memory at most",
+      w->n_lanes, w->n_lanes == 1 ? "" : "es", laci_size_text(most.needed, needed, sizeof needed),
+      laci_size_text(w->front.memory_limit, front, sizeof front));
+  return LAC_OK;
+}

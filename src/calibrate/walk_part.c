@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * One part of the network for all batches: a few at a time, each on an engine of its own in both
+ * networks; then the sums, batch after batch.
+ *
+ * Values that lie in memory are read and written where they are; others go through buffers of the
+ * lane. */
+#include <string.h>
+
+#include "base/budget.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "calibrate/lanes_in.h"
+#include "calibrate/walk_in.h"
+#include "cpu/pool.h"
+
+/* A part in one network. */
+typedef struct stream {
+  const laci_part *part;
+  laci_lanes lanes;
+  void **buffers; /* [n_lanes, n_inputs + n_outputs]; NULL: the value lies in memory */
+  void **places;  /* the same: where the values of the lane's batch are */
+} stream;
+
+typedef struct passage {
+  laci_walk_state *w;
+  int value;
+  stream streams[LACI_STREAMS];
+  int64_t first; /* batch of lane 0 */
+  lac_status *status;
+  lac_error *errors;
+} passage;
+
+static int ports_of(const stream *s) { return s->part->n_inputs + s->part->n_outputs; }
+
+static int value_of(const stream *s, int port) {
+  const laci_part *part = s->part;
+  return port < part->n_inputs ? part->inputs[port] : part->outputs[port - part->n_inputs];
+}
+
+lac_status laci_walk_tick(laci_walk_state *w, int64_t n, lac_error *err) {
+  if (laci_interrupted()) return laci_fail(err, LAC_INTERRUPTED, "interrupted while calibrating");
+  w->done += n;
+  laci_progress("calibrating", w->done, w->total);
+  return LAC_OK;
+}
+
+/* ---- Setting up ---- */
+
+/* Where a value of the part goes: kept for all batches if it is read later, for those that judge if
+ * it is the stop's own. */
+static lac_status keep_output(laci_walk_state *w, int s, int which, int value, lac_error *err) {
+  size_t bytes = (size_t)laci_network_bytes(w->network, value);
+  bool later = w->plan.last_stop[value] > s;
+  int64_t first = later ? 0 : laci_walk_judge_first(w);
+  int64_t n = later ? w->cut.n_batches : laci_walk_judge_count(w);
+  return laci_kept_create(&w->front, bytes, first, n, &w->kept[which][value], err);
+}
+
+static lac_status open_stream(passage *p, int s, int which, lac_error *err) {
+  laci_walk_state *w = p->w;
+  stream *one = &p->streams[which];
+  const laci_part *part = &w->plan.stops[s].part[which];
+  lac_status st = LAC_OK;
+  one->part = part;
+  int n = ports_of(one);
+  if (n == 0) return LAC_OK;
+  for (int i = 0; i < part->n_outputs && !st; i++)
+    st = keep_output(w, s, which, part->outputs[i], err);
+  if (st) return st;
+  one->buffers = laci_alloc((size_t)(w->n_lanes * n), sizeof *one->buffers);
+  one->places = laci_alloc((size_t)(w->n_lanes * n), sizeof *one->places);
+  if (!one->buffers || !one->places) return laci_fail_memory(err, "a part of the network");
+  for (int port = 0; port < n; port++) {
+    int value = value_of(one, port);
+    const laci_kept *kept = laci_walk_kept(w, which, value);
+    if (kept->memory && kept->n == w->cut.n_batches) continue;
+    for (int lane = 0; lane < w->n_lanes; lane++) {
+      void *buffer = laci_alloc((size_t)laci_network_bytes(w->network, value), 1);
+      if (!buffer) return laci_fail_memory(err, "a part of the network");
+      one->buffers[lane * n + port] = buffer;
+    }
+  }
+  if (part->n_nodes == 0) return LAC_OK;
+  laci_budget budget = w->options->budget ? *w->options->budget : laci_budget_of(UINT64_MAX);
+  one->lanes = (laci_lanes){.n = w->n_lanes, .budget = &budget};
+  return laci_lanes_create(w->network, part, w->weights[which], &one->lanes, err);
+}
+
+static void close_stream(const laci_walk_state *w, stream *one) {
+  laci_lanes_clear(&one->lanes);
+  for (int i = 0; one->buffers && i < w->n_lanes * ports_of(one); i++) laci_free(one->buffers[i]);
+  laci_free(one->buffers);
+  laci_free(one->places);
+}
+
+/* ---- A batch ---- */
+
+static bool holds(const laci_kept *kept, int64_t batch) {
+  return batch >= kept->first && batch < kept->first + kept->n;
+}
+
+static lac_status pass_stream(const passage *p, int which, int lane, int64_t batch,
+                              lac_error *err) {
+  const stream *one = &p->streams[which];
+  int n = ports_of(one), n_inputs = one->part->n_inputs;
+  void **buffers = one->buffers + lane * n, **places = one->places + lane * n;
+  lac_status st = LAC_OK;
+  if (n == 0) return LAC_OK;
+  for (int port = 0; port < n && !st; port++) {
+    const laci_kept *kept = laci_walk_kept(p->w, which, value_of(one, port));
+    places[port] = holds(kept, batch) ? laci_kept_place(kept, batch) : NULL;
+    if (places[port]) continue;
+    places[port] = buffers[port];
+    if (port < n_inputs) st = laci_kept_read(kept, batch, places[port], err);
+  }
+  if (st || one->part->n_nodes == 0) return st;
+  st = laci_lanes_run(&one->lanes, lane, (const void *const *)places, places + n_inputs, err);
+  for (int port = n_inputs; port < n && !st; port++) {
+    const laci_kept *kept = laci_walk_kept(p->w, which, value_of(one, port));
+    bool in_file = holds(kept, batch) && !laci_kept_place(kept, batch);
+    if (in_file) st = laci_kept_write(kept, batch, places[port], err);
+  }
+  return st;
+}
+
+static void pass_lanes(int64_t begin, int64_t end, void *context) {
+  const passage *p = context;
+  for (int64_t lane = begin; lane < end; lane++) {
+    lac_status st = LAC_OK;
+    for (int which = 0; which < LACI_STREAMS && !st; which++)
+      st = pass_stream(p, which, (int)lane, p->first + lane, &p->errors[lane]);
+    p->status[lane] = st;
+  }
+}
+
+/* The stop's value in a network, of the batch that the lane has just passed. */
+static const float *stop_value(const passage *p, int which, int lane) {
+  if (!p->w->plan.differs[p->value]) which = LACI_STREAM_DENSE;
+  const stream *one = &p->streams[which];
+  int n = ports_of(one);
+  for (int port = n - 1; port >= 0; port--) {
+    if (value_of(one, port) == p->value) return one->places[lane * n + port];
+  }
+  return NULL;
+}
+
+static lac_status pass_batches(passage *p, int64_t n, laci_grams *grams, int n_grams,
+                               lac_error *err) {
+  laci_walk_state *w = p->w;
+  memset(p->errors, 0, (size_t)n * sizeof *p->errors);
+  laci_pool_for(w->options->pool, n, 1, pass_lanes, p);
+  for (int lane = 0; lane < n; lane++) {
+    if (p->status[lane] && err) *err = p->errors[lane];
+    if (p->status[lane]) return p->status[lane];
+  }
+  lac_status st = LAC_OK;
+  for (int lane = 0; lane < n && !st; lane++) {
+    if (p->first + lane >= w->cut.n_fitted) break;
+    const float *dense = stop_value(p, LACI_STREAM_DENSE, lane);
+    const float *pruned = stop_value(p, LACI_STREAM_PRUNED, lane);
+    for (int m = 0; m < n_grams && !st; m++)
+      st = laci_grams_add(&grams[m], dense, pruned, w->options->pool, err);
+  }
+  return st;
+}
+
+lac_status laci_walk_part(laci_walk_state *w, int s, laci_grams *grams, int n_grams,
+                          lac_error *err) {
+  passage p = {.w = w, .value = w->plan.stops[s].value};
+  p.status = laci_alloc((size_t)w->n_lanes, sizeof *p.status);
+  p.errors = laci_alloc((size_t)w->n_lanes, sizeof *p.errors);
+  lac_status st = p.status && p.errors ? LAC_OK : laci_fail_memory(err, "a part of the network");
+  for (int which = 0; which < LACI_STREAMS; which++)
+    p.streams[which].part = &w->plan.stops[s].part[which];
+  for (int which = 0; which < LACI_STREAMS && !st; which++) st = open_stream(&p, s, which, err);
+  for (; p.first < w->cut.n_batches && !st; p.first += w->n_lanes) {
+    int64_t left = w->cut.n_batches - p.first, n = left < w->n_lanes ? left : w->n_lanes;
+    st = pass_batches(&p, n, grams, n_grams, err);
+    if (!st) st = laci_walk_tick(w, n, err);
+  }
+  for (int which = 0; which < LACI_STREAMS; which++) close_stream(w, &p.streams[which]);
+  laci_free(p.status);
+  laci_free(p.errors);
+  return st;
+}
+
+void laci_walk_release(laci_walk_state *w, int s) {
+  for (int v = 0; v < w->network->graph.n_values; v++) {
+    if (w->plan.last_stop[v] > s) continue;
+    for (int which = 0; which < LACI_STREAMS; which++) {
+      laci_kept_destroy(w->kept[which][v]);
+      w->kept[which][v] = NULL;
+    }
+  }
+}
+
+/* ---- The network's inputs ---- */
+
+typedef struct inputs {
+  laci_kept **kept; /* [n_inputs]; NULL: not read */
+  void **buffers;   /* [n_inputs] where the value is in a file or not kept */
+  void **places;    /* [n_inputs] */
+} inputs;
+
+static lac_status open_inputs(laci_walk_state *w, inputs *in, lac_error *err) {
+  const laci_graph *graph = &w->network->graph;
+  for (int i = 0; i < graph->n_inputs; i++) {
+    int value = graph->inputs[i];
+    size_t bytes = (size_t)laci_network_bytes(w->network, value);
+    if (bytes == 0)
+      return laci_fail(err, LAC_UNSUPPORTED, "input '%s' holds no numbers",
+                       graph->values[value].name);
+    if (w->plan.last_stop[value] >= 0) {
+      laci_kept **kept = &w->kept[LACI_STREAM_DENSE][value];
+      lac_status st = laci_kept_create(&w->front, bytes, 0, w->cut.n_batches, kept, err);
+      if (st) return st;
+      in->kept[i] = *kept;
+    }
+    if (in->kept[i] && in->kept[i]->memory) continue;
+    in->buffers[i] = laci_alloc(bytes, 1);
+    if (!in->buffers[i]) return laci_fail_memory(err, "the network's inputs");
+  }
+  return LAC_OK;
+}
+
+static lac_status fetch_batch(laci_walk_state *w, const inputs *in, int64_t batch, lac_error *err) {
+  int n = w->network->graph.n_inputs;
+  for (int i = 0; i < n; i++) {
+    void *place = in->kept[i] ? laci_kept_place(in->kept[i], batch) : NULL;
+    in->places[i] = place ? place : in->buffers[i];
+  }
+  const laci_calibration_samples *s = w->samples;
+  lac_status st = s->fetch(s->context, batch * w->cut.batch, w->cut.batch, in->places, err);
+  for (int i = 0; i < n && !st; i++) {
+    if (in->kept[i] && !in->kept[i]->memory)
+      st = laci_kept_write(in->kept[i], batch, in->buffers[i], err);
+  }
+  return st;
+}
+
+lac_status laci_walk_fetch(laci_walk_state *w, lac_error *err) {
+  size_t n = (size_t)w->network->graph.n_inputs;
+  inputs in = {.kept = laci_alloc(n + 1, sizeof *in.kept),
+               .buffers = laci_alloc(n + 1, sizeof *in.buffers),
+               .places = laci_alloc(n + 1, sizeof *in.places)};
+  lac_status st =
+      in.kept && in.buffers && in.places ? LAC_OK : laci_fail_memory(err, "the network's inputs");
+  if (!st) st = open_inputs(w, &in, err);
+  for (int64_t batch = 0; batch < w->cut.n_batches && !st; batch++) {
+    st = fetch_batch(w, &in, batch, err);
+    if (!st) st = laci_walk_tick(w, 1, err);
+  }
+  for (size_t i = 0; in.buffers && i < n; i++) laci_free(in.buffers[i]);
+  laci_free(in.kept);
+  laci_free(in.buffers);
+  laci_free(in.places);
+  return st;
+}
