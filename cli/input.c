@@ -104,6 +104,7 @@ lac_status input_options(const arguments *args, lac_options *options, lac_error 
   options->include = args->include;
   options->exclude = args->exclude;
   options->score = args->score;
+  options->permute_for = args->permute_for;
   options->effort = strcmp(args->effort, "fast") == 0   ? LAC_EFFORT_FAST
                     : strcmp(args->effort, "best") == 0 ? LAC_EFFORT_BEST
                                                         : LAC_EFFORT_NORMAL;

@@ -32,6 +32,8 @@ typedef struct lac_options {
                           pruned (NULL) */
   const char *exclude; /* these are not (NULL) */
   const char *score;   /* "magnitude", as is NULL */
+  const char *permute_for; /* what an order is to keep: "magnitude", the sum of |w|, or "score": of
+                              squares of w, by which errors of a layer's outputs go; NULL: score */
   const char *strategy; /* of the search: exact, assign, assign+swap, swap, stripes, none, where it
                            fits; NULL: the first that does (NULL) */
   lac_effort effort;    /* (LAC_EFFORT_NORMAL) */

@@ -21,6 +21,7 @@ lac_options lac_options_default(void) {
                        .permute = true,
                        .verify = true,
                        .score = "magnitude",
+                       .permute_for = "score",
                        .effort = LAC_EFFORT_NORMAL};
 }
 
@@ -42,6 +43,11 @@ static lac_status check_options(const lac_options *options, lac_error *err) {
   }
   if (options->score && strcmp(options->score, "magnitude") != 0) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "score %s: only magnitude is known", options->score);
+  }
+  if (options->permute_for && strcmp(options->permute_for, "magnitude") != 0 &&
+      strcmp(options->permute_for, "score") != 0) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "permute for %s: wanted magnitude or score",
+                     options->permute_for);
   }
   if (!(options->time_limit >= 0 && options->time_limit <= 1e9)) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "time limit %g: wanted 0 (none) to 1e9 seconds",

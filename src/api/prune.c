@@ -2,6 +2,8 @@
  * lac_prune, lac_permute, lac_inspect: an analysis, what the room prune makes of it, a report. */
 #include "lacuna/prune.h"
 
+#include <string.h>
+
 #include "analyze/analyze.h"
 #include "api/job_in.h"
 #include "api/model_in.h"
@@ -12,10 +14,16 @@
 #include "base/error.h"
 #include "lacuna/process_group.h"
 
+static laci_permute_for permute_for_of(const lac_options *options) {
+  const bool magnitude = options->permute_for && strcmp(options->permute_for, "magnitude") == 0;
+  return magnitude ? LACI_FOR_MAGNITUDE : LACI_FOR_SCORE;
+}
+
 laci_prune_options laci_prune_options_of(const lac_options *options, const laci_job *job) {
   return (laci_prune_options){.pattern = {options->n, options->m},
                               .permute = options->permute,
                               .keep_pruned = options->keep_pruned,
+                              .permute_for = permute_for_of(options),
                               .verify = options->verify,
                               .search = {.effort = (laci_effort)options->effort,
                                          .seed = options->seed,

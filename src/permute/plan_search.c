@@ -193,7 +193,8 @@ static bool held_columns(builder *b, const laci_consumer *one, const int32_t **h
   return true;
 }
 
-static bool make_problem(builder *b, int g, laci_problem *problem) {
+/* views: NULL: as the analysis sees the weights. */
+static bool make_problem(builder *b, int g, const laci_weight_view *views, laci_problem *problem) {
   const laci_analysis *a = b->plan->analysis;
   const laci_group *group = &a->groups[g];
   laci_slice *slices = laci_arena_alloc(&b->arena, (size_t)group->n_consumers, sizeof *slices);
@@ -207,7 +208,7 @@ static bool make_problem(builder *b, int g, laci_problem *problem) {
     const laci_layer *layer = &a->layers[one->layer];
     if (is_long_run(b, g, k) || seen_before(b, group, k)) continue;
     laci_slice *slice = &slices[problem->n_slices++];
-    *slice = (laci_slice){.weight = b->views ? b->views[one->layer] : layer->view,
+    *slice = (laci_slice){.weight = views ? views[one->layer] : layer->view,
                           .outer_end = layer->view.outer,
                           .column = one->column};
     if (one->conv_group >= 0) {
@@ -221,6 +222,15 @@ static bool make_problem(builder *b, int g, laci_problem *problem) {
     else if (!held_columns(b, one, &slice->held)) return false;
   }
   return true;
+}
+
+/* What was found by other views, as the analysis sees it. */
+static lac_status measure_again(builder *b, int g, laci_pool *pool, laci_found *found,
+                                lac_error *err) {
+  laci_problem problem;
+  if (!b->views) return LAC_OK;
+  if (!make_problem(b, g, NULL, &problem)) return laci_fail_memory(err, "the search");
+  return laci_search_measure(&problem, pool, found, err);
 }
 
 /** Independent problems, and who searches which. */
@@ -254,7 +264,7 @@ static lac_status list_independent(builder *b, laci_effort effort, listed *l, la
   for (int g = 0; g < (int)most && ok; g++) {
     if (b->mixed[g] || plan->held[g]) continue;
     laci_problem *problem = &l->problems[l->n];
-    ok = make_problem(b, g, problem);
+    ok = make_problem(b, g, b->views, problem);
     l->found[l->n] = plan->found[g];
     l->n_channels[l->n] = problem->n_channels;
     l->cost[l->n] = laci_search_cost(problem, effort);
@@ -264,8 +274,8 @@ static lac_status list_independent(builder *b, laci_effort effort, listed *l, la
 }
 
 /* Those of this process. */
-static lac_status search_own(const listed *l, const laci_search_options *options, laci_pool *pool,
-                             lac_error *err) {
+static lac_status search_own(builder *b, const listed *l, const laci_search_options *options,
+                             laci_pool *pool, lac_error *err) {
   const int rank = laci_comm_rank(options->comm);
   laci_problem *problems = laci_alloc((size_t)l->n, sizeof *problems);
   laci_found *found = laci_alloc((size_t)l->n, sizeof *found);
@@ -278,7 +288,9 @@ static lac_status search_own(const listed *l, const laci_search_options *options
   }
   if (!st) st = laci_search_all(problems, n, options, pool, found, err);
   for (int k = 0, at = 0; k < l->n && !st; k++) {
-    if (l->owner[k] == rank) l->found[k] = found[at++];
+    if (l->owner[k] != rank) continue;
+    l->found[k] = found[at++];
+    st = measure_again(b, l->group[k], pool, &l->found[k], err);
   }
   laci_free(problems);
   laci_free(found);
@@ -292,7 +304,7 @@ static lac_status search_independent(builder *b, const laci_search_options *opti
   listed l = {0};
   lac_status st = list_independent(b, options->effort, &l, err);
   if (!st) st = laci_plan_deal(l.cost, l.n, laci_comm_size(comm), l.owner, err);
-  if (!st) st = search_own(&l, options, pool, err);
+  if (!st) st = search_own(b, &l, options, pool, err);
   const laci_dealt dealt = {l.n, l.found, l.n_channels, l.owner};
   st = laci_plan_gather(comm, st, &dealt, err);
   for (int k = 0; k < l.n && !st; k++) {
@@ -317,11 +329,12 @@ static lac_status search_in_turn(builder *b, laci_search_options options, double
   for (int g = 0; g < b->plan->analysis->n_searchable && !st; g++) {
     if (!b->mixed[g] || b->plan->held[g]) continue;
     laci_problem problem;
-    if (!make_problem(b, g, &problem)) return laci_fail_memory(err, "the search");
+    if (!make_problem(b, g, b->views, &problem)) return laci_fail_memory(err, "the search");
     double here = laci_search_cost(&problem, options.effort);
     options.seconds = share_of(end, here, cost);
     cost -= here;
     st = laci_search(&problem, &options, pool, &b->plan->found[g], err);
+    if (!st) st = measure_again(b, g, pool, &b->plan->found[g], err);
     b->plan->found[g].proven &= !leaves_out(b, g);
     if (!st) st = laci_plan_hold_still(b->plan, g, err);
   }
@@ -364,7 +377,7 @@ lac_status laci_plan_search(laci_plan *plan, laci_pattern pattern,
   for (int g = 0; g < n && end > 0 && !st; g++) { /* only a time limit has to be shared */
     laci_problem problem;
     if (plan->held[g]) continue;
-    if (!make_problem(&b, g, &problem)) st = laci_fail_memory(err, "the search");
+    if (!make_problem(&b, g, b.views, &problem)) st = laci_fail_memory(err, "the search");
     else cost[b.mixed[g]] += laci_search_cost(&problem, options->effort);
   }
   cost[0] /= (double)laci_pool_threads(pool) * laci_comm_size(comm);

@@ -184,6 +184,21 @@ static lac_status search_cuts(const laci_cuts *cuts, const laci_search_options *
   return st;
 }
 
+lac_status laci_search_measure(const laci_problem *problem, laci_pool *pool, laci_found *found,
+                               lac_error *err) {
+  laci_cuts cuts;
+  laci_measure measure;
+  lac_status st = laci_cuts_init(&cuts, problem, err);
+  if (!st && cuts.n_cuts > 0) {
+    st = laci_cuts_measure(&cuts, pool, &measure, err);
+    if (!st) st = laci_cuts_score(&cuts, found->order, pool, &found->kept, err);
+    found->kept_identity = st ? 0 : measure.kept_identity;
+    found->upper = st ? 0 : measure.upper;
+  }
+  laci_cuts_clear(&cuts);
+  return st;
+}
+
 lac_status laci_search(const laci_problem *problem, const laci_search_options *options,
                        laci_pool *pool, laci_found *found, lac_error *err) {
   int32_t *order = found->order;

@@ -44,7 +44,8 @@ typedef struct laci_search_options {
   /* Of laci_plan_search: */
   laci_comm *comm;               /* processes that share its groups; NULL: alone */
   const laci_weight_view *views; /* [n_layers of the analysis] the weights as the search is to score
-                                    them, of the same sizes; NULL: as the analysis sees them */
+                                    them, of the same sizes; what was found is then measured as the
+                                    analysis sees them. NULL: searched so, too */
 } laci_search_options;
 
 /** Is there a strategy of that name? */
@@ -74,6 +75,11 @@ typedef struct laci_found {
 LAC_MUST_CHECK lac_status laci_search(const laci_problem *problem,
                                       const laci_search_options *options, laci_pool *pool,
                                       laci_found *found, lac_error *err);
+
+/** kept_identity, kept and upper of found->order, for another scoring of the weights than the one
+ * that was searched. Fails as laci_search. */
+LAC_MUST_CHECK lac_status laci_search_measure(const laci_problem *problem, laci_pool *pool,
+                                              laci_found *found, lac_error *err);
 
 /** What searching a problem costs about, in nanoseconds of one core: to rank problems, and to share
  * time among them. */

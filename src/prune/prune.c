@@ -62,13 +62,33 @@ double laci_found_efficacy(const laci_found *found) {
 
 /* ---- The search ---- */
 
+/* By squares: one large weight matters more to a layer's outputs than two of half its size. */
+static lac_status search_for(laci_pruning *p, const laci_prune_options *options, laci_pool *pool,
+                             lac_error *err) {
+  const laci_analysis *a = p->analysis;
+  laci_search_options how = options->search;
+  how.comm = options->comm;
+  if (options->permute_for == LACI_FOR_MAGNITUDE) {
+    return laci_plan_search(p->plan, p->pattern, &how, pool, err);
+  }
+  laci_weight_view *views = laci_alloc((size_t)a->n_layers, sizeof *views);
+  lac_status st =
+      laci_comm_agree(how.comm, views ? LAC_OK : laci_fail_memory(err, "the search"), err);
+  for (int l = 0; l < a->n_layers && !st; l++) {
+    views[l] = a->layers[l].view;
+    views[l].squared = true;
+  }
+  how.views = views;
+  if (!st) st = laci_plan_search(p->plan, p->pattern, &how, pool, err);
+  laci_free(views);
+  return st;
+}
+
 static lac_status search(laci_pruning *p, const laci_prune_options *options, laci_pool *pool,
                          lac_error *err) {
   double start = laci_clock_seconds();
-  laci_search_options how = options->search;
   uint32_t interrupted;
-  how.comm = options->comm;
-  lac_status st = laci_plan_search(p->plan, p->pattern, &how, pool, err);
+  lac_status st = search_for(p, options, pool, err);
   p->search_seconds = laci_clock_seconds() - start;
   if (st) return st;
   interrupted = laci_interrupt_take(); /* that ended the search, not the rest of the way */

@@ -18,12 +18,19 @@ typedef struct laci_analysis laci_analysis;
 typedef struct laci_plan laci_plan;
 #include "verify/verify.h"
 
+/** What an order is to keep. */
+typedef enum laci_permute_for {
+  LACI_FOR_SCORE,     /* squares of magnitudes, as errors of a layer's outputs go by them */
+  LACI_FOR_MAGNITUDE, /* as efficacy counts it */
+} laci_permute_for;
+
 typedef struct laci_prune_options {
   laci_pattern pattern;
   bool permute;     /* searches orders; else every channel stays where it is */
   bool mask;        /* chooses masks for the eligible layers */
   bool keep_pruned; /* what is pruned already keeps its mask, and its input channels their order */
   bool verify;      /* compares the network before and after the reordering, value by value */
+  laci_permute_for permute_for;
   laci_search_options search;
   const laci_budget *budget; /* the limit, and what the model holds */
   laci_comm *comm;           /* of laci_prune: processes that do it together; NULL: alone */

@@ -15,10 +15,11 @@
 static uint64_t hash_of(const laci_pruning *p, const laci_prune_options *options) {
   const laci_analysis *a = p->analysis;
   const laci_search_options *search = &options->search;
-  const int64_t numbers[] = {options->pattern.n,    options->pattern.m, options->permute,
-                             options->mask,         options->verify,    options->keep_pruned,
-                             (int64_t)search->seed, search->effort,     search->iterations,
-                             a->n_groups,           a->n_searchable,    a->n_layers};
+  const int64_t numbers[] = {options->pattern.n,   options->pattern.m,    options->permute,
+                             options->mask,        options->verify,       options->keep_pruned,
+                             options->permute_for, (int64_t)search->seed, search->effort,
+                             search->iterations,   a->n_groups,           a->n_searchable,
+                             a->n_layers};
   uint64_t hash = laci_hash64(numbers, sizeof numbers, 0);
   if (search->strategy) hash = laci_hash64(search->strategy, strlen(search->strategy), hash);
   for (int l = 0; l < a->n_layers; l++) {
