@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Values kept in memory as long as they may, then in files. A file is unlinked as soon as it is
- * open, so that it is gone however the process ends. */
+ * open, so that it is gone however the process ends. Room that a value no longer needs is kept for
+ * the next one of its size. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* O_TMPFILE, fallocate */
 #endif
@@ -8,12 +9,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/types.h>
 #include <unistd.h>
 
+#include "base/budget.h"
 #include "base/error.h"
 #include "base/memory.h"
 
@@ -22,34 +23,83 @@ static const char *folder_of(const laci_front *front) {
   return parent && *parent ? parent : "/tmp";
 }
 
-static lac_status open_file(laci_kept *kept, lac_error *err) {
-  const char *folder = folder_of(kept->front);
-  kept->file = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-  if (kept->file < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL)) {
+static lac_status open_file(const laci_front *front, laci_place *place, lac_error *err) {
+  const char *folder = folder_of(front);
+  place->file = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+  if (place->file < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL)) {
     char path[4096];
     if (snprintf(path, sizeof path, "%s/lacuna-XXXXXX", folder) < (int)sizeof path) {
-      kept->file = mkostemp(path, O_CLOEXEC);
-      if (kept->file >= 0) (void)unlink(path);
+      place->file = mkostemp(path, O_CLOEXEC);
+      if (place->file >= 0) (void)unlink(path);
     }
   }
-  if (kept->file < 0) return laci_fail_errno(err, folder, "opening a temporary file");
+  if (place->file < 0) return laci_fail_errno(err, folder, "opening a temporary file");
   /* Space now, where the file system can say so: better than to fail after minutes. */
-  off_t size = (off_t)((uint64_t)kept->n * kept->batch_bytes);
-  bool full = size > 0 && fallocate(kept->file, 0, 0, size) && (errno == ENOSPC || errno == EFBIG);
+  bool full = place->bytes > 0 && fallocate(place->file, 0, 0, (off_t)place->bytes) &&
+              (errno == ENOSPC || errno == EFBIG);
   if (!full) return LAC_OK;
-  return laci_fail(err, LAC_IO,
-                   "%s: no space for %" PRIu64
-                   " bytes of values between layers in a temporary "
-                   "file",
-                   folder, (uint64_t)size);
+  (void)close(place->file);
+  char size[32];
+  return laci_fail(err, LAC_IO, "%s: no space for a temporary file of %s for values between layers",
+                   folder, laci_size_text(place->bytes, size, sizeof size));
 }
 
-static void count(laci_front *front) {
-  uint64_t all = front->memory_bytes + front->file_bytes;
-  if (all > front->most_bytes) front->most_bytes = all;
-  if (front->memory_bytes > front->most_memory_bytes)
-    front->most_memory_bytes = front->memory_bytes;
-  if (front->file_bytes > front->most_file_bytes) front->most_file_bytes = front->file_bytes;
+/* ---- Room that is free again ---- */
+
+static void free_place(laci_front *front, laci_place *place) {
+  if (place->memory) front->held_bytes -= place->bytes;
+  else (void)close(place->file);
+  laci_free(place->memory);
+}
+
+static laci_place take_spare(laci_front *front, int kind, int at) {
+  laci_place place = front->spares[kind][at];
+  front->n_spares[kind]--;
+  for (; at < front->n_spares[kind]; at++) front->spares[kind][at] = front->spares[kind][at + 1];
+  return place;
+}
+
+static void drop_oldest(laci_front *front, int kind) {
+  laci_place place = take_spare(front, kind, 0);
+  free_place(front, &place);
+}
+
+static bool find_spare(laci_front *front, uint64_t bytes, laci_place *place) {
+  for (int kind = 0; kind < 2; kind++) {
+    for (int at = front->n_spares[kind] - 1; at >= 0; at--) {
+      if (front->spares[kind][at].bytes != bytes) continue;
+      *place = take_spare(front, kind, at);
+      return true;
+    }
+  }
+  return false;
+}
+
+static void give_back(laci_front *front, const laci_place *place) {
+  int kind = place->memory ? 0 : 1;
+  if (front->n_spares[kind] == LACI_SPARES) drop_oldest(front, kind);
+  front->spares[kind][front->n_spares[kind]++] = *place;
+}
+
+void laci_front_clear(laci_front *front) {
+  for (int kind = 0; kind < 2; kind++)
+    while (front->n_spares[kind] > 0) drop_oldest(front, kind);
+}
+
+/* ---- Values ---- */
+
+static bool fits(const laci_front *front, uint64_t bytes) {
+  return bytes <= front->memory_limit && front->held_bytes <= front->memory_limit - bytes;
+}
+
+static lac_status find_place(laci_front *front, uint64_t bytes, laci_place *place, lac_error *err) {
+  if (find_spare(front, bytes, place)) return LAC_OK;
+  while (!fits(front, bytes) && front->n_spares[0] > 0) drop_oldest(front, 0);
+  *place = (laci_place){.bytes = bytes, .file = -1};
+  if (fits(front, bytes)) place->memory = laci_alloc((size_t)bytes, 1);
+  if (!place->memory) return open_file(front, place, err);
+  front->held_bytes += bytes;
+  return LAC_OK;
 }
 
 lac_status laci_kept_create(laci_front *front, size_t batch_bytes, int64_t first, int64_t n,
@@ -57,35 +107,31 @@ lac_status laci_kept_create(laci_front *front, size_t batch_bytes, int64_t first
   laci_kept *k = laci_alloc(1, sizeof *k);
   *kept = NULL;
   if (!k) return laci_fail_memory(err, "values between layers");
-  *k = (laci_kept){.front = front, .batch_bytes = batch_bytes, .first = first, .n = n, .file = -1};
-  uint64_t bytes = (uint64_t)n * batch_bytes;
-  bool fits = bytes <= front->memory_limit && front->memory_bytes <= front->memory_limit - bytes;
-  if (fits) k->memory = laci_alloc((size_t)n, batch_bytes);
-  lac_status st = k->memory ? LAC_OK : open_file(k, err);
+  *k = (laci_kept){.front = front, .batch_bytes = batch_bytes, .first = first, .n = n};
+  lac_status st = find_place(front, (uint64_t)n * batch_bytes, &k->place, err);
   if (st) {
-    if (k->file >= 0) (void)close(k->file);
     laci_free(k);
     return st;
   }
-  if (k->memory) front->memory_bytes += bytes;
-  else front->file_bytes += bytes;
-  count(front);
+  *(k->place.memory ? &front->memory_bytes : &front->file_bytes) += k->place.bytes;
+  uint64_t all = front->memory_bytes + front->file_bytes;
+  if (all > front->most_bytes) front->most_bytes = all;
+  if (front->file_bytes > front->most_file_bytes) front->most_file_bytes = front->file_bytes;
   *kept = k;
   return LAC_OK;
 }
 
 void laci_kept_destroy(laci_kept *kept) {
   if (!kept) return;
-  uint64_t bytes = (uint64_t)kept->n * kept->batch_bytes;
-  if (kept->memory) kept->front->memory_bytes -= bytes;
-  else kept->front->file_bytes -= bytes;
-  if (kept->file >= 0) (void)close(kept->file);
-  laci_free(kept->memory);
+  laci_front *front = kept->front;
+  *(kept->place.memory ? &front->memory_bytes : &front->file_bytes) -= kept->place.bytes;
+  give_back(front, &kept->place);
   laci_free(kept);
 }
 
 void *laci_kept_place(const laci_kept *kept, int64_t batch) {
-  return kept->memory ? kept->memory + (size_t)(batch - kept->first) * kept->batch_bytes : NULL;
+  return kept->place.memory ? kept->place.memory + (size_t)(batch - kept->first) * kept->batch_bytes
+                            : NULL;
 }
 
 static off_t offset_of(const laci_kept *kept, int64_t batch) {
@@ -96,7 +142,7 @@ lac_status laci_kept_write(const laci_kept *kept, int64_t batch, const void *fro
   const uint8_t *at = from;
   off_t offset = offset_of(kept, batch);
   for (size_t left = kept->batch_bytes; left > 0;) {
-    ssize_t n = pwrite(kept->file, at, left, offset);
+    ssize_t n = pwrite(kept->place.file, at, left, offset);
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) return laci_fail_errno(err, folder_of(kept->front), "writing a temporary file");
     at += n;
@@ -110,7 +156,7 @@ lac_status laci_kept_read(const laci_kept *kept, int64_t batch, void *to, lac_er
   uint8_t *at = to;
   off_t offset = offset_of(kept, batch);
   for (size_t left = kept->batch_bytes; left > 0;) {
-    ssize_t n = pread(kept->file, at, left, offset);
+    ssize_t n = pread(kept->place.file, at, left, offset);
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) return laci_fail_errno(err, folder_of(kept->front), "reading a temporary file");
     at += n;

@@ -4,32 +4,50 @@
 #ifndef LACI_CALIBRATE_FRONT_IN_H
 #define LACI_CALIBRATE_FRONT_IN_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "lacuna/status.h"
 
+/* Of each kind, that a new value of the same size takes: fresh pages cost more than what is
+ * computed in them, in small networks. */
+enum { LACI_SPARES = 3 };
+
+/** Room for a value. */
+typedef struct laci_place {
+  uint64_t bytes;
+  uint8_t *memory; /* NULL: in the file */
+  int file;        /* -1: in memory */
+} laci_place;
+
 /** Where values may lie; counts what is kept. */
 typedef struct laci_front {
-  const char *folder;                /* of files; NULL: TMPDIR or /tmp */
-  uint64_t memory_limit;             /* bytes that may lie in memory at a time */
-  uint64_t memory_bytes, file_bytes; /* now */
-  uint64_t most_memory_bytes, most_file_bytes, most_bytes; /* at most, so far */
+  const char *folder;                   /* of files; NULL: TMPDIR or /tmp */
+  uint64_t memory_limit;                /* bytes that may lie in memory at a time, spare ones too */
+  uint64_t held_bytes;                  /* in memory now, spare ones too */
+  uint64_t memory_bytes, file_bytes;    /* of values, now */
+  uint64_t most_file_bytes, most_bytes; /* at most, so far */
+  int n_spares[2];                      /* in memory, in files; the oldest first */
+  laci_place spares[2][LACI_SPARES];
 } laci_front;
+
+void laci_front_clear(laci_front *front); /* zeroed is fine */
 
 /** One value in one network: n batches, the first being number `first`. */
 typedef struct laci_kept {
   laci_front *front;
   size_t batch_bytes;
   int64_t first, n;
-  uint8_t *memory; /* NULL: in the file */
-  int file;        /* -1: in memory */
+  laci_place place;
 } laci_kept;
 
 /** Fails LAC_IO where there is no file to be had. */
 LAC_MUST_CHECK lac_status laci_kept_create(laci_front *front, size_t batch_bytes, int64_t first,
                                            int64_t n, laci_kept **kept, lac_error *err);
 void laci_kept_destroy(laci_kept *kept); /* NULL is fine */
+
+static inline bool laci_kept_in_memory(const laci_kept *kept) { return kept->place.memory != NULL; }
 
 /** Where the batch lies in memory, to be read or written there; NULL: it is in a file. */
 void *laci_kept_place(const laci_kept *kept, int64_t batch);

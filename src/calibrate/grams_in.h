@@ -19,12 +19,12 @@ typedef struct laci_grams {
 uint64_t laci_grams_memory(const laci_unfold *unfold, bool asymmetric, int n_threads);
 LAC_MUST_CHECK lac_status laci_grams_init(laci_grams *grams, const laci_unfold *unfold,
                                           bool asymmetric, int n_threads, lac_error *err);
-void laci_grams_clear(laci_grams *grams); /* zeroed is fine */
+void laci_grams_clear(laci_grams *m); /* zeroed is fine */
 
 /** One batch: the value in the dense and in the pruned network. Same bytes for any pool. */
 LAC_MUST_CHECK lac_status laci_grams_add(laci_grams *grams, const float *dense, const float *pruned,
                                          laci_pool *pool, lac_error *err);
 /** After the last batch: all of h and k are there. */
-void laci_grams_finish(laci_grams *grams);
+void laci_grams_finish(laci_grams *m);
 
 #endif

@@ -64,7 +64,7 @@ static lac_status open_buffers(trial *t, lac_error *err) {
   for (size_t i = 0; ok && i < lanes * WEIGHTS; i++) ok = (t->out[i] = laci_alloc(out, 1)) != NULL;
   for (size_t i = 0; ok && i < lanes * LACI_STREAMS; i++) {
     const laci_kept *kept = laci_walk_kept(w, (int)(i % LACI_STREAMS), t->layer->value);
-    if (!kept->memory) ok = (t->in[i] = laci_alloc(in, 1)) != NULL;
+    if (!laci_kept_in_memory(kept)) ok = (t->in[i] = laci_alloc(in, 1)) != NULL;
   }
   return ok ? LAC_OK : laci_fail_memory(err, "a layer's outputs");
 }

@@ -117,6 +117,7 @@ static void close_walk(laci_walk_state *w) {
       laci_kept_destroy(w->kept[i][v]);
     laci_free(w->kept[i]);
   }
+  laci_front_clear(&w->front);
   laci_free(w->plan.layers);
   laci_free(w->pruned);
   laci_network_destroy(w->network);

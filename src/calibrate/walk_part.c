@@ -73,7 +73,7 @@ static lac_status open_stream(passage *p, int s, int which, lac_error *err) {
   for (int port = 0; port < n; port++) {
     int value = value_of(one, port);
     const laci_kept *kept = laci_walk_kept(w, which, value);
-    if (kept->memory && kept->n == w->cut.n_batches) continue;
+    if (laci_kept_in_memory(kept) && kept->n == w->cut.n_batches) continue;
     for (int lane = 0; lane < w->n_lanes; lane++) {
       void *buffer = laci_alloc((size_t)laci_network_bytes(w->network, value), 1);
       if (!buffer) return laci_fail_memory(err, "a part of the network");
@@ -216,7 +216,7 @@ static lac_status open_inputs(laci_walk_state *w, inputs *in, lac_error *err) {
       if (st) return st;
       in->kept[i] = *kept;
     }
-    if (in->kept[i] && in->kept[i]->memory) continue;
+    if (in->kept[i] && laci_kept_in_memory(in->kept[i])) continue;
     in->buffers[i] = laci_alloc(bytes, 1);
     if (!in->buffers[i]) return laci_fail_memory(err, "the network's inputs");
   }
@@ -232,7 +232,7 @@ static lac_status fetch_batch(laci_walk_state *w, const inputs *in, int64_t batc
   const laci_calibration_samples *s = w->samples;
   lac_status st = s->fetch(s->context, batch * w->cut.batch, w->cut.batch, in->places, err);
   for (int i = 0; i < n && !st; i++) {
-    if (in->kept[i] && !in->kept[i]->memory)
+    if (in->kept[i] && !laci_kept_in_memory(in->kept[i]))
       st = laci_kept_write(in->kept[i], batch, in->buffers[i], err);
   }
   return st;
