@@ -23,7 +23,7 @@ static const char *folder_of(const laci_front *front) {
   return parent && *parent ? parent : "/tmp";
 }
 
-static lac_status open_file(const laci_front *front, laci_place *place, lac_error *err) {
+static lac_status open_file(const laci_front *front, laci_kept_room *place, lac_error *err) {
   const char *folder = folder_of(front);
   place->file = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
   if (place->file < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL)) {
@@ -46,25 +46,25 @@ static lac_status open_file(const laci_front *front, laci_place *place, lac_erro
 
 /* ---- Room that is free again ---- */
 
-static void free_place(laci_front *front, laci_place *place) {
+static void free_place(laci_front *front, laci_kept_room *place) {
   if (place->memory) front->held_bytes -= place->bytes;
   else (void)close(place->file);
   laci_free(place->memory);
 }
 
-static laci_place take_spare(laci_front *front, int kind, int at) {
-  laci_place place = front->spares[kind][at];
+static laci_kept_room take_spare(laci_front *front, int kind, int at) {
+  laci_kept_room place = front->spares[kind][at];
   front->n_spares[kind]--;
   for (; at < front->n_spares[kind]; at++) front->spares[kind][at] = front->spares[kind][at + 1];
   return place;
 }
 
 static void drop_oldest(laci_front *front, int kind) {
-  laci_place place = take_spare(front, kind, 0);
+  laci_kept_room place = take_spare(front, kind, 0);
   free_place(front, &place);
 }
 
-static bool find_spare(laci_front *front, uint64_t bytes, laci_place *place) {
+static bool find_spare(laci_front *front, uint64_t bytes, laci_kept_room *place) {
   for (int kind = 0; kind < 2; kind++) {
     for (int at = front->n_spares[kind] - 1; at >= 0; at--) {
       if (front->spares[kind][at].bytes != bytes) continue;
@@ -75,7 +75,7 @@ static bool find_spare(laci_front *front, uint64_t bytes, laci_place *place) {
   return false;
 }
 
-static void give_back(laci_front *front, const laci_place *place) {
+static void give_back(laci_front *front, const laci_kept_room *place) {
   int kind = place->memory ? 0 : 1;
   if (front->n_spares[kind] == LACI_SPARES) drop_oldest(front, kind);
   front->spares[kind][front->n_spares[kind]++] = *place;
@@ -92,10 +92,11 @@ static bool fits(const laci_front *front, uint64_t bytes) {
   return bytes <= front->memory_limit && front->held_bytes <= front->memory_limit - bytes;
 }
 
-static lac_status find_place(laci_front *front, uint64_t bytes, laci_place *place, lac_error *err) {
+static lac_status find_place(laci_front *front, uint64_t bytes, laci_kept_room *place,
+                             lac_error *err) {
   if (find_spare(front, bytes, place)) return LAC_OK;
   while (!fits(front, bytes) && front->n_spares[0] > 0) drop_oldest(front, 0);
-  *place = (laci_place){.bytes = bytes, .file = -1};
+  *place = (laci_kept_room){.bytes = bytes, .file = -1};
   if (fits(front, bytes)) place->memory = laci_alloc((size_t)bytes, 1);
   if (!place->memory) return open_file(front, place, err);
   front->held_bytes += bytes;

@@ -15,11 +15,11 @@
 enum { LACI_SPARES = 3 };
 
 /** Room for a value. */
-typedef struct laci_place {
+typedef struct laci_kept_room {
   uint64_t bytes;
   uint8_t *memory; /* NULL: in the file */
   int file;        /* -1: in memory */
-} laci_place;
+} laci_kept_room;
 
 /** Where values may lie; counts what is kept. */
 typedef struct laci_front {
@@ -29,7 +29,7 @@ typedef struct laci_front {
   uint64_t memory_bytes, file_bytes;    /* of values, now */
   uint64_t most_file_bytes, most_bytes; /* at most, so far */
   int n_spares[2];                      /* in memory, in files; the oldest first */
-  laci_place spares[2][LACI_SPARES];
+  laci_kept_room spares[2][LACI_SPARES];
 } laci_front;
 
 void laci_front_clear(laci_front *front); /* zeroed is fine */
@@ -39,7 +39,7 @@ typedef struct laci_kept {
   laci_front *front;
   size_t batch_bytes;
   int64_t first, n;
-  laci_place place;
+  laci_kept_room place;
 } laci_kept;
 
 /** Fails LAC_IO where there is no file to be had. */
