@@ -139,7 +139,14 @@ static const char branches[] =
     "m = Conv(r, d) group=8 strides=2,2 pads=1,1,1,1\n"
     "w = ConvTranspose(m, t) strides=2,2\nj = Concat(v, w) axis=1\ny = Conv(j, e)\noutput y\n";
 
-static const char *const networks[] = {chain, residual, attention, branches};
+/* Indices as an input, and a second input that only its end reads. */
+static const char tokens[] =
+    "input x 1x6 i64\ninput z 1x6x8\nstored e 8x8\nstored s \"\" = 0.125\nstored a 8x12\n"
+    "stored b 8x12\nstored c 12x8\n"
+    "g = Gather(e, x)\nu = MatMul(g, a)\nt = Tanh(u)\nv = MatMul(t, c)\nw = Add(v, z)\n"
+    "r = Relu(w)\ny = MatMul(r, b)\noutput y\noutput t\n";
+
+static const char *const networks[] = {chain, residual, attention, branches, tokens};
 enum { N_NETWORKS = sizeof networks / sizeof *networks };
 
 /* ---- A layer is a matrix product ---- */
@@ -327,8 +334,11 @@ static laci_buf **run_plainly(const laci_graph *graph, const source *s, int64_t 
     const laci_type *type = &network->graph.values[graph->inputs[i]].type;
     assert_int_equal(laci_buf_create(type->dtype, &type->shape, &buf, NULL), LAC_OK);
     int64_t per = buf->count / n;
-    for (int64_t k = 0; k < buf->count; k++)
-      buf->f[k] = (double)sample_number(i, first + k / per, k % per);
+    for (int64_t k = 0; k < buf->count; k++) {
+      float x = sample_number(i, first + k / per, k % per);
+      if (buf->f) buf->f[k] = (double)x;
+      else buf->i[k] = (int64_t)fabsf(x * 4);
+    }
     values[graph->inputs[i]] = buf;
   }
   for (int node = 0; node < graph->n_nodes; node++)
@@ -540,6 +550,132 @@ static void what_is_not_wanted_stays_dense(void **state) {
   laci_graph_destroy(graph);
 }
 
+static void a_fixed_batch_size_is_kept(void **state) {
+  (void)state;
+  laci_graph *graph = read_fixed(
+      "input x 4x8\nstored a 8x8\nstored b 8x8\nu = MatMul(x, a)\nr = Relu(u)\n"
+      "y = MatMul(r, b)\noutput y\n");
+  laci_analysis *analysis = analyze(graph);
+  source s;
+  source_init(&s, graph, 42);
+  laci_calibrate_options o = options_of("magnitude");
+  laci_calibrated *c = calibrate(analysis, &s, &o);
+  assert_int_equal(c->cut.batch, 4);
+  assert_int_equal(c->cut.n_batches, 10);
+  assert_int_equal(c->layers[0].positions, 4 * c->cut.n_fitted);
+  check_errors(analysis, &s, c);
+  laci_calibrated_destroy(c);
+  laci_analysis_destroy(analysis);
+  laci_graph_destroy(graph);
+}
+
+/* A network whose weights were changed, but not in the graph. */
+static void other_weights_stand_in_for_those_of_the_graph(void **state) {
+  (void)state;
+  laci_graph *graph = read_open(chain);
+  laci_analysis *analysis = analyze(graph);
+  source s;
+  source_init(&s, graph, SAMPLES);
+  laci_calibrate_options o = options_of("magnitude");
+  uint8_t *weights[8] = {NULL};
+  assert_true(graph->n_stored <= 8);
+  laci_stored *first = &graph->stored[analysis->layers[0].stored];
+  uint8_t *other = laci_alloc(first->size_bytes, 1);
+  for (size_t i = 0; i < first->size_bytes; i += 4)
+    memcpy(other + i, first->bytes + (i + 4 * 9 * 8) % first->size_bytes, 4);
+  weights[analysis->layers[0].stored] = other;
+  o.weights = (const uint8_t *const *)weights;
+  laci_calibrated *beside = calibrate(analysis, &s, &o);
+  laci_calibrated *before = NULL, *inside = NULL;
+  o.weights = NULL;
+  before = calibrate(analysis, &s, &o);
+  memcpy(laci_stored_mut(first), other, first->size_bytes);
+  inside = calibrate(analysis, &s, &o);
+  check_same(graph, beside, inside);
+  assert_memory_not_equal(beside->weights[analysis->layers[0].stored],
+                          before->weights[analysis->layers[0].stored], first->size_bytes);
+  laci_calibrated_destroy(beside);
+  laci_calibrated_destroy(before);
+  laci_calibrated_destroy(inside);
+  laci_free(other);
+  laci_analysis_destroy(analysis);
+  laci_graph_destroy(graph);
+}
+
+static void weights_of_other_float_types_are_rounded_to_them(void **state) {
+  (void)state;
+  static const char *const types[] = {"bf16", "f64"};
+  for (size_t i = 0; i < 2; i++) {
+    char text[512];
+    (void)snprintf(text, sizeof text,
+                   "input x 1x8\nstored a 8x8 %s\nstored b 8x8\nf = Cast(a) to=1\n"
+                   "u = MatMul(x, f)\nr = Relu(u)\ny = MatMul(r, b)\noutput y\n",
+                   types[i]);
+    laci_graph *graph = read_open(text);
+    laci_analysis *analysis = analyze(graph);
+    source s;
+    source_init(&s, graph, 400);
+    laci_calibrate_options o = options_of("magnitude");
+    laci_calibrated *c = calibrate(analysis, &s, &o);
+    laci_weight_view view = analysis->layers[0].view;
+    laci_mask_stats stats;
+    view.bytes = c->weights[analysis->layers[0].stored];
+    assert_int_equal(laci_mask_measure(&view, o.pattern, NULL, &stats, NULL), LAC_OK);
+    assert_true(stats.holds_pattern);
+    assert_true(c->layers[0].solved);
+    assert_true(c->layers[0].error_after < c->layers[0].error_before);
+    check_errors(analysis, &s, c);
+    laci_calibrated_destroy(c);
+    laci_analysis_destroy(analysis);
+    laci_graph_destroy(graph);
+  }
+}
+
+/* Dense against itself, and against other weights, with labels that one of them gets right. */
+static void outputs_of_two_networks_are_compared(void **state) {
+  (void)state;
+  laci_graph *graph = read_open(chain);
+  source s;
+  int64_t labels[SAMPLES];
+  source_init(&s, graph, SAMPLES);
+  laci_buf **values = run_plainly(graph, &s, 0, SAMPLES, NULL);
+  const laci_buf *y = values[graph->outputs[0]];
+  for (int64_t i = 0; i < SAMPLES; i++) {
+    labels[i] = 0;
+    for (int64_t k = 1; k < 10; k++)
+      if (y->f[i * 10 + k] > y->f[i * 10 + labels[i]]) labels[i] = k;
+  }
+  s.samples.labels = labels;
+  laci_stored *last = &graph->stored[graph->values[laci_graph_find_value(graph, "c")].stored];
+  uint8_t *turned = laci_alloc(last->size_bytes, 1);
+  for (size_t i = 0; i < last->size_bytes; i += 4) {
+    float w;
+    memcpy(&w, last->bytes + i, 4);
+    w = -w;
+    memcpy(turned + i, &w, 4);
+  }
+  const uint8_t *weights[8] = {NULL};
+  weights[last - graph->stored] = turned;
+  const laci_weighted_graph dense = {.graph = graph}, other = {.graph = graph, .weights = weights};
+  const laci_compare_options how = {.first = 8, .n = 32, .batch = 8};
+  laci_output_difference d;
+  assert_int_equal(laci_compare_outputs(&dense, &dense, &s.samples, &how, &d, NULL), LAC_OK);
+  assert_int_equal(d.n_samples, 32);
+  assert_true(d.relative == 0);
+  assert_int_equal(d.n_answers, 32);
+  assert_int_equal(d.n_agree, 32);
+  assert_int_equal(d.n_labelled, 32);
+  assert_int_equal(d.n_right_b, 32);
+  assert_int_equal(laci_compare_outputs(&dense, &other, &s.samples, &how, &d, NULL), LAC_OK);
+  assert_true(fabs(d.relative - 4) < 1e-5); /* |y + y|^2 */
+  assert_int_equal(d.n_agree, 0);
+  assert_int_equal(d.n_right_a, 32);
+  assert_int_equal(d.n_right_b, 0);
+  run_clear(graph, values);
+  laci_free(turned);
+  laci_graph_destroy(graph);
+}
+
 static lac_status try_calibration(const char *text, source *s, laci_calibrate_options *o,
                                   lac_error *err) {
   laci_graph *graph = read_open(text);
@@ -658,6 +794,10 @@ int main(void) {
       cmocka_unit_test(threads_and_places_change_no_byte),
       cmocka_unit_test(layers_that_cannot_be_calibrated_are_masked_and_say_why),
       cmocka_unit_test(what_is_not_wanted_stays_dense),
+      cmocka_unit_test(a_fixed_batch_size_is_kept),
+      cmocka_unit_test(other_weights_stand_in_for_those_of_the_graph),
+      cmocka_unit_test(weights_of_other_float_types_are_rounded_to_them),
+      cmocka_unit_test(outputs_of_two_networks_are_compared),
       cmocka_unit_test(a_budget_too_small_is_refused_before_a_sample_is_read),
       cmocka_unit_test(failures_of_samples_come_through),
       cmocka_unit_test(too_few_samples_for_a_fixed_batch_are_refused),
