@@ -113,6 +113,9 @@ const laci_buf *laci_gradient_known(const laci_gradient_builder *b, const laci_n
  *  SoftmaxCrossEntropy   logits [N,C], labels [N,C] (probabilities) -> loss []
  *                        loss = -1/N sum over n, c of labels * log softmax(logits)
  *  SoftmaxCrossEntropyGrad  dloss [], logits, labels -> dlogits
+ *  SquaredError          X, T -> loss [] = factor * sum (X - T)^2 / d; factor (1), relative (0):
+ *                        d = sum T^2 where it is set (0 / 0 is 0), else 1
+ *  SquaredErrorGrad      dloss [], X, T -> dX = dloss * 2 factor * (X - T) / d
  *  ConvGradInput         dY, W -> dX; input_shape, kernel_shape, strides, pads, dilations, group
  *  ConvGradWeight        X, dY -> dW; kernel_shape, strides, pads, dilations, group
  *                        (a bias gets a ReduceSum of dY over N and space)

@@ -56,6 +56,10 @@ static int before_softmax(const laci_graph *model, int output) {
   }
 }
 
+int laci_training_logits(const laci_graph *model) {
+  return before_softmax(model, model->outputs[0]);
+}
+
 /** The first output, before a last softmax: the loss has its own. */
 static lac_status find_logits(job *j) {
   const laci_graph *model = j->model;
@@ -66,13 +70,15 @@ static lac_status find_logits(job *j) {
                      model->n_inputs, laci_plural(model->n_inputs), model->n_outputs,
                      laci_plural(model->n_outputs));
   }
-  j->model_logits = before_softmax(model, model->outputs[0]);
+  j->model_logits = laci_training_logits(model);
   return LAC_OK;
 }
 
+static bool has_loss(const job *j) { return j->options->loss != LACI_LOSS_NONE; }
+
 static lac_status need_node(const job *j, const laci_node *node) {
   const char *why = !node->op ? "cannot be trained"
-                    : strcmp(node->type, "QuantizeLinear") == 0
+                    : has_loss(j) && strcmp(node->type, "QuantizeLinear") == 0
                         ? "lets no gradient through: quantised networks cannot be trained"
                         : NULL;
   if (!why) return LAC_OK;
@@ -98,6 +104,7 @@ static lac_status find_needed(job *j) {
   bool *read = laci_alloc((size_t)model->n_values, sizeof *read);
   lac_status st = read ? LAC_OK : laci_fail_memory(j->err, "the training graph");
   if (read) read[j->model_logits] = true;
+  for (int at = 0; read && at < j->options->n_blocks; at++) read[j->options->blocks[at]] = true;
   for (int n = model->n_nodes - 1; n >= 0 && !st; n--) {
     const laci_node *node = &model->nodes[n];
     for (int at = 0; at < node->n_outputs; at++)
@@ -202,9 +209,10 @@ static lac_status add_stored_tensors(job *j) {
   for (int at = 0; at < j->model->n_stored && !st; at++) {
     const laci_training_sort sort = j->sorts[at];
     j->stat_now[at] = -1;
-    if (sort == LACI_SORT_CONSTANT) st = add_constant(j, at);
-    else if (sort == LACI_SORT_STATISTIC) st = add_stat(j, at);
-    else if (sort != LACI_SORT_UNUSED) st = add_param(j, at, (laci_param_kind)sort);
+    if (sort == LACI_SORT_UNUSED) continue;
+    if (sort == LACI_SORT_STATISTIC) st = add_stat(j, at);
+    else if (sort == LACI_SORT_CONSTANT || !has_loss(j)) st = add_constant(j, at);
+    else st = add_param(j, at, (laci_param_kind)sort);
   }
   return st;
 }
@@ -243,8 +251,9 @@ static lac_status add_batch_norm(job *j, const laci_node *node, const int *input
   int outputs[5] = {y}, from[5], id;
   const int stored[] = {laci_training_stored(j->model, node->inputs[3]),
                         laci_training_stored(j->model, node->inputs[4])};
+  const float momentum = j->options->batch_statistics ? 0 : laci_node_float(node, "momentum", 0.9f);
   const laci_attr attrs[] = {laci_attr_float("epsilon", laci_node_float(node, "epsilon", 1e-5f)),
-                             laci_attr_float("momentum", laci_node_float(node, "momentum", 0.9f))};
+                             laci_attr_float("momentum", momentum)};
   lac_status st = add_batch_outputs(j, node, outputs);
   if (st) return st;
   for (int at = 0; at < 3; at++) from[at] = inputs[at];
@@ -362,9 +371,66 @@ static lac_status find_classes(job *j) {
   return st;
 }
 
+/** The error of a value of the model against a new input, added to the loss. */
+static lac_status add_error(job *j, int model_value, float factor, bool relative) {
+  laci_training_graph *to = j->to;
+  const char *name = j->model->values[model_value].name;
+  const int x = j->value_of[model_value];
+  const laci_type type = to->graph->values[x].type;
+  char wanted[500], text[520];
+  lac_status st;
+  if (!laci_shape_known(&type.shape) || !laci_dtype_is_float(type.dtype)) {
+    return laci_fail(j->err, LAC_UNSUPPORTED,
+                     "%s: a value of %s %s, wanted floats of a known size to match", name,
+                     lac_dtype_name(type.dtype), laci_shape_text(&type.shape, text, sizeof text));
+  }
+  (void)snprintf(wanted, sizeof wanted, "%.400s/target", name);
+  int target = add_input(j, fresh_name(j, wanted, text, sizeof text), &type, &st);
+  if (st) return st;
+  to->targets[to->n_targets++] = target;
+  const int inputs[] = {x, target};
+  const laci_attr attrs[] = {laci_attr_float("factor", factor),
+                             laci_attr_int("relative", relative)};
+  (void)snprintf(wanted, sizeof wanted, "%.400s/error", name);
+  const laci_node error = {.type = "SquaredError",
+                           .domain = "lacuna",
+                           .n_inputs = 2,
+                           .inputs = inputs,
+                           .n_attrs = 2,
+                           .attrs = attrs};
+  int sum[] = {to->loss, append(j, &error, wanted, &st)};
+  if (!st && sum[0] >= 0)
+    sum[1] = append(j, &(laci_node){.type = "Add", .n_inputs = 2, .inputs = sum}, "loss", &st);
+  to->loss = sum[1];
+  return st;
+}
+
+/** How far the logits and the blocks are from their targets. */
+static lac_status add_match(job *j) {
+  laci_training_graph *to = j->to;
+  const laci_training_options *o = j->options;
+  const laci_shape *shape = &to->graph->values[j->value_of[j->model_logits]].type.shape;
+  char text[128];
+  if (shape->rank < 1 || !laci_shape_known(shape) || shape->dims[0] != to->batch) {
+    return laci_fail(
+        j->err, LAC_BAD_SHAPE, "the output '%s' is %s for a batch of %lld, wanted [%lld, ...]",
+        j->model->values[j->model->outputs[0]].name, laci_shape_text(shape, text, sizeof text),
+        (long long)to->batch, (long long)to->batch);
+  }
+  to->targets = laci_alloc((size_t)o->n_blocks + 1, sizeof *to->targets);
+  if (!to->targets) return laci_fail_memory(j->err, "the training graph");
+  to->logits = j->value_of[j->model_logits];
+  to->n_classes = laci_shape_count(shape) / to->batch;
+  lac_status st = add_error(j, j->model_logits, 1.0f / (float)to->batch, false);
+  for (int at = 0; at < o->n_blocks && !st; at++)
+    st = add_error(j, o->blocks[at], 1.0f / (float)o->n_blocks, true);
+  return st;
+}
+
 static lac_status add_loss(job *j) {
   laci_training_graph *to = j->to;
   char text[520];
+  if (j->options->loss == LACI_LOSS_MATCH) return add_match(j);
   lac_status st = find_classes(j);
   if (st) return st;
   laci_type labels = {.dtype = to->graph->values[j->value_of[j->model_logits]].type.dtype,
@@ -408,8 +474,9 @@ static lac_status add_output(job *j, int *value, const char *name) {
 
 static lac_status add_outputs(job *j) {
   laci_training_graph *to = j->to;
-  lac_status st = add_output(j, &to->loss, "loss");
-  if (!st) st = add_output(j, &to->logits, "logits");
+  lac_status st = LAC_OK;
+  if (has_loss(j)) st = add_output(j, &to->loss, "loss");
+  if (has_loss(j) && !st) st = add_output(j, &to->logits, "logits");
   for (int at = 0; at < to->n_params && !st; at++)
     st = add_output(j, &to->params[at].gradient, to->params[at].name);
   for (int at = 0; at < to->n_stats && !st; at++) {
@@ -433,16 +500,16 @@ static lac_status build(job *j) {
   if (!st) st = laci_training_sort_tensors(model, j->needed, j->options, j->sorts, j->err);
   if (!st) st = add_images(j);
   if (!st) st = add_stored_tensors(j);
-  if (!st && j->to->n_params == 0)
+  if (!st && j->to->n_params == 0 && has_loss(j))
     st = laci_fail(j->err, LAC_UNSUPPORTED,
                    "the network has nothing to train: no weight is stored in f32 or f64");
   for (int n = 0; n < model->n_nodes && !st; n++)
     if (j->needed[n]) st = add_node(j, &model->nodes[n]);
   if (!st) st = finish(j); /* sizes, for the labels and for the rules */
-  if (!st) st = add_loss(j);
-  if (!st) st = finish(j);
+  if (!st && has_loss(j)) st = add_loss(j);
+  if (!st && has_loss(j)) st = finish(j);
   j->to->n_forward = j->to->graph->n_nodes;
-  if (!st) st = add_gradients(j);
+  if (!st && has_loss(j)) st = add_gradients(j);
   if (!st) st = add_outputs(j);
   return st ? st : finish(j);
 }
@@ -487,6 +554,7 @@ lac_status laci_training_graph_create(const laci_graph *model, const laci_traini
   j.stat_now = laci_alloc(n_stored + 1, sizeof *j.stat_now);
   if (j.to) {
     j.to->batch = options->batch;
+    j.to->labels = j.to->loss = j.to->logits = -1;
     j.to->params = laci_alloc(n_stored + 1, sizeof *j.to->params);
     j.to->stats = laci_alloc(n_stored + 1, sizeof *j.to->stats);
   }
@@ -510,6 +578,7 @@ lac_status laci_training_graph_create(const laci_graph *model, const laci_traini
 void laci_training_graph_destroy(laci_training_graph *made) {
   if (!made) return;
   laci_graph_destroy(made->graph);
+  laci_free(made->targets);
   laci_free(made->params);
   laci_free(made->stats);
   laci_free(made);

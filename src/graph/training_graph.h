@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A model's graph made trainable: parameters become inputs, batch normalisation takes its
- * statistics from the batch, a loss stands at the end, and gradients come out.
+ * statistics from the batch, a loss stands at the end, and gradients come out. The loss is that of
+ * classes, or how far values are from those of another network; or there is none, and only
+ * statistics come out.
  *
  * The result is an ordinary graph that any engine can run: it reads images, labels, parameters and
  * running statistics and writes loss, logits, gradients and new running statistics. The optimiser
@@ -38,20 +40,36 @@ typedef struct laci_training_stat { /* a running mean or variance of one BatchNo
   int64_t count;
 } laci_training_stat;
 
+/** What a training makes small. */
+typedef enum laci_training_loss {
+  LACI_LOSS_CLASSES, /* softmax cross-entropy of logits and labels */
+  LACI_LOSS_MATCH,   /* sum |logits - t|^2 / batch + mean over blocks of sum |x - t|^2 / sum |t|^2,
+                        x the value of a block and t its target, as are those of the logits */
+  LACI_LOSS_NONE,    /* nothing: neither loss nor gradients nor parameters, only statistics */
+} laci_training_loss;
+
 typedef struct laci_training_graph {
   laci_graph *graph;
-  int images, labels; /* inputs; labels are class probabilities, f32 [batch, n_classes] */
-  int loss, logits;   /* outputs: [], [batch, n_classes] */
-  int64_t batch, n_classes;
-  int n_forward; /* the first so many nodes are the forward part, all others its gradients */
+  int images, labels; /* inputs; labels are class probabilities, f32 [batch, n_classes]; only of
+                         LACI_LOSS_CLASSES, else -1 */
+  int loss, logits;   /* outputs: [], [batch, n_classes]; -1: of LACI_LOSS_NONE */
+  int64_t batch;
+  int64_t n_classes; /* of LACI_LOSS_MATCH: elements of the logits for each of the batch */
+  int n_targets;     /* of LACI_LOSS_MATCH: 1 + n_blocks, else 0 */
+  int *targets;      /* inputs: of the logits, then of every block, in their shapes */
+  int n_forward;     /* the first so many nodes are the forward part, all others its gradients */
   int n_params, n_stats;
   laci_training_param *params; /* in the order of the model's stored tensors */
   laci_training_stat *stats;
 } laci_training_graph;
 
 typedef struct laci_training_options {
-  int64_t batch;        /* images a run, at least 1 */
-  bool keep_statistics; /* BatchNormalization as in inference: statistics are constants */
+  int64_t batch;         /* images a run, at least 1 */
+  bool keep_statistics;  /* BatchNormalization as in inference: statistics are constants */
+  bool batch_statistics; /* what comes out as running statistics are the batch's own */
+  laci_training_loss loss;
+  const int *blocks; /* [n_blocks] values of the model; of LACI_LOSS_MATCH */
+  int n_blocks;
   laci_shape image; /* [channels, height, width] where the model leaves them open; rank 0: not */
 } laci_training_options;
 
@@ -61,11 +79,15 @@ typedef struct laci_training_options {
  * that are weights, biases, scales: not those of one element that no operator names as its
  * parameter, and not those that meet the image before any weight does (they prepare it). The
  * model's graph must outlive the result, whose constants are its bytes. Nodes that the logits do
- * not need are left out. Fails LAC_UNSUPPORTED, naming it, where an operator has no gradient;
- * LAC_BAD_SHAPE where shapes do not fit or the model works for another batch only. */
+ * not need are left out. Only LACI_LOSS_CLASSES wants logits of classes. Fails LAC_UNSUPPORTED,
+ * naming it, where an operator has no gradient, and for several inputs; LAC_BAD_SHAPE where shapes
+ * do not fit or the model works for another batch only. */
 LAC_MUST_CHECK lac_status laci_training_graph_create(const laci_graph *model,
                                                      const laci_training_options *options,
                                                      laci_training_graph **made, lac_error *err);
 void laci_training_graph_destroy(laci_training_graph *made);
+
+/** The value of the model that counts as its logits: the first output, before a last softmax. */
+int laci_training_logits(const laci_graph *model);
 
 #endif

@@ -225,6 +225,12 @@ static const gradient_case norm_cases[] = {
     {"SoftmaxCrossEntropy of mixed labels",
      "input x 3x3 f64\nstored c_l 3x3 f64 = 0.1 0.8 0.1 0.5 0 0.5 0.3 0.3 0.4\n"
      "y = SoftmaxCrossEntropy(x, c_l) domain=\"lacuna\"\noutput y\n"},
+    {"SquaredError",
+     "input x 2x3 f64\nstored c_t 2x3 f64\n"
+     "y = SquaredError(x, c_t) factor=0.25 domain=\"lacuna\"\noutput y\n"},
+    {"SquaredError, relative",
+     "input x 2x3x2x2 f64\nstored c_t 2x3x2x2 f64\n"
+     "y = SquaredError(x, c_t) factor=0.5 relative=1 domain=\"lacuna\"\noutput y\n"},
 };
 
 static const gradient_case shape_cases[] = {
@@ -477,6 +483,10 @@ static void internal_operators_survive_files_that_misuse_them(void **state) {
       "y = SoftmaxGrad(x, x) axes=1,0 domain=\"lacuna\"",
       "y = SoftmaxCrossEntropy(z, z) domain=\"lacuna\"",
       "y = SoftmaxCrossEntropyGrad(x, x, x) domain=\"lacuna\"",
+      "y = SquaredError(x, z) domain=\"lacuna\"",
+      "y = SquaredError(x, i) relative=1 domain=\"lacuna\"",
+      "y = SquaredErrorGrad(x, x, x) domain=\"lacuna\"",
+      "y = SquaredErrorGrad(x, x) domain=\"lacuna\"",
   };
   for (size_t at = 0; at < sizeof calls / sizeof *calls; at++) {
     char net[512];
