@@ -6,6 +6,7 @@ set(LAC_PNG AUTO CACHE STRING "PNG images as data, by libpng: AUTO, ON or OFF")
 set(LAC_WEBP AUTO CACHE STRING "WebP images as data, by libwebp: AUTO, ON or OFF")
 set(LAC_ARCHIVE AUTO CACHE STRING "ImageNet's archives, read in place by libarchive: AUTO, ON or OFF")
 set(LAC_GRAPHVIZ AUTO CACHE STRING "Drawings but .dot, by graphviz: AUTO, ON or OFF")
+set(LAC_BLAS AUTO CACHE STRING "Products and factors of calibration, by OpenBLAS: AUTO, ON or OFF")
 set(LAC_MPI AUTO CACHE STRING "Several processes, by a plug-in over MPI: AUTO, ON or OFF")
 
 # lac_optional(NAME MODULE...): LAC_HAS_NAME and, where it is true, the target PkgConfig::NAME.
@@ -30,6 +31,7 @@ lac_optional(ARCHIVE libarchive)
 # libgvc finds its renderers at run time; SVG, PDF and PNG text comes from its cairo and pango plug-in.
 lac_optional(GRAPHVIZ libcgraph libgvc)
 lac_optional(MPI mpi-c)
+lac_optional(BLAS openblas)
 # Those of data: what the library links, what users of the static one need, and of src/data/NAME.c and NAME_none.c the one
 # that is not compiled.
 set(LAC_DATA_LIBRARIES)
@@ -50,3 +52,11 @@ foreach(part IN ITEMS JPEG:libjpeg PNG:libpng WEBP:libwebp ARCHIVE:libarchive)
     list(APPEND LAC_DATA_LEFT_OUT ${file} ${file}_write)
   endif()
 endforeach()
+# That of kernel/linear likewise: blas.c or blas_none.c.
+set(LAC_BLAS_LEFT_OUT blas)
+if(LAC_HAS_BLAS)
+  list(APPEND LAC_DATA_LIBRARIES PkgConfig::BLAS)
+  string(APPEND LAC_DATA_MODULES " openblas")
+  list(APPEND LAC_DATA_PARTS BLAS:openblas)
+  set(LAC_BLAS_LEFT_OUT blas_none)
+endif()

@@ -16,11 +16,13 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/divide.h"
 #include "base/error.h"
+#include "base/least.h"
 #include "base/memory.h"
-#include "calibrate/dense_in.h"
 #include "calibrate/inverse_in.h"
 #include "cpu/pool.h"
+#include "kernel/linear/linear.h"
 
 enum { MOST_STEPS = 300, STEPS_A_RHO = 3, ROWS_AT_ONCE = 16 };
 
@@ -116,42 +118,56 @@ static void factorise(admm *a) {
   for (;;) {
     memcpy(a->factor, a->h, sizeof *a->factor * (size_t)n * (size_t)n);
     for (int c = 0; c < n; c++) a->factor[(int64_t)c * n + c] += (float)a->rho;
-    if (!laci_dense_cholesky_f32(a->pool, a->factor, n) || a->rho > MOST_RHO) return;
+    if (!laci_linear_cholesky_f32(a->pool, a->factor, n) || a->rho > MOST_RHO) return;
     a->rho *= 2;
   }
 }
 
-static void sides_of_rows(int64_t begin, int64_t end, void *context) {
-  const admm *a = context;
-  const int64_t n = a->fit->columns;
-  const float rho = (float)a->rho;
-  for (int64_t at = begin * n; at < end * n; at++) a->b[at] = a->g[at] - a->v[at] + rho * a->d[at];
-}
-
-static void project_rows(int64_t begin, int64_t end, void *context) {
-  const admm *a = context;
+/* Rows [begin, end). */
+static void project(const admm *a, int64_t begin, int64_t end) {
   const int n = a->fit->columns;
   const float rho = (float)a->rho, by = (float)(1 / a->rho);
   for (int64_t row = begin; row < end; row++) {
     const float *b = a->b + row * n;
     float *d = a->d + row * n, *v = a->v + row * n;
-    const uint8_t *mask = a->mask + row * n, *before = a->before + row * n;
-    int64_t changed = 0;
+    uint8_t *mask = a->mask + row * n;
     for (int c = 0; c < n; c++) d[c] = b[c] + v[c] * by;
-    laci_fit_keep_largest_f32(a->fit, d, a->mask + row * n);
+    laci_fit_keep_largest_f32(a->fit, d, mask);
     for (int c = 0; c < n; c++) {
       d[c] = mask[c] ? d[c] : 0;
       v[c] += rho * (b[c] - d[c]);
-      changed += mask[c] != before[c];
     }
-    a->changed[row] = changed;
   }
 }
 
-static void step(admm *a) {
-  laci_pool_for(a->pool, a->fit->rows, ROWS_AT_ONCE, sides_of_rows, a);
-  laci_dense_cholesky_solve_f32(a->pool, a->factor, a->fit->columns, a->b, a->fit->rows);
-  laci_pool_for(a->pool, a->fit->rows, ROWS_AT_ONCE, project_rows, a);
+static int rows_at_once(const admm *a) {
+  return a->fit->rows >= 512 ? 128 : a->fit->rows >= 256 ? 64 : 32;
+}
+
+/* While rho stays, rows know nothing of each other. */
+static void step_rows(int64_t begin, int64_t end, void *context) {
+  const admm *a = context;
+  const int at_once = rows_at_once(a);
+  const int64_t n = a->fit->columns;
+  const float rho = (float)a->rho;
+  for (int64_t part = begin; part < end; part++) {
+    const int64_t first = part * at_once, last = laci_least(first + at_once, a->fit->rows);
+    for (int step = 0; step < STEPS_A_RHO; step++) {
+      for (int64_t at = first * n; at < last * n; at++) {
+        a->b[at] = a->g[at] - a->v[at] + rho * a->d[at];
+      }
+      laci_linear_cholesky_solve_f32(NULL, a->factor, (int)n, a->b + first * n,
+                                     (int)(last - first));
+      project(a, first, last);
+    }
+    for (int64_t row = first; row < last; row++) {
+      a->changed[row] = 0;
+      for (int64_t at = row * n; at < (row + 1) * n; at++) {
+        a->changed[row] += a->mask[at] != a->before[at];
+        a->before[at] = a->mask[at];
+      }
+    }
+  }
 }
 
 /* The part of the support that changed. */
@@ -169,12 +185,10 @@ static void run(admm *a) {
   a->rho = FIRST_RHO;
   begin(a);
   memcpy(a->before, a->mask, count);
-  factorise(a);
-  for (int at = 1; at <= MOST_STEPS; at++) {
-    step(a);
-    if (at % STEPS_A_RHO) continue;
+  for (int at = 0; at < MOST_STEPS; at += STEPS_A_RHO) {
+    factorise(a);
+    laci_pool_for(a->pool, laci_ceil_div(a->fit->rows, rows_at_once(a)), 1, step_rows, a);
     const double change = change_of(a);
-    memcpy(a->before, a->mask, count);
     if (change > SOME) settled = true;
     if (settled && !(change > 0)) break;
     if (settled) {
@@ -184,7 +198,6 @@ static void run(admm *a) {
       begin(a);
     }
     if (a->rho > MOST_RHO) a->rho = MOST_RHO;
-    if (at < MOST_STEPS) factorise(a);
   }
 }
 

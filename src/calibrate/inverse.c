@@ -7,21 +7,28 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "calibrate/dense_in.h"
+#include "kernel/linear/linear.h"
 
 enum { MOST_TRIES = 40 };
 
 lac_status laci_fit_inverse(const laci_sums *sums, double *inverse, lac_error *err) {
   const laci_fit *fit = sums->fit;
-  const int n = fit->columns;
-  double damping = sums->damping;
-  for (int tries = 0; tries < MOST_TRIES; tries++, damping *= 10) {
-    memcpy(inverse, fit->h, sizeof *inverse * (size_t)n * (size_t)n);
-    for (int c = 0; c < n; c++) inverse[(int64_t)c * n + c] += damping;
-    if (!laci_dense_inverse(inverse, n)) return LAC_OK;
-  }
-  return laci_fail(err, LAC_BAD_VALUE, "%s: the sum of products of its inputs has no inverse",
+  const size_t n = (size_t)fit->columns;
+  double damping = sums->damping, *factor = laci_alloc(n * n, sizeof *factor);
+  lac_status st = LAC_OK;
+  if (!factor) return laci_fail_memory(err, "a factor of a layer's sums");
+  for (int tries = 0;; tries++, damping *= 10) {
+    memcpy(factor, fit->h, sizeof *factor * n * n);
+    for (size_t c = 0; c < n; c++) factor[c * n + c] += damping;
+    if (!laci_linear_cholesky(sums->pool, factor, fit->columns)) break;
+    if (tries < MOST_TRIES) continue;
+    st = laci_fail(err, LAC_BAD_VALUE, "%s: the sum of products of its inputs has no inverse",
                    fit->name);
+    break;
+  }
+  if (!st) laci_linear_inverse(sums->pool, factor, fit->columns, inverse);
+  laci_free(factor);
+  return st;
 }
 
 lac_status laci_fit_start(const laci_sums *sums, const double *inverse, double *start,
@@ -35,7 +42,7 @@ lac_status laci_fit_start(const laci_sums *sums, const double *inverse, double *
   double *target = laci_alloc(count, sizeof *target);
   if (!target) return laci_fail_memory(err, "a layer's target");
   laci_fit_target(sums, target);
-  laci_dense_product(sums->pool, fit->rows, fit->columns, target, inverse, start);
+  laci_fit_times(sums, target, inverse, start);
   laci_free(target);
   return LAC_OK;
 }
@@ -57,5 +64,5 @@ lac_status laci_fit_inverse_saliency(const laci_sums *sums, double *out, lac_err
 
 uint64_t laci_fit_inverse_memory(const laci_fit *fit) {
   const uint64_t n = (uint64_t)fit->columns;
-  return (n * n + (fit->k ? n * (uint64_t)fit->rows : 0)) * sizeof(double);
+  return (2 * n * n + (fit->k ? n * (uint64_t)fit->rows : 0)) * sizeof(double);
 }

@@ -16,9 +16,9 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "calibrate/dense_in.h"
 #include "calibrate/inverse_in.h"
 #include "cpu/pool.h"
+#include "kernel/linear/linear.h"
 
 enum { PENDING = 64 };
 
@@ -37,7 +37,7 @@ typedef struct lane {
   int n;                /* columns of P */
   int n_pending;        /* u since then */
   double *p;            /* [n, n] */
-  double *u, *mirror;   /* [PENDING, n]; [n, PENDING] the same */
+  double *u;            /* [PENDING, n] */
   double *w, *diagonal; /* [n] */
   int *column;          /* [n] of the row */
   int *block;           /* [n] */
@@ -49,21 +49,18 @@ static bool lane_init(lane *l, const laci_fit *fit) {
   const size_t n = (size_t)fit->columns;
   l->p = laci_alloc(n * n, sizeof *l->p);
   l->u = laci_alloc(n * PENDING, sizeof *l->u);
-  l->mirror = laci_alloc(n * PENDING, sizeof *l->mirror);
   l->w = laci_alloc(n, sizeof *l->w);
   l->diagonal = laci_alloc(n, sizeof *l->diagonal);
   l->column = laci_alloc(n, sizeof *l->column);
   l->block = laci_alloc(n, sizeof *l->block);
   l->alive = laci_alloc(n, sizeof *l->alive);
   l->excess = laci_alloc((size_t)laci_fit_blocks(fit), sizeof *l->excess);
-  return l->p && l->u && l->mirror && l->w && l->diagonal && l->column && l->block && l->alive &&
-         l->excess;
+  return l->p && l->u && l->w && l->diagonal && l->column && l->block && l->alive && l->excess;
 }
 
 static void lane_clear(lane *l) {
   laci_free(l->p);
   laci_free(l->u);
-  laci_free(l->mirror);
   laci_free(l->w);
   laci_free(l->diagonal);
   laci_free(l->column);
@@ -134,19 +131,18 @@ static void remove_weight(lane *l, int at, double least_diagonal) {
 static void bring_up_to_date(lane *l) {
   const int n = l->n;
   int left = 0;
-  for (int c = 0; c < n; c++) {
-    for (int i = 0; i < l->n_pending; i++)
-      l->mirror[(int64_t)c * PENDING + i] = l->u[(int64_t)i * n + c];
-  }
-  laci_dense_subtract(&(laci_dense_panel){.m = n,
-                                          .n = n,
-                                          .k = l->n_pending,
-                                          .a = l->mirror,
-                                          .lda = PENDING,
-                                          .b = l->u,
-                                          .ldb = n,
-                                          .c = l->p,
-                                          .ldc = n});
+  laci_linear_product(NULL, &(laci_linear_operands){.m = n,
+                                                    .n = n,
+                                                    .k = l->n_pending,
+                                                    .a_transposed = true,
+                                                    .alpha = -1,
+                                                    .beta = 1,
+                                                    .a = l->u,
+                                                    .lda = n,
+                                                    .b = l->u,
+                                                    .ldb = n,
+                                                    .c = l->p,
+                                                    .ldc = n});
   for (int c = 0; c < n; c++) left += l->alive[c];
   for (int c = 0, to = 0; c < n; c++) { /* in place: nothing is written beyond what was read */
     if (!l->alive[c]) continue;
@@ -219,7 +215,7 @@ static lac_status choose(const laci_sums *sums, uint8_t *mask, double *weight, l
 
 static uint64_t memory(const laci_fit *fit, int n_threads) {
   const uint64_t n = (uint64_t)fit->columns;
-  const uint64_t of_a_lane = n * ((n + 2 * PENDING + 2) * sizeof(double) + 3 * sizeof(int) + 1);
+  const uint64_t of_a_lane = n * ((n + PENDING + 2) * sizeof(double) + 3 * sizeof(int) + 1);
   return laci_fit_inverse_memory(fit) + (uint64_t)n_threads * of_a_lane;
 }
 

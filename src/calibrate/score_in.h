@@ -38,6 +38,9 @@ double laci_fit_damping(const laci_fit *fit);
 /** target [rows, columns] = W_d (K + d I). */
 void laci_fit_target(const laci_sums *sums, double *target);
 
+/** out [rows, columns] = weight [rows, columns] times matrix [columns, columns]. */
+void laci_fit_times(const laci_sums *sums, const double *weight, const double *matrix, double *out);
+
 /** An N:M block of a row: columns [first, first + n_columns). */
 typedef struct laci_fit_block {
   int first, n_columns;

@@ -7,7 +7,12 @@
  *
  * Rows are sorted by their masks, so that those with the same support stand together and share one
  * Cholesky factor; such a group of rows is one piece of work for a thread. Its memory belongs to a
- * lane, and a lane takes group after group: which one takes which changes nothing. */
+ * lane, and a lane takes group after group: which one takes which changes nothing.
+ *
+ * A large support is factorised in float, which is three times as fast, A scaled to a unit
+ * diagonal; w is then refined, w += (L L')^-1 (G[s] - w A[s, s]) with the bracket in double, until
+ * that is small enough. Where it does not become so, A is too near to singular for float, and the
+ * factor is one of doubles. */
 #include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -15,13 +20,19 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "calibrate/dense_in.h"
 #include "calibrate/fit.h"
 #include "calibrate/score_in.h"
 #include "calibrate/solve_in.h"
 #include "cpu/pool.h"
+#include "kernel/linear/linear.h"
 
-enum { MOST_TRIES = 40 }; /* the last with 1e40 d: only a weight that overflows is left */
+enum {
+  FLOAT_FROM = 512, /* columns of a support */
+  MOST_STEPS = 12,
+  MOST_TRIES = 40
+}; /* the last with 1e40 d: nothing is left of H there */
+
+static const double RESIDUAL = 1e-8; /* of |G[s]| */
 
 typedef struct sorted_row {
   const uint8_t *mask;
@@ -44,11 +55,16 @@ typedef struct solver {
   _Atomic bool short_of_memory;
 } solver;
 
-/** What a lane works with. */
+/** What a lane works with; the last four only for large supports. */
 typedef struct lane {
   int *support;   /* [n] columns */
-  double *factor; /* [n, n] */
-  double *side;   /* [n] */
+  double *matrix; /* [n, n] A[s, s], lower triangle; its factor */
+  double *side;   /* [n] G[s] */
+  double *answer; /* [n] w[s] */
+  double *rest;   /* [n] side - answer A[s, s] */
+  double *scale;  /* [n] 1 / roots of the diagonal */
+  float *factor;  /* [n, n] of the scaled matrix */
+  float *step;    /* [n] */
 } lane;
 
 /* ---- groups ---- */
@@ -99,40 +115,105 @@ static void gather(const solver *s, const int *support, int n, double damping, d
 static void factorise(const solver *s, const int *support, int n, double *factor) {
   double damping = s->sums->damping;
   gather(s, support, n, damping, factor);
-  for (int tries = 0; laci_dense_cholesky(factor, n) && tries < MOST_TRIES; tries++) {
+  for (int tries = 0; laci_linear_cholesky(NULL, factor, n) && tries < MOST_TRIES; tries++) {
     damping *= 10;
     gather(s, support, n, damping, factor);
   }
 }
 
-static void solve_group(const solver *s, const support_group *group, const lane *l) {
-  const int columns = s->sums->fit->columns;
-  const uint8_t *mask = s->sorted[group->begin].mask;
-  int n = 0;
-  for (int c = 0; c < columns; c++) {
-    if (mask[c]) l->support[n++] = c;
+static bool factorise_scaled(const lane *l, int n) {
+  for (int i = 0; i < n; i++) {
+    const double *from = l->matrix + (int64_t)i * n;
+    float *to = l->factor + (int64_t)i * n;
+    l->scale[i] = 1 / sqrt(from[i]);
+    for (int j = 0; j < i; j++) to[j] = (float)(from[j] * l->scale[i] * l->scale[j]);
+    to[i] = 1;
   }
-  if (n) factorise(s, l->support, n, l->factor);
+  return laci_linear_cholesky_f32(NULL, l->factor, n) == 0;
+}
+
+static double largest(const double *x, int n) {
+  double most = 0;
+  for (int i = 0; i < n; i++) most = fmax(most, fabs(x[i]));
+  return most;
+}
+
+/* answer from side by the factor of floats. False: it does not get there. */
+static bool refine(const lane *l, int n) {
+  const double wanted = RESIDUAL * largest(l->side, n);
+  double before = INFINITY;
+  memset(l->answer, 0, sizeof *l->answer * (size_t)n);
+  memcpy(l->rest, l->side, sizeof *l->rest * (size_t)n);
+  for (int step = 0; step < MOST_STEPS; step++) {
+    const double most = largest(l->rest, n);
+    if (most <= wanted) return true;
+    if (!(most < 0.5 * before)) return false;
+    before = most;
+    for (int i = 0; i < n; i++) l->step[i] = (float)(l->rest[i] / most * l->scale[i]);
+    laci_linear_cholesky_solve_f32(NULL, l->factor, n, l->step, 1);
+    for (int i = 0; i < n; i++) l->answer[i] += (double)l->step[i] * most * l->scale[i];
+    laci_linear_symmetric_times(l->matrix, n, l->answer, l->rest);
+    for (int i = 0; i < n; i++) l->rest[i] = l->side[i] - l->rest[i];
+  }
+  return false;
+}
+
+static void solve_rows(const solver *s, const support_group *group, const lane *l, int n) {
+  const int columns = s->sums->fit->columns;
+  bool in_float = false, factorised = false;
+  if (n >= FLOAT_FROM) {
+    gather(s, l->support, n, s->sums->damping, l->matrix);
+    in_float = factorise_scaled(l, n);
+  }
   for (int at = group->begin; at < group->end; at++) {
     double *weight = s->weight + (int64_t)s->sorted[at].row * columns;
     for (int i = 0; i < n; i++) l->side[i] = weight[l->support[i]];
-    laci_dense_cholesky_solve(l->factor, n, l->side);
     memset(weight, 0, sizeof *weight * (size_t)columns);
-    for (int i = 0; i < n; i++) weight[l->support[i]] = l->side[i];
+    if (!n) continue;
+    if (in_float) in_float = refine(l, n);
+    if (!in_float) {
+      if (!factorised) factorise(s, l->support, n, l->matrix);
+      factorised = true;
+      memcpy(l->answer, l->side, sizeof *l->answer * (size_t)n);
+      laci_linear_cholesky_solve(NULL, l->matrix, n, l->answer, 1);
+    }
+    for (int i = 0; i < n; i++) weight[l->support[i]] = l->answer[i];
   }
 }
 
-static bool lane_init(lane *l, int n) {
-  l->support = laci_alloc((size_t)n, sizeof *l->support);
-  l->factor = laci_alloc((size_t)n * (size_t)n, sizeof *l->factor);
-  l->side = laci_alloc((size_t)n, sizeof *l->side);
-  return l->support && l->factor && l->side;
+static void solve_group(const solver *s, const support_group *group, const lane *l) {
+  const uint8_t *mask = s->sorted[group->begin].mask;
+  int n = 0;
+  for (int c = 0; c < s->sums->fit->columns; c++) {
+    if (mask[c]) l->support[n++] = c;
+  }
+  solve_rows(s, group, l, n);
+}
+
+static bool lane_init(lane *l, int most) {
+  const size_t n = (size_t)most;
+  l->support = laci_alloc(n, sizeof *l->support);
+  l->matrix = laci_alloc(n * n, sizeof *l->matrix);
+  l->side = laci_alloc(n, sizeof *l->side);
+  l->answer = laci_alloc(n, sizeof *l->answer);
+  if (!l->support || !l->matrix || !l->side || !l->answer) return false;
+  if (most < FLOAT_FROM) return true;
+  l->rest = laci_alloc(n, sizeof *l->rest);
+  l->scale = laci_alloc(n, sizeof *l->scale);
+  l->factor = laci_alloc(n * n, sizeof *l->factor);
+  l->step = laci_alloc(n, sizeof *l->step);
+  return l->rest && l->scale && l->factor && l->step;
 }
 
 static void lane_clear(lane *l) {
   laci_free(l->support);
-  laci_free(l->factor);
+  laci_free(l->matrix);
   laci_free(l->side);
+  laci_free(l->answer);
+  laci_free(l->rest);
+  laci_free(l->scale);
+  laci_free(l->factor);
+  laci_free(l->step);
 }
 
 static void run_lane(int64_t begin, int64_t end, void *context) {
@@ -178,7 +259,8 @@ uint64_t laci_solve_memory(const laci_fit *fit, int n_threads) {
     const int b = laci_fit_block_at(fit, at).n_columns;
     n += (uint64_t)(b < fit->pattern.n ? b : fit->pattern.n);
   }
-  const uint64_t of_a_lane = n * (n * sizeof(double) + sizeof(double) + sizeof(int));
+  uint64_t of_a_lane = n * ((n + 2) * sizeof(double) + sizeof(int));
+  if (n >= FLOAT_FROM) of_a_lane += n * ((n + 1) * sizeof(float) + 2 * sizeof(double));
   return (uint64_t)fit->rows * (sizeof(sorted_row) + sizeof(support_group)) +
          (uint64_t)n_threads * of_a_lane;
 }

@@ -8,9 +8,9 @@
  * once. In the asymmetric form it prunes G (H + d I)^-1 in the place of W_d. */
 #include "base/error.h"
 #include "base/memory.h"
-#include "calibrate/dense_in.h"
 #include "calibrate/inverse_in.h"
 #include "cpu/pool.h"
+#include "kernel/linear/linear.h"
 
 enum { PANEL_COLUMNS = 128, ROWS_AT_ONCE = 32 };
 
@@ -86,17 +86,19 @@ static void prune_rows(int64_t begin, int64_t end, void *context) {
     for (int64_t row = begin; row < end; row++) {
       prune_panel(p, &panel, row, lost + (row - begin) * PANEL_COLUMNS);
     }
-    laci_dense_subtract(&(laci_dense_panel){
-        .m = (int)(end - begin),
-        .n = columns - panel.end,
-        .k = panel.end - panel.first,
-        .a = lost,
-        .lda = PANEL_COLUMNS,
-        .b = p->factor + (int64_t)panel.first * columns + panel.end,
-        .ldb = columns,
-        .c = p->weight + begin * columns + panel.end,
-        .ldc = columns,
-    });
+    laci_linear_product(NULL, &(laci_linear_operands){
+                                  .m = (int)(end - begin),
+                                  .n = columns - panel.end,
+                                  .k = panel.end - panel.first,
+                                  .alpha = -1,
+                                  .beta = 1,
+                                  .a = lost,
+                                  .lda = PANEL_COLUMNS,
+                                  .b = p->factor + (int64_t)panel.first * columns + panel.end,
+                                  .ldb = columns,
+                                  .c = p->weight + begin * columns + panel.end,
+                                  .ldc = columns,
+                              });
     at += panel.n_blocks;
   }
 }
@@ -108,7 +110,7 @@ static lac_status choose(const laci_sums *sums, uint8_t *mask, double *weight, l
   if (!factor) return laci_fail_memory(err, "the inverse of a layer's sums");
   lac_status st = laci_fit_inverse(sums, factor, err);
   if (!st) st = laci_fit_start(sums, factor, weight, err);
-  if (!st && laci_dense_cholesky(factor, n)) {
+  if (!st && laci_linear_cholesky(sums->pool, factor, n)) {
     st = laci_fail(err, LAC_BAD_VALUE, "%s: the inverse of its sums of products has no factor",
                    fit->name);
   }

@@ -2,9 +2,9 @@
  * What all scores and the solution derive from a fit's sums: damping, target, errors. */
 #include "base/error.h"
 #include "base/memory.h"
-#include "calibrate/dense_in.h"
 #include "calibrate/score_in.h"
 #include "calibrate/solve_in.h"
+#include "kernel/linear/linear.h"
 
 static const double LEAST_DAMPING = 0.01; /* of mean(diag H), as published for SparseGPT */
 static const double SCARCE = 0.25;        /* more, where positions are few for the columns */
@@ -20,11 +20,30 @@ double laci_fit_damping(const laci_fit *fit) {
   return damping > 0 ? damping : 1;
 }
 
+static void times(laci_pool *pool, const laci_fit *fit, const double *weight, const double *matrix,
+                  double *out) {
+  const int n = fit->columns;
+  laci_linear_product(pool, &(laci_linear_operands){.m = fit->rows,
+                                                    .n = n,
+                                                    .k = n,
+                                                    .lda = n,
+                                                    .ldb = n,
+                                                    .ldc = n,
+                                                    .alpha = 1,
+                                                    .a = weight,
+                                                    .b = matrix,
+                                                    .c = out});
+}
+
+void laci_fit_times(const laci_sums *sums, const double *weight, const double *matrix,
+                    double *out) {
+  times(sums->pool, sums->fit, weight, matrix, out);
+}
+
 void laci_fit_target(const laci_sums *sums, double *target) {
   const laci_fit *fit = sums->fit;
   const int64_t count = (int64_t)fit->rows * fit->columns;
-  laci_dense_product(sums->pool, fit->rows, fit->columns, fit->weight, fit->k ? fit->k : fit->h,
-                     target);
+  laci_fit_times(sums, fit->weight, fit->k ? fit->k : fit->h, target);
   for (int64_t at = 0; at < count; at++) target[at] += sums->damping * fit->weight[at];
 }
 
@@ -40,8 +59,7 @@ lac_status laci_fit_error(const laci_fit *fit, const double *weight, double ener
                           double *error, lac_error *err) {
   lac_status st = laci_fit_check(fit, true, err);
   if (st) return st;
-  const int rows = fit->rows, columns = fit->columns;
-  const int64_t count = (int64_t)rows * columns;
+  const int64_t count = (int64_t)fit->rows * fit->columns;
   double *rest = NULL, *product = laci_alloc((size_t)count, sizeof *product);
   if (!fit->k) rest = laci_alloc((size_t)count, sizeof *rest);
   if (!product || (!fit->k && !rest)) {
@@ -50,12 +68,12 @@ lac_status laci_fit_error(const laci_fit *fit, const double *weight, double ener
   }
   if (rest) { /* nothing cancels where both sides saw the same inputs */
     for (int64_t at = 0; at < count; at++) rest[at] = weight[at] - fit->weight[at];
-    laci_dense_product(pool, rows, columns, rest, fit->h, product);
+    times(pool, fit, rest, fit->h, product);
     *error = dot(rest, product, count);
   } else {
-    laci_dense_product(pool, rows, columns, fit->weight, fit->k, product);
+    times(pool, fit, fit->weight, fit->k, product);
     const double cross = dot(weight, product, count);
-    laci_dense_product(pool, rows, columns, weight, fit->h, product);
+    times(pool, fit, weight, fit->h, product);
     *error = energy - 2 * cross + dot(weight, product, count);
   }
   if (*error < 0) *error = 0; /* by rounding */

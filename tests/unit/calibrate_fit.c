@@ -256,6 +256,53 @@ static void keeps_the_lowest_column_of_equal_weights(void **state) {
   layer_clear(&l);
 }
 
+/* Beyond 512 columns of a support the factor is one of floats, and what is solved is refined; an H
+ * that floats take for singular gets a factor of doubles. Checked is what defines the solution:
+ * nothing is left of G[s] - w A[s, s]. */
+static void refines_large_supports(void **state) {
+  enum { N = 1200, ROWS = 3, INPUTS = 20 };
+  static double h[N * N], x[INPUTS * N], w[ROWS * N], out[ROWS * N];
+  static uint8_t kept[ROWS * N];
+  (void)state;
+  for (int i = 0; i < INPUTS * N; i++) x[i] = noise(21, (uint64_t)i) * (1 + i % 7);
+  for (int i = 0; i < ROWS * N; i++) w[i] = noise(22, (uint64_t)i);
+  for (int p = 0; p < INPUTS; p++) {
+    for (int i = 0; i < N; i++) {
+      for (int j = 0; j < N; j++) h[i * N + j] += x[p * N + i] * x[p * N + j];
+    }
+  }
+  laci_fit fit = {.name = "large", .rows = ROWS, .columns = N, .channels = N, .pattern = {2, 4}};
+  fit.h = h;
+  fit.weight = w;
+  fit.positions = INPUTS;
+  const double dampings[] = {0.01,
+                             1e-10}; /* of the mean of the diagonal: the second is no float's */
+  for (int i = 0; i < 2; i++) {
+    lac_error err = {0};
+    double d = 0;
+    fit.damping = dampings[i];
+    for (int c = 0; c < N; c++) d += h[c * N + c] * fit.damping / N;
+    assert_int_equal(laci_fit_choose(&fit, laci_score_find("magnitude"), NULL, kept, out, &err), 0);
+    kept[0] ^= 1;                      /* no pattern's mask: row 0 has a support of its own size */
+    memcpy(kept + N, kept + 2 * N, N); /* rows 1 and 2 share theirs */
+    assert_int_equal(laci_fit_solve(&fit, kept, NULL, out, &err), 0);
+    for (int row = 0; row < ROWS; row++) {
+      double most = 0, most_g = 0;
+      for (int c = 0; c < N; c++) {
+        double g = d * w[row * N + c], rest = -d * out[row * N + c];
+        for (int j = 0; j < N; j++) {
+          g += w[row * N + j] * h[j * N + c];
+          rest -= out[row * N + j] * h[j * N + c];
+        }
+        if (!kept[row * N + c]) continue;
+        most = fmax(most, fabs(rest + g));
+        most_g = fmax(most_g, fabs(g));
+      }
+      if (!(most <= 1e-7 * most_g)) fail_msg("row %d: %g of %g is left", row, most, most_g);
+    }
+  }
+}
+
 /* Inputs that are always 0, all of them in the end: nothing is divided by 0, and weights that
  * no output depends on stay what they were. */
 static void lives_with_dead_inputs(void **state) {
@@ -386,6 +433,7 @@ int main(void) {
       cmocka_unit_test(is_never_below_the_best_of_all_masks),
       cmocka_unit_test(scores_wanda_as_its_paper),
       cmocka_unit_test(keeps_the_lowest_column_of_equal_weights),
+      cmocka_unit_test(refines_large_supports),
       cmocka_unit_test(lives_with_dead_inputs),
       cmocka_unit_test(names_what_is_not_finite),
       cmocka_unit_test(gives_the_same_bytes_for_any_number_of_threads),

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Pieces of a product, a factorisation, a solution, for the threads of a pool. Their sizes depend
+ * on the matrices only, and each is computed by one thread: which one changes nothing. */
+#include "kernel/linear/linear.h"
+
+#include <stdatomic.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "base/divide.h"
+#include "cpu/pool.h"
+#include "kernel/linear/linear_in.h"
+
+enum {
+  TILE_ROWS = 128,
+  TILE_COLUMNS = 512,
+  PANEL = 384,
+  ALONE = 768, /* columns of a matrix that is factorised by one thread at once */
+  SIDES = 128
+};
+
+static _Atomic bool be_plain;
+
+static const laci_linear_way *way(void) {
+  return atomic_load_explicit(&be_plain, memory_order_relaxed) ? &laci_linear_plain
+                                                               : laci_linear_blas();
+}
+
+static int least(int a, int b) { return a < b ? a : b; }
+
+typedef laci_linear_operands double_operands;
+typedef laci_linear_operands_f32 float_operands;
+typedef laci_linear_sides double_sides;
+typedef laci_linear_sides_f32 float_sides;
+
+#define REAL double
+#define OF(name) double_##name
+#define WAY(name) way()->name
+#include "kernel/linear/shared_text.def"
+#undef REAL
+#undef OF
+#undef WAY
+
+#define REAL float
+#define OF(name) float_##name
+#define WAY(name) way()->name##_f32
+#include "kernel/linear/shared_text.def"
+#undef REAL
+#undef OF
+#undef WAY
+
+const char *laci_linear_name(void) { return way()->name(); }
+
+void laci_linear_be_plain(bool plain) { atomic_store(&be_plain, plain); }
+
+void laci_linear_product(laci_pool *pool, const laci_linear_operands *operands) {
+  double_multiply(pool, operands);
+}
+
+void laci_linear_product_f32(laci_pool *pool, const laci_linear_operands_f32 *operands) {
+  float_multiply(pool, operands);
+}
+
+int laci_linear_cholesky(laci_pool *pool, double *a, int n) { return double_factorise(pool, a, n); }
+
+int laci_linear_cholesky_f32(laci_pool *pool, float *a, int n) {
+  return float_factorise(pool, a, n);
+}
+
+void laci_linear_cholesky_solve(laci_pool *pool, const double *l, int n, double *b, int rows) {
+  laci_linear_sides all = {.l = l, .b = b, .n = n, .ldl = n, .rows = rows, .ldb = n};
+  if (n > 0) laci_pool_for(pool, laci_ceil_div(rows, SIDES), 1, double_solve_rows, &all);
+}
+
+void laci_linear_cholesky_solve_f32(laci_pool *pool, const float *l, int n, float *b, int rows) {
+  laci_linear_sides_f32 all = {.l = l, .b = b, .n = n, .ldl = n, .rows = rows, .ldb = n};
+  if (n > 0) laci_pool_for(pool, laci_ceil_div(rows, SIDES), 1, float_solve_rows, &all);
+}
+
+void laci_linear_inverse(laci_pool *pool, const double *l, int n, double *inverse) {
+  memset(inverse, 0, sizeof *inverse * (size_t)n * (size_t)n);
+  for (int i = 0; i < n; i++) inverse[(int64_t)i * n + i] = 1;
+  laci_linear_cholesky_solve(pool, l, n, inverse, n);
+  for (int i = 0; i < n; i++) { /* but for rounding it is */
+    for (int j = 0; j < i; j++) inverse[(int64_t)j * n + i] = inverse[(int64_t)i * n + j];
+  }
+}
+
+void laci_linear_symmetric_times(const double *a, int n, const double *x, double *y) {
+  if (n > 0) way()->symmetric_times(a, n, x, y);
+}

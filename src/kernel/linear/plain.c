@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The plain way: what the operations are, in loops that a compiler makes vectors of. */
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "kernel/linear/linear_in.h"
+
+enum { DEPTH = 64, WIDTH = 128 };
+
+static int least(int a, int b) { return a < b ? a : b; }
+
+typedef laci_linear_operands double_operands;
+typedef laci_linear_operands_f32 float_operands;
+typedef laci_linear_sides double_sides;
+typedef laci_linear_sides_f32 float_sides;
+
+#define REAL double
+#define ROOT sqrt
+#define OF(name) double_##name
+#include "kernel/linear/plain_text.def"
+#undef REAL
+#undef ROOT
+#undef OF
+
+#define REAL float
+#define ROOT sqrtf
+#define OF(name) float_##name
+#include "kernel/linear/plain_text.def"
+#undef REAL
+#undef ROOT
+#undef OF
+
+static void symmetric_times(const double *a, int n, const double *x, double *y) {
+  for (int i = 0; i < n; i++) {
+    const double *row = a + (int64_t)i * n;
+    double sum = row[i] * x[i];
+    for (int j = 0; j < i; j++) {
+      sum += row[j] * x[j];
+      y[j] += row[j] * x[i];
+    }
+    y[i] = sum;
+  }
+}
+
+static const char *name(void) { return "plain"; }
+
+const laci_linear_way laci_linear_plain = {
+    .name = name,
+    .product = double_product,
+    .product_f32 = float_product,
+    .cholesky = double_cholesky,
+    .cholesky_f32 = float_cholesky,
+    .solve_transposed = double_solve_transposed,
+    .solve = double_solve,
+    .solve_transposed_f32 = float_solve_transposed,
+    .solve_f32 = float_solve,
+    .symmetric_times = symmetric_times,
+};
