@@ -55,10 +55,13 @@ lac_status group_agree(const arguments *args, lac_status st, lac_error *err) {
   return lac_process_group_agree(args->group, st, err);
 }
 
-lac_status group_agree_at_end(const arguments *args, lac_status st, lac_error *err) {
+lac_status group_agree_late(const arguments *args, lac_status st, lac_error *err) {
   static const double VERY_LONG_S = 1e9;
-  lac_status patient = lac_process_group_set_timeout(args->group, VERY_LONG_S, st ? NULL : err);
-  return group_agree(args, st ? st : patient, err);
+  if (!args->group) return st;
+  lac_status set = lac_process_group_set_timeout(args->group, VERY_LONG_S, st ? NULL : err);
+  st = group_agree(args, st ? st : set, err);
+  set = lac_process_group_set_timeout(args->group, args->timeout, st ? NULL : err);
+  return st ? st : set;
 }
 
 bool group_says(const arguments *args, lac_error *err) {

@@ -17,6 +17,7 @@
 #include "base/folder.h"
 #include "base/log.h"
 #include "base/run_folder.h"
+#include "comm/comm.h"
 #include "lacuna/process_group.h"
 
 enum { MOST_NAMES = 3, NAMES_BYTES = 512 };
@@ -82,7 +83,9 @@ static lac_status replay_together(const tuning *t, const lac_options *pruning, l
   lac_finetune_result *r = t->result;
   r->replayed = replay_order(t, pruning);
   bool first = r->replayed;
-  lac_status st = lac_process_group_broadcast(group, &first, sizeof first, err);
+  /* A folder may be read sooner by one than by another. */
+  lac_status st = laci_comm_agree_late(laci_process_group_comm(group), LAC_OK, err);
+  if (!st) st = lac_process_group_broadcast(group, &first, sizeof first, err);
   if (!st && first != r->replayed) {
     st = laci_fail(err, LAC_IO,
                    "%s: its " LACI_RUN_ORDER

@@ -30,10 +30,10 @@ lac_status lac_train(lac_model *model, const char *data, const lac_mask *mask,
   laci_training t = {.model = model, .options = options, .plan = &plan, .lock = -1};
   const double begin = laci_clock_seconds();
   *result = (lac_train_result){.best_top1 = -1};
-  st = laci_training_agree(&t, laci_training_prepare(&t, data, err), err);
+  st = laci_training_agree_late(&t, laci_training_prepare(&t, data, err), err);
   if (!st) st = laci_training_share(&t, mask, err);
   if (!st) st = laci_training_agree(&t, laci_training_make_trainer(&t, mask, err), err);
-  if (!st) st = laci_training_agree(&t, laci_training_open_folder(&t, err), err);
+  if (!st) st = laci_training_agree_late(&t, laci_training_open_folder(&t, err), err);
   if (!st) st = laci_training_run(&t, result, err);
   if (!st) st = laci_trainer_store(t.trainer, model->graph, err);
   lac_status closed = laci_train_record_close(t.record, st ? NULL : err);
@@ -54,7 +54,7 @@ lac_status lac_train_check(lac_model *model, const char *data, const lac_train_o
     st = laci_folder_lock(options->model_dir, &t.lock, err); /* to know that it is free */
     if (!st) st = laci_run_folder_check(options->model_dir, err);
   }
-  st = laci_training_agree(&t, st, err);
+  st = laci_training_agree_late(&t, st, err);
   training_clear(&t);
   return st;
 }

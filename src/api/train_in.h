@@ -77,6 +77,9 @@ LAC_MUST_CHECK lac_status laci_training_share(laci_training *t, const lac_mask *
 /** All processes end as one (laci_comm_agree). */
 LAC_MUST_CHECK lac_status laci_training_agree(const laci_training *t, lac_status mine,
                                               lac_error *err);
+/** The same behind work on files, which takes as long as a disk needs (laci_comm_agree_late). */
+LAC_MUST_CHECK lac_status laci_training_agree_late(const laci_training *t, lac_status mine,
+                                                   lac_error *err);
 /** The scores of all parts, each from the process that has it. */
 LAC_MUST_CHECK lac_status laci_training_gather_scores(const laci_training *t,
                                                       const laci_eval_scores *scores,

@@ -64,6 +64,10 @@ lac_status laci_training_agree(const laci_training *t, lac_status mine, lac_erro
   return laci_comm_agree(laci_process_group_comm(t->options->group), mine, err);
 }
 
+lac_status laci_training_agree_late(const laci_training *t, lac_status mine, lac_error *err) {
+  return laci_comm_agree_late(laci_process_group_comm(t->options->group), mine, err);
+}
+
 lac_status laci_training_gather_scores(const laci_training *t, const laci_eval_scores *scores,
                                        lac_error *err) {
   laci_comm *comm = laci_process_group_comm(t->options->group);

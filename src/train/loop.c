@@ -59,7 +59,7 @@ static lac_status evaluate_held(laci_loop *l, lac_error *err) {
     l->best_top1 = score.top1;
     l->best_top5 = score.top5;
     l->best_step = l->step;
-    st = laci_comm_agree(l->comm, laci_loop_keep_best(l, err), err);
+    st = laci_comm_agree_late(l->comm, laci_loop_keep_best(l, err), err);
   }
   laci_loop_event event = {.kind = LACI_LOOP_SCORE, .score = score, .is_best = is_best};
   return st ? st : report(l, &event, err);
@@ -85,7 +85,7 @@ static lac_status evaluate_first(laci_loop *l, lac_error *err) {
 /** Processes that differ save nothing. */
 static lac_status save(laci_loop *l, lac_error *err) {
   lac_status st = laci_loop_compare(l, err);
-  if (!st) st = laci_comm_agree(l->comm, laci_loop_save(l, err), err);
+  if (!st) st = laci_comm_agree_late(l->comm, laci_loop_save(l, err), err);
   laci_loop_event event = {.kind = LACI_LOOP_SAVED};
   return st ? st : report(l, &event, err);
 }

@@ -362,7 +362,7 @@ static lac_status share_best(laci_loop *l, lac_error *err) {
 lac_status laci_loop_recover(laci_loop *l, lac_error *err) {
   lac_status st = LAC_OK;
   if (l->options->recover && laci_loop_is_first(l)) st = recover(l, err);
-  st = laci_comm_agree(l->comm, st, err);
+  st = laci_comm_agree_late(l->comm, st, err);
   if (st || !l->share) return st;
   note n = note_of(l);
   st = laci_share_state(l->share, l->options->masks, &n, sizeof n, err);

@@ -94,6 +94,14 @@ class Checks:
             assert piped.returncode == 0 and read.returncode == 0
             assert both[0].read_bytes() == both[1].read_bytes()
 
+    def check_a_slow_file_is_waited_for(self):
+        """Standard input takes 5 s to reach process 0; the others wait for 1 s, and 2 more."""
+        with tempfile.TemporaryDirectory() as folder:
+            piped = subprocess.run(["sh", "-c", f"(sleep 5; cat {DIGITS}) | mpirun -np 2 --oversubscribe {self.lacuna} prune - "
+                                    f"-o {folder}/o.onnx --timeout 1"], env=environment(), timeout=SECONDS,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+            assert piped.returncode == 0 and Path(folder, "o.onnx").exists(), piped.stderr
+
     def check_a_failure_is_told_once(self):
         with tempfile.TemporaryDirectory() as folder:
             there = Path(folder, "there.onnx")

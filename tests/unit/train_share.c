@@ -5,9 +5,12 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 #include <jansson.h>
@@ -57,7 +60,17 @@ typedef struct run_options {
   int64_t paranoid;
   int odd_one; /* the member that the next are for */
   int64_t interrupt_at, spoil_at, fail_at;
+  double timeout; /* of waiting; 0: 2 s */
 } run_options;
+
+static atomic_int slow_syncs; /* so many writes that follow take their time */
+
+/* In the place of the C library's: every checkpoint is synced. */
+int fsync(int fd) {
+  const struct timespec slow = {4, 0};
+  if (atomic_fetch_sub(&slow_syncs, 1) > 0) (void)nanosleep(&slow, NULL);
+  return fdatasync(fd);
+}
 
 static void make_masks(member *m) {
   laci_optimizer *optimizer = laci_trainer_optimizer(m->trainer);
@@ -160,7 +173,8 @@ static void run(const run_options *o, member *members) {
   opening doors[MOST_MEMBERS];
   for (int k = 0; k < o->size; k++) {
     prepare(&members[k], o, k);
-    doors[k] = (opening){.transport = &world->members[k].face, .options = {.timeout = 2}};
+    doors[k] = (opening){.transport = &world->members[k].face,
+                         .options = {.timeout = o->timeout > 0 ? o->timeout : 2}};
     assert_int_equal(pthread_create(&doors[k].thread, NULL, open_one, &doors[k]), 0);
   }
   for (int k = 0; k < o->size; k++) {
@@ -364,6 +378,22 @@ static void nobody_waits_for_one_that_has_failed(void **state) {
   remove_folder(&f);
 }
 
+/* 4 s, and waiting fails after 1 s, at process 1 after 3. */
+static void a_slow_disk_is_waited_for(void **state) {
+  (void)state;
+  member members[MOST_MEMBERS];
+  folder f;
+  f = make_folder();
+  run_options o = {.size = 2, .accumulate = 1, .bucket = 4096, .odd_one = NOBODY, .timeout = 1};
+  o.folder = f.path;
+  atomic_store(&slow_syncs, 1);
+  run(&o, members);
+  assert_true(atomic_load(&slow_syncs) <= 0);
+  all_succeed(&o, members);
+  finish_all(&o, members);
+  remove_folder(&f);
+}
+
 /* ---- The trace ---- */
 
 /* Steps, plan and sums of every process, each inside of a step's time. */
@@ -424,6 +454,7 @@ int main(void) {
       cmocka_unit_test(another_number_of_processes_is_refused),
       cmocka_unit_test(a_difference_is_named),
       cmocka_unit_test(nobody_waits_for_one_that_has_failed),
+      cmocka_unit_test(a_slow_disk_is_waited_for),
       cmocka_unit_test(the_last_steps_can_be_looked_at),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
