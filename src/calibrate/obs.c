@@ -20,7 +20,10 @@
 #include "cpu/pool.h"
 #include "kernel/linear/linear.h"
 
-enum { PENDING = 64 };
+enum {
+  PENDING = 64,
+  STRIP = 256 /* rows of P that are updated at once, up to their diagonal */
+};
 
 typedef struct pruning {
   const laci_fit *fit;
@@ -36,7 +39,7 @@ typedef struct pruning {
 typedef struct lane {
   int n;                /* columns of P */
   int n_pending;        /* u since then */
-  double *p;            /* [n, n] */
+  double *p;            /* [n, n] lower triangle */
   double *u;            /* [PENDING, n] */
   double *w, *diagonal; /* [n] */
   int *column;          /* [n] of the row */
@@ -110,7 +113,8 @@ static void remove_weight(lane *l, int at, double least_diagonal) {
   const int n = l->n;
   double *u = l->u + (int64_t)l->n_pending * n;
   const double pivot = l->diagonal[at], part = l->w[at] / pivot, scale = 1 / sqrt(pivot);
-  memcpy(u, l->p + (int64_t)at * n, sizeof *u * (size_t)n);
+  memcpy(u, l->p + (int64_t)at * n, sizeof *u * (size_t)at);
+  for (int c = at; c < n; c++) u[c] = l->p[(int64_t)c * n + at];
   for (int i = 0; i < l->n_pending; i++) {
     const double *earlier = l->u + (int64_t)i * n, factor = earlier[at];
     for (int c = 0; c < n; c++) u[c] -= factor * earlier[c];
@@ -131,24 +135,27 @@ static void remove_weight(lane *l, int at, double least_diagonal) {
 static void bring_up_to_date(lane *l) {
   const int n = l->n;
   int left = 0;
-  laci_linear_product(NULL, &(laci_linear_operands){.m = n,
-                                                    .n = n,
-                                                    .k = l->n_pending,
-                                                    .a_transposed = true,
-                                                    .alpha = -1,
-                                                    .beta = 1,
-                                                    .a = l->u,
-                                                    .lda = n,
-                                                    .b = l->u,
-                                                    .ldb = n,
-                                                    .c = l->p,
-                                                    .ldc = n});
+  for (int first = 0; first < n; first += STRIP) {
+    const int rows = n - first < STRIP ? n - first : STRIP;
+    laci_linear_product(NULL, &(laci_linear_operands){.m = rows,
+                                                      .n = first + rows,
+                                                      .k = l->n_pending,
+                                                      .a_transposed = true,
+                                                      .alpha = -1,
+                                                      .beta = 1,
+                                                      .a = l->u + first,
+                                                      .lda = n,
+                                                      .b = l->u,
+                                                      .ldb = n,
+                                                      .c = l->p + (int64_t)first * n,
+                                                      .ldc = n});
+  }
   for (int c = 0; c < n; c++) left += l->alive[c];
   for (int c = 0, to = 0; c < n; c++) { /* in place: nothing is written beyond what was read */
     if (!l->alive[c]) continue;
     double *row = l->p + (int64_t)to * left;
     const double *old = l->p + (int64_t)c * n;
-    for (int d = 0, j = 0; d < n; d++) {
+    for (int d = 0, j = 0; d <= c; d++) {
       if (l->alive[d]) row[j++] = old[d];
     }
     l->w[to] = l->w[c];

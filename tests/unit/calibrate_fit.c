@@ -14,6 +14,7 @@
 
 #include "base/memory.h"
 #include "cpu/pool.h"
+#include "kernel/linear/linear.h"
 #include "support/fit_layer.h"
 
 /* ---- definitions ---- */
@@ -440,5 +441,7 @@ int main(void) {
       cmocka_unit_test(says_when_there_is_no_memory),
       cmocka_unit_test(tells_its_memory),
   };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  laci_linear_be_plain(true); /* and without OpenBLAS */
+  return failed + cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "kernel/linear/linear.h"
 #include "support/fit_layer.h"
 
 enum { SIDE = MOST_COLUMNS };
@@ -316,6 +317,37 @@ static void alps_is_its_definition(void **state) {
   expect_score("alps", NULL, 1e-3); /* its steps are taken in float */
 }
 
+/* What ExactOBS leaves is the solution on its support, if every step knew all steps before: over
+ * so many that P is brought up to date several times, in several strips. */
+static void obs_leaves_the_solution(void **state) {
+  enum { N = 640, ROWS = 2, INPUTS = 300 };
+  static double h[N * N], x[INPUTS * N], w[ROWS * N], left[ROWS * N], solved[ROWS * N];
+  static uint8_t kept[ROWS * N];
+  (void)state;
+  lac_error err = {0};
+  memset(h, 0, sizeof h);
+  for (int i = 0; i < INPUTS * N; i++)
+    x[i] = noise(41, (uint64_t)i) + (i % 3 ? noise(42, (uint64_t)(i / N)) : 0);
+  for (int i = 0; i < ROWS * N; i++) w[i] = noise(43, (uint64_t)i);
+  for (int p = 0; p < INPUTS; p++) {
+    for (int i = 0; i < N; i++) {
+      for (int j = 0; j < N; j++) h[i * N + j] += x[p * N + i] * x[p * N + j];
+    }
+  }
+  laci_fit fit = {.name = "wide", .rows = ROWS, .columns = N, .channels = N, .pattern = {2, 4}};
+  fit.h = h;
+  fit.weight = w;
+  fit.positions = INPUTS;
+  assert_int_equal(laci_fit_choose(&fit, laci_score_find("obs"), NULL, kept, left, &err), 0);
+  assert_int_equal(laci_fit_solve(&fit, kept, NULL, solved, &err), 0);
+  const double most = most_of(solved, ROWS * N);
+  for (int at = 0; at < ROWS * N; at++) {
+    if (!(fabs(left[at] - solved[at]) <= 1e-9 * most)) {
+      fail_msg("element %d: %.17g is left, the solution is %.17g", at, left[at], solved[at]);
+    }
+  }
+}
+
 /* What a weight costs by itself: the damped error that is added where it goes and all others
  * follow, by the solution without it. */
 static void saliency_is_the_loss_of_one_weight(void **state) {
@@ -350,8 +382,11 @@ int main(void) {
       cmocka_unit_test(ria_is_its_definition),
       cmocka_unit_test(sparsegpt_is_its_definition),
       cmocka_unit_test(obs_is_its_definition),
+      cmocka_unit_test(obs_leaves_the_solution),
       cmocka_unit_test(alps_is_its_definition),
       cmocka_unit_test(saliency_is_the_loss_of_one_weight),
   };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  laci_linear_be_plain(true); /* and without OpenBLAS */
+  return failed + cmocka_run_group_tests(tests, NULL, NULL);
 }
