@@ -19,6 +19,7 @@
 #include "base/divide.h"
 #include "base/error.h"
 #include "base/least.h"
+#include "base/log.h"
 #include "base/memory.h"
 #include "calibrate/inverse_in.h"
 #include "cpu/pool.h"
@@ -179,13 +180,15 @@ static double change_of(const admm *a) {
   return (double)changed / (double)kept;
 }
 
-static void run(admm *a) {
+/* False: it was interrupted. */
+static bool run(admm *a) {
   const size_t count = (size_t)a->fit->rows * (size_t)a->fit->columns;
   bool settled = false; /* rho is large enough to be raised */
   a->rho = FIRST_RHO;
   begin(a);
   memcpy(a->before, a->mask, count);
   for (int at = 0; at < MOST_STEPS; at += STEPS_A_RHO) {
+    if (laci_interrupted()) return false;
     factorise(a);
     laci_pool_for(a->pool, laci_ceil_div(a->fit->rows, rows_at_once(a)), 1, step_rows, a);
     const double change = change_of(a);
@@ -199,6 +202,7 @@ static void run(admm *a) {
     }
     if (a->rho > MOST_RHO) a->rho = MOST_RHO;
   }
+  return true;
 }
 
 static lac_status choose(const laci_sums *sums, uint8_t *mask, double *weight, lac_error *err) {
@@ -215,7 +219,10 @@ static lac_status choose(const laci_sums *sums, uint8_t *mask, double *weight, l
   for (int64_t at = 0; at < (int64_t)fit->rows * n; at++) {
     a.g[at] = (float)(weight[at] / (double)a.scale[at % n]);
   }
-  run(&a);
+  if (!run(&a)) {
+    st = laci_fail(err, LAC_INTERRUPTED, "%s: interrupted", fit->name);
+    goto out;
+  }
   for (int64_t at = 0; at < (int64_t)fit->rows * n; at++) {
     weight[at] = mask[at] ? (double)a.d[at] / (double)a.scale[at % n] : 0;
   }

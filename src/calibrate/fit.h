@@ -55,8 +55,8 @@ bool laci_score_needs_gram(const laci_score *score);
  *  mask    out  [rows, columns] bytes, 1 = kept: min(n, b) of every block of b columns
  *  weight  out  [rows, columns]; 0 where the mask is
  *  Fails LAC_BAD_VALUE for a NaN or Inf in weight, H or K, LAC_BAD_SHAPE, LAC_BAD_ARGUMENT,
- *  LAC_NO_MEMORY; the outputs are then not to be read. Inside a body of a pool it works
- *  serially. Same bytes for any pool. */
+ *  LAC_NO_MEMORY, LAC_INTERRUPTED; the outputs are then not to be read. Inside a body of a pool it
+ * works serially. Same bytes for any pool. */
 LAC_MUST_CHECK lac_status laci_fit_choose(const laci_fit *fit, const laci_score *score,
                                           laci_pool *pool, uint8_t *mask, double *weight,
                                           lac_error *err);

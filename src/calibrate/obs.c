@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "base/memory.h"
 #include "calibrate/inverse_in.h"
 #include "cpu/pool.h"
@@ -32,7 +33,7 @@ typedef struct pruning {
   uint8_t *mask;
   double *weight; /* [rows, columns] what is begun with, and what is left */
   _Atomic int next;
-  _Atomic bool short_of_memory;
+  _Atomic bool short_of_memory, interrupted;
 } pruning;
 
 /** What a lane works with; a row's columns that were alive when P was last brought up to date. */
@@ -196,6 +197,8 @@ static void run_lane(int64_t begin, int64_t end, void *context) {
   while (!job->short_of_memory) {
     const int row = atomic_fetch_add(&job->next, 1);
     if (row >= job->fit->rows) break;
+    if (laci_interrupted()) job->interrupted = true;
+    if (job->interrupted) break;
     prune_row(job, &l, row);
   }
   lane_clear(&l);
@@ -215,6 +218,7 @@ static lac_status choose(const laci_sums *sums, uint8_t *mask, double *weight, l
     job.least = 1 / trace;
     laci_pool_for(sums->pool, laci_pool_threads(sums->pool), 1, run_lane, &job);
     if (job.short_of_memory) st = laci_fail_memory(err, "the inverses of a layer's rows");
+    else if (job.interrupted) st = laci_fail(err, LAC_INTERRUPTED, "%s: interrupted", fit->name);
   }
   laci_free(inverse);
   return st;

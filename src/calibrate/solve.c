@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "base/memory.h"
 #include "calibrate/fit.h"
 #include "calibrate/score_in.h"
@@ -52,7 +53,7 @@ typedef struct solver {
   support_group *groups;
   int n_groups, most_support;
   _Atomic int next; /* group */
-  _Atomic bool short_of_memory;
+  _Atomic bool short_of_memory, interrupted;
 } solver;
 
 /** What a lane works with; the last four only for large supports. */
@@ -226,6 +227,8 @@ static void run_lane(int64_t begin, int64_t end, void *context) {
   while (!s->short_of_memory) {
     const int at = atomic_fetch_add(&s->next, 1);
     if (at >= s->n_groups) break;
+    if (laci_interrupted()) s->interrupted = true;
+    if (s->interrupted) break;
     solve_group(s, &s->groups[at], &l);
   }
   lane_clear(&l);
@@ -247,6 +250,7 @@ lac_status laci_fit_solve(const laci_fit *fit, const uint8_t *mask, laci_pool *p
     s.short_of_memory = true;
   }
   if (s.short_of_memory) st = laci_fail_memory(err, "a layer's exact weights");
+  else if (s.interrupted) st = laci_fail(err, LAC_INTERRUPTED, "%s: interrupted", fit->name);
   laci_free(s.sorted);
   laci_free(s.groups);
   return st;

@@ -15,6 +15,7 @@
 #include "base/memory.h"
 #include "cpu/pool.h"
 #include "kernel/linear/linear.h"
+#include "lacuna/log.h"
 #include "support/fit_layer.h"
 
 /* ---- definitions ---- */
@@ -405,6 +406,25 @@ static void says_when_there_is_no_memory(void **state) {
   layer_clear(&l);
 }
 
+static void ends_when_interrupted(void **state) {
+  (void)state;
+  lac_error err = {0};
+  layer_create(&l, &shapes[4], 18);
+  choose(&l, "magnitude", mask, weight);
+  lac_interrupt(true);
+  assert_int_equal(laci_fit_solve(&l.fit, mask, NULL, solved, &err), LAC_INTERRUPTED);
+  const char *const long_ones[] = {"alps", "obs"};
+  for (int i = 0; i < 2; i++) {
+    assert_int_equal(
+        laci_fit_choose(&l.fit, laci_score_find(long_ones[i]), NULL, mask, weight, &err),
+        LAC_INTERRUPTED);
+    assert_string_equal(err.text, "taps with a partial block of two: interrupted");
+  }
+  lac_interrupt(false);
+  solve(&l, mask, solved);
+  layer_clear(&l);
+}
+
 /* What is told beforehand is at least what is taken, and not ten times that. */
 static void tells_its_memory(void **state) {
   (void)state;
@@ -439,6 +459,7 @@ int main(void) {
       cmocka_unit_test(names_what_is_not_finite),
       cmocka_unit_test(gives_the_same_bytes_for_any_number_of_threads),
       cmocka_unit_test(says_when_there_is_no_memory),
+      cmocka_unit_test(ends_when_interrupted),
       cmocka_unit_test(tells_its_memory),
   };
   const int failed = cmocka_run_group_tests(tests, NULL, NULL);
