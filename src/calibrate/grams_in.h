@@ -5,15 +5,13 @@
 
 #include "calibrate/layer_in.h"
 
-typedef struct laci_engine laci_engine;
 typedef struct laci_pool laci_pool;
 
 /** One block of positions at a time. */
 typedef struct laci_gram_lane {
-  laci_engine *engine; /* product = dense' pruned */
-  float *pruned;       /* [block, columns] x_p */
-  float *dense;        /* the same, x_d; NULL: not asked for */
-  float *product;      /* [columns, columns] */
+  float *pruned;  /* [block, columns] x_p */
+  float *dense;   /* the same, x_d; NULL: not asked for */
+  float *product; /* [columns, columns] dense' pruned, or pruned' pruned */
 } laci_gram_lane;
 
 /** Sums of one unfolding; layers that read the same one share them. */
@@ -23,18 +21,18 @@ typedef struct laci_grams {
   double *h;           /* [groups, columns, columns] sum x_p x_p' */
   double *k;           /* sum x_d x_p', row: dense; NULL: it is h */
   int64_t block;       /* positions */
-  laci_graph *graph;   /* of the product */
   int n_lanes;
   laci_gram_lane *lanes;
 } laci_grams;
 
 uint64_t laci_grams_memory(const laci_unfold *unfold, bool asymmetric, int n_threads);
-LAC_MUST_CHECK lac_status laci_grams_init(laci_grams *grams, const laci_unfold *unfold,
-                                          bool asymmetric, int n_threads, lac_error *err);
-void laci_grams_clear(laci_grams *grams); /* zeroed is fine */
+LAC_MUST_CHECK lac_status laci_grams_init(laci_grams *g, const laci_unfold *unfold, bool asymmetric,
+                                          int n_threads, lac_error *err);
+void laci_grams_clear(laci_grams *g); /* zeroed is fine */
 
 /** One batch: the value in the dense and in the pruned network. Same bytes for any pool. */
-LAC_MUST_CHECK lac_status laci_grams_add(laci_grams *grams, const float *dense, const float *pruned,
-                                         laci_pool *pool, lac_error *err);
+void laci_grams_add(laci_grams *g, const float *dense, const float *pruned, laci_pool *pool);
+/** After the last batch: all of h and k are there. */
+void laci_grams_finish(laci_grams *g);
 
 #endif

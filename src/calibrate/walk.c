@@ -149,6 +149,7 @@ static lac_status walk_to(laci_walk_state *w, int s, lac_error *err) {
   lac_status st = grams && which ? LAC_OK : laci_fail_memory(err, "sums over layers' inputs");
   if (!st && sums) st = open_grams(w, stop, grams, which, &n, err);
   if (!st) st = laci_walk_part(w, s, grams, n, err);
+  for (int m = 0; m < n && !st; m++) laci_grams_finish(&grams[m]);
   for (int l = 0; l < stop->n_layers && !st; l++) {
     const laci_matrix_layer *layer = &w->plan.layers[stop->first_layer + l];
     st = laci_walk_fit(w, layer, sums ? &grams[which[l]] : NULL, err);

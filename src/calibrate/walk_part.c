@@ -153,15 +153,12 @@ static lac_status pass_batches(passage *p, int64_t n, laci_grams *grams, int n_g
     if (p->status[lane] && err) *err = p->errors[lane];
     if (p->status[lane]) return p->status[lane];
   }
-  lac_status st = LAC_OK;
-  for (int lane = 0; lane < n && !st; lane++) {
-    if (p->first + lane >= w->cut.n_fitted) break;
+  for (int lane = 0; lane < n && p->first + lane < w->cut.n_fitted; lane++) {
     const float *dense = stop_value(p, LACI_STREAM_DENSE, lane);
     const float *pruned = stop_value(p, LACI_STREAM_PRUNED, lane);
-    for (int m = 0; m < n_grams && !st; m++)
-      st = laci_grams_add(&grams[m], dense, pruned, w->options->pool, err);
+    for (int m = 0; m < n_grams; m++) laci_grams_add(&grams[m], dense, pruned, w->options->pool);
   }
-  return st;
+  return LAC_OK;
 }
 
 lac_status laci_walk_part(laci_walk_state *w, int s, laci_grams *grams, int n_grams,
