@@ -28,6 +28,7 @@
 #define WORDS_AN_ARRAY "; lacuna infer NET --input NAME=% runs one on it"
 #define WORDS_A_CHECKPOINT \
   "; lacuna train and finetune go on from it with --model-dir and --recover"
+#define WORDS_CALIBRATION " (--calibration DATA)"
 #define WORDS_AN_IMAGE "; lacuna eval --data DIR reads images"
 
 /* % stands for the file. */

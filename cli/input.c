@@ -105,6 +105,10 @@ lac_status input_options(const arguments *args, lac_options *options, lac_error 
   options->exclude = args->exclude;
   options->score = args->score;
   options->permute_for = args->permute_for;
+  if (args->verb != VERB_prune && args->score && strcmp(args->score, "magnitude") != 0) {
+    return laci_fail(err, LAC_BAD_ARGUMENT, "--score %s: wanted magnitude (prune knows others)",
+                     args->score);
+  }
   options->effort = strcmp(args->effort, "fast") == 0   ? LAC_EFFORT_FAST
                     : strcmp(args->effort, "best") == 0 ? LAC_EFFORT_BEST
                                                         : LAC_EFFORT_NORMAL;

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 
 #include "base/plural.h"
+#include "lacuna/calibration.h"
 
 #include "table.h"
 #include "terminal.h"
@@ -16,10 +17,22 @@ static const char *axes_text(bool k, bool c) {
 
 static const char *text_or_empty(const char *text) { return text ? text : ""; }
 
+/* Of a layer's outputs, under its mask and with the weights that are written. */
+static void error_cells(text_table *table, const lac_layer *layer) {
+  const double errors[] = {layer->error_before, layer->error_after};
+  for (int k = 0; k < 2; k++) {
+    if (layer->calibrated) table_cell(table, "%.3f%%", 100 * errors[k]);
+    else table_cell(table, "%s", "");
+  }
+}
+
 /* is_free: what may be permuted in the place of what was reordered. */
 static lac_status print_layers(const lac_report *report, bool is_free, FILE *out, lac_error *err) {
   text_table table = {0};
-  table_begin(&table, is_free ? "~layer|may move|shape|>kept|+" : "~layer|order|shape|>kept|+");
+  const bool calibrated = report->calibration != NULL;
+  table_begin(&table, is_free      ? "~layer|may move|shape|>kept|+"
+                      : calibrated ? "~layer|order|shape|>kept|>masked|>written|+"
+                                   : "~layer|order|shape|>kept|+");
   for (int i = 0; i < report->n_layers; i++) {
     const lac_layer *layer = &report->layers[i];
     table_cell(&table, "%s", layer->name);
@@ -30,6 +43,7 @@ static lac_status print_layers(const lac_report *report, bool is_free, FILE *out
     if (layer->eligible && layer->total > 0)
       table_cell(&table, "%.2f%%", 100 * layer->kept / layer->total);
     else table_cell(&table, "%s", "");
+    if (calibrated) error_cells(&table, layer);
     table_cell(&table, "%s", text_or_empty(layer->reason));
   }
   lac_status st = table_print(&table, out, err);
@@ -119,6 +133,33 @@ static void print_verification(const lac_summary *summary, FILE *out) {
   unreached_text(summary, unreached, sizeof unreached);
   terminal_say(out, "verified: %d%s value%s compared%s%s", summary->values_compared, of,
                laci_plural(n_all), differ, unreached);
+}
+
+static const char *score_text(const lac_calibration_result *c, char text[64]) {
+  (void)snprintf(text, 64, "%s%s", c->score, c->solved ? ", solved" : "");
+  return text;
+}
+
+void layers_print_calibration(const lac_report *report, FILE *out) {
+  const lac_calibration_result *c = report->calibration;
+  char text[64], agreement[64] = "";
+  if (!c) return;
+  if (c->kept_dense > 0)
+    terminal_say(out, "%d layer%s left dense", c->kept_dense, c->kept_dense == 1 ? " is" : "s are");
+  if (c->outputs_reason) {
+    terminal_say(out, "calibrated (%s); outputs were not compared: %s", score_text(c, text),
+                 c->outputs_reason);
+    return;
+  }
+  if (c->answers > 0)
+    (void)snprintf(agreement, sizeof agreement, ", %.2f%% of the answers agree", c->agreement);
+  terminal_say(out, "calibrated (%s): outputs differ by %.3f%%%s, on %" PRId64 " sample%s %s",
+               score_text(c, text), 100 * c->outputs_error, agreement,
+               c->held_back > 0 ? c->held_back : c->samples,
+               laci_plural(c->held_back > 0 ? c->held_back : c->samples),
+               c->held_back > 0 ? "held back" : "(those of the fit)");
+  if (c->labelled > 0)
+    terminal_say(out, "top-1 of these: %.2f%%, dense %.2f%%", c->top1_pruned, c->top1_dense);
 }
 
 void layers_print_figures(const lac_report *report, FILE *out) {

@@ -23,6 +23,9 @@ void layers_print_permuted(const lac_report *report, FILE *out);
 /** Where only the network as it is now is known: "53/53 layers may be permuted". */
 void layers_print_permutable(const lac_report *report, FILE *out);
 
+/** What calibration found of the network as a whole; nothing where there was none. */
+void layers_print_calibration(const lac_report *report, FILE *out);
+
 /** Kept and verified, one line each. */
 void layers_print_figures(const lac_report *report, FILE *out);
 

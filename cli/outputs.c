@@ -19,10 +19,11 @@
 #include "export.h"
 #include "group.h"
 #include "input.h"
+#include "lacuna/calibration.h"
 #include "log.h"
 
 static const char *const option_names[OUTPUT_COUNT] = {
-    "output", "export-dir", "plot", "roofline", "save-permutation", "trace", "json"};
+    "output", "export-dir", "plot", "roofline", "curve", "save-permutation", "trace", "json"};
 
 static const char *option_name(const arguments *args, output_role role) {
   return args->verb == VERB_plot && role == OUTPUT_PLOT ? "output" : option_names[role];
@@ -31,6 +32,10 @@ static const char *option_name(const arguments *args, output_role role) {
 static const char *base_name(const char *path) {
   const char *slash = strrchr(path, '/');
   return slash ? slash + 1 : path;
+}
+
+static bool is_drawing(output_role role) {
+  return role == OUTPUT_PLOT || role == OUTPUT_ROOFLINE || role == OUTPUT_CURVE;
 }
 
 static bool is_stdout(const char *path) { return path && strcmp(path, "-") == 0; }
@@ -110,7 +115,7 @@ static lac_status check_free(const output_file *file, const arguments *args, lac
 static lac_status check_drawing(const char *path, output_role role, lac_error *err) {
   const char *ending = strrchr(path, '.');
   static const char *const formats[] = {".svg", ".pdf", ".png", ".dot"};
-  size_t n = role == OUTPUT_ROOFLINE ? 1 : sizeof formats / sizeof formats[0];
+  size_t n = role != OUTPUT_PLOT ? 1 : sizeof formats / sizeof formats[0];
   for (size_t i = 0; ending && i < n; i++) {
     if (strcasecmp(ending, formats[i]) == 0) return LAC_OK;
   }
@@ -123,8 +128,7 @@ static lac_status plan_file(outputs *plan, output_role role, const arguments *ar
   output_file *file = &plan->files[role];
   if (!file->path) return LAC_OK;
   if (is_stdout(file->path)) {
-    bool is_drawing = role == OUTPUT_PLOT || role == OUTPUT_ROOFLINE;
-    if (is_drawing || role == OUTPUT_PERMUTATION || plan->uses_stdout) {
+    if (is_drawing(role) || role == OUTPUT_PERMUTATION || plan->uses_stdout) {
       return laci_fail(err, LAC_BAD_ARGUMENT,
                        plan->uses_stdout ? "--%s -: standard output is taken already"
                                          : "--%s -: this goes to a file only",
@@ -133,7 +137,7 @@ static lac_status plan_file(outputs *plan, output_role role, const arguments *ar
     plan->uses_stdout = true;
     return LAC_OK;
   }
-  if (role == OUTPUT_PLOT || role == OUTPUT_ROOFLINE) {
+  if (is_drawing(role)) {
     lac_status st = check_drawing(file->path, role, err);
     if (st) return st;
   }
@@ -170,6 +174,7 @@ lac_status outputs_plan(const arguments *args, outputs *plan, lac_error *err) {
     plan->files[OUTPUT_PLOT].path = args->plot;
   }
   plan->files[OUTPUT_ROOFLINE].path = args->roofline;
+  plan->files[OUTPUT_CURVE].path = args->curve;
   plan->files[OUTPUT_PERMUTATION].path = args->save_permutation;
   plan->files[OUTPUT_TRACE].path = args->trace;
   plan->files[OUTPUT_JSON].path = args->json;
@@ -281,15 +286,16 @@ static bool is_same_file(const struct stat *found, const char *input) {
 lac_status outputs_guard_data(const outputs *plan, const arguments *args, lac_error *err) {
   char data[PATH_MAX], target[PATH_MAX];
   struct stat found;
-  if (!realpath(args->data, data)) {
-    return laci_fail(err, errno == ENOENT ? LAC_NOT_FOUND : LAC_IO, "%s: %s", args->data,
+  const char *input = args->data ? args->data : args->calibration;
+  if (!realpath(input, data)) {
+    return laci_fail(err, errno == ENOENT ? LAC_NOT_FOUND : LAC_IO, "%s: %s", input,
                      strerror(errno));
   }
   size_t n = strlen(data);
   for (int role = 0; role < OUTPUT_COUNT; role++) {
     const output_file *file = &plan->files[role];
     if (!file->real[0] || stat(file->real, &found) != 0 || !realpath(file->real, target)) continue;
-    bool inside = strncmp(target, data, n) == 0 && (n == 1 || target[n] == '/');
+    bool inside = strncmp(target, data, n) == 0 && (n == 1 || target[n] == '/' || target[n] == 0);
     if (inside || is_same_file(&found, args->classes) || is_same_file(&found, args->pretrained)) {
       return laci_fail(err, LAC_EXISTS, "%s: it is an input, which is never replaced", file->path);
     }
@@ -359,10 +365,11 @@ lac_status outputs_write(outputs *plan, lac_model *model, const lac_report *repo
                          lac_error *err) {
   const char *plot = plan->files[OUTPUT_PLOT].path, *out = plan->files[OUTPUT_MODEL].path;
   const char *permutation = plan->files[OUTPUT_PERMUTATION].path;
-  const char *trace = plan->files[OUTPUT_TRACE].path;
+  const char *trace = plan->files[OUTPUT_TRACE].path, *curve = plan->files[OUTPUT_CURVE].path;
   outputs_begin(plan);
   lac_status st = LAC_OK;
   if (plot) st = lac_plot(model, report, plot, plan->force, err);
+  if (!st && curve) st = lac_calibration_plot(report, curve, plan->force, err);
   if (!st && permutation) st = lac_permutation_save(report, permutation, plan->force, err);
   if (!st && trace) {
     st = laci_file_write(trace, plan->trace, strlen(plan->trace), plan->force, err);
@@ -402,5 +409,6 @@ lac_status outputs_plan_and_load(const arguments *args, lac_options *options, ou
   lac_status st = input_options(args, options, err);
   if (!st) st = outputs_plan(args, plan, err);
   if (!st) st = input_model(args, args->operand, model, err);
+  if (!st && args->calibration) st = outputs_guard_data(plan, args, err);
   return st ? st : outputs_guard(plan, *model, args->operand, err);
 }

@@ -20,6 +20,7 @@ typedef enum output_role {
   OUTPUT_EXPORT, /* the same network once more, by the name that --export-dir gives it */
   OUTPUT_PLOT,
   OUTPUT_ROOFLINE,
+  OUTPUT_CURVE,
   OUTPUT_PERMUTATION,
   OUTPUT_TRACE,
   OUTPUT_JSON,
@@ -60,8 +61,8 @@ LAC_MUST_CHECK lac_status outputs_guard(const outputs *plan, const lac_model *mo
 LAC_MUST_CHECK lac_status outputs_plan_and_load(const arguments *args, lac_options *options,
                                                 outputs *plan, lac_model **model, lac_error *err);
 
-/** And for the images of --data: none of the files that exist already is one of theirs, or the list
- * of classes. Fails LAC_NOT_FOUND, too, where the folder is not there. */
+/** And for the images of --data, or what --calibration names: none of the files that exist already
+ * is one of theirs, or the list of classes. Fails LAC_NOT_FOUND, too, where they are not there. */
 LAC_MUST_CHECK lac_status outputs_guard_data(const outputs *plan, const arguments *args,
                                              lac_error *err);
 

@@ -1,13 +1,72 @@
 /* SPDX-License-Identifier: Apache-2.0
- * `lacuna prune`: permute, prune, verify, save. */
+ * `lacuna prune`: permute, prune, verify, save; with --calibration by a look at data. */
+#include <stdint.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "input.h"
+#include "lacuna/calibration.h"
 #include "pipeline.h"
+
+enum { MOST_PIXELS = 16384, MOST_COPIES = 1000 };
+
+/* An option that means nothing without data. */
+static lac_status check_needs(const arguments *args, lac_error *err) {
+  const struct {
+    const char *name;
+    bool given;
+  } needs[] = {{"calibration-samples", args->given.calibration_samples},
+               {"calibration-copies", args->given.calibration_copies},
+               {"solve", args->given.solve},
+               {"mean", args->given.mean},
+               {"std", args->given.std},
+               {"resize", args->given.resize},
+               {"crop", args->given.crop},
+               {"keep-dense", args->given.keep_dense},
+               {"max-drop", args->given.max_drop},
+               {"curve", args->given.curve}};
+  for (size_t k = 0; !args->calibration && k < sizeof needs / sizeof *needs; k++) {
+    if (!needs[k].given) continue;
+    return laci_fail(err, LAC_BAD_ARGUMENT, "--%s: it goes with --calibration DATA", needs[k].name);
+  }
+  return LAC_OK;
+}
+
+static lac_status read_calibration(const arguments *args, lac_calibration *c, lac_error *err) {
+  *c = lac_calibration_default();
+  lac_status st = check_needs(args, err);
+  if (!st)
+    st = input_check_number("calibration-samples", args->calibration_samples, 1, INT32_MAX, err);
+  if (!st)
+    st = input_check_number("calibration-copies", args->calibration_copies, 0, MOST_COPIES, err);
+  if (!st) st = input_check_number("resize", args->resize, 0, MOST_PIXELS, err);
+  if (!st) st = input_check_number("crop", args->crop, 0, MOST_PIXELS, err);
+  if (!st) st = input_check_number("keep-dense", args->keep_dense, 0, INT32_MAX, err);
+  if (!st && args->mean) st = input_colour("mean", args->mean, c->mean, err);
+  if (!st && args->std) st = input_colour("std", args->std, c->std, err);
+  c->data = args->calibration;
+  c->samples = (int64_t)args->calibration_samples;
+  c->copies = (int)args->calibration_copies;
+  c->solve = args->solve;
+  c->resize = (int)args->resize;
+  c->crop = (int)args->crop;
+  c->keep_dense = (int)args->keep_dense;
+  if (args->given.max_drop) c->max_drop = args->max_drop;
+  c->curve = args->curve != NULL;
+  return st;
+}
 
 static lac_status prune(const arguments *args, const lac_options *options, lac_model *model,
                         lac_report **report, lac_error *err) {
-  (void)args;
-  return lac_prune(model, options, report, err);
+  lac_calibration calibration;
+  lac_options how = *options;
+  lac_status st = read_calibration(args, &calibration, err);
+  if (args->calibration) how.calibration = &calibration;
+  return st ? st : lac_prune(model, &how, report, err);
 }
 
 exit_code verb_prune(const arguments *args, lac_error *err) {
-  return pipeline_run(args, prune, err);
+  lac_calibration checked;
+  lac_status st = read_calibration(args, &checked, err); /* before the model is read */
+  return st ? exit_code_of(st) : pipeline_run(args, prune, err);
 }

@@ -13,6 +13,7 @@
 extern "C" {
 #endif
 
+typedef struct lac_calibration lac_calibration;     /* lacuna/calibration.h */
 typedef struct lac_process_group lac_process_group; /* lacuna/process_group.h */
 
 typedef enum lac_effort { LAC_EFFORT_FAST, LAC_EFFORT_NORMAL, LAC_EFFORT_BEST } lac_effort;
@@ -31,7 +32,9 @@ typedef struct lac_options {
   const char *include; /* POSIX extended regular expression on node or weight names: only these are
                           pruned (NULL) */
   const char *exclude; /* these are not (NULL) */
-  const char *score;   /* "magnitude", as is NULL */
+  const char *score;   /* how masks are chosen: "magnitude"; with calibration also "wanda", "ria",
+                          "sparsegpt", "obs", "alps"; NULL: "alps" with calibration, else
+                          "magnitude" (NULL) */
   const char *permute_for; /* what an order is to keep: "magnitude", the sum of |w|, or "score": of
                               squares of w, by which errors of a layer's outputs go; NULL: score */
   const char *strategy; /* of the search: exact, assign, assign+swap, swap, stripes, none, where it
@@ -50,14 +53,17 @@ typedef struct lac_options {
   lac_process_group *group; /* processes that call lac_prune or lac_permute together and share its
                                search; all get the same result. Other functions do not look at it.
                                NULL: alone (NULL) */
+  const lac_calibration *calibration; /* lac_prune: inputs of the network that masks and weights are
+                                         fitted on, in one process; NULL: none (NULL) */
 } lac_options;
 
 LAC_API lac_options lac_options_default(void);
 
 /** Permutes (options->permute), prunes and verifies; the model's stored tensors change. On failure
  * they are as before. Fails LAC_BAD_VALUE (NaN or Inf in a weight), LAC_PROOF_FAILED,
- * LAC_BAD_ARGUMENT, LAC_NO_MEMORY, LAC_MEMORY_LIMIT (the verification included: before the search).
- */
+ * LAC_BAD_ARGUMENT, LAC_NO_MEMORY, LAC_MEMORY_LIMIT (the verification included: before the search);
+ * with calibration, as data sets are opened, LAC_BAD_SHAPE where data do not fit the inputs, and
+ * LAC_INTERRUPTED. */
 LAC_API LAC_MUST_CHECK lac_status lac_prune(lac_model *model, const lac_options *options,
                                             lac_report **report, lac_error *err);
 

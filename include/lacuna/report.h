@@ -17,6 +17,8 @@
 extern "C" {
 #endif
 
+typedef struct lac_calibration_result lac_calibration_result; /* lacuna/calibration.h */
+
 /** A node with a stored weight that could be pruned by its kind (Conv, Gemm, MatMul,
  * ConvTranspose). */
 typedef struct lac_layer {
@@ -45,6 +47,12 @@ typedef struct lac_layer {
   double kept_identity; /* sum of |w| that N:M keeps in the order found in the file */
   double kept;          /* the same in the order written */
   double total;         /* sum of |w| */
+  bool calibrated;      /* pruned by a look at data: its mask is the score's */
+  bool solved;          /* its kept weights were fitted */
+  double
+      error_before; /* of its outputs, relative, on the samples held back: as the mask leaves it */
+  double error_after; /* the same with the weights written; both 0 unless calibrated */
+  double effect;      /* of it alone, pruned, on the network's outputs; 0: not measured */
   const char
       *reason; /* why it was not pruned or not permuted, one sentence; NULL: nothing to say */
 } lac_layer;
@@ -100,6 +108,7 @@ typedef struct lac_report {
   int n_layers, n_groups;
   const lac_layer *layers;
   const lac_group *groups;
+  const lac_calibration_result *calibration; /* NULL: pruned without data */
 } lac_report;
 
 LAC_API void lac_report_destroy(lac_report *report);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analyze/analyze.h"
+#include "api/calibration_in.h"
 #include "api/job_in.h"
 #include "api/model_in.h"
 #include "base/error.h"
@@ -20,7 +21,6 @@ lac_options lac_options_default(void) {
                        .m = 4,
                        .permute = true,
                        .verify = true,
-                       .score = "magnitude",
                        .permute_for = "score",
                        .effort = LAC_EFFORT_NORMAL};
 }
@@ -41,9 +41,6 @@ static lac_status check_options(const lac_options *options, lac_error *err) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "pattern %d:%d: wanted N:M with 1 <= N < M <= 64",
                      options->n, options->m);
   }
-  if (options->score && strcmp(options->score, "magnitude") != 0) {
-    return laci_fail(err, LAC_BAD_ARGUMENT, "score %s: only magnitude is known", options->score);
-  }
   if (options->permute_for && strcmp(options->permute_for, "magnitude") != 0 &&
       strcmp(options->permute_for, "score") != 0) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "permute for %s: wanted magnitude or score",
@@ -61,7 +58,8 @@ static lac_status check_options(const lac_options *options, lac_error *err) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "threads %d: wanted 0 (all cores) to 1024",
                      options->threads);
   }
-  lac_status st = check_list("assume", options->assume, options->n_assume, err);
+  lac_status st = laci_check_score(options, err);
+  if (!st) st = check_list("assume", options->assume, options->n_assume, err);
   return st ? st : check_list("input_shapes", options->input_shapes, options->n_input_shapes, err);
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analyze/analyze.h"
+#include "api/calibration_in.h"
 #include "api/job_in.h"
 #include "api/model_in.h"
 #include "api/process_group_in.h"
@@ -38,6 +39,7 @@ static lac_status run(lac_model *model, const lac_options *options, bool permute
                       lac_report **out, lac_error *err) {
   double start = laci_clock_seconds();
   laci_job job;
+  laci_calibration_source source = {.samples = NULL};
   laci_pruning *pruning = NULL;
   laci_report *report = NULL;
   lac_status st = laci_job_open(model, options, &job, err);
@@ -49,11 +51,15 @@ static lac_status run(lac_model *model, const lac_options *options, bool permute
   laci_prune_options how = laci_prune_options_of(options, &job);
   how.permute = permute;
   how.mask = mask;
-  st = laci_prune(job.analysis, &how, job.pool, &pruning, err);
+  if (mask) st = laci_calibration_open(model, options, &job, &source, err);
+  st = lac_process_group_agree(options->group, st, err);
+  how.calibration = source.samples ? &source.calibration : NULL;
+  if (!st) st = laci_prune(job.analysis, &how, job.pool, &pruning, err);
   if (!st) {
     const char *verb = mask ? "prune" : "permute";
     st = laci_report_create(model, verb, options, job.analysis, &report, err);
     if (!st) st = laci_report_fill(report, pruning, err);
+    if (!st) st = laci_report_add_calibration(report, pruning, &source, err);
     st = lac_process_group_agree(options->group, st, err);
   }
   if (!st) {
@@ -65,6 +71,7 @@ static lac_status run(lac_model *model, const lac_options *options, bool permute
     lac_report_destroy(&report->pub);
   }
   laci_pruning_destroy(pruning);
+  laci_calibration_close(&source);
   laci_job_close(&job);
   return st;
 }

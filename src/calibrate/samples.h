@@ -18,6 +18,7 @@ typedef lac_status laci_calibration_fetch(void *context, int64_t first, int64_t 
 
 typedef struct laci_calibration_samples {
   int64_t count;
+  int64_t held_back; /* the last so many judge, in whole batches, one at least; 0: an eighth */
   const laci_shape *shapes; /* [graph->n_inputs] of every input; axis 0 stands for the samples, its
                                size is not read */
   const int64_t *labels;    /* [count] classes; NULL: there are none */

@@ -46,8 +46,8 @@ typedef struct laci_samples_options {
  * LAC_BAD_SHAPE where one does not fit its input, saying what was found and wanted, LAC_NOT_FOUND
  * where an input has none, LAC_BAD_ARGUMENT for arrays that are no input's, different numbers of
  * samples, none at all, and for what is about images only (copies, resize, crop, mean, std); and as
- * laci_dataset_open, laci_rows_open, laci_npz_open. path, inputs and pool must outlive the samples;
- * the budget need not. */
+ * laci_dataset_open, laci_rows_open, laci_npz_open. The pool must outlive the samples;
+ * all else need not. */
 LAC_MUST_CHECK lac_status laci_samples_open(const char *path, const laci_samples_options *options,
                                             laci_samples **samples, lac_error *err);
 void laci_samples_close(laci_samples *samples); /* NULL is fine */

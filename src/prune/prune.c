@@ -49,6 +49,7 @@ void laci_pruning_destroy(laci_pruning *p) {
   laci_free(p->layers);
   laci_free(p->masks);
   laci_free(p->held_cause);
+  laci_free(p->calibration.points);
   laci_plan_destroy(p->plan);
   laci_arena_clear(&p->arena);
   laci_free(p);
@@ -212,6 +213,8 @@ lac_status laci_prune(const laci_analysis *a, const laci_prune_options *options,
   if (!st) st = verify(p, options, pool, revert_losses(p, pool, err), err);
   if (!st) {
     st = laci_pruning_make_weights(p, options, pool, err);
+    if (!st && options->mask && options->calibration)
+      st = laci_pruning_calibrate(p, options, pool, err);
     st = laci_comm_agree_late(options->comm, st, err);
   }
   if (st) {

@@ -11,12 +11,26 @@
 #define LACI_PRUNE_PRUNE_H
 
 #include "base/memory.h"
+#include "calibrate/samples.h"
 #include "permute/search.h"
 #include "sparse/weight_view.h"
 
+#include "verify/verify.h"
+
 typedef struct laci_analysis laci_analysis;
 typedef struct laci_plan laci_plan;
-#include "verify/verify.h"
+typedef struct laci_score laci_score;
+
+/** Masks and weights from samples of the network's inputs (calibrate/walk.h), in the place of
+ * magnitude. */
+typedef struct laci_prune_calibration {
+  const laci_calibration_samples *samples;
+  const laci_score *score;
+  bool solve;
+  int keep_dense;  /* layers; see budget.c */
+  double max_drop; /* points of top-1, or percent of the outputs' relative error; < 0: any */
+  bool curve;
+} laci_prune_calibration;
 
 /** What an order is to keep. */
 typedef enum laci_permute_for {
@@ -34,6 +48,7 @@ typedef struct laci_prune_options {
   laci_search_options search;
   const laci_budget *budget; /* the limit, and what the model holds */
   laci_comm *comm;           /* of laci_prune: processes that do it together; NULL: alone */
+  const laci_prune_calibration *calibration; /* of laci_prune, in one process; NULL: by magnitude */
 } laci_prune_options;
 
 /** A layer of the analysis, measured; figures of layers that cannot be measured are 0. */
@@ -47,7 +62,10 @@ typedef struct laci_pruned_layer {
                       left */
   bool pruned;     /* it has a mask in the result */
   bool searchable; /* its input channels belong to a group that was free to be searched */
-  const char *reason; /* why it is not pruned or stays in its order; NULL: nothing to say */
+  const char *reason;      /* why it is not pruned or stays in its order; NULL: nothing to say */
+  bool calibrated, solved; /* as laci_calibrated_layer says */
+  double error_before, error_after; /* the same */
+  double effect; /* of it alone, pruned, on the outputs, relative; 0: not measured */
 } laci_pruned_layer;
 
 /** The mask of a stored tensor: one bit an element, 1 = kept, lowest bit first. */
@@ -63,6 +81,26 @@ typedef struct laci_pruning_verification {
   laci_verification found; /* engine NULL: there was nothing to compute */
 } laci_pruning_verification;
 
+/** The network with its layers of least effect pruned, the others dense. */
+typedef struct laci_pruning_point {
+  int layer; /* that was the last to be pruned; -1: none is */
+  double effect;
+  laci_output_difference difference;
+} laci_pruning_point;
+
+typedef struct laci_pruning_calibration {
+  bool done;
+  const char *score;
+  int64_t n_fitted, n_held_back; /* samples */
+  laci_output_difference outputs;
+  const char *outputs_reason; /* why outputs were not compared; NULL: they were */
+  int n_kept_dense;
+  int n_points;
+  laci_pruning_point *points; /* [n_points], laci_alloc; NULL: not measured */
+  uint64_t values_bytes, file_bytes;
+  double seconds, fit_seconds;
+} laci_pruning_calibration;
+
 typedef struct laci_pruning {
   const laci_analysis *analysis;
   laci_pattern pattern;
@@ -73,6 +111,7 @@ typedef struct laci_pruning {
   laci_pruned_mask *masks; /* [n_masks], room for one a layer */
   uint8_t **weights;       /* [n stored] new bytes; NULL: they stay as they are */
   laci_pruning_verification verification;
+  laci_pruning_calibration calibration;
   bool interrupted; /* the search was ended before its time */
   double search_seconds;
   laci_arena arena; /* texts */

@@ -5,6 +5,7 @@
 
 #include "prune/prune.h"
 
+typedef struct laci_calibrated laci_calibrated;
 typedef struct laci_stored laci_stored;
 
 /** memory.c: plans all phases before the first begins: no one wants to wait for a search whose
@@ -31,6 +32,33 @@ LAC_MUST_CHECK lac_status laci_reordered_bytes(const laci_stored *stored, const 
 LAC_MUST_CHECK lac_status laci_pruning_make_weights(laci_pruning *pruning,
                                                     const laci_prune_options *options,
                                                     laci_pool *pool, lac_error *err);
+
+/** weights.c: `take` (laci_alloc, of the stored tensor's type and size) becomes the layer's new
+ * weight, and `mask` its mask; of the weight as it would be without, reordered, is counted what is
+ * kept. On failure take is still the caller's. */
+LAC_MUST_CHECK lac_status laci_pruning_set_weight(laci_pruning *pruning, int layer,
+                                                  const uint8_t *mask, uint8_t *take,
+                                                  laci_pool *pool, lac_error *err);
+
+/** calibrated.c: masks and weights of the layers that are not pruned yet, from samples. Behind
+ * laci_pruning_make_weights. Fails as laci_calibrate. */
+LAC_MUST_CHECK lac_status laci_pruning_calibrate(laci_pruning *pruning,
+                                                 const laci_prune_options *options, laci_pool *pool,
+                                                 lac_error *err);
+
+/** fit.c: fits the layers that are wanted, [n_layers], in the new order, and adds up the time;
+ * laci_calibrated_destroy. */
+LAC_MUST_CHECK lac_status laci_pruning_fit(laci_pruning *pruning, const laci_prune_options *options,
+                                           const bool *wanted, laci_pool *pool,
+                                           laci_calibrated **fitted, lac_error *err);
+
+/** dense.c: which layers stay dense, as options->calibration says, and the loss over the number of
+ * those that do not. *fitted has all that are wanted; in its place comes one without those, whose
+ * `wanted` are then false. */
+LAC_MUST_CHECK lac_status laci_pruning_keep_dense(laci_pruning *pruning,
+                                                  const laci_prune_options *options,
+                                                  laci_pool *pool, bool *wanted,
+                                                  laci_calibrated **fitted, lac_error *err);
 
 /** share.c: do all processes work on the same network with the same options? After the layers are
  * measured. Fails LAC_BAD_ARGUMENT naming a process that does not, LAC_PEER. */

@@ -106,6 +106,37 @@ static lac_status mask_layer(laci_pruning *p, int l, bool keeps, laci_pool *pool
   return st;
 }
 
+lac_status laci_pruning_set_weight(laci_pruning *p, int l, const uint8_t *mask, uint8_t *take,
+                                   laci_pool *pool, lac_error *err) {
+  const laci_layer *layer = &p->analysis->layers[l];
+  const laci_stored *stored = &p->analysis->graph->stored[layer->stored];
+  uint8_t **bytes = &p->weights[layer->stored];
+  laci_weight_view view = layer->view;
+  laci_mask_stats kept, stats;
+  double *scales = NULL;
+  uint8_t *masked = laci_alloc(stored->size_bytes, 1);
+  lac_status st = masked && reorder_scales(p->plan, layer, &view, &scales)
+                      ? LAC_OK
+                      : laci_fail_memory(err, stored->name);
+  if (!st) {
+    memcpy(masked, *bytes ? *bytes : stored->bytes, stored->size_bytes);
+    laci_mask_apply(&view, mask, masked);
+    view.bytes = masked;
+    st = laci_mask_measure(&view, p->pattern, pool, &kept, err);
+  }
+  view.bytes = take;
+  if (!st) st = laci_mask_measure(&view, p->pattern, pool, &stats, err);
+  if (!st) st = keep_mask(p, layer->stored, mask, laci_shape_count(&stored->shape), err);
+  laci_free(scales);
+  laci_free(masked);
+  if (st) return st;
+  stats.total = kept.total;
+  note_masked(p, layer->stored, &stats);
+  laci_free(*bytes);
+  *bytes = take;
+  return LAC_OK;
+}
+
 lac_status laci_pruning_make_weights(laci_pruning *p, const laci_prune_options *options,
                                      laci_pool *pool, lac_error *err) {
   const laci_analysis *a = p->analysis;
@@ -117,8 +148,10 @@ lac_status laci_pruning_make_weights(laci_pruning *p, const laci_prune_options *
   }
   for (int l = 0; l < a->n_layers && !st && options->mask; l++) {
     const laci_pruned_layer *layer = &p->layers[l];
+    bool keeps = options->keep_pruned && layer->was_pruned;
     if (!a->layers[l].eligible || layer->pruned || laci_pruned_layer_is_zero(layer)) continue;
-    st = mask_layer(p, l, options->keep_pruned && layer->was_pruned, pool, err);
+    if (options->calibration && !keeps) continue; /* by samples, when the others are there */
+    st = mask_layer(p, l, keeps, pool, err);
     if (!st && laci_interrupted()) st = laci_fail(err, LAC_INTERRUPTED, "interrupted");
   }
   return st;

@@ -115,7 +115,9 @@ static void draw_axis_names(laci_svg *out, const panel *p, double y) {
   (void)snprintf(last, sizeof last, "%.10g", p->steps.high);
   double x = WIDTH - RIGHT + laci_text_width(last, SIZE, false) / 2 + 8;
   laci_svg_put(out, "<text x=\"%.1f\" y=\"%.1f\" font-weight=\"bold\">%s</text>\n", x, y,
-               has_epochs ? "epoch" : "step");
+               has_epochs       ? "epoch"
+               : p->curve->axis ? p->curve->axis
+                                : "step");
   if (!has_epochs) return;
   laci_svg_put(out, "<text x=\"%.1f\" y=\"%.1f\" fill=\"#888\">step</text>\n", x, y + 15);
 }
@@ -363,8 +365,8 @@ static void draw_panels(laci_svg *out, const laci_curve *curve, double *height) 
   panel loss = {.curve = curve,
                 .series = curve->loss,
                 .n_series = curve->n_loss,
-                .what = "loss",
-                .unit = "",
+                .what = curve->loss_name ? curve->loss_name : "loss",
+                .unit = curve->loss_name ? " %" : "",
                 .height = PANEL,
                 .steps = steps,
                 .has_starts = curve->has_starts};
@@ -375,6 +377,11 @@ static void draw_panels(laci_svg *out, const laci_curve *curve, double *height) 
   accuracy.unit = " %";
   accuracy.dense = curve->dense;
   double y = HEAD;
+  if (curve->loss_name && curve->n_accuracy == 0) {
+    loss.height = LARGE;
+    *height = draw_panel(out, &loss, y, true) + FOOT;
+    return;
+  }
   if (curve->n_loss > 0) y = draw_panel(out, &loss, y, false) + GAP;
   else accuracy.height = LARGE;
   *height = draw_panel(out, &accuracy, y, true) + FOOT;

@@ -31,6 +31,8 @@ typedef struct laci_curve {
   laci_curve_series loss[LACI_CURVE_MAX_SERIES]; /* training, evaluation ... */
   laci_curve_series accuracy[LACI_CURVE_MAX_SERIES]; /* in percent: top-1, top-5 */
   int n_loss, n_accuracy;
+  const char *axis;       /* what is counted along it; NULL: "step" */
+  const char *loss_name;  /* of the panel, whose values are then percent; NULL: "loss" */
   double steps_per_epoch; /* 0: not known, the axis has steps only */
   double dense;           /* in percent, a dashed line; 0: not known */
   bool has_starts;        /* the first value of each accuracy stands beside it, too */

@@ -72,7 +72,7 @@ json_t *laci_layer_json(laci_json_writer *w, const laci_layer_name *layer) {
   return object;
 }
 
-static json_t *layer_json(laci_json_writer *w, const lac_layer *layer) {
+static json_t *layer_json(laci_json_writer *w, const lac_layer *layer, bool calibrated) {
   const laci_layer_name name = {.name = layer->name,
                                 .op = layer->op,
                                 .weight = layer->weight,
@@ -98,6 +98,7 @@ static json_t *layer_json(laci_json_writer *w, const lac_layer *layer) {
   laci_json_add(w, object, "kept", laci_json_number(layer->kept));
   laci_json_add(w, object, "total", laci_json_number(layer->total));
   laci_json_add(w, object, "reason", laci_json_text(w, layer->reason));
+  if (calibrated) laci_layer_add_calibration(w, object, layer);
   return object;
 }
 
@@ -133,7 +134,7 @@ json_t *laci_pattern_json(int n, int m) { return m ? json_sprintf("%d:%d", n, m)
 static json_t *report_json(laci_json_writer *w, const lac_report *report) {
   json_t *object = json_object(), *layers = json_array(), *groups = json_array();
   for (int i = 0; i < report->n_layers; i++)
-    laci_json_append(w, layers, layer_json(w, &report->layers[i]));
+    laci_json_append(w, layers, layer_json(w, &report->layers[i], report->calibration != NULL));
   for (int i = 0; i < report->n_groups; i++)
     laci_json_append(w, groups, group_json(w, &report->groups[i]));
   laci_json_add(w, object, "lacuna", json_string(lac_version()));
@@ -142,6 +143,8 @@ static json_t *report_json(laci_json_writer *w, const lac_report *report) {
   laci_json_add(w, object, "pattern", laci_pattern_json(report->pattern_n, report->pattern_m));
   laci_json_add(w, object, "seed", laci_json_uint64(report->seed));
   laci_json_add(w, object, "summary", summary_json(w, &report->summary));
+  if (report->calibration)
+    laci_json_add(w, object, "calibration", laci_calibration_json(w, report->calibration));
   laci_json_add(w, object, "layers", layers);
   laci_json_add(w, object, "groups", groups);
   return object;

@@ -6,6 +6,9 @@
 #include "base/json.h"
 #include "lacuna/dtype.h"
 
+typedef struct lac_calibration_result lac_calibration_result;
+typedef struct lac_layer lac_layer;
+
 /** What names a layer in any report. */
 typedef struct laci_layer_name {
   const char *name, *op, *weight;
@@ -16,6 +19,11 @@ typedef struct laci_layer_name {
 
 /** {"name", "op", "weight", "dtype", "shape"}, to which a report adds its own fields. */
 json_t *laci_layer_json(laci_json_writer *w, const laci_layer_name *layer);
+
+/** What calibration did as a whole; NULL is null. */
+json_t *laci_calibration_json(laci_json_writer *w, const lac_calibration_result *calibration);
+/** ... and of a layer. */
+void laci_layer_add_calibration(laci_json_writer *w, json_t *object, const lac_layer *layer);
 
 /** "N:M"; null where m is 0. */
 json_t *laci_pattern_json(int n, int m);

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What calibration did, as plain data of a report. */
+#include "api/calibration_in.h"
+#include "api/report_in.h"
+#include "base/error.h"
+#include "data/samples.h"
+#include "lacuna/calibration.h"
+
+static double percent(int64_t part, int64_t of) {
+  return of > 0 ? 100 * (double)part / (double)of : 0;
+}
+
+static bool add_curve(laci_report *report, const laci_pruning_calibration *from,
+                      lac_calibration_result *to) {
+  if (from->n_points == 0) return true;
+  lac_calibration_point *points =
+      laci_arena_alloc(&report->arena, (size_t)from->n_points, sizeof *points);
+  if (!points) return false;
+  for (int k = 0; k < from->n_points; k++) {
+    const laci_pruning_point *point = &from->points[k];
+    points[k] = (lac_calibration_point){
+        .layer = point->layer < 0 ? NULL : report->layers[point->layer].name,
+        .effect = point->effect,
+        .outputs_error = point->difference.relative,
+        .top1 = percent(point->difference.n_right_b, point->difference.n_labelled)};
+  }
+  to->curve = points;
+  to->n_curve = from->n_points;
+  return true;
+}
+
+lac_status laci_report_add_calibration(laci_report *report, const laci_pruning *p,
+                                       const laci_calibration_source *source, lac_error *err) {
+  const laci_pruning_calibration *from = &p->calibration;
+  const laci_output_difference *outputs = &from->outputs;
+  if (!from->done) return LAC_OK;
+  lac_calibration_result *to = laci_arena_alloc(&report->arena, 1, sizeof *to);
+  if (!to) return laci_fail_memory(err, "the report");
+  *to = (lac_calibration_result){
+      .data = laci_arena_text(&report->arena, laci_samples_text(source->samples)),
+      .score = from->score,
+      .solved = source->calibration.solve,
+      .samples = from->n_fitted,
+      .held_back = from->n_held_back,
+      .outputs_error = outputs->relative,
+      .answers = outputs->n_answers,
+      .agreement = percent(outputs->n_agree, outputs->n_answers),
+      .labelled = outputs->n_labelled,
+      .top1_dense = percent(outputs->n_right_a, outputs->n_labelled),
+      .top1_pruned = percent(outputs->n_right_b, outputs->n_labelled),
+      .kept_dense = from->n_kept_dense,
+      .kept_bytes = from->values_bytes,
+      .file_bytes = from->file_bytes,
+      .seconds = from->seconds,
+      .fit_seconds = from->fit_seconds};
+  bool whole = to->data && add_curve(report, from, to);
+  if (from->outputs_reason) {
+    to->outputs_reason = laci_arena_text(&report->arena, from->outputs_reason);
+    whole = whole && to->outputs_reason;
+  }
+  for (int l = 0; l < report->pub.n_layers; l++) {
+    const laci_pruned_layer *layer = &p->layers[l];
+    report->layers[l].calibrated = layer->calibrated;
+    report->layers[l].solved = layer->solved;
+    report->layers[l].error_before = layer->error_before;
+    report->layers[l].error_after = layer->error_after;
+    report->layers[l].effect = layer->effect;
+  }
+  report->pub.calibration = to;
+  return whole ? LAC_OK : laci_fail_memory(err, "the report");
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Masks and weights from samples: the network is walked in its new order (calibrate/walk.h), and
+ * what the walk leaves takes the place of what magnitude would have. Layers that keep their masks
+ * are as they were; so are those that the loss of the outputs leaves dense (dense.c). */
+#include <stdio.h>
+#include <string.h>
+
+#include "analyze/analyze.h"
+#include "base/budget.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "calibrate/fit.h"
+#include "calibrate/walk.h"
+#include "graph/graph.h"
+#include "prune/prune_in.h"
+
+static int first_layer_of(const laci_analysis *a, const bool *wanted, int stored) {
+  for (int l = 0; l < a->n_layers; l++) {
+    if (wanted[l] && a->layers[l].stored == stored) return l;
+  }
+  return -1;
+}
+
+/* The walk's mask and weight of a stored tensor become the network's. */
+static lac_status take_weight(laci_pruning *p, int l, laci_calibrated *c, laci_pool *pool,
+                              lac_error *err) {
+  const int s = p->analysis->layers[l].stored;
+  const laci_stored *stored = &p->analysis->graph->stored[s];
+  uint8_t *bytes = c->weights[s];
+  c->weights[s] = NULL;
+  if (!bytes) { /* its zeros were there already */
+    bytes = laci_alloc(stored->size_bytes, 1);
+    if (!bytes) return laci_fail_memory(err, stored->name);
+    memcpy(bytes, p->weights[s] ? p->weights[s] : stored->bytes, stored->size_bytes);
+  }
+  lac_status st = laci_pruning_set_weight(p, l, c->masks[s], bytes, pool, err);
+  if (st) laci_free(bytes);
+  return st;
+}
+
+static lac_status note_layer(laci_pruning *p, int l, const laci_calibrated_layer *from,
+                             lac_error *err) {
+  laci_pruned_layer *to = &p->layers[l];
+  to->calibrated = from->calibrated;
+  to->solved = from->solved;
+  to->error_before = from->error_before;
+  to->error_after = from->error_after;
+  if (!from->reason) return LAC_OK;
+  char text[512];
+  (void)snprintf(text, sizeof text, "pruned by magnitude: %.400s", from->reason);
+  to->reason = laci_arena_text(&p->arena, text);
+  return to->reason ? LAC_OK : laci_fail_memory(err, "the pruning");
+}
+
+static lac_status take(laci_pruning *p, const bool *wanted, laci_calibrated *c, laci_pool *pool,
+                       lac_error *err) {
+  const laci_analysis *a = p->analysis;
+  lac_status st = LAC_OK;
+  for (int s = 0; s < a->graph->n_stored && !st; s++) {
+    int l = c->masks[s] ? first_layer_of(a, wanted, s) : -1;
+    if (l >= 0) st = take_weight(p, l, c, pool, err);
+  }
+  for (int l = 0; l < a->n_layers && !st; l++) {
+    if (c->layers[l].pruned) st = note_layer(p, l, &c->layers[l], err);
+  }
+  return st;
+}
+
+/* What the outputs became, and what it took. */
+static lac_status note_result(laci_pruning *p, const laci_prune_options *options,
+                              const laci_calibrated *c, lac_error *err) {
+  laci_pruning_calibration *to = &p->calibration;
+  const laci_calibration_cut *cut = &c->cut;
+  to->done = true;
+  to->score = laci_score_name(options->calibration->score);
+  to->n_fitted = cut->n_fitted * cut->batch;
+  to->n_held_back = (cut->n_batches - cut->n_fitted) * cut->batch;
+  to->outputs = c->outputs;
+  to->values_bytes = c->values_bytes;
+  to->file_bytes = c->file_bytes;
+  if (!c->outputs_reason) return LAC_OK;
+  to->outputs_reason = laci_arena_text(&p->arena, c->outputs_reason);
+  return to->outputs_reason ? LAC_OK : laci_fail_memory(err, "the pruning");
+}
+
+static void log_result(const laci_pruning *p) {
+  const laci_pruning_calibration *c = &p->calibration;
+  char text[64];
+  laci_log(LAC_LOG_DEBUG,
+           "calibration: %.1f s, %.1f s of it for masks and weights; values between layers took %s",
+           c->seconds, c->fit_seconds, laci_size_text(c->values_bytes, text, sizeof text));
+  if (c->outputs_reason) {
+    laci_log(LAC_LOG_WARNING, "the outputs of the pruned network were not compared: %s",
+             c->outputs_reason);
+  }
+  for (int l = 0; l < p->analysis->n_layers; l++) {
+    const laci_pruned_layer *layer = &p->layers[l];
+    if (!layer->calibrated) continue;
+    laci_log(LAC_LOG_DEBUG, "%s: error %.4g %% masked, %.4g %% as written%s",
+             p->analysis->graph->nodes[p->analysis->layers[l].node].name, 100 * layer->error_before,
+             100 * layer->error_after, layer->solved ? "" : " (not solved)");
+  }
+}
+
+lac_status laci_pruning_calibrate(laci_pruning *p, const laci_prune_options *options,
+                                  laci_pool *pool, lac_error *err) {
+  const laci_analysis *a = p->analysis;
+  laci_calibrated *fitted = NULL;
+  int n_wanted = 0;
+  bool *wanted = laci_alloc((size_t)a->n_layers, sizeof *wanted);
+  if (!wanted) return laci_fail_memory(err, "the pruning");
+  for (int l = 0; l < a->n_layers; l++) {
+    const laci_pruned_layer *layer = &p->layers[l];
+    wanted[l] = a->layers[l].eligible && !layer->pruned && !laci_pruned_layer_is_zero(layer);
+    n_wanted += wanted[l];
+  }
+  lac_status st = LAC_OK;
+  if (n_wanted == 0) goto out;
+  st = laci_pruning_fit(p, options, wanted, pool, &fitted, err);
+  if (!st) st = laci_pruning_keep_dense(p, options, pool, wanted, &fitted, err);
+  if (!st) st = take(p, wanted, fitted, pool, err);
+  if (!st) st = note_result(p, options, fitted, err);
+  if (!st) log_result(p);
+out:
+  laci_calibrated_destroy(fitted);
+  laci_free(wanted);
+  return st;
+}

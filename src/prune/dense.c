@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Which layers stay dense: those whose pruning costs the network's outputs most.
+ *
+ *     effect of a layer = sum |y - y_l|^2 / sum |y|^2     y: outputs of the dense network,
+ *                                                         y_l: with this layer alone pruned
+ *
+ * Layers are ranked by it, with the weights that a fit of all of them left. The loss over the
+ * number of layers pruned is that of the first n of this ranking, with these same weights. Where a
+ * loss is given, the number is looked for between what holds and what does not, and each try is
+ * fitted anew: with fewer layers pruned the fits of the others have less to make good. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/analyze.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/plural.h"
+#include "calibrate/walk.h"
+#include "graph/graph.h"
+#include "prune/prune_in.h"
+
+enum { MOST_SAMPLES = 256, MOST_ALONE = 64, MOST_TRIES = 6 };
+
+typedef struct ranked_layer {
+  int layer;
+  double effect;
+} ranked_layer;
+
+typedef struct chooser {
+  laci_pruning *p;
+  const laci_prune_options *options;
+  laci_pool *pool;
+  laci_calibrated *all;  /* every wanted layer is pruned; borrowed */
+  int n;                 /* layers that have weights of their own to be pruned */
+  ranked_layer *ranking; /* [n] the least effect first */
+  const uint8_t **mixed; /* [n_stored] the dense network's weights, some of them pruned */
+} chooser;
+
+static const char *layer_name(const laci_analysis *a, int l) {
+  return a->graph->nodes[a->layers[l].node].name;
+}
+
+/* ---- How outputs fare ---- */
+
+/* The dense network against the mixed one, on at most so many of the samples that judge. */
+static lac_status compare(const chooser *c, int64_t most, laci_output_difference *difference,
+                          lac_error *err) {
+  const laci_calibration_cut *cut = &c->all->cut;
+  const int64_t n_held = cut->n_batches - cut->n_fitted;
+  const int64_t first = n_held > 0 ? cut->n_fitted : 0, n = n_held > 0 ? n_held : cut->n_batches;
+  const int64_t most_batches = most / cut->batch > 0 ? most / cut->batch : 1;
+  const laci_compare_options how = {.first = first * cut->batch,
+                                    .n = (n < most_batches ? n : most_batches) * cut->batch,
+                                    .batch = cut->batch,
+                                    .pool = c->pool,
+                                    .budget = c->options->budget};
+  const laci_graph *graph = c->p->analysis->graph;
+  const laci_weighted_graph dense = {graph, (const uint8_t *const *)c->p->weights};
+  const laci_weighted_graph mixed = {graph, c->mixed};
+  if (laci_interrupted()) return laci_fail(err, LAC_INTERRUPTED, "interrupted");
+  return laci_compare_outputs(&dense, &mixed, c->options->calibration->samples, &how, difference,
+                              err);
+}
+
+/* In the unit of max_drop. */
+static double drop_of(const laci_output_difference *d) {
+  if (d->n_labelled > 0) return 100 * (double)(d->n_right_a - d->n_right_b) / (double)d->n_labelled;
+  return 100 * d->relative;
+}
+
+static void mix(chooser *c, int layer, bool pruned) {
+  int s = c->p->analysis->layers[layer].stored;
+  c->mixed[s] = pruned ? c->all->weights[s] : c->p->weights[s];
+}
+
+/* ---- The ranking ---- */
+
+static int compare_effects(const void *a, const void *b) {
+  const ranked_layer *x = a, *y = b;
+  if (x->effect != y->effect) return x->effect < y->effect ? -1 : 1;
+  return x->layer - y->layer;
+}
+
+/* The layers to be ranked: the first of those that share a weight stands for all. */
+static void list_layers(chooser *c, const bool *wanted) {
+  const laci_analysis *a = c->p->analysis;
+  for (int l = 0; l < a->n_layers; l++) {
+    bool first = wanted[l] && c->all->weights[a->layers[l].stored];
+    for (int k = 0; first && k < c->n; k++)
+      first = a->layers[c->ranking[k].layer].stored != a->layers[l].stored;
+    if (first) c->ranking[c->n++].layer = l;
+  }
+}
+
+/* Where outputs cannot be computed, a layer's own error has to do. */
+static lac_status rank(chooser *c, lac_error *err) {
+  lac_status st = LAC_OK;
+  for (int k = 0; k < c->n && !st; k++) {
+    int l = c->ranking[k].layer;
+    laci_output_difference alone;
+    c->ranking[k].effect = c->all->layers[l].error_after;
+    if (c->all->outputs_reason) continue;
+    laci_progress("layers alone", k, c->n);
+    mix(c, l, true);
+    st = compare(c, MOST_ALONE, &alone, err);
+    mix(c, l, false);
+    c->ranking[k].effect = alone.relative;
+  }
+  if (st) return st;
+  laci_progress("layers alone", c->n, c->n);
+  qsort(c->ranking, (size_t)c->n, sizeof *c->ranking, compare_effects);
+  for (int k = 0; k < c->n; k++) c->p->layers[c->ranking[k].layer].effect = c->ranking[k].effect;
+  return LAC_OK;
+}
+
+/* ---- The loss over the number of layers ---- */
+
+static lac_status measure_curve(chooser *c, lac_error *err) {
+  laci_pruning_calibration *to = &c->p->calibration;
+  if (c->all->outputs_reason) return LAC_OK;
+  to->points = laci_alloc((size_t)c->n + 1, sizeof *to->points);
+  if (!to->points) return laci_fail_memory(err, "the loss over the layers");
+  lac_status st = LAC_OK;
+  for (int k = 0; k <= c->n && !st; k++) {
+    laci_pruning_point *point = &to->points[k];
+    *point = (laci_pruning_point){.layer = -1};
+    laci_progress("loss over layers", k, c->n + 1);
+    if (k > 0) {
+      point->layer = c->ranking[k - 1].layer;
+      point->effect = c->ranking[k - 1].effect;
+      mix(c, point->layer, true);
+    }
+    st = compare(c, MOST_SAMPLES, &point->difference, err);
+  }
+  for (int k = 0; k < c->n; k++) mix(c, c->ranking[k].layer, false);
+  laci_progress("loss over layers", c->n + 1, c->n + 1);
+  if (!st) to->n_points = c->n + 1;
+  return st;
+}
+
+/* ---- The choice ---- */
+
+/* The first n of the ranking are to be pruned, with all that share their weights. */
+static void want_first(const chooser *c, int n, bool *wanted) {
+  const laci_analysis *a = c->p->analysis;
+  for (int k = 0; k < c->n; k++) {
+    for (int l = 0; l < a->n_layers; l++) {
+      if (a->layers[l].stored == a->layers[c->ranking[k].layer].stored && a->layers[l].eligible)
+        wanted[l] = k < n;
+    }
+  }
+}
+
+static lac_status fit_first(chooser *c, int n, bool *wanted, laci_calibrated **fitted,
+                            lac_error *err) {
+  want_first(c, n, wanted);
+  return laci_pruning_fit(c->p, c->options, wanted, c->pool, fitted, err);
+}
+
+/* The most layers, below n, of which the curve says that they may be pruned. */
+static int guess(const chooser *c, int n, double most) {
+  const laci_pruning_calibration *curve = &c->p->calibration;
+  int best = 0;
+  for (int k = 0; k < n && k < curve->n_points; k++) {
+    if (drop_of(&curve->points[k].difference) <= most) best = k;
+  }
+  return best;
+}
+
+/* Between none, which holds, and `bad`, which does not: *best is fitted with *n of them. */
+static lac_status look_for(chooser *c, int bad, bool *wanted, int *n, laci_calibrated **best,
+                           lac_error *err) {
+  const double most = c->options->calibration->max_drop;
+  int good = 0, at = guess(c, bad, most);
+  lac_status st = LAC_OK;
+  for (int tries = 0; !st && bad - good > 1 && tries < MOST_TRIES; tries++) {
+    laci_calibrated *tried = NULL;
+    if (at <= good || at >= bad) at = good + (bad - good) / 2;
+    st = fit_first(c, at, wanted, &tried, err);
+    bool holds = !st && drop_of(&tried->outputs) <= most;
+    if (!st)
+      laci_log(LAC_LOG_INFO, "%d layer%s pruned: %.3g %s lost", at, laci_plural(at),
+               drop_of(&tried->outputs),
+               tried->outputs.n_labelled ? "points of top-1" : "percent of the outputs");
+    if (holds) {
+      laci_calibrated_destroy(*best);
+      *best = tried;
+      good = at;
+    } else {
+      laci_calibrated_destroy(tried);
+      bad = at;
+    }
+    at = -1;
+  }
+  *n = good;
+  return st;
+}
+
+static lac_status explain(const chooser *c, int n, lac_error *err) {
+  laci_pruning *p = c->p;
+  for (int k = n; k < c->n; k++) {
+    char text[160];
+    (void)snprintf(text, sizeof text, "left dense: pruned alone it changes %s by %.3g %%",
+                   c->all->outputs_reason ? "its own outputs" : "the network's outputs",
+                   100 * c->ranking[k].effect);
+    laci_pruned_layer *layer = &p->layers[c->ranking[k].layer];
+    layer->kept = layer->total;
+    layer->reason = laci_arena_text(&p->arena, text);
+    if (!layer->reason) return laci_fail_memory(err, "the pruning");
+    laci_log(LAC_LOG_INFO, "%s: %s", layer_name(p->analysis, c->ranking[k].layer), layer->reason);
+  }
+  p->calibration.n_kept_dense = c->n - n;
+  return LAC_OK;
+}
+
+/* *best: fitted with the first *n of the ranking; NULL: with all, as they are already. */
+static lac_status choose(chooser *c, bool *wanted, int *n, laci_calibrated **best, lac_error *err) {
+  const laci_prune_calibration *how = c->options->calibration;
+  *n = how->keep_dense < c->n ? c->n - how->keep_dense : 0;
+  lac_status st = *n < c->n ? fit_first(c, *n, wanted, best, err) : LAC_OK;
+  if (st) return st;
+  const laci_calibrated *last = *best ? *best : c->all;
+  if (how->max_drop >= 0 && *n > 0 && drop_of(&last->outputs) > how->max_drop) {
+    laci_calibrated_destroy(*best);
+    *best = NULL;
+    st = look_for(c, *n, wanted, n, best, err);
+  }
+  if (!st && !*best && *n < c->n) st = fit_first(c, *n, wanted, best, err); /* of none */
+  want_first(c, *n, wanted);
+  return st;
+}
+
+lac_status laci_pruning_keep_dense(laci_pruning *p, const laci_prune_options *options,
+                                   laci_pool *pool, bool *wanted, laci_calibrated **fitted,
+                                   lac_error *err) {
+  const laci_prune_calibration *how = options->calibration;
+  const int n_stored = p->analysis->graph->n_stored;
+  const bool limited = how->max_drop >= 0 &&
+                       (drop_of(&(*fitted)->outputs) > how->max_drop || (*fitted)->outputs_reason);
+  if (how->keep_dense <= 0 && !limited && !how->curve) return LAC_OK;
+  chooser c = {.p = p, .options = options, .pool = pool, .all = *fitted};
+  c.ranking = laci_alloc((size_t)p->analysis->n_layers, sizeof *c.ranking);
+  c.mixed = laci_alloc((size_t)n_stored, sizeof *c.mixed);
+  laci_calibrated *best = NULL;
+  int n = 0;
+  lac_status st =
+      c.ranking && c.mixed ? LAC_OK : laci_fail_memory(err, "the layers that stay dense");
+  if (!st && limited && (*fitted)->outputs_reason) {
+    st = laci_fail(err, LAC_UNSUPPORTED,
+                   "a loss of at most %g is wanted, but the outputs cannot be compared: %s",
+                   how->max_drop, (*fitted)->outputs_reason);
+  }
+  for (int s = 0; s < n_stored && !st; s++) c.mixed[s] = p->weights[s];
+  if (!st) list_layers(&c, wanted);
+  if (!st) st = rank(&c, err);
+  if (!st && (how->curve || limited)) st = measure_curve(&c, err);
+  if (!st) st = choose(&c, wanted, &n, &best, err);
+  if (!st) st = explain(&c, n, err);
+  if (!st && best) {
+    laci_calibrated *worse = *fitted;
+    *fitted = best;
+    best = worse;
+  }
+  laci_calibrated_destroy(best);
+  laci_free(c.ranking);
+  laci_free(c.mixed);
+  return st;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * One walk through the network in its new order (calibrate/walk.h), for the layers that are wanted.
+ */
+#include "analyze/analyze.h"
+#include "base/budget.h"
+#include "calibrate/walk.h"
+#include "graph/graph.h"
+#include "prune/prune_in.h"
+
+/* What is held while the walk goes on: the weights in their new order. */
+static laci_budget budget_of(const laci_pruning *p, const laci_budget *base) {
+  const laci_graph *graph = p->analysis->graph;
+  laci_budget budget = *base;
+  for (int s = 0; s < graph->n_stored; s++) {
+    if (p->weights[s])
+      laci_budget_add(&budget, graph->stored[s].size_bytes, "%.200s (made anew)",
+                      graph->stored[s].name);
+  }
+  return budget;
+}
+
+lac_status laci_pruning_fit(laci_pruning *p, const laci_prune_options *options, const bool *wanted,
+                            laci_pool *pool, laci_calibrated **fitted, lac_error *err) {
+  const laci_budget budget = budget_of(p, options->budget);
+  const laci_calibrate_options how = {.pattern = p->pattern,
+                                      .score = options->calibration->score,
+                                      .solve = options->calibration->solve,
+                                      .wanted = wanted,
+                                      .weights = (const uint8_t *const *)p->weights,
+                                      .budget = &budget,
+                                      .pool = pool};
+  lac_status st = laci_calibrate(p->analysis, options->calibration->samples, &how, fitted, err);
+  if (st) return st;
+  p->calibration.seconds += (*fitted)->seconds;
+  p->calibration.fit_seconds += (*fitted)->fit_seconds;
+  return LAC_OK;
+}

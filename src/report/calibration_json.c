@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The part of a report that speaks of calibration. */
+#include "lacuna/calibration.h"
+#include "lacuna/report.h"
+#include "report/json_in.h"
+
+static json_t *or_null(bool is_known, double value) {
+  return is_known ? laci_json_number(value) : json_null();
+}
+
+static json_t *curve_json(laci_json_writer *w, const lac_calibration_result *c) {
+  if (c->n_curve == 0) return json_null();
+  json_t *array = json_array();
+  for (int k = 0; k < c->n_curve; k++) {
+    json_t *point = json_object();
+    laci_json_add(w, point, "layers", json_integer(k));
+    laci_json_add(w, point, "layer", laci_json_text(w, c->curve[k].layer));
+    laci_json_add(w, point, "effect", laci_json_number(c->curve[k].effect));
+    laci_json_add(w, point, "outputs_error", laci_json_number(c->curve[k].outputs_error));
+    laci_json_add(w, point, "top1", or_null(c->labelled > 0, c->curve[k].top1));
+    laci_json_append(w, array, point);
+  }
+  return array;
+}
+
+json_t *laci_calibration_json(laci_json_writer *w, const lac_calibration_result *c) {
+  if (!c) return json_null();
+  const bool compared = !c->outputs_reason, labelled = c->labelled > 0;
+  json_t *object = json_object();
+  laci_json_add(w, object, "data", laci_json_text(w, c->data));
+  laci_json_add(w, object, "score", laci_json_text(w, c->score));
+  laci_json_add(w, object, "solved", json_boolean(c->solved));
+  laci_json_add(w, object, "samples", json_integer(c->samples));
+  laci_json_add(w, object, "held_back", json_integer(c->held_back));
+  laci_json_add(w, object, "outputs_error", or_null(compared, c->outputs_error));
+  laci_json_add(w, object, "agreement", or_null(compared && c->answers > 0, c->agreement));
+  laci_json_add(w, object, "answers", json_integer(c->answers));
+  laci_json_add(w, object, "top1_dense", or_null(labelled, c->top1_dense));
+  laci_json_add(w, object, "top1_pruned", or_null(labelled, c->top1_pruned));
+  laci_json_add(w, object, "labelled", json_integer(c->labelled));
+  laci_json_add(w, object, "reason", laci_json_text(w, c->outputs_reason));
+  laci_json_add(w, object, "kept_dense", json_integer(c->kept_dense));
+  laci_json_add(w, object, "curve", curve_json(w, c));
+  laci_json_add(w, object, "kept_bytes", laci_json_uint64(c->kept_bytes));
+  laci_json_add(w, object, "file_bytes", laci_json_uint64(c->file_bytes));
+  laci_json_add(w, object, "calibration_seconds", laci_json_number(c->seconds));
+  laci_json_add(w, object, "fit_seconds", laci_json_number(c->fit_seconds));
+  return object;
+}
+
+void laci_layer_add_calibration(laci_json_writer *w, json_t *object, const lac_layer *layer) {
+  laci_json_add(w, object, "calibrated", json_boolean(layer->calibrated));
+  laci_json_add(w, object, "solved", json_boolean(layer->solved));
+  laci_json_add(w, object, "error_before", laci_json_number(layer->error_before));
+  laci_json_add(w, object, "error_after", laci_json_number(layer->error_after));
+  laci_json_add(w, object, "effect", laci_json_number(layer->effect));
+}

@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Pruning by samples: the masks and weights of the walk become the network's, in the order that was
+ * found; layers stay dense as a number or a loss asks; what fails leaves nothing behind. */
+#include "support/expect_classes.h"
+
+#include "calibrate/fit.h"
+#include "calibrate/walk.h"
+#include "cpu/pool.h"
+#include "base/hash.h"
+#include "permute/plan.h"
+#include "prune/prune.h"
+#include "sparse/mask.h"
+
+enum { COUNT = 96, INPUT = 8 * 6 * 6, CLASSES = 8 };
+
+/* Sizes that no Tensor Core takes are pruned, too: all of 4 channels and more. */
+static const char net[] =
+    "input x Nx8x6x6\n"
+    "stored w0 16x8x3x3\nv0 = Conv(x, w0) pads=1,1,1,1 name=\"c0\"\na0 = Relu(v0)\n"
+    "stored w1 16x16x3x3\nv1 = Conv(a0, w1) pads=1,1,1,1 name=\"c1\"\nb1 = Relu(v1)\n"
+    "stored w2 16x16x1x1\nv2 = Conv(b1, w2) name=\"c2\"\ns2 = Add(v2, a0)\na2 = Relu(s2)\n"
+    "stored w3 16x16x3x3\nv3 = Conv(a2, w3) name=\"c3\"\na3 = Relu(v3)\n"
+    "stored w4 8x16x4x4\nv4 = Conv(a3, w4) name=\"c4\"\ny = Flatten(v4)\n"
+    "output y\n";
+enum { N_LAYERS = 5 };
+
+/* ---- Samples ---- */
+
+typedef struct source {
+  int64_t fails_at; /* a sample that cannot be had; -1: none */
+} source;
+
+static lac_status fetch(void *context, int64_t first, int64_t n, void *const *to, lac_error *err) {
+  const source *from = context;
+  for (int64_t k = 0; k < n; k++) {
+    if (first + k == from->fails_at) return laci_fail(err, LAC_IO, "sample %d", (int)(first + k));
+    for (int64_t at = 0; at < INPUT; at++) {
+      /* neighbouring pixels alike: inputs that depend on each other are what fits make use of */
+      double base = laci_rng_unit(7, (uint64_t)(first + k), (uint64_t)(at / 9));
+      double own = laci_rng_unit(8, (uint64_t)(first + k), (uint64_t)at);
+      ((float *)to[0])[k * INPUT + at] = (float)(2 * base + own - 1.2);
+    }
+  }
+  return LAC_OK;
+}
+
+typedef struct rig {
+  analysed n;
+  source from;
+  laci_shape shape;
+  int64_t labels[COUNT];
+  laci_calibration_samples samples;
+  laci_prune_calibration calibration;
+  laci_budget budget;
+  laci_prune_options options;
+} rig;
+
+static void rig_init(rig *r, const char *score) {
+  *r = (rig){.n = analyse(net), .from = {-1}, .shape = {4, {1, 8, 6, 6}}};
+  r->samples = (laci_calibration_samples){
+      .count = COUNT, .shapes = &r->shape, .fetch = fetch, .context = &r->from};
+  r->calibration = (laci_prune_calibration){
+      .samples = &r->samples, .score = laci_score_find(score), .solve = true, .max_drop = -1};
+  assert_non_null(r->calibration.score);
+  r->budget = (laci_budget){.limit = UINT64_MAX};
+  r->options = (laci_prune_options){
+      .pattern = {2, 4}, .mask = true, .budget = &r->budget, .calibration = &r->calibration};
+  assert_int_equal(r->n.a->n_layers, N_LAYERS);
+  for (int l = 0; l < N_LAYERS; l++) assert_true(r->n.a->layers[l].eligible);
+}
+
+static void rig_clear(rig *r) { analysed_clear(&r->n); }
+
+static laci_pruning *prune_with(const rig *r, laci_pool *pool) {
+  laci_pruning *made = NULL;
+  lac_error err = {0};
+  if (laci_prune(r->n.a, &r->options, pool, &made, &err)) fail_msg("%s", err.text);
+  return made;
+}
+
+static laci_pruning *prune(const rig *r) { return prune_with(r, NULL); }
+
+/* ---- What is asked of a result ---- */
+
+static int count_pruned(const laci_pruning *p) {
+  int n = 0;
+  for (int l = 0; l < p->analysis->n_layers; l++) n += p->layers[l].pruned;
+  return n;
+}
+
+static bool kept_at(const laci_pruned_mask *mask, int64_t at) {
+  return mask->bits[at / 8] >> (at % 8) & 1;
+}
+
+/** Masks hold the pattern, weights hold the masks, and figures are those of both. */
+static void check_layers(const laci_pruning *p) {
+  const laci_analysis *a = p->analysis;
+  assert_int_equal(p->n_masks, count_pruned(p));
+  for (int k = 0; k < p->n_masks; k++) {
+    const laci_pruned_mask *mask = &p->masks[k];
+    const float *weight = (const float *)(const void *)p->weights[mask->stored];
+    int64_t n_kept = 0, n_zeros = 0;
+    assert_non_null(weight);
+    for (int64_t e = 0; e < mask->count; e++) {
+      n_kept += kept_at(mask, e);
+      n_zeros += weight[e] == 0;
+      if (!kept_at(mask, e)) assert_true(weight[e] == 0);
+    }
+    assert_int_equal(n_kept, mask->count / 2);
+    int l = 0;
+    while (a->layers[l].stored != mask->stored) l++;
+    assert_true(p->layers[l].pruned && p->layers[l].holds_pattern);
+    assert_int_equal(p->layers[l].n_zeros, n_zeros);
+    assert_true(p->layers[l].kept > 0.4 * p->layers[l].total &&
+                p->layers[l].kept <= p->layers[l].total);
+    if (p->layers[l].calibrated) assert_true(p->layers[l].kept < p->layers[l].total);
+  }
+}
+
+static void check_same(const laci_pruning *a, const laci_pruning *b) {
+  for (int s = 0; s < a->analysis->graph->n_stored; s++) {
+    assert_int_equal(a->weights[s] != NULL, b->weights[s] != NULL);
+    if (a->weights[s])
+      assert_memory_equal(a->weights[s], b->weights[s], a->analysis->graph->stored[s].size_bytes);
+  }
+  for (int l = 0; l < a->analysis->n_layers; l++) {
+    assert_true(a->layers[l].error_after == b->layers[l].error_after);
+    assert_true(a->layers[l].error_before == b->layers[l].error_before);
+    assert_true(a->layers[l].effect == b->layers[l].effect);
+  }
+  assert_true(a->calibration.outputs.relative == b->calibration.outputs.relative);
+}
+
+/* ---- Tests ---- */
+
+static void every_score_leaves_masks_and_weights_in_place(void **state) {
+  (void)state;
+  double magnitude = 0;
+  for (int at = 0; laci_score_at(at); at++) {
+    rig r;
+    rig_init(&r, laci_score_name(laci_score_at(at)));
+    for (int solve = 0; solve < 2; solve++) {
+      r.calibration.solve = solve;
+      laci_pruning *p = prune(&r);
+      check_layers(p);
+      assert_int_equal(count_pruned(p), N_LAYERS);
+      assert_true(p->calibration.done);
+      assert_string_equal(p->calibration.score, laci_score_name(laci_score_at(at)));
+      assert_true(p->calibration.n_held_back > 0);
+      assert_true(p->calibration.n_fitted + p->calibration.n_held_back <= COUNT);
+      double error = p->calibration.outputs.relative;
+      assert_true(error > 0 && error < 1);
+      if (at == 0 && !solve) magnitude = error;
+      else if (solve) assert_true(error < magnitude);
+      for (int l = 0; l < N_LAYERS; l++) {
+        const laci_pruned_layer *layer = &p->layers[l];
+        assert_true(layer->calibrated && (solve || !layer->solved));
+        assert_true(layer->error_before > 0 && layer->error_after <= layer->error_before);
+      }
+      laci_pruning_destroy(p);
+    }
+    rig_clear(&r);
+  }
+}
+
+static void threads_change_no_byte(void **state) {
+  (void)state;
+  rig r;
+  laci_pool *pool = NULL;
+  rig_init(&r, "alps");
+  r.calibration.keep_dense = 1;
+  r.calibration.curve = true;
+  laci_pruning *alone = prune(&r);
+  assert_int_equal(laci_pool_create(3, &pool, NULL), LAC_OK);
+  laci_pruning *shared = prune_with(&r, pool);
+  check_same(alone, shared);
+  laci_pruning_destroy(shared);
+  laci_pruning_destroy(alone);
+  laci_pool_destroy(pool);
+  rig_clear(&r);
+}
+
+/** Calibrating behind the search is calibrating the network that was reordered before. */
+static void the_order_comes_first(void **state) {
+  (void)state;
+  rig r, again;
+  rig_init(&r, "wanda");
+  r.options.permute = true;
+  laci_pruning *p = prune(&r);
+  check_layers(p);
+  int n_moved = 0;
+  for (int g = 0; g < r.n.a->n_groups; g++) n_moved += laci_plan_moves(p->plan, g);
+  assert_true(n_moved > 0);
+  rig_init(&again, "wanda");
+  laci_prune_options order = r.options;
+  order.mask = false;
+  laci_pruning *moved = NULL;
+  assert_int_equal(laci_prune(again.n.a, &order, NULL, &moved, NULL), LAC_OK);
+  laci_pruning_commit(moved, again.n.graph);
+  laci_pruning_destroy(moved);
+  for (int l = 0; l < N_LAYERS; l++) { /* views of what was committed */
+    laci_layer *layer = &again.n.a->layers[l];
+    layer->view.bytes = again.n.graph->stored[layer->stored].bytes;
+  }
+  laci_pruning *q = prune(&again);
+  for (int k = 0; k < p->n_masks; k++) {
+    int s = p->masks[k].stored;
+    assert_memory_equal(p->weights[s], q->weights[s], r.n.graph->stored[s].size_bytes);
+  }
+  assert_true(p->calibration.outputs.relative == q->calibration.outputs.relative);
+  laci_pruning_destroy(p);
+  laci_pruning_destroy(q);
+  rig_clear(&r);
+  rig_clear(&again);
+}
+
+static void as_many_judge_as_are_held_back(void **state) {
+  (void)state;
+  rig r;
+  rig_init(&r, "wanda");
+  r.samples.held_back = 6;
+  laci_pruning *p = prune(&r);
+  assert_int_equal(p->calibration.n_held_back, 6);
+  assert_int_equal(p->calibration.n_fitted, COUNT - 6);
+  laci_pruning_destroy(p);
+  rig_clear(&r);
+}
+
+static void what_is_pruned_already_keeps_its_mask(void **state) {
+  (void)state;
+  rig r;
+  rig_init(&r, "alps");
+  laci_layer *kept = &r.n.a->layers[2];
+  laci_stored *stored = &r.n.graph->stored[kept->stored];
+  uint8_t *mask = calloc((size_t)kept->view.outer * 16 * 9, 1), *bytes = laci_stored_mut(stored);
+  assert_true(mask && bytes);
+  kept->view.bytes = bytes;
+  assert_int_equal(laci_mask_choose(&kept->view, r.options.pattern, NULL, mask, NULL), LAC_OK);
+  laci_mask_apply(&kept->view, mask, bytes);
+  r.options.keep_pruned = true;
+  laci_pruning *p = prune(&r);
+  check_layers(p);
+  assert_int_equal(count_pruned(p), N_LAYERS);
+  assert_true(p->layers[2].was_pruned && !p->layers[2].calibrated);
+  assert_memory_equal(p->weights[kept->stored], bytes, stored->size_bytes);
+  assert_true(p->layers[1].calibrated);
+  laci_pruning_destroy(p);
+  free(mask);
+  rig_clear(&r);
+}
+
+/* ---- Layers that stay dense ---- */
+
+static void the_most_harmful_layers_stay_dense(void **state) {
+  (void)state;
+  double before = INFINITY;
+  for (int dense = 0; dense <= N_LAYERS + 1; dense++) {
+    rig r;
+    rig_init(&r, "wanda");
+    r.calibration.keep_dense = dense;
+    laci_pruning *p = prune(&r);
+    int n_dense = dense < N_LAYERS ? dense : N_LAYERS;
+    check_layers(p);
+    assert_int_equal(count_pruned(p), N_LAYERS - n_dense);
+    assert_int_equal(p->calibration.n_kept_dense, n_dense);
+    for (int l = 0; l < N_LAYERS; l++) {
+      assert_true(p->layers[l].effect > 0 || dense == 0);
+      if (!p->layers[l].pruned) assert_non_null(strstr(p->layers[l].reason, "left dense"));
+      for (int m = 0; m < N_LAYERS && !p->layers[l].pruned; m++) {
+        if (p->layers[m].pruned) assert_true(p->layers[m].effect <= p->layers[l].effect);
+      }
+    }
+    assert_true(p->calibration.outputs.relative < before);
+    if (n_dense == N_LAYERS) assert_true(p->calibration.outputs.relative == 0);
+    else before = p->calibration.outputs.relative;
+    laci_pruning_destroy(p);
+    rig_clear(&r);
+  }
+}
+
+static void a_loss_is_kept_by_as_few_dense_layers_as_it_takes(void **state) {
+  (void)state;
+  rig r;
+  double errors[N_LAYERS + 1];
+  for (int dense = 0; dense <= N_LAYERS; dense++) {
+    rig_init(&r, "wanda");
+    r.calibration.keep_dense = dense;
+    laci_pruning *p = prune(&r);
+    errors[dense] = p->calibration.outputs.relative;
+    laci_pruning_destroy(p);
+    rig_clear(&r);
+  }
+  for (int want = 0; want <= N_LAYERS; want++) {
+    rig_init(&r, "wanda");
+    r.calibration.max_drop = 100 * errors[want] + 1e-6;
+    laci_pruning *p = prune(&r);
+    assert_int_equal(N_LAYERS - count_pruned(p), want);
+    assert_true(100 * p->calibration.outputs.relative <= r.calibration.max_drop);
+    assert_true(p->calibration.outputs.relative == errors[want]);
+    laci_pruning_destroy(p);
+    rig_clear(&r);
+  }
+}
+
+/** With labels the loss is one of answers: the dense network's own answers are all right. */
+static void labels_turn_the_loss_into_points(void **state) {
+  (void)state;
+  rig r;
+  rig_init(&r, "magnitude");
+  for (int k = 0; k < COUNT; k++) r.labels[k] = k % CLASSES;
+  r.samples.labels = r.labels;
+  r.calibration.curve = true;
+  r.calibration.max_drop = 100; /* no loss is so large */
+  laci_pruning *p = prune(&r);
+  const laci_pruning_calibration *c = &p->calibration;
+  assert_int_equal(c->n_points, N_LAYERS + 1);
+  assert_int_equal(count_pruned(p), N_LAYERS);
+  assert_int_equal(c->outputs.n_labelled, c->n_held_back);
+  assert_int_equal(c->points[0].layer, -1);
+  assert_true(c->points[0].difference.relative == 0);
+  for (int k = 1; k <= N_LAYERS; k++) {
+    assert_true(c->points[k].difference.relative > 0);
+    assert_true(c->points[k].effect == p->layers[c->points[k].layer].effect);
+    if (k > 1) assert_true(c->points[k].effect >= c->points[k - 1].effect);
+    assert_int_equal(c->points[k].difference.n_right_a, c->points[0].difference.n_right_a);
+  }
+  /* all of them, by the same weights */
+  assert_true(fabs(c->points[N_LAYERS].difference.relative - c->outputs.relative) <=
+              1e-6 * c->outputs.relative);
+  laci_pruning_destroy(p);
+  rig_clear(&r);
+}
+
+/* ---- What fails ---- */
+
+static void a_failure_leaves_the_network_as_it_was(void **state) {
+  (void)state;
+  rig r;
+  rig_init(&r, "alps");
+  uint64_t before = laci_hash64(r.n.graph->stored[0].bytes, r.n.graph->stored[0].size_bytes, 0);
+  for (int64_t at = 0; at < COUNT; at += COUNT - 1) {
+    laci_pruning *p = NULL;
+    lac_error err = {0};
+    r.from.fails_at = at;
+    assert_int_equal(laci_prune(r.n.a, &r.options, NULL, &p, &err), LAC_IO);
+    assert_null(p);
+  }
+  r.from.fails_at = -1;
+  r.shape.dims[1] = 9;
+  laci_pruning *p = NULL;
+  lac_error err = {0};
+  assert_int_equal(laci_prune(r.n.a, &r.options, NULL, &p, &err), LAC_BAD_SHAPE);
+  r.shape.dims[1] = 8;
+  r.budget.limit = 1000;
+  assert_int_equal(laci_prune(r.n.a, &r.options, NULL, &p, &err), LAC_MEMORY_LIMIT);
+  assert_true(before ==
+              laci_hash64(r.n.graph->stored[0].bytes, r.n.graph->stored[0].size_bytes, 0));
+  rig_clear(&r);
+}
+
+static void every_allocation_may_fail(void **state) {
+  (void)state;
+  rig r;
+  rig_init(&r, "wanda");
+  r.samples.count = 16;
+  r.calibration.keep_dense = 2;
+  r.calibration.curve = true;
+  laci_pruning *p = prune(&r); /* what is made once for all is there */
+  laci_pruning_destroy(p);
+  size_t before = 0;
+  for (long at = 1;; at += 1 + at / 8) { /* the first ones all, then ever fewer */
+    lac_error err = {0};
+    laci_memory_fail_at(at);
+    lac_status st = laci_prune(r.n.a, &r.options, NULL, &p, &err);
+    bool pending = laci_memory_fail_pending();
+    laci_memory_fail_at(0);
+    if (pending) {
+      assert_int_equal(st, LAC_OK);
+      laci_pruning_destroy(p);
+      break;
+    }
+    if (st != LAC_NO_MEMORY) fail_msg("allocation %ld: %d '%s'", at, st, err.text);
+    assert_null(p);
+    before++;
+  }
+  assert_true(before > 20);
+  rig_clear(&r);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(every_score_leaves_masks_and_weights_in_place),
+      cmocka_unit_test(threads_change_no_byte),
+      cmocka_unit_test(the_order_comes_first),
+      cmocka_unit_test(as_many_judge_as_are_held_back),
+      cmocka_unit_test(what_is_pruned_already_keeps_its_mask),
+      cmocka_unit_test(the_most_harmful_layers_stay_dense),
+      cmocka_unit_test(a_loss_is_kept_by_as_few_dense_layers_as_it_takes),
+      cmocka_unit_test(labels_turn_the_loss_into_points),
+      cmocka_unit_test(a_failure_leaves_the_network_as_it_was),
+      cmocka_unit_test(every_allocation_may_fail),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
