@@ -68,7 +68,8 @@ bool group_says(const arguments *args, lac_error *err) {
   int rank = is_shared(args) ? lac_process_group_launched_rank() : 0;
   if (rank == 0) return true;
   if (args->group && lac_process_group_agreed(args->group)) return false;
-  if (err->status != LAC_PEER) (void)laci_fail_in(err, err->status, "process %d", rank);
+  if (err->status == LAC_PEER) lac_process_group_leave_to_first(args->group);
+  else (void)laci_fail_in(err, err->status, "process %d", rank);
   return true;
 }
 

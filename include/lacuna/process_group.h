@@ -63,6 +63,10 @@ LAC_API LAC_MUST_CHECK lac_status lac_process_group_set_timeout(lac_process_grou
  * Fails LAC_PEER, too. */
 LAC_API LAC_MUST_CHECK lac_status lac_process_group_agree(lac_process_group *group, lac_status mine,
                                                           lac_error *err);
+/** Where this process has lost another one (LAC_PEER), process 0 has most to say and to save: waits
+ * for it to end all processes, this one too, for as long as it lives and for the timeout at most.
+ * Nothing is done by process 0. */
+LAC_API void lac_process_group_leave_to_first(lac_process_group *group);
 /** Do all processes know of the last failure? */
 LAC_API bool lac_process_group_agreed(const lac_process_group *group);
 

@@ -16,13 +16,18 @@ enum { WORD_TAG = 1, MOST_TOLD = 64, NAP_NS = 100 * 1000 };
 typedef struct transport {
   lac_transport face;
   MPI_Comm channels[LAC_CHANNELS], words;
-  int *counts, *offsets, *to_counts, *to_offsets; /* [size] */
-  int64_t told[MOST_TOLD];                        /* words under way, in a ring */
+  int64_t told[MOST_TOLD]; /* words under way, in a ring */
   MPI_Request telling[MOST_TOLD];
   int n_told;
   char name[MPI_MAX_LIBRARY_VERSION_STRING];
   char why[MPI_MAX_ERROR_STRING + 64];
 } transport;
+
+/** What is under way, with the lists of it, which MPI may read until it is done. */
+typedef struct request {
+  MPI_Request mpi;
+  int *counts, *offsets, *to_counts, *to_offsets; /* [size] */
+} request;
 
 static transport mpi;
 
@@ -42,61 +47,70 @@ static void split(const size_t *begin, int n, int *counts, int *offsets) {
   }
 }
 
-static int started(transport *t, const char *doing, int code, MPI_Request *request, void **to) {
+static int started(transport *t, const char *doing, int code, request *r, void **to) {
   if (code == MPI_SUCCESS) {
-    *to = request;
+    *to = r;
     return 0;
   }
-  free(request);
+  free(r);
   return fail(t, doing, code);
 }
 
-static MPI_Request *new_request(transport *t) {
-  MPI_Request *request = malloc(sizeof *request);
-  if (!request) (void)snprintf(t->why, sizeof t->why, "not enough memory for a message");
-  return request;
+static request *new_request(transport *t) {
+  const size_t size = (size_t)t->face.size;
+  request *r = malloc(sizeof *r + 4 * size * sizeof(int));
+  if (!r) {
+    (void)snprintf(t->why, sizeof t->why, "not enough memory for a message");
+    return NULL;
+  }
+  r->counts = (int *)(void *)(r + 1);
+  r->offsets = r->counts + size;
+  r->to_counts = r->offsets + size;
+  r->to_offsets = r->to_counts + size;
+  return r;
 }
 
 static int broadcast(void *self, int channel, void *bytes, size_t n, void **to) {
   transport *t = self;
-  MPI_Request *request = new_request(t);
-  if (!request) return -1;
-  int code = MPI_Ibcast(bytes, (int)n, MPI_BYTE, 0, t->channels[channel], request);
-  return started(t, "broadcast", code, request, to);
+  request *r = new_request(t);
+  if (!r) return -1;
+  int code = MPI_Ibcast(bytes, (int)n, MPI_BYTE, 0, t->channels[channel], &r->mpi);
+  return started(t, "broadcast", code, r, to);
 }
 
 static int gather(void *self, int channel, void *all, const size_t *begin, void **to) {
   transport *t = self;
-  MPI_Request *request = new_request(t);
-  if (!request) return -1;
-  split(begin, t->face.size, t->counts, t->offsets);
-  int code = MPI_Iallgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, all, t->counts, t->offsets,
-                             MPI_BYTE, t->channels[channel], request);
-  return started(t, "gather", code, request, to);
+  request *r = new_request(t);
+  if (!r) return -1;
+  split(begin, t->face.size, r->counts, r->offsets);
+  int code = MPI_Iallgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, all, r->counts, r->offsets,
+                             MPI_BYTE, t->channels[channel], &r->mpi);
+  return started(t, "gather", code, r, to);
 }
 
 static int exchange(void *self, int channel, const void *from, const size_t *begin, void *into,
                     void **to) {
   transport *t = self;
-  MPI_Request *request = new_request(t);
-  if (!request) return -1;
-  split(begin, t->face.size, t->counts, t->offsets);
+  request *r = new_request(t);
+  if (!r) return -1;
+  split(begin, t->face.size, r->counts, r->offsets);
   for (int k = 0; k < t->face.size; k++) {
-    t->to_counts[k] = t->counts[t->face.rank];
-    t->to_offsets[k] = k * t->to_counts[k];
+    r->to_counts[k] = r->counts[t->face.rank];
+    r->to_offsets[k] = k * r->to_counts[k];
   }
-  int code = MPI_Ialltoallv(from, t->counts, t->offsets, MPI_BYTE, into, t->to_counts,
-                            t->to_offsets, MPI_BYTE, t->channels[channel], request);
-  return started(t, "exchange", code, request, to);
+  int code = MPI_Ialltoallv(from, r->counts, r->offsets, MPI_BYTE, into, r->to_counts,
+                            r->to_offsets, MPI_BYTE, t->channels[channel], &r->mpi);
+  return started(t, "exchange", code, r, to);
 }
 
-static int test(void *self, void **request) {
+static int test(void *self, void **under_way) {
+  request *r = *under_way;
   int done = 0;
-  int code = MPI_Test(*request, &done, MPI_STATUS_IGNORE);
+  int code = MPI_Test(&r->mpi, &done, MPI_STATUS_IGNORE);
   if (code != MPI_SUCCESS) return fail(self, "waiting", code);
   if (!done) return 0;
-  free(*request);
-  *request = NULL;
+  free(r);
+  *under_way = NULL;
   return 1;
 }
 
@@ -156,8 +170,6 @@ static void end(void *self, int code) {
   transport *t = self;
   if (code) (void)MPI_Abort(MPI_COMM_WORLD, code);
   close_in_order(t);
-  free(t->counts);
-  t->counts = NULL;
 }
 
 /* The first line of what MPI says of itself, up to the comma. */
@@ -180,19 +192,6 @@ static int make_channels(transport *t) {
   return code == MPI_SUCCESS ? 0 : fail(t, "communicators", code);
 }
 
-static int make_lists(transport *t) {
-  size_t size = (size_t)t->face.size;
-  t->counts = calloc(4 * size, sizeof *t->counts);
-  if (!t->counts) {
-    (void)snprintf(t->why, sizeof t->why, "not enough memory for a list of %zu processes", size);
-    return -1;
-  }
-  t->offsets = t->counts + size;
-  t->to_counts = t->offsets + size;
-  t->to_offsets = t->to_counts + size;
-  return 0;
-}
-
 static lac_transport *open_transport(const char **reason) {
   transport *t = &mpi;
   int threads = 0;
@@ -204,7 +203,7 @@ static lac_transport *open_transport(const char **reason) {
     return NULL;
   }
   write_name(t);
-  if (make_channels(t) || make_lists(t)) return NULL;
+  if (make_channels(t)) return NULL;
   t->face.name = t->name;
   t->face.self = t;
   t->face.broadcast = broadcast;

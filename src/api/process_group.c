@@ -75,6 +75,10 @@ lac_status lac_process_group_agree(lac_process_group *group, lac_status mine, la
   return laci_comm_agree(laci_process_group_comm(group), mine, err);
 }
 
+void lac_process_group_leave_to_first(lac_process_group *group) {
+  laci_comm_leave_to_first(laci_process_group_comm(group));
+}
+
 bool lac_process_group_agreed(const lac_process_group *group) {
   return laci_comm_agreed(laci_process_group_comm(group));
 }

@@ -32,7 +32,7 @@ lac_status lac_train(lac_model *model, const char *data, const lac_mask *mask,
   *result = (lac_train_result){.best_top1 = -1};
   st = laci_training_agree_late(&t, laci_training_prepare(&t, data, err), err);
   if (!st) st = laci_training_share(&t, mask, err);
-  if (!st) st = laci_training_agree(&t, laci_training_make_trainer(&t, mask, err), err);
+  if (!st) st = laci_training_agree_late(&t, laci_training_make_trainer(&t, mask, err), err);
   if (!st) st = laci_training_agree_late(&t, laci_training_open_folder(&t, err), err);
   if (!st) st = laci_training_run(&t, result, err);
   if (!st) st = laci_trainer_store(t.trainer, model->graph, err);

@@ -3,6 +3,7 @@
 #include "comm/comm.h"
 
 #include "base/error.h"
+#include "base/log.h"
 #include "base/memory.h"
 #include "comm/comm_in.h"
 #include "lacuna/plugin.h"
@@ -15,7 +16,8 @@ static lac_status take_room(laci_comm *c, lac_error *err) {
   c->peers = laci_alloc(size, sizeof *c->peers);
   c->begin = laci_alloc(size + 1, sizeof *c->begin);
   c->votes = laci_alloc(size, sizeof *c->votes);
-  bool made = c->heard && c->peers && c->begin && c->votes;
+  c->endings = laci_alloc(size, sizeof *c->endings);
+  bool made = c->heard && c->peers && c->begin && c->votes && c->endings;
   return made ? LAC_OK : laci_fail_memory(err, "a list of all processes");
 }
 
@@ -27,6 +29,7 @@ static lac_status introduce(laci_comm *c, lac_error *err) {
 
 static void clear(laci_comm *c) {
   laci_free(c->heard);
+  laci_free(c->endings);
   laci_free(c->peers);
   laci_free(c->begin);
   laci_free(c->votes);
@@ -47,7 +50,8 @@ lac_status laci_comm_open_over(const lac_transport *transport, const laci_comm_o
   c->timeout = options->timeout;
   lac_status st = take_room(c, err);
   if (!st) st = introduce(c, err);
-  if (st) {
+  if (st) { /* nobody is told of it after the end */
+    laci_log(LAC_LOG_ERROR, "process %d: %s", c->rank, err ? err->text : "it could not join");
     laci_comm_close(c, st);
     return st;
   }
@@ -64,6 +68,7 @@ lac_status laci_comm_open(const laci_comm_options *options, laci_comm **comm, la
 
 void laci_comm_close(laci_comm *c, lac_status ended) {
   if (!c) return;
+  if (ended == LAC_PEER) laci_comm_leave_to_first(c);
   bool all_know = !ended || (c->agreed && ended != LAC_PEER);
   c->transport->end(c->transport->self, all_know ? 0 : 1);
   clear(c);

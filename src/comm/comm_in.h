@@ -15,18 +15,26 @@ typedef struct laci_peer {
 
 enum { CHANNEL_MEETING, CHANNEL_EXCHANGE, CHANNEL_GATHER };
 
+/** What a failure is, as it travels. */
+typedef struct laci_ending {
+  int status, hint;
+  char text[sizeof((lac_error *)0)->text];
+} laci_ending;
+
 struct laci_comm {
   const lac_transport *transport;
   int rank, size;
   double timeout;
-  bool agreed; /* on the last failure */
+  bool agreed; /* on the last failure, and there was no meeting since */
+  bool left;   /* to process 0, as laci_comm_leave_to_first has it */
 
-  int64_t n_meetings; /* that this process came to */
-  int64_t *heard;     /* [size], of process 0: the last meeting that each came to */
-  laci_peer *peers;   /* [size]: where they run */
-  size_t *begin;      /* [size + 1]: parts of a meeting */
-  uint32_t *votes;    /* [size] */
-  void *vote;         /* request; NULL: no question is open */
+  int64_t n_meetings;          /* that this process came to */
+  int64_t *heard;              /* [size], of process 0: the last meeting that each came to */
+  laci_peer *peers;            /* [size]: where they run */
+  size_t *begin;               /* [size + 1]: parts of a meeting */
+  uint32_t *votes;             /* [size] */
+  struct laci_ending *endings; /* [size]: how all fared */
+  void *vote;                  /* request; NULL: no question is open */
 
   laci_comm_sum *first, *last; /* begun and not done, in order */
   bool broken;                 /* a sum failed; the transport says why */
@@ -59,6 +67,8 @@ struct laci_comm_sum {
 /* ---- peers.c ---- */
 
 laci_peer laci_peer_of_this(void);
+/** Has that process died, as far as this machine knows? */
+bool laci_comm_has_died(const laci_comm *comm, int rank);
 /** LAC_PEER where a process of this machine has died. */
 LAC_MUST_CHECK lac_status laci_comm_find_dead(const laci_comm *comm, lac_error *err);
 
@@ -69,7 +79,7 @@ LAC_MUST_CHECK lac_status laci_comm_wait(laci_comm *comm, void **request, lac_er
 /** Waits until the sum is done. Fails LAC_PEER. */
 LAC_MUST_CHECK lac_status laci_comm_wait_sum(laci_comm *comm, const laci_comm_sum *sum,
                                              lac_error *err);
-/** Tells process 0 that this one came to another meeting or sum. */
+/** Tells process 0 that this one came to another meeting or sum; there, takes what others told. */
 void laci_comm_begin_meeting(laci_comm *comm);
 /** The transport's own failure. */
 lac_status laci_comm_fail(const laci_comm *comm, lac_error *err);

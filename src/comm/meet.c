@@ -53,30 +53,22 @@ lac_status laci_comm_gather(laci_comm *c, const void *mine, size_t n, void *all,
 
 /* ---- One ending ---- */
 
-/* What a failure is, as it travels. */
-typedef struct ending {
-  int status, hint;
-  char text[sizeof((lac_error *)0)->text];
-} ending;
-
 /* The text of process `from`, which is one of those that failed. */
 static lac_status fail_as(laci_comm *c, lac_status mine, int from, lac_error *err) {
-  ending *all = laci_alloc((size_t)c->size, sizeof *all), e = {.status = (int)mine};
-  if (!all) return laci_fail_memory(err, "the failures of all processes");
+  laci_ending e = {.status = (int)mine};
   if (mine && err) {
     e.hint = (int)err->hint;
     memcpy(e.text, err->text, sizeof e.text);
   }
-  lac_status st = laci_comm_gather(c, &e, sizeof e, all, err);
+  lac_status st = laci_comm_gather(c, &e, sizeof e, c->endings, err);
   if (!st) {
-    e = all[from];
+    e = c->endings[from];
     st = (lac_status)e.status;
     c->agreed = true;
     if (from == 0) (void)laci_fail(err, st, "%s", e.text);
     else (void)laci_fail(err, st, "process %d: %.*s", from, (int)sizeof e.text - 16, e.text);
     (void)laci_hint(err, (lac_hint)e.hint, st);
   }
-  laci_free(all);
   return st;
 }
 
@@ -111,9 +103,18 @@ lac_status laci_comm_vote_begin(laci_comm *c, uint32_t bits, lac_error *err) {
   return begun ? laci_comm_fail(c, err) : LAC_OK;
 }
 
+lac_status laci_comm_await_vote(laci_comm *c, lac_error *err) {
+  if (!c) return LAC_OK;
+  const double timeout = c->timeout;
+  c->timeout = INFINITY;
+  lac_status st = laci_comm_wait(c, &c->vote, err);
+  c->timeout = timeout;
+  return st;
+}
+
 lac_status laci_comm_vote_end(laci_comm *c, uint32_t *any, lac_error *err) {
   if (!c) return LAC_OK; /* *any is what the caller asked itself */
-  lac_status st = laci_comm_wait(c, &c->vote, err);
+  lac_status st = c->vote ? laci_comm_wait(c, &c->vote, err) : LAC_OK; /* it was awaited */
   *any = 0;
   for (int k = 0; k < c->size && !st; k++) *any |= c->votes[k];
   return st;

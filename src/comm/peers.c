@@ -39,13 +39,16 @@ static bool has_died(int64_t pid) {
   return state && state[1] && (state[2] == 'Z' || state[2] == 'X');
 }
 
+bool laci_comm_has_died(const laci_comm *comm, int rank) {
+  const laci_peer *ours = &comm->peers[comm->rank], *peer = &comm->peers[rank];
+  if (rank == comm->rank || peer->pid == 0 || peer->place != ours->place) return false;
+  return peer->pid != ours->pid && has_died(peer->pid); /* our own: threads of a test */
+}
+
 lac_status laci_comm_find_dead(const laci_comm *comm, lac_error *err) {
-  const laci_peer *ours = &comm->peers[comm->rank];
   for (int k = 0; k < comm->size; k++) {
-    const laci_peer *peer = &comm->peers[k];
-    if (k == comm->rank || peer->pid == 0 || peer->place != ours->place) continue;
-    if (peer->pid == ours->pid || !has_died(peer->pid)) continue; /* our own: threads of a test */
-    return laci_fail(err, LAC_PEER, "process %d (pid %" PRId64 ") has died", k, peer->pid);
+    if (!laci_comm_has_died(comm, k)) continue;
+    return laci_fail(err, LAC_PEER, "process %d (pid %" PRId64 ") has died", k, comm->peers[k].pid);
   }
   return LAC_OK;
 }

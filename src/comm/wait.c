@@ -13,7 +13,12 @@
 #include "comm/comm_in.h"
 #include "lacuna/plugin.h"
 
-enum { YIELDS = 200, NAP_NS = 50 * 1000, LONGEST_NAP_NS = 1000 * 1000 };
+enum {
+  YIELDS = 200,
+  NAP_NS = 50 * 1000,
+  LONGEST_NAP_NS = 1000 * 1000,
+  LEAVING_NAP_NS = 20 * 1000 * 1000
+};
 static const double LOOK_EVERY_S = 0.25,
                     HEAD_START_S = 2; /* of process 0, whose word counts most */
 
@@ -29,6 +34,8 @@ static void hear(laci_comm *comm) {
 void laci_comm_begin_meeting(laci_comm *comm) {
   const lac_transport *t = comm->transport;
   comm->n_meetings++;
+  comm->agreed = false; /* whoever goes on has dealt with the failure before */
+  hear(comm);           /* words that nobody takes would pile up */
   if (comm->rank != 0 && t->tell(t->self, comm->n_meetings)) comm->broken = true;
 }
 
@@ -111,6 +118,16 @@ static lac_status wait_for(laci_comm *comm, void **request, const laci_comm_sum 
   /* What the transport says of a peer that is gone is less than what the machine knows. */
   lac_status st = laci_comm_find_dead(comm, err);
   return st ? st : laci_comm_fail(comm, err);
+}
+
+void laci_comm_leave_to_first(laci_comm *comm) {
+  const double begin = laci_clock_seconds();
+  if (!comm || comm->rank == 0 || comm->left) return;
+  comm->left = true;
+  while (!laci_comm_has_died(comm, 0) && laci_clock_seconds() - begin < comm->timeout) {
+    const struct timespec nap = {0, LEAVING_NAP_NS};
+    (void)nanosleep(&nap, NULL);
+  }
 }
 
 lac_status laci_comm_wait(laci_comm *comm, void **request, lac_error *err) {

@@ -29,11 +29,25 @@ static bool reached(const laci_loop *l) {
 
 static bool is_over(const laci_loop *l) { return l->step >= l->options->steps || reached(l); }
 
-static lac_status report(const laci_loop *l, laci_loop_event *event, lac_error *err) {
+static lac_status tell(const laci_loop *l, laci_loop_event *event, lac_error *err) {
   event->step = l->step;
   event->epoch = l->step / l->options->steps_per_epoch;
   event->steps = l->options->steps;
   return l->hooks->on_event ? l->hooks->on_event(l->hooks->context, event, err) : LAC_OK;
+}
+
+/** Process 0 may write to a disk that is full: then all end. */
+static lac_status report(const laci_loop *l, laci_loop_event *event, lac_error *err) {
+  return laci_comm_agree_late(l->comm, tell(l, event, err), err);
+}
+
+/** The same after a step, without a meeting of its own: a failure waits for the next vote. */
+static lac_status report_step(laci_loop *l, laci_loop_event *event, lac_error *err) {
+  lac_status st = tell(l, event, l->share ? &l->untold : err);
+  if (!l->share) return st;
+  if (st && !l->untold.status)
+    (void)laci_fail(&l->untold, st, "the log of steps cannot be written");
+  return LAC_OK;
 }
 
 /* ---- Evaluation and checkpoints ---- */
@@ -140,13 +154,17 @@ static lac_status run_batch(laci_loop *l, const float *images, const float *labe
   return st;
 }
 
+static lac_status fail_untold(const laci_loop *l, lac_error *err) {
+  return laci_fail(err, l->untold.status, "%s", l->untold.text);
+}
+
 /** Gradients of all batches of the step; *loss is their mean, over all processes. */
 static lac_status run_batches(laci_loop *l, double *loss, lac_error *err) {
   const int n = l->options->accumulate;
   double sum = 0;
   for (int k = 0; k < n; k++) {
-    const float *images, *labels;
-    lac_status st = take_batch(l, &images, &labels, err);
+    const float *images = NULL, *labels = NULL;
+    lac_status st = l->untold.status ? fail_untold(l, err) : take_batch(l, &images, &labels, err);
     if (st) {
       st = laci_share_give_up(l->share, st, err);
     } else if (l->share && k == n - 1) {
@@ -199,7 +217,7 @@ static lac_status take_step(laci_loop *l, lac_error *err) {
                            .rate = rate,
                            .images_per_second = l->result->images_per_second,
                            .seconds_left = l->seconds_a_step * (double)(o->steps - l->step)};
-  return report(l, &event, err);
+  return report_step(l, &event, err);
 }
 
 /* ---- The run ---- */
@@ -224,6 +242,9 @@ static lac_status go(laci_loop *l, lac_error *err) {
     st = do_what_is_due(l, err);
     if (st || is_over(l)) break;
     st = take_step(l, err);
+  }
+  if (!st && l->share) {
+    st = laci_comm_agree(l->comm, l->untold.status ? fail_untold(l, err) : LAC_OK, err);
   }
   /* Where an earlier run did all, its end is looked at once more, to report it. */
   bool idle = l->step == l->result->first_step && !l->result->evaluated;
@@ -269,7 +290,7 @@ lac_status laci_loop_run(laci_trainer *trainer, const laci_dataset *set,
                  .best_top5 = NAN};
   *result = (laci_loop_result){.loss = NAN, .best_top1 = -1, .best_top5 = NAN};
   lac_status st = laci_loop_prepare(&l, err);
-  st = laci_comm_agree(l.comm, st, err);
+  st = laci_comm_agree_late(l.comm, st, err);
   if (!st) st = laci_loop_recover(&l, err);
   result->first_step = l.step;
   laci_loop_event begin = {.kind = LACI_LOOP_BEGIN};

@@ -43,6 +43,7 @@ typedef struct laci_loop {
   float *statistics_before;              /* the step */
   float *best_weights, *best_statistics; /* NULL: not wanted */
   bool best_is_lost;                     /* named by the checkpoint, but not there */
+  lac_error untold;                      /* of this process's log; told at the next vote */
   char saved_text[128];                  /* laci_loop_saved_text */
 } laci_loop;
 

@@ -17,6 +17,7 @@ struct laci_share {
   laci_trainer *trainer;
   laci_bucket *buckets;
   int n_buckets, n_begun; /* of this step */
+  int64_t *offsets;       /* [n_buckets], as process 0 has them */
   laci_comm_sum **sums;   /* [n_buckets] */
   laci_comm_sum *of_statistics;
   double *losses; /* [size of the group] */
@@ -31,8 +32,7 @@ struct laci_share {
  * process 0 is that of all. */
 static lac_status share_order(laci_share *s, lac_error *err) {
   const size_t n = (size_t)s->n_buckets;
-  int64_t *offsets = laci_alloc(n, sizeof *offsets);
-  if (!offsets) return laci_fail_memory(err, "buckets of gradients");
+  int64_t *offsets = s->offsets;
   for (size_t b = 0; b < n; b++) offsets[b] = s->buckets[b].offset;
   lac_status st = laci_comm_broadcast(s->comm, offsets, n * sizeof *offsets, err);
   for (size_t b = 0; b < n && !st; b++) {
@@ -42,7 +42,6 @@ static lac_status share_order(laci_share *s, lac_error *err) {
     s->buckets[b] = s->buckets[at];
     s->buckets[at] = here;
   }
-  laci_free(offsets);
   return st;
 }
 
@@ -51,7 +50,9 @@ static lac_status make_sums(laci_share *s, laci_wire wire, lac_error *err) {
   (void)laci_trainer_statistics(s->trainer, &n_statistics);
   s->sums = laci_alloc((size_t)s->n_buckets, sizeof(laci_comm_sum *));
   s->losses = laci_alloc((size_t)laci_comm_size(s->comm), sizeof *s->losses);
-  if (!s->sums || !s->losses) return laci_fail_memory(err, "sums over all processes");
+  s->offsets = laci_alloc((size_t)s->n_buckets, sizeof *s->offsets);
+  if (!s->sums || !s->losses || !s->offsets)
+    return laci_fail_memory(err, "sums over all processes");
   lac_status st =
       laci_comm_sum_create(s->comm, n_statistics, LACI_WIRE_F32, &s->of_statistics, err);
   for (int b = 0; b < s->n_buckets && !st; b++) {
@@ -97,6 +98,7 @@ void laci_share_destroy(laci_share *s) {
   laci_free(s->buckets);
   laci_free(s->sums);
   laci_free(s->losses);
+  laci_free(s->offsets);
   laci_free(s);
 }
 
@@ -142,8 +144,11 @@ static lac_status hear_vote(laci_share *s, lac_status mine, lac_error *err) {
 
 lac_status laci_share_give_up(laci_share *s, lac_status mine, lac_error *err) {
   if (!s) return mine;
-  lac_status st = laci_comm_vote_begin(s->comm, 1, NULL);
-  return st ? st : hear_vote(s, mine, err);
+  lac_error lost = {0};
+  lac_status st = laci_comm_vote_begin(s->comm, 1, &lost);
+  if (!st) st = laci_comm_await_vote(s->comm, &lost); /* the others are at their batch first */
+  if (!st) return hear_vote(s, mine, err);
+  return err ? laci_fail(err, st, "%s", lost.text) : st;
 }
 
 static lac_status on_ready(void *context, int bucket, lac_error *err) {

@@ -156,6 +156,20 @@ class Checks:
             again = self.works(*common, "--model-dir", "run", "--recover", "--force", n=2)
             assert output.read_bytes() == wanted, f"another output after going on: {about}; then {again.stderr}"
 
+    def check_a_death_among_three(self):
+        """Process 0 says it, once, and keeps the steps that were taken; the survivor beside it leaves that to it."""
+        began, *pids = self.start("--steps", 1000000, "--batch-size", 16, "--no-eval", "--checkpoint-steps", 100000,
+                                  "-o", "o.onnx", "--model-dir", "run", "--timeout", 60, n=3)
+        time.sleep(0.5)
+        begin = time.monotonic()
+        os.kill(pids[2], signal.SIGKILL)
+        _, said = began.communicate(timeout=SECONDS)
+        assert began.returncode != 0 and time.monotonic() - begin < 50, said
+        if "exited on signal 9" in said and "has died" not in said:
+            return  # mpirun was faster than all
+        assert said.count("lacuna: ") == 1 and f"process 2 (pid {pids[2]}) has died" in said, said
+        assert len(list((self.folder / "run").glob("checkpoint*"))) == 1, said
+
     def check_a_process_that_hangs(self):
         for rank in (1, 0):
             shutil.rmtree(self.folder / "run", ignore_errors=True)

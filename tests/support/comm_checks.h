@@ -76,7 +76,12 @@ static const char *check_agreement(laci_comm *comm) {
   if (err.hint != LAC_HINT_BATCH) return "the hint";
   if (!laci_comm_agreed(comm)) return "nobody knows of it";
   if (laci_comm_vote_begin(comm, any, NULL) || laci_comm_vote_end(comm, &any, NULL)) return "vote";
-  return any == (size > 1 ? 5U : 4U) ? NULL : "bits of a vote";
+  if (any != (size > 1 ? 5U : 4U)) return "bits of a vote";
+  if (comm && laci_comm_agreed(comm)) return "agreed on what lies behind";
+  any = rank == last ? 4 : 1;
+  if (laci_comm_vote_begin(comm, any, NULL) || laci_comm_await_vote(comm, NULL)) return "awaiting";
+  if (laci_comm_vote_end(comm, &any, NULL)) return "the end of an awaited vote";
+  return any == (size > 1 ? 5U : 4U) ? NULL : "bits of an awaited vote";
 }
 
 /** Several sums under way, begun in one order, polled, ended in the same. */
