@@ -52,11 +52,11 @@ foreach(part IN ITEMS JPEG:libjpeg PNG:libpng WEBP:libwebp ARCHIVE:libarchive)
     list(APPEND LAC_DATA_LEFT_OUT ${file} ${file}_write)
   endif()
 endforeach()
-# That of kernel/linear likewise: blas.c or blas_none.c.
+# That of kernel/linear likewise: blas.c or blas_none.c. OpenBLAS is loaded when it is first needed; of its package only the
+# headers are used.
 set(LAC_BLAS_LEFT_OUT blas)
+set(LAC_BLAS_INCLUDE)
 if(LAC_HAS_BLAS)
-  list(APPEND LAC_DATA_LIBRARIES PkgConfig::BLAS)
-  string(APPEND LAC_DATA_MODULES " openblas")
-  list(APPEND LAC_DATA_PARTS BLAS:openblas)
+  set(LAC_BLAS_INCLUDE ${BLAS_INCLUDE_DIRS})
   set(LAC_BLAS_LEFT_OUT blas_none)
 endif()

@@ -1,21 +1,57 @@
 /* SPDX-License-Identifier: Apache-2.0
  * OpenBLAS, one thread a call.
  *
+ * It is loaded when it is first needed, not linked: it takes 128 MiB of addresses for every thread
+ * that calls it, for the first as soon as it is there, and waits for ever where it does not get
+ * them. So there is room for all before it is loaded, and its buffers are made at once; without
+ * room, or without the library, the plain way works in its place.
+ *
  * There are three builds of it. One with OpenMP takes as many threads as a loop of its caller's
  * would, so that the caller says one around every call; one with threads of its own is told once,
  * for the process; one without any may not be called by two threads at a time. */
 #include <cblas.h>
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/log.h"
+#include "base/memory.h"
 #include "cpu/openmp.h"
 #include "kernel/linear/linear_in.h"
 
-extern void spotrf_(const char *triangle, const int *n, float *a, const int *lda, int *info);
-extern void dpotrf_(const char *triangle, const int *n, double *a, const int *lda, int *info);
+static const char LIBRARY[] = "libopenblas.so.0";
+static const size_t BUFFER_BYTES = 128UL << 20;
 
 enum { SERIAL = 0, OWN_THREADS = 1 }; /* openblas_get_parallel */
+enum { MOST_BUFFERS = 64 };           /* more are made when they are needed */
+
+typedef void factorise_f32(const char *triangle, const int *n, float *a, const int *lda, int *info);
+typedef void factorise_f64(const char *triangle, const int *n, double *a, const int *lda,
+                           int *info);
+
+/* X(name in the library, its type) */
+#define FUNCTIONS(X)                                                \
+  X(openblas_get_config, __typeof__(openblas_get_config))           \
+  X(openblas_get_parallel, __typeof__(openblas_get_parallel))       \
+  X(openblas_set_num_threads, __typeof__(openblas_set_num_threads)) \
+  X(cblas_dgemm, __typeof__(cblas_dgemm))                           \
+  X(cblas_sgemm, __typeof__(cblas_sgemm))                           \
+  X(cblas_ssyrk, __typeof__(cblas_ssyrk))                           \
+  X(cblas_dtrsm, __typeof__(cblas_dtrsm))                           \
+  X(cblas_strsm, __typeof__(cblas_strsm))                           \
+  X(cblas_dtrsv, __typeof__(cblas_dtrsv))                           \
+  X(cblas_strsv, __typeof__(cblas_strsv))                           \
+  X(cblas_dsymv, __typeof__(cblas_dsymv))                           \
+  X(dpotrf_, factorise_f64)                                         \
+  X(spotrf_, factorise_f32)
+
+static struct {
+#define FIELD(name, type) type *name;
+  FUNCTIONS(FIELD)
+#undef FIELD
+} blas;
 
 static const enum CBLAS_ORDER ROWS = CblasRowMajor;
 static const enum CBLAS_UPLO LOWER = CblasLower;
@@ -25,19 +61,69 @@ static pthread_once_t looked = PTHREAD_ONCE_INIT;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char version[64];
 static int parallel;
+static bool loaded;
 
-static void look(void) {
-  const char *config = openblas_get_config(); /* "OpenBLAS 0.3.21 NO_LAPACKE ..." */
+static bool find_all(void *library) {
+  void *found;
+#define FIND(name, type)         \
+  found = dlsym(library, #name); \
+  if (!found) return false;      \
+  memcpy(&blas.name, &found, sizeof found);
+  FUNCTIONS(FIND)
+#undef FIND
+  return true;
+}
+
+/* Its buffers for n threads: once made they stay. Not among the functions of its headers, but there
+ * in all its releases. */
+static void make_buffers(void *library, int n) {
+  void *const take_at = dlsym(library, "blas_memory_alloc");
+  void *const give_at = dlsym(library, "blas_memory_free");
+  void *(*take)(int) = NULL;
+  void (*give)(void *) = NULL;
+  void *buffers[MOST_BUFFERS];
+  if (!take_at || !give_at) return;
+  memcpy(&take, &take_at, sizeof take);
+  memcpy(&give, &give_at, sizeof give);
+  for (int at = 0; at < n; at++) buffers[at] = take(0);
+  for (int at = 0; at < n; at++) give(buffers[at]);
+}
+
+static void tell_version(void) {
+  const char *config = blas.openblas_get_config(); /* "OpenBLAS 0.3.21 NO_LAPACKE ..." */
   const char *number = strchr(config, ' ');
   const int length = number ? (int)(number - config + 1 + (long)strcspn(number + 1, " ")) : 0;
   (void)snprintf(version, sizeof version, "%.*s", number ? length : 8,
                  number ? config : "OpenBLAS");
-  parallel = openblas_get_parallel();
-  if (parallel == OWN_THREADS) openblas_set_num_threads(1);
+}
+
+/* NULL: it can be called; else why not. */
+static const char *load(void) {
+  const long processors = sysconf(_SC_NPROCESSORS_ONLN);
+  const int n = processors < 1 ? 1 : processors < MOST_BUFFERS ? (int)processors : MOST_BUFFERS;
+  /* Two more for its text and data, and one that another thread of ours may take meanwhile. */
+  if (!laci_memory_is_available((size_t)(n + 3) * BUFFER_BYTES)) return "not enough memory";
+  void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
+  if (!library) return dlerror();
+  if (!find_all(library)) return "a function is missing";
+  if (strstr(blas.openblas_get_config(), "USE64BITINT"))
+    return "its whole numbers have 64 bits, wanted 32";
+  tell_version();
+  parallel = blas.openblas_get_parallel();
+  if (parallel == OWN_THREADS) blas.openblas_set_num_threads(1);
+  make_buffers(library, n);
+  return NULL;
+}
+
+static void look(void) {
+  const char *why = load();
+  loaded = !why;
+  if (why)
+    laci_log(LAC_LOG_WARNING, "OpenBLAS: %s; calibration takes several times as long without it",
+             why);
 }
 
 static int enter(void) {
-  (void)pthread_once(&looked, look);
   if (parallel == SERIAL) pthread_mutex_lock(&lock);
   return laci_openmp_use(1);
 }
@@ -47,10 +133,7 @@ static void leave(int threads) {
   if (parallel == SERIAL) pthread_mutex_unlock(&lock);
 }
 
-static const char *name(void) {
-  (void)pthread_once(&looked, look);
-  return version;
-}
+static const char *name(void) { return version; }
 
 static enum CBLAS_TRANSPOSE turned(bool transposed) {
   return transposed ? CblasTrans : CblasNoTrans;
@@ -58,15 +141,15 @@ static enum CBLAS_TRANSPOSE turned(bool transposed) {
 
 static void product(const laci_linear_operands *p) {
   const int threads = enter();
-  cblas_dgemm(ROWS, turned(p->a_transposed), turned(p->b_transposed), p->m, p->n, p->k, p->alpha,
-              p->a, p->lda, p->b, p->ldb, p->beta, p->c, p->ldc);
+  blas.cblas_dgemm(ROWS, turned(p->a_transposed), turned(p->b_transposed), p->m, p->n, p->k,
+                   p->alpha, p->a, p->lda, p->b, p->ldb, p->beta, p->c, p->ldc);
   leave(threads);
 }
 
 static void product_f32(const laci_linear_operands_f32 *p) {
   const int threads = enter();
-  cblas_sgemm(ROWS, turned(p->a_transposed), turned(p->b_transposed), p->m, p->n, p->k, p->alpha,
-              p->a, p->lda, p->b, p->ldb, p->beta, p->c, p->ldc);
+  blas.cblas_sgemm(ROWS, turned(p->a_transposed), turned(p->b_transposed), p->m, p->n, p->k,
+                   p->alpha, p->a, p->lda, p->b, p->ldb, p->beta, p->c, p->ldc);
   leave(threads);
 }
 
@@ -74,7 +157,7 @@ static void product_f32(const laci_linear_operands_f32 *p) {
 static int cholesky(double *a, int n, int lda) {
   int info = 0;
   const int threads = enter();
-  dpotrf_("U", &n, a, &lda, &info);
+  blas.dpotrf_("U", &n, a, &lda, &info);
   leave(threads);
   return info;
 }
@@ -82,7 +165,7 @@ static int cholesky(double *a, int n, int lda) {
 static int cholesky_f32(float *a, int n, int lda) {
   int info = 0;
   const int threads = enter();
-  spotrf_("U", &n, a, &lda, &info);
+  blas.spotrf_("U", &n, a, &lda, &info);
   leave(threads);
   return info;
 }
@@ -91,9 +174,10 @@ static void solve_with(const laci_linear_sides *s, enum CBLAS_TRANSPOSE turn) {
   const int threads = enter();
   if (s->rows == 1) {
     const enum CBLAS_TRANSPOSE other = turn == CblasTrans ? CblasNoTrans : CblasTrans;
-    cblas_dtrsv(ROWS, LOWER, other, ANY, s->n, s->l, s->ldl, s->b, 1);
+    blas.cblas_dtrsv(ROWS, LOWER, other, ANY, s->n, s->l, s->ldl, s->b, 1);
   } else {
-    cblas_dtrsm(ROWS, CblasRight, LOWER, turn, ANY, s->rows, s->n, 1, s->l, s->ldl, s->b, s->ldb);
+    blas.cblas_dtrsm(ROWS, CblasRight, LOWER, turn, ANY, s->rows, s->n, 1, s->l, s->ldl, s->b,
+                     s->ldb);
   }
   leave(threads);
 }
@@ -102,9 +186,10 @@ static void solve_with_f32(const laci_linear_sides_f32 *s, enum CBLAS_TRANSPOSE 
   const int threads = enter();
   if (s->rows == 1) {
     const enum CBLAS_TRANSPOSE other = turn == CblasTrans ? CblasNoTrans : CblasTrans;
-    cblas_strsv(ROWS, LOWER, other, ANY, s->n, s->l, s->ldl, s->b, 1);
+    blas.cblas_strsv(ROWS, LOWER, other, ANY, s->n, s->l, s->ldl, s->b, 1);
   } else {
-    cblas_strsm(ROWS, CblasRight, LOWER, turn, ANY, s->rows, s->n, 1, s->l, s->ldl, s->b, s->ldb);
+    blas.cblas_strsm(ROWS, CblasRight, LOWER, turn, ANY, s->rows, s->n, 1, s->l, s->ldl, s->b,
+                     s->ldb);
   }
   leave(threads);
 }
@@ -116,7 +201,7 @@ static void solve_f32(const laci_linear_sides_f32 *s) { solve_with_f32(s, CblasN
 
 static void symmetric_times(const double *a, int n, const double *x, double *y) {
   const int threads = enter();
-  cblas_dsymv(ROWS, LOWER, n, 1, a, n, x, 1, 0, y, 1);
+  blas.cblas_dsymv(ROWS, LOWER, n, 1, a, n, x, 1, 0, y, 1);
   leave(threads);
 }
 
@@ -133,5 +218,6 @@ const laci_linear_way *laci_linear_blas(void) {
       .solve_f32 = solve_f32,
       .symmetric_times = symmetric_times,
   };
-  return &way;
+  (void)pthread_once(&looked, look);
+  return loaded ? &way : &laci_linear_plain;
 }

@@ -77,12 +77,40 @@ void laci_linear_cholesky_solve_f32(laci_pool *pool, const float *l, int n, floa
   if (n > 0) laci_pool_for(pool, laci_ceil_div(rows, SIDES), 1, float_solve_rows, &all);
 }
 
+typedef struct inversion {
+  const double *l;
+  double *inverse;
+  int n;
+} inversion;
+
+/* Rows [first, first + SIDES) of the inverse from column first on: the unit vectors that they are
+ * solved for begin there, and what is left of it follows from symmetry. */
+static void invert_rows(int64_t begin, int64_t end, void *context) {
+  const inversion *all = context;
+  for (int64_t at = begin; at < end; at++) {
+    const int first = (int)at * SIDES;
+    const int64_t corner = (int64_t)first * all->n + first;
+    const laci_linear_sides sides = {.l = all->l + corner,
+                                     .b = all->inverse + corner,
+                                     .n = all->n - first,
+                                     .ldl = all->n,
+                                     .rows = least(SIDES, all->n - first),
+                                     .ldb = all->n};
+    for (int i = 0; i < sides.rows; i++) {
+      double *row = sides.b + (int64_t)i * all->n;
+      memset(row, 0, sizeof *row * (size_t)sides.n);
+      row[i] = 1;
+    }
+    way()->solve_transposed(&sides);
+    way()->solve(&sides);
+  }
+}
+
 void laci_linear_inverse(laci_pool *pool, const double *l, int n, double *inverse) {
-  memset(inverse, 0, sizeof *inverse * (size_t)n * (size_t)n);
-  for (int i = 0; i < n; i++) inverse[(int64_t)i * n + i] = 1;
-  laci_linear_cholesky_solve(pool, l, n, inverse, n);
-  for (int i = 0; i < n; i++) { /* but for rounding it is */
-    for (int j = 0; j < i; j++) inverse[(int64_t)j * n + i] = inverse[(int64_t)i * n + j];
+  inversion all = {.l = l, .inverse = inverse, .n = n};
+  laci_pool_for(pool, laci_ceil_div(n, SIDES), 1, invert_rows, &all);
+  for (int i = 0; i < n; i++) { /* but for rounding it is symmetric inside of the first columns */
+    for (int j = 0; j < i; j++) inverse[(int64_t)i * n + j] = inverse[(int64_t)j * n + i];
   }
 }
 
