@@ -74,7 +74,7 @@ static lac_status find_logits(job *j) {
   return LAC_OK;
 }
 
-static bool has_loss(const job *j) { return j->options->loss != LACI_LOSS_NONE; }
+static bool has_loss(const job *j) { return j->options->loss <= LACI_LOSS_MATCH; }
 
 static lac_status need_node(const job *j, const laci_node *node) {
   const char *why = !node->op ? "cannot be trained"
@@ -472,9 +472,26 @@ static lac_status add_output(job *j, int *value, const char *name) {
   return st ? st : laci_graph_add_output(graph, graph->values[*value].name, j->err);
 }
 
+/** The values that another graph is to match. */
+static lac_status add_targets(job *j) {
+  const laci_training_options *o = j->options;
+  laci_training_graph *to = j->to;
+  lac_status st = LAC_OK;
+  to->targets = laci_alloc((size_t)o->n_blocks + 1, sizeof *to->targets);
+  if (!to->targets) return laci_fail_memory(j->err, "the training graph");
+  for (int at = 0; at <= o->n_blocks && !st; at++) {
+    const int value = at == 0 ? j->model_logits : o->blocks[at - 1];
+    int *target = &to->targets[to->n_targets++];
+    *target = j->value_of[value];
+    st = add_output(j, target, j->model->values[value].name);
+  }
+  return st;
+}
+
 static lac_status add_outputs(job *j) {
   laci_training_graph *to = j->to;
   lac_status st = LAC_OK;
+  if (j->options->loss == LACI_LOSS_TARGETS) st = add_targets(j);
   if (has_loss(j)) st = add_output(j, &to->loss, "loss");
   if (has_loss(j) && !st) st = add_output(j, &to->logits, "logits");
   for (int at = 0; at < to->n_params && !st; at++)

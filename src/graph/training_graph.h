@@ -46,13 +46,14 @@ typedef enum laci_training_loss {
   LACI_LOSS_MATCH,   /* sum |logits - t|^2 / batch + mean over blocks of sum |x - t|^2 / sum |t|^2,
                         x the value of a block and t its target, as are those of the logits */
   LACI_LOSS_NONE,    /* nothing: neither loss nor gradients nor parameters, only statistics */
+  LACI_LOSS_TARGETS, /* nothing, too: what comes out is the targets that another one matches */
 } laci_training_loss;
 
 typedef struct laci_training_graph {
   laci_graph *graph;
   int images, labels; /* inputs; labels are class probabilities, f32 [batch, n_classes]; only of
                          LACI_LOSS_CLASSES, else -1 */
-  int loss, logits;   /* outputs: [], [batch, n_classes]; -1: of LACI_LOSS_NONE */
+  int loss, logits;   /* outputs: [], [batch, n_classes]; -1: there is no loss */
   int64_t batch;
   int64_t n_classes; /* of LACI_LOSS_MATCH: elements of the logits for each of the batch */
   int n_targets;     /* of LACI_LOSS_MATCH: 1 + n_blocks, else 0 */
@@ -68,7 +69,7 @@ typedef struct laci_training_options {
   bool keep_statistics;  /* BatchNormalization as in inference: statistics are constants */
   bool batch_statistics; /* what comes out as running statistics are the batch's own */
   laci_training_loss loss;
-  const int *blocks; /* [n_blocks] values of the model; of LACI_LOSS_MATCH */
+  const int *blocks; /* [n_blocks] values of the model; of LACI_LOSS_MATCH and _TARGETS */
   int n_blocks;
   laci_shape image; /* [channels, height, width] where the model leaves them open; rank 0: not */
 } laci_training_options;

@@ -32,7 +32,7 @@ struct laci_trainer {
   float *logits;                       /* [batch, classes], where the caller wants none */
   double *seconds;                     /* of the plan's steps, for an observer; NULL: none */
   int n_batches;                       /* since the last update */
-  int images_port, labels_port, loss_port, logits_port;
+  int images_port, labels_port, loss_port, logits_port; /* labels: -1 where targets are matched */
   const void **inputs;
   void **outputs;
 };
@@ -281,7 +281,7 @@ static lac_status run_batch(laci_trainer *t, const float *images, const float *l
   lac_status st = t->n_batches > 0 ? keep_sums(t, err) : LAC_OK;
   if (st) return st;
   t->inputs[t->images_port] = images;
-  t->inputs[t->labels_port] = labels;
+  if (t->labels_port >= 0) t->inputs[t->labels_port] = labels;
   t->outputs[t->loss_port] = loss;
   return laci_engine_run_watched(t->engine, t->inputs, t->outputs, watch, err);
 }
@@ -300,6 +300,14 @@ lac_status laci_trainer_batch(laci_trainer *t, const float *images, const float 
   add_sums(t, 0, t->size);
   end_batch(t);
   return LAC_OK;
+}
+
+lac_status laci_trainer_match(laci_trainer *t, const float *images, const float *const *targets,
+                              float *loss, lac_error *err) {
+  const laci_training_graph *g = t->graph;
+  for (int k = 0; k < g->n_targets; k++)
+    t->inputs[port_of(g->graph->inputs, g->graph->n_inputs, g->targets[k])] = targets[k];
+  return laci_trainer_batch(t, images, NULL, loss, NULL, err);
 }
 
 /** A batch that somebody watches: which bucket comes next. */

@@ -71,6 +71,11 @@ void laci_trainer_watch(laci_trainer *trainer, double *seconds);
 LAC_MUST_CHECK lac_status laci_trainer_batch(laci_trainer *trainer, const float *images,
                                              const float *labels, float *loss, float *logits,
                                              lac_error *err);
+/** The same for a graph that matches targets (LACI_LOSS_MATCH): targets[n_targets], in the graph's
+ * order and shapes. */
+LAC_MUST_CHECK lac_status laci_trainer_match(laci_trainer *trainer, const float *images,
+                                             const float *const *targets, float *loss,
+                                             lac_error *err);
 /** A range of the gradients' buffer that is final at once, while the batch goes on. */
 typedef struct laci_bucket {
   int64_t offset, count; /* floats */

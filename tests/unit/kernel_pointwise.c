@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * kernel/swish, kernel/gate and kernel/relu_sum: every variant that this processor has against the
- * formula, at any length, from any address, with guards on both sides; large, tiny and special
- * values. */
+ * kernel/swish, kernel/gate, kernel/relu_sum and kernel/squared_error: every variant that this
+ * processor has against the formula, at any length, from any address, with guards on both sides;
+ * large, tiny and special values. */
 #include "kernel/pointwise/gate.h"
 #include "kernel/pointwise/relu_sum.h"
+#include "kernel/pointwise/squared_error.h"
 #include "kernel/pointwise/swish.h"
 
 #include <math.h>
@@ -163,8 +164,82 @@ static void sums_behind_a_relu_have_the_same_bits_everywhere(void **state) {
   }
 }
 
+static float of_bf16(uint16_t half) {
+  uint32_t bits = (uint32_t)half << 16;
+  float x;
+  memcpy(&x, &bits, sizeof x);
+  return x;
+}
+
+/** Lane i % 16, then lanes in order. */
+static void want_sums(const float *x, const float *t, int64_t n, double sums[2]) {
+  double error[16] = {0}, energy[16] = {0};
+  for (int64_t at = 0; at < n; at++) {
+    double off = (double)(x[at] - t[at]);
+    error[at % 16] += off * off;
+    energy[at % 16] += (double)t[at] * (double)t[at];
+  }
+  sums[0] = sums[1] = 0;
+  for (int lane = 0; lane < 16; lane++) {
+    sums[0] += error[lane];
+    sums[1] += energy[lane];
+  }
+}
+
+static void expect_sums(const double got[2], const double want[2]) {
+  for (int at = 0; at < 2; at++)
+    if (!(got[at] == want[at])) fail_msg("%.17g, want %.17g", got[at], want[at]);
+}
+
+static void expect_squared_errors(int64_t n, bool in_place) {
+  static float x[90], t[90], to[90], xb[90], tb[90];
+  static uint16_t hx[90], ht[90], hto[90];
+  double got[2], want[2];
+  for (int64_t at = 0; at < n; at++) {
+    x[at] = drawn(1, at, false);
+    t[at] = drawn(2, at, false);
+    hx[at] = (uint16_t)(bits_of(x[at]) >> 16);
+    ht[at] = (uint16_t)(bits_of(t[at]) >> 16);
+    xb[at] = of_bf16(hx[at]);
+    tb[at] = of_bf16(ht[at]);
+  }
+  laci_squared_error_now()->sum_f32(x, t, n, got);
+  want_sums(x, t, n, want);
+  expect_sums(got, want);
+  laci_squared_error_now()->sum_bf16(hx, ht, n, got);
+  want_sums(xb, tb, n, want);
+  expect_sums(got, want);
+  float slopes[90];
+  for (int64_t at = 0; at < n; at++) slopes[at] = 0.3F * (x[at] - t[at]);
+  to[n] = guard;
+  hto[n] = 0x1234;
+  laci_squared_error_now()->slope_f32(x, t, 0.3F, n, in_place ? t : to);
+  laci_squared_error_now()->slope_bf16(hx, ht, 0.3F, n, in_place ? ht : hto);
+  for (int64_t at = 0; at < n; at++) {
+    uint32_t bits = bits_of(0.3F * (xb[at] - tb[at]));
+    bits = (bits + 0x7FFFU + (bits >> 16 & 1U)) >> 16;
+    assert_int_equal(bits_of(in_place ? t[at] : to[at]), bits_of(slopes[at]));
+    assert_int_equal(in_place ? ht[at] : hto[at], bits);
+  }
+  assert_true(to[n] == guard && hto[n] == 0x1234);
+}
+
+static void squared_errors_have_the_same_bits_everywhere(void **state) {
+  laci_cpu_level start = laci_cpu();
+  (void)state;
+  for (int level = 0; level < N_LEVELS; level++) {
+    if (laci_cpu_cap(levels[level]) != levels[level]) continue;
+    for (int64_t n = 0; n < 80; n++) {
+      expect_squared_errors(n, false);
+      expect_squared_errors(n, true);
+    }
+    (void)laci_cpu_cap(start);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(squared_errors_have_the_same_bits_everywhere),
       cmocka_unit_test(sums_behind_a_relu_have_the_same_bits_everywhere),
       cmocka_unit_test(swishes_every_length_and_address),
       cmocka_unit_test(swishes_the_whole_range),

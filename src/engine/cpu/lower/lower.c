@@ -89,6 +89,8 @@ static const ways of_operators[] = {
     {&laci_op_batch_norm_train_grad, laci_ways_batch_norm_train_grad},
     {&laci_op_softmax_cross_entropy, laci_ways_cross_entropy},
     {&laci_op_softmax_cross_entropy_grad, laci_ways_cross_entropy_grad},
+    {&laci_op_squared_error, laci_ways_squared_error},
+    {&laci_op_squared_error_grad, laci_ways_squared_error_grad},
     {&laci_op_conv_grad_input, laci_ways_conv_grad_input},
     {&laci_op_conv_grad_weight, laci_ways_conv_grad_weight},
     {&laci_op_max_pool_grad, laci_ways_max_pool_grad},

@@ -54,7 +54,8 @@ extern const laci_implementation laci_ways_concat[], laci_ways_reshape[], laci_w
     laci_ways_pad[], laci_ways_gather[], laci_ways_gather_nd[], laci_ways_resize[];
 extern const laci_implementation laci_ways_logic[], laci_ways_where[], laci_ways_expand[],
     laci_ways_cast[];
-extern const laci_implementation laci_ways_cross_entropy[], laci_ways_cross_entropy_grad[];
+extern const laci_implementation laci_ways_cross_entropy[], laci_ways_cross_entropy_grad[],
+    laci_ways_squared_error[], laci_ways_squared_error_grad[];
 /** Of patterns. */
 extern const laci_implementation laci_ways_attention[], laci_ways_layer_norm_in_pieces[],
     laci_ways_relu_sum[];

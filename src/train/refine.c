@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Steps by the clock, then two candidates, of which the better one is kept if it is better than
+ * what was there. */
+#include "train/refine.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/budget.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "cpu/pool.h"
+#include "graph/graph.h"
+#include "graph/view.h"
+#include "train/recalibrate.h"
+#include "train/reconstruct.h"
+#include "train/taught.h"
+#include "train/trainer.h"
+
+enum { BATCH = 128, WARM_UP = 20, TIMED = 5, JUDGED_AT_ONCE = 32, MOST_BATCHES_AGAIN = 32 };
+static const double RATE = 1e-3, TIMED_SHARE = 0.08;
+static const uint64_t MOST_KEPT = (uint64_t)1 << 30; /* bytes of samples and targets */
+
+typedef struct job {
+  const laci_weighted_graph *student, *teacher;
+  const laci_calibration_samples *samples;
+  const laci_refine_options *o;
+  laci_refined *to;
+  double start;
+  double judge_seconds; /* that judging took */
+  int64_t batch;
+  laci_graph *views[2];   /* of the student, the teacher */
+  laci_graph *results[2]; /* candidates: with the statistics of the steps; estimated again */
+  laci_reconstruct *reconstruct;
+  laci_taught *taught;
+} job;
+
+/* ---- Judging ---- */
+
+/** How far the candidate is from the teacher on the samples held back. */
+static lac_status judge(job *j, const laci_graph *candidate, laci_output_difference *difference,
+                        lac_error *err) {
+  const laci_weighted_graph network = {.graph = candidate};
+  const laci_shape *input = &candidate->values[candidate->inputs[0]].type.shape;
+  const double start = laci_clock_seconds();
+  int64_t batch = input->rank > 0 && input->dims[0] > 0 ? input->dims[0] : JUDGED_AT_ONCE;
+  if (batch > j->o->n_held) batch = j->o->n_held;
+  const laci_compare_options how = {.first = j->o->first_held,
+                                    .n = j->o->n_held / batch * batch,
+                                    .batch = batch,
+                                    .pool = j->o->pool,
+                                    .budget = j->o->budget};
+  lac_status st = laci_compare_outputs(j->teacher, &network, j->samples, &how, difference, err);
+  j->judge_seconds = laci_clock_seconds() - start;
+  return st;
+}
+
+/* ---- Steps ---- */
+
+static double rate_of(const job *j, int64_t step, int64_t steps) {
+  const double pi = 3.14159265358979323846;
+  double ramp = (double)(step + 1) / WARM_UP;
+  double cosine = steps > 0 ? (1 + cos(pi * (double)step / (double)steps)) / 2 : 1;
+  return (j->o->rate > 0 ? j->o->rate : RATE) * (ramp < cosine ? ramp : cosine);
+}
+
+static int compare_doubles(const void *a, const void *b) {
+  const double x = *(const double *)a, y = *(const double *)b;
+  return x < y ? -1 : x > y;
+}
+
+static double median(double *times, int n) {
+  qsort(times, (size_t)n, sizeof *times, compare_doubles);
+  return times[n / 2];
+}
+
+/** How many there are to be, once `done` took `step_seconds` each. What follows them takes time,
+ * too: two candidates are judged, and statistics estimated again. */
+static int64_t steps_for(const job *j, int64_t done, double step_seconds) {
+  double used = laci_clock_seconds() - j->start, after = 2 * j->judge_seconds;
+  int64_t again = j->o->n_fitted / j->batch;
+  if (again > MOST_BATCHES_AGAIN) again = MOST_BATCHES_AGAIN;
+  if (j->o->norms == LACI_NORMS_TRAINED) after += (double)again * step_seconds / 2;
+  double left = j->o->seconds - used - after;
+  int64_t more = left > 0 ? (int64_t)(left / step_seconds) : 0;
+  return done + more;
+}
+
+static lac_status step_once(job *j, int64_t step, int64_t steps, lac_error *err) {
+  const float *images, *const *targets;
+  float loss = 0;
+  if (laci_interrupted()) return laci_fail(err, LAC_INTERRUPTED, "interrupted");
+  lac_status st = laci_taught_next(j->taught, &images, &targets, err);
+  if (!st) {
+    st =
+        laci_reconstruct_step(j->reconstruct, images, targets, rate_of(j, step, steps), &loss, err);
+  }
+  if (step == 0) j->to->loss_first = (double)loss;
+  j->to->loss_last = (double)loss;
+  return st;
+}
+
+static lac_status take_steps(job *j, lac_error *err) {
+  double times[MOST_BATCHES_AGAIN * TIMED];
+  int n_times = 0;
+  int64_t steps = j->o->steps, step = 0;
+  lac_status st = LAC_OK;
+  for (; (steps == 0 || step < steps) && !st; step++) {
+    double start = laci_clock_seconds();
+    st = step_once(j, step, steps, err);
+    double now = laci_clock_seconds();
+    if (n_times < (int)(sizeof times / sizeof *times) && step > 0) times[n_times++] = now - start;
+    bool enough =
+        n_times >= TIMED && (now - j->start > TIMED_SHARE * j->o->seconds || step + 1 == WARM_UP);
+    bool late = now - j->start > j->o->seconds;
+    if (steps == 0 && (enough || late)) {
+      steps = steps_for(j, step + 1, n_times > 0 ? median(times, n_times) : now - start);
+      laci_log(LAC_LOG_DEBUG, "%lld steps fit into %g s", (long long)steps, j->o->seconds);
+    }
+    if (steps > 0) laci_progress("refining", step + 1, steps);
+  }
+  j->to->steps = step;
+  j->to->step_seconds = n_times > 0 ? median(times, n_times) : 0;
+  return st;
+}
+
+/* ---- What comes of it ---- */
+
+static lac_status estimate_again(job *j, lac_error *err) {
+  int64_t n = j->batch * MOST_BATCHES_AGAIN;
+  const laci_recalibrate_options how = {.batch = j->batch,
+                                        .n = n < j->o->n_fitted ? n : j->o->n_fitted,
+                                        .pool = j->o->pool,
+                                        .budget = j->o->budget};
+  laci_recalibrated result;
+  return laci_recalibrate(j->results[1], j->samples, &how, &result, err);
+}
+
+/** The candidate's own bytes become the result. */
+static void take_weights(job *j, laci_graph *from) {
+  for (int s = 0; s < from->n_stored; s++) {
+    j->to->weights[s] = from->stored[s].owned;
+    from->stored[s].owned = NULL;
+  }
+}
+
+static lac_status choose(job *j, lac_error *err) {
+  const bool norms = j->o->norms == LACI_NORMS_TRAINED;
+  int64_t n_statistics = 0, best = 0;
+  laci_output_difference found[2];
+  laci_trainer *trainer = laci_reconstruct_trainer(j->reconstruct);
+  (void)laci_trainer_statistics(trainer, &n_statistics);
+  const int n = norms && n_statistics > 0 ? 2 : 1;
+  lac_status st = LAC_OK;
+  for (int k = 0; k < n && !st; k++) {
+    st = laci_graph_view_create(j->student->graph, j->student->weights, &j->results[k], err);
+    if (!st) st = laci_reconstruct_store(j->reconstruct, j->results[k], err);
+    if (!st && k == 1) st = estimate_again(j, err);
+    if (!st) st = judge(j, j->results[k], &found[k], err);
+    if (!st && found[k].relative < found[best].relative) best = k;
+  }
+  if (st) return st;
+  j->to->after = found[best];
+  j->to->recalibrated = best == 1;
+  j->to->kept = j->to->after.relative < j->to->before.relative;
+  for (int k = 0; k < n; k++)
+    laci_log(LAC_LOG_DEBUG, "refined%s: error of outputs %.5g %%, before %.5g %%",
+             k ? ", statistics estimated again" : "", 100 * found[k].relative,
+             100 * j->to->before.relative);
+  if (j->to->kept) take_weights(j, j->results[best]);
+  return LAC_OK;
+}
+
+static lac_status open_job(job *j, lac_error *err) {
+  const laci_refine_options *o = j->o;
+  const laci_shape *shape = &j->samples->shapes[0];
+  laci_reconstruct_options how = {.masks = o->masks,
+                                  .batch = j->batch,
+                                  .threads = laci_pool_threads(o->pool),
+                                  .bf16 = o->bf16,
+                                  .dense_only = o->dense_only,
+                                  .keep_statistics = o->norms == LACI_NORMS_KEPT,
+                                  .budget = o->budget};
+  const laci_taught_options taught = {.n = o->n_fitted,
+                                      .batch = j->batch,
+                                      .seed = o->seed,
+                                      .most_bytes = MOST_KEPT,
+                                      .pool = o->pool,
+                                      .budget = o->budget};
+  how.image.rank = shape->rank > 0 ? shape->rank - 1 : 0;
+  for (int axis = 0; axis < how.image.rank; axis++) how.image.dims[axis] = shape->dims[axis + 1];
+  lac_status st = laci_reconstruct_create(j->views[0], j->views[1], &how, &j->reconstruct, err);
+  if (!st) st = laci_taught_create(j->reconstruct, j->samples, &taught, &j->taught, err);
+  return st;
+}
+
+static lac_status check(const job *j, lac_error *err) {
+  const laci_refine_options *o = j->o;
+  if (!(o->seconds > 0) && o->steps < 1)
+    return laci_fail(err, LAC_BAD_ARGUMENT,
+                     "%g seconds and %lld steps of refinement: wanted one "
+                     "of them above 0",
+                     o->seconds, (long long)o->steps);
+  if (j->student->graph->n_inputs != 1)
+    return laci_fail(err, LAC_UNSUPPORTED, "the network has %d inputs; one is wanted for training",
+                     j->student->graph->n_inputs);
+  if (o->n_fitted < 1 || o->n_held < 1)
+    return laci_fail(
+        err, LAC_BAD_ARGUMENT,
+        "%lld samples to refine with and %lld to judge by: wanted one of each at least",
+        (long long)o->n_fitted, (long long)o->n_held);
+  return LAC_OK;
+}
+
+lac_status laci_refine(const laci_weighted_graph *student, const laci_weighted_graph *teacher,
+                       const laci_calibration_samples *samples, const laci_refine_options *options,
+                       laci_refined *refined, lac_error *err) {
+  job j = {.student = student,
+           .teacher = teacher,
+           .samples = samples,
+           .o = options,
+           .to = refined,
+           .start = laci_clock_seconds(),
+           .batch = options->batch > 0 ? options->batch : BATCH};
+  *refined = (laci_refined){.n_stored = student->graph->n_stored};
+  if (j.batch > options->n_fitted) j.batch = options->n_fitted;
+  lac_status st = check(&j, err);
+  if (st) return st;
+  refined->weights = laci_alloc((size_t)refined->n_stored + 1, sizeof *refined->weights);
+  if (!refined->weights) st = laci_fail_memory(err, "refined weights");
+  if (!st) st = laci_graph_view_create(student->graph, student->weights, &j.views[0], err);
+  if (!st) st = laci_graph_view_create(teacher->graph, teacher->weights, &j.views[1], err);
+  if (!st) st = judge(&j, j.views[0], &refined->before, err);
+  if (!st) st = open_job(&j, err);
+  if (!st) st = take_steps(&j, err);
+  if (!st) st = choose(&j, err);
+  laci_taught_destroy(j.taught);
+  laci_reconstruct_destroy(j.reconstruct);
+  for (int k = 0; k < 2; k++) {
+    laci_graph_view_destroy(j.views[k]);
+    laci_graph_view_destroy(j.results[k]);
+  }
+  refined->seconds = laci_clock_seconds() - j.start;
+  if (st) laci_refined_clear(refined);
+  return st;
+}
+
+void laci_refined_clear(laci_refined *refined) {
+  for (int s = 0; s < refined->n_stored && refined->weights; s++) laci_free(refined->weights[s]);
+  laci_free(refined->weights);
+  refined->weights = NULL;
+}

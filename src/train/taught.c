@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Two ways: all samples are in memory, and a batch is any of them (their targets may be kept, too);
+ * or batches are read again as they lie, in another order each epoch. */
+#include "train/taught.h"
+
+#include <string.h>
+
+#include "base/budget.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/rng.h"
+#include "cpu/pool.h"
+#include "train/reconstruct.h"
+
+struct laci_taught {
+  laci_reconstruct *reconstruct;
+  const laci_calibration_samples *samples;
+  laci_taught_options how;
+  int n_targets;
+  int64_t image_size, target_sizes; /* floats of a sample; of all its targets */
+  float *images;                    /* [n, image_size]; NULL: not kept */
+  float *kept;                      /* [n, target_sizes]; NULL: not kept */
+  bool *known;                      /* [n] which of these are there */
+  int64_t *order;                   /* of samples, or of batches */
+  int64_t n_order, at, epoch;
+  float *batch_images; /* [batch, image_size] */
+  float **targets;     /* [n_targets] each [batch, size] */
+};
+
+/** Does so much more fit? */
+static bool fits(const laci_taught *t, uint64_t bytes, uint64_t *held) {
+  if (bytes > t->how.most_bytes || *held > t->how.most_bytes - bytes) return false;
+  if (!laci_budget_has(t->how.budget, *held + bytes)) return false;
+  *held += bytes;
+  return true;
+}
+
+static lac_status read_all(laci_taught *t, lac_error *err) {
+  const laci_taught_options *o = &t->how;
+  lac_status st = LAC_OK;
+  for (int64_t at = 0; at < o->n && !st; at += o->batch) {
+    int64_t n = o->n - at < o->batch ? o->n - at : o->batch;
+    void *to = t->images + at * t->image_size;
+    st = t->samples->fetch(t->samples->context, o->first + at, n, &to, err);
+  }
+  return st;
+}
+
+static lac_status make_buffers(laci_taught *t, lac_error *err) {
+  const laci_taught_options *o = &t->how;
+  size_t n = (size_t)o->n, image = (size_t)t->image_size, all = (size_t)t->target_sizes;
+  uint64_t held = (uint64_t)o->batch * (image + all) * sizeof(float);
+  if (fits(t, n * image * sizeof(float), &held)) {
+    t->images = laci_alloc(n * image, sizeof *t->images);
+    if (fits(t, n * all * sizeof(float), &held)) {
+      t->kept = laci_alloc(n * all, sizeof *t->kept);
+      t->known = laci_alloc(n, sizeof *t->known);
+    }
+  }
+  t->n_order = t->images ? o->n : o->n / o->batch;
+  t->at = t->n_order; /* an epoch begins */
+  t->order = laci_alloc((size_t)t->n_order, sizeof *t->order);
+  t->batch_images = laci_alloc((size_t)o->batch * image, sizeof *t->batch_images);
+  t->targets = laci_alloc((size_t)t->n_targets, sizeof *t->targets);
+  bool made = t->order && t->batch_images && t->targets && (!t->kept || t->known);
+  for (int k = 0; k < t->n_targets && made; k++) {
+    int64_t size = laci_reconstruct_target_size(t->reconstruct, k);
+    t->targets[k] = laci_alloc((size_t)(o->batch * size), sizeof **t->targets);
+    made = t->targets[k] != NULL;
+  }
+  return made ? LAC_OK : laci_fail_memory(err, "what the dense network gives");
+}
+
+lac_status laci_taught_create(laci_reconstruct *reconstruct,
+                              const laci_calibration_samples *samples,
+                              const laci_taught_options *options, laci_taught **taught,
+                              lac_error *err) {
+  laci_taught *t = laci_alloc(1, sizeof *t);
+  *taught = NULL;
+  if (!t) return laci_fail_memory(err, "what the dense network gives");
+  *t = (laci_taught){.reconstruct = reconstruct,
+                     .samples = samples,
+                     .how = *options,
+                     .n_targets = laci_reconstruct_targets(reconstruct),
+                     .image_size = laci_reconstruct_image_size(reconstruct)};
+  for (int k = 0; k < t->n_targets; k++)
+    t->target_sizes += laci_reconstruct_target_size(reconstruct, k);
+  lac_status st = make_buffers(t, err);
+  if (!st && t->images) st = read_all(t, err);
+  if (st) laci_taught_destroy(t);
+  else *taught = t;
+  return st;
+}
+
+void laci_taught_destroy(laci_taught *t) {
+  if (!t) return;
+  for (int k = 0; k < t->n_targets && t->targets; k++) laci_free(t->targets[k]);
+  laci_free(t->targets);
+  laci_free(t->batch_images);
+  laci_free(t->order);
+  laci_free(t->known);
+  laci_free(t->kept);
+  laci_free(t->images);
+  laci_free(t);
+}
+
+/* ---- Batches ---- */
+
+static void shuffle(laci_taught *t) {
+  for (int64_t i = 0; i < t->n_order; i++) t->order[i] = i;
+  for (int64_t i = t->n_order - 1; i > 0; i--) {
+    int64_t other =
+        (int64_t)laci_rng_below(t->how.seed, (uint64_t)t->epoch, (uint64_t)i, (uint64_t)i + 1);
+    int64_t moved = t->order[i];
+    t->order[i] = t->order[other];
+    t->order[other] = moved;
+  }
+  t->epoch++;
+  t->at = 0;
+}
+
+/** Copies between the batch's targets and those that are kept. */
+static void copy_targets(laci_taught *t, int64_t row, int64_t sample, bool keep) {
+  float *kept = t->kept + sample * t->target_sizes;
+  for (int k = 0; k < t->n_targets; k++) {
+    int64_t size = laci_reconstruct_target_size(t->reconstruct, k);
+    float *target = t->targets[k] + row * size;
+    memcpy(keep ? kept : target, keep ? target : kept, (size_t)size * sizeof *target);
+    kept += size;
+  }
+}
+
+typedef struct gathering {
+  laci_taught *t;
+  const int64_t *order;
+  bool targets, keep;
+} gathering;
+
+static void gather(int64_t begin, int64_t end, void *context) {
+  const gathering *g = context;
+  laci_taught *t = g->t;
+  for (int64_t row = begin; row < end; row++) {
+    if (g->targets) copy_targets(t, row, g->order[row], g->keep);
+    else
+      memcpy(t->batch_images + row * t->image_size, t->images + g->order[row] * t->image_size,
+             (size_t)t->image_size * sizeof *t->images);
+  }
+}
+
+/** Any samples of those in memory. */
+static lac_status take_kept(laci_taught *t, lac_error *err) {
+  const int64_t batch = t->how.batch;
+  gathering g = {.t = t, .order = t->order + t->at};
+  bool known = t->kept != NULL;
+  laci_pool_for(t->how.pool, batch, 1, gather, &g);
+  for (int64_t row = 0; row < batch && known; row++) known = t->known[g.order[row]];
+  g.targets = true;
+  g.keep = !known;
+  lac_status st =
+      known ? LAC_OK : laci_reconstruct_teach(t->reconstruct, t->batch_images, t->targets, err);
+  if (!st && t->kept) laci_pool_for(t->how.pool, batch, 1, gather, &g);
+  for (int64_t row = 0; row < batch && t->kept && !st; row++) t->known[g.order[row]] = true;
+  t->at += batch;
+  return st;
+}
+
+/** The samples of one batch as they lie. */
+static lac_status take_read(laci_taught *t, lac_error *err) {
+  void *to = t->batch_images;
+  int64_t first = t->how.first + t->order[t->at++] * t->how.batch;
+  lac_status st = t->samples->fetch(t->samples->context, first, t->how.batch, &to, err);
+  return st ? st : laci_reconstruct_teach(t->reconstruct, t->batch_images, t->targets, err);
+}
+
+lac_status laci_taught_next(laci_taught *t, const float **images, const float *const **targets,
+                            lac_error *err) {
+  if (t->at + (t->images ? t->how.batch : 1) > t->n_order) shuffle(t);
+  *images = t->batch_images;
+  *targets = (const float *const *)t->targets;
+  return t->images ? take_kept(t, err) : take_read(t, err);
+}
