@@ -6,10 +6,11 @@
 #include "base/budget.h"
 #include "base/error.h"
 #include "base/least.h"
+#include "base/rng.h"
 #include "cpu/pool.h"
 #include "kernel/linear/linear.h"
 
-enum { BLOCK = 1024, PANEL = 192, MOST_LANES = 8, AT_ONCE = 1 << 14 };
+enum { POSITIONS_SEED = 17, BLOCK = 1024, PANEL = 192, MOST_LANES = 8, AT_ONCE = 1 << 14 };
 
 static int lanes_for(int n_threads) { return n_threads < MOST_LANES ? n_threads : MOST_LANES; }
 
@@ -24,20 +25,22 @@ uint64_t laci_grams_memory(const laci_unfold *u, bool asymmetric, int n_threads)
 
 static lac_status open_lane(const laci_grams *g, laci_gram_lane *lane, lac_error *err) {
   size_t columns = (size_t)laci_unfold_columns(&g->unfold), rows = (size_t)g->block * columns;
+  lane->positions = laci_alloc((size_t)g->block, sizeof *lane->positions);
   lane->pruned = laci_alloc(rows, sizeof *lane->pruned);
   if (g->k) lane->dense = laci_alloc(rows, sizeof *lane->dense);
   lane->product = laci_alloc(columns * columns, sizeof *lane->product);
-  bool ok = lane->pruned && lane->product && (lane->dense || !g->k);
+  bool ok = lane->positions && lane->pruned && lane->product && (lane->dense || !g->k);
   return ok ? LAC_OK : laci_fail_memory(err, "sums over a layer's inputs");
 }
 
 lac_status laci_grams_init(laci_grams *g, const laci_unfold *unfold, bool asymmetric, int n_threads,
-                           lac_error *err) {
+                           int64_t most, lac_error *err) {
   size_t columns = (size_t)laci_unfold_columns(unfold);
   size_t n = (size_t)unfold->groups * columns * columns;
   *g = (laci_grams){.unfold = *unfold,
-                    .block = laci_least(BLOCK, laci_unfold_positions(unfold)),
+                    .n_taken = laci_least(most, laci_unfold_positions(unfold)),
                     .n_lanes = lanes_for(n_threads)};
+  g->block = laci_least(BLOCK, g->n_taken);
   g->h = laci_alloc(n, sizeof *g->h);
   if (asymmetric) g->k = laci_alloc(n, sizeof *g->k);
   g->lanes = laci_alloc((size_t)g->n_lanes, sizeof *g->lanes);
@@ -50,6 +53,7 @@ lac_status laci_grams_init(laci_grams *g, const laci_unfold *unfold, bool asymme
 
 void laci_grams_clear(laci_grams *g) {
   for (int lane = 0; g->lanes && lane < g->n_lanes; lane++) {
+    laci_free(g->lanes[lane].positions);
     laci_free(g->lanes[lane].pruned);
     laci_free(g->lanes[lane].dense);
     laci_free(g->lanes[lane].product);
@@ -71,11 +75,23 @@ typedef struct blocks {
   double *sum;
 } blocks;
 
-static int64_t unfold_block(const blocks *b, const float *value, int64_t first, float *rows) {
+/* The i-th of those that are taken: one in each of n_taken equal parts of the batch. */
+static int64_t position_of(const laci_grams *g, int64_t i) {
+  int64_t all = laci_unfold_positions(&g->unfold);
+  if (g->n_taken == all) return i;
+  double at = (double)i + laci_rng_unit(POSITIONS_SEED, g->n_batches, (uint64_t)i);
+  return laci_least((int64_t)(at * (double)all / (double)g->n_taken), all - 1);
+}
+
+static int64_t unfold_block(const blocks *b, const laci_gram_lane *lane, int64_t first) {
   const laci_grams *g = b->grams;
-  int64_t n = laci_least(g->block, laci_unfold_positions(&g->unfold) - first);
-  laci_unfold_rows(&g->unfold, b->group, value, first, n, rows);
-  return n;
+  const laci_unfold_of of = {.value = b->value[b->with_dense ? 0 : 1],
+                             .group = b->group,
+                             .n = laci_least(g->block, g->n_taken - first),
+                             .positions = lane->positions};
+  for (int64_t i = 0; i < of.n; i++) lane->positions[i] = position_of(g, first + i);
+  laci_unfold_rows(&g->unfold, &of, b->with_dense ? lane->dense : lane->pruned);
+  return of.n;
 }
 
 /* Of pruned' pruned, what is below the diagonal by more than a panel is left out. */
@@ -102,10 +118,7 @@ static void multiply_lanes(int64_t begin, int64_t end, void *context) {
   const blocks *b = context;
   for (int64_t at = begin; at < end; at++) {
     const laci_gram_lane *lane = &b->grams->lanes[at];
-    int64_t first = b->first + at * b->grams->block;
-    float *rows = b->with_dense ? lane->dense : lane->pruned;
-    int64_t n = unfold_block(b, b->value[b->with_dense ? 0 : 1], first, rows);
-    multiply_lane(b, lane, n);
+    multiply_lane(b, lane, unfold_block(b, lane, b->first + at * b->grams->block));
   }
 }
 
@@ -129,7 +142,7 @@ static void add_blocks(blocks *b, laci_pool *pool) {
 }
 
 void laci_grams_add(laci_grams *g, const float *dense, const float *pruned, laci_pool *pool) {
-  int64_t positions = laci_unfold_positions(&g->unfold), columns = laci_unfold_columns(&g->unfold);
+  int64_t positions = g->n_taken, columns = laci_unfold_columns(&g->unfold);
   blocks b = {.grams = g, .value = {dense, pruned}};
   for (b.group = 0; b.group < g->unfold.groups; b.group++) {
     for (b.first = 0; b.first < positions; b.first += g->n_lanes * g->block) {
@@ -145,6 +158,7 @@ void laci_grams_add(laci_grams *g, const float *dense, const float *pruned, laci
     }
   }
   g->n_positions += positions;
+  g->n_batches++;
 }
 
 void laci_grams_finish(laci_grams *g) {

@@ -9,9 +9,10 @@ typedef struct laci_pool laci_pool;
 
 /** One block of positions at a time. */
 typedef struct laci_gram_lane {
-  float *pruned;  /* [block, columns] x_p */
-  float *dense;   /* the same, x_d; NULL: not asked for */
-  float *product; /* [columns, columns] dense' pruned, or pruned' pruned */
+  int64_t *positions; /* [block] */
+  float *pruned;      /* [block, columns] x_p */
+  float *dense;       /* the same, x_d; NULL: not asked for */
+  float *product;     /* [columns, columns] dense' pruned, or pruned' pruned */
 } laci_gram_lane;
 
 /** Sums of one unfolding; layers that read the same one share them. */
@@ -21,13 +22,17 @@ typedef struct laci_grams {
   double *h;           /* [groups, columns, columns] sum x_p x_p' */
   double *k;           /* sum x_d x_p', row: dense; NULL: it is h */
   int64_t block;       /* positions */
+  int64_t n_taken;     /* positions of a batch that are summed */
+  uint64_t n_batches;  /* so far */
   int n_lanes;
   laci_gram_lane *lanes;
 } laci_grams;
 
 uint64_t laci_grams_memory(const laci_unfold *unfold, bool asymmetric, int n_threads);
+/** most: positions of a batch that are summed at most, spread evenly and drawn anew for every
+ * batch: neighbours tell little that is new. */
 LAC_MUST_CHECK lac_status laci_grams_init(laci_grams *g, const laci_unfold *unfold, bool asymmetric,
-                                          int n_threads, lac_error *err);
+                                          int n_threads, int64_t most, lac_error *err);
 void laci_grams_clear(laci_grams *g); /* zeroed is fine */
 
 /** One batch: the value in the dense and in the pruned network. Same bytes for any pool. */

@@ -36,9 +36,13 @@ int64_t laci_unfold_columns(const laci_unfold *unfold); /* taps * channels */
 int64_t laci_unfold_positions(const laci_unfold *unfold);
 bool laci_unfold_equal(const laci_unfold *a, const laci_unfold *b);
 
-/** rows [n, columns]: x of positions [first, first + n) in one group of `value`. */
-void laci_unfold_rows(const laci_unfold *unfold, int64_t group, const float *value, int64_t first,
-                      int64_t n, float *rows);
+/** rows [n, columns]: x of some positions in one group of `value`. */
+typedef struct laci_unfold_of {
+  const float *value;
+  int64_t group, n;
+  const int64_t *positions; /* [n] */
+} laci_unfold_of;
+void laci_unfold_rows(const laci_unfold *unfold, const laci_unfold_of *of, float *rows);
 
 /** A layer that can be calibrated. */
 typedef struct laci_matrix_layer {

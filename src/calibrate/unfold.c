@@ -60,13 +60,12 @@ static void unfold_position(const laci_unfold *u, const float *channels, const i
   }
 }
 
-void laci_unfold_rows(const laci_unfold *u, int64_t group, const float *value, int64_t first,
-                      int64_t n, float *rows) {
+void laci_unfold_rows(const laci_unfold *u, const laci_unfold_of *of, float *rows) {
   int64_t per_image = positions_of_image(u), columns = laci_unfold_columns(u);
   int64_t plane = u->axis[0].in * u->axis[1].in * u->axis[2].in;
-  for (int64_t i = 0; i < n; i++, rows += columns) {
-    int64_t image = (first + i) / per_image, at = (first + i) % per_image;
-    const float *channels = value + (image * u->groups + group) * u->channels * plane;
+  for (int64_t i = 0; i < of->n; i++, rows += columns) {
+    int64_t image = of->positions[i] / per_image, at = of->positions[i] % per_image;
+    const float *channels = of->value + (image * u->groups + of->group) * u->channels * plane;
     const int64_t o[3] = {at / u->axis[2].out / u->axis[1].out,
                           at / u->axis[2].out % u->axis[1].out, at % u->axis[2].out};
     unfold_position(u, channels, o, rows);

@@ -7,6 +7,7 @@
 #include "analyze/analyze.h"
 #include "base/budget.h"
 #include "base/clock.h"
+#include "base/divide.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "calibrate/fit.h"
@@ -14,7 +15,7 @@
 #include "cpu/pool.h"
 #include "sparse/mask.h"
 
-enum { MOST_SAMPLES = 64 };
+enum { MOST_SAMPLES = 64, POSITIONS = 128 };
 /* Of the largest value of a batch: sums over longer batches cost less, memory more. */
 static const uint64_t batch_bytes = (uint64_t)48 << 20;
 
@@ -131,6 +132,14 @@ static void close_walk(laci_walk_state *w) {
 
 /* ---- From stop to stop ---- */
 
+/* Of a batch. */
+static int64_t positions_at(const laci_walk_state *w, const laci_unfold *unfold) {
+  int64_t each = w->options->positions > 0 ? w->options->positions : POSITIONS;
+  int64_t columns = laci_unfold_columns(unfold);
+  if (each > INT64_MAX / columns) return INT64_MAX;
+  return laci_ceil_div(each * columns, w->cut.n_fitted);
+}
+
 /* Sums for the layers of a stop: which[l] of layer l. */
 static lac_status open_grams(const laci_walk_state *w, const laci_stop *stop, laci_grams *grams,
                              int *which, int *n, lac_error *err) {
@@ -141,7 +150,8 @@ static lac_status open_grams(const laci_walk_state *w, const laci_stop *stop, la
     which[l] = 0;
     while (which[l] < *n && !laci_unfold_equal(&grams[which[l]].unfold, unfold)) which[l]++;
     if (which[l] < *n) continue;
-    st = laci_grams_init(&grams[*n], unfold, asymmetric, laci_pool_threads(w->options->pool), err);
+    st = laci_grams_init(&grams[*n], unfold, asymmetric, laci_pool_threads(w->options->pool),
+                         positions_at(w, unfold), err);
     if (!st) (*n)++;
   }
   return st;

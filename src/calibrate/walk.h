@@ -33,9 +33,11 @@ typedef struct laci_calibrate_options {
   const bool *wanted;      /* [analysis->n_layers] layers to be pruned; NULL: all eligible ones */
   const uint8_t *const *weights; /* [n_stored] bytes in the place of the graph's, NULL entries: the
                                     graph's (a network that is permuted and not committed); NULL */
-  int batch;                     /* samples at a time, at most; 0: by the size of the network. A
-                                    network whose batch size is fixed has that one */
-  const char *folder;            /* of temporary files; NULL: TMPDIR or /tmp */
+  int64_t positions;  /* inputs x that are summed for every column of a layer's matrix, at most: so
+                         many say enough, and more cost as much again. 0: 128; INT64_MAX: all */
+  int batch;          /* samples at a time, at most; 0: by the size of the network. A
+                         network whose batch size is fixed has that one */
+  const char *folder; /* of temporary files; NULL: TMPDIR or /tmp */
   uint64_t memory_for_values; /* bytes of values kept between layers that may lie in memory; 0: what
                                  the budget leaves, at most a quarter of it. For tests: 1 */
   const laci_budget *budget;  /* the limit, and what is held beside; NULL: no limit */
@@ -52,7 +54,7 @@ typedef struct laci_calibrated_layer {
   double error_before; /* masked only */
   double error_after;  /* with the new weights; both 0 unless calibrated */
   double energy;       /* sum |W_d x_d|^2 over the samples held back */
-  int64_t positions;   /* inputs x that were summed, of all samples that are not held back */
+  int64_t positions;   /* inputs x that were summed, of samples that are not held back */
 } laci_calibrated_layer;
 
 typedef struct laci_calibrated {
