@@ -73,6 +73,10 @@ typedef struct lac_group {
       upper_bound; /* sums of |w| over the blocks that hold one of its channels */
   double efficacy; /* percent: (kept - kept_identity) / (upper_bound - kept_identity); 0: nothing to
                       gain */
+  bool judged; /* by the errors that calibration leaves; an order that does not help was taken back
+                */
+  double error_before;  /* sum of the errors of the layers that read it, in the file's order */
+  double error_after;   /* the same in the order that was found; both 0 unless judged */
   const char *strategy; /* of the search; NULL: not searched */
   int64_t iterations;
   bool proven; /* no better order exists */

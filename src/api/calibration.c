@@ -94,13 +94,12 @@ lac_status laci_calibration_open(const lac_model *model, const lac_options *opti
                                  .labels = classes ? laci_samples_labels(source->samples) : NULL,
                                  .fetch = fetch,
                                  .context = source->samples};
-  source->calibration =
-      (laci_prune_calibration){.samples = &source->list,
-                               .score = laci_score_of(options),
-                               .solve = c->solve,
-                               .keep_dense = c->keep_dense,
-                               .max_drop = c->max_drop,
-                               .curve = c->curve};
+  source->calibration = (laci_prune_calibration){.samples = &source->list,
+                                                 .score = laci_score_of(options),
+                                                 .solve = c->solve,
+                                                 .keep_dense = c->keep_dense,
+                                                 .max_drop = c->max_drop,
+                                                 .curve = c->curve};
   laci_log(LAC_LOG_INFO, "calibration: %s; score %s%s", laci_samples_text(source->samples),
            laci_score_name_of(options), c->solve ? ", kept weights solved" : "");
   return LAC_OK;

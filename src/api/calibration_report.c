@@ -66,6 +66,11 @@ lac_status laci_report_add_calibration(laci_report *report, const laci_pruning *
     report->layers[l].error_after = layer->error_after;
     report->layers[l].effect = layer->effect;
   }
+  for (int g = 0; p->orders && g < report->pub.n_groups; g++) {
+    report->groups[g].judged = p->orders[g].judged;
+    report->groups[g].error_before = p->orders[g].error_before;
+    report->groups[g].error_after = p->orders[g].error_after;
+  }
   report->pub.calibration = to;
   return whole ? LAC_OK : laci_fail_memory(err, "the report");
 }

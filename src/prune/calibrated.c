@@ -106,17 +106,16 @@ lac_status laci_pruning_calibrate(laci_pruning *p, const laci_prune_options *opt
                                   laci_pool *pool, lac_error *err) {
   const laci_analysis *a = p->analysis;
   laci_calibrated *fitted = NULL;
-  int n_wanted = 0;
   bool *wanted = laci_alloc((size_t)a->n_layers, sizeof *wanted);
   if (!wanted) return laci_fail_memory(err, "the pruning");
-  for (int l = 0; l < a->n_layers; l++) {
-    const laci_pruned_layer *layer = &p->layers[l];
-    wanted[l] = a->layers[l].eligible && !layer->pruned && !laci_pruned_layer_is_zero(layer);
-    n_wanted += wanted[l];
-  }
   lac_status st = LAC_OK;
-  if (n_wanted == 0) goto out;
-  st = laci_pruning_fit(p, options, wanted, pool, &fitted, err);
+  if (laci_pruning_want(p, options, wanted) == 0) goto out;
+  if (p->fitted) { /* when the orders were judged */
+    fitted = p->fitted;
+    p->fitted = NULL;
+  } else {
+    st = laci_pruning_fit(p, options, wanted, pool, &fitted, err);
+  }
   if (!st) st = laci_pruning_keep_dense(p, options, pool, wanted, &fitted, err);
   if (!st) st = take(p, wanted, fitted, pool, err);
   if (!st) st = note_result(p, options, fitted, err);

@@ -7,6 +7,17 @@
 #include "graph/graph.h"
 #include "prune/prune_in.h"
 
+int laci_pruning_want(const laci_pruning *p, const laci_prune_options *options, bool *wanted) {
+  int n = 0;
+  for (int l = 0; l < p->analysis->n_layers; l++) {
+    const laci_pruned_layer *layer = &p->layers[l];
+    wanted[l] = p->analysis->layers[l].eligible && !laci_pruned_layer_is_zero(layer) &&
+                !(options->keep_pruned && layer->was_pruned);
+    n += wanted[l];
+  }
+  return n;
+}
+
 /* What is held while the walk goes on: the weights in their new order. */
 static laci_budget budget_of(const laci_pruning *p, const laci_budget *base) {
   const laci_graph *graph = p->analysis->graph;

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/plural.h"
+#include "calibrate/walk.h"
 #include "comm/comm.h"
 #include "cpu/pool.h"
 #include "graph/graph.h"
@@ -50,6 +51,8 @@ void laci_pruning_destroy(laci_pruning *p) {
   laci_free(p->masks);
   laci_free(p->held_cause);
   laci_free(p->calibration.points);
+  laci_free(p->orders);
+  laci_calibrated_destroy(p->fitted);
   laci_plan_destroy(p->plan);
   laci_arena_clear(&p->arena);
   laci_free(p);
@@ -125,6 +128,14 @@ static lac_status revert_losses(laci_pruning *p, laci_pool *pool, lac_error *err
     if (!st) st = laci_pruning_measure_kept(p, pool, err);
   }
   return st;
+}
+
+/* Of those that were found, those that help. */
+static lac_status choose_orders(laci_pruning *p, const laci_prune_options *options, laci_pool *pool,
+                                lac_error *err) {
+  lac_status st = revert_losses(p, pool, err);
+  bool judges = options->permute && options->mask && options->calibration;
+  return !st && judges ? laci_pruning_judge(p, options, pool, err) : st;
 }
 
 /* ---- What is logged ---- */
@@ -210,7 +221,7 @@ lac_status laci_prune(const laci_analysis *a, const laci_prune_options *options,
   *out = NULL;
   lac_status st = prepare(a, options, pool, &p, err);
   if (!st && options->permute) st = search(p, options, pool, err);
-  if (!st) st = verify(p, options, pool, revert_losses(p, pool, err), err);
+  if (!st) st = verify(p, options, pool, choose_orders(p, options, pool, err), err);
   if (!st) {
     st = laci_pruning_make_weights(p, options, pool, err);
     if (!st && options->mask && options->calibration)

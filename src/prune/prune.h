@@ -88,6 +88,12 @@ typedef struct laci_pruning_point {
   laci_output_difference difference;
 } laci_pruning_point;
 
+/** What a group's order did to the layers that read it. */
+typedef struct laci_pruned_order {
+  bool judged;
+  double error_before, error_after; /* sums of their errors, in the file's order and in this one */
+} laci_pruned_order;
+
 typedef struct laci_pruning_calibration {
   bool done;
   const char *score;
@@ -112,7 +118,9 @@ typedef struct laci_pruning {
   uint8_t **weights;       /* [n stored] new bytes; NULL: they stay as they are */
   laci_pruning_verification verification;
   laci_pruning_calibration calibration;
-  bool interrupted; /* the search was ended before its time */
+  laci_pruned_order *orders;      /* [analysis->n_groups] judged; NULL: none was */
+  struct laci_calibrated *fitted; /* while it works: of the orders that were chosen; else NULL */
+  bool interrupted;               /* the search was ended before its time */
   double search_seconds;
   laci_arena arena; /* texts */
 } laci_pruning;

@@ -110,7 +110,7 @@ static json_t *permutation_json(laci_json_writer *w, const lac_group *group) {
   return array;
 }
 
-static json_t *group_json(laci_json_writer *w, const lac_group *group) {
+static json_t *group_json(laci_json_writer *w, const lac_group *group, bool calibrated) {
   json_t *object = json_object();
   laci_json_add(w, object, "id", json_integer(group->id));
   laci_json_add(w, object, "channels", json_integer(group->channels));
@@ -126,6 +126,10 @@ static json_t *group_json(laci_json_writer *w, const lac_group *group) {
   laci_json_add(w, object, "strategy", laci_json_text(w, group->strategy));
   laci_json_add(w, object, "iterations", json_integer(group->iterations));
   laci_json_add(w, object, "proven", json_boolean(group->proven));
+  if (!calibrated) return object;
+  laci_json_add(w, object, "judged", json_boolean(group->judged));
+  laci_json_add(w, object, "error_before", laci_json_number(group->error_before));
+  laci_json_add(w, object, "error_after", laci_json_number(group->error_after));
   return object;
 }
 
@@ -136,7 +140,7 @@ static json_t *report_json(laci_json_writer *w, const lac_report *report) {
   for (int i = 0; i < report->n_layers; i++)
     laci_json_append(w, layers, layer_json(w, &report->layers[i], report->calibration != NULL));
   for (int i = 0; i < report->n_groups; i++)
-    laci_json_append(w, groups, group_json(w, &report->groups[i]));
+    laci_json_append(w, groups, group_json(w, &report->groups[i], report->calibration != NULL));
   laci_json_add(w, object, "lacuna", json_string(lac_version()));
   laci_json_add(w, object, "verb", laci_json_text(w, report->verb));
   laci_json_add(w, object, "model", laci_json_text(w, report->model));

@@ -8,7 +8,7 @@
 #include "cpu/pool.h"
 #include "base/hash.h"
 #include "permute/plan.h"
-#include "prune/prune.h"
+#include "prune/prune_in.h"
 #include "sparse/mask.h"
 
 enum { COUNT = 96, INPUT = 8 * 6 * 6, CLASSES = 8 };
@@ -186,7 +186,7 @@ static void the_order_comes_first(void **state) {
   rig r, again;
   rig_init(&r, "wanda");
   r.options.permute = true;
-  laci_pruning *p = prune(&r);
+  laci_pruning *p = prune(&r), *moved = NULL;
   check_layers(p);
   int n_moved = 0;
   for (int g = 0; g < r.n.a->n_groups; g++) n_moved += laci_plan_moves(p->plan, g);
@@ -194,8 +194,13 @@ static void the_order_comes_first(void **state) {
   rig_init(&again, "wanda");
   laci_prune_options order = r.options;
   order.mask = false;
-  laci_pruning *moved = NULL;
-  assert_int_equal(laci_prune(again.n.a, &order, NULL, &moved, NULL), LAC_OK);
+  assert_int_equal(laci_pruning_create(again.n.a, order.pattern, &moved, NULL), LAC_OK);
+  for (int g = 0; g < r.n.a->n_groups; g++) {
+    for (int c = 0; c < r.n.a->groups[g].n_channels; c++)
+      moved->plan->found[g].order[c] = p->plan->found[g].order[c];
+  }
+  assert_int_equal(laci_plan_complete(moved->plan, NULL), LAC_OK);
+  assert_int_equal(laci_pruning_make_weights(moved, &order, NULL, NULL), LAC_OK);
   laci_pruning_commit(moved, again.n.graph);
   laci_pruning_destroy(moved);
   for (int l = 0; l < N_LAYERS; l++) { /* views of what was committed */
@@ -212,6 +217,40 @@ static void the_order_comes_first(void **state) {
   laci_pruning_destroy(q);
   rig_clear(&r);
   rig_clear(&again);
+}
+
+/** On what is held back, no order is worse than the file's. */
+static void orders_stay_only_where_they_help(void **state) {
+  (void)state;
+  int n_kept = 0, n_taken_back = 0;
+  for (int at = 0; at < 6; at++) {
+    rig r;
+    *net_salt() = (uint64_t)at;
+    rig_init(&r, at % 2 ? "wanda" : "magnitude");
+    r.calibration.solve = at % 3 > 0;
+    laci_pruning *file = prune(&r);
+    assert_null(file->orders);
+    r.options.permute = true;
+    laci_pruning *p = prune(&r);
+    check_layers(p);
+    assert_null(p->fitted);
+    assert_true(p->calibration.outputs.relative <= file->calibration.outputs.relative);
+    bool any = false;
+    for (int g = 0; g < r.n.a->n_groups; g++) any = any || laci_plan_moves(p->plan, g);
+    for (int g = 0; p->orders && g < r.n.a->n_groups; g++) {
+      const laci_pruned_order *order = &p->orders[g];
+      bool moves = laci_plan_moves(p->plan, g);
+      if (moves) assert_true(order->judged && order->error_after < order->error_before);
+      n_kept += moves;
+      n_taken_back += order->judged && !moves;
+    }
+    if (!any) check_same(p, file);
+    laci_pruning_destroy(p);
+    laci_pruning_destroy(file);
+    rig_clear(&r);
+  }
+  *net_salt() = 0;
+  assert_true(n_kept > 0 && n_taken_back > 0);
 }
 
 static void as_many_judge_as_are_held_back(void **state) {
@@ -392,6 +431,7 @@ int main(void) {
       cmocka_unit_test(every_score_leaves_masks_and_weights_in_place),
       cmocka_unit_test(threads_change_no_byte),
       cmocka_unit_test(the_order_comes_first),
+      cmocka_unit_test(orders_stay_only_where_they_help),
       cmocka_unit_test(as_many_judge_as_are_held_back),
       cmocka_unit_test(what_is_pruned_already_keeps_its_mask),
       cmocka_unit_test(the_most_harmful_layers_stay_dense),
