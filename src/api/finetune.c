@@ -189,6 +189,7 @@ static lac_status prune(const tuning *t, lac_error *err) {
   lac_status st = lac_prune(t->model, &how, &r->pruning, err);
   if (!st && r->pruning->summary.interrupted) {
     st = laci_fail(err, LAC_INTERRUPTED, "interrupted before the training");
+    st = lac_process_group_agree(how.group, st, err);
   }
   return st;
 }
@@ -223,8 +224,9 @@ static lac_status make_masks(const tuning *t, lac_error *err) {
   if (st) return st;
   int n = lac_mask_count(r->mask);
   if (n == 0 && o->must_mask) {
-    return laci_fail(err, LAC_BAD_VALUE, "%s: no layer takes %d:%d, so nothing would be sparse",
-                     r->found->model, o->pruning.n, o->pruning.m);
+    st = laci_fail(err, LAC_BAD_VALUE, "%s: no layer takes %d:%d, so nothing would be sparse",
+                   r->found->model, o->pruning.n, o->pruning.m);
+    return lac_process_group_agree(o->training.group, st, err);
   }
   if (n) {
     laci_log(LAC_LOG_INFO, "%d weight%s %d:%d: zeros stay zero", n, n == 1 ? " holds" : "s hold",

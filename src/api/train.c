@@ -35,11 +35,13 @@ lac_status lac_train(lac_model *model, const char *data, const lac_mask *mask,
   if (!st) st = laci_training_agree_late(&t, laci_training_make_trainer(&t, mask, err), err);
   if (!st) st = laci_training_agree_late(&t, laci_training_open_folder(&t, err), err);
   if (!st) st = laci_training_run(&t, result, err);
+  const bool ran = !st;
   if (!st) st = laci_trainer_store(t.trainer, model->graph, err);
   lac_status closed = laci_train_record_close(t.record, st ? NULL : err);
+  if (ran) st = laci_training_agree_late(&t, st ? st : closed, err);
   result->seconds = laci_clock_seconds() - begin;
   training_clear(&t);
-  return st ? st : closed;
+  return st;
 }
 
 lac_status lac_train_check(lac_model *model, const char *data, const lac_train_options *options,

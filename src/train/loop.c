@@ -81,7 +81,7 @@ static lac_status evaluate_held(laci_loop *l, lac_error *err) {
 
 /** The averages, where they are kept, stand for the weights meanwhile. */
 static lac_status evaluate(laci_loop *l, lac_error *err) {
-  lac_status st = laci_loop_check_finite(l, err);
+  lac_status st = laci_comm_agree(l->comm, laci_loop_check_finite(l, err), err);
   if (st) return st;
   laci_trainer_exchange_average(l->trainer);
   st = evaluate_held(l, err);
@@ -176,7 +176,7 @@ static lac_status run_batches(laci_loop *l, double *loss, lac_error *err) {
     if (!isfinite(sum) && !l->share) return fail_loss(l, sum, err);
   }
   *loss = l->share ? sum : sum / n;
-  return isfinite(*loss) ? LAC_OK : fail_loss(l, *loss, err);
+  return isfinite(*loss) ? LAC_OK : laci_comm_agree(l->comm, fail_loss(l, *loss, err), err);
 }
 
 static void measure(laci_loop *l, double seconds) {
@@ -263,17 +263,21 @@ static lac_status end_interrupted(laci_loop *l, lac_error *err) {
   if (l->options->eval_only) return LAC_INTERRUPTED;
   lac_status st = save_steps(l, true, err);
   if (st) return st;
-  return laci_fail(err, LAC_INTERRUPTED, "interrupted after step %" PRId64 "%s", l->step,
-                   laci_loop_saved_text(l));
+  st = laci_fail(err, LAC_INTERRUPTED, "interrupted after step %" PRId64 "%s", l->step,
+                 laci_loop_saved_text(l));
+  return laci_comm_agree(l->comm, st, err); /* once more: there were meetings since */
 }
 
 /** An image that cannot be read, say: once it is mended, a run goes on from here. The first cause
  * is what is reported. */
 static lac_status end_stopped(laci_loop *l, lac_status cause, lac_error *err) {
   char text[sizeof err->text];
-  if (save_steps(l, cause != LAC_PEER, NULL) || !err) return cause;
-  (void)snprintf(text, sizeof text, "%s", err->text);
-  return laci_fail(err, cause, "%s%s", text, laci_loop_saved_text(l));
+  bool is_saved = !save_steps(l, cause != LAC_PEER, NULL);
+  if (is_saved && err) {
+    (void)snprintf(text, sizeof text, "%s", err->text);
+    (void)laci_fail(err, cause, "%s%s", text, laci_loop_saved_text(l));
+  }
+  return laci_comm_agree(l->comm, cause, err); /* once more: there were meetings since */
 }
 
 lac_status laci_loop_run(laci_trainer *trainer, const laci_dataset *set,
@@ -298,7 +302,8 @@ lac_status laci_loop_run(laci_trainer *trainer, const laci_dataset *set,
   if (!st) st = go(&l, err);
   if (st == LAC_INTERRUPTED) st = end_interrupted(&l, err);
   else if (st && (l.stopped || st == LAC_PEER)) st = end_stopped(&l, st, err);
-  if (!st && !options->eval_only) st = laci_loop_check_finite(&l, err);
+  if (!st && !options->eval_only)
+    st = laci_comm_agree(l.comm, laci_loop_check_finite(&l, err), err);
   if (!st) laci_trainer_exchange_average(trainer); /* it is what the training was for */
   if (!st) laci_loop_use_best(&l);
   if (!st && l.trace) st = laci_trace_text(l.trace, l.comm, &result->trace, err);

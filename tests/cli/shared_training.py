@@ -207,8 +207,19 @@ class Checks:
         os.kill(first, signal.SIGINT)
         _, said = began.communicate(timeout=SECONDS)
         assert began.returncode != 0 and "interrupted after step" in said and "is kept" in said, said
+        assert said.count("interrupted after step") == 1 and "MPI_ABORT" not in said, f"not agreed on: {said}"
         kept = [path.name for path in (self.folder / "run").glob("checkpoint*")]
         assert len(kept) == 1, f"checkpoints {kept}: {said}"
+
+    def check_what_all_know_is_told_once(self):
+        """Failures that every process has by itself: nobody is ended by force for them."""
+        self.works("--steps", 1, "--batch-size", 16, "--no-eval", "-o", "dense.onnx")
+        common = ("--steps", 30, "--batch-size", 16, "-o", "o.onnx")
+        for text, verb, options in (("the loss is ", ("train", "--arch", "digits"), ("--lr", "1e6", "--no-eval")),
+                                    ("no layer takes", ("finetune", "dense.onnx"), ("--pattern", "1:63"))):
+            run = self.run(*common, *options, verb=verb, n=2)
+            assert run.returncode == 1 and run.stderr.count("lacuna: ") == 1 and text in run.stderr, f"{text}: {run.stderr}"
+            assert "MPI_ABORT" not in run.stderr, f"not agreed on: {run.stderr}"
 
     def check_another_number_of_processes_is_refused(self):
         common = ("--steps", 6, "--batch-size", 16, "--no-eval", "-o", "o.onnx", "--model-dir", "run", "--force")
