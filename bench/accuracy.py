@@ -1,0 +1,250 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Accuracy without training: top-1 on CIFAR-10's whole test set after `prune --calibration`, and the seconds it took.
+
+    bench/accuracy.py [--build build/release] [--networks resnet20,resnet56] [--seeds 5] [--only PART] [--refine S]
+                      [--orders] [--peer PYTHON] [--json FILE] [--from FILE] [--docs]
+
+Every row is a way to prune all eligible layers of a trained network, 2:4 unless said: Lacuna's scores with and without the exact
+solution, and, with --peer, a Python that has onnxsim and ONNX Runtime, onnxsim's SparseGPT on the same images. `check` says along
+which axis the result's zeros hold the pattern. Seeds choose other calibration images. --orders compares searched orders of
+channels with the file's, for three patterns. --docs writes the tables and the picture of docs/without-training.md; --from takes
+what an earlier run kept with --json, and measures only what is missing there.
+"""
+import argparse
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+import chart
+from page import fill
+
+TOP = pathlib.Path(__file__).resolve().parent.parent
+SHARED = TOP.parent / "shared"
+PAGE = TOP / "docs/without-training.md"
+PICTURE = TOP / "docs/accuracy.svg"
+NAMES = {"resnet20": "ResNet-20", "resnet32": "ResNet-32", "resnet44": "ResNet-44", "resnet56": "ResNet-56"}
+PATTERNS = ("2:4", "4:8", "1:4")
+COPIES = "4"  # of each image, flipped and shifted: what training saw
+
+
+class Failed(Exception):
+    """A run failed; the text is its own."""
+
+
+def calibrated(score, samples, *more):
+    return ["--no-permute", "--score", score, "--calibration-samples", str(samples), *more]
+
+
+def ways(refine):
+    """Name in the table -> options of `prune`."""
+    again = ("--no-solve", "--recalibrate", "--calibration-copies", COPIES)
+    return {
+        "magnitude": ["--no-permute"],
+        "magnitude, BatchNorm again": calibrated("magnitude", 2048, *again),
+        "sparsegpt, not solved": calibrated("sparsegpt", 2048, "--no-solve"),
+        **{f"{score}, solved": calibrated(score, 2048) for score in ("magnitude", "wanda", "ria", "sparsegpt", "obs")},
+        "alps, solved": calibrated("alps", 2048),
+        "alps, solved, 512 images": calibrated("alps", 512),
+        "alps, solved, 128 images": calibrated("alps", 128),
+        f"alps, solved, {refine} s of whole-network steps":
+            calibrated("alps", 2048, "--refine", str(refine), "--calibration-copies", COPIES),
+    }
+
+
+def orders(refine):
+    """(pattern, way) -> options but for the order."""
+    of_data = ("--score", "alps", "--calibration-samples", "2048")
+    steps = {"one-shot": (), "solved": of_data,
+             "refined": (*of_data, "--refine", str(refine), "--calibration-copies", COPIES)}
+    return {(pattern, way): ["--pattern", pattern, *options] for pattern in PATTERNS for way, options in steps.items()}
+
+
+class Bench:
+    """Runs the command in a folder of its own."""
+
+    def __init__(self, args, folder):
+        self.args, self.folder = args, pathlib.Path(folder)
+        self.data = args.data / "cifar-10-batches-bin"
+
+    def lacuna(self, *words):
+        words = [str(word) for word in (self.args.build / "lacuna", *words)]
+        began, before = time.monotonic(), os.times()
+        run = subprocess.run(words, cwd=self.folder, capture_output=True, text=True, check=False)
+        if run.returncode != 0:
+            raise Failed(f"{' '.join(words)}: {run.stderr.strip()}")
+        after = os.times()
+        used = after.children_user + after.children_system - before.children_user - before.children_system
+        return {"seconds": time.monotonic() - began, "processor_seconds": used}
+
+    def top1(self, file):
+        self.lacuna("eval", file, "--data", self.data, "--json", "eval.json", "--force")
+        return json.loads((self.folder / "eval.json").read_text())["top1"]
+
+    def axis(self, file, pattern="2:4"):
+        """Do the zeros lie along the input channels, where hardware looks for them?"""
+        self.lacuna("check", file, "--pattern", pattern, "--json", "check.json", "--force")
+        layers = json.loads((self.folder / "check.json").read_text())["layers"]
+        holds = [layer["holds_pattern"] for layer in layers if layer["eligible"]]
+        return {"eligible": len(holds), "hold": sum(holds)}
+
+    def pruned(self, network, options, seed):
+        model = self.args.models / f"{network}_cifar10.onnx"
+        data = ["--calibration", self.data] if "--calibration-samples" in options else []
+        spent = self.lacuna("prune", model, *options, *data, "--seed", seed, "-o", "pruned.onnx", "--force")
+        pattern = options[options.index("--pattern") + 1] if "--pattern" in options else "2:4"
+        return {**spent, "top1": self.top1("pruned.onnx"), **self.axis("pruned.onnx", pattern)}
+
+    def peer(self, network, samples, seed):
+        """onnxsim's SparseGPT on so many images of the training part."""
+        model = self.args.models / f"{network}_cifar10.onnx"
+        worker = TOP / "bench/accuracy_peer.py"
+        began = time.monotonic()
+        words = [self.args.peer, worker, model, self.data, samples, seed, self.folder / "peer.onnx"]
+        run = subprocess.run([str(word) for word in words], capture_output=True, text=True, check=False)
+        if run.returncode != 0:
+            raise Failed(f"onnxsim: {run.stderr.strip()[-400:]}")
+        return {"seconds": time.monotonic() - began, "top1": self.top1("peer.onnx"), **self.axis("peer.onnx")}
+
+
+# ---- runs ----
+
+def plan(args):
+    """Keys of all runs and what makes each: a way without chance has one seed."""
+    for network in args.networks:
+        for name, options in ways(args.refine).items():
+            for seed in range(args.seeds if "--calibration-samples" in options else 1):
+                yield f"{network} | {name} | {seed}", lambda b, n=network, o=options, s=seed: b.pruned(n, o, s)
+        if args.peer:
+            for samples in (128, 512):
+                yield f"{network} | onnxsim SparseGPT, {samples} images | 0", lambda b, n=network, k=samples: b.peer(n, k, 0)
+    if args.orders:
+        for network in NAMES:
+            for (pattern, way), options in orders(args.refine).items():
+                for order, more in (("file", ["--no-permute"]), ("searched", [])):
+                    for seed in range(args.order_seeds):
+                        if seed and order == "file" and way == "one-shot":
+                            continue
+                        yield (f"{network} | {pattern} {way}, {order} order | {seed}",
+                               lambda b, n=network, o=[*more, *options], s=seed: b.pruned(n, o, s))
+
+
+def measure(args, results):
+    with tempfile.TemporaryDirectory() as folder:
+        bench = Bench(args, folder)
+        for network in args.networks if not args.orders else NAMES:
+            if f"{network} | dense | 0" not in results:
+                results[f"{network} | dense | 0"] = {"top1": bench.top1(args.models / f"{network}_cifar10.onnx")}
+        for key, run in plan(args):
+            if key in results or args.only not in key:
+                continue
+            results[key] = run(bench)
+            print(f"{key}: {results[key]['top1']:.2f} in {results[key]['seconds']:.1f} s", flush=True)
+            if args.json:
+                args.json.write_text(json.dumps(results, indent=1) + "\n")
+
+
+def gathered(results):
+    """network -> way -> [runs of all seeds]"""
+    table = {}
+    for key, found in results.items():
+        network, way, _ = key.split(" | ")
+        table.setdefault(network, {}).setdefault(way, []).append(found)
+    return table
+
+
+# ---- the page ----
+
+def spread(runs):
+    tops = [run["top1"] for run in runs]
+    text = f"{statistics.mean(tops):.2f}"
+    return text if len(tops) == 1 else f"{text} ({min(tops):.2f}-{max(tops):.2f})"
+
+
+def seconds(runs):
+    return f"{statistics.median(run['seconds'] for run in runs):.1f}"
+
+
+def way_lines(table, networks):
+    networks = [network for network in networks if network in table]
+    names = [way for network in networks for way in table[network] if way != "dense" and " order" not in way]
+    head = " | ".join(f"{NAMES[n]}, dense {table[n]['dense'][0]['top1']:.2f} | s" for n in networks)
+    lines = [f"| masks and weights | {head} | zeros hold 2:4 |", "|---|" + "---|---|" * len(networks) + "---|"]
+    for way in dict.fromkeys(names):
+        cells = [(table[n].get(way), n) for n in networks]
+        texts = " | ".join(f"{spread(runs)} | {seconds(runs)}" if runs else " | " for runs, _ in cells)
+        one = next(runs for runs, _ in cells if runs)[0]
+        lines.append(f"| {way} | {texts} | {one['hold']} of {one['eligible']} layers |")
+    return lines
+
+
+def order_lines(table):
+    lines = ["| network | pattern | " + " | ".join(f"{way}: file's order | searched" for way in ("one-shot", "solved", "refined")) +
+             " |", "|---|---|" + "---|---|" * 3]
+    for network, found in table.items():
+        for pattern in PATTERNS:
+            cells = [found.get(f"{pattern} {way}, {order} order")
+                     for way in ("one-shot", "solved", "refined") for order in ("file", "searched")]
+            if any(cells):
+                lines.append(f"| {NAMES[network]} | {pattern} | " + " | ".join(spread(c) if c else "" for c in cells) + " |")
+    return lines
+
+
+def picture(table, networks):
+    """Top-1 against seconds: one line a kind of way."""
+    panels = []
+    for network in (n for n in networks if n in table):
+        found = {way: (statistics.median(r["seconds"] for r in runs), statistics.mean(r["top1"] for r in runs))
+                 for way, runs in table[network].items() if way != "dense" and " order" not in way}
+        kinds = {"alps": ("a", [p for way, p in found.items() if way.startswith("alps")]),
+                 "other scores": ("b", [p for way, p in found.items() if way.endswith(", solved") and not way.startswith("alps")]),
+                 "onnxsim": ("c", [p for way, p in found.items() if way.startswith("onnxsim")])}
+        lines = [{"name": name, "colour": colour, "points": points} for name, (colour, points) in kinds.items() if points]
+        dense = table[network]["dense"][0]["top1"]
+        panels.append({"title": f"{NAMES[network]}, dense {dense:.2f}", "lines": lines, "range": [dense]})
+    return chart.draw(panels, "top-1 in percent against seconds of two cores, 2:4 in all eligible layers")
+
+
+def write_page(results, networks):
+    table = gathered(results)
+    text = fill(PAGE.read_text(), "accuracy", "accuracy.py", way_lines(table, networks))
+    PAGE.write_text(fill(text, "orders", "accuracy.py", order_lines(table)))
+    PICTURE.write_text(picture(table, networks))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", type=pathlib.Path, default=TOP / "build/release")
+    parser.add_argument("--models", type=pathlib.Path, default=SHARED / "models")
+    parser.add_argument("--data", type=pathlib.Path, default=SHARED / "data")
+    parser.add_argument("--networks", type=lambda text: text.split(","), default=["resnet20", "resnet56"])
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--order-seeds", type=int, default=2)
+    parser.add_argument("--only", default="", help="only runs whose name has this in it")
+    parser.add_argument("--refine", type=int, default=60, help="seconds of whole-network steps")
+    parser.add_argument("--orders", action="store_true")
+    parser.add_argument("--peer", type=pathlib.Path, help="a Python with onnxsim and onnxruntime")
+    parser.add_argument("--json", type=pathlib.Path)
+    parser.add_argument("--from", dest="earlier", type=pathlib.Path)
+    parser.add_argument("--docs", action="store_true")
+    args = parser.parse_args()
+    args.build = args.build.resolve()
+    unknown = [network for network in args.networks if network not in NAMES]
+    if unknown:
+        parser.error(f"--networks {unknown[0]}: wanted some of {', '.join(NAMES)}")
+    results = json.loads(args.earlier.read_text()) if args.earlier else {}
+    try:
+        measure(args, results)
+    except Failed as failed:
+        sys.exit(f"accuracy.py: {failed}")
+    if args.docs:
+        write_page(results, args.networks)
+
+
+if __name__ == "__main__":
+    main()
