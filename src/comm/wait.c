@@ -17,7 +17,9 @@ enum {
   YIELDS = 200,
   NAP_NS = 50 * 1000,
   LONGEST_NAP_NS = 1000 * 1000,
-  LEAVING_NAP_NS = 20 * 1000 * 1000
+  LEAVING_NAP_NS = 20 * 1000 * 1000,
+  ENDING_NAPS = 250, /* in which an end of all processes reaches all */
+  TURN_NAPS = 10     /* between one that tells and the next */
 };
 static const double LOOK_EVERY_S = 0.25,
                     HEAD_START_S = 2; /* of process 0, whose word counts most */
@@ -120,14 +122,23 @@ static lac_status wait_for(laci_comm *comm, void **request, const laci_comm_sum 
   return st ? st : laci_comm_fail(comm, err);
 }
 
+static void nap(int n) {
+  const struct timespec time = {0, LEAVING_NAP_NS};
+  for (int k = 0; k < n; k++) (void)nanosleep(&time, NULL);
+}
+
 void laci_comm_leave_to_first(laci_comm *comm) {
   const double begin = laci_clock_seconds();
   if (!comm || comm->rank == 0 || comm->left) return;
   comm->left = true;
-  while (!laci_comm_has_died(comm, 0) && laci_clock_seconds() - begin < comm->timeout) {
-    const struct timespec nap = {0, LEAVING_NAP_NS};
-    (void)nanosleep(&nap, NULL);
-  }
+  if (comm->size == 2) return; /* it is process 0 that was lost */
+  const bool was_there = !laci_comm_has_died(comm, 0);
+  while (!laci_comm_has_died(comm, 0) && laci_clock_seconds() - begin < comm->timeout) nap(1);
+  /* Where it has gone meanwhile, it has ended all, this one in a moment, too. Of those that are
+   * left otherwise one comes first, and ends the rest. */
+  if (was_there && laci_comm_has_died(comm, 0)) nap(ENDING_NAPS);
+  const int turn = (comm->rank - 1) * TURN_NAPS;
+  nap(turn < ENDING_NAPS ? turn : ENDING_NAPS);
 }
 
 lac_status laci_comm_wait(laci_comm *comm, void **request, lac_error *err) {

@@ -47,6 +47,15 @@ class Checks:
         assert run.returncode != 0 and "process 0 has not answered for 2 s" in run.stderr, run.stderr
         assert time.monotonic() - begin < 40
 
+    def check_process_0_saves_before_all_are_ended(self):
+        """Process 2 dies, or hangs; process 0 then saves for 3 s, in which process 1 must not end it. mpirun, which kills
+        all a second after a death, is told to wait there."""
+        for seconds, text, patience in ((0, "has died", 4), (60, "process 2 has not answered for 12 s", 1)):
+            run = mpirun(3, self.comm_main, seconds, 2, 3, OMPI_MCA_odls_base_sigkill_timeout=str(patience))
+            assert run.returncode != 0 and text in run.stderr, run.stderr
+            assert "saved" in run.stdout, f"after {text}: {run.stdout} {run.stderr}"
+            assert run.stderr.count("comm_main: ") == 1, f"told by several: {run.stderr}"
+
     def check_a_plugin_that_is_not_there_is_named(self):
         run = mpirun(2, self.comm_main, LACUNA_MPI="/nowhere/mpi.so")
         assert run.returncode == 1
