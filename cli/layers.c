@@ -140,6 +140,19 @@ static const char *score_text(const lac_calibration_result *c, char text[64]) {
   return text;
 }
 
+/* What followed the fits of layers. */
+static void print_refinement(const lac_calibration_result *c, FILE *out) {
+  if (c->error_recalibrated > 0)
+    terminal_say(out, "statistics of batch normalisation again: outputs differ by %.3f%%, %s",
+                 100 * c->error_recalibrated,
+                 c->recalibrated ? "kept" : "more than before: left as they were");
+  if (c->refine_steps > 0)
+    terminal_say(out, "refined by %" PRId64 " step%s: outputs differ by %.3f%%, %s",
+                 c->refine_steps, laci_plural(c->refine_steps), 100 * c->error_refined,
+                 c->refined ? "kept" : "more than before: left as they were");
+  if (c->refine_reason) terminal_say(out, "%s", c->refine_reason);
+}
+
 void layers_print_calibration(const lac_report *report, FILE *out) {
   const lac_calibration_result *c = report->calibration;
   char text[64], agreement[64] = "";
@@ -158,6 +171,7 @@ void layers_print_calibration(const lac_report *report, FILE *out) {
                c->held_back > 0 ? c->held_back : c->samples,
                laci_plural(c->held_back > 0 ? c->held_back : c->samples),
                c->held_back > 0 ? "held back" : "(those of the fit)");
+  print_refinement(c, out);
   if (c->labelled > 0)
     terminal_say(out, "top-1 of these: %.2f%%, dense %.2f%%", c->top1_pruned, c->top1_dense);
 }

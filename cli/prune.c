@@ -24,7 +24,10 @@ static lac_status check_needs(const arguments *args, lac_error *err) {
                {"crop", args->given.crop},
                {"keep-dense", args->given.keep_dense},
                {"max-drop", args->given.max_drop},
-               {"curve", args->given.curve}};
+               {"curve", args->given.curve},
+               {"recalibrate", args->given.recalibrate},
+               {"refine", args->given.refine},
+               {"refine-steps", args->given.refine_steps}};
   for (size_t k = 0; !args->calibration && k < sizeof needs / sizeof *needs; k++) {
     if (!needs[k].given) continue;
     return laci_fail(err, LAC_BAD_ARGUMENT, "--%s: it goes with --calibration DATA", needs[k].name);
@@ -42,6 +45,7 @@ static lac_status read_calibration(const arguments *args, lac_calibration *c, la
   if (!st) st = input_check_number("resize", args->resize, 0, MOST_PIXELS, err);
   if (!st) st = input_check_number("crop", args->crop, 0, MOST_PIXELS, err);
   if (!st) st = input_check_number("keep-dense", args->keep_dense, 0, INT32_MAX, err);
+  if (!st) st = input_check_number("refine-steps", args->refine_steps, 0, INT32_MAX, err);
   if (!st && args->mean) st = input_colour("mean", args->mean, c->mean, err);
   if (!st && args->std) st = input_colour("std", args->std, c->std, err);
   c->data = args->calibration;
@@ -53,6 +57,9 @@ static lac_status read_calibration(const arguments *args, lac_calibration *c, la
   c->keep_dense = (int)args->keep_dense;
   if (args->given.max_drop) c->max_drop = args->max_drop;
   c->curve = args->curve != NULL;
+  c->recalibrate = args->recalibrate;
+  c->refine = args->refine;
+  c->refine_steps = (int64_t)args->refine_steps;
   return st;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Pruning with a look at data: a few hundred inputs of the network, without labels, choose the
  * masks and what the kept weights become, so that every layer's outputs stay as near to the dense
- * network's as they can. Nothing is trained.
+ * network's as they can. Nothing is trained, unless `refine` is set.
  *
  *   lac_calibration calibration = lac_calibration_default();
  *   calibration.data = "cifar-10-batches-bin";
@@ -40,6 +40,14 @@ typedef struct lac_calibration {
                       held back: points of top-1 where data has labels for the network's outputs,
                       else the outputs' relative error in percent; < 0: whatever it is (-1) */
   bool curve;      /* measure the loss over the number of layers pruned (false) */
+  bool recalibrate;     /* estimate the statistics of batch normalisation again, on images that are
+                           changed as training changes them; kept only where the outputs err less on
+                           the samples held back (false) */
+  double refine;        /* seconds of steps in which all parameters of the network are fitted to the
+                           dense network's outputs, masks fixed; kept only as above. The steps that fit
+                           depend on the machine: see refine_steps. 0: none (0) */
+  int64_t refine_steps; /* exactly so many steps, in the place of seconds: the same bytes for the
+                           same number of threads. 0: as refine says (0) */
 } lac_calibration;
 
 LAC_API lac_calibration lac_calibration_default(void);
@@ -74,7 +82,15 @@ typedef struct lac_calibration_result {
   const lac_calibration_point *curve; /* [n_curve], from no layer pruned on */
   uint64_t kept_bytes;                /* the most that was kept of values between layers, ... */
   uint64_t file_bytes;                /* ... and of that in temporary files */
-  double seconds, fit_seconds;        /* all of it; the fits alone */
+  double seconds, fit_seconds;        /* all of it but refinement; the fits alone */
+  double error_fitted;       /* outputs_error before what follows; 0: nothing was to follow */
+  bool recalibrated;         /* statistics were estimated again, and are kept */
+  double error_recalibrated; /* outputs_error with these, kept or not; 0: not tried */
+  bool refined;              /* what the steps made is kept */
+  double error_refined;      /* outputs_error with it, kept or not; 0: no step */
+  int64_t refine_steps;      /* that were taken */
+  double refine_seconds;
+  const char *refine_reason; /* why one of these could not be done; NULL: it could */
 } lac_calibration_result;
 
 typedef struct lac_report lac_report;

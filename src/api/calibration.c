@@ -19,13 +19,15 @@
 
 enum { HELD_BACK_PART = 8 };
 
-static lac_status fetch(void *context, int64_t first, int64_t n, void *const *to, lac_error *err) {
+lac_status laci_calibration_fetch_samples(void *context, int64_t first, int64_t n, void *const *to,
+                                          lac_error *err) {
   return laci_samples_batch(context, first, n, to, err);
 }
 
 /* Scales that are the usual ones are no wish: grey images have their own. */
-static lac_status open_samples(const laci_graph *graph, const lac_options *options,
-                               const laci_job *job, laci_samples **samples, lac_error *err) {
+lac_status laci_calibration_samples_open(const laci_graph *graph, const lac_options *options,
+                                         const laci_job *job, int copies, laci_samples **samples,
+                                         lac_error *err) {
   const lac_calibration *c = options->calibration, usual = lac_calibration_default();
   bool scaled = memcmp(c->mean, usual.mean, sizeof c->mean) != 0 ||
                 memcmp(c->std, usual.std, sizeof c->std) != 0;
@@ -38,7 +40,7 @@ static lac_status open_samples(const laci_graph *graph, const lac_options *optio
   }
   const laci_samples_options how = {.n = c->samples,
                                     .seed = options->seed,
-                                    .copies = c->copies,
+                                    .copies = copies,
                                     .held_back_part = HELD_BACK_PART,
                                     .resize = c->resize,
                                     .crop = c->crop,
@@ -75,7 +77,8 @@ lac_status laci_calibration_open(const lac_model *model, const lac_options *opti
   *source = (laci_calibration_source){.samples = NULL};
   if (!c) return LAC_OK;
   lac_status st = laci_check_calibration(options, err);
-  if (!st) st = open_samples(graph, options, job, &source->samples, err);
+  if (!st)
+    st = laci_calibration_samples_open(graph, options, job, c->copies, &source->samples, err);
   if (!st) st = fit_images(graph, source->samples, &classes, err);
   if (!st) {
     source->shapes = laci_alloc((size_t)graph->n_inputs, sizeof *source->shapes);
@@ -92,7 +95,7 @@ lac_status laci_calibration_open(const lac_model *model, const lac_options *opti
                                  .held_back = laci_samples_held_back(source->samples),
                                  .shapes = source->shapes,
                                  .labels = classes ? laci_samples_labels(source->samples) : NULL,
-                                 .fetch = fetch,
+                                 .fetch = laci_calibration_fetch_samples,
                                  .context = source->samples};
   source->calibration = (laci_prune_calibration){.samples = &source->list,
                                                  .score = laci_score_of(options),
@@ -106,6 +109,7 @@ lac_status laci_calibration_open(const lac_model *model, const lac_options *opti
 }
 
 void laci_calibration_close(laci_calibration_source *source) {
+  laci_samples_close(source->changed);
   laci_samples_close(source->samples);
   laci_free(source->shapes);
   *source = (laci_calibration_source){.samples = NULL};

@@ -80,5 +80,11 @@ lac_status laci_check_calibration(const lac_options *options, lac_error *err) {
                      c->keep_dense);
   if (isnan(c->max_drop))
     return laci_fail(err, LAC_BAD_ARGUMENT, "a loss that is no number, wanted 0 or more, or -1");
+  if (!(c->refine >= 0 && c->refine <= 1e9))
+    return laci_fail(err, LAC_BAD_ARGUMENT, "refinement of %g seconds, wanted 0 (none) to 1e9",
+                     c->refine);
+  if (c->refine_steps < 0)
+    return laci_fail(err, LAC_BAD_ARGUMENT, "%lld steps of refinement, wanted 0 or more",
+                     (long long)c->refine_steps);
   return check_scales(c, err);
 }

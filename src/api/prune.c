@@ -52,6 +52,7 @@ static lac_status run(lac_model *model, const lac_options *options, bool permute
   how.permute = permute;
   how.mask = mask;
   if (mask) st = laci_calibration_open(model, options, &job, &source, err);
+  if (mask && !st) st = laci_calibration_open_refinement(model, options, &job, &source, err);
   st = lac_process_group_agree(options->group, st, err);
   how.calibration = source.samples ? &source.calibration : NULL;
   if (!st) st = laci_prune(job.analysis, &how, job.pool, &pruning, err);

@@ -117,6 +117,7 @@ lac_status laci_pruning_calibrate(laci_pruning *p, const laci_prune_options *opt
     st = laci_pruning_fit(p, options, wanted, pool, &fitted, err);
   }
   if (!st) st = laci_pruning_keep_dense(p, options, pool, wanted, &fitted, err);
+  if (!st) st = laci_pruning_refine(p, options, pool, fitted, err);
   if (!st) st = take(p, wanted, fitted, pool, err);
   if (!st) st = note_result(p, options, fitted, err);
   if (!st) log_result(p);

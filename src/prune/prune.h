@@ -21,6 +21,18 @@ typedef struct laci_analysis laci_analysis;
 typedef struct laci_plan laci_plan;
 typedef struct laci_score laci_score;
 
+/** What follows the fits of single layers, for the network as a whole (train/recalibrate.h,
+ * train/refine.h); each step is kept only where the outputs err less on what is held back. */
+typedef struct laci_prune_refinement {
+  const laci_calibration_samples *samples; /* held_back of them, the last ones, one at least */
+  int64_t first_changed; /* samples from here to those held back are changed as training changes
+                            images: what statistics are estimated on. None: all are */
+  bool recalibrate;      /* batch normalisation's statistics are estimated again */
+  double seconds;        /* of steps towards the dense network; 0: none */
+  int64_t steps;         /* in the place of seconds; 0: as many as fit */
+  uint64_t seed;
+} laci_prune_refinement;
+
 /** Masks and weights from samples of the network's inputs (calibrate/walk.h), in the place of
  * magnitude. */
 typedef struct laci_prune_calibration {
@@ -30,6 +42,7 @@ typedef struct laci_prune_calibration {
   int keep_dense;  /* layers; see budget.c */
   double max_drop; /* points of top-1, or percent of the outputs' relative error; < 0: any */
   bool curve;
+  const laci_prune_refinement *refinement; /* NULL: none */
 } laci_prune_calibration;
 
 /** What an order is to keep. */
@@ -94,6 +107,19 @@ typedef struct laci_pruned_order {
   double error_before, error_after; /* sums of their errors, in the file's order and in this one */
 } laci_pruned_order;
 
+/** What came of a refinement. Errors are those of the outputs on what is held back. */
+typedef struct laci_pruning_refinement {
+  double error_fitted;       /* as the fits of layers left them */
+  bool recalibrated;         /* statistics were estimated again before any step, and are kept */
+  double error_recalibrated; /* with these; 0: not tried */
+  bool refined;              /* steps were taken, and what they made is kept */
+  bool statistics_again;     /* of that, statistics were estimated again behind the steps */
+  double error_refined;      /* with what they made, kept or not; 0: no step */
+  int64_t steps;
+  double seconds;
+  const char *reason; /* why something that was asked for could not be done; NULL: it could */
+} laci_pruning_refinement;
+
 typedef struct laci_pruning_calibration {
   bool done;
   const char *score;
@@ -105,6 +131,7 @@ typedef struct laci_pruning_calibration {
   laci_pruning_point *points; /* [n_points], laci_alloc; NULL: not measured */
   uint64_t values_bytes, file_bytes;
   double seconds, fit_seconds;
+  laci_pruning_refinement refinement;
 } laci_pruning_calibration;
 
 typedef struct laci_pruning {

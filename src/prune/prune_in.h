@@ -69,6 +69,14 @@ LAC_MUST_CHECK lac_status laci_pruning_keep_dense(laci_pruning *pruning,
                                                   laci_pool *pool, bool *wanted,
                                                   laci_calibrated **fitted, lac_error *err);
 
+/** refine.c: the network with the weights of `fitted` as a whole, as the options' refinement says;
+ * weights of `fitted` and others of the pruning become those that are kept. Fails LAC_INTERRUPTED,
+ * LAC_NO_MEMORY, as samples are fetched; what the network or memory does not allow is a reason in
+ * the result. */
+LAC_MUST_CHECK lac_status laci_pruning_refine(laci_pruning *pruning,
+                                              const laci_prune_options *options, laci_pool *pool,
+                                              laci_calibrated *fitted, lac_error *err);
+
 /** share.c: do all processes work on the same network with the same options? After the layers are
  * measured. Fails LAC_BAD_ARGUMENT naming a process that does not, LAC_PEER. */
 LAC_MUST_CHECK lac_status laci_pruning_compare(const laci_pruning *pruning,

@@ -45,6 +45,16 @@ json_t *laci_calibration_json(laci_json_writer *w, const lac_calibration_result 
   laci_json_add(w, object, "file_bytes", laci_json_uint64(c->file_bytes));
   laci_json_add(w, object, "calibration_seconds", laci_json_number(c->seconds));
   laci_json_add(w, object, "fit_seconds", laci_json_number(c->fit_seconds));
+  const bool refinement = c->error_fitted > 0;
+  laci_json_add(w, object, "error_fitted", or_null(refinement, c->error_fitted));
+  laci_json_add(w, object, "recalibrated", json_boolean(c->recalibrated));
+  laci_json_add(w, object, "error_recalibrated",
+                or_null(c->error_recalibrated > 0, c->error_recalibrated));
+  laci_json_add(w, object, "refined", json_boolean(c->refined));
+  laci_json_add(w, object, "error_refined", or_null(c->error_refined > 0, c->error_refined));
+  laci_json_add(w, object, "refine_steps", json_integer(c->refine_steps));
+  laci_json_add(w, object, "refine_seconds", laci_json_number(c->refine_seconds));
+  laci_json_add(w, object, "refine_reason", laci_json_text(w, c->refine_reason));
   return object;
 }
 

@@ -129,9 +129,12 @@ static lac_status take_steps(job *j, lac_error *err) {
 /* ---- What comes of it ---- */
 
 static lac_status estimate_again(job *j, lac_error *err) {
-  int64_t n = j->batch * MOST_BATCHES_AGAIN;
+  const int64_t most = j->batch * MOST_BATCHES_AGAIN;
+  const int64_t first = j->o->first_changed < j->o->n_fitted ? j->o->first_changed : 0;
+  const int64_t n = j->o->n_fitted - first;
   const laci_recalibrate_options how = {.batch = j->batch,
-                                        .n = n < j->o->n_fitted ? n : j->o->n_fitted,
+                                        .first = first,
+                                        .n = n < most ? n : most,
                                         .pool = j->o->pool,
                                         .budget = j->o->budget};
   laci_recalibrated result;
@@ -208,7 +211,7 @@ static lac_status check(const job *j, lac_error *err) {
                      j->student->graph->n_inputs);
   if (o->n_fitted < 1 || o->n_held < 1)
     return laci_fail(
-        err, LAC_BAD_ARGUMENT,
+        err, LAC_UNSUPPORTED,
         "%lld samples to refine with and %lld to judge by: wanted one of each at least",
         (long long)o->n_fitted, (long long)o->n_held);
   return LAC_OK;

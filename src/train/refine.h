@@ -22,6 +22,7 @@ typedef struct laci_refine_options {
   double seconds;              /* > 0: that all of it may take, about */
   int64_t steps;               /* > 0: exactly so many, whatever they take */
   int64_t n_fitted;            /* samples [0, n_fitted) are for steps ... */
+  int64_t first_changed;       /* of these, the first on which statistics are estimated again */
   int64_t first_held, n_held;  /* ... and these to judge by */
   const uint8_t *const *masks; /* [n_stored] as in laci_reconstruct_options */
   laci_refine_norms norms;

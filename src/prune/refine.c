@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The network as a whole, once its layers are fitted: statistics of batch normalisation again, then
+ * steps towards the dense network. The dense one is that in the new order. */
+#include <stdio.h>
+
+#include "analyze/analyze.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/plural.h"
+#include "calibrate/walk.h"
+#include "cpu/cpu.h"
+#include "graph/graph.h"
+#include "graph/view.h"
+#include "prune/prune_in.h"
+#include "train/recalibrate.h"
+#include "train/refine.h"
+
+enum { AGAIN_BATCH = 128, AGAIN_MOST = 64 * AGAIN_BATCH, SMALL_BATCH = 16 };
+
+typedef struct refiner {
+  laci_pruning *p;
+  const laci_prune_options *options;
+  const laci_prune_refinement *how;
+  laci_pool *pool;
+  laci_calibrated *fitted;
+  laci_pruning_refinement *to;
+  uint8_t **made;        /* [n_stored] what takes the place of weights in the end; NULL: nothing */
+  const uint8_t **mixed; /* [n_stored] the pruned network's weights; NULL entries: the graph's */
+  const uint8_t **masks; /* [n_stored] one byte an element; NULL entries: dense */
+  uint8_t **unpacked;    /* [n_stored] masks that were there before */
+} refiner;
+
+static const laci_graph *graph_of(const refiner *r) { return r->p->analysis->graph; }
+
+static int64_t worked_on(const refiner *r) {
+  return r->how->samples->count - r->how->samples->held_back;
+}
+
+/* ---- The pruned network, as its weights are now ---- */
+
+static void mix(refiner *r) {
+  for (int s = 0; s < graph_of(r)->n_stored; s++) {
+    r->mixed[s] = r->made[s]              ? r->made[s]
+                  : r->fitted->weights[s] ? r->fitted->weights[s]
+                                          : r->p->weights[s];
+  }
+}
+
+/* Masks of the walk, and those of layers that keep theirs. */
+static lac_status find_masks(refiner *r, lac_error *err) {
+  for (int s = 0; s < graph_of(r)->n_stored; s++) r->masks[s] = r->fitted->masks[s];
+  for (int k = 0; k < r->p->n_masks; k++) {
+    const laci_pruned_mask *mask = &r->p->masks[k];
+    uint8_t *bytes = laci_alloc((size_t)mask->count, 1);
+    if (!bytes) return laci_fail_memory(err, "masks");
+    for (int64_t i = 0; i < mask->count; i++) bytes[i] = mask->bits[i / 8] >> (i % 8) & 1;
+    laci_free(r->unpacked[mask->stored]);
+    r->unpacked[mask->stored] = bytes;
+    r->masks[mask->stored] = bytes;
+  }
+  return LAC_OK;
+}
+
+static void make(refiner *r, int stored, uint8_t *take) {
+  laci_free(r->made[stored]);
+  r->made[stored] = take;
+}
+
+/* What was made becomes the pruning's. Until then the dense network's weights are there. */
+static void put_in_place(refiner *r) {
+  for (int s = 0; s < graph_of(r)->n_stored; s++) {
+    if (!r->made[s]) continue;
+    uint8_t **place = r->fitted->masks[s] ? &r->fitted->weights[s] : &r->p->weights[s];
+    laci_free(*place);
+    *place = r->made[s];
+    r->made[s] = NULL;
+  }
+}
+
+/* ---- How it fares ---- */
+
+static lac_status compare(refiner *r, const laci_weighted_graph *candidate,
+                          laci_output_difference *difference, lac_error *err) {
+  const laci_calibration_cut *cut = &r->fitted->cut;
+  const int64_t n_held = cut->n_batches - cut->n_fitted;
+  const int64_t first = n_held > 0 ? cut->n_fitted : 0, n = n_held > 0 ? n_held : cut->n_batches;
+  const laci_compare_options how = {.first = first * cut->batch,
+                                    .n = n * cut->batch,
+                                    .batch = cut->batch,
+                                    .pool = r->pool,
+                                    .budget = r->options->budget};
+  const laci_weighted_graph dense = {graph_of(r), (const uint8_t *const *)r->p->weights};
+  return laci_compare_outputs(&dense, candidate, r->options->calibration->samples, &how, difference,
+                              err);
+}
+
+/* What the network or the machine does not allow is said, and is no failure. */
+static lac_status excuse(refiner *r, lac_status st, const char *what, lac_error *err) {
+  if (st != LAC_UNSUPPORTED && st != LAC_BAD_SHAPE && st != LAC_MEMORY_LIMIT && st != LAC_BAD_VALUE)
+    return st;
+  char text[sizeof err->text + 64];
+  (void)snprintf(text, sizeof text, "%s: %s", what, err->text);
+  laci_log(LAC_LOG_WARNING, "%s", text);
+  err->text[0] = '\0';
+  r->to->reason = laci_arena_text(&r->p->arena, text);
+  return r->to->reason ? LAC_OK : laci_fail_memory(err, "the pruning");
+}
+
+/* ---- Statistics again ---- */
+
+static lac_status estimate(refiner *r, laci_graph *view, lac_error *err) {
+  int64_t first = r->how->first_changed < worked_on(r) ? r->how->first_changed : 0;
+  int64_t n = worked_on(r) - first;
+  const laci_recalibrate_options how = {.batch = AGAIN_BATCH,
+                                        .first = first,
+                                        .n = n < AGAIN_MOST ? n : AGAIN_MOST,
+                                        .pool = r->pool,
+                                        .budget = r->options->budget};
+  laci_recalibrated done;
+  lac_status st = laci_recalibrate(view, r->how->samples, &how, &done, err);
+  if (!st)
+    laci_log(LAC_LOG_DEBUG, "statistics of %d norm%s again, from %lld batches", done.n_norms,
+             laci_plural(done.n_norms), (long long)done.n_batches);
+  return st;
+}
+
+static lac_status recalibrate(refiner *r, lac_error *err) {
+  laci_graph *view = NULL;
+  laci_output_difference found;
+  lac_status st = laci_graph_view_create(graph_of(r), r->mixed, &view, err);
+  if (!st) st = estimate(r, view, err);
+  const laci_weighted_graph candidate = {.graph = view};
+  if (!st) st = compare(r, &candidate, &found, err);
+  if (!st) {
+    r->to->error_recalibrated = found.relative;
+    r->to->recalibrated = found.relative < r->fitted->outputs.relative;
+  }
+  for (int s = 0; !st && r->to->recalibrated && s < view->n_stored; s++) {
+    if (!view->stored[s].owned) continue;
+    make(r, s, view->stored[s].owned);
+    view->stored[s].owned = NULL;
+  }
+  if (!st && r->to->recalibrated) r->fitted->outputs = found;
+  laci_graph_view_destroy(view);
+  mix(r);
+  return st;
+}
+
+/* ---- Steps ---- */
+
+/* The largest batch that memory allows. */
+static lac_status take_steps(refiner *r, const laci_weighted_graph *student,
+                             const laci_weighted_graph *teacher, laci_refined *refined,
+                             lac_error *err) {
+  laci_refine_options how = {.seconds = r->how->steps > 0 ? 0 : r->how->seconds,
+                             .steps = r->how->steps,
+                             .n_fitted = worked_on(r),
+                             .first_held = worked_on(r),
+                             .n_held = r->how->samples->held_back,
+                             .first_changed = r->how->first_changed,
+                             .masks = r->masks,
+                             .batch = AGAIN_BATCH,
+                             .seed = r->how->seed,
+                             .bf16 = laci_cpu_has_avx512bf16(),
+                             .pool = r->pool,
+                             .budget = r->options->budget};
+  lac_status st;
+  for (;; how.batch /= 2) {
+    st = laci_refine(student, teacher, r->how->samples, &how, refined, err);
+    if (st != LAC_MEMORY_LIMIT || how.batch <= SMALL_BATCH) return st;
+  }
+}
+
+static lac_status refine(refiner *r, lac_error *err) {
+  const int n = graph_of(r)->n_stored;
+  const laci_weighted_graph student = {graph_of(r), r->mixed};
+  const laci_weighted_graph teacher = {graph_of(r), (const uint8_t *const *)r->p->weights};
+  laci_refined refined;
+  laci_output_difference found = r->fitted->outputs;
+  lac_status st = take_steps(r, &student, &teacher, &refined, err);
+  if (st) return st;
+  for (int s = 0; s < n && refined.kept; s++)
+    if (refined.weights[s]) r->mixed[s] = refined.weights[s];
+  if (refined.kept) st = compare(r, &student, &found, err);
+  for (int s = 0; s < n && refined.kept && !st; s++) {
+    if (refined.weights[s]) make(r, s, refined.weights[s]);
+    refined.weights[s] = NULL;
+  }
+  if (!st) {
+    r->to->refined = refined.kept;
+    r->to->statistics_again = refined.recalibrated;
+    r->to->steps = refined.steps;
+    r->to->seconds = refined.seconds;
+    r->to->error_refined = refined.kept ? found.relative : refined.after.relative;
+    r->fitted->outputs = found;
+    laci_log(LAC_LOG_INFO, "refined: %lld step%s of %.2f s%s", (long long)refined.steps,
+             laci_plural(refined.steps), refined.step_seconds,
+             refined.kept ? "" : "; the outputs err more than before, so nothing of it is kept");
+  }
+  laci_refined_clear(&refined);
+  return st;
+}
+
+static lac_status run(refiner *r, lac_error *err) {
+  lac_status st = LAC_OK;
+  r->to->error_fitted = r->fitted->outputs.relative;
+  if (r->how->recalibrate) st = excuse(r, recalibrate(r, err), "statistics again", err);
+  if (!st && (r->how->seconds > 0 || r->how->steps > 0))
+    st = excuse(r, refine(r, err), "no refinement", err);
+  return st;
+}
+
+lac_status laci_pruning_refine(laci_pruning *p, const laci_prune_options *options, laci_pool *pool,
+                               laci_calibrated *fitted, lac_error *err) {
+  const size_t n = (size_t)p->analysis->graph->n_stored;
+  lac_error own = {0}; /* its text is needed */
+  refiner r = {.p = p,
+               .options = options,
+               .how = options->calibration->refinement,
+               .pool = pool,
+               .fitted = fitted,
+               .to = &p->calibration.refinement};
+  if (!r.how) return LAC_OK;
+  if (fitted->outputs_reason) {
+    r.to->reason = laci_arena_text(&p->arena, "outputs could not be compared");
+    return r.to->reason ? LAC_OK : laci_fail_memory(err, "the pruning");
+  }
+  r.made = (uint8_t **)laci_alloc(n + 1, sizeof *r.made);
+  r.mixed = (const uint8_t **)laci_alloc(n + 1, sizeof *r.mixed);
+  r.masks = (const uint8_t **)laci_alloc(n + 1, sizeof *r.masks);
+  r.unpacked = (uint8_t **)laci_alloc(n + 1, sizeof *r.unpacked);
+  lac_status st =
+      r.made && r.mixed && r.masks && r.unpacked ? LAC_OK : laci_fail_memory(&own, "the pruning");
+  if (!st) st = find_masks(&r, &own);
+  if (!st) {
+    mix(&r);
+    st = run(&r, &own);
+  }
+  if (!st) put_in_place(&r);
+  if (st && err) *err = own;
+  for (size_t s = 0; s < n && r.made; s++) laci_free(r.made[s]);
+  for (size_t s = 0; s < n && r.unpacked; s++) laci_free(r.unpacked[s]);
+  laci_free((void *)r.made);
+  laci_free((void *)r.mixed);
+  laci_free((void *)r.masks);
+  laci_free((void *)r.unpacked);
+  return st;
+}
