@@ -9,6 +9,9 @@
 #include "base/error.h"
 #include "lacuna/process_group.h"
 
+/* Of process 0, which tells what it failed of, and whose end is that of all. */
+enum { HEAD_START_S = 2 };
+
 /* Other verbs are short, or measure this machine. */
 static bool is_shared(const arguments *args) {
   switch (args->verb) {
@@ -68,6 +71,7 @@ bool group_says(const arguments *args, lac_error *err) {
   int rank = is_shared(args) ? lac_process_group_launched_rank() : 0;
   if (rank == 0) return true;
   if (args->group && lac_process_group_agreed(args->group)) return false;
+  if (!args->group) (void)sleep(HEAD_START_S); /* what fails here fails everywhere, mostly */
   if (err->status == LAC_PEER) lac_process_group_leave_to_first(args->group);
   else (void)laci_fail_in(err, err->status, "process %d", rank);
   return true;

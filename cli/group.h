@@ -30,7 +30,8 @@ LAC_MUST_CHECK lac_status group_agree(const arguments *args, lac_status st, lac_
 LAC_MUST_CHECK lac_status group_agree_late(const arguments *args, lac_status st, lac_error *err);
 
 /** Is it this process that says what failed? Where the others do not know, its number is put before
- * the text; where one was lost, process 0 says so, and others only where it does not end them. */
+ * the text; where one was lost, or the group could not be joined, process 0 says so, and others
+ * only where it does not end them. */
 bool group_says(const arguments *args, lac_error *err);
 
 /** The last step, after all was said: it may not return. */

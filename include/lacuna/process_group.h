@@ -38,9 +38,10 @@ typedef struct lac_process_group_options {
 LAC_API lac_process_group_options lac_process_group_options_default(void);
 
 /** The group that this process was started in, as the environment says; *group is NULL where it is
- * alone, and on failure. Once a process. Fails LAC_BAD_ARGUMENT, LAC_UNSUPPORTED (the MPI plug-in
- * cannot be used: processes that know nothing of each other would each do the whole job), LAC_PEER,
- * LAC_NO_MEMORY. */
+ * alone. Once a process. Where it fails after others were joined, *group is there, and only
+ * lac_process_group_close is left, which ends all: tell the failure before. Fails LAC_BAD_ARGUMENT,
+ * LAC_UNSUPPORTED (the MPI plug-in cannot be used: processes that know nothing of each other would
+ * each do the whole job), LAC_PEER, LAC_NO_MEMORY. */
 LAC_API LAC_MUST_CHECK lac_status lac_process_group_open(const lac_process_group_options *options,
                                                          lac_process_group **group, lac_error *err);
 

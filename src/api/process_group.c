@@ -36,16 +36,17 @@ lac_status laci_process_group_create(laci_comm *comm, lac_process_group **group,
 
 lac_status lac_process_group_open(const lac_process_group_options *options,
                                   lac_process_group **group, lac_error *err) {
-  laci_comm *comm = NULL;
+  lac_process_group *made;
   if (group) *group = NULL;
   lac_status st = LACI_CHECK_GIVEN(err, {"options", options}, {"group", group});
   if (!st) st = check_timeout(options->timeout_seconds, err);
   if (st) return st;
   const laci_comm_options how = {.timeout = options->timeout_seconds};
-  st = laci_comm_open(&how, &comm, err);
-  if (st || !comm) return st;
-  st = laci_process_group_create(comm, group, err);
-  if (st) laci_comm_close(comm, st);
+  st = laci_process_group_create(NULL, &made, err);
+  if (st) return st;
+  st = laci_comm_open(&how, &made->comm, err);
+  if (made->comm) *group = made;
+  else laci_free(made);
   return st;
 }
 

@@ -3,7 +3,6 @@
 #include "comm/comm.h"
 
 #include "base/error.h"
-#include "base/log.h"
 #include "base/memory.h"
 #include "comm/comm_in.h"
 #include "lacuna/plugin.h"
@@ -50,13 +49,8 @@ lac_status laci_comm_open_over(const lac_transport *transport, const laci_comm_o
   c->timeout = options->timeout;
   lac_status st = take_room(c, err);
   if (!st) st = introduce(c, err);
-  if (st) { /* nobody is told of it after the end */
-    laci_log(LAC_LOG_ERROR, "process %d: %s", c->rank, err ? err->text : "it could not join");
-    laci_comm_close(c, st);
-    return st;
-  }
   *comm = c;
-  return LAC_OK;
+  return st;
 }
 
 lac_status laci_comm_open(const laci_comm_options *options, laci_comm **comm, lac_error *err) {

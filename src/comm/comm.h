@@ -39,11 +39,12 @@ typedef struct laci_comm_options {
 /** The group that a launcher (mpirun, srun) started this process in, as the environment says;
  * *comm is NULL where it started one process only, or where there was none. Once a process. Fails
  * LAC_UNSUPPORTED where the plug-in cannot be loaded or started: several processes that know
- * nothing of each other would each do the whole job. */
+ * nothing of each other would each do the whole job; as laci_comm_open_over. */
 LAC_MUST_CHECK lac_status laci_comm_open(const laci_comm_options *options, laci_comm **comm,
                                          lac_error *err);
-/** The same over a given transport, which the comm ends at last, on any failure, too. Fails as
- * laci_comm_broadcast, LAC_NO_MEMORY. */
+/** The same over a given transport, which the comm ends at last. Fails as laci_comm_broadcast,
+ * LAC_NO_MEMORY; what is left in *comm then is to be closed once the failure was told, since that
+ * ends this process. Where there is no memory for it at all, *comm is NULL, and all are ended. */
 LAC_MUST_CHECK lac_status laci_comm_open_over(const lac_transport *transport,
                                               const laci_comm_options *options, laci_comm **comm,
                                               lac_error *err);

@@ -59,7 +59,21 @@ class Checks:
     def check_a_plugin_that_is_not_there_is_named(self):
         run = mpirun(2, self.comm_main, LACUNA_MPI="/nowhere/mpi.so")
         assert run.returncode == 1
-        assert "mpirun started 2 processes, but the MPI plug-in cannot be used: /nowhere/mpi.so" in run.stderr, run.stderr
+        text = "mpirun started 2 processes, but the MPI plug-in cannot be used: /nowhere/mpi.so"
+        assert text in run.stderr, run.stderr
+        run = mpirun(2, self.lacuna, "prune", DIGITS, "-o", "/nowhere/o.onnx", LACUNA_MPI="/nowhere/mpi.so")
+        assert run.returncode == 1 and run.stderr.count(text) == 1, f"not told once: {run.stderr}"
+
+    def check_a_process_that_cannot_join_says_so(self):
+        """Process 1 joins MPI, as any of its programs, and introduces itself to nobody: process 0 says who is missing,
+        before it ends all."""
+        with tempfile.TemporaryDirectory() as folder:
+            script = Path(folder, "lacuna.sh")
+            script.write_text('#!/bin/sh\n[ "$OMPI_COMM_WORLD_RANK" = 0 ] || exec "$COMM_MAIN" 60\nexec "$@"\n')
+            script.chmod(0o755)
+            run = mpirun(2, script, self.lacuna, "prune", DIGITS, "-o", f"{folder}/o.onnx", "--timeout", 2,
+                         COMM_MAIN=self.comm_main)
+            assert run.returncode != 0 and "lacuna: process 1 has not answered for 2 s" in run.stderr, run.stderr
 
     # ---- The command ----
 

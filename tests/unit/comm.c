@@ -27,7 +27,10 @@ static void *live(void *context) {
   member *m = context;
   laci_comm *comm = NULL;
   m->status = laci_comm_open_over(&m->local->face, &m->options, &comm, &m->err);
-  if (m->status) return NULL;
+  if (m->status) {
+    laci_comm_close(comm, m->status);
+    return NULL;
+  }
   m->wrong = m->check(comm);
   laci_comm_close(comm, LAC_OK);
   return NULL;
