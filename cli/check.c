@@ -8,6 +8,7 @@
 #include "layers.h"
 #include "masks.h"
 #include "outputs.h"
+#include "targets.h"
 #include "verbs.h"
 
 static lac_status print_result(const arguments *args, const lac_model *model,
@@ -20,11 +21,11 @@ static lac_status print_result(const arguments *args, const lac_model *model,
   layers_print_pruned(report, stdout);
   if (args->against) layers_print_permuted(report, stdout);
   else layers_print_permutable(report, stdout);
-  return LAC_OK;
+  return targets_print(report, stdout, err);
 }
 
-/* The verdict: every eligible layer holds the pattern. */
-static exit_code judge(const arguments *args, const lac_report *report, lac_error *err) {
+/* Every eligible layer holds the pattern. */
+static exit_code judge_pattern(const arguments *args, const lac_report *report, lac_error *err) {
   int n_missing = 0, n_eligible = 0;
   const char *first = NULL;
   for (int i = 0; i < report->n_layers; i++) {
@@ -39,6 +40,12 @@ static exit_code judge(const arguments *args, const lac_report *report, lac_erro
                   n_missing, n_eligible, laci_plural(n_eligible), args->pattern,
                   n_missing == 1 ? "does" : "do", first);
   return EXIT_FAILED;
+}
+
+/* The verdict: that, and every target takes every layer that is pruned. */
+static exit_code judge(const arguments *args, const lac_report *report, lac_error *err) {
+  if (!targets_take_all(args->operand, report, err)) return EXIT_FAILED;
+  return judge_pattern(args, report, err);
 }
 
 exit_code verb_check(const arguments *args, lac_error *err) {

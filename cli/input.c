@@ -122,6 +122,8 @@ lac_status input_options(const arguments *args, lac_options *options, lac_error 
   options->n_assume = args->assume.n;
   options->input_shapes = args->input_shape.items;
   options->n_input_shapes = args->input_shape.n;
+  options->targets = args->target.items;
+  options->n_targets = args->target.n;
   return input_pattern(args->pattern, &options->n, &options->m, err);
 }
 

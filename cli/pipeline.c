@@ -8,6 +8,7 @@
 #include "layers.h"
 #include "outputs.h"
 #include "log.h"
+#include "targets.h"
 
 static lac_status print_result(const lac_report *report, verb_id verb, lac_error *err) {
   lac_status st = layers_print(report, stdout, err);
@@ -16,6 +17,7 @@ static lac_status print_result(const lac_report *report, verb_id verb, lac_error
   layers_print_calibration(report, stdout);
   if (verb == VERB_prune) layers_print_pruned(report, stdout);
   layers_print_permuted(report, stdout);
+  targets_print_sums(report, stdout);
   return LAC_OK;
 }
 

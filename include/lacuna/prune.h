@@ -46,6 +46,11 @@ typedef struct lac_options {
   int threads;          /* 0: the cores this process may use */
   const char *const *assume; /* n_assume texts "OP=same" or "domain.OP=same" */
   int n_assume;
+  const char *const *targets; /* n_targets texts "NAME" or "NAME:TYPE" (lac_target_names): only what
+                                 all of them take is pruned, and prune and check report what each
+                                 makes of every layer. TYPE is what weights will be there, where
+                                 that is not what is stored: f32, f16, bf16, i8 (NULL, 0) */
+  int n_targets;
   const char *const *input_shapes; /* n_input_shapes texts "NAME=1x3x224x224" */
   int n_input_shapes;
   uint64_t max_memory;      /* bytes that the work may take, the model included; 0: 80 % of the
@@ -103,6 +108,9 @@ LAC_API LAC_MUST_CHECK lac_status lac_permutation_apply(lac_model *model, const 
  * takes too long, LAC_NOT_FOUND without it, LAC_INTERRUPTED at lac_interrupt from now on. */
 LAC_API LAC_MUST_CHECK lac_status lac_plot(const lac_model *model, const lac_report *report,
                                            const char *path, bool force, lac_error *err);
+
+/** The names of all targets, of which docs/targets.md tells; views that stay. */
+LAC_API const char *const *lac_target_names(int *n);
 
 /** Version of the library, "0.1.0". */
 LAC_API const char *lac_version(void);

@@ -82,6 +82,41 @@ typedef struct lac_group {
   bool proven; /* no better order exists */
 } lac_group;
 
+/** What a target (lac_options.targets) makes of a layer. */
+typedef enum lac_target_answer {
+  LAC_TARGET_DENSE,      /* it is dense, and stays so */
+  LAC_TARGET_TAKEN,      /* as sparse */
+  LAC_TARGET_REFUSED,    /* it is pruned, and will not be taken as sparse */
+  LAC_TARGET_NOT_STATED, /* it is pruned, and no source says what becomes of it */
+} lac_target_answer;
+
+/** Whether sparse is faster than dense for a layer of this size, as far as that is said. */
+typedef enum lac_target_pays {
+  LAC_TARGET_PAYS_NOT_STATED,
+  LAC_TARGET_PAYS,
+  LAC_TARGET_PAYS_NOT, /* it may be run as dense */
+} lac_target_pays;
+
+typedef struct lac_target_layer {
+  lac_target_answer answer;
+  const char *fault; /* of one that is refused or not stated: "target", "operator", "type", "rank",
+                        "window", "groups", "shared", "size", "zero point", "pattern", "axis",
+                        "zeros"; NULL elsewhere */
+  lac_target_pays pays;
+  double gain;         /* dense time over sparse time; 0: none was published or measured */
+  const char *gain_of; /* what was measured, and where that is said; NULL without a gain */
+  const char *reason; /* why it is not taken, or would not be, one sentence; NULL: nothing to say */
+} lac_target_layer;
+
+/** The layers of a report as one target sees them. */
+typedef struct lac_target_report {
+  const char *name;  /* as it was asked for: "tensorrt", "torch:f16" */
+  const char *title; /* "NVIDIA TensorRT" */
+  const char *needs; /* what has to be done there beside; NULL: nothing is said */
+  int n_taken, n_refused, n_not_stated, n_dense;
+  const lac_target_layer *layers; /* [n_layers] of the report */
+} lac_target_report;
+
 typedef struct lac_summary {
   int layers, eligible, pruned;
   int permuted;       /* eligible layers whose input channels were free to be searched, whether or
@@ -113,6 +148,8 @@ typedef struct lac_report {
   const lac_layer *layers;
   const lac_group *groups;
   const lac_calibration_result *calibration; /* NULL: pruned without data */
+  int n_targets;
+  const lac_target_report *targets; /* in the order of lac_options.targets; prune and check */
 } lac_report;
 
 LAC_API void lac_report_destroy(lac_report *report);

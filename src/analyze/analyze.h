@@ -11,12 +11,16 @@
 #include "tensor/shape.h"
 
 typedef struct laci_budget laci_budget;
+typedef struct laci_target_choice laci_target_choice;
+typedef struct laci_target_layer laci_target_layer;
 typedef struct laci_graph laci_graph;
 
 /** Which layers are to be pruned. */
 typedef struct laci_rules {
   laci_pattern pattern;
   bool padding, all_sizes;
+  const laci_target_choice *targets; /* [n_targets]: only what all of these take, too */
+  int n_targets;
   const char *include,
       *exclude; /* POSIX extended regular expressions on node or weight names; NULL: none */
   const laci_budget *budget; /* the limit, and what others hold; NULL: no limit */
@@ -80,6 +84,9 @@ typedef struct laci_analysis {
 LAC_MUST_CHECK lac_status laci_analyze(const laci_graph *graph, const laci_rules *rules,
                                        laci_analysis **analysis, lac_error *err);
 void laci_analysis_destroy(laci_analysis *analysis);
+
+/** A layer as targets see it: a view of the analysis and its graph. */
+void laci_analysis_target_layer(const laci_analysis *analysis, int layer, laci_target_layer *out);
 
 /** One line a step, from the node to the first cause that keeps its input (or output) channels in
  * place; text from laci_alloc. Fails LAC_NOT_FOUND. */

@@ -2,6 +2,7 @@
  * Which layers may be pruned, and for each of the others the reason in one sentence.
  *
  * Sparse Tensor Cores want input channels in multiples of 16 and output channels in multiples of 8.
+ * Targets that are named restrict that further, each by its own rules.
  * A tensor is masked only if every reader is a layer that may be pruned and sees the same
  * input axis. */
 #include <inttypes.h>
@@ -13,6 +14,7 @@
 #include "base/error.h"
 #include "base/plural.h"
 #include "graph/graph.h"
+#include "target/target.h"
 
 enum { TENSOR_CORE_IN = 16, TENSOR_CORE_OUT = 8 };
 
@@ -53,6 +55,20 @@ static const char *judge_size(laci_analysis *analysis, laci_layer *layer, const 
     return laci_analysis_text(analysis, "%" PRId64 " output channel%s%s, not a multiple of %d", out,
                               laci_plural(out), layer->groups > 1 ? " in each group" : "",
                               TENSOR_CORE_OUT);
+  }
+  return NULL;
+}
+
+/* The first target that would not take it decides. */
+static const char *judge_targets(laci_analysis *analysis, const laci_layer *layer,
+                                 const laci_rules *rules) {
+  laci_target_layer seen;
+  laci_target_answer answer;
+  laci_analysis_target_layer(analysis, (int)(layer - analysis->layers), &seen);
+  for (int t = 0; t < rules->n_targets; t++) {
+    laci_target_foresee(&rules->targets[t], &seen, rules->pattern, &answer);
+    if (answer.answer == LAC_TARGET_TAKEN) continue;
+    return laci_analysis_text(analysis, "%s: %s", rules->targets[t].name, answer.reason);
   }
   return NULL;
 }
@@ -201,6 +217,7 @@ lac_status laci_judge_layers(laci_analysis *analysis, const laci_rules *rules, l
                                          lac_dtype_name(layer->view.dtype));
     }
     if (!layer->reason) layer->reason = judge_size(analysis, layer, rules);
+    if (!layer->reason) layer->reason = judge_targets(analysis, layer, rules);
   }
   lac_status st = judge_names(analysis, rules, err);
   if (st) return st;

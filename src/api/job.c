@@ -15,6 +15,7 @@
 #include "graph/infer.h"
 #include "lacuna/prune.h"
 #include "permute/search.h"
+#include "target/target.h"
 
 lac_options lac_options_default(void) {
   return (lac_options){.n = 2,
@@ -60,6 +61,7 @@ static lac_status check_options(const lac_options *options, lac_error *err) {
   }
   lac_status st = laci_check_score(options, err);
   if (!st) st = check_list("assume", options->assume, options->n_assume, err);
+  if (!st) st = check_list("targets", options->targets, options->n_targets, err);
   return st ? st : check_list("input_shapes", options->input_shapes, options->n_input_shapes, err);
 }
 
@@ -149,6 +151,11 @@ lac_status laci_job_open(const lac_model *model, const lac_options *options, lac
   *job = (laci_job){0};
   lac_status st = check_options(options, err);
   if (st) return st;
+  st = laci_targets_find(options, &job->targets, err);
+  if (st) {
+    laci_job_close(job);
+    return st;
+  }
   job->budget = laci_budget_of(options->max_memory);
   laci_model_add_to(model, &job->budget);
   st = laci_budget_check(&job->budget, "the model", err);
@@ -158,6 +165,8 @@ lac_status laci_job_open(const lac_model *model, const lac_options *options, lac
   laci_rules rules = {.pattern = {options->n, options->m},
                       .padding = options->padding,
                       .all_sizes = options->all_sizes,
+                      .targets = job->targets,
+                      .n_targets = options->n_targets,
                       .include = options->include,
                       .exclude = options->exclude,
                       .budget = &job->budget};
@@ -169,5 +178,6 @@ lac_status laci_job_open(const lac_model *model, const lac_options *options, lac
 void laci_job_close(laci_job *job) {
   laci_analysis_destroy(job->analysis);
   laci_pool_destroy(job->pool);
+  laci_free(job->targets);
   *job = (laci_job){0};
 }

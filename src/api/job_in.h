@@ -9,13 +9,20 @@ typedef struct lac_model lac_model;
 typedef struct lac_options lac_options;
 typedef struct laci_analysis laci_analysis;
 typedef struct laci_pool laci_pool;
+typedef struct laci_target_choice laci_target_choice;
 
 /** Stored bytes in memory, shapes inferred, a pool, the analysis. */
 typedef struct laci_job {
   laci_budget budget; /* the limit, and what the model holds */
   laci_pool *pool;
+  laci_target_choice *targets; /* [options->n_targets]; NULL: none */
   laci_analysis *analysis;
 } laci_job;
+
+/** The targets of the options, found by name: [n_targets] of laci_alloc, NULL where there are none.
+ * The caller's to free, also after a failure: LAC_BAD_ARGUMENT, LAC_NO_MEMORY. (target.c) */
+LAC_MUST_CHECK lac_status laci_targets_find(const lac_options *options,
+                                            laci_target_choice **choices, lac_error *err);
 
 /** Any thread: the first of several on one model infers, the others wait for it. */
 LAC_MUST_CHECK lac_status laci_job_open(const lac_model *model, const lac_options *options,

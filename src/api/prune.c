@@ -61,6 +61,7 @@ static lac_status run(lac_model *model, const lac_options *options, bool permute
     st = laci_report_create(model, verb, options, job.analysis, &report, err);
     if (!st) st = laci_report_fill(report, pruning, err);
     if (!st) st = laci_report_add_calibration(report, pruning, &source, err);
+    if (!st && mask) st = laci_report_add_targets(report, &job, options, pruning, err);
     st = lac_process_group_agree(options->group, st, err);
   }
   if (!st) {

@@ -69,4 +69,10 @@ LAC_MUST_CHECK lac_status laci_report_look(laci_report *report, const laci_job *
 /** Sums over the layers: pruned, permuted, kept_before, kept_after. */
 void laci_report_sum(laci_report *report);
 
+/** What the targets of the options make of the layers, after these were added: of the job's
+ * network, or with the new weights of a result. Fails LAC_NO_MEMORY. (target.c) */
+LAC_MUST_CHECK lac_status laci_report_add_targets(laci_report *report, const laci_job *job,
+                                                  const lac_options *options,
+                                                  const laci_pruning *pruning, lac_error *err);
+
 #endif

@@ -24,7 +24,7 @@ static uint64_t hash_of(const laci_pruning *p, const laci_prune_options *options
   if (search->strategy) hash = laci_hash64(search->strategy, strlen(search->strategy), hash);
   for (int l = 0; l < a->n_layers; l++) {
     const double sums[] = {p->layers[l].kept_identity, p->layers[l].total};
-    const int64_t counts[] = {p->layers[l].n_elements, p->layers[l].n_zeros};
+    const int64_t counts[] = {p->layers[l].n_elements, p->layers[l].n_zeros, a->layers[l].eligible};
     hash = laci_hash64(sums, sizeof sums, hash);
     hash = laci_hash64(counts, sizeof counts, hash);
   }

@@ -135,6 +135,57 @@ static json_t *group_json(laci_json_writer *w, const lac_group *group, bool cali
 
 json_t *laci_pattern_json(int n, int m) { return m ? json_sprintf("%d:%d", n, m) : json_null(); }
 
+static const char *answer_text(lac_target_answer answer) {
+  static const char *const words[] = {[LAC_TARGET_DENSE] = "dense",
+                                      [LAC_TARGET_TAKEN] = "taken",
+                                      [LAC_TARGET_REFUSED] = "refused",
+                                      [LAC_TARGET_NOT_STATED] = "not stated"};
+  return words[answer];
+}
+
+static json_t *pays_json(lac_target_pays pays) {
+  if (pays == LAC_TARGET_PAYS_NOT_STATED) return json_null();
+  return json_boolean(pays == LAC_TARGET_PAYS);
+}
+
+static json_t *target_layer_json(laci_json_writer *w, const char *name,
+                                 const lac_target_layer *layer) {
+  json_t *object = json_object();
+  laci_json_add(w, object, "name", laci_json_text(w, name));
+  laci_json_add(w, object, "answer", json_string(answer_text(layer->answer)));
+  laci_json_add(w, object, "fault", laci_json_text(w, layer->fault));
+  laci_json_add(w, object, "pays", pays_json(layer->pays));
+  laci_json_add(w, object, "gain", layer->gain > 0 ? laci_json_number(layer->gain) : json_null());
+  laci_json_add(w, object, "gain_of", laci_json_text(w, layer->gain_of));
+  laci_json_add(w, object, "reason", laci_json_text(w, layer->reason));
+  return object;
+}
+
+static json_t *target_json(laci_json_writer *w, const lac_report *report,
+                           const lac_target_report *target) {
+  json_t *object = json_object(), *layers = json_array();
+  for (int i = 0; i < report->n_layers; i++)
+    laci_json_append(w, layers, target_layer_json(w, report->layers[i].name, &target->layers[i]));
+  laci_json_add(w, object, "name", laci_json_text(w, target->name));
+  laci_json_add(w, object, "title", laci_json_text(w, target->title));
+  laci_json_add(w, object, "needs", laci_json_text(w, target->needs));
+  laci_json_add(w, object, "taken", json_integer(target->n_taken));
+  laci_json_add(w, object, "refused", json_integer(target->n_refused));
+  laci_json_add(w, object, "not_stated", json_integer(target->n_not_stated));
+  laci_json_add(w, object, "dense", json_integer(target->n_dense));
+  laci_json_add(w, object, "layers", layers);
+  return object;
+}
+
+/* Where none were asked for, reports say nothing of them. */
+static void add_targets(laci_json_writer *w, json_t *object, const lac_report *report) {
+  if (!report->n_targets) return;
+  json_t *targets = json_array();
+  for (int t = 0; t < report->n_targets; t++)
+    laci_json_append(w, targets, target_json(w, report, &report->targets[t]));
+  laci_json_add(w, object, "targets", targets);
+}
+
 static json_t *report_json(laci_json_writer *w, const lac_report *report) {
   json_t *object = json_object(), *layers = json_array(), *groups = json_array();
   for (int i = 0; i < report->n_layers; i++)
@@ -151,6 +202,7 @@ static json_t *report_json(laci_json_writer *w, const lac_report *report) {
     laci_json_add(w, object, "calibration", laci_calibration_json(w, report->calibration));
   laci_json_add(w, object, "layers", layers);
   laci_json_add(w, object, "groups", groups);
+  add_targets(w, object, report);
   return object;
 }
 

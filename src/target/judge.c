@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A layer beside the rules of a target. A rule that the layer is within decides; of several that it
+ * is not within, the one that it comes nearest to gives the reason. What a source does not speak of
+ * is noted and the rest is looked at all the same: a layer that is refused for something else is
+ * refused. */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/plural.h"
+#include "target/target_in.h"
+
+enum { LOOKS_SPARSE = 25 }; /* percent of zeros: training alone leaves fewer */
+
+/* Is `word` one of the words of `list`? */
+static bool has_word(const char *list, const char *word) {
+  const size_t n = strlen(word);
+  for (const char *at = list; at && *at;) {
+    const size_t length = strcspn(at, " ");
+    if (length == n && strncmp(at, word, n) == 0) return true;
+    at += length + (at[length] == ' ');
+  }
+  return false;
+}
+
+static int64_t positions_of(const laci_target_layer *layer) {
+  int64_t n = 1;
+  for (int axis = 0; axis < layer->rank; axis++) {
+    if (axis != layer->k_axis && axis != layer->c_axis) n *= layer->dims[axis];
+  }
+  return n;
+}
+
+static LAC_PRINTF(3, 4) void refuse(laci_target_answer *a, laci_target_fault fault,
+                                    const char *format, ...) {
+  va_list list;
+  va_start(list, format);
+  (void)vsnprintf(a->reason, LACI_TARGET_TEXT, format, list);
+  va_end(list);
+  a->answer = LAC_TARGET_REFUSED;
+  a->fault = fault;
+}
+
+/* What no source says: it stands unless something is refused. */
+static LAC_PRINTF(3, 4) void leave_open(laci_target_answer *a, laci_target_fault fault,
+                                        const char *format, ...) {
+  va_list list;
+  if (a->answer == LAC_TARGET_NOT_STATED) return;
+  va_start(list, format);
+  const int n = vsnprintf(a->reason, LACI_TARGET_TEXT, format, list);
+  va_end(list);
+  if (n > 0 && n < LACI_TARGET_TEXT)
+    (void)snprintf(a->reason + n, (size_t)(LACI_TARGET_TEXT - n), ": not stated");
+  a->answer = LAC_TARGET_NOT_STATED;
+  a->fault = fault;
+}
+
+/* ---- What does not depend on elements ---- */
+
+static void by_stance(laci_target_answer *a, laci_target_stance stance, laci_target_fault fault,
+                      const char *what) {
+  if (stance == LACI_TARGET_NO) refuse(a, fault, "%s is not taken", what);
+  else if (stance == LACI_TARGET_UNSTATED) leave_open(a, fault, "%s", what);
+}
+
+static void check_form(const laci_target_rule *rule, const laci_target_layer *layer,
+                       laci_target_answer *a) {
+  char what[64];
+  const int64_t positions = positions_of(layer);
+  if (rule->least_rank && (layer->rank < rule->least_rank || layer->rank > rule->most_rank)) {
+    (void)snprintf(what, sizeof what, "a weight of %d axes", layer->rank);
+    by_stance(a, rule->other_rank, LACI_FAULT_RANK, what);
+  }
+  if (a->answer == LAC_TARGET_REFUSED) return;
+  if (rule->most_positions && positions > rule->most_positions) {
+    refuse(a, LACI_FAULT_WINDOW, "a kernel of %" PRId64 " positions, taken %s at most %d",
+           positions, rule->most_positions == 1 ? "is" : "are", rule->most_positions);
+    return;
+  }
+  if (layer->groups > 1) {
+    (void)snprintf(what, sizeof what, "a convolution of %" PRId64 " groups", layer->groups);
+    by_stance(a, rule->groups, LACI_FAULT_GROUPS, what);
+  }
+  if (a->answer == LAC_TARGET_REFUSED) return;
+  if (rule->unshared && layer->shared_with)
+    refuse(a, LACI_FAULT_SHARED, "its weight is also that of %.200s", layer->shared_with);
+}
+
+static bool check_multiple(int64_t n, int multiple, const char *which, int64_t groups,
+                           laci_target_answer *a) {
+  if (multiple <= 1 || n % multiple == 0) return true;
+  refuse(a, LACI_FAULT_SIZE, "%" PRId64 " %s channel%s%s, not a multiple of %d", n, which,
+         laci_plural(n), groups > 1 ? " in each group" : "", multiple);
+  return false;
+}
+
+static void check_rule(const laci_target_choice *choice, const laci_target_rule *rule,
+                       const laci_target_layer *layer, laci_target_answer *a) {
+  const char *type = lac_dtype_name(choice->as ? choice->as : layer->dtype);
+  *a = (laci_target_answer){.answer = LAC_TARGET_TAKEN};
+  if (!has_word(rule->ops, layer->op)) {
+    refuse(a, LACI_FAULT_OPERATOR, "%s is not taken", layer->op);
+  } else if (!has_word(rule->types, type)) {
+    refuse(a, LACI_FAULT_TYPE, "weights of %s, taken are %s", type, rule->types);
+  } else {
+    check_form(rule, layer, a);
+  }
+  if (a->answer == LAC_TARGET_REFUSED) return;
+  if (check_multiple(layer->channels_in, rule->in_multiple, "input", layer->groups, a))
+    (void)check_multiple(layer->channels_out, rule->out_multiple, "output", layer->groups, a);
+}
+
+/* ---- What elements say ---- */
+
+static void check_mask(const laci_target_choice *choice, const laci_target_rule *rule,
+                       const laci_target_layer *layer, const laci_target_mask *mask,
+                       laci_target_answer *a) {
+  char reason[LACI_TARGET_TEXT];
+  if (rule->least_zeros && mask->n_zeros * 100 < rule->least_zeros * mask->n) {
+    refuse(a, LACI_FAULT_ZEROS, "%.1f %% zeros, taken from %d %% on",
+           100 * (double)mask->n_zeros / (double)mask->n, rule->least_zeros);
+    return;
+  }
+  const laci_target_fault fault = rule->pattern.m
+                                      ? laci_target_mask_fault(layer, mask, rule->pattern, reason)
+                                      : LACI_FAULT_NONE;
+  if (fault) refuse(a, fault, "%s", reason);
+  else if (mask->by_zero_point && !choice->target->zero_points)
+    refuse(a, LACI_FAULT_ZERO_POINT, "its zeros are stored as a zero point that is not 0");
+  else if (!rule->pattern.m && a->answer == LAC_TARGET_TAKEN)
+    (void)snprintf(a->reason, LACI_TARGET_TEXT, "%.0f %% zeros",
+                   100 * (double)mask->n_zeros / (double)mask->n);
+}
+
+/* ---- The nearest of several rules ---- */
+
+static int order_of(lac_target_answer answer) {
+  return answer == LAC_TARGET_TAKEN ? 2 : answer == LAC_TARGET_NOT_STATED;
+}
+
+static bool is_nearer(const laci_target_answer *a, const laci_target_answer *best) {
+  if (order_of(a->answer) != order_of(best->answer))
+    return order_of(a->answer) > order_of(best->answer);
+  return a->fault > best->fault;
+}
+
+static const laci_target_gain *find_gain(const laci_target_choice *choice,
+                                         const laci_target_layer *layer) {
+  const laci_target *target = choice->target;
+  const char *type = lac_dtype_name(choice->as ? choice->as : layer->dtype);
+  for (int g = 0; g < target->n_gains; g++) {
+    const laci_target_gain *gain = &target->gains[g];
+    if (strcmp(gain->op, layer->op) == 0 && strcmp(gain->type, type) == 0 && layer->groups == 1 &&
+        gain->positions == positions_of(layer) && gain->in == layer->channels_in &&
+        gain->out == layer->channels_out)
+      return gain;
+  }
+  return NULL;
+}
+
+static lac_target_pays pays_of(const laci_target_rule *rule, const laci_target_layer *layer) {
+  if (!rule->pays_in) return LAC_TARGET_PAYS_NOT_STATED;
+  return layer->channels_in * positions_of(layer) >= rule->pays_in &&
+                 layer->channels_out >= rule->pays_out
+             ? LAC_TARGET_PAYS
+             : LAC_TARGET_PAYS_NOT;
+}
+
+static void finish(const laci_target_choice *choice, const laci_target_layer *layer,
+                   laci_target_answer *a) {
+  const laci_target *target = choice->target;
+  if (a->answer == LAC_TARGET_REFUSED && a->fault == LACI_FAULT_OPERATOR &&
+      has_word(target->unstated, layer->op)) {
+    *a = (laci_target_answer){0};
+    leave_open(a, LACI_FAULT_OPERATOR, "%s", layer->op);
+  }
+  if (a->answer != LAC_TARGET_TAKEN) return;
+  a->pays = pays_of(a->rule, layer);
+  a->gain = find_gain(choice, layer);
+  if (a->rule->by) (void)snprintf(a->reason, LACI_TARGET_TEXT, "by %s", a->rule->by);
+  if (a->pays == LAC_TARGET_PAYS_NOT)
+    (void)snprintf(a->reason, LACI_TARGET_TEXT,
+                   "sparse is said to be faster from %d x %d on (inputs times positions, outputs)",
+                   a->rule->pays_in, a->rule->pays_out);
+}
+
+/* mask NULL: one of this pattern. */
+static void compare(const laci_target_choice *choice, const laci_target_layer *layer,
+                    const laci_target_mask *mask, laci_pattern pattern, laci_target_answer *best) {
+  const laci_target *target = choice->target;
+  *best = (laci_target_answer){0};
+  refuse(best, LACI_FAULT_NEVER, "%s", target->never ? target->never : "");
+  for (int r = 0; r < target->n_rules; r++) {
+    const laci_target_rule *rule = &target->rules[r];
+    laci_target_answer a;
+    check_rule(choice, rule, layer, &a);
+    if (a.answer != LAC_TARGET_REFUSED && mask) check_mask(choice, rule, layer, mask, &a);
+    if (a.answer != LAC_TARGET_REFUSED && !mask && rule->pattern.m &&
+        !laci_target_pattern_implies(pattern, rule->pattern)) {
+      refuse(&a, LACI_FAULT_PATTERN, "%d:%d is wanted of %s, which %d:%d does not hold",
+             rule->pattern.n, rule->pattern.m,
+             lac_dtype_name(choice->as ? choice->as : layer->dtype), pattern.n, pattern.m);
+    }
+    if (a.answer == LAC_TARGET_TAKEN) a.rule = rule;
+    if (is_nearer(&a, best)) *best = a;
+  }
+  finish(choice, layer, best);
+}
+
+/* The same; of what is stored in f32 and refused for that it says whether it would be taken in f16.
+ */
+static void answer_of(const laci_target_choice *choice, const laci_target_layer *layer,
+                      const laci_target_mask *mask, laci_pattern pattern, laci_target_answer *a) {
+  laci_target_choice cast = *choice;
+  laci_target_answer other;
+  compare(choice, layer, mask, pattern, a);
+  const bool by_type = a->fault == LACI_FAULT_TYPE || a->fault == LACI_FAULT_PATTERN;
+  if (a->answer != LAC_TARGET_REFUSED || !by_type || choice->as || layer->dtype != LAC_DTYPE_F32)
+    return;
+  cast.as = LAC_DTYPE_F16;
+  compare(&cast, layer, mask, pattern, &other);
+  const size_t n = strlen(a->reason);
+  if (other.answer == LAC_TARGET_TAKEN)
+    (void)snprintf(a->reason + n, LACI_TARGET_TEXT - n, "; cast to f16 it would be taken");
+}
+
+void laci_target_foresee(const laci_target_choice *choice, const laci_target_layer *layer,
+                         laci_pattern pattern, laci_target_answer *answer) {
+  answer_of(choice, layer, NULL, pattern, answer);
+}
+
+/* ---- As it is ---- */
+
+static bool can_be_read(lac_dtype dtype) {
+  return dtype == LAC_DTYPE_F16 || dtype == LAC_DTYPE_BF16 || dtype == LAC_DTYPE_F32 ||
+         dtype == LAC_DTYPE_F64 || dtype == LAC_DTYPE_I8 || dtype == LAC_DTYPE_U8;
+}
+
+/* Nothing of it is to be sparse: what the target would say of a mask is a remark. */
+static void leave_dense(const laci_target_choice *choice, const laci_target_layer *layer,
+                        const laci_target_mask *mask, laci_target_answer *a) {
+  const laci_pattern strictest = {1, 64};
+  laci_target_foresee(choice, layer, strictest, a);
+  if (a->answer == LAC_TARGET_TAKEN) a->reason[0] = 0;
+  if (mask->n > 0 && mask->n_zeros == mask->n)
+    (void)snprintf(a->reason, LACI_TARGET_TEXT, "all zero");
+  a->answer = LAC_TARGET_DENSE;
+  a->fault = LACI_FAULT_NONE;
+  a->pays = LAC_TARGET_PAYS_NOT_STATED;
+  a->rule = NULL;
+  a->gain = NULL;
+}
+
+lac_status laci_target_judge(const laci_target_choice *choice, const laci_target_layer *layer,
+                             laci_target_answer *answer, lac_error *err) {
+  laci_target_mask mask = {0};
+  const laci_pattern none = {0, 0};
+  lac_status st = LAC_OK;
+  if (can_be_read(layer->dtype) && layer->view.bytes) st = laci_target_mask_read(layer, &mask, err);
+  if (st) return st;
+  if (mask.n_zeros * 100 < LOOKS_SPARSE * mask.n || mask.n_zeros == mask.n)
+    leave_dense(choice, layer, &mask, answer);
+  else answer_of(choice, layer, &mask, none, answer);
+  laci_target_mask_clear(&mask);
+  return LAC_OK;
+}

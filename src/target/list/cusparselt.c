@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * cuSPARSELt: products of matrices, one of them 2:4 (1:2 of f32, which runs as TF32) along the axis
+ * that is summed over.
+ *
+ * The documentation gives the ratio for each type; the least sizes are those that PyTorch asks of
+ * this library's matrices before it hands them over. A 1x1 convolution's weight is such a matrix as
+ * it lies; larger windows are none. Which way a matrix lies (row or column order) is a parameter:
+ * the pattern goes along the sum, whatever the order. */
+#include "target/target_in.h"
+
+static const laci_target_source sources[] = {
+    {"types", "NVIDIA cuSPARSELt documentation", "cuSPARSELt Data Types, cusparseLtSparsity_t"},
+    {"torch", "pytorch/pytorch",
+     "torch/sparse/semi_structured.py, SparseSemiStructuredTensorCUSPARSELT"},
+    {"19", "NVIDIA/CUDALibrarySamples issue 19",
+     "cuSparseLT API makes it difficult to verify 2:4 format of the weight at model load time"},
+    {"240", "NVIDIA/CUDALibrarySamples issue 240",
+     "Does cuSPARSELt only support sparse matrix multiplication with 50% sparsity?"},
+};
+
+static const laci_target_rule rules[] = {
+    {.ops = "Gemm MatMul Conv",
+     .types = "f16 bf16",
+     .pattern = {2, 4},
+     .in_multiple = 16,
+     .out_multiple = 16,
+     .most_positions = 1,
+     .source = "types torch 19"},
+    {.ops = "Gemm MatMul Conv",
+     .types = "i8",
+     .pattern = {2, 4},
+     .in_multiple = 32,
+     .out_multiple = 32,
+     .most_positions = 1,
+     .source = "types torch 19"},
+    {.ops = "Gemm MatMul Conv",
+     .types = "f32",
+     .pattern = {1, 2},
+     .in_multiple = 8,
+     .out_multiple = 8,
+     .most_positions = 1,
+     .source = "types torch 19"},
+};
+
+const laci_target laci_target_cusparselt = {
+    .title = "NVIDIA cuSPARSELt",
+    .needs = "a program that calls it for each product",
+    .remarks =
+        "Half of the elements are kept, no other share is known to it (240). Convolutions count "
+        "where their kernel has one position and they have one group: their weight is a matrix as "
+        "it lies.",
+    LACI_TARGET_LIST(sources),
+    LACI_TARGET_LIST(rules),
+};

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * OpenVINO's CPU plugin: int8 weights of products stored without their zeros, decompressed on the
+ * way to AMX.
+ *
+ * It saves memory traffic, not multiplications, and wants no pattern: a share of zeros, at least
+ * the rate that its user sets (1, which is off, where nothing is set). */
+#include "target/target_in.h"
+
+static const laci_target_source sources[] = {
+    {"property", "OpenVINO, C++ API",
+     "Group Intel CPU specific properties: sparse_weights_decompression_rate"},
+    {"code", "openvinotoolkit/openvino",
+     "src/plugins/intel_cpu/src/nodes/fullyconnected.cpp, useSparseWeightsDecompression"},
+};
+
+static const laci_target_rule rules[] = {
+    {.ops = "Gemm MatMul",
+     .types = "i8",
+     .in_multiple = 64,
+     .out_multiple = 64,
+     .least_rank = 2,
+     .most_rank = 2,
+     .source = "property code"},
+};
+
+const laci_target laci_target_openvino = {
+    .title = "OpenVINO, sparse weights decompression",
+    .needs =
+        "a processor with AMX, inputs of u8 or i8, and CPU_SPARSE_WEIGHTS_DECOMPRESSION_RATE set "
+        "to at "
+        "most the layer's share of zeros",
+    .remarks = "From which share on it pays is not stated.",
+    LACI_TARGET_LIST(sources),
+    LACI_TARGET_LIST(rules),
+};
