@@ -294,7 +294,6 @@ lac_status laci_loop_run(laci_trainer *trainer, const laci_dataset *set,
                  .best_top5 = NAN};
   *result = (laci_loop_result){.loss = NAN, .best_top1 = -1, .best_top5 = NAN};
   lac_status st = laci_loop_prepare(&l, err);
-  st = laci_comm_agree_late(l.comm, st, err);
   if (!st) st = laci_loop_recover(&l, err);
   result->first_step = l.step;
   laci_loop_event begin = {.kind = LACI_LOOP_BEGIN};

@@ -47,7 +47,7 @@ typedef struct laci_loop {
   char saved_text[128];                  /* laci_loop_saved_text */
 } laci_loop;
 
-/** Memory, and what the trainer has. */
+/** Memory, and what the trainer has. Fails on all processes alike. */
 LAC_MUST_CHECK lac_status laci_loop_prepare(laci_loop *loop, lac_error *err);
 void laci_loop_clear_state(laci_loop *loop);
 

@@ -32,7 +32,7 @@
 
 enum { KEEP_BEST = 2, MOST_ABOUT = 4096 };
 
-lac_status laci_loop_prepare(laci_loop *l, lac_error *err) {
+static lac_status take_room(laci_loop *l, lac_error *err) {
   const laci_training_graph *graph = laci_trainer_graph(l->trainer);
   l->structure = laci_parameters_hash(laci_trainer_parameters(l->trainer), graph->n_params);
   l->weights = laci_trainer_weights(l->trainer);
@@ -47,12 +47,17 @@ lac_status laci_loop_prepare(laci_loop *l, lac_error *err) {
     l->best_statistics = laci_alloc(n_statistics, sizeof(float));
     whole = whole && l->best_weights && l->best_statistics;
   }
-  if (!whole) return laci_fail_memory(err, "the best weights");
-  lac_status st = LAC_OK;
-  if (l->comm) st = laci_share_create(l->trainer, l->options->share, &l->share, err);
+  return whole ? LAC_OK : laci_fail_memory(err, "the best weights");
+}
+
+/* What all processes meet in comes after what each does by itself. */
+lac_status laci_loop_prepare(laci_loop *l, lac_error *err) {
+  lac_status st = laci_comm_agree_late(l->comm, take_room(l, err), err);
+  if (!st && l->comm) st = laci_share_create(l->trainer, l->options->share, &l->share, err);
   if (st || !l->options->trace) return st;
   st =
       laci_trace_create(laci_trainer_engine(l->trainer), laci_share_sums(l->share), &l->trace, err);
+  st = laci_comm_agree(l->comm, st, err);
   if (!st) laci_share_record(l->share, l->trace);
   return st;
 }

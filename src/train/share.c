@@ -74,17 +74,22 @@ static size_t bucket_of(const laci_trainer *trainer, const laci_share_options *o
   return part < LEAST_BUCKET ? LEAST_BUCKET : part > MOST_BUCKET ? MOST_BUCKET : part;
 }
 
-lac_status laci_share_create(laci_trainer *trainer, const laci_share_options *options,
-                             laci_share **share, lac_error *err) {
-  *share = NULL;
-  laci_share *s = laci_alloc(1, sizeof *s);
+static lac_status fill(laci_share *s, laci_trainer *trainer, const laci_share_options *options,
+                       lac_error *err) {
   if (!s) return laci_fail_memory(err, "what processes share");
   s->comm = options->comm;
   s->trainer = trainer;
   lac_status st =
       laci_trainer_buckets(trainer, bucket_of(trainer, options), &s->buckets, &s->n_buckets, err);
-  if (!st) st = make_sums(s, options->wire, err);
-  st = laci_comm_agree(s->comm, st, err);
+  return st ? st : make_sums(s, options->wire, err);
+}
+
+lac_status laci_share_create(laci_trainer *trainer, const laci_share_options *options,
+                             laci_share **share, lac_error *err) {
+  *share = NULL;
+  laci_share *s = laci_alloc(1, sizeof *s);
+  lac_status st = fill(s, trainer, options, err);
+  st = laci_comm_agree(options->comm, st, err);
   if (!st) st = share_order(s, err);
   if (st) laci_share_destroy(s);
   else *share = s;

@@ -60,7 +60,8 @@ typedef struct run_options {
   int64_t paranoid;
   int odd_one; /* the member that the next are for */
   int64_t interrupt_at, spoil_at, fail_at;
-  double timeout; /* of waiting; 0: 2 s */
+  double timeout;  /* of waiting; 0: 2 s */
+  long fails_once; /* the so-manieth allocation of all; 0: none */
 } run_options;
 
 static atomic_int slow_syncs; /* so many writes that follow take their time */
@@ -181,9 +182,11 @@ static void run(const run_options *o, member *members) {
     pthread_join(doors[k].thread, NULL);
     members[k].comm = doors[k].comm;
   }
+  laci_memory_fail_once(o->fails_once);
   for (int k = 0; k < o->size; k++)
     assert_int_equal(pthread_create(&members[k].thread, NULL, work, &members[k]), 0);
   for (int k = 0; k < o->size; k++) pthread_join(members[k].thread, NULL);
+  laci_memory_fail_once(0);
   for (int k = 0; k < o->size; k++) {
     laci_comm_close(members[k].comm, members[k].status);
     members[k].comm = NULL;
@@ -378,6 +381,26 @@ static void all_end_where_one_cannot_write_its_log(void **state) {
   remove_folder(&f);
 }
 
+/* Nobody waits for one that has no memory for what all meet in. */
+static void lack_of_memory_ends_all_alike(void **state) {
+  (void)state;
+  int n_failed = 0;
+  for (long n = 1; n <= 30; n++) {
+    member members[MOST_MEMBERS];
+    run_options o = {
+        .size = 2, .accumulate = 1, .bucket = 1 << 20, .odd_one = NOBODY, .fails_once = n};
+    run(&o, members);
+    for (int k = 0; k < 2; k++) {
+      if (members[k].status == LAC_OK || members[k].status == LAC_NO_MEMORY) continue;
+      fail_msg("allocation %ld, process %d: %s", n, k, members[k].err.text);
+    }
+    assert_int_equal(members[0].status, members[1].status);
+    n_failed += members[0].status == LAC_NO_MEMORY;
+    finish_all(&o, members);
+  }
+  assert_true(n_failed > 10);
+}
+
 /* 4 s, and waiting fails after 1 s, at process 1 after 3. */
 static void a_slow_disk_is_waited_for(void **state) {
   (void)state;
@@ -454,6 +477,7 @@ int main(void) {
       cmocka_unit_test(another_number_of_processes_is_refused),
       cmocka_unit_test(a_difference_is_named),
       cmocka_unit_test(all_end_where_one_cannot_write_its_log),
+      cmocka_unit_test(lack_of_memory_ends_all_alike),
       cmocka_unit_test(a_slow_disk_is_waited_for),
       cmocka_unit_test(the_last_steps_can_be_looked_at),
   };
