@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Sums of products of a layer's inputs, over batches. Private to calibrate. */
+ * Sums of products of a layer's inputs, over batches (kernel/gram). Private to calibrate. */
 #ifndef LACI_CALIBRATE_GRAMS_IN_H
 #define LACI_CALIBRATE_GRAMS_IN_H
 
@@ -7,37 +7,28 @@
 
 typedef struct laci_pool laci_pool;
 
-/** One block of positions at a time. */
-typedef struct laci_gram_lane {
-  int64_t *positions; /* [block] */
-  float *pruned;      /* [block, columns] x_p */
-  float *dense;       /* the same, x_d; NULL: not asked for */
-  float *product;     /* [columns, columns] dense' pruned, or pruned' pruned */
-} laci_gram_lane;
-
 /** Sums of one unfolding; layers that read the same one share them. */
 typedef struct laci_grams {
   laci_unfold unfold;
   int64_t n_positions; /* so far */
   double *h;           /* [groups, columns, columns] sum x_p x_p' */
   double *k;           /* sum x_d x_p', row: dense; NULL: it is h */
-  int64_t block;       /* positions */
   int64_t n_taken;     /* positions of a batch that are summed */
+  int64_t *positions;  /* [n_taken] these; NULL: all */
   uint64_t n_batches;  /* so far */
-  int n_lanes;
-  laci_gram_lane *lanes;
+  void *scratch;
 } laci_grams;
 
-uint64_t laci_grams_memory(const laci_unfold *unfold, bool asymmetric, int n_threads);
+uint64_t laci_grams_memory(const laci_unfold *unfold, bool asymmetric); /* at most */
 /** most: positions of a batch that are summed at most, spread evenly and drawn anew for every
- * batch: neighbours tell little that is new. */
+ * batch: neighbours tell little that is new. All of them where that costs no more. */
 LAC_MUST_CHECK lac_status laci_grams_init(laci_grams *g, const laci_unfold *unfold, bool asymmetric,
-                                          int n_threads, int64_t most, lac_error *err);
+                                          int64_t most, lac_error *err);
 void laci_grams_clear(laci_grams *g); /* zeroed is fine */
 
 /** One batch: the value in the dense and in the pruned network. Same bytes for any pool. */
 void laci_grams_add(laci_grams *g, const float *dense, const float *pruned, laci_pool *pool);
 /** After the last batch: all of h and k are there. */
-void laci_grams_finish(laci_grams *g);
+void laci_grams_finish(const laci_grams *g, laci_pool *pool);
 
 #endif

@@ -10,39 +10,10 @@
 #define LACI_CALIBRATE_LAYER_IN_H
 
 #include "calibrate/network_in.h"
+#include "kernel/gram/unfold.h"
 
 typedef struct laci_analysis laci_analysis;
 typedef struct laci_layer laci_layer;
-
-enum { LACI_UNFOLD_AXES = 3 };
-
-/** Along one axis, position o and tap t meet at input position
- *    o * stride - pad + t * dilation                  (convolution)
- *    (o + pad - t * dilation) / stride, where whole   (transposed) */
-typedef struct laci_unfold_axis {
-  int64_t in, out, kernel, stride, dilation, pad;
-} laci_unfold_axis;
-
-/** Inputs of a layer in a value [images, groups * channels, in ...]; leading axes that are not used
- * have size 1. */
-typedef struct laci_unfold {
-  int64_t images, groups, channels; /* channels: of a group */
-  laci_unfold_axis axis[LACI_UNFOLD_AXES];
-  bool transposed;
-} laci_unfold;
-
-int64_t laci_unfold_taps(const laci_unfold *unfold);
-int64_t laci_unfold_columns(const laci_unfold *unfold); /* taps * channels */
-int64_t laci_unfold_positions(const laci_unfold *unfold);
-bool laci_unfold_equal(const laci_unfold *a, const laci_unfold *b);
-
-/** rows [n, columns]: x of some positions in one group of `value`. */
-typedef struct laci_unfold_of {
-  const float *value;
-  int64_t group, n;
-  const int64_t *positions; /* [n] */
-} laci_unfold_of;
-void laci_unfold_rows(const laci_unfold *unfold, const laci_unfold_of *of, float *rows);
 
 /** A layer that can be calibrated. */
 typedef struct laci_matrix_layer {

@@ -150,8 +150,7 @@ static lac_status open_grams(const laci_walk_state *w, const laci_stop *stop, la
     which[l] = 0;
     while (which[l] < *n && !laci_unfold_equal(&grams[which[l]].unfold, unfold)) which[l]++;
     if (which[l] < *n) continue;
-    st = laci_grams_init(&grams[*n], unfold, asymmetric, laci_pool_threads(w->options->pool),
-                         positions_at(w, unfold), err);
+    st = laci_grams_init(&grams[*n], unfold, asymmetric, positions_at(w, unfold), err);
     if (!st) (*n)++;
   }
   return st;
@@ -165,7 +164,7 @@ static lac_status walk_to(laci_walk_state *w, int s, lac_error *err) {
   lac_status st = grams && which ? LAC_OK : laci_fail_memory(err, "sums over layers' inputs");
   if (!st && sums) st = open_grams(w, stop, grams, which, &n, err);
   if (!st) st = laci_walk_part(w, s, grams, n, err);
-  for (int m = 0; m < n && !st; m++) laci_grams_finish(&grams[m]);
+  for (int m = 0; m < n && !st; m++) laci_grams_finish(&grams[m], w->options->pool);
   for (int l = 0; l < stop->n_layers && !st; l++) {
     const laci_matrix_layer *layer = &w->plan.layers[stop->first_layer + l];
     st = laci_walk_fit(w, layer, sums ? &grams[which[l]] : NULL, err);

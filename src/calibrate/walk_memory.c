@@ -39,9 +39,7 @@ static uint64_t sums_bytes(const laci_walk_state *w, const laci_stop *stop) {
     bool shared = false;
     for (int other = 0; other < l && !shared; other++)
       shared = laci_unfold_equal(&layer->unfold, &layer[other - l].unfold);
-    if (!shared)
-      bytes += laci_grams_memory(&layer->unfold, asymmetric_at(w, stop),
-                                 laci_pool_threads(w->options->pool));
+    if (!shared) bytes += laci_grams_memory(&layer->unfold, asymmetric_at(w, stop));
   }
   return bytes;
 }

@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Gram matrices of convolutions with stride 1, without patches.
+ *
+ * Columns are taps t, t' and channels c, c'. With u = o - pad + t * dilation,
+ *
+ *     H[(t, c), (t', c')] = sum over o of x_c(u) x_c'(u + d),    d = (t' - t) * dilation
+ *
+ * which is R_d[c, c'], the same sum over the whole image, but for places u that no output o meets
+ * by tap t: some rows and columns at the border. All pairs of taps with one displacement d share
+ * R_d: 13 of 3x3 taps for H, where d and -d are each other's transpose, and 25 for K, in the place
+ * of 81 products. With rows Y(t) and columns X(t) of the image that tap t misses
+ *
+ *     H[t, t'] = R_d - sum over Y of its part in a row - sum over X of its part in a column
+ *                    + sum over both of its part in a corner
+ *
+ * and these parts, too, serve several pairs of taps.
+ *
+ * A channel's images lie with zeros behind every row, as many as taps reach, so that a displaced
+ * image is the same memory elsewhere and what leaves it meets zeros. Behind them its rows,
+ * columns and corners at the border, of all images together, again with zeros between. */
+#include <string.h>
+
+#include "base/divide.h"
+#include "cpu/pool.h"
+#include "kernel/gram/gram_in.h"
+
+enum { TILE = LACI_GRAM_TILE, POSITIONS = 8192 };
+
+/* ---- where a channel's values lie ---- */
+
+/** Of one axis: what taps miss lies within `reach` of either end. */
+typedef struct side {
+  int64_t in, reach, slots; /* slots: 2 * reach places at the border, low ones first */
+  const laci_unfold_axis *axis;
+} side;
+
+typedef struct layout {
+  side y, x;
+  int64_t images;                                  /* of a block */
+  int64_t wide, high;                              /* of a row and of a column, with zeros */
+  int64_t plane, row, column, corner;              /* floats from one to the next of a kind */
+  int64_t planes, rows, columns, corners, channel; /* where the kinds begin; floats in all */
+} layout;
+
+static side side_of(const laci_unfold_axis *axis) {
+  const int64_t reach = (axis->kernel - 1) * axis->dilation;
+  return (side){axis->in, reach, 2 * reach, axis};
+}
+
+static layout layout_of(const laci_unfold *u) {
+  layout l = {.y = side_of(&u->axis[1]), .x = side_of(&u->axis[2])};
+  l.wide = l.x.in + l.x.reach;
+  l.high = l.y.in + l.y.reach;
+  l.images = laci_least(laci_ceil_div(POSITIONS, l.y.in * l.wide), u->images);
+  /* Behind everything zeros for a displacement and for the rest of a vector. */
+  const int64_t more = (l.x.reach > l.y.reach ? l.x.reach : l.y.reach) + LACI_DOTS_LANES;
+  l.plane = laci_gram_whole(l.y.in * l.wide + more);
+  l.row = laci_gram_whole(l.images * l.wide + more);
+  l.column = laci_gram_whole(l.images * l.high + more);
+  l.corner = laci_gram_whole(l.images + more);
+  l.planes = laci_gram_whole(more);
+  l.rows = l.planes + l.images * l.plane;
+  l.columns = l.rows + l.y.slots * l.row;
+  l.corners = l.columns + l.x.slots * l.column;
+  l.channel = laci_gram_apart(l.corners + l.y.slots * l.x.slots * l.corner);
+  return l;
+}
+
+static int64_t place_of(const side *s, int64_t slot) {
+  return slot < s->reach ? slot : s->in - s->slots + slot;
+}
+
+static int64_t slot_of(const side *s, int64_t place) {
+  return place < s->reach ? place : place - s->in + s->slots;
+}
+
+static bool misses(const side *s, int64_t tap, int64_t place) {
+  const int64_t o = place + s->axis->pad - tap * s->axis->dilation;
+  return o < 0 || o >= s->axis->out;
+}
+
+uint64_t laci_gram_correlate_scratch(const laci_unfold *u, bool with_dense) {
+  const layout l = layout_of(u);
+  return (uint64_t)(u->channels * l.channel) * (with_dense ? 2 : 1) * sizeof(float);
+}
+
+/* ---- filling it ---- */
+
+typedef struct filling {
+  const laci_unfold *unfold;
+  const layout *l;
+  const float *value; /* of the block's first image */
+  int64_t group, n;   /* images */
+  float *to;
+} filling;
+
+static void fill_image(const layout *l, const float *from, int64_t image, float *to) {
+  float *plane = to + l->planes + image * l->plane;
+  const int64_t h = l->y.in, w = l->x.in;
+  for (int64_t r = 0; r < h; r++) memcpy(plane + r * l->wide, from + r * w, sizeof *to * (size_t)w);
+  for (int64_t slot = 0; slot < l->y.slots; slot++) {
+    const float *row = from + place_of(&l->y, slot) * w;
+    memcpy(to + l->rows + slot * l->row + image * l->wide, row, sizeof *to * (size_t)w);
+    for (int64_t q = 0; q < l->x.slots; q++) {
+      to[l->corners + (slot * l->x.slots + q) * l->corner + image] = row[place_of(&l->x, q)];
+    }
+  }
+  for (int64_t q = 0; q < l->x.slots; q++) {
+    float *column = to + l->columns + q * l->column + image * l->high;
+    for (int64_t r = 0; r < h; r++) column[r] = from[r * w + place_of(&l->x, q)];
+  }
+}
+
+static void fill_channels(int64_t begin, int64_t end, void *context) {
+  const filling *f = context;
+  const laci_unfold *u = f->unfold;
+  const int64_t plane = u->axis[1].in * u->axis[2].in;
+  for (int64_t c = begin; c < end; c++) {
+    float *to = f->to + c * f->l->channel;
+    memset(to, 0, sizeof *to * (size_t)f->l->channel);
+    for (int64_t image = 0; image < f->n; image++) {
+      const int64_t at = (image * u->groups + f->group) * u->channels + c;
+      fill_image(f->l, f->value + at * plane, image, to);
+    }
+  }
+}
+
+/* ---- what is summed ---- */
+
+/** One displacement, in taps, of one tile of channels. */
+typedef struct piece {
+  int64_t ey, ex; /* t' - t */
+  int64_t dy, dx; /* the same in places */
+  int64_t i, j;   /* channels from which the tile begins */
+  int m, n;       /* and how many */
+  double sum[TILE * TILE];
+} piece;
+
+typedef struct correlation {
+  const laci_unfold *unfold;
+  const layout *l;
+  const float *left, *right; /* laid out */
+  double *out;               /* of the group */
+  int64_t n;                 /* images */
+  int64_t tiles;             /* of channels */
+  bool half;
+  laci_dots_kernel *kernel;
+} correlation;
+
+/** Where a part lies in both operands, from the beginning of a channel on. */
+typedef struct part {
+  int64_t left, right, n_runs, stride, length;
+} part;
+
+static void sum_part(const correlation *c, piece *p, const part *at) {
+  const int64_t channel = c->l->channel;
+  const laci_dots dots = {.m = p->m,
+                          .n = p->n,
+                          .a = c->left + p->i * channel + at->left,
+                          .b = c->right + p->j * channel + at->right,
+                          .lda = channel,
+                          .ldb = channel,
+                          .ldo = TILE,
+                          .n_runs = at->n_runs,
+                          .stride = at->stride,
+                          .length = laci_gram_whole(at->length),
+                          .out = p->sum};
+  memset(p->sum, 0, sizeof *p->sum * (size_t)p->m * TILE);
+  if (c->half && !p->ey && !p->ex && p->i == p->j) laci_gram_half(c->kernel, &dots);
+  else c->kernel(&dots);
+}
+
+static void add_to_taps(const correlation *c, const piece *p, const int64_t t[2], double sign) {
+  const laci_unfold *u = c->unfold;
+  const int64_t across = u->axis[2].kernel, columns = laci_unfold_columns(u);
+  const int64_t row = (t[0] * across + t[1]) * u->channels + p->i;
+  const int64_t column = ((t[0] + p->ey) * across + t[1] + p->ex) * u->channels + p->j;
+  for (int i = 0; i < p->m; i++) {
+    double *to = c->out + (row + i) * columns + column;
+    for (int j = 0; j < p->n; j++) to[j] += sign * p->sum[i * TILE + j];
+  }
+}
+
+/* row, column: -1, or the place in the image that taps have to miss. Returns whether any does; with
+ * `sign` 0 nothing is added. */
+static bool add(const correlation *c, const piece *p, int64_t row, int64_t column, double sign) {
+  const side *y = &c->l->y, *x = &c->l->x;
+  bool any = false;
+  for (int64_t ty = 0; ty < y->axis->kernel; ty++) {
+    if (ty + p->ey < 0 || ty + p->ey >= y->axis->kernel) continue;
+    if (row >= 0 && !misses(y, ty, row)) continue;
+    for (int64_t tx = 0; tx < x->axis->kernel; tx++) {
+      if (tx + p->ex < 0 || tx + p->ex >= x->axis->kernel) continue;
+      if (column >= 0 && !misses(x, tx, column)) continue;
+      any = true;
+      if (sign != 0) add_to_taps(c, p, (const int64_t[]){ty, tx}, sign);
+    }
+  }
+  return any;
+}
+
+/* The place that `place` meets; -1: it leaves the image, and meets zeros. */
+static int64_t met(const side *s, int64_t place, int64_t d) {
+  return place + d >= 0 && place + d < s->in ? place + d : -1;
+}
+
+static void sum_image(const correlation *c, piece *p) {
+  const layout *l = c->l;
+  const int64_t up = p->dy < 0 ? -p->dy : 0, down = p->dy > 0 ? p->dy : 0;
+  const part whole = {.left = l->planes + up * l->wide,
+                      .right = l->planes + down * l->wide + p->dx,
+                      .n_runs = c->n,
+                      .stride = l->plane,
+                      .length = (l->y.in - up - down) * l->wide};
+  sum_part(c, p, &whole);
+  (void)add(c, p, -1, -1, 1);
+}
+
+static void take_rows(const correlation *c, piece *p) {
+  const layout *l = c->l;
+  for (int64_t slot = 0; slot < l->y.slots; slot++) {
+    const int64_t row = place_of(&l->y, slot), other = met(&l->y, row, p->dy);
+    if (other < 0 || !add(c, p, row, -1, 0)) continue;
+    const part border = {.left = l->rows + slot * l->row,
+                         .right = l->rows + slot_of(&l->y, other) * l->row + p->dx,
+                         .n_runs = 1,
+                         .length = c->n * l->wide};
+    sum_part(c, p, &border);
+    (void)add(c, p, row, -1, -1);
+  }
+}
+
+static void take_columns(const correlation *c, piece *p) {
+  const layout *l = c->l;
+  for (int64_t slot = 0; slot < l->x.slots; slot++) {
+    const int64_t column = place_of(&l->x, slot), other = met(&l->x, column, p->dx);
+    if (other < 0 || !add(c, p, -1, column, 0)) continue;
+    const part border = {.left = l->columns + slot * l->column,
+                         .right = l->columns + slot_of(&l->x, other) * l->column + p->dy,
+                         .n_runs = 1,
+                         .length = c->n * l->high};
+    sum_part(c, p, &border);
+    (void)add(c, p, -1, column, -1);
+  }
+}
+
+static void give_corners(const correlation *c, piece *p) {
+  const layout *l = c->l;
+  for (int64_t at = 0; at < l->y.slots * l->x.slots; at++) {
+    const int64_t row = place_of(&l->y, at / l->x.slots), column = place_of(&l->x, at % l->x.slots);
+    const int64_t below = met(&l->y, row, p->dy), beside = met(&l->x, column, p->dx);
+    if (below < 0 || beside < 0 || !add(c, p, row, column, 0)) continue;
+    const int64_t other = slot_of(&l->y, below) * l->x.slots + slot_of(&l->x, beside);
+    const part border = {.left = l->corners + at * l->corner,
+                         .right = l->corners + other * l->corner,
+                         .n_runs = 1,
+                         .length = c->n};
+    sum_part(c, p, &border);
+    (void)add(c, p, row, column, 1);
+  }
+}
+
+static void sum_pieces(int64_t begin, int64_t end, void *context) {
+  const correlation *c = context;
+  const laci_unfold *u = c->unfold;
+  const laci_unfold_axis *y = &u->axis[1], *x = &u->axis[2];
+  const int64_t across = 2 * x->kernel - 1, of_one = c->tiles * c->tiles;
+  const int64_t first = c->half ? 0 : 1 - y->kernel;
+  piece p;
+  for (int64_t at = begin; at < end; at++) {
+    const int64_t d = at / of_one, tile = at % of_one;
+    p.ey = first + d / across;
+    p.ex = 1 - x->kernel + d % across;
+    p.dy = p.ey * y->dilation;
+    p.dx = p.ex * x->dilation;
+    p.i = tile / c->tiles * TILE;
+    p.j = tile % c->tiles * TILE;
+    if (c->half && p.ey == 0 && (p.ex < 0 || (p.ex == 0 && p.j < p.i))) continue;
+    p.m = (int)laci_least(TILE, u->channels - p.i);
+    p.n = (int)laci_least(TILE, u->channels - p.j);
+    sum_image(c, &p);
+    take_rows(c, &p);
+    take_columns(c, &p);
+    give_corners(c, &p);
+  }
+}
+
+/* ---- blocks of images ---- */
+
+static void sum_block(correlation *c, laci_pool *pool) {
+  const laci_unfold_axis *y = &c->unfold->axis[1], *x = &c->unfold->axis[2];
+  const int64_t rows = c->half ? y->kernel : 2 * y->kernel - 1;
+  laci_pool_for(pool, rows * (2 * x->kernel - 1) * c->tiles * c->tiles, 1, sum_pieces, c);
+}
+
+static void lay_out(const correlation *c, filling *f, const float *value, float *to,
+                    laci_pool *pool) {
+  f->value = value;
+  f->to = to;
+  f->n = c->n;
+  laci_pool_for(pool, c->unfold->channels, 1, fill_channels, f);
+}
+
+void laci_gram_correlate(const laci_gram *gram, laci_pool *pool) {
+  const laci_unfold *u = gram->unfold;
+  const layout l = layout_of(u);
+  const int64_t columns = laci_unfold_columns(u);
+  const int64_t image = u->groups * u->channels * u->axis[1].in * u->axis[2].in;
+  float *pruned = gram->scratch, *dense = pruned + u->channels * l.channel;
+  correlation c = {.unfold = u, .l = &l, .right = pruned, .kernel = laci_dots_of_cpu()};
+  filling f = {.unfold = u, .l = &l};
+  c.tiles = laci_ceil_div(u->channels, TILE);
+  for (f.group = 0; f.group < u->groups; f.group++) {
+    for (int64_t first = 0; first < u->images; first += l.images) {
+      c.n = laci_least(l.images, u->images - first);
+      lay_out(&c, &f, gram->pruned + first * image, pruned, pool);
+      c.left = pruned;
+      c.out = gram->h + f.group * columns * columns;
+      c.half = true;
+      sum_block(&c, pool);
+      if (!gram->dense) continue;
+      lay_out(&c, &f, gram->dense + first * image, dense, pool);
+      c.left = dense;
+      c.out = gram->k + f.group * columns * columns;
+      c.half = false;
+      sum_block(&c, pool);
+    }
+  }
+}

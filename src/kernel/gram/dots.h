@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Inner products of rows with rows, of which Gram matrices are made.
+ *
+ * Rows lie along the positions that are summed, in runs: for images that have a border, a run is an
+ * image. Runs are read in vectors, and so are as long as a whole number of them; who calls sees to
+ * it that what is read behind their end is a product with zero. Neither rows have to be aligned, so
+ * that a displaced image is the same memory elsewhere.
+ *
+ * float32 over at most LACI_DOTS_CHUNK positions, then double. How a chunk is summed is the
+ * variant's own: different instruction sets differ by rounding, 1e-6 of sum |a b|. */
+#ifndef LACI_KERNEL_GRAM_DOTS_H
+#define LACI_KERNEL_GRAM_DOTS_H
+
+#include <stdint.h>
+
+#include "kernel/variants.h"
+
+enum { LACI_DOTS_LANES = 16, LACI_DOTS_CHUNK = 1024 };
+
+/** out[i, j] += sum over runs r and e < length of a[i, r * stride + e] b[j, r * stride + e] */
+typedef struct laci_dots {
+  int m, n; /* rows of a and b; those of out are ldo apart */
+  const float *a, *b;
+  int64_t lda, ldb, ldo;
+  int64_t n_runs, stride, length; /* length: a multiple of LACI_DOTS_LANES */
+  double *out;
+} laci_dots;
+
+typedef void laci_dots_kernel(const laci_dots *dots);
+
+#define LACI_DOTS_DECLARE(name, level) laci_dots_kernel laci_dots_##name;
+LACI_KERNEL_VARIANTS(LACI_DOTS_DECLARE)
+#undef LACI_DOTS_DECLARE
+
+/** The variant in force (cpu/cpu.h). */
+laci_dots_kernel *laci_dots_of_cpu(void);
+
+#endif
