@@ -2,6 +2,8 @@
  * Opening and closing. Next: meet.c, sum.c, launch.c. */
 #include "comm/comm.h"
 
+#include <math.h>
+
 #include "base/error.h"
 #include "base/memory.h"
 #include "comm/comm_in.h"
@@ -60,11 +62,23 @@ lac_status laci_comm_open(const laci_comm_options *options, laci_comm **comm, la
   return st || !transport ? st : laci_comm_open_over(transport, options, comm, err);
 }
 
+/* A transport that closes in order waits for all, and cannot tell one that never comes. */
+static bool all_close(laci_comm *c, lac_status ended) {
+  static const double MOST_S = 30; /* there is nothing to do after a failure, but to tell it */
+  void *request = NULL;
+  c->timeout = !ended ? INFINITY : c->timeout < MOST_S ? c->timeout : MOST_S;
+  for (int k = 0; k <= c->size; k++) c->begin[k] = (size_t)k * sizeof *c->votes;
+  int begun =
+      c->transport->gather(c->transport->self, CHANNEL_MEETING, c->votes, c->begin, &request);
+  return !begun && laci_comm_wait(c, &request, NULL) == LAC_OK;
+}
+
 void laci_comm_close(laci_comm *c, lac_status ended) {
   if (!c) return;
   if (ended == LAC_PEER) laci_comm_leave_to_first(c);
   bool all_know = !ended || (c->agreed && ended != LAC_PEER);
-  c->transport->end(c->transport->self, all_know ? 0 : 1);
+  bool in_order = all_know && all_close(c, ended);
+  c->transport->end(c->transport->self, in_order ? 0 : 1);
   clear(c);
 }
 

@@ -54,7 +54,9 @@ LAC_MUST_CHECK lac_status laci_comm_open_over(const lac_transport *transport,
 void laci_comm_leave_to_first(laci_comm *comm);
 /** The status that this process's work ended with. Where it failed and the others do not know
  * (laci_comm_agreed), all processes are ended at once, this one too, without a return; after
- * LAC_PEER laci_comm_leave_to_first is called before. */
+ * LAC_PEER laci_comm_leave_to_first is called before. Else it waits for the others to close: after
+ * a success for as long as they live, since one may still write what all have made, after a failure
+ * for `timeout` seconds, at most 30; then all are ended. */
 void laci_comm_close(laci_comm *comm, lac_status ended);
 
 /** The rank that the launcher's environment says, without joining; alone: 0. */
@@ -91,9 +93,9 @@ bool laci_comm_agreed(const laci_comm *comm);
 
 /** Begins to ask all processes for 32 bits each; one question at a time. Fails LAC_PEER. */
 LAC_MUST_CHECK lac_status laci_comm_vote_begin(laci_comm *comm, uint32_t bits, lac_error *err);
-/** Waits until all have been asked, for as long as they live: for who asks long before the others
- * do. The vote is still to be ended. Fails LAC_PEER. */
-LAC_MUST_CHECK lac_status laci_comm_await_vote(laci_comm *comm, lac_error *err);
+/** Waits until all have been asked, `times` as long as otherwise: for who asks before the others
+ * have done so many parts of what they do. The vote is still to be ended. Fails LAC_PEER. */
+LAC_MUST_CHECK lac_status laci_comm_await_vote(laci_comm *comm, int times, lac_error *err);
 /** Waits for all answers; *any: the bits that any process has set; alone: left as it is. Fails
  * LAC_PEER. */
 LAC_MUST_CHECK lac_status laci_comm_vote_end(laci_comm *comm, uint32_t *any, lac_error *err);

@@ -103,10 +103,10 @@ lac_status laci_comm_vote_begin(laci_comm *c, uint32_t bits, lac_error *err) {
   return begun ? laci_comm_fail(c, err) : LAC_OK;
 }
 
-lac_status laci_comm_await_vote(laci_comm *c, lac_error *err) {
+lac_status laci_comm_await_vote(laci_comm *c, int times, lac_error *err) {
   if (!c) return LAC_OK;
   const double timeout = c->timeout;
-  c->timeout = INFINITY;
+  c->timeout = timeout * times;
   lac_status st = laci_comm_wait(c, &c->vote, err);
   c->timeout = timeout;
   return st;

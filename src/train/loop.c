@@ -166,7 +166,7 @@ static lac_status run_batches(laci_loop *l, double *loss, lac_error *err) {
     const float *images = NULL, *labels = NULL;
     lac_status st = l->untold.status ? fail_untold(l, err) : take_batch(l, &images, &labels, err);
     if (st) {
-      st = laci_share_give_up(l->share, st, err);
+      st = laci_share_give_up(l->share, st, n, err);
     } else if (l->share && k == n - 1) {
       st = laci_share_batch(l->share, images, labels, n, &sum, err);
     } else {

@@ -147,11 +147,11 @@ static lac_status hear_vote(laci_share *s, lac_status mine, lac_error *err) {
   return laci_comm_agree(s->comm, mine, err);
 }
 
-lac_status laci_share_give_up(laci_share *s, lac_status mine, lac_error *err) {
+lac_status laci_share_give_up(laci_share *s, lac_status mine, int n_batches, lac_error *err) {
   if (!s) return mine;
   lac_error lost = {0};
   lac_status st = laci_comm_vote_begin(s->comm, 1, &lost);
-  if (!st) st = laci_comm_await_vote(s->comm, &lost); /* the others are at their batch first */
+  if (!st) st = laci_comm_await_vote(s->comm, n_batches, &lost);
   if (!st) return hear_vote(s, mine, err);
   return err ? laci_fail(err, st, "%s", lost.text) : st;
 }

@@ -46,9 +46,11 @@ LAC_MUST_CHECK lac_status laci_share_early(laci_share *share, const float *image
 LAC_MUST_CHECK lac_status laci_share_batch(laci_share *share, const float *images,
                                            const float *labels, int n_batches, double *loss,
                                            lac_error *err);
-/** In the place of it, for a process that has no batch: `mine` says why. Returns the failure that
- * all processes end the step with. */
-lac_status laci_share_give_up(laci_share *share, lac_status mine, lac_error *err);
+/** In the place of it, for a process that has no batch: `mine` says why; n_batches: those of a
+ * step, which the others may have to do first. Returns the failure that all processes end the step
+ * with.
+ */
+lac_status laci_share_give_up(laci_share *share, lac_status mine, int n_batches, lac_error *err);
 
 /** How the last step went. */
 typedef struct laci_share_times {

@@ -79,7 +79,8 @@ static const char *check_agreement(laci_comm *comm) {
   if (any != (size > 1 ? 5U : 4U)) return "bits of a vote";
   if (comm && laci_comm_agreed(comm)) return "agreed on what lies behind";
   any = rank == last ? 4 : 1;
-  if (laci_comm_vote_begin(comm, any, NULL) || laci_comm_await_vote(comm, NULL)) return "awaiting";
+  if (laci_comm_vote_begin(comm, any, NULL) || laci_comm_await_vote(comm, 2, NULL))
+    return "awaiting";
   if (laci_comm_vote_end(comm, &any, NULL)) return "the end of an awaited vote";
   return any == (size > 1 ? 5U : 4U) ? NULL : "bits of an awaited vote";
 }

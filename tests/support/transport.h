@@ -140,7 +140,7 @@ static int local_test(void *self, void **request) {
 static int local_tell(void *self, int64_t word) {
   local_member *m = self;
   pthread_mutex_lock(&m->world->lock);
-  m->world->words[m->world->n_words].from = m->face.rank;
+  m->world->words[m->world->n_words % MOST_WORDS].from = m->face.rank;
   m->world->words[m->world->n_words++ % MOST_WORDS].word = word;
   pthread_mutex_unlock(&m->world->lock);
   return 0;
@@ -151,8 +151,8 @@ static int local_hear(void *self, int *from, int64_t *word) {
   pthread_mutex_lock(&m->world->lock);
   int found = m->world->n_heard < m->world->n_words;
   if (found) {
-    *from = m->world->words[m->world->n_heard].from;
-    *word = m->world->words[m->world->n_heard++].word;
+    *from = m->world->words[m->world->n_heard % MOST_WORDS].from;
+    *word = m->world->words[m->world->n_heard++ % MOST_WORDS].word;
   }
   pthread_mutex_unlock(&m->world->lock);
   return found;

@@ -7,9 +7,11 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 #include <cmocka.h>
 
+#include "base/error.h"
 #include "support/comm_checks.h"
 #include "support/transport.h"
 
@@ -21,6 +23,7 @@ typedef struct member {
   lac_error err;
   const char *(*check)(laci_comm *comm);
   const char *wrong;
+  lac_status ends_with;
 } member;
 
 static void *live(void *context) {
@@ -32,14 +35,15 @@ static void *live(void *context) {
     return NULL;
   }
   m->wrong = m->check(comm);
-  laci_comm_close(comm, LAC_OK);
+  laci_comm_close(comm, m->ends_with);
   return NULL;
 }
 
 static void run_members(local_world *world, member *members, const char *(*check)(laci_comm *),
-                        laci_comm_options options) {
+                        laci_comm_options options, lac_status ends_with) {
   for (int k = 0; k < world->size; k++) {
-    members[k] = (member){.local = &world->members[k], .options = options, .check = check};
+    members[k] = (member){
+        .local = &world->members[k], .options = options, .check = check, .ends_with = ends_with};
     assert_int_equal(pthread_create(&members[k].thread, NULL, live, &members[k]), 0);
   }
   for (int k = 0; k < world->size; k++) pthread_join(members[k].thread, NULL);
@@ -48,7 +52,7 @@ static void run_members(local_world *world, member *members, const char *(*check
 static void try_group(int size) {
   member members[MOST_MEMBERS];
   local_world *world = local_world_create(size);
-  run_members(world, members, check_comm, (laci_comm_options){.timeout = 60});
+  run_members(world, members, check_comm, (laci_comm_options){.timeout = 60}, LAC_OK);
   for (int k = 0; k < size; k++) {
     assert_int_equal(members[k].status, LAC_OK);
     assert_null(members[k].wrong);
@@ -96,7 +100,7 @@ static void a_process_that_is_missed_is_named(void **state) {
   (void)state;
   member members[MOST_MEMBERS];
   local_world *world = local_world_create(3);
-  run_members(world, members, come_late, (laci_comm_options){.timeout = 60});
+  run_members(world, members, come_late, (laci_comm_options){.timeout = 60}, LAC_OK);
   for (int k = 0; k < 3; k++) assert_null(members[k].wrong);
   assert_string_equal(last_error[0].text, "process 2 has not answered for 0.3 s");
   assert_string_equal(last_error[1].text,
@@ -110,7 +114,7 @@ static void a_transport_that_fails_says_why(void **state) {
   for (int after = 1; after < 30; after += 7) {
     local_world *world = local_world_create(2);
     world->members[1].fails_in = after;
-    run_members(world, members, come_late, (laci_comm_options){.timeout = 0.3});
+    run_members(world, members, come_late, (laci_comm_options){.timeout = 0.3}, LAC_OK);
     bool in_opening = members[1].status != LAC_OK;
     if (in_opening) {
       assert_int_equal(members[1].status, LAC_PEER);
@@ -119,6 +123,57 @@ static void a_transport_that_fails_says_why(void **state) {
     }
     local_world_destroy(world);
   }
+}
+
+/* Process 1 comes 2 s later to the end than the others, which wait for 0.3 s. */
+static const char *fail_together(laci_comm *comm) {
+  const struct timespec late = {2, 0};
+  lac_error err = {0};
+  laci_comm_set_timeout(comm, 60);
+  if (laci_comm_agree(comm, laci_fail(&err, LAC_IO, "all"), &err) != LAC_IO) return "status";
+  laci_comm_set_timeout(comm, 0.3);
+  if (laci_comm_rank(comm) == 1) (void)nanosleep(&late, NULL);
+  return NULL;
+}
+
+static const char *succeed_together(laci_comm *comm) {
+  const struct timespec late = {2, 0};
+  laci_comm_set_timeout(comm, 0.3);
+  if (laci_comm_rank(comm) == 1) (void)nanosleep(&late, NULL);
+  return NULL;
+}
+
+static void only_a_success_is_closed_without_haste(void **state) {
+  (void)state;
+  for (int failed = 0; failed < 2; failed++) {
+    member members[MOST_MEMBERS];
+    local_world *world = local_world_create(2);
+    run_members(world, members, failed ? fail_together : succeed_together,
+                (laci_comm_options){.timeout = 60}, failed ? LAC_IO : LAC_OK);
+    for (int k = 0; k < 2; k++) {
+      assert_null(members[k].wrong);
+      assert_int_equal(world->members[k].ended, failed);
+    }
+    local_world_destroy(world);
+  }
+}
+
+static const char *meet_often(laci_comm *comm) {
+  for (int k = 0; k < 1000; k++) {
+    if (laci_comm_agree(comm, LAC_OK, NULL)) return "agreeing";
+  }
+  return NULL;
+}
+
+static void words_to_process_0_do_not_pile_up(void **state) {
+  (void)state;
+  member members[MOST_MEMBERS];
+  local_world *world = local_world_create(3);
+  run_members(world, members, meet_often, (laci_comm_options){.timeout = 60}, LAC_OK);
+  for (int k = 0; k < 3; k++) assert_null(members[k].wrong);
+  assert_true(world->n_words > 2000);
+  assert_true(world->n_words - world->n_heard < 20);
+  local_world_destroy(world);
 }
 
 static void too_much_at_a_time_is_refused(void **state) {
@@ -143,6 +198,8 @@ int main(void) {
       cmocka_unit_test(a_process_alone_needs_no_comm),
       cmocka_unit_test(a_process_that_is_missed_is_named),
       cmocka_unit_test(a_transport_that_fails_says_why),
+      cmocka_unit_test(only_a_success_is_closed_without_haste),
+      cmocka_unit_test(words_to_process_0_do_not_pile_up),
       cmocka_unit_test(too_much_at_a_time_is_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -47,7 +47,7 @@ typedef struct member {
   lac_error err;
   double losses[STEPS + 1]; /* of each step */
   uint8_t *masks;
-  int64_t interrupt_at, spoil_at, fail_at; /* after this step; 0: never */
+  int64_t interrupt_at, spoil_at, fail_at, hang_at; /* after this step; 0: never */
 } member;
 
 /** A run: what all its members have in common. */
@@ -61,6 +61,7 @@ typedef struct run_options {
   int odd_one; /* the member that the next are for */
   int64_t interrupt_at, spoil_at, fail_at;
   double timeout;  /* of waiting; 0: 2 s */
+  int64_t hang_at; /* where process 1 does nothing for a while */
   long fails_once; /* the so-manieth allocation of all; 0: none */
 } run_options;
 
@@ -121,6 +122,7 @@ static void prepare(member *m, const run_options *o, int rank) {
       .share = &m->share,
       .about = o->size == 3 ? "\"processes\": 3, \"a\": 1" : "\"processes\": 2, \"a\": 1"};
   if (o->masked) make_masks(m);
+  if (rank == 1) m->hang_at = o->hang_at;
   if (rank != o->odd_one) return;
   m->interrupt_at = o->interrupt_at;
   m->spoil_at = o->spoil_at;
@@ -139,6 +141,8 @@ static lac_status on_event(void *context, const laci_loop_event *event, lac_erro
   member *m = context;
   if (event->kind != LACI_LOOP_STEP) return LAC_OK;
   m->losses[event->step] = event->loss;
+  const struct timespec hanging = {4, 0};
+  if (event->step == m->hang_at) (void)nanosleep(&hanging, NULL);
   if (event->step == m->interrupt_at) lac_context_interrupt(m->context, true);
   if (event->step == m->spoil_at) laci_trainer_weights(m->trainer)[0] += 1;
   if (event->step == m->fail_at) return laci_fail(err, LAC_IO, "the log cannot be written");
@@ -152,6 +156,8 @@ static void *work(void *context) {
   m->share.comm = m->comm;
   m->status = laci_loop_run(m->trainer, m->set, &m->options, &hooks, &m->result, &m->err);
   (void)lac_context_enter(before);
+  laci_comm_close(m->comm, m->status);
+  m->comm = NULL;
   return NULL;
 }
 
@@ -187,10 +193,6 @@ static void run(const run_options *o, member *members) {
     assert_int_equal(pthread_create(&members[k].thread, NULL, work, &members[k]), 0);
   for (int k = 0; k < o->size; k++) pthread_join(members[k].thread, NULL);
   laci_memory_fail_once(0);
-  for (int k = 0; k < o->size; k++) {
-    laci_comm_close(members[k].comm, members[k].status);
-    members[k].comm = NULL;
-  }
   local_world_destroy(world);
 }
 
@@ -381,6 +383,17 @@ static void all_end_where_one_cannot_write_its_log(void **state) {
   remove_folder(&f);
 }
 
+static void who_gives_up_does_not_wait_for_one_that_hangs(void **state) {
+  (void)state;
+  member members[MOST_MEMBERS];
+  run_options o = {.size = 2, .accumulate = 1, .bucket = 4096, .interrupt_at = 2, .hang_at = 2};
+  o.timeout = 1;
+  run(&o, members);
+  assert_int_equal(members[0].status, LAC_PEER);
+  assert_string_equal(members[0].err.text, "process 1 has not answered for 1 s");
+  finish_all(&o, members);
+}
+
 /* Nobody waits for one that has no memory for what all meet in. */
 static void lack_of_memory_ends_all_alike(void **state) {
   (void)state;
@@ -477,6 +490,7 @@ int main(void) {
       cmocka_unit_test(another_number_of_processes_is_refused),
       cmocka_unit_test(a_difference_is_named),
       cmocka_unit_test(all_end_where_one_cannot_write_its_log),
+      cmocka_unit_test(who_gives_up_does_not_wait_for_one_that_hangs),
       cmocka_unit_test(lack_of_memory_ends_all_alike),
       cmocka_unit_test(a_slow_disk_is_waited_for),
       cmocka_unit_test(the_last_steps_can_be_looked_at),
