@@ -13,7 +13,8 @@
  * its own paths excepted. A function that was given a group ends with the same status in all
  * processes, the failure of one of them, with "process 2: " before its text where that is not
  * process 0. A process of the same machine that has died is noticed within a second, any other
- * after timeout_seconds: LAC_PEER. Then only lac_process_group_close is left.
+ * after timeout_seconds: LAC_PEER. Then only lac_process_group_close is left. Work on files is
+ * waited for as long as its process lives.
  *
  * Threads. A group belongs to the thread that opened it. */
 #ifndef LACUNA_PROCESS_GROUP_H
@@ -47,7 +48,9 @@ LAC_API LAC_MUST_CHECK lac_status lac_process_group_open(const lac_process_group
 
 /** ended: the status that this process's work ended with. Where it failed and the others do not
  * know of it, or cannot be reached, all processes are ended at once, this one too, without a
- * return. */
+ * return; after LAC_PEER once process 0 had its time (lac_process_group_leave_to_first). Else it
+ * waits for the others to close: after a success for as long as they live, after a failure that all
+ * know of for the timeout, at most 30 s, before all are ended. */
 LAC_API void lac_process_group_close(lac_process_group *group, lac_status ended);
 
 /** The rank that the launcher's environment says this process has, without joining the others;
