@@ -381,7 +381,6 @@ static void seconds_become_steps(void **state) {
   make_pair(&p, build_arch("cifar-resnet20"));
   if (refine(&p, &from, (laci_refine_options){.seconds = 1.5}, &to, &err)) fail_msg("%s", err.text);
   assert_true(to.steps > 1);
-  assert_true(to.seconds < 60);
   laci_refined_clear(&to);
   clear_pair(&p);
 }
