@@ -16,7 +16,7 @@
 
 enum {
   MIN_IR = 3,
-  MAX_IR = 13,
+  MAX_IR = 14,
   FIRST_IR_WITH_DEFAULTS = 4, /* where an initializer that is listed as input is a default value */
 };
 

@@ -92,7 +92,7 @@ LAC_MUST_CHECK lac_status laci_import_captures(laci_importer *im, const laci_sco
 
 /* import.c */
 
-/** Fails for a version of the standard's operators outside 7 to 25. */
+/** Fails for a version of the standard's operators outside 7 to 28. */
 LAC_MUST_CHECK lac_status laci_import_check_opsets(Onnx__OperatorSetIdProto *const *sets, size_t n,
                                                    lac_error *err);
 

@@ -21,7 +21,7 @@ typedef struct laci_reader laci_reader;
 /** The decoded file. The graph's stored tensors are views into it: destroy the graph first. */
 typedef struct laci_onnx laci_onnx;
 
-/** IR versions 3 to 13, versions 7 to 25 of the standard's operators, any version of other domains.
+/** IR versions 3 to 14, versions 7 to 28 of the standard's operators, any version of other domains.
  *  Fails LAC_BAD_FILE or LAC_UNSUPPORTED with a text that starts with path; both results are NULL
  * then. External data must lie in the model's folder. Memory: large tensors stay in their files
  * until they are read; see laci_onnx_fetch. */

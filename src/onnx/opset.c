@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "onnx/import_in.h"
 
-enum { MIN_OPSET = 7, MAX_OPSET = 25 };
+enum { MIN_OPSET = 7, MAX_OPSET = 28 };
 
 lac_status laci_import_check_opsets(Onnx__OperatorSetIdProto *const *sets, size_t n,
                                     lac_error *err) {

@@ -322,14 +322,17 @@ case("Upsample", f32(1, 2, 3, 4), opset=7, scales=[1.0, 1.0, 2.0, 2.0], mode="li
 for mode in ("nearest", "linear"):
     case("Resize", f32(1, 2, 3, 4), fs([1, 1, 2, 2]), opset=10, mode=mode, stored=(1,))
     case("Resize", f32(1, 2, 8, 9), fs([1, 1, 0.5, 0.6]), opset=10, mode=mode, stored=(1,))
+# With the corners aligned, a size that is not whole is cut down by ONNX Runtime and kept by the standard's node tests
+# (test_node_cases.py), which hold us.
+WHOLE = [[1, 1, 2, 2], [1, 1, 2, 3]]
 PLACES = ["half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric"]
 for place in PLACES:
     for scales in ([1, 1, 2, 2], [1, 1, 0.6, 0.7], [1, 1, 2.3, 1.7]):
-        for mode in ("linear", "cubic"):
+        for mode in ("linear", "cubic") if place != "align_corners" or scales in WHOLE else ():
             case("Resize", f32(1, 2, 6, 7), EMPTY, fs(scales), opset=11, mode=mode, stored=(1, 2),
                  coordinate_transformation_mode=place)
     for rounding in ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil"):
-        for scales in ([1, 1, 2, 3], [1, 1, 0.5, 0.6]):
+        for scales in ([1, 1, 2, 3], [1, 1, 0.5, 0.6]) if place != "align_corners" else WHOLE:
             case("Resize", f32(1, 2, 6, 7), EMPTY, fs(scales), opset=13, stored=(1, 2), mode="nearest",
                  coordinate_transformation_mode=place, nearest_mode=rounding)
     case("Resize", f32(1, 2, 6, 7), None, None, i64(1, 2, 9, 4), opset=13, mode="linear", stored=(3,),

@@ -405,10 +405,10 @@ static void cycle(build *b) {
 static void undefined_read(build *b) { build_node(b, b->graph, "Relu", "ghost", "p"); }
 static void no_operator(build *b) { build_node(b, b->graph, "", "x", "p"); }
 static void old_opset(build *b) { b->model->opset_import[0]->version = 6; }
-static void new_opset(build *b) { b->model->opset_import[0]->version = 26; }
+static void new_opset(build *b) { b->model->opset_import[0]->version = 29; }
 static void no_opset(build *b) { b->model->n_opset_import = 0; }
 static void old_ir(build *b) { b->model->ir_version = 2; }
-static void new_ir(build *b) { b->model->ir_version = 14; }
+static void new_ir(build *b) { b->model->ir_version = 15; }
 static void no_ir(build *b) { b->model->has_ir_version = 0; }
 static void no_graph(build *b) { b->model->graph = NULL; }
 static void negative_size(build *b) { build_input(b, "neg", "-7"); }
@@ -444,11 +444,11 @@ static void refuses_what_it_cannot_mean(void **state) {
       {cycle, LAC_BAD_FILE, "cycle"},
       {undefined_read, LAC_BAD_FILE, "'ghost'"},
       {no_operator, LAC_BAD_FILE, "no operator"},
-      {old_opset, LAC_UNSUPPORTED, "opset 6 of ai.onnx; 7 to 25"},
-      {new_opset, LAC_UNSUPPORTED, "opset 26 of ai.onnx; 7 to 25"},
+      {old_opset, LAC_UNSUPPORTED, "opset 6 of ai.onnx; 7 to 28"},
+      {new_opset, LAC_UNSUPPORTED, "opset 29 of ai.onnx; 7 to 28"},
       {no_opset, LAC_BAD_FILE, "imports no operators of ai.onnx"},
-      {old_ir, LAC_UNSUPPORTED, "IR version 2; 3 to 13"},
-      {new_ir, LAC_UNSUPPORTED, "IR version 14; 3 to 13"},
+      {old_ir, LAC_UNSUPPORTED, "IR version 2; 3 to 14"},
+      {new_ir, LAC_UNSUPPORTED, "IR version 15; 3 to 14"},
       {no_ir, LAC_BAD_FILE, "not an ONNX model: it has no IR version"},
       {no_graph, LAC_BAD_FILE, "not an ONNX model: it has no graph"},
       {negative_size, LAC_BAD_FILE, "'neg': -7 is no size"},

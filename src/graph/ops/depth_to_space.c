@@ -6,16 +6,9 @@
 #include "graph/gradient.h"
 #include "graph/ops/shared/block_in.h"
 
-static bool is_column_row(const laci_node *node) {
-  return strcmp(laci_node_text(node, "mode", "DCR"), "CRD") == 0;
-}
-
 static lac_status infer(laci_infer *infer) {
-  const char *mode = laci_node_text(infer->node, "mode", "DCR");
-  if (strcmp(mode, "DCR") != 0 && strcmp(mode, "CRD") != 0) {
-    return laci_node_fail(infer->node, infer->err, LAC_UNSUPPORTED, "mode '%s'", mode);
-  }
-  return laci_block_infer(infer, true);
+  lac_status st = laci_block_check_mode(infer->node, infer->err);
+  return st ? st : laci_block_infer(infer, true);
 }
 
 static lac_status eval(laci_eval *eval) {
@@ -27,8 +20,8 @@ static lac_status eval(laci_eval *eval) {
   int64_t height = x->shape.dims[2], width = x->shape.dims[3], plane = height * width;
   /* out as [N, C, H, row, W, column] */
   laci_shape space = {.rank = 6, .dims = {out->dims[0], out->dims[1], height, b, width, b}};
-  int64_t channel = is_column_row(eval->node) ? b * b * plane : plane;
-  int64_t offset = is_column_row(eval->node) ? plane : out->dims[1] * plane;
+  int64_t channel = laci_block_channel_first(eval->node) ? b * b * plane : plane;
+  int64_t offset = laci_block_channel_first(eval->node) ? plane : out->dims[1] * plane;
   int64_t strides[6] = {x->shape.dims[1] * plane, channel, width, b * offset, 1, offset};
   laci_move_strided(eval, x, &space, strides, 0, eval->out[0]);
   return LAC_OK;
@@ -49,7 +42,8 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   for (int64_t offset = 0; offset < b * b; offset++) {
     laci_axis_map *map = laci_map(c, LACI_OUT(0), 1, 0, 1, y->dims[1]);
     for (int64_t o = 0; map && o < y->dims[1]; o++) {
-      map->from[o] = (int32_t)(is_column_row(node) ? o * b * b + offset : offset * y->dims[1] + o);
+      map->from[o] =
+          (int32_t)(laci_block_channel_first(node) ? o * b * b + offset : offset * y->dims[1] + o);
     }
   }
   return laci_coupling_ok(c);
@@ -60,7 +54,7 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   laci_shape x = laci_gradient_in_shape(b, node, 0);
   int64_t block = laci_node_int(node, "blocksize", 0), n = x.dims[0];
   int64_t channels = x.dims[1] / (block * block), height = x.dims[2], width = x.dims[3];
-  bool depth_first = strcmp(laci_node_text(node, "mode", "DCR"), "CRD") != 0;
+  bool depth_first = !laci_block_channel_first(node);
   laci_shape cut = {.rank = 6, .dims = {n, channels, height, block, width, block}};
   int back = laci_gradient_reshape(b, laci_gradient_of(b, node, 0), &cut);
   const int64_t dcr[] = {0, 3, 5, 1, 2, 4}, crd[] = {0, 1, 3, 5, 2, 4};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Dropout as inference sees it: y = x, and a mask of ones where it is asked for.
- * Every channel order passes through; the mask holds the same everywhere. */
+ * Dropout as inference sees it, or with a ratio of 0: y = x, and a mask of ones where it is asked
+ * for. Every channel order passes through; the mask holds the same everywhere. */
 #include "graph/gradient.h"
 #include "graph/ops/shared/op_in.h"
 
@@ -17,7 +17,9 @@ static lac_status infer(laci_infer *infer) {
 
 static lac_status eval(laci_eval *eval) {
   const laci_buf *training = laci_operand(eval, 2);
-  if (training && training->count && laci_buf_get_i(training, 0)) {
+  const laci_buf *ratio = laci_operand(eval, 1);
+  bool drops = !ratio || ratio->count == 0 || laci_buf_get_f(ratio, 0) != 0;
+  if (training && training->count && laci_buf_get_i(training, 0) && drops) {
     return laci_node_fail(eval->node, eval->err, LAC_UNSUPPORTED, "training_mode is set");
   }
   laci_move(eval->out[0], 0, eval->in[0], 0, eval->in[0]->count);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Mod: the remainder, broadcast. It has the divisor's sign, or with fmod = 1 the dividend's as in
- * C. A zero integer divisor has no defined result: it gives 0 here, never a trap. */
+ * C. Floats take fmod = 0 from opset 28 on. A zero integer divisor has no defined result: it gives
+ * 0 here, never a trap. */
 #include <math.h>
 
 #include "graph/ops/shared/op_in.h"
@@ -9,7 +10,8 @@ static double remainder_c(double a, double b) { return fmod(a, b); }
 
 static double remainder_floor(double a, double b) {
   double rest = fmod(a, b);
-  return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+  if (rest == 0) return copysign(0, b);
+  return (rest < 0) != (b < 0) ? rest + b : rest;
 }
 
 static int64_t remainder_c_integer(int64_t a, int64_t b) { return b == 0 || b == -1 ? 0 : a % b; }

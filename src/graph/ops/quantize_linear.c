@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * QuantizeLinear: y = x / scale, rounded half to even, + zero, held inside the range of y's type.
+ * The quotient is a float's, as the standard has it: which numbers lie halfway depends on it.
  * Every channel order passes through; scales and zero points of an axis follow it. See
  * dequantize_linear.c. */
 #include <math.h>
@@ -42,7 +43,8 @@ static lac_status eval(laci_eval *eval) {
   for (int64_t at = 0; at < out->count; at++) {
     int64_t k = laci_quant_at(&quant, at);
     double zero = quant.zero ? laci_buf_get_f(quant.zero, k) : 0;
-    double y = rint(laci_buf_get_f(eval->in[0], at) / quant.scale->f[k]) + zero;
+    float quotient = (float)laci_buf_get_f(eval->in[0], at) / (float)quant.scale->f[k];
+    double y = rint(quotient) + zero;
     out->i[at] = laci_int_from_f(y < low ? low : y > high ? high : y);
   }
   return LAC_OK;

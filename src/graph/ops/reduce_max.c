@@ -4,6 +4,7 @@
 
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/reduce_in.h"
+#include "tensor/int_range.h"
 
 static void step(laci_reduce_state *state, double x) {
   if (x > state->a || isnan(x)) state->a = x;
@@ -12,10 +13,10 @@ static void step(laci_reduce_state *state, double x) {
 static int64_t step_integer(int64_t state, int64_t x) { return x > state ? x : state; }
 
 static lac_status eval(laci_eval *eval) {
-  static const laci_reducer reducer = {.start = {.a = -INFINITY},
-                                       .step = step,
-                                       .start_integer = INT64_MIN,
-                                       .step_integer = step_integer};
+  int64_t low, high;
+  laci_int_range(eval->in[0]->dtype, &low, &high);
+  const laci_reducer reducer = {
+      .start = {.a = -INFINITY}, .step = step, .start_integer = low, .step_integer = step_integer};
   return laci_reduce_eval(eval, &reducer);
 }
 

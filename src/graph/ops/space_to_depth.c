@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * SpaceToDepth: blocks of b x b places become channels: out channel (row * b + column) * C + c
- * reads channel c. A map says so; height and width are fixed. The sizes shared with
- * depth_to_space.c are here too. */
+ * reads channel c (mode DCR), or out channel c * b * b + row * b + column does (mode CRD, opset
+ * 28). A map says so; height and width are fixed. The sizes shared with depth_to_space.c are here
+ * too. */
 #include "graph/gradient.h"
 #include "graph/ops/shared/block_in.h"
 
@@ -41,7 +42,20 @@ lac_status laci_block_infer(laci_infer *infer, bool to_wide) {
                         laci_shape_text(x, text, sizeof text), (long long)b);
 }
 
-static lac_status infer(laci_infer *infer) { return laci_block_infer(infer, false); }
+bool laci_block_channel_first(const laci_node *node) {
+  return strcmp(laci_node_text(node, "mode", "DCR"), "CRD") == 0;
+}
+
+lac_status laci_block_check_mode(const laci_node *node, lac_error *err) {
+  const char *mode = laci_node_text(node, "mode", "DCR");
+  if (strcmp(mode, "DCR") == 0 || strcmp(mode, "CRD") == 0) return LAC_OK;
+  return laci_node_fail(node, err, LAC_UNSUPPORTED, "mode '%s'", mode);
+}
+
+static lac_status infer(laci_infer *infer) {
+  lac_status st = laci_block_check_mode(infer->node, infer->err);
+  return st ? st : laci_block_infer(infer, false);
+}
 
 static lac_status eval(laci_eval *eval) {
   int64_t b;
@@ -49,35 +63,42 @@ static lac_status eval(laci_eval *eval) {
   lac_status st = laci_block_size(eval->node, &b, eval->err);
   if (st) return st;
   int64_t channels = x->shape.dims[1], height = x->shape.dims[2], width = x->shape.dims[3];
-  /* out as [N, row, column, C, H / b, W / b] */
+  /* out as [N, row, column, C, H / b, W / b], or C before row and column */
   laci_shape space = {.rank = 6, .dims = {x->shape.dims[0], b, b, channels, height / b, width / b}};
   int64_t plane = height * width;
   int64_t strides[6] = {channels * plane, width, 1, plane, b * width, b};
+  if (laci_block_channel_first(eval->node)) {
+    space.dims[1] = channels, space.dims[3] = b;
+    strides[1] = plane, strides[2] = width, strides[3] = 1;
+  }
   laci_move_strided(eval, x, &space, strides, 0, eval->out[0]);
   return LAC_OK;
 }
 
 static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   (void)graph;
-  (void)node;
+  int64_t b;
   const laci_shape *x = laci_port_shape(c, 0), *y = laci_port_shape(c, LACI_OUT(0));
   c->why = "SpaceToDepth moves places along height and width";
-  if (!x || !y || x->rank != 4 || y->rank != 4) return laci_coupling_ok(c);
+  if (!x || !y || x->rank != 4 || y->rank != 4 || laci_block_size(node, &b, NULL))
+    return laci_coupling_ok(c);
   int batch = laci_coupling_label(c);
   laci_set_label(c, 0, 0, batch);
   laci_set_label(c, LACI_OUT(0), 0, batch);
   if (!laci_mappable(c, 0, 1) || !laci_mappable(c, LACI_OUT(0), 1) || x->dims[1] == 0)
     return laci_coupling_ok(c);
   laci_axis_map *map = laci_map(c, LACI_OUT(0), 1, 0, 1, y->dims[1]);
-  for (int64_t o = 0; map && o < y->dims[1]; o++) map->from[o] = (int32_t)(o % x->dims[1]);
+  for (int64_t o = 0; map && o < y->dims[1]; o++)
+    map->from[o] = (int32_t)(laci_block_channel_first(node) ? o / (b * b) : o % x->dims[1]);
   return laci_coupling_ok(c);
 }
 
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
-  laci_attr block = laci_attr_int("blocksize", laci_node_int(node, "blocksize", 0));
+  const laci_attr attrs[] = {laci_attr_int("blocksize", laci_node_int(node, "blocksize", 0)),
+                             laci_attr_text("mode", laci_node_text(node, "mode", "DCR"))};
   int dy = laci_gradient_of(b, node, 0);
   laci_gradient_node made = {
-      .type = "DepthToSpace", .n_inputs = 1, .inputs = &dy, .n_attrs = 1, .attrs = &block};
+      .type = "DepthToSpace", .n_inputs = 1, .inputs = &dy, .n_attrs = 2, .attrs = attrs};
   laci_gradient_give(b, node, 0, laci_gradient_add(b, &made, NULL));
   return laci_gradient_ok(b);
 }

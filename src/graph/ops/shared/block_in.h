@@ -12,4 +12,9 @@ LAC_MUST_CHECK lac_status laci_block_size(const laci_node *node, int64_t *block,
 /** Shape of output 0 from that of input 0: deep to wide, or wide to deep. */
 LAC_MUST_CHECK lac_status laci_block_infer(laci_infer *infer, bool to_wide);
 
+/** The attribute mode: is a channel's block of b * b neighbouring channels (CRD), instead of the
+ * channels of one place of all blocks (DCR)? */
+bool laci_block_channel_first(const laci_node *node);
+LAC_MUST_CHECK lac_status laci_block_check_mode(const laci_node *node, lac_error *err);
+
 #endif

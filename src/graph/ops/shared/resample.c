@@ -34,7 +34,10 @@ static double place_of(const laci_resampling *r, const laci_resample_axis *axis,
     case LACI_HALF_PIXEL: return quotient(r, x + 0.5, scale) - 0.5;
     case LACI_HALF_PIXEL_FOR_NEAREST: return quotient(r, x + 0.5, scale);
     case LACI_PYTORCH_HALF_PIXEL: return out > 1 ? quotient(r, x + 0.5, scale) - 0.5 : 0;
-    case LACI_ALIGN_CORNERS: return out > 1 ? x * (size_in - 1) / (size_out - 1) : 0;
+    case LACI_ALIGN_CORNERS: { /* the last place of a size that need not be whole */
+      double size = fabs(scale * size_in - size_out) < 1e-6 ? size_out : scale * size_in;
+      return out > 1 ? x * (size_in - 1) / (size - 1) : 0;
+    }
     case LACI_ASYMMETRIC: return quotient(r, x, scale);
     case LACI_HALF_PIXEL_SYMMETRIC: {
       /* The input's middle stays in the middle where the scaled size is not whole. */
