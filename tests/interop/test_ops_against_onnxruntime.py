@@ -443,6 +443,101 @@ case("QuantizeLinear", f32(3, 4), f32(4, low=0.01, high=0.1), np.zeros(4, np.int
 case("DequantizeLinear", ints(3, 4, low=0, dtype=np.uint8), np.float32(0.02), np.uint8(3), opset=10)
 case("DequantizeLinear", ints(3, 4, dtype=np.int8), f32(3, low=0.01, high=0.1), axis=0, opset=13)
 
+# ---- Layers that are one operator -------------------------------------------------------------------------------
+
+for op, gates in (("RNN", 1), ("GRU", 3), ("LSTM", 4)):
+    for direction, n in (("forward", 1), ("reverse", 1), ("bidirectional", 2)):
+        w, r, b = f32(n, gates * 3, 4), f32(n, gates * 3, 3), f32(n, 2 * gates * 3)
+        case(op, f32(5, 2, 4), w, r, opset=14, outputs=2, direction=direction, hidden_size=3)
+        case(op, f32(5, 2, 4), w, r, b, np.array([5, 3], np.int32), f32(n, 2, 3), opset=14, outputs=2,
+             direction=direction, hidden_size=3)
+case("LSTM", f32(3, 2, 4), f32(1, 8, 4), f32(1, 8, 2), f32(1, 16), None, f32(1, 2, 2), f32(1, 2, 2), f32(1, 6), opset=7,
+     outputs=3, hidden_size=2, clip=0.5)
+case("LSTM", f32(3, 2, 4), f32(1, 8, 4), f32(1, 8, 2), opset=7, outputs=3, hidden_size=2, input_forget=1)
+case("GRU", f32(3, 2, 4), f32(1, 6, 4), f32(1, 6, 2), f32(1, 12), opset=7, outputs=2, hidden_size=2, linear_before_reset=1)
+case("RNN", f32(3, 2, 4), f32(1, 2, 4), f32(1, 2, 2), opset=7, outputs=2, hidden_size=2, activations=["LeakyRelu"],
+     activation_alpha=[0.2])
+case("GRU", f32(3, 2, 4), f32(1, 6, 4), f32(1, 6, 2), opset=7, outputs=2, hidden_size=2,
+     activations=["HardSigmoid", "ScaledTanh"], activation_alpha=[0.3, 0.8], activation_beta=[0.4, 1.2])
+case("RMSNormalization", f32(2, 3, 4), f32(4), opset=23)
+case("RMSNormalization", f32(2, 3, 4), f32(3, 4), opset=23, axis=1, epsilon=0.1)
+case("MeanVarianceNormalization", f32(2, 3, 4, 5), opset=13)
+case("MeanVarianceNormalization", f32(2, 3, 4), opset=13, axes=[1, 2])
+case("Attention", f32(2, 3, 4, 8), f32(2, 3, 6, 8), f32(2, 3, 6, 5), opset=23)
+case("Attention", f32(2, 4, 24), f32(2, 6, 12), f32(2, 6, 10), f32(4, 6), opset=23, q_num_heads=4, kv_num_heads=2, scale=0.3)
+case("Attention", f32(2, 3, 4, 8), f32(2, 3, 4, 8), f32(2, 3, 4, 8), opset=23, is_causal=1, softcap=2.0)
+case("RotaryEmbedding", f32(2, 3, 4, 8), f32(10, 4), f32(10, 4), ints(2, 4, low=0, high=10), opset=23)
+case("RotaryEmbedding", f32(2, 4, 24), f32(2, 4, 2), f32(2, 4, 2), opset=23, num_heads=3, rotary_embedding_dim=4, interleaved=1)
+for mode in ("bilinear", "nearest", "bicubic"):
+    for padding in ("zeros", "border", "reflection"):
+        case("GridSample", f32(2, 3, 5, 4), f32(2, 3, 3, 2, low=-1.5, high=1.5), opset=16, mode=mode, padding_mode=padding,
+             align_corners=1, tolerance=1e-4)
+case("GridSample", f32(1, 2, 4, 5), f32(1, 3, 3, 2), opset=16)
+case("GridSample", f32(1, 2, 3, 4, 5), f32(1, 2, 3, 3, 3), opset=20)
+REGIONS = fs([[0.5, 1.2, 5.1, 6.3], [2.0, 0.0, 3.4, 2.5], [1.0, 1.0, 1.2, 1.3]])
+case("RoiAlign", f32(2, 3, 8, 7), REGIONS, i64(0, 1, 1), opset=10, output_height=3, output_width=2, sampling_ratio=2)
+case("RoiAlign", f32(2, 3, 8, 7), REGIONS, i64(0, 1, 1), opset=16, output_height=2, output_width=2, spatial_scale=0.8)
+case("AffineGrid", f32(2, 2, 3), i64(2, 3, 4, 5), opset=20, stored=(1,))
+case("AffineGrid", f32(2, 3, 4), i64(2, 3, 4, 5, 2), opset=20, stored=(1,), align_corners=1)
+BOXES = fs([[[0, 0, 1, 1], [0, 0.1, 1, 1.1], [0, -0.1, 1, 0.9], [0, 10, 1, 11], [0, 10.1, 1, 11.1], [0, 100, 1, 101]]])
+case("NonMaxSuppression", BOXES, fs([[[0.9, 0.75, 0.6, 0.95, 0.5, 0.3]]]), i64(3), fs([0.5]), fs([0.0]), opset=11)
+case("NonMaxSuppression", BOXES, f32(1, 2, 6, low=0, high=1), i64(4), fs([0.3]), opset=11, center_point_box=1)
+case("CausalConvWithState", f32(2, 3, 5), f32(3, 1, 4), f32(3), opset=27,
+     reference=lambda x, w, b: np.stack([[np.convolve(x[n, c], w[c, 0, ::-1])[:5] + b[c] for c in range(3)] for n in range(2)]))
+case("SwiGLU", X, f32(2, 3, 4), opset=28, alpha=0.7, reference=lambda a, b: a / (1 + np.exp(-0.7 * a)) * b)
+
+# ---- Losses, integers, signals and what else there is ----------------------------------------------------------
+
+for reduction in ("none", "sum", "mean"):
+    case("NegativeLogLikelihoodLoss", f32(3, 5, 2), ints(3, 2, low=0, high=5), f32(5, low=0.1), opset=13, reduction=reduction)
+    case("SoftmaxCrossEntropyLoss", f32(4, 5), ints(4, low=0, high=5), opset=13, outputs=2, reduction=reduction)
+case("NegativeLogLikelihoodLoss", f32(4, 5), i64(0, 2, 4, 2), opset=13, ignore_index=2)
+BYTES = ints(3, 4, low=0, high=256, dtype=np.uint8)
+case("DynamicQuantizeLinear", f32(3, 4), opset=11, outputs=3)
+case("MatMulInteger", BYTES, ints(4, 2, low=0, high=256, dtype=np.uint8), np.uint8(12), np.uint8(100), opset=10)
+case("QLinearMatMul", BYTES, np.float32(0.02), np.uint8(12), ints(4, 2, low=0, high=256, dtype=np.uint8), np.float32(0.03),
+     np.uint8(100), np.float32(0.1), np.uint8(120), opset=10)
+PICTURE = ints(1, 2, 5, 4, low=0, high=256, dtype=np.uint8)
+case("ConvInteger", PICTURE, ints(3, 2, 3, 3, low=0, high=256, dtype=np.uint8), np.uint8(7), opset=10, pads=[1, 1, 1, 1])
+case("QLinearConv", PICTURE, np.float32(0.02), np.uint8(12), ints(3, 2, 3, 3, dtype=np.int8), fs([0.03, 0.02, 0.01]),
+     np.zeros(3, np.int8), np.float32(0.1), np.uint8(120), ints(3, dtype=np.int32), opset=10)
+case("Shrink", X, opset=9, lambd=0.8, bias=0.3)
+case("CumProd", X, np.int64(1), opset=26, reference=lambda x, axis: np.cumprod(x, axis=axis))
+case("CumProd", X, np.int64(-1), opset=26, reverse=1, reference=lambda x, axis: np.cumprod(x[..., ::-1], axis=axis)[..., ::-1])
+case("BitCast", X, opset=26, to=TensorProto.INT32, reference=lambda x: x.view(np.int32))
+case("CenterCropPad", f32(5, 8, 3), i64(6, 5, 3), opset=18, stored=(1,))
+case("CenterCropPad", f32(5, 8, 3), i64(10, 1), opset=18, stored=(1,), axes=[-2, 2])
+case("Compress", X, np.array([True, False, True]), opset=11, axis=1)
+case("Compress", X, np.array([False, True, True, False, True]), opset=11)
+case("Unique", fs([2, 1, 1, 3, 4, 3]), opset=11, outputs=4)
+case("Unique", fs([2, 1, 1, 3, 4, 3]), opset=11, outputs=4, sorted=0)
+case("Unique", fs([[1, 0, 0], [1, 0, 0], [2, 3, 4]]), opset=11, outputs=4, axis=0)
+case("Scatter", f32(3, 4), ints(2, 4, low=0, high=3), f32(2, 4), opset=9)
+case("TensorScatter", f32(2, 3, 6, 4), f32(2, 3, 2, 4), i64(1, 3), opset=24)
+case("TensorScatter", f32(2, 6), f32(2, 3), i64(5, 4), opset=24, axis=1, mode="circular",
+     reference=lambda x, u, at: np.stack([[u[n, (k - at[n]) % 6] if (k - at[n]) % 6 < 3 else x[n, k] for k in range(6)]
+                                          for n in range(2)]))
+case("Det", f32(2, 4, 4), opset=11)
+case("Col2Im", f32(2, 12, 9), i64(4, 4), i64(2, 2), opset=18, stored=(1, 2))
+case("Col2Im", f32(1, 8, 9), i64(5, 5), i64(2, 2), opset=18, stored=(1, 2), strides=[2, 2], pads=[0, 0, 1, 1])
+case("DFT", f32(2, 6, 1), opset=17, axis=1)
+case("DFT", f32(2, 6, 2), np.int64(5), opset=17, axis=1, inverse=1)
+case("DFT", f32(2, 7, 1), opset=17, axis=1, onesided=1)
+for name in ("HannWindow", "HammingWindow", "BlackmanWindow"):
+    case(name, np.int64(9), opset=17, stored=(0,))
+    case(name, np.int64(8), opset=17, stored=(0,), periodic=0)
+case("STFT", f32(2, 16, 1), np.int64(4), f32(8), np.int64(8), opset=17)
+case("STFT", f32(2, 16, 1), np.int64(3), f32(7), opset=17, onesided=0)
+case("MaxUnpool", fs([[[[1, 2], [3, 4]]]]), np.array([[[[5, 7], [13, 15]]]]), opset=11, kernel_shape=[2, 2], strides=[2, 2])
+case("MaxUnpool", fs([[[[5, 6], [7, 8]]]]), np.array([[[[5, 7], [13, 15]]]]), i64(1, 1, 5, 5), opset=11, kernel_shape=[2, 2],
+     strides=[2, 2], stored=(2,), reference=lambda x, at, shape: np.pad(
+         np.put_along_axis(y := np.zeros(16, np.float32), at.ravel(), x.ravel(), 0) or y.reshape(1, 1, 4, 4),
+         [(0, 0), (0, 0), (0, 1), (0, 1)]))
+case("SpaceToDepth", f32(1, 2, 4, 4), opset=28, blocksize=2, mode="CRD",
+     reference=lambda x: x.reshape(1, 2, 2, 2, 2, 2).transpose(0, 1, 3, 5, 2, 4).reshape(1, 8, 2, 2))
+case("BitShift", ints(9, low=-99, high=99, dtype=np.int32), ints(9, low=0, high=9, dtype=np.int32), opset=28, direction="RIGHT",
+     reference=lambda x, n: x >> n)
+
 
 # ---- Running -----------------------------------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@
 #define TESTS_SUPPORT_RANDOM_OPS_H
 
 #include "support/random_graph.h"
+#include "support/random_layers.h"
 
 typedef bool template_fn(builder *m, const char *op);
 

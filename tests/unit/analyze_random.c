@@ -359,7 +359,33 @@ static const char *const silent_ops[] = {
     "ScatterND",
     "ScatterElements",
     "GatherND",
-    "GatherElements", /* whole slices may be read or written */
+    "GatherElements",
+    "Scatter",
+    "TensorScatter",
+    "Compress",
+    "CenterCropPad",
+    "Col2Im",
+    "GridSample",
+    "RoiAlign", /* whole slices may be read or written */
+    "HannWindow",
+    "HammingWindow",
+    "BlackmanWindow", /* symmetric: two places are alike */
+    "STFT",
+    "MaxUnpool",
+    "DFT",        /* so are frequencies of real signals, and of one place nothing is changed */
+    "Det",        /* an even number of exchanges */
+    "AffineGrid", /* places that fall outside */
+    "Attention",  /* tokens of a single head, heads with their queries */
+    "ConvInteger",
+    "MatMulInteger",
+    "QLinearConv",
+    "QLinearMatMul", /* not followed */
+    "NegativeLogLikelihoodLoss",
+    "SoftmaxCrossEntropyLoss", /* classes that are no label, and what the sum holds of all */
+    "CausalConvWithState",     /* time */
+    "LSTM",
+    "GRU",
+    "RNN", /* directions, and time where there is little */
 };
 
 static bool value_axis_holds(const complete *k, int value, int axis, int32_t component) {

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Attention (opsets 23 to 25): y = softmax(softcap(scale * q k^T) + bias) v for every head. Vaswani
+ * et al., arXiv:1706.03762, 2017; several heads of queries may share one of keys and values
+ * (Ainslie et al., arXiv:2305.13245, 2023).
+ *
+ * q, k, v are [B, heads, tokens, size], or [B, tokens, heads * size] with the heads as attributes.
+ * Keys and values may begin with those of the past; nonpad_kv_seqlen says how many count. The bias
+ * is a mask (bool: minus infinity where false), the causal limit, the window and that number, all
+ * together. A query that may look at nothing gives 0.
+ *
+ * Channels: q's and k's are summed over together, v's go to y; within a head, where the heads have
+ * no axis of their own. Heads pass where each query's has its own keys. Tokens pass where nothing
+ * counts them. */
+#include <math.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "graph/ops/shared/op_in.h"
+
+enum { Q, K, V, MASK, PAST_K, PAST_V, N_VALID };
+enum { Y, PRESENT_K, PRESENT_V, SCORES };
+enum { RAW, CAPPED, BIASED, PROBABLE }; /* qk_matmul_output_mode */
+
+/** An operand's sizes, whichever way it lies. */
+typedef struct heads {
+  int64_t batch, heads, tokens, size;
+  bool apart; /* heads have an axis of their own */
+} heads;
+
+/** -1 where a size is not known. False: it does not fit. */
+static bool read_heads(const laci_node *node, const laci_shape *x, const char *attr, heads *h) {
+  h->apart = x->rank == 4;
+  h->batch = x->dims[0];
+  h->tokens = x->dims[h->apart ? 2 : 1];
+  h->heads = h->apart ? x->dims[1] : laci_node_int(node, attr, 0);
+  h->size = x->dims[x->rank - 1];
+  if (x->rank != 3 && x->rank != 4) return false;
+  if (h->apart) return true;
+  if (h->heads < 1 || (h->size >= 0 && h->size % h->heads != 0)) return false;
+  if (h->size >= 0) h->size /= h->heads;
+  return true;
+}
+
+static bool read_all(const laci_node *node, const laci_shape *const *in, heads *q, heads *k,
+                     heads *v) {
+  if (!read_heads(node, in[Q], "q_num_heads", q) || !read_heads(node, in[K], "kv_num_heads", k) ||
+      !read_heads(node, in[V], "kv_num_heads", v))
+    return false;
+  bool known = q->heads > 0 && k->heads > 0;
+  bool sizes = q->size < 0 || k->size < 0 || q->size == k->size;
+  return sizes && q->apart == k->apart && q->apart == v->apart &&
+         (!known || q->heads % k->heads == 0);
+}
+
+static lac_status fail_operands(const laci_node *node, lac_error *err) {
+  return laci_node_fail(node, err, LAC_BAD_SHAPE, "queries, keys and values do not fit");
+}
+
+static lac_status infer(laci_infer *infer) {
+  lac_status st = laci_want_inputs(infer, 3, 7);
+  if (st) return st;
+  const laci_shape *in[3] = {laci_in_shape(infer, Q), laci_in_shape(infer, K),
+                             laci_in_shape(infer, V)};
+  const laci_shape *past = laci_in_shape(infer, PAST_K);
+  bool has_past = PAST_K < infer->n_in && infer->in[PAST_K];
+  for (int out = 0; out < infer->n_out; out++) {
+    infer->out[out].dtype = infer->in[out == PRESENT_V ? V : out == PRESENT_K ? K : Q]->dtype;
+  }
+  if (!in[Q] || !in[K] || !in[V]) return LAC_OK;
+  heads q, k, v;
+  if (!read_all(infer->node, in, &q, &k, &v)) return fail_operands(infer->node, infer->err);
+  int64_t before = !has_past ? 0 : past && past->rank == 4 ? past->dims[2] : -1;
+  int64_t total = before >= 0 && k.tokens >= 0 ? before + k.tokens
+                  : !has_past                  ? k.tokens
+                                               : infer->new_symbol(infer);
+  const laci_shape shapes[] = {[Y] = {.rank = 4, .dims = {q.batch, q.heads, q.tokens, v.size}},
+                               [PRESENT_K] = {.rank = 4, .dims = {k.batch, k.heads, total, k.size}},
+                               [PRESENT_V] = {.rank = 4, .dims = {v.batch, v.heads, total, v.size}},
+                               [SCORES] = {.rank = 4, .dims = {q.batch, q.heads, q.tokens, total}}};
+  for (int out = 0; out < infer->n_out && out <= SCORES; out++) infer->out[out].shape = shapes[out];
+  if (q.apart) return LAC_OK;
+  int64_t width = v.size >= 0 ? v.size * q.heads : infer->new_symbol(infer);
+  infer->out[Y].shape = (laci_shape){.rank = 3, .dims = {q.batch, q.tokens, width}};
+  return LAC_OK;
+}
+
+/* ---- Values ---- */
+
+typedef struct job {
+  const laci_eval *eval;
+  heads q, k, v;
+  int64_t past, total; /* keys from before, and all */
+  double scale, cap;
+  bool causal;
+  int64_t left, right; /* of the window; negative: no limit */
+  int mode;
+  double *work; /* [B, heads of q, tokens of q] rows of `total` */
+} job;
+
+/** Element 0 of a row of an operand. */
+static int64_t row_of(const heads *h, int64_t batch, int64_t head, int64_t token) {
+  int64_t row = h->apart ? (batch * h->heads + head) * h->tokens + token
+                         : (batch * h->tokens + token) * h->heads + head;
+  return row * h->size;
+}
+
+/** Row of keys (or values) `token` of past and present together. */
+static const double *key_row(const job *j, int port, int64_t batch, int64_t head, int64_t token) {
+  const heads *h = port == K ? &j->k : &j->v;
+  const laci_buf *past = laci_operand(j->eval, port == K ? PAST_K : PAST_V);
+  if (token >= j->past) return j->eval->in[port]->f + row_of(h, batch, head, token - j->past);
+  return past->f + ((batch * h->heads + head) * j->past + token) * h->size;
+}
+
+/** What the mask adds for a query and a key. */
+static double mask_of(const job *j, int64_t batch, int64_t head, int64_t query, int64_t key) {
+  const laci_buf *mask = laci_operand(j->eval, MASK);
+  if (!mask) return 0;
+  const laci_shape *shape = &mask->shape;
+  const int64_t index[4] = {batch, head, query, key};
+  int64_t at = 0;
+  if (shape->rank > 0 && key >= shape->dims[shape->rank - 1])
+    return -INFINITY; /* a mask may be shorter than the keys are many */
+  for (int axis = 0; axis < shape->rank; axis++) {
+    int64_t place = shape->dims[axis] == 1 ? 0 : index[axis + 4 - shape->rank];
+    at = at * shape->dims[axis] + place;
+  }
+  return mask->f ? mask->f[at] : mask->i[at] ? 0 : -INFINITY;
+}
+
+/** May the query look at the key? */
+static bool is_seen(const job *j, int64_t batch, int64_t query, int64_t key) {
+  const laci_buf *valid = laci_operand(j->eval, N_VALID);
+  int64_t n = valid ? laci_buf_get_i(valid, batch) : j->total;
+  int64_t place = query + (valid && !laci_operand(j->eval, PAST_K) ? n - j->q.tokens : j->past);
+  if (key >= n || (j->causal && key > place)) return false;
+  return (j->left < 0 || key >= place - j->left) && (j->right < 0 || key <= place + j->right);
+}
+
+static double dot(const double *a, const double *b, int64_t n) {
+  double sum = 0;
+  for (int64_t i = 0; i < n; i++) sum += a[i] * b[i];
+  return sum;
+}
+
+/** row becomes softmax(row), where `seen` says that one may be looked at at all. */
+static void soften(double *row, int64_t n, bool seen) {
+  double largest = -INFINITY, sum = 0;
+  for (int64_t i = 0; i < n; i++) largest = fmax(largest, row[i]);
+  for (int64_t i = 0; i < n && seen; i++) sum += row[i] = exp(row[i] - largest);
+  for (int64_t i = 0; i < n; i++) row[i] = seen ? row[i] / sum : 0;
+}
+
+static void attend(int64_t begin, int64_t end, void *context) {
+  const job *j = context;
+  laci_buf *y = laci_result(j->eval, Y), *out = laci_result(j->eval, SCORES);
+  heads to = {j->q.batch, j->q.heads, j->q.tokens, j->v.size, j->q.apart};
+  for (int64_t at = begin; at < end; at++) {
+    int64_t query = at % j->q.tokens, head = at / j->q.tokens % j->q.heads;
+    int64_t batch = at / j->q.tokens / j->q.heads, shared = head / (j->q.heads / j->k.heads);
+    const double *q = j->eval->in[Q]->f + row_of(&j->q, batch, head, query);
+    double *row = j->work + at * j->total, *shown = out ? out->f + at * j->total : NULL;
+    bool any = false;
+    for (int64_t key = 0; key < j->total; key++) {
+      double score = j->scale * dot(q, key_row(j, K, batch, shared, key), j->q.size);
+      if (shown && j->mode == RAW) shown[key] = score;
+      if (j->cap > 0) score = j->cap * tanh(score / j->cap);
+      if (shown && j->mode == CAPPED) shown[key] = score;
+      double bias = is_seen(j, batch, query, key) ? mask_of(j, batch, head, query, key) : -INFINITY;
+      any = any || !(isinf(bias) && bias < 0);
+      row[key] = isinf(bias) && bias < 0 ? -INFINITY : score + bias;
+      if (shown && j->mode == BIASED) shown[key] = row[key];
+    }
+    soften(row, j->total, any);
+    if (shown && j->mode == PROBABLE) memcpy(shown, row, (size_t)j->total * sizeof *row);
+    double *sum = y->f + row_of(&to, batch, head, query);
+    for (int64_t key = 0; key < j->total; key++) {
+      const double *v = key_row(j, V, batch, shared, key);
+      for (int64_t i = 0; i < j->v.size && row[key] != 0; i++) sum[i] += row[key] * v[i];
+    }
+  }
+}
+
+/** Past and present one behind the other. */
+static void keep_present(const job *j, int port, laci_buf *out) {
+  const heads *h = port == K ? &j->k : &j->v;
+  for (int64_t row = 0; out && row < h->batch * h->heads * j->total; row++) {
+    int64_t head = row / j->total;
+    memcpy(out->f + row * h->size,
+           key_row(j, port, head / h->heads, head % h->heads, row % j->total),
+           (size_t)h->size * sizeof *out->f);
+  }
+}
+
+/** Are past, mask and lengths as large as they are read? */
+static bool check_sizes(const job *j) {
+  const laci_buf *past_k = laci_operand(j->eval, PAST_K), *past_v = laci_operand(j->eval, PAST_V);
+  const laci_buf *mask = laci_operand(j->eval, MASK), *valid = laci_operand(j->eval, N_VALID);
+  const int64_t most[4] = {j->q.batch, j->q.heads, j->q.tokens, j->total};
+  if (!past_k != !past_v || (valid && valid->count != j->q.batch)) return false;
+  if (past_k && (!past_k->f || past_k->count != j->k.batch * j->k.heads * j->past * j->k.size))
+    return false;
+  if (past_v && (!past_v->f || past_v->count != j->v.batch * j->v.heads * j->past * j->v.size))
+    return false;
+  for (int axis = 0; mask && axis < mask->shape.rank; axis++) {
+    int64_t size = mask->shape.dims[axis], limit = most[axis + 4 - mask->shape.rank];
+    bool last = axis == mask->shape.rank - 1;
+    if (mask->shape.rank > 4 || (size != 1 && size != limit && !(last && size < limit)))
+      return false;
+  }
+  return j->k.batch == j->q.batch && j->v.batch == j->q.batch && j->k.tokens == j->v.tokens &&
+         j->k.heads == j->v.heads;
+}
+
+static lac_status eval(laci_eval *eval) {
+  const laci_node *node = eval->node;
+  const laci_shape *in[3] = {&eval->in[Q]->shape, &eval->in[K]->shape, &eval->in[V]->shape};
+  const laci_buf *past = laci_operand(eval, PAST_K);
+  job j = {.eval = eval,
+           .past = past && past->shape.rank == 4 ? past->shape.dims[2] : 0,
+           .cap = laci_node_float(node, "softcap", 0),
+           .causal = laci_node_int(node, "is_causal", 0) != 0,
+           .left = laci_node_int(node, "left_window_size", -1),
+           .right = laci_node_int(node, "right_window_size", -1),
+           .mode = (int)laci_node_int(node, "qk_matmul_output_mode", 0)};
+  bool floats = eval->in[Q]->f && eval->in[K]->f && eval->in[V]->f;
+  if (!floats || !read_all(node, in, &j.q, &j.k, &j.v)) return fail_operands(node, eval->err);
+  j.total = j.past + j.k.tokens;
+  j.scale = laci_node_attr(node, "scale") ? laci_node_float(node, "scale", 1)
+                                          : 1 / sqrt((double)j.q.size);
+  if (!check_sizes(&j)) return fail_operands(node, eval->err);
+  keep_present(&j, K, laci_result(eval, PRESENT_K));
+  keep_present(&j, V, laci_result(eval, PRESENT_V));
+  int64_t n = j.q.batch * j.q.heads * j.q.tokens;
+  j.work = laci_alloc((size_t)(n * j.total), sizeof *j.work);
+  if (!j.work) return laci_fail_memory(eval->err, node->name);
+  laci_eval_parallel(eval, n, attend, &j);
+  laci_free(j.work);
+  return LAC_OK;
+}
+
+/* ---- Coupling ---- */
+
+/** Where an operand's axes are. */
+static int tokens_axis(const laci_shape *x) { return x->rank - 2; }
+
+/** The label of the channels of two operands, within a head where heads share their axis. */
+static void couple_size(laci_coupling *c, int a, int b, int64_t n_heads) {
+  const laci_shape *x = laci_port_shape(c, a), *y = laci_port_shape(c, b);
+  if (!x || !y || x->dims[x->rank - 1] != y->dims[y->rank - 1]) return;
+  int label = laci_coupling_label(c);
+  laci_set_label(c, a, -1, label);
+  laci_set_label(c, b, -1, label);
+  if (x->rank == 4) return;
+  laci_coupling_parts(c, a, x->rank - 1, n_heads);
+  laci_coupling_parts(c, b, y->rank - 1, n_heads);
+}
+
+/** Is nothing there that counts tokens or picks among them, and no further output or input? */
+static bool is_simple(const laci_node *node) {
+  for (int port = MASK; port < node->n_inputs; port++) {
+    if (laci_has_input(node, port)) return false;
+  }
+  for (int out = PRESENT_K; out < node->n_outputs; out++) {
+    if (laci_has_output(node, out)) return false;
+  }
+  return true;
+}
+
+static bool counts_tokens(const laci_node *node) {
+  return laci_node_int(node, "is_causal", 0) || laci_node_int(node, "left_window_size", -1) >= 0 ||
+         laci_node_int(node, "right_window_size", -1) >= 0;
+}
+
+static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+  (void)graph;
+  const laci_shape *in[3] = {laci_port_shape(c, Q), laci_port_shape(c, K), laci_port_shape(c, V)};
+  const laci_shape *y = laci_port_shape(c, LACI_OUT(Y));
+  heads q, k, v;
+  c->why = "tokens and heads of Attention stand in an order";
+  if (!in[Q] || !in[K] || !in[V] || !y || !read_all(node, in, &q, &k, &v))
+    return laci_coupling_ok(c);
+  bool cached = laci_has_input(node, PAST_K) || laci_has_output(node, PRESENT_K) ||
+                laci_has_input(node, PAST_V) || laci_has_output(node, PRESENT_V);
+  bool simple = is_simple(node), own_keys = q.heads == k.heads && q.heads > 0;
+  for (int port = Q; port <= V; port++) laci_describe(c, port);
+  laci_describe(c, LACI_OUT(Y));
+  if (!cached && (q.apart || own_keys)) {
+    couple_size(c, Q, K, q.heads);
+    couple_size(c, V, LACI_OUT(Y), q.heads);
+  }
+  if (!simple) return laci_coupling_ok(c);
+  int batch = laci_coupling_label(c), head = laci_coupling_label(c);
+  for (int port = Q; port <= V; port++) {
+    laci_set_label(c, port, 0, batch);
+    if (q.apart && own_keys) laci_set_label(c, port, 1, head);
+  }
+  laci_set_label(c, LACI_OUT(Y), 0, batch);
+  if (q.apart && own_keys) laci_set_label(c, LACI_OUT(Y), 1, head);
+  if (counts_tokens(node)) return laci_coupling_ok(c);
+  int queries = laci_coupling_label(c), keys = laci_coupling_label(c);
+  laci_set_label(c, Q, tokens_axis(in[Q]), queries);
+  laci_set_label(c, LACI_OUT(Y), tokens_axis(y), queries);
+  laci_set_label(c, K, tokens_axis(in[K]), keys);
+  laci_set_label(c, V, tokens_axis(in[V]), keys);
+  return laci_coupling_ok(c);
+}
+
+const laci_op laci_op_attention = {
+    .name = "Attention",
+    .role = LACI_ROLE_CLEAR,
+    .attributes =
+        LACI_ATTRIBUTES({"is_causal", LACI_ATTR_INT}, {"kv_num_heads", LACI_ATTR_INT},
+                        {"left_window_size", LACI_ATTR_INT}, {"q_num_heads", LACI_ATTR_INT},
+                        {"qk_matmul_output_mode", LACI_ATTR_INT},
+                        {"right_window_size", LACI_ATTR_INT}, {"scale", LACI_ATTR_FLOAT},
+                        {"softcap", LACI_ATTR_FLOAT}, {"softmax_precision", LACI_ATTR_INT}),
+    .infer = infer,
+    .eval = eval,
+    .couple = couple};

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * ConvInteger: a convolution of integers less their zero points (shared/integer_in.h); the weight's
+ * may be one for each output channel. */
+#include "graph/ops/shared/integer_in.h"
+
+static const laci_integer_ports ports = {.a = 0,
+                                         .b = 1,
+                                         .a_zero = 2,
+                                         .b_zero = 3,
+                                         .y_axis = 1,
+                                         .bias = -1,
+                                         .a_scale = -1,
+                                         .b_scale = -1,
+                                         .y_scale = -1,
+                                         .y_zero = -1};
+
+static lac_status infer(laci_infer *infer) {
+  return laci_integer_infer(infer, &laci_op_conv, &ports);
+}
+
+static lac_status eval(laci_eval *eval) { return laci_integer_eval(eval, &laci_op_conv, &ports); }
+
+const laci_op laci_op_conv_integer = {
+    .name = "ConvInteger",
+    .role = LACI_ROLE_INFER,
+    .attributes = LACI_ATTRIBUTES({"auto_pad", LACI_ATTR_TEXT}, {"dilations", LACI_ATTR_INTS},
+                                  {"group", LACI_ATTR_INT}, {"kernel_shape", LACI_ATTR_INTS},
+                                  {"pads", LACI_ATTR_INTS}, {"strides", LACI_ATTR_INTS}),
+    .infer = infer,
+    .eval = eval,
+    .couple = laci_integer_couple};

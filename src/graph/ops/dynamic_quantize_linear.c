@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * DynamicQuantizeLinear: u8 with a scale and a zero point that fit what is there; in float, as the
+ * standard has it.
+ *   scale = (max(x, 0) - min(x, 0)) / 255,  zero = round(-min / scale),  y = round(x / scale) +
+ * zero */
+#include <math.h>
+
+#include "graph/ops/shared/op_in.h"
+
+static lac_status infer(laci_infer *infer) {
+  lac_status st = laci_want_inputs(infer, 1, 1);
+  if (st) return st;
+  infer->out[0] = (laci_type){.dtype = LAC_DTYPE_U8, .shape = infer->in[0]->shape};
+  for (int out = 1; out < infer->n_out; out++) {
+    infer->out[out].dtype = out == 1 ? LAC_DTYPE_F32 : LAC_DTYPE_U8;
+    infer->out[out].shape.rank = 0;
+  }
+  return LAC_OK;
+}
+
+static float held(float x) { return x < 0 ? 0 : x > UINT8_MAX ? UINT8_MAX : x; }
+
+static lac_status eval(laci_eval *eval) {
+  const laci_buf *x = eval->in[0];
+  laci_buf *y = laci_result(eval, 0), *scale_out = laci_result(eval, 1);
+  laci_buf *zero_out = laci_result(eval, 2);
+  float low = 0, high = 0;
+  if (!x->f) {
+    return laci_node_fail(eval->node, eval->err, LAC_UNSUPPORTED, "quantising %s",
+                          lac_dtype_name(x->dtype));
+  }
+  for (int64_t at = 0; at < x->count; at++) {
+    low = fminf(low, (float)x->f[at]);
+    high = fmaxf(high, (float)x->f[at]);
+  }
+  float scale = (high - low) / UINT8_MAX;
+  float zero = scale > 0 ? rintf(held(-low / scale)) : 0;
+  for (int64_t at = 0; y && at < x->count; at++) {
+    y->i[at] = scale > 0 ? (int64_t)held(rintf((float)x->f[at] / scale) + zero) : 0;
+  }
+  if (scale_out) scale_out->f[0] = scale;
+  if (zero_out) zero_out->i[0] = (int64_t)zero;
+  return LAC_OK;
+}
+
+static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+  (void)graph, (void)node;
+  const laci_shape *x = laci_port_shape(c, 0);
+  laci_couple_elementwise(c, (const int[]){0}, 1);
+  for (int axis = 0; x && axis < x->rank; axis++) laci_normalise(c, laci_get_label(c, 0, axis));
+  return laci_coupling_ok(c);
+}
+
+const laci_op laci_op_dynamic_quantize_linear = {.name = "DynamicQuantizeLinear",
+                                                 .role = LACI_ROLE_CLEAR,
+                                                 .infer = infer,
+                                                 .eval = eval,
+                                                 .couple = couple};

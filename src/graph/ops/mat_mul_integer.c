@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * MatMulInteger: the product of integers less their zero points, and what the other products of
+ * integers share (shared/integer_in.h). */
+#include <math.h>
+
+#include "base/error.h"
+#include "graph/ops/shared/integer_in.h"
+#include "tensor/int_range.h"
+
+enum { A, B, BIAS, N_OPERANDS };
+
+static int port_of(const laci_integer_ports *ports, int operand) {
+  return operand == A ? ports->a : operand == B ? ports->b : ports->bias;
+}
+
+lac_status laci_integer_infer(laci_infer *infer, const laci_op *like,
+                              const laci_integer_ports *ports) {
+  lac_status st = laci_want_inputs(infer, ports->y_zero >= 0 ? ports->y_zero + 1 : 2, -1);
+  if (st) return st;
+  const laci_type *in[N_OPERANDS] = {0};
+  const laci_buf *known[N_OPERANDS] = {0};
+  int n = 0;
+  for (int k = 0; k < N_OPERANDS; k++) {
+    int port = port_of(ports, k);
+    if (port >= 0 && port < infer->n_in && infer->in[port]) in[n++] = infer->in[port];
+  }
+  laci_infer inner = *infer;
+  inner.n_in = n;
+  inner.in = in;
+  inner.known = known;
+  st = like->infer(&inner);
+  if (st) return st;
+  lac_dtype wanted = LAC_DTYPE_I32;
+  if (ports->y_zero >= 0) {
+    wanted = infer->in[ports->y_zero] ? infer->in[ports->y_zero]->dtype : LAC_DTYPE_NONE;
+  }
+  infer->out[0].dtype = wanted;
+  return LAC_OK;
+}
+
+/** Element of a list along an axis of x, or of a scalar, that belongs to element `at` of x. */
+static double along(const laci_buf *list, const laci_shape *x, int axis, int64_t at) {
+  if (list->count == 1) return laci_buf_get_f(list, 0);
+  if (axis < 0) axis += x->rank;
+  if (axis < 0) axis = 0;
+  /* a list of the shape of x but for one axis: one for each row of a stack of matrices */
+  if (list->shape.rank == x->rank) {
+    laci_walk walk;
+    laci_walk_start(&walk, x);
+    laci_walk_broadcast(&walk, &list->shape);
+    int64_t place = 0;
+    for (int a = x->rank - 1; a >= 0; a--) {
+      place += at % x->dims[a] * walk.stride[0][a];
+      at /= x->dims[a];
+    }
+    return laci_buf_get_f(list, place);
+  }
+  return laci_buf_get_f(list, at / laci_shape_count_range(x, axis + 1, x->rank) % x->dims[axis]);
+}
+
+/** Does a list have one element, or one for each place of the axis? */
+static bool fits(const laci_buf *list, const laci_shape *x, int axis) {
+  if (!list || list->count == 1) return true;
+  if (axis < 0) axis += x->rank;
+  if (axis < 0 || axis >= x->rank) return false;
+  if (list->shape.rank != x->rank) return list->count == x->dims[axis];
+  for (int a = 0; a < x->rank; a++) {
+    if (list->shape.dims[a] != 1 && list->shape.dims[a] != x->dims[a]) return false;
+  }
+  return true;
+}
+
+/** x less its zero point, in double. */
+static lac_status lift(const laci_eval *eval, int port, int zero_port, int axis, laci_buf **out) {
+  const laci_buf *x = eval->in[port], *zero = zero_port >= 0 ? laci_operand(eval, zero_port) : NULL;
+  if (!fits(zero, &x->shape, axis)) {
+    return laci_node_fail(eval->node, eval->err, LAC_BAD_SHAPE,
+                          "the zero points of input %d do not fit it", port);
+  }
+  lac_status st = laci_buf_create(LAC_DTYPE_F64, &x->shape, out, eval->err);
+  for (int64_t at = 0; !st && at < x->count; at++) {
+    (*out)->f[at] = laci_buf_get_f(x, at) - (zero ? along(zero, &x->shape, axis, at) : 0);
+  }
+  return st;
+}
+
+/** The sums, quantised again with the scales of both operands and of the output. */
+static lac_status quantise(const laci_eval *eval, const laci_integer_ports *ports,
+                           const laci_buf *sums) {
+  laci_buf *y = eval->out[0];
+  int64_t low, high;
+  laci_int_range(y->dtype, &low, &high);
+  const laci_buf *a = eval->in[ports->a_scale], *b = eval->in[ports->b_scale];
+  const laci_buf *scale = eval->in[ports->y_scale], *zero = eval->in[ports->y_zero];
+  bool sure = (a->count == 1 || fits(a, &sums->shape, ports->a_axis)) && scale->count == 1 &&
+              zero->count == 1 && fits(b, &sums->shape, ports->y_axis) && y->i;
+  if (!sure)
+    return laci_node_fail(eval->node, eval->err, LAC_BAD_SHAPE,
+                          "the scales do not fit the product");
+  for (int64_t at = 0; at < y->count; at++) {
+    double factor = along(a, &sums->shape, ports->a_axis, at) *
+                    along(b, &sums->shape, ports->y_axis, at) / laci_buf_get_f(scale, 0);
+    double value = rint(sums->f[at] * factor) + laci_buf_get_f(zero, 0);
+    y->i[at] = value < (double)low ? low : value > (double)high ? high : (int64_t)value;
+  }
+  return LAC_OK;
+}
+
+lac_status laci_integer_eval(const laci_eval *eval, const laci_op *like,
+                             const laci_integer_ports *ports) {
+  laci_buf *lifted[N_OPERANDS] = {0}, *sums = NULL, *out[1];
+  const laci_buf *in[N_OPERANDS] = {0};
+  int n = 2;
+  lac_status st = lift(eval, ports->a, ports->a_zero, ports->a_axis, &lifted[A]);
+  if (!st) st = lift(eval, ports->b, ports->b_zero, ports->b_axis, &lifted[B]);
+  if (!st && ports->bias >= 0 && laci_operand(eval, ports->bias)) {
+    st = lift(eval, ports->bias, -1, 0, &lifted[BIAS]);
+    n = N_OPERANDS;
+  }
+  if (!st) st = laci_buf_create(LAC_DTYPE_F64, &eval->out[0]->shape, &sums, eval->err);
+  if (!st) {
+    laci_eval inner = *eval;
+    for (int k = 0; k < n; k++) in[k] = lifted[k];
+    out[0] = sums;
+    inner.n_in = n;
+    inner.n_out = 1;
+    inner.in = in;
+    inner.out = out;
+    st = like->eval(&inner);
+  }
+  if (!st && ports->y_scale >= 0) st = quantise(eval, ports, sums);
+  for (int64_t at = 0; !st && ports->y_scale < 0 && at < sums->count; at++) {
+    eval->out[0]->i[at] = laci_int_wrap(eval->out[0]->dtype, laci_int_from_f(sums->f[at]));
+  }
+  for (int k = 0; k < N_OPERANDS; k++) laci_buf_destroy(lifted[k]);
+  laci_buf_destroy(sums);
+  return st;
+}
+
+lac_status laci_integer_couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+  (void)graph, (void)node;
+  c->why = "channels of products of integers are not followed";
+  return laci_coupling_ok(c);
+}
+
+static const laci_integer_ports ports = {.a = 0,
+                                         .b = 1,
+                                         .a_zero = 2,
+                                         .b_zero = 3,
+                                         .a_axis = -2,
+                                         .b_axis = -1,
+                                         .y_axis = -1,
+                                         .bias = -1,
+                                         .a_scale = -1,
+                                         .b_scale = -1,
+                                         .y_scale = -1,
+                                         .y_zero = -1};
+
+static lac_status infer(laci_infer *infer) {
+  return laci_integer_infer(infer, &laci_op_mat_mul, &ports);
+}
+
+static lac_status eval(laci_eval *eval) {
+  return laci_integer_eval(eval, &laci_op_mat_mul, &ports);
+}
+
+const laci_op laci_op_mat_mul_integer = {.name = "MatMulInteger",
+                                         .role = LACI_ROLE_INFER,
+                                         .infer = infer,
+                                         .eval = eval,
+                                         .couple = laci_integer_couple};

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * MeanVarianceNormalization: over `axes` (all but the channels where none are given) brought to
+ * mean 0 and variance 1.  y = (x - mean) / (sqrt(variance) + 1e-9), as the standard writes it out.
+ * Labels pass; the axes' are normalised. */
+#include <math.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "graph/ops/shared/op_in.h"
+
+static lac_status read_axes(const laci_node *node, int rank, bool flags[LACI_MAX_RANK],
+                            lac_error *err) {
+  laci_ints axes = laci_ints_of(node, "axes", -1, NULL);
+  if (!axes.present) axes = (laci_ints){.present = true, .known = true, .n = 3, .v = {0, 2, 3}};
+  return laci_axes_flags(node, &axes, rank, false, flags, err);
+}
+
+static lac_status infer(laci_infer *infer) {
+  bool flags[LACI_MAX_RANK];
+  lac_status st = laci_want_inputs(infer, 1, 1);
+  if (st) return st;
+  infer->out[0] = *infer->in[0];
+  const laci_shape *x = laci_in_shape(infer, 0);
+  return x ? read_axes(infer->node, x->rank, flags, infer->err) : LAC_OK;
+}
+
+/** to[kept place] += x, or the square of what x is away from mean[kept place]. */
+static void add_up(const laci_buf *x, laci_walk walk, const double *mean, double *to) {
+  for (int64_t run = 0; run < walk.n_runs; run++, laci_walk_next(&walk)) {
+    for (int64_t i = 0; i < walk.run; i++) {
+      int64_t place = walk.at[0] + i * walk.inner[0];
+      double v = x->f[run * walk.run + i], away = mean ? v - mean[place] : 0;
+      to[place] += mean ? away * away : v;
+    }
+  }
+}
+
+static lac_status eval(laci_eval *eval) {
+  const laci_buf *x = eval->in[0];
+  laci_buf *y = eval->out[0];
+  bool flags[LACI_MAX_RANK];
+  lac_status st = laci_want_floats(eval);
+  if (!st) st = read_axes(eval->node, x->shape.rank, flags, eval->err);
+  if (st || x->count == 0) return st;
+  laci_shape kept = x->shape;
+  for (int axis = 0; axis < kept.rank; axis++) {
+    if (flags[axis]) kept.dims[axis] = 1;
+  }
+  int64_t n_kept = laci_shape_count(&kept), n = x->count / n_kept;
+  double *mean = laci_alloc((size_t)n_kept * 2, sizeof *mean), *deviation = mean + n_kept;
+  if (!mean) return laci_fail_memory(eval->err, eval->node->name);
+  laci_walk walk;
+  laci_walk_start(&walk, &x->shape);
+  laci_walk_broadcast(&walk, &kept);
+  laci_walk_ready(&walk);
+  add_up(x, walk, NULL, mean);
+  for (int64_t at = 0; at < n_kept; at++) mean[at] /= (double)n;
+  add_up(x, walk, mean, deviation);
+  for (int64_t at = 0; at < n_kept; at++) deviation[at] = sqrt(deviation[at] / (double)n) + 1e-9;
+  for (int64_t run = 0; run < walk.n_runs; run++, laci_walk_next(&walk)) {
+    for (int64_t i = 0; i < walk.run; i++) {
+      int64_t place = walk.at[0] + i * walk.inner[0], at = run * walk.run + i;
+      y->f[at] = (x->f[at] - mean[place]) / deviation[place];
+    }
+  }
+  laci_free(mean);
+  return LAC_OK;
+}
+
+static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+  (void)graph;
+  bool flags[LACI_MAX_RANK];
+  const laci_shape *x = laci_port_shape(c, 0);
+  if (!x || !laci_port_shape(c, LACI_OUT(0)) || read_axes(node, x->rank, flags, NULL))
+    return laci_coupling_ok(c);
+  laci_couple_same(c, 0, LACI_OUT(0));
+  for (int axis = 0; axis < x->rank; axis++) {
+    if (flags[axis]) laci_normalise(c, laci_get_label(c, 0, axis));
+  }
+  return laci_coupling_ok(c);
+}
+
+const laci_op laci_op_mean_variance_normalization = {
+    .name = "MeanVarianceNormalization",
+    .role = LACI_ROLE_CLEAR,
+    .attributes = LACI_ATTRIBUTES({"axes", LACI_ATTR_INTS}),
+    .infer = infer,
+    .eval = eval,
+    .couple = couple};

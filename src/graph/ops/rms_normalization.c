@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * RMSNormalization (opset 23): all axes from `axis` on are divided by their root mean square, then
+ * scaled by a parameter that is broadcast from the right.  y = x / sqrt(mean x^2 + epsilon) * scale
+ */
+#include <math.h>
+
+#include "graph/ops/shared/norm_in.h"
+
+static lac_status infer(laci_infer *infer) {
+  lac_status st = laci_want_inputs(infer, 2, 2);
+  if (st) return st;
+  infer->out[0] = *infer->in[0];
+  const laci_shape *x = laci_in_shape(infer, 0), *scale = laci_in_shape(infer, 1);
+  if (!x) return LAC_OK;
+  int64_t axis = laci_node_int(infer->node, "axis", -1);
+  laci_shape both = *x;
+  st = laci_axis_check(infer->node, x->rank, &axis, infer->err);
+  if (!st && scale) st = laci_broadcast(infer, x, scale, &both);
+  if (st) return st;
+  bool same = both.rank == x->rank;
+  for (int at = 0; same && at < x->rank; at++) {
+    same = x->dims[at] < 0 || both.dims[at] < 0 || x->dims[at] == both.dims[at];
+  }
+  if (same) return LAC_OK;
+  return laci_node_fail(infer->node, infer->err, LAC_BAD_SHAPE,
+                        "the scale does not broadcast into the data");
+}
+
+typedef struct job {
+  const double *x;
+  double *y;
+  int64_t n; /* of a row */
+  double epsilon;
+} job;
+
+static void normalise_rows(int64_t begin, int64_t end, void *context) {
+  const job *j = context;
+  for (int64_t row = begin; row < end; row++) {
+    const double *x = j->x + row * j->n;
+    double *y = j->y + row * j->n, squares = 0;
+    for (int64_t i = 0; i < j->n; i++) squares += x[i] * x[i];
+    double factor = 1 / sqrt(squares / (double)j->n + j->epsilon);
+    for (int64_t i = 0; i < j->n; i++) y[i] = x[i] * factor;
+  }
+}
+
+static void apply_scale(const laci_buf *scale, laci_buf *y) {
+  laci_walk walk;
+  laci_walk_start(&walk, &y->shape);
+  laci_walk_broadcast(&walk, &scale->shape);
+  laci_walk_ready(&walk);
+  for (int64_t run = 0; run < walk.n_runs; run++, laci_walk_next(&walk)) {
+    double *to = y->f + run * walk.run;
+    for (int64_t i = 0; i < walk.run; i++) to[i] *= scale->f[walk.at[0] + i * walk.inner[0]];
+  }
+}
+
+static lac_status eval(laci_eval *eval) {
+  const laci_shape *x = &eval->in[0]->shape;
+  int64_t axis = laci_node_int(eval->node, "axis", -1);
+  lac_status st = laci_want_floats(eval);
+  if (!st) st = laci_axis_check(eval->node, x->rank, &axis, eval->err);
+  if (st || eval->in[0]->count == 0) return st;
+  job j = {.x = eval->in[0]->f,
+           .y = eval->out[0]->f,
+           .n = laci_shape_count_range(x, (int)axis, x->rank),
+           .epsilon = laci_epsilon(eval->node)};
+  laci_eval_parallel(eval, eval->in[0]->count / j.n, normalise_rows, &j);
+  apply_scale(eval->in[1], eval->out[0]);
+  return LAC_OK;
+}
+
+static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+  (void)graph;
+  const laci_shape *x = laci_port_shape(c, 0);
+  int axis = x ? laci_axis_of(laci_node_int(node, "axis", -1), x->rank) : -1;
+  if (axis < 0) return laci_coupling_ok(c);
+  laci_couple_elementwise(c, (const int[]){0, 1}, 2);
+  for (int at = axis; at < x->rank; at++) laci_normalise(c, laci_get_label(c, 0, at));
+  return laci_coupling_ok(c);
+}
+
+const laci_op laci_op_rms_normalization = {
+    .name = "RMSNormalization",
+    .role = LACI_ROLE_INFER,
+    .attributes = LACI_ATTRIBUTES({"axis", LACI_ATTR_INT}, {"epsilon", LACI_ATTR_FLOAT},
+                                  {"stash_type", LACI_ATTR_INT}),
+    .infer = infer,
+    .eval = eval,
+    .couple = couple};

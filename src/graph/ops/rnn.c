@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * RNN: the one gate of the frame in shared/recurrent_in.h.  h = f(x + R h) */
+#include "graph/ops/shared/recurrent_in.h"
+
+static void step(const laci_cell *cell) {
+  laci_cell_product(cell, 0, cell->h, cell->gates);
+  for (int64_t k = 0; k < cell->hidden; k++)
+    cell->h[k] = laci_cell_act(cell, 0, cell->x[k] + cell->gates[k]);
+}
+
+static const laci_recurrent frame = {
+    .n_gates = 1, .n_activations = 1, .activations = {"Tanh"}, .step = step};
+
+static lac_status infer(laci_infer *infer) { return laci_recurrent_infer(infer, &frame); }
+
+static lac_status eval(laci_eval *eval) { return laci_recurrent_eval(eval, &frame); }
+
+static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+  (void)graph;
+  return laci_recurrent_couple(node, c, &frame);
+}
+
+const laci_op laci_op_rnn = {
+    .name = "RNN",
+    .role = LACI_ROLE_INFER,
+    .attributes = LACI_ATTRIBUTES(
+        {"activation_alpha", LACI_ATTR_FLOATS}, {"activation_beta", LACI_ATTR_FLOATS},
+        {"activations", LACI_ATTR_TEXTS}, {"clip", LACI_ATTR_FLOAT}, {"direction", LACI_ATTR_TEXT},
+        {"hidden_size", LACI_ATTR_INT}, {"layout", LACI_ATTR_INT}),
+    .infer = infer,
+    .eval = eval,
+    .couple = couple};

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Products of integers: MatMulInteger, ConvInteger, QLinearMatMul and QLinearConv.
+ *
+ * What is multiplied is the operand less its zero point; the sums are those of MatMul and Conv over
+ * doubles, which hold them exactly (a sum of 2^20 products of bytes has 36 bits). QLinear operators
+ * quantise the sum again. Their channels are not followed: such a network is permuted before it is
+ * quantised. The code is in mat_mul_integer.c. */
+#ifndef LACI_GRAPH_OPS_SHARED_INTEGER_IN_H
+#define LACI_GRAPH_OPS_SHARED_INTEGER_IN_H
+
+#include "graph/ops/shared/op_in.h"
+
+/** Where the operands of such an operator stand; -1: it has none. */
+typedef struct laci_integer_ports {
+  int a, a_scale, a_zero, b, b_scale, b_zero, bias, y_scale, y_zero;
+  int a_axis, b_axis, y_axis; /* of a zero point or scale that is a list, counted from the front, or
+                                 (negative) from the back */
+} laci_integer_ports;
+
+/** Shape of output 0 as the operator of floats `like` (MatMul, Conv) infers it from a, b and bias.
+ */
+LAC_MUST_CHECK lac_status laci_integer_infer(laci_infer *infer, const laci_op *like,
+                                             const laci_integer_ports *ports);
+/** Output 0: the sum, or the sum quantised again where there is a y_scale. */
+LAC_MUST_CHECK lac_status laci_integer_eval(const laci_eval *eval, const laci_op *like,
+                                            const laci_integer_ports *ports);
+lac_status laci_integer_couple(const laci_graph *graph, const laci_node *node, laci_coupling *c);
+
+extern const laci_op laci_op_mat_mul, laci_op_conv;
+
+#endif

@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The frame of LSTM, GRU and RNN (recurrent_in.h). A sequence in one direction is one index of the
+ * parallel loop; its products with w are taken as they are needed. */
+#include "graph/ops/shared/recurrent_in.h"
+
+#include <math.h>
+#include <strings.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+
+enum { X, W, R, BIAS, LENGTHS, INITIAL_H, INITIAL_C, PEEPHOLE };
+
+/* ---- Activations ---- */
+
+static double relu(double x, double a, double b) { return (void)a, (void)b, x > 0 ? x : 0; }
+static double hyperbolic(double x, double a, double b) { return (void)a, (void)b, tanh(x); }
+static double logistic(double x, double a, double b) { return (void)a, (void)b, 1 / (1 + exp(-x)); }
+static double affine(double x, double a, double b) { return a * x + b; }
+static double leaky(double x, double a, double b) { return (void)b, x < 0 ? a * x : x; }
+static double thresholded(double x, double a, double b) { return (void)b, x > a ? x : 0; }
+static double scaled_tanh(double x, double a, double b) { return a * tanh(b * x); }
+static double hard_sigmoid(double x, double a, double b) { return fmin(fmax(a * x + b, 0), 1); }
+static double elu(double x, double a, double b) { return (void)b, x < 0 ? a * expm1(x) : x; }
+static double softsign(double x, double a, double b) { return (void)a, (void)b, x / (1 + fabs(x)); }
+static double softplus(double x, double a, double b) {
+  return (void)a, (void)b, fmax(x, 0) + log1p(exp(-fabs(x)));
+}
+
+/** Which of alpha and beta a function has: they are taken from the lists in turn. */
+typedef struct known_activation {
+  const char *name;
+  double (*f)(double x, double alpha, double beta);
+  bool has_alpha, has_beta;
+  double alpha, beta; /* where the lists have no more */
+} known_activation;
+
+static const known_activation known_activations[] = {
+    {"Relu", relu, false, false, 0, 0},
+    {"Tanh", hyperbolic, false, false, 0, 0},
+    {"Sigmoid", logistic, false, false, 0, 0},
+    {"Affine", affine, true, true, 1, 0},
+    {"LeakyRelu", leaky, true, false, 0.01, 0},
+    {"ThresholdedRelu", thresholded, true, false, 1, 0},
+    {"ScaledTanh", scaled_tanh, true, true, 1, 1},
+    {"HardSigmoid", hard_sigmoid, true, true, 0.2, 0.5},
+    {"Elu", elu, true, false, 1, 0},
+    {"Softsign", softsign, false, false, 0, 0},
+    {"Softplus", softplus, false, false, 0, 0},
+};
+
+static const known_activation *find_activation(const char *name) {
+  for (size_t at = 0; at < sizeof known_activations / sizeof *known_activations; at++) {
+    if (strcasecmp(name, known_activations[at].name) == 0) return &known_activations[at];
+  }
+  return NULL;
+}
+
+/** Number `at` of a list of floats, if there are so many. */
+static double listed(const laci_attr *list, size_t at, double otherwise) {
+  return list && list->kind == LACI_ATTR_FLOATS && at < list->n ? list->floats[at] : otherwise;
+}
+
+/** Those of all directions, one after the other. */
+static lac_status read_activations(const laci_node *node, const laci_recurrent *op, int n,
+                                   laci_activation *act, lac_error *err) {
+  const laci_attr *names = laci_node_attr(node, "activations");
+  const laci_attr *alphas = laci_node_attr(node, "activation_alpha");
+  const laci_attr *betas = laci_node_attr(node, "activation_beta");
+  size_t n_alphas = 0, n_betas = 0;
+  bool given = names && names->kind == LACI_ATTR_TEXTS && names->n > 0;
+  if (given && names->n != (size_t)n) {
+    return laci_node_fail(node, err, LAC_BAD_FILE, "%zu activations, wanted %d", names->n, n);
+  }
+  for (int at = 0; at < n; at++) {
+    const char *name = given ? names->texts[at] : op->activations[at % op->n_activations];
+    const known_activation *known = find_activation(name);
+    if (!known) return laci_node_fail(node, err, LAC_UNSUPPORTED, "activation '%s'", name);
+    act[at] = (laci_activation){.f = known->f, .alpha = known->alpha, .beta = known->beta};
+    if (known->has_alpha) act[at].alpha = listed(alphas, n_alphas++, known->alpha);
+    if (known->has_beta) act[at].beta = listed(betas, n_betas++, known->beta);
+  }
+  return LAC_OK;
+}
+
+double laci_cell_act(const laci_cell *cell, int activation, double x) {
+  const laci_activation *act = &cell->act[activation];
+  double held = x > cell->clip ? cell->clip : x < -cell->clip ? -cell->clip : x;
+  return act->f(held, act->alpha, act->beta);
+}
+
+void laci_cell_product(const laci_cell *cell, int64_t first, const double *v, double *out) {
+  for (int64_t row = first; row < first + cell->hidden; row++) {
+    double sum = cell->bias ? cell->bias[row] : 0;
+    for (int64_t k = 0; k < cell->hidden; k++) sum += cell->r[row * cell->hidden + k] * v[k];
+    out[row - first] = sum;
+  }
+}
+
+/* ---- Shapes ---- */
+
+static bool is_batch_first(const laci_node *node) { return laci_node_int(node, "layout", 0) != 0; }
+
+static int n_directions_of(const laci_node *node) {
+  return strcmp(laci_node_text(node, "direction", "forward"), "bidirectional") == 0 ? 2 : 1;
+}
+
+/** One of the axes of an input, or -1. */
+static int64_t size_of(const laci_infer *infer, int port, int axis) {
+  const laci_shape *shape = laci_in_shape(infer, port);
+  return shape && shape->rank == 3 ? shape->dims[axis] : -1;
+}
+
+static lac_status check_weights(laci_infer *infer, const laci_recurrent *op, int64_t hidden) {
+  int64_t rows = hidden < 0 ? -1 : hidden * op->n_gates, n = n_directions_of(infer->node);
+  const struct {
+    int port, axis;
+    int64_t size;
+  } wanted[] = {{W, 0, n},    {R, 0, n},      {W, 1, rows},
+                {R, 1, rows}, {R, 2, hidden}, {W, 2, size_of(infer, X, 2)}};
+  for (size_t at = 0; at < sizeof wanted / sizeof *wanted; at++) {
+    int64_t found = size_of(infer, wanted[at].port, wanted[at].axis);
+    if (found < 0 || wanted[at].size < 0 || found == wanted[at].size) continue;
+    return laci_node_fail(infer->node, infer->err, LAC_BAD_SHAPE,
+                          "axis %d of input %d has size %lld, wanted %lld", wanted[at].axis,
+                          wanted[at].port, (long long)found, (long long)wanted[at].size);
+  }
+  for (int port = X; port <= R; port++) {
+    const laci_shape *shape = laci_in_shape(infer, port);
+    if (!shape || shape->rank == 3) continue;
+    return laci_node_fail(infer->node, infer->err, LAC_BAD_SHAPE, "input %d has %d axes, wanted 3",
+                          port, shape->rank);
+  }
+  return LAC_OK;
+}
+
+lac_status laci_recurrent_infer(laci_infer *infer, const laci_recurrent *op) {
+  lac_status st = laci_want_inputs(infer, 3, op->has_cell ? PEEPHOLE + 1 : INITIAL_H + 1);
+  if (st) return st;
+  int64_t hidden = size_of(infer, R, 2), given = laci_node_int(infer->node, "hidden_size", -1);
+  st = check_weights(infer, op, hidden);
+  if (st) return st;
+  bool batch_first = is_batch_first(infer->node);
+  int64_t time = size_of(infer, X, batch_first ? 1 : 0), batch = size_of(infer, X, !batch_first);
+  const laci_shape *x = laci_in_shape(infer, X);
+  if (!x) time = infer->new_symbol(infer), batch = infer->new_symbol(infer);
+  if (hidden < 0) hidden = given > 0 ? given : infer->new_symbol(infer);
+  int64_t n = n_directions_of(infer->node);
+  for (int out = 0; out < infer->n_out; out++) {
+    infer->out[out].dtype = infer->in[X]->dtype;
+    laci_shape states = {.rank = 3, .dims = {n, batch, hidden}};
+    laci_shape all = {.rank = 4, .dims = {time, n, batch, hidden}};
+    if (batch_first) {
+      states.dims[0] = batch, states.dims[1] = n;
+      all.dims[0] = batch, all.dims[1] = time, all.dims[2] = n;
+    }
+    infer->out[out].shape = out == 0 ? all : states;
+  }
+  return LAC_OK;
+}
+
+/* ---- Values ---- */
+
+typedef struct job {
+  const laci_eval *eval;
+  const laci_recurrent *op;
+  int64_t n_directions, time, batch, inputs, hidden;
+  bool batch_first, backward; /* backward: the first direction is */
+  double *work;               /* [n_directions * batch, work_size] */
+  int64_t work_size;
+  laci_activation act[2 * LACI_MAX_ACTIVATIONS];
+} job;
+
+/** Place of a state of a sequence. */
+static int64_t state_at(const job *j, int64_t direction, int64_t sequence) {
+  return (j->batch_first ? sequence * j->n_directions + direction
+                         : direction * j->batch + sequence) *
+         j->hidden;
+}
+
+static const double *part_of(const job *j, int port, int64_t direction, int64_t size) {
+  const laci_buf *buf = laci_operand(j->eval, port);
+  return buf ? buf->f + direction * size : NULL;
+}
+
+static void start_state(const job *j, int port, int64_t at, double *state) {
+  const laci_buf *initial = laci_operand(j->eval, port);
+  for (int64_t k = 0; k < j->hidden; k++) state[k] = initial ? initial->f[at + k] : 0;
+}
+
+static void keep_state(laci_buf *to, int64_t at, const double *state, int64_t n) {
+  if (to) memcpy(to->f + at, state, (size_t)n * sizeof *state);
+}
+
+/** out = w x + bias, all gates. */
+static void take_input(const job *j, int64_t direction, const double *x, double *out) {
+  int64_t rows = j->op->n_gates * j->hidden;
+  const double *w = part_of(j, W, direction, rows * j->inputs);
+  const double *bias = part_of(j, BIAS, direction, 2 * rows);
+  for (int64_t row = 0; row < rows; row++) {
+    double sum = bias ? bias[row] : 0;
+    for (int64_t k = 0; k < j->inputs; k++) sum += w[row * j->inputs + k] * x[k];
+    out[row] = sum;
+  }
+}
+
+static void run_sequence(const job *j, int64_t direction, int64_t sequence) {
+  int64_t rows = j->op->n_gates * j->hidden;
+  double *work = j->work + (direction * j->batch + sequence) * j->work_size;
+  const double *bias = part_of(j, BIAS, direction, 2 * rows);
+  const laci_buf *lengths = laci_operand(j->eval, LENGTHS);
+  int64_t length = lengths ? laci_buf_get_i(lengths, sequence) : j->time;
+  if (length > j->time) length = j->time;
+  laci_cell cell = {.hidden = j->hidden,
+                    .x = work,
+                    .gates = work + rows,
+                    .h = work + 2 * rows,
+                    .c = work + 2 * rows + j->hidden,
+                    .r = part_of(j, R, direction, rows * j->hidden),
+                    .bias = bias ? bias + rows : NULL,
+                    .clip = laci_node_float(j->eval->node, "clip", INFINITY),
+                    .flag = j->op->flag && laci_node_int(j->eval->node, j->op->flag, 0)};
+  if (j->op->has_cell) cell.peephole = part_of(j, PEEPHOLE, direction, 3 * j->hidden);
+  memcpy(cell.act, j->act + direction * j->op->n_activations,
+         (size_t)j->op->n_activations * sizeof *cell.act);
+  int64_t state = state_at(j, direction, sequence);
+  start_state(j, INITIAL_H, state, cell.h);
+  if (j->op->has_cell) start_state(j, INITIAL_C, state, cell.c);
+  bool backward = direction == 1 || j->backward;
+  for (int64_t step = 0; step < length; step++) {
+    int64_t t = backward ? length - 1 - step : step;
+    int64_t x = j->batch_first ? sequence * j->time + t : t * j->batch + sequence;
+    take_input(j, direction, j->eval->in[X]->f + x * j->inputs, work);
+    j->op->step(&cell);
+    int64_t y = j->batch_first
+                    ? (x * j->n_directions + direction) * j->hidden
+                    : ((t * j->n_directions + direction) * j->batch + sequence) * j->hidden;
+    keep_state(laci_result(j->eval, 0), y, cell.h, j->hidden);
+  }
+  keep_state(laci_result(j->eval, 1), state, cell.h, j->hidden);
+  if (j->op->has_cell) keep_state(laci_result(j->eval, 2), state, cell.c, j->hidden);
+}
+
+static void run_sequences(int64_t begin, int64_t end, void *context) {
+  const job *j = context;
+  for (int64_t at = begin; at < end; at++) run_sequence(j, at / j->batch, at % j->batch);
+}
+
+/** An operand that is there has as many elements as the frame reads. */
+static lac_status check_counts(const job *j) {
+  int64_t rows = j->op->n_gates * j->hidden, states = j->n_directions * j->batch * j->hidden;
+  const int64_t wanted[] = {[BIAS] = j->n_directions * 2 * rows,
+                            [LENGTHS] = j->batch,
+                            [INITIAL_H] = states,
+                            [INITIAL_C] = states,
+                            [PEEPHOLE] = j->n_directions * 3 * j->hidden};
+  for (int port = BIAS; port <= PEEPHOLE; port++) {
+    const laci_buf *buf = laci_operand(j->eval, port);
+    if (!buf || (buf->count == wanted[port] && !buf->f == (port == LENGTHS))) continue;
+    return laci_node_fail(j->eval->node, j->eval->err, LAC_BAD_SHAPE,
+                          "input %d has %lld elements, wanted %lld", port, (long long)buf->count,
+                          (long long)wanted[port]);
+  }
+  return LAC_OK;
+}
+
+lac_status laci_recurrent_eval(const laci_eval *eval, const laci_recurrent *op) {
+  const laci_shape *x = &eval->in[X]->shape, *w = &eval->in[W]->shape, *r = &eval->in[R]->shape;
+  const char *direction = laci_node_text(eval->node, "direction", "forward");
+  bool floats = eval->in[X]->f && eval->in[W]->f && eval->in[R]->f;
+  if (x->rank != 3 || w->rank != 3 || r->rank != 3 || !floats) {
+    return laci_node_fail(eval->node, eval->err, LAC_BAD_SHAPE, "wanted floats of three axes");
+  }
+  job j = {.eval = eval,
+           .op = op,
+           .batch_first = is_batch_first(eval->node),
+           .backward = strcmp(direction, "reverse") == 0,
+           .n_directions = w->dims[0],
+           .inputs = x->dims[2],
+           .hidden = r->dims[2]};
+  j.time = x->dims[j.batch_first ? 1 : 0];
+  j.batch = x->dims[j.batch_first ? 0 : 1];
+  j.work_size = (2 * op->n_gates + 2) * j.hidden;
+  lac_status st = check_counts(&j);
+  int n = (int)j.n_directions * op->n_activations;
+  if (!st) st = read_activations(eval->node, op, n, j.act, eval->err);
+  if (st) return st;
+  j.work = laci_alloc((size_t)(j.n_directions * j.batch * j.work_size), sizeof *j.work);
+  if (!j.work) return laci_fail_memory(eval->err, eval->node->name);
+  laci_eval_parallel(eval, j.n_directions * j.batch, run_sequences, &j);
+  laci_free(j.work);
+  return LAC_OK;
+}
+
+/* ---- Coupling ---- */
+
+/** Hidden channel h of the output's last axis is position part * H + h of the input's axis, for
+ * every part. */
+static void map_hidden(laci_coupling *c, int out, int port, int axis, int64_t n_parts,
+                       int64_t hidden) {
+  const laci_shape *from = laci_port_shape(c, port), *to = laci_port_shape(c, out);
+  if (!from || !to) return;
+  if (axis < 0) axis += from->rank;
+  if (axis < 0 || axis >= from->rank || from->dims[axis] != n_parts * hidden) return;
+  for (int64_t part = 0; part < n_parts; part++) {
+    laci_axis_map *map = laci_map(c, out, to->rank - 1, port, axis, hidden);
+    for (int64_t h = 0; map && h < hidden; h++) map->from[h] = (int32_t)(part * hidden + h);
+  }
+}
+
+static void couple_output(const laci_node *node, laci_coupling *c, const laci_recurrent *op,
+                          int out, int batch, int64_t hidden) {
+  const laci_shape *y = laci_port_shape(c, LACI_OUT(out));
+  if (out >= node->n_outputs || !y) return;
+  int place = is_batch_first(node) ? 0 : y->rank - 2;
+  laci_set_label(c, LACI_OUT(out), place, batch);
+  map_hidden(c, LACI_OUT(out), W, 1, op->n_gates, hidden);
+  map_hidden(c, LACI_OUT(out), R, 1, op->n_gates, hidden);
+  map_hidden(c, LACI_OUT(out), R, 2, 1, hidden);
+  map_hidden(c, LACI_OUT(out), BIAS, 1, 2 * (int64_t)op->n_gates, hidden);
+  map_hidden(c, LACI_OUT(out), INITIAL_H, -1, 1, hidden);
+  if (!op->has_cell) return;
+  map_hidden(c, LACI_OUT(out), INITIAL_C, -1, 1, hidden);
+  map_hidden(c, LACI_OUT(out), PEEPHOLE, 1, 3, hidden);
+}
+
+/** Are all operands that are there of known shape? Else a place might be missed. */
+static bool all_known(const laci_node *node, const laci_coupling *c) {
+  for (int port = 0; port < node->n_inputs; port++) {
+    const laci_shape *shape = laci_port_shape(c, port);
+    if (laci_has_input(node, port) && (!shape || (port <= R && shape->rank != 3))) return false;
+  }
+  return node->n_inputs > R;
+}
+
+lac_status laci_recurrent_couple(const laci_node *node, laci_coupling *c,
+                                 const laci_recurrent *op) {
+  c->why = "time and directions have an order";
+  if (!all_known(node, c) || !laci_mappable(c, W, 1) || !laci_mappable(c, R, 2))
+    return laci_coupling_ok(c);
+  bool batch_first = is_batch_first(node);
+  int batch = laci_coupling_label(c), inputs = laci_coupling_label(c);
+  for (int port = 0; port < node->n_inputs; port++) laci_describe(c, port);
+  laci_set_label(c, X, batch_first ? 0 : 1, batch);
+  laci_set_label(c, X, 2, inputs);
+  laci_set_label(c, W, 2, inputs);
+  if (laci_port_shape(c, LENGTHS)) laci_set_label(c, LENGTHS, 0, batch);
+  for (int port = INITIAL_H; port <= (op->has_cell ? INITIAL_C : INITIAL_H); port++) {
+    if (laci_port_shape(c, port)) laci_set_label(c, port, batch_first ? 0 : 1, batch);
+  }
+  int64_t hidden = laci_port_shape(c, R)->dims[2];
+  for (int out = 0; out < node->n_outputs; out++) couple_output(node, c, op, out, batch, hidden);
+  return laci_coupling_ok(c);
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * HannWindow, HammingWindow and BlackmanWindow: tapers for spectra, written once in hann_window.c.
+ *   y[k] = a0 - a1 cos(2 pi k / N) + a2 cos(4 pi k / N),  N = size, or size - 1 where not periodic
+ */
+#ifndef LACI_GRAPH_OPS_SHARED_TAPER_IN_H
+#define LACI_GRAPH_OPS_SHARED_TAPER_IN_H
+
+#include "graph/ops/shared/op_in.h"
+
+lac_status laci_taper_infer(laci_infer *infer);
+LAC_MUST_CHECK lac_status laci_taper_eval(const laci_eval *eval, double a0, double a1, double a2);
+extern const laci_attr_type laci_taper_attributes[];
+
+#endif
