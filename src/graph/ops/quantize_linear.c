@@ -44,7 +44,7 @@ static lac_status eval(laci_eval *eval) {
     int64_t k = laci_quant_at(&quant, at);
     double zero = quant.zero ? laci_buf_get_f(quant.zero, k) : 0;
     float quotient = (float)laci_buf_get_f(eval->in[0], at) / (float)quant.scale->f[k];
-    double y = rint(quotient) + zero;
+    double y = rintf(quotient) + zero;
     out->i[at] = laci_int_from_f(y < low ? low : y > high ? high : y);
   }
   return LAC_OK;
