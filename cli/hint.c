@@ -33,7 +33,7 @@
 
 /* % stands for the file. */
 static const char *const words[] = {
-#define LAC_HINT(name, helps) WORDS_##name,
+#define LAC_HINT(name, helps) (WORDS_##name), /* some are of two literals, on purpose */
 #include "lacuna/hint.def"
 #undef LAC_HINT
 };
