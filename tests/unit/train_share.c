@@ -60,7 +60,7 @@ typedef struct run_options {
   int64_t paranoid;
   int odd_one; /* the member that the next are for */
   int64_t interrupt_at, spoil_at, fail_at;
-  double timeout;  /* of waiting; 0: 2 s */
+  double timeout;  /* of waiting; 0: 60 s */
   int64_t hang_at; /* where process 1 does nothing for a while */
   long fails_once; /* the so-manieth allocation of all; 0: none */
 } run_options;
@@ -69,7 +69,7 @@ static atomic_int slow_syncs; /* so many writes that follow take their time */
 
 /* In the place of the C library's: every checkpoint is synced. */
 int fsync(int fd) {
-  const struct timespec slow = {4, 0};
+  const struct timespec slow = {8, 0};
   if (atomic_fetch_sub(&slow_syncs, 1) > 0) (void)nanosleep(&slow, NULL);
   return fdatasync(fd);
 }
@@ -141,7 +141,7 @@ static lac_status on_event(void *context, const laci_loop_event *event, lac_erro
   member *m = context;
   if (event->kind != LACI_LOOP_STEP) return LAC_OK;
   m->losses[event->step] = event->loss;
-  const struct timespec hanging = {4, 0};
+  const struct timespec hanging = {8, 0};
   if (event->step == m->hang_at) (void)nanosleep(&hanging, NULL);
   if (event->step == m->interrupt_at) lac_context_interrupt(m->context, true);
   if (event->step == m->spoil_at) laci_trainer_weights(m->trainer)[0] += 1;
@@ -181,7 +181,7 @@ static void run(const run_options *o, member *members) {
   for (int k = 0; k < o->size; k++) {
     prepare(&members[k], o, k);
     doors[k] = (opening){.transport = &world->members[k].face,
-                         .options = {.timeout = o->timeout > 0 ? o->timeout : 2}};
+                         .options = {.timeout = o->timeout > 0 ? o->timeout : 60}};
     assert_int_equal(pthread_create(&doors[k].thread, NULL, open_one, &doors[k]), 0);
   }
   for (int k = 0; k < o->size; k++) {
@@ -387,10 +387,10 @@ static void who_gives_up_does_not_wait_for_one_that_hangs(void **state) {
   (void)state;
   member members[MOST_MEMBERS];
   run_options o = {.size = 2, .accumulate = 1, .bucket = 4096, .interrupt_at = 2, .hang_at = 2};
-  o.timeout = 1;
+  o.timeout = 3;
   run(&o, members);
   assert_int_equal(members[0].status, LAC_PEER);
-  assert_string_equal(members[0].err.text, "process 1 has not answered for 1 s");
+  assert_string_equal(members[0].err.text, "process 1 has not answered for 3 s");
   finish_all(&o, members);
 }
 
@@ -414,13 +414,13 @@ static void lack_of_memory_ends_all_alike(void **state) {
   assert_true(n_failed > 10);
 }
 
-/* 4 s, and waiting fails after 1 s, at process 1 after 3. */
+/* 8 s, and waiting fails after 3 s, at process 1 after 5. */
 static void a_slow_disk_is_waited_for(void **state) {
   (void)state;
   member members[MOST_MEMBERS];
   folder f;
   f = make_folder();
-  run_options o = {.size = 2, .accumulate = 1, .bucket = 4096, .odd_one = NOBODY, .timeout = 1};
+  run_options o = {.size = 2, .accumulate = 1, .bucket = 4096, .odd_one = NOBODY, .timeout = 3};
   o.folder = f.path;
   atomic_store(&slow_syncs, 1);
   run(&o, members);
