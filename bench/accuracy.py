@@ -192,7 +192,7 @@ def order_lines(table):
                      for way in ("one-shot", "solved", "refined") for order in ("file", "searched")]
             if any(cells):
                 lines.append(f"| {NAMES[network]} | {pattern} | " + " | ".join(spread(c) if c else "" for c in cells) + " |")
-    return lines
+    return lines if len(lines) > 2 else ["Not measured yet (`bench/accuracy.py --orders`)."]
 
 
 def picture(table, networks):
@@ -202,12 +202,12 @@ def picture(table, networks):
         found = {way: (statistics.median(r["seconds"] for r in runs), statistics.mean(r["top1"] for r in runs))
                  for way, runs in table[network].items() if way != "dense" and " order" not in way}
         kinds = {"alps": ("a", [p for way, p in found.items() if way.startswith("alps")]),
-                 "other scores": ("b", [p for way, p in found.items() if way.endswith(", solved") and not way.startswith("alps")]),
+                 "others": ("b", [p for way, p in found.items() if way.endswith(", solved") and not way.startswith("alps")]),
                  "onnxsim": ("c", [p for way, p in found.items() if way.startswith("onnxsim")])}
         lines = [{"name": name, "colour": colour, "points": points} for name, (colour, points) in kinds.items() if points]
         dense = table[network]["dense"][0]["top1"]
         panels.append({"title": f"{NAMES[network]}, dense {dense:.2f}", "lines": lines, "range": [dense]})
-    return chart.draw(panels, "top-1 in percent against seconds of two cores, 2:4 in all eligible layers")
+    return chart.draw(panels, "top-1 in percent against seconds of two cores")
 
 
 def write_page(results, networks):
