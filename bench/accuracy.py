@@ -3,13 +3,14 @@
 """Accuracy without training: top-1 on CIFAR-10's whole test set after `prune --calibration`, and the seconds it took.
 
     bench/accuracy.py [--build build/release] [--networks resnet20,resnet56] [--seeds 5] [--only PART] [--refine S]
-                      [--orders] [--peer PYTHON] [--json FILE] [--from FILE] [--docs]
+                      [--orders] [--parts lite0,bert,resnet50] [--peer PYTHON] [--json FILE] [--from FILE] [--docs]
 
 Every row is a way to prune all eligible layers of a trained network, 2:4 unless said: Lacuna's scores with and without the exact
 solution, and, with --peer, a Python that has onnxsim and ONNX Runtime, onnxsim's SparseGPT on the same images. `check` says along
 which axis the result's zeros hold the pattern. Seeds choose other calibration images. --orders compares searched orders of
-channels with the file's, for three patterns. --docs writes the tables and the picture of docs/without-training.md; --from takes
-what an earlier run kept with --json, and measures only what is missing there.
+channels with the file's, for three patterns; --parts measures other networks instead (accuracy_networks.py). --docs writes the
+tables and the picture of docs/without-training.md; --from takes what an earlier run kept with --json, and measures only what is
+missing there.
 """
 import argparse
 import json
@@ -22,6 +23,7 @@ import tempfile
 import time
 
 import chart
+from accuracy_networks import PARTS
 from page import fill
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
@@ -31,6 +33,7 @@ PICTURE = TOP / "docs/accuracy.svg"
 NAMES = {"resnet20": "ResNet-20", "resnet32": "ResNet-32", "resnet44": "ResNet-44", "resnet56": "ResNet-56"}
 PATTERNS = ("2:4", "4:8", "1:4")
 COPIES = "4"  # of each image, flipped and shifted: what training saw
+ORDER_STEPS = "100"
 
 
 class Failed(Exception):
@@ -57,11 +60,11 @@ def ways(refine):
     }
 
 
-def orders(refine):
-    """(pattern, way) -> options but for the order."""
-    of_data = ("--score", "alps", "--calibration-samples", "2048")
+def orders():
+    """(pattern, way) -> options but for the order. Steps are counted: what they reach is then no matter of the machine."""
+    of_data = ("--score", "alps", "--calibration-samples", "512")
     steps = {"one-shot": (), "solved": of_data,
-             "refined": (*of_data, "--refine", str(refine), "--calibration-copies", COPIES)}
+             "refined": (*of_data, "--refine-steps", ORDER_STEPS, "--calibration-copies", COPIES)}
     return {(pattern, way): ["--pattern", pattern, *options] for pattern in PATTERNS for way, options in steps.items()}
 
 
@@ -74,21 +77,24 @@ class Bench:
 
     def lacuna(self, *words):
         words = [str(word) for word in (self.args.build / "lacuna", *words)]
-        began, before = time.monotonic(), os.times()
-        run = subprocess.run(words, cwd=self.folder, capture_output=True, text=True, check=False)
-        if run.returncode != 0:
-            raise Failed(f"{' '.join(words)}: {run.stderr.strip()}")
-        after = os.times()
-        used = after.children_user + after.children_system - before.children_user - before.children_system
-        return {"seconds": time.monotonic() - began, "processor_seconds": used}
+        began = time.monotonic()
+        with tempfile.TemporaryFile("w+") as said:
+            run = subprocess.Popen(words, cwd=self.folder, stdout=subprocess.DEVNULL, stderr=said)
+            _, status, used = os.wait4(run.pid, 0)
+            run.returncode = os.waitstatus_to_exitcode(status)
+            if run.returncode != 0:
+                said.seek(0)
+                raise Failed(f"{' '.join(words)}: {said.read().strip()}")
+        return {"seconds": time.monotonic() - began, "processor_seconds": used.ru_utime + used.ru_stime,
+                "peak_bytes": 1024 * used.ru_maxrss}
 
     def top1(self, file):
         self.lacuna("eval", file, "--data", self.data, "--json", "eval.json", "--force")
         return json.loads((self.folder / "eval.json").read_text())["top1"]
 
-    def axis(self, file, pattern="2:4"):
+    def axis(self, file, pattern="2:4", chosen=()):
         """Do the zeros lie along the input channels, where hardware looks for them?"""
-        self.lacuna("check", file, "--pattern", pattern, "--json", "check.json", "--force")
+        self.lacuna("check", file, "--pattern", pattern, *chosen, "--json", "check.json", "--force")
         layers = json.loads((self.folder / "check.json").read_text())["layers"]
         holds = [layer["holds_pattern"] for layer in layers if layer["eligible"]]
         return {"eligible": len(holds), "hold": sum(holds)}
@@ -116,35 +122,43 @@ class Bench:
 
 def plan(args):
     """Keys of all runs and what makes each: a way without chance has one seed."""
-    for network in args.networks:
-        for name, options in ways(args.refine).items():
-            for seed in range(args.seeds if "--calibration-samples" in options else 1):
-                yield f"{network} | {name} | {seed}", lambda b, n=network, o=options, s=seed: b.pruned(n, o, s)
-        if args.peer:
-            for samples in (128, 512):
-                yield f"{network} | onnxsim SparseGPT, {samples} images | 0", lambda b, n=network, k=samples: b.peer(n, k, 0)
-    if args.orders:
-        for network in NAMES:
-            for (pattern, way), options in orders(args.refine).items():
-                for order, more in (("file", ["--no-permute"]), ("searched", [])):
-                    for seed in range(args.order_seeds):
-                        if seed and order == "file" and way == "one-shot":
-                            continue
-                        yield (f"{network} | {pattern} {way}, {order} order | {seed}",
-                               lambda b, n=network, o=[*more, *options], s=seed: b.pruned(n, o, s))
+    for part in args.parts:
+        ways_of, run, _ = PARTS[part]
+        for name, options in ways_of().items():
+            yield f"{part} | {name} | 0", lambda b, r=run, o=options: r(b, o)
+    for network in args.networks if not args.parts else []:
+        yield from plan_orders(args, network) if args.orders else plan_ways(args, network)
+
+
+def plan_ways(args, network):
+    for name, options in ways(args.refine).items():
+        for seed in range(args.seeds if "--calibration-samples" in options else 1):
+            yield f"{network} | {name} | {seed}", lambda b, o=options, s=seed: b.pruned(network, o, s)
+    if args.peer:
+        for samples in (128, 512):
+            yield f"{network} | onnxsim SparseGPT, {samples} images | 0", lambda b, k=samples: b.peer(network, k, 0)
+
+
+def plan_orders(args, network):
+    for (pattern, way), options in orders().items():
+        for order, more in (("file", ["--no-permute"]), ("searched", [])):
+            for seed in range(args.order_seeds if order == "searched" or way != "one-shot" else 1):
+                yield (f"{network} | {pattern} {way}, {order} order | {seed}",
+                       lambda b, o=[*more, *options], s=seed: b.pruned(network, o, s))
 
 
 def measure(args, results):
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(args, folder)
-        for network in args.networks if not args.orders else NAMES:
+        for network in args.networks if not args.parts else []:
             if f"{network} | dense | 0" not in results:
                 results[f"{network} | dense | 0"] = {"top1": bench.top1(args.models / f"{network}_cifar10.onnx")}
         for key, run in plan(args):
             if key in results or args.only not in key:
                 continue
             results[key] = run(bench)
-            print(f"{key}: {results[key]['top1']:.2f} in {results[key]['seconds']:.1f} s", flush=True)
+            told = f"{results[key]['top1']:.2f}" if "top1" in results[key] else f"error {results[key]['error']:.5f}"
+            print(f"{key}: {told} in {results[key]['seconds']:.1f} s", flush=True)
             if args.json:
                 args.json.write_text(json.dumps(results, indent=1) + "\n")
 
@@ -186,7 +200,7 @@ def way_lines(table, networks):
 def order_lines(table):
     lines = ["| network | pattern | " + " | ".join(f"{way}: file's order | searched" for way in ("one-shot", "solved", "refined")) +
              " |", "|---|---|" + "---|---|" * 3]
-    for network, found in table.items():
+    for network, found in ((network, table[network]) for network in NAMES if network in table):
         for pattern in PATTERNS:
             cells = [found.get(f"{pattern} {way}, {order} order")
                      for way in ("one-shot", "solved", "refined") for order in ("file", "searched")]
@@ -213,6 +227,8 @@ def picture(table, networks):
 def write_page(results, networks):
     table = gathered(results)
     text = fill(PAGE.read_text(), "accuracy", "accuracy.py", way_lines(table, networks))
+    for part, (_, _, lines) in PARTS.items():
+        text = fill(text, part, "accuracy.py", lines(table.get(part, {})))
     PAGE.write_text(fill(text, "orders", "accuracy.py", order_lines(table)))
     PICTURE.write_text(picture(table, networks))
 
@@ -222,21 +238,29 @@ def main():
     parser.add_argument("--build", type=pathlib.Path, default=TOP / "build/release")
     parser.add_argument("--models", type=pathlib.Path, default=SHARED / "models")
     parser.add_argument("--data", type=pathlib.Path, default=SHARED / "data")
-    parser.add_argument("--networks", type=lambda text: text.split(","), default=["resnet20", "resnet56"])
+    parser.add_argument("--networks", type=lambda text: text.split(","), help="resnet20,resnet56; with --orders all four")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--order-seeds", type=int, default=2)
     parser.add_argument("--only", default="", help="only runs whose name has this in it")
     parser.add_argument("--refine", type=int, default=60, help="seconds of whole-network steps")
     parser.add_argument("--orders", action="store_true")
+    parser.add_argument("--parts", type=lambda text: text.split(","), default=[], help="other networks: lite0, bert, resnet50")
     parser.add_argument("--peer", type=pathlib.Path, help="a Python with onnxsim and onnxruntime")
     parser.add_argument("--json", type=pathlib.Path)
     parser.add_argument("--from", dest="earlier", type=pathlib.Path)
     parser.add_argument("--docs", action="store_true")
     args = parser.parse_args()
     args.build = args.build.resolve()
+    args.peer = args.peer and args.peer.absolute()
+    args.networks = args.networks or (list(NAMES) if args.orders else ["resnet20", "resnet56"])
     unknown = [network for network in args.networks if network not in NAMES]
     if unknown:
         parser.error(f"--networks {unknown[0]}: wanted some of {', '.join(NAMES)}")
+    strange = [part for part in args.parts if part not in PARTS]
+    if strange:
+        parser.error(f"--parts {strange[0]}: wanted some of {', '.join(PARTS)}")
+    if "bert" in args.parts and not args.peer:
+        parser.error("--parts bert makes its network by --peer PYTHON, which has onnx and numpy")
     results = json.loads(args.earlier.read_text()) if args.earlier else {}
     try:
         measure(args, results)
