@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /** n elements of `size` bytes, zeroed, 64-byte aligned; NULL when there is no memory or n * size
  * overflows. n == 0 gives a valid pointer. */
@@ -20,6 +21,11 @@ void *laci_alloc(size_t n, size_t size);
 void *laci_resize(void *old, size_t old_n, size_t n, size_t size);
 
 void laci_free(void *memory);
+
+/** Are n bytes all 0? */
+static inline bool laci_is_zero(const uint8_t *bytes, size_t n) {
+  return n == 0 || (bytes[0] == 0 && memcmp(bytes, bytes + 1, n - 1) == 0);
+}
 
 /** Makes room for one more element: doubles *capacity when n == *capacity. False when there is no
  * memory. */

@@ -300,6 +300,13 @@ static lac_status bring_whole(laci_reader *reader, lac_error *err) {
 
 /* ---- Reading ---- */
 
+bool laci_reader_is_there(laci_reader *reader, size_t offset, size_t size_bytes) {
+  (void)pthread_rwlock_rdlock(&reader->lock);
+  bool there = reader->whole || (reader->kept && all_there(reader, offset, size_bytes));
+  (void)pthread_rwlock_unlock(&reader->lock);
+  return there;
+}
+
 lac_status laci_reader_fetch(laci_reader *reader, size_t offset, size_t size_bytes, void *to,
                              lac_error *err) {
   lac_status st = LAC_OK;

@@ -66,6 +66,9 @@ void laci_reader_park(laci_reader *reader);
  * LAC_IO: for a file whose checksums are computed once. Memory: 8 bytes for each 64 KiB. */
 LAC_MUST_CHECK lac_status laci_reader_watch(laci_reader *reader, lac_error *err);
 
+/** Is a part, which must lie inside, at its address, and will it stay? Any thread. */
+bool laci_reader_is_there(laci_reader *reader, size_t offset, size_t size_bytes);
+
 /** Copies a part, which must lie inside: from memory if it is there, else from the file. */
 LAC_MUST_CHECK lac_status laci_reader_fetch(laci_reader *reader, size_t offset, size_t size_bytes,
                                             void *to, lac_error *err);

@@ -11,6 +11,7 @@
 #include <limits.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/random.h>
@@ -187,6 +188,19 @@ int laci_temporary_folder(const char *parent, char *path, int size) {
 void laci_temporary_folder_remove(const char *path, int fd) {
   remove_tree(AT_FDCWD, path, MOST_DEPTH);
   (void)close(fd);
+}
+
+int laci_temporary_nameless(const char *folder) {
+  int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+  if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL)) return fd;
+  char path[PATH_MAX];
+  if (snprintf(path, sizeof path, "%s/.lacuna-XXXXXX", folder) >= (int)sizeof path) {
+    errno = ENAMETOOLONG;
+    return -1;
+  }
+  fd = mkostemp(path, O_CLOEXEC);
+  if (fd >= 0) (void)unlink(path);
+  return fd;
 }
 
 /* ---- The end of the process at a signal ---- */

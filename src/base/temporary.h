@@ -40,6 +40,10 @@ int laci_temporary_folder(const char *parent, char *path, int size);
 /** Removes it with what is in it, and closes the descriptor. */
 void laci_temporary_folder_remove(const char *path, int fd);
 
+/** A file without a name, to write and read, in a folder: it is gone when its descriptor is closed,
+ * however the process ends. Returns the descriptor; -1 and errno. */
+int laci_temporary_nameless(const char *folder);
+
 /* ---- The end of the process at a signal ---- */
 
 /** Notes a file or folder that is to go if the process ends before laci_temporary_unregister; -1

@@ -19,12 +19,15 @@
 
 enum {
   WRITE_BUFFER_BYTES = 1 << 20,
+  HOLE_BYTES = 64 << 10, /* zeros that are left out come in such blocks */
   MOST_DESCRIPTORS = 256 /* beyond, finished files are closed: a model may have thousands */
 };
 
 struct laci_writer {
   laci_placement file;
-  size_t n; /* bytes in the buffer */
+  size_t n;        /* bytes in the buffer */
+  bool holes;      /* zeros are left out */
+  bool ends_early; /* the last ones were: the file is shorter than it is to be */
   uint8_t *buffer;
 };
 
@@ -112,6 +115,7 @@ lac_status laci_writer_open_at(int folder, const char *name, const char *shown,
   if (!made) return laci_fail_memory(err, shown);
   made->file =
       (laci_placement){.folder = folder, .fd = -1, .registered = -1, .force = options->force};
+  made->holes = options->holes;
   made->file.path = copy_text(name, n);
   made->file.shown = copy_text(shown, strlen(shown));
   made->buffer = laci_alloc(WRITE_BUFFER_BYTES, 1);
@@ -129,11 +133,39 @@ lac_status laci_writer_open(const char *path, const laci_write_options *options,
 
 /* ---- Filling ---- */
 
+/** How many of n bytes are to be written now, WRITE_BUFFER_BYTES at most; 0: a block of zeros comes
+ * first, which is left out. */
+static size_t filled(const laci_writer *writer, const uint8_t *bytes, size_t n) {
+  size_t most = n < WRITE_BUFFER_BYTES ? n : WRITE_BUFFER_BYTES, at = 0;
+  while (writer->holes && at < most && n - at >= HOLE_BYTES) {
+    if (laci_is_zero(bytes + at, HOLE_BYTES)) return at;
+    at += HOLE_BYTES;
+  }
+  return most;
+}
+
+/** Moves on by a block of zeros. */
+static lac_status leave_out(laci_writer *writer, lac_error *err) {
+  if (lseek(writer->file.fd, HOLE_BYTES, SEEK_CUR) < 0)
+    return laci_fail_errno(err, writer->file.shown, "cannot write");
+  writer->ends_early = true;
+  return LAC_OK;
+}
+
 static lac_status write_all(laci_writer *writer, const uint8_t *bytes, size_t n, lac_error *err) {
   while (n > 0) {
-    ssize_t wrote = write(writer->file.fd, bytes, n < WRITE_BUFFER_BYTES ? n : WRITE_BUFFER_BYTES);
+    size_t some = filled(writer, bytes, n);
+    if (some == 0) {
+      lac_status st = leave_out(writer, err);
+      if (st) return st;
+      bytes += HOLE_BYTES;
+      n -= HOLE_BYTES;
+      continue;
+    }
+    ssize_t wrote = write(writer->file.fd, bytes, some);
     if (wrote < 0 && errno == EINTR) continue;
     if (wrote < 0) return laci_fail_errno(err, writer->file.shown, "cannot write");
+    writer->ends_early = false;
     bytes += wrote;
     n -= (size_t)wrote;
   }
@@ -162,6 +194,9 @@ lac_status laci_writer_append(laci_writer *writer, const void *bytes, size_t siz
 
 lac_status laci_writer_finish(laci_writer *writer, lac_error *err) {
   lac_status st = flush(writer, err);
+  if (!st && writer->ends_early &&
+      ftruncate(writer->file.fd, lseek(writer->file.fd, 0, SEEK_CUR)))
+    st = laci_fail_errno(err, writer->file.shown, "cannot write");
   if (!st && fsync(writer->file.fd)) st = laci_fail_errno(err, writer->file.shown, "cannot sync");
   laci_free(writer->buffer); /* a command may have many files finished and waiting */
   writer->buffer = NULL;

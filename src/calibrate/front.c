@@ -3,13 +3,12 @@
  * open, so that it is gone however the process ends. Room that a value no longer needs is kept for
  * the next one of its size. */
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* O_TMPFILE, fallocate */
+#define _GNU_SOURCE /* fallocate */
 #endif
 #include "calibrate/front_in.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/types.h>
 #include <unistd.h>
@@ -17,6 +16,7 @@
 #include "base/budget.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/temporary.h"
 
 static const char *folder_of(const laci_front *front) {
   const char *parent = front->folder ? front->folder : getenv("TMPDIR");
@@ -25,14 +25,7 @@ static const char *folder_of(const laci_front *front) {
 
 static lac_status open_file(const laci_front *front, laci_kept_room *place, lac_error *err) {
   const char *folder = folder_of(front);
-  place->file = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-  if (place->file < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL)) {
-    char path[4096];
-    if (snprintf(path, sizeof path, "%s/lacuna-XXXXXX", folder) < (int)sizeof path) {
-      place->file = mkostemp(path, O_CLOEXEC);
-      if (place->file >= 0) (void)unlink(path);
-    }
-  }
+  place->file = laci_temporary_nameless(folder);
   if (place->file < 0) return laci_fail_errno(err, folder, "opening a temporary file");
   /* Space now, where the file system can say so: better than to fail after minutes. */
   bool full = place->bytes > 0 && fallocate(place->file, 0, 0, (off_t)place->bytes) &&

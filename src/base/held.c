@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Holding bytes for a while. */
+#include "base/held.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+
+bool laci_is_away(const laci_byte_source *from, const uint8_t *bytes, size_t n) {
+  return n > 0 && from && from->fetch && !from->is_there(from->context, bytes, n);
+}
+
+lac_status laci_hold(const laci_byte_source *from, const uint8_t *bytes, size_t n, const char *name,
+                     laci_held *held, lac_error *err) {
+  *held = (laci_held){.bytes = bytes};
+  if (!laci_is_away(from, bytes, n)) return LAC_OK;
+  *held = (laci_held){.copy = laci_alloc(n, 1)};
+  if (!held->copy) return laci_fail_memory(err, name);
+  held->bytes = held->copy;
+  lac_status st = from->fetch(from->context, bytes, n, held->copy, err);
+  if (st) laci_let_go(held);
+  return st;
+}
+
+void laci_let_go(laci_held *held) {
+  laci_free(held->copy);
+  *held = (laci_held){0};
+}
