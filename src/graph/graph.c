@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/spill.h"
 #include "graph/graph_in.h"
 #include "tensor/buf.h"
 
@@ -31,7 +32,8 @@ lac_status laci_graph_create(laci_graph **graph, lac_error *err) {
 void laci_graph_destroy(laci_graph *graph) {
   if (!graph) return;
   for (int at = 0; at < graph->n_values; at++) laci_buf_destroy(graph->values[at].known);
-  for (int at = 0; at < graph->n_stored; at++) laci_free(graph->stored[at].owned);
+  for (int at = 0; at < graph->n_stored; at++) laci_stored_replace(&graph->stored[at], NULL, false);
+  laci_spill_destroy(graph->spills);
   for (size_t at = 0; at < graph->n_bufs; at++) laci_buf_destroy(graph->bufs[at]);
   laci_free(graph->bufs);
   laci_free(graph->nodes);
@@ -159,13 +161,24 @@ lac_status laci_graph_add_stored(laci_graph *graph, const laci_stored *stored, i
   return LAC_OK;
 }
 
+lac_status laci_stored_hold(const laci_graph *graph, const laci_stored *stored, laci_held *held,
+                            lac_error *err) {
+  return laci_hold(&graph->bytes_from, stored->bytes, stored->size_bytes, stored->name, held, err);
+}
+
+void laci_stored_replace(laci_stored *stored, uint8_t *take, bool spilled) {
+  if (!stored->spilled) laci_free(stored->owned);
+  stored->owned = take;
+  stored->spilled = spilled;
+  if (take) stored->bytes = take;
+}
+
 uint8_t *laci_stored_mut(laci_stored *stored) {
-  if (!stored->owned) {
+  if (!stored->owned || stored->spilled) {
     uint8_t *copy = laci_alloc(stored->size_bytes, 1);
     if (!copy) return NULL;
     if (stored->size_bytes) memcpy(copy, stored->bytes, stored->size_bytes);
-    stored->owned = copy;
-    stored->bytes = copy;
+    laci_stored_replace(stored, copy, false);
   }
   return stored->owned;
 }

@@ -8,10 +8,12 @@
 #ifndef LACI_GRAPH_GRAPH_H
 #define LACI_GRAPH_GRAPH_H
 
+#include "base/held.h"
 #include "tensor/shape.h"
 
 typedef struct laci_arena laci_arena;
 typedef struct laci_buf laci_buf;
+typedef struct laci_spill laci_spill;
 
 struct laci_op;
 
@@ -21,9 +23,10 @@ typedef struct laci_stored {
   lac_dtype dtype;
   laci_shape shape; /* known; rank > LACI_MAX_RANK: shape.rank == -1 and only `bytes` can be used */
   const uint8_t
-      *bytes; /* little-endian, packed, row-major; a view into the importer's memory, or `owned` */
+      *bytes; /* little-endian, packed, row-major; where they are, or would be (laci_stored_hold) */
   size_t size_bytes;     /* count * element size */
   uint8_t *owned;        /* not NULL: a modified copy, freed with the graph */
+  bool spilled;          /* `owned` lies in one of the graph's spills, and is not written to */
   bool overridable;      /* from IR 4 on: also listed as graph input, so a caller may replace it */
   bool in_function;      /* lives in a local function's body; all calls share it */
   bool in_constant_node; /* from a Constant node */
@@ -100,6 +103,8 @@ typedef struct laci_graph {
   size_t node_capacity, value_capacity, stored_capacity, input_capacity,
       output_capacity;        /* builder's */
   struct laci_graph_own *own; /* builder's names, and the arena */
+  laci_byte_source bytes_from;   /* importer's: where bytes are that are not in memory */
+  laci_spill *spills;         /* of modified copies; the graph's */
   laci_buf **bufs;            /* attribute tensors, freed with the graph */
   size_t n_bufs, buf_capacity;
 } laci_graph;
@@ -140,8 +145,18 @@ int64_t laci_graph_symbol(laci_graph *graph);
  * cycle (LAC_BAD_FILE, naming it). The last step of building; ids of nodes change here. */
 LAC_MUST_CHECK lac_status laci_graph_finish(laci_graph *graph, lac_error *err);
 
-/** Bytes of a stored tensor to write to: copies them on first use. NULL: no memory. */
+/** Bytes of a stored tensor to write to: copies them on first use; they must be in memory. NULL: no
+ * memory. */
 uint8_t *laci_stored_mut(laci_stored *stored);
+
+/** Its bytes in memory, until laci_let_go. Fails LAC_NO_MEMORY, and LAC_IO where a file was changed
+ * since it was loaded. Any thread. */
+LAC_MUST_CHECK lac_status laci_stored_hold(const laci_graph *graph, const laci_stored *stored,
+                                           laci_held *held, lac_error *err);
+
+/** New bytes, which become the graph's, in the place of modified ones. spilled: they lie in a spill
+ * that is the graph's, too. */
+void laci_stored_replace(laci_stored *stored, uint8_t *take, bool spilled);
 
 /* Attributes to be added with a node; texts and arrays stay the caller's. */
 static inline laci_attr laci_attr_int(const char *name, int64_t i) {

@@ -107,15 +107,18 @@ static bool has_symbols(const laci_buf *buf) {
   return false;
 }
 
-static lac_status keep_stored(laci_graph *graph, const laci_stored *stored) {
+static lac_status keep_stored(laci_graph *graph, const laci_stored *stored, lac_error *err) {
   laci_value *value = &graph->values[stored->value];
   int64_t count = laci_shape_count(&stored->shape);
   bool small = count >= 0 && count <= KEPT_ELEMENTS;
   if (!small || stored->overridable) return LAC_OK;
   laci_type type = {.dtype = stored->dtype, .shape = stored->shape};
-  lac_status st =
-      laci_buf_from_bytes(&type, stored->bytes, stored->size_bytes, &value->known, NULL);
-  if (st == LAC_NO_MEMORY) return st;
+  laci_held held;
+  lac_status st = laci_stored_hold(graph, stored, &held, err);
+  if (st) return st;
+  st = laci_buf_from_bytes(&type, held.bytes, stored->size_bytes, &value->known, NULL);
+  laci_let_go(&held);
+  if (st == LAC_NO_MEMORY) return laci_fail_memory(err, stored->name);
   /* An element that reads as a symbol would be taken for one: better to know nothing of such a
    * tensor. */
   if (has_symbols(value->known)) {
@@ -340,7 +343,9 @@ lac_status laci_graph_infer(laci_graph *graph, const laci_input_shape *fixed, in
     laci_buf_destroy(graph->values[v].known);
     graph->values[v].known = NULL;
   }
-  for (int at = 0; at < graph->n_stored && !st; at++) st = keep_stored(graph, &graph->stored[at]);
+  for (int at = 0; at < graph->n_stored && !st; at++) {
+    st = keep_stored(graph, &graph->stored[at], err);
+  }
   for (int at = 0; at < graph->n_inputs && !st; at++) {
     st = make_symbols(graph, &graph->values[graph->inputs[at]]);
   }

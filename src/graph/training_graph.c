@@ -198,6 +198,7 @@ static lac_status add_stat(job *j, int stored) {
 static lac_status add_constant(job *j, int stored) {
   laci_stored copy = j->model->stored[stored];
   int id;
+  copy.spilled = false;
   copy.owned = NULL; /* the model's bytes, which outlive us */
   lac_status st = laci_graph_add_stored(j->to->graph, &copy, &id, j->err);
   if (!st) j->value_of[j->model->stored[stored].value] = j->to->graph->stored[id].value;

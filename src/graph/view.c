@@ -23,6 +23,7 @@ lac_status laci_graph_view_create(const laci_graph *graph, const uint8_t *const 
   for (size_t s = 0; s < n; s++) {
     v->stored[s] = graph->stored[s];
     v->stored[s].owned = NULL;
+    v->stored[s].spilled = false;
     if (weights && weights[s]) v->stored[s].bytes = weights[s];
   }
   *view = v;

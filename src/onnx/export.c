@@ -115,8 +115,7 @@ lac_status laci_onnx_save(laci_onnx *file, const laci_graph *graph, const char *
   laci_writer *model = NULL;
   laci_file_set set;
   laci_file_set_begin(&set);
-  lac_status st = laci_onnx_materialise(file, err);
-  if (!st) st = list_inputs(&x, err);
+  lac_status st = list_inputs(&x, err);
   if (!st) {
     laci_write_options options = {.force = force, .keep = x.inputs, .n_keep = x.n_inputs};
     st = laci_writer_open(path, &options, &model, err);
@@ -125,7 +124,7 @@ lac_status laci_onnx_save(laci_onnx *file, const laci_graph *graph, const char *
     st = patch_stored(&x, &graph->stored[at], err);
   }
   if (!st) st = laci_export_data(&x, err);
-  if (!st) st = laci_onnx_pack_file(&file->model->base, path, model, err);
+  if (!st) st = laci_export_message(&x, model, err);
   if (!st) st = commit(&x, model, err);
   laci_export_undo(&x);
   clear_marks(file);
@@ -144,11 +143,12 @@ lac_status laci_onnx_stream(laci_onnx *file, const laci_graph *graph, lac_write_
     return laci_fail(err, LAC_UNSUPPORTED,
                      "the model has external data, which needs a file of its own");
   }
-  lac_status st = laci_onnx_materialise(file, err);
+  const laci_onnx_message message = {&file->model->base, laci_onnx_bytes(file), x.path};
+  lac_status st = LAC_OK;
   for (int at = 0; at < graph->n_stored && !st; at++) {
     st = patch_stored(&x, &graph->stored[at], err);
   }
-  if (!st) st = laci_onnx_pack(&file->model->base, x.path, put, context, err);
+  if (!st) st = laci_onnx_pack(&message, put, context, err);
   laci_export_undo(&x);
   laci_free(x.patches);
   laci_arena_clear(&x.arena);

@@ -87,15 +87,28 @@ static const uint8_t *content(const laci_export *x, const laci_external *e) {
   return e->fresh ? e->fresh : laci_reader_bytes(x->file->data_files[e->file].reader) + e->offset;
 }
 
-/** True where both want the same bytes at the same place. */
-static bool agree(const laci_export *x, const laci_external *a, const laci_external *b) {
-  if (a->offset != b->offset || a->length != b->length) return false;
-  return memcmp(content(x, a), content(x, b), a->length) == 0;
+/** *same: whether both want the same bytes at the same place. */
+static lac_status agree(const laci_export *x, const laci_external *a, const laci_external *b,
+                        bool *same, lac_error *err) {
+  const laci_byte_source from = laci_onnx_bytes(x->file);
+  lac_status st = LAC_OK;
+  *same = a->offset == b->offset && a->length == b->length;
+  for (uint64_t at = 0; *same && at < a->length && !st; at += CHUNK_BYTES) {
+    laci_held left = {0}, right = {0};
+    size_t n = a->length - at < CHUNK_BYTES ? (size_t)(a->length - at) : CHUNK_BYTES;
+    st = laci_hold(&from, content(x, a) + at, n, x->path, &left, err);
+    if (!st) st = laci_hold(&from, content(x, b) + at, n, x->path, &right, err);
+    *same = !st && memcmp(left.bytes, right.bytes, n) == 0;
+    laci_let_go(&left);
+    laci_let_go(&right);
+  }
+  return st;
 }
 
 /** Marks the changed ones among n tensors of one file, sorted by place, that cannot keep their
  * places. */
-static void mark_moved(const laci_export *x, laci_external **spans, size_t n) {
+static lac_status mark_moved(const laci_export *x, laci_external **spans, size_t n,
+                             lac_error *err) {
   size_t run = 0; /* spans[run ..] may reach as far as spans[at] */
   uint64_t reach = 0;
   for (size_t at = 0; at < n; at++) {
@@ -106,11 +119,15 @@ static void mark_moved(const laci_export *x, laci_external **spans, size_t n) {
     for (size_t before = run; before < at; before++) {
       laci_external *a = spans[before], *b = spans[at];
       if (!a->length || a->offset + a->length <= b->offset || (!a->fresh && !b->fresh)) continue;
-      if (agree(x, a, b)) continue;
+      bool same;
+      lac_status st = agree(x, a, b, &same, err);
+      if (st) return st;
+      if (same) continue;
       a->moved |= a->fresh != NULL;
       b->moved |= b->fresh != NULL;
     }
   }
+  return LAC_OK;
 }
 
 /* ---- Contents ---- */
@@ -204,12 +221,13 @@ static lac_status refer(laci_export *x, const laci_external *e, bool file_change
 /** Opens, fills and finishes the data file that spans (n, sorted) lie in. */
 static lac_status export_file(laci_export *x, int file, laci_external **spans, size_t n,
                               lac_error *err) {
-  laci_write_options options = {.force = x->force, .keep = x->inputs, .n_keep = x->n_inputs};
+  laci_write_options options = {
+      .force = x->force, .holes = true, .keep = x->inputs, .n_keep = x->n_inputs};
   const char *path = path_of(x, x->names[file]);
   if (!path) return laci_fail_memory(err, x->path);
-  mark_moved(x, spans, n);
   x->locations[file] = new_entry(x, "location", x->names[file]);
-  lac_status st = laci_writer_open(path, &options, &x->writers[file], err);
+  lac_status st = mark_moved(x, spans, n, err);
+  if (!st) st = laci_writer_open(path, &options, &x->writers[file], err);
   laci_reader *old = x->file->data_files[file].reader;
   if (!st) st = write_data(spans, n, x->writers[file], old, err);
   bool changed = false;
@@ -275,7 +293,7 @@ lac_status laci_export_first_version(laci_export *x, lac_error *err) {
   lac_status st = refer_to_second_names(x, seconds, &wanted, err);
   if (!st && wanted) {
     st = laci_writer_open(x->path, &options, &model, err);
-    if (!st) st = laci_onnx_pack_file(&x->file->model->base, x->path, model, err);
+    if (!st) st = laci_export_message(x, model, err);
     if (!st) st = laci_writer_commit(model, err);
     laci_writer_destroy(model);
   }

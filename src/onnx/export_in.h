@@ -35,6 +35,10 @@ LAC_MUST_CHECK lac_status laci_export_patch(laci_export *x, void *place, const v
 /** Puts all back. */
 void laci_export_undo(laci_export *x);
 
+/** Writes the message as it is now, and finishes the writer. */
+LAC_MUST_CHECK lac_status laci_export_message(const laci_export *x, laci_writer *writer,
+                                              lac_error *err);
+
 /** Writes all data files under temporary names, and makes the model refer to them. */
 LAC_MUST_CHECK lac_status laci_export_data(laci_export *x, lac_error *err);
 

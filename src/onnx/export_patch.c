@@ -19,6 +19,11 @@ lac_status laci_export_patch(laci_export *x, void *place, const void *bytes, siz
   return LAC_OK;
 }
 
+lac_status laci_export_message(const laci_export *x, laci_writer *writer, lac_error *err) {
+  const laci_onnx_message message = {&x->file->model->base, laci_onnx_bytes(x->file), x->path};
+  return laci_onnx_pack_file(&message, writer, err);
+}
+
 void laci_export_undo(laci_export *x) {
   while (x->n_patches > 0) {
     const laci_patch *patch = &x->patches[--x->n_patches];

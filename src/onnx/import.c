@@ -186,6 +186,7 @@ static lac_status import_model(laci_onnx *file, laci_graph **graph, lac_error *e
   lac_status st = check_versions(file->model, err);
   if (!st) st = laci_graph_create(&im.graph, err);
   if (!st) im.graph->ir_version = (int)file->model->ir_version;
+  if (!st) im.graph->bytes_from = laci_onnx_bytes(file);
   if (!st) st = laci_import_functions(&im, err);
   if (!st) st = import_graph(&im, file->model->graph, err);
   for (size_t at = 0; at < im.n_functions; at++) laci_name_table_clear(&im.functions[at].constants);

@@ -52,6 +52,9 @@ LAC_MUST_CHECK lac_status laci_onnx_fetch(void *file, const uint8_t *bytes, size
 /** To be called before stored bytes are read where they are: brings the model's file, and of its
  * data files what its tensors hold, into memory, once. Any thread. */
 LAC_MUST_CHECK lac_status laci_onnx_materialise(laci_onnx *file, lac_error *err);
+/** The same of n bytes, which lie in one stored tensor. */
+LAC_MUST_CHECK lac_status laci_onnx_materialise_bytes(laci_onnx *file, const uint8_t *bytes,
+                                                      size_t n, lac_error *err);
 
 /** Writes file to path with the stored tensors of graph that have `owned` bytes in place of the old
  * ones. External data gets a new file (or as many as it had) beside path, same layout: of the same

@@ -6,6 +6,7 @@
 #ifndef LACI_ONNX_ONNX_IN_H
 #define LACI_ONNX_ONNX_IN_H
 
+#include "base/held.h"
 #include "base/memory.h"
 #include "onnx/onnx.h"
 #include "onnx/spans.h"
@@ -101,13 +102,20 @@ LAC_MUST_CHECK lac_status laci_onnx_each_tensor(ProtobufCMessage *message, laci_
 
 /* export.c */
 
-/** Gives `put` a model's message, piece by piece. Fails LAC_UNSUPPORTED beyond 2 GiB, and as put
- * does; `path` is for messages. */
-LAC_MUST_CHECK lac_status laci_onnx_pack(const ProtobufCMessage *message, const char *path,
-                                         lac_write_bytes *put, void *context, lac_error *err);
+/** A model's message. */
+typedef struct laci_onnx_message {
+  const ProtobufCMessage *base;
+  laci_byte_source bytes_from; /* of what it points to; all zero: memory */
+  const char *path;            /* for messages */
+} laci_onnx_message;
+
+/** Gives `put` a model's message, piece by piece; what is not in memory is read a stretch at a
+ * time. Fails LAC_UNSUPPORTED beyond 2 GiB, and as put does. */
+LAC_MUST_CHECK lac_status laci_onnx_pack(const laci_onnx_message *message, lac_write_bytes *put,
+                                         void *context, lac_error *err);
 /** The same to a writer, which is finished. */
-LAC_MUST_CHECK lac_status laci_onnx_pack_file(const ProtobufCMessage *message, const char *path,
-                                              laci_writer *writer, lac_error *err);
+LAC_MUST_CHECK lac_status laci_onnx_pack_file(const laci_onnx_message *message, laci_writer *writer,
+                                              lac_error *err);
 /* spans.c */
 
 typedef struct laci_stretch {
@@ -131,6 +139,8 @@ LAC_MUST_CHECK lac_status laci_onnx_outline(laci_reader *file, uint8_t **outline
 /** Checks and decodes the file, to file->model. But for small ones, raw bytes of tensors are views
  * of where the reader has them, or will. */
 LAC_MUST_CHECK lac_status laci_onnx_unpack(laci_onnx *file, lac_error *err);
+/** Where the bytes of the file's stored tensors come from. */
+laci_byte_source laci_onnx_bytes(laci_onnx *file);
 /** Lets go of the reader; the message's views into it first. */
 void laci_onnx_close_reader(laci_onnx *file);
 

@@ -4,33 +4,55 @@
 #include "base/writer.h"
 #include "onnx/onnx_in.h"
 
+enum { AT_ONCE = 1 << 20, LEAST_AWAY = 512 /* below, bytes are copies (source.c) */ };
+
 static const uint64_t max_model_bytes = INT32_MAX;
 
 /** protobuf-c's idea of a place to write to. */
 typedef struct sink {
   ProtobufCBuffer base;
+  const laci_onnx_message *message;
   lac_write_bytes *put;
   void *context;
   lac_status status;
   lac_error *err;
 } sink;
 
-static void append(ProtobufCBuffer *base, size_t size_bytes, const uint8_t *bytes) {
-  sink *s = (sink *)base;
-  if (!s->status) s->status = s->put(bytes, size_bytes, s->context, s->err);
+/** A large tensor may still be in its file. */
+static lac_status put_away(const sink *s, const uint8_t *bytes, size_t size_bytes) {
+  laci_held held;
+  lac_status st = LAC_OK;
+  for (size_t n; size_bytes > 0 && !st; bytes += n, size_bytes -= n) {
+    n = size_bytes < AT_ONCE ? size_bytes : AT_ONCE;
+    st = laci_hold(&s->message->bytes_from, bytes, n, s->message->path, &held, s->err);
+    if (!st) st = s->put(held.bytes, n, s->context, s->err);
+    laci_let_go(&held);
+  }
+  return st;
 }
 
-lac_status laci_onnx_pack(const ProtobufCMessage *message, const char *path, lac_write_bytes *put,
-                          void *context, lac_error *err) {
-  sink s = {.base.append = append, .put = put, .context = context, .err = err};
-  size_t size = protobuf_c_message_get_packed_size(message);
+static void append(ProtobufCBuffer *base, size_t size_bytes, const uint8_t *bytes) {
+  sink *s = (sink *)base;
+  if (s->status) return;
+  if (size_bytes >= LEAST_AWAY && laci_is_away(&s->message->bytes_from, bytes, size_bytes)) {
+    s->status = put_away(s, bytes, size_bytes);
+  } else {
+    s->status = s->put(bytes, size_bytes, s->context, s->err);
+  }
+}
+
+lac_status laci_onnx_pack(const laci_onnx_message *message, lac_write_bytes *put, void *context,
+                          lac_error *err) {
+  sink s = {
+      .base.append = append, .message = message, .put = put, .context = context, .err = err};
+  size_t size = protobuf_c_message_get_packed_size(message->base);
   if (size > max_model_bytes) {
     return laci_fail(err, LAC_UNSUPPORTED,
                      "%s: would be %zu bytes, more than the 2 GiB that a model file can have; keep"
                      " its tensors in external data",
-                     path, size);
+                     message->path, size);
   }
-  (void)protobuf_c_message_pack_to_buffer(message, &s.base);
+  (void)protobuf_c_message_pack_to_buffer(message->base, &s.base);
   return s.status;
 }
 
@@ -38,8 +60,8 @@ static lac_status to_writer(const void *bytes, size_t size_bytes, void *context,
   return laci_writer_append(context, bytes, size_bytes, err);
 }
 
-lac_status laci_onnx_pack_file(const ProtobufCMessage *message, const char *path,
-                               laci_writer *writer, lac_error *err) {
-  lac_status st = laci_onnx_pack(message, path, to_writer, writer, err);
+lac_status laci_onnx_pack_file(const laci_onnx_message *message, laci_writer *writer,
+                               lac_error *err) {
+  lac_status st = laci_onnx_pack(message, to_writer, writer, err);
   return st ? st : laci_writer_finish(writer, err);
 }

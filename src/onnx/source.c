@@ -3,8 +3,9 @@
  *
  * A network that is run needs each weight once, in another layout; one that is changed needs them
  * all, for long. So large tensors stay in their files: they have addresses, those of a reader, and
- * an engine fetches what it reorders. A reader that wants them in place materialises the model
- * first: then they are in memory of our own, at the same addresses. Next: base/reader.h, outline.c,
+ * an engine fetches what it reorders, others hold them for a while (base/held.h). A reader that
+ * wants them in place materialises the model first: then they are in memory of our own, at the same
+ * addresses. Next: base/reader.h, outline.c,
  * external.c. */
 #include "onnx/onnx_in.h"
 
@@ -74,13 +75,27 @@ void laci_onnx_close_reader(laci_onnx *file) {
 
 /* ---- Reading ---- */
 
-lac_status laci_onnx_fetch(void *file, const uint8_t *bytes, size_t n, void *to, lac_error *err) {
-  const laci_onnx *from = file;
-  laci_reader *reader = laci_reader_has(from->reader, bytes) ? from->reader : NULL;
-  for (size_t at = 0; at < from->n_data_files && !reader; at++) {
-    laci_reader *data = from->data_files[at].reader;
-    if (laci_reader_has(data, bytes)) reader = data;
+/** The file that an address belongs to; NULL: to memory. */
+static laci_reader *reader_of(const laci_onnx *file, const uint8_t *bytes) {
+  if (laci_reader_has(file->reader, bytes)) return file->reader;
+  for (size_t at = 0; at < file->n_data_files; at++) {
+    if (laci_reader_has(file->data_files[at].reader, bytes)) return file->data_files[at].reader;
   }
+  return NULL;
+}
+
+static bool is_there(void *file, const uint8_t *bytes, size_t n) {
+  laci_reader *reader = reader_of(file, bytes);
+  return !reader ||
+         laci_reader_is_there(reader, (size_t)(bytes - laci_reader_bytes(reader)), n);
+}
+
+laci_byte_source laci_onnx_bytes(laci_onnx *file) {
+  return (laci_byte_source){.fetch = laci_onnx_fetch, .is_there = is_there, .context = file};
+}
+
+lac_status laci_onnx_fetch(void *file, const uint8_t *bytes, size_t n, void *to, lac_error *err) {
+  laci_reader *reader = reader_of(file, bytes);
   if (reader) {
     return laci_reader_fetch(reader, (size_t)(bytes - laci_reader_bytes(reader)), n, to, err);
   }
@@ -97,4 +112,11 @@ lac_status laci_onnx_materialise(laci_onnx *file, lac_error *err) {
   }
   if (!st) atomic_store(&file->materialised, true);
   return st;
+}
+
+lac_status laci_onnx_materialise_bytes(laci_onnx *file, const uint8_t *bytes, size_t n,
+                                       lac_error *err) {
+  laci_reader *reader = reader_of(file, bytes);
+  if (!reader) return LAC_OK;
+  return laci_reader_materialise(reader, (size_t)(bytes - laci_reader_bytes(reader)), n, err);
 }

@@ -103,7 +103,10 @@ laci_buf *laci_contents_copy(const laci_graph *graph, const laci_node *node, int
   if (value->stored < 0 || graph->stored[value->stored].overridable) return NULL;
   const laci_stored *stored = &graph->stored[value->stored];
   laci_type type = {.dtype = stored->dtype, .shape = stored->shape};
-  if (laci_buf_from_bytes(&type, stored->bytes, stored->size_bytes, &copy, NULL)) return NULL;
+  laci_held held;
+  if (laci_stored_hold(graph, stored, &held, NULL)) return NULL;
+  if (laci_buf_from_bytes(&type, held.bytes, stored->size_bytes, &copy, NULL)) copy = NULL;
+  laci_let_go(&held);
   return copy;
 }
 
