@@ -8,21 +8,23 @@
 #include "graph/op.h"
 #include "tensor/buf.h"
 
-/* Stored float or integer tensor as doubles in the arena. */
+/* Stored float or integer tensor as doubles in the arena; NULL: no memory, or it cannot be read. */
 static const double *read_doubles(laci_analysis *analysis, int value, int64_t *n) {
+  laci_held held;
   const laci_stored *stored = &analysis->graph->stored[analysis->graph->values[value].stored];
   *n = laci_shape_count(&stored->shape);
   double *out = laci_arena_alloc(&analysis->arena, (size_t)*n, sizeof *out);
-  if (!out) return NULL;
+  if (!out || laci_stored_hold(analysis->graph, stored, &held, NULL)) return NULL;
   if (laci_dtype_is_float(stored->dtype)) {
-    laci_read_f(stored->dtype, stored->bytes, 0, *n, out);
+    laci_read_f(stored->dtype, held.bytes, 0, *n, out);
   } else {
     for (int64_t k = 0; k < *n; k++) {
       int64_t one;
-      laci_read_i(stored->dtype, stored->bytes, k, 1, &one);
+      laci_read_i(stored->dtype, held.bytes, k, 1, &one);
       out[k] = (double)one;
     }
   }
+  laci_let_go(&held);
   return out;
 }
 
@@ -92,6 +94,7 @@ static bool describe(laci_analysis *analysis, int node_id, const laci_weight_axe
   layer->view = (laci_weight_view){.name = stored->name,
                                    .dtype = stored->dtype,
                                    .bytes = stored->bytes,
+                                   .bytes_from = &graph->bytes_from,
                                    .outer = laci_shape_count_range(shape, 0, layer->c_axis),
                                    .columns = c,
                                    .inner = stride_of(shape, layer->c_axis),

@@ -12,6 +12,9 @@
 
 #include "sparse/weight_view.h"
 
+/** Weights of more elements are sampled, where they stand above each other as one. */
+enum { LACI_MOST_ELEMENTS = 1 << 26 };
+
 typedef struct laci_pool laci_pool;
 
 typedef struct laci_slice {

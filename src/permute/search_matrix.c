@@ -13,9 +13,8 @@
 #include "kernel/search/maxsum.h"
 #include "kernel/search/quantise.h"
 #include "kernel/search/transpose.h"
+#include "permute/search_hold.h"
 #include "sparse/score.h"
-
-#define MOST_ELEMENTS (INT64_C(1) << 26)
 
 /* A block is read in stretches of up to STRETCH elements: long enough for the memory, short enough
  * for a block of many rows to stay in the second cache. */
@@ -23,7 +22,7 @@ enum { STRETCH = 512, BLOCK = 64 * STRETCH, DOUBLES_AT_ONCE = 256, MOST_SPREAD =
 
 static int64_t row_step(const laci_cut *cut) {
   double elements = (double)cut->n_rows * cut->n_columns;
-  return 1 + (int64_t)(elements / (double)MOST_ELEMENTS);
+  return 1 + (int64_t)(elements / (double)LACI_MOST_ELEMENTS);
 }
 
 static int64_t sampled_rows(const laci_cut *cut) {
@@ -50,6 +49,8 @@ typedef struct job {
   const laci_cut *cut;
   laci_matrix *matrix;
   int64_t *first_block; /* [n_parts + 1] */
+  int64_t begin;        /* block of the first part that is visited */
+  laci_pool *pool;
   int64_t step;         /* every so many rows of the cut are kept */
   int largest;          /* element */
   atomic_bool no_memory;
@@ -123,14 +124,12 @@ static block block_at(const job *j, int64_t index) {
   return b;
 }
 
-/* Fills first_block, and returns how many there are. */
-static int64_t count_blocks(const job *j) {
+static void count_blocks(const job *j) {
   int n = j->cut->n_parts;
   for (int i = 0; i < n; i++) {
     tiling t = tiling_of(&j->cut->parts[i], j->step);
     j->first_block[i + 1] = j->first_block[i] + blocks_of(&t);
   }
-  return j->first_block[n];
 }
 
 /* By the long way, which every element type and scale can go. */
@@ -225,14 +224,14 @@ static uint8_t *allocate(const job *j, size_t *each) {
 }
 
 static void do_blocks(int64_t begin, int64_t end, void *context) {
-  job *j = context;
+  job *j = context; /* blocks are counted from the first of those visited */
   size_t each = 0;
   uint8_t *integers = allocate(j, &each);
   if (!integers) {
     atomic_store(&j->no_memory, true);
     return;
   }
-  for (int64_t index = begin; index < end; index++) {
+  for (int64_t index = j->begin + begin; index < j->begin + end; index++) {
     block b = block_at(j, index);
     read_block(j, &b, integers);
     if (b.part->weight->inner == 1) deal_rows(j, &b, integers);
@@ -241,35 +240,50 @@ static void do_blocks(int64_t begin, int64_t end, void *context) {
   laci_free(integers);
 }
 
-bool laci_matrix_init(laci_matrix *matrix, laci_number number, const laci_cuts *cuts,
-                      const laci_cut *cut, const laci_measure *measure, laci_pool *pool) {
+/* The blocks of some parts, whose weights are in memory. */
+static void visit_parts(const laci_cut *held, int first, int end, void *context) {
+  job *j = context;
+  const laci_cut *whole = j->cut;
+  j->cut = held;
+  j->begin = j->first_block[first];
+  int64_t n = j->first_block[end] - j->begin, grain = n / (8 * (int64_t)laci_pool_threads(j->pool));
+  laci_pool_for(j->pool, n, grain > 0 ? grain : 1, do_blocks, j);
+  j->cut = whole;
+}
+
+static lac_status fill(job *j, const char *name, lac_error *err) {
+  j->first_block = laci_alloc((size_t)j->cut->n_parts + 1, sizeof *j->first_block);
+  if (!j->first_block) return laci_fail_memory(err, name);
+  count_blocks(j);
+  lac_status st = laci_cut_each_weight(j->cut, visit_parts, j, err);
+  laci_free(j->first_block);
+  return !st && atomic_load(&j->no_memory) ? laci_fail_memory(err, name) : st;
+}
+
+lac_status laci_matrix_init(laci_matrix *matrix, laci_number number,
+                            const laci_matrix_source *from, laci_pool *pool, lac_error *err) {
+  const laci_cut *cut = from->cut;
+  const char *name = from->cuts->problem->name;
   *matrix =
       (laci_matrix){.number = number, .n_columns = cut->n_columns, .rows = laci_matrix_rows(cut)};
   /* one giant weight may not take all numbers: what is clipped is kept anyway */
-  double top = measure->common;
+  double top = from->measure->common;
   if (number == LACI_I16) {
-    top = measure->largest < MOST_SPREAD * top ? measure->largest : MOST_SPREAD * top;
+    double most = MOST_SPREAD * top;
+    top = from->measure->largest < most ? from->measure->largest : most;
   }
-  int largest = largest_element(number, cuts);
+  int largest = largest_element(number, from->cuts);
   /* columns start a little apart from powers of two, or they would all want the same lines of the
    * cache */
   matrix->column_bytes = matrix->rows * laci_number_size(number) + LACI_MAXSUM_ROWS;
   matrix->scale = top > 0 ? (double)largest / top : 0;
   if (!(matrix->scale < 1e300)) matrix->scale = 0; /* scores so small that they have no inverse */
   matrix->bytes = laci_alloc((size_t)cut->n_columns, matrix->column_bytes);
-  if (!matrix->bytes) return false;
-  job j = {.cut = cut, .matrix = matrix, .step = row_step(cut), .largest = largest};
-  j.first_block = laci_alloc((size_t)cut->n_parts + 1, sizeof *j.first_block);
-  if (!j.first_block) {
-    laci_matrix_clear(matrix);
-    return false;
-  }
-  int64_t n_blocks = count_blocks(&j), grain = n_blocks / (8 * (int64_t)laci_pool_threads(pool));
-  laci_pool_for(pool, n_blocks, grain > 0 ? grain : 1, do_blocks, &j);
-  laci_free(j.first_block);
-  if (!atomic_load(&j.no_memory)) return true;
-  laci_matrix_clear(matrix);
-  return false;
+  if (!matrix->bytes) return laci_fail_memory(err, name);
+  job j = {.cut = cut, .matrix = matrix, .pool = pool, .step = row_step(cut), .largest = largest};
+  lac_status st = fill(&j, name, err);
+  if (st) laci_matrix_clear(matrix);
+  return st;
 }
 
 void laci_matrix_clear(laci_matrix *matrix) {

@@ -21,11 +21,18 @@ typedef struct laci_matrix {
   uint8_t *bytes;      /* laci_free */
 } laci_matrix;
 
-/** The same scale for all cuts of a problem, so that their sums may be added. False: no memory.
- * Clear after success only. */
-LAC_MUST_CHECK bool laci_matrix_init(laci_matrix *matrix, laci_number number, const laci_cuts *cuts,
-                                     const laci_cut *cut, const laci_measure *measure,
-                                     laci_pool *pool);
+/** What a matrix is made from. */
+typedef struct laci_matrix_source {
+  const laci_cuts *cuts;
+  const laci_cut *cut; /* one of them */
+  const laci_measure *measure;
+} laci_matrix_source;
+
+/** The same scale for all cuts of a problem, so that their sums may be added. Fails LAC_NO_MEMORY,
+ * and as weights are read; *matrix is empty then. */
+LAC_MUST_CHECK lac_status laci_matrix_init(laci_matrix *matrix, laci_number number,
+                                           const laci_matrix_source *from, laci_pool *pool,
+                                           lac_error *err);
 void laci_matrix_clear(laci_matrix *matrix);
 
 /** What a number in one matrix is in another: 1 where scores are so small that there is no scale.

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "cpu/pool.h"
+#include "permute/search_hold.h"
 #include "permute/search_rows.h"
 #include "sparse/mask.h"
 #include "sparse/score.h"
@@ -55,6 +56,8 @@ typedef struct job {
   const laci_cuts *cuts;
   const laci_cut *cut;
   const int32_t *order;
+  laci_pool *pool;
+  int64_t first_tile; /* of those that are visited */
   bool measures;
   tile_sum *sums;      /* one a tile */
   double *sample;      /* [n_sampled rows][n_columns] */
@@ -145,7 +148,7 @@ static void do_tiles(int64_t begin, int64_t end, void *context) {
   if (!b.tile.score || !b.row) {
     atomic_store(&j->no_memory, true);
   } else {
-    for (int64_t index = begin; index < end; index++) {
+    for (int64_t index = j->first_tile + begin; index < j->first_tile + end; index++) {
       laci_tile_read(j->cut, index, &b.tile);
       j->sums[index].kept = kept_of_tile(j, &b.tile);
       if (j->measures) measure_rows(j, &b, &j->sums[index]);
@@ -160,19 +163,40 @@ static int64_t grain_for(int64_t n_tiles, laci_pool *pool) {
   return grain > 0 ? grain : 1;
 }
 
+/* The tiles of some parts, whose weights are in memory. */
+static void visit_parts(const laci_cut *held, int first, int end, void *context) {
+  job *j = context;
+  const laci_cut *whole = j->cut;
+  j->cut = held;
+  j->first_tile = held->parts[first].first_tile;
+  int64_t n_tiles =
+      (end < held->n_parts ? held->parts[end].first_tile : laci_tiles_count(held)) - j->first_tile;
+  laci_pool_for(j->pool, n_tiles, grain_for(n_tiles, j->pool), do_tiles, j);
+  j->cut = whole;
+}
+
 /* Runs over all tiles of one cut and adds their sums to `total`, in order. */
-static lac_status sum_cut(job *j, laci_pool *pool, tile_sum *total, lac_error *err) {
+static lac_status sum_cut(job *j, tile_sum *total, lac_error *err) {
   int64_t n_tiles = laci_tiles_count(j->cut);
   j->sums = laci_alloc((size_t)n_tiles, sizeof *j->sums);
   if (!j->sums) return laci_fail_memory(err, j->cuts->problem->name);
-  laci_pool_for(pool, n_tiles, grain_for(n_tiles, pool), do_tiles, j);
-  for (int64_t i = 0; i < n_tiles; i++) {
+  lac_status st = laci_cut_each_weight(j->cut, visit_parts, j, err);
+  for (int64_t i = 0; i < n_tiles && !st; i++) {
     total->kept += j->sums[i].kept;
     total->upper += j->sums[i].upper;
     total->largest = j->sums[i].largest > total->largest ? j->sums[i].largest : total->largest;
   }
   laci_free(j->sums);
+  if (st) return st;
   return atomic_load(&j->no_memory) ? laci_fail_memory(err, j->cuts->problem->name) : LAC_OK;
+}
+
+/* Element `at` of those held, which begin with `first` of the weight. */
+static lac_status fail_not_finite(const laci_weight_view *w, const uint8_t *held, int64_t first,
+                                  int64_t at, lac_error *err) {
+  laci_weight_view in_memory = *w;
+  in_memory.bytes = held - (size_t)first * lac_dtype_size(w->dtype);
+  return laci_fail_not_finite(&in_memory, first + at, err);
 }
 
 static lac_status check_finite(const laci_cuts *cuts, lac_error *err) {
@@ -188,9 +212,15 @@ static lac_status check_finite(const laci_cuts *cuts, lac_error *err) {
     if (seen) continue;
     int64_t first = s->outer_begin * w->columns * w->inner,
             last = s->outer_end * w->columns * w->inner;
-    const uint8_t *bytes = w->bytes + (size_t)first * lac_dtype_size(w->dtype);
-    int64_t at = laci_find_not_finite(w->dtype, bytes, last - first);
-    if (at >= 0) return laci_fail_not_finite(w, first + at, err);
+    const size_t size = lac_dtype_size(w->dtype);
+    laci_held held;
+    lac_status st = laci_hold(w->bytes_from, w->bytes + (size_t)first * size,
+                              (size_t)(last - first) * size, w->name, &held, err);
+    if (st) return st;
+    int64_t at = laci_find_not_finite(w->dtype, held.bytes, last - first);
+    if (at >= 0) st = fail_not_finite(w, held.bytes, first, at, err);
+    laci_let_go(&held);
+    if (st) return st;
   }
   return LAC_OK;
 }
@@ -218,11 +248,11 @@ lac_status laci_cuts_measure(const laci_cuts *cuts, laci_pool *pool, laci_measur
   for (int j = 0; !st && j < cuts->n_channels; j++) identity[j] = j;
   for (int i = 0; !st && i < cuts->n_cuts; i++) {
     const laci_cut *cut = &cuts->cuts[i];
-    job j = {.cuts = cuts, .cut = cut, .order = identity, .measures = true};
+    job j = {.cuts = cuts, .cut = cut, .order = identity, .pool = pool, .measures = true};
     j.sample = sample + at;
     j.sample_step = step;
     at += (cut->n_rows + step - 1) / step * cut->n_columns;
-    st = sum_cut(&j, pool, &total, err);
+    st = sum_cut(&j, &total, err);
   }
   if (!st) {
     int64_t k = n_sample * SAMPLED_OF_1000 / 1000 + 1;
@@ -243,8 +273,8 @@ lac_status laci_cuts_score(const laci_cuts *cuts, const int32_t *order, laci_poo
   tile_sum total = {0};
   lac_status st = LAC_OK;
   for (int i = 0; !st && i < cuts->n_cuts; i++) {
-    job j = {.cuts = cuts, .cut = &cuts->cuts[i], .order = order};
-    st = sum_cut(&j, pool, &total, err);
+    job j = {.cuts = cuts, .cut = &cuts->cuts[i], .order = order, .pool = pool};
+    st = sum_cut(&j, &total, err);
   }
   *kept = total.kept;
   return st;

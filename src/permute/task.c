@@ -7,8 +7,7 @@ lac_status laci_task_matrix(const laci_task *task, const laci_cut *cut, laci_num
                             const laci_matrix **matrix, lac_error *err) {
   laci_matrix *kept = &task->matrices[cut - task->cuts->cuts][number];
   *matrix = kept;
-  if (kept->bytes || laci_matrix_init(kept, number, task->cuts, cut, task->measure, task->pool)) {
-    return LAC_OK;
-  }
-  return laci_fail_memory(err, task->cuts->problem->name);
+  if (kept->bytes) return LAC_OK;
+  const laci_matrix_source from = {task->cuts, cut, task->measure};
+  return laci_matrix_init(kept, number, &from, task->pool, err);
 }

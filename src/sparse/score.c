@@ -51,6 +51,16 @@ static lac_status check_scales(const laci_weight_view *w, lac_error *err) {
   return LAC_OK;
 }
 
+lac_status laci_weight_hold(const laci_weight_view *w, laci_weight_view *in_memory, laci_held *held,
+                            lac_error *err) {
+  const size_t n = (size_t)(w->outer * w->columns * w->inner) * lac_dtype_size(w->dtype);
+  lac_status st = laci_hold(w->bytes_from, w->bytes, n, w->name, held, err);
+  *in_memory = *w;
+  in_memory->bytes = held->bytes;
+  in_memory->bytes_from = NULL;
+  return st;
+}
+
 lac_status laci_pattern_check(laci_pattern pattern, lac_error *err) {
   if (pattern.n >= 1 && pattern.n < pattern.m && pattern.m <= LACI_MOST_PATTERN_M) return LAC_OK;
   return laci_fail(err, LAC_BAD_ARGUMENT, "pattern %d:%d: wanted 1 <= n < m <= %d", pattern.n,

@@ -5,6 +5,7 @@
 #ifndef LACI_SPARSE_SCORE_H
 #define LACI_SPARSE_SCORE_H
 
+#include "base/held.h"
 #include "sparse/weight_view.h"
 
 /** BAD_ARGUMENT where no pattern is of this kind. */
@@ -15,6 +16,12 @@ LAC_MUST_CHECK lac_status laci_pattern_check(laci_pattern pattern, lac_error *er
  * looked at. */
 LAC_MUST_CHECK lac_status laci_weight_check(const laci_weight_view *weight, laci_pattern pattern,
                                             lac_error *err);
+
+/** *in_memory: the same weight with its bytes in memory, until laci_let_go; what reads a weight wants
+ * such a one. Fails as laci_hold. */
+LAC_MUST_CHECK lac_status laci_weight_hold(const laci_weight_view *weight,
+                                           laci_weight_view *in_memory, laci_held *held,
+                                           lac_error *err);
 
 /** out[i] = |w[first + i] - zero|: 0 exactly where the stored element is its zero. */
 void laci_distances_read(const laci_weight_view *weight, int64_t first, int64_t n, double *out);

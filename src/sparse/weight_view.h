@@ -9,6 +9,8 @@
 
 #include "lacuna/dtype.h"
 
+typedef struct laci_byte_source laci_byte_source;
+
 /** Any N:M, 1 <= n < m <= 64: at most n non-zeros in every aligned block of m input channels. */
 typedef struct laci_pattern {
   int n, m;
@@ -25,7 +27,8 @@ enum { LACI_MOST_PATTERN_M = 64 };
 typedef struct laci_weight_view {
   const char *name; /* stored tensor, for messages */
   lac_dtype dtype;  /* f16 bf16 f32 f64 i8 u8 (other integer types too) */
-  const uint8_t *bytes;
+  const uint8_t *bytes; /* in memory; else: */
+  const laci_byte_source *bytes_from; /* not NULL: where they are (laci_weight_hold) */
   int64_t outer, columns, inner, run;
   int64_t n_scales, scale_stride; /* n_scales 0: none */
   const double *scale;            /* [n_scales] or NULL (1) */

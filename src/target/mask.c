@@ -12,6 +12,7 @@
 #include "base/memory.h"
 #include "base/plural.h"
 #include "sparse/mask.h"
+#include "sparse/score.h"
 #include "target/target_in.h"
 
 /* ---- Reading ---- */
@@ -25,12 +26,16 @@ static bool has_zero_point(const laci_weight_view *view) {
 
 lac_status laci_target_mask_read(const laci_target_layer *layer, laci_target_mask *mask,
                                  lac_error *err) {
-  const laci_weight_view view = layer->view;
+  laci_weight_view view;
+  laci_held held;
+  lac_status st = laci_weight_hold(&layer->view, &view, &held, err);
+  if (st) return st;
   *mask = (laci_target_mask){.n = view.outer * view.columns * view.inner,
                              .by_zero_point = has_zero_point(&view)};
   mask->kept = laci_alloc((size_t)mask->n, 1);
+  if (mask->kept) laci_mask_of_zeros(&view, mask->kept);
+  laci_let_go(&held);
   if (!mask->kept) return laci_fail_memory(err, view.name);
-  laci_mask_of_zeros(&view, mask->kept);
   mask->n_zeros = mask->n;
   for (int64_t e = 0; e < mask->n; e++) mask->n_zeros -= mask->kept[e];
   return LAC_OK;

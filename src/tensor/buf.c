@@ -117,10 +117,12 @@ int64_t laci_buf_get_i(const laci_buf *buf, int64_t at) {
 }
 
 static double f16_value(uint16_t bits) {
-  int exponent = bits >> 10 & 31, fraction = bits & 1023;
-  double magnitude = exponent == 0    ? ldexp(fraction, -24)
-                     : exponent == 31 ? (fraction ? NAN : INFINITY)
-                                      : ldexp(1024 + fraction, exponent - 25);
+  const unsigned exponent = bits >> 10 & 31, fraction = bits & 1023;
+  double magnitude = exponent == 0 ? (double)fraction * 0x1p-24 : fraction ? NAN : INFINITY;
+  if (exponent != 0 && exponent != 31) { /* the same fields, wider */
+    const uint64_t wide = (uint64_t)(exponent - 15 + 1023) << 52 | (uint64_t)fraction << 42;
+    memcpy(&magnitude, &wide, sizeof magnitude);
+  }
   return bits & 0x8000 ? -magnitude : magnitude;
 }
 

@@ -101,6 +101,7 @@ enum { LACI_SLAB = 1 << 22 }; /* elements of a weight that products read at once
 
 /** A part of a stored tensor, in elements, row-major. */
 typedef struct laci_slab {
+  const uint8_t *bytes; /* of the whole tensor, in memory; not read where integers are drawn */
   int64_t first, n;
 } laci_slab;
 

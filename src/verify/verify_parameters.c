@@ -123,17 +123,26 @@ static rule decide(const laci_graph *graph, int stored, const laci_buf *buf) {
   return bytes && is_quantised(graph, value) ? rule_of_integers(buf) : (rule){.kind = KEEP};
 }
 
-static lac_status read_stored(const laci_stored *from, const laci_value_orders *orders,
-                              laci_buf **buf, lac_error *err) {
+static lac_status read_reordered(const laci_stored *from, const uint8_t *bytes,
+                                 const laci_value_orders *orders, laci_buf **buf, lac_error *err) {
   laci_type type = {.dtype = from->dtype, .shape = from->shape};
-  if (!orders) return laci_buf_from_bytes(&type, from->bytes, from->size_bytes, buf, err);
+  if (!orders) return laci_buf_from_bytes(&type, bytes, from->size_bytes, buf, err);
   /* Reordered as packed bytes: a quarter or half of what the numbers take as double. */
   uint8_t *moved = laci_alloc(from->size_bytes, 1);
   if (!moved) return laci_fail_memory(err, from->name);
   lac_status st =
-      laci_reorder(&from->shape, lac_dtype_size(from->dtype), orders, from->bytes, moved, err);
+      laci_reorder(&from->shape, lac_dtype_size(from->dtype), orders, bytes, moved, err);
   if (!st) st = laci_buf_from_bytes(&type, moved, from->size_bytes, buf, err);
   laci_free(moved);
+  return st;
+}
+
+static lac_status read_stored(const laci_graph *graph, const laci_stored *from,
+                              const laci_value_orders *orders, laci_buf **buf, lac_error *err) {
+  laci_held held;
+  lac_status st = laci_stored_hold(graph, from, &held, err);
+  if (!st) st = read_reordered(from, held.bytes, orders, buf, err);
+  laci_let_go(&held);
   return st;
 }
 
@@ -158,13 +167,13 @@ lac_status laci_parameters_load(laci_parameters *parameters, int stored, bool an
   if (orders && laci_orders_are_identity(orders)) orders = NULL;
   if (anew && how->kind == UNDECIDED) {
     laci_buf *real = NULL;
-    lac_status st = read_stored(from, NULL, &real, err);
+    lac_status st = read_stored(parameters->graph, from, NULL, &real, err);
     if (st) return st;
     *how = decide(parameters->graph, stored, real);
     laci_buf_destroy(real);
   }
   return anew && how->kind == EVENLY ? draw_anew(parameters, stored, orders, buf, err)
-                                     : read_stored(from, orders, buf, err);
+                                     : read_stored(parameters->graph, from, orders, buf, err);
 }
 
 /* ---- Weights of products, a slab at a time ---- */
@@ -212,12 +221,12 @@ static void read_run(const reading *r, int64_t source, int64_t n, float *out) {
     return;
   }
   if (r->from->dtype == LAC_DTYPE_F32) {
-    memcpy(out, r->from->bytes + (size_t)source * sizeof *out, (size_t)n * sizeof *out);
+    memcpy(out, r->slab->bytes + (size_t)source * sizeof *out, (size_t)n * sizeof *out);
     return;
   }
   for (int64_t at = 0; at < n; at += PART) {
     int64_t now = n - at < PART ? n - at : PART;
-    laci_read_f(r->from->dtype, r->from->bytes, source + at, now, part);
+    laci_read_f(r->from->dtype, r->slab->bytes, source + at, now, part);
     for (int64_t i = 0; i < now; i++) out[at + i] = (float)part[i];
   }
 }
@@ -228,7 +237,7 @@ static void read_scattered(const reading *r, const int64_t *sources, int64_t n, 
     draw_whole(r->key, 0, sources, n, out);
   } else if (r->from->dtype == LAC_DTYPE_F32) {
     for (int64_t i = 0; i < n; i++) {
-      memcpy(&out[i], r->from->bytes + (size_t)sources[i] * sizeof *out, sizeof *out);
+      memcpy(&out[i], r->slab->bytes + (size_t)sources[i] * sizeof *out, sizeof *out);
     }
   } else {
     for (int64_t i = 0; i < n; i++) read_run(r, sources[i], 1, &out[i]);
@@ -281,10 +290,10 @@ lac_status laci_parameters_floats(const laci_products_options *options, int stor
 const float *laci_parameters_view(const laci_products_options *options, int stored,
                                   const laci_slab *slab) {
   const laci_stored *from = &options->graph->stored[stored];
-  bool aligned = (uintptr_t)from->bytes % sizeof(float) == 0;
+  bool aligned = (uintptr_t)slab->bytes % sizeof(float) == 0;
   if (from->dtype != LAC_DTYPE_F32 || !aligned || options->integers) return NULL;
   if (options->orders && !laci_orders_are_identity(&options->orders->values[from->value])) {
     return NULL;
   }
-  return (const float *)(const void *)from->bytes + slab->first;
+  return (const float *)(const void *)slab->bytes + slab->first;
 }

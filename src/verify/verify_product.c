@@ -5,8 +5,8 @@
  * of ours: the same rules for shapes, another evaluation. What an order must not change is the
  * result for *any* operands, so they may be exchanged for small integers drawn by their own
  * content, alike in both networks. Sums of those are exact in float32 whatever their order, and the
- * verification loses nothing to the faster engine. Weights are read a slab at a time and never
- * held. */
+ * verification loses nothing to the faster engine. Weights are read a slab at a time: as
+ * floats, a slab is all there is. */
 #include <math.h>
 #include <string.h>
 
@@ -128,6 +128,7 @@ typedef struct operands {
   const laci_eval *eval;
   const product *product;
   const float *a, *b; /* b NULL: streamed */
+  laci_held held;     /* its bytes, where they are read */
   laci_shape a_shape; /* as the little network sees it */
   bool is_matrix;     /* b is one: all rows of a are one matrix, too, and b is read as it lies */
   bool b_transposed, b_stays; /* b is transposed; is a weight of the little network, not an input */
@@ -383,7 +384,9 @@ static lac_status run_slab(const operands *o, const result *r, int64_t first, in
   laci_products *owner = o->product->owner;
   if (!weights) {
     int stored = owner->original->values[o->eval->node->inputs[1]].stored;
-    laci_slab slab = {.first = part ? first * a_row : 0, .n = laci_shape_count(&b_shape)};
+    laci_slab slab = {.bytes = o->held.bytes,
+                      .first = part ? first * a_row : 0,
+                      .n = laci_shape_count(&b_shape)};
     weights = how->integers ? NULL : laci_parameters_view(how, stored, &slab);
     if (!weights) {
       float *b = take_buffer(owner, BUFFER_RIGHT, slab.n);
@@ -462,6 +465,10 @@ static lac_status evaluate(laci_eval *eval) {
   o.b_stays = !o.is_matrix && (streamed || !is(node, "MatMul"));
   lac_status st = read_operand(p, 0, eval->in[0], &o.a, eval->err);
   if (!st && !streamed) st = read_operand(p, 1, eval->in[1], &o.b, eval->err);
+  if (!st && streamed && !p->owner->how.integers) {
+    const laci_graph *graph = p->owner->original;
+    st = laci_stored_hold(graph, &graph->stored[stored], &o.held, eval->err);
+  }
   result r = result_of(&o);
   int64_t count = laci_shape_count(&eval->in[1]->shape), n = r.channels;
   if (streamed && count > LACI_SLAB && in_slabs(node)) {
@@ -472,6 +479,7 @@ static lac_status evaluate(laci_eval *eval) {
     st = run_slab(&o, &r, first, r.channels - first < n ? r.channels - first : n, eval->err);
   }
   if (!st) add_third(&o, &r);
+  laci_let_go(&o.held);
   return st;
 }
 

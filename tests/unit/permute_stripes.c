@@ -189,7 +189,8 @@ static void expect_fixed_point(const fixture *f) {
   laci_matrix x;
   laci_exchange_scratch *scratch = laci_exchange_scratch_create();
   assert_non_null(scratch);
-  assert_true(laci_matrix_init(&x, LACI_I16, &f->cuts, cut, &f->measure, NULL));
+  const laci_matrix_source from = {&f->cuts, cut, &f->measure};
+  assert_int_equal(laci_matrix_init(&x, LACI_I16, &from, NULL, NULL), LAC_OK);
   for (int g = 0; g < cut->n_blocks; g++) {
     for (int h = g + 1; h < cut->n_blocks; h++) {
       laci_exchange_block blocks[2] = {{0}};

@@ -157,7 +157,7 @@ static void parameters_are_drawn_alike_in_any_order(void **state) {
 static void read_slab(const laci_graph *graph, const laci_orders *orders, bool whole, float *out) {
   laci_products_options how = {.graph = graph, .orders = orders, .seed = 3, .integers = whole};
   int stored = graph->values[laci_graph_find_value(graph, "w")].stored;
-  laci_slab slab = {.first = 7, .n = 254};
+  laci_slab slab = {.bytes = graph->stored[stored].bytes, .first = 7, .n = 254};
   assert_int_equal(laci_parameters_floats(&how, stored, &slab, out, NULL), LAC_OK);
 }
 
