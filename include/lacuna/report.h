@@ -134,6 +134,8 @@ typedef struct lac_summary {
   const char *skipped_reason; /* why the first of the skipped values could not be computed, one
                                  sentence; NULL: none was skipped */
   const char *proof_engine;   /* of the verification's products: "plain", "cpu"; NULL: none */
+  bool unmeasured;  /* lac_inspect of more than 512 MB, or a quarter of what may be taken: weights
+                       were not read, and figures of layers (n_zeros, kept ...) are 0 */
   bool interrupted; /* the search was ended before its time: other runs find other orders */
   double search_seconds, proof_seconds, total_seconds;
 } lac_summary;

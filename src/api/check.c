@@ -15,8 +15,10 @@ static lac_status compare(const lac_model *original, const lac_model *model,
   lac_status st = laci_job_open(original, options, &job, err);
   if (st) return st;
   laci_model_add_to(model, &job.budget);
+  st = laci_job_materialise(&job, original, err);
+  if (!st) st = laci_model_materialise(model, err); /* every element is compared */
   const laci_prune_options how = laci_prune_options_of(options, &job);
-  st = laci_pruning_create(job.analysis, how.pattern, &found, err);
+  if (!st) st = laci_pruning_create(job.analysis, how.pattern, &found, err);
   if (!st) st = laci_pruning_explain(found, model->graph, err);
   if (!st && options->verify) st = laci_pruning_verify(found, &how, job.pool, err);
   if (!st) st = laci_report_add_verification(report, found, err);

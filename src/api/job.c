@@ -157,9 +157,14 @@ lac_status laci_job_open(const lac_model *model, const lac_options *options, lac
     return st;
   }
   job->budget = laci_budget_of(options->max_memory);
-  laci_model_add_to(model, &job->budget);
+  job->streamed = laci_model_is_large(model, &job->budget);
+  if (job->streamed) laci_model_add_held(model, &job->budget);
+  else laci_model_add_to(model, &job->budget);
   st = laci_budget_check(&job->budget, "the model", err);
-  if (!st) st = laci_model_materialise(model, err);
+  if (!st) {
+    st = job->streamed ? laci_model_materialise_small(model, err)
+                       : laci_model_materialise(model, err);
+  }
   if (!st) st = infer(model, options, err);
   if (!st) st = laci_pool_create(options->threads, &job->pool, err);
   laci_rules rules = {.pattern = {options->n, options->m},
@@ -172,6 +177,15 @@ lac_status laci_job_open(const lac_model *model, const lac_options *options, lac
                       .budget = &job->budget};
   if (!st) st = laci_analyze(model->graph, &rules, &job->analysis, err);
   if (st) laci_job_close(job);
+  return st;
+}
+
+lac_status laci_job_materialise(laci_job *job, const lac_model *model, lac_error *err) {
+  if (!job->streamed) return LAC_OK;
+  laci_model_add_to(model, &job->budget);
+  lac_status st = laci_budget_check(&job->budget, "the model", err);
+  if (!st) st = laci_model_materialise(model, err);
+  job->streamed = st != LAC_OK;
   return st;
 }
 

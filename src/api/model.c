@@ -100,6 +100,34 @@ void laci_model_add_to(const lac_model *model, laci_budget *budget) {
   }
 }
 
+bool laci_model_is_large(const lac_model *model, const laci_budget *budget) {
+  const uint64_t most = (uint64_t)512 << 20;
+  uint64_t bytes = 0;
+  for (int s = 0; s < model->graph->n_stored; s++) bytes += model->graph->stored[s].size_bytes;
+  return model->file && (bytes > most || bytes > budget->limit / 4);
+}
+
+void laci_model_add_held(const lac_model *model, laci_budget *budget) {
+  const laci_stored *largest = NULL;
+  for (int s = 0; s < model->graph->n_stored; s++) {
+    const laci_stored *stored = &model->graph->stored[s];
+    if (!largest || stored->size_bytes > largest->size_bytes) largest = stored;
+    if (stored->size_bytes <= LACI_LARGE_TENSOR) laci_budget_add_sum(budget, stored->size_bytes);
+  }
+  if (!largest || largest->size_bytes <= LACI_LARGE_TENSOR) return;
+  laci_budget_add(budget, largest->size_bytes, "%.200s (stored)", largest->name);
+}
+
+lac_status laci_model_materialise_small(const lac_model *model, lac_error *err) {
+  lac_status st = LAC_OK;
+  for (int s = 0; model->file && s < model->graph->n_stored && !st; s++) {
+    const laci_stored *stored = &model->graph->stored[s];
+    if (stored->size_bytes > LACI_LARGE_TENSOR) continue;
+    st = laci_onnx_materialise_bytes(model->file, stored->bytes, stored->size_bytes, err);
+  }
+  return st ? laci_fail_in(err, st, "%s", model->path) : st;
+}
+
 bool laci_model_is_inferred(const lac_model *model) {
   pthread_mutex_lock(&model->inferred->lock);
   bool is_inferred = model->inferred->assumed != NULL;
@@ -113,14 +141,23 @@ lac_status laci_model_materialise(const lac_model *model, lac_error *err) {
   return st ? laci_fail_in(err, st, "%s", model->path) : st;
 }
 
+/* Its bytes alone: a caller may want one of many. */
+static lac_status materialise_one(const lac_model *model, const laci_stored *stored,
+                                  lac_error *err) {
+  if (!model->file) return LAC_OK;
+  lac_status st =
+      laci_onnx_materialise_bytes(model->file, stored->bytes, stored->size_bytes, err);
+  return st ? laci_fail_in(err, st, "%s", model->path) : st;
+}
+
 int lac_model_tensor_count(const lac_model *model) { return model ? model->graph->n_stored : 0; }
 
 void lac_model_tensor(const lac_model *model, int index, lac_tensor *tensor) {
   if (!tensor) return;
   *tensor = (lac_tensor){.rank = -1};
   if (!model || index < 0 || index >= model->graph->n_stored) return;
-  if (laci_model_materialise(model, NULL)) return;
   const laci_stored *stored = &model->graph->stored[index];
+  if (materialise_one(model, stored, NULL)) return;
   *tensor = (lac_tensor){.name = stored->name,
                          .dtype = stored->dtype,
                          .rank = stored->shape.rank,
@@ -132,10 +169,11 @@ void lac_model_tensor(const lac_model *model, int index, lac_tensor *tensor) {
 lac_status lac_model_find_tensor(const lac_model *model, const char *name, lac_tensor *tensor,
                                  lac_error *err) {
   lac_status st = LACI_CHECK_GIVEN(err, {"model", model}, {"name", name}, {"tensor", tensor});
-  if (!st) st = laci_model_materialise(model, err);
   if (st) return st;
   int value = laci_graph_find_value(model->graph, name);
   int stored = value < 0 ? -1 : model->graph->values[value].stored;
+  if (stored >= 0) st = materialise_one(model, &model->graph->stored[stored], err);
+  if (st) return st;
   lac_model_tensor(model, stored, tensor);
   if (stored >= 0) return LAC_OK;
   return laci_fail(err, LAC_NOT_FOUND, "%s: no stored tensor has this name", name);

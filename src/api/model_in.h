@@ -40,6 +40,20 @@ struct lac_model {
 /** Without a network yet. */
 LAC_MUST_CHECK lac_status laci_model_new(const char *path, lac_model **model, lac_error *err);
 
+/** Stored tensors of more bytes are large: read when they are looked at (graph/graph.h,
+ * laci_stored_hold). */
+enum { LACI_LARGE_TENSOR = 64 << 10 };
+
+/** Is it one whose large tensors are to stay in its files: more of them than a part of what may be
+ * taken, or than 512 MB? */
+bool laci_model_is_large(const lac_model *model, const laci_budget *budget);
+
+/** Adds what is held of such a model: its small tensors, and one large one at a time. */
+void laci_model_add_held(const lac_model *model, laci_budget *budget);
+
+/** Brings its small tensors into memory. Any thread. */
+LAC_MUST_CHECK lac_status laci_model_materialise_small(const lac_model *model, lac_error *err);
+
 /** Adds the model's stored tensors, which are in memory as a whole once they are materialised. */
 void laci_model_add_to(const lac_model *model, laci_budget *budget);
 

@@ -29,6 +29,7 @@ static lac_status pack_files(laci_packer *k, const lac_options *options, const c
                              bool force, lac_error *err) {
   lac_pack_report *report = &k->report->pub;
   lac_status st = laci_job_open(k->model, options, &k->job, err);
+  if (!st) st = laci_job_materialise(&k->job, k->model, err);
   if (!st) st = laci_pack_list_files(k, err);
   if (!st) st = laci_pack_choose_weights(k, err);
   if (st) return st;

@@ -13,6 +13,7 @@
 #include "api/report_in.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "lacuna/process_group.h"
 
 static laci_permute_for permute_for_of(const lac_options *options) {
@@ -30,6 +31,7 @@ laci_prune_options laci_prune_options_of(const lac_options *options, const laci_
                                          .seed = options->seed,
                                          .strategy = options->strategy,
                                          .seconds = options->time_limit},
+                              .spill = job->streamed,
                               .budget = &job->budget,
                               .comm = laci_process_group_comm(options->group)};
 }
@@ -48,10 +50,11 @@ static lac_status run(lac_model *model, const lac_options *options, bool permute
     laci_job_close(&job);
     return st;
   }
+  if (mask && options->calibration) st = laci_job_materialise(&job, model, err);
   laci_prune_options how = laci_prune_options_of(options, &job);
   how.permute = permute;
   how.mask = mask;
-  if (mask) st = laci_calibration_open(model, options, &job, &source, err);
+  if (mask && !st) st = laci_calibration_open(model, options, &job, &source, err);
   if (mask && !st) st = laci_calibration_open_refinement(model, options, &job, &source, err);
   st = lac_process_group_agree(options->group, st, err);
   how.calibration = source.samples ? &source.calibration : NULL;
@@ -102,7 +105,13 @@ lac_status lac_inspect(const lac_model *model, const lac_options *options, lac_r
   st = laci_job_open(model, options, &job, err);
   if (st) return st;
   st = laci_report_create(model, "inspect", options, job.analysis, &report, err);
-  if (!st) st = laci_report_look(report, &job, (laci_pattern){options->n, options->m}, err);
+  if (!st && job.streamed) report->pub.summary.unmeasured = true; /* all of it would be read */
+  else if (!st) st = laci_report_look(report, &job, (laci_pattern){options->n, options->m}, err);
+  if (!st) laci_report_sum(report);
+  if (!st && job.streamed) {
+    laci_log(LAC_LOG_INFO, "%s: large weights are not read: their zeros are not counted",
+             model->path);
+  }
   if (!st) {
     *out = &report->pub;
   } else if (report) {

@@ -9,6 +9,7 @@
 #include "api/model_in.h"
 #include "api/report_in.h"
 #include "base/error.h"
+#include "base/spill.h"
 #include "graph/graph.h"
 #include "lacuna/prune.h"
 #include "permute/file.h"
@@ -241,7 +242,7 @@ static bool add_group(laci_report *report, const laci_pruning *p, int g) {
 static bool take_mask(laci_report *report, const laci_pruning *p, laci_pruned_mask *mask) {
   const char *name = laci_arena_text(&report->arena, p->analysis->graph->stored[mask->stored].name);
   report->masks[report->n_masks++] =
-      (laci_report_mask){.tensor = name, .count = mask->count, .bits = mask->bits};
+      (laci_report_mask){.tensor = name, .count = mask->count, .bits = mask->bits, .spilled = mask->spilled};
   mask->bits = NULL;
   return name != NULL;
 }
@@ -252,6 +253,8 @@ lac_status laci_report_fill(laci_report *report, laci_pruning *p, lac_error *err
   if (!st) st = laci_report_add_orders(report, p, err);
   bool ok = true;
   for (int g = 0; !st && ok && g < report->pub.n_groups; g++) ok = add_group(report, p, g);
+  report->masks_spill = p->masks_spill;
+  p->masks_spill = NULL;
   for (int k = 0; !st && ok && k < p->n_masks; k++) ok = take_mask(report, p, &p->masks[k]);
   if (!ok) st = laci_fail_memory(err, "the report");
   if (st) return st;
@@ -283,7 +286,10 @@ void lac_report_destroy(lac_report *pub) {
   laci_report *report = (laci_report *)pub;
   laci_free(report->layers);
   laci_free(report->groups);
-  for (size_t k = 0; k < report->n_masks; k++) laci_free(report->masks[k].bits);
+  for (size_t k = 0; k < report->n_masks; k++) {
+    if (!report->masks[k].spilled) laci_free(report->masks[k].bits);
+  }
+  laci_spill_destroy(report->masks_spill);
   laci_free(report->masks);
   laci_free(report->orders);
   laci_free(report->permutation);

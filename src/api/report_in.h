@@ -12,12 +12,14 @@ typedef struct lac_options lac_options;
 typedef struct laci_analysis laci_analysis;
 typedef struct laci_job laci_job;
 typedef struct laci_pruning laci_pruning;
+typedef struct laci_spill laci_spill;
 
 /** Of one stored tensor that was masked: one bit an element, 1 = kept, lowest bit first. */
 typedef struct laci_report_mask {
   const char *tensor;
   int64_t count;
   uint8_t *bits;
+  bool spilled; /* they lie in the report's spill */
 } laci_report_mask;
 
 typedef struct laci_report_order {
@@ -34,6 +36,7 @@ typedef struct laci_report {
   lac_group *groups;
   size_t n_masks, n_orders;
   laci_report_mask *masks;   /* [n stored] */
+  laci_spill *masks_spill;   /* where their bits lie; NULL: in memory */
   laci_report_order *orders; /* [n stored * LACI_MAX_RANK] */
   char *permutation;         /* text of the permutation file; NULL: none */
 } laci_report;

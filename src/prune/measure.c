@@ -6,6 +6,7 @@
 #include "graph/graph.h"
 #include "prune/prune_in.h"
 #include "sparse/mask.h"
+#include "sparse/score.h"
 
 /* The pattern says something about it and holds, and something is left of it. */
 static bool is_pruned(const laci_pruned_layer *layer, int64_t channels_in, int pattern_n) {
@@ -18,8 +19,12 @@ lac_status laci_pruning_measure(laci_pruning *p, laci_pool *pool, lac_error *err
     laci_pruned_layer *out = &p->layers[l];
     if (!layer->view.bytes || !(layer->eligible || layer->view.dtype == LAC_DTYPE_F32)) continue;
     laci_mask_stats stats;
-    lac_status st =
-        laci_mask_measure(&layer->view, p->pattern, pool, &stats, layer->eligible ? err : NULL);
+    laci_weight_view view;
+    laci_held held;
+    lac_status st = laci_weight_hold(&layer->view, &view, &held, err);
+    if (st) return st;
+    st = laci_mask_measure(&view, p->pattern, pool, &stats, layer->eligible ? err : NULL);
+    laci_let_go(&held);
     if (st && layer->eligible) return st;
     if (st) continue; /* a layer that stays as it is may hold what it likes */
     out->kept_identity = out->kept = stats.kept;
@@ -42,12 +47,13 @@ lac_status laci_pruning_measure_kept(laci_pruning *p, laci_pool *pool, lac_error
     uint8_t *bytes;
     if (!layer->eligible) continue;
     p->layers[l].kept = p->layers[l].kept_identity;
-    lac_status st = laci_reordered_bytes(&a->graph->stored[layer->stored], p->plan, &bytes, err);
+    lac_status st = laci_reordered_bytes(p->plan, layer->stored, &bytes, err);
     if (st) return st;
     if (!bytes) continue;
     laci_mask_stats stats;
     laci_weight_view view = layer->view;
     view.bytes = bytes;
+    view.bytes_from = NULL;
     st = laci_mask_measure(&view, p->pattern, pool, &stats, err);
     laci_free(bytes);
     if (st) return st;

@@ -18,23 +18,30 @@ static int compare_bytes(const void *a, const void *b) {
 }
 
 /* What a group's search holds: its magnitudes as 16-bit numbers, and prices of its channels against
- * each other. */
-static uint64_t search_bytes(const laci_analysis *a, const laci_group *group) {
-  uint64_t bytes = laci_bytes_of((int64_t)group->n_channels * group->n_channels, sizeof(float));
+ * each other; of a streamed model the weight that is being read, too. Weights whose columns are the
+ * group's channels stand above each other and are sampled together, others each by itself. */
+static uint64_t search_bytes(const laci_analysis *a, const laci_group *group, bool streamed) {
+  uint64_t stacked = 0, others = 0, largest = 0;
   for (int l = 0; l < group->n_layers; l++) {
-    const laci_stored *stored = &a->graph->stored[a->layers[group->layers[l]].stored];
-    bytes += laci_bytes_of(laci_shape_count(&stored->shape), sizeof(uint16_t));
+    const laci_layer *layer = &a->layers[group->layers[l]];
+    const laci_stored *stored = &a->graph->stored[layer->stored];
+    const uint64_t count = (uint64_t)laci_shape_count(&stored->shape);
+    if (layer->view.columns == group->n_channels) stacked += count;
+    else others += count < LACI_MOST_ELEMENTS ? count : LACI_MOST_ELEMENTS;
+    if (streamed && stored->size_bytes > largest) largest = stored->size_bytes;
   }
-  return bytes;
+  if (stacked > LACI_MOST_ELEMENTS) stacked = LACI_MOST_ELEMENTS;
+  return laci_bytes_of((int64_t)group->n_channels * group->n_channels, sizeof(float)) +
+         laci_bytes_of((int64_t)(stacked + others), sizeof(uint16_t)) + largest;
 }
 
 /* As many searches as there are threads go on at a time: the largest, at worst. */
-static lac_status plan_search(const laci_analysis *a, int n_threads, laci_budget *budget,
-                              lac_error *err) {
+static lac_status plan_search(const laci_analysis *a, bool streamed, int n_threads,
+                              laci_budget *budget, lac_error *err) {
   int n = a->n_searchable;
   uint64_t *bytes = laci_alloc((size_t)n, sizeof *bytes);
   if (!bytes) return laci_fail_memory(err, "the search");
-  for (int g = 0; g < n; g++) bytes[g] = search_bytes(a, &a->groups[g]);
+  for (int g = 0; g < n; g++) bytes[g] = search_bytes(a, &a->groups[g], streamed);
   qsort(bytes, (size_t)n, sizeof *bytes, compare_bytes);
   for (int g = 0; g < n && g < n_threads; g++) {
     laci_budget_add(budget, bytes[g], "the search of one group of layers");
@@ -43,9 +50,27 @@ static lac_status plan_search(const laci_analysis *a, int n_threads, laci_budget
   return laci_budget_check(budget, "the search", err);
 }
 
+/* One at a time, before it goes to the spill: its new bytes, and a mask as bytes and as bits. */
+static lac_status plan_spilled(const laci_analysis *a, const laci_prune_options *options,
+                               laci_budget *budget, lac_error *err) {
+  laci_budget most = *budget;
+  for (int l = 0; l < a->n_layers; l++) {
+    const laci_stored *stored = &a->graph->stored[a->layers[l].stored];
+    laci_budget one = *budget;
+    laci_budget_add(&one, stored->size_bytes, "%.200s (made anew)", stored->name);
+    if (options->mask) {
+      laci_budget_add_sum(&one, laci_bytes_of(laci_shape_count(&stored->shape), 9) / 8);
+    }
+    laci_budget_keep_most(&most, &one);
+  }
+  *budget = most;
+  return laci_budget_check(budget, "making the new weights", err);
+}
+
 /* All tensors that move, and the weights that are pruned, are made anew beside the old ones. */
 static lac_status plan_weights(const laci_analysis *a, const laci_prune_options *options,
                                laci_budget *budget, lac_error *err) {
+  if (options->spill) return plan_spilled(a, options, budget, err);
   for (int s = 0; s < a->graph->n_stored && options->permute; s++) {
     const laci_stored *stored = &a->graph->stored[s];
     laci_budget_add(budget, stored->size_bytes, "%.200s (made anew)", stored->name);
@@ -66,7 +91,7 @@ lac_status laci_prune_plan_memory(const laci_analysis *a, const laci_prune_optio
   char text[32];
   bool verifies = options->permute && options->verify && a->n_searchable > 0 &&
                   laci_comm_rank(options->comm) == 0;
-  lac_status st = options->permute ? plan_search(a, n_threads, &phase, err) : LAC_OK;
+  lac_status st = options->permute ? plan_search(a, options->spill, n_threads, &phase, err) : LAC_OK;
   if (st) return st;
   laci_budget_keep_most(&most, &phase);
   phase = base;

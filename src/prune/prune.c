@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/plural.h"
+#include "base/spill.h"
 #include "calibrate/walk.h"
 #include "comm/comm.h"
 #include "cpu/pool.h"
@@ -44,8 +45,14 @@ lac_status laci_pruning_create(const laci_analysis *a, laci_pattern pattern, lac
 
 void laci_pruning_destroy(laci_pruning *p) {
   if (!p) return;
-  for (int k = 0; k < p->n_masks; k++) laci_free(p->masks[k].bits);
-  for (int s = 0; p->weights && s < p->analysis->graph->n_stored; s++) laci_free(p->weights[s]);
+  for (int k = 0; k < p->n_masks; k++) {
+    if (!p->masks[k].spilled) laci_free(p->masks[k].bits);
+  }
+  for (int s = 0; p->weights && !p->weights_spill && s < p->analysis->graph->n_stored; s++) {
+    laci_free(p->weights[s]);
+  }
+  laci_spill_destroy(p->weights_spill);
+  laci_spill_destroy(p->masks_spill);
   laci_free(p->weights);
   laci_free(p->layers);
   laci_free(p->masks);

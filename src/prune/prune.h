@@ -20,6 +20,7 @@
 typedef struct laci_analysis laci_analysis;
 typedef struct laci_plan laci_plan;
 typedef struct laci_score laci_score;
+typedef struct laci_spill laci_spill;
 
 /** What follows the fits of single layers, for the network as a whole (train/recalibrate.h,
  * train/refine.h); each step is kept only where the outputs err less on what is held back. */
@@ -59,6 +60,8 @@ typedef struct laci_prune_options {
   bool verify;      /* compares the network before and after the reordering, value by value */
   laci_permute_for permute_for;
   laci_search_options search;
+  bool spill;      /* new weights and masks go to files without names (base/spill.h); not with
+                      calibration */
   const laci_budget *budget; /* the limit, and what the model holds */
   laci_comm *comm;           /* of laci_prune: processes that do it together; NULL: alone */
   const laci_prune_calibration *calibration; /* of laci_prune, in one process; NULL: by magnitude */
@@ -85,7 +88,8 @@ typedef struct laci_pruned_layer {
 typedef struct laci_pruned_mask {
   int stored;
   int64_t count;
-  uint8_t *bits; /* laci_alloc; its taker sets NULL */
+  uint8_t *bits; /* laci_alloc, unless: */
+  bool spilled;  /* they lie in the spill of the masks */
 } laci_pruned_mask;
 
 typedef struct laci_pruning_verification {
@@ -143,6 +147,8 @@ typedef struct laci_pruning {
   int n_masks;
   laci_pruned_mask *masks; /* [n_masks], room for one a layer */
   uint8_t **weights;       /* [n stored] new bytes; NULL: they stay as they are */
+  laci_spill *weights_spill; /* where the new bytes lie; NULL: in memory */
+  laci_spill *masks_spill;   /* the same of masks; who takes masks takes it, and sets NULL */
   laci_pruning_verification verification;
   laci_pruning_calibration calibration;
   laci_pruned_order *orders;      /* [analysis->n_groups] judged; NULL: none was */

@@ -24,8 +24,8 @@ LAC_MUST_CHECK lac_status laci_pruning_hold(laci_pruning *pruning, lac_error *er
 
 /** weights.c: the bytes of a stored tensor in the plan's order; *bytes is the caller's, NULL where
  * they stay as they are. */
-LAC_MUST_CHECK lac_status laci_reordered_bytes(const laci_stored *stored, const laci_plan *plan,
-                                               uint8_t **bytes, lac_error *err);
+LAC_MUST_CHECK lac_status laci_reordered_bytes(const laci_plan *plan, int stored, uint8_t **bytes,
+                                               lac_error *err);
 
 /** weights.c: reorders every stored tensor as the plan says and, with options->mask, masks the
  * eligible layers' weights, but for those that are all zero. */

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Masks and new weights: all new bytes are made beside the old ones, then all are put in place. */
+ * Masks and new weights: all new bytes are made beside the old ones, a tensor at a time, in memory
+ * or in a spill, then all are put in place. */
 #include <string.h>
 
 #include "analyze/analyze.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/spill.h"
 #include "graph/graph.h"
 #include "permute/orders.h"
 #include "permute/plan.h"
@@ -12,18 +14,59 @@
 #include "sparse/mask.h"
 #include "tensor/shape.h"
 
-lac_status laci_reordered_bytes(const laci_stored *stored, const laci_plan *plan, uint8_t **bytes,
+lac_status laci_reordered_bytes(const laci_plan *plan, int stored, uint8_t **bytes,
                                 lac_error *err) {
   *bytes = NULL;
-  const laci_value_orders *orders = &plan->orders.values[stored->value];
+  const laci_graph *graph = plan->analysis->graph;
+  const laci_stored *from = &graph->stored[stored];
+  const laci_value_orders *orders = &plan->orders.values[from->value];
   if (laci_orders_are_identity(orders)) return LAC_OK;
-  uint8_t *fresh = laci_alloc(stored->size_bytes, 1);
-  if (!fresh) return laci_fail_memory(err, stored->name);
-  lac_status st = laci_reorder(&stored->shape, lac_dtype_size(stored->dtype), orders, stored->bytes,
-                               fresh, err);
+  laci_held held;
+  lac_status st = laci_stored_hold(graph, from, &held, err);
+  if (st) return st;
+  uint8_t *fresh = laci_alloc(from->size_bytes, 1);
+  st = fresh ? laci_reorder(&from->shape, lac_dtype_size(from->dtype), orders, held.bytes, fresh, err)
+             : laci_fail_memory(err, from->name);
+  laci_let_go(&held);
   if (st) laci_free(fresh);
   else *bytes = fresh;
   return st;
+}
+
+/* The same, and a copy where they stay as they are. */
+static lac_status copy_bytes(const laci_plan *plan, int stored, uint8_t **bytes, lac_error *err) {
+  const laci_graph *graph = plan->analysis->graph;
+  const laci_stored *from = &graph->stored[stored];
+  laci_held held;
+  lac_status st = laci_reordered_bytes(plan, stored, bytes, err);
+  if (st || *bytes) return st;
+  st = laci_stored_hold(graph, from, &held, err);
+  if (st) return st;
+  if (held.copy) {
+    *bytes = held.copy;
+    return LAC_OK;
+  }
+  *bytes = laci_alloc(from->size_bytes, 1);
+  if (!*bytes) return laci_fail_memory(err, from->name);
+  memcpy(*bytes, held.bytes, from->size_bytes);
+  return LAC_OK;
+}
+
+/* Where it is kept: in memory, or in a spill. Takes the bytes, whatever happens. */
+static lac_status keep_bytes(laci_spill *spill, const char *name, uint8_t *take, size_t n,
+                             uint8_t **kept, lac_error *err) {
+  const uint8_t *view;
+  *kept = take;
+  if (!spill) return LAC_OK;
+  lac_status st = laci_spill_put(spill, name, take, n, &view, err);
+  laci_free(take);
+  *kept = st ? NULL : (uint8_t *)(uintptr_t)view;
+  return st;
+}
+
+static lac_status keep_weight(laci_pruning *p, int stored, uint8_t *take, lac_error *err) {
+  const laci_stored *from = &p->analysis->graph->stored[stored];
+  return keep_bytes(p->weights_spill, from->name, take, from->size_bytes, &p->weights[stored], err);
 }
 
 /* Dequantisation parameters that lie along a reordered axis of the weight move with it. */
@@ -59,8 +102,12 @@ static lac_status keep_mask(laci_pruning *p, int stored, const uint8_t *mask, in
   uint8_t *bits = laci_alloc((size_t)(count + 7) / 8, 1);
   if (!bits) return laci_fail_memory(err, "the masks");
   for (int64_t e = 0; e < count; e++) bits[e / 8] |= (uint8_t)((mask[e] & 1) << (e % 8));
-  p->masks[p->n_masks++] = (laci_pruned_mask){.stored = stored, .count = count, .bits = bits};
-  return LAC_OK;
+  laci_pruned_mask made = {
+      .stored = stored, .count = count, .spilled = p->masks_spill != NULL};
+  lac_status st = keep_bytes(p->masks_spill, p->analysis->graph->stored[stored].name, bits,
+                             (size_t)(count + 7) / 8, &made.bits, err);
+  if (!st) p->masks[p->n_masks++] = made;
+  return st;
 }
 
 /* Every layer that has this stored tensor has it pruned now. */
@@ -80,29 +127,31 @@ static void note_masked(laci_pruning *p, int stored, const laci_mask_stats *stat
 static lac_status mask_layer(laci_pruning *p, int l, bool keeps, laci_pool *pool, lac_error *err) {
   const laci_layer *layer = &p->analysis->layers[l];
   const laci_stored *stored = &p->analysis->graph->stored[layer->stored];
-  uint8_t **bytes = &p->weights[layer->stored];
-  if (!*bytes) {
-    *bytes = laci_alloc(stored->size_bytes, 1);
-    if (!*bytes) return laci_fail_memory(err, stored->name);
-    memcpy(*bytes, stored->bytes, stored->size_bytes);
-  }
   int64_t n = laci_shape_count(&stored->shape);
-  uint8_t *mask = laci_alloc((size_t)n, 1);
+  uint8_t *mask = NULL, *bytes = NULL;
   laci_weight_view view = layer->view;
   double *scales = NULL;
-  view.bytes = *bytes;
   laci_mask_stats stats;
-  lac_status st = mask && reorder_scales(p->plan, layer, &view, &scales)
-                      ? LAC_OK
-                      : laci_fail_memory(err, stored->name);
+  lac_status st = copy_bytes(p->plan, layer->stored, &bytes, err);
+  if (!st) mask = laci_alloc((size_t)n, 1);
+  if (!st && (!mask || !reorder_scales(p->plan, layer, &view, &scales))) {
+    st = laci_fail_memory(err, stored->name);
+  }
+  view.bytes = bytes;
+  view.bytes_from = NULL;
   if (!st && keeps) laci_mask_of_zeros(&view, mask);
   else if (!st) st = laci_mask_choose(&view, p->pattern, pool, mask, err);
-  if (!st) laci_mask_apply(&view, mask, *bytes);
+  if (!st) laci_mask_apply(&view, mask, bytes);
   if (!st) st = laci_mask_measure(&view, p->pattern, pool, &stats, err);
+  if (!st) {
+    st = keep_weight(p, layer->stored, bytes, err);
+    bytes = NULL;
+  }
   if (!st) st = keep_mask(p, layer->stored, mask, n, err);
   if (!st) note_masked(p, layer->stored, &stats);
   laci_free(scales);
   laci_free(mask);
+  laci_free(bytes);
   return st;
 }
 
@@ -137,21 +186,49 @@ lac_status laci_pruning_set_weight(laci_pruning *p, int l, const uint8_t *mask, 
   return LAC_OK;
 }
 
+static bool keeps_mask(const laci_pruning *p, const laci_prune_options *options, int l) {
+  return options->keep_pruned && p->layers[l].was_pruned;
+}
+
+/* Does its weight get a mask here? By samples: when the others are there. */
+static bool is_masked_now(const laci_pruning *p, const laci_prune_options *options, int l) {
+  const laci_pruned_layer *layer = &p->layers[l];
+  if (!options->mask || !p->analysis->layers[l].eligible || laci_pruned_layer_is_zero(layer))
+    return false;
+  return !options->calibration || keeps_mask(p, options, l);
+}
+
+/* What is only reordered. */
+static lac_status reorder_others(laci_pruning *p, const laci_prune_options *options,
+                                 lac_error *err) {
+  const laci_analysis *a = p->analysis;
+  bool *masked = laci_alloc((size_t)a->graph->n_stored, sizeof *masked);
+  lac_status st = masked ? LAC_OK : laci_fail_memory(err, "the new weights");
+  for (int l = 0; l < a->n_layers && !st; l++) {
+    masked[a->layers[l].stored] |= is_masked_now(p, options, l);
+  }
+  for (int s = 0; s < a->graph->n_stored && !st; s++) {
+    uint8_t *bytes = NULL;
+    if (masked[s]) continue;
+    st = laci_reordered_bytes(p->plan, s, &bytes, err);
+    if (!st && bytes) st = keep_weight(p, s, bytes, err);
+  }
+  laci_free(masked);
+  return st;
+}
+
 lac_status laci_pruning_make_weights(laci_pruning *p, const laci_prune_options *options,
                                      laci_pool *pool, lac_error *err) {
   const laci_analysis *a = p->analysis;
   lac_status st = LAC_OK;
   p->weights = laci_alloc((size_t)a->graph->n_stored, sizeof *p->weights);
   if (!p->weights) return laci_fail_memory(err, "the new weights");
-  for (int s = 0; s < a->graph->n_stored && !st; s++) {
-    st = laci_reordered_bytes(&a->graph->stored[s], p->plan, &p->weights[s], err);
-  }
-  for (int l = 0; l < a->n_layers && !st && options->mask; l++) {
-    const laci_pruned_layer *layer = &p->layers[l];
-    bool keeps = options->keep_pruned && layer->was_pruned;
-    if (!a->layers[l].eligible || layer->pruned || laci_pruned_layer_is_zero(layer)) continue;
-    if (options->calibration && !keeps) continue; /* by samples, when the others are there */
-    st = mask_layer(p, l, keeps, pool, err);
+  if (options->spill) st = laci_spill_create(NULL, &p->weights_spill, err);
+  if (!st && options->spill) st = laci_spill_create(NULL, &p->masks_spill, err);
+  if (!st) st = reorder_others(p, options, err);
+  for (int l = 0; l < a->n_layers && !st; l++) {
+    if (!is_masked_now(p, options, l) || p->layers[l].pruned) continue;
+    st = mask_layer(p, l, keeps_mask(p, options, l), pool, err);
     if (!st && laci_interrupted()) st = laci_fail(err, LAC_INTERRUPTED, "interrupted");
   }
   return st;
@@ -160,9 +237,9 @@ lac_status laci_pruning_make_weights(laci_pruning *p, const laci_prune_options *
 void laci_pruning_commit(laci_pruning *p, laci_graph *graph) {
   for (int s = 0; s < graph->n_stored; s++) {
     if (!p->weights[s]) continue;
-    laci_free(graph->stored[s].owned);
-    graph->stored[s].owned = p->weights[s];
-    graph->stored[s].bytes = p->weights[s];
+    laci_stored_replace(&graph->stored[s], p->weights[s], p->weights_spill != NULL);
     p->weights[s] = NULL;
   }
+  laci_spill_keep(&graph->spills, p->weights_spill);
+  p->weights_spill = NULL;
 }

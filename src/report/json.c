@@ -37,6 +37,7 @@ static json_t *summary_json(laci_json_writer *w, const lac_summary *summary) {
   laci_json_add(w, object, "reordered", json_integer(summary->reordered));
   laci_json_add(w, object, "pruned", json_integer(summary->pruned));
   laci_json_add(w, object, "groups", json_integer(summary->groups));
+  if (summary->unmeasured) laci_json_add(w, object, "measured", json_false());
   laci_json_add(w, object, "kept_before", laci_json_number(summary->kept_before));
   laci_json_add(w, object, "kept_after", laci_json_number(summary->kept_after));
   laci_json_add(w, object, "verified", json_boolean(summary->verified));
