@@ -122,15 +122,19 @@ lac_status laci_spill_put(laci_spill *spill, const char *name, const void *bytes
     return laci_fail_memory(err, name);
   }
   spill->mappings = array;
-  lac_status st = write_piece(spill, name, bytes, n, err);
-  if (st) return st;
   uint64_t end = spill->size_bytes + (n + PIECE_ALIGNMENT - 1) / PIECE_ALIGNMENT * PIECE_ALIGNMENT;
-  if (ftruncate(spill->fd, (off_t)end)) { /* zeros at the end */
+  lac_status st = write_piece(spill, name, bytes, n, err);
+  if (!st && ftruncate(spill->fd, (off_t)end)) { /* zeros at the end */
     st = laci_fail_errno(err, spill->folder, "cannot write to a temporary file");
-    return laci_fail_in(err, st, "%s", name);
+    st = laci_fail_in(err, st, "%s", name);
   }
-  void *pages = mmap(NULL, n, PROT_READ, MAP_SHARED, spill->fd, (off_t)spill->size_bytes);
-  if (pages == MAP_FAILED) return laci_fail_memory(err, name);
+  void *pages = MAP_FAILED;
+  if (!st) pages = mmap(NULL, n, PROT_READ, MAP_SHARED, spill->fd, (off_t)spill->size_bytes);
+  if (!st && pages == MAP_FAILED) st = laci_fail_memory(err, name);
+  if (st) { /* a later piece may leave zeros out here */
+    (void)!ftruncate(spill->fd, (off_t)spill->size_bytes);
+    return st;
+  }
   spill->mappings[spill->n++] = (mapping){pages, n};
   spill->size_bytes = end;
   *view = pages;
