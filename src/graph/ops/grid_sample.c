@@ -24,6 +24,10 @@ static lac_status infer(laci_infer *infer) {
     return laci_node_fail(infer->node, infer->err, LAC_BAD_SHAPE,
                           "a grid of %d axes for data of %d", grid->rank, x->rank);
   }
+  if (x->dims[0] >= 0 && grid->dims[0] >= 0 && x->dims[0] != grid->dims[0]) {
+    return laci_node_fail(infer->node, infer->err, LAC_BAD_SHAPE, "%lld grids for %lld images",
+                          (long long)grid->dims[0], (long long)x->dims[0]);
+  }
   infer->out[0].shape = *x;
   for (int axis = 2; axis < x->rank; axis++) infer->out[0].shape.dims[axis] = grid->dims[axis - 1];
   return LAC_OK;
