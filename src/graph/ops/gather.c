@@ -48,6 +48,17 @@ static lac_status eval(laci_eval *eval) {
   return LAC_OK;
 }
 
+/** The axis of a list of indices that all others, of size 1, stand around; -1: there are two. */
+static int long_axis(const laci_shape *indices) {
+  int found = indices->rank - 1;
+  for (int at = 0; at < indices->rank; at++) {
+    if (indices->dims[at] == 1) continue;
+    if (found >= 0 && found != at && indices->dims[found] != 1) return -1;
+    found = at;
+  }
+  return found;
+}
+
 /** The map along the axis; nothing is said where an index lies outside. */
 static void couple_indices(laci_coupling *c, int axis, const laci_buf *indices, int64_t n) {
   for (int64_t at = 0; at < indices->count; at++) {
@@ -55,7 +66,11 @@ static void couple_indices(laci_coupling *c, int axis, const laci_buf *indices, 
     if (index < -n || index >= n) return;
   }
   bool scalar = indices->shape.rank == 0;
-  laci_axis_map *map = laci_map(c, LACI_OUT(0), scalar ? -1 : axis, 0, axis, indices->count);
+  int along = axis + long_axis(&indices->shape);
+  for (int at = axis; at < axis + indices->shape.rank; at++) {
+    if (at != along) laci_fresh_axes(c, LACI_OUT(0), at, at + 1); /* of size 1 */
+  }
+  laci_axis_map *map = laci_map(c, LACI_OUT(0), scalar ? -1 : along, 0, axis, indices->count);
   for (int64_t at = 0; map && at < indices->count; at++) {
     int64_t index = laci_buf_get_i(indices, at);
     map->from[at] = (int32_t)(index < 0 ? index + n : index);
@@ -78,7 +93,8 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
     laci_set_label(c, LACI_OUT(0), at < axis ? at : at - 1 + indices->rank, label);
   }
   int64_t count = laci_shape_count(indices);
-  if (indices->rank > 1 || !laci_mappable(c, 0, axis) || count < 0 || count > LACI_MAP_LIMIT) {
+  bool is_list = indices->rank < 1 || long_axis(indices) >= 0;
+  if (!is_list || !laci_mappable(c, 0, axis) || count < 0 || count > LACI_MAP_LIMIT) {
     return laci_coupling_ok(c);
   }
   laci_buf *content = laci_contents_copy(graph, node, 1);
