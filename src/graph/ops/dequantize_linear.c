@@ -1,18 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0
  * DequantizeLinear: y = (x - zero) * scale, with one scale for all or one for each place along
- * `axis` (opset 13). Every channel order passes through; scales and zero points of an axis follow
- * it. quantize_linear.c shares the checks. */
+ * `axis` (opset 13), or for each block of places along it (opset 21). Every channel order passes
+ * through, but along blocks; scales and zero points of an axis follow it. quantize_linear.c shares
+ * the checks. */
 #include "graph/ops/shared/quant_in.h"
 
-static lac_status decline_blocks(const laci_node *node, lac_error *err) {
-  int64_t block = laci_node_int(node, "block_size", 0);
-  if (block == 0) return LAC_OK;
-  return laci_node_fail(node, err, LAC_UNSUPPORTED, "scales for blocks of %lld", (long long)block);
+/** The size of blocks along the axis; 0: there are none. */
+static int64_t block_of(const laci_node *node) { return laci_node_int(node, "block_size", 0); }
+
+/** A scale has the axes of the data, and a place for each block along one of them. */
+static lac_status check_blocks(laci_infer *infer) {
+  const laci_node *node = infer->node;
+  const laci_shape *x = laci_in_shape(infer, 0);
+  int64_t block = block_of(node), axis = laci_node_int(node, "axis", 1);
+  if (block < 0)
+    return laci_node_fail(node, infer->err, LAC_BAD_SHAPE, "blocks of %lld", (long long)block);
+  lac_status st = x ? laci_axis_check(node, x->rank, &axis, infer->err) : LAC_OK;
+  for (int port = 1; !st && x && port < 3; port++) {
+    const laci_shape *scale = laci_in_shape(infer, port);
+    if (!scale) continue;
+    bool fits = scale->rank == x->rank;
+    for (int at = 0; fits && at < x->rank; at++) {
+      int64_t size = x->dims[at], found = scale->dims[at];
+      if (size < 0 || found < 0) continue;
+      fits = found == (at == axis ? size / block + (size % block > 0) : size);
+    }
+    if (!fits) {
+      st = laci_node_fail(node, infer->err, LAC_BAD_SHAPE,
+                          "input %d has no place for each block of %lld along axis %lld", port,
+                          (long long)block, (long long)axis);
+    }
+  }
+  return st;
 }
 
 lac_status laci_quant_check(laci_infer *infer) {
   lac_status st = laci_want_inputs(infer, 2, 3);
-  if (!st) st = decline_blocks(infer->node, infer->err);
+  if (!st && block_of(infer->node) != 0) return check_blocks(infer);
   const laci_shape *x = laci_in_shape(infer, 0), *scale = laci_in_shape(infer, 1),
                    *zero = laci_in_shape(infer, 2);
   if (st || !x || !scale) return st;
@@ -41,11 +65,13 @@ lac_status laci_quant_read(const laci_eval *eval, laci_quant *quant) {
               (!quant->zero || quant->zero->count == quant->scale->count);
   if (!fits)
     return laci_node_fail(eval->node, eval->err, LAC_BAD_SHAPE, "scale and zero point do not fit");
-  if (quant->scale->count == 1) return LAC_OK;
+  quant->block = block_of(eval->node);
+  if (quant->scale->count == 1 && quant->block == 0) return LAC_OK;
   int64_t axis = laci_node_int(eval->node, "axis", 1);
   lac_status st = laci_axis_check(eval->node, x->rank, &axis, eval->err);
   if (st) return st;
-  quant->n = quant->scale->count;
+  quant->size = x->dims[axis];
+  quant->n = quant->block > 0 ? eval->in[1]->shape.dims[axis] : quant->scale->count;
   quant->inner = laci_shape_count_range(x, (int)axis + 1, x->rank);
   return LAC_OK;
 }
@@ -63,10 +89,33 @@ static void couple_parameter(laci_coupling *c, int port, int axis) {
   }
 }
 
+/** All axes but that of the blocks pass, and the parameters have them too. */
+static lac_status couple_blocks(const laci_node *node, laci_coupling *c) {
+  const laci_shape *x = laci_port_shape(c, 0);
+  int axis = laci_axis_of(laci_node_int(node, "axis", 1), x->rank);
+  for (int port = 1; port < node->n_inputs; port++) {
+    const laci_shape *scale = laci_port_shape(c, port);
+    if (laci_has_input(node, port) && (!scale || scale->rank != x->rank))
+      return laci_coupling_ok(c);
+  }
+  c->why = "blocks along an axis have scales of their own";
+  for (int at = 0; at < x->rank; at++) {
+    if (at == axis) continue;
+    int label = laci_coupling_label(c);
+    for (int port = 0; port < node->n_inputs; port++) {
+      if (laci_has_input(node, port)) laci_set_label(c, port, at, label);
+    }
+    laci_set_label(c, LACI_OUT(0), at, label);
+  }
+  return laci_coupling_ok(c);
+}
+
 lac_status laci_quant_couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
   (void)graph;
   const laci_shape *x = laci_port_shape(c, 0), *scale = laci_port_shape(c, 1);
-  if (!x || !scale || scale->rank > 1 || decline_blocks(node, NULL)) return laci_coupling_ok(c);
+  if (!x || !scale) return laci_coupling_ok(c);
+  if (block_of(node) != 0) return couple_blocks(node, c);
+  if (scale->rank > 1) return laci_coupling_ok(c);
   if (laci_has_input(node, 2) && !laci_port_shape(c, 2)) return laci_coupling_ok(c);
   laci_couple_elementwise(c, (const int[]){0}, 1);
   int axis = laci_axis_of(laci_node_int(node, "axis", 1), x->rank);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What QuantizeLinear and DequantizeLinear share: scale and zero point of the whole tensor or of
- * each place along one axis. Blocks along an axis (opset 21) are declined. The code is in
- * dequantize_linear.c. */
+ * What QuantizeLinear and DequantizeLinear share: scale and zero point of the whole tensor, of each
+ * place along one axis, or (opset 21) of each block of places along it, apart for all other axes.
+ * The code is in dequantize_linear.c. */
 #ifndef LACI_GRAPH_OPS_SHARED_QUANT_IN_H
 #define LACI_GRAPH_OPS_SHARED_QUANT_IN_H
 
@@ -10,16 +10,20 @@
 /** Checks scale and zero point against the data as far as shapes are known. */
 LAC_MUST_CHECK lac_status laci_quant_check(laci_infer *infer);
 
-/** Element `at` uses scale number (at / inner) % n, n being 1 for the whole tensor. */
+/** Element `at` uses scale number (at / inner) % n, n being 1 for the whole tensor; with blocks, n
+ * of them stand along an axis of `size` places. */
 typedef struct laci_quant {
-  int64_t inner, n;
-  const laci_buf *scale, *zero; /* zero may be NULL */
+  int64_t inner, n, size, block; /* block 0: none */
+  const laci_buf *scale, *zero;  /* zero may be NULL */
 } laci_quant;
 
 LAC_MUST_CHECK lac_status laci_quant_read(const laci_eval *eval, laci_quant *quant);
 
 static inline int64_t laci_quant_at(const laci_quant *quant, int64_t at) {
-  return at / quant->inner % quant->n;
+  int64_t place = at / quant->inner;
+  if (quant->block == 0) return place % quant->n;
+  int64_t run = place / quant->size * quant->n + place % quant->size / quant->block;
+  return run * quant->inner + at % quant->inner;
 }
 
 lac_status laci_quant_couple(const laci_graph *graph, const laci_node *node, laci_coupling *c);
