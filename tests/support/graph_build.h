@@ -11,7 +11,8 @@
  *    shape y 1x8x4x4       what the file declares of a value
  *    opset 13              of the nodes that follow (default 22)
  *
- * A number with a point is a float, one with a comma a list ("axes=1," has one element). */
+ * A number with a point is a float, one with a comma a list ("axes=1," has one element); so are
+ * texts ("Tanh","Relu"), and those of `activations` always. */
 #ifndef TESTS_SUPPORT_GRAPH_BUILD_H
 #define TESTS_SUPPORT_GRAPH_BUILD_H
 
@@ -29,7 +30,13 @@
 #include "graph/infer.h"
 #include "tensor/buf.h"
 
-enum { NET_MAX_PORTS = 16, NET_MAX_ATTRS = 12, NET_MAX_INTS = 64, NET_LINE = 1024 };
+enum {
+  NET_MAX_PORTS = 16,
+  NET_MAX_ATTRS = 12,
+  NET_MAX_INTS = 64,
+  NET_MAX_TEXTS = 8,
+  NET_LINE = 1024
+};
 
 /** Another salt, other numbers: what holds for one set of contents by accident does not hold for
  * three. */
@@ -165,10 +172,30 @@ static inline const char *net_attr(const char *at, laci_attr *attr, int64_t *int
   return at;
 }
 
+/** Further texts of a list ("a","b"), behind the first; they stand one after the other in `text`.
+ */
+static inline const char *net_texts(const char *at, laci_attr *attr, char *text,
+                                    const char **list) {
+  size_t used = strlen(text) + 1;
+  list[0] = text;
+  for (attr->n = 1; at[0] == ',' && at[1] == '"' && attr->n < NET_MAX_TEXTS; attr->n++) {
+    size_t n = strcspn(at + 2, "\"");
+    if (used + n + 1 > 64 || at[2 + n] != '"') break;
+    (void)snprintf(text + used, n + 1, "%s", at + 2);
+    list[attr->n] = text + used;
+    used += n + 1;
+    at += n + 3;
+  }
+  attr->kind = LACI_ATTR_TEXTS;
+  attr->texts = list;
+  return at;
+}
+
 /** `y, z = Op(a, _, b) attributes`. */
 static inline lac_status net_node(laci_graph *graph, const char *line, int opset, lac_error *err) {
   char word[64], type[64], names[NET_MAX_ATTRS][64], texts[NET_MAX_ATTRS][64], node_name[64] = "",
                                                                                domain[64] = "";
+  const char *lists[NET_MAX_ATTRS][NET_MAX_TEXTS];
   int inputs[NET_MAX_PORTS], outputs[NET_MAX_PORTS], used = 0, id;
   laci_attr attrs[NET_MAX_ATTRS] = {0};
   int64_t ints[NET_MAX_INTS + 1];
@@ -195,6 +222,8 @@ static inline lac_status net_node(laci_graph *graph, const char *line, int opset
     if (*line != '=') return laci_fail(err, LAC_BAD_FILE, "bad attribute at '%s'", line);
     line = net_attr(line + 1, &attrs[at], ints, floats, &used, texts[at]);
     attrs[at].name = names[at];
+    if (attrs[at].kind == LACI_ATTR_TEXT && (*line == ',' || strcmp(names[at], "activations") == 0))
+      line = net_texts(line, &attrs[at], texts[at], lists[at]);
     if (strcmp(names[at], "name") == 0)
       (void)snprintf(node_name, sizeof node_name, "%s", texts[at]);
     else if (strcmp(names[at], "domain") == 0)

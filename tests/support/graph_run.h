@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Running a small graph node by node, for tests that want to see every value: operators' eval on
- * tensors in double, with no engine between. All shapes must be known. Next: graph_build.h. */
+ * tensors in double, with no engine between. Sizes that the graph does not know are found as they
+ * come. Next: graph_build.h. */
 #ifndef TESTS_SUPPORT_GRAPH_RUN_H
 #define TESTS_SUPPORT_GRAPH_RUN_H
 
@@ -16,17 +17,27 @@ static inline laci_buf *buf_copy(const laci_buf *from) {
   return copy;
 }
 
+/** The shape of a graph input where it is run: -12 and -32, which may differ, both stand for 2. */
+static inline laci_shape run_shape(const laci_shape *shape) {
+  laci_shape real = *shape;
+  for (int a = 0; a < real.rank; a++) {
+    if (real.dims[a] < 0) real.dims[a] = -real.dims[a] % 10;
+  }
+  return real;
+}
+
 /** Contents of a graph input (generic numbers) or of a stored tensor. NULL: not of a type that can
  * be run. */
 static inline laci_buf *run_source(const laci_graph *graph, int value) {
   const laci_value *v = &graph->values[value];
+  laci_shape shape = run_shape(&v->type.shape);
   laci_buf *buf = NULL;
   if (v->stored >= 0) {
     const laci_stored *stored = &graph->stored[v->stored];
     if (laci_buf_from_bytes(&v->type, stored->bytes, stored->size_bytes, &buf, NULL)) return NULL;
     return buf;
   }
-  if (laci_buf_create(v->type.dtype, &v->type.shape, &buf, NULL)) return NULL;
+  if (laci_buf_create(v->type.dtype, &shape, &buf, NULL)) return NULL;
   for (int64_t i = 0; i < buf->count; i++) {
     double x = net_number(v->name, i);
     if (buf->f) buf->f[i] = x;
@@ -35,21 +46,50 @@ static inline laci_buf *run_source(const laci_graph *graph, int value) {
   return buf;
 }
 
+static inline int64_t run_unknown_size(laci_infer *infer) { return (void)infer, -1; }
+
+/** Types of a node's outputs for operands as they are, not as the graph knows them beforehand. */
+static inline lac_status run_types(const laci_graph *graph, const laci_node *node,
+                                   const laci_buf *const *in, laci_type *types, lac_error *err) {
+  laci_type in_types[NET_MAX_PORTS];
+  const laci_type *in_type[NET_MAX_PORTS] = {0};
+  for (int i = 0; i < node->n_inputs; i++) {
+    if (!in[i]) continue;
+    in_types[i] = (laci_type){.dtype = in[i]->dtype, .shape = in[i]->shape};
+    in_type[i] = &in_types[i];
+  }
+  for (int i = 0; i < node->n_outputs; i++) types[i] = (laci_type){.shape = laci_shape_unknown()};
+  laci_infer infer = {.node = node,
+                      .n_in = node->n_inputs,
+                      .n_out = node->n_outputs,
+                      .in = in_type,
+                      .known = in,
+                      .out = types,
+                      .new_symbol = run_unknown_size,
+                      .err = err};
+  lac_status st = node->op->infer(&infer);
+  for (int i = 0; i < node->n_outputs; i++) {
+    if (types[i].dtype == LAC_DTYPE_NONE && node->outputs[i] >= 0)
+      types[i].dtype = graph->values[node->outputs[i]].type.dtype;
+  }
+  return st;
+}
+
 /** Computes the outputs of a node into values[], which holds its inputs; there must be none yet. */
 static inline lac_status run_node(const laci_graph *graph, int node_id, laci_buf **values,
                                   lac_error *err) {
   const laci_node *node = &graph->nodes[node_id];
   const laci_buf *in[NET_MAX_PORTS] = {0};
   laci_buf *out[NET_MAX_PORTS] = {0};
+  laci_type types[NET_MAX_PORTS];
   if (!node->op || !node->op->eval) return LAC_UNSUPPORTED;
-  lac_status st = LAC_OK;
   for (int i = 0; i < node->n_inputs; i++)
     in[i] = node->inputs[i] >= 0 ? values[node->inputs[i]] : NULL;
+  lac_status st = run_types(graph, node, in, types, err);
   for (int i = 0; i < node->n_outputs && !st; i++) {
     if (node->outputs[i] < 0) continue;
-    const laci_type *type = &graph->values[node->outputs[i]].type;
-    if (type->shape.rank < 0 || laci_shape_count(&type->shape) < 0) st = LAC_UNSUPPORTED;
-    else st = laci_buf_create(type->dtype, &type->shape, &out[i], err);
+    if (types[i].shape.rank < 0 || laci_shape_count(&types[i].shape) < 0) st = LAC_UNSUPPORTED;
+    else st = laci_buf_create(types[i].dtype, &types[i].shape, &out[i], err);
   }
   laci_eval eval = {.node = node,
                     .n_in = node->n_inputs,

@@ -162,14 +162,16 @@ static inline name partner(builder *m, int v) {
 static inline bool keep(builder *m, size_t mark) {
   laci_graph *graph = NULL;
   bool ok = m->n + 512 < sizeof m->text && net_read(m->text, &graph, NULL) == LAC_OK;
-  for (int v = 0; ok && v < graph->n_values; v++) {
-    const laci_shape *shape = &graph->values[v].type.shape;
-    ok = laci_shape_known(shape) && laci_shape_count(shape) <= MAKER_MAX_ELEMENTS;
-    for (int a = 0; ok && a < shape->rank; a++)
-      ok = shape->dims[a] <= MAKER_MAX_SIZE && shape->dims[a] > 0;
-  }
+  for (int v = 0; ok && v < graph->n_values; v++)
+    ok = laci_shape_count(&graph->values[v].type.shape) <= MAKER_MAX_ELEMENTS;
   laci_buf **values = ok ? run_graph(graph) : NULL;
   ok &= values != NULL;
+  for (int v = 0; values && ok && v < graph->n_values; v++) {
+    const laci_shape *shape = &values[v]->shape;
+    ok = values[v]->count <= MAKER_MAX_ELEMENTS;
+    for (int a = 0; ok && a < shape->rank; a++)
+      ok = shape->dims[a] <= MAKER_MAX_SIZE && (shape->dims[a] > 0 || graph->values[v].stored >= 0);
+  }
   if (values) run_clear(graph, values);
   if (!ok) {
     laci_graph_destroy(graph);

@@ -238,10 +238,11 @@ static inline bool of_det(builder *m, const char *op) {
   if (v < 0) return false;
   int rank = rank_of(m, v);
   int64_t dims[2] = {shape_of(m, v)->dims[rank - 1], shape_of(m, v)->dims[rank - 2]};
-  if (dims[0] < dims[1]) return false; /* of too low a rank */
   name right = stored_of(m, laci_shape_of(2, dims), ""), square = fresh(m, 'v');
-  add(m, "%s = MatMul(%s, %s)\n%s = %s(%s)\n", square.text, name_of(m, v), right.text,
-      fresh(m, 'v').text, op, square.text);
+  int64_t corner[2] = {dims[1], dims[1]};
+  name more = stored_of(m, laci_shape_of(2, corner), ""), sum = fresh(m, 'v');
+  add(m, "%s = MatMul(%s, %s)\n%s = Add(%s, %s)\n%s = %s(%s)\n", square.text, name_of(m, v),
+      right.text, sum.text, square.text, more.text, fresh(m, 'v').text, op, sum.text);
   return true;
 }
 

@@ -6,13 +6,24 @@
 #define TESTS_SUPPORT_RANDOM_NET_H
 
 #include "graph/op.h"
-#include "support/random_ops.h"
+#include "support/random_forms.h"
 
+/** Appends a node of the operator: mostly with other attributes than its template gives it, where
+ * these can be run. */
 static inline bool try_op(builder *m, const char *op) {
-  template_fn *make = find_template(op);
+  static char plain[MAKER_TEXT];
   size_t mark = m->n;
-  for (int attempt = 0; make && attempt < 4; attempt++) {
-    if (make(m, op) && keep(m, mark)) return true;
+  for (int attempt = 0; attempt < 4; attempt++) {
+    template_fn *make = draw_template(m, op);
+    if (make && make(m, op)) {
+      size_t end = m->n;
+      (void)snprintf(plain, sizeof plain, "%s", m->text + mark);
+      if (chance(m, 60)) change_attributes(m, mark, op);
+      if (keep(m, mark)) return true;
+      m->n = end;
+      (void)snprintf(m->text + mark, sizeof m->text - mark, "%s", plain);
+      if (keep(m, mark)) return true;
+    }
     m->n = mark;
     m->text[mark] = 0;
   }
@@ -202,6 +213,23 @@ static inline bool make_net(builder *m, uint64_t seed, const char *op) {
   }
   add_last_lines(m);
   return keep(m, m->n) && m->graph->n_outputs > 0;
+}
+
+/** Makes some sizes of the input unknown to the graph (run_shape() knows them), so that what is
+ * said of channels holds whatever these are. False: the network cannot be run so. */
+static inline bool forget_sizes(builder *m) {
+  laci_shape shape = m->graph->values[m->graph->inputs[0]].type.shape;
+  size_t n = strcspn(m->text, "\n");
+  static char rest[MAKER_TEXT];
+  for (int a = 0; a < shape.rank; a++) {
+    if (chance(m, 40)) shape.dims[a] = -(10 * (a + 1) + shape.dims[a]);
+  }
+  (void)snprintf(rest, sizeof rest, "%s", m->text + n);
+  m->n = 0;
+  add(m, "input x ");
+  add_shape(m, &shape);
+  add(m, "%s", rest);
+  return keep(m, 0);
 }
 
 /* ---- making a failure small ---- */
