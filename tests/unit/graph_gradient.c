@@ -125,6 +125,18 @@ static const gradient_case binary_cases[] = {
     {"Where by a comparison",
      "input a 2x3 f64\ninput b 2x3 f64\nc_which = Less(a, b)\n"
      "y = Where(c_which, a, b)\noutput y\n"},
+    {"SwiGLU", "input a 2x3 f64\ninput b 2x3 f64\ny = SwiGLU(a, b) alpha=1.5\noutput y\n"},
+    {"SwiGLU of one operand", "input a 2x3 f64\ny = SwiGLU(a, a)\noutput y\n"},
+    {"Einsum as a product",
+     "input a 2x3 f64\ninput b 4x3 f64\ny = Einsum(a, b) equation=\"ik,jk\"\noutput y\n"},
+    {"Einsum of three, with an index that one operand has alone",
+     "input a 2x3 f64\ninput b 3x4x2 f64\ninput d 4 f64\n"
+     "y = Einsum(a, b, d) equation=\"ik,kjm,j->ji\"\noutput y\n"},
+    {"Einsum with axes that are not named",
+     "input a 2x3x4 f64\ninput b 4x5 f64\ny = Einsum(a, b) equation=\"...A,Ab->b...\"\noutput y\n"},
+    {"Einsum of one", "input a 2x3x4 f64\ny = Einsum(a) equation=\"abc->ca\"\noutput y\n"},
+    {"Trilu above", "input a 2x3x4 f64\nstored k \"\" i64 = 1\ny = Trilu(a, k)\noutput y\n"},
+    {"Trilu below", "input a 3x3 f64\ny = Trilu(a) upper=0\noutput y\n"},
     {"Gemm", "input a 2x3 f64\ninput b 3x4 f64\ninput d 4 f64\ny = Gemm(a, b, d)\noutput y\n"},
     {"Gemm, A transposed",
      "input a 3x2 f64\ninput b 3x4 f64\ny = Gemm(a, b) transA=1 alpha=0.5\noutput y\n"},
@@ -204,7 +216,18 @@ static const gradient_case norm_cases[] = {
     NORM("GroupNormalization", "2x4x3x2", "", "GroupNormalization(x, s, b) num_groups=2"),
     NORM("GroupNormalization, one parameter a group", "2x8x3", "opset 18\n",
          "GroupNormalization(x, s, b) num_groups=4"),
+    NORM("RMSNormalization", "2x3x4", "", "RMSNormalization(x, s)"),
+    NORM("RMSNormalization over two axes", "2x3x4", "", "RMSNormalization(x, s) axis=1 epsilon=0.2"),
 #undef NORM
+    {"RMSNormalization with a scale of its own shape",
+     "input x 2x3x4 f64\ninput s 3x1 f64\ny = RMSNormalization(x, s) axis=-2\noutput y\n"},
+    {"LpNormalization", "input x 2x3x4 f64\ny = LpNormalization(x)\noutput y\n"},
+    {"LpNormalization by absolute values",
+     "input x 2x3x4 f64\ny = LpNormalization(x) p=1 axis=1\noutput y\n"},
+    {"MeanVarianceNormalization",
+     "input x 2x3x2x2 f64\ny = MeanVarianceNormalization(x)\noutput y\n"},
+    {"MeanVarianceNormalization over two axes",
+     "input x 2x3x4 f64\ny = MeanVarianceNormalization(x) axes=-1,0\noutput y\n"},
     {"LayerNormalization with a scale of its own shape",
      "input x 2x3x4 f64\ninput s 3x1 f64\ninput b 1x4 f64\n"
      "y = LayerNormalization(x, s, b) axis=1\noutput y\n"},
@@ -278,6 +301,7 @@ static const gradient_case shape_cases[] = {
     REDUCE("ReduceMax", ""),
     REDUCE("ReduceMax", "keepdims=0"),
     REDUCE("ReduceMin", "keepdims=0"),
+    REDUCE("ReduceL1", "keepdims=1"),
     REDUCE("ReduceL2", "keepdims=0"),
     REDUCE("ReduceSumSquare", ""),
     REDUCE("ReduceLogSumExp", "keepdims=0"),
@@ -373,6 +397,8 @@ static void what_has_no_gradient_is_refused_by_name(void **state) {
       {"input x 4x2 f64\ninput s 2 f64\nstored c_m 2 f64\nstored c_v 2 f64\n"
        "y = BatchNormTrain(x, s, s, c_m, c_v) domain=\"lacuna\"\noutput y\n",
        "without its batch's statistics"},
+      {"input x 3x3 f64\ny = Einsum(x) equation=\"ii->i\"\noutput y\n",
+       "diagonals and broadcasts have no gradient"},
       {"input x 2x3 f16\ny = Sqrt(x)\noutput y\n", "f32 or f64"},
   };
   for (size_t at = 0; at < sizeof cases / sizeof *cases; at++) {

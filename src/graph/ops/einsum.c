@@ -6,6 +6,7 @@
  * order and coupling at once. */
 #include <ctype.h>
 
+#include "graph/gradient.h"
 #include "graph/ops/shared/op_in.h"
 
 enum { N_LETTERS = 52, N_INDICES = N_LETTERS + LACI_MAX_RANK, MAX_OPERANDS = 8 };
@@ -269,9 +270,111 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   return laci_coupling_ok(c);
 }
 
+/* ---- Gradient ---- */
+
+typedef struct written {
+  char s[(MAX_OPERANDS + 2) * (LACI_MAX_RANK + 2)];
+  size_t n;
+} written;
+
+/** Indices as letters; those under "..." take capitals that the equation does not use. */
+static void write_term(written *t, const term *from, const char letters[N_INDICES]) {
+  for (int at = 0; at < from->n; at++) t->s[t->n++] = letters[from->index[at]];
+}
+
+/** A letter for each index that occurs. False: there are too many. */
+static bool choose_letters(const equation *e, char letters[N_INDICES]) {
+  bool used[N_INDICES] = {false};
+  for (int k = 0; k < e->n_in; k++) {
+    for (int at = 0; at < e->in[k].n; at++) used[e->in[k].index[at]] = true;
+  }
+  for (int index = 0, next = 0; index < N_INDICES; index++) {
+    int letter = index;
+    if (index >= N_LETTERS && used[index]) {
+      while (next < N_LETTERS && used[next]) next++;
+      if (next == N_LETTERS) return false;
+      letter = next++;
+    }
+    letters[index] = (char)(letter < 26 ? 'A' + letter : 'a' + letter - 26);
+  }
+  return true;
+}
+
+/** dy and the other operands, summed to those indices of operand k that they have; the axes of its
+ * other indices, along which all is equal, are put between and expanded. */
+static int gradient_of_operand(laci_gradient_builder *b, const laci_node *node, const equation *e,
+                               int k, const char letters[N_INDICES]) {
+  bool has[N_INDICES] = {false};
+  int inputs[MAX_OPERANDS + 1] = {laci_gradient_of(b, node, 0)}, n = 1;
+  written t = {.n = 0};
+  write_term(&t, &e->out, letters);
+  for (int at = 0; at < e->out.n; at++) has[e->out.index[at]] = true;
+  for (int other = 0; other < e->n_in; other++) {
+    if (other == k) continue;
+    t.s[t.n++] = ',';
+    write_term(&t, &e->in[other], letters);
+    for (int at = 0; at < e->in[other].n; at++) has[e->in[other].index[at]] = true;
+    inputs[n++] = node->inputs[other];
+  }
+  laci_shape shape = laci_gradient_in_shape(b, node, k), narrow = shape;
+  term kept = {0};
+  for (int at = 0; at < e->in[k].n; at++) {
+    if (has[e->in[k].index[at]]) kept.index[kept.n++] = e->in[k].index[at];
+    else narrow.dims[at] = 1;
+  }
+  t.s[t.n++] = '-', t.s[t.n++] = '>';
+  write_term(&t, &kept, letters);
+  t.s[t.n] = 0;
+  laci_attr equation_attr = {.name = "equation", .kind = LACI_ATTR_TEXT, .text = t.s};
+  int sum = laci_gradient_add(b,
+                              &(laci_gradient_node){.type = "Einsum",
+                                                    .n_inputs = n,
+                                                    .inputs = inputs,
+                                                    .n_attrs = 1,
+                                                    .attrs = &equation_attr},
+                              NULL);
+  return laci_gradient_expand(b, laci_gradient_reshape(b, sum, &narrow), &shape);
+}
+
+/** Is an index twice in the operand (a diagonal), or is it broadcast in one that has size 1? */
+static bool is_plain(const term *t, const laci_shape *shape, const int64_t *size) {
+  for (int at = 0; at < t->n; at++) {
+    for (int before = 0; before < at; before++) {
+      if (t->index[before] == t->index[at]) return false;
+    }
+    if (shape->dims[at] != size[t->index[at]]) return false;
+  }
+  return true;
+}
+
+static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
+  laci_shape in[MAX_OPERANDS];
+  const laci_shape *shapes[MAX_OPERANDS];
+  equation e;
+  int64_t size[N_INDICES];
+  char letters[N_INDICES];
+  if (node->n_inputs >= MAX_OPERANDS) return laci_gradient_refuse(b, node, "too many operands");
+  for (int k = 0; k < node->n_inputs; k++) {
+    in[k] = laci_gradient_in_shape(b, node, k);
+    shapes[k] = &in[k];
+  }
+  if (read_all(node, shapes, node->n_inputs, &e, size, NULL) || !choose_letters(&e, letters))
+    return laci_gradient_refuse(b, node, "its equation has no gradient");
+  for (int k = 0; k < node->n_inputs; k++) {
+    if (!is_plain(&e.in[k], shapes[k], size))
+      return laci_gradient_refuse(b, node, "diagonals and broadcasts have no gradient");
+  }
+  for (int k = 0; k < node->n_inputs; k++) {
+    if (laci_gradient_wanted(b, node, k))
+      laci_gradient_give(b, node, k, gradient_of_operand(b, node, &e, k, letters));
+  }
+  return laci_gradient_ok(b);
+}
+
 const laci_op laci_op_einsum = {.name = "Einsum",
                                 .role = LACI_ROLE_CLEAR,
                                 .attributes = LACI_ATTRIBUTES({"equation", LACI_ATTR_TEXT}),
                                 .infer = infer,
                                 .eval = eval,
-                                .couple = couple};
+                                .couple = couple,
+                                .gradient = gradient};

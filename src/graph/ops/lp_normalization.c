@@ -2,6 +2,7 @@
  * LpNormalization: y = x / ||x||_p along an axis, p = 1 or 2; a line of zeros stays zero. */
 #include <math.h>
 
+#include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/line_in.h"
 
 static laci_line_axis axis_of(const laci_node *node) {
@@ -37,10 +38,32 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   return laci_line_couple(c, axis_of(node));
 }
 
+/** With the norm n: dx = (dy - d sum(dy y)) / n, where d = dn / dx is y for p 2 and sign x for p 1;
+ * 0 along a line of zeros. */
+static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
+  int dy = laci_gradient_of(b, node, 0), x = node->inputs[0], y = node->outputs[0];
+  int rank = laci_gradient_shape(b, x).rank;
+  int64_t axis = laci_axis_of(laci_node_int(node, "axis", -1), rank);
+  bool absolute = laci_node_int(node, "p", 2) == 1, flags[LACI_MAX_RANK] = {false};
+  if (axis < 0) return laci_gradient_refuse(b, node, "its axis does not fit");
+  flags[axis] = true;
+  int size = absolute ? laci_gradient_unary(b, "Abs", x) : laci_gradient_binary(b, "Mul", x, x);
+  int norm = laci_gradient_sum(b, size, flags, true), zero = laci_gradient_scalar(b, x, 0);
+  if (!absolute) norm = laci_gradient_unary(b, "Sqrt", norm);
+  int above = laci_gradient_binary(b, "Greater", norm, zero);
+  int r = laci_gradient_where(b, above, laci_gradient_unary(b, "Reciprocal", norm), zero);
+  int along = laci_gradient_sum(b, laci_gradient_binary(b, "Mul", dy, y), flags, true);
+  int d = absolute ? laci_gradient_unary(b, "Sign", x) : y;
+  int rest = laci_gradient_binary(b, "Sub", dy, laci_gradient_binary(b, "Mul", d, along));
+  laci_gradient_give(b, node, 0, laci_gradient_binary(b, "Mul", rest, r));
+  return laci_gradient_ok(b);
+}
+
 const laci_op laci_op_lp_normalization = {
     .name = "LpNormalization",
     .role = LACI_ROLE_CLEAR,
     .attributes = LACI_ATTRIBUTES({"axis", LACI_ATTR_INT}, {"p", LACI_ATTR_INT}),
     .infer = infer,
     .eval = eval,
-    .couple = couple};
+    .couple = couple,
+    .gradient = gradient};

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "graph/ops/shared/op_in.h"
+#include "graph/ops/shared/grad_in.h"
 
 static lac_status read_axes(const laci_node *node, int rank, bool flags[LACI_MAX_RANK],
                             lac_error *err) {
@@ -80,10 +80,30 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   return laci_coupling_ok(c);
 }
 
+/** With z = x - mean, s its deviation and d = s + 1e-9: dx = (g - mean g) / d - z mean(g z) / (d^2 s).
+ */
+static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
+  bool flags[LACI_MAX_RANK] = {false};
+  int g = laci_gradient_of(b, node, 0), x = node->inputs[0];
+  if (read_axes(node, laci_gradient_shape(b, x).rank, flags, NULL))
+    return laci_gradient_refuse(b, node, "its axes do not fit");
+  int z = laci_gradient_binary(b, "Sub", x, laci_gradient_mean(b, x, flags));
+  int s = laci_gradient_unary(
+      b, "Sqrt", laci_gradient_mean(b, laci_gradient_binary(b, "Mul", z, z), flags));
+  int d = laci_gradient_binary(b, "Add", s, laci_gradient_scalar(b, x, 1e-9));
+  int even = laci_gradient_binary(b, "Sub", g, laci_gradient_mean(b, g, flags));
+  int along = laci_gradient_mean(b, laci_gradient_binary(b, "Mul", g, z), flags);
+  int ratio = laci_gradient_binary(b, "Div", along, laci_gradient_binary(b, "Mul", d, s));
+  int rest = laci_gradient_binary(b, "Sub", even, laci_gradient_binary(b, "Mul", z, ratio));
+  laci_gradient_give(b, node, 0, laci_gradient_binary(b, "Div", rest, d));
+  return laci_gradient_ok(b);
+}
+
 const laci_op laci_op_mean_variance_normalization = {
     .name = "MeanVarianceNormalization",
     .role = LACI_ROLE_CLEAR,
     .attributes = LACI_ATTRIBUTES({"axes", LACI_ATTR_INTS}),
     .infer = infer,
     .eval = eval,
-    .couple = couple};
+    .couple = couple,
+    .gradient = gradient};

@@ -2,6 +2,7 @@
  * ReduceL1: the sum of |x| over axes. */
 #include <math.h>
 
+#include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/reduce_in.h"
 
 static void step(laci_reduce_state *state, double x) { state->a += fabs(x); }
@@ -16,6 +17,14 @@ static lac_status eval(laci_eval *eval) {
   return laci_reduce_eval(eval, &reducer);
 }
 
+/** dx = dy * sign(x). */
+static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
+  int share = laci_gradient_reduced(b, node, laci_gradient_of(b, node, 0));
+  int sign = laci_gradient_unary(b, "Sign", node->inputs[0]);
+  laci_gradient_give(b, node, 0, laci_gradient_binary(b, "Mul", share, sign));
+  return laci_gradient_ok(b);
+}
+
 const laci_op laci_op_reduce_l1 = {
     .name = "ReduceL1",
     .role = LACI_ROLE_CLEAR,
@@ -23,4 +32,5 @@ const laci_op laci_op_reduce_l1 = {
                                   {"noop_with_empty_axes", LACI_ATTR_INT}),
     .infer = laci_reduce_infer,
     .eval = eval,
-    .couple = laci_reduce_couple};
+    .couple = laci_reduce_couple,
+    .gradient = gradient};

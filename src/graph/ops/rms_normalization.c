@@ -4,6 +4,7 @@
  */
 #include <math.h>
 
+#include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/norm_in.h"
 
 static lac_status infer(laci_infer *infer) {
@@ -80,6 +81,29 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   return laci_coupling_ok(c);
 }
 
+/** With r = 1 / sqrt(mean x^2 + epsilon), h = x r and g = dy scale: dx = r (g - h mean(g h)), and
+ * dscale is dy h summed over what the scale was broadcast to. */
+static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
+  int dy = laci_gradient_of(b, node, 0), x = node->inputs[0];
+  laci_shape shape = laci_gradient_shape(b, x);
+  int64_t axis = laci_axis_of(laci_node_int(node, "axis", -1), shape.rank);
+  bool flags[LACI_MAX_RANK];
+  for (int at = 0; at < LACI_MAX_RANK; at++) flags[at] = at >= axis && at < shape.rank;
+  int squares = laci_gradient_mean(b, laci_gradient_binary(b, "Mul", x, x), flags);
+  int more = laci_gradient_binary(b, "Add", squares,
+                                  laci_gradient_scalar(b, x, laci_epsilon(node)));
+  int r = laci_gradient_unary(b, "Reciprocal", laci_gradient_unary(b, "Sqrt", more));
+  int h = laci_gradient_binary(b, "Mul", x, r);
+  if (laci_gradient_wanted(b, node, 0)) {
+    int g = laci_gradient_binary(b, "Mul", dy, node->inputs[1]);
+    int along = laci_gradient_mean(b, laci_gradient_binary(b, "Mul", g, h), flags);
+    int rest = laci_gradient_binary(b, "Sub", g, laci_gradient_binary(b, "Mul", h, along));
+    laci_gradient_give(b, node, 0, laci_gradient_binary(b, "Mul", r, rest));
+  }
+  laci_gradient_give_broadcast(b, node, 1, laci_gradient_binary(b, "Mul", dy, h));
+  return laci_gradient_ok(b);
+}
+
 const laci_op laci_op_rms_normalization = {
     .name = "RMSNormalization",
     .role = LACI_ROLE_INFER,
@@ -87,4 +111,5 @@ const laci_op laci_op_rms_normalization = {
                                   {"stash_type", LACI_ATTR_INT}),
     .infer = infer,
     .eval = eval,
-    .couple = couple};
+    .couple = couple,
+    .gradient = gradient};

@@ -3,6 +3,7 @@
  * shape. */
 #include <math.h>
 
+#include "graph/gradient.h"
 #include "graph/ops/shared/op_in.h"
 
 static lac_status infer(laci_infer *infer) {
@@ -30,9 +31,26 @@ static lac_status eval(laci_eval *eval) {
   return st;
 }
 
+/** With s = sigmoid(alpha a): da = dy b (s + alpha a s (1 - s)), db = dy a s. */
+static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
+  int dy = laci_gradient_of(b, node, 0), a = node->inputs[0];
+  double alpha = laci_node_float(node, "alpha", 1);
+  int s = laci_gradient_unary(b, "Sigmoid", laci_gradient_scale(b, a, alpha));
+  int swish = laci_gradient_binary(b, "Mul", a, s);
+  if (laci_gradient_wanted(b, node, 0)) {
+    int bend = laci_gradient_binary(b, "Sub", swish, laci_gradient_binary(b, "Mul", swish, s));
+    int slope = laci_gradient_binary(b, "Add", s, laci_gradient_scale(b, bend, alpha));
+    int back = laci_gradient_binary(b, "Mul", dy, node->inputs[1]);
+    laci_gradient_give(b, node, 0, laci_gradient_binary(b, "Mul", back, slope));
+  }
+  laci_gradient_give(b, node, 1, laci_gradient_binary(b, "Mul", dy, swish));
+  return laci_gradient_ok(b);
+}
+
 const laci_op laci_op_swi_glu = {.name = "SwiGLU",
                                  .role = LACI_ROLE_CLEAR,
                                  .attributes = LACI_ATTRIBUTES({"alpha", LACI_ATTR_FLOAT}),
                                  .infer = infer,
                                  .eval = eval,
-                                 .couple = laci_couple_nary};
+                                 .couple = laci_couple_nary,
+                                 .gradient = gradient};

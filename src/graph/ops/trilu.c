@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Trilu: the upper (or lower) triangle of the last two axes, from the k-th diagonal on; zeros
  * elsewhere. Places of those two axes have a meaning; the batch axes pass through. */
-#include "graph/ops/shared/op_in.h"
+#include "graph/ops/shared/grad_in.h"
 
 static lac_status infer(laci_infer *infer) {
   lac_status st = laci_want_inputs(infer, 1, 2);
@@ -41,9 +41,23 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   return laci_coupling_ok(c);
 }
 
+/** What was kept gets what comes back: the same triangle of it. */
+static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
+  int inputs[2] = {laci_gradient_of(b, node, 0), node->n_inputs > 1 ? node->inputs[1] : -1};
+  laci_attr upper = laci_attr_int("upper", laci_node_int(node, "upper", 1));
+  laci_gradient_node made = {.type = "Trilu",
+                             .n_inputs = inputs[1] >= 0 ? 2 : 1,
+                             .inputs = inputs,
+                             .n_attrs = 1,
+                             .attrs = &upper};
+  laci_gradient_give(b, node, 0, laci_gradient_add(b, &made, NULL));
+  return laci_gradient_ok(b);
+}
+
 const laci_op laci_op_trilu = {.name = "Trilu",
                                .role = LACI_ROLE_CLEAR,
                                .attributes = LACI_ATTRIBUTES({"upper", LACI_ATTR_INT}),
                                .infer = infer,
                                .eval = eval,
-                               .couple = couple};
+                               .couple = couple,
+                               .gradient = gradient};

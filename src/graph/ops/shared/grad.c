@@ -67,6 +67,13 @@ int laci_gradient_slice(laci_gradient_builder *b, int x, int axis, int64_t start
       b, &(laci_gradient_node){.type = "Slice", .n_inputs = 4, .inputs = inputs}, NULL);
 }
 
+int laci_gradient_mean(laci_gradient_builder *b, int x, const bool flags[LACI_MAX_RANK]) {
+  laci_shape shape = laci_gradient_shape(b, x);
+  double n = 1;
+  for (int axis = 0; axis < shape.rank; axis++) n *= flags[axis] ? (double)shape.dims[axis] : 1;
+  return laci_gradient_scale(b, laci_gradient_sum(b, x, flags, true), 1 / n);
+}
+
 /** 1 where x equals y, else 0, in x's type. */
 static int equal_as_number(laci_gradient_builder *b, int x, int y) {
   laci_attr to = laci_attr_int("to", laci_gradient_dtype(b, x));

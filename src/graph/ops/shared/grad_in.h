@@ -26,6 +26,8 @@ int laci_gradient_internal(laci_gradient_builder *b, const char *type, int n_inp
 void laci_gradient_give_channels(laci_gradient_builder *b, const laci_node *node, int port, int x);
 /** x[start .. start + n) along an axis. */
 int laci_gradient_slice(laci_gradient_builder *b, int x, int axis, int64_t start, int64_t n);
+/** The mean over the flagged axes, which stay as size 1. */
+int laci_gradient_mean(laci_gradient_builder *b, int x, const bool flags[LACI_MAX_RANK]);
 /** dy shared evenly among the elements of input 0 that equal y, which has size 1 along the axes
  * that were reduced; zeros elsewhere. */
 int laci_gradient_where_largest(laci_gradient_builder *b, const laci_node *node, int dy, int y);
