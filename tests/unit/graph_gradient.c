@@ -149,6 +149,24 @@ static const gradient_case binary_cases[] = {
 };
 
 static const gradient_case window_cases[] = {
+    {"Resize to twice the size, nearest",
+     "input x 1x2x2x3 f64\nstored c_s 4 = 1 1 2 2\ny = Resize(x, _, c_s)\noutput y\n"},
+    {"Resize to given sizes, linear",
+     "input x 1x2x3x4 f64\nstored s 4 i64 = 1 2 5 2\n"
+     "y = Resize(x, _, _, s) mode=\"linear\"\noutput y\n"},
+    {"Resize along named axes, cubic",
+     "input x 3x2x4 f64\nstored s 2 i64 = 6 5\ny = Resize(x, _, _, s) axes=-1,0 mode=\"cubic\" "
+     "coordinate_transformation_mode=\"align_corners\" exclude_outside=1 cubic_coeff_a=-0.5\n"
+     "output y\n"},
+    {"Resize to fewer, smoothed",
+     "input x 1x1x6 f64\nstored s 3 i64 = 1 1 4\n"
+     "y = Resize(x, _, _, s) mode=\"linear\" antialias=1\noutput y\n"},
+    {"Resize of opset 10",
+     "opset 10\ninput x 1x2x3x4 f64\nstored c_s 4 = 1 1 3 0.5\ny = Resize(x, c_s)\noutput y\n"},
+    {"Upsample", "opset 8\ninput x 1x2x3 f64\ny = Upsample(x) scales=1.0,2.0,3.0\noutput y\n"},
+    {"Upsample, linear",
+     "opset 9\ninput x 1x2x3 f64\nstored c_s 3 = 1 1 2\ny = Upsample(x, c_s) mode=\"linear\"\n"
+     "output y\n"},
 #define CONV(about, x, w, rest) \
   { about, "input x " x " f64\ninput w " w " f64\ny = Conv(x, w) " rest "\noutput y\n" }
     CONV("Conv", "2x3x5x4", "4x3x3x3", ""),
@@ -217,7 +235,8 @@ static const gradient_case norm_cases[] = {
     NORM("GroupNormalization, one parameter a group", "2x8x3", "opset 18\n",
          "GroupNormalization(x, s, b) num_groups=4"),
     NORM("RMSNormalization", "2x3x4", "", "RMSNormalization(x, s)"),
-    NORM("RMSNormalization over two axes", "2x3x4", "", "RMSNormalization(x, s) axis=1 epsilon=0.2"),
+    NORM("RMSNormalization over two axes", "2x3x4", "",
+         "RMSNormalization(x, s) axis=1 epsilon=0.2"),
 #undef NORM
     {"RMSNormalization with a scale of its own shape",
      "input x 2x3x4 f64\ninput s 3x1 f64\ny = RMSNormalization(x, s) axis=-2\noutput y\n"},
@@ -397,6 +416,8 @@ static void what_has_no_gradient_is_refused_by_name(void **state) {
       {"input x 4x2 f64\ninput s 2 f64\nstored c_m 2 f64\nstored c_v 2 f64\n"
        "y = BatchNormTrain(x, s, s, c_m, c_v) domain=\"lacuna\"\noutput y\n",
        "without its batch's statistics"},
+      {"input x 1x5 f64\nstored c_s 2 = 1 1.5\ny = Resize(x, _, c_s)\noutput y\n",
+       "only scales that are quotients of sizes"},
       {"input x 3x3 f64\ny = Einsum(x) equation=\"ii->i\"\noutput y\n",
        "diagonals and broadcasts have no gradient"},
       {"input x 2x3 f16\ny = Sqrt(x)\noutput y\n", "f32 or f64"},

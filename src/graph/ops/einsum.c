@@ -326,13 +326,11 @@ static int gradient_of_operand(laci_gradient_builder *b, const laci_node *node, 
   write_term(&t, &kept, letters);
   t.s[t.n] = 0;
   laci_attr equation_attr = {.name = "equation", .kind = LACI_ATTR_TEXT, .text = t.s};
-  int sum = laci_gradient_add(b,
-                              &(laci_gradient_node){.type = "Einsum",
-                                                    .n_inputs = n,
-                                                    .inputs = inputs,
-                                                    .n_attrs = 1,
-                                                    .attrs = &equation_attr},
-                              NULL);
+  int sum = laci_gradient_add(
+      b,
+      &(laci_gradient_node){
+          .type = "Einsum", .n_inputs = n, .inputs = inputs, .n_attrs = 1, .attrs = &equation_attr},
+      NULL);
   return laci_gradient_expand(b, laci_gradient_reshape(b, sum, &narrow), &shape);
 }
 

@@ -80,7 +80,8 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   return laci_coupling_ok(c);
 }
 
-/** With z = x - mean, s its deviation and d = s + 1e-9: dx = (g - mean g) / d - z mean(g z) / (d^2 s).
+/** With z = x - mean, s its deviation and d = s + 1e-9: dx = (g - mean g) / d - z mean(g z) / (d^2
+ * s).
  */
 static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   bool flags[LACI_MAX_RANK] = {false};
@@ -88,8 +89,8 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   if (read_axes(node, laci_gradient_shape(b, x).rank, flags, NULL))
     return laci_gradient_refuse(b, node, "its axes do not fit");
   int z = laci_gradient_binary(b, "Sub", x, laci_gradient_mean(b, x, flags));
-  int s = laci_gradient_unary(
-      b, "Sqrt", laci_gradient_mean(b, laci_gradient_binary(b, "Mul", z, z), flags));
+  int s = laci_gradient_unary(b, "Sqrt",
+                              laci_gradient_mean(b, laci_gradient_binary(b, "Mul", z, z), flags));
   int d = laci_gradient_binary(b, "Add", s, laci_gradient_scalar(b, x, 1e-9));
   int even = laci_gradient_binary(b, "Sub", g, laci_gradient_mean(b, g, flags));
   int along = laci_gradient_mean(b, laci_gradient_binary(b, "Mul", g, z), flags);

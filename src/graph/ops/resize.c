@@ -6,6 +6,7 @@
  * keep their labels, others are FIXED. */
 #include <math.h>
 
+#include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/op_in.h"
 #include "graph/ops/shared/resample_in.h"
 
@@ -207,6 +208,50 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   return laci_coupling_ok(c);
 }
 
+/** The attributes that say how places are read, as the newest version has them. */
+static int copy_attributes(const laci_node *node, bool shrinks, laci_attr attrs[8]) {
+  static const char *const names[] = {"antialias",     "coordinate_transformation_mode",
+                                      "cubic_coeff_a", "exclude_outside",
+                                      "mode",          "nearest_mode"};
+  int n = 0;
+  for (size_t at = 0; at < sizeof names / sizeof *names; at++) {
+    const laci_attr *attr = laci_node_attr(node, names[at]);
+    if (attr && (node->version >= 11 || strcmp(names[at], "mode") == 0)) attrs[n++] = *attr;
+  }
+  if (node->version >= 11) return n;
+  attrs[n++] = (laci_attr){
+      .name = "coordinate_transformation_mode", .kind = LACI_ATTR_TEXT, .text = "asymmetric"};
+  attrs[n++] = (laci_attr){
+      .name = "nearest_mode", .kind = LACI_ATTR_TEXT, .text = shrinks ? "ceil" : "floor"};
+  return n;
+}
+
+/** Every resampled axis was multiplied by a matrix; so is dy, by the transpose. */
+static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
+  laci_shape x = laci_gradient_in_shape(b, node, 0);
+  int sizes = sizes_port(node), dx = laci_gradient_of(b, node, 0);
+  laci_shape y = laci_gradient_shape(b, dx);
+  contents known = {.scales = not_empty(laci_gradient_known(b, node, scales_port(node))),
+                    .sizes = sizes < 0 ? NULL : not_empty(laci_gradient_known(b, node, sizes))};
+  const char *place = laci_node_text(node, "coordinate_transformation_mode", "half_pixel");
+  plan p;
+  if (make_plan(node, &x, &known, &p, NULL) || !p.known)
+    return laci_gradient_refuse(b, node, "its sizes are not known");
+  if (strcmp(place, "tf_crop_and_resize") == 0)
+    return laci_gradient_refuse(b, node, "a crop has no gradient");
+  for (int axis = 0; axis < x.rank; axis++) {
+    laci_attr attrs[8];
+    double scale = p.axis[axis].scale;
+    if (scale == 1 && x.dims[axis] == y.dims[axis]) continue;
+    if ((float)(scale * (double)x.dims[axis]) != (float)y.dims[axis])
+      return laci_gradient_refuse(b, node, "only scales that are quotients of sizes");
+    int n = copy_attributes(node, y.dims[axis] < x.dims[axis], attrs);
+    dx = laci_gradient_resampled(b, dx, axis, x.dims[axis], attrs, n);
+  }
+  laci_gradient_give(b, node, 0, dx);
+  return laci_gradient_ok(b);
+}
+
 const laci_op laci_op_resize = {
     .name = "Resize",
     .role = LACI_ROLE_CLEAR,
@@ -218,4 +263,5 @@ const laci_op laci_op_resize = {
         {"nearest_mode", LACI_ATTR_TEXT}),
     .infer = infer,
     .eval = eval,
-    .couple = couple};
+    .couple = couple,
+    .gradient = gradient};

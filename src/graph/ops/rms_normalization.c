@@ -90,8 +90,8 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
   bool flags[LACI_MAX_RANK];
   for (int at = 0; at < LACI_MAX_RANK; at++) flags[at] = at >= axis && at < shape.rank;
   int squares = laci_gradient_mean(b, laci_gradient_binary(b, "Mul", x, x), flags);
-  int more = laci_gradient_binary(b, "Add", squares,
-                                  laci_gradient_scalar(b, x, laci_epsilon(node)));
+  int more =
+      laci_gradient_binary(b, "Add", squares, laci_gradient_scalar(b, x, laci_epsilon(node)));
   int r = laci_gradient_unary(b, "Reciprocal", laci_gradient_unary(b, "Sqrt", more));
   int h = laci_gradient_binary(b, "Mul", x, r);
   if (laci_gradient_wanted(b, node, 0)) {

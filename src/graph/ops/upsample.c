@@ -3,6 +3,7 @@
  * rounded down. */
 #include <math.h>
 
+#include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/op_in.h"
 #include "graph/ops/shared/resample_in.h"
 
@@ -86,10 +87,37 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   return laci_coupling_ok(c);
 }
 
+/** Resize's, with the places that Upsample reads. */
+static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
+  laci_shape x = laci_gradient_in_shape(b, node, 0);
+  bool nearest = strcmp(laci_node_text(node, "mode", "nearest"), "nearest") == 0, known = false;
+  int dx = laci_gradient_of(b, node, 0);
+  laci_shape y = laci_gradient_shape(b, dx);
+  double scales[LACI_MAX_RANK];
+  const laci_buf *input = laci_gradient_known(b, node, 1);
+  if (read_scales(node, input, x.rank, scales, &known, NULL) || !known)
+    return laci_gradient_refuse(b, node, "its scales are not known");
+  for (int axis = 0; axis < x.rank; axis++) {
+    if (scales[axis] == 1) continue;
+    if ((float)(scales[axis] * (double)x.dims[axis]) != (float)y.dims[axis])
+      return laci_gradient_refuse(b, node, "only scales that are quotients of sizes");
+    const laci_attr attrs[] = {
+        {.name = "mode", .kind = LACI_ATTR_TEXT, .text = nearest ? "nearest" : "linear"},
+        {.name = "coordinate_transformation_mode", .kind = LACI_ATTR_TEXT, .text = "asymmetric"},
+        {.name = "nearest_mode",
+         .kind = LACI_ATTR_TEXT,
+         .text = y.dims[axis] < x.dims[axis] ? "ceil" : "floor"}};
+    dx = laci_gradient_resampled(b, dx, axis, x.dims[axis], attrs, 3);
+  }
+  laci_gradient_give(b, node, 0, dx);
+  return laci_gradient_ok(b);
+}
+
 const laci_op laci_op_upsample = {
     .name = "Upsample",
     .role = LACI_ROLE_CLEAR,
     .attributes = LACI_ATTRIBUTES({"mode", LACI_ATTR_TEXT}, {"scales", LACI_ATTR_FLOATS}),
     .infer = infer,
     .eval = eval,
-    .couple = couple};
+    .couple = couple,
+    .gradient = gradient};

@@ -92,6 +92,30 @@ int laci_gradient_where_largest(laci_gradient_builder *b, const laci_node *node,
   return laci_gradient_binary(b, "Mul", mask, laci_gradient_binary(b, "Div", dy, count));
 }
 
+/** The resampled rows of the identity are the matrix by which the axis was multiplied: dx is dy
+ * times its transpose. */
+int laci_gradient_resampled(laci_gradient_builder *b, int dy, int axis, int64_t in,
+                            const laci_attr *attrs, int n_attrs) {
+  laci_shape y = laci_gradient_shape(b, dy), square = {.rank = 2, .dims = {in, in}};
+  if (dy < 0) return -1;
+  const int64_t sizes[2] = {in, y.dims[axis]};
+  const int inputs[] = {laci_gradient_unary(b, "EyeLike", laci_gradient_full(b, dy, &square, 0)),
+                        LACI_ABSENT, LACI_ABSENT, laci_gradient_ints(b, 2, sizes)};
+  int matrix = laci_gradient_add(
+      b,
+      &(laci_gradient_node){
+          .type = "Resize", .n_inputs = 4, .inputs = inputs, .n_attrs = n_attrs, .attrs = attrs},
+      NULL);
+  int64_t last[LACI_MAX_RANK], back[LACI_MAX_RANK];
+  for (int at = 0; at < y.rank; at++) {
+    last[at] = at == y.rank - 1 ? axis : at < axis ? at : at + 1;
+    back[last[at]] = at;
+  }
+  int rows = laci_gradient_transpose(b, dy, y.rank, last);
+  int turned = laci_gradient_transpose(b, matrix, 2, (const int64_t[]){1, 0});
+  return laci_gradient_transpose(b, laci_gradient_binary(b, "MatMul", rows, turned), y.rank, back);
+}
+
 void laci_gradient_normalised(laci_gradient_builder *b, const laci_gradient_norm *norm,
                               int out[3]) {
   const laci_attr attrs[] = {laci_attr_int("axis", norm->axis),

@@ -31,6 +31,10 @@ int laci_gradient_mean(laci_gradient_builder *b, int x, const bool flags[LACI_MA
 /** dy shared evenly among the elements of input 0 that equal y, which has size 1 along the axes
  * that were reduced; zeros elsewhere. */
 int laci_gradient_where_largest(laci_gradient_builder *b, const laci_node *node, int dy, int y);
+/** dy along an axis that a Resize with these attributes brought from `in` places to as many as dy
+ * has: each place of the input gets what it gave. */
+int laci_gradient_resampled(laci_gradient_builder *b, int dy, int axis, int64_t in,
+                            const laci_attr *attrs, int n_attrs);
 /** For reductions: y with its reduced axes put back as size 1; and expanded to the input's shape.
  */
 int laci_gradient_kept(laci_gradient_builder *b, const laci_node *node, int y);
