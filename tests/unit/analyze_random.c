@@ -393,6 +393,7 @@ static const char *const silent_ops[] = {
     "STFT",
     "MaxUnpool",
     "DFT",        /* so are frequencies of real signals, and of one place nothing is changed */
+    "EyeLike",    /* places without a one */
     "Det",        /* an even number of exchanges */
     "AffineGrid", /* places that fall outside */
     "Attention",  /* tokens of a single head, heads with their queries */
