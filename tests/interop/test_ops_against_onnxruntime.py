@@ -477,6 +477,10 @@ case("GridSample", f32(1, 2, 3, 4, 5), f32(1, 2, 3, 3, 3), opset=20)
 REGIONS = fs([[0.5, 1.2, 5.1, 6.3], [2.0, 0.0, 3.4, 2.5], [1.0, 1.0, 1.2, 1.3]])
 case("RoiAlign", f32(2, 3, 8, 7), REGIONS, i64(0, 1, 1), opset=10, output_height=3, output_width=2, sampling_ratio=2)
 case("RoiAlign", f32(2, 3, 8, 7), REGIONS, i64(0, 1, 1), opset=16, output_height=2, output_width=2, spatial_scale=0.8)
+case("DeformConv", f32(2, 4, 6, 5), f32(3, 4, 3, 2), f32(2, 12, 3, 3), f32(3), f32(2, 6, 3, 3), opset=19,
+     strides=[2, 2], pads=[1, 0, 0, 1], tolerance=1e-4)
+case("DeformConv", f32(1, 4, 5, 5), f32(6, 2, 2, 2), f32(1, 16, 3, 3), opset=19, group=2, offset_group=2, dilations=[2, 2],
+     kernel_shape=[2, 2], tolerance=1e-4)
 case("AffineGrid", f32(2, 2, 3), i64(2, 3, 4, 5), opset=20, stored=(1,))
 case("AffineGrid", f32(2, 3, 4), i64(2, 3, 4, 5, 2), opset=20, stored=(1,), align_corners=1)
 BOXES = fs([[[0, 0, 1, 1], [0, 0.1, 1, 1.1], [0, -0.1, 1, 0.9], [0, 10, 1, 11], [0, 10.1, 1, 11.1], [0, 100, 1, 101]]])

@@ -142,6 +142,30 @@ static inline bool of_grid_sample(builder *m, const char *op) {
   return true;
 }
 
+static inline bool of_deform_conv(builder *m, const char *op) {
+  int v = pick(m, WANT_FLOAT, 4, 4);
+  if (v < 0) return false;
+  const int64_t *x = shape_of(m, v)->dims;
+  int64_t group = x[1] % 2 == 0 && chance(m, 40) ? 2 : 1,
+          sets = x[1] % 2 == 0 && chance(m, 40) ? 2 : 1;
+  int64_t k = 1 + draw(m, 2), pad = draw(m, 2), step = 1 + draw(m, 2), wide = 1 + draw(m, 2);
+  int64_t reach = (k - 1) * wide + 1, h = (x[2] + pad - reach) / step + 1,
+          w = (x[3] + pad - reach) / step + 1, out = group * (1 + draw(m, 3));
+  int64_t weight_dims[4] = {out, x[1] / group, k, k},
+          offset_dims[4] = {x[0], 2 * sets * k * k, h, w},
+          mask_dims[4] = {x[0], sets * k * k, h, w};
+  if (h < 1 || w < 1 || x[2] + pad < reach || x[3] + pad < reach) return false;
+  name weight = stored_of(m, laci_shape_of(4, weight_dims), ""), bias = stored_vector(m, out, ""),
+       offset = stored_of(m, laci_shape_of(4, offset_dims), ""),
+       mask = stored_of(m, laci_shape_of(4, mask_dims), "");
+  add(m, "%s = %s(%s, %s, %s, %s, %s) group=%lld offset_group=%lld", fresh(m, 'v').text, op,
+      name_of(m, v), weight.text, offset.text, chance(m, 50) ? bias.text : "_",
+      chance(m, 50) ? mask.text : "_", (long long)group, (long long)sets);
+  add(m, " pads=0,%lld,%lld,0 strides=%lld,%lld dilations=%lld,%lld\n", (long long)pad,
+      (long long)pad, (long long)step, (long long)step, (long long)wide, (long long)wide);
+  return true;
+}
+
 static inline bool of_affine_grid(builder *m, const char *op) {
   int v = pick(m, WANT_FLOAT, 4, 4);
   if (v < 0) return false;

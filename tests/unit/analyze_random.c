@@ -385,6 +385,7 @@ static const char *const silent_ops[] = {
     "Compress",
     "CenterCropPad",
     "Col2Im",
+    "DeformConv",
     "GridSample",
     "RoiAlign", /* whole slices may be read or written */
     "HannWindow",
@@ -394,6 +395,7 @@ static const char *const silent_ops[] = {
     "MaxUnpool",
     "DFT",        /* so are frequencies of real signals, and of one place nothing is changed */
     "EyeLike",    /* places without a one */
+    "Unique",     /* what the first elements of a slice decide alone */
     "Det",        /* an even number of exchanges */
     "AffineGrid", /* places that fall outside */
     "Attention",  /* tokens of a single head, heads with their queries */

@@ -82,6 +82,14 @@ static const op_case images[] = {
     {"a grid that asks for the middle",
      "stored x 1x1x2x2 = 1 2 3 4\nstored g 1x1x1x2 = 0 0\ny = GridSample(x, g)\noutput y",
      "y f32 1x1x1x1 = 2.5", "ab.. a... -> ab.."},
+    {"a kernel element that reads between two places, half of it",
+     "stored x 1x2x1x2 = 1 3 10 30\nstored w 1x2x1x1 = 1 2\nstored o 1x2x1x2 = 0 0 0.5 -0.25\n"
+     "stored b 1 = 100\nstored m 1x1x1x2 = 0.5 1\ny = DeformConv(x, w, o, b, m)\noutput y",
+     "y f32 1x1x1x2 = 121 152.5", "ab.. cb.. a... c a... -> ac.."},
+    {"a set of offsets for each channel",
+     "stored x 1x2x1x2 = 1 3 10 30\nstored w 1x2x1x1 = 1 2\nstored o 1x4x1x2 = 0 0 1 -1 0 0 0 5\n"
+     "y = DeformConv(x, w, o) offset_group=2\noutput y",
+     "y f32 1x1x1x2 = 23 1", "a... b... a... -> ab.."},
     {"a map that changes nothing",
      "stored t 1x2x3 = 1 0 0 0 1 0\nstored n 4 i64 = 1 1 1 2\ny = AffineGrid(t, n) "
      "align_corners=1\n"
