@@ -6,6 +6,7 @@
 
 #include "base/plural.h"
 #include "lacuna/calibration.h"
+#include "lacuna/quantisation.h"
 
 #include "table.h"
 #include "terminal.h"
@@ -174,6 +175,28 @@ void layers_print_calibration(const lac_report *report, FILE *out) {
   print_refinement(c, out);
   if (c->labelled > 0)
     terminal_say(out, "top-1 of these: %.2f%%, dense %.2f%%", c->top1_pruned, c->top1_dense);
+}
+
+void layers_print_quantised(const lac_report *report, FILE *out) {
+  const lac_quantisation_result *q = report->quantisation;
+  char agreement[64] = "";
+  if (!q) return;
+  int64_t n = q->held_back > 0 ? q->held_back : q->samples;
+  if (q->answers > 0)
+    (void)snprintf(agreement, sizeof agreement, ", %.2f%% of the answers agree", q->agreement);
+  terminal_say(out,
+               "quantised (%s, %s, %s): %d of %d layer%s, %d activation%s; outputs differ from the "
+               "floats' by %.3f%%%s, on %" PRId64 " sample%s %s",
+               q->format, q->activations, q->range, q->n_quantised, q->n_layers,
+               laci_plural(q->n_layers), q->n_values, laci_plural(q->n_values),
+               100 * q->outputs_error, agreement, n, laci_plural(n),
+               q->held_back > 0 ? "held back" : "(those of the ranges)");
+  if (q->labelled > 0)
+    terminal_say(out, "top-1 of these: %.2f%%, in floats %.2f%%", q->top1_integers, q->top1_floats);
+  for (int l = 0; l < q->n_layers; l++) {
+    if (q->layers[l].reason)
+      terminal_say(out, "%s stays in floats: %s", q->layers[l].name, q->layers[l].reason);
+  }
 }
 
 void layers_print_figures(const lac_report *report, FILE *out) {

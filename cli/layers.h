@@ -25,6 +25,8 @@ void layers_print_permutable(const lac_report *report, FILE *out);
 
 /** What calibration found of the network as a whole; nothing where there was none. */
 void layers_print_calibration(const lac_report *report, FILE *out);
+/** The same of quantisation, and why a layer was not. */
+void layers_print_quantised(const lac_report *report, FILE *out);
 
 /** Kept and verified, one line each. */
 void layers_print_figures(const lac_report *report, FILE *out);

@@ -15,6 +15,7 @@ static lac_status print_result(const lac_report *report, verb_id verb, lac_error
   if (st) return st;
   layers_print_figures(report, stdout);
   layers_print_calibration(report, stdout);
+  layers_print_quantised(report, stdout);
   if (verb == VERB_prune) layers_print_pruned(report, stdout);
   layers_print_permuted(report, stdout);
   targets_print_sums(report, stdout);

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "input.h"
 #include "lacuna/calibration.h"
+#include "lacuna/quantisation.h"
 #include "pipeline.h"
 
 enum { MOST_PIXELS = 16384, MOST_COPIES = 1000 };
@@ -15,7 +16,8 @@ static lac_status check_needs(const arguments *args, lac_error *err) {
   const struct {
     const char *name;
     bool given;
-  } needs[] = {{"calibration-samples", args->given.calibration_samples},
+  } needs[] = {{"quantize", args->given.quantize},
+               {"calibration-samples", args->given.calibration_samples},
                {"calibration-copies", args->given.calibration_copies},
                {"solve", args->given.solve},
                {"mean", args->given.mean},
@@ -63,17 +65,33 @@ static lac_status read_calibration(const arguments *args, lac_calibration *c, la
   return st;
 }
 
+static lac_status read_quantisation(const arguments *args, lac_quantisation *q, lac_error *err) {
+  const char *lone = args->given.quantize_range         ? "quantize-range"
+                     : args->given.quantize_activations ? "quantize-activations"
+                                                        : NULL;
+  *q = lac_quantisation_default();
+  q->range = args->quantize_range;
+  q->is_signed = strcmp(args->quantize_activations, "int8") == 0;
+  if (args->quantize || !lone) return LAC_OK;
+  return laci_fail(err, LAC_BAD_ARGUMENT, "--%s: it goes with --quantize qdq-int8", lone);
+}
+
 static lac_status prune(const arguments *args, const lac_options *options, lac_model *model,
                         lac_report **report, lac_error *err) {
   lac_calibration calibration;
+  lac_quantisation quantisation;
   lac_options how = *options;
   lac_status st = read_calibration(args, &calibration, err);
+  if (!st) st = read_quantisation(args, &quantisation, err);
   if (args->calibration) how.calibration = &calibration;
+  if (args->quantize) how.quantisation = &quantisation;
   return st ? st : lac_prune(model, &how, report, err);
 }
 
 exit_code verb_prune(const arguments *args, lac_error *err) {
   lac_calibration checked;
+  lac_quantisation ignored;
   lac_status st = read_calibration(args, &checked, err); /* before the model is read */
+  if (!st) st = read_quantisation(args, &ignored, err);
   return st ? exit_code_of(st) : pipeline_run(args, prune, err);
 }

@@ -17,7 +17,8 @@
 extern "C" {
 #endif
 
-typedef struct lac_calibration_result lac_calibration_result; /* lacuna/calibration.h */
+typedef struct lac_calibration_result lac_calibration_result;   /* lacuna/calibration.h */
+typedef struct lac_quantisation_result lac_quantisation_result; /* lacuna/quantisation.h */
 
 /** A node with a stored weight that could be pruned by its kind (Conv, Gemm, MatMul,
  * ConvTranspose). */
@@ -152,6 +153,7 @@ typedef struct lac_report {
   const lac_calibration_result *calibration; /* NULL: pruned without data */
   int n_targets;
   const lac_target_report *targets; /* in the order of lac_options.targets; prune and check */
+  const lac_quantisation_result *quantisation; /* NULL: nothing was quantised */
 } lac_report;
 
 LAC_API void lac_report_destroy(lac_report *report);

@@ -10,6 +10,7 @@
 #include "api/model_in.h"
 #include "api/process_group_in.h"
 #include "api/prune_in.h"
+#include "api/quantise_in.h"
 #include "api/report_in.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -44,7 +45,9 @@ static lac_status run(lac_model *model, const lac_options *options, bool permute
   laci_calibration_source source = {.samples = NULL};
   laci_pruning *pruning = NULL;
   laci_report *report = NULL;
+  laci_quantisation *quantised = NULL;
   lac_status st = laci_job_open(model, options, &job, err);
+  if (!st && mask) st = laci_check_quantisation(model, options, err);
   st = lac_process_group_agree(options->group, st, err);
   if (st) {
     laci_job_close(&job);
@@ -65,6 +68,8 @@ static lac_status run(lac_model *model, const lac_options *options, bool permute
     if (!st) st = laci_report_fill(report, pruning, err);
     if (!st) st = laci_report_add_calibration(report, pruning, &source, err);
     if (!st && mask) st = laci_report_add_targets(report, &job, options, pruning, err);
+    if (!st && mask)
+      st = laci_quantise_model(model, options, &job, pruning, &source, report, &quantised, err);
     st = lac_process_group_agree(options->group, st, err);
   }
   if (!st) {
@@ -78,6 +83,7 @@ static lac_status run(lac_model *model, const lac_options *options, bool permute
   laci_pruning_destroy(pruning);
   laci_calibration_close(&source);
   laci_job_close(&job);
+  if (!st) laci_quantised_commit(model, quantised);
   return st;
 }
 

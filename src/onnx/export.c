@@ -61,7 +61,7 @@ static lac_status patch_stored(laci_export *x, const laci_stored *stored, lac_er
 static lac_status commit(laci_export *x, laci_writer *model, lac_error *err) {
   lac_status st = laci_export_first_version(x, err);
   for (size_t at = 0; at < x->file->n_data_files && !st; at++) {
-    st = laci_writer_commit(x->writers[at], err);
+    if (x->writers[at]) st = laci_writer_commit(x->writers[at], err); /* else: no tensor is left */
   }
   return st ? st : laci_writer_commit(model, err);
 }
@@ -139,7 +139,7 @@ lac_status laci_onnx_save(laci_onnx *file, const laci_graph *graph, const char *
 lac_status laci_onnx_stream(laci_onnx *file, const laci_graph *graph, lac_write_bytes *put,
                             void *context, lac_error *err) {
   laci_export x = {.file = file, .path = "the model"};
-  if (file->n_data_files) {
+  if (file->n_externals) {
     return laci_fail(err, LAC_UNSUPPORTED,
                      "the model has external data, which needs a file of its own");
   }

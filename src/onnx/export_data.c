@@ -178,6 +178,30 @@ static lac_status write_data(laci_external **spans, size_t n, laci_writer *write
   return st ? st : laci_writer_finish(writer, err);
 }
 
+/** Tensors one behind the other, those of the same place once, as far apart as they were aligned.
+ */
+static lac_status write_compact(const laci_export *x, laci_external **spans, size_t n,
+                                laci_writer *writer, laci_reader *old, lac_error *err) {
+  uint64_t end = 0;
+  lac_status st = LAC_OK;
+  for (size_t at = 0; at < n && !st; at++) {
+    laci_external *e = spans[at], *before = at ? spans[at - 1] : NULL;
+    e->moved = true;
+    if (before && agree(x, before, e)) {
+      e->new_offset = before->new_offset;
+      continue;
+    }
+    uint64_t alignment = MOVED_ALIGNMENT;
+    while (alignment > 1 && e->offset % alignment) alignment /= 2;
+    e->new_offset = (end + alignment - 1) / alignment * alignment;
+    st = append_zeros(writer, e->new_offset - end, err);
+    if (!st && e->fresh) st = laci_writer_append(writer, e->fresh, e->length, err);
+    else if (!st) st = append_old(writer, old, e->offset, e->offset + e->length, err);
+    end = e->new_offset + e->length;
+  }
+  return st ? st : laci_writer_finish(writer, err);
+}
+
 /* ---- References ---- */
 
 static Onnx__StringStringEntryProto *new_entry(laci_export *x, const char *key, char *value) {
@@ -229,8 +253,9 @@ static lac_status export_file(laci_export *x, int file, laci_external **spans, s
   lac_status st = mark_moved(x, spans, n, err);
   if (!st) st = laci_writer_open(path, &options, &x->writers[file], err);
   laci_reader *old = x->file->data_files[file].reader;
-  if (!st) st = write_data(spans, n, x->writers[file], old, err);
-  bool changed = false;
+  bool changed = x->file->data_files[file].is_compact;
+  if (!st && changed) st = write_compact(x, spans, n, x->writers[file], old, err);
+  else if (!st) st = write_data(spans, n, x->writers[file], old, err);
   for (size_t at = 0; at < n; at++) changed |= spans[at]->fresh != NULL;
   for (size_t at = 0; at < n && !st; at++) st = refer(x, spans[at], changed, err);
   return st;
@@ -272,7 +297,7 @@ static lac_status refer_to_second_names(laci_export *x, char **seconds, bool *wa
   bool all = true;
   *wanted = false;
   for (size_t at = 0; at < x->file->n_data_files && !st; at++) {
-    if (!exists(path_of(x, x->names[at]))) continue;
+    if (!x->writers[at] || !exists(path_of(x, x->names[at]))) continue;
     st = laci_writer_second_name(x->writers[at], &seconds[at], err);
     all &= seconds[at] != NULL;
     if (seconds[at]) x->locations[at]->value = seconds[at];

@@ -181,7 +181,7 @@ static lac_status import_graph(laci_importer *im, Onnx__GraphProto *proto, lac_e
   return st ? st : laci_graph_finish(im->graph, err);
 }
 
-static lac_status import_model(laci_onnx *file, laci_graph **graph, lac_error *err) {
+lac_status laci_onnx_import(laci_onnx *file, laci_graph **graph, lac_error *err) {
   laci_importer im = {.file = file, .budget = inlining_bytes};
   lac_status st = check_versions(file->model, err);
   if (!st) st = laci_graph_create(&im.graph, err);
@@ -222,7 +222,7 @@ static lac_status keep_folder_of(laci_onnx *file, const char *path, lac_error *e
 static lac_status load(laci_onnx *file, laci_graph **graph, lac_error *err) {
   lac_status st = laci_onnx_unpack(file, err);
   if (!st) st = laci_onnx_open_external(file, err);
-  if (!st) st = import_model(file, graph, err);
+  if (!st) st = laci_onnx_import(file, graph, err);
   laci_reader_release(file->reader);
   return st;
 }

@@ -64,6 +64,7 @@ typedef struct laci_external {
 typedef struct laci_data_file {
   const char *location; /* as the model says it */
   laci_reader *reader;
+  bool is_compact; /* some of its tensors went: it is written without what is no tensor's */
 } laci_data_file;
 
 struct laci_onnx {
@@ -88,6 +89,8 @@ LAC_MUST_CHECK lac_status laci_onnx_check_wire(laci_reader *file, lac_error *err
 LAC_MUST_CHECK lac_status laci_onnx_decode(const uint8_t *bytes, size_t size_bytes,
                                            Onnx__ModelProto **model, lac_error *err);
 void laci_onnx_free_model(Onnx__ModelProto *model);
+/** Frees a message that is a part of the decoded one. */
+void laci_onnx_free_part(ProtobufCMessage *message);
 /** Blocks of a decoded message. NULL: no memory. */
 void *laci_onnx_block(size_t size_bytes);
 void laci_onnx_block_free(void *block);
@@ -143,6 +146,14 @@ LAC_MUST_CHECK lac_status laci_onnx_unpack(laci_onnx *file, lac_error *err);
 laci_byte_source laci_onnx_bytes(laci_onnx *file);
 /** Lets go of the reader; the message's views into it first. */
 void laci_onnx_close_reader(laci_onnx *file);
+
+/** Frees a part of the decoded message that is in it no more. */
+void laci_onnx_free_message(const laci_onnx *file, ProtobufCMessage *message);
+
+/* import.c */
+
+/** The decoded file, whose data files are open, as a graph. */
+LAC_MUST_CHECK lac_status laci_onnx_import(laci_onnx *file, laci_graph **graph, lac_error *err);
 
 /* external.c */
 

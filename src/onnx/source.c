@@ -47,7 +47,7 @@ static lac_status attach(Onnx__TensorProto *tensor, void *context, lac_error *er
 
 /** Views are not to be freed with the message. */
 static lac_status detach(Onnx__TensorProto *tensor, void *context, lac_error *err) {
-  const laci_onnx *file = context;
+  const laci_onnx *file = *(const laci_onnx *const *)context;
   (void)err;
   if (laci_reader_has(file->reader, tensor->raw_data.data)) {
     tensor->raw_data = (ProtobufCBinaryData){0};
@@ -68,9 +68,14 @@ lac_status laci_onnx_unpack(laci_onnx *file, lac_error *err) {
 
 void laci_onnx_close_reader(laci_onnx *file) {
   if (!file->reader) return;
-  if (file->model) (void)!laci_onnx_each_tensor(&file->model->base, detach, file, NULL);
+  if (file->model) (void)!laci_onnx_each_tensor(&file->model->base, detach, &file, NULL);
   laci_reader_close(file->reader);
   file->reader = NULL;
+}
+
+void laci_onnx_free_message(const laci_onnx *file, ProtobufCMessage *message) {
+  (void)!laci_onnx_each_tensor(message, detach, &file, NULL);
+  laci_onnx_free_part(message);
 }
 
 /* ---- Reading ---- */

@@ -215,6 +215,11 @@ void laci_onnx_free_model(Onnx__ModelProto *model) {
   if (model) onnx__model_proto__free_unpacked(model, &allocator);
 }
 
+void laci_onnx_free_part(ProtobufCMessage *message) {
+  ProtobufCAllocator allocator = {block_alloc, block_free, NULL};
+  protobuf_c_message_free_unpacked(message, &allocator);
+}
+
 /* ---- Walking ---- */
 
 lac_status laci_onnx_each_tensor(ProtobufCMessage *message, laci_tensor_visit *visit, void *context,

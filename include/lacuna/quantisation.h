@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A pruned network with int8 weights and activations, as QuantizeLinear and DequantizeLinear say it
+ * (QDQ): what ONNX Runtime, TensorRT and OpenVINO make integer kernels of.
+ *
+ *   lac_quantisation quantisation = lac_quantisation_default();
+ *   options.quantisation = &quantisation;      and options.calibration; then lac_prune
+ *
+ * Pruned weights are the integer 0, so that the pattern is exact. The model is the quantised one
+ * when lac_prune has returned. */
+#ifndef LACUNA_QUANTISATION_H
+#define LACUNA_QUANTISATION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lacuna/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Start from lac_quantisation_default(). */
+typedef struct lac_quantisation {
+  const char *range; /* where the range of an activation is cut: "percentile" (all but one in 10000
+                        elements inside), "mse" (the least squared error) or "minmax" (nowhere)
+                        ("mse") */
+  bool is_signed;    /* activations are int8 about zero 0, which TensorRT wants; else uint8 with a
+                        zero point (false) */
+} lac_quantisation;
+
+LAC_API lac_quantisation lac_quantisation_default(void);
+
+/** A layer with a product, quantised or not. Errors are sums of squares, relative to those of the
+ * floats. */
+typedef struct lac_quantised_layer {
+  const char *name, *op;
+  const char *weight;           /* stored tensor of floats; NULL where it is not quantised */
+  const char *input;            /* the activation whose scale its data have; NULL as above */
+  const char *reason;           /* why it stays in floats; NULL: it is quantised */
+  bool norm_folded;             /* batch normalisation behind it went into it */
+  bool bias;                    /* it has an int32 bias */
+  double scale_low, scale_high; /* of the weight, least and largest over its channels */
+  double weight_error;
+} lac_quantised_layer;
+
+/** An activation with a scale of its own. */
+typedef struct lac_quantised_value {
+  const char *name;
+  double low, high; /* as they were met in the samples, 0 among them */
+  double scale;
+  int zero_point;
+  double error; /* of rounding and cutting, estimated */
+} lac_quantised_value;
+
+/** What quantisation did; part of a report. */
+typedef struct lac_quantisation_result {
+  const char *format;              /* "qdq-int8" */
+  const char *range, *activations; /* "mse"; "uint8" or "int8" */
+  int64_t samples, held_back;      /* that ranges were found on; that outputs were compared on (0:
+                                      the same ones) */
+  int n_layers, n_quantised, n_values;
+  const lac_quantised_layer *layers; /* [n_layers] */
+  const lac_quantised_value *values; /* [n_values] */
+  double
+      outputs_error; /* of the outputs: sum |floats - integers|^2 / sum |floats|^2, both pruned */
+  int64_t answers;   /* rows of the first output in which a largest element was looked for; 0:
+                        none */
+  double agreement;  /* percent of these with the same largest element */
+  int64_t labelled;  /* samples with a label for the outputs; 0: top-1 is not known */
+  double top1_floats, top1_integers; /* percent of these */
+} lac_quantisation_result;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

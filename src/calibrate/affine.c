@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * From what values a network takes to scale and zero point: where a range is cut.
+ *
+ * Cutting at a costs (x - a)^2 for all beyond it, and rounding costs step^2 / 12 for all inside but
+ * zeros, which are exact; both are read off the bins. */
+#include <math.h>
+
+#include "calibrate/ranges.h"
+
+enum { CUTS = 128, SIGNED_MOST = 127, UNSIGNED_MOST = 255 };
+static const double left_out = 1e-4;
+
+static double middle(const laci_range *r, int bin) {
+  return r->low + ((double)bin + 0.5) * (r->high - r->low) / LACI_RANGE_BINS;
+}
+
+/* Scale and zero point of [low, high], which holds 0. */
+static laci_affine of_range(double low, double high, bool is_signed) {
+  laci_affine q = {.least = is_signed ? -SIGNED_MOST : 0,
+                   .most = is_signed ? SIGNED_MOST : UNSIGNED_MOST};
+  double reach = is_signed ? fmax(-low, high) : high - low;
+  q.scale = (float)(reach / q.most);
+  if (!(q.scale > 0) || is_signed) return q;
+  q.zero = (int)rint(-low / (double)q.scale);
+  return q;
+}
+
+/* Sum of squares of what the quantiser does wrong, relative to that of the values. */
+static double error_of(const laci_range *r, const laci_affine *q) {
+  double low = (q->least - q->zero) * (double)q->scale,
+         high = (q->most - q->zero) * (double)q->scale;
+  double rounding = (double)q->scale * (double)q->scale / 12, wrong = 0, energy = 0;
+  for (int k = 0; k < LACI_RANGE_BINS; k++) {
+    if (!r->bins[k]) continue;
+    double x = middle(r, k), n = (double)r->bins[k];
+    double beyond = x < low ? low - x : x > high ? x - high : 0;
+    wrong += n * (beyond > 0 ? beyond * beyond : rounding);
+    energy += n * x * x;
+  }
+  return energy > 0 ? wrong / energy : 0;
+}
+
+static laci_affine least_squares(const laci_range *r, double low, double high, bool is_signed) {
+  laci_affine best = of_range(low, high, is_signed);
+  best.error = error_of(r, &best);
+  for (int cut = 1; cut < CUTS; cut++) {
+    double part = 1 - (double)cut / CUTS;
+    laci_affine q = of_range(low * part, high * part, is_signed);
+    if (!(q.scale > 0)) break;
+    q.error = error_of(r, &q);
+    if (q.error < best.error) best = q;
+  }
+  return best;
+}
+
+/* The ends move inwards, the one that leaves out fewer elements first, while no more than the few
+ * lie outside. */
+static void cut_tails(const laci_range *r, double *low, double *high) {
+  int64_t may = (int64_t)(left_out * (double)(r->n_zeros + r->n_others));
+  double width = (r->high - r->low) / LACI_RANGE_BINS;
+  int first = 0, last = LACI_RANGE_BINS - 1;
+  while (first < last) {
+    bool upper = r->bins[last] <= r->bins[first];
+    int64_t n = r->bins[upper ? last : first];
+    if (n > may) break;
+    may -= n;
+    if (upper) last--;
+    else first++;
+  }
+  *low = fmin(0, r->low + first * width);
+  *high = fmax(0, last == LACI_RANGE_BINS - 1 ? r->high : r->low + (last + 1) * width);
+}
+
+laci_affine laci_range_affine(const laci_range *r, laci_range_rule rule, bool is_signed) {
+  double low = fmin(0, r->low), high = fmax(0, r->high);
+  if (rule == LACI_RANGE_MSE) return least_squares(r, low, high, is_signed);
+  if (rule == LACI_RANGE_PERCENTILE) cut_tails(r, &low, &high);
+  laci_affine q = of_range(low, high, is_signed);
+  q.error = error_of(r, &q);
+  return q;
+}

@@ -1,0 +1,480 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Doing what an edit wants: lists of the message are made anew beside the old ones and exchanged,
+ * so that all can go back. A string or a message that is in both lists is one and the same. */
+#include "onnx/edit_in.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "graph/graph.h"
+#include "onnx/import_in.h"
+
+/** The work of one apply. */
+typedef struct applier {
+  laci_onnx_edit *edit;
+  Onnx__GraphProto *graph;
+  laci_name_table redirects; /* from -> change */
+  laci_name_table let_go;    /* names that a node read, and reads no more */
+  laci_name_table read;      /* names that somebody reads afterwards */
+  bool *is_gone;             /* [n_node] */
+} applier;
+
+/* ---- Memory that goes with one end or the other ---- */
+
+static bool own(laci_onnx_edit *edit, void *block, ProtobufCMessage *message, bool is_fresh) {
+  void *array = edit->blocks;
+  bool ok = laci_grow(&array, edit->n_blocks, &edit->block_capacity, sizeof *edit->blocks);
+  edit->blocks = array;
+  if (ok) edit->blocks[edit->n_blocks++] = (laci_edit_block){block, message, is_fresh};
+  return ok;
+}
+
+static void *fresh_block(laci_onnx_edit *edit, size_t size_bytes) {
+  void *block = laci_onnx_block(size_bytes);
+  if (block && own(edit, block, NULL, true)) return block;
+  laci_onnx_block_free(block);
+  return NULL;
+}
+
+static char *fresh_text(laci_onnx_edit *edit, const char *text) {
+  size_t n = strlen(text);
+  char *copy = fresh_block(edit, n + 1);
+  if (copy) memcpy(copy, text, n + 1);
+  return copy;
+}
+
+/** Exchanges a list of the message: *place of *count entries. */
+static lac_status swap(laci_onnx_edit *edit, void *place, size_t *count, void *fresh, size_t n,
+                       lac_error *err) {
+  void *array = edit->swaps, *old;
+  bool ok = laci_grow(&array, edit->n_swaps, &edit->swap_capacity, sizeof *edit->swaps);
+  edit->swaps = array;
+  memcpy(&old, place, sizeof old);
+  if (!ok || (old && !own(edit, old, NULL, false))) {
+    return laci_fail_memory(err, "a change of the file");
+  }
+  edit->swaps[edit->n_swaps++] = (laci_edit_swap){place, old, fresh, count, *count};
+  memcpy(place, &fresh, sizeof fresh);
+  *count = n;
+  return LAC_OK;
+}
+
+static bool note(laci_name_table *table, const char *name, int id) {
+  if (!name || !name[0] || laci_name_find(table, name) >= 0) return true;
+  return laci_name_add(table, name, id);
+}
+
+/* ---- Inputs and outputs of nodes that stay ---- */
+
+/** Where the node stands that makes a value afterwards; -1: none does. */
+static int place_of(const applier *a, const char *value) {
+  for (size_t at = 0; at < a->edit->n_gone; at++) {
+    if (strcmp(a->edit->gone[at].output, value) == 0)
+      return laci_edit_maker(a->edit, a->edit->gone[at].instead);
+  }
+  return laci_edit_maker(a->edit, value);
+}
+
+static bool is_redirected(const applier *a, const Onnx__NodeProto *node) {
+  for (size_t i = 0; i < node->n_input; i++) {
+    if (laci_name_find(&a->redirects, node->input[i]) >= 0) return true;
+  }
+  return false;
+}
+
+/** The node's inputs become a list of its own, one longer where `longer` says so. */
+static lac_status replace_inputs(applier *a, Onnx__NodeProto *node, size_t n, lac_error *err) {
+  size_t old_n = node->n_input;
+  char **fresh = fresh_block(a->edit, (n + 1) * sizeof *fresh);
+  if (!fresh) return laci_fail_memory(err, "a node's inputs");
+  for (size_t i = 0; i < n; i++) {
+    if (i < old_n) {
+      fresh[i] = node->input[i];
+      continue;
+    }
+    fresh[i] = fresh_text(a->edit, "");
+    if (!fresh[i]) return laci_fail_memory(err, "a node's inputs");
+  }
+  return swap(a->edit, &node->input, &node->n_input, fresh, n, err);
+}
+
+/** An entry of a fresh list gets another text. */
+static lac_status replace_text(applier *a, char **entry, const char *text, lac_error *err) {
+  if (!note(&a->let_go, *entry, 0) || !own(a->edit, *entry, NULL, false))
+    return laci_fail_memory(err, "a node's inputs");
+  *entry = fresh_text(a->edit, text);
+  return *entry ? LAC_OK : laci_fail_memory(err, "a node's inputs");
+}
+
+static lac_status redirect(applier *a, lac_error *err) {
+  lac_status st = LAC_OK;
+  for (size_t at = 0; at < a->graph->n_node && !st; at++) {
+    Onnx__NodeProto *node = a->graph->node[at];
+    if (a->is_gone[at] || !is_redirected(a, node)) continue;
+    st = replace_inputs(a, node, node->n_input, err);
+    for (size_t i = 0; i < node->n_input && !st; i++) {
+      int change = laci_name_find(&a->redirects, node->input[i]);
+      if (change >= 0) st = replace_text(a, &node->input[i], a->edit->changes[change].to, err);
+    }
+  }
+  return st;
+}
+
+static lac_status set_inputs(applier *a, lac_error *err) {
+  lac_status st = LAC_OK;
+  for (size_t at = 0; at < a->edit->n_changes && !st; at++) {
+    const laci_edit_change *change = &a->edit->changes[at];
+    if (!change->node) continue;
+    Onnx__NodeProto *node = a->graph->node[place_of(a, change->node)];
+    size_t port = (size_t)change->port, n = node->n_input;
+    st = replace_inputs(a, node, port < n ? n : port + 1, err);
+    if (!st) st = replace_text(a, &node->input[port], change->to, err);
+  }
+  return st;
+}
+
+/** What made the operand of a node that goes makes its result. */
+static lac_status drop_nodes(applier *a, lac_error *err) {
+  lac_status st = LAC_OK;
+  for (size_t at = 0; at < a->edit->n_gone && !st; at++) {
+    const laci_edit_gone *gone = &a->edit->gone[at];
+    Onnx__NodeProto *goes = a->graph->node[laci_edit_maker(a->edit, gone->output)];
+    Onnx__NodeProto *stays = a->graph->node[laci_edit_maker(a->edit, gone->instead)];
+    char **fresh = fresh_block(a->edit, (stays->n_output + 1) * sizeof *fresh);
+    bool ok = fresh && own(a->edit, NULL, &goes->base, false);
+    for (size_t i = 0; i < goes->n_input && ok; i++) ok = note(&a->let_go, goes->input[i], 0);
+    for (size_t i = 0; i < stays->n_output && ok; i++) {
+      bool is_it = strcmp(stays->output[i], gone->instead) == 0;
+      fresh[i] = is_it ? fresh_text(a->edit, gone->output) : stays->output[i];
+      ok = fresh[i] && (!is_it || (note(&a->let_go, gone->instead, 0) &&
+                                   own(a->edit, stays->output[i], NULL, false)));
+    }
+    st = ok ? swap(a->edit, &stays->output, &stays->n_output, fresh, stays->n_output, err)
+            : laci_fail_memory(err, "a node's outputs");
+  }
+  return st;
+}
+
+/* ---- New nodes ---- */
+
+static bool set_text(char **field, const char *text) {
+  *field = laci_onnx_block(strlen(text) + 1);
+  if (*field) memcpy(*field, text, strlen(text) + 1);
+  return *field != NULL;
+}
+
+static bool set_axis(Onnx__NodeProto *node, int64_t axis) {
+  node->attribute = laci_onnx_block(sizeof *node->attribute);
+  Onnx__AttributeProto *attr = node->attribute ? laci_onnx_block(sizeof *attr) : NULL;
+  if (!attr) return false;
+  *attr = (Onnx__AttributeProto)ONNX__ATTRIBUTE_PROTO__INIT;
+  node->attribute[node->n_attribute++] = attr;
+  attr->has_type = attr->has_i = true;
+  attr->type = ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT;
+  attr->i = axis;
+  return set_text(&attr->name, "axis");
+}
+
+/** A message whose parts are whole from the first moment on, so that it can be freed. */
+static Onnx__NodeProto *new_node(applier *a, const laci_edit_node *from) {
+  Onnx__NodeProto *node = laci_onnx_block(sizeof *node);
+  if (!node) return NULL;
+  *node = (Onnx__NodeProto)ONNX__NODE_PROTO__INIT;
+  if (!own(a->edit, NULL, &node->base, true)) {
+    laci_onnx_block_free(node);
+    return NULL;
+  }
+  const char *name = laci_edit_name(a->edit, from->output, "_node");
+  node->input = laci_onnx_block(LACI_EDIT_INPUTS * sizeof *node->input);
+  node->output = laci_onnx_block(sizeof *node->output);
+  bool ok = name && node->input && node->output && set_text(&node->op_type, from->type) &&
+            set_text(&node->name, name);
+  for (int i = 0; i < from->n_inputs && ok; i++) {
+    ok = set_text(&node->input[i], from->inputs[i]);
+    node->n_input += ok;
+  }
+  if (ok) ok = set_text(&node->output[0], from->output);
+  node->n_output = ok;
+  if (ok && from->has_axis) ok = set_axis(node, from->axis);
+  return ok ? node : NULL;
+}
+
+/** Where a new node stands: twice the place of a node, and one more to stand behind it; -1: in
+ * front of all. */
+static int slot_of(const applier *a, const laci_edit_node *node) {
+  int place = place_of(a, node->behind ? node->behind : node->before);
+  if (place < 0) return -1;
+  return node->behind ? 2 * place + 1 : 2 * place;
+}
+
+static lac_status emit(applier *a, const size_t *order, size_t *next, int slot,
+                       Onnx__NodeProto **to, size_t *n, lac_error *err) {
+  const laci_onnx_edit *edit = a->edit;
+  for (; *next < edit->n_nodes && slot_of(a, &edit->nodes[order[*next]]) <= slot; ++*next) {
+    to[*n] = new_node(a, &edit->nodes[order[*next]]);
+    if (!to[(*n)++]) return laci_fail_memory(err, "a new node");
+  }
+  return LAC_OK;
+}
+
+/** New nodes by where they stand, those of one place as they were wished. */
+static size_t *sort_nodes(const applier *a) {
+  const laci_onnx_edit *edit = a->edit;
+  size_t n_slots = 2 * a->graph->n_node + 2, at = 0;
+  size_t *first = laci_alloc(n_slots + 1, sizeof *first);
+  size_t *order = laci_alloc(edit->n_nodes + 1, sizeof *order);
+  for (size_t k = 0; first && order && k < edit->n_nodes; k++)
+    first[slot_of(a, &edit->nodes[k]) + 2]++;
+  for (size_t s = 1; first && order && s <= n_slots; s++) first[s] += first[s - 1];
+  for (at = 0; first && order && at < edit->n_nodes; at++)
+    order[first[slot_of(a, &edit->nodes[at]) + 1]++] = at;
+  if (!first) {
+    laci_free(order);
+    order = NULL;
+  }
+  laci_free(first);
+  return order;
+}
+
+static lac_status place_nodes(applier *a, lac_error *err) {
+  Onnx__GraphProto *graph = a->graph;
+  size_t n = 0, next = 0, *order = sort_nodes(a);
+  Onnx__NodeProto **list =
+      fresh_block(a->edit, (graph->n_node + a->edit->n_nodes + 1) * sizeof *list);
+  lac_status st = list && order ? LAC_OK : laci_fail_memory(err, "the nodes of the file");
+  if (!st) st = emit(a, order, &next, -1, list, &n, err);
+  for (size_t at = 0; at < graph->n_node && !st; at++) {
+    st = emit(a, order, &next, (int)(2 * at), list, &n, err);
+    if (!st && !a->is_gone[at]) list[n++] = graph->node[at];
+    if (!st) st = emit(a, order, &next, (int)(2 * at + 1), list, &n, err);
+  }
+  laci_free(order);
+  return st ? st : swap(a->edit, &graph->node, &graph->n_node, list, n, err);
+}
+
+/* ---- What nothing reads any more ---- */
+
+static bool note_read(applier *a, const Onnx__GraphProto *graph) {
+  bool ok = true;
+  for (size_t at = 0; at < graph->n_output && ok; at++)
+    ok = note(&a->read, graph->output[at]->name, 0);
+  for (size_t at = 0; at < graph->n_node && ok; at++) {
+    const Onnx__NodeProto *node = graph->node[at];
+    for (size_t i = 0; i < node->n_input && ok; i++) ok = note(&a->read, node->input[i], 0);
+    for (size_t i = 0; i < node->n_attribute && ok; i++) {
+      const Onnx__AttributeProto *attr = node->attribute[i];
+      if (attr->g) ok = note_read(a, attr->g);
+      for (size_t k = 0; k < attr->n_graphs && ok; k++) ok = note_read(a, attr->graphs[k]);
+    }
+  }
+  return ok;
+}
+
+static bool is_unread(const applier *a, const char *name) {
+  return name && laci_name_find(&a->let_go, name) >= 0 && laci_name_find(&a->read, name) < 0;
+}
+
+static lac_status drop_constants(applier *a, lac_error *err) {
+  Onnx__GraphProto *graph = a->graph;
+  size_t n = 0;
+  Onnx__NodeProto **list = fresh_block(a->edit, (graph->n_node + 1) * sizeof *list);
+  if (!list) return laci_fail_memory(err, "the nodes of the file");
+  for (size_t at = 0; at < graph->n_node; at++) {
+    Onnx__NodeProto *node = graph->node[at];
+    bool goes = laci_import_constant_attr(node) && is_unread(a, node->output[0]);
+    if (!goes) list[n++] = node;
+    else if (!own(a->edit, NULL, &node->base, false))
+      return laci_fail_memory(err, "the nodes of the file");
+  }
+  return swap(a->edit, &graph->node, &graph->n_node, list, n, err);
+}
+
+static Onnx__TensorProto *new_tensor(applier *a, const laci_edit_tensor *from) {
+  Onnx__TensorProto *tensor = laci_onnx_block(sizeof *tensor);
+  if (!tensor) return NULL;
+  *tensor = (Onnx__TensorProto)ONNX__TENSOR_PROTO__INIT;
+  if (!own(a->edit, NULL, &tensor->base, true)) {
+    laci_onnx_block_free(tensor);
+    return NULL;
+  }
+  tensor->dims = laci_onnx_block((size_t)from->shape.rank * sizeof *tensor->dims);
+  tensor->raw_data.data = laci_onnx_block(from->size_bytes);
+  if (!tensor->dims || !tensor->raw_data.data || !set_text(&tensor->name, from->name)) return NULL;
+  tensor->n_dims = (size_t)from->shape.rank;
+  for (int axis = 0; axis < from->shape.rank; axis++) tensor->dims[axis] = from->shape.dims[axis];
+  tensor->has_data_type = tensor->has_raw_data = true;
+  tensor->data_type = (int32_t)from->dtype;
+  tensor->raw_data.len = from->size_bytes;
+  if (from->size_bytes) memcpy(tensor->raw_data.data, from->bytes, from->size_bytes);
+  return tensor;
+}
+
+static lac_status place_tensors(applier *a, lac_error *err) {
+  Onnx__GraphProto *graph = a->graph;
+  size_t n = 0;
+  Onnx__TensorProto **list =
+      fresh_block(a->edit, (graph->n_initializer + a->edit->n_tensors + 1) * sizeof *list);
+  bool ok = list != NULL;
+  for (size_t at = 0; at < graph->n_initializer && ok; at++) {
+    Onnx__TensorProto *tensor = graph->initializer[at];
+    if (!is_unread(a, tensor->name)) list[n++] = tensor;
+    else ok = own(a->edit, NULL, &tensor->base, false);
+  }
+  for (size_t at = 0; at < a->edit->n_tensors && ok; at++) {
+    list[n] = new_tensor(a, &a->edit->tensors[at]);
+    ok = list[n++] != NULL;
+  }
+  if (!ok) return laci_fail_memory(err, "the stored tensors of the file");
+  return swap(a->edit, &graph->initializer, &graph->n_initializer, list, n, err);
+}
+
+/** Types that the file states of what is not there any more; files of old list stored tensors as
+ * inputs, too. */
+static lac_status drop_types(applier *a, Onnx__ValueInfoProto ***types, size_t *n_types,
+                             lac_error *err) {
+  size_t n = 0;
+  Onnx__ValueInfoProto **list = fresh_block(a->edit, (*n_types + 1) * sizeof *list);
+  bool ok = list != NULL;
+  for (size_t at = 0; at < *n_types && ok; at++) {
+    if (!is_unread(a, (*types)[at]->name)) list[n++] = (*types)[at];
+    else ok = own(a->edit, NULL, &(*types)[at]->base, false);
+  }
+  if (!ok) return laci_fail_memory(err, "the types of the file");
+  return swap(a->edit, types, n_types, list, n, err);
+}
+
+/* ---- Data files ---- */
+
+static lac_status note_tensor(Onnx__TensorProto *tensor, void *context, lac_error *err) {
+  applier *a = context;
+  laci_external *external = laci_onnx_external(a->edit->file, tensor);
+  (void)err;
+  if (external) external->file = -1;
+  return LAC_OK;
+}
+
+/** Tensors that went leave their data files, which are written without their bytes from now on. */
+static lac_status leave_data_files(applier *a, lac_error *err) {
+  laci_onnx *file = a->edit->file;
+  laci_onnx_edit *edit = a->edit;
+  lac_status st = LAC_OK;
+  if (!file->n_externals) return LAC_OK;
+  laci_external *kept = laci_alloc(file->n_externals, sizeof *kept);
+  edit->was_compact = laci_alloc(file->n_data_files, sizeof *edit->was_compact);
+  if (!kept || !edit->was_compact) {
+    laci_free(kept);
+    return laci_fail_memory(err, "the data files");
+  }
+  memcpy(kept, file->externals, file->n_externals * sizeof *kept);
+  for (size_t at = 0; at < file->n_data_files && !st; at++) {
+    edit->was_compact[at] = file->data_files[at].is_compact;
+    file->data_files[at].location = laci_arena_text(&file->arena, file->data_files[at].location);
+    if (!file->data_files[at].location) st = laci_fail_memory(err, "the data files");
+  }
+  for (size_t at = 0; at < edit->n_blocks && !st; at++) {
+    const laci_edit_block *b = &edit->blocks[at];
+    if (b->message && !b->is_fresh) st = laci_onnx_each_tensor(b->message, note_tensor, a, err);
+  }
+  size_t n = 0;
+  laci_external *all = file->externals;
+  for (size_t at = 0; at < file->n_externals; at++) {
+    laci_external whole = kept[at];
+    if (all[at].file < 0) file->data_files[whole.file].is_compact = true;
+    else kept[n++] = whole;
+    all[at] = whole.file >= 0 ? whole : all[at];
+  }
+  edit->externals = all;
+  edit->n_externals = file->n_externals;
+  file->externals = kept;
+  file->n_externals = n;
+  file->external_capacity = edit->n_externals;
+  return st;
+}
+
+/* ---- All of it ---- */
+
+static lac_status prepare(applier *a, lac_error *err) {
+  const laci_onnx_edit *edit = a->edit;
+  bool ok = true;
+  a->is_gone = laci_alloc(a->graph->n_node + 1, sizeof *a->is_gone);
+  if (!a->is_gone) return laci_fail_memory(err, "a change of the file");
+  for (size_t at = 0; at < edit->n_changes && ok; at++) {
+    const laci_edit_change *change = &edit->changes[at];
+    if (change->from) ok = note(&a->redirects, change->from, (int)at);
+  }
+  for (size_t at = 0; at < edit->n_gone; at++)
+    a->is_gone[laci_edit_maker(edit, edit->gone[at].output)] = true;
+  return ok ? LAC_OK : laci_fail_memory(err, "a change of the file");
+}
+
+static void restore(laci_onnx_edit *edit) {
+  while (edit->n_swaps > 0) {
+    const laci_edit_swap *s = &edit->swaps[--edit->n_swaps];
+    memcpy(s->place, &s->old, sizeof s->old);
+    *s->count = s->old_n;
+  }
+  if (!edit->externals) return;
+  laci_onnx *file = edit->file;
+  laci_free(file->externals);
+  file->externals = edit->externals;
+  file->n_externals = edit->n_externals;
+  edit->externals = NULL;
+  for (size_t at = 0; at < file->n_data_files; at++)
+    file->data_files[at].is_compact = edit->was_compact[at];
+}
+
+lac_status laci_onnx_edit_apply(laci_onnx_edit *edit, laci_graph **graph, lac_error *err) {
+  applier a = {.edit = edit, .graph = edit->file->model->graph};
+  *graph = NULL;
+  lac_status st = prepare(&a, err);
+  if (!st) st = drop_nodes(&a, err);
+  if (!st) st = redirect(&a, err);
+  if (!st) st = set_inputs(&a, err);
+  if (!st) st = place_nodes(&a, err);
+  if (!st && !note_read(&a, a.graph)) st = laci_fail_memory(err, "a change of the file");
+  if (!st) st = drop_constants(&a, err);
+  if (!st) st = place_tensors(&a, err);
+  if (!st) st = drop_types(&a, &a.graph->value_info, &a.graph->n_value_info, err);
+  if (!st) st = drop_types(&a, &a.graph->input, &a.graph->n_input, err);
+  if (!st) st = leave_data_files(&a, err);
+  if (!st) st = laci_onnx_import(edit->file, graph, err);
+  if (st) restore(edit);
+  laci_name_table_clear(&a.redirects);
+  laci_name_table_clear(&a.let_go);
+  laci_name_table_clear(&a.read);
+  laci_free(a.is_gone);
+  return st;
+}
+
+/** Frees what one end leaves over, and the edit. */
+static void end(laci_onnx_edit *edit, bool keeps) {
+  for (size_t at = 0; at < edit->n_blocks; at++) {
+    const laci_edit_block *b = &edit->blocks[at];
+    if (b->is_fresh == keeps) continue;
+    if (b->message) laci_onnx_free_message(edit->file, b->message);
+    else laci_onnx_block_free(b->block);
+  }
+  laci_name_table_clear(&edit->names);
+  laci_name_table_clear(&edit->made);
+  laci_name_table_clear(&edit->held);
+  laci_free(edit->tensors);
+  laci_free(edit->nodes);
+  laci_free(edit->changes);
+  laci_free(edit->gone);
+  laci_free(edit->swaps);
+  laci_free(edit->blocks);
+  laci_free(edit->externals);
+  laci_free(edit->was_compact);
+  laci_arena_clear(&edit->arena);
+  laci_free(edit);
+}
+
+void laci_onnx_edit_keep(laci_onnx_edit *edit) {
+  if (edit) end(edit, true);
+}
+
+void laci_onnx_edit_undo(laci_onnx_edit *edit) {
+  if (!edit) return;
+  restore(edit);
+  end(edit, false);
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What an edit of a file holds: private to edit.c and edit_apply.c. */
+#ifndef LACI_ONNX_EDIT_IN_H
+#define LACI_ONNX_EDIT_IN_H
+
+#include "graph/names.h"
+#include "onnx/edit.h"
+#include "onnx/onnx_in.h"
+
+typedef struct laci_edit_tensor {
+  const char *name;
+  lac_dtype dtype;
+  laci_shape shape;
+  const void *bytes; /* the edit's */
+  size_t size_bytes;
+} laci_edit_tensor;
+
+typedef struct laci_edit_change {
+  const char *node; /* by the value that it makes; NULL: whoever reads `from` */
+  int port;
+  const char *from, *to;
+} laci_edit_change;
+
+typedef struct laci_edit_gone {
+  const char *output, *instead;
+} laci_edit_gone;
+
+/** A list of the message that was replaced: where it is named, and what was there. */
+typedef struct laci_edit_swap {
+  void *place; /* of the pointer */
+  void *old, *fresh;
+  size_t *count, old_n;
+} laci_edit_swap;
+
+/** What is freed with the one or the other end. */
+typedef struct laci_edit_block {
+  void *block;               /* of laci_onnx_block; NULL: ... */
+  ProtobufCMessage *message; /* ... a whole message */
+  bool is_fresh;             /* goes with undo; else with keep */
+} laci_edit_block;
+
+struct laci_onnx_edit {
+  laci_onnx *file;
+  laci_arena arena;
+  laci_name_table names; /* of the whole file: values, nodes */
+  laci_name_table made;  /* value -> node of the main graph */
+  laci_name_table held;  /* value -> initializer, input or Constant node of the main graph */
+  laci_edit_tensor *tensors;
+  laci_edit_node *nodes;
+  laci_edit_change *changes;
+  laci_edit_gone *gone;
+  laci_edit_swap *swaps; /* undone from the last to the first */
+  laci_edit_block *blocks;
+  size_t n_tensors, n_nodes, n_changes, n_gone, n_swaps, n_blocks;
+  size_t tensor_capacity, node_capacity, change_capacity, gone_capacity, swap_capacity,
+      block_capacity;
+  laci_external *externals; /* what file->externals was; NULL: the same */
+  size_t n_externals;
+  bool *was_compact; /* [n_data_files] */
+};
+
+/** Nodes of the main graph, by place, -1: none makes the value. */
+int laci_edit_maker(const laci_onnx_edit *edit, const char *value);
+
+#endif

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Where integers go: the data of layers, the results of convolutions behind their activation, and
+ * the nodes around them that runtimes do in integers when all that they read is in integers.
+ *
+ * A value whose elements are another's moved about has its scale, so that a runtime moves bytes. */
+#include <string.h>
+
+#include "quantize/quantize_in.h"
+#include "tensor/shape.h"
+
+static const char *const products[] = {"Conv", "ConvTranspose", "Gemm", "MatMul", NULL};
+static const char *const ends[] = {"Relu", "Clip", NULL}; /* cut what a quantiser cuts, too */
+static const char *const moves[] = {"MaxPool", "Reshape",   "Flatten", "Transpose",
+                                    "Squeeze", "Unsqueeze", "Slice",   NULL};
+static const char *const sums[] = {"Add",    "Mul", "AveragePool", "GlobalAveragePool",
+                                   "Concat", NULL};
+
+static bool is_one_of(const laci_node *node, const char *const *names) {
+  if (node->domain[0] && strcmp(node->domain, "ai.onnx") != 0) return false;
+  for (; *names; names++) {
+    if (strcmp(node->type, *names) == 0) return true;
+  }
+  return false;
+}
+
+static int first_output(const laci_node *node) {
+  for (int i = 0; i < node->n_outputs; i++) {
+    if (node->outputs[i] >= 0) return node->outputs[i];
+  }
+  return -1;
+}
+
+const char *laci_quantize_node_name(const laci_quantizing *q, int node) {
+  for (int l = 0; l < q->n_layers; l++) {
+    const laci_quantize_layer *layer = &q->layers[l];
+    if (layer->node == node && layer->norm >= 0 && !layer->reason) node = layer->norm;
+  }
+  return q->graph->values[first_output(&q->graph->nodes[node])].name;
+}
+
+int laci_quantize_scale_of(const laci_quantizing *q, int value) {
+  while (q->like[value] >= 0) value = q->like[value];
+  return value;
+}
+
+/* ---- What may be changed at all ---- */
+
+static bool is_in_file(const laci_quantizing *q, int node) {
+  const laci_node *n = &q->graph->nodes[node];
+  int value = first_output(n);
+  return value >= 0 &&
+         laci_edit_is_node(q->edit, q->graph->values[value].name, n->type, n->n_inputs);
+}
+
+/* Floats that are computed, or come in, where nodes can be put behind them. */
+static bool is_data(const laci_quantizing *q, int value) {
+  if (value < 0) return false;
+  const laci_value *v = &q->graph->values[value];
+  if (v->stored >= 0 || v->type.dtype != LAC_DTYPE_F32) return false;
+  return laci_edit_makes(q->edit, v->name) || laci_edit_holds(q->edit, v->name);
+}
+
+/* A stored tensor of floats that nobody can give in its place. */
+static bool is_fixed(const laci_quantizing *q, int value) {
+  if (value < 0 || q->graph->values[value].stored < 0) return false;
+  const laci_stored *stored = &q->graph->stored[q->graph->values[value].stored];
+  return stored->dtype == LAC_DTYPE_F32 && !stored->overridable &&
+         laci_edit_holds(q->edit, q->graph->values[value].name);
+}
+
+/* The only node that reads a value, which is no output; -1: several do, or none. */
+static int only_reader(const laci_quantizing *q, int value) {
+  const laci_value *v = &q->graph->values[value];
+  if (v->is_output || v->n_readers != 1) return -1;
+  const laci_node *node = &q->graph->nodes[v->readers[0]];
+  int n = 0;
+  for (int i = 0; i < node->n_inputs; i++) n += node->inputs[i] == value;
+  return n == 1 && is_in_file(q, v->readers[0]) ? v->readers[0] : -1;
+}
+
+/* ---- Layers ---- */
+
+static int norm_behind(const laci_quantizing *q, const laci_node *node) {
+  int reader = only_reader(q, node->outputs[0]);
+  if (reader < 0 || !laci_node_is(node, "Conv")) return -1;
+  const laci_node *norm = &q->graph->nodes[reader];
+  bool ok = laci_node_is(norm, "BatchNormalization") && norm->n_inputs == 5 &&
+            norm->inputs[0] == node->outputs[0] && laci_node_int(norm, "training_mode", 0) == 0;
+  for (int i = 1; ok && i < norm->n_inputs; i++) ok = is_fixed(q, norm->inputs[i]);
+  for (int i = 1; ok && i < norm->n_outputs; i++) ok = norm->outputs[i] < 0;
+  return ok && norm->outputs[0] >= 0 ? reader : -1;
+}
+
+/* Number of output channels, over all groups. */
+static int64_t channels_of(const laci_quantizing *q, const laci_quantize_layer *layer) {
+  const laci_node *node = &q->graph->nodes[layer->node];
+  const laci_shape *shape = &q->graph->values[node->inputs[layer->port]].type.shape;
+  int64_t groups = laci_node_is(node, "ConvTranspose") ? laci_node_int(node, "group", 1) : 1;
+  return shape->dims[layer->k_axis] * groups;
+}
+
+static const char *set_bias(const laci_quantizing *q, laci_quantize_layer *layer) {
+  const laci_node *node = &q->graph->nodes[layer->node];
+  int value = node->n_inputs > 2 ? node->inputs[2] : -1;
+  bool is_gemm = laci_node_is(node, "Gemm");
+  layer->bias = -1;
+  if (value < 0) return NULL;
+  const laci_shape *shape = &q->graph->values[value].type.shape;
+  bool fits = is_fixed(q, value) && shape->rank == 1 && shape->dims[0] == channels_of(q, layer);
+  if (is_gemm && (laci_node_float(node, "alpha", 1) != 1 || laci_node_float(node, "beta", 1) != 1))
+    fits = false; /* the sum is not in units of the products */
+  if (!fits) return is_gemm ? NULL : "its bias is no stored f32 tensor";
+  layer->bias = value;
+  return NULL;
+}
+
+/* Why the weight at a port is none to be quantised; NULL: it is one. */
+static const char *judge_weight(const laci_quantizing *q, const laci_node *node,
+                                const laci_weight_axes *axes) {
+  int value = node->inputs[axes->port];
+  if (value < 0 || q->graph->values[value].stored < 0)
+    return "its weight is computed, no stored tensor";
+  const laci_stored *stored = &q->graph->stored[q->graph->values[value].stored];
+  if (stored->dtype != LAC_DTYPE_F32) return "its weight is not f32";
+  if (stored->overridable) return "its weight is an input that may be replaced";
+  if (!is_fixed(q, value)) return "its weight is stored outside of the main graph";
+  if (stored->shape.rank < 2 || laci_shape_count(&stored->shape) <= 0)
+    return "its weight has fewer than two axes, or no elements";
+  return NULL;
+}
+
+static const char *judge(laci_quantizing *q, laci_quantize_layer *layer) {
+  const laci_node *node = &q->graph->nodes[layer->node];
+  laci_weight_axes axes[2];
+  int n = node->op->weights(q->graph, node, axes);
+  const char *reason = "it has no stored weight";
+  if (!is_in_file(q, layer->node)) return "it stands in a function of the file";
+  for (int i = 0; i < n; i++) {
+    const char *why = judge_weight(q, node, &axes[i]);
+    if (i == 0 || !why) reason = why;
+    if (why) continue;
+    layer->port = axes[i].port;
+    layer->other = 1 - axes[i].port;
+    layer->k_axis = axes[i].k_axis;
+    break;
+  }
+  if (reason) return reason;
+  if (!is_data(q, node->inputs[layer->other]))
+    return "its data are no f32 values of the main graph";
+  return set_bias(q, layer);
+}
+
+void laci_quantize_find_layers(laci_quantizing *q) {
+  for (int n = 0; n < q->graph->n_nodes; n++) {
+    const laci_node *node = &q->graph->nodes[n];
+    if (!is_one_of(node, products) || !node->op || !node->op->weights || node->n_inputs < 2)
+      continue;
+    bool has_stored = false;
+    for (int i = 0; i < 2; i++) has_stored |= !is_data(q, node->inputs[i]);
+    laci_quantize_layer layer = {.node = n, .norm = -1, .bias = -1};
+    if (!has_stored) continue; /* a product of two values: no weight */
+    layer.reason = judge(q, &layer);
+    if (!layer.reason) layer.norm = norm_behind(q, node);
+    q->layers[q->n_layers++] = layer;
+  }
+}
+
+/* ---- Values ---- */
+
+/* The value behind the activation that a runtime fuses to what makes `value`. */
+static int end_of(const laci_quantizing *q, int value) {
+  int reader = only_reader(q, value);
+  if (reader < 0) return value;
+  const laci_node *node = &q->graph->nodes[reader];
+  bool ends_it = is_one_of(node, ends) && node->inputs[0] == value && is_data(q, node->outputs[0]);
+  return ends_it ? node->outputs[0] : value;
+}
+
+static void want_layers(laci_quantizing *q) {
+  for (int l = 0; l < q->n_layers; l++) {
+    const laci_quantize_layer *layer = &q->layers[l];
+    const laci_node *node = &q->graph->nodes[layer->node];
+    if (layer->reason) continue;
+    q->wanted[node->inputs[layer->other]] = true;
+    q->reads[layer->node] = true;
+    if (!laci_node_is(node, "Conv") && !laci_node_is(node, "ConvTranspose")) continue;
+    int made = layer->norm >= 0 ? q->graph->nodes[layer->norm].outputs[0] : node->outputs[0];
+    int end = end_of(q, made);
+    if (q->graph->values[end].is_output) continue;
+    q->wanted[end] = q->for_all[end] = true;
+  }
+}
+
+/* A node that moves elements, in integers if they come in integers. */
+static bool is_move(const laci_quantizing *q, const laci_node *node) {
+  return is_one_of(node, moves) && is_data(q, node->inputs[0]) && is_data(q, node->outputs[0]);
+}
+
+static bool can_sum(const laci_quantizing *q, const laci_node *node, const bool *can) {
+  for (int i = 0; i < node->n_inputs; i++) {
+    if (node->inputs[i] < 0 || !is_data(q, node->inputs[i]) || !can[node->inputs[i]]) return false;
+  }
+  return node->n_inputs > 0;
+}
+
+/* Forwards: what could be in integers; backwards: what has to be, so that nothing changes to and
+ * fro on the way. */
+static void want_around(laci_quantizing *q, bool *can) {
+  const laci_graph *graph = q->graph;
+  memcpy(can, q->wanted, (size_t)graph->n_values);
+  for (int n = 0; n < graph->n_nodes; n++) {
+    const laci_node *node = &graph->nodes[n];
+    if (!is_in_file(q, n)) continue;
+    if (is_move(q, node)) can[node->outputs[0]] |= can[node->inputs[0]];
+    if (!is_one_of(node, sums) || !can_sum(q, node, can)) continue;
+    for (int i = 0; i < node->n_inputs; i++) q->wanted[node->inputs[i]] = true;
+    q->reads[n] = true;
+    int end = end_of(q, node->outputs[0]);
+    if (!is_data(q, end) || graph->values[end].is_output) continue;
+    q->wanted[end] = can[end] = q->for_all[end] = true;
+  }
+  for (int n = graph->n_nodes - 1; n >= 0; n--) {
+    const laci_node *node = &graph->nodes[n];
+    if (!is_in_file(q, n) || !is_move(q, node)) continue;
+    int from = node->inputs[0], to = node->outputs[0];
+    if (!q->wanted[to] || !can[from]) continue;
+    q->wanted[from] = q->reads[n] = true;
+    q->like[to] = from;
+  }
+}
+
+void laci_quantize_want(laci_quantizing *q, bool *scratch) {
+  for (int v = 0; v < q->graph->n_values; v++) q->like[v] = -1;
+  want_layers(q);
+  want_around(q, scratch);
+}
+
+const char *laci_quantize_nothing(const laci_quantizing *q) {
+  const char *first = "it has no Conv, ConvTranspose, Gemm or MatMul with a stored weight";
+  for (int l = 0; l < q->n_layers; l++) {
+    if (!q->layers[l].reason) return NULL;
+    if (l == 0) first = q->layers[l].reason;
+  }
+  return first;
+}
+
+void laci_quantize_settle(laci_quantizing *q) {
+  for (int v = 0; v < q->graph->n_values; v++) {
+    if (q->wanted[v] && !(q->quantisers[laci_quantize_scale_of(q, v)].scale > 0))
+      q->wanted[v] = false;
+  }
+  for (int l = 0; l < q->n_layers; l++) {
+    laci_quantize_layer *layer = &q->layers[l];
+    const laci_node *node = &q->graph->nodes[layer->node];
+    if (layer->reason || q->wanted[node->inputs[layer->other]]) continue;
+    layer->reason = "its data are 0 on all calibration samples";
+    q->reads[layer->node] = false;
+  }
+}

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The way: where integers go, what ranges values have on samples, the change of the file, and how
+ * far its outputs are from those of the floats. */
+#include "quantize/quantize.h"
+
+#include <float.h>
+#include <stdlib.h>
+
+#include "base/budget.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/plural.h"
+#include "quantize/quantize_in.h"
+
+enum { BATCH = 32 };
+
+/* ---- What speaks against it ---- */
+
+static lac_status check_graph(const laci_graph *graph, lac_error *err) {
+  for (int n = 0; n < graph->n_nodes; n++) {
+    const laci_node *node = &graph->nodes[n];
+    bool is_quantised = laci_node_is(node, "QuantizeLinear") ||
+                        laci_node_is(node, "DequantizeLinear") ||
+                        laci_node_is(node, "DynamicQuantizeLinear");
+    if (is_quantised)
+      return laci_fail(err, LAC_UNSUPPORTED,
+                       "the network is quantised already (%s '%s'); wanted one of floats",
+                       node->type, node->name);
+    if (node->version > 0 && node->version < LACI_QUANTIZE_OPSET && !node->domain[0])
+      return laci_fail(err, LAC_UNSUPPORTED,
+                       "opset %d of ai.onnx has no DequantizeLinear with a scale for each channel; "
+                       "wanted %d or later",
+                       node->version, LACI_QUANTIZE_OPSET);
+  }
+  return LAC_OK;
+}
+
+static void close_work(laci_quantizing *q) {
+  laci_free(q->layers);
+  laci_free(q->wanted);
+  laci_free(q->for_all);
+  laci_free(q->like);
+  laci_free(q->reads);
+  laci_free(q->quantisers);
+}
+
+static lac_status open_work(laci_quantizing *q, lac_error *err) {
+  size_t n_values = (size_t)q->graph->n_values + 1, n_nodes = (size_t)q->graph->n_nodes + 1;
+  q->layers = laci_alloc(n_nodes, sizeof *q->layers);
+  q->wanted = laci_alloc(n_values, sizeof *q->wanted);
+  q->for_all = laci_alloc(n_values, sizeof *q->for_all);
+  q->like = laci_alloc(n_values, sizeof *q->like);
+  q->reads = laci_alloc(n_nodes, sizeof *q->reads);
+  q->quantisers = laci_alloc(n_values, sizeof *q->quantisers);
+  bool ok = q->layers && q->wanted && q->for_all && q->like && q->reads && q->quantisers;
+  if (!ok) return laci_fail_memory(err, "the quantised network");
+  laci_quantize_find_layers(q);
+  const char *why = laci_quantize_nothing(q);
+  if (!why) return LAC_OK;
+  return laci_fail(err, LAC_UNSUPPORTED, "no layer can be quantised: %s%s",
+                   q->n_layers > 0 ? "of the first, " : "", why);
+}
+
+lac_status laci_quantize_check(const laci_graph *graph, laci_onnx *file, lac_error *err) {
+  laci_quantizing q = {.graph = graph};
+  lac_status st = check_graph(graph, err);
+  if (!st) st = laci_onnx_edit_begin(file, &q.edit, err);
+  if (!st) st = open_work(&q, err);
+  close_work(&q);
+  laci_onnx_edit_undo(q.edit);
+  return st;
+}
+
+/* ---- Ranges ---- */
+
+static lac_status cut_samples(laci_quantizing *q, const laci_graph *graph,
+                              laci_calibration_cut *cut, lac_error *err) {
+  const laci_calibration_samples *samples = q->how->samples;
+  int64_t fixed = graph->n_inputs ? graph->values[graph->inputs[0]].type.shape.rank > 0
+                                        ? graph->values[graph->inputs[0]].type.shape.dims[0]
+                                        : 0
+                                  : 0;
+  int64_t held = samples->held_back, most = held > 0 && held < BATCH ? held : BATCH;
+  lac_status st = laci_calibration_cut_of(samples->count, most, fixed > 0 ? fixed : 0, cut, err);
+  if (!st && held > 0 && cut->n_batches > 1) {
+    int64_t n_fitted = (samples->count - held + cut->batch - 1) / cut->batch;
+    cut->n_fitted = n_fitted < cut->n_batches ? n_fitted : cut->n_batches - 1;
+  }
+  return st;
+}
+
+static lac_status measure(laci_quantizing *q, const laci_weighted_graph *from,
+                          const laci_calibration_cut *cut, lac_error *err) {
+  int n = 0, n_values = q->graph->n_values;
+  int *values = laci_alloc((size_t)n_values + 1, sizeof *values);
+  for (int v = 0; values && v < n_values; v++) {
+    if (q->wanted[v] && q->like[v] < 0) values[n++] = v;
+  }
+  laci_range *ranges = laci_alloc((size_t)n + 1, sizeof *ranges);
+  q->out->values = laci_arena_alloc(&q->out->arena, (size_t)n + 1, sizeof *q->out->values);
+  const laci_ranges_options how = {.values = values,
+                                   .n_values = n,
+                                   .samples = q->how->samples,
+                                   .batch = cut->batch,
+                                   .n_batches = cut->n_fitted,
+                                   .pool = q->how->pool,
+                                   .budget = q->how->budget};
+  bool ok = values && ranges && q->out->values;
+  lac_status st = ok ? LAC_OK : laci_fail_memory(err, "ranges of values");
+  if (!st) st = laci_ranges_measure(from, &how, ranges, err);
+  for (int k = 0; k < n && !st; k++) {
+    const char *name = laci_arena_text(&q->out->arena, q->graph->values[values[k]].name);
+    laci_affine *to = &q->quantisers[values[k]];
+    *to = laci_range_affine(&ranges[k], q->how->rule, q->how->is_signed);
+    if (!(to->scale >= FLT_MIN)) to->scale = 0;
+    if (!name) st = laci_fail_memory(err, "ranges of values");
+    if (st || !(to->scale > 0)) {
+      if (!st)
+        laci_log(LAC_LOG_WARNING, "value '%s' is 0 on all calibration samples: it stays in floats",
+                 name);
+      continue;
+    }
+    q->out->values[q->out->n_values++] =
+        (laci_quantised_value){name, ranges[k].low, ranges[k].high, *to};
+  }
+  laci_free(values);
+  laci_free(ranges);
+  return st;
+}
+
+/* ---- The result ---- */
+
+static lac_status report_layers(laci_quantizing *q, lac_error *err) {
+  laci_quantisation *out = q->out;
+  out->layers = laci_arena_alloc(&out->arena, (size_t)q->n_layers + 1, sizeof *out->layers);
+  bool ok = out->layers != NULL;
+  for (int l = 0; l < q->n_layers && ok; l++) {
+    const laci_quantize_layer *from = &q->layers[l];
+    const laci_node *node = &q->graph->nodes[from->node];
+    laci_quantised_layer *to = &out->layers[out->n_layers++];
+    *to = (laci_quantised_layer){.name = laci_arena_text(&out->arena, node->name),
+                                 .op = laci_arena_text(&out->arena, node->type),
+                                 .reason = from->reason};
+    ok = to->name && to->op;
+    if (from->reason || !ok) continue;
+    to->weight = laci_arena_text(&out->arena, q->graph->values[node->inputs[from->port]].name);
+    int data = laci_quantize_scale_of(q, node->inputs[from->other]);
+    to->input = laci_arena_text(&out->arena, q->graph->values[data].name);
+    ok = to->weight && to->input;
+    out->n_quantised++;
+  }
+  return ok ? LAC_OK : laci_fail_memory(err, "the quantised network");
+}
+
+/* Bytes of the old graph's stored tensors that were changed, for the new graph's of the same name.
+ */
+static const uint8_t **match_weights(const laci_weighted_graph *from, const laci_graph *graph) {
+  const uint8_t **weights = laci_alloc((size_t)graph->n_stored + 1, sizeof *weights);
+  for (int s = 0; weights && s < graph->n_stored; s++) {
+    int value = laci_graph_find_value(from->graph, graph->stored[s].name);
+    int old = value < 0 ? -1 : from->graph->values[value].stored;
+    if (old < 0) continue;
+    weights[s] =
+        from->weights && from->weights[old] ? from->weights[old] : from->graph->stored[old].owned;
+  }
+  return weights;
+}
+
+static lac_status compare(laci_quantizing *q, const laci_weighted_graph *from,
+                          const laci_calibration_cut *cut, lac_error *err) {
+  bool all = cut->n_fitted == cut->n_batches;
+  const laci_compare_options how = {
+      .first = all ? 0 : cut->n_fitted * cut->batch,
+      .n = (all ? cut->n_batches : cut->n_batches - cut->n_fitted) * cut->batch,
+      .batch = cut->batch,
+      .pool = q->how->pool,
+      .budget = q->how->budget};
+  const uint8_t **weights = match_weights(from, q->out->graph);
+  if (!weights) return laci_fail_memory(err, "the quantised network");
+  const laci_weighted_graph to = {q->out->graph, weights};
+  lac_status st = laci_compare_outputs(from, &to, q->how->samples, &how, &q->out->outputs, err);
+  laci_free(weights);
+  return st;
+}
+
+static lac_status quantize(laci_quantizing *q, const laci_weighted_graph *from, laci_onnx *file,
+                           lac_error *err) {
+  laci_calibration_cut cut;
+  lac_status st = check_graph(q->graph, err);
+  if (!st) st = laci_onnx_edit_begin(file, &q->out->edit, err);
+  q->edit = q->out->edit;
+  if (!st) st = open_work(q, err);
+  if (!st) {
+    bool *scratch = laci_alloc((size_t)q->graph->n_values + 1, sizeof *scratch);
+    if (!scratch) st = laci_fail_memory(err, "the quantised network");
+    else laci_quantize_want(q, scratch);
+    laci_free(scratch);
+  }
+  if (!st) st = cut_samples(q, q->graph, &cut, err);
+  if (!st) st = measure(q, from, &cut, err);
+  if (st) return st;
+  q->out->n_fitted = cut.n_fitted * cut.batch;
+  q->out->n_held_back = (cut.n_batches - cut.n_fitted) * cut.batch;
+  laci_quantize_settle(q);
+  st = report_layers(q, err);
+  if (!st) st = laci_quantize_write(q, err);
+  if (!st) st = laci_onnx_edit_apply(q->edit, &q->out->graph, err);
+  return st ? st : compare(q, from, &cut, err);
+}
+
+lac_status laci_quantize(const laci_weighted_graph *from, laci_onnx *file,
+                         const laci_quantize_options *options, laci_quantisation **quantisation,
+                         lac_error *err) {
+  *quantisation = NULL;
+  laci_quantisation *out = laci_alloc(1, sizeof *out);
+  if (!out) return laci_fail_memory(err, "the quantised network");
+  laci_quantizing q = {.graph = from->graph, .weights = from->weights, .how = options, .out = out};
+  lac_status st = quantize(&q, from, file, err);
+  close_work(&q);
+  if (st) {
+    laci_quantisation_destroy(out);
+    return st;
+  }
+  laci_log(LAC_LOG_INFO, "quantised: %d of %d layer%s, %d value%s; outputs err by %.3g %%",
+           out->n_quantised, out->n_layers, laci_plural(out->n_layers), out->n_values,
+           laci_plural(out->n_values), 100 * out->outputs.relative);
+  *quantisation = out;
+  return LAC_OK;
+}
+
+void laci_quantisation_destroy(laci_quantisation *quantisation) {
+  if (!quantisation) return;
+  laci_graph_destroy(quantisation->graph);
+  laci_onnx_edit_undo(quantisation->edit);
+  laci_arena_clear(&quantisation->arena);
+  laci_free(quantisation);
+}

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A layer's weight in int8 and its bias in int32.
+ *
+ * A channel's scale is its largest magnitude over 127, so that 0 is the integer 0. Batch
+ * normalisation multiplies a channel and moves it: w' = w * f, b' = (b - mean) * f + shift with f =
+ * gain / sqrt(variance + epsilon). Where a bias would not fit beside the sums of products, the
+ * channel's scale is made larger. */
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "quantize/quantize_in.h"
+
+static const double most_weight = 127, most_bias = 1 << 30;
+
+/** One layer's numbers on their way. */
+typedef struct work {
+  const laci_quantizing *q;
+  const laci_quantize_layer *layer;
+  const float *weight;
+  int64_t n, inner, n_channels, n_bias;
+  double *factor, *bias; /* [n_bias] of each output channel */
+  double *largest;       /* [n_channels] magnitude */
+} work;
+
+static const float *floats_of(const laci_quantizing *q, int value) {
+  int stored = q->graph->values[value].stored;
+  const uint8_t *bytes = q->weights ? q->weights[stored] : NULL;
+  return (const float *)(const void *)(bytes ? bytes : q->graph->stored[stored].bytes);
+}
+
+static float read_float(const float *from, int64_t at) {
+  float x;
+  memcpy(&x, (const char *)from + at * (int64_t)sizeof x, sizeof x);
+  return x;
+}
+
+static int64_t channel_of(const work *w, int64_t at) { return at / w->inner % w->n_channels; }
+
+static double weight_at(const work *w, int64_t at) {
+  double x = (double)read_float(w->weight, at);
+  return w->layer->norm >= 0 ? x * w->factor[channel_of(w, at)] : x;
+}
+
+/* What is computed for each channel before anything is rounded. */
+static void read_channels(work *w) {
+  const laci_quantizing *q = w->q;
+  const laci_node *norm = w->layer->norm >= 0 ? &q->graph->nodes[w->layer->norm] : NULL;
+  double epsilon = norm ? (double)laci_node_float(norm, "epsilon", 1e-5f) : 0;
+  for (int64_t k = 0; k < w->n_bias; k++) {
+    w->factor[k] = 1;
+    w->bias[k] = w->layer->bias >= 0 ? (double)read_float(floats_of(q, w->layer->bias), k) : 0;
+    if (!norm) continue;
+    double gain = (double)read_float(floats_of(q, norm->inputs[1]), k);
+    double shift = (double)read_float(floats_of(q, norm->inputs[2]), k);
+    double mean = (double)read_float(floats_of(q, norm->inputs[3]), k);
+    double variance = (double)read_float(floats_of(q, norm->inputs[4]), k);
+    w->factor[k] = gain / sqrt(variance + epsilon);
+    w->bias[k] = (w->bias[k] - mean) * w->factor[k] + shift;
+  }
+}
+
+static lac_status measure(work *w, lac_error *err) {
+  const laci_node *node = &w->q->graph->nodes[w->layer->node];
+  for (int64_t at = 0; at < w->n; at++) {
+    double x = fabs(weight_at(w, at));
+    if (!(x <= (double)FLT_MAX))
+      return laci_fail(err, LAC_BAD_VALUE, "%s: its weight is not finite at element %lld",
+                       node->name, (long long)at);
+    double *largest = &w->largest[channel_of(w, at)];
+    if (x > *largest) *largest = x;
+  }
+  for (int64_t k = 0; k < w->n_bias; k++) {
+    if (fabs(w->bias[k]) <= (double)FLT_MAX) continue;
+    return laci_fail(err, LAC_BAD_VALUE, "%s: its bias is not finite at element %lld", node->name,
+                     (long long)k);
+  }
+  return LAC_OK;
+}
+
+/* A channel without weights has the scale of the others, which serves its bias. */
+static void choose_scales(const work *w, float data_scale, float *scales) {
+  double usual = 0;
+  for (int64_t k = 0; k < w->n_channels; k++) usual = fmax(usual, w->largest[k] / most_weight);
+  if (!(usual >= (double)FLT_MIN)) usual = 1;
+  for (int64_t k = 0; k < w->n_channels; k++) {
+    double scale = w->largest[k] / most_weight;
+    if (!(scale >= (double)FLT_MIN)) scale = usual;
+    for (int64_t b = k; b < w->n_bias; b += w->n_channels) {
+      double least = fabs(w->bias[b]) / ((double)data_scale * most_bias);
+      if (scale < least) scale = least;
+      /* the product of both scales must be a float that is not denormal */
+      if (scale * (double)data_scale < 4 * (double)FLT_MIN)
+        scale = 4 * (double)FLT_MIN / (double)data_scale;
+    }
+    scales[k] = (float)scale;
+  }
+}
+
+static double round_weights(const work *w, const float *scales, int8_t *to) {
+  double wrong = 0, energy = 0;
+  for (int64_t at = 0; at < w->n; at++) {
+    double x = weight_at(w, at), scale = (double)scales[channel_of(w, at)];
+    double q = rint(x / scale);
+    q = q > most_weight ? most_weight : q < -most_weight ? -most_weight : q;
+    to[at] = (int8_t)q;
+    wrong += (x - q * scale) * (x - q * scale);
+    energy += x * x;
+  }
+  return energy > 0 ? wrong / energy : 0;
+}
+
+static void round_bias(const work *w, float data_scale, laci_quantised_weight *out) {
+  for (int64_t k = 0; k < w->n_bias; k++) {
+    out->bias_scales[k] = data_scale * out->scales[k % w->n_channels];
+    double q = rint(w->bias[k] / (double)out->bias_scales[k]);
+    out->bias[k] = (int32_t)q; /* at most about most_bias: choose_scales */
+  }
+}
+
+static void open_work(const laci_quantizing *q, const laci_quantize_layer *layer, work *w) {
+  const laci_node *node = &q->graph->nodes[layer->node];
+  int value = node->inputs[layer->port];
+  const laci_shape *shape = &q->graph->values[value].type.shape;
+  int64_t groups = laci_node_is(node, "ConvTranspose") ? laci_node_int(node, "group", 1) : 1;
+  *w = (work){.q = q, .layer = layer, .weight = floats_of(q, value)};
+  w->n = laci_shape_count(shape);
+  w->inner = laci_shape_count_range(shape, layer->k_axis + 1, shape->rank);
+  w->n_channels = shape->dims[layer->k_axis];
+  w->n_bias = w->n_channels * groups;
+}
+
+lac_status laci_quantize_weight(const laci_quantizing *q, const laci_quantize_layer *layer,
+                                laci_quantised_layer *report, laci_quantised_weight *out,
+                                lac_error *err) {
+  work w;
+  const laci_node *node = &q->graph->nodes[layer->node];
+  int data = laci_quantize_scale_of(q, node->inputs[layer->other]);
+  float data_scale = q->quantisers[data].scale;
+  open_work(q, layer, &w);
+  bool has_bias = layer->bias >= 0 || layer->norm >= 0;
+  *out = (laci_quantised_weight){.n_channels = w.n_channels, .n_bias = has_bias ? w.n_bias : 0};
+  w.factor = laci_alloc((size_t)w.n_bias, sizeof *w.factor);
+  w.bias = laci_alloc((size_t)w.n_bias, sizeof *w.bias);
+  w.largest = laci_alloc((size_t)w.n_channels, sizeof *w.largest);
+  out->weight = laci_alloc((size_t)w.n, 1);
+  out->scales = laci_alloc((size_t)w.n_channels, sizeof *out->scales);
+  out->bias = has_bias ? laci_alloc((size_t)w.n_bias, sizeof *out->bias) : NULL;
+  out->bias_scales = laci_alloc((size_t)w.n_bias, sizeof *out->bias_scales);
+  bool ok = w.factor && w.bias && w.largest && out->weight && out->scales && out->bias_scales &&
+            (out->bias || !has_bias);
+  lac_status st = ok ? LAC_OK : laci_fail_memory(err, node->name);
+  if (!st) read_channels(&w);
+  if (!st) st = measure(&w, err);
+  if (!st) choose_scales(&w, data_scale, out->scales);
+  if (!st) report->weight_error = round_weights(&w, out->scales, out->weight);
+  if (!st && has_bias) round_bias(&w, data_scale, out);
+  for (int64_t k = 0; k < w.n_channels && !st; k++) {
+    double scale = (double)out->scales[k];
+    if (k == 0 || scale < report->scale_low) report->scale_low = scale;
+    if (k == 0 || scale > report->scale_high) report->scale_high = scale;
+  }
+  report->bias = has_bias;
+  report->norm_folded = layer->norm >= 0;
+  laci_free(w.factor);
+  laci_free(w.bias);
+  laci_free(w.largest);
+  return st;
+}
+
+void laci_quantised_weight_clear(laci_quantised_weight *weight) {
+  laci_free(weight->weight);
+  laci_free(weight->scales);
+  laci_free(weight->bias);
+  laci_free(weight->bias_scales);
+  *weight = (laci_quantised_weight){0};
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A quantisation as a change of the file: QuantizeLinear and DequantizeLinear behind values, in
+ * front of weights DequantizeLinear of integers. */
+#include "base/error.h"
+#include "quantize/quantize_in.h"
+
+/** Names of what a value got. */
+typedef struct names {
+  const char *scale, *zero, *integers, *floats;
+} names;
+
+static lac_status no_memory(lac_error *err) {
+  return laci_fail_memory(err, "the quantised network");
+}
+
+/* ---- Values ---- */
+
+static lac_status add_parameters(laci_quantizing *q, int value, names *n, lac_error *err) {
+  const laci_affine *quantiser = &q->quantisers[value];
+  const char *name = q->graph->values[value].name;
+  const laci_shape one = {.rank = 0};
+  lac_dtype dtype = q->how->is_signed ? LAC_DTYPE_I8 : LAC_DTYPE_U8;
+  uint8_t zero = (uint8_t)quantiser->zero;
+  n->scale = laci_edit_name(q->edit, name, "_scale");
+  n->zero = laci_edit_name(q->edit, name, "_zero_point");
+  if (!n->scale || !n->zero) return no_memory(err);
+  lac_status st =
+      laci_edit_add_tensor(q->edit, n->scale, LAC_DTYPE_F32, &one, &quantiser->scale, err);
+  return st ? st : laci_edit_add_tensor(q->edit, n->zero, dtype, &one, &zero, err);
+}
+
+static lac_status add_pair(laci_quantizing *q, int value, const names *scale, names *n,
+                           lac_error *err) {
+  const char *name = q->graph->values[value].name;
+  n->integers = laci_edit_name(q->edit, name, "_QuantizeLinear_Output");
+  n->floats = laci_edit_name(q->edit, name, "_DequantizeLinear_Output");
+  if (!n->integers || !n->floats) return no_memory(err);
+  const laci_edit_node down = {.type = "QuantizeLinear",
+                               .inputs = {name, scale->scale, scale->zero},
+                               .n_inputs = 3,
+                               .output = n->integers,
+                               .behind = name},
+                       up = {.type = "DequantizeLinear",
+                             .inputs = {n->integers, scale->scale, scale->zero},
+                             .n_inputs = 3,
+                             .output = n->floats,
+                             .behind = name};
+  lac_status st = laci_edit_add_node(q->edit, &down, err);
+  return st ? st : laci_edit_add_node(q->edit, &up, err);
+}
+
+/* Those that read integers read the value as it comes back from these. */
+static lac_status redirect(laci_quantizing *q, int value, const names *n, lac_error *err) {
+  const laci_value *v = &q->graph->values[value];
+  if (q->for_all[value]) return laci_edit_redirect(q->edit, v->name, n->floats, err);
+  lac_status st = LAC_OK;
+  for (int r = 0; r < v->n_readers && !st; r++) {
+    const laci_node *node = &q->graph->nodes[v->readers[r]];
+    if (!q->reads[v->readers[r]]) continue;
+    for (int i = 0; i < node->n_inputs && !st; i++) {
+      if (node->inputs[i] != value) continue;
+      st = laci_edit_input(q->edit, laci_quantize_node_name(q, v->readers[r]), i, n->floats, err);
+    }
+  }
+  return st;
+}
+
+static lac_status write_values(laci_quantizing *q, lac_error *err) {
+  int n_values = q->graph->n_values;
+  names *all = laci_alloc((size_t)n_values + 1, sizeof *all);
+  lac_status st = all ? LAC_OK : no_memory(err);
+  for (int v = 0; v < n_values && !st; v++) {
+    if (q->wanted[v] && q->like[v] < 0) st = add_parameters(q, v, &all[v], err);
+  }
+  for (int v = 0; v < n_values && !st; v++) {
+    if (!q->wanted[v]) continue;
+    st = add_pair(q, v, &all[laci_quantize_scale_of(q, v)], &all[v], err);
+    if (!st) st = redirect(q, v, &all[v], err);
+  }
+  laci_free(all);
+  return st;
+}
+
+/* ---- Layers ---- */
+
+/** Integers with a scale for each place along an axis, as a layer reads them. */
+typedef struct integers {
+  const char *base; /* of the names */
+  lac_dtype dtype;
+  laci_shape shape;
+  const void *bytes;
+  const float *scales;
+  int64_t n_scales;
+  int axis;
+} integers;
+
+static lac_status write_integers(laci_quantizing *q, int node, int port, const integers *x,
+                                 lac_error *err) {
+  const laci_shape along = {.rank = 1, .dims = {x->n_scales}};
+  const char *whole = laci_edit_name(q->edit, x->base, "_quantized");
+  const char *scale = laci_edit_name(q->edit, x->base, "_scale");
+  const char *zero = laci_edit_name(q->edit, x->base, "_zero_point");
+  const char *floats = laci_edit_name(q->edit, x->base, "_DequantizeLinear_Output");
+  void *zeros = laci_alloc((size_t)x->n_scales, lac_dtype_size(x->dtype));
+  if (!whole || !scale || !zero || !floats || !zeros) {
+    laci_free(zeros);
+    return no_memory(err);
+  }
+  const char *reader = laci_quantize_node_name(q, node);
+  const laci_edit_node up = {.type = "DequantizeLinear",
+                             .inputs = {whole, scale, zero},
+                             .n_inputs = 3,
+                             .output = floats,
+                             .before = reader,
+                             .has_axis = true,
+                             .axis = x->axis};
+  lac_status st = laci_edit_add_tensor(q->edit, whole, x->dtype, &x->shape, x->bytes, err);
+  if (!st) st = laci_edit_add_tensor(q->edit, scale, LAC_DTYPE_F32, &along, x->scales, err);
+  if (!st) st = laci_edit_add_tensor(q->edit, zero, x->dtype, &along, zeros, err);
+  if (!st) st = laci_edit_add_node(q->edit, &up, err);
+  if (!st) st = laci_edit_input(q->edit, reader, port, floats, err);
+  laci_free(zeros);
+  return st;
+}
+
+static lac_status write_bias(laci_quantizing *q, const laci_quantize_layer *layer,
+                             const laci_quantised_weight *w, lac_error *err) {
+  const laci_node *node = &q->graph->nodes[layer->node];
+  int value = node->inputs[layer->port];
+  const char *base = layer->bias >= 0 ? q->graph->values[layer->bias].name : NULL;
+  if (!base) base = laci_edit_name(q->edit, q->graph->values[value].name, "_bias");
+  if (!base) return no_memory(err);
+  const integers bias = {.base = base,
+                         .dtype = LAC_DTYPE_I32,
+                         .shape = {.rank = 1, .dims = {w->n_bias}},
+                         .bytes = w->bias,
+                         .scales = w->bias_scales,
+                         .n_scales = w->n_bias};
+  return write_integers(q, layer->node, 2, &bias, err);
+}
+
+static lac_status write_layer(laci_quantizing *q, int l, lac_error *err) {
+  const laci_quantize_layer *layer = &q->layers[l];
+  const laci_node *node = &q->graph->nodes[layer->node];
+  const laci_value *value = &q->graph->values[node->inputs[layer->port]];
+  laci_quantised_weight w = {0};
+  lac_status st = laci_quantize_weight(q, layer, &q->out->layers[l], &w, err);
+  const integers weight = {.base = value->name,
+                           .dtype = LAC_DTYPE_I8,
+                           .shape = q->graph->stored[value->stored].shape,
+                           .bytes = w.weight,
+                           .scales = w.scales,
+                           .n_scales = w.n_channels,
+                           .axis = layer->k_axis};
+  if (!st) st = write_integers(q, layer->node, layer->port, &weight, err);
+  if (!st && w.bias) st = write_bias(q, layer, &w, err);
+  laci_quantised_weight_clear(&w);
+  if (!st && layer->norm >= 0) {
+    const laci_node *norm = &q->graph->nodes[layer->norm];
+    st = laci_edit_drop(q->edit, q->graph->values[norm->outputs[0]].name,
+                        q->graph->values[norm->inputs[0]].name, err);
+  }
+  return st;
+}
+
+lac_status laci_quantize_write(laci_quantizing *q, lac_error *err) {
+  lac_status st = write_values(q, err);
+  for (int l = 0; l < q->n_layers && !st; l++) {
+    if (!q->layers[l].reason) st = write_layer(q, l, err);
+  }
+  return st;
+}
