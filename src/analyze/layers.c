@@ -41,7 +41,7 @@ static bool set_scales(laci_analysis *analysis, const laci_weight_source *source
   if (source->scale_axis >= 0 && source->factor_axis >= 0 &&
       source->scale_axis != source->factor_axis)
     return false;
-  if (source->scale_value < 0 && source->factor_value < 0) return true;
+  if (source->scale_value < 0 && source->factor_value < 0 && source->zero_value < 0) return true;
   int64_t n = axis >= 0 ? shape->dims[axis] : 1;
   double *scale = laci_arena_alloc(&analysis->arena, (size_t)n, sizeof *scale);
   double *zero =
@@ -66,6 +66,25 @@ static bool set_scales(laci_analysis *analysis, const laci_weight_source *source
   return true;
 }
 
+/* Scales and zero points that the layer itself has, of a weight of integers. False: they are
+ * computed, or are not one number or one for each output channel. */
+static bool take_own_scales(const laci_graph *graph, const laci_node *node,
+                            const laci_weight_axes *axes, laci_weight_source *source) {
+  const int ports[2] = {axes->scale_port, axes->zero_port};
+  int *const values[2] = {&source->scale_value, &source->zero_value};
+  for (int i = 0; i < 2; i++) {
+    if (ports[i] == 0) continue;
+    int value = node->inputs[ports[i]];
+    if (value < 0) continue;
+    const laci_value *v = &graph->values[value];
+    if (v->stored < 0 || *values[i] >= 0 || v->type.shape.rank > 1) return false;
+    if (i == 1 && v->type.dtype != graph->stored[source->stored].dtype) return false;
+    *values[i] = value;
+    if (laci_shape_count(&v->type.shape) != 1) source->scale_axis = source->axis_of[axes->k_axis];
+  }
+  return true;
+}
+
 /* False: this operand is not a stored weight of a shape that makes sense. */
 static bool describe(laci_analysis *analysis, int node_id, const laci_weight_axes *axes,
                      laci_layer *layer) {
@@ -73,6 +92,7 @@ static bool describe(laci_analysis *analysis, int node_id, const laci_weight_axe
   laci_weight_source source;
   int value = graph->nodes[node_id].inputs[axes->port];
   if (value < 0 || !laci_trace_weight(graph, value, &source)) return false;
+  bool own = take_own_scales(graph, &graph->nodes[node_id], axes, &source);
   const laci_stored *stored = &graph->stored[source.stored];
   const laci_shape *shape = &stored->shape;
   if (shape->rank < 2 || shape->rank != graph->values[value].type.shape.rank ||
@@ -100,6 +120,10 @@ static bool describe(laci_analysis *analysis, int node_id, const laci_weight_axe
                                    .inner = stride_of(shape, layer->c_axis),
                                    .run = layer->channels_in};
   if (!set_scales(analysis, &source, layer)) layer->reason = "its scales run along two axes";
+  if (!own)
+    layer->reason =
+        "its scales or zero points are computed, of another type, or more than one a "
+        "channel";
   if (axes->groups > 1 && source.n_chain)
     layer->reason = "a grouped weight that is computed from a stored one";
   return true;

@@ -71,6 +71,8 @@ typedef struct laci_weight_axes {
   int port;
   int k_axis, c_axis; /* output channels, input channels (the reduction axis) */
   int64_t groups;     /* convolution groups; 1 elsewhere */
+  int scale_port,
+      zero_port; /* of integers: inputs that scale them, and that stand for 0; 0: none */
 } laci_weight_axes;
 
 /** An attribute and its kind. */
@@ -90,6 +92,7 @@ typedef struct laci_op {
   const laci_attr_type *attributes; /* of every version from opset 7 on, ends with a NULL name;
                                        NULL: it has none */
   bool integer_weights; /* a weight may be of 32- or 64-bit integers, not only of floats */
+  bool byte_weights;    /* a weight is of 8-bit integers */
   int (*weights)(const laci_graph *graph, const laci_node *node,
                  laci_weight_axes axes[2]); /* NULL: no layer */
   bool moves_data; /* output elements are copies of input elements: symbols survive eval */

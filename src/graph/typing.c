@@ -54,6 +54,7 @@ static bool find_attribute(const laci_node *node, char *text, size_t size) {
 }
 
 static bool takes(const laci_op *op, lac_dtype dtype) {
+  if (op->byte_weights) return dtype == LAC_DTYPE_I8 || dtype == LAC_DTYPE_U8;
   switch (dtype) {
     case LAC_DTYPE_F16:
     case LAC_DTYPE_BF16:
@@ -77,9 +78,12 @@ static bool find_weight(const laci_graph *graph, const laci_node *node, char *te
     const laci_stored *stored = &graph->stored[graph->values[value].stored];
     if (takes(node->op, stored->dtype)) continue;
     bool known = stored->dtype > LAC_DTYPE_NONE && stored->dtype < LAC_DTYPE_COUNT;
-    (void)snprintf(text, size, "its weight '%s' is of %s%s, wanted f16, bf16, f32%s", stored->name,
+    (void)snprintf(text, size, "its weight '%s' is of %s%s, wanted %s%s", stored->name,
                    known ? "type " : "an unknown type", known ? lac_dtype_name(stored->dtype) : "",
-                   node->op->integer_weights ? ", f64 or 32- and 64-bit integers" : " or f64");
+                   node->op->byte_weights ? "i8" : "f16, bf16, f32",
+                   node->op->byte_weights      ? " or u8"
+                   : node->op->integer_weights ? ", f64 or 32- and 64-bit integers"
+                                               : " or f64");
     return true;
   }
   return false;

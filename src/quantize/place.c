@@ -191,9 +191,23 @@ static void want_layers(laci_quantizing *q) {
   }
 }
 
+/* Pad with zeros, which any scale has. */
+static bool pads_zeros(const laci_quantizing *q, const laci_node *node) {
+  if (!laci_node_is(node, "Pad") ||
+      strcmp(laci_node_text(node, "mode", "constant"), "constant") != 0)
+    return false;
+  int fill = node->n_inputs > 2 ? node->inputs[2] : -1;
+  if (fill < 0) return true;
+  if (!is_fixed(q, fill)) return false;
+  const laci_stored *stored = &q->graph->stored[q->graph->values[fill].stored];
+  static const uint8_t zero[4];
+  return stored->size_bytes == sizeof zero && memcmp(stored->bytes, zero, sizeof zero) == 0;
+}
+
 /* A node that moves elements, in integers if they come in integers. */
 static bool is_move(const laci_quantizing *q, const laci_node *node) {
-  return is_one_of(node, moves) && is_data(q, node->inputs[0]) && is_data(q, node->outputs[0]);
+  return (is_one_of(node, moves) || pads_zeros(q, node)) && is_data(q, node->inputs[0]) &&
+         is_data(q, node->outputs[0]);
 }
 
 static bool can_sum(const laci_quantizing *q, const laci_node *node, const bool *can) {

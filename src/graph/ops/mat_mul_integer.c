@@ -137,10 +137,99 @@ lac_status laci_integer_eval(const laci_eval *eval, const laci_op *like,
   return st;
 }
 
-lac_status laci_integer_couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+/* ---- Channels ---- */
+
+/** A number, or a list of one. */
+static bool is_one(const laci_coupling *c, int port) {
+  if (!laci_has_input(c->node, port)) return true;
+  const laci_shape *shape = laci_port_shape(c, port);
+  return shape && (shape->rank == 0 || (shape->rank == 1 && shape->dims[0] == 1));
+}
+
+/** A number, or one for each output channel of b. */
+static bool is_along(const laci_coupling *c, int port, int64_t n_channels) {
+  if (is_one(c, port)) return true;
+  const laci_shape *shape = laci_port_shape(c, port);
+  return shape && shape->rank == 1 && shape->dims[0] == n_channels;
+}
+
+static void couple_list(laci_coupling *c, int port, int label) {
+  if (!laci_has_input(c->node, port)) return;
+  laci_describe(c, port);
+  if (laci_port_shape(c, port)->rank == 0) return;
+  laci_set_label(c, port, 0, is_one(c, port) ? laci_coupling_label(c) : label);
+}
+
+static void rename_port(int *port, const int to[N_OPERANDS]) {
+  if (*port >= 0) *port = to[*port];
+}
+
+/** Axes of a, b, bias and y as the operator of floats has them, whose inputs stand elsewhere. */
+static lac_status couple_operands(laci_coupling *c, const laci_op *like,
+                                  const int port[N_OPERANDS]) {
+  laci_port_labels in[N_OPERANDS] = {{0}};
+  int inputs[N_OPERANDS] = {-1, -1, -1};
+  laci_node node = *c->node;
+  laci_coupling inner = *c;
+  size_t n_maps = c->n_maps, n_parts = c->n_parts, n_grouped = c->n_grouped;
+  for (int k = 0; k < N_OPERANDS; k++) {
+    if (port[k] >= 0 && laci_has_input(c->node, port[k])) inputs[k] = c->node->inputs[port[k]];
+  }
+  node.inputs = inputs;
+  node.n_inputs = inputs[BIAS] >= 0 ? N_OPERANDS : BIAS;
+  inner.node = &node;
+  inner.in = in;
+  lac_status st = like->couple(c->graph, &node, &inner);
+  const laci_node *own_node = c->node;
+  laci_port_labels *own_in = c->in;
+  *c = inner;
+  c->node = own_node;
+  c->in = own_in;
+  for (int k = 0; k < node.n_inputs; k++) c->in[port[k]] = in[k];
+  for (; n_maps < c->n_maps; n_maps++) rename_port(&c->maps[n_maps].in_port, port);
+  for (; n_parts < c->n_parts; n_parts++) rename_port(&c->parts[n_parts].port, port);
+  for (; n_grouped < c->n_grouped; n_grouped++) {
+    rename_port(&c->grouped[n_grouped].port, port);
+    rename_port(&c->grouped[n_grouped].data_port, port);
+  }
+  return st;
+}
+
+lac_status laci_integer_couple(const laci_graph *graph, const laci_node *node, laci_coupling *c,
+                               const laci_op *like, const laci_integer_ports *ports) {
   (void)graph, (void)node;
-  c->why = "channels of products of integers are not followed";
-  return laci_coupling_ok(c);
+  const laci_shape *b = laci_port_shape(c, ports->b);
+  c->why =
+      "scales or zero points of a product of integers are no numbers, or not one for each "
+      "output channel of its weight";
+  if (!b || b->rank < 2) return laci_coupling_ok(c);
+  int k_axis = ports->y_axis < 0 ? b->rank - 1 : 0;
+  int64_t n = b->dims[k_axis];
+  bool lists = is_one(c, ports->b_scale) && is_one(c, ports->b_zero);
+  bool sure = n > 0 && is_one(c, ports->a_scale) && is_one(c, ports->a_zero) &&
+              is_one(c, ports->y_scale) && is_one(c, ports->y_zero) &&
+              is_along(c, ports->b_scale, n) && is_along(c, ports->b_zero, n);
+  /* several channels out of each one in: Conv describes them by a map, which lists have not */
+  bool copies = like == &laci_op_conv && b->dims[1] == 1 && laci_node_int(c->node, "group", 1) != n;
+  if (!sure || (copies && !lists)) return laci_coupling_ok(c);
+  c->why = NULL;
+  const int port[N_OPERANDS] = {ports->a, ports->b, ports->bias};
+  lac_status st = couple_operands(c, like, port);
+  int label = laci_get_label(c, ports->b, k_axis);
+  const int numbers[] = {ports->a_scale, ports->a_zero,  ports->b_scale,
+                         ports->b_zero,  ports->y_scale, ports->y_zero};
+  for (size_t k = 0; k < sizeof numbers / sizeof *numbers && !st; k++)
+    couple_list(c, numbers[k], label);
+  return st ? st : laci_coupling_ok(c);
+}
+
+int laci_integer_weights(const laci_node *node, const laci_integer_ports *ports, int k_axis,
+                         laci_weight_axes axes[2]) {
+  if (!laci_has_input(node, ports->b)) return 0;
+  axes[0] = (laci_weight_axes){.port = ports->b, .k_axis = k_axis, .c_axis = !k_axis, .groups = 1};
+  if (ports->b_scale >= 0) axes[0].scale_port = ports->b_scale;
+  if (ports->b_zero >= 0 && laci_has_input(node, ports->b_zero)) axes[0].zero_port = ports->b_zero;
+  return 1;
 }
 
 static const laci_integer_ports ports = {.a = 0,
@@ -164,8 +253,19 @@ static lac_status eval(laci_eval *eval) {
   return laci_integer_eval(eval, &laci_op_mat_mul, &ports);
 }
 
+static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+  return laci_integer_couple(graph, node, c, &laci_op_mat_mul, &ports);
+}
+
+static int weights(const laci_graph *graph, const laci_node *node, laci_weight_axes axes[2]) {
+  if (graph->values[node->inputs[ports.b]].type.shape.rank != 2) return 0;
+  return laci_integer_weights(node, &ports, 1, axes);
+}
+
 const laci_op laci_op_mat_mul_integer = {.name = "MatMulInteger",
-                                         .role = LACI_ROLE_INFER,
+                                         .role = LACI_ROLE_ALLOW,
+                                         .byte_weights = true,
+                                         .weights = weights,
                                          .infer = infer,
                                          .eval = eval,
-                                         .couple = laci_integer_couple};
+                                         .couple = couple};

@@ -3,8 +3,8 @@
  *
  * What is multiplied is the operand less its zero point; the sums are those of MatMul and Conv over
  * doubles, which hold them exactly (a sum of 2^20 products of bytes has 36 bits). QLinear operators
- * quantise the sum again. Their channels are not followed: such a network is permuted before it is
- * quantised. The code is in mat_mul_integer.c. */
+ * quantise the sum again. Channels go the way that they go in Conv and MatMul, and scales and zero
+ * points of the weight follow its output channels; the code is in mat_mul_integer.c. */
 #ifndef LACI_GRAPH_OPS_SHARED_INTEGER_IN_H
 #define LACI_GRAPH_OPS_SHARED_INTEGER_IN_H
 
@@ -24,7 +24,11 @@ LAC_MUST_CHECK lac_status laci_integer_infer(laci_infer *infer, const laci_op *l
 /** Output 0: the sum, or the sum quantised again where there is a y_scale. */
 LAC_MUST_CHECK lac_status laci_integer_eval(const laci_eval *eval, const laci_op *like,
                                             const laci_integer_ports *ports);
-lac_status laci_integer_couple(const laci_graph *graph, const laci_node *node, laci_coupling *c);
+lac_status laci_integer_couple(const laci_graph *graph, const laci_node *node, laci_coupling *c,
+                               const laci_op *like, const laci_integer_ports *ports);
+/** The operand b as a weight. */
+int laci_integer_weights(const laci_node *node, const laci_integer_ports *ports, int k_axis,
+                         laci_weight_axes axes[2]);
 
 extern const laci_op laci_op_mat_mul, laci_op_conv;
 

@@ -1,0 +1,407 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Quantised networks: what `prune --quantize` writes, and what others quantised, held to ONNX Runtime and NumPy.
+
+A written file is cut at every QuantizeLinear: each piece gets the integers that ONNX Runtime found, without graph
+optimisations, and both of our engines must give its next integers to one unit. Whole runs would not do: where a sum lies
+halfway, one unit's difference grows from layer to layer.
+"""
+import json
+import logging
+import os
+import pathlib
+import subprocess
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+quantization = pytest.importorskip("onnxruntime.quantization")
+
+TOP = pathlib.Path(os.environ.get("LAC_SOURCE_DIR", pathlib.Path(__file__).resolve().parents[2]))
+LACUNA = pathlib.Path(os.environ.get("LAC_BUILD_DIR", TOP / "build/release")) / "lacuna"
+FLOATS = ("--score", "magnitude", "--no-solve", "--no-permute", "-q")
+
+
+def lacuna(*words, code=0):
+    done = subprocess.run([LACUNA, *map(str, words)], capture_output=True, text=True, check=False)
+    assert done.returncode == code, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def network(norm=True, opset=17, constants=False):
+    """Convolutions with and without batch normalisation, a sum, a pad, a grouped one, Gemm, MatMul."""
+    rng = np.random.default_rng(3)
+
+    def w(*shape, mean=0.0):
+        return (0.2 * rng.standard_t(4, size=shape) + mean).astype(np.float32)
+
+    stored = {"w1": w(32, 3, 3, 3), "w2": w(64, 32, 3, 3, mean=0.05), "b2": w(64), "w3": w(64, 64, 1, 1), "w4": w(64, 16, 3, 3),
+              "b4": w(64), "g1": w(32, 64, mean=0.03), "c1": w(32), "m2": w(32, 16), "m3": w(16, 8),
+              "n1": w(32, mean=1), "n2": w(32), "n3": w(32), "n4": np.abs(w(32)) + 0.5,
+              "pads": np.array([0, 0, 1, 1, 0, 0, 0, 0], np.int64)}
+    node = helper.make_node
+    first = [node("Conv", ["x", "w1"], ["a0"], name="conv1", pads=[1] * 4)]
+    first += [node("BatchNormalization", ["a0", "n1", "n2", "n3", "n4"], ["a1"], name="norm")] if norm else \
+        [node("Identity", ["a0"], ["a1"], name="same")]
+    nodes = [*first, node("Relu", ["a1"], ["r1"], name="relu1"),
+             node("Conv", ["r1", "w2", "b2"], ["a2"], name="conv2", pads=[1] * 4, strides=[2, 2]),
+             node("Relu", ["a2"], ["r2"], name="relu2"), node("Conv", ["r2", "w3"], ["a3"], name="conv3"),
+             node("Clip", ["a3", "low", "high"], ["r3"], name="clip3"),
+             node("Conv", ["r3", "w4", "b4"], ["a4"], name="conv4", pads=[1] * 4, group=4),
+             node("Add", ["a4", "r2"], ["s"], name="add"), node("Pad", ["s", "pads"], ["p0"], name="pad"),
+             node("MaxPool", ["p0"], ["p1"], name="pool", kernel_shape=[2, 2]), node("GlobalAveragePool", ["p1"], ["p2"], name="gap"),
+             node("Flatten", ["p2"], ["f"], name="flat"), node("Gemm", ["f", "g1", "c1"], ["h"], name="gemm", transB=1),
+             node("Relu", ["h"], ["hr"], name="relu5"), node("MatMul", ["hr", "m2"], ["k"], name="matmul1"),
+             node("Sigmoid", ["k"], ["ks"], name="sigmoid"), node("MatMul", ["ks", "m3"], ["y"], name="matmul2")]
+    stored["low"], stored["high"] = np.float32(0), np.float32(6)
+    if not norm:
+        stored = {name: value for name, value in stored.items() if name[0] != "n"}
+    tensors = [numpy_helper.from_array(value, name) for name, value in stored.items()]
+    if constants:
+        nodes = [node("Constant", [], [tensor.name], value=tensor) for tensor in tensors] + nodes
+        tensors = []
+    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", 3, 12, 12])],
+                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["N", 8])], tensors)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
+    onnx.checker.check_model(model, full_check=True)
+    return model
+
+
+def images(n, seed=0):
+    return np.random.default_rng(seed).normal(size=(n, 3, 12, 12)).astype(np.float32)
+
+
+@pytest.fixture(name="data")
+def made_data(tmp_path):
+    np.save(tmp_path / "data.npy", images(64))
+    return tmp_path / "data.npy"
+
+
+def stored_of(model):
+    return {tensor.name: numpy_helper.to_array(tensor) for tensor in model.graph.initializer}
+
+
+def session(path):
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+
+
+def integers_of(model, path, feed):
+    """Every value that a QuantizeLinear makes, by ONNX Runtime."""
+    types = {tensor.name: tensor.data_type for tensor in model.graph.initializer}
+    whole = onnx.ModelProto()
+    whole.CopyFrom(model)
+    names = {node.output[0]: types[node.input[2]] for node in whole.graph.node if node.op_type == "QuantizeLinear"}
+    del whole.graph.output[:]
+    whole.graph.output.extend(helper.make_tensor_value_info(name, dtype, None) for name, dtype in names.items())
+    onnx.save(whole, str(path))
+    return dict(zip(names, session(path).run(list(names), feed))), names
+
+
+def differences(model, folder, engine, feed):
+    """How far each piece's integers are from ONNX Runtime's, all in one list."""
+    found, types = integers_of(model, folder / "whole.onnx", feed)
+    cut = onnx.ModelProto()
+    cut.CopyFrom(model)
+    for node in cut.graph.node:
+        if node.op_type == "DequantizeLinear" and node.input[0] in found:
+            node.input[0] = "cut_" + node.input[0]
+    del cut.graph.output[:]
+    words = []
+    for name, value in [*feed.items(), *(("cut_" + name, value) for name, value in found.items())]:
+        np.save(folder / f"{len(words)}.npy", value)
+        words += ["--input", f"{name}={folder / f'{len(words)}.npy'}"]
+    for name, dtype in types.items():
+        cut.graph.input.append(helper.make_tensor_value_info("cut_" + name, dtype, found[name].shape))
+        cut.graph.output.append(helper.make_tensor_value_info(name, dtype, None))
+    onnx.save(cut, str(folder / "cut.onnx"))
+    lacuna("infer", folder / "cut.onnx", "--engine", engine, "-o", folder / engine, "--force", "-q", *words)
+    away = [np.abs(np.load(folder / engine / f"{name}.npy").astype(int) - value.astype(int)).ravel() for name, value in found.items()]
+    return np.concatenate(away)
+
+
+@pytest.mark.parametrize("engine", ["plain", "cpu"])
+@pytest.mark.parametrize("kind", ["norm", "constants", "int8"])
+def test_integers_are_onnx_runtimes(tmp_path, data, kind, engine):
+    onnx.save(network(constants=kind == "constants"), str(tmp_path / "f.onnx"))
+    lacuna("prune", tmp_path / "f.onnx", "-o", tmp_path / "q.onnx", *FLOATS, "--calibration", data, "--quantize", "qdq-int8",
+           "--quantize-activations", "int8" if kind == "int8" else "uint8")
+    away = differences(onnx.load(str(tmp_path / "q.onnx")), tmp_path, engine, {"x": images(4, seed=9)})
+    assert away.size > 10000 and away.max() <= 1
+    assert np.count_nonzero(away) <= away.size / 1000
+
+
+@pytest.mark.parametrize("rule", ["mse", "percentile", "minmax"])
+def test_file_is_what_was_asked_for(tmp_path, data, rule):
+    onnx.save(network(), str(tmp_path / "f.onnx"))
+    words = ["prune", tmp_path / "f.onnx", *FLOATS, "--calibration", data]
+    lacuna(*words, "-o", tmp_path / "p.onnx")
+    lacuna(*words, "-o", tmp_path / "q.onnx", "--quantize", "qdq-int8", "--quantize-range", rule, "--json", tmp_path / "q.json")
+    lacuna("check", tmp_path / "q.onnx")
+    floats, integers = onnx.load(str(tmp_path / "p.onnx")), onnx.load(str(tmp_path / "q.onnx"))
+    onnx.checker.check_model(integers, full_check=True)
+    names = [name for node in integers.graph.node for name in [*node.output, node.name]]
+    assert len(names) == len(set(names))
+    assert [v.name for v in integers.graph.output] == ["y"] and integers.opset_import == floats.opset_import
+    old, new = stored_of(floats), stored_of(integers)
+    assert not {"w1", "w2", "w3", "w4", "g1", "m2", "m3", "n1"} & set(new)  # nobody reads the floats any more
+    for name, axis in [("w2", 0), ("w3", 0), ("w4", 0), ("g1", 0), ("m2", 1), ("m3", 1)]:
+        w, q, scale = old[name].astype(float), new[name + "_quantized"], new[name + "_scale"]
+        assert q.dtype == np.int8 and scale.shape == (w.shape[axis],) and not new[name + "_zero_point"].any()
+        others = tuple(a for a in range(w.ndim) if a != axis)
+        wide = scale.astype(float).reshape([-1 if a == axis else 1 for a in range(w.ndim)])
+        assert np.allclose(scale, np.abs(w).max(axis=others) / 127, rtol=1e-6)
+        assert np.array_equal(q, np.clip(np.rint(w / wide), -127, 127))
+        assert not q[w == 0].any()
+    factor = old["n1"].astype(float) / np.sqrt(old["n4"].astype(float) + 1e-5)
+    folded, bias = old["w1"] * factor[:, None, None, None], old["n2"] - old["n3"] * factor
+    assert np.allclose(new["w1_scale"], np.abs(folded).max(axis=(1, 2, 3)) / 127, rtol=1e-6)
+    report = json.loads((tmp_path / "q.json").read_text())["quantisation"]
+    scales = {value["name"]: value for value in report["values"]}
+    for name, value, data_name, weight in [("w1_bias", bias, "x", "w1"), ("b2", old["b2"], "r1", "w2"), ("c1", old["c1"], "p2", "g1")]:
+        assert np.array_equal(new[name + "_scale"], new[data_name + "_scale"] * new[weight + "_scale"])
+        assert np.abs(new[name + "_quantized"] * new[name + "_scale"].astype(float) - value).max() <= new[name + "_scale"].max()
+    assert report["range"] == rule and all(layer["quantised"] for layer in report["layers"]) and len(report["layers"]) == 7
+    assert [layer["norm_folded"] for layer in report["layers"]] == [True] + 6 * [False]
+    for name, value in scales.items():
+        assert np.float32(value["scale"]) == new[name + "_scale"] and value["zero_point"] == new[name + "_zero_point"]
+        reach = (255 - value["zero_point"]) * value["scale"]
+        assert rule != "minmax" or abs(reach - value["high"]) <= value["scale"]
+    assert not {"p0", "p1", "f"} & set(scales)  # elements that are moved keep their scale
+    assert report["outputs_error"] < 0.02
+
+
+def test_runtime_finds_integer_kernels(tmp_path, data):
+    onnx.save(network(), str(tmp_path / "f.onnx"))
+    lacuna("prune", tmp_path / "f.onnx", "-o", tmp_path / "q.onnx", *FLOATS, "--calibration", data, "--quantize", "qdq-int8")
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_EXTENDED
+    options.optimized_model_filepath = str(tmp_path / "fast.onnx")
+    onnxruntime.InferenceSession(str(tmp_path / "q.onnx"), options, providers=["CPUExecutionProvider"])
+    kinds = [node.op_type for node in onnx.load(str(tmp_path / "fast.onnx")).graph.node]
+    assert kinds.count("QLinearConv") == 4 and kinds.count("QLinearAdd") == 1 and "QGemm" in kinds
+    assert not {"Conv", "Gemm", "MatMul", "Relu", "Clip"} & set(kinds)
+
+
+def test_external_data_keep_what_is_left(tmp_path, data):
+    model = network()
+    model.graph.initializer.append(numpy_helper.from_array(np.arange(4000, dtype=np.float32), "kept"))
+    model.graph.node.append(helper.make_node("ReduceSum", ["kept"], ["total"], name="total", keepdims=0))
+    model.graph.output.append(helper.make_tensor_value_info("total", TensorProto.FLOAT, []))
+    onnx.save(model, str(tmp_path / "f.onnx"), save_as_external_data=True, location="f.data", size_threshold=256)
+    words = [*FLOATS, "--calibration", data, "--quantize", "qdq-int8", "--no-verify"]
+    lacuna("prune", tmp_path / "f.onnx", "-o", tmp_path / "q.onnx", *words)
+    assert (tmp_path / "q.data").stat().st_size < (tmp_path / "f.data").stat().st_size / 2
+    onnx.checker.check_model(str(tmp_path / "q.onnx"), full_check=True)
+    new = stored_of(onnx.load(str(tmp_path / "q.onnx")))
+    assert np.array_equal(new["kept"], np.arange(4000))
+    onnx.save(network(), str(tmp_path / "g.onnx"))
+    lacuna("prune", tmp_path / "g.onnx", "-o", tmp_path / "r.onnx", *words)
+    for name, value in stored_of(onnx.load(str(tmp_path / "r.onnx"))).items():
+        assert np.array_equal(new[name], value)
+
+
+def test_same_bytes_for_any_number_of_threads(tmp_path, data):
+    onnx.save(network(), str(tmp_path / "f.onnx"))
+    for n in (1, 3):
+        lacuna("prune", tmp_path / "f.onnx", "-o", tmp_path / f"{n}.onnx", *FLOATS, "--calibration", data, "--quantize", "qdq-int8",
+               "--threads", n)
+    assert (tmp_path / "1.onnx").read_bytes() == (tmp_path / "3.onnx").read_bytes()
+
+
+def test_written_file_goes_on(tmp_path, data):
+    """Pruned again, permuted, run: the file is a network like any other."""
+    onnx.save(network(norm=False), str(tmp_path / "f.onnx"))
+    lacuna("prune", tmp_path / "f.onnx", "-o", tmp_path / "q.onnx", *FLOATS, "--calibration", data, "--quantize", "qdq-int8")
+    lacuna("prune", tmp_path / "q.onnx", "-o", tmp_path / "again.onnx", "--no-permute", "-q")
+    assert stored_of(onnx.load(str(tmp_path / "again.onnx"))).keys() == stored_of(onnx.load(str(tmp_path / "q.onnx"))).keys()
+    for (name, old), new in zip(stored_of(onnx.load(str(tmp_path / "q.onnx"))).items(),
+                                stored_of(onnx.load(str(tmp_path / "again.onnx"))).values()):
+        assert np.array_equal(old, new), name
+    lacuna("permute", tmp_path / "q.onnx", "-o", tmp_path / "moved.onnx", "-q")
+    x = images(3, seed=5)
+    for old, new in zip(session(tmp_path / "q.onnx").run(None, {"x": x}), session(tmp_path / "moved.onnx").run(None, {"x": x})):
+        assert np.allclose(old, new, atol=1e-3 * np.abs(old).max() + 1e-6)
+    lacuna("bench", tmp_path / "q.onnx", "--input-shape", "x=2x3x12x12", "-q")
+
+
+# ---- What is refused, and what stays ----
+
+def test_data_are_asked_for(tmp_path):
+    onnx.save(network(), str(tmp_path / "f.onnx"))
+    text = lacuna("prune", tmp_path / "f.onnx", "-o", tmp_path / "q.onnx", "--quantize", "qdq-int8", code=2)
+    assert "--calibration DATA" in text
+    text = lacuna("prune", tmp_path / "f.onnx", "-o", tmp_path / "q.onnx", "--quantize-range", "mse", code=2)
+    assert "--quantize qdq-int8" in text
+    assert not (tmp_path / "q.onnx").exists()
+
+
+def change(model, what):
+    if what == "opset":
+        for node in list(model.graph.node):
+            if node.op_type == "ReduceSum":
+                model.graph.node.remove(node)
+        model.opset_import[0].version = 12
+    elif what == "f16":
+        for tensor in model.graph.initializer:
+            if tensor.data_type == TensorProto.FLOAT:
+                tensor.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(tensor).astype(np.float16), tensor.name))
+        for value in [*model.graph.input, *model.graph.output]:
+            value.type.tensor_type.elem_type = TensorProto.FLOAT16
+    return model
+
+
+@pytest.mark.parametrize("what, text", [("opset", "opset 12"), ("f16", "its weight is not f32"), ("twice", "quantised already")])
+def test_network_that_cannot_be(tmp_path, data, what, text):
+    onnx.save(change(network(norm=False), what), str(tmp_path / "f.onnx"))
+    words = [*FLOATS, "--calibration", data, "--quantize", "qdq-int8"]
+    if what == "twice":
+        lacuna("prune", tmp_path / "f.onnx", "-o", tmp_path / "g.onnx", *words)
+        (tmp_path / "g.onnx").replace(tmp_path / "f.onnx")
+    said = lacuna("prune", tmp_path / "f.onnx", "-o", tmp_path / "q.onnx", *words, code=1)
+    assert text in said and said.count("\n") <= 3
+    assert not (tmp_path / "q.onnx").exists()
+
+
+def test_values_that_are_zero_stay_floats(tmp_path, data):
+    """A convolution whose results a Relu cuts away: what reads them has no scale."""
+    model = network(norm=False)
+    for tensor in model.graph.initializer:
+        if tensor.name == "b2":
+            tensor.CopyFrom(numpy_helper.from_array(np.full(64, -1e6, np.float32), "b2"))
+    onnx.save(model, str(tmp_path / "f.onnx"))
+    lacuna("prune", tmp_path / "f.onnx", "-o", tmp_path / "q.onnx", *FLOATS, "--calibration", data, "--quantize", "qdq-int8", "--json",
+           tmp_path / "q.json")
+    layers = {layer["name"]: layer for layer in json.loads((tmp_path / "q.json").read_text())["quantisation"]["layers"]}
+    assert "0 on all calibration samples" in layers["conv3"]["reason"] and layers["conv2"]["quantised"]
+    onnx.checker.check_model(str(tmp_path / "q.onnx"), full_check=True)
+    assert np.isfinite(session(tmp_path / "q.onnx").run(None, {"x": images(2)})[0]).all()
+
+
+def test_values_that_are_not_finite(tmp_path, data):
+    model = network(norm=False)
+    for tensor in model.graph.initializer:
+        if tensor.name == "m3":
+            tensor.CopyFrom(numpy_helper.from_array(np.full((16, 8), 3e38, np.float32), "m3"))
+    model.graph.node.append(helper.make_node("MatMul", ["y", "m4"], ["z"], name="matmul3"))
+    model.graph.initializer.append(numpy_helper.from_array(np.ones((8, 4), np.float32), "m4"))
+    model.graph.output[0].name = "z"
+    model.graph.output[0].type.tensor_type.shape.dim[1].dim_value = 4
+    onnx.save(model, str(tmp_path / "f.onnx"))
+    text = lacuna("prune", tmp_path / "f.onnx", "-o", tmp_path / "q.onnx", *FLOATS, "--no-verify", "--calibration", data, "--quantize",
+                  "qdq-int8", code=1)
+    assert "value 'y' is NaN or infinite" in text
+    assert not (tmp_path / "q.onnx").exists()
+
+
+# ---- What others quantised ----
+
+class Reader(quantization.CalibrationDataReader):
+    """Images for ONNX Runtime's quantiser."""
+
+    def __init__(self):
+        self.batches = iter([{"x": images(8, seed)} for seed in range(4)])
+
+    def get_next(self):
+        return next(self.batches, None)
+
+
+KINDS = {
+    "qdq s8s8 channel": ("QDQ", "QInt8", "QInt8", True, {}),
+    "qdq u8s8 tensor": ("QDQ", "QUInt8", "QInt8", False, {}),
+    "qdq u8u8 tensor": ("QDQ", "QUInt8", "QUInt8", False, {}),
+    "qdq u8u8 channel": ("QDQ", "QUInt8", "QUInt8", True, {}),
+    "qdq s8s8 asymmetric": ("QDQ", "QInt8", "QInt8", True, {"WeightSymmetric": False}),
+    "operators u8s8 channel": ("QOperator", "QUInt8", "QInt8", True, {}),
+    "operators u8u8 tensor": ("QOperator", "QUInt8", "QUInt8", False, {}),
+    "operators s8s8 tensor": ("QOperator", "QInt8", "QInt8", False, {}),
+    "dynamic u8": ("dynamic", None, "QUInt8", False, {}),
+    "dynamic s8 channel": ("dynamic", None, "QInt8", True, {}),
+}
+
+
+def quantised_by_runtime(kind, path):
+    logging.disable(logging.CRITICAL)
+    form, activations, weights, per_channel, more = KINDS[kind]
+    onnx.save(network(norm=False), str(path.with_suffix(".f.onnx")))
+    types = quantization.QuantType
+    if form == "dynamic":
+        quantization.quantize_dynamic(str(path.with_suffix(".f.onnx")), str(path), weight_type=getattr(types, weights),
+                                      per_channel=per_channel, extra_options=more)
+        return
+    quantization.quantize_static(str(path.with_suffix(".f.onnx")), str(path), Reader(), per_channel=per_channel,
+                                 quant_format=getattr(quantization.QuantFormat, form), activation_type=getattr(types, activations),
+                                 weight_type=getattr(types, weights), extra_options=more)
+
+
+def zeros_of(model):
+    """Weight -> (integers less their zero points, scales), both as large as the weight, and its axis of input channels."""
+    stored, found = stored_of(model), {}
+    ports = {"DequantizeLinear": (0, 1, 2), "QLinearConv": (3, 4, 5), "QLinearMatMul": (3, 4, 5), "ConvInteger": (1, None, 3),
+             "MatMulInteger": (1, None, 3)}
+    for node in model.graph.node:
+        if node.op_type not in ports or len(node.input) <= ports[node.op_type][2]:
+            continue
+        name, scale, zero = (None if port is None else node.input[port] for port in ports[node.op_type])
+        if name not in stored or stored[name].ndim < 2:
+            continue
+        q = stored[name].astype(int)
+        matrix = "MatMul" in node.op_type or (node.op_type == "DequantizeLinear" and q.ndim == 2 and name[0] == "m")
+        axis = q.ndim - 1 if matrix else 0
+        wide = [-1 if a == axis else 1 for a in range(q.ndim)]
+        point = stored[zero].astype(int)
+        factor = stored[scale].astype(float) if scale else np.ones(1)
+        found[name] = (q - (point.reshape(wide) if point.size > 1 else point.reshape([1] * q.ndim)),
+                       np.broadcast_to(factor.reshape(wide) if factor.size > 1 else factor.reshape([1] * q.ndim), q.shape),
+                       0 if matrix else 1)
+    return found
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_networks_that_the_runtime_quantised(tmp_path, kind):
+    quantised_by_runtime(kind, tmp_path / "q.onnx")
+    lacuna("permute", tmp_path / "q.onnx", "-o", tmp_path / "moved.onnx", "-q")
+    x = images(4, seed=8)
+    want, got = (session(tmp_path / name).run(None, {"x": x})[0] for name in ("q.onnx", "moved.onnx"))
+    assert np.abs(want - got).max() <= 0.02 * np.abs(want).max()  # a unit here and there
+    lacuna("prune", tmp_path / "q.onnx", "-o", tmp_path / "p.onnx", "--no-permute", "-q", "--json", tmp_path / "p.json")
+    lacuna("check", tmp_path / "p.onnx")
+    lacuna("check", tmp_path / "p.onnx", "--against", tmp_path / "q.onnx")
+    layers = {layer["weight"]: layer for layer in json.loads((tmp_path / "p.json").read_text())["layers"]}
+    old, new = zeros_of(onnx.load(str(tmp_path / "q.onnx"))), zeros_of(onnx.load(str(tmp_path / "p.onnx")))
+    pruned = [name for name, layer in layers.items() if layer["pruned"]]
+    assert len(pruned) >= 4
+    for name in pruned:
+        distance, scale, axis = old[name]
+        rows = np.moveaxis(np.abs(distance) * scale, axis, -1)
+        rows = rows.reshape(-1, rows.shape[-1] // 4, 4)
+        left = np.moveaxis(new[name][0], axis, -1).reshape(rows.shape)
+        assert np.count_nonzero(left, axis=2).max() <= 2
+        best = np.sort(rows, axis=2)[:, :, 2:].sum()
+        assert np.isclose(np.where(left != 0, rows, 0).sum(), best, rtol=1e-9)
+        assert np.isclose(layers[name]["kept"], best, rtol=1e-6)
+        assert np.array_equal(new[name][0], np.where(new[name][0] != 0, distance, 0))
+
+
+@pytest.mark.parametrize("what", ["blocks", "4 bits"])
+def test_blocks_and_half_bytes_are_left_alone(tmp_path, what):
+    rng = np.random.default_rng(1)
+    if what == "blocks":
+        weight = numpy_helper.from_array(rng.integers(-100, 100, (64, 32)).astype(np.int8), "w")
+        scale, more = rng.uniform(0.01, 0.1, (4, 32)).astype(np.float32), {"axis": 0, "block_size": 16}
+    else:
+        weight = helper.make_tensor("w", TensorProto.INT4, (64, 32), rng.integers(0, 255, 1024).astype(np.uint8).tobytes(), raw=True)
+        scale, more = rng.uniform(0.01, 0.1, 32).astype(np.float32), {"axis": 1}
+    nodes = [helper.make_node("DequantizeLinear", ["w", "s"], ["d"], name="up", **more),
+             helper.make_node("MatMul", ["x", "d"], ["y"], name="matmul")]
+    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 64])],
+                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, [2, 32])],
+                              [weight, numpy_helper.from_array(scale, "s")])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10), str(tmp_path / "q.onnx"))
+    text = lacuna("prune", tmp_path / "q.onnx", "-o", tmp_path / "p.onnx", "--no-verify")
+    assert "0/" in text and ("blocks" in text or "i4" in text or "4" in text)
+    before, after = (onnx.load(str(tmp_path / name)).graph.initializer[0] for name in ("q.onnx", "p.onnx"))
+    assert before.raw_data == after.raw_data
