@@ -184,13 +184,17 @@ void layers_print_quantised(const lac_report *report, FILE *out) {
   int64_t n = q->held_back > 0 ? q->held_back : q->samples;
   if (q->answers > 0)
     (void)snprintf(agreement, sizeof agreement, ", %.2f%% of the answers agree", q->agreement);
-  terminal_say(out,
-               "quantised (%s, %s, %s): %d of %d layer%s, %d activation%s; outputs differ from the "
-               "floats' by %.3f%%%s, on %" PRId64 " sample%s %s",
-               q->format, q->activations, q->range, q->n_quantised, q->n_layers,
-               laci_plural(q->n_layers), q->n_values, laci_plural(q->n_values),
-               100 * q->outputs_error, agreement, n, laci_plural(n),
-               q->held_back > 0 ? "held back" : "(those of the ranges)");
+  terminal_say(out, "quantised (%s, %s, %s): %d of %d layer%s, %d activation%s", q->format,
+               q->activations, q->range, q->n_quantised, q->n_layers, laci_plural(q->n_layers),
+               q->n_values, laci_plural(q->n_values));
+  if (q->outputs_reason)
+    terminal_say(out, "outputs in integers were not compared: %s", q->outputs_reason);
+  else
+    terminal_say(out,
+                 "outputs in integers differ from those in floats by %.3f%%%s, on %" PRId64
+                 " sample%s %s",
+                 100 * q->outputs_error, agreement, n, laci_plural(n),
+                 q->held_back > 0 ? "held back" : "(those of the ranges)");
   if (q->labelled > 0)
     terminal_say(out, "top-1 of these: %.2f%%, in floats %.2f%%", q->top1_integers, q->top1_floats);
   for (int l = 0; l < q->n_layers; l++) {

@@ -68,6 +68,7 @@ typedef struct lac_quantisation_result {
   double agreement;  /* percent of these with the same largest element */
   int64_t labelled;  /* samples with a label for the outputs; 0: top-1 is not known */
   double top1_floats, top1_integers; /* percent of these */
+  const char *outputs_reason;        /* why outputs were not compared; NULL: they were */
 } lac_quantisation_result;
 
 #ifdef __cplusplus

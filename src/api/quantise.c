@@ -117,6 +117,10 @@ static lac_status add_to_report(laci_report *report, const lac_quantisation *opt
                                 .labelled = outputs->n_labelled,
                                 .top1_floats = percent(outputs->n_right_a, outputs->n_labelled),
                                 .top1_integers = percent(outputs->n_right_b, outputs->n_labelled)};
+  if (from->outputs_reason) {
+    to->outputs_reason = laci_arena_text(&report->arena, from->outputs_reason);
+    if (!to->outputs_reason) return laci_fail_memory(err, "the report");
+  }
   if (!add_layers(report, from, to) || !add_values(report, from, to))
     return laci_fail_memory(err, "the report");
   report->pub.quantisation = to;

@@ -178,8 +178,16 @@ static lac_status compare(laci_quantizing *q, const laci_weighted_graph *from,
   const uint8_t **weights = match_weights(from, q->out->graph);
   if (!weights) return laci_fail_memory(err, "the quantised network");
   const laci_weighted_graph to = {q->out->graph, weights};
-  lac_status st = laci_compare_outputs(from, &to, q->how->samples, &how, &q->out->outputs, err);
+  lac_error why = {0};
+  lac_status st = laci_compare_outputs(from, &to, q->how->samples, &how, &q->out->outputs, &why);
   laci_free(weights);
+  if (st == LAC_UNSUPPORTED || st == LAC_BAD_SHAPE || st == LAC_MEMORY_LIMIT) {
+    q->out->outputs_reason = laci_arena_text(&q->out->arena, why.text);
+    laci_log(LAC_LOG_WARNING, "the outputs of the quantised network were not compared: %s",
+             why.text);
+    return q->out->outputs_reason ? LAC_OK : laci_fail_memory(err, "the quantised network");
+  }
+  if (st && err) *err = why;
   return st;
 }
 
@@ -221,9 +229,8 @@ lac_status laci_quantize(const laci_weighted_graph *from, laci_onnx *file,
     laci_quantisation_destroy(out);
     return st;
   }
-  laci_log(LAC_LOG_INFO, "quantised: %d of %d layer%s, %d value%s; outputs err by %.3g %%",
-           out->n_quantised, out->n_layers, laci_plural(out->n_layers), out->n_values,
-           laci_plural(out->n_values), 100 * out->outputs.relative);
+  laci_log(LAC_LOG_DEBUG, "quantised: %d of %d layer%s, %d value%s", out->n_quantised,
+           out->n_layers, laci_plural(out->n_layers), out->n_values, laci_plural(out->n_values));
   *quantisation = out;
   return LAC_OK;
 }

@@ -47,6 +47,7 @@ typedef struct laci_quantisation {
   laci_quantised_value *values;   /* those with scales of their own */
   int64_t n_fitted, n_held_back;  /* samples */
   laci_output_difference outputs; /* of the network with floats and with integers */
+  const char *outputs_reason;     /* why these were not compared; NULL: they were */
   laci_graph *graph;              /* of the file as it is now; the caller's to take (NULL then) */
   laci_onnx_edit *edit;           /* that made it so: to be kept, or undone; the caller's to take */
   laci_arena arena;

@@ -38,13 +38,14 @@ json_t *laci_quantisation_json(laci_json_writer *w, const lac_quantisation_resul
   json_t *object = json_object(), *layers = json_array(), *values = json_array();
   for (int l = 0; l < q->n_layers; l++) laci_json_append(w, layers, layer_json(w, &q->layers[l]));
   for (int v = 0; v < q->n_values; v++) laci_json_append(w, values, value_json(w, &q->values[v]));
-  const bool labelled = q->labelled > 0;
+  const bool labelled = q->labelled > 0, compared = !q->outputs_reason;
   laci_json_add(w, object, "format", laci_json_text(w, q->format));
   laci_json_add(w, object, "range", laci_json_text(w, q->range));
   laci_json_add(w, object, "activations", laci_json_text(w, q->activations));
   laci_json_add(w, object, "samples", json_integer(q->samples));
   laci_json_add(w, object, "held_back", json_integer(q->held_back));
-  laci_json_add(w, object, "outputs_error", laci_json_number(q->outputs_error));
+  laci_json_add(w, object, "outputs_error",
+                compared ? laci_json_number(q->outputs_error) : json_null());
   laci_json_add(w, object, "answers", json_integer(q->answers));
   laci_json_add(w, object, "agreement",
                 q->answers > 0 ? laci_json_number(q->agreement) : json_null());
@@ -53,6 +54,7 @@ json_t *laci_quantisation_json(laci_json_writer *w, const lac_quantisation_resul
                 labelled ? laci_json_number(q->top1_floats) : json_null());
   laci_json_add(w, object, "top1_integers",
                 labelled ? laci_json_number(q->top1_integers) : json_null());
+  laci_json_add(w, object, "reason", laci_json_text(w, q->outputs_reason));
   laci_json_add(w, object, "layers", layers);
   laci_json_add(w, object, "values", values);
   return object;

@@ -141,7 +141,7 @@ lac_status laci_integer_eval(const laci_eval *eval, const laci_op *like,
 
 /** A number, or a list of one. */
 static bool is_one(const laci_coupling *c, int port) {
-  if (!laci_has_input(c->node, port)) return true;
+  if (port < 0 || !laci_has_input(c->node, port)) return true;
   const laci_shape *shape = laci_port_shape(c, port);
   return shape && (shape->rank == 0 || (shape->rank == 1 && shape->dims[0] == 1));
 }
@@ -154,7 +154,7 @@ static bool is_along(const laci_coupling *c, int port, int64_t n_channels) {
 }
 
 static void couple_list(laci_coupling *c, int port, int label) {
-  if (!laci_has_input(c->node, port)) return;
+  if (port < 0 || !laci_has_input(c->node, port)) return;
   laci_describe(c, port);
   if (laci_port_shape(c, port)->rank == 0) return;
   laci_set_label(c, port, 0, is_one(c, port) ? laci_coupling_label(c) : label);
