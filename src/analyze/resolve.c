@@ -92,6 +92,18 @@ static void resolve_parts(laci_resolve *r, const laci_axis_parts *part) {
   laci_free(index);
 }
 
+/* Positions that stay, of an axis whose others may move. */
+static void resolve_hold(laci_resolve *r, const laci_axis_hold *hold) {
+  const laci_bundle *bundle = laci_port_bundle(r, hold->port, hold->axis);
+  if (!bundle) return;
+  if (bundle->n_axes > 1 || bundle->n_groups) {
+    laci_track_freeze(r->t, bundle->track, laci_resolve_cause(r));
+    return;
+  }
+  for (int64_t at = 0; at < hold->n; at++)
+    laci_track_freeze_at(r->t, bundle->track, hold->start + at, laci_resolve_cause(r));
+}
+
 /* An operator cannot speak about unknown shapes: the node that made them so is to blame.
  */
 static int blame_unknown_shape(laci_resolve *r) {
@@ -164,6 +176,7 @@ static lac_status resolve_node(laci_tracks *t, int node_id, lac_error *err) {
     laci_resolve_labelled_maps(&r);
     for (size_t i = 0; i < coupling.n_grouped; i++) resolve_grouped(&r, &coupling.grouped[i]);
     for (size_t i = 0; i < coupling.n_parts; i++) resolve_parts(&r, &coupling.parts[i]);
+    for (size_t i = 0; i < coupling.n_holds; i++) resolve_hold(&r, &coupling.holds[i]);
   } else {
     freeze_inputs(&r);
   }

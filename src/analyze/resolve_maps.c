@@ -450,7 +450,7 @@ static void resolve_together(laci_resolve *r, map_walk *w, int i) {
   const laci_axis_map *map = &r->c->maps[i];
   int n_same = 0;
   bool composite = false;
-  for (int j = i; j >= 0; j = map->out_axis < 0 ? -1 : w->next[j]) {
+  for (int j = i; j >= 0; j = map->out_axis == -1 ? -1 : w->next[j]) {
     const laci_axis_map *other = &r->c->maps[j];
     if (other->out_axis != map->out_axis) continue;
     w->done[j] = true;

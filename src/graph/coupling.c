@@ -26,6 +26,7 @@ void laci_coupling_clear(laci_coupling *c) {
   laci_free(c->maps);
   laci_free(c->parts);
   laci_free(c->grouped);
+  laci_free(c->holds);
   if (c->arena) laci_arena_clear(c->arena);
   laci_free(c->arena);
   *c = (laci_coupling){0};
@@ -178,6 +179,11 @@ laci_axis_map *laci_map(laci_coupling *c, int out_port, int out_axis, int in_por
                                          .n = n_out});
 }
 
+void laci_map_straight(laci_coupling *c, laci_axis_map map, int64_t from) {
+  laci_axis_map *run = laci_map_run(c, map);
+  for (int64_t at = 0; run && at < run->n; at++) run->from[at] = (int32_t)(from + at);
+}
+
 bool laci_coupling_parts(laci_coupling *c, int port, int axis, int64_t n_parts) {
   void *array = c->parts;
   if (!laci_grow(&array, c->n_parts, &c->part_capacity, sizeof *c->parts)) {
@@ -186,6 +192,18 @@ bool laci_coupling_parts(laci_coupling *c, int port, int axis, int64_t n_parts) 
   }
   c->parts = array;
   c->parts[c->n_parts++] = (laci_axis_parts){.port = port, .axis = axis, .n_parts = n_parts};
+  return true;
+}
+
+bool laci_hold(laci_coupling *c, laci_axis_hold hold) {
+  void *array = c->holds;
+  if (!laci_grow(&array, c->n_holds, &c->hold_capacity, sizeof *c->holds)) {
+    c->no_memory = true;
+    return false;
+  }
+  c->holds = array;
+  c->holds[c->n_holds++] = hold;
+  laci_set_label(c, hold.port, hold.axis, LACI_MAPPED);
   return true;
 }
 

@@ -32,6 +32,10 @@ enum { LACI_FIXED = 0, LACI_MAPPED = -1 };
  * the first output). */
 #define LACI_OUT(i) (-1 - (i))
 
+/** As the out axis of maps: axis k of no value. What several maps read at one position of it is one
+ * channel: the queries and keys of a packed weight, which meet in sums that no output shows. */
+#define LACI_UNSEEN(k) (-2 - (k))
+
 /** Out position start + i of (out_port, out_axis), 0 <= i < n, reads in position from[i] of
  * (in_port, in_axis); -1: reads nothing there (a constant fill). Of the out positions before and
  * behind, the map says nothing. Both axes are LACI_MAPPED. Several maps may share an out axis
@@ -39,7 +43,8 @@ enum { LACI_FIXED = 0, LACI_MAPPED = -1 };
  * (DepthToSpace: one map a block offset), all the in positions they name are one channel with it. A
  * scalar index (Gather) leaves out_axis == -1: one virtual out position. n_out == size of the out
  * axis (1 when virtual). An operator's maps together take memory and time for the runs that they
- * cover, not for n_out each: a Concat may have ten thousand. */
+ * cover, not for n_out each: a Concat may have ten thousand. An out axis LACI_UNSEEN(k) is one that
+ * these maps share and nobody sees. */
 typedef struct laci_axis_map {
   int out_port, out_axis, in_port, in_axis;
   int64_t n_out, start, n;
@@ -62,6 +67,12 @@ typedef struct laci_grouped_axis {
   int64_t n_groups;
 } laci_grouped_axis;
 
+/** Positions [start, start + n) of an axis that is mapped stay in place. */
+typedef struct laci_axis_hold {
+  int port, axis;
+  int64_t start, n;
+} laci_axis_hold;
+
 typedef struct laci_port_labels {
   bool described; /* false: all FIXED */
   int label[LACI_MAX_RANK];
@@ -82,6 +93,8 @@ typedef struct laci_coupling {
   size_t n_parts, part_capacity;
   laci_grouped_axis *grouped;
   size_t n_grouped, grouped_capacity;
+  laci_axis_hold *holds;
+  size_t n_holds, hold_capacity;
   bool reshape;    /* output 0 is input 0, the same elements in the same order under other axes */
   bool no_memory;  /* a helper failed; laci_coupling_ok() says so */
   const char *why; /* why FIXED axes are fixed: "order matters to ArgMax"; NULL: a default text */
@@ -110,7 +123,10 @@ laci_axis_map *laci_map(laci_coupling *c, int out_port, int out_axis, int in_por
                         int64_t n_out);
 /** The same for a run of it: all fields of `map` but from. */
 laci_axis_map *laci_map_run(laci_coupling *c, laci_axis_map map);
+/** A run of it that reads positions from, from + 1 ... of the in axis. */
+void laci_map_straight(laci_coupling *c, laci_axis_map map, int64_t from);
 bool laci_coupling_parts(laci_coupling *c, int port, int axis, int64_t n_parts);
+bool laci_hold(laci_coupling *c, laci_axis_hold hold);
 bool laci_grouped(laci_coupling *c, laci_grouped_axis grouped);
 lac_status laci_coupling_ok(laci_coupling *c);
 

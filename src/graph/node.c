@@ -41,6 +41,15 @@ bool laci_node_is(const laci_node *node, const char *type) {
   return node->op && !node->op->domain && strcmp(node->type, type) == 0;
 }
 
+static bool is_of_domain(const laci_node *node, const char *type, const char *domain) {
+  const char *own = node->op ? node->op->domain : NULL;
+  return own && strcmp(own, domain) == 0 && strcmp(node->type, type) == 0;
+}
+
+bool laci_node_is_microsoft(const laci_node *node, const char *type) {
+  return is_of_domain(node, type, "com.microsoft");
+}
+
 bool laci_node_is_ours(const laci_node *node, const char *type) {
-  return node->op && node->op->domain && strcmp(node->type, type) == 0;
+  return is_of_domain(node, type, "lacuna");
 }

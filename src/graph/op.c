@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The table of operators, made from ops/ops.def, and finding one by name.
  * A binary search over an index that is sorted by (name, domain) once; next: ops/ops.def, and
- * ops/internal/ops.def for those that only gradients use. */
+ * ops/microsoft/ops.def for ONNX Runtime's own, ops/internal/ops.def for those that only gradients
+ * use. */
 #include "graph/op.h"
 
 #include <stdlib.h>
@@ -13,6 +14,7 @@
 static const laci_op *const all_ops[] = {
 #define LAC_OP(name) &laci_op_##name,
 #include "graph/ops/ops.def"
+#include "graph/ops/microsoft/ops.def"
 #include "graph/ops/internal/ops.def" /* last: laci_op_all leaves them out */
 #undef LAC_OP
 };

@@ -115,12 +115,14 @@ typedef struct laci_op {
 /** The operator of that name and domain ("" and "ai.onnx" are the same); NULL: it is not declared.
  */
 const laci_op *laci_op_find(const char *name, const char *domain);
-/** All operators that a file may use, in the order of ops.def: without the internal ones of
- * internal/ops.def. */
+/** All operators that a file may use, in the order of ops.def, then of microsoft/ops.def: without
+ * the internal ones of internal/ops.def. */
 const laci_op *const *laci_op_all(int *n);
 
-/** Is the node this operator of ONNX, or this one of the library's own (gradients)? */
+/** Is the node this operator of ONNX, this one of ONNX Runtime's own (com.microsoft), or this one
+ * of the library's own (gradients)? */
 bool laci_node_is(const laci_node *node, const char *type);
+bool laci_node_is_microsoft(const laci_node *node, const char *type);
 bool laci_node_is_ours(const laci_node *node, const char *type);
 
 #endif

@@ -8,6 +8,7 @@
 
 #define LAC_OP(name) extern const laci_op laci_op_##name;
 #include "graph/ops/internal/ops.def"
+#include "graph/ops/microsoft/ops.def"
 #include "graph/ops/ops.def"
 #undef LAC_OP
 

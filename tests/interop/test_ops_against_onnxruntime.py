@@ -6,6 +6,7 @@ without a case fails the suite.
 """
 
 import dataclasses
+import math
 import subprocess
 
 import numpy as np
@@ -542,6 +543,122 @@ case("SpaceToDepth", f32(1, 2, 4, 4), opset=28, blocksize=2, mode="CRD",
 case("BitShift", ints(9, low=-99, high=99, dtype=np.int32), ints(9, low=0, high=9, dtype=np.int32), opset=28, direction="RIGHT",
      reference=lambda x, n: x >> n)
 
+# ---- ONNX Runtime's own --------------------------------------------------------------------------------------------
+
+
+def gelu(x):
+    return x / 2 * (1 + np.vectorize(math.erf)(x / math.sqrt(2)))
+
+
+def conv_of_onnxruntime(x, w, b, **attrs):
+    """Conv on images whose channels come last, which ONNX Runtime has for f16 on some machines only."""
+    c = Case("Conv", [np.moveaxis(x, -1, 1), w, b], 17, 1, (), 0, attrs)
+    return np.moveaxis(expected(c, *make_model(c))[0], 1, -1)
+
+
+def matmul_n_bits(a, b, scales, zeros, bias, bits, block):
+    """[N, blocks, bytes], the lowest bits of a byte first."""
+    n, n_blocks, _ = b.shape
+    numbers = (b[..., None] >> (np.arange(8 // bits) * bits)) & (2 ** bits - 1)
+    weight = (numbers.reshape(n, n_blocks, -1)[..., :block] - zeros.reshape(n, n_blocks, 1).astype(np.float64))
+    weight = (weight * scales.reshape(n, n_blocks, 1)).reshape(n, -1)[:, :a.shape[-1]]
+    return a @ weight.T + bias
+
+
+def i32(*values):
+    return np.array(values, np.int32)
+
+
+case("com.microsoft.Gelu", X)
+case("com.microsoft.QuickGelu", X)
+case("com.microsoft.QuickGelu", X, alpha=0.7)
+case("com.microsoft.FastGelu", X)
+case("com.microsoft.FastGelu", X, f32(4))
+case("com.microsoft.BiasGelu", X, f32(4))
+case("com.microsoft.BiasAdd", X, f32(4), f32(2, 3, 4), reference=lambda x, b, skip: x + b + skip)
+case("com.microsoft.BiasSplitGelu", f32(2, 3, 8), f32(8), reference=lambda x, b: (x + b)[..., :4] * gelu((x + b)[..., 4:]))
+case("SimplifiedLayerNormalization", X, f32(4))
+case("SimplifiedLayerNormalization", X, f32(3, 4), axis=1, epsilon=0.1)
+for skip in ((2, 3, 4), (1, 3, 4), (3, 4)):
+    case("com.microsoft.SkipLayerNormalization", X, f32(*skip), f32(4), f32(4), f32(4), epsilon=1e-3)
+    case("com.microsoft.SkipSimplifiedLayerNormalization", X, f32(*skip), f32(4), f32(4), epsilon=1e-3)
+case("com.microsoft.SkipLayerNormalization", X, f32(2, 3, 4), f32(4), outputs=[True, False, False, True])
+case("com.microsoft.SkipSimplifiedLayerNormalization", X, f32(2, 3, 4), f32(4), outputs=[True, False, False, True])
+IDS, KINDS = ints(2, 5, low=0, high=7, dtype=np.int32), ints(2, 5, low=0, high=2, dtype=np.int32)
+TABLES = (f32(7, 4), f32(9, 4), f32(2, 4), f32(4), f32(4))
+case("com.microsoft.EmbedLayerNormalization", IDS, KINDS, *TABLES, ints(2, 5, low=0, high=2, dtype=np.int32), outputs=3)
+case("com.microsoft.EmbedLayerNormalization", IDS, None, TABLES[0], TABLES[1], None, *TABLES[3:], outputs=[True, True, True],
+     epsilon=1e-5)
+case("com.microsoft.EmbedLayerNormalization", IDS, KINDS, *TABLES, None, ints(2, 5, low=0, high=9, dtype=np.int32), outputs=2)
+for activation in ("Relu", "Tanh", "Sigmoid"):
+    case("com.microsoft.FusedConv", f32(2, 6, 8, 8), f32(9, 2, 3, 3), f32(9), group=3, pads=[1, 1, 1, 1], activation=activation)
+for activation, params in (("LeakyRelu", [0.3]), ("Clip", [-0.5, 1.5]), ("HardSigmoid", [0.3, 0.4])):
+    case("com.microsoft.FusedConv", f32(2, 6, 8, 8), f32(6, 1, 3, 3), f32(6), group=6, activation=activation,
+         activation_params=params)
+case("com.microsoft.FusedConv", f32(2, 6, 8, 8), f32(8, 6, 3, 3), f32(8), f32(2, 8, 6, 6), activation="Relu")
+case("com.microsoft.FusedConv", f32(2, 3, 9), f32(4, 3, 3), f32(4), activation="Relu")
+case("com.microsoft.NhwcFusedConv", f32(2, 8, 9, 6), f32(8, 6, 3, 3), f32(8), f32(2, 8, 9, 8), pads=[1, 1, 1, 1],
+     activation="Relu", reference=lambda x, w, b, z: np.maximum(conv_of_onnxruntime(x, w, b, pads=[1, 1, 1, 1]) + z, 0))
+for activation in ("Relu", "Sigmoid", "Tanh", "Softsign", "Softplus"):
+    case("com.microsoft.FusedGemm", f32(3, 5), f32(5, 4), f32(4), activation=activation)
+for activation in ("LeakyRelu", "Elu", "HardSigmoid", "ThresholdedRelu", "Selu"):
+    case("com.microsoft.FusedGemm", f32(3, 5), f32(5, 4), f32(4), activation=activation, activation_alpha=0.4,
+         activation_beta=0.7, activation_gamma=1.2)
+case("com.microsoft.FusedGemm", f32(5, 3), f32(4, 5), f32(3, 4), transA=1, transB=1, alpha=0.5, beta=2.0, activation="LeakyRelu",
+     activation_alpha=0.4)
+case("com.microsoft.FusedMatMul", f32(2, 3, 4), f32(4, 5), alpha=0.5)
+case("com.microsoft.FusedMatMul", f32(4, 3), f32(5, 4), transA=1, transB=1)
+case("com.microsoft.FusedMatMul", f32(2, 3, 4), f32(2, 5, 4), transB=1, alpha=0.25)
+case("com.microsoft.FusedMatMul", f32(7, 2, 4, 3), f32(2, 4, 5), transA=1)
+case("com.microsoft.FusedMatMul", f32(3, 2, 6, 4), f32(2, 6, 4, 5), transBatchA=1)
+case("com.microsoft.FusedMatMul", f32(2, 6, 3, 4), f32(4, 2, 6, 5), transBatchB=1)
+case("com.microsoft.FusedMatMul", f32(4, 2, 6, 3), f32(5, 2, 6, 4), transBatchA=1, transBatchB=1, transA=1, transB=1)
+case("com.microsoft.FusedMatMul", f32(4), f32(4, 5), transA=1)
+PACKED = (f32(2, 5, 8), f32(8, 36), f32(36))
+case("com.microsoft.Attention", *PACKED, num_heads=3)
+case("com.microsoft.Attention", PACKED[0], PACKED[1], None, num_heads=2, unidirectional=1)
+case("com.microsoft.Attention", PACKED[0], f32(8, 32), f32(32), num_heads=2, qkv_hidden_sizes=[12, 12, 8], scale=0.3)
+case("com.microsoft.Attention", *PACKED, i32(3, 5), num_heads=3)
+case("com.microsoft.Attention", *PACKED, i32(3, 5, 1, 0), num_heads=3)
+KEPT = np.array([[1, 1, 0, 1, 0], [1, 0, 1, 1, 1]], np.int32)
+case("com.microsoft.Attention", *PACKED, KEPT, num_heads=3, mask_filter_value=-3.0)
+case("com.microsoft.Attention", *PACKED, np.tile(KEPT[:, None], (1, 5, 1)), None, f32(2, 1, 5, 5), num_heads=3, unidirectional=1)
+case("com.microsoft.Attention", *PACKED, None, f32(2, 2, 3, 4, 4), num_heads=3, outputs=2, unidirectional=1)
+case("com.microsoft.Attention", *PACKED, None, None, num_heads=3, outputs=2)
+QUERIES, KEYS, VALUES = f32(2, 4, 12), f32(2, 5, 12), f32(2, 5, 6)
+case("com.microsoft.MultiHeadAttention", QUERIES, KEYS, VALUES, num_heads=3)
+case("com.microsoft.MultiHeadAttention", QUERIES, KEYS, VALUES, f32(30), num_heads=3, scale=0.2)
+case("com.microsoft.MultiHeadAttention", QUERIES, KEYS, VALUES, f32(30), KEPT, f32(2, 3, 4, 5), num_heads=3)
+case("com.microsoft.MultiHeadAttention", QUERIES, KEYS, VALUES, None, i32(3, 5), num_heads=3, mask_filter_value=-2.0)
+case("com.microsoft.MultiHeadAttention", KEYS, KEYS, KEYS, f32(36), num_heads=2, unidirectional=1)
+case("com.microsoft.MultiHeadAttention", QUERIES, f32(2, 3, 5, 4), f32(2, 3, 5, 4), f32(36), num_heads=3)
+case("com.microsoft.MultiHeadAttention", KEYS, KEYS, KEYS, f32(36), None, None, f32(2, 3, 4, 4), f32(2, 3, 4, 4), num_heads=3,
+     outputs=3, unidirectional=1)
+case("com.microsoft.RotaryEmbedding", f32(2, 4, 24), ints(2, 4, low=0, high=10), f32(10, 4), f32(10, 4))
+case("com.microsoft.RotaryEmbedding", f32(2, 4, 24), i64(3), f32(10, 4), f32(10, 4), interleaved=1)
+case("com.microsoft.RotaryEmbedding", f32(2, 3, 4, 8), ints(2, 4, low=0, high=10), f32(10, 4), f32(10, 4))
+case("com.microsoft.RotaryEmbedding", f32(2, 4, 24), ints(2, 4, low=0, high=10), f32(10, 2), f32(10, 2), num_heads=3,
+     rotary_embedding_dim=4)
+GROUPED = (f32(2, 5, 32), f32(2, 5, 16), f32(2, 5, 16))
+ANGLES = (f32(12, 8), f32(12, 8))
+case("com.microsoft.GroupQueryAttention", *GROUPED, None, None, i32(4, 4), i32(5), num_heads=4, kv_num_heads=2, outputs=3)
+case("com.microsoft.GroupQueryAttention", f32(2, 5, 128), None, None, None, None, i32(4, 4), i32(5), *ANGLES, num_heads=4,
+     kv_num_heads=2, do_rotary=1, softcap=2.0, outputs=3)
+case("com.microsoft.GroupQueryAttention", f32(2, 1, 64), f32(2, 1, 32), f32(2, 1, 32), f32(2, 2, 6, 16), f32(2, 2, 6, 16),
+     i32(6, 6), i32(7), *ANGLES, num_heads=4, kv_num_heads=2, do_rotary=1, rotary_interleaved=1, local_window_size=3, scale=0.3,
+     outputs=3)
+case("com.microsoft.GroupQueryAttention", *GROUPED, None, None, i32(4, 4), i32(5), None, None, None, f32(2, 4, 5, 5), f32(4),
+     num_heads=4, kv_num_heads=2, outputs=3)
+case("com.microsoft.GroupQueryAttention", *GROUPED, None, None, i32(4, 4), i32(5), num_heads=4, kv_num_heads=2, smooth_softmax=1,
+     outputs=3)
+NIBBLES = ints(6, 2, 16, low=0, high=256, dtype=np.uint8)
+case("com.microsoft.MatMulNBits", f32(3, 48), NIBBLES, f32(12), K=48, N=6, bits=4, block_size=32, tolerance=1e-3)
+case("com.microsoft.MatMulNBits", f32(2, 3, 64), NIBBLES, f32(12), ints(6, 1, low=0, high=256, dtype=np.uint8), None, f32(6),
+     K=64, N=6, bits=4, block_size=32, tolerance=1e-3)
+case("com.microsoft.MatMulNBits", f32(3, 32), ints(6, 2, 16, low=0, high=256, dtype=np.uint8), f32(12), f32(6, 2), None, f32(6),
+     K=32, N=6, bits=8, block_size=16,
+     reference=lambda a, b, s, z, _, bias: matmul_n_bits(a, b, s, z, bias, 8, 16))
+
 
 # ---- Running -----------------------------------------------------------------------------------------------------
 
@@ -552,8 +669,11 @@ def element_type(array):
 
 def make_model(c):
     names = ["" if value is None else f"in{port}" for port, value in enumerate(c.inputs)]
-    outputs = [f"out{k}" for k in range(c.n_outputs)]
-    node = helper.make_node(c.op, names, outputs, name="node", **c.attrs)
+    kept = [True] * c.n_outputs if isinstance(c.n_outputs, int) else c.n_outputs
+    outputs = [f"out{k}" for k in range(sum(kept))]
+    domain, _, op = c.op.rpartition(".")
+    left = iter(outputs)
+    node = helper.make_node(op, names, [next(left) if there else "" for there in kept], name="node", domain=domain, **c.attrs)
     values = {f"in{p}": np.asarray(v) for p, v in enumerate(c.inputs) if v is not None}
     stored = {f"in{p}" for p in c.stored if c.inputs[p] is not None}
     graph = helper.make_graph(
@@ -563,7 +683,8 @@ def make_model(c):
         [onnx.ValueInfoProto(name=n) for n in outputs],
         [numpy_helper.from_array(values[n], n) for n in values if n in stored],
     )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", c.opset)], ir_version=10)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", c.opset), helper.make_opsetid("com.microsoft", 1)],
+                              ir_version=10)
     fed = {n: v for n, v in values.items() if n not in stored}
     return model, fed
 
@@ -578,7 +699,7 @@ def expected(c, model, fed):
     typed = onnx.ModelProto()
     typed.CopyFrom(model)
     del typed.graph.output[:]
-    typed.graph.output.extend(onnx.ValueInfoProto(name=n) for n in model.graph.node[0].output)
+    typed.graph.output.extend(onnx.ValueInfoProto(name=n) for n in model.graph.node[0].output if n)
     session = ort.InferenceSession(typed.SerializeToString(), options, providers=["CPUExecutionProvider"])
     return session.run(None, fed)
 

@@ -7,6 +7,7 @@
  *                          "positive": their magnitudes; "listed": a caller may override it
  *    stored s 2 i64 = 1 -1 a stored tensor of given contents; "" is a scalar's shape
  *    y, _ = Conv(x, w, _) group=2 pads=1,1,1,1 mode="text" eps=0.5 name="a name" domain="my"
+ *    y = com.microsoft.Gelu(x)
  *    output y
  *    shape y 1x8x4x4       what the file declares of a value
  *    opset 13              of the nodes that follow (default 22)
@@ -209,7 +210,9 @@ static inline lac_status net_node(laci_graph *graph, const char *line, int opset
     outputs[node.n_outputs++] = strcmp(word, "_") == 0 ? -1 : laci_graph_value(graph, word);
   }
   line = net_word(line + (*line == '='), type);
-  node.type = type;
+  char *dot = strrchr(type, '.');
+  if (dot) (void)snprintf(domain, sizeof domain, "%.*s", (int)(dot - type), type);
+  node.type = dot ? dot + 1 : type;
   for (line = net_skip(line + (*line == '(')); *line && *line != ')'; line = net_skip(line)) {
     line = net_word(line, word);
     if (node.n_inputs == NET_MAX_PORTS || !word[0]) return laci_fail(err, LAC_BAD_FILE, "bad line");

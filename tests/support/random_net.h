@@ -209,7 +209,8 @@ static inline bool make_net(builder *m, uint64_t seed, const char *op) {
   for (int i = 0; i < n; i++) {
     if (i == at) (void)try_op(m, op);
     if (chance(m, 18)) try_pattern(m);
-    else (void)try_op(m, chance(m, 65) ? likely[draw(m, 15)] : ops[draw(m, n_ops)]->name);
+    else if (chance(m, 65)) (void)try_op(m, likely[draw(m, 15)]);
+    else (void)try_op(m, key_of(ops[draw(m, n_ops)]).text);
   }
   add_last_lines(m);
   return keep(m, m->n) && m->graph->n_outputs > 0;

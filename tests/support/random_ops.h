@@ -8,8 +8,10 @@
 #ifndef TESTS_SUPPORT_RANDOM_OPS_H
 #define TESTS_SUPPORT_RANDOM_OPS_H
 
+#include "graph/op.h"
 #include "support/random_graph.h"
 #include "support/random_layers.h"
+#include "support/random_microsoft.h"
 
 typedef bool template_fn(builder *m, const char *op);
 
@@ -688,6 +690,18 @@ static const op_template op_templates[] = {
 #include "support/random_ops.def"
 #undef TEMPLATE
 };
+
+typedef struct op_key {
+  char text[80];
+} op_key;
+
+/* "Conv", "com.microsoft.Gelu". */
+static inline op_key key_of(const laci_op *op) {
+  op_key key;
+  (void)snprintf(key.text, sizeof key.text, "%s%s%s", op->domain ? op->domain : "",
+                 op->domain ? "." : "", op->name);
+  return key;
+}
 
 static inline template_fn *find_template(const char *op) {
   for (size_t i = 0; i < sizeof op_templates / sizeof *op_templates; i++) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Prints the table of attributes, a line an attribute, "Conv group int", and a line an operator
- * that has none, "Relu": what tests/interop holds to onnx.defs. */
+ * that has none, "Relu" or "com.microsoft.Gelu": what tests/interop holds to onnx.defs and to ONNX
+ * Runtime's own list. */
 #include <stdio.h>
 
 #include "graph/op.h"
@@ -15,9 +16,10 @@ int main(void) {
   const laci_op *const *ops = laci_op_all(&n);
   for (int at = 0; at < n; at++) {
     const laci_attr_type *type = ops[at]->attributes;
-    if (!type) printf("%s\n", ops[at]->name);
+    const char *domain = ops[at]->domain ? ops[at]->domain : "", *dot = *domain ? "." : "";
+    if (!type) printf("%s%s%s\n", domain, dot, ops[at]->name);
     for (; type && type->name; type++)
-      printf("%s %s %s\n", ops[at]->name, type->name, kinds[type->kind]);
+      printf("%s%s%s %s %s\n", domain, dot, ops[at]->name, type->name, kinds[type->kind]);
   }
   return 0;
 }

@@ -70,7 +70,7 @@ static void computes_random_networks_like_the_plain_engine(void **state) {
   const laci_op *const *ops = laci_op_all(&n_ops);
   builder *m = malloc(sizeof *m);
   for (long seed = first; seed < first + n && m; seed++) {
-    bool made = make_net(m, (uint64_t)seed, ops[seed % n_ops]->name);
+    bool made = make_net(m, (uint64_t)seed, key_of(ops[seed % n_ops]).text);
     if (made && !jumps(m->graph) && m->graph->n_inputs + m->graph->n_outputs < MAX_PORTS) {
       check_as(m->text, (expectation){.tolerance = 1e-4, .plain = -1});
       n_checked++;

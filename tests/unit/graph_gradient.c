@@ -496,7 +496,8 @@ static void internal_operators_are_found_but_not_listed(void **state) {
   (void)state;
   int n;
   const laci_op *const *ops = laci_op_all(&n);
-  for (int at = 0; at < n; at++) assert_null(ops[at]->domain);
+  for (int at = 0; at < n; at++)
+    assert_true(!ops[at]->domain || strcmp(ops[at]->domain, "lacuna") != 0);
   assert_non_null(laci_op_find("ConvGradWeight", "lacuna"));
   assert_null(laci_op_find("ConvGradWeight", NULL));
 }

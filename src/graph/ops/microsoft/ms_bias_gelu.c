@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * com.microsoft.BiasGelu: y = gelu(x + bias), the bias along the last axis;
+ *       gelu(x) = x / 2 * (1 + erf(x / sqrt 2)). */
+#include <math.h>
+
+#include "graph/ops/shared/microsoft_in.h"
+
+static lac_status infer(laci_infer *infer) {
+  lac_status st = laci_want_inputs(infer, 2, 2);
+  int64_t size = laci_in_size(infer, 0, -1);
+  if (!st) st = laci_want_sizes(infer, 1, 1, &size);
+  if (!st) infer->out[0] = *infer->in[0];
+  return st;
+}
+
+static double value(double x, double bias) {
+  double sum = x + bias;
+  return sum / 2 * (1 + erf(sum * M_SQRT1_2));
+}
+
+static lac_status eval(laci_eval *eval) {
+  return laci_eval_binary(eval, &(laci_binary){.f = value});
+}
+
+const laci_op laci_op_ms_bias_gelu = {.name = "BiasGelu",
+                                      .domain = LACI_MICROSOFT,
+                                      .role = LACI_ROLE_INFER,
+                                      .infer = infer,
+                                      .eval = eval,
+                                      .couple = laci_couple_nary};

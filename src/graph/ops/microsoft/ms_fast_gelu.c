@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * com.microsoft.FastGelu: y = gelu(x + bias), the bias along the last axis and not always there;
+ *       gelu(x) = x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))). */
+#include <math.h>
+
+#include "graph/ops/shared/microsoft_in.h"
+
+static lac_status infer(laci_infer *infer) {
+  lac_status st = laci_want_inputs(infer, 1, 2);
+  int64_t size = laci_in_size(infer, 0, -1);
+  if (!st) st = laci_want_sizes(infer, 1, 1, &size);
+  if (!st) infer->out[0] = *infer->in[0];
+  return st;
+}
+
+static double value(double x, double bias) {
+  double sum = x + bias;
+  return sum / 2 * (1 + tanh(M_SQRT2 / sqrt(M_PI) * (sum + 0.044715 * sum * sum * sum)));
+}
+
+static double value_alone(double x, const void *context) {
+  (void)context;
+  return value(x, 0);
+}
+
+static lac_status eval(laci_eval *eval) {
+  if (laci_operand(eval, 1)) return laci_eval_binary(eval, &(laci_binary){.f = value});
+  return laci_eval_unary(eval, &(laci_unary){.f = value_alone}, NULL);
+}
+
+const laci_op laci_op_ms_fast_gelu = {.name = "FastGelu",
+                                      .domain = LACI_MICROSOFT,
+                                      .role = LACI_ROLE_INFER,
+                                      .infer = infer,
+                                      .eval = eval,
+                                      .couple = laci_couple_nary};

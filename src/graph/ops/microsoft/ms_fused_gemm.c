@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * com.microsoft.FusedGemm: y = f(alpha * op(A) * op(B) + beta * C), a Gemm (ops/gemm.c) with a
+ * function behind it. */
+#include "graph/ops.h"
+#include "graph/ops/shared/microsoft_in.h"
+
+static lac_status infer(laci_infer *infer) { return laci_op_gemm.infer(infer); }
+
+static lac_status eval(laci_eval *eval) {
+  lac_status st = laci_op_gemm.eval(eval);
+  return st ? st : laci_activation_apply(eval);
+}
+
+static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+  laci_activation activation;
+  c->why = "a function behind the product that is not known";
+  if (!laci_activation_read(node, &activation)) return laci_coupling_ok(c);
+  c->why = NULL;
+  return laci_op_gemm.couple(graph, node, c);
+}
+
+static int weights(const laci_graph *graph, const laci_node *node, laci_weight_axes axes[2]) {
+  return laci_op_gemm.weights(graph, node, axes);
+}
+
+const laci_op laci_op_ms_fused_gemm = {
+    .name = "FusedGemm",
+    .domain = LACI_MICROSOFT,
+    .role = LACI_ROLE_ALLOW,
+    .attributes =
+        LACI_ATTRIBUTES({"activation", LACI_ATTR_TEXT}, {"activation_alpha", LACI_ATTR_FLOAT},
+                        {"activation_beta", LACI_ATTR_FLOAT}, {"activation_gamma", LACI_ATTR_FLOAT},
+                        {"alpha", LACI_ATTR_FLOAT}, {"beta", LACI_ATTR_FLOAT},
+                        {"transA", LACI_ATTR_INT}, {"transB", LACI_ATTR_INT}),
+    .weights = weights,
+    .infer = infer,
+    .eval = eval,
+    .couple = couple};

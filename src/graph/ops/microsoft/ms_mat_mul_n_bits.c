@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * com.microsoft.MatMulNBits: y = A B^T + bias, of a weight B [N, K] in blocks of numbers of 2, 4 or
+ * 8 bits along K, each with a scale and a zero point of its own: (b - zero) * scale, zero 2^(bits -
+ * 1) where there is none. B is [N, blocks, bytes], the lowest bits of a byte first.
+ *
+ * Channels: none moves. A block's scale belongs to the K channels that stand in it, and pruning
+ * would have to decide anew what a block rounds to. */
+#include "base/error.h"
+#include "base/memory.h"
+#include "graph/ops/shared/gemm_f64.h"
+#include "graph/ops/shared/microsoft_in.h"
+
+enum { A, B, SCALES, ZEROS, G_IDX, BIAS };
+
+typedef struct sizes {
+  int64_t k, n, bits, block, n_blocks, blob; /* blob: bytes of a block */
+} sizes;
+
+static bool read_sizes(const laci_node *node, sizes *s) {
+  *s = (sizes){.k = laci_node_int(node, "K", 0),
+               .n = laci_node_int(node, "N", 0),
+               .bits = laci_node_int(node, "bits", 4),
+               .block = laci_node_int(node, "block_size", 0)};
+  bool bits = s->bits == 2 || s->bits == 4 || s->bits == 8;
+  if (!bits || s->k < 1 || s->n < 1 || s->block < 8 || s->k > INT32_MAX || s->n > INT32_MAX ||
+      s->block > INT32_MAX)
+    return false;
+  s->n_blocks = (s->k + s->block - 1) / s->block;
+  s->blob = (s->block * s->bits + 7) / 8;
+  return true;
+}
+
+static lac_status infer(laci_infer *infer) {
+  sizes s;
+  lac_status st = laci_want_inputs(infer, 3, 6);
+  if (!st && !read_sizes(infer->node, &s))
+    st = laci_node_fail(infer->node, infer->err, LAC_BAD_FILE,
+                        "sizes and bits that are not of a matrix of 2, 4 or 8 bits");
+  if (!st) st = laci_want_sizes(infer, BIAS, 1, &s.n);
+  if (st) return st;
+  infer->out[0].dtype = infer->in[A]->dtype;
+  const laci_shape *a = laci_in_shape(infer, A);
+  if (!a) return LAC_OK;
+  infer->out[0].shape = *a;
+  if (a->rank < 1 || (a->dims[a->rank - 1] >= 0 && a->dims[a->rank - 1] != s.k))
+    return laci_node_fail(infer->node, infer->err, LAC_BAD_SHAPE, "the data has no %lld channels",
+                          (long long)s.k);
+  infer->out[0].shape.dims[a->rank - 1] = s.n;
+  return LAC_OK;
+}
+
+/** Number `at` of a run of packed ones. */
+static int64_t unpack(const laci_buf *buf, int64_t first, int64_t at, int64_t bits) {
+  int64_t per_byte = 8 / bits, byte = buf->i[first + at / per_byte] & 255;
+  return byte >> (at % per_byte * bits) & ((1 << bits) - 1);
+}
+
+static double zero_of(const laci_eval *eval, const sizes *s, int64_t row, int64_t block) {
+  const laci_buf *zeros = laci_operand(eval, ZEROS);
+  if (!zeros) return (double)(1 << (s->bits - 1));
+  if (zeros->f) return zeros->f[row * s->n_blocks + block];
+  return (double)unpack(zeros, row * ((s->n_blocks * s->bits + 7) / 8), block, s->bits);
+}
+
+static bool fits(const laci_eval *eval, const sizes *s) {
+  const laci_buf *zeros = laci_operand(eval, ZEROS), *order = laci_operand(eval, G_IDX);
+  int64_t packed = s->n * ((s->n_blocks * s->bits + 7) / 8);
+  if (!eval->in[A]->f || !eval->in[B]->i || !eval->in[SCALES]->f) return false;
+  if (laci_operand(eval, BIAS) && !eval->in[BIAS]->f) return false;
+  return !order && eval->in[B]->count == s->n * s->n_blocks * s->blob &&
+         eval->in[SCALES]->count == s->n * s->n_blocks &&
+         (!zeros || zeros->count == (zeros->f ? s->n * s->n_blocks : packed));
+}
+
+static lac_status eval(laci_eval *eval) {
+  sizes s;
+  const laci_node *node = eval->node;
+  if (!read_sizes(node, &s) || !fits(eval, &s))
+    return laci_node_fail(node, eval->err, LAC_UNSUPPORTED,
+                          "blocks in another order, or parts that do not fit");
+  double *w = laci_alloc((size_t)(s.n * s.k), sizeof *w);
+  if (!w) return laci_fail_memory(eval->err, node->name);
+  for (int64_t at = 0; at < s.n * s.k; at++) {
+    int64_t row = at / s.k, k = at % s.k, block = k / s.block, own = row * s.n_blocks + block;
+    double q = (double)unpack(eval->in[B], own * s.blob, k % s.block, s.bits);
+    w[at] = (q - zero_of(eval, &s, row, block)) * eval->in[SCALES]->f[own];
+  }
+  const laci_buf *bias = laci_operand(eval, BIAS);
+  laci_buf *y = eval->out[0];
+  for (int64_t at = 0; bias && at < y->count; at++) y->f[at] = bias->f[at % s.n];
+  int64_t zero = 0;
+  laci_gemm_matrix right = {.data = w, .row_stride = 1, .col_stride = s.k, .offset = &zero};
+  laci_gemm product = {.n_batch = 1,
+                       .m = eval->in[A]->count / s.k,
+                       .n = s.n,
+                       .k = s.k,
+                       .a = eval->in[A]->f,
+                       .a_row_stride = s.k,
+                       .a_col_stride = 1,
+                       .a_offset = &zero,
+                       .a_period = 1,
+                       .pack_b = laci_gemm_pack_matrix,
+                       .pack_context = &right,
+                       .c = y->f,
+                       .c_row_stride = s.n,
+                       .c_offset = &zero};
+  lac_status st = laci_gemm_run(eval, &product);
+  laci_free(w);
+  return st;
+}
+
+static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+  (void)graph, (void)node;
+  const laci_shape *a = laci_port_shape(c, A), *y = laci_port_shape(c, LACI_OUT(0));
+  c->why = "its weight is in packed blocks, whose scales belong to the channels that stand in them";
+  if (a && y && a->rank == y->rank && a->rank > 0)
+    laci_couple_others(c, A, LACI_OUT(0), a->rank - 1);
+  return laci_coupling_ok(c);
+}
+
+const laci_op laci_op_ms_mat_mul_n_bits = {
+    .name = "MatMulNBits",
+    .domain = LACI_MICROSOFT,
+    .role = LACI_ROLE_INFER,
+    .attributes =
+        LACI_ATTRIBUTES({"K", LACI_ATTR_INT}, {"N", LACI_ATTR_INT},
+                        {"accuracy_level", LACI_ATTR_INT}, {"bits", LACI_ATTR_INT},
+                        {"block_size", LACI_ATTR_INT}, {"weight_prepacked", LACI_ATTR_INT}),
+    .infer = infer,
+    .eval = eval,
+    .couple = couple};

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * com.microsoft.NhwcFusedConv: FusedConv on images whose channels come last, y = f(conv(x, w) +
+ * bias
+ * + z); the weight lies as Conv's does.
+ *
+ * Channels: x's last axis is reduced over against the weight's axis 1, whose axis 0 makes y's last
+ * one. Of grouped ones nothing moves. */
+#include "base/error.h"
+#include "graph/ops.h"
+#include "graph/ops/shared/microsoft_in.h"
+
+enum { X, W, BIAS, SUM };
+
+/** The shape with its channels as axis 1 (first), or back again. */
+static laci_shape turned(const laci_shape *shape, bool first) {
+  laci_shape out = *shape;
+  int last = shape->rank - 1;
+  for (int axis = 1; axis < shape->rank; axis++) {
+    int from = first ? (axis == 1 ? last : axis - 1) : axis == last ? 1 : axis + 1;
+    out.dims[axis] = shape->dims[from];
+  }
+  return out;
+}
+
+static lac_status infer(laci_infer *infer) {
+  lac_status st = laci_want_inputs(infer, 2, 4);
+  if (st) return st;
+  laci_type x = *infer->in[X];
+  const laci_type *in[3] = {&x, infer->in[W], infer->n_in > BIAS ? infer->in[BIAS] : NULL};
+  x.shape = turned(&infer->in[X]->shape, true);
+  laci_infer conv = *infer;
+  conv.in = in;
+  conv.n_in = infer->n_in > BIAS ? 3 : 2;
+  st = laci_op_conv.infer(&conv);
+  laci_shape *y = &infer->out[0].shape;
+  if (st || y->rank < 0) return st;
+  *y = turned(y, false);
+  return laci_want_sizes(infer, SUM, y->rank, y->dims);
+}
+
+/** out = in with its channels moved. */
+static void turn(const laci_eval *eval, const laci_buf *in, bool first, laci_buf *out) {
+  int64_t strides[LACI_MAX_RANK];
+  laci_shape marks = {.rank = in->shape.rank}, moved;
+  laci_strides(&in->shape, strides);
+  for (int axis = 0; axis < marks.rank; axis++) marks.dims[axis] = strides[axis];
+  moved = turned(&marks, first);
+  laci_move_strided(eval, in, &out->shape, moved.dims, 0, out);
+}
+
+static lac_status eval(laci_eval *eval) {
+  const laci_buf *sum = laci_operand(eval, SUM);
+  laci_buf *x = NULL, *y = NULL;
+  laci_shape in_shape = turned(&eval->in[X]->shape, true);
+  laci_shape out_shape = turned(&eval->out[0]->shape, true);
+  lac_status st = laci_want_floats(eval);
+  if (!st) st = laci_buf_create(eval->in[X]->dtype, &in_shape, &x, eval->err);
+  if (!st) st = laci_buf_create(eval->out[0]->dtype, &out_shape, &y, eval->err);
+  if (!st) {
+    turn(eval, eval->in[X], true, x);
+    const laci_buf *in[3] = {x, eval->in[W], laci_operand(eval, BIAS)};
+    laci_eval conv = *eval;
+    conv.in = in;
+    conv.n_in = eval->n_in > BIAS ? 3 : 2;
+    conv.out = &y;
+    conv.n_out = 1;
+    st = laci_op_conv.eval(&conv);
+  }
+  if (!st) turn(eval, y, false, eval->out[0]);
+  for (int64_t at = 0; sum && !st && at < sum->count; at++) eval->out[0]->f[at] += sum->f[at];
+  if (!st) st = laci_activation_apply(eval);
+  laci_buf_destroy(x);
+  laci_buf_destroy(y);
+  return st;
+}
+
+static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+  (void)graph;
+  const laci_shape *x = laci_port_shape(c, X), *w = laci_port_shape(c, W);
+  const laci_shape *y = laci_port_shape(c, LACI_OUT(0)), *sum = laci_port_shape(c, SUM);
+  laci_activation activation;
+  c->why = "places along height and width matter to NhwcFusedConv";
+  if (!x || !w || !y || x->rank < 3 || w->rank != x->rank || laci_node_int(node, "group", 1) != 1 ||
+      !laci_activation_read(node, &activation) ||
+      (laci_has_input(node, SUM) && (!sum || sum->rank != y->rank)))
+    return laci_coupling_ok(c);
+  int last = x->rank - 1, batch = laci_coupling_label(c), in = laci_coupling_label(c);
+  int out = laci_coupling_label(c);
+  laci_set_label(c, X, 0, batch);
+  laci_set_label(c, X, last, in);
+  laci_set_label(c, W, 1, in);
+  laci_set_label(c, W, 0, out);
+  if (laci_port_shape(c, BIAS)) laci_set_label(c, BIAS, 0, out);
+  for (int port = 0; port < 2; port++) {
+    laci_set_label(c, port ? SUM : LACI_OUT(0), 0, batch);
+    laci_set_label(c, port ? SUM : LACI_OUT(0), last, out);
+  }
+  return laci_coupling_ok(c);
+}
+
+static int weights(const laci_graph *graph, const laci_node *node, laci_weight_axes axes[2]) {
+  return laci_op_conv.weights(graph, node, axes);
+}
+
+const laci_op laci_op_ms_nhwc_fused_conv = {
+    .name = "NhwcFusedConv",
+    .domain = LACI_MICROSOFT,
+    .role = LACI_ROLE_ALLOW,
+    .attributes = LACI_ATTRIBUTES(
+        {"activation", LACI_ATTR_TEXT}, {"activation_params", LACI_ATTR_FLOATS},
+        {"auto_pad", LACI_ATTR_TEXT}, {"dilations", LACI_ATTR_INTS}, {"group", LACI_ATTR_INT},
+        {"kernel_shape", LACI_ATTR_INTS}, {"pads", LACI_ATTR_INTS}, {"strides", LACI_ATTR_INTS}),
+    .weights = weights,
+    .infer = infer,
+    .eval = eval,
+    .couple = couple};

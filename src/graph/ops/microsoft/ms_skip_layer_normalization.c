@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * com.microsoft.SkipLayerNormalization: s = x + skip + bias, y = (s - mean) / sqrt(var + epsilon) *
+ * gamma + beta over the last axis. Inputs x, skip, gamma, beta, bias, of which the last two may be
+ * absent; outputs y, mean, 1 / sqrt(var + epsilon), s. */
+#include "graph/ops/shared/microsoft_in.h"
+
+static const laci_skip_norm norm = {
+    .centred = true, .scale = 2, .shift = 3, .bias = 4, .mean = 1, .inverse = 2, .sum = 3};
+
+static lac_status infer(laci_infer *infer) {
+  lac_status st = laci_want_inputs(infer, 3, 5);
+  return st ? st : laci_skip_norm_infer(infer, &norm);
+}
+
+static lac_status eval(laci_eval *eval) { return laci_skip_norm_eval(eval, &norm); }
+
+static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+  (void)graph, (void)node;
+  return laci_skip_norm_couple(c, &norm);
+}
+
+const laci_op laci_op_ms_skip_layer_normalization = {
+    .name = "SkipLayerNormalization",
+    .domain = LACI_MICROSOFT,
+    .role = LACI_ROLE_INFER,
+    .attributes = LACI_ATTRIBUTES({"epsilon", LACI_ATTR_FLOAT}),
+    .infer = infer,
+    .eval = eval,
+    .couple = couple};
