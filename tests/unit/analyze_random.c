@@ -425,11 +425,16 @@ static bool value_axis_holds(const complete *k, int value, int axis, int32_t com
 /* Height and width of a Conv stay in place, though a window of one place lets them move, and
  * mirrored kernels a mirror image pass: whatever a Conv freezes that is none of its channels. */
 static bool is_along_space(const complete *k, const laci_node *node, int32_t component) {
-  if (strcmp(node->type, "Conv") != 0 && strcmp(node->type, "ConvTranspose") != 0) return false;
+  bool last = strcmp(node->type, "NhwcFusedConv") == 0; /* its channels stand there */
+  if (strcmp(node->type, "Conv") != 0 && strcmp(node->type, "ConvTranspose") != 0 &&
+      strcmp(node->type, "FusedConv") != 0 && !last)
+    return false;
+  int channel = last ? k->a->tracks->layouts[node->inputs[0]].rank - 1 : 1;
+  const int data[2] = {0, channel};
   for (int axis = 0; axis < 2; axis++) {
-    if (value_axis_holds(k, node->inputs[0], axis, component) ||
+    if (value_axis_holds(k, node->inputs[0], data[axis], component) ||
         value_axis_holds(k, node->inputs[1], axis, component) ||
-        value_axis_holds(k, node->outputs[0], axis, component)) {
+        value_axis_holds(k, node->outputs[0], data[axis], component)) {
       return false;
     }
   }
