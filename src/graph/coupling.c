@@ -195,7 +195,7 @@ bool laci_coupling_parts(laci_coupling *c, int port, int axis, int64_t n_parts) 
   return true;
 }
 
-bool laci_hold(laci_coupling *c, laci_axis_hold hold) {
+bool laci_hold_axis(laci_coupling *c, laci_axis_hold hold) {
   void *array = c->holds;
   if (!laci_grow(&array, c->n_holds, &c->hold_capacity, sizeof *c->holds)) {
     c->no_memory = true;

@@ -126,7 +126,7 @@ laci_axis_map *laci_map_run(laci_coupling *c, laci_axis_map map);
 /** A run of it that reads positions from, from + 1 ... of the in axis. */
 void laci_map_straight(laci_coupling *c, laci_axis_map map, int64_t from);
 bool laci_coupling_parts(laci_coupling *c, int port, int axis, int64_t n_parts);
-bool laci_hold(laci_coupling *c, laci_axis_hold hold);
+bool laci_hold_axis(laci_coupling *c, laci_axis_hold hold);
 bool laci_grouped(laci_coupling *c, laci_grouped_axis grouped);
 lac_status laci_coupling_ok(laci_coupling *c);
 

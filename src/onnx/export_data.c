@@ -186,8 +186,10 @@ static lac_status write_compact(const laci_export *x, laci_external **spans, siz
   lac_status st = LAC_OK;
   for (size_t at = 0; at < n && !st; at++) {
     laci_external *e = spans[at], *before = at ? spans[at - 1] : NULL;
+    bool same = false;
     e->moved = true;
-    if (before && agree(x, before, e)) {
+    if (before) st = agree(x, before, e, &same, err);
+    if (st || same) {
       e->new_offset = before->new_offset;
       continue;
     }

@@ -239,7 +239,7 @@ void laci_hold_query_keys(laci_coupling *c, const laci_query_keys *q) {
   for (int place = 0; place < q->n_places; place++) {
     const laci_channels *at = &q->places[place];
     int64_t heads = q->keys[place] ? q->n_heads / q->copies : q->n_heads;
-    laci_hold(c, (laci_axis_hold){at->port, at->axis, at->start, heads * q->size});
+    laci_hold_axis(c, (laci_axis_hold){at->port, at->axis, at->start, heads * q->size});
   }
 }
 
