@@ -906,10 +906,13 @@ static inline void set_attribute(char *line, const char *attribute, const char *
   (void)snprintf(at, NET_LINE - (size_t)(at - line), " %s=%s%s", attribute, value, rest);
 }
 
-/** Changes attributes of the operator's last node behind `mark`. */
+/** Changes attributes of the operator's last node behind `mark`. op: with its domain, as key_of().
+ */
 static inline void change_attributes(builder *m, size_t mark, const char *op) {
-  char sought[80], line[NET_LINE], rest[NET_LINE];
-  const laci_op *declared = laci_op_find(op, "");
+  char sought[80], domain[80], line[NET_LINE], rest[NET_LINE];
+  const char *dot = strrchr(op, '.'), *type = dot ? dot + 1 : op;
+  (void)snprintf(domain, sizeof domain, "%.*s", dot ? (int)(dot - op) : 0, op);
+  const laci_op *declared = laci_op_find(type, domain);
   (void)snprintf(sought, sizeof sought, " = %s(", op);
   char *found = NULL;
   for (char *at = strstr(m->text + mark, sought); at; at = strstr(at + 1, sought)) found = at;

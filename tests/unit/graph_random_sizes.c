@@ -90,7 +90,7 @@ static void what_does_not_fit_is_refused(void **state) {
   char *text = malloc(MAKER_TEXT);
   assert_true(m && text);
   for (long g = first; g < first + n; g++) {
-    if (make_net(m, (uint64_t)g, ops[g % n_ops]->name)) {
+    if (make_net(m, (uint64_t)g, key_of(ops[g % n_ops]).text)) {
       for (int k = 0; k < CHANGES; k++) {
         (void)snprintf(text, MAKER_TEXT, "%s", m->text);
         if (!change_line(m, text)) continue;
