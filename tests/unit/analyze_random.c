@@ -24,7 +24,7 @@
 #include "support/random_net.h"
 #include "tensor/buf.h"
 
-enum { DEFAULT_GRAPHS = 2500, MAX_REPORTS = 6, FREE_TRIED = 2, FROZEN_TRIED = 10 };
+enum { DEFAULT_GRAPHS = 1900, MAX_REPORTS = 6, FREE_TRIED = 2, FROZEN_TRIED = 10 };
 
 static int log_errors;
 
@@ -190,9 +190,12 @@ static bool plan_is_sound(sound *s) {
   }
   int errors = log_errors;
   lac_status st = laci_plan_complete(plan, &err);
-  if (!st) st = laci_verify(s->graph, &plan->orders, &options, NULL, &found, &err);
-  if (st && st != LAC_PROOF_FAILED && !laci_shape_known(input_shape(s->graph)))
-    st = LAC_OK; /* which sizes the network accepts cannot always be told from it */
+  bool open = !laci_shape_known(input_shape(s->graph));
+  if (!st && (!open || s->seed % 4 == 0)) { /* large sizes, too, where it may choose */
+    st = laci_verify(s->graph, &plan->orders, &options, NULL, &found, &err);
+    if (open && st != LAC_PROOF_FAILED && st != LAC_INTERNAL)
+      st = LAC_OK; /* which sizes the network accepts cannot always be told from it */
+  }
   if (!st && log_errors != errors) st = laci_fail(&err, LAC_INTERNAL, "the log has an error");
   if (st) (void)snprintf(s->why, sizeof s->why, "plan: %.200s", err.text);
   laci_plan_destroy(plan);

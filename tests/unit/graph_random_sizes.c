@@ -11,7 +11,7 @@
 #include "graph/op.h"
 #include "support/random_net.h"
 
-enum { DEFAULT_GRAPHS = 700, CHANGES = 6 };
+enum { DEFAULT_GRAPHS = 400, CHANGES = 6 };
 
 static long number_from(const char *variable, long otherwise) {
   const char *text = getenv(variable);
