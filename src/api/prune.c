@@ -68,8 +68,8 @@ static lac_status run(lac_model *model, const lac_options *options, bool permute
     if (!st) st = laci_report_fill(report, pruning, err);
     if (!st) st = laci_report_add_calibration(report, pruning, &source, err);
     if (!st && mask) st = laci_report_add_targets(report, &job, options, pruning, err);
-    if (!st && mask)
-      st = laci_quantise_model(model, options, &job, pruning, &source, report, &quantised, err);
+    const laci_quantise_source from = {model, options, &job, pruning, &source};
+    if (!st && mask) st = laci_quantise_model(&from, report, &quantised, err);
     st = lac_process_group_agree(options->group, st, err);
   }
   if (!st) {

@@ -127,19 +127,20 @@ static lac_status add_to_report(laci_report *report, const lac_quantisation *opt
   return LAC_OK;
 }
 
-lac_status laci_quantise_model(lac_model *model, const lac_options *options, const laci_job *job,
-                               const laci_pruning *pruning, const laci_calibration_source *source,
-                               laci_report *report, laci_quantisation **made, lac_error *err) {
+lac_status laci_quantise_model(const laci_quantise_source *source, laci_report *report,
+                               laci_quantisation **made, lac_error *err) {
+  const lac_model *model = source->model;
+  const lac_quantisation *options = source->options->quantisation;
   *made = NULL;
-  if (!options->quantisation) return LAC_OK;
-  const laci_weighted_graph from = {model->graph, (const uint8_t *const *)pruning->weights};
-  const laci_quantize_options how = {.rule = (laci_range_rule)rule_of(options->quantisation),
-                                     .is_signed = options->quantisation->is_signed,
-                                     .samples = &source->list,
-                                     .pool = job->pool,
-                                     .budget = &job->budget};
+  if (!options) return LAC_OK;
+  const laci_weighted_graph from = {model->graph, (const uint8_t *const *)source->pruning->weights};
+  const laci_quantize_options how = {.rule = (laci_range_rule)rule_of(options),
+                                     .is_signed = options->is_signed,
+                                     .samples = &source->samples->list,
+                                     .pool = source->job->pool,
+                                     .budget = &source->job->budget};
   lac_status st = laci_quantize(&from, model->file, &how, made, err);
-  if (!st) st = add_to_report(report, options->quantisation, *made, err);
+  if (!st) st = add_to_report(report, options, *made, err);
   if (!st) return LAC_OK;
   laci_quantisation_destroy(*made);
   *made = NULL;

@@ -18,13 +18,19 @@ typedef struct laci_report laci_report;
 LAC_MUST_CHECK lac_status laci_check_quantisation(const lac_model *model,
                                                   const lac_options *options, lac_error *err);
 
+/** A pruning that is done, and what it was made of. */
+typedef struct laci_quantise_source {
+  lac_model *model;
+  const lac_options *options;
+  const laci_job *job;
+  const laci_pruning *pruning;
+  const laci_calibration_source *samples;
+} laci_quantise_source;
+
 /** Quantises the model with a pruning's new weights, and says so in the report; NULL without
  * options->quantisation. The model stays as it is, but for its file. */
-LAC_MUST_CHECK lac_status laci_quantise_model(lac_model *model, const lac_options *options,
-                                              const laci_job *job, const laci_pruning *pruning,
-                                              const laci_calibration_source *source,
-                                              laci_report *report, laci_quantisation **made,
-                                              lac_error *err);
+LAC_MUST_CHECK lac_status laci_quantise_model(const laci_quantise_source *from, laci_report *report,
+                                              laci_quantisation **made, lac_error *err);
 
 /** The quantised network takes the place of the model's, which nobody may look at any more; made
  * NULL: nothing is done. */

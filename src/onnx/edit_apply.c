@@ -17,6 +17,9 @@ typedef struct applier {
   laci_name_table let_go;    /* names that a node read, and reads no more */
   laci_name_table read;      /* names that somebody reads afterwards */
   bool *is_gone;             /* [n_node] */
+  size_t *order, next;       /* of new nodes by their places; the next one to stand somewhere */
+  Onnx__NodeProto **list;    /* of all nodes, so far n_list of them */
+  size_t n_list;
 } applier;
 
 /* ---- Memory that goes with one end or the other ---- */
@@ -207,12 +210,13 @@ static int slot_of(const applier *a, const laci_edit_node *node) {
   return node->behind ? 2 * place + 1 : 2 * place;
 }
 
-static lac_status emit(applier *a, const size_t *order, size_t *next, int slot,
-                       Onnx__NodeProto **to, size_t *n, lac_error *err) {
+static lac_status emit(applier *a, int slot, lac_error *err) {
   const laci_onnx_edit *edit = a->edit;
-  for (; *next < edit->n_nodes && slot_of(a, &edit->nodes[order[*next]]) <= slot; ++*next) {
-    to[*n] = new_node(a, &edit->nodes[order[*next]]);
-    if (!to[(*n)++]) return laci_fail_memory(err, "a new node");
+  for (; a->next < edit->n_nodes; a->next++) {
+    const laci_edit_node *node = &edit->nodes[a->order[a->next]];
+    if (slot_of(a, node) > slot) break;
+    a->list[a->n_list] = new_node(a, node);
+    if (!a->list[a->n_list++]) return laci_fail_memory(err, "a new node");
   }
   return LAC_OK;
 }
@@ -238,18 +242,17 @@ static size_t *sort_nodes(const applier *a) {
 
 static lac_status place_nodes(applier *a, lac_error *err) {
   Onnx__GraphProto *graph = a->graph;
-  size_t n = 0, next = 0, *order = sort_nodes(a);
-  Onnx__NodeProto **list =
-      fresh_block(a->edit, (graph->n_node + a->edit->n_nodes + 1) * sizeof *list);
-  lac_status st = list && order ? LAC_OK : laci_fail_memory(err, "the nodes of the file");
-  if (!st) st = emit(a, order, &next, -1, list, &n, err);
+  a->order = sort_nodes(a);
+  a->list = fresh_block(a->edit, (graph->n_node + a->edit->n_nodes + 1) * sizeof *a->list);
+  lac_status st = a->list && a->order ? LAC_OK : laci_fail_memory(err, "the nodes of the file");
+  if (!st) st = emit(a, -1, err);
   for (size_t at = 0; at < graph->n_node && !st; at++) {
-    st = emit(a, order, &next, (int)(2 * at), list, &n, err);
-    if (!st && !a->is_gone[at]) list[n++] = graph->node[at];
-    if (!st) st = emit(a, order, &next, (int)(2 * at + 1), list, &n, err);
+    st = emit(a, (int)(2 * at), err);
+    if (!st && !a->is_gone[at]) a->list[a->n_list++] = graph->node[at];
+    if (!st) st = emit(a, (int)(2 * at + 1), err);
   }
-  laci_free(order);
-  return st ? st : swap(a->edit, &graph->node, &graph->n_node, list, n, err);
+  laci_free(a->order);
+  return st ? st : swap(a->edit, &graph->node, &graph->n_node, a->list, a->n_list, err);
 }
 
 /* ---- What nothing reads any more ---- */
