@@ -118,7 +118,10 @@ static bool describe(laci_analysis *analysis, int node_id, const laci_weight_axe
                                    .outer = laci_shape_count_range(shape, 0, layer->c_axis),
                                    .columns = c,
                                    .inner = stride_of(shape, layer->c_axis),
-                                   .run = layer->channels_in};
+                                   .run = layer->channels_in,
+                                   .rows = k,
+                                   .row_step = stride_of(shape, layer->k_axis),
+                                   .row_run = layer->channels_out};
   if (!set_scales(analysis, &source, layer)) layer->reason = "its scales run along two axes";
   if (!own)
     layer->reason =

@@ -131,6 +131,11 @@ static void count_filled(const tile *t, bench *b) {
 }
 
 static void load(const cut *c, const tile *t, bool count, bench *b) {
+  if (c->weight->score && !count) {
+    for_stretches(c, t, laci_scores_read, b->raw);
+    transpose(t, b);
+    return;
+  }
   for_stretches(c, t, laci_distances_read, b->raw);
   transpose(t, b);
   if (count) count_filled(t, b);
@@ -232,7 +237,7 @@ static void scan_parts(int64_t begin, int64_t end, void *context) {
   }
 }
 
-static lac_status check_finite(const laci_weight_view *w, laci_pool *pool, lac_error *err) {
+lac_status laci_weight_check_finite(const laci_weight_view *w, laci_pool *pool, lac_error *err) {
   if (!laci_dtype_is_float(w->dtype)) return LAC_OK;
   scan s = {.weight = w, .count = w->outer * w->columns * w->inner, .first = INT64_MAX};
   laci_pool_for(pool, laci_ceil_div(s.count, SCAN_ELEMENTS), 1, scan_parts, &s);
@@ -251,7 +256,7 @@ static lac_status run(job *j, laci_pool *pool, lac_error *err) {
 lac_status laci_mask_choose(const laci_weight_view *weight, laci_pattern pattern, laci_pool *pool,
                             uint8_t *mask, lac_error *err) {
   lac_status st = laci_weight_check(weight, pattern, err);
-  if (!st) st = check_finite(weight, pool, err);
+  if (!st) st = laci_weight_check_finite(weight, pool, err);
   if (st) return st;
   cut c = cut_weight(weight, pattern);
   job j = {.cut = &c, .mask = mask};
@@ -262,7 +267,7 @@ lac_status laci_mask_measure(const laci_weight_view *weight, laci_pattern patter
                              laci_mask_stats *stats, lac_error *err) {
   *stats = (laci_mask_stats){.holds_pattern = true};
   lac_status st = laci_weight_check(weight, pattern, err);
-  if (!st) st = check_finite(weight, pool, err);
+  if (!st) st = laci_weight_check_finite(weight, pool, err);
   if (st) return st;
   cut c = cut_weight(weight, pattern);
   int64_t n_parts = laci_ceil_div(c.n_tiles, TILES_A_PART);

@@ -1,11 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
- * N:M masks: choosing, checking and applying them, block by block along the input channels. */
+ * N:M masks: choosing, checking and applying them, block by block along the input channels.
+ *
+ * By a rule they are chosen row by row (mask.c), in blocks that hold N:M in both directions
+ * (square.h), or in blocks of V rows that share their columns, V:N:M (shared_columns.h). Whichever
+ * it is, every row holds N:M. Scores choose: |w|, or the view's `score`; what is reported as kept
+ * is |w| in either case. Blocks of several rows need the view's rows (weight_view.h). Masks and
+ * sums are the same bytes for any pool. */
 #ifndef LACI_SPARSE_MASK_H
 #define LACI_SPARSE_MASK_H
 
 #include "sparse/weight_view.h"
 
 typedef struct laci_pool laci_pool;
+
+/** Fails LAC_BAD_VALUE naming tensor and flat index of the first NaN or Inf. Any pool. */
+LAC_MUST_CHECK lac_status laci_weight_check_finite(const laci_weight_view *weight, laci_pool *pool,
+                                                   lac_error *err);
 
 /** Mask with the largest kept score in every block:  keep = the n largest scores of each m;
  *  ties keep the lowest column.
@@ -25,7 +35,8 @@ typedef struct laci_mask_stats {
   double total; /* sum of all scores */
 } laci_mask_stats;
 
-/** One pass over the weight as it is stored. Fails as laci_mask_choose. */
+/** One pass over the weight as it is stored; scores are its own (weight->score is not looked at).
+ * Fails as laci_mask_choose. */
 LAC_MUST_CHECK lac_status laci_mask_measure(const laci_weight_view *weight, laci_pattern pattern,
                                             laci_pool *pool, laci_mask_stats *stats,
                                             lac_error *err);
@@ -39,5 +50,37 @@ void laci_mask_apply(const laci_weight_view *weight, const uint8_t *mask, uint8_
 
 /** First flat index of a NaN or Inf, or -1. */
 int64_t laci_find_not_finite(lac_dtype dtype, const uint8_t *bytes, int64_t n);
+
+/* ---- By a rule (rule.c) ---- */
+
+/** "1d", "2d-greedy", "2d-best": what masks are called by name. False: none of them. */
+bool laci_mask_form_find(const char *name, laci_mask_form *form);
+
+/** Fails LAC_BAD_ARGUMENT where there is no such rule: v is 1 .. LACI_SHARED_MOST_ROWS, and then
+ * 1 <= N <= 4 < M or N < M == 4. */
+LAC_MUST_CHECK lac_status laci_mask_rule_check(const laci_mask_rule *rule, lac_error *err);
+
+/** As laci_mask_choose. Fails LAC_BAD_SHAPE, too: blocks of several rows of a view without. */
+LAC_MUST_CHECK lac_status laci_mask_choose_by(const laci_weight_view *weight,
+                                              const laci_mask_rule *rule, laci_pool *pool,
+                                              uint8_t *mask, lac_error *err);
+
+/** As laci_mask_measure, with
+ *  holds_pattern  V:N:M where that is the rule, else N:M
+ *  kept           sum of |w| that a mask by this rule would keep
+ *  scores         of that mask, too; |w| where the view has no others */
+typedef struct laci_mask_scores {
+  double kept, total;
+} laci_mask_scores;
+LAC_MUST_CHECK lac_status laci_mask_measure_by(const laci_weight_view *weight,
+                                               const laci_mask_rule *rule, laci_pool *pool,
+                                               laci_mask_stats *stats, laci_mask_scores *scores,
+                                               lac_error *err);
+
+/** Whether the weight as it is stored holds N:M along its output channels, too: at most n non-zeros
+ * in every aligned block of m rows of each column. False for a view without rows. Fails
+ * LAC_NO_MEMORY, and as laci_mask_measure. */
+LAC_MUST_CHECK lac_status laci_mask_holds_rows(const laci_weight_view *weight, laci_pattern pattern,
+                                               laci_pool *pool, bool *holds, lac_error *err);
 
 #endif

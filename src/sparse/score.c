@@ -125,6 +125,11 @@ void laci_distances_scale(const laci_weight_view *w, int64_t first, int64_t n, d
 }
 
 void laci_scores_read(const laci_weight_view *w, int64_t first, int64_t n, double *out) {
+  if (w->score) {
+    for (int64_t i = 0; i < n; i++) out[i] = (double)w->score[first + i];
+    for (int64_t i = 0; i < n && w->squared; i++) out[i] *= out[i];
+    return;
+  }
   laci_distances_read(w, first, n, out);
   laci_distances_scale(w, first, n, out);
 }

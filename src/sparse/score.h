@@ -17,8 +17,8 @@ LAC_MUST_CHECK lac_status laci_pattern_check(laci_pattern pattern, lac_error *er
 LAC_MUST_CHECK lac_status laci_weight_check(const laci_weight_view *weight, laci_pattern pattern,
                                             lac_error *err);
 
-/** *in_memory: the same weight with its bytes in memory, until laci_let_go; what reads a weight wants
- * such a one. Fails as laci_hold. */
+/** *in_memory: the same weight with its bytes in memory, until laci_let_go; what reads a weight
+ * wants such a one. Fails as laci_hold. */
 LAC_MUST_CHECK lac_status laci_weight_hold(const laci_weight_view *weight,
                                            laci_weight_view *in_memory, laci_held *held,
                                            lac_error *err);

@@ -18,6 +18,20 @@ typedef struct laci_pattern {
 
 enum { LACI_MOST_PATTERN_M = 64 };
 
+/** Which elements a mask's blocks hold together (mask.h). */
+typedef enum laci_mask_form {
+  LACI_MASK_1D,
+  LACI_MASK_2D_GREEDY,
+  LACI_MASK_2D_BEST,
+  LACI_MASK_SHARED, /* V:N:M */
+} laci_mask_form;
+
+typedef struct laci_mask_rule {
+  laci_pattern pattern;
+  laci_mask_form form;
+  int v; /* rows that share columns; 0 unless LACI_MASK_SHARED */
+} laci_mask_rule;
+
 /** Element (o, c, i) stands at flat index (o * columns + c) * inner + i; c is the input channel
  * ("column"), and every (o, i) is a row. Columns are cut into runs of `run` (one a convolution
  * group where the C axis holds them all; else run == columns); blocks of m are aligned inside a
@@ -25,15 +39,20 @@ enum { LACI_MOST_PATTERN_M = 64 };
  * (e / scale_stride) % n_scales; without scales: |w[e]|; or its square. A pruned element gets the
  * value zero[k] (0 without zeros). */
 typedef struct laci_weight_view {
-  const char *name; /* stored tensor, for messages */
-  lac_dtype dtype;  /* f16 bf16 f32 f64 i8 u8 (other integer types too) */
-  const uint8_t *bytes; /* in memory; else: */
+  const char *name;                   /* stored tensor, for messages */
+  lac_dtype dtype;                    /* f16 bf16 f32 f64 i8 u8 (other integer types too) */
+  const uint8_t *bytes;               /* in memory; else: */
   const laci_byte_source *bytes_from; /* not NULL: where they are (laci_weight_hold) */
   int64_t outer, columns, inner, run;
   int64_t n_scales, scale_stride; /* n_scales 0: none */
   const double *scale;            /* [n_scales] or NULL (1) */
   const double *zero;             /* [n_scales] or NULL (0) */
   bool squared;                   /* scores are squares */
+  /* Output channels, for masks whose blocks hold several rows (mask.h): `rows` of them, row_step
+   * elements apart, blocks aligned inside row_run (one convolution group's). rows 0: unknown. */
+  int64_t rows, row_step, row_run;
+  const float *score; /* scores of somebody else, >= 0, of the weight's layout, in the place of the
+                         above; NULL: none */
 } laci_weight_view;
 
 #endif

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * One block's mask in both directions.
+ *
+ * Lists. A row's choices are the C(m, n) sets of columns; a pattern is a choice for each row. What
+ * each choice of each row keeps is summed first, so that a pattern costs m additions.
+ *
+ * Paths. Rows are satisfied one after the other: n times, a cheapest path from the row to a column
+ * that has fewer than n, over (row, column) not kept yet, cost = top - score, and back over what is
+ * kept, cost = -(top - score). With prices, price[x] + cost(x, y) - price[y] is never negative, so
+ * that Dijkstra's method finds it; what lies on the path then changes sides. */
+#include "sparse/square.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+
+enum { LISTED_M = 4, MOST_CHOICES = 6, MOST_PATTERNS = 90, MOST_M = LACI_MOST_PATTERN_M };
+
+typedef struct element {
+  double score;
+  int at;
+} element;
+
+struct laci_square {
+  laci_pattern pattern;
+  int n_choices, n_patterns;                      /* 0 where m is larger than LISTED_M */
+  uint8_t choice[MOST_CHOICES];                   /* bit c: column c */
+  uint8_t patterns[MOST_PATTERNS][LISTED_M];      /* a choice for each row */
+  element *elements;                              /* [m * m] of greedy */
+  double *cost;                                   /* [m * m] of paths, as all that follow */
+  uint8_t *kept;                                  /* [m * m] */
+  double price[2 * MOST_M], distance[2 * MOST_M]; /* rows, then columns */
+  int before[2 * MOST_M];                         /* on the cheapest path; -1: none */
+  bool settled[2 * MOST_M];
+  int load[MOST_M]; /* kept elements of a column */
+};
+
+/* ---- Making it ---- */
+
+/* Rows before `row` have their choices; used[c] counts column c. */
+static void list_patterns(laci_square *s, int row, int *used, uint8_t *chosen) {
+  const int m = s->pattern.m, n = s->pattern.n;
+  if (row == m) {
+    memcpy(s->patterns[s->n_patterns++], chosen, (size_t)m);
+    return;
+  }
+  for (int k = 0; k < s->n_choices; k++) {
+    bool fits = true;
+    for (int c = 0; c < m; c++) {
+      used[c] += s->choice[k] >> c & 1;
+      fits = fits && used[c] <= n;
+    }
+    chosen[row] = (uint8_t)k;
+    if (fits) list_patterns(s, row + 1, used, chosen);
+    for (int c = 0; c < m; c++) used[c] -= s->choice[k] >> c & 1;
+  }
+}
+
+/* {0, 1}, {0, 2}, ... {2, 3}: by their lowest columns. */
+static void list_choices(laci_square *s) {
+  const int m = s->pattern.m;
+  for (int first = 0; first < 1 << m; first++) {
+    uint8_t set = 0;
+    int n = 0;
+    for (int c = 0; c < m; c++) {
+      if (first >> (m - 1 - c) & 1) continue; /* counted down: 0 stands for kept */
+      set |= (uint8_t)(1 << c);
+      n++;
+    }
+    if (n == s->pattern.n) s->choice[s->n_choices++] = set;
+  }
+}
+
+lac_status laci_square_create(laci_pattern pattern, laci_square **square, lac_error *err) {
+  const size_t area = (size_t)pattern.m * (size_t)pattern.m;
+  laci_square *s = laci_alloc(1, sizeof *s);
+  *square = s;
+  if (!s) return laci_fail_memory(err, "a mask");
+  s->pattern = pattern;
+  s->elements = laci_alloc(area, sizeof *s->elements);
+  s->cost = laci_alloc(area, sizeof *s->cost);
+  s->kept = laci_alloc(area, 1);
+  if (!s->elements || !s->cost || !s->kept) {
+    laci_square_destroy(s);
+    *square = NULL;
+    return laci_fail_memory(err, "a mask");
+  }
+  if (pattern.m > LISTED_M) return LAC_OK;
+  int used[LISTED_M] = {0};
+  uint8_t chosen[LISTED_M];
+  list_choices(s);
+  list_patterns(s, 0, used, chosen);
+  return LAC_OK;
+}
+
+void laci_square_destroy(laci_square *s) {
+  if (!s) return;
+  laci_free(s->elements);
+  laci_free(s->cost);
+  laci_free(s->kept);
+  laci_free(s);
+}
+
+int laci_square_patterns(const laci_square *s) { return s->n_patterns; }
+
+/* ---- Greedy ---- */
+
+static int by_score(const void *a, const void *b) {
+  const element *x = a, *y = b;
+  if (x->score != y->score) return x->score < y->score ? 1 : -1;
+  return (x->at > y->at) - (x->at < y->at);
+}
+
+void laci_square_greedy(laci_square *s, const double *score, int rows, int columns, uint8_t *mask) {
+  int in_row[MOST_M] = {0}, in_column[MOST_M] = {0};
+  const int n = rows * columns;
+  for (int at = 0; at < n; at++) s->elements[at] = (element){score[at], at};
+  qsort(s->elements, (size_t)n, sizeof *s->elements, by_score);
+  memset(mask, 0, (size_t)rows * (size_t)columns);
+  for (int k = 0; k < n; k++) {
+    const int at = s->elements[k].at, row = at / columns, column = at % columns;
+    if (in_row[row] == s->pattern.n || in_column[column] == s->pattern.n) continue;
+    mask[at] = 1;
+    in_row[row]++;
+    in_column[column]++;
+  }
+}
+
+/* ---- The best of a list ---- */
+
+static void best_of_list(const laci_square *s, const double *score, int rows, int columns,
+                         uint8_t *mask) {
+  const int m = s->pattern.m;
+  double sums[LISTED_M][MOST_CHOICES] = {{0}};
+  for (int row = 0; row < rows; row++) {
+    for (int k = 0; k < s->n_choices; k++) {
+      for (int c = 0; c < columns; c++)
+        sums[row][k] += s->choice[k] >> c & 1 ? score[row * columns + c] : 0;
+    }
+  }
+  double most = -1;
+  const uint8_t *best = s->patterns[0];
+  for (int p = 0; p < s->n_patterns; p++) {
+    double sum = 0;
+    for (int row = 0; row < m; row++) sum += sums[row][s->patterns[p][row]];
+    if (sum > most) {
+      most = sum;
+      best = s->patterns[p];
+    }
+  }
+  for (int row = 0; row < rows; row++) {
+    for (int c = 0; c < columns; c++) mask[row * columns + c] = s->choice[best[row]] >> c & 1;
+  }
+}
+
+/* ---- The best by paths ---- */
+
+static int nearest(const laci_square *s) {
+  int best = -1;
+  for (int x = 0; x < 2 * s->pattern.m; x++) {
+    if (s->settled[x] || s->before[x] == -2) continue;
+    if (best < 0 || s->distance[x] < s->distance[best]) best = x;
+  }
+  return best;
+}
+
+static void relax(laci_square *s, int from, int to, double cost) {
+  const double step = s->price[from] + cost - s->price[to];
+  const double distance = s->distance[from] + (step > 0 ? step : 0); /* below 0 by rounding alone */
+  if (s->settled[to] || (s->before[to] != -2 && s->distance[to] <= distance)) return;
+  s->distance[to] = distance;
+  s->before[to] = from;
+}
+
+/* The column that is reached; before[]: -2 where nothing leads, -1 at the row itself. */
+static int find_path(laci_square *s, int row) {
+  const int m = s->pattern.m;
+  for (int x = 0; x < 2 * m; x++) {
+    s->before[x] = -2;
+    s->settled[x] = false;
+  }
+  s->before[row] = -1;
+  s->distance[row] = 0;
+  for (;;) {
+    const int x = nearest(s); /* there is one: some pattern holds what every row has so far */
+    if (x >= m && s->load[x - m] < s->pattern.n) return x;
+    s->settled[x] = true;
+    for (int y = 0; y < m; y++) {
+      if (x < m && !s->kept[x * m + y]) relax(s, x, m + y, s->cost[x * m + y]);
+      if (x >= m && s->kept[y * m + x - m]) relax(s, x, y, -s->cost[y * m + x - m]);
+    }
+  }
+}
+
+static void augment(laci_square *s, int row) {
+  const int m = s->pattern.m, end = find_path(s, row);
+  const double far = s->distance[end];
+  for (int x = 0; x < 2 * m; x++) {
+    const bool nearer = s->before[x] != -2 && s->distance[x] < far;
+    s->price[x] += nearer ? s->distance[x] : far;
+  }
+  s->load[end - m]++;
+  for (int x = end; s->before[x] >= 0; x = s->before[x]) {
+    const int from = s->before[x];
+    if (x >= m) s->kept[from * m + x - m] = 1;
+    else s->kept[x * m + from - m] = 0;
+  }
+}
+
+static void best_by_paths(laci_square *s, const double *score, int rows, int columns,
+                          uint8_t *mask) {
+  const int m = s->pattern.m;
+  double top = 0;
+  for (int at = 0; at < rows * columns; at++) top = score[at] > top ? score[at] : top;
+  for (int row = 0; row < m; row++) {
+    for (int c = 0; c < m; c++) {
+      const bool there = row < rows && c < columns;
+      s->cost[row * m + c] = top - (there ? score[row * columns + c] : 0);
+    }
+  }
+  memset(s->kept, 0, (size_t)m * (size_t)m);
+  memset(s->load, 0, sizeof s->load);
+  memset(s->price, 0, sizeof s->price);
+  for (int row = 0; row < m; row++) {
+    for (int k = 0; k < s->pattern.n; k++) augment(s, row);
+  }
+  for (int row = 0; row < rows; row++)
+    memcpy(mask + row * columns, s->kept + row * m, (size_t)columns);
+}
+
+void laci_square_best(laci_square *s, const double *score, int rows, int columns, uint8_t *mask) {
+  if (s->n_patterns) best_of_list(s, score, rows, columns, mask);
+  else best_by_paths(s, score, rows, columns, mask);
+}
