@@ -137,11 +137,17 @@ bool option_takes_value(const option_row *option) {
   return option->kind != OPTION_SWITCH && option->kind != OPTION_COUNT;
 }
 
+/* "FILE.npz" among the choices stands for any name that ends so. */
 static bool is_choice(const char *choices, const char *value) {
-  size_t n = strlen(value);
+  static const char file[] = "FILE";
+  size_t n = strlen(value), n_file = sizeof file - 1;
   for (const char *at = choices; at; at = strchr(at, '|')) {
     if (*at == '|') at++;
-    if (n && strcspn(at, "|") == n && memcmp(at, value, n) == 0) return true;
+    size_t length = strcspn(at, "|"), ending = length > n_file ? length - n_file : 0;
+    if (n && length == n && memcmp(at, value, n) == 0) return true;
+    if (ending && strncmp(at, file, n_file) == 0 && n > ending &&
+        memcmp(at + n_file, value + n - ending, ending) == 0)
+      return true;
   }
   return false;
 }

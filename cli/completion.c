@@ -17,8 +17,12 @@ static void print_choices(FILE *out, const option_row *option) {
   int n = 0;
   const char *const *names = option->kind == OPTION_CHOICE ? NULL : lac_network_names(&n);
   for (int i = 0; i < n; i++) fprintf(out, "%s%s", i ? " " : "", names[i]);
-  for (const char *at = names ? "" : option->argument; *at; at++)
-    fputc(*at == '|' ? ' ' : *at, out);
+  for (const char *at = names ? "" : option->argument; *at;) {
+    const int length = (int)strcspn(at, "|");
+    const bool is_file = strncmp(at, "FILE.", 5) == 0; /* any file of that ending */
+    if (!is_file) fprintf(out, "%s%.*s", at == option->argument ? "" : " ", length, at);
+    at += length + (at[length] == '|');
+  }
 }
 
 /* For zsh and fish: text inside single quotes. `special` are characters that get a backslash. */

@@ -88,17 +88,16 @@ lac_status export_check(const lac_model *model, const lac_mask *mask, const lac_
     n_eligible += layer->eligible;
     if (!layer->eligible || layer->holds_pattern) continue;
     if (is_masked(mask, layer->weight)) {
-      st =
-          laci_fail(err, LAC_BAD_VALUE, "%s: it was pruned, but does not hold %d:%d after training",
-                    layer->name, options->n, options->m);
+      st = laci_fail(err, LAC_BAD_VALUE, "%s: it was pruned, but does not hold %s after training",
+                     layer->name, (*report)->pattern);
     }
     if (n_dense++ == 0) first = layer->name;
   }
   if (!st && n_dense) {
     laci_log(LAC_LOG_WARNING,
-             "%d of %d layer%s that should hold %d:%d do not, the first is %s: others held it from "
+             "%d of %d layer%s that should hold %s do not, the first is %s: others held it from "
              "the start, and these were trained as they were",
-             n_dense, n_eligible, laci_plural(n_eligible), options->n, options->m, first);
+             n_dense, n_eligible, laci_plural(n_eligible), (*report)->pattern, first);
   }
   return st;
 }

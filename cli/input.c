@@ -95,6 +95,37 @@ lac_status input_pattern(const char *text, int *n, int *m, lac_error *err) {
   return LAC_OK;
 }
 
+static bool needs_inputs(const char *score) {
+  const size_t n = strlen(score);
+  const bool is_file = n > 4 && strcmp(score + n - 4, ".npz") == 0;
+  return !is_file && strcmp(score, "magnitude") != 0 && strcmp(score, "random") != 0;
+}
+
+/* "64:2:8", or N:M. */
+static lac_status read_rule(const arguments *args, lac_options *options, lac_error *err) {
+  const char *text = args->pattern, *colon = strchr(text, ':');
+  int used = 0;
+  if (!colon || !strchr(colon + 1, ':')) return input_pattern(text, &options->n, &options->m, err);
+  bool good = strspn(text, "0123456789:") == strlen(text) &&
+              sscanf(text, "%4d:%2d:%2d%n", &options->v, &options->n, &options->m, &used) == 3 &&
+              !text[used] && options->v >= 1 && options->v <= 4096 && options->n >= 1 &&
+              options->n <= 4 && options->n < options->m && options->m >= 4 && options->m <= 64;
+  if (!good) {
+    return laci_fail(
+        err, LAC_BAD_ARGUMENT,
+        "--pattern %s: wanted V:N:M with 1 <= V <= 4096, 1 <= N <= 4, N < M and 4 <= M <= "
+        "64, such as 64:2:8",
+        text);
+  }
+  if (args->verb == VERB_pack) {
+    return laci_fail(
+        err, LAC_BAD_ARGUMENT,
+        "--pattern %s: wanted N:M; rows are packed by themselves, and these hold %d:%d", text,
+        options->n, options->m);
+  }
+  return LAC_OK;
+}
+
 lac_status input_options(const arguments *args, lac_options *options, lac_error *err) {
   *options = lac_options_default();
   options->permute = args->permute;
@@ -105,8 +136,10 @@ lac_status input_options(const arguments *args, lac_options *options, lac_error 
   options->exclude = args->exclude;
   options->score = args->score;
   options->permute_for = args->permute_for;
-  if (args->verb != VERB_prune && args->score && strcmp(args->score, "magnitude") != 0) {
-    return laci_fail(err, LAC_BAD_ARGUMENT, "--score %s: wanted magnitude (prune knows others)",
+  options->mask = args->mask;
+  if (args->verb != VERB_prune && args->score && needs_inputs(args->score)) {
+    return laci_fail(err, LAC_BAD_ARGUMENT,
+                     "--score %s: wanted magnitude, random or FILE.npz (prune knows others)",
                      args->score);
   }
   options->effort = strcmp(args->effort, "fast") == 0   ? LAC_EFFORT_FAST
@@ -124,7 +157,7 @@ lac_status input_options(const arguments *args, lac_options *options, lac_error 
   options->n_input_shapes = args->input_shape.n;
   options->targets = args->target.items;
   options->n_targets = args->target.n;
-  return input_pattern(args->pattern, &options->n, &options->m, err);
+  return read_rule(args, options, err);
 }
 
 lac_status input_colour(const char *name, const char *text, float colour[3], lac_error *err) {

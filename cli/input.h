@@ -21,7 +21,7 @@ LAC_MUST_CHECK lac_status input_shape(const char *text, laci_arena *arena, lac_e
 LAC_MUST_CHECK lac_status input_pattern(const char *text, int *n, int *m, lac_error *err);
 
 /** The library's options from the command line's; views of args. Fails LAC_BAD_ARGUMENT on a
- * malformed pattern. */
+ * malformed pattern, and on a score that the verb does not know. */
 LAC_MUST_CHECK lac_status input_options(const arguments *args, lac_options *options,
                                         lac_error *err);
 

@@ -62,10 +62,10 @@ static lac_status print_result(const lac_report *report, lac_error *err) {
   const lac_summary *summary = &report->summary;
   fputc('\n', stdout);
   terminal_say(stdout,
-               "%d layer%s (Conv or Dense), %d eligible for %d:%d, %d of these in %d group%s that "
+               "%d layer%s (Conv or Dense), %d eligible for %s, %d of these in %d group%s that "
                "can be searched",
-               summary->layers, laci_plural(summary->layers), summary->eligible, report->pattern_n,
-               report->pattern_m, summary->permuted, summary->groups, laci_plural(summary->groups));
+               summary->layers, laci_plural(summary->layers), summary->eligible, report->pattern,
+               summary->permuted, summary->groups, laci_plural(summary->groups));
   return st;
 }
 

@@ -3,6 +3,7 @@
 #include "layers.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/plural.h"
 #include "lacuna/calibration.h"
@@ -74,7 +75,8 @@ lac_status layers_print_sparsity(const lac_report *report, FILE *out, lac_error 
     table_cell(&table, "%s", layer->name);
     table_cell(&table, "%s", layer->op);
     table_shape_cell(&table, layer->rank, layer->shape);
-    if (layer->pruned) table_cell(&table, "%d:%d", report->pattern_n, report->pattern_m);
+    if (layer->pruned)
+      table_cell(&table, "%s%s", report->pattern, layer->holds_pattern_both ? " both ways" : "");
     else table_cell(&table, "%s", structure_of(layer));
     table_cell(&table, "%.4f", layer->zero_ratio);
     table_cell(&table, "%" PRId64 "/%" PRId64, layer->n_elements - layer->n_zeros,
@@ -205,16 +207,19 @@ void layers_print_quantised(const lac_report *report, FILE *out) {
 
 void layers_print_figures(const lac_report *report, FILE *out) {
   const lac_summary *summary = &report->summary;
+  const bool is_2d = report->mask && strcmp(report->mask, "1d") != 0;
   double total = 0;
   for (int i = 0; i < report->n_layers; i++) {
     if (report->layers[i].eligible) total += report->layers[i].total;
   }
   if (total > 0) {
-    terminal_say(out,
-                 "%d:%d keeps %.3f%% of the weight magnitude (%.3f%% in the order of the file), %d "
-                 "group%s searched",
-                 report->pattern_n, report->pattern_m, 100 * summary->kept_after / total,
-                 100 * summary->kept_before / total, summary->groups, laci_plural(summary->groups));
+    terminal_say(
+        out,
+        "%s%s%s keeps %.3f%% of the weight magnitude (%.3f%% in the order of the file), %d "
+        "group%s searched",
+        report->pattern, is_2d ? " " : "", is_2d ? report->mask : "",
+        100 * summary->kept_after / total, 100 * summary->kept_before / total, summary->groups,
+        laci_plural(summary->groups));
   }
   print_verification(summary, out);
 }

@@ -21,8 +21,16 @@ typedef enum lac_effort { LAC_EFFORT_FAST, LAC_EFFORT_NORMAL, LAC_EFFORT_BEST } 
 
 /** Start from lac_options_default() and set fields. */
 typedef struct lac_options {
-  int n, m;     /* pattern: at most n of every m input channels are kept; 1 <= n < m <= 64 (2, 4) */
-  bool permute; /* search channel orders (true) */
+  int n, m; /* pattern: at most n of every m input channels are kept; 1 <= n < m <= 64 (2, 4) */
+  int v;    /* 0, or V of V:N:M, 1 <= V <= 4096, 1 <= n <= 4, n < m, m >= 4: in a block of V output
+               channels by m input channels, at every kernel position apart, the rows share four
+               columns, and each keeps n of these. Every row holds n:m, too. Blocks at an end may be
+               smaller. VENOM's scheme (0) */
+  const char *mask; /* "1d": each row by itself; "2d-best", "2d-greedy": blocks of m x m hold n:m
+                       along output channels, too, by the largest kept sum or from the largest score
+                       on; not with v. NULL: "1d" (NULL) */
+  bool permute;     /* search channel orders, by n:m, whatever v and mask are; orders by which masks
+                       keep less     are taken back (true) */
   bool
       padding; /* a Dense layer's input channels count as rounded up to the eligible size (false) */
   bool all_sizes;      /* prune every layer whose input channels reach m, not only Tensor Core sizes
@@ -33,9 +41,11 @@ typedef struct lac_options {
   const char *include; /* POSIX extended regular expression on node or weight names: only these are
                           pruned (NULL) */
   const char *exclude; /* these are not (NULL) */
-  const char *score;   /* how masks are chosen: "magnitude"; with calibration also "wanda", "ria",
-                          "sparsegpt", "obs", "alps"; NULL: "alps" with calibration, else
-                          "magnitude" (NULL) */
+  const char *score;   /* how masks are chosen: "magnitude"; "random", uniform by seed; with
+                          calibration also "wanda", "ria", "sparsegpt", "obs", "alps", of which the
+                          last three go with mask "1d" alone; without it a file, "FILE.npz": for
+                          each weight that is pruned an array of its name and shape, not negative,
+                          read as f32. NULL: "alps" with calibration, else "magnitude" (NULL) */
   const char *permute_for; /* what an order is to keep: "magnitude", the sum of |w|, or "score": of
                               squares of w, by which errors of a layer's outputs go; NULL: score */
   const char *strategy; /* of the search: exact, assign, assign+swap, swap, stripes, none, where it

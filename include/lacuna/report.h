@@ -40,16 +40,21 @@ typedef struct lac_layer {
   bool was_pruned;                 /* it was a pruned weight before the function began */
   bool permuted_c, permuted_k;     /* its input / output channels were reordered */
   bool permutable_c, permutable_k; /* they may be: nothing demands the order that they have */
-  bool searchable; /* its input channels belong to a group that was free to be searched */
-  bool holds_pattern;
-  int group_c, group_k; /* ids in groups (most of the axis' channels); -1: none */
+  bool searchable;         /* its input channels belong to a group that was free to be searched */
+  bool holds_pattern;      /* along the input channels; with pattern_v in the blocks of V:N:M */
+  bool holds_pattern_both; /* N:M along the output channels, too: so does the transposed weight that
+                              training multiplies by. Of pruned layers; false elsewhere */
+  int group_c, group_k;    /* ids in groups (most of the axis' channels); -1: none */
   int64_t n_zeros, n_elements;
   double zero_ratio;    /* n_zeros / n_elements */
   double kept_identity; /* sum of |w| that N:M keeps in the order found in the file */
   double kept;          /* the same in the order written */
   double total;         /* sum of |w| */
-  bool calibrated;      /* pruned by a look at data: its mask is the score's */
-  bool solved;          /* its kept weights were fitted */
+  double score_kept,
+      score_total; /* sums of scores of somebody else (lac_report.score) that the mask
+                      keeps, in the order written, and of all; 0 where there are none */
+  bool calibrated; /* pruned by a look at data: its mask is the score's */
+  bool solved;     /* its kept weights were fitted */
   double
       error_before; /* of its outputs, relative, on the samples held back: as the mask leaves it */
   double error_after; /* the same with the weights written; both 0 unless calibrated */
@@ -145,6 +150,11 @@ typedef struct lac_report {
   const char *verb;  /* "prune", "permute", "check", "inspect" */
   const char *model; /* path, or "(memory)" */
   int pattern_n, pattern_m;
+  int pattern_v;       /* of V:N:M; 0: N:M */
+  const char *pattern; /* "2:4", "64:2:8" */
+  const char *mask; /* prune: how masks were chosen, "1d", "2d-greedy", "2d-best"; NULL elsewhere */
+  const char
+      *score; /* prune without calibration: "magnitude", "random" or the file; NULL elsewhere */
   uint64_t seed;
   lac_summary summary;
   int n_layers, n_groups;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "api/calibration_in.h"
+#include "api/rule_in.h"
 #include "base/error.h"
 #include "calibrate/fit.h"
 #include "data/prepare.h"
@@ -36,13 +37,20 @@ lac_status laci_check_score(const lac_options *options, lac_error *err) {
   const char *name = laci_score_name_of(options);
   const laci_score *score = laci_score_find(name);
   char known[256] = "";
+  if (!score && laci_score_is_file(name)) {
+    if (!options->calibration) return LAC_OK;
+    return laci_fail(err, LAC_BAD_ARGUMENT,
+                     "score %s: a file's scores are for pruning without inputs of the network",
+                     name);
+  }
   if (!score) {
     for (int at = 0; laci_score_at(at); at++) {
       size_t n = strlen(known);
       (void)snprintf(known + n, sizeof known - n, "%s%s", at ? ", " : "",
                      laci_score_name(laci_score_at(at)));
     }
-    return laci_fail(err, LAC_BAD_ARGUMENT, "score %s: wanted one of %s", name, known);
+    return laci_fail(err, LAC_BAD_ARGUMENT, "score %s: wanted one of %s, or a file, FILE.npz", name,
+                     known);
   }
   if (options->calibration || !laci_score_needs_gram(score)) return LAC_OK;
   return laci_hint(

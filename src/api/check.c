@@ -36,11 +36,10 @@ lac_status lac_check(const lac_model *model, const lac_model *original, const la
   if (st) return st;
   laci_job job;
   laci_report *report = NULL;
-  laci_pattern pattern = {options->n, options->m};
   st = laci_job_open(model, options, &job, err);
   if (st) return st;
   st = laci_report_create(model, "check", options, job.analysis, &report, err);
-  if (!st) st = laci_report_look(report, &job, pattern, err);
+  if (!st) st = laci_report_look(report, &job, options, err);
   if (!st) st = laci_report_add_targets(report, &job, options, NULL, err);
   if (!st && original) st = compare(original, model, options, report, err);
   laci_job_close(&job);

@@ -159,9 +159,9 @@ static void log_found(const lac_finetune_result *r, bool prunes_rest) {
   if (r->n_pruned && r->n_rest) {
     bool one = r->n_pruned == 1, other = r->n_rest == 1;
     laci_log(
-        LAC_LOG_INFO, "%d layer%s hold%s %d:%d and keep%s %s; %d %s%s", r->n_pruned, one ? "" : "s",
-        one ? "s" : "", r->found->pattern_n, r->found->pattern_m, one ? "s" : "",
-        one ? "its mask" : "their masks", r->n_rest,
+        LAC_LOG_INFO, "%d layer%s hold%s %s and keep%s %s; %d %s%s", r->n_pruned, one ? "" : "s",
+        one ? "s" : "", r->found->pattern, one ? "s" : "", one ? "its mask" : "their masks",
+        r->n_rest,
         prunes_rest ? (other ? "is pruned" : "are pruned") : (other ? "stays dense" : "stay dense"),
         names_of(r->found, KIND_REST, names));
   }
@@ -201,8 +201,8 @@ static lac_status prune_rest(const tuning *t, lac_error *err) {
   lac_status st = lac_check(t->model, NULL, pruning, &r->found, err);
   if (!st) count_kinds(r);
   if (!st && !t->options->prune_rest && r->n_pruned == 0) {
-    st = laci_fail(err, LAC_BAD_VALUE, "%s: no layer holds %d:%d, so there are no masks to keep",
-                   r->found->model, pruning->n, pruning->m);
+    st = laci_fail(err, LAC_BAD_VALUE, "%s: no layer holds %s, so there are no masks to keep",
+                   r->found->model, r->found->pattern);
   }
   st = lac_process_group_agree(t->options->training.group, st, err);
   if (st) return st;
@@ -224,15 +224,15 @@ static lac_status make_masks(const tuning *t, lac_error *err) {
   if (st) return st;
   int n = lac_mask_count(r->mask);
   if (n == 0 && o->must_mask) {
-    st = laci_fail(err, LAC_BAD_VALUE, "%s: no layer takes %d:%d, so nothing would be sparse",
-                   r->found->model, o->pruning.n, o->pruning.m);
+    st = laci_fail(err, LAC_BAD_VALUE, "%s: no layer takes %s, so nothing would be sparse",
+                   r->found->model, r->found->pattern);
     return lac_process_group_agree(o->training.group, st, err);
   }
   if (n) {
-    laci_log(LAC_LOG_INFO, "%d weight%s %d:%d: zeros stay zero", n, n == 1 ? " holds" : "s hold",
-             o->pruning.n, o->pruning.m);
+    laci_log(LAC_LOG_INFO, "%d weight%s %s: zeros stay zero", n, n == 1 ? " holds" : "s hold",
+             r->found->pattern);
   } else {
-    laci_log(LAC_LOG_INFO, "no weight holds %d:%d: all are trained", o->pruning.n, o->pruning.m);
+    laci_log(LAC_LOG_INFO, "no weight holds %s: all are trained", r->found->pattern);
   }
   return LAC_OK;
 }

@@ -8,6 +8,7 @@
 #include "api/calibration_in.h"
 #include "api/job_in.h"
 #include "api/model_in.h"
+#include "api/rule_in.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "cpu/pool.h"
@@ -38,10 +39,6 @@ static lac_status check_list(const char *name, const char *const *list, int n, l
 }
 
 static lac_status check_options(const lac_options *options, lac_error *err) {
-  if (options->m < 2 || options->m > 64 || options->n < 1 || options->n >= options->m) {
-    return laci_fail(err, LAC_BAD_ARGUMENT, "pattern %d:%d: wanted N:M with 1 <= N < M <= 64",
-                     options->n, options->m);
-  }
   if (options->permute_for && strcmp(options->permute_for, "magnitude") != 0 &&
       strcmp(options->permute_for, "score") != 0) {
     return laci_fail(err, LAC_BAD_ARGUMENT, "permute for %s: wanted magnitude or score",
@@ -60,6 +57,7 @@ static lac_status check_options(const lac_options *options, lac_error *err) {
                      options->threads);
   }
   lac_status st = laci_check_score(options, err);
+  if (!st) st = laci_check_rule(options, err);
   if (!st) st = check_list("assume", options->assume, options->n_assume, err);
   if (!st) st = check_list("targets", options->targets, options->n_targets, err);
   return st ? st : check_list("input_shapes", options->input_shapes, options->n_input_shapes, err);

@@ -125,8 +125,7 @@ lac_status lac_plot(const lac_model *model, const lac_report *report, const char
   }
   char title[512], summary[256];
   const char *base = strrchr(report->model, '/');
-  (void)snprintf(title, sizeof title, "%s, %d:%d", base ? base + 1 : report->model,
-                 report->pattern_n, report->pattern_m);
+  (void)snprintf(title, sizeof title, "%s, %s", base ? base + 1 : report->model, report->pattern);
   summary_text(report, summary, sizeof summary);
   laci_plot plot = {.title = title, .summary = summary, .nodes = nodes};
   if (!st) st = laci_plot_write(model->graph, &plot, path, force, err);

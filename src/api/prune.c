@@ -9,6 +9,7 @@
 #include "api/job_in.h"
 #include "api/model_in.h"
 #include "api/process_group_in.h"
+#include "api/rule_in.h"
 #include "api/prune_in.h"
 #include "api/quantise_in.h"
 #include "api/report_in.h"
@@ -23,7 +24,10 @@ static laci_permute_for permute_for_of(const lac_options *options) {
 }
 
 laci_prune_options laci_prune_options_of(const lac_options *options, const laci_job *job) {
-  return (laci_prune_options){.pattern = {options->n, options->m},
+  const laci_mask_rule rule = laci_rule_of(options);
+  return (laci_prune_options){.pattern = rule.pattern,
+                              .form = rule.form,
+                              .v = rule.v,
                               .permute = options->permute,
                               .keep_pruned = options->keep_pruned,
                               .permute_for = permute_for_of(options),
@@ -43,6 +47,7 @@ static lac_status run(lac_model *model, const lac_options *options, bool permute
   double start = laci_clock_seconds();
   laci_job job;
   laci_calibration_source source = {.samples = NULL};
+  laci_score_arrays scores = {.n = 0};
   laci_pruning *pruning = NULL;
   laci_report *report = NULL;
   laci_quantisation *quantised = NULL;
@@ -57,6 +62,8 @@ static lac_status run(lac_model *model, const lac_options *options, bool permute
   laci_prune_options how = laci_prune_options_of(options, &job);
   how.permute = permute;
   how.mask = mask;
+  if (!st) st = laci_score_arrays_open(options, &job, &scores, err);
+  how.scores = (const float *const *)scores.arrays;
   if (mask && !st) st = laci_calibration_open(model, options, &job, &source, err);
   if (mask && !st) st = laci_calibration_open_refinement(model, options, &job, &source, err);
   st = lac_process_group_agree(options->group, st, err);
@@ -82,6 +89,7 @@ static lac_status run(lac_model *model, const lac_options *options, bool permute
   }
   laci_pruning_destroy(pruning);
   laci_calibration_close(&source);
+  laci_score_arrays_close(&scores);
   laci_job_close(&job);
   if (!st) laci_quantised_commit(model, quantised);
   return st;
@@ -112,7 +120,7 @@ lac_status lac_inspect(const lac_model *model, const lac_options *options, lac_r
   if (st) return st;
   st = laci_report_create(model, "inspect", options, job.analysis, &report, err);
   if (!st && job.streamed) report->pub.summary.unmeasured = true; /* all of it would be read */
-  else if (!st) st = laci_report_look(report, &job, (laci_pattern){options->n, options->m}, err);
+  else if (!st) st = laci_report_look(report, &job, options, err);
   if (!st) laci_report_sum(report);
   if (!st && job.streamed) {
     laci_log(LAC_LOG_INFO, "%s: large weights are not read: their zeros are not counted",

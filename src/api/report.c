@@ -8,6 +8,7 @@
 #include "api/job_in.h"
 #include "api/model_in.h"
 #include "api/report_in.h"
+#include "api/rule_in.h"
 #include "base/error.h"
 #include "base/spill.h"
 #include "graph/graph.h"
@@ -76,6 +77,18 @@ static bool fill_group(laci_report *report, const laci_analysis *a, int g) {
   return ok;
 }
 
+/* Names are the caller's, and may be gone before the report is. */
+static bool name_rule(laci_report *report, const lac_options *options, bool prunes) {
+  char text[LACI_PATTERN_TEXT];
+  bool ok = true;
+  report->pub.pattern = keep(report, laci_pattern_text(options, text), &ok);
+  if (!prunes) return ok;
+  report->pub.mask = keep(report, options->mask ? options->mask : "1d", &ok);
+  if (!options->calibration)
+    report->pub.score = keep(report, options->score ? options->score : "magnitude", &ok);
+  return ok;
+}
+
 lac_status laci_report_create(const lac_model *model, const char *verb, const lac_options *options,
                               const laci_analysis *a, laci_report **out, lac_error *err) {
   *out = NULL;
@@ -89,12 +102,14 @@ lac_status laci_report_create(const lac_model *model, const char *verb, const la
   report->pub = (lac_report){.verb = verb,
                              .pattern_n = options->n,
                              .pattern_m = options->m,
+                             .pattern_v = options->v,
                              .seed = options->seed,
                              .n_layers = a->n_layers,
                              .n_groups = a->n_groups,
                              .layers = report->layers,
                              .groups = report->groups};
   report->pub.model = keep(report, model->path, &ok);
+  ok = ok && name_rule(report, options, strcmp(verb, "prune") == 0);
   report->pub.summary.groups = a->n_searchable;
   for (int l = 0; ok && l < a->n_layers; l++) ok = fill_layer(report, a, l);
   for (int g = 0; ok && g < a->n_groups; g++) ok = fill_group(report, a, g);
@@ -119,6 +134,11 @@ static bool add_layer(laci_report *report, const laci_pruning *p, int l) {
   to->n_elements = from->n_elements;
   to->zero_ratio = from->n_elements ? (double)from->n_zeros / (double)from->n_elements : 0;
   to->holds_pattern = from->holds_pattern;
+  to->holds_pattern_both = from->holds_pattern && from->holds_rows;
+  if (p->scores && p->analysis->layers[l].eligible) {
+    to->score_kept = from->score_kept;
+    to->score_total = from->score_total;
+  }
   to->was_pruned = from->was_pruned;
   to->pruned = from->pruned;
   to->searchable = to->permutable_c = from->searchable;
@@ -139,10 +159,12 @@ lac_status laci_report_add_layers(laci_report *report, const laci_pruning *p, la
   return ok ? LAC_OK : laci_fail_memory(err, "the report");
 }
 
-lac_status laci_report_look(laci_report *report, const laci_job *job, laci_pattern pattern,
+lac_status laci_report_look(laci_report *report, const laci_job *job, const lac_options *options,
                             lac_error *err) {
   laci_pruning *found = NULL;
-  lac_status st = laci_pruning_create(job->analysis, pattern, &found, err);
+  const laci_mask_rule rule = laci_rule_of(options);
+  lac_status st = laci_pruning_create(job->analysis, rule.pattern, &found, err);
+  if (!st) found->rule = rule;
   if (!st) st = laci_pruning_measure(found, job->pool, err);
   if (!st) st = laci_report_add_layers(report, found, err);
   laci_pruning_destroy(found);
@@ -241,8 +263,8 @@ static bool add_group(laci_report *report, const laci_pruning *p, int g) {
 /* A mask's bits change hands; its tensor's name is copied. */
 static bool take_mask(laci_report *report, const laci_pruning *p, laci_pruned_mask *mask) {
   const char *name = laci_arena_text(&report->arena, p->analysis->graph->stored[mask->stored].name);
-  report->masks[report->n_masks++] =
-      (laci_report_mask){.tensor = name, .count = mask->count, .bits = mask->bits, .spilled = mask->spilled};
+  report->masks[report->n_masks++] = (laci_report_mask){
+      .tensor = name, .count = mask->count, .bits = mask->bits, .spilled = mask->spilled};
   mask->bits = NULL;
   return name != NULL;
 }

@@ -67,7 +67,7 @@ LAC_MUST_CHECK lac_status laci_report_fill(laci_report *report, laci_pruning *pr
 /** Measures the layers as they are in the model, of which those that are pruned weights count as
  * pruned, and sums them up. Fails LAC_BAD_VALUE, too. */
 LAC_MUST_CHECK lac_status laci_report_look(laci_report *report, const laci_job *job,
-                                           laci_pattern pattern, lac_error *err);
+                                           const lac_options *options, lac_error *err);
 
 /** Sums over the layers: pruned, permuted, kept_before, kept_after. */
 void laci_report_sum(laci_report *report);

@@ -5,9 +5,11 @@
 
 #include <string.h>
 
+#include "base/error.h"
 #include "calibrate/score_in.h"
 #include "calibrate/solve_in.h"
 #include "cpu/pool.h"
+#include "sparse/mask.h"
 
 #define LACI_SCORE(name) &laci_score_##name,
 static const laci_score *const scores[] = {
@@ -30,6 +32,7 @@ const char *laci_score_name(const laci_score *score) { return score->name; }
 const char *laci_score_title(const laci_score *score) { return score->title; }
 const char *laci_score_paper(const laci_score *score) { return score->paper; }
 bool laci_score_needs_gram(const laci_score *score) { return score->needs_gram; }
+bool laci_score_is_saliency(const laci_score *score) { return !score->choose; }
 
 static laci_sums sums_of(const laci_fit *fit, const laci_score *score, laci_pool *pool) {
   return (laci_sums){
@@ -58,11 +61,28 @@ static void rank_rows(int64_t begin, int64_t end, void *context) {
   for (int64_t row = begin; row < end; row++) {
     double *weight = r->weight + row * columns;
     uint8_t *mask = r->mask + row * columns;
-    laci_fit_keep_largest(r->fit, weight, mask);
+    if (r->fit->form == LACI_MASK_1D) laci_fit_keep_largest(r->fit, weight, mask);
     for (int c = 0; c < columns; c++) {
       weight[c] = mask[c] ? r->fit->weight[row * columns + c] : 0;
     }
   }
+}
+
+/* Masks whose blocks hold several rows: saliencies [rows, taps, channels] are seen as a weight. */
+static lac_status choose_blocks(const laci_fit *fit, const double *saliency, laci_pool *pool,
+                                uint8_t *mask, lac_error *err) {
+  const laci_weight_view view = {.name = fit->name,
+                                 .dtype = LAC_DTYPE_F64,
+                                 .bytes = (const uint8_t *)saliency,
+                                 .outer = (int64_t)fit->rows * (fit->columns / fit->channels),
+                                 .columns = fit->channels,
+                                 .inner = 1,
+                                 .run = fit->channels,
+                                 .rows = fit->rows,
+                                 .row_step = fit->columns,
+                                 .row_run = fit->rows};
+  const laci_mask_rule rule = {fit->pattern, fit->form, fit->v};
+  return laci_mask_choose_by(&view, &rule, pool, mask, err);
 }
 
 lac_status laci_fit_choose(const laci_fit *fit, const laci_score *score, laci_pool *pool,
@@ -70,8 +90,13 @@ lac_status laci_fit_choose(const laci_fit *fit, const laci_score *score, laci_po
   lac_status st = laci_fit_check(fit, score->needs_gram, err);
   if (st) return st;
   const laci_sums sums = sums_of(fit, score, pool);
+  if (score->choose && fit->form != LACI_MASK_1D) {
+    return laci_fail(err, LAC_UNSUPPORTED, "%s: %s chooses masks along input channels alone",
+                     fit->name, score->name);
+  }
   if (score->choose) return score->choose(&sums, mask, weight, err);
   st = score->saliency(&sums, weight, err);
+  if (!st && fit->form != LACI_MASK_1D) st = choose_blocks(fit, weight, pool, mask, err);
   if (st) return st;
   ranking r = {fit, mask, weight};
   laci_pool_for(pool, fit->rows, 16, rank_rows, &r);

@@ -30,10 +30,13 @@ typedef struct laci_fit {
   int rows, columns; /* outputs; inputs: taps * channels, tap-major, then channel */
   int channels;      /* of a tap: N:M blocks lie along them, the last one may be partial */
   laci_pattern pattern;
-  const double *h;  /* [columns, columns] H, all of it; NULL where only magnitude is asked for */
-  const double *k;  /* [columns, columns] K, row: dense input; NULL: H (symmetric form) */
-  double positions; /* how many x were summed */
-  double damping;   /* d as a part of mean(diag H); 0: the rule above */
+  laci_mask_form form; /* of masks (sparse/mask.h); rows are its rows */
+  int v;               /* of V:N:M; else 0 */
+  uint64_t seed;       /* of a score that draws */
+  const double *h;     /* [columns, columns] H, all of it; NULL where only magnitude is asked for */
+  const double *k;     /* [columns, columns] K, row: dense input; NULL: H (symmetric form) */
+  double positions;    /* how many x were summed */
+  double damping;      /* d as a part of mean(diag H); 0: the rule above */
   const double *weight; /* [rows, columns] W_d */
 } laci_fit;
 
@@ -50,11 +53,16 @@ const char *laci_score_paper(const laci_score *score); /* authors, title, where,
 /** Does it read H? If not, it needs no calibration inputs. */
 bool laci_score_needs_gram(const laci_score *score);
 
+/** Does it say what each weight is worth, so that masks of any form can be made of it? Others
+ * choose by the row, along the inputs. */
+bool laci_score_is_saliency(const laci_score *score);
+
 /** The score's mask and the weights that its own definition leaves: those of wanda, ria and
  *  magnitude are W_d under the mask; sparsegpt, obs and alps update what they keep.
  *  mask    out  [rows, columns] bytes, 1 = kept: min(n, b) of every block of b columns
  *  weight  out  [rows, columns]; 0 where the mask is
  *  Fails LAC_BAD_VALUE for a NaN or Inf in weight, H or K, LAC_BAD_SHAPE, LAC_BAD_ARGUMENT,
+ *  LAC_UNSUPPORTED (a form that the score does not choose),
  *  LAC_NO_MEMORY, LAC_INTERRUPTED; the outputs are then not to be read. Inside a body of a pool it
  * works serially. Same bytes for any pool. */
 LAC_MUST_CHECK lac_status laci_fit_choose(const laci_fit *fit, const laci_score *score,

@@ -27,6 +27,10 @@ typedef struct laci_score laci_score;
 
 typedef struct laci_calibrate_options {
   laci_pattern pattern;
+  laci_mask_form
+      form;      /* of masks: another than 1-D only for scores that say what a weight is worth */
+  int v;         /* of V:N:M; else 0 */
+  uint64_t seed; /* of scores that draw */
   const laci_score *score; /* how masks are chosen: laci_score_find */
   bool solve;              /* kept weights are fitted; else they are what the score leaves them */
   bool symmetric;          /* both sides of the fit see the pruned network: no K is summed */

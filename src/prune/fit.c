@@ -34,6 +34,9 @@ lac_status laci_pruning_fit(laci_pruning *p, const laci_prune_options *options, 
                             laci_pool *pool, laci_calibrated **fitted, lac_error *err) {
   const laci_budget budget = budget_of(p, options->budget);
   const laci_calibrate_options how = {.pattern = p->pattern,
+                                      .form = p->rule.form,
+                                      .v = p->rule.v,
+                                      .seed = options->search.seed,
                                       .score = options->calibration->score,
                                       .solve = options->calibration->solve,
                                       .wanted = wanted,

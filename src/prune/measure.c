@@ -8,9 +8,42 @@
 #include "sparse/mask.h"
 #include "sparse/score.h"
 
+lac_status laci_pruning_set_rule(laci_pruning *p, const laci_prune_options *options,
+                                 lac_error *err) {
+  p->rule = (laci_mask_rule){options->pattern, options->form, options->v};
+  p->scores = options->scores;
+  return laci_mask_rule_check(&p->rule, err);
+}
+
 /* The pattern says something about it and holds, and something is left of it. */
 static bool is_pruned(const laci_pruned_layer *layer, int64_t channels_in, int pattern_n) {
   return layer->holds_pattern && channels_in > pattern_n && !laci_pruned_layer_is_zero(layer);
+}
+
+/* Of a weight in memory. What will not be pruned needs no mask by the rule; whether it holds the
+ * pattern is still asked. */
+static lac_status measure_layer(laci_pruning *p, int l, const laci_weight_view *weight,
+                                laci_pool *pool, lac_error *err) {
+  const laci_layer *layer = &p->analysis->layers[l];
+  laci_pruned_layer *out = &p->layers[l];
+  laci_mask_rule rule = p->rule;
+  laci_weight_view view = *weight;
+  laci_mask_stats stats;
+  laci_mask_scores scores;
+  if (layer->eligible && p->scores) view.score = p->scores[layer->stored];
+  if (!layer->eligible && rule.form != LACI_MASK_SHARED) rule.form = LACI_MASK_1D;
+  lac_status st = laci_mask_measure_by(&view, &rule, pool, &stats, &scores, err);
+  if (st) return st;
+  out->kept_identity = out->kept = stats.kept;
+  out->total = stats.total;
+  out->score_kept = out->score_kept_identity = scores.kept;
+  out->score_total = scores.total;
+  out->n_zeros = stats.n_zeros;
+  out->n_elements = stats.n_elements;
+  out->holds_pattern = stats.holds_pattern;
+  out->was_pruned = is_pruned(out, layer->channels_in, p->pattern.n);
+  if (!out->was_pruned) return LAC_OK;
+  return laci_mask_holds_rows(&view, p->pattern, pool, &out->holds_rows, err);
 }
 
 lac_status laci_pruning_measure(laci_pruning *p, laci_pool *pool, lac_error *err) {
@@ -18,21 +51,14 @@ lac_status laci_pruning_measure(laci_pruning *p, laci_pool *pool, lac_error *err
     const laci_layer *layer = &p->analysis->layers[l];
     laci_pruned_layer *out = &p->layers[l];
     if (!layer->view.bytes || !(layer->eligible || layer->view.dtype == LAC_DTYPE_F32)) continue;
-    laci_mask_stats stats;
     laci_weight_view view;
     laci_held held;
     lac_status st = laci_weight_hold(&layer->view, &view, &held, err);
     if (st) return st;
-    st = laci_mask_measure(&view, p->pattern, pool, &stats, layer->eligible ? err : NULL);
+    st = measure_layer(p, l, &view, pool, layer->eligible ? err : NULL);
     laci_let_go(&held);
     if (st && layer->eligible) return st;
     if (st) continue; /* a layer that stays as it is may hold what it likes */
-    out->kept_identity = out->kept = stats.kept;
-    out->total = stats.total;
-    out->n_zeros = stats.n_zeros;
-    out->n_elements = stats.n_elements;
-    out->holds_pattern = stats.holds_pattern;
-    out->was_pruned = is_pruned(out, layer->channels_in, p->pattern.n);
     if (layer->eligible && laci_pruned_layer_is_zero(out)) {
       out->reason = "all zero: no magnitude tells which weights to keep";
     }
@@ -47,6 +73,7 @@ lac_status laci_pruning_measure_kept(laci_pruning *p, laci_pool *pool, lac_error
     uint8_t *bytes;
     if (!layer->eligible) continue;
     p->layers[l].kept = p->layers[l].kept_identity;
+    p->layers[l].score_kept = p->layers[l].score_kept_identity;
     lac_status st = laci_reordered_bytes(p->plan, layer->stored, &bytes, err);
     if (st) return st;
     if (!bytes) continue;
@@ -54,10 +81,15 @@ lac_status laci_pruning_measure_kept(laci_pruning *p, laci_pool *pool, lac_error
     laci_weight_view view = layer->view;
     view.bytes = bytes;
     view.bytes_from = NULL;
-    st = laci_mask_measure(&view, p->pattern, pool, &stats, err);
+    laci_mask_scores by_score;
+    float *scores = NULL;
+    st = laci_reordered_scores(p, layer->stored, &view, &scores, err);
+    if (!st) st = laci_mask_measure_by(&view, &p->rule, pool, &stats, &by_score, err);
+    laci_free(scores);
     laci_free(bytes);
     if (st) return st;
     p->layers[l].kept = stats.kept;
+    p->layers[l].score_kept = by_score.kept;
   }
   return LAC_OK;
 }

@@ -25,6 +25,7 @@ lac_status laci_pruning_create(const laci_analysis *a, laci_pattern pattern, lac
   if (!p) return laci_fail_memory(err, "the pruning");
   p->analysis = a;
   p->pattern = pattern;
+  p->rule = (laci_mask_rule){.pattern = pattern};
   p->layers = laci_alloc((size_t)a->n_layers, sizeof *p->layers);
   p->masks = laci_alloc((size_t)a->n_layers, sizeof *p->masks);
   p->held_cause = laci_alloc((size_t)a->n_groups, sizeof *p->held_cause);
@@ -73,7 +74,22 @@ double laci_found_efficacy(const laci_found *found) {
 
 /* ---- The search ---- */
 
-/* By squares: one large weight matters more to a layer's outputs than two of half its size. */
+/* By squares: one large weight matters more to a layer's outputs than two of half its size. By the
+ * scores themselves where somebody gave them. */
+static laci_weight_view view_for(const laci_pruning *p, int l) {
+  const laci_layer *layer = &p->analysis->layers[l];
+  laci_weight_view view = layer->view;
+  const float *score = p->scores ? p->scores[layer->stored] : NULL;
+  view.squared = !score;
+  if (!score) return view;
+  view.dtype = LAC_DTYPE_F32;
+  view.bytes = (const uint8_t *)score;
+  view.bytes_from = NULL;
+  view.n_scales = 0;
+  view.scale = view.zero = NULL;
+  return view;
+}
+
 static lac_status search_for(laci_pruning *p, const laci_prune_options *options, laci_pool *pool,
                              lac_error *err) {
   const laci_analysis *a = p->analysis;
@@ -85,10 +101,7 @@ static lac_status search_for(laci_pruning *p, const laci_prune_options *options,
   laci_weight_view *views = laci_alloc((size_t)a->n_layers, sizeof *views);
   lac_status st =
       laci_comm_agree(how.comm, views ? LAC_OK : laci_fail_memory(err, "the search"), err);
-  for (int l = 0; l < a->n_layers && !st; l++) {
-    views[l] = a->layers[l].view;
-    views[l].squared = true;
-  }
+  for (int l = 0; l < a->n_layers && !st; l++) { views[l] = view_for(p, l); }
   how.views = views;
   if (!st) st = laci_plan_search(p->plan, p->pattern, &how, pool, err);
   laci_free(views);
@@ -112,27 +125,53 @@ static lac_status search(laci_pruning *p, const laci_prune_options *options, lac
   return st;
 }
 
-/* Never worse than before: what counts is what the layers keep, whatever the search was able to
- * score. */
-static lac_status revert_losses(laci_pruning *p, laci_pool *pool, lac_error *err) {
+static void revert_group(laci_plan *plan, int g) {
+  for (int c = 0; c < plan->analysis->groups[g].n_channels; c++) plan->found[g].order[c] = c;
+  plan->found[g].kept = plan->found[g].kept_identity;
+}
+
+/* Takes back the orders of groups whose layers keep less by them; returns whether there are any. */
+static bool revert_losers(laci_pruning *p) {
   const laci_analysis *a = p->analysis;
-  laci_plan *plan = p->plan;
-  lac_status st = laci_pruning_measure_kept(p, pool, err);
   bool changed = false;
-  for (int g = 0; g < a->n_searchable && !st; g++) {
+  for (int g = 0; g < a->n_searchable; g++) {
     double before = 0, after = 0;
     for (int i = 0; i < a->groups[g].n_layers; i++) {
-      before += p->layers[a->groups[g].layers[i]].kept_identity;
-      after += p->layers[a->groups[g].layers[i]].kept;
+      before += p->layers[a->groups[g].layers[i]].score_kept_identity;
+      after += p->layers[a->groups[g].layers[i]].score_kept;
     }
-    if (!(after < before) || !laci_plan_moves(plan, g)) continue;
-    for (int c = 0; c < a->groups[g].n_channels; c++) plan->found[g].order[c] = c;
-    plan->found[g].kept = plan->found[g].kept_identity;
+    if (!(after < before) || !laci_plan_moves(p->plan, g)) continue;
+    revert_group(p->plan, g);
     changed = true;
   }
-  if (!st && changed) {
-    st = laci_plan_complete(plan, err);
+  return changed;
+}
+
+/* The same of all groups together. */
+static bool revert_all(laci_pruning *p) {
+  double before = 0, after = 0;
+  for (int l = 0; l < p->analysis->n_layers; l++) {
+    if (!p->analysis->layers[l].eligible) continue;
+    before += p->layers[l].score_kept_identity;
+    after += p->layers[l].score_kept;
+  }
+  for (int g = 0; g < p->analysis->n_searchable && after < before; g++) revert_group(p->plan, g);
+  return after < before;
+}
+
+/* Never worse than before: what counts is what the layers keep, whatever the search was able to
+ * score. Where masks hold several rows together, a layer also keeps less or more by the order of
+ * its output channels, which are other layers' input channels: so again until nothing loses, and at
+ * last all together. */
+static lac_status revert_losses(laci_pruning *p, laci_pool *pool, lac_error *err) {
+  const bool rows_count = p->rule.form != LACI_MASK_1D;
+  lac_status st = laci_pruning_measure_kept(p, pool, err);
+  for (bool again = true; again && !st;) {
+    again = revert_losers(p) || (rows_count && revert_all(p));
+    if (!again) break;
+    st = laci_plan_complete(p->plan, err);
     if (!st) st = laci_pruning_measure_kept(p, pool, err);
+    again = rows_count;
   }
   return st;
 }
@@ -205,6 +244,7 @@ static lac_status prepare(const laci_analysis *a, const laci_prune_options *opti
                           laci_pool *pool, laci_pruning **out, lac_error *err) {
   lac_status st = laci_prune_plan_memory(a, options, laci_pool_threads(pool), err);
   if (!st) st = laci_pruning_create(a, options->pattern, out, err);
+  if (!st) st = laci_pruning_set_rule(*out, options, err);
   if (!st) st = laci_pruning_measure(*out, pool, err); /* a NaN shows here */
   if (!st && options->keep_pruned) st = laci_pruning_hold(*out, err);
   if (!st && options->permute && laci_interrupted())
@@ -251,6 +291,7 @@ lac_status laci_prune_replay(const laci_analysis *a, const laci_saved_orders *or
   laci_pruning *p = NULL;
   *out = NULL;
   lac_status st = laci_pruning_create(a, options->pattern, &p, err);
+  if (!st) st = laci_pruning_set_rule(p, options, err);
   if (!st) st = laci_permutation_read(p->plan, orders->name, orders->text, orders->invert, err);
   if (!st) st = laci_pruning_measure(p, pool, err);
   if (!st) st = laci_pruning_measure_kept(p, pool, err);

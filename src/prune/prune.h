@@ -54,14 +54,18 @@ typedef enum laci_permute_for {
 
 typedef struct laci_prune_options {
   laci_pattern pattern;
-  bool permute;     /* searches orders; else every channel stays where it is */
-  bool mask;        /* chooses masks for the eligible layers */
+  laci_mask_form form;        /* of masks; orders are searched by N:M, whatever it is */
+  int v;                      /* of V:N:M: rows that share columns; else 0 */
+  const float *const *scores; /* [n_stored] what elements are worth, as they lie in the graph; NULL
+                                 entries, NULL: |w|. Not with calibration */
+  bool permute;               /* searches orders; else every channel stays where it is */
+  bool mask;                  /* chooses masks for the eligible layers */
   bool keep_pruned; /* what is pruned already keeps its mask, and its input channels their order */
   bool verify;      /* compares the network before and after the reordering, value by value */
   laci_permute_for permute_for;
   laci_search_options search;
-  bool spill;      /* new weights and masks go to files without names (base/spill.h); not with
-                      calibration */
+  bool spill; /* new weights and masks go to files without names (base/spill.h); not with
+                 calibration */
   const laci_budget *budget; /* the limit, and what the model holds */
   laci_comm *comm;           /* of laci_prune: processes that do it together; NULL: alone */
   const laci_prune_calibration *calibration; /* of laci_prune, in one process; NULL: by magnitude */
@@ -69,9 +73,12 @@ typedef struct laci_prune_options {
 
 /** A layer of the analysis, measured; figures of layers that cannot be measured are 0. */
 typedef struct laci_pruned_layer {
-  double kept_identity;        /* sum of scores that N:M keeps in the order that was there */
-  double kept;                 /* the same in the order of the result */
-  double total;                /* sum of all scores */
+  double kept_identity; /* sum of scores that N:M keeps in the order that was there */
+  double kept;          /* the same in the order of the result */
+  double total;         /* sum of all scores */
+  double score_kept_identity, score_kept, score_total; /* the first three by options->scores: |w|
+                                                         where there are none */
+  bool holds_rows;             /* the new weight: N:M along its output channels, too */
   int64_t n_zeros, n_elements; /* of the new weight */
   bool holds_pattern;          /* the new weight */
   bool was_pruned; /* before: it holds the pattern, which says something about it, and some of it is
@@ -141,12 +148,14 @@ typedef struct laci_pruning_calibration {
 typedef struct laci_pruning {
   const laci_analysis *analysis;
   laci_pattern pattern;
-  laci_plan *plan;           /* the orders */
-  laci_pruned_layer *layers; /* [analysis->n_layers] */
-  const char **held_cause;   /* [analysis->n_groups] why a group that is free stays; else NULL */
+  laci_mask_rule rule;        /* of masks; by pattern, 1-D where nobody says otherwise */
+  const float *const *scores; /* as the options have them */
+  laci_plan *plan;            /* the orders */
+  laci_pruned_layer *layers;  /* [analysis->n_layers] */
+  const char **held_cause;    /* [analysis->n_groups] why a group that is free stays; else NULL */
   int n_masks;
-  laci_pruned_mask *masks; /* [n_masks], room for one a layer */
-  uint8_t **weights;       /* [n stored] new bytes; NULL: they stay as they are */
+  laci_pruned_mask *masks;   /* [n_masks], room for one a layer */
+  uint8_t **weights;         /* [n stored] new bytes; NULL: they stay as they are */
   laci_spill *weights_spill; /* where the new bytes lie; NULL: in memory */
   laci_spill *masks_spill;   /* the same of masks; who takes masks takes it, and sets NULL */
   laci_pruning_verification verification;

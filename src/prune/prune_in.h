@@ -14,6 +14,10 @@ LAC_MUST_CHECK lac_status laci_prune_plan_memory(const laci_analysis *analysis,
                                                  const laci_prune_options *options, int n_threads,
                                                  lac_error *err);
 
+/** measure.c: how masks are chosen, and by what. Fails as laci_mask_rule_check. */
+LAC_MUST_CHECK lac_status laci_pruning_set_rule(laci_pruning *pruning,
+                                                const laci_prune_options *options, lac_error *err);
+
 /** measure.c: `kept` of every eligible layer in the plan's order; all must be measured already. */
 LAC_MUST_CHECK lac_status laci_pruning_measure_kept(laci_pruning *pruning, laci_pool *pool,
                                                     lac_error *err);
@@ -26,6 +30,12 @@ LAC_MUST_CHECK lac_status laci_pruning_hold(laci_pruning *pruning, lac_error *er
  * they stay as they are. */
 LAC_MUST_CHECK lac_status laci_reordered_bytes(const laci_plan *plan, int stored, uint8_t **bytes,
                                                lac_error *err);
+
+/** weights.c: scores in the plan's order, for a view of the weight in that order: laci_alloc in
+ * *memory, or NULL where nothing moves. */
+LAC_MUST_CHECK lac_status laci_reordered_scores(const laci_pruning *pruning, int stored,
+                                                laci_weight_view *view, float **memory,
+                                                lac_error *err);
 
 /** weights.c: reorders every stored tensor as the plan says and, with options->mask, masks the
  * eligible layers' weights, but for those that are all zero. */

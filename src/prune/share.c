@@ -15,15 +15,16 @@
 static uint64_t hash_of(const laci_pruning *p, const laci_prune_options *options) {
   const laci_analysis *a = p->analysis;
   const laci_search_options *search = &options->search;
-  const int64_t numbers[] = {options->pattern.n,   options->pattern.m,    options->permute,
-                             options->mask,        options->verify,       options->keep_pruned,
-                             options->permute_for, (int64_t)search->seed, search->effort,
-                             search->iterations,   a->n_groups,           a->n_searchable,
-                             a->n_layers};
+  const int64_t numbers[] = {
+      options->pattern.n, options->pattern.m,   options->permute,     options->mask,
+      options->verify,    options->keep_pruned, options->permute_for, (int64_t)search->seed,
+      search->effort,     options->form,        options->v,           p->scores != NULL,
+      search->iterations, a->n_groups,          a->n_searchable,      a->n_layers};
   uint64_t hash = laci_hash64(numbers, sizeof numbers, 0);
   if (search->strategy) hash = laci_hash64(search->strategy, strlen(search->strategy), hash);
   for (int l = 0; l < a->n_layers; l++) {
-    const double sums[] = {p->layers[l].kept_identity, p->layers[l].total};
+    const double sums[] = {p->layers[l].kept_identity, p->layers[l].total, p->layers[l].score_kept,
+                           p->layers[l].score_total};
     const int64_t counts[] = {p->layers[l].n_elements, p->layers[l].n_zeros, a->layers[l].eligible};
     hash = laci_hash64(sums, sizeof sums, hash);
     hash = laci_hash64(counts, sizeof counts, hash);

@@ -25,8 +25,9 @@ lac_status laci_reordered_bytes(const laci_plan *plan, int stored, uint8_t **byt
   lac_status st = laci_stored_hold(graph, from, &held, err);
   if (st) return st;
   uint8_t *fresh = laci_alloc(from->size_bytes, 1);
-  st = fresh ? laci_reorder(&from->shape, lac_dtype_size(from->dtype), orders, held.bytes, fresh, err)
-             : laci_fail_memory(err, from->name);
+  st = fresh
+           ? laci_reorder(&from->shape, lac_dtype_size(from->dtype), orders, held.bytes, fresh, err)
+           : laci_fail_memory(err, from->name);
   laci_let_go(&held);
   if (st) laci_free(fresh);
   else *bytes = fresh;
@@ -69,6 +70,21 @@ static lac_status keep_weight(laci_pruning *p, int stored, uint8_t *take, lac_er
   return keep_bytes(p->weights_spill, from->name, take, from->size_bytes, &p->weights[stored], err);
 }
 
+lac_status laci_reordered_scores(const laci_pruning *p, int stored, laci_weight_view *view,
+                                 float **memory, lac_error *err) {
+  const laci_stored *from = &p->analysis->graph->stored[stored];
+  const laci_value_orders *orders = &p->plan->orders.values[from->value];
+  *memory = NULL;
+  view->score = p->scores ? p->scores[stored] : NULL;
+  if (!view->score || laci_orders_are_identity(orders)) return LAC_OK;
+  float *moved = laci_alloc((size_t)laci_shape_count(&from->shape), sizeof *moved);
+  if (!moved) return laci_fail_memory(err, from->name);
+  lac_status st = laci_reorder(&from->shape, sizeof *moved, orders, view->score, moved, err);
+  if (st) laci_free(moved);
+  else view->score = *memory = moved;
+  return st;
+}
+
 /* Dequantisation parameters that lie along a reordered axis of the weight move with it. */
 static bool reorder_scales(const laci_plan *plan, const laci_layer *layer, laci_weight_view *view,
                            double **memory) {
@@ -102,16 +118,22 @@ static lac_status keep_mask(laci_pruning *p, int stored, const uint8_t *mask, in
   uint8_t *bits = laci_alloc((size_t)(count + 7) / 8, 1);
   if (!bits) return laci_fail_memory(err, "the masks");
   for (int64_t e = 0; e < count; e++) bits[e / 8] |= (uint8_t)((mask[e] & 1) << (e % 8));
-  laci_pruned_mask made = {
-      .stored = stored, .count = count, .spilled = p->masks_spill != NULL};
+  laci_pruned_mask made = {.stored = stored, .count = count, .spilled = p->masks_spill != NULL};
   lac_status st = keep_bytes(p->masks_spill, p->analysis->graph->stored[stored].name, bits,
                              (size_t)(count + 7) / 8, &made.bits, err);
   if (!st) p->masks[p->n_masks++] = made;
   return st;
 }
 
+/* A weight with its mask. */
+typedef struct masked_weight {
+  laci_mask_stats stats;
+  bool holds_rows;
+} masked_weight;
+
 /* Every layer that has this stored tensor has it pruned now. */
-static void note_masked(laci_pruning *p, int stored, const laci_mask_stats *stats) {
+static void note_masked(laci_pruning *p, int stored, const masked_weight *found) {
+  const laci_mask_stats *stats = &found->stats;
   for (int l = 0; l < p->analysis->n_layers; l++) {
     if (p->analysis->layers[l].stored != stored) continue;
     laci_pruned_layer *out = &p->layers[l];
@@ -119,8 +141,19 @@ static void note_masked(laci_pruning *p, int stored, const laci_mask_stats *stat
     out->n_zeros = stats->n_zeros;
     out->n_elements = stats->n_elements;
     out->holds_pattern = stats->holds_pattern;
+    out->holds_rows = found->holds_rows;
     out->kept = stats->total;
   }
+}
+
+/* What a mask left: that it holds the rule is checked, not taken for granted. */
+static lac_status measure_masked(const laci_pruning *p, const laci_weight_view *view,
+                                 laci_pool *pool, masked_weight *found, lac_error *err) {
+  laci_mask_rule rule = p->rule;
+  laci_mask_scores scores;
+  if (rule.form != LACI_MASK_SHARED) rule.form = LACI_MASK_1D;
+  lac_status st = laci_mask_measure_by(view, &rule, pool, &found->stats, &scores, err);
+  return st ? st : laci_mask_holds_rows(view, p->pattern, pool, &found->holds_rows, err);
 }
 
 /* The layer's new weight, masked. */
@@ -131,7 +164,8 @@ static lac_status mask_layer(laci_pruning *p, int l, bool keeps, laci_pool *pool
   uint8_t *mask = NULL, *bytes = NULL;
   laci_weight_view view = layer->view;
   double *scales = NULL;
-  laci_mask_stats stats;
+  float *scores = NULL;
+  masked_weight found;
   lac_status st = copy_bytes(p->plan, layer->stored, &bytes, err);
   if (!st) mask = laci_alloc((size_t)n, 1);
   if (!st && (!mask || !reorder_scales(p->plan, layer, &view, &scales))) {
@@ -139,16 +173,19 @@ static lac_status mask_layer(laci_pruning *p, int l, bool keeps, laci_pool *pool
   }
   view.bytes = bytes;
   view.bytes_from = NULL;
+  if (!st) st = laci_reordered_scores(p, layer->stored, &view, &scores, err);
   if (!st && keeps) laci_mask_of_zeros(&view, mask);
-  else if (!st) st = laci_mask_choose(&view, p->pattern, pool, mask, err);
+  else if (!st) st = laci_mask_choose_by(&view, &p->rule, pool, mask, err);
   if (!st) laci_mask_apply(&view, mask, bytes);
-  if (!st) st = laci_mask_measure(&view, p->pattern, pool, &stats, err);
+  view.score = NULL;
+  if (!st) st = measure_masked(p, &view, pool, &found, err);
   if (!st) {
     st = keep_weight(p, layer->stored, bytes, err);
     bytes = NULL;
   }
   if (!st) st = keep_mask(p, layer->stored, mask, n, err);
-  if (!st) note_masked(p, layer->stored, &stats);
+  if (!st) note_masked(p, layer->stored, &found);
+  laci_free(scores);
   laci_free(scales);
   laci_free(mask);
   laci_free(bytes);
@@ -161,7 +198,8 @@ lac_status laci_pruning_set_weight(laci_pruning *p, int l, const uint8_t *mask, 
   const laci_stored *stored = &p->analysis->graph->stored[layer->stored];
   uint8_t **bytes = &p->weights[layer->stored];
   laci_weight_view view = layer->view;
-  laci_mask_stats kept, stats;
+  laci_mask_stats kept;
+  masked_weight found;
   double *scales = NULL;
   uint8_t *masked = laci_alloc(stored->size_bytes, 1);
   lac_status st = masked && reorder_scales(p->plan, layer, &view, &scales)
@@ -174,13 +212,13 @@ lac_status laci_pruning_set_weight(laci_pruning *p, int l, const uint8_t *mask, 
     st = laci_mask_measure(&view, p->pattern, pool, &kept, err);
   }
   view.bytes = take;
-  if (!st) st = laci_mask_measure(&view, p->pattern, pool, &stats, err);
+  if (!st) st = measure_masked(p, &view, pool, &found, err);
   if (!st) st = keep_mask(p, layer->stored, mask, laci_shape_count(&stored->shape), err);
   laci_free(scales);
   laci_free(masked);
   if (st) return st;
-  stats.total = kept.total;
-  note_masked(p, layer->stored, &stats);
+  found.stats.total = kept.total;
+  note_masked(p, layer->stored, &found);
   laci_free(*bytes);
   *bytes = take;
   return LAC_OK;

@@ -95,9 +95,14 @@ static json_t *layer_json(laci_json_writer *w, const lac_layer *layer, bool cali
   laci_json_add(w, object, "elements", json_integer(layer->n_elements));
   laci_json_add(w, object, "zero_ratio", laci_json_number(layer->zero_ratio));
   laci_json_add(w, object, "holds_pattern", json_boolean(layer->holds_pattern));
+  laci_json_add(w, object, "holds_pattern_both", json_boolean(layer->holds_pattern_both));
   laci_json_add(w, object, "kept_identity", laci_json_number(layer->kept_identity));
   laci_json_add(w, object, "kept", laci_json_number(layer->kept));
   laci_json_add(w, object, "total", laci_json_number(layer->total));
+  if (layer->score_total > 0) {
+    laci_json_add(w, object, "score_kept", laci_json_number(layer->score_kept));
+    laci_json_add(w, object, "score_total", laci_json_number(layer->score_total));
+  }
   laci_json_add(w, object, "reason", laci_json_text(w, layer->reason));
   if (calibrated) laci_layer_add_calibration(w, object, layer);
   return object;
@@ -196,7 +201,9 @@ static json_t *report_json(laci_json_writer *w, const lac_report *report) {
   laci_json_add(w, object, "lacuna", json_string(lac_version()));
   laci_json_add(w, object, "verb", laci_json_text(w, report->verb));
   laci_json_add(w, object, "model", laci_json_text(w, report->model));
-  laci_json_add(w, object, "pattern", laci_pattern_json(report->pattern_n, report->pattern_m));
+  laci_json_add(w, object, "pattern", laci_json_text(w, report->pattern));
+  if (report->mask) laci_json_add(w, object, "mask", laci_json_text(w, report->mask));
+  if (report->score) laci_json_add(w, object, "score", laci_json_text(w, report->score));
   laci_json_add(w, object, "seed", laci_json_uint64(report->seed));
   laci_json_add(w, object, "summary", summary_json(w, &report->summary));
   if (report->calibration)

@@ -71,7 +71,7 @@ static json_t *masks(laci_json_writer *w, const lac_report *report) {
     if (!layer->pruned || !layer->eligible) laci_json_append(w, dense, dense_layer(w, layer));
     else laci_json_append(w, layer->was_pruned ? kept : pruned, laci_json_text(w, layer->name));
   }
-  laci_json_add(w, object, "pattern", laci_pattern_json(report->pattern_n, report->pattern_m));
+  laci_json_add(w, object, "pattern", laci_json_text(w, report->pattern));
   laci_json_add(w, object, "kept", kept);
   laci_json_add(w, object, "pruned", pruned);
   laci_json_add(w, object, "dense", dense);

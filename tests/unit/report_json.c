@@ -79,6 +79,7 @@ static const lac_group groups[] = {
 };
 static const lac_report report = {.verb = "prune",
                                   .model = "net.onnx",
+                                  .pattern = "2:4",
                                   .pattern_n = 2,
                                   .pattern_m = 4,
                                   .seed = 7,

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Uniform numbers by seed and name: what a choice by nothing is worth, which others are held to. */
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/rng.h"
+#include "calibrate/score_in.h"
+
+static lac_status saliency(const laci_sums *sums, double *out, lac_error *err) {
+  const laci_fit *fit = sums->fit;
+  const int64_t count = (int64_t)fit->rows * fit->columns;
+  const uint64_t stream = laci_hash64(fit->name, strlen(fit->name), 0);
+  (void)err;
+  for (int64_t at = 0; at < count; at++) out[at] = laci_rng_unit(fit->seed, stream, (uint64_t)at);
+  return LAC_OK;
+}
+
+const laci_score laci_score_random = {
+    .name = "random",
+    .title = "random",
+    .paper = "uniform numbers: what every score has to better",
+    .saliency = saliency,
+};
