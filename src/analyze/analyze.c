@@ -63,6 +63,8 @@ void laci_analysis_destroy(laci_analysis *analysis) {
   laci_free(analysis->tracks);
   laci_free(analysis->classes);
   laci_free(analysis->layers);
+  laci_free(analysis->layer_of_node);
+  laci_free(analysis->other_layer);
   laci_free(analysis->groups);
   laci_free(analysis->stored_first);
   laci_free(analysis->stored_axes);

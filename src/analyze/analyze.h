@@ -73,6 +73,8 @@ typedef struct laci_analysis {
   int n_layers, n_groups,
       n_searchable; /* groups [0, n_searchable) are free and have an eligible consumer */
   laci_layer *layers;
+  int *layer_of_node; /* [n_nodes] index into layers, -1: none */
+  int *other_layer;   /* [n_layers] the first other layer of the same stored tensor, -1: none */
   laci_group *groups;
   int *stored_first; /* [n_tracks + 1] where the axes of a track begin in stored_axes */
   laci_stored_axis *stored_axes;

@@ -138,13 +138,6 @@ out:
   return st;
 }
 
-static int layer_of_node(const laci_analysis *analysis, int node) {
-  for (int l = 0; l < analysis->n_layers; l++) {
-    if (analysis->layers[l].node == node) return l;
-  }
-  return -1;
-}
-
 static int count_reads(const laci_node *node, int value) {
   int n = 0;
   for (int i = 0; i < node->n_inputs; i++) n += node->inputs[i] == value;
@@ -163,7 +156,7 @@ static const char *judge_readers(laci_analysis *analysis, const laci_layer *laye
     return laci_analysis_text(analysis, "its weight %s is an output of the network", name);
   for (int i = 0; i < v->n_readers; i++) {
     const laci_node *reader = &analysis->graph->nodes[v->readers[i]];
-    int other = layer_of_node(analysis, v->readers[i]);
+    int other = analysis->layer_of_node[v->readers[i]];
     bool as_weight = other >= 0 && analysis->layers[other].stored == layer->stored &&
                      count_reads(reader, value) == 1;
     if (as_weight) {

@@ -132,19 +132,43 @@ static bool describe(laci_analysis *analysis, int node_id, const laci_weight_axe
   return true;
 }
 
+/* Layers by node, and for each another one of the same stored tensor: the first, for the first the
+ * second. */
+static bool index_layers(laci_analysis *analysis) {
+  const int n_stored = analysis->graph->n_stored;
+  int *first = laci_alloc((size_t)n_stored, sizeof *first);
+  analysis->other_layer = laci_alloc((size_t)analysis->n_layers, sizeof *analysis->other_layer);
+  if (!first || !analysis->other_layer) {
+    laci_free(first);
+    return false;
+  }
+  for (int s = 0; s < n_stored; s++) first[s] = -1;
+  for (int l = 0; l < analysis->n_layers; l++) {
+    int *of_stored = &first[analysis->layers[l].stored];
+    analysis->other_layer[l] = *of_stored;
+    if (*of_stored < 0) *of_stored = l;
+    else if (analysis->other_layer[*of_stored] < 0) analysis->other_layer[*of_stored] = l;
+  }
+  laci_free(first);
+  return true;
+}
+
 lac_status laci_find_layers(laci_analysis *analysis, const laci_rules *rules, lac_error *err) {
   const laci_graph *graph = analysis->graph;
   analysis->layers = laci_alloc((size_t)graph->n_nodes, sizeof *analysis->layers);
-  if (!analysis->layers) return laci_fail_memory(err, "the layers");
+  analysis->layer_of_node = laci_alloc((size_t)graph->n_nodes, sizeof *analysis->layer_of_node);
+  if (!analysis->layers || !analysis->layer_of_node) return laci_fail_memory(err, "the layers");
   for (int n = 0; n < graph->n_nodes; n++) {
     const laci_node *node = &graph->nodes[n];
+    analysis->layer_of_node[n] = -1;
     laci_weight_axes axes[2];
     int candidates = node->op && node->op->weights ? node->op->weights(graph, node, axes) : 0;
     for (int i = 0; i < candidates; i++) {
       if (!describe(analysis, n, &axes[i], &analysis->layers[analysis->n_layers])) continue;
-      analysis->n_layers++;
+      analysis->layer_of_node[n] = analysis->n_layers++;
       break;
     }
   }
+  if (!index_layers(analysis)) return laci_fail_memory(err, "the layers");
   return laci_judge_layers(analysis, rules, err);
 }

@@ -5,26 +5,20 @@
 #include "analyze/analyze.h"
 #include "graph/graph.h"
 
-static const char *find_sharing(const laci_analysis *a, int layer) {
-  for (int l = 0; l < a->n_layers; l++) {
-    if (l != layer && a->layers[l].stored == a->layers[layer].stored)
-      return a->graph->nodes[a->layers[l].node].name;
-  }
-  return NULL;
-}
-
 void laci_analysis_target_layer(const laci_analysis *a, int l, laci_target_layer *out) {
   const laci_layer *layer = &a->layers[l];
   const laci_stored *stored = &a->graph->stored[layer->stored];
-  *out = (laci_target_layer){.op = a->graph->nodes[layer->node].type,
-                             .dtype = stored->dtype,
-                             .rank = stored->shape.rank,
-                             .k_axis = layer->k_axis,
-                             .c_axis = layer->c_axis,
-                             .dims = stored->shape.dims,
-                             .groups = layer->groups,
-                             .channels_in = layer->channels_in,
-                             .channels_out = layer->channels_out,
-                             .shared_with = find_sharing(a, l),
-                             .view = layer->view};
+  int other = a->other_layer[l];
+  *out = (laci_target_layer){
+      .op = a->graph->nodes[layer->node].type,
+      .dtype = stored->dtype,
+      .rank = stored->shape.rank,
+      .k_axis = layer->k_axis,
+      .c_axis = layer->c_axis,
+      .dims = stored->shape.dims,
+      .groups = layer->groups,
+      .channels_in = layer->channels_in,
+      .channels_out = layer->channels_out,
+      .shared_with = other < 0 ? NULL : a->graph->nodes[a->layers[other].node].name,
+      .view = layer->view};
 }

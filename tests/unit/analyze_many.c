@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Nodes of very many inputs or outputs: what the analysis and the plan take of memory, all that is
- * freed again included, grows with the file, not with its square. */
+ * freed again included, grows with the file, not with its square. Very many nodes: nor does the
+ * time. */
 #include "support/expect_classes.h"
+
+#include <time.h>
 
 #include "base/memory.h"
 #include "permute/file.h"
 #include "permute/plan.h"
 #include "tensor/buf.h"
 
-enum { CHANNELS = 4, FEW = 400, TIMES = 8 };
+enum { CHANNELS = 4, FEW = 400, TIMES = 8, FEW_NODES = 12500, TIMES_NODES = 8 };
 
 typedef struct many {
   laci_graph *graph;
@@ -157,6 +160,14 @@ static void make_slices(many *m, int n) {
   laci_free(parts);
 }
 
+/* A chain of n nodes: every other one a layer. */
+static void make_chain(many *m, int n) {
+  begin(m, CHANNELS);
+  int y = value_of(m, "conv", 0);
+  for (int at = 2; at <= n / 2; at++) y = conv(m, a_relu(m, y, at), at, CHANNELS, CHANNELS);
+  (void)conv(m, a_relu(m, y, 1), 1, CHANNELS, CHANNELS);
+}
+
 /* Bytes that analysis, a plan, its certificate and its file take. */
 static size_t bytes_of(void (*make)(many *, int), int n) {
   many m;
@@ -201,7 +212,22 @@ static void work_grows_with_the_number_of_ports(void **state) {
   }
 }
 
+static double seconds_of_chain(int n) {
+  clock_t before = clock();
+  (void)bytes_of(make_chain, n);
+  return (double)(clock() - before) / CLOCKS_PER_SEC;
+}
+
+/* Eight times the nodes: thrice eight times the time is no square, which would be 64 times. */
+static void time_grows_with_the_number_of_nodes(void **state) {
+  (void)state;
+  double few = seconds_of_chain(FEW_NODES), more = seconds_of_chain(TIMES_NODES * FEW_NODES);
+  if (more > 3 * TIMES_NODES * few)
+    fail_msg("%d nodes: %g s, %d times as many: %g", FEW_NODES, few, TIMES_NODES, more);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(work_grows_with_the_number_of_ports)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(work_grows_with_the_number_of_ports),
+                                     cmocka_unit_test(time_grows_with_the_number_of_nodes)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
