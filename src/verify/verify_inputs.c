@@ -11,6 +11,7 @@
 #include "base/rng.h"
 #include "cpu/pool.h"
 #include "graph/graph.h"
+#include "graph/op.h"
 #include "lacuna/dtype.h"
 #include "permute/orders.h"
 #include "tensor/buf.h"
@@ -20,13 +21,47 @@ enum {
   BATCH = 2,
   MAX_WALK = 8,
   LARGE_NETWORK = 4 * 1000 * 1000 /* parameters */,
-  AT_ONCE = 1 << 15
+  AT_ONCE = 1 << 15,
+  LONGEST = 1 << 14 /* samples of a window that are still tried */
 };
 
-/* Attempt by attempt: heights and widths of images, and lengths of anything else. */
-static const int64_t image_sizes[] = {32, 64, 128, 224, 299, 8, 16};
-static const int64_t other_sizes[] = {8, 16, 32, 64, 128, 4, 1};
-enum { N_SIZES = sizeof image_sizes / sizeof *image_sizes };
+/* Attempt by attempt: heights and widths of images, and lengths of anything else. Sounds are
+ * longer: what the longest window along one axis asks for (the taps of a Fourier transform, say),
+ * and some times as much, comes behind the last but four; the last four are for many strides one
+ * after the other. */
+static const int64_t image_sizes[] = {32,  64,  128, 224, 299, 8,   16,
+                                      256, 320, 384, 448, 512, 640, 1024};
+static const int64_t other_sizes[] = {8, 16, 32, 64, 128, 4, 1, 0, 0, 0, 512, 2048, 8192, 32768};
+static const int64_t window_times[] = {1, 2, 4};
+enum {
+  N_SIZES = sizeof image_sizes / sizeof *image_sizes,
+  FIRST_WINDOW = 7, /* where other_sizes has zeros for windows */
+  N_WINDOWS = sizeof window_times / sizeof *window_times
+};
+
+/* Places that the weight of the longest one-dimensional window spans; 0: there is none. */
+static int64_t longest_window(const laci_graph *graph) {
+  int64_t longest = 0;
+  for (int n = 0; n < graph->n_nodes; n++) {
+    const laci_node *node = &graph->nodes[n];
+    bool is_conv = laci_node_is(node, "Conv") && node->n_inputs > 1 && node->inputs[1] >= 0;
+    const laci_shape *weight = is_conv ? &graph->values[node->inputs[1]].type.shape : NULL;
+    if (!weight || weight->rank != 3 || weight->dims[2] <= longest) continue;
+    size_t n_dilations = 0;
+    const int64_t *dilations = laci_node_ints(node, "dilations", &n_dilations);
+    int64_t apart = n_dilations == 1 && dilations[0] > 0 ? dilations[0] : 1;
+    int64_t span = (weight->dims[2] - 1) * (apart < LONGEST ? apart : LONGEST) + 1;
+    if (span > longest && span <= LONGEST) longest = span;
+  }
+  return longest;
+}
+
+/* The attempt's length of what is no image. */
+static int64_t other_size(const laci_graph *graph, int at) {
+  if (at < FIRST_WINDOW || at >= FIRST_WINDOW + N_WINDOWS) return other_sizes[at];
+  int64_t window = longest_window(graph);
+  return window > 1 ? window * window_times[at - FIRST_WINDOW] : other_sizes[0];
+}
 
 static bool is_large(const laci_graph *graph) {
   int64_t total = 0;
@@ -63,7 +98,7 @@ bool laci_choose_sizes(const laci_graph *graph, int attempt, int64_t *size_of_sy
   int at = attempt / n_batches;
   int64_t batch = large || attempt % n_batches == 1 ? 1 : BATCH;
   const int64_t sizes[] = {
-      [NONE] = 0, [BATCHES] = batch, [OTHERS] = other_sizes[at], [IMAGES] = image_sizes[at]};
+      [NONE] = 0, [BATCHES] = batch, [OTHERS] = other_size(graph, at), [IMAGES] = image_sizes[at]};
   for (int s = 1; s <= graph->n_symbols; s++) size_of_symbol[s] = sizes[size_of_symbol[s]];
   return true;
 }

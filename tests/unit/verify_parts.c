@@ -257,6 +257,20 @@ static void sizes_are_tried_from_small_to_large(void **state) {
   laci_graph_destroy(graph);
 }
 
+static void lengths_come_from_windows(void **state) {
+  (void)state;
+  laci_graph *graph =
+      read_net("input x -1x1x-2\nstored taps 16x1x100\ny = Conv(x, taps) dilations=3,\noutput y\n");
+  int64_t sizes[8];
+  bool once = false, twice = false;
+  for (int at = 0; laci_choose_sizes(graph, at, sizes); at++) {
+    once |= sizes[2] == 298; /* 99 steps of 3, and the first tap */
+    twice |= sizes[2] == 596;
+  }
+  assert_true(once && twice);
+  laci_graph_destroy(graph);
+}
+
 static void inputs_fit_what_reads_them(void **state) {
   (void)state;
   laci_graph *graph = read_net(
@@ -297,6 +311,7 @@ int main(void) {
       cmocka_unit_test(slabs_are_alike_in_any_order),
       cmocka_unit_test(what_is_drawn_anew_keeps_its_nature),
       cmocka_unit_test(sizes_are_tried_from_small_to_large),
+      cmocka_unit_test(lengths_come_from_windows),
       cmocka_unit_test(inputs_fit_what_reads_them),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
