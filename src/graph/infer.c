@@ -4,8 +4,10 @@
  *
  * Old and new exporters compute sizes with the network itself (Shape, Gather, Concat, Reshape).
  * Evaluating those chains on contents that hold symbols for unknown sizes makes most of them plain
- * constants. What inference learned wins over what the file declares, for exporters lie. Next: op.h
- * (what an operator states), ops/op_in.h. */
+ * constants. What inference learned wins over what the file declares, for exporters lie. Where an
+ * input has no shape, or nobody knows what an operator gives, the reader's stored weight tells some
+ * of it (op->expect), and the nodes are walked once more. Next: op.h (what an operator states),
+ * ops/op_in.h. */
 #include "graph/infer.h"
 
 #include <inttypes.h>
@@ -14,6 +16,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "graph/coupling.h"
 #include "graph/op.h"
 #include "tensor/buf.h"
 
@@ -26,6 +29,7 @@ enum {
 typedef struct inference {
   laci_graph *graph;
   int symbols_before; /* symbols above this are the current node's own */
+  bool again;         /* a reader told what nodes before it could have used */
   lac_error *err;
 } inference;
 
@@ -307,15 +311,53 @@ static lac_status infer_types(inference *job, const laci_node *node, node_view *
   return st ? laci_fail(job->err, st, "%s", why.text) : LAC_OK;
 }
 
+/** Sizes that a reader tells. True: some were open. */
+static bool learn(inference *job, laci_value *value, const laci_shape *told) {
+  laci_shape *shape = &value->type.shape;
+  bool learned = shape->rank < 0;
+  if (!learned && shape->rank != told->rank) return false; /* infer will say so */
+  if (learned) *shape = (laci_shape){.rank = told->rank};
+  for (int axis = 0; axis < told->rank; axis++) {
+    if (shape->dims[axis] <= 0 && told->dims[axis] > 0) {
+      shape->dims[axis] = told->dims[axis];
+      learned = true;
+    } else if (shape->dims[axis] == 0) {
+      shape->dims[axis] = laci_graph_symbol(job->graph);
+    }
+  }
+  return learned;
+}
+
+static bool is_open(const laci_shape *shape) { return shape->rank < 0 || !laci_shape_known(shape); }
+
+/** What node tells of its input 0, handed back through what works element by element. */
+static void look_back(inference *job, const laci_node *node, const node_view *view) {
+  laci_graph *graph = job->graph;
+  laci_infer infer = {.node = node, .n_in = node->n_inputs, .in = view->in, .known = view->known};
+  laci_shape told;
+  int at = node->n_inputs ? node->inputs[0] : -1;
+  if (at < 0 || !is_open(&graph->values[at].type.shape) || !node->op->expect(&infer, &told)) return;
+  for (bool learned = true; learned && at >= 0;) {
+    laci_value *value = &graph->values[at];
+    bool had_rank = value->type.shape.rank >= 0;
+    learned = value->stored < 0 && is_open(&value->type.shape) && learn(job, value, &told);
+    job->again |= learned && (!had_rank || value->is_input);
+    const laci_node *maker = value->producer >= 0 ? &graph->nodes[value->producer] : NULL;
+    bool passes = maker && maker->op && maker->op->couple == laci_couple_unary;
+    at = passes && maker->n_inputs ? maker->inputs[0] : -1;
+  }
+}
+
 static lac_status infer_node(inference *job, const laci_node *node) {
   laci_graph *graph = job->graph;
   node_view view;
   lac_status st = LAC_OK;
-  job->symbols_before = graph->n_symbols;
   if (!node_view_init(graph, node, &view)) {
     st = laci_fail_memory(job->err, "shape inference");
     goto out;
   }
+  if (node->op && node->op->expect) look_back(job, node, &view);
+  job->symbols_before = graph->n_symbols;
   if (node->op && node->op->infer) st = infer_types(job, node, &view);
   else if (node->assume && node->n_inputs && node->n_outputs && view.in[0])
     view.out[0] = *view.in[0];
@@ -334,24 +376,32 @@ out:
   return st;
 }
 
-lac_status laci_graph_infer(laci_graph *graph, const laci_input_shape *fixed, int n_fixed,
-                            lac_error *err) {
-  inference job = {.graph = graph, .err = err};
-  lac_status st = fix_inputs(graph, fixed, n_fixed, err);
-  if (st) return st;
+/** All nodes in order; contents as the stored tensors have them first. */
+static lac_status walk_nodes(inference *job) {
+  laci_graph *graph = job->graph;
+  lac_status st = LAC_OK;
   for (int v = 0; v < graph->n_values; v++) {
     laci_buf_destroy(graph->values[v].known);
     graph->values[v].known = NULL;
   }
   for (int at = 0; at < graph->n_stored && !st; at++) {
-    st = keep_stored(graph, &graph->stored[at], err);
+    st = keep_stored(graph, &graph->stored[at], job->err);
   }
   for (int at = 0; at < graph->n_inputs && !st; at++) {
     st = make_symbols(graph, &graph->values[graph->inputs[at]]);
   }
-  if (st) return laci_fail_memory(err, "shape inference");
-  for (int n = 0; n < graph->n_nodes && !st; n++) st = infer_node(&job, &graph->nodes[n]);
+  if (st) return st == LAC_NO_MEMORY ? laci_fail_memory(job->err, "shape inference") : st;
+  for (int n = 0; n < graph->n_nodes && !st; n++) st = infer_node(job, &graph->nodes[n]);
   return st;
+}
+
+lac_status laci_graph_infer(laci_graph *graph, const laci_input_shape *fixed, int n_fixed,
+                            lac_error *err) {
+  inference job = {.graph = graph, .err = err};
+  lac_status st = fix_inputs(graph, fixed, n_fixed, err);
+  if (!st) st = walk_nodes(&job);
+  if (st || !job.again) return st;
+  return walk_nodes(&job);
 }
 
 lac_status laci_graph_infer_node(laci_graph *graph, int node, lac_error *err) {

@@ -103,6 +103,10 @@ typedef struct laci_op {
   bool shape_only; /* eval reads the shapes of its inputs, which may hold symbols; their f and i may
                       both be NULL */
   lac_status (*infer)(laci_infer *infer);
+  /* The shape that input 0 must have, as far as other inputs tell (a stored weight its channels and
+     how many axes they lie on); sizes still open are 0 or symbols. Asked before infer, where input
+     0 is open. False: nothing is known. NULL: never. */
+  bool (*expect)(const laci_infer *infer, laci_shape *shape);
   lac_status (*eval)(laci_eval *eval); /* NULL: cannot be run by the plain engine */
   lac_status (*couple)(const laci_graph *graph, const laci_node *node,
                        struct laci_coupling *coupling);

@@ -54,6 +54,7 @@ typedef struct verify_round {
   laci_stepper *a, *b;
   laci_budget budget;         /* what others hold, and both runs */
   double *scale;              /* [n_values] largest |element|, of what was compared */
+  bool *made_up;              /* [n_values] what no node computed, and all that comes of it */
   int n_floats, n_not_finite; /* float values compared; those without any finite element */
 } verify_round;
 
@@ -156,6 +157,7 @@ static lac_status skip(verify_round *r, const laci_node *node, const char *why, 
   for (int i = 0; i < node->n_outputs && !st; i++) {
     bool made;
     if (node->outputs[i] < 0) continue;
+    r->made_up[node->outputs[i]] = true;
     st = make_up(r, node->outputs[i], &made, err);
     r->found->n_skipped++;
   }
@@ -245,13 +247,27 @@ static lac_status compare_value(verify_round *r, const laci_node *node, int valu
   return exact && d.at >= 0 ? begin_anew(r, value, err) : LAC_OK;
 }
 
+/* Does anything that the node reads come from a value that was made up? Then its outputs do. */
+static bool comes_of_made_up(verify_round *r, const laci_node *node) {
+  bool made_up = false;
+  for (int i = 0; i < node->n_inputs; i++)
+    made_up |= node->inputs[i] >= 0 && r->made_up[node->inputs[i]];
+  for (int o = 0; o < node->n_outputs; o++) {
+    if (node->outputs[o] >= 0) r->made_up[node->outputs[o]] = made_up;
+  }
+  return made_up;
+}
+
 static lac_status step(verify_round *r, int id, lac_error *err) {
   const laci_node *node = &r->graph->nodes[id];
   lac_error why = {0};
   lac_status st = laci_stepper_step(r->a, id, &why);
-  if (st == LAC_UNSUPPORTED) {
+  /* Sizes that were made up need not fit to those of another branch. */
+  bool unfit = comes_of_made_up(r, node) && st == LAC_BAD_SHAPE;
+  if (st == LAC_UNSUPPORTED || unfit) {
+    lac_status first = st;
     st = laci_stepper_step(r->b, id, NULL); /* so that it frees what its last step left */
-    if (st != LAC_UNSUPPORTED)
+    if (st != first)
       return laci_fail(err, st ? st : LAC_INTERNAL, "%s: runs in one network only", node->name);
     return skip(r, node, why.text, err);
   }
@@ -350,6 +366,7 @@ static lac_status run_round(verify_round *r, lac_error *err) {
   choose_engine(r);
   r->n_floats = r->n_not_finite = 0;
   memset(r->scale, 0, (size_t)r->graph->n_values * sizeof *r->scale);
+  memset(r->made_up, 0, (size_t)r->graph->n_values * sizeof *r->made_up);
   lac_status st = open_run(r, &r->from_a, &products_a, &r->a, err);
   if (!st) st = open_run(r, &r->from_b, &products_b, &r->b, err);
   if (!st) st = set_inputs(r, err);
@@ -448,8 +465,9 @@ lac_status laci_verify(const laci_graph *graph, const laci_orders *orders,
   r.wanted_tolerance = options && options->tolerance > 0 ? options->tolerance : default_tolerance;
   int64_t *sizes = laci_alloc((size_t)graph->n_symbols + 1, sizeof *sizes);
   r.scale = laci_alloc((size_t)graph->n_values, sizeof *r.scale);
-  lac_status st = sizes && r.scale ? check_frozen(graph, orders, err)
-                                   : laci_fail_memory(err, "the verification");
+  r.made_up = laci_alloc((size_t)graph->n_values, sizeof *r.made_up);
+  lac_status st = sizes && r.scale && r.made_up ? check_frozen(graph, orders, err)
+                                                : laci_fail_memory(err, "the verification");
   laci_budget planned = r.budget;
   if (!st && options && options->budget) {
     st = laci_verify_plan_memory(graph, options, &planned, err);
@@ -462,6 +480,7 @@ lac_status laci_verify(const laci_graph *graph, const laci_orders *orders,
   if (!st) laci_progress("verification", 1, 1);
   laci_parameters_destroy(parameters);
   laci_free(r.scale);
+  laci_free(r.made_up);
   laci_free(sizes);
   return st;
 }

@@ -72,22 +72,39 @@ static bool is_large(const laci_graph *graph) {
   return total > LARGE_NETWORK;
 }
 
-bool laci_choose_sizes(const laci_graph *graph, int attempt, int64_t *size_of_symbol) {
-  enum { NONE, BATCHES, OTHERS, IMAGES };
-  bool batches = false, others = false, large = is_large(graph);
-  int n_batches = 1;
-  for (int s = 0; s <= graph->n_symbols; s++) size_of_symbol[s] = NONE;
-  /* A size is what it looks like in its plainest place: first axes are batches, axes of images are
-   * behind them. */
-  for (int i = 0; i < graph->n_inputs; i++) {
-    const laci_shape *shape = &graph->values[graph->inputs[i]].type.shape;
-    for (int axis = 0; axis < shape->rank; axis++) {
-      if (shape->dims[axis] >= 0 || -shape->dims[axis] > graph->n_symbols) continue;
-      int64_t *kind = &size_of_symbol[-shape->dims[axis]];
-      int64_t now = axis == 0 ? BATCHES : shape->rank >= 4 ? IMAGES : OTHERS;
-      if (*kind == NONE || now < *kind) *kind = now;
+enum { NONE, BATCHES, OTHERS, IMAGES, OF_INPUT = 8 /* added to these */ };
+
+/* A size is what it looks like in its plainest place: first axes are batches, axes of images are
+ * behind them. What an input said stays. */
+static void note_kinds(const laci_graph *graph, int value, int64_t *kinds) {
+  const laci_shape *shape = &graph->values[value].type.shape;
+  for (int axis = 0; axis < shape->rank; axis++) {
+    if (shape->dims[axis] >= 0 || -shape->dims[axis] > graph->n_symbols) continue;
+    int64_t symbol = -shape->dims[axis];
+    int64_t now = axis == 0 ? BATCHES : shape->rank >= 4 ? IMAGES : OTHERS;
+    if (kinds[symbol] >= OF_INPUT) continue;
+    if (kinds[symbol] == NONE || now < kinds[symbol]) kinds[symbol] = now;
+  }
+}
+
+/* Inputs first; then what nodes give that nobody can run, so that it can be made up. */
+static void find_kinds(const laci_graph *graph, int64_t *kinds) {
+  for (int s = 0; s <= graph->n_symbols; s++) kinds[s] = NONE;
+  for (int i = 0; i < graph->n_inputs; i++) note_kinds(graph, graph->inputs[i], kinds);
+  for (int s = 0; s <= graph->n_symbols; s++) kinds[s] += kinds[s] == NONE ? 0 : OF_INPUT;
+  for (int at = 0; at < graph->n_nodes; at++) {
+    const laci_node *node = &graph->nodes[at];
+    for (int o = 0; !node->op && o < node->n_outputs; o++) {
+      if (node->outputs[o] >= 0) note_kinds(graph, node->outputs[o], kinds);
     }
   }
+  for (int s = 0; s <= graph->n_symbols; s++) kinds[s] %= OF_INPUT;
+}
+
+bool laci_choose_sizes(const laci_graph *graph, int attempt, int64_t *size_of_symbol) {
+  bool batches = false, others = false, large = is_large(graph);
+  int n_batches = 1;
+  find_kinds(graph, size_of_symbol);
   for (int s = 1; s <= graph->n_symbols; s++) {
     batches = batches || size_of_symbol[s] == BATCHES;
     others = others || size_of_symbol[s] == OTHERS || size_of_symbol[s] == IMAGES;

@@ -245,6 +245,50 @@ static void a_contradiction_names_the_node(void **state) {
   check_refused(&bad, 1);
 }
 
+/* An input without a shape is "-"; so is what Odd gives. */
+static void readers_tell_what_shapes_are(void **state) {
+  (void)state;
+  static const struct {
+    const char *net, *value, *want;
+  } told[] = {
+      {"input x -\nstored w 8x4x3x3\nr = Relu(x)\ny = Conv(r, w)\noutput y\n", "x", "[?, 4, ?, ?]"},
+      {"input x -\nstored w 8x4x3x3\nr = Relu(x)\ny = Conv(r, w)\noutput y\n", "y", "[?, 8, ?, ?]"},
+      {"input x 1x4\nstored w 9x2x5\nu = Odd(x) domain=\"my\"\ny = Conv(u, w) group=3\noutput y\n",
+       "u", "[?, 6, ?]"},
+      {"input x 1x4\nstored w 6x2x5\nu = Odd(x) domain=\"my\"\ny = ConvTranspose(u, w)\noutput y\n",
+       "u", "[?, 6, ?]"},
+      {"input x 1x4\nstored w 5x7\nu = Odd(x) domain=\"my\"\ny = Gemm(u, w)\noutput y\n", "u",
+       "[?, 5]"},
+      {"input x 1x4\nstored w 5x7\nu = Odd(x) domain=\"my\"\ny = Gemm(u, w) transA=1 transB=1\n"
+       "output y\n",
+       "u", "[7, ?]"},
+      /* how many axes, a matrix on the right does not say */
+      {"input x -\nstored w 5x7\ny = MatMul(x, w)\noutput y\n", "x", "[unknown rank]"},
+      {"input x -1x-2x-3\nstored w 5x7\ny = MatMul(x, w)\noutput y\n", "x", "[?, ?, 5]"},
+      {"input x -1x-2x-3\nstored s 9\ny = InstanceNormalization(x, s, s)\noutput y\n", "x",
+       "[?, 9, ?]"},
+      {"input x -1x-2x-3\nstored s 9\ny = LayerNormalization(x, s)\noutput y\n", "x", "[?, ?, 9]"},
+      {"input x -1x-2x-3\nstored s 1\ny = LayerNormalization(x, s)\noutput y\n", "x", "[?, ?, ?]"},
+      /* what stands in front of the reader knows more once it has told */
+      {"input x -\nstored w 8x4x3x3\nstored f 2 i64 = 1 3\ns = Shape(x)\ng = Gather(s, f)\n"
+       "y = Conv(x, w)\nz = Reshape(w, g)\noutput y\noutput z\n",
+       "z", "[4, ?]"},
+  };
+  for (size_t at = 0; at < sizeof told / sizeof *told; at++) {
+    laci_graph *graph = read_net(told[at].net);
+    char text[128];
+    int value = laci_graph_find_value(graph, told[at].value);
+    laci_shape shape = graph->values[value].type.shape;
+    laci_shape_text(&shape, text, sizeof text);
+    for (char *c = text; *c; c++) { /* whichever symbols */
+      if (*c >= 'A' && *c <= 'Z') *c = '?';
+    }
+    if (strcmp(text, told[at].want) != 0)
+      fail_msg("%s%s: got %s, want %s", told[at].net, told[at].value, text, told[at].want);
+    laci_graph_destroy(graph);
+  }
+}
+
 static void inference_again_gives_the_same(void **state) {
   (void)state;
   laci_graph *graph = read_net(chains[0].net);
@@ -280,6 +324,7 @@ int main(void) {
       cmocka_unit_test(a_fixed_input_size_reaches_all_that_share_its_symbol),
       cmocka_unit_test(two_sizes_for_one_symbol_are_refused),
       cmocka_unit_test(a_contradiction_names_the_node),
+      cmocka_unit_test(readers_tell_what_shapes_are),
       cmocka_unit_test(inference_again_gives_the_same),
       cmocka_unit_test(every_allocation_may_fail),
   };

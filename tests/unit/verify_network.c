@@ -262,6 +262,23 @@ static void an_unknown_operator_is_stepped_over(void **state) {
   tear_down(&s);
 }
 
+/* What it gives has the shape that the reader's weight tells; beside another branch that shape may
+ * not fit. */
+static void what_lies_behind_an_unknown_shape_is_verified(void **state) {
+  (void)state;
+  setting s = set_up(
+      "input x 1x4x6x6\nstored a 8x4x1x1\nstored b 3x8x1x1\nstored k 3x4x1x1\n"
+      "u = Odd(x) domain=\"my\"\nh = Conv(u, a)\nv = Conv(h, b)\nw = Conv(x, k)\n"
+      "y = Add(v, w)\noutput y\n");
+  move(&s, "a 0, h 1, b 1");
+  laci_verification found = expect_verified(&s);
+  assert_int_equal(found.n_compared, 6); /* h, v and w, twice */
+  assert_int_equal(found.n_outputs_compared, 0);
+  s.orders.values[laci_graph_find_value(s.graph, "b")].n = 0;
+  expect_failure(&s, LAC_PROOF_FAILED, "v: node");
+  tear_down(&s);
+}
+
 static void an_unknown_operator_freezes_what_it_touches(void **state) {
   (void)state;
   setting reads = set_up(unknown_between), gives = set_up(unknown_between);
@@ -471,6 +488,7 @@ int main(void) {
       cmocka_unit_test(what_cancels_out_may_round),
       cmocka_unit_test(the_outside_of_a_network_must_not_move),
       cmocka_unit_test(an_unknown_operator_is_stepped_over),
+      cmocka_unit_test(what_lies_behind_an_unknown_shape_is_verified),
       cmocka_unit_test(an_unknown_operator_freezes_what_it_touches),
       cmocka_unit_test(a_declared_operator_may_be_moved_through),
       cmocka_unit_test(what_has_no_known_shape_is_skipped_and_counted),

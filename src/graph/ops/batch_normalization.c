@@ -6,6 +6,7 @@
  * parameters follow the channels. */
 #include <math.h>
 
+#include "graph/ops/shared/expect_in.h"
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/norm_in.h"
 
@@ -19,6 +20,11 @@ static bool trains(const laci_node *node) {
 static bool per_element(
     const laci_node *node) { /* opset 7 could normalise every place of its own */
   return node->version < 9 && laci_node_int(node, "spatial", 1) == 0;
+}
+
+static bool expect(const laci_infer *infer, laci_shape *shape) {
+  const laci_shape *scale = laci_expect_from(infer, 1);
+  return scale && scale->rank == 1 && laci_expect_size(infer, -1, 1, scale->dims[0], shape);
 }
 
 static lac_status infer(laci_infer *infer) {
@@ -172,6 +178,7 @@ const laci_op laci_op_batch_normalization = {
     .attributes = LACI_ATTRIBUTES({"epsilon", LACI_ATTR_FLOAT}, {"momentum", LACI_ATTR_FLOAT},
                                   {"spatial", LACI_ATTR_INT}, {"training_mode", LACI_ATTR_INT}),
     .infer = infer,
+    .expect = expect,
     .eval = eval,
     .couple = couple,
     .gradient = gradient};

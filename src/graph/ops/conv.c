@@ -8,6 +8,7 @@
 
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/conv_in.h"
+#include "graph/ops/shared/expect_in.h"
 #include "graph/ops/shared/op_in.h"
 #include "graph/ops/shared/window_grad_in.h"
 
@@ -51,6 +52,13 @@ static lac_status infer(laci_infer *infer) {
   y->dims[0] = unknown.dims[0];
   y->dims[1] = w->rank >= 0 ? w->dims[0] : infer->new_symbol(infer);
   return laci_window_infer(infer, &window, &unknown, y);
+}
+
+static bool expect(const laci_infer *infer, laci_shape *shape) {
+  const laci_shape *w = laci_expect_from(infer, 1);
+  int64_t n_groups = laci_node_int(infer->node, "group", 1);
+  if (!w || w->rank < 3 || w->dims[1] <= 0 || n_groups < 1 || n_groups > INT32_MAX) return false;
+  return laci_expect_size(infer, w->rank, 1, w->dims[1] * n_groups, shape);
 }
 
 typedef struct depthwise {
@@ -213,6 +221,7 @@ const laci_op laci_op_conv = {
                                   {"pads", LACI_ATTR_INTS}, {"strides", LACI_ATTR_INTS}),
     .weights = weights,
     .infer = infer,
+    .expect = expect,
     .eval = eval,
     .couple = couple,
     .gradient = gradient};

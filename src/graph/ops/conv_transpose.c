@@ -11,6 +11,7 @@
 #include "base/plural.h"
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/conv_in.h"
+#include "graph/ops/shared/expect_in.h"
 #include "graph/ops/shared/op_in.h"
 #include "graph/ops/shared/window_grad_in.h"
 
@@ -90,6 +91,11 @@ static lac_status check_channels(laci_infer *infer, int64_t n_groups) {
   return laci_node_fail(infer->node, infer->err, LAC_BAD_SHAPE,
                         "the input has %lld channels, the weight wants %lld in %lld groups",
                         (long long)x->dims[1], (long long)w->dims[0], (long long)n_groups);
+}
+
+static bool expect(const laci_infer *infer, laci_shape *shape) {
+  const laci_shape *w = laci_expect_from(infer, 1);
+  return w && w->rank >= 3 && laci_expect_size(infer, w->rank, 1, w->dims[0], shape);
 }
 
 static lac_status infer(laci_infer *infer) {
@@ -231,6 +237,7 @@ const laci_op laci_op_conv_transpose = {
         {"output_shape", LACI_ATTR_INTS}, {"pads", LACI_ATTR_INTS}, {"strides", LACI_ATTR_INTS}),
     .weights = weights,
     .infer = infer,
+    .expect = expect,
     .eval = eval,
     .couple = couple,
     .gradient = gradient};

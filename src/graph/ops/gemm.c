@@ -4,6 +4,7 @@
  *
  * Channels: the contracted axis of A and B is one, B's other axis makes y's columns, C follows. */
 #include "graph/gradient.h"
+#include "graph/ops/shared/expect_in.h"
 #include "graph/ops/shared/gemm_f64.h"
 #include "graph/ops/shared/op_in.h"
 
@@ -55,6 +56,12 @@ static lac_status infer(laci_infer *infer) {
         laci_shape_text(c, text, sizeof text), (long long)y->dims[0], (long long)y->dims[1]);
   }
   return LAC_OK;
+}
+
+static bool expect(const laci_infer *infer, laci_shape *shape) {
+  const laci_shape *b = laci_expect_from(infer, 1);
+  roles r = roles_of(infer->node);
+  return b && b->rank == 2 && laci_expect_size(infer, 2, r.a_k, b->dims[r.b_k], shape);
 }
 
 /** y = alpha * y + beta * C, broadcast. */
@@ -203,6 +210,7 @@ const laci_op laci_op_gemm = {
                                   {"transA", LACI_ATTR_INT}, {"transB", LACI_ATTR_INT}),
     .weights = weights,
     .infer = infer,
+    .expect = expect,
     .eval = eval,
     .couple = couple,
     .gradient = gradient};

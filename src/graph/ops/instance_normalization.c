@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * InstanceNormalization: every channel of every image is brought to mean 0 and variance 1 over its
  * places, then scaled and shifted: y = (x - mean) / sqrt(var + epsilon) * scale[c] + bias[c]. */
+#include "graph/ops/shared/expect_in.h"
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/norm_in.h"
+
+static bool expect(const laci_infer *infer, laci_shape *shape) {
+  const laci_shape *scale = laci_expect_from(infer, 1);
+  return scale && scale->rank == 1 && laci_expect_size(infer, -1, 1, scale->dims[0], shape);
+}
 
 static lac_status infer(laci_infer *infer) {
   lac_status st = laci_want_inputs(infer, 3, 3);
@@ -72,6 +78,7 @@ const laci_op laci_op_instance_normalization = {
     .role = LACI_ROLE_INFER,
     .attributes = LACI_ATTRIBUTES({"epsilon", LACI_ATTR_FLOAT}),
     .infer = infer,
+    .expect = expect,
     .eval = eval,
     .couple = couple,
     .gradient = gradient};

@@ -4,6 +4,7 @@
  * epsilon) may come out as well. */
 #include <math.h>
 
+#include "graph/ops/shared/expect_in.h"
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/norm_in.h"
 
@@ -14,6 +15,13 @@ static bool keeps_shape(const laci_shape *x, const laci_shape *both) {
     same = x->dims[axis] < 0 || both->dims[axis] < 0 || x->dims[axis] == both->dims[axis];
   }
   return same;
+}
+
+/** A scale of one element is broadcast, and says nothing. */
+static bool expect(const laci_infer *infer, laci_shape *shape) {
+  const laci_shape *scale = laci_expect_from(infer, 1);
+  bool says = scale && scale->rank >= 1 && scale->dims[scale->rank - 1] > 1;
+  return says && laci_expect_size(infer, -1, -1, scale->dims[scale->rank - 1], shape);
 }
 
 static lac_status infer(laci_infer *infer) {
@@ -148,6 +156,7 @@ const laci_op laci_op_layer_normalization = {
     .attributes = LACI_ATTRIBUTES({"axis", LACI_ATTR_INT}, {"epsilon", LACI_ATTR_FLOAT},
                                   {"stash_type", LACI_ATTR_INT}),
     .infer = infer,
+    .expect = expect,
     .eval = eval,
     .couple = couple,
     .gradient = gradient};

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "graph/gradient.h"
+#include "graph/ops/shared/expect_in.h"
 #include "graph/ops/shared/gemm_f64.h"
 #include "graph/ops/shared/op_in.h"
 
@@ -22,6 +23,12 @@ static matrices with_two_axes(const laci_shape *a, const laci_shape *b) {
   m.row_vanishes = a->rank == 1;
   m.col_vanishes = b->rank == 1;
   return m;
+}
+
+static bool expect(const laci_infer *infer, laci_shape *shape) {
+  const laci_shape *b = laci_expect_from(infer, 1);
+  if (!b || b->rank < 1) return false;
+  return laci_expect_size(infer, -1, -1, b->dims[b->rank > 1 ? b->rank - 2 : 0], shape);
 }
 
 static lac_status infer(laci_infer *infer) {
@@ -239,6 +246,7 @@ const laci_op laci_op_mat_mul = {.name = "MatMul",
                                  .integer_weights = true,
                                  .weights = weights,
                                  .infer = infer,
+                                 .expect = expect,
                                  .eval = eval,
                                  .couple = couple,
                                  .gradient = gradient};
