@@ -138,6 +138,16 @@ out:
   return st;
 }
 
+/* The node's layer of that stored tensor; without one its last layer; -1: it has none. A node's
+ * layers are neighbours. */
+static int layer_of_node(const laci_analysis *analysis, int node, int stored) {
+  int last = analysis->layer_of_node[node];
+  for (int l = last; l >= 0 && analysis->layers[l].node == node; l--) {
+    if (analysis->layers[l].stored == stored) return l;
+  }
+  return last;
+}
+
 static int count_reads(const laci_node *node, int value) {
   int n = 0;
   for (int i = 0; i < node->n_inputs; i++) n += node->inputs[i] == value;
@@ -156,7 +166,7 @@ static const char *judge_readers(laci_analysis *analysis, const laci_layer *laye
     return laci_analysis_text(analysis, "its weight %s is an output of the network", name);
   for (int i = 0; i < v->n_readers; i++) {
     const laci_node *reader = &analysis->graph->nodes[v->readers[i]];
-    int other = analysis->layer_of_node[v->readers[i]];
+    int other = layer_of_node(analysis, v->readers[i], layer->stored);
     bool as_weight = other >= 0 && analysis->layers[other].stored == layer->stored &&
                      count_reads(reader, value) == 1;
     if (as_weight) {

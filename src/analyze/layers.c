@@ -155,7 +155,8 @@ static bool index_layers(laci_analysis *analysis) {
 
 lac_status laci_find_layers(laci_analysis *analysis, const laci_rules *rules, lac_error *err) {
   const laci_graph *graph = analysis->graph;
-  analysis->layers = laci_alloc((size_t)graph->n_nodes, sizeof *analysis->layers);
+  size_t most = (size_t)graph->n_nodes * sizeof(laci_weight_axes[2]) / sizeof(laci_weight_axes);
+  analysis->layers = laci_alloc(most, sizeof *analysis->layers);
   analysis->layer_of_node = laci_alloc((size_t)graph->n_nodes, sizeof *analysis->layer_of_node);
   if (!analysis->layers || !analysis->layer_of_node) return laci_fail_memory(err, "the layers");
   for (int n = 0; n < graph->n_nodes; n++) {
@@ -166,7 +167,7 @@ lac_status laci_find_layers(laci_analysis *analysis, const laci_rules *rules, la
     for (int i = 0; i < candidates; i++) {
       if (!describe(analysis, n, &axes[i], &analysis->layers[analysis->n_layers])) continue;
       analysis->layer_of_node[n] = analysis->n_layers++;
-      break;
+      if (!node->op->each_weight) break;
     }
   }
   if (!index_layers(analysis)) return laci_fail_memory(err, "the layers");

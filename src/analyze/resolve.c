@@ -159,6 +159,23 @@ static void freeze_inputs(laci_resolve *r) {
   }
 }
 
+/* Each axis of a fresh output is a track of its own, which a node further on joins. */
+static void start_fresh(laci_resolve *r) {
+  for (int i = 0; i < r->node->n_outputs; i++) {
+    int value = r->node->outputs[i];
+    laci_layout *layout = value >= 0 ? laci_port_layout(r, LACI_OUT(i)) : NULL;
+    if (!layout || !r->c->out[i].fresh) continue;
+    const laci_shape *shape = laci_port_value_shape(r, LACI_OUT(i));
+    for (int a = 0; a < layout->rank; a++) {
+      if (shape->dims[a] == 1) layout->bundle[a] = LACI_AXIS_UNIFORM;
+      if (shape->dims[a] <= 1 || shape->dims[a] > LACI_TRACK_LIMIT) continue;
+      laci_bundle bundle = laci_bundle_of_axis(laci_track_new(r->t, shape->dims[a], false), a);
+      if (bundle.track < 0) return;
+      laci_layout_put(r->t, value, &bundle);
+    }
+  }
+}
+
 static lac_status resolve_node(laci_tracks *t, int node_id, lac_error *err) {
   const laci_node *node = &t->graph->nodes[node_id];
   laci_coupling coupling = {0};
@@ -171,6 +188,7 @@ static lac_status resolve_node(laci_tracks *t, int node_id, lac_error *err) {
     if (st) goto out;
     if (coupling.reshape) laci_resolve_reshape(&r);
     freeze_undescribed(&r);
+    start_fresh(&r);
     laci_resolve_maps(&r);
     laci_resolve_labels(&r);
     laci_resolve_labelled_maps(&r);

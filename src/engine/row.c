@@ -147,6 +147,11 @@ void laci_engine_graph_clear(laci_engine_graph *own) {
 
 lac_status laci_engine_node_check(const laci_node *node, lac_error *err) {
   if (node->op && node->op->infer && node->op->eval) return LAC_OK;
+  if (laci_node_control(node)) {
+    return laci_fail(err, LAC_UNSUPPORTED,
+                     "%s: bodies of If, Loop and Scan can be run by the plain engine only",
+                     node->name);
+  }
   return laci_fail(err, LAC_UNSUPPORTED, "%s: operator %s%s%s cannot be run", node->name,
                    node->domain, node->domain[0] ? "." : "", node->type);
 }

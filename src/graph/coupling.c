@@ -94,6 +94,30 @@ void laci_fresh_axes(laci_coupling *c, int port, int from, int to) {
   for (int axis = from; axis < to; axis++) laci_set_label(c, port, axis, laci_coupling_label(c));
 }
 
+void laci_couple_joined(laci_coupling *c, const int *ports, int n) {
+  const laci_shape *first = NULL;
+  for (int at = 0; at < n; at++) {
+    if (!labels_of(c, ports[at])) continue;
+    const laci_shape *shape = laci_port_shape(c, ports[at]);
+    if (!shape || (first && first->rank != shape->rank)) return;
+    if (!first) first = shape;
+  }
+  for (int axis = 0; first && axis < first->rank; axis++) {
+    bool equal = true;
+    for (int at = 0; at < n; at++) {
+      if (labels_of(c, ports[at]))
+        equal &= laci_port_shape(c, ports[at])->dims[axis] == first->dims[axis];
+    }
+    int label = equal ? laci_coupling_label(c) : LACI_FIXED;
+    for (int at = 0; at < n; at++) laci_set_label(c, ports[at], axis, label);
+  }
+}
+
+void laci_coupling_fresh(laci_coupling *c, int port) {
+  laci_port_labels *labels = labels_of(c, port);
+  if (labels) labels->fresh = true;
+}
+
 void laci_normalise(laci_coupling *c, int label) {
   if (label > 0 && label <= c->n_labels) c->normalised[label] = 1;
 }

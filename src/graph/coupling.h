@@ -75,6 +75,8 @@ typedef struct laci_axis_hold {
 
 typedef struct laci_port_labels {
   bool described; /* false: all FIXED */
+  bool fresh; /* of an output: what stands there comes from a node further on (a loop's end); each
+                 axis is a track of its own, which that node joins */
   int label[LACI_MAX_RANK];
 } laci_port_labels;
 
@@ -116,6 +118,11 @@ void laci_fresh_axes(laci_coupling *c, int port, int from,
 void laci_couple_elementwise(laci_coupling *c, const int *ports, int n);
 /** Output `out_port` has the axes of input `in_port`, one to one: same labels. */
 void laci_couple_same(laci_coupling *c, int in_port, int out_port);
+/** Ports of equal axes, wherever they are: one label an axis. Nothing may move along an axis whose
+ * sizes differ or are not known, nor where a shape is not known. */
+void laci_couple_joined(laci_coupling *c, const int *ports, int n);
+/** Marks an output as fresh. */
+void laci_coupling_fresh(laci_coupling *c, int port);
 void laci_normalise(laci_coupling *c, int label);
 /** A map record of the whole out axis with from[] to be filled by the caller (all -1). NULL: no
  * memory. Sets both axes MAPPED. */

@@ -41,6 +41,7 @@ void laci_graph_destroy(laci_graph *graph) {
   laci_free(graph->stored);
   laci_free(graph->inputs);
   laci_free(graph->outputs);
+  laci_free(graph->bodies);
   laci_name_table_clear(&graph->own->values);
   laci_name_table_clear(&graph->own->nodes);
   laci_arena_clear(graph->arena);
@@ -137,6 +138,18 @@ lac_status laci_graph_add_output(laci_graph *graph, const char *name, lac_error 
   }
   graph->values[value].is_output = true;
   return LAC_OK;
+}
+
+void laci_graph_enter(laci_graph *graph, int body) { graph->own->body = body; }
+
+int laci_graph_add_body(laci_graph *graph, const laci_body *body) {
+  void *array = graph->bodies;
+  if (!laci_grow(&array, (size_t)graph->n_bodies, &graph->body_capacity, sizeof *graph->bodies)) {
+    return -1;
+  }
+  graph->bodies = array;
+  graph->bodies[graph->n_bodies] = *body;
+  return ++graph->n_bodies;
 }
 
 lac_status laci_graph_add_stored(laci_graph *graph, const laci_stored *stored, int *id,

@@ -87,8 +87,33 @@ typedef struct laci_node {
   const laci_attr *attrs;
   const char
       *assume; /* "same": the user declares that it passes channel orders through; else NULL */
-  const char *fault; /* how it breaks ONNX's typing: then op is NULL (typing.h); else NULL */
+  const char *fault; /* how it breaks ONNX's typing (typing.h), or why its bodies are not looked
+                        into: then op is NULL; else NULL; of static storage where it is added */
+  int body;          /* which body it stands in: bodies[body - 1]; 0: the network itself */
+  int frames;        /* the body that it begins or ends, of an If the first of two; 0: none */
 } laci_node;
+
+/** How the ports of the node that ends a body lie (see laci_body). */
+typedef struct laci_end_ports {
+  int n_carried, n_slices;
+  int first, in, out, slices; /* the first input port of each kind */
+} laci_end_ports;
+
+/** What stands in the body of an If, a Loop or a Scan is nodes like all others, between the node
+ * that begins a turn and the one that ends it:
+ *
+ *   If    then's nodes, else's nodes, If (condition, then's results.., else's results..)
+ *   Loop  LoopBegin (trips, condition, first..), nodes, Loop (condition, first.., in.., out..,
+ *         slices..)
+ *   Scan  ScanBegin (first.., sequences..), nodes, Scan (first.., in.., out.., slices..)
+ *
+ * first: what is carried into the first turn, in: into any, out: out of one. What stands in a body
+ * is seen from inside only; the end hands the results on. */
+typedef struct laci_body {
+  int outer;      /* the body around it, as in laci_node.body */
+  int begin, end; /* nodes; an If has no begin: -1 */
+  int branch;     /* of an If: 1 then, 0 else; -1: a turn of a loop */
+} laci_body;
 
 typedef struct laci_graph {
   laci_arena *arena; /* of texts and arrays; inside `own` */
@@ -97,11 +122,15 @@ typedef struct laci_graph {
   laci_node *nodes; /* sorted: producers before readers */
   laci_value *values;
   laci_stored *stored;
-  int *inputs;   /* values, without stored tensors */
-  int *outputs;  /* values */
-  int n_symbols; /* symbols 1 .. n_symbols are in use */
-  size_t node_capacity, value_capacity, stored_capacity, input_capacity,
-      output_capacity;        /* builder's */
+  int *inputs;  /* values, without stored tensors */
+  int *outputs; /* values */
+  int n_bodies;
+  laci_body *bodies;
+  bool
+      sizes_fixed; /* by the caller of inference: what follows from them is not true of every run */
+  int n_symbols;   /* symbols 1 .. n_symbols are in use */
+  size_t node_capacity, value_capacity, stored_capacity, input_capacity, output_capacity,
+      body_capacity;          /* builder's */
   struct laci_graph_own *own; /* builder's names, and the arena */
   laci_byte_source bytes_from;   /* importer's: where bytes are that are not in memory */
   laci_spill *spills;         /* of modified copies; the graph's */
@@ -134,6 +163,11 @@ LAC_MUST_CHECK lac_status laci_graph_add_node(laci_graph *graph, const laci_node
 /** The same, but `tensor` of attributes stays whose it is: the graph takes copies. */
 LAC_MUST_CHECK lac_status laci_graph_add_copy(laci_graph *graph, const laci_node *node, int *id,
                                               lac_error *err);
+/** Nodes that are added from now on stand in that body, as in laci_node.body. */
+void laci_graph_enter(laci_graph *graph, int body);
+/** A body, to be entered; its nodes `begin` and `end` are set by the caller, and follow when they
+ * get other ids. -1: no memory. */
+int laci_graph_add_body(laci_graph *graph, const laci_body *body);
 LAC_MUST_CHECK lac_status laci_graph_add_input(laci_graph *graph, const char *name,
                                                const laci_type *type, lac_error *err);
 LAC_MUST_CHECK lac_status laci_graph_add_output(laci_graph *graph, const char *name,
@@ -142,7 +176,8 @@ LAC_MUST_CHECK lac_status laci_graph_add_output(laci_graph *graph, const char *n
 int64_t laci_graph_symbol(laci_graph *graph);
 
 /** Sorts the nodes, fills readers, checks that every value read is defined and that there is no
- * cycle (LAC_BAD_FILE, naming it). The last step of building; ids of nodes change here. */
+ * cycle (LAC_BAD_FILE, naming it). The nodes of a loop stand one behind the other. The last step of
+ * building; ids of nodes change here. */
 LAC_MUST_CHECK lac_status laci_graph_finish(laci_graph *graph, lac_error *err);
 
 /** Bytes of a stored tensor to write to: copies them on first use; they must be in memory. NULL: no
@@ -171,6 +206,12 @@ static inline laci_attr laci_attr_text(const char *name, const char *text) {
 static inline laci_attr laci_attr_ints(const char *name, int n, const int64_t *ints) {
   return (laci_attr){.name = name, .kind = LACI_ATTR_INTS, .n = (size_t)n, .ints = ints};
 }
+
+/** Ports of a Loop or a Scan that ends a body. */
+laci_end_ports laci_node_end_ports(const laci_node *node);
+/** The axis of slices in the k-th list (attribute `name`) of a value of that rank; -1: it is
+ * outside. */
+int laci_slice_axis(const laci_node *node, const char *name, int k, int rank);
 
 /* Attributes; the default comes back where the attribute is absent or of another kind. */
 const laci_attr *laci_node_attr(const laci_node *node, const char *name);

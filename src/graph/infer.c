@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "graph/coupling.h"
+#include "graph/loops_in.h"
 #include "graph/op.h"
 #include "tensor/buf.h"
 
@@ -30,6 +31,7 @@ typedef struct inference {
   laci_graph *graph;
   int symbols_before; /* symbols above this are the current node's own */
   bool again;         /* a reader told what nodes before it could have used */
+  laci_loops *loops;  /* NULL: there are no bodies */
   lac_error *err;
 } inference;
 
@@ -356,13 +358,17 @@ static lac_status infer_node(inference *job, const laci_node *node) {
     st = laci_fail_memory(job->err, "shape inference");
     goto out;
   }
-  if (node->op && node->op->expect) look_back(job, node, &view);
+  /* What a body asks of a value holds only where it is run. */
+  if (node->op && node->op->expect && !node->body) look_back(job, node, &view);
   job->symbols_before = graph->n_symbols;
   if (node->op && node->op->infer) st = infer_types(job, node, &view);
   else if (node->assume && node->n_inputs && node->n_outputs && view.in[0])
     view.out[0] = *view.in[0];
   for (int at = 0; at < node->n_outputs && !st; at++) {
-    if (node->outputs[at] >= 0) merge_type(job, &graph->values[node->outputs[at]], &view.out[at]);
+    if (node->outputs[at] < 0) continue;
+    laci_value *value = &graph->values[node->outputs[at]];
+    merge_type(job, value, &view.out[at]);
+    if (job->loops) laci_loops_widen(job->loops, graph, node->outputs[at]);
   }
   if (st || !node->op || !node->op->is_fold || !node->op->eval) goto out;
   if (node->n_outputs < 1 || node->outputs[0] < 0) goto out; /* which every operator writes */
@@ -390,8 +396,16 @@ static lac_status walk_nodes(inference *job) {
   for (int at = 0; at < graph->n_inputs && !st; at++) {
     st = make_symbols(graph, &graph->values[graph->inputs[at]]);
   }
+  laci_loops loops = {0};
+  if (!st && graph->n_bodies) st = laci_loops_init(&loops, graph);
   if (st) return st == LAC_NO_MEMORY ? laci_fail_memory(job->err, "shape inference") : st;
-  for (int n = 0; n < graph->n_nodes && !st; n++) st = infer_node(job, &graph->nodes[n]);
+  job->loops = graph->n_bodies ? &loops : NULL;
+  for (int n = 0; n < graph->n_nodes && !st; n++) {
+    st = infer_node(job, &graph->nodes[n]);
+    if (!st && job->loops) n = laci_loops_next(job->loops, graph, n) - 1;
+  }
+  job->loops = NULL;
+  laci_loops_clear(&loops);
   return st;
 }
 
@@ -399,8 +413,10 @@ lac_status laci_graph_infer(laci_graph *graph, const laci_input_shape *fixed, in
                             lac_error *err) {
   inference job = {.graph = graph, .err = err};
   lac_status st = fix_inputs(graph, fixed, n_fixed, err);
-  if (!st) st = walk_nodes(&job);
-  if (st || !job.again) return st;
+  if (st) return st;
+  graph->sizes_fixed |= n_fixed > 0;
+  st = walk_nodes(&job);
+  if (st || !job.again || graph->n_bodies) return st; /* bodies are walked from what was declared */
   return walk_nodes(&job);
 }
 

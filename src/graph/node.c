@@ -37,6 +37,31 @@ const int64_t *laci_node_ints(const laci_node *node, const char *name, size_t *n
   return attr->ints ? attr->ints : &empty;
 }
 
+laci_end_ports laci_node_end_ports(const laci_node *node) {
+  int before = node->n_inputs > 0 && strcmp(node->type, "Loop") == 0;
+  int more = node->n_inputs - before - node->n_outputs, n = more / 2;
+  if (more < 0 || n > node->n_outputs) return (laci_end_ports){0}; /* no such node */
+  return (laci_end_ports){.n_carried = n,
+                          .n_slices = node->n_outputs - n,
+                          .first = before,
+                          .in = before + n,
+                          .out = before + 2 * n,
+                          .slices = before + 3 * n};
+}
+
+int laci_slice_axis(const laci_node *node, const char *name, int k, int rank) {
+  size_t n;
+  const int64_t *axes = laci_node_ints(node, name, &n);
+  bool is_loop = strcmp(node->type, "Loop") == 0; /* slices stand in front */
+  int64_t axis = is_loop || !axes || (size_t)k >= n ? 0 : axes[k];
+  if (axis < 0) axis += rank;
+  return axis >= 0 && axis < rank ? (int)axis : -1;
+}
+
+laci_control laci_node_control(const laci_node *node) {
+  return node->op ? node->op->control : LACI_CONTROL_NONE;
+}
+
 bool laci_node_is(const laci_node *node, const char *type) {
   return node->op && !node->op->domain && strcmp(node->type, type) == 0;
 }

@@ -143,7 +143,8 @@ lac_status laci_graph_add_node(laci_graph *graph, const laci_node *node, int *id
   for (int at = 0; at < node->n_attrs; at++) {
     if (node->attrs[at].tensor) graph->bufs[graph->n_bufs++] = node->attrs[at].tensor;
   }
-  copy.op = laci_op_find(copy.type, copy.domain);
+  copy.body = graph->own->body;
+  copy.op = node->fault ? NULL : laci_op_find(copy.type, copy.domain);
   copy.of = laci_op_find(laci_node_text(&copy, "of", ""), NULL);
   graph->nodes[graph->n_nodes] = copy;
   *id = graph->n_nodes++;

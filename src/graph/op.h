@@ -4,7 +4,7 @@
  *   infer   shapes and types of the outputs (used for analysis with symbols, and by the plain
  * engine with real sizes) eval    the slow definition of right, in double couple  how channels pass
  * through (coupling.h) weights which inputs could be prunable weights (the number of candidates
- * comes back; MatMul has up to two)
+ * comes back; MatMul has up to two, of which one is a weight; LSTM, GRU and RNN have two)
  *
  * An undeclared operator has op == NULL: it freezes every order that reaches it. */
 #ifndef LACI_GRAPH_OP_H
@@ -18,7 +18,7 @@ struct laci_gradient_builder;
 /** Role in plots and reports. */
 typedef enum laci_role {
   LACI_ROLE_UNKNOWN, /* red */
-  LACI_ROLE_ALLOW,   /* prunable and permutable: Conv, Gemm, MatMul, ConvTranspose */
+  LACI_ROLE_ALLOW,   /* prunable and permutable: Conv, Gemm, MatMul, ConvTranspose, LSTM ... */
   LACI_ROLE_INFER,   /* has per-channel parameters that follow */
   LACI_ROLE_CLEAR,   /* passes an order through */
   LACI_ROLE_SKIP,    /* constants, shape arithmetic */
@@ -75,6 +75,15 @@ typedef struct laci_weight_axes {
       zero_port; /* of integers: inputs that scale them, and that stand for 0; 0: none */
 } laci_weight_axes;
 
+/** Nodes that steer a run (laci_body): what stands between them may run never or many times. An
+ * engine that does not know them refuses them. */
+typedef enum laci_control {
+  LACI_CONTROL_NONE,
+  LACI_CONTROL_CHOICE, /* If */
+  LACI_CONTROL_BEGIN,  /* LoopBegin, ScanBegin: evaluated, they begin the first turn */
+  LACI_CONTROL_END,    /* Loop, Scan */
+} laci_control;
+
 /** An attribute and its kind. */
 typedef struct laci_attr_type {
   const char *name;
@@ -89,13 +98,15 @@ typedef struct laci_op {
   const char *name;
   const char *domain; /* NULL is ai.onnx */
   laci_role role;
+  laci_control control;
   const laci_attr_type *attributes; /* of every version from opset 7 on, ends with a NULL name;
                                        NULL: it has none */
   bool integer_weights; /* a weight may be of 32- or 64-bit integers, not only of floats */
   bool byte_weights;    /* a weight is of 8-bit integers */
   int (*weights)(const laci_graph *graph, const laci_node *node,
                  laci_weight_axes axes[2]); /* NULL: no layer */
-  bool moves_data; /* output elements are copies of input elements: symbols survive eval */
+  bool each_weight; /* all candidates are weights at once; else the first that is stored is one */
+  bool moves_data;  /* output elements are copies of input elements: symbols survive eval */
   bool is_fold; /* pure and cheap on small tensors: inference may eval it to know shape contents */
   bool symbol_safe; /* eval looks for symbols itself where eval->new_symbol is set (op_in.h's
                        elementwise helpers do); with neither this nor moves_data, symbols going in
@@ -122,6 +133,8 @@ const laci_op *laci_op_find(const char *name, const char *domain);
 /** All operators that a file may use, in the order of ops.def, then of microsoft/ops.def: without
  * the internal ones of internal/ops.def. */
 const laci_op *const *laci_op_all(int *n);
+
+laci_control laci_node_control(const laci_node *node);
 
 /** Is the node this operator of ONNX, this one of ONNX Runtime's own (com.microsoft), or this one
  * of the library's own (gradients)? */

@@ -4,7 +4,11 @@
  *
  * Order is that of the file wherever the file is sorted: a walk through the nodes as they come
  * emits each one after the producers of what it reads. The walk keeps its own stack, so that a long
- * chain cannot overflow ours. */
+ * chain cannot overflow ours.
+ *
+ * A loop is run by going back from its end to its beginning, so what lies between must be its body
+ * and nothing else: what the body reads from outside is needed by the beginning already, which
+ * every node of the body needs, and all of these the end. Nodes of an If need its condition. */
 #include <string.h>
 
 #include "base/error.h"
@@ -43,14 +47,108 @@ static lac_status check_defined(const laci_graph *graph, lac_error *err) {
   return LAC_OK;
 }
 
+/* ---- What must come before a node ---- */
+
+/** Lists of nodes, one for each node: those of `n` are list[first[n]] .. list[first[n + 1] - 1].
+ * Without a list they are counted. */
+typedef struct needs {
+  const laci_graph *graph;
+  size_t *first; /* [n_nodes + 1] */
+  size_t *at;    /* [n_nodes] while listing: the next free place */
+  int *list;
+} needs;
+
+static void add_need(needs *all, int node, int needed) {
+  if (needed < 0) return;
+  if (all->list) all->list[all->at[node]++] = needed;
+  else all->first[node + 1]++;
+}
+
+/** Does the body `inner`, or one around it, equal `outer`? */
+static bool is_within(const laci_graph *graph, int inner, int outer) {
+  while (inner > outer) inner = graph->bodies[inner - 1].outer;
+  return inner == outer;
+}
+
+/** A read from outside goes by way of the beginnings of all loops that lie between. */
+static void add_read(needs *all, int n, int value) {
+  const laci_graph *graph = all->graph;
+  int producer = value >= 0 ? graph->values[value].producer : -1;
+  add_need(all, n, producer);
+  int from = producer >= 0 ? graph->nodes[producer].body : 0;
+  for (int b = graph->nodes[n].body; producer >= 0 && b && !is_within(graph, from, b);
+       b = graph->bodies[b - 1].outer) {
+    const laci_body *body = &graph->bodies[b - 1];
+    if (body->begin >= 0 && body->begin != producer) add_need(all, body->begin, producer);
+  }
+}
+
+static void add_body_needs(needs *all, int n) {
+  const laci_graph *graph = all->graph;
+  int b = graph->nodes[n].body;
+  if (!b) return;
+  const laci_body *body = &graph->bodies[b - 1];
+  const laci_node *end = &graph->nodes[body->end];
+  if (body->begin >= 0) add_need(all, n, body->begin);
+  else if (end->n_inputs > 0) add_read(all, n, end->inputs[0]);
+  add_need(all, body->end, n);
+}
+
+static void add_needs(needs *all) {
+  for (int b = 0; b < all->graph->n_bodies; b++) {
+    const laci_body *body = &all->graph->bodies[b];
+    if (body->begin >= 0) add_need(all, body->end, body->begin); /* first of all */
+  }
+  for (int n = 0; n < all->graph->n_nodes; n++) {
+    const laci_node *node = &all->graph->nodes[n];
+    add_body_needs(all, n);
+    for (int at = 0; at < n_reads(node); at++) add_read(all, n, read_of(node, at));
+  }
+}
+
+static void needs_clear(needs *all) {
+  laci_free(all->first);
+  laci_free(all->at);
+  laci_free(all->list);
+}
+
+static lac_status needs_init(needs *all, const laci_graph *graph, lac_error *err) {
+  size_t n = (size_t)graph->n_nodes;
+  *all = (needs){.graph = graph};
+  all->first = laci_alloc(n + 1, sizeof *all->first);
+  all->at = laci_alloc(n + 1, sizeof *all->at);
+  if (!all->first || !all->at) return laci_fail_memory(err, "sorting the nodes");
+  add_needs(all);
+  for (size_t k = 0; k < n; k++) {
+    all->first[k + 1] += all->first[k];
+    all->at[k] = all->first[k];
+  }
+  all->list = laci_alloc(all->first[n], sizeof *all->list);
+  if (!all->list) return laci_fail_memory(err, "sorting the nodes");
+  add_needs(all);
+  return LAC_OK;
+}
+
+/* ---- The walk ---- */
+
 typedef struct sorter {
   const laci_graph *graph;
+  const needs *needs;
   uint8_t *state; /* [n_nodes] */
-  int *next;      /* [n_nodes] next read to look at of an open node */
+  size_t *next;   /* [n_nodes] next need to look at of an open node */
   int *stack;     /* [n_nodes] */
   int *order;     /* [n_nodes] old ids in new order */
   int n_order;
 } sorter;
+
+/** A value of `needed` that the node reads, for messages; else that node's name. */
+static const char *what_is_needed(const laci_graph *graph, const laci_node *node, int needed) {
+  for (int at = 0; at < n_reads(node); at++) {
+    int value = read_of(node, at);
+    if (value >= 0 && graph->values[value].producer == needed) return graph->values[value].name;
+  }
+  return graph->nodes[needed].name;
+}
 
 static lac_status visit(sorter *s, int root, lac_error *err) {
   int depth = 0;
@@ -59,21 +157,20 @@ static lac_status visit(sorter *s, int root, lac_error *err) {
   while (depth > 0) {
     int n = s->stack[depth - 1];
     const laci_node *node = &s->graph->nodes[n];
-    if (s->next[n] == n_reads(node)) {
+    if (s->next[n] == s->needs->first[n + 1]) {
       s->state[n] = DONE;
       s->order[s->n_order++] = n;
       depth--;
       continue;
     }
-    int value = read_of(node, s->next[n]++);
-    int producer = value >= 0 ? s->graph->values[value].producer : -1;
-    if (producer < 0 || s->state[producer] == DONE) continue;
-    if (s->state[producer] == OPEN) {
+    int needed = s->needs->list[s->next[n]++];
+    if (s->state[needed] == DONE) continue;
+    if (s->state[needed] == OPEN) {
       return laci_fail(err, LAC_BAD_FILE, "a cycle: %s (%s) needs '%s', which needs that node",
-                       node->name, node->type, s->graph->values[value].name);
+                       node->name, node->type, what_is_needed(s->graph, node, needed));
     }
-    s->state[producer] = OPEN;
-    s->stack[depth++] = producer;
+    s->state[needed] = OPEN;
+    s->stack[depth++] = needed;
   }
   return LAC_OK;
 }
@@ -90,24 +187,37 @@ static void renumber(laci_graph *graph, const int *order, laci_node *scratch) {
   }
 }
 
+static void renumber_bodies(laci_graph *graph, const int *order, int *place) {
+  for (int n = 0; n < graph->n_nodes; n++) place[order[n]] = n;
+  for (int b = 0; b < graph->n_bodies; b++) {
+    laci_body *body = &graph->bodies[b];
+    if (body->begin >= 0) body->begin = place[body->begin];
+    body->end = place[body->end];
+  }
+}
+
 static lac_status sort_nodes(laci_graph *graph, lac_error *err) {
   size_t n = (size_t)graph->n_nodes;
-  sorter s = {.graph = graph};
+  needs all;
+  sorter s = {.graph = graph, .needs = &all};
+  lac_status st = needs_init(&all, graph, err);
   laci_node *scratch = laci_alloc(n, sizeof *scratch);
   s.state = laci_alloc(n, sizeof *s.state);
   s.next = laci_alloc(n, sizeof *s.next);
   s.stack = laci_alloc(n, sizeof *s.stack);
   s.order = laci_alloc(n, sizeof *s.order);
-  lac_status st = LAC_OK;
-  if (!scratch || !s.state || !s.next || !s.stack || !s.order) {
+  if (!st && (!scratch || !s.state || !s.next || !s.stack || !s.order))
     st = laci_fail_memory(err, "sorting the nodes");
-    goto out;
-  }
+  if (st) goto out;
+  for (size_t k = 0; k < n; k++) s.next[k] = all.first[k];
   for (int root = 0; root < graph->n_nodes && !st; root++) {
     if (s.state[root] == UNSEEN) st = visit(&s, root, err);
   }
-  if (!st) renumber(graph, s.order, scratch);
+  if (st) goto out;
+  renumber(graph, s.order, scratch);
+  renumber_bodies(graph, s.order, s.stack);
 out:
+  needs_clear(&all);
   laci_free(scratch);
   laci_free(s.state);
   laci_free(s.next);

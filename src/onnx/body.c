@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the bodies of If, Loop and Scan read from outside.
+ * What bodies that stay closed (open.c) read from outside.
  *
- * A body stays closed: the graph only learns which outer values go in. Nodes are taken in order, so
- * that a name is the outer value up to where the body defines it itself. Next: node.c. */
+ * The graph only learns which outer values go in. Nodes are taken in order, so that a name is the
+ * outer value up to where the body defines it itself. Next: node.c. */
 #include "onnx/import_in.h"
 
 #include "base/error.h"
@@ -32,8 +32,8 @@ static lac_status define(capture_list *list, body_scope *body, const char *name,
 /** The value outside of all bodies, -1 where there is none. Unlike a node's input it need not be
  * there: a body whose nodes are out of order may define it later. */
 static int find_outside(const capture_list *list, const char *name) {
-  if (!list->scope->function) return laci_graph_find_value(list->im->graph, name);
-  return laci_name_find(&list->scope->values, name) - 1;
+  int value;
+  return laci_import_find(list->im, list->scope, name, &value) ? value : -1;
 }
 
 static lac_status read_name(capture_list *list, const body_scope *body, const char *name,

@@ -4,7 +4,7 @@
  *
  * The file keeps its functions, so what the graph changes in one call changes in all: a Constant
  * node of a body is one stored tensor, shared by the calls. A function that is also called from
- * where the graph does not look (bodies of If and Loop, training graphs) must keep its constants:
+ * where the graph does not look (bodies that stay closed, training graphs) must keep its constants:
  * they are declared replaceable, which freezes them. A small file can describe an enormous
  * expansion, so there is a budget. Next: node.c (all other nodes), scope.c (names). */
 #include "onnx/import_in.h"
@@ -15,76 +15,6 @@
 
 #include <string.h>
 
-enum { MAX_CALL_DEPTH = 100 };
-
-static bool is_text(const char *a, const char *b) {
-  return strcmp(laci_onnx_name(a), laci_onnx_name(b)) == 0;
-}
-
-/* ---- Which functions there are ---- */
-
-/** The local function that a node calls; NULL: none. */
-static laci_onnx_function *find_function(const laci_importer *im, const Onnx__NodeProto *node) {
-  int id = im->n_functions ? laci_name_find(&im->function_ids, laci_onnx_name(node->op_type)) : -1;
-  for (; id >= 0; id = im->functions[id].next_of_name) {
-    const Onnx__FunctionProto *f = im->functions[id].proto;
-    if (is_text(f->overload, node->overload) &&
-        strcmp(laci_onnx_domain(f->domain), laci_onnx_domain(node->domain)) == 0) {
-      return &im->functions[id];
-    }
-  }
-  return NULL;
-}
-
-/** Functions found to be hidden whose own calls are still to be followed. */
-typedef struct hidden_list {
-  laci_importer *im;
-  laci_onnx_function **items; /* [n_functions]: each comes here once */
-  size_t n;
-} hidden_list;
-
-static void hide_called(hidden_list *list, const Onnx__NodeProto *node) {
-  laci_onnx_function *function = find_function(list->im, node);
-  if (!function || function->is_hidden) return;
-  function->is_hidden = true;
-  list->items[list->n++] = function;
-}
-
-static void hide_graph(hidden_list *list, const Onnx__GraphProto *graph);
-
-static void hide_bodies(hidden_list *list, const Onnx__NodeProto *node) {
-  for (size_t at = 0; at < node->n_attribute; at++) {
-    const Onnx__AttributeProto *attr = node->attribute[at];
-    if (attr->g) hide_graph(list, attr->g);
-    for (size_t body = 0; body < attr->n_graphs; body++) hide_graph(list, attr->graphs[body]);
-  }
-}
-
-static void hide_graph(hidden_list *list, const Onnx__GraphProto *graph) {
-  for (size_t at = 0; at < graph->n_node; at++) {
-    hide_called(list, graph->node[at]);
-    hide_bodies(list, graph->node[at]);
-  }
-}
-
-static void hide_all(hidden_list *list) {
-  const Onnx__ModelProto *model = list->im->file->model;
-  for (size_t at = 0; at < model->graph->n_node; at++) hide_bodies(list, model->graph->node[at]);
-  for (size_t at = 0; at < model->n_functions; at++) {
-    const Onnx__FunctionProto *f = model->functions[at];
-    for (size_t n = 0; n < f->n_node; n++) hide_bodies(list, f->node[n]);
-  }
-  for (size_t at = 0; at < model->n_training_info; at++) {
-    const Onnx__TrainingInfoProto *info = model->training_info[at];
-    if (info->initialization) hide_graph(list, info->initialization);
-    if (info->algorithm) hide_graph(list, info->algorithm);
-  }
-  while (list->n > 0) {
-    const Onnx__FunctionProto *f = list->items[--list->n]->proto;
-    for (size_t n = 0; n < f->n_node; n++) hide_called(list, f->node[n]);
-  }
-}
-
 static lac_status list_function(laci_importer *im, size_t at, lac_error *err) {
   const Onnx__FunctionProto *proto = im->file->model->functions[at];
   const char *name = laci_onnx_name(proto->name);
@@ -93,7 +23,7 @@ static lac_status list_function(laci_importer *im, size_t at, lac_error *err) {
   call.domain = proto->domain;
   call.overload = proto->overload;
   if (!name[0]) return laci_fail(err, LAC_BAD_FILE, "local function %zu has no name", at);
-  if (find_function(im, &call)) {
+  if (laci_import_function_of(im, &call)) {
     return laci_fail(err, LAC_BAD_FILE, "function '%s' of domain '%s' is defined twice", name,
                      laci_onnx_name(proto->domain));
   }
@@ -113,13 +43,10 @@ static lac_status list_function(laci_importer *im, size_t at, lac_error *err) {
 lac_status laci_import_functions(laci_importer *im, lac_error *err) {
   size_t n = im->file->model->n_functions;
   if (n == 0) return LAC_OK;
-  hidden_list list = {.im = im, .items = laci_alloc(n, sizeof *list.items)};
   im->functions = laci_alloc(n, sizeof *im->functions);
-  lac_status st = list.items && im->functions ? LAC_OK : laci_fail_memory(err, "local functions");
+  lac_status st = im->functions ? LAC_OK : laci_fail_memory(err, "local functions");
   for (size_t at = 0; at < n && !st; at++) st = list_function(im, at, err);
-  if (!st) hide_all(&list);
-  laci_free(list.items);
-  return st;
+  return st ? st : laci_import_hide_training(im, err);
 }
 
 /* ---- Calls ---- */
@@ -149,15 +76,6 @@ static lac_status add_constants(laci_importer *im, laci_onnx_function *function,
   return st;
 }
 
-static lac_status define(laci_scope *scope, const char *name, int value, lac_error *err) {
-  const char *function = laci_onnx_name(scope->function->proto->name);
-  if (laci_name_find(&scope->values, name) >= 0) {
-    return laci_fail(err, LAC_BAD_FILE, "function '%s': '%s' is defined twice", function, name);
-  }
-  if (laci_name_add(&scope->values, name, value + 1)) return LAC_OK;
-  return laci_fail_memory(err, function);
-}
-
 static lac_status define_inputs(laci_importer *im, laci_scope *scope, lac_error *err) {
   const Onnx__FunctionProto *f = scope->function->proto;
   lac_status st = LAC_OK;
@@ -166,7 +84,7 @@ static lac_status define_inputs(laci_importer *im, laci_scope *scope, lac_error 
     if (at < scope->call->n_input) {
       st = laci_import_lookup(im, scope->caller, scope->call->input[at], &value, err);
     }
-    if (!st) st = define(scope, f->input[at], value, err);
+    if (!st) st = laci_import_define(scope, f->input[at], value, err);
   }
   return st;
 }
@@ -192,7 +110,7 @@ static lac_status define_node_outputs(laci_importer *im, laci_scope *scope,
   Onnx__AttributeProto *constant = laci_import_constant_attr(node);
   if (constant && !(constant->ref_attr_name && constant->ref_attr_name[0])) {
     int shared = laci_name_find(&scope->function->constants, node->output[0]);
-    return define(scope, node->output[0], shared, err);
+    return laci_import_define(scope, node->output[0], shared, err);
   }
   for (size_t at = 0; at < node->n_output && !st; at++) {
     int value = -1;
@@ -203,7 +121,7 @@ static lac_status define_node_outputs(laci_importer *im, laci_scope *scope,
       if (!st) value = laci_graph_value(im->graph, fresh);
       if (!st && value < 0) st = laci_fail_memory(err, fresh);
     }
-    if (!st) st = define(scope, node->output[at], value, err);
+    if (!st) st = laci_import_define(scope, node->output[at], value, err);
   }
   return st;
 }
@@ -245,9 +163,9 @@ static lac_status check_call(const laci_scope *scope, const Onnx__NodeProto *cal
                      laci_plural((int64_t)call->n_input), call->n_output,
                      laci_plural((int64_t)call->n_output), f->n_input, f->n_output);
   }
-  if (scope->depth >= MAX_CALL_DEPTH) {
+  if (scope->depth >= LACI_MAX_SCOPES) {
     return laci_fail(err, LAC_UNSUPPORTED, "function '%s': calls nested more than %d deep", f->name,
-                     MAX_CALL_DEPTH);
+                     LACI_MAX_SCOPES);
   }
   for (const laci_scope *s = scope; s; s = s->caller) {
     if (s->function != function) continue;
@@ -281,7 +199,7 @@ static lac_status call_function(laci_importer *im, const laci_scope *scope,
 
 lac_status laci_import_node(laci_importer *im, const laci_scope *scope, const Onnx__NodeProto *node,
                             lac_error *err) {
-  laci_onnx_function *function = find_function(im, node);
+  laci_onnx_function *function = laci_import_function_of(im, node);
   return function ? call_function(im, scope, node, function, err)
                   : laci_import_own_node(im, scope, node, err);
 }

@@ -32,63 +32,12 @@ static lac_status check_versions(const Onnx__ModelProto *model, lac_error *err) 
   return laci_import_check_opsets(model->opset_import, model->n_opset_import, err);
 }
 
-/* ---- Types ---- */
-
-/** Sizes of one name are one symbol; a size without a name is a symbol of its own. */
-static lac_status convert_dim(laci_importer *im, const Onnx__TensorShapeProto__Dimension *dim,
-                              const char *name, int64_t *size, lac_error *err) {
-  if (dim->has_dim_value && dim->dim_value != -1) { /* some exporters write -1 for "unknown" */
-    *size = dim->dim_value;
-    if (*size >= 0) return LAC_OK;
-    return laci_fail(err, LAC_BAD_FILE, "value '%s': %" PRId64 " is no size", name, *size);
-  }
-  if (!dim->dim_param || !dim->dim_param[0]) {
-    *size = laci_graph_symbol(im->graph);
-    return LAC_OK;
-  }
-  int symbol = laci_name_find(&im->symbols, dim->dim_param);
-  if (symbol < 0) {
-    symbol = (int)-laci_graph_symbol(im->graph);
-    if (!laci_name_add(&im->symbols, dim->dim_param, symbol)) return laci_fail_memory(err, name);
-  }
-  *size = -symbol;
-  return LAC_OK;
-}
-
-static lac_status convert_type(laci_importer *im, const Onnx__ValueInfoProto *info, laci_type *type,
-                               lac_error *err) {
-  const char *name = laci_onnx_name(info->name);
-  const Onnx__TypeProto__Tensor *tensor = info->type ? info->type->tensor_type : NULL;
-  *type = (laci_type){.shape = laci_shape_unknown()};
-  if (!tensor) return LAC_OK;
-  if (tensor->elem_type > 0 && tensor->elem_type < LAC_DTYPE_COUNT) {
-    type->dtype = (lac_dtype)tensor->elem_type;
-  }
-  if (!tensor->shape) return LAC_OK;
-  int64_t dims[LACI_MAX_RANK], beyond;
-  lac_status st = LAC_OK;
-  for (size_t axis = 0; axis < tensor->shape->n_dim && !st; axis++) {
-    int64_t *size = axis < LACI_MAX_RANK ? &dims[axis] : &beyond;
-    st = convert_dim(im, tensor->shape->dim[axis], name, size, err);
-  }
-  if (!st && tensor->shape->n_dim <= LACI_MAX_RANK) {
-    type->shape = laci_shape_of((int)tensor->shape->n_dim, dims);
-  }
-  return st;
-}
-
-/** The declared type of a value that is not an input; inference refines it. */
-static lac_status declare(laci_importer *im, const Onnx__ValueInfoProto *info, lac_error *err) {
-  laci_type type;
-  int value = laci_graph_find_value(im->graph, laci_onnx_name(info->name));
-  if (value < 0) return LAC_OK;
-  lac_status st = convert_type(im, info, &type, err);
-  laci_value *v = &im->graph->values[value];
-  if (!st && !v->is_input && v->stored < 0) v->type = type;
-  return st;
-}
-
 /* ---- The frame ---- */
+
+static lac_status declare(laci_importer *im, const Onnx__ValueInfoProto *info, lac_error *err) {
+  int value = laci_graph_find_value(im->graph, laci_onnx_name(info->name));
+  return value < 0 ? LAC_OK : laci_import_declare(im, value, info, false, err);
+}
 
 static lac_status reserve_names(laci_importer *im, const Onnx__GraphProto *graph, lac_error *err) {
   for (size_t at = 0; at < graph->n_node; at++) {
@@ -104,22 +53,9 @@ static lac_status reserve_names(laci_importer *im, const Onnx__GraphProto *graph
 }
 
 static lac_status add_initializer(laci_importer *im, Onnx__TensorProto *tensor, lac_error *err) {
-  const char *name = laci_onnx_name(tensor->name);
-  laci_tensor_view view;
-  int id;
-  if (!name[0]) return laci_fail(err, LAC_BAD_FILE, "an initializer without a name");
-  lac_status st = laci_onnx_view(im->file, tensor, name, &view, err);
-  if (st) return st;
-  laci_source *source = laci_arena_alloc(&im->file->arena, 1, sizeof *source);
-  if (!source) return laci_fail_memory(err, name);
-  *source = view.source;
-  laci_stored stored = {.name = name,
-                        .dtype = view.dtype,
-                        .shape = view.shape,
-                        .bytes = view.bytes,
-                        .size_bytes = view.size_bytes,
-                        .source = source};
-  return laci_graph_add_stored(im->graph, &stored, &id, err);
+  const laci_stored about = {.name = laci_onnx_name(tensor->name)};
+  if (!about.name[0]) return laci_fail(err, LAC_BAD_FILE, "an initializer without a name");
+  return laci_import_initializer(im, tensor, &about, err);
 }
 
 /** A sparse initializer is a value that comes from an undeclared operator. */
@@ -147,7 +83,7 @@ static lac_status add_input(laci_importer *im, const Onnx__ValueInfoProto *info,
   }
   if (value >= 0 && graph->values[value].producer >= 0) return LAC_OK; /* a sparse initializer */
   laci_type type;
-  lac_status st = convert_type(im, info, &type, err);
+  lac_status st = laci_import_type(im, info, &type, err);
   return st ? st : laci_graph_add_input(graph, name, &type, err);
 }
 
@@ -182,7 +118,7 @@ static lac_status import_graph(laci_importer *im, Onnx__GraphProto *proto, lac_e
 }
 
 lac_status laci_onnx_import(laci_onnx *file, laci_graph **graph, lac_error *err) {
-  laci_importer im = {.file = file, .budget = inlining_bytes};
+  laci_importer im = {.file = file, .add_node = laci_import_node, .budget = inlining_bytes};
   lac_status st = check_versions(file->model, err);
   if (!st) st = laci_graph_create(&im.graph, err);
   if (!st) im.graph->ir_version = (int)file->model->ir_version;
@@ -193,6 +129,7 @@ lac_status laci_onnx_import(laci_onnx *file, laci_graph **graph, lac_error *err)
   laci_free(im.functions);
   laci_name_table_clear(&im.function_ids);
   laci_name_table_clear(&im.symbols);
+  laci_name_table_clear(&im.shared);
   laci_arena_clear(&im.scratch);
   if (st) laci_graph_destroy(im.graph);
   else *graph = im.graph;

@@ -2,9 +2,9 @@
  * Nodes of the message as nodes of the graph: names become values, attributes become data.
  *
  * Three kinds are not handed on as they are: calls of local functions are expanded (function.c,
- * which calls this file), Constant nodes become stored tensors, and If, Loop, Scan keep only what
- * their bodies read (body.c). Constant is the only operator that is known by name: it is ONNX's
- * second way to store a tensor. */
+ * which calls this file), Constant nodes become stored tensors, and the bodies of If, Loop, Scan
+ * are opened (open.c), or keep only what they read (body.c). Constant is known by name here: it is
+ * ONNX's second way to store a tensor. */
 #include "onnx/import_in.h"
 
 #include "base/error.h"
@@ -14,20 +14,6 @@
 #include <string.h>
 
 /* ---- Attributes ---- */
-
-/** Files of IR 1 and careless writers leave the type out; then it is the field that is set. */
-static Onnx__AttributeProto__AttributeType type_of(const Onnx__AttributeProto *attr) {
-  if (attr->type != ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__UNDEFINED) return attr->type;
-  if (attr->t) return ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__TENSOR;
-  if (attr->g) return ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__GRAPH;
-  if (attr->n_floats) return ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOATS;
-  if (attr->n_ints) return ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INTS;
-  if (attr->n_strings) return ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRINGS;
-  if (attr->has_f) return ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOAT;
-  if (attr->has_i) return ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT;
-  if (attr->has_s) return ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRING;
-  return ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__UNDEFINED;
-}
 
 /** A tensor in an attribute becomes exact numbers, where it is made of numbers. */
 static lac_status convert_tensor(laci_importer *im, Onnx__TensorProto *tensor, laci_attr *attr,
@@ -62,7 +48,7 @@ static lac_status convert_texts(laci_importer *im, const Onnx__AttributeProto *f
 static lac_status convert_attr(laci_importer *im, const Onnx__AttributeProto *from,
                                const char *name, laci_attr *attr, lac_error *err) {
   *attr = (laci_attr){.name = name, .kind = LACI_ATTR_OTHER};
-  switch (type_of(from)) {
+  switch (laci_import_attr_type(from)) {
     case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOAT:
       attr->kind = LACI_ATTR_FLOAT;
       attr->f = from->f;
@@ -121,89 +107,6 @@ static lac_status convert_attrs(laci_importer *im, const laci_scope *scope,
   return st;
 }
 
-/* ---- Constant nodes ---- */
-
-Onnx__AttributeProto *laci_import_constant_attr(const Onnx__NodeProto *node) {
-  static const char *const names[] = {"value", "value_float", "value_floats", "value_int",
-                                      "value_ints"};
-  if (laci_onnx_domain(node->domain)[0] || strcmp(laci_onnx_name(node->op_type), "Constant") != 0) {
-    return NULL;
-  }
-  if (node->n_input || node->n_output != 1 || !node->output[0][0] || node->n_attribute != 1) {
-    return NULL;
-  }
-  const char *name = laci_onnx_name(node->attribute[0]->name);
-  for (size_t at = 0; at < sizeof names / sizeof *names; at++) {
-    if (strcmp(name, names[at]) == 0) return node->attribute[0];
-  }
-  return NULL;
-}
-
-/** A number or a list of numbers in an attribute, as a tensor. */
-static lac_status view_numbers(Onnx__AttributeProto *attr, laci_tensor_view *view, lac_error *err) {
-  int64_t n_floats = (int64_t)attr->n_floats, n_ints = (int64_t)attr->n_ints;
-  static const uint8_t nothing[1];
-  *view = (laci_tensor_view){.shape = {.rank = 0}};
-  switch (type_of(attr)) {
-    case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOAT:
-      view->dtype = LAC_DTYPE_F32;
-      view->source = (laci_source){.kind = LACI_SOURCE_SCALAR, .scalar = &attr->f};
-      break;
-    case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT:
-      view->dtype = LAC_DTYPE_I64;
-      view->source = (laci_source){.kind = LACI_SOURCE_SCALAR, .scalar = &attr->i};
-      break;
-    case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOATS:
-      view->dtype = LAC_DTYPE_F32;
-      view->shape = laci_shape_of(1, &n_floats);
-      view->source = (laci_source){.kind = LACI_SOURCE_ARRAY, .array = (void **)&attr->floats};
-      break;
-    case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INTS:
-      view->dtype = LAC_DTYPE_I64;
-      view->shape = laci_shape_of(1, &n_ints);
-      view->source = (laci_source){.kind = LACI_SOURCE_ARRAY, .array = (void **)&attr->ints};
-      break;
-    default:
-      return laci_fail(err, LAC_BAD_FILE, "attribute '%s': not what a Constant can hold",
-                       laci_onnx_name(attr->name));
-  }
-  view->bytes = view->source.array ? *view->source.array : view->source.scalar;
-  if (!view->bytes) view->bytes = nothing;
-  view->size_bytes = (size_t)laci_shape_count(&view->shape) * lac_dtype_size(view->dtype);
-  return LAC_OK;
-}
-
-lac_status laci_import_constant(laci_importer *im, Onnx__AttributeProto *attr,
-                                const laci_stored *about, bool is_shared, int *value,
-                                lac_error *err) {
-  laci_tensor_view view;
-  int id;
-  bool is_tensor = type_of(attr) == ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__TENSOR && attr->t;
-  lac_status st = is_tensor ? laci_onnx_view(im->file, attr->t, about->name, &view, err)
-                            : view_numbers(attr, &view, err);
-  if (st) return st;
-  laci_stored stored = *about;
-  stored.dtype = view.dtype;
-  stored.shape = view.shape;
-  stored.bytes = view.bytes;
-  stored.size_bytes = view.size_bytes;
-  stored.in_constant_node = true;
-  if (is_shared) {
-    /* The same attribute may be read in other ways, too. Declaring the tensor replaceable freezes
-     * its orders; integers are axes and sizes, whose contents must stay known and which no search
-     * touches. */
-    view.source = (laci_source){.kind = LACI_SOURCE_NONE};
-    stored.overridable |= laci_dtype_is_float(view.dtype);
-  }
-  laci_source *source = laci_arena_alloc(&im->file->arena, 1, sizeof *source);
-  if (!source) return laci_fail_memory(err, about->name);
-  *source = view.source;
-  stored.source = source;
-  st = laci_graph_add_stored(im->graph, &stored, &id, err);
-  if (!st) *value = im->graph->stored[id].value;
-  return st;
-}
-
 /* ---- Nodes ---- */
 
 static lac_status look_up_all(laci_importer *im, const laci_scope *scope, char *const *names,
@@ -226,6 +129,7 @@ static lac_status add_plain_node(laci_importer *im, const laci_scope *scope,
   lac_status st = look_up_all(im, scope, from->input, from->n_input, &node->inputs, err);
   if (!st) st = look_up_all(im, scope, from->output, from->n_output, &node->outputs, err);
   if (!st) st = laci_import_captures(im, scope, from, &node->captures, &node->n_captures, err);
+  if (!st) st = laci_import_hide(im, from, err);
   if (!st) st = convert_attrs(im, scope, from, node, err);
   if (st) return st;
   st = laci_graph_add_node(im->graph, node, &id, err);
@@ -233,15 +137,37 @@ static lac_status add_plain_node(laci_importer *im, const laci_scope *scope,
   return st;
 }
 
+static bool has_bodies(const Onnx__NodeProto *node) {
+  for (size_t at = 0; at < node->n_attribute; at++) {
+    if (node->attribute[at]->g) return true;
+  }
+  return false;
+}
+
+/** An If, a Loop or a Scan whose bodies can be opened. */
+static lac_status add_opened(laci_importer *im, const laci_scope *scope,
+                             const Onnx__NodeProto *from, laci_node *node, bool *is_done,
+                             lac_error *err) {
+  *is_done = false;
+  if (!has_bodies(from)) return LAC_OK;
+  lac_status st = convert_attrs(im, scope, from, node, err);
+  if (st) return st;
+  st = laci_import_open(im, scope, from, node, is_done, err);
+  drop_tensors(node); /* the graph has copies */
+  node->attrs = NULL;
+  node->n_attrs = 0;
+  return st;
+}
+
 /** A Constant node of the main graph, or of a function where the call says what it holds. Others of
- * a function are added with the function. */
+ * a function or a body are added with it. */
 static lac_status add_constant_node(laci_importer *im, const laci_scope *scope,
                                     const Onnx__NodeProto *from, bool *is_done, lac_error *err) {
   Onnx__AttributeProto *attr = laci_import_constant_attr(from), *resolved = NULL;
   *is_done = attr != NULL;
   if (!attr) return LAC_OK;
   bool is_shared = attr->ref_attr_name && attr->ref_attr_name[0];
-  if (scope->function && !is_shared) return LAC_OK;
+  if ((scope->function || scope->outer) && !is_shared) return LAC_OK;
   lac_status st = laci_import_resolve(scope, attr, &resolved, err);
   if (st) return st;
   if (!resolved) {
@@ -272,7 +198,8 @@ lac_status laci_import_own_node(laci_importer *im, const laci_scope *scope,
     return laci_fail(err, LAC_BAD_FILE, "node '%s' (%s): the model imports no operators of ai.onnx",
                      own, type);
   }
-  if (scope->function) st = laci_import_join(im, scope->prefix, own, &node.name, err);
-  if (st) return st;
+  if (scope->prefix[0]) st = laci_import_join(im, scope->prefix, own, &node.name, err);
+  if (!st) st = add_opened(im, scope, from, &node, &is_done, err);
+  if (st || is_done) return st;
   return add_plain_node(im, scope, from, &node, err);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What names, attributes and versions mean in a scope, which is the main graph or one call of a
- * local function; and the names that a call's own values get. Next: node.c, function.c. */
+ * What names, attributes and versions mean in a scope, which is the main graph, one call of a local
+ * function, or a body in either; and the names that a scope's own values get. Next: node.c,
+ * function.c, open.c. */
 #include "onnx/import_in.h"
 
 #include "base/error.h"
@@ -17,7 +18,7 @@ lac_status laci_import_spend(laci_importer *im, size_t size_bytes, lac_error *er
   im->budget -= size_bytes < INT32_MAX ? (int64_t)size_bytes : INT32_MAX;
   if (im->budget >= 0) return LAC_OK;
   im->budget = 0;
-  return laci_fail(err, LAC_UNSUPPORTED, "its local functions expand to an absurd size");
+  return laci_fail(err, LAC_UNSUPPORTED, "its local functions and bodies expand to an absurd size");
 }
 
 enum { SUFFIX_ROOM = 16 };
@@ -85,21 +86,42 @@ lac_status laci_import_resolve(const laci_scope *scope, Onnx__AttributeProto *at
   return LAC_OK;
 }
 
+bool laci_import_find(const laci_importer *im, const laci_scope *scope, const char *name,
+                      int *value) {
+  *value = -1;
+  if (!name[0]) return false;
+  for (; scope->outer || scope->function; scope = scope->outer) {
+    int found = laci_name_find(&scope->values, name);
+    *value = found - 1;
+    if (found >= 0) return true;
+    if (!scope->outer) return false;
+  }
+  *value = laci_graph_find_value(im->graph, name);
+  return *value >= 0;
+}
+
+lac_status laci_import_define(laci_scope *scope, const char *name, int value, lac_error *err) {
+  const char *function = scope->function ? laci_onnx_name(scope->function->proto->name) : NULL;
+  const char *where = scope->outer ? "body" : "function";
+  if (laci_name_find(&scope->values, name) >= 0) {
+    return laci_fail(err, LAC_BAD_FILE, "%s '%s': '%s' is defined twice", where,
+                     scope->outer ? scope->prefix : function, name);
+  }
+  if (laci_name_add(&scope->values, name, value + 1)) return LAC_OK;
+  return laci_fail_memory(err, name);
+}
+
 lac_status laci_import_lookup(laci_importer *im, const laci_scope *scope, const char *name,
                               int *value, lac_error *err) {
+  if (laci_import_find(im, scope, name, value)) return LAC_OK;
   *value = -1;
   if (!name[0]) return LAC_OK;
-  if (!scope->function) {
-    *value = laci_graph_value(im->graph, name);
-    return *value < 0 ? laci_fail_memory(err, name) : LAC_OK;
-  }
-  int found = laci_name_find(&scope->values, name);
-  if (found < 0) {
+  if (scope->function) {
     return laci_fail(err, LAC_BAD_FILE, "function '%s': reads '%s', which nothing defines",
                      laci_onnx_name(scope->function->proto->name), name);
   }
-  *value = found - 1;
-  return LAC_OK;
+  *value = laci_graph_value(im->graph, name); /* the main graph may define it further on */
+  return *value < 0 ? laci_fail_memory(err, name) : LAC_OK;
 }
 
 /* A function that forgets an import gets the model's. */

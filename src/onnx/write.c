@@ -172,7 +172,7 @@ static char **make_names(builder *m, const int *ids, int n) {
 
 static lac_status make_node(builder *m, const laci_node *node, Onnx__NodeProto *to) {
   onnx__node_proto__init(to);
-  if (node->n_captures > 0 || node->version < 1) {
+  if (node->n_captures > 0 || node->body || node->frames || node->version < 1) {
     return laci_fail(m->err, LAC_UNSUPPORTED, "%s: %s (%s) cannot be written: %s", m->path,
                      node->name, node->type,
                      node->version < 1 ? "its version is not known" : "it has bodies");

@@ -75,43 +75,59 @@ static bool is_large(const laci_graph *graph) {
 enum { NONE, BATCHES, OTHERS, IMAGES, OF_INPUT = 8 /* added to these */ };
 
 /* A size is what it looks like in its plainest place: first axes are batches, axes of images are
- * behind them. What an input said stays. */
-static void note_kinds(const laci_graph *graph, int value, int64_t *kinds) {
+ * behind them. What an input said stays. states: the middle one of three axes is a batch, too:
+ * [layers, batch, channels]. True: there is such a place. */
+static bool note_kinds(const laci_graph *graph, int value, bool states, int64_t *kinds) {
   const laci_shape *shape = &graph->values[value].type.shape;
+  bool found = false;
   for (int axis = 0; axis < shape->rank; axis++) {
     if (shape->dims[axis] >= 0 || -shape->dims[axis] > graph->n_symbols) continue;
     int64_t symbol = -shape->dims[axis];
-    int64_t now = axis == 0 ? BATCHES : shape->rank >= 4 ? IMAGES : OTHERS;
+    bool state = axis == 1 && shape->rank == 3;
+    bool batch = axis == 0 || (state && states);
+    int64_t now = batch ? BATCHES : shape->rank >= 4 ? IMAGES : OTHERS;
+    found |= state;
     if (kinds[symbol] >= OF_INPUT) continue;
     if (kinds[symbol] == NONE || now < kinds[symbol]) kinds[symbol] = now;
   }
+  return found;
 }
 
-/* Inputs first; then what nodes give that nobody can run, so that it can be made up. */
-static void find_kinds(const laci_graph *graph, int64_t *kinds) {
+/* Inputs first; then what nodes give that nobody can run, so that it can be made up. True: some
+ * input may be a state. */
+static bool find_kinds(const laci_graph *graph, bool states, int64_t *kinds) {
+  bool found = false;
   for (int s = 0; s <= graph->n_symbols; s++) kinds[s] = NONE;
-  for (int i = 0; i < graph->n_inputs; i++) note_kinds(graph, graph->inputs[i], kinds);
+  for (int i = 0; i < graph->n_inputs; i++) {
+    found |= note_kinds(graph, graph->inputs[i], states, kinds);
+  }
   for (int s = 0; s <= graph->n_symbols; s++) kinds[s] += kinds[s] == NONE ? 0 : OF_INPUT;
   for (int at = 0; at < graph->n_nodes; at++) {
     const laci_node *node = &graph->nodes[at];
     for (int o = 0; !node->op && o < node->n_outputs; o++) {
-      if (node->outputs[o] >= 0) note_kinds(graph, node->outputs[o], kinds);
+      if (node->outputs[o] >= 0) (void)note_kinds(graph, node->outputs[o], false, kinds);
     }
   }
   for (int s = 0; s <= graph->n_symbols; s++) kinds[s] %= OF_INPUT;
+  return found;
 }
 
 bool laci_choose_sizes(const laci_graph *graph, int attempt, int64_t *size_of_symbol) {
   bool batches = false, others = false, large = is_large(graph);
+  bool has_states = find_kinds(graph, false, size_of_symbol);
   int n_batches = 1;
-  find_kinds(graph, size_of_symbol);
   for (int s = 1; s <= graph->n_symbols; s++) {
     batches = batches || size_of_symbol[s] == BATCHES;
     others = others || size_of_symbol[s] == OTHERS || size_of_symbol[s] == IMAGES;
   }
   if (batches && !large)
     n_batches = 2; /* some networks have a batch of 1 written into their shapes */
-  if (attempt >= n_batches * (others ? N_SIZES : 1)) return false;
+  int n_attempts = n_batches * (others ? N_SIZES : 1);
+  if (attempt >= n_attempts && has_states) {
+    attempt -= n_attempts;
+    (void)find_kinds(graph, true, size_of_symbol);
+  }
+  if (attempt >= n_attempts) return false;
   int at = attempt / n_batches;
   int64_t batch = large || attempt % n_batches == 1 ? 1 : BATCH;
   const int64_t sizes[] = {

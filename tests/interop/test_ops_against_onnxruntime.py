@@ -35,7 +35,8 @@ class Case:
 
     def __str__(self):
         shapes = "_".join("x".join(map(str, i.shape)) or "scalar" for i in self.inputs if i is not None)
-        attrs = "_".join(f"{k}={v}" for k, v in self.attrs.items() if not isinstance(v, onnx.TensorProto))
+        attrs = "_".join(f"{k}={v}" for k, v in self.attrs.items()
+                         if not isinstance(v, (onnx.TensorProto, onnx.GraphProto)))
         return f"{self.op}-{self.opset}-{shapes}-{attrs}".replace(" ", "").replace("/", "_")
 
 
@@ -658,6 +659,45 @@ case("com.microsoft.MatMulNBits", f32(2, 3, 64), NIBBLES, f32(12), ints(6, 1, lo
 case("com.microsoft.MatMulNBits", f32(3, 32), ints(6, 2, 16, low=0, high=256, dtype=np.uint8), f32(12), f32(6, 2), None, f32(6),
      K=32, N=6, bits=8, block_size=16,
      reference=lambda a, b, s, z, _, bias: matmul_n_bits(a, b, s, z, bias, 8, 16))
+
+
+def body(inputs, outputs, *nodes):
+    """A body: "name type" of inputs and outputs, "outputs = Op(inputs)" of nodes, with their attributes behind them."""
+    def info(text):
+        name, kind = text.split()  # counts and conditions are scalars, which ONNX Runtime wants to hear
+        return helper.make_tensor_value_info(name, getattr(TensorProto, kind), None if kind == "FLOAT" else [])
+
+    made = []
+    for text, attrs in nodes:
+        left, right = text.split(" = ")
+        op, names = right.rstrip(")").split("(")
+        made.append(helper.make_node(op, names.split(", ") if names else [], left.split(", "), **attrs))
+    return helper.make_graph(made, "body", [info(i) for i in inputs], [info(o) for o in outputs])
+
+
+for taken in (True, False):
+    case("If", np.array(taken), opset=13,
+         then_branch=body([], ["a FLOAT"], ("a = Constant()", {"value_floats": [1.0, 2.0]})),
+         else_branch=body([], ["b FLOAT"], ("c = Cast(in0)", {"to": TensorProto.FLOAT}), ("d = Constant()", {"value_float": 4.0}),
+                          ("b = Add(c, d)", {})))
+
+
+def count(*slices):
+    return body(["i INT64", "go BOOL", "h FLOAT"], ["on BOOL", "t FLOAT", *slices], ("f = Cast(i)", {"to": TensorProto.FLOAT}),
+                ("t = Add(h, f)", {}), ("u = Identity(t)", {}), ("most = Constant()", {"value_float": 9.0}),
+                ("m = ReduceMax(t)", {"keepdims": 0}), ("on = Less(m, most)", {}))
+
+
+for trips in (1, 4, None):  # a trip count, or the condition alone
+    case("Loop", None if trips is None else np.int64(trips), np.array(True), f32(2, 3), opset=13, outputs=2, body=count("u FLOAT"))
+case("Loop", np.int64(0), np.array(True), f32(2, 3), opset=13, body=count())
+case("Loop", np.int64(5), np.array(False), f32(2), opset=13, body=count())
+case("Loop", i64(3), None, f32(1, 2), opset=13, body=body(
+    ["i INT64", "go BOOL", "h FLOAT"], ["on BOOL", "t FLOAT"], ("on = Identity(go)", {}), ("t = Concat(h, h)", {"axis": 0})))
+SUM = body(["h FLOAT", "p FLOAT"], ["t FLOAT", "u FLOAT"], ("t = Add(h, p)", {}), ("u = Mul(t, p)", {}))
+for axis, direction, to, back in ((0, 0, 0, 0), (1, 0, 0, 1), (-1, 1, 1, 0), (0, 1, -1, 1)):
+    case("Scan", f32(4, 4), f32(4, 4, 4), opset=11, outputs=2, body=SUM, num_scan_inputs=1, scan_input_axes=[axis],
+         scan_input_directions=[direction], scan_output_axes=[to], scan_output_directions=[back])
 
 
 # ---- Running -----------------------------------------------------------------------------------------------------

@@ -34,7 +34,8 @@ typedef struct gradient_net {
 } gradient_net;
 
 static inline lac_status net_add(laci_graph *graph, const char *line, lac_error *err) {
-  return net_node(graph, line, 22, err);
+  net_state state = {.opset = 22};
+  return net_node(graph, line, &state, err);
 }
 
 /** loss = sum of output 0 times generic numbers. */

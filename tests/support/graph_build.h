@@ -11,6 +11,9 @@
  *    output y
  *    shape y 1x8x4x4       what the file declares of a value
  *    opset 13              of the nodes that follow (default 22)
+ *    then / else / end     bodies of the If that follows: y = If(condition, a, b)
+ *    turns / end           a loop (graph.h, laci_body): behind the first comes its LoopBegin or
+ *                          ScanBegin (domain="lacuna"), behind the other its Loop or Scan
  *
  * A number with a point is a float, one with a comma a list ("axes=1," has one element); so are
  * texts ("Tanh","Relu"), and those of `activations` always. */
@@ -192,17 +195,76 @@ static inline const char *net_texts(const char *at, laci_attr *attr, char *text,
   return at;
 }
 
+enum { NET_MAX_BODIES = 8 };
+
+/** What statements leave to those behind them. */
+typedef struct net_state {
+  int opset;
+  int n_open, open[NET_MAX_BODIES][2]; /* bodies around: then and else, or a loop's and 0 */
+  int ended[2];                        /* of the node that follows */
+  bool begins;                         /* the node that follows begins a loop */
+} net_state;
+
+static inline int net_body(const net_state *s) {
+  if (!s->n_open) return 0;
+  const int *open = s->open[s->n_open - 1];
+  return open[1] ? open[1] : open[0];
+}
+
+/** `then`, `else` and what begins a loop: a body is entered. */
+static inline lac_status net_enter(laci_graph *graph, net_state *s, laci_body body, int second) {
+  int id = -1;
+  if (s->n_open + !second <= NET_MAX_BODIES) {
+    s->n_open += !second;
+    body.outer = s->n_open > 1 ? (s->open[s->n_open - 2][1] ? s->open[s->n_open - 2][1]
+                                                            : s->open[s->n_open - 2][0])
+                               : 0;
+    id = laci_graph_add_body(graph, &body);
+  }
+  if (id < 0) return LAC_NO_MEMORY;
+  s->open[s->n_open - 1][second] = id;
+  if (!second) s->open[s->n_open - 1][1] = 0;
+  laci_graph_enter(graph, id);
+  return LAC_OK;
+}
+
+static inline void net_leave(laci_graph *graph, net_state *s) {
+  s->n_open--;
+  memcpy(s->ended, s->open[s->n_open], sizeof s->ended);
+  laci_graph_enter(graph, net_body(s));
+}
+
+/** The node may begin a body, or end one or two. */
+static inline lac_status net_place(laci_graph *graph, net_state *s, laci_node *node,
+                                   lac_error *err) {
+  int id;
+  if (s->begins) node->frames = graph->n_bodies + 1;
+  else if (s->ended[0]) node->frames = s->ended[0];
+  lac_status st = laci_graph_add_node(graph, node, &id, err);
+  for (int at = 0; at < 2 && !st && !s->begins; at++) {
+    if (s->ended[at]) graph->bodies[s->ended[at] - 1].end = id;
+    s->ended[at] = 0;
+  }
+  if (st || !s->begins) return st;
+  s->begins = false;
+  return net_enter(graph, s, (laci_body){.begin = id, .end = -1, .branch = -1}, 0);
+}
+
 /** `y, z = Op(a, _, b) attributes`. */
-static inline lac_status net_node(laci_graph *graph, const char *line, int opset, lac_error *err) {
+static inline lac_status net_node(laci_graph *graph, const char *line, net_state *state,
+                                  lac_error *err) {
   char word[64], type[64], names[NET_MAX_ATTRS][64], texts[NET_MAX_ATTRS][64], node_name[64] = "",
                                                                                domain[64] = "";
   const char *lists[NET_MAX_ATTRS][NET_MAX_TEXTS];
-  int inputs[NET_MAX_PORTS], outputs[NET_MAX_PORTS], used = 0, id;
+  int inputs[NET_MAX_PORTS], outputs[NET_MAX_PORTS], used = 0;
   laci_attr attrs[NET_MAX_ATTRS] = {0};
   int64_t ints[NET_MAX_INTS + 1];
   float floats[NET_MAX_INTS + 1];
-  laci_node node = {
-      .inputs = inputs, .outputs = outputs, .attrs = attrs, .version = opset, .domain = domain};
+  laci_node node = {.inputs = inputs,
+                    .outputs = outputs,
+                    .attrs = attrs,
+                    .version = state->opset,
+                    .domain = domain};
   for (line = net_skip(line); *line && *line != '='; line = net_skip(line)) {
     line = net_word(line, word);
     if (node.n_outputs == NET_MAX_PORTS || !word[0])
@@ -234,17 +296,32 @@ static inline lac_status net_node(laci_graph *graph, const char *line, int opset
     else node.n_attrs++;
   }
   node.name = node_name;
-  return laci_graph_add_node(graph, &node, &id, err);
+  return net_place(graph, state, &node, err);
 }
 
-static inline lac_status net_line(laci_graph *graph, const char *line, int *opset, lac_error *err) {
+/** A word that stands alone may begin or end bodies. */
+static inline bool net_frame(laci_graph *graph, net_state *state, const char *word,
+                             lac_status *st) {
+  const bool then = strcmp(word, "then") == 0, other = strcmp(word, "else") == 0;
+  const laci_body body = {.begin = -1, .end = -1, .branch = then};
+  if (then || other) *st = net_enter(graph, state, body, other);
+  else if (strcmp(word, "turns") == 0) state->begins = true;
+  else if (strcmp(word, "end") == 0 && state->n_open) net_leave(graph, state);
+  else return false;
+  return true;
+}
+
+static inline lac_status net_line(laci_graph *graph, const char *line, net_state *state,
+                                  lac_error *err) {
   char word[64], name[64], shape[64], type[64];
   const char *rest = net_word(line, word);
+  lac_status st = LAC_OK;
   if (!word[0]) return LAC_OK;
   if (strcmp(word, "opset") == 0) {
-    *opset = atoi(rest);
+    state->opset = atoi(rest);
     return LAC_OK;
   }
+  if (!*net_skip(rest) && net_frame(graph, state, word, &st)) return st;
   if (strcmp(word, "stored") == 0) return net_stored(graph, rest, err);
   if (strcmp(word, "output") == 0) {
     (void)net_word(rest, name);
@@ -257,7 +334,7 @@ static inline lac_status net_line(laci_graph *graph, const char *line, int *opse
     graph->values[id].type = (laci_type){.dtype = LAC_DTYPE_F32, .shape = net_shape(shape)};
     return LAC_OK;
   }
-  if (strcmp(word, "input") != 0) return net_node(graph, line, *opset, err);
+  if (strcmp(word, "input") != 0) return net_node(graph, line, state, err);
   (void)net_word(net_word(net_word(rest, name), shape), type);
   laci_type tensor = {.dtype = net_dtype(type), .shape = net_shape(shape)};
   return laci_graph_add_input(graph, name, &tensor, err);
@@ -266,12 +343,12 @@ static inline lac_status net_line(laci_graph *graph, const char *line, int *opse
 /** The graph of a text, finished and inferred. */
 static inline lac_status net_read(const char *text, laci_graph **graph, lac_error *err) {
   char line[NET_LINE];
-  int opset = 22;
+  net_state state = {.opset = 22};
   lac_status st = laci_graph_create(graph, err);
   if (st) return st;
   for (; *text && !st; text += strcspn(text, "\n"), text += *text == '\n') {
     (void)snprintf(line, sizeof line, "%.*s", (int)strcspn(text, "\n"), text);
-    st = net_line(*graph, line, &opset, err);
+    st = net_line(*graph, line, &state, err);
   }
   (*graph)->ir_version = 8;
   if (!st) st = laci_graph_finish(*graph, err);

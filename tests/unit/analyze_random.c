@@ -650,14 +650,14 @@ static long number_from(const char *variable, long otherwise) {
 
 static op_key op_of_graph(long g) {
   int n;
-  const laci_op *const *ops = laci_op_all(&n);
+  const laci_op *const *ops = drawn_ops(&n);
   return key_of(ops[g % n]);
 }
 
 static void every_operator_has_a_template(void **state) {
   (void)state;
   int n, n_missing = 0;
-  const laci_op *const *ops = laci_op_all(&n);
+  const laci_op *const *ops = drawn_ops(&n);
   for (int i = 0; i < n; i++) {
     op_key key = key_of(ops[i]);
     if (find_template(key.text)) continue;

@@ -129,7 +129,7 @@ static void meet(const laci_graph *graph, met *all, int n_ops) {
 static void random_networks_hold_every_form(void **state) {
   (void)state;
   int n_ops, n_missing = 0;
-  const laci_op *const *ops = laci_op_all(&n_ops);
+  const laci_op *const *ops = drawn_ops(&n_ops);
   met *all = calloc((size_t)n_ops, sizeof *all);
   builder *m = malloc(sizeof *m);
   assert_true(all && m);

@@ -31,11 +31,11 @@ static laci_graph *read_open(const char *text) {
   laci_graph *graph;
   lac_error err = {0};
   char line[NET_LINE];
-  int opset = 22;
+  net_state state = {.opset = 22};
   lac_status st = laci_graph_create(&graph, &err);
   for (; *text && !st; text += strcspn(text, "\n"), text += *text == '\n') {
     (void)snprintf(line, sizeof line, "%.*s", (int)strcspn(text, "\n"), text);
-    st = net_line(graph, line, &opset, &err);
+    st = net_line(graph, line, &state, &err);
   }
   graph->ir_version = 8;
   int64_t batch = laci_graph_symbol(graph);

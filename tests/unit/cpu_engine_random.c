@@ -67,7 +67,7 @@ static void computes_random_networks_like_the_plain_engine(void **state) {
   long n = number_from("LAC_RANDOM_GRAPHS", DEFAULT_GRAPHS), n_checked = 0;
   long first = number_from("LAC_RANDOM_SEED", 0);
   int n_ops;
-  const laci_op *const *ops = laci_op_all(&n_ops);
+  const laci_op *const *ops = drawn_ops(&n_ops);
   builder *m = malloc(sizeof *m);
   for (long seed = first; seed < first + n && m; seed++) {
     bool made = make_net(m, (uint64_t)seed, key_of(ops[seed % n_ops]).text);

@@ -85,7 +85,7 @@ static void what_does_not_fit_is_refused(void **state) {
   long n = number_from("LAC_RANDOM_GRAPHS", DEFAULT_GRAPHS),
        first = number_from("LAC_RANDOM_SEED", 0), n_refused = 0, n_changed = 0;
   int n_ops;
-  const laci_op *const *ops = laci_op_all(&n_ops);
+  const laci_op *const *ops = drawn_ops(&n_ops);
   builder *m = malloc(sizeof *m);
   char *text = malloc(MAKER_TEXT);
   assert_true(m && text);

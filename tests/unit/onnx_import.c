@@ -243,7 +243,7 @@ static void converts_attributes_of_all_kinds(void **state) {
   build_clear(&b);
 }
 
-/** If(cond){ then: reads x, defines t, shadows z } whose else body has a Loop that reads w two
+/** Choose(cond){ then: reads x, defines t, shadows z } whose else body has a Loop that reads w two
  * levels out. */
 static void finds_what_bodies_capture(void **state) {
   (void)state;
@@ -254,7 +254,8 @@ static void finds_what_bodies_capture(void **state) {
   build_input(&b, "z", "4");
   build_input(&b, "w", "4");
   build_input(&b, "unused", "4");
-  Onnx__NodeProto *node = build_node(&b, b.graph, "If", "cond", "y");
+  Onnx__NodeProto *node = build_node(&b, b.graph, "Choose", "cond", "y");
+  node->domain = build_text(&b, "my"); /* nobody knows what this does with its bodies */
   Onnx__GraphProto *then = build_graph(&b), *otherwise = build_graph(&b), *loop = build_graph(&b);
   PUSH(&b, then, initializer, build_raw(&b, "z", LAC_DTYPE_F32, 1, "abcd", 4));
   build_node(&b, then, "Add", "x z", "t");

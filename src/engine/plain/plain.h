@@ -3,8 +3,8 @@
  *
  * It is the definition of right, not of fast: the verification and the interop tests stand on it.
  * Shapes come from real operands, so that a model with dynamic sizes runs as it would anywhere.
- * Stepwise, because verification looks at every value. row.c makes it one of the list of
- * engines. */
+ * Stepwise, because verification looks at every value. row.c makes it one of the list of engines,
+ * turn.c runs the bodies of If, Loop and Scan. */
 #ifndef LACI_ENGINE_PLAIN_PLAIN_H
 #define LACI_ENGINE_PLAIN_PLAIN_H
 
@@ -24,6 +24,9 @@ void laci_plain_limit(laci_plain *run, int64_t max_elements);
 /** Stored tensors up to that many elements are kept between nodes (default 65536), longer ones
  * loaded anew. */
 void laci_plain_keep(laci_plain *run, int64_t max_elements);
+
+/** As `turns` of laci_stepper_options. */
+void laci_plain_turns(laci_plain *run, int max_turns);
 
 /** As that of laci_stepper_options; NULL (default): no limit. */
 void laci_plain_budget(laci_plain *run, laci_budget *budget);

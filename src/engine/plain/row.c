@@ -12,6 +12,7 @@
 #include "cpu/pool.h"
 #include "engine/plain/plain.h"
 #include "engine/row.h"
+#include "graph/op.h"
 #include "graph/sizes.h"
 #include "tensor/buf.h"
 
@@ -28,18 +29,20 @@ typedef struct plan {
   char *text;
 } plan;
 
+static lac_status check_node(const laci_node *node, lac_error *err) {
+  return laci_node_control(node) ? LAC_OK : laci_engine_node_check(node, err);
+}
+
 static bool supports(const laci_graph *graph, const laci_node *node, lac_error *why) {
   (void)graph;
-  return !laci_engine_node_check(node, why);
+  return !check_node(node, why);
 }
 
 /* ---- Planning ---- */
 
 static lac_status check_nodes(const laci_graph *graph, lac_error *err) {
   lac_status st = LAC_OK;
-  for (int n = 0; n < graph->n_nodes && !st; n++) {
-    st = laci_engine_node_check(&graph->nodes[n], err);
-  }
+  for (int n = 0; n < graph->n_nodes && !st; n++) { st = check_node(&graph->nodes[n], err); }
   return st;
 }
 
@@ -274,7 +277,8 @@ static lac_status show_outputs(const plan *p, const laci_plain *run, int node, l
   lac_status st = LAC_OK;
   for (int at = 0; at < n->n_outputs && !st; at++) {
     int value = n->outputs[at];
-    if (value >= 0) st = show(p, value, laci_plain_value(run, value), err);
+    const laci_buf *buf = value >= 0 ? laci_plain_value(run, value) : NULL;
+    if (buf || (value >= 0 && !n->body)) st = show(p, value, buf, err); /* not of a body left out */
   }
   return st;
 }
@@ -337,6 +341,7 @@ static lac_status walk_create(const laci_graph *graph, const laci_stepper_option
   lac_status st =
       laci_plain_create(graph, options->load, options->load_context, options->pool, &walk, err);
   if (!st) laci_plain_budget(walk, options->budget);
+  if (!st) laci_plain_turns(walk, options->turns);
   *self = walk;
   return st;
 }

@@ -41,12 +41,14 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
 
 const laci_op laci_op_gru = {
     .name = "GRU",
-    .role = LACI_ROLE_INFER,
+    .role = LACI_ROLE_ALLOW,
     .attributes = LACI_ATTRIBUTES(
         {"activation_alpha", LACI_ATTR_FLOATS}, {"activation_beta", LACI_ATTR_FLOATS},
         {"activations", LACI_ATTR_TEXTS}, {"clip", LACI_ATTR_FLOAT}, {"direction", LACI_ATTR_TEXT},
         {"hidden_size", LACI_ATTR_INT}, {"layout", LACI_ATTR_INT},
         {"linear_before_reset", LACI_ATTR_INT}),
+    .weights = laci_recurrent_weights,
+    .each_weight = true,
     .infer = infer,
     .eval = eval,
     .couple = couple};

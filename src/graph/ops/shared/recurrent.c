@@ -292,6 +292,17 @@ lac_status laci_recurrent_eval(const laci_eval *eval, const laci_recurrent *op) 
   return LAC_OK;
 }
 
+/* ---- Weights ---- */
+
+int laci_recurrent_weights(const laci_graph *graph, const laci_node *node,
+                           laci_weight_axes axes[2]) {
+  (void)graph;
+  if (!laci_has_input(node, W) || !laci_has_input(node, R)) return 0;
+  axes[0] = (laci_weight_axes){.port = W, .k_axis = 1, .c_axis = 2, .groups = 1};
+  axes[1] = (laci_weight_axes){.port = R, .k_axis = 1, .c_axis = 2, .groups = 1};
+  return 2;
+}
+
 /* ---- Coupling ---- */
 
 /** Hidden channel h of the output's last axis is position part * H + h of the input's axis, for

@@ -51,6 +51,9 @@ void laci_cell_product(const laci_cell *cell, int64_t first, const double *v, do
 
 LAC_MUST_CHECK lac_status laci_recurrent_infer(laci_infer *infer, const laci_recurrent *op);
 LAC_MUST_CHECK lac_status laci_recurrent_eval(const laci_eval *eval, const laci_recurrent *op);
+/** W and R, both of which may be pruned: rows of every gate and direction. */
+int laci_recurrent_weights(const laci_graph *graph, const laci_node *node,
+                           laci_weight_axes axes[2]);
 lac_status laci_recurrent_couple(const laci_node *node, laci_coupling *c, const laci_recurrent *op);
 
 #endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What the files of the plain engine share: values.c (what is held), plain.c (a step) and
+ * turn.c (bodies). */
+#ifndef LACI_ENGINE_PLAIN_PLAIN_IN_H
+#define LACI_ENGINE_PLAIN_PLAIN_IN_H
+
+#include "engine/plain/plain.h"
+#include "graph/graph.h"
+#include "tensor/buf.h"
+
+struct laci_plain {
+  const laci_graph *graph;
+  laci_stepper_load *load;
+  void *context;
+  laci_pool *pool;
+  int64_t max_elements, keep_elements;
+  laci_buf **values; /* [n_values] */
+  int *readers_left; /* [n_values] */
+  bool *replaced;    /* [n_values] set by the caller: never loaded from the file again */
+  bool *turning;     /* [n_bodies] of a loop: it takes a turn at all */
+  bool *held;        /* [n_bodies] of a loop: what it reads from outside counts more readers */
+  lac_status (*step)(laci_plain *run, int node, lac_error *err); /* laci_plain_step, for turn.c */
+  int max_turns;                                                 /* laci_stepper_options.turns */
+  int64_t n_turns;     /* taken by all loops beyond their first ones */
+  laci_budget *budget; /* NULL: no limit */
+  int last;            /* node stepped last, whose inputs and outputs are still there; -1: none */
+};
+
+/* values.c */
+
+/** What a value of that type takes, as this engine holds it. */
+uint64_t laci_plain_bytes(const laci_type *type);
+/** Adds a value of that type to what is held. */
+void laci_plain_count(laci_budget *budget, const laci_graph *graph, int value,
+                      const laci_type *type);
+/** Loads a stored tensor that is not there yet. */
+LAC_MUST_CHECK lac_status laci_plain_load(laci_plain *run, int value, lac_error *err);
+
+/** Gives a value content, which is taken, in place of what it had; NULL: none. */
+void laci_plain_put(laci_plain *run, int value, laci_buf *take);
+/** Is there room for a value of that type? */
+LAC_MUST_CHECK lac_status laci_plain_make_sure(laci_plain *run, int value, const laci_type *type,
+                                               lac_error *err);
+/** Sees to it that an operand is there. */
+LAC_MUST_CHECK lac_status laci_plain_find(laci_plain *run, const laci_node *node, int value,
+                                          lac_error *err);
+/** The at-th value that a node reads (inputs, then captures); -1: none, or read before. */
+int laci_plain_read(const laci_node *node, int at);
+/** Frees a value that nobody is to read any more. */
+void laci_plain_release(laci_plain *run, int value);
+/** Frees what the last step left behind. */
+void laci_plain_release_last(laci_plain *run);
+
+/* turn.c */
+
+/** Is the node to be run: are the bodies in which it stands taken? */
+bool laci_plain_is_active(const laci_plain *run, const laci_node *node);
+/** A node that steers the run. The end of a loop takes all turns but the first, which was stepped.
+ */
+LAC_MUST_CHECK lac_status laci_plain_turn(laci_plain *run, int node, lac_error *err);
+
+#endif

@@ -1,0 +1,458 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Bodies of If, Loop and Scan on the plain engine.
+ *
+ * The caller steps node by node. Nodes of a body that is not taken do nothing. The first turn of a
+ * loop is stepped by the caller like all else; the node that ends it takes the others by itself, so
+ * that whoever looks on sees the first turn and the result. What a body reads from outside lives
+ * until its end: the node that begins it counts as many more readers. */
+#include "engine/plain/plain_in.h"
+
+#include <string.h>
+
+#include "base/budget.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "graph/op.h"
+
+enum {
+  MOST_REPEATED = 4096, /* slices that a limit of turns makes up */
+  MOST_LOOKED_AT =
+      512, /* turns of all loops with such a limit: loops in loops in loops would not end */
+};
+
+/* ---- Small values ---- */
+
+static lac_status copy_of(const laci_buf *from, laci_buf **copy, lac_error *err) {
+  lac_status st = laci_buf_create(from->dtype, &from->shape, copy, err);
+  size_t n = st || from->count < 0 ? 0 : (size_t)from->count;
+  if (n && from->f) memcpy((*copy)->f, from->f, n * sizeof *from->f);
+  if (n && from->i) memcpy((*copy)->i, from->i, n * sizeof *from->i);
+  return st;
+}
+
+/** Copies the content of an operand to another value. */
+static lac_status hand_on(laci_plain *run, const laci_node *node, int from, int to,
+                          lac_error *err) {
+  laci_buf *copy = NULL;
+  lac_status st = laci_plain_find(run, node, from, err);
+  if (st || to < 0) return st;
+  const laci_buf *buf = run->values[from];
+  const laci_type type = {.dtype = buf->dtype, .shape = buf->shape};
+  st = laci_plain_make_sure(run, to, &type, err);
+  if (!st) st = copy_of(buf, &copy, err);
+  if (!st) laci_plain_put(run, to, copy);
+  return st;
+}
+
+static lac_status put_number(laci_plain *run, int value, lac_dtype dtype, int64_t number,
+                             lac_error *err) {
+  const laci_shape scalar = {.rank = 0};
+  laci_buf *buf = NULL;
+  lac_status st = laci_buf_create(dtype, &scalar, &buf, err);
+  if (st) return st;
+  buf->i[0] = number;
+  laci_plain_put(run, value, buf);
+  return LAC_OK;
+}
+
+/** The number in an operand; `absent` where the node leaves it out. */
+static lac_status read_number(laci_plain *run, const laci_node *node, int port, int64_t absent,
+                              int64_t *number, lac_error *err) {
+  int value = node->inputs[port];
+  *number = absent;
+  if (value < 0) return LAC_OK;
+  lac_status st = laci_plain_find(run, node, value, err);
+  if (st) return st;
+  const laci_buf *buf = run->values[value];
+  if (!buf->i || buf->count != 1) {
+    return laci_fail(err, LAC_BAD_SHAPE, "%s (%s): '%s' is not one number", node->name, node->type,
+                     run->graph->values[value].name);
+  }
+  *number = buf->i[0];
+  return LAC_OK;
+}
+
+/* ---- Which bodies are taken ---- */
+
+static bool is_branch_taken(const laci_plain *run, const laci_body *body) {
+  const laci_node *end = &run->graph->nodes[body->end];
+  const laci_buf *buf = end->inputs[0] >= 0 ? run->values[end->inputs[0]] : NULL;
+  return buf && buf->i && buf->count == 1 && (buf->i[0] != 0) == body->branch;
+}
+
+bool laci_plain_is_active(const laci_plain *run, const laci_node *node) {
+  for (int b = node->body; b; b = run->graph->bodies[b - 1].outer) {
+    const laci_body *body = &run->graph->bodies[b - 1];
+    bool taken = body->branch < 0 ? run->turning[b - 1] : is_branch_taken(run, body);
+    if (!taken) return false;
+  }
+  return true;
+}
+
+/* ---- If ---- */
+
+static lac_status choose(laci_plain *run, const laci_node *node, lac_error *err) {
+  int n = node->n_outputs;
+  int64_t condition;
+  if (node->n_inputs != 1 + 2 * n)
+    return laci_fail(err, LAC_UNSUPPORTED, "%s: an If without bodies", node->name);
+  lac_status st = read_number(run, node, 0, 0, &condition, err);
+  for (int at = 0; at < n && !st; at++)
+    st = hand_on(run, node, node->inputs[1 + at + (condition ? 0 : n)], node->outputs[at], err);
+  return st;
+}
+
+/* ---- What a loop reads lives until its end ---- */
+
+static bool is_outside(const laci_graph *graph, int value, const laci_body *body) {
+  int producer = graph->values[value].producer;
+  return producer < body->begin || producer >= body->end;
+}
+
+/** All that the loop reads from outside (and its beginning does) counts `more` readers. */
+static void hold(laci_plain *run, const laci_body *body, bool begin_too, int more) {
+  for (int n = body->begin + !begin_too; n < body->end; n++) {
+    const laci_node *node = &run->graph->nodes[n];
+    for (int at = 0; at < node->n_inputs + node->n_captures; at++) {
+      int value = laci_plain_read(node, at);
+      if (value < 0 || !is_outside(run->graph, value, body)) continue;
+      run->readers_left[value] += more;
+      if (more < 0) laci_plain_release(run, value);
+    }
+  }
+}
+
+/** Another turn: values of the body will be read anew. */
+static void count_anew(laci_plain *run, const laci_body *body) {
+  hold(run, body, false, 1);
+  for (int n = body->begin; n < body->end; n++) {
+    const laci_node *node = &run->graph->nodes[n];
+    for (int at = 0; at < node->n_outputs; at++) {
+      int value = node->outputs[at];
+      if (value >= 0) run->readers_left[value] = run->graph->values[value].n_readers;
+    }
+  }
+}
+
+/* ---- Slices ---- */
+
+/** Elements in front of an axis and behind it. */
+static void cut(const laci_shape *whole, int axis, int64_t *outer, int64_t *inner) {
+  *outer = *inner = 1;
+  for (int k = 0; k < whole->rank; k++)
+    *(k < axis ? outer : inner) *= k == axis ? 1 : whole->dims[k];
+}
+
+static void move(laci_buf *to, int64_t at, const laci_buf *from, int64_t begin, int64_t n) {
+  if (n && from->f) memcpy(to->f + at, from->f + begin, (size_t)n * sizeof *to->f);
+  if (n && from->i) memcpy(to->i + at, from->i + begin, (size_t)n * sizeof *to->i);
+}
+
+static bool is_reversed(const laci_node *node, const char *name, int k) {
+  size_t n;
+  const int64_t *directions = laci_node_ints(node, name, &n);
+  return directions && (size_t)k < n && directions[k] == 1;
+}
+
+/** The k-th sequence of a Scan and its axis. */
+static lac_status find_sequence(laci_plain *run, const laci_node *begin, int k,
+                                const laci_buf **whole, int *axis, lac_error *err) {
+  int value = begin->inputs[begin->n_inputs - (int)laci_node_int(begin, "num_scan_inputs", 0) + k];
+  lac_status st = laci_plain_find(run, begin, value, err);
+  if (st) return st;
+  *whole = run->values[value];
+  *axis = laci_slice_axis(begin, "scan_input_axes", k, (*whole)->shape.rank);
+  if (*axis >= 0) return LAC_OK;
+  return laci_fail(err, LAC_BAD_SHAPE, "%s (%s): '%s' has no such axis", begin->name, begin->type,
+                   run->graph->values[value].name);
+}
+
+/** Slice `turn` of the k-th sequence to its value in the body. */
+static lac_status take_slice(laci_plain *run, const laci_node *begin, int k, int64_t turn,
+                             lac_error *err) {
+  const laci_buf *whole;
+  laci_buf *slice = NULL;
+  int axis;
+  lac_status st = find_sequence(run, begin, k, &whole, &axis, err);
+  if (st) return st;
+  laci_shape shape = {.rank = whole->shape.rank - 1};
+  for (int a = 0; a < shape.rank; a++) shape.dims[a] = whole->shape.dims[a + (a >= axis)];
+  st = laci_buf_create(whole->dtype, &shape, &slice, err);
+  if (st) return st;
+  int64_t outer, inner, n = whole->shape.dims[axis];
+  if (is_reversed(begin, "scan_input_directions", k)) turn = n - 1 - turn;
+  cut(&whole->shape, axis, &outer, &inner);
+  for (int64_t o = 0; o < outer; o++) move(slice, o * inner, whole, (o * n + turn) * inner, inner);
+  int to = begin->outputs[begin->n_outputs - (int)laci_node_int(begin, "num_scan_inputs", 0) + k];
+  laci_plain_put(run, to, slice);
+  return LAC_OK;
+}
+
+/* ---- A loop ---- */
+
+typedef struct loop {
+  laci_plain *run;
+  const laci_body *body;
+  const laci_node *begin, *end;
+  laci_end_ports ports;
+  bool is_scan;
+  int n_sequences; /* of a Scan */
+  int64_t wanted;  /* turns; INT64_MAX: until the condition ends it */
+  int64_t least;   /* turns that a look at all bodies takes whatever the data say */
+  int64_t done;    /* turns whose slices are kept */
+  size_t capacity;
+  laci_buf **slices; /* [done, n_slices] */
+  lac_error *err;
+} loop;
+
+static lac_status loop_init(loop *l, laci_plain *run, const laci_node *node, lac_error *err) {
+  const laci_graph *graph = run->graph;
+  if (!node->frames) {
+    return laci_fail(err, LAC_UNSUPPORTED, "%s: a %s without a body", node->name, node->type);
+  }
+  const laci_body *body = &graph->bodies[node->frames - 1];
+  *l = (loop){.run = run,
+              .body = body,
+              .begin = &graph->nodes[body->begin],
+              .end = &graph->nodes[body->end],
+              .err = err};
+  l->ports = laci_node_end_ports(l->end);
+  l->is_scan = strcmp(l->end->type, "Scan") == 0;
+  if (l->is_scan) l->n_sequences = l->begin->n_inputs - l->ports.n_carried;
+  return LAC_OK;
+}
+
+/** Does the number of turns follow from the network alone? */
+static bool is_known(const laci_graph *graph, int value) {
+  if (value < 0 || graph->values[value].stored >= 0) return true;
+  const laci_buf *known = graph->values[value].known;
+  return known && known->i && known->count == 1 && !laci_is_symbol(known->i[0]);
+}
+
+static lac_status find_trips(loop *l) {
+  const laci_plain *run = l->run;
+  const int *inputs = l->begin->inputs;
+  int64_t condition;
+  lac_status st = read_number(l->run, l->begin, 0, INT64_MAX, &l->wanted, l->err);
+  if (!st) st = read_number(l->run, l->begin, 1, 1, &condition, l->err);
+  if (st) return st;
+  if (!condition || l->wanted < 0) l->wanted = 0;
+  if (is_known(run->graph, inputs[0]) && is_known(run->graph, inputs[1])) return LAC_OK;
+  l->least = run->max_turns < 2 ? run->max_turns : 2;
+  if (l->wanted < l->least) l->wanted = l->least;
+  return LAC_OK;
+}
+
+/** How many turns it wants at most. */
+static lac_status find_wanted(loop *l) {
+  const laci_node *begin = l->begin;
+  l->wanted = INT64_MAX;
+  if (!l->is_scan) return find_trips(l);
+  for (int k = 0; k < l->n_sequences; k++) {
+    const laci_buf *whole;
+    int axis;
+    lac_status st = find_sequence(l->run, begin, k, &whole, &axis, l->err);
+    if (st) return st;
+    int64_t n = whole->shape.dims[axis];
+    if (k && n != l->wanted) {
+      return laci_fail(l->err, LAC_BAD_SHAPE, "%s (%s): sequences of %lld and %lld slices",
+                       l->end->name, l->end->type, (long long)l->wanted, (long long)n);
+    }
+    l->wanted = n;
+  }
+  return LAC_OK;
+}
+
+/** Values of the body's own inputs but what is carried. */
+static lac_status begin_turn(loop *l, int64_t turn) {
+  lac_status st = LAC_OK;
+  if (!l->is_scan) {
+    st = put_number(l->run, l->begin->outputs[0], LAC_DTYPE_I64, turn, l->err);
+    if (!st) st = put_number(l->run, l->begin->outputs[1], LAC_DTYPE_BOOL, 1, l->err);
+  }
+  for (int k = 0; k < l->n_sequences && !st; k++)
+    st = take_slice(l->run, l->begin, k, turn, l->err);
+  return st;
+}
+
+static lac_status step_begin(loop *l) {
+  laci_plain *run = l->run;
+  lac_status st = find_wanted(l);
+  run->turning[l->begin->frames - 1] = !st && l->wanted > 0;
+  if (st) return st;
+  hold(run, l->body, true, 1);
+  run->held[l->begin->frames - 1] = true;
+  if (l->wanted == 0 && (l->is_scan || !run->max_turns)) {
+    if (!run->max_turns) return LAC_OK;
+    return laci_fail(l->err, LAC_UNSUPPORTED, "%s (%s): takes no turn", l->end->name, l->end->type);
+  }
+  st = begin_turn(l, 0);
+  int from = l->is_scan ? 0 : 2;
+  for (int k = 0; k < l->ports.n_carried && !st; k++)
+    st = hand_on(run, l->begin, l->begin->inputs[from + k], l->begin->outputs[from + k], l->err);
+  return st;
+}
+
+/** What comes out of a turn goes into the next: all of it at once. */
+static lac_status carry(loop *l) {
+  int n = l->ports.n_carried;
+  const int *in = l->end->inputs + l->ports.in, *out = l->end->inputs + l->ports.out;
+  laci_buf **copies = laci_alloc((size_t)n, sizeof(laci_buf *));
+  lac_status st = copies ? LAC_OK : laci_fail_memory(l->err, l->end->name);
+  for (int k = 0; k < n && !st; k++) {
+    st = laci_plain_find(l->run, l->end, out[k], l->err);
+    if (!st) st = copy_of(l->run->values[out[k]], &copies[k], l->err);
+  }
+  for (int k = 0; k < n && copies; k++) {
+    if (st) laci_buf_destroy(copies[k]);
+    else laci_plain_put(l->run, in[k], copies[k]);
+  }
+  laci_free((void *)copies);
+  return st;
+}
+
+static lac_status take_turn(loop *l, int64_t turn) {
+  lac_status st = laci_interrupted() ? laci_fail(l->err, LAC_INTERRUPTED, "interrupted") : LAC_OK;
+  if (!st) st = carry(l);
+  if (st) return st;
+  count_anew(l->run, l->body);
+  st = begin_turn(l, turn);
+  for (int n = l->body->begin + 1; n < l->body->end && !st; n++)
+    st = l->run->step(l->run, n, l->err);
+  laci_plain_release_last(l->run);
+  return st;
+}
+
+/** The whole of n slices like this one. */
+static lac_status whole_type(const loop *l, int k, const laci_type *slice, int64_t n,
+                             laci_type *whole, int *axis) {
+  *whole = (laci_type){.dtype = slice->dtype, .shape = {.rank = slice->shape.rank + 1}};
+  *axis = laci_slice_axis(l->end, "scan_output_axes", k, whole->shape.rank);
+  if (slice->shape.rank < 0 || whole->shape.rank > LACI_MAX_RANK || *axis < 0) {
+    return laci_fail(l->err, LAC_UNSUPPORTED, "%s (%s): the shape of result %d is not known",
+                     l->end->name, l->end->type, l->ports.n_carried + k);
+  }
+  for (int a = 0; a < whole->shape.rank; a++)
+    whole->shape.dims[a] = a == *axis ? n : slice->shape.dims[a - (a > *axis)];
+  return LAC_OK;
+}
+
+/** Keeps what this turn gives, if there is room for as many as that in the end. */
+static lac_status keep_slices(loop *l) {
+  int n = l->ports.n_slices;
+  size_t used = (size_t)l->done * (size_t)n;
+  while (l->capacity < used + (size_t)n) {
+    void *array = l->slices;
+    if (!laci_grow(&array, l->capacity, &l->capacity, sizeof(laci_buf *)))
+      return laci_fail_memory(l->err, l->end->name);
+    l->slices = array;
+  }
+  for (int k = 0; k < n; k++) l->slices[used + (size_t)k] = NULL;
+  l->done++;
+  lac_status st = LAC_OK;
+  for (int k = 0; k < n && !st; k++) {
+    int value = l->end->inputs[l->ports.slices + k], axis;
+    st = laci_plain_find(l->run, l->end, value, l->err);
+    if (st) return st;
+    const laci_buf *slice = l->run->values[value];
+    laci_type type = {.dtype = slice->dtype, .shape = slice->shape}, whole;
+    st = whole_type(l, k, &type, l->done, &whole, &axis);
+    if (!st) st = laci_plain_make_sure(l->run, value, &whole, l->err);
+    if (!st) st = copy_of(slice, &l->slices[used + (size_t)k], l->err);
+  }
+  return st;
+}
+
+static lac_status take_turns(loop *l) {
+  int64_t limit = l->run->max_turns ? l->run->max_turns : INT64_MAX, go_on = 1;
+  lac_status st = find_wanted(l);
+  bool turning = l->run->turning[l->end->frames - 1];
+  if (!st && turning) st = keep_slices(l);
+  while (!st && turning) {
+    if (!l->is_scan) st = read_number(l->run, l->end, 0, 1, &go_on, l->err);
+    if (l->done < l->least) go_on = 1;
+    bool enough = l->run->max_turns && l->run->n_turns >= MOST_LOOKED_AT;
+    if (st || !go_on || enough || l->done >= l->wanted || l->done >= limit) break;
+    l->run->n_turns++;
+    st = take_turn(l, l->done);
+    if (!st) st = keep_slices(l);
+  }
+  if (!l->is_scan && !go_on) l->wanted = l->done;
+  return st;
+}
+
+/** The type of a slice where no turn was taken: sizes that nobody knows are 0. */
+static laci_type type_of_slice(const loop *l, int k) {
+  int value = l->end->inputs[l->ports.slices + k];
+  laci_type type = l->run->graph->values[value].type;
+  for (int a = 0; a < type.shape.rank; a++) {
+    if (type.shape.dims[a] < 0) type.shape.dims[a] = 0;
+  }
+  return type;
+}
+
+/** One value of all slices. */
+static lac_status join_slices(loop *l, int k) {
+  int to = l->end->outputs[l->ports.n_carried + k], axis;
+  size_t n = (size_t)l->ports.n_slices;
+  const laci_buf *first = l->done ? l->slices[k] : NULL;
+  laci_type type =
+      first ? (laci_type){.dtype = first->dtype, .shape = first->shape} : type_of_slice(l, k);
+  int64_t repeated = l->run->max_turns && l->wanted <= MOST_REPEATED ? l->wanted : l->done;
+  int64_t turns = l->done && repeated > l->done ? repeated : l->done;
+  laci_type whole;
+  laci_buf *buf = NULL;
+  lac_status st = whole_type(l, k, &type, turns, &whole, &axis);
+  if (st || to < 0) return to < 0 ? LAC_OK : st;
+  int64_t count = laci_shape_count(&whole.shape), outer, inner;
+  if (count < 0 || count > l->run->max_elements) {
+    return laci_fail(l->err, LAC_BAD_SHAPE, "%s (%s): output %d would have more than %lld elements",
+                     l->end->name, l->end->type, l->ports.n_carried + k,
+                     (long long)l->run->max_elements);
+  }
+  st = laci_plain_make_sure(l->run, to, &whole, l->err);
+  if (!st) st = laci_buf_create(whole.dtype, &whole.shape, &buf, l->err);
+  cut(&whole.shape, axis, &outer, &inner);
+  bool reversed = is_reversed(l->end, "scan_output_directions", k);
+  for (int64_t t = 0; t < turns && !st; t++) {
+    const laci_buf *one = l->slices[(size_t)(t < l->done ? t : l->done - 1) * n + (size_t)k];
+    int64_t at = reversed ? turns - 1 - t : t;
+    if (one->dtype != type.dtype || !laci_shape_equal(&one->shape, &type.shape)) {
+      st = laci_fail(l->err, LAC_BAD_SHAPE, "%s (%s): output %d has slices of different shapes",
+                     l->end->name, l->end->type, l->ports.n_carried + k);
+    }
+    for (int64_t o = 0; o < outer && !st; o++)
+      move(buf, (o * turns + at) * inner, one, o * inner, inner);
+  }
+  if (st) laci_buf_destroy(buf);
+  else laci_plain_put(l->run, to, buf);
+  return st;
+}
+
+static lac_status step_end(loop *l) {
+  int end = l->body->end;
+  l->run->last = -1; /* what this node reads stays while the body is run again */
+  bool turning = l->run->turning[l->end->frames - 1];
+  lac_status st = take_turns(l);
+  const int *from = l->end->inputs + (turning ? l->ports.out : l->ports.first);
+  for (int k = 0; k < l->ports.n_carried && !st; k++)
+    st = hand_on(l->run, l->end, from[k], l->end->outputs[k], l->err);
+  for (int k = 0; k < l->ports.n_slices && !st; k++) st = join_slices(l, k);
+  for (size_t k = 0; k < (size_t)l->done * (size_t)l->ports.n_slices; k++)
+    laci_buf_destroy(l->slices[k]);
+  laci_free((void *)l->slices);
+  if (l->run->held[l->end->frames - 1]) hold(l->run, l->body, true, -1);
+  l->run->held[l->end->frames - 1] = false;
+  l->run->last = end;
+  return st;
+}
+
+lac_status laci_plain_turn(laci_plain *run, int node_id, lac_error *err) {
+  const laci_node *node = &run->graph->nodes[node_id];
+  loop l;
+  if (laci_node_control(node) == LACI_CONTROL_CHOICE) return choose(run, node, err);
+  lac_status st = loop_init(&l, run, node, err);
+  if (st) return st;
+  return laci_node_control(node) == LACI_CONTROL_BEGIN ? step_begin(&l) : step_end(&l);
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What the plain engine holds: values, loaded when they are read, counted, and freed behind their
+ * last reader. Next: plain.c. */
+#include "base/budget.h"
+#include "base/error.h"
+#include "engine/plain/plain_in.h"
+#include "engine/row.h"
+#include "graph/sizes.h"
+
+static lac_status load_bytes(const laci_graph *graph, int stored, laci_buf **buf, lac_error *err) {
+  const laci_stored *from = &graph->stored[stored];
+  laci_type type = {.dtype = from->dtype, .shape = from->shape};
+  return laci_buf_from_bytes(&type, from->bytes, from->size_bytes, buf, err);
+}
+
+/* ---- What is held ---- */
+
+static uint64_t bytes_of(const laci_buf *buf) {
+  return buf && (buf->f || buf->i) ? laci_bytes_of(buf->count, sizeof *buf->f) : 0;
+}
+
+/* Of a shape that is known, but too large to be counted, as many as can be. */
+uint64_t laci_plain_bytes(const laci_type *type) {
+  int64_t count = laci_shape_count(&type->shape);
+  if (count < 0 && laci_shape_known(&type->shape)) return UINT64_MAX;
+  return laci_bytes_of(count, sizeof(double));
+}
+
+/** Adds a value of that type to what is held. */
+void laci_plain_count(laci_budget *budget, const laci_graph *graph, int value,
+                      const laci_type *type) {
+  char text[256] = "";
+  uint64_t bytes = laci_plain_bytes(type);
+  laci_type here = *type; /* as this engine holds it */
+  here.dtype = laci_dtype_is_integer(type->dtype) ? LAC_DTYPE_I64 : LAC_DTYPE_F64;
+  if (bytes > budget->largest) laci_value_text(graph, value, &here, text, sizeof text);
+  laci_budget_add(budget, bytes, "%s", text);
+}
+
+void laci_plain_put(laci_plain *run, int value, laci_buf *take) {
+  if (run->budget) {
+    laci_budget_give_back(run->budget, bytes_of(run->values[value]));
+    laci_budget_add_sum(run->budget, bytes_of(take));
+  }
+  laci_buf_destroy(run->values[value]);
+  run->values[value] = take;
+}
+
+/** Is there room for a value of that type? */
+lac_status laci_plain_make_sure(laci_plain *run, int value, const laci_type *type, lac_error *err) {
+  if (laci_budget_has(run->budget, laci_plain_bytes(type))) return LAC_OK;
+  laci_budget then = *run->budget;
+  laci_plain_count(&then, run->graph, value, type);
+  return laci_budget_check(&then, "the run", err);
+}
+
+/** Loads a stored tensor that is not there yet. */
+lac_status laci_plain_load(laci_plain *run, int value, lac_error *err) {
+  const laci_value *v = &run->graph->values[value];
+  laci_buf *buf = NULL;
+  if (run->values[value]) return LAC_OK;
+  lac_status st = run->load ? run->load(run->context, v->stored, &buf, err)
+                            : load_bytes(run->graph, v->stored, &buf, err);
+  if (st) return laci_fail_in(err, st, "%s", v->name);
+  laci_plain_put(run, value, buf);
+  return LAC_OK;
+}
+
+/** The node has read the value: frees it where no other will. */
+void laci_plain_release(laci_plain *run, int value) {
+  const laci_value *v = &run->graph->values[value];
+  bool last = run->readers_left[value] <= 0;
+  bool stored = v->stored >= 0 && !run->replaced[value] && run->values[value];
+  bool reload = stored && run->values[value]->count > run->keep_elements;
+  if (!v->is_output && (last || reload)) laci_plain_put(run, value, NULL);
+}
+
+/** Does the node read that value at an earlier place, too? Its readers count it once. */
+static bool read_before(const laci_node *node, int at, int value) {
+  for (int before = 0; before < at; before++) {
+    int other =
+        before < node->n_inputs ? node->inputs[before] : node->captures[before - node->n_inputs];
+    if (other == value) return true;
+  }
+  return false;
+}
+
+int laci_plain_read(const laci_node *node, int at) {
+  int value = at < node->n_inputs ? node->inputs[at] : node->captures[at - node->n_inputs];
+  return value >= 0 && !read_before(node, at, value) ? value : -1;
+}
+
+void laci_plain_release_last(laci_plain *run) {
+  if (run->last < 0) return;
+  const laci_node *node = &run->graph->nodes[run->last];
+  for (int at = 0; at < node->n_inputs + node->n_captures; at++) {
+    int value = laci_plain_read(node, at);
+    if (value < 0) continue;
+    run->readers_left[value]--;
+    laci_plain_release(run, value);
+  }
+  for (int at = 0; at < node->n_outputs; at++) {
+    if (node->outputs[at] >= 0) laci_plain_release(run, node->outputs[at]);
+  }
+  run->last = -1;
+}
+
+lac_status laci_plain_find(laci_plain *run, const laci_node *node, int value, lac_error *err) {
+  const laci_value *v = &run->graph->values[value];
+  if (v->stored >= 0) return laci_plain_load(run, value, err);
+  if (run->values[value]) return LAC_OK;
+  return laci_fail(err, LAC_UNSUPPORTED, "%s (%s): its input '%s' was not computed", node->name,
+                   node->type, v->name);
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * If: the results of one of two bodies. The bodies' nodes stand before it (graph.h, laci_body); its
+ * inputs are the condition, what the one gives and what the other gives, its outputs are joined
+ * with both: whichever is taken, the same channels stand in the same places. */
+#include "graph/ops/shared/op_in.h"
+
+/** Which results are taken: 0 the one's, 1 the other's, -1: that depends on data. */
+static int taken(const laci_buf *condition) {
+  if (!condition || !condition->i || condition->count != 1) return -1;
+  if (laci_is_symbol(condition->i[0])) return -1;
+  return condition->i[0] ? 0 : 1;
+}
+
+/** The type of a result that is one of two. */
+static void infer_either(laci_infer *infer, const laci_type *a, const laci_type *b,
+                         laci_type *out) {
+  if (!a || !b) return;
+  if (a->dtype == b->dtype) out->dtype = a->dtype;
+  if (a->shape.rank < 0 || a->shape.rank != b->shape.rank) return;
+  out->shape = a->shape;
+  for (int axis = 0; axis < a->shape.rank; axis++) {
+    if (a->shape.dims[axis] != b->shape.dims[axis])
+      out->shape.dims[axis] = infer->new_symbol(infer);
+  }
+}
+
+static lac_status infer(laci_infer *infer) {
+  int n = infer->n_out, one;
+  lac_status st = laci_want_inputs(infer, 1, 1 + 2 * n);
+  if (st || infer->n_in != 1 + 2 * n) return st;
+  one = taken(laci_in_known(infer, 0));
+  for (int at = 0; at < n; at++) {
+    const laci_type *const types[] = {infer->in[1 + at], infer->in[1 + n + at]};
+    if (one < 0) infer_either(infer, types[0], types[1], &infer->out[at]);
+    else if (types[one]) infer->out[at] = *types[one];
+  }
+  return LAC_OK;
+}
+
+/* A body that is never taken, whatever goes in, has no say; sizes that the caller fixed prove
+ * nothing. */
+static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+  int n = node->n_outputs, one = graph->sizes_fixed ? -1 : taken(laci_contents(graph, node, 0));
+  c->why = "order matters where the results of two bodies differ in size or stay";
+  for (int at = 0; at < n && node->n_inputs == 1 + 2 * n; at++) {
+    const int both[] = {1 + at, 1 + n + at, LACI_OUT(at)}, single[] = {both[one > 0], LACI_OUT(at)};
+    if (one < 0) laci_couple_joined(c, both, 3);
+    else laci_couple_joined(c, single, 2);
+  }
+  return laci_coupling_ok(c);
+}
+
+const laci_op laci_op_if = {.name = "If",
+                            .role = LACI_ROLE_CLEAR,
+                            .control = LACI_CONTROL_CHOICE,
+                            .attributes = LACI_ATTRIBUTES({"else_branch", LACI_ATTR_OTHER},
+                                                          {"then_branch", LACI_ATTR_OTHER}),
+                            .infer = infer,
+                            .couple = couple};

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * lacuna.LoopBegin: begins a turn of a Loop. Inputs: the number of turns, the condition, what is
+ * carried into the first turn; outputs: the number of this turn, the condition, what is carried
+ * into it. Loop ends the turn (graph.h, laci_body). */
+#include "graph/ops/shared/loop_in.h"
+
+static lac_status infer(laci_infer *infer) {
+  int n = laci_begin_carried(infer->node);
+  if (infer->n_out < 2 + n) return LAC_OK;
+  infer->out[0] = (laci_type){.dtype = LAC_DTYPE_I64, .shape = {.rank = 0}};
+  infer->out[1] = (laci_type){.dtype = LAC_DTYPE_BOOL, .shape = {.rank = 0}};
+  for (int at = 2; at < 2 + n; at++) laci_loop_copy_type(infer, at, at);
+  return LAC_OK;
+}
+
+static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+  int n = laci_begin_carried(node);
+  (void)graph;
+  for (int at = 2; at < 2 + n; at++) laci_loop_carry(c, at, LACI_OUT(at));
+  return laci_coupling_ok(c);
+}
+
+const laci_op laci_op_loop_begin = {.name = "LoopBegin",
+                                    .domain = "lacuna",
+                                    .role = LACI_ROLE_CLEAR,
+                                    .control = LACI_CONTROL_BEGIN,
+                                    .infer = infer,
+                                    .couple = couple};

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Scan: a loop over the slices of sequences, which gives slices of its results. The body's nodes
+ * stand between ScanBegin and this node, which ends a turn (graph.h, laci_body). */
+#include "graph/ops/shared/loop_in.h"
+
+static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
+  (void)graph;
+  return laci_loop_end_couple(node, c);
+}
+
+const laci_op laci_op_scan = {
+    .name = "Scan",
+    .role = LACI_ROLE_CLEAR,
+    .control = LACI_CONTROL_END,
+    .attributes = LACI_ATTRIBUTES(
+        {"body", LACI_ATTR_OTHER}, {"directions", LACI_ATTR_INTS},
+        {"num_scan_inputs", LACI_ATTR_INT}, {"scan_input_axes", LACI_ATTR_INTS},
+        {"scan_input_directions", LACI_ATTR_INTS}, {"scan_output_axes", LACI_ATTR_INTS},
+        {"scan_output_directions", LACI_ATTR_INTS}),
+    .infer = laci_loop_end_infer,
+    .couple = couple};

@@ -1,0 +1,424 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Bodies of If, Loop and Scan that are opened: their nodes become nodes of the graph, with names of
+ * their own, between a node that begins a turn and one that ends it (graph.h, laci_body).
+ *
+ * The three are known by name, because which names of a body are whose values is a matter of the
+ * file. A body whose names or counts do not fit stays closed: the graph only learns what it reads
+ * (body.c), and nothing that reaches it may move. Next: scope.c. */
+#include "onnx/import_in.h"
+
+#include "base/error.h"
+#include "graph/graph.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { FIRST_SCAN = 9 /* before, a Scan had batches */ };
+
+/* ---- Which are opened ---- */
+
+typedef enum body_kind { KIND_NONE, KIND_IF, KIND_LOOP, KIND_SCAN } body_kind;
+
+static body_kind kind_of(const Onnx__NodeProto *node) {
+  static const char *const names[] = {"", "If", "Loop", "Scan"};
+  if (laci_onnx_domain(node->domain)[0]) return KIND_NONE;
+  for (int kind = KIND_IF; kind <= KIND_SCAN; kind++) {
+    if (strcmp(laci_onnx_name(node->op_type), names[kind]) == 0) return (body_kind)kind;
+  }
+  return KIND_NONE;
+}
+
+static const Onnx__AttributeProto *attr_of(const Onnx__NodeProto *node, const char *name) {
+  for (size_t at = 0; at < node->n_attribute; at++) {
+    const Onnx__AttributeProto *attr = node->attribute[at];
+    if (strcmp(laci_onnx_name(attr->name), name) == 0) return attr;
+  }
+  return NULL;
+}
+
+static const Onnx__GraphProto *body_of(const Onnx__NodeProto *node, const char *name) {
+  const Onnx__AttributeProto *attr = attr_of(node, name);
+  bool is_own = attr && !(attr->ref_attr_name && attr->ref_attr_name[0]);
+  return is_own ? attr->g : NULL;
+}
+
+static size_t n_scanned(const Onnx__NodeProto *node) {
+  const Onnx__AttributeProto *attr = attr_of(node, "num_scan_inputs");
+  bool fits = attr && attr->has_i && attr->i >= 0 && (uint64_t)attr->i <= node->n_input;
+  return fits ? (size_t)attr->i : SIZE_MAX;
+}
+
+/** What a body's values are called: all there, none twice. */
+static const char *judge_names(const Onnx__GraphProto *body) {
+  for (size_t at = 0; at < body->n_input; at++) {
+    if (!laci_onnx_name(body->input[at]->name)[0]) return "an input of its body has no name";
+  }
+  for (size_t at = 0; at < body->n_output; at++) {
+    if (!laci_onnx_name(body->output[at]->name)[0]) return "an output of its body has no name";
+  }
+  for (size_t at = 0; at < body->n_initializer; at++) {
+    if (!laci_onnx_name(body->initializer[at]->name)[0])
+      return "a stored tensor of its body has no name";
+  }
+  return body->n_sparse_initializer ? "its body holds a sparse tensor" : NULL;
+}
+
+static const char *judge_inputs(const Onnx__NodeProto *node, size_t from) {
+  for (size_t at = from; at < node->n_input; at++) {
+    if (!node->input[at][0]) return "what its body is to read is left out";
+  }
+  return NULL;
+}
+
+static const char *judge_if(const Onnx__NodeProto *node) {
+  const Onnx__GraphProto *then = body_of(node, "then_branch"),
+                         *other = body_of(node, "else_branch");
+  if (!then || !other) return "it has not two bodies";
+  if (then->n_output != other->n_output || then->n_output < node->n_output)
+    return "its bodies give another number of results";
+  if (then->n_input || other->n_input) return "its bodies have inputs";
+  if (node->n_input != 1) return "it has not one condition";
+  const char *why = judge_inputs(node, 0);
+  if (!why) why = judge_names(then);
+  return why ? why : judge_names(other);
+}
+
+static const char *judge_loop(const Onnx__NodeProto *node) {
+  const Onnx__GraphProto *body = body_of(node, "body");
+  if (!body) return "it has no body";
+  size_t n = body->n_input >= 2 ? body->n_input - 2 : SIZE_MAX;
+  if (n == SIZE_MAX || node->n_input != n + 2 || body->n_output < n + 1 ||
+      node->n_output > body->n_output - 1) {
+    return "its body has another number of inputs or results";
+  }
+  const char *why = judge_inputs(node, 2);
+  return why ? why : judge_names(body);
+}
+
+static const char *judge_scan(const Onnx__NodeProto *node) {
+  const Onnx__GraphProto *body = body_of(node, "body");
+  size_t scanned = n_scanned(node);
+  if (!body) return "it has no body";
+  if (scanned == SIZE_MAX || scanned < 1 || body->n_input != node->n_input ||
+      body->n_output < node->n_input - scanned || node->n_output > body->n_output) {
+    return "its body has another number of inputs or results";
+  }
+  const char *why = judge_inputs(node, 0);
+  return why ? why : judge_names(body);
+}
+
+/** A name that means something outside is the body's own from some node on only. */
+static const char *judge_hiding(const laci_importer *im, const laci_scope *scope,
+                                const Onnx__GraphProto *body) {
+  for (size_t at = 0; body && at < body->n_node; at++) {
+    const Onnx__NodeProto *node = body->node[at];
+    for (size_t out = 0; out < node->n_output; out++) {
+      int value;
+      if (laci_import_find(im, scope, node->output[out], &value))
+        return "its body gives a name from outside another meaning";
+    }
+  }
+  return NULL;
+}
+
+/** Why the node's bodies stay closed; NULL: they are opened. */
+static const char *judge(const laci_importer *im, const laci_scope *scope,
+                         const Onnx__NodeProto *node, int version) {
+  static const char *const names[] = {"then_branch", "else_branch", "body"};
+  const char *why = NULL;
+  switch (kind_of(node)) {
+    case KIND_IF: why = judge_if(node); break;
+    case KIND_LOOP: why = judge_loop(node); break;
+    case KIND_SCAN: why = version < FIRST_SCAN ? "a Scan of version 8" : judge_scan(node); break;
+    case KIND_NONE: break;
+  }
+  for (int at = 0; at < 3 && !why; at++) why = judge_hiding(im, scope, body_of(node, names[at]));
+  return why;
+}
+
+/* ---- The names of a body ---- */
+
+/** A node whose bodies are being opened. */
+typedef struct opening {
+  laci_importer *im;
+  const laci_scope *scope; /* around the node */
+  const Onnx__NodeProto *from;
+  laci_node *node; /* the one that ends the bodies, but for its values */
+  int body;        /* in which it stands */
+  int stride;      /* from one of its bodies to the next */
+  const int *begin_inputs;
+} opening;
+
+/** A value of its own for a name of the body. */
+static lac_status define(laci_importer *im, laci_scope *body, const char *name, int *value,
+                         lac_error *err) {
+  const char *fresh;
+  lac_status st = laci_import_value_name(im, body->prefix, name, &fresh, err);
+  if (st) return st;
+  *value = laci_graph_value(im->graph, fresh);
+  if (*value < 0) return laci_fail_memory(err, name);
+  return laci_import_define(body, name, *value, err);
+}
+
+/** A tensor of a function is one for all calls: found by the place that it has in the file. */
+static void key_of(const void *place, char key[32]) { (void)snprintf(key, 32, "%p", place); }
+
+static bool find_shared(const laci_importer *im, const laci_scope *body, const void *place,
+                        int *value) {
+  char key[32];
+  key_of(place, key);
+  *value = body->function ? laci_name_find(&im->shared, key) : -1;
+  return *value >= 0;
+}
+
+static lac_status keep_shared(laci_importer *im, const laci_scope *body, const void *place,
+                              int value, lac_error *err) {
+  char key[32];
+  if (!body->function) return LAC_OK;
+  key_of(place, key);
+  const char *copy = laci_arena_text(&im->scratch, key);
+  bool kept = copy && laci_name_add(&im->shared, copy, value);
+  return kept ? LAC_OK : laci_fail_memory(err, "a tensor of a function");
+}
+
+static laci_stored about_tensor(const laci_importer *im, const laci_scope *body, int value) {
+  return (laci_stored){.name = im->graph->values[value].name,
+                       .in_function = body->function != NULL,
+                       .overridable = body->function && body->function->is_hidden};
+}
+
+static lac_status add_initializer(laci_importer *im, laci_scope *body, Onnx__TensorProto *tensor,
+                                  lac_error *err) {
+  int value;
+  if (find_shared(im, body, tensor, &value))
+    return laci_import_define(body, tensor->name, value, err);
+  lac_status st = define(im, body, tensor->name, &value, err);
+  if (!st) st = keep_shared(im, body, tensor, value, err);
+  if (st) return st;
+  laci_stored about = about_tensor(im, body, value);
+  return laci_import_initializer(im, tensor, &about, err);
+}
+
+static lac_status add_constant(laci_importer *im, laci_scope *body, const Onnx__NodeProto *node,
+                               Onnx__AttributeProto *attr, lac_error *err) {
+  int value;
+  if (find_shared(im, body, attr, &value))
+    return laci_import_define(body, node->output[0], value, err);
+  lac_status st = define(im, body, node->output[0], &value, err);
+  if (!st) st = keep_shared(im, body, attr, value, err);
+  if (st) return st;
+  laci_stored about = about_tensor(im, body, value);
+  return laci_import_constant(im, attr, &about, false, &value, err);
+}
+
+static lac_status define_outputs(laci_importer *im, laci_scope *body, const Onnx__NodeProto *node,
+                                 lac_error *err) {
+  lac_status st = LAC_OK;
+  Onnx__AttributeProto *attr = laci_import_constant_attr(node);
+  bool is_constant = attr && !(attr->ref_attr_name && attr->ref_attr_name[0]);
+  for (size_t at = 0; at < node->n_output && !st; at++) {
+    int value;
+    if (!node->output[at][0]) continue;
+    if (is_constant) st = add_constant(im, body, node, attr, err);
+    else st = define(im, body, node->output[at], &value, err);
+  }
+  return st;
+}
+
+/* ---- One body ---- */
+
+static lac_status declare(laci_importer *im, const laci_scope *body,
+                          const Onnx__ValueInfoProto *info, lac_error *err) {
+  int value = laci_name_find(&body->values, laci_onnx_name(info->name)) - 1;
+  return value < 0 ? LAC_OK : laci_import_declare(im, value, info, true, err);
+}
+
+/** Values of the body's inputs. */
+static lac_status define_inputs(laci_importer *im, laci_scope *body, const Onnx__GraphProto *proto,
+                                int *inputs, lac_error *err) {
+  lac_status st = LAC_OK;
+  for (size_t at = 0; at < proto->n_input && !st; at++) {
+    st = define(im, body, proto->input[at]->name, &inputs[at], err);
+  }
+  for (size_t at = 0; at < proto->n_initializer && !st; at++) {
+    st = add_initializer(im, body, proto->initializer[at], err);
+  }
+  for (size_t at = 0; at < proto->n_node && !st; at++) {
+    st = define_outputs(im, body, proto->node[at], err);
+  }
+  return st;
+}
+
+/** Its nodes, which stand in body `id`, and the values of its results. */
+static lac_status add_nodes(laci_importer *im, laci_scope *body, const Onnx__GraphProto *proto,
+                            int id, int *outputs, lac_error *err) {
+  lac_status st = LAC_OK;
+  int outer = im->body;
+  im->body = id;
+  laci_graph_enter(im->graph, id);
+  for (size_t at = 0; at < proto->n_node && !st; at++) {
+    st = im->add_node(im, body, proto->node[at], err);
+  }
+  for (size_t at = 0; at < proto->n_value_info && !st; at++)
+    st = declare(im, body, proto->value_info[at], err);
+  for (size_t at = 0; at < proto->n_output && !st; at++) {
+    st = laci_import_lookup(im, body, proto->output[at]->name, &outputs[at], err);
+    if (!st) st = declare(im, body, proto->output[at], err);
+  }
+  im->body = outer;
+  laci_graph_enter(im->graph, outer);
+  return st;
+}
+
+/** A body of the node: opened in scope `inner`, whose inputs have values now. */
+static lac_status enter(const opening *o, const char *name, laci_scope *inner, int *inputs,
+                        lac_error *err) {
+  *inner = *o->scope; /* the same call of a function */
+  inner->values = (laci_name_table){0};
+  inner->outer = o->scope;
+  inner->depth++;
+  if (inner->depth > LACI_MAX_SCOPES) {
+    return laci_fail(err, LAC_UNSUPPORTED, "%s (%s): bodies nested more than %d deep",
+                     o->node->name, o->node->type, LACI_MAX_SCOPES);
+  }
+  lac_status st = laci_import_join(o->im, o->node->name, "/", &inner->prefix, err);
+  if (!st) st = laci_import_join(o->im, inner->prefix, name, &inner->prefix, err);
+  if (!st) st = laci_import_join(o->im, inner->prefix, "/", &inner->prefix, err);
+  const Onnx__GraphProto *proto = body_of(o->from, name);
+  if (!st) st = define_inputs(o->im, inner, proto, inputs, err);
+  for (size_t at = 0; at < proto->n_input && !st; at++)
+    st = declare(o->im, inner, proto->input[at], err);
+  return st;
+}
+
+/** A body that is known to the graph; the number of its end follows. */
+static lac_status add_body(const opening *o, int begin, int branch, int *id, lac_error *err) {
+  laci_body body = {.outer = o->body, .begin = begin, .end = -1, .branch = branch};
+  *id = laci_graph_add_body(o->im->graph, &body);
+  return *id < 0 ? laci_fail_memory(err, o->node->name) : LAC_OK;
+}
+
+/** The node that ends bodies [first, first + n). Its outputs are the file's, and as many that
+ * nobody reads as it takes to have `n_outputs`. */
+static lac_status add_end(const opening *o, const int *inputs, size_t n_inputs, size_t n_outputs,
+                          int n_bodies, lac_error *err) {
+  laci_node *node = o->node;
+  int *outputs = laci_arena_alloc(&o->im->scratch, n_outputs, sizeof *outputs), id;
+  if (!outputs) return laci_fail_memory(err, node->name);
+  lac_status st = LAC_OK;
+  for (size_t at = 0; at < n_outputs && !st; at++) {
+    const char *name = at < o->from->n_output ? o->from->output[at] : "";
+    st = laci_import_lookup(o->im, o->scope, name, &outputs[at], err);
+  }
+  node->inputs = inputs;
+  node->n_inputs = (int)n_inputs;
+  node->outputs = outputs;
+  node->n_outputs = (int)n_outputs;
+  if (!st) st = laci_graph_add_copy(o->im->graph, node, &id, err);
+  for (int at = 0; at < n_bodies && !st; at++)
+    o->im->graph->bodies[node->frames - 1 + at * o->stride].end = id;
+  return st;
+}
+
+/* ---- The three ---- */
+
+static lac_status open_if(opening *o, lac_error *err) {
+  static const char *const names[] = {"then_branch", "else_branch"};
+  laci_importer *im = o->im;
+  size_t n = body_of(o->from, names[0])->n_output;
+  int *inputs = laci_arena_alloc(&im->scratch, 1 + 2 * n, sizeof *inputs);
+  if (!inputs) return laci_fail_memory(err, o->node->name);
+  int ids[2] = {0, 0};
+  lac_status st = laci_import_lookup(im, o->scope, o->from->input[0], &inputs[0], err);
+  for (int at = 0; at < 2 && !st; at++) {
+    laci_scope inner;
+    st = enter(o, names[at], &inner, NULL, err);
+    if (!st) st = add_body(o, -1, 1 - at, &ids[at], err);
+    int *outputs = inputs + 1 + (size_t)at * n;
+    if (!st) st = add_nodes(im, &inner, body_of(o->from, names[at]), ids[at], outputs, err);
+    laci_name_table_clear(&inner.values);
+  }
+  if (st) return st;
+  o->node->frames = ids[0];
+  o->stride = ids[1] - ids[0];
+  return add_end(o, inputs, 1 + 2 * n, n, 2, err);
+}
+
+/** The node that begins a turn: it reads what the file's node reads, and gives what the body does.
+ */
+static lac_status add_begin(opening *o, const char *type, const laci_scope *inner,
+                            const int *values, int *id, lac_error *err) {
+  size_t n = o->from->n_input;
+  int *inputs = laci_arena_alloc(&o->im->scratch, n, sizeof *inputs);
+  laci_node begin = {.type = type, .domain = "lacuna", .version = 1};
+  if (!inputs) return laci_fail_memory(err, o->node->name);
+  lac_status st = laci_import_join(o->im, inner->prefix, "begin", &begin.name, err);
+  for (size_t at = 0; at < n && !st; at++)
+    st = laci_import_lookup(o->im, o->scope, o->from->input[at], &inputs[at], err);
+  begin.inputs = inputs;
+  begin.outputs = values;
+  begin.n_inputs = begin.n_outputs = (int)n;
+  begin.n_attrs = o->node->n_attrs;
+  begin.attrs = o->node->attrs;
+  begin.frames = o->im->graph->n_bodies + 1;
+  o->node->frames = begin.frames;
+  o->begin_inputs = inputs;
+  return st ? st : laci_graph_add_copy(o->im->graph, &begin, id, err);
+}
+
+/** Loop and Scan. Of the body's inputs, `carried` from `from` on are carried, and as many of its
+ * results, behind the condition of a Loop; what follows are slices. */
+static lac_status open_turns(opening *o, const char *type, size_t from, size_t carried,
+                             lac_error *err) {
+  laci_importer *im = o->im;
+  const Onnx__GraphProto *proto = body_of(o->from, "body");
+  size_t before = from ? 1 : 0, n_slices = proto->n_output - before - carried;
+  size_t n_inputs = before + 3 * carried + n_slices;
+  int *values = laci_arena_alloc(&im->scratch, proto->n_input, sizeof *values);
+  int *results = laci_arena_alloc(&im->scratch, proto->n_output, sizeof *results);
+  int *inputs = laci_arena_alloc(&im->scratch, n_inputs, sizeof *inputs), begin, id;
+  if (!values || !results || !inputs) return laci_fail_memory(err, o->node->name);
+  laci_scope inner;
+  lac_status st = enter(o, "body", &inner, values, err);
+  if (!st) st = add_begin(o, type, &inner, values, &begin, err);
+  if (!st) st = add_body(o, begin, -1, &id, err);
+  if (!st) st = add_nodes(im, &inner, proto, id, results, err);
+  laci_name_table_clear(&inner.values);
+  if (st) return st;
+  size_t at = 0;
+  if (before) inputs[at++] = results[0];
+  for (size_t k = 0; k < carried; k++) inputs[at++] = o->begin_inputs[from + k];
+  for (size_t k = 0; k < carried; k++) inputs[at++] = values[from + k];
+  for (size_t k = 0; k < carried + n_slices; k++) inputs[at++] = results[before + k];
+  return add_end(o, inputs, n_inputs, carried + n_slices, 1, err);
+}
+
+/** Names of what stands in bodies begin with the node's: where it has none, an output tells it from
+ * others. */
+static lac_status name_node(const opening *o, lac_error *err) {
+  const Onnx__NodeProto *from = o->from;
+  const char *own = laci_onnx_name(from->name);
+  if (!own[0] && from->n_output) own = from->output[0];
+  if (!own[0]) own = from->op_type;
+  return laci_import_join(o->im, o->scope->prefix, own, &o->node->name, err);
+}
+
+lac_status laci_import_open(laci_importer *im, const laci_scope *scope, const Onnx__NodeProto *from,
+                            laci_node *node, bool *is_done, lac_error *err) {
+  body_kind kind = kind_of(from);
+  opening o = {.im = im, .scope = scope, .from = from, .node = node, .stride = 1, .body = im->body};
+  *is_done = false;
+  if (kind == KIND_NONE) return LAC_OK;
+  node->fault = judge(im, scope, from, node->version);
+  if (node->fault) return LAC_OK;
+  *is_done = true;
+  lac_status st = name_node(&o, err);
+  if (st) return st;
+  switch (kind) {
+    case KIND_IF: return open_if(&o, err);
+    case KIND_LOOP: return open_turns(&o, "LoopBegin", 2, from->n_input - 2, err);
+    case KIND_SCAN: return open_turns(&o, "ScanBegin", 0, from->n_input - n_scanned(from), err);
+    case KIND_NONE: break;
+  }
+  return LAC_OK;
+}
