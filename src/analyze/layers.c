@@ -4,6 +4,7 @@
 #include "analyze/analyze.h"
 #include "analyze/layers_in.h"
 #include "base/error.h"
+#include "base/held.h"
 #include "base/memory.h"
 #include "graph/op.h"
 #include "tensor/buf.h"
@@ -114,7 +115,7 @@ static bool describe(laci_analysis *analysis, int node_id, const laci_weight_axe
   layer->view = (laci_weight_view){.name = stored->name,
                                    .dtype = stored->dtype,
                                    .bytes = stored->bytes,
-                                   .bytes_from = &graph->bytes_from,
+                                   .bytes_from = graph->bytes_from,
                                    .outer = laci_shape_count_range(shape, 0, layer->c_axis),
                                    .columns = c,
                                    .inner = stride_of(shape, layer->c_axis),

@@ -145,8 +145,7 @@ lac_status laci_model_materialise(const lac_model *model, lac_error *err) {
 static lac_status materialise_one(const lac_model *model, const laci_stored *stored,
                                   lac_error *err) {
   if (!model->file) return LAC_OK;
-  lac_status st =
-      laci_onnx_materialise_bytes(model->file, stored->bytes, stored->size_bytes, err);
+  lac_status st = laci_onnx_materialise_bytes(model->file, stored->bytes, stored->size_bytes, err);
   return st ? laci_fail_in(err, st, "%s", model->path) : st;
 }
 

@@ -18,10 +18,12 @@ static lac_status infer(const lac_model *model, uint64_t max_memory, lac_error *
   lac_options options = lac_options_default();
   laci_job job;
   options.max_memory = max_memory;
-  if (laci_model_is_inferred(model)) return LAC_OK;
-  lac_status st = laci_job_open(model, &options, &job, err);
-  if (!st) laci_job_close(&job);
-  return st;
+  if (!laci_model_is_inferred(model)) {
+    lac_status st = laci_job_open(model, &options, &job, err);
+    if (st) return st;
+    laci_job_close(&job);
+  }
+  return laci_model_materialise(model, err); /* a trainer reads weights where they are */
 }
 
 /** Whether the images can be the network's input: its batch may be another, sizes may be open. */

@@ -4,7 +4,7 @@
  * with laci_let_go. So large tensors take memory while they are looked at, and no longer.
  *
  *   laci_held held;
- *   st = laci_hold(&graph->bytes_from, stored->bytes, stored->size_bytes, stored->name, &held, err);
+ *   st = laci_hold(graph->bytes_from, stored->bytes, stored->size_bytes, stored->name, &held, err);
  *   if (!st) look(held.bytes);
  *   laci_let_go(&held);
  */
@@ -32,8 +32,8 @@ typedef struct laci_held {
   void *copy; /* NULL: they are where they were */
 } laci_held;
 
-/** from NULL: all is in memory. name: for messages. Fails LAC_NO_MEMORY, and as fetch does; *held is
- * empty then. Any thread. */
+/** from NULL: all is in memory. name: for messages. Fails LAC_NO_MEMORY, and as fetch does; *held
+ * is empty then. Any thread. */
 LAC_MUST_CHECK lac_status laci_hold(const laci_byte_source *from, const uint8_t *bytes, size_t n,
                                     const char *name, laci_held *held, lac_error *err);
 /** An empty one is fine, and it is empty afterwards. */

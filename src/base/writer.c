@@ -194,8 +194,7 @@ lac_status laci_writer_append(laci_writer *writer, const void *bytes, size_t siz
 
 lac_status laci_writer_finish(laci_writer *writer, lac_error *err) {
   lac_status st = flush(writer, err);
-  if (!st && writer->ends_early &&
-      ftruncate(writer->file.fd, lseek(writer->file.fd, 0, SEEK_CUR)))
+  if (!st && writer->ends_early && ftruncate(writer->file.fd, lseek(writer->file.fd, 0, SEEK_CUR)))
     st = laci_fail_errno(err, writer->file.shown, "cannot write");
   if (!st && fsync(writer->file.fd)) st = laci_fail_errno(err, writer->file.shown, "cannot sync");
   laci_free(writer->buffer); /* a command may have many files finished and waiting */

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/held.h"
 #include "base/memory.h"
 #include "base/spill.h"
 #include "graph/graph_in.h"
@@ -176,7 +177,7 @@ lac_status laci_graph_add_stored(laci_graph *graph, const laci_stored *stored, i
 
 lac_status laci_stored_hold(const laci_graph *graph, const laci_stored *stored, laci_held *held,
                             lac_error *err) {
-  return laci_hold(&graph->bytes_from, stored->bytes, stored->size_bytes, stored->name, held, err);
+  return laci_hold(graph->bytes_from, stored->bytes, stored->size_bytes, stored->name, held, err);
 }
 
 void laci_stored_replace(laci_stored *stored, uint8_t *take, bool spilled) {

@@ -8,11 +8,12 @@
 #ifndef LACI_GRAPH_GRAPH_H
 #define LACI_GRAPH_GRAPH_H
 
-#include "base/held.h"
 #include "tensor/shape.h"
 
 typedef struct laci_arena laci_arena;
 typedef struct laci_buf laci_buf;
+typedef struct laci_byte_source laci_byte_source;
+typedef struct laci_held laci_held;
 typedef struct laci_spill laci_spill;
 
 struct laci_op;
@@ -130,11 +131,12 @@ typedef struct laci_graph {
       sizes_fixed; /* by the caller of inference: what follows from them is not true of every run */
   int n_symbols;   /* symbols 1 .. n_symbols are in use */
   size_t node_capacity, value_capacity, stored_capacity, input_capacity, output_capacity,
-      body_capacity;          /* builder's */
-  struct laci_graph_own *own; /* builder's names, and the arena */
-  laci_byte_source bytes_from;   /* importer's: where bytes are that are not in memory */
-  laci_spill *spills;         /* of modified copies; the graph's */
-  laci_buf **bufs;            /* attribute tensors, freed with the graph */
+      body_capacity;                  /* builder's */
+  struct laci_graph_own *own;         /* builder's names, and the arena */
+  const laci_byte_source *bytes_from; /* importer's: where bytes are that are not in memory; NULL:
+                                         all are (base/held.h) */
+  laci_spill *spills;                 /* of modified copies; the graph's */
+  laci_buf **bufs;                    /* attribute tensors, freed with the graph */
   size_t n_bufs, buf_capacity;
 } laci_graph;
 

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/held.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "graph/coupling.h"

@@ -122,7 +122,10 @@ lac_status laci_onnx_import(laci_onnx *file, laci_graph **graph, lac_error *err)
   lac_status st = check_versions(file->model, err);
   if (!st) st = laci_graph_create(&im.graph, err);
   if (!st) im.graph->ir_version = (int)file->model->ir_version;
-  if (!st) im.graph->bytes_from = laci_onnx_bytes(file);
+  if (!st) {
+    file->bytes_from = laci_onnx_bytes(file);
+    im.graph->bytes_from = &file->bytes_from;
+  }
   if (!st) st = laci_import_functions(&im, err);
   if (!st) st = import_graph(&im, file->model->graph, err);
   for (size_t at = 0; at < im.n_functions; at++) laci_name_table_clear(&im.functions[at].constants);

@@ -71,6 +71,7 @@ struct laci_onnx {
   laci_arena arena;
   Onnx__ModelProto *model;
   laci_reader *reader;            /* of the model's file */
+  laci_byte_source bytes_from;    /* the graph's */
   atomic_bool materialised;       /* all stored bytes are where they are said to be */
   char *data_dir;                 /* where external data lies, resolved; NULL: nowhere, or: */
   laci_onnx_open_data *open_data; /* what opens data files; NULL: they lie in data_dir */

@@ -43,8 +43,7 @@ static void append(ProtobufCBuffer *base, size_t size_bytes, const uint8_t *byte
 
 lac_status laci_onnx_pack(const laci_onnx_message *message, lac_write_bytes *put, void *context,
                           lac_error *err) {
-  sink s = {
-      .base.append = append, .message = message, .put = put, .context = context, .err = err};
+  sink s = {.base.append = append, .message = message, .put = put, .context = context, .err = err};
   size_t size = protobuf_c_message_get_packed_size(message->base);
   if (size > max_model_bytes) {
     return laci_fail(err, LAC_UNSUPPORTED,

@@ -91,8 +91,7 @@ static laci_reader *reader_of(const laci_onnx *file, const uint8_t *bytes) {
 
 static bool is_there(void *file, const uint8_t *bytes, size_t n) {
   laci_reader *reader = reader_of(file, bytes);
-  return !reader ||
-         laci_reader_is_there(reader, (size_t)(bytes - laci_reader_bytes(reader)), n);
+  return !reader || laci_reader_is_there(reader, (size_t)(bytes - laci_reader_bytes(reader)), n);
 }
 
 laci_byte_source laci_onnx_bytes(laci_onnx *file) {

@@ -6,8 +6,8 @@
 
 #include "permute/search_cut.h"
 
-/** Parts first .. end - 1 of `cut`, a copy, have their weights in memory; of the others nothing is to
- * be read. */
+/** Parts first .. end - 1 of `cut`, a copy, have their weights in memory; of the others nothing is
+ * to be read. */
 typedef void laci_cut_visit(const laci_cut *cut, int first, int end, void *context);
 
 /** Visits all parts, in order. Fails LAC_NO_MEMORY, and as weights are read. */

@@ -51,8 +51,8 @@ typedef struct job {
   int64_t *first_block; /* [n_parts + 1] */
   int64_t begin;        /* block of the first part that is visited */
   laci_pool *pool;
-  int64_t step;         /* every so many rows of the cut are kept */
-  int largest;          /* element */
+  int64_t step; /* every so many rows of the cut are kept */
+  int largest;  /* element */
   atomic_bool no_memory;
 } job;
 
@@ -260,8 +260,8 @@ static lac_status fill(job *j, const char *name, lac_error *err) {
   return !st && atomic_load(&j->no_memory) ? laci_fail_memory(err, name) : st;
 }
 
-lac_status laci_matrix_init(laci_matrix *matrix, laci_number number,
-                            const laci_matrix_source *from, laci_pool *pool, lac_error *err) {
+lac_status laci_matrix_init(laci_matrix *matrix, laci_number number, const laci_matrix_source *from,
+                            laci_pool *pool, lac_error *err) {
   const laci_cut *cut = from->cut;
   const char *name = from->cuts->problem->name;
   *matrix =

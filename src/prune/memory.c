@@ -91,7 +91,8 @@ lac_status laci_prune_plan_memory(const laci_analysis *a, const laci_prune_optio
   char text[32];
   bool verifies = options->permute && options->verify && a->n_searchable > 0 &&
                   laci_comm_rank(options->comm) == 0;
-  lac_status st = options->permute ? plan_search(a, options->spill, n_threads, &phase, err) : LAC_OK;
+  lac_status st =
+      options->permute ? plan_search(a, options->spill, n_threads, &phase, err) : LAC_OK;
   if (st) return st;
   laci_budget_keep_most(&most, &phase);
   phase = base;

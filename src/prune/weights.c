@@ -5,6 +5,7 @@
 
 #include "analyze/analyze.h"
 #include "base/error.h"
+#include "base/held.h"
 #include "base/log.h"
 #include "base/spill.h"
 #include "graph/graph.h"

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/held.h"
 #include "base/memory.h"
 #include "cpu/pool.h"
 #include "graph/op.h"

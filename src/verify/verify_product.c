@@ -15,6 +15,7 @@
 #include "cpu/pool.h"
 #include "engine/engine.h"
 #include "base/error.h"
+#include "base/held.h"
 #include "base/log.h"
 #include "graph/op.h"
 #include "tensor/buf.h"
@@ -384,9 +385,8 @@ static lac_status run_slab(const operands *o, const result *r, int64_t first, in
   laci_products *owner = o->product->owner;
   if (!weights) {
     int stored = owner->original->values[o->eval->node->inputs[1]].stored;
-    laci_slab slab = {.bytes = o->held.bytes,
-                      .first = part ? first * a_row : 0,
-                      .n = laci_shape_count(&b_shape)};
+    laci_slab slab = {
+        .bytes = o->held.bytes, .first = part ? first * a_row : 0, .n = laci_shape_count(&b_shape)};
     weights = how->integers ? NULL : laci_parameters_view(how, stored, &slab);
     if (!weights) {
       float *b = take_buffer(owner, BUFFER_RIGHT, slab.n);

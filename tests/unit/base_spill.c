@@ -34,7 +34,8 @@ static int n_files(const char *path) {
   int n = 0;
   DIR *files = opendir(path);
   assert_non_null(files);
-  for (const struct dirent *file; (file = readdir(files));) n += file->d_name[0] != '.' || file->d_name[1] == 'l';
+  for (const struct dirent *file; (file = readdir(files));)
+    n += file->d_name[0] != '.' || file->d_name[1] == 'l';
   (void)closedir(files);
   return n;
 }
@@ -209,8 +210,8 @@ static uint64_t write_parts(bool holes, size_t first, size_t zeros, size_t last)
 
 static void zeros_take_no_room(void **state) {
   (void)state;
-  const size_t sizes[][3] = {{0, 3 << 20, 0},     {1, 3 << 20, 1},    {70000, 3 << 20, 0},
-                             {0, 3 << 20, 70000}, {LONG, 0, 0},       {0, 1, 0},
+  const size_t sizes[][3] = {{0, 3 << 20, 0},     {1, 3 << 20, 1},      {70000, 3 << 20, 0},
+                             {0, 3 << 20, 70000}, {LONG, 0, 0},         {0, 1, 0},
                              {0, 65536, 0},       {65536, 65536, 65536}};
   for (size_t at = 0; at < sizeof sizes / sizeof *sizes; at++) {
     uint64_t plain = write_parts(false, sizes[at][0], sizes[at][1], sizes[at][2]);

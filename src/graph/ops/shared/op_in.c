@@ -3,6 +3,7 @@
  * with symbols. Next: walk.c (strided operands), elementwise.c (evaluation). */
 #include "graph/ops/shared/op_in.h"
 #include "base/error.h"
+#include "base/held.h"
 #include "base/plural.h"
 
 #include <inttypes.h>
