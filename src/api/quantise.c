@@ -155,8 +155,12 @@ static void move_bytes(laci_graph *from, laci_graph *to) {
     if (old < 0 || !from->stored[old].owned) continue;
     to->stored[s].owned = from->stored[old].owned;
     to->stored[s].bytes = to->stored[s].owned;
+    to->stored[s].spilled = from->stored[old].spilled;
     from->stored[old].owned = NULL;
+    from->stored[old].spilled = false;
   }
+  to->spills = from->spills; /* a new graph has none */
+  from->spills = NULL;
 }
 
 void laci_quantised_commit(lac_model *model, laci_quantisation *made) {

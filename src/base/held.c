@@ -9,8 +9,8 @@ bool laci_is_away(const laci_byte_source *from, const uint8_t *bytes, size_t n) 
   return n > 0 && from && from->fetch && !from->is_there(from->context, bytes, n);
 }
 
-lac_status laci_hold(const laci_byte_source *from, const uint8_t *bytes, size_t n, const char *name,
-                     laci_held *held, lac_error *err) {
+lac_status laci_hold_bytes(const laci_byte_source *from, const uint8_t *bytes, size_t n,
+                           const char *name, laci_held *held, lac_error *err) {
   *held = (laci_held){.bytes = bytes};
   if (!laci_is_away(from, bytes, n)) return LAC_OK;
   *held = (laci_held){.copy = laci_alloc(n, 1)};

@@ -4,9 +4,8 @@
  * with laci_let_go. So large tensors take memory while they are looked at, and no longer.
  *
  *   laci_held held;
- *   st = laci_hold(graph->bytes_from, stored->bytes, stored->size_bytes, stored->name, &held, err);
- *   if (!st) look(held.bytes);
- *   laci_let_go(&held);
+ *   st = laci_hold_bytes(graph->bytes_from, stored->bytes, stored->size_bytes, stored->name, &held,
+ * err); if (!st) look(held.bytes); laci_let_go(&held);
  */
 #ifndef LACI_BASE_HELD_H
 #define LACI_BASE_HELD_H
@@ -34,8 +33,9 @@ typedef struct laci_held {
 
 /** from NULL: all is in memory. name: for messages. Fails LAC_NO_MEMORY, and as fetch does; *held
  * is empty then. Any thread. */
-LAC_MUST_CHECK lac_status laci_hold(const laci_byte_source *from, const uint8_t *bytes, size_t n,
-                                    const char *name, laci_held *held, lac_error *err);
+LAC_MUST_CHECK lac_status laci_hold_bytes(const laci_byte_source *from, const uint8_t *bytes,
+                                          size_t n, const char *name, laci_held *held,
+                                          lac_error *err);
 /** An empty one is fine, and it is empty afterwards. */
 void laci_let_go(laci_held *held);
 

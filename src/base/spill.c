@@ -2,6 +2,9 @@
  * A file without a name, filled from its start; every piece begins with a page and has a mapping of
  * its own, to be read only. What fails while it is written is an error like any other: nothing is
  * written through a mapping, where a full disk would be a signal. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* madvise */
+#endif
 #include "base/spill.h"
 
 #include <errno.h>
@@ -139,6 +142,10 @@ lac_status laci_spill_put(laci_spill *spill, const char *name, const void *bytes
   spill->size_bytes = end;
   *view = pages;
   return LAC_OK;
+}
+
+void laci_spill_release(const uint8_t *view, size_t n) {
+  if (n > 0) (void)madvise((void *)(uintptr_t)view, n, MADV_DONTNEED);
 }
 
 uint64_t laci_spill_bytes(const laci_spill *spill) { return spill->size_bytes; }

@@ -28,6 +28,9 @@ void laci_spill_destroy(laci_spill *spill);
 LAC_MUST_CHECK lac_status laci_spill_put(laci_spill *spill, const char *name, const void *bytes,
                                          size_t n, const uint8_t **view, lac_error *err);
 
+/** Lets go of the memory that reading a view took; it may be read again. */
+void laci_spill_release(const uint8_t *view, size_t n);
+
 /** Adds a spill to those that an owner has: *all is the last one, NULL at first; laci_spill_destroy
  * of it destroys all of them. */
 void laci_spill_keep(laci_spill **all, laci_spill *take);

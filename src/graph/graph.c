@@ -177,7 +177,8 @@ lac_status laci_graph_add_stored(laci_graph *graph, const laci_stored *stored, i
 
 lac_status laci_stored_hold(const laci_graph *graph, const laci_stored *stored, laci_held *held,
                             lac_error *err) {
-  return laci_hold(graph->bytes_from, stored->bytes, stored->size_bytes, stored->name, held, err);
+  return laci_hold_bytes(graph->bytes_from, stored->bytes, stored->size_bytes, stored->name, held,
+                         err);
 }
 
 void laci_stored_replace(laci_stored *stored, uint8_t *take, bool spilled) {

@@ -48,7 +48,10 @@ static lac_status patch_stored(laci_export *x, const laci_stored *stored, lac_er
       lac_status st = widen(x, source, stored, &bytes, err);
       return st ? st : laci_export_patch(x, source->array, &bytes, sizeof bytes, err);
     }
-    case LACI_SOURCE_EXTERNAL: source->external->fresh = bytes; return LAC_OK;
+    case LACI_SOURCE_EXTERNAL:
+      source->external->fresh = bytes;
+      source->external->spilled = stored->spilled;
+      return LAC_OK;
     case LACI_SOURCE_NONE: break;
   }
   return laci_fail(err, LAC_UNSUPPORTED, "tensor '%s': its place in the file cannot be changed",
@@ -105,7 +108,7 @@ const char *laci_onnx_data_file(const laci_onnx *file, int at) {
 static void clear_marks(laci_onnx *file) {
   for (size_t at = 0; at < file->n_externals; at++) {
     file->externals[at].fresh = NULL;
-    file->externals[at].moved = false;
+    file->externals[at].moved = file->externals[at].spilled = false;
   }
 }
 

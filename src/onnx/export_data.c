@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/reader.h"
+#include "base/spill.h"
 #include "base/writer.h"
 
 #include <inttypes.h>
@@ -96,8 +97,8 @@ static lac_status agree(const laci_export *x, const laci_external *a, const laci
   for (uint64_t at = 0; *same && at < a->length && !st; at += CHUNK_BYTES) {
     laci_held left = {0}, right = {0};
     size_t n = a->length - at < CHUNK_BYTES ? (size_t)(a->length - at) : CHUNK_BYTES;
-    st = laci_hold(&from, content(x, a) + at, n, x->path, &left, err);
-    if (!st) st = laci_hold(&from, content(x, b) + at, n, x->path, &right, err);
+    st = laci_hold_bytes(&from, content(x, a) + at, n, x->path, &left, err);
+    if (!st) st = laci_hold_bytes(&from, content(x, b) + at, n, x->path, &right, err);
     *same = !st && memcmp(left.bytes, right.bytes, n) == 0;
     laci_let_go(&left);
     laci_let_go(&right);
@@ -154,6 +155,12 @@ static lac_status append_old(laci_writer *writer, laci_reader *old, uint64_t fro
   return st;
 }
 
+static lac_status append_fresh(laci_writer *writer, const laci_external *e, lac_error *err) {
+  lac_status st = laci_writer_append(writer, e->fresh, e->length, err);
+  if (e->spilled) laci_spill_release(e->fresh, e->length);
+  return st;
+}
+
 static lac_status write_data(laci_external **spans, size_t n, laci_writer *writer, laci_reader *old,
                              lac_error *err) {
   uint64_t done = 0, end = laci_reader_size(old);
@@ -163,7 +170,7 @@ static lac_status write_data(laci_external **spans, size_t n, laci_writer *write
     if (!e->fresh || e->moved || e->offset < done)
       continue; /* < done: a twin of the same content */
     st = append_old(writer, old, done, e->offset, err);
-    if (!st) st = laci_writer_append(writer, e->fresh, e->length, err);
+    if (!st) st = append_fresh(writer, e, err);
     done = e->offset + e->length;
   }
   if (!st) st = append_old(writer, old, done, end, err);
@@ -172,7 +179,7 @@ static lac_status write_data(laci_external **spans, size_t n, laci_writer *write
     if (!e->moved) continue;
     e->new_offset = (end + MOVED_ALIGNMENT - 1) / MOVED_ALIGNMENT * MOVED_ALIGNMENT;
     st = append_zeros(writer, e->new_offset - end, err);
-    if (!st) st = laci_writer_append(writer, e->fresh, e->length, err);
+    if (!st) st = append_fresh(writer, e, err);
     end = e->new_offset + e->length;
   }
   return st ? st : laci_writer_finish(writer, err);
@@ -197,7 +204,7 @@ static lac_status write_compact(const laci_export *x, laci_external **spans, siz
     while (alignment > 1 && e->offset % alignment) alignment /= 2;
     e->new_offset = (end + alignment - 1) / alignment * alignment;
     st = append_zeros(writer, e->new_offset - end, err);
-    if (!st && e->fresh) st = laci_writer_append(writer, e->fresh, e->length, err);
+    if (!st && e->fresh) st = append_fresh(writer, e, err);
     else if (!st) st = append_old(writer, old, e->offset, e->offset + e->length, err);
     end = e->new_offset + e->length;
   }

@@ -56,6 +56,7 @@ typedef struct laci_external {
   size_t order; /* in the message */
   uint64_t offset, length;
   const uint8_t *fresh; /* while saving: what to write there instead; NULL: as it was */
+  bool spilled;         /* while saving: `fresh` lies in a spill */
   bool moved;           /* while saving: it shared its place with a tensor of other content */
   uint64_t new_offset;
 } laci_external;

@@ -24,7 +24,7 @@ static lac_status put_away(const sink *s, const uint8_t *bytes, size_t size_byte
   lac_status st = LAC_OK;
   for (size_t n; size_bytes > 0 && !st; bytes += n, size_bytes -= n) {
     n = size_bytes < AT_ONCE ? size_bytes : AT_ONCE;
-    st = laci_hold(&s->message->bytes_from, bytes, n, s->message->path, &held, s->err);
+    st = laci_hold_bytes(&s->message->bytes_from, bytes, n, s->message->path, &held, s->err);
     if (!st) st = s->put(held.bytes, n, s->context, s->err);
     laci_let_go(&held);
   }

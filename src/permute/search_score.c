@@ -214,8 +214,8 @@ static lac_status check_finite(const laci_cuts *cuts, lac_error *err) {
             last = s->outer_end * w->columns * w->inner;
     const size_t size = lac_dtype_size(w->dtype);
     laci_held held;
-    lac_status st = laci_hold(w->bytes_from, w->bytes + (size_t)first * size,
-                              (size_t)(last - first) * size, w->name, &held, err);
+    lac_status st = laci_hold_bytes(w->bytes_from, w->bytes + (size_t)first * size,
+                                    (size_t)(last - first) * size, w->name, &held, err);
     if (st) return st;
     int64_t at = laci_find_not_finite(w->dtype, held.bytes, last - first);
     if (at >= 0) st = fail_not_finite(w, held.bytes, first, at, err);

@@ -54,7 +54,7 @@ static lac_status check_scales(const laci_weight_view *w, lac_error *err) {
 lac_status laci_weight_hold(const laci_weight_view *w, laci_weight_view *in_memory, laci_held *held,
                             lac_error *err) {
   const size_t n = (size_t)(w->outer * w->columns * w->inner) * lac_dtype_size(w->dtype);
-  lac_status st = laci_hold(w->bytes_from, w->bytes, n, w->name, held, err);
+  lac_status st = laci_hold_bytes(w->bytes_from, w->bytes, n, w->name, held, err);
   *in_memory = *w;
   in_memory->bytes = held->bytes;
   in_memory->bytes_from = NULL;

@@ -206,7 +206,8 @@ def three_gigabytes(runner, folder):
     size = large_model.Decoder(hidden, inner, 16, blocks, n_files=2).save(made)
     largest = 2 * blocks * (3 * hidden * hidden + 2 * hidden * inner)  # all that reads the sum of the blocks
     out = fresh(folder / "three-out")
-    text = timed(runner, f"prune, {size / 1e9:.2f} GB", ["prune", made / "m.onnx", "-o", out / "o.onnx", "--effort", "fast"],
+    text = timed(runner, f"prune, {size / 1e9:.2f} GB", ["prune", made / "m.onnx", "-o", out / "o.onnx", "--effort", "fast",
+                  "--time-limit", 60],
                  min(1024, largest // MIB + 1024))
     if "verified" not in text:
         fail("not verified")

@@ -68,17 +68,17 @@ static void holds_a_copy_of_what_is_elsewhere(void **state) {
   const laci_byte_source source = {fetch, is_there, &from};
   laci_held held;
   assert_true(laci_is_away(&source, places + 100, 50));
-  assert_int_equal(laci_hold(&source, places + 100, 50, "w", &held, NULL), LAC_OK);
+  assert_int_equal(laci_hold_bytes(&source, places + 100, 50, "w", &held, NULL), LAC_OK);
   assert_memory_equal(held.bytes, content + 100, 50);
   assert_non_null(held.copy);
   laci_let_go(&held);
   assert_null(held.bytes);
   from.fails = true;
-  assert_int_equal(laci_hold(&source, places, 50, "w", &held, NULL), LAC_IO);
+  assert_int_equal(laci_hold_bytes(&source, places, 50, "w", &held, NULL), LAC_IO);
   assert_null(held.copy);
   laci_memory_fail_at(1);
   lac_error err = {0};
-  assert_int_equal(laci_hold(&source, places, 50, "w", &held, &err), LAC_NO_MEMORY);
+  assert_int_equal(laci_hold_bytes(&source, places, 50, "w", &held, &err), LAC_NO_MEMORY);
   laci_memory_fail_at(0);
   assert_non_null(strstr(err.text, "w"));
 }
@@ -91,13 +91,13 @@ static void holds_what_is_in_memory_where_it_is(void **state) {
   const laci_byte_source *const sources[] = {NULL, &none, &source};
   for (size_t at = 0; at < 3; at++) {
     laci_held held;
-    assert_int_equal(laci_hold(sources[at], content, LONG, "w", &held, NULL), LAC_OK);
+    assert_int_equal(laci_hold_bytes(sources[at], content, LONG, "w", &held, NULL), LAC_OK);
     assert_ptr_equal(held.bytes, content);
     assert_null(held.copy);
     laci_let_go(&held);
   }
   laci_held nothing;
-  assert_int_equal(laci_hold(&source, places, 0, "w", &nothing, NULL), LAC_OK);
+  assert_int_equal(laci_hold_bytes(&source, places, 0, "w", &nothing, NULL), LAC_OK);
   laci_let_go(&nothing);
 }
 
