@@ -14,6 +14,7 @@ typedef struct laci_budget laci_budget;
 typedef struct laci_target_choice laci_target_choice;
 typedef struct laci_target_layer laci_target_layer;
 typedef struct laci_graph laci_graph;
+typedef struct laci_stored laci_stored;
 
 /** Which layers are to be pruned. */
 typedef struct laci_rules {
@@ -35,6 +36,9 @@ typedef struct laci_layer {
   laci_weight_view view;             /* bytes as they were when the analysis was made */
   bool eligible;
   bool odd_size;   /* it would be eligible, were it not for a size that Tensor Cores do not take */
+  int gain;        /* stored tensor g of a weight g * v / |v|, of which v is masked; -1: none */
+  int gain_axis;   /* of v, along which g lies */
+  int product;     /* the value that both make */
   bool searchable; /* an input channel belongs to a group of two or more that is free */
   int group_c, group_k; /* index into groups, -1: none */
   const char *reason;   /* why it is not eligible, or else not searchable; NULL: nothing to say */
@@ -47,6 +51,9 @@ typedef struct laci_consumer {
   int layer, conv_group;
   const int32_t *column; /* [n_channels] */
 } laci_consumer;
+
+/** norms[k] = root of the sum of squares at index k of the axis, in bytes of the stored tensor. */
+void laci_norms_along(const laci_stored *stored, const uint8_t *bytes, int axis, double *norms);
 
 typedef struct laci_group {
   int n_channels;

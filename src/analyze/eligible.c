@@ -205,8 +205,8 @@ static void judge_sharing(laci_analysis *analysis) {
     for (int l = 0; l < analysis->n_layers; l++) {
       laci_layer *layer = &analysis->layers[l];
       if (layer->reason) continue;
-      layer->reason =
-          judge_readers(analysis, layer, analysis->graph->stored[layer->stored].value, 0);
+      int value = layer->gain >= 0 ? layer->product : analysis->graph->stored[layer->stored].value;
+      layer->reason = judge_readers(analysis, layer, value, 0);
       changed |= layer->reason != NULL;
     }
   }

@@ -86,6 +86,32 @@ static bool take_own_scales(const laci_graph *graph, const laci_node *node,
   return true;
 }
 
+/* The scales of a weight that is normalised: g / |v| along its axis. */
+static const char *set_gain(laci_analysis *analysis, const laci_weight_source *source,
+                            laci_layer *layer) {
+  const laci_graph *graph = analysis->graph;
+  const laci_stored *v = &graph->stored[source->stored];
+  int64_t count, n = v->shape.dims[source->norm.axis];
+  layer->gain = graph->values[source->norm.g].stored;
+  layer->gain_axis = source->norm.axis;
+  layer->product = source->product;
+  double *scale = laci_arena_alloc(&analysis->arena, (size_t)n, sizeof *scale);
+  const double *g = scale ? read_doubles(analysis, source->norm.g, &count) : NULL;
+  if (!g) return "there is no memory for its norms";
+  laci_held held;
+  if (laci_stored_hold(graph, v, &held, NULL)) return "its weight cannot be read for its norms";
+  laci_norms_along(v, held.bytes, layer->gain_axis, scale);
+  laci_let_go(&held);
+  for (int64_t k = 0; k < n; k++) {
+    if (!(scale[k] > 0)) return "its weight is divided by a norm that is 0 or no number";
+    scale[k] = g[k] / scale[k];
+  }
+  layer->view.n_scales = n;
+  layer->view.scale_stride = stride_of(&v->shape, layer->gain_axis);
+  layer->view.scale = scale;
+  return NULL;
+}
+
 /* False: this operand is not a stored weight of a shape that makes sense. */
 static bool describe(laci_analysis *analysis, int node_id, const laci_weight_axes *axes,
                      laci_layer *layer) {
@@ -96,15 +122,16 @@ static bool describe(laci_analysis *analysis, int node_id, const laci_weight_axe
   bool own = take_own_scales(graph, &graph->nodes[node_id], axes, &source);
   const laci_stored *stored = &graph->stored[source.stored];
   const laci_shape *shape = &stored->shape;
-  if (shape->rank < 2 || shape->rank != graph->values[value].type.shape.rank ||
-      laci_shape_count(shape) <= 0) {
+  if (shape->rank < 2 || laci_shape_count(shape) <= 0 ||
+      (!source.reshaped && shape->rank != graph->values[value].type.shape.rank))
     return false;
-  }
+  if (source.axis_of[axes->k_axis] < 0 || source.axis_of[axes->c_axis] < 0) return false;
   *layer = (laci_layer){.node = node_id,
                         .stored = source.stored,
                         .k_axis = source.axis_of[axes->k_axis],
                         .c_axis = source.axis_of[axes->c_axis],
                         .groups = axes->groups,
+                        .gain = -1,
                         .group_c = -1,
                         .group_k = -1};
   int64_t c = shape->dims[layer->c_axis], k = shape->dims[layer->k_axis];
@@ -128,7 +155,8 @@ static bool describe(laci_analysis *analysis, int node_id, const laci_weight_axe
     layer->reason =
         "its scales or zero points are computed, of another type, or more than one a "
         "channel";
-  if (axes->groups > 1 && source.n_chain)
+  if (source.normalised && own) layer->reason = set_gain(analysis, &source, layer);
+  if (axes->groups > 1 && (source.n_chain || source.normalised))
     layer->reason = "a grouped weight that is computed from a stored one";
   return true;
 }

@@ -18,6 +18,18 @@ LAC_MUST_CHECK lac_status laci_judge_layers(laci_analysis *analysis, const laci_
 /** Fills analysis->groups, and the layers' group_c, group_k, searchable (groups.c). */
 LAC_MUST_CHECK lac_status laci_find_groups(laci_analysis *analysis, lac_error *err);
 
+enum { LACI_NORM_NODES = 10 };
+
+/** w = g * v / |v|, the norm along all axes but one: values v and g, and the nodes in between. */
+typedef struct laci_weight_norm {
+  int v, g;
+  int axis; /* of v, along which g lies; all others are summed over */
+  int n_nodes, nodes[LACI_NORM_NODES];
+} laci_weight_norm;
+
+/** Is the value such a product, whose parts nothing else reads? */
+bool laci_trace_weight_norm(const laci_graph *graph, int value, laci_weight_norm *out);
+
 /** Where the weight of a node comes from. */
 typedef struct laci_weight_source {
   int stored;
@@ -28,10 +40,15 @@ typedef struct laci_weight_source {
       factor_value; /* DequantizeLinear's operands, Mul's constant; -1: none */
   int scale_axis;   /* axis of the stored tensor; -1: one scale for all */
   int factor_axis;  /* likewise */
+  bool reshaped;    /* on its way */
+  bool normalised;  /* the stored tensor is norm.v, `product` is made of it */
+  laci_weight_norm norm;
+  int product;
 } laci_weight_source;
 
-/** Follows value backwards through Identity, Cast, Transpose, DequantizeLinear and Mul by a
- * constant. False: it does not come from a stored tensor that way. */
+/** Follows value backwards through Identity, Cast, Transpose, DequantizeLinear, Mul by a constant,
+ * a Reshape that leaves axes alone, and a weight normalisation. axis_of is -1 for an axis that a
+ * Reshape has made of others. False: it does not come from a stored tensor that way. */
 bool laci_trace_weight(const laci_graph *graph, int value, laci_weight_source *source);
 
 /** printf into the analysis' arena; NULL when there is no memory. */

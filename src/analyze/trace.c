@@ -37,7 +37,7 @@ static bool step_transpose(const laci_graph *graph, const laci_node *node, laci_
     through[a] = (int)to;
   }
   for (int a = 0; a < LACI_MAX_RANK; a++) {
-    if (s->axis_of[a] < rank) s->axis_of[a] = through[s->axis_of[a]];
+    if (s->axis_of[a] >= 0 && s->axis_of[a] < rank) s->axis_of[a] = through[s->axis_of[a]];
   }
   if (s->scale_axis >= 0) s->scale_axis = through[s->scale_axis];
   if (s->factor_axis >= 0) s->factor_axis = through[s->factor_axis];
@@ -72,6 +72,27 @@ static bool step_mul(const laci_graph *graph, const laci_node *node, int *next,
   return false;
 }
 
+/* An axis passes where as much stands in front of it on both sides, and it is as long. */
+static bool step_reshape(const laci_graph *graph, const laci_node *node, laci_weight_source *s) {
+  const laci_shape *in = &graph->values[node->inputs[0]].type.shape;
+  const laci_shape *out = &graph->values[node->outputs[0]].type.shape;
+  if (!laci_shape_known(in) || !laci_shape_known(out) || s->scale_value >= 0 ||
+      s->factor_value >= 0)
+    return false;
+  for (int a = 0; a < LACI_MAX_RANK; a++) {
+    int from = s->axis_of[a], found = -1;
+    if (from < 0 || from >= out->rank) continue;
+    for (int b = 0; b < in->rank && found < 0; b++) {
+      bool same = in->dims[b] == out->dims[from] && in->dims[b] > 1 &&
+                  laci_shape_count_range(in, 0, b) == laci_shape_count_range(out, 0, from);
+      if (same) found = b;
+    }
+    s->axis_of[a] = found;
+  }
+  s->reshaped = true;
+  return true;
+}
+
 bool laci_trace_weight(const laci_graph *graph, int value, laci_weight_source *s) {
   *s = (laci_weight_source){.stored = -1,
                             .scale_value = -1,
@@ -86,7 +107,17 @@ bool laci_trace_weight(const laci_graph *graph, int value, laci_weight_source *s
     const laci_node *node = &graph->nodes[producer];
     if (node->n_inputs < 1 || node->inputs[0] < 0) return false;
     int next = node->inputs[0];
+    bool reshapes = is_type(node, "Reshape") || is_type(node, "Flatten") ||
+                    is_type(node, "Squeeze") || is_type(node, "Unsqueeze");
+    if (!s->reshaped && s->scale_value < 0 && s->factor_value < 0 &&
+        laci_trace_weight_norm(graph, value, &s->norm)) {
+      s->normalised = true;
+      s->product = value;
+      value = s->norm.v;
+      break;
+    }
     bool known = is_type(node, "Identity") || is_type(node, "Cast") ||
+                 (reshapes && step_reshape(graph, node, s)) ||
                  (is_type(node, "Transpose") && step_transpose(graph, node, s)) ||
                  (is_type(node, "DequantizeLinear") && step_dequantize(graph, node, s)) ||
                  (is_type(node, "Mul") && step_mul(graph, node, &next, s));

@@ -7,6 +7,7 @@
  * the end, so a wrong guess cannot pass. */
 #include "prune/prune.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "analyze/analyze.h"
@@ -14,6 +15,7 @@
 #include "graph/graph.h"
 #include "permute/orders.h"
 #include "permute/plan.h"
+#include "prune/prune_in.h"
 #include "tensor/buf.h"
 #include "tensor/shape.h"
 
@@ -21,6 +23,7 @@ typedef struct pair {
   const laci_stored *old, *fresh;
   const laci_weight_view *view; /* of a layer's weight, which may be masked; NULL: it is none */
   bool masked;                  /* its contents are not a rearrangement of the old ones */
+  const laci_layer *gain_of;    /* it follows the norm of this layer's weight; NULL: it does not */
 } pair;
 
 typedef struct matcher {
@@ -201,7 +204,7 @@ static void rule_out(matcher *m, const pair *p, int axis, int conv_groups) {
 static void visit_place(int stored_id, int axis, int conv_groups, void *context) {
   matcher *m = context;
   const pair *p = &m->pairs[stored_id];
-  if (p->masked != m->masked_pass || !m->n) return;
+  if (p->masked != m->masked_pass || !m->n || p->gain_of) return;
   if (m->masked_pass) rule_out(m, p, axis, conv_groups);
   else add_prints(m, p, stored_id, axis, conv_groups);
 }
@@ -302,6 +305,40 @@ static lac_status compare_tensor(const laci_plan *plan, const pair *p, lac_error
   return st;
 }
 
+static bool is_near(lac_dtype dtype, double found, double wanted) {
+  bool wide = dtype == LAC_DTYPE_F32 || dtype == LAC_DTYPE_F64;
+  return fabs(found - wanted) <= (wide ? 1e-6 : 1e-2) * fabs(wanted);
+}
+
+/* g of a weight g * v / |v|: as the original's, times what the mask did to the norm. */
+static lac_status compare_gain(const laci_plan *plan, const pair *g, const pair *v,
+                               lac_error *err) {
+  int64_t n = laci_shape_count(&g->old->shape);
+  uint8_t *old_v = laci_alloc(v->old->size_bytes, 1), *old_g = laci_alloc(g->old->size_bytes, 1);
+  double *wanted = laci_alloc(2 * (size_t)n, sizeof *wanted);
+  lac_status st = old_v && old_g && wanted ? LAC_OK : laci_fail_memory(err, g->old->name);
+  if (!st)
+    st = laci_reorder(&v->old->shape, lac_dtype_size(v->old->dtype),
+                      &plan->orders.values[v->old->value], v->old->bytes, old_v, err);
+  if (!st)
+    st = laci_reorder(&g->old->shape, lac_dtype_size(g->old->dtype),
+                      &plan->orders.values[g->old->value], g->old->bytes, old_g, err);
+  if (!st) {
+    laci_read_f(g->old->dtype, old_g, 0, n, wanted);
+    laci_read_f(g->fresh->dtype, g->fresh->bytes, 0, n, wanted + n);
+    st = laci_follow_norm(v->old, g->gain_of->gain_axis, old_v, v->fresh->bytes, wanted, err);
+  }
+  for (int64_t k = 0; k < n && !st; k++) {
+    if (is_near(g->old->dtype, wanted[n + k], wanted[k])) continue;
+    st = laci_fail(err, LAC_PROOF_FAILED, "%s: element %lld does not follow the norm of %s",
+                   g->old->name, (long long)k, v->old->name);
+  }
+  laci_free(old_v);
+  laci_free(old_g);
+  laci_free(wanted);
+  return st;
+}
+
 /* Tensors go together by name; structure and shapes must be the same. */
 static lac_status pair_up(const laci_analysis *a, const laci_graph *changed, pair *pairs,
                           lac_error *err) {
@@ -336,6 +373,7 @@ static lac_status pair_up(const laci_analysis *a, const laci_graph *changed, pai
     pair *p = &pairs[a->layers[l].stored];
     p->view = &a->layers[l].view;
     p->masked = multiset(p->old) != multiset(p->fresh);
+    if (a->layers[l].gain >= 0) pairs[a->layers[l].gain].gain_of = &a->layers[l];
   }
   return LAC_OK;
 }
@@ -352,7 +390,9 @@ lac_status laci_pruning_explain(laci_pruning *pruning, const laci_graph *changed
   if (!st) st = laci_plan_complete(plan, err);
   for (int s = 0; s < a->graph->n_stored && !st; s++) {
     const pair *p = &m.pairs[s];
-    if (lac_dtype_size(p->old->dtype) && p->old->shape.rank >= 0) st = compare_tensor(plan, p, err);
+    if (p->gain_of) st = compare_gain(plan, p, &m.pairs[p->gain_of->stored], err);
+    else if (lac_dtype_size(p->old->dtype) && p->old->shape.rank >= 0)
+      st = compare_tensor(plan, p, err);
     else if (memcmp(p->old->bytes, p->fresh->bytes, p->old->size_bytes) != 0) {
       st = laci_fail(err, LAC_PROOF_FAILED, "%s: differs from the original's", p->old->name);
     }

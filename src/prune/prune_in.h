@@ -101,4 +101,9 @@ static inline bool laci_pruned_layer_is_zero(const laci_pruned_layer *layer) {
   return layer->n_elements > 0 && layer->n_zeros == layer->n_elements;
 }
 
+/** gain[k] *= |after| / |before| at index k of v's axis: what g of a weight g * v / |v| becomes
+ * when v has changed and the weight is not to. */
+LAC_MUST_CHECK lac_status laci_follow_norm(const laci_stored *v, int axis, const uint8_t *before,
+                                           const uint8_t *after, double *gain, lac_error *err);
+
 #endif

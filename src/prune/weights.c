@@ -13,6 +13,7 @@
 #include "permute/plan.h"
 #include "prune/prune_in.h"
 #include "sparse/mask.h"
+#include "tensor/buf.h"
 #include "tensor/shape.h"
 
 lac_status laci_reordered_bytes(const laci_plan *plan, int stored, uint8_t **bytes,
@@ -157,6 +158,46 @@ static lac_status measure_masked(const laci_pruning *p, const laci_weight_view *
   return st ? st : laci_mask_holds_rows(view, p->pattern, pool, &found->holds_rows, err);
 }
 
+lac_status laci_follow_norm(const laci_stored *v, int axis, const uint8_t *before,
+                            const uint8_t *after, double *gain, lac_error *err) {
+  int64_t n = v->shape.dims[axis];
+  double *norms = laci_alloc(2 * (size_t)n, sizeof *norms);
+  if (!norms) return laci_fail_memory(err, v->name);
+  laci_norms_along(v, before, axis, norms);
+  laci_norms_along(v, after, axis, norms + n);
+  for (int64_t k = 0; k < n; k++) gain[k] *= norms[n + k] / norms[k];
+  laci_free(norms);
+  return LAC_OK;
+}
+
+/* A weight g * v / |v| whose v has been masked: g follows the norm, so that what is kept keeps its
+ * value but for a rounding. */
+static lac_status follow_norm(laci_pruning *p, const laci_layer *layer, lac_error *err) {
+  if (layer->gain < 0) return LAC_OK;
+  const laci_stored *v = &p->analysis->graph->stored[layer->stored];
+  const laci_stored *g = &p->analysis->graph->stored[layer->gain];
+  int64_t n = v->shape.dims[layer->gain_axis];
+  uint8_t *old_v = NULL, *new_g = NULL;
+  double *gain = laci_alloc((size_t)n, sizeof *gain);
+  lac_status st = gain ? LAC_OK : laci_fail_memory(err, g->name);
+  if (!st) st = copy_bytes(p->plan, layer->stored, &old_v, err);
+  if (!st) st = copy_bytes(p->plan, layer->gain, &new_g, err);
+  if (!st) {
+    laci_read_f(g->dtype, new_g, 0, n, gain);
+    st = laci_follow_norm(v, layer->gain_axis, old_v, p->weights[layer->stored], gain, err);
+  }
+  if (!st) {
+    laci_write_f(g->dtype, gain, n, new_g);
+    if (!p->weights_spill) laci_free(p->weights[layer->gain]);
+    st = keep_weight(p, layer->gain, new_g, err);
+    new_g = NULL;
+  }
+  laci_free(gain);
+  laci_free(old_v);
+  laci_free(new_g);
+  return st;
+}
+
 /* The layer's new weight, masked. */
 static lac_status mask_layer(laci_pruning *p, int l, bool keeps, laci_pool *pool, lac_error *err) {
   const laci_layer *layer = &p->analysis->layers[l];
@@ -185,6 +226,7 @@ static lac_status mask_layer(laci_pruning *p, int l, bool keeps, laci_pool *pool
     bytes = NULL;
   }
   if (!st) st = keep_mask(p, layer->stored, mask, n, err);
+  if (!st) st = follow_norm(p, layer, err);
   if (!st) note_masked(p, layer->stored, &found);
   laci_free(scores);
   laci_free(scales);

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Weight normalisation that was left in the graph: w = g * v / |v|, the norm along all axes of v
+ * but one (Salimans and Kingma, arXiv:1602.07868, 2016).
+ *
+ * Exporters write g * (v / |v|), v * (g / |v|) or (g * v) / |v|, and |v| as ReduceL2 or as the root
+ * of a sum of squares, with a Reshape before or behind it. Both are stored tensors, and nothing but
+ * these nodes may read them: v is masked, and g follows its norm (prune/weights.c). */
+#include <math.h>
+#include <string.h>
+
+#include "analyze/analyze.h"
+#include "analyze/layers_in.h"
+#include "graph/graph.h"
+#include "tensor/buf.h"
+
+static bool is_type(const laci_node *node, const char *type) {
+  return node && strcmp(node->type, type) == 0 &&
+         (node->domain[0] == 0 || strcmp(node->domain, "ai.onnx") == 0);
+}
+
+static const laci_shape *shape_of(const laci_graph *graph, int value) {
+  return &graph->values[value].type.shape;
+}
+
+/* The node that makes a value, if all its inputs are there; it is noted as one of the pattern's. */
+static const laci_node *take(const laci_graph *graph, int value, laci_weight_norm *n) {
+  int id = value < 0 ? -1 : graph->values[value].producer;
+  if (id < 0 || n->n_nodes == LACI_NORM_NODES) return NULL;
+  const laci_node *node = &graph->nodes[id];
+  for (int i = 0; i < node->n_inputs; i++) {
+    if (node->inputs[i] < 0) return NULL;
+  }
+  if (node->n_inputs < 1 || node->n_outputs != 1) return NULL;
+  n->nodes[n->n_nodes++] = id;
+  return node;
+}
+
+/* Are all axes of the value 1 but `axis`, which is v's? */
+static bool lies_along(const laci_graph *graph, int value, int v, int axis) {
+  const laci_shape *x = shape_of(graph, value), *whole = shape_of(graph, v);
+  bool lies = x->rank == whole->rank;
+  for (int a = 0; lies && a < x->rank; a++) lies = x->dims[a] == (a == axis ? whole->dims[a] : 1);
+  return lies;
+}
+
+/* The axes of a reduction as bits; 0: not known. */
+static unsigned reduced_axes(const laci_graph *graph, const laci_node *node, int rank) {
+  size_t n;
+  unsigned bits = 0;
+  const int64_t *axes = laci_node_ints(node, "axes", &n);
+  if (!axes && node->n_inputs > 1) {
+    int value = node->inputs[1];
+    const laci_buf *known = graph->values[value].known;
+    axes = known ? known->i : NULL;
+    n = known && known->i ? (size_t)known->count : 0;
+  }
+  for (size_t k = 0; axes && k < n; k++) {
+    int64_t axis = axes[k] < 0 ? axes[k] + rank : axes[k];
+    if (axis < 0 || axis >= rank) return 0;
+    bits |= 1u << axis;
+  }
+  return bits;
+}
+
+/* The value, or what a Reshape in front of it reads. */
+static int before_reshape(const laci_graph *graph, int value, laci_weight_norm *n) {
+  int producer = value < 0 ? -1 : graph->values[value].producer;
+  if (producer < 0 || !is_type(&graph->nodes[producer], "Reshape")) return value;
+  const laci_node *node = take(graph, value, n);
+  return node ? node->inputs[0] : -1;
+}
+
+/* x of x * x or x^2; -1: it is neither. */
+static int squared(const laci_graph *graph, int value, laci_weight_norm *n) {
+  const laci_node *node = take(graph, value, n);
+  if (is_type(node, "Mul") && node->inputs[0] == node->inputs[1]) return node->inputs[0];
+  if (!is_type(node, "Pow")) return -1;
+  const laci_value *exponent = &graph->values[node->inputs[1]];
+  double two = 0;
+  if (exponent->stored < 0 || laci_shape_count(&exponent->type.shape) != 1 ||
+      !laci_dtype_is_float(graph->stored[exponent->stored].dtype))
+    return -1;
+  laci_read_f(graph->stored[exponent->stored].dtype, graph->stored[exponent->stored].bytes, 0, 1,
+              &two);
+  return two == 2 ? node->inputs[0] : -1;
+}
+
+/* Is the value |v| along one axis, which is set? */
+static bool is_norm(const laci_graph *graph, int value, int v, laci_weight_norm *n) {
+  int at = before_reshape(graph, value, n);
+  const laci_node *node = take(graph, at, n);
+  int reduced = -1;
+  if (is_type(node, "ReduceL2")) {
+    reduced = node->inputs[0];
+  } else if (is_type(node, "Sqrt")) {
+    node = take(graph, node->inputs[0], n);
+    if (is_type(node, "ReduceSum")) reduced = squared(graph, node->inputs[0], n);
+  }
+  if (reduced < 0) return false;
+  const laci_shape *inner = shape_of(graph, reduced), *whole = shape_of(graph, v);
+  unsigned bits = reduced_axes(graph, node, inner->rank);
+  int read = before_reshape(graph, reduced, n);
+  if (read != v || inner->rank < 1 || !bits) return false;
+  unsigned left = ~bits & ((1u << inner->rank) - 1);
+  if (!left || (left & (left - 1))) return false;
+  n->axis = 0;
+  while (!(left >> n->axis & 1)) n->axis++;
+  /* a Reshape leaves the axis alone where it is the first one */
+  bool kept = reduced == v || (n->axis == 0 && inner->dims[0] == whole->dims[0]);
+  return kept && lies_along(graph, value, v, n->axis);
+}
+
+static bool is_stored(const laci_graph *graph, int value) {
+  if (value < 0 || graph->values[value].stored < 0 || graph->values[value].is_output) return false;
+  const laci_stored *stored = &graph->stored[graph->values[value].stored];
+  return laci_dtype_is_float(stored->dtype) && !stored->overridable && !stored->in_function;
+}
+
+/* One way to read it: `scaled` is v, g or their product, above `below`. */
+static bool matches(const laci_graph *graph, int v, int g, int below, const laci_weight_norm *from,
+                    laci_weight_norm *out) {
+  laci_weight_norm n = *from;
+  if (!is_stored(graph, v) || !is_stored(graph, g) || v == g || !is_norm(graph, below, v, &n) ||
+      !lies_along(graph, g, v, n.axis))
+    return false;
+  n.v = v;
+  n.g = g;
+  *out = n;
+  return true;
+}
+
+/* Everything that reads what is inside belongs to it, and the weight has one reader. */
+static bool is_closed(const laci_graph *graph, const laci_weight_norm *n, int weight) {
+  const int values[2] = {n->v, n->g};
+  for (int k = -2; k < n->n_nodes; k++) {
+    int value = k < 0 ? values[k + 2] : graph->nodes[n->nodes[k]].outputs[0];
+    const laci_value *one = &graph->values[value];
+    if (one->is_output) return false;
+    for (int r = 0; r < one->n_readers; r++) {
+      bool inside = value == weight && one->n_readers == 1;
+      for (int i = 0; i < n->n_nodes; i++) inside |= n->nodes[i] == one->readers[r];
+      if (!inside) return false;
+    }
+  }
+  return true;
+}
+
+void laci_norms_along(const laci_stored *stored, const uint8_t *bytes, int axis, double *norms) {
+  enum { AT_ONCE = 1024 };
+  double run[AT_ONCE];
+  const laci_shape *shape = &stored->shape;
+  int64_t n = laci_shape_count(shape), size = shape->dims[axis];
+  int64_t stride = laci_shape_count_range(shape, axis + 1, shape->rank);
+  for (int64_t k = 0; k < size; k++) norms[k] = 0;
+  for (int64_t first = 0; first < n; first += AT_ONCE) {
+    int64_t length = n - first < AT_ONCE ? n - first : AT_ONCE;
+    laci_read_f(stored->dtype, bytes, first, length, run);
+    for (int64_t i = 0; i < length; i++) norms[(first + i) / stride % size] += run[i] * run[i];
+  }
+  for (int64_t k = 0; k < size; k++) norms[k] = sqrt(norms[k]);
+}
+
+bool laci_trace_weight_norm(const laci_graph *graph, int value, laci_weight_norm *out) {
+  laci_weight_norm n = {.v = -1, .g = -1};
+  const laci_node *top = take(graph, value, &n);
+  bool found = false;
+  if (is_type(top, "Mul")) {
+    for (int side = 0; side < 2 && !found; side++) {
+      laci_weight_norm inner = n;
+      int stored = top->inputs[side];
+      const laci_node *quotient = take(graph, top->inputs[1 - side], &inner);
+      if (!is_type(quotient, "Div")) continue;
+      int over = quotient->inputs[0], below = quotient->inputs[1];
+      found = matches(graph, over, stored, below, &inner, out) ||
+              matches(graph, stored, over, below, &inner, out);
+    }
+  } else if (is_type(top, "Div")) {
+    laci_weight_norm inner = n;
+    const laci_node *product = take(graph, top->inputs[0], &inner);
+    for (int side = 0; is_type(product, "Mul") && side < 2 && !found; side++)
+      found = matches(graph, product->inputs[side], product->inputs[1 - side], top->inputs[1],
+                      &inner, out);
+  }
+  return found && is_closed(graph, out, value);
+}
