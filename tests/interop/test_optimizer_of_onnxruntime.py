@@ -268,3 +268,24 @@ def test_what_optimisers_write_is_planned(build, family, wanted, n_pruned, n_per
     assert (summary["pruned"], summary["permuted"], summary["groups"]) == (n_pruned, n_permuted, n_groups)
     assert summary["max_abs_error"] <= 1e-9 * summary["max_abs_output"]
     lacuna("check", "-q", "--against", fused, pruned)
+
+
+@pytest.mark.parametrize("domain, name", [("com.microsoft", "BiasDropout"), ("my.domain", "Foreign")])
+def test_an_operator_that_nobody_knows_is_assumed(domain, name, tmp_path):
+    net = Net(11)
+    x = net.op("MatMul", "x", net.weight(16, 32))
+    y = net.op("MatMul", net.op(name, x, domain=domain), net.weight(32, 16))
+    model = net.model([("x", TensorProto.FLOAT, [2, 16])], y, [2, 16], checked=False)
+    model.opset_import.append(helper.make_opsetid("my.domain", 1))
+    path, out = tmp_path / "model.onnx", tmp_path / "out.onnx"
+    onnx.save(model, path)
+
+    def moved(*options):
+        report = json.loads(lacuna("permute", "-q", "--force", "-o", out, "--json", "-", *options, path))
+        return [layer["permuted"] for layer in report["layers"]]
+
+    assert moved() == [[], []]
+    assert moved("--assume", f"{domain}.{name}=same") == moved("--assume", f"{name}=same") == [["K"], ["C"]]
+    wrong = subprocess.run([LACUNA, "permute", "-o", out, "--assume", f"other.{name}=same", path], capture_output=True, text=True,
+                           check=False)
+    assert wrong.returncode == 1 and "the network has no such node" in wrong.stderr

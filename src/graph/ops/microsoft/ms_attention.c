@@ -115,8 +115,8 @@ static lac_status refuse(const laci_eval *eval) {
 }
 
 /** Past and present of keys (which 0) or values (1), put together where there is a past. */
-static laci_rows rows_of(const laci_attend *a, const laci_key_mask *mask, const laci_buf *past,
-                         int which, laci_rows now, double *room) {
+static laci_rows rows_of(const laci_row_attention *a, const laci_key_mask *mask,
+                         const laci_buf *past, int which, laci_rows now, double *room) {
   int64_t size = which ? a->size_v : a->size, tokens = a->n_keys;
   laci_joined joined = {.n_batch = a->n_batch,
                         .n_heads = a->n_heads,
@@ -140,16 +140,16 @@ static lac_status attend(const laci_eval *eval, const widths *w, const double *p
                         .filter = laci_node_float(eval->node, "mask_filter_value", -10000),
                         .causal = laci_node_int(eval->node, "unidirectional", 0) != 0,
                         .n_past = past ? past->shape.dims[3] : 0};
-  laci_attend a = {.n_batch = x->dims[0],
-                   .n_heads = w->heads,
-                   .n_shared = w->heads,
-                   .n_queries = tokens,
-                   .n_keys = mask.n_past + tokens,
-                   .size = w->q / w->heads,
-                   .size_v = w->v / w->heads,
-                   .bias = laci_key_mask_bias,
-                   .context = &mask,
-                   .y = eval->out[Y]->f};
+  laci_row_attention a = {.n_batch = x->dims[0],
+                          .n_heads = w->heads,
+                          .n_shared = w->heads,
+                          .n_queries = tokens,
+                          .n_keys = mask.n_past + tokens,
+                          .size = w->q / w->heads,
+                          .size_v = w->v / w->heads,
+                          .bias = laci_key_mask_bias,
+                          .context = &mask,
+                          .y = eval->out[Y]->f};
   a.scale = laci_node_float(eval->node, "scale", 0);
   if (a.scale == 0) a.scale = 1 / sqrt((double)a.size);
   if (!laci_key_mask_fits(&mask, &a) || (past && (a.size != a.size_v || !past->f)))

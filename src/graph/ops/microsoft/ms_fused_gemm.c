@@ -12,7 +12,7 @@ static lac_status eval(laci_eval *eval) {
 }
 
 static lac_status couple(const laci_graph *graph, const laci_node *node, laci_coupling *c) {
-  laci_activation activation;
+  laci_fused_function activation;
   c->why = "a function behind the product that is not known";
   if (!laci_activation_read(node, &activation)) return laci_coupling_ok(c);
   c->why = NULL;

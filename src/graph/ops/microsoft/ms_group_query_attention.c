@@ -154,7 +154,7 @@ static bool take_all(const job *j) {
   return ok;
 }
 
-static double bias_of(const laci_attend *a, laci_pair_place place) {
+static double bias_of(const laci_row_attention *a, laci_pair_place place) {
   const job *j = a->context;
   const laci_buf *bias = laci_operand(j->eval, SCORE_BIAS);
   int64_t own = before(j, place.batch) + place.query;
@@ -215,20 +215,20 @@ static lac_status attend(const job *j, double *zeros) {
   const laci_node *node = j->eval->node;
   const laci_buf *sink = laci_operand(j->eval, SINK);
   int64_t size = j->h.size, keys = j->n_keys * size;
-  laci_attend a = {.n_batch = j->batch,
-                   .n_heads = j->h.q,
-                   .n_shared = j->h.kv,
-                   .n_queries = j->tokens,
-                   .n_keys = j->n_keys,
-                   .size = size,
-                   .size_v = size,
-                   .q = {j->q, j->h.q * j->tokens * size, j->tokens * size, size},
-                   .k = {j->k, j->h.kv * keys, keys, size},
-                   .v = {j->v, j->h.kv * keys, keys, size},
-                   .softcap = laci_node_float(node, "softcap", 0),
-                   .bias = bias_of,
-                   .context = j,
-                   .y = j->eval->out[Y]->f};
+  laci_row_attention a = {.n_batch = j->batch,
+                          .n_heads = j->h.q,
+                          .n_shared = j->h.kv,
+                          .n_queries = j->tokens,
+                          .n_keys = j->n_keys,
+                          .size = size,
+                          .size_v = size,
+                          .q = {j->q, j->h.q * j->tokens * size, j->tokens * size, size},
+                          .k = {j->k, j->h.kv * keys, keys, size},
+                          .v = {j->v, j->h.kv * keys, keys, size},
+                          .softcap = laci_node_float(node, "softcap", 0),
+                          .bias = bias_of,
+                          .context = j,
+                          .y = j->eval->out[Y]->f};
   a.scale = laci_node_float(node, "scale", 0);
   if (a.scale == 0) a.scale = 1 / sqrt((double)size);
   if (sink) a.sink = sink->f;

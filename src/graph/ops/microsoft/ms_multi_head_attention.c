@@ -127,8 +127,8 @@ static laci_rows biased(const laci_eval *eval, int port, int64_t heads, int64_t 
 }
 
 /** Those of the past and these, in `present` or in the room behind them. */
-static laci_rows joined(const laci_eval *eval, int port, const laci_attend *a, int64_t n_past,
-                        double *room) {
+static laci_rows joined(const laci_eval *eval, int port, const laci_row_attention *a,
+                        int64_t n_past, double *room) {
   const laci_buf *past = laci_operand(eval, port == K ? PAST_K : PAST_V);
   laci_buf *present = laci_result(eval, port == K ? PRESENT_K : PRESENT_V);
   laci_joined join = {.n_batch = a->n_batch,
@@ -153,16 +153,16 @@ static lac_status attend(const laci_eval *eval, const operands *o, double *const
                         .filter = laci_node_float(node, "mask_filter_value", -10000),
                         .causal = laci_node_int(node, "unidirectional", 0) != 0,
                         .n_past = past ? past->shape.dims[2] : 0};
-  laci_attend a = {.n_batch = o->batch,
-                   .n_heads = o->heads,
-                   .n_shared = o->heads,
-                   .n_queries = o->tokens,
-                   .n_keys = mask.n_past + o->n_keys,
-                   .size = o->size,
-                   .size_v = o->size_v,
-                   .bias = laci_key_mask_bias,
-                   .context = &mask,
-                   .y = eval->out[Y]->f};
+  laci_row_attention a = {.n_batch = o->batch,
+                          .n_heads = o->heads,
+                          .n_shared = o->heads,
+                          .n_queries = o->tokens,
+                          .n_keys = mask.n_past + o->n_keys,
+                          .size = o->size,
+                          .size_v = o->size_v,
+                          .bias = laci_key_mask_bias,
+                          .context = &mask,
+                          .y = eval->out[Y]->f};
   a.scale = laci_node_float(node, "scale", 0);
   if (a.scale == 0) a.scale = 1 / sqrt((double)a.size);
   bool lengths = mask.mask && mask.mask->shape.rank == 1;

@@ -78,7 +78,7 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
   (void)graph;
   const laci_shape *x = laci_port_shape(c, X), *w = laci_port_shape(c, W);
   const laci_shape *y = laci_port_shape(c, LACI_OUT(0)), *sum = laci_port_shape(c, SUM);
-  laci_activation activation;
+  laci_fused_function activation;
   c->why = "places along height and width matter to NhwcFusedConv";
   if (!x || !w || !y || x->rank < 3 || w->rank != x->rank || laci_node_int(node, "group", 1) != 1 ||
       !laci_activation_read(node, &activation) ||

@@ -9,7 +9,7 @@
 #include "base/memory.h"
 
 typedef struct job {
-  const laci_attend *a;
+  const laci_row_attention *a;
   double *work; /* a row of n_keys for each query */
 } job;
 
@@ -29,7 +29,7 @@ static void soften(double *row, int64_t n, const double *sink) {
 
 static void attend_rows(int64_t begin, int64_t end, void *context) {
   const job *j = context;
-  const laci_attend *a = j->a;
+  const laci_row_attention *a = j->a;
   for (int64_t at = begin; at < end; at++) {
     laci_pair_place place = {.query = at % a->n_queries,
                              .head = at / a->n_queries % a->n_heads,
@@ -55,7 +55,7 @@ static void attend_rows(int64_t begin, int64_t end, void *context) {
   }
 }
 
-lac_status laci_attend_run(const laci_eval *eval, const laci_attend *attend) {
+lac_status laci_attend_run(const laci_eval *eval, const laci_row_attention *attend) {
   int64_t n = attend->n_batch * attend->n_heads * attend->n_queries;
   job j = {.a = attend};
   j.work = laci_alloc((size_t)n * (size_t)attend->n_keys, sizeof *j.work);
@@ -79,7 +79,7 @@ void laci_join_rows(const laci_joined *joined, double *out) {
 
 /* ---- Masks ---- */
 
-static bool is_left_out(const laci_attend *a, const laci_buf *mask, laci_pair_place p) {
+static bool is_left_out(const laci_row_attention *a, const laci_buf *mask, laci_pair_place p) {
   switch (mask->shape.rank) {
     case 3: return mask->i[(p.batch * a->n_queries + p.query) * a->n_keys + p.key] <= 0;
     case 2: return mask->i[p.batch * a->n_keys + p.key] <= 0;
@@ -89,7 +89,7 @@ static bool is_left_out(const laci_attend *a, const laci_buf *mask, laci_pair_pl
   return p.key >= mask->i[p.batch] || (has_starts && p.key < mask->i[a->n_batch + p.batch]);
 }
 
-double laci_key_mask_bias(const laci_attend *attend, laci_pair_place place) {
+double laci_key_mask_bias(const laci_row_attention *attend, laci_pair_place place) {
   const laci_key_mask *m = attend->context;
   double sum = 0;
   if (m->causal && place.key > m->n_past + place.query) return -INFINITY;
@@ -104,8 +104,8 @@ double laci_key_mask_bias(const laci_attend *attend, laci_pair_place place) {
   return sum;
 }
 
-bool laci_key_mask_fits(const laci_key_mask *mask, const laci_attend *attend) {
-  const laci_attend *a = attend;
+bool laci_key_mask_fits(const laci_key_mask *mask, const laci_row_attention *attend) {
+  const laci_row_attention *a = attend;
   if (mask->mask) {
     const laci_shape *shape = &mask->mask->shape;
     int64_t wide[3] = {a->n_batch, a->n_queries, a->n_keys}, narrow[2] = {a->n_batch, a->n_keys};

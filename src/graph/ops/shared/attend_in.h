@@ -18,18 +18,18 @@ typedef struct laci_pair_place {
   int64_t batch, head, query, key;
 } laci_pair_place;
 
-typedef struct laci_attend {
+typedef struct laci_row_attention {
   int64_t n_batch, n_heads, n_shared, n_queries, n_keys, size, size_v; /* n_shared: heads of keys */
   laci_rows q, k, v;
   double scale, softcap; /* softcap 0: none */
   /* What is added to a score; minus infinity: the query does not look there. */
-  double (*bias)(const struct laci_attend *attend, laci_pair_place place);
+  double (*bias)(const struct laci_row_attention *attend, laci_pair_place place);
   const void *context;
   const double *sink; /* [n_heads] a score that takes its share and gives nothing; NULL: none */
   double *y;          /* [batch, queries, heads * size_v] */
-} laci_attend;
+} laci_row_attention;
 
-LAC_MUST_CHECK lac_status laci_attend_run(const laci_eval *eval, const laci_attend *attend);
+LAC_MUST_CHECK lac_status laci_attend_run(const laci_eval *eval, const laci_row_attention *attend);
 
 /** Rows of those before and of these, as [batch, heads, before + now, size]. past NULL: none are.
  */
@@ -49,9 +49,9 @@ typedef struct laci_key_mask {
   bool causal;
   int64_t n_past;
 } laci_key_mask;
-/** A laci_attend.bias; the context is a laci_key_mask. */
-double laci_key_mask_bias(const laci_attend *attend, laci_pair_place place);
+/** A laci_row_attention.bias; the context is a laci_key_mask. */
+double laci_key_mask_bias(const laci_row_attention *attend, laci_pair_place place);
 /** Are mask and bias as large as they are read? */
-bool laci_key_mask_fits(const laci_key_mask *mask, const laci_attend *attend);
+bool laci_key_mask_fits(const laci_key_mask *mask, const laci_row_attention *attend);
 
 #endif

@@ -45,10 +45,10 @@ static double threshold(double x, const double *p) { return x > p[0] ? x : 0; }
 static double selu(double x, const double *p) { return p[2] * (x < 0 ? p[0] * expm1(x) : x); }
 static double clip(double x, const double *p) { return fmin(fmax(x, p[0]), p[1]); }
 
-bool laci_activation_read(const laci_node *node, laci_activation *activation) {
+bool laci_activation_read(const laci_node *node, laci_fused_function *activation) {
   static const struct {
     const char *name;
-    laci_activation activation;
+    laci_fused_function activation;
   } known[] = {{"", {NULL, {0}}},
                {"Relu", {relu, {0}}},
                {"Sigmoid", {sigmoid, {0}}},
@@ -78,7 +78,7 @@ bool laci_activation_read(const laci_node *node, laci_activation *activation) {
 }
 
 typedef struct applied {
-  const laci_activation *activation;
+  const laci_fused_function *activation;
   double *y;
 } applied;
 
@@ -88,7 +88,7 @@ static void apply_to(int64_t begin, int64_t end, void *context) {
 }
 
 lac_status laci_activation_apply(const laci_eval *eval) {
-  laci_activation activation;
+  laci_fused_function activation;
   if (!laci_activation_read(eval->node, &activation)) {
     return laci_node_fail(eval->node, eval->err, LAC_UNSUPPORTED, "activation \"%s\" is not known",
                           laci_node_text(eval->node, "activation", ""));

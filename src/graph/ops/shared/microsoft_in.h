@@ -18,14 +18,14 @@ int64_t laci_in_size(const laci_infer *infer, int port, int axis);
 /* ---- A function behind a layer: FusedConv, FusedGemm ---- */
 
 /** f(x) with up to three parameters; f NULL: there is no function. */
-typedef struct laci_activation {
+typedef struct laci_fused_function {
   double (*f)(double x, const double *p);
   double p[3];
-} laci_activation;
+} laci_fused_function;
 
 /** Of the attribute `activation`; its parameters from a list, or from activation_alpha, _beta and
  * _gamma. False: no function of that name is known here. */
-bool laci_activation_read(const laci_node *node, laci_activation *activation);
+bool laci_activation_read(const laci_node *node, laci_fused_function *activation);
 /** y = f(y), where the name is known; fails LAC_UNSUPPORTED. */
 LAC_MUST_CHECK lac_status laci_activation_apply(const laci_eval *eval);
 
