@@ -7,7 +7,7 @@
 static void step(const laci_cell *cell) {
   int64_t n = cell->hidden;
   const double *p = cell->peephole;
-  const laci_fused_function *state = &cell->act[2];
+  const laci_activation *state = &cell->act[2];
   for (int64_t first = 0; first < 4 * n; first += n)
     laci_cell_product(cell, first, cell->h, cell->gates + first);
   for (int64_t k = 0; k < n; k++) {

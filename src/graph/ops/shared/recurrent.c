@@ -63,7 +63,7 @@ static double listed(const laci_attr *list, size_t at, double otherwise) {
 
 /** Those of all directions, one after the other. */
 static lac_status read_activations(const laci_node *node, const laci_recurrent *op, int n,
-                                   laci_fused_function *act, lac_error *err) {
+                                   laci_activation *act, lac_error *err) {
   const laci_attr *names = laci_node_attr(node, "activations");
   const laci_attr *alphas = laci_node_attr(node, "activation_alpha");
   const laci_attr *betas = laci_node_attr(node, "activation_beta");
@@ -76,7 +76,7 @@ static lac_status read_activations(const laci_node *node, const laci_recurrent *
     const char *name = given ? names->texts[at] : op->activations[at % op->n_activations];
     const known_activation *known = find_activation(name);
     if (!known) return laci_node_fail(node, err, LAC_UNSUPPORTED, "activation '%s'", name);
-    act[at] = (laci_fused_function){.f = known->f, .alpha = known->alpha, .beta = known->beta};
+    act[at] = (laci_activation){.f = known->f, .alpha = known->alpha, .beta = known->beta};
     if (known->has_alpha) act[at].alpha = listed(alphas, n_alphas++, known->alpha);
     if (known->has_beta) act[at].beta = listed(betas, n_betas++, known->beta);
   }
@@ -84,7 +84,7 @@ static lac_status read_activations(const laci_node *node, const laci_recurrent *
 }
 
 double laci_cell_act(const laci_cell *cell, int activation, double x) {
-  const laci_fused_function *act = &cell->act[activation];
+  const laci_activation *act = &cell->act[activation];
   double held = x > cell->clip ? cell->clip : x < -cell->clip ? -cell->clip : x;
   return act->f(held, act->alpha, act->beta);
 }
@@ -168,7 +168,7 @@ typedef struct job {
   bool batch_first, backward; /* backward: the first direction is */
   double *work;               /* [n_directions * batch, work_size] */
   int64_t work_size;
-  laci_fused_function act[2 * LACI_MAX_ACTIVATIONS];
+  laci_activation act[2 * LACI_MAX_ACTIVATIONS];
 } job;
 
 /** Place of a state of a sequence. */

@@ -17,10 +17,10 @@
 enum { LACI_MAX_GATES = 4, LACI_MAX_ACTIVATIONS = 3 };
 
 /** f(x) of three names, for gates and states. */
-typedef struct laci_fused_function {
+typedef struct laci_activation {
   double (*f)(double x, double alpha, double beta);
   double alpha, beta;
-} laci_fused_function;
+} laci_activation;
 
 /** One step of one sequence in one direction. */
 typedef struct laci_cell {
@@ -31,7 +31,7 @@ typedef struct laci_cell {
   const double *peephole; /* [3 * H], or NULL */
   double *h, *c;          /* [H] states, replaced; c of an LSTM only */
   double *gates;          /* [G * H] scratch */
-  laci_fused_function act[LACI_MAX_ACTIVATIONS];
+  laci_activation act[LACI_MAX_ACTIVATIONS];
   double clip; /* infinite: none */
   bool flag;   /* the operator's own */
 } laci_cell;
