@@ -410,22 +410,6 @@ static lac_status prepare(applier *a, lac_error *err) {
   return ok ? LAC_OK : laci_fail_memory(err, "a change of the file");
 }
 
-static void restore(laci_onnx_edit *edit) {
-  while (edit->n_swaps > 0) {
-    const laci_edit_swap *s = &edit->swaps[--edit->n_swaps];
-    memcpy(s->place, &s->old, sizeof s->old);
-    *s->count = s->old_n;
-  }
-  if (!edit->externals) return;
-  laci_onnx *file = edit->file;
-  laci_free(file->externals);
-  file->externals = edit->externals;
-  file->n_externals = edit->n_externals;
-  edit->externals = NULL;
-  for (size_t at = 0; at < file->n_data_files; at++)
-    file->data_files[at].is_compact = edit->was_compact[at];
-}
-
 lac_status laci_onnx_edit_apply(laci_onnx_edit *edit, laci_graph **graph, lac_error *err) {
   applier a = {.edit = edit, .graph = edit->file->model->graph};
   *graph = NULL;
@@ -441,43 +425,10 @@ lac_status laci_onnx_edit_apply(laci_onnx_edit *edit, laci_graph **graph, lac_er
   if (!st) st = drop_types(&a, &a.graph->input, &a.graph->n_input, err);
   if (!st) st = leave_data_files(&a, err);
   if (!st) st = laci_onnx_import(edit->file, graph, err);
-  if (st) restore(edit);
+  if (st) laci_edit_restore(edit);
   laci_name_table_clear(&a.redirects);
   laci_name_table_clear(&a.let_go);
   laci_name_table_clear(&a.read);
   laci_free(a.is_gone);
   return st;
-}
-
-/** Frees what one end leaves over, and the edit. */
-static void end(laci_onnx_edit *edit, bool keeps) {
-  for (size_t at = 0; at < edit->n_blocks; at++) {
-    const laci_edit_block *b = &edit->blocks[at];
-    if (b->is_fresh == keeps) continue;
-    if (b->message) laci_onnx_free_message(edit->file, b->message);
-    else laci_onnx_block_free(b->block);
-  }
-  laci_name_table_clear(&edit->names);
-  laci_name_table_clear(&edit->made);
-  laci_name_table_clear(&edit->held);
-  laci_free(edit->tensors);
-  laci_free(edit->nodes);
-  laci_free(edit->changes);
-  laci_free(edit->gone);
-  laci_free(edit->swaps);
-  laci_free(edit->blocks);
-  laci_free(edit->externals);
-  laci_free(edit->was_compact);
-  laci_arena_clear(&edit->arena);
-  laci_free(edit);
-}
-
-void laci_onnx_edit_keep(laci_onnx_edit *edit) {
-  if (edit) end(edit, true);
-}
-
-void laci_onnx_edit_undo(laci_onnx_edit *edit) {
-  if (!edit) return;
-  restore(edit);
-  end(edit, false);
 }

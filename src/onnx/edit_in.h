@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What an edit of a file holds: private to edit.c and edit_apply.c. */
+ * What an edit of a file holds: private to edit.c, edit_apply.c and edit_end.c. */
 #ifndef LACI_ONNX_EDIT_IN_H
 #define LACI_ONNX_EDIT_IN_H
 
@@ -61,5 +61,7 @@ struct laci_onnx_edit {
 
 /** Nodes of the main graph, by place, -1: none makes the value. */
 int laci_edit_maker(const laci_onnx_edit *edit, const char *value);
+/** Lists of the message are what they were before the edit was applied. */
+void laci_edit_restore(laci_onnx_edit *edit);
 
 #endif

@@ -28,7 +28,7 @@ static lac_status check_rows(const laci_weight_view *w, bool outside, lac_error 
       (long long)w->rows, (long long)w->row_step, (long long)w->row_run);
 }
 
-lac_status laci_blocks_init(laci_blocks *b, const laci_weight_view *w, laci_block_size size,
+lac_status laci_blocks_init(laci_blocks *b, const laci_weight_view *w, laci_blocks_size size,
                             lac_error *err) {
   *b = (laci_blocks){.weight = w, .size = size};
   if (w->outer * w->columns * w->inner == 0) return LAC_OK;

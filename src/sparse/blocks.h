@@ -14,13 +14,13 @@
 #include "lacuna/status.h"
 #include "sparse/weight_view.h"
 
-typedef struct laci_block_size {
+typedef struct laci_blocks_size {
   int rows, columns;
-} laci_block_size;
+} laci_blocks_size;
 
 typedef struct laci_blocks {
   const laci_weight_view *weight;
-  laci_block_size size;
+  laci_blocks_size size;
   bool rows_outside; /* the axis of output channels lies before that of input channels */
   int64_t n_sheets;  /* what is left of the axes: everything but rows, columns and positions */
   int64_t between;   /* sizes of the axes between the two, or behind both */
@@ -38,7 +38,7 @@ typedef struct laci_block {
 /** Fails LAC_BAD_SHAPE where the view's rows make no sense, naming the weight; a view that
  * laci_weight_check accepts. */
 LAC_MUST_CHECK lac_status laci_blocks_init(laci_blocks *blocks, const laci_weight_view *weight,
-                                           laci_block_size size, lac_error *err);
+                                           laci_blocks_size size, lac_error *err);
 
 /** Elements that a block has at most: room for each of the arrays below. */
 int64_t laci_blocks_capacity(const laci_blocks *blocks);

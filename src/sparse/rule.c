@@ -68,7 +68,7 @@ static void close_bench(bench *b) {
 }
 
 static bool open_bench(const block_job *j, bench *b) {
-  const laci_block_size size = j->blocks->size;
+  const laci_blocks_size size = j->blocks->size;
   const size_t capacity = (size_t)laci_blocks_capacity(j->blocks);
   const size_t area = (size_t)size.rows * (size_t)size.columns;
   *b = (bench){.raw = laci_alloc(capacity, sizeof *b->raw),
@@ -161,9 +161,9 @@ static lac_status run(block_job *j, laci_pool *pool, lac_error *err) {
 
 /* ---- Masks ---- */
 
-static laci_block_size size_of(const laci_mask_rule *rule) {
+static laci_blocks_size size_of(const laci_mask_rule *rule) {
   const int m = rule->pattern.m;
-  return (laci_block_size){rule->form == LACI_MASK_SHARED ? rule->v : m, m};
+  return (laci_blocks_size){rule->form == LACI_MASK_SHARED ? rule->v : m, m};
 }
 
 lac_status laci_mask_choose_by(const laci_weight_view *weight, const laci_mask_rule *rule,

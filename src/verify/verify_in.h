@@ -11,6 +11,7 @@
 #include "cpu/cpu.h"
 #include "verify/verify.h"
 
+typedef struct laci_type laci_type;
 typedef struct laci_buf laci_buf;
 typedef struct laci_order_walk laci_order_walk;
 typedef struct laci_shape laci_shape;
@@ -30,6 +31,10 @@ typedef struct laci_value_orders laci_value_orders;
  * attempt from 0 on: batches of 2 (1 for large networks) and then of 1, other sizes from small to
  * large. False: nothing left to try. */
 bool laci_choose_sizes(const laci_graph *graph, int attempt, int64_t *size_of_symbol);
+/** *types: the caller's, [n_values] with these sizes. LAC_BAD_SHAPE: the network does not accept
+ * them; LAC_UNSUPPORTED: an input has a size that no symbol tells. */
+LAC_MUST_CHECK lac_status laci_verify_types(const laci_graph *graph, const int64_t *sizes,
+                                            laci_type **types);
 
 /** The type's shape with its symbols replaced; false where one has no size. */
 bool laci_real_shape(const laci_graph *graph, const laci_shape *shape,

@@ -56,8 +56,25 @@ static int64_t longest_window(const laci_graph *graph) {
   return longest;
 }
 
-/* The attempt's length of what is no image. */
+/* How many places of a sound its one-dimensional convolutions make one of, if all are in a row. */
+static int64_t all_strides(const laci_graph *graph) {
+  int64_t product = 1;
+  for (int n = 0; n < graph->n_nodes && product < LONGEST; n++) {
+    const laci_node *node = &graph->nodes[n];
+    size_t n_strides = 0;
+    if (!laci_node_is(node, "Conv")) continue;
+    const int64_t *strides = laci_node_ints(node, "strides", &n_strides);
+    if (n_strides == 1 && strides[0] > 0) product *= strides[0] < LONGEST ? strides[0] : LONGEST;
+  }
+  return product;
+}
+
+/* The attempt's length of what is no image. Only sounds are longer than 512: others would be far
+ * too large where lengths meet lengths. */
 static int64_t other_size(const laci_graph *graph, int at) {
+  const int64_t most = 64 * all_strides(graph);
+  if (at >= FIRST_WINDOW + N_WINDOWS && other_sizes[at] > 512 && other_sizes[at] > most)
+    return other_sizes[0];
   if (at < FIRST_WINDOW || at >= FIRST_WINDOW + N_WINDOWS) return other_sizes[at];
   int64_t window = longest_window(graph);
   return window > 1 ? window * window_times[at - FIRST_WINDOW] : other_sizes[0];

@@ -12,26 +12,31 @@
 #include "verify/verify.h"
 #include "verify/verify_in.h"
 
+lac_status laci_verify_types(const laci_graph *graph, const int64_t *sizes, laci_type **types) {
+  size_t n = (size_t)graph->n_inputs;
+  laci_input_shape *inputs = laci_alloc(n, sizeof *inputs);
+  lac_status st = inputs ? LAC_OK : LAC_NO_MEMORY;
+  *types = NULL;
+  for (size_t at = 0; at < n && !st; at++) {
+    const laci_value *value = &graph->values[graph->inputs[at]];
+    inputs[at].name = value->name;
+    if (!laci_real_shape(graph, &value->type.shape, sizes, &inputs[at].shape)) st = LAC_UNSUPPORTED;
+  }
+  if (!st) st = laci_graph_sizes(graph, inputs, (int)n, types, NULL);
+  laci_free(inputs);
+  return st;
+}
+
 /* The sizes of all values with the first sizes that the network accepts, as the verification tries
  * them. *types stays NULL where it accepts none: the verification will say so. */
 static lac_status find_types(const laci_graph *graph, int64_t *sizes, laci_type **types,
                              lac_error *err) {
-  size_t n = (size_t)graph->n_inputs;
-  laci_input_shape *inputs = laci_alloc(n, sizeof *inputs);
-  lac_status st = inputs ? LAC_BAD_SHAPE : laci_fail_memory(err, "the plan of the verification");
+  lac_status st = LAC_BAD_SHAPE;
   *types = NULL;
   for (int attempt = 0; st == LAC_BAD_SHAPE && laci_choose_sizes(graph, attempt, sizes);
        attempt++) {
-    bool known = true;
-    for (size_t at = 0; at < n; at++) {
-      const laci_value *value = &graph->values[graph->inputs[at]];
-      inputs[at].name = value->name;
-      known = known && laci_real_shape(graph, &value->type.shape, sizes, &inputs[at].shape);
-    }
-    if (!known) break;
-    st = laci_graph_sizes(graph, inputs, (int)n, types, NULL);
+    st = laci_verify_types(graph, sizes, types);
   }
-  laci_free(inputs);
   if (st == LAC_NO_MEMORY) return laci_fail_memory(err, "the plan of the verification");
   return LAC_OK;
 }

@@ -25,7 +25,8 @@ static long number_from(const char *variable, long otherwise) {
   return text ? strtol(text, NULL, 10) : otherwise;
 }
 
-/** Operators whose results jump, and those whose derivatives have poles. */
+/** Operators whose results jump, those whose derivatives have poles, and those whose results have
+ * a size that contents decide: a plan wants sizes. */
 static bool jumps(const laci_graph *graph) {
   static const char *const types[] = {"Round",
                                       "Floor",
@@ -41,6 +42,7 @@ static bool jumps(const laci_graph *graph) {
                                       "TopK",
                                       "Hardmax",
                                       "Mod",
+                                      "BitCast",
                                       "Cast",
                                       "CastLike",
                                       "QuantizeLinear",
@@ -53,7 +55,10 @@ static bool jumps(const laci_graph *graph) {
                                       "Acosh",
                                       "Atanh",
                                       "ReduceLogSum",
-                                      "ThresholdedRelu"};
+                                      "ThresholdedRelu",
+                                      "Compress",
+                                      "NonMaxSuppression",
+                                      "Unique"};
   for (int n = 0; n < graph->n_nodes; n++) {
     for (size_t at = 0; at < sizeof types / sizeof *types; at++) {
       if (strcmp(graph->nodes[n].type, types[at]) == 0) return true;

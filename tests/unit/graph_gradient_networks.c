@@ -540,7 +540,7 @@ static void what_cannot_be_trained_is_refused(void **state) {
        "q = QuantizeLinear(a, s, z)\ny = DequantizeLinear(q, s, z)\noutput y\n",
        "quantised networks", LAC_UNSUPPORTED},
       {"input x 1x4\ninput z 1x4\ny = Add(x, z)\noutput y\n", "2 inputs", LAC_UNSUPPORTED},
-      {"input x -1x-2\nstored w 4x3\ny = MatMul(x, w)\noutput y\n", "images of a known size",
+      {"input x -1x-2\nstored w 1\ny = Mul(x, w)\noutput y\n", "images of a known size",
        LAC_BAD_SHAPE},
   };
   for (size_t at = 0; at < sizeof cases / sizeof *cases; at++) {

@@ -142,16 +142,17 @@ typedef struct padding {
 
 static bool read_padding(laci_net *net, const laci_node *node, padding *p) {
   const laci_shape *x = laci_plan_shape(&net->plan, node->inputs[0]);
-  double fill = laci_node_float(node, "value", 0);
+  const bool inputs = node->version >= 11 || node->version == 0;
+  double fill = inputs ? 0 : laci_node_float(node, "value", 0);
   size_t n = 0;
-  const int64_t *pads = laci_node_ints(node, "pads", &n);
+  const int64_t *pads = inputs ? NULL : laci_node_ints(node, "pads", &n);
   laci_buf *buf = NULL;
   bool fits = strcmp(laci_node_text(node, "mode", "constant"), "constant") == 0;
   fits = fits && laci_plan_is_float(&net->plan, node->inputs[0]) && !laci_plan_has_input(node, 3) &&
          x->rank >= 1;
-  if (laci_plan_has_input(node, 2))
+  if (inputs && laci_plan_has_input(node, 2))
     fits = fits && laci_plan_scalar(&net->plan, node->inputs[2], &fill);
-  if (!pads && fits && laci_plan_has_input(node, 1) &&
+  if (inputs && fits && laci_plan_has_input(node, 1) &&
       laci_plan_is_constant(&net->plan, node->inputs[1])) {
     buf = laci_plan_constant_buf(&net->plan, node->inputs[1]);
     pads = buf ? buf->i : NULL;

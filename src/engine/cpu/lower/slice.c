@@ -142,12 +142,13 @@ typedef struct integers {
   bool given, known;
 } integers;
 
-/** An attribute (early opsets) or a constant input of few integers. */
+/** An attribute (before opset 10) or a constant input of few integers. */
 static integers read_integers(laci_net *net, const laci_node *node, const char *name, int port) {
   integers out = {.known = true};
-  const int64_t *from = laci_node_ints(node, name, &out.n);
+  const bool inputs = node->version >= 10 || node->version == 0;
+  const int64_t *from = inputs ? NULL : laci_node_ints(node, name, &out.n);
   laci_buf *buf = NULL;
-  if (!from && laci_plan_has_input(node, port)) {
+  if (inputs && laci_plan_has_input(node, port)) {
     buf = laci_plan_is_constant(&net->plan, node->inputs[port])
               ? laci_plan_constant_buf(&net->plan, node->inputs[port])
               : NULL;

@@ -12,9 +12,10 @@
 bool laci_plan_reduced_axes(laci_cpu_plan *plan, const laci_node *node, int rank,
                             bool axes[LACI_MAX_RANK]) {
   size_t n = 0;
-  const int64_t *given = laci_node_ints(node, "axes", &n);
+  const bool input = laci_plan_has_input(node, 1);
+  const int64_t *given = input ? NULL : laci_node_ints(node, "axes", &n);
   laci_buf *buf = NULL;
-  if (!given && laci_plan_has_input(node, 1)) {
+  if (input) {
     if (!laci_plan_is_constant(plan, node->inputs[1])) return false;
     buf = laci_plan_constant_buf(plan, node->inputs[1]);
     if (!buf || !buf->i) {

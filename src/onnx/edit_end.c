@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The two ends of an edit: what was exchanged stays, or goes back; what only the other end would
+ * have needed is freed. */
+#include "onnx/edit_in.h"
+
+#include <string.h>
+
+void laci_edit_restore(laci_onnx_edit *edit) {
+  while (edit->n_swaps > 0) {
+    const laci_edit_swap *s = &edit->swaps[--edit->n_swaps];
+    memcpy(s->place, &s->old, sizeof s->old);
+    *s->count = s->old_n;
+  }
+  if (!edit->externals) return;
+  laci_onnx *file = edit->file;
+  laci_free(file->externals);
+  file->externals = edit->externals;
+  file->n_externals = edit->n_externals;
+  edit->externals = NULL;
+  for (size_t at = 0; at < file->n_data_files; at++)
+    file->data_files[at].is_compact = edit->was_compact[at];
+}
+
+/** Frees what one end leaves over, and the edit. */
+static void end(laci_onnx_edit *edit, bool keeps) {
+  for (size_t at = 0; at < edit->n_blocks; at++) {
+    const laci_edit_block *b = &edit->blocks[at];
+    if (b->is_fresh == keeps) continue;
+    if (b->message) laci_onnx_free_message(edit->file, b->message);
+    else laci_onnx_block_free(b->block);
+  }
+  laci_name_table_clear(&edit->names);
+  laci_name_table_clear(&edit->made);
+  laci_name_table_clear(&edit->held);
+  laci_free(edit->tensors);
+  laci_free(edit->nodes);
+  laci_free(edit->changes);
+  laci_free(edit->gone);
+  laci_free(edit->swaps);
+  laci_free(edit->blocks);
+  laci_free(edit->externals);
+  laci_free(edit->was_compact);
+  laci_arena_clear(&edit->arena);
+  laci_free(edit);
+}
+
+void laci_onnx_edit_keep(laci_onnx_edit *edit) {
+  if (edit) end(edit, true);
+}
+
+void laci_onnx_edit_undo(laci_onnx_edit *edit) {
+  if (!edit) return;
+  laci_edit_restore(edit);
+  end(edit, false);
+}
