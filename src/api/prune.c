@@ -15,7 +15,6 @@
 #include "api/report_in.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/log.h"
 #include "lacuna/process_group.h"
 
 static laci_permute_for permute_for_of(const lac_options *options) {
@@ -119,13 +118,9 @@ lac_status lac_inspect(const lac_model *model, const lac_options *options, lac_r
   st = laci_job_open(model, options, &job, err);
   if (st) return st;
   st = laci_report_create(model, "inspect", options, job.analysis, &report, err);
-  if (!st && job.streamed) report->pub.summary.unmeasured = true; /* all of it would be read */
+  if (!st && job.streamed) laci_report_leave_unmeasured(report, model->path);
   else if (!st) st = laci_report_look(report, &job, options, err);
   if (!st) laci_report_sum(report);
-  if (!st && job.streamed) {
-    laci_log(LAC_LOG_INFO, "%s: large weights are not read: their zeros are not counted",
-             model->path);
-  }
   if (!st) {
     *out = &report->pub;
   } else if (report) {

@@ -71,6 +71,9 @@ LAC_MUST_CHECK lac_status laci_report_look(laci_report *report, const laci_job *
 
 /** Sums over the layers: pruned, permuted, kept_before, kept_after. */
 void laci_report_sum(laci_report *report);
+/** Of a model whose large weights stay in their files: nothing is read of them, and the log says
+ * so. */
+void laci_report_leave_unmeasured(laci_report *report, const char *path);
 
 /** What the targets of the options make of the layers, after these were added: of the job's
  * network, or with the new weights of a result. Fails LAC_NO_MEMORY. (target.c) */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/held.h"
 #include "sparse/score.h"
 
 static bool is_away(const laci_weight_view *w) {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/held.h"
 #include "cpu/pool.h"
 #include "permute/search_hold.h"
 #include "permute/search_rows.h"

@@ -3,6 +3,7 @@
  */
 #include "analyze/analyze.h"
 #include "base/error.h"
+#include "base/held.h"
 #include "graph/graph.h"
 #include "prune/prune_in.h"
 #include "sparse/mask.h"

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/held.h"
 #include "sparse/mask.h"
 #include "tensor/buf.h"
 

@@ -5,8 +5,9 @@
 #ifndef LACI_SPARSE_SCORE_H
 #define LACI_SPARSE_SCORE_H
 
-#include "base/held.h"
 #include "sparse/weight_view.h"
+
+typedef struct laci_held laci_held;
 
 /** BAD_ARGUMENT where no pattern is of this kind. */
 LAC_MUST_CHECK lac_status laci_pattern_check(laci_pattern pattern, lac_error *err);

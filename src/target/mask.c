@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
+#include "base/held.h"
 #include "base/memory.h"
 #include "base/plural.h"
 #include "sparse/mask.h"
