@@ -56,11 +56,11 @@ def lite0(bench, options):
 
 
 def lite0_lines(found):
-    lines = ["| masks and weights | top-1 of 100 | answers as the dense network's | s | zeros hold 2:4 |", "|---|---|---|---|---|"]
+    lines = ["| masks and weights | top-1 of 100 | answers as the dense network's | processor s | zeros hold 2:4 |", "|---|---|---|---|---|"]
     if found:
         lines.append(f"| dense | {next(iter(found.values()))[0]['top1_dense']:.0f} | 100 | | |")
     for way, (run, *_) in found.items():
-        lines.append(f"| {way} | {run['top1']:.0f} | {run['agreement']:.0f} | {run['seconds']:.0f} | {run['hold']} of {run['eligible']} |")
+        lines.append(f"| {way} | {run['top1']:.0f} | {run['agreement']:.0f} | {run['processor_seconds']:.0f} | {run['hold']} of {run['eligible']} |")
     return lines
 
 
@@ -80,9 +80,9 @@ def bert(bench, options):
 
 
 def bert_lines(found):
-    lines = ["| masks and weights | squared error of the outputs, in percent of their square | s | zeros hold 2:4 |", "|---|---|---|---|"]
+    lines = ["| masks and weights | squared error of the outputs, in percent of their square | processor s | zeros hold 2:4 |", "|---|---|---|---|"]
     for way, (run, *_) in found.items():
-        lines.append(f"| {way} | {100 * run['error']:.3f} | {run['seconds']:.0f} | {run['hold']} of {run['eligible']} |")
+        lines.append(f"| {way} | {100 * run['error']:.3f} | {run['processor_seconds']:.0f} | {run['hold']} of {run['eligible']} |")
     return lines
 
 
@@ -114,6 +114,8 @@ def resnet50(bench, options):
 
 
 def resnet50_lines(found):
+    if not found:
+        return ["Not measured yet (`bench/accuracy.py --parts resnet50`)."]
     lines = ["| what | minutes | minutes of processors | peak memory | in temporary files | zeros hold 2:4 |", "|---|---|---|---|---|---|"]
     for way, (run, *_) in found.items():
         lines.append(f"| {way} | {run['seconds'] / 60:.1f} | {run['processor_seconds'] / 60:.1f} | {run['peak_bytes'] / 1e9:.2f} GB |"
