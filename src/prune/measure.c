@@ -4,6 +4,7 @@
 #include "analyze/analyze.h"
 #include "base/error.h"
 #include "base/held.h"
+#include "base/memory.h"
 #include "graph/graph.h"
 #include "prune/prune_in.h"
 #include "sparse/mask.h"
@@ -84,9 +85,13 @@ lac_status laci_pruning_measure_kept(laci_pruning *p, laci_pool *pool, lac_error
     view.bytes_from = NULL;
     laci_mask_scores by_score;
     float *scores = NULL;
-    st = laci_reordered_scores(p, layer->stored, &view, &scores, err);
+    double *scales = NULL;
+    if (!laci_reordered_scales(p->plan, layer, &view, &scales))
+      st = laci_fail_memory(err, "scales of a weight");
+    if (!st) st = laci_reordered_scores(p, layer->stored, &view, &scores, err);
     if (!st) st = laci_mask_measure_by(&view, &p->rule, pool, &stats, &by_score, err);
     laci_free(scores);
+    laci_free(scales);
     laci_free(bytes);
     if (st) return st;
     p->layers[l].kept = stats.kept;

@@ -6,6 +6,7 @@
 #include "prune/prune.h"
 
 typedef struct laci_calibrated laci_calibrated;
+typedef struct laci_layer laci_layer;
 typedef struct laci_stored laci_stored;
 
 /** memory.c: plans all phases before the first begins: no one wants to wait for a search whose
@@ -30,6 +31,12 @@ LAC_MUST_CHECK lac_status laci_pruning_hold(laci_pruning *pruning, lac_error *er
  * they stay as they are. */
 LAC_MUST_CHECK lac_status laci_reordered_bytes(const laci_plan *plan, int stored, uint8_t **bytes,
                                                lac_error *err);
+
+/** weights.c: scales and zero points that lie along a reordered axis move with the weight, for a
+ * view of it in the plan's order: laci_alloc in *memory, or NULL where nothing moves. False: no
+ * memory. */
+bool laci_reordered_scales(const laci_plan *plan, const laci_layer *layer, laci_weight_view *view,
+                           double **memory);
 
 /** weights.c: scores in the plan's order, for a view of the weight in that order: laci_alloc in
  * *memory, or NULL where nothing moves. */

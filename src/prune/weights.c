@@ -87,8 +87,7 @@ lac_status laci_reordered_scores(const laci_pruning *p, int stored, laci_weight_
   return st;
 }
 
-/* Dequantisation parameters that lie along a reordered axis of the weight move with it. */
-static bool reorder_scales(const laci_plan *plan, const laci_layer *layer, laci_weight_view *view,
+bool laci_reordered_scales(const laci_plan *plan, const laci_layer *layer, laci_weight_view *view,
                            double **memory) {
   *memory = NULL;
   if (view->n_scales < 2) return true;
@@ -210,7 +209,7 @@ static lac_status mask_layer(laci_pruning *p, int l, bool keeps, laci_pool *pool
   masked_weight found;
   lac_status st = copy_bytes(p->plan, layer->stored, &bytes, err);
   if (!st) mask = laci_alloc((size_t)n, 1);
-  if (!st && (!mask || !reorder_scales(p->plan, layer, &view, &scales))) {
+  if (!st && (!mask || !laci_reordered_scales(p->plan, layer, &view, &scales))) {
     st = laci_fail_memory(err, stored->name);
   }
   view.bytes = bytes;
@@ -245,7 +244,7 @@ lac_status laci_pruning_set_weight(laci_pruning *p, int l, const uint8_t *mask, 
   masked_weight found;
   double *scales = NULL;
   uint8_t *masked = laci_alloc(stored->size_bytes, 1);
-  lac_status st = masked && reorder_scales(p->plan, layer, &view, &scales)
+  lac_status st = masked && laci_reordered_scales(p->plan, layer, &view, &scales)
                       ? LAC_OK
                       : laci_fail_memory(err, stored->name);
   if (!st) {

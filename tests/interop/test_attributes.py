@@ -9,6 +9,7 @@ import onnx.defs
 from onnxruntime.capi import onnxruntime_pybind11_state as runtime
 
 OLDEST = 7
+OTHER = {"GRAPH": "OTHER"}  # what has no value of its own in our tables: bodies
 
 
 def of_onnx():
@@ -19,7 +20,8 @@ def of_onnx():
     found = {}
     for name, schemas in versions.items():
         first = max((s.since_version for s in schemas if s.since_version <= OLDEST), default=OLDEST)
-        found[name] = {(a, d.type.name) for s in schemas if s.since_version >= first for a, d in s.attributes.items()}
+        found[name] = {(a, OTHER.get(d.type.name, d.type.name)) for s in schemas if s.since_version >= first
+                       for a, d in s.attributes.items()}
     return found
 
 

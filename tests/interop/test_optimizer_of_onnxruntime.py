@@ -286,6 +286,6 @@ def test_an_operator_that_nobody_knows_is_assumed(domain, name, tmp_path):
 
     assert moved() == [[], []]
     assert moved("--assume", f"{domain}.{name}=same") == moved("--assume", f"{name}=same") == [["K"], ["C"]]
-    wrong = subprocess.run([LACUNA, "permute", "-o", out, "--assume", f"other.{name}=same", path], capture_output=True, text=True,
-                           check=False)
+    wrong = subprocess.run([LACUNA, "permute", "--force", "-o", out, "--assume", f"other.{name}=same", path],
+                           capture_output=True, text=True, check=False)
     assert wrong.returncode == 1 and "the network has no such node" in wrong.stderr

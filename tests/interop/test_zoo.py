@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Networks as other exporters write them: ONNX Runtime computes the same before and after the permutation."""
+import json
 import os
 import pathlib
 import subprocess
@@ -41,3 +42,20 @@ def test_runtime_agrees_before_and_after_the_permutation(name, tmp_path):
     for before, after in zip(run(model, inputs), run(out, inputs)):
         before, after = before.astype(np.float64), after.astype(np.float64)
         assert np.abs(before - after).max() <= TOLERANCE.get(name, 1e-4) * np.abs(before).max()
+
+
+@pytest.mark.parametrize("name", ["resnet20_qdq", "resnet18_ts"])
+def test_what_an_order_keeps_is_what_its_file_keeps(name, tmp_path):
+    """Scales of channels follow the rows that they belong to."""
+    def permuted(source, out, *options):
+        run = subprocess.run([BUILD / "lacuna", "permute", "-q", "--no-verify", *options, "-o", out, "--json", "-", source],
+                             capture_output=True, text=True, check=True)
+        return [layer for layer in json.loads(run.stdout)["layers"] if layer["eligible"]]
+
+    model = tmp_path / "model.onnx"
+    subprocess.run([BUILD / "tests/tools/fill_model", TOP / f"tests/fixtures/zoo/{name}.onnx", model, "1"], check=True)
+    told = permuted(model, tmp_path / "one.onnx", "--effort", "fast")
+    found = permuted(tmp_path / "one.onnx", tmp_path / "two.onnx", "--strategy", "none")
+    assert len(told) > 10 and any(layer["kept"] > layer["kept_identity"] for layer in told)
+    for one, two in zip(told, found):
+        assert abs(one["kept"] - two["kept_identity"]) <= 1e-9 * two["kept_identity"], one["name"]
