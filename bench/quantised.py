@@ -3,11 +3,12 @@
 """What int8 costs a pruned network: top-1 on CIFAR-10's whole test set of 2:4 networks in floats and quantised, the same masks.
 
     bench/quantised.py [--build build/release] [--networks resnet20,resnet56] [--kinds uint8-mse,int8-mse] [--json FILE]
-                       [--from FILE] [--docs]
+                       [--no-own] [--from FILE] [--docs]
 
 Every network is pruned once, `prune --calibration` with 512 images, and then quantised for each kind, ACTIVATIONS-RANGE: pruned
-again by magnitude, which leaves its weights as they are. `eval` counts, and, where this Python has onnxruntime, ONNX Runtime on the
-same file. `check` has to find every pattern. --docs writes the table of docs/quantised.md; --from takes what an earlier run kept
+again by magnitude, which leaves its weights as they are. `eval` counts (not with --no-own: it emulates every rounding, which takes
+minutes), and, where this Python has onnxruntime, ONNX Runtime on the same file: without graph optimisations, which is what the file
+says, and with its integer kernels. `check` has to find every pattern. --docs writes the table of docs/quantised.md; --from takes what an earlier run kept
 with --json, and measures only what is missing there.
 """
 import argparse
@@ -44,8 +45,8 @@ def top1(args, folder, model):
     return json.loads((folder / "eval.json").read_text())["top1"]
 
 
-def runtime_top1(args, model):
-    """The same by ONNX Runtime with its integer kernels; None: it is not there."""
+def runtime_top1(args, model, fused):
+    """The same by ONNX Runtime, with its integer kernels or as the file says; None: it is not there."""
     try:
         import numpy as np
         import onnxruntime
@@ -54,7 +55,10 @@ def runtime_top1(args, model):
     raw = np.fromfile(args.data / "test_batch.bin", np.uint8).reshape(-1, 3073)
     images = raw[:, 1:].reshape(-1, 3, 32, 32).astype(np.float32) / 255
     images = (images - np.array(MEAN, np.float32)[:, None, None]) / np.array(STD, np.float32)[:, None, None]
-    session = onnxruntime.InferenceSession(str(model), providers=["CPUExecutionProvider"])
+    options = onnxruntime.SessionOptions()
+    if not fused:
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    session = onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
     name = session.get_inputs()[0].name
     answers = [session.run(None, {name: images[at:at + BATCH]})[0].argmax(axis=1) for at in range(0, len(images), BATCH)]
     return 100 * float(np.mean(np.concatenate(answers) == raw[:, 0]))
@@ -75,7 +79,8 @@ def quantise(args, folder, network, kind):
     lacuna(args, "check", made)
     found = json.loads(report.read_text())
     layers = found["quantisation"]["layers"]
-    return {"top1": top1(args, folder, made), "runtime": runtime_top1(args, made), "error": found["quantisation"]["outputs_error"],
+    return {"top1": None if args.no_own else top1(args, folder, made), "runtime": runtime_top1(args, made, True),
+            "as_written": runtime_top1(args, made, False), "error": found["quantisation"]["outputs_error"],
             "pruned": found["summary"]["pruned"], "quantised": sum(layer["quantised"] for layer in layers), "layers": len(layers),
             "bytes": made.stat().st_size}
 
@@ -88,10 +93,11 @@ def measure(args, results, folder):
                 continue
             if kind == "floats":
                 made = prune(args, folder, network)
-                results[key] = {"top1": top1(args, folder, made), "runtime": runtime_top1(args, made), "bytes": made.stat().st_size}
+                results[key] = {"top1": top1(args, folder, made), "runtime": runtime_top1(args, made, True),
+                                "as_written": runtime_top1(args, made, False), "bytes": made.stat().st_size}
             else:
                 results[key] = quantise(args, folder, network, kind)
-            print(f"{key}: {results[key]['top1']:.2f}", flush=True)
+            print(f"{key}: {number(results[key]['top1'])} {number(results[key]['as_written'])}", flush=True)
             if args.json:
                 args.json.write_text(json.dumps(results, indent=1) + "\n")
 
@@ -101,21 +107,23 @@ def number(value):
 
 
 def lines(results):
-    table = ["| network, 2:4 | activations | ranges | top-1 | ONNX Runtime | less than in floats | outputs' error | layers in int8 | kB |",
-             "|---|---|---|---|---|---|---|---|---|"]
+    table = ["| network, 2:4 | activations | ranges | `eval` | ONNX Runtime, as written | less than in floats | its integer kernels | "
+             "outputs' error | layers in int8 | kB |", "|---|---|---|---|---|---|---|---|---|---|"]
     for network, title in NAMES.items():
         floats = results.get(f"{network} | floats")
         if not floats:
             continue
-        table.append(f"| {title} | f32 | | {number(floats['top1'])} | {number(floats['runtime'])} | | | | {floats['bytes'] / 1e3:.0f} |")
+        table.append(f"| {title} | f32 | | {number(floats['top1'])} | {number(floats['as_written'])} | | {number(floats['runtime'])} | | | "
+                     f"{floats['bytes'] / 1e3:.0f} |")
         for kind in KINDS:
             found = results.get(f"{network} | {kind}")
             if not found:
                 continue
             activations, rule = kind.split("-")
-            table.append(f"| | {activations} | {rule} | {number(found['top1'])} | {number(found['runtime'])} | "
-                         f"{floats['top1'] - found['top1']:.2f} | {100 * found['error']:.3f} % | {found['quantised']} of "
-                         f"{found['layers']} | {found['bytes'] / 1e3:.0f} |")
+            best = "top1" if found["as_written"] is None else "as_written"
+            table.append(f"| | {activations} | {rule} | {number(found['top1'])} | {number(found['as_written'])} | "
+                         f"{floats[best] - found[best]:.2f} | {number(found['runtime'])} | {100 * found['error']:.3f} % | "
+                         f"{found['quantised']} of {found['layers']} | {found['bytes'] / 1e3:.0f} |")
     return table
 
 
@@ -128,6 +136,7 @@ def main():
     parser.add_argument("--kinds", type=lambda text: text.split(","), default=KINDS)
     parser.add_argument("--json", type=pathlib.Path)
     parser.add_argument("--from", dest="earlier", type=pathlib.Path)
+    parser.add_argument("--no-own", action="store_true", help="quantised networks by ONNX Runtime alone")
     parser.add_argument("--docs", action="store_true")
     args = parser.parse_args()
     args.build = args.build.resolve()
