@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Where a layer's weight comes from: the stored tensor behind casts, transposes and dequantisation.
  */
-#include <string.h>
-
 #include "analyze/layers_in.h"
 #include "graph/graph.h"
-
-static bool is_type(const laci_node *node, const char *type) {
-  return strcmp(node->type, type) == 0 &&
-         (node->domain[0] == 0 || strcmp(node->domain, "ai.onnx") == 0);
-}
+#include "graph/op.h"
 
 /* A stored operand that is one number, or runs along one axis of a value of that rank. *axis: -1
  * for one number. */
@@ -107,8 +101,8 @@ bool laci_trace_weight(const laci_graph *graph, int value, laci_weight_source *s
     const laci_node *node = &graph->nodes[producer];
     if (node->n_inputs < 1 || node->inputs[0] < 0) return false;
     int next = node->inputs[0];
-    bool reshapes = is_type(node, "Reshape") || is_type(node, "Flatten") ||
-                    is_type(node, "Squeeze") || is_type(node, "Unsqueeze");
+    bool reshapes = laci_node_is(node, "Reshape") || laci_node_is(node, "Flatten") ||
+                    laci_node_is(node, "Squeeze") || laci_node_is(node, "Unsqueeze");
     if (!s->reshaped && s->scale_value < 0 && s->factor_value < 0 &&
         laci_trace_weight_norm(graph, value, &s->norm)) {
       s->normalised = true;
@@ -116,11 +110,11 @@ bool laci_trace_weight(const laci_graph *graph, int value, laci_weight_source *s
       value = s->norm.v;
       break;
     }
-    bool known = is_type(node, "Identity") || is_type(node, "Cast") ||
+    bool known = laci_node_is(node, "Identity") || laci_node_is(node, "Cast") ||
                  (reshapes && step_reshape(graph, node, s)) ||
-                 (is_type(node, "Transpose") && step_transpose(graph, node, s)) ||
-                 (is_type(node, "DequantizeLinear") && step_dequantize(graph, node, s)) ||
-                 (is_type(node, "Mul") && step_mul(graph, node, &next, s));
+                 (laci_node_is(node, "Transpose") && step_transpose(graph, node, s)) ||
+                 (laci_node_is(node, "DequantizeLinear") && step_dequantize(graph, node, s)) ||
+                 (laci_node_is(node, "Mul") && step_mul(graph, node, &next, s));
     if (!known) return false;
     s->chain[s->n_chain++] = producer;
     value = next;

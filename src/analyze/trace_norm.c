@@ -6,16 +6,15 @@
  * of a sum of squares, with a Reshape before or behind it. Both are stored tensors, and nothing but
  * these nodes may read them: v is masked, and g follows its norm (prune/weights.c). */
 #include <math.h>
-#include <string.h>
 
 #include "analyze/analyze.h"
 #include "analyze/layers_in.h"
 #include "graph/graph.h"
+#include "graph/op.h"
 #include "tensor/buf.h"
 
 static bool is_type(const laci_node *node, const char *type) {
-  return node && strcmp(node->type, type) == 0 &&
-         (node->domain[0] == 0 || strcmp(node->domain, "ai.onnx") == 0);
+  return node && laci_node_is(node, type);
 }
 
 static const laci_shape *shape_of(const laci_graph *graph, int value) {

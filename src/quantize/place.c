@@ -16,9 +16,8 @@ static const char *const sums[] = {"Add",    "Mul", "AveragePool", "GlobalAverag
                                    "Concat", NULL};
 
 static bool is_one_of(const laci_node *node, const char *const *names) {
-  if (node->domain[0] && strcmp(node->domain, "ai.onnx") != 0) return false;
   for (; *names; names++) {
-    if (strcmp(node->type, *names) == 0) return true;
+    if (laci_node_is(node, *names)) return true;
   }
   return false;
 }

@@ -26,9 +26,7 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
 
 static int weights(const laci_graph *graph, const laci_node *node, laci_weight_axes axes[2]) {
   (void)graph;
-  int n = laci_integer_weights(node, &ports, 0, axes);
-  if (n) axes[0].groups = laci_node_int(node, "group", 1);
-  return n;
+  return laci_integer_weights(node, &ports, 0, axes);
 }
 
 const laci_op laci_op_conv_integer = {

@@ -226,7 +226,11 @@ lac_status laci_integer_couple(const laci_graph *graph, const laci_node *node, l
 int laci_integer_weights(const laci_node *node, const laci_integer_ports *ports, int k_axis,
                          laci_weight_axes axes[2]) {
   if (!laci_has_input(node, ports->b)) return 0;
-  axes[0] = (laci_weight_axes){.port = ports->b, .k_axis = k_axis, .c_axis = !k_axis, .groups = 1};
+  bool conv = k_axis == 0;
+  axes[0] = (laci_weight_axes){.port = ports->b,
+                               .k_axis = k_axis,
+                               .c_axis = !k_axis,
+                               .groups = conv ? laci_node_int(node, "group", 1) : 1};
   if (ports->b_scale >= 0) axes[0].scale_port = ports->b_scale;
   if (ports->b_zero >= 0 && laci_has_input(node, ports->b_zero)) axes[0].zero_port = ports->b_zero;
   return 1;

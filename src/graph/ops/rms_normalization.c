@@ -2,8 +2,6 @@
  * RMSNormalization (opset 23): all axes from `axis` on are divided by their root mean square, then
  * scaled by a parameter that is broadcast from the right.  y = x / sqrt(mean x^2 + epsilon) * scale
  */
-#include <math.h>
-
 #include "graph/ops/shared/grad_in.h"
 #include "graph/ops/shared/norm_in.h"
 
@@ -38,9 +36,7 @@ static void normalise_rows(int64_t begin, int64_t end, void *context) {
   const job *j = context;
   for (int64_t row = begin; row < end; row++) {
     const double *x = j->x + row * j->n;
-    double *y = j->y + row * j->n, squares = 0;
-    for (int64_t i = 0; i < j->n; i++) squares += x[i] * x[i];
-    double factor = 1 / sqrt(squares / (double)j->n + j->epsilon);
+    double *y = j->y + row * j->n, factor = laci_inverse_root_mean_square(x, j->n, j->epsilon);
     for (int64_t i = 0; i < j->n; i++) y[i] = x[i] * factor;
   }
 }

@@ -5,13 +5,7 @@
 
 #include "graph/ops/shared/microsoft_in.h"
 
-static lac_status infer(laci_infer *infer) {
-  lac_status st = laci_want_inputs(infer, 2, 2);
-  int64_t size = laci_in_size(infer, 0, -1);
-  if (!st) st = laci_want_sizes(infer, 1, 1, &size);
-  if (!st) infer->out[0] = *infer->in[0];
-  return st;
-}
+static lac_status infer(laci_infer *infer) { return laci_bias_infer(infer, 2); }
 
 static double value(double x, double bias) {
   double sum = x + bias;

@@ -2,8 +2,6 @@
  * SimplifiedLayerNormalization, which ONNX Runtime writes into ai.onnx though ONNX does not have
  * it: y = x / sqrt(mean x^2 + epsilon) * scale over all axes from `axis` on; a second output has 1
  * / sqrt(mean x^2 + epsilon). The scale has the normalised axes. */
-#include <math.h>
-
 #include "graph/ops/shared/microsoft_in.h"
 #include "graph/ops/shared/norm_in.h"
 
@@ -34,9 +32,8 @@ static void normalise_rows(int64_t begin, int64_t end, void *context) {
   double epsilon = laci_epsilon(j->eval->node);
   for (int64_t row = begin; row < end; row++) {
     const double *x = j->eval->in[0]->f + row * j->n;
-    double *y = j->eval->out[0]->f + row * j->n, squares = 0;
-    for (int64_t i = 0; i < j->n; i++) squares += x[i] * x[i];
-    double factor = 1 / sqrt(squares / (double)j->n + epsilon);
+    double *y = j->eval->out[0]->f + row * j->n;
+    double factor = laci_inverse_root_mean_square(x, j->n, epsilon);
     for (int64_t i = 0; i < j->n; i++) y[i] = x[i] * factor * scale[i];
     if (inverse) inverse->f[row] = factor;
   }

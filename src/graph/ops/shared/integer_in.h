@@ -26,7 +26,7 @@ LAC_MUST_CHECK lac_status laci_integer_eval(const laci_eval *eval, const laci_op
                                             const laci_integer_ports *ports);
 lac_status laci_integer_couple(const laci_graph *graph, const laci_node *node, laci_coupling *c,
                                const laci_op *like, const laci_integer_ports *ports);
-/** The operand b as a weight. */
+/** The operand b as a weight: a convolution's (k_axis 0), which may have groups, or a product's. */
 int laci_integer_weights(const laci_node *node, const laci_integer_ports *ports, int k_axis,
                          laci_weight_axes axes[2]);
 

@@ -22,6 +22,14 @@ lac_status laci_want_sizes(laci_infer *infer, int port, int rank, const int64_t 
                         laci_shape_text(&wanted, want, sizeof want));
 }
 
+lac_status laci_bias_infer(laci_infer *infer, int least) {
+  lac_status st = laci_want_inputs(infer, least, 2);
+  int64_t size = laci_in_size(infer, 0, -1);
+  if (!st) st = laci_want_sizes(infer, 1, 1, &size);
+  if (!st) infer->out[0] = *infer->in[0];
+  return st;
+}
+
 int64_t laci_in_size(const laci_infer *infer, int port, int axis) {
   const laci_shape *shape = laci_in_shape(infer, port);
   if (shape && axis < 0) axis += shape->rank;
@@ -141,14 +149,16 @@ typedef struct skip_job {
 static void normalise_rows(int64_t begin, int64_t end, void *context) {
   const skip_job *j = context;
   for (int64_t row = begin; row < end; row++) {
-    double *y = j->y + row * j->n, squares = 0;
+    double *y = j->y + row * j->n, mean = 0, inverse;
     for (int64_t i = 0; j->bias && i < j->n; i++) y[i] += j->bias[i];
     if (j->sum) memcpy(j->sum->f + row * j->n, y, (size_t)j->n * sizeof *y);
-    laci_moments m = laci_moments_of(y, j->n);
-    for (int64_t i = 0; i < j->n; i++) squares += y[i] * y[i];
-    double mean = j->norm->centred ? m.mean : 0;
-    double inverse =
-        1 / sqrt((j->norm->centred ? m.variance : squares / (double)j->n) + j->epsilon);
+    if (j->norm->centred) {
+      laci_moments m = laci_moments_of(y, j->n);
+      mean = m.mean;
+      inverse = 1 / sqrt(m.variance + j->epsilon);
+    } else {
+      inverse = laci_inverse_root_mean_square(y, j->n, j->epsilon);
+    }
     for (int64_t i = 0; i < j->n; i++)
       y[i] = (y[i] - mean) * inverse * j->scale[i] + (j->shift ? j->shift[i] : 0);
     if (j->mean) j->mean->f[row] = mean;

@@ -18,6 +18,12 @@ void laci_normalise_run(const double *x, int64_t n, laci_moments moments, double
   for (int64_t i = 0; i < n; i++) y[i] = (x[i] - moments.mean) * factor;
 }
 
+double laci_inverse_root_mean_square(const double *x, int64_t n, double epsilon) {
+  double squares = 0;
+  for (int64_t i = 0; i < n; i++) squares += x[i] * x[i];
+  return 1 / sqrt(squares / (double)n + epsilon);
+}
+
 lac_status laci_want_vector(laci_infer *infer, int port, int64_t size) {
   const laci_shape *shape = laci_in_shape(infer, port);
   if (!shape) return LAC_OK;

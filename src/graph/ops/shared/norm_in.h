@@ -17,6 +17,9 @@ laci_moments laci_moments_of(const double *x, int64_t n);
 void laci_normalise_run(const double *x, int64_t n, laci_moments moments, double epsilon,
                         double *y);
 
+/** 1 / sqrt(mean x^2 + epsilon) of n elements. */
+double laci_inverse_root_mean_square(const double *x, int64_t n, double epsilon);
+
 /** Input `port`, where present and known, must have one axis of `size` (< 0: any). Fails
  *  LAC_BAD_SHAPE. */
 LAC_MUST_CHECK lac_status laci_want_vector(laci_infer *infer, int port, int64_t size);
