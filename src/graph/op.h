@@ -111,6 +111,8 @@ typedef struct laci_op {
   bool symbol_safe; /* eval looks for symbols itself where eval->new_symbol is set (op_in.h's
                        elementwise helpers do); with neither this nor moves_data, symbols going in
                        make every integer coming out a fresh one */
+  bool jumps;       /* rounding of a float input may change an output by any amount: choices, ties,
+                       comparisons, numbers that become integers */
   bool shape_only; /* eval reads the shapes of its inputs, which may hold symbols; their f and i may
                       both be NULL */
   lac_status (*infer)(laci_infer *infer);

@@ -12,6 +12,7 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
 const laci_op laci_op_arg_min = {
     .name = "ArgMin",
     .role = LACI_ROLE_CLEAR,
+    .jumps = true,
     .attributes = LACI_ATTRIBUTES({"axis", LACI_ATTR_INT}, {"keepdims", LACI_ATTR_INT},
                                   {"select_last_index", LACI_ATTR_INT}),
     .infer = laci_arg_infer,

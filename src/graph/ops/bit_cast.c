@@ -34,6 +34,7 @@ static lac_status eval(laci_eval *eval) {
 
 const laci_op laci_op_bit_cast = {.name = "BitCast",
                                   .role = LACI_ROLE_CLEAR,
+                                  .jumps = true,
                                   .attributes = LACI_ATTRIBUTES({"to", LACI_ATTR_INT}),
                                   .infer = infer,
                                   .eval = eval,

@@ -26,6 +26,7 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
 const laci_op laci_op_cast_like = {
     .name = "CastLike",
     .role = LACI_ROLE_CLEAR,
+    .jumps = true,
     .attributes = LACI_ATTRIBUTES({"round_mode", LACI_ATTR_TEXT}, {"saturate", LACI_ATTR_INT}),
     .symbol_safe = true,
     .is_fold = true,

@@ -53,6 +53,7 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
 
 const laci_op laci_op_dynamic_quantize_linear = {.name = "DynamicQuantizeLinear",
                                                  .role = LACI_ROLE_CLEAR,
+                                                 .jumps = true,
                                                  .infer = infer,
                                                  .eval = eval,
                                                  .couple = couple};

@@ -179,6 +179,7 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
 const laci_op laci_op_grid_sample = {
     .name = "GridSample",
     .role = LACI_ROLE_CLEAR,
+    .jumps = true,
     .attributes = LACI_ATTRIBUTES({"align_corners", LACI_ATTR_INT}, {"mode", LACI_ATTR_TEXT},
                                   {"padding_mode", LACI_ATTR_TEXT}),
     .infer = infer,

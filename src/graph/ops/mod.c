@@ -29,6 +29,7 @@ static lac_status eval(laci_eval *eval) {
 
 const laci_op laci_op_mod = {.name = "Mod",
                              .role = LACI_ROLE_CLEAR,
+                             .jumps = true,
                              .attributes = LACI_ATTRIBUTES({"fmod", LACI_ATTR_INT}),
                              .is_fold = true,
                              .symbol_safe = true,

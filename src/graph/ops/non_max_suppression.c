@@ -157,6 +157,7 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
 const laci_op laci_op_non_max_suppression = {
     .name = "NonMaxSuppression",
     .role = LACI_ROLE_SKIP,
+    .jumps = true,
     .attributes = LACI_ATTRIBUTES({"center_point_box", LACI_ATTR_INT}),
     .infer = infer,
     .eval = eval,

@@ -52,6 +52,7 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
 
 const laci_op laci_op_non_zero = {.name = "NonZero",
                                   .role = LACI_ROLE_SKIP,
+                                  .jumps = true,
                                   .is_fold = true,
                                   .infer = infer,
                                   .eval = eval,

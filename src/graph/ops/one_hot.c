@@ -64,6 +64,7 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
 
 const laci_op laci_op_one_hot = {.name = "OneHot",
                                  .role = LACI_ROLE_SKIP,
+                                 .jumps = true,
                                  .attributes = LACI_ATTRIBUTES({"axis", LACI_ATTR_INT}),
                                  .infer = infer,
                                  .eval = eval,

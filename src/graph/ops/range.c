@@ -59,6 +59,7 @@ static lac_status eval(laci_eval *eval) {
 
 const laci_op laci_op_range = {.name = "Range",
                                .role = LACI_ROLE_SKIP,
+                               .jumps = true,
                                .attributes = LACI_ATTRIBUTES({"stash_type", LACI_ATTR_INT}),
                                .is_fold = true,
                                .infer = infer,

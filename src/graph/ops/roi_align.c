@@ -158,6 +158,7 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
 const laci_op laci_op_roi_align = {
     .name = "RoiAlign",
     .role = LACI_ROLE_CLEAR,
+    .jumps = true,
     .attributes = LACI_ATTRIBUTES(
         {"coordinate_transformation_mode", LACI_ATTR_TEXT}, {"mode", LACI_ATTR_TEXT},
         {"output_height", LACI_ATTR_INT}, {"output_width", LACI_ATTR_INT},

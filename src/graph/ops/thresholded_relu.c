@@ -22,6 +22,7 @@ static double slope(const laci_node *node, double x) {
 
 const laci_op laci_op_thresholded_relu = {.name = "ThresholdedRelu",
                                           .role = LACI_ROLE_CLEAR,
+                                          .jumps = true,
                                           .attributes = LACI_ATTRIBUTES({"alpha", LACI_ATTR_FLOAT}),
                                           .infer = laci_infer_same,
                                           .eval = eval,

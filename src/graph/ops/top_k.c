@@ -105,6 +105,7 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
 const laci_op laci_op_top_k = {
     .name = "TopK",
     .role = LACI_ROLE_CLEAR,
+    .jumps = true,
     .attributes = LACI_ATTRIBUTES({"axis", LACI_ATTR_INT}, {"k", LACI_ATTR_INT},
                                   {"largest", LACI_ATTR_INT}, {"sorted", LACI_ATTR_INT}),
     .infer = infer,

@@ -136,6 +136,7 @@ static lac_status couple(const laci_graph *graph, const laci_node *node, laci_co
 const laci_op laci_op_unique = {
     .name = "Unique",
     .role = LACI_ROLE_CLEAR,
+    .jumps = true,
     .attributes = LACI_ATTRIBUTES({"axis", LACI_ATTR_INT}, {"sorted", LACI_ATTR_INT}),
     .infer = infer,
     .eval = eval,
