@@ -44,14 +44,15 @@ static bool lies_along(const laci_graph *graph, int value, int v, int axis) {
 
 /* The axes of a reduction as bits; 0: not known. */
 static unsigned reduced_axes(const laci_graph *graph, const laci_node *node, int rank) {
-  size_t n;
+  size_t n = 0;
   unsigned bits = 0;
-  const int64_t *axes = laci_node_ints(node, "axes", &n);
-  if (!axes && node->n_inputs > 1) {
-    int value = node->inputs[1];
-    const laci_buf *known = graph->values[value].known;
+  const int64_t *axes = NULL;
+  if (node->n_inputs > 1) {
+    const laci_buf *known = graph->values[node->inputs[1]].known;
     axes = known ? known->i : NULL;
-    n = known && known->i ? (size_t)known->count : 0;
+    n = axes ? (size_t)known->count : 0;
+  } else {
+    axes = laci_node_ints(node, "axes", &n);
   }
   for (size_t k = 0; axes && k < n; k++) {
     int64_t axis = axes[k] < 0 ? axes[k] + rank : axes[k];
