@@ -124,7 +124,6 @@ typedef struct laci_pruning_refinement {
   bool recalibrated;         /* statistics were estimated again before any step, and are kept */
   double error_recalibrated; /* with these; 0: not tried */
   bool refined;              /* steps were taken, and what they made is kept */
-  bool statistics_again;     /* of that, statistics were estimated again behind the steps */
   double error_refined;      /* with what they made, kept or not; 0: no step */
   int64_t steps;
   double seconds;

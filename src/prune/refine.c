@@ -148,13 +148,6 @@ static lac_status recalibrate(refiner *r, lac_error *err) {
 
 /* ---- Steps ---- */
 
-/* Images as they are have other statistics than those that were changed in training: a batch of
- * them would mislead. */
-static laci_refine_norms norms_for(const refiner *r) {
-  const bool changed = r->how->first_changed > 0 && r->how->first_changed < worked_on(r);
-  return changed ? LACI_NORMS_TRAINED : LACI_NORMS_KEPT;
-}
-
 /* The largest batch that memory allows. */
 static lac_status take_steps(refiner *r, const laci_weighted_graph *student,
                              const laci_weighted_graph *teacher, laci_refined *refined,
@@ -164,9 +157,7 @@ static lac_status take_steps(refiner *r, const laci_weighted_graph *student,
                              .n_fitted = worked_on(r),
                              .first_held = worked_on(r),
                              .n_held = r->how->samples->held_back,
-                             .first_changed = r->how->first_changed,
                              .masks = r->masks,
-                             .norms = norms_for(r),
                              .batch = AGAIN_BATCH,
                              .seed = r->how->seed,
                              .bf16 = laci_cpu_has_avx512bf16(),
@@ -196,7 +187,6 @@ static lac_status refine(refiner *r, lac_error *err) {
   }
   if (!st) {
     r->to->refined = refined.kept;
-    r->to->statistics_again = refined.recalibrated;
     r->to->steps = refined.steps;
     r->to->seconds = refined.seconds;
     r->to->error_refined = refined.kept ? found.relative : refined.after.relative;

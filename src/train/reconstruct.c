@@ -27,7 +27,6 @@ static lac_status plan_teacher(laci_reconstruct *r, const laci_graph *model,
                                const laci_reconstruct_options *o, laci_training_options graph,
                                laci_budget *budget, lac_error *err) {
   graph.loss = LACI_LOSS_TARGETS;
-  graph.keep_statistics = true;
   lac_status st = laci_training_graph_create(model, &graph, &r->teacher, err);
   if (st) return st;
   const laci_engine_options how = {.threads = o->threads,
@@ -75,7 +74,6 @@ static lac_status plan_student(laci_reconstruct *r, const laci_graph *model,
                               .budget = budget};
   if (!known) return laci_fail_memory(err, "masks");
   how.graph.loss = LACI_LOSS_MATCH;
-  how.graph.keep_statistics = o->keep_statistics;
   how.optimizer.decay = 0;
   for (int s = 0; s < model->n_stored && o->masks; s++) {
     if (!o->masks[s]) continue;
@@ -94,7 +92,8 @@ lac_status laci_reconstruct_create(const laci_graph *student, const laci_graph *
   laci_reconstruct *r = laci_alloc(1, sizeof *r);
   int *blocks = NULL;
   laci_budget budget = options->budget ? *options->budget : (laci_budget){.limit = UINT64_MAX};
-  laci_training_options graph = {.batch = options->batch, .image = options->image};
+  laci_training_options graph = {
+      .batch = options->batch, .image = options->image, .keep_statistics = true};
   *reconstruct = NULL;
   if (!r) return laci_fail_memory(err, "a network that is fitted to another");
   r->batch = options->batch;

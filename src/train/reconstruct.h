@@ -4,8 +4,8 @@
  *
  *   loss = 1/B sum over the batch |z - z'|^2 + mean over blocks of sum |x - x'|^2 / sum |x'|^2
  *
- * z are the logits, x what a block gives (blocks.h), both of the student; z' and x' the teacher's,
- * as it is deployed. The student's batch normalisation is as in training, or as deployed, too.
+ * z are the logits, x what a block gives (blocks.h), both of the student; z' and x' the teacher's.
+ * Batch normalisation is as deployed, in both.
  * Hinton et al., "Distilling the Knowledge in a Neural Network" (2015), with squared errors;
  * blocks: Romero et al., "FitNets" (2015). Next: refine.h (how long, and whether it is kept). */
 #ifndef LACI_TRAIN_RECONSTRUCT_H
@@ -25,7 +25,6 @@ typedef struct laci_reconstruct_options {
   int threads;                 /* <= 0: the cores this process may use */
   bool bf16;                   /* activations and their gradients, of both networks */
   bool dense_only;             /* no sparse kernels under masks */
-  bool keep_statistics;        /* the student's batch normalisation is as deployed */
   const laci_budget *budget;   /* NULL: no limit */
 } laci_reconstruct_options;
 

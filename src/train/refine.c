@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Steps by the clock, then two candidates, of which the better one is kept if it is better than
- * what was there. */
+ * Steps by the clock; what comes of them is kept if it is better than what was there. */
 #include "train/refine.h"
 
 #include <math.h>
@@ -14,12 +13,11 @@
 #include "cpu/pool.h"
 #include "graph/graph.h"
 #include "graph/view.h"
-#include "train/recalibrate.h"
 #include "train/reconstruct.h"
 #include "train/taught.h"
 #include "train/trainer.h"
 
-enum { BATCH = 128, WARM_UP = 20, TIMED = 5, JUDGED_AT_ONCE = 32, MOST_BATCHES_AGAIN = 32 };
+enum { BATCH = 128, WARM_UP = 20, TIMED = 5, JUDGED_AT_ONCE = 32, MOST_TIMES = 160 };
 static const double RATE = 1e-3, TIMED_SHARE = 0.08;
 static const uint64_t MOST_KEPT = (uint64_t)1 << 30; /* bytes of samples and targets */
 
@@ -31,8 +29,8 @@ typedef struct job {
   double start;
   double judge_seconds; /* that judging took */
   int64_t batch;
-  laci_graph *views[2];   /* of the student, the teacher */
-  laci_graph *results[2]; /* candidates: with the statistics of the steps; estimated again */
+  laci_graph *views[2]; /* of the student, the teacher */
+  laci_graph *result;   /* the student behind the steps */
   laci_reconstruct *reconstruct;
   laci_taught *taught;
 } job;
@@ -76,14 +74,11 @@ static double median(double *times, int n) {
   return times[n / 2];
 }
 
-/** How many there are to be, once `done` took `step_seconds` each. What follows them takes time,
- * too: two candidates are judged, and statistics estimated again. */
+/** How many there are to be, once `done` took `step_seconds` each and judging will take time, too.
+ */
 static int64_t steps_for(const job *j, int64_t done, double step_seconds) {
-  double used = laci_clock_seconds() - j->start, after = 2 * j->judge_seconds;
-  int64_t again = j->o->n_fitted / j->batch;
-  if (again > MOST_BATCHES_AGAIN) again = MOST_BATCHES_AGAIN;
-  if (j->o->norms == LACI_NORMS_TRAINED) after += (double)again * step_seconds / 2;
-  double left = j->o->seconds - used - after;
+  double used = laci_clock_seconds() - j->start;
+  double left = j->o->seconds - used - j->judge_seconds;
   int64_t more = left > 0 ? (int64_t)(left / step_seconds) : 0;
   return done + more;
 }
@@ -103,7 +98,7 @@ static lac_status step_once(job *j, int64_t step, int64_t steps, lac_error *err)
 }
 
 static lac_status take_steps(job *j, lac_error *err) {
-  double times[MOST_BATCHES_AGAIN * TIMED];
+  double times[MOST_TIMES];
   int n_times = 0;
   int64_t steps = j->o->steps, step = 0;
   lac_status st = LAC_OK;
@@ -128,19 +123,6 @@ static lac_status take_steps(job *j, lac_error *err) {
 
 /* ---- What comes of it ---- */
 
-static lac_status estimate_again(job *j, lac_error *err) {
-  const int64_t most = j->batch * MOST_BATCHES_AGAIN;
-  const int64_t first = j->o->first_changed < j->o->n_fitted ? j->o->first_changed : 0;
-  const int64_t n = j->o->n_fitted - first;
-  const laci_recalibrate_options how = {.batch = j->batch,
-                                        .first = first,
-                                        .n = n < most ? n : most,
-                                        .pool = j->o->pool,
-                                        .budget = j->o->budget};
-  laci_recalibrated result;
-  return laci_recalibrate(j->results[1], j->samples, &how, &result, err);
-}
-
 /** The candidate's own bytes become the result. */
 static void take_weights(job *j, laci_graph *from) {
   for (int s = 0; s < from->n_stored; s++) {
@@ -150,29 +132,14 @@ static void take_weights(job *j, laci_graph *from) {
 }
 
 static lac_status choose(job *j, lac_error *err) {
-  const bool norms = j->o->norms == LACI_NORMS_TRAINED;
-  int64_t n_statistics = 0, best = 0;
-  laci_output_difference found[2];
-  laci_trainer *trainer = laci_reconstruct_trainer(j->reconstruct);
-  (void)laci_trainer_statistics(trainer, &n_statistics);
-  const int n = norms && n_statistics > 0 ? 2 : 1;
-  lac_status st = LAC_OK;
-  for (int k = 0; k < n && !st; k++) {
-    st = laci_graph_view_create(j->student->graph, j->student->weights, &j->results[k], err);
-    if (!st) st = laci_reconstruct_store(j->reconstruct, j->results[k], err);
-    if (!st && k == 1) st = estimate_again(j, err);
-    if (!st) st = judge(j, j->results[k], &found[k], err);
-    if (!st && found[k].relative < found[best].relative) best = k;
-  }
+  lac_status st = laci_graph_view_create(j->student->graph, j->student->weights, &j->result, err);
+  if (!st) st = laci_reconstruct_store(j->reconstruct, j->result, err);
+  if (!st) st = judge(j, j->result, &j->to->after, err);
   if (st) return st;
-  j->to->after = found[best];
-  j->to->recalibrated = best == 1;
   j->to->kept = j->to->after.relative < j->to->before.relative;
-  for (int k = 0; k < n; k++)
-    laci_log(LAC_LOG_DEBUG, "refined%s: error of outputs %.5g %%, before %.5g %%",
-             k ? ", statistics estimated again" : "", 100 * found[k].relative,
-             100 * j->to->before.relative);
-  if (j->to->kept) take_weights(j, j->results[best]);
+  laci_log(LAC_LOG_DEBUG, "refined: error of outputs %.5g %%, before %.5g %%",
+           100 * j->to->after.relative, 100 * j->to->before.relative);
+  if (j->to->kept) take_weights(j, j->result);
   return LAC_OK;
 }
 
@@ -184,7 +151,6 @@ static lac_status open_job(job *j, lac_error *err) {
                                   .threads = laci_pool_threads(o->pool),
                                   .bf16 = o->bf16,
                                   .dense_only = o->dense_only,
-                                  .keep_statistics = o->norms == LACI_NORMS_KEPT,
                                   .budget = o->budget};
   const laci_taught_options taught = {.n = o->n_fitted,
                                       .batch = j->batch,
@@ -241,10 +207,8 @@ lac_status laci_refine(const laci_weighted_graph *student, const laci_weighted_g
   if (!st) st = choose(&j, err);
   laci_taught_destroy(j.taught);
   laci_reconstruct_destroy(j.reconstruct);
-  for (int k = 0; k < 2; k++) {
-    laci_graph_view_destroy(j.views[k]);
-    laci_graph_view_destroy(j.results[k]);
-  }
+  for (int k = 0; k < 2; k++) laci_graph_view_destroy(j.views[k]);
+  laci_graph_view_destroy(j.result);
   refined->seconds = laci_clock_seconds() - j.start;
   if (st) laci_refined_clear(refined);
   return st;

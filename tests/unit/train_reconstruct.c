@@ -271,17 +271,14 @@ static void expect_same_stored(const laci_graph *a, const laci_graph *b) {
 static void steps_come_nearer_under_masks_that_stay(void **state) {
   (void)state;
   for (int bf16 = 0; bf16 <= laci_cpu_has_avx512bf16(); bf16++) {
-    for (int kept = 0; kept < 2; kept++) {
-      const laci_reconstruct_options how = {
-          .batch = BATCH, .bf16 = bf16 != 0, .keep_statistics = kept != 0};
-      pair p;
-      make_pair(&p, build_arch("cifar-resnet20"));
-      laci_graph *one = fit_one_batch(&p, how), *other = fit_one_batch(&p, how);
-      expect_same_stored(one, other);
-      laci_graph_view_destroy(one);
-      laci_graph_view_destroy(other);
-      clear_pair(&p);
-    }
+    const laci_reconstruct_options how = {.batch = BATCH, .bf16 = bf16 != 0};
+    pair p;
+    make_pair(&p, build_arch("cifar-resnet20"));
+    laci_graph *one = fit_one_batch(&p, how), *other = fit_one_batch(&p, how);
+    expect_same_stored(one, other);
+    laci_graph_view_destroy(one);
+    laci_graph_view_destroy(other);
+    clear_pair(&p);
   }
 }
 
@@ -326,34 +323,32 @@ static lac_status refine(const pair *p, source *from, laci_refine_options how, l
 
 static void refined_networks_err_less_and_are_the_same_again(void **state) {
   (void)state;
-  for (int norms = LACI_NORMS_TRAINED; norms <= LACI_NORMS_KEPT; norms++) {
-    pair p;
-    source from = {.interrupt_at = -1};
-    lac_error err = {0};
-    laci_refined one, other;
-    laci_graph *view;
-    const laci_refine_options how = {.steps = 30, .rate = 3e-3, .norms = (laci_refine_norms)norms};
-    make_pair(&p, build_arch("cifar-resnet20"));
-    if (refine(&p, &from, how, &one, &err)) fail_msg("%s", err.text);
-    if (refine(&p, &from, how, &other, &err)) fail_msg("%s", err.text);
-    assert_true(one.kept);
-    assert_int_equal(one.steps, 30);
-    assert_int_equal(one.before.n_samples, HELD);
-    if (!(one.after.relative < one.before.relative)) fail_msg("no better");
-    assert_true(one.loss_last < one.loss_first);
-    for (int s = 0; s < p.graph->n_stored; s++) {
-      assert_int_equal(one.weights[s] == NULL, other.weights[s] == NULL);
-      if (one.weights[s])
-        assert_memory_equal(one.weights[s], other.weights[s], p.graph->stored[s].size_bytes);
-    }
-    assert_int_equal(
-        laci_graph_view_create(p.graph, (const uint8_t *const *)one.weights, &view, &err), LAC_OK);
-    expect_masks(&p, view);
-    laci_graph_view_destroy(view);
-    laci_refined_clear(&one);
-    laci_refined_clear(&other);
-    clear_pair(&p);
+  pair p;
+  source from = {.interrupt_at = -1};
+  lac_error err = {0};
+  laci_refined one, other;
+  laci_graph *view;
+  const laci_refine_options how = {.steps = 30, .rate = 3e-3};
+  make_pair(&p, build_arch("cifar-resnet20"));
+  if (refine(&p, &from, how, &one, &err)) fail_msg("%s", err.text);
+  if (refine(&p, &from, how, &other, &err)) fail_msg("%s", err.text);
+  assert_true(one.kept);
+  assert_int_equal(one.steps, 30);
+  assert_int_equal(one.before.n_samples, HELD);
+  if (!(one.after.relative < one.before.relative)) fail_msg("no better");
+  assert_true(one.loss_last < one.loss_first);
+  for (int s = 0; s < p.graph->n_stored; s++) {
+    assert_int_equal(one.weights[s] == NULL, other.weights[s] == NULL);
+    if (one.weights[s])
+      assert_memory_equal(one.weights[s], other.weights[s], p.graph->stored[s].size_bytes);
   }
+  assert_int_equal(
+      laci_graph_view_create(p.graph, (const uint8_t *const *)one.weights, &view, &err), LAC_OK);
+  expect_masks(&p, view);
+  laci_graph_view_destroy(view);
+  laci_refined_clear(&one);
+  laci_refined_clear(&other);
+  clear_pair(&p);
 }
 
 /** Steps that lead away are not kept: at a rate that is far too high. */
