@@ -169,6 +169,18 @@ def randomise(network, torch):
                     torch.nn.init.uniform_(tensor, 0.5, 1.5) if positive else torch.nn.init.normal_(tensor, 0, 0.1)
 
 
+def normalise(network, torch):
+    """Statistics of batch normalisation become those of the network: random ones let the picture fade until all scores of a
+    detector are alike."""
+    norms = [module for module in network.modules() if isinstance(module, torch.nn.BatchNorm2d)]
+    for norm in norms:
+        norm.momentum = 1.0
+        norm.train()
+    with torch.no_grad():
+        network(list(torch.rand(4, 3, 320, 320)))
+    network.eval()
+
+
 def torchvision_network(name):
     import torch
     import torchvision
@@ -239,6 +251,8 @@ def make_torch(library, name, exporter, folder):
     network, inputs = (torchvision_network if library == "torchvision" else transformers_network)(name)
     network.eval()
     randomise(network, torch)
+    if name.startswith("ssdlite"):
+        normalise(network, torch)
     with torch.no_grad():
         export(network, inputs, exporter, folder / "model.onnx", torch)
     return {key: value.numpy() for key, value in inputs.items()}
