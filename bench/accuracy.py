@@ -33,7 +33,7 @@ PICTURE = TOP / "docs/accuracy.svg"
 NAMES = {"resnet20": "ResNet-20", "resnet32": "ResNet-32", "resnet44": "ResNet-44", "resnet56": "ResNet-56"}
 PATTERNS = ("2:4", "4:8", "1:4")
 COPIES = "4"  # of each image, flipped and shifted: what training saw
-ORDER_STEPS = "100"
+ORDER_STEPS = "50"
 
 
 class Failed(Exception):

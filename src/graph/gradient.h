@@ -103,13 +103,14 @@ const laci_buf *laci_gradient_known(const laci_gradient_builder *b, const laci_n
  * auto_pad resolved. dY is d loss / d Y.
  *
  *  BatchNormTrain        X [N,C,...], scale [C], bias [C], running_mean [C], running_var [C]
- *     epsilon, momentum  -> Y, mean [C], var [C], new_running_mean [C], new_running_var [C]
+ *     epsilon, momentum, -> Y, mean [C], var [C], new_running_mean [C], new_running_var [C]
+ *     fixed
  *                        mean and var (biased) of this batch over N and space;
  *                        Y = (X - mean) / sqrt(var + epsilon) * scale + bias;
  *                        new_running = momentum * running + (1 - momentum) * (mean | var * n/(n-1))
- *                        Two more inputs, mean and var: they are this batch's, known already; then
- *                        the running ones, and what would come of them, may be absent
- *  BatchNormTrainGrad    dY, X, scale, mean, var -> dX, dscale [C], dbias [C]; epsilon
+ *                        fixed != 0: mean and var are the running ones, which stay: the last two
+ *                        outputs are absent
+ *  BatchNormTrainGrad    dY, X, scale, mean, var -> dX, dscale [C], dbias [C]; epsilon, fixed
  *  SoftmaxCrossEntropy   logits [N,C], labels [N,C] (probabilities) -> loss []
  *                        loss = -1/N sum over n, c of labels * log softmax(logits)
  *  SoftmaxCrossEntropyGrad  dloss [], logits, labels -> dlogits

@@ -237,9 +237,9 @@ static bool map_values(job *j, const laci_node *node, int *inputs, int *outputs)
 }
 
 /** The outputs behind Y: statistics of the batch and the running ones. */
-static lac_status add_batch_outputs(job *j, const laci_node *node, int outputs[5]) {
+static lac_status add_batch_outputs(job *j, const laci_node *node, int outputs[5], int n) {
   static const char *const names[] = {"", "batch_mean", "batch_var", "running_mean", "running_var"};
-  for (int at = 1; at < 5; at++) {
+  for (int at = 1; at < n; at++) {
     char wanted[500], text[520];
     (void)snprintf(wanted, sizeof wanted, "%.400s/%s", node->name, names[at]);
     outputs[at] = laci_graph_value(j->to->graph, fresh_name(j, wanted, text, sizeof text));
@@ -255,7 +255,7 @@ static lac_status add_batch_norm(job *j, const laci_node *node, const int *input
   const float momentum = j->options->batch_statistics ? 0 : laci_node_float(node, "momentum", 0.9f);
   const laci_attr attrs[] = {laci_attr_float("epsilon", laci_node_float(node, "epsilon", 1e-5f)),
                              laci_attr_float("momentum", momentum)};
-  lac_status st = add_batch_outputs(j, node, outputs);
+  lac_status st = add_batch_outputs(j, node, outputs, 5);
   if (st) return st;
   for (int at = 0; at < 3; at++) from[at] = inputs[at];
   for (int at = 0; at < 2; at++) { /* two layers may share their statistics: one after the other */
@@ -270,6 +270,27 @@ static lac_status add_batch_norm(job *j, const laci_node *node, const int *input
                                           .n_inputs = 5,
                                           .n_outputs = 5,
                                           .inputs = from,
+                                          .outputs = outputs,
+                                          .n_attrs = 2,
+                                          .attrs = attrs},
+                             &id, j->err);
+}
+
+/** The same with statistics that stay. */
+static lac_status add_fixed_norm(job *j, const laci_node *node, const int *inputs, int y) {
+  int outputs[5] = {y}, id;
+  const laci_attr attrs[] = {laci_attr_float("epsilon", laci_node_float(node, "epsilon", 1e-5f)),
+                             laci_attr_int("fixed", 1)};
+  lac_status st = add_batch_outputs(j, node, outputs, 3);
+  if (st) return st;
+  return laci_graph_add_node(j->to->graph,
+                             &(laci_node){.name = node->name,
+                                          .type = "BatchNormTrain",
+                                          .domain = "lacuna",
+                                          .version = 1,
+                                          .n_inputs = 5,
+                                          .n_outputs = 3,
+                                          .inputs = inputs,
                                           .outputs = outputs,
                                           .n_attrs = 2,
                                           .attrs = attrs},
@@ -325,6 +346,8 @@ static lac_status add_node(job *j, const laci_node *node) {
     st = laci_fail_memory(j->err, "the training graph");
   } else if (laci_training_is_batch_norm(j->model, node, j->options)) {
     st = add_batch_norm(j, node, inputs, inputs[n_in]);
+  } else if (laci_training_is_fixed_norm(j->model, node, j->options)) {
+    st = add_fixed_norm(j, node, inputs, inputs[n_in]);
   } else {
     st = use_batch(j, node, inputs);
     if (!st) st = copy_node(j, node, inputs, inputs + n_in);

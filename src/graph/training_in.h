@@ -24,6 +24,9 @@ int laci_training_stored(const laci_graph *model, int value);
 /** Is it a batch normalisation that is to use the batch's own statistics? */
 bool laci_training_is_batch_norm(const laci_graph *model, const laci_node *node,
                                  const laci_training_options *options);
+/** Or one under a gradient whose stored statistics stay? */
+bool laci_training_is_fixed_norm(const laci_graph *model, const laci_node *node,
+                                 const laci_training_options *options);
 
 /** sorts[n_stored]; only nodes with needed[node] count. */
 LAC_MUST_CHECK lac_status laci_training_sort_tensors(const laci_graph *model, const bool *needed,

@@ -71,9 +71,8 @@ int laci_training_stored(const laci_graph *model, int value) {
   return value >= 0 ? model->values[value].stored : -1;
 }
 
-bool laci_training_is_batch_norm(const laci_graph *model, const laci_node *node,
-                                 const laci_training_options *options) {
-  if (options->keep_statistics || strcmp(node->type, "BatchNormalization") != 0) return false;
+static bool is_norm_of_channels(const laci_graph *model, const laci_node *node) {
+  if (strcmp(node->type, "BatchNormalization") != 0) return false;
   if (node->domain[0] || node->n_inputs < 5) return false;
   if (node->version < 9 && laci_node_int(node, "spatial", 1) == 0) return false;
   for (int port = 1; port < 5; port++)
@@ -81,6 +80,17 @@ bool laci_training_is_batch_norm(const laci_graph *model, const laci_node *node,
   const laci_shape *x = &model->values[node->inputs[0]].type.shape;
   return (x->rank < 0 || x->rank >= 2) && laci_training_stored(model, node->inputs[3]) >= 0 &&
          laci_training_stored(model, node->inputs[4]) >= 0;
+}
+
+bool laci_training_is_batch_norm(const laci_graph *model, const laci_node *node,
+                                 const laci_training_options *options) {
+  return !options->keep_statistics && is_norm_of_channels(model, node);
+}
+
+bool laci_training_is_fixed_norm(const laci_graph *model, const laci_node *node,
+                                 const laci_training_options *options) {
+  return options->keep_statistics && options->loss <= LACI_LOSS_MATCH &&
+         laci_node_int(node, "training_mode", 0) == 0 && is_norm_of_channels(model, node);
 }
 
 typedef struct walk {

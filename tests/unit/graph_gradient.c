@@ -261,6 +261,10 @@ static const gradient_case norm_cases[] = {
     {"BatchNormTrain of two axes",
      "input x 5x2 f64\ninput s 2 f64\ninput b 2 f64\nstored c_m 2 f64\nstored c_v 2 f64\n"
      "y, m, v, c, d = BatchNormTrain(x, s, b, c_m, c_v) domain=\"lacuna\"\noutput y\n"},
+    {"BatchNormTrain by statistics that stay",
+     "input x 3x2x2x3 f64\ninput s 2 f64\ninput b 2 f64\nstored c_m 2 f64\nstored c_v 2 f64 "
+     "positive\ny, m, v = BatchNormTrain(x, s, b, c_m, c_v) epsilon=0.01 fixed=1 "
+     "domain=\"lacuna\"\noutput y\n"},
     {"SoftmaxCrossEntropy of one-hot labels",
      "input x 2x4 f64\nstored c_l 2x4 f64 = 0 1 0 0 0 0 0 1\n"
      "y = SoftmaxCrossEntropy(x, c_l) domain=\"lacuna\"\noutput y\n"},

@@ -429,6 +429,16 @@ static void statistics_can_be_kept(void **state) {
   assert_int_equal(laci_training_graph_create(model, &options, &to, &err), LAC_OK);
   assert_int_equal(to->n_stats, 0);
   assert_int_equal(to->n_params, 14);
+  assert_int_equal(count_type(to->graph, "BatchNormalization"), 0);
+  for (int n = 0; n < to->graph->n_nodes; n++) {
+    const laci_node *node = &to->graph->nodes[n];
+    if (strcmp(node->type, "BatchNormTrain") == 0) assert_int_equal(node->n_outputs, 3);
+    if (strncmp(node->type, "BatchNormTrain", 14) == 0)
+      assert_int_equal(laci_node_int(node, "fixed", 0), 1);
+  }
+  laci_training_graph_destroy(to);
+  options.loss = LACI_LOSS_NONE; /* what has no gradient is as in inference, and folds */
+  assert_int_equal(laci_training_graph_create(model, &options, &to, &err), LAC_OK);
   assert_int_equal(count_type(to->graph, "BatchNormTrain"), 0);
   laci_training_graph_destroy(to);
   laci_graph_destroy(model);

@@ -47,11 +47,12 @@ static void open_blocks(laci_trainer *trainer) {
 }
 
 /** False: this processor has no bf16. */
-static bool open_pair(pair *p, const char *arch, int size, int64_t batch, bool bf16) {
+static bool open_pair(pair *p, const char *arch, int size, laci_training_options graph, bool bf16) {
+  const int64_t batch = graph.batch;
   lac_error err = {0};
   laci_arch_options a = {.name = arch, .n_classes = 10, .image_size = size, .seed = 1};
   if (laci_arch_build(&a, &p->model, &err)) fail_msg("%s", err.text);
-  laci_trainer_options o = {.graph = {.batch = batch},
+  laci_trainer_options o = {.graph = graph,
                             .optimizer = laci_optimizer_options_default(LACI_OPTIMIZER_SGD),
                             .threads = 2,
                             .bf16 = bf16};
@@ -150,9 +151,9 @@ static void check_statistics(const pair *p, const laci_stepper *run, double tole
 }
 
 /** Every gradient, element by element. */
-static void check(const char *arch, int size, int64_t batch, double tolerance) {
+static void check_graph(const char *arch, int size, laci_training_options graph, double tolerance) {
   pair p;
-  assert_true(open_pair(&p, arch, size, batch, false));
+  assert_true(open_pair(&p, arch, size, graph, false));
   const laci_training_graph *g = laci_trainer_graph(p.trainer);
   const laci_parameter *parameters = laci_trainer_parameters(p.trainer);
   check_steps(&p, arch);
@@ -172,13 +173,17 @@ static void check(const char *arch, int size, int64_t batch, double tolerance) {
   close_pair(&p);
 }
 
+static void check(const char *arch, int size, int64_t batch, double tolerance) {
+  check_graph(arch, size, (laci_training_options){.batch = batch}, tolerance);
+}
+
 /** All gradients together, with every block open. A value near zero before a Relu may round to its
  * other side, in bf16 a few in a thousand do, and its gradient comes or goes: the directions must
  * agree. */
-static void check_direction(const char *arch, int size, int64_t batch, bool bf16,
-                            double least_cosine) {
+static void check_graph_direction(const char *arch, int size, laci_training_options graph,
+                                  bool bf16, double least_cosine) {
   pair p;
-  if (!open_pair(&p, arch, size, batch, bf16)) return;
+  if (!open_pair(&p, arch, size, graph, bf16)) return;
   open_blocks(p.trainer);
   const laci_training_graph *g = laci_trainer_graph(p.trainer);
   const laci_parameter *parameters = laci_trainer_parameters(p.trainer);
@@ -203,6 +208,11 @@ static void check_direction(const char *arch, int size, int64_t batch, bool bf16
   check_statistics(&p, run, 5e-2);
   laci_stepper_destroy(run);
   close_pair(&p);
+}
+
+static void check_direction(const char *arch, int size, int64_t batch, bool bf16,
+                            double least_cosine) {
+  check_graph_direction(arch, size, (laci_training_options){.batch = batch}, bf16, least_cosine);
 }
 
 static void cifar_resnet_has_the_plain_engines_gradients(void **state) {
@@ -246,6 +256,15 @@ static void bf16_goes_the_plain_engines_way(void **state) {
   check_direction("resnext50_32x4d", 40, 4, true, 0.9);
 }
 
+static void statistics_that_stay_have_the_plain_engines_gradients(void **state) {
+  (void)state;
+  const laci_training_options graph = {.batch = 6, .keep_statistics = true};
+  check_graph("cifar-resnet20", 16, graph, 2e-3);
+  check_graph("resnet18", 48, graph, 2e-3);
+  check_graph_direction("resnet50", 40, graph, false, 0.9999);
+  check_graph_direction("cifar-resnet20", 16, graph, true, 0.95);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(digits_has_the_plain_engines_gradients),
@@ -255,6 +274,7 @@ int main(void) {
       cmocka_unit_test(resnext_has_the_plain_engines_gradients),
       cmocka_unit_test(open_blocks_go_the_plain_engines_way),
       cmocka_unit_test(bf16_goes_the_plain_engines_way),
+      cmocka_unit_test(statistics_that_stay_have_the_plain_engines_gradients),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

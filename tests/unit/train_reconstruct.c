@@ -359,7 +359,7 @@ static void what_errs_more_is_not_kept(void **state) {
   laci_refined to;
   (void)state;
   make_pair(&p, build_arch("cifar-resnet20"));
-  if (refine(&p, &from, (laci_refine_options){.steps = 6, .rate = 30}, &to, &err))
+  if (refine(&p, &from, (laci_refine_options){.steps = 6, .rate = 0.3}, &to, &err))
     fail_msg("%s", err.text);
   assert_false(to.kept);
   for (int s = 0; s < p.graph->n_stored; s++) assert_null(to.weights[s]);
@@ -367,15 +367,19 @@ static void what_errs_more_is_not_kept(void **state) {
   clear_pair(&p);
 }
 
+/** As many as fit into what some took, ten times over. */
 static void seconds_become_steps(void **state) {
   pair p;
   source from = {.interrupt_at = -1};
   lac_error err = {0};
-  laci_refined to;
+  laci_refined some, to;
   (void)state;
   make_pair(&p, build_arch("cifar-resnet20"));
-  if (refine(&p, &from, (laci_refine_options){.seconds = 1.5}, &to, &err)) fail_msg("%s", err.text);
+  if (refine(&p, &from, (laci_refine_options){.steps = 3}, &some, &err)) fail_msg("%s", err.text);
+  const laci_refine_options how = {.seconds = 10 * some.seconds};
+  if (refine(&p, &from, how, &to, &err)) fail_msg("%s", err.text);
   assert_true(to.steps > 1);
+  laci_refined_clear(&some);
   laci_refined_clear(&to);
   clear_pair(&p);
 }

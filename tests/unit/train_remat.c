@@ -144,6 +144,8 @@ static void check_arch(const char *name, int size, int64_t batch, double share) 
   if (laci_arch_build(&o, &model, &err)) fail_msg("%s", err.text);
   check(model, (laci_training_options){.batch = batch}, false, share, name);
   check(model, (laci_training_options){.batch = batch}, true, share, name);
+  check(model, (laci_training_options){.batch = batch, .keep_statistics = true}, false, share,
+        name);
   laci_graph_destroy(model);
 }
 

@@ -32,6 +32,7 @@ typedef struct fixture {
 
 typedef struct way {
   bool dense_only, remat, bf16;
+  bool fixed; /* statistics stay */
   int threads;
 } way;
 
@@ -81,7 +82,7 @@ static void clear(fixture *f) {
 static laci_trainer *open_trainer(const fixture *f, way w) {
   lac_error err = {0};
   laci_trainer *t;
-  const laci_trainer_options o = {.graph = {.batch = BATCH},
+  const laci_trainer_options o = {.graph = {.batch = BATCH, .keep_statistics = w.fixed},
                                   .optimizer = laci_optimizer_options_default(LACI_OPTIMIZER_SGD),
                                   .threads = w.threads,
                                   .bf16 = w.bf16,
@@ -135,11 +136,11 @@ static void expect_zeros(const fixture *f, const laci_trainer *t, const float *a
 /* ---- Tests ---- */
 
 /* Of the first step, before rounding tells one Relu from another; in f32. */
-static void expect_gradients(int size) {
+static void expect_gradients(int size, bool fixed) {
   fixture f;
   set_up_of(&f, "cifar-resnet20", size);
-  laci_trainer *dense = open_trainer(&f, (way){.dense_only = true, .threads = 1});
-  laci_trainer *sparse = open_trainer(&f, (way){.threads = 1});
+  laci_trainer *dense = open_trainer(&f, (way){.dense_only = true, .threads = 1, .fixed = fixed});
+  laci_trainer *sparse = open_trainer(&f, (way){.threads = 1, .fixed = fixed});
   const laci_training_graph *g = laci_trainer_graph(dense);
   assert_int_equal(sparse_steps(dense), 0);
   /* forward, input and weight: all convolutions but the first one, whose channels are three */
@@ -165,8 +166,10 @@ static void expect_gradients(int size) {
 /* Windows that stride over even and over odd pictures. */
 static void gradients_are_those_of_dense_kernels(void **state) {
   (void)state;
-  expect_gradients(SIZE);
-  expect_gradients(SIZE + 1);
+  for (int fixed = 0; fixed < 2; fixed++) {
+    expect_gradients(SIZE, fixed);
+    expect_gradients(SIZE + 1, fixed);
+  }
 }
 
 /* All gradients as one vector, of what is kept. */

@@ -114,12 +114,15 @@ void laci_norm_running(laci_net *net, const laci_node *node, int mean, int var) 
 
 /* ---- Forward and backward ---- */
 
+bool laci_norm_is_fixed(const laci_node *node) { return laci_node_int(node, "fixed", 0) != 0; }
+
 static float epsilon_of(const laci_node *node) { return laci_node_float(node, "epsilon", 1e-5f); }
 
 void laci_norm_train(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   int known[] = {output_of(node, 1), output_of(node, 2)};
-  bool given = net->recomputing && known[0] >= 0 && known[1] >= 0;
+  bool fixed = laci_norm_is_fixed(node);
+  bool given = fixed || (net->recomputing && known[0] >= 0 && known[1] >= 0);
   int flags = 0;
   laci_primitive *pd = NULL;
   if (fused->n_posts > 0) flags |= LACI_NORM_RELU;
@@ -128,8 +131,9 @@ void laci_norm_train(laci_net *net, const laci_fused *fused) {
   int scale = laci_norm_input(net, node->inputs[1]), shift = laci_norm_input(net, node->inputs[2]);
   int64_t channels = laci_plan_shape(&net->plan, node->inputs[0])->dims[1];
   int y = laci_net_result_like(net, x, true);
-  int mean = given ? laci_norm_input(net, known[0]) : laci_norm_vector(net, channels);
-  int var = given ? laci_norm_input(net, known[1]) : laci_norm_vector(net, channels);
+  const int *from = fixed ? node->inputs + 3 : known;
+  int mean = given ? laci_norm_input(net, from[0]) : laci_norm_vector(net, channels);
+  int var = given ? laci_norm_input(net, from[1]) : laci_norm_vector(net, channels);
   if (net->plan.status) return;
   lac_status st = laci_primitive_batch_norm_train(&pd, net->onednn, net->tensors[x].md,
                                                   epsilon_of(node), flags);
@@ -158,6 +162,7 @@ void laci_norm_train_gradient(laci_net *net, const laci_fused *fused) {
   bool reads_shift = laci_norm_gradient_reads_shift();
   laci_primitive *hint = NULL, *pd = NULL;
   if (workspace >= 0) flags |= LACI_NORM_RELU;
+  if (laci_norm_is_fixed(node)) flags |= LACI_NORM_GIVEN;
   int x = laci_net_whole(net, laci_net_read(net, node->inputs[1]));
   if (x < 0) return;
   const laci_layout *md = net->tensors[x].md;

@@ -11,6 +11,9 @@ laci_lower_supports laci_norm_constant_fits;
 /** By oneDNN: by constants, by the batch's statistics, and the gradient of these. batch_norm.c */
 laci_lower_function laci_norm_constant, laci_norm_train, laci_norm_train_gradient;
 
+/** Does a norm of training, or its gradient, take statistics as they come in (gradient.h)? */
+bool laci_norm_is_fixed(const laci_node *node);
+
 /** A vector of f32 in the arena, and a value as one. */
 int laci_norm_vector(laci_net *net, int64_t n);
 int laci_norm_input(laci_net *net, int value);

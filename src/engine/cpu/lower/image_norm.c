@@ -31,6 +31,7 @@ typedef struct norm_step {
   int64_t tile_rows, n_tiles;  /* of 16 images */
   double epsilon;
   bool relu, given; /* given: mean and var are there */
+  bool fixed;       /* backward: nothing comes off */
   int tensors[10];  /* by what follows; -1: none */
 } norm_step;
 
@@ -225,8 +226,8 @@ static void join_sums(int64_t begin, int64_t end, void *context) {
     const double variance = (double)data(w, VAR)[c] + s->epsilon;
     data(w, DSCALE)[c] = (float)(slope / sqrt(variance));
     data(w, DSHIFT)[c] = (float)level;
-    w->vectors[1][c] = (float)(level / n);
-    w->vectors[2][c] = (float)(slope / n / variance);
+    w->vectors[1][c] = s->fixed ? 0 : (float)(level / n);
+    w->vectors[2][c] = s->fixed ? 0 : (float)(slope / n / variance);
   }
 }
 
@@ -302,7 +303,9 @@ void laci_image_norm_lower(laci_net *net, const laci_fused *fused) {
   const int known[] = {output_of(node, 1), output_of(node, 2)};
   const int64_t channels = laci_plan_shape(&net->plan, node->inputs[0])->dims[1];
   const laci_pictures out = laci_sparse_images(net, fused->output);
-  const bool given = net->recomputing && known[0] >= 0 && known[1] >= 0;
+  const bool fixed = laci_norm_is_fixed(node);
+  const bool given = fixed || (net->recomputing && known[0] >= 0 && known[1] >= 0);
+  const int *const from = fixed ? node->inputs + 3 : known;
   const int x = laci_sparse_read_images(net, node->inputs[0]);
   const int y = laci_pictures_new(net, laci_plan_shape(&net->plan, fused->output), &out, -1);
   norm_step *s = new_norm(net, node, x, y);
@@ -311,8 +314,8 @@ void laci_image_norm_lower(laci_net *net, const laci_fused *fused) {
   s->given = given;
   s->tensors[SCALE] = laci_norm_input(net, node->inputs[1]);
   s->tensors[SHIFT] = laci_norm_input(net, node->inputs[2]);
-  s->tensors[MEAN] = given ? laci_norm_input(net, known[0]) : laci_norm_vector(net, channels);
-  s->tensors[VAR] = given ? laci_norm_input(net, known[1]) : laci_norm_vector(net, channels);
+  s->tensors[MEAN] = given ? laci_norm_input(net, from[0]) : laci_norm_vector(net, channels);
+  s->tensors[VAR] = given ? laci_norm_input(net, from[1]) : laci_norm_vector(net, channels);
   add_step(net, fused, s, run_norm);
   if (net->plan.status) return;
   net->workspaces[fused->node] = x;
@@ -348,6 +351,7 @@ void laci_image_norm_lower_gradient(laci_net *net, const laci_fused *fused) {
   if (!s) return;
   s->y = net->tensors[dy].pictures->layout;
   s->relu = net->plan.fused[forward].n_posts > 0;
+  s->fixed = laci_norm_is_fixed(node);
   s->tensors[DY] = dy;
   s->tensors[SCALE] = laci_norm_input(net, node->inputs[2]);
   s->tensors[SHIFT] = laci_norm_input(net, graph->nodes[forward].inputs[2]);

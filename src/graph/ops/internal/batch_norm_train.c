@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * lacuna.BatchNormTrain: batch normalisation by the batch's own statistics (gradient.h has its
- * ports). What is normalised by is the biased variance; what runs on is the unbiased one, as in the
- * frameworks that networks come from. Its gradient is batch_norm_train_grad.c. */
+ * lacuna.BatchNormTrain: batch normalisation by the batch's own statistics, or by those that come
+ * in (gradient.h has its ports). What is normalised by is the biased variance; what runs on is the
+ * unbiased one, as in the frameworks that networks come from. Its gradient is
+ * batch_norm_train_grad.c. */
 #include <math.h>
 
 #include "graph/ops/shared/grad_in.h"
@@ -25,11 +26,15 @@ static lac_status infer(laci_infer *infer) {
 typedef struct job {
   const laci_eval *eval;
   double epsilon, keep;
+  bool fixed;
   int64_t channels, plane, n_images;
 } job;
 
 static laci_moments moments_of(const job *j, int64_t channel) {
   const double *x = j->eval->in[0]->f;
+  if (j->fixed)
+    return (laci_moments){.mean = j->eval->in[3]->f[channel],
+                          .variance = j->eval->in[4]->f[channel]};
   double sum = 0, squares = 0, n = (double)(j->n_images * j->plane);
   for (int64_t image = 0; image < j->n_images; image++) {
     const double *from = x + (image * j->channels + channel) * j->plane;
@@ -76,6 +81,7 @@ static lac_status eval(laci_eval *eval) {
   job j = {.eval = eval,
            .epsilon = laci_epsilon(eval->node),
            .keep = laci_node_float(eval->node, "momentum", 0.9f),
+           .fixed = laci_node_int(eval->node, "fixed", 0) != 0,
            .channels = x->dims[1],
            .plane = laci_shape_count_range(x, 2, x->rank),
            .n_images = x->dims[0]};
@@ -92,15 +98,16 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
     if (laci_gradient_of(b, node, port) >= 0)
       return laci_gradient_refuse(b, node, "the statistics of a batch have no gradient");
   }
-  laci_attr epsilon = laci_attr_float("epsilon", laci_node_float(node, "epsilon", 1e-5f));
+  const laci_attr attrs[] = {laci_attr_float("epsilon", laci_node_float(node, "epsilon", 1e-5f)),
+                             laci_attr_int("fixed", laci_node_int(node, "fixed", 0))};
   const int inputs[] = {dy, node->inputs[0], node->inputs[1], node->outputs[1], node->outputs[2]};
   laci_gradient_node made = {.type = "BatchNormTrainGrad",
                              .domain = "lacuna",
                              .n_inputs = 5,
                              .n_outputs = 3,
                              .inputs = inputs,
-                             .n_attrs = 1,
-                             .attrs = &epsilon};
+                             .n_attrs = 2,
+                             .attrs = attrs};
   (void)laci_gradient_add(b, &made, out);
   for (int port = 0; port < 3; port++) laci_gradient_give(b, node, port, out[port]);
   return laci_gradient_ok(b);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * lacuna.BatchNormTrainGrad: inputs dY, X, scale, mean, var; with h = (X - mean) / sqrt(var + eps),
  *   dbias = sum dY,  dscale = sum dY * h       over images and places of a channel, n of them
- *   dX = scale / sqrt(var + eps) * (dY - dbias / n - h * dscale / n). */
+ *   dX = scale / sqrt(var + eps) * (dY - dbias / n - h * dscale / n)
+ * where mean and var are the batch's own, and scale / sqrt(var + eps) * dY where they are fixed. */
 #include <math.h>
 
 #include "graph/ops/shared/grad_in.h"
@@ -25,6 +26,7 @@ static lac_status infer(laci_infer *infer) {
 typedef struct job {
   const laci_eval *eval;
   double epsilon;
+  bool fixed;
   int64_t channels, plane, n_images;
 } job;
 
@@ -47,7 +49,8 @@ static void run(int64_t begin, int64_t end, void *context) {
     if (dbias) dbias->f[channel] = sum;
     for (int64_t at = 0; dx && at < j->n_images * j->plane; at++) {
       int64_t i = (at / j->plane * j->channels + channel) * j->plane + at % j->plane;
-      dx->f[i] = factor * (dy[i] - (sum + (x[i] - mean) * inverse * product) / n);
+      double off = j->fixed ? 0 : (sum + (x[i] - mean) * inverse * product) / n;
+      dx->f[i] = factor * (dy[i] - off);
     }
   }
 }
@@ -58,6 +61,7 @@ static lac_status eval(laci_eval *eval) {
   if (st || eval->in[1]->count == 0) return st;
   job j = {.eval = eval,
            .epsilon = laci_epsilon(eval->node),
+           .fixed = laci_node_int(eval->node, "fixed", 0) != 0,
            .channels = x->dims[1],
            .plane = laci_shape_count_range(x, 2, x->rank),
            .n_images = x->dims[0]};
