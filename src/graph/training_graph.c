@@ -236,8 +236,8 @@ static bool map_values(job *j, const laci_node *node, int *inputs, int *outputs)
   return true;
 }
 
-/** The outputs behind Y: statistics of the batch and the running ones. */
-static lac_status add_batch_outputs(job *j, const laci_node *node, int outputs[5], int n) {
+/** The outputs behind Y, n with it: statistics of the batch and the running ones. */
+static lac_status add_batch_outputs(job *j, const laci_node *node, int *outputs, int n) {
   static const char *const names[] = {"", "batch_mean", "batch_var", "running_mean", "running_var"};
   for (int at = 1; at < n; at++) {
     char wanted[500], text[520];
@@ -248,8 +248,26 @@ static lac_status add_batch_outputs(job *j, const laci_node *node, int outputs[5
   return LAC_OK;
 }
 
+/** Two attributes, and as many outputs as there are. */
+static lac_status add_norm_node(job *j, const laci_node *node, const int *inputs,
+                                const int *outputs, int n_outputs, const laci_attr attrs[2]) {
+  int id;
+  return laci_graph_add_node(j->to->graph,
+                             &(laci_node){.name = node->name,
+                                          .type = "BatchNormTrain",
+                                          .domain = "lacuna",
+                                          .version = 1,
+                                          .n_inputs = 5,
+                                          .n_outputs = n_outputs,
+                                          .inputs = inputs,
+                                          .outputs = outputs,
+                                          .n_attrs = 2,
+                                          .attrs = attrs},
+                             &id, j->err);
+}
+
 static lac_status add_batch_norm(job *j, const laci_node *node, const int *inputs, int y) {
-  int outputs[5] = {y}, from[5], id;
+  int outputs[5] = {y}, from[5];
   const int stored[] = {laci_training_stored(j->model, node->inputs[3]),
                         laci_training_stored(j->model, node->inputs[4])};
   const float momentum = j->options->batch_statistics ? 0 : laci_node_float(node, "momentum", 0.9f);
@@ -262,39 +280,16 @@ static lac_status add_batch_norm(job *j, const laci_node *node, const int *input
     from[3 + at] = j->stat_now[stored[at]];
     j->stat_now[stored[at]] = outputs[3 + at];
   }
-  return laci_graph_add_node(j->to->graph,
-                             &(laci_node){.name = node->name,
-                                          .type = "BatchNormTrain",
-                                          .domain = "lacuna",
-                                          .version = 1,
-                                          .n_inputs = 5,
-                                          .n_outputs = 5,
-                                          .inputs = from,
-                                          .outputs = outputs,
-                                          .n_attrs = 2,
-                                          .attrs = attrs},
-                             &id, j->err);
+  return add_norm_node(j, node, from, outputs, 5, attrs);
 }
 
 /** The same with statistics that stay. */
 static lac_status add_fixed_norm(job *j, const laci_node *node, const int *inputs, int y) {
-  int outputs[5] = {y}, id;
+  int outputs[3] = {y};
   const laci_attr attrs[] = {laci_attr_float("epsilon", laci_node_float(node, "epsilon", 1e-5f)),
                              laci_attr_int("fixed", 1)};
   lac_status st = add_batch_outputs(j, node, outputs, 3);
-  if (st) return st;
-  return laci_graph_add_node(j->to->graph,
-                             &(laci_node){.name = node->name,
-                                          .type = "BatchNormTrain",
-                                          .domain = "lacuna",
-                                          .version = 1,
-                                          .n_inputs = 5,
-                                          .n_outputs = 3,
-                                          .inputs = inputs,
-                                          .outputs = outputs,
-                                          .n_attrs = 2,
-                                          .attrs = attrs},
-                             &id, j->err);
+  return st ? st : add_norm_node(j, node, inputs, outputs, 3, attrs);
 }
 
 /** Exporters write the batch they traced into Reshape's wanted shapes: [1, -1]. Where the image
