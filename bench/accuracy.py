@@ -32,7 +32,7 @@ PAGE = TOP / "docs/without-training.md"
 PICTURE = TOP / "docs/accuracy.svg"
 NAMES = {"resnet20": "ResNet-20", "resnet32": "ResNet-32", "resnet44": "ResNet-44", "resnet56": "ResNet-56"}
 PATTERNS = ("2:4", "4:8", "1:4")
-COPIES = "4"  # of each image, flipped and shifted: what training saw
+COPIES = "4"  # of each image, flipped and shifted: what training saw. Steps make seven by themselves
 ORDER_STEPS = "50"
 
 
@@ -56,7 +56,7 @@ def ways(refine):
         "alps, solved, 512 images": calibrated("alps", 512),
         "alps, solved, 128 images": calibrated("alps", 128),
         f"alps, solved, {refine} s of whole-network steps":
-            calibrated("alps", 2048, "--refine", str(refine), "--calibration-copies", COPIES),
+            calibrated("alps", 2048, "--refine", str(refine)),
     }
 
 
@@ -64,7 +64,7 @@ def orders():
     """(pattern, way) -> options but for the order. Steps are counted: what they reach is then no matter of the machine."""
     of_data = ("--score", "alps", "--calibration-samples", "512")
     steps = {"one-shot": (), "solved": of_data,
-             "refined": (*of_data, "--refine-steps", ORDER_STEPS, "--calibration-copies", COPIES)}
+             "refined": (*of_data, "--refine-steps", ORDER_STEPS)}
     return {(pattern, way): ["--pattern", pattern, *options] for pattern in PATTERNS for way, options in steps.items()}
 
 

@@ -43,7 +43,8 @@ typedef struct laci_calibrate_options {
                          network whose batch size is fixed has that one */
   const char *folder; /* of temporary files; NULL: TMPDIR or /tmp */
   uint64_t memory_for_values; /* bytes of values kept between layers that may lie in memory; 0: what
-                                 the budget leaves, at most a quarter of it. For tests: 1 */
+                                 the budget leaves, at most a quarter of it and 1.5 GB. For
+                                 tests: 1 */
   const laci_budget *budget;  /* the limit, and what is held beside; NULL: no limit */
   laci_pool *pool;
 } laci_calibrate_options;

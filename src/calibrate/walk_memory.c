@@ -10,6 +10,9 @@
 #include "cpu/pool.h"
 
 enum { MOST_LANES = 32 };
+/* Bytes of values between layers that lie in memory, at most: the rest lies in files, which the
+ * system keeps in memory for as long as it has some to spare. */
+static const uint64_t MOST_VALUES = (uint64_t)3 << 29;
 
 static uint64_t bytes_of_values(const laci_walk_state *w, const int *values, int n) {
   uint64_t bytes = 0;
@@ -112,7 +115,8 @@ lac_status laci_walk_plan_memory(laci_walk_state *w, lac_error *err) {
   lac_status st = laci_budget_check(&most, "the calibration", err);
   if (st) return st;
   uint64_t left = most.limit == UINT64_MAX ? UINT64_MAX : most.limit - most.needed;
-  uint64_t quarter = most.limit == UINT64_MAX ? laci_memory_allowed("") / 4 : most.limit / 4;
+  uint64_t quarter = (most.limit == UINT64_MAX ? laci_memory_allowed("") : most.limit) / 4;
+  if (quarter > MOST_VALUES) quarter = MOST_VALUES;
   if (w->options->memory_for_values > 0) quarter = w->options->memory_for_values;
   w->front.folder = w->options->folder;
   w->front.memory_limit = left < quarter ? left : quarter;
