@@ -186,9 +186,13 @@ def seconds(runs):
     return f"{statistics.median(run['seconds'] for run in runs):.1f}"
 
 
+def is_way(way):
+    return way != "dense" and " order" not in way
+
+
 def way_lines(table, networks):
     networks = [network for network in networks if network in table]
-    names = [way for network in networks for way in table[network] if way != "dense" and " order" not in way]
+    names = [way for network in networks for way in table[network] if is_way(way)]
     head = " | ".join(f"{NAMES[n]}, dense {table[n]['dense'][0]['top1']:.2f} | s" for n in networks)
     lines = [f"| masks and weights | {head} | zeros hold 2:4 |", "|---|" + "---|---|" * len(networks) + "---|"]
     for way in dict.fromkeys(names):
@@ -208,7 +212,7 @@ def order_lines(table):
                      for way in ("one-shot", "solved", "refined") for order in ("file", "searched")]
             if any(cells):
                 lines.append(f"| {NAMES[network]} | {pattern} | " + " | ".join(spread(c) if c else "" for c in cells) + " |")
-    return lines if len(lines) > 2 else ["Not measured yet (`bench/accuracy.py --orders`)."]
+    return lines
 
 
 def picture(table, networks):
@@ -216,7 +220,7 @@ def picture(table, networks):
     panels = []
     for network in (n for n in networks if n in table):
         found = {way: (statistics.median(r["seconds"] for r in runs), statistics.mean(r["top1"] for r in runs))
-                 for way, runs in table[network].items() if way != "dense" and " order" not in way}
+                 for way, runs in table[network].items() if is_way(way)}
         kinds = {"alps": ("a", [p for way, p in found.items() if way.startswith("alps")]),
                  "others": ("b", [p for way, p in found.items() if way.endswith(", solved") and not way.startswith("alps")]),
                  "onnxsim": ("c", [p for way, p in found.items() if way.startswith("onnxsim")])}
@@ -227,12 +231,16 @@ def picture(table, networks):
 
 
 def write_page(results, networks):
-    table = gathered(results)
-    text = fill(PAGE.read_text(), "accuracy", "accuracy.py", way_lines(table, networks))
-    for part, (_, _, lines) in PARTS.items():
-        text = fill(text, part, "accuracy.py", lines(table.get(part, {})))
-    PAGE.write_text(fill(text, "orders", "accuracy.py", order_lines(table)))
-    PICTURE.write_text(picture(table, networks))
+    """What was not measured stays as it is on the page."""
+    table, text = gathered(results), PAGE.read_text()
+    if any(is_way(way) for network in table.keys() & set(networks) for way in table[network]):
+        text = fill(text, "accuracy", "accuracy.py", way_lines(table, networks))
+        PICTURE.write_text(picture(table, networks))
+    for part in table.keys() & PARTS.keys():
+        text = fill(text, part, "accuracy.py", PARTS[part][2](table[part]))
+    if len(lines := order_lines(table)) > 2:
+        text = fill(text, "orders", "accuracy.py", lines)
+    PAGE.write_text(text)
 
 
 def main():
