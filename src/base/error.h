@@ -4,6 +4,7 @@
 #ifndef LACI_BASE_ERROR_H
 #define LACI_BASE_ERROR_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "lacuna/status.h"
@@ -37,6 +38,12 @@ LAC_MUST_CHECK lac_status laci_check_given(const char *function, const laci_give
 /** Puts `to` wherever `from` (not empty) stands in the text: a failure speaks of a temporary file
  * by the name that its reader knows. err may be NULL. */
 void laci_error_rename(lac_error *err, const char *from, const char *to);
+
+/** Does the failure say nothing of what was worked on (memory, an interruption)? Whoever goes on
+ * without what failed must not go on then. */
+static inline bool laci_ends_the_run(lac_status status) {
+  return status == LAC_NO_MEMORY || status == LAC_MEMORY_LIMIT || status == LAC_INTERRUPTED;
+}
 
 /** For a failed allocation: "not enough memory for WHAT". */
 lac_status laci_fail_memory(lac_error *err, const char *what);

@@ -57,10 +57,15 @@ lac_status laci_pruning_measure(laci_pruning *p, laci_pool *pool, lac_error *err
     laci_held held;
     lac_status st = laci_weight_hold(&layer->view, &view, &held, err);
     if (st) return st;
-    st = measure_layer(p, l, &view, pool, layer->eligible ? err : NULL);
+    lac_error own = {0};
+    st = measure_layer(p, l, &view, pool, &own);
     laci_let_go(&held);
-    if (st && layer->eligible) return st;
-    if (st) continue; /* a layer that stays as it is may hold what it likes */
+    const bool matters = layer->eligible || laci_ends_the_run(st);
+    if (st && !matters) continue; /* a layer that stays as it is may hold what it likes */
+    if (st) {
+      if (err) *err = own;
+      return st;
+    }
     if (layer->eligible && laci_pruned_layer_is_zero(out)) {
       out->reason = "all zero: no magnitude tells which weights to keep";
     }

@@ -290,7 +290,7 @@ static lac_status step(verify_round *r, int id, lac_error *err) {
     return st;
   }
   st = laci_stepper_step(r->b, id, err);
-  if (st && st != LAC_NO_MEMORY && st != LAC_MEMORY_LIMIT && st != LAC_INTERRUPTED)
+  if (st && !laci_ends_the_run(st))
     return laci_fail_in(err, LAC_PROOF_FAILED, "after the reordering");
   for (int i = 0; i < node->n_outputs && !st; i++) {
     if (node->outputs[i] >= 0) st = compare_value(r, node, node->outputs[i], err);

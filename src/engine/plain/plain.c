@@ -198,8 +198,7 @@ static lac_status step_plain(laci_plain *run, const laci_node *node, lac_error *
 
 /* What would not be run may well fail: its operands need not fit. */
 static lac_status forgive(lac_status st) {
-  bool own = st == LAC_NO_MEMORY || st == LAC_MEMORY_LIMIT || st == LAC_INTERRUPTED;
-  return !st || own ? st : LAC_UNSUPPORTED;
+  return !st || laci_ends_the_run(st) ? st : LAC_UNSUPPORTED;
 }
 
 lac_status laci_plain_step(laci_plain *run, int node_id, lac_error *err) {
