@@ -116,14 +116,19 @@ void laci_norm_running(laci_net *net, const laci_node *node, int mean, int var) 
 
 bool laci_norm_is_fixed(const laci_node *node) { return laci_node_int(node, "fixed", 0) != 0; }
 
+bool laci_norm_given(const laci_net *net, const laci_node *node, int from[2]) {
+  const bool fixed = laci_norm_is_fixed(node);
+  for (int at = 0; at < 2; at++) from[at] = fixed ? node->inputs[3 + at] : output_of(node, 1 + at);
+  return fixed || (net->recomputing && from[0] >= 0 && from[1] >= 0);
+}
+
 static float epsilon_of(const laci_node *node) { return laci_node_float(node, "epsilon", 1e-5f); }
 
 void laci_norm_train(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   int known[] = {output_of(node, 1), output_of(node, 2)};
-  bool fixed = laci_norm_is_fixed(node);
-  bool given = fixed || (net->recomputing && known[0] >= 0 && known[1] >= 0);
-  int flags = 0;
+  int from[2], flags = 0;
+  bool given = laci_norm_given(net, node, from);
   laci_primitive *pd = NULL;
   if (fused->n_posts > 0) flags |= LACI_NORM_RELU;
   if (given) flags |= LACI_NORM_GIVEN;
@@ -131,7 +136,6 @@ void laci_norm_train(laci_net *net, const laci_fused *fused) {
   int scale = laci_norm_input(net, node->inputs[1]), shift = laci_norm_input(net, node->inputs[2]);
   int64_t channels = laci_plan_shape(&net->plan, node->inputs[0])->dims[1];
   int y = laci_net_result_like(net, x, true);
-  const int *from = fixed ? node->inputs + 3 : known;
   int mean = given ? laci_norm_input(net, from[0]) : laci_norm_vector(net, channels);
   int var = given ? laci_norm_input(net, from[1]) : laci_norm_vector(net, channels);
   if (net->plan.status) return;

@@ -303,9 +303,8 @@ void laci_image_norm_lower(laci_net *net, const laci_fused *fused) {
   const int known[] = {output_of(node, 1), output_of(node, 2)};
   const int64_t channels = laci_plan_shape(&net->plan, node->inputs[0])->dims[1];
   const laci_pictures out = laci_sparse_images(net, fused->output);
-  const bool fixed = laci_norm_is_fixed(node);
-  const bool given = fixed || (net->recomputing && known[0] >= 0 && known[1] >= 0);
-  const int *const from = fixed ? node->inputs + 3 : known;
+  int from[2];
+  const bool given = laci_norm_given(net, node, from);
   const int x = laci_sparse_read_images(net, node->inputs[0]);
   const int y = laci_pictures_new(net, laci_plan_shape(&net->plan, fused->output), &out, -1);
   norm_step *s = new_norm(net, node, x, y);
