@@ -3,6 +3,7 @@
  * side of every tile and panel. */
 #include "kernel/linear/linear.h"
 
+#include <dirent.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -274,8 +275,36 @@ static int teardown(void **state) {
   return 0;
 }
 
+/* ---- threads ---- */
+
+static int threads_of_process(void) {
+  int n = 0;
+  DIR *folder = opendir("/proc/self/task");
+  if (!folder) skip();
+  while (readdir(folder)) n++;
+  (void)closedir(folder);
+  return n;
+}
+
+/* Before anything else here: a library with threads of its own would keep them from then on. */
+static void starts_no_threads(void **state) {
+  enum { N = 700 };
+  (void)state;
+  double *a = doubles((size_t)N * N, 8);
+  for (int i = 0; i < N; i++) a[i * N + i] += N;
+  float *a32 = floats_of(a, (size_t)N * N);
+  (void)laci_linear_name(); /* loads the library */
+  const int before = threads_of_process();
+  assert_int_equal(laci_linear_cholesky_f32(NULL, a32, N), 0);
+  assert_int_equal(laci_linear_cholesky(NULL, a, N), 0);
+  assert_int_equal(threads_of_process(), before);
+  laci_free(a);
+  laci_free(a32);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(starts_no_threads),
       cmocka_unit_test(multiplies),
       cmocka_unit_test(factorises_and_solves),
       cmocka_unit_test(inverts),

@@ -7,8 +7,10 @@
  * room, or without the library, the plain way works in its place.
  *
  * There are three builds of it. One with OpenMP takes as many threads as a loop of its caller's
- * would, so that the caller says one around every call; one with threads of its own is told once,
- * for the process; one without any may not be called by two threads at a time. */
+ * would, so that the caller says one around every call, to the run time that came with it: where
+ * nothing else of the process has one, its names are among the library's only. One with threads of
+ * its own is told once, for the process; one without any may not be called by two threads at a
+ * time. */
 #include <cblas.h>
 #include <dlfcn.h>
 #include <pthread.h>
@@ -18,7 +20,6 @@
 
 #include "base/log.h"
 #include "base/memory.h"
-#include "cpu/openmp.h"
 #include "kernel/linear/linear_in.h"
 
 static const char LIBRARY[] = "libopenblas.so.0";
@@ -53,6 +54,10 @@ static struct {
 #undef FIELD
 } blas;
 
+/* Of its OpenMP run time; NULL: it has none. Both for the calling thread. */
+static void (*set_threads)(int n);
+static int (*max_threads)(void);
+
 static const enum CBLAS_ORDER ROWS = CblasRowMajor;
 static const enum CBLAS_UPLO LOWER = CblasLower;
 static const enum CBLAS_DIAG ANY = CblasNonUnit;
@@ -72,6 +77,14 @@ static bool find_all(void *library) {
   FUNCTIONS(FIND)
 #undef FIND
   return true;
+}
+
+static void find_openmp(void *library) {
+  void *const set = dlsym(library, "omp_set_num_threads");
+  void *const most = dlsym(library, "omp_get_max_threads");
+  if (!set || !most) return;
+  memcpy(&set_threads, &set, sizeof set);
+  memcpy(&max_threads, &most, sizeof most);
 }
 
 /* Its buffers for n threads: once made they stay. Not among the functions of its headers, but there
@@ -111,6 +124,7 @@ static const char *load(void) {
   tell_version();
   parallel = blas.openblas_get_parallel();
   if (parallel == OWN_THREADS) blas.openblas_set_num_threads(1);
+  find_openmp(library);
   make_buffers(library, n);
   return NULL;
 }
@@ -125,11 +139,13 @@ static void look(void) {
 
 static int enter(void) {
   if (parallel == SERIAL) pthread_mutex_lock(&lock);
-  return laci_openmp_use(1);
+  const int threads = max_threads ? max_threads() : 1;
+  if (threads != 1) set_threads(1);
+  return threads;
 }
 
 static void leave(int threads) {
-  (void)laci_openmp_use(threads);
+  if (threads != 1) set_threads(threads);
   if (parallel == SERIAL) pthread_mutex_unlock(&lock);
 }
 
