@@ -2,6 +2,8 @@
  * Sums of products, batch by batch: which positions of a batch are summed, and memory for it. */
 #include "calibrate/grams_in.h"
 
+#include <string.h>
+
 #include "base/budget.h"
 #include "base/error.h"
 #include "base/least.h"
@@ -9,35 +11,71 @@
 #include "base/rng.h"
 #include "kernel/gram/gram.h"
 
-enum { POSITIONS_SEED = 17, ALL_COST_A_PART = 3 };
+enum { POSITIONS_SEED = 17, ALL_COST_A_PART = 3, FEW_POSITIONS = 4096, MOST_WAITING = 64 };
+enum { WIDE = 1024 };                                   /* columns: the matrices leave the caches */
+static const int64_t waiting_bytes = (int64_t)32 << 20; /* of one network's value */
 
 static int64_t elements_of(const laci_unfold *u) {
   const int64_t columns = laci_unfold_columns(u);
   return u->groups * columns * columns;
 }
 
-static int64_t taken_of(const laci_unfold *u, int64_t most) {
+/* Floats of a batch's value. */
+static int64_t value_of(const laci_unfold *u) {
+  int64_t n = u->images * u->groups * u->channels;
+  for (int i = 0; i < LACI_UNFOLD_AXES; i++) n *= u->axis[i].in;
+  return n;
+}
+
+static int waiting_of(const laci_unfold *u) {
+  const int64_t bytes = value_of(u) * (int64_t)sizeof(float), positions = laci_unfold_positions(u);
+  if (bytes == 0 || positions == 0 || laci_unfold_columns(u) < WIDE) return 1;
+  int64_t n = FEW_POSITIONS / positions;
+  n = laci_least(laci_least(n, waiting_bytes / bytes), MOST_WAITING);
+  return n > 1 ? (int)n : 1;
+}
+
+static laci_unfold of_batches(const laci_unfold *u, int n) {
+  laci_unfold all = *u;
+  all.images *= n;
+  return all;
+}
+
+/* Positions that are summed of n batches. */
+static int64_t taken_of(const laci_unfold *u, int64_t most, int n) {
   const int64_t all = laci_unfold_positions(u);
   const int64_t cost = laci_gram_correlates(u) ? all / ALL_COST_A_PART : all;
-  return most >= cost ? all : most;
+  return (most >= cost ? all : most) * n;
 }
 
 uint64_t laci_grams_memory(const laci_unfold *u, bool asymmetric) {
-  return laci_bytes_of(elements_of(u) * (asymmetric ? 2 : 1), sizeof(double)) +
-         laci_bytes_of(laci_unfold_positions(u), sizeof(int64_t)) +
-         laci_gram_scratch(u, asymmetric);
+  const int n = waiting_of(u);
+  const laci_unfold all = of_batches(u, n);
+  const size_t each = asymmetric ? 2 : 1;
+  return laci_bytes_of(elements_of(u), each * sizeof(double)) +
+         laci_bytes_of(laci_unfold_positions(&all), sizeof(int64_t)) +
+         laci_gram_scratch(&all, asymmetric) +
+         (n > 1 ? laci_bytes_of(value_of(&all), each * sizeof(float)) : 0);
 }
 
 lac_status laci_grams_init(laci_grams *g, const laci_unfold *unfold, bool asymmetric, int64_t most,
                            lac_error *err) {
-  const size_t n = (size_t)elements_of(unfold);
-  *g = (laci_grams){.unfold = *unfold, .n_taken = taken_of(unfold, most)};
-  const bool all = g->n_taken == laci_unfold_positions(unfold);
-  g->h = laci_alloc(n, sizeof *g->h);
-  if (asymmetric) g->k = laci_alloc(n, sizeof *g->k);
-  if (!all) g->positions = laci_alloc((size_t)g->n_taken, sizeof *g->positions);
-  g->scratch = laci_alloc(laci_gram_scratch(unfold, asymmetric), 1);
-  if (g->h && g->scratch && (g->k || !asymmetric) && (g->positions || all)) return LAC_OK;
+  const size_t count = (size_t)elements_of(unfold);
+  const int n = waiting_of(unfold);
+  const laci_unfold all = of_batches(unfold, n);
+  const size_t values = (size_t)value_of(&all);
+  const int64_t taken = taken_of(unfold, most, n);
+  const bool some = taken<laci_unfold_positions(&all), wait = n> 1;
+  *g = (laci_grams){.unfold = *unfold, .most = most, .most_waiting = n};
+  g->h = laci_alloc(count, sizeof *g->h);
+  if (asymmetric) g->k = laci_alloc(count, sizeof *g->k);
+  if (some) g->positions = laci_alloc((size_t)taken, sizeof *g->positions);
+  if (wait) g->pruned = laci_alloc(values, sizeof *g->pruned);
+  if (wait && asymmetric) g->dense = laci_alloc(values, sizeof *g->dense);
+  g->scratch = laci_alloc(laci_gram_scratch(&all, asymmetric), 1);
+  if (g->h && g->scratch && (g->k || !asymmetric) && (g->positions || !some) &&
+      (g->pruned || !wait) && (g->dense || !wait || !asymmetric))
+    return LAC_OK;
   laci_grams_clear(g);
   return laci_fail_memory(err, "sums over a layer's inputs");
 }
@@ -47,35 +85,56 @@ void laci_grams_clear(laci_grams *g) {
   laci_free(g->k);
   laci_free(g->positions);
   laci_free(g->scratch);
+  laci_free(g->pruned);
+  laci_free(g->dense);
   *g = (laci_grams){0};
 }
 
-/* One in each of n_taken equal parts of the batch. */
-static void draw_positions(laci_grams *g) {
-  const int64_t all = laci_unfold_positions(&g->unfold);
-  for (int64_t i = 0; i < g->n_taken; i++) {
-    const double at = (double)i + laci_rng_unit(POSITIONS_SEED, g->n_batches, (uint64_t)i);
-    g->positions[i] = laci_least((int64_t)(at * (double)all / (double)g->n_taken), all - 1);
+/* One in each of `taken` equal parts of all. */
+static void draw_positions(const laci_grams *g, int64_t taken, int64_t all) {
+  for (int64_t i = 0; i < taken; i++) {
+    const double at = (double)i + laci_rng_unit(POSITIONS_SEED, g->n_sums, (uint64_t)i);
+    g->positions[i] = laci_least((int64_t)(at * (double)all / (double)taken), all - 1);
   }
 }
 
-void laci_grams_add(laci_grams *g, const float *dense, const float *pruned, laci_pool *pool) {
-  if (g->positions) draw_positions(g);
-  const laci_gram gram = {.unfold = &g->unfold,
+static void sum(laci_grams *g, const float *dense, const float *pruned, int n_batches,
+                laci_pool *pool) {
+  const laci_unfold unfold = of_batches(&g->unfold, n_batches);
+  const int64_t taken = taken_of(&g->unfold, g->most, n_batches);
+  if (g->positions) draw_positions(g, taken, laci_unfold_positions(&unfold));
+  const laci_gram gram = {.unfold = &unfold,
                           .pruned = pruned,
                           .dense = g->k ? dense : NULL,
                           .positions = g->positions,
-                          .n = g->n_taken,
+                          .n = taken,
                           .h = g->h,
                           .k = g->k,
                           .scratch = g->scratch};
   laci_gram_add(&gram, pool);
-  g->n_positions += g->n_taken;
-  g->n_batches++;
+  g->n_positions += taken;
+  g->n_sums++;
 }
 
-void laci_grams_finish(const laci_grams *g, laci_pool *pool) {
+static void sum_waiting(laci_grams *g, laci_pool *pool) {
+  if (g->n_waiting > 0) sum(g, g->dense, g->pruned, g->n_waiting, pool);
+  g->n_waiting = 0;
+}
+
+void laci_grams_add(laci_grams *g, const float *dense, const float *pruned, laci_pool *pool) {
+  if (g->most_waiting == 1) {
+    sum(g, dense, pruned, 1, pool);
+    return;
+  }
+  const size_t n = (size_t)value_of(&g->unfold), at = (size_t)g->n_waiting * n;
+  memcpy(g->pruned + at, pruned, n * sizeof *pruned);
+  if (g->k) memcpy(g->dense + at, dense, n * sizeof *dense);
+  if (++g->n_waiting == g->most_waiting) sum_waiting(g, pool);
+}
+
+void laci_grams_finish(laci_grams *g, laci_pool *pool) {
   const int64_t columns = laci_unfold_columns(&g->unfold);
+  sum_waiting(g, pool);
   for (int64_t group = 0; group < g->unfold.groups; group++)
     laci_gram_finish(g->h + group * columns * columns, columns, pool);
 }

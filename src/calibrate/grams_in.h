@@ -7,16 +7,19 @@
 
 typedef struct laci_pool laci_pool;
 
-/** Sums of one unfolding; layers that read the same one share them. */
+/** Sums of one unfolding; layers that read the same one share them. Of wide ones, batches of
+ * few positions wait for others: every sum reads and writes the whole matrices. */
 typedef struct laci_grams {
-  laci_unfold unfold;
+  laci_unfold unfold;  /* of a batch */
   int64_t n_positions; /* so far */
   double *h;           /* [groups, columns, columns] sum x_p x_p' */
   double *k;           /* sum x_d x_p', row: dense; NULL: it is h */
-  int64_t n_taken;     /* positions of a batch that are summed */
-  int64_t *positions;  /* [n_taken] these; NULL: all */
-  uint64_t n_batches;  /* so far */
+  int64_t most;        /* positions of a batch that are summed at most */
+  int64_t *positions;  /* those of a sum, if not all */
+  uint64_t n_sums;     /* so far */
   void *scratch;
+  int most_waiting, n_waiting; /* batches; most_waiting 1: none does */
+  float *dense, *pruned;       /* [most_waiting] values of those that wait; dense NULL where k is */
 } laci_grams;
 
 uint64_t laci_grams_memory(const laci_unfold *unfold, bool asymmetric); /* at most */
@@ -29,6 +32,6 @@ void laci_grams_clear(laci_grams *g); /* zeroed is fine */
 /** One batch: the value in the dense and in the pruned network. Same bytes for any pool. */
 void laci_grams_add(laci_grams *g, const float *dense, const float *pruned, laci_pool *pool);
 /** After the last batch: all of h and k are there. */
-void laci_grams_finish(const laci_grams *g, laci_pool *pool);
+void laci_grams_finish(laci_grams *g, laci_pool *pool);
 
 #endif

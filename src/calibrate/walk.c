@@ -15,7 +15,10 @@
 #include "cpu/pool.h"
 #include "sparse/mask.h"
 
-enum { MOST_SAMPLES = 64, POSITIONS = 128 };
+enum { MOST_SAMPLES = 64 };
+/* Inputs that are summed at most, where nobody asks for others: so many for every column; of wide
+ * layers fewer, but not so few that damping (fit.h) would make up for it. */
+enum { POSITIONS = 128, ENOUGH = 65536, POSITIONS_OF_WIDE = 32 };
 /* Of the largest value of a batch: sums over longer batches cost less, memory more. */
 static const uint64_t batch_bytes = (uint64_t)48 << 20;
 
@@ -135,10 +138,14 @@ static void close_walk(laci_walk_state *w) {
 
 /* Of a batch. */
 static int64_t positions_at(const laci_walk_state *w, const laci_unfold *unfold) {
-  int64_t each = w->options->positions > 0 ? w->options->positions : POSITIONS;
-  int64_t columns = laci_unfold_columns(unfold);
-  if (each > INT64_MAX / columns) return INT64_MAX;
-  return laci_ceil_div(each * columns, w->cut.n_fitted);
+  const int64_t columns = laci_unfold_columns(unfold), asked = w->options->positions;
+  if (asked > INT64_MAX / columns) return INT64_MAX;
+  int64_t most = (asked > 0 ? asked : POSITIONS) * columns;
+  if (asked <= 0 && most > ENOUGH) {
+    const int64_t least = POSITIONS_OF_WIDE * columns;
+    most = least > ENOUGH ? least : ENOUGH;
+  }
+  return laci_ceil_div(most, w->cut.n_fitted);
 }
 
 /* Sums for the layers of a stop: which[l] of layer l. */

@@ -38,7 +38,8 @@ typedef struct laci_calibrate_options {
   const uint8_t *const *weights; /* [n_stored] bytes in the place of the graph's, NULL entries: the
                                     graph's (a network that is permuted and not committed); NULL */
   int64_t positions;  /* inputs x that are summed for every column of a layer's matrix, at most: so
-                         many say enough, and more cost as much again. 0: 128; INT64_MAX: all */
+                         many say enough, and more cost as much again. 0: 128, of wide layers fewer
+                         (walk.c); INT64_MAX:  all */
   int batch;          /* samples at a time, at most; 0: by the size of the network. A
                          network whose batch size is fixed has that one */
   const char *folder; /* of temporary files; NULL: TMPDIR or /tmp */

@@ -342,6 +342,41 @@ static void sums_of_some_positions_are_near_those_of_all(void **state) {
   laci_free(x);
 }
 
+/* Batches of few positions of a wide layer wait for each other; the last few of them, too, count.
+ */
+static void sums_of_wide_layers_hold_all_batches(void **state) {
+  (void)state;
+  enum { BATCHES = 60, ROWS = 70, WIDE = 1027, VALUE = ROWS * WIDE };
+  laci_unfold unfold = {.images = ROWS, .groups = 1, .channels = WIDE};
+  for (int i = 0; i < LACI_UNFOLD_AXES; i++) unfold.axis[i] = (laci_unfold_axis){1, 1, 1, 1, 1, 0};
+  laci_grams m;
+  float *d = laci_alloc((size_t)BATCHES * VALUE, sizeof *d);
+  float *p = laci_alloc((size_t)BATCHES * VALUE, sizeof *p);
+  assert_true(d && p);
+  for (int64_t i = 0; i < (int64_t)BATCHES * VALUE; i++) {
+    d[i] = sample_number(1, 0, i);
+    p[i] = d[i] + sample_number(2, 0, i) / 4;
+  }
+  assert_int_equal(laci_grams_init(&m, &unfold, true, INT64_MAX, NULL), LAC_OK);
+  assert_true(m.most_waiting > 1 && BATCHES % m.most_waiting != 0);
+  for (int64_t b = 0; b < BATCHES; b++) laci_grams_add(&m, d + b * VALUE, p + b * VALUE, NULL);
+  laci_grams_finish(&m, NULL);
+  assert_int_equal(m.n_positions, BATCHES * ROWS);
+  for (int64_t at = 0; at < (int64_t)WIDE * WIDE; at += 1013) {
+    const int64_t i = at / WIDE, j = at % WIDE;
+    double h = 0, k = 0;
+    for (int64_t row = 0; row < BATCHES * ROWS; row++) {
+      h += (double)p[row * WIDE + i] * (double)p[row * WIDE + j];
+      k += (double)d[row * WIDE + i] * (double)p[row * WIDE + j];
+    }
+    if (!(fabs(m.h[at] - h) <= 1e-3) || !(fabs(m.k[at] - k) <= 1e-3))
+      fail_msg("[%d, %d]: %g and %g, wanted %g and %g", (int)i, (int)j, m.h[at], m.k[at], h, k);
+  }
+  laci_grams_clear(&m);
+  laci_free(d);
+  laci_free(p);
+}
+
 /* ---- Whole networks ---- */
 
 /* All values for the samples that judge, in one batch, by the plain engine, with other weights. */
@@ -820,6 +855,7 @@ int main(void) {
       cmocka_unit_test(layers_are_products_of_their_weight_and_unfolded_inputs),
       cmocka_unit_test(sums_are_those_of_unfolded_inputs),
       cmocka_unit_test(sums_of_some_positions_are_near_those_of_all),
+      cmocka_unit_test(sums_of_wide_layers_hold_all_batches),
       cmocka_unit_test(errors_are_those_of_two_plain_runs),
       cmocka_unit_test(a_fit_lowers_errors_that_it_has_not_seen),
       cmocka_unit_test(threads_and_places_change_no_byte),
