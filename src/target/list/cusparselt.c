@@ -3,9 +3,11 @@
  * that is summed over.
  *
  * The documentation gives the ratio for each type; the least sizes are those that PyTorch asks of
- * this library's matrices before it hands them over. A 1x1 convolution's weight is such a matrix as
+ * this library's matrices before it hands them over, and those that the library itself refused less
+ * than. A 1x1 convolution's weight is such a matrix as
  * it lies; larger windows are none. Which way a matrix lies (row or column order) is a parameter:
  * the pattern goes along the sum, whatever the order. */
+#include "target/list/cusparselt_gains.h"
 #include "target/target_in.h"
 
 static const laci_target_source sources[] = {
@@ -16,6 +18,7 @@ static const laci_target_source sources[] = {
      "cuSparseLT API makes it difficult to verify 2:4 format of the weight at model load time"},
     {"240", "NVIDIA/CUDALibrarySamples issue 240",
      "Does cuSPARSELt only support sparse matrix multiplication with 50% sparsity?"},
+    {"bench", "Lacuna, bench/targets.py", "measured against cuBLASLt (docs/targets.md)"},
 };
 
 static const laci_target_rule rules[] = {
@@ -25,21 +28,21 @@ static const laci_target_rule rules[] = {
      .in_multiple = 16,
      .out_multiple = 16,
      .most_positions = 1,
-     .source = "types torch 19"},
+     .source = "types torch 19 bench"},
     {.ops = "Gemm MatMul Conv",
      .types = "i8",
      .pattern = {2, 4},
      .in_multiple = 32,
      .out_multiple = 32,
      .most_positions = 1,
-     .source = "types torch 19"},
+     .source = "types torch 19 bench"},
     {.ops = "Gemm MatMul Conv",
      .types = "f32",
      .pattern = {1, 2},
      .in_multiple = 8,
      .out_multiple = 8,
      .most_positions = 1,
-     .source = "types torch 19"},
+     .source = "types torch 19 bench"},
 };
 
 const laci_target laci_target_cusparselt = {
@@ -51,4 +54,5 @@ const laci_target laci_target_cusparselt = {
         "it lies.",
     LACI_TARGET_LIST(sources),
     LACI_TARGET_LIST(rules),
+    LACI_TARGET_LIST(gains),
 };
