@@ -7,7 +7,7 @@
  *     V += rho (B - D)
  *
  * and every third step raises rho, faster where the support still changed much; the end is where it
- * did not change any more. Where it hardly changes from the beginning, rho was too large: all
+ * hardly changed any more: what few weights still change places gain nothing after the solution. Where it hardly changes from the beginning, rho was too large: all
  * begins again with a fifth of it.
  *
  * A new rho is a new Cholesky factor; a step is then one product's worth of substitution. For
@@ -30,7 +30,7 @@ enum { MOST_STEPS = 300, STEPS_A_RHO = 3, ROWS_AT_ONCE = 16 };
 static const double FIRST_RHO = 0.1, MOST_RHO = 1e6;
 
 /* How much faster rho grows, by the part of the support that changed since it last grew. */
-static const double MUCH = 0.1, SOME = 0.005;
+static const double MUCH = 0.1, SOME = 0.005, HARDLY_ANY = 5e-5;
 
 typedef struct admm {
   const laci_fit *fit;
@@ -193,7 +193,7 @@ static bool run(admm *a) {
     laci_pool_for(a->pool, laci_ceil_div(a->fit->rows, rows_at_once(a)), 1, step_rows, a);
     const double change = change_of(a);
     if (change > SOME) settled = true;
-    if (settled && !(change > 0)) break;
+    if (settled && !(change > HARDLY_ANY)) break;
     if (settled) {
       a->rho *= change > MUCH ? 1.3 : change > SOME ? 1.2 : 1.1;
     } else {
