@@ -7,8 +7,9 @@
  *     V += rho (B - D)
  *
  * and every third step raises rho, faster where the support still changed much; the end is where it
- * hardly changed any more: what few weights still change places gain nothing after the solution. Where it hardly changes from the beginning, rho was too large: all
- * begins again with a fifth of it.
+ * hardly changed any more: what few weights still change places gain nothing after the solution.
+ * Where it hardly changes from the beginning, rho was too large: all begins again with a fifth of
+ * it.
  *
  * A new rho is a new Cholesky factor; a step is then one product's worth of substitution. For
  * layers that have more than a few rows this is less than an eigendecomposition of H, which makes
