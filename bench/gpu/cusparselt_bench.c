@@ -36,22 +36,21 @@ static json_t *tally_json(const tally *t) {
                    "differences", t->differences);
 }
 
-static bool target_takes(const matrix *m, const char **reason) {
-  static laci_target_answer answer;
+/* What the target makes of a layer whose weight runs in this type. */
+static bool target_takes(const laci_target_layer *layer, lac_dtype as, laci_target_answer *answer) {
   laci_target_choice choice;
   lac_error err = {0};
-  laci_target_layer layer = matrix_layer(m);
-  if (laci_target_find("cusparselt", &choice, &err) ||
-      laci_target_judge(&choice, &layer, &answer, &err))
-    die("the target", err.text);
-  *reason = answer.reason;
-  return answer.answer == LAC_TARGET_TAKEN;
+  if (laci_target_find("cusparselt", &choice, &err)) die("the target", err.text);
+  choice.as = as;
+  if (laci_target_judge(&choice, layer, answer, &err)) die("the target", err.text);
+  return answer->answer == LAC_TARGET_TAKEN;
 }
 
 /* Asks both about a mask. */
 static void compare(const cusparseLtHandle_t *lt, const matrix *m, const char *name, tally *t) {
-  const char *reason;
-  const bool ours = target_takes(m, &reason);
+  laci_target_answer answer;
+  const laci_target_layer layer = matrix_layer(m);
+  const bool ours = target_takes(&layer, m->type, &answer);
   const gpu_answer theirs = ask_mask(lt, m);
   t->n_taken += ours && theirs == GPU_TAKES;
   t->n_refused += !ours && theirs != GPU_TAKES;
@@ -59,20 +58,15 @@ static void compare(const cusparseLtHandle_t *lt, const matrix *m, const char *n
   json_array_append_new(
       t->differences,
       json_sprintf("%s, %s [%lld, %lld]: we %s%s%s, cuSPARSELt %s", name, lac_dtype_name(m->type),
-                   (long long)m->out, (long long)m->in, ours ? "take it" : "refuse it (", reason,
-                   ours ? "" : ")", gpu_answer_names[theirs]));
+                   (long long)m->out, (long long)m->in, ours ? "take it" : "refuse it (",
+                   answer.reason, ours ? "" : ")", gpu_answer_names[theirs]));
 }
 
 static void compare_layer(const cusparseLtHandle_t *lt, const laci_target_layer *layer,
                           const char *name, tally *t) {
   for (int i = 0; i < N_TYPES; i++) {
-    laci_target_choice choice;
     laci_target_answer answer;
-    lac_error err = {0};
-    if (laci_target_find("cusparselt", &choice, &err)) die(name, err.text);
-    choice.as = types[i];
-    if (laci_target_judge(&choice, layer, &answer, &err)) die(name, err.text);
-    if (answer.answer != LAC_TARGET_TAKEN) continue;
+    if (!target_takes(layer, types[i], &answer)) continue;
     matrix m = matrix_of_layer(layer, types[i]);
     compare(lt, &m, name, t);
     matrix_clear(&m);
