@@ -98,15 +98,16 @@ static void make_masks(laci_code *code) {
   }
 }
 
+/* Of a tile all of whose lanes are results, or of another. */
 static void write_results(laci_code *code, const laci_sparse_frame *f,
-                          const laci_sparse_piece *piece) {
+                          const laci_sparse_piece *piece, bool all) {
   const laci_sparse_after after = f->after;
   const int n = HALVES * piece->n_rows;
   laci_sparse_begin_results(code, after.residual);
-  make_masks(code);
+  if (!all) make_masks(code);
   for (int at = 0; after.residual && at < n; at++) {
-    const int half = at % HALVES;
-    laci_x86_vector_memory(code, YMM, LACI_X86_MASKLOAD, WEIGHT + half, LANES_AT + half,
+    const int half = at % HALVES, mask = all ? 0 : LANES_AT + half;
+    laci_x86_vector_memory(code, YMM, all ? LACI_X86_LOAD : LACI_X86_MASKLOAD, WEIGHT + half, mask,
                            result_at(LACI_SPARSE_WEIGHT, f, at / HALVES, half));
     laci_x86_vector(code, YMM, LACI_X86_ADDPS, at, at, WEIGHT + half);
   }
@@ -115,11 +116,32 @@ static void write_results(laci_code *code, const laci_sparse_frame *f,
   if (after.high)
     laci_x86_vector_memory(code, YMM, LACI_X86_BROADCASTSS, HIGH, 0, LACI_SPARSE_FIELD(high));
   for (int at = 0; at < n; at++) {
+    const int half = at % HALVES, mask = all ? 0 : LANES_AT + half;
     if (after.low) laci_x86_vector(code, YMM, LACI_X86_MAXPS, at, LOW, at);
     if (after.high) laci_x86_vector(code, YMM, LACI_X86_MINPS, at, HIGH, at);
-    laci_x86_vector_memory(code, YMM, LACI_X86_MASKSTORE, at, LANES_AT + at % HALVES,
-                           result_at(LACI_SPARSE_AT, f, at / HALVES, at % HALVES));
+    laci_x86_vector_memory(code, YMM, all ? LACI_X86_STORE : LACI_X86_MASKSTORE, at, mask,
+                           result_at(LACI_SPARSE_AT, f, at / HALVES, half));
   }
+}
+
+static void end_tile(laci_code *code, const laci_sparse_frame *f, const laci_sparse_piece *piece,
+                     size_t loop) {
+  laci_sparse_end_tile(code, f, loop, HALVES * piece->n_rows * VECTOR);
+}
+
+/* AMD's processors take twelve cycles and more for a masked store, all lanes or none. */
+static void write_last(laci_code *code, const laci_sparse_frame *f, const laci_sparse_piece *piece,
+                       size_t loop) {
+  laci_x86_load(code, LACI_X86_R8,
+                laci_x86_at(LACI_SPARSE_TILE, (int32_t)offsetof(laci_sparse_tile, lanes)));
+  laci_x86_load(code, LACI_X86_RDX, LACI_SPARSE_FIELD(all_lanes));
+  laci_x86_compare(code, LACI_X86_R8, LACI_X86_RDX);
+  const size_t some = laci_x86_jump_below_ahead(code);
+  write_results(code, f, piece, true);
+  end_tile(code, f, piece, loop);
+  laci_x86_jump_lands(code, some);
+  write_results(code, f, piece, false);
+  end_tile(code, f, piece, loop);
 }
 
 void laci_sparse_write_avx2(laci_code *code, const laci_sparse_frame *f,
@@ -128,10 +150,13 @@ void laci_sparse_write_avx2(laci_code *code, const laci_sparse_frame *f,
   begin_sums(code, piece);
   laci_sparse_point_ahead(code, f, piece);
   write_terms(code, f, piece);
-  if (piece->last) write_results(code, f, piece);
-  for (int at = 0; !piece->last && at < HALVES * piece->n_rows; at++) {
+  if (piece->last) {
+    write_last(code, f, piece, loop);
+    return;
+  }
+  for (int at = 0; at < HALVES * piece->n_rows; at++) {
     laci_x86_vector_memory(code, YMM, LACI_X86_STORE, at, 0,
                            laci_x86_at(LACI_SPARSE_SUMS, at * VECTOR));
   }
-  laci_sparse_end_tile(code, f, loop, HALVES * piece->n_rows * VECTOR);
+  end_tile(code, f, piece, loop);
 }

@@ -127,14 +127,28 @@ void laci_x86_add(laci_code *code, laci_x86_reg to, int32_t number) {
   finish(code, &l);
 }
 
+enum { JUMP_BYTES = 6, JUMP_DISTANCE = 4 /* the last of them: from behind the jump */ };
+
 void laci_x86_jump_below(laci_code *code, size_t to) {
-  enum { JUMP_BYTES = 6 };
   line l;
   begin(code, &l);
   put(&l, 0x0F);
   put(&l, 0x82);
   put_word(&l, (uint32_t)((int64_t)to - (int64_t)code->n - JUMP_BYTES));
   finish(code, &l);
+}
+
+size_t laci_x86_jump_below_ahead(laci_code *code) {
+  const size_t jump = code->n;
+  laci_x86_jump_below(code, jump);
+  return jump;
+}
+
+void laci_x86_jump_lands(laci_code *code, size_t jump) {
+  const size_t behind = jump + JUMP_BYTES;
+  if (code->failed) return;
+  const uint32_t distance = (uint32_t)(code->n - behind);
+  memcpy(code->bytes + behind - JUMP_DISTANCE, &distance, sizeof distance);
 }
 
 void laci_x86_return(laci_code *code) { laci_code_append(code, "\xC3", 1); }

@@ -52,6 +52,9 @@ void laci_x86_add(laci_code *code, laci_x86_reg to, int32_t number);
 void laci_x86_compare(laci_code *code, laci_x86_reg left, laci_x86_reg right); /* unsigned, for: */
 /** Jumps where left was below right, to a place that is written already: its `code->n` then. */
 void laci_x86_jump_below(laci_code *code, size_t to);
+/** The same to a place that is written later, and named then: here. */
+size_t laci_x86_jump_below_ahead(laci_code *code);
+void laci_x86_jump_lands(laci_code *code, size_t jump);
 void laci_x86_return(laci_code *code);
 /** Into all levels of the cache, or all but the first. */
 void laci_x86_prefetch0(laci_code *code, laci_x86_memory address);
