@@ -98,16 +98,16 @@ static void make_masks(laci_code *code) {
   }
 }
 
-/* Of a tile all of whose lanes are results, or of another. */
+/* Of a tile that is stored whole, with zeros for lanes that are no results, or of another. */
 static void write_results(laci_code *code, const laci_sparse_frame *f,
-                          const laci_sparse_piece *piece, bool all) {
+                          const laci_sparse_piece *piece, bool whole) {
   const laci_sparse_after after = f->after;
   const int n = HALVES * piece->n_rows;
   laci_sparse_begin_results(code, after.residual);
-  if (!all) make_masks(code);
+  make_masks(code);
   for (int at = 0; after.residual && at < n; at++) {
-    const int half = at % HALVES, mask = all ? 0 : LANES_AT + half;
-    laci_x86_vector_memory(code, YMM, all ? LACI_X86_LOAD : LACI_X86_MASKLOAD, WEIGHT + half, mask,
+    const int half = at % HALVES;
+    laci_x86_vector_memory(code, YMM, LACI_X86_MASKLOAD, WEIGHT + half, LANES_AT + half,
                            result_at(LACI_SPARSE_WEIGHT, f, at / HALVES, half));
     laci_x86_vector(code, YMM, LACI_X86_ADDPS, at, at, WEIGHT + half);
   }
@@ -116,11 +116,12 @@ static void write_results(laci_code *code, const laci_sparse_frame *f,
   if (after.high)
     laci_x86_vector_memory(code, YMM, LACI_X86_BROADCASTSS, HIGH, 0, LACI_SPARSE_FIELD(high));
   for (int at = 0; at < n; at++) {
-    const int half = at % HALVES, mask = all ? 0 : LANES_AT + half;
+    const int half = at % HALVES, mask = LANES_AT + half;
     if (after.low) laci_x86_vector(code, YMM, LACI_X86_MAXPS, at, LOW, at);
     if (after.high) laci_x86_vector(code, YMM, LACI_X86_MINPS, at, HIGH, at);
-    laci_x86_vector_memory(code, YMM, all ? LACI_X86_STORE : LACI_X86_MASKSTORE, at, mask,
-                           result_at(LACI_SPARSE_AT, f, at / HALVES, half));
+    if (whole) laci_x86_vector(code, YMM, LACI_X86_PAND, at, at, mask);
+    laci_x86_vector_memory(code, YMM, whole ? LACI_X86_STORE : LACI_X86_MASKSTORE, at,
+                           whole ? 0 : mask, result_at(LACI_SPARSE_AT, f, at / HALVES, half));
   }
 }
 

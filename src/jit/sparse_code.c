@@ -316,7 +316,7 @@ static void run_piece(const job *j, const turn *t, int64_t next) {
                            .low = o->low,
                            .high = o->high,
                            .bits = bits,
-                           .all_lanes = (1U << LANES) - 1,
+                           .all_lanes = LACI_SPARSE_ALL_LANES,
                            .pairing = pairing,
                            .odd_words = 0xAAAAAAAA};
   if (o->residual) call.residual = o->residual + row_at;

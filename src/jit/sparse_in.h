@@ -57,7 +57,7 @@ typedef struct laci_sparse_call {
   const float *ahead_weight; /* that piece's, too */
   float low, high;
   const uint32_t *bits;    /* [16]: 1 << lane (AVX2) */
-  uint64_t all_lanes;      /* a tile's lanes where all are results (AVX2) */
+  uint64_t all_lanes;      /* of a tile that can be stored whole, or more (AVX2) */
   const uint16_t *pairing; /* [32]: of pairs, which of a row's words, then of the next row's */
   uint64_t odd_words;      /* a bit for each word: of pairs, the upper halves */
   /* Of int8, whose bias is of whole numbers: */

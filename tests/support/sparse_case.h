@@ -283,9 +283,21 @@ static inline size_t sparse_result_bytes(const sparse_operands *o) {
   return (size_t)(o->n_y + 2 * SPARSE_GUARD_FLOATS) * sizeof(float);
 }
 
-/** Nothing is written yet: every byte is a guard. */
+/** Nothing is written yet: every byte is a guard, but for zeros around pictures that tiles speak
+ * of.
+ */
 static inline void sparse_forget_result(const sparse_operands *o) {
+  const laci_sparse_product *p = &o->form.product;
   memset(o->memory_y, 0x5A, sparse_result_bytes(o));
+  for (int64_t at = 0; at < o->form.n_tiles; at++) {
+    const laci_sparse_tile *tile = &o->form.tiles[at];
+    for (int64_t row = 0; row < p->n_rows && tile->lanes & LACI_SPARSE_ZEROS_AROUND; row++) {
+      float *y = o->y + tile->out + row / laci_sparse_each(p->values) * p->row_stride;
+      for (int lane = 0; lane < LACI_SPARSE_LANES; lane++) {
+        if (!(tile->lanes >> lane & 1)) y[lane] = 0;
+      }
+    }
+  }
 }
 
 #endif

@@ -229,7 +229,7 @@ static inline vector load_results(const laci_sparse_tile *tile, const float *fro
 
 static inline void pack(const laci_sparse_tile *tile, const float *from, float *to, int64_t pitch) {
   float lanes[LANES];
-  if (tile->lanes != (1U << LANES) - 1) {
+  if (~tile->lanes & LACI_SPARSE_ALL_LANES) {
     for (int lane = 0; lane < LANES; lane++) lanes[lane] = tile->lanes >> lane & 1 ? from[lane] : 0;
     from = lanes;
   }

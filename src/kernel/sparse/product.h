@@ -67,6 +67,12 @@ typedef struct laci_sparse_tile {
   int64_t in, out; /* floats from the beginnings of x and y to lane 0 */
   uint64_t lanes;  /* bit i: lane i is a result; others of y are left alone */
 } laci_sparse_tile;
+enum {
+  LACI_SPARSE_ALL_LANES = (1 << LACI_SPARSE_LANES) - 1,
+  /** One more bit of a tile's lanes: those that are no results are zeros in y, which no other tile
+   * has. Who would rather write whole vectors may write zeros there. */
+  LACI_SPARSE_ZEROS_AROUND = 1 << LACI_SPARSE_LANES,
+};
 
 /** What products of int8 have in place of a bias and of `low` and `high` (quads.h). */
 struct laci_sparse_quantised {

@@ -135,6 +135,14 @@ laci_sparse_layout laci_sparse_layout_out(laci_sparse_lanes lanes, const laci_sp
 
 /* ---- tiles ---- */
 
+/* Does every tile of a long row of so many pixels end in its plane, or panel? Those have zeros
+ * where no pixel is. */
+static bool keeps_within(const laci_sparse_layout *out, int64_t length) {
+  const int64_t begin = laci_sparse_at(out, 0, 0, 0);
+  if (out->lanes == LACI_SPARSE_PANELS) return begin % LANES == 0;
+  return begin + laci_ceil_div(length, LANES) * LANES <= out->phase_stride;
+}
+
 /* Where results are as far apart as what they read, rows make one long row. */
 static bool is_flat(const laci_sparse_form *form) {
   return form->in.row_stride == form->out.row_stride;
@@ -147,12 +155,13 @@ static int64_t pixel_tiles(const laci_sparse_window *g, const laci_sparse_form *
   const int64_t n_rows = flat ? 1 : g->out_h;
   const int64_t length = flat ? (g->out_h - 1) * in->row_stride + g->out_w : g->out_w;
   const int64_t begin = laci_sparse_at(out, 0, 0, 0);
+  const uint64_t around = flat && keeps_within(out, length) ? LACI_SPARSE_ZEROS_AROUND : 0;
   int64_t n = 0;
   for (int64_t row = 0; row < n_rows; row++) {
     for (int64_t at = 0; at < length; at += LANES, n++) {
       if (!to) continue;
       to[n] = (laci_sparse_tile){(row * in->row_stride + at) * in->pixel_stride,
-                                 begin + (row * out->row_stride + at) * out->pixel_stride, 0};
+                                 begin + (row * out->row_stride + at) * out->pixel_stride, around};
       for (int lane = 0; lane < LANES && at + lane < length; lane++) {
         if ((at + lane) % in->row_stride < g->out_w) to[n].lanes |= (uint64_t)1 << lane;
       }
@@ -170,7 +179,7 @@ static int64_t image_tiles(const laci_sparse_window *g, const laci_sparse_form *
     for (int64_t column = 0; column < g->out_w; column++, n++) {
       if (!to) continue;
       to[n] = (laci_sparse_tile){row * step_row + column * step_pixel,
-                                 laci_sparse_at(&form->out, 0, row, column), 0xFFFF};
+                                 laci_sparse_at(&form->out, 0, row, column), LACI_SPARSE_ALL_LANES};
     }
   }
   return n;
