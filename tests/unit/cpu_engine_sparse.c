@@ -44,6 +44,10 @@ static void windows_of_all_kinds(void **state) {
       "stored w 4x5x3x3\ny = Conv(x, w) auto_pad=\"SAME_LOWER\" strides=2,2\n",
       "stored w 5x1x3x3\ny = Conv(x, w) group=5 pads=1,1,1,1\n",
       "stored w 10x1x3x3\ny = Conv(x, w) group=5\n",
+      "stored w 5x1x3x3\ny = Conv(x, w) group=5 pads=1,1,1,1 strides=2,2\n",
+      "stored w 5x1x5x5\nstored b 5\ny = Conv(x, w, b) group=5 pads=2,2,2,2 strides=2,1\n",
+      "stored w 5x1x3x4\ny = Conv(x, w) group=5 dilations=2,3 pads=2,3,2,4 strides=1,2\n",
+      "stored w 5x1x3x3\ny = Conv(x, w) group=5 strides=3,3\n",
       "stored w 4x5x3x3\ny = Conv(x, w)\n",
       "stored w 4x5x3x3\ny = Conv(x, w) pads=1,1,1,1 strides=7,9\n",
       "stored w 4x5x3x3\ny = Conv(x, w) pads=90,80,70,60 strides=50,40\n",
@@ -88,6 +92,16 @@ static void neighbours_of_all_kinds(void **state) {
       "a = Conv(x, p)\ns = Sigmoid(a)\nh = Mul(a, s)\nb = Conv(h, w) pads=1,1,1,1\n"
       "g = GlobalAveragePool(b)\nf = Flatten(g)\nstored fc 4x12\ny = Gemm(f, fc) transB=1\n",
       "a = Conv(x, p)\nb = Conv(a, p)\ny = Add(b, b)\n",
+      /* Windows of one channel: between pixels, strided, by themselves, added to. */
+      "a = Conv(x, p)\nc1 = Clip(a, lo, hi)\nb = Conv(c1, v, e) group=12 pads=1,1,1,1\n"
+      "c2 = Clip(b, lo, hi)\nc = Conv(c2, p)\ny = Add(c, x)\n",
+      "a = Conv(x, p)\nb = Conv(a, v) group=12 pads=1,1,1,1 strides=2,2\ng = Sigmoid(b)\n"
+      "h = Mul(b, g)\nc = Conv(h, p)\nk = Conv(c, v) group=12 pads=1,1,1,1\ny = Conv(k, p)\n",
+      "a = Conv(x, v) group=12 pads=1,1,1,1\nb = Conv(a, v) group=12 pads=1,1,1,1\n"
+      "s = Add(a, b)\nr = Relu(s)\ny = Conv(r, w) pads=1,1,1,1\noutput b\n",
+      "a = Conv(x, p)\nb = Conv(a, v) group=12 pads=1,1,1,1\ns = Add(b, a)\nr = Relu(s)\n"
+      "m = MaxPool(r) kernel_shape=2,2 strides=2,2\nc = Conv(m, v) group=12 pads=1,1,1,1\n"
+      "g = GlobalAveragePool(c)\nh = Conv(g, p)\nf = Mul(c, h)\ny = Conv(f, p)\n",
   };
   char text[TEXT];
   (void)state;
@@ -95,6 +109,7 @@ static void neighbours_of_all_kinds(void **state) {
     for (int b = 0; b < N_BATCHES; b++) {
       (void)snprintf(text, sizeof text,
                      "input x %dx12x9x10\nstored p 12x12x1x1\nstored w 12x12x3x3\n"
+                     "stored v 12x1x3x3\nstored e 12\n"
                      "stored lo \"\" f32 = -0.5\nstored hi \"\" f32 = 2\n%soutput y\n",
                      batches[b], nets[at]);
       check_sparse(text);
@@ -286,6 +301,31 @@ static laci_graph *joining_graph(void) {
   return graph;
 }
 
+enum { N_NARROW = 3 };
+
+/* MobileNet's: wide between windows of one channel, narrow elsewhere. */
+static laci_graph *narrow_graph(int batch) {
+  char text[TEXT];
+  laci_graph *graph;
+  lac_error err = {0};
+  size_t used = (size_t)snprintf(text, sizeof text,
+                                 "input x %dx64x14x14\nstored p 384x64x1x1\nstored d 384x1x3x3\n"
+                                 "stored q 64x384x1x1\nstored lo \"\" f32 = 0\n"
+                                 "stored hi \"\" f32 = 6\ns0 = Relu(x)\n",
+                                 batch);
+  for (int k = 0; k < N_NARROW; k++) {
+    used += (size_t)snprintf(text + used, sizeof text - used,
+                             "a%d = Conv(s%d, p)\nra%d = Clip(a%d, lo, hi)\n"
+                             "b%d = Conv(ra%d, d) group=384 pads=1,1,1,1\n"
+                             "rb%d = Clip(b%d, lo, hi)\nc%d = Conv(rb%d, q)\ns%d = Add(c%d, s%d)\n",
+                             k, k, k, k, k, k, k, k, k, k, k + 1, k, k);
+  }
+  (void)snprintf(text + used, sizeof text - used, "output s%d\n", N_NARROW);
+  if (net_read(text, &graph, &err)) fail_msg("%s", err.text);
+  prune(graph);
+  return graph;
+}
+
 static laci_engine *plan_with(const laci_graph *graph, laci_engine_options options) {
   laci_engine *engine;
   lac_error err = {0};
@@ -346,6 +386,36 @@ static void norms_are_the_reorders_of_layers(void **state) {
   laci_graph_destroy(graph);
 }
 
+/** Steps whose kernel's name begins so. */
+static int count_kernels(const laci_engine *engine, const char *begin) {
+  int n = 0;
+  for (size_t at = 0; at < laci_engine_step_count(engine); at++) {
+    n += strncmp(laci_engine_step_look(engine, at).kernel, begin, strlen(begin)) == 0;
+  }
+  return n;
+}
+
+/* They are no sparse layers, and by themselves nobody wants them. */
+static void windows_of_one_channel_come_along(void **state) {
+  laci_graph *graph = narrow_graph(16), *alone;
+  const bool chooses = laci_cpu_has_avx512f() || laci_cpu() == LACI_CPU_AVX2;
+  lac_error err = {0};
+  (void)state;
+  laci_engine *engine = plan_of(graph, 1, false);
+  assert_int_equal(sparse_steps(engine), chooses ? 2 * N_NARROW : 0);
+  assert_int_equal(count_kernels(engine, "depthwise-3x3 "), chooses ? N_NARROW : 0);
+  laci_engine_destroy(engine);
+  laci_graph_destroy(graph);
+  if (net_read("input x 16x64x14x14\nstored d 64x1x3x3\ny = Conv(x, d) group=64\noutput y\n",
+               &alone, &err)) {
+    fail_msg("%s", err.text);
+  }
+  engine = plan_of(alone, 1, false);
+  assert_int_equal(count_kernels(engine, "depthwise-"), 0);
+  laci_engine_destroy(engine);
+  laci_graph_destroy(alone);
+}
+
 static float *result_of(laci_engine *engine, size_t *bytes) {
   const laci_engine_port *in, *out;
   lac_error err = {0};
@@ -379,7 +449,12 @@ static void expect_same_bytes(const laci_graph *graph, bool bf16, int n_sparse) 
 
 static void threads_do_not_change_a_byte(void **state) {
   laci_graph *blocks = pruned_graph(), *joining = joining_graph();
+  laci_graph *narrow[] = {narrow_graph(2), narrow_graph(16)};
   (void)state;
+  for (int at = 0; at < 2; at++) {
+    expect_same_bytes(narrow[at], false, 2 * N_NARROW);
+    laci_graph_destroy(narrow[at]);
+  }
   expect_same_bytes(blocks, false, N_LAYERS);
   expect_same_bytes(joining, false, N_JOINED_LAYERS);
   laci_graph_destroy(blocks);
@@ -624,6 +699,7 @@ int main(void) {
       cmocka_unit_test(functions_of_all_kinds),
       cmocka_unit_test(zeros_are_found_and_left_out),
       cmocka_unit_test(norms_are_the_reorders_of_layers),
+      cmocka_unit_test(windows_of_one_channel_come_along),
       cmocka_unit_test(threads_do_not_change_a_byte),
       cmocka_unit_test(windows_of_pairs),
       cmocka_unit_test(neighbours_in_pairs),

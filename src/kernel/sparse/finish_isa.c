@@ -2,6 +2,7 @@
  * What follows the sums of some rows and tiles (product.h), for every instruction set: functions
  * run over all of these at once, where they stand; then results go into y. */
 #include <math.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "kernel/pointwise/function.h"
@@ -15,12 +16,16 @@
 enum { LANES = LACI_SPARSE_LANES };
 
 /* Lanes of a tile that are results; others are zero, or left alone. */
+static inline bool has_all(uint64_t lanes) { return (~lanes & LACI_SPARSE_ALL_LANES) == 0; }
+
 #if defined(__AVX512F__)
 static inline void load(const float *from, uint64_t lanes, float *to) {
   _mm512_storeu_ps(to, _mm512_maskz_loadu_ps((__mmask16)lanes, from));
 }
 static inline void store(float *to, uint64_t lanes, const float *from) {
-  _mm512_mask_storeu_ps(to, (__mmask16)lanes, _mm512_loadu_ps(from));
+  const __m512 v = _mm512_maskz_loadu_ps((__mmask16)lanes, from);
+  if (has_all(lanes) || lanes & LACI_SPARSE_ZEROS_AROUND) _mm512_storeu_ps(to, v);
+  else _mm512_mask_storeu_ps(to, (__mmask16)lanes, v);
 }
 #elif defined(__AVX2__)
 static inline __m256i mask_of(uint64_t lanes, int first) {
@@ -38,7 +43,9 @@ static inline void store(float *to, uint64_t lanes, const float *from) {
   for (int at = 0; at < LANES; at += 8) {
     const __m256i mask = mask_of(lanes, at);
     const __m256 v = _mm256_loadu_ps(from + at);
-    if (lanes & LACI_SPARSE_ZEROS_AROUND) {
+    if (has_all(lanes)) {
+      _mm256_storeu_ps(to + at, v);
+    } else if (lanes & LACI_SPARSE_ZEROS_AROUND) {
       _mm256_storeu_ps(to + at, _mm256_and_ps(v, _mm256_castsi256_ps(mask)));
     } else {
       _mm256_maskstore_ps(to + at, mask, v);
@@ -50,7 +57,9 @@ static inline void load(const float *from, uint64_t lanes, float *to) {
   for (int lane = 0; lane < LANES; lane++) to[lane] = lanes >> lane & 1 ? from[lane] : 0;
 }
 static inline void store(float *to, uint64_t lanes, const float *from) {
-  for (int lane = 0; lane < LANES; lane++) {
+  if (has_all(lanes)) memcpy(to, from, LANES * sizeof *to);
+  else if (lanes & LACI_SPARSE_ZEROS_AROUND) load(from, lanes, to);
+  for (int lane = 0; lane < LANES && !has_all(lanes); lane++) {
     if (lanes >> lane & 1) to[lane] = from[lane];
   }
 }
@@ -106,15 +115,14 @@ static void write_results(const laci_sparse_operands *o, const target *to,
   float pairs[LANES];
   for (int64_t t = part->tile_first; t < part->tile_last; t++, v += n * LANES) {
     const laci_sparse_tile *tile = &part->tiles[t];
-    for (int64_t row = 0; row < n; row += each) {
+    float *y = o->y + place_of(to, tile, part->row_first);
+    for (int64_t row = 0; row < n; row += each, y += to->row_stride) {
       const float *from = v + row * LANES;
-      float *y = o->y + place_of(to, tile, part->row_first + row);
       if (to->values == LACI_SPARSE_BF16) {
         pair_rows(from, row + 1 < n, pairs);
         from = pairs;
       }
-      if ((~tile->lanes & LACI_SPARSE_ALL_LANES) == 0) memcpy(y, from, LANES * sizeof *y);
-      else store(y, tile->lanes, from);
+      store(y, tile->lanes, from);
     }
   }
 }

@@ -109,7 +109,8 @@ typedef struct laci_sparse_part {
 typedef void laci_sparse_multiply(const laci_sparse_product *p, const laci_sparse_operands *o,
                                   const laci_sparse_part *part);
 
-/** Makes results of the sums of a part, [tile][row][16], which are overwritten. finish_isa.c */
+/** Makes results of the sums of a part, [tile][row][16], which are overwritten. Of tiles with
+ * LACI_SPARSE_ZEROS_AROUND, all lanes are written. finish_isa.c */
 typedef void laci_sparse_finish(const laci_sparse_operands *o, int64_t row_stride,
                                 laci_sparse_values values, const laci_sparse_part *part,
                                 float *sums);

@@ -204,6 +204,17 @@ static bool make_tiles(const laci_sparse_window *g, int64_t n_images, laci_spars
   return true;
 }
 
+laci_sparse_tile *laci_sparse_result_tiles(const laci_sparse_window *g,
+                                           const laci_sparse_pictures *pictures, int64_t *n_each) {
+  laci_sparse_form form = {.in = pictures->out, .out = pictures->out};
+  if (!make_tiles(g, pictures->n_images, &form)) return NULL;
+  *n_each = form.n_tiles / pictures->n_images;
+  for (int64_t at = 0; at < form.n_tiles; at++) {
+    form.tiles[at].in = at / *n_each * pictures->in.n_floats;
+  }
+  return form.tiles;
+}
+
 /* ---- columns and weights ---- */
 
 /* The dense weight as rows over (channel, tap), and the columns' order. */

@@ -151,6 +151,10 @@ LAC_MUST_CHECK lac_status laci_sparse_form_init(const laci_sparse_window *g, con
                                                 const laci_sparse_pictures *pictures,
                                                 laci_sparse_form *form, lac_error *err);
 void laci_sparse_form_clear(laci_sparse_form *form);
+/** Tiles of the results alone, whatever a kernel reads for them: rows make one long row; `in` is
+ * where a tile's picture begins. The caller's to free; NULL: no memory. */
+laci_sparse_tile *laci_sparse_result_tiles(const laci_sparse_window *g,
+                                           const laci_sparse_pictures *pictures, int64_t *n_each);
 /** Frees the product and its weights; layouts and tiles stay. For who has generated code of it and
  * has filled in its weights: 8 bytes for each of them less. */
 void laci_sparse_form_keep_tiles(laci_sparse_form *form);

@@ -109,16 +109,6 @@ static laci_norm_to to_of(const norm_work *w, const norm_item *item) {
   return (laci_norm_to){data(w, TO) + offset_of(l, item), l->row_stride};
 }
 
-static void zero_some(int64_t begin, int64_t end, void *context) {
-  const norm_work *w = context;
-  laci_sparse_zero_border(&w->s->to, &w->s->size, data(w, TO), begin, end);
-}
-
-static void zero_border(norm_work *w) {
-  laci_pool_for(w->net->pool, laci_sparse_zero_border_items(&w->s->to, &w->s->size), 1, zero_some,
-                w);
-}
-
 /* ---- Forward ---- */
 
 static void find_moments(int64_t begin, int64_t end, void *context) {
@@ -193,7 +183,7 @@ static lac_status run_norm(laci_net *net, laci_net_step *step, lac_error *err) {
     laci_pool_for(net->pool, channels_of(s), TOTALS_GRAIN, join_moments, &w);
   }
   find_scales(&w);
-  zero_border(&w);
+  laci_pictures_zero_border(net, &s->to, &s->size, data(&w, TO));
   laci_pool_for(net->pool, all_tiles(s), 1, apply_some, &w);
   return LAC_OK;
 }
@@ -249,7 +239,7 @@ static lac_status run_gradient(laci_net *net, laci_net_step *step, lac_error *er
   find_scales(&w);
   laci_pool_for(net->pool, all_tiles(s) * chunks(s), 1, find_sums, &w);
   laci_pool_for(net->pool, channels_of(s), TOTALS_GRAIN, join_sums, &w);
-  zero_border(&w);
+  laci_pictures_zero_border(net, &s->to, &s->size, data(&w, TO));
   laci_pool_for(net->pool, all_tiles(s), 1, gradient_some, &w);
   return LAC_OK;
 }

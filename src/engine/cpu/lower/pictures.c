@@ -126,6 +126,23 @@ laci_layout *laci_pictures_wanted(laci_net *net, const laci_shape *shape, bool r
   return blocks ? blocks : laci_net_dense(net, shape, laci_net_dt(net));
 }
 
+typedef struct zeroing {
+  const laci_sparse_layout *layout;
+  const laci_sparse_size *size;
+  float *pictures;
+} zeroing;
+
+static void zero_some(int64_t begin, int64_t end, void *context) {
+  const zeroing *z = context;
+  laci_sparse_zero_border(z->layout, z->size, z->pictures, begin, end);
+}
+
+void laci_pictures_zero_border(const laci_net *net, const laci_sparse_layout *layout,
+                               const laci_sparse_size *size, float *pictures) {
+  zeroing z = {layout, size, pictures};
+  laci_pool_for(net->pool, laci_sparse_zero_border_items(layout, size), 1, zero_some, &z);
+}
+
 bool laci_pictures_become_blocks(laci_net *net, int tensor) {
   if (tensor < 0 || !net->tensors[tensor].pictures) return false;
   const laci_shape shape = net->tensors[tensor].shape;

@@ -43,6 +43,9 @@ laci_net_step *laci_pictures_reorder(laci_net *net, int from, int to, const laci
 bool laci_pictures_is_reorder(const laci_net_step *step);
 /** Pictures in a layout of oneDNN's: found again, or by a step now. */
 int laci_pictures_read(laci_net *net, int tensor);
+/** All that is no pixel, by all threads. */
+void laci_pictures_zero_border(const laci_net *net, const laci_sparse_layout *layout,
+                               const laci_sparse_size *size, float *pictures);
 /** Are these pictures that laci_pictures_read gives in blocks of channels? */
 bool laci_pictures_become_blocks(laci_net *net, int tensor);
 

@@ -31,6 +31,8 @@ typedef struct laci_sparse_layer {
   const laci_fused *fused;
   bool rows; /* a product with a constant matrix: a window of one pixel over pictures of one line,
                 whose pixels are the rows on the left */
+  bool depthwise; /* channel by channel, with all weights: between sparse layers
+                     (sparse_depthwise.c) */
   laci_sparse_window window;
   int64_t n_images;
   int input, output, residual; /* values; residual -1: none */
@@ -82,6 +84,8 @@ struct laci_sparse_net {
 
 /** A window of one pixel that reads nothing around a picture. */
 bool laci_sparse_is_pixel(const laci_sparse_window *g);
+/** Is each channel by itself, as kernel/sparse/depthwise.h does it? */
+bool laci_sparse_is_depthwise(const laci_sparse_window *g);
 /** Pads, dilations and strides make no layout much larger than the picture. */
 bool laci_sparse_is_modest(const laci_sparse_layer *layer);
 /** Of bf16: values come and go with channels last, in pairs, and what the network returns is not
@@ -162,6 +166,16 @@ int laci_sparse_read(laci_net *net, int value, const laci_pictures *pictures);
 int laci_sparse_read_thinned(laci_net *net, const laci_sparse_layer *layer,
                              const laci_pictures *pictures);
 
+/** What a layer's step reads and writes; residual -1: none. */
+typedef struct laci_sparse_tensors {
+  int x, bias, residual, y;
+} laci_sparse_tensors;
+/** Those of a chosen layer, laid out as it wants them, and a new one for its result. */
+laci_sparse_tensors laci_sparse_take_tensors(laci_net *net, const laci_sparse_layer *layer);
+/** Where they are, after placing, and what follows the layer's sums; no weight. */
+laci_sparse_operands laci_sparse_operands_of(const laci_net *net, const laci_sparse_layer *layer,
+                                             const laci_sparse_tensors *tensors);
+
 /** Between layers whose weights change, values stay images. May this one be: four axes of whole
  * groups of 16 images, channels that share places in whole, in a plan with such layers? */
 bool laci_sparse_may_be_images(const laci_net *net, int value);
@@ -192,6 +206,8 @@ bool laci_sparse_read_packed(laci_net *net, const laci_sparse_layer *layer,
                              const laci_net_weight *weight, laci_sparse_kept *kept);
 /** Gives the net's scratch back. */
 void laci_sparse_clear_scratch(struct laci_sparse_net *sparse);
+/** A constant weight as it is, scaled, in a weight of the plan. -1 after a failure (noted). */
+int laci_sparse_dense(laci_net *net, const laci_sparse_layer *layer);
 /** The bias as a weight; zeros where there is none. */
 int laci_sparse_bias(laci_net *net, const laci_sparse_layer *layer);
 
@@ -220,6 +236,11 @@ laci_sparse_layout laci_sparse_layer_out(const laci_net *net, const laci_sparse_
 bool laci_sparse_keep_gradient(laci_net *net, const laci_sparse_layer *layer,
                                laci_sparse_kernel *kernel);
 void laci_sparse_drop_gradient(laci_sparse_kernel *kernel);
+
+/* ---- sparse_depthwise.c ---- */
+
+/** Lowers a chosen layer that is depthwise. */
+void laci_sparse_lower_depthwise(laci_net *net, const laci_sparse_layer *layer);
 
 /* ---- sparse_fill.c ---- */
 

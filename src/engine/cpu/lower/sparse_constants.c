@@ -153,6 +153,12 @@ bool laci_sparse_read_kept(laci_net *net, const laci_sparse_layer *layer, laci_s
   return !net->plan.status && find_kept(net, layer, &weight, kept);
 }
 
+int laci_sparse_dense(laci_net *net, const laci_sparse_layer *layer) {
+  const laci_net_weight weight = weight_of(net, layer);
+  const float *dense = read_dense(net, layer, &weight);
+  return dense ? laci_net_vector(net, dense, laci_shape_count(&weight.shape)) : -1;
+}
+
 /* ---- The bias ---- */
 
 int laci_sparse_bias(laci_net *net, const laci_sparse_layer *layer) {

@@ -18,11 +18,18 @@ typedef struct constants {
   double compiled_share;
   double reorder; /* of an element */
   double stream;  /* of a weight and its code, 12 bytes, of bf16 7, while others are at work */
+  double first;   /* of these, while nobody else is: the first tile of a chunk waits for its code */
+  double result;  /* of a result, beside its terms */
+  double depthwise_dense, depthwise; /* shares of the peak that windows of one channel reach: by
+                                        oneDNN, and by ours, of many images less */
+  double depthwise_images;
 } constants;
 
-static const constants of_f32 = {1e6, 1e5, 0.8, 0.22, 50, 60};
+static const constants of_f32 = {1e6, 1e5, 0.8, 0.22, 50, 60, 0, 0, 0.35, 0.25, 0.2};
+/* Code takes 27 bytes a weight, and a result has six rows' to share what is done around it. */
+static const constants of_avx2 = {1e6, 1e5, 0.77, 0.22, 50, 0, 22, 6, 0.35, 0.25, 0.2};
 /* Twice as many multiply-adds take as long. */
-static const constants of_bf16 = {2e6, 4e5, 0.85, 0.02, 20, 80};
+static const constants of_bf16 = {2e6, 4e5, 0.85, 0.02, 20, 80, 0, 0, 1, 1, 1};
 
 /* Of direct's, where oneDNN has it: in f32. */
 static const double winograd_cost = 0.58;
@@ -31,7 +38,8 @@ static const double winograd_large = 0.44; /* of larger ones than 16 x 16 with m
                                               pay transforms back; one image */
 
 static const constants *constants_of(const laci_net *net) {
-  return net->plan.bf16 ? &of_bf16 : &of_f32;
+  if (net->plan.bf16) return &of_bf16;
+  return net->sparse->isa == LACI_JIT_AVX2 ? &of_avx2 : &of_f32;
 }
 
 static double results(const laci_sparse_layer *layer) {
@@ -54,6 +62,7 @@ static double winograd_of(const laci_sparse_layer *layer) {
 
 static double dense_cost(const laci_net *net, const laci_sparse_layer *layer) {
   const double products = results(layer) * weights_each(&layer->window);
+  if (layer->depthwise) return products / constants_of(net)->depthwise_dense;
   const bool direct = layer->rows || net->plan.bf16;
   if (direct || !laci_conv_gains_by_winograd(net, layer->fused)) return products;
   return products * winograd_of(layer);
@@ -77,10 +86,16 @@ static double sparse_cost(const laci_net *net, const laci_sparse_layer *layer) {
   const constants *c = constants_of(net);
   const double kept = (double)g->channels_out * weights_each(g) * layer->kept;
   const int64_t tiles = tiles_of(layer);
+  if (layer->depthwise) {
+    const bool images = laci_pictures_by_images(layer->n_images);
+    return results(layer) * weights_each(g) / (images ? c->depthwise_images : c->depthwise);
+  }
   const double share = net->sparse->isa == LACI_JIT_NONE ? c->compiled_share : c->generated_share;
   const double worked = (double)(tiles * LACI_SPARSE_LANES) / share;
-  const double streamed = (double)laci_ceil_div(tiles, CHUNK) * c->stream;
-  return kept * (worked > streamed ? worked : streamed);
+  const double chunks = (double)laci_ceil_div(tiles, CHUNK);
+  const double waited = chunks * c->first, streamed = chunks * c->stream;
+  const double around = (double)(tiles * LACI_SPARSE_LANES * g->channels_out) * c->result;
+  return kept * (worked + waited > streamed ? worked + waited : streamed) + around;
 }
 
 static void estimate(const laci_net *net, laci_sparse_costs *costs) {

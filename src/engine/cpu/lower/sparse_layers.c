@@ -43,7 +43,8 @@ static bool window_of(const laci_net *net, const laci_fused *fused, laci_sparse_
 static laci_sparse_reading reading_of(const laci_sparse_layer *layer) {
   const laci_sparse_window *g = &layer->window;
   const bool strides = g->stride_h > 1 || g->stride_w > 1;
-  if (!strides || laci_pictures_by_images(layer->n_images)) return LACI_SPARSE_AS_IT_LIES;
+  if (!strides || layer->depthwise || laci_pictures_by_images(layer->n_images))
+    return LACI_SPARSE_AS_IT_LIES;
   return laci_sparse_is_pixel(g) ? LACI_SPARSE_THINNED : LACI_SPARSE_PHASES;
 }
 
@@ -86,8 +87,13 @@ static bool layer_of(laci_net *net, const laci_fused *fused, laci_sparse_layer *
   if (!laci_sparse_take_posts(net, layer)) return false;
   if (!(conv ? window_of(net, fused, layer) : rows_of(net, fused, layer))) return false;
   if (net->plan.bf16 && !laci_sparse_can_pair(net, layer)) return false;
+  layer->depthwise = conv && laci_sparse_is_depthwise(&layer->window);
   layer->reading = reading_of(layer);
   if (!laci_sparse_is_modest(layer)) return false;
+  if (layer->depthwise) {
+    layer->kept = 1;
+    return true;
+  }
   layer->kept = laci_net_kept_share(net, node->inputs[1]);
   return layer->kept * 100 <= MOST_KEPT || net->sparse_use == LACI_SPARSE_USE_ALL;
 }
@@ -110,7 +116,7 @@ void laci_sparse_find_layers(laci_net *net) {
   laci_sparse_layer *layers = laci_plan_new(plan, (size_t)plan->n_turns, sizeof *layers);
   laci_sparse_net *sparse = laci_plan_new(plan, 1, sizeof *sparse);
   uint8_t *kinds = laci_plan_new(plan, (size_t)plan->graph->n_values, sizeof *kinds);
-  int n = 0;
+  int n = 0, n_depthwise = 0;
   bool trained = false;
   if (!layers || !sparse || !kinds) return;
   for (int t = 0; t < plan->n_turns; t++) {
@@ -118,9 +124,11 @@ void laci_sparse_find_layers(laci_net *net) {
     if (turn->recomputed || !layer_of(net, &plan->fused[turn->fused], &layers[n])) continue;
     if (!agrees(kinds, &layers[n])) continue;
     trained = trained || layers[n].mask;
+    n_depthwise += layers[n].depthwise;
     n++;
   }
-  if (n == 0) return;
+  /* Depthwise layers gain nothing by themselves. */
+  if (n == 0 || (n == n_depthwise && net->sparse_use != LACI_SPARSE_USE_ALL)) return;
   const laci_jit_isa isa = laci_jit_isa_allowed();
   *sparse = (laci_sparse_net){.isa = plan->bf16 ? laci_jit_isa_of_pairs(isa) : isa,
                               .layers = layers,

@@ -78,10 +78,11 @@ static void use(laci_net *net, const laci_sparse_layer *layer) {
   widen(&in->border, &b);
 }
 
-/** Panels are written where rows are as far apart as those that are read; else it is planes. */
+/** Panels are written where rows are as far apart as those that are read, or by who walks along
+ * results; else it is planes. */
 static void check_panels(laci_net *net, row_table *table, const laci_sparse_layer *layer) {
   const laci_sparse_window *g = &layer->window;
-  if (layer->reading != LACI_SPARSE_AS_IT_LIES) return;
+  if (layer->reading != LACI_SPARSE_AS_IT_LIES || layer->depthwise) return;
   if (*stride_of(table, g->h, g->w) != *stride_of(table, g->out_h, g->out_w)) {
     place_of(net, layer->output)->planes = true;
   }

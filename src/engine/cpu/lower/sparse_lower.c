@@ -12,10 +12,11 @@
 typedef struct sparse_step {
   const laci_sparse_kernel *kernel;
   const laci_sparse_layer *layer;
-  laci_sparse_size size;             /* of the result */
-  int x, bias, residual, y, scratch; /* tensors; -1: none */
-  laci_sparse_layout out;            /* of y */
-  int64_t n_floats;                  /* that it has */
+  laci_sparse_size size; /* of the result */
+  laci_sparse_tensors tensors;
+  int scratch;            /* a tensor; -1: none */
+  laci_sparse_layout out; /* of y */
+  int64_t n_floats;       /* that it has */
 } sparse_step;
 
 enum { ZERO_GRAIN = 1 << 16 };
@@ -43,11 +44,6 @@ static void multiply_some(int64_t begin, int64_t end, void *context) {
   }
 }
 
-static void zero_some(int64_t begin, int64_t end, void *context) {
-  const work *w = context;
-  laci_sparse_zero_border(&w->s->out, &w->s->size, w->o.y, begin, end);
-}
-
 static void zero_all(int64_t begin, int64_t end, void *context) {
   const work *w = context;
   memset(w->o.y + begin, 0, (size_t)(end - begin) * sizeof *w->o.y);
@@ -59,7 +55,7 @@ static void zero(laci_net *net, work *w) {
   if (s->layer->scatter > 1 && s->layer->n_phases == 1) {
     laci_pool_for(net->pool, s->n_floats, ZERO_GRAIN, zero_all, w);
   } else {
-    laci_pool_for(net->pool, laci_sparse_zero_border_items(&s->out, &s->size), 1, zero_some, w);
+    laci_pictures_zero_border(net, &s->out, &s->size, w->o.y);
   }
 }
 
@@ -78,16 +74,7 @@ static void run_kernel(laci_net *net, work *w) {
 
 static lac_status run_sparse(laci_net *net, laci_net_step *step, lac_error *err) {
   const sparse_step *s = step->context;
-  work w = {.s = s,
-            .o = {.bias = laci_net_data(net, s->bias),
-                  .x = laci_net_data(net, s->x),
-                  .residual = s->residual >= 0 ? laci_net_data(net, s->residual) : NULL,
-                  .y = laci_net_data(net, s->y),
-                  .low = s->layer->has_low ? s->layer->low : -INFINITY,
-                  .high = s->layer->has_high ? s->layer->high : INFINITY,
-                  .functions = s->layer->functions,
-                  .n_functions = s->layer->n_functions,
-                  .residual_last = s->layer->residual_last}};
+  work w = {.s = s, .o = laci_sparse_operands_of(net, s->layer, &s->tensors)};
   (void)err;
   zero(net, &w);
   for (w.kernel = s->kernel; w.kernel; w.kernel = w.kernel->next) run_kernel(net, &w);
@@ -109,12 +96,6 @@ static const char *kernel_name(laci_net *net, const laci_sparse_layer *layer) {
 bool laci_sparse_fits(laci_net *net, const laci_fused *fused, const char **why) {
   *why = "dense weights, or dense kernels are faster";
   return laci_sparse_chosen(net, fused) != NULL;
-}
-
-static int read_input(laci_net *net, const laci_sparse_layer *layer) {
-  const laci_pictures in = {.layout = laci_sparse_layer_in(net, layer), .rows = layer->rows};
-  if (layer->reading == LACI_SPARSE_THINNED) return laci_sparse_read_thinned(net, layer, &in);
-  return laci_sparse_read(net, layer->input, &in);
 }
 
 /* Of the dense product: what is left out counts as done. */
@@ -143,35 +124,33 @@ static size_t scratch_of(const laci_net *net, const laci_sparse_kernel *kernel) 
 
 void laci_sparse_lower(laci_net *net, const laci_fused *fused) {
   const laci_sparse_layer *layer = laci_sparse_chosen(net, fused);
-  const laci_pictures out = {.layout = *laci_sparse_layout_at(net, layer->output),
-                             .rows = layer->rows};
+  const laci_sparse_layout *out = laci_sparse_layout_at(net, layer->output);
   const laci_shape *y = laci_plan_shape(&net->plan, layer->output);
+  if (layer->depthwise) {
+    laci_sparse_lower_depthwise(net, layer);
+    return;
+  }
   sparse_step *s = laci_plan_new(&net->plan, 1, sizeof *s);
   const laci_sparse_kernel *kernel = s ? laci_sparse_make_kernel(net, layer) : NULL;
   if (!kernel) return;
   if (layer->mask) laci_sparse_fill(net, layer, kernel);
-  *s = (sparse_step){
-      .kernel = kernel,
-      .layer = layer,
-      .size = laci_pictures_size(net, y, layer->rows),
-      .out = out.layout,
-      .n_floats = laci_pictures_count(&out.layout, layer->n_images) * out.layout.n_floats,
-      .x = read_input(net, layer),
-      .bias = laci_sparse_bias(net, layer),
-      .residual = -1,
-      .scratch = -1};
-  if (layer->residual >= 0) s->residual = laci_sparse_read(net, layer->residual, &out);
-  if (kernel->code) s->scratch = laci_net_scratch(net, scratch_of(net, kernel));
-  s->y = laci_pictures_new(net, y, &out, layer->residual_last ? -1 : s->residual);
+  *s = (sparse_step){.kernel = kernel,
+                     .layer = layer,
+                     .size = laci_pictures_size(net, y, layer->rows),
+                     .out = *out,
+                     .n_floats = laci_pictures_count(out, layer->n_images) * out->n_floats,
+                     .tensors = laci_sparse_take_tensors(net, layer),
+                     .scratch = kernel->code ? laci_net_scratch(net, scratch_of(net, kernel)) : -1};
+  const laci_sparse_tensors *t = &s->tensors;
   laci_net_step *step = laci_net_step_code(net, &net->plan.graph->nodes[fused->node], run_sparse, 5,
-                                           (int[]){s->x, s->bias, s->residual, s->scratch, s->y});
+                                           (int[]){t->x, t->bias, t->residual, s->scratch, t->y});
   if (!step) return;
   step->codes[3] = LACI_ARG_SCRATCHPAD;
   step->what = laci_net_describe(net, fused);
   step->kernel = kernel_name(net, layer);
   step->sparse = true;
   step->context = s;
-  step->shown = s->y;
+  step->shown = t->y;
   step->flops = flops_of(net, layer);
-  laci_net_bind(net, fused->output, s->y);
+  laci_net_bind(net, fused->output, t->y);
 }

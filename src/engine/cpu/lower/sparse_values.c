@@ -3,6 +3,8 @@
  *
  * As in values.c, the same content in another layout is another tensor, made by a step the first
  * time somebody wants it. */
+#include <math.h>
+
 #include "engine/cpu/lower/pictures.h"
 #include "engine/cpu/lower/sparse.h"
 #include "kernel/sparse/image_norm.h"
@@ -68,6 +70,36 @@ int laci_sparse_read_thinned(laci_net *net, const laci_sparse_layer *layer,
   laci_sparse_layout have;
   const int from = laci_sparse_source(net, layer->input, pictures->rows, &have);
   return copy_of(net, from, &have, pictures, &layer->window);
+}
+
+static int read_input(laci_net *net, const laci_sparse_layer *layer) {
+  const laci_pictures in = {.layout = laci_sparse_layer_in(net, layer), .rows = layer->rows};
+  if (layer->reading == LACI_SPARSE_THINNED) return laci_sparse_read_thinned(net, layer, &in);
+  return laci_sparse_read(net, layer->input, &in);
+}
+
+laci_sparse_tensors laci_sparse_take_tensors(laci_net *net, const laci_sparse_layer *layer) {
+  const laci_pictures out = {.layout = *laci_sparse_layout_at(net, layer->output),
+                             .rows = layer->rows};
+  laci_sparse_tensors t = {.x = read_input(net, layer), .bias = laci_sparse_bias(net, layer)};
+  t.residual = layer->residual >= 0 ? laci_sparse_read(net, layer->residual, &out) : -1;
+  t.y = laci_pictures_new(net, laci_plan_shape(&net->plan, layer->output), &out,
+                          layer->residual_last ? -1 : t.residual);
+  return t;
+}
+
+laci_sparse_operands laci_sparse_operands_of(const laci_net *net, const laci_sparse_layer *layer,
+                                             const laci_sparse_tensors *t) {
+  return (laci_sparse_operands){
+      .bias = laci_net_data(net, t->bias),
+      .x = laci_net_data(net, t->x),
+      .residual = t->residual >= 0 ? laci_net_data(net, t->residual) : NULL,
+      .y = laci_net_data(net, t->y),
+      .low = layer->has_low ? layer->low : -INFINITY,
+      .high = layer->has_high ? layer->high : INFINITY,
+      .functions = layer->functions,
+      .n_functions = layer->n_functions,
+      .residual_last = layer->residual_last};
 }
 
 /* ---- Images between layers whose weights change ---- */

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Tiles of depthwise.h, and the variant. */
+#include "kernel/sparse/depthwise.h"
+
+#include "base/divide.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "cpu/cpu.h"
+
+static laci_depthwise_multiply *const of_level[] = {
+#define VARIANT(name, level) [level] = laci_depthwise_multiply_##name,
+    LACI_KERNEL_VARIANTS(VARIANT)
+#undef VARIANT
+};
+
+laci_depthwise_multiply *laci_depthwise_multiply_now(void) { return of_level[laci_cpu()]; }
+
+bool laci_depthwise_fits(const laci_sparse_window *g) {
+  const int64_t taps = g->kernel_h * g->kernel_w;
+  return g->values == LACI_SPARSE_F32 && g->groups == g->channels_in &&
+         g->channels_out == g->groups && taps > 1 && taps <= LACI_DEPTHWISE_MOST_TAPS &&
+         g->stride_w <= 2;
+}
+
+/* Floats that so many tiles read, whichever they are: of all phases. */
+static int64_t phases_of(const laci_depthwise *d, int64_t n_tiles) {
+  const int64_t rows = laci_ceil_div(n_tiles * LACI_SPARSE_LANES, d->out.row_stride) + 1;
+  return 2 * d->window.stride_h * laci_depthwise_phase(d, rows);
+}
+
+lac_status laci_depthwise_init(const laci_sparse_window *g, const laci_sparse_pictures *pictures,
+                               laci_depthwise *d, lac_error *err) {
+  *d = (laci_depthwise){
+      .window = *g, .in = pictures->in, .out = pictures->out, .n_images = pictures->n_images};
+  d->n_together =
+      d->out.lanes == LACI_SPARSE_IMAGES ? LACI_DEPTHWISE_TILES / 2 : LACI_DEPTHWISE_TILES;
+  if (g->stride_w > 1 && d->out.lanes != LACI_SPARSE_IMAGES) {
+    while (d->n_together > 0 && phases_of(d, d->n_together) > LACI_DEPTHWISE_PHASES)
+      d->n_together--;
+  }
+  if (d->n_together == 0) {
+    *d = (laci_depthwise){.n_each = 0};
+    return laci_fail(err, LAC_UNSUPPORTED,
+                     "a depthwise window that strides over rows of %lld pixels", (long long)g->w);
+  }
+  d->tiles = laci_sparse_result_tiles(g, pictures, &d->n_each);
+  return d->tiles ? LAC_OK : laci_fail_memory(err, "a depthwise convolution");
+}
+
+void laci_depthwise_clear(laci_depthwise *d) {
+  laci_free(d->tiles);
+  *d = (laci_depthwise){.n_each = 0};
+}

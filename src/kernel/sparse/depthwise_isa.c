@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * depthwise.h for every instruction set. Of pixels, some tiles of a channel at a time: results make
+ * one long row, and so do the pixels that a tap reads of them where neither strides; else it is row
+ * by row. Where a window strides along a row, the pixels of every second place are put together
+ * first, so that taps are neighbours again. Of images, some pixels of a row by some channels. */
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "kernel/sparse/depthwise.h"
+
+#if defined(__AVX512F__)
+#include <immintrin.h>
+enum { WIDTH = 16 };
+typedef __m512 vector;
+#define ALL(x) _mm512_set1_ps(x)
+#define LOAD(at) _mm512_loadu_ps(at)
+#define STORE(at, x) _mm512_storeu_ps(at, x)
+#define FMA(a, b, sum) _mm512_fmadd_ps(a, b, sum)
+#elif defined(__AVX2__)
+#include <immintrin.h>
+enum { WIDTH = 8 };
+typedef __m256 vector;
+#define ALL(x) _mm256_set1_ps(x)
+#define LOAD(at) _mm256_loadu_ps(at)
+#define STORE(at, x) _mm256_storeu_ps(at, x)
+#define FMA(a, b, sum) _mm256_fmadd_ps(a, b, sum)
+#else
+#include <arm_neon.h>
+enum { WIDTH = 4 };
+typedef float32x4_t vector;
+#define ALL(x) vdupq_n_f32(x)
+#define LOAD(at) vld1q_f32(at)
+#define STORE(at, x) vst1q_f32(at, x)
+#define FMA(a, b, sum) vfmaq_f32(sum, a, b)
+#endif
+#define INLINE static inline __attribute__((always_inline))
+
+enum {
+  LANES = LACI_SPARSE_LANES,
+  VECTORS = LANES / WIDTH,
+  MOST_VECTORS = WIDTH == 16 ? 4 : 32 / WIDTH, /* sums in registers */
+  TAPS = LACI_DEPTHWISE_MOST_TAPS,
+  CHANNELS = 16, /* at a time */
+  SIDE = 4,      /* neighbours in a row that share a weight */
+};
+
+/* ---- Pixels ---- */
+
+/* What a channel's sums are made of: a place of the long row reads so far behind each tap. */
+typedef struct channel {
+  const float *tap[TAPS], *weight;
+  int n_taps;
+  float bias;
+} channel;
+
+/* Copies that stay in registers. */
+typedef struct held {
+  const float *tap[TAPS];
+  vector weight[TAPS], bias;
+} held;
+
+/* n vectors of sums; those of 16 lanes are `apart` from those of the next ones. */
+INLINE void add_up(const held *h, int64_t at, const int n_taps, const int n, int64_t apart,
+                   float *to) {
+  vector sum[MOST_VECTORS];
+#pragma GCC unroll 8
+  for (int v = 0; v < n; v++) sum[v] = h->bias;
+#pragma GCC unroll 9
+  for (int t = 0; t < n_taps; t++) {
+#pragma GCC unroll 8
+    for (int v = 0; v < n; v++) {
+      sum[v] = FMA(h->weight[t], LOAD(h->tap[t] + at + (ptrdiff_t)(v * WIDTH)), sum[v]);
+    }
+  }
+#pragma GCC unroll 8
+  for (int v = 0; v < n; v++) {
+    STORE(to + v / VECTORS * apart + (ptrdiff_t)(v % VECTORS * WIDTH), sum[v]);
+  }
+}
+
+/* n sums behind each other, or up to 15 more. */
+INLINE void add_up_span(const channel *c, int64_t from, const int n_taps, int64_t n, int64_t apart,
+                        float *to) {
+  enum { AT_ONCE = MOST_VECTORS * WIDTH };
+  held h = {.bias = ALL(c->bias)};
+#pragma GCC unroll 9
+  for (int t = 0; t < n_taps; t++) {
+    h.tap[t] = c->tap[t] + from;
+    h.weight[t] = ALL(c->weight[t]);
+  }
+  int64_t done = 0;
+  for (; done + AT_ONCE <= n; done += AT_ONCE, to += AT_ONCE / LANES * apart) {
+    add_up(&h, done, n_taps, MOST_VECTORS, apart, to);
+  }
+  for (; done < n; done += LANES, to += apart) add_up(&h, done, n_taps, VECTORS, apart, to);
+}
+
+static void sum_span(const channel *c, int64_t from, int64_t n, int64_t apart, float *to) {
+  if (c->n_taps == 9) add_up_span(c, from, 9, n, apart, to);
+  else add_up_span(c, from, c->n_taps, n, apart, to);
+}
+
+/* Every second of n floats, and the others. Up to 15 floats behind these are read, and up to 7
+ * behind their halves are written. */
+static void split(const float *from, int64_t n, float *even, float *odd) {
+  for (int64_t at = 0; 2 * at < n; at += 8) {
+#if defined(__AVX2__)
+    const __m256i order = _mm256_setr_epi32(0, 1, 4, 5, 2, 3, 6, 7);
+    const __m256 a = _mm256_loadu_ps(from + 2 * at), b = _mm256_loadu_ps(from + 2 * at + 8);
+    _mm256_storeu_ps(even + at, _mm256_permutevar8x32_ps(_mm256_shuffle_ps(a, b, 0x88), order));
+    _mm256_storeu_ps(odd + at, _mm256_permutevar8x32_ps(_mm256_shuffle_ps(a, b, 0xDD), order));
+#else
+    for (int64_t i = at; i < at + 8; i += 4) {
+      const float32x4x2_t both = vld2q_f32(from + 2 * i);
+      vst1q_f32(even + i, both.val[0]);
+      vst1q_f32(odd + i, both.val[1]);
+    }
+#endif
+  }
+}
+
+/* Some tiles of a picture, and where a channel's taps find the pixels of their results: that of the
+ * y-th row and column x lies y * row_stride + x behind each tap's place, which is one of a plane,
+ * or of phases. */
+typedef struct reading {
+  int64_t first_row, n_rows; /* of results, that the tiles are part of */
+  int64_t first, last;       /* places of the long row, from the first row's beginning */
+  int64_t n_taps, place[TAPS], row_stride;
+  int64_t phase_stride; /* 0: planes are read as they lie */
+} reading;
+
+/* Of a picture: row 0 is the first one that the window reads for the reading's first row. */
+static int64_t plane_at(const laci_depthwise *d, const reading *r, int64_t row) {
+  const laci_sparse_window *g = &d->window;
+  const int64_t y = r->first_row * g->stride_h - g->pad_top + row;
+  return (y + d->in.top) * d->in.row_stride + d->in.left - g->pad_left;
+}
+
+/* Where windows stride along a row, what they read is put down as phases[row % stride_h][column %
+ * 2][row / stride_h][column / 2] first, so that neighbours are together again. */
+static void plan_taps(const laci_depthwise *d, reading *r) {
+  const laci_sparse_window *g = &d->window;
+  const bool phases = g->stride_w > 1;
+  const int64_t half = laci_depthwise_half(g);
+  r->row_stride = g->stride_h * d->in.row_stride;
+  if (phases) r->row_stride = d->out.row_stride > half ? d->out.row_stride : half;
+  r->phase_stride = phases ? laci_depthwise_phase(d, r->n_rows) : 0;
+  r->n_taps = g->kernel_h * g->kernel_w;
+  for (int64_t row = 0, t = 0; row < g->kernel_h; row++) {
+    const int64_t y = row * g->dilation_h;
+    for (int64_t column = 0; column < g->kernel_w; column++, t++) {
+      const int64_t x = column * g->dilation_w, phase = y % g->stride_h * 2 + x % 2;
+      r->place[t] = plane_at(d, r, y) + x;
+      if (phases) r->place[t] = phase * r->phase_stride + y / g->stride_h * r->row_stride + x / 2;
+    }
+  }
+}
+
+static reading reading_of(const laci_depthwise *d, const laci_sparse_part *part) {
+  const laci_sparse_window *g = &d->window;
+  const int64_t width = d->out.row_stride, length = (g->out_h - 1) * width + g->out_w;
+  const int64_t begin = part->tile_first % d->n_each * LANES;
+  const int64_t end = begin + (part->tile_last - part->tile_first) * LANES;
+  const int64_t last = end < length ? end : length, row = begin / width;
+  reading r = {.first_row = row,
+               .n_rows = (last - 1) / width - row + 1,
+               .first = begin - row * width,
+               .last = last - row * width};
+  plan_taps(d, &r);
+  return r;
+}
+
+static void read_phases(const laci_depthwise *d, const reading *r, const float *plane,
+                        float *phases) {
+  const laci_sparse_window *g = &d->window;
+  const int64_t n = (r->n_rows - 1) * g->stride_h + (g->kernel_h - 1) * g->dilation_h + 1;
+  const int64_t n_floats = 2 * (g->out_w - 1) + (g->kernel_w - 1) * g->dilation_w + 1;
+  int64_t phase = 0, at = 0;
+  for (int64_t row = 0; row < n; row++) {
+    float *even = phases + 2 * phase * r->phase_stride + at;
+    split(plane + plane_at(d, r, row), n_floats, even, even + r->phase_stride);
+    if (++phase < g->stride_h) continue;
+    phase = 0;
+    at += r->row_stride;
+  }
+}
+
+/* A channel of a picture; tiles are `apart` from each other. */
+static void sum_tiles(const laci_depthwise *d, const reading *r, const channel *c, int64_t apart,
+                      float *to) {
+  const int64_t width = d->out.row_stride;
+  float line[(LACI_DEPTHWISE_TILES + 1) * LANES];
+  if (r->row_stride == width) {
+    sum_span(c, r->first, r->last - r->first, apart, to);
+    return;
+  }
+  memset(line, 0, sizeof line); /* what lies between rows stays so */
+  for (int64_t at = r->first, y = 0; at < r->last; at = ++y * width) {
+    const int64_t x = at - y * width, end = y * width + d->window.out_w;
+    const int64_t n = (end < r->last ? end : r->last) - at;
+    if (n > 0) sum_span(c, y * r->row_stride + x, n, LANES, line + (at - r->first));
+  }
+  for (int64_t at = 0; at < r->last - r->first; at += LANES, to += apart) {
+    memcpy(to, line + at, LANES * sizeof *to);
+  }
+}
+
+/* Whoever reads panels wants all channels of a tile together. */
+static void sum_pixels(const laci_depthwise *d, const laci_sparse_operands *o,
+                       const laci_sparse_part *part, float *phases, float *sums) {
+  const int64_t n = part->row_last - part->row_first;
+  const reading r = reading_of(d, part);
+  channel c = {.n_taps = (int)r.n_taps};
+  for (int64_t at = 0; at < n; at++) {
+    const int64_t row = part->row_first + at;
+    const float *plane = o->x + part->tiles[part->tile_first].in + row * d->in.channel_stride;
+    if (r.phase_stride) read_phases(d, &r, plane, phases);
+    for (int t = 0; t < c.n_taps; t++) c.tap[t] = (r.phase_stride ? phases : plane) + r.place[t];
+    c.weight = o->weight + row * r.n_taps;
+    c.bias = o->bias[row];
+    sum_tiles(d, &r, &c, n * LANES, sums + at * LANES);
+  }
+}
+
+/* ---- Images ---- */
+
+/* Where the pixels of images are that a window reads. */
+typedef struct stride_of_pixels {
+  int64_t row, column; /* of taps */
+  int64_t next;        /* of results that are neighbours */
+} stride_of_pixels;
+
+static stride_of_pixels strides_of(const laci_depthwise *d) {
+  const laci_sparse_window *g = &d->window;
+  return (stride_of_pixels){g->dilation_h * d->in.row_stride, g->dilation_w * d->in.pixel_stride,
+                            g->stride_w * d->in.pixel_stride};
+}
+
+/* A row of the window, for n neighbours: the sum of each takes its taps in their order. */
+INLINE void add_row(const float *x, const stride_of_pixels *s, const float *weight, int64_t width,
+                    const int n, vector *sum) {
+  for (int64_t column = 0; column < width; column++) {
+    const vector w = ALL(weight[column]);
+    const float *from = x + column * s->column;
+#pragma GCC unroll 16
+    for (int v = 0; v < n * VECTORS; v++) {
+      sum[v] =
+          FMA(w, LOAD(from + v / VECTORS * s->next + (ptrdiff_t)(v % VECTORS * WIDTH)), sum[v]);
+    }
+  }
+}
+
+/* The same of three taps where neighbours share what they read: each pixel is loaded once. */
+INLINE void add_row_of_three(const float *x, const stride_of_pixels *s, const float *weight,
+                             vector *sum) {
+  const vector w[3] = {ALL(weight[0]), ALL(weight[1]), ALL(weight[2])};
+#pragma GCC unroll 6
+  for (int column = 0; column < SIDE + 2; column++) {
+#pragma GCC unroll 4
+    for (int v = 0; v < VECTORS; v++) {
+      const vector pixel = LOAD(x + column * s->column + (ptrdiff_t)(v * WIDTH));
+#pragma GCC unroll 3
+      for (int tap = 2; tap >= 0; tap--) {
+        const int to = column - tap;
+        if (to < 0 || to >= SIDE) continue;
+        sum[to * VECTORS + v] = FMA(w[tap], pixel, sum[to * VECTORS + v]);
+      }
+    }
+  }
+}
+
+/* How many neighbours of a row at a time. */
+enum { ONE, SOME, SHARED };
+
+/* Neighbours of a row for some channels. */
+INLINE void sum_neighbours(const laci_depthwise *d, const laci_sparse_operands *o, const float *x,
+                           const laci_sparse_part *part, const int how, float *to) {
+  const int n = how == ONE ? 1 : SIDE;
+  const int64_t n_rows = d->window.kernel_h, width = d->window.kernel_w;
+  const int64_t apart = (part->row_last - part->row_first) * LANES;
+  const stride_of_pixels s = strides_of(d);
+  for (int64_t c = part->row_first; c < part->row_last; c++, to += LANES) {
+    const float *weight = o->weight + c * n_rows * width, *from = x + c * d->in.channel_stride;
+    vector sum[SIDE * VECTORS];
+#pragma GCC unroll 16
+    for (int v = 0; v < n * VECTORS; v++) sum[v] = ALL(o->bias[c]);
+    for (int64_t row = 0; row < n_rows; row++, weight += width, from += s.row) {
+      if (how == SHARED) add_row_of_three(from, &s, weight, sum);
+      else add_row(from, &s, weight, width, n, sum);
+    }
+#pragma GCC unroll 16
+    for (int v = 0; v < n * VECTORS; v++) {
+      STORE(to + v / VECTORS * apart + (ptrdiff_t)(v % VECTORS * WIDTH), sum[v]);
+    }
+  }
+}
+
+/* Some channels of some pixels. */
+static void sum_images(const laci_depthwise *d, const laci_sparse_operands *o,
+                       const laci_sparse_part *part, float *sums) {
+  const laci_sparse_window *g = &d->window;
+  const bool shared = g->kernel_w == 3 && g->dilation_w == g->stride_w;
+  const int64_t rows = part->row_last - part->row_first;
+  for (int64_t tile = part->tile_first, next; tile < part->tile_last; tile = next) {
+    const int64_t at = tile % d->n_each, y = at / g->out_w, column = at % g->out_w;
+    const float *x =
+        o->x + part->tiles[tile].in +
+        laci_sparse_at(&d->in, 0, y * g->stride_h - g->pad_top, column * g->stride_w - g->pad_left);
+    float *to = sums + (tile - part->tile_first) * rows * LANES;
+    const bool side = tile + SIDE <= part->tile_last && column + SIDE <= g->out_w;
+    if (side && shared) sum_neighbours(d, o, x, part, SHARED, to);
+    else if (side) sum_neighbours(d, o, x, part, SOME, to);
+    else sum_neighbours(d, o, x, part, ONE, to);
+    next = tile + (side ? SIDE : 1);
+  }
+}
+
+/* ---- Both ---- */
+
+static int64_t end_of(int64_t begin, int64_t n, int64_t most) {
+  return begin + n < most ? begin + n : most;
+}
+
+/* Some channels at a time, whose rows are still near when the next row of results reads them. */
+void LACI_VARIANT(laci_depthwise_multiply)(const laci_depthwise *d, const laci_sparse_operands *o,
+                                           const laci_sparse_part *part) {
+  const bool images = d->out.lanes == LACI_SPARSE_IMAGES;
+  float phases[LACI_DEPTHWISE_PHASES], sums[LACI_DEPTHWISE_TILES * CHANNELS * LANES];
+  laci_sparse_part some = {.tiles = part->tiles};
+  for (int64_t c = part->row_first; c < part->row_last; c = some.row_last) {
+    some.row_first = c;
+    some.row_last = end_of(c, CHANNELS, part->row_last);
+    for (int64_t tile = part->tile_first; tile < part->tile_last; tile = some.tile_last) {
+      const int64_t behind = (tile / d->n_each + 1) * d->n_each; /* the picture */
+      some.tile_first = tile;
+      some.tile_last =
+          end_of(tile, d->n_together, behind < part->tile_last ? behind : part->tile_last);
+      if (images) sum_images(d, o, &some, sums);
+      else sum_pixels(d, o, &some, phases, sums);
+      LACI_VARIANT(laci_sparse_finish)(o, d->out.channel_stride, LACI_SPARSE_F32, &some, sums);
+    }
+  }
+}
