@@ -6,6 +6,7 @@
 #include "jit/cache.h"
 
 laci_jit_isa laci_jit_isa_now(void) {
+  if (laci_cpu() == LACI_CPU_NEON) return LACI_JIT_NEON;
   if (laci_cpu_has_avx512f()) return LACI_JIT_AVX512;
   return laci_cpu() == LACI_CPU_AVX2 || laci_cpu() == LACI_CPU_AVX512 ? LACI_JIT_AVX2
                                                                       : LACI_JIT_NONE;
@@ -25,7 +26,8 @@ const char *laci_jit_isa_name(laci_jit_isa isa) {
                                       [LACI_JIT_AVX2] = "avx2",
                                       [LACI_JIT_AVX512] = "avx512",
                                       [LACI_JIT_AVX512BF16] = "avx512bf16",
-                                      [LACI_JIT_AVX512VNNI] = "avx512vnni"};
+                                      [LACI_JIT_AVX512VNNI] = "avx512vnni",
+                                      [LACI_JIT_NEON] = "neon"};
   return names[isa];
 }
 

@@ -11,6 +11,7 @@ typedef enum laci_jit_isa {
   LACI_JIT_AVX512,     /* F, BW, VL and DQ: what the first processors with AVX-512 have */
   LACI_JIT_AVX512BF16, /* these and BF16: for products of pairs of bf16, and no others */
   LACI_JIT_AVX512VNNI, /* these and VNNI: for products of int8, and no others */
+  LACI_JIT_NEON,       /* 64-bit ARM */
 } laci_jit_isa;
 
 /** What the processor has, as far as LAC_CPU and laci_cpu_cap (cpu/cpu.h) allow. */
@@ -25,7 +26,7 @@ LAC_MUST_CHECK lac_status laci_jit_check(lac_error *err);
  * of int8: AVX512VNNI or NONE. */
 laci_jit_isa laci_jit_isa_of_pairs(laci_jit_isa isa);
 laci_jit_isa laci_jit_isa_of_quads(laci_jit_isa isa);
-/** "none", "avx2", "avx512", "avx512bf16", "avx512vnni" */
+/** "none", "avx2", "avx512", "avx512bf16", "avx512vnni", "neon" */
 const char *laci_jit_isa_name(laci_jit_isa isa);
 
 #endif

@@ -14,6 +14,7 @@
 
 enum {
   LANES = LACI_SPARSE_LANES,
+  READ_BEHIND = 3,         /* weights: where code reads four at once */
   NEAR_TILES = 8,          /* of a group's rows: results that stay in the first cache */
   MOST_DISTANCE = 1 << 28, /* floats: a displacement of 32 bits reaches twice as far */
 };
@@ -28,7 +29,7 @@ struct laci_sparse_code {
   laci_sparse_values values;
   laci_sparse_ahead ahead;
   laci_sparse_cut cut;
-  bool functions; /* the last pieces, too, leave sums */
+  bool functions; /* the last pieces, too, leave sums: there may be functions, or it is ARM */
 };
 
 static const uint32_t bits[LANES] = {1,       1 << 1,  1 << 2,  1 << 3, 1 << 4,  1 << 5,
@@ -113,7 +114,9 @@ laci_sparse_cut laci_sparse_cut_rule(const laci_sparse_product *p, laci_jit_isa 
   const double fit = (reuse > 1 ? reuse : 1) * HELD / each;
   const int64_t tiles = fit < LEAST_TILES ? LEAST_TILES : fit > MOST_TILES ? MOST_TILES : (int)fit;
   laci_sparse_cut cut = {.rows = 30, .terms = 2400};
-  if (isa == LACI_JIT_AVX2) cut = (laci_sparse_cut){.rows = 6, .terms = 600};
+  if (isa == LACI_JIT_AVX2 || isa == LACI_JIT_NEON) {
+    cut = (laci_sparse_cut){.rows = 6, .terms = 600};
+  }
   if (isa == LACI_JIT_AVX512BF16 || isa == LACI_JIT_AVX512VNNI) cut.rows = 24;
   cut.chunk_tiles = (int)(n_tiles < tiles ? n_tiles : tiles);
   cut.columns_first = each > (double)(p->n_rows * LANES);
@@ -135,9 +138,9 @@ static lac_status check_distances(const laci_sparse_product *p, lac_error *err) 
 static laci_sparse_ahead ahead_of(const laci_sparse_code *code, const laci_sparse_options *o) {
   const laci_sparse_plan *plan = &code->plan;
   const int64_t terms = plan->n_terms / plan->n_pieces;
-  const int64_t term_bytes = o->isa == LACI_JIT_AVX2         ? 24
-                             : o->isa == LACI_JIT_AVX512VNNI ? 14
-                                                             : 10,
+  const int64_t term_bytes = o->isa == LACI_JIT_AVX2 || o->isa == LACI_JIT_NEON ? 24
+                             : o->isa == LACI_JIT_AVX512VNNI                    ? 14
+                                                                                : 10,
                 around_bytes = 512;
   const int64_t tile_bytes = (int64_t)LACI_SPARSE_LINE * o->cut.chunk_tiles;
   return (laci_sparse_ahead){
@@ -146,7 +149,9 @@ static laci_sparse_ahead ahead_of(const laci_sparse_code *code, const laci_spars
 }
 
 /* Of a term. */
-static size_t least_bytes(laci_jit_isa isa) { return isa == LACI_JIT_AVX2 ? 15 : 6; }
+static size_t least_bytes(laci_jit_isa isa) {
+  return isa == LACI_JIT_AVX2 || isa == LACI_JIT_NEON ? 15 : 6;
+}
 
 static void write_piece(const laci_sparse_product *p, const laci_sparse_options *options,
                         const laci_sparse_code *code, const laci_sparse_group *group, int64_t at) {
@@ -160,7 +165,8 @@ static void write_piece(const laci_sparse_product *p, const laci_sparse_options 
   static laci_sparse_write *const write[] = {[LACI_JIT_AVX2] = laci_sparse_write_avx2,
                                              [LACI_JIT_AVX512] = laci_sparse_write_avx512,
                                              [LACI_JIT_AVX512BF16] = laci_sparse_write_avx512bf16,
-                                             [LACI_JIT_AVX512VNNI] = laci_sparse_write_avx512vnni};
+                                             [LACI_JIT_AVX512VNNI] = laci_sparse_write_avx512vnni,
+                                             [LACI_JIT_NEON] = laci_sparse_write_neon};
   write[options->isa](
       to, &frame,
       &(laci_sparse_piece){.rows = plan->rows + group->rows_at + columns->column_first,
@@ -168,7 +174,7 @@ static void write_piece(const laci_sparse_product *p, const laci_sparse_options 
                            .n_columns = columns->column_last - columns->column_first,
                            .n_rows = group->n_rows,
                            .first = at == group->piece_first,
-                           .last = at == group->piece_last - 1 && !options->after.functions});
+                           .last = at == group->piece_last - 1 && !code->functions});
 }
 
 static lac_status make(const laci_sparse_product *p, const laci_sparse_options *options,
@@ -183,7 +189,8 @@ static lac_status make(const laci_sparse_product *p, const laci_sparse_options *
   lac_status st = check_distances(p, err);
   if (!st) st = laci_sparse_plan_init(p, code->cut, code->pool, &code->plan, err);
   const size_t n_terms = st ? 0 : (size_t)plan->n_terms;
-  if (!st) st = laci_code_cache_data(code->cache, n_terms * sizeof *code->weight, &weight, err);
+  const size_t weight_bytes = (n_terms + READ_BEHIND) * sizeof *code->weight;
+  if (!st) st = laci_code_cache_data(code->cache, weight_bytes, &weight, err);
   if (st) return st;
   code->weight = weight;
   code->ahead = ahead_of(code, options);
@@ -210,7 +217,7 @@ lac_status laci_sparse_code_create(const laci_sparse_product *p, const laci_spar
   (*code)->cache = cache;
   (*code)->cut = options->cut;
   (*code)->pool = options->pool;
-  (*code)->functions = options->after.functions;
+  (*code)->functions = options->after.functions || options->isa == LACI_JIT_NEON;
   lac_status st = make(p, options, *code, err);
   if (!st) return LAC_OK;
   laci_sparse_code_destroy(*code);

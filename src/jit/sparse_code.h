@@ -9,9 +9,9 @@
  *
  * Code is straight, cut into pieces: a piece is some columns of a group of rows, runs over the
  * tiles of a chunk, and hands its sums to the next piece through scratch memory. Functions behind
- * the clip are a compiled pass over sums that a group's last piece has left. Results are the same
- * bits as the compiled kernels'. Next: sparse_plan.c (groups and pieces), sparse_avx512.c,
- * sparse_avx512bf16.c, sparse_avx512vnni.c. */
+ * the clip are a compiled pass over sums that a group's last piece has left; on ARM so is the clip.
+ * Results are the same bits as the compiled kernels'. Next: sparse_plan.c (groups and pieces),
+ * sparse_avx512.c, sparse_avx512bf16.c, sparse_avx512vnni.c, sparse_neon.c. */
 #ifndef LACI_JIT_SPARSE_CODE_H
 #define LACI_JIT_SPARSE_CODE_H
 
@@ -34,9 +34,9 @@ typedef struct laci_sparse_after {
 
 /** How code is cut. Results do not depend on it. */
 typedef struct laci_sparse_cut {
-  int rows;  /* of a group at most: 1 to 30 (AVX-512), to 6 (AVX2), 2 to 24 (AVX512-BF16), 4 to
-            24 (AVX512-VNNI) */
-  int terms; /* multiply-adds of a piece: about so many */
+  int rows; /* of a group at most: 1 to 30 (AVX-512), to 6 (AVX2, NEON), 2 to 24 (AVX512-BF16), 4 to
+           24 (AVX512-VNNI) */
+  int terms;       /* multiply-adds of a piece: about so many */
   int chunk_tiles; /* tiles that go through all pieces of all rows before the next ones */
   int64_t x_ahead; /* floats from what a tile reads to what is fetched meanwhile; 0: nothing is */
   bool columns_first; /* of a chunk: all rows' first columns, then their next ones; else row by row

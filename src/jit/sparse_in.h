@@ -21,7 +21,7 @@ typedef struct laci_sparse_piece {
   const int64_t *column_at; /* [n_columns]: of the product's */
   int64_t n_columns;
   int n_rows;
-  bool first, last; /* begins at the bias; ends with results, not sums */
+  bool first, last; /* begins at the bias; ends with results, not sums: never on ARM */
 } laci_sparse_piece;
 
 /** Lines of the cache that each tile fetches of the piece that runs next. Processors fetch what
@@ -73,7 +73,7 @@ typedef void laci_sparse_piece_run(const laci_sparse_call *call);
 typedef void laci_sparse_write(laci_code *code, const laci_sparse_frame *frame,
                                const laci_sparse_piece *piece);
 laci_sparse_write laci_sparse_write_avx512, laci_sparse_write_avx2, laci_sparse_write_avx512bf16,
-    laci_sparse_write_avx512vnni;
+    laci_sparse_write_avx512vnni, laci_sparse_write_neon;
 
 /** A row's sum for the 16 lanes is in the zmm register of its number: what pieces of AVX-512 do
  * alike. sparse_avx512.c */

@@ -79,6 +79,13 @@ static void for_each_isa(void (*run)(laci_jit_isa isa)) {
     print_message("no code is generated for this processor, or LAC_CPU=scalar\n");
     skip();
   }
+  if (most == LACI_JIT_NEON) {
+    run(most);
+    (void)laci_cpu_cap(LACI_CPU_ANY);
+    assert_int_equal(laci_jit_isa_now(), LACI_JIT_NONE);
+    (void)laci_cpu_cap(start);
+    return;
+  }
   for (int isa = LACI_JIT_AVX2; isa <= (int)most; isa++) run((laci_jit_isa)isa);
   if (laci_jit_isa_of_pairs(most) != LACI_JIT_NONE) run(laci_jit_isa_of_pairs(most));
   if (laci_jit_isa_of_quads(most) != LACI_JIT_NONE) run(laci_jit_isa_of_quads(most));
@@ -137,11 +144,13 @@ static void all_cuts(laci_jit_isa isa) {
   static const int least[] = {[LACI_JIT_AVX2] = 1,
                               [LACI_JIT_AVX512] = 1,
                               [LACI_JIT_AVX512BF16] = 2,
-                              [LACI_JIT_AVX512VNNI] = 4};
+                              [LACI_JIT_AVX512VNNI] = 4,
+                              [LACI_JIT_NEON] = 1};
   static const int most[] = {[LACI_JIT_AVX2] = 6,
                              [LACI_JIT_AVX512] = 30,
                              [LACI_JIT_AVX512BF16] = 24,
-                             [LACI_JIT_AVX512VNNI] = 24};
+                             [LACI_JIT_AVX512VNNI] = 24,
+                             [LACI_JIT_NEON] = 6};
   for (int rows = least[isa]; rows <= most[isa]; rows++) {
     for (int terms = 1; terms < 10000; terms *= 7) {
       for (int chunk = 1; chunk <= 4; chunk += 2) {

@@ -87,6 +87,43 @@ INLINE lanes spread(uint32_t bits, lanes from) {
       _mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)&places[bits]));
   return _mm256_andnot_si256(_mm256_srai_epi32(to, 31), _mm256_permutevar8x32_epi32(from, to));
 }
+/* Where each four columns have two weights, those of eight are at hand in both halves, and one
+ * shuffle of bytes spreads them, zeros and all. Entry `bits` of the table is what it takes: of lane
+ * i those of the weight that has as many set bits of its four columns below it; 0x80 gives zeros.
+ */
+#define BEFORE(bits, i) \
+  ((uint32_t)__builtin_popcount((bits) & ((1U << (i)) - (1U << (i) / 4 * 4))) + (i) / 4 * 2)
+#define WORD(bits, i) ((bits) >> (i)&1 ? 0x03020100U + 0x04040404U * BEFORE(bits, i) : 0x80808080U)
+/* Of bf16, those of a word, as the upper half. */
+#define HALF(bits, i) ((bits) >> (i)&1 ? 0x01008080U + 0x02020000U * BEFORE(bits, i) : 0x80808080U)
+#define EIGHT(of, bits)                                                                        \
+  {                                                                                            \
+    of(bits, 0), of(bits, 1), of(bits, 2), of(bits, 3), of(bits, 4), of(bits, 5), of(bits, 6), \
+        of(bits, 7)                                                                            \
+  }
+#define EIGHTS_4(of, bits) \
+  EIGHT(of, bits), EIGHT(of, (bits) + 1U), EIGHT(of, (bits) + 2U), EIGHT(of, (bits) + 3U)
+#define EIGHTS_16(of, bits)                                                 \
+  EIGHTS_4(of, bits), EIGHTS_4(of, (bits) + 4U), EIGHTS_4(of, (bits) + 8U), \
+      EIGHTS_4(of, (bits) + 12U)
+#define EIGHTS_64(of, bits)                                                      \
+  EIGHTS_16(of, bits), EIGHTS_16(of, (bits) + 16U), EIGHTS_16(of, (bits) + 32U), \
+      EIGHTS_16(of, (bits) + 48U)
+#define EIGHTS(of) EIGHTS_64(of, 0U), EIGHTS_64(of, 64U), EIGHTS_64(of, 128U), EIGHTS_64(of, 192U)
+static const uint32_t words_of_two[256][8] = {EIGHTS(WORD)}, halves_of_two[256][8] = {EIGHTS(HALF)};
+
+INLINE lanes spread_two_f32(uint32_t bits, const uint8_t *at) {
+  const lanes four = _mm256_castps_si256(_mm256_broadcast_ps((const __m128 *)(const void *)at));
+  return _mm256_shuffle_epi8(four, _mm256_loadu_si256((const lanes *)words_of_two[bits]));
+}
+INLINE lanes spread_two_bf16(uint32_t bits, const uint8_t *at) {
+  uint64_t four;
+  memcpy(&four, at, sizeof four);
+  return _mm256_shuffle_epi8(_mm256_set1_epi64x((int64_t)four),
+                             _mm256_loadu_si256((const lanes *)halves_of_two[bits]));
+}
+#define SPREADS_TWO
+
 INLINE lanes add_product(lanes w, lanes x, lanes sum) {
   return _mm256_castps_si256(
       _mm256_fmadd_ps(_mm256_castsi256_ps(w), _mm256_castsi256_ps(x), _mm256_castsi256_ps(sum)));
@@ -150,6 +187,10 @@ INLINE lanes widen_u8(const uint8_t *at) {
   return vreinterpretq_s32_u32(vmovl_u16(vget_low_u16(wide)));
 }
 #endif
+#if !defined(SPREADS_TWO)
+#define spread_two_f32 spread_f32
+#define spread_two_bf16 spread_bf16
+#endif
 enum { VECTORS = LACI_SPARSE_ROWS_SUMS / W };
 
 /* What is known where a function is inlined; n, n_x: how many streams and vectors at once. */
@@ -169,7 +210,9 @@ INLINE const uint8_t *add_floats(batch b, uint64_t bits, const uint8_t *at, cons
 #pragma GCC unroll 16
   for (int column = 0; column < LACI_SPARSE_MASK; column += W, bits >>= W) {
     const uint32_t few = (uint32_t)bits & ((1U << W) - 1);
-    const lanes weight = bf16 ? spread_bf16(few, at) : spread_f32(few, at);
+    lanes weight;
+    if (b.pairs) weight = bf16 ? spread_two_bf16(few, at) : spread_two_f32(few, at);
+    else weight = bf16 ? spread_bf16(few, at) : spread_f32(few, at);
     at += (ptrdiff_t)(b.pairs ? W / 2 : __builtin_popcount(few)) * (bf16 ? 2 : 4);
 #pragma GCC unroll 4
     for (int i = 0; i < b.n_x; i++) {

@@ -74,6 +74,26 @@ static bool rows_of(laci_net *net, const laci_fused *fused, laci_sparse_layer *l
   return true;
 }
 
+/** The one node that reads the value, once; -1: none, or several do. */
+static int reader_of(const laci_cpu_plan *plan, int value) {
+  int readers[2];
+  const bool one = value >= 0 && laci_plan_uses(plan, value) == 1 &&
+                   laci_plan_readers(plan, value, readers) == 1;
+  return one ? readers[0] : -1;
+}
+
+/** What comes out where a layer's result goes through integers alone: it lies as the result does.
+ */
+static int behind_integers(const laci_cpu_plan *plan, int value) {
+  for (;;) {
+    const int quantise = reader_of(plan, value);
+    const laci_node *node = quantise < 0 ? NULL : &plan->graph->nodes[quantise];
+    const int last = node && node->n_outputs == 1 ? reader_of(plan, node->outputs[0]) : -1;
+    if (last < 0 || plan->fused[last].pattern != LACI_PATTERN_QUANTISE) return value;
+    value = plan->fused[last].output;
+  }
+}
+
 static bool layer_of(laci_net *net, const laci_fused *fused, laci_sparse_layer *layer) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   const bool conv = node->op == &laci_op_conv;
@@ -83,7 +103,9 @@ static bool layer_of(laci_net *net, const laci_fused *fused, laci_sparse_layer *
   if (!conv && node->op != &laci_op_gemm && node->op != &laci_op_mat_mul) return false;
   if (!laci_plan_has_elements(&net->plan, node)) return false;
   if (conv && !laci_conv_constant_fits(net, fused, &why)) return false;
-  *layer = (laci_sparse_layer){.fused = fused, .input = node->inputs[0], .output = fused->output};
+  *layer = (laci_sparse_layer){.fused = fused,
+                               .input = node->inputs[0],
+                               .output = behind_integers(&net->plan, fused->output)};
   if (!laci_sparse_take_posts(net, layer)) return false;
   if (!(conv ? window_of(net, fused, layer) : rows_of(net, fused, layer))) return false;
   if (net->plan.bf16 && !laci_sparse_can_pair(net, layer)) return false;

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Encodes arm64.h: a word each, whose fields are registers from bits 0 (what is written), 5 and 16
+ * on, and a number. */
+#include "jit/arm64.h"
+
+#include <assert.h>
+
+enum { SP = 31, NO_RESULT = 31, MOST_SHORT = 1 << 12, MOST_TWO = 1 << 24 };
+
+static void put(laci_code *code, uint32_t word) {
+  const uint8_t bytes[] = {(uint8_t)word, (uint8_t)(word >> 8), (uint8_t)(word >> 16),
+                           (uint8_t)(word >> 24)};
+  laci_code_append(code, bytes, sizeof bytes);
+}
+
+static uint32_t at(int number, int bit) { return (uint32_t)number << bit; }
+
+/* An offset in steps of so many bytes, as a field of so many bits. */
+static uint32_t field(int offset, int step, int bits) {
+  assert(offset % step == 0);
+  return (uint32_t)(offset / step) & ((1U << bits) - 1);
+}
+
+void laci_arm64_load(laci_code *code, int to, int base, int offset) {
+  put(code, 0xF9400000 | field(offset, 8, 12) << 10 | at(base, 5) | at(to, 0));
+}
+
+void laci_arm64_add(laci_code *code, int to, int a, int b, int shift) {
+  put(code, 0x8B000000 | at(b, 16) | at(shift, 10) | at(a, 5) | at(to, 0));
+}
+
+static void add_short(laci_code *code, int to, int a, uint32_t number, bool shifted) {
+  put(code, 0x91000000 | (shifted ? 1U << 22 : 0) | number << 10 | at(a, 5) | at(to, 0));
+}
+
+void laci_arm64_add_number(laci_code *code, int to, int a, uint32_t number) {
+  const uint32_t low = number % MOST_SHORT, high = number / MOST_SHORT;
+  if (number >= MOST_TWO) {
+    put(code, 0xD2800000 | (number & 0xFFFF) << 5 | at(to, 0));
+    put(code, 0xF2A00000 | number >> 16 << 5 | at(to, 0));
+    laci_arm64_add(code, to, a, to, 0);
+    return;
+  }
+  if (high) add_short(code, to, a, high, true);
+  if (low || !high) add_short(code, to, high ? to : a, low, false);
+}
+
+void laci_arm64_compare(laci_code *code, int left, int right) {
+  put(code, 0xEB000000 | at(right, 16) | at(left, 5) | at(NO_RESULT, 0));
+}
+
+void laci_arm64_branch_below(laci_code *code, size_t to) {
+  const int64_t words = ((int64_t)to - (int64_t)code->n) / 4;
+  put(code, 0x54000003 | ((uint32_t)words & 0x7FFFF) << 5);
+}
+
+void laci_arm64_return(laci_code *code) { put(code, 0xD65F03C0); }
+
+/* Lower halves of v8 to v15 in four pairs; the first one moves the stack's pointer. */
+void laci_arm64_save_vectors(laci_code *code) {
+  put(code, 0x6D800000 | field(-64, 8, 7) << 15 | at(9, 10) | at(SP, 5) | at(8, 0));
+  for (int v = 10; v < 16; v += 2) {
+    put(code, 0x6D000000 | field(8 * (v - 8), 8, 7) << 15 | at(v + 1, 10) | at(SP, 5) | at(v, 0));
+  }
+}
+
+void laci_arm64_restore_vectors(laci_code *code) {
+  for (int v = 10; v < 16; v += 2) {
+    put(code, 0x6D400000 | field(8 * (v - 8), 8, 7) << 15 | at(v + 1, 10) | at(SP, 5) | at(v, 0));
+  }
+  put(code, 0x6CC00000 | field(64, 8, 7) << 15 | at(9, 10) | at(SP, 5) | at(8, 0));
+}
+
+static void prefetch(laci_code *code, int what, int base, int offset) {
+  put(code, 0xF9800000 | field(offset, 8, 12) << 10 | at(base, 5) | at(what, 0));
+}
+
+void laci_arm64_prefetch_code(laci_code *code, int base, int offset) {
+  prefetch(code, 10, base, offset);
+}
+void laci_arm64_prefetch_data(laci_code *code, int base, int offset) {
+  prefetch(code, 2, base, offset);
+}
+
+static void pair(laci_code *code, uint32_t word, int first, int base, int offset) {
+  put(code, word | field(offset, 16, 7) << 15 | at(first + 1, 10) | at(base, 5) | at(first, 0));
+}
+
+void laci_arm64_load_pair(laci_code *code, int first, int base, int offset) {
+  pair(code, 0xAD400000, first, base, offset);
+}
+void laci_arm64_store_pair(laci_code *code, int first, int base, int offset) {
+  pair(code, 0xAD000000, first, base, offset);
+}
+
+void laci_arm64_load_next(laci_code *code, int to, int base) {
+  put(code, 0x3CC00400 | 16U << 12 | at(base, 5) | at(to, 0));
+}
+
+void laci_arm64_spread_next(laci_code *code, int to, int base) {
+  put(code, 0x4DDFC800 | at(base, 5) | at(to, 0));
+}
+
+void laci_arm64_move(laci_code *code, int to, int from) {
+  put(code, 0x4EA01C00 | at(from, 16) | at(from, 5) | at(to, 0));
+}
+
+/* The lane's number is in two bits that are apart. */
+void laci_arm64_multiply_add(laci_code *code, int sum, int a, int b, int lane) {
+  const uint32_t index = (uint32_t)(lane & 1) << 21 | (uint32_t)(lane >> 1) << 11;
+  put(code, 0x4F801000 | index | at(b, 16) | at(a, 5) | at(sum, 0));
+}

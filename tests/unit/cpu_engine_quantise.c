@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Networks with QuantizeLinear and DequantizeLinear on the fast engine: pairs of one scale and zero
+ * point are one step, whatever lies around them; others are as ever. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/memory.h"
+#include "support/engine_check.h"
+#include "support/graph_build.h"
+
+enum { TEXT = 1024 };
+#define PARAMETERS \
+  "stored s \"\" = 0.03\nstored z \"\" u8 = 120\nstored t \"\" = 0.02\nstored u \"\" i8 = -3\n"
+
+static void pairs_are_one_step(void **state) {
+  static const struct {
+    const char *text;
+    int plain;
+  } nets[] = {
+      {"q = QuantizeLinear(x, s, z)\ny = DequantizeLinear(q, s, z)\n", 0},
+      {"q = QuantizeLinear(x, t, u)\ny = DequantizeLinear(q, t, u)\n", 0},
+      {"q = QuantizeLinear(x, s)\ny = DequantizeLinear(q, s)\n", 0},
+      {"a = Relu(x)\nq = QuantizeLinear(a, s, z)\nd = DequantizeLinear(q, s, z)\n"
+       "e = Add(d, x)\nr = QuantizeLinear(e, t, u)\ny = DequantizeLinear(r, t, u)\noutput a\n",
+       0},
+      /* Bytes that another reads, too, that come out, or that other parameters read. */
+      {"q = QuantizeLinear(x, s, z)\ny = DequantizeLinear(q, s, z)\nd = DequantizeLinear(q, s, z)\n"
+       "output d\n",
+       3},
+      {"q = QuantizeLinear(x, s, z)\ny = DequantizeLinear(q, t, z)\n", 2},
+      {"q = QuantizeLinear(x, s, z)\ny = DequantizeLinear(q, s)\n", 2},
+      {"stored c 3 = 0.1 0.2 0.3\nq = QuantizeLinear(x, c) axis=1\n"
+       "y = DequantizeLinear(q, c) axis=1\n",
+       2},
+      {"stored v \"\" u16 = 9\nq = QuantizeLinear(x, s, v)\ny = DequantizeLinear(q, s, v)\n", 2},
+  };
+  char text[TEXT];
+  (void)state;
+  for (size_t at = 0; at < sizeof nets / sizeof *nets; at++) {
+    (void)snprintf(text, sizeof text, "input x 2x3x5x7\n" PARAMETERS "%soutput y\n", nets[at].text);
+    check_plan(text, (expectation){.tolerance = 1e-7, .plain = nets[at].plain});
+  }
+}
+
+/* Between layers in blocks and in pictures; two sums that differ by their rounding may fall on two
+ * sides of a half, so that results differ by a step or two. */
+static void layers_go_through_integers(void **state) {
+  static const int batches[] = {1, 3, 16};
+  char text[TEXT];
+  (void)state;
+  for (int b = 0; b < 3; b++) {
+    (void)snprintf(
+        text, sizeof text,
+        "input x %dx12x9x10\n" PARAMETERS
+        "stored p 12x12x1x1\nstored w 12x12x3x3\n"
+        "stored v 12x1x3x3\na = Conv(x, p)\nra = Relu(a)\nqa = QuantizeLinear(ra, s, z)\n"
+        "da = DequantizeLinear(qa, s, z)\nb = Conv(da, v) group=12 pads=1,1,1,1\n"
+        "qb = QuantizeLinear(b, t, u)\ndb = DequantizeLinear(qb, t, u)\n"
+        "c = Conv(db, w) pads=1,1,1,1\nqc = QuantizeLinear(c, s, z)\n"
+        "dc = DequantizeLinear(qc, s, z)\nd = Conv(dc, p)\ny = Add(d, da)\noutput y\n",
+        batches[b]);
+    check_as(text, (expectation){.tolerance = 0.1, .plain = 0});
+  }
+}
+
+static int count_pictures(const laci_engine *engine) {
+  int n = 0;
+  for (size_t at = 0; at < laci_engine_step_count(engine); at++) {
+    n += strcmp(laci_engine_step_look(engine, at).kernel, "pictures") == 0;
+  }
+  return n;
+}
+
+/* In between, values lie as both layers want them. */
+static void integers_between_sparse_layers_are_no_reorder(void **state) {
+  static const char text[] =
+      "input x 1x16x9x10\n" PARAMETERS
+      "stored p 16x16x1x1\nstored w 16x16x3x3\na = Conv(x, p)\n"
+      "qa = QuantizeLinear(a, s, z)\nda = DequantizeLinear(qa, s, z)\nb = Conv(da, w) "
+      "pads=1,1,1,1\n"
+      "qb = QuantizeLinear(b, t, u)\ndb = DequantizeLinear(qb, t, u)\nc = Conv(db, p)\noutput c\n";
+  laci_graph *graph;
+  laci_engine *engine;
+  lac_error err = {0};
+  (void)state;
+  if (net_read(text, &graph, &err)) fail_msg("%s", err.text);
+  assert_int_equal(setenv("LAC_SPARSE", "all", 1), 0);
+  const laci_engine_options options = {.threads = 1};
+  if (laci_engine_create(graph, &options, &engine, &err)) fail_msg("%s", err.text);
+  assert_int_equal(unsetenv("LAC_SPARSE"), 0);
+  assert_int_equal(count_pictures(engine), 2);
+  laci_engine_destroy(engine);
+  laci_graph_destroy(graph);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(pairs_are_one_step),
+      cmocka_unit_test(layers_go_through_integers),
+      cmocka_unit_test(integers_between_sparse_layers_are_no_reorder),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
