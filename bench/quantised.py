@@ -6,8 +6,8 @@
                        [--no-own] [--from FILE] [--docs]
 
 Every network is pruned once, `prune --calibration` with 512 images, and then quantised for each kind, ACTIVATIONS-RANGE: pruned
-again by magnitude, which leaves its weights as they are. `eval` counts (not with --no-own: it emulates every rounding, which takes
-minutes), and, where this Python has onnxruntime, ONNX Runtime on the same file: without graph optimisations, which is what the file
+again by magnitude, which leaves its weights as they are. `eval` counts (not with --no-own), and, where this Python has onnxruntime,
+ONNX Runtime on the same file: without graph optimisations, which is what the file
 says, and with its integer kernels. `check` has to find every pattern. --docs writes the table of docs/quantised.md; --from takes what an earlier run kept
 with --json, and measures only what is missing there.
 """

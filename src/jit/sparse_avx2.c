@@ -130,7 +130,7 @@ static void end_tile(laci_code *code, const laci_sparse_frame *f, const laci_spa
   laci_sparse_end_tile(code, f, loop, HALVES * piece->n_rows * VECTOR);
 }
 
-/* AMD's processors take twelve cycles and more for a masked store, all lanes or none. */
+/* Some processors (Zen 3) take twelve cycles and more for a masked store, all lanes or none. */
 static void write_last(laci_code *code, const laci_sparse_frame *f, const laci_sparse_piece *piece,
                        size_t loop) {
   laci_x86_load(code, LACI_X86_R8,

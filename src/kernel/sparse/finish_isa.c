@@ -38,7 +38,7 @@ static inline void load(const float *from, uint64_t lanes, float *to) {
     _mm256_storeu_ps(to + at, _mm256_maskload_ps(from + at, mask_of(lanes, at)));
   }
 }
-/* A masked store takes AMD's processors twelve cycles and more. */
+/* A masked store takes some processors (Zen 3) twelve cycles and more. */
 static inline void store(float *to, uint64_t lanes, const float *from) {
   for (int at = 0; at < LANES; at += 8) {
     const __m256i mask = mask_of(lanes, at);

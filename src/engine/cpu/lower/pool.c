@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "cpu/cpu.h"
 #include "engine/cpu/lower/conv.h"
 #include "graph/ops.h"
 
@@ -22,17 +23,38 @@ static bool has_gradient(const laci_net *net, int pool) {
 
 /* ---- Forward ---- */
 
+/** As it lies, but row-major, as pictures come for AVX2, in blocks of 8 channels: over other
+ * layouts oneDNN's pools take ten times as long there. */
+static int read_pooled(laci_net *net, int value, bool trains) {
+  enum { BLOCK = 8 };
+  const int from = laci_net_whole(net, laci_net_read(net, value));
+  const laci_shape *x = laci_plan_shape(&net->plan, value);
+  const bool avx2 = laci_cpu() == LACI_CPU_AVX2 && !laci_cpu_has_avx512f();
+  if (from < 0 || !avx2 || trains || x->rank != 4 || x->dims[1] % BLOCK) return from;
+  laci_layout *rows = laci_net_dense(net, x, laci_net_dt(net)), *blocks = NULL;
+  int to = from;
+  if (rows && laci_layout_equal(rows, net->tensors[from].md)) {
+    if (!laci_layout_blocks(&blocks, x->dims, BLOCK, laci_net_dt(net))) {
+      laci_plan_no_memory(&net->plan);
+    }
+    to = blocks ? laci_net_as(net, from, blocks, laci_net_dt(net)) : -1;
+  }
+  laci_layout_destroy(rows);
+  laci_layout_destroy(blocks);
+  return to;
+}
+
 /** A pool over any window, from tensor to tensor. A maximum whose gradient is wanted leaves behind
  * where it found it. */
 static int pool_step(laci_net *net, const laci_fused *fused, laci_pool_kind alg,
                      const laci_window *window, const laci_shape *y) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   laci_primitive *pd = NULL;
-  int from = laci_net_whole(net, laci_net_read(net, node->inputs[0]));
+  const bool trains = alg == LACI_POOL_MAX && has_gradient(net, fused->node);
+  int from = read_pooled(net, node->inputs[0], trains);
   laci_layout *any = laci_net_any(net, y, laci_net_dt(net));
   int to = -1;
   if (net->plan.status) goto out;
-  bool trains = alg == LACI_POOL_MAX && has_gradient(net, fused->node);
   const laci_layout *const mds[] = {net->tensors[from].md, any};
   lac_status st = trains ? laci_primitive_pool_train(&pd, net->onednn, alg, mds, window)
                          : laci_primitive_pool(&pd, net->onednn, alg, mds, window);

@@ -48,7 +48,7 @@ laci_layout *laci_net_blocks(laci_net *net, const laci_shape *shape, laci_elemen
   laci_layout *md = NULL;
   bool fits = shape->rank == 4 && shape->dims[1] % LACI_NET_BLOCK == 0;
   if (!fits || net->plan.status) return NULL;
-  if (!laci_layout_blocks(&md, shape->dims, dt)) laci_plan_no_memory(&net->plan);
+  if (!laci_layout_blocks(&md, shape->dims, LACI_NET_BLOCK, dt)) laci_plan_no_memory(&net->plan);
   return md;
 }
 

@@ -88,9 +88,11 @@ bool laci_layout_any(laci_layout **made, int n, const int64_t *dims, laci_elemen
   return give(good, md, made);
 }
 
-bool laci_layout_blocks(laci_layout **made, const int64_t *dims, laci_element element) {
+bool laci_layout_blocks(laci_layout **made, const int64_t *dims, int channels,
+                        laci_element element) {
   laci_md md = NULL;
-  bool good = laci_md_tagged(&md, 4, dims, type_of(element), dnnl_nChw16c);
+  const dnnl_format_tag_t tag = channels == 8 ? dnnl_nChw8c : dnnl_nChw16c;
+  bool good = laci_md_tagged(&md, 4, dims, type_of(element), tag);
   return give(good, md, made);
 }
 

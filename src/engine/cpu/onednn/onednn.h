@@ -101,8 +101,9 @@ bool laci_layout_strided(laci_layout **made, int n, const int64_t *dims, laci_el
                          const int64_t *strides);
 /** Whatever the primitive likes best. */
 bool laci_layout_any(laci_layout **made, int n, const int64_t *dims, laci_element element);
-/** Four axes; the second one in blocks of 16, which lie innermost. */
-bool laci_layout_blocks(laci_layout **made, const int64_t *dims, laci_element element);
+/** Four axes; the second one in blocks of 8 or 16 channels, which lie innermost. */
+bool laci_layout_blocks(laci_layout **made, const int64_t *dims, int channels,
+                        laci_element element);
 bool laci_layout_copy(laci_layout **made, const laci_layout *of);
 bool laci_layout_part(laci_layout **made, const laci_layout *of, int n, const int64_t *dims,
                       const int64_t *offsets);
