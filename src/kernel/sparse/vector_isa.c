@@ -187,10 +187,6 @@ INLINE lanes widen_u8(const uint8_t *at) {
   return vreinterpretq_s32_u32(vmovl_u16(vget_low_u16(wide)));
 }
 #endif
-#if !defined(SPREADS_TWO)
-#define spread_two_f32 spread_f32
-#define spread_two_bf16 spread_bf16
-#endif
 enum { VECTORS = LACI_SPARSE_ROWS_SUMS / W };
 
 /* What is known where a function is inlined; n, n_x: how many streams and vectors at once. */
@@ -204,15 +200,21 @@ typedef struct batch {
  * x: of these columns, one pointer for each vector; sum: [n_x][VECTORS]. They return where the next
  * weight lies. */
 
+INLINE lanes spread_floats(batch b, uint32_t bits, const uint8_t *at) {
+  const bool bf16 = b.values == LACI_SPARSE_BF16;
+#if defined(SPREADS_TWO)
+  if (b.pairs) return bf16 ? spread_two_bf16(bits, at) : spread_two_f32(bits, at);
+#endif
+  return bf16 ? spread_bf16(bits, at) : spread_f32(bits, at);
+}
+
 INLINE const uint8_t *add_floats(batch b, uint64_t bits, const uint8_t *at, const uint8_t *const *x,
                                  lanes *sum) {
   const bool bf16 = b.values == LACI_SPARSE_BF16;
 #pragma GCC unroll 16
   for (int column = 0; column < LACI_SPARSE_MASK; column += W, bits >>= W) {
     const uint32_t few = (uint32_t)bits & ((1U << W) - 1);
-    lanes weight;
-    if (b.pairs) weight = bf16 ? spread_two_bf16(few, at) : spread_two_f32(few, at);
-    else weight = bf16 ? spread_bf16(few, at) : spread_f32(few, at);
+    const lanes weight = spread_floats(b, few, at);
     at += (ptrdiff_t)(b.pairs ? W / 2 : __builtin_popcount(few)) * (bf16 ? 2 : 4);
 #pragma GCC unroll 4
     for (int i = 0; i < b.n_x; i++) {
