@@ -56,6 +56,18 @@ static const laci_sparse_quad_constants quad_constants = {
     .byte = 0xFF,
 };
 
+/* What code of an instruction set is like. */
+typedef struct code_of_isa {
+  int rows, terms;                /* of a group, and of a piece (laci_sparse_cut) */
+  size_t least_bytes, term_bytes; /* of a term: at least, and about */
+} code_of_isa;
+
+static const code_of_isa codes[] = {
+    [LACI_JIT_AVX2] = {6, 600, 15, 24},        [LACI_JIT_AVX512] = {30, 2400, 6, 10},
+    [LACI_JIT_AVX512BF16] = {24, 2400, 6, 10}, [LACI_JIT_AVX512VNNI] = {24, 2400, 6, 14},
+    [LACI_JIT_NEON] = {6, 600, 15, 24},
+};
+
 /* Cycles, about, that a run takes whose rows are cut into so many groups each, and whose tiles into
  * so many chunks. What threads do at the same time counts once. */
 static double cut_cost(const laci_sparse_product *p, int64_t n_tiles, int64_t groups_each,
@@ -113,11 +125,7 @@ laci_sparse_cut laci_sparse_cut_rule(const laci_sparse_product *p, laci_jit_isa 
   const double reuse = columns * LANES / each;
   const double fit = (reuse > 1 ? reuse : 1) * HELD / each;
   const int64_t tiles = fit < LEAST_TILES ? LEAST_TILES : fit > MOST_TILES ? MOST_TILES : (int)fit;
-  laci_sparse_cut cut = {.rows = 30, .terms = 2400};
-  if (isa == LACI_JIT_AVX2 || isa == LACI_JIT_NEON) {
-    cut = (laci_sparse_cut){.rows = 6, .terms = 600};
-  }
-  if (isa == LACI_JIT_AVX512BF16 || isa == LACI_JIT_AVX512VNNI) cut.rows = 24;
+  laci_sparse_cut cut = {.rows = codes[isa].rows, .terms = codes[isa].terms};
   cut.chunk_tiles = (int)(n_tiles < tiles ? n_tiles : tiles);
   cut.columns_first = each > (double)(p->n_rows * LANES);
   cut.x_ahead = x_ahead_of(extent, reuse);
@@ -138,19 +146,11 @@ static lac_status check_distances(const laci_sparse_product *p, lac_error *err) 
 static laci_sparse_ahead ahead_of(const laci_sparse_code *code, const laci_sparse_options *o) {
   const laci_sparse_plan *plan = &code->plan;
   const int64_t terms = plan->n_terms / plan->n_pieces;
-  const int64_t term_bytes = o->isa == LACI_JIT_AVX2 || o->isa == LACI_JIT_NEON ? 24
-                             : o->isa == LACI_JIT_AVX512VNNI                    ? 14
-                                                                                : 10,
-                around_bytes = 512;
+  const int64_t term_bytes = (int64_t)codes[o->isa].term_bytes, around_bytes = 512;
   const int64_t tile_bytes = (int64_t)LACI_SPARSE_LINE * o->cut.chunk_tiles;
   return (laci_sparse_ahead){
       .code = (int)laci_ceil_div(terms * term_bytes + around_bytes, tile_bytes),
       .weight = (int)laci_ceil_div(terms * 9 / 2, tile_bytes)};
-}
-
-/* Of a term. */
-static size_t least_bytes(laci_jit_isa isa) {
-  return isa == LACI_JIT_AVX2 || isa == LACI_JIT_NEON ? 15 : 6;
 }
 
 static void write_piece(const laci_sparse_product *p, const laci_sparse_options *options,
@@ -196,7 +196,7 @@ static lac_status make(const laci_sparse_product *p, const laci_sparse_options *
   code->ahead = ahead_of(code, options);
   code->entry = laci_alloc((size_t)plan->n_pieces + 1, sizeof *code->entry);
   if (!code->entry) return laci_fail_memory(err, "a sparse product's code");
-  laci_code_prepare(to, n_terms * least_bytes(options->isa), code->pool);
+  laci_code_prepare(to, n_terms * codes[options->isa].least_bytes, code->pool);
   for (int64_t at = 0; at < plan->n_groups; at++) {
     const laci_sparse_group *group = &plan->groups[at];
     for (int64_t piece = group->piece_first; piece < group->piece_last; piece++) {

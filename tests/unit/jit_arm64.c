@@ -11,23 +11,7 @@
 #include <cmocka.h>
 
 #include "jit/arm64.h"
-
-enum { LINE = 96, MOST_LINES = 1 << 15 };
-
-/* What was emitted, and how it should read. */
-typedef struct listing {
-  laci_code code;
-  char (*lines)[LINE];
-  size_t n;
-} listing;
-
-static void __attribute__((format(printf, 2, 3))) expect(listing *l, const char *format, ...) {
-  va_list args;
-  assert_true(l->n < MOST_LINES);
-  va_start(args, format);
-  (void)vsnprintf(l->lines[l->n++], LINE, format, args);
-  va_end(args);
-}
+#include "support/listing.h"
 
 /* The first that knows these instructions; NULL: none does. */
 static const char *disassembler(void) {
@@ -45,51 +29,13 @@ static listing begin(void) {
     print_message("no objdump (binutils) that knows 64-bit ARM is installed\n");
     skip();
   }
-  listing l = {.code = {.limit_bytes = (size_t)1 << 20}, .lines = malloc(MOST_LINES * LINE)};
-  assert_non_null(l.lines);
-  return l;
-}
-
-/* Blanks become one; comments, and names of places, go. */
-static void tidy(char *text) {
-  size_t n = 0;
-  for (const char *at = text; *at && *at != '\n' && *at != '<' && strncmp(at, "//", 2) != 0; at++) {
-    const bool blank = *at == ' ' || *at == '\t';
-    if (!blank) text[n++] = *at;
-    else if (n > 0 && text[n - 1] != ' ') text[n++] = ' ';
-  }
-  while (n > 0 && text[n - 1] == ' ') n--;
-  text[n] = '\0';
+  return (listing){.code = {.limit_bytes = (size_t)1 << 20}};
 }
 
 static void compare(listing *l) {
-  char path[] = "/tmp/lacuna-code-XXXXXX", command[160], line[256];
-  lac_error err = {0};
-  assert_int_equal(laci_code_status(&l->code, "code", &err), LAC_OK);
-  const int file = mkstemp(path);
-  assert_true(file >= 0);
-  assert_int_equal(write(file, l->code.bytes, l->code.n), (ssize_t)l->code.n);
-  (void)close(file);
-  (void)snprintf(command, sizeof command, "%s -D -b binary -m aarch64 -z --no-show-raw-insn %s",
-                 disassembler(), path);
-  FILE *from = popen(command, "r");
-  assert_non_null(from);
-  size_t n = 0;
-  while (fgets(line, sizeof line, from)) {
-    char *at = strstr(line, ":\t");
-    if (!at || line[0] != ' ') continue;
-    tidy(at + 2);
-    if (n >= l->n) fail_msg("more instructions than expected: %s", at + 2);
-    if (strcmp(at + 2, l->lines[n]) != 0) {
-      fail_msg("instruction %zu: got \"%s\", want \"%s\"", n, at + 2, l->lines[n]);
-    }
-    n++;
-  }
-  (void)pclose(from);
-  (void)unlink(path);
-  assert_int_equal(n, l->n);
-  laci_code_clear(&l->code);
-  free(l->lines);
+  char command[96];
+  (void)snprintf(command, sizeof command, "%s -D -b binary -m aarch64 -z", disassembler());
+  listing_compare(l, command, "//");
 }
 
 /* "[x3, #16]" */

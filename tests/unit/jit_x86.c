@@ -13,6 +13,8 @@
 
 #include <cmocka.h>
 
+#include "support/listing.h"
+
 static const char *const names[] = {"rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi",
                                     "r8",  "r9",  "r10", "r11", "r12", "r13", "r14", "r15"};
 /* Around the limits of a byte that counts 1, 4 and 64 bytes. */
@@ -20,26 +22,7 @@ static const int32_t displacements[] = {
     0,    1,     -1,  4,   -4,   127,  128,  -128,       -129,
     508,  512,   516, -64, -512, -516, 64,   8128,       -8192,
     8192, -8256, 100, 65,  260,  -508, 4096, 0x7FFFFFFF, (int32_t)0x80000000};
-enum { N_DISPLACEMENTS = sizeof displacements / sizeof *displacements, LINE = 128 };
-
-/* What was emitted, and how it should read. */
-typedef struct listing {
-  laci_code code;
-  char (*lines)[LINE];
-  size_t n, capacity;
-} listing;
-
-static void __attribute__((format(printf, 2, 3))) expect(listing *l, const char *format, ...) {
-  if (l->n == l->capacity) {
-    l->capacity = l->capacity ? 2 * l->capacity : 1024;
-    l->lines = realloc(l->lines, l->capacity * sizeof *l->lines);
-    assert_non_null(l->lines);
-  }
-  va_list args;
-  va_start(args, format);
-  (void)vsnprintf(l->lines[l->n++], LINE, format, args);
-  va_end(args);
-}
+enum { N_DISPLACEMENTS = sizeof displacements / sizeof *displacements };
 
 /* "-0x40(%rax,%rcx,4)" */
 static const char *text_of(laci_x86_memory m, char text[64]) {
@@ -58,47 +41,7 @@ static const char *text_of(laci_x86_memory m, char text[64]) {
   return text;
 }
 
-/* Blanks become one, comments go. */
-static void tidy(char *text) {
-  size_t n = 0;
-  for (const char *at = text; *at && *at != '\n' && *at != '#'; at++) {
-    const bool blank = *at == ' ' || *at == '\t';
-    if (!blank) text[n++] = *at;
-    else if (n > 0 && text[n - 1] != ' ') text[n++] = ' ';
-  }
-  while (n > 0 && text[n - 1] == ' ') n--;
-  text[n] = '\0';
-}
-
-static void compare(listing *l) {
-  char path[] = "/tmp/lacuna-code-XXXXXX", command[128], line[256];
-  lac_error err = {0};
-  assert_int_equal(laci_code_status(&l->code, "code", &err), LAC_OK);
-  const int file = mkstemp(path);
-  assert_true(file >= 0);
-  assert_int_equal(write(file, l->code.bytes, l->code.n), (ssize_t)l->code.n);
-  (void)close(file);
-  (void)snprintf(command, sizeof command,
-                 "objdump -D -b binary -m i386:x86-64 --no-show-raw-insn %s", path);
-  FILE *from = popen(command, "r");
-  assert_non_null(from);
-  size_t n = 0;
-  while (fgets(line, sizeof line, from)) {
-    char *at = strstr(line, ":\t");
-    if (!at || line[0] != ' ') continue;
-    tidy(at + 2);
-    if (n >= l->n) fail_msg("more instructions than expected: %s", at + 2);
-    if (strcmp(at + 2, l->lines[n]) != 0) {
-      fail_msg("instruction %zu: got \"%s\", want \"%s\"", n, at + 2, l->lines[n]);
-    }
-    n++;
-  }
-  (void)pclose(from);
-  (void)unlink(path);
-  assert_int_equal(n, l->n);
-  laci_code_clear(&l->code);
-  free(l->lines);
-}
+static void compare(listing *l) { listing_compare(l, "objdump -D -b binary -m i386:x86-64", "#"); }
 
 static listing begin(void) {
   if (system("objdump --version >/dev/null 2>&1") != 0) {
@@ -176,7 +119,7 @@ static void reads_additions_and_jumps(void **state) {
       expect(&l, "ret");
     }
     laci_x86_jump_lands(&l.code, jump);
-    (void)snprintf(l.lines[line], LINE, "jb 0x%zx", l.code.n);
+    (void)snprintf(l.lines[line], LISTING_LINE, "jb 0x%zx", l.code.n);
   }
   compare(&l);
 }

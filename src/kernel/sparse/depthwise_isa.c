@@ -7,33 +7,10 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/least.h"
 #include "kernel/sparse/depthwise.h"
+#include "kernel/sparse/floats_isa.h"
 
-#if defined(__AVX512F__)
-#include <immintrin.h>
-enum { WIDTH = 16 };
-typedef __m512 vector;
-#define ALL(x) _mm512_set1_ps(x)
-#define LOAD(at) _mm512_loadu_ps(at)
-#define STORE(at, x) _mm512_storeu_ps(at, x)
-#define FMA(a, b, sum) _mm512_fmadd_ps(a, b, sum)
-#elif defined(__AVX2__)
-#include <immintrin.h>
-enum { WIDTH = 8 };
-typedef __m256 vector;
-#define ALL(x) _mm256_set1_ps(x)
-#define LOAD(at) _mm256_loadu_ps(at)
-#define STORE(at, x) _mm256_storeu_ps(at, x)
-#define FMA(a, b, sum) _mm256_fmadd_ps(a, b, sum)
-#else
-#include <arm_neon.h>
-enum { WIDTH = 4 };
-typedef float32x4_t vector;
-#define ALL(x) vdupq_n_f32(x)
-#define LOAD(at) vld1q_f32(at)
-#define STORE(at, x) vst1q_f32(at, x)
-#define FMA(a, b, sum) vfmaq_f32(sum, a, b)
-#endif
 #define INLINE static inline __attribute__((always_inline))
 
 enum {
@@ -162,7 +139,7 @@ static reading reading_of(const laci_depthwise *d, const laci_sparse_part *part)
   const int64_t width = d->out.row_stride, length = (g->out_h - 1) * width + g->out_w;
   const int64_t begin = part->tile_first % d->n_each * LANES;
   const int64_t end = begin + (part->tile_last - part->tile_first) * LANES;
-  const int64_t last = end < length ? end : length, row = begin / width;
+  const int64_t last = laci_least(end, length), row = begin / width;
   reading r = {.first_row = row,
                .n_rows = (last - 1) / width - row + 1,
                .first = begin - row * width,
@@ -198,7 +175,7 @@ static void sum_tiles(const laci_depthwise *d, const reading *r, const channel *
   memset(line, 0, sizeof line); /* what lies between rows stays so */
   for (int64_t at = r->first, y = 0; at < r->last; at = ++y * width) {
     const int64_t x = at - y * width, end = y * width + d->window.out_w;
-    const int64_t n = (end < r->last ? end : r->last) - at;
+    const int64_t n = laci_least(end, r->last) - at;
     if (n > 0) sum_span(c, y * r->row_stride + x, n, LANES, line + (at - r->first));
   }
   for (int64_t at = 0; at < r->last - r->first; at += LANES, to += apart) {
@@ -318,10 +295,6 @@ static void sum_images(const laci_depthwise *d, const laci_sparse_operands *o,
 
 /* ---- Both ---- */
 
-static int64_t end_of(int64_t begin, int64_t n, int64_t most) {
-  return begin + n < most ? begin + n : most;
-}
-
 /* Some channels at a time, whose rows are still near when the next row of results reads them. */
 void LACI_VARIANT(laci_depthwise_multiply)(const laci_depthwise *d, const laci_sparse_operands *o,
                                            const laci_sparse_part *part) {
@@ -330,12 +303,11 @@ void LACI_VARIANT(laci_depthwise_multiply)(const laci_depthwise *d, const laci_s
   laci_sparse_part some = {.tiles = part->tiles};
   for (int64_t c = part->row_first; c < part->row_last; c = some.row_last) {
     some.row_first = c;
-    some.row_last = end_of(c, CHANNELS, part->row_last);
+    some.row_last = laci_least(c + CHANNELS, part->row_last);
     for (int64_t tile = part->tile_first; tile < part->tile_last; tile = some.tile_last) {
       const int64_t behind = (tile / d->n_each + 1) * d->n_each; /* the picture */
       some.tile_first = tile;
-      some.tile_last =
-          end_of(tile, d->n_together, behind < part->tile_last ? behind : part->tile_last);
+      some.tile_last = laci_least(tile + d->n_together, laci_least(behind, part->tile_last));
       if (images) sum_images(d, o, &some, sums);
       else sum_pixels(d, o, &some, phases, sums);
       LACI_VARIANT(laci_sparse_finish)(o, d->out.channel_stride, LACI_SPARSE_F32, &some, sums);

@@ -57,10 +57,14 @@ static inline void load(const float *from, uint64_t lanes, float *to) {
   for (int lane = 0; lane < LANES; lane++) to[lane] = lanes >> lane & 1 ? from[lane] : 0;
 }
 static inline void store(float *to, uint64_t lanes, const float *from) {
-  if (has_all(lanes)) memcpy(to, from, LANES * sizeof *to);
-  else if (lanes & LACI_SPARSE_ZEROS_AROUND) load(from, lanes, to);
-  for (int lane = 0; lane < LANES && !has_all(lanes); lane++) {
-    if (lanes >> lane & 1) to[lane] = from[lane];
+  if (has_all(lanes)) {
+    memcpy(to, from, LANES * sizeof *to);
+  } else if (lanes & LACI_SPARSE_ZEROS_AROUND) {
+    load(from, lanes, to);
+  } else {
+    for (int lane = 0; lane < LANES; lane++) {
+      if (lanes >> lane & 1) to[lane] = from[lane];
+    }
   }
 }
 #endif

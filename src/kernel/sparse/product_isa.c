@@ -3,34 +3,11 @@
  * column are looked up once for several vectors of sums. */
 #include <stddef.h>
 
+#include "kernel/sparse/floats_isa.h"
 #include "kernel/sparse/pairs.h"
 #include "kernel/sparse/quads.h"
 
-#if defined(__AVX512F__)
-#include <immintrin.h>
-enum { WIDTH = 16, TILES = 8 };
-typedef __m512 vector;
-#define ALL(x) _mm512_set1_ps(x)
-#define LOAD(at) _mm512_loadu_ps(at)
-#define STORE(at, x) _mm512_storeu_ps(at, x)
-#define FMA(a, b, sum) _mm512_fmadd_ps(a, b, sum)
-#elif defined(__AVX2__)
-#include <immintrin.h>
-enum { WIDTH = 8, TILES = 6 };
-typedef __m256 vector;
-#define ALL(x) _mm256_set1_ps(x)
-#define LOAD(at) _mm256_loadu_ps(at)
-#define STORE(at, x) _mm256_storeu_ps(at, x)
-#define FMA(a, b, sum) _mm256_fmadd_ps(a, b, sum)
-#else
-#include <arm_neon.h>
-enum { WIDTH = 4, TILES = 6 };
-typedef float32x4_t vector;
-#define ALL(x) vdupq_n_f32(x)
-#define LOAD(at) vld1q_f32(at)
-#define STORE(at, x) vst1q_f32(at, x)
-#define FMA(a, b, sum) vfmaq_f32(sum, a, b)
-#endif
+enum { TILES = WIDTH == 16 ? 8 : 6 };
 enum { LANES = LACI_SPARSE_LANES, VECTORS = LANES / WIDTH };
 
 /* The sums of a row for n tiles; inlined with n known, so that they stay in registers. */
