@@ -156,8 +156,8 @@ static void run(const operands *o, int way) {
   } else if (way == ONEDNN) {
     peer_run(&o->peer);
   } else if (way == ZEROS) {
-    laci_sparse_zero_border(&r->to, &r->size, o->to, 0,
-                            laci_sparse_zero_border_items(&r->to, &r->size));
+    laci_sparse_fill_border(&r->to, &r->size, 0, o->to, 0,
+                            laci_sparse_border_items(&r->to, &r->size));
   } else if (way == NORM) {
     laci_sparse_reorder with = *r;
     with.norm = (laci_sparse_norm){o->scale, o->shift, 0};

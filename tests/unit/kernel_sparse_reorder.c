@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * kernel/sparse/reorder: between all layouts, the definition against where laci_sparse_at says that
  * values lie, and every variant against the definition: bit by bit, all of the target written and
- * nothing beside it, in one piece or shared, normalised or not; zeros of borders on their own. */
+ * nothing beside it, in one piece or shared, normalised or not; borders on their own. */
 #include "kernel/sparse/reorder.h"
 
 #include <math.h>
@@ -284,16 +284,16 @@ static void items_share_no_float(void **state) {
   }
 }
 
-/* What is no pixel becomes zero; pixels stay, and so do lanes of images that are not there. */
-static void expect_border(trial *t) {
+/* What is no pixel becomes that word; pixels stay, and so do lanes of images that are not there. */
+static void expect_border_of(trial *t, uint32_t word) {
   const laci_sparse_layout *l = &t->r.to;
   const laci_sparse_size *s = &t->c->size;
-  const int64_t n = laci_sparse_zero_border_items(l, s);
+  const int64_t n = laci_sparse_border_items(l, s);
   const int64_t lanes = l->lanes == LACI_SPARSE_IMAGES ? LANES : 1;
   const int64_t n_images = (s->n_images + lanes - 1) / lanes * lanes;
   if (t->from_kind) return; /* the target's kind is all that counts */
   forget(&t->got);
-  memset(t->want.at, 0, (size_t)t->want.n * sizeof(float));
+  for (int64_t at = 0; at < t->want.n; at++) memcpy(t->want.at + at, &word, sizeof word);
   for (int64_t row = 0; row < n_images * s->channels * s->h; row++) {
     const int64_t image = row / s->h / s->channels, channel = row / s->h % s->channels;
     for (int64_t x = 0; x < s->w; x++) {
@@ -301,12 +301,17 @@ static void expect_border(trial *t) {
       t->want.at[at] = t->got.at[at];
     }
   }
-  laci_sparse_zero_border(l, s, t->got.at, n / 2, n);
-  laci_sparse_zero_border(l, s, t->got.at, 0, n / 2);
+  laci_sparse_fill_border(l, s, word, t->got.at, n / 2, n);
+  laci_sparse_fill_border(l, s, word, t->got.at, 0, n / 2);
   expect_want(t, "zeros");
 }
 
-static void borders_become_zero_alone(void **state) {
+static void expect_border(trial *t) {
+  expect_border_of(t, 0);
+  expect_border_of(t, 0x80808080U);
+}
+
+static void borders_are_filled_alone(void **state) {
   (void)state;
   each_trial(expect_border);
 }
@@ -317,7 +322,7 @@ int main(void) {
       cmocka_unit_test(every_variant_moves_every_value),
       cmocka_unit_test(every_variant_normalizes),
       cmocka_unit_test(items_share_no_float),
-      cmocka_unit_test(borders_become_zero_alone),
+      cmocka_unit_test(borders_are_filled_alone),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

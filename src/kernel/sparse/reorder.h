@@ -54,11 +54,12 @@ LACI_KERNEL_VARIANTS(LACI_SPARSE_REORDER_DECLARE)
 /** The variant by the level in force (cpu/cpu.h). */
 laci_sparse_reorder_run *laci_sparse_reorder_now(void);
 
-/** Zeros on all that is no pixel, for a layout whose pixels are written by somebody else into
- * memory that held other things. Lanes of images that are not there are left alone: a product
- * writes all 16. Items as above; there are none where every float is a pixel's. */
-int64_t laci_sparse_zero_border_items(const laci_sparse_layout *l, const laci_sparse_size *size);
-void laci_sparse_zero_border(const laci_sparse_layout *l, const laci_sparse_size *size,
-                             float *pictures, int64_t first, int64_t last);
+/** A word on all that is no pixel, for a layout whose pixels are written by somebody else into
+ * memory that held other things: zero, or of int8 four times the zero point. Lanes of images that
+ * are not there are left alone: a product writes all 16. Items as above; there are none where every
+ * float is a pixel's. */
+int64_t laci_sparse_border_items(const laci_sparse_layout *l, const laci_sparse_size *size);
+void laci_sparse_fill_border(const laci_sparse_layout *l, const laci_sparse_size *size,
+                             uint32_t with, float *pictures, int64_t first, int64_t last);
 
 #endif

@@ -528,6 +528,6 @@ void LACI_VARIANT(laci_sparse_reorder)(const laci_sparse_reorder *r, const float
   }
   if (laci_sparse_has_pixels(&r->to)) return; /* its vectors have all, zeros too */
   const int64_t n = laci_sparse_reorder_items(r);
-  const int64_t n_border = laci_sparse_zero_border_items(&r->to, &r->size);
-  laci_sparse_zero_border(&r->to, &r->size, to, n_border * first / n, n_border * last / n);
+  const int64_t n_border = laci_sparse_border_items(&r->to, &r->size);
+  laci_sparse_fill_border(&r->to, &r->size, 0, to, n_border * first / n, n_border * last / n);
 }

@@ -25,7 +25,7 @@ void laci_sparse_reorder_scalar(const laci_sparse_reorder *r, const float *from,
                                 int64_t first, int64_t last) {
   const laci_sparse_size *s = &r->size;
   const int64_t n_items = laci_sparse_reorder_items(r);
-  const int64_t n_border = laci_sparse_zero_border_items(&r->to, s);
+  const int64_t n_border = laci_sparse_border_items(&r->to, s);
   const int64_t n_lanes = r->to.lanes == LACI_SPARSE_IMAGES ? LANES : 1;
   const int64_t n_images = (s->n_images + n_lanes - 1) / n_lanes * n_lanes;
   const int64_t n_rows = n_images * s->channels * s->h;
@@ -39,5 +39,5 @@ void laci_sparse_reorder_scalar(const laci_sparse_reorder *r, const float *from,
                                 : 0;
     }
   }
-  laci_sparse_zero_border(&r->to, s, to, n_border * first / n_items, n_border * last / n_items);
+  laci_sparse_fill_border(&r->to, s, 0, to, n_border * first / n_items, n_border * last / n_items);
 }

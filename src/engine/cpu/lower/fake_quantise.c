@@ -2,6 +2,7 @@
  * QuantizeLinear and DequantizeLinear together, in one pass over memory, however the value lies: a
  * zero stays one, so that what is between pixels may go through it, too. */
 #include "engine/cpu/lower/pictures.h"
+#include "engine/cpu/lower/sparse.h"
 #include "kernel/pointwise/fake_quantise.h"
 
 typedef struct quantise_step {
@@ -44,8 +45,23 @@ static int64_t floats_of(const laci_net *net, int tensor) {
   return laci_pictures_count(&t->pictures->layout, size.n_images) * t->pictures->layout.n_floats;
 }
 
+/** Bytes for the layers of int8 that read them. A layer before may have written them. */
+static int bytes_of(laci_net *net, const laci_fused *fused) {
+  const int x = laci_net_tensor_of(net, fused->reads[0]);
+  const laci_pictures *are = x < 0 ? NULL : net->tensors[x].pictures;
+  if (are && are->bytes == fused->details) return x;
+  const laci_pictures to = laci_sparse_pictures_at(net, fused->output, fused->details);
+  const laci_pictures floats = {.layout = to.as_floats, .rows = to.rows};
+  return laci_pictures_pack(net, laci_sparse_read(net, fused->reads[0], &floats), &to);
+}
+
 static void lower_quantise(laci_net *net, const laci_fused *fused) {
   int x = laci_net_tensor_of(net, fused->reads[0]);
+  const laci_pictures *are = x < 0 ? NULL : net->tensors[x].pictures;
+  if ((are && are->bytes) || laci_sparse_wants_bytes(net, fused->output)) {
+    laci_net_bind(net, fused->output, bytes_of(net, fused));
+    return;
+  }
   if (x >= 0 && !net->tensors[x].pictures) {
     x = laci_net_whole(net, laci_net_as(net, x, net->tensors[x].md, LACI_ELEMENT_F32));
   }

@@ -183,7 +183,7 @@ static lac_status run_norm(laci_net *net, laci_net_step *step, lac_error *err) {
     laci_pool_for(net->pool, channels_of(s), TOTALS_GRAIN, join_moments, &w);
   }
   find_scales(&w);
-  laci_pictures_zero_border(net, &s->to, &s->size, data(&w, TO));
+  laci_pictures_fill_border(net, &s->to, &s->size, 0, data(&w, TO));
   laci_pool_for(net->pool, all_tiles(s), 1, apply_some, &w);
   return LAC_OK;
 }
@@ -239,7 +239,7 @@ static lac_status run_gradient(laci_net *net, laci_net_step *step, lac_error *er
   find_scales(&w);
   laci_pool_for(net->pool, all_tiles(s) * chunks(s), 1, find_sums, &w);
   laci_pool_for(net->pool, channels_of(s), TOTALS_GRAIN, join_sums, &w);
-  laci_pictures_zero_border(net, &s->to, &s->size, data(&w, TO));
+  laci_pictures_fill_border(net, &s->to, &s->size, 0, data(&w, TO));
   laci_pool_for(net->pool, all_tiles(s), 1, gradient_some, &w);
   return LAC_OK;
 }

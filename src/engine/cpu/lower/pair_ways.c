@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The implementations of operations of two values, in their order. Next: function.c, pair.c,
- * image_sum.c. */
+ * image_sum.c, sparse_sum.c. */
 #include "engine/cpu/lower/pair.h"
 
 /** Those whose second operand may be a constant number. */
 const laci_implementation laci_ways_arithmetic[] = {
+    {"of bytes, between layers of int8", LACI_TAKES_FUNCTIONS, laci_sparse_fits, laci_sparse_lower},
     {"oneDNN's function", LACI_TAKES_NOTHING, laci_function_fits, laci_lower_function_of_one},
     {"by channel", LACI_TAKES_NOTHING, laci_gate_fits, laci_lower_gate},
     {"over images", LACI_TAKES_FUNCTIONS, laci_image_sum_fits, laci_image_sum_lower},

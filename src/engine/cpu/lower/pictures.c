@@ -5,6 +5,7 @@
 
 #include "base/divide.h"
 #include "cpu/cpu.h"
+#include "kernel/sparse/bytes.h"
 
 laci_sparse_size laci_pictures_size(const laci_net *net, const laci_shape *shape, bool rows) {
   const int64_t last = shape->dims[shape->rank - 1];
@@ -19,6 +20,13 @@ laci_sparse_size laci_pictures_size(const laci_net *net, const laci_shape *shape
       .channels = laci_sparse_channels(shape->dims[1], laci_pictures_values(net)),
       .h = shape->rank == 4 ? shape->dims[2] : 1,
       .w = last};
+}
+
+laci_sparse_size laci_pictures_size_of(const laci_net *net, const laci_shape *shape,
+                                       const laci_pictures *pictures) {
+  laci_sparse_size size = laci_pictures_size(net, shape, pictures->rows);
+  if (pictures->bytes) size.channels = laci_sparse_channels(size.channels, LACI_SPARSE_S8);
+  return size;
 }
 
 enum { LEAST_FULL = 85 }; /* percent of the lanes that hold an image */
@@ -38,6 +46,7 @@ int64_t laci_pictures_count(const laci_sparse_layout *layout, int64_t n_images) 
 typedef struct reorder_step {
   laci_sparse_reorder r;
   int from, to;
+  uint32_t around; /* the target's pixels, where that is not zero */
 } reorder_step;
 
 typedef struct reorder_work {
@@ -56,6 +65,7 @@ static lac_status run_reorder(laci_net *net, laci_net_step *step, lac_error *err
   reorder_work w = {&s->r, laci_net_data(net, s->from), laci_net_data(net, s->to)};
   (void)err;
   laci_pool_for(net->pool, laci_sparse_reorder_items(&s->r), 1, reorder_some, &w);
+  if (s->around) laci_pictures_fill_border(net, &s->r.to, &s->r.size, s->around, w.to);
   return LAC_OK;
 }
 
@@ -65,7 +75,9 @@ laci_net_step *laci_pictures_reorder(laci_net *net, int from, int to,
                                      const laci_sparse_reorder *r) {
   reorder_step *s = laci_plan_new(&net->plan, 1, sizeof *s);
   if (!s || from < 0 || to < 0) return NULL;
+  const laci_pictures *pictures = net->tensors[to].pictures;
   *s = (reorder_step){.r = *r, .from = from, .to = to};
+  if (pictures) s->around = laci_pictures_around(pictures);
   laci_net_step *step = laci_net_step_code(net, &reorder_node, run_reorder, 2, (int[]){from, to});
   if (!step) return NULL;
   step->kernel = "pictures";
@@ -84,16 +96,32 @@ static size_t bytes_of(const laci_sparse_layout *layout, int64_t n_images) {
 
 int laci_pictures_new(laci_net *net, const laci_shape *shape, const laci_pictures *pictures,
                       int over) {
-  if (over >= 0 && laci_net_dies(net, over)) return laci_net_result_like(net, over, true);
-  const laci_sparse_size size = laci_pictures_size(net, shape, pictures->rows);
-  const int buffer =
-      laci_net_buffer_new(net, LACI_PLACE_ARENA, bytes_of(&pictures->layout, size.n_images));
-  const int tensor = laci_net_tensor_new(net, shape, laci_net_dt(net), NULL, buffer);
+  const laci_sparse_size size = laci_pictures_size_of(net, shape, pictures);
+  int tensor;
+  if (over >= 0 && laci_net_dies(net, over)) {
+    tensor = laci_net_result_like(net, over, true);
+  } else {
+    const int buffer =
+        laci_net_buffer_new(net, LACI_PLACE_ARENA, bytes_of(&pictures->layout, size.n_images));
+    tensor = laci_net_tensor_new(net, shape, laci_net_dt(net), NULL, buffer);
+  }
   laci_pictures *copy = laci_plan_new(&net->plan, 1, sizeof *copy);
   if (tensor < 0 || !copy) return -1;
   *copy = *pictures;
   net->tensors[tensor].pictures = copy;
   return tensor;
+}
+
+int laci_pictures_find(const laci_net *net, int content, const laci_pictures *pictures) {
+  for (size_t at = 0; at < net->n_tensors; at++) {
+    const laci_net_tensor *t = &net->tensors[at];
+    if (content < 0 || t->content != content || !t->pictures) continue;
+    if (t->pictures->rows == pictures->rows && !t->pictures->bytes == !pictures->bytes &&
+        laci_sparse_layout_equal(&t->pictures->layout, &pictures->layout)) {
+      return (int)at;
+    }
+  }
+  return -1;
 }
 
 bool laci_pictures_layout(laci_net *net, int tensor, bool rows, laci_sparse_layout *layout) {
@@ -126,21 +154,27 @@ laci_layout *laci_pictures_wanted(laci_net *net, const laci_shape *shape, bool r
   return blocks ? blocks : laci_net_dense(net, shape, laci_net_dt(net));
 }
 
-typedef struct zeroing {
+typedef struct filling {
   const laci_sparse_layout *layout;
   const laci_sparse_size *size;
+  uint32_t with;
   float *pictures;
-} zeroing;
+} filling;
 
-static void zero_some(int64_t begin, int64_t end, void *context) {
-  const zeroing *z = context;
-  laci_sparse_zero_border(z->layout, z->size, z->pictures, begin, end);
+static void fill_some(int64_t begin, int64_t end, void *context) {
+  const filling *f = context;
+  laci_sparse_fill_border(f->layout, f->size, f->with, f->pictures, begin, end);
 }
 
-void laci_pictures_zero_border(const laci_net *net, const laci_sparse_layout *layout,
-                               const laci_sparse_size *size, float *pictures) {
-  zeroing z = {layout, size, pictures};
-  laci_pool_for(net->pool, laci_sparse_zero_border_items(layout, size), 1, zero_some, &z);
+void laci_pictures_fill_border(const laci_net *net, const laci_sparse_layout *layout,
+                               const laci_sparse_size *size, uint32_t with, float *pictures) {
+  filling f = {layout, size, with, pictures};
+  laci_pool_for(net->pool, laci_sparse_border_items(layout, size), 1, fill_some, &f);
+}
+
+uint32_t laci_pictures_around(const laci_pictures *pictures) {
+  const uint32_t each = 0x01010101; /* a byte of each channel */
+  return pictures->bytes ? (uint32_t)laci_bytes_zero(pictures->bytes) * each : 0;
 }
 
 bool laci_pictures_become_blocks(laci_net *net, int tensor) {
@@ -156,6 +190,8 @@ bool laci_pictures_become_blocks(laci_net *net, int tensor) {
 
 int laci_pictures_read(laci_net *net, int tensor) {
   laci_sparse_layout layout;
+  tensor = laci_pictures_floats(net, tensor);
+  if (tensor < 0) return -1;
   const laci_shape shape = net->tensors[tensor].shape;
   const laci_pictures have = *net->tensors[tensor].pictures;
   const int content = net->tensors[tensor].content;

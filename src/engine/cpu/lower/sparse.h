@@ -27,12 +27,23 @@ typedef enum laci_sparse_reading {
   LACI_SPARSE_PHASES,  /* a copy in phases, for larger windows that stride */
 } laci_sparse_reading;
 
+/** What a layer of int8 has: its values are quads of bytes (kernel/sparse/quads.h). */
+typedef struct laci_sparse_bytes {
+  const laci_fake_quantised *x, *residual, *y; /* what bytes stand for; y NULL: results are floats,
+                                                  and so is what is added */
+  const float *weight_scale;                   /* [n_scales]: of each row, or of all */
+  int64_t n_scales;
+  laci_sparse_quantised quantised; /* once it is lowered */
+} laci_sparse_bytes;
+
 typedef struct laci_sparse_layer {
   const laci_fused *fused;
   bool rows; /* a product with a constant matrix: a window of one pixel over pictures of one line,
                 whose pixels are the rows on the left */
-  bool depthwise; /* channel by channel, with all weights: between sparse layers
-                     (sparse_depthwise.c) */
+  bool depthwise;           /* channel by channel, with all weights: between sparse layers
+                               (sparse_depthwise.c) */
+  bool sum;                 /* of `input` and `residual`, between layers of int8 (sparse_sum.c) */
+  laci_sparse_bytes *bytes; /* of int8; NULL: of floats, or pairs */
   laci_sparse_window window;
   int64_t n_images;
   int input, output, residual; /* values; residual -1: none */
@@ -57,8 +68,9 @@ typedef struct laci_sparse_layer {
 typedef struct laci_sparse_place {
   int same_as; /* another value, towards the one that speaks for all; itself */
   bool used, planes, rows;
+  bool bytes; /* a layer of int8 reads this value, whatever others do */
   laci_sparse_border border;
-  laci_sparse_layout layout;
+  laci_sparse_layout layout, of_quads;
 } laci_sparse_place;
 
 /** Floats of a layer's weights while its kernel is made: one layer's after the other, since the
@@ -69,8 +81,8 @@ typedef struct laci_sparse_scratch {
 } laci_sparse_scratch;
 
 struct laci_sparse_net {
-  laci_jit_isa isa;
-  laci_sparse_layer *layers; /* in the order of their turns */
+  laci_jit_isa isa, isa_of_bytes; /* of layers of floats, or pairs, and of int8 */
+  laci_sparse_layer *layers;      /* in the order of their turns */
   int n_layers;
   bool trained;                      /* weights change, under masks: all layers have one */
   laci_sparse_place *places;         /* [n_values] */
@@ -111,6 +123,37 @@ int32_t *laci_sparse_weight_places(laci_net *net, const laci_sparse_layer *layer
 
 /** Sets what follows the layer's sums; false where sparse kernels lack it. */
 bool laci_sparse_take_posts(laci_net *net, laci_sparse_layer *layer);
+
+/* ---- sparse_bytes.c ---- */
+
+/** The QuantizeLinear and DequantizeLinear that alone read the value; NULL: others do. */
+const laci_fused *laci_sparse_quantised_behind(const laci_cpu_plan *plan, int value);
+/** What the bytes stand for that the value came through; NULL: it did not. */
+const laci_fake_quantised *laci_sparse_bytes_of(const laci_cpu_plan *plan, int value);
+/** Makes the layer, which was found as one of floats, one of int8 where its input, its weight and
+ * what follows allow it; else it stays. */
+void laci_sparse_take_bytes(laci_net *net, laci_sparse_layer *layer);
+/** What a sum of a row counts in: the input's scale times the row's. */
+double laci_sparse_bytes_scale(const laci_sparse_bytes *bytes, int64_t row);
+
+/* ---- sparse_bytes_kernel.c ---- */
+
+/** The bounds of a result that becomes bytes, and its zero point. */
+void laci_sparse_bound_bytes(laci_sparse_layer *layer);
+/** These, and residual and functions of such a layer as its kernel wants them. False: no memory
+ * (noted). */
+bool laci_sparse_follow_bytes(laci_net *net, laci_sparse_layer *layer);
+/** What is kept, floats, as whole numbers, and bias and scales of the layer's rows. False: a
+ * failure (noted). */
+bool laci_sparse_quantise_kept(laci_net *net, const laci_sparse_layer *layer,
+                               laci_sparse_kept *kept);
+
+/* ---- sparse_sum.c ---- */
+
+/** Is it a sum of two values of bytes, which becomes bytes itself? */
+bool laci_sparse_find_sum(laci_net *net, const laci_fused *fused, laci_sparse_layer *layer);
+/** Lowers a chosen layer that is a sum. */
+void laci_sparse_lower_sum(laci_net *net, const laci_sparse_layer *layer);
 
 /* ---- sparse_name.c ---- */
 
@@ -154,6 +197,11 @@ laci_sparse_layout laci_sparse_layer_in(const laci_net *net, const laci_sparse_l
 
 /** Is the value one that a chosen layer writes, adds, or reads as it lies? */
 bool laci_sparse_has_place(const laci_net *net, int value);
+/** Does a chosen layer of int8 read it? */
+bool laci_sparse_wants_bytes(const laci_net *net, int value);
+/** The pictures that such a value has: of floats, or of bytes that stand for this. */
+laci_pictures laci_sparse_pictures_at(const laci_net *net, int value,
+                                      const laci_fake_quantised *bytes);
 
 /* ---- sparse_values.c ---- */
 
@@ -226,6 +274,8 @@ typedef struct laci_sparse_kernel {
   struct laci_sparse_weight_gradient *gradient; /* of a forward kernel whose weight's is wanted */
 } laci_sparse_kernel;
 
+/** What the layer's code is generated for; NONE: it is compiled. */
+laci_jit_isa laci_sparse_isa_of(const laci_net *net, const laci_sparse_layer *layer);
 /** The kernel of a chosen layer, which net->sparse owns. NULL after a failure, and where the
  * implementation declines. */
 const laci_sparse_kernel *laci_sparse_make_kernel(laci_net *net, const laci_sparse_layer *layer);

@@ -31,6 +31,9 @@ static const constants of_avx2 = {1e6, 1e5, 0.77, 0.22, 50, 0, 22, 6, 0.35, 0.25
 /* Nobody has measured it: what keeps half is dense where it is not timed, and what keeps less is
  * not. */
 static const constants of_neon = {1e6, 1e5, 0.5, 0.22, 50, 0, 22, 6, 0.35, 0.25, 0.2};
+/* As many as four floats' multiply-adds take as long; what keeps less than half takes as long as
+ * half, and what keeps more twice as long. Code takes 4.6 bytes a kept weight. */
+static const constants of_int8 = {1e6, 1e5, 3.2, 0.05, 50, 23, 0, 1, 1, 1, 1};
 /* Twice as many multiply-adds take as long. */
 static const constants of_bf16 = {2e6, 4e5, 0.85, 0.02, 20, 80, 0, 0, 1, 1, 1};
 
@@ -40,11 +43,16 @@ static const double winograd_small = 0.8;  /* of pictures of at most 8 x 8, whic
 static const double winograd_large = 0.44; /* of larger ones than 16 x 16 with many channels, which
                                               pay transforms back; one image */
 
-static const constants *constants_of(const laci_net *net) {
+/** layer NULL: reorders. */
+static const constants *constants_of(const laci_net *net, const laci_sparse_layer *layer) {
   if (net->plan.bf16) return &of_bf16;
+  if (layer && layer->bytes) return &of_int8;
   if (net->sparse->isa == LACI_JIT_NEON) return &of_neon;
   return net->sparse->isa == LACI_JIT_AVX2 ? &of_avx2 : &of_f32;
 }
+
+/* Of an element of a sum of floats, and of one of bytes. */
+static const double of_sum = 50, of_sum_of_bytes = 15;
 
 static double results(const laci_sparse_layer *layer) {
   return (double)layer->n_images * (double)layer->window.channels_out *
@@ -66,7 +74,8 @@ static double winograd_of(const laci_sparse_layer *layer) {
 
 static double dense_cost(const laci_net *net, const laci_sparse_layer *layer) {
   const double products = results(layer) * weights_each(&layer->window);
-  if (layer->depthwise) return products / constants_of(net)->depthwise_dense;
+  if (layer->sum) return results(layer) * (of_sum + constants_of(net, NULL)->reorder);
+  if (layer->depthwise) return products / constants_of(net, layer)->depthwise_dense;
   const bool direct = layer->rows || net->plan.bf16;
   if (direct || !laci_conv_gains_by_winograd(net, layer->fused)) return products;
   return products * winograd_of(layer);
@@ -86,15 +95,19 @@ static int64_t tiles_of(const laci_sparse_layer *layer) {
  * while the piece before it is at work. */
 static double sparse_cost(const laci_net *net, const laci_sparse_layer *layer) {
   enum { CHUNK = 64 };
+  const double half = 0.5;
   const laci_sparse_window *g = &layer->window;
-  const constants *c = constants_of(net);
-  const double kept = (double)g->channels_out * weights_each(g) * layer->kept;
+  const constants *c = constants_of(net, layer);
+  const double share_kept = layer->bytes ? (layer->kept > half ? 1 : half) : layer->kept;
+  const double kept = (double)g->channels_out * weights_each(g) * share_kept;
   const int64_t tiles = tiles_of(layer);
   if (layer->depthwise) {
     const bool images = laci_pictures_by_images(layer->n_images);
     return results(layer) * weights_each(g) / (images ? c->depthwise_images : c->depthwise);
   }
-  const double share = net->sparse->isa == LACI_JIT_NONE ? c->compiled_share : c->generated_share;
+  if (layer->sum) return results(layer) * of_sum_of_bytes;
+  const double share =
+      laci_sparse_isa_of(net, layer) == LACI_JIT_NONE ? c->compiled_share : c->generated_share;
   const double worked = (double)(tiles * LACI_SPARSE_LANES) / share;
   const double chunks = (double)laci_ceil_div(tiles, CHUNK);
   const double waited = chunks * c->first, streamed = chunks * c->stream;
@@ -104,7 +117,7 @@ static double sparse_cost(const laci_net *net, const laci_sparse_layer *layer) {
 
 static void estimate(const laci_net *net, laci_sparse_costs *costs) {
   const laci_sparse_net *sparse = net->sparse;
-  const constants *c = constants_of(net);
+  const constants *c = constants_of(net, NULL);
   costs->reorder = c->reorder;
   costs->step = c->step;
   costs->least_gain = c->least_gain;

@@ -48,12 +48,12 @@ static void multiply_some(int64_t begin, int64_t end, void *context) {
 static void zero(const laci_net *net, const depthwise_step *s, float *y) {
   const laci_depthwise *d = s->kernel;
   if (d->out.lanes != LACI_SPARSE_PANELS) {
-    laci_pictures_zero_border(net, &d->out, &s->size, y);
+    laci_pictures_fill_border(net, &d->out, &s->size, 0, y);
     return;
   }
-  const int64_t each = laci_sparse_zero_border_items(&d->out, &s->size) / d->n_images;
+  const int64_t each = laci_sparse_border_items(&d->out, &s->size) / d->n_images;
   for (int64_t at = 0; at < d->n_images; at++) {
-    laci_sparse_zero_border(&d->out, &s->size, y, at * each + d->n_each, (at + 1) * each);
+    laci_sparse_fill_border(&d->out, &s->size, 0, y, at * each + d->n_each, (at + 1) * each);
   }
 }
 

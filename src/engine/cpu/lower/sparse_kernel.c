@@ -22,6 +22,10 @@ static laci_sparse_kernel *new_kernel(laci_net *net) {
   return kernel;
 }
 
+laci_jit_isa laci_sparse_isa_of(const laci_net *net, const laci_sparse_layer *layer) {
+  return layer->bytes ? net->sparse->isa_of_bytes : net->sparse->isa;
+}
+
 /** More than the code of all chosen layers can take: so many addresses are reserved. */
 static size_t most_code(const laci_net *net) {
   enum { EACH = 48, LAYER = 1 << 20 }; /* bytes, of a weight and beside them */
@@ -29,7 +33,7 @@ static size_t most_code(const laci_net *net) {
   for (int at = 0; at < net->sparse->n_layers; at++) {
     const laci_sparse_layer *layer = &net->sparse->layers[at];
     const int value = net->plan.graph->nodes[layer->fused->node].inputs[1];
-    if (!layer->chosen) continue;
+    if (!layer->chosen || layer->sum) continue;
     bytes += (size_t)laci_shape_count(laci_plan_shape(&net->plan, value)) * EACH + LAYER;
   }
   return bytes;
@@ -63,14 +67,15 @@ static lac_status generate(laci_net *net, const laci_sparse_layer *layer,
   const int64_t n_pictures = laci_pictures_count(&form->in, layer->n_images);
   const laci_sparse_extent extent = {form->tiles, form->n_tiles, form->in.n_floats * n_pictures,
                                      net->n_threads};
+  const bool floats_of_bytes = layer->bytes && !layer->bytes->y;
   const laci_sparse_options options = {
-      .isa = sparse->isa,
+      .isa = laci_sparse_isa_of(net, layer),
       .after = {.residual = layer->residual >= 0 && !layer->residual_last,
                 .low = layer->has_low,
                 .high = layer->has_high,
-                .functions = layer->n_functions > 0 || layer->residual_last},
+                .functions = layer->n_functions > 0 || layer->residual_last || floats_of_bytes},
       .pool = net->pool,
-      .cut = laci_sparse_cut_rule(p, sparse->isa, &extent),
+      .cut = laci_sparse_cut_rule(p, laci_sparse_isa_of(net, layer), &extent),
   };
   lac_status st = LAC_OK;
   if (!sparse->cache) st = laci_code_cache_create(most_code(net), &sparse->cache, err);
@@ -97,7 +102,8 @@ static lac_status make_form(laci_net *net, const laci_sparse_layer *layer,
     laci_free(mask);
     return st;
   }
-  if (laci_sparse_read_kept(net, layer, &kept)) {
+  const bool read = laci_sparse_read_kept(net, layer, &kept);
+  if (read && (!layer->bytes || laci_sparse_quantise_kept(net, layer, &kept))) {
     st = laci_sparse_form_take(g, &kept, pictures, &kernel->form, err);
   }
   laci_sparse_kept_clear(&kept);
@@ -115,7 +121,7 @@ static void move_tiles(const laci_net *net, const laci_sparse_layer *layer, int 
 }
 
 static laci_sparse_kernel *make_kernel(laci_net *net, const laci_sparse_layer *layer, int phase) {
-  const laci_sparse_net *sparse = net->sparse;
+  const bool generated = laci_sparse_isa_of(net, layer) != LACI_JIT_NONE;
   const laci_sparse_layout in = laci_sparse_layer_in(net, layer);
   const laci_sparse_pictures pictures = {.in = in,
                                          .out = laci_sparse_layer_out(net, layer),
@@ -135,7 +141,7 @@ static laci_sparse_kernel *make_kernel(laci_net *net, const laci_sparse_layer *l
   }
   if (!st) move_tiles(net, layer, phase, &kernel->form);
   if (!st && layer->mask && !laci_sparse_keep_gradient(net, layer, kernel)) st = net->plan.status;
-  if (!st && sparse->isa != LACI_JIT_NONE) st = generate(net, layer, kernel, &why);
+  if (!st && generated) st = generate(net, layer, kernel, &why);
   else if (!st && layer->mask) st = order_places(net, layer, kernel, &why);
   else if (!st) net->plan.weight_bytes += (size_t)kernel->form.n_kept * sizeof(float);
   if (st == LAC_UNSUPPORTED) laci_net_decline(net, why.text);

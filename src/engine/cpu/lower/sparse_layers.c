@@ -74,32 +74,21 @@ static bool rows_of(laci_net *net, const laci_fused *fused, laci_sparse_layer *l
   return true;
 }
 
-/** The one node that reads the value, once; -1: none, or several do. */
-static int reader_of(const laci_cpu_plan *plan, int value) {
-  int readers[2];
-  const bool one = value >= 0 && laci_plan_uses(plan, value) == 1 &&
-                   laci_plan_readers(plan, value, readers) == 1;
-  return one ? readers[0] : -1;
-}
-
 /** What comes out where a layer's result goes through integers alone: it lies as the result does.
  */
 static int behind_integers(const laci_cpu_plan *plan, int value) {
-  for (;;) {
-    const int quantise = reader_of(plan, value);
-    const laci_node *node = quantise < 0 ? NULL : &plan->graph->nodes[quantise];
-    const int last = node && node->n_outputs == 1 ? reader_of(plan, node->outputs[0]) : -1;
-    if (last < 0 || plan->fused[last].pattern != LACI_PATTERN_QUANTISE) return value;
-    value = plan->fused[last].output;
-  }
+  const laci_fused *behind = laci_sparse_quantised_behind(plan, value);
+  for (; behind; behind = laci_sparse_quantised_behind(plan, value)) value = behind->output;
+  return value;
 }
 
-static bool layer_of(laci_net *net, const laci_fused *fused, laci_sparse_layer *layer) {
+static bool layer_of(laci_net *net, const laci_fused *fused, bool bytes, laci_sparse_layer *layer) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   const bool conv = node->op == &laci_op_conv;
   const char *why;
   if (fused->output < 0 || fused->pattern) return false;
   if (laci_sparse_find_trained(net, fused, layer)) return true;
+  if (bytes && laci_sparse_find_sum(net, fused, layer)) return true;
   if (!conv && node->op != &laci_op_gemm && node->op != &laci_op_mat_mul) return false;
   if (!laci_plan_has_elements(&net->plan, node)) return false;
   if (conv && !laci_conv_constant_fits(net, fused, &why)) return false;
@@ -117,7 +106,9 @@ static bool layer_of(laci_net *net, const laci_fused *fused, laci_sparse_layer *
     return true;
   }
   layer->kept = laci_net_kept_share(net, node->inputs[1]);
-  return layer->kept * 100 <= MOST_KEPT || net->sparse_use == LACI_SPARSE_USE_ALL;
+  if (bytes) laci_sparse_take_bytes(net, layer);
+  const bool any = layer->bytes || net->sparse_use == LACI_SPARSE_USE_ALL;
+  return any || layer->kept * 100 <= MOST_KEPT;
 }
 
 /** No value is rows to one layer and pictures of a convolution to another. */
@@ -138,21 +129,23 @@ void laci_sparse_find_layers(laci_net *net) {
   laci_sparse_layer *layers = laci_plan_new(plan, (size_t)plan->n_turns, sizeof *layers);
   laci_sparse_net *sparse = laci_plan_new(plan, 1, sizeof *sparse);
   uint8_t *kinds = laci_plan_new(plan, (size_t)plan->graph->n_values, sizeof *kinds);
-  int n = 0, n_depthwise = 0;
+  const laci_jit_isa isa = laci_jit_isa_allowed(), isa_of_bytes = laci_jit_isa_of_quads(isa);
+  const bool bytes = isa_of_bytes != LACI_JIT_NONE || net->sparse_use == LACI_SPARSE_USE_ALL;
+  int n = 0, n_beside = 0;
   bool trained = false;
   if (!layers || !sparse || !kinds) return;
   for (int t = 0; t < plan->n_turns; t++) {
     const laci_turn *turn = &plan->turns[t];
-    if (turn->recomputed || !layer_of(net, &plan->fused[turn->fused], &layers[n])) continue;
+    if (turn->recomputed || !layer_of(net, &plan->fused[turn->fused], bytes, &layers[n])) continue;
     if (!agrees(kinds, &layers[n])) continue;
     trained = trained || layers[n].mask;
-    n_depthwise += layers[n].depthwise;
+    n_beside += layers[n].depthwise || layers[n].sum;
     n++;
   }
-  /* Depthwise layers gain nothing by themselves. */
-  if (n == 0 || (n == n_depthwise && net->sparse_use != LACI_SPARSE_USE_ALL)) return;
-  const laci_jit_isa isa = laci_jit_isa_allowed();
+  /* Depthwise layers and sums gain nothing by themselves. */
+  if (n == 0 || (n == n_beside && net->sparse_use != LACI_SPARSE_USE_ALL)) return;
   *sparse = (laci_sparse_net){.isa = plan->bf16 ? laci_jit_isa_of_pairs(isa) : isa,
+                              .isa_of_bytes = isa_of_bytes,
                               .layers = layers,
                               .n_layers = n,
                               .trained = trained};

@@ -65,12 +65,18 @@ static void widen(laci_sparse_border *border, const laci_sparse_border *b) {
   border->right = most(border->right, b->right);
 }
 
+/** Quads are made where floats are, and only then reordered for a window that strides. */
 static void use(laci_net *net, const laci_sparse_layer *layer) {
   laci_sparse_place *out = place_of(net, layer->output);
+  laci_sparse_place *in = place_of(net, layer->input);
   out->used = true;
   out->rows = layer->rows;
+  if (layer->bytes) {
+    in->used = net->sparse->places[layer->input].bytes = true;
+    in->rows = layer->rows;
+    if (layer->bytes->residual) net->sparse->places[layer->residual].bytes = true;
+  }
   if (layer->reading != LACI_SPARSE_AS_IT_LIES) return;
-  laci_sparse_place *in = place_of(net, layer->input);
   const laci_sparse_border b = laci_sparse_border_of(&layer->window);
   in->used = true;
   in->rows = layer->rows;
@@ -100,6 +106,8 @@ static void set_layout(laci_net *net, row_table *table, int value) {
     border.right = most(border.right, *stride_of(table, size.h, size.w) - size.w);
   }
   place->layout = laci_sparse_layout_of(lanes, size.channels, size.h, size.w, border);
+  place->of_quads = laci_sparse_layout_of(
+      lanes, laci_sparse_channels(size.channels, LACI_SPARSE_S8), size.h, size.w, border);
 }
 
 void laci_sparse_lay_out(laci_net *net) {
@@ -113,6 +121,7 @@ void laci_sparse_lay_out(laci_net *net) {
     const laci_sparse_layer *layer = &sparse->layers[at];
     if (!layer->chosen) continue;
     if (layer->residual >= 0) join(net, layer->output, layer->residual);
+    if (layer->sum) join(net, layer->output, layer->input);
     want_rows(&table, layer);
   }
   for (int at = 0; at < sparse->n_layers; at++) {
@@ -134,8 +143,22 @@ bool laci_sparse_has_place(const laci_net *net, int value) {
   return net->sparse && net->sparse->places && place_of(net, value)->used;
 }
 
+bool laci_sparse_wants_bytes(const laci_net *net, int value) {
+  return net->sparse && net->sparse->places && net->sparse->places[value].bytes;
+}
+
+laci_pictures laci_sparse_pictures_at(const laci_net *net, int value,
+                                      const laci_fake_quantised *bytes) {
+  const laci_sparse_place *place = place_of(net, value);
+  return (laci_pictures){.layout = bytes ? place->of_quads : place->layout,
+                         .rows = place->rows,
+                         .bytes = bytes,
+                         .as_floats = place->layout};
+}
+
 laci_sparse_layout laci_sparse_layer_out(const laci_net *net, const laci_sparse_layer *layer) {
-  laci_sparse_layout out = *laci_sparse_layout_at(net, layer->output);
+  const laci_fake_quantised *bytes = layer->bytes ? layer->bytes->y : NULL;
+  laci_sparse_layout out = laci_sparse_pictures_at(net, layer->output, bytes).layout;
   if (layer->scatter > 1) {
     out.row_stride *= layer->scatter;
     out.pixel_stride *= layer->scatter;
@@ -148,7 +171,9 @@ laci_sparse_layout laci_sparse_layer_in(const laci_net *net, const laci_sparse_l
   const laci_sparse_window *g = &layer->window;
   const int64_t channels = laci_sparse_channels(g->channels_in, g->values);
   const int64_t rows_out = laci_sparse_layout_at(net, layer->output)->row_stride;
-  if (layer->reading == LACI_SPARSE_AS_IT_LIES) return *laci_sparse_layout_at(net, layer->input);
+  if (layer->reading == LACI_SPARSE_AS_IT_LIES) {
+    return laci_sparse_pictures_at(net, layer->input, layer->bytes ? layer->bytes->x : NULL).layout;
+  }
   if (layer->reading == LACI_SPARSE_THINNED) {
     const laci_sparse_border between = {.right = rows_out - g->out_w};
     return laci_sparse_layout_of(LACI_SPARSE_PANELS, channels, g->out_h, g->out_w, between);

@@ -16,6 +16,7 @@ typedef struct sparse_step {
   laci_sparse_tensors tensors;
   int scratch;            /* a tensor; -1: none */
   laci_sparse_layout out; /* of y */
+  uint32_t around;        /* its pixels */
   int64_t n_floats;       /* that it has */
 } sparse_step;
 
@@ -55,7 +56,7 @@ static void zero(laci_net *net, work *w) {
   if (s->layer->scatter > 1 && s->layer->n_phases == 1) {
     laci_pool_for(net->pool, s->n_floats, ZERO_GRAIN, zero_all, w);
   } else {
-    laci_pictures_zero_border(net, &s->out, &s->size, w->o.y);
+    laci_pictures_fill_border(net, &s->out, &s->size, s->around, w->o.y);
   }
 }
 
@@ -84,8 +85,10 @@ static lac_status run_sparse(laci_net *net, laci_net_step *step, lac_error *err)
 static const char *kernel_name(laci_net *net, const laci_sparse_layer *layer) {
   const laci_sparse_window *g = &layer->window;
   char text[96];
-  const laci_jit_isa isa = net->sparse->isa;
-  const char *code = isa == LACI_JIT_NONE ? "compiled" : laci_jit_isa_name(isa);
+  const laci_jit_isa isa = laci_sparse_isa_of(net, layer);
+  const char *code = isa != LACI_JIT_NONE ? laci_jit_isa_name(isa)
+                     : layer->bytes       ? "compiled int8"
+                                          : "compiled";
   const int64_t taps = layer->n_phases > 1 ? 2 : 1; /* a phase reads every second one */
   (void)snprintf(text, sizeof text, "sparse-%lldx%lld %s",
                  (long long)(g->kernel_h * taps - taps + 1),
@@ -124,23 +127,30 @@ static size_t scratch_of(const laci_net *net, const laci_sparse_kernel *kernel) 
 
 void laci_sparse_lower(laci_net *net, const laci_fused *fused) {
   const laci_sparse_layer *layer = laci_sparse_chosen(net, fused);
-  const laci_sparse_layout *out = laci_sparse_layout_at(net, layer->output);
+  const laci_pictures out =
+      laci_sparse_pictures_at(net, layer->output, layer->bytes ? layer->bytes->y : NULL);
   const laci_shape *y = laci_plan_shape(&net->plan, layer->output);
   if (layer->depthwise) {
     laci_sparse_lower_depthwise(net, layer);
+    return;
+  }
+  if (layer->sum) {
+    laci_sparse_lower_sum(net, layer);
     return;
   }
   sparse_step *s = laci_plan_new(&net->plan, 1, sizeof *s);
   const laci_sparse_kernel *kernel = s ? laci_sparse_make_kernel(net, layer) : NULL;
   if (!kernel) return;
   if (layer->mask) laci_sparse_fill(net, layer, kernel);
-  *s = (sparse_step){.kernel = kernel,
-                     .layer = layer,
-                     .size = laci_pictures_size(net, y, layer->rows),
-                     .out = *out,
-                     .n_floats = laci_pictures_count(out, layer->n_images) * out->n_floats,
-                     .tensors = laci_sparse_take_tensors(net, layer),
-                     .scratch = kernel->code ? laci_net_scratch(net, scratch_of(net, kernel)) : -1};
+  *s = (sparse_step){
+      .kernel = kernel,
+      .layer = layer,
+      .size = laci_pictures_size_of(net, y, &out),
+      .out = out.layout,
+      .around = laci_pictures_around(&out),
+      .n_floats = laci_pictures_count(&out.layout, layer->n_images) * out.layout.n_floats,
+      .tensors = laci_sparse_take_tensors(net, layer),
+      .scratch = kernel->code ? laci_net_scratch(net, scratch_of(net, kernel)) : -1};
   const laci_sparse_tensors *t = &s->tensors;
   laci_net_step *step = laci_net_step_code(net, &net->plan.graph->nodes[fused->node], run_sparse, 5,
                                            (int[]){t->x, t->bias, t->residual, s->scratch, t->y});

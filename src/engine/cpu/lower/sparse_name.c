@@ -22,8 +22,11 @@ void laci_sparse_name(const laci_net *net, const laci_sparse_layer *layer, laci_
     (void)snprintf(shape, sizeof shape,
                    "%s %lldx%lldx%lldx%lld to %lldx%lldx%lld, window %lldx%lld by %lldx%lld "
                    "dilated %lldx%lld padded %lldx%lld, groups %lld",
-                   layer->rows ? "product" : "conv", n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7],
-                   n[8], n[9], n[10], n[11], n[12], n[13], n[14], n[15]);
+                   layer->sum    ? "sum"
+                   : layer->rows ? "product"
+                                 : "conv",
+                   n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7], n[8], n[9], n[10], n[11], n[12],
+                   n[13], n[14], n[15]);
   }
   char functions[LACI_FUSED_MAX_POSTS * 4 + 16] = "";
   for (int at = 0; layer && at < layer->n_functions; at++) {
@@ -31,9 +34,11 @@ void laci_sparse_name(const laci_net *net, const laci_sparse_layer *layer, laci_
     (void)snprintf(functions + used, sizeof functions - used, "%s%d", at ? " " : ", functions ",
                    (int)layer->functions[at].kind);
   }
+  const char *values = net->plan.bf16 ? ", bf16" : layer && layer->bytes ? ", int8" : "";
+  const laci_jit_isa isa = layer ? laci_sparse_isa_of(net, layer) : net->sparse->isa;
   (void)snprintf(name, LACI_SPARSE_NAME, "%s%s%s%s%s, %.0f %% kept, %d thread%s, %s, %s", shape,
-                 net->plan.bf16 ? ", bf16" : "", layer && layer->residual >= 0 ? ", sum" : "",
+                 values, layer && layer->residual >= 0 ? ", sum" : "",
                  layer && (layer->has_low || layer->has_high) ? ", clip" : "", functions,
                  layer ? layer->kept * 100 : 0.0, net->n_threads, net->n_threads == 1 ? "" : "s",
-                 laci_jit_isa_name(net->sparse->isa), ways[way]);
+                 laci_jit_isa_name(isa), ways[way]);
 }

@@ -3,6 +3,7 @@
  *
  * As in values.c, the same content in another layout is another tensor, made by a step the first
  * time somebody wants it. */
+#include <assert.h>
 #include <math.h>
 
 #include "engine/cpu/lower/pictures.h"
@@ -10,7 +11,7 @@
 #include "kernel/sparse/image_norm.h"
 
 int laci_sparse_source(laci_net *net, int value, bool rows, laci_sparse_layout *layout) {
-  int tensor = laci_net_tensor_of(net, value);
+  int tensor = laci_pictures_floats(net, laci_net_tensor_of(net, value));
   if (tensor < 0) return -1;
   if (laci_pictures_layout(net, tensor, rows, layout)) return tensor;
   const laci_shape shape = net->tensors[tensor].shape;
@@ -20,18 +21,6 @@ int laci_sparse_source(laci_net *net, int value, bool rows, laci_sparse_layout *
   laci_layout_destroy(md);
   if (tensor >= 0 && laci_pictures_layout(net, tensor, rows, layout)) return tensor;
   laci_net_decline(net, "a value that no reorder of ours reads");
-  return -1;
-}
-
-static int find_pictures(const laci_net *net, int content, const laci_pictures *pictures) {
-  for (size_t at = 0; at < net->n_tensors; at++) {
-    const laci_net_tensor *t = &net->tensors[at];
-    if (content < 0 || t->content != content || !t->pictures) continue;
-    if (t->pictures->rows == pictures->rows &&
-        laci_sparse_layout_equal(&t->pictures->layout, &pictures->layout)) {
-      return (int)at;
-    }
-  }
   return -1;
 }
 
@@ -45,11 +34,22 @@ static int copy_of(laci_net *net, int from, const laci_sparse_layout *have,
   const int to = laci_pictures_new(net, &shape, pictures, -1);
   const laci_sparse_reorder r = {.from = *have,
                                  .to = pictures->layout,
-                                 .size = laci_pictures_size(net, &shape, pictures->rows),
+                                 .size = laci_pictures_size_of(net, &shape, pictures),
                                  .stride_h = thinned ? thinned->stride_h : 1,
                                  .stride_w = thinned ? thinned->stride_w : 1};
   (void)laci_pictures_reorder(net, from, to, &r);
   return to;
+}
+
+/** The value as floats, or pairs; or as quads, which are there where quads are wanted. */
+static int source_of(laci_net *net, int value, const laci_pictures *pictures,
+                     laci_sparse_layout *layout) {
+  if (!pictures->bytes) return laci_sparse_source(net, value, pictures->rows, layout);
+  const int tensor = laci_net_tensor_of(net, value);
+  if (tensor < 0) return -1;
+  assert(net->tensors[tensor].pictures && net->tensors[tensor].pictures->bytes);
+  *layout = net->tensors[tensor].pictures->layout;
+  return tensor;
 }
 
 int laci_sparse_read(laci_net *net, int value, const laci_pictures *pictures) {
@@ -57,9 +57,9 @@ int laci_sparse_read(laci_net *net, int value, const laci_pictures *pictures) {
   const int tensor = laci_net_tensor_of(net, value);
   if (tensor < 0) return -1;
   const int content = net->tensors[tensor].content;
-  const int found = find_pictures(net, content, pictures);
+  const int found = laci_pictures_find(net, content, pictures);
   if (found >= 0) return laci_net_found(net, found, tensor);
-  const int from = laci_sparse_source(net, value, pictures->rows, &have);
+  const int from = source_of(net, value, pictures, &have);
   const int to = copy_of(net, from, &have, pictures, NULL);
   if (to >= 0) net->tensors[to].content = content;
   return to;
@@ -68,21 +68,28 @@ int laci_sparse_read(laci_net *net, int value, const laci_pictures *pictures) {
 int laci_sparse_read_thinned(laci_net *net, const laci_sparse_layer *layer,
                              const laci_pictures *pictures) {
   laci_sparse_layout have;
-  const int from = laci_sparse_source(net, layer->input, pictures->rows, &have);
+  const int from = source_of(net, layer->input, pictures, &have);
   return copy_of(net, from, &have, pictures, &layer->window);
 }
 
 static int read_input(laci_net *net, const laci_sparse_layer *layer) {
-  const laci_pictures in = {.layout = laci_sparse_layer_in(net, layer), .rows = layer->rows};
+  const laci_pictures in = {.layout = laci_sparse_layer_in(net, layer),
+                            .rows = layer->rows,
+                            .bytes = layer->bytes ? layer->bytes->x : NULL};
   if (layer->reading == LACI_SPARSE_THINNED) return laci_sparse_read_thinned(net, layer, &in);
   return laci_sparse_read(net, layer->input, &in);
 }
 
 laci_sparse_tensors laci_sparse_take_tensors(laci_net *net, const laci_sparse_layer *layer) {
-  const laci_pictures out = {.layout = *laci_sparse_layout_at(net, layer->output),
-                             .rows = layer->rows};
-  laci_sparse_tensors t = {.x = read_input(net, layer), .bias = laci_sparse_bias(net, layer)};
-  t.residual = layer->residual >= 0 ? laci_sparse_read(net, layer->residual, &out) : -1;
+  const laci_sparse_bytes *bytes = layer->bytes;
+  laci_pictures out = laci_sparse_pictures_at(net, layer->output, bytes ? bytes->y : NULL);
+  laci_sparse_tensors t = {.x = read_input(net, layer), .bias = -1, .residual = -1};
+  if (!bytes) t.bias = laci_sparse_bias(net, layer);
+  if (layer->residual >= 0) {
+    const laci_pictures added =
+        laci_sparse_pictures_at(net, layer->output, bytes ? bytes->residual : NULL);
+    t.residual = laci_sparse_read(net, layer->residual, &added);
+  }
   t.y = laci_pictures_new(net, laci_plan_shape(&net->plan, layer->output), &out,
                           layer->residual_last ? -1 : t.residual);
   return t;
@@ -91,7 +98,7 @@ laci_sparse_tensors laci_sparse_take_tensors(laci_net *net, const laci_sparse_la
 laci_sparse_operands laci_sparse_operands_of(const laci_net *net, const laci_sparse_layer *layer,
                                              const laci_sparse_tensors *t) {
   return (laci_sparse_operands){
-      .bias = laci_net_data(net, t->bias),
+      .bias = t->bias >= 0 ? laci_net_data(net, t->bias) : NULL,
       .x = laci_net_data(net, t->x),
       .residual = t->residual >= 0 ? laci_net_data(net, t->residual) : NULL,
       .y = laci_net_data(net, t->y),
@@ -99,7 +106,8 @@ laci_sparse_operands laci_sparse_operands_of(const laci_net *net, const laci_spa
       .high = layer->has_high ? layer->high : INFINITY,
       .functions = layer->functions,
       .n_functions = layer->n_functions,
-      .residual_last = layer->residual_last};
+      .residual_last = layer->residual_last,
+      .quantised = layer->bytes ? &layer->bytes->quantised : NULL};
 }
 
 /* ---- Images between layers whose weights change ---- */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Zeros of reorder.h, run by run: from where one row's pixels end to where the next one's begin. */
+ * What is no pixel, of reorder.h, run by run: from where one row's pixels end to where the next
+ * one's begin. */
 #include <string.h>
 
 #include "base/divide.h"
@@ -7,9 +8,13 @@
 
 enum { LANES = LACI_SPARSE_LANES };
 
-static void zero(float *floats, int64_t begin, int64_t end) {
-  if (end - begin == 1) floats[begin] = 0; /* between two rows, mostly */
-  else if (end > begin) memset(floats + begin, 0, (size_t)(end - begin) * sizeof *floats);
+/* Floats, or other words of four bytes. */
+static void fill(float *words, int64_t begin, int64_t end, uint32_t with) {
+  if (with == 0 && end > begin + 1) { /* one is between two rows, mostly */
+    memset(words + begin, 0, (size_t)(end - begin) * sizeof *words);
+    return;
+  }
+  for (int64_t at = begin; at < end; at++) memcpy(words + at, &with, sizeof with);
 }
 
 /* Of coordinates c of a bordered picture with c % phases == phase, those in [begin, begin + n), as
@@ -24,40 +29,41 @@ static span span_of(int64_t begin, int64_t n, int64_t phases, int64_t phase) {
 
 /* ---- planes: an item is a plane; those of all images are as far apart ---- */
 
-static void zero_phase(const laci_sparse_layout *l, span rows, span columns, float *to) {
+static void fill_phase(const laci_sparse_layout *l, span rows, span columns, uint32_t with,
+                       float *to) {
   int64_t end = 0;
   for (int64_t row = rows.begin; row < rows.end; row++) {
-    zero(to, end, row * l->row_stride + columns.begin);
+    fill(to, end, row * l->row_stride + columns.begin, with);
     end = row * l->row_stride + columns.end;
   }
-  zero(to, end, l->phase_stride);
+  fill(to, end, l->phase_stride, with);
 }
 
-static void zero_planes(const laci_sparse_layout *l, const laci_sparse_size *size, float *planes,
-                        int64_t n) {
+static void fill_planes(const laci_sparse_layout *l, const laci_sparse_size *size, uint32_t with,
+                        float *planes, int64_t n) {
   const int64_t n_phases = l->phases_h * l->phases_w;
   for (int64_t phase = 0; phase < n_phases; phase++) {
     const span rows = span_of(l->top, size->h, l->phases_h, phase / l->phases_w);
     const span columns = span_of(l->left, size->w, l->phases_w, phase % l->phases_w);
     for (int64_t at = 0; at < n; at++) {
-      zero_phase(l, rows, columns, planes + at * l->channel_stride + phase * l->phase_stride);
+      fill_phase(l, rows, columns, with, planes + at * l->channel_stride + phase * l->phase_stride);
     }
   }
   for (int64_t at = 0; at < n; at++) {
-    zero(planes + at * l->channel_stride, n_phases * l->phase_stride, l->channel_stride);
+    fill(planes + at * l->channel_stride, n_phases * l->phase_stride, l->channel_stride, with);
   }
 }
 
 /* ---- panels: an item is 16 places ---- */
 
-static void zero_panel(const laci_sparse_layout *l, const laci_sparse_size *size, int64_t first,
-                       float *panel) {
+static void fill_panel(const laci_sparse_layout *l, const laci_sparse_size *size, uint32_t with,
+                       int64_t first, float *panel) {
   int64_t row = first / l->row_stride;
   for (int64_t end = first - LANES; end < first + LANES; row++) {
     const int64_t next = row < size->h ? row * l->row_stride : first + LANES;
     const int64_t from = end > first ? end - first : 0, to = next - first;
     for (int64_t channel = 0; from < to && channel < size->channels; channel++) {
-      zero(panel + channel * LANES, from, to < LANES ? to : LANES);
+      fill(panel + channel * LANES, from, to < LANES ? to : LANES, with);
     }
     end = next + size->w;
   }
@@ -65,18 +71,18 @@ static void zero_panel(const laci_sparse_layout *l, const laci_sparse_size *size
 
 /* ---- images: an item is a row ---- */
 
-static void zero_row_of_images(const laci_sparse_layout *l, const laci_sparse_size *size,
-                               int64_t row, float *to) {
+static void fill_row_of_images(const laci_sparse_layout *l, const laci_sparse_size *size,
+                               uint32_t with, int64_t row, float *to) {
   const int64_t used = size->channels * LANES;
   int64_t end = 0;
   if (row >= l->top && row < l->top + size->h) {
-    zero(to, 0, l->left * l->pixel_stride);
+    fill(to, 0, l->left * l->pixel_stride, with);
     for (int64_t x = l->left; x < l->left + size->w; x++) {
-      zero(to, x * l->pixel_stride + used, (x + 1) * l->pixel_stride);
+      fill(to, x * l->pixel_stride + used, (x + 1) * l->pixel_stride, with);
     }
     end = (l->left + size->w) * l->pixel_stride;
   }
-  zero(to, end, l->row_stride);
+  fill(to, end, l->row_stride, with);
 }
 
 /* ---- all ---- */
@@ -91,15 +97,15 @@ static int64_t items_each(const laci_sparse_layout *l, const laci_sparse_size *s
   }
 }
 
-int64_t laci_sparse_zero_border_items(const laci_sparse_layout *l, const laci_sparse_size *size) {
+int64_t laci_sparse_border_items(const laci_sparse_layout *l, const laci_sparse_size *size) {
   const int64_t images = l->lanes == LACI_SPARSE_IMAGES ? LANES : 1;
   return laci_ceil_div(size->n_images, images) * items_each(l, size);
 }
 
-void laci_sparse_zero_border(const laci_sparse_layout *l, const laci_sparse_size *size,
-                             float *pictures, int64_t first, int64_t last) {
+void laci_sparse_fill_border(const laci_sparse_layout *l, const laci_sparse_size *size,
+                             uint32_t with, float *pictures, int64_t first, int64_t last) {
   if (l->lanes == LACI_SPARSE_PLANES) {
-    zero_planes(l, size, pictures + first * l->channel_stride, last - first);
+    fill_planes(l, size, with, pictures + first * l->channel_stride, last - first);
     return;
   }
   const int64_t each = items_each(l, size);
@@ -107,9 +113,9 @@ void laci_sparse_zero_border(const laci_sparse_layout *l, const laci_sparse_size
     float *to = pictures + item / each * l->n_floats;
     const int64_t at = item % each;
     if (l->lanes == LACI_SPARSE_PANELS) {
-      zero_panel(l, size, at * LANES, to + at * LANES * l->pixel_stride);
+      fill_panel(l, size, with, at * LANES, to + at * LANES * l->pixel_stride);
     } else {
-      zero_row_of_images(l, size, at, to + at * l->row_stride);
+      fill_row_of_images(l, size, with, at, to + at * l->row_stride);
     }
   }
 }

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Pictures of int8 (quads.h) from floats and back, and sums of two of them.
+ *
+ * What a byte stands for is said by the same scale and bounds that floats go through
+ * (kernel/pointwise/fake_quantise.h): (byte + low) * scale, and a float becomes the byte of
+ *
+ *     clip(round(x / scale), low, high) - low
+ *
+ * so that unpacking what was packed gives the bits that these give.
+ *
+ * Pictures of floats and of quads have the same border, lanes and size, and are planes, panels or
+ * images. All that lies in them goes along: a zero between pixels becomes the zero point, and the
+ * other way round. The last channels of a place that are not there are zero points. */
+#ifndef LACI_KERNEL_SPARSE_BYTES_H
+#define LACI_KERNEL_SPARSE_BYTES_H
+
+#include "kernel/pointwise/fake_quantise.h"
+#include "kernel/sparse/window.h"
+
+/** The byte of a zero; 0 to 255. */
+static inline int32_t laci_bytes_zero(const laci_fake_quantised *q) { return (int32_t)-q->low; }
+
+/** n_pictures: images, or groups of 16. */
+typedef struct laci_bytes_form {
+  laci_sparse_layout floats, quads;
+  int64_t channels, n_pictures;
+  const laci_fake_quantised *q;
+} laci_bytes_form;
+
+/** Into how many items the work falls, which are independent of each other: planes of a place,
+ * panels, or pixels of 16 images. */
+int64_t laci_bytes_items(const laci_bytes_form *f);
+
+/** Items [first, last), of whole pictures behind each other; any alignment of floats. */
+typedef void laci_bytes_pack(const laci_bytes_form *f, const float *floats, float *quads,
+                             int64_t first, int64_t last);
+typedef void laci_bytes_unpack(const laci_bytes_form *f, const float *quads, float *floats,
+                               int64_t first, int64_t last);
+
+/** The sum of two values, in units of the result:
+ *
+ *     v = fma(b - b_zero, b_scale, (a - a_zero) * a_scale)
+ *     y = clip(low, high, whole(v) + zero)
+ *
+ * rounded to the nearest, to even. The scales are those of the values over the result's. */
+typedef struct laci_bytes_sum {
+  float a_scale, b_scale;
+  int32_t a_zero, b_zero, zero; /* 0 to 255 */
+  uint8_t low, high;
+} laci_bytes_sum;
+
+/** n bytes; y may be a or b. */
+typedef void laci_bytes_add(const laci_bytes_sum *s, const uint8_t *a, const uint8_t *b, int64_t n,
+                            uint8_t *y);
+
+typedef struct laci_bytes_kernel {
+  laci_bytes_pack *pack;
+  laci_bytes_unpack *unpack;
+  laci_bytes_add *add;
+} laci_bytes_kernel;
+
+#define LACI_BYTES_DECLARE(name, level) extern const laci_bytes_kernel laci_bytes_##name;
+LACI_KERNEL_VARIANTS(LACI_BYTES_DECLARE)
+#undef LACI_BYTES_DECLARE
+
+/** The variant by the level in force (cpu/cpu.h). */
+const laci_bytes_kernel *laci_bytes_now(void);
+
+#endif

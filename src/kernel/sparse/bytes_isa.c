@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * bytes.h for every instruction set. Loops over sixteen lanes are plain, so that the compiler makes
+ * vector code of them. */
+#include "kernel/sparse/bytes.h"
+
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+
+enum { LANES = LACI_SPARSE_LANES, QUAD = 4, BYTE = 8 };
+
+/* ---- Sixteen places ---- */
+
+/* A byte of sixteen places; x: [16]. */
+static void pack_lanes(const laci_fake_quantised *q, const float *x, int shift, uint32_t *quads) {
+  const float scale = q->scale, low = q->low, high = q->high, of_nan = q->of_nan;
+  for (int lane = 0; lane < LANES; lane++) {
+    const float whole = rintf(x[lane] / scale);
+    const float held = whole < low ? low : whole > high ? high : whole;
+    const float byte = (held == held ? held : of_nan) - low;
+    quads[lane] |= (uint32_t)(int32_t)byte << shift;
+  }
+}
+
+static void unpack_lanes(const laci_fake_quantised *q, const uint32_t *quads, int shift, float *x) {
+  const float scale = q->scale, low = q->low;
+  for (int lane = 0; lane < LANES; lane++) {
+    const int32_t byte = (int32_t)(quads[lane] >> shift & UINT8_MAX);
+    x[lane] = ((float)byte + low) * scale + 0.0F; /* -0 becomes +0 */
+  }
+}
+
+/* ---- Runs of places of up to four channels ---- */
+
+typedef struct run {
+  const laci_fake_quantised *q;
+  int n_channels;
+  int64_t stride; /* floats from a channel to the next */
+  int64_t n;      /* places, a multiple of sixteen */
+} run;
+
+static void pack_run(const run *r, const float *floats, float *to) {
+  const uint32_t zero = (uint32_t)laci_bytes_zero(r->q);
+  for (int64_t at = 0; at < r->n; at += LANES) {
+    uint32_t quads[LANES] = {0};
+    for (int c = 0; c < r->n_channels; c++) {
+      pack_lanes(r->q, floats + c * r->stride + at, BYTE * c, quads);
+    }
+    for (int c = r->n_channels; c < QUAD; c++) {
+      for (int lane = 0; lane < LANES; lane++) quads[lane] |= zero << BYTE * c;
+    }
+    memcpy(to + at, quads, sizeof quads);
+  }
+}
+
+static void unpack_run(const run *r, const float *from, float *floats) {
+  for (int64_t at = 0; at < r->n; at += LANES) {
+    uint32_t quads[LANES];
+    memcpy(quads, from + at, sizeof quads);
+    for (int c = 0; c < r->n_channels; c++) {
+      unpack_lanes(r->q, quads, BYTE * c, floats + c * r->stride + at);
+    }
+  }
+}
+
+/* ---- Items ---- */
+
+/* Places of an item and where they lie. */
+typedef struct item {
+  run run;
+  int64_t channel_first, channel_last;
+  int64_t floats, quads; /* of channel_first */
+  int64_t apart;         /* quads from a place to the next */
+} item;
+
+static item item_of(const laci_bytes_form *f, int64_t at) {
+  const laci_sparse_layout *from = &f->floats, *to = &f->quads;
+  const int64_t each = laci_bytes_items(f) / f->n_pictures, picture = at / each, in = at % each;
+  item i = {.run = {f->q, 0, from->channel_stride, LANES}, .apart = LANES};
+  i.floats = picture * from->n_floats;
+  i.quads = picture * to->n_floats;
+  i.channel_last = f->channels;
+  if (to->lanes == LACI_SPARSE_PLANES) {
+    i.run.n = to->channel_stride;
+    i.channel_first = in * QUAD;
+    if (i.channel_last > i.channel_first + QUAD) i.channel_last = i.channel_first + QUAD;
+    i.floats += i.channel_first * from->channel_stride;
+    i.quads += in * to->channel_stride;
+  } else {
+    const int64_t places = to->lanes == LACI_SPARSE_PANELS ? LANES : 1;
+    i.floats += in * places * from->pixel_stride;
+    i.quads += in * places * to->pixel_stride;
+  }
+  return i;
+}
+
+/* The channels that are there of the place that begins with this one. */
+static int channels_of(const item *i, int64_t channel) {
+  const int64_t left = i->channel_last - channel;
+  return left < QUAD ? (int)left : QUAD;
+}
+
+static void pack(const laci_bytes_form *f, const float *floats, float *quads, int64_t first,
+                 int64_t last) {
+  for (int64_t at = first; at < last; at++) {
+    item i = item_of(f, at);
+    for (int64_t c = i.channel_first; c < i.channel_last; c += QUAD, i.quads += i.apart) {
+      i.run.n_channels = channels_of(&i, c);
+      pack_run(&i.run, floats + i.floats, quads + i.quads);
+      i.floats += QUAD * i.run.stride;
+    }
+  }
+}
+
+static void unpack(const laci_bytes_form *f, const float *quads, float *floats, int64_t first,
+                   int64_t last) {
+  for (int64_t at = first; at < last; at++) {
+    item i = item_of(f, at);
+    for (int64_t c = i.channel_first; c < i.channel_last; c += QUAD, i.quads += i.apart) {
+      i.run.n_channels = channels_of(&i, c);
+      unpack_run(&i.run, quads + i.quads, floats + i.floats);
+      i.floats += QUAD * i.run.stride;
+    }
+  }
+}
+
+/* ---- Sums ---- */
+
+/* Sixteen of them. */
+static void add_lanes(const laci_bytes_sum *s, const uint8_t *a, const uint8_t *b, uint8_t *y) {
+  const float low = s->low, high = s->high, zero = (float)s->zero;
+  int32_t first[LANES], second[LANES];
+  for (int lane = 0; lane < LANES; lane++) first[lane] = a[lane] - s->a_zero;
+  for (int lane = 0; lane < LANES; lane++) second[lane] = b[lane] - s->b_zero;
+  for (int lane = 0; lane < LANES; lane++) {
+    const float v = fmaf((float)second[lane], s->b_scale, (float)first[lane] * s->a_scale);
+    const float byte = rintf(v) + zero;
+    first[lane] = (int32_t)(byte < low ? low : byte > high ? high : byte);
+  }
+  for (int lane = 0; lane < LANES; lane++) y[lane] = (uint8_t)first[lane];
+}
+
+static void add(const laci_bytes_sum *s, const uint8_t *a, const uint8_t *b, int64_t n,
+                uint8_t *y) {
+  const laci_bytes_sum sum = *s;
+  int64_t at = 0;
+  for (; at + LANES <= n; at += LANES) {
+    uint8_t some[LANES];
+    add_lanes(&sum, a + at, b + at, some);
+    memcpy(y + at, some, sizeof some);
+  }
+  if (at < n) {
+    uint8_t rest[3][LANES] = {0};
+    memcpy(rest[0], a + at, (size_t)(n - at));
+    memcpy(rest[1], b + at, (size_t)(n - at));
+    add_lanes(&sum, rest[0], rest[1], rest[2]);
+    memcpy(y + at, rest[2], (size_t)(n - at));
+  }
+}
+
+const laci_bytes_kernel LACI_VARIANT(laci_bytes) = {pack, unpack, add};

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * kernel/sparse/bytes: every variant, at any alignment and however the work is cut: quads against
+ * the bytes that QuantizeLinear gives, floats from them against kernel/pointwise/fake_quantise bit
+ * by bit, sums against the rounding of an exact sum. */
+#include "kernel/sparse/bytes.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/rng.h"
+#include "cpu/cpu.h"
+
+#define LEVEL(name, level) level,
+static const laci_cpu_level levels[] = {LACI_KERNEL_VARIANTS(LEVEL)};
+#undef LEVEL
+enum { N_LEVELS = sizeof levels / sizeof *levels, GUARD = 16, LANES = LACI_SPARSE_LANES, QUAD = 4 };
+static const uint32_t guard = 0x5A5A5A5A;
+
+/* ---- Pictures ---- */
+
+typedef struct pictures {
+  float *memory, *at; /* of guards, and behind them */
+  int64_t n;
+} pictures;
+
+static pictures pictures_of(int64_t n, int shift) {
+  pictures p = {malloc((size_t)(n + 2 * GUARD) * sizeof(float)), NULL, n};
+  assert_non_null(p.memory);
+  for (int64_t at = 0; at < n + 2 * GUARD; at++) memcpy(p.memory + at, &guard, sizeof guard);
+  p.at = p.memory + GUARD / 2 + shift;
+  return p;
+}
+
+static uint32_t word_at(const float *at) {
+  uint32_t word;
+  memcpy(&word, at, sizeof word);
+  return word;
+}
+
+static void expect_guards(const pictures *p) {
+  for (const float *at = p->memory; at < p->at; at++) assert_int_equal(word_at(at), guard);
+  for (const float *at = p->at + p->n; at < p->memory + p->n + 2 * GUARD; at++) {
+    assert_int_equal(word_at(at), guard);
+  }
+}
+
+/* ---- Forms ---- */
+
+typedef struct shape {
+  laci_sparse_lanes lanes;
+  int64_t channels, h, w, n_pictures;
+  laci_sparse_border border;
+} shape;
+
+/* The last one's pixels are apart, since they would fall into one set of a cache. */
+static const shape shapes[] = {
+    {LACI_SPARSE_PLANES, 1, 1, 1, 1, {0, 0, 0, 0, 1, 1}},
+    {LACI_SPARSE_PLANES, 8, 5, 7, 2, {1, 1, 1, 1, 1, 1}},
+    {LACI_SPARSE_PLANES, 7, 6, 5, 3, {1, 1, 1, 1, 2, 2}},
+    {LACI_SPARSE_PANELS, 4, 3, 5, 1, {0, 0, 0, 0, 1, 1}},
+    {LACI_SPARSE_PANELS, 18, 7, 9, 2, {0, 0, 0, 1, 1, 1}},
+    {LACI_SPARSE_IMAGES, 5, 2, 3, 2, {1, 0, 2, 1, 1, 1}},
+    {LACI_SPARSE_IMAGES, 256, 2, 2, 1, {0, 0, 0, 0, 1, 1}},
+};
+enum { N_SHAPES = sizeof shapes / sizeof *shapes };
+
+static laci_bytes_form form_of(const shape *s, const laci_fake_quantised *q) {
+  const int64_t quads = laci_sparse_channels(s->channels, LACI_SPARSE_S8);
+  return (laci_bytes_form){laci_sparse_layout_of(s->lanes, s->channels, s->h, s->w, s->border),
+                           laci_sparse_layout_of(s->lanes, quads, s->h, s->w, s->border),
+                           s->channels, s->n_pictures, q};
+}
+
+/* The places of a picture, borders among them, and where one of a channel lies. */
+static int64_t places_of(const laci_bytes_form *f) {
+  const laci_sparse_layout *l = &f->quads;
+  if (l->lanes == LACI_SPARSE_PLANES) return l->channel_stride;
+  if (l->lanes == LACI_SPARSE_IMAGES) return l->n_floats / l->pixel_stride * LANES;
+  return l->n_floats / laci_sparse_channels(f->channels, LACI_SPARSE_S8);
+}
+
+static int64_t at_of(const laci_sparse_layout *l, int64_t channel, int64_t place) {
+  if (l->lanes == LACI_SPARSE_PLANES) return channel * l->channel_stride + place;
+  const int64_t sixteen = l->lanes == LACI_SPARSE_PANELS ? LANES : 1;
+  return place / LANES * sixteen * l->pixel_stride + channel * l->channel_stride + place % LANES;
+}
+
+static const laci_fake_quantised grids[] = {
+    {0.03F, -120, 135, -120}, {0.02F, -125, 130, 3}, {1, 0, 255, 0}, {0.1F, -255, 0, -255}};
+enum { N_GRIDS = sizeof grids / sizeof *grids };
+
+static float value_of(const laci_fake_quantised *q, int64_t at) {
+  static const float edges[] = {0, -0.0F, 0.5F, -1.5F, 2.5F, 1e30F, -1e30F, INFINITY, NAN};
+  const int64_t n_edges = sizeof edges / sizeof *edges;
+  if (at % 5 == 0) return edges[at / 5 % n_edges] * q->scale;
+  return ((float)laci_rng_unit(3, 1, (uint64_t)at) - 0.5F) * 700 * q->scale;
+}
+
+static uint32_t byte_of(const laci_fake_quantised *q, float x) {
+  const double whole = (double)rintf(x / q->scale), low = (double)q->low, high = (double)q->high;
+  if (isnan(x)) return (uint32_t)(q->of_nan - q->low);
+  return (uint32_t)(fmin(fmax(whole, low), high) - low);
+}
+
+static void expect_quads(const laci_bytes_form *f, const float *floats, const float *quads) {
+  const int64_t n_quads = laci_sparse_channels(f->channels, LACI_SPARSE_S8);
+  for (int64_t place = 0; place < places_of(f); place++) {
+    for (int64_t channel = 0; channel < n_quads * QUAD; channel++) {
+      const uint32_t got = word_at(quads + at_of(&f->quads, channel / QUAD, place));
+      const uint32_t want = channel < f->channels
+                                ? byte_of(f->q, floats[at_of(&f->floats, channel, place)])
+                                : (uint32_t)laci_bytes_zero(f->q);
+      assert_int_equal(got >> channel % QUAD * 8 & 0xFF, want);
+    }
+  }
+}
+
+static void expect_floats(const laci_bytes_form *f, const float *before, const float *after) {
+  for (int64_t place = 0; place < places_of(f); place++) {
+    for (int64_t channel = 0; channel < f->channels; channel++) {
+      const int64_t at = at_of(&f->floats, channel, place);
+      float want;
+      laci_fake_quantise_scalar(f->q, before + at, 1, &want);
+      assert_int_equal(word_at(after + at), word_at(&want));
+    }
+  }
+}
+
+/* In two pieces, the last one first. */
+static void pack_and_unpack(const laci_bytes_form *f, int shift) {
+  const laci_bytes_kernel *kernel = laci_bytes_now();
+  const int64_t items = laci_bytes_items(f), half = items / 2;
+  pictures floats = pictures_of(f->floats.n_floats * f->n_pictures, shift);
+  pictures quads = pictures_of(f->quads.n_floats * f->n_pictures, 2 * shift);
+  pictures back = pictures_of(floats.n, shift);
+  for (int64_t at = 0; at < floats.n; at++) floats.at[at] = value_of(f->q, at);
+  kernel->pack(f, floats.at, quads.at, half, items);
+  kernel->pack(f, floats.at, quads.at, 0, half);
+  kernel->unpack(f, quads.at, back.at, half, items);
+  kernel->unpack(f, quads.at, back.at, 0, half);
+  for (int64_t at = 0; at < f->n_pictures; at++) {
+    const int64_t skip = at * f->floats.n_floats;
+    expect_quads(f, floats.at + skip, quads.at + at * f->quads.n_floats);
+    expect_floats(f, floats.at + skip, back.at + skip);
+  }
+  expect_guards(&quads);
+  expect_guards(&back);
+  free(floats.memory);
+  free(quads.memory);
+  free(back.memory);
+}
+
+static void pictures_go_through_bytes(void **state) {
+  const laci_cpu_level start = laci_cpu();
+  (void)state;
+  for (int level = 0; level < N_LEVELS; level++) {
+    if (laci_cpu_cap(levels[level]) != levels[level]) continue;
+    for (int at = 0; at < N_SHAPES * N_GRIDS; at++) {
+      const laci_bytes_form f = form_of(&shapes[at % N_SHAPES], &grids[at / N_SHAPES]);
+      pack_and_unpack(&f, 0);
+      pack_and_unpack(&f, 1);
+    }
+  }
+  (void)laci_cpu_cap(start);
+}
+
+/* ---- Sums ---- */
+
+enum { N_BYTES = 256 * 256 + 11 };
+
+static const laci_bytes_sum sums[] = {
+    {.a_scale = 0.5F, .b_scale = 0.25F, .a_zero = 3, .b_zero = 128, .zero = 40, .high = 255},
+    {.a_scale = 1.7F, .b_scale = 0.3F, .zero = 0, .low = 0, .high = 200},
+    {.a_scale = 1e-3F,
+     .b_scale = 2,
+     .a_zero = 255,
+     .b_zero = 7,
+     .zero = 128,
+     .low = 128,
+     .high = 255},
+    {.a_scale = 1e6F, .b_scale = 1e6F, .a_zero = 255, .b_zero = 0, .zero = 1, .high = 255},
+};
+
+/* The sum of two products of three bytes each is exact in double. */
+static int sum_of(const laci_bytes_sum *s, int a, int b) {
+  const double first = (double)((float)(a - s->a_zero) * s->a_scale);
+  const float v = (float)((double)(b - s->b_zero) * (double)s->b_scale + first);
+  const double byte = (double)rintf(v) + s->zero;
+  return (int)fmin(fmax(byte, s->low), s->high);
+}
+
+static void expect_sums(const laci_bytes_sum *s, const uint8_t *a, const uint8_t *b,
+                        const uint8_t *y, int64_t n) {
+  for (int64_t at = 0; at < n; at++) assert_int_equal(y[at], sum_of(s, a[at], b[at]));
+}
+
+/* All pairs of bytes; some of them, with a guard behind; over an operand. */
+static void sums_are_rounded_once(void **state) {
+  static uint8_t a[N_BYTES], b[N_BYTES], y[N_BYTES + 1];
+  const laci_cpu_level start = laci_cpu();
+  (void)state;
+  for (int at = 0; at < N_BYTES; at++) {
+    a[at] = (uint8_t)at;
+    b[at] = (uint8_t)(at / 256);
+  }
+  for (int level = 0; level < N_LEVELS; level++) {
+    if (laci_cpu_cap(levels[level]) != levels[level]) continue;
+    for (size_t at = 0; at < sizeof sums / sizeof *sums; at++) {
+      y[N_BYTES] = 0x5A;
+      laci_bytes_now()->add(&sums[at], a, b, N_BYTES, y);
+      expect_sums(&sums[at], a, b, y, N_BYTES);
+      assert_int_equal(y[N_BYTES], 0x5A);
+      for (int n = 0; n < 40; n++) {
+        y[n + 1] = 0x5A;
+        laci_bytes_now()->add(&sums[at], a + 101, b + 999, n, y + 1);
+        expect_sums(&sums[at], a + 101, b + 999, y + 1, n);
+        memcpy(y, b + 777, (size_t)n);
+        laci_bytes_now()->add(&sums[at], a + 5, y, n, y);
+        expect_sums(&sums[at], a + 5, b + 777, y, n);
+      }
+    }
+  }
+  (void)laci_cpu_cap(start);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(pictures_go_through_bytes),
+      cmocka_unit_test(sums_are_rounded_once),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
