@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Quantised networks on the fast engine, by layers of int8: what stands before, behind and between
+ * them, in which of them results are bytes, against the plain engine, and the same bytes for any
+ * threads. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/memory.h"
+#include "support/engine_check.h"
+#include "support/graph_build.h"
+
+enum { TEXT = 4096 };
+
+/* Weights of whole numbers, of 16 channels: v and u for 16, u of u8, whose zero point is 128; w for
+ * 10 and r for 7 more, with a scale for each row; g in groups of four. d is x through bytes. */
+#define SCALES                                                                                     \
+  "stored sx \"\" = 0.0103\nstored zx \"\" u8 = 110\nstored sy \"\" = 0.0537\nstored zy \"\" u8 "  \
+  "= "                                                                                             \
+  "60\n"                                                                                           \
+  "stored ss \"\" = 0.0311\nstored zs \"\" i8 = -5\nstored sw \"\" = 0.0197\nstored zw \"\" u8 = " \
+  "128\n"
+#define WEIGHTS                                                                              \
+  "stored qv 16x16x1x1 i8\nv = DequantizeLinear(qv, sw)\n"                                   \
+  "stored qu 16x16x3x3 u8 positive\nu = DequantizeLinear(qu, sw, zw)\n"                      \
+  "stored qw 10x16x3x3 i8\nstored sw10 10 positive\nw = DequantizeLinear(qw, sw10) axis=0\n" \
+  "stored qr 7x10x1x1 i8\nstored sr7 7 positive\nr = DequantizeLinear(qr, sr7) axis=-4\n"    \
+  "stored qg 16x4x3x3 i8\ng = DequantizeLinear(qg, sw)\nstored qb 16 i32\n"                  \
+  "stored sb \"\" = 0.00020291\nbias = DequantizeLinear(qb, sb)\n"
+
+/* `to` is `from` through bytes. */
+#define BYTES(to, from, s, z)                                                                      \
+  "q" to " = QuantizeLinear(" from ", " s ", " z ")\n" to " = DequantizeLinear(q" to ", " s ", " z \
+  ")\n"
+
+typedef struct int8_net {
+  const char *what, *text;
+  int n_layers, n_sums; /* of int8, where sparse kernels do all that they can */
+} int8_net;
+
+static const int8_net nets[] = {
+    {"into floats", "y = Conv(d, v, bias)\n", 1, 0},
+    {"a Relu and floats", "a = Conv(d, v)\ny = Relu(a)\n", 1, 0},
+    {"a function and floats", "a = Conv(d, v)\ny = HardSwish(a)\n", 1, 0},
+    {"a sum of floats", "a = Conv(d, v)\nb = Sigmoid(x)\nc = Add(a, b)\ny = Relu(c)\n", 1, 0},
+    {"a sum of floats, bytes later",
+     "b = Sigmoid(x)\na = Conv(d, v)\nc = Add(a, b)\n" BYTES("y", "c", "sy", "zy"), 1, 0},
+    {"bytes between",
+     "a = Conv(d, v, bias)\nn = Relu(a)\n" BYTES("e", "n", "sy", "zy") "b = Conv(e, v)\n" BYTES(
+         "y", "b", "ss", "zs"),
+     2, 0},
+    {"a window between",
+     "a = Conv(d, v)\n" BYTES("e", "a", "sy", "zy") "b = Conv(e, u) pads=1,1,1,1\n" BYTES(
+         "y", "b", "ss", "zs"),
+     2, 0},
+    {"windows that stride",
+     "a = Conv(d, u) pads=1,1,1,1 strides=2,2\n" BYTES(
+         "e", "a", "ss", "zs") "b = Conv(e, v) "
+                               "strides=2,2\n" BYTES("y", "b", "ss", "zs"),
+     2, 0},
+    {"a border that is wide", "a = Conv(d, u) pads=2,1,0,3\n" BYTES("y", "a", "ss", "zs"), 1, 0},
+    {"a Clip",
+     "stored low \"\" = -0.7\nstored high \"\" = 1.9\na = Conv(d, v)\nc = Clip(a, low, "
+     "high)\n" BYTES("y", "c", "sy", "zy"),
+     1, 0},
+    {"a function", "a = Conv(d, v, bias)\nc = HardSwish(a)\n" BYTES("y", "c", "sy", "zy"), 1, 0},
+    {"a bound and a function",
+     "stored low \"\" = -2.5\nstored high \"\" = 1.9\na = Conv(d, v)\nb = Clip(a, low, high)\n"
+     "c = LeakyRelu(b) alpha=0.3\n" BYTES("y", "c", "sy", "zy"),
+     1, 0},
+    {"a sum of bytes, then a Relu",
+     "a = Conv(d, u) pads=1,1,1,1\nc = Add(a, d)\nn = Relu(c)\n" BYTES("y", "n", "ss", "zs"), 1, 0},
+    {"a function, then a sum of bytes",
+     "a = Conv(d, v)\nh = HardSwish(a)\nc = Add(h, d)\n" BYTES("y", "c", "ss", "zs"), 1, 0},
+    {"a block",
+     "a = Conv(d, v)\n" BYTES("e", "a", "sy", "zy") "b = Conv(e, u) pads=1,1,1,1\n" BYTES(
+         "f", "b", "ss", "zs") "c = Add(f, d)\nn = Relu(c)\n" BYTES("h", "n", "sy",
+                                                                    "zy") "y = Conv(h, v)\n",
+     3, 1},
+    {"odd channels", "a = Conv(d, w) pads=1,1,1,1\n" BYTES("e", "a", "sy", "zy") "y = Conv(e, r)\n",
+     2, 0},
+    {"groups", "a = Conv(d, g) group=4 pads=1,1,1,1\n" BYTES("y", "a", "ss", "zs"), 1, 0},
+    {"a value and itself",
+     "a = Conv(d, v)\n" BYTES("e", "a", "sy", "zy") "c = Add(e, e)\n" BYTES("y", "c", "ss", "zs"),
+     1, 1},
+    {"a value that floats read, too",
+     "a = Conv(d, v)\n" BYTES("e", "a", "sy", "zy") "b = Conv(e, v)\nt = Tanh(e)\ny = Sub(b, t)\n",
+     2, 0},
+    {"floats that come out, too", "a = Conv(d, v)\n" BYTES("y", "a", "sy", "zy") "output a\n", 1,
+     0},
+    {"a pool between",
+     "a = Conv(d, v)\n" BYTES(
+         "e", "a", "sy",
+         "zy") "p = MaxPool(e) kernel_shape=3,3 strides=2,2\n" BYTES("f", "p", "sy",
+                                                                     "zy") "y = Conv(f, v)\n",
+     2, 0},
+    /* What stays with floats. */
+    {"weights with a zero point of their own",
+     "stored nine \"\" i8 = 9\nz = DequantizeLinear(qv, sw, nine)\ny = Conv(d, z)\n", 0, 0},
+    {"weights that are scaled again", "stored two \"\" = 2.5\nz = Mul(v, two)\ny = Conv(d, z)\n", 0,
+     0},
+    {"a bias that no sum holds", "stored vast \"\" = 1e9\nb = Mul(bias, vast)\ny = Conv(d, v, b)\n",
+     0, 0},
+    {"data that are no bytes", "y = Conv(x, v)\n", 0, 0},
+};
+
+static const int8_net products[] = {
+    {"a matrix",
+     "stored m 24x20 i8\nstored sm 20 positive\nw = DequantizeLinear(m, sm) axis=1\n"
+     "a = MatMul(d, w)\n" BYTES("e", "a", "sy", "zy") "y = Relu(e)\n",
+     1, 0},
+    {"two, and a function between",
+     "stored m 24x20 i8\nw = DequantizeLinear(m, sw)\nstored n 20x9 i8\nv = DequantizeLinear(n, "
+     "sw)\n"
+     "a = MatMul(d, w)\nh = Gelu(a)\n" BYTES("e", "h", "sy", "zy") "y = MatMul(e, v)\n",
+     2, 0},
+};
+static const int8_net gemms[] = {
+    {"a Gemm",
+     "stored m 20x24 i8\nw = DequantizeLinear(m, sw)\nstored qc 20 i32\nstored sb \"\" = "
+     "0.00020291\n"
+     "c = DequantizeLinear(qc, sb)\na = Gemm(d, w, c) transB=1\n" BYTES("y", "a", "ss", "zs"),
+     1, 0},
+    {"a Gemm whose rows have scales",
+     "stored m 20x24 i8\nstored sm 20 positive\nw = DequantizeLinear(m, sm) axis=0\n"
+     "a = Gemm(d, w) transB=1\n" BYTES("y", "a", "ss", "zs"),
+     1, 0},
+    {"a Gemm with a factor",
+     "stored m 24x20 i8\nw = DequantizeLinear(m, sw)\ny = Gemm(d, w) alpha=0.5\n", 0, 0},
+};
+
+/* A bias that is no whole number of the units of a sum becomes one. */
+static const int8_net rounded[] = {
+    {"a bias of floats", "stored b 16\ny = Conv(d, v, b)\n", 1, 0},
+    {"a bias of floats, then bytes",
+     "stored b 16\na = Conv(d, u, b) pads=1,1,1,1\n" BYTES("y", "a", "ss", "zs"), 1, 0},
+};
+
+/* ---- Running ---- */
+
+typedef struct result {
+  float *floats;
+  int64_t n;
+} result;
+
+static const float *input_of(const laci_graph *graph, const laci_engine_port *port, int at) {
+  laci_buf *buf = run_source(graph, graph->inputs[at]);
+  const float *floats = pack(port, buf);
+  laci_buf_destroy(buf);
+  return floats;
+}
+
+static void count(const laci_engine *engine, const int8_net *net, const char *text) {
+  int n_layers = 0, n_sums = 0;
+  for (size_t at = 0; at < laci_engine_step_count(engine); at++) {
+    const char *kernel = laci_engine_step_look(engine, at).kernel;
+    n_layers += strstr(kernel, "compiled int8") || strstr(kernel, "vnni");
+    n_sums += strcmp(kernel, "int8 sum") == 0;
+  }
+  if (n_layers == net->n_layers && n_sums == net->n_sums) return;
+  fail_msg("%s: %d layers and %d sums of int8:\n%s\n%s", net->what, n_layers, n_sums,
+           laci_engine_text(engine), text);
+}
+
+/* The first output. */
+static result run_fast(const laci_graph *graph, const int8_net *net, const char *text,
+                       int threads) {
+  laci_engine *engine;
+  lac_error err = {0};
+  const laci_engine_port *in, *out;
+  const void *read[MAX_PORTS];
+  void *written[MAX_PORTS];
+  const laci_engine_options options = {.threads = threads};
+  if (laci_engine_create(graph, &options, &engine, &err)) fail_msg("%s\n%s", err.text, text);
+  const int n_in = laci_engine_inputs(engine, &in), n_out = laci_engine_outputs(engine, &out);
+  for (int at = 0; at < n_in; at++) read[at] = input_of(graph, &in[at], at);
+  for (int at = 0; at < n_out; at++) written[at] = laci_alloc(out[at].size_bytes, 1);
+  count(engine, net, text);
+  if (laci_engine_run(engine, read, written, &err)) fail_msg("%s\n%s", err.text, text);
+  const result r = {written[0], (int64_t)(out[0].size_bytes / sizeof(float))};
+  for (int at = 0; at < n_in; at++) laci_free((void *)(uintptr_t)read[at]);
+  for (int at = 1; at < n_out; at++) laci_free(written[at]);
+  laci_engine_destroy(engine);
+  return r;
+}
+
+/* Where a sum of floats and a whole one fall on two sides of a half, results differ by a unit: of
+ * the values before, one in a thousand may. */
+static void expect_plain(const laci_graph *graph, const int8_net *net, const char *text,
+                         const result *got, double apart) {
+  laci_buf *inputs[MAX_PORTS];
+  for (int at = 0; at < graph->n_inputs; at++) inputs[at] = run_source(graph, graph->inputs[at]);
+  laci_stepper *run = plain_run(graph, inputs);
+  const laci_buf *want = laci_stepper_value(run, graph->outputs[0]);
+  int64_t n_apart = 0;
+  assert_int_equal(want->count, got->n);
+  const double scale = buf_scale(want);
+  for (int64_t at = 0; at < got->n; at++) {
+    const double x = (double)got->floats[at];
+    n_apart += !number_close(x, want->f[at], apart * scale);
+    if (!number_close(x, want->f[at], 0.06 * scale)) {
+      fail_msg("%s: element %d: %g, not %g\n%s", net->what, (int)at, x, want->f[at], text);
+    }
+  }
+  if (n_apart > got->n / 500) {
+    fail_msg("%s: %d of %d are apart\n%s", net->what, (int)n_apart, (int)got->n, text);
+  }
+  for (int at = 0; at < graph->n_inputs; at++) laci_buf_destroy(inputs[at]);
+  laci_stepper_destroy(run);
+}
+
+static void check_net(const char *text, const int8_net *net, double apart) {
+  laci_graph *graph;
+  lac_error err = {0};
+  if (net_read(text, &graph, &err)) fail_msg("%s\n%s", err.text, text);
+  const result one = run_fast(graph, net, text, 1), three = run_fast(graph, net, text, 3);
+  assert_memory_equal(one.floats, three.floats, (size_t)one.n * sizeof *one.floats);
+  expect_plain(graph, net, text, &one, apart);
+  laci_free(one.floats);
+  laci_free(three.floats);
+  laci_graph_destroy(graph);
+}
+
+/* Everything by sparse kernels that can be. */
+static int take_all(void **state) {
+  (void)state;
+  return setenv("LAC_SPARSE", "all", 1);
+}
+
+static void check_convolutions(const int8_net *list, size_t n, double apart) {
+  static const int batches[] = {1, 3, 16};
+  char text[TEXT];
+  for (size_t at = 0; at < n; at++) {
+    for (int b = 0; b < 3; b++) {
+      (void)snprintf(
+          text, sizeof text,
+          "input x %dx16x9x10\n" SCALES WEIGHTS BYTES("d", "x", "sx", "zx") "%soutput y\n",
+          batches[b], list[at].text);
+      check_net(text, &list[at], apart);
+    }
+  }
+}
+
+static void convolutions(void **state) {
+  (void)state;
+  check_convolutions(nets, sizeof nets / sizeof *nets, 1e-5);
+  check_convolutions(rounded, sizeof rounded / sizeof *rounded, 1e-3);
+}
+
+static void matrix_products(void **state) {
+  char text[TEXT];
+  (void)state;
+  for (size_t at = 0; at < sizeof products / sizeof *products; at++) {
+    (void)snprintf(text, sizeof text,
+                   "input x 3x21x24\n" SCALES BYTES("d", "x", "sx", "zx") "%soutput y\n",
+                   products[at].text);
+    check_net(text, &products[at], 1e-5);
+  }
+  for (size_t at = 0; at < sizeof gemms / sizeof *gemms; at++) {
+    (void)snprintf(text, sizeof text,
+                   "input x 37x24\n" SCALES BYTES("d", "x", "sx", "zx") "%soutput y\n",
+                   gemms[at].text);
+    check_net(text, &gemms[at], 1e-5);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(convolutions),
+      cmocka_unit_test(matrix_products),
+  };
+  return cmocka_run_group_tests(tests, take_all, NULL);
+}
