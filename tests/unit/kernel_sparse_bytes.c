@@ -173,7 +173,7 @@ static void pictures_go_through_bytes(void **state) {
 
 /* ---- Sums ---- */
 
-enum { N_BYTES = 256 * 256 + 11 };
+enum { N_PLACES = 256 * 256 / QUAD + 11 };
 
 static const laci_bytes_sum sums[] = {
     {.a_scale = 0.5F, .b_scale = 0.25F, .a_zero = 3, .b_zero = 128, .zero = 40, .high = 255},
@@ -190,42 +190,54 @@ static const laci_bytes_sum sums[] = {
 
 /* The sum of two products of three bytes each is exact in double. */
 static int sum_of(const laci_bytes_sum *s, int a, int b) {
-  const double first = (double)((float)(a - s->a_zero) * s->a_scale);
-  const float v = (float)((double)(b - s->b_zero) * (double)s->b_scale + first);
-  const double byte = (double)rintf(v) + s->zero;
-  return (int)fmin(fmax(byte, s->low), s->high);
+  const double first = (double)(((float)a - s->a_zero) * s->a_scale);
+  const float v = (float)(((double)b - (double)s->b_zero) * (double)s->b_scale + first);
+  const double byte = (double)rintf(v) + (double)s->zero;
+  return (int)fmin(fmax(byte, (double)s->low), (double)s->high);
 }
 
-static void expect_sums(const laci_bytes_sum *s, const uint8_t *a, const uint8_t *b,
-                        const uint8_t *y, int64_t n) {
-  for (int64_t at = 0; at < n; at++) assert_int_equal(y[at], sum_of(s, a[at], b[at]));
+static void expect_sums(const laci_bytes_sum *s, const float *a, const float *b, const float *y,
+                        int64_t n) {
+  for (int64_t at = 0; at < QUAD * n; at++) {
+    const int shift = (int)(at % QUAD * 8);
+    const int first = (int)(word_at(a + at / QUAD) >> shift & 0xFF);
+    const int second = (int)(word_at(b + at / QUAD) >> shift & 0xFF);
+    assert_int_equal(word_at(y + at / QUAD) >> shift & 0xFF, sum_of(s, first, second));
+  }
 }
 
 /* All pairs of bytes; some of them, with a guard behind; over an operand. */
+static void check_sum(const laci_bytes_sum *s, const float *a, const float *b) {
+  static float y[N_PLACES + 1];
+  laci_bytes_add *add = laci_bytes_now()->add;
+  memcpy(&y[N_PLACES], &guard, sizeof guard);
+  add(s, a, b, N_PLACES, y);
+  expect_sums(s, a, b, y, N_PLACES);
+  assert_int_equal(word_at(&y[N_PLACES]), guard);
+  for (int n = 0; n < 40; n++) {
+    memcpy(&y[n + 1], &guard, sizeof guard);
+    add(s, a + 101, b + 999, n, y + 1);
+    expect_sums(s, a + 101, b + 999, y + 1, n);
+    assert_int_equal(word_at(&y[n + 1]), guard);
+    memcpy(y, b + 777, (size_t)n * sizeof *y);
+    add(s, a + 5, y, n, y);
+    expect_sums(s, a + 5, b + 777, y, n);
+  }
+}
+
 static void sums_are_rounded_once(void **state) {
-  static uint8_t a[N_BYTES], b[N_BYTES], y[N_BYTES + 1];
+  static float a[N_PLACES], b[N_PLACES];
   const laci_cpu_level start = laci_cpu();
   (void)state;
-  for (int at = 0; at < N_BYTES; at++) {
-    a[at] = (uint8_t)at;
-    b[at] = (uint8_t)(at / 256);
+  for (int at = 0; at < N_PLACES; at++) {
+    for (int byte = 0; byte < QUAD; byte++) {
+      ((uint8_t *)(a + at))[byte] = (uint8_t)(QUAD * at + byte);
+      ((uint8_t *)(b + at))[byte] = (uint8_t)(QUAD * at / 256);
+    }
   }
   for (int level = 0; level < N_LEVELS; level++) {
     if (laci_cpu_cap(levels[level]) != levels[level]) continue;
-    for (size_t at = 0; at < sizeof sums / sizeof *sums; at++) {
-      y[N_BYTES] = 0x5A;
-      laci_bytes_now()->add(&sums[at], a, b, N_BYTES, y);
-      expect_sums(&sums[at], a, b, y, N_BYTES);
-      assert_int_equal(y[N_BYTES], 0x5A);
-      for (int n = 0; n < 40; n++) {
-        y[n + 1] = 0x5A;
-        laci_bytes_now()->add(&sums[at], a + 101, b + 999, n, y + 1);
-        expect_sums(&sums[at], a + 101, b + 999, y + 1, n);
-        memcpy(y, b + 777, (size_t)n);
-        laci_bytes_now()->add(&sums[at], a + 5, y, n, y);
-        expect_sums(&sums[at], a + 5, b + 777, y, n);
-      }
-    }
+    for (size_t at = 0; at < sizeof sums / sizeof *sums; at++) check_sum(&sums[at], a, b);
   }
   (void)laci_cpu_cap(start);
 }

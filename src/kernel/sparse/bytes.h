@@ -45,13 +45,12 @@ typedef void laci_bytes_unpack(const laci_bytes_form *f, const float *quads, flo
  * rounded to the nearest, to even. The scales are those of the values over the result's. */
 typedef struct laci_bytes_sum {
   float a_scale, b_scale;
-  int32_t a_zero, b_zero, zero; /* 0 to 255 */
-  uint8_t low, high;
+  float a_zero, b_zero, zero, low, high; /* whole numbers, 0 to 255 */
 } laci_bytes_sum;
 
-/** n bytes; y may be a or b. */
-typedef void laci_bytes_add(const laci_bytes_sum *s, const uint8_t *a, const uint8_t *b, int64_t n,
-                            uint8_t *y);
+/** n places of four bytes, of any alignment of floats; y may be a or b. */
+typedef void laci_bytes_add(const laci_bytes_sum *s, const float *a, const float *b, int64_t n,
+                            float *y);
 
 typedef struct laci_bytes_kernel {
   laci_bytes_pack *pack;

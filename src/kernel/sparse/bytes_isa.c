@@ -9,10 +9,21 @@
 
 enum { LANES = LACI_SPARSE_LANES, QUAD = 4, BYTE = 8 };
 
+/* Four bytes at a time, as a loop over lanes reads and writes whole vectors of them; arrays that
+ * are copied first would be by half vectors, and waited for. */
+static inline uint32_t word_at(const float *at) {
+  uint32_t word;
+  memcpy(&word, at, sizeof word);
+  return word;
+}
+
+static inline void put_word(float *at, uint32_t word) { memcpy(at, &word, sizeof word); }
+
 /* ---- Sixteen places ---- */
 
 /* A byte of sixteen places; x: [16]. */
-static void pack_lanes(const laci_fake_quantised *q, const float *x, int shift, uint32_t *quads) {
+static void pack_lanes(const laci_fake_quantised *q, const float *x, int shift,
+                       uint32_t *restrict quads) {
   const float scale = q->scale, low = q->low, high = q->high, of_nan = q->of_nan;
   for (int lane = 0; lane < LANES; lane++) {
     const float whole = rintf(x[lane] / scale);
@@ -22,10 +33,11 @@ static void pack_lanes(const laci_fake_quantised *q, const float *x, int shift, 
   }
 }
 
-static void unpack_lanes(const laci_fake_quantised *q, const uint32_t *quads, int shift, float *x) {
+static void unpack_lanes(const laci_fake_quantised *q, const float *quads, int shift,
+                         float *restrict x) {
   const float scale = q->scale, low = q->low;
   for (int lane = 0; lane < LANES; lane++) {
-    const int32_t byte = (int32_t)(quads[lane] >> shift & UINT8_MAX);
+    const int32_t byte = (int32_t)(word_at(quads + lane) >> shift & UINT8_MAX);
     x[lane] = ((float)byte + low) * scale + 0.0F; /* -0 becomes +0 */
   }
 }
@@ -55,10 +67,8 @@ static void pack_run(const run *r, const float *floats, float *to) {
 
 static void unpack_run(const run *r, const float *from, float *floats) {
   for (int64_t at = 0; at < r->n; at += LANES) {
-    uint32_t quads[LANES];
-    memcpy(quads, from + at, sizeof quads);
     for (int c = 0; c < r->n_channels; c++) {
-      unpack_lanes(r->q, quads, BYTE * c, floats + c * r->stride + at);
+      unpack_lanes(r->q, from + at, BYTE * c, floats + c * r->stride + at);
     }
   }
 }
@@ -126,35 +136,37 @@ static void unpack(const laci_bytes_form *f, const float *quads, float *floats, 
 
 /* ---- Sums ---- */
 
-/* Sixteen of them. */
-static void add_lanes(const laci_bytes_sum *s, const uint8_t *a, const uint8_t *b, uint8_t *y) {
-  const float low = s->low, high = s->high, zero = (float)s->zero;
-  int32_t first[LANES], second[LANES];
-  for (int lane = 0; lane < LANES; lane++) first[lane] = a[lane] - s->a_zero;
-  for (int lane = 0; lane < LANES; lane++) second[lane] = b[lane] - s->b_zero;
-  for (int lane = 0; lane < LANES; lane++) {
-    const float v = fmaf((float)second[lane], s->b_scale, (float)first[lane] * s->a_scale);
-    const float byte = rintf(v) + zero;
-    first[lane] = (int32_t)(byte < low ? low : byte > high ? high : byte);
-  }
-  for (int lane = 0; lane < LANES; lane++) y[lane] = (uint8_t)first[lane];
+/* The byte of a place, at its place. */
+static inline uint32_t sum_of(const laci_bytes_sum *s, uint32_t a, uint32_t b, int shift) {
+  const float first = (float)(int32_t)(a >> shift & UINT8_MAX) - s->a_zero;
+  const float second = (float)(int32_t)(b >> shift & UINT8_MAX) - s->b_zero;
+  const float whole = rintf(fmaf(second, s->b_scale, first * s->a_scale)) + s->zero;
+  const float above = whole < s->low ? s->low : whole, byte = above > s->high ? s->high : above;
+  return (uint32_t)(int32_t)byte << shift;
 }
 
-static void add(const laci_bytes_sum *s, const uint8_t *a, const uint8_t *b, int64_t n,
-                uint8_t *y) {
+static void add_sixteen(const laci_bytes_sum *s, const float *a, const float *b, float *y) {
+  float quads[LANES];
+  for (int lane = 0; lane < LANES; lane++) {
+    const uint32_t first = word_at(a + lane), second = word_at(b + lane);
+    put_word(quads + lane, sum_of(s, first, second, 0) | sum_of(s, first, second, BYTE) |
+                               sum_of(s, first, second, 2 * BYTE) |
+                               sum_of(s, first, second, 3 * BYTE));
+  }
+  memcpy(y, quads, sizeof quads);
+}
+
+static void add(const laci_bytes_sum *s, const float *a, const float *b, int64_t n, float *y) {
   const laci_bytes_sum sum = *s;
   int64_t at = 0;
-  for (; at + LANES <= n; at += LANES) {
-    uint8_t some[LANES];
-    add_lanes(&sum, a + at, b + at, some);
-    memcpy(y + at, some, sizeof some);
-  }
+  for (; at + LANES <= n; at += LANES) add_sixteen(&sum, a + at, b + at, y + at);
   if (at < n) {
-    uint8_t rest[3][LANES] = {0};
-    memcpy(rest[0], a + at, (size_t)(n - at));
-    memcpy(rest[1], b + at, (size_t)(n - at));
-    add_lanes(&sum, rest[0], rest[1], rest[2]);
-    memcpy(y + at, rest[2], (size_t)(n - at));
+    const size_t bytes = (size_t)(n - at) * sizeof *a;
+    float rest[3][LANES] = {{0}};
+    memcpy(rest[0], a + at, bytes);
+    memcpy(rest[1], b + at, bytes);
+    add_sixteen(&sum, rest[0], rest[1], rest[2]);
+    memcpy(y + at, rest[2], bytes);
   }
 }
 

@@ -13,11 +13,11 @@ typedef struct sum_step {
 
 typedef struct sum_work {
   const sum_step *s;
-  const uint8_t *a, *b;
-  uint8_t *y;
+  const float *a, *b; /* places */
+  float *y;
 } sum_work;
 
-enum { GRAIN = 1 << 16 }; /* bytes */
+enum { GRAIN = 1 << 14 }; /* places */
 
 static void add_some(int64_t begin, int64_t end, void *context) {
   const sum_work *w = context;
@@ -87,12 +87,12 @@ void laci_sparse_lower_sum(laci_net *net, const laci_sparse_layer *layer) {
   if (!s || !step || t.y < 0) return;
   *s = (sum_step){{.a_scale = bytes->x->scale / bytes->y->scale,
                    .b_scale = bytes->residual->scale / bytes->y->scale,
-                   .a_zero = laci_bytes_zero(bytes->x),
-                   .b_zero = laci_bytes_zero(bytes->residual),
-                   .zero = bytes->quantised.zero,
+                   .a_zero = -bytes->x->low,
+                   .b_zero = -bytes->residual->low,
+                   .zero = -bytes->y->low,
                    .low = bytes->quantised.low,
                    .high = bytes->quantised.high},
-                  (int64_t)net->buffers[net->tensors[t.y].buffer].bytes};
+                  (int64_t)(net->buffers[net->tensors[t.y].buffer].bytes / sizeof(float))};
   step->what = laci_net_describe(net, layer->fused);
   step->kernel = "int8 sum";
   step->context = s;
