@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "base/memory.h"
+#include "jit/isa.h"
 #include "support/engine_check.h"
 #include "support/graph_build.h"
 
@@ -40,7 +41,8 @@ enum { TEXT = 4096 };
 
 typedef struct int8_net {
   const char *what, *text;
-  int n_layers, n_sums; /* of int8, where sparse kernels do all that they can */
+  int n_layers, n_between; /* of int8, where sparse kernels do all that they can: products, and
+                              sums and pools */
 } int8_net;
 
 static const int8_net nets[] = {
@@ -94,11 +96,25 @@ static const int8_net nets[] = {
     {"floats that come out, too", "a = Conv(d, v)\n" BYTES("y", "a", "sy", "zy") "output a\n", 1,
      0},
     {"a pool between",
-     "a = Conv(d, v)\n" BYTES(
-         "e", "a", "sy",
-         "zy") "p = MaxPool(e) kernel_shape=3,3 strides=2,2\n" BYTES("f", "p", "sy",
-                                                                     "zy") "y = Conv(f, v)\n",
+     "a = Conv(d, v)\n" BYTES("e", "a", "sy", "zy") "p = MaxPool(e) kernel_shape=3,3 strides=2,2 "
+                                                    "pads=1,1,1,1\n" BYTES(
+                                                        "f", "p", "sy",
+                                                        "zy") "y = Conv(f, u) pads=1,1,1,1\n",
+     2, 1},
+    {"a pool that rounds up",
+     "a = Conv(d, u) pads=1,1,1,1\n" BYTES("e", "a", "ss", "zs") "p = MaxPool(e) kernel_shape=2,3 "
+                                                                 "strides=2,2 ceil_mode=1\n" BYTES(
+                                                                     "f", "p", "ss",
+                                                                     "zs") "y = Conv(f, v)\n",
+     2, 1},
+    {"a pool of what comes in",
+     "p = MaxPool(d) kernel_shape=2,2\n" BYTES("f", "p", "sx", "zx") "y = Conv(f, v)\n", 1, 1},
+    {"a pool, and other units behind it",
+     "a = Conv(d, v)\n" BYTES("e", "a", "sy", "zy") "p = MaxPool(e) kernel_shape=2,2\n" BYTES(
+         "f", "p", "ss", "zs") "y = Conv(f, v)\n",
      2, 0},
+    {"a pool into floats",
+     "a = Conv(d, v)\n" BYTES("e", "a", "sy", "zy") "y = MaxPool(e) kernel_shape=2,2\n", 1, 0},
     /* What stays with floats. */
     {"weights with a zero point of their own",
      "stored nine \"\" i8 = 9\nz = DequantizeLinear(qv, sw, nine)\ny = Conv(d, z)\n", 0, 0},
@@ -156,14 +172,14 @@ static const float *input_of(const laci_graph *graph, const laci_engine_port *po
 }
 
 static void count(const laci_engine *engine, const int8_net *net, const char *text) {
-  int n_layers = 0, n_sums = 0;
+  int n_layers = 0, n_between = 0;
   for (size_t at = 0; at < laci_engine_step_count(engine); at++) {
     const char *kernel = laci_engine_step_look(engine, at).kernel;
     n_layers += strstr(kernel, "compiled int8") || strstr(kernel, "vnni");
-    n_sums += strcmp(kernel, "int8 sum") == 0;
+    n_between += strcmp(kernel, "int8 sum") == 0 || strcmp(kernel, "int8 pool") == 0;
   }
-  if (n_layers == net->n_layers && n_sums == net->n_sums) return;
-  fail_msg("%s: %d layers and %d sums of int8:\n%s\n%s", net->what, n_layers, n_sums,
+  if (n_layers == net->n_layers && n_between == net->n_between) return;
+  fail_msg("%s: %d layers, %d sums and pools of int8:\n%s\n%s", net->what, n_layers, n_between,
            laci_engine_text(engine), text);
 }
 
@@ -269,10 +285,25 @@ static void matrix_products(void **state) {
   }
 }
 
+/* Where code is generated for bytes they are faster, else floats are. */
+static void the_rule_asks_what_code_there_is(void **state) {
+  static const char text[] = "input x 1x16x56x56\n" SCALES WEIGHTS
+      BYTES("d", "x", "sx", "zx") "a = Conv(d, u) pads=1,1,1,1\n" BYTES(
+          "e", "a", "sy", "zy") "b = Conv(e, u) pads=1,1,1,1\n" BYTES("y", "b", "ss",
+                                                                      "zs") "output y\n";
+  const bool code = laci_jit_isa_of_quads(laci_jit_isa_allowed()) != LACI_JIT_NONE;
+  const int8_net net = {"by the rule", text, code ? 2 : 0, 0};
+  (void)state;
+  assert_int_equal(unsetenv("LAC_SPARSE"), 0);
+  check_net(text, &net, 1e-5);
+  assert_int_equal(setenv("LAC_SPARSE", "all", 1), 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(convolutions),
       cmocka_unit_test(matrix_products),
+      cmocka_unit_test(the_rule_asks_what_code_there_is),
   };
   return cmocka_run_group_tests(tests, take_all, NULL);
 }

@@ -81,7 +81,7 @@ static bool counts_fit(const laci_node *node, const laci_window *w) {
   return true;
 }
 
-static bool read_pool(const laci_net *net, const laci_node *node, laci_window *w) {
+bool laci_pool_window(const laci_net *net, const laci_node *node, laci_window *w) {
   size_t n;
   const int64_t *kernel = laci_node_ints(node, "kernel_shape", &n);
   const laci_shape *x = laci_plan_shape(&net->plan, node->inputs[0]);
@@ -100,14 +100,14 @@ static bool pool_fits(laci_net *net, const laci_fused *fused, const char **why) 
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   laci_window window;
   *why = "a window or an output that oneDNN lacks";
-  if (!read_pool(net, node, &window)) return false;
+  if (!laci_pool_window(net, node, &window)) return false;
   return kind_of(node) != LACI_POOL_MEAN_PADDED || counts_fit(node, &window);
 }
 
 static void lower_pool(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   laci_window window;
-  (void)read_pool(net, node, &window);
+  (void)laci_pool_window(net, node, &window);
   int to =
       pool_step(net, fused, kind_of(node), &window, laci_plan_shape(&net->plan, fused->output));
   laci_net_bind(net, fused->output, to);
@@ -228,6 +228,7 @@ static void lower_average_grad(laci_net *net, const laci_fused *fused) {
 /* ---- The lists ---- */
 
 const laci_implementation laci_ways_pool[] = {
+    {"of bytes, between layers of int8", LACI_TAKES_NOTHING, laci_sparse_fits, laci_sparse_lower},
     {"oneDNN's", LACI_TAKES_NOTHING, pool_fits, lower_pool},
     {.name = NULL},
 };

@@ -36,13 +36,19 @@ typedef struct laci_sparse_bytes {
   laci_sparse_quantised quantised; /* once it is lowered */
 } laci_sparse_bytes;
 
+/** What a layer does. Others than products gain nothing by themselves, and stand between these. */
+typedef enum laci_sparse_kind {
+  LACI_SPARSE_PRODUCT,
+  LACI_SPARSE_DEPTHWISE, /* channel by channel, with all weights (sparse_depthwise.c) */
+  LACI_SPARSE_SUM,       /* of `input` and `residual`, of bytes (sparse_sum.c) */
+  LACI_SPARSE_POOL,      /* the most of a window, of bytes (sparse_pool.c) */
+} laci_sparse_kind;
+
 typedef struct laci_sparse_layer {
   const laci_fused *fused;
   bool rows; /* a product with a constant matrix: a window of one pixel over pictures of one line,
                 whose pixels are the rows on the left */
-  bool depthwise;           /* channel by channel, with all weights: between sparse layers
-                               (sparse_depthwise.c) */
-  bool sum;                 /* of `input` and `residual`, between layers of int8 (sparse_sum.c) */
+  laci_sparse_kind kind;
   laci_sparse_bytes *bytes; /* of int8; NULL: of floats, or pairs */
   laci_sparse_window window;
   int64_t n_images;
@@ -154,6 +160,13 @@ bool laci_sparse_quantise_kept(laci_net *net, const laci_sparse_layer *layer,
 bool laci_sparse_find_sum(laci_net *net, const laci_fused *fused, laci_sparse_layer *layer);
 /** Lowers a chosen layer that is a sum. */
 void laci_sparse_lower_sum(laci_net *net, const laci_sparse_layer *layer);
+
+/* ---- sparse_pool.c ---- */
+
+/** Is it a MaxPool of a value of bytes, which stays bytes of the same units? */
+bool laci_sparse_find_pool(laci_net *net, const laci_fused *fused, laci_sparse_layer *layer);
+/** Lowers a chosen layer that is a pool. */
+void laci_sparse_lower_pool(laci_net *net, const laci_sparse_layer *layer);
 
 /* ---- sparse_name.c ---- */
 

@@ -121,7 +121,8 @@ static bool shares_places(const laci_sparse_window *g) {
 void laci_sparse_take_bytes(laci_net *net, laci_sparse_layer *layer) {
   laci_cpu_plan *plan = &net->plan;
   const laci_fake_quantised *x = laci_sparse_bytes_of(plan, layer->input);
-  if (!x || plan->bf16 || layer->depthwise || !is_plain_product(net, layer)) return;
+  if (!x || plan->bf16 || layer->kind != LACI_SPARSE_PRODUCT || !is_plain_product(net, layer))
+    return;
   if (!shares_places(&layer->window)) return;
   laci_sparse_bytes *bytes = laci_plan_new(plan, 1, sizeof *bytes);
   laci_sparse_layer made = *layer;

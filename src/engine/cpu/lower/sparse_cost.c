@@ -51,8 +51,12 @@ static const constants *constants_of(const laci_net *net, const laci_sparse_laye
   return net->sparse->isa == LACI_JIT_AVX2 ? &of_avx2 : &of_f32;
 }
 
-/* Of an element of a sum of floats, and of one of bytes. */
-static const double of_sum = 50, of_sum_of_bytes = 15;
+/* Of an element of a sum or a pool of floats, and of one of bytes. */
+static const double of_light = 50, of_light_bytes = 15;
+
+static bool is_light(const laci_sparse_layer *layer) {
+  return layer->kind == LACI_SPARSE_SUM || layer->kind == LACI_SPARSE_POOL;
+}
 
 static double results(const laci_sparse_layer *layer) {
   return (double)layer->n_images * (double)layer->window.channels_out *
@@ -74,8 +78,9 @@ static double winograd_of(const laci_sparse_layer *layer) {
 
 static double dense_cost(const laci_net *net, const laci_sparse_layer *layer) {
   const double products = results(layer) * weights_each(&layer->window);
-  if (layer->sum) return results(layer) * (of_sum + constants_of(net, NULL)->reorder);
-  if (layer->depthwise) return products / constants_of(net, layer)->depthwise_dense;
+  if (is_light(layer)) return results(layer) * (of_light + constants_of(net, NULL)->reorder);
+  if (layer->kind == LACI_SPARSE_DEPTHWISE)
+    return products / constants_of(net, layer)->depthwise_dense;
   const bool direct = layer->rows || net->plan.bf16;
   if (direct || !laci_conv_gains_by_winograd(net, layer->fused)) return products;
   return products * winograd_of(layer);
@@ -101,11 +106,11 @@ static double sparse_cost(const laci_net *net, const laci_sparse_layer *layer) {
   const double share_kept = layer->bytes ? (layer->kept > half ? 1 : half) : layer->kept;
   const double kept = (double)g->channels_out * weights_each(g) * share_kept;
   const int64_t tiles = tiles_of(layer);
-  if (layer->depthwise) {
+  if (layer->kind == LACI_SPARSE_DEPTHWISE) {
     const bool images = laci_pictures_by_images(layer->n_images);
     return results(layer) * weights_each(g) / (images ? c->depthwise_images : c->depthwise);
   }
-  if (layer->sum) return results(layer) * of_sum_of_bytes;
+  if (is_light(layer)) return results(layer) * of_light_bytes;
   const double share =
       laci_sparse_isa_of(net, layer) == LACI_JIT_NONE ? c->compiled_share : c->generated_share;
   const double worked = (double)(tiles * LACI_SPARSE_LANES) / share;

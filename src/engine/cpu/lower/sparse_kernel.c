@@ -33,7 +33,7 @@ static size_t most_code(const laci_net *net) {
   for (int at = 0; at < net->sparse->n_layers; at++) {
     const laci_sparse_layer *layer = &net->sparse->layers[at];
     const int value = net->plan.graph->nodes[layer->fused->node].inputs[1];
-    if (!layer->chosen || layer->sum) continue;
+    if (!layer->chosen || layer->kind != LACI_SPARSE_PRODUCT) continue;
     bytes += (size_t)laci_shape_count(laci_plan_shape(&net->plan, value)) * EACH + LAYER;
   }
   return bytes;

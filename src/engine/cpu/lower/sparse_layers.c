@@ -43,7 +43,7 @@ static bool window_of(const laci_net *net, const laci_fused *fused, laci_sparse_
 static laci_sparse_reading reading_of(const laci_sparse_layer *layer) {
   const laci_sparse_window *g = &layer->window;
   const bool strides = g->stride_h > 1 || g->stride_w > 1;
-  if (!strides || layer->depthwise || laci_pictures_by_images(layer->n_images))
+  if (!strides || layer->kind != LACI_SPARSE_PRODUCT || laci_pictures_by_images(layer->n_images))
     return LACI_SPARSE_AS_IT_LIES;
   return laci_sparse_is_pixel(g) ? LACI_SPARSE_THINNED : LACI_SPARSE_PHASES;
 }
@@ -89,6 +89,7 @@ static bool layer_of(laci_net *net, const laci_fused *fused, bool bytes, laci_sp
   if (fused->output < 0 || fused->pattern) return false;
   if (laci_sparse_find_trained(net, fused, layer)) return true;
   if (bytes && laci_sparse_find_sum(net, fused, layer)) return true;
+  if (bytes && laci_sparse_find_pool(net, fused, layer)) return true;
   if (!conv && node->op != &laci_op_gemm && node->op != &laci_op_mat_mul) return false;
   if (!laci_plan_has_elements(&net->plan, node)) return false;
   if (conv && !laci_conv_constant_fits(net, fused, &why)) return false;
@@ -98,10 +99,10 @@ static bool layer_of(laci_net *net, const laci_fused *fused, bool bytes, laci_sp
   if (!laci_sparse_take_posts(net, layer)) return false;
   if (!(conv ? window_of(net, fused, layer) : rows_of(net, fused, layer))) return false;
   if (net->plan.bf16 && !laci_sparse_can_pair(net, layer)) return false;
-  layer->depthwise = conv && laci_sparse_is_depthwise(&layer->window);
+  if (conv && laci_sparse_is_depthwise(&layer->window)) layer->kind = LACI_SPARSE_DEPTHWISE;
   layer->reading = reading_of(layer);
   if (!laci_sparse_is_modest(layer)) return false;
-  if (layer->depthwise) {
+  if (layer->kind == LACI_SPARSE_DEPTHWISE) {
     layer->kept = 1;
     return true;
   }
@@ -139,10 +140,9 @@ void laci_sparse_find_layers(laci_net *net) {
     if (turn->recomputed || !layer_of(net, &plan->fused[turn->fused], bytes, &layers[n])) continue;
     if (!agrees(kinds, &layers[n])) continue;
     trained = trained || layers[n].mask;
-    n_beside += layers[n].depthwise || layers[n].sum;
+    n_beside += layers[n].kind != LACI_SPARSE_PRODUCT;
     n++;
   }
-  /* Depthwise layers and sums gain nothing by themselves. */
   if (n == 0 || (n == n_beside && net->sparse_use != LACI_SPARSE_USE_ALL)) return;
   *sparse = (laci_sparse_net){.isa = plan->bf16 ? laci_jit_isa_of_pairs(isa) : isa,
                               .isa_of_bytes = isa_of_bytes,

@@ -42,11 +42,16 @@ static int64_t phase_stride(const laci_sparse_window *g) {
   return laci_ceil_div(b.left + g->w + b.right, g->stride_w);
 }
 
+/** Does it read what lies around its input as if that were pixels? */
+static bool reads_around(const laci_sparse_layer *layer) {
+  return layer->reading == LACI_SPARSE_AS_IT_LIES && layer->kind != LACI_SPARSE_POOL;
+}
+
 static void want_rows(row_table *table, const laci_sparse_layer *layer) {
   const laci_sparse_window *g = &layer->window;
   const laci_sparse_border b = laci_sparse_border_of(g);
   int64_t *in = stride_of(table, g->h, g->w);
-  if (layer->reading == LACI_SPARSE_AS_IT_LIES) *in = most(*in, g->w + most(b.left, b.right));
+  if (reads_around(layer)) *in = most(*in, g->w + most(b.left, b.right));
   int64_t *out = stride_of(table, g->out_h, g->out_w);
   if (layer->reading == LACI_SPARSE_PHASES) *out = most(*out, phase_stride(g));
 }
@@ -77,9 +82,10 @@ static void use(laci_net *net, const laci_sparse_layer *layer) {
     if (layer->bytes->residual) net->sparse->places[layer->residual].bytes = true;
   }
   if (layer->reading != LACI_SPARSE_AS_IT_LIES) return;
-  const laci_sparse_border b = laci_sparse_border_of(&layer->window);
   in->used = true;
   in->rows = layer->rows;
+  if (!reads_around(layer)) return;
+  const laci_sparse_border b = laci_sparse_border_of(&layer->window);
   in->planes = in->planes || !laci_sparse_is_pixel(&layer->window);
   widen(&in->border, &b);
 }
@@ -88,7 +94,7 @@ static void use(laci_net *net, const laci_sparse_layer *layer) {
  * results; else it is planes. */
 static void check_panels(laci_net *net, row_table *table, const laci_sparse_layer *layer) {
   const laci_sparse_window *g = &layer->window;
-  if (layer->reading != LACI_SPARSE_AS_IT_LIES || layer->depthwise) return;
+  if (layer->reading != LACI_SPARSE_AS_IT_LIES || layer->kind != LACI_SPARSE_PRODUCT) return;
   if (*stride_of(table, g->h, g->w) != *stride_of(table, g->out_h, g->out_w)) {
     place_of(net, layer->output)->planes = true;
   }
@@ -121,7 +127,7 @@ void laci_sparse_lay_out(laci_net *net) {
     const laci_sparse_layer *layer = &sparse->layers[at];
     if (!layer->chosen) continue;
     if (layer->residual >= 0) join(net, layer->output, layer->residual);
-    if (layer->sum) join(net, layer->output, layer->input);
+    if (layer->kind == LACI_SPARSE_SUM) join(net, layer->output, layer->input);
     want_rows(&table, layer);
   }
   for (int at = 0; at < sparse->n_layers; at++) {

@@ -125,19 +125,11 @@ static size_t scratch_of(const laci_net *net, const laci_sparse_kernel *kernel) 
   return most;
 }
 
-void laci_sparse_lower(laci_net *net, const laci_fused *fused) {
-  const laci_sparse_layer *layer = laci_sparse_chosen(net, fused);
+static void lower_product(laci_net *net, const laci_sparse_layer *layer) {
+  const laci_fused *fused = layer->fused;
   const laci_pictures out =
       laci_sparse_pictures_at(net, layer->output, layer->bytes ? layer->bytes->y : NULL);
   const laci_shape *y = laci_plan_shape(&net->plan, layer->output);
-  if (layer->depthwise) {
-    laci_sparse_lower_depthwise(net, layer);
-    return;
-  }
-  if (layer->sum) {
-    laci_sparse_lower_sum(net, layer);
-    return;
-  }
   sparse_step *s = laci_plan_new(&net->plan, 1, sizeof *s);
   const laci_sparse_kernel *kernel = s ? laci_sparse_make_kernel(net, layer) : NULL;
   if (!kernel) return;
@@ -163,4 +155,14 @@ void laci_sparse_lower(laci_net *net, const laci_fused *fused) {
   step->shown = t->y;
   step->flops = flops_of(net, layer);
   laci_net_bind(net, fused->output, t->y);
+}
+
+void laci_sparse_lower(laci_net *net, const laci_fused *fused) {
+  const laci_sparse_layer *layer = laci_sparse_chosen(net, fused);
+  switch (layer->kind) {
+    case LACI_SPARSE_PRODUCT: lower_product(net, layer); break;
+    case LACI_SPARSE_DEPTHWISE: laci_sparse_lower_depthwise(net, layer); break;
+    case LACI_SPARSE_SUM: laci_sparse_lower_sum(net, layer); break;
+    case LACI_SPARSE_POOL: laci_sparse_lower_pool(net, layer); break;
+  }
 }

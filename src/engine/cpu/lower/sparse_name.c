@@ -10,6 +10,11 @@ static const char *const ways[] = {[LACI_SPARSE_WAY_DENSE] = "dense",
                                    [LACI_SPARSE_WAY_SPARSE] = "sparse",
                                    [LACI_SPARSE_WAY_REORDER] = "reorder"};
 
+static const char *const kinds[] = {[LACI_SPARSE_PRODUCT] = "conv",
+                                    [LACI_SPARSE_DEPTHWISE] = "conv",
+                                    [LACI_SPARSE_SUM] = "sum",
+                                    [LACI_SPARSE_POOL] = "pool"};
+
 void laci_sparse_name(const laci_net *net, const laci_sparse_layer *layer, laci_sparse_way way,
                       char name[LACI_SPARSE_NAME]) {
   char shape[LACI_SPARSE_NAME / 2] = "a float";
@@ -22,11 +27,8 @@ void laci_sparse_name(const laci_net *net, const laci_sparse_layer *layer, laci_
     (void)snprintf(shape, sizeof shape,
                    "%s %lldx%lldx%lldx%lld to %lldx%lldx%lld, window %lldx%lld by %lldx%lld "
                    "dilated %lldx%lld padded %lldx%lld, groups %lld",
-                   layer->sum    ? "sum"
-                   : layer->rows ? "product"
-                                 : "conv",
-                   n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7], n[8], n[9], n[10], n[11], n[12],
-                   n[13], n[14], n[15]);
+                   layer->rows ? "product" : kinds[layer->kind], n[0], n[1], n[2], n[3], n[4], n[5],
+                   n[6], n[7], n[8], n[9], n[10], n[11], n[12], n[13], n[14], n[15]);
   }
   char functions[LACI_FUSED_MAX_POSTS * 4 + 16] = "";
   for (int at = 0; layer && at < layer->n_functions; at++) {

@@ -48,7 +48,7 @@ bool laci_sparse_find_sum(laci_net *net, const laci_fused *fused, laci_sparse_la
     if (!in[at] || !laci_shape_equal(laci_plan_shape(plan, node->inputs[at]), shape)) return false;
   }
   *layer = (laci_sparse_layer){.fused = fused,
-                               .sum = true,
+                               .kind = LACI_SPARSE_SUM,
                                .n_images = shape->dims[0],
                                .input = node->inputs[0],
                                .output = behind->output,

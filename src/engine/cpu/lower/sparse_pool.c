@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A MaxPool of bytes between layers of int8: what comes out are bytes of the same units. */
+#include "engine/cpu/lower/pictures.h"
+#include "engine/cpu/lower/pool.h"
+#include "engine/cpu/lower/sparse.h"
+#include "graph/ops.h"
+#include "kernel/pointwise/fake_quantise.h"
+#include "kernel/sparse/bytes_pool.h"
+
+typedef struct pool_step {
+  laci_bytes_pool pool;
+  laci_sparse_size size; /* of the result */
+  uint32_t around;       /* its pixels */
+} pool_step;
+
+typedef struct pool_work {
+  const pool_step *s;
+  const float *x;
+  float *y;
+} pool_work;
+
+static void pool_some(int64_t begin, int64_t end, void *context) {
+  const pool_work *w = context;
+  laci_bytes_pool_now()(&w->s->pool, w->x, w->y, begin, end);
+}
+
+static lac_status run_pool(laci_net *net, laci_net_step *step, lac_error *err) {
+  const pool_step *s = step->context;
+  pool_work w = {s, laci_net_data(net, step->tensors[0]), laci_net_data(net, step->tensors[1])};
+  (void)err;
+  laci_pictures_fill_border(net, &s->pool.out, &s->size, s->around, w.y);
+  laci_pool_for(net->pool, laci_bytes_pool_items(&s->pool), 1, pool_some, &w);
+  return LAC_OK;
+}
+
+static bool same_units(const laci_fake_quantised *a, const laci_fake_quantised *b) {
+  return a->scale == b->scale && a->low == b->low && a->high == b->high;
+}
+
+bool laci_sparse_find_pool(laci_net *net, const laci_fused *fused, laci_sparse_layer *layer) {
+  const laci_cpu_plan *plan = &net->plan;
+  const laci_node *node = &plan->graph->nodes[fused->node];
+  const laci_fused *behind = laci_sparse_quantised_behind(plan, fused->output);
+  laci_window w;
+  if (node->op != &laci_op_max_pool || !behind || fused->n_posts > 0) return false;
+  const laci_fake_quantised *x = laci_sparse_bytes_of(plan, node->inputs[0]);
+  const laci_shape *in = laci_plan_shape(plan, node->inputs[0]);
+  const laci_shape *out = laci_plan_shape(plan, fused->output);
+  if (!x || !same_units(x, behind->details) || in->rank != 4) return false;
+  if (!laci_pool_window(net, node, &w)) return false;
+  *layer = (laci_sparse_layer){.fused = fused,
+                               .kind = LACI_SPARSE_POOL,
+                               .n_images = in->dims[0],
+                               .input = node->inputs[0],
+                               .output = behind->output,
+                               .residual = -1,
+                               .kept = 1};
+  layer->window = (laci_sparse_window){.channels_in = in->dims[1],
+                                       .channels_out = in->dims[1],
+                                       .groups = 1,
+                                       .h = in->dims[2],
+                                       .w = in->dims[3],
+                                       .out_h = out->dims[2],
+                                       .out_w = out->dims[3],
+                                       .kernel_h = w.kernel[0],
+                                       .kernel_w = w.kernel[1],
+                                       .stride_h = w.strides[0],
+                                       .stride_w = w.strides[1],
+                                       .dilation_h = w.dilates[0] + 1,
+                                       .dilation_w = w.dilates[1] + 1,
+                                       .pad_top = w.pads_begin[0],
+                                       .pad_left = w.pads_begin[1],
+                                       .values = LACI_SPARSE_S8};
+  if (!laci_bytes_pool_fits(&layer->window)) return false;
+  layer->bytes = laci_plan_new(&net->plan, 1, sizeof *layer->bytes);
+  if (!layer->bytes) return false;
+  *layer->bytes = (laci_sparse_bytes){.x = x, .y = behind->details};
+  return true;
+}
+
+void laci_sparse_lower_pool(laci_net *net, const laci_sparse_layer *layer) {
+  const laci_pictures in = laci_sparse_pictures_at(net, layer->input, layer->bytes->x);
+  const laci_pictures out = laci_sparse_pictures_at(net, layer->output, layer->bytes->y);
+  const laci_shape *shape = laci_plan_shape(&net->plan, layer->output);
+  const int x = laci_sparse_read(net, layer->input, &in);
+  const int y = laci_pictures_new(net, shape, &out, -1);
+  pool_step *s = laci_plan_new(&net->plan, 1, sizeof *s);
+  laci_net_step *step = laci_net_step_code(net, &net->plan.graph->nodes[layer->fused->node],
+                                           run_pool, 2, (int[]){x, y});
+  if (!s || !step || x < 0 || y < 0) return;
+  *s = (pool_step){
+      {layer->window, in.layout, out.layout, laci_pictures_count(&in.layout, layer->n_images)},
+      laci_pictures_size_of(net, shape, &out),
+      laci_pictures_around(&out)};
+  step->kernel = "int8 pool";
+  step->context = s;
+  step->shown = y;
+  laci_net_bind(net, layer->fused->output, y);
+}

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * kernel/sparse/bytes_pool: every variant against the most of each window, byte by byte, in planes,
+ * panels and images, at any alignment, however the work is cut, with nothing written between
+ * pixels. */
+#include "kernel/sparse/bytes_pool.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/rng.h"
+#include "cpu/cpu.h"
+
+#define LEVEL(name, level) level,
+static const laci_cpu_level levels[] = {LACI_KERNEL_VARIANTS(LEVEL)};
+#undef LEVEL
+enum { N_LEVELS = sizeof levels / sizeof *levels, LANES = LACI_SPARSE_LANES, PLACE = 4 };
+enum { GUARD = 16, UNTOUCHED = 0x5A };
+
+#define WINDOW(c, height, width, out_height, out_width, kh, kw, sh, sw, top, left)          \
+  {                                                                                         \
+    .channels_in = (c), .channels_out = (c), .groups = 1, .h = (height), .w = (width),      \
+    .out_h = (out_height), .out_w = (out_width), .kernel_h = (kh), .kernel_w = (kw),        \
+    .stride_h = (sh), .stride_w = (sw), .dilation_h = 1, .dilation_w = 1, .pad_top = (top), \
+    .pad_left = (left), .values = LACI_SPARSE_S8                                            \
+  }
+
+static const laci_sparse_window windows[] = {
+    WINDOW(1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0),      WINDOW(16, 12, 12, 6, 6, 3, 3, 2, 2, 1, 1),
+    WINDOW(7, 5, 9, 5, 9, 3, 3, 1, 1, 1, 1),      WINDOW(8, 6, 7, 3, 4, 2, 2, 2, 2, 0, 0),
+    WINDOW(4, 9, 200, 3, 100, 3, 2, 3, 2, 0, 0),  WINDOW(5, 3, 70, 2, 68, 2, 3, 1, 1, 0, 0),
+    WINDOW(4, 20, 300, 5, 37, 5, 32, 4, 8, 2, 3),
+};
+enum { N_WINDOWS = sizeof windows / sizeof *windows };
+
+static const laci_sparse_lanes kinds[] = {LACI_SPARSE_PLANES, LACI_SPARSE_PANELS,
+                                          LACI_SPARSE_IMAGES};
+
+static const uint8_t *byte_at(const laci_sparse_layout *l, const float *pictures, int64_t channel,
+                              const int64_t pixel[2], int lane) {
+  const int64_t at = laci_sparse_at(l, channel / PLACE, pixel[0], pixel[1]) + lane;
+  return (const uint8_t *)(pictures + at) + channel % PLACE;
+}
+
+static uint8_t most_of(const laci_bytes_pool *p, const float *x, int64_t channel,
+                       const int64_t pixel[2], int lane) {
+  const laci_sparse_window *g = &p->window;
+  uint8_t most = 0;
+  for (int64_t tap = 0; tap < g->kernel_h * g->kernel_w; tap++) {
+    const int64_t at[2] = {pixel[0] * g->stride_h - g->pad_top + tap / g->kernel_w,
+                           pixel[1] * g->stride_w - g->pad_left + tap % g->kernel_w};
+    if (at[0] < 0 || at[0] >= g->h || at[1] < 0 || at[1] >= g->w) continue;
+    const uint8_t byte = *byte_at(&p->in, x, channel, at, lane);
+    most = byte > most ? byte : most;
+  }
+  return most;
+}
+
+/* Results are compared and forgotten: what is left is what was there before. */
+static void expect_most(const laci_bytes_pool *p, const float *x, float *y, int64_t n_y) {
+  const laci_sparse_window *g = &p->window;
+  const int lanes = p->in.lanes == LACI_SPARSE_IMAGES ? LANES : 1;
+  const int64_t channels = laci_sparse_channels(g->channels_in, LACI_SPARSE_S8) * PLACE;
+  for (int64_t at = 0; at < p->n_pictures * channels * g->out_h * g->out_w * lanes; at++) {
+    const int64_t row = at / lanes / g->out_w, plane = row / g->out_h, picture = plane / channels;
+    const int64_t pixel[2] = {row % g->out_h, at / lanes % g->out_w};
+    const int lane = (int)(at % lanes);
+    const uint8_t *got =
+        byte_at(&p->out, y + picture * p->out.n_floats, plane % channels, pixel, lane);
+    assert_int_equal(*got, most_of(p, x + picture * p->in.n_floats, plane % channels, pixel, lane));
+  }
+  for (int64_t at = 0; at < p->n_pictures * channels * g->out_h * g->out_w * lanes; at++) {
+    const int64_t row = at / lanes / g->out_w, plane = row / g->out_h, picture = plane / channels;
+    const int64_t pixel[2] = {row % g->out_h, at / lanes % g->out_w};
+    *(uint8_t *)(uintptr_t)byte_at(&p->out, y + picture * p->out.n_floats, plane % channels, pixel,
+                                   (int)(at % lanes)) = UNTOUCHED;
+  }
+  for (int64_t at = -GUARD * PLACE; at < (n_y + GUARD) * PLACE; at++) {
+    assert_int_equal(((const uint8_t *)y)[at], UNTOUCHED);
+  }
+}
+
+static void check(const laci_bytes_pool *p, int shift) {
+  const int64_t n_x = p->in.n_floats * p->n_pictures, n_y = p->out.n_floats * p->n_pictures;
+  const int64_t items = laci_bytes_pool_items(p), half = items / 2;
+  float *x = malloc((size_t)(n_x + shift) * sizeof *x);
+  float *memory = malloc((size_t)(n_y + 2 * GUARD + shift) * sizeof *memory);
+  float *y = memory + GUARD + shift;
+  assert_true(x && memory);
+  for (int64_t at = 0; at < (n_x + shift) * PLACE; at++) {
+    ((uint8_t *)x)[at] = (uint8_t)laci_rng_below(9, 1, (uint64_t)at, 256);
+  }
+  memset(memory, UNTOUCHED, (size_t)(n_y + 2 * GUARD + shift) * sizeof *memory);
+  laci_bytes_pool_now()(p, x + shift, y, half, items);
+  laci_bytes_pool_now()(p, x + shift, y, 0, half);
+  expect_most(p, x + shift, y, n_y);
+  free(x);
+  free(memory);
+}
+
+static void windows_give_their_most(void **state) {
+  const laci_cpu_level start = laci_cpu();
+  const laci_sparse_border in = {1, 2, 0, 1, 1, 1}, out = {0, 1, 1, 0, 1, 1};
+  (void)state;
+  for (int level = 0; level < N_LEVELS; level++) {
+    if (laci_cpu_cap(levels[level]) != levels[level]) continue;
+    for (int at = 0; at < N_WINDOWS * 3; at++) {
+      const laci_sparse_window *g = &windows[at / 3];
+      const int64_t quads = laci_sparse_channels(g->channels_in, LACI_SPARSE_S8);
+      const laci_sparse_lanes lanes = kinds[at % 3];
+      const laci_bytes_pool p = {*g, laci_sparse_layout_of(lanes, quads, g->h, g->w, in),
+                                 laci_sparse_layout_of(lanes, quads, g->out_h, g->out_w, out), 2};
+      assert_true(laci_bytes_pool_fits(g));
+      check(&p, 0);
+      check(&p, 1);
+    }
+  }
+  (void)laci_cpu_cap(start);
+}
+
+/* Of windows that have no pixel, too wide ones, and others. */
+static void other_windows_are_refused(void **state) {
+  static const laci_sparse_window refused[] = {
+      WINDOW(4, 5, 5, 5, 5, 2, 2, 1, 1, 2, 0), WINDOW(4, 5, 5, 3, 6, 1, 1, 1, 1, 0, 0),
+      WINDOW(4, 5, 99, 5, 9, 2, 33, 1, 8, 0, 0), WINDOW(4, 5, 99, 5, 9, 2, 9, 1, 9, 0, 0)};
+  laci_sparse_window dilated = windows[1];
+  (void)state;
+  for (size_t at = 0; at < sizeof refused / sizeof *refused; at++) {
+    assert_false(laci_bytes_pool_fits(&refused[at]));
+  }
+  dilated.dilation_w = 2;
+  assert_false(laci_bytes_pool_fits(&dilated));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(windows_give_their_most),
+      cmocka_unit_test(other_windows_are_refused),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
