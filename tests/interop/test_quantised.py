@@ -390,6 +390,30 @@ def test_networks_that_the_runtime_quantised(tmp_path, kind):
         assert np.array_equal(new[name][0], np.where(new[name][0] != 0, distance, 0))
 
 
+LAYERS_OF_INT8 = {"qdq s8s8 channel": 4, "qdq u8s8 tensor": 4, "qdq u8u8 tensor": 0, "qdq u8u8 channel": 0, "qdq s8s8 asymmetric": 0}
+
+
+@pytest.mark.parametrize("n", [1, 3, 16])
+@pytest.mark.parametrize("kind", ["written", *LAYERS_OF_INT8])
+def test_layers_of_int8(tmp_path, data, kind, n, monkeypatch):
+    """By sparse kernels alone, whose integers are exact, whether the processor has code for them or not."""
+    path = tmp_path / "q.onnx"
+    if kind == "written":
+        onnx.save(network(), str(tmp_path / "f.onnx"))
+        lacuna("prune", tmp_path / "f.onnx", "-o", path, *FLOATS, "--calibration", data, "--quantize", "qdq-int8")
+    else:
+        quantised_by_runtime(kind, path)
+    x = images(n, seed=12)
+    np.save(tmp_path / "x.npy", x)
+    monkeypatch.setenv("LAC_SPARSE", "all")
+    text = lacuna("infer", path, "--input", f"x={tmp_path / 'x.npy'}", "-o", tmp_path / "out", "-v")
+    layers = text.count("compiled int8") + text.count("avx512vnni")
+    assert layers >= LAYERS_OF_INT8.get(kind, 4)
+    want, got = session(path).run(None, {"x": x})[0], np.load(tmp_path / "out" / "y.npy")
+    assert np.abs(want - got).max() <= 0.02 * np.abs(want).max()  # a unit here and there
+    assert text.count("int8 sum") == 1
+
+
 @pytest.mark.parametrize("what", ["blocks", "4 bits"])
 def test_blocks_and_half_bytes_are_left_alone(tmp_path, what):
     rng = np.random.default_rng(1)

@@ -98,6 +98,15 @@ struct laci_sparse_net {
   size_t n_kernels, kernels_capacity;
 };
 
+/* ---- sparse_window.c ---- */
+
+/** A node's window over values of three or four axes. */
+laci_sparse_window laci_sparse_window_over(const laci_shape *x, const laci_shape *y,
+                                           const laci_window *w);
+/** One of a pixel. */
+laci_sparse_window laci_sparse_window_of_pixels(int64_t channels_in, int64_t channels_out,
+                                                int64_t h, int64_t w);
+
 /* ---- sparse_modest.c ---- */
 
 /** A window of one pixel that reads nothing around a picture. */
@@ -136,6 +145,8 @@ bool laci_sparse_take_posts(laci_net *net, laci_sparse_layer *layer);
 const laci_fused *laci_sparse_quantised_behind(const laci_cpu_plan *plan, int value);
 /** What the bytes stand for that the value came through; NULL: it did not. */
 const laci_fake_quantised *laci_sparse_bytes_of(const laci_cpu_plan *plan, int value);
+/** Do bytes stand for the same numbers there? */
+bool laci_sparse_same_units(const laci_fake_quantised *a, const laci_fake_quantised *b);
 /** Makes the layer, which was found as one of floats, one of int8 where its input, its weight and
  * what follows allow it; else it stays. */
 void laci_sparse_take_bytes(laci_net *net, laci_sparse_layer *layer);

@@ -38,6 +38,10 @@ const laci_fake_quantised *laci_sparse_bytes_of(const laci_cpu_plan *plan, int v
   return fused->details;
 }
 
+bool laci_sparse_same_units(const laci_fake_quantised *a, const laci_fake_quantised *b) {
+  return a->scale == b->scale && a->low == b->low && a->high == b->high;
+}
+
 /* ---- Weights ---- */
 
 /** Are all of them so? A constant of whole numbers. */

@@ -16,27 +16,10 @@ static bool window_of(const laci_net *net, const laci_fused *fused, laci_sparse_
   const laci_shape *weight = laci_plan_shape(&net->plan, node->inputs[1]);
   laci_window w;
   if (!laci_conv_window(node, x, y, weight->dims + 2, &w) || w.n_spatial > 2) return false;
-  const bool plane = w.n_spatial == 2;
-  const int last = w.n_spatial - 1;
-  const laci_sparse_size in = laci_pictures_size(net, x, false);
-  const laci_sparse_size out = laci_pictures_size(net, y, false);
-  layer->n_images = in.n_images;
-  layer->window = (laci_sparse_window){.channels_in = x->dims[1],
-                                       .channels_out = y->dims[1],
-                                       .groups = laci_node_int(node, "group", 1),
-                                       .h = in.h,
-                                       .w = in.w,
-                                       .out_h = out.h,
-                                       .out_w = out.w,
-                                       .kernel_h = plane ? w.kernel[0] : 1,
-                                       .kernel_w = w.kernel[last],
-                                       .stride_h = plane ? w.strides[0] : 1,
-                                       .stride_w = w.strides[last],
-                                       .dilation_h = plane ? w.dilates[0] + 1 : 1,
-                                       .dilation_w = w.dilates[last] + 1,
-                                       .pad_top = plane ? w.pads_begin[0] : 0,
-                                       .pad_left = w.pads_begin[last],
-                                       .values = laci_pictures_values(net)};
+  layer->n_images = x->dims[0];
+  layer->window = laci_sparse_window_over(x, y, &w);
+  layer->window.groups = laci_node_int(node, "group", 1);
+  layer->window.values = laci_pictures_values(net);
   return true;
 }
 
@@ -57,20 +40,8 @@ static bool rows_of(laci_net *net, const laci_fused *fused, laci_sparse_layer *l
     return false;
   layer->rows = true;
   layer->n_images = 1;
-  layer->window = (laci_sparse_window){.channels_in = r.depth,
-                                       .channels_out = r.columns,
-                                       .groups = 1,
-                                       .h = 1,
-                                       .w = r.rows,
-                                       .out_h = 1,
-                                       .out_w = r.rows,
-                                       .kernel_h = 1,
-                                       .kernel_w = 1,
-                                       .stride_h = 1,
-                                       .stride_w = 1,
-                                       .dilation_h = 1,
-                                       .dilation_w = 1,
-                                       .values = laci_pictures_values(net)};
+  layer->window = laci_sparse_window_of_pixels(r.depth, r.columns, 1, r.rows);
+  layer->window.values = laci_pictures_values(net);
   return true;
 }
 

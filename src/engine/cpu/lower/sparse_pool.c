@@ -4,7 +4,6 @@
 #include "engine/cpu/lower/pool.h"
 #include "engine/cpu/lower/sparse.h"
 #include "graph/ops.h"
-#include "kernel/pointwise/fake_quantise.h"
 #include "kernel/sparse/bytes_pool.h"
 
 typedef struct pool_step {
@@ -33,10 +32,6 @@ static lac_status run_pool(laci_net *net, laci_net_step *step, lac_error *err) {
   return LAC_OK;
 }
 
-static bool same_units(const laci_fake_quantised *a, const laci_fake_quantised *b) {
-  return a->scale == b->scale && a->low == b->low && a->high == b->high;
-}
-
 bool laci_sparse_find_pool(laci_net *net, const laci_fused *fused, laci_sparse_layer *layer) {
   const laci_cpu_plan *plan = &net->plan;
   const laci_node *node = &plan->graph->nodes[fused->node];
@@ -46,7 +41,7 @@ bool laci_sparse_find_pool(laci_net *net, const laci_fused *fused, laci_sparse_l
   const laci_fake_quantised *x = laci_sparse_bytes_of(plan, node->inputs[0]);
   const laci_shape *in = laci_plan_shape(plan, node->inputs[0]);
   const laci_shape *out = laci_plan_shape(plan, fused->output);
-  if (!x || !same_units(x, behind->details) || in->rank != 4) return false;
+  if (!x || !laci_sparse_same_units(x, behind->details) || in->rank != 4) return false;
   if (!laci_pool_window(net, node, &w)) return false;
   *layer = (laci_sparse_layer){.fused = fused,
                                .kind = LACI_SPARSE_POOL,
@@ -55,22 +50,8 @@ bool laci_sparse_find_pool(laci_net *net, const laci_fused *fused, laci_sparse_l
                                .output = behind->output,
                                .residual = -1,
                                .kept = 1};
-  layer->window = (laci_sparse_window){.channels_in = in->dims[1],
-                                       .channels_out = in->dims[1],
-                                       .groups = 1,
-                                       .h = in->dims[2],
-                                       .w = in->dims[3],
-                                       .out_h = out->dims[2],
-                                       .out_w = out->dims[3],
-                                       .kernel_h = w.kernel[0],
-                                       .kernel_w = w.kernel[1],
-                                       .stride_h = w.strides[0],
-                                       .stride_w = w.strides[1],
-                                       .dilation_h = w.dilates[0] + 1,
-                                       .dilation_w = w.dilates[1] + 1,
-                                       .pad_top = w.pads_begin[0],
-                                       .pad_left = w.pads_begin[1],
-                                       .values = LACI_SPARSE_S8};
+  layer->window = laci_sparse_window_over(in, out, &w);
+  layer->window.values = LACI_SPARSE_S8;
   if (!laci_bytes_pool_fits(&layer->window)) return false;
   layer->bytes = laci_plan_new(&net->plan, 1, sizeof *layer->bytes);
   if (!layer->bytes) return false;

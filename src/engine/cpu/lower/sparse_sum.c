@@ -56,20 +56,9 @@ bool laci_sparse_find_sum(laci_net *net, const laci_fused *fused, laci_sparse_la
   if (!laci_sparse_take_posts(net, layer) || layer->residual >= 0 || layer->n_functions > 0)
     return false;
   layer->residual = node->inputs[1];
-  layer->window = (laci_sparse_window){.channels_in = shape->dims[1],
-                                       .channels_out = shape->dims[1],
-                                       .groups = 1,
-                                       .h = shape->dims[2],
-                                       .w = shape->dims[3],
-                                       .out_h = shape->dims[2],
-                                       .out_w = shape->dims[3],
-                                       .kernel_h = 1,
-                                       .kernel_w = 1,
-                                       .stride_h = 1,
-                                       .stride_w = 1,
-                                       .dilation_h = 1,
-                                       .dilation_w = 1,
-                                       .values = LACI_SPARSE_S8};
+  layer->window =
+      laci_sparse_window_of_pixels(shape->dims[1], shape->dims[1], shape->dims[2], shape->dims[3]);
+  layer->window.values = LACI_SPARSE_S8;
   layer->bytes = laci_plan_new(&net->plan, 1, sizeof *layer->bytes);
   if (!layer->bytes) return false;
   *layer->bytes =

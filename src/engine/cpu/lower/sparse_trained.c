@@ -82,22 +82,9 @@ static bool window_of(const laci_net *net, const laci_node *node, const int valu
   if (x->rank != 4 || weight->rank != 4) return false;
   if (!laci_conv_window(node, x, y, weight->dims + 2, &w) || w.n_spatial != 2) return false;
   layer->n_images = x->dims[0];
-  layer->window = (laci_sparse_window){.channels_in = x->dims[1],
-                                       .channels_out = y->dims[1],
-                                       .groups = laci_node_int(node, "group", 1),
-                                       .h = x->dims[2],
-                                       .w = x->dims[3],
-                                       .out_h = y->dims[2],
-                                       .out_w = y->dims[3],
-                                       .kernel_h = w.kernel[0],
-                                       .kernel_w = w.kernel[1],
-                                       .stride_h = w.strides[0],
-                                       .stride_w = w.strides[1],
-                                       .dilation_h = w.dilates[0] + 1,
-                                       .dilation_w = w.dilates[1] + 1,
-                                       .pad_top = w.pads_begin[0],
-                                       .pad_left = w.pads_begin[1],
-                                       .values = laci_pictures_values(net)};
+  layer->window = laci_sparse_window_over(x, y, &w);
+  layer->window.groups = laci_node_int(node, "group", 1);
+  layer->window.values = laci_pictures_values(net);
   return layer->turned ? turn_window(layer) : true;
 }
 
