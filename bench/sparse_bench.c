@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/divide.h"
 #include "base/clock.h"
 #include "base/rng.h"
 #include "cpu/cpu.h"
@@ -20,6 +21,7 @@
 #include "engine/cpu/onednn/compat.h"
 #include "jit/cache.h"
 #include "jit/sparse_code.h"
+#include "kernel/sparse/csr.h"
 #include "kernel/sparse/pairs.h"
 #include "large_pages.h"
 #include "layers.h"
@@ -147,6 +149,7 @@ typedef struct sparse_layer {
   laci_sparse_operands o;
   laci_code_cache *cache;
   laci_sparse_code *code; /* NULL: not here */
+  laci_csr csr;           /* of floats */
   void *scratch, *x, *y, *bias;
   float *scale; /* of int8, and the rest: */
   laci_sparse_quantised quantised;
@@ -219,6 +222,11 @@ static void sparse_init(sparse_layer *s, const layer *l, int64_t n, const settin
   laci_sparse_form_fill(&s->form, dense);
   if (set->isa != LACI_JIT_NONE) make_code(s, set);
   s->made_seconds = laci_clock_seconds() - start;
+  if (set->values == LACI_SPARSE_F32 &&
+      laci_csr_init(&s->form.product, s->form.kept.weight, s->form.tiles, s->form.n_tiles,
+                    LACI_CSR_MOST_ROWS, &s->csr, &err)) {
+    die(err.text);
+  }
   s->x = large_pages((size_t)s->n_x, sizeof(float));
   s->y = large_pages((size_t)(out.n_floats * n_groups), sizeof(float));
   draw(3, (size_t)s->n_x, set->values, s->x);
@@ -239,12 +247,25 @@ static void sparse_clear(sparse_layer *s) {
   laci_sparse_code_destroy(s->code);
   laci_code_cache_destroy(s->cache);
   laci_sparse_form_clear(&s->form);
+  laci_csr_clear(&s->csr);
+}
+
+static void csr_run(const sparse_layer *s) {
+  const int64_t n_tiles = s->form.n_tiles, n_strips = laci_ceil_div(n_tiles, laci_csr_strip());
+  for (int64_t chunk = 0; chunk < s->csr.n_chunks; chunk++) {
+    for (int64_t strip = 0; strip < n_strips; strip++) {
+      const int64_t first = n_tiles * strip / n_strips, last = n_tiles * (strip + 1) / n_strips;
+      laci_csr_now()(&s->csr, &s->o, chunk, s->form.tiles + first, last - first);
+    }
+  }
 }
 
 static void sparse_run(sparse_layer *s, bool generated) {
   const laci_sparse_form *f = &s->form;
   if (generated) {
     laci_sparse_code_run(s->code, &s->o, f->tiles, f->n_tiles, NULL, s->scratch);
+  } else if (s->csr.n_chunks > 0) {
+    csr_run(s);
   } else {
     laci_sparse_multiply_now()(&f->product, &s->o,
                                &(laci_sparse_part){f->tiles, 0, f->n_tiles, 0, f->product.n_rows});

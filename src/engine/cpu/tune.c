@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Two plans, timed layer by layer. */
+ * Three plans, timed layer by layer. */
 #include "engine/cpu/tune.h"
 
 #include <string.h>
@@ -39,6 +39,7 @@ static lac_status note_layers(const laci_trial *t, laci_sparse_way way, laci_tim
   lac_status st = LAC_OK;
   for (int at = 0; at < sparse->n_layers && !st; at++) {
     char name[LACI_SPARSE_NAME];
+    if (way == LACI_SPARSE_WAY_CSR && !laci_sparse_can_csr(t->net, &sparse->layers[at])) continue;
     laci_sparse_name(t->net, &sparse->layers[at], way, name);
     st = note_layer(t, name, way, timings, err);
   }
@@ -60,17 +61,18 @@ static lac_status note_reorders(const laci_trial *t, laci_timings *timings, lac_
   return laci_timings_set(timings, name, seconds / floats, err);
 }
 
+static laci_sparse_way way_of(laci_sparse_use use) {
+  if (use == LACI_SPARSE_USE_NONE) return LACI_SPARSE_WAY_DENSE;
+  return use == LACI_SPARSE_USE_CSR ? LACI_SPARSE_WAY_CSR : LACI_SPARSE_WAY_SPARSE;
+}
+
 static lac_status try_use(const laci_graph *graph, const laci_engine_options *options,
                           laci_sparse_use use, lac_error *err) {
   laci_trial t;
   lac_status st = laci_trial_begin(graph, options, use, &t, err);
   if (!st) st = laci_trial_run(&t, options->tuning, err);
-  const bool dense = use == LACI_SPARSE_USE_NONE;
-  if (!st) {
-    st = note_layers(&t, dense ? LACI_SPARSE_WAY_DENSE : LACI_SPARSE_WAY_SPARSE, options->timings,
-                     err);
-  }
-  if (!st && !dense) st = note_reorders(&t, options->timings, err);
+  if (!st) st = note_layers(&t, way_of(use), options->timings, err);
+  if (!st && use == LACI_SPARSE_USE_ZEROS) st = note_reorders(&t, options->timings, err);
   laci_trial_end(&t);
   return st;
 }
@@ -97,5 +99,6 @@ lac_status laci_cpu_tune(const laci_graph *graph, const laci_engine_options *opt
   if (st || known) return st;
   st = try_use(graph, options, LACI_SPARSE_USE_NONE, err);
   if (!st) st = try_use(graph, options, LACI_SPARSE_USE_ZEROS, err);
+  if (!st) st = try_use(graph, options, LACI_SPARSE_USE_CSR, err);
   return st;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Measuring what the choice between dense and sparse kernels needs to know.
  *
- * The network is planned twice, by dense kernels alone and by sparse ones wherever weights are
- * zeros, and both plans are run: layers are timed where they stand, with the caches as their
- * neighbours leave them. Times are kept by what a layer is, not by where it stands, so that another
- * network, or this one again, need not be measured. */
+ * The network is planned three times, by dense kernels alone and, wherever weights are zeros, by
+ * generated code and by lists, and all plans are run: layers are timed where they stand, with the
+ * caches as their neighbours leave them. Times are kept by what a layer is, not by where it stands,
+ * so that another network, or this one again, need not be measured. */
 #ifndef LACI_ENGINE_CPU_TUNE_H
 #define LACI_ENGINE_CPU_TUNE_H
 

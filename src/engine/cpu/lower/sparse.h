@@ -16,6 +16,7 @@
 #include "engine/cpu/lower/pictures.h"
 #include "engine/cpu/net_in.h"
 #include "jit/isa.h"
+#include "kernel/sparse/csr.h"
 #include "kernel/sparse/window.h"
 
 typedef struct laci_code_cache laci_code_cache;
@@ -68,6 +69,7 @@ typedef struct laci_sparse_layer {
   int64_t whole_h, whole_w;          /* of one that is turned: the result */
   struct laci_sparse_kernel *kernel; /* of one with a mask, once it is lowered */
   bool chosen;
+  bool csr; /* by lists, not by generated code (kernel/sparse/csr.h) */
 } laci_sparse_layer;
 
 /** Values that have one layout: a layer's result lies as what is added to it. */
@@ -184,7 +186,8 @@ void laci_sparse_lower_pool(laci_net *net, const laci_sparse_layer *layer);
 /** What is timed of a layer. */
 typedef enum laci_sparse_way {
   LACI_SPARSE_WAY_DENSE,
-  LACI_SPARSE_WAY_SPARSE,
+  LACI_SPARSE_WAY_SPARSE, /* by generated code where there is any */
+  LACI_SPARSE_WAY_CSR,
   LACI_SPARSE_WAY_REORDER, /* a float's share of reorders; of no layer */
 } laci_sparse_way;
 
@@ -198,6 +201,7 @@ void laci_sparse_name(const laci_net *net, const laci_sparse_layer *layer, laci_
 
 typedef struct laci_sparse_costs {
   double *dense, *sparse; /* [n_layers], of the plan's memory */
+  double *csr;            /* by lists; of layers that cannot be, infinite */
   double reorder;         /* of a float */
   double step;            /* of a reorder, beside its floats */
   double least_gain;      /* of the whole network, for which it is worth to leave dense kernels */
@@ -208,7 +212,8 @@ bool laci_sparse_new_costs(laci_net *net, laci_sparse_costs *costs);
 /** The times of all layers; false where one was not timed. */
 bool laci_sparse_find_timings(const laci_net *net, const laci_timings *timings,
                               laci_sparse_costs *costs);
-/** These times, or estimates. False: no memory (noted). */
+/** These times, or estimates; layers that are faster by lists are noted so, and their costs by
+ * sparse kernels are those. False: no memory (noted). */
 bool laci_sparse_find_costs(laci_net *net, laci_sparse_costs *costs);
 
 /* ---- sparse_layouts.c ---- */
@@ -289,7 +294,8 @@ typedef struct laci_sparse_code laci_sparse_code;
 
 typedef struct laci_sparse_kernel {
   laci_sparse_form form;     /* its tiles; all of it where there is no code */
-  laci_sparse_code *code;    /* NULL: the compiled kernel */
+  laci_sparse_code *code;    /* NULL: lists, or the compiled kernel */
+  laci_csr csr;              /* without chunks: none */
   laci_sparse_places places; /* of a weight that changes: where its kept elements are, in the
                                 kernel's order; a constant has none */
   bool of_pairs;             /* code takes two places for each of its weights */
@@ -310,6 +316,9 @@ laci_sparse_layout laci_sparse_layer_out(const laci_net *net, const laci_sparse_
 bool laci_sparse_keep_gradient(laci_net *net, const laci_sparse_layer *layer,
                                laci_sparse_kernel *kernel);
 void laci_sparse_drop_gradient(laci_sparse_kernel *kernel);
+
+/** Can lists do it: a product of floats whose weights are constants? */
+bool laci_sparse_can_csr(const laci_net *net, const laci_sparse_layer *layer);
 
 /* ---- sparse_depthwise.c ---- */
 

@@ -154,6 +154,18 @@ static void choose_faster(laci_net *net) {
   choose(&c);
 }
 
+/** Whatever it costs. What cannot be generated is done by lists. */
+static void take_all(laci_net *net) {
+  laci_sparse_net *sparse = net->sparse;
+  const bool csr =
+      net->sparse_use == LACI_SPARSE_USE_CSR || net->sparse_use == LACI_SPARSE_USE_ALL_CSR;
+  choose_all(sparse, true);
+  for (int at = 0; at < sparse->n_layers; at++) {
+    laci_sparse_layer *layer = &sparse->layers[at];
+    layer->csr = (csr || sparse->isa == LACI_JIT_NONE) && laci_sparse_can_csr(net, layer);
+  }
+}
+
 void laci_sparse_choose(laci_net *net) {
   if (!may_be_sparse(net)) return;
   laci_sparse_find_layers(net);
@@ -164,6 +176,6 @@ void laci_sparse_choose(laci_net *net) {
   if (!sparse->places) return;
   if (sparse->trained) laci_sparse_choose_trained(net);
   else if (net->sparse_use == LACI_SPARSE_USE_FASTER) choose_faster(net);
-  else choose_all(sparse, true);
+  else take_all(net);
   laci_sparse_lay_out(net);
 }

@@ -3,6 +3,8 @@
  * of them were, or else an estimate in multiply-adds of the peak, from the layer's shape, the share
  * of weights that are kept, and what code streams from memory. docs/sparse-kernels.md has the
  * measurements that the estimates come from. */
+#include <math.h>
+
 #include "base/divide.h"
 #include "base/timings.h"
 #include "engine/cpu/lower/conv.h"
@@ -20,22 +22,70 @@ typedef struct constants {
   double stream;  /* of a weight and its code, 12 bytes, of bf16 7, while others are at work */
   double first;   /* of these, while nobody else is: the first tile of a chunk waits for its code */
   double result;  /* of a result, beside its terms */
+  double csr, csr_window; /* shares of the peak that lists reach: windows of one pixel, or of
+                             images, and others, whose vectors lie anywhere */
+  double small;           /* how much longer dense kernels take for few pixels than for many */
   double depthwise_dense, depthwise; /* shares of the peak that windows of one channel reach: by
                                         oneDNN, and by ours, of many images less */
   double depthwise_images;
 } constants;
 
-static const constants of_f32 = {1e6, 1e5, 0.8, 0.22, 50, 60, 0, 0, 0.35, 0.25, 0.2};
+static const constants of_f32 = {.least_gain = 1e6,
+                                 .step = 1e5,
+                                 .generated_share = 0.8,
+                                 .compiled_share = 0.22,
+                                 .reorder = 50,
+                                 .stream = 60,
+                                 .csr = 0.22,
+                                 .csr_window = 0.22,
+                                 .small = 1,
+                                 .depthwise_dense = 0.35,
+                                 .depthwise = 0.25,
+                                 .depthwise_images = 0.2};
 /* Code takes 27 bytes a weight, and a result has six rows' to share what is done around it. */
-static const constants of_avx2 = {1e6, 1e5, 0.77, 0.22, 50, 0, 22, 6, 0.35, 0.25, 0.2};
+static const constants of_avx2 = {.least_gain = 1e6,
+                                  .step = 1e5,
+                                  .generated_share = 0.77,
+                                  .compiled_share = 0.22,
+                                  .reorder = 50,
+                                  .first = 30,
+                                  .result = 6,
+                                  .csr = 0.73,
+                                  .csr_window = 0.58,
+                                  .small = 1.18,
+                                  .depthwise_dense = 0.35,
+                                  .depthwise = 0.25,
+                                  .depthwise_images = 0.2};
 /* Nobody has measured it: what keeps half is dense where it is not timed, and what keeps less is
  * not. */
-static const constants of_neon = {1e6, 1e5, 0.5, 0.22, 50, 0, 22, 6, 0.35, 0.25, 0.2};
+static const constants of_neon = {.least_gain = 1e6,
+                                  .step = 1e5,
+                                  .generated_share = 0.5,
+                                  .compiled_share = 0.22,
+                                  .reorder = 50,
+                                  .first = 22,
+                                  .result = 6,
+                                  .csr = 0.22,
+                                  .csr_window = 0.22,
+                                  .small = 1,
+                                  .depthwise_dense = 0.35,
+                                  .depthwise = 0.25,
+                                  .depthwise_images = 0.2};
 /* As many as four floats' multiply-adds take as long; what keeps less than half takes as long as
  * half, and what keeps more twice as long. Code takes 4.6 bytes a kept weight. */
-static const constants of_int8 = {1e6, 1e5, 3.2, 0.05, 50, 23, 0, 1, 1, 1, 1};
+static const constants of_int8 = {
+    .generated_share = 3.2, .compiled_share = 0.05, .stream = 23, .result = 1, .small = 1};
 /* Twice as many multiply-adds take as long. */
-static const constants of_bf16 = {2e6, 4e5, 0.85, 0.02, 20, 80, 0, 0, 1, 1, 1};
+static const constants of_bf16 = {.least_gain = 2e6,
+                                  .step = 4e5,
+                                  .generated_share = 0.85,
+                                  .compiled_share = 0.02,
+                                  .reorder = 20,
+                                  .stream = 80,
+                                  .small = 1,
+                                  .depthwise_dense = 1,
+                                  .depthwise = 1,
+                                  .depthwise_images = 1};
 
 /* Of direct's, where oneDNN has it: in f32. */
 static const double winograd_cost = 0.58;
@@ -67,6 +117,11 @@ static double weights_each(const laci_sparse_window *g) {
   return (double)(g->channels_in / g->groups * g->kernel_h * g->kernel_w);
 }
 
+static bool has_few_pixels(const laci_sparse_layer *layer) {
+  enum { FEW = 8 * 8 };
+  return layer->n_images * layer->window.out_h * layer->window.out_w <= FEW;
+}
+
 static double winograd_of(const laci_sparse_layer *layer) {
   enum { SMALL = 8 * 8, LARGE = 16 * 16, MANY = 128 };
   const laci_sparse_window *g = &layer->window;
@@ -82,7 +137,9 @@ static double dense_cost(const laci_net *net, const laci_sparse_layer *layer) {
   if (layer->kind == LACI_SPARSE_DEPTHWISE)
     return products / constants_of(net, layer)->depthwise_dense;
   const bool direct = layer->rows || net->plan.bf16;
-  if (direct || !laci_conv_gains_by_winograd(net, layer->fused)) return products;
+  if (direct || !laci_conv_gains_by_winograd(net, layer->fused)) {
+    return products * (has_few_pixels(layer) ? constants_of(net, layer)->small : 1);
+  }
   return products * winograd_of(layer);
 }
 
@@ -120,6 +177,16 @@ static double sparse_cost(const laci_net *net, const laci_sparse_layer *layer) {
   return kept * (worked + waited > streamed ? worked + waited : streamed) + around;
 }
 
+/** Lists are read for each strip of tiles, so that none waits for what it runs. */
+static double csr_cost(const laci_net *net, const laci_sparse_layer *layer) {
+  const laci_sparse_window *g = &layer->window;
+  const constants *c = constants_of(net, layer);
+  if (!laci_sparse_can_csr(net, layer)) return INFINITY;
+  const bool aligned = laci_sparse_is_pixel(g) || laci_pictures_by_images(layer->n_images);
+  const double kept = (double)g->channels_out * weights_each(g) * layer->kept;
+  return kept * (double)(tiles_of(layer) * LACI_SPARSE_LANES) / (aligned ? c->csr : c->csr_window);
+}
+
 static void estimate(const laci_net *net, laci_sparse_costs *costs) {
   const laci_sparse_net *sparse = net->sparse;
   const constants *c = constants_of(net, NULL);
@@ -129,6 +196,7 @@ static void estimate(const laci_net *net, laci_sparse_costs *costs) {
   for (int at = 0; at < sparse->n_layers; at++) {
     costs->dense[at] = dense_cost(net, &sparse->layers[at]);
     costs->sparse[at] = sparse_cost(net, &sparse->layers[at]);
+    costs->csr[at] = csr_cost(net, &sparse->layers[at]);
   }
 }
 
@@ -150,6 +218,9 @@ bool laci_sparse_find_timings(const laci_net *net, const laci_timings *timings,
     const laci_sparse_layer *layer = &sparse->layers[at];
     known = find_time(net, timings, layer, LACI_SPARSE_WAY_DENSE, &costs->dense[at]) &&
             find_time(net, timings, layer, LACI_SPARSE_WAY_SPARSE, &costs->sparse[at]);
+    costs->csr[at] = INFINITY;
+    if (!known || !laci_sparse_can_csr(net, layer)) continue;
+    known = find_time(net, timings, layer, LACI_SPARSE_WAY_CSR, &costs->csr[at]);
   }
   costs->step = costs->least_gain = 0; /* what is timed has it in it */
   return known;
@@ -159,11 +230,18 @@ bool laci_sparse_new_costs(laci_net *net, laci_sparse_costs *costs) {
   const size_t n = (size_t)net->sparse->n_layers;
   costs->dense = laci_plan_new(&net->plan, n, sizeof *costs->dense);
   costs->sparse = laci_plan_new(&net->plan, n, sizeof *costs->sparse);
-  return costs->dense && costs->sparse;
+  costs->csr = laci_plan_new(&net->plan, n, sizeof *costs->csr);
+  return costs->dense && costs->sparse && costs->csr;
 }
 
 bool laci_sparse_find_costs(laci_net *net, laci_sparse_costs *costs) {
   if (!laci_sparse_new_costs(net, costs)) return false;
   if (!laci_sparse_find_timings(net, net->timings, costs)) estimate(net, costs);
+  for (int at = 0; at < net->sparse->n_layers; at++) {
+    laci_sparse_layer *layer = &net->sparse->layers[at];
+    const bool none = laci_sparse_isa_of(net, layer) == LACI_JIT_NONE;
+    layer->csr = laci_sparse_can_csr(net, layer) && (none || costs->csr[at] < costs->sparse[at]);
+    if (layer->csr) costs->sparse[at] = costs->csr[at];
+  }
   return true;
 }

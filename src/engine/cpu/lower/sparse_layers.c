@@ -53,6 +53,11 @@ static int behind_integers(const laci_cpu_plan *plan, int value) {
   return value;
 }
 
+/** Layers are found that gain nothing, too. */
+static bool takes_all(const laci_net *net) {
+  return net->sparse_use == LACI_SPARSE_USE_ALL || net->sparse_use == LACI_SPARSE_USE_ALL_CSR;
+}
+
 static bool layer_of(laci_net *net, const laci_fused *fused, bool bytes, laci_sparse_layer *layer) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   const bool conv = node->op == &laci_op_conv;
@@ -79,7 +84,7 @@ static bool layer_of(laci_net *net, const laci_fused *fused, bool bytes, laci_sp
   }
   layer->kept = laci_net_kept_share(net, node->inputs[1]);
   if (bytes) laci_sparse_take_bytes(net, layer);
-  const bool any = layer->bytes || net->sparse_use == LACI_SPARSE_USE_ALL;
+  const bool any = layer->bytes || takes_all(net);
   return any || layer->kept * 100 <= MOST_KEPT;
 }
 
@@ -102,7 +107,7 @@ void laci_sparse_find_layers(laci_net *net) {
   laci_sparse_net *sparse = laci_plan_new(plan, 1, sizeof *sparse);
   uint8_t *kinds = laci_plan_new(plan, (size_t)plan->graph->n_values, sizeof *kinds);
   const laci_jit_isa isa = laci_jit_isa_allowed(), isa_of_bytes = laci_jit_isa_of_quads(isa);
-  const bool bytes = isa_of_bytes != LACI_JIT_NONE || net->sparse_use == LACI_SPARSE_USE_ALL;
+  const bool bytes = isa_of_bytes != LACI_JIT_NONE || takes_all(net);
   int n = 0, n_beside = 0;
   bool trained = false;
   if (!layers || !sparse || !kinds) return;
@@ -114,7 +119,7 @@ void laci_sparse_find_layers(laci_net *net) {
     n_beside += layers[n].kind != LACI_SPARSE_PRODUCT;
     n++;
   }
-  if (n == 0 || (n == n_beside && net->sparse_use != LACI_SPARSE_USE_ALL)) return;
+  if (n == 0 || (n == n_beside && !takes_all(net))) return;
   *sparse = (laci_sparse_net){.isa = plan->bf16 ? laci_jit_isa_of_pairs(isa) : isa,
                               .isa_of_bytes = isa_of_bytes,
                               .layers = layers,

@@ -27,7 +27,7 @@ typedef struct work {
   const sparse_step *s;
   const laci_sparse_kernel *kernel;
   laci_sparse_operands o;
-  int64_t row_parts;
+  int64_t row_parts, n_strips;
 } work;
 
 static void multiply_some(int64_t begin, int64_t end, void *context) {
@@ -42,6 +42,17 @@ static void multiply_some(int64_t begin, int64_t end, void *context) {
         .row_first = row,
         .row_last = row + ROWS < form->product.n_rows ? row + ROWS : form->product.n_rows};
     laci_sparse_multiply_now()(&form->product, &w->o, &part);
+  }
+}
+
+/** Strips of tiles as even as can be; those of a chunk of rows after each other. */
+static void run_lists(int64_t begin, int64_t end, void *context) {
+  const work *w = context;
+  const laci_sparse_form *form = &w->kernel->form;
+  for (int64_t at = begin; at < end; at++) {
+    const int64_t strip = at % w->n_strips, first = form->n_tiles * strip / w->n_strips;
+    const int64_t last = form->n_tiles * (strip + 1) / w->n_strips;
+    laci_csr_now()(&w->kernel->csr, &w->o, at / w->n_strips, form->tiles + first, last - first);
   }
 }
 
@@ -67,6 +78,9 @@ static void run_kernel(laci_net *net, work *w) {
   if (w->kernel->code) {
     laci_sparse_code_run(w->kernel->code, &w->o, form->tiles, form->n_tiles, net->pool,
                          laci_net_data(net, w->s->scratch));
+  } else if (w->kernel->csr.n_chunks > 0) {
+    w->n_strips = laci_ceil_div(form->n_tiles, laci_csr_strip());
+    laci_pool_for(net->pool, w->kernel->csr.n_chunks * w->n_strips, 1, run_lists, w);
   } else {
     laci_pool_for(net->pool, laci_ceil_div(form->n_tiles, TILES) * w->row_parts, 1, multiply_some,
                   w);
@@ -86,9 +100,10 @@ static const char *kernel_name(laci_net *net, const laci_sparse_layer *layer) {
   const laci_sparse_window *g = &layer->window;
   char text[96];
   const laci_jit_isa isa = laci_sparse_isa_of(net, layer);
-  const char *code = isa != LACI_JIT_NONE ? laci_jit_isa_name(isa)
-                     : layer->bytes       ? "compiled int8"
-                                          : "compiled";
+  const char *code = layer->csr             ? "csr"
+                     : isa != LACI_JIT_NONE ? laci_jit_isa_name(isa)
+                     : layer->bytes         ? "compiled int8"
+                                            : "compiled";
   const int64_t taps = layer->n_phases > 1 ? 2 : 1; /* a phase reads every second one */
   (void)snprintf(text, sizeof text, "sparse-%lldx%lld %s",
                  (long long)(g->kernel_h * taps - taps + 1),

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Makes the lists of csr.h. */
+#include "kernel/sparse/csr.h"
+
+#include <string.h>
+
+#include "base/divide.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "cpu/cpu.h"
+
+static laci_csr_run *const of_level[] = {
+#define VARIANT(name, level) [level] = laci_csr_##name,
+    LACI_KERNEL_VARIANTS(VARIANT)
+#undef VARIANT
+};
+
+laci_csr_run *laci_csr_now(void) { return of_level[laci_cpu()]; }
+
+/* As many vectors of sums as hide the time of a multiply-add, and leave registers for a weight. */
+int64_t laci_csr_strip(void) {
+  static const int8_t strips[] = {
+      [LACI_CPU_ANY] = 4, [LACI_CPU_AVX2] = 5, [LACI_CPU_AVX512] = 8, [LACI_CPU_NEON] = 4};
+  return strips[laci_cpu()];
+}
+
+/* ---- Blocks ---- */
+
+/* The lines of memory that a strip reads of some columns. */
+enum {
+  LINE = 64 / (int)sizeof(float), /* floats */
+  MOST_LINES = 320,               /* five eighths of a first cache of 32 KB */
+  SLOTS = 1024,                   /* of a table that is never full */
+  FOUR = 4,                       /* columns */
+};
+
+typedef struct lines {
+  int64_t slot[SLOTS]; /* a line's number + 1 */
+  int n;
+} lines;
+
+static void add_line(lines *l, int64_t line) {
+  uint64_t at = (uint64_t)line * 0x9E3779B97F4A7C15U >> 54;
+  while (l->slot[at] && l->slot[at] != line + 1) at = (at + 1) % SLOTS;
+  l->n += !l->slot[at];
+  l->slot[at] = line + 1;
+}
+
+/* The first column of the next block: as many fours as fit, but one at least. Of 2:4, all lists of
+ * a block are equally long then, so that a processor foresees their ends. */
+static int64_t block_end(const laci_sparse_product *p, const laci_sparse_tile *tiles,
+                         int64_t n_tiles, int64_t first, int64_t last) {
+  lines l = {.n = 0};
+  int64_t column = first;
+  for (; column < last && (l.n < MOST_LINES || (column - first) % FOUR); column++) {
+    for (int64_t t = 0; t < n_tiles; t++) {
+      const int64_t at = tiles[t].in + p->column_at[column];
+      add_line(&l, at / LINE);
+      add_line(&l, (at + LACI_SPARSE_LANES - 1) / LINE);
+    }
+  }
+  return column;
+}
+
+/* ---- Chunks ---- */
+
+/* What is known while lists are made. */
+typedef struct making {
+  const laci_sparse_product *p;
+  const float *weight;
+  const laci_sparse_tile *tiles;
+  int64_t n_tiles, chunk_rows;
+  int64_t *ends;  /* [n_columns]: of blocks, column after column of all groups */
+  int64_t *first; /* [n_groups + 1]: blocks before a group's */
+  laci_csr *csr;
+} making;
+
+static int64_t columns_together(const laci_sparse_product *p) {
+  return p->n_columns / (p->n_rows / p->rows_together);
+}
+
+static void find_blocks(making *m) {
+  const int64_t n_groups = m->p->n_rows / m->p->rows_together, each = columns_together(m->p);
+  int64_t n = 0;
+  for (int64_t group = 0; group < n_groups; group++) {
+    m->first[group] = n;
+    for (int64_t at = group * each; at < (group + 1) * each; n++) {
+      at = m->ends[n] = block_end(m->p, m->tiles, m->n_tiles, at, (group + 1) * each);
+    }
+  }
+  m->first[n_groups] = n;
+}
+
+/* Some rows of a group; what their lists begin with. */
+static void fill_chunk(const making *m, int64_t group, int64_t row_first, laci_csr_chunk *chunk,
+                       int64_t *begin) {
+  const laci_sparse_product *p = m->p;
+  const int64_t group_end = (group + 1) * p->rows_together, row_end = row_first + m->chunk_rows;
+  int64_t n = p->row_begin[row_first];
+  *chunk = (laci_csr_chunk){.row_first = row_first,
+                            .row_last = row_end < group_end ? row_end : group_end,
+                            .n_blocks = m->first[group + 1] - m->first[group],
+                            .begin = begin};
+  int64_t taken[LACI_CSR_MOST_ROWS]; /* of each row */
+  for (int64_t row = row_first; row < chunk->row_last; row++) {
+    taken[row - row_first] = p->row_begin[row];
+  }
+  for (int64_t block = m->first[group]; block < m->first[group + 1]; block++) {
+    for (int64_t row = row_first; row < chunk->row_last; row++) {
+      int64_t *k = &taken[row - row_first];
+      *begin++ = n;
+      for (; *k < p->row_begin[row + 1] && p->column[*k] < m->ends[block]; ++*k, n++) {
+        m->csr->entries[n] = (laci_csr_entry){(int32_t)p->column_at[p->column[*k]], m->weight[*k]};
+      }
+    }
+  }
+  *begin = n;
+}
+
+static lac_status check_distances(const laci_sparse_product *p, lac_error *err) {
+  for (int64_t at = 0; at < p->n_columns; at++) {
+    if (p->column_at[at] > INT32_MAX || p->column_at[at] < INT32_MIN) {
+      return laci_fail(err, LAC_UNSUPPORTED, "a sparse product: operands of more than 2^31 floats");
+    }
+  }
+  return LAC_OK;
+}
+
+/* Chunks, and places where a list begins. */
+static bool take_memory(const making *m, int64_t n_groups) {
+  const laci_sparse_product *p = m->p;
+  laci_csr *csr = m->csr;
+  const int64_t each = laci_ceil_div(p->rows_together, m->chunk_rows);
+  int64_t n_begins = 0;
+  csr->n_chunks = n_groups * each;
+  for (int64_t group = 0; group < n_groups; group++) {
+    n_begins += (m->first[group + 1] - m->first[group]) * p->rows_together + each;
+  }
+  const int64_t n_kept = p->row_begin[p->n_rows];
+  csr->chunks = laci_alloc((size_t)csr->n_chunks, sizeof *csr->chunks);
+  csr->begin = laci_alloc((size_t)n_begins, sizeof *csr->begin);
+  csr->entries = laci_alloc((size_t)n_kept, sizeof *csr->entries);
+  csr->bytes = (size_t)csr->n_chunks * sizeof *csr->chunks + (size_t)n_begins * sizeof *csr->begin +
+               (size_t)n_kept * sizeof *csr->entries;
+  return csr->chunks && csr->begin && csr->entries;
+}
+
+static void fill_chunks(const making *m, int64_t n_groups) {
+  int64_t *begin = m->csr->begin;
+  laci_csr_chunk *chunk = m->csr->chunks;
+  for (int64_t group = 0; group < n_groups; group++) {
+    const int64_t end = (group + 1) * m->p->rows_together;
+    for (int64_t row = group * m->p->rows_together; row < end; row += m->chunk_rows, chunk++) {
+      fill_chunk(m, group, row, chunk, begin);
+      begin += chunk->n_blocks * (chunk->row_last - chunk->row_first) + 1;
+    }
+  }
+}
+
+lac_status laci_csr_init(const laci_sparse_product *p, const float *weight,
+                         const laci_sparse_tile *tiles, int64_t n_tiles, int64_t chunk_rows,
+                         laci_csr *csr, lac_error *err) {
+  const int64_t n_groups = p->n_rows / p->rows_together, strip = laci_csr_strip();
+  making m = {.p = p, .weight = weight, .tiles = tiles, .csr = csr};
+  m.n_tiles = n_tiles < strip ? n_tiles : strip;
+  m.chunk_rows = chunk_rows < LACI_CSR_MOST_ROWS ? chunk_rows : LACI_CSR_MOST_ROWS;
+  *csr = (laci_csr){.row_stride = p->row_stride};
+  lac_status st = check_distances(p, err);
+  if (st) return st;
+  m.ends = laci_alloc((size_t)p->n_columns, sizeof *m.ends);
+  m.first = laci_alloc((size_t)n_groups + 1, sizeof *m.first);
+  if (m.ends && m.first) find_blocks(&m);
+  if (!m.ends || !m.first || !take_memory(&m, n_groups)) {
+    st = laci_fail_memory(err, "a sparse product's lists");
+    laci_csr_clear(csr);
+  } else {
+    fill_chunks(&m, n_groups);
+  }
+  laci_free(m.ends);
+  laci_free(m.first);
+  return st;
+}
+
+void laci_csr_clear(laci_csr *csr) {
+  laci_free(csr->chunks);
+  laci_free(csr->begin);
+  laci_free(csr->entries);
+  *csr = (laci_csr){.n_chunks = 0};
+}

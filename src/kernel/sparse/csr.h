@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A sparse product of floats (product.h) without generated code: compressed sparse rows in blocks
+ * of columns.
+ *
+ * What some tiles, a strip, read of a block's columns fits in half of the first cache and is read
+ * again and again: a row is a list of kept weights, each with where its column lies, and sums of
+ * all the strip's vectors stay in registers while it goes through. Between blocks the sums of some
+ * rows, a chunk, wait in memory. Lists of a chunk stand block after block, so that weights are
+ * read once for each strip, in their order, 8 bytes each.
+ *
+ * Columns ascend in a row and so do blocks: results are the bits of product.h's definition. */
+#ifndef LACI_KERNEL_SPARSE_CSR_H
+#define LACI_KERNEL_SPARSE_CSR_H
+
+#include <stddef.h>
+
+#include "kernel/sparse/product.h"
+#include "lacuna/status.h"
+
+enum {
+  LACI_CSR_MOST_ROWS = 128, /* of a chunk */
+  LACI_CSR_MOST_TILES = 8,  /* of a strip */
+};
+
+typedef struct laci_csr_entry {
+  int32_t at; /* of its column: floats from where a tile begins */
+  float weight;
+} laci_csr_entry;
+
+/** Rows with the same columns. Of block b, row r of the chunk has entries [begin[b * n + r],
+ * begin[b * n + r + 1]), n being the number of its rows. */
+typedef struct laci_csr_chunk {
+  int64_t row_first, row_last, n_blocks;
+  const int64_t *begin; /* [n_blocks * n + 1] */
+} laci_csr_chunk;
+
+typedef struct laci_csr {
+  laci_csr_chunk *chunks; /* [n_chunks] */
+  int64_t n_chunks, row_stride;
+  laci_csr_entry *entries;
+  int64_t *begin; /* of all chunks */
+  size_t bytes;   /* that all of it takes */
+} laci_csr;
+
+/** How many tiles a strip has at most, by the level in force. */
+int64_t laci_csr_strip(void);
+
+/** The lists of a product with these weights, [n_kept], for such tiles as these, in chunks of at
+ * most so many rows. Fails LAC_NO_MEMORY, LAC_UNSUPPORTED: a distance of more than 2^31 floats;
+ * csr is then empty. */
+LAC_MUST_CHECK lac_status laci_csr_init(const laci_sparse_product *p, const float *weight,
+                                        const laci_sparse_tile *tiles, int64_t n_tiles,
+                                        int64_t chunk_rows, laci_csr *csr, lac_error *err);
+void laci_csr_clear(laci_csr *csr);
+
+/** All rows of a chunk for tiles [first, last), a strip at most. o->weight is not read. Strips and
+ * chunks are independent of each other. */
+typedef void laci_csr_run(const laci_csr *csr, const laci_sparse_operands *o, int64_t chunk,
+                          const laci_sparse_tile *tiles, int64_t n_tiles);
+
+#define LACI_CSR_DECLARE(name, level) laci_csr_run laci_csr_##name;
+LACI_KERNEL_VARIANTS(LACI_CSR_DECLARE)
+#undef LACI_CSR_DECLARE
+
+/** The variant by the level in force (cpu/cpu.h). */
+laci_csr_run *laci_csr_now(void);
+
+#endif

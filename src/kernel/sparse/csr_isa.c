@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * csr.h for every instruction set, the definition included: a row's list for all vectors of a strip
+ * at once. */
+#include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "kernel/sparse/csr.h"
+#include "kernel/sparse/floats_isa.h"
+
+enum { LANES = LACI_SPARSE_LANES };
+
+/* Tiles that are done together. */
+typedef struct strip {
+  const float *x[LACI_CSR_MOST_TILES]; /* where they begin */
+  float *y[LACI_CSR_MOST_TILES];       /* their first row's results, and what is added to these */
+  const float *residual[LACI_CSR_MOST_TILES];
+  int64_t apart;          /* floats from a tile's sums to the next one's */
+  int n_tiles, n_vectors; /* the last tile may have but half of its vectors */
+  bool all_lanes;         /* are results; else those that `lanes` says, and zeros around them */
+  float lanes[LACI_CSR_MOST_TILES * LANES];
+} strip;
+
+/* The lists of a block's rows. */
+typedef struct block {
+  const laci_csr_entry *entries;
+  const int64_t *begin; /* [n_rows + 1] */
+  int64_t n_rows;
+  const float *bias;  /* [n_rows]; NULL: sums go on */
+  float *sums;        /* of the first tile, [row][16] */
+  bool finishes;      /* results are stored, with no function behind */
+  bool adds;          /* residuals */
+  int64_t row_stride; /* of results */
+  float low, high;
+} block;
+
+#ifdef ALL
+enum { EACH = LANES / WIDTH };
+
+static inline int64_t sums_at(const strip *s, int at) {
+  return at / EACH * s->apart + (int64_t)(at % EACH * WIDTH);
+}
+
+static inline __attribute__((always_inline)) void store_results(const strip *s, const block *b,
+                                                                int64_t row, const vector *sum,
+                                                                const int n) {
+  const vector low = ALL(b->low), high = ALL(b->high);
+#pragma GCC unroll 64
+  for (int at = 0; at < n; at++) {
+    const int64_t place = row * b->row_stride + (int64_t)(at % EACH * WIDTH);
+    vector v = sum[at];
+    if (b->adds) v = ADD(v, LOAD(s->residual[at / EACH] + place));
+    v = SMALLER(high, LARGER(low, v));
+    if (!s->all_lanes) v = BOTH(v, LOAD(s->lanes + (int64_t)(at * WIDTH)));
+    STORE(s->y[at / EACH] + place, v);
+  }
+}
+
+/* One list; inlined with n known, so that sums stay in registers. */
+static inline __attribute__((always_inline)) void add_list(const strip *s, const block *b,
+                                                           int64_t row, const int n) {
+  float *sums = b->sums + row * LANES;
+  const laci_csr_entry *e = b->entries + b->begin[row], *end = b->entries + b->begin[row + 1];
+  const float *x[LACI_CSR_MOST_TILES];
+  vector sum[LACI_CSR_MOST_TILES * EACH];
+#pragma GCC unroll 64
+  for (int at = 0; at < n; at++) {
+    if (at % EACH == 0) x[at / EACH] = s->x[at / EACH];
+    sum[at] = b->bias ? ALL(b->bias[row]) : LOAD(sums + sums_at(s, at));
+  }
+  for (; e < end; e++) {
+    const vector weight = ALL(e->weight);
+    const int64_t from = e->at;
+#pragma GCC unroll 64
+    for (int at = 0; at < n; at++) {
+      sum[at] = FMA(weight, LOAD(x[at / EACH] + from + (int64_t)(at % EACH * WIDTH)), sum[at]);
+    }
+  }
+  if (b->finishes) {
+    store_results(s, b, row, sum, n);
+    return;
+  }
+#pragma GCC unroll 64
+  for (int at = 0; at < n; at++) STORE(sums + sums_at(s, at), sum[at]);
+}
+
+#define LISTS(n)                                                          \
+  case n:                                                                 \
+    for (int64_t row = 0; row < b->n_rows; row++) add_list(s, b, row, n); \
+    break;
+
+static void add_block(const strip *s, const block *b) {
+  switch (s->n_vectors) {
+#if defined(__ARM_NEON)
+    LISTS(4) LISTS(8) LISTS(12) LISTS(16)
+#else
+    LISTS(1)
+    LISTS(2)
+    LISTS(3)
+    LISTS(4) LISTS(5) LISTS(6) LISTS(7) LISTS(8)
+#if !defined(__AVX512F__)
+        LISTS(9) LISTS(10)
+#endif
+#endif
+  }
+}
+
+/* Where no lane of its second half is a result, that half is left out. */
+static int vectors_of(const laci_sparse_tile *tiles, int64_t n) {
+  const uint64_t upper = tiles[n - 1].lanes & LACI_SPARSE_ALL_LANES & ~(uint64_t)0xFF;
+  return (int)n * EACH - (WIDTH == 8 && !upper);
+}
+
+#else
+enum { EACH = 1, WIDTH = 1 };
+
+static void add_list(const strip *s, const block *b, int64_t row) {
+  for (int t = 0; t < s->n_tiles; t++) {
+    float *sums = b->sums + t * s->apart + row * LANES;
+    for (int lane = 0; lane < LANES && b->bias; lane++) sums[lane] = b->bias[row];
+    for (int64_t k = b->begin[row]; k < b->begin[row + 1]; k++) {
+      const float *x = s->x[t] + b->entries[k].at;
+      for (int lane = 0; lane < LANES; lane++) {
+        sums[lane] = fmaf(b->entries[k].weight, x[lane], sums[lane]);
+      }
+    }
+  }
+}
+
+static void add_block(const strip *s, const block *b) {
+  for (int64_t row = 0; row < b->n_rows; row++) add_list(s, b, row);
+}
+
+static int vectors_of(const laci_sparse_tile *tiles, int64_t n) {
+  (void)tiles;
+  return (int)n;
+}
+#endif
+
+/* Are results stored whole vectors at a time, as they come? */
+static bool stores_whole(const laci_sparse_operands *o, const laci_sparse_tile *tiles,
+                         int64_t n_tiles) {
+  bool whole = WIDTH > 1 && o->n_functions == 0 && !(o->residual && o->residual_last);
+  for (int64_t t = 0; t < n_tiles; t++) {
+    const bool all = (~tiles[t].lanes & LACI_SPARSE_ALL_LANES) == 0;
+    whole = whole && (all || tiles[t].lanes & LACI_SPARSE_ZEROS_AROUND);
+  }
+  return whole;
+}
+
+static void place_tile(const laci_csr *csr, const laci_sparse_operands *o, int64_t row,
+                       const laci_sparse_tile *tile, strip *s) {
+  const int64_t at = s->n_tiles++, out = tile->out + row * csr->row_stride;
+  s->x[at] = o->x + tile->in;
+  s->y[at] = o->y + out;
+  s->residual[at] = o->residual ? o->residual + out : NULL;
+  s->all_lanes = s->all_lanes && (~tile->lanes & LACI_SPARSE_ALL_LANES) == 0;
+  for (int lane = 0; lane < LANES; lane++) {
+    const uint32_t bits = tile->lanes >> lane & 1 ? UINT32_MAX : 0;
+    memcpy(&s->lanes[at * LANES + lane], &bits, sizeof bits);
+  }
+}
+
+void LACI_VARIANT(laci_csr)(const laci_csr *csr, const laci_sparse_operands *o, int64_t chunk,
+                            const laci_sparse_tile *tiles, int64_t n_tiles) {
+  const laci_csr_chunk *c = &csr->chunks[chunk];
+  const int64_t n_rows = c->row_last - c->row_first;
+  const bool whole = stores_whole(o, tiles, n_tiles);
+  float sums[LACI_CSR_MOST_TILES * LACI_CSR_MOST_ROWS * LANES];
+  strip s = {.apart = n_rows * LANES, .all_lanes = true};
+  for (int64_t t = 0; t < n_tiles; t++) place_tile(csr, o, c->row_first, &tiles[t], &s);
+  s.n_vectors = vectors_of(tiles, n_tiles);
+  if (s.n_vectors < (int)n_tiles * EACH) { /* what is left out is written by nobody */
+    memset(sums + (n_tiles - 1) * s.apart, 0, (size_t)s.apart * sizeof *sums);
+  }
+  for (int64_t at = 0; at < c->n_blocks; at++) {
+    const block b = {.entries = csr->entries,
+                     .begin = c->begin + at * n_rows,
+                     .n_rows = n_rows,
+                     .bias = at ? NULL : o->bias + c->row_first,
+                     .sums = sums,
+                     .finishes = whole && at == c->n_blocks - 1,
+                     .adds = o->residual != NULL,
+                     .row_stride = csr->row_stride,
+                     .low = o->low,
+                     .high = o->high};
+    add_block(&s, &b);
+  }
+  if (whole) return;
+  const laci_sparse_part done = {tiles, 0, n_tiles, c->row_first, c->row_last};
+  LACI_VARIANT(laci_sparse_finish)(o, csr->row_stride, LACI_SPARSE_F32, &done, sums);
+}
