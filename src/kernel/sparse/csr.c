@@ -29,7 +29,7 @@ int64_t laci_csr_strip(void) {
 /* The lines of memory that a strip reads of some columns. */
 enum {
   LINE = 64 / (int)sizeof(float), /* floats */
-  MOST_LINES = 320,               /* five eighths of a first cache of 32 KB */
+  MOST_LINES = 256,               /* half of a first cache of 32 KB */
   SLOTS = 1024,                   /* of a table that is never full */
   FOUR = 4,                       /* columns */
 };

@@ -36,7 +36,7 @@ typedef struct block {
 } block;
 
 #ifdef ALL
-enum { EACH = LANES / WIDTH };
+enum { EACH = LANES / WIDTH, AWAY = 128, EACH_LINE = 8 };
 
 static inline int64_t sums_at(const strip *s, int at) {
   return at / EACH * s->apart + (int64_t)(at % EACH * WIDTH);
@@ -64,6 +64,7 @@ static inline __attribute__((always_inline)) void add_list(const strip *s, const
   const laci_csr_entry *e = b->entries + b->begin[row], *end = b->entries + b->begin[row + 1];
   const float *x[LACI_CSR_MOST_TILES];
   vector sum[LACI_CSR_MOST_TILES * EACH];
+  for (const laci_csr_entry *f = e; f < end; f += EACH_LINE) __builtin_prefetch(f + AWAY);
 #pragma GCC unroll 64
   for (int at = 0; at < n; at++) {
     if (at % EACH == 0) x[at / EACH] = s->x[at / EACH];
@@ -98,7 +99,8 @@ static void add_block(const strip *s, const block *b) {
     LISTS(1)
     LISTS(2)
     LISTS(3)
-    LISTS(4) LISTS(5) LISTS(6) LISTS(7) LISTS(8)
+    LISTS(4)
+    LISTS(5) LISTS(6) LISTS(7) LISTS(8)
 #if !defined(__AVX512F__)
         LISTS(9) LISTS(10)
 #endif
