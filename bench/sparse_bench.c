@@ -222,9 +222,9 @@ static void sparse_init(sparse_layer *s, const layer *l, int64_t n, const settin
   laci_sparse_form_fill(&s->form, dense);
   if (set->isa != LACI_JIT_NONE) make_code(s, set);
   s->made_seconds = laci_clock_seconds() - start;
+  const laci_csr_cut cut = {s->form.tiles, s->form.n_tiles, LACI_CSR_MOST_ROWS};
   if (set->values == LACI_SPARSE_F32 &&
-      laci_csr_init(&s->form.product, s->form.kept.weight, s->form.tiles, s->form.n_tiles,
-                    LACI_CSR_MOST_ROWS, &s->csr, &err)) {
+      laci_csr_init(&s->form.product, s->form.kept.weight, &cut, &s->csr, &err)) {
     die(err.text);
   }
   s->x = large_pages((size_t)s->n_x, sizeof(float));

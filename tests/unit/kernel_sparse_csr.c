@@ -16,8 +16,8 @@ enum { N_LEVELS = sizeof levels / sizeof *levels };
 static laci_csr lists_of(const sparse_operands *o, int64_t chunk_rows) {
   laci_csr csr;
   lac_error err = {0};
-  if (laci_csr_init(&o->form.product, o->form.kept.weight, o->form.tiles, o->form.n_tiles,
-                    chunk_rows, &csr, &err)) {
+  const laci_csr_cut cut = {o->form.tiles, o->form.n_tiles, chunk_rows};
+  if (laci_csr_init(&o->form.product, o->form.kept.weight, &cut, &csr, &err)) {
     fail_msg("%s", err.text);
   }
   return csr;
@@ -121,7 +121,8 @@ static void distances_have_a_limit(void **state) {
   laci_csr csr;
   lac_error err = {0};
   (void)state;
-  assert_int_equal(laci_csr_init(&p, weight, &tile, 1, 1, &csr, &err), LAC_UNSUPPORTED);
+  assert_int_equal(laci_csr_init(&p, weight, &(laci_csr_cut){&tile, 1, 1}, &csr, &err),
+                   LAC_UNSUPPORTED);
   assert_string_equal(err.text, "a sparse product: operands of more than 2^31 floats");
   assert_null(csr.entries);
 }

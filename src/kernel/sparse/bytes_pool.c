@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Chooses the variant of bytes_pool.h, and says which windows it takes and how its work falls. */
+ * Chooses the variant of bytes_pool.h, and says which windows it takes. */
 #include "kernel/sparse/bytes_pool.h"
 
 #include "cpu/cpu.h"
@@ -23,10 +23,4 @@ bool laci_bytes_pool_fits(const laci_sparse_window *g) {
          g->stride_w <= LACI_BYTES_POOL_STRIDE && g->kernel_w <= LACI_BYTES_POOL_KERNEL &&
          meets(g->h, g->out_h, g->kernel_h, g->stride_h, g->pad_top) &&
          meets(g->w, g->out_w, g->kernel_w, g->stride_w, g->pad_left);
-}
-
-int64_t laci_bytes_pool_items(const laci_bytes_pool *p) {
-  const bool images = p->in.lanes == LACI_SPARSE_IMAGES;
-  const int64_t quads = laci_sparse_channels(p->window.channels_in, LACI_SPARSE_S8);
-  return p->n_pictures * (images ? p->window.out_h : quads);
 }

@@ -157,13 +157,12 @@ static void fill_chunks(const making *m, int64_t n_groups) {
   }
 }
 
-lac_status laci_csr_init(const laci_sparse_product *p, const float *weight,
-                         const laci_sparse_tile *tiles, int64_t n_tiles, int64_t chunk_rows,
+lac_status laci_csr_init(const laci_sparse_product *p, const float *weight, const laci_csr_cut *cut,
                          laci_csr *csr, lac_error *err) {
   const int64_t n_groups = p->n_rows / p->rows_together, strip = laci_csr_strip();
-  making m = {.p = p, .weight = weight, .tiles = tiles, .csr = csr};
-  m.n_tiles = n_tiles < strip ? n_tiles : strip;
-  m.chunk_rows = chunk_rows < LACI_CSR_MOST_ROWS ? chunk_rows : LACI_CSR_MOST_ROWS;
+  making m = {.p = p, .weight = weight, .tiles = cut->tiles, .csr = csr};
+  m.n_tiles = cut->n_tiles < strip ? cut->n_tiles : strip;
+  m.chunk_rows = cut->chunk_rows < LACI_CSR_MOST_ROWS ? cut->chunk_rows : LACI_CSR_MOST_ROWS;
   *csr = (laci_csr){.row_stride = p->row_stride};
   lac_status st = check_distances(p, err);
   if (st) return st;

@@ -45,12 +45,16 @@ typedef struct laci_csr {
 /** How many tiles a strip has at most, by the level in force. */
 int64_t laci_csr_strip(void);
 
-/** The lists of a product with these weights, [n_kept], for such tiles as these, in chunks of at
- * most so many rows. Fails LAC_NO_MEMORY, LAC_UNSUPPORTED: a distance of more than 2^31 floats;
- * csr is then empty. */
+/** Which tiles lists are made for, and how many rows a chunk has at most. */
+typedef struct laci_csr_cut {
+  const laci_sparse_tile *tiles;
+  int64_t n_tiles, chunk_rows;
+} laci_csr_cut;
+
+/** The lists of a product with these weights, [n_kept]. Fails LAC_NO_MEMORY, LAC_UNSUPPORTED: a
+ * distance of more than 2^31 floats; csr is then empty. */
 LAC_MUST_CHECK lac_status laci_csr_init(const laci_sparse_product *p, const float *weight,
-                                        const laci_sparse_tile *tiles, int64_t n_tiles,
-                                        int64_t chunk_rows, laci_csr *csr, lac_error *err);
+                                        const laci_csr_cut *cut, laci_csr *csr, lac_error *err);
 void laci_csr_clear(laci_csr *csr);
 
 /** All rows of a chunk for tiles [first, last), a strip at most. o->weight is not read. Strips and

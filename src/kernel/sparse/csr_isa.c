@@ -100,7 +100,10 @@ static void add_block(const strip *s, const block *b) {
     LISTS(2)
     LISTS(3)
     LISTS(4)
-    LISTS(5) LISTS(6) LISTS(7) LISTS(8)
+    LISTS(5)
+    LISTS(6)
+    LISTS(7)
+    LISTS(8)
 #if !defined(__AVX512F__)
         LISTS(9) LISTS(10)
 #endif

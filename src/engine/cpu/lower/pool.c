@@ -96,7 +96,7 @@ static laci_pool_kind kind_of(const laci_node *node) {
   return laci_node_int(node, "count_include_pad", 0) != 0 ? LACI_POOL_MEAN_PADDED : LACI_POOL_MEAN;
 }
 
-static bool pool_fits(laci_net *net, const laci_fused *fused, const char **why) {
+bool laci_pool_fits(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   laci_window window;
   *why = "a window or an output that oneDNN lacks";
@@ -104,7 +104,7 @@ static bool pool_fits(laci_net *net, const laci_fused *fused, const char **why) 
   return kind_of(node) != LACI_POOL_MEAN_PADDED || counts_fit(node, &window);
 }
 
-static void lower_pool(laci_net *net, const laci_fused *fused) {
+void laci_pool_lower(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   laci_window window;
   (void)laci_pool_window(net, node, &window);
@@ -227,11 +227,6 @@ static void lower_average_grad(laci_net *net, const laci_fused *fused) {
 
 /* ---- The lists ---- */
 
-const laci_implementation laci_ways_pool[] = {
-    {"of bytes, between layers of int8", LACI_TAKES_NOTHING, laci_sparse_fits, laci_sparse_lower},
-    {"oneDNN's", LACI_TAKES_NOTHING, pool_fits, lower_pool},
-    {.name = NULL},
-};
 const laci_implementation laci_ways_global_pool[] = {
     {"oneDNN's", LACI_TAKES_NOTHING, laci_pool_planes_fit, laci_pool_planes},
     {.name = NULL},

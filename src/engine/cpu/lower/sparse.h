@@ -16,7 +16,6 @@
 #include "engine/cpu/lower/pictures.h"
 #include "engine/cpu/net_in.h"
 #include "jit/isa.h"
-#include "kernel/sparse/csr.h"
 #include "kernel/sparse/window.h"
 
 typedef struct laci_code_cache laci_code_cache;
@@ -155,31 +154,27 @@ void laci_sparse_take_bytes(laci_net *net, laci_sparse_layer *layer);
 /** What a sum of a row counts in: the input's scale times the row's. */
 double laci_sparse_bytes_scale(const laci_sparse_bytes *bytes, int64_t row);
 
-/* ---- sparse_bytes_kernel.c ---- */
+/* ---- sparse_bytes_posts.c ---- */
 
 /** The bounds of a result that becomes bytes, and its zero point. */
 void laci_sparse_bound_bytes(laci_sparse_layer *layer);
 /** These, and residual and functions of such a layer as its kernel wants them. False: no memory
  * (noted). */
 bool laci_sparse_follow_bytes(laci_net *net, laci_sparse_layer *layer);
+
+/* ---- sparse_bytes_kernel.c ---- */
+
 /** What is kept, floats, as whole numbers, and bias and scales of the layer's rows. False: a
  * failure (noted). */
 bool laci_sparse_quantise_kept(laci_net *net, const laci_sparse_layer *layer,
                                laci_sparse_kept *kept);
 
-/* ---- sparse_sum.c ---- */
+/* ---- sparse_between.c ---- */
 
 /** Is it a sum of two values of bytes, which becomes bytes itself? */
 bool laci_sparse_find_sum(laci_net *net, const laci_fused *fused, laci_sparse_layer *layer);
-/** Lowers a chosen layer that is a sum. */
-void laci_sparse_lower_sum(laci_net *net, const laci_sparse_layer *layer);
-
-/* ---- sparse_pool.c ---- */
-
 /** Is it a MaxPool of a value of bytes, which stays bytes of the same units? */
 bool laci_sparse_find_pool(laci_net *net, const laci_fused *fused, laci_sparse_layer *layer);
-/** Lowers a chosen layer that is a pool. */
-void laci_sparse_lower_pool(laci_net *net, const laci_sparse_layer *layer);
 
 /* ---- sparse_name.c ---- */
 
@@ -295,7 +290,7 @@ typedef struct laci_sparse_code laci_sparse_code;
 typedef struct laci_sparse_kernel {
   laci_sparse_form form;     /* its tiles; all of it where there is no code */
   laci_sparse_code *code;    /* NULL: lists, or the compiled kernel */
-  laci_csr csr;              /* without chunks: none */
+  struct laci_csr *csr;      /* NULL: no lists */
   laci_sparse_places places; /* of a weight that changes: where its kept elements are, in the
                                 kernel's order; a constant has none */
   bool of_pairs;             /* code takes two places for each of its weights */
@@ -317,13 +312,21 @@ bool laci_sparse_keep_gradient(laci_net *net, const laci_sparse_layer *layer,
                                laci_sparse_kernel *kernel);
 void laci_sparse_drop_gradient(laci_sparse_kernel *kernel);
 
+/* ---- sparse_lists.c ---- */
+
 /** Can lists do it: a product of floats whose weights are constants? */
 bool laci_sparse_can_csr(const laci_net *net, const laci_sparse_layer *layer);
+/** Makes them of the kernel's product, of which tiles stay. */
+LAC_MUST_CHECK lac_status laci_sparse_make_lists(laci_net *net, laci_sparse_kernel *kernel,
+                                                 lac_error *err);
+void laci_sparse_drop_lists(laci_sparse_kernel *kernel);
 
-/* ---- sparse_depthwise.c ---- */
+/* ---- sparse_depthwise.c, sparse_sum.c, sparse_pool.c ---- */
 
-/** Lowers a chosen layer that is depthwise. */
+/** Lower a chosen layer of that kind. */
 void laci_sparse_lower_depthwise(laci_net *net, const laci_sparse_layer *layer);
+void laci_sparse_lower_sum(laci_net *net, const laci_sparse_layer *layer);
+void laci_sparse_lower_pool(laci_net *net, const laci_sparse_layer *layer);
 
 /* ---- sparse_fill.c ---- */
 

@@ -4,7 +4,6 @@
  *
  * The zeros of the constant are the pattern: no mask has to come with it. Only what is kept is
  * packed; the dense weights are read, looked at and forgotten, by all threads. */
-#include "base/divide.h"
 #include "engine/cpu/lower/pictures.h"
 #include "engine/cpu/lower/sparse.h"
 #include "jit/cache.h"
@@ -34,7 +33,7 @@ static size_t most_code(const laci_net *net) {
   for (int at = 0; at < net->sparse->n_layers; at++) {
     const laci_sparse_layer *layer = &net->sparse->layers[at];
     const int value = net->plan.graph->nodes[layer->fused->node].inputs[1];
-    if (!layer->chosen || layer->kind != LACI_SPARSE_PRODUCT) continue;
+    if (!layer->chosen || layer->csr || layer->kind != LACI_SPARSE_PRODUCT) continue;
     bytes += (size_t)laci_shape_count(laci_plan_shape(&net->plan, value)) * EACH + LAYER;
   }
   return bytes;
@@ -58,25 +57,6 @@ static lac_status order_places(laci_net *net, const laci_sparse_layer *layer,
   }
   net->plan.weight_bytes += (size_t)kernel->places.n * sizeof *kernel->places.at;
   return st;
-}
-
-bool laci_sparse_can_csr(const laci_net *net, const laci_sparse_layer *layer) {
-  return layer->kind == LACI_SPARSE_PRODUCT && !layer->mask && !layer->bytes && !net->plan.bf16;
-}
-
-/** Rows are cut so that all threads have lists, where a few tiles are all there is. */
-static lac_status make_lists(laci_net *net, laci_sparse_kernel *kernel, lac_error *err) {
-  enum { LEAST = 16, EACH = 2 }; /* rows of a chunk, and items of a thread */
-  laci_sparse_form *form = &kernel->form;
-  const int64_t strips = laci_ceil_div(form->n_tiles, laci_csr_strip());
-  const int64_t cuts = laci_ceil_div((int64_t)net->n_threads * EACH, strips);
-  const int64_t rows = laci_ceil_div(form->product.n_rows, cuts);
-  lac_status st = laci_csr_init(&form->product, form->kept.weight, form->tiles, form->n_tiles,
-                                rows < LEAST ? LEAST : rows, &kernel->csr, err);
-  if (st) return st;
-  laci_sparse_form_keep_tiles(form);
-  net->plan.weight_bytes += kernel->csr.bytes;
-  return LAC_OK;
 }
 
 static lac_status generate(laci_net *net, const laci_sparse_layer *layer,
@@ -161,7 +141,7 @@ static laci_sparse_kernel *make_kernel(laci_net *net, const laci_sparse_layer *l
   }
   if (!st) move_tiles(net, layer, phase, &kernel->form);
   if (!st && layer->mask && !laci_sparse_keep_gradient(net, layer, kernel)) st = net->plan.status;
-  if (!st && layer->csr) st = make_lists(net, kernel, &why);
+  if (!st && layer->csr) st = laci_sparse_make_lists(net, kernel, &why);
   else if (!st && generated) st = generate(net, layer, kernel, &why);
   else if (!st && layer->mask) st = order_places(net, layer, kernel, &why);
   else if (!st) net->plan.weight_bytes += (size_t)kernel->form.n_kept * sizeof(float);
@@ -201,7 +181,7 @@ void laci_sparse_destroy(laci_net *net) {
     laci_sparse_code_destroy(sparse->kernels[at]->code);
     laci_sparse_form_clear(&sparse->kernels[at]->form);
     laci_free(sparse->kernels[at]->places.at);
-    laci_csr_clear(&sparse->kernels[at]->csr);
+    laci_sparse_drop_lists(sparse->kernels[at]);
     laci_sparse_drop_gradient(sparse->kernels[at]);
   }
   laci_free((void *)sparse->kernels);

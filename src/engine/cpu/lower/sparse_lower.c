@@ -8,6 +8,7 @@
 #include "engine/cpu/lower/pictures.h"
 #include "engine/cpu/lower/sparse.h"
 #include "jit/sparse_code.h"
+#include "kernel/sparse/csr.h"
 
 typedef struct sparse_step {
   const laci_sparse_kernel *kernel;
@@ -52,7 +53,7 @@ static void run_lists(int64_t begin, int64_t end, void *context) {
   for (int64_t at = begin; at < end; at++) {
     const int64_t strip = at % w->n_strips, first = form->n_tiles * strip / w->n_strips;
     const int64_t last = form->n_tiles * (strip + 1) / w->n_strips;
-    laci_csr_now()(&w->kernel->csr, &w->o, at / w->n_strips, form->tiles + first, last - first);
+    laci_csr_now()(w->kernel->csr, &w->o, at / w->n_strips, form->tiles + first, last - first);
   }
 }
 
@@ -78,9 +79,9 @@ static void run_kernel(laci_net *net, work *w) {
   if (w->kernel->code) {
     laci_sparse_code_run(w->kernel->code, &w->o, form->tiles, form->n_tiles, net->pool,
                          laci_net_data(net, w->s->scratch));
-  } else if (w->kernel->csr.n_chunks > 0) {
+  } else if (w->kernel->csr) {
     w->n_strips = laci_ceil_div(form->n_tiles, laci_csr_strip());
-    laci_pool_for(net->pool, w->kernel->csr.n_chunks * w->n_strips, 1, run_lists, w);
+    laci_pool_for(net->pool, w->kernel->csr->n_chunks * w->n_strips, 1, run_lists, w);
   } else {
     laci_pool_for(net->pool, laci_ceil_div(form->n_tiles, TILES) * w->row_parts, 1, multiply_some,
                   w);

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A MaxPool of bytes between layers of int8: what comes out are bytes of the same units. */
 #include "engine/cpu/lower/pictures.h"
-#include "engine/cpu/lower/pool.h"
 #include "engine/cpu/lower/sparse.h"
-#include "graph/ops.h"
 #include "kernel/sparse/bytes_pool.h"
 
 typedef struct pool_step {
@@ -30,33 +28,6 @@ static lac_status run_pool(laci_net *net, laci_net_step *step, lac_error *err) {
   laci_pictures_fill_border(net, &s->pool.out, &s->size, s->around, w.y);
   laci_pool_for(net->pool, laci_bytes_pool_items(&s->pool), 1, pool_some, &w);
   return LAC_OK;
-}
-
-bool laci_sparse_find_pool(laci_net *net, const laci_fused *fused, laci_sparse_layer *layer) {
-  const laci_cpu_plan *plan = &net->plan;
-  const laci_node *node = &plan->graph->nodes[fused->node];
-  const laci_fused *behind = laci_sparse_quantised_behind(plan, fused->output);
-  laci_window w;
-  if (node->op != &laci_op_max_pool || !behind || fused->n_posts > 0) return false;
-  const laci_fake_quantised *x = laci_sparse_bytes_of(plan, node->inputs[0]);
-  const laci_shape *in = laci_plan_shape(plan, node->inputs[0]);
-  const laci_shape *out = laci_plan_shape(plan, fused->output);
-  if (!x || !laci_sparse_same_units(x, behind->details) || in->rank != 4) return false;
-  if (!laci_pool_window(net, node, &w)) return false;
-  *layer = (laci_sparse_layer){.fused = fused,
-                               .kind = LACI_SPARSE_POOL,
-                               .n_images = in->dims[0],
-                               .input = node->inputs[0],
-                               .output = behind->output,
-                               .residual = -1,
-                               .kept = 1};
-  layer->window = laci_sparse_window_over(in, out, &w);
-  layer->window.values = LACI_SPARSE_S8;
-  if (!laci_bytes_pool_fits(&layer->window)) return false;
-  layer->bytes = laci_plan_new(&net->plan, 1, sizeof *layer->bytes);
-  if (!layer->bytes) return false;
-  *layer->bytes = (laci_sparse_bytes){.x = x, .y = behind->details};
-  return true;
 }
 
 void laci_sparse_lower_pool(laci_net *net, const laci_sparse_layer *layer) {

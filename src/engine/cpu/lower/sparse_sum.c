@@ -3,7 +3,6 @@
  * residual block of a quantised network. All three lie alike. */
 #include "engine/cpu/lower/pictures.h"
 #include "engine/cpu/lower/sparse.h"
-#include "graph/ops.h"
 #include "kernel/sparse/bytes.h"
 
 typedef struct sum_step {
@@ -33,38 +32,6 @@ static lac_status run_sum(laci_net *net, laci_net_step *step, lac_error *err) {
   (void)err;
   laci_pool_for(net->pool, s->n, GRAIN, add_some, &w);
   return LAC_OK;
-}
-
-bool laci_sparse_find_sum(laci_net *net, const laci_fused *fused, laci_sparse_layer *layer) {
-  const laci_cpu_plan *plan = &net->plan;
-  const laci_node *node = &plan->graph->nodes[fused->node];
-  const laci_fused *behind = laci_sparse_quantised_behind(plan, fused->output);
-  if (node->op != &laci_op_add || !behind || fused->scale || fused->shift) return false;
-  const laci_shape *shape = laci_plan_shape(plan, fused->output);
-  const laci_fake_quantised *in[2];
-  if (shape->rank != 4) return false;
-  for (int at = 0; at < 2; at++) {
-    in[at] = laci_sparse_bytes_of(plan, node->inputs[at]);
-    if (!in[at] || !laci_shape_equal(laci_plan_shape(plan, node->inputs[at]), shape)) return false;
-  }
-  *layer = (laci_sparse_layer){.fused = fused,
-                               .kind = LACI_SPARSE_SUM,
-                               .n_images = shape->dims[0],
-                               .input = node->inputs[0],
-                               .output = behind->output,
-                               .kept = 1};
-  if (!laci_sparse_take_posts(net, layer) || layer->residual >= 0 || layer->n_functions > 0)
-    return false;
-  layer->residual = node->inputs[1];
-  layer->window =
-      laci_sparse_window_of_pixels(shape->dims[1], shape->dims[1], shape->dims[2], shape->dims[3]);
-  layer->window.values = LACI_SPARSE_S8;
-  layer->bytes = laci_plan_new(&net->plan, 1, sizeof *layer->bytes);
-  if (!layer->bytes) return false;
-  *layer->bytes =
-      (laci_sparse_bytes){.x = in[0], .residual = in[1], .y = behind->details, .n_scales = 0};
-  laci_sparse_bound_bytes(layer);
-  return true;
 }
 
 void laci_sparse_lower_sum(laci_net *net, const laci_sparse_layer *layer) {
