@@ -105,7 +105,7 @@ static void add_block(const strip *s, const block *b) {
     LISTS(7)
     LISTS(8)
 #if !defined(__AVX512F__)
-        LISTS(9) LISTS(10)
+    LISTS(9) LISTS(10)
 #endif
 #endif
   }

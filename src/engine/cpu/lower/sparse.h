@@ -198,6 +198,8 @@ typedef struct laci_sparse_costs {
   double *dense, *sparse; /* [n_layers], of the plan's memory */
   double *csr;            /* by lists; of layers that cannot be, infinite */
   double reorder;         /* of a float */
+  double norm;            /* of a float that a normalisation writes as pictures, beside what it
+                             takes anyway */
   double step;            /* of a reorder, beside its floats */
   double least_gain;      /* of the whole network, for which it is worth to leave dense kernels */
 } laci_sparse_costs;

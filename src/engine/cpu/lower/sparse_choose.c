@@ -13,7 +13,7 @@ enum { NEIGHBOURS = 3 }; /* layers behind one that are turned together with it *
 typedef struct node_value {
   bool made;  /* by a chosen layer */
   bool lies;  /* a chosen layer reads or adds it as it lies in pictures */
-  bool norm;  /* a normalisation that writes pictures as fast as anything else */
+  bool norm;  /* a normalisation, which can write pictures */
   int n_read; /* reads by chosen layers */
   double floats;
 } node_value;
@@ -41,7 +41,8 @@ static double private_copy(const choice *c, const laci_sparse_layer *layer) {
 static double reorders(const choice *c, int value) {
   const node_value *v = &c->values[value];
   const bool read_by_others = laci_plan_uses(&c->net->plan, value) > v->n_read;
-  const bool reordered = v->made ? read_by_others : v->lies && !(v->norm && !read_by_others);
+  if (!v->made && v->lies && v->norm && !read_by_others) return v->floats * c->costs.norm;
+  const bool reordered = v->made ? read_by_others : v->lies;
   return reordered ? c->costs.step + v->floats * c->costs.reorder : 0;
 }
 

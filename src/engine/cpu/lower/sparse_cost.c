@@ -19,6 +19,7 @@ typedef struct constants {
   double generated_share; /* of the peak that generated code reaches */
   double compiled_share;
   double reorder; /* of an element */
+  double norm;    /* of one that is normalised into pictures */
   double stream;  /* of a weight and its code, 12 bytes, of bf16 7, while others are at work */
   double first;   /* of these, while nobody else is: the first tile of a chunk waits for its code */
   double result;  /* of a result, beside its terms */
@@ -47,7 +48,8 @@ static const constants of_avx2 = {.least_gain = 1e6,
                                   .step = 1e5,
                                   .generated_share = 0.77,
                                   .compiled_share = 0.22,
-                                  .reorder = 50,
+                                  .reorder = 80,
+                                  .norm = 80,
                                   .first = 34,
                                   .result = 6,
                                   .csr = 0.7,
@@ -183,14 +185,16 @@ static double csr_cost(const laci_net *net, const laci_sparse_layer *layer) {
   const constants *c = constants_of(net, layer);
   if (!laci_sparse_can_csr(net, layer)) return INFINITY;
   const bool aligned = laci_sparse_is_pixel(g) || laci_pictures_by_images(layer->n_images);
-  const double kept = (double)g->channels_out * weights_each(g) * layer->kept;
-  return kept * (double)(tiles_of(layer) * LACI_SPARSE_LANES) / (aligned ? c->csr : c->csr_window);
+  const double kept = weights_each(g) * layer->kept; /* of a row */
+  const double lanes = (double)(tiles_of(layer) * LACI_SPARSE_LANES * g->channels_out);
+  return lanes * (kept / (aligned ? c->csr : c->csr_window) + c->result);
 }
 
 static void estimate(const laci_net *net, laci_sparse_costs *costs) {
   const laci_sparse_net *sparse = net->sparse;
   const constants *c = constants_of(net, NULL);
   costs->reorder = c->reorder;
+  costs->norm = c->norm;
   costs->step = c->step;
   costs->least_gain = c->least_gain;
   for (int at = 0; at < sparse->n_layers; at++) {
@@ -222,7 +226,7 @@ bool laci_sparse_find_timings(const laci_net *net, const laci_timings *timings,
     if (!known || !laci_sparse_can_csr(net, layer)) continue;
     known = find_time(net, timings, layer, LACI_SPARSE_WAY_CSR, &costs->csr[at]);
   }
-  costs->step = costs->least_gain = 0; /* what is timed has it in it */
+  costs->step = costs->least_gain = costs->norm = 0; /* what is timed has it in it */
   return known;
 }
 
