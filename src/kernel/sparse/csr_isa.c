@@ -36,7 +36,11 @@ typedef struct block {
 } block;
 
 #ifdef ALL
-enum { EACH = LANES / WIDTH, AWAY = 128, EACH_LINE = 8 };
+enum {
+  EACH = LANES / WIDTH,
+  AWAY = 128,    /* entries from where a list is read to what is fetched meanwhile: a kilobyte */
+  EACH_LINE = 8, /* entries */
+};
 
 static inline int64_t sums_at(const strip *s, int at) {
   return at / EACH * s->apart + (int64_t)(at % EACH * WIDTH);
