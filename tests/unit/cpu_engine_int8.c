@@ -90,6 +90,17 @@ static const int8_net nets[] = {
     {"a value and itself",
      "a = Conv(d, v)\n" BYTES("e", "a", "sy", "zy") "c = Add(e, e)\n" BYTES("y", "c", "ss", "zs"),
      1, 1},
+    {"bytes that each reader reads for itself",
+     "a = Conv(d, v)\n" BYTES(
+         "e", "a", "sy", "zy") "f = DequantizeLinear(qe, sy, zy)\n"
+                               "b = Conv(f, u) pads=1,1,1,1\n" BYTES(
+                                   "l", "b", "ss",
+                                   "zs") "k = DequantizeLinear(qd, sx, zx)\n"
+                                         "c = Add(l, e)\nn = Relu(c)\n" BYTES(
+                                             "h", "n", "sy",
+                                             "zy") "o = DequantizeLinear(qh, sy, zy)\n"
+                                                   "i = Conv(h, v)\nj = Add(i, k)\ny = Add(j, o)\n",
+     3, 1},
     {"a value that floats read, too",
      "a = Conv(d, v)\n" BYTES("e", "a", "sy", "zy") "b = Conv(e, v)\nt = Tanh(e)\ny = Sub(b, t)\n",
      2, 0},

@@ -29,9 +29,20 @@ static void pairs_are_one_step(void **state) {
       {"a = Relu(x)\nq = QuantizeLinear(a, s, z)\nd = DequantizeLinear(q, s, z)\n"
        "e = Add(d, x)\nr = QuantizeLinear(e, t, u)\ny = DequantizeLinear(r, t, u)\noutput a\n",
        0},
-      /* Bytes that another reads, too, that come out, or that other parameters read. */
+      /* Several read the same bytes: one value, however they say its parameters. */
       {"q = QuantizeLinear(x, s, z)\ny = DequantizeLinear(q, s, z)\nd = DequantizeLinear(q, s, z)\n"
        "output d\n",
+       0},
+      {"stored s2 \"\" = 0.03\nstored z2 \"\" u8 = 120\nr = Relu(x)\nq = QuantizeLinear(r, s, z)\n"
+       "a = DequantizeLinear(q, s, z)\nb = DequantizeLinear(q, s2, z2)\nc = Relu(a)\n"
+       "d = DequantizeLinear(q, s, z2)\ne = Sub(c, b)\ny = Add(e, d)\noutput e\n",
+       0},
+      /* One of them otherwise, or another node. */
+      {"q = QuantizeLinear(x, s, z)\ny = DequantizeLinear(q, s, z)\nd = DequantizeLinear(q, t, z)\n"
+       "output d\n",
+       3},
+      {"q = QuantizeLinear(x, s, z)\ny = DequantizeLinear(q, s, z)\nd = DequantizeLinear(q, s, z)\n"
+       "f = Cast(q) to=1\noutput d\noutput f\n",
        3},
       {"q = QuantizeLinear(x, s, z)\ny = DequantizeLinear(q, t, z)\n", 2},
       {"q = QuantizeLinear(x, s, z)\ny = DequantizeLinear(q, s)\n", 2},

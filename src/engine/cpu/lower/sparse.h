@@ -144,6 +144,8 @@ bool laci_sparse_take_posts(laci_net *net, laci_sparse_layer *layer);
 
 /** The QuantizeLinear and DequantizeLinear that alone read the value; NULL: others do. */
 const laci_fused *laci_sparse_quantised_behind(const laci_cpu_plan *plan, int value);
+/** The value, or the one that it is, too: of bytes that several DequantizeLinear read. */
+int laci_sparse_same_value(const laci_cpu_plan *plan, int value);
 /** What the bytes stand for that the value came through; NULL: it did not. */
 const laci_fake_quantised *laci_sparse_bytes_of(const laci_cpu_plan *plan, int value);
 /** Do bytes stand for the same numbers there? */

@@ -20,12 +20,12 @@ bool laci_sparse_find_sum(laci_net *net, const laci_fused *fused, laci_sparse_la
   *layer = (laci_sparse_layer){.fused = fused,
                                .kind = LACI_SPARSE_SUM,
                                .n_images = shape->dims[0],
-                               .input = node->inputs[0],
+                               .input = laci_sparse_same_value(plan, node->inputs[0]),
                                .output = behind->output,
                                .kept = 1};
   if (!laci_sparse_take_posts(net, layer) || layer->residual >= 0 || layer->n_functions > 0)
     return false;
-  layer->residual = node->inputs[1];
+  layer->residual = laci_sparse_same_value(plan, node->inputs[1]);
   layer->window =
       laci_sparse_window_of_pixels(shape->dims[1], shape->dims[1], shape->dims[2], shape->dims[3]);
   layer->window.values = LACI_SPARSE_S8;
@@ -51,7 +51,7 @@ bool laci_sparse_find_pool(laci_net *net, const laci_fused *fused, laci_sparse_l
   *layer = (laci_sparse_layer){.fused = fused,
                                .kind = LACI_SPARSE_POOL,
                                .n_images = in->dims[0],
-                               .input = node->inputs[0],
+                               .input = laci_sparse_same_value(plan, node->inputs[0]),
                                .output = behind->output,
                                .residual = -1,
                                .kept = 1};

@@ -26,16 +26,30 @@ static int reader_of(const laci_cpu_plan *plan, int value) {
 const laci_fused *laci_sparse_quantised_behind(const laci_cpu_plan *plan, int value) {
   const int quantise = reader_of(plan, value);
   const laci_node *node = quantise < 0 ? NULL : &plan->graph->nodes[quantise];
-  const int last = node && node->n_outputs == 1 ? reader_of(plan, node->outputs[0]) : -1;
-  if (last < 0 || plan->fused[last].pattern != LACI_PATTERN_QUANTISE) return NULL;
-  return &plan->fused[last];
+  if (!node || node->n_outputs != 1) return NULL;
+  const laci_value *bytes = &plan->graph->values[node->outputs[0]];
+  for (int at = 0; at < bytes->n_readers; at++) {
+    const laci_fused *last = &plan->fused[bytes->readers[at]];
+    const bool is = plan->computed[bytes->readers[at]] && last->pattern == LACI_PATTERN_QUANTISE;
+    if (is && last->reads[0] == value) return last;
+  }
+  return NULL;
+}
+
+static const laci_fused *maker_of(const laci_cpu_plan *plan, int value) {
+  const int node = value < 0 ? -1 : plan->graph->values[value].producer;
+  const laci_fused *fused = node < 0 || !plan->computed[node] ? NULL : &plan->fused[node];
+  return fused && fused->output == value ? fused : NULL;
+}
+
+int laci_sparse_same_value(const laci_cpu_plan *plan, int value) {
+  const laci_fused *fused = maker_of(plan, value);
+  return fused && fused->pattern == LACI_PATTERN_SAME ? fused->reads[0] : value;
 }
 
 const laci_fake_quantised *laci_sparse_bytes_of(const laci_cpu_plan *plan, int value) {
-  const int node = plan->graph->values[value].producer;
-  const laci_fused *fused = node < 0 || !plan->computed[node] ? NULL : &plan->fused[node];
-  if (!fused || fused->pattern != LACI_PATTERN_QUANTISE || fused->output != value) return NULL;
-  return fused->details;
+  const laci_fused *fused = maker_of(plan, laci_sparse_same_value(plan, value));
+  return fused && fused->pattern == LACI_PATTERN_QUANTISE ? fused->details : NULL;
 }
 
 bool laci_sparse_same_units(const laci_fake_quantised *a, const laci_fake_quantised *b) {

@@ -70,7 +70,7 @@ static bool layer_of(laci_net *net, const laci_fused *fused, bool bytes, laci_sp
   if (!laci_plan_has_elements(&net->plan, node)) return false;
   if (conv && !laci_conv_constant_fits(net, fused, &why)) return false;
   *layer = (laci_sparse_layer){.fused = fused,
-                               .input = node->inputs[0],
+                               .input = laci_sparse_same_value(&net->plan, node->inputs[0]),
                                .output = behind_integers(&net->plan, fused->output)};
   if (!laci_sparse_take_posts(net, layer)) return false;
   if (!(conv ? window_of(net, fused, layer) : rows_of(net, fused, layer))) return false;

@@ -52,7 +52,7 @@ bool laci_sparse_take_posts(laci_net *net, laci_sparse_layer *layer) {
   for (int at = 0; at < fused->n_posts; at++) {
     const laci_post *post = &fused->posts[at];
     if (post->value >= 0) {
-      layer->residual = post->value;
+      layer->residual = laci_sparse_same_value(&net->plan, post->value);
       layer->residual_last = at > 0;
       if (!can_add(net, post->value, fused->output)) return false;
       if (at > 0 && at < fused->n_posts - 1) return false;

@@ -19,13 +19,68 @@ static bool is_f32(const laci_cpu_plan *plan, int value) {
   return plan->values[value].type.dtype == LAC_DTYPE_F32 && !laci_plan_is_constant(plan, value);
 }
 
+/* ---- Several readers of the same bytes, as some exporters write them ---- */
+
+static bool same_input(laci_cpu_plan *plan, const laci_node *a, const laci_node *b, int port) {
+  double x = 0, y = 0;
+  const bool has = laci_plan_has_input(a, port);
+  if (has != laci_plan_has_input(b, port)) return false;
+  if (!has || a->inputs[port] == b->inputs[port]) return true;
+  return laci_plan_scalar(plan, a->inputs[port], &x) &&
+         laci_plan_scalar(plan, b->inputs[port], &y) && x == y;
+}
+
+/** Do both make the same floats of the same bytes, by one scale? */
+static bool are_same(laci_cpu_plan *plan, int first, int other) {
+  const laci_node *a = &plan->graph->nodes[first], *b = &plan->graph->nodes[other];
+  double scale, zero;
+  return a->op == b->op && a->inputs[0] == b->inputs[0] && same_input(plan, a, b, 1) &&
+         same_input(plan, a, b, 2) && read_parameters(plan, b, &scale, &zero) &&
+         is_f32(plan, b->outputs[0]);
+}
+
+/** Do all who read the node's bytes make the same of them, and is none of them another's part? */
+static bool readers_are_same(laci_cpu_plan *plan, int dequantise) {
+  const int bytes = plan->graph->nodes[dequantise].inputs[0];
+  const laci_value *v = &plan->graph->values[bytes];
+  int n = 0;
+  for (int at = 0; at < v->n_readers; at++) {
+    const int reader = v->readers[at];
+    if (!plan->computed[reader]) continue;
+    if (laci_plan_is_fused(plan, reader) || !are_same(plan, dequantise, reader)) return false;
+    n++;
+  }
+  return n == laci_plan_uses(plan, bytes);
+}
+
+bool laci_find_quantise_again(laci_cpu_plan *plan, int dequantise, laci_match *match) {
+  const laci_node *node = &plan->graph->nodes[dequantise];
+  if (node->op != &laci_op_dequantize_linear) return false;
+  const laci_value *v = &plan->graph->values[node->inputs[0]];
+  for (int at = 0; at < v->n_readers; at++) {
+    const int first = v->readers[at];
+    if (!plan->computed[first] || plan->fused[first].pattern != LACI_PATTERN_QUANTISE) continue;
+    if (!are_same(plan, first, dequantise)) continue;
+    match->fused = (laci_fused){
+        .pattern = LACI_PATTERN_SAME, .n_reads = 1, .reads = {plan->fused[first].output}};
+    return true;
+  }
+  return false;
+}
+
+void laci_finish_quantise_again(laci_cpu_plan *plan, laci_fused *fused) {
+  plan->values[fused->reads[0]].n_uses++;
+}
+
+/* ---- The pair ---- */
+
 bool laci_find_quantise(laci_cpu_plan *plan, int dequantise, laci_match *match) {
   const laci_node *node = &plan->graph->nodes[dequantise];
   double scale, zero, other_scale, other_zero;
   if (node->op != &laci_op_dequantize_linear) return false;
   const int before = laci_plan_producer(plan, node->inputs[0]);
   if (before < 0 || plan->graph->nodes[before].op != &laci_op_quantize_linear) return false;
-  if (laci_plan_only_reader(plan, node->inputs[0]) != dequantise) return false;
+  if (!readers_are_same(plan, dequantise)) return false;
   const laci_node *quantise = &plan->graph->nodes[before];
   const lac_dtype dtype = plan->values[quantise->outputs[0]].type.dtype;
   if (dtype != LAC_DTYPE_U8 && dtype != LAC_DTYPE_I8) return false;

@@ -102,6 +102,7 @@ typedef enum laci_fused_pattern {
   LACI_PATTERN_LAYER_NORM, /* details: laci_layer_norm_pattern */
   LACI_PATTERN_RELU_SUM,   /* reads: two summands, and the Relu's result */
   LACI_PATTERN_QUANTISE,   /* details: laci_fake_quantised */
+  LACI_PATTERN_SAME,       /* reads: the value that it is, too */
   LACI_N_PATTERNS
 } laci_fused_pattern;
 
@@ -262,8 +263,9 @@ typedef struct laci_match {
 typedef bool laci_pattern_find(laci_cpu_plan *plan, int node, laci_match *match);
 /** What the pattern takes behind it, once it is a fused node. */
 typedef void laci_pattern_finish(laci_cpu_plan *plan, laci_fused *fused);
-laci_pattern_find laci_find_attention, laci_find_layer_norm, laci_find_relu_sum, laci_find_quantise;
-laci_pattern_finish laci_finish_attention, laci_finish_layer_norm;
+laci_pattern_find laci_find_attention, laci_find_layer_norm, laci_find_relu_sum, laci_find_quantise,
+    laci_find_quantise_again;
+laci_pattern_finish laci_finish_attention, laci_finish_layer_norm, laci_finish_quantise_again;
 
 /** One more node behind a fused node, or several that are one function; false, and nothing done,
  * where this rule does not apply. fuse_chain.c */
