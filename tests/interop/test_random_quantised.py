@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random quantised networks (QDQ): the fast engine, as it is and by sparse kernels alone, against the plain one.
+
+Convolutions of all kinds, sums and pools, whose values go through bytes or do not, are read again by later layers, and are
+dequantised once or by each reader for itself. All is chosen by the seed.
+"""
+import os
+import pathlib
+import subprocess
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+TOP = pathlib.Path(os.environ.get("LAC_SOURCE_DIR", pathlib.Path(__file__).resolve().parents[2]))
+LACUNA = pathlib.Path(os.environ.get("LAC_BUILD_DIR", TOP / "build/release")) / "lacuna"
+SEEDS, EACH = 8, 10
+
+
+class Network:
+    """A graph that grows from its input x; values are (name, channels, height, width, bytes with scale and zero point)."""
+
+    def __init__(self, rng):
+        self.rng, self.nodes, self.stored = rng, [], {}
+        self.channels = int(rng.choice([3, 4, 7, 8, 12, 16, 20]))
+        self.shape = (int(rng.choice([1, 2, 16, 17])), self.channels, int(rng.integers(3, 14)), int(rng.integers(3, 20)))
+        self.values = [self.quantised("x", *self.shape[1:])]
+
+    def node(self, kind, inputs, **attributes):
+        name = f"{kind.lower()}{len(self.nodes)}"
+        self.nodes.append(helper.make_node(kind, inputs, [name], **attributes))
+        return name
+
+    def constant(self, array):
+        name = f"constant{len(self.stored)}"
+        self.stored[name] = np.asarray(array)
+        return name
+
+    def quantised(self, value, channels, height, width, parameters=None):
+        rng = self.rng
+        if not parameters:
+            zero = np.array(rng.integers(0, 256), np.uint8) if rng.random() < .6 else np.array(rng.integers(-128, 128), np.int8)
+            parameters = [self.constant(np.float32(rng.uniform(.01, .06))), self.constant(zero)]
+        read = [self.node("QuantizeLinear", [value, *parameters]), *parameters]
+        return self.node("DequantizeLinear", read), channels, height, width, read
+
+    def follow(self, value, like):
+        """Functions, a sum and bytes behind a layer, or not."""
+        rng, kind = self.rng, self.rng.random()
+        if kind < .4:
+            value = self.node("Relu", [value])
+        elif kind < .5:
+            value = self.node("HardSwish", [value])
+        elif kind < .6:
+            value = self.node("Clip", [value, self.constant(np.float32(-1)), self.constant(np.float32(2))])
+        alike = [v for v in self.values if v[1:4] == like]
+        if alike and rng.random() < .25:
+            value = self.node("Add", [value, alike[-1][0]])
+        self.values.append(self.quantised(value, *like) if rng.random() < .85 else (value, *like, None))
+
+    def convolution(self, value, channels, height, width, read):
+        rng, groups, out = self.rng, 1, int(self.rng.choice([4, 5, 8, 12, 16, 24]))
+        if channels % 8 == 0 and rng.random() < .25:
+            groups, out = 2, 8 * int(rng.integers(1, 3))
+        kernel, stride = int(rng.choice([1, 1, 3, 3, 5])), int(rng.choice([1, 1, 2]))
+        pad = int(rng.integers(0, kernel // 2 + 1))
+        if min(height, width) + 2 * pad < kernel:
+            return
+        weight = rng.integers(-127, 128, size=(out, channels // groups, kernel, kernel)).astype(np.int8)
+        if rng.random() < .7:
+            weight[rng.random(weight.shape) < .5] = 0
+        by_row = rng.random() < .6
+        scale = (rng.uniform(.5, 1.5, size=out if by_row else ()) / np.sqrt(weight[0].size) / 100).astype(np.float32)
+        axis = {"axis": 0} if by_row else {}
+        inputs = [value, self.node("DequantizeLinear", [self.constant(weight), self.constant(scale)], **axis)]
+        if read and rng.random() < .5:
+            units = (self.stored[read[1]] * scale * np.ones(out)).astype(np.float32)
+            bias = self.constant(rng.integers(-2000, 2000, size=out).astype(np.int32))
+            inputs.append(self.node("DequantizeLinear", [bias, self.constant(units)], axis=0))
+        y = self.node("Conv", inputs, kernel_shape=[kernel] * 2, strides=[stride] * 2, pads=[pad] * 4, group=groups)
+        self.follow(y, (out, (height + 2 * pad - kernel) // stride + 1, (width + 2 * pad - kernel) // stride + 1))
+
+    def sum(self, value, channels, height, width):
+        alike = [v for v in self.values if v[1:4] == (channels, height, width)]
+        y = self.node("Add", [value, alike[int(self.rng.integers(0, len(alike)))][0]])
+        if self.rng.random() < .5:
+            y = self.node("Relu", [y])
+        self.values.append(self.quantised(y, channels, height, width))
+
+    def pool(self, value, channels, height, width, read):
+        rng, kernel, stride = self.rng, int(self.rng.choice([2, 3])), int(self.rng.choice([1, 2]))
+        pad = int(rng.integers(0, 2)) if kernel == 3 else 0
+        y = self.node("MaxPool", [value], kernel_shape=[kernel] * 2, strides=[stride] * 2, pads=[pad] * 4)
+        size = [(n + 2 * pad - kernel) // stride + 1 for n in (height, width)]
+        self.values.append(self.quantised(y, channels, *size, read[1:] if read and rng.random() < .8 else None))
+
+    def grow(self):
+        rng = self.rng
+        value, channels, height, width, read = self.values[int(rng.integers(max(0, len(self.values) - 2), len(self.values)))]
+        if read and rng.random() < .3:
+            value = self.node("DequantizeLinear", read)
+        kind = rng.random()
+        if kind < .62:
+            self.convolution(value, channels, height, width, read)
+        elif kind < .8:
+            self.sum(value, channels, height, width)
+        elif min(height, width) > 3:
+            self.pool(value, channels, height, width, read)
+
+    def model(self):
+        nodes = [*self.nodes, helper.make_node("Identity", [self.values[-1][0]], ["y"])]
+        x = helper.make_tensor_value_info("x", TensorProto.FLOAT, self.shape)
+        y = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
+        stored = [numpy_helper.from_array(array, name) for name, array in self.stored.items()]
+        return helper.make_model(helper.make_graph(nodes, "g", [x], [y], stored), opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+def run(folder, *words, **environment):
+    command = [LACUNA, "infer", folder / "m.onnx", "--input", f"x={folder / 'x.npy'}", "-o", folder / "out", "--force", "-v", *words]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, **environment})
+    assert done.returncode == 0, done.stderr
+    return np.load(folder / "out" / "y.npy"), done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("seed", range(SEEDS))
+def test_engines_agree(tmp_path, seed):
+    rng, layers = np.random.default_rng(seed), 0
+    for _ in range(EACH):
+        network = Network(rng)
+        for _ in range(int(rng.integers(1, 6))):
+            network.grow()
+        onnx.save(network.model(), str(tmp_path / "m.onnx"))
+        np.save(tmp_path / "x.npy", rng.normal(size=network.shape).astype(np.float32))
+        want, _ = run(tmp_path, "--engine", "plain")
+        scale = max(np.abs(want).max(), 1e-6)
+        for environment in ({}, {"LAC_SPARSE": "all"}, {"LAC_SPARSE": "csr", "LAC_CPU": "scalar"}):
+            got, text = run(tmp_path, **environment)
+            apart = np.abs(got - want)
+            # Where a sum lies halfway it may fall on either side: a few values, and what follows from them.
+            assert apart.max() <= .2 * scale and np.count_nonzero(apart > 1e-4 * scale) <= 3 + .03 * apart.size, environment
+            layers += sum(text.count(kernel) for kernel in ("compiled int8", "avx512vnni", "int8 sum", "int8 pool"))
+    assert layers > EACH
