@@ -101,6 +101,13 @@ static const int8_net nets[] = {
                                              "zy") "o = DequantizeLinear(qh, sy, zy)\n"
                                                    "i = Conv(h, v)\nj = Add(i, k)\ny = Add(j, o)\n",
      3, 1},
+    {"units that change between layers",
+     "a = Conv(d, v)\n" BYTES("e", "a", "sy", "zy") BYTES("f", "e", "ss", "zs") "y = Conv(f, u) "
+                                                                                "pads=1,1,1,1\n",
+     2, 0},
+    {"units that change, and floats",
+     "a = Conv(d, v)\n" BYTES("e", "a", "sy", "zy") BYTES("f", "e", "ss", "zs") "y = Relu(f)\n", 1,
+     0},
     {"a value that floats read, too",
      "a = Conv(d, v)\n" BYTES("e", "a", "sy", "zy") "b = Conv(e, v)\nt = Tanh(e)\ny = Sub(b, t)\n",
      2, 0},

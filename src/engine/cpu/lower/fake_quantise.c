@@ -45,11 +45,8 @@ static int64_t floats_of(const laci_net *net, int tensor) {
   return laci_pictures_count(&t->pictures->layout, size.n_images) * t->pictures->layout.n_floats;
 }
 
-/** Bytes for the layers of int8 that read them. A layer before may have written them. */
-static int bytes_of(laci_net *net, const laci_fused *fused) {
-  const int x = laci_net_tensor_of(net, fused->reads[0]);
-  const laci_pictures *are = x < 0 ? NULL : net->tensors[x].pictures;
-  if (are && are->bytes == fused->details) return x;
+/** Bytes for the layers of int8 that read them. */
+static int packed(laci_net *net, const laci_fused *fused) {
   const laci_pictures to = laci_sparse_pictures_at(net, fused->output, fused->details);
   const laci_pictures floats = {.layout = to.as_floats, .rows = to.rows};
   return laci_pictures_pack(net, laci_sparse_read(net, fused->reads[0], &floats), &to);
@@ -58,10 +55,12 @@ static int bytes_of(laci_net *net, const laci_fused *fused) {
 static void lower_quantise(laci_net *net, const laci_fused *fused) {
   int x = laci_net_tensor_of(net, fused->reads[0]);
   const laci_pictures *are = x < 0 ? NULL : net->tensors[x].pictures;
-  if ((are && are->bytes) || laci_sparse_wants_bytes(net, fused->output)) {
-    laci_net_bind(net, fused->output, bytes_of(net, fused));
+  const bool are_there = are && are->bytes == fused->details; /* by the layer before */
+  if (are_there || laci_sparse_wants_bytes(net, fused->output)) {
+    laci_net_bind(net, fused->output, are_there ? x : packed(net, fused));
     return;
   }
+  x = laci_pictures_floats(net, x);
   if (x >= 0 && !net->tensors[x].pictures) {
     x = laci_net_whole(net, laci_net_as(net, x, net->tensors[x].md, LACI_ELEMENT_F32));
   }
