@@ -58,6 +58,8 @@ class Network:
         if alike and rng.random() < .25:
             value = self.node("Add", [value, alike[-1][0]])
         self.values.append(self.quantised(value, *like) if rng.random() < .85 else (value, *like, None))
+        if rng.random() < .2:
+            self.values.append(self.quantised(self.values[-1][0], *like))  # the units of bytes change
 
     def convolution(self, value, channels, height, width, read):
         rng, groups, out = self.rng, 1, int(self.rng.choice([4, 5, 8, 12, 16, 24]))
