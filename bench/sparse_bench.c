@@ -251,10 +251,11 @@ static void sparse_clear(sparse_layer *s) {
 }
 
 static void csr_run(const sparse_layer *s) {
-  const int64_t n_tiles = s->form.n_tiles, n_strips = laci_ceil_div(n_tiles, laci_csr_strip());
+  const int64_t n_tiles = s->form.n_tiles, n_strips = laci_csr_strips(n_tiles);
   for (int64_t chunk = 0; chunk < s->csr.n_chunks; chunk++) {
     for (int64_t strip = 0; strip < n_strips; strip++) {
-      const int64_t first = n_tiles * strip / n_strips, last = n_tiles * (strip + 1) / n_strips;
+      const int64_t first = laci_csr_strip_begin(n_tiles, n_strips, strip);
+      const int64_t last = laci_csr_strip_begin(n_tiles, n_strips, strip + 1);
       laci_csr_now()(&s->csr, &s->o, chunk, s->form.tiles + first, last - first);
     }
   }

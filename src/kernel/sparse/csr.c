@@ -24,6 +24,8 @@ int64_t laci_csr_strip(void) {
   return strips[laci_cpu()];
 }
 
+int64_t laci_csr_strips(int64_t n_tiles) { return laci_ceil_div(n_tiles, laci_csr_strip()); }
+
 /* ---- Blocks ---- */
 
 /* The lines of memory that a strip reads of some columns. */

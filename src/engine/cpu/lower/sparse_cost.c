@@ -17,12 +17,12 @@ typedef struct constants {
   double least_gain;      /* with less to be gained, no layer is sparse */
   double step;            /* of a step, whatever it does */
   double generated_share; /* of the peak that generated code reaches */
-  double compiled_share;
-  double reorder; /* of an element */
-  double norm;    /* of one that is normalised into pictures */
-  double stream;  /* of a weight and its code, 12 bytes, of bf16 7, while others are at work */
-  double first;   /* of these, while nobody else is: the first tile of a chunk waits for its code */
-  double result;  /* of a result, beside its terms */
+  double compiled_share;  /* where there is none */
+  double reorder;         /* of an element */
+  double norm;            /* of one that is normalised into pictures */
+  double stream; /* of a weight and its code, 12 bytes, of bf16 7, while others are at work */
+  double first;  /* of these, while nobody else is: the first tile of a chunk waits for its code */
+  double result; /* of a result, beside its terms */
   double csr, csr_window; /* shares of the peak that lists reach: windows of one pixel, or of
                              images, and others, whose vectors lie anywhere */
   double small;           /* how much longer dense kernels take for few pixels than for many */
@@ -31,48 +31,28 @@ typedef struct constants {
   double depthwise_images;
 } constants;
 
-static const constants of_f32 = {.least_gain = 1e6,
-                                 .step = 1e5,
+/* What all layers of floats have. */
+#define OF_FLOATS                                                             \
+  .least_gain = 1e6, .step = 1e5, .depthwise_dense = 0.35, .depthwise = 0.25, \
+  .depthwise_images = 0.2
+
+static const constants of_f32 = {OF_FLOATS,
                                  .generated_share = 0.8,
                                  .compiled_share = 0.22,
                                  .reorder = 50,
                                  .stream = 60,
                                  .csr = 0.22,
                                  .csr_window = 0.22,
-                                 .small = 1,
-                                 .depthwise_dense = 0.35,
-                                 .depthwise = 0.25,
-                                 .depthwise_images = 0.2};
+                                 .small = 1};
 /* Code takes 27 bytes a weight, and a result has six rows' to share what is done around it. */
-static const constants of_avx2 = {.least_gain = 1e6,
-                                  .step = 1e5,
-                                  .generated_share = 0.77,
-                                  .compiled_share = 0.22,
-                                  .reorder = 80,
-                                  .norm = 80,
-                                  .first = 34,
-                                  .result = 6,
-                                  .csr = 0.7,
-                                  .csr_window = 0.57,
-                                  .small = 1.18,
-                                  .depthwise_dense = 0.35,
-                                  .depthwise = 0.25,
-                                  .depthwise_images = 0.2};
+static const constants of_avx2 = {
+    OF_FLOATS,  .generated_share = 0.77, .reorder = 80, .norm = 80, .first = 34, .result = 6,
+    .csr = 0.7, .csr_window = 0.57,      .small = 1.18};
 /* Nobody has measured it: what keeps half is dense where it is not timed, and what keeps less is
  * not. */
-static const constants of_neon = {.least_gain = 1e6,
-                                  .step = 1e5,
-                                  .generated_share = 0.5,
-                                  .compiled_share = 0.22,
-                                  .reorder = 50,
-                                  .first = 22,
-                                  .result = 6,
-                                  .csr = 0.22,
-                                  .csr_window = 0.22,
-                                  .small = 1,
-                                  .depthwise_dense = 0.35,
-                                  .depthwise = 0.25,
-                                  .depthwise_images = 0.2};
+static const constants of_neon = {
+    OF_FLOATS,   .generated_share = 0.5, .reorder = 50, .first = 22, .result = 6,
+    .csr = 0.22, .csr_window = 0.22,     .small = 1};
 /* As many as four floats' multiply-adds take as long; what keeps less than half takes as long as
  * half, and what keeps more twice as long. Code takes 4.6 bytes a kept weight. */
 static const constants of_int8 = {

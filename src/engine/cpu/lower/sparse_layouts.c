@@ -76,14 +76,12 @@ static void use(laci_net *net, const laci_sparse_layer *layer) {
   laci_sparse_place *in = place_of(net, layer->input);
   out->used = true;
   out->rows = layer->rows;
-  if (layer->bytes) {
-    in->used = net->sparse->places[layer->input].bytes = true;
+  if (layer->bytes) net->sparse->places[layer->input].bytes = true;
+  if (layer->bytes && layer->bytes->residual) net->sparse->places[layer->residual].bytes = true;
+  if (layer->bytes || layer->reading == LACI_SPARSE_AS_IT_LIES) {
+    in->used = true;
     in->rows = layer->rows;
-    if (layer->bytes->residual) net->sparse->places[layer->residual].bytes = true;
   }
-  if (layer->reading != LACI_SPARSE_AS_IT_LIES) return;
-  in->used = true;
-  in->rows = layer->rows;
   if (!reads_around(layer)) return;
   const laci_sparse_border b = laci_sparse_border_of(&layer->window);
   in->planes = in->planes || !laci_sparse_is_pixel(&layer->window);

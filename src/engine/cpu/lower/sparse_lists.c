@@ -12,7 +12,7 @@ bool laci_sparse_can_csr(const laci_net *net, const laci_sparse_layer *layer) {
 lac_status laci_sparse_make_lists(laci_net *net, laci_sparse_kernel *kernel, lac_error *err) {
   enum { LEAST = 16, EACH = 2 }; /* rows of a chunk, and items of a thread */
   laci_sparse_form *form = &kernel->form;
-  const int64_t strips = laci_ceil_div(form->n_tiles, laci_csr_strip());
+  const int64_t strips = laci_csr_strips(form->n_tiles);
   const int64_t cuts = laci_ceil_div((int64_t)net->n_threads * EACH, strips);
   const int64_t rows = laci_ceil_div(form->product.n_rows, cuts);
   const laci_csr_cut cut = {form->tiles, form->n_tiles, rows < LEAST ? LEAST : rows};

@@ -46,13 +46,14 @@ static void multiply_some(int64_t begin, int64_t end, void *context) {
   }
 }
 
-/** Strips of tiles as even as can be; those of a chunk of rows after each other. */
+/** Strips of a chunk of rows after each other. */
 static void run_lists(int64_t begin, int64_t end, void *context) {
   const work *w = context;
   const laci_sparse_form *form = &w->kernel->form;
   for (int64_t at = begin; at < end; at++) {
-    const int64_t strip = at % w->n_strips, first = form->n_tiles * strip / w->n_strips;
-    const int64_t last = form->n_tiles * (strip + 1) / w->n_strips;
+    const int64_t strip = at % w->n_strips;
+    const int64_t first = laci_csr_strip_begin(form->n_tiles, w->n_strips, strip);
+    const int64_t last = laci_csr_strip_begin(form->n_tiles, w->n_strips, strip + 1);
     laci_csr_now()(w->kernel->csr, &w->o, at / w->n_strips, form->tiles + first, last - first);
   }
 }
@@ -80,7 +81,7 @@ static void run_kernel(laci_net *net, work *w) {
     laci_sparse_code_run(w->kernel->code, &w->o, form->tiles, form->n_tiles, net->pool,
                          laci_net_data(net, w->s->scratch));
   } else if (w->kernel->csr) {
-    w->n_strips = laci_ceil_div(form->n_tiles, laci_csr_strip());
+    w->n_strips = laci_csr_strips(form->n_tiles);
     laci_pool_for(net->pool, w->kernel->csr->n_chunks * w->n_strips, 1, run_lists, w);
   } else {
     laci_pool_for(net->pool, laci_ceil_div(form->n_tiles, TILES) * w->row_parts, 1, multiply_some,

@@ -15,28 +15,25 @@ static bool read_parameters(laci_cpu_plan *plan, const laci_node *node, double *
   return !laci_plan_has_input(node, 2) || laci_plan_scalar(plan, node->inputs[2], zero);
 }
 
+/** Both by the same ones? */
+static bool same_parameters(laci_cpu_plan *plan, const laci_node *a, const laci_node *b) {
+  double scale, zero, other_scale, other_zero;
+  return read_parameters(plan, a, &scale, &zero) &&
+         read_parameters(plan, b, &other_scale, &other_zero) && scale == other_scale &&
+         zero == other_zero;
+}
+
 static bool is_f32(const laci_cpu_plan *plan, int value) {
   return plan->values[value].type.dtype == LAC_DTYPE_F32 && !laci_plan_is_constant(plan, value);
 }
 
 /* ---- Several readers of the same bytes, as some exporters write them ---- */
 
-static bool same_input(laci_cpu_plan *plan, const laci_node *a, const laci_node *b, int port) {
-  double x = 0, y = 0;
-  const bool has = laci_plan_has_input(a, port);
-  if (has != laci_plan_has_input(b, port)) return false;
-  if (!has || a->inputs[port] == b->inputs[port]) return true;
-  return laci_plan_scalar(plan, a->inputs[port], &x) &&
-         laci_plan_scalar(plan, b->inputs[port], &y) && x == y;
-}
-
 /** Do both make the same floats of the same bytes, by one scale? */
 static bool are_same(laci_cpu_plan *plan, int first, int other) {
   const laci_node *a = &plan->graph->nodes[first], *b = &plan->graph->nodes[other];
-  double scale, zero;
-  return a->op == b->op && a->inputs[0] == b->inputs[0] && same_input(plan, a, b, 1) &&
-         same_input(plan, a, b, 2) && read_parameters(plan, b, &scale, &zero) &&
-         is_f32(plan, b->outputs[0]);
+  return a->op == b->op && a->inputs[0] == b->inputs[0] && is_f32(plan, b->outputs[0]) &&
+         same_parameters(plan, a, b);
 }
 
 /** Do all who read the node's bytes make the same of them, and is none of them another's part? */
@@ -76,7 +73,7 @@ void laci_finish_quantise_again(laci_cpu_plan *plan, laci_fused *fused) {
 
 bool laci_find_quantise(laci_cpu_plan *plan, int dequantise, laci_match *match) {
   const laci_node *node = &plan->graph->nodes[dequantise];
-  double scale, zero, other_scale, other_zero;
+  double scale, zero;
   if (node->op != &laci_op_dequantize_linear) return false;
   const int before = laci_plan_producer(plan, node->inputs[0]);
   if (before < 0 || plan->graph->nodes[before].op != &laci_op_quantize_linear) return false;
@@ -84,12 +81,8 @@ bool laci_find_quantise(laci_cpu_plan *plan, int dequantise, laci_match *match) 
   const laci_node *quantise = &plan->graph->nodes[before];
   const lac_dtype dtype = plan->values[quantise->outputs[0]].type.dtype;
   if (dtype != LAC_DTYPE_U8 && dtype != LAC_DTYPE_I8) return false;
-  if (!is_f32(plan, quantise->inputs[0]) || !is_f32(plan, node->outputs[0])) return false;
-  if (!read_parameters(plan, quantise, &scale, &zero) ||
-      !read_parameters(plan, node, &other_scale, &other_zero)) {
-    return false;
-  }
-  if (scale != other_scale || zero != other_zero) return false;
+  if (!is_f32(plan, quantise->inputs[0]) || !same_parameters(plan, quantise, node)) return false;
+  if (!read_parameters(plan, quantise, &scale, &zero)) return false;
   laci_fake_quantised *q = laci_plan_new(plan, 1, sizeof *q);
   if (!q) return false;
   const double least = dtype == LAC_DTYPE_U8 ? 0 : INT8_MIN, most = least + UINT8_MAX;
